@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Notification: appending to an NQ from many places at once (H 2.6). */
+#include "nic.h"
+
+/*
+ * Contended appenders retry. Each failure means that another one succeeded,
+ * so this many in a row would need as many others in one append; giving up
+ * is counted as an overrun, not silent.
+ */
+#define RESERVE_TRIES	1000000
+
+enum reserve_result {
+	RESERVE_OK,		/* room for the notification */
+	RESERVE_LAST,		/* the last entry: say in it that some are lost */
+	RESERVE_FULL,		/* no room even for that */
+};
+
+/*
+ * How many entries are in use at @cursor. The consumer index is read from the
+ * application only when the NIC's own copy of it says that there is no room:
+ * its cache line moves once a lap, not once a message.
+ */
+static u32 entries_used(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
+{
+	const struct hamlyn_nq_control *control;
+	u32 used = cursor - READ_ONCE(nq->consumer);
+	u32 consumer;
+
+	if (likely(used < nq->mask))
+		return used;
+	control = hml_ref_deref(&nic->port, nq->control);
+	consumer = smp_load_acquire(&control->consumer);	/* B4 */
+	used = cursor - consumer;
+	/* More than all: nonsense from its owner, who then gets overruns. */
+	if (used > nq->mask + 1)
+		return nq->mask + 1;
+	WRITE_ONCE(nq->consumer, consumer);
+	return used;
+}
+
+static enum reserve_result reserve(struct hml_nic *nic, struct hml_nq *nq,
+				   u32 *position)
+{
+	u32 tries;
+
+	for (tries = 0; tries < RESERVE_TRIES; tries++) {
+		u32 cursor = READ_ONCE(nq->cursor);
+		u32 used = entries_used(nic, nq, cursor);
+
+		if (unlikely(used > nq->mask)) {
+			/* A stale cursor looks full too: look again then. */
+			if (cursor != smp_load_acquire(&nq->cursor))
+				continue;
+			return RESERVE_FULL;
+		}
+		if (hml_atomic_cmpxchg(&nq->cursor, cursor, cursor + 1) !=
+		    cursor)
+			continue;
+		*position = cursor;
+		return likely(used < nq->mask) ? RESERVE_OK : RESERVE_LAST;
+	}
+	return RESERVE_FULL;
+}
+
+static void publish(struct hml_nic *nic, struct hml_nq *nq, u32 position,
+		    const struct hamlyn_nq_entry *entry)
+{
+	struct hamlyn_nq_entry *e = hml_ref_deref(&nic->port, nq->entries);
+
+	e += position & nq->mask;
+	WRITE_ONCE(e->data, entry->data);
+	WRITE_ONCE(e->slot, entry->slot);
+	WRITE_ONCE(e->index, entry->index);
+	WRITE_ONCE(e->source, entry->source);
+	WRITE_ONCE(e->length, entry->length);
+	WRITE_ONCE(e->flags, entry->flags);
+	smp_store_release(&e->sequence, position + 1);		/* B3 */
+}
+
+bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
+		   const struct hamlyn_nq_entry *entry)
+{
+	static const struct hamlyn_nq_entry overrun = {
+		.slot = HAMLYN_NONE,
+		.index = HAMLYN_NONE,
+		.flags = HAMLYN_NQE_OVERRUN,
+	};
+	enum reserve_result result;
+	u32 position;
+
+	result = reserve(nic, nq, &position);
+	if (unlikely(result != RESERVE_OK)) {
+		struct hamlyn_nq_ring *ring = hml_ref_deref(&nic->port,
+							    nq->ring);
+
+		hml_atomic_add_return(&ring->lost, 1);
+		if (result == RESERVE_FULL)
+			return false;
+		entry = &overrun;
+	}
+	publish(nic, nq, position, entry);
+	smp_mb();						/* B5 */
+	if (unlikely(READ_ONCE(nq->armed)))
+		hml_port_nq_wake(&nic->port, nq);
+	return result == RESERVE_OK;
+}
+
+bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,
+		  u32 position)
+{
+	const struct hamlyn_nq_entry *e = hml_ref_deref(&nic->port,
+							nq->entries);
+
+	e += position & nq->mask;
+	return smp_load_acquire(&e->sequence) == position + 1;	/* B3 */
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the NIC core needs of the place it runs in.
+ *
+ * The core includes nothing but this file and its own headers. A home (the
+ * kernel module, the library's embedded device, a unit test) provides
+ *
+ *  - the types bool u8 u16 u32 u64 s32, and memcpy(), memset();
+ *  - READ_ONCE() WRITE_ONCE() smp_load_acquire() smp_store_release() smp_mb()
+ *    hml_barrier() (compiler only)
+ *    likely() unlikely() with the kernel's meaning;
+ *  - hml_atomic_cmpxchg(p, old, new), hml_atomic_add_return(p, v) and
+ *    hml_atomic_inc64(p) on plain u32 and u64 words, fully ordered but the
+ *    last, which need not be ordered at all;
+ *  - hml_index_nospec(i, n), an index that was found to be less than n, also
+ *    under speculation;
+ *  - hml_mem_t, a handle of wired memory; hml_mem_write(), hml_mem_copy()
+ *    and hml_mem_at(), which turn <handle, offset> into accesses;
+ *  - hml_nq_t, a reference to an NQ that can stand in a slot, HML_NQ_NONE,
+ *    and hml_nq_deref();
+ *  - hml_ref_t, a reference to ring memory, and hml_ref_deref();
+ *  - struct hml_port, the home's part of a NIC; hml_port_slot() finds the
+ *    slot of a number or NULL, hml_port_route() the NIC of a host or NULL;
+ *  - hml_port_rx_enter() and hml_port_rx_exit() around everything done with
+ *    a slot: a slot that was unlinked is not freed, and a key that was
+ *    replaced is still in use, until all that are between them have left;
+ *  - hml_port_nq_wake(port, nq), called once for each time nq->armed was set.
+ *
+ * Offsets given to hml_mem_*() have been checked against a view of the
+ * memory; the home need not check them again.
+ */
+#ifndef HML_CORE_PORT_H
+#define HML_CORE_PORT_H
+
+#ifdef __KERNEL__
+#include "../port_linux.h"
+#else
+#include "port_user.h"
+#endif
+
+#endif /* HML_CORE_PORT_H */

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Sending: copy and check a TRB, gather, segment into packets (H 2.3, 2.5). */
+#include "nic.h"
+
+static int check_trb(const struct hml_nic *nic, const struct hamlyn_trb *trb)
+{
+	if (trb->flags & ~HAMLYN_TRB_FLAGS || trb->reserved ||
+	    trb->length > HAMLYN_MAX_MESSAGE ||
+	    trb->meta_length > HAMLYN_MAX_METADATA ||
+	    trb->fragments > HAMLYN_MAX_FRAGMENTS)
+		return -EINVAL;
+	if (!(trb->flags & HAMLYN_TRB_FAST))
+		return trb->word ? -EINVAL : 0;
+	/* A fast message is one packet, and the word is all its metadata. */
+	if (trb->meta_index != HAMLYN_META_FAST || trb->meta_length ||
+	    trb->delta || trb->length > nic->packet_size)
+		return -EINVAL;
+	return 0;
+}
+
+/* Checked copy of one fragment. @f may change any time: it is copied once. */
+static int take_fragment(const struct hml_terminus *t,
+			 const struct hamlyn_fragment *f, struct hml_piece *p)
+{
+	const struct hml_view *area;
+	u32 tag = READ_ONCE(f->tag);
+
+	p->offset = READ_ONCE(f->offset);
+	p->length = READ_ONCE(f->length);
+	if (tag >= HAMLYN_MAX_TAGS || READ_ONCE(f->reserved))
+		return -EINVAL;
+	area = &t->tags[hml_index_nospec(tag, HAMLYN_MAX_TAGS)];
+	if (!area->length)
+		return -ENXIO;
+	if (!hml_view_covers(area->length, p->offset, p->length))
+		return -ERANGE;
+	p->offset += area->base;
+	p->mem = area->mem;
+	return 0;
+}
+
+static int take_fragments(struct hml_terminus *t, const struct hamlyn_trb *trb,
+			  const void *tail, u64 tail_size)
+{
+	const struct hamlyn_fragment *f = tail;
+	u64 left = trb->length;
+	u32 n = 0;
+	u32 i;
+
+	if (trb->fragments > tail_size / sizeof(*f))
+		return -EINVAL;
+	for (i = 0; i < trb->fragments; i++) {
+		struct hml_piece *p = &t->message.pieces[n];
+		int err = take_fragment(t, &f[i], p);
+
+		if (err)
+			return err;
+		if (p->length > left)
+			return -EINVAL;
+		left -= p->length;
+		/* An empty one would make a packet begin behind its end. */
+		if (p->length)
+			n++;
+	}
+	return left ? -EINVAL : 0;
+}
+
+static void fill_header(const struct hml_nic *nic, struct hamlyn_packet *h,
+			const struct hamlyn_trb *trb)
+{
+	h->version = HAMLYN_PACKET_VERSION;
+	h->flags = 0;
+	if (trb->flags & HAMLYN_TRB_FAST)
+		h->flags |= HAMLYN_PACKET_FAST;
+	if (trb->flags & HAMLYN_TRB_NO_NOTIFY)
+		h->flags |= HAMLYN_PACKET_NO_NOTIFY;
+	if (trb->length <= nic->packet_size)
+		h->flags |= HAMLYN_PACKET_SINGLE;
+	h->meta_length = trb->meta_length;
+	h->host = trb->host;
+	h->source = nic->host;
+	h->slot = trb->slot;
+	h->meta_index = trb->meta_index;
+	h->key = trb->key;
+	h->offset = trb->offset;
+	h->word = trb->word;
+	memset(h->reserved, 0, sizeof(h->reserved));
+}
+
+int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
+		 const struct hamlyn_trb *trb, const void *meta,
+		 const void *tail, u64 tail_size)
+{
+	struct hml_message *m = &t->message;
+	int err = check_trb(nic, trb);
+
+	if (err)
+		return err;
+	m->payload.meta = meta;
+	m->payload.flat = NULL;
+	m->payload.piece = m->pieces;
+	m->payload.skip = 0;
+	if (trb->fragments) {
+		err = take_fragments(t, trb, tail, tail_size);
+		if (err)
+			return err;
+	} else if (trb->length > tail_size) {
+		return -EINVAL;
+	} else {
+		m->payload.flat = tail;
+	}
+	if (!hml_port_route(nic, trb->host))
+		return -EHOSTUNREACH;
+	fill_header(nic, &m->header, trb);
+	m->left = trb->length;
+	m->counter = trb->delta;
+	WRITE_ONCE(t->busy, true);
+	return 0;
+}
+
+/* Move the message on to the packet behind the one just sent. */
+static void advance(struct hml_message *m, u32 sent)
+{
+	struct hml_payload *p = &m->payload;
+
+	m->header.offset += sent;
+	m->header.meta_length = 0;
+	p->meta = NULL;
+	if (p->flat) {
+		p->flat = (const u8 *)p->flat + sent;
+		return;
+	}
+	p->skip += sent;
+	while (m->left && p->skip >= p->piece->length) {
+		p->skip -= p->piece->length;
+		p->piece++;
+	}
+}
+
+void hml_tx_packet(struct hml_nic *nic, struct hml_terminus *t)
+{
+	struct hml_message *m = &t->message;
+	struct hml_nic *to;
+	u32 n = nic->packet_size;
+
+	if (m->left <= n) {
+		n = m->left;
+		m->header.delta = m->counter;
+		WRITE_ONCE(t->busy, false);
+	} else {
+		m->header.delta = 1;
+		m->counter--;
+	}
+	m->header.length = n;
+	m->left -= n;
+	t->stats->packets++;
+	to = hml_port_route(nic, m->header.host);
+	if (likely(to))
+		hml_rx(to, &m->header, &m->payload, t->stats);
+	if (t->busy)
+		advance(m, n);
+	else
+		t->stats->messages++;
+}
+
+/*
+ * Entries posted and not taken. A producer index that is further ahead than
+ * there are entries, or behind, is its writer's mistake and means nothing
+ * until the writer mends it.
+ */
+static u32 posted(const struct hml_terminus *t)
+{
+	u32 n = smp_load_acquire(&t->wq->producer) - READ_ONCE(t->head); /* B1 */
+
+	return n <= t->mask + 1 ? n : 0;
+}
+
+bool hml_tx_pending(const struct hml_terminus *t)
+{
+	return READ_ONCE(t->busy) || posted(t);
+}
+
+static void set_status(struct hml_terminus *t, int err)
+{
+	s32 *status = (s32 *)(t->status + 1) + (t->head & t->mask);
+
+	/* Nearly always 0 after 0: do not take the line from its reader. */
+	if (*status != err)
+		WRITE_ONCE(*status, err);
+	if (unlikely(err)) {
+		t->stats->failed++;
+		WRITE_ONCE(t->status->failed, t->status->failed + 1);
+	}
+}
+
+static void complete(struct hml_terminus *t, int err)
+{
+	set_status(t, err);
+	WRITE_ONCE(t->head, t->head + 1);
+	smp_store_release(&t->status->completed, t->head);	/* B6 */
+}
+
+/* Take the next entry: one copy of the TRB, and nothing is read twice. */
+static int begin_next(struct hml_nic *nic, struct hml_terminus *t)
+{
+	const u8 *entry = t->entries +
+			  ((u64)(t->head & t->mask) << t->entry_shift);
+	const u8 *tail = entry + sizeof(struct hamlyn_trb);
+	const u8 *end = entry + t->entry_size;
+	struct hamlyn_trb trb;
+
+	memcpy(&trb, entry, sizeof(trb));
+	hml_barrier();	/* the compiler must not read the entry again */
+	if (!trb.meta_length)
+		return hml_tx_begin(nic, t, &trb, NULL, tail, end - tail);
+	/* The smallest entry has room for the metadata. */
+	return hml_tx_begin(nic, t, &trb, tail, tail + HAMLYN_TRB_METADATA_SPACE,
+			    end - tail - HAMLYN_TRB_METADATA_SPACE);
+}
+
+u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget)
+{
+	u32 sent = 0;
+
+	for (; sent < budget; sent++) {
+		if (!t->busy) {
+			int err;
+
+			if (!posted(t))
+				break;
+			err = begin_next(nic, t);
+			if (unlikely(err)) {
+				complete(t, err);
+				continue;
+			}
+		}
+		hml_tx_packet(nic, t);
+		if (!t->busy)
+			complete(t, 0);
+	}
+	return sent;
+}

@@ -1,0 +1,673 @@
+/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
+/*
+ * Hamlyn network interface: ioctls, mapped layouts and the meaning of errnos.
+ *
+ * Section numbers "H 2.5" point into "An implementation of the Hamlyn
+ * sender-managed interface architecture" (OSDI 1996).
+ */
+#ifndef _UAPI_LINUX_HAMLYN_H
+#define _UAPI_LINUX_HAMLYN_H
+
+#include <linux/types.h>
+#include <linux/ioctl.h>
+
+/**
+ * DOC: Calls and structures
+ *
+ * One open file of /dev/hamlynN is one *context*. It owns the areas, slots,
+ * notification queues (NQs) and send termini made through it; they die with
+ * the last reference to the open file. Ids are private to the context, slot
+ * numbers are the NIC's.
+ *
+ * Every ioctl but KICK takes a pointer to a structure whose first member,
+ * size, is the size of the structure as the caller knows it. A caller with
+ * an older, shorter structure is served as long as size covers the first
+ * published version; a longer one is accepted if what the kernel does not
+ * know is zero. Members named reserved and undefined flag bits must be zero.
+ * On success the structure is written back, at most size bytes of it.
+ */
+
+/**
+ * DOC: Errors
+ *
+ * The errnos mean the same in every call:
+ *
+ * EINVAL
+ *	A structure is too short, a reserved member or unknown flag is not
+ *	zero, or a value is outside the range that QUERY reports; for a
+ *	TRB status: the request block is malformed (unknown flags, more
+ *	fragments or inline bytes than fit the entry, fragment lengths that do
+ *	not add up to the message length).
+ * E2BIG
+ *	A structure is longer than the kernel knows and the rest is not zero,
+ *	or an object is larger than the limit that QUERY reports.
+ * EFAULT
+ *	A user pointer or a range that is to be wired is not mapped, or not
+ *	mapped with the rights that are needed (writable unless READONLY).
+ * ENOENT
+ *	The context has no area, NQ, slot or terminus of that id.
+ * ERANGE
+ *	A view (base, length) does not lie inside its area; for a TRB status:
+ *	a fragment does not lie inside its send buffer area.
+ * ENXIO
+ *	TRB status only: no send buffer area is bound to that tag.
+ * EHOSTUNREACH
+ *	TRB status only: no host of that id is on the fabric.
+ * EACCES
+ *	A writable view was asked of an area registered READONLY.
+ * EPERM
+ *	mmap() asked for rights that the region never grants (writing to an NQ
+ *	ring or a terminus status, executing anything, a private mapping).
+ * EBUSY
+ *	The object is still used by another (an area by a slot or a terminus,
+ *	an NQ by a slot); remove that one first.
+ * ENOMEM
+ *	The kernel is out of memory, or wiring would exceed RLIMIT_MEMLOCK.
+ * EDQUOT
+ *	Allocated areas would exceed the NIC's limit for kernel memory.
+ * ENOSPC
+ *	The NIC has no free slot, or the context no free id.
+ * ETIMEDOUT
+ *	WAIT: the deadline passed and nothing arrived.
+ * EINTR
+ *	WAIT, KICK: a signal arrived first. (Restarted under SA_RESTART: the
+ *	deadline is absolute.)
+ * ENODEV
+ *	The NIC has been removed.
+ * ENOTTY
+ *	The kernel does not know this ioctl.
+ *
+ * A packet that the receiving side rejects (key, bounds, mode) is discarded
+ * without a word to its sender (H 2.2): it is counted, see STATS, and the
+ * sender's own TRB status is 0. Anything else would be an oracle.
+ */
+
+#define HAMLYN_ABI_VERSION	1
+
+#define HAMLYN_IOC_TYPE		0xC5
+
+enum {
+	HAMLYN_CMD_QUERY		= 0x00,
+	HAMLYN_CMD_AREA_ADD		= 0x01,
+	HAMLYN_CMD_AREA_ALLOC		= 0x02,
+	HAMLYN_CMD_AREA_REMOVE		= 0x03,
+	HAMLYN_CMD_NQ_CREATE		= 0x04,
+	HAMLYN_CMD_NQ_DESTROY		= 0x05,
+	HAMLYN_CMD_SLOT_CREATE		= 0x06,
+	HAMLYN_CMD_SLOT_DESTROY		= 0x07,
+	HAMLYN_CMD_SLOT_REKEY		= 0x08,
+	HAMLYN_CMD_TERMINUS_CREATE	= 0x09,
+	HAMLYN_CMD_TERMINUS_DESTROY	= 0x0a,
+	HAMLYN_CMD_TERMINUS_BIND	= 0x0b,
+	HAMLYN_CMD_KICK			= 0x0c,
+	HAMLYN_CMD_WAIT			= 0x0d,
+	HAMLYN_CMD_STATS		= 0x0e,
+};
+
+/* The size is in the structure, not in the number: structures may grow. */
+#define HAMLYN_IOC_QUERY	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_QUERY)
+#define HAMLYN_IOC_AREA_ADD	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_AREA_ADD)
+#define HAMLYN_IOC_AREA_ALLOC	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_AREA_ALLOC)
+#define HAMLYN_IOC_AREA_REMOVE	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_AREA_REMOVE)
+#define HAMLYN_IOC_NQ_CREATE	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_NQ_CREATE)
+#define HAMLYN_IOC_NQ_DESTROY	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_NQ_DESTROY)
+#define HAMLYN_IOC_SLOT_CREATE	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_SLOT_CREATE)
+#define HAMLYN_IOC_SLOT_DESTROY	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_SLOT_DESTROY)
+#define HAMLYN_IOC_SLOT_REKEY	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_SLOT_REKEY)
+#define HAMLYN_IOC_TERMINUS_CREATE \
+				_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_TERMINUS_CREATE)
+#define HAMLYN_IOC_TERMINUS_DESTROY \
+				_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_TERMINUS_DESTROY)
+#define HAMLYN_IOC_TERMINUS_BIND \
+				_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_TERMINUS_BIND)
+/* KICK takes the terminus id itself as its argument: it is the hot one. */
+#define HAMLYN_IOC_KICK		_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_KICK)
+#define HAMLYN_IOC_WAIT		_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_WAIT)
+#define HAMLYN_IOC_STATS	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_STATS)
+
+/* Ceilings of the format; a NIC's own limits, told by QUERY, may be lower. */
+#define HAMLYN_MAX_TAGS		8	/* send buffer areas of a terminus (H 2.3) */
+#define HAMLYN_MAX_FRAGMENTS	16
+#define HAMLYN_MAX_METADATA	60	/* bytes of user metadata (H 2.2) */
+#define HAMLYN_MAX_MESSAGE	(1ULL << 40)
+#define HAMLYN_MIN_PACKET	1024
+#define HAMLYN_MAX_PACKET	65536
+
+#define HAMLYN_NONE		0xffffffffU	/* "no NQ", "no area" */
+
+/* ---- ioctl arguments ---------------------------------------------------- */
+
+enum hamlyn_engine_mode {
+	HAMLYN_ENGINE_INLINE	= 0,	/* the kicking caller does the work */
+	HAMLYN_ENGINE_POLL	= 1,	/* polling kernel threads, kicked when asleep */
+};
+
+/**
+ * struct hamlyn_query - HAMLYN_IOC_QUERY: what this NIC is and allows
+ * @size: size of this structure
+ * @abi_version: out: HAMLYN_ABI_VERSION of the kernel
+ * @host: out: host id of the NIC on its fabric
+ * @engine_mode: out: enum hamlyn_engine_mode
+ * @packet_size: out: most payload bytes of one packet
+ * @max_slots: out: slots of the NIC
+ * @max_nq_entries: out: most entries of an NQ
+ * @max_wq_entries: out: most entries of a work queue
+ * @max_entry_size: out: most bytes of one work queue entry
+ * @reserved: must be zero
+ * @max_area: out: most bytes of one area
+ * @max_message: out: most payload bytes of one message
+ */
+struct hamlyn_query {
+	__u32 size;
+	__u32 abi_version;
+	__u32 host;
+	__u32 engine_mode;
+	__u32 packet_size;
+	__u32 max_slots;
+	__u32 max_nq_entries;
+	__u32 max_wq_entries;
+	__u32 max_entry_size;
+	__u32 reserved;
+	__aligned_u64 max_area;
+	__aligned_u64 max_message;
+};
+
+#define HAMLYN_AREA_READONLY	(1U << 0)	/* may only be sent from */
+
+/**
+ * struct hamlyn_area_add - HAMLYN_IOC_AREA_ADD: wire a range of own memory
+ * @size: size of this structure
+ * @flags: HAMLYN_AREA_*
+ * @addr: first byte; need not be page aligned, the pages around it are wired
+ * @length: bytes, at least 1
+ * @area: out: id of the area
+ * @reserved: must be zero
+ *
+ * The pages stay wired, and charged to RLIMIT_MEMLOCK, until AREA_REMOVE or
+ * the end of the context. What the address range maps to is looked up once:
+ * after munmap() the area still names the old pages.
+ */
+struct hamlyn_area_add {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 length;
+	__u32 area;
+	__u32 reserved;
+};
+
+/**
+ * struct hamlyn_area_alloc - HAMLYN_IOC_AREA_ALLOC: an area of kernel memory
+ * @size: size of this structure
+ * @flags: must be zero
+ * @length: in: bytes wanted, at least 1; out: bytes got (whole pages)
+ * @mmap_offset: out: offset for mmap() of the area, shared, read and write
+ * @area: out: id of the area
+ * @reserved: must be zero
+ *
+ * The memory is zeroed, charged to the memory cgroup and to the NIC's limit,
+ * not to RLIMIT_MEMLOCK, and untouched by fork, copy-on-write and munmap.
+ */
+struct hamlyn_area_alloc {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 length;
+	__aligned_u64 mmap_offset;
+	__u32 area;
+	__u32 reserved;
+};
+
+/**
+ * struct hamlyn_id - AREA_REMOVE, NQ_DESTROY, SLOT_DESTROY, TERMINUS_DESTROY
+ * @size: size of this structure
+ * @id: area, NQ or terminus id, or slot number
+ *
+ * SLOT_DESTROY: when the call returns no packet can land any more.
+ */
+struct hamlyn_id {
+	__u32 size;
+	__u32 id;
+};
+
+/**
+ * struct hamlyn_nq_create - HAMLYN_IOC_NQ_CREATE: a notification queue (H 2.6)
+ * @size: size of this structure
+ * @entries: entries, a power of two, 2 to max_nq_entries. One of them is kept
+ *	for the report of an overrun: @entries - 1 notifications fit.
+ * @nq: out: id of the NQ
+ * @entries_offset: out: where in the ring mapping entry 0 is
+ * @ring_offset: out: offset for mmap() of the ring, shared, read only
+ * @ring_length: out: bytes of that mapping
+ * @control_offset: out: offset for mmap() of the control page, shared, rw
+ * @control_length: out: bytes of that mapping
+ */
+struct hamlyn_nq_create {
+	__u32 size;
+	__u32 entries;
+	__u32 nq;
+	__u32 entries_offset;
+	__aligned_u64 ring_offset;
+	__aligned_u64 ring_length;
+	__aligned_u64 control_offset;
+	__aligned_u64 control_length;
+};
+
+enum hamlyn_slot_mode {
+	HAMLYN_SLOT_NORMAL		= 0,
+};
+
+#define HAMLYN_SLOT_KEY_GIVEN	(1U << 0)	/* take @key instead of a new one */
+
+/**
+ * struct hamlyn_slot_create - HAMLYN_IOC_SLOT_CREATE: a slot (H 2.2)
+ * @size: size of this structure
+ * @flags: HAMLYN_SLOT_*
+ * @mode: enum hamlyn_slot_mode
+ * @area: area that messages go to
+ * @base: first byte of the message area within @area
+ * @length: bytes of the message area; offsets in packets count from @base
+ * @meta_area: area that holds the metadata entries, or HAMLYN_NONE
+ * @meta_count: number of metadata entries; 0 if and only if there is no area
+ * @meta_base: where in @meta_area entry 0 is; entry 0's address must be a
+ *	multiple of 128
+ * @nq: NQ for the slot's notifications, or HAMLYN_NONE for none
+ * @slot: out: slot number
+ * @key: in: the key, with HAMLYN_SLOT_KEY_GIVEN; out: the slot's key
+ *
+ * Without metadata entries a slot takes single-packet messages without
+ * metadata, and fast ones: there is nowhere to count packets.
+ */
+struct hamlyn_slot_create {
+	__u32 size;
+	__u32 flags;
+	__u32 mode;
+	__u32 area;
+	__aligned_u64 base;
+	__aligned_u64 length;
+	__u32 meta_area;
+	__u32 meta_count;
+	__aligned_u64 meta_base;
+	__u32 nq;
+	__u32 slot;
+	__aligned_u64 key;
+};
+
+/**
+ * struct hamlyn_slot_rekey - HAMLYN_IOC_SLOT_REKEY: revoke the slot's key
+ * @size: size of this structure
+ * @slot: slot number
+ * @flags: HAMLYN_SLOT_KEY_GIVEN or 0
+ * @reserved: must be zero
+ * @key: in: the new key, with HAMLYN_SLOT_KEY_GIVEN; out: the new key
+ *
+ * When the call returns, no packet under the old key can land any more.
+ */
+struct hamlyn_slot_rekey {
+	__u32 size;
+	__u32 slot;
+	__u32 flags;
+	__u32 reserved;
+	__aligned_u64 key;
+};
+
+/**
+ * struct hamlyn_terminus_create - HAMLYN_IOC_TERMINUS_CREATE (H 2.3)
+ * @size: size of this structure
+ * @entries: work queue entries, a power of two, 2 to max_wq_entries
+ * @entry_size: bytes of an entry, a power of two, 128 to max_entry_size
+ * @terminus: out: id of the terminus
+ * @entries_offset: out: where in the work queue mapping entry 0 is
+ * @reserved: must be zero
+ * @wq_offset: out: offset for mmap() of the work queue, shared, rw
+ * @wq_length: out: bytes of that mapping
+ * @status_offset: out: offset for mmap() of the status, shared, read only
+ * @status_length: out: bytes of that mapping
+ */
+struct hamlyn_terminus_create {
+	__u32 size;
+	__u32 entries;
+	__u32 entry_size;
+	__u32 terminus;
+	__u32 entries_offset;
+	__u32 reserved;
+	__aligned_u64 wq_offset;
+	__aligned_u64 wq_length;
+	__aligned_u64 status_offset;
+	__aligned_u64 status_length;
+};
+
+/**
+ * struct hamlyn_terminus_bind - HAMLYN_IOC_TERMINUS_BIND: a send buffer area
+ * @size: size of this structure
+ * @terminus: terminus id
+ * @tag: send buffer tag, 0 to HAMLYN_MAX_TAGS - 1
+ * @area: area id, or HAMLYN_NONE to unbind the tag
+ * @base: first byte of the send buffer area within @area
+ * @length: its bytes
+ *
+ * Returns when no message under the old binding is being read any more.
+ */
+struct hamlyn_terminus_bind {
+	__u32 size;
+	__u32 terminus;
+	__u32 tag;
+	__u32 area;
+	__aligned_u64 base;
+	__aligned_u64 length;
+};
+
+/**
+ * struct hamlyn_wait - HAMLYN_IOC_WAIT: sleep until an NQ has an entry
+ * @size: size of this structure
+ * @nq: NQ id
+ * @position: sequence position that the caller wants to see filled (the
+ *	consumer index that it would read next)
+ * @flags: must be zero
+ * @deadline_ns: absolute time-out on CLOCK_MONOTONIC, nanoseconds; negative
+ *	for none; a time in the past only looks
+ */
+struct hamlyn_wait {
+	__u32 size;
+	__u32 nq;
+	__u32 position;
+	__u32 flags;
+	__aligned_s64 deadline_ns;
+};
+
+/* Why a receiving NIC discarded a packet. */
+enum hamlyn_reject {
+	HAMLYN_REJECT_SLOT	= 0,	/* no such slot */
+	HAMLYN_REJECT_KEY	= 1,	/* wrong key */
+	HAMLYN_REJECT_BOUNDS	= 2,	/* outside the message area */
+	HAMLYN_REJECT_METADATA	= 3,	/* no such metadata entry */
+	HAMLYN_REJECT_FORMAT	= 4,	/* malformed packet */
+	HAMLYN_REJECT_REASONS	= 5,
+};
+
+#define HAMLYN_STATS_REASONS	8	/* room for reasons to come */
+
+enum hamlyn_stats_kind {
+	HAMLYN_STATS_NIC	= 0,	/* all of the NIC; @id is ignored */
+	HAMLYN_STATS_SLOT	= 1,	/* received through own slot @id */
+	HAMLYN_STATS_TERMINUS	= 2,	/* sent through own terminus @id */
+};
+
+/**
+ * struct hamlyn_stats - HAMLYN_IOC_STATS: counters
+ * @size: size of this structure
+ * @kind: enum hamlyn_stats_kind
+ * @id: slot number or terminus id
+ * @reserved: must be zero
+ * @messages: out: messages that left (of a slot: always 0)
+ * @packets: out: packets that left (of a slot: always 0)
+ * @bytes: out: payload bytes delivered (of a slot: always 0)
+ * @failed: out: messages refused with a TRB status (of a slot: always 0)
+ * @notifications: out: NQ entries appended (of a slot: always 0)
+ * @overruns: out: notifications lost to a full NQ
+ * @kicks: out: KICK calls (of a slot: always 0)
+ * @rejects: out: packets discarded, by enum hamlyn_reject
+ *
+ * A slot counts only what goes wrong: its good packets would have every
+ * sender write to one cache line.
+ */
+struct hamlyn_stats {
+	__u32 size;
+	__u32 kind;
+	__u32 id;
+	__u32 reserved;
+	__aligned_u64 messages;
+	__aligned_u64 packets;
+	__aligned_u64 bytes;
+	__aligned_u64 failed;
+	__aligned_u64 notifications;
+	__aligned_u64 overruns;
+	__aligned_u64 kicks;
+	__aligned_u64 rejects[HAMLYN_STATS_REASONS];
+};
+
+/* ---- mapped memory ------------------------------------------------------ */
+
+/**
+ * DOC: Mapped memory
+ *
+ * Host byte order. "Bn" are the pairs of Documentation/barriers.rst. All
+ * counters run freely modulo 2^32; an index is the counter modulo the
+ * number of entries.
+ */
+
+#define HAMLYN_TRB_NO_NOTIFY	(1U << 0)	/* move data only */
+#define HAMLYN_TRB_FAST		(1U << 1)	/* word goes to the NQ entry */
+#define HAMLYN_TRB_FLAGS	(HAMLYN_TRB_NO_NOTIFY | HAMLYN_TRB_FAST)
+
+#define HAMLYN_META_FAST	0xffffffffU	/* "all 1's": fast mode (H 2.7) */
+
+/**
+ * struct hamlyn_trb - transmission request block: head of a work queue entry
+ * @host: destination host id
+ * @slot: destination slot
+ * @key: protection key
+ * @offset: first byte within the destination's message area
+ * @length: payload bytes, at most HAMLYN_MAX_MESSAGE
+ * @delta: initial value Y of the packet counter (H 2.5): 0 for an ordinary
+ *	message, this sender's share of 2^32 in a group receive
+ * @meta_index: destination metadata entry; HAMLYN_META_FAST with
+ *	HAMLYN_TRB_FAST
+ * @word: fast mode's one word of metadata, else 0
+ * @meta_length: bytes of user metadata, at most HAMLYN_MAX_METADATA
+ * @fragments: number of fragments; 0: the payload is in the entry (direct I/O)
+ * @flags: HAMLYN_TRB_*
+ * @reserved: must be zero
+ *
+ * Written by the application before it publishes the entry through the
+ * producer index (B1). The NIC copies it once and looks at nothing but its
+ * copy.
+ *
+ * Behind the TRB in the entry come, if meta_length is not 0, 64 bytes that
+ * begin with the metadata; then the payload, or the fragments.
+ *
+ * Where this differs from H 2.3 and Table 1: offset and length are 64 bits
+ * wide, slot and metadata index 32, for today's memories; metadata always
+ * travels by direct I/O, as the paper's own hindsight has it (H 6.2); the
+ * fast mode word has a place of its own, 64 bits wide.
+ */
+struct hamlyn_trb {
+	__u32 host;
+	__u32 slot;
+	__aligned_u64 key;
+	__aligned_u64 offset;
+	__aligned_u64 length;
+	__u32 delta;
+	__u32 meta_index;
+	__aligned_u64 word;
+	__u16 meta_length;
+	__u16 fragments;
+	__u32 flags;
+	__aligned_u64 reserved;
+};
+
+#define HAMLYN_TRB_METADATA_SPACE	64	/* kept behind a TRB for metadata */
+
+/**
+ * struct hamlyn_fragment - part of a payload that is fetched (DMA in H 2.3)
+ * @tag: send buffer tag
+ * @reserved: must be zero
+ * @offset: first byte within the send buffer area
+ * @length: bytes
+ *
+ * Written by the application with the TRB (B1).
+ */
+struct hamlyn_fragment {
+	__u32 tag;
+	__u32 reserved;
+	__aligned_u64 offset;
+	__aligned_u64 length;
+};
+
+/**
+ * struct hamlyn_wq_control - first bytes of the work queue mapping
+ * @producer: entries posted so far. Written by the application, store-release
+ *	after the entry (B1); then full barrier and a look at need_kick (B2).
+ * @reserved: unused
+ */
+struct hamlyn_wq_control {
+	__u32 producer;
+	__u32 reserved[15];
+};
+
+/**
+ * struct hamlyn_terminus_status - first bytes of the status mapping
+ * @need_kick: not 0: nobody polls this work queue, call KICK. Written by the
+ *	NIC; set, full barrier, look at producer (B2). In a cache line of its
+ *	own, which is written only when the engine dozes off or wakes.
+ * @reserved: unused
+ * @completed: entries done: their memory and their buffers may be reused.
+ *	Written by the NIC, store-release after the entry's status (B6).
+ * @failed: entries that ended with a status other than 0; written before
+ *	completed (B6)
+ * @reserved2: unused
+ *
+ * Followed by one __s32 an entry: 0 or the negative errno with which the
+ * entry's last message ended; valid once completed has passed it (B6).
+ */
+struct hamlyn_terminus_status {
+	__u32 need_kick;
+	__u32 reserved[15];
+	__u32 completed;
+	__u32 failed;
+	__u32 reserved2[14];
+};
+
+#define HAMLYN_PACKET_VERSION	1
+
+#define HAMLYN_PACKET_SINGLE	(1U << 0)	/* the message's only packet */
+#define HAMLYN_PACKET_FAST	(1U << 1)	/* word instead of metadata entry */
+#define HAMLYN_PACKET_NO_NOTIFY	(1U << 2)	/* complete silently */
+#define HAMLYN_PACKET_FLAGS \
+	(HAMLYN_PACKET_SINGLE | HAMLYN_PACKET_FAST | HAMLYN_PACKET_NO_NOTIFY)
+
+/**
+ * struct hamlyn_packet - packet header (H Table 1)
+ * @version: HAMLYN_PACKET_VERSION
+ * @flags: HAMLYN_PACKET_*
+ * @meta_length: metadata bytes, first packet only
+ * @length: payload bytes of this packet
+ * @host: destination host id
+ * @source: source host id, set by the sending NIC
+ * @slot: destination slot
+ * @meta_index: destination metadata entry, HAMLYN_META_FAST in fast mode
+ * @key: protection key
+ * @offset: first byte of this packet within the message area
+ * @word: fast mode word
+ * @delta: value for the packet accumulator (H 2.5)
+ * @reserved: must be zero
+ *
+ * Host byte order inside a host, network byte order on a wire; metadata,
+ * then payload follow it there. Beyond Table 1: wider offset, version and
+ * source host; the packet tells that it is its message's only one, because
+ * delta 0 alone does not: the last packet of a group member whose share Y
+ * happens to equal its count of other packets has delta 0 as well.
+ */
+struct hamlyn_packet {
+	__u8 version;
+	__u8 flags;
+	__u16 meta_length;
+	__u32 length;
+	__u32 host;
+	__u32 source;
+	__u32 slot;
+	__u32 meta_index;
+	__aligned_u64 key;
+	__aligned_u64 offset;
+	__aligned_u64 word;
+	__u32 delta;
+	__u32 reserved[3];
+};
+
+#define HAMLYN_METADATA_SIZE	128
+
+/**
+ * struct hamlyn_metadata - metadata entry (H Table 2), in wired user memory
+ * @user: metadata that came with the message. Written by the NIC before the
+ *	notification (B3).
+ * @accumulator: packet accumulator modulo 2^32. Added to atomically by the
+ *	NIC; zeroed by the application before the entry is first used.
+ * @key: paranoid mode protection key; written by the application
+ * @low: paranoid mode message area low limit; written by the application
+ * @high: paranoid mode message area high limit; written by the application
+ * @receive_class: the library's receive class pointer; the NIC ignores it
+ * @meta_length: bytes written to @user. Written by the NIC with it (B3).
+ * @state: paranoid one-shot state
+ * @reserved: must be zero
+ *
+ * The NIC trusts nothing in here: a wrong value hurts the owner only.
+ */
+struct hamlyn_metadata {
+	__u8 user[HAMLYN_MAX_METADATA];
+	__u32 accumulator;
+	__aligned_u64 key;
+	__aligned_u64 low;
+	__aligned_u64 high;
+	__aligned_u64 receive_class;
+	__u32 meta_length;
+	__u32 state;
+	__aligned_u64 reserved[3];
+};
+
+#define HAMLYN_NQE_FAST		(1U << 0)	/* data is the fast mode word */
+#define HAMLYN_NQE_SINGLE	(1U << 1)	/* a single-packet message */
+#define HAMLYN_NQE_OVERRUN	(1U << 2)	/* no message: the queue was full */
+#define HAMLYN_NQE_VOID		(1U << 3)	/* no message: the sender died in here */
+
+/**
+ * struct hamlyn_nq_entry - notification queue entry (H Table 3)
+ * @data: where in the metadata area's area the metadata entry is, or the fast
+ *	mode word
+ * @slot: slot the message came through
+ * @index: notification index: the metadata entry's number, HAMLYN_META_FAST
+ *	in fast mode
+ * @source: host the message came from
+ * @length: payload bytes of the packet that completed the message; of the
+ *	whole message when HAMLYN_NQE_SINGLE is set
+ * @flags: HAMLYN_NQE_*
+ * @sequence: position of the entry + 1. It takes the place of the paper's
+ *	wrap flag and tells more: a reader that expects position p finds p + 1
+ *	here when the entry is there, and anything else when it is not.
+ *
+ * Written by the NIC, the sequence last, store-release (B3); read by the
+ * application, the sequence first, load-acquire. An entry is not written
+ * again before the consumer index has passed it (B4).
+ */
+struct hamlyn_nq_entry {
+	__aligned_u64 data;
+	__u32 slot;
+	__u32 index;
+	__u32 source;
+	__u32 length;
+	__u32 flags;
+	__u32 sequence;
+};
+
+/**
+ * struct hamlyn_nq_ring - first bytes of the NQ ring mapping
+ * @entries: number of entries; constant
+ * @lost: notifications lost to overruns so far. Written by the NIC.
+ * @reserved: unused
+ */
+struct hamlyn_nq_ring {
+	__u32 entries;
+	__u32 lost;
+	__u32 reserved[14];
+};
+
+/**
+ * struct hamlyn_nq_control - NQ control page
+ * @consumer: entries taken so far. Written by the application,
+ *	store-release after the entry has been read (B4).
+ * @reserved: unused
+ */
+struct hamlyn_nq_control {
+	__u32 consumer;
+	__u32 reserved[15];
+};
+
+#endif /* _UAPI_LINUX_HAMLYN_H */
