@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libhamlyn, low layer: sender-managed messages between processes.
+ *
+ * A receiver makes an area, an NQ and a slot, and gives a ticket for the slot
+ * to a sender. The sender makes a terminus and calls h_send_msg() with the
+ * ticket; the bytes appear in the receiver's area and h_recv() says so.
+ *
+ * Functions return 0 or a count or a handle, or a negative errno. They may be
+ * called from any thread at any time, except that an object must not be
+ * destroyed while another thread is inside a call on it. Section numbers
+ * "H 2.5" point into the Hamlyn paper (OSDI 1996).
+ */
+#ifndef HAMLYN_H
+#define HAMLYN_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include <linux/hamlyn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define H_VERSION_MAJOR		0
+#define H_VERSION_MINOR		1
+
+struct h_dev;
+struct h_area;
+struct h_slot;
+struct h_nq;
+struct h_terminus;
+
+/* ---- device ------------------------------------------------------------- */
+
+/**
+ * h_open() - open a NIC
+ * @name: "/dev/hamlynN": kernel device; "shm:NAME[,size=BYTES]": embedded
+ *	device, a segment shared by the processes of this user that name it,
+ *	made if it is not there (BYTES may end in K, M or G); NULL:
+ *	$HAMLYN_DEVICE if set, else /dev/hamlyn0 if it opens, else "shm:default"
+ * @dev: out: the device
+ *
+ * The embedded device's checks stop mistakes, not malice: everyone who can
+ * open the segment can write to all of it.
+ *
+ * Return: 0, or -ENOENT/-EACCES/-ENODEV from opening, -EINVAL if @name is not
+ * of these forms, -ENOSPC if there is no room for the segment, -EUSERS if
+ * the segment has no room for another process, -EPROTO if the other side
+ * (module, or processes on the segment) is of another ABI version, -ENOMEM.
+ */
+int h_open(const char *name, struct h_dev **dev);
+
+/**
+ * h_close() - close a NIC and destroy everything made through it
+ * @dev: the device, or NULL
+ *
+ * Pointers to its areas, slots, NQs and termini are invalid afterwards. Never
+ * waits for a peer.
+ */
+void h_close(struct h_dev *dev);
+
+/**
+ * h_dev_name() - name of an open device
+ * @dev: the device
+ *
+ * Return: the name that was opened, valid until h_close().
+ */
+const char *h_dev_name(const struct h_dev *dev);
+
+/**
+ * h_dev_fd() - descriptor for poll() and epoll
+ * @dev: the device
+ *
+ * It becomes readable when any NQ of the context has an entry.
+ *
+ * Return: the descriptor, owned by @dev, or -EOPNOTSUPP on the embedded device.
+ */
+int h_dev_fd(const struct h_dev *dev);
+
+/**
+ * h_dev_is_embedded() - tell an embedded device from a kernel device
+ * @dev: the device
+ *
+ * Return: 1 for an embedded device, 0 for a kernel device.
+ */
+int h_dev_is_embedded(const struct h_dev *dev);
+
+/**
+ * h_query() - limits and properties of a NIC
+ * @dev: the device
+ * @query: out: see struct hamlyn_query; @query->size need not be set
+ *
+ * Return: 0 or a negative errno.
+ */
+int h_query(struct h_dev *dev, struct hamlyn_query *query);
+
+/**
+ * h_dev_stats() - counters of the whole NIC
+ * @dev: the device
+ * @stats: out: see struct hamlyn_stats
+ *
+ * Return: 0 or a negative errno.
+ */
+int h_dev_stats(struct h_dev *dev, struct hamlyn_stats *stats);
+
+/* ---- areas -------------------------------------------------------------- */
+
+/**
+ * h_area_alloc() - allocate wired memory that messages may go to or come from
+ * @dev: the device
+ * @length: bytes, rounded up to whole pages
+ * @area: out: the area
+ *
+ * The memory is zeroed and page aligned. The preferred way: it works on both
+ * devices and does not count against RLIMIT_MEMLOCK. It is not inherited by
+ * fork().
+ *
+ * Return: 0, or -EINVAL if @length is 0, -E2BIG above max_area, -EDQUOT above
+ * the NIC's limit, -ENOSPC if the embedded device's segment is full, -ENOMEM.
+ */
+int h_area_alloc(struct h_dev *dev, size_t length, struct h_area **area);
+
+/**
+ * h_area_add() - wire memory that the process already has
+ * @dev: the device
+ * @addr: first byte
+ * @length: bytes
+ * @flags: HAMLYN_AREA_READONLY: only to be sent from; works for memory that
+ *	is mapped read-only
+ * @area: out: the area
+ *
+ * The memory must stay mapped and must not be replaced (munmap, mremap,
+ * MADV_DONTNEED, fork with later writes) while the area exists. On the
+ * embedded device such an area can be sent from but not received into.
+ *
+ * Return: 0, or -EFAULT if not mapped with the rights needed, -ENOMEM if
+ * RLIMIT_MEMLOCK would be exceeded, -EINVAL, -E2BIG.
+ */
+int h_area_add(struct h_dev *dev, void *addr, size_t length, uint32_t flags,
+	       struct h_area **area);
+
+/**
+ * h_area_remove() - unwire an area and, if it was allocated, unmap it
+ * @area: the area
+ *
+ * Return: 0, or -EBUSY while a slot or terminus uses it.
+ */
+int h_area_remove(struct h_area *area);
+
+/**
+ * h_area_addr() - where the area is in this process
+ * @area: the area
+ *
+ * Return: address of its first byte.
+ */
+void *h_area_addr(const struct h_area *area);
+
+/**
+ * h_area_length() - size of an area
+ * @area: the area
+ *
+ * Return: bytes.
+ */
+size_t h_area_length(const struct h_area *area);
+
+/* ---- notification queues ------------------------------------------------ */
+
+/**
+ * h_nq_create() - create a notification queue (H 2.6)
+ * @dev: the device
+ * @entries: a power of two; @entries - 1 notifications fit
+ * @nq: out: the NQ
+ *
+ * Return: 0, or -EINVAL, -ENOMEM, -ENOSPC.
+ */
+int h_nq_create(struct h_dev *dev, uint32_t entries, struct h_nq **nq);
+
+/**
+ * h_nq_destroy() - destroy an NQ
+ * @nq: the NQ
+ *
+ * Return: 0, or -EBUSY while a slot uses it.
+ */
+int h_nq_destroy(struct h_nq *nq);
+
+/**
+ * h_recv_block() - wait for the next notification
+ * @nq: the NQ
+ * @entry: out: the notification
+ * @timeout_ns: most time to wait, in nanoseconds; negative: for ever
+ *
+ * Polls for a short while before it sleeps.
+ *
+ * Return: 1, or -ETIMEDOUT, -EINTR, -EOVERFLOW as h_recv().
+ */
+int h_recv_block(struct h_nq *nq, struct hamlyn_nq_entry *entry,
+		 int64_t timeout_ns);
+
+/**
+ * h_nq_lost() - notifications lost to overruns so far
+ * @nq: the NQ
+ *
+ * Return: their number, modulo 2^32.
+ */
+uint32_t h_nq_lost(const struct h_nq *nq);
+
+/* ---- slots -------------------------------------------------------------- */
+
+/**
+ * struct h_slot_attr - what a slot is made of; zero what is not needed
+ * @area: area that messages go to
+ * @base: first byte of the message area in @area
+ * @length: its bytes; 0: up to the end of @area
+ * @meta_area: area of the metadata entries, or NULL
+ * @meta_base: where in it entry 0 is (the entry must be 128-byte aligned)
+ * @meta_count: metadata entries
+ * @mode: enum hamlyn_slot_mode
+ * @flags: HAMLYN_SLOT_*
+ * @nq: NQ for notifications, or NULL for none
+ * @key: the key, with HAMLYN_SLOT_KEY_GIVEN
+ */
+struct h_slot_attr {
+	struct h_area *area;
+	uint64_t base;
+	uint64_t length;
+	struct h_area *meta_area;
+	uint64_t meta_base;
+	uint32_t meta_count;
+	uint32_t mode;
+	uint32_t flags;
+	struct h_nq *nq;
+	uint64_t key;
+};
+
+/**
+ * h_slot_create() - create a slot (H 2.2)
+ * @dev: the device
+ * @attr: what it is made of; all objects must be of @dev
+ * @slot: out: the slot
+ *
+ * Return: 0, or -EINVAL, -ERANGE if a view is outside its area, -EACCES for a
+ * read-only area, -EOPNOTSUPP for an added area on the embedded device,
+ * -ENOSPC, -ENOMEM.
+ */
+int h_slot_create(struct h_dev *dev, const struct h_slot_attr *attr,
+		  struct h_slot **slot);
+
+/**
+ * h_slot_destroy() - destroy a slot
+ * @slot: the slot
+ *
+ * When it returns nothing can land through the slot any more.
+ *
+ * Return: 0 or a negative errno.
+ */
+int h_slot_destroy(struct h_slot *slot);
+
+/**
+ * h_slot_rekey() - give a slot a new key
+ * @slot: the slot
+ *
+ * When it returns, nothing can land under the old key any more: all tickets
+ * given out so far are void.
+ *
+ * Return: 0 or a negative errno.
+ */
+int h_slot_rekey(struct h_slot *slot);
+
+/**
+ * h_slot_number() - number of a slot on its NIC
+ * @slot: the slot
+ *
+ * Return: the number, as it appears in struct hamlyn_nq_entry.
+ */
+uint32_t h_slot_number(const struct h_slot *slot);
+
+/**
+ * h_slot_stats() - what went wrong at a slot
+ * @slot: the slot
+ * @stats: out: see struct hamlyn_stats
+ *
+ * Return: 0 or a negative errno.
+ */
+int h_slot_stats(struct h_slot *slot, struct hamlyn_stats *stats);
+
+/* ---- tickets ------------------------------------------------------------ */
+
+/**
+ * struct h_ticket - the right to send to a place (H 3.2)
+ * @host: destination host id
+ * @slot: destination slot
+ * @key: protection key; who knows it can send
+ * @base: first byte in the slot's message area that the ticket is for
+ * @length: bytes from @base on; the library keeps messages inside, the NIC
+ *	only keeps them inside the slot's message area
+ * @meta_index: metadata entry, or HAMLYN_META_FAST for fast messages
+ * @flags: must be zero
+ *
+ * A plain value: copy it, keep it, send it on.
+ */
+struct h_ticket {
+	uint32_t host;
+	uint32_t slot;
+	uint64_t key;
+	uint64_t base;
+	uint64_t length;
+	uint32_t meta_index;
+	uint32_t flags;
+};
+
+/**
+ * h_slot_ticket() - make a ticket for a slot
+ * @slot: the slot
+ * @base: first byte of its message area that the ticket is for
+ * @length: bytes; 0: up to the end of the message area
+ * @meta_index: metadata entry, 0 if the slot has none, or HAMLYN_META_FAST
+ * @ticket: out: the ticket
+ *
+ * Return: 0, or -ERANGE if outside the message area or the metadata entries.
+ */
+int h_slot_ticket(const struct h_slot *slot, uint64_t base, uint64_t length,
+		  uint32_t meta_index, struct h_ticket *ticket);
+
+#define H_TICKET_BYTES	48	/* a ticket in its exported form */
+
+/**
+ * h_ticket_export() - ticket to bytes that can travel anywhere
+ * @ticket: the ticket
+ * @bytes: out: H_TICKET_BYTES bytes, the same on every machine
+ */
+void h_ticket_export(const struct h_ticket *ticket, void *bytes);
+
+/**
+ * h_ticket_import() - bytes to ticket
+ * @bytes: what h_ticket_export() wrote
+ * @length: how many bytes there are
+ * @ticket: out: the ticket
+ *
+ * Return: 0, or -EINVAL if these bytes are no ticket, -EPROTO if they are one
+ * of another version.
+ */
+int h_ticket_import(const void *bytes, size_t length, struct h_ticket *ticket);
+
+/* ---- termini ------------------------------------------------------------ */
+
+#define H_TERMINUS_SINGLE	(1U << 0)	/* only one thread will use it */
+
+/**
+ * struct h_terminus_attr - properties of a terminus; zero means default
+ * @entries: work queue entries, a power of two (default 64)
+ * @entry_size: bytes of an entry, a power of two (default 512); payloads up
+ *	to @entry_size - 128 travel by direct I/O, from any memory
+ * @flags: H_TERMINUS_*
+ */
+struct h_terminus_attr {
+	uint32_t entries;
+	uint32_t entry_size;
+	uint32_t flags;
+};
+
+/**
+ * h_terminus_create() - create a send terminus (H 2.3)
+ * @dev: the device
+ * @attr: properties, or NULL
+ * @terminus: out: the terminus
+ *
+ * Return: 0, or -EINVAL, -ENOMEM, -ENOSPC.
+ */
+int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
+		      struct h_terminus **terminus);
+
+/**
+ * h_terminus_destroy() - destroy a terminus
+ * @terminus: the terminus
+ *
+ * Messages not yet sent are dropped; h_send_wait() for the last one first.
+ *
+ * Return: 0 or a negative errno.
+ */
+int h_terminus_destroy(struct h_terminus *terminus);
+
+/**
+ * h_terminus_bind() - let a terminus send from an area
+ * @terminus: the terminus
+ * @tag: send buffer tag, 0 to HAMLYN_MAX_TAGS - 1
+ * @area: the area, or NULL to unbind the tag
+ * @base: first byte of the send buffer area in @area
+ * @length: its bytes; 0: up to the end of @area
+ *
+ * Return: 0, or -EINVAL, -ERANGE.
+ */
+int h_terminus_bind(struct h_terminus *terminus, uint32_t tag,
+		    struct h_area *area, uint64_t base, uint64_t length);
+
+/**
+ * h_terminus_stats() - counters of a terminus
+ * @terminus: the terminus
+ * @stats: out: see struct hamlyn_stats
+ *
+ * Return: 0 or a negative errno.
+ */
+int h_terminus_stats(struct h_terminus *terminus, struct hamlyn_stats *stats);
+
+/**
+ * h_send_wait() - wait until a message has left
+ * @terminus: the terminus
+ * @handle: what the send call returned
+ * @timeout_ns: most time to wait, in nanoseconds; negative: for ever
+ *
+ * Return: as h_send_done(), but -ETIMEDOUT instead of 0.
+ */
+int h_send_wait(struct h_terminus *terminus, int64_t handle,
+		int64_t timeout_ns);
+
+/**
+ * struct h_msg - everything a message can have; zero what is not needed
+ * @ticket: where to
+ * @offset: first byte, counted from the ticket's base
+ * @data: payload; longer than direct I/O carries: inside bound areas
+ * @length: its bytes
+ * @iov: payload in pieces, in place of @data and @length
+ * @iovcnt: number of pieces, at most HAMLYN_MAX_FRAGMENTS
+ * @meta: user metadata, or NULL
+ * @meta_length: its bytes, at most HAMLYN_MAX_METADATA
+ * @delta: packet counter's initial value (H 2.5): 0, or a share in a group
+ * @word: fast mode word (the ticket's meta_index is HAMLYN_META_FAST)
+ * @flags: HAMLYN_TRB_NO_NOTIFY
+ */
+struct h_msg {
+	const struct h_ticket *ticket;
+	uint64_t offset;
+	const void *data;
+	size_t length;
+	const struct iovec *iov;
+	int iovcnt;
+	uint32_t delta;
+	const void *meta;
+	size_t meta_length;
+	uint64_t word;
+	uint32_t flags;
+};
+
+/**
+ * h_send() - send a message, general form
+ * @terminus: the terminus
+ * @msg: the message
+ *
+ * As h_send_msg(), and for gathered payloads, groups, fast words, offsets.
+ *
+ * Return: as h_send_msg().
+ */
+int64_t h_send(struct h_terminus *terminus, const struct h_msg *msg);
+
+/* ---- the rest is the fast path ------------------------------------------ */
+
+/* private: the structures below are visible for the inline functions only. */
+
+#define h__read_once(p)		__atomic_load_n(p, __ATOMIC_RELAXED)
+#define h__write_once(p, v)	__atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define h__load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define h__store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define h__full_barrier()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define h__likely(x)		__builtin_expect(!!(x), 1)
+#define h__unlikely(x)		__builtin_expect(!!(x), 0)
+
+struct h_nq {
+	struct hamlyn_nq_control *control;
+	const struct hamlyn_nq_entry *entries;
+	uint32_t mask;
+	uint32_t patience;	/* empty polls until the next look at h__nq_idle() */
+	const struct hamlyn_nq_ring *ring;
+	struct h_dev *dev;
+	void *priv;
+	struct h_nq *next;
+	uint32_t id;
+	uint32_t reserved[9];
+};
+
+struct h__send_buffer {
+	uintptr_t base;
+	size_t length;
+};
+
+struct h_terminus {
+	struct hamlyn_wq_control *wq;
+	struct hamlyn_terminus_status *status;
+	unsigned char *entries;
+	uint32_t mask;
+	uint32_t entry_shift;
+	uint32_t inline_max;
+	uint32_t flags;
+	uint32_t lock;
+	uint32_t producer;
+	uint32_t completed;	/* last value seen */
+	uint32_t id;
+	int fd;
+	uint32_t reserved[3];
+	struct h_dev *dev;
+	void *priv;		/* embedded device only */
+	struct h_terminus *next;
+	struct h__send_buffer tags[HAMLYN_MAX_TAGS];
+};
+
+int h__nq_idle(struct h_nq *nq);
+int h__nq_odd(struct h_nq *nq, const struct hamlyn_nq_entry *entry);
+int64_t h__send_slow(struct h_terminus *terminus, const struct h_ticket *ticket,
+		     const void *data, size_t length, const void *meta,
+		     size_t meta_length);
+void h__terminus_lock_slow(struct h_terminus *terminus);
+int h__terminus_kick(struct h_terminus *terminus);
+int h__terminus_refresh(struct h_terminus *terminus);
+
+static inline void h__terminus_lock(struct h_terminus *t)
+{
+	if (t->flags & H_TERMINUS_SINGLE)
+		return;
+	if (h__unlikely(__atomic_exchange_n(&t->lock, 1, __ATOMIC_ACQUIRE)))
+		h__terminus_lock_slow(t);
+}
+
+static inline void h__terminus_unlock(struct h_terminus *t)
+{
+	if (!(t->flags & H_TERMINUS_SINGLE))
+		h__store_release(&t->lock, 0);
+}
+
+/* Entry for the next TRB, or NULL if the queue is full. Terminus locked. */
+static inline struct hamlyn_trb *h__terminus_entry(struct h_terminus *t)
+{
+	if (h__unlikely(t->producer - t->completed > t->mask) &&
+	    !h__terminus_refresh(t))
+		return NULL;
+	return (struct hamlyn_trb *)(void *)
+		(t->entries +
+		 ((size_t)(t->producer & t->mask) << t->entry_shift));
+}
+
+/*
+ * Publish the entry just filled (B1), ring the doorbell if nobody polls (B2).
+ * Returns the message's handle with the terminus unlocked.
+ */
+static inline int64_t h__terminus_post(struct h_terminus *t)
+{
+	uint32_t handle = t->producer++;
+	uint32_t asleep;
+
+	h__store_release(&t->wq->producer, t->producer);	/* B1 */
+	h__full_barrier();					/* B2 */
+	asleep = h__read_once(&t->status->need_kick);
+	h__terminus_unlock(t);
+	if (h__unlikely(asleep))
+		h__terminus_kick(t);
+	return handle;
+}
+
+/**
+ * h_send_msg() - send a message (H 3.2)
+ * @t: the terminus
+ * @ticket: where to; the message begins at the ticket's base
+ * @data: payload
+ * @length: its bytes
+ * @meta: user metadata, or NULL
+ * @meta_length: its bytes, at most HAMLYN_MAX_METADATA
+ *
+ * A payload that fits the work queue entry is copied by the call (direct I/O)
+ * and may come from any memory. A longer one is fetched by the NIC later: it
+ * must lie in areas bound to the terminus, and stay as it is until
+ * h_send_done() says so.
+ *
+ * Return: a handle for h_send_done(), not negative; or -EAGAIN if the work
+ * queue is full, -ERANGE if the ticket does not cover @length, -EMSGSIZE if
+ * @meta_length is too long, -EFAULT if @data is in no bound area.
+ */
+static inline int64_t h_send_msg(struct h_terminus *t,
+				 const struct h_ticket *ticket,
+				 const void *data, size_t length,
+				 const void *meta, size_t meta_length)
+{
+	struct hamlyn_trb *trb;
+
+	if (h__unlikely(t->priv || length > t->inline_max || meta_length ||
+			length > ticket->length ||
+			ticket->meta_index == HAMLYN_META_FAST))
+		return h__send_slow(t, ticket, data, length, meta, meta_length);
+	h__terminus_lock(t);
+	trb = h__terminus_entry(t);
+	if (h__unlikely(!trb)) {
+		h__terminus_unlock(t);
+		return -EAGAIN;
+	}
+	trb->host = ticket->host;
+	trb->slot = ticket->slot;
+	trb->key = ticket->key;
+	trb->offset = ticket->base;
+	trb->length = length;
+	trb->delta = 0;
+	trb->meta_index = ticket->meta_index;
+	trb->word = 0;
+	trb->meta_length = 0;
+	trb->fragments = 0;
+	trb->flags = 0;
+	trb->reserved = 0;
+	memcpy(trb + 1, data, length);
+	return h__terminus_post(t);
+}
+
+/**
+ * h_send_done() - may this buffer be reused? (H 2.3, H 6.2)
+ * @t: the terminus
+ * @handle: what the send call returned
+ *
+ * Return: 1 if the message has left and its buffers may be reused, 0 if not
+ * yet; or the negative errno with which the NIC refused the message: -EINVAL,
+ * -ENXIO, -ERANGE, -EHOSTUNREACH (told for the last @entries messages only).
+ * That a message left does not say that the receiver's NIC accepted it.
+ */
+static inline int h_send_done(struct h_terminus *t, int64_t handle)
+{
+	uint32_t h = (uint32_t)handle;
+	uint32_t completed = h__load_acquire(&t->status->completed); /* B6 */
+	const int32_t *status = (const int32_t *)(const void *)(t->status + 1);
+
+	if ((int32_t)(completed - h) <= 0)
+		return 0;
+	if (h__likely(!h__read_once(&t->status->failed)) ||
+	    completed - h > t->mask)
+		return 1;
+	h = (uint32_t)h__read_once(&status[h & t->mask]);
+	return h ? (int)h : 1;
+}
+
+/**
+ * h_recv() - take the next notification, if there is one (H 3.2)
+ * @nq: the NQ
+ * @entry: out: the notification; the message it tells of is in memory
+ *
+ * Return: 1 with a notification in @entry, 0 if there is none, or -EOVERFLOW:
+ * at this point of the sequence notifications were lost because the NQ was
+ * full (h_nq_lost() counts them; their data is in memory all the same).
+ */
+static inline int h_recv(struct h_nq *nq, struct hamlyn_nq_entry *entry)
+{
+	uint32_t pos = h__read_once(&nq->control->consumer);
+	const struct hamlyn_nq_entry *e = &nq->entries[pos & nq->mask];
+
+	if (h__load_acquire(&e->sequence) != pos + 1) {		/* B3 */
+		uint32_t patience = h__read_once(&nq->patience) - 1;
+
+		h__write_once(&nq->patience, patience);
+		return h__likely(patience) ? 0 : h__nq_idle(nq);
+	}
+	entry->data = h__read_once(&e->data);
+	entry->slot = h__read_once(&e->slot);
+	entry->index = h__read_once(&e->index);
+	entry->source = h__read_once(&e->source);
+	entry->length = h__read_once(&e->length);
+	entry->flags = h__read_once(&e->flags);
+	entry->sequence = pos + 1;
+	/*
+	 * B4. Another thread may have taken this entry, and the NIC may have
+	 * refilled it, while it was copied: then the exchange fails and the
+	 * copy, torn or not, is not used.
+	 */
+	if (!__atomic_compare_exchange_n(&nq->control->consumer, &pos, pos + 1,
+					 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return 0;
+	if (h__unlikely(entry->flags & (HAMLYN_NQE_OVERRUN | HAMLYN_NQE_VOID)))
+		return h__nq_odd(nq, entry);
+	return 1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HAMLYN_H */

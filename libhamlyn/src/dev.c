@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+/* Devices and the objects made through them: what both kinds share. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct h_dev *open_devs;
+
+int64_t h__now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int h__random(void *buf, size_t n)
+{
+	ssize_t got = getrandom(buf, n, 0);
+
+	if (got < 0)
+		return -errno;
+	return (size_t)got == n ? 0 : -EIO;
+}
+
+bool h__is_power_of_two(uint32_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+/*
+ * A child inherits descriptors but no mappings. Through an inherited
+ * descriptor it would keep its parent's context alive, and for the embedded
+ * device look like a living parent after the parent is dead.
+ */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&open_lock);
+}
+
+static void after_fork_parent(void)
+{
+	pthread_mutex_unlock(&open_lock);
+}
+
+static void after_fork_child(void)
+{
+	struct h_dev *dev;
+
+	for (dev = open_devs; dev; dev = dev->next_open) {
+		close(dev->fd);
+		dev->fd = -1;
+	}
+	open_devs = NULL;
+	pthread_mutex_unlock(&open_lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+static void remember(struct h_dev *dev)
+{
+	pthread_mutex_lock(&open_lock);
+	dev->next_open = open_devs;
+	open_devs = dev;
+	pthread_mutex_unlock(&open_lock);
+}
+
+static void forget(struct h_dev *dev)
+{
+	struct h_dev **p;
+
+	pthread_mutex_lock(&open_lock);
+	for (p = &open_devs; *p; p = &(*p)->next_open) {
+		if (*p == dev) {
+			*p = dev->next_open;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&open_lock);
+}
+
+static const char *default_name(void)
+{
+	const char *name = getenv("HAMLYN_DEVICE");
+
+	if (name && *name)
+		return name;
+	return access("/dev/hamlyn0", R_OK | W_OK) ? "shm:default" :
+						     "/dev/hamlyn0";
+}
+
+static int open_named(struct h_dev *dev)
+{
+	if (!strncmp(dev->name, "shm:", 4))
+		return h__shm_open(dev, dev->name + 4);
+	if (dev->name[0] == '/')
+		return h__kernel_open(dev, dev->name);
+	return -EINVAL;
+}
+
+int h_open(const char *name, struct h_dev **out)
+{
+	struct h_dev *dev;
+	int err;
+
+	*out = NULL;
+	pthread_once(&fork_once, watch_forks);
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return -ENOMEM;
+	dev->fd = -1;
+	dev->pid = getpid();
+	dev->name = strdup(name ? name : default_name());
+	if (!dev->name) {
+		err = -ENOMEM;
+		goto err_free;
+	}
+	pthread_mutex_init(&dev->lock, NULL);
+	err = open_named(dev);
+	if (err)
+		goto err_mutex;
+	err = dev->ops->query(dev, &dev->limits);
+	if (err) {
+		dev->ops->close(dev);
+		goto err_mutex;
+	}
+	remember(dev);
+	*out = dev;
+	return 0;
+
+err_mutex:
+	pthread_mutex_destroy(&dev->lock);
+	free(dev->name);
+err_free:
+	free(dev);
+	return err;
+}
+
+/* Free without touching the device: objects of a parent, seen in a child. */
+static void drop_objects(struct h_dev *dev)
+{
+	void *p;
+
+	while ((p = dev->termini)) {
+		dev->termini = ((struct h_terminus *)p)->next;
+		free(p);
+	}
+	while ((p = dev->slots)) {
+		dev->slots = ((struct h_slot *)p)->next;
+		free(p);
+	}
+	while ((p = dev->nqs)) {
+		dev->nqs = ((struct h_nq *)p)->next;
+		free(p);
+	}
+	while ((p = dev->areas)) {
+		dev->areas = ((struct h_area *)p)->next;
+		free(p);
+	}
+}
+
+void h_close(struct h_dev *dev)
+{
+	if (!dev)
+		return;
+	if (dev->pid == getpid()) {
+		forget(dev);
+		while (dev->termini)
+			h_terminus_destroy(dev->termini);
+		while (dev->slots)
+			h_slot_destroy(dev->slots);
+		while (dev->nqs)
+			h_nq_destroy(dev->nqs);
+		while (dev->areas)
+			h_area_remove(dev->areas);
+		dev->ops->close(dev);
+	} else {
+		drop_objects(dev);
+	}
+	pthread_mutex_destroy(&dev->lock);
+	free(dev->name);
+	free(dev);
+}
+
+const char *h_dev_name(const struct h_dev *dev)
+{
+	return dev->name;
+}
+
+int h_dev_is_embedded(const struct h_dev *dev)
+{
+	return !strncmp(dev->name, "shm:", 4);
+}
+
+int h_dev_fd(const struct h_dev *dev)
+{
+	return h_dev_is_embedded(dev) ? -EOPNOTSUPP : dev->fd;
+}
+
+int h_query(struct h_dev *dev, struct hamlyn_query *query)
+{
+	*query = dev->limits;
+	return 0;
+}
+
+static int stats(struct h_dev *dev, struct hamlyn_stats *s, uint32_t kind,
+		 uint32_t id)
+{
+	memset(s, 0, sizeof(*s));
+	s->size = sizeof(*s);
+	s->kind = kind;
+	s->id = id;
+	return dev->ops->stats(dev, s);
+}
+
+int h_dev_stats(struct h_dev *dev, struct hamlyn_stats *s)
+{
+	return stats(dev, s, HAMLYN_STATS_NIC, 0);
+}
+
+int h_slot_stats(struct h_slot *slot, struct hamlyn_stats *s)
+{
+	return stats(slot->dev, s, HAMLYN_STATS_SLOT, slot->number);
+}
+
+int h_terminus_stats(struct h_terminus *t, struct hamlyn_stats *s)
+{
+	return stats(t->dev, s, HAMLYN_STATS_TERMINUS, t->id);
+}

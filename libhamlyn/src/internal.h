@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* What the library's files share; nothing of it is visible outside. */
+#ifndef H_INTERNAL_H
+#define H_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <hamlyn.h>
+
+#define H_PATIENCE	(1u << 16)	/* empty polls between h__nq_idle() calls */
+#define H_DEFAULT_ENTRIES	64
+#define H_DEFAULT_ENTRY_SIZE	512
+
+struct h_area {
+	struct h_dev *dev;
+	struct h_area *next;
+	void *addr;
+	size_t length;
+	uint32_t id;
+	uint32_t flags;
+	uint32_t users;		/* slots and send buffer tags; dev->lock */
+	bool allocated;		/* made by h_area_alloc() */
+};
+
+struct h_slot {
+	struct h_dev *dev;
+	struct h_slot *next;
+	struct h_area *area;
+	struct h_area *meta_area;
+	struct h_nq *nq;
+	uint64_t length;
+	uint64_t key;
+	uint32_t meta_count;
+	uint32_t number;
+	uint32_t host;
+};
+
+/*
+ * What a kind of device does. Called with dev->lock held, except recv_block,
+ * send, kick and the stats. An op fills in the object it is given and leaves
+ * lists and user counts to the caller.
+ */
+struct h_dev_ops {
+	void (*close)(struct h_dev *dev);
+	int (*query)(struct h_dev *dev, struct hamlyn_query *q);
+	int (*stats)(struct h_dev *dev, struct hamlyn_stats *s);
+	int (*area_alloc)(struct h_area *a);
+	int (*area_add)(struct h_area *a);
+	int (*area_remove)(struct h_area *a);
+	int (*nq_create)(struct h_nq *nq, uint32_t entries);
+	int (*nq_destroy)(struct h_nq *nq);
+	int (*slot_create)(struct h_slot *s, const struct h_slot_attr *attr);
+	int (*slot_destroy)(struct h_slot *s);
+	int (*slot_rekey)(struct h_slot *s);
+	int (*terminus_create)(struct h_terminus *t, uint32_t entries,
+			       uint32_t entry_size);
+	int (*terminus_destroy)(struct h_terminus *t);
+	int (*terminus_bind)(struct h_terminus *t, uint32_t tag,
+			     struct h_area *a, uint64_t base, uint64_t length);
+	int64_t (*send)(struct h_terminus *t, const struct h_msg *m);
+	int (*nq_sleep)(struct h_nq *nq, int64_t deadline_ns);
+	int (*nq_mend)(struct h_nq *nq);
+};
+
+struct h_dev {
+	const struct h_dev_ops *ops;
+	char *name;
+	int fd;
+	pid_t pid;		/* who opened it: not valid in children */
+	pthread_mutex_t lock;	/* lists, user counts, control calls */
+	struct h_area *areas;
+	struct h_nq *nqs;
+	struct h_slot *slots;
+	struct h_terminus *termini;
+	struct h_dev *next_open;
+	void *priv;		/* embedded device only */
+	struct hamlyn_query limits;
+};
+
+/* A tag's area is needed when the tag is bound anew. Parallel to t->tags. */
+struct h__terminus_full {
+	struct h_terminus t;
+	struct h_area *areas[HAMLYN_MAX_TAGS];
+};
+
+int h__kernel_open(struct h_dev *dev, const char *path);
+int h__shm_open(struct h_dev *dev, const char *spec);
+
+int64_t h__now_ns(void);
+int h__random(void *buf, size_t n);
+bool h__is_power_of_two(uint32_t n);
+
+/* Tag of the bound area that holds [p, p + n), or -EFAULT. */
+int h__terminus_find_tag(const struct h_terminus *t, const void *p, size_t n);
+/* Checks of a message that are the same on both devices. */
+int h__msg_check(const struct h_terminus *t, const struct h_msg *m,
+		 uint64_t *length);
+void h__msg_to_trb(const struct h_msg *m, uint64_t length,
+		   struct hamlyn_trb *trb);
+int h__msg_fragments(const struct h_terminus *t, const struct h_msg *m,
+		     struct hamlyn_fragment *f);
+
+#endif /* H_INTERNAL_H */

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+/* Areas, NQs, slots and termini: checks and bookkeeping for both devices. */
+#include <stdlib.h>
+
+#include "internal.h"
+
+/* Take @item out of the singly linked list at @head. */
+#define UNLINK(head, item) do {						\
+	__typeof__(head) *p_ = &(head);					\
+	while (*p_ && *p_ != (item))					\
+		p_ = &(*p_)->next;					\
+	if (*p_)							\
+		*p_ = (item)->next;					\
+} while (0)
+
+#define LINK(head, item) do {						\
+	(item)->next = (head);						\
+	(head) = (item);						\
+} while (0)
+
+/* ---- areas ---- */
+
+static int area_make(struct h_dev *dev, void *addr, size_t length,
+		     uint32_t flags, bool allocate, struct h_area **out)
+{
+	struct h_area *a;
+	int err;
+
+	*out = NULL;
+	if (!length || flags & ~HAMLYN_AREA_READONLY)
+		return -EINVAL;
+	if (length > dev->limits.max_area)
+		return -E2BIG;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	a->dev = dev;
+	a->addr = addr;
+	a->length = length;
+	a->flags = flags;
+	a->allocated = allocate;
+	pthread_mutex_lock(&dev->lock);
+	err = allocate ? dev->ops->area_alloc(a) : dev->ops->area_add(a);
+	if (!err)
+		LINK(dev->areas, a);
+	pthread_mutex_unlock(&dev->lock);
+	if (err) {
+		free(a);
+		return err;
+	}
+	*out = a;
+	return 0;
+}
+
+int h_area_alloc(struct h_dev *dev, size_t length, struct h_area **area)
+{
+	return area_make(dev, NULL, length, 0, true, area);
+}
+
+int h_area_add(struct h_dev *dev, void *addr, size_t length, uint32_t flags,
+	       struct h_area **area)
+{
+	return area_make(dev, addr, length, flags, false, area);
+}
+
+int h_area_remove(struct h_area *a)
+{
+	struct h_dev *dev = a->dev;
+	int err = -EBUSY;
+
+	pthread_mutex_lock(&dev->lock);
+	if (!a->users)
+		err = dev->ops->area_remove(a);
+	if (!err)
+		UNLINK(dev->areas, a);
+	pthread_mutex_unlock(&dev->lock);
+	if (!err)
+		free(a);
+	return err;
+}
+
+void *h_area_addr(const struct h_area *a)
+{
+	return a->addr;
+}
+
+size_t h_area_length(const struct h_area *a)
+{
+	return a->length;
+}
+
+static bool inside(const struct h_area *a, uint64_t base, uint64_t length)
+{
+	return base <= a->length && length <= a->length - base;
+}
+
+/* ---- NQs ---- */
+
+int h_nq_create(struct h_dev *dev, uint32_t entries, struct h_nq **out)
+{
+	struct h_nq *nq;
+	int err;
+
+	*out = NULL;
+	if (!h__is_power_of_two(entries) || entries < 2 ||
+	    entries > dev->limits.max_nq_entries)
+		return -EINVAL;
+	nq = calloc(1, sizeof(*nq));
+	if (!nq)
+		return -ENOMEM;
+	nq->dev = dev;
+	nq->mask = entries - 1;
+	nq->patience = H_PATIENCE;
+	pthread_mutex_lock(&dev->lock);
+	err = dev->ops->nq_create(nq, entries);
+	if (!err)
+		LINK(dev->nqs, nq);
+	pthread_mutex_unlock(&dev->lock);
+	if (err) {
+		free(nq);
+		return err;
+	}
+	*out = nq;
+	return 0;
+}
+
+int h_nq_destroy(struct h_nq *nq)
+{
+	struct h_dev *dev = nq->dev;
+	int err = 0;
+	struct h_slot *s;
+
+	pthread_mutex_lock(&dev->lock);
+	for (s = dev->slots; s; s = s->next)
+		if (s->nq == nq)
+			err = -EBUSY;
+	if (!err)
+		err = dev->ops->nq_destroy(nq);
+	if (!err)
+		UNLINK(dev->nqs, nq);
+	pthread_mutex_unlock(&dev->lock);
+	if (!err)
+		free(nq);
+	return err;
+}
+
+/* ---- slots ---- */
+
+static int check_slot(struct h_dev *dev, const struct h_slot_attr *at,
+		      struct h_slot *s)
+{
+	const struct h_area *a = at->area, *m = at->meta_area;
+
+	if (!a || a->dev != dev || (m && m->dev != dev) ||
+	    (at->nq && at->nq->dev != dev) || !m != !at->meta_count ||
+	    at->mode != HAMLYN_SLOT_NORMAL ||
+	    at->flags & ~HAMLYN_SLOT_KEY_GIVEN)
+		return -EINVAL;
+	if (at->base > a->length)
+		return -ERANGE;
+	s->length = at->length ? at->length : a->length - at->base;
+	if (!inside(a, at->base, s->length) ||
+	    (m && !inside(m, at->meta_base,
+			  (uint64_t)at->meta_count * HAMLYN_METADATA_SIZE)))
+		return -ERANGE;
+	if ((a->flags | (m ? m->flags : 0)) & HAMLYN_AREA_READONLY)
+		return -EACCES;
+	if (m && ((uintptr_t)m->addr + at->meta_base) % HAMLYN_METADATA_SIZE)
+		return -EINVAL;
+	return 0;
+}
+
+int h_slot_create(struct h_dev *dev, const struct h_slot_attr *at,
+		  struct h_slot **out)
+{
+	struct h_slot *s = calloc(1, sizeof(*s));
+	int err;
+
+	*out = NULL;
+	if (!s)
+		return -ENOMEM;
+	err = check_slot(dev, at, s);
+	if (err)
+		goto err_free;
+	s->dev = dev;
+	s->area = at->area;
+	s->meta_area = at->meta_area;
+	s->meta_count = at->meta_count;
+	s->nq = at->nq;
+	s->host = dev->limits.host;
+	pthread_mutex_lock(&dev->lock);
+	err = dev->ops->slot_create(s, at);
+	if (!err) {
+		LINK(dev->slots, s);
+		s->area->users++;
+		if (s->meta_area)
+			s->meta_area->users++;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (err)
+		goto err_free;
+	*out = s;
+	return 0;
+
+err_free:
+	free(s);
+	return err;
+}
+
+int h_slot_destroy(struct h_slot *s)
+{
+	struct h_dev *dev = s->dev;
+	int err;
+
+	pthread_mutex_lock(&dev->lock);
+	err = dev->ops->slot_destroy(s);
+	if (!err) {
+		UNLINK(dev->slots, s);
+		s->area->users--;
+		if (s->meta_area)
+			s->meta_area->users--;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (!err)
+		free(s);
+	return err;
+}
+
+int h_slot_rekey(struct h_slot *s)
+{
+	int err;
+
+	pthread_mutex_lock(&s->dev->lock);
+	err = s->dev->ops->slot_rekey(s);
+	pthread_mutex_unlock(&s->dev->lock);
+	return err;
+}
+
+uint32_t h_slot_number(const struct h_slot *s)
+{
+	return s->number;
+}
+
+/* ---- termini ---- */
+
+static struct h__terminus_full *full(struct h_terminus *t)
+{
+	return (struct h__terminus_full *)t;
+}
+
+int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
+		      struct h_terminus **out)
+{
+	struct h_terminus_attr at = attr ? *attr : (struct h_terminus_attr) {};
+	struct h__terminus_full *f;
+	struct h_terminus *t;
+	int err;
+
+	*out = NULL;
+	if (!at.entries)
+		at.entries = H_DEFAULT_ENTRIES;
+	if (!at.entry_size)
+		at.entry_size = H_DEFAULT_ENTRY_SIZE;
+	if (at.flags & ~H_TERMINUS_SINGLE ||
+	    !h__is_power_of_two(at.entries) || at.entries < 2 ||
+	    at.entries > dev->limits.max_wq_entries ||
+	    !h__is_power_of_two(at.entry_size) || at.entry_size < 128 ||
+	    at.entry_size > dev->limits.max_entry_size)
+		return -EINVAL;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	t = &f->t;
+	t->dev = dev;
+	t->fd = dev->fd;
+	t->flags = at.flags;
+	t->mask = at.entries - 1;
+	t->entry_shift = (uint32_t)__builtin_ctz(at.entry_size);
+	t->inline_max = at.entry_size - sizeof(struct hamlyn_trb) -
+			HAMLYN_TRB_METADATA_SPACE;
+	pthread_mutex_lock(&dev->lock);
+	err = dev->ops->terminus_create(t, at.entries, at.entry_size);
+	if (!err)
+		LINK(dev->termini, t);
+	pthread_mutex_unlock(&dev->lock);
+	if (err) {
+		free(f);
+		return err;
+	}
+	*out = t;
+	return 0;
+}
+
+int h_terminus_destroy(struct h_terminus *t)
+{
+	struct h_dev *dev = t->dev;
+	int err, i;
+
+	pthread_mutex_lock(&dev->lock);
+	err = dev->ops->terminus_destroy(t);
+	if (!err) {
+		UNLINK(dev->termini, t);
+		for (i = 0; i < HAMLYN_MAX_TAGS; i++)
+			if (full(t)->areas[i])
+				full(t)->areas[i]->users--;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (!err)
+		free(full(t));
+	return err;
+}
+
+int h_terminus_bind(struct h_terminus *t, uint32_t tag, struct h_area *a,
+		    uint64_t base, uint64_t length)
+{
+	struct h_dev *dev = t->dev;
+	int err;
+
+	if (tag >= HAMLYN_MAX_TAGS || (a && a->dev != dev))
+		return -EINVAL;
+	if (a && base > a->length)
+		return -ERANGE;
+	if (a && !length)
+		length = a->length - base;
+	if (a && (!inside(a, base, length) || !length))
+		return -ERANGE;
+	pthread_mutex_lock(&dev->lock);
+	err = dev->ops->terminus_bind(t, tag, a, base, length);
+	if (!err) {
+		if (full(t)->areas[tag])
+			full(t)->areas[tag]->users--;
+		full(t)->areas[tag] = a;
+		t->tags[tag].base = a ? (uintptr_t)a->addr + base : 0;
+		t->tags[tag].length = a ? length : 0;
+		if (a)
+			a->users++;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return err;
+}

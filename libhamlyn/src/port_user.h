@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The NIC core's home in a process: the embedded device, and the unit tests.
+ *
+ * Everything shared lies in one segment that each process maps where it
+ * likes, so references are offsets from the segment's base. They are taken
+ * modulo 2^64: memory of the process itself is named by them as well.
+ */
+#ifndef PORT_USER_H
+#define PORT_USER_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <linux/hamlyn.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+
+#define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define WRITE_ONCE(x, v)	__atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
+#define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define hml_barrier()		__atomic_signal_fence(__ATOMIC_SEQ_CST)
+#define hml_index_nospec(i, n)	(i)
+#define likely(x)		__builtin_expect(!!(x), 1)
+#define unlikely(x)		__builtin_expect(!!(x), 0)
+
+#define hml_atomic_add_return(p, v)	__atomic_add_fetch(p, v, __ATOMIC_SEQ_CST)
+#define hml_atomic_inc64(p)		__atomic_add_fetch(p, 1, __ATOMIC_RELAXED)
+
+static inline u32 hml_atomic_cmpxchg(u32 *p, u32 old, u32 new_value)
+{
+	__atomic_compare_exchange_n(p, &old, new_value, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return old;
+}
+
+typedef u64 hml_mem_t;
+typedef u64 hml_nq_t;
+typedef u64 hml_ref_t;
+
+#define HML_NQ_NONE	0
+
+struct hml_nic;
+struct hml_nq;
+struct hml_slot;
+
+/**
+ * struct hml_port - how this process sees the segment
+ * @base: where it is mapped
+ * @slots: offset of the slot table
+ * @slot_stride: bytes from slot to slot
+ * @max_slots: slots in the table
+ */
+struct hml_port {
+	u8 *base;
+	u64 slots;
+	u32 slot_stride;
+	u32 max_slots;
+};
+
+static inline void *hml_ref_deref(const struct hml_port *port, hml_ref_t ref)
+{
+	return (void *)((uintptr_t)port->base + ref);
+}
+
+static inline struct hml_nq *hml_nq_deref(const struct hml_port *port,
+					  hml_nq_t nq)
+{
+	return nq == HML_NQ_NONE ? NULL : hml_ref_deref(port, nq);
+}
+
+static inline void *hml_mem_at(const struct hml_port *port, hml_mem_t mem,
+			       u64 offset)
+{
+	return hml_ref_deref(port, mem + offset);
+}
+
+static inline void hml_mem_write(const struct hml_port *port, hml_mem_t mem,
+				 u64 offset, const void *from, u32 n)
+{
+	memcpy(hml_mem_at(port, mem, offset), from, n);
+}
+
+static inline void hml_mem_copy(const struct hml_port *port,
+				hml_mem_t to_mem, u64 to,
+				hml_mem_t from_mem, u64 from, u32 n)
+{
+	/* Source and destination may be one area, and may overlap. */
+	memmove(hml_mem_at(port, to_mem, to),
+		hml_mem_at(port, from_mem, from), n);
+}
+
+static inline struct hml_slot *hml_port_slot(const struct hml_port *port,
+					     u32 number)
+{
+	if (unlikely(number >= port->max_slots))
+		return NULL;
+	return hml_ref_deref(port, port->slots +
+			     (u64)number * port->slot_stride);
+}
+
+/* One NIC a segment: there is nobody else on its fabric. */
+#define hml_port_route(nic, to)	((to) == (nic)->host ? (nic) : NULL)
+
+/* The hold on the sending terminus serves (B8). */
+static inline void hml_port_rx_enter(const struct hml_port *port)
+{
+	(void)port;
+}
+
+static inline void hml_port_rx_exit(const struct hml_port *port)
+{
+	(void)port;
+}
+
+void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *nq);
+
+#endif /* PORT_USER_H */

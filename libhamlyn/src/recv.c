@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/* Receiving: waiting, and the rare entries that are no messages. */
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+/*
+ * Polling longer than a sleep and a wake cost gains nothing; how many polls
+ * that is does not matter much. One processor: the sender cannot run.
+ */
+#define SPINS_BEFORE_SLEEP	2000
+
+int h__nq_idle(struct h_nq *nq)
+{
+	h__write_once(&nq->patience, H_PATIENCE);
+	if (nq->dev->ops->nq_mend)
+		nq->dev->ops->nq_mend(nq);
+	return 0;
+}
+
+int h__nq_odd(struct h_nq *nq, const struct hamlyn_nq_entry *entry)
+{
+	(void)nq;
+	/* Not an error: what died before it was sent was never sent. */
+	return entry->flags & HAMLYN_NQE_OVERRUN ? -EOVERFLOW : 0;
+}
+
+uint32_t h_nq_lost(const struct h_nq *nq)
+{
+	return h__read_once(&nq->ring->lost);
+}
+
+static bool single_processor(void)
+{
+	static int processors;
+
+	if (!processors)
+		processors = sysconf(_SC_NPROCESSORS_ONLN);
+	return processors == 1;
+}
+
+int h_recv_block(struct h_nq *nq, struct hamlyn_nq_entry *entry,
+		 int64_t timeout_ns)
+{
+	int64_t deadline = -1;
+	int spins = single_processor() ? 1 : SPINS_BEFORE_SLEEP;
+	int ret, i;
+
+	if (timeout_ns >= 0) {
+		int64_t now = h__now_ns();
+
+		deadline = timeout_ns > INT64_MAX - now ? INT64_MAX :
+			   now + timeout_ns;
+	}
+	for (;;) {
+		for (i = 0; i < spins; i++) {
+			ret = h_recv(nq, entry);
+			if (ret)
+				return ret;
+		}
+		ret = nq->dev->ops->nq_sleep(nq, deadline);
+		if (ret < 0)
+			break;
+	}
+	/* It may have come between the last look and the deadline. */
+	if (ret == -ETIMEDOUT) {
+		int got = h_recv(nq, entry);
+
+		if (got)
+			return got;
+	}
+	return ret;
+}

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: MIT
+/* The embedded device: objects in a shared segment. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shm.h"
+
+#define MAX_WQ_ENTRIES	4096
+#define MAX_ENTRY_SIZE	4096
+#define MAX_NQ_ENTRIES	(1u << 20)
+
+/*
+ * Longest sleep without a look around: a sender that is killed between its
+ * notification and its wake-up call must not leave us asleep.
+ */
+#define LOOK_AROUND_NS	(500ll * 1000000)
+
+static void shm_close(struct h_dev *dev)
+{
+	h__shm_detach(dev);
+}
+
+static int shm_query(struct h_dev *dev, struct hamlyn_query *q)
+{
+	struct shm_segment *seg = shm_of(dev)->seg;
+
+	*q = (struct hamlyn_query) {
+		.size = sizeof(*q),
+		.abi_version = HAMLYN_ABI_VERSION,
+		.host = 0,
+		.engine_mode = HAMLYN_ENGINE_INLINE,
+		.packet_size = seg->packet_size,
+		.max_slots = SHM_MAX_SLOTS,
+		.max_nq_entries = MAX_NQ_ENTRIES,
+		.max_wq_entries = MAX_WQ_ENTRIES,
+		.max_entry_size = MAX_ENTRY_SIZE,
+		.max_area = (seg->pages - seg->data_first) * SHM_PAGE,
+		.max_message = HAMLYN_MAX_MESSAGE,
+	};
+	return 0;
+}
+
+/* ---- counters ---- */
+
+static void sum(struct hamlyn_stats *to, const struct hml_stats *from)
+{
+	u32 i;
+
+	to->messages += READ_ONCE(from->messages);
+	to->packets += READ_ONCE(from->packets);
+	to->bytes += READ_ONCE(from->bytes);
+	to->failed += READ_ONCE(from->failed);
+	to->notifications += READ_ONCE(from->notifications);
+	to->overruns += READ_ONCE(from->overruns);
+	for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
+		to->rejects[i] += READ_ONCE(from->rejects[i]);
+}
+
+static int shm_stats(struct h_dev *dev, struct hamlyn_stats *s)
+{
+	struct shm_segment *seg = shm_of(dev)->seg;
+	u32 i;
+
+	if (s->kind == HAMLYN_STATS_TERMINUS) {
+		sum(s, &seg->termini[s->id].stats);
+	} else if (s->kind == HAMLYN_STATS_SLOT) {
+		const struct hml_slot *slot = &seg->slots[s->id].slot;
+
+		for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
+			s->rejects[i] = READ_ONCE(slot->rejects[i]);
+		s->overruns = READ_ONCE(slot->overruns);
+	} else {
+		sum(s, &seg->retired);
+		for (i = 0; i < SHM_MAX_TERMINI; i++)
+			if (READ_ONCE(seg->termini[i].owner))
+				sum(s, &seg->termini[i].stats);
+	}
+	return 0;
+}
+
+/* ---- areas ---- */
+
+static int shm_area_alloc(struct h_area *a)
+{
+	int err = h__shm_lock(a->dev);
+
+	if (err)
+		return err;
+	err = h__shm_alloc(a->dev, a->length, &a->id, &a->addr);
+	if (!err)
+		a->length = (a->length + SHM_PAGE - 1) & ~(SHM_PAGE - 1ull);
+	h__shm_unlock(a->dev);
+	return err;
+}
+
+static int shm_area_add(struct h_area *a)
+{
+	uintptr_t first = (uintptr_t)a->addr & ~(SHM_PAGE - 1ul);
+	size_t n = (uintptr_t)a->addr - first + a->length;
+
+	/* Nothing to wire; but tell the mistake that the kernel would tell. */
+	if (n < a->length || msync((void *)first, n, MS_ASYNC))
+		return -EFAULT;
+	return 0;
+}
+
+static int shm_area_remove(struct h_area *a)
+{
+	int err;
+
+	if (!a->allocated)
+		return 0;
+	err = h__shm_lock(a->dev);
+	if (err)
+		return err;
+	h__shm_free(shm_of(a->dev), a->id);
+	h__shm_unlock(a->dev);
+	return 0;
+}
+
+/* ---- NQs ---- */
+
+/* In one run of pages: control block, ring head, entries. */
+static void fill_nq(struct h_nq *nq, struct hml_nq *core, char *mem)
+{
+	struct shm_dev *shm = shm_of(nq->dev);
+	struct hamlyn_nq_ring *ring;
+
+	nq->control = (void *)mem;
+	ring = (void *)(mem + sizeof(struct hamlyn_nq_control));
+	ring->entries = nq->mask + 1;
+	nq->ring = ring;
+	nq->entries = (void *)(ring + 1);
+	nq->priv = core;
+	*core = (struct hml_nq) {
+		.mask = nq->mask,
+		.ring = shm_offset(shm, nq->ring),
+		.entries = shm_offset(shm, nq->entries),
+		.control = shm_offset(shm, nq->control),
+	};
+}
+
+static int make_nq(struct h_nq *nq, u32 entries)
+{
+	struct shm_dev *shm = shm_of(nq->dev);
+	struct shm_nq *rec = shm->seg->nqs;
+	void *mem;
+	u32 area;
+	int err;
+
+	while (rec < shm->seg->nqs + SHM_MAX_NQS && rec->owner)
+		rec++;
+	if (rec == shm->seg->nqs + SHM_MAX_NQS)
+		return -ENOSPC;
+	err = h__shm_alloc(nq->dev, sizeof(struct hamlyn_nq_control) +
+			   sizeof(struct hamlyn_nq_ring) +
+			   (u64)entries * sizeof(struct hamlyn_nq_entry),
+			   &area, &mem);
+	if (err)
+		return err;
+	rec->area = area;
+	fill_nq(nq, &rec->nq, mem);
+	WRITE_ONCE(rec->owner, shm->attach + 1);
+	nq->id = (u32)(rec - shm->seg->nqs);
+	return 0;
+}
+
+static int shm_nq_create(struct h_nq *nq, uint32_t entries)
+{
+	int err = h__shm_lock(nq->dev);
+
+	if (err)
+		return err;
+	err = make_nq(nq, entries);
+	h__shm_unlock(nq->dev);
+	return err;
+}
+
+static int shm_nq_destroy(struct h_nq *nq)
+{
+	struct shm_dev *shm = shm_of(nq->dev);
+	struct shm_nq *rec = &shm->seg->nqs[nq->id];
+	int err = h__shm_lock(nq->dev);
+
+	if (err)
+		return err;
+	h__shm_free(shm, rec->area);
+	WRITE_ONCE(rec->owner, 0);
+	h__shm_unlock(nq->dev);
+	return 0;
+}
+
+/*
+ * A sender killed between taking an NQ entry and filling it leaves a hole at
+ * which the reader would wait for ever. Once everybody who was inside the NIC
+ * is out or dead, an entry that is taken and not filled is such a hole.
+ */
+static int shm_nq_mend(struct h_nq *nq)
+{
+	struct shm_dev *shm = shm_of(nq->dev);
+	struct hml_nq *core = nq->priv;
+	u32 pos = h__read_once(&nq->control->consumer);
+	struct hamlyn_nq_entry hole = {
+		.slot = HAMLYN_NONE,
+		.index = HAMLYN_NONE,
+		.flags = HAMLYN_NQE_VOID,
+	};
+	int err;
+
+	if (smp_load_acquire(&core->cursor) == pos ||
+	    hml_nq_ready(&shm->nic, core, pos))
+		return 0;
+	pthread_mutex_lock(&nq->dev->lock);
+	err = h__shm_lock(nq->dev);
+	if (err)
+		goto out;
+	err = h__shm_quiesce(nq->dev);
+	if (!err && pos == h__read_once(&nq->control->consumer) &&
+	    !hml_nq_ready(&shm->nic, core, pos)) {
+		struct hamlyn_nq_entry *e = hml_ref_deref(&shm->nic.port,
+							  core->entries);
+
+		e += pos & core->mask;
+		hole.sequence = e->sequence;
+		*e = hole;
+		smp_store_release(&e->sequence, pos + 1);	/* B3 */
+	}
+	h__shm_unlock(nq->dev);
+out:
+	pthread_mutex_unlock(&nq->dev->lock);
+	return err;
+}
+
+static int futex_wait(u32 *word, int64_t ns)
+{
+	struct timespec t = {
+		.tv_sec = ns / 1000000000,
+		.tv_nsec = ns % 1000000000,
+	};
+
+	if (syscall(SYS_futex, word, FUTEX_WAIT, 1, &t, NULL, 0) < 0 &&
+	    errno != EAGAIN)
+		return -errno;
+	return 0;
+}
+
+static int shm_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
+{
+	struct hml_nq *core = nq->priv;
+	int64_t ns = LOOK_AROUND_NS;
+	int err;
+
+	if (deadline_ns >= 0) {
+		int64_t left = deadline_ns - h__now_ns();
+
+		if (left <= 0)
+			return -ETIMEDOUT;
+		if (left < ns)
+			ns = left;
+	}
+	WRITE_ONCE(core->armed, 1);
+	smp_mb();						/* B5 */
+	if (hml_nq_ready(&shm_of(nq->dev)->nic, core,
+			 h__read_once(&nq->control->consumer))) {
+		WRITE_ONCE(core->armed, 0);
+		return 0;
+	}
+	err = futex_wait(&core->armed, ns);
+	if (err != -ETIMEDOUT)
+		return err;
+	shm_nq_mend(nq);
+	return 0;
+}
+
+/* ---- slots ---- */
+
+static int new_key(u64 *key)
+{
+	int err;
+
+	do {
+		err = h__random(key, sizeof(*key));
+	} while (!err && !*key);
+	return err;
+}
+
+/* Round and round, so that an old slot number is not soon in use again. */
+static struct shm_slot *free_slot(struct shm_segment *seg)
+{
+	u32 i;
+
+	for (i = 0; i < SHM_MAX_SLOTS; i++) {
+		struct shm_slot *s;
+
+		s = &seg->slots[(seg->slot_hint + i) % SHM_MAX_SLOTS];
+		if (!s->owner) {
+			seg->slot_hint = (seg->slot_hint + i + 1) %
+					 SHM_MAX_SLOTS;
+			return s;
+		}
+	}
+	return NULL;
+}
+
+static int make_slot(struct h_slot *s, const struct h_slot_attr *at)
+{
+	struct shm_dev *shm = shm_of(s->dev);
+	struct shm_slot *rec = free_slot(shm->seg);
+
+	if (!rec) {
+		h__shm_reclaim_dead(s->dev);
+		rec = free_slot(shm->seg);
+	}
+	if (!rec)
+		return -ENOSPC;
+	s->number = (u32)(rec - shm->seg->slots);
+	WRITE_ONCE(rec->owner, shm->attach + 1);
+	rec->slot = (struct hml_slot) {
+		.mode = (u16)at->mode,
+		.meta_count = at->meta_count,
+		.key = s->key,
+		.data = {
+			.mem = shm_offset(shm, s->area->addr),
+			.base = at->base,
+			.length = s->length,
+		},
+		.meta_base = at->meta_base,
+		.nq = s->nq ? shm_offset(shm, s->nq->priv) : HML_NQ_NONE,
+		.number = s->number,
+	};
+	if (s->meta_area)
+		rec->slot.meta_mem = shm_offset(shm, s->meta_area->addr);
+	smp_store_release(&rec->slot.live, 1);
+	return 0;
+}
+
+static int shm_slot_create(struct h_slot *s, const struct h_slot_attr *at)
+{
+	int err;
+
+	/* Senders write through the segment: they cannot reach elsewhere. */
+	if (!s->area->allocated || (s->meta_area && !s->meta_area->allocated))
+		return -EOPNOTSUPP;
+	s->key = at->key;
+	if (!(at->flags & HAMLYN_SLOT_KEY_GIVEN)) {
+		err = new_key(&s->key);
+		if (err)
+			return err;
+	}
+	err = h__shm_lock(s->dev);
+	if (err)
+		return err;
+	err = make_slot(s, at);
+	h__shm_unlock(s->dev);
+	return err;
+}
+
+static int shm_slot_destroy(struct h_slot *s)
+{
+	struct shm_slot *rec = &shm_of(s->dev)->seg->slots[s->number];
+	int err = h__shm_lock(s->dev);
+
+	if (err)
+		return err;
+	WRITE_ONCE(rec->slot.live, 0);
+	err = h__shm_quiesce(s->dev);
+	if (!err)
+		WRITE_ONCE(rec->owner, 0);
+	h__shm_unlock(s->dev);
+	return err;
+}
+
+static int shm_slot_rekey(struct h_slot *s)
+{
+	struct shm_slot *rec = &shm_of(s->dev)->seg->slots[s->number];
+	u64 key;
+	int err = new_key(&key);
+
+	if (err)
+		return err;
+	err = h__shm_lock(s->dev);
+	if (err)
+		return err;
+	WRITE_ONCE(rec->slot.key, key);
+	s->key = key;
+	err = h__shm_quiesce(s->dev);
+	h__shm_unlock(s->dev);
+	return err;
+}
+
+/* ---- termini ---- */
+
+static int take_record(struct shm_dev *shm, struct shm_sender *s, u32 *id)
+{
+	u32 i;
+
+	for (i = 0; i < SHM_MAX_TERMINI; i++) {
+		struct shm_terminus *rec = &shm->seg->termini[i];
+
+		if (rec->owner)
+			continue;
+		WRITE_ONCE(rec->owner, shm->attach + 1);
+		s->record = rec;
+		s->core.stats = &rec->stats;
+		s->shm = shm;
+		*id = i;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+static int shm_terminus_create(struct h_terminus *t, uint32_t entries,
+			       uint32_t entry_size)
+{
+	struct shm_sender *s = aligned_alloc(64, (sizeof(*s) + 63) & ~63ul);
+	int err = -ENOMEM;
+
+	(void)entry_size;
+	t->status = calloc(1, sizeof(*t->status) + entries * sizeof(int32_t));
+	if (!s || !t->status)
+		goto err_free;
+	memset(s, 0, sizeof(*s));
+	err = h__shm_lock(t->dev);
+	if (err)
+		goto err_free;
+	err = take_record(shm_of(t->dev), s, &t->id);
+	if (err) {
+		h__shm_reclaim_dead(t->dev);
+		err = take_record(shm_of(t->dev), s, &t->id);
+	}
+	h__shm_unlock(t->dev);
+	if (err)
+		goto err_free;
+	t->priv = s;
+	return 0;
+
+err_free:
+	free(t->status);
+	free(s);
+	return err;
+}
+
+static int shm_terminus_destroy(struct h_terminus *t)
+{
+	int err = h__shm_lock(t->dev);
+
+	if (err)
+		return err;
+	h__shm_retire(shm_of(t->dev), t->id);
+	h__shm_unlock(t->dev);
+	free(t->status);
+	free(t->priv);
+	return 0;
+}
+
+static int shm_terminus_bind(struct h_terminus *t, uint32_t tag,
+			     struct h_area *a, uint64_t base, uint64_t length)
+{
+	struct shm_sender *s = t->priv;
+	struct hml_view *view = &s->core.tags[tag];
+
+	/* A send runs to its end inside the call: nothing is in progress. */
+	*view = (struct hml_view) {};
+	if (a) {
+		view->mem = shm_offset(s->shm, a->addr);
+		view->base = base;
+		view->length = length;
+	}
+	return 0;
+}
+
+static const struct h_dev_ops shm_ops = {
+	.close = shm_close,
+	.query = shm_query,
+	.stats = shm_stats,
+	.area_alloc = shm_area_alloc,
+	.area_add = shm_area_add,
+	.area_remove = shm_area_remove,
+	.nq_create = shm_nq_create,
+	.nq_destroy = shm_nq_destroy,
+	.slot_create = shm_slot_create,
+	.slot_destroy = shm_slot_destroy,
+	.slot_rekey = shm_slot_rekey,
+	.terminus_create = shm_terminus_create,
+	.terminus_destroy = shm_terminus_destroy,
+	.terminus_bind = shm_terminus_bind,
+	.send = h__shm_send,
+	.nq_sleep = shm_nq_sleep,
+	.nq_mend = shm_nq_mend,
+};
+
+int h__shm_open(struct h_dev *dev, const char *spec)
+{
+	dev->ops = &shm_ops;
+	return h__shm_attach(dev, spec);
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT
+/* The embedded device's segment: making, joining, leaving, locks, liveness. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shm.h"
+
+#define SHM_DIR		"/dev/shm"
+#define NAME_MAX_CHARS	64
+#define LOCK_WAIT_NS	(10ll * 1000000000)
+#define OPEN_TRIES	100
+
+/* ---- locks on bytes of the file ---- */
+
+static int lock_bytes(int fd, int cmd, short type, off_t first, off_t n)
+{
+	struct flock l = {
+		.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = first,
+		.l_len = n,
+	};
+
+	if (fcntl(fd, cmd, &l) < 0)
+		return -errno;
+	return cmd == F_OFD_GETLK && l.l_type != F_UNLCK;
+}
+
+/*
+ * Bounded: a process that is stopped while it changes the tables must not
+ * hang everybody else for ever.
+ */
+static int lock_tables(int fd)
+{
+	int64_t give_up = h__now_ns() + LOCK_WAIT_NS;
+	struct timespec nap = { .tv_nsec = 20000 };
+	int err;
+
+	for (;;) {
+		err = lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, 1);
+		if (err != -EAGAIN && err != -EACCES)
+			return err;
+		if (h__now_ns() > give_up)
+			return -ETIMEDOUT;
+		nanosleep(&nap, NULL);
+		if (nap.tv_nsec < 1000000)
+			nap.tv_nsec *= 2;
+	}
+}
+
+static void unlock_tables(int fd)
+{
+	lock_bytes(fd, F_OFD_SETLK, F_UNLCK, 0, 1);
+}
+
+int h__shm_lock(const struct h_dev *dev)
+{
+	return lock_tables(dev->fd);
+}
+
+void h__shm_unlock(const struct h_dev *dev)
+{
+	unlock_tables(dev->fd);
+}
+
+bool h__shm_alive(const struct h_dev *dev, u32 attach)
+{
+	/* One does not see one's own lock. */
+	if (attach == shm_of(dev)->attach)
+		return true;
+	return lock_bytes(dev->fd, F_OFD_GETLK, F_WRLCK, 1 + (off_t)attach,
+			  1) > 0;
+}
+
+/* Does anybody but the caller use the segment? */
+static bool others_attached(int fd)
+{
+	return lock_bytes(fd, F_OFD_GETLK, F_WRLCK, 1, SHM_MAX_ATTACH) > 0;
+}
+
+/* ---- names ---- */
+
+static int parse_size(const char *s, u64 *size)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char *end;
+
+	errno = 0;
+	*size = strtoull(s, &end, 10);
+	if (errno || end == s || !isdigit((unsigned char)*s))
+		return -EINVAL;
+	if (*end) {
+		unit = strchr(units, toupper((unsigned char)*end));
+		if (!unit || end[1])
+			return -EINVAL;
+		if (*size > SHM_MAX_SIZE >> (10 * (unit - units + 1)))
+			return -EINVAL;
+		*size <<= 10 * (unit - units + 1);
+	}
+	if (*size < SHM_MIN_SIZE || *size > SHM_MAX_SIZE)
+		return -EINVAL;
+	*size = (*size + SHM_PAGE - 1) & ~(u64)(SHM_PAGE - 1);
+	return 0;
+}
+
+/* "NAME[,size=BYTES]"; the user id keeps users' names apart. */
+static int parse_spec(const char *spec, char *file, size_t room, u64 *size)
+{
+	const char *comma = strchr(spec, ',');
+	size_t n = comma ? (size_t)(comma - spec) : strlen(spec);
+	size_t i;
+
+	*size = SHM_DEFAULT_SIZE;
+	if (!n || n > NAME_MAX_CHARS)
+		return -EINVAL;
+	for (i = 0; i < n; i++)
+		if (!isalnum((unsigned char)spec[i]) &&
+		    !strchr("._-", spec[i]))
+			return -EINVAL;
+	snprintf(file, room, "hamlyn-%u-%.*s", (unsigned int)geteuid(), (int)n,
+		 spec);
+	if (!comma)
+		return 0;
+	return strncmp(comma, ",size=", 6) ? -EINVAL :
+	       parse_size(comma + 6, size);
+}
+
+static int open_file(const char *file, int flags)
+{
+	char path[sizeof(SHM_DIR) + NAME_MAX + 1];
+	int fd;
+
+	snprintf(path, sizeof(path), SHM_DIR "/%s", file);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+static void remove_file(const char *file)
+{
+	char path[sizeof(SHM_DIR) + NAME_MAX + 1];
+
+	snprintf(path, sizeof(path), SHM_DIR "/%s", file);
+	unlink(path);
+}
+
+/*
+ * Segments whose users were all killed stay behind as files. Whoever opens a
+ * device removes those of the same user. One that is being made or left is
+ * locked and left alone.
+ */
+static void sweep(void)
+{
+	char prefix[32];
+	struct dirent *e;
+	DIR *d = opendir(SHM_DIR);
+
+	if (!d)
+		return;
+	snprintf(prefix, sizeof(prefix), "hamlyn-%u-",
+		 (unsigned int)geteuid());
+	while ((e = readdir(d))) {
+		int fd;
+
+		if (strncmp(e->d_name, prefix, strlen(prefix)))
+			continue;
+		fd = open_file(e->d_name, 0);
+		if (fd < 0)
+			continue;
+		if (!lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, 1) &&
+		    !others_attached(fd))
+			remove_file(e->d_name);
+		close(fd);
+	}
+	closedir(d);
+}
+
+/* ---- making and joining ---- */
+
+static void *map_segment(int fd, size_t size, int extra)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | extra, fd, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	/* As with the kernel device: a child opens its own. */
+	madvise(p, size, MADV_DONTFORK);
+	return p;
+}
+
+static int make_segment(int fd, u64 size)
+{
+	u64 pages = size / SHM_PAGE;
+	u64 owners = (sizeof(struct shm_segment) + 63) & ~63ull;
+	struct shm_segment *seg;
+	int err;
+
+	/* All zero, and all of it there: no SIGBUS later. */
+	if (ftruncate(fd, 0))
+		return -errno;
+	err = posix_fallocate(fd, 0, (off_t)size);
+	if (err)
+		return err == EINTR ? -EINTR : -ENOSPC;
+	seg = map_segment(fd, size, 0);
+	if (!seg)
+		return -ENOMEM;
+	seg->abi = SHM_ABI;
+	seg->packet_size = SHM_PACKET_SIZE;
+	seg->size = size;
+	seg->pages = pages;
+	seg->page_owners = owners;
+	seg->data_first = (owners + pages * sizeof(u16) + SHM_PAGE - 1) /
+			  SHM_PAGE;
+	__atomic_store_n(&seg->magic, SHM_MAGIC, __ATOMIC_RELEASE);
+	munmap(seg, size);
+	return 0;
+}
+
+static int join_segment(struct h_dev *dev, struct shm_dev *shm)
+{
+	struct stat st;
+
+	if (fstat(dev->fd, &st))
+		return -errno;
+	if ((u64)st.st_size < sizeof(struct shm_segment))
+		return -EPROTO;
+	shm->size = (size_t)st.st_size;
+	shm->seg = map_segment(dev->fd, shm->size, MAP_POPULATE);
+	if (!shm->seg)
+		return -ENOMEM;
+	if (shm->seg->magic != SHM_MAGIC || shm->seg->abi != SHM_ABI ||
+	    shm->seg->size != shm->size) {
+		munmap(shm->seg, shm->size);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+static int take_attachment(struct h_dev *dev, struct shm_dev *shm)
+{
+	u32 i;
+
+	for (i = 0; i < SHM_MAX_ATTACH; i++) {
+		int err = lock_bytes(dev->fd, F_OFD_SETLK, F_WRLCK,
+				     1 + (off_t)i, 1);
+
+		if (!err) {
+			shm->attach = i;
+			return 0;
+		}
+		if (err != -EAGAIN && err != -EACCES)
+			return err;
+	}
+	return -EUSERS;
+}
+
+static void fill_nic(struct shm_dev *shm)
+{
+	struct shm_segment *seg = shm->seg;
+
+	shm->nic = (struct hml_nic) {
+		.port = {
+			.base = (u8 *)seg,
+			.slots = offsetof(struct shm_segment, slots),
+			.slot_stride = sizeof(struct shm_slot),
+			.max_slots = SHM_MAX_SLOTS,
+		},
+		.host = 0,
+		.packet_size = seg->packet_size,
+	};
+}
+
+/* Tables locked. Leaves them locked, and the device attached, on success. */
+static int enter(struct h_dev *dev, struct shm_dev *shm, u64 size)
+{
+	bool fresh = !others_attached(dev->fd);
+	int err;
+
+	if (fresh) {
+		err = make_segment(dev->fd, size);
+		if (err) {
+			remove_file(shm->file);
+			return err;
+		}
+	}
+	err = join_segment(dev, shm);
+	if (err)
+		return err;
+	err = take_attachment(dev, shm);
+	if (err) {
+		munmap(shm->seg, shm->size);
+		return err;
+	}
+	fill_nic(shm);
+	return 0;
+}
+
+static int open_and_lock(struct h_dev *dev, const char *file)
+{
+	struct stat st;
+	int tries, err;
+
+	for (tries = 0; tries < OPEN_TRIES; tries++) {
+		dev->fd = open_file(file, O_CREAT);
+		if (dev->fd < 0)
+			return dev->fd;
+		err = lock_tables(dev->fd);
+		if (!err && fstat(dev->fd, &st))
+			err = -errno;
+		/* Unlinked by the last one to leave, while we opened it? */
+		if (!err && st.st_nlink)
+			return 0;
+		close(dev->fd);
+		dev->fd = -1;
+		if (err)
+			return err;
+	}
+	return -EAGAIN;
+}
+
+int h__shm_attach(struct h_dev *dev, const char *spec)
+{
+	struct shm_dev *shm = calloc(1, sizeof(*shm));
+	u64 size;
+	int err;
+
+	if (!shm)
+		return -ENOMEM;
+	err = parse_spec(spec, shm->file, sizeof(shm->file), &size);
+	if (err)
+		goto err_free;
+	sweep();
+	err = open_and_lock(dev, shm->file);
+	if (err)
+		goto err_free;
+	dev->priv = shm;
+	err = enter(dev, shm, size);
+	if (err)
+		goto err_close;
+	h__shm_reclaim(dev, shm->attach);
+	h__shm_reclaim_dead(dev);
+	unlock_tables(dev->fd);
+	return 0;
+
+err_close:
+	close(dev->fd);		/* and with it the locks */
+	dev->fd = -1;
+err_free:
+	free(shm);
+	return err;
+}
+
+void h__shm_detach(struct h_dev *dev)
+{
+	struct shm_dev *shm = shm_of(dev);
+	bool locked = !lock_tables(dev->fd);
+
+	if (locked) {
+		h__shm_reclaim(dev, shm->attach);
+		if (!others_attached(dev->fd))
+			remove_file(shm->file);
+	}
+	munmap(shm->seg, shm->size);
+	close(dev->fd);
+	free(shm);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sending on the embedded device: the NIC core runs in the sender. It is
+ * compiled into this file, so that the compiler sees the whole path.
+ */
+#include <linux/futex.h>
+#include <limits.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shm.h"
+
+#include "notify.c"
+#include "rx.c"
+#include "tx.c"
+
+#define SPINS_BEFORE_YIELD	256
+
+void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *nq)
+{
+	(void)port;
+	/* The one who clears it wakes: one system call for each sleep. */
+	if (__atomic_exchange_n(&nq->armed, 0, __ATOMIC_ACQ_REL))
+		syscall(SYS_futex, &nq->armed, FUTEX_WAKE, INT_MAX, NULL, NULL,
+			0);
+}
+
+/* Full barrier: whoever replaced a key sees us, or we see the new key (B8). */
+static u32 hold_terminus(struct shm_terminus *r)
+{
+	unsigned int spins = 0;
+	u32 hold = READ_ONCE(r->hold);
+
+	for (;;) {
+		if (likely(!(hold & 1))) {
+			u32 seen = hml_atomic_cmpxchg(&r->hold, hold, hold + 1);
+
+			if (likely(seen == hold))
+				return hold + 1;
+			hold = seen;
+			continue;
+		}
+		if (++spins % SPINS_BEFORE_YIELD == 0)
+			sched_yield();
+		hold = READ_ONCE(r->hold);
+	}
+}
+
+static void release_terminus(struct shm_terminus *r, u32 hold)
+{
+	smp_store_release(&r->hold, hold + 1);
+}
+
+static void finish(struct h_terminus *t, int err)
+{
+	s32 *status = (s32 *)(t->status + 1) + (t->producer & t->mask);
+
+	if (*status != err)
+		WRITE_ONCE(*status, err);
+	if (err)
+		WRITE_ONCE(t->status->failed, t->status->failed + 1);
+	t->producer++;
+	smp_store_release(&t->status->completed, t->producer);
+}
+
+static int64_t transmit(struct h_terminus *t, const struct hamlyn_trb *trb,
+			const void *meta, const void *tail, u64 tail_size)
+{
+	struct shm_sender *s = t->priv;
+	struct hml_terminus *core = &s->core;
+	struct hml_nic *nic = &s->shm->nic;
+	u32 hold = hold_terminus(s->record);
+	int64_t handle = t->producer;
+	int err = hml_tx_begin(nic, core, trb, meta, tail, tail_size);
+
+	if (likely(!err)) {
+		do {
+			hml_tx_packet(nic, core);
+		} while (core->busy);
+	} else {
+		core->stats->failed++;
+	}
+	finish(t, err);
+	release_terminus(s->record, hold);
+	return handle;
+}
+
+int64_t h__shm_send(struct h_terminus *t, const struct h_msg *m)
+{
+	struct hamlyn_fragment f[HAMLYN_MAX_FRAGMENTS];
+	unsigned char small[4096];
+	struct hamlyn_trb trb;
+	uint64_t length = m->length;
+	int i, n;
+
+	if (m->iov) {
+		for (i = 0, length = 0; i < m->iovcnt; i++)
+			length += m->iov[i].iov_len;
+	}
+	h__msg_to_trb(m, length, &trb);
+	/* Direct I/O: from any memory. */
+	if (!m->iov && length <= t->inline_max)
+		return transmit(t, &trb, m->meta, m->data, length);
+	if (length <= t->inline_max) {
+		for (i = 0, n = 0; i < m->iovcnt; i++) {
+			memcpy(small + n, m->iov[i].iov_base,
+			       m->iov[i].iov_len);
+			n += (int)m->iov[i].iov_len;
+		}
+		return transmit(t, &trb, m->meta, small, length);
+	}
+	n = h__msg_fragments(t, m, f);
+	if (n < 0)
+		return n;
+	if ((size_t)n * sizeof(f[0]) > t->inline_max)
+		return -EMSGSIZE;
+	trb.fragments = (u16)n;
+	return transmit(t, &trb, m->meta, f, (size_t)n * sizeof(f[0]));
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The embedded device's tables: memory, and what belonged to the dead. All of
+ * it with the segment locked.
+ */
+#include <sched.h>
+#include <time.h>
+
+#include "shm.h"
+
+#define QUIESCE_SPINS	1000
+#define QUIESCE_NS	(5ll * 1000000000)
+
+/* ---- memory: runs of pages, each marked with its area ---- */
+
+static u64 find_run(const struct shm_dev *shm, u64 want)
+{
+	const u16 *owner = shm_page_owners(shm);
+	u64 page, run = 0;
+
+	for (page = shm->seg->data_first; page < shm->seg->pages; page++) {
+		run = owner[page] ? 0 : run + 1;
+		if (run == want)
+			return page + 1 - want;
+	}
+	return 0;
+}
+
+static u32 free_record(const struct shm_dev *shm)
+{
+	u32 i;
+
+	for (i = 0; i < SHM_MAX_AREAS; i++)
+		if (!shm->seg->areas[i].owner)
+			return i;
+	return SHM_MAX_AREAS;
+}
+
+int h__shm_alloc(struct h_dev *dev, u64 bytes, u32 *area, void **p)
+{
+	struct shm_dev *shm = shm_of(dev);
+	u64 pages = (bytes + SHM_PAGE - 1) / SHM_PAGE;
+	u16 *owner = shm_page_owners(shm);
+	u32 id = free_record(shm);
+	struct shm_area *a = &shm->seg->areas[id];
+	u64 first, i;
+
+	if (!pages || pages > shm->seg->pages || id == SHM_MAX_AREAS)
+		return -ENOSPC;
+	first = find_run(shm, pages);
+	if (!first) {
+		h__shm_reclaim_dead(dev);
+		first = find_run(shm, pages);
+	}
+	if (!first)
+		return -ENOSPC;
+	/* Owner first: dying from here on leaves it to h__shm_reclaim(). */
+	WRITE_ONCE(a->owner, shm->attach + 1);
+	a->first = (u32)first;
+	a->pages = (u32)pages;
+	for (i = 0; i < pages; i++)
+		owner[first + i] = (u16)(id + 1);
+	*area = id;
+	*p = (char *)shm->seg + first * SHM_PAGE;
+	memset(*p, 0, pages * SHM_PAGE);
+	return 0;
+}
+
+void h__shm_free(struct shm_dev *shm, u32 area)
+{
+	struct shm_area *a = &shm->seg->areas[area];
+	u16 *owner = shm_page_owners(shm);
+	u64 i;
+
+	/* Only what carries the mark: it may have died while marking. */
+	for (i = a->first; i < (u64)a->first + a->pages; i++)
+		if (i < shm->seg->pages && owner[i] == area + 1)
+			owner[i] = 0;
+	WRITE_ONCE(a->owner, 0);
+}
+
+/* ---- waiting for senders ---- */
+
+/* B8: wait until terminus @t has left the NIC, or can never act again. */
+static int wait_out(struct h_dev *dev, struct shm_terminus *t)
+{
+	u32 hold = smp_load_acquire(&t->hold);
+	int64_t give_up = 0;
+	unsigned int spins;
+
+	for (spins = 1; hold & 1; spins++) {
+		u32 owner = READ_ONCE(t->owner);
+
+		if (smp_load_acquire(&t->hold) != hold)
+			return 0;
+		if (spins % QUIESCE_SPINS)
+			continue;
+		if (!owner || !h__shm_alive(dev, owner - 1))
+			return 0;
+		if (!give_up)
+			give_up = h__now_ns() + QUIESCE_NS;
+		else if (h__now_ns() > give_up)
+			return -ETIMEDOUT;
+		sched_yield();
+	}
+	return 0;
+}
+
+int h__shm_quiesce(struct h_dev *dev)
+{
+	struct shm_segment *seg = shm_of(dev)->seg;
+	u32 i;
+
+	smp_mb();						/* B8 */
+	for (i = 0; i < SHM_MAX_TERMINI; i++) {
+		int err = wait_out(dev, &seg->termini[i]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* ---- the dead ---- */
+
+static void add_stats(struct hml_stats *sum, const struct hml_stats *s)
+{
+	u32 i;
+
+	sum->messages += s->messages;
+	sum->packets += s->packets;
+	sum->bytes += s->bytes;
+	sum->failed += s->failed;
+	sum->notifications += s->notifications;
+	sum->overruns += s->overruns;
+	for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
+		sum->rejects[i] += s->rejects[i];
+}
+
+void h__shm_retire(struct shm_dev *shm, u32 terminus)
+{
+	struct shm_terminus *t = &shm->seg->termini[terminus];
+
+	add_stats(&shm->seg->retired, &t->stats);
+	memset(&t->stats, 0, sizeof(t->stats));
+	if (t->hold & 1)
+		smp_store_release(&t->hold, t->hold + 1);
+	WRITE_ONCE(t->owner, 0);
+}
+
+/*
+ * Everything that attachment @attach owned: it is dead, or leaves. Slots are
+ * closed first, then everybody who may still be writing through one is waited
+ * for, then the memory goes.
+ */
+void h__shm_reclaim(struct h_dev *dev, u32 attach)
+{
+	struct shm_dev *shm = shm_of(dev);
+	struct shm_segment *seg = shm->seg;
+	u32 owner = attach + 1;
+	u32 i;
+
+	for (i = 0; i < SHM_MAX_TERMINI; i++)
+		if (seg->termini[i].owner == owner)
+			h__shm_retire(shm, i);
+	for (i = 0; i < SHM_MAX_SLOTS; i++)
+		if (seg->slots[i].owner == owner)
+			WRITE_ONCE(seg->slots[i].slot.live, 0);
+	/* A stopped peer is in the way: what is left is for the next one. */
+	if (h__shm_quiesce(dev))
+		return;
+	for (i = 0; i < SHM_MAX_SLOTS; i++)
+		if (seg->slots[i].owner == owner)
+			WRITE_ONCE(seg->slots[i].owner, 0);
+	for (i = 0; i < SHM_MAX_NQS; i++)
+		if (seg->nqs[i].owner == owner)
+			WRITE_ONCE(seg->nqs[i].owner, 0);
+	for (i = 0; i < SHM_MAX_AREAS; i++)
+		if (seg->areas[i].owner == owner)
+			h__shm_free(shm, i);
+}
+
+static void mark(const struct h_dev *dev, u32 owner, bool *dead, bool *known)
+{
+	if (!owner || owner > SHM_MAX_ATTACH || known[owner - 1])
+		return;
+	known[owner - 1] = true;
+	dead[owner - 1] = !h__shm_alive(dev, owner - 1);
+}
+
+void h__shm_reclaim_dead(struct h_dev *dev)
+{
+	struct shm_segment *seg = shm_of(dev)->seg;
+	bool known[SHM_MAX_ATTACH] = {}, dead[SHM_MAX_ATTACH] = {};
+	u32 i;
+
+	for (i = 0; i < SHM_MAX_TERMINI; i++)
+		mark(dev, seg->termini[i].owner, dead, known);
+	for (i = 0; i < SHM_MAX_SLOTS; i++)
+		mark(dev, seg->slots[i].owner, dead, known);
+	for (i = 0; i < SHM_MAX_NQS; i++)
+		mark(dev, seg->nqs[i].owner, dead, known);
+	for (i = 0; i < SHM_MAX_AREAS; i++)
+		mark(dev, seg->areas[i].owner, dead, known);
+	for (i = 0; i < SHM_MAX_ATTACH; i++)
+		if (dead[i])
+			h__shm_reclaim(dev, i);
+}
