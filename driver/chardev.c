@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The character device: open, ioctl dispatch, poll, release. */
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "hml.h"
+
+union hml_arg {
+	u32 size;
+	struct hamlyn_query query;
+	struct hamlyn_area_add area_add;
+	struct hamlyn_area_alloc area_alloc;
+	struct hamlyn_id id;
+	struct hamlyn_nq_create nq_create;
+	struct hamlyn_slot_create slot_create;
+	struct hamlyn_slot_rekey slot_rekey;
+	struct hamlyn_terminus_create terminus_create;
+	struct hamlyn_terminus_bind terminus_bind;
+	struct hamlyn_wait wait;
+	struct hamlyn_stats stats;
+};
+
+static int do_query(struct hml_context *c, union hml_arg *arg)
+{
+	struct hml_device *d = c->device;
+
+	if (arg->query.reserved)
+		return -EINVAL;
+	arg->query = (struct hamlyn_query) {
+		.size = arg->size,
+		.abi_version = HAMLYN_ABI_VERSION,
+		.host = d->nic.host,
+		.engine_mode = d->engine.mode,
+		.packet_size = d->nic.packet_size,
+		.max_slots = d->nic.port.max_slots,
+		.max_nq_entries = HML_MAX_NQ_ENTRIES,
+		.max_wq_entries = HML_MAX_WQ_ENTRIES,
+		.max_entry_size = HML_MAX_ENTRY_SIZE,
+		.max_area = HML_MAX_AREA,
+		.max_message = HAMLYN_MAX_MESSAGE,
+	};
+	return 0;
+}
+
+static int do_area_add(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_area_add(c, &arg->area_add);
+}
+
+static void undo_area_add(struct hml_context *c, union hml_arg *arg)
+{
+	hml_area_remove(c, arg->area_add.area);
+}
+
+static int do_area_alloc(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_area_alloc(c, &arg->area_alloc);
+}
+
+static void undo_area_alloc(struct hml_context *c, union hml_arg *arg)
+{
+	hml_area_remove(c, arg->area_alloc.area);
+}
+
+static int do_area_remove(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_area_remove(c, arg->id.id);
+}
+
+static int do_nq_create(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_nq_create(c, &arg->nq_create);
+}
+
+static void undo_nq_create(struct hml_context *c, union hml_arg *arg)
+{
+	hml_nq_destroy(c, arg->nq_create.nq);
+}
+
+static int do_nq_destroy(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_nq_destroy(c, arg->id.id);
+}
+
+static int do_slot_create(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_slot_create(c, &arg->slot_create);
+}
+
+static void undo_slot_create(struct hml_context *c, union hml_arg *arg)
+{
+	hml_slot_destroy(c, arg->slot_create.slot);
+}
+
+static int do_slot_destroy(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_slot_destroy(c, arg->id.id);
+}
+
+static int do_slot_rekey(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_slot_rekey(c, &arg->slot_rekey);
+}
+
+static int do_terminus_create(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_term_create(c, &arg->terminus_create);
+}
+
+static void undo_terminus_create(struct hml_context *c, union hml_arg *arg)
+{
+	hml_term_destroy(c, arg->terminus_create.terminus);
+}
+
+static int do_terminus_destroy(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_term_destroy(c, arg->id.id);
+}
+
+static int do_terminus_bind(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_term_bind(c, &arg->terminus_bind);
+}
+
+static int do_wait(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_nq_wait(c, &arg->wait);
+}
+
+static int do_stats(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_stats_get(c, &arg->stats);
+}
+
+/**
+ * struct hml_ioctl - one ioctl
+ * @size: size of its structure now
+ * @min_size: size of its first published version
+ * @run: does it
+ * @undo: takes back what it made, when the result cannot be told; or NULL
+ */
+struct hml_ioctl {
+	u32 size;
+	u32 min_size;
+	int (*run)(struct hml_context *c, union hml_arg *arg);
+	void (*undo)(struct hml_context *c, union hml_arg *arg);
+};
+
+#define IOCTL(cmd, type, last, fn, undo_fn)				\
+	[HAMLYN_CMD_##cmd] = {						\
+		.size = sizeof(struct type),				\
+		.min_size = offsetofend(struct type, last),		\
+		.run = fn,						\
+		.undo = undo_fn,					\
+	}
+
+/* KICK is not here: it takes no structure. */
+static const struct hml_ioctl ioctls[] = {
+	IOCTL(QUERY, hamlyn_query, max_message, do_query, NULL),
+	IOCTL(AREA_ADD, hamlyn_area_add, reserved, do_area_add, undo_area_add),
+	IOCTL(AREA_ALLOC, hamlyn_area_alloc, reserved, do_area_alloc,
+	      undo_area_alloc),
+	IOCTL(AREA_REMOVE, hamlyn_id, id, do_area_remove, NULL),
+	IOCTL(NQ_CREATE, hamlyn_nq_create, control_length, do_nq_create,
+	      undo_nq_create),
+	IOCTL(NQ_DESTROY, hamlyn_id, id, do_nq_destroy, NULL),
+	IOCTL(SLOT_CREATE, hamlyn_slot_create, key, do_slot_create,
+	      undo_slot_create),
+	IOCTL(SLOT_DESTROY, hamlyn_id, id, do_slot_destroy, NULL),
+	IOCTL(SLOT_REKEY, hamlyn_slot_rekey, key, do_slot_rekey, NULL),
+	IOCTL(TERMINUS_CREATE, hamlyn_terminus_create, status_length,
+	      do_terminus_create, undo_terminus_create),
+	IOCTL(TERMINUS_DESTROY, hamlyn_id, id, do_terminus_destroy, NULL),
+	IOCTL(TERMINUS_BIND, hamlyn_terminus_bind, length, do_terminus_bind,
+	      NULL),
+	IOCTL(WAIT, hamlyn_wait, deadline_ns, do_wait, NULL),
+	IOCTL(STATS, hamlyn_stats, rejects, do_stats, NULL),
+};
+
+static int run_ioctl(struct hml_context *c, const struct hml_ioctl *op,
+		     void __user *user)
+{
+	union hml_arg arg = {};
+	u32 size;
+	int ret;
+
+	if (get_user(size, (u32 __user *)user))
+		return -EFAULT;
+	if (size < op->min_size)
+		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	ret = copy_struct_from_user(&arg, op->size, user, size);
+	if (ret)
+		return ret;
+	/* The first read counts, whatever the caller made of it since. */
+	arg.size = size;
+	ret = op->run(c, &arg);
+	if (ret)
+		return ret;
+	if (copy_to_user(user, &arg, min(size, op->size))) {
+		if (op->undo)
+			op->undo(c, &arg);
+		return -EFAULT;
+	}
+	return 0;
+}
+
+static int kick(struct hml_context *c, u32 id)
+{
+	struct hml_term *t = hml_term_get(c, id);
+	int ret;
+
+	if (!t)
+		return -ENOENT;
+	ret = hml_engine_kick(t);
+	hml_term_put(t);
+	return ret;
+}
+
+static long hml_fop_ioctl(struct file *file, unsigned int cmd,
+			  unsigned long arg)
+{
+	struct hml_context *c = file->private_data;
+	u32 nr = _IOC_NR(cmd);
+
+	BUILD_BUG_ON(ARRAY_SIZE(ioctls) != HAMLYN_CMD_STATS + 1);
+
+	if (cmd == HAMLYN_IOC_KICK)
+		return arg > HML_MAX_IDS ? -ENOENT : kick(c, arg);
+	if (cmd != _IO(HAMLYN_IOC_TYPE, nr) || nr >= ARRAY_SIZE(ioctls))
+		return -ENOTTY;
+	nr = array_index_nospec(nr, ARRAY_SIZE(ioctls));
+	if (!ioctls[nr].run)
+		return -ENOTTY;
+	return run_ioctl(c, &ioctls[nr], (void __user *)arg);
+}
+
+static __poll_t hml_fop_poll(struct file *file, poll_table *wait)
+{
+	struct hml_context *c = file->private_data;
+
+	poll_wait(file, &c->wait, wait);
+	return hml_nq_arm_all(c) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+static int hml_fop_open(struct inode *inode, struct file *file)
+{
+	struct hml_device *d = container_of(inode->i_cdev, struct hml_device,
+					    cdev);
+	struct hml_context *c = kzalloc(sizeof(*c), GFP_KERNEL_ACCOUNT);
+
+	if (!c)
+		return -ENOMEM;
+	c->device = d;
+	mutex_init(&c->lock);
+	xa_init_flags(&c->areas, XA_FLAGS_ALLOC);
+	xa_init_flags(&c->nqs, XA_FLAGS_ALLOC);
+	xa_init(&c->slots);
+	xa_init_flags(&c->termini, XA_FLAGS_ALLOC);
+	init_waitqueue_head(&c->wait);
+	file->private_data = c;
+	return nonseekable_open(inode, file);
+}
+
+/*
+ * The last reference to the open file is gone, and with it every mapping and
+ * every call in progress. What is left to fear are packets of others, on
+ * their way into our slots.
+ */
+static int hml_fop_release(struct inode *inode, struct file *file)
+{
+	struct hml_context *c = file->private_data;
+
+	/* 1. No new packet finds our slots, nobody works on our termini. */
+	hml_slot_unlink_all(c);
+	hml_term_destroy_all(c);
+	/* 2. The packets that found them have landed. */
+	synchronize_rcu();
+	/* 3. Nothing refers to the rest any more. */
+	hml_slot_destroy_all(c);
+	hml_nq_destroy_all(c);
+	hml_area_destroy_all(c);
+	mutex_destroy(&c->lock);
+	kfree(c);
+	return 0;
+}
+
+const struct file_operations hml_fops = {
+	.owner		= THIS_MODULE,
+	.open		= hml_fop_open,
+	.release	= hml_fop_release,
+	.unlocked_ioctl	= hml_fop_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.mmap		= hml_mmap,
+	.poll		= hml_fop_poll,
+};

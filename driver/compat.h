@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The only file that knows kernel versions: 6.1 to 7.2. */
+#ifndef HML_COMPAT_H
+#define HML_COMPAT_H
+
+#include <linux/device/class.h>
+#include <linux/mm.h>
+#include <linux/version.h>
+
+static inline struct class *hml_compat_class_create(const char *name)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+	return class_create(name);
+#else
+	return class_create(THIS_MODULE, name);
+#endif
+}
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define HML_COMPAT_CLASS_DEV	const struct device
+#else
+#define HML_COMPAT_CLASS_DEV	struct device
+#endif
+
+static inline void hml_compat_vm_flags(struct vm_area_struct *vma,
+				       vm_flags_t set, vm_flags_t clear)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	vm_flags_mod(vma, set, clear);
+#else
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
+#endif
+}
+
+/*
+ * Before 6.2 a read-only pin of a private page that was never written pins
+ * the page that the first write replaces. As its drivers did then: break
+ * copy-on-write now. (A shared read-only mapping is refused there.)
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define HML_COMPAT_PIN_READ	0
+#else
+#define HML_COMPAT_PIN_READ	(FOLL_FORCE | FOLL_WRITE)
+#endif
+
+#endif /* HML_COMPAT_H */

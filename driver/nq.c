@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Notification queues of a context, and sleeping on them. */
+#include <linux/hrtimer.h>
+#include <linux/log2.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "hml.h"
+
+static struct hml_nqueue *nq_get(struct hml_context *c, u32 id)
+{
+	struct hml_nqueue *nq;
+
+	mutex_lock(&c->lock);
+	nq = xa_load(&c->nqs, id);
+	if (nq)
+		refcount_inc(&nq->ref);
+	mutex_unlock(&c->lock);
+	return nq;
+}
+
+static void nq_put(struct hml_nqueue *nq)
+{
+	if (!refcount_dec_and_test(&nq->ref))
+		return;
+	hml_ring_free(&nq->ring);
+	hml_ring_free(&nq->control);
+	kfree(nq);
+}
+
+static int alloc_rings(struct hml_nqueue *nq, u32 entries)
+{
+	struct hamlyn_nq_ring *ring;
+	int err;
+
+	err = hml_ring_alloc(&nq->ring, sizeof(*ring) +
+			     (size_t)entries * sizeof(struct hamlyn_nq_entry));
+	if (err)
+		return err;
+	err = hml_ring_alloc(&nq->control, sizeof(struct hamlyn_nq_control));
+	if (err)
+		return err;
+	ring = nq->ring.va;
+	ring->entries = entries;
+	nq->core.mask = entries - 1;
+	nq->core.ring = ring;
+	nq->core.entries = ring + 1;
+	nq->core.control = nq->control.va;
+	return 0;
+}
+
+int hml_nq_create(struct hml_context *c, struct hamlyn_nq_create *arg)
+{
+	struct hml_nqueue *nq;
+	int err;
+
+	if (!is_power_of_2(arg->entries) || arg->entries < 2 ||
+	    arg->entries > HML_MAX_NQ_ENTRIES)
+		return -EINVAL;
+	nq = kzalloc(sizeof(*nq), GFP_KERNEL_ACCOUNT);
+	if (!nq)
+		return -ENOMEM;
+	nq->context = c;
+	refcount_set(&nq->ref, 1);
+	init_waitqueue_head(&nq->wait);
+	err = alloc_rings(nq, arg->entries);
+	if (err)
+		goto err_put;
+	mutex_lock(&c->lock);
+	err = xa_alloc(&c->nqs, &nq->id, nq, XA_LIMIT(0, HML_MAX_IDS),
+		       GFP_KERNEL_ACCOUNT);
+	arg->nq = nq->id;
+	mutex_unlock(&c->lock);
+	if (err) {
+		err = err == -EBUSY ? -ENOSPC : err;
+		goto err_put;
+	}
+	arg->entries_offset = sizeof(struct hamlyn_nq_ring);
+	arg->ring_offset = hml_mmap_offset(HML_REGION_NQ_RING, arg->nq);
+	arg->ring_length = nq->ring.count << PAGE_SHIFT;
+	arg->control_offset = hml_mmap_offset(HML_REGION_NQ_CONTROL, arg->nq);
+	arg->control_length = nq->control.count << PAGE_SHIFT;
+	return 0;
+
+err_put:
+	nq_put(nq);
+	return err;
+}
+
+int hml_nq_destroy(struct hml_context *c, u32 id)
+{
+	struct hml_nqueue *nq;
+	int err = 0;
+
+	mutex_lock(&c->lock);
+	nq = xa_load(&c->nqs, id);
+	if (!nq)
+		err = -ENOENT;
+	else if (nq->users)
+		err = -EBUSY;
+	else
+		xa_erase(&c->nqs, id);
+	mutex_unlock(&c->lock);
+	if (err)
+		return err;
+	WRITE_ONCE(nq->dead, true);
+	wake_up_all(&nq->wait);
+	nq_put(nq);
+	return 0;
+}
+
+/* Context is going away: no slot notifies, and no call is in progress. */
+void hml_nq_destroy_all(struct hml_context *c)
+{
+	struct hml_nqueue *nq;
+	unsigned long id;
+
+	xa_for_each(&c->nqs, id, nq)
+		nq_put(nq);
+	xa_destroy(&c->nqs);
+}
+
+/* In rx, under RCU: slots, and with them their NQs, outlive it. */
+void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *core)
+{
+	struct hml_nqueue *nq = container_of(core, struct hml_nqueue, core);
+
+	/* The one who clears it wakes: one wake for each time it was armed. */
+	if (!xchg(&core->armed, 0))
+		return;
+	wake_up_all(&nq->wait);
+	wake_up_poll(&nq->context->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+/* Ask for a wake, then look: the other half of B5 is in hml_nq_append(). */
+static bool arm(struct hml_nqueue *nq, u32 position)
+{
+	WRITE_ONCE(nq->core.armed, 1);
+	smp_mb();						/* B5 */
+	return hml_nq_ready(&nq->context->device->nic, &nq->core, position);
+}
+
+/**
+ * hml_nq_arm_all() - for poll(): arm all NQs of a context
+ * @c: the context
+ *
+ * Return: true if any has an entry that the application has not taken.
+ */
+bool hml_nq_arm_all(struct hml_context *c)
+{
+	struct hml_nqueue *nq;
+	unsigned long id;
+	bool ready = false;
+
+	mutex_lock(&c->lock);
+	xa_for_each(&c->nqs, id, nq) {
+		struct hamlyn_nq_control *control = nq->control.va;
+
+		ready |= arm(nq, READ_ONCE(control->consumer));
+	}
+	mutex_unlock(&c->lock);
+	return ready;
+}
+
+static int sleep_on(struct hml_nqueue *nq, u32 position, s64 deadline)
+{
+	ktime_t expires = ns_to_ktime(deadline);
+	DEFINE_WAIT(wait);
+	bool late = false;
+	int ret;
+
+	for (;;) {
+		prepare_to_wait(&nq->wait, &wait, TASK_INTERRUPTIBLE);
+		ret = 0;
+		if (arm(nq, position))
+			break;
+		ret = -ENOENT;
+		if (READ_ONCE(nq->dead))
+			break;
+		ret = -ETIMEDOUT;
+		if (late || (deadline >= 0 && (s64)ktime_get_ns() >= deadline))
+			break;
+		ret = -ERESTARTSYS;
+		if (signal_pending(current))
+			break;
+		if (deadline < 0)
+			schedule();
+		else
+			late = !schedule_hrtimeout_range(&expires, 0,
+							 HRTIMER_MODE_ABS);
+	}
+	finish_wait(&nq->wait, &wait);
+	return ret;
+}
+
+int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg)
+{
+	struct hml_nqueue *nq;
+	int ret;
+
+	if (arg->flags)
+		return -EINVAL;
+	nq = nq_get(c, arg->nq);
+	if (!nq)
+		return -ENOENT;
+	ret = sleep_on(nq, arg->position, arg->deadline_ns);
+	nq_put(nq);
+	return ret;
+}

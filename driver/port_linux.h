@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The NIC core's home in the kernel; see core/port.h. */
+#ifndef HML_PORT_LINUX_H
+#define HML_PORT_LINUX_H
+
+#include <linux/atomic.h>
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/minmax.h>
+#include <linux/nospec.h>
+#include <linux/rcupdate.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include <linux/hamlyn.h>
+
+#define hml_barrier()			barrier()
+#define hml_index_nospec(i, n)		array_index_nospec(i, n)
+#define hml_atomic_cmpxchg(p, o, n)	cmpxchg(p, o, n)
+
+static inline u32 hml_atomic_add_return(u32 *p, u32 v)
+{
+	return atomic_add_return(v, (atomic_t *)p);
+}
+
+static inline void hml_atomic_inc64(u64 *p)
+{
+	atomic64_inc((atomic64_t *)p);
+}
+
+/**
+ * struct hml_extent - physically contiguous run of a wired memory
+ * @va: its address in the kernel's direct map
+ * @start: its first byte's offset in the memory
+ */
+struct hml_extent {
+	u8 *va;
+	u64 start;
+};
+
+/**
+ * struct hml_mem - wired memory
+ * @length: bytes
+ * @count: number of extents, at least 1
+ * @extents: sorted by start, the first one's is 0
+ */
+struct hml_mem {
+	u64 length;
+	u32 count;
+	struct hml_extent extents[];
+};
+
+struct hml_nic;
+struct hml_nq;
+struct hml_slot;
+
+typedef const struct hml_mem *hml_mem_t;
+typedef struct hml_nq *hml_nq_t;
+typedef void *hml_ref_t;
+
+#define HML_NQ_NONE	NULL
+
+/**
+ * struct hml_port - kernel part of a NIC
+ * @slots: slot table
+ * @max_slots: its length
+ */
+struct hml_port {
+	struct hml_slot __rcu **slots;
+	u32 max_slots;
+};
+
+static inline void *hml_ref_deref(const struct hml_port *port, hml_ref_t ref)
+{
+	return ref;
+}
+
+static inline struct hml_nq *hml_nq_deref(const struct hml_port *port,
+					  hml_nq_t nq)
+{
+	return nq;
+}
+
+/* Index of the extent that holds @offset. */
+static inline u32 hml_mem_find(hml_mem_t mem, u64 offset)
+{
+	u32 low = 0, high = mem->count;
+
+	while (high - low > 1) {
+		u32 middle = low + (high - low) / 2;
+
+		if (mem->extents[middle].start <= offset)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static inline u64 hml_mem_extent_end(hml_mem_t mem, u32 i)
+{
+	return i + 1 < mem->count ? mem->extents[i + 1].start : mem->length;
+}
+
+static inline void *hml_mem_at(const struct hml_port *port, hml_mem_t mem,
+			       u64 offset)
+{
+	const struct hml_extent *e = &mem->extents[hml_mem_find(mem, offset)];
+
+	return e->va + (offset - e->start);
+}
+
+static inline void hml_mem_write(const struct hml_port *port, hml_mem_t mem,
+				 u64 offset, const void *from, u32 n)
+{
+	u32 i = hml_mem_find(mem, offset);
+
+	for (;;) {
+		u64 room = hml_mem_extent_end(mem, i) - offset;
+		u32 part = min_t(u64, room, n);
+
+		memcpy(mem->extents[i].va + (offset - mem->extents[i].start),
+		       from, part);
+		n -= part;
+		if (!n)
+			return;
+		offset += part;
+		from += part;
+		i++;
+	}
+}
+
+/* Source and destination may overlap only if their owner wants a mess. */
+static inline void hml_mem_copy(const struct hml_port *port,
+				hml_mem_t to_mem, u64 to,
+				hml_mem_t from_mem, u64 from, u32 n)
+{
+	u32 i = hml_mem_find(from_mem, from);
+
+	for (;;) {
+		u64 room = hml_mem_extent_end(from_mem, i) - from;
+		const struct hml_extent *e = &from_mem->extents[i];
+		u32 part = min_t(u64, room, n);
+
+		hml_mem_write(port, to_mem, to, e->va + (from - e->start),
+			      part);
+		n -= part;
+		if (!n)
+			return;
+		from += part;
+		to += part;
+		i++;
+	}
+}
+
+static inline void hml_port_rx_enter(const struct hml_port *port)
+	__acquires(RCU)
+{
+	rcu_read_lock();
+}
+
+static inline void hml_port_rx_exit(const struct hml_port *port)
+	__releases(RCU)
+{
+	rcu_read_unlock();
+}
+
+static inline struct hml_slot *hml_port_slot(const struct hml_port *port,
+					     u32 number)
+{
+	if (number >= port->max_slots)
+		return NULL;
+	number = array_index_nospec(number, port->max_slots);
+	return rcu_dereference(port->slots[number]);
+}
+
+struct hml_nic *hml_port_route(struct hml_nic *nic, u32 host);
+void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *nq);
+
+#endif /* HML_PORT_LINUX_H */

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Slots: the NIC's table of them, keys, and their end. */
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include "hml.h"
+
+static int number_get(struct hml_device *d)
+{
+	u32 max = d->nic.port.max_slots - 1;
+	int n;
+
+	n = ida_alloc_range(&d->slot_ids, READ_ONCE(d->slot_hint), max,
+			    GFP_KERNEL_ACCOUNT);
+	if (n == -ENOSPC)
+		n = ida_alloc_range(&d->slot_ids, 0, max, GFP_KERNEL_ACCOUNT);
+	if (n < 0)
+		return n;
+	/* A hint: a lost update costs an earlier reuse. */
+	WRITE_ONCE(d->slot_hint, n == max ? 0 : n + 1);
+	return n;
+}
+
+static u64 new_key(void)
+{
+	u64 key;
+
+	do {
+		key = get_random_u64();
+	} while (!key);
+	return key;
+}
+
+static void drop_users(struct hml_slot_object *s)
+{
+	if (s->area)
+		s->area->users--;
+	if (s->meta_area)
+		s->meta_area->users--;
+	if (s->nq)
+		s->nq->users--;
+}
+
+static int take_metadata(struct hml_context *c, struct hml_slot_object *s,
+			 const struct hamlyn_slot_create *arg)
+{
+	struct hml_view view;
+	int err;
+
+	if (arg->meta_area == HAMLYN_NONE)
+		return arg->meta_count || arg->meta_base ? -EINVAL : 0;
+	if (!arg->meta_count)
+		return -EINVAL;
+	err = hml_area_view(c, arg->meta_area, arg->meta_base,
+			    (u64)arg->meta_count * HAMLYN_METADATA_SIZE, true,
+			    &s->meta_area, &view);
+	if (err)
+		return err;
+	/* Aligned, so that no entry crosses a page and the next extent. */
+	if (((uintptr_t)view.mem->extents[0].va + view.base) %
+	    HAMLYN_METADATA_SIZE)
+		return -EINVAL;
+	s->core.meta_mem = view.mem;
+	s->core.meta_base = view.base;
+	s->core.meta_count = arg->meta_count;
+	return 0;
+}
+
+/* Context locked. Counts in whatever it set are dropped by the caller. */
+static int take_parts(struct hml_context *c, struct hml_slot_object *s,
+		      const struct hamlyn_slot_create *arg)
+{
+	int err;
+
+	err = hml_area_view(c, arg->area, arg->base, arg->length, true,
+			    &s->area, &s->core.data);
+	if (err)
+		return err;
+	err = take_metadata(c, s, arg);
+	if (err || arg->nq == HAMLYN_NONE)
+		return err;
+	s->nq = xa_load(&c->nqs, arg->nq);
+	if (!s->nq)
+		return -ENOENT;
+	s->nq->users++;
+	s->core.nq = &s->nq->core;
+	return 0;
+}
+
+static int link_slot(struct hml_context *c, struct hml_slot_object *s,
+		     const struct hamlyn_slot_create *arg)
+{
+	u32 number = s->core.number;
+	int err;
+
+	mutex_lock(&c->lock);
+	err = take_parts(c, s, arg);
+	if (!err)
+		err = xa_insert(&c->slots, number, s, GFP_KERNEL_ACCOUNT);
+	if (err)
+		drop_users(s);
+	else
+		rcu_assign_pointer(c->device->nic.port.slots[number], &s->core);
+	mutex_unlock(&c->lock);
+	return err;
+}
+
+int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg)
+{
+	struct hml_slot_object *s;
+	int number, err;
+
+	if (arg->flags & ~HAMLYN_SLOT_KEY_GIVEN ||
+	    arg->mode != HAMLYN_SLOT_NORMAL)
+		return -EINVAL;
+	s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
+	if (!s)
+		return -ENOMEM;
+	number = number_get(c->device);
+	if (number < 0) {
+		err = number;
+		goto err_free;
+	}
+	if (!(arg->flags & HAMLYN_SLOT_KEY_GIVEN))
+		arg->key = new_key();
+	arg->slot = number;
+	s->core.number = number;
+	s->core.key = arg->key;
+	s->core.mode = arg->mode;
+	s->core.live = 1;
+	err = link_slot(c, s, arg);
+	if (err)
+		goto err_number;
+	return 0;
+
+err_number:
+	ida_free(&c->device->slot_ids, number);
+err_free:
+	kfree(s);
+	return err;
+}
+
+static void unlink_slot(struct hml_context *c, struct hml_slot_object *s)
+{
+	RCU_INIT_POINTER(c->device->nic.port.slots[s->core.number], NULL);
+}
+
+/* After a grace period: no packet sees the slot any more. */
+static void slot_free(struct hml_context *c, struct hml_slot_object *s)
+{
+	drop_users(s);
+	ida_free(&c->device->slot_ids, s->core.number);
+	kfree(s);
+}
+
+int hml_slot_destroy(struct hml_context *c, u32 number)
+{
+	struct hml_slot_object *s;
+
+	mutex_lock(&c->lock);
+	s = xa_erase(&c->slots, number);
+	if (s)
+		unlink_slot(c, s);
+	mutex_unlock(&c->lock);
+	if (!s)
+		return -ENOENT;
+	/* Expedited: the caller waits, and it is bounded by one packet. */
+	synchronize_rcu_expedited();
+	mutex_lock(&c->lock);
+	slot_free(c, s);
+	mutex_unlock(&c->lock);
+	return 0;
+}
+
+int hml_slot_rekey(struct hml_context *c, struct hamlyn_slot_rekey *arg)
+{
+	struct hml_slot_object *s;
+
+	if (arg->flags & ~HAMLYN_SLOT_KEY_GIVEN || arg->reserved)
+		return -EINVAL;
+	if (!(arg->flags & HAMLYN_SLOT_KEY_GIVEN))
+		arg->key = new_key();
+	mutex_lock(&c->lock);
+	s = xa_load(&c->slots, arg->slot);
+	if (s)
+		WRITE_ONCE(s->core.key, arg->key);
+	mutex_unlock(&c->lock);
+	if (!s)
+		return -ENOENT;
+	/* A packet that was admitted under the old key may still be landing. */
+	synchronize_rcu_expedited();
+	return 0;
+}
+
+/* Context is going away, first step; the caller waits a grace period then. */
+void hml_slot_unlink_all(struct hml_context *c)
+{
+	struct hml_slot_object *s;
+	unsigned long number;
+
+	xa_for_each(&c->slots, number, s)
+		unlink_slot(c, s);
+}
+
+/* Second step. */
+void hml_slot_destroy_all(struct hml_context *c)
+{
+	struct hml_slot_object *s;
+	unsigned long number;
+
+	xa_for_each(&c->slots, number, s)
+		slot_free(c, s);
+	xa_destroy(&c->slots);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Counters. Written without a lock by who holds a terminus; read as they are. */
+#include "hml.h"
+
+/**
+ * hml_stats_add() - add up counters
+ * @sum: where to
+ * @s: what
+ */
+void hml_stats_add(struct hml_stats *sum, const struct hml_stats *s)
+{
+	u32 i;
+
+	sum->messages += READ_ONCE(s->messages);
+	sum->packets += READ_ONCE(s->packets);
+	sum->bytes += READ_ONCE(s->bytes);
+	sum->failed += READ_ONCE(s->failed);
+	sum->notifications += READ_ONCE(s->notifications);
+	sum->overruns += READ_ONCE(s->overruns);
+	sum->kicks += READ_ONCE(s->kicks);
+	for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
+		sum->rejects[i] += READ_ONCE(s->rejects[i]);
+}
+
+static void report(struct hamlyn_stats *arg, const struct hml_stats *s)
+{
+	u32 i;
+
+	arg->messages = s->messages;
+	arg->packets = s->packets;
+	arg->bytes = s->bytes;
+	arg->failed = s->failed;
+	arg->notifications = s->notifications;
+	arg->overruns = s->overruns;
+	arg->kicks = s->kicks;
+	for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
+		arg->rejects[i] = s->rejects[i];
+}
+
+static int of_nic(struct hml_device *d, struct hamlyn_stats *arg)
+{
+	struct hml_stats sum;
+	struct hml_term *t;
+
+	spin_lock(&d->termini_lock);
+	sum = d->retired;
+	list_for_each_entry(t, &d->termini, all)
+		hml_stats_add(&sum, &t->stats);
+	spin_unlock(&d->termini_lock);
+	report(arg, &sum);
+	return 0;
+}
+
+static int of_slot(struct hml_context *c, struct hamlyn_stats *arg)
+{
+	struct hml_stats sum = {};
+	struct hml_slot_object *s;
+	u32 i;
+
+	mutex_lock(&c->lock);
+	s = xa_load(&c->slots, arg->id);
+	if (s) {
+		sum.overruns = READ_ONCE(s->core.overruns);
+		for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
+			sum.rejects[i] = READ_ONCE(s->core.rejects[i]);
+	}
+	mutex_unlock(&c->lock);
+	report(arg, &sum);
+	return s ? 0 : -ENOENT;
+}
+
+static int of_terminus(struct hml_context *c, struct hamlyn_stats *arg)
+{
+	struct hml_term *t = hml_term_get(c, arg->id);
+	struct hml_stats sum = {};
+
+	if (!t)
+		return -ENOENT;
+	hml_stats_add(&sum, &t->stats);
+	hml_term_put(t);
+	report(arg, &sum);
+	return 0;
+}
+
+int hml_stats_get(struct hml_context *c, struct hamlyn_stats *arg)
+{
+	BUILD_BUG_ON(HAMLYN_STATS_REASONS < HAMLYN_REJECT_REASONS);
+
+	if (arg->reserved)
+		return -EINVAL;
+	switch (arg->kind) {
+	case HAMLYN_STATS_NIC:
+		return of_nic(c->device, arg);
+	case HAMLYN_STATS_SLOT:
+		return of_slot(c, arg);
+	case HAMLYN_STATS_TERMINUS:
+		return of_terminus(c, arg);
+	}
+	return -EINVAL;
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Send termini of a context. */
+#include <linux/log2.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "hml.h"
+
+/**
+ * hml_term_get() - find a terminus
+ * @c: the context
+ * @id: its id
+ *
+ * Return: a strong reference, or NULL.
+ */
+struct hml_term *hml_term_get(struct hml_context *c, u32 id)
+{
+	struct hml_term *t;
+
+	rcu_read_lock();
+	t = xa_load(&c->termini, id);
+	if (t && !refcount_inc_not_zero(&t->ref))
+		t = NULL;
+	rcu_read_unlock();
+	return t;
+}
+
+void hml_term_put(struct hml_term *t)
+{
+	struct hml_device *d = t->device;
+
+	if (!refcount_dec_and_test(&t->ref))
+		return;
+	spin_lock(&d->termini_lock);
+	list_del(&t->all);
+	hml_stats_add(&d->retired, &t->stats);
+	spin_unlock(&d->termini_lock);
+	hml_ring_free(&t->wq);
+	hml_ring_free(&t->status);
+	kfree_rcu(t, rcu);
+}
+
+static int alloc_rings(struct hml_term *t, u32 entries, u32 entry_size)
+{
+	struct hamlyn_wq_control *control;
+	struct hamlyn_terminus_status *status;
+	int err;
+
+	/* Entries begin at a multiple of their size: in as few pages as can be. */
+	err = hml_ring_alloc(&t->wq, (size_t)(entries + 1) * entry_size);
+	if (err)
+		return err;
+	err = hml_ring_alloc(&t->status, sizeof(*status) +
+			     entries * sizeof(s32));
+	if (err) {
+		hml_ring_free(&t->wq);
+		return err;
+	}
+	control = t->wq.va;
+	status = t->status.va;
+	status->need_kick = 1;
+	t->core.wq = control;
+	t->core.entries = t->wq.va + entry_size;
+	t->core.status = status;
+	t->core.stats = &t->stats;
+	t->core.mask = entries - 1;
+	t->core.entry_size = entry_size;
+	t->core.entry_shift = ilog2(entry_size);
+	return 0;
+}
+
+static int publish(struct hml_context *c, struct hml_term *t, u32 *id)
+{
+	int err;
+
+	spin_lock(&c->device->termini_lock);
+	list_add(&t->all, &c->device->termini);
+	spin_unlock(&c->device->termini_lock);
+	mutex_lock(&c->lock);
+	err = xa_alloc(&c->termini, id, t, XA_LIMIT(0, HML_MAX_IDS),
+		       GFP_KERNEL_ACCOUNT);
+	if (!err)
+		t->id = *id;
+	mutex_unlock(&c->lock);
+	return err == -EBUSY ? -ENOSPC : err;
+}
+
+int hml_term_create(struct hml_context *c, struct hamlyn_terminus_create *arg)
+{
+	struct hml_term *t;
+	int err;
+
+	if (arg->reserved || !is_power_of_2(arg->entries) ||
+	    arg->entries < 2 || arg->entries > HML_MAX_WQ_ENTRIES ||
+	    !is_power_of_2(arg->entry_size) ||
+	    arg->entry_size < HML_MIN_ENTRY_SIZE ||
+	    arg->entry_size > HML_MAX_ENTRY_SIZE)
+		return -EINVAL;
+	t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+	if (!t)
+		return -ENOMEM;
+	t->device = c->device;
+	refcount_set(&t->ref, 1);
+	INIT_LIST_HEAD(&t->active);
+	err = alloc_rings(t, arg->entries, arg->entry_size);
+	if (err) {
+		kfree(t);
+		return err;
+	}
+	err = publish(c, t, &arg->terminus);
+	if (err) {
+		hml_term_put(t);
+		return err;
+	}
+	arg->entries_offset = arg->entry_size;
+	arg->wq_offset = hml_mmap_offset(HML_REGION_WQ, arg->terminus);
+	arg->wq_length = t->wq.count << PAGE_SHIFT;
+	arg->status_offset = hml_mmap_offset(HML_REGION_STATUS, arg->terminus);
+	arg->status_length = t->status.count << PAGE_SHIFT;
+	return 0;
+}
+
+/* Out of the tables already. Whoever still has a reference cannot hold it. */
+static void shut(struct hml_term *t)
+{
+	hml_engine_remove(t);
+	hml_term_hold(t);	/* and never let go */
+}
+
+static void drop_areas(struct hml_term *t)
+{
+	int tag;
+
+	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++)
+		if (t->areas[tag])
+			t->areas[tag]->users--;
+}
+
+int hml_term_destroy(struct hml_context *c, u32 id)
+{
+	struct hml_term *t;
+
+	mutex_lock(&c->lock);
+	t = xa_erase(&c->termini, id);
+	mutex_unlock(&c->lock);
+	if (!t)
+		return -ENOENT;
+	shut(t);
+	mutex_lock(&c->lock);
+	drop_areas(t);
+	mutex_unlock(&c->lock);
+	hml_term_put(t);
+	return 0;
+}
+
+/* Context is going away. */
+void hml_term_destroy_all(struct hml_context *c)
+{
+	struct hml_term *t;
+	unsigned long id;
+
+	xa_for_each(&c->termini, id, t) {
+		shut(t);
+		drop_areas(t);
+		hml_term_put(t);
+	}
+	xa_destroy(&c->termini);
+}
+
+/*
+ * Terminus held. A message that is half sent has resolved its fragments: let
+ * it leave before the memory under them can go.
+ */
+static int finish_message(struct hml_term *t)
+{
+	while (t->core.busy) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		hml_tx_run(&t->device->nic, &t->core, 1);
+		cond_resched();
+	}
+	return 0;
+}
+
+static int rebind(struct hml_context *c, struct hml_term *t,
+		  const struct hamlyn_terminus_bind *arg)
+{
+	struct hml_area *area = NULL;
+	struct hml_view view = {};
+	u32 tag = array_index_nospec(arg->tag, HAMLYN_MAX_TAGS);
+	int err;
+
+	if (arg->area != HAMLYN_NONE) {
+		err = hml_area_view(c, arg->area, arg->base, arg->length, false,
+				    &area, &view);
+		if (err)
+			return err;
+	}
+	hml_term_hold(t);
+	err = finish_message(t);
+	if (!err) {
+		swap(t->areas[tag], area);
+		t->core.tags[tag] = view;
+	}
+	hml_term_release(t);
+	if (area)
+		area->users--;
+	return err;
+}
+
+int hml_term_bind(struct hml_context *c, const struct hamlyn_terminus_bind *arg)
+{
+	struct hml_term *t;
+	int err = -ENOENT;
+
+	if (arg->tag >= HAMLYN_MAX_TAGS)
+		return -EINVAL;
+	if (arg->area == HAMLYN_NONE ? arg->base || arg->length : !arg->length)
+		return -EINVAL;
+	mutex_lock(&c->lock);
+	t = xa_load(&c->termini, arg->terminus);
+	if (t)
+		err = rebind(c, t, arg);
+	mutex_unlock(&c->lock);
+	return err;
+}
