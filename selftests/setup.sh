@@ -1,0 +1,480 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Prepares a Debian 12 machine for the selftests: the packages of the host, and
+# a cache with QEMU, the kernels and the kernel's own test and style helpers.
+# The cache is filled through an apt state of its own, so apt checks signatures
+# and checksums, no root is needed and the host's apt is left as it is.
+set -euo pipefail
+
+# shellcheck source-path=SCRIPTDIR source=vm/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/vm/lib.sh"
+
+# Raise it when the way of unpacking changes: what older versions unpacked is done again
+RECIPE=1
+
+APT_UPDATED=no
+# Of the set at hand: its records in kernels.conf, and what was taken for them
+WANT=
+HAVE=
+
+usage() {
+	cat <<EOF
+Usage: selftests/setup.sh packages [native|vm|static|all]
+       selftests/setup.sh kernel $(known_kernels)|all
+       selftests/setup.sh qemu
+       selftests/setup.sh kselftest
+       selftests/setup.sh all
+       selftests/setup.sh list
+
+  packages   checks the host's Debian packages; installs what is missing when
+             run by root, else prints the command that does (default: all)
+  kernel     kernel image, modules and headers, and the compiler when the host's is too old
+  qemu       QEMU 10
+  kselftest  kselftest headers, checkpatch.pl and kernel-doc
+  all        every part above, packages first
+  list       what the cache holds, with versions
+
+The cache is \$HAMLYN_CACHE, else .cache at the top of the source tree; several
+source trees can share one. Once filled it needs no network.
+\$HAMLYN_DEBIAN_MIRROR and \$HAMLYN_DEBIAN_SECURITY_MIRROR replace the mirrors
+that the machine's own apt configuration names.
+EOF
+}
+
+# ---- host packages ----
+
+NATIVE_PACKAGES=(
+	gcc g++ make pkg-config libc6-dev clang libclang-rt-14-dev llvm
+	valgrind strace gdb gnuplot-nox python3
+)
+# The libraries are those QEMU is linked with; it is unpacked, not installed.
+VM_PACKAGES=(
+	gcc gcc-12 make libc6-dev cpio busybox-static xz-utils zstd libelf-dev flex bison bc
+	dwarves kmod rsync util-linux iproute2
+	libaio1 libbpf1 libcapstone4 libfdt1 libfuse3-3 libglib2.0-0 libgmp10 libgnutls30
+	libhogweed6 libibverbs1 libjpeg62-turbo libnettle8 libnuma1 libpixman-1-0 libpmem1
+	libpng16-16 librdmacm1 libsasl2-2 libseccomp2 libslirp0 libudev1 liburing2
+	libvdeplug2 libzstd1 zlib1g
+)
+STATIC_PACKAGES=(gcc gcc-12 make sparse shellcheck clang-format codespell perl python3 rsync)
+
+# missing_packages PACKAGE...: prints those that are not installed
+missing_packages() {
+	local -A installed=()
+	local status name
+	# An unknown name makes dpkg-query fail; it is missing then, which is what we ask.
+	while read -r status name; do
+		[ "$status" = ii ] && installed[$name]=1
+	done < <(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' "$@" 2>/dev/null || true)
+	for name in "$@"; do
+		[ -n "${installed[$name]-}" ] || printf '%s\n' "$name"
+	done
+}
+
+install_packages() {
+	local try
+	export DEBIAN_FRONTEND=noninteractive
+	for try in 1 2 3; do
+		if apt-get update -q && apt-get install -y -q --no-install-recommends "$@"; then
+			return 0
+		fi
+		say "apt-get failed, attempt $try of 3"
+		sleep $((try * 2))
+	done
+	die 1 "apt-get could not install: $*"
+}
+
+cmd_packages() {
+	local wanted=() missing=()
+	case ${1-all} in
+	native) wanted=("${NATIVE_PACKAGES[@]}") ;;
+	vm) wanted=("${VM_PACKAGES[@]}") ;;
+	static) wanted=("${STATIC_PACKAGES[@]}") ;;
+	all) wanted=("${NATIVE_PACKAGES[@]}" "${VM_PACKAGES[@]}" "${STATIC_PACKAGES[@]}") ;;
+	*) die 2 "packages: \"$1\" is unknown; allowed: native, vm, static, all" ;;
+	esac
+	command -v dpkg-query >/dev/null || die 1 "this machine has no dpkg; Debian 12 is needed"
+	mapfile -t missing < <(missing_packages "${wanted[@]}" | sort -u)
+	if [ ${#missing[@]} -eq 0 ]; then
+		say "packages: nothing is missing"
+		return 0
+	fi
+	[ "$(id -u)" = 0 ] ||
+		die 1 "packages are missing; run: sudo apt-get install --no-install-recommends ${missing[*]}"
+	say "packages: installing ${missing[*]}"
+	install_packages "${missing[@]}"
+}
+
+# ---- apt with a state of its own ----
+
+# host_mirror RELEASE LABEL: where the host's own apt gets that release
+host_mirror() {
+	# shellcheck disable=SC2016 # the $ are apt's
+	apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(RELEASE)|$(REPO_URI)' 2>/dev/null |
+		awk -F'|' -v release="$1" -v label="$2" '
+			$3 != release { next }
+			$1 == "Debian" && $2 == label { print $4; found = 1; exit }
+			guess == "" { guess = $4 }	# lists never fetched: origin is not known
+			END { if (!found && guess != "") print guess }'
+}
+
+apt_write_sources() {
+	local codename mirror security signed
+	# shellcheck disable=SC1091 # a file of the host
+	codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME-}")
+	mirror=${HAMLYN_DEBIAN_MIRROR:-$(host_mirror "$codename" Debian)}
+	[ -n "$mirror" ] ||
+		die 1 "the apt configuration names no Debian mirror; set HAMLYN_DEBIAN_MIRROR to its address"
+	security=${HAMLYN_DEBIAN_SECURITY_MIRROR:-$(host_mirror "$codename-security" Debian-Security)}
+	[ -n "$security" ] || security=${mirror%/}-security
+	signed='[arch=amd64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]'
+	{
+		printf "deb $signed %s %s main\n" \
+			"$mirror" bookworm "$mirror" bookworm-backports "$security" bookworm-security \
+			"$mirror" trixie "$mirror" trixie-backports
+	} >"$CACHE/apt/sources.list"
+	# To resolve what the toolchain depends on, nothing of another suite may be chosen
+	grep ' trixie main$' "$CACHE/apt/sources.list" >"$CACHE/apt/trixie.list"
+}
+
+apt_write_config() {
+	cat >"$CACHE/apt/apt.conf" <<EOF
+Dir "/";
+Dir::State "$CACHE/apt/state";
+Dir::State::status "$CACHE/apt/state/status";
+Dir::Cache "$CACHE/apt/cache";
+Dir::Etc::sourcelist "$CACHE/apt/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+APT::Architecture "amd64";
+APT::Architectures { "amd64"; };
+APT::Sandbox::User "";
+APT::Get::List-Cleanup "false";
+APT::Update::Post-Invoke-Success {};
+Acquire::Languages "none";
+Acquire::Retries "3";
+Acquire::http::Timeout "60";
+EOF
+}
+
+# The apt programs, told to use nothing but the state in the cache
+private_apt() { # PROGRAM ARGUMENT...
+	APT_CONFIG=$CACHE/apt/apt.conf nice -n 5 "$@"
+}
+
+# Fetches the package lists, at most once in a run and only when something is not cached
+apt_prepare() {
+	[ "$APT_UPDATED" = no ] || return 0
+	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] ||
+		die 1 "the archive keys are missing; run: sudo apt-get install debian-archive-keyring"
+	mkdir -p "$CACHE/apt/state/lists/partial" "$CACHE/apt/cache/archives/partial"
+	touch "$CACHE/apt/state/status"
+	apt_write_sources
+	apt_write_config
+	say "fetching package lists"
+	private_apt apt-get update -qq ||
+		die 1 "apt-get update failed (see above); is the mirror reachable?"
+	APT_UPDATED=yes
+}
+
+# has_version PACKAGE VERSION
+has_version() {
+	private_apt apt-cache madison "$1" 2>/dev/null |
+		awk -F' *[|] *' -v want="$2" '{ sub(/ +$/, "", $2); sub(/^ +/, "", $2)
+			if ($2 == want) found = 1 } END { exit !found }'
+}
+
+# fetch_debs SET PACKAGE=VERSION...: into debs/SET, recorded with their checksums
+fetch_debs() {
+	local set=$1 dir=$CACHE/debs/$1 tmp=$CACHE/debs/$1.tmp
+	shift
+	rm -rf "$tmp"
+	mkdir -p "$tmp"
+	say "$set: downloading $# packages"
+	(cd "$tmp" && private_apt apt-get download -qq "$@") ||
+		die 1 "$set: download failed (see above)"
+	[ "$(find "$tmp" -name '*.deb' | wc -l)" = $# ] ||
+		die 1 "$set: apt-get downloaded fewer packages than the $# asked for"
+	(cd "$tmp" && sha256sum -- *.deb >SHA256SUMS)
+	printf '%s\n' "$WANT" >"$tmp/want"
+	printf '%s\n' "$HAVE" >"$tmp/have"
+	rm -rf "$dir"
+	mv -T "$tmp" "$dir"
+}
+
+# debs_are_good SET: the packages are there, are those wanted and are unchanged
+debs_are_good() {
+	local dir=$CACHE/debs/$1
+	[ -e "$dir/want" ] && [ "$(cat "$dir/want")" = "$WANT" ] || return 1
+	if ! (cd "$dir" && sha256sum --check --quiet --strict SHA256SUMS) >&2; then
+		say "$1: packages in the cache do not have their recorded SHA-256; fetching them again"
+		return 1
+	fi
+}
+
+# is_unpacked DIR SET: the folder is complete and made from just these packages
+is_unpacked() {
+	[ -e "$1/stamp" ] && [ "$(cat "$1/stamp")" = "$(stamp_text "$2")" ]
+}
+
+stamp_text() {
+	printf 'recipe %s\n' "$RECIPE"
+	cat "$CACHE/debs/$1/SHA256SUMS"
+}
+
+# publish TMP DIR SET: the stamp is the last thing written, the rename the last thing done
+publish() {
+	stamp_text "$3" >"$1/stamp"
+	rm -rf "$2"
+	mv -T "$1" "$2"
+}
+
+# unpack_debs SET ROOT: base-files goes first, it brings the links bin -> usr/bin and so on
+unpack_debs() {
+	local set=$1 root=$2 list
+	mkdir -p "$root"
+	mapfile -t list < <(find "$CACHE/debs/$set" -name 'base-files_*.deb')
+	[ ${#list[@]} -eq 0 ] || dpkg -x "${list[0]}" "$root"
+	find "$CACHE/debs/$set" -name '*.deb' ! -name 'base-files_*' -print0 |
+		xargs -0 -r -P 2 -I{} nice -n 5 dpkg -x {} "$root"
+}
+
+# ---- kernels ----
+
+kernel_packages() { conf deb "$1" | cut -d' ' -f2 | sed "s/@ABI@/$2/"; }
+
+# kernel_on_mirror SERIES ABI VERSION: every package of the set can be had
+kernel_on_mirror() {
+	local package
+	while read -r package; do
+		has_version "$package" "$3" || return 1
+	done < <(kernel_packages "$1" "$2")
+}
+
+# newest_kernel SERIES PATTERN: prints ABI and VERSION of the newest complete set
+newest_kernel() {
+	local abi version
+	while read -r abi; do
+		while read -r version; do
+			if kernel_on_mirror "$1" "$abi" "$version"; then
+				printf '%s %s\n' "$abi" "$version"
+				return 0
+			fi
+		done < <(private_apt apt-cache madison "linux-headers-$abi-cloud-amd64" |
+			awk -F' *[|] *' '{ print $2 }')
+	done < <(private_apt apt-cache search --names-only "^linux-headers-$2-cloud-amd64\$" |
+		sed 's/^linux-headers-//; s/-cloud-amd64 .*//' | sort -rV | head -n 20)
+	return 1
+}
+
+# toolchain_packages SERIES: PACKAGE=VERSION of the toolchain and all it depends on
+toolchain_packages() {
+	local packages=()
+	mapfile -t packages < <(conf toolchain "$1" | cut -d' ' -f3- | tr ' ' '\n')
+	[ ${#packages[@]} -gt 0 ] || return 0
+	private_apt apt-get -o Dir::Etc::sourcelist="$CACHE/apt/trixie.list" \
+		--simulate --no-install-recommends install "${packages[@]}" |
+		sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*/\1=\2/p'
+}
+
+fetch_kernel() { # SERIES ABI VERSION PATTERN
+	local series=$1 abi=$2 version=$3 list=() found
+	apt_prepare
+	if ! kernel_on_mirror "$series" "$abi" "$version"; then
+		found=$(newest_kernel "$series" "$4") ||
+			die 1 "kernel $series: the mirror has neither $version nor another of its series"
+		say "kernel $series: $version is no longer on the mirror, using ${found#* } (${found% *})"
+		abi=${found% *} version=${found#* }
+	fi
+	HAVE="$abi $version"
+	mapfile -t list < <(
+		kernel_packages "$series" "$abi" | sed "s/\$/=$version/"
+		toolchain_packages "$series"
+	)
+	fetch_debs "kernel-$series" "${list[@]}"
+}
+
+# The headers' Makefile includes /usr/src/...; let it look beside itself instead, so that
+# nothing is installed into the host and the cache can be moved.
+fix_header_paths() { # ROOT
+	local makefile
+	for makefile in "$1"/usr/src/linux-headers-*-cloud-amd64/Makefile; do
+		# shellcheck disable=SC2016 # the $ are make's
+		sed -i -E 's#/usr/src/#$(dir $(abspath $(lastword $(MAKEFILE_LIST))))../#' "$makefile"
+	done
+}
+
+# A toolchain is unpacked, not installed: do by hand what its packages' scripts would have done
+finish_toolchain() { # ROOT
+	local root=$1
+	mkdir -p "$root"/{proc,tmp,src,dev}
+	[ -e "$root/usr/bin/awk" ] || ln -s mawk "$root/usr/bin/awk"
+	[ -e "$root/usr/bin/sh" ] || ln -s dash "$root/usr/bin/sh"
+}
+
+unpack_kernel() { # SERIES ABI BUILD
+	local series=$1 abi=$2 dir=$CACHE/kernel-$1 tmp=$CACHE/kernel-$1.tmp release image
+	release=$abi-cloud-amd64
+	say "kernel $series: unpacking $release"
+	rm -rf "$tmp"
+	unpack_debs "kernel-$series" "$tmp/root"
+	image=root/boot/vmlinuz-$release
+	[ -e "$tmp/$image" ] || image=root/usr/lib/modules/$release/vmlinuz
+	[ -e "$tmp/$image" ] || die 1 "kernel $series: the packages hold no kernel image"
+	ln -s "$image" "$tmp/vmlinuz"
+	ln -s "root/usr/src/linux-headers-$release" "$tmp/kdir"
+	printf '%s\n' "$release" >"$tmp/release"
+	printf '%s\n' "$3" >"$tmp/build"
+	# modprobe and depmod look for lib/modules
+	[ -e "$tmp/root/lib/modules" ] || ln -sT usr/lib "$tmp/root/lib"
+	PATH=$PATH:/sbin:/usr/sbin depmod -b "$tmp/root" "$release" ||
+		die 1 "kernel $series: depmod failed"
+	case $3 in
+	host) fix_header_paths "$tmp/root" ;;
+	chroot) finish_toolchain "$tmp/root" ;;
+	*) die 1 "kernels.conf: BUILD of $series is \"$3\"; allowed: host, chroot" ;;
+	esac
+	publish "$tmp" "$dir" "kernel-$series"
+}
+
+setup_kernel() { # SERIES
+	local series=$1 record abi version pattern build
+	record=$(conf kernel "$series")
+	read -r _ abi version pattern build <<<"$record"
+	WANT="$record $(conf deb "$series" | tr '\n' ' ')$(conf toolchain "$series" | tr '\n' ' ')"
+	debs_are_good "kernel-$series" || fetch_kernel "$series" "$abi" "$version" "$pattern"
+	if ! is_unpacked "$CACHE/kernel-$series" "kernel-$series"; then
+		read -r abi version <"$CACHE/debs/kernel-$series/have"
+		unpack_kernel "$series" "$abi" "$build"
+	fi
+	say "kernel $series: ready ($(cat "$CACHE/kernel-$series/release"))"
+}
+
+cmd_kernel() {
+	local series
+	[ $# -eq 1 ] || die 2 "kernel needs one argument; allowed: $(known_kernels), all"
+	if [ "$1" = all ]; then
+		while read -r series; do
+			setup_kernel "$series"
+		done < <(kernel_series)
+		return 0
+	fi
+	kernel_is_known "$1" || die 2 "kernel \"$1\" is unknown; allowed: $(known_kernels), all"
+	setup_kernel "$1"
+}
+
+# ---- QEMU and the kernel's helpers ----
+
+# pick_tool PACKAGE VERSION PATTERN: prints PACKAGE=VERSION, the pinned one when it can be had
+pick_tool() {
+	local version
+	if has_version "$1" "$2"; then
+		printf '%s=%s\n' "$1" "$2"
+		return 0
+	fi
+	version=$(private_apt apt-cache madison "$1" | awk -F' *[|] *' '{ print $2 }' |
+		grep -xE "$3" | sort -rV | head -n 1) || true
+	[ -n "$version" ] || die 1 "$1: the mirror has neither $2 nor another of its series"
+	say "$1: $2 is no longer on the mirror, using $version"
+	printf '%s=%s\n' "$1" "$version"
+}
+
+# tool_debs SET: makes sure that debs/SET is there
+tool_debs() {
+	local set=$1 list=() package version pattern picked
+	WANT=$(conf tool "$set")
+	debs_are_good "$set" && return 0
+	apt_prepare
+	while read -r _ package version pattern; do
+		picked=$(pick_tool "$package" "$version" "$pattern")
+		list+=("$picked")
+	done <<<"$WANT"
+	HAVE=${list[*]}
+	fetch_debs "$set" "${list[@]}"
+}
+
+cmd_qemu() {
+	local dir=$CACHE/qemu tmp=$CACHE/qemu.tmp missing
+	tool_debs qemu
+	if ! is_unpacked "$dir" qemu; then
+		say "qemu: unpacking"
+		rm -rf "$tmp"
+		unpack_debs qemu "$tmp"
+		missing=$(ldd "$tmp/usr/bin/qemu-system-x86_64" | awk '/not found/ { print $1 }' | paste -sd' ')
+		[ -z "$missing" ] ||
+			die 1 "qemu: the host lacks $missing; run: selftests/setup.sh packages vm"
+		publish "$tmp" "$dir" qemu
+	fi
+	say "qemu: ready ($(sed 's/ .*//; s/.*=//' "$CACHE/debs/qemu/have"))"
+}
+
+KSELFTEST_FILES=(
+	tools/testing/selftests/kselftest.h tools/testing/selftests/kselftest_harness.h
+	scripts/checkpatch.pl scripts/spelling.txt scripts/const_structs.checkpatch scripts/kernel-doc
+)
+
+cmd_kselftest() {
+	local dir=$CACHE/kselftest tmp=$CACHE/kselftest.tmp deb top files=()
+	tool_debs kselftest
+	if ! is_unpacked "$dir" kselftest; then
+		say "kselftest: picking ${#KSELFTEST_FILES[@]} files out of the kernel source"
+		rm -rf "$tmp"
+		mkdir -p "$tmp"
+		deb=$(find "$CACHE/debs/kselftest" -name 'linux-source-*.deb')
+		top=$(basename "$deb")
+		top=${top%%_*}
+		files=("${KSELFTEST_FILES[@]/#/$top/}")
+		# The archive has one big tar inside; nothing but the named files touches the disk
+		dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/src/$top.tar.xz" |
+			nice -n 5 xz -dc | tar -x -C "$tmp" --strip-components=1 --no-same-owner "${files[@]}"
+		find "$tmp" -type f -exec mv -t "$tmp" {} +
+		find "$tmp" -mindepth 1 -type d -empty -delete
+		publish "$tmp" "$dir" kselftest
+	fi
+	say "kselftest: ready ($(cut -d= -f2 "$CACHE/debs/kselftest/have"))"
+}
+
+cmd_list() {
+	local dir
+	for dir in "$CACHE"/debs/*/; do
+		[ -e "$dir/have" ] || die 1 "the cache $CACHE is empty; run: selftests/setup.sh all"
+		printf '%s\t%s\t%s\n' "$(basename "$dir")" "$(du -sh "$dir" | cut -f1)" "$(cat "$dir/have")"
+	done
+}
+
+# One setup at a time: source trees can share a cache
+lock_cache() {
+	mkdir -p "$CACHE" || die 1 "cannot create the cache folder $CACHE"
+	exec 9>"$CACHE/lock"
+	flock -n 9 && return 0
+	say "another setup.sh is filling the cache, waiting"
+	flock -w 1200 9 || die 1 "another setup.sh has held $CACHE/lock for 20 minutes"
+}
+
+main() {
+	local command=${1-}
+	[ $# -eq 0 ] || shift
+	case $command in
+	-h | --help) usage ;;
+	packages) cmd_packages "$@" ;;
+	kernel | qemu | kselftest)
+		[ "$(uname -m)" = x86_64 ] || die 1 "this machine is $(uname -m); only x86_64 is supported"
+		lock_cache
+		"cmd_$command" "$@"
+		;;
+	all)
+		cmd_packages all
+		lock_cache
+		cmd_qemu
+		cmd_kernel all
+		cmd_kselftest
+		;;
+	list) cmd_list ;;
+	"") usage >&2 && die 2 "a command is needed" ;;
+	*) die 2 "command \"$command\" is unknown; allowed: packages, kernel, qemu, kselftest, all, list" ;;
+	esac
+}
+
+main "$@"

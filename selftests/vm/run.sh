@@ -1,0 +1,445 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Boots a kernel in QEMU with a one-shot initramfs, loads the module, runs one
+# command and exits with its status. See README.md beside this file.
+set -euo pipefail
+
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+EXIT_TIMEOUT=124
+EXIT_RIG=125
+
+usage() {
+	cat <<EOF
+Usage: selftests/vm/run.sh $(known_kernels)|IMAGE [option]... --cmd "LINE" | --script FILE
+
+  IMAGE                 instead of a kernel of the cache: a bzImage, with a / in its name
+  --cmd LINE            shell command line to run in the guest
+  --script FILE         shell script to run in the guest
+  --module FILE.ko      module to load before and remove after; may be given again
+  --module-args "A=B"   parameters of the module named last
+  --kmod NAME           module of that kernel's own package to load first (veth, virtio_net)
+  --file HOST[:GUEST]   file or folder to put in; GUEST is a path in the guest, by default
+                        /host/NAME (/host is in PATH and the working folder). The libraries
+                        that programs need are found with ldd and put in too. Again and again.
+  --bin-dir DIR         every program in DIR or one level below it, to /host
+  --timeout S           seconds until the guest is stopped (120); multiplied by
+                        \$HAMLYN_TIMEOUT_SCALE (a whole number) for slow machines
+  --smp N               processors (2)
+  --mem M               memory in MiB (1024)
+  --icount              one instruction is one nanosecond of guest time; sets --smp 1
+  --append "..."        more words for the kernel command line, after the usual ones
+  --qemu "..."          more words for QEMU, split at blanks
+  --allow ERE           kernel log lines that match are no failure; adds panic_on_warn=0
+  --out DIR             keeps console, tap, verdict in DIR; without it a temporary folder
+                        is used, and kept only when the run fails
+  --interactive         a shell instead of a command (selftests/vm/shell.sh)
+
+Exit status: that of the command; 1 when the command was fine but the kernel
+log was not, or the module did not load or unload; $EXIT_TIMEOUT when the time was up;
+$EXIT_RIG when the machinery and not the test failed (a run without a verdict is
+tried once more first); 2 for a wrong call.
+EOF
+}
+
+# What a healthy kernel never logs. "WARNING:" also covers lockdep's reports.
+BAD_LOG='WARNING: |BUG: |kernel BUG at|Oops: |Oops\[|Kernel panic|KASAN: |KCSAN: |UBSAN: |KFENCE: '
+BAD_LOG+='|general protection fault[,:]|double fault|unable to handle|nobody cared'
+BAD_LOG+='|possible (recursive|circular|irq lock|deadlock)|inconsistent lock state|suspicious RCU'
+BAD_LOG+='|INFO: task .* blocked for more|INFO: trying to register non-static key'
+BAD_LOG+='|soft lockup|hard LOCKUP|detected stalls? on CPU|self-detected stall|expedited stalls'
+BAD_LOG+='|scheduling while atomic|sleeping function called|DEBUG_LOCKS_WARN_ON|held lock freed'
+BAD_LOG+='|refcount_t: |ODEBUG: |list_(add|del) corruption|Bad page|Objects remaining in'
+BAD_LOG+='|new suspected memory leaks|workqueue lockup|cut here|page allocation failure'
+# The kernel repeats its command line, where such words are settings
+NOT_BAD='ommand line: '
+
+KERNEL='' IMAGE='' OUT='' WORK='' COMMAND='' SCRIPT='' APPEND='' QEMU_WORDS='' ALLOW=''
+TIMEOUT=120 SMP=2 MEM=1024 ICOUNT=no INTERACTIVE=no
+MODULES=() MODULE_ARGS=() KMODS=() FILES=()
+
+parse_options() {
+	local option
+	while [ $# -gt 0 ]; do
+		option=$1
+		case $option in
+		-h | --help) usage && exit 0 ;;
+		--icount) ICOUNT=yes && shift && continue ;;
+		--interactive) INTERACTIVE=yes && shift && continue ;;
+		--cmd | --script | --module | --module-args | --kmod | --file | --bin-dir | --timeout | --smp | \
+			--mem | --append | --qemu | --allow | --out) need_value "$option" $# ;;
+		esac
+		case $option in
+		--cmd) COMMAND=$2 ;;
+		--script) SCRIPT=$2 ;;
+		--module) MODULES+=("$2") MODULE_ARGS+=("") ;;
+		--module-args)
+			[ ${#MODULES[@]} -gt 0 ] || die 2 "--module-args must come after --module"
+			MODULE_ARGS[-1]=$2
+			;;
+		--kmod) KMODS+=("$2") ;;
+		--file) FILES+=("$2") ;;
+		--bin-dir) add_bin_dir "$2" ;;
+		--timeout) TIMEOUT=$2 ;;
+		--smp) SMP=$2 ;;
+		--mem) MEM=$2 ;;
+		--append) APPEND+=" $2" ;;
+		--qemu) QEMU_WORDS+=" $2" ;;
+		--allow) ALLOW=${ALLOW:+$ALLOW|}$2 APPEND+=" panic_on_warn=0" ;;
+		--out) OUT=$2 ;;
+		-*) die 2 "option \"$option\" is unknown; see --help" ;;
+		*)
+			[ -z "$KERNEL" ] || die 2 "one kernel, not \"$KERNEL\" and \"$option\""
+			KERNEL=$option
+			shift
+			continue
+			;;
+		esac
+		shift 2
+	done
+}
+
+add_bin_dir() {
+	local file
+	[ -d "$1" ] || die 2 "--bin-dir: $1 is no folder"
+	while IFS= read -r -d '' file; do
+		FILES+=("$file")
+	done < <(find "$1" -maxdepth 2 -type f -executable ! -name '*.so*' -print0 | sort -z)
+}
+
+check_options() {
+	local file
+	[ -n "$KERNEL" ] || die 2 "which kernel? $(known_kernels), or the path of an image"
+	need_number --timeout "$TIMEOUT" 1 86400
+	need_number --smp "$SMP" 1 64
+	need_number --mem "${MEM%M}" 64 65536
+	need_number HAMLYN_TIMEOUT_SCALE "${HAMLYN_TIMEOUT_SCALE:-1}" 1 100
+	TIMEOUT=$((TIMEOUT * ${HAMLYN_TIMEOUT_SCALE:-1}))
+	MEM=${MEM%M}
+	[ "$ICOUNT" = no ] || SMP=1
+	if [ "$INTERACTIVE" = no ]; then
+		[ -n "$COMMAND" ] || [ -n "$SCRIPT" ] || die 2 "--cmd or --script is needed"
+		[ -z "$COMMAND" ] || [ -z "$SCRIPT" ] || die 2 "--cmd and --script exclude each other"
+	fi
+	[ -z "$SCRIPT" ] || [ -f "$SCRIPT" ] || die 2 "--script: $SCRIPT is no file"
+	for file in "${MODULES[@]}"; do
+		[ -f "$file" ] || die 2 "--module: $file is no file"
+	done
+	for file in "${FILES[@]}"; do
+		[ -e "${file%%:*}" ] || die 2 "--file: ${file%%:*} does not exist"
+	done
+	if [ -n "$ALLOW" ]; then
+		# grep answers 2 to an expression that it cannot read
+		printf '' | grep -qE -e "$ALLOW" || [ $? = 1 ] || die 2 "--allow: \"$ALLOW\" is no regular expression"
+	fi
+}
+
+find_kernel() {
+	local dir
+	if kernel_is_known "$KERNEL"; then
+		dir=$(kernel_dir "$KERNEL")
+		IMAGE=$dir/vmlinuz
+	elif [[ $KERNEL == */* ]]; then
+		[ -f "$KERNEL" ] || die 2 "there is no kernel image $KERNEL"
+		[ ${#KMODS[@]} -eq 0 ] || die 2 "--kmod needs a kernel of the cache: $(known_kernels)"
+		IMAGE=$KERNEL
+	else
+		die 2 "kernel \"$KERNEL\" is unknown; allowed: $(known_kernels), or a path with a /"
+	fi
+	[ -e "$CACHE/qemu/stamp" ] ||
+		die $EXIT_RIG "QEMU is not in the cache; run: selftests/setup.sh qemu"
+}
+
+# ---- the initramfs: an archive that every run shares, and one of this run behind it ----
+
+guest_users() {
+	printf '%s\n' root:x:0:0:root:/tmp:/bin/sh nobody:x:65534:65534:nobody:/:/bin/sh
+	printf '%s:x:%s:\n' alice 1001 bob 1002 mallory 1003 |
+		awk -F: '{ print $1 ":x:" $3 ":" $3 ":" $1 ":/home/" $1 ":/bin/sh" }'
+}
+
+guest_groups() { guest_users | awk -F: '{ print $1 ":x:" $4 ":" }'; }
+
+pack() { # FOLDER ARCHIVE
+	(cd "$1" && find . -mindepth 1 -print0 | cpio --quiet -0 -o -H newc -R 0:0) >"$2"
+}
+
+fill_base() { # FOLDER
+	local root=$1 applet
+	mkdir -p "$root"/{bin,sbin,dev,proc,sys,tmp,run,etc,vm,host,usr/bin,usr/sbin} \
+		"$root"/home/{alice,bob,mallory}
+	gcc -O2 -Wall -Wextra -Werror -static -s -o "$root/init" "$VM_DIR/init.c" ||
+		die $EXIT_RIG "cannot build PID 1; run: selftests/setup.sh packages vm"
+	cp "$BUSYBOX" "$root/bin/busybox"
+	while read -r applet; do
+		[ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"
+	done < <("$BUSYBOX" --list)
+	guest_users >"$root/etc/passwd"
+	guest_groups >"$root/etc/group"
+	printf '127.0.0.1 localhost\n' >"$root/etc/hosts"
+	printf 'passwd: files\ngroup: files\nhosts: files\n' >"$root/etc/nsswitch.conf"
+}
+
+# Its name is the checksum of what it is made from, so it is made again when that changes
+base_archive() {
+	local sum dir tmp
+	BUSYBOX=$(command -v busybox) || die $EXIT_RIG "busybox is missing; run: selftests/setup.sh packages vm"
+	command -v cpio >/dev/null || die $EXIT_RIG "cpio is missing; run: selftests/setup.sh packages vm"
+	sum=$(cat "$VM_DIR/init.c" "${BASH_SOURCE[0]}" "$BUSYBOX" | sha256sum | cut -c1-16)
+	dir=$CACHE/guest
+	BASE=$dir/base-$sum.cpio
+	[ ! -e "$BASE" ] || return 0
+	# A cache that belongs to somebody else can be used all the same
+	if [ -w "$CACHE" ]; then
+		mkdir -p "$dir"
+		find "$dir" -name 'base-*' -mtime +30 -delete
+	else
+		BASE=$WORK/base-$sum.cpio
+	fi
+	tmp=$(mktemp -d "$WORK/base.XXXXXX")
+	fill_base "$tmp"
+	pack "$tmp" "$BASE.$$"
+	mv "$BASE.$$" "$BASE"
+}
+
+is_program() { [ -f "$1" ] && [ "$(head -c 4 "$1" | tail -c 3)" = ELF ]; } 2>/dev/null
+
+# Libraries go to the folders of the guest's dynamic linker, wherever the host has them,
+# so that a program finds a library from the build folder too.
+add_libraries() { # ROOT PROGRAM
+	local name arrow path
+	while read -r name arrow path _; do
+		case $name in
+		/*) install -D -m 755 "$name" "$1$name" ;; # the dynamic linker itself
+		*)
+			[ "$arrow" = "=>" ] || continue
+			[ "$path" != not ] || die 2 "--file $2: library $name was not found"
+			mkdir -p "$1/lib/x86_64-linux-gnu"
+			[ -e "$1/lib/x86_64-linux-gnu/$name" ] ||
+				cp -L "$path" "$1/lib/x86_64-linux-gnu/$name"
+			;;
+		esac
+	done < <(ldd "$2" 2>/dev/null || true)
+}
+
+add_file() { # ROOT HOST[:GUEST]
+	local root=$1 host=${2%%:*} guest program
+	guest=/host/$(basename "$host")
+	[[ $2 != *:* ]] || guest=${2#*:}
+	[[ $guest == /* ]] || die 2 "--file: \"$guest\" is no absolute path in the guest"
+	mkdir -p "$root$(dirname "$guest")"
+	cp -rL -T "$host" "$root$guest"
+	while IFS= read -r -d '' program; do
+		if is_program "$program"; then
+			add_libraries "$root" "$program"
+		fi
+	done < <(find -L "$host" -type f -executable -print0)
+}
+
+# add_kmods ROOT: modules of the kernel's package, with all they need, in order
+add_kmods() {
+	local dir release name file copy
+	[ ${#KMODS[@]} -gt 0 ] || return 0
+	dir=$(kernel_dir "$KERNEL")
+	release=$(cat "$dir/release")
+	mkdir -p "$1/vm/kmods"
+	for name in "${KMODS[@]}"; do
+		PATH=$PATH:/sbin:/usr/sbin modprobe -d "$dir/root" -S "$release" --show-depends "$name" \
+			>"$WORK/depends" 2>/dev/null || die 2 "--kmod: kernel $KERNEL has no module $name"
+		while read -r _ file _; do
+			[[ $file == *.ko* ]] || continue # built in
+			copy=/vm/kmods/$(basename "$file")
+			copy=${copy%%.ko*}.ko
+			[ ! -e "$1$copy" ] || continue
+			case $file in
+			*.xz) xz -dc "$file" >"$1$copy" ;;
+			*.zst) zstd -qdc "$file" >"$1$copy" ;;
+			*) cp "$file" "$1$copy" ;;
+			esac
+			printf '%s\n' "$copy" >>"$1/vm/modules"
+		done <"$WORK/depends"
+	done
+}
+
+run_archive() { # ARCHIVE
+	local root=$WORK/root i name file
+	mkdir -p "$root/vm" "$root/host"
+	: >"$root/vm/modules"
+	add_kmods "$root"
+	for i in "${!MODULES[@]}"; do
+		name=$(basename "${MODULES[i]}")
+		cp "${MODULES[i]}" "$root/vm/$name"
+		printf '%s %s\n' "/vm/$name" "${MODULE_ARGS[i]}" >>"$root/vm/modules"
+	done
+	for file in "${FILES[@]}"; do
+		add_file "$root" "$file"
+	done
+	if [ "$INTERACTIVE" = yes ]; then
+		: >"$root/vm/interactive"
+	elif [ -n "$SCRIPT" ]; then
+		cp "$SCRIPT" "$root/vm/run"
+	else
+		printf '%s\n' "$COMMAND" >"$root/vm/run"
+	fi
+	pack "$root" "$1"
+	rm -rf "$root"
+}
+
+# ---- one boot ----
+
+# boot: QEMU's status in $QEMU_STATUS; fills $OUT/console, $OUT/tap and $OUT/verdict
+boot() {
+	local qemu=$CACHE/qemu/usr accel=tcg,thread=multi status=0 icount=() words=() tap=()
+	if [ "$ICOUNT" = yes ]; then
+		accel=tcg icount=(-icount "shift=0,sleep=off")
+	fi
+	tap=(-chardev "file,id=tap,path=/dev/stdout")
+	[ "$INTERACTIVE" = no ] || tap=(-chardev "stdio,id=tap,mux=on,signal=off")
+	read -ra words <<<"$QEMU_WORDS"
+	# shellcheck disable=SC2054 # the commas are QEMU's
+	local command=(
+		timeout --foreground -k 5 "$TIMEOUT" "$qemu/bin/qemu-system-x86_64"
+		-L "$qemu/share/qemu" -L "$qemu/share/seabios" -L /usr/share/seabios
+		-nodefaults -no-user-config -no-reboot -display none
+		-accel "$accel" "${icount[@]}" -cpu max -smp "$SMP" -m "$MEM"
+		-chardev "file,id=console,path=$OUT/console" -serial chardev:console
+		"${tap[@]}" -serial chardev:tap
+		-chardev "file,id=verdict,path=$OUT/verdict" -device isa-debugcon,iobase=0xe9,chardev=verdict
+		-device isa-debug-exit,iobase=0xf4,iosize=0x04
+		-kernel "$IMAGE" -initrd "$WORK/initrd"
+		-append "console=ttyS0 ignore_loglevel printk.devkmsg=on panic=-1 oops=panic panic_on_warn=1$APPEND"
+		"${words[@]}"
+	)
+	export QEMU_MODULE_DIR=$qemu/lib/x86_64-linux-gnu/qemu
+	: >"$OUT/console"
+	: >"$OUT/verdict"
+	QEMU_STATUS=0
+	if [ "$INTERACTIVE" = yes ]; then
+		"${command[@]}" || QEMU_STATUS=$?
+		return 0
+	fi
+	# In the background, because bash runs no trap while it waits for a pipeline
+	{
+		"${command[@]}" -pidfile "$WORK/pid" </dev/null 2>"$OUT/qemu-errors" || status=$?
+		echo "$status" >"$WORK/qemu-status"
+	} | stdbuf -oL tr -d '\r' | tee "$OUT/tap" &
+	wait $!
+	QEMU_STATUS=$(cat "$WORK/qemu-status")
+}
+
+# shellcheck disable=SC2317 # called by the trap
+stop_guest() {
+	local pid
+	[ -s "$WORK/pid" ] || return 0 # QEMU removes the file when it ends
+	read -r pid <"$WORK/pid"
+	kill "$pid" 2>/dev/null || true
+	wait
+}
+
+bad_lines() {
+	tr -d '\r' <"$OUT/console" | grep -aE -e "$BAD_LOG" | grep -avE -e "$NOT_BAD" |
+		{ [ -z "$ALLOW" ] && cat || grep -avE -e "$ALLOW"; } || true
+}
+
+log_tail() {
+	say "last lines of the kernel log:"
+	tail -n 30 "$OUT/console" | tr -d '\r' | sed 's/^/# | /' >&2
+	[ ! -s "$OUT/qemu-errors" ] || sed 's/^/# qemu: /' "$OUT/qemu-errors" >&2
+}
+
+# judge: sets STATUS from the three channels
+judge() {
+	local started bad rc
+	started=$(grep -c '^VM-START' "$OUT/verdict" || true)
+	rc=$(sed -n 's/^VM-RC \([0-9]*\)$/\1/p' "$OUT/verdict" | tail -n 1)
+	bad=$(bad_lines)
+	if [ "$started" = 0 ]; then
+		STATUS=$EXIT_RIG
+		say "the guest did not get as far as its first program (QEMU status $QEMU_STATUS)"
+		log_tail
+	elif [ -n "$bad" ]; then
+		STATUS=${rc:-1}
+		[ "$STATUS" != 0 ] || STATUS=1
+		say "FAILED: the kernel log has lines that must not be there:"
+		printf '%s\n' "$bad" | sed 's/^/# | /' >&2
+	elif [ "$QEMU_STATUS" = 124 ] || [ "$QEMU_STATUS" = 137 ]; then
+		STATUS=$EXIT_TIMEOUT
+		say "FAILED: stopped after $TIMEOUT s"
+		log_tail
+	elif [ -z "$rc" ] && [ "$INTERACTIVE" = yes ]; then
+		STATUS=0
+		say "stopped by hand; the module was not removed"
+	elif [ -z "$rc" ]; then
+		STATUS=$EXIT_RIG
+		say "the guest ended without a verdict (QEMU status $QEMU_STATUS)"
+		log_tail
+	elif ! grep -q 'hamlyn-vm: end of run' "$OUT/console"; then
+		STATUS=$EXIT_RIG
+		say "the kernel log is cut short"
+		log_tail
+	else
+		STATUS=$rc
+	fi
+}
+
+keep_attempt() {
+	mkdir -p "$OUT/attempt-1"
+	mv -t "$OUT/attempt-1" "$OUT/console" "$OUT/verdict"
+	[ ! -e "$OUT/tap" ] || mv -t "$OUT/attempt-1" "$OUT/tap"
+}
+
+run_and_judge() {
+	boot
+	judge
+	if [ "$STATUS" = "$EXIT_RIG" ] && [ "$INTERACTIVE" = no ]; then
+		say "no verdict: the machinery failed, not the test; trying once more"
+		keep_attempt
+		boot
+		judge
+	fi
+}
+
+# shellcheck disable=SC2317 # called by the trap
+clean_up() {
+	local status=$?
+	if [ -n "$WORK" ]; then
+		stop_guest
+		rm -rf "$WORK"
+	fi
+	# Only a folder that nobody asked for is removed, and only when there is nothing to learn from it
+	if [ "$TEMPORARY_OUT" = yes ]; then
+		if [ "$status" = 0 ] || [ ! -e "$OUT/console" ]; then
+			rm -rf "$OUT"
+		else
+			say "console, tap and verdict are kept in $OUT"
+		fi
+	fi
+	exit "$status"
+}
+
+main() {
+	TEMPORARY_OUT=no
+	parse_options "$@"
+	check_options
+	find_kernel
+	trap clean_up EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	WORK=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-vm.XXXXXX")
+	if [ -z "$OUT" ]; then
+		OUT=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-vm-out.XXXXXX")
+		TEMPORARY_OUT=yes
+	fi
+	mkdir -p "$OUT"
+	OUT=$(cd "$OUT" && pwd)
+	rm -rf "$OUT/attempt-1"
+	base_archive
+	run_archive "$WORK/run.cpio"
+	cat "$BASE" "$WORK/run.cpio" >"$WORK/initrd"
+	run_and_judge
+	exit "$STATUS"
+}
+
+main "$@"
