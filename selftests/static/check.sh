@@ -1,0 +1,298 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Static checks, reported as TAP. Each check is one function named check_NAME
+# with - written as _; what it prints is shown when it fails. A check whose tool
+# is missing, or that finds no file to look at, fails: nothing is skipped silently.
+set -euo pipefail
+
+# shellcheck source-path=SCRIPTDIR source=../vm/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../vm/lib.sh"
+
+STATIC_DIR=$REPO_DIR/selftests/static
+WORK_DIR=$REPO_DIR/build/static
+MAX_COLUMNS=100
+MAX_DIAGNOSTICS=200
+
+CHECKS=(
+	format spdx core-includes version-tests private-paths shellcheck codespell
+	checkpatch kernel-doc sparse w1-6.1 w1-6.12 w1-7.2
+)
+
+usage() {
+	cat <<EOF
+Usage: selftests/static/check.sh [--list] [NAME]...
+
+Runs all checks, or those named; prints TAP and "N passed, N failed"; the exit
+status is 0 when none failed.
+
+  --list  prints the names of the checks
+EOF
+}
+
+# ---- helpers ----
+
+fail() {
+	printf '%s\n' "$*"
+	return 1
+}
+
+need_tool() { # TOOL SETUP-ARGUMENTS
+	command -v "$1" >/dev/null || fail "$1 is missing; run: selftests/setup.sh $2"
+}
+
+need_helper() { # FILE of the kernel source
+	[ -e "$CACHE/kselftest/$1" ] ||
+		fail "$1 is not in the cache; run: selftests/setup.sh kselftest"
+}
+
+# tree_files [find expression]...: paths from the top of the tree, sorted
+tree_files() {
+	(cd "$REPO_DIR" && find . \( -path ./.git -o -path ./.cache -o -path ./build \) -prune -o \
+		-type f \( "$@" \) -print) | sed 's#^\./##' | sort
+}
+
+c_files() { tree_files -name '*.c' -o -name '*.h'; }
+
+# files_in PATTERN: of standard input, those that match; fails when none does
+files_in() {
+	grep -E "$1" || fail "no file to check matches $1"
+}
+
+# run_in_tree COMMAND...: file names come on standard input, one a line
+run_in_tree() { (cd "$REPO_DIR" && tr '\n' '\0' | xargs -0 -r "$@"); }
+
+# quiet COMMAND...: succeeds when the command does and prints nothing
+quiet() {
+	local output status=0
+	output=$("$@" 2>&1) || status=$?
+	[ -z "$output" ] || printf '%s\n' "$output"
+	[ "$status" = 0 ] && [ -z "$output" ]
+}
+
+# ---- checks of the text ----
+
+check_format() {
+	local text code
+	text=$(tree_files -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.md' -o -name '*.rst' \
+		-o -name '*.yaml' -o -name '*.conf' -o -name '*.map' -o -name '*.in' -o -name 'Makefile' \
+		-o -name 'Kbuild' -o -name 'Kconfig' -o -name '*.[1-9]' -o -path './.ci/run')
+	code=$(c_files | files_in .) || return 1
+	quiet format_text "$text" && quiet format_c "$code"
+}
+
+format_text() { # FILES
+	# shellcheck disable=SC2016 # the $ are Perl's
+	run_in_tree perl -ne '
+		print "$ARGV:$.: white space at the end of the line\n" if /[ \t\r]+$/;
+		print "$ARGV:$.: no newline at the end of the file\n" if eof && !/\n\z/;
+		print "$ARGV:$.: blank line at the end of the file\n" if eof && /^\n\z/;
+		close ARGV if eof;' <<<"$1"
+}
+
+format_c() { # FILES
+	# shellcheck disable=SC2016 # the $ are Perl's
+	MAX=$MAX_COLUMNS run_in_tree perl -ne '
+		chomp(my $line = $_);
+		1 while $line =~ s/\t/" " x (8 - $-[0] % 8)/e;
+		print "$ARGV:$.: longer than $ENV{MAX} columns\n" if length($line) > $ENV{MAX};
+		print "$ARGV:$.: indented with spaces\n" if /^ +[^ *\n]/ || /^ {8}/;
+		print "$ARGV:$.: space before tab\n" if /^\t* +\t/;
+		close ARGV if eof;' <<<"$1"
+}
+
+check_spdx() {
+	local sources
+	sources=$(tree_files -name '*.[chS]' -o -name '*.cc' -o -name '*.cpp' -o -name '*.sh' \
+		-o -name '*.py' -o -name '*.pl' -o -name '*.mk' -o -name '*.map' -o -name 'Makefile' \
+		-o -name 'Kbuild' -o -name 'Kconfig' -o -path './.ci/run' | files_in .) || return 1
+	quiet spdx_lines "$sources"
+}
+
+spdx_lines() { # FILES
+	local file want got
+	while read -r file; do
+		want=$(spdx_of "$file")
+		got=$(head -n 2 "$REPO_DIR/$file" | sed -n 's/.*SPDX-License-Identifier: *//p' |
+			sed 's# *\*/.*##' | head -n 1)
+		[ "$got" = "$want" ] || printf '%s: has "%s", must have "%s"\n' "$file" "$got" "$want"
+	done <<<"$1"
+}
+
+spdx_of() { # FILE
+	case $1 in
+	driver/core/*) echo 'GPL-2.0-only OR MIT' ;;
+	uapi/*) echo '(GPL-2.0-only WITH Linux-syscall-note) OR MIT' ;;
+	libhamlyn/*) echo MIT ;;
+	*) echo GPL-2.0-only ;;
+	esac
+}
+
+# The state machine of the NIC is compiled into the kernel and into programs: its only door is port.h
+check_core_includes() {
+	local files
+	files=$(c_files | files_in '^driver/core/') || return 1
+	files=$(grep -v '/port\.h$' <<<"$files") || return 0
+	quiet foreign_includes "$files"
+}
+
+foreign_includes() { # FILES
+	local file line name
+	while IFS=: read -r file line name; do
+		case $name in
+		linux/hamlyn.h | uapi/linux/hamlyn.h) continue ;;
+		*/*) ;;
+		*) [ ! -e "$REPO_DIR/driver/core/$name" ] || continue ;;
+		esac
+		printf '%s:%s: includes %s; allowed: port.h, headers of driver/core, linux/hamlyn.h\n' \
+			"$file" "$line" "$name"
+	done < <(run_in_tree grep -HnE '^[[:blank:]]*#[[:blank:]]*include' <<<"$1" |
+		sed -E 's/^([^:]*:[0-9]+):[^<"]*[<"]([^>"]*)[>"].*/\1:\2/')
+}
+
+check_version_tests() {
+	local files
+	files=$(c_files | files_in '^driver/') || return 1
+	files=$(grep -vx 'driver/compat\.h' <<<"$files") || return 0
+	quiet version_tests "$files"
+}
+
+version_tests() { # FILES
+	run_in_tree grep -HnwE 'LINUX_VERSION_CODE|KERNEL_VERSION' <<<"$1" |
+		sed 's/$/    <- only driver\/compat.h may test versions/' || true
+}
+
+# Home folders and mirrors belong to one machine. (The brackets keep this file from matching.)
+check_private_paths() {
+	local files
+	files=$(tree_files ! -name '*.pcap' ! -name '*.png') || return 1
+	quiet private_paths "$files"
+}
+
+private_paths() { # FILES
+	run_in_tree grep -HnIE \
+		-e '(^|[^A-Za-z0-9_.$}])/(hom[e]|Users)/[A-Za-z0-9_]+/' \
+		-e '(^|[^A-Za-z0-9_.$}])/roo[t]/[A-Za-z0-9_.]' \
+		-e '(deb|ftp[.a-z]*|security|snapshot|httpredir)[.]debian[.]org' \
+		-e 'https?://[^ ]*[m]irror' <<<"$1" | sed 's/$/    <- path or host of one machine/' || true
+}
+
+check_shellcheck() {
+	local files
+	need_tool shellcheck "packages static" || return 1
+	files=$(tree_files -name '*.sh' -o -path './.ci/run' | files_in .) || return 1
+	quiet run_in_tree shellcheck -x -f gcc <<<"$files"
+}
+
+check_codespell() {
+	need_tool codespell "packages static" || return 1
+	local files
+	files=$(tree_files -name '*' ! -name codespell.ignore | files_in .) || return 1
+	quiet run_in_tree codespell -I "$STATIC_DIR/codespell.ignore" <<<"$files"
+}
+
+# ---- checks of the C code ----
+
+# checkpatch_ignores FILE: the message types that checkpatch.conf takes out for that file
+checkpatch_ignores() {
+	local type pattern
+	while read -r type pattern _; do
+		# shellcheck disable=SC2053 # a pattern is meant
+		[[ $type == \#* || -z $type || $1 != $pattern ]] || printf '%s\n' "$type"
+	done <"$STATIC_DIR/checkpatch.conf" | sort -u | paste -sd,
+}
+
+# Files with the same exceptions are checked by one call
+check_checkpatch() {
+	local -A groups=()
+	local files file ignores output
+	need_helper checkpatch.pl || return 1
+	need_tool perl "packages static" || return 1
+	files=$(c_files | files_in '^(driver|uapi|libhamlyn|tools|selftests)/') || return 1
+	while read -r file; do
+		ignores=$(checkpatch_ignores "$file")
+		groups[${ignores:-none}]+=$file$'\n'
+	done <<<"$files"
+	# It would ask git about commits that comments mention (GIT_DIR), and look for a kernel
+	# tree's CamelCase names (root) and remember them in the current folder.
+	mkdir -p "$WORK_DIR/no-kernel-tree/include"
+	output=$(for ignores in "${!groups[@]}"; do
+		printf '%s' "${groups[$ignores]}" | GIT_DIR=/nonexistent run_in_tree -n 8 -P 2 \
+			perl "$CACHE/kselftest/checkpatch.pl" \
+			--no-tree --strict --terse --no-summary --show-types --root="$WORK_DIR/no-kernel-tree" --file \
+			--max-line-length="$MAX_COLUMNS" --ignore "$ignores" 2>&1 || true
+	done | sort -t: -k1,1 -k2,2n)
+	rm -f "$REPO_DIR"/.checkpatch-camelcase.*
+	quiet printf '%s' "$output"
+}
+
+check_kernel_doc() {
+	local files
+	need_helper kernel-doc || return 1
+	files=$(tree_files -name '*.h' | files_in '^(uapi|driver/core|libhamlyn/include)/') || return 1
+	quiet run_in_tree perl "$CACHE/kselftest/kernel-doc" -none -Wall <<<"$files"
+}
+
+# build_log KERNEL WORK-FOLDER [make argument]...: builds from nothing, because an object that is
+# already built gives no warning again; fails on any warning or error
+build_log() {
+	local kernel=$1 out=$WORK_DIR/$2 log status=0
+	shift 2
+	need_tool rsync "packages static" || return 1
+	[ -e "$CACHE/kernel-$kernel/stamp" ] ||
+		fail "kernel $kernel is not in the cache; run: selftests/setup.sh kernel $kernel" || return 1
+	rm -rf "$out"
+	mkdir -p "$out"
+	log=$("$VM_DIR/build-module.sh" "$kernel" "$REPO_DIR" "$out" "$@" 2>&1) || status=$?
+	if [ "$status" != 0 ] || grep -qE '(warning|error): |WARNING|ERROR' <<<"$log"; then
+		grep -v '^  [A-Z]' <<<"$log" # without the lines of progress
+		return 1
+	fi
+}
+
+check_sparse() {
+	need_tool sparse "packages static" || return 1
+	build_log 6.1 sparse C=2 CHECK=sparse CF=-D__CHECK_ENDIAN__
+}
+
+check_w1_6.1() { build_log 6.1 w1-6.1 W=1; }
+check_w1_6.12() { build_log 6.12 w1-6.12 W=1; }
+check_w1_7.2() { build_log 7.2 w1-7.2 W=1; }
+
+# ---- the report ----
+
+run_checks() { # NAME...
+	local name output number=0 failed=0
+	printf 'TAP version 13\n1..%d\n' $#
+	for name in "$@"; do
+		number=$((number + 1))
+		if output=$("check_${name//-/_}" 2>&1); then
+			printf 'ok %d - %s\n' "$number" "$name"
+		else
+			failed=$((failed + 1))
+			printf 'not ok %d - %s\n' "$number" "$name"
+			head -n "$MAX_DIAGNOSTICS" <<<"$output" | sed 's/^/# /'
+		fi
+	done
+	printf '%d passed, %d failed\n' $((number - failed)) "$failed"
+	[ "$failed" = 0 ]
+}
+
+main() {
+	local name names=()
+	while [ $# -gt 0 ]; do
+		case $1 in
+		-h | --help) usage && exit 0 ;;
+		--list) printf '%s\n' "${CHECKS[@]}" && exit 0 ;;
+		-*) die 2 "option \"$1\" is unknown; allowed: --list, --help" ;;
+		esac
+		printf '%s\n' "${CHECKS[@]}" | grep -qxF -e "$1" ||
+			die 2 "check \"$1\" is unknown; allowed: ${CHECKS[*]}"
+		names+=("$1")
+		shift
+	done
+	[ ${#names[@]} -gt 0 ] || names=("${CHECKS[@]}")
+	run_checks "${names[@]}"
+}
+
+main "$@"
