@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: GPL-2.0-only
+ifneq ($(KERNELRELEASE),)
+
+# Inside a kernel tree.
+obj-$(CONFIG_HAMLYN) += driver/
+
+else
+
+VERSION := 0.1.0
+SOVERSION := 0
+
+# Where products go, and where what was downloaded is kept.
+O ?= build
+export HAMLYN_CACHE ?= $(CURDIR)/.cache
+# Kernel that check-vm, vm-shell and the demo boot, and modules is for.
+KERNEL ?= 6.1
+# Kernels that "make check" covers.
+KERNELS ?= 6.1 6.12 7.2
+
+CC ?= gcc
+CFLAGS ?= -O2 -g
+WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes
+CPPFLAGS_ALL := -D_GNU_SOURCE -Iuapi -Ilibhamlyn/include $(CPPFLAGS)
+CFLAGS_ALL := -std=gnu11 $(WARN) $(CFLAGS)
+
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
+
+CORE := $(wildcard driver/core/*.c driver/core/*.h)
+LIB_SRC := $(wildcard libhamlyn/src/*.c)
+LIB_OBJ := $(LIB_SRC:libhamlyn/src/%.c=$(O)/obj/lib/%.o)
+LIB_HDR := $(wildcard libhamlyn/include/*.h libhamlyn/src/*.h uapi/linux/*.h)
+EXAMPLES := $(patsubst libhamlyn/examples/%.c,$(O)/%,$(wildcard libhamlyn/examples/*.c))
+PERF_OBJ := $(patsubst tools/hamlyn-perf/%.c,$(O)/obj/perf/%.o,$(wildcard tools/hamlyn-perf/*.c))
+
+# Tests: on both devices, on the kernel device only, on the embedded one only.
+TESTS_SHM := $(filter $(wildcard selftests/*.c),selftests/segment.c)
+TESTS_KERNEL := $(filter $(wildcard selftests/*.c), \
+	$(addprefix selftests/,uapi_size.c hostile_mmap.c hostile_wq.c \
+	foreign.c limits.c poll_wait.c))
+TESTS_BOTH := $(filter-out selftests/hamlyn_test.c $(TESTS_SHM) $(TESTS_KERNEL), \
+	$(wildcard selftests/*.c))
+test_bins = $(patsubst selftests/%.c,$(O)/selftests/%,$(1))
+UNITS := $(patsubst selftests/unit/%.c,$(O)/unit/%,$(wildcard selftests/unit/unit_*.c))
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+
+help:
+	@echo 'make            library, examples and tools, into $(O)/'
+	@echo 'make modules    hamlyn.ko into $(O)/, for KERNEL=6.1|6.12|7.2 or KDIR=FOLDER'
+	@echo 'make demo       set-up, then the main job on both devices'
+	@echo 'make check      set-up, then all tests; its parts are:'
+	@echo '  make check-native | check-static | check-vm KERNEL=6.1|6.12|7.2'
+	@echo 'make install    DESTDIR= PREFIX=/usr/local'
+	@echo 'make vm-shell   a shell in a VM with everything loaded'
+	@echo 'make clean      remove $(O)/; make distclean: and the cache'
+	@echo 'Variables: O=$(O) HAMLYN_CACHE=$(HAMLYN_CACHE) CC CFLAGS KERNELS'
+
+all: lib examples tools
+
+# ---- library ----
+
+LIB_SO := $(O)/libhamlyn.so.$(VERSION)
+
+lib: $(O)/libhamlyn.a $(O)/libhamlyn.so
+
+$(O)/obj/lib/%.o: libhamlyn/src/%.c $(LIB_HDR) $(CORE)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core $(CFLAGS_ALL) -fPIC -c $< -o $@
+
+$(O)/libhamlyn.a: $(LIB_OBJ)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(LIB_SO): $(LIB_OBJ) libhamlyn/libhamlyn.map
+	$(CC) -shared -Wl,-soname,libhamlyn.so.$(SOVERSION) -Wl,--no-undefined \
+		-Wl,--version-script=libhamlyn/libhamlyn.map $(LDFLAGS) \
+		$(LIB_OBJ) -o $@ -lpthread
+
+$(O)/libhamlyn.so: $(LIB_SO)
+	ln -sf $(<F) $(O)/libhamlyn.so.$(SOVERSION)
+	ln -sf libhamlyn.so.$(SOVERSION) $@
+
+# ---- examples and tools: static libhamlyn, so that they run from anywhere ----
+
+examples: $(EXAMPLES)
+tools: $(O)/hamlyn-perf $(O)/as_user
+
+NEEDS_NETTLE := receive_file send_file
+$(addprefix $(O)/,$(NEEDS_NETTLE)): LIBS := -lnettle
+
+$(EXAMPLES): $(O)/%: libhamlyn/examples/%.c $(O)/libhamlyn.a $(LIB_HDR) \
+		$(wildcard libhamlyn/examples/*.h)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< $(O)/libhamlyn.a $(LDFLAGS) $(LIBS) -lpthread -o $@
+
+$(O)/obj/perf/%.o: tools/hamlyn-perf/%.c $(wildcard tools/hamlyn-perf/*.h) $(LIB_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c $< -o $@
+
+$(O)/hamlyn-perf: $(PERF_OBJ) $(O)/libhamlyn.a
+	$(CC) $(PERF_OBJ) $(O)/libhamlyn.a $(LDFLAGS) -lpthread -lm -o $@
+
+$(O)/as_user: tools/demo/as_user.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -static $< -o $@
+
+# ---- module ----
+
+ifdef KDIR
+MODULE_FOR := $(abspath $(KDIR))
+MODULE_OUT := $(O)/kdir
+else
+MODULE_FOR := $(KERNEL)
+MODULE_OUT := $(O)/k$(KERNEL)
+endif
+
+modules:
+ifndef KDIR
+	@selftests/setup.sh packages vm
+	@selftests/setup.sh kernel $(KERNEL)
+endif
+	selftests/vm/build-module.sh $(MODULE_FOR) . $(MODULE_OUT) $(KBUILD_ARGS)
+	cp $(MODULE_OUT)/hamlyn.ko $(O)/hamlyn.ko
+
+# ---- tests ----
+
+KSELFTEST := $(HAMLYN_CACHE)/kselftest
+
+$(KSELFTEST)/kselftest_harness.h:
+	selftests/setup.sh kselftest
+
+# Static, so that they run in the guest.
+$(O)/selftests/%: selftests/%.c selftests/hamlyn_test.c selftests/hamlyn_test.h \
+		$(O)/libhamlyn.a $(LIB_HDR) | $(KSELFTEST)/kselftest_harness.h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) -static \
+		$< selftests/hamlyn_test.c $(O)/libhamlyn.a -lpthread -o $@
+
+selftests: $(call test_bins,$(TESTS_BOTH) $(TESTS_SHM) $(TESTS_KERNEL))
+
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+$(O)/unit/%: selftests/unit/%.c $(wildcard selftests/unit/*.h) $(CORE) $(LIB_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core -std=gnu11 -Wall -Wextra -Wshadow \
+		-O1 -g $(SANITIZE) $< -lcmocka -lpthread -o $@
+
+units: $(UNITS)
+
+setup-native:
+	@selftests/setup.sh packages native
+
+check: ; @selftests/check.sh all $(KERNELS)
+check-native: ; @selftests/check.sh native
+check-static: ; @selftests/check.sh static
+check-vm: ; @selftests/check.sh vm $(KERNEL)
+
+demo:
+	@selftests/setup.sh packages native
+	@selftests/setup.sh packages vm
+	@selftests/setup.sh qemu
+	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s modules KERNEL=6.1
+	@tools/demo/demo.sh
+
+vm-shell:
+	@selftests/setup.sh packages all
+	@selftests/setup.sh qemu
+	@$(MAKE) --no-print-directory -s all selftests modules
+	@selftests/vm/shell.sh $(KERNEL) --module $(O)/hamlyn.ko
+
+# ---- installation ----
+
+install: lib
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/linux
+	install -m 644 $(O)/libhamlyn.a $(DESTDIR)$(LIBDIR)/
+	install -m 755 $(LIB_SO) $(DESTDIR)$(LIBDIR)/
+	ln -sf libhamlyn.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libhamlyn.so.$(SOVERSION)
+	ln -sf libhamlyn.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libhamlyn.so
+	install -m 644 libhamlyn/include/hamlyn.h $(DESTDIR)$(INCLUDEDIR)/
+	install -m 644 uapi/linux/hamlyn.h $(DESTDIR)$(INCLUDEDIR)/linux/
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
+		libhamlyn/libhamlyn.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn.pc
+	for page in libhamlyn/man/*.[37]; do \
+		[ -e "$$page" ] || continue; \
+		install -D -m 644 "$$page" \
+			"$(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}"; \
+	done
+
+clean:
+	rm -rf $(O)
+
+distclean: clean
+	rm -rf $(HAMLYN_CACHE)
+
+.PHONY: all lib examples tools modules selftests units setup-native check \
+	check-native check-static check-vm demo vm-shell install clean distclean help
+
+endif
