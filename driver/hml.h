@@ -16,17 +16,18 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
+#include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
 #include "core/nic.h"
 
-#define HML_MAX_NQ_ENTRIES	(1U << 20)
+#define HML_MAX_NQ_ENTRIES	SZ_1M
 #define HML_MAX_WQ_ENTRIES	4096
 #define HML_MAX_ENTRY_SIZE	4096
 #define HML_MIN_ENTRY_SIZE	128
-#define HML_MAX_AREA		(1ULL << 36)
+#define HML_MAX_AREA		(64ULL * SZ_1G)
 #define HML_MAX_IDS		65535
 
 /**

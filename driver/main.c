@@ -9,19 +9,19 @@
 #include "hml.h"
 
 #define MAX_NICS	1
-#define MAX_SLOTS_LIMIT	(1U << 20)
+#define MAX_SLOTS_LIMIT	SZ_1M
 
 static char *engine = "poll";
 module_param(engine, charp, 0444);
-MODULE_PARM_DESC(engine, "poll: a polling kernel thread; inline: the sending process does the work (default poll, inline on a single processor)");
+MODULE_PARM_DESC(engine, "poll (a kernel thread; default) or inline (the sender)");
 
 unsigned int hml_idle_us = 50;
 module_param_named(idle_us, hml_idle_us, uint, 0644);
-MODULE_PARM_DESC(idle_us, "microseconds without work after which the engine stops polling a terminus (default 50)");
+MODULE_PARM_DESC(idle_us, "us without work until a terminus is no longer polled (50)");
 
 unsigned int hml_kick_window_us = 1000;
 module_param_named(kick_window_us, hml_kick_window_us, uint, 0644);
-MODULE_PARM_DESC(kick_window_us, "doorbells of a terminus closer together than this make the engine poll it (default 1000)");
+MODULE_PARM_DESC(kick_window_us, "doorbells closer together than this, in us, start polling (1000)");
 
 static unsigned int packet_size = 16384;
 module_param(packet_size, uint, 0444);
@@ -33,7 +33,7 @@ MODULE_PARM_DESC(max_slots, "slots of the NIC, 1 to 1048576 (default 65536)");
 
 static unsigned int alloc_limit_mb;
 module_param(alloc_limit_mb, uint, 0444);
-MODULE_PARM_DESC(alloc_limit_mb, "most kernel memory for allocated areas, in MiB (default a quarter of the memory)");
+MODULE_PARM_DESC(alloc_limit_mb, "limit for allocated areas, in MiB (a quarter of the memory)");
 
 static dev_t hml_devt;
 static struct class *hml_class;

@@ -78,7 +78,7 @@ struct hml_slot {
  * struct hml_stats - counters of a terminus
  * @messages: messages sent
  * @packets: packets sent
- * @bytes: payload bytes accepted by the receiving NIC
+ * @bytes: payload bytes sent
  * @failed: messages refused with a status
  * @notifications: NQ entries appended
  * @overruns: notifications lost to a full NQ

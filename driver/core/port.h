@@ -5,7 +5,7 @@
  * The core includes nothing but this file and its own headers. A home (the
  * kernel module, the library's embedded device, a unit test) provides
  *
- *  - the types bool u8 u16 u32 u64 s32, and memcpy(), memset();
+ *  - the types bool u8 u16 u32 u64 s32, U64_MAX, memcpy() and memset();
  *  - READ_ONCE() WRITE_ONCE() smp_load_acquire() smp_store_release() smp_mb()
  *    hml_barrier() (compiler only)
  *    likely() unlikely() with the kernel's meaning;

@@ -26,7 +26,7 @@ static int admit_metadata(const struct hml_slot *slot,
 
 int hml_slot_admit(const struct hml_slot *slot, const struct hamlyn_packet *h)
 {
-	if (!slot || !smp_load_acquire(&slot->live))
+	if (!slot || !smp_load_acquire(&slot->live))		/* B9 */
 		return HAMLYN_REJECT_SLOT;
 	if (h->key != READ_ONCE(slot->key))
 		return HAMLYN_REJECT_KEY;
@@ -147,7 +147,6 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 	place(nic, slot, h, payload);
 	if (h->meta_length)
 		place_metadata(nic, slot, h, payload->meta);
-	stats->bytes += h->length;
 	if (count(nic, slot, h))
 		notify(nic, slot, h, stats);
 out:

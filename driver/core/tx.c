@@ -97,18 +97,15 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
 	if (err)
 		return err;
 	m->payload.meta = meta;
-	m->payload.flat = NULL;
+	m->payload.flat = trb->fragments ? NULL : tail;
 	m->payload.piece = m->pieces;
 	m->payload.skip = 0;
-	if (trb->fragments) {
+	if (trb->fragments)
 		err = take_fragments(t, trb, tail, tail_size);
-		if (err)
-			return err;
-	} else if (trb->length > tail_size) {
-		return -EINVAL;
-	} else {
-		m->payload.flat = tail;
-	}
+	else if (trb->length > tail_size)
+		err = -EINVAL;
+	if (err)
+		return err;
 	if (!hml_port_route(nic, trb->host))
 		return -EHOSTUNREACH;
 	fill_header(nic, &m->header, trb);
@@ -123,7 +120,11 @@ static void advance(struct hml_message *m, u32 sent)
 {
 	struct hml_payload *p = &m->payload;
 
-	m->header.offset += sent;
+	/* It must not come round to the bottom of the area: stay outside. */
+	if (m->header.offset > U64_MAX - sent)
+		m->header.offset = U64_MAX;
+	else
+		m->header.offset += sent;
 	m->header.meta_length = 0;
 	p->meta = NULL;
 	if (p->flat) {
@@ -154,6 +155,7 @@ void hml_tx_packet(struct hml_nic *nic, struct hml_terminus *t)
 	m->header.length = n;
 	m->left -= n;
 	t->stats->packets++;
+	t->stats->bytes += n;
 	to = hml_port_route(nic, m->header.host);
 	if (likely(to))
 		hml_rx(to, &m->header, &m->payload, t->stats);

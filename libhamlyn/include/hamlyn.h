@@ -104,7 +104,9 @@ int h_query(struct h_dev *dev, struct hamlyn_query *query);
  * @dev: the device
  * @stats: out: see struct hamlyn_stats
  *
- * Return: 0 or a negative errno.
+ * For administrators: who guesses keys must not see which guess was rejected.
+ *
+ * Return: 0, or -EPERM without CAP_NET_ADMIN (kernel device).
  */
 int h_dev_stats(struct h_dev *dev, struct hamlyn_stats *stats);
 
@@ -353,8 +355,9 @@ int h_ticket_import(const void *bytes, size_t length, struct h_ticket *ticket);
 /**
  * struct h_terminus_attr - properties of a terminus; zero means default
  * @entries: work queue entries, a power of two (default 64)
- * @entry_size: bytes of an entry, a power of two (default 512); payloads up
- *	to @entry_size - 128 travel by direct I/O, from any memory
+ * @entry_size: bytes of an entry, a power of two, at least 128 (default 512);
+ *	payloads up to @entry_size - 64, with metadata 64 less, travel by
+ *	direct I/O, from any memory
  * @flags: H_TERMINUS_*
  */
 struct h_terminus_attr {
@@ -574,7 +577,8 @@ static inline int64_t h__terminus_post(struct h_terminus *t)
  *
  * Return: a handle for h_send_done(), not negative; or -EAGAIN if the work
  * queue is full, -ERANGE if the ticket does not cover @length, -EMSGSIZE if
- * @meta_length is too long, -EFAULT if @data is in no bound area.
+ * @meta_length is too long or the message does not fit an entry, -EFAULT if
+ * @data is in no bound area.
  */
 static inline int64_t h_send_msg(struct h_terminus *t,
 				 const struct h_ticket *ticket,
@@ -628,7 +632,7 @@ static inline int h_send_done(struct h_terminus *t, int64_t handle)
 	if ((int32_t)(completed - h) <= 0)
 		return 0;
 	if (h__likely(!h__read_once(&t->status->failed)) ||
-	    completed - h > t->mask)
+	    completed - h > t->mask + 1)
 		return 1;
 	h = (uint32_t)h__read_once(&status[h & t->mask]);
 	return h ? (int)h : 1;

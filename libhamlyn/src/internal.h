@@ -95,6 +95,13 @@ bool h__is_power_of_two(uint32_t n);
 
 /* Tag of the bound area that holds [p, p + n), or -EFAULT. */
 int h__terminus_find_tag(const struct h_terminus *t, const void *p, size_t n);
+/* Bytes behind the TRB and the metadata in the entry of a message. */
+static inline size_t h__msg_room(const struct h_terminus *t,
+				 const struct h_msg *m)
+{
+	return t->inline_max - (m->meta_length ? HAMLYN_TRB_METADATA_SPACE : 0);
+}
+
 /* Checks of a message that are the same on both devices. */
 int h__msg_check(const struct h_terminus *t, const struct h_msg *m,
 		 uint64_t *length);

@@ -276,8 +276,7 @@ int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
 	t->flags = at.flags;
 	t->mask = at.entries - 1;
 	t->entry_shift = (uint32_t)__builtin_ctz(at.entry_size);
-	t->inline_max = at.entry_size - sizeof(struct hamlyn_trb) -
-			HAMLYN_TRB_METADATA_SPACE;
+	t->inline_max = at.entry_size - sizeof(struct hamlyn_trb);
 	pthread_mutex_lock(&dev->lock);
 	err = dev->ops->terminus_create(t, at.entries, at.entry_size);
 	if (!err)

@@ -23,6 +23,8 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int32_t s32;
 
+#define U64_MAX			UINT64_MAX
+
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
 #define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)

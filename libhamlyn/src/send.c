@@ -90,7 +90,9 @@ int h__msg_check(const struct h_terminus *t, const struct h_msg *m,
 	} else if (m->word) {
 		return -EINVAL;
 	}
-	if (m->offset > m->ticket->length || n > m->ticket->length - m->offset)
+	if (m->offset > m->ticket->length ||
+	    n > m->ticket->length - m->offset ||
+	    m->ticket->base > UINT64_MAX - m->offset)
 		return -ERANGE;
 	*length = n;
 	return 0;
@@ -170,7 +172,7 @@ static int64_t send_mapped(struct h_terminus *t, const struct h_msg *m,
 			   uint64_t length)
 {
 	struct hamlyn_fragment f[HAMLYN_MAX_FRAGMENTS];
-	size_t room = t->inline_max;
+	size_t room = h__msg_room(t, m);
 	struct hamlyn_trb *trb;
 	unsigned char *tail;
 	int n = 0;

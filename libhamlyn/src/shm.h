@@ -119,6 +119,8 @@ int h__shm_quiesce(struct h_dev *dev);
 void h__shm_retire(struct shm_dev *shm, u32 terminus);
 
 /* shm_send.c */
+u32 h__shm_hold(struct shm_terminus *r);
+void h__shm_release(struct shm_terminus *r, u32 hold);
 int64_t h__shm_send(struct h_terminus *t, const struct h_msg *m);
 
 #endif /* H_SHM_H */

@@ -47,14 +47,20 @@ static int shm_query(struct h_dev *dev, struct hamlyn_query *q)
 
 /* ---- counters ---- */
 
-static void sum(struct hamlyn_stats *to, const struct hml_stats *from)
+/* As the kernel does: a sender does not learn what became of its packets. */
+static void sum_sent(struct hamlyn_stats *to, const struct hml_stats *from)
 {
-	u32 i;
-
 	to->messages += READ_ONCE(from->messages);
 	to->packets += READ_ONCE(from->packets);
 	to->bytes += READ_ONCE(from->bytes);
 	to->failed += READ_ONCE(from->failed);
+}
+
+static void sum(struct hamlyn_stats *to, const struct hml_stats *from)
+{
+	u32 i;
+
+	sum_sent(to, from);
 	to->notifications += READ_ONCE(from->notifications);
 	to->overruns += READ_ONCE(from->overruns);
 	for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
@@ -67,7 +73,7 @@ static int shm_stats(struct h_dev *dev, struct hamlyn_stats *s)
 	u32 i;
 
 	if (s->kind == HAMLYN_STATS_TERMINUS) {
-		sum(s, &seg->termini[s->id].stats);
+		sum_sent(s, &seg->termini[s->id].stats);
 	} else if (s->kind == HAMLYN_STATS_SLOT) {
 		const struct hml_slot *slot = &seg->slots[s->id].slot;
 
@@ -212,6 +218,7 @@ static int shm_nq_mend(struct h_nq *nq)
 	};
 	int err;
 
+	/* Acquire: holes up to here were taken before we wait, not after. */
 	if (smp_load_acquire(&core->cursor) == pos ||
 	    hml_nq_ready(&shm->nic, core, pos))
 		return 0;
@@ -335,7 +342,7 @@ static int make_slot(struct h_slot *s, const struct h_slot_attr *at)
 	};
 	if (s->meta_area)
 		rec->slot.meta_mem = shm_offset(shm, s->meta_area->addr);
-	smp_store_release(&rec->slot.live, 1);
+	smp_store_release(&rec->slot.live, 1);			/* B9 */
 	return 0;
 }
 
@@ -463,14 +470,16 @@ static int shm_terminus_bind(struct h_terminus *t, uint32_t tag,
 {
 	struct shm_sender *s = t->priv;
 	struct hml_view *view = &s->core.tags[tag];
+	u32 hold = h__shm_hold(s->record);
 
-	/* A send runs to its end inside the call: nothing is in progress. */
+	/* A send runs to its end under the hold: nothing is in progress. */
 	*view = (struct hml_view) {};
 	if (a) {
 		view->mem = shm_offset(s->shm, a->addr);
 		view->base = base;
 		view->length = length;
 	}
+	h__shm_release(s->record, hold);
 	return 0;
 }
 

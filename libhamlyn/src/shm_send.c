@@ -27,7 +27,7 @@ void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *nq)
 }
 
 /* Full barrier: whoever replaced a key sees us, or we see the new key (B8). */
-static u32 hold_terminus(struct shm_terminus *r)
+u32 h__shm_hold(struct shm_terminus *r)
 {
 	unsigned int spins = 0;
 	u32 hold = READ_ONCE(r->hold);
@@ -47,9 +47,9 @@ static u32 hold_terminus(struct shm_terminus *r)
 	}
 }
 
-static void release_terminus(struct shm_terminus *r, u32 hold)
+void h__shm_release(struct shm_terminus *r, u32 hold)
 {
-	smp_store_release(&r->hold, hold + 1);
+	smp_store_release(&r->hold, hold + 1);			/* B8 */
 }
 
 static void finish(struct h_terminus *t, int err)
@@ -61,7 +61,7 @@ static void finish(struct h_terminus *t, int err)
 	if (err)
 		WRITE_ONCE(t->status->failed, t->status->failed + 1);
 	t->producer++;
-	smp_store_release(&t->status->completed, t->producer);
+	smp_store_release(&t->status->completed, t->producer);	/* B6 */
 }
 
 static int64_t transmit(struct h_terminus *t, const struct hamlyn_trb *trb,
@@ -70,7 +70,7 @@ static int64_t transmit(struct h_terminus *t, const struct hamlyn_trb *trb,
 	struct shm_sender *s = t->priv;
 	struct hml_terminus *core = &s->core;
 	struct hml_nic *nic = &s->shm->nic;
-	u32 hold = hold_terminus(s->record);
+	u32 hold = h__shm_hold(s->record);
 	int64_t handle = t->producer;
 	int err = hml_tx_begin(nic, core, trb, meta, tail, tail_size);
 
@@ -82,7 +82,7 @@ static int64_t transmit(struct h_terminus *t, const struct hamlyn_trb *trb,
 		core->stats->failed++;
 	}
 	finish(t, err);
-	release_terminus(s->record, hold);
+	h__shm_release(s->record, hold);
 	return handle;
 }
 
@@ -92,6 +92,7 @@ int64_t h__shm_send(struct h_terminus *t, const struct h_msg *m)
 	unsigned char small[4096];
 	struct hamlyn_trb trb;
 	uint64_t length = m->length;
+	size_t room = h__msg_room(t, m);
 	int i, n;
 
 	if (m->iov) {
@@ -100,9 +101,9 @@ int64_t h__shm_send(struct h_terminus *t, const struct h_msg *m)
 	}
 	h__msg_to_trb(m, length, &trb);
 	/* Direct I/O: from any memory. */
-	if (!m->iov && length <= t->inline_max)
+	if (!m->iov && length <= room)
 		return transmit(t, &trb, m->meta, m->data, length);
-	if (length <= t->inline_max) {
+	if (length <= room) {
 		for (i = 0, n = 0; i < m->iovcnt; i++) {
 			memcpy(small + n, m->iov[i].iov_base,
 			       m->iov[i].iov_len);
@@ -113,7 +114,7 @@ int64_t h__shm_send(struct h_terminus *t, const struct h_msg *m)
 	n = h__msg_fragments(t, m, f);
 	if (n < 0)
 		return n;
-	if ((size_t)n * sizeof(f[0]) > t->inline_max)
+	if ((size_t)n * sizeof(f[0]) > room)
 		return -EMSGSIZE;
 	trb.fragments = (u16)n;
 	return transmit(t, &trb, m->meta, f, (size_t)n * sizeof(f[0]));

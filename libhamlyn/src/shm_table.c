@@ -84,14 +84,14 @@ void h__shm_free(struct shm_dev *shm, u32 area)
 /* B8: wait until terminus @t has left the NIC, or can never act again. */
 static int wait_out(struct h_dev *dev, struct shm_terminus *t)
 {
-	u32 hold = smp_load_acquire(&t->hold);
+	u32 hold = smp_load_acquire(&t->hold);			/* B8 */
 	int64_t give_up = 0;
 	unsigned int spins;
 
 	for (spins = 1; hold & 1; spins++) {
 		u32 owner = READ_ONCE(t->owner);
 
-		if (smp_load_acquire(&t->hold) != hold)
+		if (smp_load_acquire(&t->hold) != hold)		/* B8 */
 			return 0;
 		if (spins % QUIESCE_SPINS)
 			continue;
@@ -144,7 +144,7 @@ void h__shm_retire(struct shm_dev *shm, u32 terminus)
 	add_stats(&shm->seg->retired, &t->stats);
 	memset(&t->stats, 0, sizeof(t->stats));
 	if (t->hold & 1)
-		smp_store_release(&t->hold, t->hold + 1);
+		smp_store_release(&t->hold, t->hold + 1);	/* B8 */
 	WRITE_ONCE(t->owner, 0);
 }
 

@@ -57,7 +57,8 @@
  *	A writable view was asked of an area registered READONLY.
  * EPERM
  *	mmap() asked for rights that the region never grants (writing to an NQ
- *	ring or a terminus status, executing anything, a private mapping).
+ *	ring or a terminus status, executing anything, a private mapping);
+ *	STATS of the NIC without CAP_NET_ADMIN.
  * EBUSY
  *	The object is still used by another (an area by a slot or a terminus,
  *	an NQ by a slot); remove that one first.
@@ -274,8 +275,9 @@ enum hamlyn_slot_mode {
  * @slot: out: slot number
  * @key: in: the key, with HAMLYN_SLOT_KEY_GIVEN; out: the slot's key
  *
- * Without metadata entries a slot takes single-packet messages without
- * metadata, and fast ones: there is nowhere to count packets.
+ * Without metadata entries there is nowhere to put metadata or to count
+ * packets: the slot then takes single-packet messages that are no share of a
+ * group, fast ones, and, of any length, those with HAMLYN_TRB_NO_NOTIFY.
  */
 struct hamlyn_slot_create {
 	__u32 size;
@@ -387,7 +389,7 @@ enum hamlyn_reject {
 #define HAMLYN_STATS_REASONS	8	/* room for reasons to come */
 
 enum hamlyn_stats_kind {
-	HAMLYN_STATS_NIC	= 0,	/* all of the NIC; @id is ignored */
+	HAMLYN_STATS_NIC	= 0,	/* all of the NIC; needs CAP_NET_ADMIN */
 	HAMLYN_STATS_SLOT	= 1,	/* received through own slot @id */
 	HAMLYN_STATS_TERMINUS	= 2,	/* sent through own terminus @id */
 };
@@ -398,17 +400,19 @@ enum hamlyn_stats_kind {
  * @kind: enum hamlyn_stats_kind
  * @id: slot number or terminus id
  * @reserved: must be zero
- * @messages: out: messages that left (of a slot: always 0)
- * @packets: out: packets that left (of a slot: always 0)
- * @bytes: out: payload bytes delivered (of a slot: always 0)
- * @failed: out: messages refused with a TRB status (of a slot: always 0)
- * @notifications: out: NQ entries appended (of a slot: always 0)
- * @overruns: out: notifications lost to a full NQ
- * @kicks: out: KICK calls (of a slot: always 0)
- * @rejects: out: packets discarded, by enum hamlyn_reject
+ * @messages: out: messages that left (NIC, terminus)
+ * @packets: out: packets that left (NIC, terminus)
+ * @bytes: out: payload bytes that left (NIC, terminus)
+ * @failed: out: messages refused with a TRB status (NIC, terminus)
+ * @notifications: out: NQ entries appended (NIC)
+ * @overruns: out: notifications lost to a full NQ (NIC, slot)
+ * @kicks: out: KICK calls (NIC, terminus)
+ * @rejects: out: packets discarded, by enum hamlyn_reject (NIC, slot)
  *
- * A slot counts only what goes wrong: its good packets would have every
- * sender write to one cache line.
+ * What a kind does not count is 0. A terminus does not tell what became of
+ * its packets: that would be the oracle that silent discard avoids. A slot
+ * counts only what goes wrong: with its good packets every sender would write
+ * to one cache line.
  */
 struct hamlyn_stats {
 	__u32 size;
@@ -435,7 +439,7 @@ struct hamlyn_stats {
  * number of entries.
  */
 
-#define HAMLYN_TRB_NO_NOTIFY	(1U << 0)	/* move data only */
+#define HAMLYN_TRB_NO_NOTIFY	(1U << 0)	/* move data: do not count, do not notify */
 #define HAMLYN_TRB_FAST		(1U << 1)	/* word goes to the NQ entry */
 #define HAMLYN_TRB_FLAGS	(HAMLYN_TRB_NO_NOTIFY | HAMLYN_TRB_FAST)
 
