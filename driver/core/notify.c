@@ -23,7 +23,7 @@ enum reserve_result {
 static u32 entries_used(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
 {
 	const struct hamlyn_nq_control *control;
-	u32 used = cursor - READ_ONCE(nq->consumer);
+	u32 used = cursor - smp_load_acquire(&nq->consumer);	/* B4 */
 	u32 consumer;
 
 	if (likely(used < nq->mask))
@@ -34,7 +34,7 @@ static u32 entries_used(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
 	/* More than all: nonsense from its owner, who then gets overruns. */
 	if (used > nq->mask + 1)
 		return nq->mask + 1;
-	WRITE_ONCE(nq->consumer, consumer);
+	smp_store_release(&nq->consumer, consumer);		/* B4 */
 	return used;
 }
 
@@ -44,7 +44,8 @@ static enum reserve_result reserve(struct hml_nic *nic, struct hml_nq *nq,
 	u32 tries;
 
 	for (tries = 0; tries < RESERVE_TRIES; tries++) {
-		u32 cursor = READ_ONCE(nq->cursor);
+		/* Before the consumer index: else an empty queue may look full. */
+		u32 cursor = smp_load_acquire(&nq->cursor);	/* B4 */
 		u32 used = entries_used(nic, nq, cursor);
 
 		if (unlikely(used > nq->mask)) {

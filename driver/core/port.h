@@ -24,7 +24,8 @@
  *  - hml_port_rx_enter() and hml_port_rx_exit() around everything done with
  *    a slot: a slot that was unlinked is not freed, and a key that was
  *    replaced is still in use, until all that are between them have left;
- *  - hml_port_nq_wake(port, nq), called once for each time nq->armed was set.
+ *  - hml_port_nq_wake(port, nq), called when nq->armed was seen set, by several
+ *    appenders perhaps: who clears it by an atomic exchange wakes the sleeper.
  *
  * Offsets given to hml_mem_*() have been checked against a view of the
  * memory; the home need not check them again.

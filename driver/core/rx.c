@@ -8,7 +8,7 @@ static int admit_metadata(const struct hml_slot *slot,
 	bool single = h->flags & HAMLYN_PACKET_SINGLE;
 
 	if (h->flags & HAMLYN_PACKET_FAST) {
-		if (!single || h->meta_length ||
+		if (!single || h->delta || h->meta_length ||
 		    h->meta_index != HAMLYN_META_FAST)
 			return HAMLYN_REJECT_FORMAT;
 		return -1;

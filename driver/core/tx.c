@@ -132,7 +132,7 @@ static void advance(struct hml_message *m, u32 sent)
 		return;
 	}
 	p->skip += sent;
-	while (m->left && p->skip >= p->piece->length) {
+	while (p->skip >= p->piece->length) {
 		p->skip -= p->piece->length;
 		p->piece++;
 	}
