@@ -599,7 +599,8 @@ struct hamlyn_packet {
  * @low: paranoid mode message area low limit; written by the application
  * @high: paranoid mode message area high limit; written by the application
  * @receive_class: the library's receive class pointer; the NIC ignores it
- * @meta_length: bytes written to @user. Written by the NIC with it (B3).
+ * @meta_length: bytes written to @user. Written by the NIC with it (B3); a
+ *	message without metadata leaves both as they were.
  * @state: paranoid one-shot state
  * @reserved: must be zero
  *
