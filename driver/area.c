@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Areas: pinned user memory, or kernel memory that the user maps. */
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -10,43 +12,57 @@
 #include "hml.h"
 
 #define PIN_BATCH	512
+#define FIRST_ROOM	16	/* extents; doubled as needed */
 #define MAX_ORDER_TRIED	9	/* 2 MiB: longer extents gain nothing */
 
 /* ---- extents ---- */
 
-static struct hml_mem *mem_new(unsigned long max_extents)
+static struct hml_mem *mem_new(u32 room)
 {
-	return kvzalloc(struct_size((struct hml_mem *)NULL, extents,
-				    max_extents), GFP_KERNEL_ACCOUNT);
+	return kvzalloc(struct_size((struct hml_mem *)NULL, extents, room),
+			GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+}
+
+/* Room for @room extents. The area's memory is what it was if there is none. */
+static int mem_resize(struct hml_area *a, u32 room)
+{
+	struct hml_mem *mem = mem_new(room);
+
+	if (!mem)
+		return -ENOMEM;
+	if (a->mem)
+		memcpy(mem, a->mem, struct_size(mem, extents, a->mem->count));
+	kvfree(a->mem);
+	a->mem = mem;
+	a->room = room;
+	return 0;
 }
 
 /* Append @bytes at @va, which is behind everything so far. */
-static void mem_append(struct hml_mem *mem, u8 *va, u64 bytes)
+static int mem_append(struct hml_area *a, u8 *va, u64 bytes)
 {
-	if (mem->count) {
+	struct hml_mem *mem = a->mem;
+
+	if (mem && mem->count) {
 		struct hml_extent *last = &mem->extents[mem->count - 1];
 
 		if (last->va + (mem->length - last->start) == va) {
 			mem->length += bytes;
-			return;
+			return 0;
 		}
+	}
+	if (!mem || mem->count == a->room) {
+		int err = mem_resize(a, mem ? 2 * a->room : FIRST_ROOM);
+
+		if (err)
+			return err;
+		mem = a->mem;
 	}
 	mem->extents[mem->count].va = va;
 	mem->extents[mem->count].start = mem->length;
 	mem->count++;
 	mem->length += bytes;
-}
-
-/* A copy that has room for what it holds only; the original if none can be had. */
-static struct hml_mem *mem_trim(struct hml_mem *mem)
-{
-	struct hml_mem *small = mem_new(mem->count);
-
-	if (!small)
-		return mem;
-	memcpy(small, mem, struct_size(mem, extents, mem->count));
-	kvfree(mem);
-	return small;
+	return 0;
 }
 
 /* ---- pinned memory ---- */
@@ -69,6 +85,27 @@ static void unpin(struct hml_area *a)
 	}
 }
 
+/* Take over @got pinned pages, the first of which holds @addr. */
+static int take_batch(struct hml_area *a, struct page **batch, int got,
+		      unsigned long *addr, u64 end)
+{
+	int i;
+
+	for (i = 0; i < got; i++) {
+		u64 bytes = min_t(u64, end - *addr,
+				  PAGE_SIZE - offset_in_page(*addr));
+
+		if (mem_append(a, page_address(batch[i]) +
+			       offset_in_page(*addr), bytes)) {
+			unpin_user_pages(batch + i, got - i);
+			return -ENOMEM;
+		}
+		*addr += bytes;
+	}
+	return 0;
+}
+
+/* What is wired when it fails is left to area_free(). */
 static int pin(struct hml_area *a, unsigned long addr, u64 length)
 {
 	unsigned int gup = FOLL_LONGTERM;
@@ -76,39 +113,30 @@ static int pin(struct hml_area *a, unsigned long addr, u64 length)
 	struct page **batch;
 	int err = 0;
 
-	gup |= a->flags & HAMLYN_AREA_READONLY ? HML_COMPAT_PIN_READ :
-						 FOLL_WRITE;
+	if (a->flags & HAMLYN_AREA_READONLY)
+		hml_compat_break_cow(addr, length);
+	else
+		gup |= FOLL_WRITE;
 	batch = kmalloc_array(PIN_BATCH, sizeof(*batch), GFP_KERNEL);
 	if (!batch)
 		return -ENOMEM;
-	while (addr < end) {
+	while (addr < end && !err) {
 		unsigned long want = (PAGE_ALIGN(end) -
 				      (addr & PAGE_MASK)) >> PAGE_SHIFT;
-		int got, i;
+		int got;
 
 		got = pin_user_pages_fast(addr & PAGE_MASK,
 					  min_t(unsigned long, want, PIN_BATCH),
 					  gup, batch);
-		if (got <= 0) {
+		if (got <= 0)
 			err = got == -ENOMEM ? -ENOMEM : -EFAULT;
-			break;
-		}
-		for (i = 0; i < got; i++) {
-			u64 bytes = min_t(u64, end - addr,
-					  PAGE_SIZE - offset_in_page(addr));
-
-			mem_append(a->mem, page_address(batch[i]) +
-				   offset_in_page(addr), bytes);
-			addr += bytes;
-		}
-		if (fatal_signal_pending(current)) {
-			err = -EINTR;
-			break;
-		}
+		else
+			err = take_batch(a, batch, got, &addr, end);
+		cond_resched();
+		if (fatal_signal_pending(current))
+			err = err ?: -EINTR;
 	}
 	kfree(batch);
-	if (err)
-		unpin(a);
 	return err;
 }
 
@@ -122,14 +150,18 @@ static void free_extents(struct hml_mem *mem)
 		u8 *va = mem->extents[i].va;
 		u64 left = hml_mem_extent_end(mem, i) - mem->extents[i].start;
 
-		for (; left; left -= PAGE_SIZE, va += PAGE_SIZE)
+		for (; left; left -= PAGE_SIZE, va += PAGE_SIZE) {
 			__free_page(virt_to_page(va));
+			if (!(left & (SZ_2M - 1)))
+				cond_resched();
+		}
 		cond_resched();
 	}
 }
 
 static struct page *alloc_chunk(unsigned int *order)
 {
+	/* -ENOMEM, when there is no more, and not somebody else killed. */
 	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
 	struct page *page;
 
@@ -141,70 +173,101 @@ static struct page *alloc_chunk(unsigned int *order)
 			return page;
 		}
 	}
-	return alloc_page(gfp);
+	return alloc_page(gfp | __GFP_RETRY_MAYFAIL);
 }
 
-static int fill_allocated(struct hml_mem *mem, unsigned long pages)
+/* What there is when it fails is left to area_free(). */
+static int fill_allocated(struct hml_area *a)
 {
 	unsigned int order = MAX_ORDER_TRIED;
+	unsigned long pages = a->pages;
 
 	while (pages) {
 		struct page *page;
+		unsigned int i;
 
 		order = min_t(unsigned int, order, ilog2(pages));
 		page = alloc_chunk(&order);
-		if (!page || fatal_signal_pending(current)) {
-			if (page)
-				mem_append(mem, page_address(page),
-					   PAGE_SIZE << order);
-			free_extents(mem);
-			return page ? -EINTR : -ENOMEM;
+		if (!page)
+			return -ENOMEM;
+		if (mem_append(a, page_address(page), PAGE_SIZE << order)) {
+			for (i = 0; i < 1U << order; i++)
+				__free_page(page + i);
+			return -ENOMEM;
 		}
-		mem_append(mem, page_address(page), PAGE_SIZE << order);
 		pages -= 1UL << order;
 		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
 	}
 	return 0;
 }
 
-static int charge_device(struct hml_device *d, unsigned long pages)
+/* ---- RLIMIT_MEMLOCK ---- */
+
+/*
+ * Of the user, not of the mm: pinned pages live as long as the open file,
+ * which a process can hand on before it ends.
+ */
+static int charge_locked(struct hml_area *a)
 {
-	if (atomic_long_add_return(pages, &d->allocated) <= d->max_allocated)
-		return 0;
-	atomic_long_sub(pages, &d->allocated);
-	return -EDQUOT;
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	struct user_struct *owner = get_uid(current_user());
+	unsigned long had;
+
+	if (capable(CAP_IPC_LOCK))
+		limit = ULONG_MAX;
+	had = atomic_long_read(&owner->locked_vm);
+	do {
+		if (had > limit || a->pages > limit - had) {
+			free_uid(owner);
+			return -ENOMEM;
+		}
+	} while (!atomic_long_try_cmpxchg(&owner->locked_vm, &had,
+					  had + a->pages));
+	a->owner = owner;
+	a->mm = current->mm;
+	mmgrab(a->mm);
+	atomic64_add(a->pages, &a->mm->pinned_vm);
+	return 0;
+}
+
+static void uncharge_locked(struct hml_area *a)
+{
+	atomic64_sub(a->pages, &a->mm->pinned_vm);
+	mmdrop(a->mm);
+	atomic_long_sub(a->pages, &a->owner->locked_vm);
+	free_uid(a->owner);
 }
 
 /* ---- areas ---- */
 
-static void area_free(struct hml_context *c, struct hml_area *a)
+static void area_free(struct hml_memory *memory)
 {
-	if (a->allocated) {
+	struct hml_area *a = container_of(memory, struct hml_area, memory);
+
+	if (a->mem && a->allocated)
 		free_extents(a->mem);
-		atomic_long_sub(a->pages, &c->device->allocated);
-	} else {
+	else if (a->mem)
 		unpin(a);
-		account_locked_vm(a->mm, a->pages, false);
-		mmdrop(a->mm);
-	}
+	if (a->owner)
+		uncharge_locked(a);
 	kvfree(a->mem);
 	kfree(a);
 }
 
-/* Room for the area and, until it is trimmed, for one extent a page. */
-static struct hml_area *area_new(unsigned long pages, u32 flags)
+static void area_put(struct hml_area *a)
+{
+	hml_memory_put(&a->memory);
+}
+
+static struct hml_area *area_new(unsigned long pages)
 {
 	struct hml_area *a = kzalloc(sizeof(*a), GFP_KERNEL_ACCOUNT);
 
 	if (!a)
 		return NULL;
-	a->mem = mem_new(pages);
-	if (!a->mem) {
-		kfree(a);
-		return NULL;
-	}
 	a->pages = pages;
-	a->flags = flags;
 	return a;
 }
 
@@ -212,23 +275,30 @@ static int area_publish(struct hml_context *c, struct hml_area *a, u32 *id)
 {
 	int err;
 
-	a->mem = mem_trim(a->mem);
+	/* If there is no memory for a smaller table, the larger one is as good. */
+	mem_resize(a, a->mem->count);
 	mutex_lock(&c->lock);
+	/* From here on another thread may remove it: it is not ours. */
 	err = xa_alloc(&c->areas, &a->id, a, XA_LIMIT(0, HML_MAX_IDS),
 		       GFP_KERNEL_ACCOUNT);
 	*id = a->id;
 	mutex_unlock(&c->lock);
-	if (err) {
-		area_free(c, a);
-		return err == -EBUSY ? -ENOSPC : err;
-	}
-	return 0;
+	return err == -EBUSY ? -ENOSPC : err;
+}
+
+static int fill_pinned(struct hml_context *c, struct hml_area *a,
+		       const struct hamlyn_area_add *arg)
+{
+	int err = hml_memory_init(&a->memory, c, 0, area_free);
+
+	if (!err)
+		err = charge_locked(a);
+	return err ?: pin(a, arg->addr, arg->length);
 }
 
 int hml_area_add(struct hml_context *c, struct hamlyn_area_add *arg)
 {
 	struct hml_area *a;
-	unsigned long pages;
 	int err;
 
 	if (arg->flags & ~HAMLYN_AREA_READONLY || arg->reserved || !arg->length)
@@ -238,63 +308,49 @@ int hml_area_add(struct hml_context *c, struct hamlyn_area_add *arg)
 	if (arg->addr > ULONG_MAX - arg->length - PAGE_SIZE ||
 	    !access_ok(u64_to_user_ptr(arg->addr), arg->length))
 		return -EFAULT;
-	pages = (offset_in_page(arg->addr) + arg->length + PAGE_SIZE - 1) >>
-		PAGE_SHIFT;
-	a = area_new(pages, arg->flags);
+	a = area_new((offset_in_page(arg->addr) + arg->length + PAGE_SIZE - 1) >>
+		     PAGE_SHIFT);
 	if (!a)
 		return -ENOMEM;
-	err = account_locked_vm(current->mm, pages, true);
+	a->flags = arg->flags;
+	err = fill_pinned(c, a, arg);
+	if (!err)
+		err = area_publish(c, a, &arg->area);
 	if (err)
-		goto err_free;
-	err = pin(a, arg->addr, arg->length);
-	if (err)
-		goto err_account;
-	a->mm = current->mm;
-	mmgrab(a->mm);
-	return area_publish(c, a, &arg->area);
-
-err_account:
-	account_locked_vm(current->mm, pages, false);
-err_free:
-	kvfree(a->mem);
-	kfree(a);
+		area_put(a);
 	return err;
+}
+
+static int fill_with_pages(struct hml_context *c, struct hml_area *a)
+{
+	int err = hml_memory_init(&a->memory, c, a->pages, area_free);
+
+	if (err)
+		return err;
+	a->allocated = true;
+	return fill_allocated(a);
 }
 
 int hml_area_alloc(struct hml_context *c, struct hamlyn_area_alloc *arg)
 {
 	struct hml_area *a;
-	unsigned long pages;
 	int err;
 
 	if (arg->flags || arg->reserved || !arg->length)
 		return -EINVAL;
 	if (arg->length > HML_MAX_AREA)
 		return -E2BIG;
-	pages = PAGE_ALIGN(arg->length) >> PAGE_SHIFT;
-	err = charge_device(c->device, pages);
-	if (err)
-		return err;
-	a = area_new(pages, 0);
-	if (!a) {
-		err = -ENOMEM;
-		goto err_charge;
-	}
-	a->allocated = true;
-	err = fill_allocated(a->mem, pages);
-	if (err)
-		goto err_free;
-	arg->length = (u64)pages << PAGE_SHIFT;
-	err = area_publish(c, a, &arg->area);
+	a = area_new(PAGE_ALIGN(arg->length) >> PAGE_SHIFT);
+	if (!a)
+		return -ENOMEM;
+	arg->length = (u64)a->pages << PAGE_SHIFT;
+	err = fill_with_pages(c, a);
 	if (!err)
+		err = area_publish(c, a, &arg->area);
+	if (err)
+		area_put(a);
+	else
 		arg->mmap_offset = hml_mmap_offset(HML_REGION_AREA, arg->area);
-	return err;
-
-err_free:
-	kvfree(a->mem);
-	kfree(a);
-err_charge:
-	atomic_long_sub(pages, &c->device->allocated);
 	return err;
 }
 
@@ -313,7 +369,7 @@ int hml_area_remove(struct hml_context *c, u32 id)
 		xa_erase(&c->areas, id);
 	mutex_unlock(&c->lock);
 	if (!err)
-		area_free(c, a);
+		area_put(a);
 	return err;
 }
 
@@ -324,7 +380,7 @@ void hml_area_destroy_all(struct hml_context *c)
 	unsigned long id;
 
 	xa_for_each(&c->areas, id, a)
-		area_free(c, a);
+		area_put(a);
 	xa_destroy(&c->areas);
 }
 

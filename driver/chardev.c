@@ -141,43 +141,48 @@ static int do_stats(struct hml_context *c, union hml_arg *arg)
  * @min_size: size of its first published version
  * @run: does it
  * @undo: takes back what it made, when the result cannot be told; or NULL
+ * @result: there is something to tell
  */
 struct hml_ioctl {
 	u32 size;
 	u32 min_size;
 	int (*run)(struct hml_context *c, union hml_arg *arg);
 	void (*undo)(struct hml_context *c, union hml_arg *arg);
+	bool result;
 };
 
-#define IOCTL(cmd, type, last, fn, undo_fn)				\
+#define IOCTL(cmd, type, last, fn, undo_fn, tells)			\
 	[HAMLYN_CMD_##cmd] = {						\
 		.size = sizeof(struct type),				\
 		.min_size = offsetofend(struct type, last),		\
 		.run = fn,						\
 		.undo = undo_fn,					\
+		.result = tells,					\
 	}
 
 /* KICK is not here: it takes no structure. */
 static const struct hml_ioctl ioctls[] = {
-	IOCTL(QUERY, hamlyn_query, max_message, do_query, NULL),
-	IOCTL(AREA_ADD, hamlyn_area_add, reserved, do_area_add, undo_area_add),
+	IOCTL(QUERY, hamlyn_query, max_message, do_query, NULL, true),
+	IOCTL(AREA_ADD, hamlyn_area_add, reserved, do_area_add, undo_area_add,
+	      true),
 	IOCTL(AREA_ALLOC, hamlyn_area_alloc, reserved, do_area_alloc,
-	      undo_area_alloc),
-	IOCTL(AREA_REMOVE, hamlyn_id, id, do_area_remove, NULL),
+	      undo_area_alloc, true),
+	IOCTL(AREA_REMOVE, hamlyn_id, id, do_area_remove, NULL, false),
 	IOCTL(NQ_CREATE, hamlyn_nq_create, control_length, do_nq_create,
-	      undo_nq_create),
-	IOCTL(NQ_DESTROY, hamlyn_id, id, do_nq_destroy, NULL),
+	      undo_nq_create, true),
+	IOCTL(NQ_DESTROY, hamlyn_id, id, do_nq_destroy, NULL, false),
 	IOCTL(SLOT_CREATE, hamlyn_slot_create, key, do_slot_create,
-	      undo_slot_create),
-	IOCTL(SLOT_DESTROY, hamlyn_id, id, do_slot_destroy, NULL),
-	IOCTL(SLOT_REKEY, hamlyn_slot_rekey, key, do_slot_rekey, NULL),
+	      undo_slot_create, true),
+	IOCTL(SLOT_DESTROY, hamlyn_id, id, do_slot_destroy, NULL, false),
+	IOCTL(SLOT_REKEY, hamlyn_slot_rekey, key, do_slot_rekey, NULL, true),
 	IOCTL(TERMINUS_CREATE, hamlyn_terminus_create, status_length,
-	      do_terminus_create, undo_terminus_create),
-	IOCTL(TERMINUS_DESTROY, hamlyn_id, id, do_terminus_destroy, NULL),
+	      do_terminus_create, undo_terminus_create, true),
+	IOCTL(TERMINUS_DESTROY, hamlyn_id, id, do_terminus_destroy, NULL,
+	      false),
 	IOCTL(TERMINUS_BIND, hamlyn_terminus_bind, length, do_terminus_bind,
-	      NULL),
-	IOCTL(WAIT, hamlyn_wait, deadline_ns, do_wait, NULL),
-	IOCTL(STATS, hamlyn_stats, rejects, do_stats, NULL),
+	      NULL, false),
+	IOCTL(WAIT, hamlyn_wait, deadline_ns, do_wait, NULL, false),
+	IOCTL(STATS, hamlyn_stats, rejects, do_stats, NULL, true),
 };
 
 static int run_ioctl(struct hml_context *c, const struct hml_ioctl *op,
@@ -199,7 +204,7 @@ static int run_ioctl(struct hml_context *c, const struct hml_ioctl *op,
 	/* The first read counts, whatever the caller made of it since. */
 	arg.size = size;
 	ret = op->run(c, &arg);
-	if (ret)
+	if (ret || !op->result)
 		return ret;
 	if (copy_to_user(user, &arg, min(size, op->size))) {
 		if (op->undo)
@@ -256,6 +261,13 @@ static int hml_fop_open(struct inode *inode, struct file *file)
 	if (!c)
 		return -ENOMEM;
 	c->device = d;
+	c->user = hml_user_get(d);
+	if (IS_ERR(c->user)) {
+		int err = PTR_ERR(c->user);
+
+		kfree(c);
+		return err;
+	}
 	mutex_init(&c->lock);
 	xa_init_flags(&c->areas, XA_FLAGS_ALLOC);
 	xa_init_flags(&c->nqs, XA_FLAGS_ALLOC);
@@ -275,15 +287,15 @@ static int hml_fop_release(struct inode *inode, struct file *file)
 {
 	struct hml_context *c = file->private_data;
 
-	/* 1. No new packet finds our slots, nobody works on our termini. */
-	hml_slot_unlink_all(c);
+	/* 1. Nobody works on our termini. */
 	hml_term_destroy_all(c);
-	/* 2. The packets that found them have landed. */
-	synchronize_rcu();
+	/* 2. No new packet finds our slots, and those that did have landed. */
+	hml_slot_unlink_all(c);
 	/* 3. Nothing refers to the rest any more. */
 	hml_slot_destroy_all(c);
 	hml_nq_destroy_all(c);
 	hml_area_destroy_all(c);
+	hml_user_put(c->device, c->user);
 	mutex_destroy(&c->lock);
 	kfree(c);
 	return 0;

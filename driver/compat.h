@@ -5,6 +5,7 @@
 
 #include <linux/device/class.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/version.h>
 
 static inline struct class *hml_compat_class_create(const char *name)
@@ -34,13 +35,14 @@ static inline void hml_compat_vm_flags(struct vm_area_struct *vma,
 
 /*
  * Before 6.2 a read-only pin of a private page that was never written pins
- * the page that the first write replaces. As its drivers did then: break
- * copy-on-write now. (A shared read-only mapping is refused there.)
+ * the page that the first write replaces: write to it now, where that can be,
+ * without changing it.
  */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-#define HML_COMPAT_PIN_READ	0
-#else
-#define HML_COMPAT_PIN_READ	(FOLL_FORCE | FOLL_WRITE)
+static inline void hml_compat_break_cow(unsigned long addr, size_t length)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+	fault_in_safe_writeable((const char __user *)addr, length);
 #endif
+}
 
 #endif /* HML_COMPAT_H */

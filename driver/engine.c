@@ -11,6 +11,7 @@
 #include <linux/kthread.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/stat.h>
 #include <linux/timekeeping.h>
 
 #include "hml.h"
@@ -18,6 +19,7 @@
 #define PASS_BUDGET	16	/* packets of one terminus in one pass */
 #define KICK_BUDGET	64	/* packets in one KICK */
 #define KICKS_TO_WAKE	4	/* doorbells in a row that make us poll */
+#define MAX_KICKS_TO_WAKE 1024	/* the same while processors are scarce */
 
 static bool hold_try(struct hml_term *t)
 {
@@ -26,18 +28,64 @@ static bool hold_try(struct hml_term *t)
 	return !test_and_set_bit(0, &t->held);
 }
 
-/* Wait for the terminus. Bounded: who holds it lets go after a few packets. */
-void hml_term_hold(struct hml_term *t)
+/* Whoever holds it lets go after a few packets, and nobody else gets it. */
+static int hold(struct hml_term *t, bool whatever)
 {
+	int err = 0;
+
 	atomic_inc(&t->wanted);
-	while (!hold_try(t))
+	while (!hold_try(t)) {
+		if (!whatever && READ_ONCE(t->dead))
+			err = -ENOENT;
+		else if (!whatever && fatal_signal_pending(current))
+			err = -EINTR;
+		if (err)
+			break;
 		usleep_range(10, 50);
+	}
 	atomic_dec(&t->wanted);
+	return err;
+}
+
+/**
+ * hml_term_hold() - wait until the terminus is ours
+ * @t: the terminus
+ *
+ * Return: 0, -ENOENT if it was destroyed meanwhile, -EINTR if we were killed.
+ */
+int hml_term_hold(struct hml_term *t)
+{
+	return hold(t, false);
+}
+
+/* Destroyed, and removed from the engine: hold it, and never let go. */
+void hml_term_retire(struct hml_term *t)
+{
+	hold(t, true);
 }
 
 void hml_term_release(struct hml_term *t)
 {
 	clear_bit_unlock(0, &t->held);
+}
+
+/**
+ * hml_term_work() - let the core work on a terminus
+ * @t: the terminus, held
+ * @budget: most packets
+ *
+ * One section of SRCU: whoever unlinks a slot or replaces a key waits for us.
+ *
+ * Return: packets sent.
+ */
+u32 hml_term_work(struct hml_term *t, u32 budget)
+{
+	struct hml_device *d = t->device;
+	int section = srcu_read_lock(&d->srcu);
+	u32 sent = hml_tx_run(&d->nic, &t->core, budget);
+
+	srcu_read_unlock(&d->srcu, section);
+	return sent;
 }
 
 /*
@@ -51,11 +99,12 @@ static u32 run(struct hml_term *t, u32 budget)
 	while (sent < budget && !atomic_read(&t->wanted)) {
 		if (!hold_try(t))
 			break;
-		sent += hml_tx_run(&t->device->nic, &t->core, budget - sent);
+		sent += hml_term_work(t, min_t(u32, budget - sent, PASS_BUDGET));
 		hml_term_release(t);
 		smp_mb();					/* B7 */
 		if (!hml_tx_pending(&t->core))
 			break;
+		cond_resched();
 	}
 	return sent;
 }
@@ -68,7 +117,7 @@ static void activate(struct hml_term *t)
 
 	spin_lock(&e->lock);
 	if (!t->dead) {
-		t->idle_since = ktime_get_ns();
+		WRITE_ONCE(t->idle_since, ktime_get_ns());
 		if (list_empty(&t->active)) {
 			refcount_inc(&t->ref);
 			list_add_tail(&t->active, &e->active);
@@ -106,7 +155,7 @@ void hml_engine_remove(struct hml_term *t)
 	bool removed = false;
 
 	spin_lock(&e->lock);
-	t->dead = true;
+	WRITE_ONCE(t->dead, true);
 	if (!list_empty(&t->active)) {
 		list_del_init(&t->active);
 		removed = true;
@@ -118,11 +167,24 @@ void hml_engine_remove(struct hml_term *t)
 
 static void serve(struct hml_term *t)
 {
-	u64 idle_ns = (u64)READ_ONCE(hml_idle_us) * NSEC_PER_USEC;
+	s64 idle_ns = (s64)READ_ONCE(hml_idle_us) * NSEC_PER_USEC;
 
-	if (run(t, PASS_BUDGET))
-		t->idle_since = ktime_get_ns();
-	else if (ktime_get_ns() - t->idle_since > idle_ns)
+	if (run(t, PASS_BUDGET)) {
+		WRITE_ONCE(t->idle_since, ktime_get_ns());
+		t->kicks_to_wake = KICKS_TO_WAKE;
+		return;
+	}
+	/*
+	 * Polling an empty queue while somebody else, perhaps the sender, waits
+	 * for this processor: that costs a time slice for each message.
+	 */
+	if (!single_task_running()) {
+		t->kicks_to_wake = min(2 * t->kicks_to_wake, MAX_KICKS_TO_WAKE);
+		doze(t);
+		return;
+	}
+	/* Signed: a KICK may have set it to a later time than ours. */
+	if ((s64)(ktime_get_ns() - READ_ONCE(t->idle_since)) > idle_ns)
 		doze(t);
 }
 
@@ -151,7 +213,8 @@ static int engine_thread(void *data)
 		if (t) {
 			serve(t);
 			hml_term_put(t);
-			cond_resched();
+			/* A thread that never sleeps must say so to RCU-tasks. */
+			cond_resched_tasks_rcu_qs();
 			cpu_relax();
 			continue;
 		}
@@ -174,7 +237,10 @@ static bool kicked_often(struct hml_term *t)
 
 	WRITE_ONCE(t->last_kick, now);
 	WRITE_ONCE(t->kicks_in_row, row);
-	return row >= KICKS_TO_WAKE;
+	if (row < READ_ONCE(t->kicks_to_wake))
+		return false;
+	WRITE_ONCE(t->kicks_in_row, 0);
+	return true;
 }
 
 /**

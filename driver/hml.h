@@ -16,6 +16,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
+#include <linux/sched/user.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -29,6 +30,20 @@
 #define HML_MIN_ENTRY_SIZE	128
 #define HML_MAX_AREA		(64ULL * SZ_1G)
 #define HML_MAX_IDS		65535
+
+/**
+ * struct hml_user - what one user has of a NIC
+ * @uid: who
+ * @ref: contexts and memory that count here; under device.users_lock
+ * @pages: kernel memory for areas and rings; under device.users_lock
+ * @slots: slots; under device.users_lock
+ */
+struct hml_user {
+	kuid_t uid;
+	u32 ref;
+	unsigned long pages;
+	u32 slots;
+};
 
 /**
  * struct hml_engine - what works through the termini of a NIC
@@ -51,12 +66,16 @@ struct hml_engine {
  * @nic: the core's part
  * @dev: device, which owns this structure
  * @cdev: character device
- * @slot_lock: protects @slot_ids and @slot_hint
+ * @srcu: what nic.port.srcu points to
  * @slot_ids: slot numbers in use
  * @slot_hint: where to look for the next one: numbers are reused late
  * @engine: the engine
- * @allocated: pages of allocated areas
- * @max_allocated: their limit; constant
+ * @users_lock: protects @users, what is in them, and @pages
+ * @users: struct hml_user by uid
+ * @pages: kernel memory for areas and rings of all users
+ * @max_pages: its limit; constant
+ * @max_user_pages: the limit of one user; constant
+ * @max_user_slots: the limit of one user; constant
  * @termini_lock: protects @termini and @retired
  * @termini: all termini, for the counters
  * @retired: counters of termini that are gone
@@ -65,12 +84,16 @@ struct hml_device {
 	struct hml_nic nic;
 	struct device dev;
 	struct cdev cdev;
-	spinlock_t slot_lock;
+	struct srcu_struct srcu;
 	struct ida slot_ids;
 	u32 slot_hint;
 	struct hml_engine engine;
-	atomic_long_t allocated;
-	long max_allocated;
+	struct mutex users_lock;
+	struct xarray users;
+	unsigned long pages;
+	unsigned long max_pages;
+	unsigned long max_user_pages;
+	u32 max_user_slots;
 	spinlock_t termini_lock;
 	struct list_head termini;
 	struct hml_stats retired;
@@ -79,6 +102,7 @@ struct hml_device {
 /**
  * struct hml_context - one open file
  * @device: the NIC
+ * @user: whose limits count: who opened it
  * @lock: protects the tables, the users counts and the bindings. Taken under
  *	mmap_lock (mmap); so no user memory is touched under it.
  * @areas: struct hml_area by id
@@ -89,6 +113,7 @@ struct hml_device {
  */
 struct hml_context {
 	struct hml_device *device;
+	struct hml_user *user;
 	struct mutex lock;
 	struct xarray areas;
 	struct xarray nqs;
@@ -98,35 +123,59 @@ struct hml_context {
 };
 
 /**
+ * struct hml_memory - kernel memory that can be mapped
+ * @ref: 1 for the object, 1 for each mapping
+ * @device: the NIC
+ * @user: who pays for it, with a reference; NULL: it costs nothing
+ * @pages: its price
+ * @free: frees what holds it
+ *
+ * It is paid for until the last mapping is gone too.
+ */
+struct hml_memory {
+	refcount_t ref;
+	struct hml_device *device;
+	struct hml_user *user;
+	unsigned long pages;
+	void (*free)(struct hml_memory *memory);
+};
+
+/**
  * struct hml_area - wired memory of a context
+ * @memory: reference count, and the price of allocated memory
  * @mem: its extents
+ * @room: extents that @mem has room for
  * @id: id in the context
  * @flags: HAMLYN_AREA_*; constant
  * @users: slots and bound tags; under the context's lock
  * @allocated: kernel memory that can be mapped, not pinned user memory
  * @pages: number of pages
- * @mm: whose locked_vm is charged, if pinned
+ * @mm: where pinned pages are shown as VmPin
+ * @owner: whose RLIMIT_MEMLOCK pinned pages count against
  */
 struct hml_area {
+	struct hml_memory memory;
 	struct hml_mem *mem;
+	u32 room;
 	u32 id;
 	u32 flags;
 	u32 users;
 	bool allocated;
 	unsigned long pages;
 	struct mm_struct *mm;
+	struct user_struct *owner;
 };
 
 /**
- * struct hml_ring - kernel memory that is mapped into a process
+ * struct hml_ring - work queue, status or NQ memory
+ * @memory: reference count and price
  * @va: its address in the kernel
- * @pages: its pages; user mappings hold references of their own
- * @count: number of pages
+ * @pages: its pages
  */
 struct hml_ring {
+	struct hml_memory memory;
 	void *va;
 	struct page **pages;
-	unsigned long count;
 };
 
 /**
@@ -149,8 +198,8 @@ struct hml_nqueue {
 	u32 users;
 	bool dead;
 	wait_queue_head_t wait;
-	struct hml_ring ring;
-	struct hml_ring control;
+	struct hml_ring *ring;
+	struct hml_ring *control;
 };
 
 /**
@@ -174,7 +223,7 @@ struct hml_slot_object {
  * @device: the NIC
  * @held: bit 0: somebody works on @core. Taken by trylock only (B7)
  * @wanted: somebody waits for @held: let go
- * @dead: destroyed; under engine.lock
+ * @dead: destroyed; written under engine.lock
  * @active: in engine.active; under engine.lock
  * @all: in device.termini; under device.termini_lock
  * @ref: 1 for the context, 1 for each who works on it without its lock
@@ -182,6 +231,7 @@ struct hml_slot_object {
  * @idle_since: when the engine last found work, ns; engine only
  * @last_kick: time of the last doorbell, ns; a hint
  * @kicks_in_row: doorbells in quick succession; a hint
+ * @kicks_to_wake: how many of them start polling; a hint
  * @areas: areas bound to the tags; under the context's lock
  * @wq: work queue; mapped writable
  * @status: status; mapped read-only
@@ -201,9 +251,10 @@ struct hml_term {
 	u64 idle_since;
 	u64 last_kick;
 	u32 kicks_in_row;
+	u32 kicks_to_wake;
 	struct hml_area *areas[HAMLYN_MAX_TAGS];
-	struct hml_ring wq;
-	struct hml_ring status;
+	struct hml_ring *wq;
+	struct hml_ring *status;
 	struct rcu_head rcu;
 };
 
@@ -213,7 +264,6 @@ extern unsigned int hml_kick_window_us;
 
 /* chardev.c */
 extern const struct file_operations hml_fops;
-int hml_context_lock(struct hml_context *c);
 
 /* mmap.c */
 enum hml_region {
@@ -227,9 +277,22 @@ enum hml_region {
 u64 hml_mmap_offset(enum hml_region region, u32 id);
 int hml_mmap(struct file *file, struct vm_area_struct *vma);
 
-/* ring.c */
-int hml_ring_alloc(struct hml_ring *ring, size_t bytes);
-void hml_ring_free(struct hml_ring *ring);
+/* memory.c */
+int hml_memory_init(struct hml_memory *memory, struct hml_context *c,
+		    unsigned long pages, void (*free)(struct hml_memory *m));
+void hml_memory_put(struct hml_memory *memory);
+struct hml_ring *hml_ring_alloc(struct hml_context *c, size_t bytes);
+void hml_ring_put(struct hml_ring *ring);
+size_t hml_ring_bytes(const struct hml_ring *ring);
+
+/* user.c */
+struct hml_user *hml_user_get(struct hml_device *d);
+void hml_user_put(struct hml_device *d, struct hml_user *u);
+int hml_user_charge(struct hml_context *c, unsigned long pages);
+void hml_user_uncharge(struct hml_device *d, struct hml_user *u,
+		       unsigned long pages);
+int hml_user_charge_slot(struct hml_context *c);
+void hml_user_uncharge_slot(struct hml_context *c);
 
 /* area.c: ioctls, and for others under the context's lock */
 int hml_area_add(struct hml_context *c, struct hamlyn_area_add *arg);
@@ -265,8 +328,10 @@ void hml_term_put(struct hml_term *t);
 int hml_engine_start(struct hml_device *d, u32 mode);
 void hml_engine_stop(struct hml_device *d);
 int hml_engine_kick(struct hml_term *t);
+u32 hml_term_work(struct hml_term *t, u32 budget);
 void hml_engine_remove(struct hml_term *t);
-void hml_term_hold(struct hml_term *t);
+int hml_term_hold(struct hml_term *t);
+void hml_term_retire(struct hml_term *t);
 void hml_term_release(struct hml_term *t);
 
 /* stats.c */

@@ -21,7 +21,7 @@ MODULE_PARM_DESC(idle_us, "us without work until a terminus is no longer polled 
 
 unsigned int hml_kick_window_us = 1000;
 module_param_named(kick_window_us, hml_kick_window_us, uint, 0644);
-MODULE_PARM_DESC(kick_window_us, "doorbells closer together than this, in us, start polling (1000)");
+MODULE_PARM_DESC(kick_window_us, "us between doorbells that make the engine poll (1000)");
 
 static unsigned int packet_size = 16384;
 module_param(packet_size, uint, 0444);
@@ -31,9 +31,17 @@ static unsigned int max_slots = 65536;
 module_param(max_slots, uint, 0444);
 MODULE_PARM_DESC(max_slots, "slots of the NIC, 1 to 1048576 (default 65536)");
 
-static unsigned int alloc_limit_mb;
-module_param(alloc_limit_mb, uint, 0444);
-MODULE_PARM_DESC(alloc_limit_mb, "limit for allocated areas, in MiB (a quarter of the memory)");
+static unsigned int mem_limit_mb;
+module_param(mem_limit_mb, uint, 0444);
+MODULE_PARM_DESC(mem_limit_mb, "kernel memory of all users, in MiB (a quarter of the memory)");
+
+static unsigned int user_mem_limit_mb;
+module_param(user_mem_limit_mb, uint, 0444);
+MODULE_PARM_DESC(user_mem_limit_mb, "kernel memory of one user, in MiB (half of that)");
+
+static unsigned int user_max_slots;
+module_param(user_max_slots, uint, 0444);
+MODULE_PARM_DESC(user_max_slots, "slots of one user (half of max_slots)");
 
 static dev_t hml_devt;
 static struct class *hml_class;
@@ -76,6 +84,8 @@ static void device_release(struct device *dev)
 	struct hml_device *d = container_of(dev, struct hml_device, dev);
 
 	ida_destroy(&d->slot_ids);
+	xa_destroy(&d->users);
+	cleanup_srcu_struct(&d->srcu);
 	kvfree(d->nic.port.slots);
 	kfree(d);
 }
@@ -88,16 +98,23 @@ static struct hml_device *device_new(void)
 		return NULL;
 	d->nic.port.slots = kvcalloc(max_slots, sizeof(*d->nic.port.slots),
 				     GFP_KERNEL);
-	if (!d->nic.port.slots) {
+	if (!d->nic.port.slots || init_srcu_struct(&d->srcu)) {
+		kvfree(d->nic.port.slots);
 		kfree(d);
 		return NULL;
 	}
+	d->nic.port.srcu = &d->srcu;
 	d->nic.port.max_slots = max_slots;
 	d->nic.packet_size = packet_size;
-	d->max_allocated = alloc_limit_mb ?
-		(long)alloc_limit_mb << (20 - PAGE_SHIFT) :
+	d->max_pages = mem_limit_mb ?
+		(unsigned long)mem_limit_mb << (20 - PAGE_SHIFT) :
 		totalram_pages() / 4;
-	spin_lock_init(&d->slot_lock);
+	d->max_user_pages = user_mem_limit_mb ?
+		(unsigned long)user_mem_limit_mb << (20 - PAGE_SHIFT) :
+		d->max_pages / 2;
+	d->max_user_slots = user_max_slots ?: DIV_ROUND_UP(max_slots, 2);
+	mutex_init(&d->users_lock);
+	xa_init(&d->users);
 	spin_lock_init(&d->termini_lock);
 	INIT_LIST_HEAD(&d->termini);
 	ida_init(&d->slot_ids);

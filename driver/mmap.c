@@ -2,6 +2,7 @@
 /* Mapping rings and allocated areas into the process. */
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 
 #include "compat.h"
 #include "hml.h"
@@ -16,63 +17,109 @@ u64 hml_mmap_offset(enum hml_region region, u32 id)
 	return (u64)region << REGION_SHIFT | (u64)id << ID_SHIFT;
 }
 
-static int map_ring(struct vm_area_struct *vma, const struct hml_ring *ring)
+/* A mapping that is split, or moved, counts as one more. */
+static void vma_open(struct vm_area_struct *vma)
 {
-	if (vma_pages(vma) != ring->count)
+	struct hml_memory *memory = vma->vm_private_data;
+
+	refcount_inc(&memory->ref);
+}
+
+static void vma_close(struct vm_area_struct *vma)
+{
+	hml_memory_put(vma->vm_private_data);
+}
+
+static const struct vm_operations_struct vm_ops = {
+	.open = vma_open,
+	.close = vma_close,
+};
+
+static int map_ring(struct vm_area_struct *vma, struct hml_ring *ring)
+{
+	if (vma_pages(vma) != ring->memory.pages)
 		return -EINVAL;
-	return vm_map_pages_zero(vma, ring->pages, ring->count);
+	return vm_map_pages_zero(vma, ring->pages, ring->memory.pages);
+}
+
+static int map_extent(struct vm_area_struct *vma, unsigned long *addr,
+		      u8 *va, u64 left)
+{
+	for (; left; left -= PAGE_SIZE, va += PAGE_SIZE) {
+		int err = vm_insert_page(vma, *addr, virt_to_page(va));
+
+		if (err)
+			return err;
+		*addr += PAGE_SIZE;
+	}
+	cond_resched();
+	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
 static int map_area(struct vm_area_struct *vma, const struct hml_area *a)
 {
 	unsigned long addr = vma->vm_start;
+	int err = 0;
 	u32 i;
 
 	if (!a->allocated || vma_pages(vma) != a->pages)
 		return -EINVAL;
-	for (i = 0; i < a->mem->count; i++) {
-		u8 *va = a->mem->extents[i].va;
-		u64 left = hml_mem_extent_end(a->mem, i) -
-			   a->mem->extents[i].start;
-
-		for (; left; left -= PAGE_SIZE, va += PAGE_SIZE) {
-			int err = vm_insert_page(vma, addr, virt_to_page(va));
-
-			if (err)
-				return err;
-			addr += PAGE_SIZE;
-		}
-	}
-	return 0;
+	for (i = 0; i < a->mem->count && !err; i++)
+		err = map_extent(vma, &addr, a->mem->extents[i].va,
+				 hml_mem_extent_end(a->mem, i) -
+				 a->mem->extents[i].start);
+	return err;
 }
 
-static int map_region(struct hml_context *c, struct vm_area_struct *vma,
-		      u32 region, u32 id)
+/* Context locked: the object stays while it is mapped. */
+static int map_object(struct hml_context *c, struct vm_area_struct *vma,
+		      u32 region, u32 id, struct hml_memory **memory)
 {
 	struct hml_nqueue *nq;
+	struct hml_ring *ring;
 	struct hml_area *a;
 	struct hml_term *t;
 
 	switch (region) {
 	case HML_REGION_AREA:
 		a = xa_load(&c->areas, id);
-		return a ? map_area(vma, a) : -EINVAL;
+		if (!a)
+			return -EINVAL;
+		*memory = &a->memory;
+		return map_area(vma, a);
 	case HML_REGION_NQ_RING:
 	case HML_REGION_NQ_CONTROL:
 		nq = xa_load(&c->nqs, id);
 		if (!nq)
 			return -EINVAL;
-		return map_ring(vma, region == HML_REGION_NQ_RING ?
-				&nq->ring : &nq->control);
+		ring = region == HML_REGION_NQ_RING ? nq->ring : nq->control;
+		break;
 	case HML_REGION_WQ:
 	case HML_REGION_STATUS:
 		t = xa_load(&c->termini, id);
 		if (!t)
 			return -EINVAL;
-		return map_ring(vma, region == HML_REGION_WQ ?
-				&t->wq : &t->status);
+		ring = region == HML_REGION_WQ ? t->wq : t->status;
+		break;
+	default:
+		return -EINVAL;
 	}
-	return -EINVAL;
+	*memory = &ring->memory;
+	return map_ring(vma, ring);
+}
+
+static int map_region(struct hml_context *c, struct vm_area_struct *vma,
+		      u32 region, u32 id)
+{
+	struct hml_memory *memory;
+	int err = map_object(c, vma, region, id, &memory);
+
+	if (err)
+		return err;
+	refcount_inc(&memory->ref);
+	vma->vm_private_data = memory;
+	vma->vm_ops = &vm_ops;
+	return 0;
 }
 
 static bool read_only(u32 region)
@@ -100,7 +147,8 @@ int hml_mmap(struct file *file, struct vm_area_struct *vma)
 	}
 	hml_compat_vm_flags(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP,
 			    never);
-	mutex_lock(&c->lock);
+	if (mutex_lock_killable(&c->lock))
+		return -EINTR;
 	err = map_region(c, vma, region, (offset >> ID_SHIFT) & ID_MASK);
 	mutex_unlock(&c->lock);
 	return err;

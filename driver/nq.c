@@ -24,30 +24,48 @@ static void nq_put(struct hml_nqueue *nq)
 {
 	if (!refcount_dec_and_test(&nq->ref))
 		return;
-	hml_ring_free(&nq->ring);
-	hml_ring_free(&nq->control);
+	hml_ring_put(nq->ring);
+	hml_ring_put(nq->control);
 	kfree(nq);
 }
 
 static int alloc_rings(struct hml_nqueue *nq, u32 entries)
 {
 	struct hamlyn_nq_ring *ring;
-	int err;
 
-	err = hml_ring_alloc(&nq->ring, sizeof(*ring) +
-			     (size_t)entries * sizeof(struct hamlyn_nq_entry));
-	if (err)
-		return err;
-	err = hml_ring_alloc(&nq->control, sizeof(struct hamlyn_nq_control));
-	if (err)
-		return err;
-	ring = nq->ring.va;
+	nq->ring = hml_ring_alloc(nq->context, sizeof(*ring) +
+				  entries * sizeof(struct hamlyn_nq_entry));
+	if (IS_ERR(nq->ring))
+		return PTR_ERR(nq->ring);
+	nq->control = hml_ring_alloc(nq->context,
+				     sizeof(struct hamlyn_nq_control));
+	if (IS_ERR(nq->control))
+		return PTR_ERR(nq->control);
+	ring = nq->ring->va;
 	ring->entries = entries;
 	nq->core.mask = entries - 1;
 	nq->core.ring = ring;
 	nq->core.entries = ring + 1;
-	nq->core.control = nq->control.va;
+	nq->core.control = nq->control->va;
 	return 0;
+}
+
+static struct hml_nqueue *nq_new(struct hml_context *c, u32 entries)
+{
+	struct hml_nqueue *nq = kzalloc(sizeof(*nq), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!nq)
+		return ERR_PTR(-ENOMEM);
+	nq->context = c;
+	refcount_set(&nq->ref, 1);
+	init_waitqueue_head(&nq->wait);
+	err = alloc_rings(nq, entries);
+	if (err) {
+		nq_put(nq);
+		return ERR_PTR(err);
+	}
+	return nq;
 }
 
 int hml_nq_create(struct hml_context *c, struct hamlyn_nq_create *arg)
@@ -58,34 +76,25 @@ int hml_nq_create(struct hml_context *c, struct hamlyn_nq_create *arg)
 	if (!is_power_of_2(arg->entries) || arg->entries < 2 ||
 	    arg->entries > HML_MAX_NQ_ENTRIES)
 		return -EINVAL;
-	nq = kzalloc(sizeof(*nq), GFP_KERNEL_ACCOUNT);
-	if (!nq)
-		return -ENOMEM;
-	nq->context = c;
-	refcount_set(&nq->ref, 1);
-	init_waitqueue_head(&nq->wait);
-	err = alloc_rings(nq, arg->entries);
-	if (err)
-		goto err_put;
+	nq = nq_new(c, arg->entries);
+	if (IS_ERR(nq))
+		return PTR_ERR(nq);
+	arg->entries_offset = sizeof(struct hamlyn_nq_ring);
+	arg->ring_length = hml_ring_bytes(nq->ring);
+	arg->control_length = hml_ring_bytes(nq->control);
 	mutex_lock(&c->lock);
+	/* From here on another thread may destroy it: it is not ours. */
 	err = xa_alloc(&c->nqs, &nq->id, nq, XA_LIMIT(0, HML_MAX_IDS),
 		       GFP_KERNEL_ACCOUNT);
 	arg->nq = nq->id;
 	mutex_unlock(&c->lock);
 	if (err) {
-		err = err == -EBUSY ? -ENOSPC : err;
-		goto err_put;
+		nq_put(nq);
+		return err == -EBUSY ? -ENOSPC : err;
 	}
-	arg->entries_offset = sizeof(struct hamlyn_nq_ring);
 	arg->ring_offset = hml_mmap_offset(HML_REGION_NQ_RING, arg->nq);
-	arg->ring_length = nq->ring.count << PAGE_SHIFT;
 	arg->control_offset = hml_mmap_offset(HML_REGION_NQ_CONTROL, arg->nq);
-	arg->control_length = nq->control.count << PAGE_SHIFT;
 	return 0;
-
-err_put:
-	nq_put(nq);
-	return err;
 }
 
 int hml_nq_destroy(struct hml_context *c, u32 id)
@@ -121,7 +130,7 @@ void hml_nq_destroy_all(struct hml_context *c)
 	xa_destroy(&c->nqs);
 }
 
-/* In rx, under RCU: slots, and with them their NQs, outlive it. */
+/* In rx, under SRCU: slots, and with them their NQs, outlive it. */
 void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *core)
 {
 	struct hml_nqueue *nq = container_of(core, struct hml_nqueue, core);
@@ -155,7 +164,7 @@ bool hml_nq_arm_all(struct hml_context *c)
 
 	mutex_lock(&c->lock);
 	xa_for_each(&c->nqs, id, nq) {
-		struct hamlyn_nq_control *control = nq->control.va;
+		struct hamlyn_nq_control *control = nq->control->va;
 
 		ready |= arm(nq, READ_ONCE(control->consumer));
 	}

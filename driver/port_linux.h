@@ -8,7 +8,8 @@
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include <linux/nospec.h>
-#include <linux/rcupdate.h>
+#include <linux/preempt.h>
+#include <linux/srcu.h>
 #include <linux/string.h>
 #include <linux/types.h>
 
@@ -64,10 +65,12 @@ typedef void *hml_ref_t;
  * struct hml_port - kernel part of a NIC
  * @slots: slot table
  * @max_slots: its length
+ * @srcu: section around all work on termini; see hml_term_work()
  */
 struct hml_port {
 	struct hml_slot __rcu **slots;
 	u32 max_slots;
+	struct srcu_struct *srcu;
 };
 
 static inline void *hml_ref_deref(const struct hml_port *port, hml_ref_t ref)
@@ -153,16 +156,18 @@ static inline void hml_mem_copy(const struct hml_port *port,
 	}
 }
 
-static inline void hml_port_rx_enter(const struct hml_port *port)
-	__acquires(RCU)
+/*
+ * A sender works in its own process in KICK. Were it preempted, or throttled,
+ * with an entry taken and not filled, the receiver would wait for it.
+ */
+static inline void hml_port_notify_enter(const struct hml_port *port)
 {
-	rcu_read_lock();
+	preempt_disable();
 }
 
-static inline void hml_port_rx_exit(const struct hml_port *port)
-	__releases(RCU)
+static inline void hml_port_notify_exit(const struct hml_port *port)
 {
-	rcu_read_unlock();
+	preempt_enable();
 }
 
 static inline struct hml_slot *hml_port_slot(const struct hml_port *port,
@@ -171,7 +176,7 @@ static inline struct hml_slot *hml_port_slot(const struct hml_port *port,
 	if (number >= port->max_slots)
 		return NULL;
 	number = array_index_nospec(number, port->max_slots);
-	return rcu_dereference(port->slots[number]);
+	return srcu_dereference(port->slots[number], port->srcu);
 }
 
 struct hml_nic *hml_port_route(struct hml_nic *nic, u32 host);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Slots: the NIC's table of them, keys, and their end. */
 #include <linux/random.h>
-#include <linux/rcupdate.h>
+#include <linux/srcu.h>
 #include <linux/slab.h>
 
 #include "hml.h"
@@ -106,38 +106,50 @@ static int link_slot(struct hml_context *c, struct hml_slot_object *s,
 	return err;
 }
 
+static struct hml_slot_object *slot_new(struct hml_context *c)
+{
+	struct hml_slot_object *s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
+	int number;
+
+	if (!s)
+		return ERR_PTR(-ENOMEM);
+	number = number_get(c->device);
+	if (number < 0) {
+		kfree(s);
+		return ERR_PTR(number);
+	}
+	s->core.number = number;
+	s->core.live = 1;
+	return s;
+}
+
 int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg)
 {
 	struct hml_slot_object *s;
-	int number, err;
+	int err;
 
 	if (arg->flags & ~HAMLYN_SLOT_KEY_GIVEN ||
 	    arg->mode != HAMLYN_SLOT_NORMAL)
 		return -EINVAL;
-	s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
-	if (!s)
-		return -ENOMEM;
-	number = number_get(c->device);
-	if (number < 0) {
-		err = number;
-		goto err_free;
+	err = hml_user_charge_slot(c);
+	if (err)
+		return err;
+	s = slot_new(c);
+	if (IS_ERR(s)) {
+		hml_user_uncharge_slot(c);
+		return PTR_ERR(s);
 	}
 	if (!(arg->flags & HAMLYN_SLOT_KEY_GIVEN))
 		arg->key = new_key();
-	arg->slot = number;
-	s->core.number = number;
+	arg->slot = s->core.number;
 	s->core.key = arg->key;
 	s->core.mode = arg->mode;
-	s->core.live = 1;
 	err = link_slot(c, s, arg);
-	if (err)
-		goto err_number;
-	return 0;
-
-err_number:
-	ida_free(&c->device->slot_ids, number);
-err_free:
-	kfree(s);
+	if (err) {
+		ida_free(&c->device->slot_ids, arg->slot);
+		hml_user_uncharge_slot(c);
+		kfree(s);
+	}
 	return err;
 }
 
@@ -151,7 +163,18 @@ static void slot_free(struct hml_context *c, struct hml_slot_object *s)
 {
 	drop_users(s);
 	ida_free(&c->device->slot_ids, s->core.number);
+	hml_user_uncharge_slot(c);
 	kfree(s);
+}
+
+/*
+ * Packets that were admitted before may still be landing. SRCU of our own:
+ * its expedited grace period disturbs nobody else, however often users ask for
+ * it, and is bounded by what a terminus sends in one turn.
+ */
+static void wait_for_packets(struct hml_device *d)
+{
+	synchronize_srcu_expedited(&d->srcu);
 }
 
 int hml_slot_destroy(struct hml_context *c, u32 number)
@@ -165,8 +188,7 @@ int hml_slot_destroy(struct hml_context *c, u32 number)
 	mutex_unlock(&c->lock);
 	if (!s)
 		return -ENOENT;
-	/* Expedited: the caller waits, and it is bounded by one packet. */
-	synchronize_rcu_expedited();
+	wait_for_packets(c->device);
 	mutex_lock(&c->lock);
 	slot_free(c, s);
 	mutex_unlock(&c->lock);
@@ -188,22 +210,24 @@ int hml_slot_rekey(struct hml_context *c, struct hamlyn_slot_rekey *arg)
 	mutex_unlock(&c->lock);
 	if (!s)
 		return -ENOENT;
-	/* A packet that was admitted under the old key may still be landing. */
-	synchronize_rcu_expedited();
+	wait_for_packets(c->device);
 	return 0;
 }
 
-/* Context is going away, first step; the caller waits a grace period then. */
+/* Context is going away: no packet finds its slots after this. */
 void hml_slot_unlink_all(struct hml_context *c)
 {
 	struct hml_slot_object *s;
 	unsigned long number;
 
+	if (xa_empty(&c->slots))
+		return;
 	xa_for_each(&c->slots, number, s)
 		unlink_slot(c, s);
+	wait_for_packets(c->device);
 }
 
-/* Second step. */
+/* After hml_slot_unlink_all(). */
 void hml_slot_destroy_all(struct hml_context *c)
 {
 	struct hml_slot_object *s;

@@ -35,6 +35,7 @@ static void report(struct hamlyn_stats *arg, const struct hml_stats *s)
 	arg->notifications = s->notifications;
 	arg->overruns = s->overruns;
 	arg->kicks = s->kicks;
+	memset(arg->rejects, 0, sizeof(arg->rejects));
 	for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
 		arg->rejects[i] = s->rejects[i];
 }

@@ -36,32 +36,27 @@ void hml_term_put(struct hml_term *t)
 	list_del(&t->all);
 	hml_stats_add(&d->retired, &t->stats);
 	spin_unlock(&d->termini_lock);
-	hml_ring_free(&t->wq);
-	hml_ring_free(&t->status);
+	hml_ring_put(t->wq);
+	hml_ring_put(t->status);
 	kfree_rcu(t, rcu);
 }
 
-static int alloc_rings(struct hml_term *t, u32 entries, u32 entry_size)
+static int alloc_rings(struct hml_context *c, struct hml_term *t, u32 entries,
+		       u32 entry_size)
 {
-	struct hamlyn_wq_control *control;
 	struct hamlyn_terminus_status *status;
-	int err;
 
 	/* Entries begin at a multiple of their size: in as few pages as can be. */
-	err = hml_ring_alloc(&t->wq, (size_t)(entries + 1) * entry_size);
-	if (err)
-		return err;
-	err = hml_ring_alloc(&t->status, sizeof(*status) +
-			     entries * sizeof(s32));
-	if (err) {
-		hml_ring_free(&t->wq);
-		return err;
-	}
-	control = t->wq.va;
-	status = t->status.va;
+	t->wq = hml_ring_alloc(c, (size_t)(entries + 1) * entry_size);
+	if (IS_ERR(t->wq))
+		return PTR_ERR(t->wq);
+	t->status = hml_ring_alloc(c, sizeof(*status) + entries * sizeof(s32));
+	if (IS_ERR(t->status))
+		return PTR_ERR(t->status);
+	status = t->status->va;
 	status->need_kick = 1;
-	t->core.wq = control;
-	t->core.entries = t->wq.va + entry_size;
+	t->core.wq = t->wq->va;
+	t->core.entries = t->wq->va + entry_size;
 	t->core.status = status;
 	t->core.stats = &t->stats;
 	t->core.mask = entries - 1;
@@ -70,20 +65,36 @@ static int alloc_rings(struct hml_term *t, u32 entries, u32 entry_size)
 	return 0;
 }
 
-static int publish(struct hml_context *c, struct hml_term *t, u32 *id)
+static struct hml_term *term_new(struct hml_context *c, u32 entries,
+				 u32 entry_size)
 {
+	struct hml_term *t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
 	int err;
 
+	if (!t)
+		return ERR_PTR(-ENOMEM);
+	t->device = c->device;
+	refcount_set(&t->ref, 1);
+	INIT_LIST_HEAD(&t->active);
+	t->kicks_to_wake = 4;
 	spin_lock(&c->device->termini_lock);
 	list_add(&t->all, &c->device->termini);
 	spin_unlock(&c->device->termini_lock);
-	mutex_lock(&c->lock);
-	err = xa_alloc(&c->termini, id, t, XA_LIMIT(0, HML_MAX_IDS),
-		       GFP_KERNEL_ACCOUNT);
-	if (!err)
-		t->id = *id;
-	mutex_unlock(&c->lock);
-	return err == -EBUSY ? -ENOSPC : err;
+	err = alloc_rings(c, t, entries, entry_size);
+	if (err) {
+		hml_term_put(t);
+		return ERR_PTR(err);
+	}
+	return t;
+}
+
+static bool sizes_valid(const struct hamlyn_terminus_create *arg)
+{
+	return is_power_of_2(arg->entries) && arg->entries >= 2 &&
+	       arg->entries <= HML_MAX_WQ_ENTRIES &&
+	       is_power_of_2(arg->entry_size) &&
+	       arg->entry_size >= HML_MIN_ENTRY_SIZE &&
+	       arg->entry_size <= HML_MAX_ENTRY_SIZE;
 }
 
 int hml_term_create(struct hml_context *c, struct hamlyn_terminus_create *arg)
@@ -91,33 +102,26 @@ int hml_term_create(struct hml_context *c, struct hamlyn_terminus_create *arg)
 	struct hml_term *t;
 	int err;
 
-	if (arg->reserved || !is_power_of_2(arg->entries) ||
-	    arg->entries < 2 || arg->entries > HML_MAX_WQ_ENTRIES ||
-	    !is_power_of_2(arg->entry_size) ||
-	    arg->entry_size < HML_MIN_ENTRY_SIZE ||
-	    arg->entry_size > HML_MAX_ENTRY_SIZE)
+	if (arg->reserved || !sizes_valid(arg))
 		return -EINVAL;
-	t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
-	if (!t)
-		return -ENOMEM;
-	t->device = c->device;
-	refcount_set(&t->ref, 1);
-	INIT_LIST_HEAD(&t->active);
-	err = alloc_rings(t, arg->entries, arg->entry_size);
-	if (err) {
-		kfree(t);
-		return err;
-	}
-	err = publish(c, t, &arg->terminus);
+	t = term_new(c, arg->entries, arg->entry_size);
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	arg->entries_offset = arg->entry_size;
+	arg->wq_length = hml_ring_bytes(t->wq);
+	arg->status_length = hml_ring_bytes(t->status);
+	mutex_lock(&c->lock);
+	/* From here on another thread may destroy it: it is not ours. */
+	err = xa_alloc(&c->termini, &t->id, t, XA_LIMIT(0, HML_MAX_IDS),
+		       GFP_KERNEL_ACCOUNT);
+	arg->terminus = t->id;
+	mutex_unlock(&c->lock);
 	if (err) {
 		hml_term_put(t);
-		return err;
+		return err == -EBUSY ? -ENOSPC : err;
 	}
-	arg->entries_offset = arg->entry_size;
 	arg->wq_offset = hml_mmap_offset(HML_REGION_WQ, arg->terminus);
-	arg->wq_length = t->wq.count << PAGE_SHIFT;
 	arg->status_offset = hml_mmap_offset(HML_REGION_STATUS, arg->terminus);
-	arg->status_length = t->status.count << PAGE_SHIFT;
 	return 0;
 }
 
@@ -125,7 +129,7 @@ int hml_term_create(struct hml_context *c, struct hamlyn_terminus_create *arg)
 static void shut(struct hml_term *t)
 {
 	hml_engine_remove(t);
-	hml_term_hold(t);	/* and never let go */
+	hml_term_retire(t);
 }
 
 static void drop_areas(struct hml_term *t)
@@ -177,18 +181,19 @@ static int finish_message(struct hml_term *t)
 	while (t->core.busy) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		hml_tx_run(&t->device->nic, &t->core, 1);
+		hml_term_work(t, 1);
 		cond_resched();
 	}
 	return 0;
 }
 
-static int rebind(struct hml_context *c, struct hml_term *t,
-		  const struct hamlyn_terminus_bind *arg)
+/* Context locked, terminus held and between messages. */
+static int swap_binding(struct hml_context *c, struct hml_term *t,
+			const struct hamlyn_terminus_bind *arg)
 {
+	u32 tag = array_index_nospec(arg->tag, HAMLYN_MAX_TAGS);
 	struct hml_area *area = NULL;
 	struct hml_view view = {};
-	u32 tag = array_index_nospec(arg->tag, HAMLYN_MAX_TAGS);
 	int err;
 
 	if (arg->area != HAMLYN_NONE) {
@@ -197,31 +202,41 @@ static int rebind(struct hml_context *c, struct hml_term *t,
 		if (err)
 			return err;
 	}
-	hml_term_hold(t);
-	err = finish_message(t);
-	if (!err) {
-		swap(t->areas[tag], area);
-		t->core.tags[tag] = view;
-	}
-	hml_term_release(t);
+	swap(t->areas[tag], area);
+	t->core.tags[tag] = view;
 	if (area)
 		area->users--;
-	return err;
+	return 0;
 }
 
+/*
+ * The message under way may be long, so it ends without the context's lock.
+ * If the terminus is destroyed meanwhile, that waits for us to let go, and
+ * drops what we have bound.
+ */
 int hml_term_bind(struct hml_context *c, const struct hamlyn_terminus_bind *arg)
 {
 	struct hml_term *t;
-	int err = -ENOENT;
+	int err;
 
 	if (arg->tag >= HAMLYN_MAX_TAGS)
 		return -EINVAL;
 	if (arg->area == HAMLYN_NONE ? arg->base || arg->length : !arg->length)
 		return -EINVAL;
-	mutex_lock(&c->lock);
-	t = xa_load(&c->termini, arg->terminus);
-	if (t)
-		err = rebind(c, t, arg);
-	mutex_unlock(&c->lock);
+	t = hml_term_get(c, arg->terminus);
+	if (!t)
+		return -ENOENT;
+	err = hml_term_hold(t);
+	if (err)
+		goto out_put;
+	err = finish_message(t);
+	if (!err) {
+		mutex_lock(&c->lock);
+		err = swap_binding(c, t, arg);
+		mutex_unlock(&c->lock);
+	}
+	hml_term_release(t);
+out_put:
+	hml_term_put(t);
 	return err;
 }

@@ -292,12 +292,12 @@ bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
 		   const struct hamlyn_nq_entry *entry);
 
 /**
- * hml_nq_ready() - is the entry at a position there?
+ * hml_nq_ready() - is there an entry at a position, or was there?
  * @nic: the NIC
  * @nq: the NQ
  * @position: the position
  *
- * Return: true if it is.
+ * Return: true if the entry is there, or was taken and replaced already.
  */
 bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,
 		  u32 position);

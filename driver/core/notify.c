@@ -38,6 +38,20 @@ static u32 entries_used(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
 	return used;
 }
 
+/*
+ * Is the last entry a report of an overrun, which nobody has taken yet? It
+ * stands for all that follow; another one would fill the queue with reports.
+ */
+static bool overrun_told(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
+{
+	const struct hamlyn_nq_entry *e = hml_ref_deref(&nic->port,
+							nq->entries);
+
+	e += (cursor - 1) & nq->mask;
+	return smp_load_acquire(&e->sequence) == cursor &&	/* B3 */
+	       READ_ONCE(e->flags) & HAMLYN_NQE_OVERRUN;
+}
+
 static enum reserve_result reserve(struct hml_nic *nic, struct hml_nq *nq,
 				   u32 *position)
 {
@@ -48,6 +62,8 @@ static enum reserve_result reserve(struct hml_nic *nic, struct hml_nq *nq,
 		u32 cursor = smp_load_acquire(&nq->cursor);	/* B4 */
 		u32 used = entries_used(nic, nq, cursor);
 
+		if (used == nq->mask && overrun_told(nic, nq, cursor))
+			used++;
 		if (unlikely(used > nq->mask)) {
 			/* A stale cursor looks full too: look again then. */
 			if (cursor != smp_load_acquire(&nq->cursor))
@@ -89,7 +105,12 @@ bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
 	enum reserve_result result;
 	u32 position;
 
+	hml_port_notify_enter(&nic->port);
 	result = reserve(nic, nq, &position);
+	if (likely(result != RESERVE_FULL))
+		publish(nic, nq, position,
+			likely(result == RESERVE_OK) ? entry : &overrun);
+	hml_port_notify_exit(&nic->port);
 	if (unlikely(result != RESERVE_OK)) {
 		struct hamlyn_nq_ring *ring = hml_ref_deref(&nic->port,
 							    nq->ring);
@@ -97,9 +118,7 @@ bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
 		hml_atomic_add_return(&ring->lost, 1);
 		if (result == RESERVE_FULL)
 			return false;
-		entry = &overrun;
 	}
-	publish(nic, nq, position, entry);
 	smp_mb();						/* B5 */
 	if (unlikely(READ_ONCE(nq->armed)))
 		hml_port_nq_wake(&nic->port, nq);
@@ -113,5 +132,7 @@ bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,
 							nq->entries);
 
 	e += position & nq->mask;
-	return smp_load_acquire(&e->sequence) == position + 1;	/* B3 */
+	/* A later lap is as good: the caller's position was overtaken. */
+	return (s32)(smp_load_acquire(&e->sequence) -		/* B3 */
+		     (position + 1)) >= 0;
 }

@@ -21,9 +21,12 @@
  *  - hml_ref_t, a reference to ring memory, and hml_ref_deref();
  *  - struct hml_port, the home's part of a NIC; hml_port_slot() finds the
  *    slot of a number or NULL, hml_port_route() the NIC of a host or NULL;
- *  - hml_port_rx_enter() and hml_port_rx_exit() around everything done with
- *    a slot: a slot that was unlinked is not freed, and a key that was
- *    replaced is still in use, until all that are between them have left;
+ *  - a section around hml_tx_run() and hml_rx(), the home's business: a slot
+ *    that was unlinked is not freed, and a key that was replaced is still in
+ *    use, until all that are in such a section have left it;
+ *  - hml_port_notify_enter() and hml_port_notify_exit() around taking an NQ
+ *    entry and filling it: whoever is between them keeps its processor, because
+ *    everybody's later entries wait behind that one;
  *  - hml_port_nq_wake(port, nq), called when nq->armed was seen set, by several
  *    appenders perhaps: who clears it by an atomic exchange wakes the sleeper.
  *

@@ -41,7 +41,8 @@ int hml_slot_admit(const struct hml_slot *slot, const struct hamlyn_packet *h)
 static void place(struct hml_nic *nic, const struct hml_slot *slot,
 		  const struct hamlyn_packet *h, const struct hml_payload *p)
 {
-	u64 to = slot->data.base + h->offset;
+	u64 to = slot->data.base +
+		 hml_index_nospec(h->offset, slot->data.length + 1);
 	const struct hml_piece *piece = p->piece;
 	u64 skip = p->skip;
 	u32 left = h->length;
@@ -69,8 +70,10 @@ static struct hamlyn_metadata *metadata(struct hml_nic *nic,
 					const struct hml_slot *slot,
 					const struct hamlyn_packet *h)
 {
-	return hml_mem_at(&nic->port, slot->meta_mem, slot->meta_base +
-			  (u64)h->meta_index * HAMLYN_METADATA_SIZE);
+	u64 i = hml_index_nospec(h->meta_index, slot->meta_count);
+
+	return hml_mem_at(&nic->port, slot->meta_mem,
+			  slot->meta_base + i * HAMLYN_METADATA_SIZE);
 }
 
 /*
@@ -135,20 +138,17 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 	struct hml_slot *slot;
 	int reject;
 
-	hml_port_rx_enter(&nic->port);
 	slot = hml_port_slot(&nic->port, h->slot);
 	reject = hml_slot_admit(slot, h);
 	if (unlikely(reject >= 0)) {
 		stats->rejects[reject]++;
 		if (slot)
 			hml_atomic_inc64(&slot->rejects[reject]);
-		goto out;
+		return;
 	}
 	place(nic, slot, h, payload);
 	if (h->meta_length)
 		place_metadata(nic, slot, h, payload->meta);
 	if (count(nic, slot, h))
 		notify(nic, slot, h, stats);
-out:
-	hml_port_rx_exit(&nic->port);
 }

@@ -34,7 +34,7 @@ static int take_fragment(const struct hml_terminus *t,
 		return -ENXIO;
 	if (!hml_view_covers(area->length, p->offset, p->length))
 		return -ERANGE;
-	p->offset += area->base;
+	p->offset = area->base + hml_index_nospec(p->offset, area->length + 1);
 	p->mem = area->mem;
 	return 0;
 }
@@ -195,7 +195,7 @@ static void set_status(struct hml_terminus *t, int err)
 	}
 }
 
-static void complete(struct hml_terminus *t, int err)
+static void finish(struct hml_terminus *t, int err)
 {
 	set_status(t, err);
 	WRITE_ONCE(t->head, t->head + 1);
@@ -232,13 +232,13 @@ u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget)
 				break;
 			err = begin_next(nic, t);
 			if (unlikely(err)) {
-				complete(t, err);
+				finish(t, err);
 				continue;
 			}
 		}
 		hml_tx_packet(nic, t);
 		if (!t->busy)
-			complete(t, 0);
+			finish(t, 0);
 	}
 	return sent;
 }

@@ -549,10 +549,11 @@ static inline struct hamlyn_trb *h__terminus_entry(struct h_terminus *t)
  */
 static inline int64_t h__terminus_post(struct h_terminus *t)
 {
-	uint32_t handle = t->producer++;
+	uint32_t handle = t->producer;
 	uint32_t asleep;
 
-	h__store_release(&t->wq->producer, t->producer);	/* B1 */
+	h__write_once(&t->producer, handle + 1);
+	h__store_release(&t->wq->producer, handle + 1);		/* B1 */
 	h__full_barrier();					/* B2 */
 	asleep = h__read_once(&t->status->need_kick);
 	h__terminus_unlock(t);
@@ -620,7 +621,7 @@ static inline int64_t h_send_msg(struct h_terminus *t,
  *
  * Return: 1 if the message has left and its buffers may be reused, 0 if not
  * yet; or the negative errno with which the NIC refused the message: -EINVAL,
- * -ENXIO, -ERANGE, -EHOSTUNREACH (told for the last @entries messages only).
+ * -ENXIO, -ERANGE, -EHOSTUNREACH (told until @entries more were sent).
  * That a message left does not say that the receiver's NIC accepted it.
  */
 static inline int h_send_done(struct h_terminus *t, int64_t handle)
@@ -629,13 +630,17 @@ static inline int h_send_done(struct h_terminus *t, int64_t handle)
 	uint32_t completed = h__load_acquire(&t->status->completed); /* B6 */
 	const int32_t *status = (const int32_t *)(const void *)(t->status + 1);
 
+	int32_t result;
+
 	if ((int32_t)(completed - h) <= 0)
 		return 0;
-	if (h__likely(!h__read_once(&t->status->failed)) ||
-	    completed - h > t->mask + 1)
+	if (h__likely(!h__read_once(&t->status->failed)))
 		return 1;
-	h = (uint32_t)h__read_once(&status[h & t->mask]);
-	return h ? (int)h : 1;
+	/* B6. Not if the entry has been posted anew: then it may be the new one's. */
+	result = h__load_acquire(&status[h & t->mask]);
+	if (h__read_once(&t->producer) - h > t->mask + 1)
+		return 1;
+	return result ? result : 1;
 }
 
 /**
@@ -656,7 +661,7 @@ static inline int h_recv(struct h_nq *nq, struct hamlyn_nq_entry *entry)
 		uint32_t patience = h__read_once(&nq->patience) - 1;
 
 		h__write_once(&nq->patience, patience);
-		return h__likely(patience) ? 0 : h__nq_idle(nq);
+		return h__likely((int32_t)patience > 0) ? 0 : h__nq_idle(nq);
 	}
 	entry->data = h__read_once(&e->data);
 	entry->slot = h__read_once(&e->slot);

@@ -22,6 +22,17 @@ int64_t h__now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Absolute time of a time-out; negative: never. */
+int64_t h__deadline(int64_t timeout_ns)
+{
+	int64_t now;
+
+	if (timeout_ns < 0)
+		return -1;
+	now = h__now_ns();
+	return timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
+}
+
 int h__random(void *buf, size_t n)
 {
 	ssize_t got = getrandom(buf, n, 0);
@@ -68,26 +79,16 @@ static void watch_forks(void)
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-static void remember(struct h_dev *dev)
-{
-	pthread_mutex_lock(&open_lock);
-	dev->next_open = open_devs;
-	open_devs = dev;
-	pthread_mutex_unlock(&open_lock);
-}
-
 static void forget(struct h_dev *dev)
 {
 	struct h_dev **p;
 
-	pthread_mutex_lock(&open_lock);
 	for (p = &open_devs; *p; p = &(*p)->next_open) {
 		if (*p == dev) {
 			*p = dev->next_open;
 			break;
 		}
 	}
-	pthread_mutex_unlock(&open_lock);
 }
 
 static const char *default_name(void)
@@ -100,13 +101,45 @@ static const char *default_name(void)
 						     "/dev/hamlyn0";
 }
 
-static int open_named(struct h_dev *dev)
+static bool is_kernel_name(const char *name)
+{
+	static const char prefix[] = "/dev/hamlyn";
+	const char *number = name + sizeof(prefix) - 1;
+
+	return !strncmp(name, prefix, sizeof(prefix) - 1) && *number &&
+	       strspn(number, "0123456789") == strlen(number);
+}
+
+static int open_kind(struct h_dev *dev)
 {
 	if (!strncmp(dev->name, "shm:", 4))
 		return h__shm_open(dev, dev->name + 4);
-	if (dev->name[0] == '/')
+	if (is_kernel_name(dev->name))
 		return h__kernel_open(dev, dev->name);
 	return -EINVAL;
+}
+
+/*
+ * One piece to forks: a child that gets a descriptor which is not on the list
+ * keeps it open, and with it the locks that say that its parent lives.
+ */
+static int open_named(struct h_dev *dev)
+{
+	int err;
+
+	pthread_mutex_lock(&open_lock);
+	err = open_kind(dev);
+	if (!err) {
+		err = dev->ops->query(dev, &dev->limits);
+		if (err)
+			dev->ops->close(dev);
+	}
+	if (!err) {
+		dev->next_open = open_devs;
+		open_devs = dev;
+	}
+	pthread_mutex_unlock(&open_lock);
+	return err;
 }
 
 int h_open(const char *name, struct h_dev **out)
@@ -130,12 +163,6 @@ int h_open(const char *name, struct h_dev **out)
 	err = open_named(dev);
 	if (err)
 		goto err_mutex;
-	err = dev->ops->query(dev, &dev->limits);
-	if (err) {
-		dev->ops->close(dev);
-		goto err_mutex;
-	}
-	remember(dev);
 	*out = dev;
 	return 0;
 
@@ -147,46 +174,56 @@ err_free:
 	return err;
 }
 
-/* Free without touching the device: objects of a parent, seen in a child. */
-static void drop_objects(struct h_dev *dev)
+/*
+ * Give back what this process has of the objects. The device gives back the
+ * rest, all at once, when it is closed: destroying them one by one could fail,
+ * or wait for a peer. In a child there is nothing to give back: the mappings
+ * were not inherited.
+ */
+static void drop_objects(struct h_dev *dev, bool child)
 {
-	void *p;
+	struct h_terminus *t;
+	struct h_slot *s;
+	struct h_area *a;
+	struct h_nq *nq;
 
-	while ((p = dev->termini)) {
-		dev->termini = ((struct h_terminus *)p)->next;
-		free(p);
+	while ((t = dev->termini)) {
+		dev->termini = t->next;
+		if (!child)
+			dev->ops->terminus_forget(t);
+		free(t);
 	}
-	while ((p = dev->slots)) {
-		dev->slots = ((struct h_slot *)p)->next;
-		free(p);
+	while ((s = dev->slots)) {
+		dev->slots = s->next;
+		free(s);
 	}
-	while ((p = dev->nqs)) {
-		dev->nqs = ((struct h_nq *)p)->next;
-		free(p);
+	while ((nq = dev->nqs)) {
+		dev->nqs = nq->next;
+		if (!child)
+			dev->ops->nq_forget(nq);
+		free(nq);
 	}
-	while ((p = dev->areas)) {
-		dev->areas = ((struct h_area *)p)->next;
-		free(p);
+	while ((a = dev->areas)) {
+		dev->areas = a->next;
+		if (!child)
+			dev->ops->area_forget(a);
+		free(a);
 	}
 }
 
 void h_close(struct h_dev *dev)
 {
+	bool child;
+
 	if (!dev)
 		return;
-	if (dev->pid == getpid()) {
+	child = dev->pid != getpid();
+	drop_objects(dev, child);
+	if (!child) {
+		pthread_mutex_lock(&open_lock);
 		forget(dev);
-		while (dev->termini)
-			h_terminus_destroy(dev->termini);
-		while (dev->slots)
-			h_slot_destroy(dev->slots);
-		while (dev->nqs)
-			h_nq_destroy(dev->nqs);
-		while (dev->areas)
-			h_area_remove(dev->areas);
 		dev->ops->close(dev);
-	} else {
-		drop_objects(dev);
+		pthread_mutex_unlock(&open_lock);
 	}
 	pthread_mutex_destroy(&dev->lock);
 	free(dev->name);

@@ -39,9 +39,11 @@ struct h_slot {
 };
 
 /*
- * What a kind of device does. Called with dev->lock held, except recv_block,
- * send, kick and the stats. An op fills in the object it is given and leaves
- * lists and user counts to the caller.
+ * What a kind of device does. Called with dev->lock held, except send, the nq
+ * ops and the stats. An op fills in the object it is given and leaves lists and
+ * user counts to the caller. After destroy, or instead of it when the device is
+ * closed, comes forget: it gives back what this process has of the object, and
+ * cannot fail.
  */
 struct h_dev_ops {
 	void (*close)(struct h_dev *dev);
@@ -50,19 +52,22 @@ struct h_dev_ops {
 	int (*area_alloc)(struct h_area *a);
 	int (*area_add)(struct h_area *a);
 	int (*area_remove)(struct h_area *a);
+	void (*area_forget)(struct h_area *a);
 	int (*nq_create)(struct h_nq *nq, uint32_t entries);
 	int (*nq_destroy)(struct h_nq *nq);
+	void (*nq_forget)(struct h_nq *nq);
 	int (*slot_create)(struct h_slot *s, const struct h_slot_attr *attr);
 	int (*slot_destroy)(struct h_slot *s);
 	int (*slot_rekey)(struct h_slot *s);
 	int (*terminus_create)(struct h_terminus *t, uint32_t entries,
 			       uint32_t entry_size);
 	int (*terminus_destroy)(struct h_terminus *t);
+	void (*terminus_forget)(struct h_terminus *t);
 	int (*terminus_bind)(struct h_terminus *t, uint32_t tag,
 			     struct h_area *a, uint64_t base, uint64_t length);
 	int64_t (*send)(struct h_terminus *t, const struct h_msg *m);
 	int (*nq_sleep)(struct h_nq *nq, int64_t deadline_ns);
-	int (*nq_mend)(struct h_nq *nq);
+	void (*nq_mend)(struct h_nq *nq);
 };
 
 struct h_dev {
@@ -90,6 +95,7 @@ int h__kernel_open(struct h_dev *dev, const char *path);
 int h__shm_open(struct h_dev *dev, const char *spec);
 
 int64_t h__now_ns(void);
+int64_t h__deadline(int64_t timeout_ns);
 int h__random(void *buf, size_t n);
 bool h__is_power_of_two(uint32_t n);
 

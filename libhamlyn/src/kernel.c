@@ -82,11 +82,13 @@ static int kernel_area_add(struct h_area *a)
 
 static int kernel_area_remove(struct h_area *a)
 {
-	int err = call_id(a->dev, HAMLYN_IOC_AREA_REMOVE, a->id);
+	return call_id(a->dev, HAMLYN_IOC_AREA_REMOVE, a->id);
+}
 
-	if (!err && a->allocated)
+static void kernel_area_forget(struct h_area *a)
+{
+	if (a->allocated)
 		munmap(a->addr, a->length);
-	return err;
 }
 
 /* What the two mappings of an NQ need besides the pointers in struct h_nq. */
@@ -137,15 +139,16 @@ err_free:
 
 static int kernel_nq_destroy(struct h_nq *nq)
 {
-	struct nq_maps *maps = nq->priv;
-	int err = call_id(nq->dev, HAMLYN_IOC_NQ_DESTROY, nq->id);
+	return call_id(nq->dev, HAMLYN_IOC_NQ_DESTROY, nq->id);
+}
 
-	if (err)
-		return err;
+static void kernel_nq_forget(struct h_nq *nq)
+{
+	struct nq_maps *maps = nq->priv;
+
 	munmap((void *)nq->ring, maps->ring_length);
 	munmap(nq->control, maps->control_length);
 	free(maps);
-	return 0;
 }
 
 static int kernel_slot_create(struct h_slot *s, const struct h_slot_attr *at)
@@ -243,13 +246,13 @@ err_destroy:
 
 static int kernel_terminus_destroy(struct h_terminus *t)
 {
-	int err = call_id(t->dev, HAMLYN_IOC_TERMINUS_DESTROY, t->id);
+	return call_id(t->dev, HAMLYN_IOC_TERMINUS_DESTROY, t->id);
+}
 
-	if (err)
-		return err;
-	munmap(t->wq, wq_length(t));
+static void kernel_terminus_forget(struct h_terminus *t)
+{
 	munmap(t->status, status_length(t));
-	return 0;
+	munmap(t->wq, wq_length(t));
 }
 
 static int kernel_terminus_bind(struct h_terminus *t, uint32_t tag,
@@ -287,13 +290,16 @@ static const struct h_dev_ops kernel_ops = {
 	.area_alloc = kernel_area_alloc,
 	.area_add = kernel_area_add,
 	.area_remove = kernel_area_remove,
+	.area_forget = kernel_area_forget,
 	.nq_create = kernel_nq_create,
 	.nq_destroy = kernel_nq_destroy,
+	.nq_forget = kernel_nq_forget,
 	.slot_create = kernel_slot_create,
 	.slot_destroy = kernel_slot_destroy,
 	.slot_rekey = kernel_slot_rekey,
 	.terminus_create = kernel_terminus_create,
 	.terminus_destroy = kernel_terminus_destroy,
+	.terminus_forget = kernel_terminus_forget,
 	.terminus_bind = kernel_terminus_bind,
 	.nq_sleep = kernel_nq_sleep,
 };

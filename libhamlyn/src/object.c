@@ -71,8 +71,10 @@ int h_area_remove(struct h_area *a)
 	pthread_mutex_lock(&dev->lock);
 	if (!a->users)
 		err = dev->ops->area_remove(a);
-	if (!err)
+	if (!err) {
+		dev->ops->area_forget(a);
 		UNLINK(dev->areas, a);
+	}
 	pthread_mutex_unlock(&dev->lock);
 	if (!err)
 		free(a);
@@ -136,8 +138,10 @@ int h_nq_destroy(struct h_nq *nq)
 			err = -EBUSY;
 	if (!err)
 		err = dev->ops->nq_destroy(nq);
-	if (!err)
+	if (!err) {
+		dev->ops->nq_forget(nq);
 		UNLINK(dev->nqs, nq);
+	}
 	pthread_mutex_unlock(&dev->lock);
 	if (!err)
 		free(nq);
@@ -298,6 +302,7 @@ int h_terminus_destroy(struct h_terminus *t)
 	pthread_mutex_lock(&dev->lock);
 	err = dev->ops->terminus_destroy(t);
 	if (!err) {
+		dev->ops->terminus_forget(t);
 		UNLINK(dev->termini, t);
 		for (i = 0; i < HAMLYN_MAX_TAGS; i++)
 			if (full(t)->areas[i])

@@ -42,6 +42,10 @@ static inline u32 hml_atomic_cmpxchg(u32 *p, u32 old, u32 new_value)
 {
 	__atomic_compare_exchange_n(p, &old, new_value, false,
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+#if !defined(__x86_64__)
+	/* C11's is not a full barrier for other accesses; the kernel's is. */
+	smp_mb();
+#endif
 	return old;
 }
 
@@ -113,13 +117,13 @@ static inline struct hml_slot *hml_port_slot(const struct hml_port *port,
 /* One NIC a segment: there is nobody else on its fabric. */
 #define hml_port_route(nic, to)	((to) == (nic)->host ? (nic) : NULL)
 
-/* The hold on the sending terminus serves (B8). */
-static inline void hml_port_rx_enter(const struct hml_port *port)
+/* A process cannot keep its processor; see h__nq_idle() for what comes of it. */
+static inline void hml_port_notify_enter(const struct hml_port *port)
 {
 	(void)port;
 }
 
-static inline void hml_port_rx_exit(const struct hml_port *port)
+static inline void hml_port_notify_exit(const struct hml_port *port)
 {
 	(void)port;
 }

@@ -44,16 +44,10 @@ static bool single_processor(void)
 int h_recv_block(struct h_nq *nq, struct hamlyn_nq_entry *entry,
 		 int64_t timeout_ns)
 {
-	int64_t deadline = -1;
+	int64_t deadline = h__deadline(timeout_ns);
 	int spins = single_processor() ? 1 : SPINS_BEFORE_SLEEP;
 	int ret, i;
 
-	if (timeout_ns >= 0) {
-		int64_t now = h__now_ns();
-
-		deadline = timeout_ns > INT64_MAX - now ? INT64_MAX :
-			   now + timeout_ns;
-	}
 	for (;;) {
 		for (i = 0; i < spins; i++) {
 			ret = h_recv(nq, entry);

@@ -233,7 +233,7 @@ int64_t h__send_slow(struct h_terminus *t, const struct h_ticket *ticket,
 
 int h_send_wait(struct h_terminus *t, int64_t handle, int64_t timeout_ns)
 {
-	int64_t deadline = timeout_ns < 0 ? -1 : h__now_ns() + timeout_ns;
+	int64_t deadline = h__deadline(timeout_ns);
 	unsigned int spins = 0;
 	int ret;
 
@@ -243,8 +243,10 @@ int h_send_wait(struct h_terminus *t, int64_t handle, int64_t timeout_ns)
 			return ret;
 		if (++spins % SPIN_BEFORE_YIELD)
 			continue;
-		if (h__read_once(&t->status->need_kick))
-			h__terminus_kick(t);
+		ret = h__read_once(&t->status->need_kick) ?
+			h__terminus_kick(t) : 0;
+		if (ret)
+			return ret;
 		if (deadline >= 0 && h__now_ns() > deadline)
 			return -ETIMEDOUT;
 		sched_yield();

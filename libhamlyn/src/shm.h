@@ -107,15 +107,16 @@ static inline u64 shm_offset(const struct shm_dev *shm, const void *p)
 int h__shm_attach(struct h_dev *dev, const char *spec);
 void h__shm_detach(struct h_dev *dev);
 int h__shm_lock(const struct h_dev *dev);
+int h__shm_trylock(const struct h_dev *dev);
 void h__shm_unlock(const struct h_dev *dev);
 bool h__shm_alive(const struct h_dev *dev, u32 attach);
 
-/* shm_table.c: all with the segment locked */
+/* shm_table.c: all but the first with the segment locked */
 int h__shm_alloc(struct h_dev *dev, u64 bytes, u32 *area, void **p);
 void h__shm_free(struct shm_dev *shm, u32 area);
 void h__shm_reclaim(struct h_dev *dev, u32 attach);
 void h__shm_reclaim_dead(struct h_dev *dev);
-int h__shm_quiesce(struct h_dev *dev);
+int h__shm_quiesce(struct h_dev *dev, int64_t wait_ns);
 void h__shm_retire(struct shm_dev *shm, u32 terminus);
 
 /* shm_send.c */

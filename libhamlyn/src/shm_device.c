@@ -20,6 +20,9 @@
  */
 #define LOOK_AROUND_NS	(500ll * 1000000)
 
+#define MEND_NS		1000000ll
+#define REVOKE_NS	(5ll * 1000000000)
+
 static void shm_close(struct h_dev *dev)
 {
 	h__shm_detach(dev);
@@ -93,14 +96,10 @@ static int shm_stats(struct h_dev *dev, struct hamlyn_stats *s)
 
 static int shm_area_alloc(struct h_area *a)
 {
-	int err = h__shm_lock(a->dev);
+	int err = h__shm_alloc(a->dev, a->length, &a->id, &a->addr);
 
-	if (err)
-		return err;
-	err = h__shm_alloc(a->dev, a->length, &a->id, &a->addr);
 	if (!err)
 		a->length = (a->length + SHM_PAGE - 1) & ~(SHM_PAGE - 1ull);
-	h__shm_unlock(a->dev);
 	return err;
 }
 
@@ -115,18 +114,25 @@ static int shm_area_add(struct h_area *a)
 	return 0;
 }
 
-static int shm_area_remove(struct h_area *a)
+static int free_memory(struct h_dev *dev, u32 area)
 {
-	int err;
+	int err = h__shm_lock(dev);
 
-	if (!a->allocated)
-		return 0;
-	err = h__shm_lock(a->dev);
 	if (err)
 		return err;
-	h__shm_free(shm_of(a->dev), a->id);
-	h__shm_unlock(a->dev);
+	h__shm_free(shm_of(dev), area);
+	h__shm_unlock(dev);
 	return 0;
+}
+
+static int shm_area_remove(struct h_area *a)
+{
+	return a->allocated ? free_memory(a->dev, a->id) : 0;
+}
+
+static void shm_area_forget(struct h_area *a)
+{
+	(void)a;
 }
 
 /* ---- NQs ---- */
@@ -151,39 +157,54 @@ static void fill_nq(struct h_nq *nq, struct hml_nq *core, char *mem)
 	};
 }
 
-static int make_nq(struct h_nq *nq, u32 entries)
+static struct shm_nq *free_nq(struct shm_segment *seg)
+{
+	u32 i;
+
+	for (i = 0; i < SHM_MAX_NQS; i++)
+		if (!seg->nqs[i].owner)
+			return &seg->nqs[i];
+	return NULL;
+}
+
+static int record_nq(struct h_nq *nq, u32 area, char *mem)
 {
 	struct shm_dev *shm = shm_of(nq->dev);
-	struct shm_nq *rec = shm->seg->nqs;
+	struct shm_nq *rec;
+	int err = h__shm_lock(nq->dev);
+
+	if (err)
+		return err;
+	rec = free_nq(shm->seg);
+	if (!rec) {
+		h__shm_reclaim_dead(nq->dev);
+		rec = free_nq(shm->seg);
+	}
+	if (rec) {
+		rec->area = area;
+		fill_nq(nq, &rec->nq, mem);
+		WRITE_ONCE(rec->owner, shm->attach + 1);
+		nq->id = (u32)(rec - shm->seg->nqs);
+	}
+	h__shm_unlock(nq->dev);
+	return rec ? 0 : -ENOSPC;
+}
+
+static int shm_nq_create(struct h_nq *nq, uint32_t entries)
+{
 	void *mem;
 	u32 area;
 	int err;
 
-	while (rec < shm->seg->nqs + SHM_MAX_NQS && rec->owner)
-		rec++;
-	if (rec == shm->seg->nqs + SHM_MAX_NQS)
-		return -ENOSPC;
 	err = h__shm_alloc(nq->dev, sizeof(struct hamlyn_nq_control) +
 			   sizeof(struct hamlyn_nq_ring) +
 			   (u64)entries * sizeof(struct hamlyn_nq_entry),
 			   &area, &mem);
 	if (err)
 		return err;
-	rec->area = area;
-	fill_nq(nq, &rec->nq, mem);
-	WRITE_ONCE(rec->owner, shm->attach + 1);
-	nq->id = (u32)(rec - shm->seg->nqs);
-	return 0;
-}
-
-static int shm_nq_create(struct h_nq *nq, uint32_t entries)
-{
-	int err = h__shm_lock(nq->dev);
-
+	err = record_nq(nq, area, mem);
 	if (err)
-		return err;
-	err = make_nq(nq, entries);
-	h__shm_unlock(nq->dev);
+		free_memory(nq->dev, area);
 	return err;
 }
 
@@ -201,46 +222,52 @@ static int shm_nq_destroy(struct h_nq *nq)
 	return 0;
 }
 
+static void shm_nq_forget(struct h_nq *nq)
+{
+	(void)nq;
+}
+
+static void fill_hole(struct h_nq *nq, u32 pos)
+{
+	struct shm_dev *shm = shm_of(nq->dev);
+	struct hml_nq *core = nq->priv;
+	struct hamlyn_nq_entry *e = hml_ref_deref(&shm->nic.port,
+						  core->entries);
+
+	if (pos != h__read_once(&nq->control->consumer) ||
+	    hml_nq_ready(&shm->nic, core, pos))
+		return;
+	e += pos & core->mask;
+	e->slot = HAMLYN_NONE;
+	e->index = HAMLYN_NONE;
+	e->flags = HAMLYN_NQE_VOID;
+	smp_store_release(&e->sequence, pos + 1);		/* B3 */
+}
+
 /*
  * A sender killed between taking an NQ entry and filling it leaves a hole at
  * which the reader would wait for ever. Once everybody who was inside the NIC
- * is out or dead, an entry that is taken and not filled is such a hole.
+ * is out or dead, an entry that is taken and not filled is such a hole. The
+ * caller polls: if that needs more than a moment, another time will do.
  */
-static int shm_nq_mend(struct h_nq *nq)
+static void shm_nq_mend(struct h_nq *nq)
 {
 	struct shm_dev *shm = shm_of(nq->dev);
 	struct hml_nq *core = nq->priv;
 	u32 pos = h__read_once(&nq->control->consumer);
-	struct hamlyn_nq_entry hole = {
-		.slot = HAMLYN_NONE,
-		.index = HAMLYN_NONE,
-		.flags = HAMLYN_NQE_VOID,
-	};
-	int err;
 
 	/* Acquire: holes up to here were taken before we wait, not after. */
 	if (smp_load_acquire(&core->cursor) == pos ||
 	    hml_nq_ready(&shm->nic, core, pos))
-		return 0;
-	pthread_mutex_lock(&nq->dev->lock);
-	err = h__shm_lock(nq->dev);
-	if (err)
-		goto out;
-	err = h__shm_quiesce(nq->dev);
-	if (!err && pos == h__read_once(&nq->control->consumer) &&
-	    !hml_nq_ready(&shm->nic, core, pos)) {
-		struct hamlyn_nq_entry *e = hml_ref_deref(&shm->nic.port,
-							  core->entries);
-
-		e += pos & core->mask;
-		hole.sequence = e->sequence;
-		*e = hole;
-		smp_store_release(&e->sequence, pos + 1);	/* B3 */
+		return;
+	if (pthread_mutex_trylock(&nq->dev->lock))
+		return;
+	if (!h__shm_trylock(nq->dev)) {
+		if (!h__shm_quiesce(nq->dev, MEND_NS))
+			fill_hole(nq, pos);
+		h__shm_unlock(nq->dev);
 	}
-	h__shm_unlock(nq->dev);
-out:
 	pthread_mutex_unlock(&nq->dev->lock);
-	return err;
 }
 
 static int futex_wait(u32 *word, int64_t ns)
@@ -273,10 +300,8 @@ static int shm_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 	WRITE_ONCE(core->armed, 1);
 	smp_mb();						/* B5 */
 	if (hml_nq_ready(&shm_of(nq->dev)->nic, core,
-			 h__read_once(&nq->control->consumer))) {
-		WRITE_ONCE(core->armed, 0);
-		return 0;
-	}
+			 h__read_once(&nq->control->consumer)))
+		return 0;	/* armed for others, who may sleep */
 	err = futex_wait(&core->armed, ns);
 	if (err != -ETIMEDOUT)
 		return err;
@@ -375,7 +400,7 @@ static int shm_slot_destroy(struct h_slot *s)
 	if (err)
 		return err;
 	WRITE_ONCE(rec->slot.live, 0);
-	err = h__shm_quiesce(s->dev);
+	err = h__shm_quiesce(s->dev, REVOKE_NS);
 	if (!err)
 		WRITE_ONCE(rec->owner, 0);
 	h__shm_unlock(s->dev);
@@ -395,7 +420,7 @@ static int shm_slot_rekey(struct h_slot *s)
 		return err;
 	WRITE_ONCE(rec->slot.key, key);
 	s->key = key;
-	err = h__shm_quiesce(s->dev);
+	err = h__shm_quiesce(s->dev, REVOKE_NS);
 	h__shm_unlock(s->dev);
 	return err;
 }
@@ -460,9 +485,13 @@ static int shm_terminus_destroy(struct h_terminus *t)
 		return err;
 	h__shm_retire(shm_of(t->dev), t->id);
 	h__shm_unlock(t->dev);
+	return 0;
+}
+
+static void shm_terminus_forget(struct h_terminus *t)
+{
 	free(t->status);
 	free(t->priv);
-	return 0;
 }
 
 static int shm_terminus_bind(struct h_terminus *t, uint32_t tag,
@@ -490,13 +519,16 @@ static const struct h_dev_ops shm_ops = {
 	.area_alloc = shm_area_alloc,
 	.area_add = shm_area_add,
 	.area_remove = shm_area_remove,
+	.area_forget = shm_area_forget,
 	.nq_create = shm_nq_create,
 	.nq_destroy = shm_nq_destroy,
+	.nq_forget = shm_nq_forget,
 	.slot_create = shm_slot_create,
 	.slot_destroy = shm_slot_destroy,
 	.slot_rekey = shm_slot_rekey,
 	.terminus_create = shm_terminus_create,
 	.terminus_destroy = shm_terminus_destroy,
+	.terminus_forget = shm_terminus_forget,
 	.terminus_bind = shm_terminus_bind,
 	.send = h__shm_send,
 	.nq_sleep = shm_nq_sleep,

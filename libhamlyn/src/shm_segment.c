@@ -67,6 +67,18 @@ int h__shm_lock(const struct h_dev *dev)
 	return lock_tables(dev->fd);
 }
 
+int h__shm_trylock(const struct h_dev *dev)
+{
+	return lock_bytes(dev->fd, F_OFD_SETLK, F_WRLCK, 0, 1);
+}
+
+/* A child of a fork may share the open file: let go by hand. */
+static void unlock_and_close(int fd)
+{
+	lock_bytes(fd, F_OFD_SETLK, F_UNLCK, 0, 0);
+	close(fd);
+}
+
 void h__shm_unlock(const struct h_dev *dev)
 {
 	unlock_tables(dev->fd);
@@ -77,14 +89,15 @@ bool h__shm_alive(const struct h_dev *dev, u32 attach)
 	/* One does not see one's own lock. */
 	if (attach == shm_of(dev)->attach)
 		return true;
+	/* Not to know is no reason to take what it owns. */
 	return lock_bytes(dev->fd, F_OFD_GETLK, F_WRLCK, 1 + (off_t)attach,
-			  1) > 0;
+			  1) != 0;
 }
 
 /* Does anybody but the caller use the segment? */
 static bool others_attached(int fd)
 {
-	return lock_bytes(fd, F_OFD_GETLK, F_WRLCK, 1, SHM_MAX_ATTACH) > 0;
+	return lock_bytes(fd, F_OFD_GETLK, F_WRLCK, 1, SHM_MAX_ATTACH) != 0;
 }
 
 /* ---- names ---- */
@@ -137,12 +150,21 @@ static int parse_spec(const char *spec, char *file, size_t room, u64 *size)
 
 static int open_file(const char *file, int flags)
 {
+	struct stat st;
 	char path[sizeof(SHM_DIR) + NAME_MAX + 1];
 	int fd;
 
 	snprintf(path, sizeof(path), SHM_DIR "/%s", file);
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	/* Whoever owns it, or may open it, can do with us what he likes. */
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	    st.st_uid != geteuid() || st.st_mode & 077) {
+		close(fd);
+		return -EACCES;
+	}
+	return fd;
 }
 
 static void remove_file(const char *file)
@@ -169,6 +191,7 @@ static void sweep(void)
 	snprintf(prefix, sizeof(prefix), "hamlyn-%u-",
 		 (unsigned int)geteuid());
 	while ((e = readdir(d))) {
+		struct stat st;
 		int fd;
 
 		if (strncmp(e->d_name, prefix, strlen(prefix)))
@@ -176,10 +199,11 @@ static void sweep(void)
 		fd = open_file(e->d_name, 0);
 		if (fd < 0)
 			continue;
+		/* No link: its name may be another's by now. */
 		if (!lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, 1) &&
-		    !others_attached(fd))
+		    !fstat(fd, &st) && st.st_nlink && !others_attached(fd))
 			remove_file(e->d_name);
-		close(fd);
+		unlock_and_close(fd);
 	}
 	closedir(d);
 }
@@ -205,9 +229,7 @@ static int make_segment(int fd, u64 size)
 	struct shm_segment *seg;
 	int err;
 
-	/* All zero, and all of it there: no SIGBUS later. */
-	if (ftruncate(fd, 0))
-		return -errno;
+	/* All of it there: no SIGBUS later. */
 	err = posix_fallocate(fd, 0, (off_t)size);
 	if (err)
 		return err == EINTR ? -EINTR : -ENOSPC;
@@ -283,10 +305,12 @@ static void fill_nic(struct shm_dev *shm)
 /* Tables locked. Leaves them locked, and the device attached, on success. */
 static int enter(struct h_dev *dev, struct shm_dev *shm, u64 size)
 {
-	bool fresh = !others_attached(dev->fd);
+	struct stat st;
 	int err;
 
-	if (fresh) {
+	if (fstat(dev->fd, &st))
+		return -errno;
+	if (!st.st_size) {
 		err = make_segment(dev->fd, size);
 		if (err) {
 			remove_file(shm->file);
@@ -317,10 +341,17 @@ static int open_and_lock(struct h_dev *dev, const char *file)
 		err = lock_tables(dev->fd);
 		if (!err && fstat(dev->fd, &st))
 			err = -errno;
-		/* Unlinked by the last one to leave, while we opened it? */
-		if (!err && st.st_nlink)
-			return 0;
-		close(dev->fd);
+		/*
+		 * Unlinked by the last one to leave, while we opened it? Or
+		 * left by the dead? Then make a new file: the old one stays
+		 * what it is to whoever has it mapped.
+		 */
+		if (!err && st.st_nlink) {
+			if (!st.st_size || others_attached(dev->fd))
+				return 0;
+			remove_file(file);
+		}
+		unlock_and_close(dev->fd);
 		dev->fd = -1;
 		if (err)
 			return err;
@@ -353,7 +384,7 @@ int h__shm_attach(struct h_dev *dev, const char *spec)
 	return 0;
 
 err_close:
-	close(dev->fd);		/* and with it the locks */
+	unlock_and_close(dev->fd);
 	dev->fd = -1;
 err_free:
 	free(shm);
@@ -371,6 +402,6 @@ void h__shm_detach(struct h_dev *dev)
 			remove_file(shm->file);
 	}
 	munmap(shm->seg, shm->size);
-	close(dev->fd);
+	unlock_and_close(dev->fd);
 	free(shm);
 }

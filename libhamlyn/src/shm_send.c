@@ -52,15 +52,15 @@ void h__shm_release(struct shm_terminus *r, u32 hold)
 	smp_store_release(&r->hold, hold + 1);			/* B8 */
 }
 
-static void finish(struct h_terminus *t, int err)
+static void post_status(struct h_terminus *t, u32 handle, int err)
 {
-	s32 *status = (s32 *)(t->status + 1) + (t->producer & t->mask);
+	s32 *status = (s32 *)(t->status + 1) + (handle & t->mask);
 
+	WRITE_ONCE(t->producer, handle + 1);
 	if (*status != err)
-		WRITE_ONCE(*status, err);
+		smp_store_release(status, err);			/* B6 */
 	if (err)
 		WRITE_ONCE(t->status->failed, t->status->failed + 1);
-	t->producer++;
 	smp_store_release(&t->status->completed, t->producer);	/* B6 */
 }
 
@@ -81,7 +81,7 @@ static int64_t transmit(struct h_terminus *t, const struct hamlyn_trb *trb,
 	} else {
 		core->stats->failed++;
 	}
-	finish(t, err);
+	post_status(t, (u32)handle, err);
 	h__shm_release(s->record, hold);
 	return handle;
 }

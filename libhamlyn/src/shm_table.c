@@ -9,7 +9,7 @@
 #include "shm.h"
 
 #define QUIESCE_SPINS	1000
-#define QUIESCE_NS	(5ll * 1000000000)
+#define RECLAIM_NS	(100ll * 1000000)
 
 /* ---- memory: runs of pages, each marked with its area ---- */
 
@@ -36,24 +36,23 @@ static u32 free_record(const struct shm_dev *shm)
 	return SHM_MAX_AREAS;
 }
 
-int h__shm_alloc(struct h_dev *dev, u64 bytes, u32 *area, void **p)
+static int take_run(struct h_dev *dev, u64 pages, u32 *area)
 {
 	struct shm_dev *shm = shm_of(dev);
-	u64 pages = (bytes + SHM_PAGE - 1) / SHM_PAGE;
 	u16 *owner = shm_page_owners(shm);
 	u32 id = free_record(shm);
-	struct shm_area *a = &shm->seg->areas[id];
-	u64 first, i;
+	u64 first = find_run(shm, pages);
+	struct shm_area *a;
+	u64 i;
 
-	if (!pages || pages > shm->seg->pages || id == SHM_MAX_AREAS)
-		return -ENOSPC;
-	first = find_run(shm, pages);
-	if (!first) {
+	if (id == SHM_MAX_AREAS || !first) {
 		h__shm_reclaim_dead(dev);
+		id = free_record(shm);
 		first = find_run(shm, pages);
 	}
-	if (!first)
+	if (id == SHM_MAX_AREAS || !first)
 		return -ENOSPC;
+	a = &shm->seg->areas[id];
 	/* Owner first: dying from here on leaves it to h__shm_reclaim(). */
 	WRITE_ONCE(a->owner, shm->attach + 1);
 	a->first = (u32)first;
@@ -61,7 +60,26 @@ int h__shm_alloc(struct h_dev *dev, u64 bytes, u32 *area, void **p)
 	for (i = 0; i < pages; i++)
 		owner[first + i] = (u16)(id + 1);
 	*area = id;
-	*p = (char *)shm->seg + first * SHM_PAGE;
+	return 0;
+}
+
+int h__shm_alloc(struct h_dev *dev, u64 bytes, u32 *area, void **p)
+{
+	struct shm_segment *seg = shm_of(dev)->seg;
+	u64 pages = (bytes + SHM_PAGE - 1) / SHM_PAGE;
+	int err;
+
+	if (!pages || pages > seg->pages)
+		return -ENOSPC;
+	err = h__shm_lock(dev);
+	if (err)
+		return err;
+	err = take_run(dev, pages, area);
+	h__shm_unlock(dev);
+	if (err)
+		return err;
+	/* It is ours by now: this may take its time. */
+	*p = (char *)seg + (u64)seg->areas[*area].first * SHM_PAGE;
 	memset(*p, 0, pages * SHM_PAGE);
 	return 0;
 }
@@ -82,10 +100,9 @@ void h__shm_free(struct shm_dev *shm, u32 area)
 /* ---- waiting for senders ---- */
 
 /* B8: wait until terminus @t has left the NIC, or can never act again. */
-static int wait_out(struct h_dev *dev, struct shm_terminus *t)
+static int wait_out(struct h_dev *dev, struct shm_terminus *t, int64_t give_up)
 {
 	u32 hold = smp_load_acquire(&t->hold);			/* B8 */
-	int64_t give_up = 0;
 	unsigned int spins;
 
 	for (spins = 1; hold & 1; spins++) {
@@ -97,23 +114,22 @@ static int wait_out(struct h_dev *dev, struct shm_terminus *t)
 			continue;
 		if (!owner || !h__shm_alive(dev, owner - 1))
 			return 0;
-		if (!give_up)
-			give_up = h__now_ns() + QUIESCE_NS;
-		else if (h__now_ns() > give_up)
+		if (h__now_ns() > give_up)
 			return -ETIMEDOUT;
 		sched_yield();
 	}
 	return 0;
 }
 
-int h__shm_quiesce(struct h_dev *dev)
+int h__shm_quiesce(struct h_dev *dev, int64_t wait_ns)
 {
 	struct shm_segment *seg = shm_of(dev)->seg;
+	int64_t give_up = h__now_ns() + wait_ns;
 	u32 i;
 
 	smp_mb();						/* B8 */
 	for (i = 0; i < SHM_MAX_TERMINI; i++) {
-		int err = wait_out(dev, &seg->termini[i]);
+		int err = wait_out(dev, &seg->termini[i], give_up);
 
 		if (err)
 			return err;
@@ -148,36 +164,48 @@ void h__shm_retire(struct shm_dev *shm, u32 terminus)
 	WRITE_ONCE(t->owner, 0);
 }
 
+static bool among(u32 owner, const bool *gone)
+{
+	return owner && owner <= SHM_MAX_ATTACH && gone[owner - 1];
+}
+
 /*
- * Everything that attachment @attach owned: it is dead, or leaves. Slots are
- * closed first, then everybody who may still be writing through one is waited
- * for, then the memory goes.
+ * Everything that the attachments in @gone owned: they are dead, or leave.
+ * Slots are closed first, then everybody who may still be writing through one
+ * is waited for, then the memory goes.
  */
-void h__shm_reclaim(struct h_dev *dev, u32 attach)
+static void reclaim(struct h_dev *dev, const bool *gone)
 {
 	struct shm_dev *shm = shm_of(dev);
 	struct shm_segment *seg = shm->seg;
-	u32 owner = attach + 1;
 	u32 i;
 
 	for (i = 0; i < SHM_MAX_TERMINI; i++)
-		if (seg->termini[i].owner == owner)
+		if (among(seg->termini[i].owner, gone))
 			h__shm_retire(shm, i);
 	for (i = 0; i < SHM_MAX_SLOTS; i++)
-		if (seg->slots[i].owner == owner)
+		if (among(seg->slots[i].owner, gone))
 			WRITE_ONCE(seg->slots[i].slot.live, 0);
 	/* A stopped peer is in the way: what is left is for the next one. */
-	if (h__shm_quiesce(dev))
+	if (h__shm_quiesce(dev, RECLAIM_NS))
 		return;
 	for (i = 0; i < SHM_MAX_SLOTS; i++)
-		if (seg->slots[i].owner == owner)
+		if (among(seg->slots[i].owner, gone))
 			WRITE_ONCE(seg->slots[i].owner, 0);
 	for (i = 0; i < SHM_MAX_NQS; i++)
-		if (seg->nqs[i].owner == owner)
+		if (among(seg->nqs[i].owner, gone))
 			WRITE_ONCE(seg->nqs[i].owner, 0);
 	for (i = 0; i < SHM_MAX_AREAS; i++)
-		if (seg->areas[i].owner == owner)
+		if (among(seg->areas[i].owner, gone))
 			h__shm_free(shm, i);
+}
+
+void h__shm_reclaim(struct h_dev *dev, u32 attach)
+{
+	bool gone[SHM_MAX_ATTACH] = {};
+
+	gone[attach] = true;
+	reclaim(dev, gone);
 }
 
 static void mark(const struct h_dev *dev, u32 owner, bool *dead, bool *known)
@@ -202,7 +230,6 @@ void h__shm_reclaim_dead(struct h_dev *dev)
 		mark(dev, seg->nqs[i].owner, dead, known);
 	for (i = 0; i < SHM_MAX_AREAS; i++)
 		mark(dev, seg->areas[i].owner, dead, known);
-	for (i = 0; i < SHM_MAX_ATTACH; i++)
-		if (dead[i])
-			h__shm_reclaim(dev, i);
+	if (memchr(dead, true, sizeof(dead)))
+		reclaim(dev, dead);
 }

@@ -232,14 +232,39 @@ static void full_queue_takes_a_notification_once_two_entries_are_free(void **sta
 		append(i);
 	assert_int_equal(q.ring->lost, 2);
 	q.control->consumer = 1;
-	/* The one that is free is for the report. */
+	/* One is free, for a report; but one report is there, at the end. */
 	assert_false(append(5));
-	assert_overrun_at(4);
+	assert_overrun_at(3);
+	assert_int_equal(q.nq.cursor, 4);
 	assert_int_equal(q.ring->lost, 3);
-	q.control->consumer = 3;
+	q.control->consumer = 2;
 	assert_true(append(6));
-	assert_sample_at(5, 6);
+	assert_sample_at(4, 6);
 	assert_int_equal(q.ring->lost, 3);
+}
+
+/* Overload must not fill the queue with reports of overload. */
+static void queue_that_stays_full_delivers_messages_not_reports(void **state)
+{
+	u32 taken = 0, reports = 0;
+	u32 i;
+
+	(void)state;
+	begin(8, 0);
+	for (i = 0; i < 8; i++)
+		append(i);
+	for (i = 0; i < 1000; i++) {
+		struct hamlyn_nq_entry *e = at(q.control->consumer);
+
+		if (e->flags & HAMLYN_NQE_OVERRUN)
+			reports++;
+		else
+			taken++;
+		q.control->consumer++;
+		append(i);
+	}
+	assert_int_equal(reports, 1);
+	assert_int_equal(taken, 999);
 }
 
 static void positions_wrap_at_2_to_the_32(void **state)
@@ -550,13 +575,21 @@ static void entry_is_ready_when_it_is_there_and_not_before(void **state)
 	assert_false(hml_nq_ready(&home, &q.nq, 1));
 }
 
-static void entry_of_another_lap_is_not_ready(void **state)
+static void entry_of_an_earlier_lap_is_not_ready(void **state)
 {
 	(void)state;
 	append(0);
 	assert_false(hml_nq_ready(&home, &q.nq, 8));
-	assert_false(hml_nq_ready(&home, &q.nq, 0U - 8));
 	assert_false(hml_nq_ready(&home, &q.nq, 16));
+}
+
+/* Who waits for a position that others took long ago must not sleep on. */
+static void position_that_was_overtaken_is_ready(void **state)
+{
+	(void)state;
+	append(0);
+	assert_true(hml_nq_ready(&home, &q.nq, 0U - 8));
+	assert_true(hml_nq_ready(&home, &q.nq, 0U - 16));
 }
 
 static void reserved_entry_is_not_ready_until_it_is_published(void **state)
@@ -595,6 +628,7 @@ int main(void)
 		TEST(consumer_that_keeps_up_never_sees_an_overrun),
 		TEST(all_entries_but_one_fit_then_an_overrun_then_nothing),
 		TEST(full_queue_takes_a_notification_once_two_entries_are_free),
+		TEST(queue_that_stays_full_delivers_messages_not_reports),
 		TEST(positions_wrap_at_2_to_the_32),
 
 		TEST(reservation_near_full_goes_from_ok_to_last_to_full),
@@ -618,7 +652,8 @@ int main(void)
 		TEST(overrun_report_wakes_and_a_loss_without_entry_does_not),
 
 		TEST(entry_is_ready_when_it_is_there_and_not_before),
-		TEST(entry_of_another_lap_is_not_ready),
+		TEST(entry_of_an_earlier_lap_is_not_ready),
+		TEST(position_that_was_overtaken_is_ready),
 		TEST(reserved_entry_is_not_ready_until_it_is_published),
 		TEST(position_before_the_wrap_is_ready_with_sequence_0),
 	};

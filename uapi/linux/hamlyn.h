@@ -65,7 +65,10 @@
  * ENOMEM
  *	The kernel is out of memory, or wiring would exceed RLIMIT_MEMLOCK.
  * EDQUOT
- *	Allocated areas would exceed the NIC's limit for kernel memory.
+ *	Allocated areas, NQs and termini would exceed the NIC's or the user's
+ *	limit for kernel memory, or slots the user's limit. CAP_SYS_RESOURCE
+ *	passes the user's limits. What is destroyed counts until it is
+ *	unmapped as well.
  * ENOSPC
  *	The NIC has no free slot, or the context no free id.
  * ETIMEDOUT
@@ -184,8 +187,9 @@ struct hamlyn_query {
  * @area: out: id of the area
  * @reserved: must be zero
  *
- * The pages stay wired, and charged to RLIMIT_MEMLOCK, until AREA_REMOVE or
- * the end of the context. What the address range maps to is looked up once:
+ * The pages stay wired, and charged to RLIMIT_MEMLOCK of the user who wired
+ * them, until AREA_REMOVE or the end of the context. What the range maps to is
+ * looked up once:
  * after munmap() the area still names the old pages.
  */
 struct hamlyn_area_add {
@@ -206,7 +210,7 @@ struct hamlyn_area_add {
  * @area: out: id of the area
  * @reserved: must be zero
  *
- * The memory is zeroed, charged to the memory cgroup and to the NIC's limit,
+ * The memory is zeroed, charged to the memory cgroup and to the NIC's limits,
  * not to RLIMIT_MEMLOCK, and untouched by fork, copy-on-write and munmap.
  */
 struct hamlyn_area_alloc {
