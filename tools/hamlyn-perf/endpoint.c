@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Making an endpoint, and saying what is wrong with it. */
+#include <inttypes.h>
+
+#include "endpoint.h"
+
+static const char *device_text(const struct options *options)
+{
+	return options->device ? options->device : "the default device";
+}
+
+static int open_device(struct endpoint *ep, const struct options *options)
+{
+	int ret = h_open(options->device, &ep->dev);
+
+	if (ret < 0) {
+		ep->dev = NULL;
+		return fail("cannot open %s: %s (--device takes /dev/hamlynN or shm:NAME)",
+			    device_text(options), strerror(-ret));
+	}
+	return 0;
+}
+
+static int make_areas(struct endpoint *ep, const struct endpoint_attr *attr)
+{
+	int ret;
+
+	ret = h_area_alloc(ep->dev, attr->bytes, &ep->in);
+	if (!ret)
+		ret = h_area_alloc(ep->dev, attr->bytes, &ep->out);
+	if (!ret)
+		ret = h_area_alloc(ep->dev, attr->metas * sizeof(struct hamlyn_metadata),
+				   &ep->meta);
+	if (ret < 0)
+		return fail("%s has no area of %zu bytes: %s", h_dev_name(ep->dev),
+			    attr->bytes, strerror(-ret));
+	return 0;
+}
+
+static uint32_t nq_entries(const struct endpoint_attr *attr)
+{
+	uint32_t entries = 2;
+
+	while (entries - 1 < attr->notifications)
+		entries *= 2;
+	return entries;
+}
+
+static int make_slot(struct endpoint *ep, const struct endpoint_attr *attr)
+{
+	struct h_slot_attr slot = {
+		.area = ep->in,
+		.meta_area = ep->meta,
+		.meta_count = attr->metas,
+	};
+	int ret;
+
+	ret = h_nq_create(ep->dev, nq_entries(attr), &ep->nq);
+	if (ret < 0)
+		return fail("no notification queue of %u entries: %s",
+			    nq_entries(attr), strerror(-ret));
+	slot.nq = ep->nq;
+	ret = h_slot_create(ep->dev, &slot, &ep->slot);
+	if (!ret)
+		ret = h_slot_ticket(ep->slot, 0, 0, 0, &ep->own);
+	return ret < 0 ? fail("no slot: %s", strerror(-ret)) : 0;
+}
+
+static int make_terminus(struct endpoint *ep)
+{
+	struct h_terminus_attr terminus = { .flags = H_TERMINUS_SINGLE };
+	int ret;
+
+	ret = h_terminus_create(ep->dev, &terminus, &ep->terminus);
+	if (!ret)
+		ret = h_terminus_bind(ep->terminus, 0, ep->out, 0, 0);
+	return ret < 0 ? fail("no terminus: %s", strerror(-ret)) : 0;
+}
+
+int endpoint_open(struct endpoint *ep, const struct options *options,
+		  const struct endpoint_attr *attr)
+{
+	memset(ep, 0, sizeof(*ep));
+	if (open_device(ep, options) < 0)
+		return -1;
+	if (make_areas(ep, attr) < 0 || make_slot(ep, attr) < 0 ||
+	    make_terminus(ep) < 0) {
+		endpoint_close(ep);
+		return -1;
+	}
+	return 0;
+}
+
+void endpoint_close(struct endpoint *ep)
+{
+	h_close(ep->dev);
+	ep->dev = NULL;
+}
+
+/* No message came in time: tell what the NIC knows about it. Always -1. */
+int endpoint_silence(struct endpoint *ep)
+{
+	struct hamlyn_stats sent = { 0 };
+	struct hamlyn_stats got = { 0 };
+	uint64_t rejects = 0;
+	int i;
+
+	if (h_terminus_stats(ep->terminus, &sent) < 0 ||
+	    h_slot_stats(ep->slot, &got) < 0)
+		return fail("no message in time on %s", h_dev_name(ep->dev));
+	for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
+		rejects += got.rejects[i];
+	return fail("no message in time (--timeout): sent %" PRIu64 " on %s, of which %" PRIu64
+		    " failed; rejected %" PRIu64, (uint64_t)sent.messages,
+		    h_dev_name(ep->dev), (uint64_t)sent.failed, rejects);
+}
+
+int endpoint_recv_odd(struct endpoint *ep, int error)
+{
+	if (error == -EOVERFLOW)
+		return fail("%u notifications lost: the NQ was full",
+			    h_nq_lost(ep->nq));
+	return fail("receive on %s: %s", h_dev_name(ep->dev), strerror(-error));
+}

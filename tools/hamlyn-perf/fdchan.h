@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Channels over two file descriptors: what sys_unix.c and sys_pipe.c share. */
+#ifndef HAMLYN_PERF_FDCHAN_H
+#define HAMLYN_PERF_FDCHAN_H
+
+#include "chan.h"
+
+/* fds[side][0] is what the side reads from, fds[side][1] what it writes to. */
+struct fd_stage {
+	int fds[2][2];
+};
+
+struct fd_stage *fd_stage_new(void);
+void fd_stage_free(void *stage);
+struct chan *fd_open(struct side *side, void *stage, const struct system *system);
+void fd_close(struct chan *chan);
+void *fd_reserve(struct chan *chan);
+int fd_commit(struct chan *chan);
+const void *fd_take(struct chan *chan);
+int fd_release(struct chan *chan);
+
+#endif /* HAMLYN_PERF_FDCHAN_H */

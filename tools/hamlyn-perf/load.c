@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What others did on our CPUs meanwhile. Two processes that poll suffer from
+ * it far more than two that sleep: a reader of the figures must be told.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "load.h"
+
+static uint64_t ticks(const struct rusage *usage)
+{
+	double seconds = (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+			 (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+
+	return (uint64_t)(seconds * (double)sysconf(_SC_CLK_TCK));
+}
+
+static uint64_t own_ticks(void)
+{
+	struct rusage self = { 0 }, children = { 0 };
+
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return ticks(&self) + ticks(&children);
+}
+
+static void add_line(struct load *load, const char *line, const struct options *options)
+{
+	uint64_t v[8] = { 0 };
+	uint64_t all = 0;
+	int cpu, i;
+
+	/* user nice system idle iowait irq softirq steal */
+	if (sscanf(line, "cpu%d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+		   " %" SCNu64 " %" SCNu64 " %" SCNu64, &cpu, &v[0], &v[1], &v[2], &v[3],
+		   &v[4], &v[5], &v[6], &v[7]) < 5)
+		return;
+	if (cpu != options->cpus[0] && cpu != options->cpus[1])
+		return;
+	for (i = 0; i < 8; i++)
+		all += v[i];
+	load->all += all;
+	load->busy += all - v[3] - v[4];
+}
+
+void load_look(struct load *load, const struct options *options)
+{
+	FILE *file = fopen("/proc/stat", "r");
+	char line[512];
+
+	*load = (struct load){ .own = own_ticks() };
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file))
+		add_line(load, line, options);
+	fclose(file);
+}
+
+/* Share of the CPUs' time that others used, 0 to 1; 0 if that is not known. */
+double load_foreign(const struct load *before, const struct load *after)
+{
+	uint64_t busy = after->busy - before->busy;
+	uint64_t own = after->own - before->own;
+	uint64_t all = after->all - before->all;
+
+	if (!all || busy <= own)
+		return 0;
+	return (double)(busy - own) / (double)all;
+}

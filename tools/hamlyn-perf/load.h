@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef HAMLYN_PERF_LOAD_H
+#define HAMLYN_PERF_LOAD_H
+
+#include "perf.h"
+
+/* CPU time, in clock ticks, of the CPUs that are measured on. */
+struct load {
+	uint64_t busy;		/* anybody's, the hypervisor's thefts included */
+	uint64_t all;
+	uint64_t own;		/* this process and its children */
+};
+
+void load_look(struct load *load, const struct options *options);
+double load_foreign(const struct load *before, const struct load *after);
+
+#endif /* HAMLYN_PERF_LOAD_H */

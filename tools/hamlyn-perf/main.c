@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* hamlyn-perf: how fast is it, and beside what? */
+#include <stdio.h>
+
+#include "chan.h"
+#include "options.h"
+
+static const struct command commands[] = {
+	{ "lat", "one-way latency between two processes, per size", cmd_lat },
+	{ "bw", "bandwidth of a stream between two processes, per size", cmd_bw },
+	{ "rate", "messages per second between two processes", cmd_rate },
+	{ "compare", "all three beside other systems, taking turns", cmd_compare },
+	{ "count", "one operation N times in one process, for callgrind", cmd_count },
+	{ "msgloop", "time per message that one thread sends itself", cmd_msgloop },
+	{ "syscalls", "system calls per message on the fast path", cmd_syscalls },
+	{ 0 },
+};
+
+static void help(void)
+{
+	const struct command *command;
+	size_t i;
+
+	printf("usage: hamlyn-perf [OPTION]... COMMAND\n\nCommands:\n");
+	for (command = commands; command->name; command++)
+		printf("  %-16s %s\n", command->name, command->what);
+	printf("\nOptions:\n");
+	options_help();
+	printf("\nSystems:\n");
+	for (i = 0; i < systems_count; i++)
+		printf("  %-16s %s\n", systems[i]->name, systems[i]->what);
+	printf("\nOperations of count:\n");
+	cmd_count_ops();
+	printf("\nThe embedded device (shm:NAME) works without privilege and without the\n"
+	       "module. Exit status: 0, or 1 after a failure, or 2 for a wrong command line.\n");
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { .timeout_s = 30 };
+	const struct command *command = NULL;
+	int ret = options_parse(argc, argv, commands, &options, &command);
+
+	if (ret > 0) {
+		help();
+		return 0;
+	}
+	if (ret < 0) {
+		fprintf(stderr, "hamlyn-perf: %s\n", fail_text());
+		return 2;
+	}
+	if (command->run(&options) < 0) {
+		fprintf(stderr, "hamlyn-perf: %s\n", fail_text());
+		return 1;
+	}
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "hamlyn-perf: cannot write the results\n");
+		return 1;
+	}
+	return 0;
+}

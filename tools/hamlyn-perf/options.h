@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef HAMLYN_PERF_OPTIONS_H
+#define HAMLYN_PERF_OPTIONS_H
+
+#include "perf.h"
+
+struct command {
+	const char *name;
+	const char *what;
+	int (*run)(const struct options *options);
+};
+
+int options_parse(int argc, char **argv, const struct command *commands,
+		  struct options *options, const struct command **command);
+void options_help(void);
+
+#endif /* HAMLYN_PERF_OPTIONS_H */

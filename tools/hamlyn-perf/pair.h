@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Two processes that measure together. Side 0 measures latency and sends
+ * streams; side 1 answers and receives them.
+ */
+#ifndef HAMLYN_PERF_PAIR_H
+#define HAMLYN_PERF_PAIR_H
+
+#include <stddef.h>
+
+#include "perf.h"
+
+struct side {
+	int id;			/* 0 or 1 */
+	int to_peer;		/* pipes: for setting up only, never while measuring */
+	int from_peer;
+	const struct options *options;
+	void *shared;		/* memory that both sides and their parent see */
+};
+
+typedef int (*pair_fn)(struct side *side, void *arg);
+
+/* Bytes that pair_shared_new() makes are seen by all three processes. */
+void *pair_shared_new(size_t bytes);
+void pair_shared_free(void *shared, size_t bytes);
+
+int pair_run(const struct options *options, pair_fn fn, void *arg, void *shared);
+int pair_swap(struct side *side, const void *mine, void *theirs, size_t length);
+int pair_pin(int cpu);
+
+#endif /* HAMLYN_PERF_PAIR_H */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * hamlyn-perf: what all files share: options, failures, small helpers.
+ */
+#ifndef HAMLYN_PERF_H
+#define HAMLYN_PERF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PERF_MAX_REPS		101
+#define PERF_MAX_SIZES		24
+#define PERF_MAX_SIZE		(1U << 20)
+
+#define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
+#define container_of(p, type, member) \
+	((type *)(void *)((char *)(p) - offsetof(type, member)))
+
+enum perf_format {
+	FORMAT_TABLE,
+	FORMAT_JSON,
+	FORMAT_CSV,
+};
+
+/* How much of a message the receiver reads before it gives the buffer back. */
+enum perf_touch {
+	TOUCH_ALL,
+	TOUCH_ENDS,
+	TOUCH_NONE,
+};
+
+struct options {
+	const char *device;	/* NULL: the library's own choice */
+	enum perf_format format;
+	enum perf_touch touch;
+	bool verify;
+	bool quiet;
+	bool quick;
+	bool self;
+	int cpus[2];
+	int ncpus;		/* different CPUs in @cpus: 1 or 2 */
+	uint32_t reps;		/* 0: the command's default */
+	uint32_t point_ms;	/* 0: the command's default */
+	uint32_t timeout_s;
+	uint64_t n;		/* 0: the command's default */
+	const char *op;
+	const char *save;	/* file for JSON lines besides what is printed */
+	const char *systems;	/* NULL: the command's default */
+	size_t sizes[PERF_MAX_SIZES];
+	uint32_t nsizes;	/* 0: the command's default */
+};
+
+/* ---- failures: the first one told is the one reported ------------------- */
+
+struct failure {
+	uint32_t set;
+	char text[256];
+};
+
+int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool fail_happened(void);
+const char *fail_text(void);
+void fail_redirect(struct failure *sink);
+void fail_prefix(const char *name);
+
+/* ---- commands: one line in main.c's table each -------------------------- */
+
+int cmd_lat(const struct options *options);
+int cmd_bw(const struct options *options);
+int cmd_rate(const struct options *options);
+int cmd_compare(const struct options *options);
+int cmd_count(const struct options *options);
+int cmd_msgloop(const struct options *options);
+int cmd_syscalls(const struct options *options);
+
+void cmd_count_ops(void);	/* names of the operations, for --help */
+
+#endif /* HAMLYN_PERF_H */

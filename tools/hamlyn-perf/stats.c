@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Order statistics: means would tell of the noisy neighbour, not of us. */
+#include <stdlib.h>
+
+#include "clock.h"
+#include "perf.h"
+#include "stats.h"
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a;
+	double y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+void stats_sort(double *values, size_t n)
+{
+	qsort(values, n, sizeof(*values), compare);
+}
+
+/* The smallest value that at least a share @q of the values do not exceed. */
+double stats_quantile(const double *sorted, size_t n, double q)
+{
+	size_t i = (size_t)(q * (double)n);
+
+	if (!n)
+		return 0;
+	return sorted[i < n ? i : n - 1];
+}
+
+double stats_median(double *values, size_t n)
+{
+	stats_sort(values, n);
+	if (!n)
+		return 0;
+	return n % 2 ? values[n / 2] :
+		       (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/* What one clock_ns() adds to an interval, in ns. */
+double clock_cost(void)
+{
+	double cost[501];
+	uint64_t before = clock_ns();
+	uint64_t now;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cost); i++) {
+		now = clock_ns();
+		cost[i] = (double)(now - before);
+		before = now;
+	}
+	return stats_median(cost, ARRAY_SIZE(cost));
+}

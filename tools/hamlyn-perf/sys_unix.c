@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* AF_UNIX sockets, blocking: streams and packets. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fdchan.h"
+
+/* Without privilege, net.core.wmem_max keeps it smaller than this. */
+static void widen(int fd)
+{
+	int bytes = 4 * (int)PERF_MAX_SIZE;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) < 0)
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+static void *make_pair(int type)
+{
+	struct fd_stage *stage = fd_stage_new();
+	int fds[2];
+	int i;
+
+	if (!stage)
+		return NULL;
+	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds) < 0) {
+		fail("no AF_UNIX socket pair: %s", strerror(errno));
+		fd_stage_free(stage);
+		return NULL;
+	}
+	for (i = 0; i < 2; i++) {
+		stage->fds[i][0] = fds[i];
+		stage->fds[i][1] = dup(fds[i]);
+		if (type == SOCK_SEQPACKET)
+			widen(fds[i]);
+	}
+	return stage;
+}
+
+/* A packet must fit the send buffer; the kernel keeps 32 bytes of it. */
+static size_t seqpacket_max(void)
+{
+	static int bytes;
+	socklen_t length = sizeof(bytes);
+	int fd;
+
+	if (bytes)
+		return (size_t)bytes;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return PERF_MAX_SIZE;
+	widen(fd);
+	if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, &length) < 0 || bytes <= 32)
+		bytes = 1;
+	else
+		bytes -= 32;
+	close(fd);
+	return (size_t)bytes;
+}
+
+static void *stream_make(const struct options *options)
+{
+	(void)options;
+	return make_pair(SOCK_STREAM);
+}
+
+static void *seqpacket_make(const struct options *options)
+{
+	(void)options;
+	return make_pair(SOCK_SEQPACKET);
+}
+
+static struct chan *stream_open(struct side *side, void *stage)
+{
+	return fd_open(side, stage, &sys_unix_stream);
+}
+
+static struct chan *seqpacket_open(struct side *side, void *stage)
+{
+	return fd_open(side, stage, &sys_unix_seqpacket);
+}
+
+const struct system sys_unix_stream = {
+	.name = "unix-stream",
+	.what = "AF_UNIX stream socket, blocking",
+	.tests = 1 << TEST_LAT | 1 << TEST_BW | 1 << TEST_RATE,
+	.make = stream_make,
+	.unmake = fd_stage_free,
+	.open = stream_open,
+	.close = fd_close,
+	.reserve = fd_reserve,
+	.commit = fd_commit,
+	.take = fd_take,
+	.release = fd_release,
+};
+
+const struct system sys_unix_seqpacket = {
+	.name = "unix-seqpacket",
+	.what = "AF_UNIX seqpacket socket, blocking",
+	.tests = 1 << TEST_LAT | 1 << TEST_BW | 1 << TEST_RATE,
+	.max_size = seqpacket_max,
+	.make = seqpacket_make,
+	.unmake = fd_stage_free,
+	.open = seqpacket_open,
+	.close = fd_close,
+	.reserve = fd_reserve,
+	.commit = fd_commit,
+	.take = fd_take,
+	.release = fd_release,
+};

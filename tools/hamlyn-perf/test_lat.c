@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* One-way latency: half of a round trip, each one timed on its own. */
+#include "chan.h"
+#include "clock.h"
+#include "payload.h"
+#include "stats.h"
+
+#define WARM_UP		64
+#define MIN_TRIPS	32
+#define MAX_TRIPS	20000
+
+static inline int put(struct chan *chan, uint64_t number)
+{
+	void *buffer = chan->system->reserve(chan);
+
+	if (!buffer)
+		return -1;
+	payload_stamp(buffer, chan->size, number);
+	return chan->system->commit(chan);
+}
+
+static inline int get(struct chan *chan, uint64_t number)
+{
+	uint32_t position = chan->in_pos;
+	const void *buffer = chan->system->take(chan);
+
+	if (!buffer || payload_use(chan->side->options, buffer, chan->size,
+				   position, number) < 0)
+		return -1;
+	return chan->system->release(chan);
+}
+
+static int answer(struct chan *chan, uint64_t first, uint64_t n)
+{
+	uint64_t i;
+
+	for (i = first; i < first + n; i++)
+		if (get(chan, i) < 0 || put(chan, i) < 0)
+			return -1;
+	return 0;
+}
+
+/* The end of one trip is the start of the next: one clock read a trip. */
+static int ask(struct chan *chan, uint64_t first, uint64_t n, double *trips)
+{
+	uint64_t before = clock_ns();
+	uint64_t now, i;
+
+	for (i = 0; i < n; i++) {
+		if (put(chan, first + i) < 0 || get(chan, first + i) < 0)
+			return -1;
+		now = clock_ns();
+		trips[i] = (double)(now - before);
+		before = now;
+	}
+	return 0;
+}
+
+static uint64_t choose_count(double trip_ns, uint32_t budget_ms)
+{
+	double n = budget_ms * (double)NSEC_PER_MSEC / (trip_ns > 1 ? trip_ns : 1);
+
+	if (n < MIN_TRIPS)
+		return MIN_TRIPS;
+	return n > MAX_TRIPS ? MAX_TRIPS : (uint64_t)n;
+}
+
+static void evaluate(double *trips, uint64_t n, double cost, struct measure *measure)
+{
+	uint64_t i;
+
+	for (i = 0; i < n; i++)
+		trips[i] = trips[i] > cost ? (trips[i] - cost) / 2 : 0;
+	stats_sort(trips, n);
+	measure->value = stats_quantile(trips, n, 0.5);
+	measure->p99 = stats_quantile(trips, n, 0.99);
+	measure->min = trips[0];
+	measure->n = n;
+}
+
+static int lead(struct chan *chan, uint32_t budget_ms, double *trips,
+		struct measure *measure)
+{
+	double cost = clock_cost();
+	uint64_t n, same;
+
+	if (ask(chan, 1, WARM_UP, trips) < 0)
+		return -1;
+	n = choose_count(stats_median(trips, WARM_UP), budget_ms);
+	if (pair_swap(chan->side, &n, &same, sizeof(n)) < 0)
+		return -1;
+	if (ask(chan, 1 + WARM_UP, n, trips) < 0)
+		return -1;
+	evaluate(trips, n, cost, measure);
+	return 0;
+}
+
+static int follow(struct chan *chan)
+{
+	uint64_t n;
+
+	if (answer(chan, 1, WARM_UP) < 0)
+		return -1;
+	if (pair_swap(chan->side, &(uint64_t){ 0 }, &n, sizeof(n)) < 0)
+		return -1;
+	return answer(chan, 1 + WARM_UP, n);
+}
+
+int test_lat(struct chan *chan, uint32_t budget_ms, struct measure *measure)
+{
+	double *trips;
+	int ret;
+
+	if (chan->side->id)
+		return follow(chan);
+	trips = calloc(MAX_TRIPS, sizeof(*trips));
+	if (!trips)
+		return fail("out of memory");
+	ret = lead(chan, budget_ms, trips, measure);
+	free(trips);
+	return ret;
+}
