@@ -10,7 +10,7 @@ VERSION := 0.1.0
 SOVERSION := 0
 
 # Where products go, and where what was downloaded is kept.
-O ?= build
+BUILD ?= build
 export HAMLYN_CACHE ?= $(CURDIR)/.cache
 # Kernel that check-vm, vm-shell and the demo boot, and modules is for.
 KERNEL ?= 6.1
@@ -30,10 +30,10 @@ MANDIR ?= $(PREFIX)/share/man
 
 CORE := $(wildcard driver/core/*.c driver/core/*.h)
 LIB_SRC := $(wildcard libhamlyn/src/*.c)
-LIB_OBJ := $(LIB_SRC:libhamlyn/src/%.c=$(O)/obj/lib/%.o)
+LIB_OBJ := $(LIB_SRC:libhamlyn/src/%.c=$(BUILD)/obj/lib/%.o)
 LIB_HDR := $(wildcard libhamlyn/include/*.h libhamlyn/src/*.h uapi/linux/*.h)
-EXAMPLES := $(patsubst libhamlyn/examples/%.c,$(O)/%,$(wildcard libhamlyn/examples/*.c))
-PERF_OBJ := $(patsubst tools/hamlyn-perf/%.c,$(O)/obj/perf/%.o,$(wildcard tools/hamlyn-perf/*.c))
+EXAMPLES := $(patsubst libhamlyn/examples/%.c,$(BUILD)/%,$(wildcard libhamlyn/examples/*.c))
+PERF_OBJ := $(patsubst tools/hamlyn-perf/%.c,$(BUILD)/obj/perf/%.o,$(wildcard tools/hamlyn-perf/*.c))
 
 # Tests: on both devices, on the kernel device only, on the embedded one only.
 TESTS_SHM := $(filter $(wildcard selftests/*.c),selftests/segment.c)
@@ -42,36 +42,36 @@ TESTS_KERNEL := $(filter $(wildcard selftests/*.c), \
 	foreign.c limits.c poll_wait.c))
 TESTS_BOTH := $(filter-out selftests/hamlyn_test.c $(TESTS_SHM) $(TESTS_KERNEL), \
 	$(wildcard selftests/*.c))
-test_bins = $(patsubst selftests/%.c,$(O)/selftests/%,$(1))
-UNITS := $(patsubst selftests/unit/%.c,$(O)/unit/%,$(wildcard selftests/unit/unit_*.c))
+test_bins = $(patsubst selftests/%.c,$(BUILD)/selftests/%,$(1))
+UNITS := $(patsubst selftests/unit/%.c,$(BUILD)/unit/%,$(wildcard selftests/unit/unit_*.c))
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
 help:
-	@echo 'make            library, examples and tools, into $(O)/'
-	@echo 'make modules    hamlyn.ko into $(O)/, for KERNEL=6.1|6.12|7.2 or KDIR=FOLDER'
+	@echo 'make            library, examples and tools, into $(BUILD)/'
+	@echo 'make modules    hamlyn.ko into $(BUILD)/, for KERNEL=6.1|6.12|7.2 or KDIR=FOLDER'
 	@echo 'make demo       set-up, then the main job on both devices'
 	@echo 'make check      set-up, then all tests; its parts are:'
 	@echo '  make check-native | check-static | check-vm KERNEL=6.1|6.12|7.2'
 	@echo 'make install    DESTDIR= PREFIX=/usr/local'
 	@echo 'make vm-shell   a shell in a VM with everything loaded'
-	@echo 'make clean      remove $(O)/; make distclean: and the cache'
-	@echo 'Variables: O=$(O) HAMLYN_CACHE=$(HAMLYN_CACHE) CC CFLAGS KERNELS'
+	@echo 'make clean      remove $(BUILD)/; make distclean: and the cache'
+	@echo 'Variables: BUILD=$(BUILD) HAMLYN_CACHE=$(HAMLYN_CACHE) CC CFLAGS KERNELS'
 
 all: lib examples tools
 
 # ---- library ----
 
-LIB_SO := $(O)/libhamlyn.so.$(VERSION)
+LIB_SO := $(BUILD)/libhamlyn.so.$(VERSION)
 
-lib: $(O)/libhamlyn.a $(O)/libhamlyn.so
+lib: $(BUILD)/libhamlyn.a $(BUILD)/libhamlyn.so
 
-$(O)/obj/lib/%.o: libhamlyn/src/%.c $(LIB_HDR) $(CORE)
+$(BUILD)/obj/lib/%.o: libhamlyn/src/%.c $(LIB_HDR) $(CORE)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core $(CFLAGS_ALL) -fPIC -c $< -o $@
 
-$(O)/libhamlyn.a: $(LIB_OBJ)
+$(BUILD)/libhamlyn.a: $(LIB_OBJ)
 	rm -f $@
 	$(AR) rcs $@ $^
 
@@ -80,30 +80,30 @@ $(LIB_SO): $(LIB_OBJ) libhamlyn/libhamlyn.map
 		-Wl,--version-script=libhamlyn/libhamlyn.map $(LDFLAGS) \
 		$(LIB_OBJ) -o $@ -lpthread
 
-$(O)/libhamlyn.so: $(LIB_SO)
-	ln -sf $(<F) $(O)/libhamlyn.so.$(SOVERSION)
+$(BUILD)/libhamlyn.so: $(LIB_SO)
+	ln -sf $(<F) $(BUILD)/libhamlyn.so.$(SOVERSION)
 	ln -sf libhamlyn.so.$(SOVERSION) $@
 
 # ---- examples and tools: static libhamlyn, so that they run from anywhere ----
 
 examples: $(EXAMPLES)
-tools: $(O)/hamlyn-perf $(O)/as_user
+tools: $(BUILD)/hamlyn-perf $(BUILD)/as_user
 
 NEEDS_NETTLE := receive_file send_file
-$(addprefix $(O)/,$(NEEDS_NETTLE)): LIBS := -lnettle
+$(addprefix $(BUILD)/,$(NEEDS_NETTLE)): LIBS := -lnettle
 
-$(EXAMPLES): $(O)/%: libhamlyn/examples/%.c $(O)/libhamlyn.a $(LIB_HDR) \
+$(EXAMPLES): $(BUILD)/%: libhamlyn/examples/%.c $(BUILD)/libhamlyn.a $(LIB_HDR) \
 		$(wildcard libhamlyn/examples/*.h)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< $(O)/libhamlyn.a $(LDFLAGS) $(LIBS) -lpthread -o $@
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< $(BUILD)/libhamlyn.a $(LDFLAGS) $(LIBS) -lpthread -o $@
 
-$(O)/obj/perf/%.o: tools/hamlyn-perf/%.c $(wildcard tools/hamlyn-perf/*.h) $(LIB_HDR)
+$(BUILD)/obj/perf/%.o: tools/hamlyn-perf/%.c $(wildcard tools/hamlyn-perf/*.h) $(LIB_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c $< -o $@
 
-$(O)/hamlyn-perf: $(PERF_OBJ) $(O)/libhamlyn.a
-	$(CC) $(PERF_OBJ) $(O)/libhamlyn.a $(LDFLAGS) -lpthread -lm -o $@
+$(BUILD)/hamlyn-perf: $(PERF_OBJ) $(BUILD)/libhamlyn.a
+	$(CC) $(PERF_OBJ) $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -lm -o $@
 
-$(O)/as_user: tools/demo/as_user.c
+$(BUILD)/as_user: tools/demo/as_user.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -static $< -o $@
 
@@ -111,10 +111,10 @@ $(O)/as_user: tools/demo/as_user.c
 
 ifdef KDIR
 MODULE_FOR := $(abspath $(KDIR))
-MODULE_OUT := $(O)/kdir
+MODULE_OUT := $(BUILD)/kdir
 else
 MODULE_FOR := $(KERNEL)
-MODULE_OUT := $(O)/k$(KERNEL)
+MODULE_OUT := $(BUILD)/k$(KERNEL)
 endif
 
 modules:
@@ -123,7 +123,7 @@ ifndef KDIR
 	@selftests/setup.sh kernel $(KERNEL)
 endif
 	selftests/vm/build-module.sh $(MODULE_FOR) . $(MODULE_OUT) $(KBUILD_ARGS)
-	cp $(MODULE_OUT)/hamlyn.ko $(O)/hamlyn.ko
+	cp $(MODULE_OUT)/hamlyn.ko $(BUILD)/hamlyn.ko
 
 # ---- tests ----
 
@@ -133,21 +133,25 @@ $(KSELFTEST)/kselftest_harness.h:
 	selftests/setup.sh kselftest
 
 # Static, so that they run in the guest.
-$(O)/selftests/%: selftests/%.c selftests/hamlyn_test.c selftests/hamlyn_test.h \
-		$(O)/libhamlyn.a $(LIB_HDR) | $(KSELFTEST)/kselftest_harness.h
+$(BUILD)/selftests/%: selftests/%.c selftests/hamlyn_test.c selftests/hamlyn_test.h \
+		$(BUILD)/libhamlyn.a $(LIB_HDR) | $(KSELFTEST)/kselftest_harness.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) -static \
-		$< selftests/hamlyn_test.c $(O)/libhamlyn.a -lpthread -o $@
+		$< selftests/hamlyn_test.c $(BUILD)/libhamlyn.a -lpthread -o $@
 
 selftests: $(call test_bins,$(TESTS_BOTH) $(TESTS_SHM) $(TESTS_KERNEL))
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
-$(O)/unit/%: selftests/unit/%.c $(wildcard selftests/unit/*.h) $(CORE) $(LIB_HDR)
+$(BUILD)/unit/%: selftests/unit/%.c $(wildcard selftests/unit/*.h) $(CORE) $(LIB_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core -std=gnu11 -Wall -Wextra -Wshadow \
 		-O1 -g $(SANITIZE) $< -lcmocka -lpthread -o $@
 
 units: $(UNITS)
+
+# For scripts: the programs of a list of tests.
+print-%:
+	@echo $(call test_bins,$($*))
 
 setup-native:
 	@selftests/setup.sh packages native
@@ -169,13 +173,13 @@ vm-shell:
 	@selftests/setup.sh packages all
 	@selftests/setup.sh qemu
 	@$(MAKE) --no-print-directory -s all selftests modules
-	@selftests/vm/shell.sh $(KERNEL) --module $(O)/hamlyn.ko
+	@selftests/vm/shell.sh $(KERNEL) --module $(BUILD)/hamlyn.ko
 
 # ---- installation ----
 
 install: lib
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/linux
-	install -m 644 $(O)/libhamlyn.a $(DESTDIR)$(LIBDIR)/
+	install -m 644 $(BUILD)/libhamlyn.a $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(LIB_SO) $(DESTDIR)$(LIBDIR)/
 	ln -sf libhamlyn.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libhamlyn.so.$(SOVERSION)
 	ln -sf libhamlyn.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libhamlyn.so
@@ -190,7 +194,7 @@ install: lib
 	done
 
 clean:
-	rm -rf $(O)
+	rm -rf $(BUILD)
 
 distclean: clean
 	rm -rf $(HAMLYN_CACHE)

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Payloads in pieces, from up to eight send buffer areas.
+ */
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+
+#include <pthread.h>
+
+FIXTURE(gather) {
+	struct ht_pair pair;
+	struct h_area *areas[HAMLYN_MAX_TAGS];
+	unsigned char *buffers[HAMLYN_MAX_TAGS];
+	size_t views[HAMLYN_MAX_TAGS];
+	uint64_t random;
+	size_t most;
+};
+
+/* Eight areas, of which each tag has a part that begins and ends oddly. */
+FIXTURE_SETUP(gather)
+{
+	struct ht_pair_attr attr = { .meta = 1 };
+	unsigned int tag;
+
+	ASSERT_EQ(0, ht_pair_open(&self->pair, &attr));
+	self->most = self->pair.length;
+	self->random = ht_seed();
+	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
+		uint64_t base = tag * 100 + 1;
+
+		self->views[tag] = self->most / 2 - tag * 7;
+		ASSERT_EQ(0, h_area_alloc(self->pair.tx, self->most,
+					  &self->areas[tag]));
+		ASSERT_EQ(0, h_terminus_bind(self->pair.terminus, tag,
+					     self->areas[tag], base,
+					     self->views[tag]));
+		self->buffers[tag] = (unsigned char *)
+				     h_area_addr(self->areas[tag]) + base;
+		memset(h_area_addr(self->areas[tag]), 0xbb, self->most);
+		ht_fill(self->buffers[tag], self->views[tag], tag);
+	}
+}
+
+FIXTURE_TEARDOWN(gather)
+{
+	ht_pair_close(&self->pair);
+}
+
+static size_t join(const struct iovec *iov, int count, unsigned char *to)
+{
+	size_t length = 0;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		memcpy(to + length, iov[i].iov_base, iov[i].iov_len);
+		length += iov[i].iov_len;
+	}
+	return length;
+}
+
+/* Send the pieces and compare with what they are when put together. */
+static const char *exchange(struct ht_pair *pair, const struct iovec *iov,
+			    int count, size_t at)
+{
+	static unsigned char whole[5 * HAMLYN_MAX_PACKET];
+	struct h_msg msg = {
+		.ticket = &pair->ticket,
+		.offset = at,
+		.iov = iov,
+		.iovcnt = count,
+	};
+	size_t length = join(iov, count, whole);
+	struct hamlyn_nq_entry entry;
+
+	if (ht_send_sync(pair->terminus, &msg) != 1)
+		return "not sent";
+	if (ht_recv(pair->nq, &entry) != 1)
+		return "no notification";
+	if (memcmp(pair->data + at, whole, length))
+		return "wrong data";
+	memset(pair->data + at, HT_GUARD, length);
+	if (!ht_pair_guarded(pair) ||
+	    ht_match_byte(pair->data, pair->length, HT_GUARD) != pair->length)
+		return "bytes around the message were touched";
+	if (pair->meta[0].accumulator)
+		return "the accumulator did not return to 0";
+	return NULL;
+}
+
+TEST_F(gather, random_pieces_of_eight_areas)
+{
+	struct iovec iov[HAMLYN_MAX_FRAGMENTS];
+	size_t left, longest, n, from;
+	int round, count, i;
+	unsigned int tag;
+
+	for (round = 0; round < 1000; round++) {
+		count = 1 + (int)(ht_random(&self->random) %
+				  HAMLYN_MAX_FRAGMENTS);
+		left = self->most - 64;
+		/* Long and short ones, and long beside short. */
+		longest = (size_t)2 << (ht_random(&self->random) % 16);
+		for (i = 0; i < count; i++) {
+			tag = ht_random(&self->random) % HAMLYN_MAX_TAGS;
+			n = ht_random(&self->random) % longest;
+			if (n > self->views[tag])
+				n = self->views[tag];
+			if (n > left)
+				n = left;
+			from = ht_random(&self->random) %
+			       (self->views[tag] - n + 1);
+			iov[i].iov_base = self->buffers[tag] + from;
+			iov[i].iov_len = n;
+			left -= n;
+		}
+		ASSERT_NO(exchange(&self->pair, iov, count,
+				   ht_random(&self->random) % 64))
+			TH_LOG("round %d, seed %ju", round,
+			       (uintmax_t)ht_seed());
+	}
+}
+
+TEST_F(gather, whole_send_buffer_areas)
+{
+	struct iovec iov[HAMLYN_MAX_TAGS];
+	unsigned int tag;
+
+	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
+		iov[0].iov_base = self->buffers[tag];
+		iov[0].iov_len = self->views[tag];
+		EXPECT_NO(exchange(&self->pair, iov, 1, 0))
+			TH_LOG("tag %u", tag);
+		iov[0].iov_base = self->buffers[tag] + self->views[tag] - 1000;
+		iov[0].iov_len = 1000;
+		EXPECT_NO(exchange(&self->pair, iov, 1, 0))
+			TH_LOG("tag %u", tag);
+	}
+	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
+		iov[tag].iov_base = self->buffers[tag];
+		iov[tag].iov_len = self->most / HAMLYN_MAX_TAGS;
+	}
+	EXPECT_NO(exchange(&self->pair, iov, HAMLYN_MAX_TAGS, 0));
+}
+
+TEST_F(gather, one_byte_beyond_a_send_buffer_area_is_EFAULT)
+{
+	struct ht_pair *pair = &self->pair;
+	struct iovec iov[2];
+	struct h_msg msg = { .ticket = &pair->ticket, .iov = iov, .iovcnt = 2 };
+	unsigned int tag;
+
+	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
+		iov[0].iov_base = self->buffers[(tag + 1) % HAMLYN_MAX_TAGS];
+		iov[0].iov_len = 1000;
+		iov[1].iov_base = self->buffers[tag] - 1;
+		iov[1].iov_len = 1000;
+		EXPECT_EQ(-EFAULT, h_send(pair->terminus, &msg));
+		iov[1].iov_base = self->buffers[tag] + self->views[tag] - 999;
+		EXPECT_EQ(-EFAULT, h_send(pair->terminus, &msg));
+		iov[1].iov_base = self->buffers[tag];
+		iov[1].iov_len = self->views[tag] + 1;
+		EXPECT_EQ(-EFAULT, h_send(pair->terminus, &msg));
+	}
+	EXPECT_EQ(0, ht_pair_fence(pair));
+	EXPECT_TRUE(ht_pair_untouched(pair));
+}
+
+TEST_F(gather, pieces_that_begin_and_end_on_packet_boundaries)
+{
+	size_t packet = self->pair.query.packet_size;
+	const size_t lengths[] = { 0, 1, packet - 1, packet, packet + 1 };
+	struct iovec iov[3];
+	unsigned int i, j, k;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++)
+		for (j = 0; j < ARRAY_SIZE(lengths); j++)
+			for (k = 0; k < ARRAY_SIZE(lengths); k++) {
+				iov[0].iov_base = self->buffers[1];
+				iov[0].iov_len = lengths[i];
+				iov[1].iov_base = self->buffers[4];
+				iov[1].iov_len = lengths[j];
+				iov[2].iov_base = self->buffers[7];
+				iov[2].iov_len = lengths[k];
+				ASSERT_NO(exchange(&self->pair, iov, 3, 1))
+					TH_LOG("lengths %u %u %u", i, j, k);
+			}
+}
+
+TEST_F(gather, sixteen_pieces_are_the_most)
+{
+	struct ht_pair *pair = &self->pair;
+	struct iovec iov[HAMLYN_MAX_FRAGMENTS + 1];
+	struct h_msg msg = { .ticket = &pair->ticket, .iov = iov };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(iov); i++) {
+		iov[i].iov_base = self->buffers[i % HAMLYN_MAX_TAGS];
+		iov[i].iov_len = 100 + i;
+	}
+	EXPECT_NO(exchange(pair, iov, HAMLYN_MAX_FRAGMENTS, 0));
+	msg.iovcnt = HAMLYN_MAX_FRAGMENTS + 1;
+	EXPECT_LT(h_send(pair->terminus, &msg), 0);
+	msg.iovcnt = -1;
+	EXPECT_LT(h_send(pair->terminus, &msg), 0);
+	EXPECT_EQ(0, ht_pair_fence(pair));
+	EXPECT_TRUE(ht_pair_untouched(pair));
+}
+
+TEST_F(gather, short_pieces_come_from_any_memory)
+{
+	static const char text[] = "a message in seven pieces, none of it bound";
+	struct iovec iov[7];
+	unsigned int i;
+
+	for (i = 0; i < 7; i++) {
+		iov[i].iov_base = (void *)(uintptr_t)(text + i * 6);
+		iov[i].iov_len = 6;
+	}
+	EXPECT_NO(exchange(&self->pair, iov, 7, 3));
+	EXPECT_NO(exchange(&self->pair, iov, 0, 3));
+}
+
+/*
+ * Bind returns when no message under the old binding is being read any more:
+ * what its owner writes there afterwards is never sent.
+ */
+struct binder {
+	struct ht_pair *pair;
+	unsigned char *buffer;
+	size_t length;
+	int stop;
+	int failed;
+};
+
+static void *send_all_the_time(void *arg)
+{
+	struct binder *b = arg;
+	struct h_msg msg = {
+		.ticket = &b->pair->ticket,
+		.data = b->buffer,
+		.length = b->length,
+		.flags = HAMLYN_TRB_NO_NOTIFY,
+	};
+	int64_t handle;
+
+	while (!h__load_acquire(&b->stop)) {
+		handle = h_send(b->pair->terminus, &msg);
+		if (handle == -EAGAIN || handle == -EFAULT)
+			ht_sleep_ns(1000);
+		else if (handle < 0)
+			b->failed = (int)handle;
+	}
+	return NULL;
+}
+
+TEST_F(gather, nothing_is_read_under_an_old_binding)
+{
+	struct ht_pair *pair = &self->pair;
+	struct binder b = {
+		.pair = pair,
+		.buffer = pair->send,
+		.length = pair->send_length,
+	};
+	size_t length = pair->send_length;
+	pthread_t thread;
+	int round;
+
+	memset(pair->send, 1, length);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, send_all_the_time, &b));
+	for (round = 0; round < 200; round++) {
+		ht_sleep_ns(HT_MS / 5);
+		ASSERT_EQ(0, h_terminus_bind(pair->terminus, 0, NULL, 0, 0));
+		/* From here on the bytes are ours alone. */
+		memset(pair->send, 0xdd, length);
+		ht_sleep_ns(HT_MS / 5);
+		ASSERT_EQ(NULL, memchr(pair->data, 0xdd, pair->length))
+			TH_LOG("round %d", round);
+		memset(pair->send, 1, length);
+		ASSERT_EQ(0, h_terminus_bind(pair->terminus, 0,
+					     pair->send_area, 0, 0));
+	}
+	h__store_release(&b.stop, 1);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, b.failed);
+	EXPECT_EQ(1, pair->data[0]);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,717 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the Hamlyn selftests share.
+ */
+#include "hamlyn_test.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- time --------------------------------------------------------------- */
+
+int64_t ht_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * HT_SEC + ts.tv_nsec;
+}
+
+int64_t ht_patience_ns(void)
+{
+	static int64_t patience;
+	const char *scale = getenv("HAMLYN_TEST_SCALE");
+
+	if (!patience) {
+		patience = HT_PATIENCE_SECONDS * HT_SEC;
+		if (scale && atoi(scale) > 0)
+			patience *= atoi(scale);
+	}
+	return patience;
+}
+
+void ht_sleep_ns(int64_t ns)
+{
+	struct timespec ts = { ns / HT_SEC, ns % HT_SEC };
+
+	nanosleep(&ts, NULL);
+}
+
+void ht_poll_begin(struct ht_poll *poll)
+{
+	poll->end = 0;
+	poll->polls = 0;
+}
+
+bool ht_poll_more(struct ht_poll *poll)
+{
+	unsigned int polls = poll->polls++;
+
+	if (polls < 64)
+		return true;
+	if (!poll->end)
+		poll->end = ht_now_ns() + ht_patience_ns();
+	if (polls < 4096)
+		sched_yield();
+	else
+		ht_sleep_ns(HT_MS / 10);
+	return polls % 16 || ht_now_ns() < poll->end;
+}
+
+/* ---- numbers and patterns ----------------------------------------------- */
+
+static uint64_t mix(uint64_t z)
+{
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+uint64_t ht_random(uint64_t *state)
+{
+	*state += 0x9e3779b97f4a7c15ULL;
+	return mix(*state);
+}
+
+uint64_t ht_seed(void)
+{
+	const char *seed = getenv("HAMLYN_TEST_SEED");
+
+	return seed ? strtoull(seed, NULL, 0) : 19961029;
+}
+
+static uint64_t pattern_word(uint64_t seed, size_t word)
+{
+	return mix(mix(seed) + word * 0x9e3779b97f4a7c15ULL);
+}
+
+void ht_fill(void *p, size_t length, uint64_t seed)
+{
+	unsigned char *byte = p;
+	uint64_t word;
+	size_t i;
+
+	for (i = 0; i + 8 <= length; i += 8) {
+		word = pattern_word(seed, i / 8);
+		memcpy(byte + i, &word, 8);
+	}
+	word = pattern_word(seed, i / 8);
+	memcpy(byte + i, &word, length - i);
+}
+
+size_t ht_match(const void *p, size_t length, uint64_t seed)
+{
+	const unsigned char *byte = p;
+	unsigned char want[8];
+	uint64_t word;
+	size_t i, j;
+
+	for (i = 0; i < length; i += 8) {
+		word = pattern_word(seed, i / 8);
+		if (length - i >= 8 && !memcmp(byte + i, &word, 8))
+			continue;
+		memcpy(want, &word, 8);
+		for (j = 0; j < 8 && i + j < length; j++)
+			if (byte[i + j] != want[j])
+				return i + j;
+	}
+	return length;
+}
+
+size_t ht_match_byte(const void *p, size_t length, unsigned char byte)
+{
+	const unsigned char *bytes = p;
+	size_t i;
+
+	if (!length || bytes[0] != byte)
+		return 0;
+	if (!memcmp(bytes, bytes + 1, length - 1))
+		return length;
+	for (i = 0; bytes[i] == byte; i++)
+		;
+	return i;
+}
+
+const char *ht_complain(const char *complaint)
+{
+	if (complaint)
+		fprintf(stderr, "# %s\n", complaint);
+	return complaint;
+}
+
+/* ---- processes ---------------------------------------------------------- */
+
+/* The harness forks by itself: its children must not outlive it either. */
+static void die_with_parent(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static void __attribute__((constructor)) watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, die_with_parent);
+}
+
+pid_t ht_fork(void)
+{
+	pid_t parent = getpid();
+	pid_t pid = fork();
+
+	/* It may have died before the child asked to go with it. */
+	if (!pid && getppid() != parent)
+		_exit(1);
+	return pid;
+}
+
+int ht_reap(pid_t pid)
+{
+	struct ht_poll poll;
+	int status;
+	pid_t got;
+
+	ht_poll_begin(&poll);
+	while ((got = waitpid(pid, &status, WNOHANG)) == 0) {
+		if (ht_poll_more(&poll))
+			continue;
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		return -ETIMEDOUT;
+	}
+	if (got < 0)
+		return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) :
+				   128 + WTERMSIG(status);
+}
+
+int ht_read_all(int fd, void *p, size_t length)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	char *to = p;
+	ssize_t n;
+
+	while (length) {
+		if (poll(&pfd, 1, (int)(ht_patience_ns() / HT_MS)) <= 0)
+			return -ETIMEDOUT;
+		n = read(fd, to, length);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EPIPE;
+		to += n;
+		length -= (size_t)n;
+	}
+	return 0;
+}
+
+int ht_write_all(int fd, const void *p, size_t length)
+{
+	const char *from = p;
+	ssize_t n;
+
+	while (length) {
+		n = write(fd, from, length);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		from += n;
+		length -= (size_t)n;
+	}
+	return 0;
+}
+
+/* ---- a device ----------------------------------------------------------- */
+
+const char *ht_device(void)
+{
+	return getenv("HAMLYN_DEVICE");
+}
+
+int ht_open(struct h_dev **dev)
+{
+	return h_open(ht_device(), dev);
+}
+
+int ht_recv(struct h_nq *nq, struct hamlyn_nq_entry *entry)
+{
+	struct ht_poll poll;
+	int ret;
+
+	ht_poll_begin(&poll);
+	while ((ret = h_recv(nq, entry)) == 0)
+		if (!ht_poll_more(&poll))
+			return -ETIMEDOUT;
+	return ret;
+}
+
+int64_t ht_send(struct h_terminus *terminus, const struct h_msg *msg)
+{
+	struct ht_poll poll;
+	int64_t handle;
+
+	ht_poll_begin(&poll);
+	while ((handle = h_send(terminus, msg)) == -EAGAIN)
+		if (!ht_poll_more(&poll))
+			return -ETIMEDOUT;
+	return handle;
+}
+
+int ht_send_wait(struct h_terminus *terminus, int64_t handle)
+{
+	return h_send_wait(terminus, handle, ht_patience_ns());
+}
+
+int ht_send_sync(struct h_terminus *terminus, const struct h_msg *msg)
+{
+	int64_t handle = ht_send(terminus, msg);
+
+	return handle < 0 ? (int)handle : ht_send_wait(terminus, handle);
+}
+
+int ht_count_slots(struct h_dev *dev, struct h_area *area, unsigned int most)
+{
+	struct h_slot_attr attr = { .area = area };
+	struct h_slot **slots;
+	int n, ret;
+
+	slots = calloc(most, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	for (n = 0; n < (int)most; n++)
+		if (h_slot_create(dev, &attr, &slots[n]))
+			break;
+	ret = n;
+	while (n--)
+		if (h_slot_destroy(slots[n]))
+			ret = -EIO;
+	free(slots);
+	return ret;
+}
+
+int ht_count_areas(struct h_dev *dev, size_t length, unsigned int most)
+{
+	struct h_area **areas;
+	int n, ret;
+
+	areas = calloc(most, sizeof(*areas));
+	if (!areas)
+		return -ENOMEM;
+	for (n = 0; n < (int)most; n++)
+		if (h_area_alloc(dev, length, &areas[n]))
+			break;
+	ret = n;
+	while (n--)
+		if (h_area_remove(areas[n]))
+			ret = -EIO;
+	free(areas);
+	return ret;
+}
+
+/* ---- a sender and a receiver -------------------------------------------- */
+
+static int open_receiver(struct ht_pair *pair, const struct ht_pair_attr *attr)
+{
+	struct h_slot_attr slot = { 0 };
+	size_t bytes;
+	int ret;
+
+	pair->base = HT_GUARD_BYTES + attr->shift;
+	bytes = pair->base + pair->length + HT_GUARD_BYTES;
+	ret = h_area_alloc(pair->rx, bytes, &pair->area);
+	if (ret)
+		return ret;
+	pair->data = (unsigned char *)h_area_addr(pair->area) + pair->base;
+	if (attr->meta) {
+		bytes = (attr->meta + 2 * HT_META_GUARDS) *
+			sizeof(struct hamlyn_metadata);
+		ret = h_area_alloc(pair->rx, bytes, &pair->meta_area);
+		if (ret)
+			return ret;
+		pair->meta_count = attr->meta;
+		pair->meta = (struct hamlyn_metadata *)
+			     h_area_addr(pair->meta_area) + HT_META_GUARDS;
+	}
+	ret = h_nq_create(pair->rx, attr->nq_entries ? attr->nq_entries : 64,
+			  &pair->nq);
+	if (ret)
+		return ret;
+	slot.area = pair->area;
+	slot.base = pair->base;
+	slot.length = pair->length;
+	slot.meta_area = pair->meta_area;
+	slot.meta_base = attr->meta ? HT_META_GUARDS *
+			 sizeof(struct hamlyn_metadata) : 0;
+	slot.meta_count = attr->meta;
+	slot.nq = pair->nq;
+	ret = h_slot_create(pair->rx, &slot, &pair->slot);
+	if (ret)
+		return ret;
+	return h_slot_ticket(pair->slot, 0, 0, 0, &pair->ticket);
+}
+
+static int open_fence(struct ht_pair *pair)
+{
+	struct h_slot_attr slot = { 0 };
+	int ret;
+
+	ret = h_area_alloc(pair->rx, 1, &pair->fence_area);
+	if (ret)
+		return ret;
+	slot.area = pair->fence_area;
+	slot.nq = pair->nq;
+	ret = h_slot_create(pair->rx, &slot, &pair->fence_slot);
+	if (ret)
+		return ret;
+	return h_slot_ticket(pair->fence_slot, 0, 0, HAMLYN_META_FAST,
+			     &pair->fence);
+}
+
+static int open_sender(struct ht_pair *pair, const struct ht_pair_attr *attr)
+{
+	int ret;
+
+	pair->send_length = attr->send_length ? attr->send_length :
+						pair->length;
+	ret = h_area_alloc(pair->tx, pair->send_length, &pair->send_area);
+	if (ret)
+		return ret;
+	pair->send = h_area_addr(pair->send_area);
+	ret = h_terminus_create(pair->tx, &attr->terminus, &pair->terminus);
+	if (ret)
+		return ret;
+	return h_terminus_bind(pair->terminus, 0, pair->send_area, 0,
+			       pair->send_length);
+}
+
+int ht_pair_open(struct ht_pair *pair, const struct ht_pair_attr *attr)
+{
+	int ret;
+
+	memset(pair, 0, sizeof(*pair));
+	ret = ht_open(&pair->rx);
+	if (ret)
+		return ret;
+	ret = h_query(pair->rx, &pair->query);
+	if (ret)
+		goto err;
+	pair->length = attr->length ? attr->length :
+				      4 * (size_t)pair->query.packet_size;
+	if (attr->one_context) {
+		pair->tx = pair->rx;
+	} else {
+		ret = ht_open(&pair->tx);
+		if (ret)
+			goto err;
+	}
+	ret = open_receiver(pair, attr);
+	if (ret)
+		goto err;
+	ret = open_fence(pair);
+	if (ret)
+		goto err;
+	ret = open_sender(pair, attr);
+	if (ret)
+		goto err;
+	ht_pair_clear(pair);
+	return 0;
+err:
+	ht_pair_close(pair);
+	return ret;
+}
+
+void ht_pair_close(struct ht_pair *pair)
+{
+	if (pair->tx != pair->rx)
+		h_close(pair->tx);
+	h_close(pair->rx);
+	pair->rx = NULL;
+	pair->tx = NULL;
+}
+
+void ht_pair_clear(struct ht_pair *pair)
+{
+	memset(h_area_addr(pair->area), HT_GUARD, h_area_length(pair->area));
+	if (!pair->meta_area)
+		return;
+	memset(h_area_addr(pair->meta_area), HT_GUARD,
+	       h_area_length(pair->meta_area));
+	memset(pair->meta, 0, pair->meta_count * sizeof(*pair->meta));
+}
+
+/* Guard bytes from the start of @area up to @from, and from @to on. */
+static bool guarded(const struct h_area *area, const void *from, const void *to)
+{
+	const unsigned char *start = h_area_addr(area);
+	const unsigned char *end = start + h_area_length(area);
+	size_t before = (size_t)((const unsigned char *)from - start);
+	size_t after = (size_t)(end - (const unsigned char *)to);
+
+	return ht_match_byte(start, before, HT_GUARD) == before &&
+	       ht_match_byte(to, after, HT_GUARD) == after;
+}
+
+bool ht_pair_guarded(const struct ht_pair *pair)
+{
+	return guarded(pair->area, pair->data, pair->data + pair->length) &&
+	       (!pair->meta ||
+		guarded(pair->meta_area, pair->meta,
+			pair->meta + pair->meta_count));
+}
+
+bool ht_pair_untouched(const struct ht_pair *pair)
+{
+	size_t meta = pair->meta_count * sizeof(*pair->meta);
+
+	return ht_pair_guarded(pair) &&
+	       ht_match_byte(pair->data, pair->length, HT_GUARD) ==
+	       pair->length &&
+	       (!meta || ht_match_byte(pair->meta, meta, 0) == meta);
+}
+
+int ht_pair_fence(struct ht_pair *pair)
+{
+	uint64_t word = 0xfe9ce00000000000ULL + ++pair->fences;
+	struct h_msg msg = { .ticket = &pair->fence, .word = word };
+	uint32_t number = h_slot_number(pair->fence_slot);
+	struct hamlyn_nq_entry entry;
+	int others = 0;
+	int ret;
+
+	ret = ht_send_sync(pair->terminus, &msg);
+	if (ret < 0)
+		return ret;
+	for (;;) {
+		ret = ht_recv(pair->nq, &entry);
+		if (ret < 0)
+			return ret;
+		if (entry.slot == number && entry.data == word &&
+		    (entry.flags & HAMLYN_NQE_FAST))
+			return others;
+		others++;
+	}
+}
+
+int ht_pair_rejects(struct ht_pair *pair, struct ht_rejects *rejects)
+{
+	struct hamlyn_stats stats;
+	int ret;
+
+	ret = h_slot_stats(pair->slot, &stats);
+	if (ret)
+		return ret;
+	memcpy(rejects->slot, stats.rejects, sizeof(rejects->slot));
+	ret = h_dev_stats(pair->rx, &stats);
+	if (ret)
+		return ret;
+	memcpy(rejects->nic, stats.rejects, sizeof(rejects->nic));
+	return 0;
+}
+
+/* ---- kernel device without the library ---------------------------------- */
+
+int ht_raw_open(void)
+{
+	const char *name = ht_device();
+	int fd = open(name ? name : "/dev/hamlyn0", O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int ht_raw(int fd, unsigned long request, void *arg)
+{
+	return ioctl(fd, request, arg) < 0 ? -errno : 0;
+}
+
+int ht_raw_id(int fd, unsigned long request, uint32_t id)
+{
+	struct hamlyn_id arg = { .size = sizeof(arg), .id = id };
+
+	return ht_raw(fd, request, &arg);
+}
+
+int ht_raw_query(int fd, struct hamlyn_query *query)
+{
+	memset(query, 0, sizeof(*query));
+	query->size = sizeof(*query);
+	return ht_raw(fd, HAMLYN_IOC_QUERY, query);
+}
+
+static void *map_region(int fd, uint64_t length, uint64_t offset, int prot)
+{
+	void *map = mmap(NULL, length, prot, MAP_SHARED, fd, (off_t)offset);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+int ht_raw_area_alloc(int fd, size_t length, struct hamlyn_area_alloc *arg,
+		      void **map)
+{
+	int ret;
+
+	memset(arg, 0, sizeof(*arg));
+	arg->size = sizeof(*arg);
+	arg->length = length;
+	ret = ht_raw(fd, HAMLYN_IOC_AREA_ALLOC, arg);
+	if (ret || !map)
+		return ret;
+	*map = map_region(fd, arg->length, arg->mmap_offset,
+			  PROT_READ | PROT_WRITE);
+	return *map ? 0 : -errno;
+}
+
+int ht_raw_nq_create(int fd, uint32_t entries, struct ht_raw_nq *nq)
+{
+	struct hamlyn_nq_create *arg = &nq->arg;
+	void *ring;
+	int ret;
+
+	memset(nq, 0, sizeof(*nq));
+	arg->size = sizeof(*arg);
+	arg->entries = entries;
+	ret = ht_raw(fd, HAMLYN_IOC_NQ_CREATE, arg);
+	if (ret)
+		return ret;
+	ring = map_region(fd, arg->ring_length, arg->ring_offset, PROT_READ);
+	nq->control = map_region(fd, arg->control_length, arg->control_offset,
+				 PROT_READ | PROT_WRITE);
+	if (!ring || !nq->control)
+		return -errno;
+	nq->ring = ring;
+	nq->entries = (void *)((char *)ring + arg->entries_offset);
+	return 0;
+}
+
+void ht_raw_nq_unmap(struct ht_raw_nq *nq)
+{
+	munmap((void *)(uintptr_t)nq->ring, nq->arg.ring_length);
+	munmap(nq->control, nq->arg.control_length);
+}
+
+int ht_raw_slot_create(int fd, uint32_t area, uint64_t length, uint32_t nq,
+		       struct hamlyn_slot_create *arg)
+{
+	memset(arg, 0, sizeof(*arg));
+	arg->size = sizeof(*arg);
+	arg->area = area;
+	arg->length = length;
+	arg->meta_area = HAMLYN_NONE;
+	arg->nq = nq;
+	return ht_raw(fd, HAMLYN_IOC_SLOT_CREATE, arg);
+}
+
+int ht_raw_terminus_create(int fd, uint32_t entries, uint32_t entry_size,
+			   struct ht_raw_terminus *terminus)
+{
+	struct hamlyn_terminus_create *arg = &terminus->arg;
+	void *status;
+	int ret;
+
+	memset(terminus, 0, sizeof(*terminus));
+	terminus->fd = fd;
+	arg->size = sizeof(*arg);
+	arg->entries = entries;
+	arg->entry_size = entry_size;
+	ret = ht_raw(fd, HAMLYN_IOC_TERMINUS_CREATE, arg);
+	if (ret)
+		return ret;
+	terminus->wq = map_region(fd, arg->wq_length, arg->wq_offset,
+				  PROT_READ | PROT_WRITE);
+	status = map_region(fd, arg->status_length, arg->status_offset,
+			    PROT_READ);
+	if (!terminus->wq || !status)
+		return -errno;
+	terminus->entries = (unsigned char *)terminus->wq +
+			    arg->entries_offset;
+	terminus->status = status;
+	terminus->codes = (const int32_t *)(terminus->status + 1);
+	return 0;
+}
+
+void ht_raw_terminus_unmap(struct ht_raw_terminus *terminus)
+{
+	munmap(terminus->wq, terminus->arg.wq_length);
+	munmap((void *)(uintptr_t)terminus->status,
+	       terminus->arg.status_length);
+}
+
+int ht_raw_bind(int fd, uint32_t terminus, uint32_t tag, uint32_t area,
+		uint64_t base, uint64_t length)
+{
+	struct hamlyn_terminus_bind arg = {
+		.size = sizeof(arg),
+		.terminus = terminus,
+		.tag = tag,
+		.area = area,
+		.base = base,
+		.length = length,
+	};
+
+	return ht_raw(fd, HAMLYN_IOC_TERMINUS_BIND, &arg);
+}
+
+struct hamlyn_trb *ht_raw_entry(struct ht_raw_terminus *terminus)
+{
+	size_t index = terminus->producer & (terminus->arg.entries - 1);
+
+	return (void *)(terminus->entries + index * terminus->arg.entry_size);
+}
+
+static int kick_if_asked(struct ht_raw_terminus *terminus)
+{
+	if (!h__read_once(&terminus->status->need_kick))
+		return 0;
+	return ht_raw(terminus->fd, HAMLYN_IOC_KICK,
+		      (void *)(uintptr_t)terminus->arg.terminus);
+}
+
+int ht_raw_publish(struct ht_raw_terminus *terminus, uint32_t producer)
+{
+	h__store_release(&terminus->wq->producer, producer);	/* B1 */
+	h__full_barrier();					/* B2 */
+	return kick_if_asked(terminus);
+}
+
+int ht_raw_post(struct ht_raw_terminus *terminus)
+{
+	return ht_raw_publish(terminus, ++terminus->producer);
+}
+
+int ht_raw_done(struct ht_raw_terminus *terminus, uint32_t index, int *status)
+{
+	const uint32_t *completed = &terminus->status->completed;
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	while ((int32_t)(h__load_acquire(completed) - index) <= 0) { /* B6 */
+		if (!ht_poll_more(&poll))
+			return -ETIMEDOUT;
+		/* One kick may leave some of the work to the next. */
+		kick_if_asked(terminus);
+	}
+	*status = terminus->codes[index & (terminus->arg.entries - 1)];
+	return 0;
+}
+
+bool ht_raw_recv(struct ht_raw_nq *nq, struct hamlyn_nq_entry *entry)
+{
+	uint32_t position = nq->control->consumer;
+	const struct hamlyn_nq_entry *e;
+
+	e = &nq->entries[position & (nq->arg.entries - 1)];
+	if (h__load_acquire(&e->sequence) != position + 1)	/* B3 */
+		return false;
+	*entry = *e;
+	h__store_release(&nq->control->consumer, position + 1);	/* B4 */
+	return true;
+}

@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mappings: only what was offered, only with the rights it has, and harmless
+ * after its object is gone. Kernel device only.
+ */
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/uio.h>
+
+#define PAGE	4096UL
+
+struct region {
+	const char *name;
+	uint64_t offset;
+	uint64_t length;
+	bool writable;
+	unsigned long destroy;	/* request that ends its object */
+	uint32_t id;
+};
+
+#define REGIONS	5
+
+FIXTURE(hostile_mmap) {
+	int fd;
+	struct region regions[REGIONS];
+};
+
+FIXTURE_SETUP(hostile_mmap)
+{
+	struct hamlyn_terminus_create t = { .size = sizeof(t), .entries = 64,
+					    .entry_size = 512 };
+	struct hamlyn_nq_create nq = { .size = sizeof(nq), .entries = 1024 };
+	struct hamlyn_area_alloc area;
+
+	self->fd = ht_raw_open();
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, 3 * PAGE, &area, NULL));
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_NQ_CREATE, &nq));
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &t));
+	self->regions[0] = (struct region) {
+		"area", area.mmap_offset, area.length, true,
+		HAMLYN_IOC_AREA_REMOVE, area.area };
+	self->regions[1] = (struct region) {
+		"NQ ring", nq.ring_offset, nq.ring_length, false,
+		HAMLYN_IOC_NQ_DESTROY, nq.nq };
+	self->regions[2] = (struct region) {
+		"NQ control", nq.control_offset, nq.control_length, true,
+		HAMLYN_IOC_NQ_DESTROY, nq.nq };
+	self->regions[3] = (struct region) {
+		"work queue", t.wq_offset, t.wq_length, true,
+		HAMLYN_IOC_TERMINUS_DESTROY, t.terminus };
+	self->regions[4] = (struct region) {
+		"status", t.status_offset, t.status_length, false,
+		HAMLYN_IOC_TERMINUS_DESTROY, t.terminus };
+}
+
+FIXTURE_TEARDOWN(hostile_mmap)
+{
+	close(self->fd);
+}
+
+#define for_each_region(r) \
+	for (r = self->regions; r < self->regions + REGIONS; r++)
+
+static int most_rights(const struct region *r)
+{
+	return r->writable ? PROT_READ | PROT_WRITE : PROT_READ;
+}
+
+static void *map(FIXTURE_DATA(hostile_mmap) *self, const struct region *r)
+{
+	return mmap(NULL, r->length, most_rights(r), MAP_SHARED, self->fd,
+		    (off_t)r->offset);
+}
+
+/* Is this, by chance, what another region was offered as? */
+static bool offered(FIXTURE_DATA(hostile_mmap) *self, uint64_t offset,
+		    uint64_t length)
+{
+	const struct region *r;
+
+	for_each_region(r)
+		if (r->offset == offset && r->length == length)
+			return true;
+	return false;
+}
+
+static const char *mapped(FIXTURE_DATA(hostile_mmap) *self, uint64_t offset,
+			  uint64_t length)
+{
+	void *p;
+
+	if (offered(self, offset, length))
+		return NULL;
+	p = mmap(NULL, length, PROT_READ, MAP_SHARED, self->fd,
+		 (off_t)offset);
+	if (p != MAP_FAILED) {
+		munmap(p, length);
+		return "mapped";
+	}
+	return errno == EINVAL || errno == ENOENT || errno == EOVERFLOW ?
+	       NULL : "a strange error";
+}
+
+TEST_F(hostile_mmap, what_is_offered_can_be_mapped)
+{
+	volatile unsigned char *p;
+	const struct region *r;
+	uint64_t i;
+
+	for_each_region(r) {
+		EXPECT_EQ(0, r->length % PAGE);
+		EXPECT_EQ(0, r->offset % PAGE);
+		p = map(self, r);
+		ASSERT_NE(MAP_FAILED, p) {
+			TH_LOG("%s", r->name);
+		}
+		for (i = 0; i < r->length; i++) {
+			(void)p[i];
+			if (r->writable)
+				p[i] = (unsigned char)i;
+		}
+		for (i = 0; r->writable && i < r->length; i++) {
+			ASSERT_EQ((unsigned char)i, p[i]);
+		}
+		EXPECT_EQ(0, munmap((void *)(uintptr_t)p, r->length));
+	}
+}
+
+TEST_F(hostile_mmap, a_second_mapping_shows_the_same_memory)
+{
+	volatile unsigned char *p, *q;
+
+	p = map(self, &self->regions[0]);
+	q = map(self, &self->regions[0]);
+	ASSERT_NE(MAP_FAILED, p);
+	ASSERT_NE(MAP_FAILED, q);
+	p[5000] = 17;
+	EXPECT_EQ(17, q[5000]);
+	munmap((void *)(uintptr_t)p, self->regions[0].length);
+	EXPECT_EQ(17, q[5000]);
+}
+
+TEST_F(hostile_mmap, wrong_offsets_and_lengths_are_refused)
+{
+	const struct region *r;
+	uint64_t length;
+	int shift;
+
+	for_each_region(r) {
+		for (length = PAGE; length <= r->length + 2 * PAGE;
+		     length += PAGE) {
+			EXPECT_NO(mapped(self, r->offset + PAGE, length)) {
+				TH_LOG("%s, %ju", r->name, (uintmax_t)length);
+			}
+			EXPECT_NO(mapped(self, r->offset - PAGE, length)) {
+				TH_LOG("%s, %ju", r->name, (uintmax_t)length);
+			}
+			if (length > r->length) {
+				EXPECT_NO(mapped(self, r->offset, length)) {
+					TH_LOG("%s, too long", r->name);
+				}
+			}
+		}
+		EXPECT_NO(mapped(self, r->offset, r->length << 20));
+		for (shift = 12; shift < 64; shift++) {
+			EXPECT_NO(mapped(self, r->offset ^ (1ULL << shift),
+					 r->length)) {
+				TH_LOG("%s, bit %d of its offset", r->name,
+				       shift);
+			}
+		}
+	}
+}
+
+TEST_F(hostile_mmap, part_of_a_region_is_refused_or_nothing_but_that_part)
+{
+	const struct region *r = &self->regions[0];
+	unsigned char *whole, *part;
+	uint64_t length;
+
+	whole = map(self, r);
+	ASSERT_NE(MAP_FAILED, whole);
+	memset(whole, 1, r->length);
+	for (length = PAGE; length < r->length; length += PAGE) {
+		part = mmap(NULL, length, PROT_READ, MAP_SHARED, self->fd,
+			    (off_t)r->offset);
+		if (part == MAP_FAILED)
+			continue;
+		EXPECT_EQ(length, ht_match_byte(part, length, 1));
+		munmap(part, length);
+	}
+}
+
+TEST_F(hostile_mmap, no_length_and_odd_offsets_are_refused)
+{
+	const struct region *r;
+
+	for_each_region(r) {
+		EXPECT_EQ(MAP_FAILED, mmap(NULL, 0, PROT_READ, MAP_SHARED,
+					   self->fd, (off_t)r->offset));
+		EXPECT_EQ(MAP_FAILED, mmap(NULL, r->length, PROT_READ,
+					   MAP_SHARED, self->fd,
+					   (off_t)r->offset + 1));
+	}
+}
+
+TEST_F(hostile_mmap, random_offsets_show_nothing)
+{
+	uint64_t random = ht_seed();
+	uint64_t offset;
+	int i;
+
+	for (i = 0; i < 4096; i++) {
+		EXPECT_NO(mapped(self, i * PAGE, PAGE)) {
+			TH_LOG("page %d", i);
+		}
+		offset = (ht_random(&random) >> (i % 52)) & ~(PAGE - 1);
+		EXPECT_NO(mapped(self, offset, (1 + i % 4) * PAGE)) {
+			TH_LOG("offset %jx", (uintmax_t)offset);
+		}
+	}
+}
+
+/* ---- rights ------------------------------------------------------------- */
+
+static int refused_with(FIXTURE_DATA(hostile_mmap) *self,
+			const struct region *r, int prot, int flags)
+{
+	void *p = mmap(NULL, r->length, prot, flags, self->fd,
+		       (off_t)r->offset);
+
+	if (p == MAP_FAILED)
+		return errno;
+	munmap(p, r->length);
+	return 0;
+}
+
+TEST_F(hostile_mmap, private_mappings_are_EPERM)
+{
+	static const int prots[] = { PROT_NONE, PROT_READ,
+				     PROT_READ | PROT_WRITE };
+	const struct region *r;
+	unsigned int i;
+
+	for_each_region(r) {
+		for (i = 0; i < ARRAY_SIZE(prots); i++) {
+			EXPECT_EQ(EPERM, refused_with(self, r, prots[i],
+						      MAP_PRIVATE)) {
+				TH_LOG("%s, %d", r->name, prots[i]);
+			}
+		}
+	}
+}
+
+TEST_F(hostile_mmap, writing_to_what_the_nic_writes_is_EPERM)
+{
+	const struct region *r;
+
+	for_each_region(r) {
+		int want = r->writable ? 0 : EPERM;
+
+		EXPECT_EQ(want, refused_with(self, r, PROT_READ | PROT_WRITE,
+					     MAP_SHARED)) {
+			TH_LOG("%s", r->name);
+		}
+		EXPECT_EQ(want, refused_with(self, r, PROT_WRITE,
+					     MAP_SHARED)) {
+			TH_LOG("%s", r->name);
+		}
+	}
+}
+
+TEST_F(hostile_mmap, executing_anything_is_EPERM)
+{
+	const struct region *r;
+	void *p;
+
+	for_each_region(r) {
+		EXPECT_EQ(EPERM, refused_with(self, r, PROT_READ | PROT_EXEC,
+					      MAP_SHARED)) {
+			TH_LOG("%s", r->name);
+		}
+		EXPECT_EQ(EPERM, refused_with(self, r, PROT_EXEC, MAP_SHARED));
+		p = map(self, r);
+		ASSERT_NE(MAP_FAILED, p);
+		EXPECT_EQ(-1, mprotect(p, r->length, PROT_READ | PROT_EXEC)) {
+			TH_LOG("%s", r->name);
+		}
+		EXPECT_EQ(-1, mprotect(p, PAGE, PROT_EXEC));
+		munmap(p, r->length);
+	}
+}
+
+TEST_F(hostile_mmap, mprotect_gives_no_rights_that_mmap_does_not)
+{
+	const struct region *r;
+	void *p;
+
+	for_each_region(r) {
+		p = mmap(NULL, r->length, PROT_READ, MAP_SHARED, self->fd,
+			 (off_t)r->offset);
+		ASSERT_NE(MAP_FAILED, p);
+		EXPECT_EQ(r->writable ? 0 : -1,
+			  mprotect(p, r->length, PROT_READ | PROT_WRITE)) {
+			TH_LOG("%s", r->name);
+		}
+		EXPECT_EQ(r->writable ? 0 : -1,
+			  mprotect(p, PAGE, PROT_WRITE));
+		/* By way of no rights at all, too. */
+		EXPECT_EQ(0, mprotect(p, r->length, PROT_NONE));
+		EXPECT_EQ(r->writable ? 0 : -1,
+			  mprotect(p, r->length, PROT_READ | PROT_WRITE));
+		munmap(p, r->length);
+	}
+}
+
+TEST_F(hostile_mmap, mappings_do_not_grow)
+{
+	const struct region *r;
+	void *p, *q;
+
+	for_each_region(r) {
+		p = map(self, r);
+		ASSERT_NE(MAP_FAILED, p);
+		EXPECT_EQ(MAP_FAILED, mremap(p, r->length, r->length + PAGE,
+					     MREMAP_MAYMOVE)) {
+			TH_LOG("%s", r->name);
+		}
+		EXPECT_EQ(MAP_FAILED, mremap(p, r->length, 2 * r->length, 0));
+		EXPECT_EQ(MAP_FAILED, mremap(p, 0, r->length + PAGE,
+					     MREMAP_MAYMOVE));
+		/* Moving it as it is does no harm, nor does less of it. */
+		q = mremap(p, r->length, r->length, MREMAP_MAYMOVE);
+		munmap(q == MAP_FAILED ? p : q, r->length);
+	}
+}
+
+/* Does forcing it by way of the debugger's doors change it? */
+static bool forced(void *at)
+{
+	unsigned char before = *(volatile unsigned char *)at;
+	unsigned char value = (unsigned char)~before;
+	struct iovec from = { &value, 1 };
+	struct iovec to = { at, 1 };
+	int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	ssize_t n;
+
+	if (mem >= 0) {
+		n = pwrite(mem, &value, 1, (off_t)(uintptr_t)at);
+		close(mem);
+		if (n > 0)
+			return true;
+	}
+	if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) > 0)
+		return true;
+	/* As a destination of the kernel's, too. */
+	mem = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	if (mem >= 0) {
+		n = read(mem, at, 1);
+		close(mem);
+		if (n > 0)
+			return true;
+	}
+	return *(volatile unsigned char *)at != before;
+}
+
+TEST_F(hostile_mmap, what_the_nic_writes_cannot_be_forced)
+{
+	const struct region *r;
+	unsigned char *p;
+
+	for_each_region(r) {
+		if (r->writable)
+			continue;
+		p = map(self, r);
+		ASSERT_NE(MAP_FAILED, p);
+		EXPECT_FALSE(forced(p)) {
+			TH_LOG("%s", r->name);
+		}
+		EXPECT_FALSE(forced(p + r->length - 1));
+		munmap(p, r->length);
+	}
+}
+
+/* ---- the end of objects ------------------------------------------------- */
+
+static void destroy(FIXTURE_DATA(hostile_mmap) *self, const struct region *r)
+{
+	/* Two regions share an object: the second time it is gone. */
+	ht_raw_id(self->fd, r->destroy, r->id);
+}
+
+TEST_F(hostile_mmap, a_destroyed_object_cannot_be_mapped)
+{
+	const struct region *r;
+
+	for_each_region(r) {
+		destroy(self, r);
+	}
+	for_each_region(r) {
+		EXPECT_NE(0, refused_with(self, r, PROT_READ, MAP_SHARED)) {
+			TH_LOG("%s", r->name);
+		}
+	}
+}
+
+/* Touch all of it in a child; 0, or the signal that it got. */
+static int touch(volatile unsigned char *p, uint64_t length, bool write)
+{
+	pid_t pid = ht_fork();
+	uint64_t i;
+
+	if (!pid) {
+		signal(SIGBUS, SIG_DFL);
+		signal(SIGSEGV, SIG_DFL);
+		for (i = 0; i < length; i += 64) {
+			(void)p[i];
+			if (write)
+				p[i] = 0xee;
+		}
+		_exit(0);
+	}
+	return ht_reap(pid);
+}
+
+TEST_F(hostile_mmap, children_inherit_no_mapping)
+{
+	const struct region *r;
+	void *p;
+
+	for_each_region(r) {
+		p = map(self, r);
+		ASSERT_NE(MAP_FAILED, p);
+		EXPECT_EQ(128 + SIGSEGV, touch(p, r->length, false)) {
+			TH_LOG("%s", r->name);
+		}
+		munmap(p, r->length);
+	}
+}
+
+/*
+ * What is mapped of a destroyed object is memory that nobody else gets: new
+ * objects do not show what is written there.
+ */
+TEST_F(hostile_mmap, a_mapping_is_harmless_after_its_object)
+{
+	enum { AREAS = 64 };
+	volatile unsigned char *maps[REGIONS];
+	struct hamlyn_area_alloc area;
+	const struct region *r;
+	struct ht_raw_nq nq;
+	void *fresh;
+	uint64_t j;
+	int i;
+
+	for (i = 0; i < REGIONS; i++) {
+		maps[i] = map(self, &self->regions[i]);
+		ASSERT_NE(MAP_FAILED, maps[i]);
+	}
+	for_each_region(r) {
+		destroy(self, r);
+	}
+	for (i = 0; i < AREAS; i++) {
+		ASSERT_EQ(0, ht_raw_area_alloc(self->fd, 3 * PAGE, &area,
+					       &fresh));
+		ASSERT_EQ(0, ht_raw_nq_create(self->fd, 1024, &nq));
+		for (j = 0; j < REGIONS; j++) {
+			r = &self->regions[j];
+			if (!r->writable)
+				continue;
+			memset((void *)(uintptr_t)maps[j], 0xee, r->length);
+		}
+		ASSERT_EQ(area.length, ht_match_byte(fresh, area.length, 0));
+		ASSERT_EQ(0, nq.ring->lost);
+		ASSERT_EQ(0, nq.control->consumer);
+		ASSERT_EQ(1024, nq.ring->entries);
+	}
+	/* And after the last descriptor, with the mappings still there. */
+	close(self->fd);
+	for (i = 0; i < REGIONS; i++) {
+		r = &self->regions[i];
+		for (j = 0; j < r->length; j += 64)
+			(void)maps[i][j];
+		if (r->writable)
+			memset((void *)(uintptr_t)maps[i], 0xdd, r->length);
+	}
+	self->fd = ht_raw_open();
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, 3 * PAGE, &area, &fresh));
+	EXPECT_EQ(area.length, ht_match_byte(fresh, area.length, 0));
+}
+
+TEST_F(hostile_mmap, the_mapping_keeps_the_context_or_lets_it_go_safely)
+{
+	struct hamlyn_area_alloc area;
+	unsigned char *p;
+	int fd, i;
+
+	for (i = 0; i < 50; i++) {
+		fd = ht_raw_open();
+		ASSERT_GE(fd, 0);
+		ASSERT_EQ(0, ht_raw_area_alloc(fd, 16 * PAGE, &area,
+					       (void **)&p));
+		memset(p, i, area.length);
+		close(fd);
+		ASSERT_EQ(area.length, ht_match_byte(p, area.length,
+						     (unsigned char)i));
+		munmap(p, area.length);
+	}
+}
+
+TEST_F(hostile_mmap, madvise_harms_nobody)
+{
+	static const int advice[] = { MADV_DONTNEED, MADV_REMOVE, MADV_FREE,
+				      MADV_HUGEPAGE, MADV_MERGEABLE,
+				      MADV_POPULATE_WRITE, MADV_PAGEOUT,
+				      MADV_COLD };
+	const struct region *r;
+	unsigned int i;
+	void *p, *q;
+
+	for_each_region(r) {
+		for (i = 0; i < ARRAY_SIZE(advice); i++) {
+			p = map(self, r);
+			ASSERT_NE(MAP_FAILED, p);
+			madvise(p, r->length, advice[i]);
+			/* Another mapping is as good as ever. */
+			q = map(self, r);
+			ASSERT_NE(MAP_FAILED, q);
+			EXPECT_LE(0, *(volatile signed char *)q & 0x7f);
+			munmap(p, r->length);
+			munmap(q, r->length);
+		}
+	}
+}
+
+TEST_HARNESS_MAIN

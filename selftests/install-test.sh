@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Installs the library into a scratch folder, then builds and runs a program
+# in C and in C++, shared and static, against nothing but that.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+case ${1:-} in
+-h | --help)
+	echo "Usage: selftests/install-test.sh [BUILD-FOLDER]"
+	exit 0
+	;;
+esac
+
+BUILD=${1:-build}
+TOP=$PWD
+passed=0
+failed=0
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+check() { # NAME COMMAND...
+	local name=$1
+	shift
+	if "$@" >"$work/log" 2>&1; then
+		echo "ok - $name"
+		passed=$((passed + 1))
+	else
+		echo "not ok - $name"
+		sed 's/^/# /' "$work/log"
+		failed=$((failed + 1))
+	fi
+}
+
+root=$work/root
+export PKG_CONFIG_SYSROOT_DIR=$root
+export PKG_CONFIG_LIBDIR=$root/usr/lib/pkgconfig
+
+build() { # COMPILER SOURCE OUTPUT pkg-config options
+	local cc=$1 source=$2 output=$3
+	shift 3
+	# shellcheck disable=SC2046 # several words
+	"$cc" -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags libhamlyn) "$work/$source" \
+		$(pkg-config "$@" --libs libhamlyn) -o "$work/$output"
+}
+
+run_shared() {
+	LD_LIBRARY_PATH=$root/usr/lib HAMLYN_DEVICE=shm:install-$$ "$1"
+}
+
+static_build() {
+	# shellcheck disable=SC2046 # several words
+	gcc $(pkg-config --cflags libhamlyn) "$work/program.c" "$root/usr/lib/libhamlyn.a" \
+		-lpthread -o "$work/static"
+}
+
+only_ours() {
+	local others
+	others=$(nm -D --defined-only "$root/usr/lib/libhamlyn.so" | awk '{ print $3 }' |
+		grep -v -e '^h_' -e '^h__' -e '^HAMLYN_' || true)
+	[ -z "$others" ] || { echo "exported: $others"; return 1; }
+}
+
+compiles_alone() { # HEADER LANGUAGE
+	echo "#include <$1>" | gcc -x "$2" -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
+		-I"$root/usr/include" -
+}
+
+cp "$TOP/libhamlyn/examples/hello.c" "$work/program.c"
+cat >"$work/program.cc" <<'EOT'
+#include <hamlyn.h>
+#include <cstdio>
+#include <cstring>
+#include <type_traits>
+
+static_assert(std::is_trivially_copyable<h_ticket>::value, "a ticket is a plain value");
+
+int main()
+{
+	h_dev *dev;
+	h_area *area;
+	h_nq *nq;
+	h_slot *slot;
+	h_terminus *terminus;
+	h_ticket ticket;
+	hamlyn_nq_entry entry;
+	h_slot_attr attr = {};
+
+	if (h_open(nullptr, &dev) || h_area_alloc(dev, 4096, &area) || h_nq_create(dev, 8, &nq))
+		return 1;
+	attr.area = area;
+	attr.nq = nq;
+	if (h_slot_create(dev, &attr, &slot) || h_slot_ticket(slot, 0, 0, 0, &ticket) ||
+	    h_terminus_create(dev, nullptr, &terminus))
+		return 2;
+	if (h_send_msg(terminus, &ticket, "hello", 6, nullptr, 0) < 0)
+		return 3;
+	if (h_recv_block(nq, &entry, 1000000000) != 1)
+		return 4;
+	if (std::strcmp(static_cast<char *>(h_area_addr(area)), "hello"))
+		return 5;
+	h_close(dev);
+	return 0;
+}
+EOT
+
+check "make install DESTDIR= PREFIX=/usr" make -s "BUILD=$BUILD" install "DESTDIR=$root" PREFIX=/usr
+check "hamlyn.h compiles alone in C" compiles_alone hamlyn.h c
+check "hamlyn.h compiles alone in C++" compiles_alone hamlyn.h c++
+check "linux/hamlyn.h compiles alone in C" compiles_alone linux/hamlyn.h c
+check "linux/hamlyn.h compiles alone in C++" compiles_alone linux/hamlyn.h c++
+check "pkg-config knows the version" pkg-config --exact-version=0.1.0 libhamlyn
+check "the library exports h_* only" only_ours
+check "the README's program builds against it in C" build gcc program.c shared
+check "and runs" run_shared "$work/shared"
+check "it builds statically" static_build
+check "and runs" env "HAMLYN_DEVICE=shm:install-$$" "$work/static"
+check "a C++ program builds against it" build g++ program.cc shared-cc
+check "and runs" run_shared "$work/shared-cc"
+check "nothing is left in /dev/shm" bash -c "! ls /dev/shm | grep -q install-$$"
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

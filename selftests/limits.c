@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory: what is charged, what is refused, what rights are needed, and what
+ * an area still names when its owner remaps. Kernel device only.
+ */
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#define PAGE	4096UL
+#define NOBODY	65534
+
+static char some_data[64];
+
+FIXTURE(limits) {
+	int fd;
+	struct hamlyn_query query;
+};
+
+FIXTURE_SETUP(limits)
+{
+	self->fd = ht_raw_open();
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, ht_raw_query(self->fd, &self->query));
+}
+
+FIXTURE_TEARDOWN(limits)
+{
+	close(self->fd);
+}
+
+static int area_add(int fd, const void *addr, uint64_t length, uint32_t flags,
+		    uint32_t *id)
+{
+	struct hamlyn_area_add arg = {
+		.size = sizeof(arg),
+		.flags = flags,
+		.addr = (uintptr_t)addr,
+		.length = length,
+	};
+	int ret = ht_raw(fd, HAMLYN_IOC_AREA_ADD, &arg);
+
+	*id = arg.area;
+	return ret;
+}
+
+static int area_remove(int fd, uint32_t id)
+{
+	return ht_raw_id(fd, HAMLYN_IOC_AREA_REMOVE, id);
+}
+
+/* Pages that this process is charged for, locked or pinned. */
+static long charged(void)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	char line[256];
+	long kib, sum = 0;
+
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "VmLck: %ld", &kib) == 1 ||
+		    sscanf(line, "VmPin: %ld", &kib) == 1)
+			sum += kib;
+	fclose(file);
+	return sum * 1024 / (long)PAGE;
+}
+
+/* The charge may fall a moment after what it was for is gone. */
+static bool charge_returns_to(long pages)
+{
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	while (charged() != pages)
+		if (!ht_poll_more(&poll))
+			return false;
+	return true;
+}
+
+static unsigned char *pages(unsigned long count)
+{
+	unsigned char *p = mmap(NULL, count * PAGE, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	memset(p, 1, count * PAGE);
+	return p;
+}
+
+/* ---- accounting --------------------------------------------------------- */
+
+TEST_F(limits, every_page_that_is_wired_is_charged_and_no_other)
+{
+	unsigned char *p = pages(20);
+	const struct {
+		size_t from;
+		size_t length;
+		long pages;
+	} cases[] = {
+		{ 0, 1, 1 }, { 0, PAGE, 1 }, { 0, PAGE + 1, 2 },
+		{ PAGE - 1, 1, 1 }, { PAGE - 1, 2, 2 }, { 1, PAGE, 2 },
+		{ 0, 20 * PAGE, 20 }, { PAGE - 1, PAGE + 2, 3 },
+	};
+	long before;
+	uint32_t id;
+	unsigned int i;
+
+	ASSERT_NE(NULL, p);
+	before = charged();
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		ASSERT_EQ(0, area_add(self->fd, p + cases[i].from,
+				      cases[i].length, 0, &id));
+		EXPECT_EQ(before + cases[i].pages, charged()) {
+			TH_LOG("case %u", i);
+		}
+		ASSERT_EQ(0, area_remove(self->fd, id));
+		EXPECT_TRUE(charge_returns_to(before)) {
+			TH_LOG("case %u", i);
+		}
+	}
+}
+
+TEST_F(limits, failures_charge_nothing)
+{
+	unsigned char *p = pages(4);
+	long before = charged();
+	uint32_t id;
+
+	ASSERT_NE(NULL, p);
+	ASSERT_EQ(0, munmap(p + 2 * PAGE, PAGE));
+	EXPECT_EQ(-EFAULT, area_add(self->fd, p, 4 * PAGE, 0, &id));
+	EXPECT_EQ(-EFAULT, area_add(self->fd, p, 2 * PAGE + 1, 0, &id));
+	EXPECT_EQ(-EFAULT, area_add(self->fd, p + 2 * PAGE, 1, 0, &id));
+	EXPECT_EQ(-EFAULT, area_add(self->fd, NULL, PAGE, 0, &id));
+	EXPECT_EQ(-EINVAL, area_add(self->fd, p, 0, 0, &id));
+	EXPECT_EQ(-E2BIG, area_add(self->fd, p, self->query.max_area + 1, 0,
+				   &id));
+	EXPECT_GT(0, area_add(self->fd, p, ~0ULL, 0, &id));
+	EXPECT_GT(0, area_add(self->fd, (void *)(UINTPTR_MAX - 10), 20, 0,
+			      &id));
+	EXPECT_GT(0, area_add(self->fd, (void *)0xffff888000000000UL, PAGE, 0,
+			      &id));
+	EXPECT_EQ(before, charged());
+}
+
+TEST_F(limits, closing_gives_everything_back)
+{
+	unsigned char *p = pages(64);
+	long before = charged();
+	uint32_t id;
+	int fd, round, i;
+
+	for (round = 0; round < 10; round++) {
+		fd = ht_raw_open();
+		ASSERT_GE(fd, 0);
+		for (i = 0; i < 16; i++) {
+			ASSERT_EQ(0, area_add(fd, p + i * 4 * PAGE, 4 * PAGE,
+					      0, &id));
+		}
+		EXPECT_EQ(before + 64, charged());
+		close(fd);
+		EXPECT_TRUE(charge_returns_to(before));
+	}
+}
+
+TEST_F(limits, the_death_of_the_last_holder_gives_everything_back)
+{
+	unsigned char *p = pages(10);
+	long before = charged();
+	int fd = ht_raw_open();
+	int pipefd[2];
+	uint32_t id;
+	char byte;
+	pid_t pid;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, area_add(fd, p, 10 * PAGE, 0, &id));
+	ASSERT_EQ(0, pipe(pipefd));
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		if (write(pipefd[1], "x", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	ASSERT_EQ(0, ht_read_all(pipefd[0], &byte, 1));
+	close(fd);
+	/* Wired on behalf of this process, held by the other. */
+	EXPECT_EQ(before + 10, charged());
+	kill(pid, SIGKILL);
+	EXPECT_EQ(128 + SIGKILL, ht_reap(pid));
+	EXPECT_TRUE(charge_returns_to(before));
+}
+
+TEST_F(limits, allocated_areas_are_not_charged_to_the_process)
+{
+	struct hamlyn_area_alloc area;
+	long before = charged();
+	void *map;
+
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, 1 << 20, &area, &map));
+	EXPECT_EQ(before, charged());
+}
+
+/* ---- the limit ---------------------------------------------------------- */
+
+/* As nobody, with a limit of 8 pages. Returns 0 or which step went wrong. */
+static int live_within_limit(int fd)
+{
+	struct rlimit limit = { 8 * PAGE, 8 * PAGE };
+	struct hamlyn_area_alloc alloc;
+	unsigned char *p = pages(32);
+	uint32_t ids[8], id;
+	int i;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    setresgid(NOBODY, NOBODY, NOBODY) ||
+	    setresuid(NOBODY, NOBODY, NOBODY))
+		return 1;
+	if (charged())
+		return 2;
+	if (area_add(fd, p, 9 * PAGE, 0, &id) != -ENOMEM)
+		return 3;
+	if (area_add(fd, p + 1, 8 * PAGE, 0, &id) != -ENOMEM)
+		return 4;
+	if (charged())
+		return 5;
+	for (i = 0; i < 8; i++)
+		if (area_add(fd, p + i * PAGE, PAGE, 0, &ids[i]))
+			return 6;
+	if (charged() != 8)
+		return 7;
+	if (area_add(fd, p + 8 * PAGE, 1, 0, &id) != -ENOMEM)
+		return 8;
+	/* Another context of the same process has the same limit. */
+	i = ht_raw_open();
+	if (i >= 0 && area_add(i, p + 8 * PAGE, 1, 0, &id) != -ENOMEM)
+		return 9;
+	if (area_remove(fd, ids[3]) ||
+	    area_add(fd, p + 8 * PAGE, 1, 0, &ids[3]))
+		return 10;
+	if (area_add(fd, p + 9 * PAGE, 1, 0, &id) != -ENOMEM)
+		return 11;
+	/* What the kernel allocates is not under this limit. */
+	if (ht_raw_area_alloc(fd, 64 * PAGE, &alloc, NULL))
+		return 12;
+	for (i = 0; i < 8; i++)
+		if (area_remove(fd, ids[i]))
+			return 13;
+	if (!charge_returns_to(0))
+		return 14;
+	if (area_add(fd, p, 8 * PAGE, 0, &id))
+		return 15;
+	return 0;
+}
+
+TEST_F(limits, RLIMIT_MEMLOCK_holds_for_the_unprivileged)
+{
+	pid_t pid = ht_fork();
+
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(live_within_limit(self->fd));
+	EXPECT_EQ(0, ht_reap(pid));
+}
+
+/* A process that wires as much as it may, and is killed: a hundred times. */
+TEST_F(limits, the_killed_keep_nothing_charged)
+{
+	struct rlimit limit = { 64 * PAGE, 64 * PAGE };
+	int pipefd[2], round, fd;
+	uint32_t id;
+	char byte;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(pipefd));
+	for (round = 0; round < 100; round++) {
+		pid = ht_fork();
+		ASSERT_GE(pid, 0);
+		if (!pid) {
+			unsigned char *p = pages(64);
+
+			/* Opened while it may: the node may be root's. */
+			fd = ht_raw_open();
+			if (fd < 0 || setrlimit(RLIMIT_MEMLOCK, &limit) ||
+			    setresuid(NOBODY, NOBODY, NOBODY))
+				_exit(1);
+			if (area_add(fd, p, 64 * PAGE, 0, &id))
+				_exit(2);
+			if (write(pipefd[1], "x", 1) == 1)
+				pause();
+			_exit(3);
+		}
+		ASSERT_EQ(0, ht_read_all(pipefd[0], &byte, 1)) {
+			TH_LOG("round %d", round);
+		}
+		kill(pid, SIGKILL);
+		ASSERT_EQ(128 + SIGKILL, ht_reap(pid)) {
+			TH_LOG("round %d", round);
+		}
+	}
+}
+
+/* ---- the limit for kernel memory ---------------------------------------- */
+
+TEST_F(limits, allocated_areas_end_with_EDQUOT)
+{
+	enum { MOST = 4096 };
+	static struct hamlyn_area_alloc areas[MOST];
+	struct hamlyn_area_alloc one;
+	int n, ret = 0, other;
+
+	/* In pieces: the limit is the NIC's, not that of one area. */
+	for (n = 0; n < MOST; n++) {
+		ret = ht_raw_area_alloc(self->fd, 4 << 20, &areas[n], NULL);
+		if (ret)
+			break;
+	}
+	EXPECT_EQ(-EDQUOT, ret) {
+		TH_LOG("after %d areas of 4 MiB", n);
+	}
+	/* For everybody on the NIC. */
+	other = ht_raw_open();
+	ASSERT_GE(other, 0);
+	EXPECT_EQ(-EDQUOT, ht_raw_area_alloc(other, 4 << 20, &one, NULL));
+	if (n) {
+		ASSERT_EQ(0, area_remove(self->fd, areas[0].area));
+		EXPECT_EQ(0, ht_raw_area_alloc(other, 4 << 20, &one, NULL));
+	}
+	close(other);
+	close(self->fd);
+	/* What they had is free again. */
+	self->fd = ht_raw_open();
+	ASSERT_GE(self->fd, 0);
+	EXPECT_EQ(0, ht_raw_area_alloc(self->fd, 4 << 20, &one, NULL));
+}
+
+TEST_F(limits, the_largest_area_is_that_of_query)
+{
+	struct hamlyn_area_alloc arg = { .size = sizeof(arg) };
+	static const uint64_t more[] = { 1, 4096, 1ULL << 32, 1ULL << 62 };
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(more); i++) {
+		arg.length = self->query.max_area + more[i];
+		EXPECT_EQ(-E2BIG, ht_raw(self->fd, HAMLYN_IOC_AREA_ALLOC,
+					 &arg));
+	}
+	arg.length = ~0ULL;
+	EXPECT_EQ(-E2BIG, ht_raw(self->fd, HAMLYN_IOC_AREA_ALLOC, &arg));
+	arg.length = 0;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_AREA_ALLOC, &arg));
+	arg.length = self->query.max_area;
+	ret = ht_raw(self->fd, HAMLYN_IOC_AREA_ALLOC, &arg);
+	EXPECT_TRUE(ret == 0 || ret == -ENOMEM || ret == -EDQUOT) {
+		TH_LOG("%d", ret);
+	}
+}
+
+/* ---- rights ------------------------------------------------------------- */
+
+TEST_F(limits, wiring_needs_the_rights_that_will_be_used)
+{
+	unsigned char *p = pages(3);
+	uint32_t id;
+
+	ASSERT_EQ(0, mprotect(p + PAGE, PAGE, PROT_READ));
+	ASSERT_EQ(0, mprotect(p + 2 * PAGE, PAGE, PROT_NONE));
+	EXPECT_EQ(0, area_add(self->fd, p, PAGE, 0, &id));
+	EXPECT_EQ(0, area_add(self->fd, p, PAGE, HAMLYN_AREA_READONLY, &id));
+	EXPECT_EQ(-EFAULT, area_add(self->fd, p + PAGE, PAGE, 0, &id));
+	EXPECT_EQ(-EFAULT, area_add(self->fd, p, 2 * PAGE, 0, &id));
+	EXPECT_EQ(0, area_add(self->fd, p + PAGE, PAGE, HAMLYN_AREA_READONLY,
+			      &id));
+	EXPECT_EQ(0, area_add(self->fd, p, 2 * PAGE, HAMLYN_AREA_READONLY,
+			      &id));
+	EXPECT_EQ(-EFAULT, area_add(self->fd, p + 2 * PAGE, PAGE,
+				    HAMLYN_AREA_READONLY, &id));
+	EXPECT_EQ(-EFAULT, area_add(self->fd, p + 2 * PAGE, PAGE, 0, &id));
+	EXPECT_EQ(-EFAULT, area_add(self->fd, p, 3 * PAGE,
+				    HAMLYN_AREA_READONLY, &id));
+}
+
+TEST_F(limits, what_is_mapped_read_only_can_be_sent_from)
+{
+	static const int kinds[] = { MAP_PRIVATE, MAP_SHARED };
+	unsigned char *p;
+	unsigned int i;
+	uint32_t id;
+	int fd;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			 kinds[i] | MAP_ANONYMOUS, -1, 0);
+		ASSERT_NE(MAP_FAILED, p);
+		memset(p, 1, PAGE);
+		ASSERT_EQ(0, mprotect(p, PAGE, PROT_READ));
+		EXPECT_EQ(-EFAULT, area_add(self->fd, p, PAGE, 0, &id));
+		EXPECT_EQ(0, area_add(self->fd, p, PAGE, HAMLYN_AREA_READONLY,
+				      &id)) {
+			TH_LOG("kind %u", i);
+		}
+	}
+	/* Pages that were never written, too; and of a file. */
+	p = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	EXPECT_EQ(0, area_add(self->fd, p, PAGE, HAMLYN_AREA_READONLY, &id));
+	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	p = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	EXPECT_EQ(0, area_add(self->fd, p, PAGE, HAMLYN_AREA_READONLY, &id));
+	close(fd);
+}
+
+TEST_F(limits, a_file_that_is_mapped_read_only_cannot_be_received_into)
+{
+	uint32_t id;
+	void *p;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	ASSERT_GE(fd, 0);
+	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	EXPECT_EQ(-EFAULT, area_add(self->fd, p, PAGE, 0, &id));
+	munmap(p, PAGE);
+	p = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	EXPECT_EQ(-EFAULT, area_add(self->fd, p, PAGE, 0, &id));
+	close(fd);
+}
+
+TEST_F(limits, a_readonly_area_is_for_sending_only)
+{
+	unsigned char *p = pages(1);
+	struct hamlyn_slot_create slot;
+	struct hamlyn_area_alloc area;
+	struct ht_raw_terminus t;
+	uint32_t id;
+
+	ASSERT_EQ(0, area_add(self->fd, p, PAGE, HAMLYN_AREA_READONLY, &id));
+	EXPECT_EQ(-EACCES, ht_raw_slot_create(self->fd, id, PAGE, HAMLYN_NONE,
+					      &slot));
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, PAGE, &area, NULL));
+	slot = (struct hamlyn_slot_create) {
+		.size = sizeof(slot),
+		.area = area.area,
+		.length = PAGE,
+		.meta_area = id,
+		.meta_count = 1,
+		.nq = HAMLYN_NONE,
+	};
+	EXPECT_EQ(-EACCES, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &slot));
+	ASSERT_EQ(0, ht_raw_terminus_create(self->fd, 8, 256, &t));
+	EXPECT_EQ(0, ht_raw_bind(self->fd, t.arg.terminus, 0, id, 0, PAGE));
+}
+
+/* ---- what an area names ------------------------------------------------- */
+
+struct link {
+	struct ht_raw_terminus terminus;
+	struct hamlyn_slot_create slot;
+	struct hamlyn_area_alloc area;
+	unsigned char *to;
+};
+
+/* From area @id to one that shows what comes. */
+static int make_link(FIXTURE_DATA(limits) *self, struct link *link,
+		     uint32_t id)
+{
+	int ret = ht_raw_area_alloc(self->fd, PAGE, &link->area,
+				    (void **)&link->to);
+
+	if (!ret)
+		ret = ht_raw_slot_create(self->fd, link->area.area, PAGE,
+					 HAMLYN_NONE, &link->slot);
+	if (!ret)
+		ret = ht_raw_terminus_create(self->fd, 8, 256,
+					     &link->terminus);
+	if (!ret)
+		ret = ht_raw_bind(self->fd, link->terminus.arg.terminus, 0,
+				  id, 0, PAGE);
+	return ret;
+}
+
+static int send_to(FIXTURE_DATA(limits) *self, struct link *link,
+		   const struct hamlyn_slot_create *slot)
+{
+	struct hamlyn_trb *trb = ht_raw_entry(&link->terminus);
+	struct hamlyn_fragment *f = (void *)(trb + 1);
+	uint32_t index = link->terminus.producer;
+	int status;
+
+	memset(trb, 0, 256);
+	trb->host = self->query.host;
+	trb->slot = slot->slot;
+	trb->key = slot->key;
+	trb->length = 1000;
+	trb->fragments = 1;
+	f->length = 1000;
+	if (ht_raw_post(&link->terminus) < 0 ||
+	    ht_raw_done(&link->terminus, index, &status))
+		return -1;
+	return status;
+}
+
+TEST_F(limits, an_area_names_the_old_pages_after_munmap)
+{
+	unsigned char *p = pages(1);
+	struct link link;
+	uint32_t id;
+
+	ASSERT_NE(NULL, p);
+	ht_fill(p, PAGE, 5);
+	ASSERT_EQ(0, area_add(self->fd, p, PAGE, 0, &id));
+	ASSERT_EQ(0, make_link(self, &link, id));
+	ASSERT_EQ(0, munmap(p, PAGE));
+	ASSERT_EQ(p, mmap(p, PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	memset(p, 0xee, PAGE);
+	ASSERT_EQ(0, send_to(self, &link, &link.slot));
+	EXPECT_EQ(1000, ht_match(link.to, 1000, 5));
+}
+
+TEST_F(limits, what_is_received_after_munmap_lands_in_the_old_pages)
+{
+	unsigned char *p = pages(1), *from = pages(1);
+	struct hamlyn_slot_create slot;
+	struct link link;
+	uint32_t id, source;
+
+	ASSERT_EQ(0, area_add(self->fd, p, PAGE, 0, &id));
+	ASSERT_EQ(0, area_add(self->fd, from, PAGE, HAMLYN_AREA_READONLY,
+			      &source));
+	ASSERT_EQ(0, ht_raw_slot_create(self->fd, id, PAGE, HAMLYN_NONE,
+					&slot));
+	ASSERT_EQ(0, make_link(self, &link, source));
+	ASSERT_EQ(0, munmap(p, PAGE));
+	ASSERT_EQ(p, mmap(p, PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	memset(p, HT_GUARD, PAGE);
+	ASSERT_EQ(0, send_to(self, &link, &slot));
+	EXPECT_EQ(PAGE, ht_match_byte(p, PAGE, HT_GUARD));
+}
+
+TEST_F(limits, an_allocated_area_is_the_same_after_munmap_and_fork)
+{
+	struct hamlyn_area_alloc area;
+	struct link link;
+	unsigned char *p;
+	pid_t pid;
+
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, PAGE, &area, (void **)&p));
+	ht_fill(p, PAGE, 6);
+	ASSERT_EQ(0, make_link(self, &link, area.area));
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(0);
+	ASSERT_EQ(0, ht_reap(pid));
+	ASSERT_EQ(0, munmap(p, PAGE));
+	ASSERT_EQ(0, send_to(self, &link, &link.slot));
+	EXPECT_EQ(1000, ht_match(link.to, 1000, 6));
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd,
+		 (off_t)area.mmap_offset);
+	ASSERT_NE(MAP_FAILED, p);
+	EXPECT_EQ(PAGE, ht_match(p, PAGE, 6));
+	ht_fill(p, PAGE, 7);
+	ASSERT_EQ(0, send_to(self, &link, &link.slot));
+	EXPECT_EQ(1000, ht_match(link.to, 1000, 7));
+}
+
+TEST_F(limits, memory_of_all_kinds_can_be_wired_or_is_refused)
+{
+	char name[] = "/tmp/hamlyn-test-XXXXXX";
+	int file = mkstemp(name);
+	struct ht_raw_nq nq;
+	uint32_t id;
+	int ret;
+	void *p;
+
+	/* Stack, data, and a shared mapping without a file. */
+	EXPECT_EQ(0, area_add(self->fd, &ret, sizeof(ret), 0, &id));
+	EXPECT_EQ(0, area_add(self->fd, some_data, 1, 0, &id));
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	EXPECT_EQ(0, area_add(self->fd, p, PAGE, 0, &id));
+	/* What is mapped read-only of the device itself is not writable. */
+	ASSERT_EQ(0, ht_raw_nq_create(self->fd, 64, &nq));
+	EXPECT_GT(0, area_add(self->fd, nq.ring, 64, 0, &id));
+	if (file < 0)
+		return;
+	unlink(name);
+	ASSERT_EQ(0, ftruncate(file, 2 * PAGE));
+	p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	ret = area_add(self->fd, p, PAGE, 0, &id);
+	EXPECT_TRUE(ret == 0 || ret == -EFAULT) {
+		TH_LOG("%d", ret);
+	}
+	/* Behind the end of the file there is nothing to be wired. */
+	ASSERT_EQ(0, ftruncate(file, PAGE));
+	EXPECT_EQ(-EFAULT, area_add(self->fd, p, 2 * PAGE, 0, &id));
+	close(file);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,797 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The embedded device's segment: who shares it, how large it is, what is left
+ * of it, and what the dead leave in it. Embedded device only.
+ */
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+
+#define SHM	"/dev/shm"
+
+FIXTURE(segment) {
+	char stem[128];		/* what names of our segments begin with */
+	char name[160];		/* a device name made of it */
+};
+
+static int write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = ht_write_all(fd, text, strlen(text));
+	close(fd);
+	return ret;
+}
+
+/*
+ * A /dev/shm of @size of our own, gone with the process. Those who are not
+ * root are in a user namespace of their own.
+ */
+static int own_shm(const char *size)
+{
+	unsigned int uid = geteuid(), gid = getegid();
+	char text[64];
+
+	if (unshare(CLONE_NEWNS | (uid ? CLONE_NEWUSER : 0)))
+		return -errno;
+	if (uid) {
+		write_text("/proc/self/setgroups", "deny");
+		snprintf(text, sizeof(text), "%u %u 1", uid, uid);
+		write_text("/proc/self/uid_map", text);
+		snprintf(text, sizeof(text), "%u %u 1", gid, gid);
+		write_text("/proc/self/gid_map", text);
+	}
+	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return -errno;
+	snprintf(text, sizeof(text), "size=%s", size);
+	return mount("hamlyn-test", SHM, "tmpfs", 0, text) ? -errno : 0;
+}
+
+FIXTURE_SETUP(segment)
+{
+	const char *device = ht_device();
+
+	snprintf(self->stem, sizeof(self->stem), "shm:%.60s-%d",
+		 device && !strncmp(device, "shm:", 4) &&
+		 !strchr(device, ',') ? device + 4 : "hamlyn-test", getpid());
+	snprintf(self->name, sizeof(self->name), "%s", self->stem);
+	/* Where it cannot be had, the names keep the tests apart. */
+	own_shm("256M");
+}
+
+FIXTURE_TEARDOWN(segment)
+{
+}
+
+/* How many files there are that belong to our segments. */
+static int files(FIXTURE_DATA(segment) *self)
+{
+	DIR *dir = opendir(SHM);
+	struct dirent *entry;
+	int n = 0;
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir)))
+		n += strstr(entry->d_name, self->stem + 4) != NULL;
+	closedir(dir);
+	return n;
+}
+
+struct place {
+	struct h_dev *dev;
+	struct h_slot_attr attr;
+	struct h_slot *slot;
+	struct h_ticket ticket;
+};
+
+static int make_place(const char *name, struct place *place)
+{
+	int ret;
+
+	memset(place, 0, sizeof(*place));
+	ret = h_open(name, &place->dev);
+	if (ret)
+		return ret;
+	ret = h_area_alloc(place->dev, 65536, &place->attr.area);
+	if (!ret)
+		ret = h_nq_create(place->dev, 64, &place->attr.nq);
+	if (!ret)
+		ret = h_slot_create(place->dev, &place->attr, &place->slot);
+	if (!ret)
+		ret = h_slot_ticket(place->slot, 0, 0, 0, &place->ticket);
+	return ret;
+}
+
+/* Send from a device of its own to @place, and see it arrive. */
+static const char *does_not_reach(const char *name, struct place *place)
+{
+	struct h_msg msg = { .ticket = &place->ticket, .length = 300 };
+	struct hamlyn_nq_entry entry;
+	struct h_terminus *terminus;
+	unsigned char data[300];
+	struct h_dev *dev;
+	int ret;
+
+	if (h_open(name, &dev))
+		return "does not open";
+	ht_fill(data, sizeof(data), 3);
+	msg.data = data;
+	if (h_terminus_create(dev, NULL, &terminus) ||
+	    ht_send_sync(terminus, &msg) != 1)
+		return "does not send";
+	h_close(dev);
+	do {
+		ret = h_recv_block(place->attr.nq, &entry, ht_patience_ns());
+	} while (ret == 0);
+	if (ret != 1)
+		return "no notification";
+	if (ht_match(h_area_addr(place->attr.area), 300, 3) != 300)
+		return "wrong data";
+	memset(h_area_addr(place->attr.area), 0, 300);
+	return NULL;
+}
+
+TEST_F(segment, processes_that_name_the_same_segment_talk)
+{
+	struct place place;
+	pid_t pid;
+
+	ASSERT_EQ(0, make_place(self->name, &place));
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		struct h_msg msg = { .ticket = &place.ticket,
+				     .data = "hello", .length = 5 };
+		struct h_terminus *terminus;
+		struct h_dev *dev;
+
+		if (h_open(self->name, &dev) ||
+		    h_terminus_create(dev, NULL, &terminus) ||
+		    ht_send_sync(terminus, &msg) != 1)
+			_exit(1);
+		h_close(dev);
+		_exit(0);
+	}
+	ASSERT_EQ(0, ht_reap(pid));
+	EXPECT_EQ(0, memcmp(h_area_addr(place.attr.area), "hello", 5));
+	EXPECT_NO(does_not_reach(self->name, &place));
+	h_close(place.dev);
+}
+
+TEST_F(segment, another_name_is_another_nic)
+{
+	struct hamlyn_stats mine, theirs;
+	struct h_terminus *terminus;
+	struct place place;
+	struct h_msg msg = { .ticket = &place.ticket, .data = "x",
+			     .length = 1 };
+	struct hamlyn_nq_entry entry;
+	struct h_dev *dev;
+	char other[200];
+
+	ASSERT_EQ(0, make_place(self->name, &place));
+	snprintf(other, sizeof(other), "%s-other", self->stem);
+	ASSERT_EQ(0, h_open(other, &dev));
+	ASSERT_EQ(0, h_terminus_create(dev, NULL, &terminus));
+	ASSERT_EQ(1, ht_send_sync(terminus, &msg));
+	EXPECT_EQ(0, h_recv(place.attr.nq, &entry));
+	EXPECT_EQ(0, *(char *)h_area_addr(place.attr.area));
+	ASSERT_EQ(0, h_dev_stats(place.dev, &mine));
+	ASSERT_EQ(0, h_dev_stats(dev, &theirs));
+	EXPECT_EQ(0, mine.rejects[HAMLYN_REJECT_SLOT]);
+	EXPECT_EQ(1, theirs.rejects[HAMLYN_REJECT_SLOT]);
+	h_close(dev);
+	h_close(place.dev);
+}
+
+TEST_F(segment, a_second_open_joins_whatever_size_it_says)
+{
+	static const char *const sizes[] = { "", ",size=4M", ",size=64M",
+					     ",size=2G" };
+	struct hamlyn_query first, second;
+	struct place place;
+	struct h_dev *dev;
+	char name[200];
+	unsigned int i;
+
+	snprintf(name, sizeof(name), "%s,size=16M", self->stem);
+	ASSERT_EQ(0, make_place(name, &place));
+	EXPECT_STREQ(name, h_dev_name(place.dev));
+	ASSERT_EQ(0, h_query(place.dev, &first));
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		snprintf(name, sizeof(name), "%s%s", self->stem, sizes[i]);
+		ASSERT_EQ(0, h_open(name, &dev)) {
+			TH_LOG("%s", name);
+		}
+		ASSERT_EQ(0, h_query(dev, &second));
+		EXPECT_EQ(first.max_area, second.max_area);
+		h_close(dev);
+		EXPECT_NO(does_not_reach(name, &place));
+	}
+	h_close(place.dev);
+}
+
+TEST_F(segment, sizes_are_what_was_asked_for)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} sizes[] = {
+		{ "16777216", 16 << 20 }, { "16384K", 16 << 20 },
+		{ "16M", 16 << 20 }, { "48M", 48 << 20 },
+	};
+	struct hamlyn_query query;
+	struct h_area *area;
+	struct h_dev *dev;
+	char name[200];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		snprintf(name, sizeof(name), "%s,size=%s", self->stem,
+			 sizes[i].text);
+		ASSERT_EQ(0, h_open(name, &dev)) {
+			TH_LOG("%s", name);
+		}
+		ASSERT_EQ(0, h_query(dev, &query));
+		/* Tables take some, but not much more than they must. */
+		EXPECT_LE(query.max_area, sizes[i].bytes);
+		EXPECT_GT(query.max_area, sizes[i].bytes / 2);
+		ASSERT_EQ(0, h_area_alloc(dev, query.max_area, &area));
+		EXPECT_EQ(-ENOSPC, h_area_alloc(dev, 1, &area));
+		h_close(dev);
+	}
+}
+
+TEST_F(segment, too_little_room_is_ENOSPC_and_leaves_nothing)
+{
+	static const char *const sizes[] = { "16M", "1G", "900G" };
+	struct h_dev *dev;
+	char name[200];
+	unsigned int i;
+
+	if (own_shm("2M"))
+		SKIP(return, "no mount namespace to be had");
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		snprintf(name, sizeof(name), "%s,size=%s", self->stem,
+			 sizes[i]);
+		EXPECT_EQ(-ENOSPC, h_open(name, &dev)) {
+			TH_LOG("%s", name);
+		}
+		EXPECT_EQ(0, files(self));
+	}
+	EXPECT_EQ(-ENOSPC, h_open(self->name, &dev));
+	EXPECT_EQ(0, files(self));
+}
+
+/* Fill what room there is in /dev/shm. */
+static int fill_shm(void)
+{
+	static char zeros[65536];
+	int fd = open(SHM "/filler", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	while ((n = write(fd, zeros, sizeof(zeros))) > 0)
+		;
+	n = n < 0 ? -errno : 0;
+	close(fd);
+	return (int)n;
+}
+
+TEST_F(segment, memory_is_there_when_the_segment_is_made)
+{
+	struct hamlyn_query query;
+	struct h_area *area;
+	struct place place;
+	struct h_dev *dev;
+	char name[200];
+
+	if (own_shm("17M"))
+		SKIP(return, "no mount namespace to be had");
+	snprintf(name, sizeof(name), "%s,size=16M", self->stem);
+	ASSERT_EQ(0, make_place(name, &place));
+	ASSERT_EQ(0, h_query(place.dev, &query));
+	ASSERT_EQ(-ENOSPC, fill_shm());
+	/* Every page of it can be written, though there is no more room. */
+	ASSERT_EQ(0, h_open(name, &dev));
+	ASSERT_EQ(0, h_area_alloc(dev, query.max_area - (1 << 20), &area));
+	memset(h_area_addr(area), 0xff, h_area_length(area));
+	while (!h_area_alloc(dev, 4096, &area))
+		memset(h_area_addr(area), 0xff, 4096);
+	h_close(dev);
+	EXPECT_NO(does_not_reach(name, &place));
+	h_close(place.dev);
+}
+
+TEST_F(segment, the_last_one_to_close_leaves_no_file)
+{
+	struct h_dev *devs[5];
+	unsigned int i, round;
+
+	for (round = 0; round < 20; round++) {
+		EXPECT_EQ(0, files(self));
+		for (i = 0; i < ARRAY_SIZE(devs); i++) {
+			ASSERT_EQ(0, h_open(self->name, &devs[i]));
+		}
+		for (i = 0; i < ARRAY_SIZE(devs); i++) {
+			EXPECT_LT(0, files(self));
+			h_close(devs[(i + round) % ARRAY_SIZE(devs)]);
+		}
+		EXPECT_EQ(0, files(self));
+	}
+}
+
+/* Open @name, fill it with objects, say so, and stay until killed. */
+static pid_t start_hog(const char *name, int fd)
+{
+	struct h_slot_attr attr;
+	struct h_terminus *terminus;
+	struct h_slot *slot;
+	struct h_dev *dev;
+	pid_t pid = ht_fork();
+	int i;
+
+	if (pid)
+		return pid;
+	if (h_open(name, &dev))
+		_exit(1);
+	for (i = 0; i < 5; i++) {
+		memset(&attr, 0, sizeof(attr));
+		if (h_area_alloc(dev, 1 << 20, &attr.area) ||
+		    h_nq_create(dev, 64, &attr.nq) ||
+		    h_slot_create(dev, &attr, &slot) ||
+		    h_terminus_create(dev, NULL, &terminus) ||
+		    h_terminus_bind(terminus, 0, attr.area, 0, 0))
+			_exit(2);
+	}
+	if (ht_write_all(fd, "x", 1))
+		_exit(3);
+	pause();
+	_exit(0);
+}
+
+TEST_F(segment, segments_of_the_killed_are_reclaimed_by_the_next_open)
+{
+	pid_t pids[6];
+	struct h_dev *dev;
+	char name[200], other[200], byte;
+	unsigned int i, round;
+	int pipefd[2];
+
+	ASSERT_EQ(0, pipe(pipefd));
+	snprintf(other, sizeof(other), "%s-other", self->stem);
+	for (round = 0; round < 10; round++) {
+		/* Three segments, two processes on each. */
+		for (i = 0; i < ARRAY_SIZE(pids); i++) {
+			snprintf(name, sizeof(name), "%s-%u,size=16M",
+				 self->stem, i % 3);
+			pids[i] = start_hog(name, pipefd[1]);
+			ASSERT_GT(pids[i], 0);
+			ASSERT_EQ(0, ht_read_all(pipefd[0], &byte, 1));
+		}
+		for (i = 0; i < ARRAY_SIZE(pids); i++) {
+			kill(pids[i], SIGKILL);
+			ASSERT_EQ(128 + SIGKILL, ht_reap(pids[i]));
+		}
+		/* One that is not of them; and all the room is there again. */
+		ASSERT_EQ(0, h_open(other, &dev));
+		EXPECT_EQ(1, files(self));
+		h_close(dev);
+		EXPECT_EQ(0, files(self));
+	}
+}
+
+TEST_F(segment, a_segment_that_all_were_killed_on_begins_anew)
+{
+	struct hamlyn_stats stats;
+	struct hamlyn_query query;
+	struct place place;
+	char name[200], byte;
+	int pipefd[2];
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(pipefd));
+	snprintf(name, sizeof(name), "%s,size=16M", self->stem);
+	pid = start_hog(name, pipefd[1]);
+	ASSERT_GT(pid, 0);
+	ASSERT_EQ(0, ht_read_all(pipefd[0], &byte, 1));
+	kill(pid, SIGKILL);
+	ASSERT_EQ(128 + SIGKILL, ht_reap(pid));
+	snprintf(name, sizeof(name), "%s,size=64M", self->stem);
+	ASSERT_EQ(0, make_place(name, &place));
+	ASSERT_EQ(0, h_query(place.dev, &query));
+	EXPECT_GT(query.max_area, 32 << 20);
+	ASSERT_EQ(0, h_dev_stats(place.dev, &stats));
+	EXPECT_EQ(0, stats.messages);
+	EXPECT_NO(does_not_reach(name, &place));
+	h_close(place.dev);
+	EXPECT_EQ(0, files(self));
+}
+
+TEST_F(segment, what_the_killed_held_comes_back_to_the_living)
+{
+	struct place place;
+	int slots, areas, round;
+	int pipefd[2];
+	pid_t pids[3];
+	unsigned int i;
+	char byte;
+
+	ASSERT_EQ(0, make_place(self->name, &place));
+	slots = ht_count_slots(place.dev, place.attr.area, 5000);
+	areas = ht_count_areas(place.dev, 65536, 5000);
+	ASSERT_GT(slots, 0);
+	ASSERT_GT(areas, 0);
+	ASSERT_EQ(0, pipe(pipefd));
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < ARRAY_SIZE(pids); i++) {
+			pids[i] = start_hog(self->name, pipefd[1]);
+			ASSERT_GT(pids[i], 0);
+			ASSERT_EQ(0, ht_read_all(pipefd[0], &byte, 1));
+		}
+		EXPECT_GT(slots, ht_count_slots(place.dev, place.attr.area,
+						5000));
+		for (i = 0; i < ARRAY_SIZE(pids); i++) {
+			kill(pids[i], SIGKILL);
+			ASSERT_EQ(128 + SIGKILL, ht_reap(pids[i]));
+		}
+		EXPECT_NO(does_not_reach(self->name, &place));
+	}
+	EXPECT_EQ(slots, ht_count_slots(place.dev, place.attr.area, 5000));
+	EXPECT_EQ(areas, ht_count_areas(place.dev, 65536, 5000));
+	h_close(place.dev);
+}
+
+TEST_F(segment, no_room_for_another_process_is_EUSERS)
+{
+	enum { MOST = 5000 };
+	static struct h_dev *devs[MOST];
+	int n, ret = 0;
+
+	for (n = 0; n < MOST; n++) {
+		ret = h_open(self->name, &devs[n]);
+		/* Or that of descriptors, which is not the segment's. */
+		if (ret)
+			break;
+	}
+	EXPECT_GE(n, 64);
+	if (n < MOST) {
+		EXPECT_TRUE(ret == -EUSERS || ret == -EMFILE) {
+			TH_LOG("%d after %d", ret, n);
+		}
+	}
+	h_close(devs[n / 2]);
+	EXPECT_EQ(0, h_open(self->name, &devs[n / 2]));
+	while (n--)
+		h_close(devs[n]);
+	EXPECT_EQ(0, files(self));
+}
+
+TEST_F(segment, names_of_another_form_are_EINVAL)
+{
+	static const char *const names[] = {
+		"", "shm", "shm:", "shm:/", "shm:a/b", "shm:../a", "shm:/a",
+		"shm:a b/", "shm:,size=16M", "shm:a,", "shm:a,size",
+		"shm:a,size=", "shm:a,size=x", "shm:a,size=16X",
+		"shm:a,size=16MM", "shm:a,size=16M,", "shm:a,size=-1",
+		"shm:a,size=-16M", "shm:a,size= 16M", "shm:a,size=0",
+		"shm:a,size=18446744073709551616", "shm:a,size=20000000000G",
+		"shm:a,size=99999999999999999999999999G", "shm:a,sizes=16M",
+		"shm:a,other=1", "shm:a,size=16M,other=1",
+		"SHM:a", "tcp:a", "hamlyn0", "dev/hamlyn0",
+		"/dev/null", "/dev/hamlyn", "/dev/hamlynx", "/dev/hamlyn0x",
+		"/dev/hamlyn-1", "/tmp", "/",
+	};
+	char name[5000];
+	struct h_dev *dev;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		dev = (void *)1;
+		EXPECT_EQ(-EINVAL, h_open(names[i], &dev)) {
+			TH_LOG("\"%s\"", names[i]);
+		}
+	}
+	memset(name, 'a', sizeof(name));
+	memcpy(name, "shm:", 4);
+	name[sizeof(name) - 1] = 0;
+	EXPECT_EQ(-EINVAL, h_open(name, &dev));
+	EXPECT_EQ(-ENOENT, h_open("/dev/hamlyn4000000", &dev));
+	EXPECT_EQ(0, files(self));
+}
+
+TEST_F(segment, the_default_name_comes_from_the_environment)
+{
+	struct h_dev *dev;
+
+	ASSERT_EQ(0, setenv("HAMLYN_DEVICE", self->name, 1));
+	ASSERT_EQ(0, h_open(NULL, &dev));
+	EXPECT_STREQ(self->name, h_dev_name(dev));
+	EXPECT_EQ(1, h_dev_is_embedded(dev));
+	EXPECT_EQ(-EOPNOTSUPP, h_dev_fd(dev));
+	h_close(dev);
+	ASSERT_EQ(0, setenv("HAMLYN_DEVICE", "nonsense", 1));
+	EXPECT_EQ(-EINVAL, h_open(NULL, &dev));
+}
+
+TEST_F(segment, closing_does_not_wait_for_peers)
+{
+	struct place place;
+	char byte;
+	int pipefd[2];
+	int64_t began;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(pipefd));
+	ASSERT_EQ(0, make_place(self->name, &place));
+	pid = start_hog(self->name, pipefd[1]);
+	ASSERT_GT(pid, 0);
+	ASSERT_EQ(0, ht_read_all(pipefd[0], &byte, 1));
+	kill(pid, SIGSTOP);
+	began = ht_now_ns();
+	h_close(place.dev);
+	EXPECT_LT(ht_now_ns() - began, 2 * HT_SEC);
+	kill(pid, SIGKILL);
+	EXPECT_EQ(128 + SIGKILL, ht_reap(pid));
+}
+
+/* ---- killed, or stopped, at every instruction of a send ------------------ */
+
+/* Sends one message when it is continued, between two stops. */
+static pid_t start_stepped(const char *name, const struct h_ticket *ticket)
+{
+	unsigned char data[300], meta[8] = "victim";
+	struct h_terminus *terminus;
+	struct h_msg msg = {
+		.ticket = ticket,
+		.data = data,
+		.length = sizeof(data),
+		.meta = meta,
+		.meta_length = sizeof(meta),
+	};
+	struct h_dev *dev;
+	pid_t pid = ht_fork();
+	int status;
+
+	if (!pid) {
+		memset(data, 'v', sizeof(data));
+		if (h_open(name, &dev) ||
+		    h_terminus_create(dev, NULL, &terminus) ||
+		    ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+			_exit(1);
+		raise(SIGSTOP);
+		h_send(terminus, &msg);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	if (pid > 0 && (waitpid(pid, &status, 0) != pid ||
+			!WIFSTOPPED(status))) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		return -1;
+	}
+	return pid;
+}
+
+/* How many of @steps instructions it did before its second stop. */
+static long step_through(pid_t pid, long steps)
+{
+	long done;
+	int status;
+
+	for (done = 0; done < steps; done++) {
+		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) ||
+		    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+			return -1;
+		if (WSTOPSIG(status) == SIGSTOP)
+			break;
+	}
+	return done;
+}
+
+static void end(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+}
+
+/* A place whose slot has metadata entries. */
+static int make_counting_place(const char *name, struct place *place)
+{
+	int ret = make_place(name, place);
+
+	if (ret)
+		return ret;
+	ret = h_slot_destroy(place->slot);
+	if (!ret)
+		ret = h_area_alloc(place->dev, 4096, &place->attr.meta_area);
+	place->attr.meta_count = 2;
+	if (!ret)
+		ret = h_slot_create(place->dev, &place->attr, &place->slot);
+	if (!ret)
+		ret = h_slot_ticket(place->slot, 0, 0, 1, &place->ticket);
+	return ret;
+}
+
+#define MOST_STEPS	200000
+
+static long count_steps(const char *name, const struct h_ticket *ticket)
+{
+	pid_t pid = start_stepped(name, ticket);
+	long steps;
+
+	if (pid < 0)
+		return -1;
+	steps = step_through(pid, MOST_STEPS);
+	end(pid);
+	return steps;
+}
+
+/* What the victim sent arrived as a whole, if it was notified at all. */
+static const char *drain_victim(struct place *place)
+{
+	unsigned char *data = h_area_addr(place->attr.area);
+	struct hamlyn_nq_entry entry;
+	int ret;
+
+	while ((ret = h_recv_block(place->attr.nq, &entry, 0)) !=
+	       -ETIMEDOUT) {
+		if (ret == 0)
+			continue;
+		if (ret != 1)
+			return "an error on the NQ";
+		if (ht_match_byte(data, 300, 'v') != 300)
+			return "notified without its data";
+	}
+	memset(data, 0, 300);
+	return NULL;
+}
+
+TEST_F(segment, a_sender_killed_at_any_instruction_leaves_the_others_working)
+{
+	struct place place;
+	long steps, step, every;
+	int slots;
+	pid_t pid;
+
+	ASSERT_EQ(0, make_counting_place(self->name, &place));
+	slots = ht_count_slots(place.dev, place.attr.area, 5000);
+	steps = count_steps(self->name, &place.ticket);
+	ASSERT_GT(steps, 0);
+	ASSERT_LT(steps, MOST_STEPS);
+	ASSERT_NO(drain_victim(&place));
+	/* Another seed begins elsewhere. */
+	every = steps / 400 + 1;
+	for (step = (long)(ht_seed() % every); step < steps; step += every) {
+		pid = start_stepped(self->name, &place.ticket);
+		ASSERT_GT(pid, 0);
+		step_through(pid, step);
+		end(pid);
+		ASSERT_NO(drain_victim(&place)) {
+			TH_LOG("instruction %ld of %ld", step, steps);
+		}
+		ASSERT_NO(does_not_reach(self->name, &place)) {
+			TH_LOG("instruction %ld of %ld", step, steps);
+		}
+	}
+	EXPECT_EQ(slots, ht_count_slots(place.dev, place.attr.area, 5000));
+	h_close(place.dev);
+	EXPECT_EQ(0, files(self));
+}
+
+/* Come, receive a message of one's own, and go: beside one that is stopped. */
+static int come_and_go(const char *name)
+{
+	struct place place;
+
+	if (make_place(name, &place))
+		return 1;
+	if (does_not_reach(name, &place))
+		return 2;
+	h_close(place.dev);
+	return 0;
+}
+
+TEST_F(segment, a_sender_stopped_at_any_instruction_hangs_nobody)
+{
+	struct place place;
+	pid_t stopped, pid;
+	long steps, step;
+
+	ASSERT_EQ(0, make_counting_place(self->name, &place));
+	steps = count_steps(self->name, &place.ticket);
+	ASSERT_GT(steps, 0);
+	for (step = 0; step < steps; step += steps / 12 + 1) {
+		stopped = start_stepped(self->name, &place.ticket);
+		ASSERT_GT(stopped, 0);
+		step_through(stopped, step);
+		pid = ht_fork();
+		ASSERT_GE(pid, 0);
+		if (!pid)
+			_exit(come_and_go(self->name));
+		EXPECT_EQ(0, ht_reap(pid)) {
+			TH_LOG("instruction %ld of %ld", step, steps);
+		}
+		end(stopped);
+		/* Whose slot it was finds its NQ in order afterwards. */
+		EXPECT_NO(drain_victim(&place));
+		ASSERT_NO(does_not_reach(self->name, &place));
+	}
+	h_close(place.dev);
+}
+
+/* ---- killed while objects come and go ------------------------------------ */
+
+static void build_for_ever(const char *name)
+{
+	struct h_terminus *terminus;
+	struct h_slot_attr attr;
+	struct h_slot *slot;
+	struct h_dev *dev;
+
+	for (;;) {
+		memset(&attr, 0, sizeof(attr));
+		if (h_open(name, &dev) ||
+		    h_area_alloc(dev, 100000, &attr.area) ||
+		    h_nq_create(dev, 64, &attr.nq) ||
+		    h_slot_create(dev, &attr, &slot) ||
+		    h_slot_rekey(slot) ||
+		    h_terminus_create(dev, NULL, &terminus) ||
+		    h_terminus_bind(terminus, 0, attr.area, 0, 0))
+			_exit(1);
+		if (h_terminus_destroy(terminus) || h_slot_destroy(slot) ||
+		    h_nq_destroy(attr.nq) || h_area_remove(attr.area))
+			_exit(2);
+		h_close(dev);
+	}
+}
+
+TEST_F(segment, builders_killed_at_any_time_leave_nothing_behind)
+{
+	uint64_t random = ht_seed();
+	struct place place;
+	int slots, areas, round;
+	pid_t pids[2];
+	unsigned int i;
+
+	ASSERT_EQ(0, make_place(self->name, &place));
+	slots = ht_count_slots(place.dev, place.attr.area, 5000);
+	areas = ht_count_areas(place.dev, 65536, 5000);
+	for (round = 0; round < 300; round++) {
+		for (i = 0; i < ARRAY_SIZE(pids); i++) {
+			pids[i] = ht_fork();
+			ASSERT_GE(pids[i], 0);
+			if (!pids[i])
+				build_for_ever(self->name);
+		}
+		ht_sleep_ns((int64_t)(ht_random(&random) % (3 * HT_MS)));
+		for (i = 0; i < ARRAY_SIZE(pids); i++) {
+			kill(pids[i], SIGKILL);
+			ASSERT_EQ(128 + SIGKILL, ht_reap(pids[i])) {
+				TH_LOG("round %d", round);
+			}
+		}
+		ASSERT_NO(does_not_reach(self->name, &place)) {
+			TH_LOG("round %d", round);
+		}
+	}
+	EXPECT_EQ(slots, ht_count_slots(place.dev, place.attr.area, 5000));
+	EXPECT_EQ(areas, ht_count_areas(place.dev, 65536, 5000));
+	h_close(place.dev);
+	EXPECT_EQ(0, files(self));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The form of every ioctl: sizes, what must be zero, bad pointers, and that a
+ * call that fails changes nothing. Kernel device only.
+ */
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+
+#include <sys/ioctl.h>
+
+#define PAGE	4096
+
+FIXTURE(uapi_size) {
+	int fd;
+	uint32_t area;
+	uint32_t nq;
+	uint32_t slot;
+	uint32_t terminus;
+	unsigned char *page;	/* a writable page between two forbidden ones */
+};
+
+FIXTURE_SETUP(uapi_size)
+{
+	struct hamlyn_area_alloc area;
+	struct hamlyn_slot_create slot;
+	struct ht_raw_terminus terminus;
+	struct ht_raw_nq nq;
+
+	self->fd = ht_raw_open();
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, PAGE, &area, NULL));
+	ASSERT_EQ(0, ht_raw_nq_create(self->fd, 8, &nq));
+	ASSERT_EQ(0, ht_raw_slot_create(self->fd, area.area, PAGE, nq.arg.nq,
+					&slot));
+	ASSERT_EQ(0, ht_raw_terminus_create(self->fd, 8, 128, &terminus));
+	self->area = area.area;
+	self->nq = nq.arg.nq;
+	self->slot = slot.slot;
+	self->terminus = terminus.arg.terminus;
+	self->page = mmap(NULL, 3 * PAGE, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->page);
+	self->page += PAGE;
+	ASSERT_EQ(0, mprotect(self->page, PAGE, PROT_READ | PROT_WRITE));
+}
+
+FIXTURE_TEARDOWN(uapi_size)
+{
+	close(self->fd);
+}
+
+/* ---- the commands ------------------------------------------------------- */
+
+/* Room for any argument and more behind it. */
+union argument {
+	uint32_t size;
+	struct hamlyn_query query;
+	struct hamlyn_area_add area_add;
+	struct hamlyn_area_alloc area_alloc;
+	struct hamlyn_id id;
+	struct hamlyn_nq_create nq_create;
+	struct hamlyn_slot_create slot_create;
+	struct hamlyn_slot_rekey slot_rekey;
+	struct hamlyn_terminus_create terminus_create;
+	struct hamlyn_terminus_bind terminus_bind;
+	struct hamlyn_wait wait;
+	struct hamlyn_stats stats;
+	unsigned char bytes[1024];
+};
+
+/*
+ * @size: of the structure as this program knows it
+ * @first: of the first version that was published: never changes
+ * @fill: makes it legal; what it names exists
+ * @undo: request that undoes success, or 0; and where the id is
+ * @flags, @known: where the flags are and which bits have a meaning; 0: none
+ * @zero: where a member is that must be zero, and how long; 0: none
+ */
+struct command {
+	const char *name;
+	unsigned long request;
+	size_t size;
+	size_t first;
+	int (*fill)(FIXTURE_DATA(uapi_size) *self, union argument *a);
+	unsigned long undo;
+	size_t id;
+	size_t flags;
+	uint32_t known;
+	size_t zero;
+	size_t zero_bytes;
+};
+
+static int fill_query(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	(void)self;
+	(void)a;
+	return 0;
+}
+
+static int fill_area_add(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	a->area_add.addr = (uintptr_t)self->page + 10;
+	a->area_add.length = 100;
+	return 0;
+}
+
+static int fill_area_alloc(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	(void)self;
+	a->area_alloc.length = 1;
+	return 0;
+}
+
+static int fill_area_remove(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	struct hamlyn_area_alloc area;
+	int ret = ht_raw_area_alloc(self->fd, 1, &area, NULL);
+
+	a->id.id = area.area;
+	return ret;
+}
+
+static int fill_nq_create(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	(void)self;
+	a->nq_create.entries = 2;
+	return 0;
+}
+
+static int fill_nq_destroy(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	struct hamlyn_nq_create nq = { .size = sizeof(nq), .entries = 2 };
+	int ret = ht_raw(self->fd, HAMLYN_IOC_NQ_CREATE, &nq);
+
+	a->id.id = nq.nq;
+	return ret;
+}
+
+static int fill_slot_create(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	a->slot_create.area = self->area;
+	a->slot_create.length = PAGE;
+	a->slot_create.meta_area = HAMLYN_NONE;
+	a->slot_create.nq = self->nq;
+	return 0;
+}
+
+static int fill_slot_destroy(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	struct hamlyn_slot_create slot;
+	int ret = ht_raw_slot_create(self->fd, self->area, PAGE, HAMLYN_NONE,
+				     &slot);
+
+	a->id.id = slot.slot;
+	return ret;
+}
+
+static int fill_slot_rekey(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	a->slot_rekey.slot = self->slot;
+	return 0;
+}
+
+static int fill_terminus_create(FIXTURE_DATA(uapi_size) *self,
+				union argument *a)
+{
+	(void)self;
+	a->terminus_create.entries = 2;
+	a->terminus_create.entry_size = 128;
+	return 0;
+}
+
+static int fill_terminus_destroy(FIXTURE_DATA(uapi_size) *self,
+				 union argument *a)
+{
+	struct hamlyn_terminus_create t = { .size = sizeof(t), .entries = 2,
+					    .entry_size = 128 };
+	int ret = ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &t);
+
+	a->id.id = t.terminus;
+	return ret;
+}
+
+static int fill_terminus_bind(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	a->terminus_bind.terminus = self->terminus;
+	a->terminus_bind.area = self->area;
+	a->terminus_bind.length = PAGE;
+	return 0;
+}
+
+static int fill_stats(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	a->stats.kind = HAMLYN_STATS_SLOT;
+	a->stats.id = self->slot;
+	return 0;
+}
+
+#define COMMAND(cmd, type, bytes)					\
+	.name = #cmd, .request = HAMLYN_IOC_##cmd,			\
+	.size = sizeof(struct hamlyn_##type), .first = (bytes)
+#define FLAGS(type, bits)						\
+	.flags = offsetof(struct hamlyn_##type, flags), .known = (bits)
+#define ZERO(type, member)						\
+	.zero = offsetof(struct hamlyn_##type, member),			\
+	.zero_bytes = sizeof(((struct hamlyn_##type *)0)->member)
+#define UNDO(cmd, type, member)						\
+	.undo = HAMLYN_IOC_##cmd, .id = offsetof(struct hamlyn_##type, member)
+
+static const struct command commands[] = {
+	{ COMMAND(QUERY, query, 56), .fill = fill_query,
+	  ZERO(query, reserved) },
+	{ COMMAND(AREA_ADD, area_add, 32), .fill = fill_area_add,
+	  UNDO(AREA_REMOVE, area_add, area),
+	  FLAGS(area_add, HAMLYN_AREA_READONLY), ZERO(area_add, reserved) },
+	{ COMMAND(AREA_ALLOC, area_alloc, 32), .fill = fill_area_alloc,
+	  UNDO(AREA_REMOVE, area_alloc, area), FLAGS(area_alloc, 0),
+	  ZERO(area_alloc, reserved) },
+	{ COMMAND(AREA_REMOVE, id, 8), .fill = fill_area_remove },
+	{ COMMAND(NQ_CREATE, nq_create, 48), .fill = fill_nq_create,
+	  UNDO(NQ_DESTROY, nq_create, nq) },
+	{ COMMAND(NQ_DESTROY, id, 8), .fill = fill_nq_destroy },
+	{ COMMAND(SLOT_CREATE, slot_create, 64), .fill = fill_slot_create,
+	  UNDO(SLOT_DESTROY, slot_create, slot),
+	  FLAGS(slot_create, HAMLYN_SLOT_KEY_GIVEN) },
+	{ COMMAND(SLOT_DESTROY, id, 8), .fill = fill_slot_destroy },
+	{ COMMAND(SLOT_REKEY, slot_rekey, 24), .fill = fill_slot_rekey,
+	  FLAGS(slot_rekey, HAMLYN_SLOT_KEY_GIVEN),
+	  ZERO(slot_rekey, reserved) },
+	{ COMMAND(TERMINUS_CREATE, terminus_create, 56),
+	  .fill = fill_terminus_create,
+	  UNDO(TERMINUS_DESTROY, terminus_create, terminus),
+	  ZERO(terminus_create, reserved) },
+	{ COMMAND(TERMINUS_DESTROY, id, 8), .fill = fill_terminus_destroy },
+	{ COMMAND(TERMINUS_BIND, terminus_bind, 32),
+	  .fill = fill_terminus_bind },
+	{ COMMAND(STATS, stats, 136), .fill = fill_stats,
+	  ZERO(stats, reserved) },
+};
+
+static int prepare(FIXTURE_DATA(uapi_size) *self, const struct command *c,
+		   union argument *a)
+{
+	memset(a, 0, sizeof(*a));
+	a->size = (uint32_t)c->size;
+	return c->fill(self, a);
+}
+
+/* Make a call; undo what it did. */
+static int call(FIXTURE_DATA(uapi_size) *self, const struct command *c,
+		void *a)
+{
+	int ret = ht_raw(self->fd, c->request, a);
+	uint32_t id;
+
+	if (ret || !c->undo)
+		return ret;
+	memcpy(&id, (char *)a + c->id, sizeof(id));
+	return ht_raw_id(self->fd, c->undo, id) ? -EIO : 0;
+}
+
+/* It must fail with @want and leave the argument as it is. */
+static const char *not_refused(FIXTURE_DATA(uapi_size) *self,
+			       const struct command *c, union argument *a,
+			       int want)
+{
+	union argument before = *a;
+	int ret = call(self, c, a);
+
+	if (ret != want) {
+		fprintf(stderr, "# %s: %d, not %d\n", c->name, ret, want);
+		return ret ? "the wrong error" : "no error";
+	}
+	if (memcmp(&before, a, sizeof(before))) {
+		fprintf(stderr, "# %s\n", c->name);
+		return "a failing call wrote to its argument";
+	}
+	return NULL;
+}
+
+/* ---- sizes -------------------------------------------------------------- */
+
+TEST_F(uapi_size, too_short_a_structure_is_EINVAL)
+{
+	const struct command *c;
+	union argument a;
+	uint32_t size;
+
+	for (c = commands; c < commands + ARRAY_SIZE(commands); c++)
+		for (size = 0; size < c->first; size++) {
+			ASSERT_EQ(0, prepare(self, c, &a));
+			a.size = size;
+			EXPECT_NO(not_refused(self, c, &a, -EINVAL)) {
+				TH_LOG("%s, size %u", c->name, size);
+			}
+		}
+}
+
+TEST_F(uapi_size, the_first_version_is_served_for_ever)
+{
+	const struct command *c;
+	union argument a;
+	size_t rest;
+
+	for (c = commands; c < commands + ARRAY_SIZE(commands); c++) {
+		ASSERT_LE(c->first, c->size);
+		ASSERT_EQ(0, prepare(self, c, &a));
+		a.size = (uint32_t)c->first;
+		rest = sizeof(a) - c->first;
+		memset(a.bytes + c->first, HT_GUARD, rest);
+		EXPECT_EQ(0, call(self, c, &a)) {
+			TH_LOG("%s", c->name);
+		}
+		EXPECT_EQ(c->first, a.size);
+		/* Written back, but not more than there is room for. */
+		EXPECT_EQ(rest, ht_match_byte(a.bytes + c->first, rest,
+					      HT_GUARD)) {
+			TH_LOG("%s", c->name);
+		}
+	}
+}
+
+TEST_F(uapi_size, a_longer_structure_is_accepted_if_the_rest_is_zero)
+{
+	static const uint32_t more[] = { 1, 4, 7, 8, 64, 800 };
+	const struct command *c;
+	union argument a;
+	unsigned int i;
+
+	for (c = commands; c < commands + ARRAY_SIZE(commands); c++)
+		for (i = 0; i < ARRAY_SIZE(more); i++) {
+			ASSERT_EQ(0, prepare(self, c, &a));
+			a.size = (uint32_t)c->size + more[i];
+			EXPECT_EQ(0, call(self, c, &a)) {
+				TH_LOG("%s, %u more", c->name, more[i]);
+			}
+			EXPECT_EQ(more[i], ht_match_byte(a.bytes + c->size,
+							 more[i], 0));
+		}
+}
+
+TEST_F(uapi_size, a_longer_structure_is_E2BIG_if_the_rest_is_not_zero)
+{
+	static const uint32_t more[] = { 1, 4, 7, 8, 64, 800 };
+	const struct command *c;
+	union argument a;
+	unsigned int i, at;
+
+	for (c = commands; c < commands + ARRAY_SIZE(commands); c++)
+		for (i = 0; i < ARRAY_SIZE(more); i++)
+			for (at = 0; at < 2; at++) {
+				ASSERT_EQ(0, prepare(self, c, &a));
+				a.size = (uint32_t)c->size + more[i];
+				a.bytes[at ? c->size : a.size - 1] = 1;
+				EXPECT_NO(not_refused(self, c, &a, -E2BIG)) {
+					TH_LOG("%s, %u more", c->name,
+					       more[i]);
+				}
+			}
+}
+
+TEST_F(uapi_size, an_absurd_size_is_an_error_and_nothing_else)
+{
+	static const uint32_t sizes[] = { 0x7fffffff, 0x80000000, 0xffffff00,
+					  0xffffffff };
+	const struct command *c;
+	union argument a;
+	unsigned int i;
+	int ret;
+
+	for (c = commands; c < commands + ARRAY_SIZE(commands); c++)
+		for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+			ASSERT_EQ(0, prepare(self, c, &a));
+			a.size = sizes[i];
+			ret = call(self, c, &a);
+			EXPECT_TRUE(ret == -E2BIG || ret == -EFAULT) {
+				TH_LOG("%s: %d", c->name, ret);
+			}
+		}
+}
+
+/* ---- what must be zero -------------------------------------------------- */
+
+TEST_F(uapi_size, undefined_flags_are_EINVAL)
+{
+	const struct command *c;
+	union argument a;
+	uint32_t bit;
+
+	for (c = commands; c < commands + ARRAY_SIZE(commands); c++) {
+		if (!c->flags)
+			continue;
+		for (bit = 1; bit; bit <<= 1) {
+			if (c->known & bit)
+				continue;
+			ASSERT_EQ(0, prepare(self, c, &a));
+			memcpy(a.bytes + c->flags, &bit, sizeof(bit));
+			EXPECT_NO(not_refused(self, c, &a, -EINVAL)) {
+				TH_LOG("%s, flag %x", c->name, bit);
+			}
+		}
+	}
+}
+
+TEST_F(uapi_size, reserved_members_must_be_zero)
+{
+	const struct command *c;
+	union argument a;
+	size_t bit;
+
+	for (c = commands; c < commands + ARRAY_SIZE(commands); c++)
+		for (bit = 0; bit < c->zero_bytes * 8; bit++) {
+			ASSERT_EQ(0, prepare(self, c, &a));
+			a.bytes[c->zero + bit / 8] = 1 << bit % 8;
+			EXPECT_NO(not_refused(self, c, &a, -EINVAL)) {
+				TH_LOG("%s, bit %zu", c->name, bit);
+			}
+		}
+}
+
+TEST_F(uapi_size, values_without_a_meaning_are_EINVAL)
+{
+	static const uint32_t values[] = { 100, 0x7fffffff, 0x80000000,
+					   0xffffffff };
+	struct hamlyn_slot_create slot;
+	struct hamlyn_stats stats;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		union argument a = { 0 };
+
+		fill_slot_create(self, &a);
+		slot = a.slot_create;
+		slot.size = sizeof(slot);
+		slot.mode = values[i];
+		EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE,
+					  &slot));
+		stats = (struct hamlyn_stats) { .size = sizeof(stats),
+						.kind = values[i] };
+		EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_STATS, &stats));
+	}
+	stats = (struct hamlyn_stats) { .size = sizeof(stats), .kind = 3 };
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_STATS, &stats));
+	for (i = 8; i; i <<= 1) {
+		EXPECT_EQ(-EINVAL, ht_raw_bind(self->fd, self->terminus, i,
+					       self->area, 0, PAGE));
+		EXPECT_EQ(-EINVAL, ht_raw_bind(self->fd, self->terminus, i,
+					       HAMLYN_NONE, 0, 0));
+	}
+}
+
+TEST_F(uapi_size, what_comes_in_out_members_does_not_matter)
+{
+	struct hamlyn_nq_create nq;
+	struct hamlyn_terminus_create t;
+	struct hamlyn_query query, clean;
+	struct hamlyn_stats stats;
+
+	memset(&nq, 0xff, sizeof(nq));
+	nq.size = sizeof(nq);
+	nq.entries = 4;
+	EXPECT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_NQ_CREATE, &nq));
+	EXPECT_NE(0xffffffff, nq.nq);
+	memset(&t, 0xff, sizeof(t));
+	t.size = sizeof(t);
+	t.entries = 4;
+	t.entry_size = 256;
+	t.reserved = 0;
+	EXPECT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &t));
+	memset(&query, 0xff, sizeof(query));
+	query.size = sizeof(query);
+	query.reserved = 0;
+	EXPECT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_QUERY, &query));
+	ASSERT_EQ(0, ht_raw_query(self->fd, &clean));
+	EXPECT_EQ(0, memcmp(&query, &clean, sizeof(query)));
+	memset(&stats, 0xff, sizeof(stats));
+	stats.size = sizeof(stats);
+	stats.kind = HAMLYN_STATS_SLOT;
+	stats.id = self->slot;
+	stats.reserved = 0;
+	EXPECT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_STATS, &stats));
+	EXPECT_EQ(120, ht_match_byte(&stats.messages, 120, 0));
+}
+
+TEST_F(uapi_size, the_id_of_nic_counters_is_ignored)
+{
+	struct hamlyn_stats stats = { .size = sizeof(stats),
+				      .id = 0xdeadbeef };
+
+	EXPECT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_STATS, &stats));
+}
+
+/* ---- pointers ----------------------------------------------------------- */
+
+TEST_F(uapi_size, bad_pointers_are_EFAULT)
+{
+	void *const bad[] = {
+		NULL, (void *)1, (void *)8, self->page - PAGE,
+		self->page + PAGE, self->page - 4,
+		(void *)0x7ffffffff000, (void *)0xffff888000000000,
+		(void *)0xffffffffffffff00, (void *)UINTPTR_MAX,
+	};
+	const struct command *c;
+	unsigned int i;
+
+	for (c = commands; c < commands + ARRAY_SIZE(commands); c++)
+		for (i = 0; i < ARRAY_SIZE(bad); i++) {
+			EXPECT_EQ(-EFAULT, ht_raw(self->fd, c->request,
+						  bad[i])) {
+				TH_LOG("%s, pointer %u", c->name, i);
+			}
+		}
+}
+
+TEST_F(uapi_size, a_structure_that_is_not_all_there_is_EFAULT)
+{
+	const struct command *c;
+	union argument a;
+	unsigned char *at;
+	size_t there;
+
+	for (c = commands; c < commands + ARRAY_SIZE(commands); c++)
+		for (there = 4; there < c->size; there += 4) {
+			ASSERT_EQ(0, prepare(self, c, &a));
+			at = self->page + PAGE - there;
+			memcpy(at, &a, there);
+			EXPECT_EQ(-EFAULT, ht_raw(self->fd, c->request, at)) {
+				TH_LOG("%s, %zu bytes there", c->name, there);
+			}
+		}
+}
+
+TEST_F(uapi_size, unaligned_structures_are_served)
+{
+	const struct command *c;
+	union argument a;
+	unsigned int shift;
+
+	for (c = commands; c < commands + ARRAY_SIZE(commands); c++)
+		for (shift = 1; shift < 8; shift++) {
+			ASSERT_EQ(0, prepare(self, c, &a));
+			memcpy(self->page + 2000 + shift, &a, c->size);
+			EXPECT_EQ(0, call(self, c,
+					  self->page + 2000 + shift)) {
+				TH_LOG("%s", c->name);
+			}
+		}
+}
+
+/*
+ * Making an object and not being able to say its number: it must be gone
+ * again, and not hold others.
+ */
+TEST_F(uapi_size, nothing_is_made_when_the_answer_cannot_be_written)
+{
+	struct hamlyn_slot_create slot;
+	const struct command *c;
+	char own_memory[64];
+	union argument a;
+	uint32_t i;
+
+	for (c = commands; c < commands + ARRAY_SIZE(commands); c++) {
+		if (!c->undo)
+			continue;
+		ASSERT_EQ(0, prepare(self, c, &a));
+		/* The argument of AREA_ADD must not be the area itself. */
+		if (c->request == HAMLYN_IOC_AREA_ADD)
+			a.area_add.addr = (uintptr_t)own_memory;
+		memcpy(self->page, &a, c->size);
+		ASSERT_EQ(0, mprotect(self->page, PAGE, PROT_READ));
+		for (i = 0; i < 300; i++) {
+			ASSERT_EQ(-EFAULT, ht_raw(self->fd, c->request,
+						  self->page)) {
+				TH_LOG("%s, round %u", c->name, i);
+			}
+		}
+		ASSERT_EQ(0, mprotect(self->page, PAGE,
+				      PROT_READ | PROT_WRITE));
+	}
+	EXPECT_EQ(0, ht_raw_slot_create(self->fd, self->area, PAGE, self->nq,
+					&slot));
+	/* The NQ and the area are not held by slots that nobody knows. */
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY, slot.slot));
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY, self->slot));
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_NQ_DESTROY, self->nq));
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE, self->area));
+}
+
+/* ---- numbers ------------------------------------------------------------ */
+
+TEST_F(uapi_size, unknown_requests_are_ENOTTY)
+{
+	unsigned char zeros[256] = "";
+	const struct command *c;
+	unsigned int nr;
+
+	for (nr = HAMLYN_CMD_STATS + 1; nr < 256; nr++) {
+		EXPECT_EQ(-ENOTTY, ht_raw(self->fd, _IO(HAMLYN_IOC_TYPE, nr),
+					  zeros)) {
+			TH_LOG("number %u", nr);
+		}
+	}
+	for (c = commands; c < commands + ARRAY_SIZE(commands); c++) {
+		nr = _IOC_NR(c->request);
+		EXPECT_EQ(-ENOTTY, ht_raw(self->fd, _IO('h', nr), zeros));
+		EXPECT_EQ(-ENOTTY, ht_raw(self->fd,
+					  _IO(HAMLYN_IOC_TYPE ^ 1, nr),
+					  zeros));
+		/* The size is not in the number. */
+		EXPECT_EQ(-ENOTTY, ht_raw(self->fd, _IOC(_IOC_READ,
+							 HAMLYN_IOC_TYPE, nr,
+							 c->size), zeros));
+		EXPECT_EQ(-ENOTTY, ht_raw(self->fd,
+					  _IOC(_IOC_READ | _IOC_WRITE,
+					       HAMLYN_IOC_TYPE, nr, c->size),
+					  zeros));
+		EXPECT_EQ(-ENOTTY, ht_raw(self->fd, _IOC(_IOC_NONE,
+							 HAMLYN_IOC_TYPE, nr,
+							 c->size), zeros));
+	}
+}
+
+TEST_F(uapi_size, kick_takes_the_id_itself)
+{
+	EXPECT_EQ(0, ioctl(self->fd, HAMLYN_IOC_KICK,
+			   (unsigned long)self->terminus));
+	EXPECT_EQ(-ENOENT, ht_raw(self->fd, HAMLYN_IOC_KICK,
+				  (void *)(self->terminus + 1000UL)));
+	EXPECT_EQ(-ENOENT, ht_raw(self->fd, HAMLYN_IOC_KICK,
+				  (void *)0xffffffffUL));
+	/* No number that is longer than an id is one. */
+	EXPECT_EQ(-ENOENT, ht_raw(self->fd, HAMLYN_IOC_KICK,
+				  (void *)(0x100000000UL + self->terminus)));
+	EXPECT_EQ(-ENOENT, ht_raw(self->fd, HAMLYN_IOC_KICK,
+				  (void *)UINTPTR_MAX));
+}
+
+TEST_F(uapi_size, wait_has_the_same_form)
+{
+	struct {
+		struct hamlyn_wait wait;
+		unsigned char more[64];
+	} a = { .wait = { .size = sizeof(a.wait), .nq = self->nq } };
+	uint32_t size, bit;
+
+	/* A time in the past only looks. */
+	EXPECT_EQ(-ETIMEDOUT, ht_raw(self->fd, HAMLYN_IOC_WAIT, &a));
+	for (size = 0; size < 24; size++) {
+		a.wait.size = size;
+		EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_WAIT, &a));
+	}
+	a.wait.size = sizeof(a);
+	EXPECT_EQ(-ETIMEDOUT, ht_raw(self->fd, HAMLYN_IOC_WAIT, &a));
+	a.more[63] = 1;
+	EXPECT_EQ(-E2BIG, ht_raw(self->fd, HAMLYN_IOC_WAIT, &a));
+	a.more[63] = 0;
+	for (bit = 1; bit; bit <<= 1) {
+		a.wait.flags = bit;
+		EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_WAIT, &a));
+	}
+	EXPECT_EQ(-EFAULT, ht_raw(self->fd, HAMLYN_IOC_WAIT, NULL));
+	memcpy(self->page + PAGE - 8, &(uint32_t){ sizeof(a.wait) }, 4);
+	EXPECT_EQ(-EFAULT, ht_raw(self->fd, HAMLYN_IOC_WAIT,
+				  self->page + PAGE - 8));
+}
+
+/* ---- other calls on the file -------------------------------------------- */
+
+TEST_F(uapi_size, the_file_can_only_be_used_as_documented)
+{
+	char byte = 0;
+
+	EXPECT_EQ(-1, read(self->fd, &byte, 1));
+	EXPECT_EQ(-1, write(self->fd, &byte, 1));
+	EXPECT_EQ(-1, pread(self->fd, &byte, 1, 0));
+	EXPECT_EQ(-1, ftruncate(self->fd, 0));
+	/* It is not seekable, or seeking means nothing; either is harmless. */
+	lseek(self->fd, 4096, SEEK_SET);
+	EXPECT_EQ(0, ioctl(self->fd, HAMLYN_IOC_KICK,
+			   (unsigned long)self->terminus));
+}
+
+TEST_HARNESS_MAIN
