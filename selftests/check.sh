@@ -88,7 +88,7 @@ check_native() {
 	one "library, tools and examples build with gcc without warnings" \
 		"${MAKE_QUIET[@]}" all CFLAGS='-O2 -g -Werror'
 	one "library, tools and examples build with clang without warnings" \
-		"${MAKE_QUIET[@]}" "O=$BUILD/clang" all CC=clang CFLAGS='-O2 -g -Werror'
+		"${MAKE_QUIET[@]}" "BUILD=$BUILD/clang" all CC=clang CFLAGS='-O2 -g -Werror'
 	one "unit tests build" "${MAKE_QUIET[@]}" units
 	one "selftests build" "${MAKE_QUIET[@]}" selftests
 	part "unit tests of the core (ASan, UBSan)" selftests/unit/run.sh "$BUILD/unit"
