@@ -69,7 +69,7 @@ lib: $(BUILD)/libhamlyn.a $(BUILD)/libhamlyn.so
 
 $(BUILD)/obj/lib/%.o: libhamlyn/src/%.c $(LIB_HDR) $(CORE)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core $(CFLAGS_ALL) -fPIC -c $< -o $@
+	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core $(CFLAGS_ALL) -fPIC -fno-semantic-interposition -c $< -o $@
 
 $(BUILD)/libhamlyn.a: $(LIB_OBJ)
 	rm -f $@

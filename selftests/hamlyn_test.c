@@ -267,6 +267,25 @@ int64_t ht_send(struct h_terminus *terminus, const struct h_msg *msg)
 	return handle;
 }
 
+bool ht_send_msg(struct h_terminus *terminus, const struct h_msg *msg,
+		 int64_t *handle)
+{
+	struct h_ticket ticket = *msg->ticket;
+	struct ht_poll poll;
+
+	if (msg->iov || msg->delta || msg->word || msg->flags ||
+	    msg->offset > ticket.length)
+		return false;
+	ticket.base += msg->offset;
+	ticket.length -= msg->offset;
+	ht_poll_begin(&poll);
+	while ((*handle = h_send_msg(terminus, &ticket, msg->data, msg->length,
+				     msg->meta, msg->meta_length)) == -EAGAIN)
+		if (!ht_poll_more(&poll))
+			break;
+	return true;
+}
+
 int ht_send_wait(struct h_terminus *terminus, int64_t handle)
 {
 	return h_send_wait(terminus, handle, ht_patience_ns());

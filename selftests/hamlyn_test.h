@@ -97,6 +97,13 @@ int ht_recv(struct h_nq *nq, struct hamlyn_nq_entry *entry);
 /* As h_send(), but waits while the work queue is full. */
 int64_t ht_send(struct h_terminus *terminus, const struct h_msg *msg);
 
+/*
+ * As ht_send(), but by way of h_send_msg(), which has code of its own. False
+ * if it cannot say such a message.
+ */
+bool ht_send_msg(struct h_terminus *terminus, const struct h_msg *msg,
+		 int64_t *handle);
+
 /* As h_send_wait(), with the patience. */
 int ht_send_wait(struct h_terminus *terminus, int64_t handle);
 

@@ -362,6 +362,250 @@ TEST_F(limits, the_largest_area_is_that_of_query)
 	}
 }
 
+/* ---- the limits of one user ---------------------------------------------- */
+
+#define SOMEBODY	65533
+#define CHUNK		(1UL << 20)
+
+/* From here on this process is @uid, and has nothing special. */
+static int become(unsigned int uid)
+{
+	return setresgid(uid, uid, uid) || setresuid(uid, uid, uid);
+}
+
+static int alloc(int fd, size_t length, struct hamlyn_area_alloc *arg)
+{
+	return ht_raw_area_alloc(fd, length, arg, NULL);
+}
+
+/* As @uid: take all memory that one may have, say how it ended, and stay. */
+static int hoard_memory(unsigned int uid, int out)
+{
+	struct hamlyn_terminus_create t = { .size = sizeof(t), .entries = 4096,
+					    .entry_size = 4096 };
+	struct hamlyn_nq_create nq = { .size = sizeof(nq), .entries = 65536 };
+	struct hamlyn_area_alloc area;
+	int fd, second, ret, n;
+
+	if (become(uid))
+		return 1;
+	fd = ht_raw_open();
+	second = ht_raw_open();
+	if (fd < 0 || second < 0)
+		return 2;
+	for (n = 0; n < 65536; n++) {
+		ret = alloc(fd, CHUNK, &area);
+		if (ret)
+			break;
+	}
+	if (ret != -EDQUOT || !n)
+		return 3;
+	/* Another context is not another user, rings are memory too. */
+	if (alloc(second, CHUNK, &area) != -EDQUOT)
+		return 4;
+	if (ht_raw(second, HAMLYN_IOC_NQ_CREATE, &nq) != -EDQUOT)
+		return 5;
+	if (ht_raw(second, HAMLYN_IOC_TERMINUS_CREATE, &t) != -EDQUOT)
+		return 6;
+	/* What was let go may be had again. */
+	if (ht_raw_id(fd, HAMLYN_IOC_AREA_REMOVE, 0) &&
+	    ht_raw_id(fd, HAMLYN_IOC_AREA_REMOVE, 1))
+		return 7;
+	if (alloc(second, CHUNK, &area))
+		return 8;
+	if (write(out, "x", 1) == 1)
+		pause();
+	return 9;
+}
+
+/* As @uid: is there something left? */
+static int take_a_little(unsigned int uid)
+{
+	struct hamlyn_slot_create slot;
+	struct hamlyn_area_alloc area;
+	int fd;
+
+	if (uid && become(uid))
+		return 1;
+	fd = ht_raw_open();
+	if (fd < 0)
+		return 2;
+	if (alloc(fd, CHUNK, &area))
+		return 3;
+	return ht_raw_slot_create(fd, area.area, 100, HAMLYN_NONE, &slot) ?
+	       4 : 0;
+}
+
+static int as(unsigned int uid, int (*act)(unsigned int uid))
+{
+	pid_t pid = ht_fork();
+
+	if (!pid)
+		_exit(act(uid));
+	return pid < 0 ? -errno : ht_reap(pid);
+}
+
+/* Start a process that takes all it can; 0 when it has. */
+static int start_hoarder(int (*hoard)(unsigned int uid, int out), pid_t *pid)
+{
+	int pipefd[2], ret;
+	char byte;
+
+	if (pipe(pipefd))
+		return -errno;
+	*pid = ht_fork();
+	if (!*pid)
+		_exit(hoard(NOBODY, pipefd[1]));
+	close(pipefd[1]);
+	ret = *pid < 0 ? -errno : ht_read_all(pipefd[0], &byte, 1);
+	close(pipefd[0]);
+	return ret;
+}
+
+TEST_F(limits, one_user_cannot_take_all_memory)
+{
+	pid_t pid;
+
+	ASSERT_EQ(0, start_hoarder(hoard_memory, &pid)) {
+		TH_LOG("step %d", ht_reap(pid));
+	}
+	EXPECT_EQ(0, as(SOMEBODY, take_a_little));
+	EXPECT_EQ(0, as(0, take_a_little));
+	EXPECT_EQ(3, as(NOBODY, take_a_little));
+	kill(pid, SIGKILL);
+	ASSERT_EQ(128 + SIGKILL, ht_reap(pid));
+	EXPECT_EQ(0, as(NOBODY, take_a_little));
+}
+
+static int hoard_slots(unsigned int uid, int out)
+{
+	struct hamlyn_slot_create slot;
+	struct hamlyn_area_alloc area;
+	struct hamlyn_query query;
+	uint32_t n, last = 0;
+	int fd, ret = 0;
+
+	if (become(uid))
+		return 1;
+	fd = ht_raw_open();
+	if (fd < 0 || ht_raw_query(fd, &query) || alloc(fd, 1, &area))
+		return 2;
+	for (n = 0; n <= query.max_slots; n++) {
+		ret = ht_raw_slot_create(fd, area.area, 1, HAMLYN_NONE, &slot);
+		if (ret)
+			break;
+		last = slot.slot;
+	}
+	if (ret != -EDQUOT || !n || n >= query.max_slots)
+		return 3;
+	if (ht_raw_id(fd, HAMLYN_IOC_SLOT_DESTROY, last) ||
+	    ht_raw_slot_create(fd, area.area, 1, HAMLYN_NONE, &slot))
+		return 4;
+	if (write(out, "x", 1) == 1)
+		pause();
+	return 5;
+}
+
+TEST_F(limits, one_user_cannot_take_all_slots)
+{
+	pid_t pid;
+
+	ASSERT_EQ(0, start_hoarder(hoard_slots, &pid)) {
+		TH_LOG("step %d", ht_reap(pid));
+	}
+	EXPECT_EQ(0, as(SOMEBODY, take_a_little));
+	EXPECT_EQ(0, as(0, take_a_little));
+	EXPECT_EQ(4, as(NOBODY, take_a_little));
+	kill(pid, SIGKILL);
+	ASSERT_EQ(128 + SIGKILL, ht_reap(pid));
+	EXPECT_EQ(0, as(NOBODY, take_a_little));
+}
+
+/* What is destroyed and still mapped is not free for something else. */
+static int keep_mapped(unsigned int uid)
+{
+	enum { MOST = 4096 };
+	static struct hamlyn_area_alloc areas[MOST];
+	static void *maps[MOST];
+	struct hamlyn_area_alloc area;
+	int fd, n, i, ret = 0;
+
+	if (become(uid))
+		return 1;
+	fd = ht_raw_open();
+	if (fd < 0)
+		return 2;
+	for (n = 0; n < MOST; n++) {
+		ret = ht_raw_area_alloc(fd, CHUNK, &areas[n], &maps[n]);
+		if (ret)
+			break;
+	}
+	if (ret != -EDQUOT)
+		return 3;
+	for (i = 0; i < n; i++)
+		if (ht_raw_id(fd, HAMLYN_IOC_AREA_REMOVE, areas[i].area))
+			return 4;
+	if (alloc(fd, CHUNK, &area) != -EDQUOT)
+		return 5;
+	for (i = 0; i < n; i++)
+		if (munmap(maps[i], areas[i].length))
+			return 6;
+	return alloc(fd, CHUNK, &area) ? 7 : 0;
+}
+
+TEST_F(limits, what_is_mapped_counts_until_it_is_unmapped)
+{
+	EXPECT_EQ(0, as(NOBODY, keep_mapped));
+}
+
+/* RLIMIT_MEMLOCK is the user's, in however many processes. */
+static int hoard_locked(unsigned int uid, int out)
+{
+	struct rlimit limit = { 8 * PAGE, 8 * PAGE };
+	unsigned char *p = pages(8);
+	uint32_t id;
+	int fd;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || become(uid))
+		return 1;
+	fd = ht_raw_open();
+	if (fd < 0 || area_add(fd, p, 8 * PAGE, 0, &id))
+		return 2;
+	if (write(out, "x", 1) == 1)
+		pause();
+	return 3;
+}
+
+static int lock_a_page(unsigned int uid)
+{
+	struct rlimit limit = { 8 * PAGE, 8 * PAGE };
+	unsigned char *p = pages(1);
+	uint32_t id;
+	int fd;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || become(uid))
+		return 1;
+	fd = ht_raw_open();
+	if (fd < 0)
+		return 2;
+	return area_add(fd, p, PAGE, 0, &id) == -ENOMEM ? 3 : 0;
+}
+
+TEST_F(limits, wired_pages_are_charged_to_the_user)
+{
+	pid_t pid;
+
+	EXPECT_EQ(0, as(NOBODY, lock_a_page));
+	ASSERT_EQ(0, start_hoarder(hoard_locked, &pid)) {
+		TH_LOG("step %d", ht_reap(pid));
+	}
+	EXPECT_EQ(3, as(NOBODY, lock_a_page));
+	EXPECT_EQ(0, as(SOMEBODY, lock_a_page));
+	kill(pid, SIGKILL);
+	ASSERT_EQ(128 + SIGKILL, ht_reap(pid));
+	EXPECT_EQ(0, as(NOBODY, lock_a_page));
+}
+
 /* ---- rights ------------------------------------------------------------- */
 
 TEST_F(limits, wiring_needs_the_rights_that_will_be_used)

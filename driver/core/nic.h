@@ -224,6 +224,23 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
 		 const void *tail, u64 tail_size);
 
 /**
+ * hml_tx_flat() - check a request for a single packet of direct I/O and send it
+ * @nic: the NIC
+ * @t: the terminus, held, not busy
+ * @trb: the request, without fragments, its length at most a packet's; a private
+ *	copy
+ * @meta: the metadata, if there is any
+ * @data: the payload, all of it readable; may change at any time, as @meta
+ *
+ * The short way for short messages: no message is under way in between.
+ *
+ * Return: 0, or the status of the request, as hml_tx_begin().
+ */
+int hml_tx_flat(struct hml_nic *nic, struct hml_terminus *t,
+		const struct hamlyn_trb *trb, const void *meta,
+		const void *data);
+
+/**
  * hml_tx_packet() - send the next packet of the terminus' message
  * @nic: the NIC
  * @t: the terminus, held, busy

@@ -115,6 +115,30 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
 	return 0;
 }
 
+int hml_tx_flat(struct hml_nic *nic, struct hml_terminus *t,
+		const struct hamlyn_trb *trb, const void *meta,
+		const void *data)
+{
+	struct hml_payload payload = { .meta = meta, .flat = data };
+	struct hamlyn_packet header;
+	struct hml_nic *to;
+	int err = check_trb(nic, trb);
+
+	if (unlikely(err))
+		return err;
+	to = hml_port_route(nic, trb->host);
+	if (unlikely(!to))
+		return -EHOSTUNREACH;
+	fill_header(nic, &header, trb);
+	header.length = trb->length;
+	header.delta = trb->delta;
+	t->stats->packets++;
+	t->stats->bytes += trb->length;
+	t->stats->messages++;
+	hml_rx(to, &header, &payload, t->stats);
+	return 0;
+}
+
 /* Move the message on to the packet behind the one just sent. */
 static void advance(struct hml_message *m, u32 sent)
 {
@@ -203,21 +227,32 @@ static void finish(struct hml_terminus *t, int err)
 }
 
 /* Take the next entry: one copy of the TRB, and nothing is read twice. */
-static int begin_next(struct hml_nic *nic, struct hml_terminus *t)
+static void take_next(struct hml_nic *nic, struct hml_terminus *t)
 {
 	const u8 *entry = t->entries +
 			  ((u64)(t->head & t->mask) << t->entry_shift);
 	const u8 *tail = entry + sizeof(struct hamlyn_trb);
-	const u8 *end = entry + t->entry_size;
+	const u8 *meta = NULL;
 	struct hamlyn_trb trb;
+	u32 room;
+	int err;
 
 	memcpy(&trb, entry, sizeof(trb));
 	hml_barrier();	/* the compiler must not read the entry again */
-	if (!trb.meta_length)
-		return hml_tx_begin(nic, t, &trb, NULL, tail, end - tail);
-	/* The smallest entry has room for the metadata. */
-	return hml_tx_begin(nic, t, &trb, tail, tail + HAMLYN_TRB_METADATA_SPACE,
-			    end - tail - HAMLYN_TRB_METADATA_SPACE);
+	if (trb.meta_length) {
+		/* The smallest entry has room for the metadata. */
+		meta = tail;
+		tail += HAMLYN_TRB_METADATA_SPACE;
+	}
+	room = entry + t->entry_size - tail;
+	if (!trb.fragments && trb.length <= room &&
+	    trb.length <= nic->packet_size) {
+		finish(t, hml_tx_flat(nic, t, &trb, meta, tail));
+		return;
+	}
+	err = hml_tx_begin(nic, t, &trb, meta, tail, room);
+	if (unlikely(err))
+		finish(t, err);
 }
 
 u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget)
@@ -226,15 +261,11 @@ u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget)
 
 	for (; sent < budget; sent++) {
 		if (!t->busy) {
-			int err;
-
 			if (!posted(t))
 				break;
-			err = begin_next(nic, t);
-			if (unlikely(err)) {
-				finish(t, err);
+			take_next(nic, t);
+			if (!t->busy)
 				continue;
-			}
 		}
 		hml_tx_packet(nic, t);
 		if (!t->busy)

@@ -66,6 +66,9 @@ struct h_dev_ops {
 	int (*terminus_bind)(struct h_terminus *t, uint32_t tag,
 			     struct h_area *a, uint64_t base, uint64_t length);
 	int64_t (*send)(struct h_terminus *t, const struct h_msg *m);
+	int64_t (*send_short)(struct h_terminus *t, const struct h_ticket *k,
+			      const void *data, size_t length,
+			      const void *meta, size_t meta_length);
 	int (*nq_sleep)(struct h_nq *nq, int64_t deadline_ns);
 	void (*nq_mend)(struct h_nq *nq);
 };

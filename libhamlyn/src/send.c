@@ -216,9 +216,9 @@ int64_t h_send(struct h_terminus *t, const struct h_msg *m)
 	return send_mapped(t, m, length);
 }
 
-int64_t h__send_slow(struct h_terminus *t, const struct h_ticket *ticket,
-		     const void *data, size_t length, const void *meta,
-		     size_t meta_length)
+static int64_t send_general(struct h_terminus *t, const struct h_ticket *ticket,
+			    const void *data, size_t length, const void *meta,
+			    size_t meta_length)
 {
 	struct h_msg m = {
 		.ticket = ticket,
@@ -229,6 +229,22 @@ int64_t h__send_slow(struct h_terminus *t, const struct h_ticket *ticket,
 	};
 
 	return h_send(t, &m);
+}
+
+int64_t h__send_slow(struct h_terminus *t, const struct h_ticket *ticket,
+		     const void *data, size_t length, const void *meta,
+		     size_t meta_length)
+{
+	size_t room = t->inline_max -
+		      (meta_length ? HAMLYN_TRB_METADATA_SPACE : 0);
+
+	/* Only the embedded device's short messages are no slow case. */
+	if (!t->priv || length > room || length > ticket->length ||
+	    ticket->meta_index == HAMLYN_META_FAST || ticket->flags ||
+	    meta_length > HAMLYN_MAX_METADATA)
+		return send_general(t, ticket, data, length, meta, meta_length);
+	return t->dev->ops->send_short(t, ticket, data, length, meta,
+				       meta_length);
 }
 
 int h_send_wait(struct h_terminus *t, int64_t handle, int64_t timeout_ns)

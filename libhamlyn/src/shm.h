@@ -122,6 +122,9 @@ void h__shm_retire(struct shm_dev *shm, u32 terminus);
 /* shm_send.c */
 u32 h__shm_hold(struct shm_terminus *r);
 void h__shm_release(struct shm_terminus *r, u32 hold);
+int64_t h__shm_send_short(struct h_terminus *t, const struct h_ticket *k,
+			  const void *data, size_t length, const void *meta,
+			  size_t meta_length);
 int64_t h__shm_send(struct h_terminus *t, const struct h_msg *m);
 
 #endif /* H_SHM_H */

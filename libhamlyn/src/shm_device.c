@@ -531,6 +531,7 @@ static const struct h_dev_ops shm_ops = {
 	.terminus_forget = shm_terminus_forget,
 	.terminus_bind = shm_terminus_bind,
 	.send = h__shm_send,
+	.send_short = h__shm_send_short,
 	.nq_sleep = shm_nq_sleep,
 	.nq_mend = shm_nq_mend,
 };

@@ -86,6 +86,36 @@ static int64_t transmit(struct h_terminus *t, const struct hamlyn_trb *trb,
 	return handle;
 }
 
+/*
+ * The common case, all of it in one piece of code: a short message from
+ * anywhere. What does not fit here goes the general way.
+ */
+__attribute__((flatten))
+int64_t h__shm_send_short(struct h_terminus *t, const struct h_ticket *k,
+			  const void *data, size_t length, const void *meta,
+			  size_t meta_length)
+{
+	struct shm_sender *s = t->priv;
+	struct hamlyn_trb trb = {
+		.host = k->host,
+		.slot = k->slot,
+		.key = k->key,
+		.offset = k->base,
+		.length = length,
+		.meta_index = k->meta_index,
+		.meta_length = (u16)meta_length,
+	};
+	u32 hold = h__shm_hold(s->record);
+	int64_t handle = t->producer;
+	int err = hml_tx_flat(&s->shm->nic, &s->core, &trb, meta, data);
+
+	if (unlikely(err))
+		s->core.stats->failed++;
+	post_status(t, (u32)handle, err);
+	h__shm_release(s->record, hold);
+	return handle;
+}
+
 int64_t h__shm_send(struct h_terminus *t, const struct h_msg *m)
 {
 	struct hamlyn_fragment f[HAMLYN_MAX_FRAGMENTS];
