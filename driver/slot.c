@@ -129,7 +129,8 @@ int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg)
 	int err;
 
 	if (arg->flags & ~HAMLYN_SLOT_KEY_GIVEN ||
-	    arg->mode != HAMLYN_SLOT_NORMAL)
+	    arg->mode > HAMLYN_SLOT_PARANOID_ONE_SHOT ||
+	    (arg->mode != HAMLYN_SLOT_NORMAL && !arg->meta_count))
 		return -EINVAL;
 	err = hml_user_charge_slot(c);
 	if (err)

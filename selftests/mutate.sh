@@ -23,6 +23,12 @@ key          native driver/core/rx.c  s/if (h->key != READ_ONCE(slot->key))/if (
 bounds       native driver/core/rx.c  s/if (!hml_view_covers(slot->data.length, h->offset, h->length))/if (0)/
 bounds-sum   native driver/core/nic.h s/return offset <= length \&\& bytes <= length - offset;/return offset + bytes <= length;/
 meta-index   native driver/core/rx.c  s/return h->meta_index < slot->meta_count ?/return 1 ?/
+second-key   native driver/core/rx.c  s/if (!key || h->key != key)/if (!key)/
+second-zero  native driver/core/rx.c  s/if (!key || h->key != key)/if (h->key != key)/
+second-low   native driver/core/rx.c  s/if (high < low || h->offset < low ||/if (high < low ||/
+second-high  native driver/core/rx.c  s/!hml_view_covers(high - low, h->offset - low, h->length)/0/
+one-shot     native driver/core/rx.c  s/if (!(state \& HAMLYN_META_ARMED) ||/if (/
+one-shot-end native driver/core/rx.c  s/last = next == (HAMLYN_META_ARMED | HAMLYN_META_COMPLETE);/last = complete;/
 live         native driver/core/rx.c  s/if (!slot || !smp_load_acquire(&slot->live))/if (!slot)/
 tag-range    native driver/core/tx.c  s/if (tag >= HAMLYN_MAX_TAGS || /if (/
 tag-bound    native driver/core/tx.c  s/if (!area->length)/if (0)/
@@ -53,8 +59,8 @@ reserved     vm driver/area.c         s/ || arg->reserved || !arg->length)/ || !
 
 BUILD=${BUILD:-build}
 WORK=$BUILD/mutants
-NATIVE_TESTS=(protection send_errors sendrecv gather nq segment lifecycle)
-VM_TESTS=(protection hostile_mmap hostile_wq foreign limits lifecycle uapi_size fork_kill)
+NATIVE_TESTS=(paranoid protection send_errors sendrecv gather nq segment lifecycle)
+VM_TESTS=(paranoid protection hostile_mmap hostile_wq foreign limits lifecycle uapi_size fork_kill)
 
 lines() {
 	grep -v '^$' <<<"$TABLE"

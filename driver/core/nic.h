@@ -286,7 +286,8 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
  * @slot: the slot, or NULL
  * @h: the packet's header
  *
- * The only place that decides it. Every packet passes here.
+ * Every packet passes here, and nothing else decides it but the secondary tests
+ * of the paranoid modes, which can only refuse more.
  *
  * Return: -1 if it may, or the enum hamlyn_reject that says why not.
  */

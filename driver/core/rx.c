@@ -7,7 +7,14 @@ static int admit_metadata(const struct hml_slot *slot,
 {
 	bool single = h->flags & HAMLYN_PACKET_SINGLE;
 
+	/* It would never be over. */
+	if (slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT &&
+	    h->flags & HAMLYN_PACKET_NO_NOTIFY)
+		return HAMLYN_REJECT_FORMAT;
 	if (h->flags & HAMLYN_PACKET_FAST) {
+		/* No entry, so no secondary key. */
+		if (slot->mode != HAMLYN_SLOT_NORMAL)
+			return HAMLYN_REJECT_METADATA;
 		if (!single || h->delta || h->meta_length ||
 		    h->meta_index != HAMLYN_META_FAST)
 			return HAMLYN_REJECT_FORMAT;
@@ -28,7 +35,7 @@ int hml_slot_admit(const struct hml_slot *slot, const struct hamlyn_packet *h)
 {
 	if (!slot || !smp_load_acquire(&slot->live))		/* B9 */
 		return HAMLYN_REJECT_SLOT;
-	if (h->key != READ_ONCE(slot->key))
+	if (slot->mode == HAMLYN_SLOT_NORMAL && h->key != READ_ONCE(slot->key))
 		return HAMLYN_REJECT_KEY;
 	if (h->flags & ~HAMLYN_PACKET_FLAGS ||
 	    h->meta_length > HAMLYN_MAX_METADATA)
@@ -36,6 +43,97 @@ int hml_slot_admit(const struct hml_slot *slot, const struct hamlyn_packet *h)
 	if (!hml_view_covers(slot->data.length, h->offset, h->length))
 		return HAMLYN_REJECT_BOUNDS;
 	return admit_metadata(slot, h);
+}
+
+static struct hamlyn_metadata *metadata(struct hml_nic *nic,
+					const struct hml_slot *slot,
+					const struct hamlyn_packet *h)
+{
+	u64 i = hml_index_nospec(h->meta_index, slot->meta_count);
+
+	return hml_mem_at(&nic->port, slot->meta_mem,
+			  slot->meta_base + i * HAMLYN_METADATA_SIZE);
+}
+
+/*
+ * The second half of the paranoid modes' tests (H 2.7). The limits are in the
+ * owner's memory and may change at any time: each is read once, and what they
+ * let in is inside the slot's own bounds whatever they say.
+ */
+static int admit_secondary(const struct hamlyn_metadata *m,
+			   const struct hamlyn_packet *h)
+{
+	u64 low = READ_ONCE(m->low);
+	u64 high = READ_ONCE(m->high);
+	u64 key = READ_ONCE(m->key);
+
+	/* 0: the entry was never granted to anybody. */
+	if (!key || h->key != key)
+		return HAMLYN_REJECT_KEY;
+	if (high < low || h->offset < low ||
+	    !hml_view_covers(high - low, h->offset - low, h->length))
+		return HAMLYN_REJECT_BOUNDS;
+	return -1;
+}
+
+/* Losing that often needs the owner's help: the word is in its memory. */
+#define ONE_SHOT_TRIES	1000
+
+/*
+ * Paranoid one-shot: come in, as one more packet of the message that the entry
+ * was armed for. The word is the owner's to spoil, and only the owner loses.
+ */
+static bool one_shot_enter(struct hamlyn_metadata *m)
+{
+	u32 tries;
+
+	for (tries = 0; tries < ONE_SHOT_TRIES; tries++) {
+		u32 state = smp_load_acquire(&m->state);	/* B10 */
+
+		if (!(state & HAMLYN_META_ARMED) ||
+		    state & HAMLYN_META_COMPLETE)
+			return false;
+		if (hml_atomic_cmpxchg(&m->state, state, state + 1) == state)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Leave. The message is over when its last packet has arrived and all have
+ * left; whoever sees both closes the entry and tells. So nothing is written
+ * behind a notification, and an arming lets one notification through.
+ */
+static bool one_shot_leave(struct hamlyn_metadata *m, bool complete)
+{
+	u32 tries;
+
+	for (tries = 0; tries < ONE_SHOT_TRIES; tries++) {
+		u32 state = READ_ONCE(m->state);
+		u32 next = state - 1;
+		bool last;
+
+		if (complete)
+			next |= HAMLYN_META_COMPLETE;
+		last = next == (HAMLYN_META_ARMED | HAMLYN_META_COMPLETE);
+		if (hml_atomic_cmpxchg(&m->state, state, last ? 0 : next) ==
+		    state)
+			return last;
+	}
+	return false;
+}
+
+static int admit_paranoid(const struct hml_slot *slot,
+			  struct hamlyn_metadata *m,
+			  const struct hamlyn_packet *h)
+{
+	int reject = admit_secondary(m, h);
+
+	if (reject >= 0)
+		return reject;
+	if (slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT && !one_shot_enter(m))
+		return HAMLYN_REJECT_ONE_SHOT;
+	return -1;
 }
 
 static void place(struct hml_nic *nic, const struct hml_slot *slot,
@@ -64,16 +162,6 @@ static void place(struct hml_nic *nic, const struct hml_slot *slot,
 		skip = 0;
 		piece++;
 	}
-}
-
-static struct hamlyn_metadata *metadata(struct hml_nic *nic,
-					const struct hml_slot *slot,
-					const struct hamlyn_packet *h)
-{
-	u64 i = hml_index_nospec(h->meta_index, slot->meta_count);
-
-	return hml_mem_at(&nic->port, slot->meta_mem,
-			  slot->meta_base + i * HAMLYN_METADATA_SIZE);
 }
 
 /*
@@ -132,23 +220,35 @@ static void notify(struct hml_nic *nic, struct hml_slot *slot,
 	}
 }
 
+static void discard(struct hml_slot *slot, int reject, struct hml_stats *stats)
+{
+	stats->rejects[reject]++;
+	if (slot)
+		hml_atomic_inc64(&slot->rejects[reject]);
+}
+
 void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 	    const struct hml_payload *payload, struct hml_stats *stats)
 {
-	struct hml_slot *slot;
-	int reject;
+	struct hml_slot *slot = hml_port_slot(&nic->port, h->slot);
+	struct hamlyn_metadata *m = NULL;
+	int reject = hml_slot_admit(slot, h);
+	bool tell;
 
-	slot = hml_port_slot(&nic->port, h->slot);
-	reject = hml_slot_admit(slot, h);
+	if (likely(reject < 0) && slot->mode != HAMLYN_SLOT_NORMAL) {
+		m = metadata(nic, slot, h);
+		reject = admit_paranoid(slot, m, h);
+	}
 	if (unlikely(reject >= 0)) {
-		stats->rejects[reject]++;
-		if (slot)
-			hml_atomic_inc64(&slot->rejects[reject]);
+		discard(slot, reject, stats);
 		return;
 	}
 	place(nic, slot, h, payload);
 	if (h->meta_length)
 		place_metadata(nic, slot, h, payload->meta);
-	if (count(nic, slot, h))
+	tell = count(nic, slot, h);
+	if (m && slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT)
+		tell = one_shot_leave(m, tell);
+	if (tell)
 		notify(nic, slot, h, stats);
 }

@@ -221,7 +221,7 @@ uint32_t h_nq_lost(const struct h_nq *nq);
  * @meta_area: area of the metadata entries, or NULL
  * @meta_base: where in it entry 0 is (the entry must be 128-byte aligned)
  * @meta_count: metadata entries
- * @mode: enum hamlyn_slot_mode
+ * @mode: enum hamlyn_slot_mode; the paranoid modes need metadata entries
  * @flags: HAMLYN_SLOT_*
  * @nq: NQ for notifications, or NULL for none
  * @key: the key, with HAMLYN_SLOT_KEY_GIVEN
@@ -320,13 +320,62 @@ struct h_ticket {
  * @slot: the slot
  * @base: first byte of its message area that the ticket is for
  * @length: bytes; 0: up to the end of the message area
- * @meta_index: metadata entry, 0 if the slot has none, or HAMLYN_META_FAST
+ * @meta_index: metadata entry, 0 if the slot has none, or HAMLYN_META_FAST (not
+ *	in the paranoid modes, where the ticket has the entry's key)
  * @ticket: out: the ticket
  *
  * Return: 0, or -ERANGE if outside the message area or the metadata entries.
  */
 int h_slot_ticket(const struct h_slot *slot, uint64_t base, uint64_t length,
 		  uint32_t meta_index, struct h_ticket *ticket);
+
+/**
+ * h_slot_entry() - metadata entry of a slot (H 2.4)
+ * @slot: the slot
+ * @index: which
+ *
+ * Return: the entry, in the slot's metadata area; NULL if there is none.
+ */
+struct hamlyn_metadata *h_slot_entry(const struct h_slot *slot, uint32_t index);
+
+/**
+ * h_slot_entry_grant() - let a sender use an entry of a paranoid slot (H 2.7)
+ * @slot: the slot, of a paranoid mode
+ * @index: which entry; nobody must be using it
+ * @base: first byte of the message area that the sender may write to
+ * @length: bytes; 0: up to the end
+ * @ticket: out: the ticket for it
+ *
+ * Gives the entry a key and limits of its own, zeroes its accumulator and arms
+ * it. No system call but for the random key.
+ *
+ * Return: 0, -EINVAL if the slot is of normal mode, -ERANGE if there is no such
+ * entry or the range is outside the message area.
+ */
+int h_slot_entry_grant(struct h_slot *slot, uint32_t index, uint64_t base,
+		       uint64_t length, struct h_ticket *ticket);
+
+/**
+ * h_slot_entry_arm() - let the next message in, in paranoid one-shot mode
+ * @slot: the slot
+ * @index: which entry; its message was received and is no longer needed
+ *
+ * Return: 0, or -ERANGE if there is no such entry.
+ */
+int h_slot_entry_arm(struct h_slot *slot, uint32_t index);
+
+/**
+ * h_slot_entry_revoke() - take an entry of a paranoid slot back from its sender
+ * @slot: the slot
+ * @index: which entry
+ *
+ * Packets that arrive from now on are rejected; one that is landing at this
+ * moment lands. Where that matters, h_slot_rekey() waits for it as well, without
+ * disturbing other senders: their entries keep their keys.
+ *
+ * Return: 0, or -ERANGE if there is no such entry.
+ */
+int h_slot_entry_revoke(struct h_slot *slot, uint32_t index);
 
 #define H_TICKET_BYTES	48	/* a ticket in its exported form */
 

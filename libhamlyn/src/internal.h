@@ -33,7 +33,9 @@ struct h_slot {
 	struct h_nq *nq;
 	uint64_t length;
 	uint64_t key;
+	uint64_t meta_base;
 	uint32_t meta_count;
+	uint32_t mode;
 	uint32_t number;
 	uint32_t host;
 };

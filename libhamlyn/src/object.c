@@ -157,7 +157,8 @@ static int check_slot(struct h_dev *dev, const struct h_slot_attr *at,
 
 	if (!a || a->dev != dev || (m && m->dev != dev) ||
 	    (at->nq && at->nq->dev != dev) || !m != !at->meta_count ||
-	    at->mode != HAMLYN_SLOT_NORMAL ||
+	    at->mode > HAMLYN_SLOT_PARANOID_ONE_SHOT ||
+	    (at->mode != HAMLYN_SLOT_NORMAL && !m) ||
 	    at->flags & ~HAMLYN_SLOT_KEY_GIVEN)
 		return -EINVAL;
 	if (at->base > a->length)
@@ -190,6 +191,8 @@ int h_slot_create(struct h_dev *dev, const struct h_slot_attr *at,
 	s->area = at->area;
 	s->meta_area = at->meta_area;
 	s->meta_count = at->meta_count;
+	s->meta_base = at->meta_base;
+	s->mode = at->mode;
 	s->nq = at->nq;
 	s->host = dev->limits.host;
 	pthread_mutex_lock(&dev->lock);

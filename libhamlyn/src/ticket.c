@@ -80,13 +80,16 @@ int h_slot_ticket(const struct h_slot *s, uint64_t base, uint64_t length,
 		length = s->length - base;
 	if (length > s->length - base)
 		return -ERANGE;
+	if (meta_index == HAMLYN_META_FAST && s->mode != HAMLYN_SLOT_NORMAL)
+		return -ERANGE;
 	if (meta_index != HAMLYN_META_FAST && meta_index &&
 	    meta_index >= s->meta_count)
 		return -ERANGE;
 	*k = (struct h_ticket) {
 		.host = s->host,
 		.slot = s->number,
-		.key = s->key,
+		.key = s->mode == HAMLYN_SLOT_NORMAL || !s->meta_count ?
+		       s->key : h__read_once(&h_slot_entry(s, meta_index)->key),
 		.base = base,
 		.length = length,
 		.meta_index = meta_index,

@@ -257,8 +257,19 @@ struct hamlyn_nq_create {
 	__aligned_u64 control_length;
 };
 
+/*
+ * H 2.7. In the paranoid modes every message needs a metadata entry, whose key
+ * supersedes the slot's and whose low and high limits hold in addition to the
+ * slot's bounds. The application sets them in its memory, without a call.
+ */
 enum hamlyn_slot_mode {
 	HAMLYN_SLOT_NORMAL		= 0,
+	HAMLYN_SLOT_PARANOID		= 1,
+	/*
+	 * One message, then none until the application arms the entry anew.
+	 * Messages with HAMLYN_TRB_NO_NOTIFY have no end and are not let in.
+	 */
+	HAMLYN_SLOT_PARANOID_ONE_SHOT	= 2,
 };
 
 #define HAMLYN_SLOT_KEY_GIVEN	(1U << 0)	/* take @key instead of a new one */
@@ -267,7 +278,7 @@ enum hamlyn_slot_mode {
  * struct hamlyn_slot_create - HAMLYN_IOC_SLOT_CREATE: a slot (H 2.2)
  * @size: size of this structure
  * @flags: HAMLYN_SLOT_*
- * @mode: enum hamlyn_slot_mode
+ * @mode: enum hamlyn_slot_mode; the paranoid modes need metadata entries
  * @area: area that messages go to
  * @base: first byte of the message area within @area
  * @length: bytes of the message area; offsets in packets count from @base
@@ -387,7 +398,8 @@ enum hamlyn_reject {
 	HAMLYN_REJECT_BOUNDS	= 2,	/* outside the message area */
 	HAMLYN_REJECT_METADATA	= 3,	/* no such metadata entry */
 	HAMLYN_REJECT_FORMAT	= 4,	/* malformed packet */
-	HAMLYN_REJECT_REASONS	= 5,
+	HAMLYN_REJECT_ONE_SHOT	= 5,	/* metadata entry is not armed */
+	HAMLYN_REJECT_REASONS	= 6,
 };
 
 #define HAMLYN_STATS_REASONS	8	/* room for reasons to come */
@@ -593,19 +605,27 @@ struct hamlyn_packet {
 
 #define HAMLYN_METADATA_SIZE	128
 
+#define HAMLYN_META_ARMED	(1U << 31)	/* written by the application */
+#define HAMLYN_META_COMPLETE	(1U << 30)	/* the NIC's: last packet is there */
+
 /**
  * struct hamlyn_metadata - metadata entry (H Table 2), in wired user memory
  * @user: metadata that came with the message. Written by the NIC before the
  *	notification (B3).
  * @accumulator: packet accumulator modulo 2^32. Added to atomically by the
  *	NIC; zeroed by the application before the entry is first used.
- * @key: paranoid mode protection key; written by the application
- * @low: paranoid mode message area low limit; written by the application
- * @high: paranoid mode message area high limit; written by the application
+ * @key: paranoid mode protection key, 0: nobody's; written by the application
+ * @low: paranoid mode message area low limit: offset in the message area of the
+ *	first byte that may be written; written by the application
+ * @high: paranoid mode message area high limit: offset behind the last byte that
+ *	may be written; written by the application
  * @receive_class: the library's receive class pointer; the NIC ignores it
  * @meta_length: bytes written to @user. Written by the NIC with it (B3); a
  *	message without metadata leaves both as they were.
- * @state: paranoid one-shot state
+ * @state: paranoid one-shot mode: HAMLYN_META_ARMED, written by the application,
+ *	store-release after what it has made of the entry (B10), lets one message
+ *	in. The NIC counts packets under way in the low bits, and writes 0 before
+ *	it notifies (B3): from then on nothing is written until the next arming.
  * @reserved: must be zero
  *
  * The NIC trusts nothing in here: a wrong value hurts the owner only.
