@@ -8,6 +8,7 @@
  * is always set.
  */
 #include <linux/delay.h>
+#include <linux/percpu.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -17,8 +18,8 @@
 #include "hml.h"
 
 #define PASS_BUDGET	16	/* packets of one terminus in one pass */
+#define SECTION_BYTES	SZ_64K	/* payload moved without preemption */
 #define KICK_BUDGET	64	/* packets in one KICK */
-#define KICKS_TO_WAKE	4	/* doorbells in a row that make us poll */
 #define MAX_KICKS_TO_WAKE 1024	/* the same while processors are scarce */
 
 static bool hold_try(struct hml_term *t)
@@ -69,21 +70,65 @@ void hml_term_release(struct hml_term *t)
 	clear_bit_unlock(0, &t->held);
 }
 
+/* NQs to wake when preemption is on again: at most one a packet. */
+struct wakes {
+	u32 count;
+	struct hml_nqueue *nqs[PASS_BUDGET];
+};
+
+static DEFINE_PER_CPU(struct wakes, wakes);
+
+/* In rx, in the section below: slots, and with them their NQs, outlive it. */
+void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *nq)
+{
+	struct wakes *w = this_cpu_ptr(&wakes);
+
+	/* The one who clears it wakes: one wake for each time it was armed. */
+	if (xchg(&nq->armed, 0))
+		w->nqs[w->count++] = container_of(nq, struct hml_nqueue, core);
+}
+
+static u32 run_section(struct hml_device *d, struct hml_term *t, u32 budget,
+		       struct wakes *woken)
+{
+	struct wakes *w;
+	u32 sent;
+
+	preempt_disable();
+	w = this_cpu_ptr(&wakes);
+	sent = hml_tx_run(&d->nic, &t->core, budget);
+	woken->count = w->count;
+	memcpy(woken->nqs, w->nqs, w->count * sizeof(w->nqs[0]));
+	w->count = 0;
+	preempt_enable();
+	return sent;
+}
+
 /**
  * hml_term_work() - let the core work on a terminus
  * @t: the terminus, held
- * @budget: most packets
+ * @budget: most packets; fewer are sent if they would take long
  *
  * One section of SRCU: whoever unlinks a slot or replaces a key waits for us.
+ * In KICK we are an ordinary process, of any user and any priority. So that
+ * nobody waits until that process gets a processor, preemption is off, for as
+ * long as it takes to copy SECTION_BYTES or one packet. The wake-ups come
+ * after: their locks may sleep (PREEMPT_RT).
  *
  * Return: packets sent.
  */
 u32 hml_term_work(struct hml_term *t, u32 budget)
 {
 	struct hml_device *d = t->device;
+	u32 most = clamp_t(u32, SECTION_BYTES / d->nic.packet_size, 1,
+			   PASS_BUDGET);
+	struct wakes woken;
 	int section = srcu_read_lock(&d->srcu);
-	u32 sent = hml_tx_run(&d->nic, &t->core, budget);
+	u32 sent = run_section(d, t, min(budget, most), &woken);
+	u32 i;
 
+	for (i = 0; i < woken.count; i++)
+		hml_nq_wake(woken.nqs[i]);
 	srcu_read_unlock(&d->srcu, section);
 	return sent;
 }
@@ -99,7 +144,7 @@ static u32 run(struct hml_term *t, u32 budget)
 	while (sent < budget && !atomic_read(&t->wanted)) {
 		if (!hold_try(t))
 			break;
-		sent += hml_term_work(t, min_t(u32, budget - sent, PASS_BUDGET));
+		sent += hml_term_work(t, budget - sent);
 		hml_term_release(t);
 		smp_mb();					/* B7 */
 		if (!hml_tx_pending(&t->core))
@@ -171,7 +216,7 @@ static void serve(struct hml_term *t)
 
 	if (run(t, PASS_BUDGET)) {
 		WRITE_ONCE(t->idle_since, ktime_get_ns());
-		t->kicks_to_wake = KICKS_TO_WAKE;
+		t->kicks_to_wake = HML_KICKS_TO_WAKE;
 		return;
 	}
 	/*
@@ -254,9 +299,10 @@ int hml_engine_kick(struct hml_term *t)
 {
 	struct hml_engine *e = &t->device->engine;
 	bool more;
+	u32 sent;
 
 	hml_atomic_inc64(&t->stats.kicks);
-	run(t, KICK_BUDGET);
+	sent = run(t, KICK_BUDGET);
 	more = hml_tx_pending(&t->core);
 	if (e->thread) {
 		if (more || kicked_often(t))
@@ -265,6 +311,9 @@ int hml_engine_kick(struct hml_term *t)
 	}
 	if (!more)
 		return 0;
+	/* Somebody else holds it, and may need this processor to go on. */
+	if (!sent)
+		usleep_range(10, 50);
 	return signal_pending(current) ? -EINTR : 1;
 }
 

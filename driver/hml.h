@@ -30,6 +30,7 @@
 #define HML_MIN_ENTRY_SIZE	128
 #define HML_MAX_AREA		(64ULL * SZ_1G)
 #define HML_MAX_IDS		65535
+#define HML_KICKS_TO_WAKE	4	/* doorbells in a row that make us poll */
 
 /**
  * struct hml_user - what one user has of a NIC
@@ -308,6 +309,7 @@ int hml_nq_destroy(struct hml_context *c, u32 id);
 void hml_nq_destroy_all(struct hml_context *c);
 int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg);
 bool hml_nq_arm_all(struct hml_context *c);
+void hml_nq_wake(struct hml_nqueue *nq);
 
 /* slot.c */
 int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg);

@@ -130,14 +130,12 @@ void hml_nq_destroy_all(struct hml_context *c)
 	xa_destroy(&c->nqs);
 }
 
-/* In rx, under SRCU: slots, and with them their NQs, outlive it. */
-void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *core)
+/**
+ * hml_nq_wake() - wake whoever sleeps on an NQ
+ * @nq: the NQ; SRCU, or a reference, keeps it
+ */
+void hml_nq_wake(struct hml_nqueue *nq)
 {
-	struct hml_nqueue *nq = container_of(core, struct hml_nqueue, core);
-
-	/* The one who clears it wakes: one wake for each time it was armed. */
-	if (!xchg(&core->armed, 0))
-		return;
 	wake_up_all(&nq->wait);
 	wake_up_poll(&nq->context->wait, EPOLLIN | EPOLLRDNORM);
 }

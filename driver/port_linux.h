@@ -8,7 +8,6 @@
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include <linux/nospec.h>
-#include <linux/preempt.h>
 #include <linux/srcu.h>
 #include <linux/string.h>
 #include <linux/types.h>
@@ -156,18 +155,13 @@ static inline void hml_mem_copy(const struct hml_port *port,
 	}
 }
 
-/*
- * A sender works in its own process in KICK. Were it preempted, or throttled,
- * with an entry taken and not filled, the receiver would wait for it.
- */
+/* Preemption is off already: see hml_term_work(). */
 static inline void hml_port_notify_enter(const struct hml_port *port)
 {
-	preempt_disable();
 }
 
 static inline void hml_port_notify_exit(const struct hml_port *port)
 {
-	preempt_enable();
 }
 
 static inline struct hml_slot *hml_port_slot(const struct hml_port *port,

@@ -76,7 +76,7 @@ static struct hml_term *term_new(struct hml_context *c, u32 entries,
 	t->device = c->device;
 	refcount_set(&t->ref, 1);
 	INIT_LIST_HEAD(&t->active);
-	t->kicks_to_wake = 4;
+	t->kicks_to_wake = HML_KICKS_TO_WAKE;
 	spin_lock(&c->device->termini_lock);
 	list_add(&t->all, &c->device->termini);
 	spin_unlock(&c->device->termini_lock);
@@ -181,6 +181,9 @@ static int finish_message(struct hml_term *t)
 	while (t->core.busy) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
+		/* Whoever destroys it waits for us, and drops the message. */
+		if (READ_ONCE(t->dead))
+			return -ENOENT;
 		hml_term_work(t, 1);
 		cond_resched();
 	}

@@ -51,7 +51,10 @@ struct h_terminus;
  * Return: 0, or -ENOENT/-EACCES/-ENODEV from opening, -EINVAL if @name is not
  * of these forms, -ENOSPC if there is no room for the segment, -EUSERS if
  * the segment has no room for another process, -EPROTO if the other side
- * (module, or processes on the segment) is of another ABI version, -ENOMEM.
+ * (module, or processes on the segment) is of another ABI version, -ETIMEDOUT
+ * if a process was stopped while it changed the segment, -ENOMEM. Objects of the
+ * embedded device are made, changed and destroyed under the same lock: all such
+ * calls may end with -ETIMEDOUT then.
  */
 int h_open(const char *name, struct h_dev **dev);
 
@@ -59,8 +62,9 @@ int h_open(const char *name, struct h_dev **dev);
  * h_close() - close a NIC and destroy everything made through it
  * @dev: the device, or NULL
  *
- * Pointers to its areas, slots, NQs and termini are invalid afterwards. Never
- * waits for a peer.
+ * Pointers to its areas, slots, NQs and termini are invalid afterwards. Waits
+ * for no peer; on the embedded device for at most 0.2 s if one was stopped in the
+ * middle of something, and what cannot be given back then, the next one does.
  */
 void h_close(struct h_dev *dev);
 
@@ -178,7 +182,7 @@ size_t h_area_length(const struct h_area *area);
  * @entries: a power of two; @entries - 1 notifications fit
  * @nq: out: the NQ
  *
- * Return: 0, or -EINVAL, -ENOMEM, -ENOSPC.
+ * Return: 0, or -EINVAL, -ENOMEM, -ENOSPC, -EDQUOT.
  */
 int h_nq_create(struct h_dev *dev, uint32_t entries, struct h_nq **nq);
 
@@ -247,7 +251,7 @@ struct h_slot_attr {
  *
  * Return: 0, or -EINVAL, -ERANGE if a view is outside its area, -EACCES for a
  * read-only area, -EOPNOTSUPP for an added area on the embedded device,
- * -ENOSPC, -ENOMEM.
+ * -ENOSPC, -EDQUOT, -ENOMEM.
  */
 int h_slot_create(struct h_dev *dev, const struct h_slot_attr *attr,
 		  struct h_slot **slot);
@@ -421,7 +425,7 @@ struct h_terminus_attr {
  * @attr: properties, or NULL
  * @terminus: out: the terminus
  *
- * Return: 0, or -EINVAL, -ENOMEM, -ENOSPC.
+ * Return: 0, or -EINVAL, -ENOMEM, -ENOSPC, -EDQUOT.
  */
 int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
 		      struct h_terminus **terminus);
@@ -638,7 +642,7 @@ static inline int64_t h_send_msg(struct h_terminus *t,
 	struct hamlyn_trb *trb;
 
 	if (h__unlikely(t->priv || length > t->inline_max || meta_length ||
-			length > ticket->length ||
+			length > ticket->length || ticket->flags ||
 			ticket->meta_index == HAMLYN_META_FAST))
 		return h__send_slow(t, ticket, data, length, meta, meta_length);
 	h__terminus_lock(t);

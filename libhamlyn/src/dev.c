@@ -177,8 +177,7 @@ err_free:
 /*
  * Give back what this process has of the objects. The device gives back the
  * rest, all at once, when it is closed: destroying them one by one could fail,
- * or wait for a peer. In a child there is nothing to give back: the mappings
- * were not inherited.
+ * or wait for a peer.
  */
 static void drop_objects(struct h_dev *dev, bool child)
 {
@@ -189,8 +188,7 @@ static void drop_objects(struct h_dev *dev, bool child)
 
 	while ((t = dev->termini)) {
 		dev->termini = t->next;
-		if (!child)
-			dev->ops->terminus_forget(t);
+		dev->ops->terminus_forget(t, child);
 		free(t);
 	}
 	while ((s = dev->slots)) {
@@ -199,14 +197,12 @@ static void drop_objects(struct h_dev *dev, bool child)
 	}
 	while ((nq = dev->nqs)) {
 		dev->nqs = nq->next;
-		if (!child)
-			dev->ops->nq_forget(nq);
+		dev->ops->nq_forget(nq, child);
 		free(nq);
 	}
 	while ((a = dev->areas)) {
 		dev->areas = a->next;
-		if (!child)
-			dev->ops->area_forget(a);
+		dev->ops->area_forget(a, child);
 		free(a);
 	}
 }

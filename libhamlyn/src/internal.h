@@ -45,7 +45,7 @@ struct h_slot {
  * ops and the stats. An op fills in the object it is given and leaves lists and
  * user counts to the caller. After destroy, or instead of it when the device is
  * closed, comes forget: it gives back what this process has of the object, and
- * cannot fail.
+ * cannot fail. A child of a fork has no mappings to give back.
  */
 struct h_dev_ops {
 	void (*close)(struct h_dev *dev);
@@ -54,17 +54,17 @@ struct h_dev_ops {
 	int (*area_alloc)(struct h_area *a);
 	int (*area_add)(struct h_area *a);
 	int (*area_remove)(struct h_area *a);
-	void (*area_forget)(struct h_area *a);
+	void (*area_forget)(struct h_area *a, bool child);
 	int (*nq_create)(struct h_nq *nq, uint32_t entries);
 	int (*nq_destroy)(struct h_nq *nq);
-	void (*nq_forget)(struct h_nq *nq);
+	void (*nq_forget)(struct h_nq *nq, bool child);
 	int (*slot_create)(struct h_slot *s, const struct h_slot_attr *attr);
 	int (*slot_destroy)(struct h_slot *s);
 	int (*slot_rekey)(struct h_slot *s);
 	int (*terminus_create)(struct h_terminus *t, uint32_t entries,
 			       uint32_t entry_size);
 	int (*terminus_destroy)(struct h_terminus *t);
-	void (*terminus_forget)(struct h_terminus *t);
+	void (*terminus_forget)(struct h_terminus *t, bool child);
 	int (*terminus_bind)(struct h_terminus *t, uint32_t tag,
 			     struct h_area *a, uint64_t base, uint64_t length);
 	int64_t (*send)(struct h_terminus *t, const struct h_msg *m);

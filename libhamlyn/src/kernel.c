@@ -85,9 +85,9 @@ static int kernel_area_remove(struct h_area *a)
 	return call_id(a->dev, HAMLYN_IOC_AREA_REMOVE, a->id);
 }
 
-static void kernel_area_forget(struct h_area *a)
+static void kernel_area_forget(struct h_area *a, bool child)
 {
-	if (a->allocated)
+	if (a->allocated && !child)
 		munmap(a->addr, a->length);
 }
 
@@ -142,12 +142,14 @@ static int kernel_nq_destroy(struct h_nq *nq)
 	return call_id(nq->dev, HAMLYN_IOC_NQ_DESTROY, nq->id);
 }
 
-static void kernel_nq_forget(struct h_nq *nq)
+static void kernel_nq_forget(struct h_nq *nq, bool child)
 {
 	struct nq_maps *maps = nq->priv;
 
-	munmap((void *)nq->ring, maps->ring_length);
-	munmap(nq->control, maps->control_length);
+	if (!child) {
+		munmap((void *)nq->ring, maps->ring_length);
+		munmap(nq->control, maps->control_length);
+	}
 	free(maps);
 }
 
@@ -249,8 +251,10 @@ static int kernel_terminus_destroy(struct h_terminus *t)
 	return call_id(t->dev, HAMLYN_IOC_TERMINUS_DESTROY, t->id);
 }
 
-static void kernel_terminus_forget(struct h_terminus *t)
+static void kernel_terminus_forget(struct h_terminus *t, bool child)
 {
+	if (child)
+		return;
 	munmap(t->status, status_length(t));
 	munmap(t->wq, wq_length(t));
 }

@@ -72,7 +72,7 @@ int h_area_remove(struct h_area *a)
 	if (!a->users)
 		err = dev->ops->area_remove(a);
 	if (!err) {
-		dev->ops->area_forget(a);
+		dev->ops->area_forget(a, false);
 		UNLINK(dev->areas, a);
 	}
 	pthread_mutex_unlock(&dev->lock);
@@ -139,7 +139,7 @@ int h_nq_destroy(struct h_nq *nq)
 	if (!err)
 		err = dev->ops->nq_destroy(nq);
 	if (!err) {
-		dev->ops->nq_forget(nq);
+		dev->ops->nq_forget(nq, false);
 		UNLINK(dev->nqs, nq);
 	}
 	pthread_mutex_unlock(&dev->lock);
@@ -305,7 +305,7 @@ int h_terminus_destroy(struct h_terminus *t)
 	pthread_mutex_lock(&dev->lock);
 	err = dev->ops->terminus_destroy(t);
 	if (!err) {
-		dev->ops->terminus_forget(t);
+		dev->ops->terminus_forget(t, false);
 		UNLINK(dev->termini, t);
 		for (i = 0; i < HAMLYN_MAX_TAGS; i++)
 			if (full(t)->areas[i])

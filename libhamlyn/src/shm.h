@@ -114,7 +114,7 @@ bool h__shm_alive(const struct h_dev *dev, u32 attach);
 /* shm_table.c: all but the first with the segment locked */
 int h__shm_alloc(struct h_dev *dev, u64 bytes, u32 *area, void **p);
 void h__shm_free(struct shm_dev *shm, u32 area);
-void h__shm_reclaim(struct h_dev *dev, u32 attach);
+int h__shm_reclaim(struct h_dev *dev, u32 attach);
 void h__shm_reclaim_dead(struct h_dev *dev);
 int h__shm_quiesce(struct h_dev *dev, int64_t wait_ns);
 void h__shm_retire(struct shm_dev *shm, u32 terminus);

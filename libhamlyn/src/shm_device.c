@@ -130,9 +130,10 @@ static int shm_area_remove(struct h_area *a)
 	return a->allocated ? free_memory(a->dev, a->id) : 0;
 }
 
-static void shm_area_forget(struct h_area *a)
+static void shm_area_forget(struct h_area *a, bool child)
 {
 	(void)a;
+	(void)child;
 }
 
 /* ---- NQs ---- */
@@ -222,9 +223,10 @@ static int shm_nq_destroy(struct h_nq *nq)
 	return 0;
 }
 
-static void shm_nq_forget(struct h_nq *nq)
+static void shm_nq_forget(struct h_nq *nq, bool child)
 {
 	(void)nq;
+	(void)child;
 }
 
 static void fill_hole(struct h_nq *nq, u32 pos)
@@ -488,8 +490,9 @@ static int shm_terminus_destroy(struct h_terminus *t)
 	return 0;
 }
 
-static void shm_terminus_forget(struct h_terminus *t)
+static void shm_terminus_forget(struct h_terminus *t, bool child)
 {
+	(void)child;
 	free(t->status);
 	free(t->priv);
 }

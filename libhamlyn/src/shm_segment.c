@@ -17,6 +17,7 @@
 #define SHM_DIR		"/dev/shm"
 #define NAME_MAX_CHARS	64
 #define LOCK_WAIT_NS	(10ll * 1000000000)
+#define LEAVE_WAIT_NS	(100ll * 1000000)
 #define OPEN_TRIES	100
 
 /* ---- locks on bytes of the file ---- */
@@ -39,9 +40,9 @@ static int lock_bytes(int fd, int cmd, short type, off_t first, off_t n)
  * Bounded: a process that is stopped while it changes the tables must not
  * hang everybody else for ever.
  */
-static int lock_tables(int fd)
+static int lock_tables(int fd, int64_t wait_ns)
 {
-	int64_t give_up = h__now_ns() + LOCK_WAIT_NS;
+	int64_t give_up = h__now_ns() + wait_ns;
 	struct timespec nap = { .tv_nsec = 20000 };
 	int err;
 
@@ -64,7 +65,7 @@ static void unlock_tables(int fd)
 
 int h__shm_lock(const struct h_dev *dev)
 {
-	return lock_tables(dev->fd);
+	return lock_tables(dev->fd, LOCK_WAIT_NS);
 }
 
 int h__shm_trylock(const struct h_dev *dev)
@@ -155,7 +156,9 @@ static int open_file(const char *file, int flags)
 	int fd;
 
 	snprintf(path, sizeof(path), SHM_DIR "/%s", file);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+	/* Non-blocking: another user's file, with a lease on it, would block. */
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags,
+		  0600);
 	if (fd < 0)
 		return -errno;
 	/* Whoever owns it, or may open it, can do with us what he likes. */
@@ -277,8 +280,13 @@ static int take_attachment(struct h_dev *dev, struct shm_dev *shm)
 				     1 + (off_t)i, 1);
 
 		if (!err) {
+			/* What the last one of this number left is not ours. */
 			shm->attach = i;
-			return 0;
+			if (!h__shm_reclaim(dev, i))
+				return 0;
+			lock_bytes(dev->fd, F_OFD_SETLK, F_UNLCK, 1 + (off_t)i,
+				   1);
+			continue;
 		}
 		if (err != -EAGAIN && err != -EACCES)
 			return err;
@@ -320,13 +328,11 @@ static int enter(struct h_dev *dev, struct shm_dev *shm, u64 size)
 	err = join_segment(dev, shm);
 	if (err)
 		return err;
-	err = take_attachment(dev, shm);
-	if (err) {
-		munmap(shm->seg, shm->size);
-		return err;
-	}
 	fill_nic(shm);
-	return 0;
+	err = take_attachment(dev, shm);
+	if (err)
+		munmap(shm->seg, shm->size);
+	return err;
 }
 
 static int open_and_lock(struct h_dev *dev, const char *file)
@@ -338,7 +344,7 @@ static int open_and_lock(struct h_dev *dev, const char *file)
 		dev->fd = open_file(file, O_CREAT);
 		if (dev->fd < 0)
 			return dev->fd;
-		err = lock_tables(dev->fd);
+		err = lock_tables(dev->fd, LOCK_WAIT_NS);
 		if (!err && fstat(dev->fd, &st))
 			err = -errno;
 		/*
@@ -378,7 +384,6 @@ int h__shm_attach(struct h_dev *dev, const char *spec)
 	err = enter(dev, shm, size);
 	if (err)
 		goto err_close;
-	h__shm_reclaim(dev, shm->attach);
 	h__shm_reclaim_dead(dev);
 	unlock_tables(dev->fd);
 	return 0;
@@ -394,11 +399,14 @@ err_free:
 void h__shm_detach(struct h_dev *dev)
 {
 	struct shm_dev *shm = shm_of(dev);
-	bool locked = !lock_tables(dev->fd);
+	struct stat st;
 
-	if (locked) {
+	/* If a stopped peer is in the way: whoever comes next reclaims. */
+	if (!lock_tables(dev->fd, LEAVE_WAIT_NS)) {
 		h__shm_reclaim(dev, shm->attach);
-		if (!others_attached(dev->fd))
+		/* No link: the name may be another segment's by now. */
+		if (!fstat(dev->fd, &st) && st.st_nlink &&
+		    !others_attached(dev->fd))
 			remove_file(shm->file);
 	}
 	munmap(shm->seg, shm->size);

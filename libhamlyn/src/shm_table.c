@@ -174,21 +174,33 @@ static bool among(u32 owner, const bool *gone)
  * Slots are closed first, then everybody who may still be writing through one
  * is waited for, then the memory goes.
  */
-static void reclaim(struct h_dev *dev, const bool *gone)
+static int reclaim(struct h_dev *dev, const bool *gone)
 {
+	bool memory = false;
 	struct shm_dev *shm = shm_of(dev);
 	struct shm_segment *seg = shm->seg;
+	int err;
 	u32 i;
 
 	for (i = 0; i < SHM_MAX_TERMINI; i++)
 		if (among(seg->termini[i].owner, gone))
 			h__shm_retire(shm, i);
-	for (i = 0; i < SHM_MAX_SLOTS; i++)
-		if (among(seg->slots[i].owner, gone))
+	for (i = 0; i < SHM_MAX_SLOTS; i++) {
+		if (among(seg->slots[i].owner, gone)) {
 			WRITE_ONCE(seg->slots[i].slot.live, 0);
+			memory = true;
+		}
+	}
+	for (i = 0; i < SHM_MAX_AREAS && !memory; i++)
+		memory = among(seg->areas[i].owner, gone);
+	for (i = 0; i < SHM_MAX_NQS && !memory; i++)
+		memory = among(seg->nqs[i].owner, gone);
+	if (!memory)
+		return 0;
 	/* A stopped peer is in the way: what is left is for the next one. */
-	if (h__shm_quiesce(dev, RECLAIM_NS))
-		return;
+	err = h__shm_quiesce(dev, RECLAIM_NS);
+	if (err)
+		return err;
 	for (i = 0; i < SHM_MAX_SLOTS; i++)
 		if (among(seg->slots[i].owner, gone))
 			WRITE_ONCE(seg->slots[i].owner, 0);
@@ -198,14 +210,15 @@ static void reclaim(struct h_dev *dev, const bool *gone)
 	for (i = 0; i < SHM_MAX_AREAS; i++)
 		if (among(seg->areas[i].owner, gone))
 			h__shm_free(shm, i);
+	return 0;
 }
 
-void h__shm_reclaim(struct h_dev *dev, u32 attach)
+int h__shm_reclaim(struct h_dev *dev, u32 attach)
 {
 	bool gone[SHM_MAX_ATTACH] = {};
 
 	gone[attach] = true;
-	reclaim(dev, gone);
+	return reclaim(dev, gone);
 }
 
 static void mark(const struct h_dev *dev, u32 owner, bool *dead, bool *known)

@@ -24,7 +24,8 @@
  * an older, shorter structure is served as long as size covers the first
  * published version; a longer one is accepted if what the kernel does not
  * know is zero. Members named reserved and undefined flag bits must be zero.
- * On success the structure is written back, at most size bytes of it.
+ * On success calls that have something to tell write the structure back, at
+ * most size bytes of it.
  */
 
 /**
@@ -45,7 +46,8 @@
  *	A user pointer or a range that is to be wired is not mapped, or not
  *	mapped with the rights that are needed (writable unless READONLY).
  * ENOENT
- *	The context has no area, NQ, slot or terminus of that id.
+ *	The context has no area, NQ, slot or terminus of that id. (mmap() of an
+ *	offset that names none: EINVAL.)
  * ERANGE
  *	A view (base, length) does not lie inside its area; for a TRB status:
  *	a fragment does not lie inside its send buffer area.
@@ -74,8 +76,8 @@
  * ETIMEDOUT
  *	WAIT: the deadline passed and nothing arrived.
  * EINTR
- *	WAIT, KICK: a signal arrived first. (Restarted under SA_RESTART: the
- *	deadline is absolute.)
+ *	WAIT, KICK: a signal arrived first. WAIT is restarted under
+ *	SA_RESTART: its deadline is absolute.
  * ENODEV
  *	The NIC has been removed.
  * ENOTTY
