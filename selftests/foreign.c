@@ -7,6 +7,7 @@
 #include "hamlyn_test.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/socket.h>
 
 #define PAGE	4096
@@ -550,6 +551,132 @@ TEST_F(foreign, a_context_does_not_see_what_others_receive)
 	ASSERT_NO(does_not_reach(self, &self->mine, &self->theirs));
 	EXPECT_EQ(-ENOENT, ht_raw(self->mine.fd, HAMLYN_IOC_STATS, &stats));
 	EXPECT_EQ(0, ht_raw(self->theirs.fd, HAMLYN_IOC_STATS, &stats));
+}
+
+TEST_F(foreign, the_default_device_is_the_kernels)
+{
+	struct h_dev *dev;
+
+	ASSERT_EQ(0, unsetenv("HAMLYN_DEVICE"));
+	ASSERT_EQ(0, h_open(NULL, &dev));
+	EXPECT_STREQ("/dev/hamlyn0", h_dev_name(dev));
+	EXPECT_EQ(0, h_dev_is_embedded(dev));
+	h_close(dev);
+}
+
+/* ---- many threads on one context ---------------------------------------- */
+
+struct guesser {
+	FIXTURE_DATA(foreign) *self;
+	pthread_t thread;
+	uint64_t random;
+	int64_t end;
+};
+
+/* Map what may be there, look at it, let it go. */
+static void map_something(int fd, const struct context *like, uint64_t pick)
+{
+	uint64_t offset = pick & 1 ? like->area.mmap_offset :
+				     like->nq.arg.ring_offset;
+	uint64_t length = pick & 1 ? like->area.length :
+				     like->nq.arg.ring_length;
+	volatile char *p;
+
+	p = mmap(NULL, length, PROT_READ, MAP_SHARED, fd, (off_t)offset);
+	if (p == MAP_FAILED)
+		return;
+	(void)p[0];
+	munmap((void *)(uintptr_t)p, length);
+}
+
+static void do_something(struct guesser *g)
+{
+	static const uint32_t destroy[] = {
+		HAMLYN_IOC_AREA_REMOVE, HAMLYN_IOC_NQ_DESTROY,
+		HAMLYN_IOC_TERMINUS_DESTROY,
+	};
+	struct hamlyn_nq_create nq = { .size = sizeof(nq), .entries = 64 };
+	struct hamlyn_terminus_create t = { .size = sizeof(t), .entries = 8,
+					    .entry_size = 256 };
+	int fd = g->self->theirs.fd;
+	uint64_t pick = ht_random(&g->random);
+	uint32_t id = pick >> 16 & 15;
+	uint32_t other = pick >> 20 & 15;
+	struct hamlyn_area_alloc area;
+
+	switch (pick % 11) {
+	case 0:
+		ht_raw_area_alloc(fd, 1 + (pick >> 32 & 0xffff), &area, NULL);
+		break;
+	case 1:
+		ht_raw(fd, HAMLYN_IOC_NQ_CREATE, &nq);
+		break;
+	case 2:
+		ht_raw(fd, HAMLYN_IOC_TERMINUS_CREATE, &t);
+		break;
+	case 3:
+		ht_raw_bind(fd, id, other & 7, other, 0, 100);
+		break;
+	case 4:
+		slot_on(fd, id, HAMLYN_NONE, other);
+		break;
+	case 5:
+		slot_on(fd, id, other, other);
+		break;
+	case 6:
+		ht_raw(fd, HAMLYN_IOC_KICK, (void *)(uintptr_t)id);
+		break;
+	case 7:
+		wait_on(fd, id);
+		break;
+	case 8:
+		stats_of(fd, HAMLYN_STATS_TERMINUS, id);
+		break;
+	case 9:
+		map_something(fd, &g->self->theirs, pick >> 40);
+		break;
+	default:
+		ht_raw_id(fd, destroy[(pick >> 32) % ARRAY_SIZE(destroy)], id);
+		break;
+	}
+}
+
+static void *guess(void *arg)
+{
+	struct guesser *g = arg;
+	int i;
+
+	for (i = 0; i < 20000 && ht_now_ns() < g->end; i++)
+		do_something(g);
+	return NULL;
+}
+
+TEST_F(foreign, threads_that_guess_ids_harm_nobody_else)
+{
+	struct guesser guessers[4];
+	struct context fresh = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(guessers); i++) {
+		guessers[i] = (struct guesser) {
+			.self = self,
+			.random = ht_seed() + i,
+			.end = ht_now_ns() + 4 * HT_SEC,
+		};
+		ASSERT_EQ(0, pthread_create(&guessers[i].thread, NULL, guess,
+					    &guessers[i]));
+	}
+	/* Somebody else's traffic, meanwhile. */
+	for (i = 0; i < 2000; i++) {
+		ASSERT_NO(does_not_reach(self, &self->mine, &self->mine));
+	}
+	for (i = 0; i < ARRAY_SIZE(guessers); i++)
+		pthread_join(guessers[i].thread, NULL);
+	close(self->theirs.fd);
+	self->theirs.fd = -1;
+	ASSERT_EQ(0, fill(&fresh, 2));
+	EXPECT_NO(does_not_reach(self, &fresh, &fresh));
+	close(fresh.fd);
 }
 
 TEST_HARNESS_MAIN

@@ -6,6 +6,7 @@
 #include "hamlyn_test.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 
 #define ROUNDS	100
 #define WINDOW	4	/* messages of one sender on their way */
@@ -551,6 +552,66 @@ TEST_F(fork_kill, children_talk_through_devices_of_their_own)
 	ASSERT_EQ(1, ht_send_sync(pair->terminus, &msg));
 	ASSERT_EQ(1, ht_recv(pair->nq, &entry));
 	EXPECT_EQ(length, ht_match(pair->data, length, 1));
+}
+
+/* A receiver with a child that outlives it, and does nothing at all. */
+static int receive_and_fork(int out, int hold)
+{
+	struct h_slot_attr attr = { 0 };
+	unsigned char bytes[H_TICKET_BYTES];
+	struct h_ticket ticket;
+	struct h_slot *slot;
+	struct h_dev *dev;
+	char byte;
+
+	if (ht_open(&dev) || h_area_alloc(dev, 4096, &attr.area) ||
+	    h_nq_create(dev, 8, &attr.nq) ||
+	    h_slot_create(dev, &attr, &slot) ||
+	    h_slot_ticket(slot, 0, 0, 0, &ticket))
+		return 1;
+	if (!ht_fork()) {
+		prctl(PR_SET_PDEATHSIG, 0);
+		/* Until the test ends, or says so. */
+		_exit(read(hold, &byte, 1) != 1);
+	}
+	h_ticket_export(&ticket, bytes);
+	if (!ht_write_all(out, bytes, sizeof(bytes)))
+		pause();
+	return 2;
+}
+
+TEST_F(fork_kill, a_child_does_not_keep_alive_what_its_parent_had)
+{
+	struct ht_pair *pair = &self->pair;
+	struct hamlyn_stats before, after;
+	unsigned char bytes[H_TICKET_BYTES];
+	struct h_ticket ticket;
+	struct h_msg msg = { .ticket = &ticket };
+	int up[2], hold[2];
+	struct h_dev *dev;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(up));
+	ASSERT_EQ(0, pipe(hold));
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		close(hold[1]);
+		_exit(receive_and_fork(up[1], hold[0]));
+	}
+	ASSERT_EQ(0, ht_read_all(up[0], bytes, sizeof(bytes)));
+	ASSERT_EQ(0, h_ticket_import(bytes, sizeof(bytes), &ticket));
+	kill(pid, SIGKILL);
+	ASSERT_EQ(128 + SIGKILL, ht_reap(pid));
+	/* The embedded device clears up when somebody opens it. */
+	ASSERT_EQ(0, ht_open(&dev));
+	ASSERT_EQ(0, h_dev_stats(dev, &before));
+	ASSERT_EQ(1, ht_send_sync(pair->terminus, &msg));
+	ASSERT_EQ(0, h_dev_stats(dev, &after));
+	EXPECT_EQ(before.rejects[HAMLYN_REJECT_SLOT] + 1,
+		  after.rejects[HAMLYN_REJECT_SLOT]);
+	ASSERT_EQ(0, ht_write_all(hold[1], "x", 1));
+	h_close(dev);
 }
 
 TEST_F(fork_kill, a_forking_parent_goes_on_while_children_come_and_go)

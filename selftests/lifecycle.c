@@ -638,6 +638,36 @@ TEST_F(lifecycle, added_memory_can_be_received_into_on_the_kernel_device_only)
 	free(memory);
 }
 
+TEST_F(lifecycle, added_memory_must_be_mapped_with_the_rights_needed)
+{
+	size_t page = (size_t)self->page;
+	struct h_area *area;
+	char *p;
+
+	p = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	memset(p, 1, 4 * page);
+	ASSERT_EQ(0, mprotect(p + page, page, PROT_READ));
+	ASSERT_EQ(0, mprotect(p + 2 * page, page, PROT_NONE));
+	ASSERT_EQ(0, munmap(p + 3 * page, page));
+	EXPECT_EQ(-EFAULT, h_area_add(self->dev, p + page, page, 0, &area));
+	EXPECT_EQ(-EFAULT, h_area_add(self->dev, p, page + 1, 0, &area));
+	EXPECT_EQ(-EFAULT, h_area_add(self->dev, p + 2 * page, 1,
+				      HAMLYN_AREA_READONLY, &area));
+	EXPECT_EQ(-EFAULT, h_area_add(self->dev, p + 3 * page, 1,
+				      HAMLYN_AREA_READONLY, &area));
+	EXPECT_EQ(-EFAULT, h_area_add(self->dev, p, 4 * page,
+				      HAMLYN_AREA_READONLY, &area));
+	EXPECT_EQ(-EFAULT, h_area_add(self->dev, NULL, page, 0, &area));
+	ASSERT_EQ(0, h_area_add(self->dev, p, 2 * page, HAMLYN_AREA_READONLY,
+				&area));
+	EXPECT_EQ(0, h_area_remove(area));
+	ASSERT_EQ(0, h_area_add(self->dev, p + 7, page - 7, 0, &area));
+	EXPECT_EQ(0, h_area_remove(area));
+	EXPECT_EQ(1, p[page - 1]);
+}
+
 TEST_F(lifecycle, metadata_entries_are_aligned_by_address)
 {
 	int embedded = h_dev_is_embedded(self->dev);

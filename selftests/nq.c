@@ -158,8 +158,10 @@ static const char *step(struct model *m, int ret,
 	gap = entry->data - m->next;
 	if (gap && !m->reports)
 		return "lost without a word";
-	if (m->reports > gap)
-		return "more reports than were lost";
+	if (m->reports && !gap)
+		return "a report though nothing was lost";
+	if (m->reports > 1)
+		return "reported more than once";
 	m->missing += gap;
 	m->next = entry->data + 1;
 	m->reports = 0;

@@ -203,10 +203,12 @@ TEST_F(sendrecv, sizes_up_to_three_packets)
 
 TEST_F(sendrecv, every_size_up_to_2048)
 {
+	/* All with the defaults, every fifth with odd termini. */
+	size_t step = variant->terminus.entry_size ? 5 : 1;
 	struct ht_pair *pair = &self->pair;
 	size_t length;
 
-	for (length = 0; length <= 2048; length++) {
+	for (length = 0; length <= 2048; length += step) {
 		ASSERT_NO(exchange(pair, pair->send + length % 67, length,
 				   length % 131))
 			TH_LOG("%zu bytes", length);

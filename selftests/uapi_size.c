@@ -482,12 +482,186 @@ TEST_F(uapi_size, what_comes_in_out_members_does_not_matter)
 	EXPECT_EQ(120, ht_match_byte(&stats.messages, 120, 0));
 }
 
+TEST_F(uapi_size, a_key_is_taken_when_given_and_made_when_not)
+{
+	struct hamlyn_slot_rekey rekey = { .size = sizeof(rekey),
+					   .slot = self->slot };
+	struct hamlyn_slot_create slot;
+	union argument a = { 0 };
+	uint64_t last = 0;
+	int i;
+
+	fill_slot_create(self, &a);
+	slot = a.slot_create;
+	slot.size = sizeof(slot);
+	slot.flags = HAMLYN_SLOT_KEY_GIVEN;
+	slot.key = 0x123456789abcdefULL;
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &slot));
+	EXPECT_EQ(0x123456789abcdefULL, slot.key);
+	for (i = 0; i < 20; i++) {
+		rekey.flags = i % 2 ? HAMLYN_SLOT_KEY_GIVEN : 0;
+		rekey.key = (uint64_t)i + 7;
+		ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_SLOT_REKEY, &rekey));
+		if (i % 2) {
+			EXPECT_EQ((uint64_t)i + 7, rekey.key);
+		} else {
+			/* Sparse: not the one before, and not a small one. */
+			EXPECT_NE(last, rekey.key);
+			EXPECT_GT(rekey.key, 1ULL << 32);
+		}
+		last = rekey.key;
+	}
+}
+
 TEST_F(uapi_size, the_id_of_nic_counters_is_ignored)
 {
 	struct hamlyn_stats stats = { .size = sizeof(stats),
 				      .id = 0xdeadbeef };
 
 	EXPECT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_STATS, &stats));
+}
+
+/* ---- values out of range, which the library would not let pass ---------- */
+
+TEST_F(uapi_size, message_areas_must_lie_inside_their_area)
+{
+	static const struct {
+		uint64_t base;
+		uint64_t length;
+	} cases[] = {
+		{ 0, PAGE + 1 }, { 1, PAGE }, { PAGE, 1 }, { PAGE + 1, 0 },
+		{ ~0ULL, 1 }, { ~0ULL, 2 }, { 1, ~0ULL }, { PAGE, ~0ULL },
+		{ 0, ~0ULL }, { 1ULL << 32, 1 }, { 0, 1ULL << 32 },
+		{ 1ULL << 63, 1ULL << 63 }, { 0 - (uint64_t)PAGE, 2 * PAGE },
+	};
+	union argument a;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		memset(&a, 0, sizeof(a));
+		fill_slot_create(self, &a);
+		a.size = sizeof(a.slot_create);
+		a.slot_create.base = cases[i].base;
+		a.slot_create.length = cases[i].length;
+		EXPECT_EQ(-ERANGE, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE,
+					  &a)) {
+			TH_LOG("case %u", i);
+		}
+		/* And the same of a send buffer area. */
+		if (!cases[i].length)
+			continue;
+		EXPECT_EQ(-ERANGE, ht_raw_bind(self->fd, self->terminus, 0,
+					       self->area, cases[i].base,
+					       cases[i].length)) {
+			TH_LOG("case %u", i);
+		}
+	}
+}
+
+TEST_F(uapi_size, metadata_entries_must_lie_inside_their_area)
+{
+	static const struct {
+		int want;
+		uint64_t base;
+		uint32_t count;
+	} cases[] = {
+		{ 0, 0, 32 }, { 0, 31 * 128, 1 }, { -ERANGE, 0, 33 },
+		{ -ERANGE, 128, 32 }, { -ERANGE, PAGE, 1 },
+		{ -ERANGE, 0 - 128ULL, 1 }, { -ERANGE, 0 - 128ULL, 2 },
+		{ -ERANGE, 0, 0x02000000 }, { -ERANGE, 0, 0x02000001 },
+		{ -ERANGE, 0, 0xffffffff }, { -ERANGE, 1ULL << 63, 1 },
+		{ -EINVAL, 0, 0 }, { -EINVAL, 1, 1 }, { -EINVAL, 8, 1 },
+		{ -EINVAL, 32, 1 }, { -EINVAL, 64, 1 }, { -EINVAL, 127, 1 },
+		{ -EINVAL, 129, 1 },
+	};
+	union argument a;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		memset(&a, 0, sizeof(a));
+		fill_slot_create(self, &a);
+		a.size = sizeof(a.slot_create);
+		a.slot_create.meta_area = self->area;
+		a.slot_create.meta_base = cases[i].base;
+		a.slot_create.meta_count = cases[i].count;
+		ret = ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &a);
+		EXPECT_EQ(cases[i].want, ret) {
+			TH_LOG("case %u", i);
+		}
+	}
+	/* Entries, but no area of them. */
+	memset(&a, 0, sizeof(a));
+	fill_slot_create(self, &a);
+	a.size = sizeof(a.slot_create);
+	a.slot_create.meta_count = 1;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &a));
+}
+
+TEST_F(uapi_size, rings_of_other_sizes_are_EINVAL)
+{
+	struct hamlyn_terminus_create t;
+	struct hamlyn_nq_create nq;
+	struct hamlyn_query query;
+	uint32_t entries, size;
+
+	ASSERT_EQ(0, ht_raw_query(self->fd, &query));
+	const uint32_t bad[] = {
+		0, 1, 3, 5, 63, 65, 0x7fffffff, 0x80000000, 0xffffffff,
+		query.max_nq_entries * 2, query.max_nq_entries + 1,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		nq = (struct hamlyn_nq_create) { .size = sizeof(nq),
+						 .entries = bad[i] };
+		EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_NQ_CREATE,
+					  &nq)) {
+			TH_LOG("case %u", i);
+		}
+		t = (struct hamlyn_terminus_create) { .size = sizeof(t),
+						      .entries = bad[i],
+						      .entry_size = 128 };
+		EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE,
+					  &t)) {
+			TH_LOG("case %u", i);
+		}
+		t.entries = 2;
+		t.entry_size = bad[i];
+		EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE,
+					  &t)) {
+			TH_LOG("case %u", i);
+		}
+	}
+	for (size = 1; size < 128; size *= 2) {
+		t.entry_size = size;
+		EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE,
+					  &t));
+	}
+	t.entry_size = 2 * query.max_entry_size;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &t));
+	t.entry_size = 128;
+	t.entries = 2 * query.max_wq_entries;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &t));
+	/* Both at their largest are legal, or more than there is room for. */
+	for (entries = 2; entries <= query.max_wq_entries; entries *= 2) {
+		int ret;
+
+		t = (struct hamlyn_terminus_create) {
+			.size = sizeof(t),
+			.entries = entries,
+			.entry_size = query.max_entry_size,
+		};
+		ret = ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &t);
+		EXPECT_TRUE(ret == 0 || ret == -ENOMEM || ret == -EDQUOT) {
+			TH_LOG("%d for %u entries", ret, entries);
+		}
+		if (!ret) {
+			EXPECT_EQ(0, ht_raw_id(self->fd,
+					       HAMLYN_IOC_TERMINUS_DESTROY,
+					       t.terminus));
+		}
+	}
 }
 
 /* ---- pointers ----------------------------------------------------------- */

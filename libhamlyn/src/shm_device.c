@@ -103,15 +103,35 @@ static int shm_area_alloc(struct h_area *a)
 	return err;
 }
 
+#ifndef MADV_POPULATE_READ		/* Linux 5.14 */
+#define MADV_POPULATE_READ	22
+#define MADV_POPULATE_WRITE	23
+#endif
+
+static bool can_populate(void)
+{
+	static char page[2 * SHM_PAGE];
+	uintptr_t at = ((uintptr_t)page + SHM_PAGE - 1) & ~(SHM_PAGE - 1ul);
+
+	return !madvise((void *)at, SHM_PAGE, MADV_POPULATE_READ);
+}
+
+/* Nothing to wire; but tell the mistake that the kernel would tell. */
 static int shm_area_add(struct h_area *a)
 {
 	uintptr_t first = (uintptr_t)a->addr & ~(SHM_PAGE - 1ul);
 	size_t n = (uintptr_t)a->addr - first + a->length;
+	int advice = a->flags & HAMLYN_AREA_READONLY ? MADV_POPULATE_READ :
+						       MADV_POPULATE_WRITE;
 
-	/* Nothing to wire; but tell the mistake that the kernel would tell. */
-	if (n < a->length || msync((void *)first, n, MS_ASYNC))
+	n = (n + SHM_PAGE - 1) & ~(SHM_PAGE - 1ul);
+	if (n < a->length)
 		return -EFAULT;
-	return 0;
+	if (!madvise((void *)first, n, advice))
+		return 0;
+	if (errno == ENOMEM || can_populate())
+		return -EFAULT;
+	return msync((void *)first, n, MS_ASYNC) ? -EFAULT : 0;
 }
 
 static int free_memory(struct h_dev *dev, u32 area)
