@@ -221,6 +221,25 @@ TEST_F(send_errors, unknown_flags_are_refused)
 	EXPECT_NO(next_does_not_pass(pair));
 }
 
+TEST_F(send_errors, tickets_with_flags_are_refused)
+{
+	struct ht_pair *pair = &self->pair;
+	struct h_ticket ticket = pair->ticket;
+	struct h_msg msg = { .ticket = &ticket };
+	unsigned int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		ticket.flags = 1U << bit;
+		EXPECT_EQ(-EINVAL, h_send(pair->terminus, &msg)) {
+			TH_LOG("bit %u", bit);
+		}
+		EXPECT_EQ(-EINVAL, h_send_msg(pair->terminus, &ticket, "x", 1,
+					      NULL, 0));
+	}
+	EXPECT_NO(arrived_anything(pair));
+	EXPECT_NO(next_does_not_pass(pair));
+}
+
 TEST_F(send_errors, waiting_for_a_message_not_sent_times_out)
 {
 	struct ht_pair *pair = &self->pair;

@@ -483,7 +483,9 @@ int h_send_wait(struct h_terminus *terminus, int64_t handle,
  * @iovcnt: number of pieces, at most HAMLYN_MAX_FRAGMENTS
  * @meta: user metadata, or NULL
  * @meta_length: its bytes, at most HAMLYN_MAX_METADATA
- * @delta: packet counter's initial value (H 2.5): 0, or a share in a group
+ * @delta: packet counter's initial value (H 2.5): 0, or a share in a group: the
+ *	shares add up to 2^32, each is at least the number of its packets (else
+ *	the sum may pass 0 before the end)
  * @word: fast mode word (the ticket's meta_index is HAMLYN_META_FAST)
  * @flags: HAMLYN_TRB_NO_NOTIFY
  */
