@@ -69,7 +69,6 @@ int h__msg_check(const struct h_terminus *t, const struct h_msg *m,
 	uint64_t n = m->iov ? 0 : m->length;
 	int i;
 
-	(void)t;
 	if (m->flags & ~HAMLYN_TRB_NO_NOTIFY || m->ticket->flags ||
 	    m->iovcnt < 0 || (m->iovcnt && !m->iov))
 		return -EINVAL;
