@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "crew.h"
 #include "endpoint.h"
 #include "pair.h"
 
@@ -260,12 +261,12 @@ int cmd_syscalls(const struct options *options)
 	struct job job = { .n = options->n ? options->n : DEFAULT_N };
 	int ret;
 
-	job.tally = pair_shared_new(sizeof(*job.tally));
+	job.tally = crew_shared_new(sizeof(*job.tally));
 	if (!job.tally)
 		return -1;
 	ret = pair_run(options, count_side, &job, NULL);
 	if (!ret)
 		print(options, job.n, job.tally);
-	pair_shared_free(job.tally, sizeof(*job.tally));
+	crew_shared_free(job.tally, sizeof(*job.tally));
 	return ret;
 }

@@ -9,12 +9,12 @@ static const char *device_text(const struct options *options)
 	return options->device ? options->device : "the default device";
 }
 
-static int open_device(struct endpoint *ep, const struct options *options)
+int endpoint_device(struct h_dev **dev, const struct options *options)
 {
-	int ret = h_open(options->device, &ep->dev);
+	int ret = h_open(options->device, dev);
 
 	if (ret < 0) {
-		ep->dev = NULL;
+		*dev = NULL;
 		return fail("cannot open %s: %s (--device takes /dev/hamlynN or shm:NAME)",
 			    device_text(options), strerror(-ret));
 	}
@@ -81,7 +81,7 @@ int endpoint_open(struct endpoint *ep, const struct options *options,
 		  const struct endpoint_attr *attr)
 {
 	memset(ep, 0, sizeof(*ep));
-	if (open_device(ep, options) < 0)
+	if (endpoint_device(&ep->dev, options) < 0)
 		return -1;
 	if (make_areas(ep, attr) < 0 || make_slot(ep, attr) < 0 ||
 	    make_terminus(ep) < 0) {

@@ -29,6 +29,7 @@ struct endpoint {
 	struct h_ticket peer;	/* where to send to */
 };
 
+int endpoint_device(struct h_dev **dev, const struct options *options);
 int endpoint_open(struct endpoint *ep, const struct options *options,
 		  const struct endpoint_attr *attr);
 void endpoint_close(struct endpoint *ep);

@@ -13,6 +13,8 @@ static const struct command commands[] = {
 	{ "count", "one operation N times in one process, for callgrind", cmd_count },
 	{ "msgloop", "time per message that one thread sends itself", cmd_msgloop },
 	{ "syscalls", "system calls per message on the fast path", cmd_syscalls },
+	{ "revoke", "how soon an old key is void, with and without traffic", cmd_revoke },
+	{ "slots", "many slots: rate, memory, and what finding one costs", cmd_slots },
 	{ 0 },
 };
 

@@ -30,6 +30,8 @@ enum {
 	OPT_OP,
 	OPT_N,
 	OPT_SELF,
+	OPT_COUNT,
+	OPT_SENDERS,
 };
 
 #define MEASURING	"lat bw rate compare"
@@ -51,15 +53,20 @@ static const struct option_words {
 	{ OPT_TOUCH, "touch", "HOW", MEASURING,
 	  "what the receiver reads: all lines (default), ends, none" },
 	{ OPT_REPS, "reps", "N", MEASURING, "repetitions, of which the median counts" },
-	{ OPT_TIME, "time", "MS", MEASURING, "milliseconds per test, size and repetition" },
+	{ OPT_TIME, "time", "MS", MEASURING " revoke",
+	  "milliseconds per test, size and repetition, or per row" },
 	{ OPT_SIZES, "sizes", "LIST", MEASURING, "message sizes, such as 16,4K,1M" },
 	{ OPT_SYSTEMS, "systems", "LIST", MEASURING " msgloop",
 	  "systems, such as hamlyn,pipe,limit" },
 	{ OPT_SAVE, "save", "FILE", MEASURING, "also write JSON lines to FILE" },
 	{ OPT_QUICK, "quick", NULL, "compare", "a few sizes, a few seconds" },
 	{ OPT_OP, "op", "OP", "count", "the operation, see below" },
-	{ OPT_N, "n", "N", "count msgloop syscalls", "how many times" },
+	{ OPT_N, "n", "N", "count msgloop syscalls revoke", "how many times" },
 	{ OPT_SELF, "self", NULL, "syscalls", "messages to itself, not to a second process" },
+	{ OPT_COUNT, "count", "N", "slots",
+	  "how many slots (default 1000000, or what the NIC has)" },
+	{ OPT_SENDERS, "senders", "N", "revoke",
+	  "processes that send, where there are many (default 4)" },
 	{ 'h', "help", NULL, NULL, "this text" },
 };
 
@@ -200,6 +207,10 @@ static int take_value(int id, const char *value, struct options *options)
 		return 0;
 	case OPT_N:
 		return parse_number("n", value, 1, 1ULL << 40, &options->n);
+	case OPT_COUNT:
+		return parse_u32("count", value, 1U << 30, &options->count);
+	case OPT_SENDERS:
+		return parse_u32("senders", value, PERF_MAX_SENDERS, &options->senders);
 	}
 	return -1;
 }

@@ -1,41 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Two pinned child processes, watched by their parent and ended by their id. */
+/* Two pinned child processes with a pipe each way. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE	/* CPU sets */
 #endif
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "crew.h"
 #include "pair.h"
-#include "wait.h"
-
-void *pair_shared_new(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED) {
-		fail("no shared memory of %zu bytes: %s", bytes, strerror(errno));
-		return NULL;
-	}
-	return p;
-}
-
-void pair_shared_free(void *shared, size_t bytes)
-{
-	if (shared)
-		munmap(shared, bytes);
-}
 
 int pair_pin(int cpu)
 {
@@ -86,9 +61,8 @@ int pair_swap(struct side *side, const void *mine, void *theirs, size_t length)
 struct pair {
 	struct side sides[2];
 	int pipes[2][2];	/* [i]: what side i writes into */
-	pid_t parent;
-	pid_t pids[2];
-	struct failure *failure;
+	pair_fn fn;
+	void *arg;
 };
 
 static void close_pipes(struct pair *pair)
@@ -110,133 +84,35 @@ static int open_pipes(struct pair *pair)
 	return 0;
 }
 
-static _Noreturn void child(struct pair *pair, int id, pair_fn fn, void *arg,
-			    const sigset_t *signals)
+static int run_side(void *arg, uint32_t id)
 {
+	struct pair *pair = arg;
 	struct side *side = &pair->sides[id];
-
-	/* Nobody would end us if the parent were killed. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != pair->parent)
-		_exit(1);
-	signal(SIGPIPE, SIG_IGN);
-	sigprocmask(SIG_SETMASK, signals, NULL);
-	fail_redirect(pair->failure);
-	wait_setup(side->options->ncpus, side->options->timeout_s);
 
 	side->to_peer = pair->pipes[id][1];
 	side->from_peer = pair->pipes[!id][0];
 	/* Our copies of the peer's ends would hide its end from us. */
 	close(pair->pipes[id][0]);
 	close(pair->pipes[!id][1]);
-	if (pair_pin(side->options->cpus[id]) < 0 || fn(side, arg) < 0) {
-		fail("process %d failed and did not say why", id);
-		_exit(1);
-	}
-	_exit(0);
-}
-
-static int start(struct pair *pair, pair_fn fn, void *arg, const sigset_t *signals)
-{
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		pair->pids[i] = fork();
-		if (pair->pids[i] < 0)
-			return fail("no new process: %s", strerror(errno));
-		if (!pair->pids[i])
-			child(pair, i, fn, arg, signals);
-	}
-	return 0;
-}
-
-/* Reap what has ended. Returns how many are left, or -1 if one has failed. */
-static int reap(struct pair *pair)
-{
-	int left = 0;
-	int i, status;
-
-	for (i = 0; i < 2; i++) {
-		if (pair->pids[i] <= 0)
-			continue;
-		if (waitpid(pair->pids[i], &status, WNOHANG) != pair->pids[i]) {
-			left++;
-			continue;
-		}
-		pair->pids[i] = 0;
-		if (WIFSIGNALED(status))
-			return fail("process %d was killed by signal %d (%s)", i,
-				    WTERMSIG(status), strsignal(WTERMSIG(status)));
-		if (WEXITSTATUS(status))
-			return -1;
-	}
-	return left;
-}
-
-static void end(struct pair *pair)
-{
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		if (pair->pids[i] <= 0)
-			continue;
-		kill(pair->pids[i], SIGKILL);
-		waitpid(pair->pids[i], NULL, 0);
-	}
-}
-
-/*
- * The parent sleeps in sigtimedwait(): waking up now and then to look would
- * disturb a core that is being measured.
- */
-static int watch(struct pair *pair, uint64_t limit_s)
-{
-	uint64_t deadline = clock_ns() + limit_s * NSEC_PER_SEC;
-	struct timespec second = { .tv_sec = 1 };
-	sigset_t sigchld;
-	int left;
-
-	sigemptyset(&sigchld);
-	sigaddset(&sigchld, SIGCHLD);
-	for (;;) {
-		left = reap(pair);
-		if (left <= 0)
-			return left;
-		if (clock_ns() > deadline)
-			return fail("no result within %llu s",
-				    (unsigned long long)limit_s);
-		sigtimedwait(&sigchld, NULL, &second);
-	}
+	if (pair_pin(side->options->cpus[id]) < 0)
+		return -1;
+	return pair->fn(side, pair->arg);
 }
 
 /* Run @fn as side 0 and side 1 in two processes. Only set-up is inherited. */
 int pair_run(const struct options *options, pair_fn fn, void *arg, void *shared)
 {
-	struct pair pair = { .parent = getpid() };
-	sigset_t block, old;
+	struct pair pair = { .fn = fn, .arg = arg };
+	struct crew crew;
 	int i, ret;
 
-	pair.failure = pair_shared_new(sizeof(*pair.failure));
-	if (!pair.failure)
-		return -1;
 	for (i = 0; i < 2; i++)
 		pair.sides[i] = (struct side){ .id = i, .options = options,
 					       .shared = shared };
-	sigemptyset(&block);
-	sigaddset(&block, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &block, &old);
-	ret = open_pipes(&pair);
-	if (!ret) {
-		ret = start(&pair, fn, arg, &old);
-		close_pipes(&pair);
-		/* Each wait inside is bounded; this bounds their sum. */
-		if (!ret)
-			ret = watch(&pair, options->timeout_s * 4ULL);
-		end(&pair);
-	}
-	sigprocmask(SIG_SETMASK, &old, NULL);
-	if (pair.failure->set)
-		ret = fail("%s", pair.failure->text);
-	pair_shared_free(pair.failure, sizeof(*pair.failure));
-	return ret;
+	if (open_pipes(&pair) < 0)
+		return -1;
+	ret = crew_start(&crew, options, 2, run_side, &pair);
+	close_pipes(&pair);
+	/* Each wait inside is bounded; this bounds their sum. */
+	return ret < 0 ? ret : crew_finish(&crew, 0, options->timeout_s * 4ULL);
 }

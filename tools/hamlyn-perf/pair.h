@@ -20,10 +20,6 @@ struct side {
 
 typedef int (*pair_fn)(struct side *side, void *arg);
 
-/* Bytes that pair_shared_new() makes are seen by all three processes. */
-void *pair_shared_new(size_t bytes);
-void pair_shared_free(void *shared, size_t bytes);
-
 int pair_run(const struct options *options, pair_fn fn, void *arg, void *shared);
 int pair_swap(struct side *side, const void *mine, void *theirs, size_t length);
 int pair_pin(int cpu);

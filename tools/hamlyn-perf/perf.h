@@ -12,6 +12,7 @@
 #define PERF_MAX_REPS		101
 #define PERF_MAX_SIZES		24
 #define PERF_MAX_SIZE		(1U << 20)
+#define PERF_MAX_SENDERS	64
 
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 #define container_of(p, type, member) \
@@ -44,6 +45,8 @@ struct options {
 	uint32_t point_ms;	/* 0: the command's default */
 	uint32_t timeout_s;
 	uint64_t n;		/* 0: the command's default */
+	uint32_t count;		/* 0: the command's default */
+	uint32_t senders;	/* 0: the command's default */
 	const char *op;
 	const char *save;	/* file for JSON lines besides what is printed */
 	const char *systems;	/* NULL: the command's default */
@@ -73,6 +76,8 @@ int cmd_compare(const struct options *options);
 int cmd_count(const struct options *options);
 int cmd_msgloop(const struct options *options);
 int cmd_syscalls(const struct options *options);
+int cmd_revoke(const struct options *options);
+int cmd_slots(const struct options *options);
 
 void cmd_count_ops(void);	/* names of the operations, for --help */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "crew.h"
 #include "load.h"
 #include "plan.h"
 #include "stats.h"
@@ -185,7 +186,7 @@ int plan_run(struct plan *plan, const struct options *options)
 
 	heap.measures = calloc((size_t)plan->reps * plan->nsystems * plan->npoints,
 			       sizeof(*heap.measures));
-	turn.measures = pair_shared_new(bytes);
+	turn.measures = crew_shared_new(bytes);
 	if (!heap.measures)
 		fail("out of memory");
 	load_look(&before, options);
@@ -199,7 +200,7 @@ int plan_run(struct plan *plan, const struct options *options)
 			evaluate(plan, &heap, i, point);
 		add_ratios(plan, point);
 	}
-	pair_shared_free(turn.measures, bytes);
+	crew_shared_free(turn.measures, bytes);
 	free(heap.measures);
 	return ret;
 }

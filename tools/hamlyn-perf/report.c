@@ -6,6 +6,7 @@
 
 #include "machine.h"
 #include "plan.h"
+#include "report.h"
 
 struct test_words {
 	const char *name;
@@ -21,7 +22,7 @@ static const struct test_words words[TEST_KINDS] = {
 
 /* ---- figures ------------------------------------------------------------ */
 
-static void format_size(char *text, size_t room, size_t size)
+void report_size(char *text, size_t room, size_t size)
 {
 	if (size >= 1U << 20 && !(size % (1U << 20)))
 		snprintf(text, room, "%zu MiB", size >> 20);
@@ -31,7 +32,7 @@ static void format_size(char *text, size_t room, size_t size)
 		snprintf(text, room, "%zu B", size);
 }
 
-static void format_ns(char *text, size_t room, double ns)
+void report_ns(char *text, size_t room, double ns)
 {
 	if (ns < 9999.5)
 		snprintf(text, room, "%.0f ns", ns);
@@ -44,7 +45,7 @@ static void format_ns(char *text, size_t room, double ns)
 static void format_value(char *text, size_t room, enum test_kind test, double value)
 {
 	if (test == TEST_LAT)
-		format_ns(text, room, value);
+		report_ns(text, room, value);
 	else if (test == TEST_RATE)
 		snprintf(text, room, "%.3g M/s", value / 1e6);
 	else if (value < 1e9)
@@ -67,23 +68,35 @@ static void format_ratio(char *text, size_t room, double ratio)
 
 /* ---- tables ------------------------------------------------------------- */
 
-static void print_machine(const struct plan *plan, const struct options *options)
+void report_machine(void)
 {
-	static const char *const touch[] = { "every line", "both ends", "nothing" };
 	struct machine machine;
 
 	machine_look(&machine);
 	printf("%s, %ld core%s%s, %s\n", machine.cpu, machine.cores,
 	       machine.cores == 1 ? "" : "s",
 	       machine.virtual ? " of a virtual machine" : "", machine.kernel);
+}
+
+/* Only if it is worth a line. */
+void report_foreign(double foreign)
+{
+	if (foreign >= 0.02)
+		printf("others (kernel threads included) used %.0f %% of these CPUs "
+		       "meanwhile%s\n", foreign * 100,
+		       foreign < 0.1 ? "" : ": what polls looks slower than it is");
+}
+
+static void print_machine(const struct plan *plan, const struct options *options)
+{
+	static const char *const touch[] = { "every line", "both ends", "nothing" };
+
+	report_machine();
 	printf("processes on CPUs %d and %d; median of %u repetition%s; "
 	       "receiver reads %s of a message\n",
 	       options->cpus[0], options->cpus[1], plan->reps,
 	       plan->reps == 1 ? "" : "s", touch[options->touch]);
-	if (plan->foreign >= 0.02)
-		printf("others (kernel threads included) used %.0f %% of these CPUs "
-		       "meanwhile%s\n", plan->foreign * 100,
-		       plan->foreign < 0.1 ? "" : ": what polls looks slower than it is");
+	report_foreign(plan->foreign);
 	if (options->ncpus < 2)
 		printf("only one CPU: every message costs two context switches\n");
 }
@@ -105,10 +118,10 @@ static void print_list(const struct plan *plan)
 			result = &plan->results[s][i];
 			if (!result->valid)
 				continue;
-			format_size(size, sizeof(size), point->size);
+			report_size(size, sizeof(size), point->size);
 			format_value(value, sizeof(value), point->test, result->value);
-			format_ns(p99, sizeof(p99), result->p99);
-			format_ns(min, sizeof(min), result->min);
+			report_ns(p99, sizeof(p99), result->p99);
+			report_ns(min, sizeof(min), result->min);
 			printf("%-20s %10s %12s %10s %10s\n", plan->systems[s]->name,
 			       size, value, point->test ? "" : p99,
 			       point->test ? "" : min);
@@ -151,7 +164,7 @@ static void print_grid(const struct plan *plan, enum test_kind test)
 	for (i = 0; i < plan->npoints; i++) {
 		if (plan->points[i].test != test)
 			continue;
-		format_size(size, sizeof(size), plan->points[i].size);
+		report_size(size, sizeof(size), plan->points[i].size);
 		printf("%8s", size);
 		for (s = 0; s < plan->nsystems; s++)
 			if (takes_part(plan, s, test))
@@ -210,8 +223,7 @@ static void print_json_text(FILE *file, const char *text)
 	putc('"', file);
 }
 
-static void print_json_machine(FILE *file, const struct plan *plan,
-			       const struct options *options)
+void report_json_machine(FILE *file, const struct options *options, double foreign)
 {
 	struct machine machine;
 
@@ -223,7 +235,7 @@ static void print_json_machine(FILE *file, const struct plan *plan,
 	fprintf(file, ",\"cores\":%ld,\"virtual\":%s,\"cpus\":[%d,%d],"
 	       "\"foreign_load\":%.3f}\n", machine.cores,
 	       machine.virtual ? "true" : "false", options->cpus[0], options->cpus[1],
-	       plan->foreign);
+	       foreign);
 }
 
 static void print_json_result(FILE *file, const struct system *system,
@@ -276,7 +288,7 @@ static void print_lines(FILE *file, const struct plan *plan, enum perf_format fo
 
 static void print_json(FILE *file, const struct plan *plan, const struct options *options)
 {
-	print_json_machine(file, plan, options);
+	report_json_machine(file, options, plan->foreign);
 	print_lines(file, plan, FORMAT_JSON);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "chan.h"
+#include "crew.h"
 #include "wait.h"
 
 #define LINE_BYTES	128	/* two lines: cores fetch them in pairs */
@@ -50,12 +51,12 @@ static inline struct shm_chan *to_shm(struct chan *chan)
 static void *shm_make(const struct options *options)
 {
 	(void)options;
-	return pair_shared_new(sizeof(struct shm_stage));
+	return crew_shared_new(sizeof(struct shm_stage));
 }
 
 static void shm_unmake(void *stage)
 {
-	pair_shared_free(stage, sizeof(struct shm_stage));
+	crew_shared_free(stage, sizeof(struct shm_stage));
 }
 
 static void shm_close(struct chan *chan)
