@@ -27,19 +27,25 @@ PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
+SBINDIR ?= $(PREFIX)/sbin
+COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
 CORE := $(wildcard driver/core/*.c driver/core/*.h)
 LIB_SRC := $(wildcard libhamlyn/src/*.c)
 LIB_OBJ := $(LIB_SRC:libhamlyn/src/%.c=$(BUILD)/obj/lib/%.o)
 LIB_HDR := $(wildcard libhamlyn/include/*.h libhamlyn/src/*.h uapi/linux/*.h)
 EXAMPLES := $(patsubst libhamlyn/examples/%.c,$(BUILD)/%,$(wildcard libhamlyn/examples/*.c))
+CTL_SRC := $(wildcard tools/hamlynctl/*.c)
+CTL_OBJ := $(CTL_SRC:tools/hamlynctl/%.c=$(BUILD)/obj/ctl/%.o)
+CTL_HDR := $(wildcard tools/hamlynctl/*.h uapi/linux/*.h)
+CTL_PKGS := libnl-genl-3.0 libnl-3.0 json-c ncursesw
 PERF_OBJ := $(patsubst tools/hamlyn-perf/%.c,$(BUILD)/obj/perf/%.o,$(wildcard tools/hamlyn-perf/*.c))
 
 # Tests: on both devices, on the kernel device only, on the embedded one only.
 TESTS_SHM := $(filter $(wildcard selftests/*.c),selftests/segment.c)
 TESTS_KERNEL := $(filter $(wildcard selftests/*.c), \
-	$(addprefix selftests/,uapi_size.c hostile_mmap.c hostile_wq.c \
-	foreign.c limits.c poll_wait.c))
+	$(addprefix selftests/,uapi_size.c foreign.c inherit.c limits.c \
+	poll_wait.c conformance_kernel.c) $(wildcard selftests/hostile_*.c))
 TESTS_BOTH := $(filter-out selftests/hamlyn_test.c $(TESTS_SHM) $(TESTS_KERNEL), \
 	$(wildcard selftests/*.c))
 test_bins = $(patsubst selftests/%.c,$(BUILD)/selftests/%,$(1))
@@ -87,7 +93,7 @@ $(BUILD)/libhamlyn.so: $(LIB_SO)
 # ---- examples and tools: static libhamlyn, so that they run from anywhere ----
 
 examples: $(EXAMPLES)
-tools: $(BUILD)/hamlyn-perf $(BUILD)/as_user
+tools: $(BUILD)/hamlyn-perf $(BUILD)/as_user $(BUILD)/hamlynctl
 
 NEEDS_NETTLE := receive_file send_file
 $(addprefix $(BUILD)/,$(NEEDS_NETTLE)): LIBS := -lnettle
@@ -102,6 +108,30 @@ $(BUILD)/obj/perf/%.o: tools/hamlyn-perf/%.c $(wildcard tools/hamlyn-perf/*.h) $
 
 $(BUILD)/hamlyn-perf: $(PERF_OBJ) $(BUILD)/libhamlyn.a
 	$(CC) $(PERF_OBJ) $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -lm -o $@
+
+# The flags of the libraries are asked for only when they are needed.
+ctl_cflags = -Iuapi -D_GNU_SOURCE -DHAMLYN_VERSION='"$(VERSION)"' \
+	$(shell pkg-config --cflags-only-I $(CTL_PKGS)) $(CPPFLAGS)
+ctl_libs = $(shell pkg-config --libs $(CTL_PKGS))
+
+$(BUILD)/obj/ctl/%.o: tools/hamlynctl/%.c $(CTL_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(ctl_cflags) $(CFLAGS_ALL) -c $< -o $@
+
+$(BUILD)/hamlynctl: $(CTL_OBJ)
+	$(CC) $(CTL_OBJ) $(LDFLAGS) $(ctl_libs) -o $@
+
+# For selftests/hamlynctl-test.sh in the guest: something to administrate, a terminal.
+$(BUILD)/hamlynctl-peer: tools/hamlynctl/test/peer.c $(BUILD)/libhamlyn.a $(LIB_HDR)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -static $< $(BUILD)/libhamlyn.a -lpthread -o $@
+
+$(BUILD)/hamlynctl-pty: tools/hamlynctl/test/pty.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -static $< -o $@
+
+# With what run.sh has to put into the guest.
+CTL_TEST := $(addprefix $(BUILD)/,hamlynctl hamlynctl-peer hamlynctl-pty)
+hamlynctl-test: $(CTL_TEST)
 
 $(BUILD)/as_user: tools/demo/as_user.c
 	@mkdir -p $(@D)
@@ -133,7 +163,7 @@ $(KSELFTEST)/kselftest_harness.h:
 	selftests/setup.sh kselftest
 
 # Static, so that they run in the guest.
-$(BUILD)/selftests/%: selftests/%.c selftests/hamlyn_test.c selftests/hamlyn_test.h \
+$(BUILD)/selftests/%: selftests/%.c selftests/hamlyn_test.c $(wildcard selftests/*.h) \
 		$(BUILD)/libhamlyn.a $(LIB_HDR) | $(KSELFTEST)/kselftest_harness.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) -static \
@@ -147,7 +177,21 @@ $(BUILD)/unit/%: selftests/unit/%.c $(wildcard selftests/unit/*.h) $(CORE) $(LIB
 	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core -std=gnu11 -Wall -Wextra -Wshadow \
 		-O1 -g $(SANITIZE) $< -lcmocka -lpthread -o $@
 
-units: $(UNITS)
+# The whole of hamlynctl with a kernel that is made up.
+CTL_UNIT_OBJ := $(CTL_SRC:tools/hamlynctl/%.c=$(BUILD)/obj/ctl-unit/%.o)
+ctl_unit_cflags = $(ctl_cflags) -std=gnu11 -Wall -Wextra -Wshadow -O1 -g $(SANITIZE)
+
+$(BUILD)/obj/ctl-unit/%.o: tools/hamlynctl/%.c $(CTL_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(ctl_unit_cflags) -Dmain=ctl_main -c $< -o $@
+
+$(BUILD)/unit/unit_hamlynctl: tools/hamlynctl/test/unit_hamlynctl.c tools/hamlynctl/test/unit.h \
+		$(CTL_UNIT_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(ctl_unit_cflags) $< $(CTL_UNIT_OBJ) -o $@ $(ctl_libs) -lcmocka \
+		-Wl,--wrap=genl_ctrl_resolve,--wrap=nl_send_auto,--wrap=nl_recvmsgs
+
+units: $(UNITS) $(BUILD)/unit/unit_hamlynctl
 
 # For scripts: the programs of a list of tests.
 print-%:
@@ -177,16 +221,21 @@ vm-shell:
 
 # ---- installation ----
 
-install: lib
+install: lib $(BUILD)/hamlynctl
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/linux
 	install -m 644 $(BUILD)/libhamlyn.a $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(LIB_SO) $(DESTDIR)$(LIBDIR)/
 	ln -sf libhamlyn.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libhamlyn.so.$(SOVERSION)
 	ln -sf libhamlyn.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libhamlyn.so
 	install -m 644 libhamlyn/include/hamlyn.h $(DESTDIR)$(INCLUDEDIR)/
-	install -m 644 uapi/linux/hamlyn.h $(DESTDIR)$(INCLUDEDIR)/linux/
+	install -m 644 uapi/linux/hamlyn.h uapi/linux/hamlyn_netlink.h \
+		$(DESTDIR)$(INCLUDEDIR)/linux/
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
 		libhamlyn/libhamlyn.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn.pc
+	install -D -m 755 $(BUILD)/hamlynctl $(DESTDIR)$(SBINDIR)/hamlynctl
+	install -D -m 644 tools/hamlynctl/hamlynctl.8 $(DESTDIR)$(MANDIR)/man8/hamlynctl.8
+	install -D -m 644 tools/hamlynctl/hamlynctl.bash-completion \
+		$(DESTDIR)$(COMPLETIONDIR)/hamlynctl
 	for page in libhamlyn/man/*.[37]; do \
 		[ -e "$$page" ] || continue; \
 		install -D -m 644 "$$page" \
@@ -199,7 +248,7 @@ clean:
 distclean: clean
 	rm -rf $(HAMLYN_CACHE)
 
-.PHONY: all lib examples tools modules selftests units setup-native check \
+.PHONY: all lib examples tools hamlynctl-test modules selftests units setup-native check \
 	check-native check-static check-vm demo vm-shell install clean distclean help
 
 endif

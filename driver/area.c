@@ -10,6 +10,7 @@
 
 #include "compat.h"
 #include "hml.h"
+#include "trace.h"
 
 #define PIN_BATCH	512
 #define FIRST_ROOM	16	/* extents; doubled as needed */
@@ -209,7 +210,7 @@ static int fill_allocated(struct hml_area *a)
  * Of the user, not of the mm: pinned pages live as long as the open file,
  * which a process can hand on before it ends.
  */
-static int charge_locked(struct hml_area *a)
+static int charge_locked(struct hml_context *c, struct hml_area *a)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	struct user_struct *owner = get_uid(current_user());
@@ -220,6 +221,12 @@ static int charge_locked(struct hml_area *a)
 	had = atomic_long_read(&owner->locked_vm);
 	do {
 		if (had > limit || a->pages > limit - had) {
+			hml_explain(c, "%lu pages asked for, %lu of RLIMIT_MEMLOCK's %lu in use",
+				    a->pages, had, limit);
+			trace_hamlyn_quota(c, "RLIMIT_MEMLOCK",
+					   (u64)a->pages << (PAGE_SHIFT - 10),
+					   (u64)had << (PAGE_SHIFT - 10),
+					   (u64)limit << (PAGE_SHIFT - 10));
 			free_uid(owner);
 			return -ENOMEM;
 		}
@@ -252,6 +259,8 @@ static void area_free(struct hml_memory *memory)
 		unpin(a);
 	if (a->owner)
 		uncharge_locked(a);
+	if (a->user)
+		hml_user_uncharge_wired(memory->device, a->user, a->pages);
 	kvfree(a->mem);
 	kfree(a);
 }
@@ -283,6 +292,7 @@ static int area_publish(struct hml_context *c, struct hml_area *a, u32 *id)
 		       GFP_KERNEL_ACCOUNT);
 	*id = a->id;
 	mutex_unlock(&c->lock);
+	hml_changed();
 	return err == -EBUSY ? -ENOSPC : err;
 }
 
@@ -292,7 +302,9 @@ static int fill_pinned(struct hml_context *c, struct hml_area *a,
 	int err = hml_memory_init(&a->memory, c, 0, area_free);
 
 	if (!err)
-		err = charge_locked(a);
+		err = hml_user_charge_wired(c, &a->user, a->pages);
+	if (!err)
+		err = charge_locked(c, a);
 	return err ?: pin(a, arg->addr, arg->length);
 }
 
@@ -318,6 +330,8 @@ int hml_area_add(struct hml_context *c, struct hamlyn_area_add *arg)
 		err = area_publish(c, a, &arg->area);
 	if (err)
 		area_put(a);
+	else
+		trace_hamlyn_area_add(c, arg->area, arg->length);
 	return err;
 }
 
@@ -347,10 +361,12 @@ int hml_area_alloc(struct hml_context *c, struct hamlyn_area_alloc *arg)
 	err = fill_with_pages(c, a);
 	if (!err)
 		err = area_publish(c, a, &arg->area);
-	if (err)
+	if (err) {
 		area_put(a);
-	else
+	} else {
+		trace_hamlyn_area_alloc(c, arg->area, arg->length);
 		arg->mmap_offset = hml_mmap_offset(HML_REGION_AREA, arg->area);
+	}
 	return err;
 }
 
@@ -367,9 +383,15 @@ int hml_area_remove(struct hml_context *c, u32 id)
 		err = -EBUSY;
 	else
 		xa_erase(&c->areas, id);
+	if (err == -EBUSY)
+		hml_explain(c, "area %u is still used by %u slots and tags", id,
+			    a->users);
 	mutex_unlock(&c->lock);
-	if (!err)
+	if (!err) {
+		trace_hamlyn_area_remove(c, id, a->mem->length);
 		area_put(a);
+		hml_changed();
+	}
 	return err;
 }
 
@@ -379,8 +401,10 @@ void hml_area_destroy_all(struct hml_context *c)
 	struct hml_area *a;
 	unsigned long id;
 
-	xa_for_each(&c->areas, id, a)
+	xa_for_each(&c->areas, id, a) {
+		trace_hamlyn_area_remove(c, id, a->mem->length);
 		area_put(a);
+	}
 	xa_destroy(&c->areas);
 }
 
@@ -403,8 +427,11 @@ int hml_area_view(struct hml_context *c, u32 id, u64 base, u64 length,
 
 	if (!a)
 		return -ENOENT;
-	if (!hml_view_covers(a->mem->length, base, length))
+	if (!hml_view_covers(a->mem->length, base, length)) {
+		hml_explain(c, "%llu bytes from %llu on: area %u has %llu",
+			    length, base, id, a->mem->length);
 		return -ERANGE;
+	}
 	if (writable && a->flags & HAMLYN_AREA_READONLY)
 		return -EACCES;
 	a->users++;

@@ -2,11 +2,13 @@
 /* The character device: open, ioctl dispatch, poll, release. */
 #include <linux/fs.h>
 #include <linux/module.h>
+#include <linux/nsproxy.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "hml.h"
+#include "trace.h"
 
 union hml_arg {
 	u32 size;
@@ -21,6 +23,16 @@ union hml_arg {
 	struct hamlyn_terminus_bind terminus_bind;
 	struct hamlyn_wait wait;
 	struct hamlyn_stats stats;
+	struct hamlyn_watch watch;
+	struct {
+		struct hamlyn_ticket_create arg;
+		struct file *file;	/* behind what is copied out */
+	} ticket_create;
+	struct hamlyn_ticket_import ticket_import;
+	struct hamlyn_ticket_drop ticket_drop;
+	struct hamlyn_audit audit;
+	struct hamlyn_nic_set nic_set;
+	struct hamlyn_explain explain;
 };
 
 static int do_query(struct hml_context *c, union hml_arg *arg)
@@ -33,7 +45,7 @@ static int do_query(struct hml_context *c, union hml_arg *arg)
 		.size = arg->size,
 		.abi_version = HAMLYN_ABI_VERSION,
 		.host = d->nic.host,
-		.engine_mode = d->engine.mode,
+		.engine_mode = d->engine_mode,
 		.packet_size = d->nic.packet_size,
 		.max_slots = d->nic.port.max_slots,
 		.max_nq_entries = HML_MAX_NQ_ENTRIES,
@@ -41,6 +53,9 @@ static int do_query(struct hml_context *c, union hml_arg *arg)
 		.max_entry_size = HML_MAX_ENTRY_SIZE,
 		.max_area = HML_MAX_AREA,
 		.max_message = HAMLYN_MAX_MESSAGE,
+		.state = hml_link_state(&d->nic),
+		.engines = d->engine_mode == HAMLYN_ENGINE_POLL ?
+			   d->engine_count : 0,
 	};
 	return 0;
 }
@@ -135,12 +150,80 @@ static int do_stats(struct hml_context *c, union hml_arg *arg)
 	return hml_stats_get(c, &arg->stats);
 }
 
+static int do_watch(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_watch_create(c, &arg->watch);
+}
+
+static void undo_watch(struct hml_context *c, union hml_arg *arg)
+{
+	hml_watch_destroy(c, arg->watch.watch);
+}
+
+static int do_unwatch(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_watch_destroy(c, arg->id.id);
+}
+
+static int do_ticket_create(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_ticket_create(c, &arg->ticket_create.arg,
+				 &arg->ticket_create.file);
+}
+
+static void commit_ticket_create(struct hml_context *c, union hml_arg *arg)
+{
+	hml_ticket_commit(&arg->ticket_create.arg, arg->ticket_create.file);
+}
+
+static void undo_ticket_create(struct hml_context *c, union hml_arg *arg)
+{
+	hml_ticket_undo(&arg->ticket_create.arg, arg->ticket_create.file);
+}
+
+static int do_ticket_import(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_ticket_import(c, &arg->ticket_import);
+}
+
+static void undo_ticket_import(struct hml_context *c, union hml_arg *arg)
+{
+	struct hamlyn_ticket_drop drop = {
+		.size = sizeof(drop),
+		.terminus = arg->ticket_import.terminus,
+		.index = arg->ticket_import.index,
+	};
+
+	hml_ticket_drop(c, &drop);
+}
+
+static int do_ticket_drop(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_ticket_drop(c, &arg->ticket_drop);
+}
+
+static int do_audit(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_audit_get(c, &arg->audit);
+}
+
+static int do_nic_set(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_nic_set_checked(c, &arg->nic_set);
+}
+
+static int do_explain(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_explain_get(c, &arg->explain);
+}
+
 /**
  * struct hml_ioctl - one ioctl
  * @size: size of its structure now
  * @min_size: size of its first published version
  * @run: does it
  * @undo: takes back what it made, when the result cannot be told; or NULL
+ * @commit: makes it visible to others, once the result was told; or NULL
  * @result: there is something to tell
  */
 struct hml_ioctl {
@@ -148,6 +231,7 @@ struct hml_ioctl {
 	u32 min_size;
 	int (*run)(struct hml_context *c, union hml_arg *arg);
 	void (*undo)(struct hml_context *c, union hml_arg *arg);
+	void (*commit)(struct hml_context *c, union hml_arg *arg);
 	bool result;
 };
 
@@ -183,6 +267,23 @@ static const struct hml_ioctl ioctls[] = {
 	      NULL, false),
 	IOCTL(WAIT, hamlyn_wait, deadline_ns, do_wait, NULL, false),
 	IOCTL(STATS, hamlyn_stats, rejects, do_stats, NULL, true),
+	IOCTL(WATCH, hamlyn_watch, reserved, do_watch, undo_watch, true),
+	IOCTL(UNWATCH, hamlyn_id, id, do_unwatch, NULL, false),
+	[HAMLYN_CMD_TICKET_CREATE] = {
+		.size = sizeof(struct hamlyn_ticket_create),
+		.min_size = offsetofend(struct hamlyn_ticket_create, length),
+		.run = do_ticket_create,
+		.undo = undo_ticket_create,
+		.commit = commit_ticket_create,
+		.result = true,
+	},
+	IOCTL(TICKET_IMPORT, hamlyn_ticket_import, length, do_ticket_import,
+	      undo_ticket_import, true),
+	IOCTL(TICKET_DROP, hamlyn_ticket_drop, reserved, do_ticket_drop, NULL,
+	      false),
+	IOCTL(AUDIT, hamlyn_audit, entries, do_audit, NULL, true),
+	IOCTL(NIC_SET, hamlyn_nic_set, watchdog_ms, do_nic_set, NULL, false),
+	IOCTL(EXPLAIN, hamlyn_explain, text, do_explain, NULL, true),
 };
 
 static int run_ioctl(struct hml_context *c, const struct hml_ioctl *op,
@@ -203,6 +304,8 @@ static int run_ioctl(struct hml_context *c, const struct hml_ioctl *op,
 		return ret;
 	/* The first read counts, whatever the caller made of it since. */
 	arg.size = size;
+	if (op->run != do_explain)
+		hml_explain_nothing(c);
 	ret = op->run(c, &arg);
 	if (ret || !op->result)
 		return ret;
@@ -211,6 +314,8 @@ static int run_ioctl(struct hml_context *c, const struct hml_ioctl *op,
 			op->undo(c, &arg);
 		return -EFAULT;
 	}
+	if (op->commit)
+		op->commit(c, &arg);
 	return 0;
 }
 
@@ -232,7 +337,7 @@ static long hml_fop_ioctl(struct file *file, unsigned int cmd,
 	struct hml_context *c = file->private_data;
 	u32 nr = _IOC_NR(cmd);
 
-	BUILD_BUG_ON(ARRAY_SIZE(ioctls) != HAMLYN_CMD_STATS + 1);
+	BUILD_BUG_ON(ARRAY_SIZE(ioctls) != HAMLYN_CMD_EXPLAIN + 1);
 
 	if (cmd == HAMLYN_IOC_KICK)
 		return arg > HML_MAX_IDS ? -ENOENT : kick(c, arg);
@@ -252,52 +357,148 @@ static __poll_t hml_fop_poll(struct file *file, poll_table *wait)
 	return hml_nq_arm_all(c) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
-static int hml_fop_open(struct inode *inode, struct file *file)
+void hml_context_get(struct hml_context *c)
 {
-	struct hml_device *d = container_of(inode->i_cdev, struct hml_device,
-					    cdev);
+	refcount_inc(&c->ref);
+}
+
+/* What is left of it after release() is for those who are about to wake it. */
+void hml_context_put(struct hml_context *c)
+{
+	struct hml_device *d = c->device;
+
+	if (!refcount_dec_and_test(&c->ref))
+		return;
+	hml_audit_free(c->audit);
+	put_pid(c->pid);
+	mutex_destroy(&c->lock);
+	kfree(c);
+	put_device(&d->dev);
+}
+
+static struct hml_context *context_new(struct hml_device *d)
+{
 	struct hml_context *c = kzalloc(sizeof(*c), GFP_KERNEL_ACCOUNT);
 
 	if (!c)
-		return -ENOMEM;
+		return NULL;
 	c->device = d;
-	c->user = hml_user_get(d);
-	if (IS_ERR(c->user)) {
-		int err = PTR_ERR(c->user);
-
-		kfree(c);
-		return err;
-	}
+	get_device(&d->dev);
+	refcount_set(&c->ref, 1);
 	mutex_init(&c->lock);
 	xa_init_flags(&c->areas, XA_FLAGS_ALLOC);
 	xa_init_flags(&c->nqs, XA_FLAGS_ALLOC);
 	xa_init(&c->slots);
 	xa_init_flags(&c->termini, XA_FLAGS_ALLOC);
+	xa_init_flags(&c->watches, XA_FLAGS_ALLOC);
+	spin_lock_init(&c->explain_lock);
 	init_waitqueue_head(&c->wait);
+	c->pid = get_pid(task_tgid(current));
+	get_task_comm(c->comm, current);
+	c->audit = hml_audit_alloc(HML_AUDIT_CONTEXT);
+	if (!c->audit) {
+		hml_context_put(c);
+		return NULL;
+	}
+	return c;
+}
+
+static bool in_namespace(const struct hml_device *d)
+{
+	return net_eq(current->nsproxy->net_ns, read_pnet(&d->net));
+}
+
+/*
+ * Into the NIC's table. A NIC that is being deleted takes nobody, and one that
+ * is open is not moved to another namespace.
+ */
+static int context_link(struct hml_context *c)
+{
+	struct hml_device *d = c->device;
+	int err = -ENODEV;
+
+	mutex_lock(&d->contexts_lock);
+	if (!in_namespace(d))
+		err = -EPERM;
+	else if (!d->gone)
+		err = xa_alloc(&d->contexts, &c->id, c, xa_limit_31b,
+			       GFP_KERNEL_ACCOUNT);
+	if (!err)
+		d->opens++;
+	mutex_unlock(&d->contexts_lock);
+	return err;
+}
+
+/* Administrators find it no more, and the NIC may be deleted after @closed. */
+static void context_unlink(struct hml_context *c, bool closed)
+{
+	struct hml_device *d = c->device;
+
+	mutex_lock(&d->contexts_lock);
+	if (closed)
+		d->opens--;
+	else
+		xa_erase(&d->contexts, c->id);
+	mutex_unlock(&d->contexts_lock);
+	hml_changed();
+}
+
+static int hml_fop_open(struct inode *inode, struct file *file)
+{
+	struct hml_device *d = container_of(inode->i_cdev, struct hml_device,
+					    cdev);
+	struct hml_context *c;
+	int err;
+
+	c = context_new(d);
+	if (!c)
+		return -ENOMEM;
+	c->user = hml_user_get(d);
+	if (IS_ERR(c->user)) {
+		err = PTR_ERR(c->user);
+		goto err_free;
+	}
+	err = context_link(c);
+	if (err)
+		goto err_user;
 	file->private_data = c;
+	hml_changed();
+	trace_hamlyn_context_open(c);
+	hml_event_context(c, HAMLYN_NL_EVENT_CONTEXT_OPEN);
 	return nonseekable_open(inode, file);
+
+err_user:
+	hml_user_put(d, c->user);
+err_free:
+	hml_context_put(c);
+	return err;
 }
 
 /*
  * The last reference to the open file is gone, and with it every mapping and
  * every call in progress. What is left to fear are packets of others, on
- * their way into our slots.
+ * their way into our slots, and administrators, who find us in the NIC's table.
  */
 static int hml_fop_release(struct inode *inode, struct file *file)
 {
 	struct hml_context *c = file->private_data;
+	struct hml_device *d = c->device;
 
-	/* 1. Nobody works on our termini. */
+	trace_hamlyn_context_close(c);
+	hml_event_context(c, HAMLYN_NL_EVENT_CONTEXT_CLOSE);
+	/* 1. Nobody finds us, works on our termini, or tells our watches. */
+	context_unlink(c, false);
 	hml_term_destroy_all(c);
+	hml_watch_destroy_all(c);
 	/* 2. No new packet finds our slots, and those that did have landed. */
 	hml_slot_unlink_all(c);
 	/* 3. Nothing refers to the rest any more. */
 	hml_slot_destroy_all(c);
 	hml_nq_destroy_all(c);
 	hml_area_destroy_all(c);
-	hml_user_put(c->device, c->user);
-	mutex_destroy(&c->lock);
-	kfree(c);
+	hml_user_put(d, c->user);
+	context_unlink(c, true);
+	hml_context_put(c);
 	return 0;
 }
 

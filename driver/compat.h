@@ -7,6 +7,7 @@
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/version.h>
+#include <net/genetlink.h>
 
 static inline struct class *hml_compat_class_create(const char *name)
 {
@@ -17,10 +18,11 @@ static inline struct class *hml_compat_class_create(const char *name)
 #endif
 }
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-#define HML_COMPAT_CLASS_DEV	const struct device
+/* In struct device_type. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#define HML_COMPAT_TYPE_DEV	const struct device
 #else
-#define HML_COMPAT_CLASS_DEV	struct device
+#define HML_COMPAT_TYPE_DEV	struct device
 #endif
 
 static inline void hml_compat_vm_flags(struct vm_area_struct *vma,
@@ -44,5 +46,40 @@ static inline void hml_compat_break_cow(unsigned long addr, size_t length)
 	fault_in_safe_writeable((const char __user *)addr, length);
 #endif
 }
+
+/* Attributes of the request that a dump answers. */
+static inline struct nlattr **hml_compat_dump_attrs(struct netlink_callback *cb)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+	return genl_info_dump(cb)->attrs;
+#else
+	return (struct nlattr **)genl_dumpit_info(cb)->attrs;
+#endif
+}
+
+/* In TP_fast_assign(), where the argument is called as the field is. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define HML_COMPAT_ASSIGN_STR(field)	__assign_str(field)
+#else
+#define HML_COMPAT_ASSIGN_STR(field)	__assign_str(field, field)
+#endif
+
+/*
+ * Why a netlink request is refused. 6.1 cannot format it: a text without the
+ * details has to do.
+ */
+#ifdef NL_SET_ERR_MSG_ATTR_FMT
+#define HML_COMPAT_REFUSE(extack, attr, text, format, ...)		\
+do {									\
+	(void)(text);							\
+	NL_SET_ERR_MSG_ATTR_FMT(extack, attr, format, ##__VA_ARGS__);	\
+} while (0)
+#else
+#define HML_COMPAT_REFUSE(extack, attr, text, format, ...)		\
+do {									\
+	NL_SET_ERR_MSG_ATTR(extack, attr, text);			\
+	no_printk(format "\n", ##__VA_ARGS__);				\
+} while (0)
+#endif
 
 #endif /* HML_COMPAT_H */

@@ -1,15 +1,121 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The loop fabric: the switch inside one kernel. */
+/* The loop fabric: the switch inside one kernel, between all its NICs. */
+#include <linux/nospec.h>
+#include <linux/srcu.h>
+
 #include "hml.h"
+#include "trace.h"
+
+DEFINE_SRCU(hml_srcu);
+
+/* By host id. Changed under hml_nics_lock, read in sections of hml_srcu. */
+static struct hml_device __rcu *hosts[HML_MAX_NICS];
+
+/**
+ * hml_fabric_attach() - let packets for a host find its NIC
+ * @d: the NIC
+ * @host: its host id, or HAMLYN_NONE for the NIC's index, or else the first free
+ *	one
+ *
+ * Return: 0 with the id in d->nic.host, -EEXIST if it is taken, -EINVAL,
+ * -ENOSPC.
+ */
+int hml_fabric_attach(struct hml_device *d, u32 host)
+{
+	bool any = host == HAMLYN_NONE;
+
+	lockdep_assert_held(&hml_nics_lock);
+	if (any)
+		host = d->index;
+	else if (host >= HML_MAX_NICS)
+		return -EINVAL;
+	if (rcu_access_pointer(hosts[host])) {
+		if (!any)
+			return -EEXIST;
+		for (host = 0; host < HML_MAX_NICS; host++)
+			if (!rcu_access_pointer(hosts[host]))
+				break;
+		if (host == HML_MAX_NICS)
+			return -ENOSPC;
+	}
+	d->nic.host = host;
+	rcu_assign_pointer(hosts[host], d);
+	return 0;
+}
+
+/* When it returns no packet is on its way to the NIC. */
+void hml_fabric_detach(struct hml_device *d)
+{
+	lockdep_assert_held(&hml_nics_lock);
+	RCU_INIT_POINTER(hosts[d->nic.host], NULL);
+	hml_fabric_quiesce();
+}
+
+/**
+ * hml_fabric_quiesce() - wait for all packets that are landing now
+ *
+ * SRCU of our own: its expedited grace period disturbs nobody else, however
+ * often users ask for it, and is bounded by what a terminus sends in one turn.
+ */
+void hml_fabric_quiesce(void)
+{
+	synchronize_srcu_expedited(&hml_srcu);
+}
 
 /**
  * hml_port_route() - where does a packet for a host go?
  * @nic: the sending NIC
  * @host: destination host id
  *
+ * In a section of hml_srcu, which keeps what is returned.
+ *
  * Return: the NIC whose hml_rx() takes it, or NULL.
  */
 struct hml_nic *hml_port_route(struct hml_nic *nic, u32 host)
 {
-	return host == nic->host ? nic : NULL;
+	struct hml_device *d;
+
+	if (likely(host == nic->host))
+		return nic;
+	if (host >= HML_MAX_NICS)
+		return NULL;
+	host = array_index_nospec(host, HML_MAX_NICS);
+	d = srcu_dereference(hosts[host], &hml_srcu);
+	return d ? &d->nic : NULL;
+}
+
+/* A packet crosses the fabric: directly, or by way of the adversary. */
+static __always_inline void carry(struct hml_nic *from, struct hml_nic *to,
+				  const struct hamlyn_packet *h,
+				  const struct hml_payload *payload,
+				  struct hml_sender *sender)
+{
+	struct hml_adversary *a = srcu_dereference(from->port.adversary,
+						   &hml_srcu);
+
+	if (likely(!a))
+		hml_rx(to, h, payload, sender);
+	else
+		hml_adversary_xmit(a, to, h, payload, sender);
+}
+
+static noinline void trace_packet(struct hml_nic *from, struct hml_nic *to,
+				  const struct hamlyn_packet *h,
+				  const struct hml_payload *payload,
+				  struct hml_sender *sender)
+{
+	trace_hamlyn_packet(from, h, sender);
+	carry(from, to, h, payload, sender);
+}
+
+/* Tracing has a way of its own: what it needs is not kept on the short one. */
+void hml_port_xmit(struct hml_nic *from, struct hml_nic *to,
+		   const struct hamlyn_packet *h,
+		   const struct hml_payload *payload,
+		   struct hml_sender *sender)
+{
+	if (trace_hamlyn_packet_enabled())
+		trace_packet(from, to, h, payload, sender);
+	else
+		carry(from, to, h, payload, sender);
 }

@@ -15,12 +15,16 @@
 #include <linux/idr.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/pid.h>
 #include <linux/refcount.h>
 #include <linux/sched/user.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/xarray.h>
+#include <net/net_namespace.h>
+
+#include <linux/hamlyn_netlink.h>
 
 #include "core/nic.h"
 
@@ -31,95 +35,198 @@
 #define HML_MAX_AREA		(64ULL * SZ_1G)
 #define HML_MAX_IDS		65535
 #define HML_KICKS_TO_WAKE	4	/* doorbells in a row that make us poll */
+#define HML_MAX_NICS		256	/* and hosts of the loop fabric */
+#define HML_MAX_ENGINES		16
+#define HML_MAX_SLOTS		SZ_1M
+#define HML_PACKETS_PER_XMIT	4	/* with an adversary */
+#define HML_AUDIT_NIC		1024	/* discarded packets remembered by a NIC */
+#define HML_AUDIT_CONTEXT	64	/* and by a context, of its own slots */
+
+/**
+ * struct hml_limits - what one user may have of a NIC
+ * @pages: kernel memory for areas and rings
+ * @wired: pinned user memory, in pages
+ * @slots: slots
+ * @termini: termini
+ */
+struct hml_limits {
+	unsigned long pages;
+	unsigned long wired;
+	unsigned long slots;
+	unsigned long termini;
+};
 
 /**
  * struct hml_user - what one user has of a NIC
  * @uid: who
- * @ref: contexts and memory that count here; under device.users_lock
- * @pages: kernel memory for areas and rings; under device.users_lock
- * @slots: slots; under device.users_lock
+ * @ref: contexts and memory that count here
+ * @contexts: contexts
+ * @used: what there is
+ * @limits: what there may be, if @limited
+ * @limited: has limits of its own, not the NIC's
+ * @guard: what the user's termini that are gone were guilty of
+ *
+ * All under device.users_lock. Kept without a reference while it has limits of
+ * its own, or something to remember.
  */
 struct hml_user {
 	kuid_t uid;
 	u32 ref;
-	unsigned long pages;
-	u32 slots;
+	u32 contexts;
+	struct hml_limits used;
+	struct hml_limits limits;
+	bool limited;
+	struct hml_guard guard;
 };
 
 /**
- * struct hml_engine - what works through the termini of a NIC
- * @mode: enum hamlyn_engine_mode; constant
- * @lock: protects @active, and need_kick of every terminus
- * @active: termini that are polled
- * @wait: where the thread sleeps while @active is empty
+ * struct hml_engine - one polling thread, and the termini it serves
+ * @device: the NIC
+ * @lock: protects @order, @paused, and need_kick of its termini
+ * @order: termini that are polled
+ * @paused: termini that are held back, with something to send
+ * @wait: where the thread sleeps while @order is empty
  * @thread: polling thread, or NULL in inline mode
  */
 struct hml_engine {
-	u32 mode;
+	struct hml_device *device;
 	spinlock_t lock;
-	struct list_head active;
+	struct hml_order order;
+	struct list_head paused;
 	wait_queue_head_t wait;
 	struct task_struct *thread;
 };
 
 /**
+ * struct hml_nic_attr - properties of a new NIC; what is 0 has its default
+ * @index: N of /dev/hamlynN, or HAMLYN_NONE: the first free one
+ * @host: host id on the fabric, or HAMLYN_NONE: as @index, or the first free one
+ * @engine_mode: enum hamlyn_engine_mode
+ * @engines: polling threads
+ * @idle_us: without work until a terminus is no longer polled
+ * @kick_window_us: between doorbells that make the engine poll
+ * @packet_size: most payload bytes of a packet
+ * @max_slots: slots
+ * @guesses: free guesses of a sender
+ * @max_pages: kernel memory of all users
+ * @user: limits of one user
+ */
+struct hml_nic_attr {
+	u32 index;
+	u32 host;
+	u32 engine_mode;
+	u32 engines;
+	u32 idle_us;
+	u32 kick_window_us;
+	u32 packet_size;
+	u32 max_slots;
+	u32 guesses;
+	unsigned long max_pages;
+	struct hml_limits user;
+};
+
+/**
  * struct hml_device - one NIC and its character device
  * @nic: the core's part
+ * @link: what nic.link points to; written under hml_nics_lock
+ * @index: N of /dev/hamlynN; constant
+ * @list: in the list of NICs; under hml_nics_lock
+ * @net: network namespace; changed under hml_nics_lock
  * @dev: device, which owns this structure
  * @cdev: character device
- * @srcu: what nic.port.srcu points to
  * @slot_ids: slot numbers in use
+ * @slot_count: how many
  * @slot_hint: where to look for the next one: numbers are reused late
- * @engine: the engine
- * @users_lock: protects @users, what is in them, and @pages
+ * @engine_mode: enum hamlyn_engine_mode; constant
+ * @engine_count: polling threads, at least 1 structure also in inline mode;
+ *	constant
+ * @engines: the engines
+ * @next_engine: whose turn it is to get a terminus
+ * @idle_us: see struct hml_nic_attr; may change at any time
+ * @kick_window_us: see struct hml_nic_attr; may change at any time
+ * @contexts_lock: protects @contexts, @opens and @gone; outside of
+ *	hml_context.lock
+ * @contexts: struct hml_context by id
+ * @opens: open files: contexts, and those that are being closed
+ * @gone: deleted: cannot be opened any more
+ * @users_lock: protects @users, what is in them, @pages and the limits
  * @users: struct hml_user by uid
  * @pages: kernel memory for areas and rings of all users
- * @max_pages: its limit; constant
- * @max_user_pages: the limit of one user; constant
- * @max_user_slots: the limit of one user; constant
+ * @max_pages: its limit
+ * @user_limits: limits of users who have none of their own
  * @termini_lock: protects @termini and @retired
  * @termini: all termini, for the counters
  * @retired: counters of termini that are gone
+ * @audit: discarded packets
  */
 struct hml_device {
 	struct hml_nic nic;
+	struct hml_link link;
+	u32 index;
+	struct list_head list;
+	possible_net_t net;
 	struct device dev;
 	struct cdev cdev;
-	struct srcu_struct srcu;
 	struct ida slot_ids;
+	atomic_t slot_count;
 	u32 slot_hint;
-	struct hml_engine engine;
+	u32 engine_mode;
+	u32 engine_count;
+	struct hml_engine *engines;
+	atomic_t next_engine;
+	u32 idle_us;
+	u32 kick_window_us;
+	struct mutex contexts_lock;
+	struct xarray contexts;
+	u32 opens;
+	bool gone;
 	struct mutex users_lock;
 	struct xarray users;
 	unsigned long pages;
 	unsigned long max_pages;
-	unsigned long max_user_pages;
-	u32 max_user_slots;
+	struct hml_limits user_limits;
 	spinlock_t termini_lock;
 	struct list_head termini;
 	struct hml_stats retired;
+	struct hml_audit *audit;
 };
 
 /**
  * struct hml_context - one open file
- * @device: the NIC
+ * @ref: 1 for the open file, 1 for each NQ
+ * @device: the NIC, with a reference
+ * @id: id on the NIC
  * @user: whose limits count: who opened it
+ * @pid: process that opened it
+ * @comm: its name then
  * @lock: protects the tables, the users counts and the bindings. Taken under
  *	mmap_lock (mmap); so no user memory is touched under it.
  * @areas: struct hml_area by id
  * @nqs: struct hml_nqueue by id
  * @slots: struct hml_slot_object by slot number
  * @termini: struct hml_term by id
+ * @watches: struct hml_watch by id
+ * @audit: packets discarded at its slots
+ * @explain_lock: protects @explanation
+ * @explanation: why the last call failed
  * @wait: poll() sleeps here until any NQ has an entry
  */
 struct hml_context {
+	refcount_t ref;
 	struct hml_device *device;
+	u32 id;
 	struct hml_user *user;
+	struct pid *pid;
+	char comm[TASK_COMM_LEN];
 	struct mutex lock;
 	struct xarray areas;
 	struct xarray nqs;
 	struct xarray slots;
 	struct xarray termini;
+	struct xarray watches;
+	struct hml_audit *audit;
+	spinlock_t explain_lock;
+	char explanation[HAMLYN_EXPLAIN_BYTES];
 	wait_queue_head_t wait;
 };
 
@@ -153,6 +260,8 @@ struct hml_memory {
  * @pages: number of pages
  * @mm: where pinned pages are shown as VmPin
  * @owner: whose RLIMIT_MEMLOCK pinned pages count against
+ * @user: whose limit for pinned pages of the NIC they count against, with a
+ *	reference
  */
 struct hml_area {
 	struct hml_memory memory;
@@ -165,6 +274,7 @@ struct hml_area {
 	unsigned long pages;
 	struct mm_struct *mm;
 	struct user_struct *owner;
+	struct hml_user *user;
 };
 
 /**
@@ -182,11 +292,14 @@ struct hml_ring {
 /**
  * struct hml_nqueue - NQ of a context
  * @core: control block
- * @context: owner; outlives the NQ
- * @ref: 1 for the context, 1 for each WAIT in progress
+ * @context: owner, with a reference
+ * @ref: 1 for the context's table, 1 for each WAIT in progress and for who is
+ *	about to wake it
  * @id: id in the context
- * @users: slots; under the context's lock
+ * @users: slots and watches; under the context's lock
  * @dead: destroyed, sleepers must leave
+ * @untold: struct hml_watch that found it full; under watch.c's lock
+ * @late: in the list of NQs with such ones; under watch.c's lock
  * @wait: WAIT sleeps here
  * @ring: struct hamlyn_nq_ring and the entries; mapped read-only
  * @control: struct hamlyn_nq_control; mapped writable
@@ -198,6 +311,8 @@ struct hml_nqueue {
 	u32 id;
 	u32 users;
 	bool dead;
+	struct list_head untold;
+	struct list_head late;
 	wait_queue_head_t wait;
 	struct hml_ring *ring;
 	struct hml_ring *control;
@@ -209,9 +324,13 @@ struct hml_nqueue {
  * @area: message area's area
  * @meta_area: metadata entries' area, or NULL
  * @nq: NQ, or NULL
+ * @context: owner; outlives the slot
+ * @watches: struct hml_watch of all contexts; under watch.c's lock
  */
 struct hml_slot_object {
 	struct hml_slot core;
+	struct hml_context *context;
+	struct list_head watches;
 	struct hml_area *area;
 	struct hml_area *meta_area;
 	struct hml_nqueue *nq;
@@ -222,13 +341,16 @@ struct hml_slot_object {
  * @core: what the NIC core sees
  * @stats: its counters
  * @device: the NIC
+ * @engine: who serves it; constant
  * @held: bit 0: somebody works on @core. Taken by trylock only (B7)
  * @wanted: somebody waits for @held: let go
  * @dead: destroyed; written under engine.lock
- * @active: in engine.active; under engine.lock
+ * @turn: place in engine.order; under engine.lock
+ * @paused: in engine.paused; under engine.lock
  * @all: in device.termini; under device.termini_lock
  * @ref: 1 for the context, 1 for each who works on it without its lock
  * @id: id in the context
+ * @context: id of the context; constant
  * @idle_since: when the engine last found work, ns; engine only
  * @last_kick: time of the last doorbell, ns; a hint
  * @kicks_in_row: doorbells in quick succession; a hint
@@ -242,13 +364,16 @@ struct hml_term {
 	struct hml_terminus core;
 	struct hml_stats stats;
 	struct hml_device *device;
+	struct hml_engine *engine;
 	unsigned long held;
 	atomic_t wanted;
 	bool dead;
-	struct list_head active;
+	struct hml_turn turn;
+	struct list_head paused;
 	struct list_head all;
 	refcount_t ref;
 	u32 id;
+	u32 context;
 	u64 idle_since;
 	u64 last_kick;
 	u32 kicks_in_row;
@@ -259,12 +384,46 @@ struct hml_term {
 	struct rcu_head rcu;
 };
 
+/* nic.c */
+extern struct mutex hml_nics_lock;
+extern struct list_head hml_nics;	/* of struct hml_device.list */
+
+int hml_nics_init(void);
+void hml_nics_exit(void);
+struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
+				  struct net *net);
+int hml_nic_delete(struct hml_device *d);
+struct hml_device *hml_nic_find(const struct net *net, u32 index);
+bool hml_nic_admin(const struct hml_device *d);
+int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set);
+int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set);
+
 /* main.c */
-extern unsigned int hml_idle_us;
-extern unsigned int hml_kick_window_us;
+void hml_nic_default_attr(struct hml_nic_attr *attr);
+
+/* adversary.c */
+void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,
+			const struct hamlyn_packet *h,
+			const struct hml_payload *payload,
+			struct hml_sender *sender);
+void hml_adversary_stop(struct hml_device *d);
+
+/* fabric_loop.c */
+int hml_fabric_attach(struct hml_device *d, u32 host);
+void hml_fabric_detach(struct hml_device *d);
+void hml_fabric_quiesce(void);
+
+/* explain.c */
+__printf(2, 3)
+void hml_explain(struct hml_context *c, const char *format, ...);
+void hml_explain_nothing(struct hml_context *c);
+int hml_explain_get(struct hml_context *c, struct hamlyn_explain *arg);
 
 /* chardev.c */
 extern const struct file_operations hml_fops;
+
+void hml_context_get(struct hml_context *c);
+void hml_context_put(struct hml_context *c);
 
 /* mmap.c */
 enum hml_region {
@@ -287,13 +446,27 @@ void hml_ring_put(struct hml_ring *ring);
 size_t hml_ring_bytes(const struct hml_ring *ring);
 
 /* user.c */
+void hml_users_free(struct hml_device *d);
 struct hml_user *hml_user_get(struct hml_device *d);
 void hml_user_put(struct hml_device *d, struct hml_user *u);
 int hml_user_charge(struct hml_context *c, unsigned long pages);
 void hml_user_uncharge(struct hml_device *d, struct hml_user *u,
 		       unsigned long pages);
+int hml_user_charge_wired(struct hml_context *c, struct hml_user **u,
+			  unsigned long pages);
+void hml_user_uncharge_wired(struct hml_device *d, struct hml_user *u,
+			     unsigned long pages);
 int hml_user_charge_slot(struct hml_context *c);
 void hml_user_uncharge_slot(struct hml_context *c);
+int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard);
+void hml_user_guess(struct hml_context *c, struct hml_nic *nic);
+u64 hml_user_paused(struct hml_context *c);
+void hml_user_uncharge_terminus(struct hml_context *c,
+				const struct hml_guard *guard);
+struct hml_limits hml_user_limits(const struct hml_device *d,
+				  const struct hml_user *u);
+int hml_user_set_limits(struct hml_device *d, kuid_t uid,
+			const struct hml_limits *limits);
 
 /* area.c: ioctls, and for others under the context's lock */
 int hml_area_add(struct hml_context *c, struct hamlyn_area_add *arg);
@@ -310,6 +483,7 @@ void hml_nq_destroy_all(struct hml_context *c);
 int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg);
 bool hml_nq_arm_all(struct hml_context *c);
 void hml_nq_wake(struct hml_nqueue *nq);
+void hml_nq_put(struct hml_nqueue *nq);
 
 /* slot.c */
 int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg);
@@ -325,19 +499,95 @@ void hml_term_destroy_all(struct hml_context *c);
 int hml_term_bind(struct hml_context *c, const struct hamlyn_terminus_bind *arg);
 struct hml_term *hml_term_get(struct hml_context *c, u32 id);
 void hml_term_put(struct hml_term *t);
+int hml_term_finish(struct hml_term *t);
 
 /* engine.c */
-int hml_engine_start(struct hml_device *d, u32 mode);
+int hml_engine_start(struct hml_device *d, u32 mode, u32 count);
 void hml_engine_stop(struct hml_device *d);
 int hml_engine_kick(struct hml_term *t);
-u32 hml_term_work(struct hml_term *t, u32 budget);
+u32 hml_term_work(struct hml_term *t, u32 budget, s64 *bytes);
+void hml_engine_adopt(struct hml_term *t, u32 priority, u32 weight);
 void hml_engine_remove(struct hml_term *t);
+void hml_engine_set_turn(struct hml_term *t, u32 priority, u32 weight);
+bool hml_term_paused(const struct hml_term *t);
+int hml_notify_begin(void);
+void hml_notify_end(int section);
 int hml_term_hold(struct hml_term *t);
 void hml_term_retire(struct hml_term *t);
 void hml_term_release(struct hml_term *t);
 
+/* ticket.c */
+int hml_ticket_create(struct hml_context *c, struct hamlyn_ticket_create *arg,
+		      struct file **file);
+void hml_ticket_commit(const struct hamlyn_ticket_create *arg,
+		       struct file *file);
+void hml_ticket_undo(const struct hamlyn_ticket_create *arg,
+		     struct file *file);
+int hml_ticket_import(struct hml_context *c, struct hamlyn_ticket_import *arg);
+int hml_ticket_of_fd(int fd, struct hml_ticket *k);
+int hml_ticket_drop(struct hml_context *c, const struct hamlyn_ticket_drop *arg);
+
+/* watch.c */
+int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg);
+int hml_watch_destroy(struct hml_context *c, u32 id);
+void hml_watch_destroy_all(struct hml_context *c);
+void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key);
+void hml_watch_tell(struct hml_slot_object *s);
+void hml_watch_tell_all(struct hml_device *d);
+void hml_watch_exit(void);
+
+/* audit.c */
+struct hml_audit *hml_audit_alloc(u32 entries);
+void hml_audit_free(struct hml_audit *audit);
+u32 hml_audit_read(struct hml_audit *audit, u64 *sequence,
+		   struct hamlyn_audit_entry *entries, u32 count);
+int hml_audit_get(struct hml_context *c, struct hamlyn_audit *arg);
+
 /* stats.c */
 void hml_stats_add(struct hml_stats *sum, const struct hml_stats *s);
+void hml_stats_sum(struct hml_device *d, struct hml_stats *sum);
 int hml_stats_get(struct hml_context *c, struct hamlyn_stats *arg);
+
+/* netlink.c, netlink_event.c */
+extern atomic_t hml_generation;
+
+/*
+ * After an object appeared in a table or went from one: dumps in progress tell
+ * that they may have missed it, or told it twice.
+ */
+static inline void hml_changed(void)
+{
+	atomic_inc(&hml_generation);
+}
+
+int hml_netlink_init(void);
+void hml_netlink_exit(void);
+void hml_event_nic(struct hml_device *d, u32 event);
+void hml_event_context(struct hml_context *c, u32 event);
+void hml_event_paused(struct hml_term *t);
+void hml_event_quota(struct hml_context *c, u32 attr);
+
+/**
+ * struct hml_adversary_attr - what the fabric does to packets on purpose
+ * @seed: seed of its random numbers
+ * @drop: packets in a million that are lost
+ * @duplicate: that arrive twice
+ * @corrupt: that arrive changed
+ * @reorder: that are overtaken by others
+ * @delay_us: by which every packet is late
+ */
+struct hml_adversary_attr {
+	u64 seed;
+	u32 drop;
+	u32 duplicate;
+	u32 corrupt;
+	u32 reorder;
+	u32 delay_us;
+};
+
+/* adversary.c */
+int hml_adversary_set(struct hml_device *d,
+		      const struct hml_adversary_attr *attr);
+void hml_adversary_get(struct hml_device *d, struct hml_adversary_attr *attr);
 
 #endif /* HML_H */

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 
 #include "hml.h"
+#include "trace.h"
 
 static struct hml_nqueue *nq_get(struct hml_context *c, u32 id)
 {
@@ -20,13 +21,16 @@ static struct hml_nqueue *nq_get(struct hml_context *c, u32 id)
 	return nq;
 }
 
-static void nq_put(struct hml_nqueue *nq)
+void hml_nq_put(struct hml_nqueue *nq)
 {
+	struct hml_context *c = nq->context;
+
 	if (!refcount_dec_and_test(&nq->ref))
 		return;
 	hml_ring_put(nq->ring);
 	hml_ring_put(nq->control);
 	kfree(nq);
+	hml_context_put(c);
 }
 
 static int alloc_rings(struct hml_nqueue *nq, u32 entries)
@@ -58,11 +62,14 @@ static struct hml_nqueue *nq_new(struct hml_context *c, u32 entries)
 	if (!nq)
 		return ERR_PTR(-ENOMEM);
 	nq->context = c;
+	hml_context_get(c);
 	refcount_set(&nq->ref, 1);
+	INIT_LIST_HEAD(&nq->untold);
+	INIT_LIST_HEAD(&nq->late);
 	init_waitqueue_head(&nq->wait);
 	err = alloc_rings(nq, entries);
 	if (err) {
-		nq_put(nq);
+		hml_nq_put(nq);
 		return ERR_PTR(err);
 	}
 	return nq;
@@ -74,8 +81,11 @@ int hml_nq_create(struct hml_context *c, struct hamlyn_nq_create *arg)
 	int err;
 
 	if (!is_power_of_2(arg->entries) || arg->entries < 2 ||
-	    arg->entries > HML_MAX_NQ_ENTRIES)
+	    arg->entries > HML_MAX_NQ_ENTRIES) {
+		hml_explain(c, "%u entries: must be a power of two, 2 to %u",
+			    arg->entries, HML_MAX_NQ_ENTRIES);
 		return -EINVAL;
+	}
 	nq = nq_new(c, arg->entries);
 	if (IS_ERR(nq))
 		return PTR_ERR(nq);
@@ -87,11 +97,14 @@ int hml_nq_create(struct hml_context *c, struct hamlyn_nq_create *arg)
 	err = xa_alloc(&c->nqs, &nq->id, nq, XA_LIMIT(0, HML_MAX_IDS),
 		       GFP_KERNEL_ACCOUNT);
 	arg->nq = nq->id;
+	if (!err)
+		trace_hamlyn_nq_create(nq);
 	mutex_unlock(&c->lock);
 	if (err) {
-		nq_put(nq);
+		hml_nq_put(nq);
 		return err == -EBUSY ? -ENOSPC : err;
 	}
+	hml_changed();
 	arg->ring_offset = hml_mmap_offset(HML_REGION_NQ_RING, arg->nq);
 	arg->control_offset = hml_mmap_offset(HML_REGION_NQ_CONTROL, arg->nq);
 	return 0;
@@ -110,12 +123,17 @@ int hml_nq_destroy(struct hml_context *c, u32 id)
 		err = -EBUSY;
 	else
 		xa_erase(&c->nqs, id);
+	if (err == -EBUSY)
+		hml_explain(c, "NQ %u is still used by %u slots and watches",
+			    id, nq->users);
 	mutex_unlock(&c->lock);
 	if (err)
 		return err;
+	trace_hamlyn_nq_destroy(nq);
 	WRITE_ONCE(nq->dead, true);
 	wake_up_all(&nq->wait);
-	nq_put(nq);
+	hml_nq_put(nq);
+	hml_changed();
 	return 0;
 }
 
@@ -125,8 +143,10 @@ void hml_nq_destroy_all(struct hml_context *c)
 	struct hml_nqueue *nq;
 	unsigned long id;
 
-	xa_for_each(&c->nqs, id, nq)
-		nq_put(nq);
+	xa_for_each(&c->nqs, id, nq) {
+		trace_hamlyn_nq_destroy(nq);
+		hml_nq_put(nq);
+	}
 	xa_destroy(&c->nqs);
 }
 
@@ -136,6 +156,7 @@ void hml_nq_destroy_all(struct hml_context *c)
  */
 void hml_nq_wake(struct hml_nqueue *nq)
 {
+	trace_hamlyn_wake(nq);
 	wake_up_all(&nq->wait);
 	wake_up_poll(&nq->context->wait, EPOLLIN | EPOLLRDNORM);
 }
@@ -212,6 +233,6 @@ int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg)
 	if (!nq)
 		return -ENOENT;
 	ret = sleep_on(nq, arg->position, arg->deadline_ns);
-	nq_put(nq);
+	hml_nq_put(nq);
 	return ret;
 }

@@ -6,10 +6,12 @@
 #include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/nospec.h>
 #include <linux/srcu.h>
 #include <linux/string.h>
+#include <linux/tracepoint-defs.h>
 #include <linux/types.h>
 
 #include <linux/hamlyn.h>
@@ -52,6 +54,8 @@ struct hml_mem {
 
 struct hml_nic;
 struct hml_nq;
+struct hml_payload;
+struct hml_sender;
 struct hml_slot;
 
 typedef const struct hml_mem *hml_mem_t;
@@ -60,16 +64,19 @@ typedef void *hml_ref_t;
 
 #define HML_NQ_NONE	NULL
 
+/* Section around all work on termini of all NICs; see hml_term_work(). */
+extern struct srcu_struct hml_srcu;
+
 /**
  * struct hml_port - kernel part of a NIC
  * @slots: slot table
  * @max_slots: its length
- * @srcu: section around all work on termini; see hml_term_work()
+ * @adversary: what the fabric does to packets of this NIC, or NULL
  */
 struct hml_port {
 	struct hml_slot __rcu **slots;
 	u32 max_slots;
-	struct srcu_struct *srcu;
+	struct hml_adversary __rcu *adversary;
 };
 
 static inline void *hml_ref_deref(const struct hml_port *port, hml_ref_t ref)
@@ -132,6 +139,25 @@ static inline void hml_mem_write(const struct hml_port *port, hml_mem_t mem,
 	}
 }
 
+static inline void hml_mem_read(void *to, hml_mem_t mem, u64 offset, u32 n)
+{
+	u32 i = hml_mem_find(mem, offset);
+
+	for (;;) {
+		u64 room = hml_mem_extent_end(mem, i) - offset;
+		u32 part = min_t(u64, room, n);
+
+		memcpy(to, mem->extents[i].va +
+		       (offset - mem->extents[i].start), part);
+		n -= part;
+		if (!n)
+			return;
+		offset += part;
+		to += part;
+		i++;
+	}
+}
+
 /* Source and destination may overlap only if their owner wants a mess. */
 static inline void hml_mem_copy(const struct hml_port *port,
 				hml_mem_t to_mem, u64 to,
@@ -170,10 +196,46 @@ static inline struct hml_slot *hml_port_slot(const struct hml_port *port,
 	if (number >= port->max_slots)
 		return NULL;
 	number = array_index_nospec(number, port->max_slots);
-	return srcu_dereference(port->slots[number], port->srcu);
+	return srcu_dereference(port->slots[number], &hml_srcu);
+}
+
+static inline u64 hml_port_now_ns(const struct hml_port *port)
+{
+	return ktime_get_ns();
+}
+
+DECLARE_TRACEPOINT(hamlyn_notify);
+DECLARE_TRACEPOINT(hamlyn_reject);
+
+/* trace.c */
+void hml_port_trace_notify(const struct hml_nic *nic, const struct hml_nq *nq,
+			   const struct hamlyn_nq_entry *e, u32 position,
+			   bool lost);
+void hml_trace_down(const struct hml_nic *nic, const struct hamlyn_packet *h,
+		    const struct hml_sender *sender);
+
+/* A no-op in the code until somebody traces. */
+static inline bool hml_port_traces_notify(void)
+{
+	return tracepoint_enabled(hamlyn_notify);
+}
+
+static inline void hml_port_trace_down(const struct hml_nic *nic,
+				       const struct hamlyn_packet *h,
+				       const struct hml_sender *sender)
+{
+	if (tracepoint_enabled(hamlyn_reject))
+		hml_trace_down(nic, h, sender);
 }
 
 struct hml_nic *hml_port_route(struct hml_nic *nic, u32 host);
+void hml_port_xmit(struct hml_nic *from, struct hml_nic *to,
+		   const struct hamlyn_packet *h,
+		   const struct hml_payload *payload,
+		   struct hml_sender *sender);
+void hml_port_rejected(struct hml_nic *nic, const struct hml_slot *slot,
+		       const struct hamlyn_packet *h, int reason,
+		       const struct hml_sender *sender);
 void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *nq);
 
 #endif /* HML_PORT_LINUX_H */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Slots: the NIC's table of them, keys, and their end. */
 #include <linux/random.h>
-#include <linux/srcu.h>
 #include <linux/slab.h>
 
 #include "hml.h"
+#include "trace.h"
 
 static int number_get(struct hml_device *d)
 {
@@ -20,6 +20,12 @@ static int number_get(struct hml_device *d)
 	/* A hint: a lost update costs an earlier reuse. */
 	WRITE_ONCE(d->slot_hint, n == max ? 0 : n + 1);
 	return n;
+}
+
+static void number_put(struct hml_device *d, u32 number)
+{
+	ida_free(&d->slot_ids, number);
+	atomic_dec(&d->slot_count);
 }
 
 static u64 new_key(void)
@@ -103,6 +109,8 @@ static int link_slot(struct hml_context *c, struct hml_slot_object *s,
 	else
 		rcu_assign_pointer(c->device->nic.port.slots[number], &s->core);
 	mutex_unlock(&c->lock);
+	if (!err)
+		hml_changed();
 	return err;
 }
 
@@ -120,6 +128,10 @@ static struct hml_slot_object *slot_new(struct hml_context *c)
 	}
 	s->core.number = number;
 	s->core.live = 1;
+	s->core.ticket_key = new_key();
+	s->context = c;
+	INIT_LIST_HEAD(&s->watches);
+	atomic_inc(&c->device->slot_count);
 	return s;
 }
 
@@ -128,7 +140,7 @@ int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg)
 	struct hml_slot_object *s;
 	int err;
 
-	if (arg->flags & ~HAMLYN_SLOT_KEY_GIVEN ||
+	if (arg->flags & ~(HAMLYN_SLOT_KEY_GIVEN | HAMLYN_SLOT_TICKET_ONLY) ||
 	    arg->mode > HAMLYN_SLOT_PARANOID_ONE_SHOT ||
 	    (arg->mode != HAMLYN_SLOT_NORMAL && !arg->meta_count))
 		return -EINVAL;
@@ -145,11 +157,14 @@ int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg)
 	arg->slot = s->core.number;
 	s->core.key = arg->key;
 	s->core.mode = arg->mode;
+	s->core.flags = arg->flags & HAMLYN_SLOT_TICKET_ONLY;
 	err = link_slot(c, s, arg);
 	if (err) {
-		ida_free(&c->device->slot_ids, arg->slot);
+		number_put(c->device, arg->slot);
 		hml_user_uncharge_slot(c);
 		kfree(s);
+	} else {
+		trace_hamlyn_slot_create(c, arg);
 	}
 	return err;
 }
@@ -163,24 +178,15 @@ static void unlink_slot(struct hml_context *c, struct hml_slot_object *s)
 static void slot_free(struct hml_context *c, struct hml_slot_object *s)
 {
 	drop_users(s);
-	ida_free(&c->device->slot_ids, s->core.number);
+	number_put(c->device, s->core.number);
 	hml_user_uncharge_slot(c);
 	kfree(s);
-}
-
-/*
- * Packets that were admitted before may still be landing. SRCU of our own:
- * its expedited grace period disturbs nobody else, however often users ask for
- * it, and is bounded by what a terminus sends in one turn.
- */
-static void wait_for_packets(struct hml_device *d)
-{
-	synchronize_srcu_expedited(&d->srcu);
 }
 
 int hml_slot_destroy(struct hml_context *c, u32 number)
 {
 	struct hml_slot_object *s;
+	u64 since;
 
 	mutex_lock(&c->lock);
 	s = xa_erase(&c->slots, number);
@@ -189,7 +195,11 @@ int hml_slot_destroy(struct hml_context *c, u32 number)
 	mutex_unlock(&c->lock);
 	if (!s)
 		return -ENOENT;
-	wait_for_packets(c->device);
+	since = hml_trace_clock(trace_hamlyn_slot_destroy_enabled());
+	hml_fabric_quiesce();
+	trace_hamlyn_slot_destroy(c, number, hml_trace_ns(since));
+	hml_watch_tell(s);
+	hml_changed();
 	mutex_lock(&c->lock);
 	slot_free(c, s);
 	mutex_unlock(&c->lock);
@@ -199,6 +209,7 @@ int hml_slot_destroy(struct hml_context *c, u32 number)
 int hml_slot_rekey(struct hml_context *c, struct hamlyn_slot_rekey *arg)
 {
 	struct hml_slot_object *s;
+	u64 since;
 
 	if (arg->flags & ~HAMLYN_SLOT_KEY_GIVEN || arg->reserved)
 		return -EINVAL;
@@ -206,13 +217,16 @@ int hml_slot_rekey(struct hml_context *c, struct hamlyn_slot_rekey *arg)
 		arg->key = new_key();
 	mutex_lock(&c->lock);
 	s = xa_load(&c->slots, arg->slot);
-	if (s)
-		WRITE_ONCE(s->core.key, arg->key);
+	if (s) {
+		hml_watch_rekey(s, arg->key, new_key());
+		since = hml_trace_clock(trace_hamlyn_slot_rekey_enabled());
+		/* Under the lock: it must not be destroyed while they are told. */
+		hml_fabric_quiesce();
+		trace_hamlyn_slot_rekey(c, arg->slot, hml_trace_ns(since));
+		hml_watch_tell(s);
+	}
 	mutex_unlock(&c->lock);
-	if (!s)
-		return -ENOENT;
-	wait_for_packets(c->device);
-	return 0;
+	return s ? 0 : -ENOENT;
 }
 
 /* Context is going away: no packet finds its slots after this. */
@@ -220,12 +234,20 @@ void hml_slot_unlink_all(struct hml_context *c)
 {
 	struct hml_slot_object *s;
 	unsigned long number;
+	u64 since;
 
 	if (xa_empty(&c->slots))
 		return;
 	xa_for_each(&c->slots, number, s)
 		unlink_slot(c, s);
-	wait_for_packets(c->device);
+	since = hml_trace_clock(trace_hamlyn_slot_destroy_enabled());
+	hml_fabric_quiesce();
+	since = hml_trace_ns(since);
+	xa_for_each(&c->slots, number, s) {
+		trace_hamlyn_slot_destroy(c, number, since);
+		hml_watch_tell(s);
+	}
+	hml_changed();
 }
 
 /* After hml_slot_unlink_all(). */

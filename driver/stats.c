@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Counters. Written without a lock by who holds a terminus; read as they are. */
-#include <linux/capability.h>
-
 #include "hml.h"
 
 /**
@@ -20,6 +18,7 @@ void hml_stats_add(struct hml_stats *sum, const struct hml_stats *s)
 	sum->notifications += READ_ONCE(s->notifications);
 	sum->overruns += READ_ONCE(s->overruns);
 	sum->kicks += READ_ONCE(s->kicks);
+	sum->pauses += READ_ONCE(s->pauses);
 	for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
 		sum->rejects[i] += READ_ONCE(s->rejects[i]);
 }
@@ -40,19 +39,32 @@ static void report(struct hamlyn_stats *arg, const struct hml_stats *s)
 		arg->rejects[i] = s->rejects[i];
 }
 
-static int of_nic(struct hml_device *d, struct hamlyn_stats *arg)
+/**
+ * hml_stats_sum() - counters of a whole NIC
+ * @d: the NIC
+ * @sum: out: the counters
+ */
+void hml_stats_sum(struct hml_device *d, struct hml_stats *sum)
 {
-	struct hml_stats sum;
 	struct hml_term *t;
 
-	/* Who guesses keys must not see which guess was rejected. */
-	if (!capable(CAP_NET_ADMIN))
-		return -EPERM;
 	spin_lock(&d->termini_lock);
-	sum = d->retired;
+	*sum = d->retired;
 	list_for_each_entry(t, &d->termini, all)
-		hml_stats_add(&sum, &t->stats);
+		hml_stats_add(sum, &t->stats);
 	spin_unlock(&d->termini_lock);
+}
+
+static int of_nic(struct hml_context *c, struct hamlyn_stats *arg)
+{
+	struct hml_stats sum;
+
+	/* Who guesses keys must not see which guess was rejected. */
+	if (!hml_nic_admin(c->device)) {
+		hml_explain(c, "the NIC's counters need CAP_NET_ADMIN in its network namespace");
+		return -EPERM;
+	}
+	hml_stats_sum(c->device, &sum);
 	report(arg, &sum);
 	return 0;
 }
@@ -101,7 +113,7 @@ int hml_stats_get(struct hml_context *c, struct hamlyn_stats *arg)
 		return -EINVAL;
 	switch (arg->kind) {
 	case HAMLYN_STATS_NIC:
-		return of_nic(c->device, arg);
+		return of_nic(c, arg);
 	case HAMLYN_STATS_SLOT:
 		return of_slot(c, arg);
 	case HAMLYN_STATS_TERMINUS:

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "hml.h"
+#include "trace.h"
 
 /**
  * hml_term_get() - find a terminus
@@ -38,6 +39,7 @@ void hml_term_put(struct hml_term *t)
 	spin_unlock(&d->termini_lock);
 	hml_ring_put(t->wq);
 	hml_ring_put(t->status);
+	kvfree(t->core.tickets);
 	kfree_rcu(t, rcu);
 }
 
@@ -58,15 +60,15 @@ static int alloc_rings(struct hml_context *c, struct hml_term *t, u32 entries,
 	t->core.wq = t->wq->va;
 	t->core.entries = t->wq->va + entry_size;
 	t->core.status = status;
-	t->core.stats = &t->stats;
+	t->core.sender.stats = &t->stats;
 	t->core.mask = entries - 1;
 	t->core.entry_size = entry_size;
 	t->core.entry_shift = ilog2(entry_size);
 	return 0;
 }
 
-static struct hml_term *term_new(struct hml_context *c, u32 entries,
-				 u32 entry_size)
+static struct hml_term *term_new(struct hml_context *c,
+				 const struct hamlyn_terminus_create *arg)
 {
 	struct hml_term *t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
 	int err;
@@ -74,13 +76,17 @@ static struct hml_term *term_new(struct hml_context *c, u32 entries,
 	if (!t)
 		return ERR_PTR(-ENOMEM);
 	t->device = c->device;
+	t->context = c->id;
 	refcount_set(&t->ref, 1);
-	INIT_LIST_HEAD(&t->active);
+	INIT_LIST_HEAD(&t->paused);
 	t->kicks_to_wake = HML_KICKS_TO_WAKE;
+	t->core.sender.pid = task_tgid_nr(current);
+	t->core.sender.uid = __kuid_val(c->user->uid);
+	hml_engine_adopt(t, arg->priority, arg->weight ?: 1);
 	spin_lock(&c->device->termini_lock);
 	list_add(&t->all, &c->device->termini);
 	spin_unlock(&c->device->termini_lock);
-	err = alloc_rings(c, t, entries, entry_size);
+	err = alloc_rings(c, t, arg->entries, arg->entry_size);
 	if (err) {
 		hml_term_put(t);
 		return ERR_PTR(err);
@@ -99,14 +105,32 @@ static bool sizes_valid(const struct hamlyn_terminus_create *arg)
 
 int hml_term_create(struct hml_context *c, struct hamlyn_terminus_create *arg)
 {
+	struct hml_guard guard;
 	struct hml_term *t;
 	int err;
 
-	if (arg->reserved || !sizes_valid(arg))
+	if (!sizes_valid(arg))
+		hml_explain(c, "%u entries of %u bytes: must be powers of two, 2 to %u of %u to %u",
+			    arg->entries, arg->entry_size, HML_MAX_WQ_ENTRIES,
+			    HML_MIN_ENTRY_SIZE, HML_MAX_ENTRY_SIZE);
+	if (arg->reserved || !sizes_valid(arg) ||
+	    arg->priority >= HAMLYN_PRIORITIES ||
+	    arg->weight > HAMLYN_MAX_WEIGHT)
 		return -EINVAL;
-	t = term_new(c, arg->entries, arg->entry_size);
-	if (IS_ERR(t))
+	if ((arg->priority == HAMLYN_PRIORITY_HIGH || arg->weight > 1) &&
+	    !hml_nic_admin(c->device)) {
+		hml_explain(c, "a high priority or a weight needs CAP_NET_ADMIN");
+		return -EPERM;
+	}
+	err = hml_user_charge_terminus(c, &guard);
+	if (err)
+		return err;
+	t = term_new(c, arg);
+	if (IS_ERR(t)) {
+		hml_user_uncharge_terminus(c, &guard);
 		return PTR_ERR(t);
+	}
+	t->core.sender.guard = guard;
 	arg->entries_offset = arg->entry_size;
 	arg->wq_length = hml_ring_bytes(t->wq);
 	arg->status_length = hml_ring_bytes(t->status);
@@ -115,21 +139,28 @@ int hml_term_create(struct hml_context *c, struct hamlyn_terminus_create *arg)
 	err = xa_alloc(&c->termini, &t->id, t, XA_LIMIT(0, HML_MAX_IDS),
 		       GFP_KERNEL_ACCOUNT);
 	arg->terminus = t->id;
+	if (!err)
+		trace_hamlyn_terminus_create(t);
 	mutex_unlock(&c->lock);
 	if (err) {
+		hml_user_uncharge_terminus(c, &guard);
 		hml_term_put(t);
 		return err == -EBUSY ? -ENOSPC : err;
 	}
+	hml_changed();
 	arg->wq_offset = hml_mmap_offset(HML_REGION_WQ, arg->terminus);
 	arg->status_offset = hml_mmap_offset(HML_REGION_STATUS, arg->terminus);
 	return 0;
 }
 
 /* Out of the tables already. Whoever still has a reference cannot hold it. */
-static void shut(struct hml_term *t)
+static void shut(struct hml_context *c, struct hml_term *t)
 {
 	hml_engine_remove(t);
 	hml_term_retire(t);
+	trace_hamlyn_terminus_destroy(t);
+	hml_user_uncharge_terminus(c, &t->core.sender.guard);
+	hml_changed();
 }
 
 static void drop_areas(struct hml_term *t)
@@ -150,7 +181,7 @@ int hml_term_destroy(struct hml_context *c, u32 id)
 	mutex_unlock(&c->lock);
 	if (!t)
 		return -ENOENT;
-	shut(t);
+	shut(c, t);
 	mutex_lock(&c->lock);
 	drop_areas(t);
 	mutex_unlock(&c->lock);
@@ -165,7 +196,7 @@ void hml_term_destroy_all(struct hml_context *c)
 	unsigned long id;
 
 	xa_for_each(&c->termini, id, t) {
-		shut(t);
+		shut(c, t);
 		drop_areas(t);
 		hml_term_put(t);
 	}
@@ -176,15 +207,19 @@ void hml_term_destroy_all(struct hml_context *c)
  * Terminus held. A message that is half sent has resolved its fragments: let
  * it leave before the memory under them can go.
  */
-static int finish_message(struct hml_term *t)
+int hml_term_finish(struct hml_term *t)
 {
+	s64 bytes = S64_MAX;
+
 	while (t->core.busy) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		/* Whoever destroys it waits for us, and drops the message. */
 		if (READ_ONCE(t->dead))
 			return -ENOENT;
-		hml_term_work(t, 1);
+		hml_term_work(t, 1, &bytes);
+		if (hml_term_paused(t))
+			schedule_timeout_killable(1 + msecs_to_jiffies(1));
 		cond_resched();
 	}
 	return 0;
@@ -232,12 +267,14 @@ int hml_term_bind(struct hml_context *c, const struct hamlyn_terminus_bind *arg)
 	err = hml_term_hold(t);
 	if (err)
 		goto out_put;
-	err = finish_message(t);
+	err = hml_term_finish(t);
 	if (!err) {
 		mutex_lock(&c->lock);
 		err = swap_binding(c, t, arg);
 		mutex_unlock(&c->lock);
 	}
+	if (!err)
+		trace_hamlyn_bind(t, arg);
 	hml_term_release(t);
 out_put:
 	hml_term_put(t);

@@ -2,55 +2,190 @@
 /* What one user may have of a NIC, so that there is something for the others. */
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/ktime.h>
 #include <linux/slab.h>
 
 #include "hml.h"
+#include "trace.h"
+
+/* Wrong guesses are forgiven at about one a second: this is long enough. */
+#define REMEMBER_NS	((u64)HML_GUARD_FREE * 8 * NSEC_PER_SEC)
+
+/* ---- records ---- */
+
+/*
+ * Who closes everything and begins anew must not have his free guesses again,
+ * so a record outlives its last reference until they would be forgiven.
+ */
+static bool forgettable(const struct hml_user *u)
+{
+	return !u->ref && !u->limited &&
+	       (!u->guard.score ||
+		ktime_get_ns() - u->guard.last > REMEMBER_NS);
+}
+
+static void forget(struct hml_device *d, struct hml_user *u)
+{
+	lockdep_assert_held(&d->users_lock);
+	if (!forgettable(u))
+		return;
+	xa_erase(&d->users, __kuid_val(u->uid));
+	kfree(u);
+}
+
+static struct hml_user *user_find(struct hml_device *d, kuid_t uid)
+{
+	struct hml_user *u = xa_load(&d->users, __kuid_val(uid));
+	int err;
+
+	lockdep_assert_held(&d->users_lock);
+	if (u)
+		return u;
+	u = kzalloc(sizeof(*u), GFP_KERNEL_ACCOUNT);
+	if (!u)
+		return ERR_PTR(-ENOMEM);
+	u->uid = uid;
+	err = xa_err(xa_store(&d->users, __kuid_val(uid), u,
+			      GFP_KERNEL_ACCOUNT));
+	if (err) {
+		kfree(u);
+		return ERR_PTR(err);
+	}
+	return u;
+}
 
 /**
- * hml_user_get() - the record of the current user
+ * hml_user_get() - the record of the current user, for a new context
  * @d: the NIC
  *
  * Return: the record, with one more reference, or an ERR_PTR().
  */
 struct hml_user *hml_user_get(struct hml_device *d)
 {
-	kuid_t uid = current_euid();
-	struct hml_user *u;
-	int err;
+	struct hml_user *u, *other;
+	unsigned long uid;
 
 	mutex_lock(&d->users_lock);
-	u = xa_load(&d->users, __kuid_val(uid));
-	if (!u) {
-		u = kzalloc(sizeof(*u), GFP_KERNEL_ACCOUNT);
-		err = u ? xa_err(xa_store(&d->users, __kuid_val(uid), u,
-					  GFP_KERNEL_ACCOUNT)) : -ENOMEM;
-		if (err) {
-			kfree(u);
-			u = ERR_PTR(err);
-			goto out;
-		}
-		u->uid = uid;
+	xa_for_each(&d->users, uid, other)
+		forget(d, other);
+	u = user_find(d, current_euid());
+	if (!IS_ERR(u)) {
+		u->ref++;
+		u->contexts++;
 	}
-	u->ref++;
-out:
 	mutex_unlock(&d->users_lock);
 	return u;
 }
 
 static void put_locked(struct hml_device *d, struct hml_user *u)
 {
-	lockdep_assert_held(&d->users_lock);
-	if (--u->ref)
-		return;
-	xa_erase(&d->users, __kuid_val(u->uid));
-	kfree(u);
+	u->ref--;
+	forget(d, u);
 }
 
+/* A context is gone. */
 void hml_user_put(struct hml_device *d, struct hml_user *u)
 {
 	mutex_lock(&d->users_lock);
+	u->contexts--;
 	put_locked(d, u);
 	mutex_unlock(&d->users_lock);
+}
+
+/* The NIC is gone. */
+void hml_users_free(struct hml_device *d)
+{
+	struct hml_user *u;
+	unsigned long uid;
+
+	xa_for_each(&d->users, uid, u)
+		kfree(u);
+	xa_destroy(&d->users);
+}
+
+/* ---- limits ---- */
+
+/* d->users_lock is held. */
+struct hml_limits hml_user_limits(const struct hml_device *d,
+				  const struct hml_user *u)
+{
+	lockdep_assert_held(&d->users_lock);
+	return u->limited ? u->limits : d->user_limits;
+}
+
+/**
+ * hml_user_set_limits() - give a user limits of his own
+ * @d: the NIC
+ * @uid: the user
+ * @limits: the limits, or NULL for those that all have
+ *
+ * What there is already is not taken away.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int hml_user_set_limits(struct hml_device *d, kuid_t uid,
+			const struct hml_limits *limits)
+{
+	struct hml_user *u;
+	int err = 0;
+
+	mutex_lock(&d->users_lock);
+	u = user_find(d, uid);
+	if (IS_ERR(u)) {
+		err = PTR_ERR(u);
+	} else {
+		u->limited = limits;
+		if (limits)
+			u->limits = *limits;
+		forget(d, u);
+	}
+	mutex_unlock(&d->users_lock);
+	return err;
+}
+
+static bool exceeds(unsigned long used, unsigned long more, unsigned long limit)
+{
+	return used > limit || more > limit - used;
+}
+
+/* The user's limit of @what is in the way. */
+static int refuse(struct hml_context *c, const char *what, const char *unit,
+		  unsigned long more, unsigned long used, unsigned long limit,
+		  u32 attr)
+{
+	hml_explain(c, "%s: %lu%s asked for, %lu%s of the user's %lu%s in use",
+		    what, more, unit, used, unit, limit, unit);
+	trace_hamlyn_quota(c, what, more, used, limit);
+	hml_event_quota(c, attr);
+	return -EDQUOT;
+}
+
+static unsigned long kib(unsigned long pages)
+{
+	return pages << (PAGE_SHIFT - 10);
+}
+
+static int charge_pages(struct hml_context *c, unsigned long pages, bool exempt)
+{
+	struct hml_device *d = c->device;
+	struct hml_user *u = c->user;
+	struct hml_limits limits = hml_user_limits(d, u);
+
+	if (exceeds(d->pages, pages, d->max_pages)) {
+		hml_explain(c, "kernel memory: %lu KiB asked for, %lu of the NIC's %lu in use",
+			    kib(pages), kib(d->pages), kib(d->max_pages));
+		trace_hamlyn_quota(c, "kernel memory of the NIC", kib(pages),
+				   kib(d->pages), kib(d->max_pages));
+		return -EDQUOT;
+	}
+	if (!exempt && exceeds(u->used.pages, pages, limits.pages))
+		return refuse(c, "kernel memory", " KiB", kib(pages),
+			      kib(u->used.pages), kib(limits.pages),
+			      HAMLYN_A_KERNEL_BYTES);
+	d->pages += pages;
+	u->used.pages += pages;
+	u->ref++;
+	return 0;
 }
 
 /**
@@ -64,21 +199,11 @@ void hml_user_put(struct hml_device *d, struct hml_user *u)
 int hml_user_charge(struct hml_context *c, unsigned long pages)
 {
 	bool exempt = capable(CAP_SYS_RESOURCE);
-	struct hml_device *d = c->device;
-	struct hml_user *u = c->user;
-	int err = 0;
+	int err;
 
-	mutex_lock(&d->users_lock);
-	if (pages > d->max_pages - d->pages ||
-	    (!exempt && (u->pages > d->max_user_pages ||
-			 pages > d->max_user_pages - u->pages))) {
-		err = -EDQUOT;
-	} else {
-		d->pages += pages;
-		u->pages += pages;
-		u->ref++;
-	}
-	mutex_unlock(&d->users_lock);
+	mutex_lock(&c->device->users_lock);
+	err = charge_pages(c, pages, exempt);
+	mutex_unlock(&c->device->users_lock);
 	return err;
 }
 
@@ -87,7 +212,47 @@ void hml_user_uncharge(struct hml_device *d, struct hml_user *u,
 {
 	mutex_lock(&d->users_lock);
 	d->pages -= pages;
-	u->pages -= pages;
+	u->used.pages -= pages;
+	put_locked(d, u);
+	mutex_unlock(&d->users_lock);
+}
+
+/**
+ * hml_user_charge_wired() - charge pinned memory to a context's user
+ * @c: the context
+ * @u: out: the user, with one more reference
+ * @pages: how much
+ *
+ * Return: 0, or -EDQUOT.
+ */
+int hml_user_charge_wired(struct hml_context *c, struct hml_user **u,
+			  unsigned long pages)
+{
+	bool exempt = capable(CAP_SYS_RESOURCE);
+	struct hml_user *user = c->user;
+	struct hml_limits limits;
+	int err = 0;
+
+	mutex_lock(&c->device->users_lock);
+	limits = hml_user_limits(c->device, user);
+	if (!exempt && exceeds(user->used.wired, pages, limits.wired)) {
+		err = refuse(c, "wired memory", " KiB", kib(pages),
+			     kib(user->used.wired), kib(limits.wired),
+			     HAMLYN_A_WIRED_BYTES);
+	} else {
+		user->used.wired += pages;
+		user->ref++;
+		*u = user;
+	}
+	mutex_unlock(&c->device->users_lock);
+	return err;
+}
+
+void hml_user_uncharge_wired(struct hml_device *d, struct hml_user *u,
+			     unsigned long pages)
+{
+	mutex_lock(&d->users_lock);
+	u->used.wired -= pages;
 	put_locked(d, u);
 	mutex_unlock(&d->users_lock);
 }
@@ -101,21 +266,86 @@ void hml_user_uncharge(struct hml_device *d, struct hml_user *u,
 int hml_user_charge_slot(struct hml_context *c)
 {
 	bool exempt = capable(CAP_SYS_RESOURCE);
-	struct hml_device *d = c->device;
+	struct hml_user *u = c->user;
+	struct hml_limits limits;
 	int err = 0;
 
-	mutex_lock(&d->users_lock);
-	if (!exempt && c->user->slots >= d->max_user_slots)
-		err = -EDQUOT;
+	mutex_lock(&c->device->users_lock);
+	limits = hml_user_limits(c->device, u);
+	if (!exempt && exceeds(u->used.slots, 1, limits.slots))
+		err = refuse(c, "slots", "", 1, u->used.slots, limits.slots,
+			     HAMLYN_A_SLOTS);
 	else
-		c->user->slots++;
-	mutex_unlock(&d->users_lock);
+		u->used.slots++;
+	mutex_unlock(&c->device->users_lock);
 	return err;
 }
 
 void hml_user_uncharge_slot(struct hml_context *c)
 {
 	mutex_lock(&c->device->users_lock);
-	c->user->slots--;
+	c->user->used.slots--;
+	mutex_unlock(&c->device->users_lock);
+}
+
+/**
+ * hml_user_charge_terminus() - count one more terminus
+ * @c: the context
+ * @guard: out: what earlier termini of the user were guilty of
+ *
+ * Return: 0, or -EDQUOT.
+ */
+int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard)
+{
+	bool exempt = capable(CAP_SYS_RESOURCE);
+	struct hml_user *u = c->user;
+	struct hml_limits limits;
+	int err = 0;
+
+	mutex_lock(&c->device->users_lock);
+	limits = hml_user_limits(c->device, u);
+	if (!exempt && exceeds(u->used.termini, 1, limits.termini)) {
+		err = refuse(c, "termini", "", 1, u->used.termini,
+			     limits.termini, HAMLYN_A_TERMINI);
+	} else {
+		u->used.termini++;
+		*guard = u->guard;
+	}
+	mutex_unlock(&c->device->users_lock);
+	return err;
+}
+
+/* A wrong guess without a terminus. Who makes one now begins with it. */
+void hml_user_guess(struct hml_context *c, struct hml_nic *nic)
+{
+	struct hml_stats stats = {};
+	struct hml_sender sender = { .stats = &stats };
+
+	mutex_lock(&c->device->users_lock);
+	sender.guard = c->user->guard;
+	hml_guard_guess(nic, &sender);
+	c->user->guard = sender.guard;
+	mutex_unlock(&c->device->users_lock);
+}
+
+/* Until when, ns, or 0. */
+u64 hml_user_paused(struct hml_context *c)
+{
+	struct hml_guard *g = &c->user->guard;
+	u64 until = 0;
+
+	mutex_lock(&c->device->users_lock);
+	if (hml_guard_paused(&c->device->nic, g))
+		until = g->until;
+	mutex_unlock(&c->device->users_lock);
+	return until;
+}
+
+void hml_user_uncharge_terminus(struct hml_context *c,
+				const struct hml_guard *guard)
+{
+	mutex_lock(&c->device->users_lock);
+	c->user->used.termini--;
+	hml_guard_inherit(&c->user->guard, guard);
 	mutex_unlock(&c->device->users_lock);
 }

@@ -81,7 +81,7 @@ names() { # MAKE-VARIABLE: the test programs it lists
 }
 
 check_native() {
-	local tests
+	local tests=() guessing=() test
 	selftests/setup.sh packages native
 	selftests/setup.sh kselftest
 	note "builds"
@@ -91,10 +91,20 @@ check_native() {
 		"${MAKE_QUIET[@]}" "BUILD=$BUILD/clang" all CC=clang CFLAGS='-O2 -g -Werror'
 	one "unit tests build" "${MAKE_QUIET[@]}" units
 	one "selftests build" "${MAKE_QUIET[@]}" selftests
-	part "unit tests of the core (ASan, UBSan)" selftests/unit/run.sh "$BUILD/unit"
-	read -ra tests <<<"$(names TESTS_BOTH) $(names TESTS_SHM)"
+	part "unit tests of the core and of hamlynctl (ASan, UBSan)" \
+		selftests/unit/run.sh "$BUILD/unit"
+	part "hamlynctl on the host" tools/hamlynctl/test/check.sh "$BUILD/hamlynctl"
+	# Some tests guess keys by the thousand, others are about what comes of it.
+	for test in $(names TESTS_BOTH) $(names TESTS_SHM); do
+		case $test in
+		*/conformance*) guessing+=("$test") ;;
+		*) tests+=("$test") ;;
+		esac
+	done
 	part "selftests on the embedded device" \
-		selftests/run-tests.sh --device "shm:check-$$" "${tests[@]}"
+		selftests/run-tests.sh --device "shm:check-$$,guesses=0" "${tests[@]}"
+	part "conformance on the embedded device" \
+		selftests/run-tests.sh --device "shm:conform-$$" "${guessing[@]}"
 	part "installation" selftests/install-test.sh "$BUILD"
 }
 
@@ -108,18 +118,34 @@ check_static() {
 # Two boots: the polling engine on two processors, doorbells only on one.
 check_vm() { # KERNEL
 	local kernel=$1 tests files=() test
+	selftests/setup.sh packages native
 	selftests/setup.sh packages vm
 	selftests/setup.sh qemu
 	selftests/setup.sh kernel "$kernel"
 	selftests/setup.sh kselftest
-	one "library and selftests build" "${MAKE_QUIET[@]}" lib selftests
+	one "library, examples and selftests build" \
+		"${MAKE_QUIET[@]}" lib examples selftests hamlynctl-test
 	one "module builds for $kernel" "${MAKE_QUIET[@]}" modules "KERNEL=$kernel"
 	read -ra tests <<<"$(names TESTS_BOTH) $(names TESTS_KERNEL)"
 	for test in "${tests[@]}" selftests/run-tests.sh; do
 		files+=(--file "$test")
 	done
-	vm_part "$kernel" "engine=poll max_slots=4096" 2
-	vm_part "$kernel" "engine=inline max_slots=4096" 1
+	vm_part "$kernel" "engine=poll engines=2 nics=2 max_slots=4096" 2
+	vm_part "$kernel" "engine=inline nics=2 max_slots=4096" 1
+	admin_part "$kernel"
+}
+
+# Administration and sight: hamlynctl, netlink, tracepoints.
+admin_part() { # KERNEL
+	local kernel=$1 out=$LOGS/vm-$1-hamlynctl
+	part "hamlynctl, Linux $kernel" vm_run "$out" "$kernel" --timeout 400 \
+		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
+		--file "$BUILD/hamlynctl" --file "$BUILD/hamlynctl-peer" \
+		--file "$BUILD/hamlynctl-pty" \
+		--file /lib/terminfo/v/vt100:/lib/terminfo/v/vt100 \
+		--script selftests/hamlynctl-test.sh
+	part "JSON of hamlynctl, Linux $kernel" \
+		tools/hamlynctl/test/schema.py "$out/tap"
 }
 
 # The last line for the parent must be the total; run.sh talks after it.

@@ -514,7 +514,7 @@ TEST_F(lifecycle, slots_must_lie_inside_their_areas)
 		{ -EINVAL, { .area = area, .meta_area = meta } },
 		{ -EINVAL, { .area = area, .meta_count = 1 } },
 		{ -EINVAL, { .area = area, .mode = 1000 } },
-		{ -EINVAL, { .area = area, .flags = 2 } },
+		{ -EINVAL, { .area = area, .flags = 4 } },
 		{ -EINVAL, { .area = area, .flags = 1U << 31 } },
 		{ -EINVAL, { .area = NULL } },
 	};

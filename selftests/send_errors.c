@@ -214,6 +214,8 @@ TEST_F(send_errors, unknown_flags_are_refused)
 
 	for (bit = 1; bit < 32; bit++) {
 		msg.flags = 1U << bit;
+		if (msg.flags == HAMLYN_TRB_QUIET)
+			continue;
 		ret = ht_send_sync(pair->terminus, &msg);
 		EXPECT_EQ(-EINVAL, ret) TH_LOG("bit %u", bit);
 	}
@@ -228,7 +230,7 @@ TEST_F(send_errors, tickets_with_flags_are_refused)
 	struct h_msg msg = { .ticket = &ticket };
 	unsigned int bit;
 
-	for (bit = 0; bit < 32; bit++) {
+	for (bit = 0; bit < 31; bit++) {
 		ticket.flags = 1U << bit;
 		EXPECT_EQ(-EINVAL, h_send(pair->terminus, &msg)) {
 			TH_LOG("bit %u", bit);
@@ -236,6 +238,8 @@ TEST_F(send_errors, tickets_with_flags_are_refused)
 		EXPECT_EQ(-EINVAL, h_send_msg(pair->terminus, &ticket, "x", 1,
 					      NULL, 0));
 	}
+	ticket.flags = H_TICKET_IMPORTED;
+	EXPECT_EQ(-ENOKEY, ht_send_sync(pair->terminus, &msg));
 	EXPECT_NO(arrived_anything(pair));
 	EXPECT_NO(next_does_not_pass(pair));
 }

@@ -31,7 +31,7 @@ Usage: selftests/setup.sh packages [native|vm|static|all]
              run by root, else prints the command that does (default: all)
   kernel     kernel image, modules and headers, and the compiler when the host's is too old
   qemu       QEMU 10
-  kselftest  kselftest headers, checkpatch.pl and kernel-doc
+  kselftest  kselftest headers, checkpatch.pl, kernel-doc and the netlink generator
   all        every part above, packages first
   list       what the cache holds, with versions
 
@@ -47,6 +47,8 @@ EOF
 NATIVE_PACKAGES=(
 	gcc g++ make pkg-config libc6-dev clang libclang-rt-14-dev llvm
 	valgrind strace gdb gnuplot-nox python3
+	nettle-dev libnl-3-dev libnl-genl-3-dev libjson-c-dev libncurses-dev libcmocka-dev
+	mandoc python3-jsonschema
 )
 # The libraries are those QEMU is linked with; it is unpacked, not installed.
 VM_PACKAGES=(
@@ -57,7 +59,10 @@ VM_PACKAGES=(
 	libpng16-16 librdmacm1 libsasl2-2 libseccomp2 libslirp0 libudev1 liburing2
 	libvdeplug2 libzstd1 zlib1g
 )
-STATIC_PACKAGES=(gcc gcc-12 make sparse shellcheck clang-format codespell perl python3 rsync)
+STATIC_PACKAGES=(
+	gcc gcc-12 make sparse shellcheck clang-format codespell perl python3 rsync
+	python3-yaml python3-jsonschema
+)
 
 # missing_packages PACKAGE...: prints those that are not installed
 missing_packages() {
@@ -415,23 +420,40 @@ KSELFTEST_FILES=(
 	scripts/checkpatch.pl scripts/spelling.txt scripts/const_structs.checkpatch scripts/kernel-doc
 )
 
+# The generator of netlink code; it looks for its modules and schemas at these places
+YNL_FILES=(
+	tools/net/ynl/ynl-gen-c.py tools/net/ynl/lib/__init__.py tools/net/ynl/lib/nlspec.py
+	tools/net/ynl/lib/ynl.py Documentation/netlink/genetlink-legacy.yaml
+)
+
+# pick_source_files TMP FILE...: out of the kernel source, with their folders
+pick_source_files() {
+	local tmp=$1 deb top files=()
+	shift
+	say "kselftest: picking $# files out of the kernel source"
+	rm -rf "$tmp"
+	mkdir -p "$tmp"
+	deb=$(find "$CACHE/debs/kselftest" -name 'linux-source-*.deb')
+	top=$(basename "$deb")
+	top=${top%%_*}
+	files=("${@/#/$top/}")
+	# The archive has one big tar inside; nothing but the named files touches the disk
+	dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/src/$top.tar.xz" |
+		nice -n 5 xz -dc | tar -x -C "$tmp" --strip-components=1 --no-same-owner "${files[@]}"
+}
+
 cmd_kselftest() {
-	local dir=$CACHE/kselftest tmp=$CACHE/kselftest.tmp deb top files=()
+	local dir=$CACHE/kselftest tmp=$CACHE/kselftest.tmp
 	tool_debs kselftest
 	if ! is_unpacked "$dir" kselftest; then
-		say "kselftest: picking ${#KSELFTEST_FILES[@]} files out of the kernel source"
-		rm -rf "$tmp"
-		mkdir -p "$tmp"
-		deb=$(find "$CACHE/debs/kselftest" -name 'linux-source-*.deb')
-		top=$(basename "$deb")
-		top=${top%%_*}
-		files=("${KSELFTEST_FILES[@]/#/$top/}")
-		# The archive has one big tar inside; nothing but the named files touches the disk
-		dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/src/$top.tar.xz" |
-			nice -n 5 xz -dc | tar -x -C "$tmp" --strip-components=1 --no-same-owner "${files[@]}"
+		pick_source_files "$tmp" "${KSELFTEST_FILES[@]}"
 		find "$tmp" -type f -exec mv -t "$tmp" {} +
 		find "$tmp" -mindepth 1 -type d -empty -delete
 		publish "$tmp" "$dir" kselftest
+	fi
+	if ! is_unpacked "$CACHE/ynl" kselftest; then
+		pick_source_files "$CACHE/ynl.tmp" "${YNL_FILES[@]}"
+		publish "$CACHE/ynl.tmp" "$CACHE/ynl" kselftest
 	fi
 	say "kselftest: ready ($(cut -d= -f2 "$CACHE/debs/kselftest/have"))"
 }

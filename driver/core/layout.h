@@ -18,7 +18,7 @@
 
 /* ioctl arguments */
 #define HML_LAYOUT_IOCTL(SIZE, OFFSET) \
-	SIZE(hamlyn_query, 56) \
+	SIZE(hamlyn_query, 64) \
 	OFFSET(hamlyn_query, size, 0) \
 	OFFSET(hamlyn_query, abi_version, 4) \
 	OFFSET(hamlyn_query, host, 8) \
@@ -31,6 +31,8 @@
 	OFFSET(hamlyn_query, reserved, 36) \
 	OFFSET(hamlyn_query, max_area, 40) \
 	OFFSET(hamlyn_query, max_message, 48) \
+	OFFSET(hamlyn_query, state, 56) \
+	OFFSET(hamlyn_query, engines, 60) \
 	SIZE(hamlyn_area_add, 32) \
 	OFFSET(hamlyn_area_add, size, 0) \
 	OFFSET(hamlyn_area_add, flags, 4) \
@@ -76,7 +78,7 @@
 	OFFSET(hamlyn_slot_rekey, flags, 8) \
 	OFFSET(hamlyn_slot_rekey, reserved, 12) \
 	OFFSET(hamlyn_slot_rekey, key, 16) \
-	SIZE(hamlyn_terminus_create, 56) \
+	SIZE(hamlyn_terminus_create, 64) \
 	OFFSET(hamlyn_terminus_create, size, 0) \
 	OFFSET(hamlyn_terminus_create, entries, 4) \
 	OFFSET(hamlyn_terminus_create, entry_size, 8) \
@@ -87,6 +89,8 @@
 	OFFSET(hamlyn_terminus_create, wq_length, 32) \
 	OFFSET(hamlyn_terminus_create, status_offset, 40) \
 	OFFSET(hamlyn_terminus_create, status_length, 48) \
+	OFFSET(hamlyn_terminus_create, priority, 56) \
+	OFFSET(hamlyn_terminus_create, weight, 60) \
 	SIZE(hamlyn_terminus_bind, 32) \
 	OFFSET(hamlyn_terminus_bind, size, 0) \
 	OFFSET(hamlyn_terminus_bind, terminus, 4) \
@@ -112,7 +116,53 @@
 	OFFSET(hamlyn_stats, notifications, 48) \
 	OFFSET(hamlyn_stats, overruns, 56) \
 	OFFSET(hamlyn_stats, kicks, 64) \
-	OFFSET(hamlyn_stats, rejects, 72)
+	OFFSET(hamlyn_stats, rejects, 72) \
+	SIZE(hamlyn_watch, 48) \
+	OFFSET(hamlyn_watch, size, 0) \
+	OFFSET(hamlyn_watch, flags, 4) \
+	OFFSET(hamlyn_watch, host, 8) \
+	OFFSET(hamlyn_watch, slot, 12) \
+	OFFSET(hamlyn_watch, key, 16) \
+	OFFSET(hamlyn_watch, meta_index, 24) \
+	OFFSET(hamlyn_watch, nq, 28) \
+	OFFSET(hamlyn_watch, cookie, 32) \
+	OFFSET(hamlyn_watch, watch, 40) \
+	OFFSET(hamlyn_watch, reserved, 44) \
+	SIZE(hamlyn_ticket_create, 32) \
+	OFFSET(hamlyn_ticket_create, size, 0) \
+	OFFSET(hamlyn_ticket_create, flags, 4) \
+	OFFSET(hamlyn_ticket_create, slot, 8) \
+	OFFSET(hamlyn_ticket_create, fd, 12) \
+	OFFSET(hamlyn_ticket_create, base, 16) \
+	OFFSET(hamlyn_ticket_create, length, 24) \
+	SIZE(hamlyn_ticket_import, 40) \
+	OFFSET(hamlyn_ticket_import, size, 0) \
+	OFFSET(hamlyn_ticket_import, terminus, 4) \
+	OFFSET(hamlyn_ticket_import, fd, 8) \
+	OFFSET(hamlyn_ticket_import, index, 12) \
+	OFFSET(hamlyn_ticket_import, host, 16) \
+	OFFSET(hamlyn_ticket_import, slot, 20) \
+	OFFSET(hamlyn_ticket_import, base, 24) \
+	OFFSET(hamlyn_ticket_import, length, 32) \
+	SIZE(hamlyn_ticket_drop, 16) \
+	OFFSET(hamlyn_ticket_drop, size, 0) \
+	OFFSET(hamlyn_ticket_drop, terminus, 4) \
+	OFFSET(hamlyn_ticket_drop, index, 8) \
+	OFFSET(hamlyn_ticket_drop, reserved, 12) \
+	SIZE(hamlyn_audit, 24) \
+	OFFSET(hamlyn_audit, size, 0) \
+	OFFSET(hamlyn_audit, count, 4) \
+	OFFSET(hamlyn_audit, sequence, 8) \
+	OFFSET(hamlyn_audit, entries, 16) \
+	SIZE(hamlyn_nic_set, 16) \
+	OFFSET(hamlyn_nic_set, size, 0) \
+	OFFSET(hamlyn_nic_set, flags, 4) \
+	OFFSET(hamlyn_nic_set, state, 8) \
+	OFFSET(hamlyn_nic_set, watchdog_ms, 12) \
+	SIZE(hamlyn_explain, 264) \
+	OFFSET(hamlyn_explain, size, 0) \
+	OFFSET(hamlyn_explain, reserved, 4) \
+	OFFSET(hamlyn_explain, text, 8)
 
 /* mapped memory and the packet header */
 #define HML_LAYOUT_MAPPED(SIZE, OFFSET) \
@@ -128,7 +178,8 @@
 	OFFSET(hamlyn_trb, meta_length, 48) \
 	OFFSET(hamlyn_trb, fragments, 50) \
 	OFFSET(hamlyn_trb, flags, 52) \
-	OFFSET(hamlyn_trb, reserved, 56) \
+	OFFSET(hamlyn_trb, ticket, 56) \
+	OFFSET(hamlyn_trb, reserved, 60) \
 	SIZE(hamlyn_fragment, 24) \
 	OFFSET(hamlyn_fragment, tag, 0) \
 	OFFSET(hamlyn_fragment, reserved, 4) \
@@ -157,6 +208,7 @@
 	OFFSET(hamlyn_packet, word, 40) \
 	OFFSET(hamlyn_packet, delta, 48) \
 	OFFSET(hamlyn_packet, reserved, 52) \
+	OFFSET(hamlyn_packet, ticket_key, 56) \
 	SIZE(hamlyn_metadata, 128) \
 	OFFSET(hamlyn_metadata, user, 0) \
 	OFFSET(hamlyn_metadata, accumulator, 60) \
@@ -183,8 +235,22 @@
 	OFFSET(hamlyn_nq_control, consumer, 0) \
 	OFFSET(hamlyn_nq_control, reserved, 4)
 
+/* Written by a call to where the caller said. */
+#define HML_LAYOUT_OUT(SIZE, OFFSET) \
+	SIZE(hamlyn_audit_entry, 48) \
+	OFFSET(hamlyn_audit_entry, time_ns, 0) \
+	OFFSET(hamlyn_audit_entry, sequence, 8) \
+	OFFSET(hamlyn_audit_entry, offset, 16) \
+	OFFSET(hamlyn_audit_entry, length, 24) \
+	OFFSET(hamlyn_audit_entry, slot, 28) \
+	OFFSET(hamlyn_audit_entry, reason, 32) \
+	OFFSET(hamlyn_audit_entry, source, 36) \
+	OFFSET(hamlyn_audit_entry, pid, 40) \
+	OFFSET(hamlyn_audit_entry, uid, 44)
+
 #define HML_LAYOUT(SIZE, OFFSET) \
 	HML_LAYOUT_IOCTL(SIZE, OFFSET) \
-	HML_LAYOUT_MAPPED(SIZE, OFFSET)
+	HML_LAYOUT_MAPPED(SIZE, OFFSET) \
+	HML_LAYOUT_OUT(SIZE, OFFSET)
 
 #endif /* HML_CORE_LAYOUT_H */

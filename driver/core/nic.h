@@ -47,12 +47,14 @@ struct hml_nq {
  * struct hml_slot - slot (H 2.2)
  * @live: not 0: in use
  * @mode: enum hamlyn_slot_mode; constant
+ * @flags: HAMLYN_SLOT_TICKET_ONLY; constant
  * @meta_count: metadata entries; constant
  * @key: protection key; changes by rekey only
  * @data: message area; constant
  * @meta_mem: memory of the metadata entries; constant
  * @meta_base: where entry 0 is in @meta_mem; constant
  * @nq: NQ for notifications or HML_NQ_NONE; constant
+ * @ticket_key: the key of tickets that are descriptors; changes by rekey only
  * @rejects: packets discarded by reason; atomic
  * @overruns: notifications lost; atomic
  * @number: slot number; constant
@@ -62,13 +64,15 @@ struct hml_nq {
  */
 struct hml_slot {
 	u16 live;
-	u16 mode;
+	u8 mode;
+	u8 flags;
 	u32 meta_count;
 	u64 key;
 	struct hml_view data;
 	hml_mem_t meta_mem;
 	u64 meta_base;
 	hml_nq_t nq;
+	u64 ticket_key;
 	u64 rejects[HAMLYN_REJECT_REASONS];
 	u64 overruns;
 	u32 number;
@@ -83,6 +87,7 @@ struct hml_slot {
  * @notifications: NQ entries appended
  * @overruns: notifications lost to a full NQ
  * @kicks: doorbells
+ * @pauses: times that it was made to pause
  * @rejects: packets discarded by the receiving NIC, by reason
  *
  * Written by whoever holds the terminus. Read without a lock.
@@ -95,7 +100,53 @@ struct hml_stats {
 	u64 notifications;
 	u64 overruns;
 	u64 kicks;
+	u64 pauses;
 	u64 rejects[HAMLYN_REJECT_REASONS];
+};
+
+/**
+ * struct hml_guard - holds back who guesses (H 6.5)
+ * @until: no packet before that time, ns; 0: not paused
+ * @last: time of the last guess, ns
+ * @score: guesses of late: grows by one for each, falls by one about each second
+ *	without one
+ *
+ * Written by whoever holds the terminus.
+ */
+struct hml_guard {
+	u64 until;
+	u64 last;
+	u32 score;
+};
+
+/**
+ * struct hml_sender - who sends, as far as the NIC knows
+ * @stats: counters; constant pointer
+ * @guard: holds back who guesses keys
+ * @guessed: its present message was counted as a guess
+ * @pid: process that made the terminus; constant
+ * @uid: its user; constant
+ */
+struct hml_sender {
+	struct hml_stats *stats;
+	struct hml_guard guard;
+	bool guessed;
+	u32 pid;
+	u32 uid;
+};
+
+/**
+ * struct hml_link - does a NIC take part? (H 2.8)
+ * @down: set down by an administrator
+ * @watchdog_ms: must be fed that often; 0: no watchdog
+ * @fed: when it was fed last, ns
+ *
+ * Written by administrators, one at a time; read at any time.
+ */
+struct hml_link {
+	u32 down;
+	u32 watchdog_ms;
+	u64 fed;
 };
 
 /**
@@ -103,11 +154,15 @@ struct hml_stats {
  * @port: the home's part
  * @host: host id on the fabric
  * @packet_size: most payload bytes of a packet
+ * @guesses: rejected guesses that a sender has free; 0: no limit
+ * @link: up, down or unfed; constant pointer
  */
 struct hml_nic {
 	struct hml_port port;
 	u32 host;
 	u32 packet_size;
+	u32 guesses;
+	struct hml_link *link;
 };
 
 /**
@@ -156,6 +211,22 @@ struct hml_message {
 };
 
 /**
+ * struct hml_ticket - imported ticket (H 6.5)
+ * @key: ticket key of the slot; 0: none here
+ * @base: first byte that it is for, in the slot's message area
+ * @length: bytes from there on
+ * @host: host of the slot
+ * @slot: slot number
+ */
+struct hml_ticket {
+	u64 key;
+	u64 base;
+	u64 length;
+	u32 host;
+	u32 slot;
+};
+
+/**
  * struct hml_terminus - NIC side of a send terminus (H 2.3)
  * @wq: work queue control, written by the application; NULL on a terminus
  *	without a work queue (the embedded device's)
@@ -168,10 +239,12 @@ struct hml_message {
  * @busy: @message is on its way
  * @message: the message
  * @tags: send buffer areas; length 0: not bound
- * @stats: counters; constant pointer
+ * @tickets: key table
+ * @ticket_count: its length
+ * @sender: who it is
  *
- * All but @tags is touched only by the one who holds the terminus; how it is
- * held, and how @tags is changed meanwhile, is the home's business.
+ * Everything is touched only by the one who holds the terminus. How it is held
+ * is the home's business.
  */
 struct hml_terminus {
 	const struct hamlyn_wq_control *wq;
@@ -184,7 +257,9 @@ struct hml_terminus {
 	bool busy;
 	struct hml_message message;
 	struct hml_view tags[HAMLYN_MAX_TAGS];
-	struct hml_stats *stats;
+	struct hml_ticket *tickets;
+	u32 ticket_count;
+	struct hml_sender sender;
 };
 
 /* tx.c */
@@ -208,7 +283,8 @@ static inline bool hml_view_covers(u64 length, u64 offset, u64 bytes)
  * hml_tx_begin() - check a request and make it the terminus' message
  * @nic: the NIC
  * @t: the terminus, held, not busy
- * @trb: the request; a private copy, nobody else can change it
+ * @trb: the request; a private copy, nobody else can change it; host and slot
+ *	may be filled in
  * @meta: the metadata, if there is any
  * @tail: the direct I/O payload, or the fragments
  * @tail_size: bytes of @tail
@@ -216,11 +292,11 @@ static inline bool hml_view_covers(u64 length, u64 offset, u64 bytes)
  * What @meta and @tail point to may change at any time, but must stay
  * readable until the message is done.
  *
- * Return: 0, or the status of the request: -EINVAL, -ENXIO, -ERANGE,
+ * Return: 0, or the status of the request: -EINVAL, -ENXIO, -ERANGE, -ENOKEY,
  * -EHOSTUNREACH as in the uapi.
  */
 int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
-		 const struct hamlyn_trb *trb, const void *meta,
+		 struct hamlyn_trb *trb, const void *meta,
 		 const void *tail, u64 tail_size);
 
 /**
@@ -237,8 +313,7 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
  * Return: 0, or the status of the request, as hml_tx_begin().
  */
 int hml_tx_flat(struct hml_nic *nic, struct hml_terminus *t,
-		const struct hamlyn_trb *trb, const void *meta,
-		const void *data);
+		struct hamlyn_trb *trb, const void *meta, const void *data);
 
 /**
  * hml_tx_packet() - send the next packet of the terminus' message
@@ -257,15 +332,24 @@ void hml_tx_packet(struct hml_nic *nic, struct hml_terminus *t);
  */
 bool hml_tx_pending(const struct hml_terminus *t);
 
+/* What the shortest packet costs of a budget, in bytes: 16 are a long one. */
+#define HML_PACKET_SHARE	16
+
 /**
  * hml_tx_run() - work through the work queue
  * @nic: the NIC
  * @t: the terminus, held
  * @budget: most packets to send; a refused entry counts as a packet
+ * @bytes: stop when it is used up; what was sent is taken off, so that it may
+ *	be overdrawn by one packet
  *
- * Return: packets sent; less than @budget means that the queue is empty.
+ * A sender that is paused sends nothing (hml_guard_paused()).
+ *
+ * Return: packets sent. If budget and bytes are left the queue is empty or the
+ * sender paused.
  */
-u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget);
+u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget,
+	       s64 *bytes);
 
 /* rx.c */
 
@@ -274,12 +358,13 @@ u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget);
  * @nic: the NIC it arrived at
  * @h: its header, not in memory that anybody else can change
  * @payload: where its bytes are
- * @stats: counts what becomes of it
+ * @sender: who sent it: counts what becomes of it, and is held back
  *
- * Places the packet and notifies, or discards it.
+ * Places the packet and notifies, or discards it. Waits for nothing: what
+ * comes in never depends on what goes out (H 2.8).
  */
 void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
-	    const struct hml_payload *payload, struct hml_stats *stats);
+	    const struct hml_payload *payload, struct hml_sender *sender);
 
 /**
  * hml_slot_admit() - may this packet touch what it names in this slot?
@@ -293,6 +378,82 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
  */
 int hml_slot_admit(const struct hml_slot *slot, const struct hamlyn_packet *h);
 
+/**
+ * hml_slot_opens() - does a key open a slot?
+ * @nic: the NIC
+ * @slot: the slot, or NULL
+ * @key: the key
+ * @meta_index: metadata entry, for the paranoid modes
+ * @ticket: it is a ticket key
+ *
+ * Return: -1 if it does, or the enum hamlyn_reject that says why not.
+ */
+int hml_slot_opens(struct hml_nic *nic, const struct hml_slot *slot, u64 key,
+		   u32 meta_index, bool ticket);
+
+/* guard.c */
+
+#define HML_GUARD_FREE		256		/* guesses before the first pause */
+#define HML_GUARD_SHORTEST_NS	1000000ull	/* the first pause */
+#define HML_GUARD_DOUBLINGS	10		/* then no longer: about 1 s */
+
+/**
+ * hml_guard_guess() - a sender has guessed wrong
+ * @nic: the NIC of the receiver
+ * @sender: the sender
+ *
+ * After nic->guesses of them it is paused, each time twice as long, up to
+ * about a second; each quiet second takes one off. So in the long run a
+ * sender has about one guess a second.
+ */
+void hml_guard_guess(struct hml_nic *nic, struct hml_sender *sender);
+
+/**
+ * hml_guard_paused() - must a sender wait? Ends a pause that is over
+ * @nic: the NIC
+ * @guard: the sender's
+ *
+ * Return: true if it must.
+ */
+bool hml_guard_paused(const struct hml_nic *nic, struct hml_guard *guard);
+
+/**
+ * hml_guard_inherit() - who begins anew does not begin blameless
+ * @to: the guard of a new sender, or what is remembered for one
+ * @from: the guard of a sender, or what was remembered
+ *
+ * Takes over the score if it is worse, and the pause if it is longer.
+ */
+void hml_guard_inherit(struct hml_guard *to, const struct hml_guard *from);
+
+/* link.c */
+
+/**
+ * hml_link_state() - does a NIC take part?
+ * @nic: the NIC
+ *
+ * Return: enum hamlyn_nic_state.
+ */
+u32 hml_link_state(const struct hml_nic *nic);
+
+/**
+ * hml_link_set() - change it (H 2.8)
+ * @nic: the NIC
+ * @set: what to change; its values have been checked
+ *
+ * One caller at a time.
+ */
+void hml_link_set(struct hml_nic *nic, const struct hamlyn_nic_set *set);
+
+/* One look, nearly always, at a line that is nearly never written. */
+static inline bool hml_link_up(const struct hml_nic *nic)
+{
+	if (likely(!(READ_ONCE(nic->link->down) |
+		     READ_ONCE(nic->link->watchdog_ms))))
+		return true;
+	return hml_link_state(nic) == HAMLYN_NIC_UP;
+}
+
 /* notify.c */
 
 /**
@@ -300,14 +461,14 @@ int hml_slot_admit(const struct hml_slot *slot, const struct hamlyn_packet *h);
  * @nic: the NIC
  * @nq: the NQ
  * @entry: the entry; its sequence is ignored
+ * @wake: wake the sleeper if there is one
  *
- * Safe against any number of others appending to the same NQ. Wakes the
- * sleeper if there is one.
+ * Safe against any number of others appending to the same NQ.
  *
  * Return: true; false if the NQ was full and the notification is lost.
  */
 bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
-		   const struct hamlyn_nq_entry *entry);
+		   const struct hamlyn_nq_entry *entry, bool wake);
 
 /**
  * hml_nq_ready() - is there an entry at a position, or was there?
@@ -319,5 +480,91 @@ bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
  */
 bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,
 		  u32 position);
+
+/* sched.c */
+
+/**
+ * struct hml_turn - place of a terminus in the order of service
+ * @next: the next of its priority, in a ring; NULL: not in the order
+ * @prev: the one before it
+ * @credit: bytes that it may still send; overdrawn by at most one packet
+ * @weight: its share, at least 1
+ * @priority: enum hamlyn_priority
+ * @passed: the order's @round when it had nothing to send last
+ * @asked: it has its turn
+ *
+ * @weight and @priority change only while it is not in the order.
+ */
+struct hml_turn {
+	struct hml_turn *next;
+	struct hml_turn *prev;
+	s64 credit;
+	u32 weight;
+	u32 priority;
+	u64 passed;
+	bool asked;
+};
+
+/**
+ * struct hml_order - who is served when
+ * @first: by rank: whose turn it is; the rest follows in the ring
+ * @count: by rank: how many there are
+ * @idle: by rank: how many of them have passed in this round
+ * @round: ends when somebody has sent something, or all have passed
+ *
+ * Deficit round robin by bytes within a priority, strict priorities. The home
+ * locks it.
+ */
+struct hml_order {
+	struct hml_turn *first[HAMLYN_PRIORITIES];
+	u32 count[HAMLYN_PRIORITIES];
+	u32 idle[HAMLYN_PRIORITIES];
+	u64 round;
+};
+
+/**
+ * hml_order_add() - last of its priority
+ * @order: the order
+ * @turn: not in the order; weight and priority are set
+ */
+void hml_order_add(struct hml_order *order, struct hml_turn *turn);
+
+/**
+ * hml_order_remove() - take out of the order
+ * @order: the order
+ * @turn: in it
+ */
+void hml_order_remove(struct hml_order *order, struct hml_turn *turn);
+
+/**
+ * hml_order_next() - whose turn is it?
+ * @order: the order
+ *
+ * It goes to the end of its ring. Tell hml_order_done() what became of it.
+ *
+ * Return: the turn, or NULL if there is none.
+ */
+struct hml_turn *hml_order_next(struct hml_order *order);
+
+/**
+ * hml_turn_credit() - what may be sent in this turn
+ * @turn: the turn
+ * @packet_size: of the NIC
+ *
+ * One long packet for each unit of weight, or its worth in short ones.
+ *
+ * Return: bytes, for hml_tx_run().
+ */
+s64 hml_turn_credit(const struct hml_turn *turn, u32 packet_size);
+
+/**
+ * hml_order_done() - a turn is over
+ * @order: the order
+ * @turn: the turn, in the order or not
+ * @credit: what hml_tx_run() left of its credit
+ * @sent: packets sent
+ */
+void hml_order_done(struct hml_order *order, struct hml_turn *turn, s64 credit,
+		    u32 sent);
 
 #endif /* HML_CORE_NIC_H */

@@ -52,8 +52,8 @@ static bool overrun_told(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
 	       READ_ONCE(e->flags) & HAMLYN_NQE_OVERRUN;
 }
 
-static enum reserve_result reserve(struct hml_nic *nic, struct hml_nq *nq,
-				   u32 *position)
+static __always_inline enum reserve_result
+reserve(struct hml_nic *nic, struct hml_nq *nq, u32 *position)
 {
 	u32 tries;
 
@@ -94,8 +94,9 @@ static void publish(struct hml_nic *nic, struct hml_nq *nq, u32 position,
 	smp_store_release(&e->sequence, position + 1);		/* B3 */
 }
 
-bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
-		   const struct hamlyn_nq_entry *entry)
+static __always_inline bool append_one(struct hml_nic *nic, struct hml_nq *nq,
+				       const struct hamlyn_nq_entry *entry,
+				       bool wake, u32 *position)
 {
 	static const struct hamlyn_nq_entry overrun = {
 		.slot = HAMLYN_NONE,
@@ -103,12 +104,11 @@ bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
 		.flags = HAMLYN_NQE_OVERRUN,
 	};
 	enum reserve_result result;
-	u32 position;
 
 	hml_port_notify_enter(&nic->port);
-	result = reserve(nic, nq, &position);
+	result = reserve(nic, nq, position);
 	if (likely(result != RESERVE_FULL))
-		publish(nic, nq, position,
+		publish(nic, nq, *position,
 			likely(result == RESERVE_OK) ? entry : &overrun);
 	hml_port_notify_exit(&nic->port);
 	if (unlikely(result != RESERVE_OK)) {
@@ -116,13 +116,36 @@ bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
 							    nq->ring);
 
 		hml_atomic_add_return(&ring->lost, 1);
-		if (result == RESERVE_FULL)
-			return false;
 	}
+	if (unlikely(!wake))
+		return result == RESERVE_OK;
+	/* Also when it was lost: what fills the queue may all be quiet. */
 	smp_mb();						/* B5 */
 	if (unlikely(READ_ONCE(nq->armed)))
 		hml_port_nq_wake(&nic->port, nq);
 	return result == RESERVE_OK;
+}
+
+/* Apart, so that nothing has to be kept for it where nobody traces. */
+static noinline bool append_traced(struct hml_nic *nic, struct hml_nq *nq,
+				   const struct hamlyn_nq_entry *entry,
+				   bool wake)
+{
+	u32 position = 0;
+	bool done = append_one(nic, nq, entry, wake, &position);
+
+	hml_port_trace_notify(nic, nq, entry, position, !done);
+	return done;
+}
+
+bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
+		   const struct hamlyn_nq_entry *entry, bool wake)
+{
+	u32 position;
+
+	if (hml_port_traces_notify())
+		return append_traced(nic, nq, entry, wake);
+	return append_one(nic, nq, entry, wake, &position);
 }
 
 bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,

@@ -8,7 +8,7 @@
  *  - the types bool u8 u16 u32 u64 s32, U64_MAX, memcpy() and memset();
  *  - READ_ONCE() WRITE_ONCE() smp_load_acquire() smp_store_release() smp_mb()
  *    hml_barrier() (compiler only)
- *    likely() unlikely() with the kernel's meaning;
+ *    likely() unlikely() noinline __always_inline with the kernel's meaning;
  *  - hml_atomic_cmpxchg(p, old, new), hml_atomic_add_return(p, v) and
  *    hml_atomic_inc64(p) on plain u32 and u64 words, fully ordered but the
  *    last, which need not be ordered at all;
@@ -21,6 +21,12 @@
  *  - hml_ref_t, a reference to ring memory, and hml_ref_deref();
  *  - struct hml_port, the home's part of a NIC; hml_port_slot() finds the
  *    slot of a number or NULL, hml_port_route() the NIC of a host or NULL;
+ *  - hml_port_xmit(from, to, header, payload, sender), which carries a packet
+ *    over the fabric: it ends in hml_rx() of the other NIC, if the fabric is
+ *    lossless exactly once. It is done with header and payload when it returns;
+ *  - hml_port_now_ns(port), a clock that never goes back;
+ *  - hml_port_rejected(nic, slot, header, reason, sender), called for every
+ *    packet that a NIC which is up discards, with the slot if there is one;
  *  - a section around hml_tx_run() and hml_rx(), the home's business: a slot
  *    that was unlinked is not freed, and a key that was replaced is still in
  *    use, until all that are in such a section have left it;
@@ -28,7 +34,12 @@
  *    entry and filling it: whoever is between them keeps its processor, because
  *    everybody's later entries wait behind that one;
  *  - hml_port_nq_wake(port, nq), called when nq->armed was seen set, by several
- *    appenders perhaps: who clears it by an atomic exchange wakes the sleeper.
+ *    appenders perhaps: who clears it by an atomic exchange wakes the sleeper;
+ *  - hml_port_traces_notify(): does somebody want to be told of notifications,
+ *    in order to debug? Then hml_port_trace_notify(nic, nq, entry, position,
+ *    lost) is called for each. They must cost nothing while nobody does;
+ *  - hml_port_trace_down(nic, header, sender), for the same, called for packets
+ *    that do not leave because a NIC is down or gone.
  *
  * Offsets given to hml_mem_*() have been checked against a view of the
  * memory; the home need not check them again.

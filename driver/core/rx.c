@@ -31,13 +31,32 @@ static int admit_metadata(const struct hml_slot *slot,
 	return -1;
 }
 
-int hml_slot_admit(const struct hml_slot *slot, const struct hamlyn_packet *h)
+/* What opens a slot: its key, or a ticket that came as a descriptor (H 6.5). */
+static int admit_key(const struct hml_slot *slot, const struct hamlyn_packet *h)
 {
-	if (!slot || !smp_load_acquire(&slot->live))		/* B9 */
-		return HAMLYN_REJECT_SLOT;
+	if (unlikely(h->flags & HAMLYN_PACKET_TICKET))
+		return h->ticket_key &&	/* 0: nobody's */
+		       h->ticket_key == READ_ONCE(slot->ticket_key) ?
+			-1 : HAMLYN_REJECT_KEY;
+	if (unlikely(slot->flags & HAMLYN_SLOT_TICKET_ONLY))
+		return HAMLYN_REJECT_TICKET;
+	/* In the paranoid modes the metadata entry's key takes its place. */
 	if (slot->mode == HAMLYN_SLOT_NORMAL && h->key != READ_ONCE(slot->key))
 		return HAMLYN_REJECT_KEY;
-	if (h->flags & ~HAMLYN_PACKET_FLAGS ||
+	return -1;
+}
+
+int hml_slot_admit(const struct hml_slot *slot, const struct hamlyn_packet *h)
+{
+	int reject;
+
+	if (!slot || !smp_load_acquire(&slot->live))		/* B9 */
+		return HAMLYN_REJECT_SLOT;
+	reject = admit_key(slot, h);
+	if (unlikely(reject >= 0))
+		return reject;
+	if (h->version != HAMLYN_PACKET_VERSION || h->reserved ||
+	    h->flags & ~HAMLYN_PACKET_FLAGS ||
 	    h->meta_length > HAMLYN_MAX_METADATA)
 		return HAMLYN_REJECT_FORMAT;
 	if (!hml_view_covers(slot->data.length, h->offset, h->length))
@@ -47,9 +66,9 @@ int hml_slot_admit(const struct hml_slot *slot, const struct hamlyn_packet *h)
 
 static struct hamlyn_metadata *metadata(struct hml_nic *nic,
 					const struct hml_slot *slot,
-					const struct hamlyn_packet *h)
+					u32 index)
 {
-	u64 i = hml_index_nospec(h->meta_index, slot->meta_count);
+	u64 i = hml_index_nospec(index, slot->meta_count);
 
 	return hml_mem_at(&nic->port, slot->meta_mem,
 			  slot->meta_base + i * HAMLYN_METADATA_SIZE);
@@ -177,14 +196,15 @@ static bool count(struct hml_nic *nic, const struct hml_slot *slot,
 	if (h->flags & HAMLYN_PACKET_SINGLE && !h->delta)
 		return true;
 	/* Full barrier: whoever reads 0 here has everybody's data behind it. */
-	return !hml_atomic_add_return(&metadata(nic, slot, h)->accumulator,
+	return !hml_atomic_add_return(&metadata(nic, slot,
+						h->meta_index)->accumulator,
 				      h->delta);
 }
 
 static void place_metadata(struct hml_nic *nic, const struct hml_slot *slot,
 			   const struct hamlyn_packet *h, const void *from)
 {
-	struct hamlyn_metadata *m = metadata(nic, slot, h);
+	struct hamlyn_metadata *m = metadata(nic, slot, h->meta_index);
 
 	memcpy(m->user, from, h->meta_length);
 	WRITE_ONCE(m->meta_length, h->meta_length);
@@ -212,7 +232,8 @@ static void notify(struct hml_nic *nic, struct hml_slot *slot,
 		e.data = slot->meta_base +
 			 (u64)h->meta_index * HAMLYN_METADATA_SIZE;
 	}
-	if (likely(hml_nq_append(nic, nq, &e))) {
+	if (likely(hml_nq_append(nic, nq, &e,
+				 !(h->flags & HAMLYN_PACKET_QUIET)))) {
 		stats->notifications++;
 	} else {
 		stats->overruns++;
@@ -220,15 +241,33 @@ static void notify(struct hml_nic *nic, struct hml_slot *slot,
 	}
 }
 
-static void discard(struct hml_slot *slot, int reject, struct hml_stats *stats)
+/*
+ * Held back is who does not know a key. Who knows it and still goes wrong has
+ * nothing to find out.
+ */
+static bool guessed(int reject)
 {
-	stats->rejects[reject]++;
+	return reject == HAMLYN_REJECT_SLOT || reject == HAMLYN_REJECT_KEY ||
+	       reject == HAMLYN_REJECT_TICKET;
+}
+
+static void discard(struct hml_nic *nic, struct hml_slot *slot,
+		    const struct hamlyn_packet *h, int reject,
+		    struct hml_sender *sender)
+{
+	sender->stats->rejects[reject]++;
 	if (slot)
 		hml_atomic_inc64(&slot->rejects[reject]);
+	/* The packets of a message have one key, and are one guess. */
+	if (guessed(reject) && !sender->guessed) {
+		sender->guessed = true;
+		hml_guard_guess(nic, sender);
+	}
+	hml_port_rejected(nic, slot, h, reject, sender);
 }
 
 void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
-	    const struct hml_payload *payload, struct hml_stats *stats)
+	    const struct hml_payload *payload, struct hml_sender *sender)
 {
 	struct hml_slot *slot = hml_port_slot(&nic->port, h->slot);
 	struct hamlyn_metadata *m = NULL;
@@ -236,11 +275,11 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 	bool tell;
 
 	if (likely(reject < 0) && slot->mode != HAMLYN_SLOT_NORMAL) {
-		m = metadata(nic, slot, h);
+		m = metadata(nic, slot, h->meta_index);
 		reject = admit_paranoid(slot, m, h);
 	}
 	if (unlikely(reject >= 0)) {
-		discard(slot, reject, stats);
+		discard(nic, slot, h, reject, sender);
 		return;
 	}
 	place(nic, slot, h, payload);
@@ -250,5 +289,25 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 	if (m && slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT)
 		tell = one_shot_leave(m, tell);
 	if (tell)
-		notify(nic, slot, h, stats);
+		notify(nic, slot, h, sender->stats);
+}
+
+int hml_slot_opens(struct hml_nic *nic, const struct hml_slot *slot, u64 key,
+		   u32 meta_index, bool ticket)
+{
+	u64 right;
+
+	if (!slot || !smp_load_acquire(&slot->live))		/* B9 */
+		return HAMLYN_REJECT_SLOT;
+	if (ticket)
+		return key && key == READ_ONCE(slot->ticket_key) ?
+			-1 : HAMLYN_REJECT_KEY;
+	if (slot->flags & HAMLYN_SLOT_TICKET_ONLY)
+		return HAMLYN_REJECT_TICKET;
+	if (slot->mode == HAMLYN_SLOT_NORMAL)
+		return key == READ_ONCE(slot->key) ? -1 : HAMLYN_REJECT_KEY;
+	if (meta_index >= slot->meta_count)
+		return HAMLYN_REJECT_METADATA;
+	right = READ_ONCE(metadata(nic, slot, meta_index)->key);
+	return right && key == right ? -1 : HAMLYN_REJECT_KEY;
 }

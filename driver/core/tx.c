@@ -7,7 +7,8 @@ static int check_trb(const struct hml_nic *nic, const struct hamlyn_trb *trb)
 	if (trb->flags & ~HAMLYN_TRB_FLAGS || trb->reserved ||
 	    trb->length > HAMLYN_MAX_MESSAGE ||
 	    trb->meta_length > HAMLYN_MAX_METADATA ||
-	    trb->fragments > HAMLYN_MAX_FRAGMENTS)
+	    trb->fragments > HAMLYN_MAX_FRAGMENTS ||
+	    (trb->ticket && !(trb->flags & HAMLYN_TRB_TICKET)))
 		return -EINVAL;
 	if (!(trb->flags & HAMLYN_TRB_FAST))
 		return trb->word ? -EINVAL : 0;
@@ -65,8 +66,31 @@ static int take_fragments(struct hml_terminus *t, const struct hamlyn_trb *trb,
 	return left ? -EINVAL : 0;
 }
 
+/* Host and slot are the ticket's: they are in nobody's hands but ours. */
+static int take_ticket(const struct hml_terminus *t, struct hamlyn_trb *trb,
+		       u64 *key)
+{
+	const struct hml_ticket *k;
+
+	*key = 0;
+	if (likely(!(trb->flags & HAMLYN_TRB_TICKET)))
+		return 0;
+	if (trb->ticket >= t->ticket_count)
+		return -ENOKEY;
+	k = &t->tickets[hml_index_nospec(trb->ticket, t->ticket_count)];
+	if (!k->key)
+		return -ENOKEY;
+	if (trb->offset < k->base ||
+	    !hml_view_covers(k->length, trb->offset - k->base, trb->length))
+		return -ERANGE;
+	trb->host = k->host;
+	trb->slot = k->slot;
+	*key = k->key;
+	return 0;
+}
+
 static void fill_header(const struct hml_nic *nic, struct hamlyn_packet *h,
-			const struct hamlyn_trb *trb)
+			const struct hamlyn_trb *trb, u64 ticket_key)
 {
 	h->version = HAMLYN_PACKET_VERSION;
 	h->flags = 0;
@@ -74,6 +98,10 @@ static void fill_header(const struct hml_nic *nic, struct hamlyn_packet *h,
 		h->flags |= HAMLYN_PACKET_FAST;
 	if (trb->flags & HAMLYN_TRB_NO_NOTIFY)
 		h->flags |= HAMLYN_PACKET_NO_NOTIFY;
+	if (trb->flags & HAMLYN_TRB_QUIET)
+		h->flags |= HAMLYN_PACKET_QUIET;
+	if (trb->flags & HAMLYN_TRB_TICKET)
+		h->flags |= HAMLYN_PACKET_TICKET;
 	if (trb->length <= nic->packet_size)
 		h->flags |= HAMLYN_PACKET_SINGLE;
 	h->meta_length = trb->meta_length;
@@ -84,16 +112,40 @@ static void fill_header(const struct hml_nic *nic, struct hamlyn_packet *h,
 	h->key = trb->key;
 	h->offset = trb->offset;
 	h->word = trb->word;
-	memset(h->reserved, 0, sizeof(h->reserved));
+	h->reserved = 0;
+	h->ticket_key = ticket_key;
+}
+
+/*
+ * A NIC that is down discards, without a word to the sender (H 2.8). So does
+ * one that is gone: @to is NULL.
+ */
+static void xmit(struct hml_nic *nic, struct hml_nic *to,
+		 const struct hamlyn_packet *h,
+		 const struct hml_payload *payload, struct hml_terminus *t)
+{
+	struct hml_stats *stats = t->sender.stats;
+
+	stats->packets++;
+	stats->bytes += h->length;
+	if (likely(hml_link_up(nic) && to && (to == nic || hml_link_up(to)))) {
+		hml_port_xmit(nic, to, h, payload, &t->sender);
+	} else {
+		stats->rejects[HAMLYN_REJECT_DOWN]++;
+		hml_port_trace_down(nic, h, &t->sender);
+	}
 }
 
 int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
-		 const struct hamlyn_trb *trb, const void *meta,
+		 struct hamlyn_trb *trb, const void *meta,
 		 const void *tail, u64 tail_size)
 {
 	struct hml_message *m = &t->message;
+	u64 ticket_key;
 	int err = check_trb(nic, trb);
 
+	if (!err)
+		err = take_ticket(t, trb, &ticket_key);
 	if (err)
 		return err;
 	m->payload.meta = meta;
@@ -108,7 +160,8 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
 		return err;
 	if (!hml_port_route(nic, trb->host))
 		return -EHOSTUNREACH;
-	fill_header(nic, &m->header, trb);
+	fill_header(nic, &m->header, trb, ticket_key);
+	t->sender.guessed = false;
 	m->left = trb->length;
 	m->counter = trb->delta;
 	WRITE_ONCE(t->busy, true);
@@ -116,26 +169,27 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
 }
 
 int hml_tx_flat(struct hml_nic *nic, struct hml_terminus *t,
-		const struct hamlyn_trb *trb, const void *meta,
-		const void *data)
+		struct hamlyn_trb *trb, const void *meta, const void *data)
 {
 	struct hml_payload payload = { .meta = meta, .flat = data };
 	struct hamlyn_packet header;
+	u64 ticket_key;
 	struct hml_nic *to;
 	int err = check_trb(nic, trb);
 
+	if (likely(!err))
+		err = take_ticket(t, trb, &ticket_key);
 	if (unlikely(err))
 		return err;
 	to = hml_port_route(nic, trb->host);
 	if (unlikely(!to))
 		return -EHOSTUNREACH;
-	fill_header(nic, &header, trb);
+	fill_header(nic, &header, trb, ticket_key);
+	t->sender.guessed = false;
 	header.length = trb->length;
 	header.delta = trb->delta;
-	t->stats->packets++;
-	t->stats->bytes += trb->length;
-	t->stats->messages++;
-	hml_rx(to, &header, &payload, t->stats);
+	t->sender.stats->messages++;
+	xmit(nic, to, &header, &payload, t);
 	return 0;
 }
 
@@ -165,7 +219,6 @@ static void advance(struct hml_message *m, u32 sent)
 void hml_tx_packet(struct hml_nic *nic, struct hml_terminus *t)
 {
 	struct hml_message *m = &t->message;
-	struct hml_nic *to;
 	u32 n = nic->packet_size;
 
 	if (m->left <= n) {
@@ -178,15 +231,13 @@ void hml_tx_packet(struct hml_nic *nic, struct hml_terminus *t)
 	}
 	m->header.length = n;
 	m->left -= n;
-	t->stats->packets++;
-	t->stats->bytes += n;
-	to = hml_port_route(nic, m->header.host);
-	if (likely(to))
-		hml_rx(to, &m->header, &m->payload, t->stats);
+	/* It was there when the message began, but may be gone. */
+	xmit(nic, hml_port_route(nic, m->header.host), &m->header, &m->payload,
+	     t);
 	if (t->busy)
 		advance(m, n);
 	else
-		t->stats->messages++;
+		t->sender.stats->messages++;
 }
 
 /*
@@ -214,7 +265,7 @@ static void set_status(struct hml_terminus *t, int err)
 	if (*status != err)
 		WRITE_ONCE(*status, err);
 	if (unlikely(err)) {
-		t->stats->failed++;
+		t->sender.stats->failed++;
 		WRITE_ONCE(t->status->failed, t->status->failed + 1);
 	}
 }
@@ -255,21 +306,38 @@ static void take_next(struct hml_nic *nic, struct hml_terminus *t)
 		finish(t, err);
 }
 
-u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget)
+/* What was sent since @before, and at least the share of a short packet. */
+static s64 cost(const struct hml_nic *nic, const struct hml_terminus *t,
+		u64 before)
 {
-	u32 sent = 0;
+	s64 bytes = t->sender.stats->bytes - before;
+	s64 least = nic->packet_size / HML_PACKET_SHARE;
 
-	for (; sent < budget; sent++) {
+	return bytes > least ? bytes : least;
+}
+
+u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget,
+	       s64 *bytes)
+{
+	u32 sent;
+
+	for (sent = 0; sent < budget && *bytes > 0; sent++) {
+		u64 before = t->sender.stats->bytes;
+
+		if (unlikely(t->sender.guard.until) &&
+		    hml_guard_paused(nic, &t->sender.guard))
+			break;
 		if (!t->busy) {
 			if (!posted(t))
 				break;
 			take_next(nic, t);
-			if (!t->busy)
-				continue;
 		}
-		hml_tx_packet(nic, t);
-		if (!t->busy)
-			finish(t, 0);
+		if (t->busy) {
+			hml_tx_packet(nic, t);
+			if (!t->busy)
+				finish(t, 0);
+		}
+		*bytes -= cost(nic, t, before);
 	}
 	return sent;
 }

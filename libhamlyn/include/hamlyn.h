@@ -34,14 +34,16 @@ struct h_area;
 struct h_slot;
 struct h_nq;
 struct h_terminus;
+struct h_watch;
 
 /* ---- device ------------------------------------------------------------- */
 
 /**
  * h_open() - open a NIC
- * @name: "/dev/hamlynN": kernel device; "shm:NAME[,size=BYTES]": embedded
- *	device, a segment shared by the processes of this user that name it,
- *	made if it is not there (BYTES may end in K, M or G); NULL:
+ * @name: "/dev/hamlynN": kernel device; "shm:NAME[,size=BYTES][,guesses=N]":
+ *	embedded device, a segment shared by the processes of this user that name
+ *	it, made if it is not there (BYTES may end in K, M or G; N wrong keys a
+ *	sender has free until it must pause, 256, 0: no limit); NULL:
  *	$HAMLYN_DEVICE if set, else /dev/hamlyn0 if it opens, else "shm:default"
  * @dev: out: the device
  *
@@ -95,11 +97,13 @@ int h_dev_fd(const struct h_dev *dev);
 int h_dev_is_embedded(const struct h_dev *dev);
 
 /**
- * h_query() - limits and properties of a NIC
+ * h_query() - limits, properties and state of a NIC
  * @dev: the device
  * @query: out: see struct hamlyn_query; @query->size need not be set
  *
- * Return: 0 or a negative errno.
+ * Asks the device: @query->state is the present one.
+ *
+ * Return: 0, or -ENODEV if the NIC has been removed.
  */
 int h_query(struct h_dev *dev, struct hamlyn_query *query);
 
@@ -113,6 +117,53 @@ int h_query(struct h_dev *dev, struct hamlyn_query *query);
  * Return: 0, or -EPERM without CAP_NET_ADMIN (kernel device).
  */
 int h_dev_stats(struct h_dev *dev, struct hamlyn_stats *stats);
+
+/**
+ * h_nic_set() - set a NIC up or down, set or feed its watchdog (H 2.8)
+ * @dev: the device
+ * @set: what to change: flags, state, watchdog_ms as in struct hamlyn_nic_set;
+ *	@set->size need not be set
+ *
+ * A NIC that is down, or whose watchdog was not fed for watchdog_ms
+ * milliseconds, accepts packets and discards them. Setting it down tells every
+ * watch of its slots. It concerns all processes that use the NIC.
+ *
+ * Return: 0, -EINVAL for unknown flags or values, -EPERM without CAP_NET_ADMIN
+ * (kernel device), -ETIMEDOUT as h_open().
+ */
+int h_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set);
+
+/**
+ * h_audit() - which packets were rejected at own slots?
+ * @dev: the device
+ * @entries: out: array of @count entries, filled oldest first
+ * @count: room in it, in entries
+ * @sequence: in: number of the first entry of interest, 0 at first; out: where
+ *	to go on next time
+ *
+ * Entries are kept for a while only; a jump in their numbers tells that some
+ * were overwritten. On the embedded device all users of the segment share one
+ * ring of 1024 entries: there, rejects at slots of others make jumps as well.
+ *
+ * Return: number of entries written, which may be 0; or -ETIMEDOUT as h_open().
+ */
+int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
+	    uint32_t count, uint64_t *sequence);
+
+/**
+ * h_explain() - why did the last call fail?
+ * @dev: the device
+ * @text: out: what was wrong and what is allowed, for people to read, with a 0
+ *	at the end; "" if there is nothing to say beyond the errno
+ * @size: bytes at @text, at least 1; a longer text is cut.
+ *	HAMLYN_EXPLAIN_BYTES are always enough
+ *
+ * It tells of the last call on @dev that made, changed or destroyed an object
+ * and failed, of whichever thread, and tells it once.
+ *
+ * Return: 0, or -EINVAL if @size is 0.
+ */
+int h_explain(struct h_dev *dev, char *text, size_t size);
 
 /* ---- areas -------------------------------------------------------------- */
 
@@ -190,7 +241,7 @@ int h_nq_create(struct h_dev *dev, uint32_t entries, struct h_nq **nq);
  * h_nq_destroy() - destroy an NQ
  * @nq: the NQ
  *
- * Return: 0, or -EBUSY while a slot uses it.
+ * Return: 0, or -EBUSY while a slot or a watch uses it.
  */
 int h_nq_destroy(struct h_nq *nq);
 
@@ -226,7 +277,8 @@ uint32_t h_nq_lost(const struct h_nq *nq);
  * @meta_base: where in it entry 0 is (the entry must be 128-byte aligned)
  * @meta_count: metadata entries
  * @mode: enum hamlyn_slot_mode; the paranoid modes need metadata entries
- * @flags: HAMLYN_SLOT_*
+ * @flags: HAMLYN_SLOT_*. With HAMLYN_SLOT_TICKET_ONLY only those get in who
+ *	imported a ticket of h_slot_ticket_fd(): to know a key is not enough
  * @nq: NQ for notifications, or NULL for none
  * @key: the key, with HAMLYN_SLOT_KEY_GIVEN
  */
@@ -260,7 +312,8 @@ int h_slot_create(struct h_dev *dev, const struct h_slot_attr *attr,
  * h_slot_destroy() - destroy a slot
  * @slot: the slot
  *
- * When it returns nothing can land through the slot any more.
+ * When it returns nothing can land through the slot any more. Watches of the
+ * slot are told.
  *
  * Return: 0 or a negative errno.
  */
@@ -271,7 +324,8 @@ int h_slot_destroy(struct h_slot *slot);
  * @slot: the slot
  *
  * When it returns, nothing can land under the old key any more: all tickets
- * given out so far are void.
+ * given out so far are void, also those of h_slot_ticket_fd(). Watches of the
+ * slot are told that it is gone.
  *
  * Return: 0 or a negative errno.
  */
@@ -305,9 +359,10 @@ int h_slot_stats(struct h_slot *slot, struct hamlyn_stats *stats);
  * @length: bytes from @base on; the library keeps messages inside, the NIC
  *	only keeps them inside the slot's message area
  * @meta_index: metadata entry, or HAMLYN_META_FAST for fast messages
- * @flags: must be zero
+ * @flags: 0, or set by h_terminus_import(): H_TICKET_IMPORTED | index
  *
- * A plain value: copy it, keep it, send it on.
+ * A plain value: copy it, keep it, send it on. Only one with flags 0, that is:
+ * an imported ticket means nothing outside its terminus.
  */
 struct h_ticket {
 	uint32_t host;
@@ -381,12 +436,35 @@ int h_slot_entry_arm(struct h_slot *slot, uint32_t index);
  */
 int h_slot_entry_revoke(struct h_slot *slot, uint32_t index);
 
+/**
+ * h_slot_ticket_fd() - make a ticket that is a file descriptor (H 6.5)
+ * @slot: the slot
+ * @base: first byte of its message area that the ticket is for
+ * @length: bytes; 0: up to the end of the message area
+ * @fd: out: the descriptor, close-on-exec, owned by the caller
+ *
+ * To be passed with SCM_RIGHTS; who gets it calls h_terminus_import(). Nobody
+ * ever sees a key, so nobody can guess, copy or leak one, and the NIC keeps
+ * messages inside the range. h_slot_rekey() makes it void.
+ *
+ * On the embedded device the descriptor is a sealed memory file that holds a
+ * key: like all of that device it stops mistakes, not malice.
+ *
+ * Return: 0, -ERANGE if outside the message area, -EMFILE or -ENFILE if there
+ * is no free descriptor, -ENOMEM.
+ */
+int h_slot_ticket_fd(struct h_slot *slot, uint64_t base, uint64_t length,
+		     int *fd);
+
 #define H_TICKET_BYTES	48	/* a ticket in its exported form */
 
 /**
  * h_ticket_export() - ticket to bytes that can travel anywhere
  * @ticket: the ticket
  * @bytes: out: H_TICKET_BYTES bytes, the same on every machine
+ *
+ * Of an imported ticket (H_TICKET_IMPORTED) the bytes carry nothing that opens
+ * anything: pass its descriptor on in its place.
  */
 void h_ticket_export(const struct h_ticket *ticket, void *bytes);
 
@@ -394,7 +472,7 @@ void h_ticket_export(const struct h_ticket *ticket, void *bytes);
  * h_ticket_import() - bytes to ticket
  * @bytes: what h_ticket_export() wrote
  * @length: how many bytes there are
- * @ticket: out: the ticket
+ * @ticket: out: the ticket; its flags are 0
  *
  * Return: 0, or -EINVAL if these bytes are no ticket, -EPROTO if they are one
  * of another version.
@@ -412,11 +490,19 @@ int h_ticket_import(const void *bytes, size_t length, struct h_ticket *ticket);
  *	payloads up to @entry_size - 64, with metadata 64 less, travel by
  *	direct I/O, from any memory
  * @flags: H_TERMINUS_*
+ * @priority: enum hamlyn_priority: strict, the lower waits for the higher
+ * @weight: share among the termini of its priority, in bytes, 1 to
+ *	HAMLYN_MAX_WEIGHT; 0: 1
+ *
+ * Priority and weight say whom the NIC's engine serves. The embedded device has
+ * none: each sender does the work itself, and they have no effect there.
  */
 struct h_terminus_attr {
 	uint32_t entries;
 	uint32_t entry_size;
 	uint32_t flags;
+	uint32_t priority;
+	uint32_t weight;
 };
 
 /**
@@ -425,7 +511,8 @@ struct h_terminus_attr {
  * @attr: properties, or NULL
  * @terminus: out: the terminus
  *
- * Return: 0, or -EINVAL, -ENOMEM, -ENOSPC, -EDQUOT.
+ * Return: 0, or -EINVAL, -ENOMEM, -ENOSPC, -EDQUOT, -EPERM for
+ * HAMLYN_PRIORITY_HIGH or a weight above 1 without CAP_NET_ADMIN (kernel device).
  */
 int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
 		      struct h_terminus **terminus);
@@ -452,6 +539,39 @@ int h_terminus_destroy(struct h_terminus *terminus);
  */
 int h_terminus_bind(struct h_terminus *terminus, uint32_t tag,
 		    struct h_area *area, uint64_t base, uint64_t length);
+
+#define H_TICKET_IMPORTED	(1U << 31)	/* in h_ticket.flags, with the index */
+
+/**
+ * h_terminus_import() - use a ticket that came as a descriptor (H 6.5)
+ * @terminus: the terminus
+ * @fd: descriptor of h_slot_ticket_fd(), from whomever; it remains the caller's
+ *	and may be closed afterwards
+ * @ticket: out: ticket for all send calls, of this terminus only. Host, slot,
+ *	base and length are told; the key is 0 and stays the NIC's secret.
+ *
+ * The caller may set @ticket->meta_index to the metadata entry that he was told
+ * of, or HAMLYN_META_FAST; for an entry of a paranoid slot also @ticket->key.
+ *
+ * Return: 0, -EBADF if @fd is no descriptor of a ticket, or of another NIC or
+ * segment, -ENOKEY if the slot was destroyed or rekeyed since, -ENOSPC if the
+ * terminus has HAMLYN_MAX_TICKETS already, -ENOMEM.
+ */
+int h_terminus_import(struct h_terminus *terminus, int fd,
+		      struct h_ticket *ticket);
+
+/**
+ * h_terminus_drop() - forget an imported ticket
+ * @terminus: the terminus that imported it
+ * @ticket: the ticket
+ *
+ * Messages by it that were not sent yet end with -ENOKEY. Its index may be
+ * given to another ticket: do not use @ticket, or copies of it, again.
+ *
+ * Return: 0, -EINVAL if @ticket was not imported, -ENOKEY if the terminus has
+ * none of that index.
+ */
+int h_terminus_drop(struct h_terminus *terminus, const struct h_ticket *ticket);
 
 /**
  * h_terminus_stats() - counters of a terminus
@@ -487,7 +607,8 @@ int h_send_wait(struct h_terminus *terminus, int64_t handle,
  *	shares add up to 2^32, each is at least the number of its packets (else
  *	the sum may pass 0 before the end)
  * @word: fast mode word (the ticket's meta_index is HAMLYN_META_FAST)
- * @flags: HAMLYN_TRB_NO_NOTIFY
+ * @flags: HAMLYN_TRB_NO_NOTIFY, HAMLYN_TRB_QUIET: the notification wakes
+ *	nobody who sleeps; it is seen with the next one, or by polling
  */
 struct h_msg {
 	const struct h_ticket *ticket;
@@ -514,6 +635,61 @@ struct h_msg {
  */
 int64_t h_send(struct h_terminus *terminus, const struct h_msg *msg);
 
+/* ---- watches ------------------------------------------------------------ */
+
+/**
+ * h_watch() - be told when a slot is gone (H 6.3)
+ * @dev: the device
+ * @ticket: a ticket that opens the slot; an entry's ticket in the paranoid modes
+ * @nq: NQ that is to be told, of @dev; it cannot be destroyed before the watch
+ * @cookie: any value, to know the watch by
+ * @watch: out: the watch
+ *
+ * Exactly one notification with HAMLYN_NQE_PEER_GONE is returned by h_recv() as
+ * any other: @cookie in data, slot and source of the slot, HAMLYN_NONE in index.
+ * It comes when the slot is destroyed, in whatever way its owner ended, or
+ * rekeyed, or its NIC is set down; later, if @nq was full then. If the ticket
+ * does not open the slot it comes at once, and the call counts as a rejected
+ * packet does.
+ *
+ * On the embedded device a receiver sees for itself that an owner was killed,
+ * within about 0.1 s if it sleeps in h_recv_block(), or when it has polled in
+ * vain for a while.
+ *
+ * Return: 0, -EOPNOTSUPP for an imported ticket (see h_watch_fd()), -EINVAL, -ENOMEM, -ENOSPC,
+ * -EAGAIN on the embedded device while the process is held back because it
+ * guessed keys.
+ */
+int h_watch(struct h_dev *dev, const struct h_ticket *ticket, struct h_nq *nq,
+	    uint64_t cookie, struct h_watch **watch);
+
+/**
+ * h_watch_fd() - be told when the slot of a ticket that is a descriptor is gone
+ * @dev: the device
+ * @fd: descriptor of h_slot_ticket_fd(), from whomever; it remains the caller's
+ *	and may be closed afterwards
+ * @nq: as for h_watch()
+ * @cookie: as for h_watch()
+ * @watch: out: the watch
+ *
+ * The only way for slots with HAMLYN_SLOT_TICKET_ONLY.
+ *
+ * Return: as h_watch(), and -EBADF if @fd is no descriptor of a ticket.
+ */
+int h_watch_fd(struct h_dev *dev, int fd, struct h_nq *nq, uint64_t cookie,
+	       struct h_watch **watch);
+
+/**
+ * h_unwatch() - end a watch
+ * @watch: the watch, which may have told already
+ *
+ * Afterwards nothing is appended to its NQ. If the notification is there and
+ * was not taken yet, it may still come (kernel device) or not (embedded device).
+ *
+ * Return: 0, or -ETIMEDOUT as h_open(): then the watch is still there.
+ */
+int h_unwatch(struct h_watch *watch);
+
 /* ---- the rest is the fast path ------------------------------------------ */
 
 /* private: the structures below are visible for the inline functions only. */
@@ -535,8 +711,11 @@ struct h_nq {
 	struct h_dev *dev;
 	void *priv;
 	struct h_nq *next;
+	struct h_nq *prev;
 	uint32_t id;
-	uint32_t reserved[9];
+	uint32_t users;		/* slots and watches; the device's lock */
+	uint32_t watches;	/* of them watches */
+	uint32_t reserved[5];
 };
 
 struct h__send_buffer {
@@ -561,11 +740,12 @@ struct h_terminus {
 	struct h_dev *dev;
 	void *priv;		/* embedded device only */
 	struct h_terminus *next;
+	struct h_terminus *prev;
 	struct h__send_buffer tags[HAMLYN_MAX_TAGS];
 };
 
 int h__nq_idle(struct h_nq *nq);
-int h__nq_odd(struct h_nq *nq, const struct hamlyn_nq_entry *entry);
+int h__nq_odd(struct h_nq *nq, struct hamlyn_nq_entry *entry);
 int64_t h__send_slow(struct h_terminus *terminus, const struct h_ticket *ticket,
 		     const void *data, size_t length, const void *meta,
 		     size_t meta_length);
@@ -632,7 +812,8 @@ static inline int64_t h__terminus_post(struct h_terminus *t)
  * h_send_done() says so.
  *
  * Return: a handle for h_send_done(), not negative; or -EAGAIN if the work
- * queue is full, -ERANGE if the ticket does not cover @length, -EMSGSIZE if
+ * queue is full or, on the embedded device, the terminus is held back because it
+ * guessed keys; -ERANGE if the ticket does not cover @length, -EMSGSIZE if
  * @meta_length is too long or the message does not fit an entry, -EFAULT if
  * @data is in no bound area.
  */
@@ -664,6 +845,7 @@ static inline int64_t h_send_msg(struct h_terminus *t,
 	trb->meta_length = 0;
 	trb->fragments = 0;
 	trb->flags = 0;
+	trb->ticket = 0;
 	trb->reserved = 0;
 	memcpy(trb + 1, data, length);
 	return h__terminus_post(t);
@@ -676,7 +858,7 @@ static inline int64_t h_send_msg(struct h_terminus *t,
  *
  * Return: 1 if the message has left and its buffers may be reused, 0 if not
  * yet; or the negative errno with which the NIC refused the message: -EINVAL,
- * -ENXIO, -ERANGE, -EHOSTUNREACH (told until @entries more were sent).
+ * -ENXIO, -ERANGE, -ENOKEY, -EHOSTUNREACH (told until @entries more were sent).
  * That a message left does not say that the receiver's NIC accepted it.
  */
 static inline int h_send_done(struct h_terminus *t, int64_t handle)
@@ -706,6 +888,7 @@ static inline int h_send_done(struct h_terminus *t, int64_t handle)
  * Return: 1 with a notification in @entry, 0 if there is none, or -EOVERFLOW:
  * at this point of the sequence notifications were lost because the NQ was
  * full (h_nq_lost() counts them; their data is in memory all the same).
+ * With HAMLYN_NQE_PEER_GONE in @entry->flags it is no message: see h_watch().
  */
 static inline int h_recv(struct h_nq *nq, struct hamlyn_nq_entry *entry)
 {
@@ -733,7 +916,8 @@ static inline int h_recv(struct h_nq *nq, struct hamlyn_nq_entry *entry)
 	if (!__atomic_compare_exchange_n(&nq->control->consumer, &pos, pos + 1,
 					 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return 0;
-	if (h__unlikely(entry->flags & (HAMLYN_NQE_OVERRUN | HAMLYN_NQE_VOID)))
+	if (h__unlikely(entry->flags & (HAMLYN_NQE_OVERRUN | HAMLYN_NQE_VOID |
+					HAMLYN_NQE_PEER_GONE)))
 		return h__nq_odd(nq, entry);
 	return 1;
 }

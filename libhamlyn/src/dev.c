@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Devices and the objects made through them: what both kinds share. */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -182,10 +185,15 @@ err_free:
 static void drop_objects(struct h_dev *dev, bool child)
 {
 	struct h_terminus *t;
+	struct h_watch *w;
 	struct h_slot *s;
 	struct h_area *a;
 	struct h_nq *nq;
 
+	while ((w = dev->watches)) {
+		dev->watches = w->next;
+		free(w);
+	}
 	while ((t = dev->termini)) {
 		dev->termini = t->next;
 		dev->ops->terminus_forget(t, child);
@@ -243,9 +251,90 @@ int h_dev_fd(const struct h_dev *dev)
 
 int h_query(struct h_dev *dev, struct hamlyn_query *query)
 {
-	*query = dev->limits;
-	return 0;
+	return dev->ops->query(dev, query);
 }
+
+int h_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set)
+{
+	int err;
+
+	h__dev_lock(dev);
+	err = dev->ops->nic_set(dev, set);
+	pthread_mutex_unlock(&dev->lock);
+	return err;
+}
+
+int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
+	    uint32_t count, uint64_t *sequence)
+{
+	int n;
+
+	if (!count)
+		return 0;
+	if (count > INT_MAX)
+		count = INT_MAX;
+	h__dev_lock(dev);
+	n = dev->ops->audit(dev, entries, count, sequence);
+	pthread_mutex_unlock(&dev->lock);
+	return n;
+}
+
+/* ---- why a call failed ---- */
+
+void h__dev_lock(struct h_dev *dev)
+{
+	pthread_mutex_lock(&dev->lock);
+	dev->why[0] = 0;
+	dev->why_ours = false;
+}
+
+static void write_why(struct h_dev *dev, const char *format, va_list args)
+{
+	vsnprintf(dev->why, sizeof(dev->why), format, args);
+	dev->why_ours = true;
+}
+
+int h__because(struct h_dev *dev, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	write_why(dev, format, args);
+	va_end(args);
+	return err;
+}
+
+int h__refuse(struct h_dev *dev, int err, const char *format, ...)
+{
+	va_list args;
+
+	pthread_mutex_lock(&dev->lock);
+	va_start(args, format);
+	write_why(dev, format, args);
+	va_end(args);
+	pthread_mutex_unlock(&dev->lock);
+	return err;
+}
+
+int h_explain(struct h_dev *dev, char *text, size_t size)
+{
+	char why[HAMLYN_EXPLAIN_BYTES];
+	int err = 0;
+
+	if (!size)
+		return -EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	if (dev->why_ours || !dev->ops->explain)
+		memcpy(why, dev->why, sizeof(why));
+	else
+		err = dev->ops->explain(dev, why);
+	dev->why[0] = 0;
+	pthread_mutex_unlock(&dev->lock);
+	snprintf(text, size, "%s", err ? "" : why);
+	return err;
+}
+
+/* ---- counters ---- */
 
 static int stats(struct h_dev *dev, struct hamlyn_stats *s, uint32_t kind,
 		 uint32_t id)

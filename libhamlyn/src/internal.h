@@ -14,9 +14,30 @@
 #define H_DEFAULT_ENTRIES	64
 #define H_DEFAULT_ENTRY_SIZE	512
 
+/* Take @item out of the doubly linked list at @head. */
+#define H_UNLINK(head, item) do {					\
+	__typeof__(head) *head_ = &(head), item_ = (item);		\
+	if (item_->prev)						\
+		item_->prev->next = item_->next;			\
+	else								\
+		*head_ = item_->next;					\
+	if (item_->next)						\
+		item_->next->prev = item_->prev;			\
+} while (0)
+
+#define H_LINK(head, item) do {						\
+	__typeof__(head) *head_ = &(head), item_ = (item);		\
+	item_->prev = NULL;						\
+	item_->next = *head_;						\
+	if (*head_)							\
+		(*head_)->prev = item_;					\
+	*head_ = item_;							\
+} while (0)
+
 struct h_area {
 	struct h_dev *dev;
 	struct h_area *next;
+	struct h_area *prev;
 	void *addr;
 	size_t length;
 	uint32_t id;
@@ -28,6 +49,7 @@ struct h_area {
 struct h_slot {
 	struct h_dev *dev;
 	struct h_slot *next;
+	struct h_slot *prev;
 	struct h_area *area;
 	struct h_area *meta_area;
 	struct h_nq *nq;
@@ -40,12 +62,21 @@ struct h_slot {
 	uint32_t host;
 };
 
+struct h_watch {
+	struct h_dev *dev;
+	struct h_watch *next;
+	struct h_watch *prev;
+	struct h_nq *nq;
+	uint32_t id;
+};
+
 /*
- * What a kind of device does. Called with dev->lock held, except send, the nq
- * ops and the stats. An op fills in the object it is given and leaves lists and
- * user counts to the caller. After destroy, or instead of it when the device is
- * closed, comes forget: it gives back what this process has of the object, and
- * cannot fail. A child of a fork has no mappings to give back.
+ * What a kind of device does. Called with dev->lock held, except query, send,
+ * nq_sleep, nq_mend and nq_gone, and the stats. An op fills in the object it is
+ * given and leaves lists and user counts to the caller. After destroy, or
+ * instead of it when the device is closed, comes forget: it gives back what this
+ * process has of the object, and cannot fail. A child of a fork has no mappings
+ * to give back.
  */
 struct h_dev_ops {
 	void (*close)(struct h_dev *dev);
@@ -61,18 +92,32 @@ struct h_dev_ops {
 	int (*slot_create)(struct h_slot *s, const struct h_slot_attr *attr);
 	int (*slot_destroy)(struct h_slot *s);
 	int (*slot_rekey)(struct h_slot *s);
-	int (*terminus_create)(struct h_terminus *t, uint32_t entries,
-			       uint32_t entry_size);
+	int (*slot_ticket_fd)(struct h_slot *s, uint64_t base, uint64_t length,
+			      int *fd);
+	int (*terminus_create)(struct h_terminus *t,
+			       const struct h_terminus_attr *at);
 	int (*terminus_destroy)(struct h_terminus *t);
 	void (*terminus_forget)(struct h_terminus *t, bool child);
 	int (*terminus_bind)(struct h_terminus *t, uint32_t tag,
 			     struct h_area *a, uint64_t base, uint64_t length);
+	int (*terminus_import)(struct h_terminus *t, int fd, uint32_t *index,
+			       struct h_ticket *k);
+	int (*terminus_drop)(struct h_terminus *t, uint32_t index);
+	/* The ticket, or, if there is none, the descriptor of one. */
+	int (*watch)(struct h_watch *w, const struct h_ticket *k, int fd,
+		     uint64_t cookie);
+	int (*unwatch)(struct h_watch *w);
+	int (*audit)(struct h_dev *dev, struct hamlyn_audit_entry *entries,
+		     uint32_t count, uint64_t *sequence);
+	int (*nic_set)(struct h_dev *dev, const struct hamlyn_nic_set *set);
+	int (*explain)(struct h_dev *dev, char *text);
 	int64_t (*send)(struct h_terminus *t, const struct h_msg *m);
 	int64_t (*send_short)(struct h_terminus *t, const struct h_ticket *k,
 			      const void *data, size_t length,
 			      const void *meta, size_t meta_length);
 	int (*nq_sleep)(struct h_nq *nq, int64_t deadline_ns);
 	void (*nq_mend)(struct h_nq *nq);
+	bool (*nq_gone)(struct h_nq *nq, struct hamlyn_nq_entry *entry);
 };
 
 struct h_dev {
@@ -85,9 +130,12 @@ struct h_dev {
 	struct h_nq *nqs;
 	struct h_slot *slots;
 	struct h_terminus *termini;
+	struct h_watch *watches;
 	struct h_dev *next_open;
 	void *priv;		/* embedded device only */
 	struct hamlyn_query limits;
+	char why[HAMLYN_EXPLAIN_BYTES];	/* why the last call failed; lock */
+	bool why_ours;		/* nobody else knows better; lock */
 };
 
 /* A tag's area is needed when the tag is bound anew. Parallel to t->tags. */
@@ -98,6 +146,14 @@ struct h__terminus_full {
 
 int h__kernel_open(struct h_dev *dev, const char *path);
 int h__shm_open(struct h_dev *dev, const char *spec);
+
+/* Take dev->lock for a call that h_explain() may be asked about. */
+void h__dev_lock(struct h_dev *dev);
+/* Explain @err and return it: with dev->lock held, and without. */
+int h__because(struct h_dev *dev, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+int h__refuse(struct h_dev *dev, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 int64_t h__now_ns(void);
 int64_t h__deadline(int64_t timeout_ns);
@@ -111,6 +167,18 @@ static inline size_t h__msg_room(const struct h_terminus *t,
 				 const struct h_msg *m)
 {
 	return t->inline_max - (m->meta_length ? HAMLYN_TRB_METADATA_SPACE : 0);
+}
+
+/* Flags of a ticket: none, or H_TICKET_IMPORTED and an index. */
+static inline uint32_t h__ticket_index(const struct h_ticket *k)
+{
+	return k->flags & ~H_TICKET_IMPORTED;
+}
+
+static inline bool h__ticket_imported(const struct h_ticket *k)
+{
+	return k->flags & H_TICKET_IMPORTED &&
+	       h__ticket_index(k) < HAMLYN_MAX_TICKETS;
 }
 
 /* Checks of a message that are the same on both devices. */

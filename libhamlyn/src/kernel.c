@@ -212,13 +212,31 @@ static size_t wq_length(const struct h_terminus *t)
 			   (((size_t)t->mask + 1) << t->entry_shift));
 }
 
-static int kernel_terminus_create(struct h_terminus *t, uint32_t entries,
-				  uint32_t entry_size)
+static int kernel_slot_ticket_fd(struct h_slot *s, uint64_t base,
+				 uint64_t length, int *fd)
+{
+	struct hamlyn_ticket_create arg = {
+		.size = sizeof(arg),
+		.slot = s->number,
+		.base = base,
+		.length = length,
+	};
+	int err = call(s->dev, HAMLYN_IOC_TICKET_CREATE, &arg);
+
+	if (!err)
+		*fd = arg.fd;
+	return err;
+}
+
+static int kernel_terminus_create(struct h_terminus *t,
+				  const struct h_terminus_attr *at)
 {
 	struct hamlyn_terminus_create arg = {
 		.size = sizeof(arg),
-		.entries = entries,
-		.entry_size = entry_size,
+		.entries = at->entries,
+		.entry_size = at->entry_size,
+		.priority = at->priority,
+		.weight = at->weight,
 	};
 	void *wq, *status;
 	int err = call(t->dev, HAMLYN_IOC_TERMINUS_CREATE, &arg);
@@ -275,6 +293,104 @@ static int kernel_terminus_bind(struct h_terminus *t, uint32_t tag,
 	return call(t->dev, HAMLYN_IOC_TERMINUS_BIND, &arg);
 }
 
+static int kernel_terminus_import(struct h_terminus *t, int fd, uint32_t *index,
+				  struct h_ticket *k)
+{
+	struct hamlyn_ticket_import arg = {
+		.size = sizeof(arg),
+		.terminus = t->id,
+		.fd = fd,
+	};
+	int err = call(t->dev, HAMLYN_IOC_TICKET_IMPORT, &arg);
+
+	if (err)
+		return err;
+	*index = arg.index;
+	k->host = arg.host;
+	k->slot = arg.slot;
+	k->base = arg.base;
+	k->length = arg.length;
+	return 0;
+}
+
+static int kernel_terminus_drop(struct h_terminus *t, uint32_t index)
+{
+	struct hamlyn_ticket_drop arg = {
+		.size = sizeof(arg),
+		.terminus = t->id,
+		.index = index,
+	};
+
+	return call(t->dev, HAMLYN_IOC_TICKET_DROP, &arg);
+}
+
+static int kernel_watch(struct h_watch *w, const struct h_ticket *k, int fd,
+			uint64_t cookie)
+{
+	struct hamlyn_watch arg = {
+		.size = sizeof(arg),
+		.nq = w->nq->id,
+		.cookie = cookie,
+	};
+	int err;
+
+	if (k) {
+		arg.host = k->host;
+		arg.slot = k->slot;
+		arg.key = k->key;
+		/* A ticket for fast messages is of no metadata entry. */
+		if (k->meta_index != HAMLYN_META_FAST)
+			arg.meta_index = k->meta_index;
+	} else {
+		arg.flags = HAMLYN_WATCH_TICKET;
+		arg.key = (uint32_t)fd;
+	}
+	err = call(w->dev, HAMLYN_IOC_WATCH, &arg);
+
+	w->id = arg.watch;
+	return err;
+}
+
+static int kernel_unwatch(struct h_watch *w)
+{
+	return call_id(w->dev, HAMLYN_IOC_UNWATCH, w->id);
+}
+
+static int kernel_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
+			uint32_t count, uint64_t *sequence)
+{
+	struct hamlyn_audit arg = {
+		.size = sizeof(arg),
+		.count = count,
+		.sequence = *sequence,
+		.entries = (uintptr_t)entries,
+	};
+	int err = call(dev, HAMLYN_IOC_AUDIT, &arg);
+
+	if (err)
+		return err;
+	*sequence = arg.sequence;
+	return (int)arg.count;
+}
+
+static int kernel_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set)
+{
+	struct hamlyn_nic_set arg = *set;
+
+	arg.size = sizeof(arg);
+	return call(dev, HAMLYN_IOC_NIC_SET, &arg);
+}
+
+static int kernel_explain(struct h_dev *dev, char *text)
+{
+	struct hamlyn_explain arg = { .size = sizeof(arg) };
+	int err = call(dev, HAMLYN_IOC_EXPLAIN, &arg);
+
+	if (!err)
+		memcpy(text, arg.text, sizeof(arg.text));
+	return err;
+}
+
 static int kernel_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 {
 	struct hamlyn_wait arg = {
@@ -301,10 +417,18 @@ static const struct h_dev_ops kernel_ops = {
 	.slot_create = kernel_slot_create,
 	.slot_destroy = kernel_slot_destroy,
 	.slot_rekey = kernel_slot_rekey,
+	.slot_ticket_fd = kernel_slot_ticket_fd,
 	.terminus_create = kernel_terminus_create,
 	.terminus_destroy = kernel_terminus_destroy,
 	.terminus_forget = kernel_terminus_forget,
 	.terminus_bind = kernel_terminus_bind,
+	.terminus_import = kernel_terminus_import,
+	.terminus_drop = kernel_terminus_drop,
+	.watch = kernel_watch,
+	.unwatch = kernel_unwatch,
+	.audit = kernel_audit,
+	.nic_set = kernel_nic_set,
+	.explain = kernel_explain,
 	.nq_sleep = kernel_nq_sleep,
 };
 

@@ -4,20 +4,6 @@
 
 #include "internal.h"
 
-/* Take @item out of the singly linked list at @head. */
-#define UNLINK(head, item) do {						\
-	__typeof__(head) *p_ = &(head);					\
-	while (*p_ && *p_ != (item))					\
-		p_ = &(*p_)->next;					\
-	if (*p_)							\
-		*p_ = (item)->next;					\
-} while (0)
-
-#define LINK(head, item) do {						\
-	(item)->next = (head);						\
-	(head) = (item);						\
-} while (0)
-
 /* ---- areas ---- */
 
 static int area_make(struct h_dev *dev, void *addr, size_t length,
@@ -30,7 +16,10 @@ static int area_make(struct h_dev *dev, void *addr, size_t length,
 	if (!length || flags & ~HAMLYN_AREA_READONLY)
 		return -EINVAL;
 	if (length > dev->limits.max_area)
-		return -E2BIG;
+		return h__refuse(dev, -E2BIG,
+				 "an area of %zu bytes; at most %llu can be had here",
+				 length,
+				 (unsigned long long)dev->limits.max_area);
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return -ENOMEM;
@@ -39,10 +28,10 @@ static int area_make(struct h_dev *dev, void *addr, size_t length,
 	a->length = length;
 	a->flags = flags;
 	a->allocated = allocate;
-	pthread_mutex_lock(&dev->lock);
+	h__dev_lock(dev);
 	err = allocate ? dev->ops->area_alloc(a) : dev->ops->area_add(a);
 	if (!err)
-		LINK(dev->areas, a);
+		H_LINK(dev->areas, a);
 	pthread_mutex_unlock(&dev->lock);
 	if (err) {
 		free(a);
@@ -66,14 +55,18 @@ int h_area_add(struct h_dev *dev, void *addr, size_t length, uint32_t flags,
 int h_area_remove(struct h_area *a)
 {
 	struct h_dev *dev = a->dev;
-	int err = -EBUSY;
+	int err;
 
-	pthread_mutex_lock(&dev->lock);
-	if (!a->users)
+	h__dev_lock(dev);
+	if (a->users)
+		err = h__because(dev, -EBUSY,
+				 "%u slots and send buffer tags use this area",
+				 a->users);
+	else
 		err = dev->ops->area_remove(a);
 	if (!err) {
 		dev->ops->area_forget(a, false);
-		UNLINK(dev->areas, a);
+		H_UNLINK(dev->areas, a);
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (!err)
@@ -106,17 +99,19 @@ int h_nq_create(struct h_dev *dev, uint32_t entries, struct h_nq **out)
 	*out = NULL;
 	if (!h__is_power_of_two(entries) || entries < 2 ||
 	    entries > dev->limits.max_nq_entries)
-		return -EINVAL;
+		return h__refuse(dev, -EINVAL,
+				 "%u NQ entries; it must be a power of two from 2 to %u",
+				 entries, dev->limits.max_nq_entries);
 	nq = calloc(1, sizeof(*nq));
 	if (!nq)
 		return -ENOMEM;
 	nq->dev = dev;
 	nq->mask = entries - 1;
 	nq->patience = H_PATIENCE;
-	pthread_mutex_lock(&dev->lock);
+	h__dev_lock(dev);
 	err = dev->ops->nq_create(nq, entries);
 	if (!err)
-		LINK(dev->nqs, nq);
+		H_LINK(dev->nqs, nq);
 	pthread_mutex_unlock(&dev->lock);
 	if (err) {
 		free(nq);
@@ -129,18 +124,17 @@ int h_nq_create(struct h_dev *dev, uint32_t entries, struct h_nq **out)
 int h_nq_destroy(struct h_nq *nq)
 {
 	struct h_dev *dev = nq->dev;
-	int err = 0;
-	struct h_slot *s;
+	int err;
 
-	pthread_mutex_lock(&dev->lock);
-	for (s = dev->slots; s; s = s->next)
-		if (s->nq == nq)
-			err = -EBUSY;
-	if (!err)
+	h__dev_lock(dev);
+	if (nq->users)
+		err = h__because(dev, -EBUSY,
+				 "%u slots and watches use this NQ", nq->users);
+	else
 		err = dev->ops->nq_destroy(nq);
 	if (!err) {
 		dev->ops->nq_forget(nq, false);
-		UNLINK(dev->nqs, nq);
+		H_UNLINK(dev->nqs, nq);
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (!err)
@@ -159,7 +153,7 @@ static int check_slot(struct h_dev *dev, const struct h_slot_attr *at,
 	    (at->nq && at->nq->dev != dev) || !m != !at->meta_count ||
 	    at->mode > HAMLYN_SLOT_PARANOID_ONE_SHOT ||
 	    (at->mode != HAMLYN_SLOT_NORMAL && !m) ||
-	    at->flags & ~HAMLYN_SLOT_KEY_GIVEN)
+	    at->flags & ~(HAMLYN_SLOT_KEY_GIVEN | HAMLYN_SLOT_TICKET_ONLY))
 		return -EINVAL;
 	if (at->base > a->length)
 		return -ERANGE;
@@ -167,7 +161,10 @@ static int check_slot(struct h_dev *dev, const struct h_slot_attr *at,
 	if (!inside(a, at->base, s->length) ||
 	    (m && !inside(m, at->meta_base,
 			  (uint64_t)at->meta_count * HAMLYN_METADATA_SIZE)))
-		return -ERANGE;
+		return h__refuse(dev, -ERANGE,
+				 "the message area (%llu bytes from %llu on) or the metadata entries are not inside their area",
+				 (unsigned long long)s->length,
+				 (unsigned long long)at->base);
 	if ((a->flags | (m ? m->flags : 0)) & HAMLYN_AREA_READONLY)
 		return -EACCES;
 	if (m && ((uintptr_t)m->addr + at->meta_base) % HAMLYN_METADATA_SIZE)
@@ -195,13 +192,15 @@ int h_slot_create(struct h_dev *dev, const struct h_slot_attr *at,
 	s->mode = at->mode;
 	s->nq = at->nq;
 	s->host = dev->limits.host;
-	pthread_mutex_lock(&dev->lock);
+	h__dev_lock(dev);
 	err = dev->ops->slot_create(s, at);
 	if (!err) {
-		LINK(dev->slots, s);
+		H_LINK(dev->slots, s);
 		s->area->users++;
 		if (s->meta_area)
 			s->meta_area->users++;
+		if (s->nq)
+			s->nq->users++;
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (err)
@@ -219,13 +218,15 @@ int h_slot_destroy(struct h_slot *s)
 	struct h_dev *dev = s->dev;
 	int err;
 
-	pthread_mutex_lock(&dev->lock);
+	h__dev_lock(dev);
 	err = dev->ops->slot_destroy(s);
 	if (!err) {
-		UNLINK(dev->slots, s);
+		H_UNLINK(dev->slots, s);
 		s->area->users--;
 		if (s->meta_area)
 			s->meta_area->users--;
+		if (s->nq)
+			s->nq->users--;
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (!err)
@@ -237,7 +238,7 @@ int h_slot_rekey(struct h_slot *s)
 {
 	int err;
 
-	pthread_mutex_lock(&s->dev->lock);
+	h__dev_lock(s->dev);
 	err = s->dev->ops->slot_rekey(s);
 	pthread_mutex_unlock(&s->dev->lock);
 	return err;
@@ -269,11 +270,19 @@ int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
 	if (!at.entry_size)
 		at.entry_size = H_DEFAULT_ENTRY_SIZE;
 	if (at.flags & ~H_TERMINUS_SINGLE ||
-	    !h__is_power_of_two(at.entries) || at.entries < 2 ||
+	    at.priority >= HAMLYN_PRIORITIES || at.weight > HAMLYN_MAX_WEIGHT)
+		return h__refuse(dev, -EINVAL,
+				 "flags %#x, priority %u or weight %u is none",
+				 at.flags, at.priority, at.weight);
+	if (!h__is_power_of_two(at.entries) || at.entries < 2 ||
 	    at.entries > dev->limits.max_wq_entries ||
 	    !h__is_power_of_two(at.entry_size) || at.entry_size < 128 ||
 	    at.entry_size > dev->limits.max_entry_size)
-		return -EINVAL;
+		return h__refuse(dev, -EINVAL,
+				 "%u entries of %u bytes; they must be powers of two, up to %u and from 128 to %u",
+				 at.entries, at.entry_size,
+				 dev->limits.max_wq_entries,
+				 dev->limits.max_entry_size);
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
@@ -284,10 +293,10 @@ int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
 	t->mask = at.entries - 1;
 	t->entry_shift = (uint32_t)__builtin_ctz(at.entry_size);
 	t->inline_max = at.entry_size - sizeof(struct hamlyn_trb);
-	pthread_mutex_lock(&dev->lock);
-	err = dev->ops->terminus_create(t, at.entries, at.entry_size);
+	h__dev_lock(dev);
+	err = dev->ops->terminus_create(t, &at);
 	if (!err)
-		LINK(dev->termini, t);
+		H_LINK(dev->termini, t);
 	pthread_mutex_unlock(&dev->lock);
 	if (err) {
 		free(f);
@@ -302,11 +311,11 @@ int h_terminus_destroy(struct h_terminus *t)
 	struct h_dev *dev = t->dev;
 	int err, i;
 
-	pthread_mutex_lock(&dev->lock);
+	h__dev_lock(dev);
 	err = dev->ops->terminus_destroy(t);
 	if (!err) {
 		dev->ops->terminus_forget(t, false);
-		UNLINK(dev->termini, t);
+		H_UNLINK(dev->termini, t);
 		for (i = 0; i < HAMLYN_MAX_TAGS; i++)
 			if (full(t)->areas[i])
 				full(t)->areas[i]->users--;
@@ -331,7 +340,7 @@ int h_terminus_bind(struct h_terminus *t, uint32_t tag, struct h_area *a,
 		length = a->length - base;
 	if (a && (!inside(a, base, length) || !length))
 		return -ERANGE;
-	pthread_mutex_lock(&dev->lock);
+	h__dev_lock(dev);
 	err = dev->ops->terminus_bind(t, tag, a, base, length);
 	if (!err) {
 		if (full(t)->areas[tag])

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <linux/hamlyn.h>
 
@@ -22,6 +23,7 @@ typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int32_t s32;
+typedef int64_t s64;
 
 #define U64_MAX			UINT64_MAX
 
@@ -34,6 +36,7 @@ typedef int32_t s32;
 #define hml_index_nospec(i, n)	(i)
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
+#define noinline		__attribute__((__noinline__))
 
 #define hml_atomic_add_return(p, v)	__atomic_add_fetch(p, v, __ATOMIC_SEQ_CST)
 #define hml_atomic_inc64(p)		__atomic_add_fetch(p, 1, __ATOMIC_RELAXED)
@@ -57,6 +60,8 @@ typedef u64 hml_ref_t;
 
 struct hml_nic;
 struct hml_nq;
+struct hml_payload;
+struct hml_sender;
 struct hml_slot;
 
 /**
@@ -128,6 +133,27 @@ static inline void hml_port_notify_exit(const struct hml_port *port)
 	(void)port;
 }
 
+/* Lossless, and there is nothing between the two. */
+#define hml_port_xmit(from, to, h, payload, sender) \
+	hml_rx(to, h, payload, sender)
+
+static inline u64 hml_port_now_ns(const struct hml_port *port)
+{
+	struct timespec t;
+
+	(void)port;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (u64)t.tv_sec * 1000000000u + (u64)t.tv_nsec;
+}
+
+/* Nobody traces here. */
+#define hml_port_traces_notify()				false
+#define hml_port_trace_notify(nic, nq, entry, position, lost)	((void)0)
+#define hml_port_trace_down(nic, h, sender)			((void)0)
+
+void hml_port_rejected(struct hml_nic *nic, const struct hml_slot *slot,
+		       const struct hamlyn_packet *h, int reason,
+		       const struct hml_sender *sender);
 void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *nq);
 
 #endif /* PORT_USER_H */

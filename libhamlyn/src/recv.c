@@ -20,11 +20,18 @@ int h__nq_idle(struct h_nq *nq)
 	return 0;
 }
 
-int h__nq_odd(struct h_nq *nq, const struct hamlyn_nq_entry *entry)
+int h__nq_odd(struct h_nq *nq, struct hamlyn_nq_entry *entry)
 {
-	(void)nq;
+	const struct h_dev_ops *ops = nq->dev->ops;
+
+	if (entry->flags & HAMLYN_NQE_PEER_GONE)
+		return ops->nq_gone ? ops->nq_gone(nq, entry) : 1;
 	/* Not an error: what died before it was sent was never sent. */
-	return entry->flags & HAMLYN_NQE_OVERRUN ? -EOVERFLOW : 0;
+	if (!(entry->flags & HAMLYN_NQE_OVERRUN))
+		return 0;
+	/* What a watch has to tell found no room either. */
+	h__nq_idle(nq);
+	return -EOVERFLOW;
 }
 
 uint32_t h_nq_lost(const struct h_nq *nq)

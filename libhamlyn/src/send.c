@@ -69,7 +69,8 @@ int h__msg_check(const struct h_terminus *t, const struct h_msg *m,
 	uint64_t n = m->iov ? 0 : m->length;
 	int i;
 
-	if (m->flags & ~HAMLYN_TRB_NO_NOTIFY || m->ticket->flags ||
+	if (m->flags & ~(HAMLYN_TRB_NO_NOTIFY | HAMLYN_TRB_QUIET) ||
+	    (m->ticket->flags && !h__ticket_imported(m->ticket)) ||
 	    m->iovcnt < 0 || (m->iovcnt && !m->iov))
 		return -EINVAL;
 	if (m->iovcnt > HAMLYN_MAX_FRAGMENTS)
@@ -115,6 +116,10 @@ void h__msg_to_trb(const struct h_msg *m, uint64_t length,
 		.flags = m->flags | (k->meta_index == HAMLYN_META_FAST ?
 				     HAMLYN_TRB_FAST : 0),
 	};
+	if (k->flags) {
+		trb->flags |= HAMLYN_TRB_TICKET;
+		trb->ticket = h__ticket_index(k);
+	}
 }
 
 static int one_fragment(const struct h_terminus *t, const void *p, size_t n,

@@ -18,9 +18,12 @@
 #include "nic.h"
 
 #define SHM_MAGIC		0x316d68736e796c68ull	/* "hlynshm1" */
-#define SHM_ABI			(HAMLYN_ABI_VERSION << 16 | 1)
+#define SHM_ABI			(HAMLYN_ABI_VERSION << 16 | 2)
 #define SHM_PAGE		4096
 #define SHM_MAX_ATTACH		1024
+#define SHM_MAX_WQ_ENTRIES	4096
+#define SHM_MAX_ENTRY_SIZE	4096
+#define SHM_MAX_NQ_ENTRIES	(1u << 20)
 #define SHM_DEFAULT_SIZE	(32ull << 20)
 #define SHM_MIN_SIZE		(4ull << 20)
 #define SHM_MAX_SIZE		(1ull << 40)
@@ -28,6 +31,8 @@
 #define SHM_MAX_TERMINI		2048
 #define SHM_MAX_NQS		2048
 #define SHM_MAX_AREAS		8192
+#define SHM_MAX_WATCHES		4096
+#define SHM_AUDIT_ENTRIES	1024
 #define SHM_PACKET_SIZE		16384
 
 /* An owner is an attachment number + 1; 0: nobody, the record is free. */
@@ -39,9 +44,16 @@ struct shm_terminus {
 	struct hml_stats stats;
 } __attribute__((aligned(64)));
 
+/*
+ * epoch: changes whenever a slot of this number is made, rekeyed or closed,
+ * and thereby tells its watches. Written with the segment locked.
+ */
 struct shm_slot {
 	struct hml_slot slot;
 	u32 owner;
+	u32 epoch;
+	u32 born;		/* epoch when it was made */
+	u32 watched;		/* there may be watches on it */
 } __attribute__((aligned(64)));
 
 struct shm_nq {
@@ -57,20 +69,67 @@ struct shm_area {
 	u32 reserved;
 };
 
+/*
+ * A watch is to tell when what it compares is not any more as it was, or when
+ * the slot's owner is dead. Whoever changes something, and the watcher now and
+ * then, looks at that and appends to the watcher's NQ, with the segment locked.
+ * He may die between that and saying so in state: then it is appended twice,
+ * and the watcher takes the first only (shm_nq_gone()).
+ */
+struct shm_watch {
+	u32 owner;		/* last to be written when it is made */
+	u32 state;		/* generation << 2 | SHM_WATCH_* */
+	u32 host;
+	u32 slot;
+	u32 epoch;		/* the slot's */
+	u32 downs;		/* the segment's */
+	u32 nq;
+	u32 void_;		/* not 0: there was nothing to watch */
+	u64 cookie;
+} __attribute__((aligned(64)));
+
+#define SHM_WATCH_STATE		3u
+#define SHM_WATCH_ARMED		0u	/* nothing told yet */
+#define SHM_WATCH_QUEUED	1u	/* an entry is in the NQ */
+#define SHM_WATCH_TOLD		2u	/* the watcher has it */
+
+/*
+ * Written by senders at any time. word: sequence + 1 of the entry, or
+ * SHM_AUDIT_BUSY while somebody, perhaps dead by now, fills it.
+ */
+struct shm_audit_entry {
+	u64 word;
+	u32 born;		/* the slot's */
+	u32 reserved;
+	struct hamlyn_audit_entry e;
+};
+
+#define SHM_AUDIT_BUSY	U64_MAX
+
 struct shm_segment {
 	u64 magic;		/* last to be written when it is made */
 	u32 abi;
 	u32 packet_size;
+	u32 guesses;		/* that a sender has free */
+	u32 reserved;
 	u64 size;
 	u64 data_first;		/* page */
 	u64 pages;
 	u64 page_owners;	/* offset of u16[pages]: area + 1, 0 free */
+	u64 identity[2];	/* random: tells it from other segments */
 	struct hml_stats retired;	/* of termini that are gone */
 	u32 slot_hint;
+	u32 watch_end;		/* no watch from here on */
+	u32 downs;		/* how often the NIC was set down */
+	u64 audit_next;		/* sequence of the next audit entry */
+	/* In a cache line of its own: every sender reads it. */
+	struct hml_link link __attribute__((aligned(64)));
 	struct shm_terminus termini[SHM_MAX_TERMINI];
 	struct shm_nq nqs[SHM_MAX_NQS];
 	struct shm_slot slots[SHM_MAX_SLOTS];
 	struct shm_area areas[SHM_MAX_AREAS];
+	struct shm_watch watches[SHM_MAX_WATCHES];
+	struct shm_audit_entry audit[SHM_AUDIT_ENTRIES];
 };
 
 struct shm_dev {
@@ -79,6 +138,8 @@ struct shm_dev {
 	u32 attach;
 	char file[128];
 	struct hml_nic nic;
+	struct hml_sender self;	/* guesses by h_watch(), and of old termini */
+	int64_t looked_ns;	/* when we last looked who is dead; dev->lock */
 };
 
 struct shm_sender {
@@ -103,10 +164,18 @@ static inline u64 shm_offset(const struct shm_dev *shm, const void *p)
 	return (uintptr_t)p - (uintptr_t)shm->seg;
 }
 
+/* Who is dead, as far as it was asked for. */
+struct shm_dead {
+	bool known[SHM_MAX_ATTACH];
+	bool dead[SHM_MAX_ATTACH];
+};
+
+#define SHM_REVOKE_NS	(5ll * 1000000000)	/* most time for h__shm_quiesce() */
+
 /* shm_segment.c */
 int h__shm_attach(struct h_dev *dev, const char *spec);
 void h__shm_detach(struct h_dev *dev);
-int h__shm_lock(const struct h_dev *dev);
+int h__shm_lock(struct h_dev *dev);
 int h__shm_trylock(const struct h_dev *dev);
 void h__shm_unlock(const struct h_dev *dev);
 bool h__shm_alive(const struct h_dev *dev, u32 attach);
@@ -118,6 +187,34 @@ int h__shm_reclaim(struct h_dev *dev, u32 attach);
 void h__shm_reclaim_dead(struct h_dev *dev);
 int h__shm_quiesce(struct h_dev *dev, int64_t wait_ns);
 void h__shm_retire(struct shm_dev *shm, u32 terminus);
+bool h__shm_dead(const struct h_dev *dev, u32 owner, struct shm_dead *d);
+void h__shm_slot_changed(struct shm_slot *slot);
+
+/* shm_watch.c */
+int h__shm_watch(struct h_watch *hw, const struct h_ticket *k, int fd,
+		 u64 cookie);
+int h__shm_ticket_of_fd(const struct shm_dev *shm, int fd, struct h_ticket *k);
+int h__shm_unwatch(struct h_watch *w);
+void h__shm_tell(struct h_dev *dev);
+bool h__shm_look(struct h_nq *nq);
+bool h__shm_nq_gone(struct h_nq *nq, struct hamlyn_nq_entry *e);
+
+/* shm_ticket.c */
+int h__shm_slot_ticket_fd(struct h_slot *s, uint64_t base, uint64_t length,
+			  int *fd);
+int h__shm_terminus_import(struct h_terminus *t, int fd, uint32_t *index,
+			   struct h_ticket *k);
+int h__shm_terminus_drop(struct h_terminus *t, uint32_t index);
+
+/* shm_admin.c */
+void h__shm_stats_add(struct hml_stats *sum, const struct hml_stats *s);
+int h__shm_stats(struct h_dev *dev, struct hamlyn_stats *s);
+void h__shm_audit_add(struct hml_nic *nic, const struct hml_slot *slot,
+		      struct hamlyn_audit_entry e);
+int h__shm_query(struct h_dev *dev, struct hamlyn_query *q);
+int h__shm_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set);
+int h__shm_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
+		 uint32_t count, uint64_t *sequence);
 
 /* shm_send.c */
 u32 h__shm_hold(struct shm_terminus *r);

@@ -10,86 +10,20 @@
 
 #include "shm.h"
 
-#define MAX_WQ_ENTRIES	4096
-#define MAX_ENTRY_SIZE	4096
-#define MAX_NQ_ENTRIES	(1u << 20)
-
 /*
  * Longest sleep without a look around: a sender that is killed between its
  * notification and its wake-up call must not leave us asleep.
  */
 #define LOOK_AROUND_NS	(500ll * 1000000)
+/* With watches: one whose slot's owner was killed leaves it to us to see that. */
+#define LOOK_AT_WATCHES_NS	(100ll * 1000000)
+#define LOOK_AGAIN_NS		(10ll * 1000000)
 
 #define MEND_NS		1000000ll
-#define REVOKE_NS	(5ll * 1000000000)
 
 static void shm_close(struct h_dev *dev)
 {
 	h__shm_detach(dev);
-}
-
-static int shm_query(struct h_dev *dev, struct hamlyn_query *q)
-{
-	struct shm_segment *seg = shm_of(dev)->seg;
-
-	*q = (struct hamlyn_query) {
-		.size = sizeof(*q),
-		.abi_version = HAMLYN_ABI_VERSION,
-		.host = 0,
-		.engine_mode = HAMLYN_ENGINE_INLINE,
-		.packet_size = seg->packet_size,
-		.max_slots = SHM_MAX_SLOTS,
-		.max_nq_entries = MAX_NQ_ENTRIES,
-		.max_wq_entries = MAX_WQ_ENTRIES,
-		.max_entry_size = MAX_ENTRY_SIZE,
-		.max_area = (seg->pages - seg->data_first) * SHM_PAGE,
-		.max_message = HAMLYN_MAX_MESSAGE,
-	};
-	return 0;
-}
-
-/* ---- counters ---- */
-
-/* As the kernel does: a sender does not learn what became of its packets. */
-static void sum_sent(struct hamlyn_stats *to, const struct hml_stats *from)
-{
-	to->messages += READ_ONCE(from->messages);
-	to->packets += READ_ONCE(from->packets);
-	to->bytes += READ_ONCE(from->bytes);
-	to->failed += READ_ONCE(from->failed);
-}
-
-static void sum(struct hamlyn_stats *to, const struct hml_stats *from)
-{
-	u32 i;
-
-	sum_sent(to, from);
-	to->notifications += READ_ONCE(from->notifications);
-	to->overruns += READ_ONCE(from->overruns);
-	for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
-		to->rejects[i] += READ_ONCE(from->rejects[i]);
-}
-
-static int shm_stats(struct h_dev *dev, struct hamlyn_stats *s)
-{
-	struct shm_segment *seg = shm_of(dev)->seg;
-	u32 i;
-
-	if (s->kind == HAMLYN_STATS_TERMINUS) {
-		sum_sent(s, &seg->termini[s->id].stats);
-	} else if (s->kind == HAMLYN_STATS_SLOT) {
-		const struct hml_slot *slot = &seg->slots[s->id].slot;
-
-		for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
-			s->rejects[i] = READ_ONCE(slot->rejects[i]);
-		s->overruns = READ_ONCE(slot->overruns);
-	} else {
-		sum(s, &seg->retired);
-		for (i = 0; i < SHM_MAX_TERMINI; i++)
-			if (READ_ONCE(seg->termini[i].owner))
-				sum(s, &seg->termini[i].stats);
-	}
-	return 0;
 }
 
 /* ---- areas ---- */
@@ -201,6 +135,9 @@ static int record_nq(struct h_nq *nq, u32 area, char *mem)
 		h__shm_reclaim_dead(nq->dev);
 		rec = free_nq(shm->seg);
 	}
+	if (!rec)
+		h__because(nq->dev, -ENOSPC, "the segment has %u NQs already",
+			   SHM_MAX_NQS);
 	if (rec) {
 		rec->area = area;
 		fill_nq(nq, &rec->nq, mem);
@@ -272,7 +209,7 @@ static void fill_hole(struct h_nq *nq, u32 pos)
  * is out or dead, an entry that is taken and not filled is such a hole. The
  * caller polls: if that needs more than a moment, another time will do.
  */
-static void shm_nq_mend(struct h_nq *nq)
+static void mend_hole(struct h_nq *nq)
 {
 	struct shm_dev *shm = shm_of(nq->dev);
 	struct hml_nq *core = nq->priv;
@@ -292,6 +229,20 @@ static void shm_nq_mend(struct h_nq *nq)
 	pthread_mutex_unlock(&nq->dev->lock);
 }
 
+static void shm_nq_mend(struct h_nq *nq)
+{
+	mend_hole(nq);
+	h__shm_look(nq);
+}
+
+/* How long may it sleep before somebody has to look around? */
+static int64_t longest_sleep(struct h_nq *nq)
+{
+	if (!h__read_once(&nq->watches))
+		return LOOK_AROUND_NS;
+	return h__shm_look(nq) ? LOOK_AGAIN_NS : LOOK_AT_WATCHES_NS;
+}
+
 static int futex_wait(u32 *word, int64_t ns)
 {
 	struct timespec t = {
@@ -308,7 +259,7 @@ static int futex_wait(u32 *word, int64_t ns)
 static int shm_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 {
 	struct hml_nq *core = nq->priv;
-	int64_t ns = LOOK_AROUND_NS;
+	int64_t ns = longest_sleep(nq);
 	int err;
 
 	if (deadline_ns >= 0) {
@@ -333,13 +284,29 @@ static int shm_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 
 /* ---- slots ---- */
 
-static int new_key(u64 *key)
+/* The slot's key, and that of its tickets. */
+static int new_keys(u64 keys[2])
 {
 	int err;
 
 	do {
-		err = h__random(key, sizeof(*key));
-	} while (!err && !*key);
+		err = h__random(keys, 2 * sizeof(keys[0]));
+	} while (!err && (!keys[0] || !keys[1]));
+	return err;
+}
+
+/* Segment locked; the slot's key or life has changed. Watches are told last. */
+static int shut_out(struct h_slot *s, struct shm_slot *rec)
+{
+	int err;
+
+	h__shm_slot_changed(rec);
+	err = h__shm_quiesce(s->dev, SHM_REVOKE_NS);
+	if (err)
+		h__because(s->dev, err,
+			   "a process was stopped while it sent something");
+	if (rec->watched)
+		h__shm_tell(s->dev);
 	return err;
 }
 
@@ -361,7 +328,8 @@ static struct shm_slot *free_slot(struct shm_segment *seg)
 	return NULL;
 }
 
-static int make_slot(struct h_slot *s, const struct h_slot_attr *at)
+static int make_slot(struct h_slot *s, const struct h_slot_attr *at,
+		     u64 ticket_key)
 {
 	struct shm_dev *shm = shm_of(s->dev);
 	struct shm_slot *rec = free_slot(shm->seg);
@@ -371,13 +339,17 @@ static int make_slot(struct h_slot *s, const struct h_slot_attr *at)
 		rec = free_slot(shm->seg);
 	}
 	if (!rec)
-		return -ENOSPC;
+		return h__because(s->dev, -ENOSPC,
+				  "the segment has %u slots already",
+				  SHM_MAX_SLOTS);
 	s->number = (u32)(rec - shm->seg->slots);
 	WRITE_ONCE(rec->owner, shm->attach + 1);
 	rec->slot = (struct hml_slot) {
-		.mode = (u16)at->mode,
+		.mode = (u8)at->mode,
+		.flags = at->flags & HAMLYN_SLOT_TICKET_ONLY,
 		.meta_count = at->meta_count,
 		.key = s->key,
+		.ticket_key = ticket_key,
 		.data = {
 			.mem = shm_offset(shm, s->area->addr),
 			.base = at->base,
@@ -389,27 +361,29 @@ static int make_slot(struct h_slot *s, const struct h_slot_attr *at)
 	};
 	if (s->meta_area)
 		rec->slot.meta_mem = shm_offset(shm, s->meta_area->addr);
+	h__shm_slot_changed(rec);
+	WRITE_ONCE(rec->born, rec->epoch);
+	rec->watched = 0;
 	smp_store_release(&rec->slot.live, 1);			/* B9 */
 	return 0;
 }
 
 static int shm_slot_create(struct h_slot *s, const struct h_slot_attr *at)
 {
+	u64 keys[2];
 	int err;
 
 	/* Senders write through the segment: they cannot reach elsewhere. */
 	if (!s->area->allocated || (s->meta_area && !s->meta_area->allocated))
 		return -EOPNOTSUPP;
-	s->key = at->key;
-	if (!(at->flags & HAMLYN_SLOT_KEY_GIVEN)) {
-		err = new_key(&s->key);
-		if (err)
-			return err;
-	}
+	err = new_keys(keys);
+	if (err)
+		return err;
+	s->key = at->flags & HAMLYN_SLOT_KEY_GIVEN ? at->key : keys[0];
 	err = h__shm_lock(s->dev);
 	if (err)
 		return err;
-	err = make_slot(s, at);
+	err = make_slot(s, at, keys[1]);
 	h__shm_unlock(s->dev);
 	return err;
 }
@@ -422,7 +396,7 @@ static int shm_slot_destroy(struct h_slot *s)
 	if (err)
 		return err;
 	WRITE_ONCE(rec->slot.live, 0);
-	err = h__shm_quiesce(s->dev, REVOKE_NS);
+	err = shut_out(s, rec);
 	if (!err)
 		WRITE_ONCE(rec->owner, 0);
 	h__shm_unlock(s->dev);
@@ -432,17 +406,18 @@ static int shm_slot_destroy(struct h_slot *s)
 static int shm_slot_rekey(struct h_slot *s)
 {
 	struct shm_slot *rec = &shm_of(s->dev)->seg->slots[s->number];
-	u64 key;
-	int err = new_key(&key);
+	u64 keys[2];
+	int err = new_keys(keys);
 
 	if (err)
 		return err;
 	err = h__shm_lock(s->dev);
 	if (err)
 		return err;
-	WRITE_ONCE(rec->slot.key, key);
-	s->key = key;
-	err = h__shm_quiesce(s->dev, REVOKE_NS);
+	WRITE_ONCE(rec->slot.key, keys[0]);
+	WRITE_ONCE(rec->slot.ticket_key, keys[1]);
+	s->key = keys[0];
+	err = shut_out(s, rec);
 	h__shm_unlock(s->dev);
 	return err;
 }
@@ -460,7 +435,9 @@ static int take_record(struct shm_dev *shm, struct shm_sender *s, u32 *id)
 			continue;
 		WRITE_ONCE(rec->owner, shm->attach + 1);
 		s->record = rec;
-		s->core.stats = &rec->stats;
+		s->core.sender.stats = &rec->stats;
+		s->core.sender.pid = (u32)getpid();
+		s->core.sender.uid = (u32)getuid();
 		s->shm = shm;
 		*id = i;
 		return 0;
@@ -468,14 +445,14 @@ static int take_record(struct shm_dev *shm, struct shm_sender *s, u32 *id)
 	return -ENOSPC;
 }
 
-static int shm_terminus_create(struct h_terminus *t, uint32_t entries,
-			       uint32_t entry_size)
+static int shm_terminus_create(struct h_terminus *t,
+			       const struct h_terminus_attr *at)
 {
 	struct shm_sender *s = aligned_alloc(64, (sizeof(*s) + 63) & ~63ul);
 	int err = -ENOMEM;
 
-	(void)entry_size;
-	t->status = calloc(1, sizeof(*t->status) + entries * sizeof(int32_t));
+	t->status = calloc(1, sizeof(*t->status) +
+			   at->entries * sizeof(int32_t));
 	if (!s || !t->status)
 		goto err_free;
 	memset(s, 0, sizeof(*s));
@@ -488,8 +465,12 @@ static int shm_terminus_create(struct h_terminus *t, uint32_t entries,
 		err = take_record(shm_of(t->dev), s, &t->id);
 	}
 	h__shm_unlock(t->dev);
-	if (err)
+	if (err) {
+		h__because(t->dev, err, "the segment has %u termini already",
+			   SHM_MAX_TERMINI);
 		goto err_free;
+	}
+	hml_guard_inherit(&s->core.sender.guard, &s->shm->self.guard);
 	t->priv = s;
 	return 0;
 
@@ -501,20 +482,25 @@ err_free:
 
 static int shm_terminus_destroy(struct h_terminus *t)
 {
+	struct shm_sender *s = t->priv;
 	int err = h__shm_lock(t->dev);
 
 	if (err)
 		return err;
-	h__shm_retire(shm_of(t->dev), t->id);
+	hml_guard_inherit(&s->shm->self.guard, &s->core.sender.guard);
+	h__shm_retire(s->shm, t->id);
 	h__shm_unlock(t->dev);
 	return 0;
 }
 
 static void shm_terminus_forget(struct h_terminus *t, bool child)
 {
+	struct shm_sender *s = t->priv;
+
 	(void)child;
 	free(t->status);
-	free(t->priv);
+	free(s->core.tickets);
+	free(s);
 }
 
 static int shm_terminus_bind(struct h_terminus *t, uint32_t tag,
@@ -537,8 +523,8 @@ static int shm_terminus_bind(struct h_terminus *t, uint32_t tag,
 
 static const struct h_dev_ops shm_ops = {
 	.close = shm_close,
-	.query = shm_query,
-	.stats = shm_stats,
+	.query = h__shm_query,
+	.stats = h__shm_stats,
 	.area_alloc = shm_area_alloc,
 	.area_add = shm_area_add,
 	.area_remove = shm_area_remove,
@@ -549,14 +535,22 @@ static const struct h_dev_ops shm_ops = {
 	.slot_create = shm_slot_create,
 	.slot_destroy = shm_slot_destroy,
 	.slot_rekey = shm_slot_rekey,
+	.slot_ticket_fd = h__shm_slot_ticket_fd,
 	.terminus_create = shm_terminus_create,
 	.terminus_destroy = shm_terminus_destroy,
 	.terminus_forget = shm_terminus_forget,
 	.terminus_bind = shm_terminus_bind,
+	.terminus_import = h__shm_terminus_import,
+	.terminus_drop = h__shm_terminus_drop,
+	.watch = h__shm_watch,
+	.unwatch = h__shm_unwatch,
+	.audit = h__shm_audit,
+	.nic_set = h__shm_nic_set,
 	.send = h__shm_send,
 	.send_short = h__shm_send_short,
 	.nq_sleep = shm_nq_sleep,
 	.nq_mend = shm_nq_mend,
+	.nq_gone = h__shm_nq_gone,
 };
 
 int h__shm_open(struct h_dev *dev, const char *spec)

@@ -63,9 +63,14 @@ static void unlock_tables(int fd)
 	lock_bytes(fd, F_OFD_SETLK, F_UNLCK, 0, 1);
 }
 
-int h__shm_lock(const struct h_dev *dev)
+int h__shm_lock(struct h_dev *dev)
 {
-	return lock_tables(dev->fd, LOCK_WAIT_NS);
+	int err = lock_tables(dev->fd, LOCK_WAIT_NS);
+
+	if (err == -ETIMEDOUT)
+		h__because(dev, err,
+			   "a process was stopped while it changed the segment");
+	return err;
 }
 
 int h__shm_trylock(const struct h_dev *dev)
@@ -103,6 +108,12 @@ static bool others_attached(int fd)
 
 /* ---- names ---- */
 
+/* What whoever makes a segment may choose. */
+struct shm_options {
+	u64 size;
+	u32 guesses;
+};
+
 static int parse_size(const char *s, u64 *size)
 {
 	static const char units[] = "KMG";
@@ -127,14 +138,51 @@ static int parse_size(const char *s, u64 *size)
 	return 0;
 }
 
-/* "NAME[,size=BYTES]"; the user id keeps users' names apart. */
-static int parse_spec(const char *spec, char *file, size_t room, u64 *size)
+static int parse_guesses(const char *s, u32 *guesses)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(s, &end, 10);
+	if (errno || *end || !isdigit((unsigned char)*s) || n > UINT32_MAX)
+		return -EINVAL;
+	*guesses = (u32)n;
+	return 0;
+}
+
+/* ",size=BYTES" and ",guesses=N", each at most once, in any order. */
+static int parse_options(const char *options, struct shm_options *o)
+{
+	char copy[64], *rest = copy, *word;
+	int err = 0;
+
+	if (strlen(options) >= sizeof(copy))
+		return -EINVAL;
+	strcpy(copy, options);
+	while (!err && (word = strsep(&rest, ","))) {
+		if (!strncmp(word, "size=", 5))
+			err = parse_size(word + 5, &o->size);
+		else if (!strncmp(word, "guesses=", 8))
+			err = parse_guesses(word + 8, &o->guesses);
+		else
+			err = -EINVAL;
+	}
+	return err;
+}
+
+/* "NAME[,OPTION...]"; the user id keeps users' names apart. */
+static int parse_spec(const char *spec, char *file, size_t room,
+		      struct shm_options *o)
 {
 	const char *comma = strchr(spec, ',');
 	size_t n = comma ? (size_t)(comma - spec) : strlen(spec);
 	size_t i;
 
-	*size = SHM_DEFAULT_SIZE;
+	*o = (struct shm_options) {
+		.size = SHM_DEFAULT_SIZE,
+		.guesses = HML_GUARD_FREE,
+	};
 	if (!n || n > NAME_MAX_CHARS)
 		return -EINVAL;
 	for (i = 0; i < n; i++)
@@ -143,10 +191,7 @@ static int parse_spec(const char *spec, char *file, size_t room, u64 *size)
 			return -EINVAL;
 	snprintf(file, room, "hamlyn-%u-%.*s", (unsigned int)geteuid(), (int)n,
 		 spec);
-	if (!comma)
-		return 0;
-	return strncmp(comma, ",size=", 6) ? -EINVAL :
-	       parse_size(comma + 6, size);
+	return comma ? parse_options(comma + 1, o) : 0;
 }
 
 static int open_file(const char *file, int flags)
@@ -225,8 +270,9 @@ static void *map_segment(int fd, size_t size, int extra)
 	return p;
 }
 
-static int make_segment(int fd, u64 size)
+static int make_segment(int fd, const struct shm_options *o)
 {
+	u64 size = o->size;
 	u64 pages = size / SHM_PAGE;
 	u64 owners = (sizeof(struct shm_segment) + 63) & ~63ull;
 	struct shm_segment *seg;
@@ -239,8 +285,14 @@ static int make_segment(int fd, u64 size)
 	seg = map_segment(fd, size, 0);
 	if (!seg)
 		return -ENOMEM;
+	err = h__random(seg->identity, sizeof(seg->identity));
+	if (err) {
+		munmap(seg, size);
+		return err;
+	}
 	seg->abi = SHM_ABI;
 	seg->packet_size = SHM_PACKET_SIZE;
+	seg->guesses = o->guesses;
 	seg->size = size;
 	seg->pages = pages;
 	seg->page_owners = owners;
@@ -307,11 +359,18 @@ static void fill_nic(struct shm_dev *shm)
 		},
 		.host = 0,
 		.packet_size = seg->packet_size,
+		.guesses = seg->guesses,
+		.link = &seg->link,
 	};
+	/* With the segment locked only: as those of termini that are gone. */
+	shm->self.stats = &seg->retired;
+	shm->self.pid = (u32)getpid();
+	shm->self.uid = (u32)getuid();
 }
 
 /* Tables locked. Leaves them locked, and the device attached, on success. */
-static int enter(struct h_dev *dev, struct shm_dev *shm, u64 size)
+static int enter(struct h_dev *dev, struct shm_dev *shm,
+		 const struct shm_options *o)
 {
 	struct stat st;
 	int err;
@@ -319,7 +378,7 @@ static int enter(struct h_dev *dev, struct shm_dev *shm, u64 size)
 	if (fstat(dev->fd, &st))
 		return -errno;
 	if (!st.st_size) {
-		err = make_segment(dev->fd, size);
+		err = make_segment(dev->fd, o);
 		if (err) {
 			remove_file(shm->file);
 			return err;
@@ -368,12 +427,12 @@ static int open_and_lock(struct h_dev *dev, const char *file)
 int h__shm_attach(struct h_dev *dev, const char *spec)
 {
 	struct shm_dev *shm = calloc(1, sizeof(*shm));
-	u64 size;
+	struct shm_options options;
 	int err;
 
 	if (!shm)
 		return -ENOMEM;
-	err = parse_spec(spec, shm->file, sizeof(shm->file), &size);
+	err = parse_spec(spec, shm->file, sizeof(shm->file), &options);
 	if (err)
 		goto err_free;
 	sweep();
@@ -381,7 +440,7 @@ int h__shm_attach(struct h_dev *dev, const char *spec)
 	if (err)
 		goto err_free;
 	dev->priv = shm;
-	err = enter(dev, shm, size);
+	err = enter(dev, shm, &options);
 	if (err)
 		goto err_close;
 	h__shm_reclaim_dead(dev);

@@ -11,6 +11,8 @@
 
 #include "shm.h"
 
+#include "guard.c"
+#include "link.c"
 #include "notify.c"
 #include "rx.c"
 #include "tx.c"
@@ -24,6 +26,27 @@ void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *nq)
 	if (__atomic_exchange_n(&nq->armed, 0, __ATOMIC_ACQ_REL))
 		syscall(SYS_futex, &nq->armed, FUTEX_WAKE, INT_MAX, NULL, NULL,
 			0);
+}
+
+/*
+ * Here, and by values: a pointer to the header that leaves this file would keep
+ * all headers in memory, also those of good packets, and out of registers.
+ */
+void hml_port_rejected(struct hml_nic *nic, const struct hml_slot *slot,
+		       const struct hamlyn_packet *h, int reason,
+		       const struct hml_sender *sender)
+{
+	struct hamlyn_audit_entry e = {
+		.offset = h->offset,
+		.length = h->length,
+		.slot = h->slot,
+		.reason = (u32)reason,
+		.source = h->source,
+		.pid = sender->pid,
+		.uid = sender->uid,
+	};
+
+	h__shm_audit_add(nic, slot, e);
 }
 
 /* Full barrier: whoever replaced a key sees us, or we see the new key (B8). */
@@ -52,6 +75,17 @@ void h__shm_release(struct shm_terminus *r, u32 hold)
 	smp_store_release(&r->hold, hold + 1);			/* B8 */
 }
 
+/*
+ * Between two packets of a message: who replaced a key need not wait for the
+ * rest of it, for the next packet sees the new one. Still held.
+ */
+static u32 between_packets(struct shm_terminus *r, u32 hold)
+{
+	smp_store_release(&r->hold, hold + 2);			/* B8 */
+	smp_mb();						/* B8 */
+	return hold + 2;
+}
+
 static void post_status(struct h_terminus *t, u32 handle, int err)
 {
 	s32 *status = (s32 *)(t->status + 1) + (handle & t->mask);
@@ -64,7 +98,16 @@ static void post_status(struct h_terminus *t, u32 handle, int err)
 	smp_store_release(&t->status->completed, t->producer);	/* B6 */
 }
 
-static int64_t transmit(struct h_terminus *t, const struct hamlyn_trb *trb,
+/* Terminus held: is it to wait, because it guessed keys? */
+static inline bool held_back(struct shm_sender *s)
+{
+	struct hml_guard *guard = &s->core.sender.guard;
+
+	return unlikely(guard->until) &&
+	       hml_guard_paused(&s->shm->nic, guard);
+}
+
+static int64_t transmit(struct h_terminus *t, struct hamlyn_trb *trb,
 			const void *meta, const void *tail, u64 tail_size)
 {
 	struct shm_sender *s = t->priv;
@@ -72,14 +115,23 @@ static int64_t transmit(struct h_terminus *t, const struct hamlyn_trb *trb,
 	struct hml_nic *nic = &s->shm->nic;
 	u32 hold = h__shm_hold(s->record);
 	int64_t handle = t->producer;
-	int err = hml_tx_begin(nic, core, trb, meta, tail, tail_size);
+	int err;
+
+	if (unlikely(held_back(s))) {
+		h__shm_release(s->record, hold);
+		return -EAGAIN;
+	}
+	err = hml_tx_begin(nic, core, trb, meta, tail, tail_size);
 
 	if (likely(!err)) {
-		do {
+		for (;;) {
 			hml_tx_packet(nic, core);
-		} while (core->busy);
+			if (!core->busy)
+				break;
+			hold = between_packets(s->record, hold);
+		}
 	} else {
-		core->stats->failed++;
+		core->sender.stats->failed++;
 	}
 	post_status(t, (u32)handle, err);
 	h__shm_release(s->record, hold);
@@ -107,10 +159,16 @@ int64_t h__shm_send_short(struct h_terminus *t, const struct h_ticket *k,
 	};
 	u32 hold = h__shm_hold(s->record);
 	int64_t handle = t->producer;
-	int err = hml_tx_flat(&s->shm->nic, &s->core, &trb, meta, data);
+	int err;
+
+	if (unlikely(held_back(s))) {
+		h__shm_release(s->record, hold);
+		return -EAGAIN;
+	}
+	err = hml_tx_flat(&s->shm->nic, &s->core, &trb, meta, data);
 
 	if (unlikely(err))
-		s->core.stats->failed++;
+		s->core.sender.stats->failed++;
 	post_status(t, (u32)handle, err);
 	h__shm_release(s->record, hold);
 	return handle;

@@ -36,6 +36,29 @@ static u32 free_record(const struct shm_dev *shm)
 	return SHM_MAX_AREAS;
 }
 
+static int no_room(struct h_dev *dev, u64 pages)
+{
+	const struct shm_dev *shm = shm_of(dev);
+	const u16 *owner = shm_page_owners(shm);
+	u64 page, run = 0, unused = 0, longest = 0;
+
+	if (free_record(shm) == SHM_MAX_AREAS)
+		return h__because(dev, -ENOSPC,
+				  "the segment has %u areas and NQs already",
+				  SHM_MAX_AREAS);
+	for (page = shm->seg->data_first; page < shm->seg->pages; page++) {
+		run = owner[page] ? 0 : run + 1;
+		unused += run != 0;
+		if (run > longest)
+			longest = run;
+	}
+	return h__because(dev, -ENOSPC,
+			  "asked for %llu KiB; the segment has %llu KiB free, at most %llu KiB in one piece; shm:NAME,size= makes a larger one",
+			  (unsigned long long)pages * (SHM_PAGE / 1024),
+			  (unsigned long long)unused * (SHM_PAGE / 1024),
+			  (unsigned long long)longest * (SHM_PAGE / 1024));
+}
+
 static int take_run(struct h_dev *dev, u64 pages, u32 *area)
 {
 	struct shm_dev *shm = shm_of(dev);
@@ -51,7 +74,7 @@ static int take_run(struct h_dev *dev, u64 pages, u32 *area)
 		first = find_run(shm, pages);
 	}
 	if (id == SHM_MAX_AREAS || !first)
-		return -ENOSPC;
+		return no_room(dev, pages);
 	a = &shm->seg->areas[id];
 	/* Owner first: dying from here on leaves it to h__shm_reclaim(). */
 	WRITE_ONCE(a->owner, shm->attach + 1);
@@ -69,8 +92,6 @@ int h__shm_alloc(struct h_dev *dev, u64 bytes, u32 *area, void **p)
 	u64 pages = (bytes + SHM_PAGE - 1) / SHM_PAGE;
 	int err;
 
-	if (!pages || pages > seg->pages)
-		return -ENOSPC;
 	err = h__shm_lock(dev);
 	if (err)
 		return err;
@@ -139,25 +160,11 @@ int h__shm_quiesce(struct h_dev *dev, int64_t wait_ns)
 
 /* ---- the dead ---- */
 
-static void add_stats(struct hml_stats *sum, const struct hml_stats *s)
-{
-	u32 i;
-
-	sum->messages += s->messages;
-	sum->packets += s->packets;
-	sum->bytes += s->bytes;
-	sum->failed += s->failed;
-	sum->notifications += s->notifications;
-	sum->overruns += s->overruns;
-	for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
-		sum->rejects[i] += s->rejects[i];
-}
-
 void h__shm_retire(struct shm_dev *shm, u32 terminus)
 {
 	struct shm_terminus *t = &shm->seg->termini[terminus];
 
-	add_stats(&shm->seg->retired, &t->stats);
+	h__shm_stats_add(&shm->seg->retired, &t->stats);
 	memset(&t->stats, 0, sizeof(t->stats));
 	if (t->hold & 1)
 		smp_store_release(&t->hold, t->hold + 1);	/* B8 */
@@ -169,28 +176,54 @@ static bool among(u32 owner, const bool *gone)
 	return owner && owner <= SHM_MAX_ATTACH && gone[owner - 1];
 }
 
+/* From here on packets and watches that begin see that it is another slot. */
+void h__shm_slot_changed(struct shm_slot *slot)
+{
+	WRITE_ONCE(slot->epoch, slot->epoch + 1);
+}
+
+/* Their slots are closed. Returns whether there were any, and any watched. */
+static bool close_slots(struct shm_segment *seg, const bool *gone,
+			bool *watched)
+{
+	bool any = false;
+	u32 i;
+
+	*watched = false;
+	for (i = 0; i < SHM_MAX_SLOTS; i++) {
+		struct shm_slot *s = &seg->slots[i];
+
+		if (!among(s->owner, gone))
+			continue;
+		WRITE_ONCE(s->slot.live, 0);
+		h__shm_slot_changed(s);
+		*watched |= s->watched;
+		any = true;
+	}
+	return any;
+}
+
 /*
  * Everything that the attachments in @gone owned: they are dead, or leave.
  * Slots are closed first, then everybody who may still be writing through one
- * is waited for, then the memory goes.
+ * is waited for and watches are told, then the memory goes. Their own watches
+ * go before their NQs.
  */
 static int reclaim(struct h_dev *dev, const bool *gone)
 {
-	bool memory = false;
 	struct shm_dev *shm = shm_of(dev);
 	struct shm_segment *seg = shm->seg;
+	bool memory, watched;
 	int err;
 	u32 i;
 
 	for (i = 0; i < SHM_MAX_TERMINI; i++)
 		if (among(seg->termini[i].owner, gone))
 			h__shm_retire(shm, i);
-	for (i = 0; i < SHM_MAX_SLOTS; i++) {
-		if (among(seg->slots[i].owner, gone)) {
-			WRITE_ONCE(seg->slots[i].slot.live, 0);
-			memory = true;
-		}
-	}
+	for (i = 0; i < seg->watch_end; i++)
+		if (among(seg->watches[i].owner, gone))
+			WRITE_ONCE(seg->watches[i].owner, 0);
+	memory = close_slots(seg, gone, &watched);
 	for (i = 0; i < SHM_MAX_AREAS && !memory; i++)
 		memory = among(seg->areas[i].owner, gone);
 	for (i = 0; i < SHM_MAX_NQS && !memory; i++)
@@ -199,6 +232,8 @@ static int reclaim(struct h_dev *dev, const bool *gone)
 		return 0;
 	/* A stopped peer is in the way: what is left is for the next one. */
 	err = h__shm_quiesce(dev, RECLAIM_NS);
+	if (watched)
+		h__shm_tell(dev);
 	if (err)
 		return err;
 	for (i = 0; i < SHM_MAX_SLOTS; i++)
@@ -221,28 +256,35 @@ int h__shm_reclaim(struct h_dev *dev, u32 attach)
 	return reclaim(dev, gone);
 }
 
-static void mark(const struct h_dev *dev, u32 owner, bool *dead, bool *known)
+/* One system call for each attachment, not for each thing that it owns. */
+bool h__shm_dead(const struct h_dev *dev, u32 owner, struct shm_dead *d)
 {
-	if (!owner || owner > SHM_MAX_ATTACH || known[owner - 1])
-		return;
-	known[owner - 1] = true;
-	dead[owner - 1] = !h__shm_alive(dev, owner - 1);
+	if (!owner || owner > SHM_MAX_ATTACH)
+		return false;
+	if (!d->known[owner - 1]) {
+		d->known[owner - 1] = true;
+		d->dead[owner - 1] = !h__shm_alive(dev, owner - 1);
+	}
+	return d->dead[owner - 1];
 }
 
 void h__shm_reclaim_dead(struct h_dev *dev)
 {
 	struct shm_segment *seg = shm_of(dev)->seg;
-	bool known[SHM_MAX_ATTACH] = {}, dead[SHM_MAX_ATTACH] = {};
+	struct shm_dead d = {};
+	bool any = false;
 	u32 i;
 
 	for (i = 0; i < SHM_MAX_TERMINI; i++)
-		mark(dev, seg->termini[i].owner, dead, known);
+		any |= h__shm_dead(dev, seg->termini[i].owner, &d);
 	for (i = 0; i < SHM_MAX_SLOTS; i++)
-		mark(dev, seg->slots[i].owner, dead, known);
+		any |= h__shm_dead(dev, seg->slots[i].owner, &d);
 	for (i = 0; i < SHM_MAX_NQS; i++)
-		mark(dev, seg->nqs[i].owner, dead, known);
+		any |= h__shm_dead(dev, seg->nqs[i].owner, &d);
 	for (i = 0; i < SHM_MAX_AREAS; i++)
-		mark(dev, seg->areas[i].owner, dead, known);
-	if (memchr(dead, true, sizeof(dead)))
-		reclaim(dev, dead);
+		any |= h__shm_dead(dev, seg->areas[i].owner, &d);
+	for (i = 0; i < seg->watch_end; i++)
+		any |= h__shm_dead(dev, seg->watches[i].owner, &d);
+	if (any)
+		reclaim(dev, d.dead);
 }

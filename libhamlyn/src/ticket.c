@@ -96,3 +96,46 @@ int h_slot_ticket(const struct h_slot *s, uint64_t base, uint64_t length,
 	};
 	return 0;
 }
+
+/* ---- tickets that are descriptors (H 6.5) ---- */
+
+int h_slot_ticket_fd(struct h_slot *s, uint64_t base, uint64_t length, int *fd)
+{
+	int err;
+
+	*fd = -1;
+	if (base > s->length || length > s->length - base)
+		return -ERANGE;
+	if (!length)
+		length = s->length - base;
+	h__dev_lock(s->dev);
+	err = s->dev->ops->slot_ticket_fd(s, base, length, fd);
+	pthread_mutex_unlock(&s->dev->lock);
+	return err;
+}
+
+int h_terminus_import(struct h_terminus *t, int fd, struct h_ticket *k)
+{
+	uint32_t index;
+	int err;
+
+	*k = (struct h_ticket) {};
+	h__dev_lock(t->dev);
+	err = t->dev->ops->terminus_import(t, fd, &index, k);
+	pthread_mutex_unlock(&t->dev->lock);
+	if (!err)
+		k->flags = H_TICKET_IMPORTED | index;
+	return err;
+}
+
+int h_terminus_drop(struct h_terminus *t, const struct h_ticket *k)
+{
+	int err;
+
+	if (!h__ticket_imported(k))
+		return -EINVAL;
+	h__dev_lock(t->dev);
+	err = t->dev->ops->terminus_drop(t, h__ticket_index(k));
+	pthread_mutex_unlock(&t->dev->lock);
+	return err;
+}

@@ -16,7 +16,7 @@ MAX_DIAGNOSTICS=200
 
 CHECKS=(
 	format spdx core-includes version-tests private-paths shellcheck codespell
-	checkpatch kernel-doc sparse w1-6.1 w1-6.12 w1-7.2
+	checkpatch kernel-doc netlink-generated sparse w1-6.1 w1-6.12 w1-7.2
 )
 
 usage() {
@@ -232,6 +232,8 @@ check_kernel_doc() {
 	files=$(tree_files -name '*.h' | files_in '^(uapi|driver/core|libhamlyn/include)/') || return 1
 	quiet run_in_tree perl "$CACHE/kselftest/kernel-doc" -none -Wall <<<"$files"
 }
+
+check_netlink_generated() { "$STATIC_DIR/netlink-regen.sh"; }
 
 # build_log KERNEL WORK-FOLDER [make argument]...: builds from nothing, because an object that is
 # already built gives no warning again; fails on any warning or error

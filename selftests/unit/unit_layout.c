@@ -102,7 +102,10 @@ static void ioctl_numbers_are_fixed(void **state)
 		HAMLYN_IOC_SLOT_DESTROY, HAMLYN_IOC_SLOT_REKEY,
 		HAMLYN_IOC_TERMINUS_CREATE, HAMLYN_IOC_TERMINUS_DESTROY,
 		HAMLYN_IOC_TERMINUS_BIND, HAMLYN_IOC_KICK, HAMLYN_IOC_WAIT,
-		HAMLYN_IOC_STATS,
+		HAMLYN_IOC_STATS, HAMLYN_IOC_WATCH, HAMLYN_IOC_UNWATCH,
+		HAMLYN_IOC_TICKET_CREATE, HAMLYN_IOC_TICKET_IMPORT,
+		HAMLYN_IOC_TICKET_DROP, HAMLYN_IOC_AUDIT, HAMLYN_IOC_NIC_SET,
+		HAMLYN_IOC_EXPLAIN,
 	};
 	size_t i;
 
@@ -123,25 +126,49 @@ static void flags_and_limits_are_fixed(void **state)
 	assert_int_equal(HAMLYN_META_FAST, 0xffffffffU);
 	assert_int_equal(HAMLYN_AREA_READONLY, 1);
 	assert_int_equal(HAMLYN_SLOT_NORMAL, 0);
+	assert_int_equal(HAMLYN_SLOT_PARANOID, 1);
+	assert_int_equal(HAMLYN_SLOT_PARANOID_ONE_SHOT, 2);
 	assert_int_equal(HAMLYN_SLOT_KEY_GIVEN, 1);
+	assert_int_equal(HAMLYN_SLOT_TICKET_ONLY, 2);
 	assert_int_equal(HAMLYN_TRB_NO_NOTIFY, 1);
 	assert_int_equal(HAMLYN_TRB_FAST, 2);
-	assert_int_equal(HAMLYN_TRB_FLAGS, 3);
+	assert_int_equal(HAMLYN_TRB_QUIET, 4);
+	assert_int_equal(HAMLYN_TRB_TICKET, 8);
+	assert_int_equal(HAMLYN_TRB_FLAGS, 15);
 	assert_int_equal(HAMLYN_PACKET_VERSION, 1);
 	assert_int_equal(HAMLYN_PACKET_SINGLE, 1);
 	assert_int_equal(HAMLYN_PACKET_FAST, 2);
 	assert_int_equal(HAMLYN_PACKET_NO_NOTIFY, 4);
-	assert_int_equal(HAMLYN_PACKET_FLAGS, 7);
+	assert_int_equal(HAMLYN_PACKET_QUIET, 8);
+	assert_int_equal(HAMLYN_PACKET_TICKET, 16);
+	assert_int_equal(HAMLYN_PACKET_FLAGS, 31);
 	assert_int_equal(HAMLYN_NQE_FAST, 1);
 	assert_int_equal(HAMLYN_NQE_SINGLE, 2);
 	assert_int_equal(HAMLYN_NQE_OVERRUN, 4);
 	assert_int_equal(HAMLYN_NQE_VOID, 8);
+	assert_int_equal(HAMLYN_NQE_PEER_GONE, 16);
 	assert_int_equal(HAMLYN_REJECT_SLOT, 0);
 	assert_int_equal(HAMLYN_REJECT_KEY, 1);
 	assert_int_equal(HAMLYN_REJECT_BOUNDS, 2);
 	assert_int_equal(HAMLYN_REJECT_METADATA, 3);
 	assert_int_equal(HAMLYN_REJECT_FORMAT, 4);
+	assert_int_equal(HAMLYN_REJECT_ONE_SHOT, 5);
+	assert_int_equal(HAMLYN_REJECT_TICKET, 6);
+	assert_int_equal(HAMLYN_REJECT_DOWN, 7);
 	assert_true(HAMLYN_REJECT_REASONS <= HAMLYN_STATS_REASONS);
+	assert_int_equal(HAMLYN_STATS_REASONS, 8);
+	assert_int_equal(HAMLYN_PRIORITY_NORMAL, 0);
+	assert_int_equal(HAMLYN_PRIORITY_BULK, 1);
+	assert_int_equal(HAMLYN_PRIORITY_HIGH, 2);
+	assert_int_equal(HAMLYN_MAX_WEIGHT, 64);
+	assert_int_equal(HAMLYN_MAX_TICKETS, 4096);
+	assert_int_equal(HAMLYN_NIC_UP, 0);
+	assert_int_equal(HAMLYN_NIC_DOWN, 1);
+	assert_int_equal(HAMLYN_NIC_UNFED, 2);
+	assert_int_equal(HAMLYN_NIC_SET_STATE, 1);
+	assert_int_equal(HAMLYN_NIC_SET_WATCHDOG, 2);
+	assert_int_equal(HAMLYN_NIC_FEED, 4);
+	assert_int_equal(HAMLYN_EXPLAIN_BYTES, 256);
 }
 
 int main(void)

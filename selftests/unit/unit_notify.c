@@ -61,6 +61,29 @@ static void observe(const volatile void *p)
 #undef smp_mb
 #define smp_mb()	happened(BARRIER)
 
+/* Somebody who debugs. */
+static bool tracing;
+static u32 nr_traced;
+static struct {
+	struct hamlyn_nq_entry entry;
+	u32 position;
+	bool lost;
+} traced;
+
+static void trace(const struct hamlyn_nq_entry *entry, u32 position, bool lost)
+{
+	nr_traced++;
+	traced.entry = *entry;
+	traced.position = position;
+	traced.lost = lost;
+}
+
+#undef hml_port_traces_notify
+#define hml_port_traces_notify()	tracing
+#undef hml_port_trace_notify
+#define hml_port_trace_notify(nic, nq, entry, position, lost) \
+	trace(entry, position, lost)
+
 #include "notify.c"
 
 static u32 wakes;
@@ -91,6 +114,8 @@ static int setup(void **state)
 	after_read = NULL;
 	before_release = NULL;
 	nr_events = 0;
+	tracing = false;
+	nr_traced = 0;
 	wakes = 0;
 	clear_armed = true;
 	awaited = 0;
@@ -124,7 +149,14 @@ static bool append(u32 i)
 {
 	struct hamlyn_nq_entry e = sample(i);
 
-	return hml_nq_append(&home, &q.nq, &e);
+	return hml_nq_append(&home, &q.nq, &e, true);
+}
+
+static bool append_quietly(u32 i)
+{
+	struct hamlyn_nq_entry e = sample(i);
+
+	return hml_nq_append(&home, &q.nq, &e, false);
 }
 
 static struct hamlyn_nq_entry *at(u32 position)
@@ -174,7 +206,7 @@ static void callers_sequence_is_ignored(void **state)
 
 	(void)state;
 	e.sequence = 5;
-	assert_true(hml_nq_append(&home, &q.nq, &e));
+	assert_true(hml_nq_append(&home, &q.nq, &e, true));
 	assert_int_equal(at(0)->sequence, 1);
 }
 
@@ -548,7 +580,7 @@ static void armed_flag_is_left_to_whoever_wakes(void **state)
 	assert_int_equal(wakes, 1);
 }
 
-static void overrun_report_wakes_and_a_loss_without_entry_does_not(void **state)
+static void overrun_report_wakes_and_so_does_a_loss_without_entry(void **state)
 {
 	(void)state;
 	begin(2, 0);
@@ -560,8 +592,115 @@ static void overrun_report_wakes_and_a_loss_without_entry_does_not(void **state)
 	assert_true(was_ready);
 	q.nq.armed = 1;
 	assert_false(append(2));
-	assert_int_equal(wakes, 1);
+	assert_int_equal(wakes, 2);
+}
+
+/* ---- quiet ones ---------------------------------------------------------- */
+
+static void quiet_entry_is_appended_like_any_other_and_wakes_nobody(void **state)
+{
+	u32 i;
+
+	(void)state;
+	q.nq.armed = 1;
+	for (i = 0; i < 7; i++) {
+		assert_true(append_quietly(i));
+		assert_sample_at(i, i);
+		assert_true(hml_nq_ready(&home, &q.nq, i));
+	}
+	assert_int_equal(wakes, 0);
 	assert_int_equal(q.nq.armed, 1);
+	assert_int_equal(q.ring->lost, 0);
+}
+
+static void loud_entry_behind_quiet_ones_wakes_for_all_of_them(void **state)
+{
+	(void)state;
+	q.nq.armed = 1;
+	assert_true(append_quietly(0));
+	assert_true(append_quietly(1));
+	assert_int_equal(wakes, 0);
+	assert_true(append(2));
+	assert_int_equal(wakes, 1);
+	assert_true(was_ready);
+	assert_true(append_quietly(3));
+	q.nq.armed = 1;
+	assert_true(append_quietly(4));
+	assert_int_equal(wakes, 1);
+}
+
+static void quiet_entry_does_not_even_look_at_armed(void **state)
+{
+	(void)state;
+	assert_true(append_quietly(0));
+	assert_int_equal(nr_events, 1);
+	assert_int_equal(events[0], RELEASED);
+}
+
+static void quiet_overrun_is_reported_and_counted_and_wakes_nobody(void **state)
+{
+	(void)state;
+	begin(2, 0);
+	q.nq.armed = 1;
+	assert_true(append_quietly(0));
+	assert_false(append_quietly(1));
+	assert_overrun_at(1);
+	assert_int_equal(q.ring->lost, 1);
+	assert_false(append_quietly(2));
+	assert_int_equal(q.ring->lost, 2);
+	assert_int_equal(wakes, 0);
+}
+
+/* Whose place the quiet ones have taken. Nothing else would wake it, ever. */
+static void loud_one_that_finds_the_queue_full_of_quiet_ones_wakes(void **state)
+{
+	u32 quiet;
+
+	(void)state;
+	for (quiet = 0; quiet < 20; quiet++) {
+		u32 i;
+
+		begin(8, 0);
+		wakes = 0;
+		q.nq.armed = 1;
+		for (i = 0; i < quiet; i++)
+			append_quietly(i);
+		assert_int_equal(wakes, 0);
+		append(i);
+		assert_int_equal(wakes, 1);
+	}
+}
+
+/* ---- tracing ------------------------------------------------------------- */
+
+static void traced_notification_is_like_any_other_and_told_of_once(void **state)
+{
+	struct hamlyn_nq_entry e;
+	u32 i;
+
+	(void)state;
+	begin(4, 100);
+	tracing = true;
+	for (i = 0; i < 6; i++) {
+		bool fits = i < 3;
+
+		q.nq.armed = 1;
+		e = sample(i);
+		assert_int_equal(i & 1 ? append(i) : append_quietly(i), fits);
+		assert_int_equal(wakes, (i + 1) / 2);
+		assert_int_equal(nr_traced, i + 1);
+		assert_memory_equal(&traced.entry, &e, sizeof(e));
+		assert_int_equal(traced.lost, !fits);
+		if (fits) {
+			assert_int_equal(traced.position, 100 + i);
+			assert_sample_at(100 + i, i);
+		}
+	}
+	assert_overrun_at(103);
+	assert_int_equal(q.ring->lost, 3);
+	tracing = false;
+	append(7);
+	assert_int_equal(nr_traced, 6);
 }
 
 /* ---- hml_nq_ready() ------------------------------------------------------ */
@@ -649,7 +788,15 @@ int main(void)
 		TEST(sleeper_is_woken_only_when_the_entry_is_there),
 		TEST(sleeper_that_arms_right_before_the_entry_appears_is_woken),
 		TEST(armed_flag_is_left_to_whoever_wakes),
-		TEST(overrun_report_wakes_and_a_loss_without_entry_does_not),
+		TEST(overrun_report_wakes_and_so_does_a_loss_without_entry),
+
+		TEST(quiet_entry_is_appended_like_any_other_and_wakes_nobody),
+		TEST(loud_entry_behind_quiet_ones_wakes_for_all_of_them),
+		TEST(quiet_entry_does_not_even_look_at_armed),
+		TEST(quiet_overrun_is_reported_and_counted_and_wakes_nobody),
+		TEST(loud_one_that_finds_the_queue_full_of_quiet_ones_wakes),
+
+		TEST(traced_notification_is_like_any_other_and_told_of_once),
 
 		TEST(entry_is_ready_when_it_is_there_and_not_before),
 		TEST(entry_of_an_earlier_lap_is_not_ready),

@@ -28,6 +28,18 @@ static void unit_write(const struct hml_port *port, hml_mem_t mem, u64 offset,
 		hook();
 }
 
+/* Races that are still to be lost: another one has changed the word. */
+static u32 lose;
+
+static u32 unit_cmpxchg(u32 *p, u32 old, u32 new_value)
+{
+	if (!lose)
+		return hml_atomic_cmpxchg(p, old, new_value);
+	lose--;
+	return old + 1;
+}
+
+#define hml_atomic_cmpxchg	unit_cmpxchg
 #define hml_mem_write	unit_write
 #undef hml_atomic_add_return
 #define hml_atomic_add_return(p, v)	unit_add_return(p, v)
@@ -47,16 +59,35 @@ static struct hamlyn_metadata *entries;
 static struct hamlyn_metadata *m;
 static struct hml_nq nq;
 static struct hml_stats stats;
+static struct hml_sender sender = { .stats = &stats };
 static u8 *area;
 static u8 data[LENGTH];
 static u32 told;
 
+void hml_guard_guess(struct hml_nic *to, struct hml_sender *from)
+{
+	(void)to;
+	(void)from;
+}
+
+void hml_port_rejected(struct hml_nic *to, const struct hml_slot *s,
+		       const struct hamlyn_packet *h, int reason,
+		       const struct hml_sender *from)
+{
+	(void)to;
+	(void)s;
+	(void)h;
+	(void)reason;
+	(void)from;
+}
+
 bool hml_nq_append(struct hml_nic *to, struct hml_nq *queue,
-		   const struct hamlyn_nq_entry *entry)
+		   const struct hamlyn_nq_entry *entry, bool wake)
 {
 	(void)to;
 	(void)queue;
 	(void)entry;
+	assert_true(wake);
 	__atomic_add_fetch(&told, 1, __ATOMIC_SEQ_CST);
 	return true;
 }
@@ -70,6 +101,7 @@ static int setup(void **state)
 	memset(&stats, 0, sizeof(stats));
 	memset(data, 7, sizeof(data));
 	told = 0;
+	lose = 0;
 	half_way = NULL;
 	slot = (struct hml_slot) {
 		.live = 1,
@@ -114,7 +146,7 @@ static void receive(const struct hamlyn_packet *h)
 {
 	struct hml_payload payload = { .flat = data, .meta = data };
 
-	hml_rx(&nic, h, &payload, &stats);
+	hml_rx(&nic, h, &payload, &sender);
 }
 
 /* Received and told of, or rejected for @reason with nothing changed. */
@@ -384,16 +416,59 @@ static void nonsense_in_the_word_tells_nobody_else_anything(void **state)
 	assert_true(unit_all(area + 1000 + HIGH, UNIT_GUARD, 500));
 }
 
+static void lost_race_for_the_word_is_run_again(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	one_shot();
+	lose = ONE_SHOT_TRIES - 1;
+	expect(&h, -1);
+	assert_int_equal(lose, 0);
+	assert_int_equal(m->state, 0);
+}
+
+/* An owner that rewrites the word all the time keeps nobody busy for ever. */
+static void entry_that_never_stands_still_lets_nobody_in(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	one_shot();
+	lose = ONE_SHOT_TRIES;
+	expect(&h, HAMLYN_REJECT_ONE_SHOT);
+	untouched();
+	expect(&h, -1);
+}
+
+static void rewrite_for_ever(void)
+{
+	lose = UINT32_MAX;
+}
+
+static void entry_that_never_stands_still_tells_nobody(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	one_shot();
+	half_way = rewrite_for_ever;
+	receive(&h);
+	assert_int_equal(told, 0);
+	assert_int_equal(lose, UINT32_MAX - ONE_SHOT_TRIES);
+	assert_int_equal(stats.rejects[HAMLYN_REJECT_ONE_SHOT], 0);
+}
+
 static u32 enough;
 
 static void *hammer(void *arg)
 {
 	struct hamlyn_packet h = packet(LOW, 8);
 	struct hml_payload payload = { .flat = data };
-	struct hml_stats *mine = arg;
+	struct hml_sender mine = { .stats = arg };
 
 	while (!smp_load_acquire(&enough))
-		hml_rx(&nic, &h, &payload, mine);
+		hml_rx(&nic, &h, &payload, &mine);
 	return NULL;
 }
 
@@ -449,6 +524,9 @@ int main(void)
 		TEST(rejected_packets_leave_the_entry_armed),
 		TEST(nobody_is_told_while_a_packet_is_landing),
 		TEST(nonsense_in_the_word_tells_nobody_else_anything),
+		TEST(lost_race_for_the_word_is_run_again),
+		TEST(entry_that_never_stands_still_lets_nobody_in),
+		TEST(entry_that_never_stands_still_tells_nobody),
 		TEST(an_arming_lets_exactly_one_notification_through),
 	};
 

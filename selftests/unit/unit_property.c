@@ -13,16 +13,32 @@
 
 /* Packets of tx.c come here first; from here some go on to the real hml_rx(). */
 static void fabric(struct hml_nic *nic, const struct hamlyn_packet *h,
-		   const struct hml_payload *payload, struct hml_stats *stats);
+		   const struct hml_payload *payload,
+		   struct hml_sender *sender);
 
-#define hml_rx fabric
+#undef hml_port_xmit
+#define hml_port_xmit(from, to, h, payload, sender) \
+	fabric(to, h, payload, sender)
+
+/* A home that looks up where a byte is has none to find behind the last. */
+static void unit_copy(const struct hml_port *port, hml_mem_t to_mem, u64 to,
+		      hml_mem_t from_mem, u64 from, u32 n)
+{
+	assert_int_not_equal(n, 0);
+	hml_mem_copy(port, to_mem, to, from_mem, from, n);
+}
+
+#define hml_mem_copy	unit_copy
+
 #include "tx.c"
-#undef hml_rx
 #include "rx.c"
 #include "notify.c"
+#include "guard.c"
+#include "link.c"
 
 #define HOST		4
 #define KEY		0x5ca1ab1e0ddba11ULL
+#define TICKET_KEY	0xfab51cafab51caULL
 #define SLOTS		4
 #define NQ_ENTRIES	64
 #define AREA		(64 * 1024)
@@ -40,12 +56,14 @@ struct captured {
 
 struct world {
 	struct hml_nic nic;
+	struct hml_link link;
 	struct hml_slot *slots;
 	struct unit_nq nq;
 	u8 *area;			/* all message areas are in it */
 	struct hamlyn_metadata *entries;
 	struct hml_terminus t;
 	struct hml_stats stats;
+	struct hml_ticket ticket;	/* for what is being sent */
 	struct hamlyn_wq_control wq;
 	u8 *wq_entries;
 	u8 *source[HAMLYN_MAX_TAGS];
@@ -58,8 +76,13 @@ static struct captured captured[MAX_PACKETS];
 static u32 nr_captured;
 static bool capture;
 
+/* What goes straight on, added up as the receiver must add it up. */
+static u32 sum_of_deltas;
+static u32 nr_passed;
+
 static void fabric(struct hml_nic *nic, const struct hamlyn_packet *h,
-		   const struct hml_payload *payload, struct hml_stats *stats)
+		   const struct hml_payload *payload,
+		   struct hml_sender *sender)
 {
 	struct captured *c = &captured[nr_captured];
 	const struct hml_piece *piece = payload->piece;
@@ -67,7 +90,9 @@ static void fabric(struct hml_nic *nic, const struct hamlyn_packet *h,
 	u32 i;
 
 	if (!capture) {
-		hml_rx(nic, h, payload, stats);
+		hml_rx(nic, h, payload, sender);
+		sum_of_deltas += h->delta;
+		nr_passed++;
 		return;
 	}
 	assert_true(nr_captured < MAX_PACKETS);
@@ -108,6 +133,20 @@ void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *nq)
 	sem_post(&bell);
 }
 
+static u64 nr_rejected;
+
+void hml_port_rejected(struct hml_nic *nic, const struct hml_slot *slot,
+		       const struct hamlyn_packet *h, int reason,
+		       const struct hml_sender *sender)
+{
+	(void)nic;
+	(void)slot;
+	(void)h;
+	(void)reason;
+	(void)sender;
+	nr_rejected++;
+}
+
 static u64 below(u64 n)
 {
 	return unit_below(&w->rng, n);
@@ -128,7 +167,8 @@ static int setup(void **state)
 	w->nic.port.slots = unit_ref(w->slots);
 	w->nic.port.slot_stride = sizeof(*w->slots);
 	w->nic.port.max_slots = SLOTS;
-	w->t.stats = &w->stats;
+	w->nic.link = &w->link;
+	w->t.sender.stats = &w->stats;
 	w->t.wq = &w->wq;
 	w->wq_entries = unit_zalloc(WQ_ENTRIES * MAX_ENTRY);
 	w->t.entries = w->wq_entries;
@@ -138,7 +178,10 @@ static int setup(void **state)
 		w->source[i] = unit_zalloc(SOURCE);
 		unit_random_fill(&w->rng, w->source[i], SOURCE);
 	}
+	w->t.tickets = &w->ticket;
+	w->t.ticket_count = 1;
 	capture = false;
+	sem_init(&bell, 0, 0);
 	*state = w;
 	return 0;
 }
@@ -149,6 +192,7 @@ static int teardown(void **state)
 
 	(void)state;
 	forget_captured();
+	sem_destroy(&bell);
 	for (i = 0; i < HAMLYN_MAX_TAGS; i++)
 		free(w->source[i]);
 	free(w->t.status);
@@ -164,13 +208,15 @@ static int teardown(void **state)
 /* ---- messages ------------------------------------------------------------ */
 
 /* A group of messages that make one notification; most often of one. */
-#define MAX_GROUP	4
+#define MAX_GROUP	40
+#define SMALL_GROUP	4	/* whose messages may be long */
 
 struct plan {
 	u32 members;
 	u32 slot;
 	u32 meta_index;
 	bool silent;
+	bool quiet;
 	bool fast;
 	u64 word;
 	u8 *model;			/* what the area must look like at the end */
@@ -182,6 +228,8 @@ static void random_slot(struct hml_slot *slot)
 	memset(slot, 0, sizeof(*slot));
 	slot->live = 1;
 	slot->key = KEY + below(3);
+	slot->ticket_key = TICKET_KEY + below(3);
+	slot->flags = below(4) ? 0 : HAMLYN_SLOT_TICKET_ONLY;
 	slot->data.mem = unit_ref(w->area) + 17;
 	slot->data.base = below(AREA / 4);
 	slot->data.length = AREA / 2 + below(AREA / 8);
@@ -234,11 +282,35 @@ static u32 random_fragments(struct hamlyn_fragment *f, u64 length, u8 *bytes)
 	return n;
 }
 
+/* A ticket for just that message: it needs nothing else of the request's. */
+static void use_ticket(const struct hml_slot *slot, struct hamlyn_trb *trb)
+{
+	w->ticket = (struct hml_ticket) {
+		.key = slot->ticket_key,
+		.base = trb->offset - below(trb->offset + 1),
+		.host = HOST,
+		.slot = trb->slot,
+	};
+	w->ticket.length = trb->offset - w->ticket.base + trb->length +
+			   below(100);
+	trb->flags |= HAMLYN_TRB_TICKET;
+	trb->host = unit_random(&w->rng);
+	trb->slot = unit_random(&w->rng);
+	trb->key = unit_random(&w->rng);
+}
+
+/* Bytes of the message area that are each member's own. */
+static u64 room_of_each(const struct plan *p)
+{
+	return w->slots[p->slot].data.length /
+	       (p->members > SMALL_GROUP ? MAX_GROUP : SMALL_GROUP);
+}
+
 static void send_member(struct plan *p, u32 member, u32 share, u64 length)
 {
 	struct hml_slot *slot = &w->slots[p->slot];
 	struct hamlyn_fragment f[HAMLYN_MAX_FRAGMENTS];
-	u64 room = slot->data.length / MAX_GROUP;
+	u64 room = room_of_each(p);
 	u8 meta[HAMLYN_MAX_METADATA];
 	u8 *bytes = unit_zalloc(length);
 	u8 *tail = bytes;
@@ -252,6 +324,7 @@ static void send_member(struct plan *p, u32 member, u32 share, u64 length)
 		.meta_index = p->meta_index,
 		.word = p->word,
 		.flags = (p->silent ? HAMLYN_TRB_NO_NOTIFY : 0) |
+			 (p->quiet ? HAMLYN_TRB_QUIET : 0) |
 			 (p->fast ? HAMLYN_TRB_FAST : 0),
 	};
 
@@ -268,6 +341,8 @@ static void send_member(struct plan *p, u32 member, u32 share, u64 length)
 		unit_random_fill(&w->rng, bytes, length);
 	}
 	memcpy(p->model + 17 + slot->data.base + trb.offset, bytes, length);
+	if (slot->flags || !below(4))
+		use_ticket(slot, &trb);
 	assert_int_equal(hml_tx_begin(&w->nic, &w->t, &trb, meta, tail,
 				      tail_size), 0);
 	while (w->t.busy)
@@ -311,7 +386,7 @@ static void take_notification(const struct plan *p, u32 position)
 	assert_true(hml_nq_ready(&w->nic, &w->nq.nq, position));
 	assert_int_equal(e->slot, p->slot);
 	assert_int_equal(e->index, p->meta_index);
-	assert_int_equal(e->source, HOST);
+	assert_int_equal(e->source, last->source);
 	assert_int_equal(e->length, last->length);
 	if (p->fast) {
 		assert_int_equal(e->data, p->word);
@@ -349,7 +424,7 @@ static void deliver(struct plan *p, struct captured *c)
 			payload.skip = 0;
 		}
 	}
-	hml_rx(&w->nic, &c->h, &payload, &w->stats);
+	hml_rx(&w->nic, &c->h, &payload, &w->t.sender);
 	if (c->h.meta_length) {
 		struct hamlyn_metadata *m = &p->model_entries[p->meta_index];
 
@@ -358,16 +433,27 @@ static void deliver(struct plan *p, struct captured *c)
 	}
 }
 
-static void plan_shares(const struct plan *p, u32 *shares)
+/*
+ * All begins with 2^32, which is 0. Whoever has a share may hand on part of it
+ * to another sender (H 2.5). Nobody is left with 0: that is what an ordinary
+ * message has.
+ */
+static void delegate(u32 *shares, u32 members)
 {
-	u32 sum = 0;
-	u32 i;
+	u32 n;
 
-	for (i = 0; i + 1 < p->members; i++) {
-		shares[i] = 1 + below(0xffffffffU);
-		sum += shares[i];
+	shares[0] = 0;
+	for (n = 1; n < members; n++) {
+		u32 from = below(n);
+		u32 part;
+
+		/* A few packets' worth, or any part. */
+		do {
+			part = 1 + (below(3) ? below(0xffffffffU) : below(6));
+		} while (part == shares[from]);
+		shares[n] = part;
+		shares[from] -= part;
 	}
-	shares[i] = -sum;
 }
 
 /* The messages of one plan, from terminus to notification. */
@@ -379,16 +465,22 @@ static void run_plan(struct plan *p)
 	u32 shares[MAX_GROUP];
 	u32 i;
 
-	plan_shares(p, shares);
+	delegate(shares, p->members);
 	capture = true;
 	for (i = 0; i < p->members; i++) {
-		u64 length = random_length(w->nic.packet_size);
+		u64 most = p->members > SMALL_GROUP ? 250 : 6000;
+		u32 k = nr_captured;
+		u64 length;
 
+		/* Each sender cuts its messages as its own NIC does. */
+		if (p->members > SMALL_GROUP)
+			w->nic.packet_size = 1 + below(300);
+		length = random_length(w->nic.packet_size);
 		if (p->fast)
 			length = below(w->nic.packet_size + 1);
-		if (length > 6000)
-			length = 6000;
-		send_member(p, i, shares[i], length);
+		send_member(p, i, shares[i], length < most ? length : most);
+		for (; k < nr_captured; k++)
+			captured[k].h.source = 1000 + i;
 	}
 	capture = false;
 	do {
@@ -398,11 +490,14 @@ static void run_plan(struct plan *p)
 	entries = unit_alloc(ENTRIES * sizeof(*entries));
 	memcpy(entries, w->entries, ENTRIES * sizeof(*entries));
 	p->model_entries = (void *)((u8 *)entries + slot->meta_base);
+	w->nq.nq.armed = 1;
 	for (i = 0; i < nr_captured; i++) {
 		assert_int_equal(w->nq.nq.cursor, start);
+		assert_int_equal(w->nq.nq.armed, 1);
 		deliver(p, &captured[i]);
 	}
 	assert_int_equal(w->nq.nq.cursor, p->silent ? start : start + 1);
+	assert_int_equal(w->nq.nq.armed, p->silent || p->quiet);
 	if (!p->silent)
 		take_notification(p, start);
 	assert_memory_equal(w->area, p->model, AREA);
@@ -436,18 +531,19 @@ static void random_world(void)
 	memset(w->area, UNIT_GUARD, AREA);
 }
 
-static void run_random_plans(u32 n, u32 members)
+static void run_random_plans(u32 n, u32 fewest, u32 most)
 {
 	u32 i;
 
 	for (i = 0; i < n; i++) {
-		struct plan p = { .members = members ? members : 2 + below(3) };
+		struct plan p = { .members = fewest + below(most - fewest + 1) };
 
 		if (!(i % 8))
 			random_world();
 		p.slot = below(SLOTS);
 		p.meta_index = below(w->slots[p.slot].meta_count);
 		p.silent = !below(6);
+		p.quiet = !below(4);
 		if (p.members == 1 && !below(5)) {
 			p.fast = true;
 			p.word = unit_random(&w->rng);
@@ -466,18 +562,112 @@ static void run_random_plans(u32 n, u32 members)
 static void any_message_lands_whole_and_is_told_once_at_the_end(void **state)
 {
 	(void)state;
-	run_random_plans(6000, 1);
+	run_random_plans(6000, 1, 1);
 }
 
 static void any_group_is_told_once_when_its_last_packet_is_there(void **state)
 {
 	(void)state;
-	run_random_plans(3000, 0);
+	run_random_plans(3000, 2, SMALL_GROUP);
+}
+
+static void shares_handed_on_among_many_senders_are_told_of_once(void **state)
+{
+	(void)state;
+	run_random_plans(800, SMALL_GROUP + 1, MAX_GROUP);
+}
+
+/* ---- several termini at a time ------------------------------------------- */
+
+#define TERMINI	8
+
+/* One member each, of fragments, all of them under way at the same time. */
+static void begin_all(struct hml_terminus *t, struct hml_stats *stats,
+		      struct plan *p, u32 *shares)
+{
+	const struct hml_slot *slot = &w->slots[p->slot];
+	u64 room = slot->data.length / TERMINI;
+	u32 i;
+
+	for (i = 0; i < p->members; i++) {
+		struct hamlyn_fragment f[HAMLYN_MAX_FRAGMENTS];
+		u64 length = below(room < 3000 ? room : 3000);
+		struct hamlyn_trb trb = {
+			.host = HOST,
+			.slot = p->slot,
+			.key = slot->key,
+			.offset = i * room + below(room - length + 1),
+			.length = length,
+			.delta = shares[i],
+			.meta_index = p->meta_index,
+		};
+
+		memset(&t[i], 0, sizeof(t[i]));
+		memcpy(t[i].tags, w->t.tags, sizeof(t[i].tags));
+		t[i].sender.stats = &stats[i];
+		trb.fragments = random_fragments(f, length, p->model + 17 +
+						 slot->data.base + trb.offset);
+		assert_int_equal(hml_tx_begin(&w->nic, &t[i], &trb, NULL, f,
+					      trb.fragments * sizeof(*f)), 0);
+	}
+}
+
+static void interleave(struct hml_terminus *t, const struct plan *p)
+{
+	u32 told = 0, busy = p->members;
+	u32 start = w->nq.nq.cursor;
+
+	sum_of_deltas = 0;
+	while (busy) {
+		u32 i = below(p->members);
+
+		if (!t[i].busy)
+			continue;
+		nr_passed = 0;
+		hml_tx_packet(&w->nic, &t[i]);
+		assert_int_equal(nr_passed, 1);
+		busy -= !t[i].busy;
+		/* With shares like these it may be 0 in between as well. */
+		told += !sum_of_deltas;
+		assert_int_equal(w->nq.nq.cursor - start, told);
+	}
+	assert_int_equal(sum_of_deltas, 0);
+	w->nq.control->consumer = w->nq.nq.cursor;
+}
+
+static void termini_that_gather_at_the_same_time_do_not_mix(void **state)
+{
+	static struct hml_terminus t[TERMINI];
+	struct hml_stats stats[TERMINI] = { 0 };
+	u32 shares[TERMINI];
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 1500; i++) {
+		struct plan p = { .members = 2 + below(TERMINI - 1) };
+
+		if (!(i % 8))
+			random_world();
+		p.slot = below(SLOTS);
+		p.meta_index = below(w->slots[p.slot].meta_count);
+		w->slots[p.slot].flags = 0;
+		p.model = unit_alloc(AREA);
+		memcpy(p.model, w->area, AREA);
+		delegate(shares, p.members);
+		begin_all(t, stats, &p, shares);
+		interleave(t, &p);
+		assert_memory_equal(w->area, p.model, AREA);
+		free(p.model);
+	}
+	assert_int_equal(w->stats.overruns, 0);
 }
 
 static void accumulator_is_a_sum_modulo_2_to_the_32(void **state)
 {
-	struct hamlyn_packet h = { .meta_index = 3, .key = KEY };
+	struct hamlyn_packet h = {
+		.version = HAMLYN_PACKET_VERSION,
+		.meta_index = 3,
+	};
 	struct hml_payload nothing = { 0 };
 	u32 sum, told = 0, expected = 0;
 	u32 i;
@@ -485,6 +675,7 @@ static void accumulator_is_a_sum_modulo_2_to_the_32(void **state)
 	(void)state;
 	random_world();
 	w->slots[0].meta_count = 4;
+	w->slots[0].flags = 0;
 	h.key = w->slots[0].key;
 	sum = unit_random(&w->rng);
 	((struct hamlyn_metadata *)((u8 *)w->entries +
@@ -494,7 +685,7 @@ static void accumulator_is_a_sum_modulo_2_to_the_32(void **state)
 
 		h.delta = below(4) ? unit_random(&w->rng) : -sum;
 		sum += h.delta;
-		hml_rx(&w->nic, &h, &nothing, &w->stats);
+		hml_rx(&w->nic, &h, &nothing, &w->t.sender);
 		expected += !sum;
 		told += w->nq.nq.cursor - start;
 		w->nq.control->consumer = w->nq.nq.cursor;
@@ -537,9 +728,16 @@ static int verdict(const struct hml_slot *slot, const struct hamlyn_packet *h)
 
 	if (!slot->live)
 		return HAMLYN_REJECT_SLOT;
-	if (slot->key != h->key)
+	if (h->flags & HAMLYN_PACKET_TICKET) {
+		if (slot->ticket_key != h->ticket_key)
+			return HAMLYN_REJECT_KEY;
+	} else if (slot->flags == HAMLYN_SLOT_TICKET_ONLY) {
+		return HAMLYN_REJECT_TICKET;
+	} else if (slot->key != h->key) {
 		return HAMLYN_REJECT_KEY;
-	if (h->flags > HAMLYN_PACKET_FLAGS || h->meta_length > 60)
+	}
+	if (h->version != 1 || h->reserved || h->flags > HAMLYN_PACKET_FLAGS ||
+	    h->meta_length > 60)
 		return HAMLYN_REJECT_FORMAT;
 	if ((unsigned __int128)h->offset + h->length > slot->data.length)
 		return HAMLYN_REJECT_BOUNDS;
@@ -555,7 +753,11 @@ static struct hamlyn_packet random_packet(u32 number)
 {
 	const struct hml_slot *slot = &w->slots[number];
 	struct hamlyn_packet h = {
+		.version = below(40) ? 1 : below(256),
 		.flags = below(8) ? below(8) : below(256),
+		.reserved = below(40) ? 0 : 1U << below(32),
+		.ticket_key = below(16) ? slot->ticket_key :
+					  slot->ticket_key ^ 1ULL << below(64),
 		.meta_length = below(8) ? below(61) : edge(60),
 		.slot = number,
 		.key = below(16) ? slot->key : slot->key ^ 1ULL << below(64),
@@ -565,6 +767,8 @@ static struct hamlyn_packet random_packet(u32 number)
 		.delta = below(2) * below(3),
 	};
 
+	if (slot->flags && below(4))
+		h.flags |= HAMLYN_PACKET_TICKET;
 	h.length = below(2) ? edge(slot->data.length - h.offset) : below(200);
 	if (!below(2))
 		h.meta_length = 0;
@@ -574,6 +778,7 @@ static struct hamlyn_packet random_packet(u32 number)
 static void packet_lands_if_and_only_if_the_rules_say_so(void **state)
 {
 	u64 verdicts[HAMLYN_REJECT_REASONS + 1] = { 0 };
+	u64 rejected_here = 0;
 	static u8 data[AREA];
 	struct hamlyn_packet h;
 	u8 meta[HAMLYN_MAX_METADATA] = { 0 };
@@ -591,6 +796,8 @@ static void packet_lands_if_and_only_if_the_rules_say_so(void **state)
 			random_world();
 			w->slots[1].live = 0;
 			w->slots[2].meta_count = 0;
+			nr_rejected = 0;
+			rejected_here = 0;
 		}
 		slot = &w->slots[number];
 		slot->data.length = below(4) ? AREA / 2 : below(3);
@@ -598,7 +805,9 @@ static void packet_lands_if_and_only_if_the_rules_say_so(void **state)
 		expected = verdict(slot, &h);
 		verdicts[expected + 1]++;
 		assert_int_equal(hml_slot_admit(slot, &h), expected);
-		hml_rx(&w->nic, &h, &payload, &w->stats);
+		hml_rx(&w->nic, &h, &payload, &w->t.sender);
+		rejected_here += expected >= 0;
+		assert_int_equal(nr_rejected, rejected_here);
 		if (expected < 0 && h.length) {
 			u8 *at = w->area + 17 + slot->data.base + h.offset;
 
@@ -611,8 +820,9 @@ static void packet_lands_if_and_only_if_the_rules_say_so(void **state)
 	}
 	assert_true(unit_all(w->area, UNIT_GUARD, AREA));
 	for (i = 0; i <= HAMLYN_REJECT_REASONS; i++)
-		/* The slots here are of normal mode. */
-		if (i != HAMLYN_REJECT_ONE_SHOT + 1)
+		/* The slots here are of normal mode, and the NIC is up. */
+		if (i != HAMLYN_REJECT_ONE_SHOT + 1 &&
+		    i != HAMLYN_REJECT_DOWN + 1)
 			assert_true(verdicts[i] > 100);
 }
 
@@ -648,6 +858,8 @@ static void hostile_world(u32 entry_size)
 		memset(slot, 0, sizeof(*slot));
 		slot->live = i != 3;
 		slot->key = 0;		/* easily guessed */
+		slot->ticket_key = TICKET_KEY;
+		slot->flags = i == 2 ? HAMLYN_SLOT_TICKET_ONLY : 0;
 		slot->data.mem = unit_ref(w->area);
 		slot->data.base = i * AREA / SLOTS + 4096;
 		slot->data.length = 3000;
@@ -666,6 +878,8 @@ static void hostile_world(u32 entry_size)
 		w->t.tags[i].base = VIEW_BASE;
 		w->t.tags[i].length = i == 6 ? 0 : VIEW_LENGTH;
 	}
+	/* A ticket for a part of that one, and of that one only. */
+	w->ticket = (struct hml_ticket) { TICKET_KEY, 100, 2000, HOST, 2 };
 	/* This one ends where its allocation ends. */
 	w->t.tags[7].base = SOURCE - VIEW_LENGTH;
 	memset(w->source[7] + SOURCE - VIEW_LENGTH, 'v', VIEW_LENGTH);
@@ -684,10 +898,15 @@ static void assert_hostile_world_intact(void)
 			     (ENTRIES - 6) * sizeof(*w->entries)));
 	for (i = 0; i < 3; i++) {
 		u8 *begin = w->area + w->slots[i].data.base;
+		u64 length = 3000;
 
+		if (i == 2) {
+			begin += w->ticket.base;
+			length = w->ticket.length;
+		}
 		assert_true(unit_all(at, UNIT_GUARD, begin - at));
-		assert_null(memchr(begin, UNIT_SECRET, 3000));
-		at = begin + 3000;
+		assert_null(memchr(begin, UNIT_SECRET, length));
+		at = begin + length;
 	}
 	assert_true(unit_all(at, UNIT_GUARD, w->area + AREA - at));
 	/* Not in all of an entry: an accumulator may have any value. */
@@ -714,6 +933,10 @@ static struct hamlyn_trb hostile_request(u64 *rng)
 		.reserved = !unit_below(rng, 30),
 	};
 
+	if (!unit_below(rng, 4)) {
+		trb.flags |= HAMLYN_TRB_TICKET;
+		trb.ticket = !unit_below(rng, 6);
+	}
 	if (!unit_below(rng, 5)) {
 		trb.flags |= HAMLYN_TRB_FAST;
 		trb.meta_index = HAMLYN_META_FAST;
@@ -771,10 +994,17 @@ static void hostile_entry(u64 *rng, u8 *entry, u32 size)
 	memcpy(entry + behind, f, (n < fit ? n : fit) * sizeof(*f));
 }
 
+static u32 run(u32 budget)
+{
+	s64 bytes = INT64_MAX;
+
+	return hml_tx_run(&w->nic, &w->t, budget, &bytes);
+}
+
 static void hostile_requests_neither_write_nor_read_outside(void **state)
 {
 	static const s32 allowed[] = {
-		0, -EINVAL, -ENXIO, -ERANGE, -EHOSTUNREACH,
+		0, -EINVAL, -ENXIO, -ERANGE, -EHOSTUNREACH, -ENOKEY,
 	};
 	u64 seen[ARRAY_SIZE(allowed)] = { 0 };
 	u64 *rng = &w->rng;
@@ -797,7 +1027,7 @@ static void hostile_requests_neither_write_nor_read_outside(void **state)
 				      ((w->wq.producer + i) & w->t.mask), size);
 		w->wq.producer += n;
 		while (hml_tx_pending(&w->t))
-			assert_true(hml_tx_run(&w->nic, &w->t, 1 + below(9)));
+			assert_true(run(1 + below(9)));
 		assert_int_equal(w->t.status->completed, w->wq.producer);
 		for (i = 1; i <= n; i++) {
 			s32 status = ((s32 *)(w->t.status + 1))
@@ -832,6 +1062,7 @@ static void message_that_begins_outside_lands_nowhere(void **state)
 
 		if (!(i % 64))
 			random_world();
+		slot->flags = 0;
 		trb.key = slot->key;
 		trb.offset = below(2) ? -1 - below(6000) :
 					slot->data.length + 1 + below(6000);
@@ -927,7 +1158,7 @@ static void requests_rewritten_while_they_are_read_stay_inside(void **state)
 		assert_int_equal(pthread_create(&thread, NULL, rewrite, NULL), 0);
 		while (!race_is_over(messages, failed, start)) {
 			for (i = 0; i < 100; i++)
-				if (!hml_tx_run(&w->nic, &w->t, 1 + i % 7))
+				if (!run(1 + i % 7))
 					sched_yield();
 			WRITE_ONCE(w->nq.control->consumer, w->nq.nq.cursor);
 		}
@@ -975,7 +1206,7 @@ static void *append_all(void *arg)
 	for (i = 0; i < a->total; i++) {
 		struct hamlyn_nq_entry e = stamped(a->id, i);
 
-		if (hml_nq_append(&w->nic, &w->nq.nq, &e))
+		if (hml_nq_append(&w->nic, &w->nq.nq, &e, true))
 			a->appended++;
 		else
 			a->lost++;
@@ -1166,7 +1397,6 @@ static void sleeper_is_never_left_asleep_and_woken_once_each_time(void **state)
 	unit_nq_free(&w->nq);
 	unit_nq_init(&w->nq, 16, position);
 	sleepers_woken = 0;
-	sem_init(&bell, 0, 0);
 	start_appenders(a, SLEEPER_ENTRIES, 3);
 	while (READ_ONCE(appenders_left)) {
 		position = drain(&rd, position, 0xffffffffU);
@@ -1198,7 +1428,6 @@ static void sleeper_is_never_left_asleep_and_woken_once_each_time(void **state)
 	assert_int_equal(rd.taken + lost, APPENDERS * SLEEPER_ENTRIES);
 	assert_int_equal(rd.torn, 0);
 	assert_int_equal(rd.unmarked, 0);
-	sem_destroy(&bell);
 }
 
 /* ---- several threads and one metadata entry ------------------------------ */
@@ -1213,12 +1442,14 @@ static void *send_share(void *arg)
 {
 	u32 id = *(u32 *)arg;
 	struct hml_stats stats = { 0 };
+	struct hml_sender sender = { .stats = &stats };
 	u32 round, i;
 
 	for (round = 0; round < GROUP_ROUNDS; round++) {
 		u8 data[8];
 		struct hml_payload payload = { .flat = data };
 		struct hamlyn_packet h = {
+			.version = HAMLYN_PACKET_VERSION,
 			.key = KEY,
 			.length = sizeof(data),
 			.delta = 1,
@@ -1231,7 +1462,7 @@ static void *send_share(void *arg)
 			/* The last one of thread 0 closes the whole group. */
 			if (!id && i == GROUP_PACKETS - 1)
 				h.delta = 1 - APPENDERS * GROUP_PACKETS;
-			hml_rx(&w->nic, &h, &payload, &stats);
+			hml_rx(&w->nic, &h, &payload, &sender);
 		}
 		hml_atomic_add_return(&group_told[round], stats.notifications);
 		stats.notifications = 0;
@@ -1249,6 +1480,7 @@ static void group_sent_by_several_threads_is_told_once(void **state)
 	(void)state;
 	random_world();
 	w->slots[0].key = KEY;
+	w->slots[0].flags = 0;
 	unit_nq_free(&w->nq);
 	unit_nq_init(&w->nq, 4096, 0);
 	w->slots[0].nq = unit_ref(&w->nq.nq);
@@ -1278,6 +1510,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(any_message_lands_whole_and_is_told_once_at_the_end),
 		TEST(any_group_is_told_once_when_its_last_packet_is_there),
+		TEST(shares_handed_on_among_many_senders_are_told_of_once),
+		TEST(termini_that_gather_at_the_same_time_do_not_mix),
 		TEST(accumulator_is_a_sum_modulo_2_to_the_32),
 		TEST(packet_lands_if_and_only_if_the_rules_say_so),
 		TEST(hostile_requests_neither_write_nor_read_outside),

@@ -39,6 +39,7 @@ static void unit_copy(const struct hml_port *port, hml_mem_t to_mem, u64 to,
 #include "rx.c"
 
 #define KEY		0x0123456789abcdefULL
+#define TICKET_KEY	0xfedcba9876543210ULL
 #define SLOTS		3
 #define AREA		8192
 #define BASE		1000
@@ -54,23 +55,56 @@ struct receiver {
 	struct hamlyn_metadata *entries;
 	struct hml_nq nq;
 	struct hml_stats stats;
+	struct hml_sender sender;
 	u8 data[LENGTH + 1];
 };
 
 static struct receiver *r;
 static struct hamlyn_nq_entry told[8];
+static bool woke[8];
 static u32 nr_told;
 static bool nq_full;
 static void (*before_append)(void);
 
+/* What guard.c and the home were told of. */
+static u32 guesses;
+static u32 nr_rejected;
+static struct {
+	const struct hml_nic *nic;
+	const struct hml_slot *slot;
+	struct hamlyn_packet h;
+	int reason;
+	const struct hml_sender *sender;
+} rejected;
+
+void hml_guard_guess(struct hml_nic *nic, struct hml_sender *sender)
+{
+	assert_ptr_equal(nic, &r->nic);
+	assert_ptr_equal(sender, &r->sender);
+	guesses++;
+}
+
+void hml_port_rejected(struct hml_nic *nic, const struct hml_slot *slot,
+		       const struct hamlyn_packet *h, int reason,
+		       const struct hml_sender *sender)
+{
+	nr_rejected++;
+	rejected.nic = nic;
+	rejected.slot = slot;
+	rejected.h = *h;
+	rejected.reason = reason;
+	rejected.sender = sender;
+}
+
 bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
-		   const struct hamlyn_nq_entry *entry)
+		   const struct hamlyn_nq_entry *entry, bool wake)
 {
 	assert_ptr_equal(nic, &r->nic);
 	assert_ptr_equal(nq, &r->nq);
 	assert_true(nr_told < ARRAY_SIZE(told));
 	if (before_append)
 		before_append();
+	woke[nr_told] = wake;
 	told[nr_told++] = *entry;
 	return !nq_full;
 }
@@ -95,6 +129,7 @@ static int setup(void **state)
 
 		slot->live = 1;
 		slot->key = KEY;
+		slot->ticket_key = TICKET_KEY;
 		slot->data.mem = unit_ref(r->area);
 		slot->data.base = BASE;
 		slot->data.length = LENGTH;
@@ -107,9 +142,12 @@ static int setup(void **state)
 	r->slots[PLAIN].meta_mem = 1;	/* to be touched by nobody */
 	r->slots[PLAIN].meta_base = 1;
 	unit_random_fill(&rng, r->data, sizeof(r->data));
+	r->sender.stats = &r->stats;
 	nr_told = 0;
 	nq_full = false;
 	counted = 0;
+	guesses = 0;
+	nr_rejected = 0;
 	before_append = NULL;
 	before_count = NULL;
 	*state = r;
@@ -165,7 +203,8 @@ static void receive(const struct hamlyn_packet *h)
 		.meta = r->data + LENGTH - HAMLYN_MAX_METADATA,
 	};
 
-	hml_rx(&r->nic, h, &payload, &r->stats);
+	r->sender.guessed = false;	/* each of another message */
+	hml_rx(&r->nic, h, &payload, &r->sender);
 }
 
 static struct hamlyn_metadata *entry(u32 index)
@@ -263,6 +302,67 @@ static void each_unknown_packet_flag_is_rejected(void **state)
 		h.flags |= 1U << i;
 		assert_int_equal(admit(&h), HAMLYN_REJECT_FORMAT);
 	}
+}
+
+static void each_other_version_is_rejected(void **state)
+{
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 256; i++) {
+		struct hamlyn_packet h = packet(NUMBER, 0, 0);
+
+		h.version = i;
+		assert_int_equal(admit(&h), i == HAMLYN_PACKET_VERSION ?
+				 -1 : HAMLYN_REJECT_FORMAT);
+	}
+}
+
+static void each_reserved_bit_of_a_packet_is_rejected(void **state)
+{
+	struct hamlyn_packet h = packet(NUMBER, 0, 0);
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 32; i++) {
+		h.reserved = 1U << i;
+		assert_int_equal(admit(&h), HAMLYN_REJECT_FORMAT);
+		h.flags = HAMLYN_PACKET_TICKET;
+		h.ticket_key = TICKET_KEY;
+		assert_int_equal(admit(&h), HAMLYN_REJECT_FORMAT);
+	}
+}
+
+static void ticket_opens_in_place_of_the_key(void **state)
+{
+	struct hamlyn_packet h = packet(NUMBER, 0, 0);
+
+	(void)state;
+	h.flags |= HAMLYN_PACKET_TICKET;
+	h.key = 0;
+	assert_int_equal(admit(&h), HAMLYN_REJECT_KEY);
+	h.ticket_key = KEY;
+	assert_int_equal(admit(&h), HAMLYN_REJECT_KEY);
+	h.ticket_key = TICKET_KEY;
+	assert_int_equal(admit(&h), -1);
+	/* Without the flag it is a number like any other. */
+	h.flags &= ~HAMLYN_PACKET_TICKET;
+	assert_int_equal(admit(&h), HAMLYN_REJECT_KEY);
+}
+
+static void slot_that_demands_a_ticket_rejects_its_own_key(void **state)
+{
+	struct hamlyn_packet h = packet(NUMBER, 0, 0);
+
+	(void)state;
+	r->slots[NUMBER].flags = HAMLYN_SLOT_TICKET_ONLY;
+	assert_int_equal(admit(&h), HAMLYN_REJECT_TICKET);
+	h.key++;
+	assert_int_equal(admit(&h), HAMLYN_REJECT_TICKET);
+	h.flags |= HAMLYN_PACKET_TICKET;
+	assert_int_equal(admit(&h), HAMLYN_REJECT_KEY);
+	h.ticket_key = TICKET_KEY;
+	assert_int_equal(admit(&h), -1);
 }
 
 static void metadata_longer_than_60_bytes_is_rejected(void **state)
@@ -450,7 +550,7 @@ static struct hamlyn_packet wrong_packet(u32 slot, u32 i)
 		h.meta_length = HAMLYN_MAX_METADATA + 1;
 		break;
 	case 5:
-		h.flags = 0xff;
+		h.flags = 0xff & ~HAMLYN_PACKET_TICKET;
 		break;
 	case 6:
 		h = fast_packet(slot);
@@ -474,6 +574,13 @@ static void wrong_key_is_all_that_is_told_whatever_else_is_wrong(void **state)
 
 			h.key++;
 			assert_int_equal(admit(&h), HAMLYN_REJECT_KEY);
+			h.key--;
+			h.flags |= HAMLYN_PACKET_TICKET;
+			assert_int_equal(admit(&h), HAMLYN_REJECT_KEY);
+			h.flags &= ~HAMLYN_PACKET_TICKET;
+			r->slots[slot].flags = HAMLYN_SLOT_TICKET_ONLY;
+			assert_int_equal(admit(&h), HAMLYN_REJECT_TICKET);
+			r->slots[slot].flags = 0;
 		}
 	}
 }
@@ -505,6 +612,12 @@ static void format_comes_before_bounds_and_bounds_before_metadata(void **state)
 	h.meta_length = 0;
 	h.flags = 0x80;
 	assert_int_equal(admit(&h), HAMLYN_REJECT_FORMAT);
+	h.flags = HAMLYN_PACKET_SINGLE;
+	h.version++;
+	assert_int_equal(admit(&h), HAMLYN_REJECT_FORMAT);
+	h.version--;
+	h.reserved = 1;
+	assert_int_equal(admit(&h), HAMLYN_REJECT_FORMAT);
 }
 
 /* ---- place() ------------------------------------------------------------- */
@@ -535,7 +648,7 @@ static void empty_packet_writes_nothing_but_is_told(void **state)
 	struct hml_payload nothing = { 0 };
 
 	(void)state;
-	hml_rx(&r->nic, &h, &nothing, &r->stats);
+	hml_rx(&r->nic, &h, &nothing, &r->sender);
 	receive(&h);
 	assert_area_untouched_but(0, 0);
 	assert_int_equal(nr_told, 2);
@@ -580,7 +693,7 @@ static void source_and_destination_may_overlap(void **state)
 
 	(void)state;
 	memcpy(r->area + BASE, r->data, 500);
-	hml_rx(&r->nic, &h, &payload, &r->stats);
+	hml_rx(&r->nic, &h, &payload, &r->sender);
 	assert_memory_equal(r->area + BASE + 10, r->data, 500);
 }
 
@@ -887,14 +1000,123 @@ static void lost_notification_is_counted_with_slot_and_terminus(void **state)
 	assert_int_equal(r->slots[PLAIN].overruns, 0);
 }
 
+static void quiet_packet_is_told_without_a_wake_and_the_next_one_with(void **state)
+{
+	struct hamlyn_packet h = packet(NUMBER, 0, 1);
+
+	(void)state;
+	h.flags |= HAMLYN_PACKET_QUIET;
+	receive(&h);
+	assert_int_equal(nr_told, 1);
+	assert_false(woke[0]);
+	/* It is the sender's wish, and nothing of the receiver's entry. */
+	assert_int_equal(told[0].flags, HAMLYN_NQE_SINGLE);
+	h.flags &= ~HAMLYN_PACKET_QUIET;
+	receive(&h);
+	assert_int_equal(nr_told, 2);
+	assert_true(woke[1]);
+	h = fast_packet(NUMBER);
+	receive(&h);
+	h.flags |= HAMLYN_PACKET_QUIET;
+	receive(&h);
+	assert_true(woke[2]);
+	assert_false(woke[3]);
+	assert_int_equal(told[3].flags, HAMLYN_NQE_FAST | HAMLYN_NQE_SINGLE);
+	assert_int_equal(r->stats.notifications, 4);
+}
+
+/* Of a group it is the one that closes it. */
+static void packet_that_completes_the_message_decides_about_the_wake(void **state)
+{
+	struct hamlyn_packet h = packet(NUMBER, 0, 1);
+	u32 quiet;
+
+	(void)state;
+	for (quiet = 0; quiet < 2; quiet++) {
+		h.flags = quiet ? 0 : HAMLYN_PACKET_QUIET;
+		h.delta = 1;
+		receive(&h);
+		h.flags = quiet ? HAMLYN_PACKET_QUIET : 0;
+		h.delta = -1;
+		receive(&h);
+		assert_int_equal(nr_told, quiet + 1);
+		assert_int_equal(woke[quiet], !quiet);
+	}
+}
+
 /* ---- hml_rx() ------------------------------------------------------------ */
+
+static void expect_rejected(const struct hamlyn_packet *h,
+			    const struct hml_slot *slot, int reason)
+{
+	u32 had = nr_rejected;
+
+	receive(h);
+	assert_int_equal(nr_rejected, had + 1);
+	assert_ptr_equal(rejected.nic, &r->nic);
+	assert_ptr_equal(rejected.slot, slot);
+	assert_memory_equal(&rejected.h, h, sizeof(*h));
+	assert_int_equal(rejected.reason, reason);
+	assert_ptr_equal(rejected.sender, &r->sender);
+	assert_int_equal(r->stats.rejects[reason],
+			 1 + (reason == HAMLYN_REJECT_SLOT && had));
+}
+
+static void home_is_told_once_of_each_packet_that_is_discarded(void **state)
+{
+	struct hml_slot *slot = &r->slots[NUMBER];
+	struct hamlyn_packet h;
+
+	(void)state;
+	h = packet(SLOTS, 5, 6);
+	expect_rejected(&h, NULL, HAMLYN_REJECT_SLOT);
+	h = packet(0, 5, 6);
+	expect_rejected(&h, &r->slots[0], HAMLYN_REJECT_SLOT);
+	h = packet(NUMBER, 1, 2);
+	h.key++;
+	expect_rejected(&h, slot, HAMLYN_REJECT_KEY);
+	h = packet(NUMBER, LENGTH, 1);
+	expect_rejected(&h, slot, HAMLYN_REJECT_BOUNDS);
+	h = packet(NUMBER, 1, 2);
+	h.meta_index = ENTRIES;
+	expect_rejected(&h, slot, HAMLYN_REJECT_METADATA);
+	h = packet(NUMBER, 1, 2);
+	h.version = 0;
+	expect_rejected(&h, slot, HAMLYN_REJECT_FORMAT);
+	h = packet(NUMBER, 1, 2);
+	slot->flags = HAMLYN_SLOT_TICKET_ONLY;
+	expect_rejected(&h, slot, HAMLYN_REJECT_TICKET);
+	slot->flags = 0;
+	slot->mode = HAMLYN_SLOT_PARANOID_ONE_SHOT;
+	entry(0)->key = KEY;
+	entry(0)->high = LENGTH;
+	expect_rejected(&h, slot, HAMLYN_REJECT_ONE_SHOT);
+	assert_int_equal(nr_rejected, 8);
+	/* Two of them for no slot, one for a key, one for a ticket. */
+	assert_int_equal(guesses, 4);
+}
+
+static void home_is_told_nothing_of_packets_that_land(void **state)
+{
+	struct hamlyn_packet h = packet(NUMBER, 0, 4);
+
+	(void)state;
+	receive(&h);
+	h.flags |= HAMLYN_PACKET_NO_NOTIFY;
+	receive(&h);
+	nq_full = true;
+	h.flags &= ~HAMLYN_PACKET_NO_NOTIFY;
+	receive(&h);
+	assert_int_equal(nr_rejected, 0);
+	assert_int_equal(guesses, 0);
+}
 
 static void rejected_packet_changes_nothing_but_the_counters(void **state)
 {
 	u32 i;
 
 	(void)state;
-	for (i = 0; i < 7; i++) {
+	for (i = 0; i < 8; i++) {
 		struct hamlyn_packet h = wrong_packet(NUMBER, i);
 
 		h.delta = 1;
@@ -908,15 +1130,19 @@ static void rejected_packet_changes_nothing_but_the_counters(void **state)
 
 static void rejects_are_counted_by_reason_with_slot_and_terminus(void **state)
 {
-	static const u64 expected[HAMLYN_REJECT_REASONS] = { 1, 1, 2, 1, 3 };
+	static const u64 expected[HAMLYN_REJECT_REASONS] = { 1, 1, 2, 1, 4, 0, 1 };
 	struct hamlyn_packet h;
 	u32 i;
 
 	(void)state;
-	for (i = 1; i < 7; i++) {
+	for (i = 1; i < 8; i++) {
 		h = wrong_packet(NUMBER, i);
 		receive(&h);
 	}
+	h = packet(NUMBER, 0, 0);
+	r->slots[NUMBER].flags = HAMLYN_SLOT_TICKET_ONLY;
+	receive(&h);
+	r->slots[NUMBER].flags = 0;
 	h = packet(NUMBER, 0, 0);
 	h.key ^= 1;
 	receive(&h);
@@ -1023,6 +1249,10 @@ int main(void)
 		TEST(key_wrong_by_one_bit_is_rejected),
 		TEST(key_of_zero_opens_only_a_slot_whose_key_is_zero),
 		TEST(each_unknown_packet_flag_is_rejected),
+		TEST(each_other_version_is_rejected),
+		TEST(each_reserved_bit_of_a_packet_is_rejected),
+		TEST(ticket_opens_in_place_of_the_key),
+		TEST(slot_that_demands_a_ticket_rejects_its_own_key),
 		TEST(metadata_longer_than_60_bytes_is_rejected),
 		TEST(packet_outside_the_area_by_one_byte_is_rejected),
 		TEST(packet_whose_end_wraps_is_rejected),
@@ -1065,6 +1295,11 @@ int main(void)
 		TEST(slot_without_nq_counts_but_tells_nobody),
 		TEST(lost_notification_is_counted_with_slot_and_terminus),
 
+		TEST(quiet_packet_is_told_without_a_wake_and_the_next_one_with),
+		TEST(packet_that_completes_the_message_decides_about_the_wake),
+
+		TEST(home_is_told_once_of_each_packet_that_is_discarded),
+		TEST(home_is_told_nothing_of_packets_that_land),
 		TEST(rejected_packet_changes_nothing_but_the_counters),
 		TEST(rejects_are_counted_by_reason_with_slot_and_terminus),
 		TEST(slot_number_beyond_the_table_is_rejected),

@@ -26,6 +26,17 @@ static void (*at_barrier)(void);
 		at_barrier();						\
 } while (0)
 
+/* Packets that a home is told of as not having left. */
+static u32 nr_traced_down;
+
+#undef hml_port_trace_down
+#define hml_port_trace_down(nic, h, sender) do {			\
+	assert_non_null(nic);						\
+	assert_int_equal((h)->version, HAMLYN_PACKET_VERSION);		\
+	assert_non_null(sender);					\
+	nr_traced_down++;						\
+} while (0)
+
 #include "tx.c"
 
 #define HOST		7
@@ -36,6 +47,7 @@ static void (*at_barrier)(void);
 
 struct sender {
 	struct hml_nic nic;
+	struct hml_link link;
 	struct hml_terminus t;
 	struct hml_stats stats;
 	struct hamlyn_wq_control wq;
@@ -57,8 +69,25 @@ static struct arrival arrivals[64];
 static u32 nr_arrivals;
 static const struct hamlyn_terminus_status *watched;
 
+/* What link.c and guard.c would say. */
+static u32 link_state;
+static bool paused;
+
+u32 hml_link_state(const struct hml_nic *nic)
+{
+	assert_non_null(nic);
+	return link_state;
+}
+
+bool hml_guard_paused(const struct hml_nic *nic, struct hml_guard *guard)
+{
+	assert_non_null(nic);
+	assert_non_null(guard);
+	return paused;
+}
+
 void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
-	    const struct hml_payload *payload, struct hml_stats *stats)
+	    const struct hml_payload *payload, struct hml_sender *sender)
 {
 	struct arrival *a = &arrivals[nr_arrivals++];
 	const struct hml_piece *piece = payload->piece;
@@ -67,7 +96,7 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 
 	assert_true(nr_arrivals <= ARRAY_SIZE(arrivals));
 	assert_true(h->length <= PACKET);
-	assert_non_null(stats);
+	assert_non_null(sender->stats);
 	memset(a, 0, sizeof(*a));
 	a->h = *h;
 	a->to = nic->host;
@@ -106,7 +135,8 @@ static int setup(void **state)
 	s->memory = unit_zalloc(MEMORY);
 	for (i = 0; i < MEMORY; i++)
 		s->memory[i] = pattern(i);
-	s->t.stats = &s->stats;
+	s->nic.link = &s->link;
+	s->t.sender.stats = &s->stats;
 	s->t.wq = &s->wq;
 	s->t.entries = s->entries;
 	s->t.status = unit_zalloc(sizeof(*s->t.status) + ENTRIES * sizeof(s32));
@@ -119,6 +149,9 @@ static int setup(void **state)
 	watched = s->t.status;
 	after_read = NULL;
 	at_barrier = NULL;
+	link_state = HAMLYN_NIC_UP;
+	paused = false;
+	nr_traced_down = 0;
 	*state = s;
 	return 0;
 }
@@ -183,6 +216,14 @@ static void send_all(struct sender *s)
 {
 	while (s->t.busy)
 		hml_tx_packet(&s->nic, &s->t);
+}
+
+/* With all the credit in the world. */
+static u32 run(struct sender *s, u32 budget)
+{
+	s64 bytes = INT64_MAX;
+
+	return hml_tx_run(&s->nic, &s->t, budget, &bytes);
 }
 
 static void *entry_at(struct sender *s, u32 position)
@@ -324,10 +365,10 @@ static void each_reserved_bit_is_refused(void **state)
 	struct sender *s = *state;
 	u32 i;
 
-	for (i = 0; i < 64; i++) {
+	for (i = 0; i < 32; i++) {
 		struct hamlyn_trb trb = request(0);
 
-		trb.reserved = 1ULL << i;
+		trb.reserved = 1U << i;
 		assert_int_equal(check_trb(&s->nic, &trb), -EINVAL);
 	}
 }
@@ -716,7 +757,7 @@ static void header_repeats_the_request(void **state)
 
 	memset(&h, 0xff, sizeof(h));
 	trb.meta_length = 12;
-	fill_header(&s->nic, &h, &trb);
+	fill_header(&s->nic, &h, &trb, 0);
 	assert_int_equal(h.version, HAMLYN_PACKET_VERSION);
 	assert_int_equal(h.flags, HAMLYN_PACKET_SINGLE);
 	assert_int_equal(h.meta_length, 12);
@@ -726,7 +767,8 @@ static void header_repeats_the_request(void **state)
 	assert_int_equal(h.key, 0x1122334455667788ULL);
 	assert_int_equal(h.offset, 1000);
 	assert_int_equal(h.word, 0);
-	assert_true(unit_all(h.reserved, 0, sizeof(h.reserved)));
+	assert_int_equal(h.reserved, 0);
+	assert_int_equal(h.ticket_key, 0);
 }
 
 static void source_is_the_nic_and_not_what_the_request_says(void **state)
@@ -736,7 +778,7 @@ static void source_is_the_nic_and_not_what_the_request_says(void **state)
 	struct hamlyn_packet h;
 
 	trb.host = 99;
-	fill_header(&s->nic, &h, &trb);
+	fill_header(&s->nic, &h, &trb, 0);
 	assert_int_equal(h.host, 99);
 	assert_int_equal(h.source, HOST);
 }
@@ -747,14 +789,25 @@ static void flags_of_the_request_become_flags_of_the_packet(void **state)
 	struct hamlyn_trb trb = fast_request(0);
 	struct hamlyn_packet h;
 
-	fill_header(&s->nic, &h, &trb);
+	fill_header(&s->nic, &h, &trb, 0);
 	assert_int_equal(h.flags, HAMLYN_PACKET_FAST | HAMLYN_PACKET_SINGLE);
 	assert_int_equal(h.word, 0xfeedfacecafebeefULL);
 	assert_int_equal(h.meta_index, HAMLYN_META_FAST);
 	trb = request(0);
 	trb.flags = HAMLYN_TRB_NO_NOTIFY;
-	fill_header(&s->nic, &h, &trb);
+	fill_header(&s->nic, &h, &trb, 0);
 	assert_int_equal(h.flags, HAMLYN_PACKET_NO_NOTIFY | HAMLYN_PACKET_SINGLE);
+	trb.flags = HAMLYN_TRB_QUIET;
+	fill_header(&s->nic, &h, &trb, 0);
+	assert_int_equal(h.flags, HAMLYN_PACKET_QUIET | HAMLYN_PACKET_SINGLE);
+	trb.flags = HAMLYN_TRB_TICKET;
+	fill_header(&s->nic, &h, &trb, 0x77);
+	assert_int_equal(h.flags, HAMLYN_PACKET_TICKET | HAMLYN_PACKET_SINGLE);
+	assert_int_equal(h.ticket_key, 0x77);
+	trb.flags = HAMLYN_TRB_FLAGS;
+	trb.length = PACKET + 1;
+	fill_header(&s->nic, &h, &trb, 0x77);
+	assert_int_equal(h.flags, HAMLYN_PACKET_FLAGS & ~HAMLYN_PACKET_SINGLE);
 }
 
 static void single_flag_is_set_up_to_one_packet_and_not_beyond(void **state)
@@ -766,7 +819,7 @@ static void single_flag_is_set_up_to_one_packet_and_not_beyond(void **state)
 	for (length = 0; length <= 2 * PACKET; length++) {
 		struct hamlyn_trb trb = request(length);
 
-		fill_header(&s->nic, &h, &trb);
+		fill_header(&s->nic, &h, &trb, 0);
 		assert_int_equal(!!(h.flags & HAMLYN_PACKET_SINGLE),
 				 length <= PACKET);
 	}
@@ -1023,6 +1076,34 @@ static void host_that_goes_away_in_the_middle_takes_the_packets_with_it(void **s
 	assert_false(s->t.busy);
 	assert_int_equal(s->stats.packets, 3);
 	assert_int_equal(s->stats.messages, 1);
+	assert_int_equal(s->stats.rejects[HAMLYN_REJECT_DOWN], 2);
+}
+
+/* What link.c says of it is asked only when there is something to ask. */
+static void packets_of_a_nic_that_is_not_up_go_nowhere(void **state)
+{
+	struct sender *s = *state;
+	u32 i;
+
+	link_state = HAMLYN_NIC_DOWN;
+	post_plain(s, 1);
+	assert_int_equal(run(s, 10), 1);
+	assert_int_equal(nr_arrivals, 1);
+	s->link.watchdog_ms = 1;
+	post_plain(s, 1);
+	post_plain(s, 3 * PACKET);
+	assert_int_equal(run(s, 10), 4);
+	assert_int_equal(nr_arrivals, 1);
+	assert_int_equal(s->stats.packets, 5);
+	assert_int_equal(s->stats.messages, 3);
+	assert_int_equal(s->stats.rejects[HAMLYN_REJECT_DOWN], 4);
+	assert_int_equal(nr_traced_down, 4);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(status_of(s, i), 0);
+	link_state = HAMLYN_NIC_UP;
+	post_plain(s, 1);
+	assert_int_equal(run(s, 10), 1);
+	assert_int_equal(nr_arrivals, 2);
 }
 
 /* ---- work queue ---------------------------------------------------------- */
@@ -1032,10 +1113,10 @@ static void empty_work_queue_is_not_pending(void **state)
 	struct sender *s = *state;
 
 	assert_false(hml_tx_pending(&s->t));
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 10), 0);
+	assert_int_equal(run(s, 10), 0);
 	post_plain(s, 1);
 	assert_true(hml_tx_pending(&s->t));
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 10), 1);
+	assert_int_equal(run(s, 10), 1);
 	assert_false(hml_tx_pending(&s->t));
 }
 
@@ -1047,7 +1128,7 @@ static void full_work_queue_is_taken_whole(void **state)
 	for (i = 0; i < ENTRIES; i++)
 		post_plain(s, i);
 	assert_int_equal(posted(&s->t), ENTRIES);
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 100), ENTRIES);
+	assert_int_equal(run(s, 100), ENTRIES);
 	for (i = 0; i < ENTRIES; i++)
 		assert_int_equal(arrivals[i].h.length, i);
 }
@@ -1064,13 +1145,13 @@ static void producer_beyond_the_queue_means_nothing_until_mended(void **state)
 	for (i = 0; i < ARRAY_SIZE(nonsense); i++) {
 		s->wq.producer = 20 + nonsense[i];
 		assert_false(hml_tx_pending(&s->t));
-		assert_int_equal(hml_tx_run(&s->nic, &s->t, 10), 0);
+		assert_int_equal(run(s, 10), 0);
 	}
 	assert_int_equal(s->t.head, 20);
 	assert_int_equal(s->t.status->completed, 20);
 	s->wq.producer = 20;
 	post_plain(s, 1);
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 10), 1);
+	assert_int_equal(run(s, 10), 1);
 }
 
 static void producer_behind_the_nic_means_nothing(void **state)
@@ -1082,7 +1163,7 @@ static void producer_behind_the_nic_means_nothing(void **state)
 	for (back = 1; back < 10; back++) {
 		s->wq.producer = 3 - back;
 		assert_false(hml_tx_pending(&s->t));
-		assert_int_equal(hml_tx_run(&s->nic, &s->t, 10), 0);
+		assert_int_equal(run(s, 10), 0);
 	}
 	assert_int_equal(s->t.head, 3);
 }
@@ -1097,7 +1178,7 @@ static void counters_wrap_without_a_gap(void **state)
 		post_plain(s, i);
 	assert_int_equal(s->wq.producer, 3);
 	assert_true(hml_tx_pending(&s->t));
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 100), 6);
+	assert_int_equal(run(s, 100), 6);
 	for (i = 0; i < 6; i++)
 		assert_int_equal(arrivals[i].h.length, i);
 	assert_int_equal(s->t.head, 3);
@@ -1123,7 +1204,7 @@ static void each_entry_gets_its_own_status(void **state)
 	post(s, &trb, NULL, 0);
 	post_plain(s, 2);
 
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 100), 6);
+	assert_int_equal(run(s, 100), 6);
 	assert_int_equal(status_of(s, 0), 0);
 	assert_int_equal(status_of(s, 1), -EINVAL);
 	assert_int_equal(status_of(s, 2), -ENXIO);
@@ -1144,12 +1225,12 @@ static void status_of_an_earlier_lap_does_not_stay(void **state)
 
 	for (i = 0; i < ENTRIES; i++)
 		post_malformed(s);
-	hml_tx_run(&s->nic, &s->t, 100);
+	run(s, 100);
 	for (i = 0; i < ENTRIES; i++) {
 		assert_int_equal(status_of(s, i), -EINVAL);
 		post_plain(s, 1);
 	}
-	hml_tx_run(&s->nic, &s->t, 100);
+	run(s, 100);
 	for (i = 0; i < ENTRIES; i++)
 		assert_int_equal(status_of(s, i), 0);
 	assert_int_equal(s->t.status->failed, ENTRIES);
@@ -1162,7 +1243,7 @@ static void entry_completes_only_after_its_last_packet(void **state)
 
 	post_plain(s, 3 * PACKET);
 	post_plain(s, 1);
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 100), 4);
+	assert_int_equal(run(s, 100), 4);
 	for (i = 0; i < 3; i++)
 		assert_int_equal(arrivals[i].completed, 0);
 	assert_int_equal(arrivals[3].completed, 1);
@@ -1176,16 +1257,16 @@ static void budget_is_kept_to_the_packet_and_the_message_resumes(void **state)
 
 	post_plain(s, 3 * PACKET);
 	post_plain(s, 2 * PACKET);
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 0), 0);
+	assert_int_equal(run(s, 0), 0);
 	assert_int_equal(nr_arrivals, 0);
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 2), 2);
+	assert_int_equal(run(s, 2), 2);
 	assert_int_equal(nr_arrivals, 2);
 	assert_true(s->t.busy);
 	assert_int_equal(s->t.status->completed, 0);
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 2), 2);
+	assert_int_equal(run(s, 2), 2);
 	assert_int_equal(s->t.status->completed, 1);
 	assert_true(s->t.busy);
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 2), 1);
+	assert_int_equal(run(s, 2), 1);
 	assert_int_equal(s->t.status->completed, 2);
 	for (i = 0; i < 5; i++) {
 		u32 packet = i < 3 ? i : i - 3;
@@ -1204,10 +1285,124 @@ static void refused_entry_costs_a_packet_of_the_budget(void **state)
 	for (i = 0; i < 4; i++)
 		post_malformed(s);
 	post_plain(s, 1);
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 3), 3);
+	assert_int_equal(run(s, 3), 3);
 	assert_int_equal(s->t.status->completed, 3);
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 3), 2);
+	assert_int_equal(run(s, 3), 2);
 	assert_int_equal(nr_arrivals, 1);
+}
+
+/* ---- credit -------------------------------------------------------------- */
+
+/* Run until it stops for want of credit. Returns what is left of that. */
+static s64 run_with(struct sender *s, s64 bytes)
+{
+	hml_tx_run(&s->nic, &s->t, 1000, &bytes);
+	return bytes;
+}
+
+static void without_credit_nothing_is_sent_and_nothing_is_taken(void **state)
+{
+	struct sender *s = *state;
+
+	post_plain(s, 1);
+	assert_int_equal(run_with(s, 0), 0);
+	assert_int_equal(run_with(s, -1), -1);
+	assert_int_equal(run_with(s, INT64_MIN), INT64_MIN);
+	assert_int_equal(nr_arrivals, 0);
+	assert_int_equal(s->t.head, 0);
+}
+
+static void credit_is_overdrawn_by_one_packet_at_most(void **state)
+{
+	struct sender *s = *state;
+	s64 credit;
+
+	for (credit = 1; credit <= 4 * PACKET; credit++) {
+		u32 packets = (credit + PACKET - 1) / PACKET;
+		s64 left;
+
+		nr_arrivals = 0;
+		post_plain(s, 5 * PACKET);
+		left = run_with(s, credit);
+		assert_int_equal(nr_arrivals, packets);
+		assert_int_equal(left, credit - packets * PACKET);
+		assert_true(left > -PACKET);
+		run(s, 100);
+	}
+}
+
+static void what_is_sent_is_taken_off_to_the_byte(void **state)
+{
+	struct sender *s = *state;
+	u32 length;
+
+	for (length = PACKET / 16; length <= 5 * PACKET; length++) {
+		/* Its last packet may be shorter than what is counted. */
+		if (length % PACKET && length % PACKET < PACKET / 16)
+			continue;
+		nr_arrivals = 0;
+		post_plain(s, length);
+		assert_int_equal(run_with(s, 1000000), 1000000 - length);
+	}
+}
+
+static void short_packet_costs_a_sixteenth_of_a_long_one(void **state)
+{
+	struct sender *s = *state;
+	u32 length;
+
+	s->nic.packet_size = 32 * HML_PACKET_SHARE;
+	for (length = 0; length <= 32; length++) {
+		struct hamlyn_trb trb = request(length);
+
+		nr_arrivals = 0;
+		post(s, &trb, s->memory, length);
+		assert_int_equal(run_with(s, 1000), 1000 - 32);
+	}
+}
+
+static void refused_entry_costs_a_sixteenth_as_well(void **state)
+{
+	struct sender *s = *state;
+	u32 i;
+
+	for (i = 0; i < 5; i++)
+		post_malformed(s);
+	assert_int_equal(run_with(s, 3 * PACKET / 16), 0);
+	assert_int_equal(s->t.status->completed, 3);
+}
+
+/* It costs what it would have cost, for whoever serves it. */
+static void packet_that_goes_nowhere_costs_as_much(void **state)
+{
+	struct sender *s = *state;
+
+	s->link.down = 1;
+	link_state = HAMLYN_NIC_DOWN;
+	post_plain(s, 2 * PACKET);
+	assert_int_equal(run_with(s, 1000), 1000 - 2 * PACKET);
+}
+
+static void empty_queue_costs_nothing(void **state)
+{
+	assert_int_equal(run_with(*state, 17), 17);
+}
+
+static void paused_sender_sends_nothing_and_pays_nothing(void **state)
+{
+	struct sender *s = *state;
+
+	post_plain(s, 2 * PACKET);
+	paused = true;
+	/* guard.c is not asked about one that was never paused. */
+	assert_int_equal(run(s, 1), 1);
+	s->t.sender.guard.until = 1;
+	assert_int_equal(run_with(s, 1000), 1000);
+	assert_int_equal(nr_arrivals, 1);
+	assert_true(hml_tx_pending(&s->t));
+	paused = false;
+	assert_int_equal(run(s, 10), 1);
+	assert_int_equal(s->t.status->completed, 1);
 }
 
 static void begun_message_is_pending_whatever_the_producer_says(void **state)
@@ -1215,10 +1410,10 @@ static void begun_message_is_pending_whatever_the_producer_says(void **state)
 	struct sender *s = *state;
 
 	post_plain(s, 2 * PACKET);
-	hml_tx_run(&s->nic, &s->t, 1);
+	run(s, 1);
 	s->wq.producer = 0x80000000U;
 	assert_true(hml_tx_pending(&s->t));
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 10), 1);
+	assert_int_equal(run(s, 10), 1);
 	assert_int_equal(s->t.status->completed, 1);
 	assert_false(hml_tx_pending(&s->t));
 }
@@ -1236,8 +1431,8 @@ static void two_termini_interleave_packet_by_packet(void **state)
 	post_plain(a, 3 * PACKET);
 	post_plain(b, 3 * PACKET);
 	for (i = 0; i < 3; i++) {
-		assert_int_equal(hml_tx_run(&a->nic, &a->t, 1), 1);
-		assert_int_equal(hml_tx_run(&b->nic, &b->t, 1), 1);
+		assert_int_equal(run(a, 1), 1);
+		assert_int_equal(run(b, 1), 1);
 	}
 	assert_int_equal(nr_arrivals, 6);
 	for (i = 0; i < 6; i++)
@@ -1255,7 +1450,7 @@ static void payload_follows_the_request_if_there_is_no_metadata(void **state)
 	u32 i;
 
 	post_plain(s, most);
-	hml_tx_run(&s->nic, &s->t, 100);
+	run(s, 100);
 	assert_int_equal(status_of(s, 0), 0);
 	for (i = 0; i < nr_arrivals; i++)
 		assert_memory_equal(arrivals[i].data, s->memory + i * PACKET,
@@ -1271,7 +1466,7 @@ static void payload_one_byte_longer_than_the_entry_is_refused(void **state)
 	/* The last entry has nothing behind it at all. */
 	start_counting_at(s, ENTRIES - 1);
 	post(s, &trb, NULL, 0);
-	hml_tx_run(&s->nic, &s->t, 100);
+	run(s, 100);
 	assert_int_equal(status_of(s, ENTRIES - 1), -EINVAL);
 	assert_int_equal(nr_arrivals, 0);
 }
@@ -1287,7 +1482,7 @@ static void metadata_takes_64_bytes_of_the_entry(void **state)
 	post(s, &trb, s->memory + 500, 64 + most);
 	trb.length++;
 	post(s, &trb, s->memory + 500, 64 + most);
-	hml_tx_run(&s->nic, &s->t, 100);
+	run(s, 100);
 	assert_int_equal(status_of(s, 0), 0);
 	assert_int_equal(status_of(s, 1), -EINVAL);
 	assert_int_equal(arrivals[0].meta[0], s->memory[500]);
@@ -1310,7 +1505,7 @@ static void smallest_entry_has_room_for_metadata_and_nothing_else(void **state)
 	trb.length = 1;
 	memcpy(s->entries + 128, &trb, sizeof(trb));
 	s->wq.producer = 2;
-	hml_tx_run(&s->nic, &s->t, 100);
+	run(s, 100);
 	assert_int_equal(status_of(s, 0), 0);
 	assert_int_equal(status_of(s, 1), -EINVAL);
 	assert_int_equal(nr_arrivals, 1);
@@ -1332,7 +1527,7 @@ static void fragments_in_the_entry_must_fit_behind_the_metadata(void **state)
 	trb.fragments = 16;
 	trb.meta_length = 4;
 	post(s, &trb, tail, sizeof(tail));	/* 384 of 384 bytes */
-	hml_tx_run(&s->nic, &s->t, 100);
+	run(s, 100);
 	assert_int_equal(status_of(s, 0), 0);
 	assert_memory_equal(arrivals[0].data, s->memory, 16);
 
@@ -1348,7 +1543,7 @@ static void fragments_in_the_entry_must_fit_behind_the_metadata(void **state)
 	memcpy(s->entries + 256, &trb, sizeof(trb));
 	memcpy(s->entries + 256 + 64, tail, 192);
 	s->wq.producer = 2;
-	hml_tx_run(&s->nic, &s->t, 100);
+	run(s, 100);
 	assert_int_equal(status_of(s, 0), 0);
 	assert_int_equal(status_of(s, 1), -EINVAL);
 }
@@ -1385,7 +1580,7 @@ static void request_rewritten_after_the_copy_changes_nothing(void **state)
 	post(s, &trb, tail, 3);
 	robbed = s;
 	at_barrier = rewrite_request;
-	assert_int_equal(hml_tx_run(&s->nic, &s->t, 100), 5);
+	assert_int_equal(run(s, 100), 5);
 	assert_int_equal(s->t.status->failed, 0);
 	for (i = 0; i < 5; i++) {
 		assert_int_equal(arrivals[i].h.key, trb.key);
@@ -1409,7 +1604,7 @@ static void need_kick_and_producer_are_not_written_by_the_core(void **state)
 
 	s->t.status->need_kick = 1;
 	post_plain(s, 1);
-	hml_tx_run(&s->nic, &s->t, 100);
+	run(s, 100);
 	assert_int_equal(s->t.status->need_kick, 1);
 	assert_int_equal(s->wq.producer, 1);
 }
@@ -1477,6 +1672,8 @@ int main(void)
 		TEST(bytes_count_as_sent_whether_or_not_they_arrive),
 		TEST(host_that_goes_away_in_the_middle_takes_the_packets_with_it),
 
+		TEST(packets_of_a_nic_that_is_not_up_go_nowhere),
+
 		TEST(empty_work_queue_is_not_pending),
 		TEST(full_work_queue_is_taken_whole),
 		TEST(producer_beyond_the_queue_means_nothing_until_mended),
@@ -1487,6 +1684,14 @@ int main(void)
 		TEST(entry_completes_only_after_its_last_packet),
 		TEST(budget_is_kept_to_the_packet_and_the_message_resumes),
 		TEST(refused_entry_costs_a_packet_of_the_budget),
+		TEST(without_credit_nothing_is_sent_and_nothing_is_taken),
+		TEST(credit_is_overdrawn_by_one_packet_at_most),
+		TEST(what_is_sent_is_taken_off_to_the_byte),
+		TEST(short_packet_costs_a_sixteenth_of_a_long_one),
+		TEST(refused_entry_costs_a_sixteenth_as_well),
+		TEST(packet_that_goes_nowhere_costs_as_much),
+		TEST(empty_queue_costs_nothing),
+		TEST(paused_sender_sends_nothing_and_pays_nothing),
 		TEST(begun_message_is_pending_whatever_the_producer_says),
 		TEST(two_termini_interleave_packet_by_packet),
 		TEST(payload_follows_the_request_if_there_is_no_metadata),

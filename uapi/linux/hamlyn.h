@@ -55,12 +55,18 @@
  *	TRB status only: no send buffer area is bound to that tag.
  * EHOSTUNREACH
  *	TRB status only: no host of that id is on the fabric.
+ * EBADF
+ *	TICKET_IMPORT: the descriptor is none, or not of a ticket.
+ * ENOKEY
+ *	TICKET_IMPORT: the slot was destroyed or rekeyed since; TRB status: the
+ *	terminus has no imported ticket of that index.
  * EACCES
  *	A writable view was asked of an area registered READONLY.
  * EPERM
  *	mmap() asked for rights that the region never grants (writing to an NQ
  *	ring or a terminus status, executing anything, a private mapping);
- *	STATS of the NIC without CAP_NET_ADMIN.
+ *	STATS of the NIC, NIC_SET, a high priority or a weight without
+ *	CAP_NET_ADMIN; open() in another network namespace than the NIC's.
  * EBUSY
  *	The object is still used by another (an area by a slot or a terminus,
  *	an NQ by a slot); remove that one first.
@@ -68,7 +74,8 @@
  *	The kernel is out of memory, or wiring would exceed RLIMIT_MEMLOCK.
  * EDQUOT
  *	Allocated areas, NQs and termini would exceed the NIC's or the user's
- *	limit for kernel memory, or slots the user's limit. CAP_SYS_RESOURCE
+ *	limit for kernel memory, or pinned memory, slots or termini the user's
+ *	limit. EXPLAIN tells which, and how much is missing. CAP_SYS_RESOURCE
  *	passes the user's limits. What is destroyed counts until it is
  *	unmapped as well.
  * ENOSPC
@@ -108,6 +115,14 @@ enum {
 	HAMLYN_CMD_KICK			= 0x0c,
 	HAMLYN_CMD_WAIT			= 0x0d,
 	HAMLYN_CMD_STATS		= 0x0e,
+	HAMLYN_CMD_WATCH		= 0x0f,
+	HAMLYN_CMD_UNWATCH		= 0x10,
+	HAMLYN_CMD_TICKET_CREATE	= 0x11,
+	HAMLYN_CMD_TICKET_IMPORT	= 0x12,
+	HAMLYN_CMD_TICKET_DROP		= 0x13,
+	HAMLYN_CMD_AUDIT		= 0x14,
+	HAMLYN_CMD_NIC_SET		= 0x15,
+	HAMLYN_CMD_EXPLAIN		= 0x16,
 };
 
 /* The size is in the structure, not in the number: structures may grow. */
@@ -130,11 +145,24 @@ enum {
 #define HAMLYN_IOC_KICK		_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_KICK)
 #define HAMLYN_IOC_WAIT		_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_WAIT)
 #define HAMLYN_IOC_STATS	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_STATS)
+#define HAMLYN_IOC_WATCH	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_WATCH)
+#define HAMLYN_IOC_UNWATCH	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_UNWATCH)
+#define HAMLYN_IOC_TICKET_CREATE \
+				_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_TICKET_CREATE)
+#define HAMLYN_IOC_TICKET_IMPORT \
+				_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_TICKET_IMPORT)
+#define HAMLYN_IOC_TICKET_DROP	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_TICKET_DROP)
+#define HAMLYN_IOC_AUDIT	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_AUDIT)
+#define HAMLYN_IOC_NIC_SET	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_NIC_SET)
+#define HAMLYN_IOC_EXPLAIN	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_EXPLAIN)
 
 /* Ceilings of the format; a NIC's own limits, told by QUERY, may be lower. */
 #define HAMLYN_MAX_TAGS		8	/* send buffer areas of a terminus (H 2.3) */
 #define HAMLYN_MAX_FRAGMENTS	16
 #define HAMLYN_MAX_METADATA	60	/* bytes of user metadata (H 2.2) */
+#define HAMLYN_MAX_TICKETS	4096	/* imported tickets of a terminus */
+#define HAMLYN_MAX_WEIGHT	64	/* of a terminus in its priority */
+#define HAMLYN_MAX_WATCHDOG_MS	(24U * 60 * 60 * 1000)
 #define HAMLYN_MAX_MESSAGE	(1ULL << 40)
 #define HAMLYN_MIN_PACKET	1024
 #define HAMLYN_MAX_PACKET	65536
@@ -146,6 +174,13 @@ enum {
 enum hamlyn_engine_mode {
 	HAMLYN_ENGINE_INLINE	= 0,	/* the kicking caller does the work */
 	HAMLYN_ENGINE_POLL	= 1,	/* polling kernel threads, kicked when asleep */
+};
+
+/* H 2.8: a NIC that is down accepts packets and discards them. */
+enum hamlyn_nic_state {
+	HAMLYN_NIC_UP		= 0,
+	HAMLYN_NIC_DOWN		= 1,	/* set down by an administrator */
+	HAMLYN_NIC_UNFED	= 2,	/* its watchdog was not fed in time */
 };
 
 /**
@@ -162,6 +197,8 @@ enum hamlyn_engine_mode {
  * @reserved: must be zero
  * @max_area: out: most bytes of one area
  * @max_message: out: most payload bytes of one message
+ * @state: out: enum hamlyn_nic_state
+ * @engines: out: polling threads; 0 in inline mode
  */
 struct hamlyn_query {
 	__u32 size;
@@ -176,6 +213,8 @@ struct hamlyn_query {
 	__u32 reserved;
 	__aligned_u64 max_area;
 	__aligned_u64 max_message;
+	__u32 state;
+	__u32 engines;
 };
 
 #define HAMLYN_AREA_READONLY	(1U << 0)	/* may only be sent from */
@@ -275,6 +314,11 @@ enum hamlyn_slot_mode {
 };
 
 #define HAMLYN_SLOT_KEY_GIVEN	(1U << 0)	/* take @key instead of a new one */
+/*
+ * Only senders that imported a ticket as a file descriptor get in; to know a
+ * key, the slot's own included, is not enough (H 6.5).
+ */
+#define HAMLYN_SLOT_TICKET_ONLY	(1U << 1)
 
 /**
  * struct hamlyn_slot_create - HAMLYN_IOC_SLOT_CREATE: a slot (H 2.2)
@@ -329,6 +373,17 @@ struct hamlyn_slot_rekey {
 	__aligned_u64 key;
 };
 
+/*
+ * Priorities are strict: while a terminus of a higher one has packets, none of
+ * a lower one leaves. Within one, termini share by weight, in bytes.
+ */
+enum hamlyn_priority {
+	HAMLYN_PRIORITY_NORMAL	= 0,
+	HAMLYN_PRIORITY_BULK	= 1,	/* below normal */
+	HAMLYN_PRIORITY_HIGH	= 2,	/* above normal; needs CAP_NET_ADMIN */
+	HAMLYN_PRIORITIES	= 3,
+};
+
 /**
  * struct hamlyn_terminus_create - HAMLYN_IOC_TERMINUS_CREATE (H 2.3)
  * @size: size of this structure
@@ -341,6 +396,9 @@ struct hamlyn_slot_rekey {
  * @wq_length: out: bytes of that mapping
  * @status_offset: out: offset for mmap() of the status, shared, read only
  * @status_length: out: bytes of that mapping
+ * @priority: enum hamlyn_priority
+ * @weight: share among the termini of its priority, 1 to HAMLYN_MAX_WEIGHT; 0
+ *	means 1, more than 1 needs CAP_NET_ADMIN
  */
 struct hamlyn_terminus_create {
 	__u32 size;
@@ -353,6 +411,8 @@ struct hamlyn_terminus_create {
 	__aligned_u64 wq_length;
 	__aligned_u64 status_offset;
 	__aligned_u64 status_length;
+	__u32 priority;
+	__u32 weight;
 };
 
 /**
@@ -401,7 +461,9 @@ enum hamlyn_reject {
 	HAMLYN_REJECT_METADATA	= 3,	/* no such metadata entry */
 	HAMLYN_REJECT_FORMAT	= 4,	/* malformed packet */
 	HAMLYN_REJECT_ONE_SHOT	= 5,	/* metadata entry is not armed */
-	HAMLYN_REJECT_REASONS	= 6,
+	HAMLYN_REJECT_TICKET	= 6,	/* the slot demands an imported ticket */
+	HAMLYN_REJECT_DOWN	= 7,	/* one of the NICs is down */
+	HAMLYN_REJECT_REASONS	= 8,
 };
 
 #define HAMLYN_STATS_REASONS	8	/* room for reasons to come */
@@ -447,6 +509,178 @@ struct hamlyn_stats {
 	__aligned_u64 rejects[HAMLYN_STATS_REASONS];
 };
 
+#define HAMLYN_WATCH_TICKET	(1U << 0)	/* @key is a ticket's descriptor */
+
+/**
+ * struct hamlyn_watch - HAMLYN_IOC_WATCH: tell me when that slot is gone (H 6.3)
+ * @size: size of this structure
+ * @flags: HAMLYN_WATCH_TICKET or 0
+ * @host: host of the slot
+ * @slot: slot number
+ * @key: a key that opens it, as in a ticket; or the descriptor of a ticket, which
+ *	names host and slot: these and @meta_index must be zero then
+ * @meta_index: the metadata entry whose key it is, in the paranoid modes;
+ *	else 0
+ * @nq: own NQ that is to be told
+ * @cookie: the caller's, to know the watch by
+ * @watch: out: id of the watch, for UNWATCH
+ * @reserved: must be zero
+ *
+ * Exactly one entry with HAMLYN_NQE_PEER_GONE arrives in @nq, when the slot is
+ * destroyed (however its owner ended) or rekeyed, its NIC is set down, or its
+ * host leaves the fabric; also when the NQ was full at that time. A slot that
+ * does not exist, and a key that does not open it, are gone already: the entry
+ * arrives at once, and the call counts as a rejected packet does. After UNWATCH
+ * none arrives. A watch that has told keeps its id until UNWATCH.
+ */
+struct hamlyn_watch {
+	__u32 size;
+	__u32 flags;
+	__u32 host;
+	__u32 slot;
+	__aligned_u64 key;
+	__u32 meta_index;
+	__u32 nq;
+	__aligned_u64 cookie;
+	__u32 watch;
+	__u32 reserved;
+};
+
+/**
+ * struct hamlyn_ticket_create - HAMLYN_IOC_TICKET_CREATE: ticket as descriptor
+ * @size: size of this structure
+ * @flags: must be zero
+ * @slot: own slot
+ * @fd: out: descriptor, close-on-exec, to be passed on with SCM_RIGHTS
+ * @base: first byte of the message area that the ticket is for
+ * @length: bytes from there on; 0: up to the end
+ *
+ * Nobody can make or guess one. REKEY makes all of a slot's tickets void.
+ */
+struct hamlyn_ticket_create {
+	__u32 size;
+	__u32 flags;
+	__u32 slot;
+	__s32 fd;
+	__aligned_u64 base;
+	__aligned_u64 length;
+};
+
+/**
+ * struct hamlyn_ticket_import - HAMLYN_IOC_TICKET_IMPORT: use such a ticket
+ * @size: size of this structure
+ * @terminus: own terminus, whose key table the ticket goes to
+ * @fd: the descriptor; may be closed afterwards
+ * @index: out: its index in the key table, for hamlyn_trb.ticket
+ * @host: out: host of the slot
+ * @slot: out: slot number
+ * @base: out: first byte that the ticket is for
+ * @length: out: bytes from there on
+ */
+struct hamlyn_ticket_import {
+	__u32 size;
+	__u32 terminus;
+	__s32 fd;
+	__u32 index;
+	__u32 host;
+	__u32 slot;
+	__aligned_u64 base;
+	__aligned_u64 length;
+};
+
+/**
+ * struct hamlyn_ticket_drop - HAMLYN_IOC_TICKET_DROP: forget an imported ticket
+ * @size: size of this structure
+ * @terminus: own terminus
+ * @index: index in its key table
+ * @reserved: must be zero
+ */
+struct hamlyn_ticket_drop {
+	__u32 size;
+	__u32 terminus;
+	__u32 index;
+	__u32 reserved;
+};
+
+/**
+ * struct hamlyn_audit_entry - a packet that was discarded
+ * @time_ns: when, CLOCK_MONOTONIC
+ * @sequence: number of the entry: gaps tell that entries were overwritten
+ * @offset: from the packet's header
+ * @length: from the packet's header
+ * @slot: slot number that the packet named
+ * @reason: enum hamlyn_reject
+ * @source: host it came from
+ * @pid: process that made the terminus, in the reader's pid namespace; 0 if not
+ *	known or not visible there
+ * @uid: its user, in the reader's user namespace
+ *
+ * The key is not told: it may be a good one, of another slot.
+ */
+struct hamlyn_audit_entry {
+	__aligned_u64 time_ns;
+	__aligned_u64 sequence;
+	__aligned_u64 offset;
+	__u32 length;
+	__u32 slot;
+	__u32 reason;
+	__u32 source;
+	__u32 pid;
+	__u32 uid;
+};
+
+/**
+ * struct hamlyn_audit - HAMLYN_IOC_AUDIT: last rejects at the context's slots
+ * @size: size of this structure
+ * @count: in: room at @entries, in entries; out: entries written
+ * @sequence: in: first entry of interest; out: where to go on
+ * @entries: address of an array of struct hamlyn_audit_entry
+ */
+struct hamlyn_audit {
+	__u32 size;
+	__u32 count;
+	__aligned_u64 sequence;
+	__aligned_u64 entries;
+};
+
+#define HAMLYN_NIC_SET_STATE	(1U << 0)	/* take @state */
+#define HAMLYN_NIC_SET_WATCHDOG	(1U << 1)	/* take @watchdog_ms */
+#define HAMLYN_NIC_FEED		(1U << 2)	/* feed the watchdog */
+
+/**
+ * struct hamlyn_nic_set - HAMLYN_IOC_NIC_SET: up, down, watchdog (H 2.8)
+ * @size: size of this structure
+ * @flags: what to do: HAMLYN_NIC_SET_*, HAMLYN_NIC_FEED
+ * @state: HAMLYN_NIC_UP or HAMLYN_NIC_DOWN
+ * @watchdog_ms: the NIC discards packets unless it is fed at least that often;
+ *	0: no watchdog. Setting it feeds it.
+ *
+ * Needs CAP_NET_ADMIN in the user namespace of the NIC's network namespace.
+ */
+struct hamlyn_nic_set {
+	__u32 size;
+	__u32 flags;
+	__u32 state;
+	__u32 watchdog_ms;
+};
+
+#define HAMLYN_EXPLAIN_BYTES	256
+
+/**
+ * struct hamlyn_explain - HAMLYN_IOC_EXPLAIN: why did the last call fail?
+ * @size: size of this structure
+ * @reserved: must be zero
+ * @text: out: what was wrong and what is allowed, with a 0 at the end; empty if
+ *	there is nothing to say beyond the errno
+ *
+ * Of the last call through this open file that failed; it is told once.
+ */
+struct hamlyn_explain {
+	__u32 size;
+	__u32 reserved;
+	char text[HAMLYN_EXPLAIN_BYTES];
+};
+
 /* ---- mapped memory ------------------------------------------------------ */
 
 /**
@@ -459,7 +693,11 @@ struct hamlyn_stats {
 
 #define HAMLYN_TRB_NO_NOTIFY	(1U << 0)	/* move data: do not count, do not notify */
 #define HAMLYN_TRB_FAST		(1U << 1)	/* word goes to the NQ entry */
-#define HAMLYN_TRB_FLAGS	(HAMLYN_TRB_NO_NOTIFY | HAMLYN_TRB_FAST)
+#define HAMLYN_TRB_QUIET	(1U << 2)	/* notify, but wake nobody for it */
+#define HAMLYN_TRB_TICKET	(1U << 3)	/* by the imported ticket @ticket */
+#define HAMLYN_TRB_FLAGS \
+	(HAMLYN_TRB_NO_NOTIFY | HAMLYN_TRB_FAST | HAMLYN_TRB_QUIET | \
+	 HAMLYN_TRB_TICKET)
 
 #define HAMLYN_META_FAST	0xffffffffU	/* "all 1's": fast mode (H 2.7) */
 
@@ -478,6 +716,9 @@ struct hamlyn_stats {
  * @meta_length: bytes of user metadata, at most HAMLYN_MAX_METADATA
  * @fragments: number of fragments; 0: the payload is in the entry (direct I/O)
  * @flags: HAMLYN_TRB_*
+ * @ticket: with HAMLYN_TRB_TICKET: index in the terminus' key table. Host and
+ *	slot are the ticket's, and the message must be inside its range; @key
+ *	counts in the paranoid modes only. Else 0.
  * @reserved: must be zero
  *
  * Written by the application before it publishes the entry through the
@@ -504,7 +745,8 @@ struct hamlyn_trb {
 	__u16 meta_length;
 	__u16 fragments;
 	__u32 flags;
-	__aligned_u64 reserved;
+	__u32 ticket;
+	__u32 reserved;
 };
 
 #define HAMLYN_TRB_METADATA_SPACE	64	/* kept behind a TRB for metadata */
@@ -564,8 +806,11 @@ struct hamlyn_terminus_status {
 #define HAMLYN_PACKET_SINGLE	(1U << 0)	/* the message's only packet */
 #define HAMLYN_PACKET_FAST	(1U << 1)	/* word instead of metadata entry */
 #define HAMLYN_PACKET_NO_NOTIFY	(1U << 2)	/* complete silently */
+#define HAMLYN_PACKET_QUIET	(1U << 3)	/* wake nobody for it */
+#define HAMLYN_PACKET_TICKET	(1U << 4)	/* ticket_key is valid */
 #define HAMLYN_PACKET_FLAGS \
-	(HAMLYN_PACKET_SINGLE | HAMLYN_PACKET_FAST | HAMLYN_PACKET_NO_NOTIFY)
+	(HAMLYN_PACKET_SINGLE | HAMLYN_PACKET_FAST | HAMLYN_PACKET_NO_NOTIFY | \
+	 HAMLYN_PACKET_QUIET | HAMLYN_PACKET_TICKET)
 
 /**
  * struct hamlyn_packet - packet header (H Table 1)
@@ -582,6 +827,8 @@ struct hamlyn_terminus_status {
  * @word: fast mode word
  * @delta: value for the packet accumulator (H 2.5)
  * @reserved: must be zero
+ * @ticket_key: the slot's other key, which no application ever sees; with
+ *	HAMLYN_PACKET_TICKET, set by the sending NIC from an imported ticket
  *
  * Host byte order inside a host, network byte order on a wire; metadata,
  * then payload follow it there. Beyond Table 1: wider offset, version and
@@ -602,7 +849,8 @@ struct hamlyn_packet {
 	__aligned_u64 offset;
 	__aligned_u64 word;
 	__u32 delta;
-	__u32 reserved[3];
+	__u32 reserved;
+	__aligned_u64 ticket_key;
 };
 
 #define HAMLYN_METADATA_SIZE	128
@@ -648,6 +896,7 @@ struct hamlyn_metadata {
 #define HAMLYN_NQE_SINGLE	(1U << 1)	/* a single-packet message */
 #define HAMLYN_NQE_OVERRUN	(1U << 2)	/* no message: the queue was full */
 #define HAMLYN_NQE_VOID		(1U << 3)	/* no message: the sender died in here */
+#define HAMLYN_NQE_PEER_GONE	(1U << 4)	/* no message: a watch tells; data is its cookie */
 
 /**
  * struct hamlyn_nq_entry - notification queue entry (H Table 3)

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The adversary: what may happen to packets in a fabric that is not the loop
+ * fabric, on purpose and with a seed. It stands between a NIC and the fabric
+ * and loses, repeats, damages, reorders and delays what the NIC sends.
+ */
+#include <linux/slab.h>
+#include <linux/srcu.h>
+#include <linux/vmalloc.h>
+#include <linux/workqueue.h>
+
+#include "hml.h"
+#include "trace.h"
+
+#define PPM		1000000		/* rates are in parts of it */
+#define HELD		32		/* packets that can be kept back */
+#define MAX_OVERTAKERS	8		/* packets that overtake a reordered one */
+#define REORDER_NS	(2 * NSEC_PER_MSEC)	/* if none comes to overtake it */
+#define FLUSH_BATCH	8
+
+/**
+ * struct held - a packet that was kept back
+ * @length: staged payload bytes
+ * @due: when it goes on, ns; 0: no packet here
+ * @overtakers: packets that may still overtake it
+ * @header: its header
+ * @meta: its metadata
+ * @data: room for its payload
+ * @pid: who sent it
+ * @uid: who sent it
+ */
+struct held {
+	u32 length;
+	u64 due;
+	u32 overtakers;
+	struct hamlyn_packet header;
+	u8 meta[HAMLYN_MAX_METADATA];
+	u8 *data;
+	u32 pid;
+	u32 uid;
+};
+
+/**
+ * struct hml_adversary - the adversary of one NIC
+ * @device: the NIC
+ * @attr: what it does; constant
+ * @lock: protects the rest. Preemption is off anyway where packets are sent
+ * @random: state of its choices
+ * @stats: what becomes of packets that were kept back
+ * @sender: stands for their senders, who may be gone
+ * @held: packets kept back
+ * @spare: where a packet is damaged
+ * @flush: sends on what is due
+ * @memory: all payload room
+ */
+struct hml_adversary {
+	struct hml_device *device;
+	struct hml_adversary_attr attr;
+	raw_spinlock_t lock;
+	u64 random;
+	struct hml_stats stats;
+	struct hml_sender sender;
+	struct held held[HELD];
+	struct held spare;
+	struct delayed_work flush;
+	u8 *memory;
+};
+
+/* xorshift64*: the same choices for the same seed. */
+static u64 next_random(struct hml_adversary *a)
+{
+	u64 x = a->random;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	a->random = x;
+	return x * 0x2545f4914f6cdd1dULL;
+}
+
+static bool happens(struct hml_adversary *a, u32 ppm)
+{
+	return ppm && (u32)(next_random(a) >> 32) % PPM < ppm;
+}
+
+static void gather(u8 *to, const struct hamlyn_packet *h,
+		   const struct hml_payload *p)
+{
+	const struct hml_piece *piece = p->piece;
+	u64 skip = p->skip;
+	u32 left = h->length;
+
+	if (p->flat) {
+		memcpy(to, p->flat, left);
+		return;
+	}
+	while (left) {
+		u32 n = min_t(u64, piece->length - skip, left);
+
+		hml_mem_read(to, piece->mem, piece->offset + skip, n);
+		to += n;
+		left -= n;
+		skip = 0;
+		piece++;
+	}
+}
+
+static void stage(struct held *p, const struct hamlyn_packet *h,
+		  const struct hml_payload *payload,
+		  const struct hml_sender *sender)
+{
+	p->header = *h;
+	p->length = h->length;
+	p->pid = sender->pid;
+	p->uid = sender->uid;
+	/* Nothing of other packets, should its length be damaged. */
+	memset(p->meta, 0, sizeof(p->meta));
+	if (h->meta_length)
+		memcpy(p->meta, payload->meta, h->meta_length);
+	gather(p->data, h, payload);
+}
+
+/*
+ * A bit anywhere in header, metadata and payload. The end of a frame cannot be
+ * damaged, so a length that is too long for it is seen by any fabric.
+ */
+static void damage(struct hml_adversary *a, struct held *p)
+{
+	u32 meta = p->header.meta_length;
+	u32 bytes = sizeof(p->header) + meta + p->length;
+	u32 bit = (u32)(next_random(a) >> 32) % (8 * bytes);
+	u32 at = bit / 8;
+	u8 *byte;
+
+	if (at < sizeof(p->header))
+		byte = (u8 *)&p->header + at;
+	else if (at < sizeof(p->header) + meta)
+		byte = p->meta + (at - sizeof(p->header));
+	else
+		byte = p->data + (at - sizeof(p->header) - meta);
+	*byte ^= 1 << bit % 8;
+}
+
+/* Routed by what the header says now; the frame is as long as it was. */
+static void deliver(struct hml_adversary *a, const struct held *p,
+		    struct hml_sender *sender)
+{
+	struct hml_payload payload = { .meta = p->meta, .flat = p->data };
+	struct hml_nic *to = hml_port_route(&a->device->nic, p->header.host);
+
+	if (!to || !hml_link_up(to)) {
+		sender->stats->rejects[HAMLYN_REJECT_DOWN]++;
+		hml_port_trace_down(&a->device->nic, &p->header, sender);
+		return;
+	}
+	if (p->header.length > p->length ||
+	    p->header.meta_length > HAMLYN_MAX_METADATA) {
+		sender->stats->rejects[HAMLYN_REJECT_FORMAT]++;
+		trace_hamlyn_reject(to, &p->header, HAMLYN_REJECT_FORMAT,
+				    sender);
+		return;
+	}
+	hml_rx(to, &p->header, &payload, sender);
+}
+
+static void release_held(struct hml_adversary *a, struct held *p)
+{
+	a->sender.pid = p->pid;
+	a->sender.uid = p->uid;
+	p->due = 0;
+	trace_hamlyn_adversary(a->device, HML_TRACE_RELEASE, &p->header);
+	deliver(a, p, &a->sender);
+}
+
+/* The one that has waited longest, if there is no room for another. */
+static struct held *room(struct hml_adversary *a)
+{
+	struct held *oldest = &a->held[0];
+	u32 i;
+
+	for (i = 0; i < HELD; i++) {
+		if (!a->held[i].due)
+			return &a->held[i];
+		if (a->held[i].due < oldest->due)
+			oldest = &a->held[i];
+	}
+	release_held(a, oldest);
+	return oldest;
+}
+
+static void keep_back(struct hml_adversary *a, const struct hamlyn_packet *h,
+		      const struct hml_payload *payload,
+		      const struct hml_sender *sender, bool reorder)
+{
+	u64 delay = (u64)a->attr.delay_us * NSEC_PER_USEC;
+	struct held *p = room(a);
+
+	stage(p, h, payload, sender);
+	p->overtakers = U32_MAX;
+	if (reorder) {
+		p->overtakers = 1 + (u32)(next_random(a) >> 32) %
+				    MAX_OVERTAKERS;
+		delay += REORDER_NS;
+	}
+	p->due = ktime_get_ns() + delay;
+	trace_hamlyn_adversary(a->device, reorder ? HML_TRACE_REORDER :
+						    HML_TRACE_DELAY, h);
+	schedule_delayed_work(&a->flush, 1 + nsecs_to_jiffies(delay));
+}
+
+/* One at most, so that at most HML_PACKETS_PER_XMIT arrive for one sent. */
+static void overtake(struct hml_adversary *a)
+{
+	struct held *ready = NULL;
+	u32 i;
+
+	for (i = 0; i < HELD; i++) {
+		struct held *p = &a->held[i];
+
+		if (!p->due || p->overtakers == U32_MAX)
+			continue;
+		if (p->overtakers)
+			p->overtakers--;
+		if (!p->overtakers)
+			ready = p;
+	}
+	if (ready)
+		release_held(a, ready);
+}
+
+/* The packet, or what became of it. */
+static void pass(struct hml_adversary *a, struct hml_nic *to,
+		 const struct hamlyn_packet *h,
+		 const struct hml_payload *payload, struct hml_sender *sender)
+{
+	if (!happens(a, a->attr.corrupt)) {
+		hml_rx(to, h, payload, sender);
+		return;
+	}
+	trace_hamlyn_adversary(a->device, HML_TRACE_CORRUPT, h);
+	stage(&a->spare, h, payload, sender);
+	damage(a, &a->spare);
+	deliver(a, &a->spare, sender);
+}
+
+/**
+ * hml_adversary_xmit() - a packet crosses a bad fabric
+ * @a: the adversary
+ * @to: the receiving NIC
+ * @h: header
+ * @payload: payload
+ * @sender: who sent it
+ *
+ * In a section of hml_srcu, preemption off.
+ */
+void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,
+			const struct hamlyn_packet *h,
+			const struct hml_payload *payload,
+			struct hml_sender *sender)
+{
+	bool reorder;
+
+	raw_spin_lock(&a->lock);
+	reorder = happens(a, a->attr.reorder);
+	if (!happens(a, a->attr.drop)) {
+		if (happens(a, a->attr.duplicate)) {
+			trace_hamlyn_adversary(a->device, HML_TRACE_DUPLICATE,
+					       h);
+			pass(a, to, h, payload, sender);
+		}
+		if (reorder || a->attr.delay_us)
+			keep_back(a, h, payload, sender, reorder);
+		else
+			pass(a, to, h, payload, sender);
+	} else {
+		trace_hamlyn_adversary(a->device, HML_TRACE_DROP, h);
+	}
+	overtake(a);
+	raw_spin_unlock(&a->lock);
+}
+
+/* Send on what is due; all of it, if it has to be. Returns how many remain. */
+static u32 send_due(struct hml_adversary *a, bool all)
+{
+	u32 sent = 0, left = 0, i;
+	u64 now = ktime_get_ns();
+	int section;
+
+	section = hml_notify_begin();
+	raw_spin_lock(&a->lock);
+	for (i = 0; i < HELD; i++) {
+		struct held *p = &a->held[i];
+
+		if (!p->due)
+			continue;
+		if (sent < FLUSH_BATCH && (all || p->due <= now)) {
+			release_held(a, p);
+			sent++;
+		} else {
+			left++;
+		}
+	}
+	raw_spin_unlock(&a->lock);
+	hml_notify_end(section);
+	return left;
+}
+
+static void flush_due(struct work_struct *work)
+{
+	struct hml_adversary *a = container_of(to_delayed_work(work),
+					       struct hml_adversary, flush);
+
+	if (send_due(a, false))
+		schedule_delayed_work(&a->flush, 1);
+}
+
+static void adversary_free(struct hml_adversary *a)
+{
+	kvfree(a->memory);
+	kfree(a);
+}
+
+static struct hml_adversary *adversary_new(struct hml_device *d,
+					   const struct hml_adversary_attr *attr)
+{
+	struct hml_adversary *a = kzalloc(sizeof(*a), GFP_KERNEL);
+	u32 size = d->nic.packet_size;
+	u32 i;
+
+	if (!a)
+		return NULL;
+	a->memory = kvmalloc_array(HELD + 1, size, GFP_KERNEL);
+	if (!a->memory) {
+		kfree(a);
+		return NULL;
+	}
+	a->device = d;
+	a->attr = *attr;
+	a->random = attr->seed ?: 1;
+	a->sender.stats = &a->stats;
+	raw_spin_lock_init(&a->lock);
+	INIT_DELAYED_WORK(&a->flush, flush_due);
+	for (i = 0; i < HELD; i++)
+		a->held[i].data = a->memory + (size_t)i * size;
+	a->spare.data = a->memory + (size_t)HELD * size;
+	return a;
+}
+
+/* No packet comes to it any more: let go of what it has. */
+static void adversary_end(struct hml_adversary *a)
+{
+	cancel_delayed_work_sync(&a->flush);
+	while (send_due(a, true))
+		cond_resched();
+	spin_lock(&a->device->termini_lock);
+	hml_stats_add(&a->device->retired, &a->stats);
+	spin_unlock(&a->device->termini_lock);
+	adversary_free(a);
+}
+
+static void replace(struct hml_device *d, struct hml_adversary *a)
+{
+	struct hml_adversary *old;
+
+	old = rcu_replace_pointer(d->nic.port.adversary, a,
+				  lockdep_is_held(&hml_nics_lock));
+	if (!old)
+		return;
+	hml_fabric_quiesce();
+	adversary_end(old);
+}
+
+/**
+ * hml_adversary_set() - set what the fabric does to what a NIC sends
+ * @d: the NIC
+ * @attr: what; all 0 but the seed: nothing
+ *
+ * hml_nics_lock is held. Packets that the former one kept back are sent on.
+ *
+ * Return: 0, -EINVAL or -ENOMEM.
+ */
+int hml_adversary_set(struct hml_device *d,
+		      const struct hml_adversary_attr *attr)
+{
+	struct hml_adversary *a = NULL;
+
+	lockdep_assert_held(&hml_nics_lock);
+	if (attr->drop > PPM || attr->duplicate > PPM || attr->corrupt > PPM ||
+	    attr->reorder > PPM || attr->delay_us > 10 * USEC_PER_SEC)
+		return -EINVAL;
+	if (attr->drop || attr->duplicate || attr->corrupt || attr->reorder ||
+	    attr->delay_us) {
+		a = adversary_new(d, attr);
+		if (!a)
+			return -ENOMEM;
+	}
+	replace(d, a);
+	return 0;
+}
+
+/* hml_nics_lock is held. */
+void hml_adversary_get(struct hml_device *d, struct hml_adversary_attr *attr)
+{
+	struct hml_adversary *a;
+
+	a = rcu_dereference_protected(d->nic.port.adversary,
+				      lockdep_is_held(&hml_nics_lock));
+	if (a)
+		*attr = a->attr;
+	else
+		memset(attr, 0, sizeof(*attr));
+}
+
+/* The NIC is off the fabric. */
+void hml_adversary_stop(struct hml_device *d)
+{
+	replace(d, NULL);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Holding back who guesses keys (H 6.5). */
+#include "nic.h"
+
+#define SECOND_SHIFT	30	/* 2^30 ns */
+
+static u32 score_at(const struct hml_guard *g, u64 now)
+{
+	u64 quiet = now > g->last ? (now - g->last) >> SECOND_SHIFT : 0;
+
+	return quiet < g->score ? g->score - (u32)quiet : 0;
+}
+
+void hml_guard_guess(struct hml_nic *nic, struct hml_sender *sender)
+{
+	struct hml_guard *g = &sender->guard;
+	u64 now = hml_port_now_ns(&nic->port);
+	u32 free = READ_ONCE(nic->guesses);
+	u32 over;
+
+	g->score = score_at(g, now);
+	if (g->score < (u32)-1)
+		g->score++;
+	g->last = now;
+	if (!free || g->score <= free)
+		return;
+	over = g->score - free - 1;
+	if (over > HML_GUARD_DOUBLINGS)
+		over = HML_GUARD_DOUBLINGS;
+	WRITE_ONCE(g->until, now + (HML_GUARD_SHORTEST_NS << over));
+	sender->stats->pauses++;
+}
+
+bool hml_guard_paused(const struct hml_nic *nic, struct hml_guard *guard)
+{
+	if (!guard->until)
+		return false;
+	if (hml_port_now_ns(&nic->port) < guard->until)
+		return true;
+	WRITE_ONCE(guard->until, 0);
+	return false;
+}
+
+void hml_guard_inherit(struct hml_guard *to, const struct hml_guard *from)
+{
+	u64 now = to->last > from->last ? to->last : from->last;
+	u32 score = score_at(from, now);
+
+	if (score >= score_at(to, now))
+		to->score = score;
+	else
+		to->score = score_at(to, now);
+	to->last = now;
+	if (from->until > to->until)
+		to->until = from->until;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Up, down, and the watchdog: does a NIC take part? (H 2.8) */
+#include "nic.h"
+
+#define NS_PER_MS	1000000ull
+
+u32 hml_link_state(const struct hml_nic *nic)
+{
+	const struct hml_link *l = nic->link;
+	u32 watchdog_ms = smp_load_acquire(&l->watchdog_ms);	/* B11 */
+	u64 now;
+
+	if (READ_ONCE(l->down))
+		return HAMLYN_NIC_DOWN;
+	if (!watchdog_ms)
+		return HAMLYN_NIC_UP;
+	now = hml_port_now_ns(&nic->port);
+	/* Signed: it may have been fed since we looked at the clock. */
+	return (s64)(now - READ_ONCE(l->fed)) <= (s64)(watchdog_ms * NS_PER_MS) ?
+		HAMLYN_NIC_UP : HAMLYN_NIC_UNFED;
+}
+
+void hml_link_set(struct hml_nic *nic, const struct hamlyn_nic_set *set)
+{
+	struct hml_link *l = nic->link;
+
+	/* Food first: a watchdog that is set anew must not bite at once. */
+	if (set->flags & (HAMLYN_NIC_FEED | HAMLYN_NIC_SET_WATCHDOG))
+		WRITE_ONCE(l->fed, hml_port_now_ns(&nic->port));
+	if (set->flags & HAMLYN_NIC_SET_WATCHDOG)
+		smp_store_release(&l->watchdog_ms, set->watchdog_ms); /* B11 */
+	if (set->flags & HAMLYN_NIC_SET_STATE)
+		WRITE_ONCE(l->down, set->state == HAMLYN_NIC_DOWN);
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Why a call failed, in words: an errno cannot tell how much is missing. */
+#include <linux/string.h>
+
+#include "hml.h"
+
+/**
+ * hml_explain() - say why the call in progress fails
+ * @c: the context
+ * @format: what was wrong, and what is allowed
+ */
+void hml_explain(struct hml_context *c, const char *format, ...)
+{
+	char text[HAMLYN_EXPLAIN_BYTES];
+	va_list args;
+
+	va_start(args, format);
+	vscnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	spin_lock(&c->explain_lock);
+	strscpy_pad(c->explanation, text, sizeof(c->explanation));
+	spin_unlock(&c->explain_lock);
+}
+
+/* A new call begins. */
+void hml_explain_nothing(struct hml_context *c)
+{
+	spin_lock(&c->explain_lock);
+	c->explanation[0] = 0;
+	spin_unlock(&c->explain_lock);
+}
+
+int hml_explain_get(struct hml_context *c, struct hamlyn_explain *arg)
+{
+	if (arg->reserved)
+		return -EINVAL;
+	spin_lock(&c->explain_lock);
+	strscpy_pad(arg->text, c->explanation, sizeof(arg->text));
+	c->explanation[0] = 0;
+	spin_unlock(&c->explain_lock);
+	return 0;
+}

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Netlink dumps. One goes on where the last message did not fit any more, by
+ * index and ids; what appears or goes meanwhile is told as NLM_F_DUMP_INTR.
+ */
+#include <linux/ktime.h>
+#include <net/sock.h>
+
+#include "netlink.h"
+
+#define AUDIT_BATCH	8
+
+/**
+ * struct position - where a dump goes on; in netlink_callback.ctx
+ * @started: when it began, ns; 0: not yet
+ * @object: id of the object, uid, or sequence of the audit record
+ * @context: id of the context
+ * @nic: index of the NIC
+ */
+struct position {
+	u64 started;
+	u64 object;
+	unsigned long context;
+	u32 nic;
+};
+
+/**
+ * struct dump - one call of a dump
+ * @skb: where to
+ * @cb: the dump
+ * @at: where it is
+ * @kind: what it lists
+ * @attrs: attributes of the request
+ * @net: whose NICs
+ * @reader: for whom
+ */
+struct dump {
+	struct sk_buff *skb;
+	struct netlink_callback *cb;
+	struct position *at;
+	const struct kind *kind;
+	struct nlattr **attrs;
+	const struct net *net;
+	struct hml_reader reader;
+};
+
+/**
+ * struct kind - what dumps can list
+ * @command: HAMLYN_NL_CMD_*
+ * @allowed: attributes of a request, one bit each
+ * @fill: writes a message about one
+ * @nic: lists those of a NIC
+ * @context: lists those of a context; context and NIC's contexts locked
+ * @table: where the context has them
+ */
+struct kind {
+	u8 command;
+	u32 allowed;
+	hml_fill_fn fill;
+	int (*nic)(struct dump *dump, struct hml_device *d);
+	int (*context)(struct dump *dump, struct hml_context *c);
+	size_t table;
+};
+
+static int message(struct dump *dump, struct hml_device *d,
+		   struct hml_context *c, void *object)
+{
+	struct hml_subject subject = { .d = d, .c = c, .object = object };
+	struct sk_buff *skb = dump->skb;
+	void *header = genlmsg_put(skb, NETLINK_CB(dump->cb->skb).portid,
+				   dump->cb->nlh->nlmsg_seq,
+				   &hml_netlink_family, NLM_F_MULTI,
+				   dump->kind->command);
+
+	if (!header)
+		return -EMSGSIZE;
+	genl_dump_check_consistent(dump->cb, header);
+	if (dump->kind->fill(skb, &dump->reader, &subject)) {
+		genlmsg_cancel(skb, header);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, header);
+	return 0;
+}
+
+/* ---- of a NIC ---- */
+
+static int list_nic(struct dump *dump, struct hml_device *d)
+{
+	return message(dump, d, NULL, NULL);
+}
+
+static bool user_visible(const struct dump *dump, const struct hml_user *u)
+{
+	/* Some are kept for what they have done only. */
+	if (!u->ref && !u->limited)
+		return false;
+	return dump->reader.admin || uid_eq(u->uid, dump->reader.uid);
+}
+
+static int list_users(struct dump *dump, struct hml_device *d)
+{
+	struct hml_user *u;
+	unsigned long uid;
+	int err = 0;
+
+	mutex_lock(&d->users_lock);
+	xa_for_each_start(&d->users, uid, u, dump->at->object) {
+		if (!user_visible(dump, u))
+			continue;
+		dump->at->object = uid;
+		err = message(dump, d, NULL, u);
+		if (err)
+			break;
+	}
+	mutex_unlock(&d->users_lock);
+	return err;
+}
+
+/* Whoever is rejected as fast as we read must not keep us here. */
+static int list_audit(struct dump *dump, struct hml_device *d,
+		      struct hml_context *c, struct hml_audit *audit)
+{
+	struct hamlyn_audit_entry entries[AUDIT_BATCH];
+	u64 next = dump->at->object;
+	u32 n, i;
+
+	do {
+		n = hml_audit_read(audit, &next, entries, AUDIT_BATCH);
+		for (i = 0; i < n; i++) {
+			if (entries[i].time_ns > dump->at->started)
+				return 0;
+			dump->at->object = entries[i].sequence;
+			if (message(dump, d, c, &entries[i]))
+				return -EMSGSIZE;
+		}
+	} while (n);
+	return 0;
+}
+
+static bool context_visible(const struct dump *dump,
+			    const struct hml_context *c)
+{
+	return dump->reader.admin || uid_eq(c->user->uid, dump->reader.uid);
+}
+
+/* Goes on at the place where it was, if that is still there. */
+static int list_context(struct dump *dump, struct hml_context *c)
+{
+	int err;
+
+	if (dump->at->context != c->id) {
+		dump->at->context = c->id;
+		dump->at->object = 0;
+	}
+	mutex_lock(&c->lock);
+	err = dump->kind->context(dump, c);
+	mutex_unlock(&c->lock);
+	if (!err) {
+		dump->at->context++;
+		dump->at->object = 0;
+	}
+	return err;
+}
+
+static int list_contexts(struct dump *dump, struct hml_device *d)
+{
+	const struct nlattr *named = dump->attrs[HAMLYN_A_CONTEXT];
+	unsigned long first = dump->at->context;
+	unsigned long last = ULONG_MAX;
+	struct hml_context *c;
+	bool none = true;
+	unsigned long id;
+	int err = 0;
+
+	if (named) {
+		last = nla_get_u32(named);
+		none = !first;
+		first = max(first, last);
+	}
+	mutex_lock(&d->contexts_lock);
+	xa_for_each_range(&d->contexts, id, c, first, last) {
+		if (!context_visible(dump, c))
+			continue;
+		none = false;
+		err = list_context(dump, c);
+		if (err)
+			break;
+	}
+	mutex_unlock(&d->contexts_lock);
+	if (!named || !none)
+		return err;
+	NL_SET_ERR_MSG(dump->cb->extack,
+		       "the NIC has no such context, or it is another user's");
+	return -ENOENT;
+}
+
+/* To administrators the NIC tells all, also what came to no slot. */
+static int list_nic_audit(struct dump *dump, struct hml_device *d)
+{
+	if (dump->reader.admin && !dump->attrs[HAMLYN_A_CONTEXT])
+		return list_audit(dump, d, NULL, d->audit);
+	return list_contexts(dump, d);
+}
+
+/* ---- of a context ---- */
+
+static int list_itself(struct dump *dump, struct hml_context *c)
+{
+	return message(dump, c->device, c, NULL);
+}
+
+static int list_table(struct dump *dump, struct hml_context *c)
+{
+	struct xarray *table = (void *)c + dump->kind->table;
+	unsigned long id;
+	void *object;
+
+	xa_for_each_start(table, id, object, dump->at->object) {
+		dump->at->object = id;
+		if (message(dump, c->device, c, object))
+			return -EMSGSIZE;
+	}
+	return 0;
+}
+
+static int list_context_audit(struct dump *dump, struct hml_context *c)
+{
+	return list_audit(dump, c->device, c, c->audit);
+}
+
+/* ---- of all ---- */
+
+/* The NIC to go on with, with a reference, or NULL. */
+static struct hml_device *next_nic(const struct dump *dump)
+{
+	struct hml_device *d, *next = NULL;
+
+	mutex_lock(&hml_nics_lock);
+	list_for_each_entry(d, &hml_nics, list)
+		if (net_eq(read_pnet(&d->net), dump->net) &&
+		    d->index >= dump->at->nic &&
+		    hml_netlink_names(dump->attrs, d) &&
+		    (!next || d->index < next->index))
+			next = d;
+	if (next)
+		get_device(&next->dev);
+	mutex_unlock(&hml_nics_lock);
+	return next;
+}
+
+static int list_nics(struct dump *dump)
+{
+	struct position *at = dump->at;
+	struct hml_device *d;
+	bool none = true;
+	int err;
+
+	while ((d = next_nic(dump))) {
+		none = false;
+		if (at->nic != d->index) {
+			at->nic = d->index;
+			at->context = 0;
+			at->object = 0;
+		}
+		err = dump->kind->nic(dump, d);
+		put_device(&d->dev);
+		if (err)
+			return err;
+		at->nic++;
+		at->context = 0;
+		at->object = 0;
+	}
+	if (none && !at->nic &&
+	    (dump->attrs[HAMLYN_A_NIC] || dump->attrs[HAMLYN_A_NAME]))
+		return hml_netlink_no_nic(dump->attrs, dump->cb->extack);
+	return 0;
+}
+
+static int begin(struct dump *dump)
+{
+	struct netlink_ext_ack *extack = dump->cb->extack;
+	struct nlattr **attrs = dump->attrs;
+	int err;
+
+	err = hml_netlink_check(attrs, dump->kind->allowed, extack);
+	if (err)
+		return err;
+	if (attrs[HAMLYN_A_CONTEXT] && !attrs[HAMLYN_A_NIC] &&
+	    !attrs[HAMLYN_A_NAME]) {
+		NL_SET_ERR_MSG(extack,
+			       "context is an id of one NIC: nic or name is needed, too");
+		return -EINVAL;
+	}
+	dump->at->started = ktime_get_ns();
+	return 0;
+}
+
+static int run(const struct kind *kind, struct sk_buff *skb,
+	       struct netlink_callback *cb)
+{
+	struct dump dump = {
+		.skb = skb,
+		.cb = cb,
+		.at = (struct position *)cb->ctx,
+		.kind = kind,
+		.attrs = hml_compat_dump_attrs(cb),
+		.net = sock_net(cb->skb->sk),
+	};
+	int err = 0;
+
+	BUILD_BUG_ON(sizeof(struct position) > sizeof(cb->ctx));
+
+	hml_reader_init(&dump.reader, cb->skb, dump.net);
+	if (!dump.at->started)
+		err = begin(&dump);
+	if (err)
+		return err;
+	cb->seq = atomic_read(&hml_generation);
+	err = list_nics(&dump);
+	/* What changed meanwhile is told by the message after these. */
+	cb->seq = atomic_read(&hml_generation);
+	if (err && (err != -EMSGSIZE || !skb->len))
+		return err;
+	return skb->len;
+}
+
+#define OF_NIC(cmd, fill_fn, list)					\
+	{								\
+		.command = HAMLYN_NL_CMD_##cmd,				\
+		.allowed = HML_ATTRS_NIC,				\
+		.fill = fill_fn,					\
+		.nic = list,						\
+	}
+
+#define OF_CONTEXT(cmd, fill_fn, member)				\
+	{								\
+		.command = HAMLYN_NL_CMD_##cmd,				\
+		.allowed = HML_ATTRS_NIC | HML_ATTR(CONTEXT),		\
+		.fill = fill_fn,					\
+		.nic = list_contexts,					\
+		.context = list_table,					\
+		.table = offsetof(struct hml_context, member),		\
+	}
+
+static const struct kind nics = OF_NIC(NIC_GET, hml_fill_nic, list_nic);
+static const struct kind stats = OF_NIC(STATS_GET, hml_fill_stats, list_nic);
+static const struct kind users = OF_NIC(USER_GET, hml_fill_user, list_users);
+static const struct kind areas = OF_CONTEXT(AREA_GET, hml_fill_area, areas);
+static const struct kind slots = OF_CONTEXT(SLOT_GET, hml_fill_slot, slots);
+static const struct kind nqs = OF_CONTEXT(NQ_GET, hml_fill_nq, nqs);
+static const struct kind termini =
+	OF_CONTEXT(TERMINUS_GET, hml_fill_term, termini);
+static const struct kind contexts = {
+	.command = HAMLYN_NL_CMD_CONTEXT_GET,
+	.allowed = HML_ATTRS_NIC,
+	.fill = hml_fill_context,
+	.nic = list_contexts,
+	.context = list_itself,
+};
+
+static const struct kind audit = {
+	.command = HAMLYN_NL_CMD_AUDIT_GET,
+	.allowed = HML_ATTRS_NIC | HML_ATTR(CONTEXT),
+	.fill = hml_fill_audit,
+	.nic = list_nic_audit,
+	.context = list_context_audit,
+};
+
+int hamlyn_nl_nic_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return run(&nics, skb, cb);
+}
+
+int hamlyn_nl_stats_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return run(&stats, skb, cb);
+}
+
+int hamlyn_nl_user_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return run(&users, skb, cb);
+}
+
+int hamlyn_nl_context_get_dumpit(struct sk_buff *skb,
+				 struct netlink_callback *cb)
+{
+	return run(&contexts, skb, cb);
+}
+
+int hamlyn_nl_area_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return run(&areas, skb, cb);
+}
+
+int hamlyn_nl_slot_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return run(&slots, skb, cb);
+}
+
+int hamlyn_nl_nq_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return run(&nqs, skb, cb);
+}
+
+int hamlyn_nl_terminus_get_dumpit(struct sk_buff *skb,
+				  struct netlink_callback *cb)
+{
+	return run(&termini, skb, cb);
+}
+
+int hamlyn_nl_audit_get_dumpit(struct sk_buff *skb,
+			       struct netlink_callback *cb)
+{
+	return run(&audit, skb, cb);
+}

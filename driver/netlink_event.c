@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Netlink events, for administrators who listen. They take no lock, so that
+ * they can be told from under any mutex.
+ */
+#include <linux/ktime.h>
+#include <linux/pid_namespace.h>
+#include <net/sock.h>
+
+#include "netlink.h"
+
+/**
+ * struct event - event that is being written
+ * @net: where to, with a reference
+ * @skb: the message
+ * @header: its header
+ * @gfp: how it is allocated
+ */
+struct event {
+	struct net *net;
+	struct sk_buff *skb;
+	void *header;
+	gfp_t gfp;
+};
+
+/*
+ * The NIC may be about to move to another namespace: before this one is taken
+ * down there is an RCU grace period (nic.c), and after it we get no reference.
+ */
+static struct net *net_get(const struct hml_device *d)
+{
+	struct net *net;
+
+	rcu_read_lock();
+	net = maybe_get_net(read_pnet(&d->net));
+	rcu_read_unlock();
+	return net;
+}
+
+static void end(struct event *e, int err)
+{
+	if (!err) {
+		genlmsg_end(e->skb, e->header);
+		genlmsg_multicast_netns(&hml_netlink_family, e->net, e->skb, 0,
+					HAMLYN_NLGRP_EVENTS, e->gfp);
+	} else {
+		kfree_skb(e->skb);
+		/* They know then that they have missed something. */
+		genl_set_err(&hml_netlink_family, e->net, 0,
+			     HAMLYN_NLGRP_EVENTS, -ENOBUFS);
+	}
+	put_net(e->net);
+}
+
+/* False if nobody listens, or can be told. */
+static bool begin(struct event *e, struct hml_device *d, u32 event, gfp_t gfp)
+{
+	int err = -ENOMEM;
+
+	/* Before the family is registered, and when it is no more. */
+	if (!READ_ONCE(hml_netlink_registered))
+		return false;
+	e->net = net_get(d);
+	if (!e->net)
+		return false;
+	if (!genl_has_listeners(&hml_netlink_family, e->net,
+				HAMLYN_NLGRP_EVENTS)) {
+		put_net(e->net);
+		return false;
+	}
+	e->gfp = gfp;
+	e->skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, gfp);
+	if (!e->skb)
+		goto err_end;
+	err = -EMSGSIZE;
+	e->header = genlmsg_put(e->skb, 0, 0, &hml_netlink_family, 0,
+				HAMLYN_NL_CMD_EVENT);
+	if (e->header && !nla_put_u32(e->skb, HAMLYN_A_EVENT, event) &&
+	    !nla_put_u32(e->skb, HAMLYN_A_NIC, d->index) &&
+	    !nla_put_string(e->skb, HAMLYN_A_NAME, dev_name(&d->dev)))
+		return true;
+err_end:
+	end(e, err);
+	return false;
+}
+
+static int put_uid(struct event *e, kuid_t uid)
+{
+	return nla_put_u32(e->skb, HAMLYN_A_UID,
+			   from_kuid_munged(e->net->user_ns, uid));
+}
+
+/* Who listens in a container knows the processes as they know themselves. */
+static u32 pid_for(const struct event *e, struct pid *pid)
+{
+	return pid_nr_ns(pid, e->net->user_ns == &init_user_ns ?
+			      &init_pid_ns : ns_of_pid(pid));
+}
+
+static int put_context(struct event *e, const struct hml_context *c)
+{
+	return nla_put_u32(e->skb, HAMLYN_A_CONTEXT, c->id) ?:
+	       nla_put_u32(e->skb, HAMLYN_A_PID, pid_for(e, c->pid)) ?:
+	       put_uid(e, c->user->uid);
+}
+
+/**
+ * hml_event_nic() - something happened to a NIC
+ * @d: the NIC
+ * @event: HAMLYN_NL_EVENT_NIC_*
+ *
+ * The NIC is in the namespace that is to be told. May sleep.
+ */
+void hml_event_nic(struct hml_device *d, u32 event)
+{
+	struct event e;
+
+	if (begin(&e, d, event, GFP_KERNEL))
+		end(&e, 0);
+}
+
+/**
+ * hml_event_context() - a context was opened, or is being closed
+ * @c: the context, with its user
+ * @event: HAMLYN_NL_EVENT_CONTEXT_*
+ *
+ * May sleep.
+ */
+void hml_event_context(struct hml_context *c, u32 event)
+{
+	struct event e;
+
+	if (begin(&e, c->device, event, GFP_KERNEL))
+		end(&e, put_context(&e, c));
+}
+
+static int put_paused(struct event *e, const struct hml_term *t)
+{
+	u64 until = READ_ONCE(t->core.sender.guard.until);
+	u64 now = ktime_get_ns();
+	u32 left = until > now ? DIV_ROUND_UP_ULL(until - now, NSEC_PER_MSEC) :
+				 0;
+
+	return nla_put_u32(e->skb, HAMLYN_A_CONTEXT, t->context) ?:
+	       nla_put_u32(e->skb, HAMLYN_A_ID, t->id) ?:
+	       put_uid(e, KUIDT_INIT(t->core.sender.uid)) ?:
+	       nla_put_u32(e->skb, HAMLYN_A_PAUSED_MS, left);
+}
+
+/**
+ * hml_event_paused() - a terminus is not served for a while
+ * @t: the terminus
+ *
+ * Does not sleep: its holder is waited for.
+ */
+void hml_event_paused(struct hml_term *t)
+{
+	struct event e;
+
+	if (begin(&e, t->device, HAMLYN_NL_EVENT_TERMINUS_PAUSED,
+		  GFP_NOWAIT | __GFP_NOWARN))
+		end(&e, put_paused(&e, t));
+}
+
+static int put_used(struct event *e, const struct hml_limits *used, u32 attr)
+{
+	switch (attr) {
+	case HAMLYN_A_KERNEL_BYTES:
+		return nla_put_u64_64bit(e->skb, attr,
+					 (u64)used->pages << PAGE_SHIFT,
+					 HAMLYN_A_PAD);
+	case HAMLYN_A_WIRED_BYTES:
+		return nla_put_u64_64bit(e->skb, attr,
+					 (u64)used->wired << PAGE_SHIFT,
+					 HAMLYN_A_PAD);
+	case HAMLYN_A_SLOTS:
+		return nla_put_u32(e->skb, attr, used->slots);
+	case HAMLYN_A_TERMINI:
+		return nla_put_u32(e->skb, attr, used->termini);
+	}
+	return -EINVAL;
+}
+
+/**
+ * hml_event_quota() - a limit was in the way
+ * @c: the context that was refused something
+ * @attr: which: HAMLYN_A_KERNEL_BYTES, WIRED_BYTES, SLOTS or TERMINI
+ *
+ * device.users_lock is held. May sleep.
+ */
+void hml_event_quota(struct hml_context *c, u32 attr)
+{
+	struct event e;
+
+	lockdep_assert_held(&c->device->users_lock);
+	if (begin(&e, c->device, HAMLYN_NL_EVENT_QUOTA, GFP_KERNEL))
+		end(&e, put_context(&e, c) ?:
+			put_used(&e, &c->user->used, attr));
+}

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What netlink messages say about NICs and their objects, and to whom. */
+#include <linux/ktime.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched.h>
+#include <net/sock.h>
+
+#include "netlink.h"
+
+/**
+ * hml_reader_init() - who sent this request?
+ * @r: out: the reader
+ * @request: the request
+ * @net: its network namespace
+ *
+ * A dump goes on in whoever reads the socket next, perhaps a program with more
+ * rights than the one that asked. So the user is the socket's, and both must be
+ * administrators.
+ */
+void hml_reader_init(struct hml_reader *r, struct sk_buff *request,
+		     const struct net *net)
+{
+	struct sock *sk = NETLINK_CB(request).sk;
+
+	r->admin = netlink_ns_capable(request, net->user_ns, CAP_NET_ADMIN);
+	r->uid = READ_ONCE(sk->sk_uid);
+	r->user_ns = sk_user_ns(sk);
+	r->pid_ns = task_active_pid_ns(current);
+}
+
+static int put_u32(struct sk_buff *skb, int attr, u32 value)
+{
+	return nla_put_u32(skb, attr, value);
+}
+
+static int put_u64(struct sk_buff *skb, int attr, u64 value)
+{
+	return nla_put_u64_64bit(skb, attr, value, HAMLYN_A_PAD);
+}
+
+static int put_flag(struct sk_buff *skb, int attr, bool value)
+{
+	return value ? nla_put_flag(skb, attr) : 0;
+}
+
+/* A limit of ULONG_MAX is none. */
+static u64 bytes_of(unsigned long pages)
+{
+	return (u64)pages > U64_MAX >> PAGE_SHIFT ? U64_MAX :
+						    (u64)pages << PAGE_SHIFT;
+}
+
+static int put_limits(struct sk_buff *skb, const struct hml_limits *l,
+		      const unsigned long *max_pages)
+{
+	struct nlattr *nest = nla_nest_start(skb, HAMLYN_A_LIMITS);
+
+	if (!nest ||
+	    (max_pages &&
+	     nla_put_u64_64bit(skb, HAMLYN_A_LIMITS_KERNEL_BYTES,
+			       bytes_of(*max_pages), HAMLYN_A_LIMITS_PAD)) ||
+	    nla_put_u64_64bit(skb, HAMLYN_A_LIMITS_USER_KERNEL_BYTES,
+			      bytes_of(l->pages), HAMLYN_A_LIMITS_PAD) ||
+	    nla_put_u64_64bit(skb, HAMLYN_A_LIMITS_USER_WIRED_BYTES,
+			      bytes_of(l->wired), HAMLYN_A_LIMITS_PAD) ||
+	    put_u32(skb, HAMLYN_A_LIMITS_USER_SLOTS,
+		    min_t(u64, l->slots, U32_MAX)) ||
+	    put_u32(skb, HAMLYN_A_LIMITS_USER_TERMINI,
+		    min_t(u64, l->termini, U32_MAX)))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int put_rejects(struct sk_buff *skb, const u64 *rejects)
+{
+	struct nlattr *nest = nla_nest_start(skb, HAMLYN_A_REJECTS);
+	u32 i;
+
+	BUILD_BUG_ON((int)HAMLYN_A_REJECTS_DOWN != HAMLYN_REJECT_REASONS);
+
+	if (!nest)
+		return -EMSGSIZE;
+	for (i = 0; i < HAMLYN_REJECT_REASONS; i++)
+		if (nla_put_u64_64bit(skb, i + 1, READ_ONCE(rejects[i]),
+				      HAMLYN_A_REJECTS_PAD))
+			return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+/* ---- counts ---- */
+
+/**
+ * struct counts - what one or more contexts have
+ * @contexts: contexts
+ * @areas: areas
+ * @nqs: NQs
+ * @termini: termini
+ * @kernel: kernel memory of them, in bytes
+ * @wired: pinned memory of them, in bytes
+ */
+struct counts {
+	u32 contexts;
+	u32 areas;
+	u32 nqs;
+	u32 termini;
+	u64 kernel;
+	u64 wired;
+};
+
+static void breathe(u32 counted)
+{
+	if (!(counted & 1023))
+		cond_resched();
+}
+
+static u32 entries_of(struct xarray *xa)
+{
+	unsigned long id;
+	void *entry;
+	u32 n = 0;
+
+	xa_for_each(xa, id, entry)
+		breathe(++n);
+	return n;
+}
+
+static void count_areas(struct hml_context *c, struct counts *n)
+{
+	struct hml_area *a;
+	unsigned long id;
+
+	xa_for_each(&c->areas, id, a) {
+		u64 bytes = (u64)a->pages << PAGE_SHIFT;
+
+		if (a->allocated)
+			n->kernel += bytes;
+		else
+			n->wired += bytes;
+		breathe(++n->areas);
+	}
+}
+
+/* Context locked. */
+static void count_objects(struct hml_context *c, struct counts *n)
+{
+	struct hml_nqueue *nq;
+	struct hml_term *t;
+	unsigned long id;
+
+	count_areas(c, n);
+	xa_for_each(&c->nqs, id, nq) {
+		n->kernel += hml_ring_bytes(nq->ring) +
+			     hml_ring_bytes(nq->control);
+		breathe(++n->nqs);
+	}
+	xa_for_each(&c->termini, id, t) {
+		n->kernel += hml_ring_bytes(t->wq) + hml_ring_bytes(t->status);
+		breathe(++n->termini);
+	}
+}
+
+static void count_contexts(struct hml_device *d, struct counts *n)
+{
+	struct hml_context *c;
+	unsigned long id;
+
+	mutex_lock(&d->contexts_lock);
+	xa_for_each(&d->contexts, id, c) {
+		n->contexts++;
+		mutex_lock(&c->lock);
+		count_objects(c, n);
+		mutex_unlock(&c->lock);
+	}
+	mutex_unlock(&d->contexts_lock);
+}
+
+/* ---- NICs ---- */
+
+static int fill_name(struct sk_buff *skb, const struct hml_device *d)
+{
+	return put_u32(skb, HAMLYN_A_NIC, d->index) ?:
+	       nla_put_string(skb, HAMLYN_A_NAME, dev_name(&d->dev));
+}
+
+static bool is_fed(const struct hml_link *l)
+{
+	u32 watchdog_ms = READ_ONCE(l->watchdog_ms);
+
+	return !watchdog_ms ||
+	       (s64)(ktime_get_ns() - READ_ONCE(l->fed)) <=
+	       (s64)watchdog_ms * NSEC_PER_MSEC;
+}
+
+static int fill_settings(struct sk_buff *skb, const struct hml_device *d)
+{
+	return put_u32(skb, HAMLYN_A_HOST, d->nic.host) ?:
+	       put_u32(skb, HAMLYN_A_STATE, hml_link_state(&d->nic)) ?:
+	       put_u32(skb, HAMLYN_A_WATCHDOG_MS,
+		       READ_ONCE(d->link.watchdog_ms)) ?:
+	       put_flag(skb, HAMLYN_A_FED, is_fed(&d->link)) ?:
+	       put_u32(skb, HAMLYN_A_ENGINE_MODE, d->engine_mode) ?:
+	       put_u32(skb, HAMLYN_A_ENGINES,
+		       d->engine_mode == HAMLYN_ENGINE_POLL ?
+		       d->engine_count : 0) ?:
+	       put_u32(skb, HAMLYN_A_IDLE_US, READ_ONCE(d->idle_us)) ?:
+	       put_u32(skb, HAMLYN_A_KICK_WINDOW_US,
+		       READ_ONCE(d->kick_window_us)) ?:
+	       put_u32(skb, HAMLYN_A_PACKET_SIZE, d->nic.packet_size) ?:
+	       put_u32(skb, HAMLYN_A_MAX_SLOTS, d->nic.port.max_slots) ?:
+	       put_u32(skb, HAMLYN_A_GUESSES, READ_ONCE(d->nic.guesses));
+}
+
+static int fill_use(struct sk_buff *skb, struct hml_device *d)
+{
+	struct counts n = {};
+	struct hml_user *u;
+	unsigned long id;
+	u64 wired = 0;
+	int err;
+
+	count_contexts(d, &n);
+	mutex_lock(&d->users_lock);
+	xa_for_each(&d->users, id, u)
+		wired += u->used.wired;
+	err = put_u64(skb, HAMLYN_A_KERNEL_BYTES, bytes_of(d->pages)) ?:
+	      put_u64(skb, HAMLYN_A_WIRED_BYTES, wired << PAGE_SHIFT) ?:
+	      put_limits(skb, &d->user_limits, &d->max_pages);
+	mutex_unlock(&d->users_lock);
+	return err ?:
+	       put_u32(skb, HAMLYN_A_CONTEXTS, n.contexts) ?:
+	       put_u32(skb, HAMLYN_A_AREAS, n.areas) ?:
+	       put_u32(skb, HAMLYN_A_SLOTS, atomic_read(&d->slot_count)) ?:
+	       put_u32(skb, HAMLYN_A_NQS, n.nqs) ?:
+	       put_u32(skb, HAMLYN_A_TERMINI, n.termini);
+}
+
+static int fill_adversary(struct sk_buff *skb, struct hml_device *d)
+{
+	struct hml_adversary_attr adv;
+	struct nlattr *nest;
+
+	mutex_lock(&hml_nics_lock);
+	hml_adversary_get(d, &adv);
+	mutex_unlock(&hml_nics_lock);
+	nest = nla_nest_start(skb, HAMLYN_A_ADVERSARY);
+	if (!nest ||
+	    nla_put_u64_64bit(skb, HAMLYN_A_ADV_SEED, adv.seed,
+			      HAMLYN_A_ADV_PAD) ||
+	    put_u32(skb, HAMLYN_A_ADV_DROP, adv.drop) ||
+	    put_u32(skb, HAMLYN_A_ADV_DUPLICATE, adv.duplicate) ||
+	    put_u32(skb, HAMLYN_A_ADV_CORRUPT, adv.corrupt) ||
+	    put_u32(skb, HAMLYN_A_ADV_REORDER, adv.reorder) ||
+	    put_u32(skb, HAMLYN_A_ADV_DELAY_US, adv.delay_us))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+int hml_fill_nic(struct sk_buff *skb, const struct hml_reader *r,
+		 const struct hml_subject *s)
+{
+	int err = fill_name(skb, s->d) ?:
+		  fill_settings(skb, s->d) ?:
+		  fill_use(skb, s->d);
+
+	if (err || !r->admin)
+		return err;
+	return fill_adversary(skb, s->d);
+}
+
+int hml_fill_stats(struct sk_buff *skb, const struct hml_reader *r,
+		   const struct hml_subject *s)
+{
+	struct hml_stats sum = {};
+
+	hml_stats_sum(s->d, &sum);
+	return fill_name(skb, s->d) ?:
+	       put_u64(skb, HAMLYN_A_MESSAGES, sum.messages) ?:
+	       put_u64(skb, HAMLYN_A_PACKETS, sum.packets) ?:
+	       put_u64(skb, HAMLYN_A_BYTES, sum.bytes) ?:
+	       put_u64(skb, HAMLYN_A_FAILED, sum.failed) ?:
+	       put_u64(skb, HAMLYN_A_NOTIFICATIONS, sum.notifications) ?:
+	       put_u64(skb, HAMLYN_A_OVERRUNS, sum.overruns) ?:
+	       put_u64(skb, HAMLYN_A_KICKS, sum.kicks) ?:
+	       put_u64(skb, HAMLYN_A_PAUSES, sum.pauses) ?:
+	       put_rejects(skb, sum.rejects);
+}
+
+/* device.users_lock is held. */
+int hml_fill_user(struct sk_buff *skb, const struct hml_reader *r,
+		  const struct hml_subject *s)
+{
+	const struct hml_user *u = s->object;
+	int err;
+
+	lockdep_assert_held(&s->d->users_lock);
+	err = put_u32(skb, HAMLYN_A_NIC, s->d->index) ?:
+	      put_u32(skb, HAMLYN_A_UID,
+		      from_kuid_munged(r->user_ns, u->uid)) ?:
+	      put_u32(skb, HAMLYN_A_CONTEXTS, u->contexts) ?:
+	      put_u32(skb, HAMLYN_A_SLOTS, u->used.slots) ?:
+	      put_u32(skb, HAMLYN_A_TERMINI, u->used.termini) ?:
+	      put_u64(skb, HAMLYN_A_KERNEL_BYTES, bytes_of(u->used.pages)) ?:
+	      put_u64(skb, HAMLYN_A_WIRED_BYTES, bytes_of(u->used.wired));
+	if (err || !u->limited)
+		return err;
+	return put_limits(skb, &u->limits, NULL);
+}
+
+/* ---- contexts and their objects; the context is locked ---- */
+
+static int fill_place(struct sk_buff *skb, const struct hml_subject *s)
+{
+	lockdep_assert_held(&s->c->lock);
+	return put_u32(skb, HAMLYN_A_NIC, s->d->index) ?:
+	       put_u32(skb, HAMLYN_A_CONTEXT, s->c->id);
+}
+
+int hml_fill_context(struct sk_buff *skb, const struct hml_reader *r,
+		     const struct hml_subject *s)
+{
+	struct hml_context *c = s->c;
+	struct counts n = {};
+
+	count_objects(c, &n);
+	return fill_place(skb, s) ?:
+	       put_u32(skb, HAMLYN_A_PID, pid_nr_ns(c->pid, r->pid_ns)) ?:
+	       nla_put_string(skb, HAMLYN_A_COMM, c->comm) ?:
+	       put_u32(skb, HAMLYN_A_UID,
+		       from_kuid_munged(r->user_ns, c->user->uid)) ?:
+	       put_u32(skb, HAMLYN_A_AREAS, n.areas) ?:
+	       put_u32(skb, HAMLYN_A_SLOTS, entries_of(&c->slots)) ?:
+	       put_u32(skb, HAMLYN_A_NQS, n.nqs) ?:
+	       put_u32(skb, HAMLYN_A_TERMINI, n.termini) ?:
+	       put_u32(skb, HAMLYN_A_WATCHES, entries_of(&c->watches)) ?:
+	       put_u64(skb, HAMLYN_A_KERNEL_BYTES, n.kernel) ?:
+	       put_u64(skb, HAMLYN_A_WIRED_BYTES, n.wired);
+}
+
+int hml_fill_area(struct sk_buff *skb, const struct hml_reader *r,
+		  const struct hml_subject *s)
+{
+	const struct hml_area *a = s->object;
+
+	return fill_place(skb, s) ?:
+	       put_u32(skb, HAMLYN_A_ID, a->id) ?:
+	       put_u64(skb, HAMLYN_A_LENGTH, a->mem->length) ?:
+	       put_flag(skb, HAMLYN_A_READONLY,
+			a->flags & HAMLYN_AREA_READONLY) ?:
+	       put_flag(skb, HAMLYN_A_ALLOCATED, a->allocated) ?:
+	       put_u32(skb, HAMLYN_A_USERS, a->users);
+}
+
+static int fill_slot_parts(struct sk_buff *skb, const struct hml_slot_object *s)
+{
+	int err = put_u32(skb, HAMLYN_A_AREA, s->area->id) ?:
+		  put_u64(skb, HAMLYN_A_BASE, s->core.data.base) ?:
+		  put_u64(skb, HAMLYN_A_LENGTH, s->core.data.length);
+
+	if (!err && s->meta_area)
+		err = put_u32(skb, HAMLYN_A_META_AREA, s->meta_area->id) ?:
+		      put_u32(skb, HAMLYN_A_META_COUNT, s->core.meta_count);
+	if (!err && s->nq)
+		err = put_u32(skb, HAMLYN_A_NQ, s->nq->id);
+	return err;
+}
+
+int hml_fill_slot(struct sk_buff *skb, const struct hml_reader *r,
+		  const struct hml_subject *s)
+{
+	const struct hml_slot_object *slot = s->object;
+
+	return fill_place(skb, s) ?:
+	       put_u32(skb, HAMLYN_A_SLOT, slot->core.number) ?:
+	       put_u32(skb, HAMLYN_A_SLOT_MODE, slot->core.mode) ?:
+	       put_flag(skb, HAMLYN_A_TICKET_ONLY,
+			slot->core.flags & HAMLYN_SLOT_TICKET_ONLY) ?:
+	       fill_slot_parts(skb, slot) ?:
+	       put_u64(skb, HAMLYN_A_OVERRUNS,
+		       READ_ONCE(slot->core.overruns)) ?:
+	       put_rejects(skb, slot->core.rejects);
+}
+
+int hml_fill_nq(struct sk_buff *skb, const struct hml_reader *r,
+		const struct hml_subject *s)
+{
+	const struct hml_nqueue *nq = s->object;
+	const struct hamlyn_nq_control *control = nq->control->va;
+	const struct hamlyn_nq_ring *ring = nq->ring->va;
+	u32 entries = nq->core.mask + 1;
+	/* The application may have written anything. */
+	u32 used = min(READ_ONCE(nq->core.cursor) -
+		       READ_ONCE(control->consumer), entries);
+
+	return fill_place(skb, s) ?:
+	       put_u32(skb, HAMLYN_A_ID, nq->id) ?:
+	       put_u32(skb, HAMLYN_A_ENTRIES, entries) ?:
+	       put_u32(skb, HAMLYN_A_USED, used) ?:
+	       put_u64(skb, HAMLYN_A_LOST, READ_ONCE(ring->lost)) ?:
+	       put_u32(skb, HAMLYN_A_SLOTS, nq->users) ?:
+	       put_flag(skb, HAMLYN_A_ARMED, READ_ONCE(nq->core.armed));
+}
+
+static int fill_term_stats(struct sk_buff *skb, const struct hml_stats *s)
+{
+	return put_u64(skb, HAMLYN_A_MESSAGES, READ_ONCE(s->messages)) ?:
+	       put_u64(skb, HAMLYN_A_PACKETS, READ_ONCE(s->packets)) ?:
+	       put_u64(skb, HAMLYN_A_BYTES, READ_ONCE(s->bytes)) ?:
+	       put_u64(skb, HAMLYN_A_FAILED, READ_ONCE(s->failed)) ?:
+	       put_u64(skb, HAMLYN_A_KICKS, READ_ONCE(s->kicks));
+}
+
+/* Who guesses keys would learn from it which guess was wrong. */
+static int fill_pause(struct sk_buff *skb, const struct hml_reader *r,
+		      const struct hml_term *t)
+{
+	u64 until = READ_ONCE(t->core.sender.guard.until);
+	u64 now = ktime_get_ns();
+
+	if (!r->admin || until <= now)
+		return 0;
+	return put_u32(skb, HAMLYN_A_PAUSED_MS,
+		       DIV_ROUND_UP_ULL(until - now, NSEC_PER_MSEC));
+}
+
+static u32 tags_of(const struct hml_term *t)
+{
+	u32 tags = 0;
+	u32 tag;
+
+	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++)
+		if (t->areas[tag])
+			tags |= BIT(tag);
+	return tags;
+}
+
+int hml_fill_term(struct sk_buff *skb, const struct hml_reader *r,
+		  const struct hml_subject *s)
+{
+	const struct hml_term *t = s->object;
+	u32 entries = t->core.mask + 1;
+	/* The application may have written anything. */
+	u32 pending = min(READ_ONCE(t->core.wq->producer) -
+			  READ_ONCE(t->core.status->completed), entries);
+
+	return fill_place(skb, s) ?:
+	       put_u32(skb, HAMLYN_A_ID, t->id) ?:
+	       put_u32(skb, HAMLYN_A_ENTRIES, entries) ?:
+	       put_u32(skb, HAMLYN_A_ENTRY_SIZE, t->core.entry_size) ?:
+	       put_u32(skb, HAMLYN_A_PRIORITY, READ_ONCE(t->turn.priority)) ?:
+	       put_u32(skb, HAMLYN_A_WEIGHT, READ_ONCE(t->turn.weight)) ?:
+	       put_u32(skb, HAMLYN_A_PENDING, pending) ?:
+	       put_flag(skb, HAMLYN_A_ACTIVE, READ_ONCE(t->turn.next)) ?:
+	       fill_pause(skb, r, t) ?:
+	       put_u32(skb, HAMLYN_A_TAGS, tags_of(t)) ?:
+	       fill_term_stats(skb, &t->stats);
+}
+
+/* ---- audit ---- */
+
+/* 0 for one that has ended, or has no number in the reader's namespace. */
+static u32 pid_for(const struct hml_reader *r, u32 pid)
+{
+	u32 nr;
+
+	rcu_read_lock();
+	nr = pid_nr_ns(find_pid_ns(pid, &init_pid_ns), r->pid_ns);
+	rcu_read_unlock();
+	return nr;
+}
+
+int hml_fill_audit(struct sk_buff *skb, const struct hml_reader *r,
+		   const struct hml_subject *s)
+{
+	const struct hamlyn_audit_entry *e = s->object;
+	int err = put_u32(skb, HAMLYN_A_NIC, s->d->index) ?:
+		  put_u64(skb, HAMLYN_A_SEQUENCE, e->sequence) ?:
+		  put_u64(skb, HAMLYN_A_TIME_NS, e->time_ns) ?:
+		  put_u32(skb, HAMLYN_A_REASON, e->reason) ?:
+		  put_u32(skb, HAMLYN_A_SOURCE, e->source) ?:
+		  put_u32(skb, HAMLYN_A_SLOT, e->slot) ?:
+		  put_u64(skb, HAMLYN_A_OFFSET, e->offset) ?:
+		  put_u64(skb, HAMLYN_A_LENGTH, e->length) ?:
+		  put_u32(skb, HAMLYN_A_PID, pid_for(r, e->pid)) ?:
+		  put_u32(skb, HAMLYN_A_UID,
+			  from_kuid_munged(r->user_ns, KUIDT_INIT(e->uid)));
+
+	if (err || !s->c)
+		return err;
+	return put_u32(skb, HAMLYN_A_CONTEXT, s->c->id);
+}

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Netlink requests that make, change and remove NICs, and their limits. They
+ * hold hml_nics_lock all along.
+ */
+#include <linux/capability.h>
+#include <linux/user_namespace.h>
+#include <net/sock.h>
+
+#include "netlink.h"
+
+#define ATTRS_SET	(HML_ATTR(STATE) | HML_ATTR(WATCHDOG_MS) | \
+			 HML_ATTR(IDLE_US) | HML_ATTR(KICK_WINDOW_US) | \
+			 HML_ATTR(GUESSES) | HML_ATTR(ADVERSARY))
+#define ATTRS_NEW	(ATTRS_SET | HML_ATTR(NIC) | HML_ATTR(HOST) | \
+			 HML_ATTR(NETNS_FD) | HML_ATTR(ENGINE_MODE) | \
+			 HML_ATTR(ENGINES) | HML_ATTR(PACKET_SIZE) | \
+			 HML_ATTR(MAX_SLOTS) | HML_ATTR(LIMITS))
+
+/* ---- limits ---- */
+
+/* ULONG_MAX pages are no limit. */
+static unsigned long pages_of(u64 bytes)
+{
+	return bytes == U64_MAX ? ULONG_MAX :
+				  min_t(u64, bytes >> PAGE_SHIFT, ULONG_MAX);
+}
+
+static void take_pages(const struct nlattr *attr, unsigned long *pages)
+{
+	if (attr)
+		*pages = pages_of(nla_get_u64(attr));
+}
+
+static void take_count(const struct nlattr *attr, unsigned long *count)
+{
+	u32 value;
+
+	if (!attr)
+		return;
+	value = nla_get_u32(attr);
+	*count = value == U32_MAX ? ULONG_MAX : value;
+}
+
+static int parse_limits(struct nlattr **tb, const struct nlattr *nest,
+			struct netlink_ext_ack *extack)
+{
+	return nla_parse_nested(tb, ARRAY_SIZE(hamlyn_limits_nl_policy) - 1,
+				nest, hamlyn_limits_nl_policy, extack);
+}
+
+static void take_limits(struct nlattr **tb, struct hml_limits *l)
+{
+	take_pages(tb[HAMLYN_A_LIMITS_USER_KERNEL_BYTES], &l->pages);
+	take_pages(tb[HAMLYN_A_LIMITS_USER_WIRED_BYTES], &l->wired);
+	take_count(tb[HAMLYN_A_LIMITS_USER_SLOTS], &l->slots);
+	take_count(tb[HAMLYN_A_LIMITS_USER_TERMINI], &l->termini);
+}
+
+static void set_nic_limits(struct hml_device *d, struct nlattr **tb)
+{
+	mutex_lock(&d->users_lock);
+	take_pages(tb[HAMLYN_A_LIMITS_KERNEL_BYTES], &d->max_pages);
+	take_limits(tb, &d->user_limits);
+	mutex_unlock(&d->users_lock);
+}
+
+static struct hml_limits limits_of_uid(struct hml_device *d, kuid_t uid)
+{
+	struct hml_limits l;
+	struct hml_user *u;
+
+	mutex_lock(&d->users_lock);
+	u = xa_load(&d->users, __kuid_val(uid));
+	l = u ? hml_user_limits(d, u) : d->user_limits;
+	mutex_unlock(&d->users_lock);
+	return l;
+}
+
+static int set_user_limits(struct genl_info *info, struct hml_device *d,
+			   kuid_t uid, struct nlattr **tb)
+{
+	struct hml_limits l;
+
+	if (!info->attrs[HAMLYN_A_LIMITS])
+		return hml_user_set_limits(d, uid, NULL);
+	if (tb[HAMLYN_A_LIMITS_KERNEL_BYTES]) {
+		NL_SET_ERR_MSG_ATTR(info->extack,
+				    tb[HAMLYN_A_LIMITS_KERNEL_BYTES],
+				    "kernel-bytes is for all users, user-kernel-bytes for one");
+		return -EINVAL;
+	}
+	l = limits_of_uid(d, uid);
+	take_limits(tb, &l);
+	return hml_user_set_limits(d, uid, &l);
+}
+
+static int set_limits(struct sk_buff *skb, struct genl_info *info,
+		      struct hml_device *d)
+{
+	struct nlattr *tb[ARRAY_SIZE(hamlyn_limits_nl_policy)] = {};
+	struct nlattr *nest = info->attrs[HAMLYN_A_LIMITS];
+	struct nlattr *user = info->attrs[HAMLYN_A_UID];
+	kuid_t uid;
+	int err;
+
+	if (!user && !nest) {
+		NL_SET_ERR_MSG(info->extack, "limits or uid is needed");
+		return -EINVAL;
+	}
+	if (nest) {
+		err = parse_limits(tb, nest, info->extack);
+		if (err)
+			return err;
+	}
+	if (!user) {
+		set_nic_limits(d, tb);
+		return 0;
+	}
+	uid = make_kuid(sk_user_ns(NETLINK_CB(skb).sk), nla_get_u32(user));
+	if (!uid_valid(uid)) {
+		NL_SET_ERR_MSG_ATTR(info->extack, user,
+				    "your user namespace has no such user id");
+		return -EINVAL;
+	}
+	return set_user_limits(info, d, uid, tb);
+}
+
+int hamlyn_nl_limit_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	return hml_netlink_with(skb, info, HML_ATTR(UID) | HML_ATTR(LIMITS), set_limits);
+}
+
+/* ---- changing a NIC ---- */
+
+static int set_adversary(struct hml_device *d, const struct nlattr *nest,
+			 struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[ARRAY_SIZE(hamlyn_adversary_nl_policy)];
+	struct hml_adversary_attr adv;
+	int err;
+
+	err = nla_parse_nested(tb, ARRAY_SIZE(tb) - 1, nest,
+			       hamlyn_adversary_nl_policy, extack);
+	if (err)
+		return err;
+	hml_adversary_get(d, &adv);
+	if (tb[HAMLYN_A_ADV_SEED])
+		adv.seed = nla_get_u64(tb[HAMLYN_A_ADV_SEED]);
+	hml_netlink_u32(tb[HAMLYN_A_ADV_DROP], &adv.drop);
+	hml_netlink_u32(tb[HAMLYN_A_ADV_DUPLICATE], &adv.duplicate);
+	hml_netlink_u32(tb[HAMLYN_A_ADV_CORRUPT], &adv.corrupt);
+	hml_netlink_u32(tb[HAMLYN_A_ADV_REORDER], &adv.reorder);
+	hml_netlink_u32(tb[HAMLYN_A_ADV_DELAY_US], &adv.delay_us);
+	err = hml_adversary_set(d, &adv);
+	if (err == -ENOMEM)
+		NL_SET_ERR_MSG_ATTR(extack, nest,
+				    "no memory for what the adversary keeps back");
+	return err;
+}
+
+static int set_state(struct hml_device *d, struct nlattr **attrs)
+{
+	struct hamlyn_nic_set set = { .size = sizeof(set) };
+
+	if (attrs[HAMLYN_A_STATE]) {
+		set.flags |= HAMLYN_NIC_SET_STATE;
+		set.state = nla_get_u32(attrs[HAMLYN_A_STATE]);
+	}
+	if (attrs[HAMLYN_A_WATCHDOG_MS]) {
+		set.flags |= HAMLYN_NIC_SET_WATCHDOG;
+		set.watchdog_ms = nla_get_u32(attrs[HAMLYN_A_WATCHDOG_MS]);
+	}
+	return set.flags ? hml_nic_set(d, &set) : 0;
+}
+
+static void set_u32(const struct nlattr *attr, u32 *value)
+{
+	if (attr)
+		WRITE_ONCE(*value, nla_get_u32(attr));
+}
+
+/* What can fail comes first. */
+static int change_nic(struct genl_info *info, struct hml_device *d)
+{
+	struct nlattr **attrs = info->attrs;
+	int err;
+
+	if (attrs[HAMLYN_A_ADVERSARY]) {
+		err = set_adversary(d, attrs[HAMLYN_A_ADVERSARY], info->extack);
+		if (err)
+			return err;
+	}
+	set_u32(attrs[HAMLYN_A_IDLE_US], &d->idle_us);
+	set_u32(attrs[HAMLYN_A_KICK_WINDOW_US], &d->kick_window_us);
+	set_u32(attrs[HAMLYN_A_GUESSES], &d->nic.guesses);
+	return set_state(d, attrs);
+}
+
+/* The namespace that netns-fd names, with a reference. */
+static struct net *get_target(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *fd = info->attrs[HAMLYN_A_NETNS_FD];
+	struct net *net = get_net_ns_by_fd(nla_get_u32(fd));
+
+	if (IS_ERR(net)) {
+		NL_SET_ERR_MSG_ATTR(info->extack, fd,
+				    "netns-fd is no descriptor of a network namespace");
+		return net;
+	}
+	if (!netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN)) {
+		NL_SET_ERR_MSG_ATTR(info->extack, fd,
+				    "this needs CAP_NET_ADMIN in that network namespace, too");
+		put_net(net);
+		return ERR_PTR(-EPERM);
+	}
+	return net;
+}
+
+static int refuse_busy(struct genl_info *info, const struct hml_device *d)
+{
+	HML_COMPAT_REFUSE(info->extack, NULL, "processes have the NIC open",
+			  "%s is open: %u descriptors", dev_name(&d->dev),
+			  READ_ONCE(d->opens));
+	return -EBUSY;
+}
+
+static int move_nic(struct genl_info *info, struct hml_device *d,
+		    struct net *net)
+{
+	bool busy;
+
+	if (net_eq(read_pnet(&d->net), net))
+		return 0;
+	mutex_lock(&d->contexts_lock);
+	busy = d->opens;
+	if (!busy) {
+		hml_event_nic(d, HAMLYN_NL_EVENT_NIC_DEL);
+		write_pnet(&d->net, net);
+		hml_event_nic(d, HAMLYN_NL_EVENT_NIC_NEW);
+		hml_changed();
+	}
+	mutex_unlock(&d->contexts_lock);
+	return busy ? refuse_busy(info, d) : 0;
+}
+
+static int to_namespace(struct sk_buff *skb, struct genl_info *info,
+			struct hml_device *d)
+{
+	struct net *net;
+	int err;
+
+	err = hml_netlink_check(info->attrs, HML_ATTRS_NIC | HML_ATTR(NETNS_FD),
+				NULL);
+	if (err) {
+		NL_SET_ERR_MSG_ATTR(info->extack,
+				    info->attrs[HAMLYN_A_NETNS_FD],
+				    "netns-fd comes alone: move the NIC, then change it there");
+		return err;
+	}
+	net = get_target(skb, info);
+	if (IS_ERR(net))
+		return PTR_ERR(net);
+	err = move_nic(info, d, net);
+	put_net(net);
+	return err;
+}
+
+static int set_nic(struct sk_buff *skb, struct genl_info *info,
+		   struct hml_device *d)
+{
+	struct nlattr **attrs = info->attrs;
+
+	if (attrs[HAMLYN_A_NETNS_FD])
+		return to_namespace(skb, info, d);
+	/* Polling costs processors, and what is kept back memory. */
+	if ((attrs[HAMLYN_A_IDLE_US] || attrs[HAMLYN_A_KICK_WINDOW_US] ||
+	     attrs[HAMLYN_A_ADVERSARY]) &&
+	    !netlink_capable(skb, CAP_NET_ADMIN)) {
+		NL_SET_ERR_MSG(info->extack,
+			       "idle-us, kick-window-us, adversary need the host's CAP_NET_ADMIN");
+		return -EPERM;
+	}
+	return change_nic(info, d);
+}
+
+int hamlyn_nl_nic_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	return hml_netlink_with(skb, info, ATTRS_SET | HML_ATTR(NETNS_FD), set_nic);
+}
+
+static int feed_nic(struct sk_buff *skb, struct genl_info *info,
+		    struct hml_device *d)
+{
+	struct hamlyn_nic_set set = {
+		.size = sizeof(set),
+		.flags = HAMLYN_NIC_FEED,
+	};
+
+	return hml_nic_set(d, &set);
+}
+
+int hamlyn_nl_nic_feed_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	return hml_netlink_with(skb, info, 0, feed_nic);
+}
+
+/* ---- making and removing NICs ---- */
+
+static void take_attr(struct nlattr **attrs, struct hml_nic_attr *attr)
+{
+	hml_nic_default_attr(attr);
+	hml_netlink_u32(attrs[HAMLYN_A_NIC], &attr->index);
+	hml_netlink_u32(attrs[HAMLYN_A_HOST], &attr->host);
+	hml_netlink_u32(attrs[HAMLYN_A_ENGINE_MODE], &attr->engine_mode);
+	hml_netlink_u32(attrs[HAMLYN_A_ENGINES], &attr->engines);
+	hml_netlink_u32(attrs[HAMLYN_A_PACKET_SIZE], &attr->packet_size);
+	hml_netlink_u32(attrs[HAMLYN_A_MAX_SLOTS], &attr->max_slots);
+}
+
+/* Say what is in the way; the errno says it as well as hml_nic_create(). */
+static int check_free(struct genl_info *info, const struct hml_nic_attr *attr)
+{
+	struct nlattr **attrs = info->attrs;
+	struct hml_device *d;
+
+	if (attrs[HAMLYN_A_HOST] && attr->host >= HML_MAX_NICS) {
+		HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_HOST],
+				  "host is out of range",
+				  "host %u: must be 0 to %u", attr->host,
+				  HML_MAX_NICS - 1);
+		return -EINVAL;
+	}
+	list_for_each_entry(d, &hml_nics, list) {
+		if (attrs[HAMLYN_A_NIC] && d->index == attr->index) {
+			HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_NIC],
+					  "there is such a NIC already",
+					  "%s exists already",
+					  dev_name(&d->dev));
+			return -EEXIST;
+		}
+		if (attrs[HAMLYN_A_HOST] && d->nic.host == attr->host) {
+			HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_HOST],
+					  "the host is taken by another NIC",
+					  "host %u is taken by %s", attr->host,
+					  dev_name(&d->dev));
+			return -EEXIST;
+		}
+	}
+	return 0;
+}
+
+static struct hml_device *create(struct genl_info *info, struct net *net)
+{
+	struct hml_nic_attr attr;
+	struct hml_device *d;
+	int err;
+
+	take_attr(info->attrs, &attr);
+	err = check_free(info, &attr);
+	if (err)
+		return ERR_PTR(err);
+	d = hml_nic_create(&attr, net);
+	if (d == ERR_PTR(-ENOSPC))
+		HML_COMPAT_REFUSE(info->extack, NULL, "there are too many NICs",
+				  "there are %u NICs, and no more can be",
+				  HML_MAX_NICS);
+	return d;
+}
+
+/* If something fails it is gone again, unless somebody has opened it already. */
+static struct hml_device *create_changed(struct genl_info *info,
+					 struct net *net, struct nlattr **limits)
+{
+	struct hml_device *d = create(info, net);
+	int err;
+
+	if (IS_ERR(d))
+		return d;
+	set_nic_limits(d, limits);
+	err = change_nic(info, d);
+	if (!err)
+		return d;
+	hml_nic_delete(d);
+	return ERR_PTR(err);
+}
+
+static int fill_new(struct sk_buff *skb, const struct hml_reader *r,
+		    const struct hml_subject *s)
+{
+	return nla_put_u32(skb, HAMLYN_A_NIC, s->d->index) ?:
+	       nla_put_string(skb, HAMLYN_A_NAME, dev_name(&s->d->dev));
+}
+
+static int new_nic(struct sk_buff *request, struct genl_info *info,
+		   struct net *net)
+{
+	struct nlattr *tb[ARRAY_SIZE(hamlyn_limits_nl_policy)] = {};
+	struct nlattr *nest = info->attrs[HAMLYN_A_LIMITS];
+	struct hml_device *d;
+	struct sk_buff *skb;
+	int err;
+
+	if (nest) {
+		err = parse_limits(tb, nest, info->extack);
+		if (err)
+			return err;
+	}
+	/* First, so that it is not made behind the back of who asked for it. */
+	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!skb)
+		return -ENOMEM;
+	mutex_lock(&hml_nics_lock);
+	d = create_changed(info, net, tb);
+	if (!IS_ERR(d)) {
+		err = hml_netlink_reply(skb, request, info,
+					HAMLYN_NL_CMD_NIC_NEW, fill_new, d);
+	} else {
+		nlmsg_free(skb);
+		err = PTR_ERR(d);
+	}
+	mutex_unlock(&hml_nics_lock);
+	return err;
+}
+
+int hamlyn_nl_nic_new_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct net *net;
+	int err;
+
+	err = hml_netlink_check(info->attrs, ATTRS_NEW, info->extack);
+	if (err)
+		return err;
+	if (!info->attrs[HAMLYN_A_NETNS_FD])
+		return new_nic(skb, info, genl_info_net(info));
+	net = get_target(skb, info);
+	if (IS_ERR(net))
+		return PTR_ERR(net);
+	err = new_nic(skb, info, net);
+	put_net(net);
+	return err;
+}
+
+static int delete_nic(struct sk_buff *skb, struct genl_info *info,
+		      struct hml_device *d)
+{
+	int err = hml_nic_delete(d);
+
+	return err == -EBUSY ? refuse_busy(info, d) : err;
+}
+
+int hamlyn_nl_nic_del_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	return hml_netlink_with(skb, info, 0, delete_nic);
+}

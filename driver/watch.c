@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Watches: tell me when that slot is gone (H 6.3).
+ *
+ * The claim is: exactly once. A watch is in one place at a time,
+ *
+ *  - armed: in the slot's list;
+ *  - late: told to a full NQ, in the NQ's list, tried again every RETRY_MS;
+ *  - told: nowhere. It keeps its id until UNWATCH.
+ *
+ * and moves under watch_lock, under which the entry is appended as well. So
+ * nobody tells twice, and behind UNWATCH, which takes the lock too, nobody
+ * tells. One lock for all NICs: a watch joins two of them, and neither keeps the
+ * other's lock alive; and whoever needs it waits for a grace period anyway.
+ *
+ * None is lost: WATCH looks at the slot under the lock. Whoever ends a slot
+ * first does so -- unlinks it, replaces its key, sets the NIC down -- and then
+ * takes the lock to tell. Either it finds the watch, or WATCH finds the end.
+ */
+#include <linux/cred.h>
+#include <linux/hrtimer.h>
+#include <linux/ktime.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/srcu.h>
+#include <linux/uidgid.h>
+#include <linux/workqueue.h>
+
+#include "hml.h"
+#include "trace.h"
+
+#define RETRY_MS	10	/* between looks at a full NQ */
+#define LATE_BATCH	16	/* watches of an NQ told in one go */
+#define TABLE_BATCH	4096	/* slots looked at in one section of hml_srcu */
+
+/**
+ * struct hml_watch - watch of a context on a slot
+ * @place: in slot.watches, in nq.untold, or empty; under watch_lock
+ * @nq: NQ to be told, which it keeps from being destroyed; constant
+ * @cookie: what to tell it; constant
+ * @epoch: the slot's ticket key when it was armed: another one means that the
+ *	slot was rekeyed since; constant once armed
+ * @host: host of the slot; constant
+ * @slot: slot number; constant
+ * @id: id in the context; constant
+ */
+struct hml_watch {
+	struct list_head place;
+	struct hml_nqueue *nq;
+	u64 cookie;
+	u64 epoch;
+	u32 host;
+	u32 slot;
+	u32 id;
+};
+
+/*
+ * Protects where watches are, nq.untold and nq.late, and the change of keys.
+ * Inside of hml_context.lock and sections of hml_srcu; outside of wait queues.
+ */
+static DEFINE_SPINLOCK(watch_lock);
+
+/* NQs that were full when they were to be told; under watch_lock. */
+static LIST_HEAD(late);
+
+static void retry(struct work_struct *work);
+static DECLARE_DELAYED_WORK(retry_work, retry);
+
+/* ---- telling ---- */
+
+/*
+ * Appending to a full queue counts and reports a loss, and here nothing is lost:
+ * so look first. If others fill it in between, a report tells of one too many.
+ */
+static bool has_room(const struct hml_nqueue *nq)
+{
+	const struct hamlyn_nq_control *control = nq->control->va;
+	u32 cursor = smp_load_acquire(&nq->core.cursor);	/* B4 */
+
+	return cursor - smp_load_acquire(&control->consumer) <	/* B4 */
+	       nq->core.mask;
+}
+
+static bool append(const struct hml_watch *w)
+{
+	const struct hamlyn_nq_entry e = {
+		.data = w->cookie,
+		.slot = w->slot,
+		.index = HAMLYN_NONE,
+		.source = w->host,
+		.flags = HAMLYN_NQE_PEER_GONE,
+	};
+	struct hml_nqueue *nq = w->nq;
+	bool done;
+
+	if (!has_room(nq))
+		return false;
+	/* See hml_port_notify_enter(). The wake-up may sleep (PREEMPT_RT). */
+	preempt_disable();
+	done = hml_nq_append(&nq->context->device->nic, &nq->core, &e, false);
+	preempt_enable();
+	/* Also for the report of an overrun. */
+	smp_mb();						/* B5 */
+	if (READ_ONCE(nq->core.armed) && xchg(&nq->core.armed, 0))
+		hml_nq_wake(nq);
+	if (done)
+		trace_hamlyn_peer_gone(nq, w->id, w->host, w->slot);
+	return done;
+}
+
+/* Out of wherever it is. */
+static void detach(struct hml_watch *w)
+{
+	lockdep_assert_held(&watch_lock);
+	list_del_init(&w->place);
+	if (list_empty(&w->nq->untold))
+		list_del_init(&w->nq->late);
+}
+
+static void tell(struct hml_watch *w)
+{
+	struct hml_nqueue *nq = w->nq;
+
+	lockdep_assert_held(&watch_lock);
+	detach(w);
+	if (append(w))
+		return;
+	list_add_tail(&w->place, &nq->untold);
+	if (list_empty(&nq->late)) {
+		list_add_tail(&nq->late, &late);
+		schedule_delayed_work(&retry_work, msecs_to_jiffies(RETRY_MS));
+	}
+}
+
+/* Tell those that an NQ has room for. Return: false if it is full. */
+static bool tell_late(struct hml_nqueue *nq)
+{
+	struct hml_watch *w;
+	u32 i;
+
+	lockdep_assert_held(&watch_lock);
+	for (i = 0; i < LATE_BATCH; i++) {
+		w = list_first_entry_or_null(&nq->untold, struct hml_watch,
+					     place);
+		if (!w)
+			break;
+		if (!append(w))
+			return false;
+		detach(w);
+	}
+	return true;
+}
+
+/*
+ * Its work is bounded by the number of NQs that are full, which users pay for,
+ * not by that of their watches. The lock may be let go between any two NQs:
+ * UNWATCH takes them out of any list that they are in.
+ */
+static void retry(struct work_struct *work)
+{
+	struct hml_nqueue *nq;
+	LIST_HEAD(full);
+
+	spin_lock(&watch_lock);
+	while ((nq = list_first_entry_or_null(&late, struct hml_nqueue,
+					      late))) {
+		if (!tell_late(nq))
+			list_move_tail(&nq->late, &full);
+		cond_resched_lock(&watch_lock);
+	}
+	list_splice(&full, &late);
+	if (!list_empty(&late))
+		schedule_delayed_work(&retry_work, msecs_to_jiffies(RETRY_MS));
+	spin_unlock(&watch_lock);
+}
+
+/* Tell all, or those that were armed before the last rekey: they come first. */
+static void tell_slot(struct hml_slot_object *s, bool all)
+{
+	struct hml_watch *w;
+
+	spin_lock(&watch_lock);
+	while ((w = list_first_entry_or_null(&s->watches, struct hml_watch,
+					     place))) {
+		if (!all && w->epoch == s->core.ticket_key)
+			break;
+		tell(w);
+		cond_resched_lock(&watch_lock);
+	}
+	spin_unlock(&watch_lock);
+}
+
+/**
+ * hml_watch_tell() - a slot was unlinked from the NIC's table, or rekeyed
+ * @s: the slot; its number is not in use again, and it is not freed
+ *
+ * Who was armed under the new key already is not told of a rekey.
+ */
+void hml_watch_tell(struct hml_slot_object *s)
+{
+	const struct hml_port *port = &s->context->device->nic.port;
+
+	tell_slot(s, rcu_access_pointer(port->slots[s->core.number]) !=
+		     &s->core);
+}
+
+/**
+ * hml_watch_rekey() - replace the keys of a slot
+ * @s: the slot
+ * @key: its new key
+ * @ticket_key: its new ticket key, different from the old one
+ *
+ * Under the lock, so that WATCH sees both old, and is told, or both new. When
+ * no packet under the old keys can land any more call hml_watch_tell().
+ */
+void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
+{
+	spin_lock(&watch_lock);
+	WRITE_ONCE(s->core.key, key);
+	WRITE_ONCE(s->core.ticket_key, ticket_key);
+	spin_unlock(&watch_lock);
+}
+
+static void tell_range(struct hml_device *d, u32 from, u32 to)
+{
+	int section = srcu_read_lock(&hml_srcu);
+	struct hml_slot *slot;
+	u32 number;
+
+	for (number = from; number < to; number++) {
+		struct hml_slot_object *s;
+
+		slot = hml_port_slot(&d->nic.port, number);
+		if (!slot)
+			continue;
+		s = container_of(slot, struct hml_slot_object, core);
+		if (!list_empty(&s->watches))
+			tell_slot(s, true);
+	}
+	srcu_read_unlock(&hml_srcu, section);
+}
+
+/**
+ * hml_watch_tell_all() - a NIC was set down: so are all its slots
+ * @d: the NIC, which stays down until we return
+ */
+void hml_watch_tell_all(struct hml_device *d)
+{
+	u32 max = d->nic.port.max_slots;
+	u32 from;
+
+	/*
+	 * Every WATCH that has had the lock before shows us slot and watch; every
+	 * one that gets it later sees that the NIC is down.
+	 */
+	spin_lock(&watch_lock);
+	spin_unlock(&watch_lock);
+	for (from = 0; from < max; from += TABLE_BATCH) {
+		tell_range(d, from, min_t(u32, max, from + TABLE_BATCH));
+		cond_resched();
+	}
+}
+
+/* ---- making one ---- */
+
+/*
+ * Take the context's lock as soon as the user is not paused for wrong guesses.
+ * They are counted by user: contexts are cheap, and there is no end of them.
+ */
+static int lock_unpaused(struct hml_context *c)
+{
+	for (;;) {
+		ktime_t expires;
+		u64 until;
+
+		mutex_lock(&c->lock);
+		until = hml_user_paused(c);
+		if (!until)
+			return 0;
+		expires = ns_to_ktime(until);
+		mutex_unlock(&c->lock);
+		if (signal_pending(current))
+			return -ERESTARTSYS;
+		set_current_state(TASK_INTERRUPTIBLE);
+		schedule_hrtimeout_range(&expires, NSEC_PER_MSEC,
+					 HRTIMER_MODE_ABS);
+	}
+}
+
+/*
+ * A wrong guess counts as a rejected packet does. Which it was the caller must
+ * not learn sooner or more often than by sending one.
+ */
+static void count_reject(struct hml_context *c, struct hml_nic *nic,
+			 struct hml_slot *slot, const struct hml_watch *w,
+			 int reject)
+{
+	const struct hamlyn_packet h = {
+		.host = w->host,
+		.source = c->device->nic.host,
+		.slot = w->slot,
+	};
+	struct hml_stats stats = {};
+	struct hml_sender sender = {
+		.stats = &stats,
+		.pid = task_tgid_nr(current),
+		.uid = __kuid_val(c->user->uid),
+	};
+
+	lockdep_assert_held(&c->lock);
+	stats.rejects[reject]++;
+	if (reject != HAMLYN_REJECT_DOWN) {
+		if (slot)
+			hml_atomic_inc64(&slot->rejects[reject]);
+		if (reject != HAMLYN_REJECT_METADATA)
+			hml_user_guess(c, nic);
+		hml_port_rejected(nic, slot, &h, reject, &sender);
+	}
+	spin_lock(&c->device->termini_lock);
+	hml_stats_add(&c->device->retired, &stats);
+	spin_unlock(&c->device->termini_lock);
+}
+
+/* Return: -1 if the watch is armed, or the enum hamlyn_reject why not. */
+static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
+		  struct hml_watch *w, const struct hamlyn_watch *arg)
+{
+	struct hml_slot_object *s;
+	int reject;
+
+	lockdep_assert_held(&watch_lock);
+	if (READ_ONCE(nic->link->down))
+		return HAMLYN_REJECT_DOWN;
+	reject = hml_slot_opens(nic, slot, arg->key, arg->meta_index,
+				arg->flags & HAMLYN_WATCH_TICKET);
+	if (reject >= 0)
+		return reject;
+	s = container_of(slot, struct hml_slot_object, core);
+	w->epoch = slot->ticket_key;
+	list_add_tail(&w->place, &s->watches);
+	return -1;
+}
+
+/*
+ * Arm the watch, or tell at once. In a section of hml_srcu: NIC and slot stay
+ * until it is in the slot's list, and the slot until that is empty again.
+ */
+static void arm(struct hml_context *c, struct hml_watch *w,
+		const struct hamlyn_watch *arg)
+{
+	int section = srcu_read_lock(&hml_srcu);
+	struct hml_nic *nic = hml_port_route(&c->device->nic, w->host);
+	struct hml_slot *slot = NULL;
+	int reject = -1;
+
+	spin_lock(&watch_lock);
+	if (nic) {
+		slot = hml_port_slot(&nic->port, w->slot);
+		reject = arm_on(nic, slot, w, arg);
+	}
+	/* Which hosts there are is no secret: see EHOSTUNREACH. */
+	if (!nic || reject >= 0)
+		tell(w);
+	spin_unlock(&watch_lock);
+	if (reject >= 0)
+		count_reject(c, nic, slot, w, reject);
+	srcu_read_unlock(&hml_srcu, section);
+}
+
+/* Context locked. It has an id, and its NQ cannot go any more. */
+static int take_parts(struct hml_context *c, struct hml_watch *w, u32 nq)
+{
+	int err;
+
+	w->nq = xa_load(&c->nqs, nq);
+	if (!w->nq)
+		return -ENOENT;
+	err = xa_alloc(&c->watches, &w->id, w, XA_LIMIT(0, HML_MAX_IDS),
+		       GFP_KERNEL_ACCOUNT);
+	if (err)
+		return err == -EBUSY ? -ENOSPC : err;
+	w->nq->users++;
+	return 0;
+}
+
+static struct hml_watch *watch_new(const struct hamlyn_watch *arg)
+{
+	struct hml_watch *w = kzalloc(sizeof(*w), GFP_KERNEL_ACCOUNT);
+
+	if (!w)
+		return NULL;
+	INIT_LIST_HEAD(&w->place);
+	w->cookie = arg->cookie;
+	w->host = arg->host;
+	w->slot = arg->slot;
+	return w;
+}
+
+/* Its key and place, where no process sees them. */
+static int resolve_ticket(const struct hamlyn_watch *arg,
+			  struct hamlyn_watch *by)
+{
+	struct hml_ticket k;
+	int err;
+
+	if (!(arg->flags & HAMLYN_WATCH_TICKET))
+		return 0;
+	if (arg->host || arg->slot || arg->meta_index)
+		return -EINVAL;
+	if (arg->key > INT_MAX)
+		return -EBADF;
+	err = hml_ticket_of_fd(arg->key, &k);
+	if (err)
+		return err;
+	by->host = k.host;
+	by->slot = k.slot;
+	by->key = k.key;
+	return 0;
+}
+
+int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
+{
+	struct hamlyn_watch by = *arg;
+	struct hml_watch *w;
+	int err;
+
+	if (arg->flags & ~HAMLYN_WATCH_TICKET || arg->reserved)
+		return -EINVAL;
+	err = resolve_ticket(arg, &by);
+	if (err)
+		return err;
+	w = watch_new(&by);
+	if (!w)
+		return -ENOMEM;
+	err = lock_unpaused(c);
+	if (err)
+		goto err_free;
+	err = take_parts(c, w, arg->nq);
+	if (!err) {
+		arg->watch = w->id;
+		trace_hamlyn_watch(w->nq, w->id, w->host, w->slot);
+		arm(c, w, &by);
+	}
+	/* From here on another thread may destroy it: it is not ours. */
+	mutex_unlock(&c->lock);
+	if (err)
+		goto err_free;
+	hml_changed();
+	return 0;
+
+err_free:
+	kfree(w);
+	return err;
+}
+
+/* ---- the end of one ---- */
+
+/* Out of the context's table, whose lock is held, or that nobody else has. */
+static void watch_free(struct hml_watch *w)
+{
+	spin_lock(&watch_lock);
+	detach(w);
+	spin_unlock(&watch_lock);
+	trace_hamlyn_unwatch(w->nq, w->id, w->host, w->slot);
+	w->nq->users--;
+	kfree(w);
+}
+
+int hml_watch_destroy(struct hml_context *c, u32 id)
+{
+	struct hml_watch *w;
+
+	mutex_lock(&c->lock);
+	w = xa_erase(&c->watches, id);
+	if (w)
+		watch_free(w);
+	mutex_unlock(&c->lock);
+	if (!w)
+		return -ENOENT;
+	hml_changed();
+	return 0;
+}
+
+/* Context is going away: no call is in progress, but others may be telling. */
+void hml_watch_destroy_all(struct hml_context *c)
+{
+	struct hml_watch *w;
+	unsigned long id;
+
+	xa_for_each(&c->watches, id, w)
+		watch_free(w);
+	xa_destroy(&c->watches);
+}
+
+/* Module is going away, and there is no context any more. */
+void hml_watch_exit(void)
+{
+	cancel_delayed_work_sync(&retry_work);
+}

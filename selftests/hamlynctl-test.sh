@@ -1,0 +1,363 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# In the guest, as root, with the module loaded and one NIC: every verb of
+# hamlynctl, with its effects. JSON goes to the output as lines
+# "# json SCHEMA TEXT", which tools/hamlynctl/test/schema.py checks on the host.
+set -u
+
+passed=0
+failed=0
+peer=
+monitor=
+
+pass() {
+	echo "ok - $1"
+	passed=$((passed + 1))
+}
+
+fail() { # NAME FILE...: what the files say is shown
+	echo "not ok - $1"
+	failed=$((failed + 1))
+	shift
+	sed 's/^/# | /' "$@"
+}
+
+check() { # NAME COMMAND...
+	name=$1
+	shift
+	if "$@" >/tmp/out 2>/tmp/err; then
+		pass "$name"
+	else
+		fail "$name" /tmp/out /tmp/err
+	fi
+}
+
+# prints NAME PATTERN COMMAND...: it succeeds, and what it prints matches
+prints() {
+	name=$1 pattern=$2
+	shift 2
+	if "$@" >/tmp/out 2>/tmp/err && tr -s '\n ' ' ' </tmp/out | grep -qE -e "$pattern"; then
+		pass "$name"
+	else
+		fail "$name" /tmp/out /tmp/err
+	fi
+}
+
+lacks() { # NAME PATTERN COMMAND...: it succeeds, and nothing in its output matches
+	name=$1 pattern=$2
+	shift 2
+	if "$@" >/tmp/out 2>/tmp/err && ! grep -qE -e "$pattern" /tmp/out; then
+		pass "$name"
+	else
+		fail "$name" /tmp/out /tmp/err
+	fi
+}
+
+# json NAME SCHEMA PATTERN COMMAND...: the same, of JSON that the host is to check
+json() {
+	name=$1 schema=$2 pattern=$3
+	shift 3
+	if "$@" >/tmp/out 2>/tmp/err && grep -qE -e "$pattern" /tmp/out; then
+		pass "$name"
+		sed "s/^/# json $schema /" /tmp/out
+	else
+		fail "$name" /tmp/out /tmp/err
+	fi
+}
+
+# refuses NAME STATUS PATTERN COMMAND...: it fails so, and says something that matches
+refuses() {
+	name=$1 want=$2 pattern=$3
+	shift 3
+	"$@" >/tmp/out 2>/tmp/err
+	status=$?
+	if [ "$status" = "$want" ] && grep -qE -e "^hamlynctl: $pattern" /tmp/err; then
+		pass "$name"
+	else
+		echo "status $status" >>/tmp/err
+		fail "$name" /tmp/out /tmp/err
+	fi
+}
+
+# Waits up to 10 seconds.
+eventually() { # COMMAND...
+	tries=0
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries + 1))
+		[ "$tries" -le 100 ] || return 1
+		sleep 0.1
+	done
+}
+
+as() { # USER COMMAND...
+	user=$1
+	shift
+	su "$user" -c "PATH=$PATH; $*"
+}
+
+start_peer() { # USER DEVICE GOOD BAD [PERIOD_US]: sets peer, slot
+	user=$1
+	shift
+	: >/tmp/ready
+	su "$user" -c "exec hamlynctl-peer $*" >/tmp/ready 2>&1 &
+	peer=$!
+	eventually grep -q ready /tmp/ready || {
+		fail "the peer of $user is ready" /tmp/ready
+		return
+	}
+	slot=$(sed -n 's/^ready //p' /tmp/ready)
+}
+
+# Somebody who is not allowed what he needs; what he says.
+refused_peer() { # USER
+	! timeout 10 su "$1" -c "hamlynctl-peer /dev/hamlyn0 0 0" 2>&1
+}
+
+stop_peer() {
+	kill "$peer" 2>/dev/null
+	wait "$peer" 2>/dev/null
+	peer=
+}
+
+state_is() { # STATE NIC
+	hamlynctl nic show "$2" | grep -q "state $1 "
+}
+
+ctl=hamlynctl
+module_args=$(for file in /sys/module/hamlyn/parameters/*; do
+	printf '%s=%s ' "${file##*/}" "$(cat "$file")"
+done)
+
+# ---- without a kernel's answer ----
+
+prints "--version" '^hamlynctl [0-9]' $ctl --version
+prints "--help lists the objects" 'nic .*terminus .*monitor' $ctl --help
+prints "--help of an object lists its verbs" 'show .*add .*feed' $ctl nic --help
+prints "--help of a verb lists its keywords" 'watchdog-ms MS' $ctl nic set --help
+refuses "an unknown object" 2 'object "x" is unknown; allowed: nic' $ctl x
+refuses "an ambiguous object" 2 'object "n" is ambiguous: nic, nq' $ctl n
+refuses "an unknown verb" 2 'verb "x" is unknown; allowed: show' $ctl nic x
+refuses "an unknown keyword" 2 'keyword "x" is unknown; allowed: up' $ctl nic set 0 x
+refuses "a word too much" 2 '"x" is too much' $ctl nic show 0 x
+refuses "a value out of range" 2 'watchdog-ms takes a number from 0 to 86400000' \
+	$ctl nic set 0 watchdog-ms 86400001
+refuses "a rate without a unit" 2 'drop takes a rate' $ctl nic set 0 adversary drop 1
+refuses "an unknown user" 2 'there is no user "nobody9"' $ctl limit set 0 uid nobody9 user-slots 1
+
+# ---- NICs ----
+
+prints "nic show" '^hamlyn0: host .* state up' $ctl nic show
+prints "objects and verbs can be abbreviated" '^hamlyn0:' $ctl ni sh /dev/hamlyn0
+json "nic show in JSON" nic-show '"name":"hamlyn0".*"state":"up"' $ctl -j nic show
+prints "nic show in pretty JSON" '^\[ +\{ +"nic": 0,' $ctl -j -p nic show 0
+prints "nic add tells which" '^hamlyn[1-9]' $ctl nic add
+check "and there is a device" eventually test -c /dev/hamlyn1
+json "nic add with everything, in JSON" nic-add '"nic":7' $ctl -j nic add index 7 host 70 \
+	engine inline packet-size 4K max-slots 1K down watchdog-ms 0 idle-us 20 kick-window-us 30 \
+	guesses 99 limits kernel-memory 32M user-slots 10 adversary drop 1% seed 0x10
+prints "and it is as asked" \
+	'host 70 state down .* engine inline .* packet-size 4K max-slots 1K guesses 99 .*drop 1% .*seed 16 .*kernel-memory 32M .* user-slots 10' \
+	$ctl nic show 7
+json "nic show of one NIC in JSON" nic-show '"drop":10000' $ctl -j nic show hamlyn7
+refuses "nic add of an index that is taken" 1 'new NIC: hamlyn7 exists already|new NIC: there is such' \
+	$ctl nic add index 7
+refuses "nic show of a NIC that is not there" 1 'hamlyn9: no such NIC.*\(No such device\)' $ctl nic show 9
+check "nic set up" $ctl nic set 7 up
+check "and it is up" state_is up 7
+check "nic set down" $ctl nic set hamlyn7 down
+check "and it is down" state_is down 7
+check "nic set of several values" $ctl nic set 7 up idle-us 100 kick-window-us 200 guesses 5
+prints "and they are set" 'state up .* idle-us 100 kick-window-us 200 .* guesses 5' $ctl nic show 7
+check "nic set adversary" $ctl nic set 7 adversary drop 0.5% duplicate 1% corrupt 2ppm reorder 3% \
+	delay-us 40 seed 9
+prints "and it is set" \
+	'adversary: drop 0.5% duplicate 1% corrupt 0.0002% reorder 3% delay-us 40 seed 9' $ctl nic show 7
+check "nic set adversary off" $ctl nic set 7 adv off
+prints "and it is off" 'drop 0% duplicate 0% corrupt 0% reorder 0% delay-us 0' $ctl nic show 7
+
+# ---- the watchdog ----
+
+check "nic set watchdog" $ctl nic set 7 watchdog 300
+check "who is not fed goes down" eventually state_is unfed 7
+check "nic feed" $ctl nic feed 7 count 1
+check "and it is up" state_is up 7
+$ctl nic feed 7 &
+feeder=$!
+sleep 1
+check "nic feed goes on, in time" state_is up 7
+kill -INT $feeder 2>/dev/null || kill $feeder
+check "and ends with success when interrupted" wait $feeder
+check "then the NIC goes down again" eventually state_is unfed 7
+check "nic set watchdog 0" $ctl nic set 7 watchdog 0
+refuses "nic feed without a period, of a NIC without a watchdog" 1 'hamlyn7: has no watchdog' \
+	$ctl nic feed 7
+check "but every MS does" $ctl nic feed 7 every 1 count 2
+
+# ---- removing NICs, other namespaces ----
+
+exec 9<>/dev/hamlyn7
+refuses "nic del of a NIC that is open" 1 'hamlyn7: .*open.*\(.*busy\)' $ctl nic del 7
+exec 9<&-
+check "nic del" $ctl nic del 7
+refuses "and it is gone" 1 'hamlyn7: no such NIC' $ctl nic show 7
+unshare -n sleep 1000 &
+sleeper=$!
+other() {
+	nsenter -t $sleeper -n "$@"
+}
+own_netns=$(readlink /proc/self/ns/net)
+eventually sh -c "[ \"\$(readlink /proc/$sleeper/ns/net)\" != '$own_netns' ]"
+check "nic set netns" $ctl nic set 1 netns $sleeper
+refuses "the NIC has left" 1 'hamlyn1: no such NIC' $ctl nic show 1
+prints "and is in the other namespace" '^hamlyn1:' other $ctl nic show
+refuses "netns comes alone" 1 'hamlyn0: netns-fd comes alone' $ctl nic set 0 netns $sleeper up
+prints "nic add in another namespace" '^hamlyn' $ctl nic add netns $sleeper index 8
+check "nic del there" other $ctl nic del 8
+check "nic del there, too" other $ctl nic del 1
+kill $sleeper
+wait $sleeper 2>/dev/null
+
+# ---- objects of a context ----
+
+start_peer alice /dev/hamlyn0 10 3
+prints "context show" 'hamlyn0 .* hamlynctl-peer +alice +1 +1 +1 +1' $ctl context show
+json "context show in JSON" context-show '"comm":"hamlynctl-peer","uid":1001,"user":"alice"' \
+	$ctl -j context show 0
+context=$($ctl -j context show | sed -n 's/.*"context":\([0-9]*\),.*/\1/p')
+prints "area show" 'hamlyn0 .* 8K +no +yes' $ctl area show
+json "area show in JSON" area-show '"length":8192,"readonly":false,"allocated":true' $ctl -j area show
+prints "slot show" "hamlyn0 .* $slot +normal .* key:3" $ctl slot show hamlyn0
+json "slot show in JSON" slot-show "\"slot\":$slot,.*\"key\":3" $ctl -j slot show 0 context "$context"
+prints "nq show" 'hamlyn0 .* 16 +10 ' $ctl nq show
+json "nq show in JSON" nq-show '"entries":16,"used":10,"lost":0,"slots":1' $ctl -j nq show 0 c "$context"
+prints "terminus show" 'hamlyn0 .* normal +1 .* 13 +13 +1300 +0' $ctl terminus show
+json "terminus show in JSON" terminus-show '"messages":13,"packets":13,"bytes":1300,"failed":0' \
+	$ctl -j terminus show 0 context "$context"
+terminus=$($ctl -j terminus show | sed -n 's/.*"id":\([0-9]*\),.*/\1/p')
+check "terminus set" $ctl terminus set 0 "$context" "$terminus" priority high weight 7
+json "and it is set" terminus-show '"priority":"high","weight":7' $ctl -j terminus show
+refuses "terminus set of one that is not there" 1 'hamlyn0: no such terminus.*\(No such file' \
+	$ctl terminus set 0 "$context" 99 weight 1
+refuses "a weight out of range" 2 'weight takes a number from 1 to 64' \
+	$ctl terminus set 0 "$context" "$terminus" weight 65
+refuses "objects of a context that is not there" 1 'hamlyn0: .*no such context' \
+	$ctl area show 0 context 99
+
+# ---- counters, rejected packets ----
+
+prints "stats show" '^hamlyn0: messages 13 packets 13 bytes 1300 .*rejects: slot 0 key 3 ' $ctl stats show
+json "stats show in JSON" stats-show '"messages":13,.*"key":3' $ctl -j stats show hamlyn0
+prints "audit show" "hamlyn0 .* key +[0-9]+ +$slot .* alice" $ctl audit show
+json "audit show in JSON" audit-show '"reason":"key",' $ctl -j audit show 0
+json "audit show of a context" audit-show "\"context\":$context}" $ctl -j audit show 0 context "$context"
+
+# ---- users and limits ----
+
+prints "user show" 'hamlyn0 +alice +1 +1 +1 ' $ctl user show
+json "user show in JSON" user-show '"uid":1001,"user":"alice","contexts":1,"slots":1' $ctl -j user show 0
+check "limit set of a user" $ctl limit set 0 uid alice user-slots 1 user-kernel-memory 1M \
+	user-wired-memory unlimited user-termini 5
+prints "and it is set" \
+	'alice .*user-kernel-memory:1M,user-wired-memory:unlimited,user-slots:1,user-termini:5' $ctl user show
+json "in JSON, too" user-show '"user_kernel_memory":1048576,"user_wired_memory":null,"user_slots":1' \
+	$ctl -j user show
+stop_peer
+check "limit set to nothing" $ctl limit set 0 uid 1001 user-slots 0
+prints "and it is told" 'alice .*user-slots:0,' $ctl user show
+prints "what is not allowed any more is refused" 'slot: Disk quota' \
+	refused_peer alice
+check "limit reset" $ctl limit reset 0 uid alice
+lacks "and the user has no limits of his own" 'alice .*user-slots' $ctl user show
+check "limit set of the NIC" $ctl limit set 0 kernel-memory 16M user-slots 100
+prints "and it is set" 'kernel-memory 16M .* user-slots 100 ' $ctl nic show
+check "limit set to unlimited" $ctl limit set 0 kernel-memory unlimited
+json "and there is none" nic-show '"kernel_memory":null' $ctl -j nic show
+refuses "a limit that is no user's" 1 'hamlyn0: kernel-bytes is for all users' \
+	$ctl limit set 0 uid alice kernel-memory 1M
+
+# ---- events ----
+
+$ctl monitor >/tmp/events 2>&1 &
+monitor=$!
+$ctl -j monitor >/tmp/events.json 2>&1 &
+monitor_json=$!
+sleep 0.5
+$ctl nic add index 5 >/dev/null
+$ctl nic set 5 down
+$ctl nic set 5 up
+$ctl nic del 5
+start_peer bob /dev/hamlyn0 0 262
+stop_peer
+$ctl limit set 0 uid bob user-slots 0
+refused_peer bob >/dev/null
+$ctl limit reset 0 uid bob
+eventually grep -q quota /tmp/events.json
+for event in 'nic-new nic hamlyn5' 'nic-down nic hamlyn5' 'nic-up nic hamlyn5' 'nic-del nic hamlyn5' \
+	'context-open nic hamlyn0 context .* pid .* uid bob' 'context-close nic hamlyn0 .* uid bob' \
+	'terminus-paused nic hamlyn0 .* paused-ms' 'quota nic hamlyn0 .* uid bob slots '; do
+	prints "monitor: ${event%% *}" "$event" cat /tmp/events
+done
+json "monitor in JSON" monitor '"event":"nic-new","nic":5' cat /tmp/events.json
+kill -INT $monitor $monitor_json
+kill $monitor $monitor_json 2>/dev/null
+check "monitor ends with success when interrupted" wait $monitor
+
+# ---- top ----
+
+start_peer alice /dev/hamlyn0 1 0 5000
+prints "top in batch mode shows the busy NIC" 'hamlyn0 up 1 1 [1-9]' $ctl top -b -d 0.5 -n 2
+cp /tmp/out /tmp/top
+prints "and who keeps it busy" 'hamlyn0 [0-9]+/[0-9]+ [1-9].* alice hamlynctl-peer' cat /tmp/top
+TERM=vt100
+export TERM
+check "top on a terminal: keys s, p, a smaller window, q" hamlynctl-pty '..ss.p..pR..q' $ctl top -d 0.3
+cp /tmp/out /tmp/top
+for word in 'sorted by messages' packets bytes paused hamlynctl-peer; do
+	prints "it shows $word" "$word" cat /tmp/top
+done
+check "top on a terminal ends after -n pictures" hamlynctl-pty . $ctl top -n 2 -d 0.2
+check "and with success on Ctrl-C" hamlynctl-pty ..C $ctl top
+TERM=none
+prints "top on an unknown terminal is in batch mode" 'batch mode instead.*NIC STATE' \
+	hamlynctl-pty . $ctl top -n 1 -d 0.2
+json "top in JSON" top '"comm":"hamlynctl-peer"' $ctl -j top -d 0.3 -n 1
+stop_peer
+
+# ---- other users ----
+
+start_peer alice /dev/hamlyn0 1 1
+alice=$peer
+start_peer bob /dev/hamlyn0 1 1
+prints "root sees all contexts" 'alice .*bob ' $ctl context show
+prints "a user sees his own context" 'alice ' as alice $ctl context show
+lacks "and no other" 'bob' as alice $ctl context show
+for object in area slot nq terminus audit; do
+	lacks "a user sees nothing of root's or others': $object" '"nic":.*"nic":' as bob $ctl -j $object show
+	json "but his own: $object" $object-show '"nic":0' as bob $ctl -j $object show
+done
+prints "a user sees what he has" 'bob' as bob $ctl user show
+lacks "and not what others have" 'alice' as bob $ctl user show
+json "nic show does not tell users of the adversary" nic-show '"limits"' as bob $ctl -j nic show
+lacks "it does not" 'adversary' as bob $ctl nic show
+prints "top works for users" 'bob +hamlynctl-peer' as bob $ctl top -b -n 1 -d 0.2
+json "top in JSON without counters" top '"nics"' as bob $ctl -j top -n 1 -d 0.2
+for line in 'nic add' 'nic del 0' 'nic set 0 down' 'nic feed 0 every 1' 'stats show' 'stats show 0' \
+	'limit set 0 user-slots 1' 'terminus set 0 0 0 weight 2'; do
+	refuses "a user may not: $line" 1 '.*Operation not permitted' as bob "$ctl $line"
+done
+refuses "a user may not listen to events" 1 'cannot listen to events' as bob $ctl monitor
+stop_peer
+peer=$alice
+stop_peer
+
+# ---- without the module ----
+
+check "the module goes" rmmod hamlyn
+refuses "without the module" 1 'the hamlyn module is not loaded \(no netlink family "hamlyn"\)' $ctl nic show
+refuses "without the module, top" 1 'the hamlyn module is not loaded' $ctl top
+# shellcheck disable=SC2086 # several words
+check "the module comes back" insmod ./hamlyn.ko $module_args
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

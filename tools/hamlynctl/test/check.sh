@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# hamlynctl on the host, where no module is loaded: the man page, the completion
+# and the help tell the same, and so does the program.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
+
+case ${1:-} in
+-h | --help | '')
+	echo "Usage: tools/hamlynctl/test/check.sh PROGRAM"
+	exit 0
+	;;
+esac
+
+PROGRAM=$1
+[[ $PROGRAM == /* ]] || PROGRAM=../../$PROGRAM
+OBJECTS=(nic context area slot nq terminus stats user limit audit monitor top)
+passed=0
+failed=0
+
+check() { # NAME COMMAND...
+	local name=$1 said
+	shift
+	if said=$("$@" 2>&1); then
+		echo "ok - $name"
+		passed=$((passed + 1))
+	else
+		echo "not ok - $name"
+		printf '%s\n' "$said" | sed 's/^/# | /'
+		failed=$((failed + 1))
+	fi
+}
+
+quiet() { # COMMAND...: it succeeds and says nothing
+	local said
+	said=$("$@" 2>&1) && [ -z "$said" ] && return 0
+	printf '%s\n' "$said"
+	return 1
+}
+
+fails_with() { # STATUS TEXT ARGUMENT...
+	local want=$1 text=$2 said status=0
+	shift 2
+	said=$("$PROGRAM" "$@" 2>&1) || status=$?
+	[ "$status" = "$want" ] && [[ $said == *"$text"* ]] && return 0
+	printf 'status %s: %s\n' "$status" "$said"
+	return 1
+}
+
+# First words of the lines of a part of a help text
+listed() { # HEADING ARGUMENT...
+	local heading=$1
+	shift
+	"$PROGRAM" "$@" --help | awk -v heading="$heading" '
+		$0 ~ heading { on = 1; next } /^$/ { on = 0 } on { print $1 }'
+}
+
+verbs() { listed 'Verbs:$' "$1"; }
+keywords() { listed '^Keywords:$' "$@"; }
+
+# What the completion offers behind some words
+offers() { # WORD...
+	(
+		# shellcheck source=/dev/null
+		. ./hamlynctl.bash-completion
+		COMP_WORDS=(hamlynctl "$@" '')
+		COMP_CWORD=$(($# + 1))
+		_hamlynctl
+		printf '%s\n' "${COMPREPLY[@]}"
+	)
+}
+
+same() { # WANTED OFFERED
+	diff <(sort <<<"$1") <(sort <<<"$2")
+}
+
+in_manual() { # WORD...
+	local word missing=()
+	for word in "$@"; do
+		grep -qwF -e "$word" <<<"$manual" || missing+=("$word")
+	done
+	[ ${#missing[@]} = 0 ] || { echo "missing: ${missing[*]}"; return 1; }
+}
+
+manual=$(mandoc -Tascii hamlynctl.8 | sed 's/.\x08//g')
+check "the man page is well-formed" quiet mandoc -Tlint -W warning hamlynctl.8
+check "the help lists the objects" same "$(printf '%s\n' "${OBJECTS[@]}")" "$(listed '^Objects:$')"
+check "the completion offers the objects" same "$(printf '%s\n' "${OBJECTS[@]}")" "$(offers)"
+for object in "${OBJECTS[@]}"; do
+	check "the completion offers the verbs of $object" same "$(verbs "$object")" "$(offers "$object")"
+done
+for line in 'nic add' 'nic set 0' 'nic feed 0' 'terminus set 0 1 2' 'limit set 0' 'limit reset 0'; do
+	read -ra words <<<"$line"
+	wanted=$(keywords "${words[@]}")
+	check "the completion offers the keywords of $line" same "$wanted" "$(offers "${words[@]}")"
+	mapfile -t all <<<"$wanted"
+	check "the man page has the keywords of $line" in_manual "${all[@]}"
+done
+check "the completion offers values" same $'poll\ninline' "$(offers nic add engine)"
+check "and none for numbers" same '' "$(offers nic add index)"
+if [ ! -e /sys/module/hamlyn ]; then
+	check "without the module it says so" \
+		fails_with 1 'the hamlyn module is not loaded (no netlink family "hamlyn")' nic show
+fi
+check "a wrong command line is status 2" fails_with 2 'object "x" is unknown' x
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,878 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Unit tests of hamlynctl: the whole program (its main() is ctl_main() here)
+ * with a kernel that is made up. libnl's own parsing takes part; what is
+ * replaced, by the linker's --wrap, is sending, receiving and finding the family.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sanitizer/common_interface_defs.h>
+#include <netlink/errno.h>
+#include <netlink/genl/genl.h>
+
+#include "../output.h"
+#include "../sample.h"
+#include "unit.h"
+
+#define FAMILY		0x21
+#define MAX_WORDS	24
+#define MAX_MESSAGES	64
+#define TEXT_BYTES	16384
+#define MESSAGE_BYTES	2048
+#define FUZZ_ROUNDS	3000
+
+/* ---- the kernel ---------------------------------------------------------- */
+
+static struct {
+	bool absent;			/* the module is not loaded */
+	int sent;			/* requests so far */
+	struct nl_msg *request;		/* the last one */
+	int error;			/* refuse all requests with that */
+	bool capped;
+	const char *text;
+	size_t text_bytes;
+	int done_error;			/* dumps fail at their end with that */
+	int disturbed;			/* that many dumps are disturbed */
+	bool fuzz;			/* change some bytes of answers */
+	unsigned char *queue[MAX_MESSAGES];
+	int queued, taken;
+} kernel;
+
+static void (*answer)(uint8_t command, bool dump);
+
+static uint64_t random_state = 88172645463325252ull;
+
+static uint32_t random_u32(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (uint32_t)(random_state >> 16);
+}
+
+static void queue_message(struct nl_msg *msg)
+{
+	struct nlmsghdr *head = nlmsg_hdr(msg);
+	unsigned char *copy = malloc(head->nlmsg_len);
+	uint32_t i, from = NLMSG_HDRLEN + GENL_HDRLEN;
+
+	assert_true(kernel.queued < MAX_MESSAGES);
+	memcpy(copy, head, head->nlmsg_len);
+	((struct nlmsghdr *)(void *)copy)->nlmsg_seq = nlmsg_hdr(kernel.request)->nlmsg_seq;
+	if (kernel.fuzz && head->nlmsg_type == FAMILY && head->nlmsg_len > from)
+		for (i = random_u32() % 4; i; i--)
+			copy[from + random_u32() % (head->nlmsg_len - from)] =
+				(unsigned char)random_u32();
+	kernel.queue[kernel.queued++] = copy;
+	nlmsg_free(msg);
+}
+
+static struct nl_msg *reply(uint8_t command)
+{
+	struct nl_msg *msg = nlmsg_alloc_size(MESSAGE_BYTES);
+	bool dump = nlmsg_hdr(kernel.request)->nlmsg_flags & NLM_F_DUMP;
+
+	genlmsg_put(msg, 0, 0, FAMILY, 0,
+		    (dump ? NLM_F_MULTI : 0) | (dump && kernel.disturbed > 0 ? NLM_F_DUMP_INTR : 0),
+		    command, 1);
+	return msg;
+}
+
+static void put_text(struct nl_msg *msg)
+{
+	if (!kernel.text)
+		return;
+	nla_put(msg, NLMSGERR_ATTR_MSG, (int)kernel.text_bytes, kernel.text);
+	nlmsg_hdr(msg)->nlmsg_flags |= NLM_F_ACK_TLVS;
+}
+
+static void queue_error(int error)
+{
+	struct nl_msg *msg = nlmsg_alloc_size(MESSAGE_BYTES);
+	const struct nlmsghdr *request = nlmsg_hdr(kernel.request);
+	struct nlmsgerr *body;
+	int more = !error || kernel.capped ? 0 : (int)request->nlmsg_len - NLMSG_HDRLEN;
+
+	nlmsg_put(msg, 0, 0, NLMSG_ERROR, (int)sizeof(*body) + more,
+		  more ? 0 : NLM_F_CAPPED);
+	body = nlmsg_data(nlmsg_hdr(msg));
+	body->error = error;
+	memcpy(&body->msg, request, NLMSG_HDRLEN + (size_t)more);
+	put_text(msg);
+	queue_message(msg);
+}
+
+static void queue_done(void)
+{
+	struct nl_msg *msg = nlmsg_alloc_size(MESSAGE_BYTES);
+
+	nlmsg_put(msg, 0, 0, NLMSG_DONE, sizeof(int), NLM_F_MULTI);
+	memcpy(nlmsg_data(nlmsg_hdr(msg)), &kernel.done_error, sizeof(int));
+	if (kernel.done_error)
+		put_text(msg);
+	queue_message(msg);
+}
+
+int __wrap_genl_ctrl_resolve(struct nl_sock *sock, const char *name)
+{
+	(void)sock;
+	assert_string_equal(name, "hamlyn");
+	return kernel.absent ? -NLE_OBJ_NOTFOUND : FAMILY;
+}
+
+int __wrap_nl_send_auto(struct nl_sock *sock, struct nl_msg *msg)
+{
+	bool dump;
+
+	nl_complete_msg(sock, msg);
+	nlmsg_get(msg);
+	nlmsg_free(kernel.request);
+	kernel.request = msg;
+	kernel.sent++;
+	dump = nlmsg_hdr(msg)->nlmsg_flags & NLM_F_DUMP;
+	if (kernel.error) {
+		queue_error(kernel.error);
+		return 0;
+	}
+	if (answer)
+		answer(genlmsg_hdr(nlmsg_hdr(msg))->cmd, dump);
+	if (dump) {
+		queue_done();
+		kernel.disturbed--;
+	} else {
+		queue_error(0);
+	}
+	return 0;
+}
+
+static int take_message(struct nl_sock *sock, struct sockaddr_nl *from, unsigned char **buffer,
+			struct ucred **creds)
+{
+	unsigned char *message;
+
+	(void)sock;
+	(void)creds;
+	memset(from, 0, sizeof(*from));
+	from->nl_family = AF_NETLINK;
+	if (kernel.taken == kernel.queued)
+		return -NLE_AGAIN;
+	message = kernel.queue[kernel.taken++];
+	*buffer = message;
+	return (int)((struct nlmsghdr *)(void *)message)->nlmsg_len;
+}
+
+int __wrap_nl_recvmsgs(struct nl_sock *sock, struct nl_cb *cb)
+{
+	nl_cb_overwrite_recv(cb, take_message);
+	return __real_nl_recvmsgs(sock, cb);
+}
+
+/* ---- running the program ------------------------------------------------- */
+
+static char out[TEXT_BYTES], err[TEXT_BYTES];
+
+static int begin_capture(FILE *stream, int *saved)
+{
+	int fd = memfd_create("capture", 0);
+
+	assert_true(fd >= 0);
+	fflush(stream);
+	*saved = dup(fileno(stream));
+	dup2(fd, fileno(stream));
+	return fd;
+}
+
+static void end_capture(FILE *stream, int saved, int fd, char *text)
+{
+	ssize_t length;
+
+	fflush(stream);
+	dup2(saved, fileno(stream));
+	close(saved);
+	length = pread(fd, text, TEXT_BYTES - 1, 0);
+	text[length > 0 ? length : 0] = 0;
+	close(fd);
+}
+
+/* Words are split at blanks. */
+static int ctl(const char *line)
+{
+	int out_fd, err_fd, saved_out, saved_err, argc = 0, status;
+	char *argv[MAX_WORDS] = { NULL }, *words, *word, *rest;
+
+	assert_true(asprintf(&words, "hamlynctl %s", line) > 0);
+	rest = words;
+	while ((word = strtok_r(rest, " ", &rest)) && argc < MAX_WORDS - 1)
+		argv[argc++] = word;
+	kernel.sent = 0;
+	while (kernel.taken < kernel.queued)
+		free(kernel.queue[kernel.taken++]);
+	kernel.taken = 0;
+	kernel.queued = 0;
+	out_fd = begin_capture(stdout, &saved_out);
+	err_fd = begin_capture(stderr, &saved_err);
+	status = ctl_main(argc, argv);
+	end_capture(stdout, saved_out, out_fd, out);
+	end_capture(stderr, saved_err, err_fd, err);
+	free(words);
+	return status;
+}
+
+static int reset(void **state)
+{
+	(void)state;
+	while (kernel.taken < kernel.queued)
+		free(kernel.queue[kernel.taken++]);
+	nlmsg_free(kernel.request);
+	memset(&kernel, 0, sizeof(kernel));
+	answer = NULL;
+	return 0;
+}
+
+static void request_attrs(struct nlattr **attrs)
+{
+	assert_non_null(kernel.request);
+	assert_int_equal(netlink_attrs(kernel.request, attrs), 0);
+}
+
+static void assert_u32(struct nlattr *attr, uint32_t number)
+{
+	assert_non_null(attr);
+	assert_int_equal(nla_len(attr), sizeof(number));
+	assert_int_equal(nla_get_u32(attr), number);
+}
+
+static void assert_u64(struct nlattr *attr, uint64_t number)
+{
+	assert_non_null(attr);
+	assert_int_equal(nla_len(attr), sizeof(number));
+	assert_int_equal(nla_get_u64(attr), number);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("\"%s\" is not in \"%s\"", part, text);
+}
+
+static int count_of(const char *text, const char *part)
+{
+	int n = 0;
+
+	while ((text = strstr(text, part))) {
+		text += strlen(part);
+		n++;
+	}
+	return n;
+}
+
+/* ---- words --------------------------------------------------------------- */
+
+static void test_wrong_lines(void **state)
+{
+	static const struct {
+		const char *line, *says;
+	} lines[] = {
+		{ "", "which object?" },
+		{ "x", "object \"x\" is unknown; allowed: nic, context" },
+		{ "t", "object \"t\" is ambiguous: terminus, top" },
+		{ "nic x", "verb \"x\" is unknown; allowed: show, add, del, set, feed" },
+		{ "nic s", "verb \"s\" is ambiguous: show, set" },
+		{ "nic show 0 1", "\"1\" is too much" },
+		{ "nic show 256", "\"256\" is no NIC; give hamlynN or N, from 0 to 255" },
+		{ "nic show hamlyn", "is no NIC" },
+		{ "nic show -1", "see --help" },
+		{ "nic show eth0", "is no NIC" },
+		{ "nic del", "which NIC?" },
+		{ "nic set 0", "set what?" },
+		{ "nic set 0 up down", "\"down\" contradicts \"up\"" },
+		{ "nic set 0 up up", "up is given twice" },
+		{ "nic set 0 idle-us", "idle-us needs a value: US" },
+		{ "nic set 0 idle-us 1x", "takes a number from 0 to 10000000, not \"1x\"" },
+		{ "nic set 0 idle-us 0x", "idle-us takes a number" },
+		{ "nic set 0 adversary", "adversary needs at least one keyword behind it" },
+		{ "nic set 0 adversary up", "adversary needs at least one keyword behind it" },
+		{ "nic set 0 drop 1%", "keyword \"drop\" is unknown" },
+		{ "nic set 0 adversary drop 1", "drop takes a rate from 0 to 100%" },
+		{ "nic set 0 adversary drop 100.1%", "drop takes a rate" },
+		{ "nic set 0 adversary drop 0.00001%", "drop takes a rate" },
+		{ "nic set 0 adversary drop 1.%%", "drop takes a rate" },
+		{ "nic set 0 adversary drop 1% off", "drop is given twice" },
+		{ "nic set 0 adversary d 1%", "ambiguous: down, drop, duplicate, delay-us" },
+		{ "nic set 0 netns nowhere", "there is no network namespace \"nowhere\"" },
+		{ "nic add engine fast", "engine \"fast\" is unknown; allowed: inline, poll" },
+		{ "nic add packet-size 1", "packet-size takes a number from 1024 to 65536" },
+		{ "nic add packet-size 99999999999999999999", "packet-size takes a number" },
+		{ "nic add max-slots 17179869184T", "max-slots takes a number" },
+		{ "nic feed 0 every 0", "every takes a number from 1" },
+		{ "terminus set 0", "which context?" },
+		{ "terminus set 0 1", "which terminus?" },
+		{ "terminus set 0 1 2", "set what? priority or weight" },
+		{ "terminus set 0 1 2 weight 0", "weight takes a number from 1 to 64" },
+		{ "terminus set 0 4294967296 2 weight 1", "context takes a number" },
+		{ "terminus set 0 1 2 prio x", "\"x\" is unknown; allowed: normal, bulk, high" },
+		{ "limit", "which verb?" },
+		{ "limit set 0 uid root", "set which limit?" },
+		{ "limit set 0 user-slots 4294967295", "a number from 0 to 4294967294" },
+		{ "limit set 0 user-slots many", "or unlimited; not \"many\"" },
+		{ "limit set 0 uid nobody-here user-slots 1", "there is no user \"nobody-here\"" },
+		{ "limit reset 0", "of which user?" },
+		{ "area show 0 context", "context needs a value: ID" },
+		{ "area show 0 x 1", "keyword \"x\" is unknown; allowed: context" },
+		{ "context show 0 context 1", "is too much" },
+		{ "nic show -n 1", "-n is for top only" },
+		{ "top -d 0", "-d takes seconds from 0.1 to 3600" },
+		{ "top -d nan", "-d takes seconds" },
+		{ "top -n 0", "-n takes a number from 1" },
+		{ "monitor x", "is too much" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(lines); i++) {
+		assert_int_equal(ctl(lines[i].line), STATUS_USAGE);
+		assert_has(err, lines[i].says);
+		assert_int_equal(kernel.sent, 0);
+	}
+}
+
+static void test_numbers(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t ppm;
+	} rates[] = {
+		{ "0", 0 }, { "0%", 0 }, { "100%", 1000000 }, { "0.5%", 5000 },
+		{ "0.0001%", 1 }, { "0.00010%", 1 }, { "99.9999%", 999999 }, { "7ppm", 7 },
+		{ "1000000ppm", 1000000 },
+	};
+	uint64_t number;
+	char text[24];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rates); i++) {
+		assert_int_equal(parse_rate("rate", rates[i].text, &number), 0);
+		assert_int_equal(number, rates[i].ppm);
+	}
+	assert_int_equal(parse_size("size", "16777215T", 0, UINT64_MAX, &number), 0);
+	assert_int_equal(number, 16777215ull << 40);
+	assert_int_equal(parse_number("n", "0x10", 0, 16, &number), 0);
+	assert_int_equal(number, 16);
+	assert_string_equal(format_size(0, text), "0");
+	assert_string_equal(format_size(1025, text), "1025");
+	assert_string_equal(format_size(16384, text), "16K");
+	assert_string_equal(format_size(1ull << 50, text), "1024T");
+	assert_string_equal(format_size(UINT64_MAX, text), "18446744073709551615");
+}
+
+static void test_help(void **state)
+{
+	(void)state;
+	assert_int_equal(ctl("--help"), 0);
+	assert_has(out, "Objects:");
+	assert_int_equal(ctl("nic help"), 0);
+	assert_has(out, "feed   NIC [every MS] [count N]");
+	assert_int_equal(ctl("nic add --help"), 0);
+	assert_has(out, "user-slots N");
+	assert_has(out, "watchdog-ms MS");
+	assert_int_equal(ctl("top -h"), 0);
+	assert_has(out, "Keys: q quit");
+	assert_int_equal(ctl("-V"), 0);
+	assert_has(out, "hamlynctl ");
+	assert_int_equal(kernel.sent, 0);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+static void test_nic_set(void **state)
+{
+	struct nlattr *attrs[HAMLYN_A_MAX + 1], *adv[HAMLYN_A_ADV_MAX + 1];
+
+	(void)state;
+	assert_int_equal(ctl("nic set /dev/hamlyn3 down watchdog 7 idle 8 adversary drop 1% "
+			     "seed 0xffffffffffffffff kick 9 guesses 4"), 0);
+	assert_int_equal(netlink_command(kernel.request), HAMLYN_NL_CMD_NIC_SET);
+	request_attrs(attrs);
+	assert_u32(attrs[HAMLYN_A_NIC], 3);
+	assert_u32(attrs[HAMLYN_A_STATE], HAMLYN_NL_STATE_DOWN);
+	assert_u32(attrs[HAMLYN_A_WATCHDOG_MS], 7);
+	assert_u32(attrs[HAMLYN_A_IDLE_US], 8);
+	assert_u32(attrs[HAMLYN_A_KICK_WINDOW_US], 9);
+	assert_u32(attrs[HAMLYN_A_GUESSES], 4);
+	assert_null(attrs[HAMLYN_A_NAME]);
+	assert_null(attrs[HAMLYN_A_LIMITS]);
+	assert_true(nla_type(attrs[HAMLYN_A_ADVERSARY]) == HAMLYN_A_ADVERSARY);
+	assert_int_equal(nla_parse_nested(adv, HAMLYN_A_ADV_MAX, attrs[HAMLYN_A_ADVERSARY],
+					  NULL), 0);
+	assert_u32(adv[HAMLYN_A_ADV_DROP], 10000);
+	assert_u64(adv[HAMLYN_A_ADV_SEED], UINT64_MAX);
+	assert_null(adv[HAMLYN_A_ADV_CORRUPT]);
+
+	assert_int_equal(ctl("nic set 0 adversary off"), 0);
+	request_attrs(attrs);
+	assert_int_equal(nla_parse_nested(adv, HAMLYN_A_ADV_MAX, attrs[HAMLYN_A_ADVERSARY],
+					  NULL), 0);
+	assert_u32(adv[HAMLYN_A_ADV_DROP], 0);
+	assert_u32(adv[HAMLYN_A_ADV_DUPLICATE], 0);
+	assert_u32(adv[HAMLYN_A_ADV_CORRUPT], 0);
+	assert_u32(adv[HAMLYN_A_ADV_REORDER], 0);
+	assert_u32(adv[HAMLYN_A_ADV_DELAY_US], 0);
+	assert_null(adv[HAMLYN_A_ADV_SEED]);
+}
+
+static void test_limits(void **state)
+{
+	struct nlattr *attrs[HAMLYN_A_MAX + 1], *limits[HAMLYN_A_LIMITS_MAX + 1];
+
+	(void)state;
+	assert_int_equal(ctl("limit set 1 uid 1001 user-slots 3 user-w 2G user-k unlimited "
+			     "user-termini unlimited"), 0);
+	assert_int_equal(netlink_command(kernel.request), HAMLYN_NL_CMD_LIMIT_SET);
+	request_attrs(attrs);
+	assert_u32(attrs[HAMLYN_A_UID], 1001);
+	assert_int_equal(nla_parse_nested(limits, HAMLYN_A_LIMITS_MAX, attrs[HAMLYN_A_LIMITS],
+					  NULL), 0);
+	assert_u32(limits[HAMLYN_A_LIMITS_USER_SLOTS], 3);
+	assert_u32(limits[HAMLYN_A_LIMITS_USER_TERMINI], UINT32_MAX);
+	assert_u64(limits[HAMLYN_A_LIMITS_USER_WIRED_BYTES], 2ull << 30);
+	assert_u64(limits[HAMLYN_A_LIMITS_USER_KERNEL_BYTES], UINT64_MAX);
+	assert_int_equal(ctl("limit reset 1 uid root"), 0);
+	request_attrs(attrs);
+	assert_u32(attrs[HAMLYN_A_UID], 0);
+	assert_null(attrs[HAMLYN_A_LIMITS]);
+}
+
+static void test_other_requests(void **state)
+{
+	struct nlattr *attrs[HAMLYN_A_MAX + 1];
+
+	(void)state;
+	assert_int_equal(ctl("terminus set 1 2 3 weight 4 priority high"), 0);
+	request_attrs(attrs);
+	assert_u32(attrs[HAMLYN_A_NIC], 1);
+	assert_u32(attrs[HAMLYN_A_CONTEXT], 2);
+	assert_u32(attrs[HAMLYN_A_ID], 3);
+	assert_u32(attrs[HAMLYN_A_WEIGHT], 4);
+	assert_u32(attrs[HAMLYN_A_PRIORITY], HAMLYN_NL_PRIORITY_HIGH);
+	assert_int_equal(ctl("slot show 1 context 2"), 0);
+	request_attrs(attrs);
+	assert_u32(attrs[HAMLYN_A_CONTEXT], 2);
+	assert_int_equal(netlink_command(kernel.request), HAMLYN_NL_CMD_SLOT_GET);
+	assert_true(nlmsg_hdr(kernel.request)->nlmsg_flags & NLM_F_DUMP);
+	assert_int_equal(ctl("slot show"), 0);
+	request_attrs(attrs);
+	assert_null(attrs[HAMLYN_A_NIC]);
+	assert_int_equal(ctl("nic feed 2 every 1 count 3"), 0);
+	assert_int_equal(kernel.sent, 3);
+}
+
+/* ---- refusals ------------------------------------------------------------ */
+
+static void test_kernel_text(void **state)
+{
+	(void)state;
+	kernel.error = -EBUSY;
+	kernel.text = "hamlyn0 is open: 1 descriptors";
+	kernel.text_bytes = strlen(kernel.text) + 1;
+	for (kernel.capped = false; ; kernel.capped = true) {
+		assert_int_equal(ctl("nic del 0"), STATUS_REFUSED);
+		assert_string_equal(err, "hamlynctl: hamlyn0: hamlyn0 is open: 1 descriptors "
+				    "(Device or resource busy)\n");
+		if (kernel.capped)
+			break;
+	}
+	kernel.text_bytes = 8;		/* without a NUL, at the end of the message */
+	assert_int_equal(ctl("area show 5"), STATUS_REFUSED);
+	assert_string_equal(err, "hamlynctl: hamlyn5: hamlyn0  (Device or resource busy)\n");
+	kernel.text = NULL;
+	assert_int_equal(ctl("nic show"), STATUS_REFUSED);
+	assert_string_equal(err, "hamlynctl: all NICs: Device or resource busy\n");
+	kernel.error = -EPERM;
+	assert_int_equal(ctl("nic add"), STATUS_REFUSED);
+	assert_has(err, "new NIC: Operation not permitted; this needs CAP_NET_ADMIN");
+	kernel.error = -EOPNOTSUPP;
+	assert_int_equal(ctl("audit show"), STATUS_REFUSED);
+	assert_has(err, "the module is older than hamlynctl");
+}
+
+static void test_dump_fails_at_its_end(void **state)
+{
+	(void)state;
+	kernel.done_error = -ENOENT;
+	assert_int_equal(ctl("area show 0 context 1"), STATUS_REFUSED);
+	assert_string_equal(err, "hamlynctl: hamlyn0: No such file or directory\n");
+	kernel.text = "the NIC has no such context";
+	kernel.text_bytes = strlen(kernel.text) + 1;
+	assert_int_equal(ctl("-j area show 0 context 1"), STATUS_REFUSED);
+	assert_has(err, "hamlyn0: the NIC has no such context (No such file or directory)");
+	assert_string_equal(out, "");
+}
+
+static void test_no_module(void **state)
+{
+	(void)state;
+	kernel.absent = true;
+	assert_int_equal(ctl("nic show"), STATUS_REFUSED);
+	assert_string_equal(err, "hamlynctl: the hamlyn module is not loaded "
+			    "(no netlink family \"hamlyn\")\n");
+	assert_int_equal(ctl("top -b"), STATUS_REFUSED);
+	assert_int_equal(ctl("monitor"), STATUS_REFUSED);
+}
+
+/* ---- answers ------------------------------------------------------------- */
+
+static void put_nest(struct nl_msg *msg, int attr, int first, int last, bool wide)
+{
+	struct nlattr *nest = nla_nest_start(msg, attr);
+	int i;
+
+	for (i = first; i <= last; i++)
+		if (wide)
+			nla_put_u64(msg, i, (uint64_t)i);
+		else
+			nla_put_u32(msg, i, (uint32_t)i);
+	nla_nest_end(msg, nest);
+}
+
+static void put_limits(struct nl_msg *msg)
+{
+	struct nlattr *nest = nla_nest_start(msg, HAMLYN_A_LIMITS);
+
+	nla_put_u64(msg, HAMLYN_A_LIMITS_KERNEL_BYTES, UINT64_MAX);
+	nla_put_u64(msg, HAMLYN_A_LIMITS_USER_KERNEL_BYTES, 1 << 20);
+	nla_put_u64(msg, HAMLYN_A_LIMITS_USER_WIRED_BYTES, UINT32_MAX);
+	nla_put_u32(msg, HAMLYN_A_LIMITS_USER_SLOTS, UINT32_MAX);
+	nla_put_u32(msg, HAMLYN_A_LIMITS_USER_TERMINI, 0);
+	nla_nest_end(msg, nest);
+}
+
+/* All attributes with their right types, whatever was asked for. */
+static void put_everything(struct nl_msg *msg)
+{
+	static const uint16_t wide[] = {
+		HAMLYN_A_KERNEL_BYTES, HAMLYN_A_WIRED_BYTES, HAMLYN_A_LENGTH, HAMLYN_A_BASE,
+		HAMLYN_A_LOST, HAMLYN_A_MESSAGES, HAMLYN_A_PACKETS, HAMLYN_A_BYTES,
+		HAMLYN_A_FAILED, HAMLYN_A_NOTIFICATIONS, HAMLYN_A_OVERRUNS, HAMLYN_A_KICKS,
+		HAMLYN_A_PAUSES, HAMLYN_A_SEQUENCE, HAMLYN_A_TIME_NS, HAMLYN_A_OFFSET,
+	};
+	static const uint16_t narrow[] = {
+		HAMLYN_A_NIC, HAMLYN_A_CONTEXT, HAMLYN_A_ID, HAMLYN_A_HOST, HAMLYN_A_WATCHDOG_MS,
+		HAMLYN_A_ENGINES, HAMLYN_A_IDLE_US, HAMLYN_A_KICK_WINDOW_US,
+		HAMLYN_A_PACKET_SIZE, HAMLYN_A_MAX_SLOTS, HAMLYN_A_GUESSES, HAMLYN_A_WEIGHT,
+		HAMLYN_A_CONTEXTS, HAMLYN_A_AREAS, HAMLYN_A_SLOTS, HAMLYN_A_NQS,
+		HAMLYN_A_TERMINI, HAMLYN_A_WATCHES, HAMLYN_A_PID, HAMLYN_A_USERS, HAMLYN_A_SLOT,
+		HAMLYN_A_AREA, HAMLYN_A_META_AREA, HAMLYN_A_META_COUNT, HAMLYN_A_NQ,
+		HAMLYN_A_ENTRIES, HAMLYN_A_USED, HAMLYN_A_ENTRY_SIZE, HAMLYN_A_PENDING,
+		HAMLYN_A_PAUSED_MS, HAMLYN_A_TAGS, HAMLYN_A_SOURCE,
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(wide); i++)
+		nla_put_u64(msg, wide[i], wide[i]);
+	for (i = 0; i < ARRAY_SIZE(narrow); i++)
+		nla_put_u32(msg, narrow[i], narrow[i]);
+	nla_put_u32(msg, HAMLYN_A_STATE, HAMLYN_NL_STATE_UNFED);
+	nla_put_u32(msg, HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_POLL);
+	nla_put_u32(msg, HAMLYN_A_PRIORITY, HAMLYN_NL_PRIORITY_BULK);
+	nla_put_u32(msg, HAMLYN_A_SLOT_MODE, HAMLYN_NL_SLOT_MODE_PARANOID);
+	nla_put_u32(msg, HAMLYN_A_REASON, HAMLYN_NL_REASON_ONE_SHOT);
+	nla_put_u32(msg, HAMLYN_A_UID, 0);
+	nla_put_flag(msg, HAMLYN_A_FED);
+	nla_put_flag(msg, HAMLYN_A_ACTIVE);
+	nla_put_string(msg, HAMLYN_A_NAME, "hamlyn1");
+	nla_put(msg, HAMLYN_A_COMM, 4, "a\033\xff\x62");
+	put_limits(msg);
+	put_nest(msg, HAMLYN_A_ADVERSARY, HAMLYN_A_ADV_DROP, HAMLYN_A_ADV_DELAY_US, false);
+	put_nest(msg, HAMLYN_A_REJECTS, HAMLYN_A_REJECTS_SLOT, HAMLYN_A_REJECTS_DOWN, true);
+	/* What this program does not know yet */
+	nla_put_u32(msg, HAMLYN_A_MAX + 7, 1);
+}
+
+static void answer_everything(uint8_t command, bool dump)
+{
+	struct nl_msg *msg;
+	int i;
+
+	for (i = 0; i < (dump ? 2 : 1); i++) {
+		msg = reply(command);
+		put_everything(msg);
+		queue_message(msg);
+	}
+}
+
+static void test_text(void **state)
+{
+	(void)state;
+	answer = answer_everything;
+	assert_int_equal(ctl("nic show 1"), 0);
+	assert_has(out, "hamlyn1: host 6 state unfed watchdog-ms 9 fed yes engine poll");
+	assert_has(out, "adversary: drop 0.0002% duplicate 0.0003%");
+	assert_has(out, "kernel-memory unlimited user-kernel-memory 1M");
+	assert_has(out, "user-wired-memory 4294967295 user-slots unlimited user-termini 0");
+	assert_int_equal(ctl("context show"), 0);
+	assert_has(out, "a\\x1b\\xffb  root ");
+	assert_has(out, "NIC      CONTEXT");
+	assert_int_equal(ctl("slot show"), 0);
+	assert_has(out, "slot:1,key:2,bounds:3,metadata:4,format:5,one-shot:6,ticket:7,down:8\n");
+	assert_int_equal(ctl("user show"), 0);
+	assert_has(out, ",user-slots:unlimited,user-termini:0\n");
+	assert_int_equal(ctl("audit show"), 0);
+	assert_has(out, " one-shot ");
+}
+
+static void test_json(void **state)
+{
+	(void)state;
+	answer = answer_everything;
+	assert_int_equal(ctl("-j nic show 1"), 0);
+	assert_has(out, "[{\"nic\":1,\"name\":\"hamlyn1\",\"host\":6,\"state\":\"unfed\",");
+	assert_has(out, "\"limits\":{\"kernel_memory\":null,\"user_kernel_memory\":1048576,"
+		   "\"user_wired_memory\":4294967295,\"user_slots\":null,\"user_termini\":0}}]\n");
+	assert_int_equal(ctl("-j context show"), 0);
+	assert_has(out, "\"comm\":\"a\\u001b\xef\xbf\xbd\x62\",\"uid\":0,\"user\":\"root\",");
+	assert_has(out, "},{\"nic\"");
+	assert_int_equal(ctl("-j -p terminus show"), 0);
+	assert_has(out, "\n    \"paused_ms\": ");
+	answer = NULL;
+	assert_int_equal(ctl("-j area show"), 0);
+	assert_string_equal(out, "[]\n");
+}
+
+static void answer_little(uint8_t command, bool dump)
+{
+	struct nl_msg *msg = reply(command);
+
+	(void)dump;
+	nla_put_u32(msg, HAMLYN_A_NIC, 2);
+	nla_put_u32(msg, HAMLYN_A_PRIORITY, 77);
+	queue_message(msg);
+}
+
+/* What is not there is left out; what has no word yet is a number. */
+static void test_missing_and_unknown(void **state)
+{
+	(void)state;
+	answer = answer_little;
+	assert_int_equal(ctl("-j terminus show"), 0);
+	assert_string_equal(out, "[{\"nic\":2,\"name\":\"hamlyn2\",\"priority\":77,"
+			    "\"active\":false}]\n");
+	assert_int_equal(ctl("terminus show"), 0);
+	assert_has(out, "hamlyn2        -   -        -           -  77");
+}
+
+static void answer_badly(uint8_t command, bool dump)
+{
+	struct nl_msg *msg = reply(command);
+
+	(void)dump;
+	nla_put_u32(msg, HAMLYN_A_NIC, 2);
+	nla_put(msg, HAMLYN_A_CONTEXT, 3, "abc");
+	queue_message(msg);
+}
+
+static void test_malformed(void **state)
+{
+	(void)state;
+	answer = answer_badly;
+	assert_int_equal(ctl("terminus show"), STATUS_REFUSED);
+	assert_has(err, "the kernel's answer is malformed: context has 3 bytes");
+	assert_string_equal(out, "");
+	assert_int_equal(ctl("-j terminus show"), STATUS_REFUSED);
+	assert_string_equal(out, "");
+}
+
+static void test_disturbed_dump(void **state)
+{
+	(void)state;
+	answer = answer_everything;
+	kernel.disturbed = 2;
+	assert_int_equal(ctl("-j area show"), 0);
+	assert_int_equal(kernel.sent, 3);
+	assert_string_equal(err, "");
+	assert_int_equal(count_of(out, "{\"nic\":"), 2);
+	kernel.disturbed = 100;
+	assert_int_equal(ctl("-j area show"), 0);
+	assert_int_equal(kernel.sent, 5);
+	assert_has(err, "it may be incomplete");
+	assert_int_equal(count_of(out, "{\"nic\":"), 2);
+}
+
+/* Whatever arrives: no crash, no sanitizer report, one of the known ends. */
+static void test_fuzz(void **state)
+{
+	static const char *const lines[] = {
+		"nic show", "-j nic show", "context show", "-j context show", "-j area show",
+		"slot show", "-j slot show", "nq show", "terminus show", "-j terminus show",
+		"stats show", "-j stats show 0", "user show", "-j user show", "audit show",
+		"-j audit show", "nic add", "-j nic add",
+	};
+	int i, status;
+
+	(void)state;
+	answer = answer_everything;
+	kernel.fuzz = true;
+	for (i = 0; i < FUZZ_ROUNDS; i++) {
+		status = ctl(lines[(size_t)i % ARRAY_SIZE(lines)]);
+		assert_true(status == STATUS_OK || status == STATUS_REFUSED);
+		assert_null(strchr(out, '\033'));
+	}
+}
+
+/* Lines of words that mean something, in any order. */
+static void test_fuzz_words(void **state)
+{
+	static const char *const words[] = {
+		"nic", "limit", "terminus", "show", "set", "add", "reset", "0", "hamlyn1", "1%",
+		"up", "down", "adversary", "drop", "off", "seed", "limits", "user-slots",
+		"unlimited", "uid", "root", "watchdog", "engine", "poll", "-j", "-p", "context",
+		"4K", "idle", "netns", "1", "\xff", "99999999999999999999", "--", "-x", "host",
+	};
+	char line[512];
+	int i, n, status;
+
+	(void)state;
+	for (i = 0; i < FUZZ_ROUNDS; i++) {
+		snprintf(line, sizeof(line), "%s",
+			 i % 3 == 0 ? "nic set 0" : i % 3 == 1 ? "nic add" : "");
+		for (n = (int)(random_u32() % 12); n; n--) {
+			strcat(line, " ");
+			strcat(line, words[random_u32() % ARRAY_SIZE(words)]);
+		}
+		status = ctl(line);
+		assert_in_range(status, STATUS_OK, STATUS_USAGE);
+	}
+}
+
+static void test_clean(void **state)
+{
+	static const struct {
+		const char *in, *text, *utf8;
+	} cases[] = {
+		{ "plain", "plain", "plain" },
+		{ "a b\\", "a\\x20b\\x5c", "a b\\" },
+		{ "\xc3\xa9", "\xc3\xa9", "\xc3\xa9" },
+		{ "\xc2\x9b", "\\xc2\\x9b", "\xc2\x9b" },
+		{ "\xc0\xaf", "\\xc0\\xaf", "\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xed\xa0\x80", "\\xed\\xa0\\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xe2\x82", "\\xe2\\x82", "\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80" },
+		{ "\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80",
+		  "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+	};
+	char *clean;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		clean = clean_text(cases[i].in, strlen(cases[i].in));
+		assert_string_equal(clean, cases[i].text);
+		free(clean);
+		clean = clean_utf8(cases[i].in, strlen(cases[i].in));
+		assert_string_equal(clean, cases[i].utf8);
+		free(clean);
+	}
+}
+
+/* ---- top ----------------------------------------------------------------- */
+
+static void test_rates(void **state)
+{
+	struct terminus_sample old[] = {
+		{ .context = 1, .count = { 10 } }, { .context = 2, .count = { 50 } },
+	};
+	struct terminus_sample new[] = {
+		{ .context = 1, .count = { 30 } }, { .context = 2, .count = { 5 } },
+		{ .context = 3, .count = { 99 }, .pending = 7 },
+	};
+	struct sample before = { .ns = 1000000000, .termini = old, .terminus_count = 2 };
+	struct sample now = { .ns = 1500000000, .termini = new, .terminus_count = 3 };
+
+	(void)state;
+	sample_rates(&now, &before);
+	assert_int_equal(now.since_ns, 500000000);
+	assert_int_equal(new[0].rate[COUNT_MESSAGES], 40);
+	assert_int_equal(new[1].rate[COUNT_MESSAGES], 0);	/* another one than before */
+	assert_int_equal(new[2].rate[COUNT_MESSAGES], 0);	/* not there before */
+	sample_sort(&now, COUNT_MESSAGES);
+	assert_ptr_equal(now.order[0], &new[0]);
+	assert_ptr_equal(now.order[1], &new[1]);
+	sample_sort(&now, COUNTERS);
+	assert_ptr_equal(now.order[0], &new[2]);
+	free(now.order);
+}
+
+/* The counters grow with each dump of termini. */
+static void answer_growing(uint8_t command, bool dump)
+{
+	static uint64_t messages;
+	struct nl_msg *msg = reply(command);
+
+	(void)dump;
+	nla_put_u32(msg, HAMLYN_A_NIC, 0);
+	nla_put_u32(msg, HAMLYN_A_CONTEXT, 4);
+	nla_put_u32(msg, HAMLYN_A_ID, 5);
+	nla_put_u32(msg, HAMLYN_A_PID, 77);
+	nla_put_u32(msg, HAMLYN_A_UID, 0);
+	nla_put_u64(msg, HAMLYN_A_MESSAGES, messages);
+	nla_put(msg, HAMLYN_A_COMM, 4, "a bc");
+	if (command == HAMLYN_NL_CMD_TERMINUS_GET)
+		messages += 1000;
+	queue_message(msg);
+}
+
+static void test_top(void **state)
+{
+	(void)state;
+	answer = answer_growing;
+	assert_int_equal(ctl("top -b -n 2 -d 0.1"), 0);
+	assert_has(out, "hamlyn: 1 NICs, 1 termini");
+	assert_has(out, "hamlyn0 4/5");
+	assert_has(out, " 77 root     a\\x20bc\n");
+	assert_int_equal(ctl("-j top -n 1 -d 0.1"), 0);
+	assert_has(out, "\"context\":4,\"id\":5,\"messages_per_s\":");
+	assert_has(out, "\"pid\":77,\"uid\":0,\"comm\":\"a bc\"}]}\n");
+	kernel.fuzz = true;
+	assert_int_equal(ctl("top -n 3 -d 0.1"), 0);
+	kernel.error = -ENODEV;
+	assert_int_equal(ctl("top -n 3 -d 0.1"), STATUS_REFUSED);
+	assert_has(err, "hamlynctl: top: No such device");
+}
+
+int main(void)
+{
+	/* Not into what is captured. */
+	void *reports = (void *)(intptr_t)dup(STDERR_FILENO);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_wrong_lines, reset, reset),
+		cmocka_unit_test_setup_teardown(test_numbers, reset, reset),
+		cmocka_unit_test_setup_teardown(test_help, reset, reset),
+		cmocka_unit_test_setup_teardown(test_nic_set, reset, reset),
+		cmocka_unit_test_setup_teardown(test_limits, reset, reset),
+		cmocka_unit_test_setup_teardown(test_other_requests, reset, reset),
+		cmocka_unit_test_setup_teardown(test_kernel_text, reset, reset),
+		cmocka_unit_test_setup_teardown(test_dump_fails_at_its_end, reset, reset),
+		cmocka_unit_test_setup_teardown(test_no_module, reset, reset),
+		cmocka_unit_test_setup_teardown(test_text, reset, reset),
+		cmocka_unit_test_setup_teardown(test_json, reset, reset),
+		cmocka_unit_test_setup_teardown(test_missing_and_unknown, reset, reset),
+		cmocka_unit_test_setup_teardown(test_malformed, reset, reset),
+		cmocka_unit_test_setup_teardown(test_disturbed_dump, reset, reset),
+		cmocka_unit_test_setup_teardown(test_fuzz, reset, reset),
+		cmocka_unit_test_setup_teardown(test_fuzz_words, reset, reset),
+		cmocka_unit_test_setup_teardown(test_clean, reset, reset),
+		cmocka_unit_test_setup_teardown(test_rates, reset, reset),
+		cmocka_unit_test_setup_teardown(test_top, reset, reset),
+	};
+
+	__sanitizer_set_report_fd(reports);
+	return cmocka_run_group_tests_name("hamlynctl", tests, NULL, NULL);
+}

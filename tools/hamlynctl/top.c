@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* top: which NICs and termini are busy. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <json-c/json.h>
+
+#include "output.h"
+#include "top.h"
+
+#define LINE_MAX_BYTES	512
+
+const char top_help[] =
+"\nOptions of top:\n"
+"  -d, --delay SECONDS   between two pictures, from 0.1 to 3600 (1)\n"
+"  -n, --count COUNT     end after that many pictures\n"
+"  -b, --batch           plain text, one picture below the other; so it is also\n"
+"                        when the output is no terminal\n"
+"\nKeys: q quit, s next column to sort by, p pause.\n"
+"Counters of NICs are for administrators; others see their own termini.\n";
+
+static const char *const sort_names[] = {
+	[COUNT_MESSAGES] = "messages",
+	[COUNT_PACKETS] = "packets",
+	[COUNT_BYTES] = "bytes",
+	[COUNT_FAILED] = "failed",
+	[COUNT_REJECTS] = "rejects",
+	[COUNTERS] = "pending",
+};
+
+int top_sample(struct top *top)
+{
+	struct sample before = top->now;
+	int err = sample_take(&top->nl, &top->now);
+
+	if (!err) {
+		sample_rates(&top->now, &before);
+		sample_sort(&top->now, top->sort);
+	}
+	sample_free(&before);
+	return err;
+}
+
+/* Termini have no counter of rejects: that is for those who receive. */
+void top_next_sort(struct top *top)
+{
+	do
+		top->sort = (enum counter)((top->sort + 1) % (COUNTERS + 1));
+	while (top->sort == COUNT_REJECTS);
+	sample_sort(&top->now, top->sort);
+}
+
+/* ---- text --------------------------------------------------------------- */
+
+/* At most six characters, decimal units. */
+static const char *format_rate(uint64_t rate, char *text)
+{
+	static const char units[] = " kMGTPE";
+	double value = (double)rate;
+	int unit = 0;
+
+	while (value >= 999.5 && units[unit + 1]) {
+		value /= 1000;
+		unit++;
+	}
+	if (unit)
+		sprintf(text, "%.*f%c", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value,
+			units[unit]);
+	else
+		sprintf(text, "%" PRIu64, rate);
+	return text;
+}
+
+static void add_rates(char *line, const uint64_t *rate, size_t first, size_t last, bool known)
+{
+	char *to = line + strlen(line);
+	char text[32];
+	size_t i;
+
+	for (i = first; i <= last; i++)
+		to += sprintf(to, " %8s", known ? format_rate(rate[i], text) : "-");
+}
+
+static const char *name_of(const char *const *names, size_t count, uint32_t number)
+{
+	return number < count ? names[number] : "?";
+}
+
+static void paint_nic(const struct nic_sample *nic, char *line)
+{
+	char label[32];
+
+	snprintf(label, sizeof(label), "hamlyn%" PRIu32, nic->nic);
+	sprintf(line, "%-13s %-5s %8" PRIu32 " %8" PRIu32, label,
+		name_of(state_names, HAMLYN_NL_STATE_UNFED + 1, nic->state), nic->contexts,
+		nic->termini);
+	add_rates(line, nic->rate, COUNT_MESSAGES, COUNT_REJECTS, nic->counted);
+}
+
+static void paint_terminus(const struct terminus_sample *terminus, char *line)
+{
+	char *comm = clean_text(terminus->comm, strlen(terminus->comm));
+	char place[40], user[33] = "-", pid[16] = "-";
+
+	snprintf(place, sizeof(place), "hamlyn%" PRIu32 " %" PRIu32 "/%" PRIu32, terminus->nic,
+		 terminus->context, terminus->id);
+	if (terminus->owned) {
+		format_user(terminus->uid, user);
+		snprintf(pid, sizeof(pid), "%" PRIu32, terminus->pid);
+	}
+	sprintf(line, "%-18s", place);
+	add_rates(line, terminus->rate, COUNT_MESSAGES, COUNT_FAILED, true);
+	snprintf(line + strlen(line), LINE_MAX_BYTES - strlen(line),
+		 " %7" PRIu32 " %-6s %3" PRIu32 " %-6s %7s %-8s %s", terminus->pending,
+		 name_of(priority_names, HAMLYN_NL_PRIORITY_HIGH + 1, terminus->priority),
+		 terminus->weight,
+		 terminus->paused ? "paused" : terminus->active ? "active" : "asleep", pid, user,
+		 *comm ? comm : "-");
+	free(comm);
+}
+
+static void paint_title(const struct top *top, char *line)
+{
+	const struct sample *now = &top->now;
+
+	sprintf(line, "hamlyn: %zu NICs, %zu termini; rates a second over %" PRIu64 ".%" PRIu64
+		" s; sorted by %s%s", now->nic_count, now->terminus_count,
+		now->since_ns / 1000000000, now->since_ns / 100000000 % 10,
+		sort_names[top->sort], top->paused ? "; paused" : "");
+}
+
+void top_paint(const struct top *top, top_line_fn line, void *arg)
+{
+	const struct sample *now = &top->now;
+	char text[LINE_MAX_BYTES];
+	size_t i;
+
+	paint_title(top, text);
+	if (!line(arg, TOP_PLAIN, text) || !line(arg, TOP_PLAIN, ""))
+		return;
+	sprintf(text, "%-13s %-5s %8s %8s %8s %8s %8s %8s %8s", "NIC", "STATE", "CONTEXTS",
+		"TERMINI", "MSG/S", "PKT/S", "BYTES/S", "FAILED/S", "REJECT/S");
+	if (!line(arg, TOP_HEAD, text))
+		return;
+	for (i = 0; i < now->nic_count; i++) {
+		paint_nic(&now->nics[i], text);
+		if (!line(arg, TOP_PLAIN, text))
+			return;
+	}
+	sprintf(text, "%-18s %8s %8s %8s %8s %7s %-6s %3s %-6s %7s %-8s %s", "TERMINUS", "MSG/S",
+		"PKT/S", "BYTES/S", "FAILED/S", "PENDING", "PRIO", "WT", "STATE", "PID", "USER",
+		"COMMAND");
+	if (!line(arg, TOP_PLAIN, "") || !line(arg, TOP_HEAD, text))
+		return;
+	for (i = 0; i < now->terminus_count; i++) {
+		paint_terminus(now->order[i], text);
+		if (!line(arg, TOP_PLAIN, text))
+			return;
+	}
+}
+
+/* ---- JSON --------------------------------------------------------------- */
+
+static void add(struct json_object *object, const char *name, struct json_object *value)
+{
+	if (json_object_object_add(object, name, must_alloc(value)) < 0)
+		must_alloc(NULL);
+}
+
+static void add_number(struct json_object *object, const char *name, uint64_t number)
+{
+	add(object, name, json_object_new_uint64(number));
+}
+
+static void add_nic(struct json_object *object, uint32_t nic)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "hamlyn%" PRIu32, nic);
+	add_number(object, "nic", nic);
+	add(object, "name", json_object_new_string(name));
+}
+
+static void add_json_rates(struct json_object *object, const uint64_t *rate, size_t count)
+{
+	char name[32];
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "%s_per_s", sort_names[i]);
+		add_number(object, name, rate[i]);
+	}
+}
+
+static struct json_object *json_nic(const struct nic_sample *nic)
+{
+	struct json_object *object = must_alloc(json_object_new_object());
+
+	add_nic(object, nic->nic);
+	add(object, "state", json_object_new_string(name_of(state_names,
+							    HAMLYN_NL_STATE_UNFED + 1,
+							    nic->state)));
+	add_number(object, "contexts", nic->contexts);
+	add_number(object, "termini", nic->termini);
+	if (nic->counted)
+		add_json_rates(object, nic->rate, COUNTERS);
+	return object;
+}
+
+static struct json_object *json_terminus(const struct terminus_sample *terminus)
+{
+	struct json_object *object = must_alloc(json_object_new_object());
+	char *comm = clean_utf8(terminus->comm, strlen(terminus->comm));
+
+	add_nic(object, terminus->nic);
+	add_number(object, "context", terminus->context);
+	add_number(object, "id", terminus->id);
+	add_json_rates(object, terminus->rate, COUNT_FAILED + 1);
+	add_number(object, "pending", terminus->pending);
+	add(object, "priority",
+	    json_object_new_string(name_of(priority_names, HAMLYN_NL_PRIORITY_HIGH + 1,
+					   terminus->priority)));
+	add_number(object, "weight", terminus->weight);
+	add(object, "active", json_object_new_boolean(terminus->active));
+	add(object, "paused", json_object_new_boolean(terminus->paused));
+	if (terminus->owned) {
+		add_number(object, "pid", terminus->pid);
+		add_number(object, "uid", terminus->uid);
+		add(object, "comm", json_object_new_string(comm));
+	}
+	free(comm);
+	return object;
+}
+
+static void print_json(const struct top *top, const struct options *options)
+{
+	struct json_object *object = must_alloc(json_object_new_object());
+	struct json_object *nics = must_alloc(json_object_new_array());
+	struct json_object *termini = must_alloc(json_object_new_array());
+	size_t i;
+
+	for (i = 0; i < top->now.nic_count; i++)
+		json_object_array_add(nics, json_nic(&top->now.nics[i]));
+	for (i = 0; i < top->now.terminus_count; i++)
+		json_object_array_add(termini, json_terminus(top->now.order[i]));
+	add_number(object, "interval_ms", top->now.since_ns / 1000000);
+	add(object, "nics", nics);
+	add(object, "termini", termini);
+	output_json(options, object);
+}
+
+/* ---- pictures one below the other --------------------------------------- */
+
+static bool print_line(void *arg, enum top_style style, const char *text)
+{
+	(void)arg;
+	(void)style;
+	puts(text);
+	return true;
+}
+
+static int print_picture(const struct top *top, const struct options *options, bool first)
+{
+	if (options->json) {
+		print_json(top, options);
+	} else {
+		if (!first)
+			putchar('\n');
+		top_paint(top, print_line, NULL);
+	}
+	return output_check();
+}
+
+/* The first picture comes after one delay: before, there are no rates. */
+static int top_batch(struct top *top, const struct options *options)
+{
+	int err = top_sample(top), status = STATUS_OK;
+	uint64_t i;
+
+	stop_on_signal();
+	for (i = 1; !err && !status; i++) {
+		stop_wait(-1, (int)options->delay_ms);
+		if (stop_asked())
+			break;
+		err = top_sample(top);
+		if (!err)
+			status = print_picture(top, options, i == 1);
+		if (i == options->count)
+			break;
+	}
+	return err ? netlink_refused(&top->nl, "top", err) : status;
+}
+
+static int top_run(const struct options *options, const struct verb *verb, struct words *words)
+{
+	struct top top = { .sort = COUNT_MESSAGES };
+	int status = words_end(words);
+
+	(void)verb;
+	if (!status)
+		status = netlink_open(&top.nl);
+	if (status)
+		return status;
+	top.nl.quiet = true;
+	if (options->batch || options->json || !isatty(STDOUT_FILENO))
+		status = top_batch(&top, options);
+	else
+		status = top_screen(&top, options);
+	if (status < 0)
+		status = top_batch(&top, options);
+	sample_free(&top.now);
+	netlink_close(&top.nl);
+	return status;
+}
+
+static const struct verb verbs[] = {
+	{ "", "[-d SECONDS] [-n COUNT] [-b]", "busy NICs and termini, until interrupted", NULL,
+	  top_run },
+	{ 0 }
+};
+
+const struct object top_object = { "top", "what is busy, live", verbs };

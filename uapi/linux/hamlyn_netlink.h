@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
+/* Do not edit directly, auto-generated from: */
+/*	Documentation/netlink/hamlyn.yaml */
+/* YNL-GEN uapi header */
+
+#ifndef _UAPI_LINUX_HAMLYN_NETLINK_H
+#define _UAPI_LINUX_HAMLYN_NETLINK_H
+
+#define HAMLYN_FAMILY_NAME	"hamlyn"
+#define HAMLYN_FAMILY_VERSION	1
+
+#define HAMLYN_NIC_NAME_MAX	31
+
+/**
+ * enum hamlyn_nl_state - State of a NIC; the values of enum hamlyn_nic_state.
+ * @HAMLYN_NL_STATE_UP: in operation
+ * @HAMLYN_NL_STATE_DOWN: set down; packets are accepted and discarded
+ * @HAMLYN_NL_STATE_UNFED: the same, because the watchdog was not fed in time
+ */
+enum hamlyn_nl_state {
+	HAMLYN_NL_STATE_UP,
+	HAMLYN_NL_STATE_DOWN,
+	HAMLYN_NL_STATE_UNFED,
+};
+
+/**
+ * enum hamlyn_nl_engine - Who does the work of a NIC; the values of enum
+ *   hamlyn_engine_mode.
+ * @HAMLYN_NL_ENGINE_INLINE: the kicking caller
+ * @HAMLYN_NL_ENGINE_POLL: polling kernel threads
+ */
+enum hamlyn_nl_engine {
+	HAMLYN_NL_ENGINE_INLINE,
+	HAMLYN_NL_ENGINE_POLL,
+};
+
+/**
+ * enum hamlyn_nl_slot_mode - Protection mode of a slot; the values of enum
+ *   hamlyn_slot_mode.
+ * @HAMLYN_NL_SLOT_MODE_NORMAL: the slot's key and bounds hold
+ * @HAMLYN_NL_SLOT_MODE_PARANOID: each metadata entry has a key and limits of
+ *   its own
+ * @HAMLYN_NL_SLOT_MODE_PARANOID_ONE_SHOT: a metadata entry lets one message in
+ *   each time it is armed
+ */
+enum hamlyn_nl_slot_mode {
+	HAMLYN_NL_SLOT_MODE_NORMAL,
+	HAMLYN_NL_SLOT_MODE_PARANOID,
+	HAMLYN_NL_SLOT_MODE_PARANOID_ONE_SHOT,
+};
+
+/**
+ * enum hamlyn_nl_priority - Priority of a terminus; the values of enum
+ *   hamlyn_priority.
+ * @HAMLYN_NL_PRIORITY_NORMAL: the default
+ * @HAMLYN_NL_PRIORITY_BULK: below normal
+ * @HAMLYN_NL_PRIORITY_HIGH: above normal
+ */
+enum hamlyn_nl_priority {
+	HAMLYN_NL_PRIORITY_NORMAL,
+	HAMLYN_NL_PRIORITY_BULK,
+	HAMLYN_NL_PRIORITY_HIGH,
+};
+
+/**
+ * enum hamlyn_nl_reason - Why a packet was discarded; the values of enum
+ *   hamlyn_reject.
+ * @HAMLYN_NL_REASON_SLOT: no such slot
+ * @HAMLYN_NL_REASON_KEY: wrong key
+ * @HAMLYN_NL_REASON_BOUNDS: outside the message area
+ * @HAMLYN_NL_REASON_METADATA: no such metadata entry
+ * @HAMLYN_NL_REASON_FORMAT: malformed packet
+ * @HAMLYN_NL_REASON_ONE_SHOT: the metadata entry is not armed
+ * @HAMLYN_NL_REASON_TICKET: the slot demands an imported ticket
+ * @HAMLYN_NL_REASON_DOWN: one of the NICs is down
+ */
+enum hamlyn_nl_reason {
+	HAMLYN_NL_REASON_SLOT,
+	HAMLYN_NL_REASON_KEY,
+	HAMLYN_NL_REASON_BOUNDS,
+	HAMLYN_NL_REASON_METADATA,
+	HAMLYN_NL_REASON_FORMAT,
+	HAMLYN_NL_REASON_ONE_SHOT,
+	HAMLYN_NL_REASON_TICKET,
+	HAMLYN_NL_REASON_DOWN,
+};
+
+/**
+ * enum hamlyn_nl_event - What an event message reports.
+ * @HAMLYN_NL_EVENT_NIC_NEW: a NIC was made, or moved into this network
+ *   namespace
+ * @HAMLYN_NL_EVENT_NIC_DEL: a NIC was removed, or moved out of this network
+ *   namespace
+ * @HAMLYN_NL_EVENT_NIC_UP: a NIC was set up
+ * @HAMLYN_NL_EVENT_NIC_DOWN: a NIC was set down
+ * @HAMLYN_NL_EVENT_CONTEXT_OPEN: a process opened a NIC's device
+ * @HAMLYN_NL_EVENT_CONTEXT_CLOSE: the last reference to a context is gone
+ * @HAMLYN_NL_EVENT_TERMINUS_PAUSED: a terminus is not served for a while
+ * @HAMLYN_NL_EVENT_QUOTA: a request was refused because a limit is reached
+ */
+enum hamlyn_nl_event {
+	HAMLYN_NL_EVENT_NIC_NEW,
+	HAMLYN_NL_EVENT_NIC_DEL,
+	HAMLYN_NL_EVENT_NIC_UP,
+	HAMLYN_NL_EVENT_NIC_DOWN,
+	HAMLYN_NL_EVENT_CONTEXT_OPEN,
+	HAMLYN_NL_EVENT_CONTEXT_CLOSE,
+	HAMLYN_NL_EVENT_TERMINUS_PAUSED,
+	HAMLYN_NL_EVENT_QUOTA,
+};
+
+enum {
+	HAMLYN_A_NIC = 1,
+	HAMLYN_A_NAME,
+	HAMLYN_A_CONTEXT,
+	HAMLYN_A_ID,
+	HAMLYN_A_UID,
+	HAMLYN_A_HOST,
+	HAMLYN_A_NETNS_FD,
+	HAMLYN_A_STATE,
+	HAMLYN_A_WATCHDOG_MS,
+	HAMLYN_A_ENGINE_MODE,
+	HAMLYN_A_ENGINES,
+	HAMLYN_A_IDLE_US,
+	HAMLYN_A_KICK_WINDOW_US,
+	HAMLYN_A_PACKET_SIZE,
+	HAMLYN_A_MAX_SLOTS,
+	HAMLYN_A_GUESSES,
+	HAMLYN_A_ADVERSARY,
+	HAMLYN_A_LIMITS,
+	HAMLYN_A_PRIORITY,
+	HAMLYN_A_WEIGHT,
+	HAMLYN_A_PAD,
+	HAMLYN_A_FED,
+	HAMLYN_A_CONTEXTS,
+	HAMLYN_A_AREAS,
+	HAMLYN_A_SLOTS,
+	HAMLYN_A_NQS,
+	HAMLYN_A_TERMINI,
+	HAMLYN_A_WATCHES,
+	HAMLYN_A_KERNEL_BYTES,
+	HAMLYN_A_WIRED_BYTES,
+	HAMLYN_A_PID,
+	HAMLYN_A_COMM,
+	HAMLYN_A_LENGTH,
+	HAMLYN_A_READONLY,
+	HAMLYN_A_ALLOCATED,
+	HAMLYN_A_USERS,
+	HAMLYN_A_SLOT,
+	HAMLYN_A_SLOT_MODE,
+	HAMLYN_A_TICKET_ONLY,
+	HAMLYN_A_AREA,
+	HAMLYN_A_BASE,
+	HAMLYN_A_META_AREA,
+	HAMLYN_A_META_COUNT,
+	HAMLYN_A_NQ,
+	HAMLYN_A_ENTRIES,
+	HAMLYN_A_USED,
+	HAMLYN_A_LOST,
+	HAMLYN_A_ARMED,
+	HAMLYN_A_ENTRY_SIZE,
+	HAMLYN_A_PENDING,
+	HAMLYN_A_ACTIVE,
+	HAMLYN_A_PAUSED_MS,
+	HAMLYN_A_TAGS,
+	HAMLYN_A_MESSAGES,
+	HAMLYN_A_PACKETS,
+	HAMLYN_A_BYTES,
+	HAMLYN_A_FAILED,
+	HAMLYN_A_NOTIFICATIONS,
+	HAMLYN_A_OVERRUNS,
+	HAMLYN_A_KICKS,
+	HAMLYN_A_PAUSES,
+	HAMLYN_A_REJECTS,
+	HAMLYN_A_SEQUENCE,
+	HAMLYN_A_TIME_NS,
+	HAMLYN_A_REASON,
+	HAMLYN_A_SOURCE,
+	HAMLYN_A_OFFSET,
+	HAMLYN_A_EVENT,
+
+	__HAMLYN_A_MAX,
+	HAMLYN_A_MAX = (__HAMLYN_A_MAX - 1)
+};
+
+enum {
+	HAMLYN_A_ADV_SEED = 1,
+	HAMLYN_A_ADV_DROP,
+	HAMLYN_A_ADV_DUPLICATE,
+	HAMLYN_A_ADV_CORRUPT,
+	HAMLYN_A_ADV_REORDER,
+	HAMLYN_A_ADV_DELAY_US,
+	HAMLYN_A_ADV_PAD,
+
+	__HAMLYN_A_ADV_MAX,
+	HAMLYN_A_ADV_MAX = (__HAMLYN_A_ADV_MAX - 1)
+};
+
+enum {
+	HAMLYN_A_LIMITS_KERNEL_BYTES = 1,
+	HAMLYN_A_LIMITS_USER_KERNEL_BYTES,
+	HAMLYN_A_LIMITS_USER_WIRED_BYTES,
+	HAMLYN_A_LIMITS_USER_SLOTS,
+	HAMLYN_A_LIMITS_USER_TERMINI,
+	HAMLYN_A_LIMITS_PAD,
+
+	__HAMLYN_A_LIMITS_MAX,
+	HAMLYN_A_LIMITS_MAX = (__HAMLYN_A_LIMITS_MAX - 1)
+};
+
+enum {
+	HAMLYN_A_REJECTS_SLOT = 1,
+	HAMLYN_A_REJECTS_KEY,
+	HAMLYN_A_REJECTS_BOUNDS,
+	HAMLYN_A_REJECTS_METADATA,
+	HAMLYN_A_REJECTS_FORMAT,
+	HAMLYN_A_REJECTS_ONE_SHOT,
+	HAMLYN_A_REJECTS_TICKET,
+	HAMLYN_A_REJECTS_DOWN,
+	HAMLYN_A_REJECTS_PAD = 32,
+
+	__HAMLYN_A_REJECTS_MAX,
+	HAMLYN_A_REJECTS_MAX = (__HAMLYN_A_REJECTS_MAX - 1)
+};
+
+enum hamlyn_nl_cmd {
+	HAMLYN_NL_CMD_NIC_GET = 1,
+	HAMLYN_NL_CMD_NIC_NEW,
+	HAMLYN_NL_CMD_NIC_DEL,
+	HAMLYN_NL_CMD_NIC_SET,
+	HAMLYN_NL_CMD_NIC_FEED,
+	HAMLYN_NL_CMD_CONTEXT_GET,
+	HAMLYN_NL_CMD_AREA_GET,
+	HAMLYN_NL_CMD_SLOT_GET,
+	HAMLYN_NL_CMD_NQ_GET,
+	HAMLYN_NL_CMD_TERMINUS_GET,
+	HAMLYN_NL_CMD_TERMINUS_SET,
+	HAMLYN_NL_CMD_STATS_GET,
+	HAMLYN_NL_CMD_USER_GET,
+	HAMLYN_NL_CMD_LIMIT_SET,
+	HAMLYN_NL_CMD_AUDIT_GET,
+	HAMLYN_NL_CMD_EVENT,
+
+	__HAMLYN_NL_CMD_MAX,
+	HAMLYN_NL_CMD_MAX = (__HAMLYN_NL_CMD_MAX - 1)
+};
+
+#define HAMLYN_MCGRP_EVENTS	"events"
+
+#endif /* _UAPI_LINUX_HAMLYN_NETLINK_H */
