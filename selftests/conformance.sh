@@ -1,0 +1,192 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Makes Documentation/conformance.rst from the names of the conformance tests.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+	cat <<'EOT'
+Usage: selftests/conformance.sh [--check]
+
+Writes Documentation/conformance.rst; with --check, compares it instead.
+
+Every TEST of selftests/conformance*.c is a row. Its name begins with its section
+of the paper, h2_5_, or with beyond_; the one-line comment directly above it is
+the row's text. Where it runs is in the Makefile's lists of tests. Texts of SKIP
+that begin with "kernel: " or "embedded: " tell why, or when, it does not. In a
+program for the kernel device only, a comment "embedded: REASON" holds for the
+tests behind it. Scripts selftests/conformance_*.sh that run in the guest have
+lines "# ROW name: text", and "# embedded: REASON" in front of them.
+EOT
+}
+
+OUT=Documentation/conformance.rst
+
+die() {
+	echo "conformance.sh: $*" >&2
+	exit 1
+}
+
+# programs LIST: names of the conformance programs in a list of the Makefile
+programs() {
+	local word
+	for word in $(make --no-print-directory -s "print-$1"); do
+		word=${word##*/}
+		[[ $word != conformance* ]] || echo "$word"
+	done
+}
+
+# rows_of FILE KERNEL EMBEDDED: lines "section|text|program: test|kernel|embedded"
+rows_of() {
+	awk -v program="$(basename "${1%.*}")" -v kernel="$2" -v embedded="$3" '
+	function fail(what) {
+		print FILENAME ":" FNR ": " what > "/dev/stderr"
+		failed = 1
+		exit 1
+	}
+	function flush() {
+		if (name == "")
+			return
+		print section_of(name) "|" text "|" program ": " name "|" on_kernel "|" on_embedded
+		name = ""
+	}
+	function section_of(n,	part) {
+		if (n ~ /^beyond_/)
+			return "beyond"
+		if (n !~ /^h[0-9]_[0-9]_/)
+			fail(n ": begins with no section, and not with beyond_")
+		split(substr(n, 2), part, "_")
+		return "H " part[1] "." part[2]
+	}
+	function begin(n, t) {
+		flush()
+		if (t == "")
+			fail(n ": no one-line comment directly above it")
+		if (n in seen)
+			fail(n ": there are two of that name")
+		seen[n] = 1
+		name = n
+		text = t
+		on_kernel = kernel
+		on_embedded = embedded == "no" && reason != "" ? "no: " reason : embedded
+		if (on_embedded == "no")
+			fail(n ": why not on the embedded device?")
+	}
+	/^#define [A-Z_]+[ \t]+"(kernel|embedded): / {
+		value = $0
+		sub(/^[^"]*"/, "", value)
+		sub(/".*/, "", value)
+		macros[$2] = value
+	}
+	/^(\/\*|#) embedded: / {
+		reason = $0
+		sub(/^(\/\*|#) embedded: /, "", reason)
+		sub(/ \*\/$/, "", reason)
+	}
+	/^# ROW [a-z0-9_]+: / {
+		line = $0
+		sub(/^# ROW [a-z0-9_]+: /, "", line)
+		sub(/:$/, "", $3)
+		begin($3, line)
+	}
+	/^TEST(_F)?\(/ {
+		line = $0
+		sub(/^TEST(_F)?\(([a-z_]+, *)?/, "", line)
+		sub(/\).*/, "", line)
+		begin(line, comment)
+	}
+	/SKIP\(return, / {
+		line = $0
+		sub(/.*SKIP\(return, "?/, "", line)
+		sub(/"?\);.*/, "", line)
+		if (line in macros)
+			line = macros[line]
+		if (line ~ /^kernel: /)
+			on_kernel = substr(line, 9)
+		else if (line ~ /^embedded: /)
+			on_embedded = "no: " substr(line, 11)
+		else
+			fail("SKIP for no device")
+	}
+	{
+		comment = ""
+		if ($0 ~ /^\/\* .* \*\/$/) {
+			comment = $0
+			sub(/^\/\* /, "", comment)
+			sub(/ \*\/$/, "", comment)
+		}
+	}
+	END {
+		if (!failed)
+			flush()
+	}' "$1"
+}
+
+all_rows() {
+	local program file
+	for program in $(programs TESTS_BOTH); do
+		rows_of "selftests/$program.c" yes yes || return 1
+	done
+	for program in $(programs TESTS_KERNEL); do
+		rows_of "selftests/$program.c" yes no || return 1
+	done
+	for program in $(programs TESTS_SHM); do
+		rows_of "selftests/$program.c" "no" yes || return 1
+	done
+	for file in selftests/conformance_*.sh; do
+		[ ! -e "$file" ] || rows_of "$file" yes no || return 1
+	done
+}
+
+page() {
+	local rows total
+	rows=$(all_rows) || return 1
+	[ -n "$rows" ] || die "there are no tests"
+	total=$(wc -l <<<"$rows")
+	cat <<EOT
+.. SPDX-License-Identifier: GPL-2.0-only
+.. Made by selftests/conformance.sh. Do not edit.
+
+===========
+Conformance
+===========
+
+What the paper promises, sections 2 and 3.1 to 3.2, and what there is beyond it:
+$total rows, and for each of them a test of that name. \`\`make check\`\` runs them on
+both devices. "With ..." names the module's parameters that a row needs; without
+them its test is skipped.
+
+.. list-table::
+   :header-rows: 1
+   :widths: 44 8 28 10 10
+
+   * - row
+     - paper
+     - test
+     - kernel device
+     - embedded device
+EOT
+	# Capital H sorts before small b: the paper first.
+	LC_ALL=C sort -s -t'|' -k1,1 <<<"$rows" |
+		awk -F'|' '{
+			printf "   * - %s\n     - %s\n     - ``%s``\n     - %s\n     - %s\n", $2, $1, $3, $4, $5
+		}'
+}
+
+main() {
+	local text
+	case ${1:-} in
+	-h | --help) usage && return ;;
+	"" | --check) ;;
+	*) usage >&2 && exit 2 ;;
+	esac
+	text=$(page)
+	if [ "${1:-}" = --check ]; then
+		diff -u "$OUT" - <<<"$text" || die "$OUT is out of date; run selftests/conformance.sh"
+	else
+		printf '%s\n' "$text" >"$OUT"
+	fi
+}
+
+main "$@"
