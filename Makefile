@@ -42,10 +42,12 @@ CTL_PKGS := libnl-genl-3.0 libnl-3.0 json-c ncursesw
 PERF_OBJ := $(patsubst tools/hamlyn-perf/%.c,$(BUILD)/obj/perf/%.o,$(wildcard tools/hamlyn-perf/*.c))
 
 # Tests: on both devices, on the kernel device only, on the embedded one only.
-TESTS_SHM := $(filter $(wildcard selftests/*.c),selftests/segment.c)
+TESTS_SHM := $(filter $(wildcard selftests/*.c), \
+	$(addprefix selftests/,segment.c hostile_segment.c))
 TESTS_KERNEL := $(filter $(wildcard selftests/*.c), \
 	$(addprefix selftests/,uapi_size.c foreign.c inherit.c limits.c \
-	poll_wait.c conformance_kernel.c) $(wildcard selftests/hostile_*.c))
+	poll_wait.c conformance_kernel.c conformance_adversary.c) \
+	$(filter-out $(TESTS_SHM),$(wildcard selftests/hostile_*.c)))
 TESTS_BOTH := $(filter-out selftests/hamlyn_test.c $(TESTS_SHM) $(TESTS_KERNEL), \
 	$(wildcard selftests/*.c))
 test_bins = $(patsubst selftests/%.c,$(BUILD)/selftests/%,$(1))

@@ -196,9 +196,14 @@ static void keep_back(struct hml_adversary *a, const struct hamlyn_packet *h,
 	struct held *p = room(a);
 
 	stage(p, h, payload, sender);
+	if (happens(a, a->attr.corrupt)) {
+		trace_hamlyn_adversary(a->device, HML_TRACE_CORRUPT, h);
+		damage(a, p);
+	}
 	p->overtakers = U32_MAX;
 	if (reorder) {
-		p->overtakers = 1 + (u32)(next_random(a) >> 32) %
+		/* Its own sending counts as one. */
+		p->overtakers = 2 + (u32)(next_random(a) >> 32) %
 				    MAX_OVERTAKERS;
 		delay += REORDER_NS;
 	}

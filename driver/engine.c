@@ -104,7 +104,8 @@ void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *core)
  *
  * Return: for hml_notify_end().
  */
-int hml_notify_begin(void) __acquires(&hml_srcu)
+int hml_notify_begin(void)
+__acquires(&hml_srcu)
 {
 	preempt_disable();
 	return srcu_read_lock(&hml_srcu);
@@ -117,7 +118,8 @@ int hml_notify_begin(void) __acquires(&hml_srcu)
  * Behind the section, for these wake-ups' locks may sleep (PREEMPT_RT), and we
  * may lose the processor. Not under a lock: it may be us who free the NQ.
  */
-void hml_notify_end(int section) __releases(&hml_srcu)
+void hml_notify_end(int section)
+__releases(&hml_srcu)
 {
 	struct wakes *w = this_cpu_ptr(&wakes);
 	struct wakes woken;

@@ -27,7 +27,7 @@ MODULE_PARM_DESC(dev_gid, "group of the device nodes (0)");
 static dev_t hml_devt;
 static struct class *hml_class;
 
-DEFINE_MUTEX(hml_nics_lock);
+DEFINE_MUTEX(hml_nics_lock);	/* the list, hosts, links, namespaces */
 LIST_HEAD(hml_nics);
 static DEFINE_IDA(nic_ids);	/* indices in use */
 
@@ -300,8 +300,7 @@ int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set)
 		return -EINVAL;
 	hml_link_set(&d->nic, set);
 	trace_hamlyn_nic_set(d, set);
-	if (!(set->flags & HAMLYN_NIC_SET_STATE) ||
-	    was_up == (set->state == HAMLYN_NIC_UP))
+	if (was_up == !READ_ONCE(d->link.down))
 		return 0;
 	if (was_up) {
 		/* What is landing has landed when they are told. */

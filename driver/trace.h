@@ -58,8 +58,9 @@ hml_trace_term(const struct hml_sender *sender)
 }
 
 /* How the longest lines begin. */
-#define HML_TRACE_OF		"nic=%u context=%u"
-#define HML_TRACE_OF_TERM	"nic=%u context=%u terminus=%u"
+#define HML_TRACE_SENDER	"nic=%u context=%u terminus=%u pid=%u source=%u"
+#define HML_TRACE_NQE		"nic=%u context=%u nq=%u position=%u source=%u"
+#define HML_TRACE_SLOT		"nic=%u context=%u slot=%u mode=%s flags=%s"
 
 #endif /* HML_TRACE_ONCE */
 
@@ -193,7 +194,7 @@ TRACE_EVENT(hamlyn_packet,
 		__entry->flags = h->flags;
 	),
 
-	TP_printk(HML_TRACE_OF_TERM " pid=%u source=%u host=%u slot=%u offset=%llu length=%u delta=%u flags=%s",
+	TP_printk(HML_TRACE_SENDER " host=%u slot=%u offset=%llu length=%u delta=%u flags=%s",
 		  __entry->nic, __entry->context, __entry->terminus,
 		  __entry->pid, __entry->source, __entry->host, __entry->slot,
 		  __entry->offset, __entry->length, __entry->delta,
@@ -266,7 +267,7 @@ TRACE_EVENT(hamlyn_notify,
 		__entry->lost = lost;
 	),
 
-	TP_printk(HML_TRACE_OF " nq=%u position=%u source=%u slot=%d index=%d length=%u flags=%s lost=%u",
+	TP_printk(HML_TRACE_NQE " slot=%d index=%d length=%u flags=%s lost=%u",
 		  __entry->nic, __entry->context, __entry->nq,
 		  __entry->position, __entry->source, (int)__entry->slot,
 		  (int)__entry->index, __entry->length,
@@ -613,7 +614,7 @@ TRACE_EVENT(hamlyn_slot_create,
 		__entry->nq = arg->nq;
 	),
 
-	TP_printk(HML_TRACE_OF " slot=%u mode=%s flags=%s area=%u base=%llu length=%llu meta_count=%u nq=%d",
+	TP_printk(HML_TRACE_SLOT " area=%u base=%llu length=%llu meta_count=%u nq=%d",
 		  __entry->nic, __entry->context, __entry->slot,
 		  hml_show_slot_mode(__entry->mode),
 		  hml_show_slot_flags(__entry->flags), __entry->area,

@@ -143,6 +143,28 @@ static int slot_on(int fd, uint32_t area, uint32_t meta_area, uint32_t nq)
 	return ret;
 }
 
+/* Calls that came with WATCH and tickets. */
+static const char *known_more(int fd, uint32_t nq, uint32_t slot,
+			      uint32_t terminus)
+{
+	struct hamlyn_watch watch = { .size = sizeof(watch), .nq = nq };
+	struct hamlyn_ticket_create create = { .size = sizeof(create),
+					       .slot = slot };
+	struct hamlyn_ticket_drop drop = { .size = sizeof(drop),
+					   .terminus = terminus };
+
+	if (ht_raw(fd, HAMLYN_IOC_WATCH, &watch) != -ENOENT)
+		return "WATCH, NQ";
+	/* Nobody here watches anything. */
+	if (ht_raw_id(fd, HAMLYN_IOC_UNWATCH, nq) != -ENOENT)
+		return "UNWATCH";
+	if (ht_raw(fd, HAMLYN_IOC_TICKET_CREATE, &create) != -ENOENT)
+		return "TICKET_CREATE";
+	if (ht_raw(fd, HAMLYN_IOC_TICKET_DROP, &drop) != -ENOENT)
+		return "TICKET_DROP";
+	return NULL;
+}
+
 /* Every call with every id: which one is not ENOENT? */
 static const char *known(int fd, const struct context *own, uint32_t area,
 			 uint32_t nq, uint32_t slot, uint32_t terminus)
@@ -181,7 +203,7 @@ static const char *known(int fd, const struct context *own, uint32_t area,
 		return "STATS of a slot";
 	if (stats_of(fd, HAMLYN_STATS_TERMINUS, terminus) != -ENOENT)
 		return "STATS of a terminus";
-	return NULL;
+	return known_more(fd, nq, slot, terminus);
 }
 
 TEST_F(foreign, ids_of_another_context_are_ENOENT)

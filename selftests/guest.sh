@@ -92,6 +92,7 @@ plain=
 guessing=
 for test in $(sed -n 's/.*hamlyn\.tests=\([^ ]*\).*/\1/p' /proc/cmdline | tr , ' '); do
 	case $test in
+	conformance_adversary) plain="$plain $test" ;;
 	conformance* | hostile_guess | hostile_watch) guessing="$guessing $test" ;;
 	*) plain="$plain $test" ;;
 	esac

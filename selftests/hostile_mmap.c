@@ -340,6 +340,61 @@ TEST_F(hostile_mmap, mappings_do_not_grow)
 	}
 }
 
+/*
+ * Moved, put over others, and cut to pieces: what is mapped stays what it is,
+ * with the rights that it has.
+ */
+TEST_F(hostile_mmap, a_moved_mapping_is_the_same_with_the_same_rights)
+{
+	struct region *area = &self->regions[0], *ring = &self->regions[1];
+	unsigned char *p, *q, *r;
+
+	p = map(self, area);
+	ASSERT_NE(MAP_FAILED, p);
+	ht_fill(p, area->length, 3);
+	/* Over another mapping of the device, which ends. */
+	q = map(self, area);
+	ASSERT_NE(MAP_FAILED, q);
+	ASSERT_EQ(q, mremap(p, area->length, area->length,
+			    MREMAP_MAYMOVE | MREMAP_FIXED, q));
+	EXPECT_EQ(area->length, ht_match(q, area->length, 3));
+	/* What is read-only stays so, over what was writable. */
+	r = map(self, ring);
+	ASSERT_NE(MAP_FAILED, r);
+	p = mmap(NULL, ring->length, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	ASSERT_EQ(p, mremap(r, ring->length, ring->length,
+			    MREMAP_MAYMOVE | MREMAP_FIXED, p));
+	EXPECT_EQ(-1, mprotect(p, ring->length, PROT_READ | PROT_WRITE));
+	munmap(p, ring->length);
+	/* A page out of the middle: each piece counts for itself. */
+	ASSERT_EQ(0, munmap(q + PAGE, PAGE));
+	ASSERT_EQ(0, ht_raw_id(self->fd, area->destroy, area->id));
+	ASSERT_EQ(0, munmap(q, PAGE));
+	ht_fill(q + 2 * PAGE, PAGE, 4);
+	EXPECT_EQ(PAGE, ht_match(q + 2 * PAGE, PAGE, 4));
+	ASSERT_EQ(0, munmap(q + 2 * PAGE, PAGE));
+}
+
+TEST_F(hostile_mmap, nothing_is_left_behind_or_doubled_by_mremap)
+{
+	const struct region *r;
+	void *p;
+
+	for_each_region(r) {
+		p = map(self, r);
+		ASSERT_NE(MAP_FAILED, p);
+		EXPECT_EQ(MAP_FAILED, mremap(p, r->length, r->length,
+					     MREMAP_MAYMOVE |
+					     MREMAP_DONTUNMAP)) {
+			TH_LOG("%s", r->name);
+		}
+		EXPECT_EQ(MAP_FAILED, mremap(p, 0, r->length, MREMAP_MAYMOVE));
+		munmap(p, r->length);
+	}
+}
+
 /* Does forcing it by way of the debugger's doors change it? */
 static bool forced(void *at)
 {

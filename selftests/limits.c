@@ -606,6 +606,195 @@ TEST_F(limits, wired_pages_are_charged_to_the_user)
 	EXPECT_EQ(0, as(NOBODY, lock_a_page));
 }
 
+/* ---- termini, wired memory, and what is said ----------------------------- */
+
+static const char *explanation(int fd)
+{
+	static struct hamlyn_explain arg;
+
+	memset(&arg, 0, sizeof(arg));
+	arg.size = sizeof(arg);
+	if (ht_raw(fd, HAMLYN_IOC_EXPLAIN, &arg))
+		return "";
+	return arg.text;
+}
+
+/*
+ * "slots: 1 asked for, 7 of the user's 7 are in use": do the numbers say why it
+ * was refused?
+ */
+static bool tells_what_is_missing(int fd, const char *what)
+{
+	const char *text = explanation(fd), *p;
+	unsigned long asked, used, limit;
+
+	fprintf(stderr, "# %s\n", text);
+	if (!strstr(text, what))
+		return false;
+	p = text + strcspn(text, "0123456789");
+	if (sscanf(p, "%lu%*[^0-9]%lu%*[^0-9]%lu", &asked, &used, &limit) != 3)
+		return false;
+	return asked && used <= limit && asked > limit - used;
+}
+
+static int terminus(int fd)
+{
+	struct hamlyn_terminus_create t = { .size = sizeof(t), .entries = 2,
+					    .entry_size = 128 };
+
+	return ht_raw(fd, HAMLYN_IOC_TERMINUS_CREATE, &t);
+}
+
+static int hoard_termini(unsigned int uid, int out)
+{
+	int fd, second, n, ret = 0;
+
+	if (become(uid))
+		return 1;
+	fd = ht_raw_open();
+	second = ht_raw_open();
+	if (fd < 0 || second < 0)
+		return 2;
+	for (n = 0; n <= 65536 && !ret; n++)
+		ret = terminus(n % 2 ? fd : second);
+	if (ret != -EDQUOT || n < 2)
+		return 3;
+	if (!tells_what_is_missing(n % 2 ? second : fd, "termini"))
+		return 4;
+	if (terminus(fd) != -EDQUOT || terminus(second) != -EDQUOT)
+		return 5;
+	if (ht_raw_id(fd, HAMLYN_IOC_TERMINUS_DESTROY, 0) || terminus(second))
+		return 6;
+	if (write(out, "x", 1) == 1)
+		pause();
+	return 7;
+}
+
+static int take_a_terminus(unsigned int uid)
+{
+	int fd;
+
+	if (uid && become(uid))
+		return 1;
+	fd = ht_raw_open();
+	return fd < 0 ? 2 : terminus(fd) ? 3 : 0;
+}
+
+TEST_F(limits, one_user_cannot_take_all_termini)
+{
+	pid_t pid;
+
+	ASSERT_EQ(0, start_hoarder(hoard_termini, &pid)) {
+		TH_LOG("step %d", ht_reap(pid));
+	}
+	EXPECT_EQ(0, as(SOMEBODY, take_a_terminus));
+	EXPECT_EQ(0, as(0, take_a_terminus));
+	EXPECT_EQ(3, as(NOBODY, take_a_terminus));
+	kill(pid, SIGKILL);
+	ASSERT_EQ(128 + SIGKILL, ht_reap(pid));
+	EXPECT_EQ(0, as(NOBODY, take_a_terminus));
+}
+
+/* Not by RLIMIT_MEMLOCK, but by the NIC's limit: the same pages, many times. */
+static int hoard_wired(unsigned int uid, int out)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+	unsigned char *p = pages(8192);
+	uint32_t id = 0;
+	int fd, n, ret = 0;
+
+	if (!p || setrlimit(RLIMIT_MEMLOCK, &limit) || become(uid))
+		return 1;
+	fd = ht_raw_open();
+	if (fd < 0)
+		return 2;
+	for (n = 0; n < 4096 && !ret; n++)
+		ret = area_add(fd, p, 8192 * PAGE, 0, &id);
+	if (ret != -EDQUOT)
+		return 3;
+	if (!tells_what_is_missing(fd, "wired memory"))
+		return 4;
+	/* The rest of it, page by page, ends too. */
+	for (n = 0, ret = 0; n <= 8192 && !ret; n++)
+		ret = area_add(fd, p, PAGE, 0, &id);
+	if (ret != -EDQUOT)
+		return 5;
+	if (write(out, "x", 1) == 1)
+		pause();
+	return 6;
+}
+
+static int wire_a_page(unsigned int uid)
+{
+	unsigned char *p = pages(1);
+	uint32_t id;
+	int fd;
+
+	if (uid && become(uid))
+		return 1;
+	fd = ht_raw_open();
+	if (fd < 0)
+		return 2;
+	return area_add(fd, p, PAGE, 0, &id) == -EDQUOT ? 3 : 0;
+}
+
+TEST_F(limits, one_user_cannot_wire_all_memory)
+{
+	pid_t pid;
+
+	ASSERT_EQ(0, start_hoarder(hoard_wired, &pid)) {
+		TH_LOG("step %d", ht_reap(pid));
+	}
+	EXPECT_EQ(0, as(SOMEBODY, wire_a_page));
+	EXPECT_EQ(0, as(0, wire_a_page));
+	EXPECT_EQ(3, as(NOBODY, wire_a_page));
+	kill(pid, SIGKILL);
+	ASSERT_EQ(128 + SIGKILL, ht_reap(pid));
+	EXPECT_EQ(0, as(NOBODY, wire_a_page));
+}
+
+/* As nobody: every limit says what is missing. */
+static int be_told(unsigned int uid)
+{
+	struct rlimit locked = { 2 * PAGE, 2 * PAGE };
+	struct hamlyn_slot_create slot;
+	struct hamlyn_area_alloc area;
+	uint32_t id;
+	int fd, other, n, ret = 0;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &locked) || become(uid))
+		return 1;
+	fd = ht_raw_open();
+	other = ht_raw_open();
+	if (fd < 0 || other < 0)
+		return 2;
+	for (n = 0; n < 65536 && !ret; n++)
+		ret = alloc(fd, CHUNK, &area);
+	if (ret != -EDQUOT || !tells_what_is_missing(fd, "kernel memory"))
+		return 3;
+	/* It is told once, and to nobody else. */
+	if (*explanation(fd))
+		return 4;
+	if (alloc(fd, CHUNK, &area) != -EDQUOT || *explanation(other))
+		return 5;
+	/* A call that is fine has nothing to explain, nor what came before. */
+	if (ht_raw_id(fd, HAMLYN_IOC_AREA_REMOVE, 1) || *explanation(fd))
+		return 6;
+	if (area_add(fd, pages(3), 3 * PAGE, 0, &id) != -ENOMEM ||
+	    !tells_what_is_missing(fd, "RLIMIT_MEMLOCK"))
+		return 7;
+	for (n = 0, ret = 0; n < 65536 && !ret; n++)
+		ret = ht_raw_slot_create(fd, 0, 1, HAMLYN_NONE, &slot);
+	if (ret != -EDQUOT || !tells_what_is_missing(fd, "slots"))
+		return 8;
+	return 0;
+}
+
+TEST_F(limits, who_is_refused_is_told_what_is_missing)
+{
+	EXPECT_EQ(0, as(NOBODY, be_told));
+}
+
 /* ---- rights ------------------------------------------------------------- */
 
 TEST_F(limits, wiring_needs_the_rights_that_will_be_used)

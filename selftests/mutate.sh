@@ -8,62 +8,187 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
 	cat <<'EOT'
-Usage: selftests/mutate.sh [--list] [NAME...]
+Usage: selftests/mutate.sh [--list | --check] [--where native|vm] [NAME...]
 
 For each mutation (default: all): copies the sources, changes one line, builds,
 runs the tests that should notice, and prints the names of those that do.
-Fails if a mutation survives, or does not apply any more. Needs what
-"make check-vm KERNEL=6.1" needs. Takes about 20 s a mutation.
+Fails if a mutation survives, or does not apply any more.
+
+  --list          the mutations: name, where, tests, file
+  --check         only see that every mutation applies; builds nothing
+  --where PLACE   only those that are noticed in the unit tests and on the embedded
+                  device (native), or on the kernel device (vm)
+
+Needs what "make check-vm KERNEL=6.1" needs. Only what has changed is built, only
+the tests that matter are run, and one boot serves many mutants of the module:
+about 10 s a mutation, more if one hangs or brings the kernel down.
 EOT
 }
 
-# name, where it is noticed (native or vm), file, sed expression
+# name, where, tests (unit_* or programs), file, sed expression
 TABLE='
-key          native driver/core/rx.c  s/if (h->key != READ_ONCE(slot->key))/if (0)/
-bounds       native driver/core/rx.c  s/if (!hml_view_covers(slot->data.length, h->offset, h->length))/if (0)/
-bounds-sum   native driver/core/nic.h s/return offset <= length \&\& bytes <= length - offset;/return offset + bytes <= length;/
-meta-index   native driver/core/rx.c  s/return h->meta_index < slot->meta_count ?/return 1 ?/
-second-key   native driver/core/rx.c  s/if (!key || h->key != key)/if (!key)/
-second-zero  native driver/core/rx.c  s/if (!key || h->key != key)/if (h->key != key)/
-second-low   native driver/core/rx.c  s/if (high < low || h->offset < low ||/if (high < low ||/
-second-high  native driver/core/rx.c  s/!hml_view_covers(high - low, h->offset - low, h->length)/0/
-one-shot     native driver/core/rx.c  s/if (!(state \& HAMLYN_META_ARMED) ||/if (/
-one-shot-end native driver/core/rx.c  s/last = next == (HAMLYN_META_ARMED | HAMLYN_META_COMPLETE);/last = complete;/
-live         native driver/core/rx.c  s/if (!slot || !smp_load_acquire(&slot->live))/if (!slot)/
-tag-range    native driver/core/tx.c  s/if (tag >= HAMLYN_MAX_TAGS || /if (/
-tag-bound    native driver/core/tx.c  s/if (!area->length)/if (0)/
-fragment     native driver/core/tx.c  s/if (!hml_view_covers(area->length, p->offset, p->length))/if (0)/
-trb-flags    native driver/core/tx.c  s/if (trb->flags & ~HAMLYN_TRB_FLAGS || /if (/
-offset-wrap  native driver/core/tx.c  s/if (m->header.offset > U64_MAX - sent)/if (0)/
-nq-full      native driver/core/notify.c s/if (unlikely(used > nq->mask)) {/if (0) {/
-shm-rekey    native libhamlyn/src/shm_device.c s/WRITE_ONCE(rec->slot.key, key);//
-shm-owner    native libhamlyn/src/shm_segment.c s/st.st_uid != geteuid() || st.st_mode & 077/0/
-kernel-key   vm driver/core/rx.c      s/if (h->key != READ_ONCE(slot->key))/if (0)/
-kernel-bounds vm driver/core/rx.c     s/if (!hml_view_covers(slot->data.length, h->offset, h->length))/if (0)/
-ro-mapping   vm driver/mmap.c         s/return region == HML_REGION_NQ_RING ||.*/return false;/
-ro-mprotect  vm driver/mmap.c         s/never |= VM_MAYWRITE;//
-exec-mapping vm driver/mmap.c         s/ || vma->vm_flags & VM_EXEC//
-private-map  vm driver/mmap.c         s/if (!(vma->vm_flags & VM_SHARED) || /if (/
-dontcopy     vm driver/mmap.c         s/VM_DONTCOPY | //
-map-length   vm driver/mmap.c         s/if (vma_pages(vma) != ring->memory.pages)/if (0)/
-readonly     vm driver/area.c         s/if (writable \&\& a->flags & HAMLYN_AREA_READONLY)/if (0)/
-area-view    vm driver/area.c         s/if (!hml_view_covers(a->mem->length, base, length))/if (0)/
-area-users   vm driver/area.c         s/else if (a->users)/else if (0)/
-memlock      vm driver/area.c         s/if (had > limit || a->pages > limit - had) {/if (0) {/
-nq-users     vm driver/nq.c           s/else if (nq->users)/else if (0)/
-rekey        vm driver/slot.c         s/WRITE_ONCE(s->core.key, arg->key);//
-unlink       vm driver/slot.c         s/RCU_INIT_POINTER(c->device->nic.port.slots.*//
-stats-admin  vm driver/stats.c        s/if (!capable(CAP_NET_ADMIN))/if (0)/
-reserved     vm driver/area.c         s/ || arg->reserved || !arg->length)/ || !arg->length)/
+key            native unit_rx               driver/core/rx.c     s/if (slot->mode == HAMLYN_SLOT_NORMAL \&\& h->key != READ_ONCE(slot->key))/if (0)/
+bounds         native unit_rx               driver/core/rx.c     s/if (!hml_view_covers(slot->data.length, h->offset, h->length))/if (0)/
+bounds-sum     native unit_rx               driver/core/nic.h    s/return offset <= length \&\& bytes <= length - offset;/return offset + bytes <= length;/
+meta-index     native unit_rx               driver/core/rx.c     s/return h->meta_index < slot->meta_count ?/return 1 ?/
+meta-room      native unit_rx               driver/core/rx.c     s/if (h->meta_length || h->meta_index)/if (0)/
+packet-form    native unit_rx               driver/core/rx.c     s/if (h->version != HAMLYN_PACKET_VERSION || h->reserved ||/if (/
+second-key     native unit_paranoid         driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
+second-zero    native unit_paranoid         driver/core/rx.c     s/if (!key || h->key != key)/if (h->key != key)/
+second-low     native unit_paranoid         driver/core/rx.c     s/if (high < low || h->offset < low ||/if (/;s/high - low, h->offset - low, h->length/high, h->offset, h->length/
+second-high    native unit_paranoid         driver/core/rx.c     s/!hml_view_covers(high - low, h->offset - low, h->length)/0/
+one-shot       native unit_paranoid         driver/core/rx.c     s/if (!(state \& HAMLYN_META_ARMED) ||/if (/
+one-shot-end   native unit_paranoid         driver/core/rx.c     s/last = next == (HAMLYN_META_ARMED | HAMLYN_META_COMPLETE);/last = complete;/
+fast-paranoid  native unit_paranoid         driver/core/rx.c     s/if (slot->mode != HAMLYN_SLOT_NORMAL)$/if (0)/
+live           native unit_rx               driver/core/rx.c     s/if (!slot || !smp_load_acquire(&slot->live))/if (!slot)/
+tag-range      native unit_tx               driver/core/tx.c     s/if (tag >= HAMLYN_MAX_TAGS || /if (/
+tag-bound      native unit_tx               driver/core/tx.c     s/if (!area->length)/if (0)/
+fragment       native unit_tx               driver/core/tx.c     s/if (!hml_view_covers(area->length, p->offset, p->length))/if (0)/
+trb-flags      native unit_tx               driver/core/tx.c     s/if (trb->flags & ~HAMLYN_TRB_FLAGS || /if (/
+offset-wrap    native unit_tx               driver/core/tx.c     s/if (m->header.offset > U64_MAX - sent)/if (0)/
+producer       native unit_tx               driver/core/tx.c     s/return n <= t->mask + 1 ? n : 0;/return n;/
+nq-full        native unit_notify           driver/core/notify.c s/if (unlikely(used > nq->mask)) {/if (0) {/
+nq-consumer    native unit_notify           driver/core/notify.c s/if (used > nq->mask + 1)/if (0)/
+ticket-key     native unit_rx               driver/core/rx.c     s/h->ticket_key == READ_ONCE(slot->ticket_key) ?/1 ?/
+ticket-only    native unit_rx               driver/core/rx.c     s/if (unlikely(slot->flags & HAMLYN_SLOT_TICKET_ONLY))/if (0)/
+ticket-index   native unit_ticket           driver/core/tx.c     s/if (trb->ticket >= t->ticket_count)/if (0)/
+ticket-empty   native unit_ticket           driver/core/tx.c     s/if (!k->key)/if (0)/
+ticket-range   native unit_ticket           driver/core/tx.c     s/if (trb->offset < k->base ||/if (0 \&\&/
+ticket-flag    native unit_tx               driver/core/tx.c     s/(trb->ticket \&\& !(trb->flags & HAMLYN_TRB_TICKET)))/0)/
+guard-pause    native unit_guard            driver/core/guard.c  s/WRITE_ONCE(g->until, now + .*/;/
+guard-free     native unit_guard            driver/core/guard.c  s/if (!free || g->score <= free)/if (1)/
+guard-inherit  native unit_guard            driver/core/guard.c  s/if (score >= score_at(to, now))/if (0)/
+guard-until    native unit_guard            driver/core/guard.c  s/if (from->until > to->until)/if (0)/
+guard-asked    native unit_guard            driver/core/tx.c     s/hml_guard_paused(nic, &t->sender.guard))/0)/
+guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(reject) \&\& !sender->guessed) {/if (0) {/
+link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(l->down))/if (0)/
+link-unfed     native unit_link             driver/core/link.c   s/if (!watchdog_ms)/if (1)/
+link-sender    native unit_link             driver/core/tx.c     s/if (likely(hml_link_up(nic) \&\& to/if (likely(to/
+link-receiver  native unit_link             driver/core/tx.c     s/(to == nic || hml_link_up(to))/1/
+shm-rekey      native conformance_beyond    libhamlyn/src/shm_device.c s/WRITE_ONCE(rec->slot.key, keys\[0\]);//
+shm-owner      native hostile_segment       libhamlyn/src/shm_segment.c s/st.st_uid != geteuid() || st.st_mode & 077/0/
+kernel-key     vm protection                driver/core/rx.c     s/if (slot->mode == HAMLYN_SLOT_NORMAL \&\& h->key != READ_ONCE(slot->key))/if (0)/
+kernel-bounds  vm protection                driver/core/rx.c     s/if (!hml_view_covers(slot->data.length, h->offset, h->length))/if (0)/
+kernel-trb     vm hostile_wq                driver/core/tx.c     s/if (trb->flags & ~HAMLYN_TRB_FLAGS || /if (/
+kernel-copy    vm hostile_wq                driver/core/tx.c     s/hml_tx_flat(nic, t, &trb, meta, tail)/hml_tx_flat(nic, t, (struct hamlyn_trb *)entry, meta, tail)/
+second-order   vm hostile_ticket            driver/core/rx.c     s/if (high < low ||/if (/
+kernel-range   vm hostile_ticket            driver/core/tx.c     s/if (trb->offset < k->base ||/if (0 \&\&/
+kernel-index   vm hostile_ticket            driver/core/tx.c     s/if (trb->ticket >= t->ticket_count)/if (0)/
+kernel-empty   vm hostile_ticket            driver/core/tx.c     s/if (!k->key)/if (0)/
+kernel-ticket  vm hostile_ticket            driver/core/rx.c     s/h->ticket_key == READ_ONCE(slot->ticket_key) ?/1 ?/
+kernel-only    vm hostile_ticket            driver/core/rx.c     s/if (unlikely(slot->flags & HAMLYN_SLOT_TICKET_ONLY))/if (0)/
+kernel-guess   vm hostile_guess             driver/core/rx.c     s/if (guessed(reject) \&\& !sender->guessed) {/if (0) {/
+guess-again    vm hostile_guess             driver/core/tx.c     s/t->sender.guessed = false;//
+kernel-second  vm hostile_ticket,paranoid   driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
+watch-key      vm hostile_watch             driver/core/rx.c     s/return key == READ_ONCE(slot->key) ? -1 : HAMLYN_REJECT_KEY;/return -1;/
+watch-second   vm hostile_watch             driver/core/rx.c     s/return right \&\& key == right ? -1 : HAMLYN_REJECT_KEY;/return -1;/
+watch-zero     vm hostile_watch             driver/core/rx.c     s/return right \&\& key == right/return key == right/
+watch-index    vm hostile_watch             driver/core/rx.c     s/if (meta_index >= slot->meta_count)/if (0)/
+watch-audit    vm hostile_watch             driver/watch.c       s/hml_port_rejected(nic, slot, &h, reject, &sender);//
+watch-guess    vm hostile_guess             driver/watch.c       s/hml_user_guess(c, nic);/;/
+watch-pause    vm hostile_guess             driver/watch.c       s/if (!until)/if (1)/
+watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tell(s);/;/
+watch-nq       vm hostile_watch             driver/watch.c       s/w->nq->users++;//
+watch-flags    vm uapi_size                 driver/watch.c       s/if (arg->flags & ~HAMLYN_WATCH_TICKET || arg->reserved)/if (0)/
+watch-only     vm hostile_watch             driver/core/rx.c     s/if (slot->flags & HAMLYN_SLOT_TICKET_ONLY)$/if (0)/
+watch-ticket   vm hostile_watch             driver/core/rx.c     s/return key \&\& key == READ_ONCE(slot->ticket_key) ?/return 1 ?/
+watch-fd       vm hostile_watch             driver/watch.c       s/if (arg->key > INT_MAX)/if (0)/
+watch-names    vm hostile_watch             driver/watch.c       s/if (arg->host || arg->slot || arg->meta_index)/if (0)/
+ro-mapping     vm hostile_mmap              driver/mmap.c        s/return region == HML_REGION_NQ_RING ||.*/return false;/
+ro-mprotect    vm hostile_mmap              driver/mmap.c        s/never |= VM_MAYWRITE;//
+exec-mapping   vm hostile_mmap              driver/mmap.c        s/ || vma->vm_flags & VM_EXEC//
+exec-mprotect  vm hostile_mmap              driver/mmap.c        s/vm_flags_t never = VM_MAYEXEC;/vm_flags_t never = 0;/
+private-map    vm hostile_mmap              driver/mmap.c        s/if (!(vma->vm_flags & VM_SHARED) || /if (/
+dontcopy       vm hostile_mmap              driver/mmap.c        s/VM_DONTCOPY | //
+dontexpand     vm hostile_mmap              driver/mmap.c        s/VM_DONTEXPAND | //
+map-length     vm hostile_mmap              driver/mmap.c        s/if (vma_pages(vma) != ring->memory.pages)/if (0)/
+map-area       vm hostile_mmap              driver/mmap.c        s/if (!a->allocated || vma_pages(vma) != a->pages)/if (!a->allocated)/
+map-offset     vm hostile_mmap              driver/mmap.c        s/if ((u32)offset)/if (0)/
+map-ref        vm hostile_mmap              driver/mmap.c        s/refcount_inc(&memory->ref);//
+vma-open       vm hostile_mmap              driver/mmap.c        s/\.open = vma_open,//
+readonly       vm limits                    driver/area.c        s/if (writable \&\& a->flags & HAMLYN_AREA_READONLY)/if (0)/
+area-view      vm uapi_size                 driver/area.c        s/if (!hml_view_covers(a->mem->length, base, length)) {/if (0) {/
+area-users     vm foreign                   driver/area.c        s/else if (a->users)/else if (0)/
+area-rights    vm limits                    driver/area.c        s/gup |= FOLL_WRITE;/;/
+memlock        vm limits                    driver/area.c        s/if (had > limit || a->pages > limit - had) {/if (0) {/
+memlock-ns     vm hostile_admin             driver/area.c        s/if (capable(CAP_IPC_LOCK))/if (ns_capable(current_user_ns(), CAP_IPC_LOCK))/
+area-reserved  vm uapi_size                 driver/area.c        s/ || arg->reserved || !arg->length)/ || !arg->length)/
+nq-users       vm foreign                   driver/nq.c          s/else if (nq->users)/else if (0)/
+rekey          vm protection                driver/watch.c       s/WRITE_ONCE(s->core.key, key);//
+unlink         vm protection                driver/slot.c        s/RCU_INIT_POINTER(c->device->nic.port.slots.*//
+revoke-wait    vm protection,fork_kill      driver/slot.c        s/hml_fabric_quiesce();//
+slot-key       vm uapi_size                 driver/slot.c        s/key = get_random_u64();/key = 5;/
+slot-ticket    vm hostile_ticket            driver/slot.c        s/s->core.ticket_key = new_key();/s->core.ticket_key = 7;/
+slot-only      vm hostile_ticket            driver/slot.c        s/s->core.flags = arg->flags & HAMLYN_SLOT_TICKET_ONLY;//
+ticket-rekey   vm hostile_ticket            driver/watch.c       s/WRITE_ONCE(s->core.ticket_key, ticket_key);//
+ticket-file    vm hostile_ticket            driver/ticket.c      s/if (file->f_op == &ticket_fops)/if (1)/
+ticket-owner   vm hostile_ticket            driver/ticket.c      s/\.owner.*= THIS_MODULE,//
+ticket-cloexec vm hostile_ticket,inherit    driver/ticket.c      s/get_unused_fd_flags(O_CLOEXEC)/get_unused_fd_flags(0)/
+ticket-good    vm hostile_ticket            driver/ticket.c      s/if (!still_good(c->device, &k))/if (0)/
+ticket-inside  vm hostile_ticket            driver/ticket.c      s/} else if (!hml_view_covers(s->core.data.length, arg->base,/} else if (0 \&\& !hml_view_covers(s->core.data.length, arg->base,/
+drop-index     vm hostile_ticket            driver/ticket.c      s/if (index >= t->core.ticket_count)/if (0)/
+drop-empty     vm hostile_ticket            driver/ticket.c      s/if (!k->key)/if (0)/
+drop-clear     vm hostile_ticket            driver/ticket.c      s/memzero_explicit(k, sizeof(\*k));/;/
+ticket-flags   vm uapi_size                 driver/ticket.c      s/if (arg->flags)/if (0)/
+drop-reserved  vm uapi_size                 driver/ticket.c      s/if (arg->reserved)/if (0)/
+ticket-undo    vm uapi_size                 driver/chardev.c     s/\.undo = undo_ticket_create,//
+import-undo    vm uapi_size                 driver/chardev.c     s/undo_ticket_import, true),/NULL, true),/
+watch-undo     vm uapi_size                 driver/chardev.c     s/do_watch, undo_watch, true),/do_watch, NULL, true),/
+ioctl-size     vm uapi_size                 driver/chardev.c     s/if (size < op->min_size)/if (0)/
+kick-range     vm uapi_size                 driver/chardev.c     s/arg > HML_MAX_IDS ? -ENOENT : kick(c, arg)/kick(c, arg)/
+explain-form   vm uapi_size                 driver/explain.c     s/if (arg->reserved)/if (0)/
+explain-once   vm limits                    driver/explain.c     s/c->explanation\[0\] = 0;//
+explain-text   vm limits                    driver/explain.c     s/strscpy_pad(c->explanation, text, sizeof(c->explanation));//
+open-netns     vm hostile_admin             driver/chardev.c     s/if (!in_namespace(d))/if (0)/
+admin-ns       vm hostile_admin             driver/nic.c         s/ns_capable(read_pnet(&d->net)->user_ns, CAP_NET_ADMIN)/ns_capable(current_user_ns(), CAP_NET_ADMIN)/
+nic-set        vm hostile_admin             driver/nic.c         s/if (!hml_nic_admin(c->device)) {/if (0) {/
+nic-flags      vm hostile_admin,uapi_size   driver/nic.c         s/if (set->flags & ~(HAMLYN_NIC_SET_STATE | HAMLYN_NIC_SET_WATCHDOG |/if (0 \&\& (0 |/
+nic-state      vm hostile_admin             driver/nic.c         s/set->state > HAMLYN_NIC_DOWN ||//
+nic-watchdog   vm hostile_admin             driver/nic.c         s/set->watchdog_ms > HAMLYN_MAX_WATCHDOG_MS)/0)/
+stats-admin    vm hostile_admin             driver/stats.c       s/if (!hml_nic_admin(c->device)) {/if (0) {/
+term-admin     vm hostile_admin             driver/terminus.c    s/if ((arg->priority == HAMLYN_PRIORITY_HIGH || arg->weight > 1) \&\&/if (0 \&\&/
+term-priority  vm hostile_admin             driver/terminus.c    s/arg->priority >= HAMLYN_PRIORITIES ||/0 ||/
+term-weight    vm hostile_admin             driver/terminus.c    s/arg->weight > HAMLYN_MAX_WEIGHT)/0)/
+user-memory    vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.pages, pages, limits.pages))/if (0)/
+nic-memory     vm limits                    driver/user.c        s/if (exceeds(d->pages, pages, d->max_pages)) {/if (0) {/
+user-wired     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(user->used.wired, pages, limits.wired)) {/if (0) {/
+user-slots     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.slots, 1, limits.slots))/if (0)/
+user-termini   vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.termini, 1, limits.termini)) {/if (0) {/
+user-opener    vm inherit,limits            driver/user.c        s/u = user_find(d, current_euid());/u = user_find(d, GLOBAL_ROOT_UID);/
+user-exempt    vm hostile_admin             driver/user.c        s/capable(CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
+guess-begin    vm hostile_guess             driver/user.c        s/\*guard = u->guard;/*guard = (struct hml_guard){};/
+guess-inherit  vm hostile_guess             driver/user.c        s/hml_guard_inherit(&c->user->guard, guard);//
+guess-forget   vm hostile_guess             driver/user.c        s/(!u->guard.score ||/(1 ||/
+guess-store    vm hostile_guess             driver/user.c        s/c->user->guard = sender.guard;//
+audit-own      vm hostile_audit             driver/audit.c       s/read_translated(c->audit,/read_translated(c->device->audit,/
+audit-key      vm hostile_audit             driver/audit.c       s/\.offset = h->offset,/.offset = h->key,/
+audit-translate vm hostile_audit            driver/audit.c       s/translate(&entries\[i\]);/;/
+audit-room     vm hostile_audit             driver/audit.c       s/room = min_t(u32, arg->count, HML_AUDIT_CONTEXT);/room = arg->count;/
+nl-nic-new     vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_nic_new_doit/,/flags/s/GENL_ADMIN_PERM/0/
+nl-nic-del     vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_nic_del_doit/,/flags/s/GENL_ADMIN_PERM/0/
+nl-nic-set     vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_nic_set_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
+nl-nic-feed    vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_nic_feed_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
+nl-term-set    vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_terminus_set_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
+nl-stats       vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_stats_get_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
+nl-limit       vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_limit_set_doit/,/flags/s/GENL_ADMIN_PERM/0/
+nl-contexts    vm hostile_admin             driver/netlink_dump.c s/return dump->reader.admin || uid_eq(c->user->uid, dump->reader.uid);/return true;/
+nl-users       vm hostile_admin             driver/netlink_dump.c s/return dump->reader.admin || uid_eq(u->uid, dump->reader.uid);/return true;/
+nl-audit       vm hostile_admin             driver/netlink_dump.c s/if (dump->reader.admin \&\& !dump->attrs\[HAMLYN_A_CONTEXT\])/if (!dump->attrs[HAMLYN_A_CONTEXT])/
+nl-netns       vm hostile_admin             driver/netlink.c     s/if (net_eq(read_pnet(&d->net), genl_info_net(info)) \&\&/if (/
+nl-dump-netns  vm hostile_admin             driver/netlink_dump.c s/if (net_eq(read_pnet(&d->net), dump->net) \&\&/if (/
+lib-cloexec    vm inherit                   libhamlyn/src/kernel.c s/O_RDWR | O_CLOEXEC/O_RDWR/
 '
 
-BUILD=${BUILD:-build}
+BUILD=$(realpath -m "${BUILD:-build}")
 WORK=$BUILD/mutants
-NATIVE_TESTS=(paranoid protection send_errors sendrecv gather nq segment lifecycle)
-VM_TESTS=(paranoid protection hostile_mmap hostile_wq foreign limits lifecycle uapi_size fork_kill)
+WHERE=
+BATCH=16	# mutants in one boot
+pending=()
+passed=0
+failed=0
 
 lines() {
-	grep -v '^$' <<<"$TABLE"
+	awk -v where="$WHERE" 'NF && (where == "" || $2 == where)' <<<"$TABLE"
 }
 
 # The names of failing tests in TAP, and of programs that died, one a line.
@@ -71,71 +196,181 @@ losers() {
 	tr -d '\r' | sed -n 's/^not ok [0-9 -]*//p' | sed 's/^- *//' | sort -u
 }
 
-run_native() { # TREE
-	local tree=$1 tests=() test
-	make -C "$tree" -s BUILD=build lib units selftests >"$tree/build.log" 2>&1 ||
-		{ echo "(does not build: $tree/build.log)"; return; }
-	for test in "${NATIVE_TESTS[@]}"; do
-		tests+=("$tree/build/selftests/$test")
+# One tree for all mutations of a place: copied by content, so that only what the
+# last one and this one have changed is built again.
+copy_sources() { # TREE
+	local part
+	mkdir -p "$1"
+	for part in Makefile driver uapi libhamlyn selftests tools; do
+		rsync -rlp --checksum --delete --exclude='*.o' "$part" "$1/"
 	done
+}
+
+run_native() { # TREE TESTS
+	local tree=$1 test units=() others=()
+	for test in ${2//,/ }; do
+		case $test in
+		unit_*) units+=("build/unit/$test") ;;
+		*) others+=("build/selftests/$test") ;;
+		esac
+	done
+	make -C "$tree" -s BUILD=build "${units[@]}" "${others[@]}" >"$tree/build.log" 2>&1 ||
+		{ echo "(does not build: $tree/build.log)"; return; }
 	{
-		"$tree/selftests/unit/run.sh" "$tree/build/unit" || true
-		"$tree/selftests/run-tests.sh" --timeout 60 --device "shm:mutant-$$" "${tests[@]}" || true
+		for test in "${units[@]}"; do
+			CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 120 "$tree/$test" ||
+				echo "not ok - ${test##*/}: status $?"
+		done
+		[ ${#others[@]} = 0 ] ||
+			(cd "$tree" && selftests/run-tests.sh --timeout 60 --device "shm:mutant-$$" "${others[@]}") || true
 	} 2>&1 | losers
 }
 
-run_vm() { # TREE
-	local tree=$1 files=() test
-	"$tree/selftests/vm/build-module.sh" 6.1 "$tree" "$tree/module" >"$tree/build.log" 2>&1 ||
-		{ echo "(does not build: $tree/build.log)"; return; }
-	for test in "${VM_TESTS[@]}"; do
-		files+=(--file "$BUILD/selftests/$test")
+# Builds the module of a mutant, and its tests if the library is what was changed.
+build_vm() { # NAME TREE TESTS
+	local name=$1 tree=$2 test to=$WORK/vm-$1
+	rm -rf "$to"
+	mkdir -p "$to"
+	selftests/vm/build-module.sh 6.1 "$tree" "$WORK/module" >"$to/build.log" 2>&1 || return 1
+	# Without debugging information: it would fill the guest's memory.
+	strip -d -o "$to/$name.ko" "$WORK/module/hamlyn.ko"
+	diff -rq libhamlyn "$tree/libhamlyn" >/dev/null && return 0
+	for test in ${3//,/ }; do
+		make -C "$tree" -s BUILD=build "build/selftests/$test" >>"$to/build.log" 2>&1 || return 1
+		cp "$tree/build/selftests/$test" "$to/"
 	done
-	"$tree/selftests/vm/run.sh" 6.1 --timeout 240 --module "$tree/module/hamlyn.ko" \
-		--module-args max_slots=2048 --file selftests/run-tests.sh "${files[@]}" \
-		--cmd "sh ./run-tests.sh --timeout 60 --device /dev/hamlyn0 ${VM_TESTS[*]}" \
-		>"$tree/vm.log" 2>&1 || true
-	losers <"$tree/vm.log"
-	# A mutant may also bring the kernel down: that is noticed, too.
-	sed -n 's/^# run.sh: FAILED/(kernel) &/p' "$tree/vm.log"
 }
 
-mutate() { # NAME WHERE FILE EXPRESSION
-	local name=$1 where=$2 file=$3 expression=$4 tree=$WORK/$1 noticed
-	rm -rf "$tree"
-	mkdir -p "$tree"
-	cp -r Makefile driver uapi libhamlyn selftests tools "$tree/"
-	sed -i "$expression" "$tree/$file"
-	if cmp -s "$file" "$tree/$file"; then
-		echo "not ok - $name: does not apply to $file any more"
+# What the guest does: one mutant after the other. A mutant that cannot be unloaded
+# leaves no room for the next.
+guest_script() { # NAME...
+	local name
+	echo "cd /host"
+	for name in "$@"; do
+		cat <<EOT
+echo "MUTANT $name"
+insmod ./$name.ko max_slots=2048 guesses=0
+for test in $(tests_of "$name" | tr , ' '); do
+	[ ! -x "vm-$name/\$test" ] || test=vm-$name/\$test
+	sh ./run-tests.sh --timeout 40 --device /dev/hamlyn0 \$test
+done
+rmmod hamlyn || exit 1
+echo "END $name"
+EOT
+	done
+}
+
+tests_of() { # NAME
+	awk -v name="$1" '$1 == name { print $3 }' <<<"$TABLE"
+}
+
+boot() { # NAME...
+	local name test files=()
+	guest_script "$@" >"$WORK/script"
+	for name in "$@"; do
+		files+=(--file "$WORK/vm-$name/$name.ko" --file "$WORK/vm-$name")
+		for test in $(tests_of "$name" | tr , ' '); do
+			files+=(--file "$BUILD/selftests/$test")
+		done
+	done
+	selftests/vm/run.sh 6.1 --timeout $((60 + 60 * $#)) --out "$WORK/out" --script "$WORK/script" \
+		--file selftests/run-tests.sh "${files[@]}" 2>&1 | tr -d '\r' >"$WORK/vm.log" || true
+}
+
+# A mutant may bring the kernel down: it, and those behind it, are run alone.
+flush_vm() {
+	local batch=("${pending[@]}") name noticed
+	pending=()
+	[ ${#batch[@]} != 0 ] || return 0
+	boot "${batch[@]}"
+	cp "$WORK/vm.log" "$WORK/batch.log"
+	for name in "${batch[@]}"; do
+		if ! grep -qx "END $name" "$WORK/batch.log"; then
+			[ ${#batch[@]} = 1 ] || boot "$name"
+		else
+			cp "$WORK/batch.log" "$WORK/vm.log"
+		fi
+		noticed=$(sed -n "/^MUTANT $name\$/,/^END $name\$/p" "$WORK/vm.log" | losers)
+		if ! grep -qx "END $name" "$WORK/vm.log"; then
+			noticed="${noticed:+$noticed$'\n'}(kernel) it did not survive that"
+		fi
+		count report "$name" "$noticed"
+	done
+}
+
+applies() { # NAME FILE EXPRESSION
+	if [ ! -f "$2" ] || sed "$3" "$2" | cmp -s - "$2"; then
+		echo "not ok - $1: does not apply to $2 any more"
 		return 1
 	fi
-	noticed=$("run_$where" "$(realpath "$tree")")
-	if [ -z "$noticed" ] || [[ $noticed == "(does not build"* ]]; then
-		echo "not ok - $name survived in $file ${noticed:+$noticed}"
+}
+
+report() { # NAME NOTICED
+	if [ -z "$2" ] || [[ $2 == "(does not build"* ]]; then
+		echo "not ok - $1 survived${2:+ $2}"
 		return 1
 	fi
-	echo "ok - $name: noticed by $(wc -l <<<"$noticed") tests"
-	head -n 12 <<<"${noticed//$'\n'/$'\n#    '}" | sed '1s/^/#    /'
-	rm -rf "$tree"
+	echo "ok - $1: noticed by $(wc -l <<<"$2") tests"
+	head -n 12 <<<"${2//$'\n'/$'\n#    '}" | sed '1s/^/#    /'
+}
+
+count() { # COMMAND...
+	if "$@"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+	fi
+}
+
+mutate() { # NAME WHERE TESTS FILE EXPRESSION
+	local name=$1 where=$2 tests=$3 file=$4 tree=$WORK/$2
+	if ! applies "$name" "$file" "$5"; then
+		failed=$((failed + 1))
+		return
+	fi
+	copy_sources "$tree"
+	sed -i "$5" "$tree/$file"
+	tree=$(realpath "$tree")
+	if [ "$where" = native ]; then
+		count report "$name" "$(run_native "$tree" "$tests")"
+	elif build_vm "$name" "$tree" "$tests"; then
+		pending+=("$name")
+		[ ${#pending[@]} -lt $BATCH ] || flush_vm
+	else
+		count report "$name" "(does not build: $WORK/vm-$name/build.log)"
+	fi
 }
 
 main() {
-	local name where file expression passed=0 failed=0
-	case ${1:-} in
-	-h | --help) usage; exit 0 ;;
-	--list) lines | awk '{ print $1, "(" $2 ")", $3 }'; exit 0 ;;
-	esac
+	local name where tests file expression only_check=no
+	while [[ ${1:-} == -* ]]; do
+		case $1 in
+		-h | --help) usage; exit 0 ;;
+		--list) lines | awk '{ print $1, "(" $2 ")", $3, $4 }'; exit 0 ;;
+		--check) only_check=yes ;;
+		--where)
+			case ${2:-} in
+			native | vm) WHERE=$2 ;;
+			*) echo "mutate.sh: --where native or vm" >&2; exit 2 ;;
+			esac
+			shift
+			;;
+		*) usage >&2; exit 2 ;;
+		esac
+		shift
+	done
 	export HAMLYN_CACHE=${HAMLYN_CACHE:-$PWD/.cache}
-	make -s lib selftests
-	while read -r name where file expression; do
+	[ $only_check = yes ] || make -s "BUILD=$BUILD" lib selftests
+	mkdir -p "$WORK"
+	while read -r name where tests file expression <&3; do
 		[ $# = 0 ] || [[ " $* " == *" $name "* ]] || continue
-		if mutate "$name" "$where" "$file" "$expression" </dev/null; then
-			passed=$((passed + 1))
+		if [ $only_check = yes ]; then
+			count applies "$name" "$file" "$expression"
 		else
-			failed=$((failed + 1))
+			mutate "$name" "$where" "$tests" "$file" "$expression"
 		fi
-	done < <(lines)
+	done 3< <(lines)
+	flush_vm
 	echo "$passed passed, $failed failed"
 	[ "$failed" = 0 ] && [ "$passed" != 0 ]
 }

@@ -16,8 +16,25 @@ FIXTURE(uapi_size) {
 	uint32_t nq;
 	uint32_t slot;
 	uint32_t terminus;
+	uint64_t key;
+	uint32_t host;
+	int ticket;
 	unsigned char *page;	/* a writable page between two forbidden ones */
 };
+
+static int make_ticket(FIXTURE_DATA(uapi_size) *self)
+{
+	struct hamlyn_ticket_create arg = { .size = sizeof(arg),
+					    .slot = self->slot };
+	struct hamlyn_query query;
+	int ret = ht_raw_query(self->fd, &query);
+
+	if (!ret)
+		ret = ht_raw(self->fd, HAMLYN_IOC_TICKET_CREATE, &arg);
+	self->host = query.host;
+	self->ticket = arg.fd;
+	return ret;
+}
 
 FIXTURE_SETUP(uapi_size)
 {
@@ -36,7 +53,9 @@ FIXTURE_SETUP(uapi_size)
 	self->area = area.area;
 	self->nq = nq.arg.nq;
 	self->slot = slot.slot;
+	self->key = slot.key;
 	self->terminus = terminus.arg.terminus;
+	ASSERT_EQ(0, make_ticket(self));
 	self->page = mmap(NULL, 3 * PAGE, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->page);
@@ -65,14 +84,22 @@ union argument {
 	struct hamlyn_terminus_bind terminus_bind;
 	struct hamlyn_wait wait;
 	struct hamlyn_stats stats;
-	unsigned char bytes[1024];
+	struct hamlyn_watch watch;
+	struct hamlyn_ticket_create ticket_create;
+	struct hamlyn_ticket_import ticket_import;
+	struct hamlyn_ticket_drop ticket_drop;
+	struct hamlyn_audit audit;
+	struct hamlyn_nic_set nic_set;
+	struct hamlyn_explain explain;
+	unsigned char bytes[2048];
 };
 
 /*
  * @size: of the structure as this program knows it
  * @first: of the first version that was published: never changes
  * @fill: makes it legal; what it names exists
- * @undo: request that undoes success, or 0; and where the id is
+ * @undo: undoes success, or NULL
+ * @destroy, @id: for undo_id(): the request, and where the id is
  * @flags, @known: where the flags are and which bits have a meaning; 0: none
  * @zero: where a member is that must be zero, and how long; 0: none
  */
@@ -82,7 +109,9 @@ struct command {
 	size_t size;
 	size_t first;
 	int (*fill)(FIXTURE_DATA(uapi_size) *self, union argument *a);
-	unsigned long undo;
+	int (*undo)(FIXTURE_DATA(uapi_size) *self, const struct command *c,
+		    const void *a);
+	unsigned long destroy;
 	size_t id;
 	size_t flags;
 	uint32_t known;
@@ -158,6 +187,8 @@ static int fill_slot_destroy(FIXTURE_DATA(uapi_size) *self, union argument *a)
 static int fill_slot_rekey(FIXTURE_DATA(uapi_size) *self, union argument *a)
 {
 	a->slot_rekey.slot = self->slot;
+	a->slot_rekey.flags = HAMLYN_SLOT_KEY_GIVEN;
+	a->slot_rekey.key = self->key;
 	return 0;
 }
 
@@ -196,6 +227,100 @@ static int fill_stats(FIXTURE_DATA(uapi_size) *self, union argument *a)
 	return 0;
 }
 
+static int make_watch(FIXTURE_DATA(uapi_size) *self, uint32_t *id)
+{
+	struct hamlyn_watch w = { .size = sizeof(w), .host = self->host,
+				  .slot = self->slot, .key = self->key,
+				  .nq = self->nq };
+	int ret = ht_raw(self->fd, HAMLYN_IOC_WATCH, &w);
+
+	*id = w.watch;
+	return ret;
+}
+
+static int fill_watch(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	a->watch.host = self->host;
+	a->watch.slot = self->slot;
+	a->watch.key = self->key;
+	a->watch.nq = self->nq;
+	return 0;
+}
+
+static int fill_unwatch(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	return make_watch(self, &a->id.id);
+}
+
+static int fill_ticket_create(FIXTURE_DATA(uapi_size) *self,
+			      union argument *a)
+{
+	a->ticket_create.slot = self->slot;
+	return 0;
+}
+
+static int fill_ticket_import(FIXTURE_DATA(uapi_size) *self,
+			      union argument *a)
+{
+	int ret;
+
+	/* The slot may have been rekeyed since the last one was made. */
+	close(self->ticket);
+	ret = make_ticket(self);
+	a->ticket_import.terminus = self->terminus;
+	a->ticket_import.fd = self->ticket;
+	return ret;
+}
+
+static int fill_ticket_drop(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	struct hamlyn_ticket_import arg = { .size = sizeof(arg),
+					    .terminus = self->terminus };
+	int ret;
+
+	close(self->ticket);
+	ret = make_ticket(self);
+	arg.fd = self->ticket;
+	if (!ret)
+		ret = ht_raw(self->fd, HAMLYN_IOC_TICKET_IMPORT, &arg);
+	a->ticket_drop.terminus = self->terminus;
+	a->ticket_drop.index = arg.index;
+	return ret;
+}
+
+static int undo_id(FIXTURE_DATA(uapi_size) *self, const struct command *c,
+		   const void *a)
+{
+	uint32_t id;
+
+	memcpy(&id, (const char *)a + c->id, sizeof(id));
+	return ht_raw_id(self->fd, c->destroy, id);
+}
+
+static int undo_ticket_create(FIXTURE_DATA(uapi_size) *self,
+			      const struct command *c, const void *a)
+{
+	struct hamlyn_ticket_create arg;
+
+	(void)self;
+	(void)c;
+	memcpy(&arg, a, sizeof(arg));
+	return close(arg.fd);
+}
+
+static int undo_ticket_import(FIXTURE_DATA(uapi_size) *self,
+			      const struct command *c, const void *a)
+{
+	struct hamlyn_ticket_drop drop = { .size = sizeof(drop),
+					   .terminus = self->terminus };
+	struct hamlyn_ticket_import arg;
+
+	(void)c;
+	memcpy(&arg, a, sizeof(arg));
+	drop.index = arg.index;
+	return ht_raw(self->fd, HAMLYN_IOC_TICKET_DROP, &drop);
+}
+
 #define COMMAND(cmd, type, bytes)					\
 	.name = #cmd, .request = HAMLYN_IOC_##cmd,			\
 	.size = sizeof(struct hamlyn_##type), .first = (bytes)
@@ -205,7 +330,8 @@ static int fill_stats(FIXTURE_DATA(uapi_size) *self, union argument *a)
 	.zero = offsetof(struct hamlyn_##type, member),			\
 	.zero_bytes = sizeof(((struct hamlyn_##type *)0)->member)
 #define UNDO(cmd, type, member)						\
-	.undo = HAMLYN_IOC_##cmd, .id = offsetof(struct hamlyn_##type, member)
+	.undo = undo_id, .destroy = HAMLYN_IOC_##cmd,			\
+	.id = offsetof(struct hamlyn_##type, member)
 
 static const struct command commands[] = {
 	{ COMMAND(QUERY, query, 56), .fill = fill_query,
@@ -222,7 +348,8 @@ static const struct command commands[] = {
 	{ COMMAND(NQ_DESTROY, id, 8), .fill = fill_nq_destroy },
 	{ COMMAND(SLOT_CREATE, slot_create, 64), .fill = fill_slot_create,
 	  UNDO(SLOT_DESTROY, slot_create, slot),
-	  FLAGS(slot_create, HAMLYN_SLOT_KEY_GIVEN) },
+	  FLAGS(slot_create, HAMLYN_SLOT_KEY_GIVEN |
+			     HAMLYN_SLOT_TICKET_ONLY) },
 	{ COMMAND(SLOT_DESTROY, id, 8), .fill = fill_slot_destroy },
 	{ COMMAND(SLOT_REKEY, slot_rekey, 24), .fill = fill_slot_rekey,
 	  FLAGS(slot_rekey, HAMLYN_SLOT_KEY_GIVEN),
@@ -236,6 +363,23 @@ static const struct command commands[] = {
 	  .fill = fill_terminus_bind },
 	{ COMMAND(STATS, stats, 136), .fill = fill_stats,
 	  ZERO(stats, reserved) },
+	{ COMMAND(WATCH, watch, 48), .fill = fill_watch,
+	  UNDO(UNWATCH, watch, watch), FLAGS(watch, HAMLYN_WATCH_TICKET),
+	  ZERO(watch, reserved) },
+	{ COMMAND(UNWATCH, id, 8), .fill = fill_unwatch },
+	{ COMMAND(TICKET_CREATE, ticket_create, 32),
+	  .fill = fill_ticket_create, .undo = undo_ticket_create,
+	  FLAGS(ticket_create, 0) },
+	{ COMMAND(TICKET_IMPORT, ticket_import, 40),
+	  .fill = fill_ticket_import, .undo = undo_ticket_import },
+	{ COMMAND(TICKET_DROP, ticket_drop, 16), .fill = fill_ticket_drop,
+	  ZERO(ticket_drop, reserved) },
+	{ COMMAND(AUDIT, audit, 24), .fill = fill_query },
+	{ COMMAND(NIC_SET, nic_set, 16), .fill = fill_query,
+	  FLAGS(nic_set, HAMLYN_NIC_SET_STATE | HAMLYN_NIC_SET_WATCHDOG |
+			 HAMLYN_NIC_FEED) },
+	{ COMMAND(EXPLAIN, explain, 264), .fill = fill_query,
+	  ZERO(explain, reserved) },
 };
 
 static int prepare(FIXTURE_DATA(uapi_size) *self, const struct command *c,
@@ -251,12 +395,10 @@ static int call(FIXTURE_DATA(uapi_size) *self, const struct command *c,
 		void *a)
 {
 	int ret = ht_raw(self->fd, c->request, a);
-	uint32_t id;
 
 	if (ret || !c->undo)
 		return ret;
-	memcpy(&id, (char *)a + c->id, sizeof(id));
-	return ht_raw_id(self->fd, c->undo, id) ? -EIO : 0;
+	return c->undo(self, c, a) ? -EIO : 0;
 }
 
 /* It must fail with @want and leave the argument as it is. */
@@ -466,6 +608,8 @@ TEST_F(uapi_size, what_comes_in_out_members_does_not_matter)
 	t.entries = 4;
 	t.entry_size = 256;
 	t.reserved = 0;
+	t.priority = HAMLYN_PRIORITY_NORMAL;
+	t.weight = 0;
 	EXPECT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &t));
 	memset(&query, 0xff, sizeof(query));
 	query.size = sizeof(query);
@@ -760,6 +904,39 @@ TEST_F(uapi_size, nothing_is_made_when_the_answer_cannot_be_written)
 	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE, self->area));
 }
 
+/* A ticket that could not be told is not left in the table of descriptors. */
+TEST_F(uapi_size, no_descriptor_is_left_when_the_answer_cannot_be_written)
+{
+	struct hamlyn_ticket_create arg = { .size = sizeof(arg),
+					    .slot = self->slot };
+	struct hamlyn_ticket_import import = { .size = sizeof(import),
+					       .terminus = self->terminus,
+					       .fd = self->ticket };
+	int next = dup(0);
+	int i, again;
+
+	close(next);
+	memcpy(self->page, &arg, sizeof(arg));
+	ASSERT_EQ(0, mprotect(self->page, PAGE, PROT_READ));
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(-EFAULT, ht_raw(self->fd, HAMLYN_IOC_TICKET_CREATE,
+					  self->page));
+	}
+	again = dup(0);
+	EXPECT_EQ(next, again);
+	close(again);
+	/* Nor an imported one in the key table. */
+	ASSERT_EQ(0, mprotect(self->page, PAGE, PROT_READ | PROT_WRITE));
+	memcpy(self->page, &import, sizeof(import));
+	ASSERT_EQ(0, mprotect(self->page, PAGE, PROT_READ));
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(-EFAULT, ht_raw(self->fd, HAMLYN_IOC_TICKET_IMPORT,
+					  self->page));
+	}
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_TICKET_IMPORT, &import));
+	EXPECT_EQ(0, import.index);
+}
+
 /* ---- numbers ------------------------------------------------------------ */
 
 TEST_F(uapi_size, unknown_requests_are_ENOTTY)
@@ -768,7 +945,7 @@ TEST_F(uapi_size, unknown_requests_are_ENOTTY)
 	const struct command *c;
 	unsigned int nr;
 
-	for (nr = HAMLYN_CMD_STATS + 1; nr < 256; nr++) {
+	for (nr = HAMLYN_CMD_EXPLAIN + 1; nr < 256; nr++) {
 		EXPECT_EQ(-ENOTTY, ht_raw(self->fd, _IO(HAMLYN_IOC_TYPE, nr),
 					  zeros)) {
 			TH_LOG("number %u", nr);

@@ -162,7 +162,7 @@ static int check_slot(struct h_dev *dev, const struct h_slot_attr *at,
 	    (m && !inside(m, at->meta_base,
 			  (uint64_t)at->meta_count * HAMLYN_METADATA_SIZE)))
 		return h__refuse(dev, -ERANGE,
-				 "the message area (%llu bytes from %llu on) or the metadata entries are not inside their area",
+				 "message area (%llu from %llu on) or metadata outside its area",
 				 (unsigned long long)s->length,
 				 (unsigned long long)at->base);
 	if ((a->flags | (m ? m->flags : 0)) & HAMLYN_AREA_READONLY)
@@ -279,7 +279,7 @@ int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
 	    !h__is_power_of_two(at.entry_size) || at.entry_size < 128 ||
 	    at.entry_size > dev->limits.max_entry_size)
 		return h__refuse(dev, -EINVAL,
-				 "%u entries of %u bytes; they must be powers of two, up to %u and from 128 to %u",
+				 "%u entries of %u bytes: powers of two up to %u, 128 to %u",
 				 at.entries, at.entry_size,
 				 dev->limits.max_wq_entries,
 				 dev->limits.max_entry_size);

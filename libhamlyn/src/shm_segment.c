@@ -155,11 +155,12 @@ static int parse_guesses(const char *s, u32 *guesses)
 static int parse_options(const char *options, struct shm_options *o)
 {
 	char copy[64], *rest = copy, *word;
+	size_t n = strlen(options) + 1;
 	int err = 0;
 
-	if (strlen(options) >= sizeof(copy))
+	if (n > sizeof(copy))
 		return -EINVAL;
-	strcpy(copy, options);
+	memcpy(copy, options, n);
 	while (!err && (word = strsep(&rest, ","))) {
 		if (!strncmp(word, "size=", 5))
 			err = parse_size(word + 5, &o->size);

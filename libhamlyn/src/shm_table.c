@@ -53,7 +53,7 @@ static int no_room(struct h_dev *dev, u64 pages)
 			longest = run;
 	}
 	return h__because(dev, -ENOSPC,
-			  "asked for %llu KiB; the segment has %llu KiB free, at most %llu KiB in one piece; shm:NAME,size= makes a larger one",
+			  "%llu KiB asked for, %llu KiB free, %llu KiB in one piece",
 			  (unsigned long long)pages * (SHM_PAGE / 1024),
 			  (unsigned long long)unused * (SHM_PAGE / 1024),
 			  (unsigned long long)longest * (SHM_PAGE / 1024));

@@ -16,7 +16,8 @@ MAX_DIAGNOSTICS=200
 
 CHECKS=(
 	format spdx core-includes version-tests private-paths shellcheck codespell
-	checkpatch kernel-doc netlink-generated sparse w1-6.1 w1-6.12 w1-7.2
+	checkpatch kernel-doc netlink-generated conformance-table threat-catalogue sparse
+	w1-6.1 w1-6.12 w1-7.2
 )
 
 usage() {
@@ -234,6 +235,10 @@ check_kernel_doc() {
 }
 
 check_netlink_generated() { "$STATIC_DIR/netlink-regen.sh"; }
+check_conformance_table() { "$REPO_DIR/selftests/conformance.sh" --check; }
+check_threat_catalogue() {
+	"$REPO_DIR/selftests/threat.sh" --check && "$REPO_DIR/selftests/mutate.sh" --check
+}
 
 # build_log KERNEL WORK-FOLDER [make argument]...: builds from nothing, because an object that is
 # already built gives no warning again; fails on any warning or error

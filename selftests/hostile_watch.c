@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * WATCH is for those who could send: it tells no more than sending does, costs
+ * a wrong guess as much, and belongs to its context. Kernel device only.
+ */
+#include "kselftest_harness.h"
+#include "hostile.h"
+
+FIXTURE(hostile_watch) {
+	struct party owner;
+	struct party watcher;
+	struct hamlyn_metadata *meta;	/* two entries, in the owner's area */
+};
+
+FIXTURE_SETUP(hostile_watch)
+{
+	ASSERT_EQ(0, party_open(&self->owner));
+	ASSERT_EQ(0, party_open(&self->watcher));
+	self->meta = (void *)(self->owner.data + 2048);
+}
+
+FIXTURE_TEARDOWN(hostile_watch)
+{
+	party_close(&self->watcher);
+	party_close(&self->owner);
+}
+
+static struct hamlyn_watch watch_of(const struct party *watcher,
+				    const struct party *owner)
+{
+	return (struct hamlyn_watch) {
+		.size = sizeof(struct hamlyn_watch),
+		.host = owner->query.host,
+		.slot = owner->slot.slot,
+		.key = owner->slot.key,
+		.nq = watcher->nq.arg.nq,
+		.cookie = 0x600d,
+	};
+}
+
+/* Made, told at once, and how; NULL if that is so. */
+static const char *not_told_at_once(struct party *p, struct hamlyn_watch *w)
+{
+	struct hamlyn_nq_entry entry;
+	int ret = ht_raw(p->fd, HAMLYN_IOC_WATCH, w);
+
+	if (ret)
+		return "refused";
+	if (!ht_raw_recv(&p->nq, &entry))
+		return "not told";
+	/* Nothing in it tells a wrong key from a slot that is not there. */
+	if (entry.flags != HAMLYN_NQE_PEER_GONE || entry.data != w->cookie ||
+	    entry.slot != w->slot || entry.source != w->host ||
+	    entry.index != HAMLYN_NONE || entry.length)
+		return "told something else";
+	if (ht_raw_recv(&p->nq, &entry))
+		return "told twice";
+	return ht_raw_id(p->fd, HAMLYN_IOC_UNWATCH, w->watch) ?
+	       "cannot be unmade" : NULL;
+}
+
+TEST_F(hostile_watch, without_the_key_it_tells_the_same_whatever_is_there)
+{
+	uint64_t key = self->owner.slot.key;
+	const uint64_t keys[] = { 0, ~0ULL, ~key, key + 1, key - 1,
+				  key << 32 | key >> 32, (uint32_t)key };
+	const uint32_t slots[] = {
+		self->owner.query.max_slots - 1, self->owner.query.max_slots,
+		0x7fffffff, 0xffffffff,
+	};
+	struct hamlyn_watch w = watch_of(&self->watcher, &self->owner);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(keys); i++) {
+		w.key = keys[i];
+		EXPECT_NO(not_told_at_once(&self->watcher, &w)) {
+			TH_LOG("key %u", i);
+		}
+	}
+	for (i = 0; i < 64; i += 7) {
+		w.key = key ^ 1ULL << i;
+		EXPECT_NO(not_told_at_once(&self->watcher, &w)) {
+			TH_LOG("bit %u", i);
+		}
+	}
+	w.key = key;
+	for (i = 0; i < ARRAY_SIZE(slots); i++) {
+		w.slot = slots[i];
+		EXPECT_NO(not_told_at_once(&self->watcher, &w)) {
+			TH_LOG("slot %x", slots[i]);
+		}
+	}
+	/* With it, nothing is told until there is something to tell. */
+	w = watch_of(&self->watcher, &self->owner);
+	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	EXPECT_FALSE(came(&self->watcher));
+	ASSERT_EQ(0, ht_raw_id(self->owner.fd, HAMLYN_IOC_SLOT_DESTROY,
+			       self->owner.slot.slot));
+	EXPECT_TRUE(came(&self->watcher));
+}
+
+TEST_F(hostile_watch, a_paranoid_slot_is_watched_by_its_entrys_key)
+{
+	struct hamlyn_watch w;
+	unsigned int i;
+
+	self->owner.slot.mode = HAMLYN_SLOT_PARANOID;
+	self->owner.slot.length = 2048;
+	self->owner.slot.meta_area = self->owner.area.area;
+	self->owner.slot.meta_base = 2048;
+	self->owner.slot.meta_count = 2;
+	memset(self->meta, 0, 4 * sizeof(*self->meta));
+	self->meta[0].key = 5555;
+	self->meta[2].key = 7777;	/* behind the last one */
+	ASSERT_EQ(0, ht_raw(self->owner.fd, HAMLYN_IOC_SLOT_CREATE,
+			    &self->owner.slot));
+	const struct {
+		uint64_t key;
+		uint32_t index;
+	} cases[] = {
+		{ self->owner.slot.key, 0 }, { self->owner.slot.key, 1 },
+		{ 5554, 0 }, { 0, 0 }, { 5555, 1 }, { 0, 1 }, { 7777, 2 },
+		{ 5555, 2 }, { 5555, 0xffffffff }, { 5555, 0x02000000 },
+	};
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		w = watch_of(&self->watcher, &self->owner);
+		w.key = cases[i].key;
+		w.meta_index = cases[i].index;
+		EXPECT_NO(not_told_at_once(&self->watcher, &w)) {
+			TH_LOG("case %u", i);
+		}
+	}
+	w = watch_of(&self->watcher, &self->owner);
+	w.key = 5555;
+	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	EXPECT_FALSE(came(&self->watcher));
+}
+
+static int ticket_of(const struct party *p)
+{
+	struct hamlyn_ticket_create arg = { .size = sizeof(arg),
+					    .slot = p->slot.slot };
+	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_CREATE, &arg);
+
+	return ret ? ret : arg.fd;
+}
+
+/* Where a ticket is demanded to send, one is to watch. */
+TEST_F(hostile_watch, a_key_does_not_do_where_a_ticket_is_demanded)
+{
+	struct hamlyn_watch w;
+	int ticket;
+
+	ASSERT_EQ(0, party_slot(&self->owner, HAMLYN_SLOT_TICKET_ONLY));
+	w = watch_of(&self->watcher, &self->owner);
+	EXPECT_NO(not_told_at_once(&self->watcher, &w));
+	w.key = 0;
+	EXPECT_NO(not_told_at_once(&self->watcher, &w));
+	ticket = ticket_of(&self->owner);
+	ASSERT_GE(ticket, 0);
+	w = (struct hamlyn_watch) {
+		.size = sizeof(w),
+		.flags = HAMLYN_WATCH_TICKET,
+		.key = (uint64_t)ticket,
+		.nq = self->watcher.nq.arg.nq,
+	};
+	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	EXPECT_FALSE(came(&self->watcher));
+	ASSERT_EQ(0, rekey(&self->owner, 0));
+	EXPECT_TRUE(came(&self->watcher));
+	/* It is void now. */
+	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	EXPECT_TRUE(came(&self->watcher));
+	close(ticket);
+}
+
+TEST_F(hostile_watch, only_a_ticket_is_watched_as_a_ticket)
+{
+	const uint64_t keys[] = {
+		~0ULL, 1ULL << 31, 1ULL << 32, 1000, self->owner.slot.key,
+		(uint64_t)self->owner.fd, (uint64_t)self->watcher.fd,
+	};
+	struct hamlyn_watch good = {
+		.size = sizeof(good),
+		.flags = HAMLYN_WATCH_TICKET,
+		.nq = self->watcher.nq.arg.nq,
+	};
+	struct hamlyn_watch w;
+	unsigned int i;
+	int ticket = ticket_of(&self->owner);
+
+	ASSERT_GE(ticket, 0);
+	for (i = 0; i < ARRAY_SIZE(keys); i++) {
+		w = good;
+		w.key = keys[i];
+		EXPECT_EQ(-EBADF, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH,
+					 &w)) {
+			TH_LOG("key %u", i);
+		}
+		/* Not either what would be the right one if it were cut. */
+		w.key = 1ULL << 32 | (uint64_t)ticket;
+		EXPECT_EQ(-EBADF, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH,
+					 &w));
+	}
+	good.key = (uint64_t)ticket;
+	w = good;
+	w.slot = self->owner.slot.slot + 1;
+	EXPECT_EQ(-EINVAL, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	w = good;
+	w.host = 1;
+	EXPECT_EQ(-EINVAL, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	w = good;
+	w.meta_index = 1;
+	EXPECT_EQ(-EINVAL, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	/* The number of a ticket is no key. */
+	w = watch_of(&self->watcher, &self->owner);
+	w.key = (uint64_t)ticket;
+	EXPECT_NO(not_told_at_once(&self->watcher, &w));
+	close(ticket);
+}
+
+TEST_F(hostile_watch, the_owner_sees_who_tried)
+{
+	struct hamlyn_audit_entry entries[64];
+	struct hamlyn_audit audit = {
+		.size = sizeof(audit),
+		.count = ARRAY_SIZE(entries),
+		.entries = (uintptr_t)entries,
+	};
+	int64_t before = rejects(&self->owner, HAMLYN_REJECT_KEY);
+	struct hamlyn_watch w = watch_of(&self->watcher, &self->owner);
+
+	w.key ^= 1;
+	ASSERT_NO(not_told_at_once(&self->watcher, &w));
+	EXPECT_EQ(before + 1, rejects(&self->owner, HAMLYN_REJECT_KEY));
+	ASSERT_EQ(0, ht_raw(self->owner.fd, HAMLYN_IOC_AUDIT, &audit));
+	ASSERT_EQ(1, audit.count);
+	EXPECT_EQ(HAMLYN_REJECT_KEY, entries[0].reason);
+	EXPECT_EQ((uint32_t)getpid(), entries[0].pid);
+	EXPECT_EQ(getuid(), entries[0].uid);
+	EXPECT_EQ(self->owner.slot.slot, entries[0].slot);
+}
+
+TEST_F(hostile_watch, an_old_key_is_no_better_than_a_wrong_one)
+{
+	struct hamlyn_watch w = watch_of(&self->watcher, &self->owner);
+	uint64_t old = self->owner.slot.key;
+
+	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	EXPECT_FALSE(came(&self->watcher));
+	ASSERT_EQ(0, rekey(&self->owner, 0));
+	EXPECT_TRUE(came(&self->watcher));
+	w = watch_of(&self->watcher, &self->owner);
+	w.key = old;
+	EXPECT_NO(not_told_at_once(&self->watcher, &w));
+}
+
+TEST_F(hostile_watch, a_watch_and_its_nq_are_the_contexts_own)
+{
+	struct hamlyn_watch w = watch_of(&self->watcher, &self->owner);
+	struct hamlyn_watch more = w;
+	struct ht_raw_nq nq;
+	int i;
+
+	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	EXPECT_EQ(-ENOENT, ht_raw_id(self->owner.fd, HAMLYN_IOC_UNWATCH,
+				     w.watch));
+	/* An id that the other context has, and this one has not. */
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, ht_raw_nq_create(self->owner.fd, 8, &nq));
+	}
+	more.nq = nq.arg.nq;
+	EXPECT_EQ(-ENOENT, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &more));
+	more.nq = HAMLYN_NONE;
+	EXPECT_EQ(-ENOENT, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &more));
+	/* What it needs cannot go, and can when it is unmade. */
+	ASSERT_EQ(0, ht_raw_nq_create(self->watcher.fd, 8, &nq));
+	more.nq = nq.arg.nq;
+	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &more));
+	EXPECT_EQ(-EBUSY, ht_raw_id(self->watcher.fd, HAMLYN_IOC_NQ_DESTROY,
+				    more.nq));
+	ASSERT_EQ(0, ht_raw_id(self->watcher.fd, HAMLYN_IOC_UNWATCH,
+			       more.watch));
+	EXPECT_EQ(0, ht_raw_id(self->watcher.fd, HAMLYN_IOC_NQ_DESTROY,
+			       more.nq));
+	ASSERT_EQ(0, ht_raw_id(self->watcher.fd, HAMLYN_IOC_UNWATCH, w.watch));
+	EXPECT_EQ(-ENOENT, ht_raw_id(self->watcher.fd, HAMLYN_IOC_UNWATCH,
+				     w.watch));
+	ASSERT_EQ(0, rekey(&self->owner, 0));
+	EXPECT_FALSE(came(&self->watcher));
+}
+
+/* Whoever has a key may watch as often as he likes: the owner must not care. */
+TEST_F(hostile_watch, a_crowd_of_watchers_does_not_hold_up_the_owner)
+{
+	enum { CROWD = 20000 };
+	struct hamlyn_watch w;
+	int64_t begun;
+	int i;
+
+	for (i = 0; i < CROWD; i++) {
+		w = watch_of(&self->watcher, &self->owner);
+		ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	}
+	begun = ht_now_ns();
+	ASSERT_EQ(0, ht_raw_id(self->owner.fd, HAMLYN_IOC_SLOT_DESTROY,
+			       self->owner.slot.slot));
+	EXPECT_LT(ht_now_ns() - begun, ht_patience_ns() / 10);
+	begun = ht_now_ns();
+	party_close(&self->watcher);
+	EXPECT_LT(ht_now_ns() - begun, ht_patience_ns() / 10);
+}
+
+TEST_HARNESS_MAIN

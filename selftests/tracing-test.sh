@@ -1,0 +1,326 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# In the guest, as root: the tracepoints are what Documentation/tracing.rst says,
+# a workload makes them tell what it did, and none tells a key.
+#
+# Beside it: tracing.rst; hello, receive_file, guess_keys, hamlynctl; the
+# selftests of $TESTS; for the recipes, if they are there, perf and trace-cmd.
+set -u
+# shellcheck disable=SC2015 # "A && B || C" is not an if here
+
+TRACE=/sys/kernel/tracing
+EVENTS=$TRACE/events/hamlyn
+DOC=./tracing.rst
+TESTS="lifecycle nq poll_wait limits hostile_ticket hostile_watch"
+# What a small workload does not reach
+SELDOM="hamlyn_pause"
+
+passed=0
+failed=0
+skipped=0
+
+check() { # NAME COMMAND...
+	name=$1
+	shift
+	if "$@" >/tmp/check.log 2>&1; then
+		echo "ok - $name"
+		passed=$((passed + 1))
+	else
+		echo "not ok - $name"
+		sed 's/^/# /' /tmp/check.log | head -n 40
+		failed=$((failed + 1))
+	fi
+}
+
+skip() { # NAME WHY
+	echo "ok - $1 # SKIP $2"
+	skipped=$((skipped + 1))
+}
+
+# ---- names and fields ----
+
+documented() {
+	# shellcheck disable=SC2016 # no command, but the markup of literal text
+	sed -n 's/^``\(hamlyn_[a-z_]*\)``: ``\([a-z_ ]*\)``$/\1 \2/p' "$DOC"
+}
+
+existing() {
+	for format in "$EVENTS"/*/format; do
+		event=${format%/format}
+		# "field:char comm[16];", "field:__data_loc char[] what;", "field:u32 nic;"
+		fields=$(sed -n 's/^\tfield:[^;]* \([a-z_]*\)\(\[[0-9A-Z_]*\]\)\{0,1\};.*/\1/p' "$format" |
+			grep -v '^common_' | sort | tr '\n' ' ')
+		echo "${event##*/} $fields"
+	done | sort
+}
+
+sorted_fields() {
+	while read -r event fields; do
+		# shellcheck disable=SC2086 # several words
+		echo "$event $(printf '%s\n' $fields | sort | tr '\n' ' ')"
+	done | sort
+}
+
+events_are_documented() {
+	documented | sorted_fields >/tmp/documented
+	existing >/tmp/existing
+	[ "$(wc -l </tmp/documented)" -gt 30 ] || return 1
+	diff /tmp/documented /tmp/existing
+}
+
+no_key_in_formats() {
+	! grep -n 'field:.*[ _]key' "$EVENTS"/*/format
+}
+
+# ---- the workload ----
+
+trace_on() {
+	echo 0 >"$TRACE/tracing_on"
+	echo 1024 >"$TRACE/buffer_size_kb"
+	: >"$TRACE/trace"
+	echo 1 >"$TRACE/tracing_on"
+	echo "${1:-1}" >"$EVENTS/enable"
+}
+
+trace_off() { # FILE
+	echo 0 >"$EVENTS/enable"
+	grep -v '^#' "$TRACE/trace" >"$1"
+}
+
+silent_when_off() {
+	trace_on 0
+	./hello
+	trace_off /tmp/trace.off
+	! grep hamlyn_ /tmp/trace.off
+}
+
+# The key is bytes 16 to 23 of the ticket; as text it may appear in any way.
+make_key() {
+	rm -f /tmp/ticket
+	./receive_file -q -T 20 -t /tmp/ticket -o /tmp/received &
+	receiver=$!
+	tries=0
+	until grep -q '^ticket' /tmp/ticket 2>/dev/null; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 100 ] || return 1
+		usleep 50000
+	done
+	bytes=$(sed -n 's/^ticket //p' /tmp/ticket | cut -c33-48)
+	[ ${#bytes} = 16 ] || return 1
+	swapped=
+	for i in 15 13 11 9 7 5 3 1; do
+		swapped=$swapped$(echo "$bytes" | cut -c$i-$((i + 1)))
+	done
+}
+
+# As numbers, signed and not, in both byte orders, and as bytes.
+key_patterns() {
+	for hex in "$bytes" "$swapped"; do
+		echo "$hex"
+		printf '%u\n' "0x$hex"
+		echo $((0x$hex))
+	done
+}
+
+work() {
+	trace_on
+	make_key || return 1
+	./hello
+	./guess_keys -t /tmp/ticket -n 20 -T 30
+	kill "$receiver"
+	wait "$receiver"
+	./hamlynctl nic add index 7 engine inline
+	HAMLYN_DEVICE=/dev/hamlyn7 ./hello
+	./hamlynctl nic set 7 down
+	HAMLYN_DEVICE=/dev/hamlyn7 timeout 2 ./hello
+	./hamlynctl nic set 7 up
+	./hamlynctl nic set 7 adversary drop 100% seed 1
+	HAMLYN_DEVICE=/dev/hamlyn7 timeout 2 ./hello
+	./hamlynctl nic set 7 adversary off
+	./hamlynctl nic del 7
+	trace_off /tmp/trace.text
+	return 0
+}
+
+# ---- what it made appear ----
+
+has() { # EXPRESSION, behind "hamlyn_"
+	grep -qE "hamlyn_$1" /tmp/trace.text || {
+		sed 's/.*\(hamlyn_[a-z_]*\).*/\1/' /tmp/trace.text | sort | uniq -c
+		return 1
+	}
+}
+
+no_key() {
+	key_patterns | sort -u >/tmp/patterns
+	[ "$(wc -l </tmp/patterns)" -ge 4 ] || return 1
+	! grep -iFf /tmp/patterns "$1"
+}
+
+# The records themselves, which hold more than what is printed.
+no_key_in_records() {
+	trace_on
+	make_key || return 1
+	./guess_keys -t /tmp/ticket -n 20 -T 30
+	kill "$receiver"
+	wait "$receiver"
+	echo 0 >"$EVENTS/enable"
+	for cpu in "$TRACE"/per_cpu/cpu*; do
+		timeout 2 cat "$cpu/trace_pipe_raw"
+	done >/tmp/raw 2>/dev/null
+	[ "$(wc -c </tmp/raw)" -gt 4096 ] || return 1
+	od -An -v -tx1 </tmp/raw | tr -d ' \n' >/tmp/raw.hex
+	! grep -qF -e "$bytes" -e "$swapped" /tmp/raw.hex
+}
+
+# Control: that search finds what is there, the name of the process.
+records_are_found() {
+	grep -qF "$(printf guess_keys | od -An -tx1 | tr -d ' \n')" /tmp/raw.hex
+}
+
+names_in() { # FILE
+	sed -n 's/.*: \(hamlyn_[a-z_]*\): .*/\1/p' "$1" | sort -u
+}
+
+# Those tests tell of themselves what is wrong; here they make events.
+run_tests() {
+	names_in /tmp/trace.text >/tmp/seen
+	for test in $TESTS; do
+		trace_on
+		timeout 60 ./"$test" >/tmp/test.log 2>&1 </dev/null
+		trace_off /tmp/trace.test
+		names_in /tmp/trace.test >>/tmp/seen
+		no_key /tmp/trace.test || return 1
+	done
+}
+
+every_event_appeared() {
+	documented | while read -r event _; do
+		case " $SELDOM " in *" $event "*) continue ;; esac
+		grep -qx "$event" /tmp/seen || echo "$event"
+	done >/tmp/missing
+	cat /tmp/missing
+	[ ! -s /tmp/missing ]
+}
+
+guessing_pauses() {
+	trace_on
+	make_key || return 1
+	./guess_keys -t /tmp/ticket -n 400 -T 10
+	kill "$receiver"
+	wait "$receiver"
+	trace_off /tmp/trace.text
+	grep -E 'hamlyn_pause: nic=0 context=[0-9]+ terminus=[0-9]+ pid=[0-9]+ uid=0 until=[1-9][0-9]+ score=[1-9][0-9]+' \
+		/tmp/trace.text
+}
+
+# ---- recipes ----
+
+recipe_rejects() {
+	hist=$EVENTS/hamlyn_reject
+	echo 'hist:keys=uid,pid,reason' >"$hist/trigger" || return 1
+	make_key || return 1
+	./guess_keys -t /tmp/ticket -n 20 -T 30
+	kill "$receiver"
+	wait "$receiver"
+	cat "$hist/hist"
+	grep -Eq 'uid: +0, pid: +[0-9]+, reason: +1 .*hitcount: +[1-9]' "$hist/hist"
+	found=$?
+	echo '!hist:keys=uid,pid,reason' >"$hist/trigger"
+	return $found
+}
+
+# shellcheck disable=SC2016 # the $ are the trigger's
+recipe_latency() {
+	echo 'hamlyn_latency u64 ns' >"$TRACE/synthetic_events" || return 1
+	echo 'hist:keys=common_pid:t0=common_timestamp' >"$EVENTS/hamlyn_kick/trigger" || return 1
+	echo 'hist:keys=common_pid:ns=common_timestamp-$t0:onmatch(hamlyn.hamlyn_kick).trace(hamlyn_latency,$ns)' \
+		>"$EVENTS/hamlyn_notify/trigger" || return 1
+	echo 'hist:keys=ns.log2' >"$TRACE/events/synthetic/hamlyn_latency/trigger" || return 1
+	# There the doorbell does the work itself, and nobody has guessed yet
+	./hamlynctl nic add index 9 engine inline
+	HAMLYN_DEVICE=/dev/hamlyn9 ./hello
+	./hamlynctl nic del 9
+	cat "$TRACE/events/synthetic/hamlyn_latency/hist"
+	grep -q 'hitcount: *1$' "$TRACE/events/synthetic/hamlyn_latency/hist"
+	found=$?
+	echo '!hist:keys=ns.log2' >"$TRACE/events/synthetic/hamlyn_latency/trigger"
+	echo '!hist:keys=common_pid:ns=common_timestamp-$t0:onmatch(hamlyn.hamlyn_kick).trace(hamlyn_latency,$ns)' \
+		>"$EVENTS/hamlyn_notify/trigger"
+	echo '!hist:keys=common_pid:t0=common_timestamp' >"$EVENTS/hamlyn_kick/trigger"
+	echo '!hamlyn_latency' >"$TRACE/synthetic_events"
+	return $found
+}
+
+recipe_rekey() {
+	echo 'hist:keys=ns.log2' >"$EVENTS/hamlyn_slot_rekey/trigger" || return 1
+	./lifecycle
+	cat "$EVENTS/hamlyn_slot_rekey/hist"
+	grep -q 'ns: ~ 2^1[0-9]\|ns: ~ 2^2[0-9]' "$EVENTS/hamlyn_slot_rekey/hist"
+	found=$?
+	echo '!hist:keys=ns.log2' >"$EVENTS/hamlyn_slot_rekey/trigger"
+	return $found
+}
+
+recipe_perf() {
+	./perf record -q -o /tmp/perf.data -e 'hamlyn:*' -a ./hello &&
+		./perf script -i /tmp/perf.data >/tmp/perf.text 2>&1
+	cat /tmp/perf.text
+	grep -q 'hamlyn:hamlyn_packet: nic=0 .*length=6 delta=0 flags=single' /tmp/perf.text
+}
+
+recipe_trace_cmd() {
+	./trace-cmd record -q -o /tmp/trace.dat -e hamlyn ./hello &&
+		./trace-cmd report -i /tmp/trace.dat >/tmp/cmd.text 2>&1
+	cat /tmp/cmd.text
+	grep -q 'hamlyn_packet: .*nic=0 .*length=6 delta=0 flags=single' /tmp/cmd.text
+}
+
+# ---- all of it ----
+
+[ -d "$TRACE/events" ] || mount -t tracefs tracefs "$TRACE"
+export HAMLYN_DEVICE=/dev/hamlyn0
+
+check "events and fields are those of the documentation" events_are_documented
+check "no event has a field for a key" no_key_in_formats
+check "events that are off tell nothing" silent_when_off
+check "a workload runs with all events on" work
+check "a message: sent" \
+	has 'packet: nic=0 context=[0-9]+ terminus=0 pid=[0-9]+ source=0 host=0 slot=[0-9]+ offset=0 length=6 delta=0 flags=single$'
+check "a message: notified" \
+	has 'notify: nic=0 context=[0-9]+ nq=0 position=0 source=0 slot=[0-9]+ index=0 length=6 flags=single lost=0$'
+check "a message: doorbell" has 'kick: nic=7 context=[0-9]+ terminus=0$'
+check "a message: end of the doorbell" has 'kick_done: nic=7 context=[0-9]+ terminus=0 packets=1 more=0$'
+check "a message: section of work" has 'work: nic=7 context=[0-9]+ terminus=0 packets=1 bytes=6$'
+check "the process that opened the device" has 'context_open: nic=0 context=0 pid=[0-9]+ uid=0 comm=receive_file$'
+check "a wrong key is told as such, with its sender" \
+	has 'reject: nic=0 slot=[0-9]+ reason=key source=0 offset=[0-9]+ length=16 pid=[1-9][0-9]* uid=0$'
+check "a NIC appears" has 'nic_create: nic=7 host=7 engine=inline engines=1 packet_size=[0-9]+ max_slots=[0-9]+$'
+check "and is set down" has 'nic_set: nic=7 flags=state state=down watchdog_ms=0$'
+check "what it does not send then" has 'reject: nic=7 slot=[0-9]+ reason=down source=7 offset=0 length=6 '
+check "what an adversary does" has 'adversary: nic=7 what=drop host=7 slot=[0-9]+ offset=0 length=6$'
+check "the end of a slot, with its grace period" has 'slot_destroy: nic=0 context=[0-9]+ slot=[0-9]+ ns=[1-9][0-9]+$'
+check "the NIC goes" has 'nic_delete: nic=7 host=7 '
+check "selftests run with all events on" run_tests
+check "the key of a slot is in no line" no_key /tmp/trace.text
+check "nor in a record" no_key_in_records
+check "where other things are found" records_are_found
+check "every event has appeared" every_event_appeared
+check "recipe: who is being rejected" recipe_rejects
+check "recipe: from the doorbell to the notification" recipe_latency
+check "recipe: how long a rekey takes" recipe_rekey
+if [ -x ./perf ]; then
+	check "recipe: perf" recipe_perf
+else
+	skip "recipe: perf" "no perf beside this script"
+fi
+if [ -x ./trace-cmd ]; then
+	check "recipe: trace-cmd" recipe_trace_cmd
+else
+	skip "recipe: trace-cmd" "no trace-cmd beside this script"
+fi
+# Last: from here on this user is slow
+check "who guesses is paused, and that is told" guessing_pauses
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
