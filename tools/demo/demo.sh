@@ -142,7 +142,7 @@ duration() {
 }
 
 job_summary() { # PART DEVICE SENDER CONDITION
-	local bytes seconds speed sum guesses near refused calls
+	local bytes seconds speed sum guesses near refused held calls
 	bytes=$(figure "$1" bytes)
 	seconds=$(figure "$1" seconds)
 	speed=$(figure "$1" speed)
@@ -150,6 +150,7 @@ job_summary() { # PART DEVICE SENDER CONDITION
 	guesses=$(figure "$1" guesses)
 	near=$(figure "$1" near)
 	refused=$(figure "$1" refused)
+	held=$(figure "$1" held)
 	calls=$(figure "$1" syscalls)
 	cat <<EOF
 
@@ -160,6 +161,7 @@ On $2:
     $sum
   * $guesses messages with wrong keys were sent to the same slot, $near of them with only one
     bit wrong: $refused were refused and counted, and the memory behind it stayed untouched.
+    In the end the guesser was held to $held guesses a second.
   * System calls per message$4: $calls.
 EOF
 }
