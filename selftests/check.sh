@@ -146,6 +146,19 @@ admin_part() { # KERNEL
 		--script selftests/hamlynctl-test.sh
 	part "JSON of hamlynctl, Linux $kernel" \
 		tools/hamlynctl/test/schema.py "$out/tap"
+	tracing_part "$kernel"
+}
+
+tracing_part() { # KERNEL
+	local kernel=$1 files=() file
+	for file in "$BUILD"/{hello,receive_file,guess_keys,hamlynctl} \
+		"$BUILD"/selftests/{lifecycle,nq,poll_wait,limits,hostile_watch,hostile_ticket} \
+		Documentation/tracing.rst "$(command -v perf)" "$(command -v trace-cmd)"; do
+		[ -z "$file" ] || files+=(--file "$file")
+	done
+	part "tracepoints, Linux $kernel" vm_run "$LOGS/vm-$kernel-tracing" "$kernel" \
+		--timeout 400 --module "$BUILD/k$kernel/hamlyn.ko" \
+		--module-args max_slots=4096 "${files[@]}" --script selftests/tracing-test.sh
 }
 
 # The last line for the parent must be the total; run.sh talks after it.

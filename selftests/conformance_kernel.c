@@ -60,7 +60,7 @@ static int open_far(FIXTURE_DATA(conformance) *self)
 
 FIXTURE_SETUP(conformance)
 {
-	struct ht_pair_attr attr = { .meta = 4 };
+	struct ht_pair_attr attr = { .meta = 4, .nq_entries = 2048 };
 
 	ASSERT_EQ(0, ht_pair_open(&self->pair, &attr));
 	ASSERT_EQ(0, open_far(self));

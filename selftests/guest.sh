@@ -104,6 +104,16 @@ echo "$free" >$guesses
 # shellcheck disable=SC2086 # several words
 add_up sh ./run-tests.sh --device /dev/hamlyn0 $guessing
 
+# The order of service can be seen with one engine only.
+case $parameters$guessing in
+*engine=poll*conformance_kernel*)
+	check "unloading works after the tests with several engines" rmmod hamlyn
+	# shellcheck disable=SC2086 # several words
+	check "and loading with one" insmod "$module" $parameters engines=1
+	add_up sh ./run-tests.sh --device /dev/hamlyn0 conformance_kernel
+	;;
+esac
+
 # Exactly what was there before: nothing wired, nothing allocated, no thread.
 check "unloading works after all tests" rmmod hamlyn
 # shellcheck disable=SC2086 # several words

@@ -49,8 +49,9 @@
  *	The context has no area, NQ, slot or terminus of that id. (mmap() of an
  *	offset that names none: EINVAL.)
  * ERANGE
- *	A view (base, length) does not lie inside its area; for a TRB status:
- *	a fragment does not lie inside its send buffer area.
+ *	A view (base, length) does not lie inside its area, or a ticket's not
+ *	inside its slot's message area; for a TRB status: a fragment does not lie
+ *	inside its send buffer area, or the message not inside its ticket's range.
  * ENXIO
  *	TRB status only: no send buffer area is bound to that tag.
  * EHOSTUNREACH
@@ -58,8 +59,8 @@
  * EBADF
  *	TICKET_IMPORT: the descriptor is none, or not of a ticket.
  * ENOKEY
- *	TICKET_IMPORT: the slot was destroyed or rekeyed since; TRB status: the
- *	terminus has no imported ticket of that index.
+ *	TICKET_IMPORT: the slot was destroyed or rekeyed since; TICKET_DROP and
+ *	TRB status: the terminus has no imported ticket of that index.
  * EACCES
  *	A writable view was asked of an area registered READONLY.
  * EPERM
@@ -79,11 +80,12 @@
  *	passes the user's limits. What is destroyed counts until it is
  *	unmapped as well.
  * ENOSPC
- *	The NIC has no free slot, or the context no free id.
+ *	The NIC has no free slot, the context no free id, or the terminus no
+ *	room for another imported ticket.
  * ETIMEDOUT
  *	WAIT: the deadline passed and nothing arrived.
  * EINTR
- *	WAIT, KICK: a signal arrived first. WAIT is restarted under
+ *	WAIT, KICK, WATCH: a signal arrived first. WAIT is restarted under
  *	SA_RESTART: its deadline is absolute.
  * ENODEV
  *	The NIC has been removed.
@@ -264,9 +266,10 @@ struct hamlyn_area_alloc {
 };
 
 /**
- * struct hamlyn_id - AREA_REMOVE, NQ_DESTROY, SLOT_DESTROY, TERMINUS_DESTROY
+ * struct hamlyn_id - AREA_REMOVE, NQ_DESTROY, SLOT_DESTROY, TERMINUS_DESTROY,
+ *	UNWATCH
  * @size: size of this structure
- * @id: area, NQ or terminus id, or slot number
+ * @id: area, NQ, terminus or watch id, or slot number
  *
  * SLOT_DESTROY: when the call returns no packet can land any more.
  */
