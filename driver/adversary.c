@@ -403,6 +403,18 @@ int hml_adversary_set(struct hml_device *d,
 	return 0;
 }
 
+/* What became of packets that were kept back; senders count the others. */
+void hml_adversary_add_stats(struct hml_device *d, struct hml_stats *sum)
+{
+	int section = srcu_read_lock(&hml_srcu);
+	struct hml_adversary *a = srcu_dereference(d->nic.port.adversary,
+						   &hml_srcu);
+
+	if (a)
+		hml_stats_add(sum, &a->stats);
+	srcu_read_unlock(&hml_srcu, section);
+}
+
 /* hml_nics_lock is held. */
 void hml_adversary_get(struct hml_device *d, struct hml_adversary_attr *attr)
 {

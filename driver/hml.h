@@ -407,6 +407,7 @@ void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,
 			const struct hml_payload *payload,
 			struct hml_sender *sender);
 void hml_adversary_stop(struct hml_device *d);
+void hml_adversary_add_stats(struct hml_device *d, struct hml_stats *sum);
 
 /* fabric_loop.c */
 int hml_fabric_attach(struct hml_device *d, u32 host);

@@ -18,25 +18,21 @@ module_param(nics, uint, 0444);
 MODULE_PARM_DESC(nics, "NICs to begin with, 0 to 256 (default 1)");
 
 static unsigned int idle_us = 50;
-module_param(idle_us, uint, 0444);
-MODULE_PARM_DESC(idle_us, "us without work until a terminus is no longer polled (50)");
-
 static unsigned int kick_window_us = 1000;
-module_param(kick_window_us, uint, 0444);
-MODULE_PARM_DESC(kick_window_us, "us between doorbells that make the engine poll (1000)");
-
-static unsigned int packet_size = 16384;
-module_param(packet_size, uint, 0444);
-MODULE_PARM_DESC(packet_size, "most payload bytes of a packet, 1024 to 65536 (default 16384)");
-
-static unsigned int max_slots = 65536;
-module_param(max_slots, uint, 0444);
-MODULE_PARM_DESC(max_slots, "slots of a NIC, 1 to 1048576 (default 65536)");
-
 static unsigned int guesses = HML_GUARD_FREE;
 
-/* Writing it changes all NICs that there are. */
-static int set_guesses(const char *value, const struct kernel_param *param)
+static void apply(struct hml_device *d, const unsigned int *param)
+{
+	if (param == &idle_us)
+		WRITE_ONCE(d->idle_us, idle_us);
+	else if (param == &kick_window_us)
+		WRITE_ONCE(d->kick_window_us, kick_window_us);
+	else
+		WRITE_ONCE(d->nic.guesses, guesses);
+}
+
+/* Writing one of these changes all NICs that there are, and those to come. */
+static int set_live(const char *value, const struct kernel_param *param)
 {
 	int err = param_set_uint(value, param);
 	struct hml_device *d;
@@ -45,17 +41,32 @@ static int set_guesses(const char *value, const struct kernel_param *param)
 		return err;
 	mutex_lock(&hml_nics_lock);
 	list_for_each_entry(d, &hml_nics, list)
-		WRITE_ONCE(d->nic.guesses, guesses);
+		apply(d, param->arg);
 	mutex_unlock(&hml_nics_lock);
 	return 0;
 }
 
-static const struct kernel_param_ops guesses_ops = {
-	.set = set_guesses,
+static const struct kernel_param_ops live_ops = {
+	.set = set_live,
 	.get = param_get_uint,
 };
-module_param_cb(guesses, &guesses_ops, &guesses, 0644);
+
+module_param_cb(idle_us, &live_ops, &idle_us, 0644);
+MODULE_PARM_DESC(idle_us, "us without work until a terminus is no longer polled (50)");
+
+module_param_cb(kick_window_us, &live_ops, &kick_window_us, 0644);
+MODULE_PARM_DESC(kick_window_us, "us between doorbells that make the engine poll (1000)");
+
+module_param_cb(guesses, &live_ops, &guesses, 0644);
 MODULE_PARM_DESC(guesses, "wrong keys of a sender until it must pause; 0: no limit (256)");
+
+static unsigned int packet_size = 16384;
+module_param(packet_size, uint, 0444);
+MODULE_PARM_DESC(packet_size, "most payload bytes of a packet, 1024 to 65536 (default 16384)");
+
+static unsigned int max_slots = 65536;
+module_param(max_slots, uint, 0444);
+MODULE_PARM_DESC(max_slots, "slots of a NIC, 1 to 1048576 (default 65536)");
 
 static unsigned int mem_limit_mb;
 module_param(mem_limit_mb, uint, 0444);

@@ -53,6 +53,7 @@ void hml_stats_sum(struct hml_device *d, struct hml_stats *sum)
 	list_for_each_entry(t, &d->termini, all)
 		hml_stats_add(sum, &t->stats);
 	spin_unlock(&d->termini_lock);
+	hml_adversary_add_stats(d, sum);
 }
 
 static int of_nic(struct hml_context *c, struct hamlyn_stats *arg)
