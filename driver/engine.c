@@ -111,14 +111,7 @@ __acquires(&hml_srcu)
 	return srcu_read_lock(&hml_srcu);
 }
 
-/**
- * hml_notify_end() - wake who is to be woken for what was appended
- * @section: what hml_notify_begin() returned
- *
- * Behind the section, for these wake-ups' locks may sleep (PREEMPT_RT), and we
- * may lose the processor. Not under a lock: it may be us who free the NQ.
- */
-void hml_notify_end(int section)
+static noinline void wake_noted(int section)
 __releases(&hml_srcu)
 {
 	struct wakes *w = this_cpu_ptr(&wakes);
@@ -134,6 +127,24 @@ __releases(&hml_srcu)
 		hml_nq_wake(woken.nqs[i]);
 		hml_nq_put(woken.nqs[i]);
 	}
+}
+
+/**
+ * hml_notify_end() - wake who is to be woken for what was appended
+ * @section: what hml_notify_begin() returned
+ *
+ * Behind the section, for these wake-ups' locks may sleep (PREEMPT_RT), and we
+ * may lose the processor. Not under a lock: it may be us who free the NQ.
+ */
+void hml_notify_end(int section)
+__releases(&hml_srcu)
+{
+	if (unlikely(this_cpu_read(wakes.count))) {
+		wake_noted(section);
+		return;
+	}
+	srcu_read_unlock(&hml_srcu, section);
+	preempt_enable();
 }
 
 /* As hml_tx_run(). */
