@@ -68,6 +68,11 @@ compiles_alone() { # HEADER LANGUAGE
 		-I"$root/usr/include" -
 }
 
+hamlynctl_installed() {
+	"$root/usr/sbin/hamlynctl" --version && [ -s "$root/usr/share/man/man8/hamlynctl.8" ] &&
+		[ -s "$root/usr/share/bash-completion/completions/hamlynctl" ]
+}
+
 cp "$TOP/libhamlyn/examples/hello.c" "$work/program.c"
 cat >"$work/program.cc" <<'EOT'
 #include <hamlyn.h>
@@ -111,6 +116,9 @@ check "hamlyn.h compiles alone in C" compiles_alone hamlyn.h c
 check "hamlyn.h compiles alone in C++" compiles_alone hamlyn.h c++
 check "linux/hamlyn.h compiles alone in C" compiles_alone linux/hamlyn.h c
 check "linux/hamlyn.h compiles alone in C++" compiles_alone linux/hamlyn.h c++
+check "linux/hamlyn_netlink.h compiles alone in C" compiles_alone linux/hamlyn_netlink.h c
+check "linux/hamlyn_netlink.h compiles alone in C++" compiles_alone linux/hamlyn_netlink.h c++
+check "hamlynctl is installed, with man page and completion" hamlynctl_installed
 check "pkg-config knows the version" pkg-config --exact-version=0.1.0 libhamlyn
 check "the library exports h_* only" only_ours
 check "the README's program builds against it in C" build gcc program.c shared
