@@ -245,8 +245,13 @@ static void notify(struct hml_nic *nic, struct hml_slot *slot,
  * Held back is who does not know a key. Who knows it and still goes wrong has
  * nothing to find out.
  */
-static bool guessed(int reject)
+static bool guessed(const struct hml_slot *slot, const struct hamlyn_packet *h,
+		    int reject)
 {
+	/* Nobody chooses the key of a ticket: one that is void is no guess. */
+	if (h->flags & HAMLYN_PACKET_TICKET &&
+	    (!slot || slot->mode == HAMLYN_SLOT_NORMAL))
+		return false;
 	return reject == HAMLYN_REJECT_SLOT || reject == HAMLYN_REJECT_KEY ||
 	       reject == HAMLYN_REJECT_TICKET;
 }
@@ -259,7 +264,7 @@ static void discard(struct hml_nic *nic, struct hml_slot *slot,
 	if (slot)
 		hml_atomic_inc64(&slot->rejects[reject]);
 	/* The packets of a message have one key, and are one guess. */
-	if (guessed(reject) && !sender->guessed) {
+	if (guessed(slot, h, reject) && !sender->guessed) {
 		sender->guessed = true;
 		hml_guard_guess(nic, sender);
 	}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * guess_keys: tries to write into a slot without knowing its key, and shows
- * what the NIC makes of it, and to how many guesses a second it holds us. Keys have 64 bits and are drawn at random; with a
- * ticket at hand, also those that differ from the right one in a single bit
- * are tried.
+ * what the NIC makes of it, and to how many guesses a second it holds us. Keys
+ * have 64 bits and are drawn at random; with a ticket at hand, also those that
+ * differ from the right one in a single bit are tried.
  */
 #include <getopt.h>
 #include <sys/random.h>

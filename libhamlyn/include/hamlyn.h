@@ -51,7 +51,8 @@ struct h_watch;
  * open the segment can write to all of it.
  *
  * Return: 0, or -ENOENT/-EACCES/-ENODEV from opening, -EINVAL if @name is not
- * of these forms, -ENOSPC if there is no room for the segment, -EUSERS if
+ * of these forms, -EPERM in another network namespace than the
+ * NIC's, -ENOSPC if there is no room for the segment, -EUSERS if
  * the segment has no room for another process, -EPROTO if the other side
  * (module, or processes on the segment) is of another ABI version, -ETIMEDOUT
  * if a process was stopped while it changed the segment, -ENOMEM. Objects of the
@@ -313,7 +314,8 @@ int h_slot_create(struct h_dev *dev, const struct h_slot_attr *attr,
  * @slot: the slot
  *
  * When it returns nothing can land through the slot any more. Watches of the
- * slot are told.
+ * slot are told. After -ETIMEDOUT (embedded device, a peer was stopped in the
+ * middle of a packet) nothing new gets in, and the call is to be repeated.
  *
  * Return: 0 or a negative errno.
  */
@@ -535,6 +537,9 @@ int h_terminus_destroy(struct h_terminus *terminus);
  * @base: first byte of the send buffer area in @area
  * @length: its bytes; 0: up to the end of @area
  *
+ * Not while another thread sends from the tag, or messages from it are under
+ * way.
+ *
  * Return: 0, or -EINVAL, -ERANGE.
  */
 int h_terminus_bind(struct h_terminus *terminus, uint32_t tag,
@@ -657,6 +662,8 @@ int64_t h_send(struct h_terminus *terminus, const struct h_msg *msg);
  * vain for a while.
  *
  * Return: 0, -EOPNOTSUPP for an imported ticket (see h_watch_fd()), -EINVAL, -ENOMEM, -ENOSPC,
+ * -EINTR if a signal came while a user who guessed keys was made to wait (kernel
+ * device),
  * -EAGAIN on the embedded device while the process is held back because it
  * guessed keys.
  */
@@ -715,7 +722,9 @@ struct h_nq {
 	uint32_t id;
 	uint32_t users;		/* slots and watches; the device's lock */
 	uint32_t watches;	/* of them watches */
-	uint32_t reserved[5];
+	uint32_t looked;	/* when h__nq_idle() was called last, ms */
+	uint32_t polls;		/* how many empty ones make up some ms */
+	uint32_t reserved[3];
 };
 
 struct h__send_buffer {
@@ -809,7 +818,9 @@ static inline int64_t h__terminus_post(struct h_terminus *t)
  * A payload that fits the work queue entry is copied by the call (direct I/O)
  * and may come from any memory. A longer one is fetched by the NIC later: it
  * must lie in areas bound to the terminus, and stay as it is until
- * h_send_done() says so.
+ * h_send_done() says so. While no engine polls the call does the NIC's work
+ * itself; without any engine (engine_mode inline) it also waits out a pause of
+ * a sender that guesses keys.
  *
  * Return: a handle for h_send_done(), not negative; or -EAGAIN if the work
  * queue is full or, on the embedded device, the terminus is held back because it

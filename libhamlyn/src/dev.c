@@ -98,10 +98,14 @@ static const char *default_name(void)
 {
 	const char *name = getenv("HAMLYN_DEVICE");
 
-	if (name && *name)
-		return name;
-	return access("/dev/hamlyn0", R_OK | W_OK) ? "shm:default" :
-						     "/dev/hamlyn0";
+	return name && *name ? name : NULL;
+}
+
+/* It is not there, or not for us: then the embedded device will do. */
+static bool no_kernel_device(int err)
+{
+	return err == -ENOENT || err == -ENXIO || err == -ENODEV ||
+	       err == -EACCES || err == -EPERM;
 }
 
 static bool is_kernel_name(const char *name)
@@ -145,19 +149,17 @@ static int open_named(struct h_dev *dev)
 	return err;
 }
 
-int h_open(const char *name, struct h_dev **out)
+static int open_as(const char *name, struct h_dev **out)
 {
 	struct h_dev *dev;
 	int err;
 
-	*out = NULL;
-	pthread_once(&fork_once, watch_forks);
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
 		return -ENOMEM;
 	dev->fd = -1;
 	dev->pid = getpid();
-	dev->name = strdup(name ? name : default_name());
+	dev->name = strdup(name);
 	if (!dev->name) {
 		err = -ENOMEM;
 		goto err_free;
@@ -175,6 +177,20 @@ err_mutex:
 err_free:
 	free(dev);
 	return err;
+}
+
+int h_open(const char *name, struct h_dev **out)
+{
+	int err;
+
+	*out = NULL;
+	pthread_once(&fork_once, watch_forks);
+	if (!name)
+		name = default_name();
+	if (name)
+		return open_as(name, out);
+	err = open_as("/dev/hamlyn0", out);
+	return no_kernel_device(err) ? open_as("shm:default", out) : err;
 }
 
 /*
@@ -251,6 +267,9 @@ int h_dev_fd(const struct h_dev *dev)
 
 int h_query(struct h_dev *dev, struct hamlyn_query *query)
 {
+	/* A child has nothing mapped that could tell. */
+	if (dev->pid != getpid())
+		return -ENODEV;
 	return dev->ops->query(dev, query);
 }
 

@@ -14,7 +14,9 @@ static int area_make(struct h_dev *dev, void *addr, size_t length,
 
 	*out = NULL;
 	if (!length || flags & ~HAMLYN_AREA_READONLY)
-		return -EINVAL;
+		return h__refuse(dev, -EINVAL,
+				 "an area of %zu bytes, flags %#x", length,
+				 flags);
 	if (length > dev->limits.max_area)
 		return h__refuse(dev, -E2BIG,
 				 "an area of %zu bytes; at most %llu can be had here",
@@ -107,7 +109,9 @@ int h_nq_create(struct h_dev *dev, uint32_t entries, struct h_nq **out)
 		return -ENOMEM;
 	nq->dev = dev;
 	nq->mask = entries - 1;
-	nq->patience = H_PATIENCE;
+	nq->patience = H_FIRST_PATIENCE;
+	nq->polls = H_FIRST_PATIENCE;
+	nq->looked = (uint32_t)(h__now_ns() >> 20);
 	h__dev_lock(dev);
 	err = dev->ops->nq_create(nq, entries);
 	if (!err)
@@ -154,9 +158,12 @@ static int check_slot(struct h_dev *dev, const struct h_slot_attr *at,
 	    at->mode > HAMLYN_SLOT_PARANOID_ONE_SHOT ||
 	    (at->mode != HAMLYN_SLOT_NORMAL && !m) ||
 	    at->flags & ~(HAMLYN_SLOT_KEY_GIVEN | HAMLYN_SLOT_TICKET_ONLY))
-		return -EINVAL;
+		return h__refuse(dev, -EINVAL,
+				 "area, NQ, mode, flags or metadata count of the slot");
 	if (at->base > a->length)
-		return -ERANGE;
+		return h__refuse(dev, -ERANGE,
+				 "base %llu of an area of %zu bytes",
+				 (unsigned long long)at->base, a->length);
 	s->length = at->length ? at->length : a->length - at->base;
 	if (!inside(a, at->base, s->length) ||
 	    (m && !inside(m, at->meta_base,
@@ -166,9 +173,12 @@ static int check_slot(struct h_dev *dev, const struct h_slot_attr *at,
 				 (unsigned long long)s->length,
 				 (unsigned long long)at->base);
 	if ((a->flags | (m ? m->flags : 0)) & HAMLYN_AREA_READONLY)
-		return -EACCES;
+		return h__refuse(dev, -EACCES,
+				 "the area was added READONLY");
 	if (m && ((uintptr_t)m->addr + at->meta_base) % HAMLYN_METADATA_SIZE)
-		return -EINVAL;
+		return h__refuse(dev, -EINVAL,
+				 "metadata must begin at a multiple of %u",
+				 HAMLYN_METADATA_SIZE);
 	return 0;
 }
 
@@ -333,13 +343,16 @@ int h_terminus_bind(struct h_terminus *t, uint32_t tag, struct h_area *a,
 	int err;
 
 	if (tag >= HAMLYN_MAX_TAGS || (a && a->dev != dev))
-		return -EINVAL;
-	if (a && base > a->length)
-		return -ERANGE;
-	if (a && !length)
+		return h__refuse(dev, -EINVAL,
+				 "tag %u: 0 to %u, with an area of this device",
+				 tag, HAMLYN_MAX_TAGS - 1);
+	if (a && base <= a->length && !length)
 		length = a->length - base;
 	if (a && (!inside(a, base, length) || !length))
-		return -ERANGE;
+		return h__refuse(dev, -ERANGE,
+				 "%llu bytes from %llu on of an area of %zu",
+				 (unsigned long long)length,
+				 (unsigned long long)base, a->length);
 	h__dev_lock(dev);
 	err = dev->ops->terminus_bind(t, tag, a, base, length);
 	if (!err) {

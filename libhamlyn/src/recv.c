@@ -14,7 +14,18 @@
 
 int h__nq_idle(struct h_nq *nq)
 {
-	h__write_once(&nq->patience, H_PATIENCE);
+	uint32_t now = (uint32_t)(h__now_ns() >> 20);	/* about ms */
+	uint32_t took = now - h__read_once(&nq->looked);
+	uint32_t polls = h__read_once(&nq->polls);
+
+	/* Some poll without a pause, others once a while: look every 16 ms. */
+	if (took > 16)
+		polls = polls > took / 8 ? polls / (took / 8) : 1;
+	else if (took < 8 && polls < H_PATIENCE)
+		polls *= 2;
+	h__write_once(&nq->looked, now);
+	h__write_once(&nq->polls, polls);
+	h__write_once(&nq->patience, polls);
 	if (nq->dev->ops->nq_mend)
 		nq->dev->ops->nq_mend(nq);
 	return 0;
@@ -24,11 +35,12 @@ int h__nq_odd(struct h_nq *nq, struct hamlyn_nq_entry *entry)
 {
 	const struct h_dev_ops *ops = nq->dev->ops;
 
-	if (entry->flags & HAMLYN_NQE_PEER_GONE)
-		return ops->nq_gone ? ops->nq_gone(nq, entry) : 1;
+	if (entry->flags & HAMLYN_NQE_PEER_GONE &&
+	    (!ops->nq_gone || ops->nq_gone(nq, entry)))
+		return 1;
 	/* Not an error: what died before it was sent was never sent. */
 	if (!(entry->flags & HAMLYN_NQE_OVERRUN))
-		return 0;
+		return h_recv(nq, entry);
 	/* What a watch has to tell found no room either. */
 	h__nq_idle(nq);
 	return -EOVERFLOW;
@@ -42,10 +54,13 @@ uint32_t h_nq_lost(const struct h_nq *nq)
 static bool single_processor(void)
 {
 	static int processors;
+	int n = h__read_once(&processors);
 
-	if (!processors)
-		processors = sysconf(_SC_NPROCESSORS_ONLN);
-	return processors == 1;
+	if (!n) {
+		n = (int)sysconf(_SC_NPROCESSORS_ONLN);
+		h__write_once(&processors, n);
+	}
+	return n == 1;
 }
 
 int h_recv_block(struct h_nq *nq, struct hamlyn_nq_entry *entry,

@@ -263,10 +263,11 @@ int h_send_wait(struct h_terminus *t, int64_t handle, int64_t timeout_ns)
 			return ret;
 		if (++spins % SPIN_BEFORE_YIELD)
 			continue;
-		ret = h__read_once(&t->status->need_kick) ?
-			h__terminus_kick(t) : 0;
-		if (ret)
-			return ret;
+		/* Once: in inline mode it may have to wait out a pause. */
+		if (h__read_once(&t->status->need_kick) &&
+		    ioctl(t->fd, HAMLYN_IOC_KICK, (unsigned long)t->id) < 0 &&
+		    errno != EINTR)
+			return -errno;
 		if (deadline >= 0 && h__now_ns() > deadline)
 			return -ETIMEDOUT;
 		sched_yield();

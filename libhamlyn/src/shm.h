@@ -104,7 +104,7 @@ struct shm_audit_entry {
 	struct hamlyn_audit_entry e;
 };
 
-#define SHM_AUDIT_BUSY	U64_MAX
+#define SHM_AUDIT_BUSY	(1ull << 63)
 
 struct shm_segment {
 	u64 magic;		/* last to be written when it is made */

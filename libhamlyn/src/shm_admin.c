@@ -146,9 +146,11 @@ void h__shm_audit_add(struct hml_nic *nic, const struct hml_slot *slot,
 	e.time_ns = hml_port_now_ns(&nic->port);
 	/* SHM_AUDIT_BUSY is more than any. */
 	if (word > sequence ||
-	    !__atomic_compare_exchange_n(&a->word, &word, SHM_AUDIT_BUSY, false,
+	    !__atomic_compare_exchange_n(&a->word, &word,
+					 SHM_AUDIT_BUSY | sequence, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
+	__atomic_thread_fence(__ATOMIC_RELEASE);		/* B12 */
 	a->born = s ? READ_ONCE(s->born) : 0;
 	e.sequence = sequence;
 	a->e = e;
@@ -178,19 +180,25 @@ static bool copy_entry(const struct shm_audit_entry *a, u64 sequence,
 }
 
 /*
- * Wait for those who are filling places. Then, whoever had begun and did not
- * end is dead. A peer that is stopped makes a gap.
+ * Wait for those who are filling places. Then, whoever had begun before and did
+ * not end is dead; who began since is not. A peer that is stopped makes a gap.
  */
 static void wait_for_writers(struct h_dev *dev)
 {
 	struct shm_segment *seg = shm_of(dev)->seg;
+	u64 was[SHM_AUDIT_ENTRIES];
 	u32 i;
 
+	for (i = 0; i < SHM_AUDIT_ENTRIES; i++)
+		was[i] = READ_ONCE(seg->audit[i].word);
 	if (h__shm_quiesce(dev, WRITERS_NS))
 		return;
 	for (i = 0; i < SHM_AUDIT_ENTRIES; i++)
-		if (READ_ONCE(seg->audit[i].word) == SHM_AUDIT_BUSY)
-			WRITE_ONCE(seg->audit[i].word, 0);
+		if (was[i] & SHM_AUDIT_BUSY)
+			__atomic_compare_exchange_n(&seg->audit[i].word,
+						    &was[i], 0, false,
+						    __ATOMIC_RELAXED,
+						    __ATOMIC_RELAXED);
 }
 
 /* Segment locked. */
@@ -198,17 +206,26 @@ static int read_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
 		      u32 count, u64 *sequence)
 {
 	struct shm_dev *shm = shm_of(dev);
-	u64 end = READ_ONCE(shm->seg->audit_next), i = *sequence;
+	u64 sure = READ_ONCE(shm->seg->audit_next), i = *sequence, end;
 	struct shm_audit_entry copy;
 	u32 n = 0;
 
 	wait_for_writers(dev);
+	end = READ_ONCE(shm->seg->audit_next);
 	if (end > SHM_AUDIT_ENTRIES && i < end - SHM_AUDIT_ENTRIES)
 		i = end - SHM_AUDIT_ENTRIES;
-	for (; i < end && n < count; i++)
-		if (copy_entry(&shm->seg->audit[i % SHM_AUDIT_ENTRIES], i,
-			       &copy) && ours(shm, &copy))
-			entries[n++] = copy.e;
+	for (; i < end && n < count; i++) {
+		const struct shm_audit_entry *a =
+			&shm->seg->audit[i % SHM_AUDIT_ENTRIES];
+
+		if (copy_entry(a, i, &copy)) {
+			if (ours(shm, &copy))
+				entries[n++] = copy.e;
+		} else if (i >= sure &&
+			   (READ_ONCE(a->word) & ~SHM_AUDIT_BUSY) <= i) {
+			break;	/* still being filled: next time */
+		}
+	}
 	if (i > *sequence)
 		*sequence = i;
 	return (int)n;

@@ -276,9 +276,13 @@ static int shm_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 			 h__read_once(&nq->control->consumer)))
 		return 0;	/* armed for others, who may sleep */
 	err = futex_wait(&core->armed, ns);
-	if (err != -ETIMEDOUT)
+	if (err && err != -ETIMEDOUT)
 		return err;
-	shm_nq_mend(nq);
+	/* Woken for an entry behind a hole? Then nobody else looks. */
+	if (!err)
+		mend_hole(nq);
+	else
+		shm_nq_mend(nq);
 	return 0;
 }
 
@@ -414,10 +418,14 @@ static int shm_slot_rekey(struct h_slot *s)
 	err = h__shm_lock(s->dev);
 	if (err)
 		return err;
-	WRITE_ONCE(rec->slot.key, keys[0]);
-	WRITE_ONCE(rec->slot.ticket_key, keys[1]);
-	s->key = keys[0];
-	err = shut_out(s, rec);
+	/* Not if its end has begun, and could not be finished. */
+	err = -ENOENT;
+	if (rec->slot.live) {
+		WRITE_ONCE(rec->slot.key, keys[0]);
+		WRITE_ONCE(rec->slot.ticket_key, keys[1]);
+		s->key = keys[0];
+		err = shut_out(s, rec);
+	}
 	h__shm_unlock(s->dev);
 	return err;
 }

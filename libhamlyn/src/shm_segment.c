@@ -151,7 +151,7 @@ static int parse_guesses(const char *s, u32 *guesses)
 	return 0;
 }
 
-/* ",size=BYTES" and ",guesses=N", each at most once, in any order. */
+/* "size=BYTES" and "guesses=N", in any order. */
 static int parse_options(const char *options, struct shm_options *o)
 {
 	char copy[64], *rest = copy, *word;

@@ -105,7 +105,11 @@ int h_slot_ticket_fd(struct h_slot *s, uint64_t base, uint64_t length, int *fd)
 
 	*fd = -1;
 	if (base > s->length || length > s->length - base)
-		return -ERANGE;
+		return h__refuse(s->dev, -ERANGE,
+				 "%llu bytes from %llu on of a message area of %llu",
+				 (unsigned long long)length,
+				 (unsigned long long)base,
+				 (unsigned long long)s->length);
 	if (!length)
 		length = s->length - base;
 	h__dev_lock(s->dev);
@@ -133,7 +137,7 @@ int h_terminus_drop(struct h_terminus *t, const struct h_ticket *k)
 	int err;
 
 	if (!h__ticket_imported(k))
-		return -EINVAL;
+		return h__refuse(t->dev, -EINVAL, "the ticket was not imported");
 	h__dev_lock(t->dev);
 	err = t->dev->ops->terminus_drop(t, h__ticket_index(k));
 	pthread_mutex_unlock(&t->dev->lock);

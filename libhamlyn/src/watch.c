@@ -12,7 +12,7 @@ static int watch(struct h_dev *dev, const struct h_ticket *ticket, int fd,
 
 	*out = NULL;
 	if (!nq || nq->dev != dev)
-		return -EINVAL;
+		return h__refuse(dev, -EINVAL, "an NQ of this device is needed");
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
@@ -39,7 +39,9 @@ int h_watch(struct h_dev *dev, const struct h_ticket *ticket, struct h_nq *nq,
 {
 	*out = NULL;
 	if (ticket->flags)
-		return ticket->flags & H_TICKET_IMPORTED ? -EOPNOTSUPP : -EINVAL;
+		return h__refuse(dev, ticket->flags & H_TICKET_IMPORTED ?
+				 -EOPNOTSUPP : -EINVAL,
+				 "an imported ticket: watch by its descriptor");
 	return watch(dev, ticket, -1, nq, cookie, out);
 }
 

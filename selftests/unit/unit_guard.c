@@ -464,7 +464,8 @@ static void wrong_slot_key_and_missing_ticket_count_and_nothing_else(void **stat
 	}
 }
 
-static void void_ticket_counts(void **state)
+/* Nobody chose its key. In the paranoid modes there is another one to guess. */
+static void void_ticket_is_no_guess(void **state)
 {
 	const struct hml_payload nothing = { 0 };
 	struct hamlyn_packet h = rejected_packet(-1);
@@ -474,6 +475,14 @@ static void void_ticket_counts(void **state)
 	h.ticket_key = WORLD_TICKET + 1;
 	hml_rx(nic, &h, &nothing, &snd.t.sender);
 	assert_int_equal(snd.stats.rejects[HAMLYN_REJECT_KEY], 1);
+	assert_int_equal(guard->score, 0);
+	h.slot = UINT32_MAX;
+	hml_rx(nic, &h, &nothing, &snd.t.sender);
+	assert_int_equal(snd.stats.rejects[HAMLYN_REJECT_SLOT], 1);
+	assert_int_equal(guard->score, 0);
+	h.slot = 1;
+	hosts[1].slots[1].mode = HAMLYN_SLOT_PARANOID;
+	hml_rx(nic, &h, &nothing, &snd.t.sender);
 	assert_int_equal(guard->score, 1);
 }
 
@@ -712,7 +721,7 @@ int main(void)
 		TEST(new_sender_for_each_guess_guesses_no_faster),
 
 		TEST(wrong_slot_key_and_missing_ticket_count_and_nothing_else),
-		TEST(void_ticket_counts),
+		TEST(void_ticket_is_no_guess),
 		TEST(secondary_key_counts_and_secondary_limits_do_not),
 		TEST(packets_that_land_do_not_count),
 

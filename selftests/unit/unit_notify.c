@@ -629,12 +629,33 @@ static void loud_entry_behind_quiet_ones_wakes_for_all_of_them(void **state)
 	assert_int_equal(wakes, 1);
 }
 
-static void quiet_entry_does_not_even_look_at_armed(void **state)
+static void quiet_entry_that_is_the_last_does_not_look_at_armed(void **state)
 {
 	(void)state;
 	assert_true(append_quietly(0));
-	assert_int_equal(nr_events, 1);
+	assert_int_equal(nr_events, 2);
 	assert_int_equal(events[0], RELEASED);
+	assert_int_equal(events[1], BARRIER);
+}
+
+/* A loud one took the next entry and woke the sleeper, who saw nothing yet. */
+static void loud_one_comes_first(void)
+{
+	before_release = NULL;
+	assert_true(append(1));
+	assert_int_equal(wakes, 1);
+	q.nq.armed = 1;
+}
+
+static void late_quiet_entry_wakes_for_the_loud_one_behind_it(void **state)
+{
+	(void)state;
+	q.nq.armed = 1;
+	clear_armed = true;
+	before_release = loud_one_comes_first;
+	assert_true(append_quietly(0));
+	assert_int_equal(wakes, 2);
+	assert_int_equal(q.nq.armed, 0);
 }
 
 static void quiet_overrun_is_reported_and_counted_and_wakes_nobody(void **state)
@@ -792,7 +813,8 @@ int main(void)
 
 		TEST(quiet_entry_is_appended_like_any_other_and_wakes_nobody),
 		TEST(loud_entry_behind_quiet_ones_wakes_for_all_of_them),
-		TEST(quiet_entry_does_not_even_look_at_armed),
+		TEST(quiet_entry_that_is_the_last_does_not_look_at_armed),
+		TEST(late_quiet_entry_wakes_for_the_loud_one_behind_it),
 		TEST(quiet_overrun_is_reported_and_counted_and_wakes_nobody),
 		TEST(loud_one_that_finds_the_queue_full_of_quiet_ones_wakes),
 

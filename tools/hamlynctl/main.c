@@ -180,6 +180,7 @@ static bool is_help(const struct words *words)
 static int run_object(const struct object *object, struct line *line, struct words *words)
 {
 	const struct verb *verb = object->verbs;
+	bool given = words->left;
 
 	if (line->top_option && object != &top_object)
 		return misused("-%c is for top only", line->top_option);
@@ -192,7 +193,7 @@ static int run_object(const struct object *object, struct line *line, struct wor
 	}
 	if (line->help || is_help(words))
 		return help_object(object);
-	if (*verb->name && strcmp(verb->name, "show") && verb == object->verbs && !words->left)
+	if (*verb->name && strcmp(verb->name, "show") && !given)
 		return misused("which verb? (see hamlynctl %s --help)", object->name);
 	return verb->run(&line->options, verb, words);
 }

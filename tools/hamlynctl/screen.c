@@ -75,6 +75,11 @@ static bool serve_keys(struct top *top, uint64_t until)
 			break;
 		case KEY_RESIZE:
 			break;
+		case ERR:
+			/* Time, a signal, or no keyboard: then do not spin. */
+			if (!interrupted && now_ms() < until && now_ms() - now < 2)
+				napms(until - now_ms() < 100 ? (int)(until - now_ms()) : 100);
+			continue;
 		default:
 			continue;
 		}
@@ -91,7 +96,7 @@ static int run(struct top *top, const struct options *options)
 
 	for (i = 0; !err; i++) {
 		draw(top);
-		if (i == options->count && i)
+		if (options->count && i + 1 >= options->count)
 			break;
 		next += options->delay_ms;
 		if (next < now_ms())
@@ -117,6 +122,8 @@ int top_screen(struct top *top, const struct options *options)
 	}
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	sigaction(SIGQUIT, &action, NULL);
 	cbreak();
 	noecho();
 	curs_set(0);
