@@ -238,6 +238,8 @@ static void pass(struct hml_adversary *a, struct hml_nic *to,
 		 const struct hamlyn_packet *h,
 		 const struct hml_payload *payload, struct hml_sender *sender)
 {
+	bool guessed;
+
 	if (!happens(a, a->attr.corrupt)) {
 		hml_rx(to, h, payload, sender);
 		return;
@@ -245,7 +247,11 @@ static void pass(struct hml_adversary *a, struct hml_nic *to,
 	trace_hamlyn_adversary(a->device, HML_TRACE_CORRUPT, h);
 	stage(&a->spare, h, payload, sender);
 	damage(a, &a->spare);
+	/* A key that was damaged on its way is nobody's guess. */
+	guessed = sender->guessed;
+	sender->guessed = true;
 	deliver(a, &a->spare, sender);
+	sender->guessed = guessed;
 }
 
 /**
@@ -343,6 +349,8 @@ static struct hml_adversary *adversary_new(struct hml_device *d,
 	a->attr = *attr;
 	a->random = attr->seed ?: 1;
 	a->sender.stats = &a->stats;
+	/* They cannot be paused any more, and the adversary is no guesser. */
+	a->sender.guessed = true;
 	raw_spin_lock_init(&a->lock);
 	INIT_DELAYED_WORK(&a->flush, flush_due);
 	for (i = 0; i < HELD; i++)
@@ -406,13 +414,13 @@ int hml_adversary_set(struct hml_device *d,
 /* What became of packets that were kept back; senders count the others. */
 void hml_adversary_add_stats(struct hml_device *d, struct hml_stats *sum)
 {
-	int section = srcu_read_lock(&hml_srcu);
+	int section = hml_notify_begin();
 	struct hml_adversary *a = srcu_dereference(d->nic.port.adversary,
 						   &hml_srcu);
 
 	if (a)
 		hml_stats_add(sum, &a->stats);
-	srcu_read_unlock(&hml_srcu, section);
+	hml_notify_end(section);
 }
 
 /* hml_nics_lock is held. */

@@ -216,7 +216,7 @@ static int charge_locked(struct hml_context *c, struct hml_area *a)
 	struct user_struct *owner = get_uid(current_user());
 	unsigned long had;
 
-	if (capable(CAP_IPC_LOCK))
+	if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))
 		limit = ULONG_MAX;
 	had = atomic_long_read(&owner->locked_vm);
 	do {
@@ -292,6 +292,8 @@ static int area_publish(struct hml_context *c, struct hml_area *a, u32 *id)
 		       GFP_KERNEL_ACCOUNT);
 	*id = a->id;
 	mutex_unlock(&c->lock);
+	if (!err)
+		atomic_inc(&c->device->area_count);
 	hml_changed();
 	return err == -EBUSY ? -ENOSPC : err;
 }
@@ -389,6 +391,7 @@ int hml_area_remove(struct hml_context *c, u32 id)
 	mutex_unlock(&c->lock);
 	if (!err) {
 		trace_hamlyn_area_remove(c, id, a->mem->length);
+		atomic_dec(&c->device->area_count);
 		area_put(a);
 		hml_changed();
 	}
@@ -403,6 +406,7 @@ void hml_area_destroy_all(struct hml_context *c)
 
 	xa_for_each(&c->areas, id, a) {
 		trace_hamlyn_area_remove(c, id, a->mem->length);
+		atomic_dec(&c->device->area_count);
 		area_put(a);
 	}
 	xa_destroy(&c->areas);

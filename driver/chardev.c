@@ -507,7 +507,6 @@ const struct file_operations hml_fops = {
 	.open		= hml_fop_open,
 	.release	= hml_fop_release,
 	.unlocked_ioctl	= hml_fop_ioctl,
-	.compat_ioctl	= compat_ptr_ioctl,
 	.mmap		= hml_mmap,
 	.poll		= hml_fop_poll,
 };

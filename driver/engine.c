@@ -229,8 +229,8 @@ static bool take_out(struct hml_term *t)
 	if (in_order(t)) {
 		hml_order_remove(&t->engine->order, &t->turn);
 		trace_hamlyn_poll_stop(t);
-	} else if (!list_empty(&t->paused)) {
-		list_del_init(&t->paused);
+	} else if (!RB_EMPTY_NODE(&t->paused.node)) {
+		timerqueue_del(&t->engine->paused, &t->paused);
 	} else {
 		return false;
 	}
@@ -242,8 +242,8 @@ static void put_in(struct hml_term *t)
 {
 	if (in_order(t))
 		return;
-	if (!list_empty(&t->paused))
-		list_del_init(&t->paused);
+	if (!RB_EMPTY_NODE(&t->paused.node))
+		timerqueue_del(&t->engine->paused, &t->paused);
 	else
 		refcount_inc(&t->ref);
 	hml_order_add(&t->engine->order, &t->turn);
@@ -290,7 +290,8 @@ static void set_aside(struct hml_term *t)
 	spin_lock(&e->lock);
 	if (in_order(t)) {
 		hml_order_remove(&e->order, &t->turn);
-		list_add_tail(&t->paused, &e->paused);
+		t->paused.expires = READ_ONCE(t->core.sender.guard.until);
+		timerqueue_add(&e->paused, &t->paused);
 		trace_hamlyn_poll_stop(t);
 	}
 	spin_unlock(&e->lock);
@@ -302,19 +303,20 @@ static void set_aside(struct hml_term *t)
  */
 static long readmit(struct hml_engine *e)
 {
-	u64 now = ktime_get_ns(), next = U64_MAX;
-	struct hml_term *t, *after;
+	struct timerqueue_node *node;
+	u64 now, next = U64_MAX;
 
-	if (list_empty_careful(&e->paused))
+	/* Before every turn, and only we put something in. */
+	if (likely(!READ_ONCE(e->paused.rb_root.rb_root.rb_node)))
 		return MAX_SCHEDULE_TIMEOUT;
+	now = ktime_get_ns();
 	spin_lock(&e->lock);
-	list_for_each_entry_safe(t, after, &e->paused, paused) {
-		u64 until = READ_ONCE(t->core.sender.guard.until);
-
-		if (until <= now)
-			put_in(t);
-		else
-			next = min(next, until);
+	while ((node = timerqueue_getnext(&e->paused))) {
+		if (node->expires > (s64)now) {
+			next = node->expires;
+			break;
+		}
+		put_in(container_of(node, struct hml_term, paused));
 	}
 	spin_unlock(&e->lock);
 	return next == U64_MAX ? MAX_SCHEDULE_TIMEOUT :
@@ -562,7 +564,7 @@ int hml_engine_start(struct hml_device *d, u32 mode, u32 count)
 
 		e->device = d;
 		spin_lock_init(&e->lock);
-		INIT_LIST_HEAD(&e->paused);
+		timerqueue_init_head(&e->paused);
 		init_waitqueue_head(&e->wait);
 	}
 	for (i = 0; i < count && mode != HAMLYN_ENGINE_INLINE; i++) {

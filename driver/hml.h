@@ -20,6 +20,7 @@
 #include <linux/sched/user.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
+#include <linux/timerqueue.h>
 #include <linux/wait.h>
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
@@ -84,7 +85,8 @@ struct hml_user {
  * @device: the NIC
  * @lock: protects @order, @paused, and need_kick of its termini
  * @order: termini that are polled
- * @paused: termini that are held back, with something to send
+ * @paused: termini that are held back, with something to send, by the end of
+ *	their pause
  * @wait: where the thread sleeps while @order is empty
  * @thread: polling thread, or NULL in inline mode
  */
@@ -92,7 +94,7 @@ struct hml_engine {
 	struct hml_device *device;
 	spinlock_t lock;
 	struct hml_order order;
-	struct list_head paused;
+	struct timerqueue_head paused;
 	wait_queue_head_t wait;
 	struct task_struct *thread;
 };
@@ -136,6 +138,10 @@ struct hml_nic_attr {
  * @cdev: character device
  * @slot_ids: slot numbers in use
  * @slot_count: how many
+ * @area_count: areas
+ * @nq_count: NQs
+ * @wired: pinned pages; under users_lock
+ * @term_count: termini; under users_lock
  * @slot_hint: where to look for the next one: numbers are reused late
  * @engine_mode: enum hamlyn_engine_mode; constant
  * @engine_count: polling threads, at least 1 structure also in inline mode;
@@ -169,6 +175,10 @@ struct hml_device {
 	struct cdev cdev;
 	struct ida slot_ids;
 	atomic_t slot_count;
+	atomic_t area_count;
+	atomic_t nq_count;
+	unsigned long wired;
+	u32 term_count;
 	u32 slot_hint;
 	u32 engine_mode;
 	u32 engine_count;
@@ -369,7 +379,7 @@ struct hml_term {
 	atomic_t wanted;
 	bool dead;
 	struct hml_turn turn;
-	struct list_head paused;
+	struct timerqueue_node paused;
 	struct list_head all;
 	refcount_t ref;
 	u32 id;
@@ -400,6 +410,7 @@ int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set)
 
 /* main.c */
 void hml_nic_default_attr(struct hml_nic_attr *attr);
+unsigned long hml_max_pages(void);
 
 /* adversary.c */
 void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,

@@ -86,11 +86,17 @@ MODULE_PARM_DESC(user_max_slots, "slots of one user (half of max_slots)");
 
 static unsigned int user_max_termini;
 module_param(user_max_termini, uint, 0444);
-MODULE_PARM_DESC(user_max_termini, "termini of one user (4096)");
+MODULE_PARM_DESC(user_max_termini, "termini of one user (1024)");
 
 static unsigned long mb_to_pages(unsigned long mb)
 {
 	return mb << (20 - PAGE_SHIFT);
+}
+
+/* Kernel memory of all users of all NICs. */
+unsigned long hml_max_pages(void)
+{
+	return mem_limit_mb ? mb_to_pages(mem_limit_mb) : totalram_pages() / 4;
 }
 
 /* Index and host are left open; what is 0 gets its default from nic.c. */
@@ -174,8 +180,12 @@ static int create_nics(void)
 		mutex_lock(&hml_nics_lock);
 		d = hml_nic_create(&attr, &init_net);
 		mutex_unlock(&hml_nics_lock);
-		if (IS_ERR(d))
-			return PTR_ERR(d);
+		if (!IS_ERR(d))
+			continue;
+		pr_err("hamlyn: %u of %u NICs made: %ld\n", i, nics,
+		       PTR_ERR(d));
+		/* Those that there are may be open: we are here to stay. */
+		return i ? 0 : PTR_ERR(d);
 	}
 	return 0;
 }

@@ -92,8 +92,7 @@ static int put_rejects(struct sk_buff *skb, const u64 *rejects)
 /* ---- counts ---- */
 
 /**
- * struct counts - what one or more contexts have
- * @contexts: contexts
+ * struct counts - what a context has
  * @areas: areas
  * @nqs: NQs
  * @termini: termini
@@ -101,7 +100,6 @@ static int put_rejects(struct sk_buff *skb, const u64 *rejects)
  * @wired: pinned memory of them, in bytes
  */
 struct counts {
-	u32 contexts;
 	u32 areas;
 	u32 nqs;
 	u32 termini;
@@ -161,21 +159,6 @@ static void count_objects(struct hml_context *c, struct counts *n)
 	}
 }
 
-static void count_contexts(struct hml_device *d, struct counts *n)
-{
-	struct hml_context *c;
-	unsigned long id;
-
-	mutex_lock(&d->contexts_lock);
-	xa_for_each(&d->contexts, id, c) {
-		n->contexts++;
-		mutex_lock(&c->lock);
-		count_objects(c, n);
-		mutex_unlock(&c->lock);
-	}
-	mutex_unlock(&d->contexts_lock);
-}
-
 /* ---- NICs ---- */
 
 static int fill_name(struct sk_buff *skb, const struct hml_device *d)
@@ -212,28 +195,27 @@ static int fill_settings(struct sk_buff *skb, const struct hml_device *d)
 	       put_u32(skb, HAMLYN_A_GUESSES, READ_ONCE(d->nic.guesses));
 }
 
+/*
+ * Counters, not a walk through everybody's objects: anybody may ask, and what
+ * others do with theirs must not wait for it.
+ */
 static int fill_use(struct sk_buff *skb, struct hml_device *d)
 {
-	struct counts n = {};
-	struct hml_user *u;
-	unsigned long id;
-	u64 wired = 0;
+	u32 termini;
 	int err;
 
-	count_contexts(d, &n);
 	mutex_lock(&d->users_lock);
-	xa_for_each(&d->users, id, u)
-		wired += u->used.wired;
+	termini = d->term_count;
 	err = put_u64(skb, HAMLYN_A_KERNEL_BYTES, bytes_of(d->pages)) ?:
-	      put_u64(skb, HAMLYN_A_WIRED_BYTES, wired << PAGE_SHIFT) ?:
+	      put_u64(skb, HAMLYN_A_WIRED_BYTES, bytes_of(d->wired)) ?:
 	      put_limits(skb, &d->user_limits, &d->max_pages);
 	mutex_unlock(&d->users_lock);
 	return err ?:
-	       put_u32(skb, HAMLYN_A_CONTEXTS, n.contexts) ?:
-	       put_u32(skb, HAMLYN_A_AREAS, n.areas) ?:
+	       put_u32(skb, HAMLYN_A_CONTEXTS, READ_ONCE(d->opens)) ?:
+	       put_u32(skb, HAMLYN_A_AREAS, atomic_read(&d->area_count)) ?:
 	       put_u32(skb, HAMLYN_A_SLOTS, atomic_read(&d->slot_count)) ?:
-	       put_u32(skb, HAMLYN_A_NQS, n.nqs) ?:
-	       put_u32(skb, HAMLYN_A_TERMINI, n.termini);
+	       put_u32(skb, HAMLYN_A_NQS, atomic_read(&d->nq_count)) ?:
+	       put_u32(skb, HAMLYN_A_TERMINI, termini);
 }
 
 static int fill_adversary(struct sk_buff *skb, struct hml_device *d)

@@ -273,12 +273,16 @@ static int set_nic(struct sk_buff *skb, struct genl_info *info,
 
 	if (attrs[HAMLYN_A_NETNS_FD])
 		return to_namespace(skb, info, d);
-	/* Polling costs processors, and what is kept back memory. */
+	/*
+	 * Polling costs processors, what is kept back memory; and the guesses
+	 * that are free here decide about pauses of senders on other NICs.
+	 */
 	if ((attrs[HAMLYN_A_IDLE_US] || attrs[HAMLYN_A_KICK_WINDOW_US] ||
+	     attrs[HAMLYN_A_GUESSES] ||
 	     attrs[HAMLYN_A_ADVERSARY]) &&
 	    !netlink_capable(skb, CAP_NET_ADMIN)) {
 		NL_SET_ERR_MSG(info->extack,
-			       "idle-us, kick-window-us, adversary need the host's CAP_NET_ADMIN");
+			       "idle-us, kick-window-us, guesses, adversary: host's admins only");
 		return -EPERM;
 	}
 	return change_nic(info, d);

@@ -14,7 +14,7 @@
 #include "hml.h"
 #include "trace.h"
 
-#define DEFAULT_USER_TERMINI	4096
+#define DEFAULT_USER_TERMINI	1024
 
 static unsigned int dev_mode = 0666;
 module_param(dev_mode, uint, 0444);
@@ -61,7 +61,7 @@ static const struct device_type hml_type = {
 
 static void init_limits(struct hml_device *d, const struct hml_nic_attr *attr)
 {
-	d->max_pages = attr->max_pages ?: totalram_pages() / 4;
+	d->max_pages = attr->max_pages ?: hml_max_pages();
 	d->user_limits = attr->user;
 	if (!d->user_limits.pages)
 		d->user_limits.pages = d->max_pages / 2;

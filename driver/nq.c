@@ -104,6 +104,7 @@ int hml_nq_create(struct hml_context *c, struct hamlyn_nq_create *arg)
 		hml_nq_put(nq);
 		return err == -EBUSY ? -ENOSPC : err;
 	}
+	atomic_inc(&c->device->nq_count);
 	hml_changed();
 	arg->ring_offset = hml_mmap_offset(HML_REGION_NQ_RING, arg->nq);
 	arg->control_offset = hml_mmap_offset(HML_REGION_NQ_CONTROL, arg->nq);
@@ -132,6 +133,7 @@ int hml_nq_destroy(struct hml_context *c, u32 id)
 	trace_hamlyn_nq_destroy(nq);
 	WRITE_ONCE(nq->dead, true);
 	wake_up_all(&nq->wait);
+	atomic_dec(&c->device->nq_count);
 	hml_nq_put(nq);
 	hml_changed();
 	return 0;
@@ -145,6 +147,7 @@ void hml_nq_destroy_all(struct hml_context *c)
 
 	xa_for_each(&c->nqs, id, nq) {
 		trace_hamlyn_nq_destroy(nq);
+		atomic_dec(&c->device->nq_count);
 		hml_nq_put(nq);
 	}
 	xa_destroy(&c->nqs);

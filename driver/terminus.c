@@ -78,7 +78,7 @@ static struct hml_term *term_new(struct hml_context *c,
 	t->device = c->device;
 	t->context = c->id;
 	refcount_set(&t->ref, 1);
-	INIT_LIST_HEAD(&t->paused);
+	timerqueue_init(&t->paused);
 	t->kicks_to_wake = HML_KICKS_TO_WAKE;
 	t->core.sender.pid = task_tgid_nr(current);
 	t->core.sender.uid = __kuid_val(c->user->uid);

@@ -155,12 +155,15 @@ static bool still_good(struct hml_device *d, const struct hml_ticket *k)
 	int section;
 	bool good;
 
+	/* Whoever rekeys waits for us: we must not lose the processor here. */
+	preempt_disable();
 	section = srcu_read_lock(&hml_srcu);
 	nic = hml_port_route(&d->nic, k->host);
 	if (nic)
 		slot = hml_port_slot(&nic->port, k->slot);
 	good = slot && READ_ONCE(slot->ticket_key) == k->key;
 	srcu_read_unlock(&hml_srcu, section);
+	preempt_enable();
 	return good;
 }
 

@@ -11,6 +11,17 @@
 /* Wrong guesses are forgiven at about one a second: this is long enough. */
 #define REMEMBER_NS	((u64)HML_GUARD_FREE * 8 * NSEC_PER_SEC)
 
+/* Asked at every call of everybody: no word of it in the audit log. */
+static bool exempt_user(void)
+{
+	return ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
+}
+
+static unsigned long kib(unsigned long pages)
+{
+	return pages << (PAGE_SHIFT - 10);
+}
+
 /* ---- records ---- */
 
 /*
@@ -103,6 +114,63 @@ void hml_users_free(struct hml_device *d)
 	xa_destroy(&d->users);
 }
 
+/* ---- all NICs together ---- */
+
+/*
+ * A NIC's limit is not enough where there are several: the memory is one. Half
+ * of what all may have is one user's share.
+ */
+static DEFINE_MUTEX(all_lock);		/* all_pages, all_users */
+static unsigned long all_pages;
+static DEFINE_XARRAY(all_users);	/* pages, by uid */
+
+static unsigned long pages_of(kuid_t uid)
+{
+	void *entry = xa_load(&all_users, __kuid_val(uid));
+
+	return entry ? xa_to_value(entry) : 0;
+}
+
+static int set_pages(kuid_t uid, unsigned long pages)
+{
+	if (!pages) {
+		xa_erase(&all_users, __kuid_val(uid));
+		return 0;
+	}
+	return xa_err(xa_store(&all_users, __kuid_val(uid),
+			       xa_mk_value(pages), GFP_KERNEL));
+}
+
+static int charge_all(struct hml_context *c, unsigned long pages, bool exempt)
+{
+	unsigned long most = hml_max_pages();
+	kuid_t uid = c->user->uid;
+	unsigned long had;
+	int err = -EDQUOT;
+
+	mutex_lock(&all_lock);
+	had = pages_of(uid);
+	if (pages > most || all_pages > most - pages ||
+	    (!exempt && had + pages > most / 2)) {
+		hml_explain(c, "kernel memory of all NICs: %lu of %lu KiB in use",
+			    kib(all_pages), kib(most));
+	} else {
+		err = set_pages(uid, had + pages);
+		if (!err)
+			all_pages += pages;
+	}
+	mutex_unlock(&all_lock);
+	return err;
+}
+
+static void uncharge_all(kuid_t uid, unsigned long pages)
+{
+	mutex_lock(&all_lock);
+	all_pages -= pages;
+	set_pages(uid, pages_of(uid) - pages);
+	mutex_unlock(&all_lock);
+}
+
 /* ---- limits ---- */
 
 /* d->users_lock is held. */
@@ -160,16 +228,12 @@ static int refuse(struct hml_context *c, const char *what, const char *unit,
 	return -EDQUOT;
 }
 
-static unsigned long kib(unsigned long pages)
-{
-	return pages << (PAGE_SHIFT - 10);
-}
-
 static int charge_pages(struct hml_context *c, unsigned long pages, bool exempt)
 {
 	struct hml_device *d = c->device;
 	struct hml_user *u = c->user;
 	struct hml_limits limits = hml_user_limits(d, u);
+	int err;
 
 	if (exceeds(d->pages, pages, d->max_pages)) {
 		hml_explain(c, "kernel memory: %lu KiB asked for, %lu of the NIC's %lu in use",
@@ -182,6 +246,9 @@ static int charge_pages(struct hml_context *c, unsigned long pages, bool exempt)
 		return refuse(c, "kernel memory", " KiB", kib(pages),
 			      kib(u->used.pages), kib(limits.pages),
 			      HAMLYN_A_KERNEL_BYTES);
+	err = charge_all(c, pages, exempt);
+	if (err)
+		return err;
 	d->pages += pages;
 	u->used.pages += pages;
 	u->ref++;
@@ -198,7 +265,7 @@ static int charge_pages(struct hml_context *c, unsigned long pages, bool exempt)
  */
 int hml_user_charge(struct hml_context *c, unsigned long pages)
 {
-	bool exempt = capable(CAP_SYS_RESOURCE);
+	bool exempt = exempt_user();
 	int err;
 
 	mutex_lock(&c->device->users_lock);
@@ -213,6 +280,7 @@ void hml_user_uncharge(struct hml_device *d, struct hml_user *u,
 	mutex_lock(&d->users_lock);
 	d->pages -= pages;
 	u->used.pages -= pages;
+	uncharge_all(u->uid, pages);
 	put_locked(d, u);
 	mutex_unlock(&d->users_lock);
 }
@@ -228,7 +296,7 @@ void hml_user_uncharge(struct hml_device *d, struct hml_user *u,
 int hml_user_charge_wired(struct hml_context *c, struct hml_user **u,
 			  unsigned long pages)
 {
-	bool exempt = capable(CAP_SYS_RESOURCE);
+	bool exempt = exempt_user();
 	struct hml_user *user = c->user;
 	struct hml_limits limits;
 	int err = 0;
@@ -241,6 +309,7 @@ int hml_user_charge_wired(struct hml_context *c, struct hml_user **u,
 			     HAMLYN_A_WIRED_BYTES);
 	} else {
 		user->used.wired += pages;
+		c->device->wired += pages;
 		user->ref++;
 		*u = user;
 	}
@@ -253,6 +322,7 @@ void hml_user_uncharge_wired(struct hml_device *d, struct hml_user *u,
 {
 	mutex_lock(&d->users_lock);
 	u->used.wired -= pages;
+	d->wired -= pages;
 	put_locked(d, u);
 	mutex_unlock(&d->users_lock);
 }
@@ -265,7 +335,7 @@ void hml_user_uncharge_wired(struct hml_device *d, struct hml_user *u,
  */
 int hml_user_charge_slot(struct hml_context *c)
 {
-	bool exempt = capable(CAP_SYS_RESOURCE);
+	bool exempt = exempt_user();
 	struct hml_user *u = c->user;
 	struct hml_limits limits;
 	int err = 0;
@@ -297,7 +367,7 @@ void hml_user_uncharge_slot(struct hml_context *c)
  */
 int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard)
 {
-	bool exempt = capable(CAP_SYS_RESOURCE);
+	bool exempt = exempt_user();
 	struct hml_user *u = c->user;
 	struct hml_limits limits;
 	int err = 0;
@@ -309,6 +379,7 @@ int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard)
 			     limits.termini, HAMLYN_A_TERMINI);
 	} else {
 		u->used.termini++;
+		c->device->term_count++;
 		*guard = u->guard;
 	}
 	mutex_unlock(&c->device->users_lock);
@@ -346,6 +417,7 @@ void hml_user_uncharge_terminus(struct hml_context *c,
 {
 	mutex_lock(&c->device->users_lock);
 	c->user->used.termini--;
+	c->device->term_count--;
 	hml_guard_inherit(&c->user->guard, guard);
 	mutex_unlock(&c->device->users_lock);
 }

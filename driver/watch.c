@@ -70,6 +70,14 @@ static DECLARE_DELAYED_WORK(retry_work, retry);
 
 /* ---- telling ---- */
 
+/* Others want the lock, and this processor; whatever the kernel's preemption. */
+static void let_others(void)
+{
+	spin_unlock(&watch_lock);
+	cond_resched();
+	spin_lock(&watch_lock);
+}
+
 /*
  * Appending to a full queue counts and reports a loss, and here nothing is lost:
  * so look first. If others fill it in between, a report tells of one too many.
@@ -168,7 +176,7 @@ static void retry(struct work_struct *work)
 					      late))) {
 		if (!tell_late(nq))
 			list_move_tail(&nq->late, &full);
-		cond_resched_lock(&watch_lock);
+		let_others();
 	}
 	list_splice(&full, &late);
 	if (!list_empty(&late))
@@ -180,6 +188,7 @@ static void retry(struct work_struct *work)
 static void tell_slot(struct hml_slot_object *s, bool all)
 {
 	struct hml_watch *w;
+	u32 told = 0;
 
 	spin_lock(&watch_lock);
 	while ((w = list_first_entry_or_null(&s->watches, struct hml_watch,
@@ -187,7 +196,8 @@ static void tell_slot(struct hml_slot_object *s, bool all)
 		if (!all && w->epoch == s->core.ticket_key)
 			break;
 		tell(w);
-		cond_resched_lock(&watch_lock);
+		if (!(++told % LATE_BATCH))
+			let_others();
 	}
 	spin_unlock(&watch_lock);
 }
@@ -291,36 +301,64 @@ static int lock_unpaused(struct hml_context *c)
 
 /*
  * A wrong guess counts as a rejected packet does. Which it was the caller must
- * not learn sooner or more often than by sending one.
+ * not learn sooner or more often than by sending one. This half is for the
+ * slot's owner and is told while the slot is there.
  */
-static void count_reject(struct hml_context *c, struct hml_nic *nic,
-			 struct hml_slot *slot, const struct hml_watch *w,
-			 int reject)
+static void note_reject(struct hml_context *c, struct hml_nic *nic,
+			struct hml_slot *slot, const struct hml_watch *w,
+			int reject)
 {
 	const struct hamlyn_packet h = {
 		.host = w->host,
 		.source = c->device->nic.host,
 		.slot = w->slot,
 	};
-	struct hml_stats stats = {};
 	struct hml_sender sender = {
-		.stats = &stats,
 		.pid = task_tgid_nr(current),
 		.uid = __kuid_val(c->user->uid),
 	};
 
+	if (reject == HAMLYN_REJECT_DOWN)
+		return;
+	if (slot)
+		hml_atomic_inc64(&slot->rejects[reject]);
+	hml_port_rejected(nic, slot, &h, reject, &sender);
+}
+
+/* This half is for the caller, and for later: it may sleep. */
+static void count_reject(struct hml_context *c, int reject, bool ticket)
+{
+	struct hml_stats stats = {};
+
 	lockdep_assert_held(&c->lock);
 	stats.rejects[reject]++;
-	if (reject != HAMLYN_REJECT_DOWN) {
-		if (slot)
-			hml_atomic_inc64(&slot->rejects[reject]);
-		if (reject != HAMLYN_REJECT_METADATA)
-			hml_user_guess(c, nic);
-		hml_port_rejected(nic, slot, &h, reject, &sender);
-	}
+	/* Nobody chooses the key of a ticket: a void one is no guess. */
+	if (reject != HAMLYN_REJECT_DOWN && reject != HAMLYN_REJECT_METADATA &&
+	    !ticket)
+		hml_user_guess(c, &c->device->nic);
 	spin_lock(&c->device->termini_lock);
 	hml_stats_add(&c->device->retired, &stats);
 	spin_unlock(&c->device->termini_lock);
+}
+
+/*
+ * As hml_notify_begin(): who rekeys waits for us. On PREEMPT_RT the spinlock
+ * that follows may sleep, and inherits priority.
+ */
+static int section_begin(void)
+__acquires(&hml_srcu)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_disable();
+	return srcu_read_lock(&hml_srcu);
+}
+
+static void section_end(int section)
+__releases(&hml_srcu)
+{
+	srcu_read_unlock(&hml_srcu, section);
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_enable();
 }
 
 /* Return: -1 if the watch is armed, or the enum hamlyn_reject why not. */
@@ -350,7 +388,7 @@ static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
 static void arm(struct hml_context *c, struct hml_watch *w,
 		const struct hamlyn_watch *arg)
 {
-	int section = srcu_read_lock(&hml_srcu);
+	int section = section_begin();
 	struct hml_nic *nic = hml_port_route(&c->device->nic, w->host);
 	struct hml_slot *slot = NULL;
 	int reject = -1;
@@ -365,8 +403,10 @@ static void arm(struct hml_context *c, struct hml_watch *w,
 		tell(w);
 	spin_unlock(&watch_lock);
 	if (reject >= 0)
-		count_reject(c, nic, slot, w, reject);
-	srcu_read_unlock(&hml_srcu, section);
+		note_reject(c, nic, slot, w, reject);
+	section_end(section);
+	if (reject >= 0)
+		count_reject(c, reject, arg->flags & HAMLYN_WATCH_TICKET);
 }
 
 /* Context locked. It has an id, and its NQ cannot go any more. */

@@ -60,7 +60,7 @@ guard-free     native unit_guard            driver/core/guard.c  s/if (!free || 
 guard-inherit  native unit_guard            driver/core/guard.c  s/if (score >= score_at(to, now))/if (0)/
 guard-until    native unit_guard            driver/core/guard.c  s/if (from->until > to->until)/if (0)/
 guard-asked    native unit_guard            driver/core/tx.c     s/hml_guard_paused(nic, &t->sender.guard))/0)/
-guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(reject) \&\& !sender->guessed) {/if (0) {/
+guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(slot, h, reject) \&\& !sender->guessed) {/if (0) {/
 link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(l->down))/if (0)/
 link-unfed     native unit_link             driver/core/link.c   s/if (!watchdog_ms)/if (1)/
 link-sender    native unit_link             driver/core/tx.c     s/if (likely(hml_link_up(nic) \&\& to/if (likely(to/
@@ -77,7 +77,7 @@ kernel-index   vm hostile_ticket            driver/core/tx.c     s/if (trb->tick
 kernel-empty   vm hostile_ticket            driver/core/tx.c     s/if (!k->key)/if (0)/
 kernel-ticket  vm hostile_ticket            driver/core/rx.c     s/h->ticket_key == READ_ONCE(slot->ticket_key) ?/1 ?/
 kernel-only    vm hostile_ticket            driver/core/rx.c     s/if (unlikely(slot->flags & HAMLYN_SLOT_TICKET_ONLY))/if (0)/
-kernel-guess   vm hostile_guess             driver/core/rx.c     s/if (guessed(reject) \&\& !sender->guessed) {/if (0) {/
+kernel-guess   vm hostile_guess             driver/core/rx.c     s/if (guessed(slot, h, reject) \&\& !sender->guessed) {/if (0) {/
 guess-again    vm hostile_guess             driver/core/tx.c     s/t->sender.guessed = false;//
 kernel-second  vm hostile_ticket,paranoid   driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
 watch-key      vm hostile_watch             driver/core/rx.c     s/return key == READ_ONCE(slot->key) ? -1 : HAMLYN_REJECT_KEY;/return -1;/
@@ -85,7 +85,7 @@ watch-second   vm hostile_watch             driver/core/rx.c     s/return right 
 watch-zero     vm hostile_watch             driver/core/rx.c     s/return right \&\& key == right/return key == right/
 watch-index    vm hostile_watch             driver/core/rx.c     s/if (meta_index >= slot->meta_count)/if (0)/
 watch-audit    vm hostile_watch             driver/watch.c       s/hml_port_rejected(nic, slot, &h, reject, &sender);//
-watch-guess    vm hostile_guess             driver/watch.c       s/hml_user_guess(c, nic);/;/
+watch-guess    vm hostile_guess             driver/watch.c       s/hml_user_guess(c, \&c->device->nic);/;/
 watch-pause    vm hostile_guess             driver/watch.c       s/if (!until)/if (1)/
 watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tell(s);/;/
 watch-nq       vm hostile_watch             driver/watch.c       s/w->nq->users++;//
@@ -111,7 +111,7 @@ area-view      vm uapi_size                 driver/area.c        s/if (!hml_view
 area-users     vm foreign                   driver/area.c        s/else if (a->users)/else if (0)/
 area-rights    vm limits                    driver/area.c        s/gup |= FOLL_WRITE;/;/
 memlock        vm limits                    driver/area.c        s/if (had > limit || a->pages > limit - had) {/if (0) {/
-memlock-ns     vm hostile_admin             driver/area.c        s/if (capable(CAP_IPC_LOCK))/if (ns_capable(current_user_ns(), CAP_IPC_LOCK))/
+memlock-ns     vm hostile_admin             driver/area.c        s/ns_capable_noaudit(\&init_user_ns, CAP_IPC_LOCK)/ns_capable(current_user_ns(), CAP_IPC_LOCK)/
 area-reserved  vm uapi_size                 driver/area.c        s/ || arg->reserved || !arg->length)/ || !arg->length)/
 nq-users       vm foreign                   driver/nq.c          s/else if (nq->users)/else if (0)/
 rekey          vm protection                driver/watch.c       s/WRITE_ONCE(s->core.key, key);//
@@ -155,7 +155,7 @@ user-wired     vm limits                    driver/user.c        s/if (!exempt \
 user-slots     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.slots, 1, limits.slots))/if (0)/
 user-termini   vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.termini, 1, limits.termini)) {/if (0) {/
 user-opener    vm inherit,limits            driver/user.c        s/u = user_find(d, current_euid());/u = user_find(d, GLOBAL_ROOT_UID);/
-user-exempt    vm hostile_admin             driver/user.c        s/capable(CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
+user-exempt    vm hostile_admin             driver/user.c        s/ns_capable_noaudit(\&init_user_ns, CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
 guess-begin    vm hostile_guess             driver/user.c        s/\*guard = u->guard;/*guard = (struct hml_guard){};/
 guess-inherit  vm hostile_guess             driver/user.c        s/hml_guard_inherit(&c->user->guard, guard);//
 guess-forget   vm hostile_guess             driver/user.c        s/(!u->guard.score ||/(1 ||/
