@@ -22,6 +22,11 @@ static unsigned long kib(unsigned long pages)
 	return pages << (PAGE_SHIFT - 10);
 }
 
+static bool exceeds(unsigned long used, unsigned long more, unsigned long limit)
+{
+	return used > limit || more > limit - used;
+}
+
 /* ---- records ---- */
 
 /*
@@ -150,8 +155,8 @@ static int charge_all(struct hml_context *c, unsigned long pages, bool exempt)
 
 	mutex_lock(&all_lock);
 	had = pages_of(uid);
-	if (pages > most || all_pages > most - pages ||
-	    (!exempt && had + pages > most / 2)) {
+	if (exceeds(all_pages, pages, most) ||
+	    (!exempt && exceeds(had, pages, most / 2))) {
 		hml_explain(c, "kernel memory of all NICs: %lu of %lu KiB in use",
 			    kib(all_pages), kib(most));
 	} else {
@@ -209,11 +214,6 @@ int hml_user_set_limits(struct hml_device *d, kuid_t uid,
 	}
 	mutex_unlock(&d->users_lock);
 	return err;
-}
-
-static bool exceeds(unsigned long used, unsigned long more, unsigned long limit)
-{
-	return used > limit || more > limit - used;
 }
 
 /* The user's limit of @what is in the way. */

@@ -151,6 +151,7 @@ term-priority  vm hostile_admin             driver/terminus.c    s/arg->priority
 term-weight    vm hostile_admin             driver/terminus.c    s/arg->weight > HAMLYN_MAX_WEIGHT)/0)/
 user-memory    vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.pages, pages, limits.pages))/if (0)/
 nic-memory     vm limits                    driver/user.c        s/if (exceeds(d->pages, pages, d->max_pages)) {/if (0) {/
+user-all-nics  vm hostile_share             driver/user.c        s/(!exempt \&\& exceeds(had, pages, most \/ 2))/0/
 user-wired     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(user->used.wired, pages, limits.wired)) {/if (0) {/
 user-slots     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.slots, 1, limits.slots))/if (0)/
 user-termini   vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.termini, 1, limits.termini)) {/if (0) {/
