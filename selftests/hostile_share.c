@@ -56,4 +56,64 @@ TEST(several_nics_are_no_more_memory_for_a_user)
 	EXPECT_EQ(0, as(somebody(1), take_from_both, NULL));
 }
 
+/* ---- the NIC's own limit ---- */
+
+static void take_limit(const struct nlmsghdr *h, void *arg)
+{
+	const struct nlattr *nest = attr_of(h, HAMLYN_A_LIMITS);
+	const char *p = (const char *)nest + NLA_HDRLEN;
+
+	while (nest && p + NLA_HDRLEN <= (const char *)nest + nest->nla_len) {
+		const struct nlattr *a = (const void *)p;
+
+		if (a->nla_len < NLA_HDRLEN)
+			break;
+		if ((a->nla_type & NLA_TYPE_MASK) == HAMLYN_A_LIMITS_KERNEL_BYTES)
+			memcpy(arg, p + NLA_HDRLEN, sizeof(uint64_t));
+		p += NLA_ALIGN(a->nla_len);
+	}
+}
+
+/* Bytes of kernel memory that NIC 0 may have: told, and set if it is not 0. */
+static uint64_t nic_limit(uint64_t bytes)
+{
+	struct {
+		struct nlattr a;
+		unsigned char bytes[sizeof(uint64_t)];
+	} limit = { { sizeof(limit), HAMLYN_A_LIMITS_KERNEL_BYTES }, { 0 } };
+	struct request r;
+	uint16_t family = 0;
+	uint64_t had = 0;
+	int fd = netlink_open(&family);
+
+	request_init(&r, family, HAMLYN_NL_CMD_NIC_GET, NLM_F_ACK);
+	request_u32(&r, HAMLYN_A_NIC, 0);
+	if (ask(fd, &r, take_limit, &had))
+		had = 0;
+	memcpy(limit.bytes, &bytes, sizeof(bytes));
+	request_init(&r, family, HAMLYN_NL_CMD_LIMIT_SET, NLM_F_ACK);
+	request_u32(&r, HAMLYN_A_NIC, 0);
+	request_attr(&r, HAMLYN_A_LIMITS | NLA_F_NESTED, &limit, sizeof(limit));
+	if (bytes && ask(fd, &r, NULL, NULL))
+		had = 0;
+	close(fd);
+	return had;
+}
+
+TEST(a_nic_has_no_more_memory_than_its_limit_not_even_for_root)
+{
+	uint64_t had = nic_limit(2 * CHUNK + PAGE);
+	int fd = open("/dev/hamlyn0", O_RDWR | O_CLOEXEC);
+	int err, mib;
+
+	ASSERT_NE(0, had);
+	ASSERT_LE(0, fd);
+	mib = take_all(fd, &err);
+	EXPECT_NE(0, strlen(explained(fd)));
+	close(fd);
+	EXPECT_EQ(2 * CHUNK + PAGE, nic_limit(had));
+	EXPECT_EQ(2 * CHUNK >> 20, mib);
+	EXPECT_EQ(-EDQUOT, err);
+}
+
 TEST_HARNESS_MAIN

@@ -150,7 +150,7 @@ term-admin     vm hostile_admin             driver/terminus.c    s/if ((arg->pri
 term-priority  vm hostile_admin             driver/terminus.c    s/arg->priority >= HAMLYN_PRIORITIES ||/0 ||/
 term-weight    vm hostile_admin             driver/terminus.c    s/arg->weight > HAMLYN_MAX_WEIGHT)/0)/
 user-memory    vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.pages, pages, limits.pages))/if (0)/
-nic-memory     vm limits                    driver/user.c        s/if (exceeds(d->pages, pages, d->max_pages)) {/if (0) {/
+nic-memory     vm hostile_share             driver/user.c        s/if (exceeds(d->pages, pages, d->max_pages)) {/if (0) {/
 user-all-nics  vm hostile_share             driver/user.c        s/(!exempt \&\& exceeds(had, pages, most \/ 2))/0/
 user-wired     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(user->used.wired, pages, limits.wired)) {/if (0) {/
 user-slots     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.slots, 1, limits.slots))/if (0)/
@@ -250,7 +250,7 @@ guest_script() { # NAME...
 	for name in "$@"; do
 		cat <<EOT
 echo "MUTANT $name"
-insmod ./$name.ko max_slots=2048 guesses=0
+insmod ./$name.ko nics=2 max_slots=2048 guesses=0
 for test in $(tests_of "$name" | tr , ' '); do
 	[ ! -x "vm-$name/\$test" ] || test=vm-$name/\$test
 	sh ./run-tests.sh --timeout 40 --device /dev/hamlyn0 \$test
