@@ -12,7 +12,8 @@
  */
 #define SPINS_BEFORE_SLEEP	2000
 
-int h__nq_idle(struct h_nq *nq)
+/* How many empty polls make up some ms, by how long the last ones took. */
+static uint32_t polls_until_next(struct h_nq *nq)
 {
 	uint32_t now = (uint32_t)(h__now_ns() >> 20);	/* about ms */
 	uint32_t took = now - h__read_once(&nq->looked);
@@ -25,9 +26,18 @@ int h__nq_idle(struct h_nq *nq)
 		polls *= 2;
 	h__write_once(&nq->looked, now);
 	h__write_once(&nq->polls, polls);
-	h__write_once(&nq->patience, polls);
-	if (nq->dev->ops->nq_mend)
-		nq->dev->ops->nq_mend(nq);
+	return polls;
+}
+
+int h__nq_idle(struct h_nq *nq)
+{
+	/* The kernel looks after its queues: not even the clock is read. */
+	if (!nq->dev->ops->nq_mend) {
+		h__write_once(&nq->patience, INT32_MAX);
+		return 0;
+	}
+	h__write_once(&nq->patience, polls_until_next(nq));
+	nq->dev->ops->nq_mend(nq);
 	return 0;
 }
 
