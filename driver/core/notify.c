@@ -121,14 +121,11 @@ static __always_inline bool append_one(struct hml_nic *nic, struct hml_nq *nq,
 	 * Who took a later entry may have woken the sleeper before ours was
 	 * there: he saw nothing, and sleeps again.
 	 */
-	if (unlikely(!wake)) {
-		smp_mb();					/* B5 */
-		if (result == RESERVE_FULL ||
-		    READ_ONCE(nq->cursor) == *position + 1)
-			return result == RESERVE_OK;
-	}
-	/* Also when it was lost: what fills the queue may all be quiet. */
 	smp_mb();						/* B5 */
+	if (unlikely(!wake) && (result == RESERVE_FULL ||
+				READ_ONCE(nq->cursor) == *position + 1))
+		return result == RESERVE_OK;
+	/* Also when it was lost: what fills the queue may all be quiet. */
 	if (unlikely(READ_ONCE(nq->armed)))
 		hml_port_nq_wake(&nic->port, nq);
 	return result == RESERVE_OK;
