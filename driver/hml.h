@@ -403,7 +403,6 @@ void hml_nics_exit(void);
 struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
 				  struct net *net);
 int hml_nic_delete(struct hml_device *d);
-struct hml_device *hml_nic_find(const struct net *net, u32 index);
 bool hml_nic_admin(const struct hml_device *d);
 int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set);
 int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set);

@@ -167,22 +167,13 @@ static int fill_name(struct sk_buff *skb, const struct hml_device *d)
 	       nla_put_string(skb, HAMLYN_A_NAME, dev_name(&d->dev));
 }
 
-static bool is_fed(const struct hml_link *l)
-{
-	u32 watchdog_ms = READ_ONCE(l->watchdog_ms);
-
-	return !watchdog_ms ||
-	       (s64)(ktime_get_ns() - READ_ONCE(l->fed)) <=
-	       (s64)watchdog_ms * NSEC_PER_MSEC;
-}
-
 static int fill_settings(struct sk_buff *skb, const struct hml_device *d)
 {
 	return put_u32(skb, HAMLYN_A_HOST, d->nic.host) ?:
 	       put_u32(skb, HAMLYN_A_STATE, hml_link_state(&d->nic)) ?:
 	       put_u32(skb, HAMLYN_A_WATCHDOG_MS,
 		       READ_ONCE(d->link.watchdog_ms)) ?:
-	       put_flag(skb, HAMLYN_A_FED, is_fed(&d->link)) ?:
+	       put_flag(skb, HAMLYN_A_FED, hml_link_fed(&d->nic)) ?:
 	       put_u32(skb, HAMLYN_A_ENGINE_MODE, d->engine_mode) ?:
 	       put_u32(skb, HAMLYN_A_ENGINES,
 		       d->engine_mode == HAMLYN_ENGINE_POLL ?

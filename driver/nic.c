@@ -8,7 +8,6 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-#include <net/netns/generic.h>
 
 #include "compat.h"
 #include "hml.h"
@@ -248,24 +247,6 @@ int hml_nic_delete(struct hml_device *d)
 	put_device(&d->dev);
 	ida_free(&nic_ids, index);
 	return 0;
-}
-
-/**
- * hml_nic_find() - NIC of an index, in a network namespace
- * @net: the namespace
- * @index: N of /dev/hamlynN
- *
- * Return: the NIC, as long as hml_nics_lock is held, or NULL.
- */
-struct hml_device *hml_nic_find(const struct net *net, u32 index)
-{
-	struct hml_device *d;
-
-	lockdep_assert_held(&hml_nics_lock);
-	list_for_each_entry(d, &hml_nics, list)
-		if (d->index == index && net_eq(read_pnet(&d->net), net))
-			return d;
-	return NULL;
 }
 
 /* May the caller administrate the NIC? */

@@ -57,11 +57,11 @@ ticket-range   native unit_ticket           driver/core/tx.c     s/if (trb->offs
 ticket-flag    native unit_tx               driver/core/tx.c     s/(trb->ticket \&\& !(trb->flags & HAMLYN_TRB_TICKET)))/0)/
 guard-pause    native unit_guard            driver/core/guard.c  s/WRITE_ONCE(g->until, now + .*/;/
 guard-free     native unit_guard            driver/core/guard.c  s/if (!free || g->score <= free)/if (1)/
-guard-inherit  native unit_guard            driver/core/guard.c  s/if (score >= score_at(to, now))/if (0)/
+guard-inherit  native unit_guard            driver/core/guard.c  s/if (score > to->score)/if (0)/
 guard-until    native unit_guard            driver/core/guard.c  s/if (from->until > to->until)/if (0)/
 guard-asked    native unit_guard            driver/core/tx.c     s/hml_guard_paused(nic, &t->sender.guard))/0)/
 guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(slot, h, reject) \&\& !sender->guessed) {/if (0) {/
-link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(l->down))/if (0)/
+link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(nic->link->down))/if (0)/
 link-unfed     native unit_link             driver/core/link.c   s/if (!watchdog_ms)/if (1)/
 link-sender    native unit_link             driver/core/tx.c     s/if (likely(hml_link_up(nic) \&\& to/if (likely(to/
 link-receiver  native unit_link             driver/core/tx.c     s/(to == nic || hml_link_up(to))/1/

@@ -46,10 +46,9 @@ void hml_guard_inherit(struct hml_guard *to, const struct hml_guard *from)
 	u64 now = to->last > from->last ? to->last : from->last;
 	u32 score = score_at(from, now);
 
-	if (score >= score_at(to, now))
+	to->score = score_at(to, now);
+	if (score > to->score)
 		to->score = score;
-	else
-		to->score = score_at(to, now);
 	to->last = now;
 	if (from->until > to->until)
 		to->until = from->until;

@@ -4,20 +4,24 @@
 
 #define NS_PER_MS	1000000ull
 
-u32 hml_link_state(const struct hml_nic *nic)
+bool hml_link_fed(const struct hml_nic *nic)
 {
 	const struct hml_link *l = nic->link;
 	u32 watchdog_ms = smp_load_acquire(&l->watchdog_ms);	/* B11 */
 	u64 now;
 
-	if (READ_ONCE(l->down))
-		return HAMLYN_NIC_DOWN;
 	if (!watchdog_ms)
-		return HAMLYN_NIC_UP;
+		return true;
 	now = hml_port_now_ns(&nic->port);
 	/* Signed: it may have been fed since we looked at the clock. */
-	return (s64)(now - READ_ONCE(l->fed)) <= (s64)(watchdog_ms * NS_PER_MS) ?
-		HAMLYN_NIC_UP : HAMLYN_NIC_UNFED;
+	return (s64)(now - READ_ONCE(l->fed)) <= (s64)(watchdog_ms * NS_PER_MS);
+}
+
+u32 hml_link_state(const struct hml_nic *nic)
+{
+	if (READ_ONCE(nic->link->down))
+		return HAMLYN_NIC_DOWN;
+	return hml_link_fed(nic) ? HAMLYN_NIC_UP : HAMLYN_NIC_UNFED;
 }
 
 void hml_link_set(struct hml_nic *nic, const struct hamlyn_nic_set *set)

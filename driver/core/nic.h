@@ -429,6 +429,14 @@ void hml_guard_inherit(struct hml_guard *to, const struct hml_guard *from);
 /* link.c */
 
 /**
+ * hml_link_fed() - is a NIC's watchdog satisfied, if it has one?
+ * @nic: the NIC
+ *
+ * Return: true if it is.
+ */
+bool hml_link_fed(const struct hml_nic *nic);
+
+/**
  * hml_link_state() - does a NIC take part?
  * @nic: the NIC
  *
