@@ -190,7 +190,7 @@ static struct shm_watch *free_record(struct shm_segment *seg)
 
 /* As a packet that is rejected: told to the slot, held against the caller. */
 static void count_reject(struct shm_dev *shm, struct hml_slot *slot,
-			 const struct h_ticket *k, int reason)
+			 const struct h_ticket *k, int reason, bool ticket)
 {
 	struct hamlyn_packet h = {
 		.version = HAMLYN_PACKET_VERSION,
@@ -204,7 +204,8 @@ static void count_reject(struct shm_dev *shm, struct hml_slot *slot,
 	shm->self.stats->rejects[reason]++;
 	if (slot)
 		hml_atomic_inc64(&slot->rejects[reason]);
-	if (reason != HAMLYN_REJECT_METADATA)
+	/* Nobody chooses the key of a ticket: a void one is no guess. */
+	if (reason != HAMLYN_REJECT_METADATA && !ticket)
 		hml_guard_guess(&shm->nic, &shm->self);
 	hml_port_rejected(&shm->nic, slot, &h, reason, &shm->self);
 }
@@ -225,7 +226,7 @@ static bool opens(struct shm_dev *shm, const struct h_ticket *k, bool ticket)
 				k->meta_index == HAMLYN_META_FAST ?
 				0 : k->meta_index, ticket);
 	if (reject >= 0)
-		count_reject(shm, slot, k, reject);
+		count_reject(shm, slot, k, reject, ticket);
 	return reject < 0;
 }
 
@@ -290,7 +291,6 @@ int h__shm_watch(struct h_watch *hw, const struct h_ticket *k, int fd,
 					  "no descriptor of a ticket, or of another segment");
 		k = &of_fd;
 	}
-
 	if (hml_guard_paused(&shm->nic, &shm->self.guard))
 		return h__because(hw->dev, -EAGAIN,
 				  "held back: this process guesses keys");
