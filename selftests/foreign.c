@@ -4,13 +4,11 @@
  * descriptor. Kernel device only.
  */
 #include "kselftest_harness.h"
-#include "hamlyn_test.h"
+#include "hostile.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/socket.h>
 
-#define PAGE	4096
 #define MORE	8	/* objects that the other context has more than ours */
 
 /* One context with objects of every kind. */
@@ -118,7 +116,7 @@ static int stats_of(int fd, uint32_t kind, uint32_t id)
 	return ht_raw(fd, HAMLYN_IOC_STATS, &stats);
 }
 
-static int rekey(int fd, uint32_t slot)
+static int new_key(int fd, uint32_t slot)
 {
 	struct hamlyn_slot_rekey arg = { .size = sizeof(arg), .slot = slot };
 
@@ -179,7 +177,7 @@ static const char *known(int fd, const struct context *own, uint32_t area,
 		return "SLOT_DESTROY";
 	if (ht_raw_id(fd, HAMLYN_IOC_TERMINUS_DESTROY, terminus) != -ENOENT)
 		return "TERMINUS_DESTROY";
-	if (rekey(fd, slot) != -ENOENT)
+	if (new_key(fd, slot) != -ENOENT)
 		return "SLOT_REKEY";
 	if (slot_on(fd, area, HAMLYN_NONE, HAMLYN_NONE) != -ENOENT)
 		return "SLOT_CREATE, area";
@@ -325,50 +323,6 @@ TEST_F(foreign, offsets_of_another_context_cannot_be_mapped)
 
 /* ---- lifetime ----------------------------------------------------------- */
 
-static int send_fd(int socket, int fd)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr header;
-	} control = { .bytes = "" };
-	struct iovec iov = { .iov_base = "f", .iov_len = 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	return sendmsg(socket, &msg, 0) == 1 ? 0 : -errno;
-}
-
-static int receive_fd(int socket)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr header;
-	} control = { .bytes = "" };
-	char byte;
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
-	int fd = -1;
-
-	if (recvmsg(socket, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
-		return -1;
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
-	return fd;
-}
-
 /* Does a message to the slot of @to reach a slot at all? */
 static bool alive(FIXTURE_DATA(foreign) *self, const struct context *to)
 {
@@ -410,7 +364,7 @@ static int inherit(int socket, struct context *c)
 	struct ht_poll poll;
 	void *ring, *control;
 	char byte;
-	int fd = receive_fd(socket);
+	int fd = get_fd(socket);
 
 	if (fd < 0)
 		return 1;
@@ -430,7 +384,7 @@ static int inherit(int socket, struct context *c)
 	while (!ht_raw_recv(&c->nq, &entry))
 		if (!ht_poll_more(&poll))
 			return 4;
-	if (rekey(fd, c->slot.slot))
+	if (new_key(fd, c->slot.slot))
 		return 5;
 	if (write(socket, "d", 1) != 1 || read(socket, &byte, 1) != 1)
 		return 6;
@@ -456,7 +410,7 @@ TEST_F(foreign, a_passed_descriptor_is_the_same_context)
 		close(o->fd);
 		_exit(inherit(sockets[1], o));
 	}
-	ASSERT_EQ(0, send_fd(sockets[0], o->fd));
+	ASSERT_EQ(0, pass_fd(sockets[0], o->fd));
 	ASSERT_EQ(0, ht_read_all(sockets[0], &byte, 1));
 	/* The child's is the last reference now. */
 	close(o->fd);
@@ -486,7 +440,7 @@ TEST_F(foreign, a_context_lives_until_its_last_descriptor)
 	forget_mappings(o);
 	close(o->fd);
 	EXPECT_TRUE(alive(self, o));
-	EXPECT_EQ(0, rekey(second, o->slot.slot));
+	EXPECT_EQ(0, new_key(second, o->slot.slot));
 	close(second);
 	EXPECT_TRUE(alive(self, o));
 	o->fd = third;
