@@ -20,19 +20,23 @@ HAVE=
 
 usage() {
 	cat <<EOF
-Usage: selftests/setup.sh packages [native|vm|static|all]
+Usage: selftests/setup.sh packages [native|vm|static|bench|all]
        selftests/setup.sh kernel $(known_kernels)|all
        selftests/setup.sh qemu
        selftests/setup.sh kselftest
+       selftests/setup.sh uml
        selftests/setup.sh all
        selftests/setup.sh list
 
   packages   checks the host's Debian packages; installs what is missing when
-             run by root, else prints the command that does (default: all)
-  kernel     kernel image, modules and headers, and the compiler when the host's is too old
+             run by root, else prints the command that does (default: all, which
+             leaves out bench: what hamlyn-perf compares with and bench.sh needs)
+  kernel     kernel image, modules and headers, and the compiler when the host's is too old;
+             all: $(standard_series | paste -sd' ')
   qemu       QEMU 10
   kselftest  kselftest headers, checkpatch.pl, kernel-doc and the netlink generator
-  all        every part above, packages first
+  uml        User-Mode Linux, built from its source (for vm/uml.sh; takes some minutes)
+  all        every part above but uml, packages first
   list       what the cache holds, with versions
 
 The cache is \$HAMLYN_CACHE, else .cache at the top of the source tree; several
@@ -58,6 +62,11 @@ VM_PACKAGES=(
 	libhogweed6 libibverbs1 libjpeg62-turbo libnettle8 libnuma1 libpixman-1-0 libpmem1
 	libpng16-16 librdmacm1 libsasl2-2 libseccomp2 libslirp0 libudev1 liburing2
 	libvdeplug2 libzstd1 zlib1g
+)
+# Other people's messaging, to compare with: nothing else needs them
+BENCH_PACKAGES=(
+	ucx-utils libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev
+	perftest ibverbs-providers iproute2
 )
 STATIC_PACKAGES=(
 	gcc gcc-12 make sparse shellcheck clang-format codespell perl python3 rsync
@@ -96,8 +105,9 @@ cmd_packages() {
 	native) wanted=("${NATIVE_PACKAGES[@]}") ;;
 	vm) wanted=("${VM_PACKAGES[@]}") ;;
 	static) wanted=("${STATIC_PACKAGES[@]}") ;;
+	bench) wanted=("${BENCH_PACKAGES[@]}") ;;
 	all) wanted=("${NATIVE_PACKAGES[@]}" "${VM_PACKAGES[@]}" "${STATIC_PACKAGES[@]}") ;;
-	*) die 2 "packages: \"$1\" is unknown; allowed: native, vm, static, all" ;;
+	*) die 2 "packages: \"$1\" is unknown; allowed: native, vm, static, bench, all" ;;
 	esac
 	command -v dpkg-query >/dev/null || die 1 "this machine has no dpkg; Debian 12 is needed"
 	mapfile -t missing < <(missing_packages "${wanted[@]}" | sort -u)
@@ -248,6 +258,12 @@ unpack_debs() {
 
 # ---- kernels ----
 
+# The flavour is the end of the names of a kernel's packages
+kernel_flavour() { conf kernel "$1" | awk '{ print $6 == "" ? "cloud-amd64" : $6 }'; }
+
+# Those that the tests need; another flavour is there for the benchmark
+standard_series() { conf kernel | awk 'NF == 5 { print $1 }'; }
+
 kernel_packages() { conf deb "$1" | cut -d' ' -f2 | sed "s/@ABI@/$2/"; }
 
 # kernel_on_mirror SERIES ABI VERSION: every package of the set can be had
@@ -260,17 +276,18 @@ kernel_on_mirror() {
 
 # newest_kernel SERIES PATTERN: prints ABI and VERSION of the newest complete set
 newest_kernel() {
-	local abi version
+	local abi version flavour
+	flavour=$(kernel_flavour "$1")
 	while read -r abi; do
 		while read -r version; do
 			if kernel_on_mirror "$1" "$abi" "$version"; then
 				printf '%s %s\n' "$abi" "$version"
 				return 0
 			fi
-		done < <(private_apt apt-cache madison "linux-headers-$abi-cloud-amd64" |
+		done < <(private_apt apt-cache madison "linux-headers-$abi-$flavour" |
 			awk -F' *[|] *' '{ print $2 }')
-	done < <(private_apt apt-cache search --names-only "^linux-headers-$2-cloud-amd64\$" |
-		sed 's/^linux-headers-//; s/-cloud-amd64 .*//' | sort -rV | head -n 20)
+	done < <(private_apt apt-cache search --names-only "^linux-headers-$2-$flavour\$" |
+		sed "s/^linux-headers-//; s/-$flavour .*//" | sort -rV | head -n 20)
 	return 1
 }
 
@@ -305,7 +322,7 @@ fetch_kernel() { # SERIES ABI VERSION PATTERN
 # nothing is installed into the host and the cache can be moved.
 fix_header_paths() { # ROOT
 	local makefile
-	for makefile in "$1"/usr/src/linux-headers-*-cloud-amd64/Makefile; do
+	for makefile in "$1"/usr/src/linux-headers-*-amd64/Makefile; do
 		# shellcheck disable=SC2016 # the $ are make's
 		sed -i -E 's#/usr/src/#$(dir $(abspath $(lastword $(MAKEFILE_LIST))))../#' "$makefile"
 	done
@@ -321,7 +338,7 @@ finish_toolchain() { # ROOT
 
 unpack_kernel() { # SERIES ABI BUILD
 	local series=$1 abi=$2 dir=$CACHE/kernel-$1 tmp=$CACHE/kernel-$1.tmp release image
-	release=$abi-cloud-amd64
+	release=$abi-$(kernel_flavour "$series")
 	say "kernel $series: unpacking $release"
 	rm -rf "$tmp"
 	unpack_debs "kernel-$series" "$tmp/root"
@@ -347,7 +364,7 @@ unpack_kernel() { # SERIES ABI BUILD
 setup_kernel() { # SERIES
 	local series=$1 record abi version pattern build
 	record=$(conf kernel "$series")
-	read -r _ abi version pattern build <<<"$record"
+	read -r _ abi version pattern build _ <<<"$record"
 	WANT="$record $(conf deb "$series" | tr '\n' ' ')$(conf toolchain "$series" | tr '\n' ' ')"
 	debs_are_good "kernel-$series" || fetch_kernel "$series" "$abi" "$version" "$pattern"
 	if ! is_unpacked "$CACHE/kernel-$series" "kernel-$series"; then
@@ -363,7 +380,7 @@ cmd_kernel() {
 	if [ "$1" = all ]; then
 		while read -r series; do
 			setup_kernel "$series"
-		done < <(kernel_series)
+		done < <(standard_series)
 		return 0
 	fi
 	kernel_is_known "$1" || die 2 "kernel \"$1\" is unknown; allowed: $(known_kernels), all"
@@ -458,6 +475,60 @@ cmd_kselftest() {
 	say "kselftest: ready ($(cut -d= -f2 "$CACHE/debs/kselftest/have"))"
 }
 
+# ---- User-Mode Linux ----
+
+UML_CONFIG=$VM_DIR/uml.config
+
+uml_stamp() {
+	stamp_text uml
+	sha256sum <"$UML_CONFIG"
+}
+
+# check_config FILE: make takes no offence at lines that it does not follow
+check_config() {
+	local missing
+	missing=$(grep '^CONFIG_' "$UML_CONFIG" | grep -vxFf "$1" | paste -sd' ') || true
+	[ -z "$missing" ] || die 1 "uml: the kernel does not take $missing"
+}
+
+# Of the source a module build needs the headers, the scripts and the Makefiles
+thin_out() { # SOURCE BUILD
+	find "$1" -mindepth 1 -maxdepth 1 \( -name Documentation -o -name samples -o -name sound \
+		-o -name crypto -o -name net -o -name fs -o -name mm -o -name drivers \) -exec rm -rf {} +
+	find "$1/arch" -mindepth 1 -maxdepth 1 -type d ! -name um ! -name x86 -exec rm -rf {} +
+	find "$2" -path "$2/scripts" -prune -o -type f \( -name '*.o' -o -name '*.a' -o -name '.*.cmd' \) \
+		-exec rm -f {} +
+}
+
+# Its paths are in the Makefiles of the build folder: built where it stays
+build_uml() {
+	local dir=$CACHE/uml deb
+	rm -rf "$dir"
+	mkdir -p "$dir/src"
+	deb=$(find "$CACHE/debs/uml" -name 'linux-source-*.deb')
+	say "uml: unpacking the source"
+	dpkg-deb --fsys-tarfile "$deb" | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
+		nice -n 5 xz -dc | tar -x -C "$dir/src" --strip-components=1 --no-same-owner
+	say "uml: building; the log is $dir/log"
+	{
+		make -C "$dir/src" O="$dir/build" ARCH=um "KCONFIG_ALLCONFIG=$UML_CONFIG" allnoconfig &&
+			check_config "$dir/build/.config" &&
+			nice -n 10 make -C "$dir/src" O="$dir/build" ARCH=um -j2 linux modules
+	} >"$dir/log" 2>&1 || die 1 "uml: the build failed; see $dir/log"
+	thin_out "$dir/src" "$dir/build"
+	uml_stamp >"$dir/stamp"
+}
+
+cmd_uml() {
+	tool_debs uml
+	# It takes minutes, and nobody else needs to wait for it
+	lock_cache uml-lock
+	if [ ! -e "$CACHE/uml/stamp" ] || [ "$(cat "$CACHE/uml/stamp")" != "$(uml_stamp)" ]; then
+		build_uml
+	fi
+	say "uml: ready ($(cut -d= -f2 "$CACHE/debs/uml/have"))"
+}
+
 cmd_list() {
 	local dir
 	for dir in "$CACHE"/debs/*/; do
@@ -466,13 +537,13 @@ cmd_list() {
 	done
 }
 
-# One setup at a time: source trees can share a cache
-lock_cache() {
+# One setup at a time: source trees can share a cache. Taking another lock gives up the last
+lock_cache() { # [NAME]
 	mkdir -p "$CACHE" || die 1 "cannot create the cache folder $CACHE"
-	exec 9>"$CACHE/lock"
+	exec 9>"$CACHE/${1-lock}"
 	flock -n 9 && return 0
 	say "another setup.sh is filling the cache, waiting"
-	flock -w 1200 9 || die 1 "another setup.sh has held $CACHE/lock for 20 minutes"
+	flock -w 1200 9 || die 1 "another setup.sh has held $CACHE/${1-lock} for 20 minutes"
 }
 
 main() {
@@ -481,7 +552,7 @@ main() {
 	case $command in
 	-h | --help) usage ;;
 	packages) cmd_packages "$@" ;;
-	kernel | qemu | kselftest)
+	kernel | qemu | kselftest | uml)
 		[ "$(uname -m)" = x86_64 ] || die 1 "this machine is $(uname -m); only x86_64 is supported"
 		lock_cache
 		"cmd_$command" "$@"
@@ -495,7 +566,7 @@ main() {
 		;;
 	list) cmd_list ;;
 	"") usage >&2 && die 2 "a command is needed" ;;
-	*) die 2 "command \"$command\" is unknown; allowed: packages, kernel, qemu, kselftest, all, list" ;;
+	*) die 2 "command \"$command\" is unknown; allowed: packages, kernel, qemu, kselftest, uml, all, list" ;;
 	esac
 }
 

@@ -50,3 +50,58 @@ need_number() {
 
 # need_value OPTION COUNT: COUNT is how many words are left, the option included
 need_value() { [ "$2" -ge 2 ] || die 2 "$1 needs a value; see --help"; }
+
+# parse_words "OPTION..." WORD...: take_option OPTION VALUE for those options, which need
+# a value, and take_word WORD for all other words. What follows a word that take_word
+# answers with false is in REST.
+parse_words() {
+	local with_value=" $1 "
+	shift
+	REST=()
+	while [ $# -gt 0 ]; do
+		case $1 in
+		-h | --help) usage && exit 0 ;;
+		esac
+		if [[ $with_value == *" $1 "* ]]; then
+			need_value "$1" $#
+			take_option "$1" "$2"
+			shift 2
+		elif take_word "$1"; then
+			shift
+		else
+			shift
+			REST=("$@")
+			return 0
+		fi
+	done
+}
+
+# begin_run NAME: WORK, which end_run removes, and OUT, a temporary folder unless it is set.
+# However the script ends, its clean_up is called.
+begin_run() {
+	TEMPORARY_OUT=no
+	trap clean_up EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	WORK=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-$1.XXXXXX")
+	if [ -z "$OUT" ]; then
+		OUT=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-$1-out.XXXXXX")
+		TEMPORARY_OUT=yes
+	fi
+	mkdir -p "$OUT"
+	OUT=$(cd "$OUT" && pwd)
+}
+
+# end_run STATUS WHAT: exits. WHAT is in OUT, for people.
+end_run() {
+	[ -z "$WORK" ] || rm -rf "$WORK"
+	# Only a folder that nobody asked for is removed, and only when there is nothing to learn from it
+	if [ "$TEMPORARY_OUT" = yes ]; then
+		if [ "$1" = 0 ] || [ ! -e "$OUT/console" ]; then
+			rm -rf "$OUT"
+		else
+			say "$2 are kept in $OUT"
+		fi
+	fi
+	exit "$1"
+}

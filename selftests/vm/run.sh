@@ -60,45 +60,41 @@ KERNEL='' IMAGE='' OUT='' WORK='' COMMAND='' SCRIPT='' APPEND='' QEMU_WORDS='' A
 TIMEOUT=120 SMP=2 MEM=1024 ICOUNT=no INTERACTIVE=no
 MODULES=() MODULE_ARGS=() KMODS=() FILES=()
 
-parse_options() {
-	local option
-	while [ $# -gt 0 ]; do
-		option=$1
-		case $option in
-		-h | --help) usage && exit 0 ;;
-		--icount) ICOUNT=yes && shift && continue ;;
-		--interactive) INTERACTIVE=yes && shift && continue ;;
-		--cmd | --script | --module | --module-args | --kmod | --file | --bin-dir | --timeout | --smp | \
-			--mem | --append | --qemu | --allow | --out) need_value "$option" $# ;;
-		esac
-		case $option in
-		--cmd) COMMAND=$2 ;;
-		--script) SCRIPT=$2 ;;
-		--module) MODULES+=("$2") MODULE_ARGS+=("") ;;
-		--module-args)
-			[ ${#MODULES[@]} -gt 0 ] || die 2 "--module-args must come after --module"
-			MODULE_ARGS[-1]=$2
-			;;
-		--kmod) KMODS+=("$2") ;;
-		--file) FILES+=("$2") ;;
-		--bin-dir) add_bin_dir "$2" ;;
-		--timeout) TIMEOUT=$2 ;;
-		--smp) SMP=$2 ;;
-		--mem) MEM=$2 ;;
-		--append) APPEND+=" $2" ;;
-		--qemu) QEMU_WORDS+=" $2" ;;
-		--allow) ALLOW=${ALLOW:+$ALLOW|}$2 APPEND+=" panic_on_warn=0" ;;
-		--out) OUT=$2 ;;
-		-*) die 2 "option \"$option\" is unknown; see --help" ;;
-		*)
-			[ -z "$KERNEL" ] || die 2 "one kernel, not \"$KERNEL\" and \"$option\""
-			KERNEL=$option
-			shift
-			continue
-			;;
-		esac
-		shift 2
-	done
+WITH_VALUE="--cmd --script --module --module-args --kmod --file --bin-dir --timeout --smp --mem \
+--append --qemu --allow --out"
+
+take_option() { # OPTION VALUE
+	case $1 in
+	--cmd) COMMAND=$2 ;;
+	--script) SCRIPT=$2 ;;
+	--module) MODULES+=("$2") MODULE_ARGS+=("") ;;
+	--module-args)
+		[ ${#MODULES[@]} -gt 0 ] || die 2 "--module-args must come after --module"
+		MODULE_ARGS[-1]=$2
+		;;
+	--kmod) KMODS+=("$2") ;;
+	--file) FILES+=("$2") ;;
+	--bin-dir) add_bin_dir "$2" ;;
+	--timeout) TIMEOUT=$2 ;;
+	--smp) SMP=$2 ;;
+	--mem) MEM=$2 ;;
+	--append) APPEND+=" $2" ;;
+	--qemu) QEMU_WORDS+=" $2" ;;
+	--allow) ALLOW=${ALLOW:+$ALLOW|}$2 APPEND+=" panic_on_warn=0" ;;
+	--out) OUT=$2 ;;
+	esac
+}
+
+take_word() {
+	case $1 in
+	--icount) ICOUNT=yes ;;
+	--interactive) INTERACTIVE=yes ;;
+	-*) die 2 "option \"$1\" is unknown; see --help" ;;
+	*)
+		[ -z "$KERNEL" ] || die 2 "one kernel, not \"$KERNEL\" and \"$1\""
+		KERNEL=$1
+		;;
+	esac
 }
 
 add_bin_dir() {
@@ -404,36 +400,15 @@ run_and_judge() {
 # shellcheck disable=SC2317 # called by the trap
 clean_up() {
 	local status=$?
-	if [ -n "$WORK" ]; then
-		stop_guest
-		rm -rf "$WORK"
-	fi
-	# Only a folder that nobody asked for is removed, and only when there is nothing to learn from it
-	if [ "$TEMPORARY_OUT" = yes ]; then
-		if [ "$status" = 0 ] || [ ! -e "$OUT/console" ]; then
-			rm -rf "$OUT"
-		else
-			say "console, tap and verdict are kept in $OUT"
-		fi
-	fi
-	exit "$status"
+	[ -z "$WORK" ] || stop_guest
+	end_run "$status" "console, tap and verdict"
 }
 
 main() {
-	TEMPORARY_OUT=no
-	parse_options "$@"
+	parse_words "$WITH_VALUE" "$@"
 	check_options
 	find_kernel
-	trap clean_up EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
-	WORK=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-vm.XXXXXX")
-	if [ -z "$OUT" ]; then
-		OUT=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-vm-out.XXXXXX")
-		TEMPORARY_OUT=yes
-	fi
-	mkdir -p "$OUT"
-	OUT=$(cd "$OUT" && pwd)
+	begin_run vm
 	rm -rf "$OUT/attempt-1"
 	base_archive
 	run_archive "$WORK/run.cpio"
