@@ -15,6 +15,8 @@
 #define PIN_BATCH	512
 #define FIRST_ROOM	16	/* extents; doubled as needed */
 #define MAX_ORDER_TRIED	9	/* 2 MiB: longer extents gain nothing */
+#define HUGE_ORDER	(PMD_SHIFT - PAGE_SHIFT)
+#define HUGE_MASK	((1UL << HUGE_ORDER) - 1)	/* in pages */
 
 /* ---- extents ---- */
 
@@ -86,21 +88,37 @@ static void unpin(struct hml_area *a)
 	}
 }
 
+/* How many pages from @batch on follow each other in the folio of the first. */
+static int run_of(struct page **batch, int got, struct folio *folio)
+{
+	long most = folio_nr_pages(folio) - folio_page_idx(folio, batch[0]);
+	int n = 1;
+
+	/* Not to be taken for granted: mremap() may have shuffled them. */
+	while (n < got && n < most && batch[n] == batch[0] + n)
+		n++;
+	return n;
+}
+
 /* Take over @got pinned pages, the first of which holds @addr. */
 static int take_batch(struct hml_area *a, struct page **batch, int got,
 		      unsigned long *addr, u64 end)
 {
-	int i;
+	int i, n;
 
-	for (i = 0; i < got; i++) {
-		u64 bytes = min_t(u64, end - *addr,
-				  PAGE_SIZE - offset_in_page(*addr));
+	for (i = 0; i < got; i += n) {
+		struct folio *folio = page_folio(batch[i]);
+		u64 bytes;
 
+		n = run_of(batch + i, got - i, folio);
+		bytes = min_t(u64, end - *addr,
+			      ((u64)n << PAGE_SHIFT) - offset_in_page(*addr));
 		if (mem_append(a, page_address(batch[i]) +
 			       offset_in_page(*addr), bytes)) {
 			unpin_user_pages(batch + i, got - i);
 			return -ENOMEM;
 		}
+		a->page_size = min(a->page_size, folio_size(folio));
 		*addr += bytes;
 	}
 	return 0;
@@ -149,11 +167,15 @@ static void free_extents(struct hml_mem *mem)
 
 	for (i = 0; i < mem->count; i++) {
 		u8 *va = mem->extents[i].va;
-		u64 left = hml_mem_extent_end(mem, i) - mem->extents[i].start;
+		u8 *end = va + hml_mem_extent_end(mem, i) -
+			  mem->extents[i].start;
 
-		for (; left; left -= PAGE_SIZE, va += PAGE_SIZE) {
-			__free_page(virt_to_page(va));
-			if (!(left & (SZ_2M - 1)))
+		while (va < end) {
+			struct folio *folio = virt_to_folio(va);
+
+			va += folio_size(folio);
+			folio_put(folio);
+			if (IS_ALIGNED((unsigned long)va, SZ_2M))
 				cond_resched();
 		}
 		cond_resched();
@@ -177,26 +199,55 @@ static struct page *alloc_chunk(unsigned int *order)
 	return alloc_page(gfp | __GFP_RETRY_MAYFAIL);
 }
 
+/* Compound, unlike what alloc_chunk() gives: one entry maps all of it. */
+static struct page *alloc_huge(void)
+{
+	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_COMP |
+		    __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
+	struct page *page = alloc_pages(gfp, HUGE_ORDER);
+
+	if (page)
+		hml_compat_set_huge(page_folio(page));
+	return page;
+}
+
+static int add_chunk(struct hml_area *a, struct page *page, unsigned int order)
+{
+	u8 *va = page_address(page);
+	unsigned long i;
+
+	if (!mem_append(a, va, PAGE_SIZE << order))
+		return 0;
+	if (PageCompound(page))
+		__free_pages(page, order);
+	else
+		for (i = 0; i < 1UL << order; i++)
+			__free_page(page + i);
+	return -ENOMEM;
+}
+
 /* What there is when it fails is left to area_free(). */
 static int fill_allocated(struct hml_area *a)
 {
 	unsigned int order = MAX_ORDER_TRIED;
 	unsigned long pages = a->pages;
+	bool huge = a->page_size > PAGE_SIZE;
 
 	while (pages) {
-		struct page *page;
-		unsigned int i;
+		unsigned int got = HUGE_ORDER;
+		struct page *page = huge ? alloc_huge() : NULL;
 
-		order = min_t(unsigned int, order, ilog2(pages));
-		page = alloc_chunk(&order);
-		if (!page)
-			return -ENOMEM;
-		if (mem_append(a, page_address(page), PAGE_SIZE << order)) {
-			for (i = 0; i < 1U << order; i++)
-				__free_page(page + i);
-			return -ENOMEM;
+		if (!page) {
+			/* Where there was none there will be none soon. */
+			huge = false;
+			a->page_size = PAGE_SIZE;
+			order = min_t(unsigned int, order, ilog2(pages));
+			page = alloc_chunk(&order);
+			got = order;
 		}
-		pages -= 1UL << order;
+		if (!page || add_chunk(a, page, got))
+			return -ENOMEM;
+		pages -= 1UL << got;
 		cond_resched();
 		if (fatal_signal_pending(current))
 			return -EINTR;
@@ -277,6 +328,8 @@ static struct hml_area *area_new(unsigned long pages)
 	if (!a)
 		return NULL;
 	a->pages = pages;
+	/* Until a smaller one is found. */
+	a->page_size = ULONG_MAX;
 	return a;
 }
 
@@ -328,6 +381,7 @@ int hml_area_add(struct hml_context *c, struct hamlyn_area_add *arg)
 		return -ENOMEM;
 	a->flags = arg->flags;
 	err = fill_pinned(c, a, arg);
+	arg->page_size = a->page_size;
 	if (!err)
 		err = area_publish(c, a, &arg->area);
 	if (err)
@@ -347,20 +401,39 @@ static int fill_with_pages(struct hml_context *c, struct hml_area *a)
 	return fill_allocated(a);
 }
 
+/* An area of @length bytes; none of it is there yet. */
+static struct hml_area *new_allocated(u64 length, u32 flags)
+{
+	unsigned long pages = PAGE_ALIGN(length) >> PAGE_SHIFT;
+	bool huge = flags & HAMLYN_AREA_HUGE && HML_COMPAT_HUGE &&
+		    pages > HUGE_MASK;
+	struct hml_area *a;
+
+	if (huge)
+		pages = (pages + HUGE_MASK) & ~HUGE_MASK;
+	a = area_new(pages);
+	if (!a)
+		return NULL;
+	a->flags = flags;
+	a->page_size = huge ? PMD_SIZE : PAGE_SIZE;
+	return a;
+}
+
 int hml_area_alloc(struct hml_context *c, struct hamlyn_area_alloc *arg)
 {
 	struct hml_area *a;
 	int err;
 
-	if (arg->flags || arg->reserved || !arg->length)
+	if (arg->flags & ~HAMLYN_AREA_HUGE || arg->reserved || !arg->length)
 		return -EINVAL;
 	if (arg->length > HML_MAX_AREA)
 		return -E2BIG;
-	a = area_new(PAGE_ALIGN(arg->length) >> PAGE_SHIFT);
+	a = new_allocated(arg->length, arg->flags);
 	if (!a)
 		return -ENOMEM;
 	arg->length = (u64)a->pages << PAGE_SHIFT;
 	err = fill_with_pages(c, a);
+	arg->page_size = a->page_size;
 	if (!err)
 		err = area_publish(c, a, &arg->area);
 	if (err) {

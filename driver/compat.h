@@ -47,6 +47,33 @@ static inline void hml_compat_break_cow(unsigned long addr, size_t length)
 #endif
 }
 
+/*
+ * Mapping a huge page by one entry, with a reference and in the statistics as
+ * every page: then GUP, O_DIRECT and munmap() of a part need nothing of us.
+ * From 6.15 on .huge_fault does it. Before, what .fault answers with does, if it
+ * is a part of a huge folio.
+ */
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+#define HML_COMPAT_HUGE		1
+#else
+#define HML_COMPAT_HUGE		0
+#endif
+#if HML_COMPAT_HUGE && LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+#define HML_COMPAT_HUGE_FAULT	1
+#endif
+
+/*
+ * 6.12.y does not let it where the folio reaches behind the end of the file, and
+ * a device is a file of no length: so it ends at 0. Nobody else asks for the
+ * index of a folio that is in no file.
+ */
+static inline void hml_compat_set_huge(struct folio *folio)
+{
+#ifndef HML_COMPAT_HUGE_FAULT
+	folio->index = -folio_nr_pages(folio);
+#endif
+}
+
 /* Attributes of the request that a dump answers. */
 static inline struct nlattr **hml_compat_dump_attrs(struct netlink_callback *cb)
 {

@@ -9,212 +9,19 @@
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
-#include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/stat.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
+#include <linux/topology.h>
 
 #include "hml.h"
 #include "trace.h"
 
-#define PASS_BUDGET	16	/* packets of one terminus in one pass */
-#define SECTION_BYTES	SZ_64K	/* payload moved without preemption */
-#define KICK_BUDGET	64	/* packets in one KICK */
-#define MAX_KICKS_TO_WAKE 1024	/* the same while processors are scarce */
-
-static bool hold_try(struct hml_term *t)
-{
-	/* Full barrier whether it succeeds or not: B7. */
-	smp_mb__before_atomic();
-	return !test_and_set_bit(0, &t->held);
-}
-
-/* Whoever holds it lets go after a few packets, and nobody else gets it. */
-static int hold(struct hml_term *t, bool whatever)
-{
-	int err = 0;
-
-	atomic_inc(&t->wanted);
-	while (!hold_try(t)) {
-		if (!whatever && READ_ONCE(t->dead))
-			err = -ENOENT;
-		else if (!whatever && fatal_signal_pending(current))
-			err = -EINTR;
-		if (err)
-			break;
-		usleep_range(10, 50);
-	}
-	atomic_dec(&t->wanted);
-	return err;
-}
-
-/**
- * hml_term_hold() - wait until the terminus is ours
- * @t: the terminus
- *
- * Return: 0, -ENOENT if it was destroyed meanwhile, -EINTR if we were killed.
- */
-int hml_term_hold(struct hml_term *t)
-{
-	return hold(t, false);
-}
-
-/* Destroyed, and removed from the engine: hold it, and never let go. */
-void hml_term_retire(struct hml_term *t)
-{
-	hold(t, true);
-}
-
-void hml_term_release(struct hml_term *t)
-{
-	clear_bit_unlock(0, &t->held);
-}
-
-/* NQs to wake when preemption is on again: at most one a packet. */
-struct wakes {
-	u32 count;
-	struct hml_nqueue *nqs[PASS_BUDGET * HML_PACKETS_PER_XMIT];
-};
-
-static DEFINE_PER_CPU(struct wakes, wakes);
-
-/* In rx, between hml_notify_begin() and end: the slot keeps the NQ. */
-void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *core)
-{
-	struct hml_nqueue *nq = container_of(core, struct hml_nqueue, core);
-	struct wakes *w = this_cpu_ptr(&wakes);
-
-	/* The one who clears it wakes: one wake for each time it was armed. */
-	if (WARN_ON_ONCE(w->count == ARRAY_SIZE(w->nqs)) ||
-	    !xchg(&core->armed, 0))
-		return;
-	refcount_inc(&nq->ref);
-	w->nqs[w->count++] = nq;
-}
-
-/**
- * hml_notify_begin() - packets will land, and NQ entries be appended
- *
- * A section of SRCU: whoever unlinks a slot or replaces a key waits for us. In
- * KICK we are an ordinary process, of any user and any priority, and while we
- * fill an NQ entry everybody's later ones wait behind it. So that nobody waits
- * until that process gets a processor, preemption is off, first and last.
- *
- * Return: for hml_notify_end().
- */
-int hml_notify_begin(void)
-__acquires(&hml_srcu)
-{
-	preempt_disable();
-	return srcu_read_lock(&hml_srcu);
-}
-
-static noinline void wake_noted(int section)
-__releases(&hml_srcu)
-{
-	struct wakes *w = this_cpu_ptr(&wakes);
-	struct wakes woken;
-	u32 i;
-
-	woken.count = w->count;
-	memcpy(woken.nqs, w->nqs, w->count * sizeof(w->nqs[0]));
-	w->count = 0;
-	srcu_read_unlock(&hml_srcu, section);
-	preempt_enable();
-	for (i = 0; i < woken.count; i++) {
-		hml_nq_wake(woken.nqs[i]);
-		hml_nq_put(woken.nqs[i]);
-	}
-}
-
-/**
- * hml_notify_end() - wake who is to be woken for what was appended
- * @section: what hml_notify_begin() returned
- *
- * Behind the section, for these wake-ups' locks may sleep (PREEMPT_RT), and we
- * may lose the processor. Not under a lock: it may be us who free the NQ.
- */
-void hml_notify_end(int section)
-__releases(&hml_srcu)
-{
-	if (unlikely(this_cpu_read(wakes.count))) {
-		wake_noted(section);
-		return;
-	}
-	srcu_read_unlock(&hml_srcu, section);
-	preempt_enable();
-}
-
-/* As hml_tx_run(). */
-static noinline u32 tx_run_traced(struct hml_term *t, u32 budget, s64 *bytes)
-{
-	u64 before = t->stats.bytes;
-	u32 sent = hml_tx_run(&t->device->nic, &t->core, budget, bytes);
-
-	trace_hamlyn_work(t, sent, t->stats.bytes - before);
-	return sent;
-}
-
-/**
- * hml_term_work() - let the core work on a terminus
- * @t: the terminus, held
- * @budget: most packets; fewer are sent if they would take long
- * @bytes: most bytes, as for hml_tx_run()
- *
- * One section, as long as it takes to copy SECTION_BYTES or one packet.
- *
- * Return: packets sent.
- */
-u32 hml_term_work(struct hml_term *t, u32 budget, s64 *bytes)
-{
-	struct hml_device *d = t->device;
-	u32 most = clamp_t(u32, SECTION_BYTES / d->nic.packet_size, 1,
-			   PASS_BUDGET);
-	u64 pauses = t->stats.pauses;
-	int section;
-	u32 sent;
-
-	section = hml_notify_begin();
-	if (trace_hamlyn_work_enabled())
-		sent = tx_run_traced(t, min(budget, most), bytes);
-	else
-		sent = hml_tx_run(&d->nic, &t->core, min(budget, most), bytes);
-	hml_notify_end(section);
-	if (unlikely(t->stats.pauses != pauses)) {
-		trace_hamlyn_pause(t);
-		hml_event_paused(t);
-	}
-	return sent;
-}
-
-/* Held back for guessing, with something to send. */
-bool hml_term_paused(const struct hml_term *t)
-{
-	return READ_ONCE(t->core.sender.guard.until);
-}
-
-/*
- * Work on the terminus unless somebody does already. If so it is theirs: they
- * look at the queue again after they have let go (B7).
- */
-static u32 run(struct hml_term *t, u32 budget, s64 *bytes)
-{
-	u32 sent = 0;
-
-	while (sent < budget && *bytes > 0 && !atomic_read(&t->wanted)) {
-		if (!hold_try(t))
-			break;
-		sent += hml_term_work(t, budget - sent, bytes);
-		hml_term_release(t);
-		smp_mb();					/* B7 */
-		if (!hml_tx_pending(&t->core) || hml_term_paused(t))
-			break;
-		cond_resched();
-	}
-	return sent;
-}
+#define LOOKS		16	/* at a queue that no other one competes with */
+#define CLOCK_TURNS	8	/* turns without work between two looks at the clock */
+#define MAX_KICKS_TO_WAKE 1024	/* doorbells in a row, while processors are scarce */
 
 /* ---- the order of service ---- */
 
@@ -323,6 +130,23 @@ static long readmit(struct hml_engine *e)
 				 1 + nsecs_to_jiffies(next - now);
 }
 
+/* In turn, but none on another node while there is one on the caller's. */
+static struct hml_engine *choose(struct hml_device *d)
+{
+	u32 first = atomic_inc_return(&d->next_engine);
+	int here = numa_node_id();
+	u32 i;
+
+	for (i = 0; i < d->engine_count; i++) {
+		struct hml_engine *e = &d->engines[(first + i) %
+						   d->engine_count];
+
+		if (e->node == here || e->node == NUMA_NO_NODE)
+			return e;
+	}
+	return &d->engines[first % d->engine_count];
+}
+
 /**
  * hml_engine_adopt() - choose who serves a new terminus
  * @t: the terminus
@@ -331,10 +155,7 @@ static long readmit(struct hml_engine *e)
  */
 void hml_engine_adopt(struct hml_term *t, u32 priority, u32 weight)
 {
-	struct hml_device *d = t->device;
-	u32 n = atomic_inc_return(&d->next_engine);
-
-	t->engine = &d->engines[n % d->engine_count];
+	t->engine = choose(t->device);
 	t->turn.priority = priority;
 	t->turn.weight = weight;
 }
@@ -384,14 +205,58 @@ struct turn {
 	u32 sent;
 };
 
+/* Termini that are polled. Without the lock: a hint. */
+static u32 served(const struct hml_engine *e)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < HAMLYN_PRIORITIES; i++)
+		n += READ_ONCE(e->order.count[i]);
+	return n;
+}
+
+/*
+ * Is there work? Without holding the terminus: that is for who has work. While
+ * nobody else is waiting for a turn several looks are cheaper than as many
+ * turns, and see a message sooner.
+ */
+static bool look(const struct hml_term *t)
+{
+	u32 looks = served(t->engine) == 1 ? LOOKS : 1;
+
+	for (;;) {
+		if (hml_tx_pending(&t->core))
+			return true;
+		if (!--looks)
+			return false;
+		cpu_relax();
+	}
+}
+
+/* Has it been without work long enough? The clock is dearer than a look. */
+static bool idle(struct hml_term *t)
+{
+	s64 idle_ns = (s64)READ_ONCE(t->device->idle_us) * NSEC_PER_USEC;
+	u64 now;
+
+	if (++t->idle_turns % CLOCK_TURNS)
+		return false;
+	now = ktime_get_ns();
+	/* The first look at the clock since there was work: it begins here. */
+	if (t->idle_turns == CLOCK_TURNS)
+		WRITE_ONCE(t->idle_since, now);
+	/* Signed: a KICK may have set it to a later time than ours. */
+	return (s64)(now - READ_ONCE(t->idle_since)) > idle_ns;
+}
+
 static void serve(struct turn *turn)
 {
 	struct hml_term *t = turn->t;
-	s64 idle_ns = (s64)READ_ONCE(t->device->idle_us) * NSEC_PER_USEC;
 
-	turn->sent = run(t, HML_PACKET_SHARE * t->turn.weight, &turn->credit);
+	turn->sent = look(t) ? hml_term_run(t, HML_PACKET_SHARE * t->turn.weight,
+					    &turn->credit) : 0;
 	if (turn->sent) {
-		WRITE_ONCE(t->idle_since, ktime_get_ns());
+		t->idle_turns = 0;
 		t->kicks_to_wake = HML_KICKS_TO_WAKE;
 		return;
 	}
@@ -408,8 +273,7 @@ static void serve(struct turn *turn)
 		doze(t);
 		return;
 	}
-	/* Signed: a KICK may have set it to a later time than ours. */
-	if ((s64)(ktime_get_ns() - READ_ONCE(t->idle_since)) > idle_ns)
+	if (idle(t))
 		doze(t);
 }
 
@@ -435,16 +299,6 @@ static bool next_turn(struct hml_engine *e, struct turn *turn)
 	if (last)
 		hml_term_put(last);
 	return turn->t;
-}
-
-static bool served(const struct hml_engine *e)
-{
-	u32 i;
-
-	for (i = 0; i < HAMLYN_PRIORITIES; i++)
-		if (READ_ONCE(e->order.count[i]))
-			return true;
-	return false;
 }
 
 static int engine_thread(void *data)
@@ -474,7 +328,7 @@ static int engine_thread(void *data)
 /* ---- the doorbell ---- */
 
 /* Doorbells in quick succession: a thread that polls is cheaper. */
-static bool kicked_often(struct hml_term *t)
+bool hml_engine_often(struct hml_term *t)
 {
 	u64 now = ktime_get_ns();
 	u64 window = (u64)READ_ONCE(t->device->kick_window_us) * NSEC_PER_USEC;
@@ -490,25 +344,25 @@ static bool kicked_often(struct hml_term *t)
 }
 
 /**
- * hml_engine_kick() - doorbell: work on a terminus in the caller
- * @t: the terminus
+ * hml_engine_kick_rest() - what a doorbell does besides a little work
+ * @t: the terminus, with a reference
+ * @k: what was done
  *
- * Return: 0 if the queue was emptied or the engine goes on with it; 1 if
- * there is more and the caller should call again; -EINTR.
+ * Return: as hml_engine_kick().
  */
-int hml_engine_kick(struct hml_term *t)
+int hml_engine_kick_rest(struct hml_term *t, struct hml_kick k)
 {
 	s64 bytes = S64_MAX;
-	bool more;
-	u32 sent;
+	u32 sent = k.sent;
+	bool more = k.more;
 
-	trace_hamlyn_kick(t);
-	hml_atomic_inc64(&t->stats.kicks);
-	sent = run(t, KICK_BUDGET, &bytes);
+	if (more && !hml_term_paused(t)) {
+		sent += hml_term_run(t, HML_KICK_BUDGET - sent, &bytes);
+		more = hml_tx_pending(&t->core);
+	}
 	trace_hamlyn_kick_done(t, sent);
-	more = hml_tx_pending(&t->core);
 	if (t->engine->thread) {
-		if (more || kicked_often(t))
+		if (more || k.often)
 			activate(t);
 		return 0;
 	}
@@ -526,13 +380,23 @@ int hml_engine_kick(struct hml_term *t)
 
 static int run_thread(struct hml_engine *e, u32 number)
 {
+	struct hml_place place = hml_placement_next(number,
+						    e->device->engine_count);
 	struct task_struct *thread;
 
-	thread = kthread_run(engine_thread, e, "hamlyn%u/%u", e->device->index,
-			     number);
+	thread = kthread_create_on_node(engine_thread, e, place.node,
+					"hamlyn%u/%u", e->device->index,
+					number);
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
+	/* Not bound: an administrator may think better of it (taskset). */
+	if (place.cpus && set_cpus_allowed_ptr(thread, place.cpus))
+		pr_warn("hamlyn%u: engine %u may not run on processors %*pbl\n",
+			e->device->index, number,
+			cpumask_pr_args(place.cpus));
+	e->node = place.node;
 	e->thread = thread;
+	wake_up_process(thread);
 	return 0;
 }
 
@@ -563,6 +427,7 @@ int hml_engine_start(struct hml_device *d, u32 mode, u32 count)
 		struct hml_engine *e = &d->engines[i];
 
 		e->device = d;
+		e->node = NUMA_NO_NODE;
 		spin_lock_init(&e->lock);
 		timerqueue_init_head(&e->paused);
 		init_waitqueue_head(&e->wait);

@@ -84,6 +84,15 @@ struct hml_nic *hml_port_route(struct hml_nic *nic, u32 host)
 	return d ? &d->nic : NULL;
 }
 
+/* By values: see hml_packet_copy(). */
+static noinline void carry_badly(struct hml_adversary *a, struct hml_nic *to,
+				 struct hamlyn_packet h,
+				 struct hml_payload payload,
+				 struct hml_sender *sender)
+{
+	hml_adversary_xmit(a, to, &h, &payload, sender);
+}
+
 /* A packet crosses the fabric: directly, or by way of the adversary. */
 static __always_inline void carry(struct hml_nic *from, struct hml_nic *to,
 				  const struct hamlyn_packet *h,
@@ -96,16 +105,17 @@ static __always_inline void carry(struct hml_nic *from, struct hml_nic *to,
 	if (likely(!a))
 		hml_rx(to, h, payload, sender);
 	else
-		hml_adversary_xmit(a, to, h, payload, sender);
+		carry_badly(a, to, hml_packet_copy(h),
+			    hml_payload_copy(payload), sender);
 }
 
 static noinline void trace_packet(struct hml_nic *from, struct hml_nic *to,
-				  const struct hamlyn_packet *h,
-				  const struct hml_payload *payload,
+				  struct hamlyn_packet h,
+				  struct hml_payload payload,
 				  struct hml_sender *sender)
 {
-	trace_hamlyn_packet(from, h, sender);
-	carry(from, to, h, payload, sender);
+	trace_hamlyn_packet(from, &h, sender);
+	carry(from, to, &h, &payload, sender);
 }
 
 /* Tracing has a way of its own: what it needs is not kept on the short one. */
@@ -115,7 +125,8 @@ void hml_port_xmit(struct hml_nic *from, struct hml_nic *to,
 		   struct hml_sender *sender)
 {
 	if (trace_hamlyn_packet_enabled())
-		trace_packet(from, to, h, payload, sender);
+		trace_packet(from, to, hml_packet_copy(h),
+			     hml_payload_copy(payload), sender);
 	else
 		carry(from, to, h, payload, sender);
 }

@@ -35,6 +35,8 @@
 #define HML_MIN_ENTRY_SIZE	128
 #define HML_MAX_AREA		(64ULL * SZ_1G)
 #define HML_MAX_IDS		65535
+#define HML_PASS_BUDGET		16	/* packets of one terminus in one pass */
+#define HML_KICK_BUDGET		64	/* and in one KICK */
 #define HML_KICKS_TO_WAKE	4	/* doorbells in a row that make us poll */
 #define HML_MAX_NICS		256	/* and hosts of the loop fabric */
 #define HML_MAX_ENGINES		16
@@ -89,6 +91,7 @@ struct hml_user {
  *	their pause
  * @wait: where the thread sleeps while @order is empty
  * @thread: polling thread, or NULL in inline mode
+ * @node: where it runs, or NUMA_NO_NODE; constant
  */
 struct hml_engine {
 	struct hml_device *device;
@@ -97,6 +100,7 @@ struct hml_engine {
 	struct timerqueue_head paused;
 	wait_queue_head_t wait;
 	struct task_struct *thread;
+	int node;
 };
 
 /**
@@ -146,6 +150,7 @@ struct hml_nic_attr {
  * @engine_mode: enum hamlyn_engine_mode; constant
  * @engine_count: polling threads, at least 1 structure also in inline mode;
  *	constant
+ * @pass_budget: packets of a terminus in one section; constant
  * @engines: the engines
  * @next_engine: whose turn it is to get a terminus
  * @idle_us: see struct hml_nic_attr; may change at any time
@@ -182,6 +187,7 @@ struct hml_device {
 	u32 slot_hint;
 	u32 engine_mode;
 	u32 engine_count;
+	u32 pass_budget;
 	struct hml_engine *engines;
 	atomic_t next_engine;
 	u32 idle_us;
@@ -215,6 +221,8 @@ struct hml_device {
  * @nqs: struct hml_nqueue by id
  * @slots: struct hml_slot_object by slot number
  * @termini: struct hml_term by id
+ * @only: the one in @termini, or NULL: none or several. Written under @lock, read
+ *	in sections of hml_srcu
  * @watches: struct hml_watch by id
  * @audit: packets discarded at its slots
  * @explain_lock: protects @explanation
@@ -233,6 +241,7 @@ struct hml_context {
 	struct xarray nqs;
 	struct xarray slots;
 	struct xarray termini;
+	struct hml_term __rcu *only;
 	struct xarray watches;
 	struct hml_audit *audit;
 	spinlock_t explain_lock;
@@ -268,6 +277,7 @@ struct hml_memory {
  * @users: slots and bound tags; under the context's lock
  * @allocated: kernel memory that can be mapped, not pinned user memory
  * @pages: number of pages
+ * @page_size: bytes of the smallest page it is made of; constant
  * @mm: where pinned pages are shown as VmPin
  * @owner: whose RLIMIT_MEMLOCK pinned pages count against
  * @user: whose limit for pinned pages of the NIC they count against, with a
@@ -282,6 +292,7 @@ struct hml_area {
 	u32 users;
 	bool allocated;
 	unsigned long pages;
+	unsigned long page_size;
 	struct mm_struct *mm;
 	struct user_struct *owner;
 	struct hml_user *user;
@@ -361,7 +372,8 @@ struct hml_slot_object {
  * @ref: 1 for the context, 1 for each who works on it without its lock
  * @id: id in the context
  * @context: id of the context; constant
- * @idle_since: when the engine last found work, ns; engine only
+ * @idle_since: when the engine began to find no work, about, ns; engine only
+ * @idle_turns: turns without work since then; engine only
  * @last_kick: time of the last doorbell, ns; a hint
  * @kicks_in_row: doorbells in quick succession; a hint
  * @kicks_to_wake: how many of them start polling; a hint
@@ -385,6 +397,7 @@ struct hml_term {
 	u32 id;
 	u32 context;
 	u64 idle_since;
+	u32 idle_turns;
 	u64 last_kick;
 	u32 kicks_in_row;
 	u32 kicks_to_wake;
@@ -512,20 +525,55 @@ struct hml_term *hml_term_get(struct hml_context *c, u32 id);
 void hml_term_put(struct hml_term *t);
 int hml_term_finish(struct hml_term *t);
 
-/* engine.c */
-int hml_engine_start(struct hml_device *d, u32 mode, u32 count);
-void hml_engine_stop(struct hml_device *d);
-int hml_engine_kick(struct hml_term *t);
+/* datapath.c */
+u32 hml_pass_budget(u32 packet_size);
+int hml_engine_kick(struct hml_context *c, u32 id);
+int hml_engine_flush(struct hml_context *c);
 u32 hml_term_work(struct hml_term *t, u32 budget, s64 *bytes);
-void hml_engine_adopt(struct hml_term *t, u32 priority, u32 weight);
-void hml_engine_remove(struct hml_term *t);
-void hml_engine_set_turn(struct hml_term *t, u32 priority, u32 weight);
+u32 hml_term_run(struct hml_term *t, u32 budget, s64 *bytes);
 bool hml_term_paused(const struct hml_term *t);
-int hml_notify_begin(void);
-void hml_notify_end(int section);
 int hml_term_hold(struct hml_term *t);
 void hml_term_retire(struct hml_term *t);
 void hml_term_release(struct hml_term *t);
+int hml_notify_begin(void);
+void hml_notify_end(int section);
+
+/**
+ * struct hml_kick - what a doorbell has done so far
+ * @sent: packets sent
+ * @more: there are more, or somebody else is sending them
+ * @paused: the sender was made to pause
+ * @often: it is rung so often that the engine had better poll
+ */
+struct hml_kick {
+	u32 sent;
+	bool more;
+	bool paused;
+	bool often;
+};
+
+/* engine.c */
+int hml_engine_start(struct hml_device *d, u32 mode, u32 count);
+void hml_engine_stop(struct hml_device *d);
+bool hml_engine_often(struct hml_term *t);
+int hml_engine_kick_rest(struct hml_term *t, struct hml_kick k);
+void hml_engine_adopt(struct hml_term *t, u32 priority, u32 weight);
+void hml_engine_remove(struct hml_term *t);
+void hml_engine_set_turn(struct hml_term *t, u32 priority, u32 weight);
+
+/**
+ * struct hml_place - where an engine runs
+ * @cpus: processors, or NULL: any
+ * @node: their node, or NUMA_NO_NODE
+ */
+struct hml_place {
+	const struct cpumask *cpus;
+	int node;
+};
+
+/* placement.c */
+int hml_placement_init(const char *list);
+struct hml_place hml_placement_next(u32 number, u32 count);
 
 /* ticket.c */
 int hml_ticket_create(struct hml_context *c, struct hamlyn_ticket_create *arg,

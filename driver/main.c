@@ -13,6 +13,10 @@ static unsigned int engines = 1;
 module_param(engines, uint, 0444);
 MODULE_PARM_DESC(engines, "polling threads of a NIC, 1 to 16 (default 1)");
 
+static char *engine_cpus = "";
+module_param(engine_cpus, charp, 0444);
+MODULE_PARM_DESC(engine_cpus, "processors of polling threads, as 2-3,8, in turn (default any)");
+
 static unsigned int nics = 1;
 module_param(nics, uint, 0444);
 MODULE_PARM_DESC(nics, "NICs to begin with, 0 to 256 (default 1)");
@@ -148,6 +152,11 @@ static int check_params(void)
 	if (!engines || engines > HML_MAX_ENGINES) {
 		pr_err("hamlyn: engines=%u: must be 1 to %u\n", engines,
 		       HML_MAX_ENGINES);
+		err = -EINVAL;
+	}
+	if (hml_placement_init(engine_cpus)) {
+		pr_err("hamlyn: engine_cpus=%s: must be a list of processors\n",
+		       engine_cpus);
 		err = -EINVAL;
 	}
 	if (nics > HML_MAX_NICS) {

@@ -35,6 +35,62 @@ static const struct vm_operations_struct vm_ops = {
 	.close = vma_close,
 };
 
+/* ---- areas of huge pages: mapped when they are touched ---- */
+
+static const struct hml_area *area_of(const struct hml_memory *memory)
+{
+	return container_of(memory, struct hml_area, memory);
+}
+
+static bool by_fault(const struct hml_area *a)
+{
+	return a->flags & HAMLYN_AREA_HUGE;
+}
+
+static struct page *page_at(const struct vm_area_struct *vma, pgoff_t pgoff)
+{
+	const struct hml_area *a = area_of(vma->vm_private_data);
+	u64 offset = ((u64)pgoff << PAGE_SHIFT) -
+		     hml_mmap_offset(HML_REGION_AREA, a->id);
+
+	/* A mapping is as long as its area and does not grow. */
+	return virt_to_page(hml_mem_at(NULL, a->mem, offset));
+}
+
+static vm_fault_t area_fault(struct vm_fault *vmf)
+{
+	vmf->page = page_at(vmf->vma, vmf->pgoff);
+	get_page(vmf->page);
+	return 0;
+}
+
+#ifdef HML_COMPAT_HUGE_FAULT
+static vm_fault_t area_huge_fault(struct vm_fault *vmf, unsigned int order)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long start = vmf->address & PMD_MASK;
+	struct folio *folio = page_folio(page_at(vma, vmf->pgoff));
+
+	if (order != PMD_SHIFT - PAGE_SHIFT || folio_order(folio) != order ||
+	    start < vma->vm_start || vma->vm_end - start < PMD_SIZE ||
+	    !IS_ALIGNED((vma->vm_start >> PAGE_SHIFT) - vma->vm_pgoff,
+			1UL << order))
+		return VM_FAULT_FALLBACK;
+	return vmf_insert_folio_pmd(vmf, folio, vmf->flags & FAULT_FLAG_WRITE);
+}
+#endif
+
+static const struct vm_operations_struct area_vm_ops = {
+	.open = vma_open,
+	.close = vma_close,
+	.fault = area_fault,
+#ifdef HML_COMPAT_HUGE_FAULT
+	.huge_fault = area_huge_fault,
+#endif
+};
+
+/* ---- everything else: mapped at once ---- */
+
 static int map_ring(struct vm_area_struct *vma, struct hml_ring *ring)
 {
 	if (vma_pages(vma) != ring->memory.pages)
@@ -64,6 +120,8 @@ static int map_area(struct vm_area_struct *vma, const struct hml_area *a)
 
 	if (!a->allocated || vma_pages(vma) != a->pages)
 		return -EINVAL;
+	if (by_fault(a))
+		return 0;
 	for (i = 0; i < a->mem->count && !err; i++)
 		err = map_extent(vma, &addr, a->mem->extents[i].va,
 				 hml_mem_extent_end(a->mem, i) -
@@ -119,6 +177,8 @@ static int map_region(struct hml_context *c, struct vm_area_struct *vma,
 	refcount_inc(&memory->ref);
 	vma->vm_private_data = memory;
 	vma->vm_ops = &vm_ops;
+	if (region == HML_REGION_AREA && by_fault(area_of(memory)))
+		vma->vm_ops = &area_vm_ops;
 	return 0;
 }
 

@@ -76,6 +76,7 @@ static void init_nic(struct hml_device *d, const struct hml_nic_attr *attr)
 {
 	d->nic.link = &d->link;
 	d->nic.packet_size = attr->packet_size;
+	d->pass_budget = hml_pass_budget(attr->packet_size);
 	d->nic.guesses = attr->guesses;
 	d->nic.port.max_slots = attr->max_slots;
 	d->idle_us = attr->idle_us;

@@ -9,6 +9,7 @@
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/nospec.h>
+#include <linux/prefetch.h>
 #include <linux/srcu.h>
 #include <linux/string.h>
 #include <linux/tracepoint-defs.h>
@@ -17,6 +18,10 @@
 #include <linux/hamlyn.h>
 
 #define hml_barrier()			barrier()
+#define hml_prefetch(p)			prefetch(p)
+#define hml_prefetchw(p)		prefetchw(p)
+/* Fully ordered, everywhere. */
+#define hml_store_release_mb(p, v)	((void)xchg(p, v))
 #define hml_index_nospec(i, n)		array_index_nospec(i, n)
 #define hml_atomic_cmpxchg(p, o, n)	cmpxchg(p, o, n)
 
@@ -119,24 +124,48 @@ static inline void *hml_mem_at(const struct hml_port *port, hml_mem_t mem,
 	return e->va + (offset - e->start);
 }
 
-static inline void hml_mem_write(const struct hml_port *port, hml_mem_t mem,
-				 u64 offset, const void *from, u32 n)
+#define HML_MEM_SHORT	32	/* two pairs of words */
+
+/*
+ * Messages are short, and a string instruction takes longer to begin than all
+ * of this: the first and the last words, which may overlap.
+ */
+static __always_inline void hml_mem_short(u8 *to, const u8 *from, u32 n)
 {
-	u32 i = hml_mem_find(mem, offset);
+	u64 w[4];
 
-	for (;;) {
-		u64 room = hml_mem_extent_end(mem, i) - offset;
-		u32 part = min_t(u64, room, n);
-
-		memcpy(mem->extents[i].va + (offset - mem->extents[i].start),
-		       from, part);
-		n -= part;
-		if (!n)
-			return;
-		offset += part;
-		from += part;
-		i++;
+	if (n > 16) {
+		memcpy(&w[0], from, 8);
+		memcpy(&w[1], from + 8, 8);
+		memcpy(&w[2], from + n - 16, 8);
+		memcpy(&w[3], from + n - 8, 8);
+		memcpy(to, &w[0], 8);
+		memcpy(to + 8, &w[1], 8);
+		memcpy(to + n - 16, &w[2], 8);
+		memcpy(to + n - 8, &w[3], 8);
+	} else if (n >= 8) {
+		memcpy(&w[0], from, 8);
+		memcpy(&w[1], from + n - 8, 8);
+		memcpy(to, &w[0], 8);
+		memcpy(to + n - 8, &w[1], 8);
+	} else {
+		while (n--)
+			*to++ = *from++;
 	}
+}
+
+/* datapath.c */
+void hml_mem_write_long(hml_mem_t mem, u64 offset, const u8 *from, u32 n);
+
+/* Where there is a single extent, what is inside the memory is inside of it. */
+static __always_inline void hml_mem_write(const struct hml_port *port,
+					  hml_mem_t mem, u64 offset,
+					  const void *from, u32 n)
+{
+	if (likely(n <= HML_MEM_SHORT && mem->count == 1))
+		hml_mem_short(mem->extents[0].va + offset, from, n);
+	else
+		hml_mem_write_long(mem, offset, from, n);
 }
 
 static inline void hml_mem_read(void *to, hml_mem_t mem, u64 offset, u32 n)

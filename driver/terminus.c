@@ -94,6 +94,18 @@ static struct hml_term *term_new(struct hml_context *c,
 	return t;
 }
 
+/* Context locked, its table changed. */
+static void find_only(struct hml_context *c)
+{
+	unsigned long id = 0;
+	struct hml_term *t;
+
+	t = xa_find(&c->termini, &id, ULONG_MAX, XA_PRESENT);
+	if (t && xa_find_after(&c->termini, &id, ULONG_MAX, XA_PRESENT))
+		t = NULL;
+	rcu_assign_pointer(c->only, t);
+}
+
 static bool sizes_valid(const struct hamlyn_terminus_create *arg)
 {
 	return is_power_of_2(arg->entries) && arg->entries >= 2 &&
@@ -139,8 +151,10 @@ int hml_term_create(struct hml_context *c, struct hamlyn_terminus_create *arg)
 	err = xa_alloc(&c->termini, &t->id, t, XA_LIMIT(0, HML_MAX_IDS),
 		       GFP_KERNEL_ACCOUNT);
 	arg->terminus = t->id;
-	if (!err)
+	if (!err) {
+		find_only(c);
 		trace_hamlyn_terminus_create(t);
+	}
 	mutex_unlock(&c->lock);
 	if (err) {
 		hml_user_uncharge_terminus(c, &guard);
@@ -178,10 +192,14 @@ int hml_term_destroy(struct hml_context *c, u32 id)
 
 	mutex_lock(&c->lock);
 	t = xa_erase(&c->termini, id);
+	if (t)
+		find_only(c);
 	mutex_unlock(&c->lock);
 	if (!t)
 		return -ENOENT;
 	shut(c, t);
+	/* A KICK that found it has no reference. */
+	hml_fabric_quiesce();
 	mutex_lock(&c->lock);
 	drop_areas(t);
 	mutex_unlock(&c->lock);
@@ -189,7 +207,7 @@ int hml_term_destroy(struct hml_context *c, u32 id)
 	return 0;
 }
 
-/* Context is going away. */
+/* Context is going away: no call is in progress. */
 void hml_term_destroy_all(struct hml_context *c)
 {
 	struct hml_term *t;

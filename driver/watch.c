@@ -107,7 +107,9 @@ static bool append(const struct hml_watch *w)
 		return false;
 	/* See hml_port_notify_enter(). The wake-up may sleep (PREEMPT_RT). */
 	preempt_disable();
-	done = hml_nq_append(&nq->context->device->nic, &nq->core, &e, false);
+	done = hml_nq_append(&nq->context->device->nic, &nq->core,
+			     hml_nq_expect(&nq->context->device->nic, &nq->core),
+			     &e, false);
 	preempt_enable();
 	/* Also for the report of an overrun. */
 	smp_mb();						/* B5 */

@@ -33,20 +33,22 @@
 	OFFSET(hamlyn_query, max_message, 48) \
 	OFFSET(hamlyn_query, state, 56) \
 	OFFSET(hamlyn_query, engines, 60) \
-	SIZE(hamlyn_area_add, 32) \
+	SIZE(hamlyn_area_add, 40) \
 	OFFSET(hamlyn_area_add, size, 0) \
 	OFFSET(hamlyn_area_add, flags, 4) \
 	OFFSET(hamlyn_area_add, addr, 8) \
 	OFFSET(hamlyn_area_add, length, 16) \
 	OFFSET(hamlyn_area_add, area, 24) \
 	OFFSET(hamlyn_area_add, reserved, 28) \
-	SIZE(hamlyn_area_alloc, 32) \
+	OFFSET(hamlyn_area_add, page_size, 32) \
+	SIZE(hamlyn_area_alloc, 40) \
 	OFFSET(hamlyn_area_alloc, size, 0) \
 	OFFSET(hamlyn_area_alloc, flags, 4) \
 	OFFSET(hamlyn_area_alloc, length, 8) \
 	OFFSET(hamlyn_area_alloc, mmap_offset, 16) \
 	OFFSET(hamlyn_area_alloc, area, 24) \
 	OFFSET(hamlyn_area_alloc, reserved, 28) \
+	OFFSET(hamlyn_area_alloc, page_size, 32) \
 	SIZE(hamlyn_id, 8) \
 	OFFSET(hamlyn_id, size, 0) \
 	OFFSET(hamlyn_id, id, 4) \
@@ -179,7 +181,7 @@
 	OFFSET(hamlyn_trb, fragments, 50) \
 	OFFSET(hamlyn_trb, flags, 52) \
 	OFFSET(hamlyn_trb, ticket, 56) \
-	OFFSET(hamlyn_trb, reserved, 60) \
+	OFFSET(hamlyn_trb, sequence, 60) \
 	SIZE(hamlyn_fragment, 24) \
 	OFFSET(hamlyn_fragment, tag, 0) \
 	OFFSET(hamlyn_fragment, reserved, 4) \
@@ -218,7 +220,8 @@
 	OFFSET(hamlyn_metadata, receive_class, 88) \
 	OFFSET(hamlyn_metadata, meta_length, 96) \
 	OFFSET(hamlyn_metadata, state, 100) \
-	OFFSET(hamlyn_metadata, reserved, 104) \
+	OFFSET(hamlyn_metadata, length, 104) \
+	OFFSET(hamlyn_metadata, reserved, 108) \
 	SIZE(hamlyn_nq_entry, 32) \
 	OFFSET(hamlyn_nq_entry, data, 0) \
 	OFFSET(hamlyn_nq_entry, slot, 8) \

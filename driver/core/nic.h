@@ -48,11 +48,12 @@ struct hml_nq {
  * @live: not 0: in use
  * @mode: enum hamlyn_slot_mode; constant
  * @flags: HAMLYN_SLOT_TICKET_ONLY; constant
+ * @state: the three in one look
  * @meta_count: metadata entries; constant
  * @key: protection key; changes by rekey only
  * @data: message area; constant
  * @meta_mem: memory of the metadata entries; constant
- * @meta_base: where entry 0 is in @meta_mem; constant
+ * @meta_base: where entry 0 is in @meta_mem, 0 if there is none; constant
  * @nq: NQ for notifications or HML_NQ_NONE; constant
  * @ticket_key: the key of tickets that are descriptors; changes by rekey only
  * @rejects: packets discarded by reason; atomic
@@ -63,9 +64,14 @@ struct hml_nq {
  * creation and the end of the grace period after unlinking.
  */
 struct hml_slot {
-	u16 live;
-	u8 mode;
-	u8 flags;
+	union {
+		struct {
+			u16 live;
+			u8 mode;
+			u8 flags;
+		};
+		u32 state;
+	};
 	u32 meta_count;
 	u64 key;
 	struct hml_view data;
@@ -77,6 +83,14 @@ struct hml_slot {
 	u64 overruns;
 	u32 number;
 };
+
+/* State of nearly every slot: in use, of normal mode, without flags. */
+static inline u32 hml_slot_plain(void)
+{
+	const struct hml_slot plain = { .live = 1 };
+
+	return plain.state;
+}
 
 /**
  * struct hml_stats - counters of a terminus
@@ -139,13 +153,19 @@ struct hml_sender {
  * struct hml_link - does a NIC take part? (H 2.8)
  * @down: set down by an administrator
  * @watchdog_ms: must be fed that often; 0: no watchdog
+ * @doubts: both in one look
  * @fed: when it was fed last, ns
  *
  * Written by administrators, one at a time; read at any time.
  */
 struct hml_link {
-	u32 down;
-	u32 watchdog_ms;
+	union {
+		struct {
+			u32 down;
+			u32 watchdog_ms;
+		};
+		u64 doubts;
+	};
 	u64 fed;
 };
 
@@ -181,7 +201,7 @@ struct hml_piece {
  * struct hml_payload - where the bytes of one packet come from
  * @meta: metadata, or NULL
  * @flat: direct I/O payload, or NULL
- * @piece: first piece, if @flat is NULL
+ * @piece: first piece; NULL: the payload is @flat
  * @skip: bytes of the first piece that are not of this packet
  *
  * @meta and @flat may point into memory that the application can still
@@ -193,6 +213,42 @@ struct hml_payload {
 	const struct hml_piece *piece;
 	u64 skip;
 };
+
+/*
+ * Copies for functions that few packets need, and that are compiled apart: made
+ * field by field, so that what is in registers goes to memory there only.
+ */
+static __always_inline struct hamlyn_packet
+hml_packet_copy(const struct hamlyn_packet *h)
+{
+	return (struct hamlyn_packet) {
+		.version = h->version,
+		.flags = h->flags,
+		.meta_length = h->meta_length,
+		.length = h->length,
+		.host = h->host,
+		.source = h->source,
+		.slot = h->slot,
+		.meta_index = h->meta_index,
+		.key = h->key,
+		.offset = h->offset,
+		.word = h->word,
+		.delta = h->delta,
+		.reserved = h->reserved,
+		.ticket_key = h->ticket_key,
+	};
+}
+
+static __always_inline struct hml_payload
+hml_payload_copy(const struct hml_payload *p)
+{
+	return (struct hml_payload) {
+		.meta = p->meta,
+		.flat = p->flat,
+		.piece = p->piece,
+		.skip = p->skip,
+	};
+}
 
 /**
  * struct hml_message - message on its way out
@@ -228,9 +284,10 @@ struct hml_ticket {
 
 /**
  * struct hml_terminus - NIC side of a send terminus (H 2.3)
- * @wq: work queue control, written by the application; NULL on a terminus
+ * @sender: who it is
+ * @wq: work queue control, written by the application, not for the core
+ * @entries: work queue entries, written by the application; NULL on a terminus
  *	without a work queue (the embedded device's)
- * @entries: work queue entries, written by the application
  * @status: status, with one __s32 an entry behind it; written by the NIC only
  * @mask: entries - 1; constant
  * @entry_size: bytes of an entry; constant
@@ -241,12 +298,12 @@ struct hml_ticket {
  * @tags: send buffer areas; length 0: not bound
  * @tickets: key table
  * @ticket_count: its length
- * @sender: who it is
  *
  * Everything is touched only by the one who holds the terminus. How it is held
  * is the home's business.
  */
 struct hml_terminus {
+	struct hml_sender sender;
 	const struct hamlyn_wq_control *wq;
 	const u8 *entries;
 	struct hamlyn_terminus_status *status;
@@ -259,7 +316,6 @@ struct hml_terminus {
 	struct hml_view tags[HAMLYN_MAX_TAGS];
 	struct hml_ticket *tickets;
 	u32 ticket_count;
-	struct hml_sender sender;
 };
 
 /* tx.c */
@@ -331,6 +387,29 @@ void hml_tx_packet(struct hml_nic *nic, struct hml_terminus *t);
  * Return: true if there is work.
  */
 bool hml_tx_pending(const struct hml_terminus *t);
+
+/**
+ * hml_tx_plain() - is the next request there, and a plain one?
+ * @t: the terminus, held
+ *
+ * Plain is without fragments, metadata, flags, ticket and packet counter.
+ *
+ * Return: the request, for hml_tx_run_plain(), or NULL: that is for hml_tx_run().
+ */
+const struct hamlyn_trb *hml_tx_plain(const struct hml_terminus *t);
+
+/**
+ * hml_tx_run_plain() - send a plain request
+ * @nic: the NIC
+ * @t: the terminus, held
+ * @entry: what hml_tx_plain() has just said
+ *
+ * The short way for a single short message: as hml_tx_run() with a budget of one.
+ *
+ * Return: true; false if it is not one packet of direct I/O, and nothing was done.
+ */
+bool hml_tx_run_plain(struct hml_nic *nic, struct hml_terminus *t,
+		      const struct hamlyn_trb *entry);
 
 /* What the shortest packet costs of a budget, in bytes: 16 are a long one. */
 #define HML_PACKET_SHARE	16
@@ -456,8 +535,7 @@ void hml_link_set(struct hml_nic *nic, const struct hamlyn_nic_set *set);
 /* One look, nearly always, at a line that is nearly never written. */
 static inline bool hml_link_up(const struct hml_nic *nic)
 {
-	if (likely(!(READ_ONCE(nic->link->down) |
-		     READ_ONCE(nic->link->watchdog_ms))))
+	if (likely(!READ_ONCE(nic->link->doubts)))
 		return true;
 	return hml_link_state(nic) == HAMLYN_NIC_UP;
 }
@@ -465,9 +543,42 @@ static inline bool hml_link_up(const struct hml_nic *nic)
 /* notify.c */
 
 /**
+ * struct hml_nq_place - where an entry will probably go
+ * @cursor: its position
+ * @entry: the entry
+ */
+struct hml_nq_place {
+	u32 cursor;
+	struct hamlyn_nq_entry *entry;
+};
+
+/**
+ * hml_nq_expect() - have an NQ's next entry fetched
+ * @nic: the NIC
+ * @nq: the NQ
+ *
+ * Its line is with the one who polls it. So it comes while the message is put in
+ * its place, and not afterwards.
+ *
+ * Return: where an entry would go now, for hml_nq_append().
+ */
+static inline struct hml_nq_place hml_nq_expect(struct hml_nic *nic,
+						struct hml_nq *nq)
+{
+	/* Before the consumer index: else an empty queue may look full. */
+	u32 cursor = smp_load_acquire(&nq->cursor);		/* B4 */
+	struct hamlyn_nq_entry *e = hml_ref_deref(&nic->port, nq->entries);
+
+	e += cursor & nq->mask;
+	hml_prefetchw(e);
+	return (struct hml_nq_place) { cursor, e };
+}
+
+/**
  * hml_nq_append() - append an entry to an NQ (H 2.6)
  * @nic: the NIC
  * @nq: the NQ
+ * @place: what hml_nq_expect() said
  * @entry: the entry; its sequence is ignored
  * @wake: wake the sleeper if there is one
  *
@@ -476,6 +587,7 @@ static inline bool hml_link_up(const struct hml_nic *nic)
  * Return: true; false if the NQ was full and the notification is lost.
  */
 bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
+		   struct hml_nq_place place,
 		   const struct hamlyn_nq_entry *entry, bool wake);
 
 /**

@@ -52,8 +52,8 @@ static bool overrun_told(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
 	       READ_ONCE(e->flags) & HAMLYN_NQE_OVERRUN;
 }
 
-static __always_inline enum reserve_result
-reserve(struct hml_nic *nic, struct hml_nq *nq, u32 *position)
+static enum reserve_result reserve(struct hml_nic *nic, struct hml_nq *nq,
+				   u32 *position)
 {
 	u32 tries;
 
@@ -79,78 +79,133 @@ reserve(struct hml_nic *nic, struct hml_nq *nq, u32 *position)
 	return RESERVE_FULL;
 }
 
-static void publish(struct hml_nic *nic, struct hml_nq *nq, u32 position,
+static void publish(struct hamlyn_nq_entry *e, u32 position,
 		    const struct hamlyn_nq_entry *entry)
 {
-	struct hamlyn_nq_entry *e = hml_ref_deref(&nic->port, nq->entries);
-
-	e += position & nq->mask;
 	WRITE_ONCE(e->data, entry->data);
 	WRITE_ONCE(e->slot, entry->slot);
 	WRITE_ONCE(e->index, entry->index);
 	WRITE_ONCE(e->source, entry->source);
 	WRITE_ONCE(e->length, entry->length);
 	WRITE_ONCE(e->flags, entry->flags);
-	smp_store_release(&e->sequence, position + 1);		/* B3 */
+	hml_store_release_mb(&e->sequence, position + 1);	/* B3, B5 */
 }
 
+static const struct hamlyn_nq_entry overrun = {
+	.slot = HAMLYN_NONE,
+	.index = HAMLYN_NONE,
+	.flags = HAMLYN_NQE_OVERRUN,
+};
+
+struct reserved {
+	enum reserve_result result;
+	u32 position;
+};
+
+/*
+ * @entry by value: a pointer would keep also those in memory that need not
+ * come here.
+ */
+static noinline struct reserved append_slowly(struct hml_nic *nic,
+					      struct hml_nq *nq,
+					      struct hamlyn_nq_entry entry)
+{
+	struct hamlyn_nq_entry *e = hml_ref_deref(&nic->port, nq->entries);
+	struct reserved r = { .position = 0 };
+	struct hamlyn_nq_ring *ring;
+
+	r.result = reserve(nic, nq, &r.position);
+	e += r.position & nq->mask;
+	if (r.result == RESERVE_OK) {
+		publish(e, r.position, &entry);
+		return r;
+	}
+	if (r.result == RESERVE_LAST)
+		publish(e, r.position, &overrun);
+	else
+		smp_mb();					/* B5 */
+	ring = hml_ref_deref(&nic->port, nq->ring);
+	hml_atomic_add_return(&ring->lost, 1);
+	return r;
+}
+
+/* As hml_packet_copy(). */
+static __always_inline struct hamlyn_nq_entry
+copy_entry(const struct hamlyn_nq_entry *e)
+{
+	return (struct hamlyn_nq_entry) {
+		.data = e->data,
+		.slot = e->slot,
+		.index = e->index,
+		.source = e->source,
+		.length = e->length,
+		.flags = e->flags,
+		.sequence = e->sequence,
+	};
+}
+
+/* Nearly always there is room, and nobody else wants it. */
+static __always_inline struct reserved append_at_once(struct hml_nic *nic,
+						      struct hml_nq *nq,
+						      struct hml_nq_place place,
+						      const struct hamlyn_nq_entry *entry)
+{
+	u32 cursor = place.cursor;
+	u32 used = cursor - smp_load_acquire(&nq->consumer);	/* B4 */
+
+	if (unlikely(used >= nq->mask ||
+		     hml_atomic_cmpxchg(&nq->cursor, cursor, cursor + 1) !=
+		     cursor))
+		return append_slowly(nic, nq, copy_entry(entry));
+	publish(place.entry, cursor, entry);
+	return (struct reserved) { RESERVE_OK, cursor };
+}
+
+/*
+ * Behind the entry there is a full barrier (B5): who took a later one may have
+ * woken the sleeper before ours was there; he saw nothing, and sleeps again.
+ */
 static __always_inline bool append_one(struct hml_nic *nic, struct hml_nq *nq,
+				       struct hml_nq_place place,
 				       const struct hamlyn_nq_entry *entry,
 				       bool wake, u32 *position)
 {
-	static const struct hamlyn_nq_entry overrun = {
-		.slot = HAMLYN_NONE,
-		.index = HAMLYN_NONE,
-		.flags = HAMLYN_NQE_OVERRUN,
-	};
-	enum reserve_result result;
+	struct reserved r;
 
 	hml_port_notify_enter(&nic->port);
-	result = reserve(nic, nq, position);
-	if (likely(result != RESERVE_FULL))
-		publish(nic, nq, *position,
-			likely(result == RESERVE_OK) ? entry : &overrun);
+	r = append_at_once(nic, nq, place, entry);
 	hml_port_notify_exit(&nic->port);
-	if (unlikely(result != RESERVE_OK)) {
-		struct hamlyn_nq_ring *ring = hml_ref_deref(&nic->port,
-							    nq->ring);
-
-		hml_atomic_add_return(&ring->lost, 1);
-	}
-	/*
-	 * Who took a later entry may have woken the sleeper before ours was
-	 * there: he saw nothing, and sleeps again.
-	 */
-	smp_mb();						/* B5 */
-	if (unlikely(!wake) && (result == RESERVE_FULL ||
-				READ_ONCE(nq->cursor) == *position + 1))
-		return result == RESERVE_OK;
+	*position = r.position;
+	if (unlikely(!wake) && (r.result == RESERVE_FULL ||
+				READ_ONCE(nq->cursor) == r.position + 1))
+		return r.result == RESERVE_OK;
 	/* Also when it was lost: what fills the queue may all be quiet. */
 	if (unlikely(READ_ONCE(nq->armed)))
 		hml_port_nq_wake(&nic->port, nq);
-	return result == RESERVE_OK;
+	return r.result == RESERVE_OK;
 }
 
 /* Apart, so that nothing has to be kept for it where nobody traces. */
 static noinline bool append_traced(struct hml_nic *nic, struct hml_nq *nq,
-				   const struct hamlyn_nq_entry *entry,
-				   bool wake)
+				   struct hml_nq_place place,
+				   struct hamlyn_nq_entry entry, bool wake)
 {
 	u32 position = 0;
-	bool done = append_one(nic, nq, entry, wake, &position);
+	bool done = append_one(nic, nq, place, &entry, wake, &position);
 
-	hml_port_trace_notify(nic, nq, entry, position, !done);
+	hml_port_trace_notify(nic, nq, &entry, position, !done);
 	return done;
 }
 
 bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
+		   struct hml_nq_place place,
 		   const struct hamlyn_nq_entry *entry, bool wake)
 {
 	u32 position;
 
 	if (hml_port_traces_notify())
-		return append_traced(nic, nq, entry, wake);
-	return append_one(nic, nq, entry, wake, &position);
+		return append_traced(nic, nq, place, copy_entry(entry), wake);
+	return append_one(nic, nq, place, entry, wake, &position);
 }
 
 bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,

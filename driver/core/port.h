@@ -9,6 +9,9 @@
  *  - READ_ONCE() WRITE_ONCE() smp_load_acquire() smp_store_release() smp_mb()
  *    hml_barrier() (compiler only)
  *    likely() unlikely() noinline __always_inline with the kernel's meaning;
+ *  - hml_prefetch(p) and hml_prefetchw(p), hints that a line will be read or
+ *    written soon, and
+ *    hml_store_release_mb(p, v), smp_store_release() with smp_mb() behind it;
  *  - hml_atomic_cmpxchg(p, old, new), hml_atomic_add_return(p, v) and
  *    hml_atomic_inc64(p) on plain u32 and u64 words, fully ordered but the
  *    last, which need not be ordered at all;

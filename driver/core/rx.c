@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Receiving: admit, place, count, notify (H 2.2 - 2.7). */
+/*
+ * Receiving: admit, place, count, notify (H 2.2 - 2.7).
+ *
+ * What few packets need is in functions of its own, which get the header by
+ * value: where all of this is compiled into the sender a pointer to it would
+ * keep the headers of all packets in memory and out of registers.
+ */
 #include "nic.h"
 
 static int admit_metadata(const struct hml_slot *slot,
@@ -8,8 +14,8 @@ static int admit_metadata(const struct hml_slot *slot,
 	bool single = h->flags & HAMLYN_PACKET_SINGLE;
 
 	/* It would never be over. */
-	if (slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT &&
-	    h->flags & HAMLYN_PACKET_NO_NOTIFY)
+	if (h->flags & HAMLYN_PACKET_NO_NOTIFY &&
+	    slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT)
 		return HAMLYN_REJECT_FORMAT;
 	if (h->flags & HAMLYN_PACKET_FAST) {
 		/* No entry, so no secondary key. */
@@ -20,8 +26,8 @@ static int admit_metadata(const struct hml_slot *slot,
 			return HAMLYN_REJECT_FORMAT;
 		return -1;
 	}
-	if (slot->meta_count)
-		return h->meta_index < slot->meta_count ?
+	if (likely(slot->meta_count))
+		return likely(h->meta_index < slot->meta_count) ?
 			-1 : HAMLYN_REJECT_METADATA;
 	/* Nowhere to put metadata and nowhere to count packets. */
 	if (h->meta_length || h->meta_index)
@@ -31,37 +37,61 @@ static int admit_metadata(const struct hml_slot *slot,
 	return -1;
 }
 
-/* What opens a slot: its key, or a ticket that came as a descriptor (H 6.5). */
-static int admit_key(const struct hml_slot *slot, const struct hamlyn_packet *h)
+/*
+ * What opens a slot that is not a plain one, or by what is not its key: a ticket
+ * that came as a descriptor (H 6.5).
+ */
+static noinline int admit_special(const struct hml_slot *slot, u32 flags,
+				  u64 key, u64 ticket_key)
 {
-	if (unlikely(h->flags & HAMLYN_PACKET_TICKET))
-		return h->ticket_key &&	/* 0: nobody's */
-		       h->ticket_key == READ_ONCE(slot->ticket_key) ?
+	if (!smp_load_acquire(&slot->live))				/* B9 */
+		return HAMLYN_REJECT_SLOT;
+	if (flags & HAMLYN_PACKET_TICKET)
+		return ticket_key &&	/* 0: nobody's */
+		       ticket_key == READ_ONCE(slot->ticket_key) ?
 			-1 : HAMLYN_REJECT_KEY;
-	if (unlikely(slot->flags & HAMLYN_SLOT_TICKET_ONLY))
+	if (slot->flags & HAMLYN_SLOT_TICKET_ONLY)
 		return HAMLYN_REJECT_TICKET;
 	/* In the paranoid modes the metadata entry's key takes its place. */
-	if (slot->mode == HAMLYN_SLOT_NORMAL && h->key != READ_ONCE(slot->key))
+	if (slot->mode == HAMLYN_SLOT_NORMAL && key != READ_ONCE(slot->key))
 		return HAMLYN_REJECT_KEY;
 	return -1;
 }
 
-int hml_slot_admit(const struct hml_slot *slot, const struct hamlyn_packet *h)
+/* One look at the state tells that only its key opens a slot: nearly all are so. */
+static __always_inline bool plain(const struct hml_slot *slot,
+				  const struct hamlyn_packet *h)
+{
+	return smp_load_acquire(&slot->state) == hml_slot_plain() && /* B9 */
+	       !(h->flags & HAMLYN_PACKET_TICKET);
+}
+
+static __always_inline int admit_packet(const struct hml_slot *slot,
+					const struct hamlyn_packet *h,
+					bool is_plain)
 {
 	int reject;
 
-	if (!slot || !smp_load_acquire(&slot->live))		/* B9 */
-		return HAMLYN_REJECT_SLOT;
-	reject = admit_key(slot, h);
-	if (unlikely(reject >= 0))
-		return reject;
-	if (h->version != HAMLYN_PACKET_VERSION || h->reserved ||
-	    h->flags & ~HAMLYN_PACKET_FLAGS ||
-	    h->meta_length > HAMLYN_MAX_METADATA)
+	if (likely(is_plain)) {
+		if (unlikely(h->key != READ_ONCE(slot->key)))
+			return HAMLYN_REJECT_KEY;
+	} else {
+		reject = admit_special(slot, h->flags, h->key, h->ticket_key);
+		if (reject >= 0)
+			return reject;
+	}
+	if (unlikely(h->version != HAMLYN_PACKET_VERSION || h->reserved ||
+		     h->flags & ~HAMLYN_PACKET_FLAGS ||
+		     h->meta_length > HAMLYN_MAX_METADATA))
 		return HAMLYN_REJECT_FORMAT;
-	if (!hml_view_covers(slot->data.length, h->offset, h->length))
+	if (unlikely(!hml_view_covers(slot->data.length, h->offset, h->length)))
 		return HAMLYN_REJECT_BOUNDS;
 	return admit_metadata(slot, h);
+}
+
+int hml_slot_admit(const struct hml_slot *slot, const struct hamlyn_packet *h)
+{
+	return slot ? admit_packet(slot, h, plain(slot, h)) : HAMLYN_REJECT_SLOT;
 }
 
 static struct hamlyn_metadata *metadata(struct hml_nic *nic,
@@ -155,32 +185,39 @@ static int admit_paranoid(const struct hml_slot *slot,
 	return -1;
 }
 
-static void place(struct hml_nic *nic, const struct hml_slot *slot,
-		  const struct hamlyn_packet *h, const struct hml_payload *p)
+/* From checked pieces of wired memory. */
+static noinline void gather(struct hml_nic *nic, hml_mem_t mem, u64 to,
+			    const struct hml_piece *piece, u64 skip,
+			    u32 left)
 {
-	u64 to = slot->data.base +
-		 hml_index_nospec(h->offset, slot->data.length + 1);
-	const struct hml_piece *piece = p->piece;
-	u64 skip = p->skip;
-	u32 left = h->length;
-
-	if (!left)
-		return;
-	if (p->flat) {
-		hml_mem_write(&nic->port, slot->data.mem, to, p->flat, left);
-		return;
-	}
 	while (left) {
 		u64 there = piece->length - skip;
 		u32 n = there < left ? there : left;
 
-		hml_mem_copy(&nic->port, slot->data.mem, to,
-			     piece->mem, piece->offset + skip, n);
+		hml_mem_copy(&nic->port, mem, to, piece->mem,
+			     piece->offset + skip, n);
 		to += n;
 		left -= n;
 		skip = 0;
 		piece++;
 	}
+}
+
+static __always_inline void place(struct hml_nic *nic,
+				  const struct hml_slot *slot,
+				  const struct hamlyn_packet *h,
+				  const struct hml_payload *p)
+{
+	u64 to = slot->data.base +
+		 hml_index_nospec(h->offset, slot->data.length + 1);
+
+	if (!h->length)
+		return;
+	if (p->piece)
+		gather(nic, slot->data.mem, to, p->piece, p->skip, h->length);
+	else
+		hml_mem_write(&nic->port, slot->data.mem, to, p->flat,
+			      h->length);
 }
 
 /*
@@ -210,35 +247,43 @@ static void place_metadata(struct hml_nic *nic, const struct hml_slot *slot,
 	WRITE_ONCE(m->meta_length, h->meta_length);
 }
 
-static void notify(struct hml_nic *nic, struct hml_slot *slot,
-		   const struct hamlyn_packet *h, struct hml_stats *stats)
+static __always_inline void notify(struct hml_nic *nic, struct hml_slot *slot,
+				   struct hml_nq *nq, struct hml_nq_place place,
+				   const struct hamlyn_packet *h,
+				   struct hml_sender *sender)
 {
-	struct hamlyn_nq_entry e = {
+	bool fast = h->flags & HAMLYN_PACKET_FAST;
+	const struct hamlyn_nq_entry e = {
+		/* Without metadata the base is 0, and the only index is 0. */
+		.data = fast ? h->word :
+			       slot->meta_base +
+			       (u64)h->meta_index * HAMLYN_METADATA_SIZE,
 		.slot = h->slot,
 		.index = h->meta_index,
 		.source = h->source,
 		.length = h->length,
+		.flags = (h->flags & HAMLYN_PACKET_SINGLE ?
+			  HAMLYN_NQE_SINGLE : 0) | (fast ? HAMLYN_NQE_FAST : 0),
 	};
-	struct hml_nq *nq = hml_nq_deref(&nic->port, slot->nq);
 
-	if (!nq)
-		return;
-	if (h->flags & HAMLYN_PACKET_SINGLE)
-		e.flags |= HAMLYN_NQE_SINGLE;
-	if (h->flags & HAMLYN_PACKET_FAST) {
-		e.flags |= HAMLYN_NQE_FAST;
-		e.data = h->word;
-	} else if (slot->meta_count) {
-		e.data = slot->meta_base +
-			 (u64)h->meta_index * HAMLYN_METADATA_SIZE;
-	}
-	if (likely(hml_nq_append(nic, nq, &e,
+	if (likely(hml_nq_append(nic, nq, place, &e,
 				 !(h->flags & HAMLYN_PACKET_QUIET)))) {
-		stats->notifications++;
+		sender->stats->notifications++;
 	} else {
-		stats->overruns++;
+		sender->stats->overruns++;
 		hml_atomic_inc64(&slot->overruns);
 	}
+}
+
+/* Which packet completes a message is known only when it is in its place. */
+static void notify_late(struct hml_nic *nic, struct hml_slot *slot,
+			const struct hamlyn_packet *h,
+			struct hml_sender *sender)
+{
+	struct hml_nq *nq = hml_nq_deref(&nic->port, slot->nq);
+
+	if (nq)
+		notify(nic, slot, nq, hml_nq_expect(nic, nq), h, sender);
 }
 
 /*
@@ -256,45 +301,134 @@ static bool guessed(const struct hml_slot *slot, const struct hamlyn_packet *h,
 	       reject == HAMLYN_REJECT_TICKET;
 }
 
-static void discard(struct hml_nic *nic, struct hml_slot *slot,
-		    const struct hamlyn_packet *h, int reject,
-		    struct hml_sender *sender)
+static noinline void discard(struct hml_nic *nic, struct hml_slot *slot,
+			     struct hamlyn_packet h, int reject,
+			     struct hml_sender *sender)
 {
 	sender->stats->rejects[reject]++;
 	if (slot)
 		hml_atomic_inc64(&slot->rejects[reject]);
 	/* The packets of a message have one key, and are one guess. */
-	if (guessed(slot, h, reject) && !sender->guessed) {
+	if (guessed(slot, &h, reject) && !sender->guessed) {
 		sender->guessed = true;
 		hml_guard_guess(nic, sender);
 	}
-	hml_port_rejected(nic, slot, h, reject, sender);
+	hml_port_rejected(nic, slot, &h, reject, sender);
+}
+
+static __always_inline void place_all(struct hml_nic *nic,
+				      struct hml_slot *slot,
+				      const struct hamlyn_packet *h,
+				      const struct hml_payload *payload)
+{
+	place(nic, slot, h, payload);
+	if (h->meta_length)
+		place_metadata(nic, slot, h, payload->meta);
+}
+
+static noinline void accept_any(struct hml_nic *nic, struct hml_slot *slot,
+				struct hamlyn_packet h,
+				struct hml_payload payload,
+				struct hml_sender *sender)
+{
+	place_all(nic, slot, &h, &payload);
+	if (count(nic, slot, &h))
+		notify_late(nic, slot, &h, sender);
+}
+
+/* A message of one packet that nobody counts: surely there is an entry to fill. */
+static __always_inline bool notifies(const struct hamlyn_packet *h)
+{
+	return h->flags & HAMLYN_PACKET_SINGLE && !h->delta &&
+	       !(h->flags & HAMLYN_PACKET_NO_NOTIFY);
+}
+
+static __always_inline void accept(struct hml_nic *nic, struct hml_slot *slot,
+				   const struct hamlyn_packet *h,
+				   const struct hml_payload *payload,
+				   struct hml_sender *sender)
+{
+	struct hml_nq *nq = NULL;
+	struct hml_nq_place next;
+
+	if (likely(notifies(h)))
+		nq = hml_nq_deref(&nic->port, slot->nq);
+	if (unlikely(!nq)) {
+		accept_any(nic, slot, hml_packet_copy(h), *payload, sender);
+		return;
+	}
+	next = hml_nq_expect(nic, nq);
+	place_all(nic, slot, h, payload);
+	notify(nic, slot, nq, next, h, sender);
+}
+
+/* The message's length is known in its entry, also when its notification is lost. */
+static void count_bytes(struct hamlyn_metadata *m,
+			const struct hamlyn_packet *h)
+{
+	if (h->flags & HAMLYN_PACKET_SINGLE && !h->delta)
+		WRITE_ONCE(m->length, h->length);
+	else
+		hml_atomic_add_return(&m->length, h->length);
+}
+
+static int accept_paranoid(struct hml_nic *nic, struct hml_slot *slot,
+			   const struct hamlyn_packet *h,
+			   const struct hml_payload *payload,
+			   struct hml_sender *sender)
+{
+	struct hamlyn_metadata *m = metadata(nic, slot, h->meta_index);
+	int reject = admit_paranoid(slot, m, h);
+	bool tell;
+
+	if (reject >= 0)
+		return reject;
+	place_all(nic, slot, h, payload);
+	tell = count(nic, slot, h);
+	if (slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT) {
+		count_bytes(m, h);
+		tell = one_shot_leave(m, tell);
+	}
+	if (tell)
+		notify_late(nic, slot, h, sender);
+	return -1;
+}
+
+/* Apart, so that plain packets need no registers for it. */
+static noinline int receive_special(struct hml_nic *nic, struct hml_slot *slot,
+				    struct hamlyn_packet h,
+				    struct hml_payload payload,
+				    struct hml_sender *sender)
+{
+	int reject = admit_packet(slot, &h, false);
+
+	if (reject >= 0)
+		return reject;
+	if (slot->mode != HAMLYN_SLOT_NORMAL)
+		return accept_paranoid(nic, slot, &h, &payload, sender);
+	accept(nic, slot, &h, &payload, sender);
+	return -1;
 }
 
 void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 	    const struct hml_payload *payload, struct hml_sender *sender)
 {
 	struct hml_slot *slot = hml_port_slot(&nic->port, h->slot);
-	struct hamlyn_metadata *m = NULL;
-	int reject = hml_slot_admit(slot, h);
-	bool tell;
+	int reject = HAMLYN_REJECT_SLOT;
 
-	if (likely(reject < 0) && slot->mode != HAMLYN_SLOT_NORMAL) {
-		m = metadata(nic, slot, h->meta_index);
-		reject = admit_paranoid(slot, m, h);
+	if (likely(slot && plain(slot, h))) {
+		reject = admit_packet(slot, h, true);
+		if (likely(reject < 0)) {
+			accept(nic, slot, h, payload, sender);
+			return;
+		}
+	} else if (slot) {
+		reject = receive_special(nic, slot, hml_packet_copy(h),
+					 hml_payload_copy(payload),
+					 sender);
 	}
-	if (unlikely(reject >= 0)) {
-		discard(nic, slot, h, reject, sender);
-		return;
-	}
-	place(nic, slot, h, payload);
-	if (h->meta_length)
-		place_metadata(nic, slot, h, payload->meta);
-	tell = count(nic, slot, h);
-	if (m && slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT)
-		tell = one_shot_leave(m, tell);
-	if (tell)
-		notify(nic, slot, h, sender->stats);
+	if (reject >= 0)
+		discard(nic, slot, hml_packet_copy(h), reject, sender);
 }
 
 int hml_slot_opens(struct hml_nic *nic, const struct hml_slot *slot, u64 key,

@@ -4,8 +4,7 @@
 
 static int check_trb(const struct hml_nic *nic, const struct hamlyn_trb *trb)
 {
-	if (trb->flags & ~HAMLYN_TRB_FLAGS || trb->reserved ||
-	    trb->length > HAMLYN_MAX_MESSAGE ||
+	if (trb->flags & ~HAMLYN_TRB_FLAGS || trb->length > HAMLYN_MAX_MESSAGE ||
 	    trb->meta_length > HAMLYN_MAX_METADATA ||
 	    trb->fragments > HAMLYN_MAX_FRAGMENTS ||
 	    (trb->ticket && !(trb->flags & HAMLYN_TRB_TICKET)))
@@ -89,31 +88,47 @@ static int take_ticket(const struct hml_terminus *t, struct hamlyn_trb *trb,
 	return 0;
 }
 
-static void fill_header(const struct hml_nic *nic, struct hamlyn_packet *h,
-			const struct hamlyn_trb *trb, u64 ticket_key)
+static_assert(HAMLYN_TRB_FAST << 1 == HAMLYN_PACKET_FAST &&
+	      HAMLYN_TRB_NO_NOTIFY << 1 == HAMLYN_PACKET_NO_NOTIFY &&
+	      HAMLYN_TRB_QUIET << 1 == HAMLYN_PACKET_QUIET &&
+	      HAMLYN_TRB_TICKET << 1 == HAMLYN_PACKET_TICKET &&
+	      (HAMLYN_TRB_FLAGS << 1 | HAMLYN_PACKET_SINGLE) ==
+	      HAMLYN_PACKET_FLAGS,
+	      "a packet has its request's flags");
+
+/*
+ * Header of the first packet. A value with all its fields, where it is used: a
+ * struct to be filled would be zeroed first, by kernels that are built so.
+ */
+static __always_inline struct hamlyn_packet
+header_of(const struct hml_nic *nic, const struct hamlyn_trb *trb,
+	  u64 ticket_key)
 {
-	h->version = HAMLYN_PACKET_VERSION;
-	h->flags = 0;
-	if (trb->flags & HAMLYN_TRB_FAST)
-		h->flags |= HAMLYN_PACKET_FAST;
-	if (trb->flags & HAMLYN_TRB_NO_NOTIFY)
-		h->flags |= HAMLYN_PACKET_NO_NOTIFY;
-	if (trb->flags & HAMLYN_TRB_QUIET)
-		h->flags |= HAMLYN_PACKET_QUIET;
-	if (trb->flags & HAMLYN_TRB_TICKET)
-		h->flags |= HAMLYN_PACKET_TICKET;
-	if (trb->length <= nic->packet_size)
-		h->flags |= HAMLYN_PACKET_SINGLE;
-	h->meta_length = trb->meta_length;
-	h->host = trb->host;
-	h->source = nic->host;
-	h->slot = trb->slot;
-	h->meta_index = trb->meta_index;
-	h->key = trb->key;
-	h->offset = trb->offset;
-	h->word = trb->word;
-	h->reserved = 0;
-	h->ticket_key = ticket_key;
+	return (struct hamlyn_packet) {
+		.version = HAMLYN_PACKET_VERSION,
+		.flags = trb->flags << 1 |
+			 (trb->length <= nic->packet_size ?
+			  HAMLYN_PACKET_SINGLE : 0),
+		.meta_length = trb->meta_length,
+		.length = trb->length,
+		.host = trb->host,
+		.source = nic->host,
+		.slot = trb->slot,
+		.meta_index = trb->meta_index,
+		.key = trb->key,
+		.offset = trb->offset,
+		.word = trb->word,
+		.delta = trb->delta,
+		.reserved = 0,
+		.ticket_key = ticket_key,
+	};
+}
+
+static noinline void discard_down(struct hml_nic *nic, struct hamlyn_packet h,
+				  struct hml_sender *sender)
+{
+	sender->stats->rejects[HAMLYN_REJECT_DOWN]++;
+	hml_port_trace_down(nic, &h, sender);
 }
 
 /*
@@ -128,12 +143,10 @@ static void xmit(struct hml_nic *nic, struct hml_nic *to,
 
 	stats->packets++;
 	stats->bytes += h->length;
-	if (likely(hml_link_up(nic) && to && (to == nic || hml_link_up(to)))) {
+	if (likely(hml_link_up(nic) && to && (to == nic || hml_link_up(to))))
 		hml_port_xmit(nic, to, h, payload, &t->sender);
-	} else {
-		stats->rejects[HAMLYN_REJECT_DOWN]++;
-		hml_port_trace_down(nic, h, &t->sender);
-	}
+	else
+		discard_down(nic, hml_packet_copy(h), &t->sender);
 }
 
 int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
@@ -150,7 +163,7 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
 		return err;
 	m->payload.meta = meta;
 	m->payload.flat = trb->fragments ? NULL : tail;
-	m->payload.piece = m->pieces;
+	m->payload.piece = trb->fragments ? m->pieces : NULL;
 	m->payload.skip = 0;
 	if (trb->fragments)
 		err = take_fragments(t, trb, tail, tail_size);
@@ -160,7 +173,7 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
 		return err;
 	if (!hml_port_route(nic, trb->host))
 		return -EHOSTUNREACH;
-	fill_header(nic, &m->header, trb, ticket_key);
+	m->header = header_of(nic, trb, ticket_key);
 	t->sender.guessed = false;
 	m->left = trb->length;
 	m->counter = trb->delta;
@@ -168,11 +181,26 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
 	return 0;
 }
 
+static __always_inline void send_flat_to(struct hml_nic *nic,
+					 struct hml_nic *to,
+					 struct hml_terminus *t,
+					 const struct hamlyn_trb *trb,
+					 u64 ticket_key, const void *meta,
+					 const void *data)
+{
+	const struct hml_payload payload = {
+		.meta = meta, .flat = data, .piece = NULL, .skip = 0,
+	};
+	const struct hamlyn_packet header = header_of(nic, trb, ticket_key);
+
+	t->sender.guessed = false;
+	t->sender.stats->messages++;
+	xmit(nic, to, &header, &payload, t);
+}
+
 int hml_tx_flat(struct hml_nic *nic, struct hml_terminus *t,
 		struct hamlyn_trb *trb, const void *meta, const void *data)
 {
-	struct hml_payload payload = { .meta = meta, .flat = data };
-	struct hamlyn_packet header;
 	u64 ticket_key;
 	struct hml_nic *to;
 	int err = check_trb(nic, trb);
@@ -184,12 +212,7 @@ int hml_tx_flat(struct hml_nic *nic, struct hml_terminus *t,
 	to = hml_port_route(nic, trb->host);
 	if (unlikely(!to))
 		return -EHOSTUNREACH;
-	fill_header(nic, &header, trb, ticket_key);
-	t->sender.guessed = false;
-	header.length = trb->length;
-	header.delta = trb->delta;
-	t->sender.stats->messages++;
-	xmit(nic, to, &header, &payload, t);
+	send_flat_to(nic, to, t, trb, ticket_key, meta, data);
 	return 0;
 }
 
@@ -240,31 +263,38 @@ void hml_tx_packet(struct hml_nic *nic, struct hml_terminus *t)
 		t->sender.stats->messages++;
 }
 
-/*
- * Entries posted and not taken. A producer index that is further ahead than
- * there are entries, or behind, is its writer's mistake and means nothing
- * until the writer mends it.
- */
-static u32 posted(const struct hml_terminus *t)
+static const struct hamlyn_trb *wq_entry(const struct hml_terminus *t, u32 head)
 {
-	u32 n = smp_load_acquire(&t->wq->producer) - READ_ONCE(t->head); /* B1 */
+	return (const void *)(t->entries +
+			      ((u64)(head & t->mask) << t->entry_shift));
+}
 
-	return n <= t->mask + 1 ? n : 0;
+/*
+ * Has the entry of position @head been posted? Its own line says so: no other
+ * one has to move for that. Whatever its writer puts there, an entry is taken
+ * once and checked.
+ */
+static bool posted(const struct hamlyn_trb *trb, u32 head)
+{
+	return smp_load_acquire(&trb->sequence) == head + 1;	/* B1 */
 }
 
 bool hml_tx_pending(const struct hml_terminus *t)
 {
-	return READ_ONCE(t->busy) || posted(t);
+	u32 head = READ_ONCE(t->head);
+
+	return READ_ONCE(t->busy) || posted(wq_entry(t, head), head);
 }
 
-static void set_status(struct hml_terminus *t, int err)
+/* Statuses are looked at only once there was a failure: then all are valid. */
+static noinline void set_status(struct hml_terminus *t, int err)
 {
 	s32 *status = (s32 *)(t->status + 1) + (t->head & t->mask);
 
 	/* Nearly always 0 after 0: do not take the line from its reader. */
 	if (*status != err)
 		WRITE_ONCE(*status, err);
-	if (unlikely(err)) {
+	if (err) {
 		t->sender.stats->failed++;
 		WRITE_ONCE(t->status->failed, t->status->failed + 1);
 	}
@@ -272,38 +302,155 @@ static void set_status(struct hml_terminus *t, int err)
 
 static void finish(struct hml_terminus *t, int err)
 {
-	set_status(t, err);
+	if (unlikely(err) || unlikely(t->status->failed))
+		set_status(t, err);
 	WRITE_ONCE(t->head, t->head + 1);
+}
+
+/*
+ * The sender looks at that line: once for all short messages of a run, whose
+ * buffers are not waited for, and at once for each long one. But not later than
+ * for half a queue: who has got all his messages back would find it full.
+ */
+static void tell_completed(struct hml_terminus *t)
+{
 	smp_store_release(&t->status->completed, t->head);	/* B6 */
 }
 
-/* Take the next entry: one copy of the TRB, and nothing is read twice. */
-static void take_next(struct hml_nic *nic, struct hml_terminus *t)
+/* The one copy of a TRB: each of its words is read once. */
+static __always_inline struct hamlyn_trb copy_trb(const struct hamlyn_trb *trb)
 {
-	const u8 *entry = t->entries +
-			  ((u64)(t->head & t->mask) << t->entry_shift);
-	const u8 *tail = entry + sizeof(struct hamlyn_trb);
-	const u8 *meta = NULL;
-	struct hamlyn_trb trb;
-	u32 room;
-	int err;
+	return (struct hamlyn_trb) {
+		.host = READ_ONCE(trb->host),
+		.slot = READ_ONCE(trb->slot),
+		.key = READ_ONCE(trb->key),
+		.offset = READ_ONCE(trb->offset),
+		.length = READ_ONCE(trb->length),
+		.delta = READ_ONCE(trb->delta),
+		.meta_index = READ_ONCE(trb->meta_index),
+		.word = READ_ONCE(trb->word),
+		.meta_length = READ_ONCE(trb->meta_length),
+		.fragments = READ_ONCE(trb->fragments),
+		.flags = READ_ONCE(trb->flags),
+		.ticket = READ_ONCE(trb->ticket),
+	};
+}
 
-	memcpy(&trb, entry, sizeof(trb));
+/* By value, as hml_packet_copy(). */
+static noinline void begin_long(struct hml_nic *nic, struct hml_terminus *t,
+				struct hamlyn_trb trb, const void *meta,
+				const void *tail, u32 room)
+{
+	int err = hml_tx_begin(nic, t, &trb, meta, tail, room);
+
+	if (unlikely(err))
+		finish(t, err);
+}
+
+static void take_any(struct hml_nic *nic, struct hml_terminus *t,
+		     const struct hamlyn_trb *entry)
+{
+	const u8 *tail = (const u8 *)(entry + 1);
+	struct hamlyn_trb trb = copy_trb(entry);
+	const u8 *meta = NULL;
+	u32 room;
+
 	hml_barrier();	/* the compiler must not read the entry again */
 	if (trb.meta_length) {
 		/* The smallest entry has room for the metadata. */
 		meta = tail;
 		tail += HAMLYN_TRB_METADATA_SPACE;
 	}
-	room = entry + t->entry_size - tail;
-	if (!trb.fragments && trb.length <= room &&
-	    trb.length <= nic->packet_size) {
+	room = (const u8 *)entry + t->entry_size - tail;
+	if (likely(!trb.fragments && trb.length <= room &&
+		   trb.length <= nic->packet_size))
 		finish(t, hml_tx_flat(nic, t, &trb, meta, tail));
-		return;
-	}
-	err = hml_tx_begin(nic, t, &trb, meta, tail, room);
-	if (unlikely(err))
-		finish(t, err);
+	else
+		begin_long(nic, t, trb, meta, tail, room);
+}
+
+/* meta_length, fragments and flags of a TRB: one word, which is 0 in most. */
+typedef u64 __attribute__((__may_alias__)) options_t;
+
+static_assert(offsetof(struct hamlyn_trb, meta_length) % sizeof(options_t) == 0 &&
+	      offsetof(struct hamlyn_trb, fragments) ==
+	      offsetof(struct hamlyn_trb, meta_length) + 2 &&
+	      offsetof(struct hamlyn_trb, flags) ==
+	      offsetof(struct hamlyn_trb, meta_length) + 4,
+	      "the options of a TRB are one word");
+
+/* Does a posted request ask for nothing special? Most do not. */
+static __always_inline bool plain_request(const struct hamlyn_trb *trb)
+{
+	if (READ_ONCE(*(const options_t *)&trb->meta_length))
+		return false;
+	return !(READ_ONCE(trb->word) | READ_ONCE(trb->delta) |
+		 READ_ONCE(trb->ticket));
+}
+
+/*
+ * What was seen to be 0 is 0 from here on, whatever there is now: so the
+ * compiler leaves out what would be done for it, here and in the receiver. None
+ * of the other words has been read yet, and each is read once.
+ */
+static __always_inline void send_plain(struct hml_nic *nic,
+				       struct hml_terminus *t,
+				       const struct hamlyn_trb *entry,
+				       u64 length)
+{
+	struct hamlyn_trb trb = {
+		.host = READ_ONCE(entry->host),
+		.slot = READ_ONCE(entry->slot),
+		.key = READ_ONCE(entry->key),
+		.offset = READ_ONCE(entry->offset),
+		.length = length,
+		.meta_index = READ_ONCE(entry->meta_index),
+	};
+
+	finish(t, hml_tx_flat(nic, t, &trb, NULL, entry + 1));
+}
+
+/* Returns false if it is too long for it; then take_any() begins anew. */
+static __always_inline bool take_plain(struct hml_nic *nic,
+				       struct hml_terminus *t,
+				       const struct hamlyn_trb *entry)
+{
+	u64 length = READ_ONCE(entry->length);
+
+	if (unlikely(length > t->entry_size - sizeof(*entry) ||
+		     length > nic->packet_size))
+		return false;
+	send_plain(nic, t, entry, length);
+	return true;
+}
+
+static void take_next(struct hml_nic *nic, struct hml_terminus *t,
+		      const struct hamlyn_trb *entry)
+{
+	/* The payload of a short message: it comes while the rest is checked. */
+	hml_prefetch(entry + 1);
+	if (!plain_request(entry) || unlikely(!take_plain(nic, t, entry)))
+		take_any(nic, t, entry);
+}
+
+const struct hamlyn_trb *hml_tx_plain(const struct hml_terminus *t)
+{
+	const struct hamlyn_trb *entry = wq_entry(t, t->head);
+
+	if (unlikely(t->sender.guard.until || t->busy ||
+		     !posted(entry, t->head)))
+		return NULL;
+	hml_prefetch(entry + 1);
+	return plain_request(entry) ? entry : NULL;
+}
+
+bool hml_tx_run_plain(struct hml_nic *nic, struct hml_terminus *t,
+		      const struct hamlyn_trb *entry)
+{
+	if (unlikely(!take_plain(nic, t, entry)))
+		return false;
+	tell_completed(t);
+	return true;
 }
 
 /* What was sent since @before, and at least the share of a short packet. */
@@ -319,6 +466,7 @@ static s64 cost(const struct hml_nic *nic, const struct hml_terminus *t,
 u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget,
 	       s64 *bytes)
 {
+	u32 told = t->head;
 	u32 sent;
 
 	for (sent = 0; sent < budget && *bytes > 0; sent++) {
@@ -328,16 +476,26 @@ u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget,
 		    hml_guard_paused(nic, &t->sender.guard))
 			break;
 		if (!t->busy) {
-			if (!posted(t))
+			const struct hamlyn_trb *entry = wq_entry(t, t->head);
+
+			if (!posted(entry, t->head))
 				break;
-			take_next(nic, t);
+			take_next(nic, t, entry);
 		}
 		if (t->busy) {
 			hml_tx_packet(nic, t);
-			if (!t->busy)
+			if (!t->busy) {
 				finish(t, 0);
+				tell_completed(t);
+			}
+		}
+		if (unlikely(t->head - told > t->mask / 2)) {
+			tell_completed(t);
+			told = t->head;
 		}
 		*bytes -= cost(nic, t, before);
 	}
+	if (t->head != told)
+		tell_completed(t);
 	return sent;
 }

@@ -40,10 +40,11 @@ struct h_watch;
 
 /**
  * h_open() - open a NIC
- * @name: "/dev/hamlynN": kernel device; "shm:NAME[,size=BYTES][,guesses=N]":
- *	embedded device, a segment shared by the processes of this user that name
- *	it, made if it is not there (BYTES may end in K, M or G; N wrong keys a
- *	sender has free until it must pause, 256, 0: no limit); NULL:
+ * @name: "/dev/hamlynN": kernel device; "shm:NAME[,size=BYTES][,guesses=N]
+ *	[,huge]": embedded device, a segment shared by the processes of this user
+ *	that name it, made if it is not there (BYTES may end in K, M or G; N wrong
+ *	keys a sender has free until it must pause, 256, 0: no limit; huge: of huge
+ *	pages, if /dev/shm is mounted so that it may have them); NULL:
  *	$HAMLYN_DEVICE if set, else /dev/hamlyn0 if it opens, else "shm:default"
  * @dev: out: the device
  *
@@ -184,6 +185,24 @@ int h_explain(struct h_dev *dev, char *text, size_t size);
 int h_area_alloc(struct h_dev *dev, size_t length, struct h_area **area);
 
 /**
+ * h_area_alloc_flags() - as h_area_alloc(), and of which pages
+ * @dev: the device
+ * @length: bytes, rounded up to whole pages
+ * @flags: HAMLYN_AREA_HUGE: of huge pages, if there are; or 0
+ * @area: out: the area
+ *
+ * Huge pages save TLB misses where messages go to, and are read from, many
+ * places of a large area. They are a wish that cannot fail: h_area_page_size()
+ * tells what became of it. A length of one huge page (2 MiB on x86) or more is
+ * rounded up to whole ones. On the embedded device it depends on the segment:
+ * see "huge" in h_open().
+ *
+ * Return: as h_area_alloc().
+ */
+int h_area_alloc_flags(struct h_dev *dev, size_t length, uint32_t flags,
+		       struct h_area **area);
+
+/**
  * h_area_add() - wire memory that the process already has
  * @dev: the device
  * @addr: first byte
@@ -225,6 +244,19 @@ void *h_area_addr(const struct h_area *area);
  * Return: bytes.
  */
 size_t h_area_length(const struct h_area *area);
+
+/**
+ * h_area_page_size() - of which pages is an area?
+ * @area: the area
+ *
+ * Of an area that was added: the pages of the memory when it was wired (kernel
+ * device), or as it is mapped now (embedded device). There the kernel is asked
+ * for the whole mapping that the area is in, which takes a while; an area counts
+ * as of small pages unless all that could be huge in it is.
+ *
+ * Return: bytes of the smallest page that any byte of it is in.
+ */
+size_t h_area_page_size(const struct h_area *area);
 
 /* ---- notification queues ------------------------------------------------ */
 
@@ -483,7 +515,7 @@ int h_ticket_import(const void *bytes, size_t length, struct h_ticket *ticket);
 
 /* ---- termini ------------------------------------------------------------ */
 
-#define H_TERMINUS_SINGLE	(1U << 0)	/* only one thread will use it */
+#define H_TERMINUS_SINGLE	(1U << 0)	/* one thread at a time in its calls */
 
 /**
  * struct h_terminus_attr - properties of a terminus; zero means default
@@ -709,6 +741,22 @@ int h_unwatch(struct h_watch *watch);
 #define h__likely(x)		__builtin_expect(!!(x), 1)
 #define h__unlikely(x)		__builtin_expect(!!(x), 0)
 
+/* Count a word down; 1 when it is not above 0 any more. Need not be exact. */
+static inline int h__count_down(uint32_t *p)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+	int done;
+
+	__asm__ volatile("subl $1, %0" : "+m" (*p), "=@ccle" (done));
+	return done;
+#else
+	uint32_t n = h__read_once(p) - 1;
+
+	h__write_once(p, n);
+	return (int32_t)n <= 0;
+#endif
+}
+
 struct h_nq {
 	struct hamlyn_nq_control *control;
 	const struct hamlyn_nq_entry *entries;
@@ -732,10 +780,12 @@ struct h__send_buffer {
 	size_t length;
 };
 
+/* What a send needs is in the first cache line. */
 struct h_terminus {
-	struct hamlyn_wq_control *wq;
 	struct hamlyn_terminus_status *status;
 	unsigned char *entries;
+	struct hamlyn_wq_control *wq;
+	void *priv;		/* embedded device only */
 	uint32_t mask;
 	uint32_t entry_shift;
 	uint32_t inline_max;
@@ -743,21 +793,28 @@ struct h_terminus {
 	uint32_t lock;
 	uint32_t producer;
 	uint32_t completed;	/* last value seen */
-	uint32_t id;
 	int fd;
-	uint32_t reserved[3];
+	uint32_t id;
+	uint32_t corked;
 	struct h_dev *dev;
-	void *priv;		/* embedded device only */
 	struct h_terminus *next;
 	struct h_terminus *prev;
 	struct h__send_buffer tags[HAMLYN_MAX_TAGS];
-};
+} __attribute__((aligned(64)));
 
 int h__nq_idle(struct h_nq *nq);
 int h__nq_odd(struct h_nq *nq, struct hamlyn_nq_entry *entry);
 int64_t h__send_slow(struct h_terminus *terminus, const struct h_ticket *ticket,
 		     const void *data, size_t length, const void *meta,
 		     size_t meta_length);
+int64_t h__send_word_slow(struct h_terminus *terminus,
+			  const struct h_ticket *ticket, uint64_t word);
+/* The embedded device's. */
+int64_t h__send_short(struct h_terminus *terminus,
+		      const struct h_ticket *ticket, const void *data,
+		      size_t length);
+int64_t h__send_word(struct h_terminus *terminus,
+		     const struct h_ticket *ticket, uint64_t word);
 void h__terminus_lock_slow(struct h_terminus *terminus);
 int h__terminus_kick(struct h_terminus *terminus);
 int h__terminus_refresh(struct h_terminus *terminus);
@@ -791,19 +848,50 @@ static inline struct hamlyn_trb *h__terminus_entry(struct h_terminus *t)
  * Publish the entry just filled (B1), ring the doorbell if nobody polls (B2).
  * Returns the message's handle with the terminus unlocked.
  */
-static inline int64_t h__terminus_post(struct h_terminus *t)
+static inline int64_t h__terminus_post(struct h_terminus *t,
+				       struct hamlyn_trb *trb)
 {
 	uint32_t handle = t->producer;
 	uint32_t asleep;
 
 	h__write_once(&t->producer, handle + 1);
-	h__store_release(&t->wq->producer, handle + 1);		/* B1 */
+	h__write_once(&t->wq->producer, handle + 1);
+	if (h__unlikely(t->corked)) {
+		h__store_release(&trb->sequence, handle + 1);	/* B1 */
+		h__terminus_unlock(t);
+		return handle;
+	}
+#if defined(__x86_64__)
+	/* Both in one. */
+	(void)__atomic_exchange_n(&trb->sequence, handle + 1,	/* B1, B2 */
+				  __ATOMIC_SEQ_CST);
+#else
+	h__store_release(&trb->sequence, handle + 1);		/* B1 */
 	h__full_barrier();					/* B2 */
+#endif
 	asleep = h__read_once(&t->status->need_kick);
 	h__terminus_unlock(t);
 	if (h__unlikely(asleep))
 		h__terminus_kick(t);
 	return handle;
+}
+
+/* A request without anything special, in memory that the NIC reads. */
+static inline void h__trb_fill(struct hamlyn_trb *trb,
+			       const struct h_ticket *ticket, uint64_t length)
+{
+	trb->host = ticket->host;
+	trb->slot = ticket->slot;
+	trb->key = ticket->key;
+	trb->offset = ticket->base;
+	trb->length = length;
+	trb->delta = 0;
+	trb->meta_index = ticket->meta_index;
+	trb->word = 0;
+	trb->meta_length = 0;
+	trb->fragments = 0;
+	trb->flags = 0;
+	trb->ticket = 0;
 }
 
 /**
@@ -835,31 +923,81 @@ static inline int64_t h_send_msg(struct h_terminus *t,
 {
 	struct hamlyn_trb *trb;
 
-	if (h__unlikely(t->priv || length > t->inline_max || meta_length ||
+	if (h__unlikely(length > t->inline_max || !length || meta_length ||
 			length > ticket->length || ticket->flags ||
 			ticket->meta_index == HAMLYN_META_FAST))
 		return h__send_slow(t, ticket, data, length, meta, meta_length);
+	if (t->priv)
+		return h__send_short(t, ticket, data, length);
 	h__terminus_lock(t);
 	trb = h__terminus_entry(t);
 	if (h__unlikely(!trb)) {
 		h__terminus_unlock(t);
 		return -EAGAIN;
 	}
-	trb->host = ticket->host;
-	trb->slot = ticket->slot;
-	trb->key = ticket->key;
-	trb->offset = ticket->base;
-	trb->length = length;
-	trb->delta = 0;
-	trb->meta_index = ticket->meta_index;
-	trb->word = 0;
-	trb->meta_length = 0;
-	trb->fragments = 0;
-	trb->flags = 0;
-	trb->ticket = 0;
-	trb->reserved = 0;
+	h__trb_fill(trb, ticket, length);
 	memcpy(trb + 1, data, length);
-	return h__terminus_post(t);
+	return h__terminus_post(t, trb);
+}
+
+/**
+ * h_send_word() - send a word that travels in the NQ entry (fast mode)
+ * @t: the terminus
+ * @ticket: where to; its meta_index is HAMLYN_META_FAST
+ * @word: the word, for entry->data of h_recv(); nothing goes to the message area
+ *
+ * Return: as h_send_msg(); -EINVAL if the ticket is not for fast mode.
+ */
+static inline int64_t h_send_word(struct h_terminus *t,
+				  const struct h_ticket *ticket, uint64_t word)
+{
+	struct hamlyn_trb *trb;
+
+	if (h__unlikely(ticket->flags ||
+			ticket->meta_index != HAMLYN_META_FAST))
+		return h__send_word_slow(t, ticket, word);
+	if (t->priv)
+		return h__send_word(t, ticket, word);
+	h__terminus_lock(t);
+	trb = h__terminus_entry(t);
+	if (h__unlikely(!trb)) {
+		h__terminus_unlock(t);
+		return -EAGAIN;
+	}
+	h__trb_fill(trb, ticket, 0);
+	trb->word = word;
+	trb->flags = HAMLYN_TRB_FAST;
+	return h__terminus_post(t, trb);
+}
+
+/**
+ * h_cork() - send much with one doorbell
+ * @t: the terminus
+ *
+ * Until h_uncork() nothing that is sent through the terminus rings the doorbell.
+ * An engine that is awake takes it nevertheless, and when the work queue is full it
+ * is rung. For one thread: not while another one sends through the terminus. No effect
+ * on the embedded device, which has no doorbell.
+ */
+static inline void h_cork(struct h_terminus *t)
+{
+	t->corked = 1;
+}
+
+/**
+ * h_uncork() - end of h_cork(): ring the doorbell, once, if nobody polls
+ * @t: the terminus
+ *
+ * Return: 0, or the negative errno of the doorbell (%-ENODEV: the device is gone).
+ */
+static inline int h_uncork(struct h_terminus *t)
+{
+	t->corked = 0;
+	if (t->priv)
+		return 0;
+	h__full_barrier();					/* B2 */
+	return h__unlikely(h__read_once(&t->status->need_kick)) ?
+		h__terminus_kick(t) : 0;
 }
 
 /**
@@ -906,12 +1044,9 @@ static inline int h_recv(struct h_nq *nq, struct hamlyn_nq_entry *entry)
 	uint32_t pos = h__read_once(&nq->control->consumer);
 	const struct hamlyn_nq_entry *e = &nq->entries[pos & nq->mask];
 
-	if (h__load_acquire(&e->sequence) != pos + 1) {		/* B3 */
-		uint32_t patience = h__read_once(&nq->patience) - 1;
-
-		h__write_once(&nq->patience, patience);
-		return h__likely((int32_t)patience > 0) ? 0 : h__nq_idle(nq);
-	}
+	if (h__load_acquire(&e->sequence) != pos + 1)		/* B3 */
+		return h__unlikely(h__count_down(&nq->patience)) ?
+			h__nq_idle(nq) : 0;
 	entry->data = h__read_once(&e->data);
 	entry->slot = h__read_once(&e->slot);
 	entry->index = h__read_once(&e->index);

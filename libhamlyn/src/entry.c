@@ -12,18 +12,25 @@ struct hamlyn_metadata *h_slot_entry(const struct h_slot *s, uint32_t index)
 	return &entries[index];
 }
 
+int h__key(uint64_t *key)
+{
+	int err;
+
+	do {
+		err = h__random(key, sizeof(*key));
+	} while (!err && !*key);
+	return err;
+}
+
 static int new_key(struct hamlyn_metadata *m)
 {
 	uint64_t key;
 	int err;
 
-	do {
-		err = h__random(&key, sizeof(key));
-		if (err)
-			return err;
-	} while (!key);
-	h__write_once(&m->key, key);
-	return 0;
+	err = h__key(&key);
+	if (!err)
+		h__write_once(&m->key, key);
+	return err;
 }
 
 int h_slot_entry_arm(struct h_slot *s, uint32_t index)
@@ -33,6 +40,7 @@ int h_slot_entry_arm(struct h_slot *s, uint32_t index)
 	if (!m)
 		return -ERANGE;
 	h__write_once(&m->accumulator, 0);
+	h__write_once(&m->length, 0);
 	h__store_release(&m->state, HAMLYN_META_ARMED);		/* B10 */
 	return 0;
 }

@@ -3,6 +3,7 @@
 #ifndef H_INTERNAL_H
 #define H_INTERNAL_H
 
+#include <endian.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,6 +42,7 @@ struct h_area {
 	struct h_area *prev;
 	void *addr;
 	size_t length;
+	size_t page_size;	/* 0: not known, see h__mapped_page_size() */
 	uint32_t id;
 	uint32_t flags;
 	uint32_t users;		/* slots and send buffer tags; dev->lock */
@@ -113,9 +115,9 @@ struct h_dev_ops {
 	int (*nic_set)(struct h_dev *dev, const struct hamlyn_nic_set *set);
 	int (*explain)(struct h_dev *dev, char *text);
 	int64_t (*send)(struct h_terminus *t, const struct h_msg *m);
-	int64_t (*send_short)(struct h_terminus *t, const struct h_ticket *k,
-			      const void *data, size_t length,
-			      const void *meta, size_t meta_length);
+	int64_t (*send_meta)(struct h_terminus *t, const struct h_ticket *k,
+			     const void *data, size_t length,
+			     const void *meta, size_t meta_length);
 	int (*nq_sleep)(struct h_nq *nq, int64_t deadline_ns);
 	void (*nq_mend)(struct h_nq *nq);
 	bool (*nq_gone)(struct h_nq *nq, struct hamlyn_nq_entry *entry);
@@ -156,9 +158,42 @@ int h__because(struct h_dev *dev, int err, const char *format, ...)
 int h__refuse(struct h_dev *dev, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* pages.c */
+size_t h__huge_page_size(void);
+void *h__map_aligned(size_t length, int fd, uint64_t offset, int flags);
+size_t h__mapped_page_size(const void *addr, size_t length);
+
+/* While another thread has what this one waits for. */
+static inline void h__relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#endif
+}
+
+/* Little endian numbers of up to 8 bytes. */
+static inline unsigned char *h__put(unsigned char *p, uint64_t v, size_t bytes)
+{
+	v = htole64(v);
+	memcpy(p, &v, bytes);
+	return p + bytes;
+}
+
+static inline uint64_t h__get(const unsigned char *p, size_t bytes)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, p, bytes);
+	return le64toh(v);
+}
+
+/* ticket.c */
+uint32_t h__check_word(const unsigned char *p, size_t n);
+
 int64_t h__now_ns(void);
 int64_t h__deadline(int64_t timeout_ns);
 int h__random(void *buf, size_t n);
+int h__key(uint64_t *key);	/* random, not 0 */
 bool h__is_power_of_two(uint32_t n);
 
 /* Tag of the bound area that holds [p, p + n), or -EFAULT. */

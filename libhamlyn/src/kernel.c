@@ -21,6 +21,14 @@ static int call_id(const struct h_dev *dev, unsigned long request, uint32_t id)
 	return call(dev, request, &arg);
 }
 
+/* Beginning where huge pages can be mapped as such. */
+static int map_huge(const struct h_dev *dev, uint64_t offset, uint64_t length,
+		    void **p)
+{
+	*p = h__map_aligned(length, dev->fd, offset, MAP_POPULATE);
+	return *p == MAP_FAILED ? -errno : 0;
+}
+
 static int map(const struct h_dev *dev, uint64_t offset, uint64_t length,
 	       int prot, void **p)
 {
@@ -49,19 +57,23 @@ static int kernel_area_alloc(struct h_area *a)
 {
 	struct hamlyn_area_alloc arg = {
 		.size = sizeof(arg),
+		.flags = a->flags,
 		.length = a->length,
 	};
 	int err = call(a->dev, HAMLYN_IOC_AREA_ALLOC, &arg);
 
 	if (err)
 		return err;
-	err = map(a->dev, arg.mmap_offset, arg.length, PROT_READ | PROT_WRITE,
+	err = a->flags & HAMLYN_AREA_HUGE ?
+	      map_huge(a->dev, arg.mmap_offset, arg.length, &a->addr) :
+	      map(a->dev, arg.mmap_offset, arg.length, PROT_READ | PROT_WRITE,
 		  &a->addr);
 	if (err) {
 		call_id(a->dev, HAMLYN_IOC_AREA_REMOVE, arg.area);
 		return err;
 	}
 	a->length = arg.length;
+	a->page_size = arg.page_size;
 	a->id = arg.area;
 	return 0;
 }
@@ -77,6 +89,7 @@ static int kernel_area_add(struct h_area *a)
 	int err = call(a->dev, HAMLYN_IOC_AREA_ADD, &arg);
 
 	a->id = arg.area;
+	a->page_size = arg.page_size;
 	return err;
 }
 

@@ -13,7 +13,8 @@ static int area_make(struct h_dev *dev, void *addr, size_t length,
 	int err;
 
 	*out = NULL;
-	if (!length || flags & ~HAMLYN_AREA_READONLY)
+	if (!length || flags & ~(allocate ? HAMLYN_AREA_HUGE :
+					    HAMLYN_AREA_READONLY))
 		return h__refuse(dev, -EINVAL,
 				 "an area of %zu bytes, flags %#x", length,
 				 flags);
@@ -46,6 +47,12 @@ static int area_make(struct h_dev *dev, void *addr, size_t length,
 int h_area_alloc(struct h_dev *dev, size_t length, struct h_area **area)
 {
 	return area_make(dev, NULL, length, 0, true, area);
+}
+
+int h_area_alloc_flags(struct h_dev *dev, size_t length, uint32_t flags,
+		       struct h_area **area)
+{
+	return area_make(dev, NULL, length, flags, true, area);
 }
 
 int h_area_add(struct h_dev *dev, void *addr, size_t length, uint32_t flags,
@@ -84,6 +91,12 @@ void *h_area_addr(const struct h_area *a)
 size_t h_area_length(const struct h_area *a)
 {
 	return a->length;
+}
+
+size_t h_area_page_size(const struct h_area *a)
+{
+	return a->page_size ? a->page_size :
+			      h__mapped_page_size(a->addr, a->length);
 }
 
 static bool inside(const struct h_area *a, uint64_t base, uint64_t length)
@@ -293,9 +306,10 @@ int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
 				 at.entries, at.entry_size,
 				 dev->limits.max_wq_entries,
 				 dev->limits.max_entry_size);
-	f = calloc(1, sizeof(*f));
+	f = aligned_alloc(_Alignof(struct h_terminus), sizeof(*f));
 	if (!f)
 		return -ENOMEM;
+	memset(f, 0, sizeof(*f));
 	t = &f->t;
 	t->dev = dev;
 	t->fd = dev->fd;
@@ -359,8 +373,10 @@ int h_terminus_bind(struct h_terminus *t, uint32_t tag, struct h_area *a,
 		if (full(t)->areas[tag])
 			full(t)->areas[tag]->users--;
 		full(t)->areas[tag] = a;
-		t->tags[tag].base = a ? (uintptr_t)a->addr + base : 0;
-		t->tags[tag].length = a ? length : 0;
+		h__store_release(&t->tags[tag].length, 0);
+		h__write_once(&t->tags[tag].base,
+			      a ? (uintptr_t)a->addr + base : 0);
+		h__store_release(&t->tags[tag].length, a ? length : 0);
 		if (a)
 			a->users++;
 	}

@@ -25,6 +25,9 @@ typedef uint64_t u64;
 typedef int32_t s32;
 typedef int64_t s64;
 
+#ifndef static_assert
+#define static_assert		_Static_assert
+#endif
 #define U64_MAX			UINT64_MAX
 
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
@@ -32,6 +35,16 @@ typedef int64_t s64;
 #define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define hml_prefetch(p)		__builtin_prefetch(p)
+#if defined(__x86_64__)
+#define hml_store_release_mb(p, v) \
+	((void)__atomic_exchange_n(p, v, __ATOMIC_SEQ_CST))
+#else
+#define hml_store_release_mb(p, v) do {		\
+	smp_store_release(p, v);			\
+	smp_mb();					\
+} while (0)
+#endif
 #define hml_barrier()		__atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define hml_index_nospec(i, n)	(i)
 #define likely(x)		__builtin_expect(!!(x), 1)
@@ -40,6 +53,16 @@ typedef int64_t s64;
 
 #define hml_atomic_add_return(p, v)	__atomic_add_fetch(p, v, __ATOMIC_SEQ_CST)
 #define hml_atomic_inc64(p)		__atomic_add_fetch(p, 1, __ATOMIC_RELAXED)
+
+static inline void hml_prefetchw(const void *p)
+{
+#if defined(__x86_64__)
+	/* The compiler's own is for reading, for all that it may assume. */
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
+#else
+	__builtin_prefetch(p, 1);
+#endif
+}
 
 static inline u32 hml_atomic_cmpxchg(u32 *p, u32 old, u32 new_value)
 {
@@ -86,7 +109,13 @@ static inline void *hml_ref_deref(const struct hml_port *port, hml_ref_t ref)
 static inline struct hml_nq *hml_nq_deref(const struct hml_port *port,
 					  hml_nq_t nq)
 {
-	return nq == HML_NQ_NONE ? NULL : hml_ref_deref(port, nq);
+	struct hml_nq *p = hml_ref_deref(port, nq);
+
+	if (nq == HML_NQ_NONE)
+		return NULL;
+	if (!p)
+		__builtin_unreachable();
+	return p;
 }
 
 static inline void *hml_mem_at(const struct hml_port *port, hml_mem_t mem,
@@ -95,28 +124,85 @@ static inline void *hml_mem_at(const struct hml_port *port, hml_mem_t mem,
 	return hml_ref_deref(port, mem + offset);
 }
 
+/* Hint for the long copies of this thread: see choose_copy() in shm_send.c. */
+static _Thread_local bool hml_past_caches __attribute__((unused));
+
+#define HML_LONG_COPY	4096
+
+#if defined(__x86_64__)
+/* Written to memory, and not to lines that the receiver's cache still has. */
+static noinline __attribute__((unused)) void
+hml_copy_past(u8 *to, const u8 *from, u32 n)
+{
+	u32 head = (u32)(-(uintptr_t)to & 7);
+	u64 w;
+
+	memcpy(to, from, head);
+	for (to += head, from += head, n -= head; n >= 8;
+	     to += 8, from += 8, n -= 8) {
+		memcpy(&w, from, 8);
+		__asm__ volatile("movnti %1, %0" : "=m"(*(u64 *)(void *)to)
+						 : "r"(w));
+	}
+	memcpy(to, from, n);
+	/* These stores are not ordered by those that follow. */
+	__asm__ volatile("sfence" : : : "memory");
+}
+#else
+#define hml_copy_past(to, from, n)	memcpy(to, from, n)
+#endif
+
+/* A call costs more than what it does for so few bytes. */
+static inline void hml_copy(void *to, const void *from, u32 n)
+{
+	u64 first, last;
+
+	if (n - 8 > 8) {
+		if (unlikely(n >= HML_LONG_COPY) && hml_past_caches)
+			hml_copy_past(to, from, n);
+		else
+			memcpy(to, from, n);
+		return;
+	}
+	/* 8 to 16: two words, which overlap if it is less than 16. */
+	memcpy(&first, from, 8);
+	memcpy(&last, (const u8 *)from + n - 8, 8);
+	memcpy(to, &first, 8);
+	memcpy((u8 *)to + n - 8, &last, 8);
+}
+
 static inline void hml_mem_write(const struct hml_port *port, hml_mem_t mem,
 				 u64 offset, const void *from, u32 n)
 {
-	memcpy(hml_mem_at(port, mem, offset), from, n);
+	hml_copy(hml_mem_at(port, mem, offset), from, n);
 }
 
 static inline void hml_mem_copy(const struct hml_port *port,
 				hml_mem_t to_mem, u64 to,
 				hml_mem_t from_mem, u64 from, u32 n)
 {
+	u8 *there = hml_mem_at(port, to_mem, to);
+	const u8 *here = hml_mem_at(port, from_mem, from);
+
 	/* Source and destination may be one area, and may overlap. */
-	memmove(hml_mem_at(port, to_mem, to),
-		hml_mem_at(port, from_mem, from), n);
+	if ((uintptr_t)there - (uintptr_t)here < n ||
+	    (uintptr_t)here - (uintptr_t)there < n)
+		memmove(there, here, n);
+	else
+		hml_copy(there, here, n);
 }
 
 static inline struct hml_slot *hml_port_slot(const struct hml_port *port,
 					     u32 number)
 {
+	struct hml_slot *slot = hml_ref_deref(port, port->slots +
+					      (u64)number * port->slot_stride);
+
 	if (unlikely(number >= port->max_slots))
 		return NULL;
-	return hml_ref_deref(port, port->slots +
-			     (u64)number * port->slot_stride);
+	if (!slot)
+		__builtin_unreachable();
+	return slot;
 }
 
 /* One NIC a segment: there is nobody else on its fabric. */
@@ -149,7 +235,8 @@ static inline u64 hml_port_now_ns(const struct hml_port *port)
 /* Nobody traces here. */
 #define hml_port_traces_notify()				false
 #define hml_port_trace_notify(nic, nq, entry, position, lost)	((void)0)
-#define hml_port_trace_down(nic, h, sender)			((void)0)
+#define hml_port_trace_down(nic, h, sender) \
+	((void)(nic), (void)(h), (void)(sender))
 
 void hml_port_rejected(struct hml_nic *nic, const struct hml_slot *slot,
 		       const struct hamlyn_packet *h, int reason,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Sending what the inline fast path in hamlyn.h does not. */
 #include <sched.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -23,10 +26,30 @@ void h__terminus_lock_slow(struct h_terminus *t)
 	} while (__atomic_exchange_n(&t->lock, 1, __ATOMIC_ACQUIRE));
 }
 
+/*
+ * All termini of the device: fdatasync() is a shorter way into the kernel than
+ * ioctl(). Not the C library's: that is a cancellation point.
+ */
+static int kick_all(const struct h_terminus *t)
+{
+	int ret;
+
+	do {
+		ret = (int)syscall(SYS_fdatasync, t->fd);
+	} while (ret < 0 && (errno == EAGAIN || errno == EINTR));
+	return ret < 0 ? -errno : 0;
+}
+
 int h__terminus_kick(struct h_terminus *t)
 {
 	int ret;
 
+	/* If another one comes or goes meanwhile, it is kicked too, or is not. */
+	if (!h__read_once(&t->next) && !h__read_once(&t->prev)) {
+		ret = kick_all(t);
+		if (ret != -EINVAL)
+			return ret;
+	}
 	/* 1: the kernel left some for the next call. EINTR: so did a signal. */
 	do {
 		ret = ioctl(t->fd, HAMLYN_IOC_KICK, (unsigned long)t->id);
@@ -55,9 +78,11 @@ int h__terminus_find_tag(const struct h_terminus *t, const void *p, size_t n)
 
 	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
 		const struct h__send_buffer *b = &t->tags[tag];
+		/* Others' tags may be bound and unbound meanwhile. */
+		size_t length = h__load_acquire(&b->length);
+		uintptr_t offset = at - h__read_once(&b->base);
 
-		if (b->length && at - b->base <= b->length &&
-		    n <= b->length - (at - b->base))
+		if (length && offset <= length && n <= length - offset)
 			return tag;
 	}
 	return -EFAULT;
@@ -131,7 +156,7 @@ static int one_fragment(const struct h_terminus *t, const void *p, size_t n,
 		return tag;
 	f->tag = tag;
 	f->reserved = 0;
-	f->offset = (uintptr_t)p - t->tags[tag].base;
+	f->offset = (uintptr_t)p - h__read_once(&t->tags[tag].base);
 	f->length = n;
 	return 0;
 }
@@ -177,7 +202,7 @@ static int64_t send_mapped(struct h_terminus *t, const struct h_msg *m,
 {
 	struct hamlyn_fragment f[HAMLYN_MAX_FRAGMENTS];
 	size_t room = h__msg_room(t, m);
-	struct hamlyn_trb *trb;
+	struct hamlyn_trb *trb, head;
 	unsigned char *tail;
 	int n = 0;
 
@@ -194,8 +219,10 @@ static int64_t send_mapped(struct h_terminus *t, const struct h_msg *m,
 		h__terminus_unlock(t);
 		return -EAGAIN;
 	}
-	h__msg_to_trb(m, length, trb);
-	trb->fragments = n;
+	h__msg_to_trb(m, length, &head);
+	head.fragments = n;
+	/* The sequence last, and by itself: any value may be the one. */
+	memcpy(trb, &head, offsetof(struct hamlyn_trb, sequence));
 	tail = (unsigned char *)(trb + 1);
 	if (m->meta_length) {
 		memcpy(tail, m->meta, m->meta_length);
@@ -205,7 +232,7 @@ static int64_t send_mapped(struct h_terminus *t, const struct h_msg *m,
 		memcpy(tail, f, (size_t)n * sizeof(f[0]));
 	else if (length)
 		copy_in(tail, m);
-	return h__terminus_post(t);
+	return h__terminus_post(t, trb);
 }
 
 int64_t h_send(struct h_terminus *t, const struct h_msg *m)
@@ -242,13 +269,24 @@ int64_t h__send_slow(struct h_terminus *t, const struct h_ticket *ticket,
 	size_t room = t->inline_max -
 		      (meta_length ? HAMLYN_TRB_METADATA_SPACE : 0);
 
-	/* Only the embedded device's short messages are no slow case. */
+	/* What else comes here and is short has metadata. */
 	if (!t->priv || length > room || length > ticket->length ||
 	    ticket->meta_index == HAMLYN_META_FAST || ticket->flags ||
 	    meta_length > HAMLYN_MAX_METADATA)
 		return send_general(t, ticket, data, length, meta, meta_length);
-	return t->dev->ops->send_short(t, ticket, data, length, meta,
-				       meta_length);
+	return t->dev->ops->send_meta(t, ticket, data, length, meta,
+				      meta_length);
+}
+
+int64_t h__send_word_slow(struct h_terminus *t, const struct h_ticket *ticket,
+			  uint64_t word)
+{
+	struct h_msg m = { .ticket = ticket, .word = word };
+
+	/* Without a word h_send() would take it for an empty message. */
+	if (ticket->meta_index != HAMLYN_META_FAST)
+		return -EINVAL;
+	return h_send(t, &m);
 }
 
 int h_send_wait(struct h_terminus *t, int64_t handle, int64_t timeout_ns)

@@ -18,7 +18,7 @@
 #include "nic.h"
 
 #define SHM_MAGIC		0x316d68736e796c68ull	/* "hlynshm1" */
-#define SHM_ABI			(HAMLYN_ABI_VERSION << 16 | 2)
+#define SHM_ABI			(HAMLYN_ABI_VERSION << 16 | 3)
 #define SHM_PAGE		4096
 #define SHM_MAX_ATTACH		1024
 #define SHM_MAX_WQ_ENTRIES	4096
@@ -33,16 +33,22 @@
 #define SHM_MAX_AREAS		8192
 #define SHM_MAX_WATCHES		4096
 #define SHM_AUDIT_ENTRIES	1024
-#define SHM_PACKET_SIZE		16384
+#define SHM_PACKET_SIZE		16384	/* no less than an entry: send_flat() */
 
 /* An owner is an attachment number + 1; 0: nobody, the record is free. */
+
+/*
+ * What one process writes for every message has two cache lines of its own:
+ * processors fetch them in pairs.
+ */
+#define SHM_APART	128
 
 /* hold: odd while a thread is inside the NIC with this terminus (B8). */
 struct shm_terminus {
 	u32 hold;
 	u32 owner;
 	struct hml_stats stats;
-} __attribute__((aligned(64)));
+} __attribute__((aligned(SHM_APART)));
 
 /*
  * epoch: changes whenever a slot of this number is made, rekeyed or closed,
@@ -60,7 +66,7 @@ struct shm_nq {
 	struct hml_nq nq;
 	u32 owner;
 	u32 area;
-} __attribute__((aligned(64)));
+} __attribute__((aligned(SHM_APART)));
 
 struct shm_area {
 	u32 owner;
@@ -119,11 +125,12 @@ struct shm_segment {
 	u64 identity[2];	/* random: tells it from other segments */
 	struct hml_stats retired;	/* of termini that are gone */
 	u32 slot_hint;
+	u32 attach_hint;	/* where to look for a free number first */
 	u32 watch_end;		/* no watch from here on */
 	u32 downs;		/* how often the NIC was set down */
 	u64 audit_next;		/* sequence of the next audit entry */
-	/* In a cache line of its own: every sender reads it. */
-	struct hml_link link __attribute__((aligned(64)));
+	/* Every sender reads it. */
+	struct hml_link link __attribute__((aligned(SHM_APART)));
 	struct shm_terminus termini[SHM_MAX_TERMINI];
 	struct shm_nq nqs[SHM_MAX_NQS];
 	struct shm_slot slots[SHM_MAX_SLOTS];
@@ -137,15 +144,21 @@ struct shm_dev {
 	size_t size;
 	u32 attach;
 	char file[128];
+	bool fenced;		/* h__shm_fence() of others reaches our threads */
 	struct hml_nic nic;
 	struct hml_sender self;	/* guesses by h_watch(), and of old termini */
 	int64_t looked_ns;	/* when we last looked who is dead; dev->lock */
 };
 
+/* alone: no other thread holds it, and we are fenced: needs no barriers (B8). */
 struct shm_sender {
-	struct hml_terminus core;
 	struct shm_terminus *record;
+	struct hml_nic *nic;
 	struct shm_dev *shm;
+	bool alone;
+	struct hml_terminus core;
+	u64 long_end;		/* when the last long message had left, ticks */
+	u64 long_took;		/* how long that took */
 };
 
 static inline struct shm_dev *shm_of(const struct h_dev *dev)
@@ -180,8 +193,12 @@ int h__shm_trylock(const struct h_dev *dev);
 void h__shm_unlock(const struct h_dev *dev);
 bool h__shm_alive(const struct h_dev *dev, u32 attach);
 
+/* shm_fence.c */
+bool h__shm_fence_join(void);
+void h__shm_fence(void);
+
 /* shm_table.c: all but the first with the segment locked */
-int h__shm_alloc(struct h_dev *dev, u64 bytes, u32 *area, void **p);
+int h__shm_alloc(struct h_dev *dev, u64 bytes, u64 align, u32 *area, void **p);
 void h__shm_free(struct shm_dev *shm, u32 area);
 int h__shm_reclaim(struct h_dev *dev, u32 attach);
 void h__shm_reclaim_dead(struct h_dev *dev);
@@ -217,11 +234,11 @@ int h__shm_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
 		 uint32_t count, uint64_t *sequence);
 
 /* shm_send.c */
-u32 h__shm_hold(struct shm_terminus *r);
-void h__shm_release(struct shm_terminus *r, u32 hold);
-int64_t h__shm_send_short(struct h_terminus *t, const struct h_ticket *k,
-			  const void *data, size_t length, const void *meta,
-			  size_t meta_length);
+void h__shm_hold(struct shm_sender *s);
+void h__shm_release(struct shm_sender *s);
+int64_t h__shm_send_meta(struct h_terminus *t, const struct h_ticket *k,
+			 const void *data, size_t length, const void *meta,
+			 size_t meta_length);
 int64_t h__shm_send(struct h_terminus *t, const struct h_msg *m);
 
 #endif /* H_SHM_H */

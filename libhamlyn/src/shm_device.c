@@ -30,10 +30,18 @@ static void shm_close(struct h_dev *dev)
 
 static int shm_area_alloc(struct h_area *a)
 {
-	int err = h__shm_alloc(a->dev, a->length, &a->id, &a->addr);
+	size_t huge = a->flags & HAMLYN_AREA_HUGE ? h__huge_page_size() : 0;
+	u64 align = huge && a->length >= huge ? huge : SHM_PAGE;
+	u64 length = (a->length + align - 1) & ~(align - 1);
+	int err = h__shm_alloc(a->dev, length, align, &a->id, &a->addr);
 
+	if (err && align > SHM_PAGE) {
+		/* A wish: what does not fit so may fit otherwise. */
+		length = (a->length + SHM_PAGE - 1) & ~(SHM_PAGE - 1ull);
+		err = h__shm_alloc(a->dev, length, SHM_PAGE, &a->id, &a->addr);
+	}
 	if (!err)
-		a->length = (a->length + SHM_PAGE - 1) & ~(SHM_PAGE - 1ull);
+		a->length = length;
 	return err;
 }
 
@@ -157,7 +165,7 @@ static int shm_nq_create(struct h_nq *nq, uint32_t entries)
 	err = h__shm_alloc(nq->dev, sizeof(struct hamlyn_nq_control) +
 			   sizeof(struct hamlyn_nq_ring) +
 			   (u64)entries * sizeof(struct hamlyn_nq_entry),
-			   &area, &mem);
+			   SHM_PAGE, &area, &mem);
 	if (err)
 		return err;
 	err = record_nq(nq, area, mem);
@@ -479,6 +487,8 @@ static int shm_terminus_create(struct h_terminus *t,
 		goto err_free;
 	}
 	hml_guard_inherit(&s->core.sender.guard, &s->shm->self.guard);
+	s->nic = &s->shm->nic;
+	s->alone = at->flags & H_TERMINUS_SINGLE && s->shm->fenced;
 	t->priv = s;
 	return 0;
 
@@ -516,8 +526,8 @@ static int shm_terminus_bind(struct h_terminus *t, uint32_t tag,
 {
 	struct shm_sender *s = t->priv;
 	struct hml_view *view = &s->core.tags[tag];
-	u32 hold = h__shm_hold(s->record);
 
+	h__shm_hold(s);
 	/* A send runs to its end under the hold: nothing is in progress. */
 	*view = (struct hml_view) {};
 	if (a) {
@@ -525,7 +535,7 @@ static int shm_terminus_bind(struct h_terminus *t, uint32_t tag,
 		view->base = base;
 		view->length = length;
 	}
-	h__shm_release(s->record, hold);
+	h__shm_release(s);
 	return 0;
 }
 
@@ -555,7 +565,7 @@ static const struct h_dev_ops shm_ops = {
 	.audit = h__shm_audit,
 	.nic_set = h__shm_nic_set,
 	.send = h__shm_send,
-	.send_short = h__shm_send_short,
+	.send_meta = h__shm_send_meta,
 	.nq_sleep = shm_nq_sleep,
 	.nq_mend = shm_nq_mend,
 	.nq_gone = h__shm_nq_gone,

@@ -112,6 +112,7 @@ static bool others_attached(int fd)
 struct shm_options {
 	u64 size;
 	u32 guesses;
+	bool huge;
 };
 
 static int parse_size(const char *s, u64 *size)
@@ -151,7 +152,7 @@ static int parse_guesses(const char *s, u32 *guesses)
 	return 0;
 }
 
-/* "size=BYTES" and "guesses=N", in any order. */
+/* "size=BYTES", "guesses=N" and "huge", in any order. */
 static int parse_options(const char *options, struct shm_options *o)
 {
 	char copy[64], *rest = copy, *word;
@@ -166,6 +167,8 @@ static int parse_options(const char *options, struct shm_options *o)
 			err = parse_size(word + 5, &o->size);
 		else if (!strncmp(word, "guesses=", 8))
 			err = parse_guesses(word + 8, &o->guesses);
+		else if (!strcmp(word, "huge"))
+			o->huge = true;
 		else
 			err = -EINVAL;
 	}
@@ -261,8 +264,7 @@ static void sweep(void)
 
 static void *map_segment(int fd, size_t size, int extra)
 {
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | extra, fd, 0);
+	void *p = h__map_aligned(size, fd, 0, extra);
 
 	if (p == MAP_FAILED)
 		return NULL;
@@ -271,14 +273,45 @@ static void *map_segment(int fd, size_t size, int extra)
 	return p;
 }
 
+#ifndef MADV_POPULATE_WRITE		/* Linux 5.14 */
+#define MADV_POPULATE_WRITE	23
+#endif
+
+/*
+ * Where /dev/shm is mounted with huge=advise, only memory that is touched
+ * through a mapping with the advice becomes huge pages, not what fallocate()
+ * makes. A wish: what cannot be had so, fallocate() makes, or says that it
+ * cannot.
+ */
+static int try_huge(int fd, u64 size)
+{
+	void *p;
+
+	if (ftruncate(fd, (off_t)size))
+		return -errno;
+	p = map_segment(fd, size, 0);
+	if (!p)
+		return -ENOMEM;
+	if (!madvise(p, size, MADV_HUGEPAGE))
+		madvise(p, size, MADV_POPULATE_WRITE);
+	munmap(p, size);
+	return 0;
+}
+
 static int make_segment(int fd, const struct shm_options *o)
 {
-	u64 size = o->size;
+	u64 huge = o->huge ? h__huge_page_size() : 0;
+	u64 size = huge ? (o->size + huge - 1) & ~(huge - 1) : o->size;
 	u64 pages = size / SHM_PAGE;
 	u64 owners = (sizeof(struct shm_segment) + 63) & ~63ull;
 	struct shm_segment *seg;
 	int err;
 
+	if (huge) {
+		err = try_huge(fd, size);
+		if (err)
+			return err;
+	}
 	/* All of it there: no SIGBUS later. */
 	err = posix_fallocate(fd, 0, (off_t)size);
 	if (err)
@@ -317,6 +350,7 @@ static int join_segment(struct h_dev *dev, struct shm_dev *shm)
 	if (!shm->seg)
 		return -ENOMEM;
 	if (shm->seg->magic != SHM_MAGIC || shm->seg->abi != SHM_ABI ||
+	    shm->seg->packet_size != SHM_PACKET_SIZE ||
 	    shm->seg->size != shm->size) {
 		munmap(shm->seg, shm->size);
 		return -EPROTO;
@@ -326,14 +360,17 @@ static int join_segment(struct h_dev *dev, struct shm_dev *shm)
 
 static int take_attachment(struct h_dev *dev, struct shm_dev *shm)
 {
-	u32 i;
+	u32 hint = READ_ONCE(shm->seg->attach_hint);
+	u32 n;
 
-	for (i = 0; i < SHM_MAX_ATTACH; i++) {
+	for (n = 0; n < SHM_MAX_ATTACH; n++) {
+		u32 i = (u32)(((u64)hint + n) % SHM_MAX_ATTACH);
 		int err = lock_bytes(dev->fd, F_OFD_SETLK, F_WRLCK,
 				     1 + (off_t)i, 1);
 
 		if (!err) {
 			/* What the last one of this number left is not ours. */
+			WRITE_ONCE(shm->seg->attach_hint, i + 1);
 			shm->attach = i;
 			if (!h__shm_reclaim(dev, i))
 				return 0;
@@ -359,7 +396,8 @@ static void fill_nic(struct shm_dev *shm)
 			.max_slots = SHM_MAX_SLOTS,
 		},
 		.host = 0,
-		.packet_size = seg->packet_size,
+		/* Not the segment's copy: others can write that. */
+		.packet_size = SHM_PACKET_SIZE,
 		.guesses = seg->guesses,
 		.link = &seg->link,
 	};
@@ -389,6 +427,7 @@ static int enter(struct h_dev *dev, struct shm_dev *shm,
 	if (err)
 		return err;
 	fill_nic(shm);
+	shm->fenced = h__shm_fence_join();
 	err = take_attachment(dev, shm);
 	if (err)
 		munmap(shm->seg, shm->size);

@@ -13,13 +13,17 @@
 
 /* ---- memory: runs of pages, each marked with its area ---- */
 
-static u64 find_run(const struct shm_dev *shm, u64 want)
+/* The first page of @want free ones, at a multiple of @align; or 0. */
+static u64 find_run(const struct shm_dev *shm, u64 want, u64 align)
 {
 	const u16 *owner = shm_page_owners(shm);
 	u64 page, run = 0;
 
 	for (page = shm->seg->data_first; page < shm->seg->pages; page++) {
-		run = owner[page] ? 0 : run + 1;
+		if (owner[page] || (!run && page % align))
+			run = 0;
+		else
+			run++;
 		if (run == want)
 			return page + 1 - want;
 	}
@@ -59,19 +63,19 @@ static int no_room(struct h_dev *dev, u64 pages)
 			  (unsigned long long)longest * (SHM_PAGE / 1024));
 }
 
-static int take_run(struct h_dev *dev, u64 pages, u32 *area)
+static int take_run(struct h_dev *dev, u64 pages, u64 align, u32 *area)
 {
 	struct shm_dev *shm = shm_of(dev);
 	u16 *owner = shm_page_owners(shm);
 	u32 id = free_record(shm);
-	u64 first = find_run(shm, pages);
+	u64 first = find_run(shm, pages, align);
 	struct shm_area *a;
 	u64 i;
 
 	if (id == SHM_MAX_AREAS || !first) {
 		h__shm_reclaim_dead(dev);
 		id = free_record(shm);
-		first = find_run(shm, pages);
+		first = find_run(shm, pages, align);
 	}
 	if (id == SHM_MAX_AREAS || !first)
 		return no_room(dev, pages);
@@ -86,7 +90,7 @@ static int take_run(struct h_dev *dev, u64 pages, u32 *area)
 	return 0;
 }
 
-int h__shm_alloc(struct h_dev *dev, u64 bytes, u32 *area, void **p)
+int h__shm_alloc(struct h_dev *dev, u64 bytes, u64 align, u32 *area, void **p)
 {
 	struct shm_segment *seg = shm_of(dev)->seg;
 	u64 pages = (bytes + SHM_PAGE - 1) / SHM_PAGE;
@@ -95,7 +99,7 @@ int h__shm_alloc(struct h_dev *dev, u64 bytes, u32 *area, void **p)
 	err = h__shm_lock(dev);
 	if (err)
 		return err;
-	err = take_run(dev, pages, area);
+	err = take_run(dev, pages, align / SHM_PAGE, area);
 	h__shm_unlock(dev);
 	if (err)
 		return err;
@@ -148,7 +152,7 @@ int h__shm_quiesce(struct h_dev *dev, int64_t wait_ns)
 	int64_t give_up = h__now_ns() + wait_ns;
 	u32 i;
 
-	smp_mb();						/* B8 */
+	h__shm_fence();						/* B8 */
 	for (i = 0; i < SHM_MAX_TERMINI; i++) {
 		int err = wait_out(dev, &seg->termini[i], give_up);
 

@@ -96,7 +96,6 @@ static int grow(struct shm_sender *s)
 	struct hml_terminus *t = &s->core;
 	u32 n = t->ticket_count ? t->ticket_count * 2 : FIRST_ROOM;
 	struct hml_ticket *tickets, *old = t->tickets;
-	u32 hold;
 
 	if (n > HAMLYN_MAX_TICKETS)
 		return -ENOSPC;
@@ -105,20 +104,19 @@ static int grow(struct shm_sender *s)
 		return -ENOMEM;
 	if (old)
 		memcpy(tickets, old, t->ticket_count * sizeof(*old));
-	hold = h__shm_hold(s->record);
+	h__shm_hold(s);
 	t->tickets = tickets;
 	t->ticket_count = n;
-	h__shm_release(s->record, hold);
+	h__shm_release(s);
 	free(old);
 	return 0;
 }
 
 static void put(struct shm_sender *s, u32 index, const struct hml_ticket *k)
 {
-	u32 hold = h__shm_hold(s->record);
-
+	h__shm_hold(s);
 	s->core.tickets[index] = *k;
-	h__shm_release(s->record, hold);
+	h__shm_release(s);
 }
 
 /* Host, slot and ticket key, as a ticket. A void one is one still. */

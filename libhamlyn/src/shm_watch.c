@@ -47,7 +47,8 @@ static void tell(struct shm_dev *shm, u32 id)
 	};
 
 	if (!has_room(shm, &nq->nq) ||
-	    !hml_nq_append(&shm->nic, &nq->nq, &e, true))
+	    !hml_nq_append(&shm->nic, &nq->nq,
+			   hml_nq_expect(&shm->nic, &nq->nq), &e, true))
 		return;
 	seg->retired.notifications++;
 	/* Fails if it was taken already. */
@@ -235,7 +236,7 @@ static void fill(struct shm_dev *shm, struct shm_watch *w,
 		 u64 cookie)
 {
 	struct shm_segment *seg = shm->seg;
-	u32 generation = w->state / (SHM_WATCH_STATE + 1) + 1;
+	u32 generation = READ_ONCE(w->state) / (SHM_WATCH_STATE + 1) + 1;
 
 	w->host = k->host;
 	w->slot = k->slot;

@@ -9,25 +9,16 @@
 #define TICKET_VERSION	1
 #define TICKET_MAGIC	0x6b546d48u
 
-static unsigned char *put(unsigned char *p, uint64_t v, int bytes)
+static uint64_t get(const unsigned char **p, size_t bytes)
 {
-	for (; bytes; bytes--, v >>= 8)
-		*p++ = (unsigned char)v;
-	return p;
-}
+	uint64_t v = h__get(*p, bytes);
 
-static uint64_t get(const unsigned char **p, int bytes)
-{
-	uint64_t v = 0;
-	int i;
-
-	for (i = 0; i < bytes; i++)
-		v |= (uint64_t)*(*p)++ << (8 * i);
+	*p += bytes;
 	return v;
 }
 
 /* FNV-1a: tells a damaged ticket from a good one. It protects nothing. */
-static uint32_t check_word(const unsigned char *p, size_t n)
+uint32_t h__check_word(const unsigned char *p, size_t n)
 {
 	uint32_t h = 2166136261u;
 
@@ -40,15 +31,15 @@ void h_ticket_export(const struct h_ticket *k, void *bytes)
 {
 	unsigned char *p = bytes;
 
-	p = put(p, TICKET_MAGIC, 4);
-	p = put(p, TICKET_VERSION, 4);
-	p = put(p, k->host, 4);
-	p = put(p, k->slot, 4);
-	p = put(p, k->key, 8);
-	p = put(p, k->base, 8);
-	p = put(p, k->length, 8);
-	p = put(p, k->meta_index, 4);
-	put(p, check_word(bytes, H_TICKET_BYTES - 4), 4);
+	p = h__put(p, TICKET_MAGIC, 4);
+	p = h__put(p, TICKET_VERSION, 4);
+	p = h__put(p, k->host, 4);
+	p = h__put(p, k->slot, 4);
+	p = h__put(p, k->key, 8);
+	p = h__put(p, k->base, 8);
+	p = h__put(p, k->length, 8);
+	p = h__put(p, k->meta_index, 4);
+	h__put(p, h__check_word(bytes, H_TICKET_BYTES - 4), 4);
 }
 
 int h_ticket_import(const void *bytes, size_t length, struct h_ticket *k)
@@ -66,7 +57,7 @@ int h_ticket_import(const void *bytes, size_t length, struct h_ticket *k)
 	k->length = get(&p, 8);
 	k->meta_index = get(&p, 4);
 	k->flags = 0;
-	if (get(&p, 4) != check_word(bytes, H_TICKET_BYTES - 4))
+	if (get(&p, 4) != h__check_word(bytes, H_TICKET_BYTES - 4))
 		return -EINVAL;
 	return 0;
 }

@@ -130,8 +130,8 @@ static void flags_and_limits_are_fixed(void **state)
 	assert_int_equal(HAMLYN_SLOT_PARANOID_ONE_SHOT, 2);
 	assert_int_equal(HAMLYN_SLOT_KEY_GIVEN, 1);
 	assert_int_equal(HAMLYN_SLOT_TICKET_ONLY, 2);
-	assert_int_equal(HAMLYN_TRB_NO_NOTIFY, 1);
-	assert_int_equal(HAMLYN_TRB_FAST, 2);
+	assert_int_equal(HAMLYN_TRB_NO_NOTIFY, 2);
+	assert_int_equal(HAMLYN_TRB_FAST, 1);
 	assert_int_equal(HAMLYN_TRB_QUIET, 4);
 	assert_int_equal(HAMLYN_TRB_TICKET, 8);
 	assert_int_equal(HAMLYN_TRB_FLAGS, 15);

@@ -365,7 +365,7 @@ static void request_that_is_malformed_is_refused_by_a_nic_that_is_down(void **st
 
 	(void)state;
 	go_down(&hosts[0].nic);
-	trb.reserved = 1;
+	trb.flags = 1U << 31;
 	assert_int_equal(world_send(&snd, &trb), -EINVAL);
 	trb = world_request(8);
 	trb.host = WORLD_HOSTS;

@@ -61,6 +61,12 @@ static void observe(const volatile void *p)
 #undef smp_mb
 #define smp_mb()	happened(BARRIER)
 
+#undef hml_store_release_mb
+#define hml_store_release_mb(p, v) do {					\
+	smp_store_release(p, v);					\
+	smp_mb();							\
+} while (0)
+
 /* Somebody who debugs. */
 static bool tracing;
 static u32 nr_traced;
@@ -149,14 +155,14 @@ static bool append(u32 i)
 {
 	struct hamlyn_nq_entry e = sample(i);
 
-	return hml_nq_append(&home, &q.nq, &e, true);
+	return hml_nq_append(&home, &q.nq, hml_nq_expect(&home, &q.nq), &e, true);
 }
 
 static bool append_quietly(u32 i)
 {
 	struct hamlyn_nq_entry e = sample(i);
 
-	return hml_nq_append(&home, &q.nq, &e, false);
+	return hml_nq_append(&home, &q.nq, hml_nq_expect(&home, &q.nq), &e, false);
 }
 
 static struct hamlyn_nq_entry *at(u32 position)
@@ -206,7 +212,7 @@ static void callers_sequence_is_ignored(void **state)
 
 	(void)state;
 	e.sequence = 5;
-	assert_true(hml_nq_append(&home, &q.nq, &e, true));
+	assert_true(hml_nq_append(&home, &q.nq, hml_nq_expect(&home, &q.nq), &e, true));
 	assert_int_equal(at(0)->sequence, 1);
 }
 
@@ -432,7 +438,7 @@ static void stale_cursor_that_looks_full_is_looked_at_again(void **state)
 /* There is room all the time, but never at the cursor that was read. */
 static void others_append(const volatile void *p)
 {
-	if (p != &q.nq.cursor || !others)
+	if (p != &q.nq.consumer || !others)
 		return;
 	others--;
 	q.nq.consumer = q.nq.cursor;
@@ -762,7 +768,7 @@ static void reserved_entry_is_not_ready_until_it_is_published(void **state)
 	append(1);
 	assert_false(hml_nq_ready(&home, &q.nq, 0));
 	assert_true(hml_nq_ready(&home, &q.nq, 1));
-	publish(&home, &q.nq, position, &e);
+	publish(at(position), position, &e);
 	assert_true(hml_nq_ready(&home, &q.nq, 0));
 }
 

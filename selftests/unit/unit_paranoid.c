@@ -82,10 +82,12 @@ void hml_port_rejected(struct hml_nic *to, const struct hml_slot *s,
 }
 
 bool hml_nq_append(struct hml_nic *to, struct hml_nq *queue,
+		   struct hml_nq_place place,
 		   const struct hamlyn_nq_entry *entry, bool wake)
 {
 	(void)to;
 	(void)queue;
+	(void)place;
 	(void)entry;
 	assert_true(wake);
 	__atomic_add_fetch(&told, 1, __ATOMIC_SEQ_CST);

@@ -929,8 +929,9 @@ static struct hamlyn_trb hostile_request(u64 *rng)
 		.meta_index = unit_below(rng, 3),
 		.meta_length = unit_below(rng, 2) * unit_below(rng, 64),
 		.fragments = unit_below(rng, 2) * unit_below(rng, 18),
-		.flags = unit_below(rng, 20) ? unit_below(rng, 2) : unit_random(rng),
-		.reserved = !unit_below(rng, 30),
+		.flags = unit_below(rng, 20) ?
+			 unit_below(rng, 2) * HAMLYN_TRB_NO_NOTIFY :
+			 unit_random(rng),
 	};
 
 	if (!unit_below(rng, 4)) {
@@ -1022,10 +1023,14 @@ static void hostile_requests_neither_write_nor_read_outside(void **state)
 			w->nic.packet_size = 1 + below(700);
 		}
 		size = w->t.entry_size;
-		for (i = 0; i < n; i++)
-			hostile_entry(rng, (u8 *)w->t.entries + size *
-				      ((w->wq.producer + i) & w->t.mask), size);
-		w->wq.producer += n;
+		for (i = 0; i < n; i++) {
+			u8 *entry = (u8 *)w->t.entries +
+				    size * (w->wq.producer & w->t.mask);
+
+			hostile_entry(rng, entry, size);
+			((struct hamlyn_trb *)entry)->sequence =
+				++w->wq.producer;
+		}
 		while (hml_tx_pending(&w->t))
 			assert_true(run(1 + below(9)));
 		assert_int_equal(w->t.status->completed, w->wq.producer);
@@ -1095,6 +1100,8 @@ static void *rewrite(void *arg)
 	(void)arg;
 	while (!READ_ONCE(stop_rewriting)) {
 		u8 *entry = entries + size * unit_below(&rng, WQ_ENTRIES);
+		struct hamlyn_trb *trb;
+		u32 next;
 		u64 i;
 
 		hostile_entry(&rng, fresh, size);
@@ -1107,11 +1114,11 @@ static void *rewrite(void *arg)
 			/* What was a fragment may be sent as payload. */
 			WRITE_ONCE(*(u64 *)(entry + i), not_secret(v));
 		}
-		/* Mostly what is possible, or there would be no work. */
-		WRITE_ONCE(w->wq.producer, unit_below(&rng, 50) ?
-			   READ_ONCE(w->t.status->completed) +
-			   (u32)unit_below(&rng, WQ_ENTRIES + 1) :
-			   (u32)unit_random(&rng));
+		/* Mostly what is next, or there would be no work. */
+		next = READ_ONCE(w->t.status->completed);
+		trb = (struct hamlyn_trb *)(entries + size * (next & w->t.mask));
+		WRITE_ONCE(trb->sequence, unit_below(&rng, 50) ?
+			   next + 1 : (u32)unit_random(&rng));
 	}
 	return NULL;
 }
@@ -1206,7 +1213,8 @@ static void *append_all(void *arg)
 	for (i = 0; i < a->total; i++) {
 		struct hamlyn_nq_entry e = stamped(a->id, i);
 
-		if (hml_nq_append(&w->nic, &w->nq.nq, &e, true))
+		if (hml_nq_append(&w->nic, &w->nq.nq,
+				  hml_nq_expect(&w->nic, &w->nq.nq), &e, true))
 			a->appended++;
 		else
 			a->lost++;

@@ -60,6 +60,7 @@ struct receiver {
 };
 
 static struct receiver *r;
+static struct hamlyn_nq_entry nq_entries[4];
 static struct hamlyn_nq_entry told[8];
 static bool woke[8];
 static u32 nr_told;
@@ -97,6 +98,7 @@ void hml_port_rejected(struct hml_nic *nic, const struct hml_slot *slot,
 }
 
 bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
+		   struct hml_nq_place place,
 		   const struct hamlyn_nq_entry *entry, bool wake)
 {
 	assert_ptr_equal(nic, &r->nic);
@@ -104,6 +106,7 @@ bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
 	assert_true(nr_told < ARRAY_SIZE(told));
 	if (before_append)
 		before_append();
+	assert_ptr_equal(place.entry, &nq_entries[place.cursor & r->nq.mask]);
 	woke[nr_told] = wake;
 	told[nr_told++] = *entry;
 	return !nq_full;
@@ -140,7 +143,8 @@ static int setup(void **state)
 	r->slots[NUMBER].meta_mem = unit_ref(r->entries);
 	r->slots[NUMBER].meta_base = HAMLYN_METADATA_SIZE;
 	r->slots[PLAIN].meta_mem = 1;	/* to be touched by nobody */
-	r->slots[PLAIN].meta_base = 1;
+	r->nq.entries = unit_ref(nq_entries);
+	r->nq.mask = ARRAY_SIZE(nq_entries) - 1;
 	unit_random_fill(&rng, r->data, sizeof(r->data));
 	r->sender.stats = &r->stats;
 	nr_told = 0;

@@ -114,6 +114,16 @@ static int teardown(void **state)
 	return 0;
 }
 
+static void make_queue(struct peer *p)
+{
+	if (p->t.entries)
+		return;
+	p->t.entries = unit_zalloc(p->entries * 128);
+	p->t.status = unit_zalloc(sizeof(*p->t.status) +
+				  p->entries * sizeof(s32));
+	p->t.mask = p->entries - 1;
+}
+
 static void post(struct peer *p, u64 length)
 {
 	struct hamlyn_trb trb = {
@@ -124,16 +134,11 @@ static void post(struct peer *p, u64 length)
 	struct hamlyn_fragment f = { .length = length };
 	u8 *entry;
 
-	if (!p->t.entries) {
-		p->t.entries = unit_zalloc(p->entries * 128);
-		p->t.status = unit_zalloc(sizeof(*p->t.status) +
-					  p->entries * sizeof(s32));
-		p->t.mask = p->entries - 1;
-	}
+	make_queue(p);
 	entry = (u8 *)p->t.entries + (p->wq.producer & p->t.mask) * 128;
 	memcpy(entry, &trb, sizeof(trb));
 	memcpy(entry + sizeof(trb), &f, sizeof(f));
-	p->wq.producer++;
+	((struct hamlyn_trb *)entry)->sequence = ++p->wq.producer;
 }
 
 static void refill(struct peer *p)
@@ -180,6 +185,7 @@ static u32 work(struct peer *p)
 	s64 credit = hml_turn_credit(&p->turn, PACKET);
 	u32 sent;
 
+	make_queue(p);
 	refill(p);
 	p->turns++;
 	sent = hml_tx_run(&nic, &p->t, UINT32_MAX, &credit);

@@ -567,7 +567,6 @@ static void no_request_forges_a_ticket(void **state)
 		trb.length = unit_below(&rng, 3) * WORLD_PACKET;
 		trb.offset = 0;
 		trb.fragments = 0;
-		trb.reserved = 0;
 		trb.meta_length &= 63;
 		trb.meta_index = 0;
 		trb.word = 0;

@@ -196,7 +196,7 @@ static inline void world_post(struct world_sender *s, const struct hamlyn_trb *t
 	memcpy(entry, trb, sizeof(*trb));
 	for (i = 0; i < trb->length && i < WORLD_ENTRY - sizeof(*trb); i++)
 		entry[sizeof(*trb) + i] = world_byte(i);
-	s->wq.producer++;
+	((struct hamlyn_trb *)entry)->sequence = ++s->wq.producer;
 }
 
 /* Up to @budget packets, or all that there is to send. Returns what it sent. */

@@ -219,21 +219,25 @@ struct hamlyn_query {
 	__u32 engines;
 };
 
-#define HAMLYN_AREA_READONLY	(1U << 0)	/* may only be sent from */
+#define HAMLYN_AREA_READONLY	(1U << 0)	/* ADD: may only be sent from */
+#define HAMLYN_AREA_HUGE	(1U << 1)	/* ALLOC: of huge pages, if there are */
 
 /**
  * struct hamlyn_area_add - HAMLYN_IOC_AREA_ADD: wire a range of own memory
  * @size: size of this structure
- * @flags: HAMLYN_AREA_*
+ * @flags: HAMLYN_AREA_READONLY or 0
  * @addr: first byte; need not be page aligned, the pages around it are wired
  * @length: bytes, at least 1
  * @area: out: id of the area
  * @reserved: must be zero
+ * @page_size: out: bytes of the smallest page that any byte of the range is in;
+ *	0: the kernel does not tell
  *
  * The pages stay wired, and charged to RLIMIT_MEMLOCK of the user who wired
  * them, until AREA_REMOVE or the end of the context. What the range maps to is
  * looked up once:
- * after munmap() the area still names the old pages.
+ * after munmap() the area still names the old pages. What counts is what the
+ * range covers, also where that is a part of a huge page.
  */
 struct hamlyn_area_add {
 	__u32 size;
@@ -242,19 +246,26 @@ struct hamlyn_area_add {
 	__aligned_u64 length;
 	__u32 area;
 	__u32 reserved;
+	__aligned_u64 page_size;
 };
 
 /**
  * struct hamlyn_area_alloc - HAMLYN_IOC_AREA_ALLOC: an area of kernel memory
  * @size: size of this structure
- * @flags: must be zero
+ * @flags: HAMLYN_AREA_HUGE or 0
  * @length: in: bytes wanted, at least 1; out: bytes got (whole pages)
  * @mmap_offset: out: offset for mmap() of the area, shared, read and write
  * @area: out: id of the area
  * @reserved: must be zero
+ * @page_size: out: bytes of the pages it is made of. They are mapped as such if
+ *	the mapping begins at a multiple of it. 0: the kernel does not tell
  *
  * The memory is zeroed, charged to the memory cgroup and to the NIC's limits,
  * not to RLIMIT_MEMLOCK, and untouched by fork, copy-on-write and munmap.
+ *
+ * HAMLYN_AREA_HUGE is a wish: where memory is too short, or too fragmented, the
+ * area is of small pages in part, and @page_size is theirs. What is not shorter
+ * than a huge page (2 MiB on x86) is rounded up to whole ones.
  */
 struct hamlyn_area_alloc {
 	__u32 size;
@@ -263,6 +274,7 @@ struct hamlyn_area_alloc {
 	__aligned_u64 mmap_offset;
 	__u32 area;
 	__u32 reserved;
+	__aligned_u64 page_size;
 };
 
 /**
@@ -694,12 +706,12 @@ struct hamlyn_explain {
  * number of entries.
  */
 
-#define HAMLYN_TRB_NO_NOTIFY	(1U << 0)	/* move data: do not count, do not notify */
-#define HAMLYN_TRB_FAST		(1U << 1)	/* word goes to the NQ entry */
+#define HAMLYN_TRB_FAST		(1U << 0)	/* word goes to the NQ entry */
+#define HAMLYN_TRB_NO_NOTIFY	(1U << 1)	/* move data: do not count, do not notify */
 #define HAMLYN_TRB_QUIET	(1U << 2)	/* notify, but wake nobody for it */
 #define HAMLYN_TRB_TICKET	(1U << 3)	/* by the imported ticket @ticket */
 #define HAMLYN_TRB_FLAGS \
-	(HAMLYN_TRB_NO_NOTIFY | HAMLYN_TRB_FAST | HAMLYN_TRB_QUIET | \
+	(HAMLYN_TRB_FAST | HAMLYN_TRB_NO_NOTIFY | HAMLYN_TRB_QUIET | \
 	 HAMLYN_TRB_TICKET)
 
 #define HAMLYN_META_FAST	0xffffffffU	/* "all 1's": fast mode (H 2.7) */
@@ -722,11 +734,13 @@ struct hamlyn_explain {
  * @ticket: with HAMLYN_TRB_TICKET: index in the terminus' key table. Host and
  *	slot are the ticket's, and the message must be inside its range; @key
  *	counts in the paranoid modes only. Else 0.
- * @reserved: must be zero
+ * @sequence: position of the entry + 1: the entry is posted. Store-release,
+ *	behind all of the entry (B1); then full barrier and a look at need_kick
+ *	(B2).
  *
- * Written by the application before it publishes the entry through the
- * producer index (B1). The NIC copies it once and looks at nothing but its
- * copy.
+ * Written by the application. The NIC copies it once and looks at nothing but
+ * its copy. It takes entry after entry, each when its sequence says so: the line
+ * that tells is the one that it needs.
  *
  * Behind the TRB in the entry come, if meta_length is not 0, 64 bytes that
  * begin with the metadata; then the payload, or the fragments.
@@ -749,7 +763,7 @@ struct hamlyn_trb {
 	__u16 fragments;
 	__u32 flags;
 	__u32 ticket;
-	__u32 reserved;
+	__u32 sequence;
 };
 
 #define HAMLYN_TRB_METADATA_SPACE	64	/* kept behind a TRB for metadata */
@@ -772,8 +786,8 @@ struct hamlyn_fragment {
 
 /**
  * struct hamlyn_wq_control - first bytes of the work queue mapping
- * @producer: entries posted so far. Written by the application, store-release
- *	after the entry (B1); then full barrier and a look at need_kick (B2).
+ * @producer: entries posted so far, for those who look after the queue: written
+ *	by the application, read by nobody who works on it
  * @reserved: unused
  */
 struct hamlyn_wq_control {
@@ -784,7 +798,7 @@ struct hamlyn_wq_control {
 /**
  * struct hamlyn_terminus_status - first bytes of the status mapping
  * @need_kick: not 0: nobody polls this work queue, call KICK. Written by the
- *	NIC; set, full barrier, look at producer (B2). In a cache line of its
+ *	NIC; set, full barrier, look at the next entry (B2). In a cache line of its
  *	own, which is written only when the engine dozes off or wakes.
  * @reserved: unused
  * @completed: entries done: their memory and their buffers may be reused.
@@ -879,6 +893,9 @@ struct hamlyn_packet {
  *	store-release after what it has made of the entry (B10), lets one message
  *	in. The NIC counts packets under way in the low bits, and writes 0 before
  *	it notifies (B3): from then on nothing is written until the next arming.
+ * @length: paranoid one-shot mode: payload bytes of the message so far, modulo
+ *	2^32. Added to by the NIC before it writes @state; zeroed by the application
+ *	before it arms the entry.
  * @reserved: must be zero
  *
  * The NIC trusts nothing in here: a wrong value hurts the owner only.
@@ -892,7 +909,8 @@ struct hamlyn_metadata {
 	__aligned_u64 receive_class;
 	__u32 meta_length;
 	__u32 state;
-	__aligned_u64 reserved[3];
+	__u32 length;
+	__u32 reserved[5];
 };
 
 #define HAMLYN_NQE_FAST		(1U << 0)	/* data is the fast mode word */

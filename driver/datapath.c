@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a message passes through: holding a terminus, sections of work on it,
+ * the doorbell. Compiled in one piece with the core and the fabric: calls
+ * between these files, and saving registers for them, took a tenth of all
+ * instructions of a short message.
+ */
+#include <linux/delay.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "hml.h"
+#include "trace.h"
+
+#include "core/guard.c"
+#include "core/link.c"
+#include "core/notify.c"
+#include "core/rx.c"
+#include "core/tx.c"
+#include "fabric_loop.c"
+
+#define SECTION_BYTES	SZ_64K	/* payload moved without preemption */
+
+static bool hold_try(struct hml_term *t)
+{
+	/* Full barrier whether it succeeds or not: B7. */
+	smp_mb__before_atomic();
+	return !test_and_set_bit(0, &t->held);
+}
+
+/* Whoever holds it lets go after a few packets, and nobody else gets it. */
+static int hold(struct hml_term *t, bool whatever)
+{
+	int err = 0;
+
+	atomic_inc(&t->wanted);
+	while (!hold_try(t)) {
+		if (!whatever && READ_ONCE(t->dead))
+			err = -ENOENT;
+		else if (!whatever && fatal_signal_pending(current))
+			err = -EINTR;
+		if (err)
+			break;
+		usleep_range(10, 50);
+	}
+	atomic_dec(&t->wanted);
+	return err;
+}
+
+/**
+ * hml_term_hold() - wait until the terminus is ours
+ * @t: the terminus
+ *
+ * Return: 0, -ENOENT if it was destroyed meanwhile, -EINTR if we were killed.
+ */
+int hml_term_hold(struct hml_term *t)
+{
+	return hold(t, false);
+}
+
+/* Destroyed, and removed from the engine: hold it, and never let go. */
+void hml_term_retire(struct hml_term *t)
+{
+	hold(t, true);
+}
+
+void hml_term_release(struct hml_term *t)
+{
+	clear_bit_unlock(0, &t->held);
+}
+
+/* NQs to wake when preemption is on again: at most one a packet. */
+struct wakes {
+	u32 count;
+	struct hml_nqueue *nqs[HML_PASS_BUDGET * HML_PACKETS_PER_XMIT];
+};
+
+static DEFINE_PER_CPU(struct wakes, wakes);
+
+/* In rx, between hml_notify_begin() and end: the slot keeps the NQ. */
+void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *core)
+{
+	struct hml_nqueue *nq = container_of(core, struct hml_nqueue, core);
+	struct wakes *w = this_cpu_ptr(&wakes);
+
+	/* The one who clears it wakes: one wake for each time it was armed. */
+	if (WARN_ON_ONCE(w->count == ARRAY_SIZE(w->nqs)) ||
+	    !xchg(&core->armed, 0))
+		return;
+	refcount_inc(&nq->ref);
+	w->nqs[w->count++] = nq;
+}
+
+/**
+ * hml_notify_begin() - packets will land, and NQ entries be appended
+ *
+ * A section of SRCU: whoever unlinks a slot or replaces a key waits for us. In
+ * KICK we are an ordinary process, of any user and any priority, and while we
+ * fill an NQ entry everybody's later ones wait behind it. So that nobody waits
+ * until that process gets a processor, preemption is off, first and last.
+ *
+ * Return: for hml_notify_end().
+ */
+int hml_notify_begin(void)
+__acquires(&hml_srcu)
+{
+	preempt_disable();
+	return srcu_read_lock(&hml_srcu);
+}
+
+static noinline void wake_noted(int section)
+__releases(&hml_srcu)
+{
+	struct wakes *w = this_cpu_ptr(&wakes);
+	struct wakes woken;
+	u32 i;
+
+	woken.count = w->count;
+	memcpy(woken.nqs, w->nqs, w->count * sizeof(w->nqs[0]));
+	w->count = 0;
+	srcu_read_unlock(&hml_srcu, section);
+	preempt_enable();
+	for (i = 0; i < woken.count; i++) {
+		hml_nq_wake(woken.nqs[i]);
+		hml_nq_put(woken.nqs[i]);
+	}
+}
+
+/**
+ * hml_notify_end() - wake who is to be woken for what was appended
+ * @section: what hml_notify_begin() returned
+ *
+ * Behind the section, for these wake-ups' locks may sleep (PREEMPT_RT), and we
+ * may lose the processor. Not under a lock: it may be us who free the NQ.
+ */
+void hml_notify_end(int section)
+__releases(&hml_srcu)
+{
+	if (unlikely(this_cpu_read(wakes.count))) {
+		wake_noted(section);
+		return;
+	}
+	srcu_read_unlock(&hml_srcu, section);
+	preempt_enable();
+}
+
+/*
+ * __flatten below: with all of hml_tx_run() that it calls, the other NIC's
+ * hml_rx() too.
+ */
+
+/* As hml_tx_run(). */
+static noinline u32 tx_run_traced(struct hml_term *t, u32 budget, s64 *bytes)
+{
+	u64 before = t->stats.bytes;
+	u32 sent = hml_tx_run(&t->device->nic, &t->core, budget, bytes);
+
+	trace_hamlyn_work(t, sent, t->stats.bytes - before);
+	return sent;
+}
+
+/* What may be done in one section, terminus held. */
+static __always_inline u32 work(struct hml_term *t, u32 budget, s64 *bytes)
+{
+	budget = min(budget, t->device->pass_budget);
+	if (trace_hamlyn_work_enabled())
+		return tx_run_traced(t, budget, bytes);
+	return hml_tx_run(&t->device->nic, &t->core, budget, bytes);
+}
+
+/* Not in a section: events may sleep. */
+static noinline void tell_paused(struct hml_term *t)
+{
+	trace_hamlyn_pause(t);
+	hml_event_paused(t);
+}
+
+/**
+ * hml_pass_budget() - most packets of one section
+ * @packet_size: most payload bytes of one
+ *
+ * Return: as many as take about as long as to copy SECTION_BYTES, or one.
+ */
+u32 hml_pass_budget(u32 packet_size)
+{
+	return clamp_t(u32, SECTION_BYTES / packet_size, 1, HML_PASS_BUDGET);
+}
+
+/**
+ * hml_term_work() - let the core work on a terminus
+ * @t: the terminus, held
+ * @budget: most packets; fewer are sent if they would take long
+ * @bytes: most bytes, as for hml_tx_run()
+ *
+ * One section.
+ *
+ * Return: packets sent.
+ */
+u32 __flatten hml_term_work(struct hml_term *t, u32 budget, s64 *bytes)
+{
+	u64 pauses = t->stats.pauses;
+	int section;
+	u32 sent;
+
+	section = hml_notify_begin();
+	sent = work(t, budget, bytes);
+	hml_notify_end(section);
+	if (unlikely(t->stats.pauses != pauses))
+		tell_paused(t);
+	return sent;
+}
+
+/* Held back for guessing, with something to send. */
+bool hml_term_paused(const struct hml_term *t)
+{
+	return READ_ONCE(t->core.sender.guard.until);
+}
+
+/* Let go, and only then look whether somebody has posted more (B7). */
+static bool release_and_look(struct hml_term *t)
+{
+	hml_term_release(t);
+	smp_mb__after_atomic();					/* B7 */
+	return hml_tx_pending(&t->core);
+}
+
+/**
+ * hml_term_run() - work on a terminus unless somebody does already
+ * @t: the terminus
+ * @budget: most packets
+ * @bytes: most bytes, as for hml_tx_run()
+ *
+ * If so it is theirs: they look at the queue again after they have let go (B7).
+ *
+ * Return: packets sent.
+ */
+u32 hml_term_run(struct hml_term *t, u32 budget, s64 *bytes)
+{
+	u32 sent = 0;
+
+	while (sent < budget && *bytes > 0 && !atomic_read(&t->wanted)) {
+		if (!hold_try(t))
+			break;
+		sent += hml_term_work(t, budget - sent, bytes);
+		if (!release_and_look(t) || hml_term_paused(t))
+			break;
+		cond_resched();
+	}
+	return sent;
+}
+
+/* ---- the doorbell ---- */
+
+/*
+ * The doorbell, in parts, so that each needs stack and registers for what it does
+ * only. They end the section that was begun. Nearly always that is all there is to
+ * do, in the one in which the terminus was found: whoever destroys it waits for
+ * such sections.
+ */
+
+static __always_inline int kick_done(struct hml_term *t, int section, u32 sent)
+__releases(&hml_srcu)
+{
+	trace_hamlyn_kick_done(t, sent);
+	hml_notify_end(section);
+	return 0;
+}
+
+static __always_inline bool kick_hold(struct hml_term *t)
+{
+	return likely(!atomic_read(&t->wanted) && hold_try(t));
+}
+
+/* Not held any more. */
+static noinline int kick_end(struct hml_term *t, int section,
+			     struct hml_kick k)
+__releases(&hml_srcu)
+{
+	int ret;
+
+	if (!k.more && t->engine->thread)
+		k.often = hml_engine_often(t);
+	if (!k.more && !k.paused && !k.often)
+		return kick_done(t, section, k.sent);
+	refcount_inc(&t->ref);
+	hml_notify_end(section);
+	if (k.paused)
+		tell_paused(t);
+	ret = hml_engine_kick_rest(t, k);
+	hml_term_put(t);
+	return ret;
+}
+
+/* Terminus held. */
+static noinline __flatten int kick_any(struct hml_term *t, int section,
+				       u32 sent)
+__releases(&hml_srcu)
+{
+	u64 pauses = t->stats.pauses;
+	s64 bytes = S64_MAX;
+	bool paused, more;
+
+	sent += work(t, HML_KICK_BUDGET - sent, &bytes);
+	paused = t->stats.pauses != pauses;
+	more = release_and_look(t);
+	if (likely(!more && !paused && !t->engine->thread))
+		return kick_done(t, section, sent);
+	return kick_end(t, section, (struct hml_kick) {
+		.sent = sent, .more = more, .paused = paused,
+	});
+}
+
+/* Terminus held. */
+static noinline __flatten int kick_plain(struct hml_term *t, int section,
+					 const struct hamlyn_trb *entry)
+__releases(&hml_srcu)
+{
+	bool paused, more;
+
+	if (unlikely(!hml_tx_run_plain(&t->device->nic, &t->core, entry)))
+		return kick_any(t, section, 0);
+	/* It was not before. */
+	paused = hml_term_paused(t);
+	more = release_and_look(t);
+	if (likely(!more && !paused && !t->engine->thread))
+		return kick_done(t, section, 1);
+	if (more && !paused && kick_hold(t))
+		return kick_any(t, section, 1);
+	return kick_end(t, section, (struct hml_kick) {
+		.sent = 1, .more = more, .paused = paused,
+	});
+}
+
+static __always_inline int kick(struct hml_term *t, int section)
+__releases(&hml_srcu)
+{
+	const struct hamlyn_trb *entry;
+
+	trace_hamlyn_kick(t);
+	hml_atomic_inc64(&t->stats.kicks);
+	if (!kick_hold(t))
+		return kick_end(t, section, (struct hml_kick) {
+			.more = hml_tx_pending(&t->core),
+		});
+	entry = hml_tx_plain(&t->core);
+	if (!entry || trace_hamlyn_work_enabled())
+		return kick_any(t, section, 0);
+	return kick_plain(t, section, entry);
+}
+
+/**
+ * hml_engine_kick() - doorbell: work on a terminus in the caller
+ * @c: the context
+ * @id: the terminus' id
+ *
+ * Return: 0 if the queue was emptied or the engine goes on with it; 1 if
+ * there is more and the caller should call again; -EINTR; -ENOENT.
+ */
+int __flatten hml_engine_kick(struct hml_context *c, u32 id)
+{
+	int section = hml_notify_begin();
+	struct hml_term *t = xa_load(&c->termini, id);
+
+	if (likely(t))
+		return kick(t, section);
+	hml_notify_end(section);
+	return -ENOENT;
+}
+
+static noinline int flush_all(struct hml_context *c)
+{
+	struct hml_term *t;
+	unsigned long id;
+	int ret, more = 0;
+
+	xa_for_each(&c->termini, id, t) {
+		ret = hml_engine_kick(c, id);
+		if (ret == -EINTR)
+			return ret;
+		if (ret > 0)
+			more = ret;
+		cond_resched();
+	}
+	return more;
+}
+
+/**
+ * hml_engine_flush() - doorbell of all termini of a context
+ * @c: the context
+ *
+ * Return: 0 if their queues were emptied or engines go on with them; 1 if there
+ * is more and the caller should call again; -EINTR.
+ */
+int __flatten hml_engine_flush(struct hml_context *c)
+{
+	int section = hml_notify_begin();
+	struct hml_term *t = srcu_dereference(c->only, &hml_srcu);
+
+	if (likely(t))
+		return kick(t, section);
+	hml_notify_end(section);
+	return flush_all(c);
+}
+
+/* ---- memory ---- */
+
+/**
+ * hml_mem_write_long() - what is not short, or may be in several extents
+ * @mem: the memory
+ * @offset: where to
+ * @from: what
+ * @n: bytes
+ */
+noinline void hml_mem_write_long(hml_mem_t mem, u64 offset, const u8 *from,
+				 u32 n)
+{
+	u32 i = hml_mem_find(mem, offset);
+
+	for (;;) {
+		u64 room = hml_mem_extent_end(mem, i) - offset;
+		u32 part = min_t(u64, room, n);
+		u8 *to = mem->extents[i].va + (offset - mem->extents[i].start);
+
+		if (part <= HML_MEM_SHORT)
+			hml_mem_short(to, from, part);
+		else
+			memcpy(to, from, part);
+		n -= part;
+		if (!n)
+			return;
+		offset += part;
+		from += part;
+		i++;
+	}
+}
