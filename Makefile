@@ -28,12 +28,14 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 SBINDIR ?= $(PREFIX)/sbin
+PYTHONDIR ?= $(PREFIX)/lib/python3/dist-packages
+BINDIR ?= $(PREFIX)/bin
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
 CORE := $(wildcard driver/core/*.c driver/core/*.h)
 LIB_SRC := $(wildcard libhamlyn/src/*.c)
 LIB_OBJ := $(LIB_SRC:libhamlyn/src/%.c=$(BUILD)/obj/lib/%.o)
-LIB_HDR := $(wildcard libhamlyn/include/*.h libhamlyn/src/*.h uapi/linux/*.h)
+LIB_HDR := $(wildcard libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h libhamlyn/src/*.h uapi/linux/*.h)
 EXAMPLES := $(patsubst libhamlyn/examples/%.c,$(BUILD)/%,$(wildcard libhamlyn/examples/*.c))
 CTL_SRC := $(wildcard tools/hamlynctl/*.c)
 CTL_OBJ := $(CTL_SRC:tools/hamlynctl/%.c=$(BUILD)/obj/ctl/%.o)
@@ -58,10 +60,16 @@ UNITS := $(patsubst selftests/unit/%.c,$(BUILD)/unit/%,$(wildcard selftests/unit
 
 help:
 	@echo 'make            library, examples and tools, into $(BUILD)/'
+	@echo 'make peers      hamlyn-perf over MPI, to compare with, into $(BUILD)/'
 	@echo 'make modules    hamlyn.ko into $(BUILD)/, for KERNEL=6.1|6.12|7.2 or KDIR=FOLDER'
+	@echo 'make man        manual pages, into $(BUILD)/man'
 	@echo 'make demo       set-up, then the main job on both devices'
 	@echo 'make check      set-up, then all tests; its parts are:'
 	@echo '  make check-native | check-static | check-vm KERNEL=6.1|6.12|7.2'
+	@echo 'make check-asan | check-tsan   the selftests on the embedded device, under sanitizers'
+	@echo 'make bench      set-up, then all benchmarks; writes the tables of Documentation/performance.rst'
+	@echo 'make bench-quick   some of them, in two minutes; prints the tables'
+	@echo 'make layout     which cache lines a message touches, into Documentation/layout.rst'
 	@echo 'make install    DESTDIR= PREFIX=/usr/local'
 	@echo 'make vm-shell   a shell in a VM with everything loaded'
 	@echo 'make clean      remove $(BUILD)/; make distclean: and the cache'
@@ -111,6 +119,18 @@ $(BUILD)/obj/perf/%.o: tools/hamlyn-perf/%.c $(wildcard tools/hamlyn-perf/*.h) $
 $(BUILD)/hamlyn-perf: $(PERF_OBJ) $(BUILD)/libhamlyn.a
 	$(CC) $(PERF_OBJ) $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -lm -o $@
 
+# hamlyn-perf's tests over MPI, with each MPI whose compiler is installed
+PEERS := $(if $(shell command -v mpicc.openmpi),$(BUILD)/hamlyn-perf-openmpi) \
+	$(if $(shell command -v mpicc.mpich),$(BUILD)/hamlyn-perf-mpich)
+peers: $(PEERS)
+	@echo 'peers: $(if $(strip $(PEERS)),$(notdir $(PEERS)),none: neither mpicc.openmpi nor mpicc.mpich is installed)'
+
+$(BUILD)/hamlyn-perf-%: tools/hamlyn-perf/mpi/pingpong.c $(wildcard tools/hamlyn-perf/*.h) \
+		$(addprefix tools/hamlyn-perf/,payload.c stats.c fail.c)
+	@mkdir -p $(@D)
+	OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$* $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(filter %.c,$^) \
+		$(LDFLAGS) -lm -o $@
+
 # The flags of the libraries are asked for only when they are needed.
 ctl_cflags = -Iuapi -D_GNU_SOURCE -DHAMLYN_VERSION='"$(VERSION)"' \
 	$(shell pkg-config --cflags-only-I $(CTL_PKGS)) $(CPPFLAGS)
@@ -139,6 +159,18 @@ $(BUILD)/as_user: tools/demo/as_user.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -static $< -o $@
 
+# ---- manual: section 3 from the headers, section 7 by hand ----
+
+MAN_SRC := $(wildcard libhamlyn/man/*) libhamlyn/libhamlyn.map \
+	$(wildcard libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h uapi/linux/*.h)
+
+man: $(BUILD)/man/stamp
+
+$(BUILD)/man/stamp: $(MAN_SRC)
+	@mkdir -p $(@D)
+	libhamlyn/man/gen.py --version $(VERSION) $(@D)
+	@touch $@
+
 # ---- module ----
 
 ifdef KDIR
@@ -164,11 +196,12 @@ KSELFTEST := $(HAMLYN_CACHE)/kselftest
 $(KSELFTEST)/kselftest_harness.h:
 	selftests/setup.sh kselftest
 
-# Static, so that they run in the guest.
+# Static, so that they run in the guest; the sanitizers want it otherwise.
+TEST_LINK ?= -static
 $(BUILD)/selftests/%: selftests/%.c selftests/hamlyn_test.c $(wildcard selftests/*.h) \
 		$(BUILD)/libhamlyn.a $(LIB_HDR) | $(KSELFTEST)/kselftest_harness.h
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) -static \
+	$(CC) $(CPPFLAGS_ALL) -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) $(TEST_LINK) \
 		$< selftests/hamlyn_test.c $(BUILD)/libhamlyn.a -lpthread -o $@
 
 selftests: $(call test_bins,$(TESTS_BOTH) $(TESTS_SHM) $(TESTS_KERNEL))
@@ -206,6 +239,34 @@ check: ; @selftests/check.sh all $(KERNELS)
 check-native: ; @selftests/check.sh native
 check-static: ; @selftests/check.sh static
 check-vm: ; @selftests/check.sh vm $(KERNEL)
+check-asan: ; @selftests/check.sh asan
+check-tsan: ; @selftests/check.sh tsan
+
+# ---- benchmarks: sections, and where their results are: tools/bench/bench.sh --help ----
+
+$(BUILD)/selfping: tools/bench/selfping.c $(BUILD)/libhamlyn.a $(LIB_HDR)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -o $@
+
+# Sections that fail do not keep the others' tables from being written
+bench:
+	@rc=0; BUILD=$(BUILD) tools/bench/bench.sh $(SECTIONS) || rc=$$?; \
+	tools/bench/report.py $(BUILD)/bench --update Documentation/performance.rst \
+		--keep Documentation/bench && exit $$rc
+
+bench-quick:
+	@rc=0; BUILD=$(BUILD) tools/bench/bench.sh --quick $(SECTIONS) || rc=$$?; \
+	tools/bench/report.py $(BUILD)/bench-quick && exit $$rc
+
+# No position independence, so that the trace names the addresses of nm.
+$(BUILD)/layout-subject: tools/layout/subject.c $(BUILD)/libhamlyn.a $(LIB_HDR) $(CORE)
+	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core $(CFLAGS_ALL) -fno-pie -no-pie -static \
+		$< $(BUILD)/libhamlyn.a -lpthread -o $@
+
+layout: $(BUILD)/layout-subject
+	@selftests/setup.sh packages native
+	@selftests/setup.sh packages vm
+	@$(MAKE) --no-print-directory -s modules KERNEL=$(KERNEL)
+	@tools/layout/layout.py $(BUILD) --update Documentation/layout.rst
 
 demo:
 	@selftests/setup.sh packages native
@@ -223,26 +284,31 @@ vm-shell:
 
 # ---- installation ----
 
-install: lib $(BUILD)/hamlynctl
+install: lib man $(BUILD)/hamlynctl $(BUILD)/hamlyn-perf
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/linux
 	install -m 644 $(BUILD)/libhamlyn.a $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(LIB_SO) $(DESTDIR)$(LIBDIR)/
 	ln -sf libhamlyn.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libhamlyn.so.$(SOVERSION)
 	ln -sf libhamlyn.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libhamlyn.so
 	install -m 644 libhamlyn/include/hamlyn.h $(DESTDIR)$(INCLUDEDIR)/
+	install -d $(DESTDIR)$(INCLUDEDIR)/hamlyn
+	install -m 644 libhamlyn/include/hamlyn/*.h* $(DESTDIR)$(INCLUDEDIR)/hamlyn/
 	install -m 644 uapi/linux/hamlyn.h uapi/linux/hamlyn_netlink.h \
 		$(DESTDIR)$(INCLUDEDIR)/linux/
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
 		libhamlyn/libhamlyn.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn.pc
 	install -D -m 755 $(BUILD)/hamlynctl $(DESTDIR)$(SBINDIR)/hamlynctl
 	install -D -m 644 tools/hamlynctl/hamlynctl.8 $(DESTDIR)$(MANDIR)/man8/hamlynctl.8
+	install -D -m 755 $(BUILD)/hamlyn-perf $(DESTDIR)$(BINDIR)/hamlyn-perf
+	install -D -m 644 tools/hamlyn-perf/hamlyn-perf.1 $(DESTDIR)$(MANDIR)/man1/hamlyn-perf.1
 	install -D -m 644 tools/hamlynctl/hamlynctl.bash-completion \
 		$(DESTDIR)$(COMPLETIONDIR)/hamlynctl
-	for page in libhamlyn/man/*.[37]; do \
-		[ -e "$$page" ] || continue; \
-		install -D -m 644 "$$page" \
-			"$(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}"; \
-	done
+	install -d $(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(MANDIR)/man7
+	install -m 644 $(BUILD)/man/man3/* $(DESTDIR)$(MANDIR)/man3/
+	install -m 644 $(BUILD)/man/man7/* $(DESTDIR)$(MANDIR)/man7/
+	install -d $(DESTDIR)$(PYTHONDIR)/hamlyn
+	install -m 644 libhamlyn/python/hamlyn/*.py libhamlyn/python/hamlyn/py.typed \
+		$(DESTDIR)$(PYTHONDIR)/hamlyn/
 
 clean:
 	rm -rf $(BUILD)
@@ -250,7 +316,7 @@ clean:
 distclean: clean
 	rm -rf $(HAMLYN_CACHE)
 
-.PHONY: all lib examples tools hamlynctl-test modules selftests units setup-native check \
-	check-native check-static check-vm demo vm-shell install clean distclean help
+.PHONY: all lib examples tools man peers hamlynctl-test modules selftests units setup-native check \
+	check-native check-static check-vm check-asan check-tsan bench bench-quick layout demo vm-shell install clean distclean help
 
 endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libhamlyn, upper layer: channels. Messages both ways between two processes that
+ * need not trust each other.
+ *
+ * What most programs want in place of a socket pair: boundaries are kept, a message
+ * arrives whole or not at all, and in order; who is gone is told at once. A message
+ * that fits one of the receiver's buffers is received where it arrived, without
+ * being copied; a longer one is put together, in memory that grows as it comes.
+ *
+ * A channel is made by way of a listener (h_channel_accept(), h_channel_connect()),
+ * in one process (h_channel_pair()), or by bringing a seed each way by whatever way
+ * there is (h_channel_create(), h_channel_seed(), h_channel_join()).
+ *
+ * Any thread may send and any receive; one thread's message is not mixed with
+ * another's. Two ends that only send, and never receive, wait for each other.
+ */
+#ifndef HAMLYN_CHANNEL_H
+#define HAMLYN_CHANNEL_H
+
+#include <hamlyn/rendezvous.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct h_channel;
+
+/**
+ * struct h_channel_attr - properties of one end of a channel; zero means default
+ * @max_message: longest message that this end takes, in bytes (16 MiB)
+ * @connect: of the connection; @connect.stream is of what this end receives. Only
+ *	h_channel_connect() makes use of @connect.flags and @connect.uids
+ */
+struct h_channel_attr {
+	uint64_t max_message;
+	struct h_connect_attr connect;
+};
+
+/* ---- making ------------------------------------------------------------- */
+
+/**
+ * h_channel_connect() - connect to a listener
+ * @manager: the manager that gets this end
+ * @path: what the listener was given
+ * @attr: properties, or NULL
+ * @channel: out: the channel
+ * @timeout_ns: most time to wait; it takes some, as the server has to accept
+ *
+ * Return: as h_connect().
+ */
+int h_channel_connect(struct h_manager *manager, const char *path,
+		      const struct h_channel_attr *attr,
+		      struct h_channel **channel, int64_t timeout_ns);
+
+/**
+ * h_channel_accept() - take the next client that wants a channel
+ * @listener: the listener
+ * @manager: the manager that gets this end, or NULL to turn the client down
+ * @attr: properties, or NULL
+ * @channel: out: the channel
+ * @timeout_ns: most time to wait
+ *
+ * Return: as h_listener_accept().
+ */
+int h_channel_accept(struct h_listener *listener, struct h_manager *manager,
+		     const struct h_channel_attr *attr,
+		     struct h_channel **channel, int64_t timeout_ns);
+
+/**
+ * h_channel_pair() - make both ends of a channel in this process
+ * @manager_a: the manager of one end
+ * @manager_b: and of the other one; may be the same
+ * @attr: properties of both, or NULL
+ * @a: out: one end
+ * @b: out: the other one
+ *
+ * Return: 0, -EXDEV if the managers are on different devices, or as
+ * h_stream_receiver_create(), h_stream_sender_create().
+ */
+int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
+		   const struct h_channel_attr *attr, struct h_channel **a,
+		   struct h_channel **b);
+
+#define H_CHANNEL_SEED_BYTES	176
+
+/**
+ * struct h_channel_seed - what the other end of a channel has to know
+ * @bytes: they can travel anywhere, and mean the same on every machine
+ *
+ * Who has a seed has the right to send: send it to whom it is meant for only.
+ */
+struct h_channel_seed {
+	unsigned char bytes[H_CHANNEL_SEED_BYTES];
+};
+
+/**
+ * h_channel_create() - make one end of a channel, by itself
+ * @manager: the manager that gets it
+ * @attr: properties, or NULL
+ * @channel: out: the channel; it cannot send before h_channel_join()
+ *
+ * Return: 0, or as h_stream_receiver_create(), h_stream_sender_create().
+ */
+int h_channel_create(struct h_manager *manager,
+		     const struct h_channel_attr *attr,
+		     struct h_channel **channel);
+
+/**
+ * h_channel_seed() - what the other end has to know of this one
+ * @channel: made by h_channel_create()
+ * @seed: out: for h_channel_join() at one other end, once
+ */
+void h_channel_seed(const struct h_channel *channel,
+		    struct h_channel_seed *seed);
+
+/**
+ * h_channel_join() - tell an end of the other one
+ * @channel: made by h_channel_create(), not joined yet
+ * @seed: the other end's; both have to join
+ *
+ * Return: 0, -EISCONN if it was joined already, -EINVAL if these bytes are no seed of
+ * a channel, -EPROTO if they are one of another version, -ECONNRESET if the other
+ * end is gone already or cannot be reached, or as h_watch(). After an error the
+ * channel is of no more use.
+ */
+int h_channel_join(struct h_channel *channel,
+		   const struct h_channel_seed *seed);
+
+/**
+ * h_channel_peer() - who is at the other end?
+ * @channel: the channel
+ * @peer: out: as the kernel said when they met
+ *
+ * Return: 0, or -ENODATA if they did not meet at a listener.
+ */
+int h_channel_peer(const struct h_channel *channel, struct h_peer *peer);
+
+/* ---- sending ------------------------------------------------------------ */
+
+/**
+ * h_channel_send() - send a message
+ * @channel: the channel
+ * @data: its bytes; from memory of h_manager_alloc() or h_manager_register() long
+ *	messages are not copied by this process
+ * @length: how many; may be 0
+ * @timeout_ns: most time to wait until it can be taken
+ *
+ * When it returns @data may be changed. A message is taken whole or not at all. Of
+ * one for which the receiver's buffers have not enough room until the time is over,
+ * the rest is kept, and goes out in the next calls on the channel and in
+ * h_manager_dispatch(); until then nothing else is taken.
+ *
+ * Return: 0; -EMSGSIZE if the other end does not take messages that long; -EAGAIN,
+ * also if only the work queue is full for a moment; -ETIMEDOUT, -EINTR; -EPIPE if the
+ * other end is gone, or closed, or this one was shut down; -ENOMEM, or as
+ * h_manager_alloc().
+ */
+int h_channel_send(struct h_channel *channel, const void *data, size_t length,
+		   int64_t timeout_ns);
+
+/**
+ * h_channel_sendv() - send a message that is in several places
+ * @channel: the channel
+ * @iov: the pieces
+ * @iovcnt: how many
+ * @timeout_ns: most time to wait until it can be taken
+ *
+ * Return: as h_channel_send(), and -EINVAL if @iovcnt is negative.
+ */
+int h_channel_sendv(struct h_channel *channel, const struct iovec *iov,
+		    int iovcnt, int64_t timeout_ns);
+
+/* ---- receiving ---------------------------------------------------------- */
+
+/**
+ * struct h_message - a message that was received
+ * @data: first byte
+ * @length: bytes, may be 0
+ *
+ * Read-only; the other members are private.
+ */
+struct h_message {
+	const void *data;
+	size_t length;
+	/* private: */
+	void *heap;
+	size_t room;
+	uint32_t number;
+	uint32_t held;
+};
+
+/**
+ * h_channel_receive() - receive the next message
+ * @channel: the channel
+ * @message: out: the message, valid until h_channel_release()
+ * @timeout_ns: most time to wait
+ *
+ * Messages that are held keep the buffers of later ones: the other end has to wait
+ * when all are. Who needs them for long should copy them.
+ *
+ * Return: 1; 0 at the end, when the other end has closed or shut down and everything
+ * was received; -EAGAIN, -ETIMEDOUT, -EINTR; -ECONNRESET if the other end is gone
+ * without having closed; -EPROTO if it broke the rules; -ENOMEM.
+ */
+int h_channel_receive(struct h_channel *channel, struct h_message *message,
+		      int64_t timeout_ns);
+
+/**
+ * h_channel_release() - give back a message
+ * @channel: the channel
+ * @message: what h_channel_receive() gave; in any order, by any thread. Nothing
+ *	happens if it was given back before
+ */
+void h_channel_release(struct h_channel *channel, struct h_message *message);
+
+/**
+ * h_channel_recv() - receive by copying
+ * @channel: the channel
+ * @data: where to
+ * @size: room there
+ * @timeout_ns: most time to wait
+ *
+ * Return: the message's bytes, which may be 0; -EMSGSIZE if it is longer than @size:
+ * then it is the next one still; -ENODATA at the end; or as h_channel_receive().
+ */
+ssize_t h_channel_recv(struct h_channel *channel, void *data, size_t size,
+		       int64_t timeout_ns);
+
+/**
+ * h_channel_request() - send a message, and receive the next one
+ * @channel: the channel
+ * @data: bytes of the request
+ * @length: how many
+ * @reply: out: the reply, valid until h_channel_release()
+ * @timeout_ns: most time to wait for both
+ *
+ * For one thread at a time: replies are the next messages, whoever asked.
+ *
+ * Return: 1, or as h_channel_send() if it was not sent, else as h_channel_receive().
+ */
+int h_channel_request(struct h_channel *channel, const void *data,
+		      size_t length, struct h_message *reply,
+		      int64_t timeout_ns);
+
+/**
+ * h_channel_on_ready() - have h_manager_dispatch() call back
+ * @channel: the channel
+ * @ready: called while there may be something to be received, up to the end or a
+ *	lasting error, until that was returned; and once when a send that returned
+ *	-EAGAIN could be tried again. It may do anything, also close the channel; or
+ *	NULL
+ * @arg: its second argument
+ */
+void h_channel_on_ready(struct h_channel *channel,
+			void (*ready)(struct h_channel *channel, void *arg),
+			void *arg);
+
+/* ---- ending ------------------------------------------------------------- */
+
+/**
+ * h_channel_shutdown() - send no more, but go on receiving
+ * @channel: the channel
+ * @timeout_ns: most time to wait until everything has arrived
+ *
+ * The other end finds the end of the channel behind the last message.
+ *
+ * Return: 0; -EAGAIN, -ETIMEDOUT or -EINTR if not everything is known to have
+ * arrived: to be called again; -EPIPE if the other end is gone.
+ */
+int h_channel_shutdown(struct h_channel *channel, int64_t timeout_ns);
+
+/**
+ * h_channel_close() - end and destroy this end of a channel
+ * @channel: the channel, or NULL; its messages were released
+ * @timeout_ns: most time to wait until everything has arrived; 0: the other end finds
+ *	a broken channel, unless all had arrived
+ *
+ * Waits for the other process to poll, not for it to receive. What it sent and was
+ * not received is lost. Whatever is returned, the channel is destroyed.
+ *
+ * Return: 0, also if the other end had closed before; -ETIMEDOUT, -EAGAIN or
+ * -EINTR if not everything is known to have arrived; -EPIPE if the other end is gone.
+ */
+int h_channel_close(struct h_channel *channel, int64_t timeout_ns);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HAMLYN_CHANNEL_H */

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libhamlyn, upper layer: datagrams (H 3.3).
+ *
+ * The raw semantics of the NIC: a receiver has one metadata entry and one buffer and
+ * is either ready or not; there is no queue. The sender says where in the buffer the
+ * data goes, the metadata tells the receiver where that was, how much it was, and, if
+ * the sender wants an answer, to what address.
+ *
+ * A datagram for a receiver that is not ready is dropped, without a word to its
+ * sender, and counted (h_datagram_receiver_stats()). What was received does not change
+ * until it is released (paranoid one-shot mode, H 2.7).
+ *
+ * Several senders may have the seed of one receiver, and are then in each other's
+ * way: of two datagrams at a time, and of those longer than a packet, one or both may
+ * be dropped. Who does not trust his senders has a receiver for each of them.
+ */
+#ifndef HAMLYN_DATAGRAM_H
+#define HAMLYN_DATAGRAM_H
+
+#include <hamlyn/manager.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct h_datagram_receiver;
+
+/**
+ * struct h_datagram_attr - properties of a receiver; zero means default
+ * @length: bytes of the buffer, at most 4 GiB - 1 (4096)
+ * @flags: must be 0
+ */
+struct h_datagram_attr {
+	size_t length;
+	uint32_t flags;
+};
+
+/**
+ * struct h_datagram_address - where to send datagrams
+ * @ticket: private
+ *
+ * A plain value, from h_datagram_resolve(), h_datagram_receiver_address() or a datagram
+ * that wants an answer.
+ */
+struct h_datagram_address {
+	struct h_ticket ticket;
+};
+
+/* ---- receiving ---------------------------------------------------------- */
+
+/**
+ * h_datagram_receiver_create() - create a receiver, which is ready
+ * @manager: whose thread polls for it, whose memory it has
+ * @attr: properties, or NULL
+ * @receiver: out: the receiver
+ *
+ * Return: 0, or -EINVAL, -ENOMEM, or as h_receiver_init().
+ */
+int h_datagram_receiver_create(struct h_manager *manager,
+			       const struct h_datagram_attr *attr,
+			       struct h_datagram_receiver **receiver);
+
+/**
+ * h_datagram_receiver_destroy() - destroy a receiver
+ * @receiver: the receiver, or NULL
+ *
+ * What was received from it is gone as well.
+ *
+ * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it is still there.
+ */
+int h_datagram_receiver_destroy(struct h_datagram_receiver *receiver);
+
+/**
+ * h_datagram_receiver_seed() - make a seed for senders (H 3.3)
+ * @receiver: the receiver
+ * @seed: out: the seed; opens nothing while the receiver is revoked
+ */
+void h_datagram_receiver_seed(struct h_datagram_receiver *receiver,
+			      struct h_seed *seed);
+
+/**
+ * h_datagram_receiver_address() - address of a receiver, for answers to go to
+ * @receiver: the receiver
+ * @address: out: what h_datagram_resolve() would make of its seed
+ */
+void h_datagram_receiver_address(struct h_datagram_receiver *receiver,
+				 struct h_datagram_address *address);
+
+/**
+ * struct h_datagram - what was received
+ * @data: first byte, in the receiver's buffer; valid until h_datagram_release()
+ * @offset: where in the buffer that is
+ * @length: bytes, may be 0
+ * @has_reply: the sender wants an answer
+ * @reply: to this address, with @has_reply. That is the sender's word: to send to an
+ *	address whose key is wrong counts as a guess, of the one who sends (H 6.5)
+ */
+struct h_datagram {
+	const void *data;
+	size_t offset;
+	size_t length;
+	bool has_reply;
+	struct h_datagram_address reply;
+};
+
+/**
+ * h_datagram_receive() - receive a datagram
+ * @receiver: the receiver
+ * @datagram: out: the datagram
+ * @timeout_ns: most time to wait
+ *
+ * The receiver is not ready from then on. One that arrives malformed, or mixed with
+ * another one, is dropped, and the receiver is ready again.
+ *
+ * Return: 0, or -EAGAIN, -ETIMEDOUT, -EINTR.
+ */
+int h_datagram_receive(struct h_datagram_receiver *receiver,
+		       struct h_datagram *datagram, int64_t timeout_ns);
+
+/**
+ * h_datagram_release() - be ready for the next one
+ * @receiver: the receiver; nothing happens if no datagram of it was received
+ */
+void h_datagram_release(struct h_datagram_receiver *receiver);
+
+/**
+ * h_datagram_revoke() - take the right to send from all who have it (H 2.7)
+ * @receiver: the receiver
+ *
+ * When it returns nothing lands any more; watches of the receiver's slot are told
+ * that it is gone. What has arrived before can be received.
+ *
+ * Return: 0, or -ETIMEDOUT as h_slot_rekey(): new datagrams are kept out, one that
+ * was under way may land; call again.
+ */
+int h_datagram_revoke(struct h_datagram_receiver *receiver);
+
+/**
+ * h_datagram_rekey() - revoke, and begin anew with another key
+ * @receiver: the receiver
+ * @seed: out: its seed from now on
+ *
+ * Return: 0, or as h_datagram_revoke().
+ */
+int h_datagram_rekey(struct h_datagram_receiver *receiver, struct h_seed *seed);
+
+/**
+ * struct h_datagram_stats - counters of a receiver
+ * @received: datagrams that h_datagram_receive() has given
+ * @malformed: datagrams that arrived, made no sense and were dropped
+ * @dropped: packets that found the receiver not ready
+ */
+struct h_datagram_stats {
+	uint64_t received;
+	uint64_t malformed;
+	uint64_t dropped;
+};
+
+/**
+ * h_datagram_receiver_stats() - counters of a receiver
+ * @receiver: the receiver
+ * @stats: out: the counters
+ *
+ * Return: 0, or as h_slot_stats().
+ */
+int h_datagram_receiver_stats(struct h_datagram_receiver *receiver,
+			      struct h_datagram_stats *stats);
+
+/**
+ * h_datagram_receiver_on_ready() - have h_manager_dispatch() call back
+ * @receiver: the receiver
+ * @ready: called while there is a datagram to be received; or NULL
+ * @arg: its second argument
+ */
+void h_datagram_receiver_on_ready(struct h_datagram_receiver *receiver,
+				  void (*ready)(struct h_datagram_receiver *receiver,
+						void *arg),
+				  void *arg);
+
+/* ---- sending ------------------------------------------------------------ */
+
+/**
+ * h_datagram_resolve() - seed to address
+ * @seed: of h_datagram_receiver_seed()
+ * @address: out: the address
+ *
+ * Return: 0, -EINVAL if these bytes are no seed of a datagram receiver, -EPROTO if
+ * they are one of another version.
+ */
+int h_datagram_resolve(const struct h_seed *seed,
+		       struct h_datagram_address *address);
+
+/**
+ * h_datagram_send() - send a datagram
+ * @manager: whose terminus sends
+ * @to: where to
+ * @offset: where in the receiver's buffer, in bytes
+ * @data: bytes; long ones from memory of h_manager_alloc() or h_manager_register()
+ *	are not copied by this process
+ * @length: how many
+ * @reply: where an answer is to go, or NULL
+ * @timeout_ns: most time to wait while the work queue is full
+ *
+ * When it returns @data may be changed. It does not tell whether the receiver was
+ * ready.
+ *
+ * Return: 0, -ERANGE if it is outside the buffer, -EAGAIN, -ETIMEDOUT, -ENOMEM or
+ * -ENOSPC if there is no memory to copy it to, -EHOSTUNREACH.
+ */
+int h_datagram_send(struct h_manager *manager,
+		    const struct h_datagram_address *to, size_t offset,
+		    const void *data, size_t length,
+		    const struct h_datagram_address *reply, int64_t timeout_ns);
+
+/**
+ * h_datagram_request() - send a datagram and wait for the answer
+ * @replies: receives the answer; for one request at a time, and nothing else
+ * @to: where to
+ * @data: bytes, to go to offset 0
+ * @length: how many
+ * @answer: out: the answer, to be released from @replies
+ * @timeout_ns: most time to wait, for all of it
+ *
+ * After a time-out @replies is rekeyed: an answer that comes late is not taken for
+ * that to the next request.
+ *
+ * Return: 0, -EBUSY if a datagram of @replies was not released, or as
+ * h_datagram_send(), h_datagram_receive(), h_datagram_rekey().
+ */
+int h_datagram_request(struct h_datagram_receiver *replies,
+		       const struct h_datagram_address *to, const void *data,
+		       size_t length, struct h_datagram *answer,
+		       int64_t timeout_ns);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HAMLYN_DATAGRAM_H */

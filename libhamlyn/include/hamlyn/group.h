@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libhamlyn, upper layer: group receives (H 2.5).
+ *
+ * In a group receive many senders fill one buffer, and the receiver is told once, when
+ * all have. It needs to know neither who they are nor how many: it makes one share, of
+ * the whole buffer and all of the packet count, and whoever has a share may divide it
+ * among others. The counts of all shares add up to 2^32, so that the NIC's packet
+ * accumulator comes back to 0 with the last packet.
+ *
+ * The members of a group trust each other and the receiver: who has a share can write
+ * to all of the buffer, and who sends one twice spoils the count of the round. The
+ * receiver is not hurt beyond that: h_group_reset() puts an end to it.
+ */
+#ifndef HAMLYN_GROUP_H
+#define HAMLYN_GROUP_H
+
+#include <hamlyn/manager.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- shares ------------------------------------------------------------- */
+
+/**
+ * struct h_share - the right to fill a part of a group's buffer
+ * @ticket: for the part
+ * @counter: its part of the packet count, 1 to 2^32; 0: divided, not to be sent with
+ *
+ * A plain value, to be used by one sender once a round.
+ */
+struct h_share {
+	struct h_ticket ticket;
+	uint64_t counter;
+};
+
+/**
+ * h_share_split() - divide a share
+ * @share: the share; its counter is 0 afterwards
+ * @count: into how many
+ * @lengths: bytes of each part, which add up to those of @share; parts may be empty.
+ *	NULL: equal parts, the first ones a byte longer if it does not come out even
+ * @shares: out: @count shares, one behind the other. Not overlapping @share
+ *
+ * Return: 0, -EINVAL if @count is 0 or @share is none or divided already, -ERANGE if
+ * the lengths do not add up to its own, -E2BIG if its packet count is too small for
+ * so many parts. @share is unchanged then.
+ */
+int h_share_split(struct h_share *share, uint32_t count, const uint64_t *lengths,
+		  struct h_share *shares);
+
+/**
+ * h_share_export() - share to bytes that can travel anywhere
+ * @share: the share
+ * @seed: out: the bytes
+ *
+ * Return: 0, or -EINVAL if @share is none or divided already.
+ */
+int h_share_export(const struct h_share *share, struct h_seed *seed);
+
+/**
+ * h_share_import() - bytes to share
+ * @seed: what h_share_export() wrote
+ * @share: out: the share
+ *
+ * Return: 0, -EINVAL if these bytes are no share, -EPROTO if they are one of another
+ * version.
+ */
+int h_share_import(const struct h_seed *seed, struct h_share *share);
+
+/**
+ * h_share_send() - do one's part
+ * @manager: whose terminus sends
+ * @share: the share
+ * @data: bytes, for the beginning of its part; long ones from memory of
+ *	h_manager_alloc() or h_manager_register() are not copied by this process
+ * @length: how many; fewer than the part has, or 0, are all right: the share is done
+ *	with, and the rest of the part stays as it was
+ * @timeout_ns: most time to wait while the work queue is full
+ *
+ * When it returns 0 @data may be changed, and the share must not be sent again before
+ * the receiver's next round.
+ *
+ * Return: 0, -EINVAL if @share is none or divided, -ERANGE if it is too much,
+ * -EAGAIN, -ETIMEDOUT, -ENOMEM or -ENOSPC if there is no memory to copy it to,
+ * -EHOSTUNREACH.
+ */
+int h_share_send(struct h_manager *manager, const struct h_share *share,
+		 const void *data, size_t length, int64_t timeout_ns);
+
+/* ---- groups ------------------------------------------------------------- */
+
+struct h_group;
+
+/**
+ * struct h_group_attr - properties of a group; zero means default
+ * @flags: must be 0
+ */
+struct h_group_attr {
+	uint32_t flags;
+};
+
+/**
+ * h_group_create() - create the receiving end of a group
+ * @manager: whose thread polls for it, whose memory it has
+ * @length: bytes of the buffer; may be 0
+ * @attr: properties, or NULL
+ * @group: out: the group, in its first round
+ *
+ * Return: 0, or -EINVAL, -ENOMEM, or as h_receiver_init().
+ */
+int h_group_create(struct h_manager *manager, size_t length,
+		   const struct h_group_attr *attr, struct h_group **group);
+
+/**
+ * h_group_destroy() - destroy a group
+ * @group: the group, or NULL
+ *
+ * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it is still there.
+ */
+int h_group_destroy(struct h_group *group);
+
+/**
+ * h_group_share() - the share of everything
+ * @group: the group
+ * @share: out: the share; use one only, however often it is asked for
+ */
+void h_group_share(struct h_group *group, struct h_share *share);
+
+/**
+ * h_group_receive() - wait until all parts have arrived
+ * @group: the group
+ * @data: out: the buffer, which does not change until h_group_reset(); or NULL
+ * @timeout_ns: most time to wait
+ *
+ * Return: 0, also when called again; or -EAGAIN, -ETIMEDOUT, -EINTR.
+ */
+int h_group_receive(struct h_group *group, const void **data,
+		    int64_t timeout_ns);
+
+#define H_GROUP_NEW_KEY		(1U << 0)	/* all shares so far are void */
+
+/**
+ * h_group_reset() - begin the next round
+ * @group: the group
+ * @flags: 0: the same shares are good for another round. That every member knows when
+ *	it may send again is up to the application: what comes before the reset is
+ *	dropped. H_GROUP_NEW_KEY: all shares are void, ask for the new one. So a round
+ *	is given up whose members are lost: nothing that they still send lands.
+ *
+ * With H_GROUP_NEW_KEY watches of the group's slot are told that it is gone.
+ *
+ * Return: 0, -EINVAL, -EBUSY without H_GROUP_NEW_KEY if the round is not over; or with
+ * it as h_slot_rekey(): then nothing new lands, and it is to be called again.
+ */
+int h_group_reset(struct h_group *group, uint32_t flags);
+
+/**
+ * h_group_on_ready() - have h_manager_dispatch() call back
+ * @group: the group
+ * @ready: called while the round is over; or NULL
+ * @arg: its second argument
+ */
+void h_group_on_ready(struct h_group *group,
+		      void (*ready)(struct h_group *group, void *arg), void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HAMLYN_GROUP_H */

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libhamlyn, upper layer: streams (H 3.3).
+ *
+ * One way, one sender to one receiver, in order, any amount of data. The receiver
+ * makes a seed, which travels to the sender by whatever way there is; the sender is
+ * made from it. Small sends are collected until h_stream_flush() or until a buffer
+ * is full, large ones are sent as they are. The receiver is given pointers into its
+ * buffers and releases what it has seen; that lets the sender go on.
+ *
+ * Neither end needs to trust the other: each buffer lets in one message until its
+ * owner has released it (paranoid one-shot mode, H 2.7), so what was received does
+ * not change any more, and nobody can fill up the other's NQ. The other end can stop
+ * sending, or send nonsense, and that is all.
+ */
+#ifndef HAMLYN_STREAM_H
+#define HAMLYN_STREAM_H
+
+#include <hamlyn/manager.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct h_stream_receiver;
+struct h_stream_sender;
+
+/**
+ * struct h_stream_attr - properties of a stream; zero means default
+ * @buffers: how many messages can be on their way: a power of two, 2 to 1024 (16).
+ *	As many entries of the receiving manager's NQ are set aside, twice while
+ *	buffers grow
+ * @buffer_size: bytes of each to begin with, a power of two, 128 to 1 MiB (4096)
+ * @max_buffer_size: buffers grow up to that while the sender has more to send
+ *	than they hold (65536); below @buffer_size: they do not grow
+ * @flags: must be 0
+ */
+struct h_stream_attr {
+	uint32_t buffers;
+	uint32_t buffer_size;
+	uint32_t max_buffer_size;
+	uint32_t flags;
+};
+
+/* ---- receiving ---------------------------------------------------------- */
+
+/**
+ * h_stream_receiver_create() - create the receiving end of a stream
+ * @manager: whose thread polls for it, whose memory it has
+ * @attr: properties, or NULL
+ * @receiver: out: the receiver
+ *
+ * Return: 0, or -EINVAL, -ENOSPC if the manager's NQ has no room for it,
+ * -ENOMEM, or as h_slot_create().
+ */
+int h_stream_receiver_create(struct h_manager *manager,
+			     const struct h_stream_attr *attr,
+			     struct h_stream_receiver **receiver);
+
+/**
+ * h_stream_receiver_destroy() - destroy the receiving end
+ * @receiver: the receiver, or NULL
+ *
+ * What was not received is lost, and the sender's calls fail with -EPIPE.
+ *
+ * Return: 0, or -ETIMEDOUT as h_slot_destroy().
+ */
+int h_stream_receiver_destroy(struct h_stream_receiver *receiver);
+
+/**
+ * h_stream_receiver_seed() - make a seed for the sender (H 3.3)
+ * @receiver: the receiver
+ * @seed: out: the seed; for one sender, once
+ */
+void h_stream_receiver_seed(const struct h_stream_receiver *receiver,
+			    struct h_seed *seed);
+
+/**
+ * struct h_record - a piece of a stream, where it was received
+ * @data: first byte, in the receiver's memory
+ * @length: bytes, at least 1
+ * @number: for h_stream_release()
+ */
+struct h_record {
+	const void *data;
+	size_t length;
+	uint32_t number;
+};
+
+/**
+ * h_stream_receive() - receive the next piece, without copying
+ * @receiver: the receiver
+ * @record: out: the piece, valid until h_stream_release()
+ * @timeout_ns: most time to wait
+ *
+ * How a stream falls into pieces does not mean anything. Several can be held at
+ * a time, but the sender stops when all buffers are.
+ *
+ * Return: 1; 0 at the end, when the sender has closed it and everything was
+ * received; -EAGAIN, -ETIMEDOUT, -EINTR; -ECONNRESET if the sender is gone
+ * without having closed it; -EPROTO if it broke the rules.
+ */
+int h_stream_receive(struct h_stream_receiver *receiver,
+		     struct h_record *record, int64_t timeout_ns);
+
+/**
+ * h_stream_release() - free all pieces up to and including one
+ * @receiver: the receiver
+ * @record: what h_stream_receive() gave
+ *
+ * Nothing happens to those that were released before.
+ */
+void h_stream_release(struct h_stream_receiver *receiver,
+		      const struct h_record *record);
+
+/**
+ * h_stream_read() - receive by copying
+ * @receiver: the receiver
+ * @data: where to
+ * @length: room there; at least 1
+ * @timeout_ns: most time to wait for the first byte
+ *
+ * What of a piece does not fit is returned next time. Not to be mixed with
+ * h_stream_receive() while part of a piece is left.
+ *
+ * Return: bytes; 0 at the end; or as h_stream_receive().
+ */
+ssize_t h_stream_read(struct h_stream_receiver *receiver, void *data,
+		      size_t length, int64_t timeout_ns);
+
+/**
+ * h_stream_receiver_on_ready() - have h_manager_dispatch() call back
+ * @receiver: the receiver
+ * @ready: called while there is something to be received, or the end was reached,
+ *	or an error is to be told; or NULL
+ * @arg: its second argument
+ */
+void h_stream_receiver_on_ready(struct h_stream_receiver *receiver,
+				void (*ready)(struct h_stream_receiver *receiver,
+					      void *arg),
+				void *arg);
+
+/* ---- sending ------------------------------------------------------------ */
+
+/**
+ * h_stream_sender_create() - create the sending end of a stream from a seed
+ * @manager: whose terminus sends, and whose thread polls for news from the receiver
+ * @seed: of h_stream_receiver_seed()
+ * @sender: out: the sender
+ *
+ * Return: 0, -EINVAL if these bytes are no seed of a stream, -EPROTO if they are
+ * one of another version, -ENOSPC, -ENOMEM, or as h_slot_create(), h_watch().
+ */
+int h_stream_sender_create(struct h_manager *manager, const struct h_seed *seed,
+			   struct h_stream_sender **sender);
+
+/**
+ * h_stream_send() - send
+ * @sender: the sender
+ * @data: bytes; from memory of h_manager_alloc() or h_manager_register() large
+ *	ones are not copied by this process
+ * @length: how many
+ * @timeout_ns: most time to wait for buffers
+ *
+ * When it returns @data may be changed. Little data may stay behind until
+ * h_stream_flush().
+ *
+ * Return: bytes taken, all of @length or, when the time was over, fewer; -EAGAIN
+ * or -ETIMEDOUT if none; -EPIPE if the receiver is gone; -EINTR if none and a signal
+ * was handled.
+ */
+ssize_t h_stream_send(struct h_stream_sender *sender, const void *data,
+		      size_t length, int64_t timeout_ns);
+
+/**
+ * h_stream_flush() - force out what was collected
+ * @sender: the sender
+ * @timeout_ns: most time to wait for a buffer
+ *
+ * Return: 0, -EAGAIN, -ETIMEDOUT, -EINTR, -EPIPE.
+ */
+int h_stream_flush(struct h_stream_sender *sender, int64_t timeout_ns);
+
+/**
+ * h_stream_sender_close() - end the stream, and destroy the sending end
+ * @sender: the sender, or NULL
+ * @timeout_ns: most time to wait until everything has arrived; 0: the receiver
+ *	finds a broken stream, unless all had arrived
+ *
+ * Waits for a buffer, if none is free, and for the receiving process to poll; not
+ * for it to receive everything. Whatever is returned, the sender is destroyed.
+ *
+ * Return: 0, -ETIMEDOUT, -EAGAIN or -EINTR if not everything is known to have
+ * arrived, -EPIPE if the receiver is gone.
+ */
+int h_stream_sender_close(struct h_stream_sender *sender, int64_t timeout_ns);
+
+/**
+ * h_stream_sender_on_ready() - have h_manager_dispatch() call back
+ * @sender: the sender
+ * @ready: called while a send that returned -EAGAIN, or took less than all, could go
+ *	on; or an error is to be told; or NULL
+ * @arg: its second argument
+ */
+void h_stream_sender_on_ready(struct h_stream_sender *sender,
+			      void (*ready)(struct h_stream_sender *sender,
+					    void *arg),
+			      void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HAMLYN_STREAM_H */

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libhamlyn, upper layer: tagged remote writes (H 3.3).
+ *
+ * The sender writes to where it wants in the receiver's message area, and gives a
+ * 64-bit tag along. The receiver is told the tags, in whatever order, and knows by
+ * them what has been written. It uses fast mode: the shortest way there is, one
+ * packet for each write.
+ *
+ * Whoever has the seed can write to all of the message area at any time, and fill up
+ * the NQ of the receiving manager: it is for processes that trust each other, and
+ * that have agreed on who writes where and when.
+ */
+#ifndef HAMLYN_TAGGED_H
+#define HAMLYN_TAGGED_H
+
+#include <hamlyn/manager.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct h_tagged_receiver;
+
+/**
+ * struct h_tagged_attr - properties of a receiver; zero means default
+ * @length: bytes of the message area (4096)
+ * @arrivals: entries of the manager's NQ to set aside: tags that can be on their way
+ *	while nobody polls (256)
+ * @max_tags: tags that are kept until somebody asks for them, at most 2^30 (65536)
+ * @flags: must be 0
+ */
+struct h_tagged_attr {
+	size_t length;
+	uint32_t arrivals;
+	uint32_t max_tags;
+	uint32_t flags;
+};
+
+/**
+ * struct h_tagged_address - where to write
+ * @ticket: private
+ *
+ * A plain value, from h_tagged_resolve().
+ */
+struct h_tagged_address {
+	struct h_ticket ticket;
+};
+
+/* ---- receiving ---------------------------------------------------------- */
+
+/**
+ * h_tagged_receiver_create() - create a receiver
+ * @manager: whose thread polls for it, whose memory it has
+ * @attr: properties, or NULL
+ * @receiver: out: the receiver
+ *
+ * Return: 0, or -EINVAL, -ENOMEM, or as h_receiver_init().
+ */
+int h_tagged_receiver_create(struct h_manager *manager,
+			     const struct h_tagged_attr *attr,
+			     struct h_tagged_receiver **receiver);
+
+/**
+ * h_tagged_receiver_destroy() - destroy a receiver
+ * @receiver: the receiver, or NULL
+ *
+ * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it is still there.
+ */
+int h_tagged_receiver_destroy(struct h_tagged_receiver *receiver);
+
+/**
+ * h_tagged_receiver_seed() - make a seed for senders
+ * @receiver: the receiver
+ * @seed: out: the seed
+ */
+void h_tagged_receiver_seed(const struct h_tagged_receiver *receiver,
+			    struct h_seed *seed);
+
+/**
+ * h_tagged_receiver_rekey() - take the right to write from all who have it
+ * @receiver: the receiver
+ * @seed: out: its seed from now on
+ *
+ * When it returns nothing is written by the old seeds any more. Tags that have
+ * arrived stay.
+ *
+ * Return: 0, or as h_slot_rekey().
+ */
+int h_tagged_receiver_rekey(struct h_tagged_receiver *receiver,
+			    struct h_seed *seed);
+
+/**
+ * h_tagged_receiver_data() - where senders write to
+ * @receiver: the receiver
+ *
+ * Return: first byte of the message area, zeroed when it was created.
+ */
+void *h_tagged_receiver_data(const struct h_tagged_receiver *receiver);
+
+/**
+ * h_tagged_get_tag() - get the oldest tag
+ * @receiver: the receiver
+ * @tag: out: the tag; what was written with it is there
+ * @length: out: how many bytes that were, or NULL
+ * @timeout_ns: most time to wait
+ *
+ * Return: 0, or -EAGAIN, -ETIMEDOUT, -EINTR; -EOVERFLOW if tags were lost, because
+ * more than max_tags were kept or the manager's NQ was full (then all its receivers
+ * are told, for nobody knows whose they were). What was written is written all the
+ * same. It is told once: to all calls that wait, else to the next one.
+ */
+int h_tagged_get_tag(struct h_tagged_receiver *receiver, uint64_t *tag,
+		     uint32_t *length, int64_t timeout_ns);
+
+/**
+ * h_tagged_get_specific_tag() - get a certain tag
+ * @receiver: the receiver
+ * @tag: the tag
+ * @length: out: how many bytes were written with it, or NULL
+ * @timeout_ns: most time to wait
+ *
+ * Others stay where they are. Threads may wait for different tags at a time.
+ *
+ * Return: as h_tagged_get_tag().
+ */
+int h_tagged_get_specific_tag(struct h_tagged_receiver *receiver, uint64_t tag,
+			      uint32_t *length, int64_t timeout_ns);
+
+/**
+ * h_tagged_receiver_on_ready() - have h_manager_dispatch() call back
+ * @receiver: the receiver
+ * @ready: called while there are tags, or a loss is to be told; or NULL
+ * @arg: its second argument
+ */
+void h_tagged_receiver_on_ready(struct h_tagged_receiver *receiver,
+				void (*ready)(struct h_tagged_receiver *receiver,
+					      void *arg),
+				void *arg);
+
+/* ---- sending ------------------------------------------------------------ */
+
+/**
+ * h_tagged_resolve() - seed to address
+ * @seed: of h_tagged_receiver_seed()
+ * @address: out: the address
+ *
+ * Return: 0, -EINVAL if these bytes are no seed of a tagged receiver, -EPROTO if they
+ * are one of another version.
+ */
+int h_tagged_resolve(const struct h_seed *seed, struct h_tagged_address *address);
+
+/**
+ * h_tagged_send() - write, and tell it by a tag
+ * @manager: whose terminus sends
+ * @to: where to
+ * @offset: where in the message area, in bytes
+ * @data: bytes; long ones from memory of h_manager_alloc() or h_manager_register()
+ *	are not copied by this process
+ * @length: how many, may be 0; at most the packet_size of h_query()
+ * @tag: any number
+ * @timeout_ns: most time to wait while the work queue is full
+ *
+ * When it returns @data may be changed. Writes may arrive in another order.
+ *
+ * Return: 0, -EMSGSIZE if it does not fit a packet, -ERANGE if it is outside the
+ * message area, -EAGAIN, -ETIMEDOUT, -ENOMEM or -ENOSPC if there is no memory to copy
+ * it to, -EHOSTUNREACH.
+ */
+int h_tagged_send(struct h_manager *manager, const struct h_tagged_address *to,
+		  size_t offset, const void *data, size_t length, uint64_t tag,
+		  int64_t timeout_ns);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HAMLYN_TAGGED_H */

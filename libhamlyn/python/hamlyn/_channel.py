@@ -1,0 +1,431 @@
+# SPDX-License-Identifier: MIT
+"""Channels, and how processes meet."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from ctypes import byref, c_uint32, c_void_p
+from typing import Any, Iterable, Iterator, Optional
+
+from . import _errors, _library
+from ._device import check
+from ._handle import Handle, Owner, copy, timeout_ns, wait
+from ._manager import Endpoint, Manager
+from ._stream import Peer, Record, StreamPair, _exactly
+
+library = _library.library
+
+_TICKETS = 1
+_WAIT = 2
+
+#: How long close() waits, in seconds, if nothing is said
+LINGER = 5.0
+
+
+#: As short as the smallest buffer: taken in one piece, or not yet
+_SHORT = 128
+
+_send = library.h_channel_send
+_receive = library.h_channel_receive
+_release = library.h_channel_release
+
+
+class Message(Record):
+    """A message, where it was received: given back by release(), or a context.
+
+    Parts of data that are kept (data[10:20], arrays of numpy) stay valid, and keep the
+    other end from the buffer, until they are gone.
+    """
+    __slots__ = ()
+
+
+class _Held:
+    """A message that is held; inside a use of its channel."""
+    __slots__ = ("_handle", "_message")
+
+    def __init__(self, handle: Handle, message: _library.CMessage):
+        self._handle = handle
+        self._message = message
+
+    def __del__(self):
+        handle = self._handle
+        if handle.pointer:
+            _release(handle.pointer, self._message)
+        handle.leave()
+
+
+def _connect_attr(attr: _library.ConnectAttr, tickets: bool, wait_for_it: bool,
+                  uids: Optional[Iterable[int]]) -> None:
+    attr.flags = (_TICKETS if tickets else 0) | (_WAIT if wait_for_it else 0)
+    if uids is not None:
+        array = _uids(uids)
+        attr.uids = array
+        attr.uid_count = len(array)
+
+
+def _uids(uids: Iterable[int]):
+    uids = list(uids)
+    if not uids:
+        raise ValueError("an empty list of users lets nobody in")
+    return (c_uint32 * len(uids))(*uids)
+
+
+def _channel_attr(max_message: int, buffers: int, buffer_size: int,
+                  max_buffer_size: int) -> _library.ChannelAttr:
+    attr = _library.ChannelAttr(max_message=max_message)
+    attr.connect.stream = _library.StreamAttr(buffers=buffers, buffer_size=buffer_size,
+                                              max_buffer_size=max_buffer_size)
+    return attr
+
+
+class Channel(Endpoint):
+    """One end of a channel: messages both ways. Any thread may send, any receive.
+
+    Made by connect(), Listener.accept() or Channel.pair(); or by itself, and by
+    bringing seed() to the other end's join(), each way.
+
+    max_message: longest message that this end takes; buffers, buffer_size,
+    max_buffer_size: see struct h_stream_attr. 0: default.
+    """
+    _on_ready_call = library.h_channel_on_ready
+
+    def __init__(self, manager: Manager, *, max_message: int = 0, buffers: int = 0,
+                 buffer_size: int = 0, max_buffer_size: int = 0):
+        attr = _channel_attr(max_message, buffers, buffer_size, max_buffer_size)
+        out = c_void_p()
+        handle = manager._need()
+        with handle as pointer:
+            check(library.h_channel_create(pointer, byref(attr), byref(out)),
+                  "h_channel_create", handle.parent.pointer)
+            self._own(manager, out.value)
+
+    def _own(self, manager: Manager, pointer: int) -> Channel:
+        self._handle = Handle("channel", pointer,
+                              lambda p: library.h_channel_close(p, _library.NOWAIT),
+                              manager._need())
+        self._begin(manager)
+        return self
+
+    @classmethod
+    def pair(cls, manager: Manager, other: Optional[Manager] = None, *, max_message: int = 0,
+             buffers: int = 0, buffer_size: int = 0,
+             max_buffer_size: int = 0) -> tuple[Channel, Channel]:
+        """Both ends, in this process, on one manager or on two."""
+        attr = _channel_attr(max_message, buffers, buffer_size, max_buffer_size)
+        other = other or manager
+        a, b = c_void_p(), c_void_p()
+        handle = manager._need()
+        with handle as ma, other._need() as mb:
+            check(library.h_channel_pair(ma, mb, byref(attr), byref(a), byref(b)),
+                  "h_channel_pair", handle.parent.pointer)
+            return (cls.__new__(cls)._own(manager, a.value),
+                    cls.__new__(cls)._own(other, b.value))
+
+    # ---- made by itself ----
+
+    def seed(self) -> bytes:
+        """What the other end has to know of this one, for its join()."""
+        seed = _library.CChannelSeed()
+        with self._need() as channel:
+            library.h_channel_seed(channel, byref(seed))
+        return bytes(seed.bytes)
+
+    def join(self, seed) -> None:
+        """Tells this end of the other one."""
+        c_seed = _library.CChannelSeed.from_buffer_copy(
+            _exactly(seed, _library.CHANNEL_SEED_BYTES))
+        with self._need() as channel:
+            check(library.h_channel_join(channel, byref(c_seed)), "h_channel_join")
+
+    @property
+    def peer(self) -> Optional[Peer]:
+        """Who is at the other end, if they met at a listener."""
+        peer = _library.CPeer()
+        with self._need() as channel:
+            result = library.h_channel_peer(channel, byref(peer))
+        if result == -errno.ENODATA:
+            return None
+        check(result, "h_channel_peer")
+        return Peer(peer.pid, peer.uid, peer.gid)
+
+    # ---- sending ----
+
+    def send(self, data, timeout: Optional[float] = None) -> None:
+        """Sends a message, whole or not at all: what has the buffer protocol.
+
+        Raises TimeoutError, or BlockingIOError if timeout is 0; BrokenPipeError if the
+        other end is gone, or this one was shut down. A message of which a part had gone
+        when the time was over counts as sent: the rest goes out in the next calls, and in
+        Manager.dispatch().
+        """
+        if type(data) is bytes:
+            self._send(data, len(data), timeout)
+        else:
+            with _library.Buffer(data) as b:
+                self._send(b.address, b.length, timeout)
+
+    def _send(self, address, length: int, timeout: Optional[float]) -> None:
+        handle = self._need()
+        if length > _SHORT:
+            self._at_once("h_channel_send",
+                          lambda channel, ns: _send(channel, address, length, ns), timeout)
+            return
+        with handle as pointer:
+            result = _send(pointer, address, length, 0)
+        if not result:
+            return
+        if result != -errno.EAGAIN or timeout == 0:
+            raise _errors.failure(result, "h_channel_send")
+        wait(handle, "h_channel_send",
+             lambda channel, ns: _send(channel, address, length, ns), timeout)
+
+    def _at_once(self, call: str, function, timeout: Optional[float]) -> None:
+        """As wait(), but for all of the time in one call.
+
+        When the time of a call is over, a message that was begun counts as sent, and the
+        rest goes out some time: not while there is time.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._need() as pointer:
+            while True:
+                result = function(pointer, timeout_ns(timeout))
+                if not result:
+                    return
+                if result != -errno.EINTR or timeout == 0:
+                    raise _errors.failure(result, call)
+                if deadline is not None:
+                    timeout = max(deadline - time.monotonic(), 1e-6)
+
+    def sendmsg(self, pieces: Iterable, timeout: Optional[float] = None) -> None:
+        """Sends a message that is in several places."""
+        buffers = []
+        try:
+            for piece in pieces:
+                buffers.append(_library.Buffer(piece))
+            iov = (_library.IoVec * len(buffers))(*((b.address, b.length) for b in buffers))
+            self._at_once("h_channel_sendv",
+                          lambda channel, ns: library.h_channel_sendv(channel, iov, len(iov), ns),
+                          timeout)
+        finally:
+            for b in buffers:
+                b.__exit__()
+
+    # ---- receiving ----
+
+    def receive(self, timeout: Optional[float] = None) -> Optional[Message]:
+        """The next message, where it is; None at the end.
+
+        Raises TimeoutError, or BlockingIOError if timeout is 0; ConnectionResetError if
+        the other end is gone without having closed.
+        """
+        message = _library.CMessage()
+        handle = self._need()
+        pointer = handle.enter()
+        try:
+            n = _receive(pointer, message, 0)
+            if n < 0:
+                n = self._wait_for(n, message, timeout)
+            if not n:
+                return None
+            handle.hold()
+            held = _Held(handle, message)
+        finally:
+            handle.leave()
+        return Message(message.data, message.length, held)
+
+    def _wait_for(self, result: int, message: _library.CMessage,
+                  timeout: Optional[float]) -> int:
+        if result != -errno.EAGAIN or timeout == 0:
+            raise _errors.failure(result, "h_channel_receive")
+        return wait(self._need(), "h_channel_receive",
+                    lambda channel, ns: _receive(channel, message, ns), timeout)
+
+    def receive_bytes(self, timeout: Optional[float] = None) -> Optional[bytes]:
+        """The next message, copied; None at the end."""
+        message = _library.CMessage()
+        handle = self._need()
+        with handle as pointer:
+            n = _receive(pointer, message, 0)
+            if n < 0:
+                n = self._wait_for(n, message, timeout)
+            if not n:
+                return None
+            try:
+                return copy(message.data, message.length)
+            finally:
+                _release(pointer, message)
+
+    def receive_into(self, buffer, timeout: Optional[float] = None) -> Optional[int]:
+        """The next message, copied into what has the buffer protocol; how long, None at the end.
+
+        Raises Error (EMSGSIZE) if it is longer: then it is the next one still.
+        """
+        with _library.Buffer(buffer, True) as b:
+            try:
+                return wait(self._need(), "h_channel_recv",
+                            lambda channel, ns: library.h_channel_recv(channel, b.address,
+                                                                       b.length, ns), timeout)
+            except _errors.Error as e:
+                if e.errno == errno.ENODATA:
+                    return None
+                raise
+
+    def request(self, data, timeout: Optional[float] = None) -> Optional[Message]:
+        """Sends a message and receives the next one. For one thread at a time."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        self.send(data, timeout)
+        return self.receive(None if deadline is None else
+                            max(deadline - time.monotonic(), 0 if not timeout else 1e-6))
+
+    def __iter__(self) -> Iterator[Message]:
+        while True:
+            message = self.receive()
+            if message is None:
+                return
+            yield message
+
+    # ---- ending ----
+
+    def shutdown(self, timeout: Optional[float] = None) -> None:
+        """Sends no more, but goes on receiving; the other end finds the end.
+
+        Raises TimeoutError, or BlockingIOError if timeout is 0, if not everything is known
+        to have arrived: to be called again. BrokenPipeError if the other end is gone.
+        """
+        wait(self._need(), "h_channel_shutdown", library.h_channel_shutdown, timeout)
+
+    def close(self, timeout: Optional[float] = LINGER) -> None:
+        """Ends the channel; waits until everything has arrived, and does not raise.
+
+        Who must know whether it has calls shutdown() before. If timeout is 0 the other end
+        finds a broken channel, unless all had arrived. Messages that are held stay.
+        """
+        handle = self._handle
+        if handle is None or handle.closed:
+            return
+        try:
+            if timeout is None or timeout > 0:
+                with handle as channel:
+                    library.h_channel_shutdown(channel, timeout_ns(timeout))
+        except ValueError:
+            pass  # another thread was faster
+        handle.close()
+
+    def __exit__(self, kind: Any, *exc) -> None:
+        self.close(LINGER if kind is None else 0)
+
+    def __del__(self):
+        try:
+            self.close(0)
+        except Exception:  # pylint: disable=broad-except
+            pass
+
+
+# ---- meeting ----
+
+class Listener(Owner):
+    """Where clients find a server: at a path, or '@' and an abstract name.
+
+    Accepts for the manager. Closing it removes its path; what was accepted stays.
+
+    tickets: no keys open the streams; clients must want it as well. mode: permission
+    bits of the path. waiting: how many can be connecting. patience: how long one may
+    take, in seconds. uids: users who may connect; None: who can.
+    """
+
+    def __init__(self, manager: Manager, path: str, *, tickets: bool = False, mode: int = 0,
+                 waiting: int = 0, patience: float = 0, uids: Optional[Iterable[int]] = None):
+        attr = _library.ListenerAttr(flags=_TICKETS if tickets else 0, mode=mode,
+                                     waiting=waiting, patience_ns=int(patience * 1e9))
+        if uids is not None:
+            array = _uids(uids)
+            attr.uids = array
+            attr.uid_count = len(array)
+        out = c_void_p()
+        with manager._need():
+            check(library.h_listener_create(os.fsencode(path), byref(attr), byref(out)),
+                  "h_listener_create")
+            self._handle = Handle("listener", out.value, library.h_listener_destroy,
+                                  manager._need())
+        self._manager = manager
+
+    def fileno(self) -> int:
+        """A descriptor for event loops, readable when accepting has something to do."""
+        with self._need() as listener:
+            return library.h_listener_fd(listener)
+
+    def accept(self, timeout: Optional[float] = None, *, max_message: int = 0, buffers: int = 0,
+               buffer_size: int = 0, max_buffer_size: int = 0) -> Channel:
+        """The next client that wants a channel.
+
+        Raises TimeoutError, or BlockingIOError if timeout is 0; Error if a client could not
+        be taken: then the next one may be better.
+        """
+        attr = _channel_attr(max_message, buffers, buffer_size, max_buffer_size)
+        out = c_void_p()
+        manager = self._manager
+        with manager._need() as m:
+            wait(self._need(), "h_channel_accept",
+                 lambda listener, ns: library.h_channel_accept(listener, m, byref(attr),
+                                                               byref(out), ns), timeout,
+                 manager._need().parent)
+            return Channel.__new__(Channel)._own(manager, out.value)
+
+    def accept_streams(self, timeout: Optional[float] = None) -> StreamPair:
+        """The next client that wants streams, see connect_streams()."""
+        pair = _library.CStreamPair()
+        manager = self._manager
+        with manager._need() as m:
+            wait(self._need(), "h_listener_accept",
+                 lambda listener, ns: library.h_listener_accept(listener, m, None, byref(pair),
+                                                                ns), timeout,
+                 manager._need().parent)
+            return StreamPair._own(manager, pair)
+
+
+def connect(manager: Manager, path: str, timeout: Optional[float] = None, *,
+            tickets: bool = False, wait_for_server: bool = False,
+            uids: Optional[Iterable[int]] = None, max_message: int = 0, buffers: int = 0,
+            buffer_size: int = 0, max_buffer_size: int = 0) -> Channel:
+    """Connects to a Listener's path; it takes until the server accepts.
+
+    wait_for_server: if nobody listens there yet, wait. uids: users whose server is good
+    enough. Raises FileNotFoundError or ConnectionRefusedError if nobody listens there,
+    PermissionError if this user may not, and so on: see h_connect().
+    """
+    attr = _channel_attr(max_message, buffers, buffer_size, max_buffer_size)
+    _connect_attr(attr.connect, tickets, wait_for_server, uids)
+    out = c_void_p()
+    with manager._need() as m:
+        _meet(manager, "h_channel_connect",
+              lambda ns: library.h_channel_connect(m, os.fsencode(path), byref(attr), byref(out),
+                                                   ns),
+              timeout)
+        return Channel.__new__(Channel)._own(manager, out.value)
+
+
+def connect_streams(manager: Manager, path: str, timeout: Optional[float] = None, *,
+                    tickets: bool = False, wait_for_server: bool = False,
+                    uids: Optional[Iterable[int]] = None) -> StreamPair:
+    """The same, for a server that has streams: see Listener.accept_streams()."""
+    attr = _library.ConnectAttr()
+    _connect_attr(attr, tickets, wait_for_server, uids)
+    pair = _library.CStreamPair()
+    with manager._need() as m:
+        _meet(manager, "h_connect",
+              lambda ns: library.h_connect(m, os.fsencode(path), byref(attr), byref(pair), ns),
+              timeout)
+        return StreamPair._own(manager, pair)
+
+
+def _meet(manager: Manager, call: str, attempt, timeout: Optional[float]) -> None:
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while True:
+        left = None if deadline is None else max(deadline - time.monotonic(), 1e-6)
+        result = attempt(timeout_ns(0 if timeout == 0 else left))
+        if result == -errno.EINTR and timeout != 0:
+            continue
+        check(result, call, manager._need().parent.pointer)
+        return

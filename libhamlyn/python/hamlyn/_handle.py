@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: MIT
+"""How long C objects live.
+
+Calls leave the interpreter lock alone, so that other threads run meanwhile, and may
+close what a call is using. So each C object counts its uses: that it is open, calls
+in progress, objects made on it, memory of it that Python objects show. It is
+destroyed by who ends the last one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import threading
+import time
+import weakref
+from typing import Any, Callable, Optional
+
+from . import _errors, _library
+
+#: Nobody sleeps longer in C, so that who waits sees that what it waits on was closed.
+SLICE = 0.2
+
+_lock = threading.RLock()
+_all: weakref.WeakSet[Handle] = weakref.WeakSet()
+
+
+class Handle:
+    """A C object. Methods may be called from any thread, and by the collector.
+
+    Uses are counted by a list, whose append() and pop() no other thread gets in between
+    of: who begins one adds it and then looks whether the object is open; who closes it
+    says so first and then looks whether there are uses. One of them sees the other.
+    """
+    __slots__ = ("name", "pointer", "parent", "called_back", "when_closed", "_destroy", "_keeps",
+                 "_children", "_uses", "_open", "_ended", "_frozen", "_graves", "__weakref__")
+
+    def __init__(self, name: str, pointer: int, destroy: Callable[[int], Any],
+                 parent: Optional[Handle] = None, keeps: tuple[Handle, ...] = ()):
+        """Takes the pointer. The caller is inside a use of parent and all of keeps."""
+        self.name = name
+        self.pointer = pointer
+        self.parent = parent
+        #: the library may call back for it: not destroyed while it is about to
+        self.called_back = False
+        #: weak method to call, before it is destroyed
+        self.when_closed: Optional[weakref.WeakMethod] = None
+        self._destroy = destroy
+        self._keeps = keeps if parent is None else (parent, *keeps)
+        self._children: weakref.WeakSet[Handle] = weakref.WeakSet()
+        self._uses: list[None] = []
+        self._open = True
+        self._ended = False
+        self._frozen = 0
+        self._graves: list[Handle] = []
+        for keep in self._keeps:
+            keep.hold()
+        with _lock:
+            if parent is not None:
+                parent._children.add(self)
+            _all.add(self)
+
+    def enter(self) -> int:
+        """Begins a use, gives the pointer; ValueError if it is closed."""
+        self._uses.append(None)
+        if self._open:
+            return self.pointer
+        self.leave()
+        raise ValueError(f"the {self.name} is closed")
+
+    __enter__ = enter
+
+    def hold(self) -> None:
+        """Begins a use inside of another one."""
+        self._uses.append(None)
+
+    def leave(self) -> None:
+        """Ends a use."""
+        self._uses.pop()
+        if not self._open and not self._uses:
+            self._last()
+
+    def __exit__(self, *exc) -> None:
+        self._uses.pop()
+        if not self._open and not self._uses:
+            self._last()
+
+    def _last(self) -> None:
+        """It is closed and was not used a moment ago."""
+        with _lock:
+            if self._uses or self._ended:
+                return
+            self._ended = True
+            if self.called_back and self.parent is not None and self.parent._frozen:
+                self.parent._graves.append(self)
+                return
+        self._end()
+
+    def _end(self) -> None:
+        pointer, self.pointer = self.pointer, 0
+        self._destroy(pointer)
+        keeps, self._keeps = self._keeps, ()
+        for keep in keeps:
+            keep.leave()
+
+    @property
+    def closed(self) -> bool:
+        """Was it closed?"""
+        return not self._open
+
+    def close(self, last: Optional[Callable[[int], Any]] = None) -> None:
+        """Destroys it when it is not used any more, and closes what was made on it.
+
+        last: how to destroy it, in place of what was said when it was made
+        """
+        with _lock:
+            if not self._open:
+                return
+            if last is not None:
+                self._destroy = last
+            self._uses.append(None)
+            self._open = False
+            children = list(self._children)
+        for child in children:
+            child.close()
+        call = self.when_closed() if self.when_closed is not None else None
+        if call is not None:
+            call()
+        self.leave()
+
+    def freeze(self) -> None:
+        """Until thaw() nothing is destroyed that was made on it and is called back for."""
+        with _lock:
+            self._frozen += 1
+
+    def thaw(self) -> None:
+        """Ends freeze()."""
+        with _lock:
+            self._frozen -= 1
+            if self._frozen:
+                return
+            graves, self._graves = self._graves, []
+        for grave in graves:
+            grave._end()
+
+    def forget(self) -> None:
+        """In a child process: there is nothing at the pointer."""
+        self._open = False
+        self._ended = True
+        self.pointer = 0
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.RLock()
+    for handle in list(_all):
+        handle.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+class Owner:
+    """An object that has a handle: closed by close(), by a context, or when it is gone."""
+
+    _handle: Optional[Handle] = None
+
+    def close(self) -> None:
+        """Closes it, and everything made on it; nothing happens the second time.
+
+        Calls of other threads that wait for it end with ValueError within 0.2 s.
+        """
+        if self._handle is not None:
+            self._handle.close()
+
+    @property
+    def closed(self) -> bool:
+        """Was it closed?"""
+        return self._handle is None or self._handle.closed
+
+    def _need(self) -> Handle:
+        if self._handle is None:
+            raise ValueError("not open")
+        return self._handle
+
+    def __enter__(self):
+        if self.closed:
+            raise ValueError("closed")
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.close()
+
+    def __del__(self):
+        try:
+            self.close()
+        except Exception:  # pylint: disable=broad-except
+            pass  # the interpreter is being taken down
+
+    def __repr__(self) -> str:
+        return f"<hamlyn.{type(self).__name__}{' closed' if self.closed else ''}>"
+
+
+# ---- memory ----
+
+class Pin:
+    """Keeps a piece of memory until nothing that shows it is left."""
+    __slots__ = ("_end",)
+
+    def __init__(self, end: Callable[[], None]):
+        self._end = end
+
+    def __del__(self):
+        self._end()
+
+
+# Types of arrays are kept for ever by ctypes: not one for each length.
+_arrays = [ctypes.c_ubyte * (1 << bits) for bits in range(48)]
+
+
+def view(address: int, length: int, pin: Any) -> memoryview:
+    """Memory at an address. It, and each part of it, keeps the pin."""
+    if not length:
+        return memoryview(b"")
+    array = _arrays[(length - 1).bit_length()].from_address(address)
+    array.pin = pin
+    return memoryview(array).cast("B")[:length]
+
+
+def copy(address: int, length: int) -> bytes:
+    """The bytes at an address."""
+    if length < 1 << 30:
+        return ctypes.string_at(address, length) if length else b""
+    return bytes(view(address, length, None))  # string_at() takes an int
+
+
+# ---- waiting ----
+
+def timeout_ns(timeout: Optional[float]) -> int:
+    """The library's time-out for one of Python's: seconds, or None for ever."""
+    if timeout is None:
+        return _library.FOREVER
+    if timeout <= 0:
+        return _library.NOWAIT
+    return max(1, min(int(timeout * 1e9), (1 << 63) - 1))
+
+
+def wait(handle: Handle, call: str, function: Callable[[int, int], int],
+         timeout: Optional[float], device: Optional[Handle] = None) -> int:
+    """Calls function(pointer, ns) until it does not return -ETIMEDOUT or -EINTR.
+
+    Raises TimeoutError when the time is over, BlockingIOError if it was 0.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while True:
+        left = None if deadline is None else deadline - time.monotonic()
+        part = SLICE if left is None or left > SLICE else left
+        with handle as pointer:
+            result = function(pointer, _library.NOWAIT if timeout == 0 else
+                              timeout_ns(max(part, 1e-6)))
+        if result == -errno.EINTR and timeout != 0:
+            continue  # the signal's handler has been run, and did not raise anything
+        if result == -errno.ETIMEDOUT and (left is None or left > SLICE):
+            continue
+        if result < 0:
+            raise _errors.failure(result, call, device.pointer if device else None)
+        return result

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: MIT
+"""Streams (H 3.3): one way, in order, any amount of bytes."""
+
+from __future__ import annotations
+
+import collections
+import errno
+import threading
+from ctypes import byref, c_void_p
+from typing import Any, Iterator, NamedTuple, Optional
+
+from . import _errors, _library
+from ._device import check
+from ._handle import Handle, Pin, copy, timeout_ns, view, wait
+from ._manager import Endpoint, Manager
+
+library = _library.library
+
+
+class Peer(NamedTuple):
+    """Who is at the other end, as the kernel said when they met."""
+    pid: int
+    uid: int
+    gid: int
+
+
+class Record:
+    """A piece of a stream, where it was received: given back by release(), or a context.
+
+    Parts of data that are kept (data[10:20], arrays of numpy) stay valid, and keep the
+    sender waiting, until they are gone.
+    """
+    __slots__ = ("_address", "_length", "_pin", "_view")
+
+    def __init__(self, address: int, length: int, pin: Any):
+        self._address = address
+        self._length = length
+        self._pin = pin
+        self._view: Optional[memoryview] = None
+
+    @property
+    def data(self) -> memoryview:
+        """The bytes, read-only."""
+        if self._view is None:
+            if self._pin is None:
+                raise ValueError("it was released")
+            self._view = view(self._address, self._length, self._pin).toreadonly()
+        return self._view
+
+    def release(self) -> None:
+        """Gives it back, as far as no part of it is kept; data cannot be used any more."""
+        self._pin = None
+        if self._view is not None:
+            try:
+                self._view.release()
+            except BufferError:
+                self._view = None  # somebody has it: given back when they have not
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __bytes__(self) -> bytes:
+        pin = self._pin
+        if pin is None:
+            raise ValueError("it was released")
+        return copy(self._address, self._length)
+
+    def __enter__(self) -> Record:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.release()
+
+
+class StreamReceiver(Endpoint):
+    """The receiving end of a stream. One thread at a time receives from it.
+
+    buffers, buffer_size, max_buffer_size: see struct h_stream_attr; 0: default
+    """
+    _on_ready_call = library.h_stream_receiver_on_ready
+
+    def __init__(self, manager: Manager, *, buffers: int = 0, buffer_size: int = 0,
+                 max_buffer_size: int = 0):
+        attr = _library.StreamAttr(buffers=buffers, buffer_size=buffer_size,
+                                   max_buffer_size=max_buffer_size)
+        out = c_void_p()
+        handle = manager._need()
+        with handle as pointer:
+            check(library.h_stream_receiver_create(pointer, byref(attr), byref(out)),
+                  "h_stream_receiver_create", handle.parent.pointer)
+            self._own(manager, out.value)
+
+    def _own(self, manager: Manager, pointer: int) -> None:
+        self._handle = Handle("stream receiver", pointer, library.h_stream_receiver_destroy,
+                              manager._need())
+        self._held: collections.deque[list] = collections.deque()
+        self._held_lock = threading.RLock()
+        self._begin(manager)
+
+    def seed(self) -> bytes:
+        """What the sender is made from: for one, once."""
+        seed = _library.CSeed()
+        with self._need() as receiver:
+            library.h_stream_receiver_seed(receiver, byref(seed))
+        return bytes(seed.bytes)
+
+    def receive(self, timeout: Optional[float] = None) -> Optional[Record]:
+        """The next piece, where it is; None at the end.
+
+        Raises TimeoutError, BlockingIOError if timeout is 0, ConnectionResetError if
+        the sender is gone without having closed.
+        """
+        record = _library.CRecord()
+        handle = self._need()
+        n = wait(handle, "h_stream_receive",
+                 lambda receiver, ns: library.h_stream_receive(receiver, record, ns), timeout)
+        return self._take(record) if n else None
+
+    def _take(self, record: _library.CRecord) -> Record:
+        handle = self._need()
+        handle.hold()
+        held = [record, False]
+        with self._held_lock:
+            self._held.append(held)
+
+        # In C a record is released with all before it: not before those are, then.
+        def release() -> None:
+            last = None
+            with self._held_lock:
+                held[1] = True
+                while self._held and self._held[0][1]:
+                    last = self._held.popleft()[0]
+            if last is not None and handle.pointer:
+                library.h_stream_release(handle.pointer, byref(last))
+            handle.leave()
+
+        return Record(record.data, record.length, Pin(release))
+
+    def read(self, size: int, timeout: Optional[float] = None) -> bytes:
+        """At most size bytes, copied, at least one; b"" at the end.
+
+        Not to be mixed with receive(), which begins at the next piece.
+        """
+        buffer = bytearray(size)
+        n = self.readinto(buffer, timeout)
+        del buffer[n:]
+        return bytes(buffer)
+
+    def readinto(self, buffer, timeout: Optional[float] = None) -> int:
+        """The same, into what has the buffer protocol; how many."""
+        with _library.Buffer(buffer, True) as b:
+            return wait(self._need(), "h_stream_read",
+                        lambda receiver, ns: library.h_stream_read(receiver, b.address,
+                                                                   b.length, ns), timeout)
+
+    def __iter__(self) -> Iterator[Record]:
+        while True:
+            record = self.receive()
+            if record is None:
+                return
+            yield record
+
+
+class StreamSender(Endpoint):
+    """The sending end of a stream, made from the receiver's seed."""
+    _on_ready_call = library.h_stream_sender_on_ready
+
+    def __init__(self, manager: Manager, seed):
+        c_seed = _library.CSeed.from_buffer_copy(_exactly(seed, _library.SEED_BYTES))
+        out = c_void_p()
+        handle = manager._need()
+        with handle as pointer:
+            check(library.h_stream_sender_create(pointer, byref(c_seed), byref(out)),
+                  "h_stream_sender_create", handle.parent.pointer)
+            self._own(manager, out.value)
+
+    def _own(self, manager: Manager, pointer: int, keeps: tuple[Handle, ...] = ()) -> None:
+        self._handle = Handle("stream sender", pointer,
+                              lambda p: library.h_stream_sender_close(p, _library.NOWAIT),
+                              manager._need(), keeps)
+        self._begin(manager)
+
+    def send(self, data, timeout: Optional[float] = None) -> int:
+        """Sends what has the buffer protocol; how many bytes were taken before the time was over.
+
+        Little data may stay behind until flush(). Raises TimeoutError, or
+        BlockingIOError if timeout is 0, if none were taken; BrokenPipeError if the
+        receiver is gone.
+        """
+        done = 0
+        with _library.Buffer(data) as b:
+            while done < b.length:
+                try:
+                    done += wait(self._need(), "h_stream_send",
+                                 lambda sender, ns: library.h_stream_send(
+                                     sender, b.address + done, b.length - done, ns), timeout)
+                except (TimeoutError, BlockingIOError):
+                    if not done:
+                        raise
+                    break
+                if timeout is not None:
+                    break
+        return done
+
+    def flush(self, timeout: Optional[float] = None) -> None:
+        """Forces out what was collected."""
+        wait(self._need(), "h_stream_flush", library.h_stream_flush, timeout)
+
+    def close(self, timeout: Optional[float] = 5) -> None:
+        """Ends the stream, and waits until everything has arrived.
+
+        Raises TimeoutError if not everything is known to have arrived when the time is
+        over, BrokenPipeError if the receiver is gone; it is closed all the same.
+        """
+        result = [0]
+        handle = self._handle
+        if handle is None:
+            return
+
+        def last(sender: int) -> None:
+            result[0] = library.h_stream_sender_close(sender, timeout_ns(timeout))
+
+        handle.close(last)
+        if result[0] < 0 and (timeout is None or timeout > 0):
+            raise _errors.failure(result[0], "h_stream_sender_close")
+
+    def __exit__(self, kind: Any, *exc) -> None:
+        self.close(5 if kind is None else 0)
+
+    def __del__(self):
+        try:
+            self.close(0)
+        except Exception:  # pylint: disable=broad-except
+            pass
+
+
+def _exactly(data, length: int) -> bytes:
+    data = bytes(data)
+    if len(data) != length:
+        raise _errors.failure(-errno.EINVAL, "seed", None)
+    return data
+
+
+class StreamPair(NamedTuple):
+    """Both directions of a connection."""
+    sender: StreamSender
+    receiver: StreamReceiver
+    peer: Peer
+
+    @classmethod
+    def _own(cls, manager: Manager, pair: _library.CStreamPair) -> StreamPair:
+        receiver = StreamReceiver.__new__(StreamReceiver)
+        sender = StreamSender.__new__(StreamSender)
+        receiver._own(manager, pair.receiver)
+        # The library wants the sender destroyed first.
+        with receiver._need():
+            sender._own(manager, pair.sender, (receiver._need(),))
+        return cls(sender, receiver, Peer(pair.peer.pid, pair.peer.uid, pair.peer.gid))

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: MIT
+"""hamlyn for asyncio.
+
+    from hamlyn import aio
+
+    async with await aio.connect(manager, "/run/echo") as channel:
+        await channel.send(b"hello")
+        async for message in channel:
+            with message:
+                print(bytes(message.data))
+
+Devices and managers are those of hamlyn itself. The first wait gives the manager's
+descriptor to the running event loop; a manager belongs to one loop at a time. For
+time-outs there is asyncio.wait_for(): who is cancelled has received nothing, and has
+sent nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import weakref
+from typing import Any, AsyncIterator, Iterable, Optional
+
+import hamlyn
+
+from ._manager import Manager
+
+
+class Channel:
+    """hamlyn.Channel, with coroutines."""
+
+    def __init__(self, channel: hamlyn.Channel):
+        #: the hamlyn.Channel
+        self.channel = channel
+
+    @classmethod
+    def pair(cls, manager: Manager, other: Optional[Manager] = None,
+             **options: Any) -> tuple[Channel, Channel]:
+        """Both ends, in this process."""
+        a, b = hamlyn.Channel.pair(manager, other, **options)
+        return cls(a), cls(b)
+
+    @property
+    def peer(self) -> Optional[hamlyn.Peer]:
+        """Who is at the other end, if they met at a listener."""
+        return self.channel.peer
+
+    @property
+    def closed(self) -> bool:
+        """Was it closed?"""
+        return self.channel.closed
+
+    async def send(self, data) -> None:
+        """Sends a message; sleeps while the other end's buffers are full."""
+        await self.channel._again(lambda: self.channel.send(data, 0))
+
+    async def sendmsg(self, pieces: Iterable) -> None:
+        """Sends a message that is in several places."""
+        pieces = list(pieces)
+        await self.channel._again(lambda: self.channel.sendmsg(pieces, 0))
+
+    async def recv(self) -> Optional[hamlyn.Message]:
+        """The next message, where it is, to be released; None at the end."""
+        return await self.channel._again(lambda: self.channel.receive(0))
+
+    async def recv_bytes(self) -> Optional[bytes]:
+        """The next message, copied; None at the end."""
+        return await self.channel._again(lambda: self.channel.receive_bytes(0))
+
+    async def request(self, data) -> Optional[hamlyn.Message]:
+        """Sends a message and receives the next one. For one task at a time."""
+        await self.send(data)
+        return await self.recv()
+
+    async def __aiter__(self) -> AsyncIterator[hamlyn.Message]:
+        while True:
+            message = await self.recv()
+            if message is None:
+                return
+            yield message
+
+    async def shutdown(self, timeout: Optional[float] = hamlyn.LINGER) -> None:
+        """Sends no more, waits until everything has arrived, and goes on receiving."""
+        await _until_arrived(lambda: self.channel.shutdown(0), timeout)
+
+    async def close(self, timeout: Optional[float] = hamlyn.LINGER) -> None:
+        """Ends the channel; waits until everything has arrived, and does not raise."""
+        try:
+            if timeout is None or timeout > 0:
+                await _until_arrived(lambda: self.channel.shutdown(0), timeout)
+        except (OSError, ValueError):
+            pass
+        finally:
+            self.channel.close(0)
+
+    async def __aenter__(self) -> Channel:
+        return self
+
+    async def __aexit__(self, kind, *exc) -> None:
+        await self.close(hamlyn.LINGER if kind is None else 0)
+
+
+class Listener:
+    """hamlyn.Listener, with coroutines. Options are those."""
+
+    def __init__(self, manager: Manager, path: str, **options: Any):
+        #: the hamlyn.Listener
+        self.listener = hamlyn.Listener(manager, path, **options)
+        self._waiting: set[asyncio.Future] = set()
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
+        self._fd = -1
+        self.listener._need().when_closed = weakref.WeakMethod(self._closed)
+
+    async def accept(self, **options: Any) -> Channel:
+        """The next client. Options are those of hamlyn.Listener.accept().
+
+        Raises hamlyn.Error if a client could not be taken: then the next one may be better.
+        """
+        while True:
+            try:
+                return Channel(self.listener.accept(0, **options))
+            except BlockingIOError:
+                pass
+            await self._until_readable()
+
+    async def __aiter__(self) -> AsyncIterator[Channel]:
+        while not self.listener.closed:
+            yield await self.accept()
+
+    async def _until_readable(self) -> None:
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
+            self._loop = loop
+            self._fd = self.listener.fileno()
+            loop.add_reader(self._fd, self._wake)
+        elif self._loop is not loop:
+            raise RuntimeError("the listener is used by another event loop")
+        future = loop.create_future()
+        self._waiting.add(future)
+        try:
+            await future
+        finally:
+            self._waiting.discard(future)
+            if not self._waiting:
+                self._stop()
+
+    def _stop(self) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self._fd)
+        self._loop = None
+
+    def _wake(self) -> None:
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+
+    def _closed(self) -> None:
+        loop = self._loop
+        self._stop()
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._wake)
+
+    def close(self) -> None:
+        """Listens no more; who waits in accept() gets ValueError."""
+        self.listener.close()
+
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Listener:
+        return self
+
+    async def __aexit__(self, *exc) -> None:
+        self.close()
+
+
+async def connect(manager: Manager, path: str, timeout: Optional[float] = None,
+                  **options: Any) -> Channel:
+    """hamlyn.connect(), in a thread of the event loop's."""
+    loop = asyncio.get_running_loop()
+    return Channel(await loop.run_in_executor(
+        None, lambda: hamlyn.connect(manager, path, timeout, **options)))
+
+
+class StreamReceiver:
+    """hamlyn.StreamReceiver, with coroutines."""
+
+    def __init__(self, receiver: hamlyn.StreamReceiver):
+        #: the hamlyn.StreamReceiver
+        self.receiver = receiver
+
+    async def recv(self) -> Optional[hamlyn.Record]:
+        """The next piece, where it is, to be released; None at the end."""
+        return await self.receiver._again(lambda: self.receiver.receive(0))
+
+    async def read(self, size: int) -> bytes:
+        """At most size bytes, copied, at least one; b"" at the end."""
+        return await self.receiver._again(lambda: self.receiver.read(size, 0))
+
+    async def __aiter__(self) -> AsyncIterator[hamlyn.Record]:
+        while True:
+            record = await self.recv()
+            if record is None:
+                return
+            yield record
+
+
+class StreamSender:
+    """hamlyn.StreamSender, with coroutines."""
+
+    def __init__(self, sender: hamlyn.StreamSender):
+        #: the hamlyn.StreamSender
+        self.sender = sender
+
+    async def send(self, data) -> None:
+        """Sends all of it; little data may stay behind until flush().
+
+        Who is cancelled may have sent a part.
+        """
+        with memoryview(data) as whole, whole.cast("B") as rest:
+            done = 0
+            while done < len(rest):
+                done += await self.sender._again(lambda at=done: self.sender.send(rest[at:], 0))
+
+    async def flush(self) -> None:
+        """Forces out what was collected."""
+        await self.sender._again(lambda: self.sender.flush(0))
+
+
+async def receive(endpoint, *args: Any) -> Any:
+    """receive() of a DatagramReceiver, a TaggedReceiver or a Group, in an event loop."""
+    return await endpoint._again(lambda: endpoint.receive(*args, timeout=0))
+
+
+async def _until_arrived(attempt, timeout: Optional[float]) -> None:
+    """The library does not call back for what has arrived: looks, less and less often."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    delay = 0.0005
+    while True:
+        try:
+            return attempt()
+        except BlockingIOError:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError("not everything is known to have arrived") from None
+        await asyncio.sleep(delay)
+        delay = min(2 * delay, 0.02)

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: MIT
+"""Channels, listeners, streams."""
+
+import array
+import errno
+import mmap
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import unittest
+
+import hamlyn
+from common import PATIENCE, DeviceTest, name
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+def echo(path):
+    """A server, in a process of its own."""
+    with hamlyn.Device() as device, hamlyn.Manager(device) as manager:
+        with hamlyn.Listener(manager, path) as listener:
+            with listener.accept(PATIENCE) as channel:
+                for message in channel:
+                    with message:
+                        channel.send(message.data, PATIENCE)
+
+
+class Channels(DeviceTest):
+    def test_both_ways(self):
+        a, b = self.pair()
+        a.send(b"there")
+        b.send(b"back")
+        with b.receive(PATIENCE) as message:
+            self.assertEqual(message.data, b"there")
+            self.assertEqual(len(message), 5)
+            self.assertTrue(message.data.readonly)
+        self.assertEqual(a.receive_bytes(PATIENCE), b"back")
+        self.assertIsNone(a.peer)
+
+    def test_empty_message(self):
+        a, b = self.pair()
+        a.send(b"")
+        with b.receive(PATIENCE) as message:
+            self.assertEqual(bytes(message), b"")
+
+    def test_buffer_protocol(self):
+        a, b = self.pair()
+        mapped = mmap.mmap(-1, 4096)
+        mapped[:3] = b"map"
+        sent = [b"bytes", bytearray(b"bytearray"), memoryview(b"read-only")[2:],
+                memoryview(bytearray(b"writable"))[1:3], array.array("d", [1.5, 2.5]), mapped]
+        if numpy is not None:
+            sent.append(numpy.arange(12, dtype="int32").reshape(3, 4))
+        for data in sent:
+            a.send(data)
+            self.assertEqual(b.receive_bytes(PATIENCE), memoryview(data).tobytes())
+        a.sendmsg([b"in ", bytearray(b"three "), memoryview(b"pieces")])
+        self.assertEqual(b.receive_bytes(PATIENCE), b"in three pieces")
+        with self.assertRaises(BufferError):
+            a.send(memoryview(b"every other")[::2])
+        with self.assertRaises(TypeError):
+            a.send("text")
+        with self.assertRaises(TypeError):
+            a.send(5)
+
+    def test_receive_into(self):
+        a, b = self.pair()
+        a.send(b"hello")
+        with self.assertRaises(hamlyn.Error) as caught:
+            b.receive_into(bytearray(2), PATIENCE)
+        self.assertEqual(caught.exception.errno, errno.EMSGSIZE)
+        room = bytearray(10)
+        self.assertEqual(b.receive_into(room, PATIENCE), 5)
+        self.assertEqual(room[:5], b"hello")
+        with self.assertRaises(BufferError):
+            b.receive_into(bytes(10), 0)
+
+    def test_sixteen_mebibytes(self):
+        a, b = self.pair()
+        data = os.urandom(1 << 20) * 16
+        sender = threading.Thread(target=a.send, args=(data, PATIENCE))
+        sender.start()
+        with b.receive(PATIENCE) as message:
+            self.assertTrue(message.data == data)
+        sender.join()
+        with self.assertRaises(hamlyn.Error) as caught:
+            a.send(data + b"x", PATIENCE)
+        self.assertEqual(caught.exception.errno, errno.EMSGSIZE)
+
+    def test_memory_of_the_manager(self):
+        a, b = self.pair()
+        memory = self.manager.allocate(100000)
+        memory[:] = b"m" * 100000
+        sender = threading.Thread(target=a.send, args=(memory, PATIENCE))
+        sender.start()
+        self.assertEqual(b.receive_bytes(PATIENCE), b"m" * 100000)
+        sender.join()
+
+    def test_time_outs(self):
+        _, b = self.pair()
+        with self.assertRaises(BlockingIOError):
+            b.receive(0)
+        start = time.monotonic()
+        with self.assertRaises(TimeoutError):
+            b.receive(0.3)
+        self.assertGreaterEqual(time.monotonic() - start, 0.29)
+
+    def test_full(self):
+        a, b = self.pair(buffers=2, buffer_size=128, max_buffer_size=1)
+        with self.assertRaises(BlockingIOError):
+            for _ in range(100000):
+                a.send(b"x" * 100, 0)
+        with self.assertRaises(TimeoutError):
+            a.send(b"x" * 100, 0.02)
+        self.assertEqual(b.receive_bytes(PATIENCE), b"x" * 100)
+
+    def test_ends(self):
+        a, b = self.pair()
+        a.send(b"last")
+        a.shutdown(PATIENCE)
+        self.assertEqual([bytes(m) for m in b], [b"last"])
+        self.assertIsNone(b.receive_bytes(0))
+        self.assertIsNone(b.receive_into(bytearray(1), 0))
+        with self.assertRaises(BrokenPipeError):
+            a.send(b"x")
+        b.send(b"still")
+        self.assertEqual(a.receive_bytes(PATIENCE), b"still")
+
+    def test_other_end_closed(self):
+        a, b = self.pair()
+        b.close()
+        with self.assertRaises(BrokenPipeError):
+            for _ in range(1000):
+                a.send(b"x", 0.01)
+        self.assertIsNone(a.receive(PATIENCE))
+
+    def test_request(self):
+        a, b = self.pair()
+
+        def answer():
+            with b.receive(PATIENCE) as message:
+                b.send(bytes(message).upper())
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with a.request(b"question", PATIENCE) as reply:
+            self.assertEqual(bytes(reply), b"QUESTION")
+        thread.join()
+
+    def test_seeds(self):
+        a, b = hamlyn.Channel(self.manager), hamlyn.Channel(self.manager)
+        a.join(b.seed())
+        b.join(bytearray(a.seed()))
+        a.send(b"by seeds")
+        self.assertEqual(b.receive_bytes(PATIENCE), b"by seeds")
+        with self.assertRaises(hamlyn.Error):
+            hamlyn.Channel(self.manager).join(b"short")
+        a.close()
+        b.close()
+
+    def test_echo_between_processes(self):
+        path = name("echo")
+        process = multiprocessing.get_context("spawn").Process(target=echo, args=(path,))
+        process.start()
+        with hamlyn.connect(self.manager, path, PATIENCE, wait_for_server=True) as channel:
+            self.assertEqual(channel.peer.pid, process.pid)
+            self.assertEqual(channel.peer.uid, os.geteuid())
+            for i in range(500):
+                with channel.request(str(i).encode(), PATIENCE) as reply:
+                    self.assertEqual(bytes(reply), str(i).encode())
+            with channel.request(bytes(300000), PATIENCE) as reply:
+                self.assertEqual(len(reply), 300000)
+        process.join(PATIENCE)
+        self.assertEqual(process.exitcode, 0)
+
+    def test_killed_peer(self):
+        path = name("killed")
+        process = multiprocessing.get_context("spawn").Process(target=echo, args=(path,))
+        process.start()
+        channel = hamlyn.connect(self.manager, path, PATIENCE, wait_for_server=True)
+        channel.request(b"are you there?", PATIENCE).release()
+        os.kill(process.pid, signal.SIGKILL)
+        process.join(PATIENCE)
+        with self.assertRaises(ConnectionResetError):
+            channel.receive(PATIENCE)
+        channel.close()
+
+    def test_nobody_listens(self):
+        with self.assertRaises(ConnectionRefusedError):
+            hamlyn.connect(self.manager, name("nobody"), 1)
+        with self.assertRaises(FileNotFoundError):
+            hamlyn.connect(self.manager, "/nonexistent/hamlyn", 1)
+        with hamlyn.Listener(self.manager, name("taken")) as listener:
+            with self.assertRaises(OSError) as caught:
+                hamlyn.Listener(self.manager, name("taken"))
+            self.assertEqual(caught.exception.errno, errno.EADDRINUSE)
+            with self.assertRaises(TimeoutError):
+                listener.accept(0.01)
+            with self.assertRaises(BlockingIOError):
+                listener.accept(0)
+
+    def test_user_who_may_not(self):
+        path = name("users")
+        with hamlyn.Listener(self.manager, path, uids=[54321]) as listener:
+            refused = []
+
+            def client():
+                try:
+                    hamlyn.connect(self.manager, path, PATIENCE)
+                except PermissionError as e:
+                    refused.append(e)
+
+            thread = threading.Thread(target=client)
+            thread.start()
+            with self.assertRaises(TimeoutError):
+                listener.accept(0.5)
+            thread.join()
+            self.assertEqual(len(refused), 1)
+        with self.assertRaises(ValueError):
+            hamlyn.Listener(self.manager, path, uids=[])
+
+    def test_call_backs(self):
+        a, b = self.pair()
+        got = []
+        b.on_ready(lambda: got.append(b.receive_bytes(0)))
+        self.assertGreaterEqual(self.manager.fileno(), 0)
+        a.send(b"x")
+        end = time.monotonic() + PATIENCE
+        while not got and time.monotonic() < end:
+            self.manager.wait(PATIENCE)
+            try:
+                self.manager.dispatch()
+            except BlockingIOError:
+                pass  # it was called for something of the library's own
+        self.assertEqual(got, [b"x"])
+
+        def bad():
+            raise KeyError("from a call back")
+
+        b.on_ready(bad)
+        a.send(b"y")
+        with self.assertRaises(KeyError):
+            while time.monotonic() < end:
+                self.manager.dispatch()
+        b.on_ready(b.close)
+        while not b.closed and time.monotonic() < end:
+            self.manager.dispatch()
+        self.assertTrue(b.closed)
+
+    def test_streams(self):
+        receiver = hamlyn.StreamReceiver(self.manager)
+        sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        self.assertEqual(sender.send(b"hello "), 6)
+        sender.send(bytearray(b"world"))
+        sender.flush(PATIENCE)
+        got = b""
+        while len(got) < 11:
+            got += receiver.read(100, PATIENCE)
+        self.assertEqual(got, b"hello world")
+        sender.send(b"more")
+        sender.close()
+        sender.close()
+        self.assertEqual(b"".join(bytes(r) for r in receiver), b"more")
+        self.assertEqual(receiver.read(1), b"")
+        with self.assertRaises(ValueError):
+            sender.send(b"x")
+        with self.assertRaises(hamlyn.Error):
+            hamlyn.StreamSender(self.manager, b"short")
+
+    def test_records_in_any_order(self):
+        receiver = hamlyn.StreamReceiver(self.manager)
+        sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        records = []
+        for i in range(8):
+            sender.send(str(i).encode())
+            sender.flush(PATIENCE)
+            records.append(receiver.receive(PATIENCE))
+        for record in reversed(records[1:]):
+            record.release()
+        for _ in range(10):
+            try:
+                sender.send(b"xxxx", 0)
+                sender.flush(0)
+            except BlockingIOError:
+                break
+        self.assertEqual(bytes(records[0]), b"0")
+        records[0].release()
+
+    def test_stream_pair(self):
+        path = name("streams")
+        with hamlyn.Listener(self.manager, path) as listener:
+            pairs = []
+            thread = threading.Thread(target=lambda: pairs.append(
+                hamlyn.connect_streams(self.manager, path, PATIENCE)))
+            thread.start()
+            server = listener.accept_streams(PATIENCE)
+            thread.join()
+            client = pairs[0]
+            self.assertEqual(server.peer.pid, os.getpid())
+            client.sender.send(b"x")
+            client.sender.flush(PATIENCE)
+            self.assertEqual(server.receiver.read(1, PATIENCE), b"x")
+            server.receiver.close()  # before its sender
+            server.sender.close(0)
+            client.sender.close(0)
+            client.receiver.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: MIT
+"""Nothing that is done in the wrong order, or too late, does more than raise ValueError."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import hamlyn
+from common import PATIENCE, DeviceTest, name
+
+
+class Lifetime(DeviceTest):
+    def test_use_after_close(self):
+        a, b = self.pair()
+        area = hamlyn.Area(self.device, 4096)
+        queue = hamlyn.NotificationQueue(self.device, 8)
+        slot = hamlyn.Slot(area, queue)
+        terminus = hamlyn.Terminus(self.device)
+        ticket = slot.ticket()
+        listener = hamlyn.Listener(self.manager, name("closed"))
+        receiver = hamlyn.StreamReceiver(self.manager)
+        sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        calls = [lambda: a.send(b""), lambda: a.receive(0), a.seed, lambda: a.shutdown(0),
+                 lambda: a.peer, lambda: a.on_ready(print), lambda: b.receive_into(bytearray(1)),
+                 lambda: len(area), lambda: area.memory, lambda: queue.receive(0), slot.rekey,
+                 slot.ticket, lambda: terminus.send(ticket, b""), terminus.stats,
+                 lambda: terminus.bind(0, area), lambda: listener.accept(0), listener.fileno,
+                 lambda: receiver.receive(0), receiver.seed, lambda: sender.send(b"x"),
+                 lambda: sender.flush(0), self.manager.poll, self.manager.fileno,
+                 self.manager.dispatch, lambda: self.manager.allocate(1), self.device.query,
+                 lambda: hamlyn.Area(self.device, 1), lambda: hamlyn.Slot(area, queue),
+                 lambda: hamlyn.Channel(self.manager), lambda: hamlyn.Channel.pair(self.manager),
+                 lambda: hamlyn.Manager(self.device), lambda: hamlyn.Watch(queue, ticket),
+                 lambda: hamlyn.Listener(self.manager, name("x")),
+                 lambda: hamlyn.connect(self.manager, name("x")), self.device.__enter__]
+        self.device.close()
+        self.device.close()
+        for call in calls:
+            with self.assertRaises(ValueError):
+                call()
+        for thing in (a, b, area, queue, slot, terminus, listener, receiver, sender):
+            self.assertTrue(thing.closed)
+            self.assertIn("closed", repr(thing))
+            thing.close()
+
+    def test_views_outlive_everything(self):
+        a, b = self.pair()
+        a.send(b"still here")
+        message = b.receive(PATIENCE)
+        part = message.data[6:]
+        message.release()
+        with self.assertRaises(ValueError):
+            message.data[0]  # pylint: disable=pointless-statement
+        memory = self.manager.allocate(10000)
+        memory[:4] = b"mine"
+        area = hamlyn.Area(self.device, 4096).memory
+        area[0] = 7
+        self.device.close()
+        del a, b, message
+        gc.collect()
+        self.assertEqual(part, b"here")
+        self.assertEqual(memory[:4], b"mine")
+        self.assertEqual(area[0], 7)
+        with self.assertRaises(ValueError):
+            self.manager.poll()
+
+    def test_a_message_that_is_exported(self):
+        a, b = self.pair()
+        a.send(b"hello")
+        message = b.receive(PATIENCE)
+        exported = memoryview(message.data)
+        message.release()
+        self.assertEqual(exported, b"hello")
+        exported.release()
+
+    def test_messages_are_given_back(self):
+        a, b = self.pair(buffers=2, buffer_size=128, max_buffer_size=1)
+        for i in range(100):
+            a.send(str(i).encode(), PATIENCE)
+            self.assertEqual(bytes(b.receive(PATIENCE)), str(i).encode())  # not released
+
+    def test_closed_while_another_thread_waits(self):
+        _, b = self.pair()
+        seen = []
+
+        def wait():
+            try:
+                b.receive()
+            except ValueError as e:
+                seen.append(e)
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        time.sleep(0.05)
+        b.close(0)
+        thread.join(PATIENCE)
+        self.assertFalse(thread.is_alive())
+        self.assertEqual(len(seen), 1)
+
+    def test_many_threads_and_a_close(self):
+        for _ in range(10):
+            a, b = hamlyn.Channel.pair(self.manager)
+            threads = []
+
+            def use(call):
+                try:
+                    while True:
+                        call()
+                except (ValueError, OSError):
+                    pass
+
+            for call in (lambda: a.send(b"x" * 50, 0.01), lambda: b.receive(0.01),
+                         lambda: b.send(b"y", 0.01), self.manager.poll):
+                threads.append(threading.Thread(target=use, args=(call,)))
+            for thread in threads[:3]:
+                thread.start()
+            time.sleep(0.01)
+            b.close(0)
+            a.close(0)
+            for thread in threads[:3]:
+                thread.join(PATIENCE)
+                self.assertFalse(thread.is_alive())
+
+    def test_closed_while_another_thread_dispatches(self):
+        stop = []
+
+        def dispatch():
+            while not stop:
+                try:
+                    self.manager.dispatch()
+                except (OSError, ValueError):
+                    pass
+
+        thread = threading.Thread(target=dispatch)
+        thread.start()
+        for i in range(200):
+            a, b = hamlyn.Channel.pair(self.manager)
+            b.on_ready(lambda b=b: b.receive_bytes(0))
+            a.send(str(i).encode(), PATIENCE)
+            b.close(0)
+            a.close(0)
+        stop.append(1)
+        thread.join(PATIENCE)
+        self.assertFalse(thread.is_alive())
+
+    def test_garbage(self):
+        before = len(gc.get_objects())
+        for _ in range(20):
+            a, b = hamlyn.Channel.pair(self.manager)
+            a.send(b"x")
+            b.receive(PATIENCE)
+            a.me = a  # a cycle
+            b.on_ready(b.close)
+            del a, b
+        gc.collect()
+        self.assertLess(len(gc.get_objects()) - before, 500)
+
+    def test_child_process(self):
+        a, b = self.pair()
+        a.send(b"x")
+        message = b.receive(PATIENCE)
+        pid = os.fork()
+        if not pid:
+            code = 0
+            for call in (lambda: a.send(b""), lambda: b.receive(0), self.manager.poll,
+                         self.device.query):
+                try:
+                    call()
+                    code = 1
+                except ValueError:
+                    pass
+            a.close()
+            b.close()
+            self.device.close()
+            try:
+                with hamlyn.Device() as device:
+                    code += not device.query()["max_slots"]
+            except BaseException:  # pylint: disable=broad-except
+                code = 2
+            del message
+            gc.collect()
+            os._exit(code)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        self.assertEqual(bytes(message), b"x")
+        a.send(b"still")
+        self.assertEqual(b.receive_bytes(PATIENCE), b"still")
+
+    def test_interpreter_ends_with_all_open(self):
+        program = """
+import hamlyn, threading
+device = hamlyn.Device()
+manager = hamlyn.Manager(device)
+manager.fileno()
+a, b = hamlyn.Channel.pair(manager)
+a.send(b"x")
+message = b.receive()
+view = message.data[:]
+b.on_ready(print)
+threading.Thread(target=a.receive, daemon=True).start()
+"""
+        done = subprocess.run([sys.executable, "-c", program], timeout=PATIENCE,
+                              env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                              stderr=subprocess.PIPE, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+    def test_ctrl_c(self):
+        program = """
+import hamlyn, os, signal, threading
+device = hamlyn.Device()
+manager = hamlyn.Manager(device)
+a, b = hamlyn.Channel.pair(manager)
+threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    b.receive()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+        done = subprocess.run([sys.executable, "-c", program], timeout=PATIENCE,
+                              env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                              stdout=subprocess.PIPE, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, b"interrupted\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+/* Channels: from their making to their end. */
+#include <stdlib.h>
+
+#include "channel.h"
+
+#define DONE_PER_BUFFER	4	/* two generations of them, and some */
+
+static void channel_free(struct h_channel *ch)
+{
+	free(ch->rest);
+	if (!ch->in.lent)
+		free(ch->in.to);
+	free(ch->kept.heap);
+	free(ch->spare);
+	free(ch->done);
+	free(ch);
+}
+
+static struct h_half half_of(const struct h_channel_attr *attr)
+{
+	return (struct h_half) {
+		.fds = { -1, -1 },
+		.kind = H_KIND_CHANNEL,
+		.limit = attr->max_message ? attr->max_message :
+					     H_CHANNEL_DEFAULT_MAX,
+	};
+}
+
+/* The channel gets what the half has, or that is destroyed. */
+static int channel_of(struct h_half *half, bool joined,
+		      struct h_channel **channel)
+{
+	uint32_t n = half->receiver->gen[0].entries * DONE_PER_BUFFER;
+	struct h_channel *ch = calloc(1, sizeof(*ch));
+
+	if (ch)
+		ch->done = calloc(n, 1);
+	if (!ch || !ch->done) {
+		free(ch);
+		h__half_destroy(half);
+		return -ENOMEM;
+	}
+	ch->manager = half->manager;
+	ch->sender = half->sender;
+	ch->receiver = half->receiver;
+	ch->limit = half->limit;
+	ch->peer_limit = half->peer_limit;
+	ch->done_mask = n - 1;
+	ch->joined = joined;
+	*channel = ch;
+	return 0;
+}
+
+/* ---- at a listener ---- */
+
+int h_channel_connect(struct h_manager *m, const char *path,
+		      const struct h_channel_attr *attr,
+		      struct h_channel **channel, int64_t timeout_ns)
+{
+	const struct h_channel_attr at = attr ? *attr :
+						(struct h_channel_attr) {};
+	struct h_half half = half_of(&at);
+	struct h_peer peer;
+	int err;
+
+	*channel = NULL;
+	err = h__connect(&half, m, path, &at.connect, &peer, timeout_ns);
+	if (!err)
+		err = channel_of(&half, true, channel);
+	if (err)
+		return err;
+	(*channel)->peer = peer;
+	(*channel)->met = true;
+	return 0;
+}
+
+int h_channel_accept(struct h_listener *listener, struct h_manager *m,
+		     const struct h_channel_attr *attr,
+		     struct h_channel **channel, int64_t timeout_ns)
+{
+	const struct h_channel_attr at = attr ? *attr :
+						(struct h_channel_attr) {};
+	struct h_half half = half_of(&at);
+	struct h_peer peer;
+	int err;
+
+	*channel = NULL;
+	err = h__accept(&half, listener, m, &at.connect.stream, &peer,
+			timeout_ns);
+	if (!err)
+		err = channel_of(&half, true, channel);
+	if (err)
+		return err;
+	(*channel)->peer = peer;
+	(*channel)->met = true;
+	return 0;
+}
+
+int h_channel_peer(const struct h_channel *ch, struct h_peer *peer)
+{
+	*peer = ch->peer;
+	return ch->met ? 0 : -ENODATA;
+}
+
+/* ---- by seeds ---- */
+
+int h_channel_create(struct h_manager *m, const struct h_channel_attr *attr,
+		     struct h_channel **channel)
+{
+	const struct h_channel_attr at = attr ? *attr :
+						(struct h_channel_attr) {};
+	struct h_half half = half_of(&at);
+	int err;
+
+	*channel = NULL;
+	err = h__half_create(&half, m, &at.connect.stream, false);
+	if (err)
+		return err;
+	/* Until it is known what they take. */
+	half.peer_limit = UINT64_MAX;
+	return channel_of(&half, false, channel);
+}
+
+static struct h_half as_half(const struct h_channel *ch)
+{
+	return (struct h_half) {
+		.manager = ch->manager,
+		.sender = ch->sender,
+		.receiver = ch->receiver,
+		.fds = { -1, -1 },
+		.kind = H_KIND_CHANNEL,
+		.limit = ch->limit,
+	};
+}
+
+_Static_assert(H_CHANNEL_SEED_BYTES == H_CARD_BYTES, "a channel's seed is a card");
+
+void h_channel_seed(const struct h_channel *ch, struct h_channel_seed *seed)
+{
+	const struct h_half half = as_half(ch);
+
+	h__half_card(&half, seed->bytes);
+}
+
+int h_channel_join(struct h_channel *ch, const struct h_channel_seed *seed)
+{
+	pthread_mutex_t *sending = &ch->sender->sending;
+	struct h_half half = as_half(ch);
+	int err;
+
+	err = h__mutex_lock(ch->manager, sending, H_FOREVER);
+	if (err)
+		return err;
+	err = ch->joined ? -EISCONN : h__half_join(&half, seed->bytes, NULL);
+	if (!err) {
+		ch->peer_limit = half.peer_limit;
+		ch->joined = true;
+	}
+	h__mutex_unlock(ch->manager, sending);
+	return err == -EPROTOTYPE ? -EINVAL : err;
+}
+
+static int join_both(struct h_channel *a, struct h_channel *b)
+{
+	struct h_channel_seed seed;
+	int err;
+
+	h_channel_seed(b, &seed);
+	err = h_channel_join(a, &seed);
+	if (err)
+		return err;
+	h_channel_seed(a, &seed);
+	return h_channel_join(b, &seed);
+}
+
+int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
+		   const struct h_channel_attr *attr, struct h_channel **a,
+		   struct h_channel **b)
+{
+	struct h_saying device = {};
+	int err;
+
+	*b = NULL;
+	h__saying_device(&device, manager_a->dev);
+	if (!h__same_device(&device, manager_b->dev)) {
+		*a = NULL;
+		return -EXDEV;
+	}
+	err = h_channel_create(manager_a, attr, a);
+	if (err)
+		return err;
+	err = h_channel_create(manager_b, attr, b);
+	if (!err)
+		err = join_both(*a, *b);
+	if (!err)
+		return 0;
+	h_channel_close(*a, H_NOWAIT);
+	h_channel_close(*b, H_NOWAIT);
+	*a = NULL;
+	*b = NULL;
+	return err;
+}
+
+/* ---- event loops ---- */
+
+static void receive_ready(struct h_stream_receiver *r, void *arg)
+{
+	struct h_channel *ch = arg;
+
+	(void)r;
+	ch->ready(ch, ch->ready_arg);
+}
+
+void h_channel_on_ready(struct h_channel *ch,
+			void (*ready)(struct h_channel *channel, void *arg),
+			void *arg)
+{
+	h_stream_receiver_on_ready(ch->receiver, NULL, NULL);
+	ch->ready = ready;
+	ch->ready_arg = arg;
+	if (ready)
+		h_stream_receiver_on_ready(ch->receiver, receive_ready, ch);
+}
+
+/* ---- ending ---- */
+
+static int finish(struct h_channel *ch, int64_t deadline_ns)
+{
+	int err;
+
+	/* What is sent to one who has gone would pass for a guess of a key. */
+	h_manager_poll(ch->manager);
+	/* Half a message is not to be followed by the end. */
+	err = ch->sender->closed ? 0 : h__channel_push(ch, deadline_ns);
+	return err ? err : h__stream_finish(ch->sender, deadline_ns);
+}
+
+int h_channel_shutdown(struct h_channel *ch, int64_t timeout_ns)
+{
+	pthread_mutex_t *sending = &ch->sender->sending;
+	int64_t deadline = h_deadline(timeout_ns);
+	int err;
+
+	err = h__mutex_lock(ch->manager, sending, deadline);
+	if (err)
+		return err;
+	err = finish(ch, deadline);
+	h__mutex_unlock(ch->manager, sending);
+	return err;
+}
+
+/* Whoever has closed does not want any more from us. */
+static bool peer_closed(struct h_stream_receiver *r)
+{
+	bool fin;
+
+	h_receiver_lock(&r->r);
+	fin = r->fin;
+	h_receiver_unlock(&r->r);
+	return fin;
+}
+
+int h_channel_close(struct h_channel *ch, int64_t timeout_ns)
+{
+	int ret, err;
+
+	if (!ch)
+		return 0;
+	ret = ch->joined ? finish(ch, h_deadline(timeout_ns)) : 0;
+	if (ret == -EPIPE && peer_closed(ch->receiver))
+		ret = 0;
+	err = h__stream_sender_destroy(ch->sender);
+	ret = ret ? ret : err;
+	err = h_stream_receiver_destroy(ch->receiver);
+	channel_free(ch);
+	return ret ? ret : err;
+}

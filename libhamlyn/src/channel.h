@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* A channel: messages on the two streams of a connection. */
+#ifndef H_CHANNEL_INTERNAL_H
+#define H_CHANNEL_INTERNAL_H
+
+#include <hamlyn/channel.h>
+
+#include "rendezvous.h"
+
+#define H_CHANNEL_DEFAULT_MAX	(16ULL << 20)
+
+/* A message in several records, as far as it has come. receiver->reading. */
+struct h_assembly {
+	char *to;
+	size_t room;
+	size_t done;
+	uint64_t total;		/* 0: none */
+	bool lent;		/* to is the caller's */
+};
+
+struct h_channel {
+	struct h_manager *manager;
+	struct h_stream_sender *sender;
+	struct h_stream_receiver *receiver;
+	uint64_t limit;			/* longest message that we take */
+	uint64_t peer_limit;		/* that they take */
+	bool joined;
+	bool met;			/* peer is known */
+	struct h_peer peer;
+	/* sender->sending */
+	char *rest;			/* of the last message, not sent yet; atomic */
+	size_t rest_length;
+	size_t rest_done;
+	bool torn;			/* it is lost: nothing can follow */
+	bool blocked;			/* a send returned -EAGAIN */
+	bool armed;			/* send_ready() is called */
+	/* receiver->reading */
+	struct h_assembly in;
+	struct h_message kept;		/* the next one: received, not taken */
+	int failed;			/* an errno for ever */
+	bool told;			/* the end, or that errno, was returned */
+	/* lock */
+	uint32_t lock;
+	uint32_t handed;		/* records before this were handed to us */
+	uint32_t low;			/* and before this are released */
+	unsigned char *done;		/* those between that are to be released */
+	uint32_t done_mask;
+	void *spare;			/* memory for the next long message */
+	size_t spare_room;
+	void (*ready)(struct h_channel *channel, void *arg);
+	void *ready_arg;
+};
+
+/* ---- channel_send.c ---- */
+
+/* Send the rest of the last message. sending held. */
+int h__channel_push(struct h_channel *ch, int64_t deadline_ns);
+/* The same without waiting for anything, if there is one and nobody else does. */
+void h__channel_try_push(struct h_channel *ch);
+
+#endif /* H_CHANNEL_INTERNAL_H */

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+/* Receiving messages. */
+#include <stdlib.h>
+
+#include "channel.h"
+
+#define FIRST_ROOM	(256u << 10)	/* for a long message; it doubles */
+#define SLICE_NS	1000000LL	/* while own data waits to be sent as well */
+
+/* ---- releasing ---- */
+
+/*
+ * A stream takes records back in order, a channel in any: those that are given back
+ * before older ones are marked.
+ */
+static void release_record(struct h_channel *ch, uint32_t number)
+{
+	struct h_record last = {};
+	uint32_t low;
+
+	h__spin_lock(ch->manager, &ch->lock);
+	low = ch->low;
+	if (number - low < ch->handed - low)
+		ch->done[number & ch->done_mask] = 1;
+	while (ch->low != ch->handed && ch->done[ch->low & ch->done_mask])
+		ch->done[ch->low++ & ch->done_mask] = 0;
+	last.number = ch->low - 1;
+	low = ch->low - low;
+	h__spin_unlock(ch->manager, &ch->lock);
+	if (low)
+		h_stream_release(ch->receiver, &last);
+}
+
+/* Those that were for the library only count as released. */
+static void take_record(struct h_channel *ch, uint32_t number)
+{
+	h__spin_lock(ch->manager, &ch->lock);
+	while (ch->handed != number)
+		ch->done[ch->handed++ & ch->done_mask] = 1;
+	ch->handed++;
+	h__spin_unlock(ch->manager, &ch->lock);
+}
+
+/* Large pieces of memory are dear to get: one is kept. */
+static void release_heap(struct h_channel *ch, void *heap, size_t room)
+{
+	void *old = heap;
+
+	h__spin_lock(ch->manager, &ch->lock);
+	if (room > ch->spare_room) {
+		old = ch->spare;
+		ch->spare = heap;
+		ch->spare_room = room;
+	}
+	h__spin_unlock(ch->manager, &ch->lock);
+	free(old);
+}
+
+void h_channel_release(struct h_channel *ch, struct h_message *m)
+{
+	if (m->heap)
+		release_heap(ch, m->heap, m->room);
+	else if (m->held)
+		release_record(ch, m->number);
+	*m = (struct h_message) {};
+}
+
+/* ---- records ---- */
+
+/*
+ * The next record. While the rest of a message of ours waits for buffers it is
+ * looked after as well: the other end may need it before it says anything.
+ */
+static int next_record(struct h_channel *ch, struct h_record *record,
+		       uint64_t *more, int64_t deadline_ns)
+{
+	struct h_receiver *r = &ch->receiver->r;
+
+	for (;;) {
+		uint32_t seen = h_receiver_events(r);
+		bool rest = h__load_acquire(&ch->rest);
+		int64_t until = deadline_ns;
+		int ret;
+
+		if (h__unlikely(rest)) {
+			h__channel_try_push(ch);
+			if (deadline_ns != H_NOWAIT)
+				until = h__now_ns() + SLICE_NS;
+			if (deadline_ns > 0 && until > deadline_ns)
+				until = deadline_ns;
+		}
+		ret = h__stream_next(ch->receiver, record, more, H_NOWAIT);
+		if (ret != -EAGAIN || deadline_ns == H_NOWAIT)
+			return ret;
+		ret = h_receiver_wait(r, seen, until);
+		if (ret && !(ret == -ETIMEDOUT && until != deadline_ns))
+			return ret;
+	}
+}
+
+/* ---- messages of several records ---- */
+
+static int more_room(struct h_channel *ch, size_t need)
+{
+	struct h_assembly *in = &ch->in;
+	size_t room = in->room ? 2 * in->room : FIRST_ROOM;
+	char *to;
+
+	if (!in->to) {
+		h__spin_lock(ch->manager, &ch->lock);
+		in->to = ch->spare;
+		in->room = ch->spare_room;
+		ch->spare = NULL;
+		ch->spare_room = 0;
+		h__spin_unlock(ch->manager, &ch->lock);
+	}
+	if (need <= in->room)
+		return 0;
+	/* Of what is announced nothing is believed before it is there. */
+	if (room > in->total)
+		room = in->total;
+	if (room < need)
+		room = need;
+	to = realloc(in->to, room);
+	if (!to)
+		return -ENOMEM;
+	in->to = to;
+	in->room = room;
+	return 0;
+}
+
+static int assemble(struct h_channel *ch, const struct h_record *record,
+		    uint64_t more)
+{
+	struct h_assembly *in = &ch->in;
+	int err;
+
+	if (!record->length || in->total - in->done - record->length != more)
+		return -EPROTO;
+	err = in->lent ? 0 : more_room(ch, in->done + record->length);
+	if (err)
+		return err;
+	memcpy(in->to + in->done, record->data, record->length);
+	in->done += record->length;
+	release_record(ch, record->number);
+	return 0;
+}
+
+/* What was lent is the caller's again, who has only a part of a message. */
+static int take_back(struct h_channel *ch)
+{
+	struct h_assembly *in = &ch->in;
+	const char *from = in->to;
+	int err;
+
+	if (!in->lent)
+		return 0;
+	in->lent = false;
+	in->to = NULL;
+	in->room = 0;
+	err = more_room(ch, in->done);
+	if (!err)
+		memcpy(in->to, from, in->done);
+	return err;
+}
+
+static void hand_over(struct h_channel *ch, struct h_message *m)
+{
+	struct h_assembly *in = &ch->in;
+
+	*m = (struct h_message) { .data = in->to, .length = in->done };
+	if (!in->lent) {
+		m->heap = in->to;
+		m->room = in->room;
+	}
+	*in = (struct h_assembly) {};
+}
+
+/* 1 with the first record of a message in @m if that is all of it. */
+static int begin(struct h_channel *ch, const struct h_record *record,
+		 uint64_t more, struct h_message *m)
+{
+	if (record->length > ch->limit || more > ch->limit - record->length)
+		return -EPROTO;
+	if (!more) {
+		*m = (struct h_message) {
+			.data = record->data,
+			.length = record->length,
+			.number = record->number,
+			.held = 1,
+		};
+		return 1;
+	}
+	ch->in.total = record->length + more;
+	return 0;
+}
+
+/* Where a message goes that is received by copying. */
+struct target {
+	char *data;
+	size_t size;
+};
+
+static void lend(struct h_assembly *in, const struct target *t)
+{
+	if (!t || in->done || in->to || in->total > t->size)
+		return;
+	in->to = t->data;
+	in->lent = true;
+}
+
+static int next_message(struct h_channel *ch, struct h_message *m,
+			const struct target *t, int64_t deadline_ns)
+{
+	struct h_record record;
+	uint64_t more;
+	int ret;
+
+	for (;;) {
+		ret = next_record(ch, &record, &more, deadline_ns);
+		if (ret <= 0)
+			return ret || !ch->in.total ? ret : -EPROTO;
+		take_record(ch, record.number);
+		if (!ch->in.total) {
+			ret = begin(ch, &record, more, m);
+			if (ret)
+				return ret;
+			lend(&ch->in, t);
+		}
+		ret = assemble(ch, &record, more);
+		if (ret)
+			return ret;
+		if (!more) {
+			hand_over(ch, m);
+			return 1;
+		}
+	}
+}
+
+static bool lasts(int ret)
+{
+	return ret < 0 && ret != -EAGAIN && ret != -ETIMEDOUT && ret != -EINTR;
+}
+
+/* Who knows of the end need not be told of it again and again. */
+static void call_no_more(struct h_channel *ch)
+{
+	if (ch->told)
+		return;
+	ch->told = true;
+	h_receiver_on_ready(&ch->receiver->r, NULL, NULL);
+}
+
+/* reading held. */
+static int receive(struct h_channel *ch, struct h_message *m,
+		   const struct target *t, int64_t deadline_ns)
+{
+	int ret, err;
+
+	if (h__unlikely(ch->kept.data)) {
+		*m = ch->kept;
+		ch->kept = (struct h_message) {};
+		return 1;
+	}
+	if (h__unlikely(ch->failed))
+		return ch->failed;
+	ret = next_message(ch, m, t, deadline_ns);
+	err = take_back(ch);
+	if (err)
+		ret = err;
+	if (lasts(ret))
+		ch->failed = ret;
+	if (!ret || ch->failed)
+		call_no_more(ch);
+	return ret;
+}
+
+/* ---- calls ---- */
+
+int h_channel_receive(struct h_channel *ch, struct h_message *m,
+		      int64_t timeout_ns)
+{
+	pthread_mutex_t *reading = &ch->receiver->reading;
+	int64_t deadline = h_deadline(timeout_ns);
+	int ret;
+
+	*m = (struct h_message) {};
+	ret = h__mutex_lock(ch->manager, reading, deadline);
+	if (ret)
+		return ret;
+	ret = receive(ch, m, NULL, deadline);
+	h__mutex_unlock(ch->manager, reading);
+	return ret;
+}
+
+/* reading held. */
+static ssize_t receive_into(struct h_channel *ch, const struct target *t,
+			    int64_t deadline_ns)
+{
+	struct h_message m = {};
+	size_t length;
+	int ret;
+
+	ret = receive(ch, &m, t, deadline_ns);
+	if (ret <= 0)
+		return ret ? ret : -ENODATA;
+	length = m.length;
+	if (length > t->size) {
+		ch->kept = m;
+		return -EMSGSIZE;
+	}
+	if (length && m.data != t->data)
+		memcpy(t->data, m.data, length);
+	h_channel_release(ch, &m);
+	return (ssize_t)length;
+}
+
+ssize_t h_channel_recv(struct h_channel *ch, void *data, size_t size,
+		       int64_t timeout_ns)
+{
+	pthread_mutex_t *reading = &ch->receiver->reading;
+	const struct target t = { .data = data, .size = size };
+	int64_t deadline = h_deadline(timeout_ns);
+	ssize_t ret;
+
+	ret = h__mutex_lock(ch->manager, reading, deadline);
+	if (ret)
+		return ret;
+	ret = receive_into(ch, &t, deadline);
+	h__mutex_unlock(ch->manager, reading);
+	return ret;
+}
+
+int h_channel_request(struct h_channel *ch, const void *data, size_t length,
+		      struct h_message *reply, int64_t timeout_ns)
+{
+	int64_t deadline = h_deadline(timeout_ns);
+	int64_t left = timeout_ns;
+	int err;
+
+	*reply = (struct h_message) {};
+	err = h_channel_send(ch, data, length, timeout_ns);
+	if (err)
+		return err;
+	if (deadline > 0) {
+		left = deadline - h__now_ns();
+		left = left > 0 ? left : H_NOWAIT;
+	}
+	err = h_channel_receive(ch, reply, left);
+	return err == -EAGAIN && deadline > 0 ? -ETIMEDOUT : err;
+}

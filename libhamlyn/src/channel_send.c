@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+/* Sending messages. */
+#include <stdlib.h>
+
+#include "channel.h"
+
+/* What of a message has not been sent yet. */
+struct cursor {
+	const struct iovec *iov;
+	size_t skip;		/* of the first one */
+	uint64_t left;		/* of all */
+};
+
+/* By any number, 0 included: pieces may be empty. */
+static void advance(struct cursor *c, size_t n)
+{
+	c->left -= n;
+	c->skip += n;
+	while (c->left && c->skip >= c->iov->iov_len) {
+		c->skip -= c->iov->iov_len;
+		c->iov++;
+	}
+}
+
+/* The next @n bytes, if they are in one place. */
+static const char *in_one_piece(const struct cursor *c, size_t n)
+{
+	return c->iov->iov_len - c->skip >= n ?
+	       (const char *)c->iov->iov_base + c->skip : NULL;
+}
+
+static void copy_out(struct cursor c, char *to)
+{
+	while (c.left) {
+		size_t n = c.iov->iov_len - c.skip;
+
+		if (n > c.left)
+			n = c.left;
+		memcpy(to, (const char *)c.iov->iov_base + c.skip, n);
+		to += n;
+		advance(&c, n);
+	}
+}
+
+static void fill_stage(struct h_stream_sender *s, struct cursor c, size_t n)
+{
+	while (n) {
+		size_t here = c.iov->iov_len - c.skip;
+
+		if (here > n)
+			here = n;
+		h__stage_put(s, (const char *)c.iov->iov_base + c.skip, here);
+		advance(&c, here);
+		n -= here;
+	}
+}
+
+/* ---- records ---- */
+
+/* The NIC takes these out of the work queue's entry, also with a note. */
+static bool is_short(const struct h_stream_sender *s, size_t n)
+{
+	return n + HAMLYN_TRB_METADATA_SPACE <=
+	       s->r.manager->terminus->inline_max;
+}
+
+static int send_staged(struct h_stream_sender *s, const struct cursor *c,
+		       size_t n, int64_t deadline_ns)
+{
+	int err;
+
+	err = h__stage_begin(s);
+	if (err)
+		return err;
+	fill_stage(s, *c, n);
+	err = h__stage_flush(s, c->left - n, deadline_ns);
+	if (err)
+		h__stage_drop(s);
+	return err;
+}
+
+/* @handle: what has to have left before the caller may change the data. */
+static int send_record(struct h_stream_sender *s, struct cursor *c,
+		       int64_t deadline_ns, int64_t *handle)
+{
+	const char *p;
+	int64_t ret;
+	size_t n;
+
+	/* Then it is known how large the buffers are. */
+	ret = h__stream_wait_for_ticket(s, deadline_ns);
+	if (ret)
+		return (int)ret;
+	n = c->left < s->buffer ? c->left : s->buffer;
+	p = in_one_piece(c, n);
+	if (p && (is_short(s, n) ||
+		  h__terminus_find_tag(s->r.manager->terminus, p, n) >= 0)) {
+		ret = h__stream_post(s, p, n, c->left - n, 0, deadline_ns);
+		if (ret >= 0 && !is_short(s, n))
+			*handle = ret;
+	} else {
+		ret = send_staged(s, c, n, deadline_ns);
+	}
+	if (ret < 0)
+		return (int)ret;
+	advance(c, n);
+	return 0;
+}
+
+/* A message that its NIC refused went nowhere, and neither will others. */
+static int wait_until_left(struct h_stream_sender *s, int64_t handle)
+{
+	if (handle < 0)
+		return 0;
+	return h_send_wait(s->r.manager->terminus, handle, H_FOREVER) < 0 ?
+	       -EPIPE : 0;
+}
+
+static int send_records(struct h_stream_sender *s, struct cursor *c,
+			int64_t deadline_ns)
+{
+	int64_t handle = -1;
+	int err = 0, gone;
+
+	while (c->left && !err)
+		err = send_record(s, c, deadline_ns, &handle);
+	gone = wait_until_left(s, handle);
+	return gone ? gone : err;
+}
+
+/* ---- what is left of a message ---- */
+
+static void set_rest(struct h_channel *ch, char *rest)
+{
+	__atomic_store_n(&ch->rest, rest, __ATOMIC_RELEASE);
+}
+
+static void drop_rest(struct h_channel *ch)
+{
+	free(ch->rest);
+	set_rest(ch, NULL);
+}
+
+int h__channel_push(struct h_channel *ch, int64_t deadline_ns)
+{
+	struct h_stream_sender *s = ch->sender;
+	struct iovec iov = { .iov_base = ch->rest, .iov_len = ch->rest_length };
+	struct cursor c = {
+		.iov = &iov,
+		.skip = ch->rest_done,
+		.left = ch->rest_length - ch->rest_done,
+	};
+	int err;
+
+	if (ch->torn || s->closed)
+		return -EPIPE;
+	if (!ch->rest)
+		return 0;
+	err = send_records(s, &c, deadline_ns);
+	ch->rest_done = ch->rest_length - c.left;
+	if (err == -EPIPE)
+		ch->torn = true;
+	if (!c.left || err == -EPIPE)
+		drop_rest(ch);
+	return err;
+}
+
+static void send_ready(struct h_stream_sender *s, void *arg);
+
+/* Go on when there are buffers again; said with sending held. */
+static void want(struct h_channel *ch, bool wanted)
+{
+	if (wanted && !ch->armed) {
+		ch->armed = true;
+		h_stream_sender_on_ready(ch->sender, send_ready, ch);
+	}
+	h__stream_want(ch->sender, wanted);
+}
+
+/* Called while buffers are free, or there never will be any. */
+static void send_ready(struct h_stream_sender *s, void *arg)
+{
+	struct h_channel *ch = arg;
+	bool call;
+
+	if (h__mutex_lock(ch->manager, &s->sending, H_NOWAIT))
+		return;
+	h__channel_push(ch, H_NOWAIT);
+	want(ch, ch->rest);
+	call = ch->blocked && !ch->rest && ch->ready;
+	if (call)
+		ch->blocked = false;
+	h__mutex_unlock(ch->manager, &s->sending);
+	/* Afterwards there may be no channel any more. */
+	if (call)
+		ch->ready(ch, ch->ready_arg);
+}
+
+void h__channel_try_push(struct h_channel *ch)
+{
+	pthread_mutex_t *sending = &ch->sender->sending;
+
+	if (h__mutex_lock(ch->manager, sending, H_NOWAIT))
+		return;
+	h__channel_push(ch, H_NOWAIT);
+	h__mutex_unlock(ch->manager, sending);
+}
+
+/* Who is asleep because there was nothing to be done looks again. */
+static void wake_receiver(struct h_channel *ch)
+{
+	struct h_receiver *r = &ch->receiver->r;
+
+	if (h__single(ch->manager))
+		return;
+	h_receiver_lock(r);
+	h__store_release(&r->events, r->events + 1);
+	h_receiver_unlock(r);
+	h__manager_nudge(ch->manager);
+}
+
+/* A part of the message is on its way: the rest has to follow. */
+static int keep_rest(struct h_channel *ch, const struct cursor *c)
+{
+	char *rest = malloc(c->left);
+
+	if (!rest) {
+		ch->torn = true;
+		return -ENOMEM;
+	}
+	copy_out(*c, rest);
+	ch->rest_length = c->left;
+	ch->rest_done = 0;
+	set_rest(ch, rest);
+	want(ch, true);
+	wake_receiver(ch);
+	return 0;
+}
+
+/* ---- messages ---- */
+
+static int send_empty(struct h_stream_sender *s, int64_t deadline_ns)
+{
+	int64_t ret;
+
+	ret = h__stream_post(s, NULL, 0, 0, H_NOTE_EMPTY, deadline_ns);
+	return ret < 0 ? (int)ret : 0;
+}
+
+static int send_message(struct h_channel *ch, struct cursor *c,
+			int64_t deadline_ns)
+{
+	uint64_t length = c->left;
+	int err;
+
+	err = h__channel_push(ch, deadline_ns);
+	if (!err)
+		err = length ? send_records(ch->sender, c, deadline_ns) :
+			       send_empty(ch->sender, deadline_ns);
+	if (err && c->left < length) {
+		if (err != -EPIPE)
+			return keep_rest(ch, c);
+		ch->torn = true;
+	}
+	if (err == -EAGAIN) {
+		ch->blocked = true;
+		want(ch, true);
+	}
+	return err;
+}
+
+int h_channel_sendv(struct h_channel *ch, const struct iovec *iov, int iovcnt,
+		    int64_t timeout_ns)
+{
+	pthread_mutex_t *sending = &ch->sender->sending;
+	int64_t deadline = h_deadline(timeout_ns);
+	struct cursor c = { .iov = iov };
+	int i, err;
+
+	if (iovcnt < 0)
+		return -EINVAL;
+	for (i = 0; i < iovcnt; i++) {
+		if (iov[i].iov_len > ch->peer_limit - c.left)
+			return -EMSGSIZE;
+		c.left += iov[i].iov_len;
+	}
+	advance(&c, 0);
+	err = h__mutex_lock(ch->manager, sending, deadline);
+	if (err)
+		return err;
+	err = send_message(ch, &c, deadline);
+	h__mutex_unlock(ch->manager, sending);
+	return err;
+}
+
+/* What fits one record, and goes with it, needs nothing else. */
+static bool goes_at_once(const struct h_channel *ch, size_t length)
+{
+	const struct h_stream_sender *s = ch->sender;
+
+	return length && is_short(s, length) && length <= s->buffer &&
+	       !ch->rest && !ch->torn && !s->closed;
+}
+
+int h_channel_send(struct h_channel *ch, const void *data, size_t length,
+		   int64_t timeout_ns)
+{
+	const struct iovec iov = { .iov_base = (void *)data, .iov_len = length };
+	struct cursor c = { .iov = &iov, .left = length };
+	pthread_mutex_t *sending = &ch->sender->sending;
+	int64_t deadline = h_deadline(timeout_ns);
+	int64_t ret;
+
+	if (length > ch->peer_limit)
+		return -EMSGSIZE;
+	ret = h__mutex_lock(ch->manager, sending, deadline);
+	if (ret)
+		return (int)ret;
+	ret = -EAGAIN;
+	if (h__likely(goes_at_once(ch, length)))
+		ret = h__stream_post(ch->sender, data, length, 0, 0, deadline);
+	if (h__unlikely(ret == -EAGAIN))
+		ret = send_message(ch, &c, deadline);
+	h__mutex_unlock(ch->manager, sending);
+	return ret < 0 ? (int)ret : 0;
+}

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Datagrams (H 3.3).
+ *
+ * Metadata, little endian: length (4 bytes), offset (8), and, if an answer is wanted,
+ * an exported ticket. The NIC does not tell where data landed: the offset is the
+ * sender's word, but never leads out of the buffer. The length must be what the NIC
+ * has counted.
+ */
+#include <stdlib.h>
+
+#include <hamlyn/datagram.h>
+
+#include "message.h"
+
+#define DEFAULT_LENGTH	4096
+#define SHORT_META	12
+#define LONG_META	(SHORT_META + H_TICKET_BYTES)
+#define MEND_NS		500000000ll
+
+_Static_assert(LONG_META == HAMLYN_MAX_METADATA, "a ticket must fit");
+
+enum phase {
+	READY,		/* the entry is armed, or has just completed */
+	HERE,		/* arrived */
+	HELD,		/* received */
+	REVOKED,
+};
+
+struct h_datagram_receiver {
+	struct h_receiver r;
+	pthread_mutex_t keys;		/* who changes the key */
+	size_t length;
+	/* r.lock */
+	enum phase phase;
+	uint64_t key;			/* 0: revoked */
+	struct h_datagram here;
+	uint64_t received;
+	uint64_t malformed;
+	uint32_t partial;		/* bytes of a message that is not over */
+	int64_t partial_ns;		/* since when; 0: there is none */
+	void (*ready)(struct h_datagram_receiver *receiver, void *arg);
+	void *ready_arg;
+};
+
+static struct h_datagram_receiver *of(struct h_receiver *r)
+{
+	return (struct h_datagram_receiver *)r;
+}
+
+/* ---- arrivals; the receiver is locked ---- */
+
+static void arm(struct h_datagram_receiver *d)
+{
+	d->partial_ns = 0;
+	d->phase = d->key ? READY : REVOKED;
+	if (d->key)
+		h__entry_grant(d->r.metadata, d->key, 0, d->length);
+}
+
+static int parse(const struct h_datagram_receiver *d, struct h_datagram *out)
+{
+	const struct hamlyn_metadata *entry = d->r.metadata;
+	uint32_t meta_length = h__read_once(&entry->meta_length);
+	unsigned char meta[HAMLYN_MAX_METADATA];
+	uint64_t offset;
+
+	if (meta_length != SHORT_META && meta_length != LONG_META)
+		return -EPROTO;
+	memcpy(meta, entry->user, sizeof(meta));
+	*out = (struct h_datagram) { .length = h__get(meta, 4) };
+	offset = h__get(meta + 4, 8);
+	if (out->length != h__read_once(&entry->length) || offset > d->length ||
+	    out->length > d->length - offset)
+		return -EPROTO;
+	out->offset = offset;
+	out->data = (char *)d->r.data + offset;
+	if (meta_length == SHORT_META)
+		return 0;
+	out->has_reply = true;
+	return h_ticket_import(meta + SHORT_META, H_TICKET_BYTES,
+			       &out->reply.ticket);
+}
+
+/*
+ * Has one come? The entry tells: a notification may be of one that was there before
+ * the receiver was rekeyed.
+ */
+static void look(struct h_datagram_receiver *d)
+{
+	if (d->phase != READY || h__load_acquire(&d->r.metadata->state))
+		return;
+	d->phase = HERE;
+	if (!parse(d, &d->here))
+		return;
+	d->malformed++;
+	arm(d);
+}
+
+static void process_arrival(struct h_receiver *r,
+			    const struct hamlyn_nq_entry *e)
+{
+	if (!(e->flags & HAMLYN_NQE_PEER_GONE))
+		look(of(r));
+}
+
+static void process_overrun(struct h_receiver *r)
+{
+	if (r->slot)
+		look(of(r));
+}
+
+static bool pending(const struct h_receiver *r)
+{
+	return ((const struct h_datagram_receiver *)r)->phase == HERE;
+}
+
+static const struct h_receiver_class datagram_class = {
+	.name = "datagram receiver",
+	.process_arrival = process_arrival,
+	.process_overrun = process_overrun,
+	.pending = pending,
+};
+
+/*
+ * The end of a long datagram whose beginning was dropped leaves the accumulator at
+ * what no other long one brings back to 0. When nothing has moved for a while the
+ * entry is armed anew.
+ */
+static void mend(struct h_datagram_receiver *d)
+{
+	struct hamlyn_metadata *entry = d->r.metadata;
+	uint32_t armed = HAMLYN_META_ARMED;
+	uint32_t bytes = h__read_once(&entry->length);
+	int64_t now;
+
+	if (d->phase != READY ||
+	    (!h__read_once(&entry->accumulator) && !bytes)) {
+		d->partial_ns = 0;
+		return;
+	}
+	now = h__now_ns();
+	if (!d->partial_ns || bytes != d->partial) {
+		d->partial = bytes;
+		d->partial_ns = now;
+	} else if (now - d->partial_ns >= MEND_NS &&
+		   /* Nobody is inside. */
+		   __atomic_compare_exchange_n(&entry->state, &armed, 0, 0,
+					       __ATOMIC_ACQ_REL,
+					       __ATOMIC_RELAXED)) {
+		d->malformed++;
+		arm(d);
+	}
+}
+
+/* ---- receiving ---- */
+
+static int hand_out(struct h_datagram_receiver *d, struct h_datagram *out)
+{
+	int ret = -EAGAIN;
+
+	h_receiver_lock(&d->r);
+	if (d->phase == HERE) {
+		*out = d->here;
+		d->phase = HELD;
+		d->received++;
+		ret = 0;
+	} else {
+		mend(d);
+	}
+	h_receiver_unlock(&d->r);
+	return ret;
+}
+
+static int receive(struct h_datagram_receiver *d, struct h_datagram *out,
+		   int64_t deadline)
+{
+	for (;;) {
+		uint32_t seen = h_receiver_events(&d->r);
+		int64_t until = deadline;
+		int ret = hand_out(d, out);
+
+		if (ret != -EAGAIN)
+			return ret;
+		/* In pieces: see mend(). */
+		if (deadline != H_NOWAIT) {
+			until = h__now_ns() + MEND_NS;
+			if (deadline > 0 && until > deadline)
+				until = deadline;
+		}
+		ret = h_receiver_wait(&d->r, seen, until);
+		if (ret && (ret != -ETIMEDOUT || until == deadline))
+			return ret;
+	}
+}
+
+int h_datagram_receive(struct h_datagram_receiver *d, struct h_datagram *out,
+		       int64_t timeout_ns)
+{
+	return receive(d, out, h_deadline(timeout_ns));
+}
+
+void h_datagram_release(struct h_datagram_receiver *d)
+{
+	h_receiver_lock(&d->r);
+	if (d->phase == HELD)
+		arm(d);
+	h_receiver_unlock(&d->r);
+}
+
+/* ---- keys; d->keys held ---- */
+
+static int revoke(struct h_datagram_receiver *d)
+{
+	int err;
+
+	h_receiver_lock(&d->r);
+	d->key = 0;
+	h__write_once(&d->r.metadata->key, 0);
+	h_receiver_unlock(&d->r);
+	/* Waits for what is landing. */
+	err = h_slot_rekey(d->r.slot);
+	if (err)
+		return err;
+	h_receiver_lock(&d->r);
+	look(d);
+	if (d->phase == READY) {
+		h__write_once(&d->r.metadata->state, 0);
+		d->phase = REVOKED;
+	}
+	h_receiver_unlock(&d->r);
+	return 0;
+}
+
+static int new_key(struct h_datagram_receiver *d)
+{
+	uint64_t key;
+	int err;
+
+	err = h__key(&key);
+	if (err)
+		return err;
+	h_receiver_lock(&d->r);
+	d->key = key;
+	/* While one is held, what comes by the new key is dropped, and no guess. */
+	if (d->phase == REVOKED)
+		arm(d);
+	else
+		h__write_once(&d->r.metadata->key, key);
+	h_receiver_unlock(&d->r);
+	return 0;
+}
+
+int h_datagram_revoke(struct h_datagram_receiver *d)
+{
+	int err;
+
+	pthread_mutex_lock(&d->keys);
+	err = revoke(d);
+	pthread_mutex_unlock(&d->keys);
+	return err;
+}
+
+int h_datagram_rekey(struct h_datagram_receiver *d, struct h_seed *seed)
+{
+	int err;
+
+	pthread_mutex_lock(&d->keys);
+	err = revoke(d);
+	if (!err)
+		err = new_key(d);
+	pthread_mutex_unlock(&d->keys);
+	if (!err)
+		h_datagram_receiver_seed(d, seed);
+	return err;
+}
+
+void h_datagram_receiver_address(struct h_datagram_receiver *d,
+				 struct h_datagram_address *address)
+{
+	h_slot_ticket(d->r.slot, 0, d->length, 0, &address->ticket);
+	h_receiver_lock(&d->r);
+	address->ticket.key = d->key;
+	h_receiver_unlock(&d->r);
+}
+
+void h_datagram_receiver_seed(struct h_datagram_receiver *d,
+			      struct h_seed *seed)
+{
+	struct h_seed_fields f = { .kind = H_SEED_DATAGRAM, .entries = 1 };
+	struct h_datagram_address address;
+
+	h_datagram_receiver_address(d, &address);
+	f.ticket = address.ticket;
+	h__seed_put(seed, &f);
+}
+
+/* ---- from create to destroy ---- */
+
+int h_datagram_receiver_create(struct h_manager *m,
+			       const struct h_datagram_attr *attr,
+			       struct h_datagram_receiver **receiver)
+{
+	size_t length = attr && attr->length ? attr->length : DEFAULT_LENGTH;
+	const struct h_receiver_attr at = {
+		.length = length,
+		.entries = 1,
+		.mode = HAMLYN_SLOT_PARANOID_ONE_SHOT,
+		.arrivals = 2,	/* one more after a rekey */
+	};
+	struct h_datagram_receiver *d;
+	int err;
+
+	*receiver = NULL;
+	if ((attr && attr->flags) || length > UINT32_MAX)
+		return h__refuse(m->dev, -EINVAL,
+				 "a buffer of at most %u bytes, and no flags",
+				 UINT32_MAX);
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	d->length = length;
+	d->phase = REVOKED;
+	pthread_mutex_init(&d->keys, NULL);
+	err = h_receiver_init(&d->r, m, &datagram_class, &at);
+	if (err)
+		goto free_receiver;
+	err = new_key(d);
+	if (err) {
+		h_receiver_exit(&d->r);
+		goto free_receiver;
+	}
+	*receiver = d;
+	return 0;
+
+free_receiver:
+	pthread_mutex_destroy(&d->keys);
+	free(d);
+	return err;
+}
+
+int h_datagram_receiver_destroy(struct h_datagram_receiver *d)
+{
+	int err;
+
+	if (!d)
+		return 0;
+	err = h_receiver_exit(&d->r);
+	if (err)
+		return err;
+	pthread_mutex_destroy(&d->keys);
+	free(d);
+	return 0;
+}
+
+int h_datagram_receiver_stats(struct h_datagram_receiver *d,
+			      struct h_datagram_stats *stats)
+{
+	struct hamlyn_stats slot;
+	int err;
+
+	err = h_slot_stats(d->r.slot, &slot);
+	h_receiver_lock(&d->r);
+	*stats = (struct h_datagram_stats) {
+		.received = d->received,
+		.malformed = d->malformed,
+		.dropped = err ? 0 : slot.rejects[HAMLYN_REJECT_ONE_SHOT],
+	};
+	h_receiver_unlock(&d->r);
+	return err;
+}
+
+static void call_ready(struct h_receiver *r, void *arg)
+{
+	(void)arg;
+	of(r)->ready(of(r), of(r)->ready_arg);
+}
+
+void h_datagram_receiver_on_ready(struct h_datagram_receiver *d,
+				  void (*ready)(struct h_datagram_receiver *d,
+						void *arg),
+				  void *arg)
+{
+	h_receiver_on_ready(&d->r, NULL, NULL);
+	d->ready = ready;
+	d->ready_arg = arg;
+	if (ready)
+		h_receiver_on_ready(&d->r, call_ready, NULL);
+}
+
+/* ---- sending ---- */
+
+int h_datagram_resolve(const struct h_seed *seed,
+		       struct h_datagram_address *address)
+{
+	struct h_seed_fields f;
+	int err = h__seed_get(seed, H_SEED_DATAGRAM, &f);
+
+	if (!err)
+		address->ticket = f.ticket;
+	return err;
+}
+
+static int send_to(struct h_manager *m, const struct h_datagram_address *to,
+		   size_t offset, const void *data, size_t length,
+		   const struct h_datagram_address *reply, int64_t deadline)
+{
+	unsigned char meta[LONG_META];
+	const struct h_msg msg = {
+		.ticket = &to->ticket,
+		.offset = offset,
+		.data = data,
+		.length = length,
+		.meta = meta,
+		.meta_length = reply ? LONG_META : SHORT_META,
+	};
+
+	if (offset > UINT64_MAX - to->ticket.base || length > UINT32_MAX)
+		return -ERANGE;
+	h__put(meta, length, 4);
+	h__put(meta + 4, to->ticket.base + offset, 8);
+	if (reply)
+		h_ticket_export(&reply->ticket, meta + SHORT_META);
+	return h__post(m, &msg, deadline);
+}
+
+int h_datagram_send(struct h_manager *m, const struct h_datagram_address *to,
+		    size_t offset, const void *data, size_t length,
+		    const struct h_datagram_address *reply, int64_t timeout_ns)
+{
+	return send_to(m, to, offset, data, length, reply,
+		       h_deadline(timeout_ns));
+}
+
+/* An answer to a request before this one may be there. */
+static int request_begin(struct h_datagram_receiver *d)
+{
+	int err = 0;
+
+	h_receiver_lock(&d->r);
+	if (d->phase == HELD)
+		err = -EBUSY;
+	else if (d->phase == HERE)
+		arm(d);
+	h_receiver_unlock(&d->r);
+	return err;
+}
+
+int h_datagram_request(struct h_datagram_receiver *replies,
+		       const struct h_datagram_address *to, const void *data,
+		       size_t length, struct h_datagram *answer,
+		       int64_t timeout_ns)
+{
+	int64_t deadline = h_deadline(timeout_ns);
+	struct h_datagram_address reply;
+	struct h_seed unused;
+	int ret, err;
+
+	ret = request_begin(replies);
+	if (ret)
+		return ret;
+	h_datagram_receiver_address(replies, &reply);
+	ret = send_to(replies->r.manager, to, 0, data, length, &reply, deadline);
+	if (ret)
+		return ret;
+	ret = receive(replies, answer, deadline);
+	if (!ret)
+		return 0;
+	err = h_datagram_rekey(replies, &unused);
+	return err ? err : ret;
+}

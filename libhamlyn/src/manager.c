@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+/* Managers (H 3.3), and memory that they send from. */
+#include <stdlib.h>
+
+#include "manager.h"
+
+#define DEFAULT_NQ_ENTRIES	4096
+#define DEFAULT_SPIN_NS		20000
+#define MIN_ENTRY_SIZE		256	/* a note and the longest seed */
+#define MIN_NQ_ENTRIES		16
+#define DRAIN_NS		1000000000
+#define SELF_ARRIVALS		8	/* set aside for h__manager_nudge() */
+
+int h_manager_alloc(struct h_manager *m, size_t length, void **addr)
+{
+	struct h_memory memory;
+	int err;
+
+	pthread_mutex_lock(&m->lock);
+	err = h__pool_alloc(&m->send, length, &memory);
+	pthread_mutex_unlock(&m->lock);
+	*addr = err ? NULL : memory.addr;
+	return err;
+}
+
+void h_manager_free(struct h_manager *m, void *addr)
+{
+	struct h_memory memory;
+
+	if (!addr)
+		return;
+	pthread_mutex_lock(&m->lock);
+	if (!h__pool_find(&m->send, addr, &memory))
+		h__pool_free(&m->send, &memory);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* m->lock held. */
+static int bind_added(struct h_manager *m, struct h_area *area)
+{
+	int tag = h__terminus_free_tag(m->terminus);
+
+	if (tag < 0)
+		return h__refuse(m->dev, tag,
+				 "all %u send buffer tags are in use",
+				 HAMLYN_MAX_TAGS);
+	return h_terminus_bind(m->terminus, tag, area, 0, 0);
+}
+
+int h_manager_register(struct h_manager *m, void *addr, size_t length)
+{
+	struct h_area *area;
+	int err;
+
+	err = h_area_add(m->dev, addr, length, HAMLYN_AREA_READONLY, &area);
+	if (err)
+		return err;
+	pthread_mutex_lock(&m->lock);
+	err = bind_added(m, area);
+	pthread_mutex_unlock(&m->lock);
+	if (err)
+		h_area_remove(area);
+	return err;
+}
+
+int h_manager_unregister(struct h_manager *m, void *addr)
+{
+	struct h__terminus_full *full = (void *)m->terminus;
+	struct h_area *area = NULL;
+	int err = -ENOENT, tag;
+
+	pthread_mutex_lock(&m->lock);
+	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
+		area = full->areas[tag];
+		if (!area || area->allocated || area->addr != addr)
+			continue;
+		err = h_terminus_bind(m->terminus, tag, NULL, 0, 0);
+		break;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return err ? err : h_area_remove(area);
+}
+
+/* ---- managers ---- */
+
+struct h_dev *h_manager_dev(const struct h_manager *m)
+{
+	return m->dev;
+}
+
+struct h_terminus *h_manager_terminus(const struct h_manager *m)
+{
+	return m->terminus;
+}
+
+static int self_init(struct h_manager *m)
+{
+	struct h_slot_attr attr = { .length = 64, .nq = m->nq };
+	int err;
+
+	err = h__pool_alloc(&m->receive, 64, &m->self_memory);
+	if (err)
+		return err;
+	attr.area = m->self_memory.area;
+	attr.base = m->self_memory.base;
+	err = h_slot_create(m->dev, &attr, &m->self);
+	if (err)
+		return err;
+	m->reserved = SELF_ARRIVALS;
+	return h_slot_ticket(m->self, 0, 0, HAMLYN_META_FAST, &m->self_ticket);
+}
+
+/* What was registered and not unregistered is still bound. Others' areas are theirs. */
+static void unregister_all(struct h_manager *m)
+{
+	struct h__terminus_full *full = (void *)m->terminus;
+	int tag;
+
+	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
+		struct h_area *area = full->areas[tag];
+
+		if (area && !area->allocated &&
+		    area->flags & HAMLYN_AREA_READONLY &&
+		    !h_terminus_bind(m->terminus, tag, NULL, 0, 0))
+			h_area_remove(area);
+	}
+}
+
+/* What is not there yet is NULL. */
+static void manager_free(struct h_manager *m)
+{
+	if (m->self)
+		h_slot_destroy(m->self);
+	h__pool_exit(&m->receive);
+	if (m->terminus) {
+		h__pool_exit(&m->send);
+		unregister_all(m);
+		h_terminus_destroy(m->terminus);
+	}
+	if (m->nq)
+		h_nq_destroy(m->nq);
+	pthread_mutex_destroy(&m->lock);
+	free(m->by_slot);
+	free(m);
+}
+
+static int manager_init(struct h_manager *m, const struct h_manager_attr *attr)
+{
+	struct h_terminus_attr terminus = attr->terminus;
+	int err;
+
+	m->slots = m->dev->limits.max_slots;
+	m->by_slot = calloc(m->slots, sizeof(*m->by_slot));
+	if (!m->by_slot)
+		return -ENOMEM;
+	err = h_nq_create(m->dev, attr->nq_entries ? attr->nq_entries :
+						     DEFAULT_NQ_ENTRIES, &m->nq);
+	if (err)
+		return err;
+	if (h__single(m))
+		terminus.flags |= H_TERMINUS_SINGLE;
+	err = h_terminus_create(m->dev, &terminus, &m->terminus);
+	if (err)
+		return err;
+	m->send.terminus = m->terminus;
+	return self_init(m);
+}
+
+int h_manager_create(struct h_dev *dev, const struct h_manager_attr *attr,
+		     struct h_manager **manager)
+{
+	static const struct h_manager_attr defaults;
+	struct h_manager *m;
+	int err;
+
+	*manager = NULL;
+	if (!attr)
+		attr = &defaults;
+	if (attr->flags & ~H_MANAGER_SINGLE)
+		return h__refuse(dev, -EINVAL, "flags 0x%x: 0 or H_MANAGER_SINGLE",
+				 attr->flags);
+	if (attr->terminus.entry_size && attr->terminus.entry_size < MIN_ENTRY_SIZE)
+		return h__refuse(dev, -EINVAL,
+				 "work queue entries of %u bytes: at least %u",
+				 attr->terminus.entry_size, MIN_ENTRY_SIZE);
+	if (attr->nq_entries && attr->nq_entries < MIN_NQ_ENTRIES)
+		return h__refuse(dev, -EINVAL, "%u NQ entries: at least %u",
+				 attr->nq_entries, MIN_NQ_ENTRIES);
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	m->dev = dev;
+	m->flags = attr->flags;
+	m->spin_ns = attr->spin_ns ? attr->spin_ns : DEFAULT_SPIN_NS;
+	m->receive.dev = dev;
+	m->send.dev = dev;
+	m->ready_tail = &m->ready;
+	pthread_mutex_init(&m->lock, NULL);
+	err = manager_init(m, attr);
+	if (err)
+		manager_free(m);
+	else
+		*manager = m;
+	return err;
+}
+
+int h_manager_drain(struct h_manager *m, int64_t timeout_ns)
+{
+	uint32_t last = h__read_once(&m->terminus->producer) - 1;
+	int ret;
+
+	/* Also if nothing was sent yet: then it is done. */
+	ret = h_send_wait(m->terminus, last, timeout_ns);
+	if (ret == -ETIMEDOUT && !timeout_ns)
+		return -EAGAIN;
+	return ret == -ETIMEDOUT || ret == -EINTR ? ret : 0;
+}
+
+int h_manager_destroy(struct h_manager *m)
+{
+	if (!m)
+		return 0;
+	if (m->receivers)
+		return h__refuse(m->dev, -EBUSY, "the manager has end points");
+	h__event_exit(m);
+	/* The last words of a process that ends have a moment to leave. */
+	h_manager_drain(m, DRAIN_NS);
+	manager_free(m);
+	return 0;
+}

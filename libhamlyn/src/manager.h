@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* What the upper layer's files share. */
+#ifndef H_MANAGER_INTERNAL_H
+#define H_MANAGER_INTERNAL_H
+
+#include <hamlyn/manager.h>
+
+#include "internal.h"
+
+/* ---- memory.c ---- */
+
+#define H_MEMORY_CLASSES	48
+
+/* A piece of one of a manager's areas. */
+struct h_memory {
+	void *addr;
+	size_t length;		/* a power of two */
+	struct h_area *area;
+	uint64_t base;		/* of the piece in the area */
+};
+
+/* Areas, cut into pieces whose sizes are powers of two. manager->lock. */
+struct h_pool {
+	struct h_dev *dev;
+	struct h_terminus *terminus;	/* chunks are bound to it, or NULL */
+	struct h_chunk *chunks;
+	struct h_piece *free[H_MEMORY_CLASSES];
+	size_t total;
+};
+
+int h__pool_alloc(struct h_pool *pool, size_t length, struct h_memory *memory);
+void h__pool_free(struct h_pool *pool, const struct h_memory *memory);
+/* The piece at @addr, which was given by h__pool_alloc(). */
+int h__pool_find(struct h_pool *pool, const void *addr,
+		 struct h_memory *memory);
+void h__pool_exit(struct h_pool *pool);
+int h__terminus_free_tag(const struct h_terminus *t);
+
+/* ---- managers ---- */
+
+struct h_sleeper;
+struct h_call;
+struct h_event;
+
+struct h_manager {
+	struct h_dev *dev;
+	struct h_nq *nq;
+	struct h_terminus *terminus;
+	uint32_t flags;
+	uint32_t polling;		/* the lock of those who take arrivals */
+	uint32_t asleep;		/* sleepers and the event thread: lock */
+	uint32_t slots;
+	struct h_receiver **by_slot;	/* polling */
+	int64_t spin_ns;
+	pthread_mutex_t lock;		/* what follows; taken inside polling */
+	struct h_sleeper *sleepers;	/* the first one sleeps on the NQ */
+	bool led;			/* one of them does */
+	struct h_receiver *receivers;
+	struct h_receiver *ready;
+	struct h_receiver **ready_tail;
+	struct h_call *calls;		/* ready ones that are being called back */
+	struct h_pool receive;		/* memory of slots */
+	struct h_pool send;
+	struct h_memory self_memory;
+	struct h_slot *self;		/* to wake who sleeps on the NQ */
+	uint32_t nudged;		/* a message to it is under way, since */
+	int64_t nudged_ns;		/* atomic, both */
+	struct h_ticket self_ticket;
+	uint32_t reserved;		/* NQ entries set aside */
+	uint32_t dispatching;		/* in h_manager_dispatch() */
+	struct h_event *event;		/* event.c, or NULL */
+};
+
+static inline bool h__single(const struct h_manager *m)
+{
+	return m->flags & H_MANAGER_SINGLE;
+}
+
+static inline void h__spin_lock(struct h_manager *m, uint32_t *lock)
+{
+	if (h__single(m))
+		return;
+	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+		while (h__read_once(lock))
+			h__relax();
+}
+
+static inline void h__spin_unlock(struct h_manager *m, uint32_t *lock)
+{
+	if (!h__single(m))
+		h__store_release(lock, 0);
+}
+
+/* ---- poll.c ---- */
+
+#define H_TAKE_AT_ONCE	64
+
+/* The lock of those who take arrivals; @took: and took some. */
+void h__polling_lock(struct h_manager *m);
+void h__polling_unlock(struct h_manager *m, bool took);
+/* Take arrivals, as h_manager_poll(): with the lock held, and without. */
+int h__take(struct h_manager *m);
+int h__manager_take(struct h_manager *m);
+/*
+ * Wake those who have news; manager->lock held. If it returns true the one that sleeps
+ * on the NQ has some too: h__manager_nudge(), without any lock.
+ */
+bool h__wake_sleepers(struct h_manager *m);
+/* Wake who sleeps on the NQ. */
+void h__manager_nudge(struct h_manager *m);
+/* Sleep until the NQ has something. */
+int h__nq_sleep(struct h_nq *nq, int64_t deadline_ns);
+
+/* ---- ready.c; manager->lock held, but for the last one ---- */
+
+void h__ready_add(struct h_manager *m, struct h_receiver *r);
+void h__ready_remove(struct h_manager *m, struct h_receiver *r);
+/* Something has changed without an arrival: have it called back if it is ready. */
+void h__receiver_look(struct h_receiver *r);
+
+/* ---- place.c ---- */
+
+/* A slot with memory of its own whose arrivals a receiver processes. */
+struct h_place {
+	struct h_slot *slot;
+	struct h_memory data;
+	struct h_memory metadata;
+	uint32_t arrivals;
+};
+
+int h__place_init(struct h_place *place, struct h_receiver *r,
+		  const struct h_receiver_attr *attr);
+int h__place_exit(struct h_place *place, struct h_receiver *r);
+/* It could not be ended, but @r will: the slot stays and nobody has its arrivals. */
+void h__place_abandon(struct h_place *place, struct h_receiver *r);
+struct hamlyn_metadata *h__place_entry(const struct h_place *place,
+				       uint32_t index);
+
+/* Let one message into [low, high) of a paranoid one-shot entry. */
+void h__entry_grant(struct hamlyn_metadata *entry, uint64_t key, uint64_t low,
+		    uint64_t high);
+/* And the next one. */
+void h__entry_arm(struct hamlyn_metadata *entry);
+
+/* The parts of h_receiver_init() and exit, for those with other places. */
+void h__receiver_add(struct h_receiver *r, struct h_manager *m,
+		     const struct h_receiver_class *class);
+void h__receiver_remove(struct h_receiver *r);
+
+/* ---- event.c ---- */
+
+/* Be readable if anything is ready, else not. manager->lock held. */
+void h__event_update(struct h_manager *m);
+void h__event_exit(struct h_manager *m);
+
+/* ---- seed.c ---- */
+
+#define H_SEED_STREAM	1
+#define H_SEED_CREDIT	2
+#define H_SEED_DATAGRAM	3
+#define H_SEED_TAGGED	4
+#define H_SEED_GROUP	5
+#define H_SEED_GATHER	6
+
+struct h_seed_fields {
+	struct h_ticket ticket;		/* of the first buffer, or of all */
+	uint32_t kind;
+	uint32_t entries;
+	uint32_t buffer;		/* bytes */
+	uint64_t more;			/* what the kind makes of it */
+};
+
+void h__seed_put(struct h_seed *seed, const struct h_seed_fields *fields);
+int h__seed_get(const struct h_seed *seed, uint32_t kind,
+		struct h_seed_fields *fields);
+
+#endif /* H_MANAGER_INTERNAL_H */

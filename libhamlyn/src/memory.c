@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A manager's memory: few areas, many pieces.
+ *
+ * Pieces are powers of two and are kept by size when they are given back. An area
+ * is never given back before the manager's end: what was needed once will be
+ * needed again, and the number of areas that a terminus can send from is small:
+ * the fewer are left, the faster they grow.
+ */
+#include <stdlib.h>
+
+#include "manager.h"
+
+#define SMALLEST	64
+#define FIRST_CHUNK	(64u << 10)
+#define SMALL_CHUNKS	3	/* of a terminus, before they grow faster */
+
+/*
+ * What each piece was cut as is kept outside of it: receive memory is written by
+ * others.
+ */
+struct h_piece {
+	struct h_piece *next;
+	struct h_chunk *chunk;
+	uint64_t base;
+	unsigned int class;
+};
+
+struct h_chunk {
+	struct h_chunk *next;
+	struct h_area *area;
+	size_t used;
+	int tag;		/* -1: of no terminus */
+	unsigned char *classes;	/* of the piece that begins there, by SMALLEST */
+};
+
+static unsigned int class_of(size_t length)
+{
+	unsigned int class = 0;
+
+	while (((size_t)SMALLEST << class) < length)
+		class++;
+	return class;
+}
+
+int h__terminus_free_tag(const struct h_terminus *t)
+{
+	int tag;
+
+	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++)
+		if (!t->tags[tag].length)
+			return tag;
+	return -ENOSPC;
+}
+
+static int chunk_bind(struct h_pool *pool, struct h_chunk *chunk)
+{
+	chunk->tag = -1;
+	if (!pool->terminus)
+		return 0;
+	chunk->tag = h__terminus_free_tag(pool->terminus);
+	if (chunk->tag < 0)
+		return h__refuse(pool->dev, -ENOSPC,
+				 "all %u send buffer tags are in use",
+				 HAMLYN_MAX_TAGS);
+	return h_terminus_bind(pool->terminus, chunk->tag, chunk->area, 0, 0);
+}
+
+/* Each as large as all before, or three times: few areas, whatever is asked for. */
+static size_t chunk_size(const struct h_pool *pool, size_t length)
+{
+	const struct h_chunk *chunk;
+	size_t size = pool->total;
+	unsigned int n = 0;
+
+	for (chunk = pool->chunks; chunk; chunk = chunk->next)
+		n++;
+	if (pool->terminus && n >= SMALL_CHUNKS)
+		size *= 3;
+	if (size < FIRST_CHUNK)
+		size = FIRST_CHUNK;
+	return size < length ? length : size;
+}
+
+static int chunk_add(struct h_pool *pool, size_t length)
+{
+	struct h_chunk *chunk = calloc(1, sizeof(*chunk));
+	size_t size = chunk_size(pool, length);
+	int err;
+
+	if (!chunk)
+		return -ENOMEM;
+	/* Large was a wish. */
+	while ((err = h_area_alloc(pool->dev, size, &chunk->area)) &&
+	       size > length)
+		size = size / 2 > length ? size / 2 : length;
+	if (err)
+		goto free_chunk;
+	err = -ENOMEM;
+	chunk->classes = calloc(1, h_area_length(chunk->area) / SMALLEST);
+	if (!chunk->classes)
+		goto remove_area;
+	err = chunk_bind(pool, chunk);
+	if (err)
+		goto free_classes;
+	chunk->next = pool->chunks;
+	pool->chunks = chunk;
+	pool->total += h_area_length(chunk->area);
+	return 0;
+
+free_classes:
+	free(chunk->classes);
+remove_area:
+	h_area_remove(chunk->area);
+free_chunk:
+	free(chunk);
+	return err;
+}
+
+static void piece_is(const struct h_chunk *chunk, uint64_t base,
+		     unsigned int class, struct h_memory *memory)
+{
+	*memory = (struct h_memory) {
+		.addr = (char *)h_area_addr(chunk->area) + base,
+		.length = (size_t)SMALLEST << class,
+		.area = chunk->area,
+		.base = base,
+	};
+}
+
+/* Pieces are aligned to their size, up to a page: whole cache lines and pages. */
+static bool cut(struct h_chunk *chunk, unsigned int class,
+		struct h_memory *memory)
+{
+	size_t length = (size_t)SMALLEST << class;
+	size_t align = length < 4096 ? length : 4096;
+	size_t base = (chunk->used + align - 1) & ~(align - 1);
+
+	if (base > h_area_length(chunk->area) ||
+	    length > h_area_length(chunk->area) - base)
+		return false;
+	chunk->used = base + length;
+	chunk->classes[base / SMALLEST] = (unsigned char)class;
+	piece_is(chunk, base, class, memory);
+	return true;
+}
+
+int h__pool_alloc(struct h_pool *pool, size_t length, struct h_memory *memory)
+{
+	struct h_chunk *chunk;
+	struct h_piece *piece;
+	unsigned int class;
+	int err;
+
+	if (!length || length > (size_t)SMALLEST << (H_MEMORY_CLASSES - 9))
+		return -EINVAL;
+	class = class_of(length);
+	piece = pool->free[class];
+	if (piece) {
+		pool->free[class] = piece->next;
+		piece_is(piece->chunk, piece->base, class, memory);
+		free(piece);
+		return 0;
+	}
+	for (chunk = pool->chunks; chunk; chunk = chunk->next)
+		if (cut(chunk, class, memory))
+			return 0;
+	err = chunk_add(pool, (size_t)SMALLEST << class);
+	if (err)
+		return err;
+	return cut(pool->chunks, class, memory) ? 0 : -ENOMEM;
+}
+
+static struct h_chunk *chunk_of(struct h_pool *pool, const void *addr,
+				uint64_t *base)
+{
+	struct h_chunk *chunk;
+
+	*base = 0;
+	for (chunk = pool->chunks; chunk; chunk = chunk->next) {
+		*base = (uintptr_t)addr - (uintptr_t)h_area_addr(chunk->area);
+		if (*base < chunk->used)
+			return chunk;
+	}
+	return NULL;
+}
+
+int h__pool_find(struct h_pool *pool, const void *addr,
+		 struct h_memory *memory)
+{
+	struct h_chunk *chunk;
+	uint64_t base;
+
+	chunk = chunk_of(pool, addr, &base);
+	if (!chunk || base % SMALLEST)
+		return -ENOENT;
+	piece_is(chunk, base, chunk->classes[base / SMALLEST], memory);
+	return 0;
+}
+
+void h__pool_free(struct h_pool *pool, const struct h_memory *memory)
+{
+	struct h_piece *piece;
+	uint64_t base;
+
+	if (!memory->addr)
+		return;
+	piece = malloc(sizeof(*piece));
+	if (!piece)
+		return;		/* lost until the manager ends */
+	piece->chunk = chunk_of(pool, memory->addr, &base);
+	piece->base = base;
+	piece->class = class_of(memory->length);
+	piece->next = pool->free[piece->class];
+	pool->free[piece->class] = piece;
+}
+
+void h__pool_exit(struct h_pool *pool)
+{
+	struct h_chunk *chunk, *next;
+	struct h_piece *piece;
+	unsigned int class;
+
+	for (class = 0; class < H_MEMORY_CLASSES; class++)
+		while ((piece = pool->free[class])) {
+			pool->free[class] = piece->next;
+			free(piece);
+		}
+	for (chunk = pool->chunks; chunk; chunk = next) {
+		next = chunk->next;
+		if (chunk->tag >= 0)
+			h_terminus_bind(pool->terminus, chunk->tag, NULL, 0, 0);
+		h_area_remove(chunk->area);
+		free(chunk->classes);
+		free(chunk);
+	}
+	pool->chunks = NULL;
+}

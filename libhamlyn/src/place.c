@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+/* Slots with memory of their own, and receivers, which have one. */
+#include "manager.h"
+
+#define DEFAULT_ARRIVALS	64
+
+/* The NQ has entries for all that is on its way to all end points. */
+static int reserve(struct h_manager *m, uint32_t arrivals)
+{
+	uint32_t room = m->nq->mask - m->reserved;
+
+	if (arrivals > room)
+		return h__refuse(m->dev, -ENOSPC,
+				 "%u arrivals to set aside; %u are left of an NQ of %u entries",
+				 arrivals, room, m->nq->mask + 1);
+	m->reserved += arrivals;
+	return 0;
+}
+
+/* m->lock held. */
+static int place_memory(struct h_manager *m, struct h_place *p,
+			const struct h_receiver_attr *attr)
+{
+	size_t metadata = attr->entries * sizeof(struct hamlyn_metadata);
+	int err;
+
+	err = h__pool_alloc(&m->receive, attr->length ? attr->length : 64,
+			    &p->data);
+	if (err)
+		return err;
+	if (!metadata)
+		return 0;
+	err = h__pool_alloc(&m->receive, metadata < 128 ? 128 : metadata,
+			    &p->metadata);
+	if (err) {
+		h__pool_free(&m->receive, &p->data);
+		return err;
+	}
+	memset(p->metadata.addr, 0, metadata);
+	return 0;
+}
+
+static int place_slot(struct h_manager *m, struct h_place *p,
+		      const struct h_receiver_attr *attr)
+{
+	struct h_slot_attr at = {
+		.area = p->data.area,
+		.base = p->data.base,
+		.length = attr->length ? attr->length : 64,
+		.meta_area = p->metadata.area,
+		.meta_base = p->metadata.base,
+		.meta_count = attr->entries,
+		.mode = attr->mode,
+		.flags = attr->flags,
+		.nq = m->nq,
+	};
+
+	return h_slot_create(m->dev, &at, &p->slot);
+}
+
+static uint32_t arrivals_of(const struct h_receiver_attr *attr)
+{
+	if (attr->arrivals)
+		return attr->arrivals;
+	return attr->entries ? attr->entries : DEFAULT_ARRIVALS;
+}
+
+static int place_make(struct h_manager *m, struct h_place *p,
+		      const struct h_receiver_attr *attr)
+{
+	int err;
+
+	p->arrivals = arrivals_of(attr);
+	err = reserve(m, p->arrivals);
+	if (err)
+		return err;
+	err = place_memory(m, p, attr);
+	if (err)
+		goto unreserve;
+	err = place_slot(m, p, attr);
+	if (err)
+		goto free_memory;
+	return 0;
+
+free_memory:
+	h__pool_free(&m->receive, &p->metadata);
+	h__pool_free(&m->receive, &p->data);
+unreserve:
+	m->reserved -= p->arrivals;
+	return err;
+}
+
+/*
+ * Nobody knows the slot's key before the call returns: it may be entered late. Slot
+ * numbers are of their NIC and may be high, but come from a table of that size.
+ */
+int h__place_init(struct h_place *p, struct h_receiver *r,
+		  const struct h_receiver_attr *attr)
+{
+	struct h_manager *m = r->manager;
+	int err;
+
+	*p = (struct h_place) {};
+	h__polling_lock(m);
+	pthread_mutex_lock(&m->lock);
+	err = place_make(m, p, attr);
+	if (!err)
+		m->by_slot[h_slot_number(p->slot)] = r;
+	pthread_mutex_unlock(&m->lock);
+	h__polling_unlock(m, false);
+	return err;
+}
+
+/*
+ * What is in the NQ of a slot that is gone must not reach the next one of its
+ * number: all that is there is taken before the number is anybody's again, which
+ * it can be as soon as m->polling is given up.
+ */
+int h__place_exit(struct h_place *p, struct h_receiver *r)
+{
+	struct h_manager *m = r->manager;
+	uint32_t number = h_slot_number(p->slot);
+	uint32_t left = m->nq->mask + 1;
+	int err, n = 0;
+
+	h__polling_lock(m);
+	m->by_slot[number] = NULL;
+	err = h_slot_destroy(p->slot);
+	if (err) {
+		m->by_slot[number] = r;
+		goto out;
+	}
+	do
+		n = h__take(m);
+	while (n && left > (uint32_t)n && (left -= n));
+	/* Before the memory is somebody else's: no overrun() looks at it any more. */
+	h__spin_lock(m, &r->lock);
+	if (r->slot == p->slot)
+		r->slot = NULL;
+	h__spin_unlock(m, &r->lock);
+	pthread_mutex_lock(&m->lock);
+	h__pool_free(&m->receive, &p->metadata);
+	h__pool_free(&m->receive, &p->data);
+	m->reserved -= p->arrivals;
+	pthread_mutex_unlock(&m->lock);
+	p->slot = NULL;
+out:
+	h__polling_unlock(m, true);
+	return err;
+}
+
+void h__place_abandon(struct h_place *p, struct h_receiver *r)
+{
+	struct h_manager *m = r->manager;
+
+	h__polling_lock(m);
+	m->by_slot[h_slot_number(p->slot)] = NULL;
+	h__polling_unlock(m, false);
+}
+
+struct hamlyn_metadata *h__place_entry(const struct h_place *p, uint32_t index)
+{
+	return (struct hamlyn_metadata *)p->metadata.addr + index;
+}
+
+void h__entry_arm(struct hamlyn_metadata *entry)
+{
+	h__write_once(&entry->accumulator, 0);
+	h__write_once(&entry->length, 0);
+	h__write_once(&entry->meta_length, 0);
+	h__store_release(&entry->state, HAMLYN_META_ARMED);	/* B10 */
+}
+
+void h__entry_grant(struct hamlyn_metadata *entry, uint64_t key, uint64_t low,
+		    uint64_t high)
+{
+	h__write_once(&entry->low, low);
+	h__write_once(&entry->high, high);
+	h__write_once(&entry->key, key);
+	h__entry_arm(entry);
+}
+
+/* ---- receivers ---- */
+
+void h__receiver_add(struct h_receiver *r, struct h_manager *m,
+		     const struct h_receiver_class *class)
+{
+	*r = (struct h_receiver) { .class_ = class, .manager = m };
+	pthread_mutex_lock(&m->lock);
+	H_LINK(m->receivers, r);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void h__receiver_remove(struct h_receiver *r)
+{
+	struct h_manager *m = r->manager;
+
+	pthread_mutex_lock(&m->lock);
+	h__ready_remove(m, r);
+	H_UNLINK(m->receivers, r);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* The place is told apart from the receiver by those who have several. */
+static void receiver_place(struct h_receiver *r, const struct h_place *p)
+{
+	h_receiver_lock(r);
+	r->slot = p->slot;
+	r->data = p->data.addr;
+	r->metadata = p->metadata.addr;
+	r->arrivals = p->arrivals;
+	h_receiver_unlock(r);
+}
+
+int h_receiver_init(struct h_receiver *r, struct h_manager *m,
+		    const struct h_receiver_class *class,
+		    const struct h_receiver_attr *attr)
+{
+	struct h_place place;
+	int err;
+
+	h__receiver_add(r, m, class);
+	err = h__place_init(&place, r, attr);
+	if (err)
+		h__receiver_remove(r);
+	else
+		receiver_place(r, &place);
+	return err;
+}
+
+int h_receiver_exit(struct h_receiver *r)
+{
+	struct h_place place = { .slot = r->slot, .arrivals = r->arrivals };
+	struct h_manager *m = r->manager;
+	int err;
+
+	pthread_mutex_lock(&m->lock);
+	h__pool_find(&m->receive, r->data, &place.data);
+	if (r->metadata)
+		h__pool_find(&m->receive, r->metadata, &place.metadata);
+	pthread_mutex_unlock(&m->lock);
+	err = h__place_exit(&place, r);
+	if (!err)
+		h__receiver_remove(r);
+	return err;
+}
+
+int h_receiver_watch(struct h_receiver *r, const struct h_ticket *ticket, int fd,
+		     uint32_t number, struct h_watch **watch)
+{
+	struct h_manager *m = r->manager;
+	uint64_t cookie = h_receiver_cookie(r, number);
+
+	return fd < 0 ? h_watch(m->dev, ticket, m->nq, cookie, watch) :
+			h_watch_fd(m->dev, fd, m->nq, cookie, watch);
+}

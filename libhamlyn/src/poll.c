@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Who polls, who sleeps, and to whom arrivals go (H 3.3).
+ *
+ * Arrivals are taken from the NQ by one thread at a time, under m->polling, so
+ * that they reach their receivers in the order of the NQ. A thread that finds
+ * nothing for its receiver sleeps: the first one on the NQ (it leads, and takes
+ * what comes for the others meanwhile), the others each on a word of their own.
+ * Who has taken arrivals wakes those whose receivers got some (B13), and the one
+ * that leads as well, with a message to the manager itself: it may be asleep on
+ * the NQ while somebody else took what it waits for. When the leader leaves,
+ * another sleeper is woken to lead.
+ */
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "manager.h"
+
+#define POLLS_PER_CLOCK		32
+#define NUDGE_AGAIN_NS		10000000
+
+struct h_sleeper {
+	struct h_sleeper *next;
+	struct h_sleeper *prev;
+	const struct h_receiver *receiver;	/* NULL: any that is ready */
+	uint32_t seen;
+	uint32_t woken;		/* futex */
+	bool leads;
+	bool on_nq;		/* it leads, and sleeps or is about to */
+};
+
+/* ---- locks ---- */
+
+static bool try_lock(struct h_manager *m)
+{
+	if (h__single(m))
+		return true;
+	return !h__read_once(&m->polling) &&
+	       !__atomic_exchange_n(&m->polling, 1, __ATOMIC_ACQUIRE);
+}
+
+/* Who needs it may be asleep while another thread is preempted inside. */
+void h__polling_lock(struct h_manager *m)
+{
+	while (!try_lock(m))
+		sched_yield();
+}
+
+/* A SEQ_CST atomic is a full barrier by itself on x86 only. */
+static inline void full_barrier_behind_atomic(void)
+{
+#if !defined(__x86_64__)
+	h__full_barrier();
+#endif
+}
+
+/* Not the one that leads. */
+static void sleeper_wake(struct h_sleeper *s)
+{
+	if (s->woken)
+		return;
+	h__write_once(&s->woken, 1);
+	syscall(SYS_futex, &s->woken, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* m->lock held. */
+static bool has_news(const struct h_manager *m, const struct h_sleeper *s)
+{
+	return s->receiver ? h_receiver_events(s->receiver) != s->seen :
+			     !!m->ready;
+}
+
+/* Who leads and is not on the NQ looks for itself before it goes there. */
+bool h__wake_sleepers(struct h_manager *m)
+{
+	struct h_sleeper *s;
+	bool nudge = false;
+
+	for (s = m->sleepers; s; s = s->next) {
+		if (!has_news(m, s))
+			continue;
+		if (!s->leads)
+			sleeper_wake(s);
+		else if (s->on_nq)
+			nudge = true;
+	}
+	return nudge;
+}
+
+static void wake_sleepers(struct h_manager *m)
+{
+	bool nudge;
+
+	pthread_mutex_lock(&m->lock);
+	nudge = h__wake_sleepers(m);
+	pthread_mutex_unlock(&m->lock);
+	if (nudge)
+		h__manager_nudge(m);
+}
+
+/*
+ * The exchange orders the receivers' events before the look at m->asleep (B13):
+ * who goes to sleep counts itself first and looks at its events then.
+ */
+void h__polling_unlock(struct h_manager *m, bool took)
+{
+	if (h__single(m))
+		return;
+	if (!took) {
+		h__store_release(&m->polling, 0);
+		return;
+	}
+	__atomic_exchange_n(&m->polling, 0, __ATOMIC_SEQ_CST);	/* B13 */
+	full_barrier_behind_atomic();
+	if (h__unlikely(h__read_once(&m->asleep)))
+		wake_sleepers(m);
+}
+
+void h_receiver_lock(struct h_receiver *r)
+{
+	h__spin_lock(r->manager, &r->lock);
+}
+
+void h_receiver_unlock(struct h_receiver *r)
+{
+	h__spin_unlock(r->manager, &r->lock);
+}
+
+/* ---- taking arrivals ---- */
+
+static void make_ready(struct h_manager *m, struct h_receiver *r)
+{
+	pthread_mutex_lock(&m->lock);
+	if (r->on_ready)
+		h__ready_add(m, r);
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void event_happened(struct h_receiver *r)
+{
+	h__store_release(&r->events, r->events + 1);
+}
+
+static void give(struct h_manager *m, const struct hamlyn_nq_entry *e)
+{
+	/* A watch's cookie is of ours, whatever slot it watched. */
+	uint32_t slot = e->flags & HAMLYN_NQE_PEER_GONE ? (uint32_t)e->data :
+							  e->slot;
+	struct h_receiver *r = slot < m->slots ? m->by_slot[slot] : NULL;
+
+	if (h__unlikely(!r)) {
+		if (e->slot == m->self->number)
+			h__write_once(&m->nudged, 0);
+		return;
+	}
+	h__spin_lock(m, &r->lock);
+	r->class_->process_arrival(r, e);
+	event_happened(r);
+	h__spin_unlock(m, &r->lock);
+	if (h__read_once(&r->on_ready))
+		make_ready(m, r);
+}
+
+/* m->lock held. Without a slot it is being made, or destroyed. */
+static void overrun_of(struct h_manager *m, struct h_receiver *r)
+{
+	bool whole;
+
+	h__spin_lock(m, &r->lock);
+	whole = r->slot;
+	if (whole) {
+		r->class_->process_overrun(r);
+		event_happened(r);
+	}
+	h__spin_unlock(m, &r->lock);
+	if (whole && r->on_ready)
+		h__ready_add(m, r);
+}
+
+/* Which notifications are missing nobody knows: each looks for itself. */
+static void overrun(struct h_manager *m)
+{
+	struct h_receiver *r;
+
+	h__write_once(&m->nudged, 0);
+	pthread_mutex_lock(&m->lock);
+	for (r = m->receivers; r; r = r->next)
+		if (r->class_->process_overrun)
+			overrun_of(m, r);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* m->polling held. */
+int h__take(struct h_manager *m)
+{
+	struct hamlyn_nq_entry e;
+	int n = 0, ret;
+
+	while (n < H_TAKE_AT_ONCE && (ret = h_recv(m->nq, &e))) {
+		if (h__likely(ret == 1))
+			give(m, &e);
+		else
+			overrun(m);
+		n++;
+	}
+	return n;
+}
+
+int h__manager_take(struct h_manager *m)
+{
+	int n;
+
+	if (!try_lock(m))
+		return -EBUSY;
+	n = h__take(m);
+	h__polling_unlock(m, n);
+	return n;
+}
+
+int h_manager_poll(struct h_manager *m)
+{
+	int n = h__manager_take(m);
+
+	return n < 0 ? 0 : n;
+}
+
+/* ---- sleeping ---- */
+
+int64_t h_deadline(int64_t timeout_ns)
+{
+	return timeout_ns > 0 ? h__deadline(timeout_ns) :
+	       timeout_ns ? H_FOREVER : H_NOWAIT;
+}
+
+int h__nq_sleep(struct h_nq *nq, int64_t deadline_ns)
+{
+	return nq->dev->ops->nq_sleep(nq, deadline_ns);
+}
+
+/*
+ * A word to a slot that nobody receives from: whoever sleeps on the NQ wakes. One that
+ * is under way will do: should another thread take it, that one looks who has news
+ * again, behind giving it. A NIC that was set down may have lost it.
+ */
+void h__manager_nudge(struct h_manager *m)
+{
+	int64_t now = h__now_ns();
+
+	if (h__read_once(&m->nudged) &&
+	    now - h__read_once(&m->nudged_ns) < NUDGE_AGAIN_NS)
+		return;
+	h__write_once(&m->nudged_ns, now);
+	h__write_once(&m->nudged, 1);
+	while (h_send_word(m->terminus, &m->self_ticket, 0) == -EAGAIN)
+		sched_yield();
+}
+
+static void sleeper_add(struct h_manager *m, struct h_sleeper *s)
+{
+	s->leads = !m->led;
+	m->led = true;
+	H_LINK(m->sleepers, s);
+	__atomic_fetch_add(&m->asleep, 1, __ATOMIC_SEQ_CST);	/* B13 */
+	full_barrier_behind_atomic();
+}
+
+/* Somebody has to sleep on the NQ as long as anybody sleeps. */
+static void sleeper_remove(struct h_manager *m, struct h_sleeper *s)
+{
+	struct h_sleeper *next;
+
+	__atomic_fetch_sub(&m->asleep, 1, __ATOMIC_RELAXED);
+	H_UNLINK(m->sleepers, s);
+	if (!s->leads)
+		return;
+	next = m->sleepers;
+	m->led = next;
+	if (!next)
+		return;
+	sleeper_wake(next);
+	next->leads = true;
+}
+
+static int sleep_on_word(struct h_sleeper *s, int64_t deadline_ns)
+{
+	struct timespec ts = {
+		.tv_sec = deadline_ns / 1000000000,
+		.tv_nsec = deadline_ns % 1000000000,
+	};
+	long ret;
+
+	/* With an absolute time of CLOCK_MONOTONIC. */
+	ret = syscall(SYS_futex, &s->woken, FUTEX_WAIT_BITSET_PRIVATE, 0,
+		      deadline_ns < 0 ? NULL : &ts, NULL,
+		      FUTEX_BITSET_MATCH_ANY);
+	return ret < 0 && errno != EAGAIN ? -errno : 0;
+}
+
+/* Has a call polled for long enough? */
+struct patience {
+	int64_t deadline_ns;	/* of the call */
+	int64_t spin_until;	/* 0: not known yet */
+	unsigned int polls;
+};
+
+enum verdict { POLL, SLEEP, GIVE_UP };
+
+static enum verdict patience_left(const struct h_manager *m, struct patience *p)
+{
+	int64_t now;
+
+	if (++p->polls % POLLS_PER_CLOCK)
+		return POLL;
+	now = h__now_ns();
+	if (p->deadline_ns >= 0 && now >= p->deadline_ns)
+		return GIVE_UP;
+	if (m->spin_ns < 0)
+		return POLL;
+	if (!p->spin_until)
+		p->spin_until = now + m->spin_ns;
+	return now >= p->spin_until ? SLEEP : POLL;
+}
+
+/* Who leads was woken: for itself, for others, or by somebody who is at it. */
+static void poll_awhile(struct h_manager *m, const struct h_sleeper *s,
+			int64_t deadline_ns)
+{
+	struct patience p = { .deadline_ns = deadline_ns };
+	int n;
+
+	do {
+		n = h__manager_take(m);
+		if (s->receiver ? h_receiver_events(s->receiver) != s->seen :
+				  !!h__read_once(&m->ready))
+			return;
+		if (n > 0)
+			p = (struct patience) { .deadline_ns = deadline_ns };
+		else if (n < 0)
+			h__relax();
+	} while (patience_left(m, &p) == POLL);
+}
+
+/* Sleep on the NQ, as long as what comes is for others. */
+static int lead(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
+{
+	int ret = 0;
+
+	while (!ret && !has_news(m, s)) {
+		s->on_nq = true;
+		pthread_mutex_unlock(&m->lock);
+		ret = h__nq_sleep(m->nq, deadline_ns);
+		pthread_mutex_lock(&m->lock);
+		s->on_nq = false;
+		if (ret)
+			break;
+		pthread_mutex_unlock(&m->lock);
+		poll_awhile(m, s, deadline_ns);
+		pthread_mutex_lock(&m->lock);
+	}
+	return ret;
+}
+
+/* Who was woken to lead, and has nothing else to do, does so. */
+static int sleep_in_turn(struct h_manager *m, struct h_sleeper *s,
+			 int64_t deadline_ns)
+{
+	int ret = 0;
+
+	while (!s->leads && !h__read_once(&s->woken) && !ret) {
+		pthread_mutex_unlock(&m->lock);
+		ret = sleep_on_word(s, deadline_ns);
+		pthread_mutex_lock(&m->lock);
+	}
+	return ret || !s->leads ? ret : lead(m, s, deadline_ns);
+}
+
+/* Sleep until @r has other events than @seen, or there is reason to look. */
+static int sleep_for(struct h_manager *m, const struct h_receiver *r,
+		     uint32_t seen, int64_t deadline_ns)
+{
+	struct h_sleeper s = { .receiver = r, .seen = seen };
+	int ret = 0;
+
+	if (h__single(m))
+		return h__nq_sleep(m->nq, deadline_ns);
+	pthread_mutex_lock(&m->lock);
+	sleeper_add(m, &s);
+	if (!has_news(m, &s))
+		ret = sleep_in_turn(m, &s, deadline_ns);
+	sleeper_remove(m, &s);
+	pthread_mutex_unlock(&m->lock);
+	return ret;
+}
+
+int h_receiver_wait(struct h_receiver *r, uint32_t events, int64_t deadline_ns)
+{
+	struct patience p = { .deadline_ns = deadline_ns };
+	struct h_manager *m = r->manager;
+	int ret;
+
+	for (;;) {
+		ret = h__manager_take(m);
+		if (h_receiver_events(r) != events)
+			return 0;
+		if (ret > 0)
+			continue;
+		if (deadline_ns == H_NOWAIT)
+			return -EAGAIN;
+		if (ret < 0)
+			h__relax();
+		switch (patience_left(m, &p)) {
+		case POLL:
+			continue;
+		case GIVE_UP:
+			return -ETIMEDOUT;
+		case SLEEP:
+			ret = sleep_for(m, r, events, deadline_ns);
+			if (ret < 0 && ret != -ETIMEDOUT)
+				return ret;
+			p = (struct patience) { .deadline_ns = deadline_ns,
+						.polls = POLLS_PER_CLOCK - 2 };
+		}
+	}
+}
+
+int h_manager_wait(struct h_manager *m, int64_t timeout_ns)
+{
+	struct patience p = { .deadline_ns = h_deadline(timeout_ns) };
+	int ret;
+
+	for (;;) {
+		ret = h__manager_take(m);
+		if (h__read_once(&m->ready))
+			return 0;
+		if (ret > 0)
+			continue;
+		if (p.deadline_ns == H_NOWAIT)
+			return -EAGAIN;
+		switch (patience_left(m, &p)) {
+		case POLL:
+			continue;
+		case GIVE_UP:
+			return -ETIMEDOUT;
+		case SLEEP:
+			ret = sleep_for(m, NULL, 0, p.deadline_ns);
+			if (ret < 0 && ret != -ETIMEDOUT)
+				return ret;
+			p.spin_until = 0;
+			p.polls = POLLS_PER_CLOCK - 2;
+		}
+	}
+}

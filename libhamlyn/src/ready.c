@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+/* Receivers that have something, and who is called back for them. */
+#include "manager.h"
+
+/* A receiver's queued. */
+#define QUEUED		1	/* on the list */
+#define CALLED		2	/* called back, by one thread at a time */
+
+struct h_call {
+	struct h_call *next;
+	struct h_receiver *receiver;	/* NULL: it is no more */
+};
+
+/* On the list of those that h_manager_dispatch() calls back. m->lock held. */
+void h__ready_add(struct h_manager *m, struct h_receiver *r)
+{
+	if (r->queued)
+		return;
+	r->queued = QUEUED;
+	r->next_ready = NULL;
+	h__write_once(m->ready_tail, r);
+	m->ready_tail = &r->next_ready;
+	if (m->event && !m->dispatching)
+		h__event_update(m);
+}
+
+void h_receiver_on_ready(struct h_receiver *r,
+			 void (*ready)(struct h_receiver *r, void *arg),
+			 void *arg)
+{
+	struct h_manager *m = r->manager;
+
+	pthread_mutex_lock(&m->lock);
+	h_receiver_lock(r);
+	r->arg = arg;
+	h__write_once(&r->on_ready, ready);
+	h_receiver_unlock(r);
+	pthread_mutex_unlock(&m->lock);
+	/* Something may have come before. */
+	if (ready)
+		h__receiver_look(r);
+}
+
+/* m->lock held, as in all that follows. */
+static struct h_receiver *first_ready(struct h_manager *m)
+{
+	struct h_receiver *r = m->ready;
+
+	if (!r)
+		return NULL;
+	h__write_once(&m->ready, r->next_ready);
+	if (!m->ready)
+		m->ready_tail = &m->ready;
+	r->queued = 0;
+	return r;
+}
+
+static bool is_ready(struct h_receiver *r)
+{
+	bool pending;
+
+	if (!r->on_ready)
+		return false;
+	h_receiver_lock(r);
+	pending = r->class_->pending(r);
+	h_receiver_unlock(r);
+	return pending;
+}
+
+void h__receiver_look(struct h_receiver *r)
+{
+	struct h_manager *m = r->manager;
+	bool nudge = false;
+
+	pthread_mutex_lock(&m->lock);
+	if (is_ready(r)) {
+		h__ready_add(m, r);
+		nudge = h__wake_sleepers(m);
+	}
+	pthread_mutex_unlock(&m->lock);
+	if (nudge)
+		h__manager_nudge(m);
+}
+
+static void call_forget(struct h_manager *m, struct h_call *call)
+{
+	struct h_call **at;
+
+	for (at = &m->calls; *at != call; at = &(*at)->next)
+		;
+	*at = call->next;
+}
+
+/* Afterwards it may be gone; other threads leave it alone meanwhile. */
+static void call_back(struct h_manager *m, struct h_receiver *r)
+{
+	void (*ready)(struct h_receiver *r, void *arg) = r->on_ready;
+	struct h_call call = { .next = m->calls, .receiver = r };
+	void *arg = r->arg;
+
+	m->calls = &call;
+	r->queued = CALLED;
+	pthread_mutex_unlock(&m->lock);
+	ready(r, arg);
+	pthread_mutex_lock(&m->lock);
+	call_forget(m, &call);
+	if (!call.receiver)
+		return;
+	r->queued = 0;
+	if (is_ready(r))
+		h__ready_add(m, r);
+}
+
+static unsigned int count_ready(const struct h_manager *m)
+{
+	const struct h_receiver *r;
+	unsigned int n = 0;
+
+	for (r = m->ready; r; r = r->next_ready)
+		n++;
+	return n;
+}
+
+static void drop_unready(struct h_manager *m)
+{
+	unsigned int n = count_ready(m);
+	struct h_receiver *r;
+
+	while (n--) {
+		r = first_ready(m);
+		if (is_ready(r))
+			h__ready_add(m, r);
+	}
+}
+
+int h_manager_dispatch(struct h_manager *m)
+{
+	struct h_receiver *r;
+	bool nudge = false;
+	unsigned int n;
+	int called = 0;
+
+	pthread_mutex_lock(&m->lock);
+	m->dispatching++;
+	pthread_mutex_unlock(&m->lock);
+	while (h_manager_poll(m) == H_TAKE_AT_ONCE)
+		;
+	pthread_mutex_lock(&m->lock);
+	for (n = count_ready(m); n && (r = first_ready(m)); n--) {
+		if (!is_ready(r))
+			continue;
+		call_back(m, r);
+		called++;
+	}
+	drop_unready(m);
+	m->dispatching--;
+	if (m->event)
+		h__event_update(m);
+	/* What is left behind is for whoever comes first. */
+	if (m->ready)
+		nudge = h__wake_sleepers(m);
+	pthread_mutex_unlock(&m->lock);
+	if (nudge)
+		h__manager_nudge(m);
+	return called;
+}
+
+void h__ready_remove(struct h_manager *m, struct h_receiver *r)
+{
+	struct h_receiver **at;
+	struct h_call *call;
+
+	if (r->queued == CALLED)
+		for (call = m->calls; call; call = call->next)
+			if (call->receiver == r)
+				call->receiver = NULL;
+	if (r->queued != QUEUED)
+		return;
+	for (at = &m->ready; *at != r; at = &(*at)->next_ready)
+		;
+	h__write_once(at, r->next_ready);
+	if (m->ready_tail == &r->next_ready)
+		m->ready_tail = at;
+	r->queued = 0;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One end of a connection: what it says of itself on a card, and what it makes of
+ * the other end's.
+ *
+ * All that each end needs is on the cards: also where the credits go, which a stream
+ * that was made from a seed alone is told by its first record. So both know from the
+ * beginning whom to watch, and neither waits for one who never says a word.
+ */
+#include <unistd.h>
+
+#include "rendezvous.h"
+
+/* Where things are on a card. */
+#define CREDITS		H_SEED_BYTES
+#define LIMIT		(2 * H_SEED_BYTES)
+#define KIND		(LIMIT + 8)
+#define CHECK		(KIND + 4)
+
+_Static_assert(CHECK + 4 == H_CARD_BYTES, "a card's bytes");
+
+static int make_tickets(struct h_half *h)
+{
+	int err;
+
+	err = h_slot_ticket_fd(h->receiver->r.slot, 0, 0, &h->fds[0]);
+	if (err)
+		return err;
+	return h_slot_ticket_fd(h->sender->r.slot, 0, 0, &h->fds[1]);
+}
+
+/* @half says already of what kind it is, and its limit. */
+int h__half_create(struct h_half *h, struct h_manager *m,
+		   const struct h_stream_attr *attr, bool tickets)
+{
+	uint32_t flags = tickets ? HAMLYN_SLOT_TICKET_ONLY : 0;
+	int err;
+
+	h->manager = m;
+	h->sender = NULL;
+	h->fds[0] = -1;
+	h->fds[1] = -1;
+	err = h__stream_receiver_prepare(m, attr, flags, &h->receiver);
+	if (err)
+		return err;
+	h->receiver->messages = h->kind == H_KIND_CHANNEL;
+	err = h__stream_sender_prepare(m, flags, &h->sender);
+	if (!err && tickets)
+		err = make_tickets(h);
+	if (err)
+		h__half_destroy(h);
+	return err;
+}
+
+void h__half_close_fds(struct h_half *h)
+{
+	h__close_fds(h->fds);
+}
+
+void h__half_destroy(struct h_half *h)
+{
+	h__half_close_fds(h);
+	if (h->sender)
+		h__stream_sender_destroy(h->sender);
+	h_stream_receiver_destroy(h->receiver);
+	h->sender = NULL;
+	h->receiver = NULL;
+}
+
+void h__half_card(const struct h_half *h, unsigned char *card)
+{
+	struct h_seed seed;
+
+	h_stream_receiver_seed(h->receiver, &seed);
+	memcpy(card, seed.bytes, H_SEED_BYTES);
+	h__stream_sender_credits(h->sender, &seed);
+	memcpy(card + CREDITS, seed.bytes, H_SEED_BYTES);
+	h__put(card + LIMIT, h->limit, 8);
+	h__put(card + KIND, h->kind, 4);
+	h__put(card + CHECK, h__check_word(card, CHECK), 4);
+}
+
+/* The watches tell at once if there is nothing at the other end. */
+static int still_there(struct h_half *h)
+{
+	h_manager_poll(h->manager);
+	return h__stream_failed(h->sender) ? -ECONNRESET : 0;
+}
+
+int h__half_join(struct h_half *h, const unsigned char *card, const int *fds)
+{
+	struct h_seed seed;
+	int err;
+
+	if (h__get(card + CHECK, 4) != h__check_word(card, CHECK))
+		return -EINVAL;
+	if (h__get(card + KIND, 4) != h->kind)
+		return -EPROTOTYPE;
+	h->peer_limit = h__get(card + LIMIT, 8);
+	memcpy(seed.bytes, card + CREDITS, H_SEED_BYTES);
+	err = h__stream_receiver_attach(h->receiver, &seed, fds ? fds[1] : -1);
+	if (err)
+		return err;
+	memcpy(seed.bytes, card, H_SEED_BYTES);
+	err = h__stream_sender_attach(h->sender, &seed, fds ? fds[0] : -1);
+	return err ? err : still_there(h);
+}

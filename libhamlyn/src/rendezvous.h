@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* How two ends of a connection come to know each other. */
+#ifndef H_RENDEZVOUS_INTERNAL_H
+#define H_RENDEZVOUS_INTERNAL_H
+
+#include <hamlyn/rendezvous.h>
+
+#include "stream.h"
+
+/* ---- rendezvous.c: one end, before and after it knows the other ---- */
+
+#define H_CARD_BYTES	176	/* both seeds, and what else the other end needs */
+
+#define H_KIND_STREAMS	1
+#define H_KIND_CHANNEL	2
+
+struct h_half {
+	struct h_manager *manager;
+	struct h_stream_sender *sender;
+	struct h_stream_receiver *receiver;
+	int fds[2];		/* tickets: of the receiver, of the credits; or -1 */
+	uint32_t kind;
+	uint64_t limit;		/* longest message that this end takes */
+	uint64_t peer_limit;	/* and the other one, after joining */
+};
+
+int h__half_create(struct h_half *half, struct h_manager *m,
+		   const struct h_stream_attr *attr, bool tickets);
+void h__half_destroy(struct h_half *half);
+void h__half_close_fds(struct h_half *half);
+/* H_CARD_BYTES to be brought to the other end, with the descriptors. */
+void h__half_card(const struct h_half *half, unsigned char *card);
+/*
+ * What the other end's card said. @fds: of its tickets, or NULL; they remain the
+ * caller's. -EINVAL, -EPROTO, -EPROTOTYPE, -EBADF, -ENOKEY: the other end's fault.
+ */
+int h__half_join(struct h_half *half, const unsigned char *card,
+		 const int *fds);
+
+/* ---- rendezvous_message.c: what is said on the socket ---- */
+
+#define H_SAYS_REQUEST	1
+#define H_SAYS_REPLY	2
+
+struct h_saying {
+	uint32_t what;		/* H_SAYS_* */
+	uint32_t status;	/* an errno, of a reply */
+	uint32_t kind;		/* H_KIND_* */
+	uint32_t flags;		/* H_CONNECT_TICKETS or 0 */
+	uint32_t device;	/* embedded or not */
+	uint64_t identity;	/* of the embedded device's segment */
+	unsigned char card[H_CARD_BYTES];
+};
+
+/* Says which device it is, and whether they are the same. */
+void h__saying_device(struct h_saying *s, struct h_dev *dev);
+bool h__same_device(const struct h_saying *s, struct h_dev *dev);
+
+/* Send, without waiting. @fds: two to be passed along, or NULL. */
+int h__say(int sock, const struct h_saying *s, const int *fds);
+/*
+ * Receive, without waiting: 0, -EAGAIN, -ECONNRESET if the other end is gone,
+ * -EPROTO if it talks nonsense. @fds: out: two, owned by the caller, or -1 each;
+ * NULL: none are let in.
+ */
+int h__hear(int sock, struct h_saying *s, int *fds);
+void h__close_fds(int *fds);
+
+int h__peer_of(int sock, struct h_peer *peer);
+bool h__uid_in(uid_t uid, const uid_t *uids, uint32_t count);
+
+struct sockaddr_un;
+int h__address(const char *path, struct sockaddr_un *address,
+	       unsigned int *length);
+/* poll() until a time: 0, or -EAGAIN, -ETIMEDOUT, -EINTR. */
+int h__poll_until(int fd, int events, int64_t deadline_ns);
+
+/* ---- rendezvous_connect.c, rendezvous_listen.c ---- */
+
+int h__connect(struct h_half *half, struct h_manager *m, const char *path,
+	       const struct h_connect_attr *attr, struct h_peer *peer,
+	       int64_t timeout_ns);
+int h__accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
+	      const struct h_stream_attr *attr, struct h_peer *peer,
+	      int64_t timeout_ns);
+
+#endif /* H_RENDEZVOUS_INTERNAL_H */

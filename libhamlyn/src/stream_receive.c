@@ -1,0 +1,579 @@
+// SPDX-License-Identifier: MIT
+/* The receiving end of a stream: what is handed out, and what the sender is told. */
+#include <sched.h>
+#include <stdlib.h>
+
+#include "stream.h"
+
+#define DEFAULT_BUFFERS		16
+#define DEFAULT_SIZE		4096
+#define DEFAULT_MAX_SIZE	65536
+#define GROW_BY			4
+#define SETTLE_NS		200000000LL	/* while the work queue is full */
+#define CREDIT_AGAIN_NS		1000000LL
+
+static struct h_stream_receiver *of(struct h_receiver *r)
+{
+	return (struct h_stream_receiver *)r;
+}
+
+/* ---- credits ---- */
+
+_Static_assert(H_CREDITS == 4, "counts are bytes of 32 bits");
+
+/* A buffer of which the sender has seen all, or H_CREDITS. */
+static uint32_t free_credit(const struct h_stream_receiver *r)
+{
+	uint32_t busy = r->credit_sent ^ r->credit_seen, i;
+
+	for (i = 0; i < H_CREDITS; i++, busy >>= 8)
+		if (!(busy & 0xff))
+			break;
+	return i;
+}
+
+/* One for the last one is kept apart: it must get through. */
+static bool credit_can_go(const struct h_stream_receiver *r)
+{
+	return r->connected && !r->gone && free_credit(r) < H_CREDITS;
+}
+
+static int64_t send_credit(struct h_stream_receiver *r, uint32_t index,
+			   const unsigned char *bytes, size_t length)
+{
+	struct h_ticket t = r->credit;
+	int64_t ret;
+
+	t.base += (uint64_t)index * H_CREDIT_BYTES;
+	t.meta_index = index;
+	ret = h_send_msg(r->r.manager->terminus, &t, bytes, length, NULL, 0);
+	if (ret >= 0)
+		h__write_once(&r->credit_handle, ret);
+	return ret;
+}
+
+void h__stream_credit_fin(struct h_stream_receiver *r)
+{
+	unsigned char bytes[H_CREDIT_SHORT];
+
+	if (!r->connected || r->gone)
+		return;
+	h__put(bytes, r->high, 4);	/* nothing is sent any more */
+	h__put(bytes + 4, H_CREDIT_FIN, 4);
+	r->fin_due = send_credit(r, H_CREDITS, bytes, sizeof(bytes)) < 0;
+}
+
+/*
+ * Seldom, so that a credit is for many records, but before the sender runs out.
+ * What has arrived tells how many it has left.
+ */
+static bool credit_due(const struct h_stream_receiver *r)
+{
+	const struct h_generation *g = &r->gen[r->arriving];
+	int32_t owed = (int32_t)(r->released - r->credited);
+	uint32_t used = r->high - r->credited;
+	uint32_t quarter = (g->entries + 3) / 4;
+
+	if (h__likely(!r->seed_due)) {
+		if (owed <= 0)
+			return false;
+		if (h__likely((uint32_t)owed < quarter &&
+			      used + quarter <= g->entries))
+			return false;
+		/* The sender has been told where to go on. */
+		if (r->gens == 2 && !r->gen[1].started)
+			return false;
+	}
+	return !r->fin && credit_can_go(r);
+}
+
+static size_t write_credit(struct h_stream_receiver *r, unsigned char *bytes,
+			   uint32_t *index)
+{
+	struct h_seed seed;
+
+	*index = free_credit(r);
+	r->credit_sent = h__credit_count(r->credit_sent, *index);
+	r->credited = r->released;
+	h__put(bytes, r->released, 4);
+	h__put(bytes + 4, r->seed_due ? H_CREDIT_SEED : 0, 4);
+	if (!r->seed_due)
+		return H_CREDIT_SHORT;
+	r->seed_due = false;
+	h__generation_seed(&r->gen[1], &seed);
+	memcpy(bytes + H_CREDIT_SHORT, seed.bytes, H_SEED_BYTES);
+	return H_CREDIT_LONG;
+}
+
+/* Locked. A credit that does not go is as if it had not been thought of. */
+static bool try_credit(struct h_stream_receiver *r)
+{
+	unsigned char bytes[H_CREDIT_BYTES];
+	uint32_t credited = r->credited, sent = r->credit_sent;
+	bool seed = r->seed_due;
+	uint32_t index;
+	size_t length;
+
+	r->late = false;
+	if (!credit_due(r))
+		return true;
+	length = write_credit(r, bytes, &index);
+	if (send_credit(r, index, bytes, length) != -EAGAIN)
+		return true;
+	r->credit_sent = sent;
+	r->credited = credited;
+	r->seed_due = seed;
+	r->late = true;
+	return false;
+}
+
+/*
+ * The work queue is full for a moment only, as long as the NIC's engine is not kept from
+ * running. Whoever receives next tries again, but that may be long after.
+ */
+static void give_credit(struct h_stream_receiver *r)
+{
+	int64_t end = 0;
+	bool done;
+
+	for (;;) {
+		h_receiver_lock(&r->r);
+		done = try_credit(r);
+		h_receiver_unlock(&r->r);
+		if (done)
+			return;
+		if (!end)
+			end = h__now_ns() + SETTLE_NS;
+		else if (h__now_ns() >= end)
+			return;
+		sched_yield();
+	}
+}
+
+/* ---- what is due ---- */
+
+/* The watch tells the slot that is there: again, when that has changed. */
+static void renew_watch(struct h_stream_receiver *r)
+{
+	struct h_watch *old = r->watch;
+
+	r->watch = NULL;
+	h_receiver_lock(&r->r);
+	r->r.slot = r->gen[0].place.slot;
+	h_receiver_unlock(&r->r);
+	h_receiver_watch(&r->r, &r->credit, -1, 0, &r->watch);
+	if (old)
+		h_unwatch(old);
+}
+
+static void offer_larger(struct h_stream_receiver *r)
+{
+	uint32_t size = r->gen[0].buffer * GROW_BY;
+	struct h_generation g;
+
+	if (size > r->max_buffer)
+		size = r->max_buffer;
+	/* What there is will do, if there is no more memory. */
+	if (h__generation_init(&g, &r->r, r->gen[0].entries, size)) {
+		r->max_buffer = r->gen[0].buffer;
+		return;
+	}
+	h_receiver_lock(&r->r);
+	r->gen[1] = g;
+	r->gens = 2;
+	r->seed_due = true;
+	h_receiver_unlock(&r->r);
+}
+
+static bool outgrown(const struct h_stream_receiver *r)
+{
+	return r->gens == 2 && r->gen[1].started &&
+	       (int32_t)(r->released - r->gen[1].start) >= 0;
+}
+
+static void retire(struct h_stream_receiver *r)
+{
+	struct h_generation old;
+
+	h_receiver_lock(&r->r);
+	old = r->gen[0];
+	r->gen[0] = r->gen[1];
+	r->gen[1] = (struct h_generation) {};
+	r->gens = 1;
+	r->arriving = 0;
+	h_receiver_unlock(&r->r);
+	if (r->connected)
+		renew_watch(r);
+	if (h__generation_exit(&old, &r->r))
+		h__place_abandon(&old.place, &r->r);
+}
+
+/* Not in process_arrival(), which must not wait for the device. */
+static void do_what_is_due(struct h_stream_receiver *r)
+{
+	bool watch, grow, old;
+
+	h_receiver_lock(&r->r);
+	if (r->busy || !r->connected) {
+		h_receiver_unlock(&r->r);
+		return;
+	}
+	watch = r->watch_due;
+	grow = r->grow_due && r->gens == 1;
+	old = outgrown(r);
+	r->watch_due = false;
+	r->grow_due = false;
+	if (r->fin_due)
+		h__stream_credit_fin(r);
+	r->busy = true;
+	h_receiver_unlock(&r->r);
+	if (watch)
+		renew_watch(r);
+	if (old)
+		retire(r);
+	if (grow)
+		offer_larger(r);
+	h_receiver_lock(&r->r);
+	r->busy = false;
+	h_receiver_unlock(&r->r);
+	give_credit(r);
+}
+
+/* Locked. */
+static bool is_due(const struct h_stream_receiver *r)
+{
+	return r->watch_due || r->grow_due || r->fin_due || r->seed_due ||
+	       r->late || (r->gens == 2 && outgrown(r));
+}
+
+/* ---- receiving ---- */
+
+/* Locked. 1 with a record, an end, or -EAGAIN. */
+static int hand_out(struct h_stream_receiver *r, struct h_record *record,
+		    uint64_t *more)
+{
+	const struct h_generation *g;
+	uint32_t index;
+
+	h__stream_pass_control(r);
+	if (r->next == r->high)
+		return r->broken ? -EPROTO : r->fin ? 0 :
+		       r->gone ? -ECONNRESET : -EAGAIN;
+	g = h__generation_of(r, r->next);
+	index = h__generation_index(g, r->next);
+	record->data = (char *)g->place.data.addr + (size_t)index * g->buffer;
+	record->length = g->arrivals[index].length;
+	record->number = r->next;
+	h__write_once(&r->next, r->next + 1);
+	*more = g->arrivals[index].more;
+	return 1;
+}
+
+/* While a credit has to go, not for long: it may be what the sender waits for. */
+static int wait_for_more(struct h_stream_receiver *r, uint32_t seen,
+			 int64_t deadline_ns)
+{
+	int64_t soon;
+	bool late;
+	int ret;
+
+	h_receiver_lock(&r->r);
+	late = r->late;
+	h_receiver_unlock(&r->r);
+	if (h__likely(!late) || deadline_ns == H_NOWAIT)
+		return h_receiver_wait(&r->r, seen, deadline_ns);
+	soon = h__now_ns() + CREDIT_AGAIN_NS;
+	if (deadline_ns > 0 && deadline_ns <= soon)
+		return h_receiver_wait(&r->r, seen, deadline_ns);
+	ret = h_receiver_wait(&r->r, seen, soon);
+	return ret == -ETIMEDOUT ? 0 : ret;
+}
+
+int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
+		   uint64_t *more, int64_t deadline_ns)
+{
+	for (;;) {
+		uint32_t seen = h_receiver_events(&r->r);
+		bool due;
+		int ret;
+
+		if (h__read_once(&r->next) == h__read_once(&r->high))
+			h__manager_take(r->r.manager);
+		h_receiver_lock(&r->r);
+		ret = hand_out(r, record, more);
+		/* Who holds many, and waits for more, has to let them come. */
+		due = is_due(r) || credit_due(r);
+		h_receiver_unlock(&r->r);
+		if (h__unlikely(due))
+			do_what_is_due(r);
+		if (ret != -EAGAIN)
+			return ret;
+		ret = wait_for_more(r, seen, deadline_ns);
+		if (ret)
+			return ret;
+	}
+}
+
+int h_stream_receive(struct h_stream_receiver *r, struct h_record *record,
+		     int64_t timeout_ns)
+{
+	uint64_t more;
+
+	return h__stream_next(r, record, &more, h_deadline(timeout_ns));
+}
+
+void h_stream_release(struct h_stream_receiver *r,
+		      const struct h_record *record)
+{
+	uint32_t end = record->number + 1;
+	bool credit, due;
+
+	h_receiver_lock(&r->r);
+	/* Not what was released already, nor what was not handed out yet. */
+	if (end - r->released <= r->next - r->released)
+		while (r->released != end)
+			h__stream_release_one(r);
+	h__stream_pass_control(r);
+	credit = credit_due(r);
+	due = is_due(r);
+	h_receiver_unlock(&r->r);
+	if (credit)
+		give_credit(r);
+	if (h__unlikely(due))
+		do_what_is_due(r);
+}
+
+static ssize_t read_part(struct h_stream_receiver *r, char *data, size_t length,
+			 int64_t deadline_ns)
+{
+	uint64_t more;
+	size_t n;
+	int ret;
+
+	if (!r->part.length) {
+		ret = h__stream_next(r, &r->part, &more, deadline_ns);
+		if (ret <= 0)
+			return ret;
+		r->part_done = 0;
+	}
+	n = r->part.length - r->part_done;
+	if (n > length)
+		n = length;
+	memcpy(data, (const char *)r->part.data + r->part_done, n);
+	r->part_done += n;
+	if (r->part_done == r->part.length) {
+		h_stream_release(r, &r->part);
+		r->part.length = 0;
+	}
+	return (ssize_t)n;
+}
+
+ssize_t h_stream_read(struct h_stream_receiver *r, void *data, size_t length,
+		      int64_t timeout_ns)
+{
+	const struct h_manager *m = r->r.manager;
+	int64_t deadline = h_deadline(timeout_ns);
+	ssize_t done = 0, n;
+
+	n = h__mutex_lock(m, &r->reading, deadline);
+	if (n)
+		return n;
+	do {
+		n = read_part(r, (char *)data + done, length - (size_t)done,
+			      done ? H_NOWAIT : deadline);
+		if (n > 0)
+			done += n;
+	} while (n > 0 && (size_t)done < length);
+	h__mutex_unlock(m, &r->reading);
+	return done ? done : n;
+}
+
+static void call_ready(struct h_receiver *receiver, void *arg)
+{
+	struct h_stream_receiver *r = of(receiver);
+	void (*ready)(struct h_stream_receiver *r, void *arg);
+
+	h_receiver_lock(receiver);
+	ready = r->ready;
+	arg = r->ready_arg;
+	h_receiver_unlock(receiver);
+	if (ready)
+		ready(r, arg);
+}
+
+void h_stream_receiver_on_ready(struct h_stream_receiver *r,
+				void (*ready)(struct h_stream_receiver *receiver,
+					      void *arg),
+				void *arg)
+{
+	h_receiver_on_ready(&r->r, NULL, NULL);
+	h_receiver_lock(&r->r);
+	r->ready = ready;
+	r->ready_arg = arg;
+	h_receiver_unlock(&r->r);
+	if (ready)
+		h_receiver_on_ready(&r->r, call_ready, NULL);
+}
+
+/* ---- from create to destroy ---- */
+
+static int check_attr(struct h_manager *m, const struct h_stream_attr *at)
+{
+	if (at->flags)
+		return h__refuse(m->dev, -EINVAL, "flags 0x%x: must be 0",
+				 at->flags);
+	if (!h__is_power_of_two(at->buffers) ||
+	    at->buffers < H_STREAM_MIN_BUFFERS ||
+	    at->buffers > H_STREAM_MAX_BUFFERS)
+		return h__refuse(m->dev, -EINVAL,
+				 "%u buffers: a power of two, %u to %u",
+				 at->buffers, H_STREAM_MIN_BUFFERS,
+				 H_STREAM_MAX_BUFFERS);
+	if (!h__is_power_of_two(at->buffer_size) || at->buffer_size < H_STREAM_MIN_SIZE ||
+	    at->buffer_size > H_STREAM_MAX_SIZE)
+		return h__refuse(m->dev, -EINVAL,
+				 "buffers of %u bytes: a power of two, %u to %u",
+				 at->buffer_size, H_STREAM_MIN_SIZE,
+				 H_STREAM_MAX_SIZE);
+	if (at->max_buffer_size > at->buffer_size &&
+	    (!h__is_power_of_two(at->max_buffer_size) ||
+	     at->max_buffer_size > H_STREAM_MAX_SIZE))
+		return h__refuse(m->dev, -EINVAL,
+				 "buffers of at most %u bytes: a power of two, at most %u",
+				 at->max_buffer_size, H_STREAM_MAX_SIZE);
+	return 0;
+}
+
+int h__stream_receiver_prepare(struct h_manager *m,
+			       const struct h_stream_attr *attr,
+			       uint32_t slot_flags,
+			       struct h_stream_receiver **receiver)
+{
+	struct h_stream_attr at = attr ? *attr : (struct h_stream_attr) {};
+	struct h_stream_receiver *r;
+	int err;
+
+	*receiver = NULL;
+	at.buffers = at.buffers ? at.buffers : DEFAULT_BUFFERS;
+	at.buffer_size = at.buffer_size ? at.buffer_size : DEFAULT_SIZE;
+	at.max_buffer_size = at.max_buffer_size ? at.max_buffer_size :
+						  DEFAULT_MAX_SIZE;
+	err = check_attr(m, &at);
+	if (err)
+		return err;
+	/* The next generation's seed would have to come with a descriptor. */
+	if (slot_flags & HAMLYN_SLOT_TICKET_ONLY &&
+	    at.buffer_size < at.max_buffer_size)
+		at.buffer_size = at.max_buffer_size;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	pthread_mutex_init(&r->reading, NULL);
+	r->max_buffer = at.max_buffer_size;
+	r->slot_flags = slot_flags;
+	r->credit_handle = -1;
+	h__receiver_add(&r->r, m, &h__stream_class);
+	err = h__generation_init(&r->gen[0], &r->r, at.buffers, at.buffer_size);
+	if (err) {
+		h__receiver_remove(&r->r);
+		pthread_mutex_destroy(&r->reading);
+		free(r);
+		return err;
+	}
+	h_receiver_lock(&r->r);
+	r->gens = 1;
+	r->gen[0].started = true;
+	r->r.slot = r->gen[0].place.slot;
+	h_receiver_unlock(&r->r);
+	*receiver = r;
+	return 0;
+}
+
+int h_stream_receiver_create(struct h_manager *m,
+			     const struct h_stream_attr *attr,
+			     struct h_stream_receiver **receiver)
+{
+	return h__stream_receiver_prepare(m, attr, 0, receiver);
+}
+
+int h__stream_receiver_attach(struct h_stream_receiver *r,
+			      const struct h_seed *seed, int fd)
+{
+	struct h_ticket t;
+	int err;
+
+	err = h__credit_ticket(seed, &t);
+	if (!err && fd >= 0)
+		err = h__ticket_adopt(r->r.manager, fd, &t);
+	if (err)
+		return err;
+	h_receiver_lock(&r->r);
+	if (r->connected) {
+		err = -EPROTO;
+	} else {
+		r->credit = t;
+		r->connected = true;
+	}
+	h_receiver_unlock(&r->r);
+	if (err) {
+		h__ticket_drop(r->r.manager, &t);
+		return err;
+	}
+	return h_receiver_watch(&r->r, &r->credit, fd, 0, &r->watch);
+}
+
+/*
+ * The last credit tells the sender that everything has arrived: not to be lost with
+ * the ticket, or with the terminus of a manager that is destroyed next.
+ */
+static void settle_credits(struct h_stream_receiver *r)
+{
+	struct h_manager *m = r->r.manager;
+	struct h_ticket credit;
+	int64_t handle;
+
+	h_receiver_lock(&r->r);
+	handle = r->credit_handle;
+	credit = r->credit;
+	r->credit_handle = -1;
+	r->credit.flags = 0;
+	/* Nothing may go by the ticket any more. */
+	r->connected = false;
+	h_receiver_unlock(&r->r);
+	if (handle >= 0)
+		h_send_wait(m->terminus, handle, SETTLE_NS);
+	h__ticket_drop(m, &credit);
+}
+
+int h_stream_receiver_destroy(struct h_stream_receiver *r)
+{
+	int err, i;
+
+	if (!r)
+		return 0;
+	if (r->watch)
+		h_unwatch(r->watch);
+	r->watch = NULL;
+	settle_credits(r);
+	/* What arrives, or was lost, is looked at no more. */
+	h_receiver_lock(&r->r);
+	r->gens = 0;
+	h_receiver_unlock(&r->r);
+	for (i = 0; i < 2; i++) {
+		if (!r->gen[i].place.slot)
+			continue;
+		err = h__generation_exit(&r->gen[i], &r->r);
+		if (err)
+			return err;
+	}
+	h__receiver_remove(&r->r);
+	pthread_mutex_destroy(&r->reading);
+	free(r);
+	return 0;
+}
+
+void h_stream_receiver_seed(const struct h_stream_receiver *r,
+			    struct h_seed *seed)
+{
+	h__generation_seed(&r->gen[0], seed);
+}

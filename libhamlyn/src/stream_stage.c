@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What small sends to a stream collect in: two halves, so that one can be filled
+ * while the NIC sends from the other.
+ */
+#include "stream.h"
+
+void h__stage_free(struct h_stream_sender *s)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		h_manager_free(s->r.manager, s->stage[i]);
+		s->stage[i] = NULL;
+		s->stage_handle[i] = -1;
+	}
+	s->stage_size = 0;
+}
+
+int h__stage_wait(struct h_stream_sender *s, int i)
+{
+	int ret = 0;
+
+	if (s->stage_handle[i] >= 0)
+		ret = h_send_wait(s->r.manager->terminus, s->stage_handle[i],
+				  H_FOREVER);
+	s->stage_handle[i] = -1;
+	return ret < 0 ? -EPIPE : 0;
+}
+
+static int stage_alloc(struct h_stream_sender *s)
+{
+	int err, i;
+
+	for (i = 0; i < 2; i++) {
+		void *p;
+
+		err = h_manager_alloc(s->r.manager, s->buffer, &p);
+		if (err) {
+			h__stage_free(s);
+			return err;
+		}
+		s->stage[i] = p;
+	}
+	s->stage_size = s->buffer;
+	return 0;
+}
+
+/* The stage is empty: make it as large as the receiver's buffers. */
+int h__stage_begin(struct h_stream_sender *s)
+{
+	int err;
+
+	err = h__stage_wait(s, s->which);
+	if (err || s->stage_size >= s->buffer)
+		return err;
+	err = h__stage_wait(s, !s->which);
+	if (err)
+		return err;
+	h__stage_free(s);
+	return stage_alloc(s);
+}
+
+int h__stage_flush(struct h_stream_sender *s, uint64_t more,
+		   int64_t deadline_ns)
+{
+	int64_t handle;
+
+	if (!s->staged)
+		return 0;
+	handle = h__stream_post(s, s->stage[s->which], s->staged, more, 0,
+				deadline_ns);
+	if (handle < 0)
+		return (int)handle;
+	s->stage_handle[s->which] = handle;
+	s->which = !s->which;
+	s->staged = 0;
+	return 0;
+}
+
+/* Buffers never become smaller. */
+size_t h__stage_put(struct h_stream_sender *s, const void *data, size_t length)
+{
+	size_t room = s->stage_size - s->staged;
+	size_t n = length < room ? length : room;
+
+	memcpy(s->stage[s->which] + s->staged, data, n);
+	s->staged += (uint32_t)n;
+	return n;
+}
+
+/* The half is still whose it was: nothing was sent from it. */
+void h__stage_drop(struct h_stream_sender *s)
+{
+	s->staged = 0;
+}
