@@ -126,7 +126,8 @@ static void tally_add(struct tally *tally, const struct __ptrace_syscall_info *i
 {
 	unsigned long request = (unsigned long)info->entry.args[1];
 
-	if (info->entry.nr == SYS_ioctl && request == HAMLYN_IOC_KICK) {
+	if (info->entry.nr == SYS_fdatasync ||
+	    (info->entry.nr == SYS_ioctl && request == HAMLYN_IOC_KICK)) {
 		tally->kicks++;
 	} else if (info->entry.nr == SYS_ioctl && request == HAMLYN_IOC_WAIT) {
 		tally->waits++;

@@ -106,8 +106,16 @@ nothing=$(each nothing)
 send16=$(each send16)
 emptypoll=$(each emptypoll)
 hit=$(each hit)
+streamsend=$(each streamsend)
+streamrecv=$(each streamrecv)
+channelsend=$(each channelsend)
+channelrecv=$(each channelrecv)
 
 [ "$format" = json ] || echo "instructions per operation on $device"
 show send16 "$send16" "send 16 bytes" 16
 show emptypoll "$emptypoll" "empty poll" 0
 show hit "$hit" "hit: poll that finds a message" 16
+show streamsend "$streamsend" "send 16 bytes through a stream, and flush" 16
+show streamrecv "$streamrecv" "receive and release them" 16
+show channelsend "$channelsend" "send 16 bytes through a channel" 16
+show channelrecv "$channelrecv" "receive and release them" 16

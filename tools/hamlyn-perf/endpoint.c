@@ -1,12 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Making an endpoint, and saying what is wrong with it. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "endpoint.h"
+
+#define USUAL_MIB	32	/* of an embedded device */
+#define HUGE_MIB	16	/* that rounding up to huge pages may take */
 
 static const char *device_text(const struct options *options)
 {
 	return options->device ? options->device : "the default device";
+}
+
+/* A device that exists keeps the size it has. */
+const char *endpoint_name(const struct options *options, uint64_t bytes)
+{
+	const char *name = options->device ? options->device : getenv("HAMLYN_DEVICE");
+	uint64_t mib = (bytes >> 20) + 5;
+	static char text[256];
+	const char *huge;
+
+	if (!name && access("/dev/hamlyn0", R_OK | W_OK))
+		name = "shm:default";
+	if (!name || strncmp(name, "shm:", 4))
+		return name;
+	huge = options->huge && !strstr(name, ",huge") ? ",huge" : "";
+	if (options->huge)
+		mib += mib / 2 + HUGE_MIB;
+	if (mib <= USUAL_MIB || strstr(name, "size="))
+		snprintf(text, sizeof(text), "%s%s", name, huge);
+	else
+		snprintf(text, sizeof(text), "%s%s,size=%" PRIu64 "M", name, huge, mib);
+	return text;
 }
 
 int endpoint_device(struct h_dev **dev, const struct options *options)
@@ -21,20 +49,24 @@ int endpoint_device(struct h_dev **dev, const struct options *options)
 	return 0;
 }
 
-static int make_areas(struct endpoint *ep, const struct endpoint_attr *attr)
+int endpoint_area(struct h_dev *dev, const struct options *options, size_t bytes,
+		  struct h_area **area)
 {
-	int ret;
+	int ret = h_area_alloc_flags(dev, bytes, options->huge ? HAMLYN_AREA_HUGE : 0, area);
 
-	ret = h_area_alloc(ep->dev, attr->bytes, &ep->in);
-	if (!ret)
-		ret = h_area_alloc(ep->dev, attr->bytes, &ep->out);
-	if (!ret)
-		ret = h_area_alloc(ep->dev, attr->metas * sizeof(struct hamlyn_metadata),
-				   &ep->meta);
-	if (ret < 0)
-		return fail("%s has no area of %zu bytes: %s", h_dev_name(ep->dev),
-			    attr->bytes, strerror(-ret));
-	return 0;
+	return ret < 0 ? fail("%s has no area of %zu bytes: %s", h_dev_name(dev), bytes,
+			      strerror(-ret)) : 0;
+}
+
+static int make_areas(struct endpoint *ep, const struct options *options,
+		      const struct endpoint_attr *attr)
+{
+	size_t metas = attr->metas * sizeof(struct hamlyn_metadata);
+
+	if (endpoint_area(ep->dev, options, attr->bytes, &ep->in) < 0 ||
+	    endpoint_area(ep->dev, options, attr->bytes, &ep->out) < 0)
+		return -1;
+	return endpoint_area(ep->dev, options, metas, &ep->meta);
 }
 
 static uint32_t nq_entries(const struct endpoint_attr *attr)
@@ -83,7 +115,7 @@ int endpoint_open(struct endpoint *ep, const struct options *options,
 	memset(ep, 0, sizeof(*ep));
 	if (endpoint_device(&ep->dev, options) < 0)
 		return -1;
-	if (make_areas(ep, attr) < 0 || make_slot(ep, attr) < 0 ||
+	if (make_areas(ep, options, attr) < 0 || make_slot(ep, attr) < 0 ||
 	    make_terminus(ep) < 0) {
 		endpoint_close(ep);
 		return -1;

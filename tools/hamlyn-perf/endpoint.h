@@ -29,7 +29,15 @@ struct endpoint {
 	struct h_ticket peer;	/* where to send to */
 };
 
+/*
+ * --device, or what it is by default. An embedded device is made large enough for
+ * areas of @bytes, and of huge pages for --huge, unless its name says otherwise.
+ */
+const char *endpoint_name(const struct options *options, uint64_t bytes);
 int endpoint_device(struct h_dev **dev, const struct options *options);
+/* Of --huge if it was given: a wish, see h_area_page_size(). */
+int endpoint_area(struct h_dev *dev, const struct options *options, size_t bytes,
+		  struct h_area **area);
 int endpoint_open(struct endpoint *ep, const struct options *options,
 		  const struct endpoint_attr *attr);
 void endpoint_close(struct endpoint *ep);
@@ -72,11 +80,10 @@ static inline int64_t endpoint_send(struct endpoint *ep,
 static inline int64_t endpoint_send_word(struct endpoint *ep,
 					 const struct h_ticket *fast, uint64_t word)
 {
-	struct h_msg msg = { .ticket = fast, .word = word };
 	struct wait wait = WAIT("room in the work queue");
 	int64_t handle;
 
-	while ((handle = h_send(ep->terminus, &msg)) == -EAGAIN)
+	while ((handle = h_send_word(ep->terminus, fast, word)) == -EAGAIN)
 		if (!wait_more(&wait))
 			return -1;
 	return endpoint_sent(ep, handle);

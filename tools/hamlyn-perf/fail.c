@@ -42,6 +42,13 @@ const char *fail_text(void)
 	return sink->text;
 }
 
+/* It has been dealt with: the next failure is the first one. */
+void fail_forget(void)
+{
+	sink->text[0] = 0;
+	__atomic_store_n(&sink->set, 0, __ATOMIC_RELEASE);
+}
+
 /* Failures of this process go to @sink, in memory shared with its parent. */
 void fail_redirect(struct failure *to)
 {

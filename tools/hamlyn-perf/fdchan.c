@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Blocking read() and write(): how a user without Hamlyn would do it. */
+/* read() and write(), sleeping or not: how a user without Hamlyn would do it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "fdchan.h"
+#include "wait.h"
 
 struct fd_chan {
 	struct chan chan;
@@ -57,13 +59,33 @@ struct chan *fd_open(struct side *side, void *data, const struct system *system)
 	/* With our copies of the peer's ends open we would never see it go. */
 	close(stage->fds[!side->id][0]);
 	close(stage->fds[!side->id][1]);
-	fd->chan.in = chan_alloc(CHAN_BYTES);
-	fd->chan.out = chan_alloc(CHAN_BYTES);
+	fd->chan.in = chan_alloc(chan_room());
+	fd->chan.out = chan_alloc(chan_room());
 	if (!fd->chan.in || !fd->chan.out) {
 		fd_close(&fd->chan);
 		return NULL;
 	}
 	return &fd->chan;
+}
+
+static int never_sleep(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return fail("cannot make a descriptor non-blocking: %s", strerror(errno));
+	return 0;
+}
+
+struct chan *fd_open_spin(struct side *side, void *stage, const struct system *system)
+{
+	struct chan *chan = fd_open(side, stage, system);
+
+	if (chan && (never_sleep(to_fd(chan)->in) < 0 || never_sleep(to_fd(chan)->out) < 0)) {
+		fd_close(chan);
+		return NULL;
+	}
+	return chan;
 }
 
 void fd_close(struct chan *chan)
@@ -84,8 +106,15 @@ void *fd_reserve(struct chan *chan)
 	return chan_out(chan);
 }
 
+/* May the call that has just failed be made again? */
+static inline bool again(struct wait *wait)
+{
+	return errno == EINTR || (errno == EAGAIN && wait_more(wait));
+}
+
 int fd_commit(struct chan *chan)
 {
+	struct wait wait = WAIT("reader");
 	const unsigned char *buffer = chan_out(chan);
 	size_t size = wire_size(chan);
 	size_t done = 0;
@@ -93,7 +122,7 @@ int fd_commit(struct chan *chan)
 
 	while (done < size) {
 		n = write(to_fd(chan)->out, buffer + done, size - done);
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && again(&wait))
 			continue;
 		if (n <= 0)
 			return fail("%s: cannot write %zu bytes: %s",
@@ -106,6 +135,7 @@ int fd_commit(struct chan *chan)
 
 const void *fd_take(struct chan *chan)
 {
+	struct wait wait = WAIT("writer");
 	unsigned char *buffer = chan_in(chan);
 	size_t size = wire_size(chan);
 	size_t done = 0;
@@ -113,7 +143,7 @@ const void *fd_take(struct chan *chan)
 
 	while (done < size) {
 		n = read(to_fd(chan)->in, buffer + done, size - done);
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && again(&wait))
 			continue;
 		if (n <= 0) {
 			fail("%s: cannot read %zu bytes: %s", chan->system->name,

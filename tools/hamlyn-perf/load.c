@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "load.h"
+#include "pair.h"
 
 static uint64_t ticks(const struct rusage *usage)
 {
@@ -27,6 +28,17 @@ static uint64_t own_ticks(void)
 	return ticks(&self) + ticks(&children);
 }
 
+static bool is_used(const struct options *options, int cpu)
+{
+	uint32_t pairs = options->pairs ? options->pairs : 1;
+	uint32_t i;
+
+	for (i = 0; i < 2 * pairs; i++)
+		if (pair_cpu(options, i / 2, (int)(i % 2)) == cpu)
+			return true;
+	return false;
+}
+
 static void add_line(struct load *load, const char *line, const struct options *options)
 {
 	uint64_t v[8] = { 0 };
@@ -38,7 +50,7 @@ static void add_line(struct load *load, const char *line, const struct options *
 		   " %" SCNu64 " %" SCNu64 " %" SCNu64, &cpu, &v[0], &v[1], &v[2], &v[3],
 		   &v[4], &v[5], &v[6], &v[7]) < 5)
 		return;
-	if (cpu != options->cpus[0] && cpu != options->cpus[1])
+	if (!is_used(options, cpu))
 		return;
 	for (i = 0; i < 8; i++)
 		all += v[i];
@@ -66,7 +78,8 @@ double load_foreign(const struct load *before, const struct load *after)
 	uint64_t own = after->own - before->own;
 	uint64_t all = after->all - before->all;
 
-	if (!all || busy <= own)
+	/* The system's figures are known to go backwards by some. */
+	if (!all || (int64_t)busy < 0 || busy <= own)
 		return 0;
 	return (double)(busy - own) / (double)all;
 }

@@ -15,6 +15,14 @@ static const struct command commands[] = {
 	{ "syscalls", "system calls per message on the fast path", cmd_syscalls },
 	{ "revoke", "how soon an old key is void, with and without traffic", cmd_revoke },
 	{ "slots", "many slots: rate, memory, and what finding one costs", cmd_slots },
+	{ "scale", "cost as termini, slots, processes, contexts become many", cmd_scale },
+	{ "logp", "LogGP parameters: L, o_s, o_r, g, G", cmd_logp },
+	{ "wake", "time to wake a receiver that sleeps, beside pipe, eventfd, futex", cmd_wake },
+	{ "inline-vs-poll", "the two kinds of engine beside each other", cmd_modes },
+	{ "idle", "CPU time of many idle contexts; falling asleep, waking up", cmd_idle },
+	{ "group", "groups with one notification beside single messages", cmd_group },
+	{ "protocols", "what the upper layer's protocols cost above raw messages", cmd_protocols },
+	{ "plot", "a diagram of results that --save has written", cmd_plot },
 	{ 0 },
 };
 
@@ -23,16 +31,19 @@ static void help(void)
 	const struct command *command;
 	size_t i;
 
-	printf("usage: hamlyn-perf [OPTION]... COMMAND\n\nCommands:\n");
+	printf("usage: hamlyn-perf [OPTION]... COMMAND\n"
+	       "       hamlyn-perf plot FILE --plot OUT.svg\n\nCommands:\n");
 	for (command = commands; command->name; command++)
 		printf("  %-16s %s\n", command->name, command->what);
 	printf("\nOptions:\n");
 	options_help();
 	printf("\nSystems:\n");
 	for (i = 0; i < systems_count; i++)
-		printf("  %-16s %s\n", systems[i]->name, systems[i]->what);
+		printf("  %-20s %s\n", systems[i]->name, systems[i]->what);
 	printf("\nOperations of count:\n");
 	cmd_count_ops();
+	printf("\nCurves of scale:\n");
+	cmd_scale_ops();
 	printf("\nThe embedded device (shm:NAME) works without privilege and without the\n"
 	       "module. Exit status: 0, or 1 after a failure, or 2 for a wrong command line.\n");
 }

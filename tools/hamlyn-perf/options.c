@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chan.h"
 #include "options.h"
 
 enum {
@@ -32,6 +33,10 @@ enum {
 	OPT_SELF,
 	OPT_COUNT,
 	OPT_SENDERS,
+	OPT_PAIRS,
+	OPT_CORRUPT,
+	OPT_PLOT,
+	OPT_HUGE,
 };
 
 #define MEASURING	"lat bw rate compare"
@@ -50,22 +55,31 @@ static const struct option_words {
 	{ OPT_TIMEOUT, "timeout", "S", NULL, "longest wait for a message, seconds (default 30)" },
 	{ OPT_QUIET, "quiet", NULL, NULL, "no progress on stderr" },
 	{ OPT_VERIFY, "verify", NULL, MEASURING, "check all of every message, not of one in 64" },
+	{ OPT_CORRUPT, "corrupt", NULL, MEASURING,
+	  "spoil a byte of the messages: does the receiver notice?" },
 	{ OPT_TOUCH, "touch", "HOW", MEASURING,
 	  "what the receiver reads: all lines (default), ends, none" },
-	{ OPT_REPS, "reps", "N", MEASURING, "repetitions, of which the median counts" },
-	{ OPT_TIME, "time", "MS", MEASURING " revoke",
+	{ OPT_HUGE, "huge", NULL, MEASURING " scale",
+	  "Hamlyn's areas of huge pages, and an shm:NAME of them, where there are" },
+	{ OPT_REPS, "reps", "N", MEASURING " scale logp inline-vs-poll group protocols",
+	  "repetitions, of which the median counts" },
+	{ OPT_TIME, "time", "MS", MEASURING " revoke scale inline-vs-poll idle group protocols",
 	  "milliseconds per test, size and repetition, or per row" },
-	{ OPT_SIZES, "sizes", "LIST", MEASURING, "message sizes, such as 16,4K,1M" },
+	{ OPT_SIZES, "sizes", "LIST", MEASURING " inline-vs-poll scale protocols",
+	  "message sizes, such as 0,16,4K,1M; at most 4M" },
 	{ OPT_SYSTEMS, "systems", "LIST", MEASURING " msgloop",
 	  "systems, such as hamlyn,pipe,limit" },
+	{ OPT_PAIRS, "pairs", "N", "rate", "pairs of processes at the same time (default 1)" },
 	{ OPT_SAVE, "save", "FILE", MEASURING, "also write JSON lines to FILE" },
+	{ OPT_PLOT, "plot", "FILE", "lat bw compare plot",
+	  "also draw FILE, an SVG: latency and bandwidth over size (needs gnuplot)" },
 	{ OPT_QUICK, "quick", NULL, "compare", "a few sizes, a few seconds" },
-	{ OPT_OP, "op", "OP", "count", "the operation, see below" },
-	{ OPT_N, "n", "N", "count msgloop syscalls revoke", "how many times" },
+	{ OPT_OP, "op", "OP", "count scale", "the operation, or only this curve, see below" },
+	{ OPT_N, "n", "N", "count msgloop syscalls revoke logp wake idle", "how many times" },
 	{ OPT_SELF, "self", NULL, "syscalls", "messages to itself, not to a second process" },
-	{ OPT_COUNT, "count", "N", "slots",
-	  "how many slots (default 1000000, or what the NIC has)" },
-	{ OPT_SENDERS, "senders", "N", "revoke",
+	{ OPT_COUNT, "count", "N", "slots scale idle group",
+	  "so many slots (default 1000000, or what the NIC has), contexts, most of what grows" },
+	{ OPT_SENDERS, "senders", "N", "revoke scale",
 	  "processes that send, where there are many (default 4)" },
 	{ 'h', "help", NULL, NULL, "this text" },
 };
@@ -122,7 +136,7 @@ static int parse_size(const char *text, size_t length, size_t *size)
 		value <<= *end++ == 'K' ? 10 : 20;
 	if (errno || end != text + length || !length || *text == '-' ||
 	    value > PERF_MAX_SIZE)
-		return fail("--sizes takes sizes from 0 to 1M, such as 16,4K; not \"%.*s\"",
+		return fail("--sizes takes sizes from 0 to 4M, such as 16,4K; not \"%.*s\"",
 			    (int)length, text);
 	*size = (size_t)value;
 	return 0;
@@ -185,6 +199,7 @@ static int take_value(int id, const char *value, struct options *options)
 		options->device = value;
 		return 0;
 	case OPT_CPUS:
+		options->cpus_given = true;
 		return parse_cpus(value, options->cpus);
 	case OPT_TIMEOUT:
 		return parse_u32("timeout", value, 3600, &options->timeout_s);
@@ -201,6 +216,11 @@ static int take_value(int id, const char *value, struct options *options)
 		return 0;
 	case OPT_SAVE:
 		options->save = value;
+		return 0;
+	case OPT_PAIRS:
+		return parse_u32("pairs", value, PERF_MAX_PAIRS, &options->pairs);
+	case OPT_PLOT:
+		options->plot = value;
 		return 0;
 	case OPT_OP:
 		options->op = value;
@@ -227,6 +247,9 @@ static int take_switch(int id, struct options *options)
 	case OPT_VERIFY:
 		options->verify = true;
 		return 0;
+	case OPT_CORRUPT:
+		options->corrupt = true;
+		return 0;
 	case OPT_QUIET:
 		options->quiet = true;
 		return 0;
@@ -235,6 +258,9 @@ static int take_switch(int id, struct options *options)
 		return 0;
 	case OPT_SELF:
 		options->self = true;
+		return 0;
+	case OPT_HUGE:
+		options->huge = true;
 		return 0;
 	}
 	return -1;
@@ -283,15 +309,32 @@ static bool listed(const char *list, const char *name)
 	return false;
 }
 
-static int check_command(const struct command *command, uint32_t used)
+static int check_command(const struct command *command, uint64_t used)
 {
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(words); i++)
-		if (used & 1U << i && words[i].commands &&
+		if (used & 1ULL << i && words[i].commands &&
 		    !listed(words[i].commands, command->name))
 			return fail("--%s is not for %s; it is for %s", words[i].name,
 				    command->name, words[i].commands);
+	return 0;
+}
+
+/* What stands behind the command, and only where something has to. */
+static int take_operand(int argc, char **argv, const struct command *command,
+			struct options *options)
+{
+	bool wants = !strcmp(command->name, "plot");
+
+	if (!wants && argc - optind > 1)
+		return fail("one command at a time, but there are \"%s\" and \"%s\"",
+			    argv[optind], argv[optind + 1]);
+	if (wants && argc - optind != 2)
+		return fail("%s takes one file of results", command->name);
+	if (wants && !options->plot)
+		return fail("plot needs --plot OUT.svg");
+	options->operand = wants ? argv[optind + 1] : NULL;
 	return 0;
 }
 
@@ -300,9 +343,6 @@ static int find_command(int argc, char **argv, const struct command *commands,
 {
 	if (optind == argc)
 		return fail("which command? (see --help)");
-	if (argc - optind > 1)
-		return fail("one command at a time, but there are \"%s\" and \"%s\"",
-			    argv[optind], argv[optind + 1]);
 	for (*command = commands; (*command)->name; ++*command)
 		if (!strcmp((*command)->name, argv[optind]))
 			return 0;
@@ -315,10 +355,10 @@ int options_parse(int argc, char **argv, const struct command *commands,
 {
 	struct option longs[ARRAY_SIZE(words) + 1];
 	const struct option_words *word;
-	uint32_t used = 0;
+	uint64_t used = 0;
 	int id;
 
-	_Static_assert(ARRAY_SIZE(words) <= 32, "used has a bit for each");
+	_Static_assert(ARRAY_SIZE(words) <= 64, "used has a bit for each");
 	make_long_options(longs);
 	if (default_cpus(options) < 0)
 		return -1;
@@ -328,13 +368,17 @@ int options_parse(int argc, char **argv, const struct command *commands,
 		word = find_words(id);
 		if (!word)
 			return fail("see --help for the options");
-		used |= 1U << (word - words);
+		used |= 1ULL << (word - words);
 		if ((word->value ? take_value(id, optarg, options) :
 				   take_switch(id, options)) < 0)
 			return -1;
 	}
 	options->ncpus = options->cpus[0] == options->cpus[1] ? 1 : 2;
-	if (find_command(argc, argv, commands, command) < 0)
+	if (find_command(argc, argv, commands, command) < 0 ||
+	    take_operand(argc, argv, *command, options) < 0)
 		return -1;
-	return check_command(*command, used);
+	if (check_command(*command, used) < 0)
+		return -1;
+	return options->systems && listed(MEASURING, (*command)->name) ?
+	       systems_known(options->systems) : 0;
 }

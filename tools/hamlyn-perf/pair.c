@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Two pinned child processes with a pipe each way. */
+/* Two pinned child processes with a pipe each way, or several such pairs. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE	/* CPU sets */
 #endif
@@ -11,6 +11,7 @@
 
 #include "crew.h"
 #include "pair.h"
+#include "wait.h"
 
 int pair_pin(int cpu)
 {
@@ -58,61 +59,141 @@ int pair_swap(struct side *side, const void *mine, void *theirs, size_t length)
 	return swap_read(side, theirs, length);
 }
 
-struct pair {
-	struct side sides[2];
-	int pipes[2][2];	/* [i]: what side i writes into */
+/*
+ * One pair has the CPUs that the user chose. More pairs spread over all CPUs
+ * that we may use, unless the user chose: then all share his two.
+ */
+int pair_cpu(const struct options *options, uint32_t pair, int id)
+{
+	uint32_t wanted;
+	cpu_set_t set;
+	int cpu;
+
+	if (!pair || options->cpus_given || sched_getaffinity(0, sizeof(set), &set) < 0 ||
+	    !CPU_COUNT(&set))
+		return options->cpus[id];
+	wanted = (2 * pair + (uint32_t)id) % (uint32_t)CPU_COUNT(&set);
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &set) && !wanted--)
+			return cpu;
+	return options->cpus[id];
+}
+
+int pair_gate(struct side *side)
+{
+	struct wait wait = WAIT("other pair at the start");
+	uint32_t want = ++side->rounds * 2 * side->pairs;
+
+	if (side->pairs < 2)
+		return 0;
+	__atomic_add_fetch(side->gate, 1, __ATOMIC_ACQ_REL);
+	while ((int32_t)(__atomic_load_n(side->gate, __ATOMIC_ACQUIRE) - want) < 0)
+		if (!wait_more(&wait))
+			return -1;
+	return 0;
+}
+
+struct pairs {
+	struct side sides[2 * PERF_MAX_PAIRS];
+	int pipes[2 * PERF_MAX_PAIRS][2];	/* [i]: what side i writes into */
+	uint32_t count;				/* of sides */
 	pair_fn fn;
 	void *arg;
 };
 
-static void close_pipes(struct pair *pair)
+static void close_pipe(int *ends)
 {
 	int i;
 
-	for (i = 0; i < 4; i++)
-		if (pair->pipes[i / 2][i % 2] >= 0)
-			close(pair->pipes[i / 2][i % 2]);
+	for (i = 0; i < 2; i++)
+		if (ends[i] >= 0)
+			close(ends[i]);
 }
 
-static int open_pipes(struct pair *pair)
+static void close_pipes(struct pairs *pairs)
 {
-	memset(pair->pipes, 0xff, sizeof(pair->pipes));
-	if (pipe(pair->pipes[0]) < 0 || pipe(pair->pipes[1]) < 0) {
-		close_pipes(pair);
-		return fail("no pipe: %s", strerror(errno));
-	}
+	uint32_t i;
+
+	for (i = 0; i < pairs->count; i++)
+		close_pipe(pairs->pipes[i]);
+}
+
+static int open_pipes(struct pairs *pairs)
+{
+	uint32_t i;
+
+	memset(pairs->pipes, 0xff, sizeof(pairs->pipes));
+	for (i = 0; i < pairs->count; i++)
+		if (pipe(pairs->pipes[i]) < 0) {
+			fail("no pipe: %s", strerror(errno));
+			close_pipes(pairs);
+			return -1;
+		}
 	return 0;
 }
 
-static int run_side(void *arg, uint32_t id)
+static int run_side(void *arg, uint32_t member)
 {
-	struct pair *pair = arg;
-	struct side *side = &pair->sides[id];
+	struct pairs *pairs = arg;
+	struct side *side = &pairs->sides[member];
+	uint32_t peer = member ^ 1;
+	uint32_t i;
 
-	side->to_peer = pair->pipes[id][1];
-	side->from_peer = pair->pipes[!id][0];
+	side->to_peer = pairs->pipes[member][1];
+	side->from_peer = pairs->pipes[peer][0];
 	/* Our copies of the peer's ends would hide its end from us. */
-	close(pair->pipes[id][0]);
-	close(pair->pipes[!id][1]);
-	if (pair_pin(side->options->cpus[id]) < 0)
+	close(pairs->pipes[member][0]);
+	close(pairs->pipes[peer][1]);
+	for (i = 0; i < pairs->count; i++)
+		if (i / 2 != member / 2)
+			close_pipe(pairs->pipes[i]);
+	if (pair_pin(pair_cpu(side->options, side->pair, side->id)) < 0)
 		return -1;
-	return pair->fn(side, pair->arg);
+	return pairs->fn(side, pairs->arg);
 }
 
-/* Run @fn as side 0 and side 1 in two processes. Only set-up is inherited. */
+/* With fewer CPUs than processes, nobody may poll for long. */
+static struct options with_enough_cpus(const struct options *options, uint32_t pairs)
+{
+	struct options mine = *options;
+	cpu_set_t set;
+
+	if (pairs > 1 && (options->cpus_given || sched_getaffinity(0, sizeof(set), &set) < 0 ||
+			  (uint32_t)CPU_COUNT(&set) < 2 * pairs))
+		mine.ncpus = 1;
+	return mine;
+}
+
+/* Run @fn as side 0 and side 1 of each pair. Only set-up is inherited. */
+int pairs_run(const struct options *options, uint32_t count, pair_fn fn, void *arg,
+	      void *shared, uint64_t limit_s)
+{
+	struct options mine = with_enough_cpus(options, count);
+	struct pairs pairs = { .fn = fn, .arg = arg, .count = 2 * count };
+	uint32_t *gate = crew_shared_new(sizeof(*gate));
+	struct crew crew;
+	uint32_t i;
+	int ret;
+
+	if (!gate)
+		return -1;
+	for (i = 0; i < pairs.count; i++)
+		pairs.sides[i] = (struct side){ .id = (int)(i % 2), .options = &mine,
+						.shared = shared, .pair = i / 2,
+						.pairs = count, .gate = gate };
+	ret = open_pipes(&pairs);
+	if (!ret) {
+		ret = crew_start(&crew, &mine, pairs.count, run_side, &pairs);
+		close_pipes(&pairs);
+		if (!ret)
+			ret = crew_finish(&crew, 0, limit_s);
+	}
+	crew_shared_free(gate, sizeof(*gate));
+	return ret;
+}
+
 int pair_run(const struct options *options, pair_fn fn, void *arg, void *shared)
 {
-	struct pair pair = { .fn = fn, .arg = arg };
-	struct crew crew;
-	int i, ret;
-
-	for (i = 0; i < 2; i++)
-		pair.sides[i] = (struct side){ .id = i, .options = options,
-					       .shared = shared };
-	if (open_pipes(&pair) < 0)
-		return -1;
-	ret = crew_start(&crew, options, 2, run_side, &pair);
-	close_pipes(&pair);
 	/* Each wait inside is bounded; this bounds their sum. */
-	return ret < 0 ? ret : crew_finish(&crew, 0, options->timeout_s * 4ULL);
+	return pairs_run(options, 1, fn, arg, shared, options->timeout_s * 4ULL);
 }

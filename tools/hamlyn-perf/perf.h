@@ -11,8 +11,9 @@
 
 #define PERF_MAX_REPS		101
 #define PERF_MAX_SIZES		24
-#define PERF_MAX_SIZE		(1U << 20)
+#define PERF_MAX_SIZE		(4U << 20)
 #define PERF_MAX_SENDERS	64
+#define PERF_MAX_PAIRS		32
 
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 #define container_of(p, type, member) \
@@ -36,10 +37,13 @@ struct options {
 	enum perf_format format;
 	enum perf_touch touch;
 	bool verify;
+	bool corrupt;
 	bool quiet;
 	bool quick;
 	bool self;
+	bool huge;		/* areas of huge pages, if there are */
 	int cpus[2];
+	bool cpus_given;
 	int ncpus;		/* different CPUs in @cpus: 1 or 2 */
 	uint32_t reps;		/* 0: the command's default */
 	uint32_t point_ms;	/* 0: the command's default */
@@ -47,9 +51,12 @@ struct options {
 	uint64_t n;		/* 0: the command's default */
 	uint32_t count;		/* 0: the command's default */
 	uint32_t senders;	/* 0: the command's default */
+	uint32_t pairs;		/* 0: one */
 	const char *op;
 	const char *save;	/* file for JSON lines besides what is printed */
 	const char *systems;	/* NULL: the command's default */
+	const char *plot;	/* SVG file for a diagram */
+	const char *operand;	/* of a command that takes one */
 	size_t sizes[PERF_MAX_SIZES];
 	uint32_t nsizes;	/* 0: the command's default */
 };
@@ -58,12 +65,13 @@ struct options {
 
 struct failure {
 	uint32_t set;
-	char text[256];
+	char text[512];
 };
 
 int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool fail_happened(void);
 const char *fail_text(void);
+void fail_forget(void);
 void fail_redirect(struct failure *sink);
 void fail_prefix(const char *name);
 
@@ -78,7 +86,16 @@ int cmd_msgloop(const struct options *options);
 int cmd_syscalls(const struct options *options);
 int cmd_revoke(const struct options *options);
 int cmd_slots(const struct options *options);
+int cmd_scale(const struct options *options);
+int cmd_logp(const struct options *options);
+int cmd_wake(const struct options *options);
+int cmd_modes(const struct options *options);
+int cmd_idle(const struct options *options);
+int cmd_group(const struct options *options);
+int cmd_protocols(const struct options *options);
+int cmd_plot(const struct options *options);
 
 void cmd_count_ops(void);	/* names of the operations, for --help */
+void cmd_scale_ops(void);	/* names of the curves */
 
 #endif /* HAMLYN_PERF_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Order statistics: means would tell of the noisy neighbour, not of us. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock.h"
 #include "perf.h"
@@ -36,6 +37,19 @@ double stats_median(double *values, size_t n)
 		return 0;
 	return n % 2 ? values[n / 2] :
 		       (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+double stats_median_at(const void *structures, size_t n, size_t stride, size_t offset)
+{
+	const char *first = (const char *)structures + offset;
+	double values[PERF_MAX_REPS];
+	size_t i;
+
+	if (n > PERF_MAX_REPS)
+		n = PERF_MAX_REPS;
+	for (i = 0; i < n; i++)
+		memcpy(&values[i], first + i * stride, sizeof(double));
+	return stats_median(values, n);
 }
 
 /* What one clock_ns() adds to an interval, in ns. */

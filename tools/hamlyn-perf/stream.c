@@ -2,6 +2,7 @@
 /* Streaming: side 0 sends as fast as it may, side 1 uses what arrives. */
 #include "chan.h"
 #include "clock.h"
+#include "cost.h"
 #include "payload.h"
 
 #define WARM_UP_MIN	8
@@ -50,24 +51,30 @@ struct span {
  * Time from the sender's beginning to the receiver's end: the receiver alone
  * would not see what was sent while it did not run. Both sides are told.
  */
-static int run(struct chan *chan, bool alone, uint64_t first, uint64_t n, uint64_t *ns)
+static int run(struct chan *chan, bool alone, uint64_t first, uint64_t n,
+	       struct measure *measure)
 {
 	struct span spans[2];
 	struct span *mine = &spans[chan->side->id];
+	struct cost cost;
 	int ret = 0;
 
+	if (pair_gate(chan->side) < 0)
+		return -1;
+	cost_begin(&cost, chan);
 	mine->begin = clock_ns();
 	if (chan->side->id == 0)
 		ret = alone ? chan->system->solo(chan, n) : send_all(chan, first, n);
 	else if (!alone)
 		ret = take_all(chan, first, n);
 	mine->end = clock_ns();
-	if (ret < 0 ||
+	if (ret < 0 || cost_end(&cost, chan, n, measure) < 0 ||
 	    pair_swap(chan->side, mine, &spans[!chan->side->id], sizeof(*mine)) < 0)
 		return -1;
-	*ns = spans[alone ? 0 : 1].end - spans[0].begin;
-	if (!*ns)
-		*ns = 1;
+	measure->begin = spans[0].begin;
+	measure->end = spans[alone ? 0 : 1].end;
+	if (measure->end == measure->begin)
+		measure->end++;
 	return 0;
 }
 
@@ -86,15 +93,29 @@ static uint64_t choose_count(const struct chan *chan, double each_ns, uint32_t b
 	return n > (double)MAX_MESSAGES ? MAX_MESSAGES : (uint64_t)n;
 }
 
-double stream_rate(struct chan *chan, uint32_t budget_ms, bool alone, uint64_t *n)
+/*
+ * The warm-up comes in two parts. What the first one takes, with cold caches
+ * and maybe a partner that is not there yet, says little: it chooses how long
+ * the second one is, and that one how long the real one is.
+ */
+double stream_rate(struct chan *chan, uint32_t budget_ms, bool alone,
+		   struct measure *measure)
 {
-	uint64_t warm = warm_up_count(chan);
-	uint64_t ns;
+	uint32_t budgets[] = { (budget_ms + 7) / 8, budget_ms };
+	uint64_t n = warm_up_count(chan);
+	uint64_t first = 1;
+	double each;
+	uint32_t i;
 
-	if (run(chan, alone, 1, warm, &ns) < 0)
-		return 0;
-	*n = choose_count(chan, (double)ns / (double)warm, budget_ms);
-	if (run(chan, alone, 1 + warm, *n, &ns) < 0)
-		return 0;
-	return (double)*n * (double)NSEC_PER_SEC / (double)ns;
+	for (i = 0; ; i++) {
+		if (run(chan, alone, first, n, measure) < 0)
+			return 0;
+		each = (double)(measure->end - measure->begin) / (double)n;
+		if (i == ARRAY_SIZE(budgets))
+			break;
+		first += n;
+		n = choose_count(chan, each, budgets[i]);
+	}
+	measure->n = n;
+	return (double)NSEC_PER_SEC / each;
 }

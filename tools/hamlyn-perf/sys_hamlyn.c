@@ -47,7 +47,7 @@ static int swap_tickets(struct side *side, struct endpoint *ep)
 static struct chan *open_chan(struct side *side, const struct system *system)
 {
 	const struct endpoint_attr attr = {
-		.bytes = CHAN_BYTES,
+		.bytes = chan_room(),
 		.metas = CHAN_MAX_COUNT,
 		.notifications = CHAN_MAX_COUNT * 2,
 	};
@@ -264,6 +264,7 @@ const struct system sys_hamlyn = {
 	.name = "hamlyn",
 	.what = "Hamlyn messages, receiver polls its NQ",
 	.tests = 1 << TEST_LAT | 1 << TEST_BW | 1 << TEST_RATE,
+	.engines = true,
 	.open = hamlyn_open,
 	.close = hamlyn_close,
 	.settle = hamlyn_settle,
@@ -278,6 +279,7 @@ const struct system sys_hamlyn_block = {
 	.name = "hamlyn-block",
 	.what = "Hamlyn messages, receiver in h_recv_block()",
 	.tests = 1 << TEST_LAT | 1 << TEST_BW | 1 << TEST_RATE,
+	.engines = true,
 	.open = block_open,
 	.close = hamlyn_close,
 	.settle = hamlyn_settle,
@@ -293,6 +295,7 @@ const struct system sys_fast = {
 	.what = "Hamlyn fast mode: the 8-byte word travels in the NQ entry",
 	.tests = 1 << TEST_LAT | 1 << TEST_RATE,
 	.only_size = sizeof(uint64_t),
+	.engines = true,
 	.open = fast_open,
 	.close = hamlyn_close,
 	.settle = hamlyn_settle,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Two pipes, blocking. */
+/* Two pipes, with processes that sleep or poll. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,16 +36,23 @@ static struct chan *pipe_open(struct side *side, void *stage)
 	return fd_open(side, stage, &sys_pipe);
 }
 
+static struct chan *spin_open(struct side *side, void *stage)
+{
+	return fd_open_spin(side, stage, &sys_pipe_spin);
+}
+
 const struct system sys_pipe = {
 	.name = "pipe",
 	.what = "pipe, blocking",
-	.tests = 1 << TEST_LAT | 1 << TEST_BW | 1 << TEST_RATE,
 	.make = pipe_make,
-	.unmake = fd_stage_free,
 	.open = pipe_open,
-	.close = fd_close,
-	.reserve = fd_reserve,
-	.commit = fd_commit,
-	.take = fd_take,
-	.release = fd_release,
+	FD_METHODS,
+};
+
+const struct system sys_pipe_spin = {
+	.name = "pipe-spin",
+	.what = "pipe, both sides poll",
+	.make = pipe_make,
+	.open = spin_open,
+	FD_METHODS,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* AF_UNIX sockets, blocking: streams and packets. */
+/* AF_UNIX sockets: streams and packets, with processes that sleep or poll. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -76,36 +76,51 @@ static struct chan *stream_open(struct side *side, void *stage)
 	return fd_open(side, stage, &sys_unix_stream);
 }
 
+static struct chan *stream_spin_open(struct side *side, void *stage)
+{
+	return fd_open_spin(side, stage, &sys_unix_stream_spin);
+}
+
 static struct chan *seqpacket_open(struct side *side, void *stage)
 {
 	return fd_open(side, stage, &sys_unix_seqpacket);
 }
 
+static struct chan *seqpacket_spin_open(struct side *side, void *stage)
+{
+	return fd_open_spin(side, stage, &sys_unix_seqpacket_spin);
+}
+
 const struct system sys_unix_stream = {
 	.name = "unix-stream",
 	.what = "AF_UNIX stream socket, blocking",
-	.tests = 1 << TEST_LAT | 1 << TEST_BW | 1 << TEST_RATE,
 	.make = stream_make,
-	.unmake = fd_stage_free,
 	.open = stream_open,
-	.close = fd_close,
-	.reserve = fd_reserve,
-	.commit = fd_commit,
-	.take = fd_take,
-	.release = fd_release,
+	FD_METHODS,
+};
+
+const struct system sys_unix_stream_spin = {
+	.name = "unix-stream-spin",
+	.what = "AF_UNIX stream socket, both sides poll",
+	.make = stream_make,
+	.open = stream_spin_open,
+	FD_METHODS,
 };
 
 const struct system sys_unix_seqpacket = {
 	.name = "unix-seqpacket",
 	.what = "AF_UNIX seqpacket socket, blocking",
-	.tests = 1 << TEST_LAT | 1 << TEST_BW | 1 << TEST_RATE,
 	.max_size = seqpacket_max,
 	.make = seqpacket_make,
-	.unmake = fd_stage_free,
 	.open = seqpacket_open,
-	.close = fd_close,
-	.reserve = fd_reserve,
-	.commit = fd_commit,
-	.take = fd_take,
-	.release = fd_release,
+	FD_METHODS,
+};
+
+const struct system sys_unix_seqpacket_spin = {
+	.name = "unix-seqpacket-spin",
+	.what = "AF_UNIX seqpacket socket, both sides poll",
+	.max_size = seqpacket_max,
+	.make = seqpacket_make,
+	.open = seqpacket_spin_open,
+	FD_METHODS,
 };

@@ -5,7 +5,7 @@
 int test_bw(struct chan *chan, uint32_t budget_ms, struct measure *measure)
 {
 	bool alone = chan->system->solo;
-	double rate = stream_rate(chan, budget_ms, alone, &measure->n);
+	double rate = stream_rate(chan, budget_ms, alone, measure);
 
 	measure->value = rate * (double)chan->size;
 	return rate > 0 ? 0 : -1;

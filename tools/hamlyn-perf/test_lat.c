@@ -2,12 +2,13 @@
 /* One-way latency: half of a round trip, each one timed on its own. */
 #include "chan.h"
 #include "clock.h"
+#include "cost.h"
 #include "payload.h"
 #include "stats.h"
 
-#define WARM_UP		64
-#define MIN_TRIPS	32
-#define MAX_TRIPS	20000
+#define MAX_WARM_UP	64
+#define MIN_TRIPS	16
+#define MAX_TRIPS	100000
 
 static inline int put(struct chan *chan, uint64_t number)
 {
@@ -28,6 +29,14 @@ static inline int get(struct chan *chan, uint64_t number)
 				   position, number) < 0)
 		return -1;
 	return chan->system->release(chan);
+}
+
+/* Large messages warm up everything sooner, and may take long. */
+static uint64_t warm_up_count(const struct chan *chan)
+{
+	if (chan->size >= 1U << 20)
+		return 8;
+	return chan->size >= 1U << 16 ? 16 : MAX_WARM_UP;
 }
 
 static int answer(struct chan *chan, uint64_t first, uint64_t n)
@@ -65,45 +74,65 @@ static uint64_t choose_count(double trip_ns, uint32_t budget_ms)
 	return n > MAX_TRIPS ? MAX_TRIPS : (uint64_t)n;
 }
 
-static void evaluate(double *trips, uint64_t n, double cost, struct measure *measure)
+/* 0, which stands for not known, if too few trips are beyond it to tell. */
+static double tail(const double *trips, uint64_t n, double q)
+{
+	return (double)n * (1 - q) < 0.999 ? 0 : stats_quantile(trips, n, q);
+}
+
+/* @clock_read: what reading the clock added to each trip */
+static void evaluate(double *trips, uint64_t n, double clock_read, struct measure *measure)
 {
 	uint64_t i;
 
 	for (i = 0; i < n; i++)
-		trips[i] = trips[i] > cost ? (trips[i] - cost) / 2 : 0;
+		trips[i] = trips[i] > clock_read ? (trips[i] - clock_read) / 2 : 0;
 	stats_sort(trips, n);
 	measure->value = stats_quantile(trips, n, 0.5);
-	measure->p99 = stats_quantile(trips, n, 0.99);
+	measure->p90 = tail(trips, n, 0.9);
+	measure->p99 = tail(trips, n, 0.99);
+	measure->p999 = tail(trips, n, 0.999);
+	measure->p9999 = tail(trips, n, 0.9999);
 	measure->min = trips[0];
+	measure->max = trips[n - 1];
 	measure->n = n;
 }
 
 static int lead(struct chan *chan, uint32_t budget_ms, double *trips,
 		struct measure *measure)
 {
-	double cost = clock_cost();
+	double clock_read = clock_cost();
+	struct cost cost;
+	uint64_t warm = warm_up_count(chan);
 	uint64_t n, same;
 
-	if (ask(chan, 1, WARM_UP, trips) < 0)
+	if (ask(chan, 1, warm, trips) < 0)
 		return -1;
-	n = choose_count(stats_median(trips, WARM_UP), budget_ms);
+	n = choose_count(stats_median(trips, warm), budget_ms);
 	if (pair_swap(chan->side, &n, &same, sizeof(n)) < 0)
 		return -1;
-	if (ask(chan, 1 + WARM_UP, n, trips) < 0)
+	cost_begin(&cost, chan);
+	if (ask(chan, 1 + warm, n, trips) < 0 ||
+	    cost_end(&cost, chan, 2 * n, measure) < 0)
 		return -1;
-	evaluate(trips, n, cost, measure);
+	evaluate(trips, n, clock_read, measure);
 	return 0;
 }
 
-static int follow(struct chan *chan)
+static int follow(struct chan *chan, struct measure *measure)
 {
+	uint64_t warm = warm_up_count(chan);
+	struct cost cost;
 	uint64_t n;
 
-	if (answer(chan, 1, WARM_UP) < 0)
+	if (answer(chan, 1, warm) < 0)
 		return -1;
 	if (pair_swap(chan->side, &(uint64_t){ 0 }, &n, sizeof(n)) < 0)
 		return -1;
-	return answer(chan, 1 + WARM_UP, n);
+	cost_begin(&cost, chan);
+	if (answer(chan, 1 + warm, n) < 0)
+		return -1;
+	return cost_end(&cost, chan, 2 * n, measure);
 }
 
 int test_lat(struct chan *chan, uint32_t budget_ms, struct measure *measure)
@@ -112,7 +141,7 @@ int test_lat(struct chan *chan, uint32_t budget_ms, struct measure *measure)
 	int ret;
 
 	if (chan->side->id)
-		return follow(chan);
+		return follow(chan, measure);
 	trips = calloc(MAX_TRIPS, sizeof(*trips));
 	if (!trips)
 		return fail("out of memory");

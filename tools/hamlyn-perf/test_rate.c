@@ -4,6 +4,6 @@
 
 int test_rate(struct chan *chan, uint32_t budget_ms, struct measure *measure)
 {
-	measure->value = stream_rate(chan, budget_ms, false, &measure->n);
+	measure->value = stream_rate(chan, budget_ms, false, measure);
 	return measure->value > 0 ? 0 : -1;
 }
