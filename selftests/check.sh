@@ -7,13 +7,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
 	cat <<'EOT'
-Usage: selftests/check.sh native | static | vm KERNEL | all KERNEL...
+Usage: selftests/check.sh native | static | vm KERNEL | all KERNEL... | asan | tsan
 
   native  unit tests of the core, the selftests on the embedded device, builds
           with gcc and clang, installation
   static  checkpatch, sparse, W=1 builds, kernel-doc, shellcheck and others
   vm      the selftests on the kernel device, in a VM with that kernel
-  all     every one of them
+  all     these three
+  asan    the selftests on the embedded device, and the library, with the address and
+          undefined behaviour sanitizers
+  tsan    and with the thread sanitizer
 
 Sets up what it needs. Ends with one line "N passed, N failed" and fails if
 anything failed or did not report. Logs go to $BUILD/logs (default build/logs).
@@ -80,8 +83,22 @@ names() { # MAKE-VARIABLE: the test programs it lists
 	make --no-print-directory -s "BUILD=$BUILD" "print-$1"
 }
 
-check_native() {
+# Some tests guess keys by the thousand, others are about what comes of it.
+embedded_parts() { # WHERE
 	local tests=() guessing=() test
+	for test in $(names TESTS_BOTH) $(names TESTS_SHM); do
+		case $test in
+		*/conformance*) guessing+=("$test") ;;
+		*) tests+=("$test") ;;
+		esac
+	done
+	part "selftests on $1" \
+		selftests/run-tests.sh --device "shm:check-$$,guesses=0" "${tests[@]}"
+	part "conformance on $1" \
+		selftests/run-tests.sh --device "shm:conform-$$" "${guessing[@]}"
+}
+
+check_native() {
 	selftests/setup.sh packages native
 	selftests/setup.sh kselftest
 	note "builds"
@@ -94,18 +111,27 @@ check_native() {
 	part "unit tests of the core and of hamlynctl (ASan, UBSan)" \
 		selftests/unit/run.sh "$BUILD/unit"
 	part "hamlynctl on the host" tools/hamlynctl/test/check.sh "$BUILD/hamlynctl"
-	# Some tests guess keys by the thousand, others are about what comes of it.
-	for test in $(names TESTS_BOTH) $(names TESTS_SHM); do
-		case $test in
-		*/conformance*) guessing+=("$test") ;;
-		*) tests+=("$test") ;;
-		esac
-	done
-	part "selftests on the embedded device" \
-		selftests/run-tests.sh --device "shm:check-$$,guesses=0" "${tests[@]}"
-	part "conformance on the embedded device" \
-		selftests/run-tests.sh --device "shm:conform-$$" "${guessing[@]}"
+	part "documentation and manual" selftests/doc-test.sh "$BUILD"
+	part "hamlyn-perf on the embedded device" selftests/perf-test.sh "$BUILD/hamlyn-perf"
+	embedded_parts "the embedded device"
 	part "installation" selftests/install-test.sh "$BUILD"
+	part "C++ wrapper" selftests/cxx-test.sh "$BUILD"
+	part "Python package" selftests/python-test.sh "$BUILD"
+}
+
+# The selftests on the embedded device under sanitizers. A report ends a program with a
+# status that no test has, and is in its output. Some tests are about SIGSEGV.
+check_sanitized() { # FLAGS
+	selftests/setup.sh packages native
+	selftests/setup.sh kselftest
+	note "builds"
+	one "selftests build with $1" "${MAKE_QUIET[@]}" selftests \
+		TEST_LINK= CFLAGS="-O1 -g -fno-omit-frame-pointer $1"
+	export ASAN_OPTIONS=exitcode=99:handle_segv=0:handle_sigbus=0
+	export UBSAN_OPTIONS=halt_on_error=1:exitcode=99
+	export TSAN_OPTIONS=exitcode=99:halt_on_error=1:die_after_fork=0:handle_segv=0
+	export HAMLYN_TEST_SCALE=${HAMLYN_TEST_SCALE:-4}
+	embedded_parts "the embedded device, $1"
 }
 
 check_static() {
@@ -187,17 +213,26 @@ vm_part() { # KERNEL MODULE-ARGS PROCESSORS; uses tests, files
 main() {
 	local kernel
 	case ${1:-} in
-	native | static) [ $# = 1 ] || { usage >&2; exit 2; } ;;
+	native | static | asan | tsan) [ $# = 1 ] || { usage >&2; exit 2; } ;;
 	vm) [ $# = 2 ] || { usage >&2; exit 2; } ;;
 	all) ;;
 	-h | --help) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
+	esac
+	case $1 in
+	asan | tsan)
+		BUILD=$BUILD/$1
+		LOGS=$BUILD/logs
+		MAKE_QUIET+=("BUILD=$BUILD")
+		;;
 	esac
 	mkdir -p "$LOGS"
 	case $1 in
 	native) check_native ;;
 	static) check_static ;;
 	vm) check_vm "$2" ;;
+	asan) check_sanitized "-fsanitize=address,undefined -fno-sanitize-recover=all" ;;
+	tsan) check_sanitized -fsanitize=thread ;;
 	all)
 		shift
 		check_static

@@ -344,8 +344,9 @@ TEST_F(conformance, h2_3_sending_takes_no_system_call)
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, nr)),
 		/* Where the kernel's clock cannot be read without one. */
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_gettime, 4, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_gettime, 5, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fdatasync, 3, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, args[1])),
@@ -361,7 +362,8 @@ TEST_F(conformance, h2_3_sending_takes_no_system_call)
 	int i, ret;
 
 	/* The embedded device has no engine, and no doorbell. */
-	filter[5].k = h_dev_is_embedded(p->rx) ? ~0U : HAMLYN_IOC_KICK;
+	filter[3].k = h_dev_is_embedded(p->rx) ? ~0U : SYS_fdatasync;
+	filter[6].k = h_dev_is_embedded(p->rx) ? ~0U : HAMLYN_IOC_KICK;
 	pid = ht_fork();
 	ASSERT_GE(pid, 0);
 	if (!pid) {

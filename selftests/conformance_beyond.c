@@ -374,10 +374,11 @@ TEST_F(conformance, beyond_watch_and_a_full_queue)
 	attr.nq = nq;
 	ASSERT_EQ(0, h_slot_create(p->tx, &attr, &slot));
 	ASSERT_EQ(0, h_slot_ticket(slot, 0, 0, 0, &k));
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 3; i++) {
 		ASSERT_EQ(1, ht_send_wait(p->terminus,
 					  h_send_msg(p->terminus, &k, "x", 1,
 						     NULL, 0)));
+	}
 	ASSERT_EQ(0, h_watch(p->tx, &self->ticket, nq, COOKIE, &w));
 	ASSERT_EQ(0, h_slot_destroy(p->slot));
 	ht_sleep_ns(30 * HT_MS);
@@ -594,8 +595,9 @@ TEST_F(conformance, beyond_guessers_pause_alone)
 		SKIP(return, "kernel: yes, but not with guesses=0");
 	ASSERT_NO(start_guesser(self, &pid));
 	count = guesses_at(p->slot);
-	for (i = 0; i < MESSAGES; i++)
+	for (i = 0; i < MESSAGES; i++) {
 		ASSERT_EQ(0, ht_pair_fence(p));
+	}
 	count = guesses_at(p->slot) - count;
 	/* In step with him there would be as many. */
 	EXPECT_LT(count, MESSAGES / 4);

@@ -334,8 +334,9 @@ TEST_F(conformance, h2_6_several_slots_on_one_queue)
 	struct hamlyn_nq_entry e;
 	int i;
 
-	for (i = 0; i < SLOTS; i++)
+	for (i = 0; i < SLOTS; i++) {
 		ASSERT_EQ(0, h_slot_create(p->rx, &attr, &slots[i]));
+	}
 	for (i = 0; i < 2 * SLOTS; i++) {
 		ASSERT_EQ(0, h_slot_ticket(slots[i * 3 % SLOTS], 0, 0,
 					   HAMLYN_META_FAST, &k));
@@ -524,9 +525,10 @@ TEST_F(conformance, h2_6_one_wake_up_for_many)
 
 	for (n = 2; n < NQ_ENTRIES; n++) {
 		ASSERT_NO(go_to_sleep(p, &s));
-		for (i = 1; i <= n; i++)
+		for (i = 1; i <= n; i++) {
 			ASSERT_EQ(1, send_word(p, i, i < n ?
 					       HAMLYN_TRB_QUIET : 0));
+		}
 		pthread_join(s.thread, NULL);
 		EXPECT_EQ(1, s.result);
 		EXPECT_EQ(1, s.entry.data);

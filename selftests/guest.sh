@@ -59,6 +59,8 @@ check "a packet_size out of range is refused" refused insmod "$module" packet_si
 check "a max_slots out of range is refused" refused insmod "$module" max_slots=0
 check "an engines out of range is refused" refused insmod "$module" engines=17
 check "a nics out of range is refused" refused insmod "$module" nics=257
+check "engine_cpus that are no list are refused" refused insmod "$module" engine_cpus=fast
+check "engine_cpus of no processor are refused" refused insmod "$module" engine_cpus=8191
 check "dev_mode and dev_gid make the device node" modes_and_groups
 # shellcheck disable=SC2086 # several words
 check "loading again works" insmod "$module" $parameters

@@ -30,14 +30,17 @@ int64_t ht_now_ns(void)
 
 int64_t ht_patience_ns(void)
 {
-	static int64_t patience;
-	const char *scale = getenv("HAMLYN_TEST_SCALE");
+	static int64_t known;
+	int64_t patience = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	const char *scale;
 
-	if (!patience) {
-		patience = HT_PATIENCE_SECONDS * HT_SEC;
-		if (scale && atoi(scale) > 0)
-			patience *= atoi(scale);
-	}
+	if (patience)
+		return patience;
+	patience = HT_PATIENCE_SECONDS * HT_SEC;
+	scale = getenv("HAMLYN_TEST_SCALE");
+	if (scale && atoi(scale) > 0)
+		patience *= atoi(scale);
+	__atomic_store_n(&known, patience, __ATOMIC_RELAXED);
 	return patience;
 }
 
@@ -694,9 +697,21 @@ static int kick_if_asked(struct ht_raw_terminus *terminus)
 		      (void *)(uintptr_t)terminus->arg.terminus);
 }
 
+/* A @producer further ahead than there are entries posts nothing. */
 int ht_raw_publish(struct ht_raw_terminus *terminus, uint32_t producer)
 {
-	h__store_release(&terminus->wq->producer, producer);	/* B1 */
+	uint32_t entries = terminus->arg.entries;
+	struct hamlyn_trb *trb;
+
+	while (terminus->published != producer &&
+	       producer - terminus->published <= entries) {
+		trb = (void *)(terminus->entries +
+			       (size_t)(terminus->published & (entries - 1)) *
+			       terminus->arg.entry_size);
+		terminus->published++;
+		h__store_release(&trb->sequence, terminus->published); /* B1 */
+	}
+	h__write_once(&terminus->wq->producer, producer);
 	h__full_barrier();					/* B2 */
 	return kick_if_asked(terminus);
 }

@@ -204,6 +204,7 @@ struct ht_raw_terminus {
 	const struct hamlyn_terminus_status *status;
 	const int32_t *codes;
 	uint32_t producer;
+	uint32_t published;	/* by ht_raw_publish() */
 	int fd;
 };
 

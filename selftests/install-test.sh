@@ -73,6 +73,15 @@ hamlynctl_installed() {
 		[ -s "$root/usr/share/bash-completion/completions/hamlynctl" ]
 }
 
+perf_installed() {
+	"$root/usr/bin/hamlyn-perf" --help && [ -s "$root/usr/share/man/man1/hamlyn-perf.1" ]
+}
+
+manual_installed() {
+	[ -s "$root/usr/share/man/man3/h_send_msg.3" ] &&
+		[ -s "$root/usr/share/man/man7/hamlyn.7" ]
+}
+
 cp "$TOP/libhamlyn/examples/hello.c" "$work/program.c"
 cat >"$work/program.cc" <<'EOT'
 #include <hamlyn.h>
@@ -119,6 +128,13 @@ check "linux/hamlyn.h compiles alone in C++" compiles_alone linux/hamlyn.h c++
 check "linux/hamlyn_netlink.h compiles alone in C" compiles_alone linux/hamlyn_netlink.h c
 check "linux/hamlyn_netlink.h compiles alone in C++" compiles_alone linux/hamlyn_netlink.h c++
 check "hamlynctl is installed, with man page and completion" hamlynctl_installed
+check "hamlyn-perf is installed, with man page" perf_installed
+for header in manager stream datagram tagged group gather barrier rendezvous channel; do
+	check "hamlyn/$header.h compiles alone in C" compiles_alone "hamlyn/$header.h" c
+	check "hamlyn/$header.h compiles alone in C++" compiles_alone "hamlyn/$header.h" c++
+done
+check "hamlyn/hamlyn.hpp compiles alone in C++17" compiles_alone hamlyn/hamlyn.hpp c++
+check "the manual is installed" manual_installed
 check "pkg-config knows the version" pkg-config --exact-version=0.1.0 libhamlyn
 check "the library exports h_* only" only_ours
 check "the README's program builds against it in C" build gcc program.c shared

@@ -27,12 +27,12 @@ EOT
 
 # name, where, tests (unit_* or programs), file, sed expression
 TABLE='
-key            native unit_rx               driver/core/rx.c     s/if (slot->mode == HAMLYN_SLOT_NORMAL \&\& h->key != READ_ONCE(slot->key))/if (0)/
-bounds         native unit_rx               driver/core/rx.c     s/if (!hml_view_covers(slot->data.length, h->offset, h->length))/if (0)/
+key            native unit_rx               driver/core/rx.c     s/if (unlikely(h->key != READ_ONCE(slot->key)))/if (0)/
+bounds         native unit_rx               driver/core/rx.c     s/if (unlikely(!hml_view_covers(slot->data.length, h->offset, h->length)))/if (0)/
 bounds-sum     native unit_rx               driver/core/nic.h    s/return offset <= length \&\& bytes <= length - offset;/return offset + bytes <= length;/
-meta-index     native unit_rx               driver/core/rx.c     s/return h->meta_index < slot->meta_count ?/return 1 ?/
+meta-index     native unit_rx               driver/core/rx.c     s/return likely(h->meta_index < slot->meta_count) ?/return 1 ?/
 meta-room      native unit_rx               driver/core/rx.c     s/if (h->meta_length || h->meta_index)/if (0)/
-packet-form    native unit_rx               driver/core/rx.c     s/if (h->version != HAMLYN_PACKET_VERSION || h->reserved ||/if (/
+packet-form    native unit_rx               driver/core/rx.c     s/if (unlikely(h->version != HAMLYN_PACKET_VERSION || h->reserved ||/if (unlikely(/
 second-key     native unit_paranoid         driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
 second-zero    native unit_paranoid         driver/core/rx.c     s/if (!key || h->key != key)/if (h->key != key)/
 second-low     native unit_paranoid         driver/core/rx.c     s/if (high < low || h->offset < low ||/if (/;s/high - low, h->offset - low, h->length/high, h->offset, h->length/
@@ -40,17 +40,24 @@ second-high    native unit_paranoid         driver/core/rx.c     s/!hml_view_cov
 one-shot       native unit_paranoid         driver/core/rx.c     s/if (!(state \& HAMLYN_META_ARMED) ||/if (/
 one-shot-end   native unit_paranoid         driver/core/rx.c     s/last = next == (HAMLYN_META_ARMED | HAMLYN_META_COMPLETE);/last = complete;/
 fast-paranoid  native unit_paranoid         driver/core/rx.c     s/if (slot->mode != HAMLYN_SLOT_NORMAL)$/if (0)/
-live           native unit_rx               driver/core/rx.c     s/if (!slot || !smp_load_acquire(&slot->live))/if (!slot)/
+live           native unit_rx               driver/core/rx.c     s/if (!smp_load_acquire(\&slot->live))/if (0)/
 tag-range      native unit_tx               driver/core/tx.c     s/if (tag >= HAMLYN_MAX_TAGS || /if (/
 tag-bound      native unit_tx               driver/core/tx.c     s/if (!area->length)/if (0)/
 fragment       native unit_tx               driver/core/tx.c     s/if (!hml_view_covers(area->length, p->offset, p->length))/if (0)/
 trb-flags      native unit_tx               driver/core/tx.c     s/if (trb->flags & ~HAMLYN_TRB_FLAGS || /if (/
+plain-options  native unit_tx               driver/core/tx.c     s/if (READ_ONCE(\*(const options_t \*)&trb->meta_length))/if (0)/
+plain-rest     native unit_tx               driver/core/tx.c     s/return !(READ_ONCE(trb->word) | READ_ONCE(trb->delta) |/return 1 || !(READ_ONCE(trb->word) | READ_ONCE(trb->delta) |/
+plain-entry    native unit_tx               driver/core/tx.c     s/if (unlikely(length > t->entry_size - sizeof(\*entry) ||/if (unlikely(/
+plain-packet   native unit_tx               driver/core/tx.c     s/^\t\t     length > nic->packet_size))/\t\t     0))/
+plain-paused   native unit_tx               driver/core/tx.c     s/if (unlikely(t->sender.guard.until || t->busy ||/if (unlikely(t->busy ||/
+plain-again    native unit_tx               driver/core/tx.c     s/\.length = length,/.length = READ_ONCE(entry->length),/
+told-late      native unit_tx               driver/core/tx.c     s/if (unlikely(t->head - told > t->mask \/ 2)) {/if (0) {/
 offset-wrap    native unit_tx               driver/core/tx.c     s/if (m->header.offset > U64_MAX - sent)/if (0)/
-producer       native unit_tx               driver/core/tx.c     s/return n <= t->mask + 1 ? n : 0;/return n;/
+sequence       native unit_tx               driver/core/tx.c     s/return smp_load_acquire(&trb->sequence) ==/return smp_load_acquire(\&trb->sequence) >=/
 nq-full        native unit_notify           driver/core/notify.c s/if (unlikely(used > nq->mask)) {/if (0) {/
 nq-consumer    native unit_notify           driver/core/notify.c s/if (used > nq->mask + 1)/if (0)/
-ticket-key     native unit_rx               driver/core/rx.c     s/h->ticket_key == READ_ONCE(slot->ticket_key) ?/1 ?/
-ticket-only    native unit_rx               driver/core/rx.c     s/if (unlikely(slot->flags & HAMLYN_SLOT_TICKET_ONLY))/if (0)/
+ticket-key     native unit_rx               driver/core/rx.c     s/ticket_key == READ_ONCE(slot->ticket_key) ?/1 ?/
+ticket-only    native unit_rx               driver/core/rx.c     s/if (slot->flags \& HAMLYN_SLOT_TICKET_ONLY)$/if (0)/
 ticket-index   native unit_ticket           driver/core/tx.c     s/if (trb->ticket >= t->ticket_count)/if (0)/
 ticket-empty   native unit_ticket           driver/core/tx.c     s/if (!k->key)/if (0)/
 ticket-range   native unit_ticket           driver/core/tx.c     s/if (trb->offset < k->base ||/if (0 \&\&/
@@ -60,24 +67,24 @@ guard-free     native unit_guard            driver/core/guard.c  s/if (!free || 
 guard-inherit  native unit_guard            driver/core/guard.c  s/if (score > to->score)/if (0)/
 guard-until    native unit_guard            driver/core/guard.c  s/if (from->until > to->until)/if (0)/
 guard-asked    native unit_guard            driver/core/tx.c     s/hml_guard_paused(nic, &t->sender.guard))/0)/
-guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(slot, h, reject) \&\& !sender->guessed) {/if (0) {/
+guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(slot, \&h, reject) \&\& !sender->guessed) {/if (0) {/
 link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(nic->link->down))/if (0)/
 link-unfed     native unit_link             driver/core/link.c   s/if (!watchdog_ms)/if (1)/
 link-sender    native unit_link             driver/core/tx.c     s/if (likely(hml_link_up(nic) \&\& to/if (likely(to/
 link-receiver  native unit_link             driver/core/tx.c     s/(to == nic || hml_link_up(to))/1/
 shm-rekey      native conformance_beyond    libhamlyn/src/shm_device.c s/WRITE_ONCE(rec->slot.key, keys\[0\]);//
 shm-owner      native hostile_segment       libhamlyn/src/shm_segment.c s/st.st_uid != geteuid() || st.st_mode & 077/0/
-kernel-key     vm protection                driver/core/rx.c     s/if (slot->mode == HAMLYN_SLOT_NORMAL \&\& h->key != READ_ONCE(slot->key))/if (0)/
-kernel-bounds  vm protection                driver/core/rx.c     s/if (!hml_view_covers(slot->data.length, h->offset, h->length))/if (0)/
+kernel-key     vm protection                driver/core/rx.c     s/if (unlikely(h->key != READ_ONCE(slot->key)))/if (0)/
+kernel-bounds  vm protection                driver/core/rx.c     s/if (unlikely(!hml_view_covers(slot->data.length, h->offset, h->length)))/if (0)/
 kernel-trb     vm hostile_wq                driver/core/tx.c     s/if (trb->flags & ~HAMLYN_TRB_FLAGS || /if (/
 kernel-copy    vm hostile_wq                driver/core/tx.c     s/hml_tx_flat(nic, t, &trb, meta, tail)/hml_tx_flat(nic, t, (struct hamlyn_trb *)entry, meta, tail)/
 second-order   vm hostile_ticket            driver/core/rx.c     s/if (high < low ||/if (/
 kernel-range   vm hostile_ticket            driver/core/tx.c     s/if (trb->offset < k->base ||/if (0 \&\&/
 kernel-index   vm hostile_ticket            driver/core/tx.c     s/if (trb->ticket >= t->ticket_count)/if (0)/
 kernel-empty   vm hostile_ticket            driver/core/tx.c     s/if (!k->key)/if (0)/
-kernel-ticket  vm hostile_ticket            driver/core/rx.c     s/h->ticket_key == READ_ONCE(slot->ticket_key) ?/1 ?/
-kernel-only    vm hostile_ticket            driver/core/rx.c     s/if (unlikely(slot->flags & HAMLYN_SLOT_TICKET_ONLY))/if (0)/
-kernel-guess   vm hostile_guess             driver/core/rx.c     s/if (guessed(slot, h, reject) \&\& !sender->guessed) {/if (0) {/
+kernel-ticket  vm hostile_ticket            driver/core/rx.c     s/ticket_key == READ_ONCE(slot->ticket_key) ?/1 ?/
+kernel-only    vm hostile_ticket            driver/core/rx.c     s/if (slot->flags \& HAMLYN_SLOT_TICKET_ONLY)$/if (0)/
+kernel-guess   vm hostile_guess             driver/core/rx.c     s/if (guessed(slot, \&h, reject) \&\& !sender->guessed) {/if (0) {/
 guess-again    vm hostile_guess             driver/core/tx.c     s/t->sender.guessed = false;//
 kernel-second  vm hostile_ticket,paranoid   driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
 watch-key      vm hostile_watch             driver/core/rx.c     s/return key == READ_ONCE(slot->key) ? -1 : HAMLYN_REJECT_KEY;/return -1;/
@@ -135,7 +142,7 @@ ticket-undo    vm uapi_size                 driver/chardev.c     s/\.undo = undo
 import-undo    vm uapi_size                 driver/chardev.c     s/undo_ticket_import, true),/NULL, true),/
 watch-undo     vm uapi_size                 driver/chardev.c     s/do_watch, undo_watch, true),/do_watch, NULL, true),/
 ioctl-size     vm uapi_size                 driver/chardev.c     s/if (size < op->min_size)/if (0)/
-kick-range     vm uapi_size                 driver/chardev.c     s/arg > HML_MAX_IDS ? -ENOENT : kick(c, arg)/kick(c, arg)/
+kick-range     vm uapi_size                 driver/chardev.c     s/return arg > HML_MAX_IDS ? -ENOENT :/return 0 ? -ENOENT :/
 explain-form   vm uapi_size                 driver/explain.c     s/if (arg->reserved)/if (0)/
 explain-once   vm limits                    driver/explain.c     s/c->explanation\[0\] = 0;//
 explain-text   vm limits                    driver/explain.c     s/strscpy_pad(c->explanation, text, sizeof(c->explanation));//

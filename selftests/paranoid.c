@@ -47,9 +47,10 @@ FIXTURE_SETUP(paranoid)
 	attr.nq = self->nq;
 	ASSERT_EQ(0, h_slot_create(self->rx, &attr, &self->slot));
 	ASSERT_EQ(0, h_terminus_create(self->tx, NULL, &self->terminus));
-	for (i = 0; i < SENDERS; i++)
+	for (i = 0; i < SENDERS; i++) {
 		ASSERT_EQ(0, h_slot_entry_grant(self->slot, i, i * SHARE, SHARE,
 						&self->tickets[i]));
+	}
 	self->data = h_area_addr(self->area);
 	memset(self->data, HT_GUARD, SENDERS * SHARE);
 }
@@ -214,8 +215,9 @@ TEST_F(paranoid, one_shot_bounds_what_a_sender_can_queue)
 	struct hamlyn_nq_entry e;
 	int i, n = 0, ret;
 
-	for (i = 0; i < 200; i++)
+	for (i = 0; i < 200; i++) {
 		ASSERT_EQ(1, ht_send_sync(self->terminus, &m));
+	}
 	while ((ret = h_recv(self->nq, &e)) == 1)
 		n++;
 	if (variant->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT) {

@@ -442,6 +442,88 @@ TEST_F(sendrecv, messages_without_notification_move_their_data)
 	}
 }
 
+TEST_F(sendrecv, a_word_alone_is_a_fast_message)
+{
+	struct ht_pair *pair = &self->pair;
+	struct h_ticket fast = pair->ticket;
+	struct hamlyn_nq_entry entry;
+	uint64_t word;
+
+	EXPECT_EQ(-EINVAL, h_send_word(pair->terminus, &fast, 1));
+	fast.meta_index = HAMLYN_META_FAST;
+	for (word = 0x1122334455667700; word < 0x1122334455667764; word++) {
+		ASSERT_GE(h_send_word(pair->terminus, &fast, word), 0);
+		ASSERT_EQ(1, ht_recv(pair->nq, &entry));
+		EXPECT_EQ(word, entry.data);
+		EXPECT_EQ(HAMLYN_NQE_FAST | HAMLYN_NQE_SINGLE, entry.flags);
+		EXPECT_EQ(0, entry.length);
+	}
+	fast.key ^= 1;
+	ASSERT_GE(h_send_word(pair->terminus, &fast, 1), 0);
+	ASSERT_EQ(0, ht_pair_fence(pair));
+	EXPECT_EQ(0, h_recv(pair->nq, &entry));
+}
+
+/* A queue of two entries is full more often than not. */
+static int64_t send_number(struct ht_pair *pair, unsigned int number)
+{
+	struct ht_poll poll;
+	int64_t ret;
+
+	ht_poll_begin(&poll);
+	do
+		ret = h_send_msg(pair->terminus, &pair->ticket, &number,
+				 sizeof(number), NULL, 0);
+	while (ret == -EAGAIN && ht_poll_more(&poll));
+	return ret;
+}
+
+TEST_F(sendrecv, what_is_corked_arrives_when_it_is_uncorked)
+{
+	struct ht_pair *pair = &self->pair;
+	struct hamlyn_nq_entry entry;
+	unsigned int i;
+
+	for (i = 0; i < 100; i++) {
+		unsigned int n = 1 + i % 8, k;
+
+		h_cork(pair->terminus);
+		for (k = 0; k < n; k++) {
+			ASSERT_GE(send_number(pair, k), 0);
+		}
+		ASSERT_EQ(0, h_uncork(pair->terminus));
+		for (k = 0; k < n; k++) {
+			ASSERT_EQ(1, ht_recv(pair->nq, &entry));
+			EXPECT_EQ(sizeof(k), entry.length);
+		}
+	}
+}
+
+/* More than the work queue holds, and than is ever waiting in the NQ. */
+TEST_F(sendrecv, what_is_corked_rings_when_the_queue_is_full)
+{
+	struct ht_pair_attr attr = {
+		.nq_entries = 1024,
+		.terminus = variant->terminus,
+		.one_context = variant->one_context,
+	};
+	struct hamlyn_nq_entry entry;
+	unsigned int i, got = 0;
+	struct ht_pair pair;
+
+	ASSERT_EQ(0, ht_pair_open(&pair, &attr));
+	h_cork(pair.terminus);
+	for (i = 0; i < 500; i++) {
+		ASSERT_GE(send_number(&pair, i), 0);
+	}
+	ASSERT_EQ(0, h_uncork(pair.terminus));
+	for (; got < 500; got++) {
+		ASSERT_EQ(1, ht_recv(pair.nq, &entry));
+	}
+	EXPECT_EQ(0, h_recv(pair.nq, &entry));
+	ht_pair_close(&pair);
+}
+
 TEST_F(sendrecv, fast_messages_carry_their_word_in_the_entry)
 {
 	static const uint64_t words[] = {

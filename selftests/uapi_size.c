@@ -340,7 +340,7 @@ static const struct command commands[] = {
 	  UNDO(AREA_REMOVE, area_add, area),
 	  FLAGS(area_add, HAMLYN_AREA_READONLY), ZERO(area_add, reserved) },
 	{ COMMAND(AREA_ALLOC, area_alloc, 32), .fill = fill_area_alloc,
-	  UNDO(AREA_REMOVE, area_alloc, area), FLAGS(area_alloc, 0),
+	  UNDO(AREA_REMOVE, area_alloc, area), FLAGS(area_alloc, HAMLYN_AREA_HUGE),
 	  ZERO(area_alloc, reserved) },
 	{ COMMAND(AREA_REMOVE, id, 8), .fill = fill_area_remove },
 	{ COMMAND(NQ_CREATE, nq_create, 48), .fill = fill_nq_create,
@@ -984,6 +984,26 @@ TEST_F(uapi_size, kick_takes_the_id_itself)
 				  (void *)(0x100000000UL + self->terminus)));
 	EXPECT_EQ(-ENOENT, ht_raw(self->fd, HAMLYN_IOC_KICK,
 				  (void *)UINTPTR_MAX));
+}
+
+/* fsync() is a KICK of all termini: of none, one or several. */
+TEST_F(uapi_size, fsync_sends_what_was_posted)
+{
+	struct hamlyn_terminus_create more = {
+		.size = sizeof(more), .entries = 2, .entry_size = 128,
+	};
+	struct hamlyn_id id = { .size = sizeof(id) };
+
+	EXPECT_EQ(0, fsync(self->fd));
+	EXPECT_EQ(0, fdatasync(self->fd));
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &more));
+	EXPECT_EQ(0, fsync(self->fd));
+	id.id = self->terminus;
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_DESTROY, &id));
+	EXPECT_EQ(0, fdatasync(self->fd));
+	id.id = more.terminus;
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_DESTROY, &id));
+	EXPECT_EQ(0, fdatasync(self->fd));
 }
 
 TEST_F(uapi_size, wait_has_the_same_form)

@@ -1,0 +1,878 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Channels: messages whole, in order, whoever sends, closes, dies or lies. */
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <hamlyn/channel.h>
+
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+
+#define SECOND	1000000000LL
+#define LONGEST	(3u << 20)
+
+FIXTURE(channel) {
+	struct h_dev *dev[2];
+	struct h_manager *m[2];
+	struct h_channel *a;
+	struct h_channel *b;
+	unsigned char *data;
+};
+
+FIXTURE_VARIANT(channel) {
+	bool one_manager;
+	uint32_t flags;
+	struct h_channel_attr attr;
+	struct h_terminus_attr terminus;
+};
+
+FIXTURE_VARIANT_ADD(channel, defaults) {
+};
+
+FIXTURE_VARIANT_ADD(channel, one_manager) {
+	.one_manager = true,
+};
+
+FIXTURE_VARIANT_ADD(channel, single) {
+	.flags = H_MANAGER_SINGLE,
+};
+
+FIXTURE_VARIANT_ADD(channel, fewest_buffers) {
+	.attr.connect.stream = { .buffers = 2, .buffer_size = 128,
+				 .max_buffer_size = 1 },
+	.terminus = { .entries = 2, .entry_size = 256 },
+};
+
+FIXTURE_SETUP(channel)
+{
+	struct h_manager_attr attr = {
+		.flags = variant->flags,
+		.terminus = variant->terminus,
+	};
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		self->dev[i] = self->dev[0];
+		self->m[i] = self->m[0];
+		if (i && variant->one_manager)
+			break;
+		ASSERT_EQ(0, h_open(ht_device(), &self->dev[i]));
+		ASSERT_EQ(0, h_manager_create(self->dev[i], &attr,
+					      &self->m[i]));
+	}
+	ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], &variant->attr,
+				    &self->a, &self->b));
+	self->data = malloc(LONGEST);
+	ASSERT_NE(NULL, self->data);
+}
+
+FIXTURE_TEARDOWN(channel)
+{
+	h_channel_close(self->a, H_NOWAIT);
+	h_channel_close(self->b, H_NOWAIT);
+	EXPECT_EQ(0, h_manager_destroy(self->m[0]));
+	h_close(self->dev[0]);
+	if (!variant->one_manager) {
+		EXPECT_EQ(0, h_manager_destroy(self->m[1]));
+		h_close(self->dev[1]);
+	}
+	free(self->data);
+}
+
+/* The next message at @to, while @from's manager is looked after as well. */
+static int get(struct h_channel *to, struct h_manager *from,
+	       struct h_message *m)
+{
+	struct ht_poll poll;
+	int ret;
+
+	ht_poll_begin(&poll);
+	do {
+		h_manager_dispatch(from);
+		ret = h_channel_receive(to, m, H_NOWAIT);
+	} while (ret == -EAGAIN && ht_poll_more(&poll));
+	return ret;
+}
+
+/* A work queue may be full for a moment, and credits on their way. */
+static int putv(struct h_channel *ch, struct h_manager *to,
+		const struct iovec *iov, int iovcnt)
+{
+	struct ht_poll poll;
+	int ret;
+
+	ht_poll_begin(&poll);
+	do {
+		ret = h_channel_sendv(ch, iov, iovcnt, H_NOWAIT);
+		if (ret == -EAGAIN)
+			h_manager_poll(to);
+	} while (ret == -EAGAIN && ht_poll_more(&poll));
+	return ret;
+}
+
+static int put(struct h_channel *ch, struct h_manager *to, const void *data,
+	       size_t length)
+{
+	struct ht_poll poll;
+	int ret;
+
+	ht_poll_begin(&poll);
+	do {
+		ret = h_channel_send(ch, data, length, H_NOWAIT);
+		if (ret == -EAGAIN)
+			h_manager_poll(to);
+	} while (ret == -EAGAIN && ht_poll_more(&poll));
+	return ret;
+}
+
+static const char *arrives(struct h_channel *to, struct h_manager *from,
+			   size_t length, uint64_t seed)
+{
+	struct h_message m;
+	const char *complaint = NULL;
+
+	if (get(to, from, &m) != 1)
+		return "it does not arrive";
+	if (m.length != length)
+		complaint = "the length is wrong";
+	else if (ht_match(m.data, length, seed) != length)
+		complaint = "the data is wrong";
+	h_channel_release(to, &m);
+	return complaint;
+}
+
+/* ---- messages ----------------------------------------------------------- */
+
+static const size_t sizes[] = { 0, 1, 2, 60, 127, 128, 129, 191, 192, 193, 383,
+	384, 385, 448, 449, 1000, 1024, 1025, 4095, 4096, 4097, 16384, 65535,
+	65536, 65537, 100000, 1 << 20, LONGEST };
+
+TEST_F(channel, any_size_arrives_whole_both_ways)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
+		size_t n = sizes[i / 2];
+		struct h_channel *from = i % 2 ? self->b : self->a;
+		struct h_channel *to = i % 2 ? self->a : self->b;
+
+		ht_fill(self->data, n, i);
+		ASSERT_EQ(0, put(from, self->m[!(i % 2)], self->data, n)) {
+			TH_LOG("%zu bytes", n);
+		}
+		/* It must not matter any more. */
+		memset(self->data, 0xee, n);
+		ASSERT_NO(arrives(to, self->m[i % 2], n, i)) {
+			TH_LOG("%zu bytes", n);
+		}
+	}
+}
+
+TEST_F(channel, memory_of_the_manager_is_sent_in_place)
+{
+	unsigned int i;
+	void *p;
+
+	ASSERT_EQ(0, h_manager_alloc(self->m[0], LONGEST, &p));
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		ht_fill(p, sizes[i], i);
+		ASSERT_EQ(0, put(self->a, self->m[1], p, sizes[i]));
+		memset(p, 0xee, sizes[i]);
+		ASSERT_NO(arrives(self->b, self->m[0], sizes[i], i));
+	}
+	h_manager_free(self->m[0], p);
+}
+
+TEST_F(channel, pieces_make_one_message)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		size_t n = sizes[i];
+		const struct iovec iov[] = {
+			{ self->data, n / 3 },
+			{ NULL, 0 },
+			{ self->data + n / 3, n / 2 - n / 3 },
+			{ self->data + n / 2, n - n / 2 },
+			{ self->data, 0 },
+		};
+
+		ht_fill(self->data, n, i);
+		ASSERT_EQ(0, putv(self->a, self->m[1], iov, ARRAY_SIZE(iov)));
+		memset(self->data, 0xee, n);
+		ASSERT_NO(arrives(self->b, self->m[0], n, i));
+	}
+	EXPECT_EQ(0, putv(self->a, self->m[1], NULL, 0));
+	EXPECT_NO(arrives(self->b, self->m[0], 0, 0));
+	EXPECT_EQ(-EINVAL, h_channel_sendv(self->a, NULL, -1, H_NOWAIT));
+}
+
+TEST_F(channel, what_was_received_stays_until_it_is_released)
+{
+	struct h_message m[2], next;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		ht_fill(self->data, 100, i);
+		ASSERT_EQ(0, put(self->a, self->m[1], self->data, 100));
+	}
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(1, get(self->b, self->m[0], &m[i]));
+	}
+	/* The younger one first: the older one must not go with it. */
+	h_channel_release(self->b, &m[1]);
+	h_channel_release(self->b, &m[1]);
+	for (i = 0; i < 100; i++) {
+		if (h_channel_send(self->a, self->data, 50, SECOND / 10))
+			break;
+		if (get(self->b, self->m[0], &next) != 1)
+			break;
+		h_channel_release(self->b, &next);
+	}
+	EXPECT_GT(100, i);
+	EXPECT_EQ(100, ht_match(m[0].data, 100, 0));
+	h_channel_release(self->b, &m[0]);
+	EXPECT_EQ(NULL, m[0].data);
+}
+
+TEST_F(channel, a_message_that_is_too_long_for_the_caller_is_not_lost)
+{
+	static const size_t lengths[] = { 100, 100000 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		size_t n = lengths[i];
+		struct ht_poll poll;
+		ssize_t ret;
+
+		ht_fill(self->data, n, i);
+		ASSERT_EQ(0, put(self->a, self->m[1], self->data, n));
+		memset(self->data, 0, n);
+		ht_poll_begin(&poll);
+		do {
+			h_manager_dispatch(self->m[0]);
+			ret = h_channel_recv(self->b, self->data, n - 1,
+					     H_NOWAIT);
+		} while (ret == -EAGAIN && ht_poll_more(&poll));
+		ASSERT_EQ(-EMSGSIZE, ret);
+		EXPECT_EQ(-EMSGSIZE, h_channel_recv(self->b, self->data, 0,
+						    H_NOWAIT));
+		EXPECT_EQ(n, h_channel_recv(self->b, self->data, n, SECOND));
+		EXPECT_EQ(n, ht_match(self->data, n, i));
+		EXPECT_EQ(-EAGAIN, h_channel_recv(self->b, self->data, n,
+						  H_NOWAIT));
+	}
+}
+
+/* A part of a message must not be lost when the time is over in the middle. */
+TEST_F(channel, a_copy_that_was_interrupted_goes_on)
+{
+	const size_t n = 100000;
+	unsigned char *room = malloc(n);
+	struct ht_poll poll;
+	unsigned int tries = 0;
+	ssize_t ret;
+
+	ASSERT_NE(NULL, room);
+	ht_fill(self->data, n, 5);
+	ASSERT_EQ(0, put(self->a, self->m[1], self->data, n));
+	ht_poll_begin(&poll);
+	do {
+		memset(room, 0, n);
+		ret = h_channel_recv(self->b, room, n, H_NOWAIT);
+		if (tries++ % 2)
+			h_manager_dispatch(self->m[0]);
+	} while (ret == -EAGAIN && ht_poll_more(&poll));
+	EXPECT_EQ(n, (size_t)ret);
+	EXPECT_EQ(n, ht_match(room, n, 5));
+	free(room);
+}
+
+TEST_F(channel, the_rest_of_a_long_message_goes_out_later)
+{
+	struct h_message m;
+
+	ht_fill(self->data, LONGEST, 3);
+	ASSERT_EQ(0, put(self->a, self->m[1], self->data, LONGEST));
+	EXPECT_EQ(-EAGAIN, h_channel_send(self->a, "x", 1, H_NOWAIT));
+	EXPECT_EQ(-ETIMEDOUT, h_channel_send(self->a, "x", 1, 1000000));
+	memset(self->data, 0xee, LONGEST);
+	ASSERT_EQ(1, get(self->b, self->m[0], &m));
+	EXPECT_EQ(LONGEST, m.length);
+	EXPECT_EQ(LONGEST, ht_match(m.data, LONGEST, 3));
+	h_channel_release(self->b, &m);
+	ASSERT_EQ(0, put(self->a, self->m[1], "x", 1));
+	ASSERT_EQ(1, get(self->b, self->m[0], &m));
+	EXPECT_EQ(1, m.length);
+	h_channel_release(self->b, &m);
+}
+
+/* ---- limits ------------------------------------------------------------- */
+
+TEST_F(channel, neither_end_sends_more_than_the_other_takes)
+{
+	struct h_channel_attr attr = variant->attr;
+	struct h_channel *a, *b;
+
+	attr.max_message = 5000;
+	ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], &attr, &a, &b));
+	EXPECT_EQ(-EMSGSIZE, h_channel_send(a, self->data, 5001, H_NOWAIT));
+	ht_fill(self->data, 5000, 1);
+	EXPECT_EQ(0, put(a, self->m[1], self->data, 5000));
+	EXPECT_NO(arrives(b, self->m[0], 5000, 1));
+	EXPECT_EQ(-EMSGSIZE, h_channel_send(b, self->data, SIZE_MAX, H_NOWAIT));
+	h_channel_close(a, H_NOWAIT);
+	h_channel_close(b, H_NOWAIT);
+}
+
+TEST_F(channel, not_joined_it_waits)
+{
+	struct h_channel_seed seed;
+	struct h_channel *ch;
+	struct h_peer peer;
+	char c;
+
+	ASSERT_EQ(0, h_channel_create(self->m[0], NULL, &ch));
+	EXPECT_EQ(-EAGAIN, h_channel_send(ch, "x", 1, H_NOWAIT));
+	EXPECT_EQ(-EAGAIN, h_channel_send(ch, "x", 0, H_NOWAIT));
+	EXPECT_EQ(-ETIMEDOUT, h_channel_recv(ch, &c, 1, 1000000));
+	EXPECT_EQ(-ENODATA, h_channel_peer(ch, &peer));
+	memset(&seed, 0, sizeof(seed));
+	EXPECT_EQ(-EINVAL, h_channel_join(ch, &seed));
+	EXPECT_EQ(0, h_channel_close(ch, SECOND));
+	h_channel_seed(self->a, &seed);
+	EXPECT_EQ(-EISCONN, h_channel_join(self->b, &seed));
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+struct closer {
+	struct h_channel *channel;
+	int result;
+};
+
+static void *close_it(void *arg)
+{
+	struct closer *c = arg;
+
+	c->result = h_channel_close(c->channel, 20 * SECOND);
+	return NULL;
+}
+
+TEST_F(channel, who_closes_is_the_end_behind_the_last_message)
+{
+	struct closer c = { .channel = self->a };
+	struct h_message m;
+	pthread_t thread;
+	int i;
+
+	if (variant->flags & H_MANAGER_SINGLE && variant->one_manager)
+		SKIP(return, "one thread");
+	if (variant->attr.connect.stream.buffers)
+		SKIP(return, "room for three messages");
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, put(self->a, self->m[1], "x", 1));
+	}
+	ASSERT_EQ(0, pthread_create(&thread, NULL, close_it, &c));
+	self->a = NULL;
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(1, h_channel_receive(self->b, &m, 20 * SECOND));
+		h_channel_release(self->b, &m);
+	}
+	EXPECT_EQ(0, h_channel_receive(self->b, &m, 20 * SECOND));
+	EXPECT_EQ(0, h_channel_receive(self->b, &m, H_NOWAIT));
+	EXPECT_EQ(-ENODATA, h_channel_recv(self->b, self->data, 1, H_NOWAIT));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, c.result);
+	EXPECT_EQ(-EPIPE, h_channel_send(self->b, "x", 1, SECOND));
+	EXPECT_EQ(0, h_channel_close(self->b, SECOND));
+	self->b = NULL;
+}
+
+TEST_F(channel, who_is_shut_down_can_still_receive)
+{
+	struct h_message m;
+	struct ht_poll poll;
+	int ret;
+
+	ASSERT_EQ(0, put(self->a, self->m[1], "x", 1));
+	ht_poll_begin(&poll);
+	do {
+		h_manager_poll(self->m[1]);
+		ret = h_channel_shutdown(self->a, H_NOWAIT);
+	} while (ret == -EAGAIN && ht_poll_more(&poll));
+	ASSERT_EQ(0, ret);
+	EXPECT_EQ(-EPIPE, h_channel_send(self->a, "x", 1, H_NOWAIT));
+	ASSERT_EQ(1, get(self->b, self->m[0], &m));
+	h_channel_release(self->b, &m);
+	EXPECT_EQ(0, get(self->b, self->m[0], &m));
+	ASSERT_EQ(0, put(self->b, self->m[0], "yz", 2));
+	ASSERT_EQ(1, get(self->a, self->m[1], &m));
+	EXPECT_EQ(2, m.length);
+	h_channel_release(self->a, &m);
+}
+
+TEST_F(channel, who_is_gone_is_told_at_once)
+{
+	struct h_message m;
+	int64_t begin;
+
+	ASSERT_EQ(0, put(self->a, self->m[1], "x", 1));
+	ASSERT_EQ(0, put(self->a, self->m[1], self->data, LONGEST));
+	/* In the middle of a message: that is no good end. */
+	ASSERT_EQ(-EAGAIN, h_channel_close(self->a, H_NOWAIT));
+	self->a = NULL;
+	begin = ht_now_ns();
+	ASSERT_EQ(1, h_channel_receive(self->b, &m, 20 * SECOND));
+	h_channel_release(self->b, &m);
+	EXPECT_EQ(-ECONNRESET, h_channel_receive(self->b, &m, 20 * SECOND));
+	EXPECT_EQ(-EPIPE, h_channel_send(self->b, "x", 1, 20 * SECOND));
+	EXPECT_EQ(-EPIPE, h_channel_close(self->b, 20 * SECOND));
+	self->b = NULL;
+	EXPECT_GT(begin + 10 * SECOND, ht_now_ns());
+}
+
+/* ---- event loops -------------------------------------------------------- */
+
+struct echoer {
+	struct h_channel *channel;
+	struct h_message held;	/* to be sent when it can be */
+	unsigned int echoed;
+	int end;		/* what receiving or sending ended with */
+};
+
+static int echo_one(struct echoer *e)
+{
+	int ret = 1;
+
+	if (!e->held.data)
+		ret = h_channel_receive(e->channel, &e->held, H_NOWAIT);
+	if (ret != 1)
+		return ret ? ret : -ENODATA;
+	ret = h_channel_send(e->channel, e->held.data, e->held.length, H_NOWAIT);
+	if (ret == -EAGAIN)
+		return ret;
+	h_channel_release(e->channel, &e->held);
+	e->echoed += !ret;
+	return ret;
+}
+
+static void echo(struct h_channel *ch, void *arg)
+{
+	struct echoer *e = arg;
+	int ret = echo_one(e);
+
+	if (!ret || ret == -EAGAIN)
+		return;
+	e->end = ret;
+	h_channel_release(ch, &e->held);
+	h_channel_close(ch, H_NOWAIT);
+	e->channel = NULL;
+}
+
+TEST_F(channel, an_event_loop_serves_and_closes_in_the_call_back)
+{
+	struct echoer e = { .channel = self->b };
+	unsigned int i;
+
+	h_channel_on_ready(self->b, echo, &e);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		ht_fill(self->data, sizes[i], i);
+		ASSERT_EQ(0, put(self->a, self->m[1], self->data, sizes[i]));
+		memset(self->data, 0xee, sizes[i]);
+		while (e.echoed <= i && !e.end) {
+			h_manager_dispatch(self->m[1]);
+			h_manager_dispatch(self->m[0]);
+		}
+		ASSERT_NO(arrives(self->a, self->m[1], sizes[i], i));
+	}
+	h_channel_close(self->a, H_NOWAIT);
+	self->a = NULL;
+	for (i = 0; i < 1000000 && e.channel; i++)
+		h_manager_dispatch(self->m[1]);
+	EXPECT_EQ(NULL, e.channel);
+	self->b = NULL;
+}
+
+static void count(struct h_channel *ch, void *arg)
+{
+	(void)ch;
+	++*(unsigned int *)arg;
+}
+
+TEST_F(channel, who_was_blocked_is_called_back)
+{
+	unsigned int called = 0, sent = 0;
+	struct h_message m;
+	struct ht_poll poll;
+
+	if (variant->one_manager)
+		SKIP(return, "counts calls for one end");
+	h_channel_on_ready(self->a, count, &called);
+	while (!h_channel_send(self->a, "x", 1, H_NOWAIT))
+		ASSERT_GT(10000, sent++);
+	h_manager_dispatch(self->m[0]);
+	EXPECT_EQ(0, called);
+	while (sent--) {
+		ASSERT_EQ(1, get(self->b, self->m[1], &m));
+		h_channel_release(self->b, &m);
+	}
+	ht_poll_begin(&poll);
+	while (!called && ht_poll_more(&poll))
+		h_manager_dispatch(self->m[0]);
+	EXPECT_EQ(1, called);
+	h_manager_dispatch(self->m[0]);
+	EXPECT_EQ(1, called);
+	EXPECT_EQ(0, h_channel_send(self->a, "x", 1, H_NOWAIT));
+}
+
+/* ---- many --------------------------------------------------------------- */
+
+#define MANY	64
+
+TEST_F(channel, many_channels_on_one_manager_do_not_mix)
+{
+	struct h_channel_attr attr = {
+		.connect.stream = { .buffers = 4, .buffer_size = 256 },
+	};
+	struct h_channel *a[MANY], *b[MANY];
+	unsigned int i, round;
+
+	for (i = 0; i < MANY; i++) {
+		ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], &attr,
+					    &a[i], &b[i]));
+	}
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < MANY; i++) {
+			ht_fill(self->data, 100 + 10 * i, i);
+			ASSERT_EQ(0, put(a[i], self->m[1], self->data,
+					 100 + 10 * i));
+		}
+		for (i = MANY; i--;) {
+			ASSERT_NO(arrives(b[i], self->m[0], 100 + 10 * i, i));
+		}
+	}
+	for (i = 0; i < MANY; i++) {
+		h_channel_close(a[i], H_NOWAIT);
+		h_channel_close(b[i], H_NOWAIT);
+	}
+}
+
+#define SENDERS		4
+#define EACH		500
+
+struct crowd {
+	struct h_channel *from;
+	struct h_channel *to;
+	uint32_t sender;
+	uint32_t next[SENDERS];
+	uint32_t taken;		/* atomic, of all */
+	uint32_t wrong;
+};
+
+struct label {
+	uint32_t sender;
+	uint32_t number;
+};
+
+static size_t length_of(const struct label *l)
+{
+	return sizeof(*l) + (l->number * 37 + l->sender * 101) %
+			    (l->number % 16 ? 400 : 20000);
+}
+
+static void *crowd_send(void *arg)
+{
+	struct crowd *c = arg;
+	struct label l = {
+		.sender = __atomic_fetch_add(&c->sender, 1, __ATOMIC_RELAXED),
+	};
+	unsigned char data[20100];
+
+	for (; l.number < EACH; l.number++) {
+		size_t n = length_of(&l);
+
+		ht_fill(data, n, l.sender * EACH + l.number);
+		memcpy(data, &l, sizeof(l));
+		if (h_channel_send(c->from, data, n, 60 * SECOND)) {
+			__atomic_fetch_add(&c->wrong, 1, __ATOMIC_RELAXED);
+			return NULL;
+		}
+	}
+	return NULL;
+}
+
+static bool message_is_right(const struct h_message *m)
+{
+	unsigned char data[20100];
+	struct label l;
+
+	if (m->length < sizeof(l) || m->length > sizeof(data))
+		return false;
+	memcpy(&l, m->data, sizeof(l));
+	if (l.sender >= SENDERS || l.number >= EACH || m->length != length_of(&l))
+		return false;
+	ht_fill(data, m->length, l.sender * EACH + l.number);
+	memcpy(data, &l, sizeof(l));
+	return !memcmp(data, m->data, m->length);
+}
+
+static void *crowd_receive(void *arg)
+{
+	struct crowd *c = arg;
+	struct h_message m;
+	int ret;
+
+	while (__atomic_load_n(&c->taken, __ATOMIC_RELAXED) < SENDERS * EACH) {
+		ret = h_channel_receive(c->to, &m, 10000000);
+		if (ret == -ETIMEDOUT || ret == -EINTR)
+			continue;
+		if (ret != 1 || !message_is_right(&m)) {
+			__atomic_fetch_add(&c->wrong, 1, __ATOMIC_RELAXED);
+			return NULL;
+		}
+		h_channel_release(c->to, &m);
+		__atomic_fetch_add(&c->taken, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+TEST_F(channel, many_threads_send_and_receive_whole_messages)
+{
+	struct crowd c = { .from = self->a, .to = self->b };
+	pthread_t threads[2 * SENDERS];
+	int i;
+
+	if (variant->flags & H_MANAGER_SINGLE)
+		SKIP(return, "one thread");
+	for (i = 0; i < SENDERS; i++) {
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, crowd_send, &c));
+		ASSERT_EQ(0, pthread_create(&threads[SENDERS + i], NULL,
+					    crowd_receive, &c));
+	}
+	for (i = 0; i < 2 * SENDERS; i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_EQ(0, c.wrong);
+	EXPECT_EQ(SENDERS * EACH, c.taken);
+}
+
+/* ---- other processes ---------------------------------------------------- */
+
+/* Echo until the end, on a device of one's own. */
+static int echo_process(int in, int out)
+{
+	struct h_channel_seed seed;
+	struct h_manager *m;
+	struct h_channel *ch;
+	struct h_message msg;
+	struct h_dev *dev;
+	int ret;
+
+	if (h_open(ht_device(), &dev) || h_manager_create(dev, NULL, &m) ||
+	    h_channel_create(m, NULL, &ch))
+		return 10;
+	h_channel_seed(ch, &seed);
+	if (ht_write_all(out, &seed, sizeof(seed)) ||
+	    ht_read_all(in, &seed, sizeof(seed)) || h_channel_join(ch, &seed))
+		return 11;
+	while ((ret = h_channel_receive(ch, &msg, 60 * SECOND)) == 1) {
+		if (h_channel_send(ch, msg.data, msg.length, 60 * SECOND))
+			return 12;
+		h_channel_release(ch, &msg);
+	}
+	if (ret)
+		return 13;
+	ret = h_channel_close(ch, 20 * SECOND) ? 14 : 0;
+	if (h_manager_destroy(m))
+		ret = 15;
+	h_close(dev);
+	return ret;
+}
+
+static const char *with_process(struct h_manager *m, pid_t *pid,
+				struct h_channel **ch)
+{
+	struct h_channel_seed seed;
+	int to[2], from[2];
+
+	if (pipe(to) || pipe(from))
+		return "no pipes";
+	*pid = ht_fork();
+	if (!*pid)
+		_exit(echo_process(to[0], from[1]));
+	close(to[0]);
+	close(from[1]);
+	if (*pid < 0 || h_channel_create(m, NULL, ch))
+		return "no channel";
+	h_channel_seed(*ch, &seed);
+	if (ht_write_all(to[1], &seed, sizeof(seed)) ||
+	    ht_read_all(from[0], &seed, sizeof(seed)) ||
+	    h_channel_join(*ch, &seed))
+		return "no seeds";
+	close(to[1]);
+	close(from[0]);
+	return NULL;
+}
+
+TEST_F(channel, seeds_make_a_channel_between_processes)
+{
+	struct h_message reply;
+	struct h_channel *ch;
+	unsigned int i;
+	pid_t pid;
+
+	ASSERT_NO(with_process(self->m[0], &pid, &ch));
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		ht_fill(self->data, sizes[i], i);
+		ASSERT_EQ(1, h_channel_request(ch, self->data, sizes[i], &reply,
+					       60 * SECOND));
+		ASSERT_EQ(sizes[i], reply.length);
+		ASSERT_EQ(sizes[i], ht_match(reply.data, sizes[i], i));
+		h_channel_release(ch, &reply);
+	}
+	EXPECT_EQ(0, h_channel_close(ch, 20 * SECOND));
+	EXPECT_EQ(0, ht_reap(pid));
+}
+
+struct victim {
+	struct h_channel *channel;
+	int64_t told;
+	int result;
+};
+
+static void *wait_for_message(void *arg)
+{
+	struct victim *v = arg;
+	struct h_message m;
+
+	v->result = h_channel_receive(v->channel, &m, 30 * SECOND);
+	v->told = ht_now_ns();
+	return NULL;
+}
+
+static void *send_for_ever(void *arg)
+{
+	struct victim *v = arg;
+
+	do
+		v->result = h_channel_send(v->channel, "x", 1, 30 * SECOND);
+	while (!v->result);
+	v->told = ht_now_ns();
+	return NULL;
+}
+
+TEST_F(channel, who_sleeps_is_told_that_the_other_was_killed)
+{
+	struct victim v[2] = {};
+	int64_t killed;
+	pthread_t thread[2];
+	pid_t pid;
+
+	if (variant->flags & H_MANAGER_SINGLE)
+		SKIP(return, "one thread");
+	ASSERT_NO(with_process(self->m[0], &pid, &v[0].channel));
+	v[1].channel = v[0].channel;
+	/* The child stops, so that the sender runs out of buffers and sleeps. */
+	kill(pid, SIGSTOP);
+	ASSERT_EQ(0, pthread_create(&thread[0], NULL, wait_for_message, &v[0]));
+	ASSERT_EQ(0, pthread_create(&thread[1], NULL, send_for_ever, &v[1]));
+	ht_sleep_ns(50 * HT_MS);
+	killed = ht_now_ns();
+	kill(pid, SIGKILL);
+	ht_reap(pid);
+	pthread_join(thread[0], NULL);
+	pthread_join(thread[1], NULL);
+	EXPECT_EQ(-ECONNRESET, v[0].result);
+	EXPECT_EQ(-EPIPE, v[1].result);
+	EXPECT_GT(killed + ht_patience_ns() / 20, v[0].told);
+	EXPECT_GT(killed + ht_patience_ns() / 20, v[1].told);
+	EXPECT_EQ(-EPIPE, h_channel_close(v[0].channel, SECOND));
+}
+
+/* ---- lies --------------------------------------------------------------- */
+
+/* Record @number of the channel whose seed is @seed, with any note. */
+static const char *forge(struct h_manager *m, const struct h_channel_seed *seed,
+			 uint32_t number, size_t length, uint32_t flags,
+			 uint64_t more)
+{
+	struct h_ticket t;
+	uint32_t note[6] = { flags, 0, number };
+	uint32_t entries, buffer;
+	char data[128] = "forged";
+	int64_t handle;
+
+	memcpy(&note[4], &more, sizeof(more));
+	if (h_ticket_import(seed->bytes + 8, H_TICKET_BYTES, &t))
+		return "no ticket";
+	memcpy(&entries, seed->bytes + 56, 4);
+	memcpy(&buffer, seed->bytes + 60, 4);
+	t.meta_index = number % entries;
+	t.base = (uint64_t)t.meta_index * buffer;
+	t.length = buffer;
+	handle = h_send_msg(h_manager_terminus(m), &t, data, length, note,
+			    sizeof(note));
+	return handle < 0 || ht_send_wait(h_manager_terminus(m), handle) != 1 ?
+	       "cannot send" : NULL;
+}
+
+static const struct lie {
+	const char *what;
+	size_t length;
+	uint32_t flags;
+	uint64_t more;
+	int result;
+} lies[] = {
+	{ "a message longer than allowed", 64, 0, 17 << 20, -EPROTO },
+	{ "the longest there is", 64, 0, UINT64_MAX, -EPROTO },
+	{ "an empty one with payload", 64, 8, 0, -EPROTO },
+	{ "an empty one with more to come", 0, 8, 64, -EPROTO },
+	{ "unknown flags", 64, 1 << 9, 0, -EPROTO },
+	{ "a second hello", 80, 1, 0, -EPROTO },
+	{ "a long one, and nothing behind it", 64, 0, 15 << 20, -ETIMEDOUT },
+	{ "the end of the stream", 0, 2, 0, 0 },
+};
+
+TEST_F(channel, lies_are_found_out_and_cost_nothing)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(lies); i++) {
+		size_t before = mallinfo2().hblkhd + mallinfo2().uordblks;
+		struct h_channel_seed seed;
+		struct h_channel *a, *b;
+		struct h_message m;
+
+		ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1],
+					    &variant->attr, &a, &b));
+		h_channel_seed(b, &seed);
+		ASSERT_NO(forge(self->m[0], &seed, 0, lies[i].length,
+				lies[i].flags, lies[i].more));
+		EXPECT_EQ(lies[i].result,
+			  h_channel_receive(b, &m, lies[i].result == -EPROTO ?
+					    20 * SECOND : SECOND / 5)) {
+			TH_LOG("%s", lies[i].what);
+		}
+		EXPECT_GT(before + (2 << 20),
+			  mallinfo2().hblkhd + mallinfo2().uordblks);
+		h_channel_close(a, H_NOWAIT);
+		h_channel_close(b, H_NOWAIT);
+	}
+}
+
+TEST_F(channel, pieces_that_do_not_add_up_are_found_out)
+{
+	struct h_channel_seed seed;
+	struct h_message m;
+
+	h_channel_seed(self->b, &seed);
+	ASSERT_NO(forge(self->m[0], &seed, 0, 64, 0, 100));
+	EXPECT_EQ(-EAGAIN, h_channel_receive(self->b, &m, H_NOWAIT));
+	ASSERT_NO(forge(self->m[0], &seed, 1, 64, 0, 100));
+	EXPECT_EQ(-EPROTO, h_channel_receive(self->b, &m, 20 * SECOND));
+	EXPECT_EQ(-EPROTO, h_channel_receive(self->b, &m, 20 * SECOND));
+}
+
+TEST_HARNESS_MAIN

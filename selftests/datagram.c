@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Datagrams: one at a time, where and how long, hostile metadata, revocation. */
+#include <hamlyn/datagram.h>
+
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+
+#define LENGTH	300000
+
+FIXTURE(datagram) {
+	struct h_dev *rx;
+	struct h_dev *tx;
+	struct h_manager *to;
+	struct h_manager *from;
+	struct h_datagram_receiver *receiver;
+	struct h_datagram_address address;
+	unsigned char *data;
+};
+
+FIXTURE_SETUP(datagram)
+{
+	struct h_datagram_attr attr = { .length = LENGTH };
+	struct h_seed seed;
+
+	ASSERT_EQ(0, h_open(ht_device(), &self->rx));
+	ASSERT_EQ(0, h_open(ht_device(), &self->tx));
+	ASSERT_EQ(0, h_manager_create(self->rx, NULL, &self->to));
+	ASSERT_EQ(0, h_manager_create(self->tx, NULL, &self->from));
+	ASSERT_EQ(0, h_datagram_receiver_create(self->to, &attr,
+						&self->receiver));
+	h_datagram_receiver_seed(self->receiver, &seed);
+	ASSERT_EQ(0, h_datagram_resolve(&seed, &self->address));
+	self->data = malloc(LENGTH);
+	ASSERT_NE(NULL, self->data);
+	ht_fill(self->data, LENGTH, 5);
+}
+
+FIXTURE_TEARDOWN(datagram)
+{
+	EXPECT_EQ(0, h_datagram_receiver_destroy(self->receiver));
+	EXPECT_EQ(0, h_manager_destroy(self->to));
+	EXPECT_EQ(0, h_manager_destroy(self->from));
+	h_close(self->tx);
+	h_close(self->rx);
+	free(self->data);
+}
+
+static int send_part(FIXTURE_DATA(datagram) *self, size_t offset, size_t length)
+{
+	return h_datagram_send(self->from, &self->address, offset,
+			       self->data + offset, length, NULL, 5 * HT_SEC);
+}
+
+static const char *wrong(FIXTURE_DATA(datagram) *self, size_t offset,
+			 size_t length)
+{
+	struct h_datagram d;
+
+	if (h_datagram_receive(self->receiver, &d, 10 * HT_SEC))
+		return "nothing received";
+	if (d.offset != offset || d.length != length || d.has_reply)
+		return "another place, length or reply";
+	if (memcmp(d.data, self->data + offset, length))
+		return "other data";
+	h_datagram_release(self->receiver);
+	return NULL;
+}
+
+TEST_F(datagram, any_size_arrives_where_it_was_sent)
+{
+	static const size_t sizes[] = { 0, 1, 100, 384, 385, 448, 449, 65536,
+					65537, 200000, LENGTH };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		ASSERT_EQ(0, send_part(self, LENGTH - sizes[i], sizes[i]));
+		ASSERT_NO(wrong(self, LENGTH - sizes[i], sizes[i]));
+	}
+	EXPECT_EQ(-ERANGE, send_part(self, LENGTH, 1));
+	EXPECT_EQ(-ERANGE, send_part(self, 1, LENGTH));
+}
+
+TEST_F(datagram, who_is_not_ready_receives_the_first_one_only)
+{
+	struct h_datagram_stats stats;
+	struct h_datagram d;
+
+	ASSERT_EQ(0, send_part(self, 0, 10));
+	ASSERT_EQ(0, send_part(self, 10, 20));
+	ASSERT_EQ(0, h_datagram_receive(self->receiver, &d, 10 * HT_SEC));
+	EXPECT_EQ(10, d.length);
+	ASSERT_EQ(0, send_part(self, 0, 30));
+	EXPECT_EQ(-ETIMEDOUT, h_datagram_receive(self->receiver, &d,
+						 20 * HT_MS));
+	h_datagram_release(self->receiver);
+	EXPECT_EQ(-EAGAIN, h_datagram_receive(self->receiver, &d, H_NOWAIT));
+	ASSERT_EQ(0, send_part(self, 7, 40));
+	ASSERT_NO(wrong(self, 7, 40));
+	ASSERT_EQ(0, h_datagram_receiver_stats(self->receiver, &stats));
+	EXPECT_EQ(2, stats.received);
+	EXPECT_EQ(2, stats.dropped);
+	EXPECT_EQ(0, stats.malformed);
+}
+
+/* Raw, with metadata of one's own. */
+static int send_raw(FIXTURE_DATA(datagram) *self, const void *meta,
+		    size_t meta_length, uint32_t length, uint32_t delta)
+{
+	struct h_terminus *t = h_manager_terminus(self->from);
+	struct h_msg msg = {
+		.ticket = &self->address.ticket,
+		.data = self->data,
+		.length = length,
+		.meta = meta,
+		.meta_length = meta_length,
+		.delta = delta,
+	};
+
+	return ht_send_sync(t, &msg);
+}
+
+static void put(unsigned char *meta, uint32_t length, uint64_t offset)
+{
+	memcpy(meta, &length, 4);
+	memcpy(meta + 4, &offset, 8);
+}
+
+TEST_F(datagram, nonsense_is_dropped_and_the_next_one_received)
+{
+	static const struct { uint32_t length; uint64_t offset; } bad[] = {
+		{ 9, 0 }, { 11, 0 }, { 0xffffffff, 0 }, { 10, LENGTH - 9 },
+		{ 10, LENGTH + 1 }, { 10, UINT64_MAX }, { 10, UINT64_MAX - 9 },
+	};
+	uint64_t state = ht_seed();
+	unsigned char meta[60];
+	struct h_datagram_stats stats;
+	struct h_datagram d;
+	unsigned int i, j, n = 0;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++, n++) {
+		put(meta, bad[i].length, bad[i].offset);
+		ASSERT_EQ(1, send_raw(self, meta, 12, 10, 0));
+		EXPECT_EQ(-ETIMEDOUT, h_datagram_receive(self->receiver, &d,
+							 10 * HT_MS));
+	}
+	/* Any other amount of metadata, none, and tickets that are none. */
+	for (i = 0; i <= 60; i++) {
+		if (i == 12)
+			continue;
+		for (j = 0; j < i; j++)
+			meta[j] = (unsigned char)ht_random(&state);
+		put(meta, 10, 0);
+		ASSERT_EQ(1, send_raw(self, i ? meta : NULL, i, 10, 0));
+		EXPECT_EQ(-ETIMEDOUT, h_datagram_receive(self->receiver, &d,
+							 2 * HT_MS));
+		n++;
+	}
+	ASSERT_EQ(0, h_datagram_receiver_stats(self->receiver, &stats));
+	EXPECT_EQ(n, stats.malformed);
+	EXPECT_EQ(0, stats.received);
+	ASSERT_EQ(0, send_part(self, 3, 1000));
+	ASSERT_NO(wrong(self, 3, 1000));
+}
+
+TEST_F(datagram, a_piece_of_a_message_does_not_keep_long_ones_out_for_ever)
+{
+	struct h_datagram d;
+
+	/* As the tail of one whose head came too early. */
+	ASSERT_EQ(1, send_raw(self, NULL, 0, 10, 0 - 1U));
+	EXPECT_EQ(-ETIMEDOUT, h_datagram_receive(self->receiver, &d,
+						 1500 * HT_MS));
+	ASSERT_EQ(0, send_part(self, 0, LENGTH));
+	ASSERT_NO(wrong(self, 0, LENGTH));
+}
+
+TEST_F(datagram, who_was_revoked_gets_nothing_in)
+{
+	struct h_seed seed;
+	struct h_datagram d;
+
+	ASSERT_EQ(0, send_part(self, 0, 5));
+	ASSERT_NO(wrong(self, 0, 5));
+	ASSERT_EQ(0, h_datagram_revoke(self->receiver));
+	ASSERT_EQ(0, send_part(self, 0, 6));
+	EXPECT_EQ(-ETIMEDOUT, h_datagram_receive(self->receiver, &d,
+						 20 * HT_MS));
+	ASSERT_EQ(0, h_datagram_rekey(self->receiver, &seed));
+	ASSERT_EQ(0, send_part(self, 0, 7));
+	EXPECT_EQ(-ETIMEDOUT, h_datagram_receive(self->receiver, &d,
+						 20 * HT_MS));
+	ASSERT_EQ(0, h_datagram_resolve(&seed, &self->address));
+	ASSERT_EQ(0, send_part(self, 0, 8));
+	ASSERT_EQ(0, h_datagram_receive(self->receiver, &d, 10 * HT_SEC));
+	/* What is held outlives a rekey, and the next one needs the new key. */
+	ASSERT_EQ(0, h_datagram_rekey(self->receiver, &seed));
+	EXPECT_EQ(0, memcmp(d.data, self->data, 8));
+	h_datagram_release(self->receiver);
+	ASSERT_EQ(0, send_part(self, 0, 9));
+	EXPECT_EQ(-ETIMEDOUT, h_datagram_receive(self->receiver, &d,
+						 20 * HT_MS));
+	ASSERT_EQ(0, h_datagram_resolve(&seed, &self->address));
+	ASSERT_EQ(0, send_part(self, 0, 10));
+	ASSERT_NO(wrong(self, 0, 10));
+}
+
+TEST_F(datagram, a_damaged_seed_is_none)
+{
+	struct h_datagram_address address;
+	struct h_seed seed;
+	unsigned int i;
+
+	h_datagram_receiver_seed(self->receiver, &seed);
+	/* The last four bytes mean nothing. */
+	for (i = 0; i < sizeof(seed) - 4; i++) {
+		seed.bytes[i] ^= 1;
+		EXPECT_NE(0, h_datagram_resolve(&seed, &address)) {
+			TH_LOG("byte %u", i);
+		}
+		seed.bytes[i] ^= 1;
+	}
+}
+
+/* In a child: answers requests with their length, until one is empty. */
+static int serve(int from, int to)
+{
+	struct h_datagram_receiver *r;
+	struct h_manager *m;
+	struct h_dev *dev;
+	struct h_seed seed;
+	uint64_t length;
+
+	(void)from;
+	if (h_open(ht_device(), &dev) || h_manager_create(dev, NULL, &m) ||
+	    h_datagram_receiver_create(m, NULL, &r))
+		return 2;
+	h_datagram_receiver_seed(r, &seed);
+	if (ht_write_all(to, &seed, sizeof(seed)))
+		return 3;
+	do {
+		struct h_datagram d;
+		int err;
+
+		if (h_datagram_receive(r, &d, 30 * HT_SEC) || !d.has_reply)
+			return 4;
+		length = d.length;
+		h_datagram_release(r);
+		err = length == 13 ? 0 :	/* that one has no answer */
+		      h_datagram_send(m, &d.reply, 0, &length, sizeof(length),
+				      NULL, 5 * HT_SEC);
+		if (err)
+			return 5;
+	} while (length);
+	h_datagram_receiver_destroy(r);
+	h_manager_destroy(m);
+	h_close(dev);
+	return 0;
+}
+
+TEST_F(datagram, another_process_answers_requests)
+{
+	struct h_datagram_address server;
+	struct h_datagram answer;
+	struct h_seed seed;
+	int fds[2], i;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(fds));
+	pid = ht_fork();
+	if (!pid)
+		_exit(serve(fds[0], fds[1]));
+	ASSERT_EQ(0, ht_read_all(fds[0], &seed, sizeof(seed)));
+	ASSERT_EQ(0, h_datagram_resolve(&seed, &server));
+	for (i = 200; i >= 0; i--) {
+		uint64_t n;
+		int ret = h_datagram_request(self->receiver, &server, self->data,
+					     i, &answer,
+					     i == 13 ? 50 * HT_MS : 20 * HT_SEC);
+
+		if (i == 13) {
+			ASSERT_EQ(-ETIMEDOUT, ret);
+			continue;
+		}
+		ASSERT_EQ(0, ret);
+		ASSERT_EQ(sizeof(n), answer.length);
+		memcpy(&n, answer.data, sizeof(n));
+		ASSERT_EQ((uint64_t)i, n);
+		EXPECT_EQ(-EBUSY, h_datagram_request(self->receiver, &server,
+						     NULL, 0, &answer, 0));
+		h_datagram_release(self->receiver);
+	}
+	EXPECT_EQ(0, ht_reap(pid));
+}
+
+TEST_HARNESS_MAIN

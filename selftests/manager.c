@@ -1,0 +1,910 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Managers: who polls, who sleeps, and to whom arrivals go, with many threads;
+ * call backs and descriptors; memory; and what happens when an NQ overruns.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+
+#include <hamlyn/stream.h>
+
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+
+#define SECOND		1000000000LL
+#define WINDOW		32	/* words on their way to a box */
+#define BOXES		6
+
+/* ---- a receiver of one's own: words that tell whose they are, and which ---- */
+
+struct box {
+	struct h_receiver r;
+	struct h_ticket ticket;
+	uint32_t id;
+	/* locked */
+	uint32_t waiting;	/* arrived, not taken yet */
+	uint32_t taken;		/* atomic: also read by who sends */
+	uint32_t next;		/* what the next word has to say */
+	uint32_t wrong;
+	uint32_t overruns;
+	/* of call backs */
+	uint32_t called;
+	uint32_t inside;
+	uint32_t together;
+	uint32_t leave;		/* take all but so many */
+	bool slow;
+	bool destroy;
+	bool live;
+};
+
+static struct box *box_of(struct h_receiver *r)
+{
+	return (struct box *)r;
+}
+
+static void box_arrival(struct h_receiver *r, const struct hamlyn_nq_entry *e)
+{
+	struct box *b = box_of(r);
+
+	b->wrong += e->data >> 32 != b->id || (uint32_t)e->data != b->next;
+	b->next = (uint32_t)e->data + 1;
+	b->waiting++;
+}
+
+static void box_overrun(struct h_receiver *r)
+{
+	box_of(r)->overruns++;
+}
+
+static bool box_pending(const struct h_receiver *r)
+{
+	return ((const struct box *)r)->waiting;
+}
+
+static const struct h_receiver_class box_class = {
+	.name = "box",
+	.process_arrival = box_arrival,
+	.process_overrun = box_overrun,
+	.pending = box_pending,
+};
+
+static int box_init(struct box *b, struct h_manager *m, uint32_t id)
+{
+	static const struct h_receiver_attr attr = { .arrivals = WINDOW };
+	int err;
+
+	memset(b, 0, sizeof(*b));
+	b->id = id;
+	err = h_receiver_init(&b->r, m, &box_class, &attr);
+	b->live = !err;
+	return err ? err : h_slot_ticket(b->r.slot, 0, 0, HAMLYN_META_FAST,
+					 &b->ticket);
+}
+
+/* What has arrived, all but @leave. */
+static uint32_t box_take(struct box *b, uint32_t leave)
+{
+	uint32_t n;
+
+	h_receiver_lock(&b->r);
+	n = b->waiting > leave ? b->waiting - leave : 0;
+	b->waiting -= n;
+	h_receiver_unlock(&b->r);
+	__atomic_add_fetch(&b->taken, n, __ATOMIC_SEQ_CST);
+	return n;
+}
+
+static uint32_t box_waiting(struct box *b)
+{
+	uint32_t n;
+
+	h_receiver_lock(&b->r);
+	n = b->waiting;
+	h_receiver_unlock(&b->r);
+	return n;
+}
+
+static int send_word(struct h_manager *from, const struct box *b, uint32_t n)
+{
+	int64_t ret;
+
+	do
+		ret = h_send_word(h_manager_terminus(from), &b->ticket,
+				  (uint64_t)b->id << 32 | n);
+	while (ret == -EAGAIN);
+	return ret < 0 ? (int)ret : 0;
+}
+
+/* Poll until there is something in the box. */
+static bool box_fills(struct box *b)
+{
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	do {
+		h_manager_poll(b->r.manager);
+		if (box_waiting(b))
+			return true;
+	} while (ht_poll_more(&poll));
+	return false;
+}
+
+/* ---- a manager to receive, one to send ---- */
+
+FIXTURE(manager) {
+	struct h_dev *rx;
+	struct h_dev *tx;
+	struct h_manager *to;
+	struct h_manager *from;
+	struct box box[BOXES];
+	uint32_t words;		/* for tests of many */
+};
+
+FIXTURE_VARIANT(manager) {
+	int64_t spin_ns;
+};
+
+/* Sleeps as soon as it may. */
+FIXTURE_VARIANT_ADD(manager, sleepy) {
+	.spin_ns = 1,
+};
+
+FIXTURE_VARIANT_ADD(manager, patient) {
+	.spin_ns = 0,
+};
+
+FIXTURE_SETUP(manager)
+{
+	struct h_manager_attr attr = { .spin_ns = variant->spin_ns };
+	uint32_t i;
+
+	ASSERT_EQ(0, h_open(ht_device(), &self->rx));
+	ASSERT_EQ(0, h_open(ht_device(), &self->tx));
+	ASSERT_EQ(0, h_manager_create(self->rx, &attr, &self->to));
+	ASSERT_EQ(0, h_manager_create(self->tx, &attr, &self->from));
+	for (i = 0; i < BOXES; i++) {
+		ASSERT_EQ(0, box_init(&self->box[i], self->to, i + 1));
+	}
+	self->words = h_dev_is_embedded(self->rx) ? 3000 : 300;
+}
+
+FIXTURE_TEARDOWN(manager)
+{
+	uint32_t i;
+
+	for (i = 0; i < BOXES; i++)
+		if (self->box[i].live)
+			EXPECT_EQ(0, h_receiver_exit(&self->box[i].r));
+	EXPECT_EQ(0, h_manager_destroy(self->to));
+	EXPECT_EQ(0, h_manager_destroy(self->from));
+	h_close(self->tx);
+	h_close(self->rx);
+}
+
+/* ---- waiting ---- */
+
+struct waiter {
+	struct box *box;
+	uint32_t words;
+	int64_t timeout_ns;
+	int result;
+	uint32_t done;		/* atomic */
+};
+
+static void *wait_for_all(void *arg)
+{
+	struct waiter *w = arg;
+	struct box *b = w->box;
+
+	while (b->taken != w->words) {
+		uint32_t seen = h_receiver_events(&b->r);
+		int err = 0;
+
+		if (!box_take(b, 0))
+			err = h_receiver_wait(&b->r, seen,
+					      h_deadline(w->timeout_ns));
+		if (err && err != -EINTR) {
+			w->result = err;
+			break;
+		}
+	}
+	__atomic_store_n(&w->done, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/* No more on its way than was set aside. */
+static int send_all(struct h_manager *from, struct box *boxes, uint32_t n,
+		    uint32_t words)
+{
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	uint32_t i, j;
+
+	for (j = 0; j < words; j++)
+		for (i = 0; i < n; i++) {
+			while (j - __atomic_load_n(&boxes[i].taken,
+						   __ATOMIC_SEQ_CST) >= WINDOW)
+				if (ht_now_ns() > end)
+					return -ETIMEDOUT;
+			if (send_word(from, &boxes[i], j))
+				return -EIO;
+			/* Now and then all go to sleep. */
+			if ((i + j) % 61 == 0)
+				ht_sleep_ns(200000);
+		}
+	return 0;
+}
+
+struct poller {
+	struct h_manager *manager;
+	uint32_t stop;
+};
+
+static void *keep_polling(void *arg)
+{
+	struct poller *p = arg;
+
+	while (!__atomic_load_n(&p->stop, __ATOMIC_SEQ_CST))
+		if (!h_manager_poll(p->manager))
+			ht_sleep_ns(50000);
+	return NULL;
+}
+
+TEST_F(manager, each_thread_gets_its_own_and_nobody_elses)
+{
+	struct poller poller = { .manager = self->to };
+	struct waiter waiter[BOXES] = { };
+	pthread_t thread[BOXES + 1];
+	uint32_t i;
+
+	ASSERT_EQ(0, pthread_create(&thread[BOXES], NULL, keep_polling,
+				    &poller));
+	for (i = 0; i < BOXES; i++) {
+		waiter[i] = (struct waiter) { .box = &self->box[i],
+			.words = self->words, .timeout_ns = ht_patience_ns() };
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, wait_for_all,
+					    &waiter[i]));
+	}
+	EXPECT_EQ(0, send_all(self->from, self->box, BOXES, self->words));
+	for (i = 0; i < BOXES; i++) {
+		pthread_join(thread[i], NULL);
+		EXPECT_EQ(0, waiter[i].result);
+		EXPECT_EQ(self->words, self->box[i].taken);
+		EXPECT_EQ(0, self->box[i].wrong);
+		EXPECT_EQ(0, self->box[i].overruns);
+	}
+	__atomic_store_n(&poller.stop, 1, __ATOMIC_SEQ_CST);
+	pthread_join(thread[BOXES], NULL);
+}
+
+TEST_F(manager, a_time_out_is_kept_by_who_leads_and_by_who_does_not)
+{
+	struct waiter waiter = { .box = &self->box[1], .words = 1,
+				 .timeout_ns = H_FOREVER };
+	struct h_receiver *r = &self->box[0].r;
+	pthread_t thread;
+	int64_t begin;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(-EAGAIN, h_receiver_wait(r, h_receiver_events(r),
+						   h_deadline(0)));
+		begin = ht_now_ns();
+		EXPECT_EQ(-ETIMEDOUT, h_receiver_wait(r, h_receiver_events(r),
+						      h_deadline(20 * HT_MS)));
+		EXPECT_GE(ht_now_ns(), begin + 20 * HT_MS);
+		EXPECT_LT(ht_now_ns(), begin + ht_patience_ns());
+		if (i)
+			break;
+		/* And now with somebody else on the NQ. */
+		ASSERT_EQ(0, pthread_create(&thread, NULL, wait_for_all,
+					    &waiter));
+		ht_sleep_ns(20 * HT_MS);
+	}
+	EXPECT_EQ(0, send_word(self->from, &self->box[1], 0));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, waiter.result);
+	EXPECT_EQ(1, self->box[1].taken);
+	/* Something that has come already is no reason to wait. */
+	EXPECT_EQ(0, h_receiver_wait(&self->box[1].r, 0, H_FOREVER));
+}
+
+TEST_F(manager, a_sleeper_wakes_when_another_thread_took_its_arrival)
+{
+	uint32_t rounds = self->words / 6, i, j;
+	int64_t end = ht_now_ns() + ht_patience_ns();
+
+	for (j = 0; j < rounds; j++) {
+		struct waiter waiter[2] = { };
+		pthread_t thread[2];
+
+		for (i = 0; i < 2; i++) {
+			waiter[i] = (struct waiter) { .box = &self->box[i],
+				.words = j + 1, .timeout_ns = H_FOREVER };
+			ASSERT_EQ(0, pthread_create(&thread[i], NULL,
+						    wait_for_all, &waiter[i]));
+		}
+		if (j % 3)
+			ht_sleep_ns(j % 3 * 30000);
+		for (i = 0; i < 2; i++) {
+			ASSERT_EQ(0, send_word(self->from, &self->box[i], j));
+			h_manager_poll(self->to);
+		}
+		/* This one takes what it can before they do. */
+		for (i = 0; i < 2; i++)
+			while (!__atomic_load_n(&waiter[i].done,
+						__ATOMIC_SEQ_CST)) {
+				h_manager_poll(self->to);
+				ASSERT_LT(ht_now_ns(), end);
+			}
+		for (i = 0; i < 2; i++)
+			pthread_join(thread[i], NULL);
+	}
+}
+
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+TEST_F(manager, a_signal_is_told_of)
+{
+	struct sigaction sa = { .sa_handler = nothing };
+	struct waiter waiter = { .box = &self->box[0], .words = 1,
+				 .timeout_ns = ht_patience_ns() };
+	pthread_t thread;
+	int i;
+
+	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_for_all, &waiter));
+	for (i = 0; i < 20; i++) {
+		ht_sleep_ns(HT_MS);
+		pthread_kill(thread, SIGUSR1);
+	}
+	EXPECT_EQ(0, send_word(self->from, &self->box[0], 0));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, waiter.result);
+}
+
+/* ---- ends ---- */
+
+TEST_F(manager, what_a_receiver_left_behind_reaches_nobody_else)
+{
+	/* Numbers of slots come again after all others. */
+	uint32_t rounds = h_dev_is_embedded(self->rx) ? 4500 : 300, i;
+	struct waiter waiter = { .box = &self->box[1], .words = rounds,
+				 .timeout_ns = ht_patience_ns() };
+	struct box *b = &self->box[0];
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_for_all, &waiter));
+	for (i = 0; i < rounds; i++) {
+		uint32_t j;
+
+		for (j = 0; j < i % 5; j++) {
+			ASSERT_EQ(0, send_word(self->from, b, j));
+		}
+		while (i - __atomic_load_n(&self->box[1].taken,
+					   __ATOMIC_SEQ_CST) >= WINDOW)
+			sched_yield();
+		ASSERT_EQ(0, send_word(self->from, &self->box[1], i));
+		ASSERT_EQ(0, h_receiver_exit(&b->r));
+		ASSERT_EQ(0, b->wrong);
+		ASSERT_EQ(0, box_init(b, self->to, i + 1000));
+	}
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, waiter.result);
+	EXPECT_EQ(0, self->box[1].wrong);
+	EXPECT_EQ(0, b->wrong);
+	EXPECT_EQ(0, box_waiting(b));
+}
+
+TEST_F(manager, a_manager_with_end_points_stays)
+{
+	char why[HAMLYN_EXPLAIN_BYTES];
+
+	EXPECT_EQ(-EBUSY, h_manager_destroy(self->to));
+	EXPECT_EQ(0, h_explain(self->rx, why, sizeof(why)));
+	EXPECT_NE(NULL, strstr(why, "end points"));
+	EXPECT_EQ(0, h_manager_destroy(NULL));
+}
+
+/* ---- call backs and descriptors ---- */
+
+static int readable(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, ms);
+}
+
+static int patience_ms(void)
+{
+	return (int)(ht_patience_ns() / HT_MS);
+}
+
+static void box_ready(struct h_receiver *r, void *arg)
+{
+	struct box *b = box_of(r);
+
+	(void)arg;
+	b->together += __atomic_add_fetch(&b->inside, 1, __ATOMIC_SEQ_CST) > 1;
+	b->called++;
+	box_take(b, b->leave);
+	if (b->slow)
+		ht_sleep_ns(20000);
+	if (b->destroy)
+		b->live = h_receiver_exit(r);
+	__atomic_sub_fetch(&b->inside, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A message to another receiver makes it readable, too; dispatching ends that. */
+static bool becomes_unreadable(struct h_manager *m, int fd)
+{
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	do {
+		if (!readable(fd, 0))
+			return true;
+		if (h_manager_dispatch(m))
+			return false;
+	} while (ht_poll_more(&poll));
+	return false;
+}
+
+TEST_F(manager, the_descriptor_is_readable_while_there_is_something_to_do)
+{
+	struct box *b = &self->box[0], *other = &self->box[1];
+	int fd = h_manager_fd(self->to), i;
+
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(fd, h_manager_fd(self->to));
+	h_receiver_on_ready(&b->r, box_ready, NULL);
+	h_receiver_on_ready(&other->r, box_ready, NULL);
+	EXPECT_EQ(0, readable(fd, 0));
+	for (i = 0; i < 20; i++) {
+		b->called = 0;
+		ASSERT_EQ(0, send_word(self->from, b, 2 * i));
+		ASSERT_EQ(1, readable(fd, patience_ms()));
+		ASSERT_EQ(1, readable(fd, 0));
+		ASSERT_EQ(1, h_manager_dispatch(self->to));
+		ASSERT_EQ(1, b->called);
+		ASSERT_TRUE(becomes_unreadable(self->to, fd));
+		EXPECT_EQ(0, readable(fd, 1));
+
+		/* One that leaves something is called again. */
+		b->leave = 1;
+		ASSERT_EQ(0, send_word(self->from, b, 2 * i + 1));
+		ASSERT_EQ(1, readable(fd, patience_ms()));
+		ASSERT_EQ(1, h_manager_dispatch(self->to));
+		ASSERT_EQ(1, readable(fd, 0));
+		ASSERT_EQ(1, h_manager_dispatch(self->to));
+		ASSERT_EQ(3, b->called);
+		b->leave = 0;
+		ASSERT_EQ(1, readable(fd, 0));
+		ASSERT_EQ(1, h_manager_dispatch(self->to));
+		ASSERT_TRUE(becomes_unreadable(self->to, fd));
+
+		/* Taken by a poll, not by a dispatch. */
+		ASSERT_EQ(0, send_word(self->from, other, i));
+		ASSERT_TRUE(box_fills(other));
+		ASSERT_EQ(1, readable(fd, patience_ms()));
+		/* And received without a call back. */
+		ASSERT_EQ(1, box_take(other, 0));
+		ASSERT_TRUE(becomes_unreadable(self->to, fd));
+	}
+	EXPECT_EQ(0, b->wrong);
+	EXPECT_EQ(0, other->called);
+}
+
+TEST_F(manager, the_descriptor_can_be_in_an_epoll)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct box *b = &self->box[0];
+	int fd = h_manager_fd(self->to), epoll;
+
+	ASSERT_GE(fd, 0);
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	ASSERT_GE(epoll, 0);
+	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+	h_receiver_on_ready(&b->r, box_ready, NULL);
+	EXPECT_EQ(0, epoll_wait(epoll, &event, 1, 0));
+	ASSERT_EQ(0, send_word(self->from, b, 0));
+	ASSERT_EQ(1, epoll_wait(epoll, &event, 1, patience_ms()));
+	ASSERT_EQ(1, epoll_wait(epoll, &event, 1, 0));
+	while (!h_manager_dispatch(self->to))
+		;
+	ASSERT_TRUE(becomes_unreadable(self->to, fd));
+	EXPECT_EQ(0, epoll_wait(epoll, &event, 1, 0));
+	close(epoll);
+}
+
+TEST_F(manager, who_is_ready_already_is_called_too)
+{
+	struct box *b = &self->box[0];
+	int fd = h_manager_fd(self->to);
+
+	ASSERT_EQ(0, send_word(self->from, b, 0));
+	ASSERT_TRUE(box_fills(b));
+	ASSERT_TRUE(becomes_unreadable(self->to, fd));
+	h_receiver_on_ready(&b->r, box_ready, NULL);
+	EXPECT_EQ(1, readable(fd, 0));
+	EXPECT_EQ(1, h_manager_dispatch(self->to));
+	h_receiver_on_ready(&b->r, NULL, NULL);
+	ASSERT_EQ(0, send_word(self->from, b, 1));
+	ASSERT_TRUE(box_fills(b));
+	EXPECT_EQ(0, h_manager_dispatch(self->to));
+	EXPECT_EQ(1, b->called);
+}
+
+TEST_F(manager, a_call_back_may_destroy_its_own)
+{
+	int fd = h_manager_fd(self->to);
+	uint32_t i, called = 0;
+	struct ht_poll poll;
+
+	for (i = 0; i < BOXES; i++) {
+		self->box[i].destroy = true;
+		h_receiver_on_ready(&self->box[i].r, box_ready, NULL);
+		ASSERT_EQ(0, send_word(self->from, &self->box[i], 0));
+	}
+	ht_poll_begin(&poll);
+	while (called < BOXES && ht_poll_more(&poll))
+		called += (uint32_t)h_manager_dispatch(self->to);
+	EXPECT_EQ(BOXES, called);
+	EXPECT_TRUE(becomes_unreadable(self->to, fd));
+	EXPECT_EQ(0, h_manager_dispatch(self->to));
+	for (i = 0; i < BOXES; i++)
+		EXPECT_EQ(1, self->box[i].called);
+}
+
+struct dispatcher {
+	struct h_manager *manager;
+	struct box *box;
+	uint32_t words;
+	int result;
+};
+
+static void *dispatch_all(void *arg)
+{
+	struct dispatcher *d = arg;
+
+	while (__atomic_load_n(&d->box->taken, __ATOMIC_SEQ_CST) != d->words) {
+		int err = h_manager_wait(d->manager, 10 * HT_MS);
+
+		if (err && err != -ETIMEDOUT)
+			d->result = err;
+		h_manager_dispatch(d->manager);
+	}
+	return NULL;
+}
+
+TEST_F(manager, an_end_point_is_called_by_one_thread_at_a_time)
+{
+	struct dispatcher d = { .manager = self->to, .box = self->box,
+				.words = self->words };
+	pthread_t thread[3];
+	int i;
+
+	self->box[0].slow = true;
+	h_receiver_on_ready(&self->box[0].r, box_ready, NULL);
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, dispatch_all, &d));
+	}
+	EXPECT_EQ(0, send_all(self->from, self->box, 1, self->words));
+	for (i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	EXPECT_EQ(0, d.result);
+	EXPECT_EQ(0, self->box[0].together);
+	EXPECT_EQ(0, self->box[0].wrong);
+}
+
+static void *wait_ready(void *arg)
+{
+	struct dispatcher *d = arg;
+
+	d->result = h_manager_wait(d->manager, ht_patience_ns());
+	return NULL;
+}
+
+TEST_F(manager, waiting_ends_when_there_is_something_to_dispatch)
+{
+	struct dispatcher d = { .manager = self->to };
+	struct box *b = &self->box[0];
+	pthread_t thread;
+	int64_t begin;
+
+	EXPECT_EQ(-EAGAIN, h_manager_wait(self->to, 0));
+	begin = ht_now_ns();
+	EXPECT_EQ(-ETIMEDOUT, h_manager_wait(self->to, 10 * HT_MS));
+	EXPECT_GE(ht_now_ns(), begin + 10 * HT_MS);
+
+	/* By an arrival. */
+	h_receiver_on_ready(&b->r, box_ready, NULL);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_ready, &d));
+	ht_sleep_ns(10 * HT_MS);
+	ASSERT_EQ(0, send_word(self->from, b, 0));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, d.result);
+	EXPECT_EQ(1, h_manager_dispatch(self->to));
+
+	/* By somebody who wants to be called for what came before. */
+	h_receiver_on_ready(&b->r, NULL, NULL);
+	ASSERT_EQ(0, send_word(self->from, b, 1));
+	ASSERT_TRUE(box_fills(b));
+	begin = ht_now_ns();
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_ready, &d));
+	ht_sleep_ns(10 * HT_MS);
+	h_receiver_on_ready(&b->r, box_ready, NULL);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, d.result);
+	EXPECT_LT(ht_now_ns(), begin + ht_patience_ns() / 2);
+	EXPECT_EQ(1, h_manager_dispatch(self->to));
+}
+
+/* ---- memory ---- */
+
+TEST_F(manager, memory_is_apart_aligned_and_used_again)
+{
+	uint64_t seed = ht_seed();
+	void *p[100], *again;
+	uint32_t i;
+
+	EXPECT_EQ(-EINVAL, h_manager_alloc(self->from, 0, &p[0]));
+	EXPECT_EQ(NULL, p[0]);
+	for (i = 0; i < 100; i++) {
+		size_t length = 1 + ht_random(&seed) % 5000;
+
+		ASSERT_EQ(0, h_manager_alloc(self->from, length, &p[i]));
+		ASSERT_EQ(0, (uintptr_t)p[i] % 64);
+		memset(p[i], (int)i, length);
+		*(size_t *)p[i] = length << 8 | i;
+	}
+	for (i = 0; i < 100; i++) {
+		size_t length = *(size_t *)p[i] >> 8;
+
+		ASSERT_EQ(i, *(size_t *)p[i] & 0xff);
+		if (length <= 8)
+			continue;
+		ASSERT_EQ(length - 8,
+			  ht_match_byte((char *)p[i] + 8, length - 8,
+					(unsigned char)i));
+	}
+	h_manager_free(self->from, p[7]);
+	ASSERT_EQ(0, h_manager_alloc(self->from, *(size_t *)p[7] >> 8, &again));
+	EXPECT_EQ(p[7], again);
+	h_manager_free(self->from, NULL);
+}
+
+TEST_F(manager, many_small_pieces_need_few_tags)
+{
+	uint32_t i, n = h_dev_is_embedded(self->rx) ? 3000 : 1000;
+	char why[HAMLYN_EXPLAIN_BYTES];
+	struct h_manager *m;
+	struct h_dev *dev;
+	char name[64];
+	void *p;
+	int err = 0;
+
+	/* 12 MB, where chunks that double end at 8. */
+	snprintf(name, sizeof(name), "shm:pieces%d,size=64M", (int)getpid());
+	ASSERT_EQ(0, h_open(h_dev_is_embedded(self->rx) ? name : ht_device(),
+			    &dev));
+	ASSERT_EQ(0, h_manager_create(dev, NULL, &m));
+	for (i = 0; i < n && !err; i++) {
+		err = h_manager_alloc(m, 4096, &p);
+		if (!err)
+			*(uint32_t *)p = i;
+	}
+	if (err && !h_explain(dev, why, sizeof(why)))
+		TH_LOG("piece %u: %s", i, why);
+	EXPECT_EQ(0, err);
+	EXPECT_EQ(0, h_manager_destroy(m));
+	h_close(dev);
+}
+
+TEST_F(manager, registered_memory_is_the_callers)
+{
+	size_t length = 8192;
+	char *p = aligned_alloc(4096, length);
+	int i, err = 0;
+
+	ASSERT_NE(NULL, p);
+	EXPECT_EQ(-ENOENT, h_manager_unregister(self->from, p));
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(0, h_manager_register(self->from, p, length));
+		ASSERT_EQ(0, h_manager_unregister(self->from, p));
+	}
+	EXPECT_EQ(-ENOENT, h_manager_unregister(self->from, p));
+	/* More than there are tags. */
+	for (i = 0; i <= HAMLYN_MAX_TAGS && !err; i++)
+		err = h_manager_register(self->from, p, length);
+	EXPECT_EQ(-ENOSPC, err);
+	while (!h_manager_unregister(self->from, p))
+		i--;
+	EXPECT_EQ(1, i);
+	/* Left to the end of the manager. */
+	EXPECT_EQ(0, h_manager_register(self->from, p, length));
+	free(p);
+}
+
+/* ---- limits, and beyond ---- */
+
+TEST_F(manager, an_nq_has_room_for_all_or_says_why_not)
+{
+	struct h_manager_attr attr = { .nq_entries = 64 };
+	struct h_receiver_attr large = { .arrivals = 40 };
+	char why[HAMLYN_EXPLAIN_BYTES];
+	struct box first, second;
+	struct h_manager *m;
+	uint32_t n;
+
+	for (n = 2; n < 16; n *= 2) {
+		attr.nq_entries = n;
+		EXPECT_EQ(-EINVAL, h_manager_create(self->rx, &attr, &m));
+		EXPECT_EQ(NULL, m);
+	}
+	attr.nq_entries = 64;
+	ASSERT_EQ(0, h_manager_create(self->rx, &attr, &m));
+	memset(&second, 0, sizeof(second));
+	ASSERT_EQ(0, h_receiver_init(&first.r, m, &box_class, &large));
+	EXPECT_EQ(-ENOSPC, h_receiver_init(&second.r, m, &box_class, &large));
+	ASSERT_EQ(0, h_explain(self->rx, why, sizeof(why)));
+	EXPECT_NE(NULL, strstr(why, "40 arrivals"));
+	EXPECT_NE(NULL, strstr(why, "64 entries"));
+	EXPECT_EQ(0, h_receiver_exit(&first.r));
+	EXPECT_EQ(0, h_receiver_init(&second.r, m, &box_class, &large));
+	EXPECT_EQ(0, h_receiver_exit(&second.r));
+	EXPECT_EQ(0, h_manager_destroy(m));
+}
+
+struct flood {
+	FIXTURE_DATA(manager) *self;
+	uint32_t stop;
+};
+
+/* Far more than was set aside, at once. */
+static void *flood(void *arg)
+{
+	struct flood *f = arg;
+	uint32_t n = 0;
+
+	while (!__atomic_load_n(&f->stop, __ATOMIC_SEQ_CST)) {
+		if (h_send_word(h_manager_terminus(f->self->from),
+				&f->self->box[0].ticket, n) >= 0)
+			n++;
+		if (n % 2048 == 0)
+			ht_sleep_ns(100000);
+	}
+	return NULL;
+}
+
+/* Bytes that tell their place; false if what arrived is anything else. */
+static bool drain(struct h_stream_receiver *r, uint64_t *at)
+{
+	struct h_record record;
+	int ret;
+
+	while ((ret = h_stream_receive(r, &record, H_NOWAIT)) == 1) {
+		const unsigned char *p = record.data;
+		size_t i;
+
+		for (i = 0; i < record.length; i++)
+			if (p[i] != (unsigned char)((*at + i) * 31))
+				return false;
+		*at += record.length;
+		h_stream_release(r, &record);
+	}
+	return ret == -EAGAIN;
+}
+
+TEST_F(manager, streams_lose_nothing_when_the_nq_overruns)
+{
+	struct h_stream_attr attr = { .buffers = 8, .buffer_size = 256,
+				      .max_buffer_size = 4096 };
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	uint32_t lost_at_least = 20, rounds = 0, i;
+	struct flood f = { .self = self };
+	struct h_stream_receiver *r;
+	struct h_stream_sender *s;
+	uint64_t sent, got;
+	struct h_seed seed;
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, flood, &f));
+	/* Streams come and go meanwhile, both ends on the manager that overruns. */
+	do {
+		sent = 0;
+		got = 0;
+		ASSERT_EQ(0, h_stream_receiver_create(self->to, &attr, &r));
+		h_stream_receiver_seed(r, &seed);
+		ASSERT_EQ(0, h_stream_sender_create(self->to, &seed, &s));
+		for (i = 0; i < 200; i++) {
+			unsigned char data[1000];
+			size_t n = 1 + (i * 37 + rounds) % sizeof(data), j;
+			ssize_t ret;
+
+			for (j = 0; j < n; j++)
+				data[j] = (unsigned char)((sent + j) * 31);
+			ret = h_stream_send(s, data, n, H_NOWAIT);
+			if (ret > 0)
+				sent += (uint64_t)ret;
+			else
+				ASSERT_EQ(-EAGAIN, ret);
+			if (i % 3 == 0)
+				h_stream_flush(s, H_NOWAIT);
+			if (i % 2) {
+				ASSERT_TRUE(drain(r, &got));
+			}
+		}
+		while ((h_stream_flush(s, H_NOWAIT) || got < sent) &&
+		       ht_now_ns() < end) {
+			ASSERT_TRUE(drain(r, &got));
+		}
+		ASSERT_EQ(sent, got);
+		ASSERT_EQ(0, h_stream_sender_close(s, ht_patience_ns()));
+		ASSERT_EQ(0, h_stream_receiver_destroy(r));
+		rounds++;
+		/* Nobody else polls: let it fill up. */
+		ht_sleep_ns(2 * HT_MS);
+	} while (self->box[0].overruns < lost_at_least && ht_now_ns() < end);
+	EXPECT_GE(self->box[0].overruns, lost_at_least);
+	__atomic_store_n(&f.stop, 1, __ATOMIC_SEQ_CST);
+	pthread_join(thread, NULL);
+}
+
+struct maker {
+	struct h_manager *manager;
+	uint32_t stop;
+	int result;
+};
+
+/* Ends of streams, made and destroyed all the time. */
+static void *make_and_destroy(void *arg)
+{
+	struct maker *k = arg;
+
+	while (!__atomic_load_n(&k->stop, __ATOMIC_SEQ_CST) && !k->result) {
+		struct h_stream_receiver *r;
+		struct h_stream_sender *s;
+		struct h_seed seed;
+
+		k->result = h_stream_receiver_create(k->manager, NULL, &r);
+		if (k->result)
+			break;
+		h_stream_receiver_seed(r, &seed);
+		k->result = h_stream_sender_create(k->manager, &seed, &s);
+		if (k->result)
+			break;
+		if (h_stream_send(s, "x", 1, H_NOWAIT) != 1)
+			k->result = -EIO;
+		if (h_stream_sender_close(s, ht_patience_ns()))
+			k->result = -EPIPE;
+		h_stream_receiver_destroy(r);
+	}
+	return NULL;
+}
+
+TEST_F(manager, an_overrun_leaves_alone_who_is_being_made_or_destroyed)
+{
+	int64_t end = ht_now_ns() + HT_SEC;
+	struct maker maker = { .manager = self->to };
+	struct flood f = { .self = self };
+	pthread_t thread[2];
+
+	ASSERT_EQ(0, pthread_create(&thread[0], NULL, flood, &f));
+	ASSERT_EQ(0, pthread_create(&thread[1], NULL, make_and_destroy, &maker));
+	while (ht_now_ns() < end) {
+		h_manager_poll(self->to);
+		ht_sleep_ns(HT_MS);
+	}
+	__atomic_store_n(&maker.stop, 1, __ATOMIC_SEQ_CST);
+	pthread_join(thread[1], NULL);
+	__atomic_store_n(&f.stop, 1, __ATOMIC_SEQ_CST);
+	pthread_join(thread[0], NULL);
+	EXPECT_EQ(0, maker.result);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,995 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* How processes meet: with good ones, silent ones, liars and the dead. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <hamlyn/channel.h>
+
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+
+#define SECOND	1000000000LL
+#define NOBODY	65534
+
+FIXTURE(rendezvous) {
+	char path[64];
+	struct h_dev *dev;
+	struct h_manager *m;
+	struct h_listener *listener;
+};
+
+FIXTURE_VARIANT(rendezvous) {
+	bool abstract;
+	uint32_t flags;
+};
+
+FIXTURE_VARIANT_ADD(rendezvous, path) {
+};
+
+FIXTURE_VARIANT_ADD(rendezvous, abstract) {
+	.abstract = true,
+};
+
+FIXTURE_VARIANT_ADD(rendezvous, tickets) {
+	.flags = H_CONNECT_TICKETS,
+};
+
+FIXTURE_SETUP(rendezvous)
+{
+	const struct h_listener_attr attr = {
+		.flags = variant->flags,
+		.mode = 0666,
+		.waiting = 64,
+		.patience_ns = 60 * SECOND,
+	};
+
+	snprintf(self->path, sizeof(self->path), "%s.%d",
+		 variant->abstract ? "@hamlyn-test" : "/tmp/hamlyn-test",
+		 getpid());
+	ASSERT_EQ(0, h_open(ht_device(), &self->dev));
+	ASSERT_EQ(0, h_manager_create(self->dev, NULL, &self->m));
+	ASSERT_EQ(0, h_listener_create(self->path, &attr, &self->listener));
+}
+
+FIXTURE_TEARDOWN(rendezvous)
+{
+	struct stat st;
+
+	h_listener_destroy(self->listener);
+	EXPECT_NE(0, stat(self->path, &st));
+	EXPECT_EQ(0, h_manager_destroy(self->m));
+	h_close(self->dev);
+}
+
+/* ---- clients ------------------------------------------------------------ */
+
+struct client {
+	const char *path;
+	const char *device;
+	struct h_connect_attr attr;
+	bool streams;
+	bool own_device;	/* else of @m */
+	struct h_manager *m;
+	uint32_t messages;
+	int result;
+};
+
+static int use_channel(struct client *c, struct h_manager *m)
+{
+	const struct h_channel_attr attr = { .connect = c->attr };
+	struct h_message reply;
+	struct h_channel *ch;
+	unsigned char data[5000];
+	uint32_t i;
+	int ret;
+
+	ret = h_channel_connect(m, c->path, &attr, &ch, 60 * SECOND);
+	if (ret)
+		return ret;
+	for (i = 0; i < c->messages && !ret; i++) {
+		size_t n = i * 97 % sizeof(data);
+
+		ht_fill(data, n, i);
+		ret = h_channel_request(ch, data, n, &reply, 60 * SECOND);
+		ret = ret != 1 ? (ret ? ret : -ENODATA) :
+		      reply.length != n || ht_match(reply.data, n, i) != n ?
+		      -EBADMSG : 0;
+		h_channel_release(ch, &reply);
+	}
+	if (ret)
+		h_channel_close(ch, H_NOWAIT);
+	else
+		ret = h_channel_close(ch, 60 * SECOND);
+	return ret;
+}
+
+static int use_streams(struct client *c, struct h_manager *m)
+{
+	struct h_stream_pair pair;
+	char back[6];
+	ssize_t n;
+	int ret;
+
+	ret = h_connect(m, c->path, &c->attr, &pair, 60 * SECOND);
+	if (ret)
+		return ret;
+	if (h_stream_send(pair.sender, "hello", 6, 60 * SECOND) != 6 ||
+	    h_stream_flush(pair.sender, 60 * SECOND))
+		ret = -EIO;
+	n = ret ? 0 : h_stream_read(pair.receiver, back, 6, 60 * SECOND);
+	if (!ret && (n != 6 || memcmp(back, "hello", 6)))
+		ret = n < 0 ? (int)n : -EBADMSG;
+	n = h_stream_sender_close(pair.sender, 60 * SECOND);
+	ret = ret ? ret : (int)n;
+	n = h_stream_receiver_destroy(pair.receiver);
+	return ret ? ret : (int)n;
+}
+
+static void *client(void *arg)
+{
+	struct client *c = arg;
+	struct h_manager *m = c->m;
+	struct h_dev *dev;
+
+	if (c->own_device) {
+		c->result = h_open(c->device ? c->device : ht_device(), &dev);
+		if (c->result)
+			return NULL;
+		c->result = h_manager_create(dev, NULL, &m);
+		if (c->result)
+			return NULL;
+	}
+	c->result = c->streams ? use_streams(c, m) : use_channel(c, m);
+	if (c->own_device) {
+		if (h_manager_destroy(m))
+			c->result = -EBUSY;
+		h_close(dev);
+	}
+	return NULL;
+}
+
+/* Echo everything until the end; 0, or an errno. */
+static int serve(struct h_channel *ch)
+{
+	struct h_message m;
+	int ret;
+
+	while ((ret = h_channel_receive(ch, &m, 60 * SECOND)) == 1) {
+		ret = h_channel_send(ch, m.data, m.length, 60 * SECOND);
+		h_channel_release(ch, &m);
+		if (ret)
+			break;
+	}
+	return h_channel_close(ch, 60 * SECOND) ?: ret;
+}
+
+/* ---- good ones ---------------------------------------------------------- */
+
+TEST_F(rendezvous, channels_meet_and_know_each_other)
+{
+	struct client c = {
+		.path = self->path,
+		.attr.flags = variant->flags,
+		.own_device = true,
+		.messages = 300,
+	};
+	struct h_channel *ch;
+	struct h_peer peer;
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, client, &c));
+	ASSERT_EQ(0, h_channel_accept(self->listener, self->m, NULL, &ch,
+				      60 * SECOND));
+	EXPECT_EQ(0, h_channel_peer(ch, &peer));
+	EXPECT_EQ(getpid(), peer.pid);
+	EXPECT_EQ(geteuid(), peer.uid);
+	EXPECT_EQ(getegid(), peer.gid);
+	EXPECT_EQ(0, serve(ch));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, c.result);
+}
+
+TEST_F(rendezvous, streams_meet_as_well)
+{
+	struct client c = {
+		.path = self->path,
+		.attr.flags = variant->flags,
+		.own_device = true,
+		.streams = true,
+	};
+	struct h_stream_pair pair;
+	char data[6];
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, client, &c));
+	ASSERT_EQ(0, h_listener_accept(self->listener, self->m, NULL, &pair,
+				       60 * SECOND));
+	EXPECT_EQ(getpid(), pair.peer.pid);
+	EXPECT_EQ(6, h_stream_read(pair.receiver, data, 6, 60 * SECOND));
+	EXPECT_EQ(6, h_stream_send(pair.sender, data, 6, 60 * SECOND));
+	EXPECT_EQ(0, h_stream_flush(pair.sender, 60 * SECOND));
+	EXPECT_EQ(0, h_stream_read(pair.receiver, data, 6, 60 * SECOND));
+	h_stream_sender_close(pair.sender, 60 * SECOND);
+	EXPECT_EQ(0, h_stream_receiver_destroy(pair.receiver));
+	pthread_join(thread, NULL);
+	EXPECT_TRUE(c.result == 0 || c.result == -EPIPE);
+}
+
+#define CROWD	24
+
+struct service {
+	struct h_listener *listener;
+	struct h_manager *m;
+	int clients;
+	int served;
+	int result;
+};
+
+static void echo(struct h_channel *ch, void *arg)
+{
+	struct service *s = arg;
+	struct h_message m;
+	int ret;
+
+	while ((ret = h_channel_receive(ch, &m, H_NOWAIT)) == 1) {
+		h_channel_send(ch, m.data, m.length, 60 * SECOND);
+		h_channel_release(ch, &m);
+	}
+	if (ret == -EAGAIN)
+		return;
+	h_channel_close(ch, 60 * SECOND);
+	s->served++;
+	if (ret)
+		s->result = ret;
+}
+
+/* One thread, one descriptor to wait on. */
+static const char *event_loop(struct service *s)
+{
+	int epoll = epoll_create1(0);
+	struct epoll_event e = { .events = EPOLLIN };
+	int64_t end = ht_now_ns() + ht_patience_ns();
+
+	epoll_ctl(epoll, EPOLL_CTL_ADD, h_listener_fd(s->listener), &e);
+	epoll_ctl(epoll, EPOLL_CTL_ADD, h_manager_fd(s->m), &e);
+	while (s->served < s->clients && !s->result) {
+		struct h_channel *ch;
+		int ret;
+
+		if (ht_now_ns() > end)
+			return "it takes too long";
+		if (epoll_wait(epoll, &e, 1, 1000) < 0 && errno != EINTR)
+			return "cannot wait";
+		while (!(ret = h_channel_accept(s->listener, s->m, NULL, &ch,
+						H_NOWAIT)))
+			h_channel_on_ready(ch, echo, s);
+		if (ret != -EAGAIN)
+			return "cannot accept";
+		h_manager_dispatch(s->m);
+	}
+	close(epoll);
+	return s->result ? "a client broke off" : NULL;
+}
+
+TEST_F(rendezvous, an_event_loop_serves_a_crowd)
+{
+	struct service s = {
+		.listener = self->listener,
+		.m = self->m,
+		.clients = variant->flags ? CROWD / 4 : CROWD,
+	};
+	struct client c[CROWD];
+	pthread_t threads[CROWD];
+	int i;
+
+	for (i = 0; i < s.clients; i++) {
+		c[i] = (struct client) {
+			.path = self->path,
+			.attr.flags = variant->flags,
+			.own_device = true,
+			.messages = 20,
+		};
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, client, &c[i]));
+	}
+	EXPECT_NO(event_loop(&s));
+	for (i = 0; i < s.clients; i++) {
+		pthread_join(threads[i], NULL);
+		EXPECT_EQ(0, c[i].result);
+	}
+}
+
+/* ---- whom nobody wants -------------------------------------------------- */
+
+TEST_F(rendezvous, nobody_is_there)
+{
+	struct h_channel_attr attr = { .connect.flags = H_CONNECT_WAIT };
+	struct h_listener *second;
+	struct h_channel *ch;
+	char other[80];
+	int fd;
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	EXPECT_EQ(variant->abstract ? -ECONNREFUSED : -ENOENT,
+		  h_channel_connect(self->m, other, NULL, &ch, SECOND));
+	EXPECT_EQ(-ETIMEDOUT, h_channel_connect(self->m, other, &attr, &ch,
+						SECOND / 20));
+	EXPECT_EQ(-EADDRINUSE, h_listener_create(self->path, NULL, &second));
+	EXPECT_EQ(-EINVAL, h_listener_create("", NULL, &second));
+	EXPECT_EQ(-EINVAL, h_listener_create("@", NULL, &second));
+	memset(other, 'x', sizeof(other) - 1);
+	if (variant->abstract)
+		return;
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	fd = open(other, O_CREAT | O_WRONLY, 0600);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-EEXIST, h_listener_create(other, NULL, &second));
+	close(fd);
+	unlink(other);
+}
+
+TEST_F(rendezvous, the_path_of_a_dead_server_is_taken_over)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct h_listener *second;
+	struct stat st;
+	char other[80];
+	int fd;
+
+	if (variant->abstract)
+		SKIP(return, "abstract names die with their sockets");
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	memcpy(address.sun_path, other, strlen(other) + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&address, sizeof(address)));
+	close(fd);
+	ASSERT_EQ(0, h_listener_create(other, NULL, &second));
+	/* And not taken away from the next one. */
+	unlink(other);
+	fd = open(other, O_CREAT | O_WRONLY, 0600);
+	h_listener_destroy(second);
+	EXPECT_EQ(0, stat(other, &st));
+	unlink(other);
+	close(fd);
+}
+
+TEST_F(rendezvous, who_is_not_on_the_list_is_not_let_in)
+{
+	static const uid_t nobody = NOBODY;
+	const struct h_listener_attr attr = {
+		.flags = variant->flags,
+		.uids = &nobody,
+		.uid_count = 1,
+	};
+	struct client c = {
+		.path = self->path,
+		.attr = { .flags = variant->flags, .uids = &nobody,
+			  .uid_count = 1 },
+		.m = self->m,
+	};
+	struct h_listener *second;
+	struct h_channel *ch;
+	pthread_t thread;
+	char other[80];
+
+	if (geteuid() == NOBODY)
+		SKIP(return, "needs another user");
+	/* The client does not want our kind of server: it never asks. */
+	client(&c);
+	EXPECT_EQ(-EPERM, c.result);
+	EXPECT_EQ(-EAGAIN, h_channel_accept(self->listener, self->m, NULL, &ch,
+					    H_NOWAIT));
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	ASSERT_EQ(0, h_listener_create(other, &attr, &second));
+	c.path = other;
+	c.attr.uids = NULL;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, client, &c));
+	EXPECT_EQ(-ETIMEDOUT, h_channel_accept(second, self->m, NULL, &ch,
+					       SECOND));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-EACCES, c.result);
+	h_listener_destroy(second);
+}
+
+TEST_F(rendezvous, another_user_is_known_as_such)
+{
+	struct h_channel *ch;
+	struct h_peer peer;
+	pid_t pid;
+	int ret;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	pid = ht_fork();
+	if (!pid) {
+		struct client c = {
+			.path = self->path,
+			.attr.flags = variant->flags,
+			.own_device = true,
+			.messages = 1,
+		};
+
+		if (setgid(NOBODY) || setuid(NOBODY))
+			_exit(20);
+		client(&c);
+		/* The embedded device is for one user. */
+		_exit(c.result == -EXDEV || c.result == -EACCES ||
+		      c.result == -EPERM ? 21 : c.result ? 22 : 0);
+	}
+	ret = h_channel_accept(self->listener, self->m, NULL, &ch,
+			       h_dev_is_embedded(self->dev) ? SECOND :
+							      60 * SECOND);
+	if (h_dev_is_embedded(self->dev)) {
+		EXPECT_EQ(-ETIMEDOUT, ret);
+		EXPECT_EQ(21, ht_reap(pid));
+		return;
+	}
+	ASSERT_EQ(0, ret);
+	EXPECT_EQ(0, h_channel_peer(ch, &peer));
+	EXPECT_EQ(pid, peer.pid);
+	EXPECT_EQ(NOBODY, peer.uid);
+	EXPECT_EQ(NOBODY, peer.gid);
+	EXPECT_EQ(0, serve(ch));
+	EXPECT_EQ(0, ht_reap(pid));
+}
+
+TEST_F(rendezvous, what_does_not_fit_is_told_so)
+{
+	struct client c = {
+		.path = self->path,
+		.attr.flags = variant->flags ^ H_CONNECT_TICKETS,
+		.m = self->m,
+	};
+	struct h_channel *ch;
+	char why[HAMLYN_EXPLAIN_BYTES];
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, client, &c));
+	EXPECT_EQ(-ETIMEDOUT, h_channel_accept(self->listener, self->m, NULL,
+					       &ch, SECOND / 2));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-EPROTONOSUPPORT, c.result);
+	EXPECT_EQ(0, h_explain(self->dev, why, sizeof(why)));
+	EXPECT_NE(0, strlen(why));
+
+	c.attr.flags = variant->flags;
+	c.streams = true;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, client, &c));
+	EXPECT_EQ(-ETIMEDOUT, h_channel_accept(self->listener, self->m, NULL,
+					       &ch, SECOND / 2));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-EPROTOTYPE, c.result);
+
+	c.streams = false;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, client, &c));
+	EXPECT_EQ(-ECANCELED, h_channel_accept(self->listener, NULL, NULL, &ch,
+					       60 * SECOND));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-EUSERS, c.result);
+}
+
+TEST_F(rendezvous, another_device_is_told_so)
+{
+	struct client c = {
+		.path = self->path,
+		.device = "shm:rendezvous-other,size=16M",
+		.attr.flags = variant->flags,
+		.own_device = true,
+	};
+	struct h_channel *ch;
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, client, &c));
+	EXPECT_EQ(-ETIMEDOUT, h_channel_accept(self->listener, self->m, NULL,
+					       &ch, SECOND));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-EXDEV, c.result);
+}
+
+/* ---- silence and nonsense ----------------------------------------------- */
+
+static int call_raw(const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	socklen_t n;
+
+	n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+			strlen(path) + (*path != '@'));
+	memcpy(a.sun_path, path, strlen(path));
+	if (*path == '@')
+		a.sun_path[0] = 0;
+	if (fd < 0 || connect(fd, (struct sockaddr *)&a, n))
+		return -errno;
+	return fd;
+}
+
+static int listen_raw(const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	socklen_t n;
+
+	n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+			strlen(path) + (*path != '@'));
+	memcpy(a.sun_path, path, strlen(path));
+	if (*path == '@')
+		a.sun_path[0] = 0;
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) || listen(fd, 8))
+		return -errno;
+	return fd;
+}
+
+static const char *good_one_is_let_in(struct h_listener *l, const char *path,
+				      struct h_manager *m, uint32_t flags)
+{
+	struct client c = {
+		.path = path,
+		.attr.flags = flags,
+		.own_device = true,
+		.messages = 3,
+	};
+	int64_t begin = ht_now_ns();
+	struct h_channel *ch;
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, client, &c))
+		return "no thread";
+	if (h_channel_accept(l, m, NULL, &ch, 60 * SECOND))
+		return "it is not accepted";
+	if (ht_now_ns() - begin > ht_patience_ns() / 10)
+		return "it had to wait";
+	if (serve(ch))
+		return "it is not served";
+	pthread_join(thread, NULL);
+	return c.result ? "it failed" : NULL;
+}
+
+#define SILENT	200	/* more than there is room for */
+
+TEST_F(rendezvous, silent_ones_do_not_keep_others_waiting)
+{
+	struct h_channel *ch;
+	int fds[SILENT], i;
+	char c;
+
+	for (i = 0; i < SILENT; i++) {
+		fds[i] = call_raw(self->path);
+		ASSERT_GE(fds[i], 0);
+	}
+	ASSERT_NO(good_one_is_let_in(self->listener, self->path, self->m,
+				     variant->flags));
+	EXPECT_EQ(-EAGAIN, h_channel_accept(self->listener, self->m, NULL, &ch,
+					    H_NOWAIT));
+	/* The oldest were sent away, the youngest wait. */
+	EXPECT_EQ(1, recv(fds[0], &c, 1, MSG_DONTWAIT));
+	EXPECT_EQ(0, recv(fds[0], &c, 1, MSG_DONTWAIT));
+	EXPECT_EQ(-1, recv(fds[SILENT - 1], &c, 1, MSG_DONTWAIT));
+	for (i = 0; i < SILENT; i++)
+		close(fds[i]);
+	ASSERT_NO(good_one_is_let_in(self->listener, self->path, self->m,
+				     variant->flags));
+}
+
+TEST_F(rendezvous, patience_has_an_end)
+{
+	const struct h_listener_attr attr = { .patience_ns = SECOND / 10 };
+	struct h_listener *second;
+	struct h_channel *ch;
+	char other[80], c;
+	int fd;
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	ASSERT_EQ(0, h_listener_create(other, &attr, &second));
+	fd = call_raw(other);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-EAGAIN, h_channel_accept(second, self->m, NULL, &ch,
+					    H_NOWAIT));
+	EXPECT_EQ(-1, recv(fd, &c, 1, MSG_DONTWAIT));
+	ht_sleep_ns(SECOND / 5);
+	EXPECT_EQ(-EAGAIN, h_channel_accept(second, self->m, NULL, &ch,
+					    H_NOWAIT));
+	EXPECT_EQ(0, recv(fd, &c, 1, MSG_DONTWAIT));
+	close(fd);
+	h_listener_destroy(second);
+}
+
+/* What a client says that connects: its bytes, and the descriptors. */
+struct overheard {
+	unsigned char bytes[512];
+	ssize_t length;
+	int fds[2];
+};
+
+static ssize_t hear(int fd, struct overheard *o)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+	} control;
+	struct iovec iov = { o->bytes, sizeof(o->bytes) };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+
+	o->fds[0] = -1;
+	o->length = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	if (o->length > 0 && CMSG_FIRSTHDR(&msg))
+		memcpy(o->fds, CMSG_DATA(CMSG_FIRSTHDR(&msg)), 8);
+	return o->length;
+}
+
+static void say(int fd, const void *bytes, size_t length, const int *fds,
+		size_t count)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(8 * sizeof(int))];
+	} control = {};
+	struct iovec iov = { (void *)bytes, length };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+
+	if (count) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
+	}
+	sendmsg(fd, &msg, MSG_NOSIGNAL);
+}
+
+static unsigned int open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* Let a client ask us, and keep what it says; it is told nothing. */
+static const char *overhear(const char *path, struct h_manager *m,
+			    uint32_t flags, struct overheard *o)
+{
+	struct client c = { .path = path, .m = m, .attr.flags = flags };
+	pthread_t thread;
+	int fd, sock = listen_raw(path);
+
+	if (sock < 0 || pthread_create(&thread, NULL, client, &c))
+		return "cannot listen";
+	fd = accept(sock, NULL, NULL);
+	hear(fd, o);
+	close(fd);
+	pthread_join(thread, NULL);
+	close(sock);
+	unlink(path);
+	if (c.result != -ECONNRESET)
+		return "the client does not see that we hang up";
+	return o->length > 0 ? NULL : "nothing is said";
+}
+
+/* The check word, so that what lies below it is looked at. */
+static void sign(unsigned char *p, size_t n)
+{
+	uint32_t h = 2166136261u;
+	size_t i;
+
+	for (i = 0; i < n - 4; i++)
+		h = (h ^ p[i]) * 16777619u;
+	for (i = 0; i < 4; i++)
+		p[n - 4 + i] = (unsigned char)(h >> (8 * i));
+}
+
+/* Nobody is let in, all of it is read, and no descriptor stays. */
+static const char *is_sent_away(struct h_listener *l, struct h_manager *m,
+				const char *path, const void *bytes,
+				size_t length, const int *fds, size_t count)
+{
+	int fd = call_raw(path);
+	unsigned int files;
+	struct h_channel *ch;
+	char reply[512];
+	int ret;
+
+	if (fd < 0)
+		return "cannot connect";
+	files = open_files();
+	say(fd, bytes, length, fds, count);
+	ret = h_channel_accept(l, m, NULL, &ch, H_NOWAIT);
+	if (!ret) {
+		h_channel_close(ch, H_NOWAIT);
+		return "it is let in";
+	}
+	if (ret != -EAGAIN)
+		return "the server fails";
+	if (recv(fd, reply, sizeof(reply), MSG_DONTWAIT) < 0 && errno == EAGAIN)
+		return "it is not sent away";
+	if (open_files() != files)
+		return "a descriptor stays";
+	close(fd);
+	return NULL;
+}
+
+TEST_F(rendezvous, nonsense_is_sent_away)
+{
+	unsigned char bytes[512];
+	struct overheard o;
+	uint64_t random = ht_seed();
+	unsigned int i;
+	char other[80];
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	ASSERT_NO(overhear(other, self->m, variant->flags, &o));
+	/* Of any length, cut or grown. */
+	for (i = 1; i < sizeof(bytes); i++) {
+		memset(bytes, 0, sizeof(bytes));
+		memcpy(bytes, o.bytes, (size_t)o.length);
+		if ((ssize_t)i == o.length)
+			continue;
+		ASSERT_NO(is_sent_away(self->listener, self->m, self->path,
+				       bytes, i, o.fds, o.fds[0] < 0 ? 0 : 2));
+	}
+	/* With any byte changed, with and without a good check word. */
+	for (i = 0; i < (unsigned int)o.length; i++) {
+		memcpy(bytes, o.bytes, (size_t)o.length);
+		bytes[i] ^= (unsigned char)(1 + ht_random(&random) % 255);
+		ASSERT_NO(is_sent_away(self->listener, self->m, self->path,
+				       bytes, (size_t)o.length, o.fds,
+				       o.fds[0] < 0 ? 0 : 2));
+		if (i >= 40)
+			continue;
+		/* Of the head: the rest has check words of its own. */
+		sign(bytes, (size_t)o.length);
+		if (i < 28 || i >= 32) {
+			ASSERT_NO(is_sent_away(self->listener, self->m,
+					       self->path, bytes,
+					       (size_t)o.length, o.fds,
+					       o.fds[0] < 0 ? 0 : 2)) {
+				TH_LOG("byte %u", i);
+			}
+		}
+	}
+	for (i = 0; i < 300; i++) {
+		size_t n = 1 + ht_random(&random) % sizeof(bytes);
+
+		ht_fill(bytes, n, ht_random(&random));
+		ASSERT_NO(is_sent_away(self->listener, self->m, self->path,
+				       bytes, n, NULL, 0));
+	}
+	ASSERT_NO(good_one_is_let_in(self->listener, self->path, self->m,
+				     variant->flags));
+}
+
+/* The card: two seeds, each with a check word, then one over all of it. */
+#define CARD	40
+#define SEED	80
+
+TEST_F(rendezvous, seeds_that_make_no_sense_are_sent_away)
+{
+	unsigned char bytes[512], *card = bytes + CARD;
+	struct overheard o;
+	uint64_t random = ht_seed();
+	unsigned int i;
+	char other[80];
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	ASSERT_NO(overhear(other, self->m, variant->flags, &o));
+	for (i = 0; i < 2 * SEED; i++) {
+		unsigned char *seed = card + i / SEED * SEED;
+
+		memcpy(bytes, o.bytes, (size_t)o.length);
+		card[i] ^= (unsigned char)(1 + ht_random(&random) % 255);
+		sign(seed + 8, 48);		/* the ticket in it */
+		sign(seed, SEED - 4);
+		memset(seed + SEED - 4, 0, 4);
+		sign(card, 176);
+		sign(bytes, (size_t)o.length);
+		ASSERT_NO(is_sent_away(self->listener, self->m, self->path,
+				       bytes, (size_t)o.length, o.fds,
+				       o.fds[0] < 0 ? 0 : 2)) {
+			TH_LOG("byte %u", i);
+		}
+	}
+	ASSERT_NO(good_one_is_let_in(self->listener, self->path, self->m,
+				     variant->flags));
+}
+
+TEST_F(rendezvous, descriptors_of_something_else_are_sent_away)
+{
+	struct overheard o;
+	char other[80];
+	int fds[8], i;
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	ASSERT_NO(overhear(other, self->m, variant->flags, &o));
+	for (i = 0; i < 8; i++)
+		fds[i] = open("/dev/null", O_RDWR);
+	for (i = 0; i < 8; i++) {
+		/* Without tickets, these would be let in but for the seeds. */
+		if (!variant->flags)
+			o.bytes[CARD + 20] ^= 1;
+		ASSERT_NO(is_sent_away(self->listener, self->m, self->path,
+				       o.bytes, (size_t)o.length, fds,
+				       (size_t)i));
+	}
+	for (i = 0; i < 8; i++)
+		close(fds[i]);
+	ASSERT_NO(good_one_is_let_in(self->listener, self->path, self->m,
+				     variant->flags));
+}
+
+TEST_F(rendezvous, bad_servers_do_no_harm)
+{
+	static const struct {
+		size_t length;		/* of the reply; 0: none */
+		int flip;		/* a byte to be changed, or -1 */
+		bool hang_up;
+		int result;
+	} bad[] = {
+		{ 0, -1, true, -ECONNRESET },
+		{ 0, -1, false, -ETIMEDOUT },
+		{ 1, -1, false, -EPROTO },
+		{ 220, -1, false, -EPROTO },	/* its own request */
+		{ 220, 4, false, -EPROTO },
+		{ 220, 12, false, -EPROTO },
+		{ 512, -1, false, -EPROTO },
+	};
+	const struct h_channel_attr attr = { .connect.flags = variant->flags };
+	unsigned int i;
+	char other[80];
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct overheard o = {};
+		struct h_channel *ch;
+		pid_t pid;
+		int sock = listen_raw(other);
+
+		ASSERT_GE(sock, 0);
+		pid = ht_fork();
+		if (!pid) {
+			int fd = accept(sock, NULL, NULL);
+
+			hear(fd, &o);
+			if (bad[i].flip >= 0)
+				o.bytes[bad[i].flip] ^= 3;
+			if (bad[i].length)
+				say(fd, o.bytes, bad[i].length, o.fds,
+				    o.fds[0] < 0 ? 0 : 2);
+			if (!bad[i].hang_up)
+				pause();
+			_exit(0);
+		}
+		EXPECT_EQ(bad[i].result,
+			  h_channel_connect(self->m, other, &attr, &ch,
+					    SECOND / 2)) {
+			TH_LOG("case %u", i);
+		}
+		kill(pid, SIGKILL);
+		ht_reap(pid);
+		close(sock);
+		unlink(other);
+	}
+}
+
+/* ---- the dead ----------------------------------------------------------- */
+
+struct victim {
+	struct h_channel *channel;
+	int64_t told;
+	int result;
+};
+
+static void *wait_for_message(void *arg)
+{
+	struct victim *v = arg;
+	struct h_message m;
+
+	v->result = h_channel_receive(v->channel, &m, 30 * SECOND);
+	v->told = ht_now_ns();
+	return NULL;
+}
+
+static void *send_for_ever(void *arg)
+{
+	struct victim *v = arg;
+
+	do
+		v->result = h_channel_send(v->channel, "x", 1, 30 * SECOND);
+	while (!v->result);
+	v->told = ht_now_ns();
+	return NULL;
+}
+
+/* Whoever was accepted and never says a word is known to be dead as well. */
+TEST_F(rendezvous, who_is_killed_is_told_at_once)
+{
+	const struct h_channel_attr attr = { .connect.flags = variant->flags };
+	struct victim v[2] = {};
+	pthread_t thread[2];
+	int64_t killed;
+	pid_t pid;
+
+	pid = ht_fork();
+	if (!pid) {
+		struct h_channel *ch;
+		struct h_manager *m;
+		struct h_dev *dev;
+
+		if (!h_open(ht_device(), &dev) &&
+		    !h_manager_create(dev, NULL, &m))
+			h_channel_connect(m, self->path, &attr, &ch,
+					  60 * SECOND);
+		for (;;)
+			pause();
+	}
+	ASSERT_EQ(0, h_channel_accept(self->listener, self->m, NULL,
+				      &v[0].channel, 60 * SECOND));
+	v[1].channel = v[0].channel;
+	ASSERT_EQ(0, pthread_create(&thread[0], NULL, wait_for_message, &v[0]));
+	ASSERT_EQ(0, pthread_create(&thread[1], NULL, send_for_ever, &v[1]));
+	ht_sleep_ns(50 * HT_MS);
+	killed = ht_now_ns();
+	kill(pid, SIGKILL);
+	ht_reap(pid);
+	pthread_join(thread[0], NULL);
+	pthread_join(thread[1], NULL);
+	EXPECT_EQ(-ECONNRESET, v[0].result);
+	EXPECT_EQ(-EPIPE, v[1].result);
+	EXPECT_GT(killed + ht_patience_ns() / 20, v[0].told);
+	EXPECT_GT(killed + ht_patience_ns() / 20, v[1].told);
+	EXPECT_EQ(-EPIPE, h_channel_close(v[0].channel, SECOND));
+}
+
+TEST_F(rendezvous, who_dies_in_the_middle_of_connecting_leaves_nothing)
+{
+	unsigned int files, i;
+
+	for (i = 0; i < 20; i++) {
+		struct h_channel *ch;
+		int ret;
+		pid_t pid;
+
+		files = open_files();
+		pid = ht_fork();
+		if (!pid) {
+			struct client c = {
+				.path = self->path,
+				.attr.flags = variant->flags,
+				.own_device = true,
+			};
+
+			client(&c);
+			_exit(0);
+		}
+		ht_sleep_ns((int64_t)i * 2 * HT_MS);
+		kill(pid, SIGKILL);
+		ht_reap(pid);
+		ret = h_channel_accept(self->listener, self->m, NULL, &ch,
+				       H_NOWAIT);
+		EXPECT_TRUE(!ret || ret == -EAGAIN);
+		if (!ret)
+			h_channel_close(ch, H_NOWAIT);
+		EXPECT_EQ(files, open_files());
+	}
+	ASSERT_NO(good_one_is_let_in(self->listener, self->path, self->m,
+				     variant->flags));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,654 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Streams: in order, whole, with few buffers and many, with and without locks. */
+#include <pthread.h>
+
+#include <hamlyn/stream.h>
+
+/* For the numbers of records: nobody can wait until they wrap around. */
+#include "../libhamlyn/src/stream.h"
+
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+
+#define SECOND	1000000000LL
+
+FIXTURE(stream) {
+	struct h_dev *rx;
+	struct h_dev *tx;
+	struct h_manager *to;
+	struct h_manager *from;
+	struct h_stream_receiver *receiver;
+	struct h_stream_sender *sender;
+	unsigned char *data;
+};
+
+FIXTURE_VARIANT(stream) {
+	bool one_manager;
+	uint32_t flags;
+	struct h_stream_attr attr;
+	struct h_terminus_attr terminus;
+};
+
+FIXTURE_VARIANT_ADD(stream, defaults) {
+};
+
+FIXTURE_VARIANT_ADD(stream, one_manager) {
+	.one_manager = true,
+};
+
+FIXTURE_VARIANT_ADD(stream, single) {
+	.flags = H_MANAGER_SINGLE,
+};
+
+FIXTURE_VARIANT_ADD(stream, fewest_buffers) {
+	.attr = { .buffers = 2, .buffer_size = 128, .max_buffer_size = 1 },
+	.terminus = { .entries = 2, .entry_size = 256 },
+};
+
+FIXTURE_VARIANT_ADD(stream, growing) {
+	.attr = { .buffers = 4, .buffer_size = 128,
+		  .max_buffer_size = 1 << 20 },
+};
+
+#define LONGEST	(3u << 20)
+
+FIXTURE_SETUP(stream)
+{
+	struct h_manager_attr attr = {
+		.flags = variant->flags,
+		.terminus = variant->terminus,
+	};
+	struct h_seed seed;
+
+	ASSERT_EQ(0, h_open(ht_device(), &self->rx));
+	self->tx = self->rx;
+	if (!variant->one_manager)
+		ASSERT_EQ(0, h_open(ht_device(), &self->tx));
+	ASSERT_EQ(0, h_manager_create(self->rx, &attr, &self->to));
+	self->from = self->to;
+	if (!variant->one_manager)
+		ASSERT_EQ(0, h_manager_create(self->tx, &attr, &self->from));
+	ASSERT_EQ(0, h_stream_receiver_create(self->to, &variant->attr,
+					      &self->receiver));
+	h_stream_receiver_seed(self->receiver, &seed);
+	ASSERT_EQ(0, h_stream_sender_create(self->from, &seed, &self->sender));
+	self->data = malloc(LONGEST);
+	ASSERT_NE(NULL, self->data);
+}
+
+FIXTURE_TEARDOWN(stream)
+{
+	h_stream_sender_close(self->sender, H_NOWAIT);
+	EXPECT_EQ(0, h_stream_receiver_destroy(self->receiver));
+	EXPECT_EQ(0, h_manager_destroy(self->to));
+	if (self->from != self->to) {
+		EXPECT_EQ(0, h_manager_destroy(self->from));
+		h_close(self->tx);
+	}
+	h_close(self->rx);
+	free(self->data);
+}
+
+/* What arrives until nothing does; every byte is as sent from @at on. */
+static const char *drain(struct h_stream_receiver *r, uint64_t seed,
+			 uint64_t *at)
+{
+	struct h_record record;
+	int ret;
+
+	while ((ret = h_stream_receive(r, &record, H_NOWAIT)) == 1) {
+		const unsigned char *p = record.data;
+		size_t i;
+
+		for (i = 0; i < record.length; i++)
+			if (p[i] != (unsigned char)((*at + i) * 31 + seed))
+				return "wrong data";
+		*at += record.length;
+		h_stream_release(r, &record);
+	}
+	return ret == -EAGAIN ? NULL : "cannot receive";
+}
+
+TEST_F(stream, any_size_arrives_whole_and_in_order)
+{
+	static const size_t sizes[] = { 1, 2, 60, 127, 128, 129, 1000, 4095,
+		4096, 4097, 65536, 100000, LONGEST };
+	uint64_t sent = 0, got = 0;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		size_t done = 0, j;
+		int64_t end = ht_now_ns() + ht_patience_ns();
+
+		for (j = 0; j < sizes[i]; j++)
+			self->data[j] = (unsigned char)((sent + j) * 31 + 7);
+		while (done < sizes[i]) {
+			ssize_t n = h_stream_send(self->sender,
+						  self->data + done,
+						  sizes[i] - done, H_NOWAIT);
+
+			if (n > 0)
+				done += (size_t)n;
+			else
+				ASSERT_EQ(-EAGAIN, n);
+			EXPECT_NO(drain(self->receiver, 7, &got));
+			ASSERT_LT(ht_now_ns(), end);
+		}
+		sent += done;
+		while (h_stream_flush(self->sender, H_NOWAIT) == -EAGAIN) {
+			EXPECT_NO(drain(self->receiver, 7, &got));
+			ASSERT_LT(ht_now_ns(), end);
+		}
+		while (got < sent && ht_now_ns() < end) {
+			EXPECT_NO(drain(self->receiver, 7, &got));
+		}
+		ASSERT_EQ(sent, got);
+	}
+}
+
+struct feeder {
+	struct h_stream_sender *sender;
+	uint64_t bytes;
+	int result;
+};
+
+static void *feed(void *arg)
+{
+	struct feeder *f = arg;
+	unsigned char chunk[5000];
+	uint64_t at = 0;
+
+	while (at < f->bytes) {
+		size_t n = 1 + (at * 7 + at / 3) % sizeof(chunk), i;
+		ssize_t ret;
+
+		if (n > f->bytes - at)
+			n = f->bytes - at;
+		for (i = 0; i < n; i++)
+			chunk[i] = (unsigned char)((at + i) * 31 + 9);
+		ret = h_stream_send(f->sender, chunk, n, 20 * SECOND);
+		if (ret != (ssize_t)n) {
+			f->result = ret < 0 ? (int)ret : -EIO;
+			return NULL;
+		}
+		at += n;
+	}
+	f->result = h_stream_sender_close(f->sender, 20 * SECOND);
+	return NULL;
+}
+
+TEST_F(stream, a_closed_stream_ends_with_its_last_byte)
+{
+	struct feeder f = { .sender = self->sender, .bytes = 2000000 };
+	struct h_record record;
+	pthread_t thread;
+	uint64_t at = 0;
+	int ret;
+
+	if (variant->one_manager && variant->flags & H_MANAGER_SINGLE)
+		SKIP(return, "one thread");
+	ASSERT_EQ(0, pthread_create(&thread, NULL, feed, &f));
+	while ((ret = h_stream_receive(self->receiver, &record,
+				       20 * SECOND)) == 1) {
+		const unsigned char *p = record.data;
+		size_t i;
+
+		for (i = 0; i < record.length; i++) {
+			if (p[i] == (unsigned char)((at + i) * 31 + 9))
+				continue;
+			ASSERT_EQ(p[i], (unsigned char)((at + i) * 31 + 9));
+		}
+		at += record.length;
+		h_stream_release(self->receiver, &record);
+	}
+	EXPECT_EQ(0, ret);
+	EXPECT_EQ(f.bytes, at);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, f.result);
+	self->sender = NULL;
+}
+
+static uint32_t buffers(const struct h_stream_attr *attr)
+{
+	return attr->buffers ? attr->buffers : 16;
+}
+
+/* A record of one byte; false if there is no buffer for it. */
+static bool send_byte(struct h_stream_sender *s, uint64_t seed, uint64_t at)
+{
+	unsigned char byte = (unsigned char)(at * 31 + seed);
+	int64_t end = ht_now_ns() + ht_patience_ns();
+
+	/* Nothing is collected when the one before went. */
+	if (h_stream_send(s, &byte, 1, H_NOWAIT) != 1)
+		return false;
+	while (h_stream_flush(s, H_NOWAIT) == -EAGAIN)
+		if (s->staged && s->entries == s->sent - s->released)
+			return false;
+		else if (ht_now_ns() > end)
+			return false;
+	return true;
+}
+
+/* As many as go, then all that was collected after room was made. */
+static const char *fill_and_drain(FIXTURE_DATA(stream) *self, uint32_t most,
+				  uint64_t *sent, uint64_t *got)
+{
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	const char *complaint;
+	uint32_t n = 0;
+	bool room;
+
+	do {
+		room = send_byte(self->sender, 5, *sent);
+		++*sent;
+		if (++n > most + 1)
+			return "more than there are buffers";
+	} while (room);
+	do {
+		complaint = drain(self->receiver, 5, got);
+		if (complaint)
+			return complaint;
+		h_stream_flush(self->sender, H_NOWAIT);
+		if (ht_now_ns() > end)
+			return "not all arrived";
+	} while (*got < *sent);
+	return NULL;
+}
+
+/* Nothing is under way: as if so many more had been sent. */
+static const char *skip_records(FIXTURE_DATA(stream) *self, uint32_t by)
+{
+	struct h_stream_receiver *r = self->receiver;
+	struct h_stream_sender *s = self->sender;
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	while (s->released != r->credited || r->high != s->sent) {
+		h_manager_poll(self->from);
+		h_manager_poll(self->to);
+		if (!ht_poll_more(&poll))
+			return "never quiet";
+	}
+	s->sent += by;
+	s->released += by;
+	r->high += by;
+	r->next += by;
+	r->released += by;
+	r->credited += by;
+	return NULL;
+}
+
+TEST_F(stream, numbers_of_records_wrap_around)
+{
+	/* Half of all, and then the rest, nearly. */
+	static const uint32_t by[] = { 0, (1u << 31) - 2048, (1u << 31) - 2048 };
+	uint32_t most = buffers(&variant->attr), i;
+	uint64_t sent = 0, got = 0;
+
+	for (i = 0; i < ARRAY_SIZE(by); i++) {
+		uint64_t end = sent + (i ? 4500 : 50);
+
+		ASSERT_NO(skip_records(self, by[i]));
+		while (sent < end) {
+			ASSERT_NO(fill_and_drain(self, most, &sent, &got));
+		}
+	}
+	EXPECT_LT(self->sender->sent, 1u << 30);
+}
+
+TEST_F(stream, who_holds_pieces_can_hold_as_many_as_there_are_buffers)
+{
+	uint32_t most = buffers(&variant->attr), held = 0, i;
+	struct h_record record, last = { };
+	uint64_t sent = 0, got = 0;
+	struct ht_poll poll;
+
+	/* Too few are released for the sender to be told of it at once. */
+	for (i = 0; i < most / 8; i++) {
+		ASSERT_TRUE(send_byte(self->sender, 3, sent++));
+	}
+	ht_poll_begin(&poll);
+	while (got < sent) {
+		ASSERT_NO(drain(self->receiver, 3, &got));
+		ASSERT_TRUE(ht_poll_more(&poll));
+	}
+	ht_poll_begin(&poll);
+	do {
+		if (send_byte(self->sender, 3, sent))
+			sent++;
+		h_stream_flush(self->sender, H_NOWAIT);
+		while (h_stream_receive(self->receiver, &record, H_NOWAIT) == 1) {
+			last = record;
+			held += (uint32_t)record.length;
+		}
+	} while (held < most && ht_poll_more(&poll));
+	EXPECT_GE(held, most);
+	h_stream_release(self->receiver, &last);
+}
+
+/* All that moves it are call backs, in whichever thread. */
+struct mover {
+	uint64_t bytes;
+	uint64_t sent;		/* one call back at a time */
+	uint64_t got;		/* atomic */
+	uint32_t wrong;		/* atomic */
+	bool flushed;
+};
+
+static void go_on_sending(struct h_stream_sender *s, void *arg)
+{
+	struct mover *m = arg;
+	unsigned char data[300];
+	ssize_t n = 1;
+
+	while (m->sent < m->bytes && n > 0) {
+		size_t length = 1 + m->sent % sizeof(data), i;
+
+		if (length > m->bytes - m->sent)
+			length = m->bytes - m->sent;
+		for (i = 0; i < length; i++)
+			data[i] = (unsigned char)((m->sent + i) * 31 + 1);
+		n = h_stream_send(s, data, length, H_NOWAIT);
+		if (n > 0)
+			m->sent += (uint64_t)n;
+	}
+	if (m->sent == m->bytes && !m->flushed)
+		m->flushed = !h_stream_flush(s, H_NOWAIT);
+}
+
+static void go_on_receiving(struct h_stream_receiver *r, void *arg)
+{
+	struct mover *m = arg;
+	uint64_t at = m->got;
+
+	if (drain(r, 1, &at))
+		__atomic_add_fetch(&m->wrong, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&m->got, at, __ATOMIC_SEQ_CST);
+}
+
+struct dispatcher {
+	struct h_manager *manager;
+	struct mover *mover;
+	int64_t end;
+};
+
+static void *keep_dispatching(void *arg)
+{
+	struct dispatcher *d = arg;
+
+	while (__atomic_load_n(&d->mover->got, __ATOMIC_SEQ_CST) <
+	       d->mover->bytes && ht_now_ns() < d->end) {
+		h_manager_wait(d->manager, 20 * HT_MS);
+		h_manager_dispatch(d->manager);
+	}
+	return NULL;
+}
+
+TEST_F(stream, call_backs_move_it)
+{
+	struct mover m = { .bytes = h_dev_is_embedded(self->rx) ? 1000000 :
+								 200000 };
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	struct dispatcher d[] = { { self->to, &m, end }, { self->from, &m, end } };
+	bool single = variant->flags & H_MANAGER_SINGLE;
+	pthread_t thread[4];
+	int i, n = single ? 2 : 4;
+
+	h_stream_receiver_on_ready(self->receiver, go_on_receiving, &m);
+	h_stream_sender_on_ready(self->sender, go_on_sending, &m);
+	/* The first time nothing has to have failed before. */
+	go_on_sending(self->sender, &m);
+	for (i = 0; i < n; i++) {
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, keep_dispatching,
+					    &d[i % 2]));
+	}
+	for (i = 0; i < n; i++)
+		pthread_join(thread[i], NULL);
+	EXPECT_EQ(0, m.wrong);
+	EXPECT_EQ(m.bytes, m.got);
+	h_stream_receiver_on_ready(self->receiver, NULL, NULL);
+	h_stream_sender_on_ready(self->sender, NULL, NULL);
+}
+
+TEST_F(stream, who_is_gone_is_told_at_once)
+{
+	struct h_record record;
+
+	EXPECT_EQ(-EAGAIN, h_stream_receive(self->receiver, &record, H_NOWAIT));
+	ASSERT_EQ(0, h_stream_receiver_destroy(self->receiver));
+	self->receiver = NULL;
+	EXPECT_EQ(-EPIPE, h_stream_sender_close(self->sender, SECOND));
+	self->sender = NULL;
+}
+
+/* ---- the other end breaks the rules ---- */
+
+/*
+ * Two managers, an honest stream on the first, and one whose other end, on the
+ * second, says what it likes with the keys that it was given.
+ */
+FIXTURE(hostile) {
+	struct h_dev *dev[2];
+	struct h_manager *good;
+	struct h_manager *bad;
+	struct h_terminus *raw;
+	struct h_stream_receiver *honest_r;
+	struct h_stream_sender *honest_s;
+	struct h_stream_receiver *r;
+	struct h_stream_sender *s;
+	uint64_t random;
+	uint32_t rounds;
+};
+
+static const struct h_stream_attr few = {
+	.buffers = 4, .buffer_size = 128, .max_buffer_size = 2048,
+};
+
+static int connect_two(struct h_manager *to, struct h_manager *from,
+		       struct h_stream_receiver **r, struct h_stream_sender **s)
+{
+	struct h_seed seed;
+	int err;
+
+	*s = NULL;
+	err = h_stream_receiver_create(to, &few, r);
+	if (err)
+		return err;
+	h_stream_receiver_seed(*r, &seed);
+	return h_stream_sender_create(from, &seed, s);
+}
+
+FIXTURE_SETUP(hostile)
+{
+	const char *name = ht_device();
+	char own[64];
+	int i;
+
+	/* Rejected packets are no guesses here: nobody is to be held back. */
+	if (!name || !strncmp(name, "shm:", 4)) {
+		snprintf(own, sizeof(own), "shm:hostile%d,guesses=0",
+			 (int)getpid());
+		name = own;
+	}
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, h_open(name, &self->dev[i]));
+	}
+	ASSERT_EQ(0, h_manager_create(self->dev[0], NULL, &self->good));
+	ASSERT_EQ(0, h_manager_create(self->dev[1], NULL, &self->bad));
+	self->raw = h_manager_terminus(self->bad);
+	ASSERT_EQ(0, connect_two(self->good, self->good, &self->honest_r,
+				 &self->honest_s));
+	self->random = ht_seed();
+	self->rounds = h_dev_is_embedded(self->dev[0]) ? 60000 : 3000;
+}
+
+FIXTURE_TEARDOWN(hostile)
+{
+	h_stream_sender_close(self->s, H_NOWAIT);
+	h_stream_receiver_destroy(self->r);
+	EXPECT_EQ(0, h_stream_sender_close(self->honest_s, 10 * SECOND));
+	h_stream_receiver_destroy(self->honest_r);
+	EXPECT_EQ(0, h_manager_destroy(self->good));
+	EXPECT_EQ(0, h_manager_destroy(self->bad));
+	h_close(self->dev[0]);
+	h_close(self->dev[1]);
+}
+
+static bool honest_works(FIXTURE_DATA(hostile) *self, uint32_t i)
+{
+	uint32_t got = 0;
+
+	return h_stream_send(self->honest_s, &i, 4, SECOND * 10) == 4 &&
+	       !h_stream_flush(self->honest_s, SECOND * 10) &&
+	       h_stream_read(self->honest_r, &got, 4, SECOND * 10) == 4 &&
+	       got == i;
+}
+
+static uint32_t any(FIXTURE_DATA(hostile) *self, uint32_t n)
+{
+	return (uint32_t)(ht_random(&self->random) >> 20) % n;
+}
+
+/* Near to what is right, or anything. */
+static uint32_t near(FIXTURE_DATA(hostile) *self, uint32_t right)
+{
+	switch (any(self, 4)) {
+	case 0:
+		return (uint32_t)ht_random(&self->random);
+	case 1:
+		return right + any(self, 5) - 2;
+	default:
+		return right;
+	}
+}
+
+static void bad_record(FIXTURE_DATA(hostile) *self)
+{
+	static const uint32_t flags[] = { 0, 0, 0, 0, H_NOTE_START,
+		H_NOTE_START, H_NOTE_HELLO, H_NOTE_FIN, H_NOTE_EMPTY, 0x80 };
+	struct h_stream_sender *s = self->s;
+	uint32_t index = near(self, (s->sent - s->start) & (s->entries - 1));
+	unsigned char note[H_NOTE_BYTES], data[128] = { 0 };
+	struct h_ticket t = s->ticket;
+	struct h_msg msg = { .ticket = &t, .data = data, .meta = note };
+
+	index %= s->entries;
+	t.base += (uint64_t)index * s->buffer;
+	t.meta_index = index;
+	h__put(note, flags[any(self, ARRAY_SIZE(flags))], 4);
+	h__put(note + 4, near(self, s->credits_seen), 4);
+	h__put(note + 8, near(self, s->sent), 4);
+	h__put(note + 12, any(self, 2), 4);
+	h__put(note + 16, any(self, 2) ? ht_random(&self->random) : 0, 8);
+	msg.length = any(self, 3) ? any(self, sizeof(data) + 1) : 0;
+	if (any(self, 3))
+		msg.meta_length = any(self, 4) ? H_NOTE_BYTES : 5;
+	if (!any(self, 20))
+		msg.delta = 1u << 31;
+	if (!any(self, 20))
+		msg.flags = HAMLYN_TRB_NO_NOTIFY;
+	h_send(self->raw, &msg);
+	if (any(self, 2))
+		h__store_release(&s->sent, s->sent + 1);
+}
+
+TEST_F(hostile, nonsense_from_a_sender_harms_nobody_else)
+{
+	struct h_record record;
+	uint32_t i, ends = 0;
+
+	for (i = 0; i < self->rounds; i++) {
+		int ret;
+
+		if (!self->s) {
+			ASSERT_EQ(0, connect_two(self->good, self->bad,
+						 &self->r, &self->s));
+		}
+		bad_record(self);
+		h_manager_poll(self->bad);
+		if (any(self, 2) && h__load_acquire(&self->s->grows))
+			h__stream_wait_for_ticket(self->s, H_NOWAIT);
+		ret = h_stream_receive(self->r, &record, H_NOWAIT);
+		if (ret == 1 && any(self, 4))
+			h_stream_release(self->r, &record);
+		if (i % 64 == 0) {
+			ASSERT_TRUE(honest_works(self, i));
+		}
+		if ((ret == 1 || ret == -EAGAIN) && any(self, 200))
+			continue;
+		ends++;
+		h_stream_sender_close(self->s, H_NOWAIT);
+		self->s = NULL;
+		ASSERT_EQ(0, h_stream_receiver_destroy(self->r));
+		self->r = NULL;
+	}
+	EXPECT_GT(ends, 10);
+}
+
+static void bad_credit(FIXTURE_DATA(hostile) *self)
+{
+	static const uint32_t flags[] = { 0, 0, 0, H_CREDIT_SEED, H_CREDIT_SEED,
+		H_CREDIT_FIN, 3, 0x80 };
+	struct h_stream_receiver *r = self->r;
+	struct h_ticket t = r->credit;
+	unsigned char bytes[H_CREDIT_BYTES] = { 0 };
+	uint32_t index = any(self, H_CREDITS + 1);
+	struct h_msg msg = { .ticket = &t, .data = bytes };
+	struct h_seed_fields f = { .kind = H_SEED_STREAM };
+	struct h_seed seed;
+
+	t.base += (uint64_t)index * H_CREDIT_BYTES;
+	t.meta_index = index;
+	h__put(bytes, near(self, r->high), 4);
+	h__put(bytes + 4, flags[any(self, ARRAY_SIZE(flags))], 4);
+	h_slot_ticket(r->gen[0].place.slot, 0, 0, 0, &f.ticket);
+	f.ticket.key = r->gen[0].key;
+	f.entries = 1u << any(self, 12);
+	f.buffer = 32u << any(self, 17);
+	if (any(self, 2))
+		f.ticket.length = (uint64_t)f.entries * f.buffer;
+	h__seed_put(&seed, &f);
+	if (!any(self, 10))
+		seed.bytes[any(self, H_SEED_BYTES)] ^= 1;
+	memcpy(bytes + H_CREDIT_SHORT, seed.bytes, H_SEED_BYTES);
+	msg.length = any(self, 4) ? H_CREDIT_LONG : any(self, H_CREDIT_BYTES + 1);
+	h_send(self->raw, &msg);
+}
+
+TEST_F(hostile, nonsense_from_a_receiver_harms_nobody_else)
+{
+	unsigned char data[3000] = { 0 };
+	struct h_record record;
+	uint32_t i, ends = 0;
+
+	for (i = 0; i < self->rounds; i++) {
+		ssize_t ret;
+
+		if (!self->s) {
+			ASSERT_EQ(0, connect_two(self->bad, self->good,
+						 &self->r, &self->s));
+		}
+		if (h_stream_receive(self->r, &record, H_NOWAIT) == 1)
+			h_stream_release(self->r, &record);
+		if (self->r->connected && any(self, 2))
+			bad_credit(self);
+		ret = h_stream_send(self->s, data, 1 + any(self, sizeof(data)),
+				    H_NOWAIT);
+		if (ret > 0)
+			h_stream_flush(self->s, H_NOWAIT);
+		if (i % 64 == 0) {
+			ASSERT_TRUE(honest_works(self, i));
+		}
+		if ((ret > 0 || ret == -EAGAIN) && any(self, 200))
+			continue;
+		ends++;
+		h_stream_sender_close(self->s, H_NOWAIT);
+		self->s = NULL;
+		ASSERT_EQ(0, h_stream_receiver_destroy(self->r));
+		self->r = NULL;
+	}
+	EXPECT_GT(ends, 10);
+}
+
+TEST_HARNESS_MAIN
