@@ -29,9 +29,27 @@ MAKE_QUIET=(make --no-print-directory -s "-j$(nproc)" "BUILD=$BUILD")
 passed=0
 failed=0
 skipped=0
+failures=""
 
 note() {
 	printf '\n# ---- %s (%(%H:%M:%S)T)\n' "$*" -1
+}
+
+# What failed is told again at the end, with the last that was said of it before.
+failure() { # PART WHAT
+	failures+="$1: $2"$'\n'
+}
+
+failures_of() { # PART LOG
+	failures+=$(awk -v part="$1" '
+		{ sub(/\r$/, "") }
+		/^not ok/ {
+			print part ": " $0
+			for (i = said > 5 ? said - 5 : 0; i < said; i++)
+				print "  " line[i]
+		}
+		/^(not )?ok/ { said = 0 }
+		/^#/ && !/^# *RUN / { line[said++] = $0 }' "$2")$'\n'
 }
 
 # Runs a command that ends with "N passed, N failed[, N skipped]", and counts.
@@ -47,10 +65,15 @@ part() { # NAME COMMAND...
 		passed=$((passed + BASH_REMATCH[1]))
 		failed=$((failed + BASH_REMATCH[2]))
 		skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
-		[ "$rc" = 0 ] || [ "${BASH_REMATCH[2]}" != 0 ] || failed=$((failed + 1))
+		[ "${BASH_REMATCH[2]}" = 0 ] || failures_of "$name" "$log"
+		[ "$rc" = 0 ] || [ "${BASH_REMATCH[2]}" != 0 ] || {
+			failed=$((failed + 1))
+			failure "$name" "ended with an error"
+		}
 	else
 		echo "not ok - $name: no result line"
 		failed=$((failed + 1))
+		failure "$name" "no result line"
 	fi
 }
 
@@ -66,10 +89,12 @@ one() { # NAME COMMAND...
 		echo "not ok - $name"
 		sed 's/^/# /' "$log" | tail -n 40
 		failed=$((failed + 1))
+		failure "$name" "see above"
 	fi
 }
 
 finish() {
+	[ "$failed" = 0 ] || printf '\n# ---- what failed\n%s\n' "$(sed '/^$/d; s/^/# /' <<<"$failures")"
 	echo
 	if [ "$skipped" = 0 ]; then
 		echo "$passed passed, $failed failed"
