@@ -516,6 +516,26 @@ TEST_F(adversary, beyond_lost_packets)
 	EXPECT_EQ(COUNT, sink_drain(&self->rx, NULL, 0));
 }
 
+/* Protocols ask it before they do without checksums. It is the sender's NIC's. */
+TEST_F(adversary, beyond_query_tells_a_lossy_fabric)
+{
+	struct adversary a = { .seed = 1, .delay_us = 1 };
+	struct hamlyn_query q;
+
+	if (!self->ready)
+		SKIP(return, NEED_TWO_NICS);
+	ASSERT_EQ(0, h_query(self->tx.dev, &q));
+	EXPECT_EQ(0, q.fabric);
+	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &a));
+	ASSERT_EQ(0, h_query(self->tx.dev, &q));
+	EXPECT_EQ(HAMLYN_FABRIC_LOSSY, q.fabric);
+	ASSERT_EQ(0, h_query(self->rx.dev, &q));
+	EXPECT_EQ(0, q.fabric);
+	ASSERT_EQ(0, leave(&self->genl, SENDING));
+	ASSERT_EQ(0, h_query(self->tx.dev, &q));
+	EXPECT_EQ(0, q.fabric);
+}
+
 /* Which of a sequence of messages are lost depends on the seed alone. */
 TEST_F(adversary, beyond_same_seed_same_losses)
 {

@@ -28,7 +28,7 @@
 	OFFSET(hamlyn_query, max_nq_entries, 24) \
 	OFFSET(hamlyn_query, max_wq_entries, 28) \
 	OFFSET(hamlyn_query, max_entry_size, 32) \
-	OFFSET(hamlyn_query, reserved, 36) \
+	OFFSET(hamlyn_query, fabric, 36) \
 	OFFSET(hamlyn_query, max_area, 40) \
 	OFFSET(hamlyn_query, max_message, 48) \
 	OFFSET(hamlyn_query, state, 56) \

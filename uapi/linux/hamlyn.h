@@ -185,6 +185,12 @@ enum hamlyn_nic_state {
 	HAMLYN_NIC_UNFED	= 2,	/* its watchdog was not fed in time */
 };
 
+/*
+ * Packets may be lost, repeated, damaged, or overtake each other, at present. Else
+ * messages of one terminus arrive once, whole, in order.
+ */
+#define HAMLYN_FABRIC_LOSSY	(1U << 0)
+
 /**
  * struct hamlyn_query - HAMLYN_IOC_QUERY: what this NIC is and allows
  * @size: size of this structure
@@ -196,7 +202,7 @@ enum hamlyn_nic_state {
  * @max_nq_entries: out: most entries of an NQ
  * @max_wq_entries: out: most entries of a work queue
  * @max_entry_size: out: most bytes of one work queue entry
- * @reserved: must be zero
+ * @fabric: out: HAMLYN_FABRIC_*: what may happen to packets of this NIC
  * @max_area: out: most bytes of one area
  * @max_message: out: most payload bytes of one message
  * @state: out: enum hamlyn_nic_state
@@ -212,7 +218,7 @@ struct hamlyn_query {
 	__u32 max_nq_entries;
 	__u32 max_wq_entries;
 	__u32 max_entry_size;
-	__u32 reserved;
+	__u32 fabric;
 	__aligned_u64 max_area;
 	__aligned_u64 max_message;
 	__u32 state;

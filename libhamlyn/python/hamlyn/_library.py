@@ -59,7 +59,7 @@ class Query(Structure):
     _fields_ = [("size", c_uint32), ("abi_version", c_uint32), ("host", c_uint32),
                 ("engine_mode", c_uint32), ("packet_size", c_uint32), ("max_slots", c_uint32),
                 ("max_nq_entries", c_uint32), ("max_wq_entries", c_uint32),
-                ("max_entry_size", c_uint32), ("reserved", c_uint32), ("max_area", c_uint64),
+                ("max_entry_size", c_uint32), ("fabric", c_uint32), ("max_area", c_uint64),
                 ("max_message", c_uint64), ("state", c_uint32), ("engines", c_uint32)]
 
 
