@@ -75,7 +75,7 @@ help:
 	@echo 'make clean      remove $(BUILD)/; make distclean: and the cache'
 	@echo 'Variables: BUILD=$(BUILD) HAMLYN_CACHE=$(HAMLYN_CACHE) CC CFLAGS KERNELS'
 
-all: lib examples tools
+all: lib am examples tools
 
 # ---- library ----
 
@@ -99,6 +99,46 @@ $(LIB_SO): $(LIB_OBJ) libhamlyn/libhamlyn.map
 $(BUILD)/libhamlyn.so: $(LIB_SO)
 	ln -sf $(<F) $(BUILD)/libhamlyn.so.$(SOVERSION)
 	ln -sf libhamlyn.so.$(SOVERSION) $@
+
+# ---- Active Messages ----
+
+AM_SRC := $(wildcard libhamlyn/am/*.c)
+AM_HDR := $(wildcard libhamlyn/am/*.h libhamlyn/am/include/*.h)
+AM_OBJ := $(AM_SRC:libhamlyn/am/%.c=$(BUILD)/obj/am/%.o)
+AM_SO := $(BUILD)/libhamlyn-am.so.$(VERSION)
+# PMIx is loaded when a program is started with it; only its header is needed here.
+am_cppflags = $(CPPFLAGS_ALL) -Ilibhamlyn/am -Ilibhamlyn/am/include \
+	$(shell pkg-config --exists pmix && echo -DHAVE_PMIX && pkg-config --cflags-only-I pmix)
+# Handlers have the type that their kind of message says; see arrive.c.
+am_cflags = $(CFLAGS_ALL) -Wno-cast-function-type
+
+am: $(BUILD)/libhamlyn-am.a $(BUILD)/libhamlyn-am.so $(BUILD)/hamlyn-run
+
+$(BUILD)/obj/am/%.o: libhamlyn/am/%.c $(AM_HDR) $(LIB_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(am_cppflags) $(am_cflags) -fPIC -fno-semantic-interposition -c $< -o $@
+
+$(BUILD)/libhamlyn-am.a: $(AM_OBJ)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(AM_SO): $(AM_OBJ) $(LIB_SO) libhamlyn/am/libhamlyn-am.map
+	$(CC) -shared -Wl,-soname,libhamlyn-am.so.$(SOVERSION) -Wl,--no-undefined \
+		-Wl,--version-script=libhamlyn/am/libhamlyn-am.map $(LDFLAGS) \
+		$(AM_OBJ) $(LIB_SO) -o $@ -ldl -lpthread
+
+$(BUILD)/libhamlyn-am.so: $(AM_SO)
+	ln -sf $(<F) $(BUILD)/libhamlyn-am.so.$(SOVERSION)
+	ln -sf libhamlyn-am.so.$(SOVERSION) $@
+
+RUN_OBJ := $(patsubst tools/hamlyn-run/%.c,$(BUILD)/obj/run/%.o,$(wildcard tools/hamlyn-run/*.c))
+
+$(BUILD)/obj/run/%.o: tools/hamlyn-run/%.c $(wildcard tools/hamlyn-run/*.h libhamlyn/am/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/am -DHAMLYN_VERSION='"$(VERSION)"' $(CFLAGS_ALL) -c $< -o $@
+
+$(BUILD)/hamlyn-run: $(RUN_OBJ)
+	$(CC) $(RUN_OBJ) $(LDFLAGS) -o $@
 
 # ---- examples and tools: static libhamlyn, so that they run from anywhere ----
 
@@ -207,7 +247,7 @@ $(BUILD)/selftests/%: selftests/%.c selftests/hamlyn_test.c $(wildcard selftests
 selftests: $(call test_bins,$(TESTS_BOTH) $(TESTS_SHM) $(TESTS_KERNEL))
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
-$(BUILD)/unit/%: selftests/unit/%.c $(wildcard selftests/unit/*.h) $(CORE) $(LIB_HDR)
+$(BUILD)/unit/%: selftests/unit/%.c $(wildcard selftests/unit/*.h) $(CORE) $(LIB_HDR) $(AM_SRC) $(AM_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core -std=gnu11 -Wall -Wextra -Wshadow \
 		-O1 -g $(SANITIZE) $< -lcmocka -lpthread -o $@

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Names of handlers. The address of a function differs between the processes of a
+ * program where they are loaded to random places; what is the same is the program file
+ * or library it is in, and the offset there.
+ */
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "am.h"
+
+#define MAX_MODULES	64
+#define OFFSET_BITS	48
+
+/* Where a module's code is. Constant after am_address_setup(). */
+struct module {
+	uintptr_t base;
+	uintptr_t start;
+	uintptr_t end;
+};
+
+static struct module modules[MAX_MODULES];
+static struct module image;	/* all of the program, data as well */
+static uint32_t count;
+static uint32_t last;		/* where a name was found the last time */
+
+struct walk {
+	struct am_modules_id *id;
+	int too_many;
+};
+
+static int is_code(const ElfW(Phdr) *p)
+{
+	return p->p_type == PT_LOAD && p->p_flags & PF_X;
+}
+
+/* Of the code: it changes when the program does. */
+static uint64_t fingerprint(const struct dl_phdr_info *info)
+{
+	uint64_t sum = 0;
+	int i;
+
+	for (i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (is_code(p))
+			sum = XXH3_64bits_withSeed(
+				(const void *)(info->dlpi_addr + p->p_vaddr),
+				p->p_memsz, sum);
+	}
+	return sum;
+}
+
+static int is_vdso(const struct dl_phdr_info *info)
+{
+	return strstr(info->dlpi_name, "linux-vdso") ||
+	       strstr(info->dlpi_name, "linux-gate");
+}
+
+static void note_program(struct dl_phdr_info *info, struct am_modules_id *id)
+{
+	int i;
+
+	id->program = fingerprint(info);
+	id->base = info->dlpi_addr;
+	image = (struct module){ .base = info->dlpi_addr,
+				 .start = UINTPTR_MAX };
+	for (i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		if (start < image.start)
+			image.start = start;
+		if (start + p->p_memsz > image.end)
+			image.end = start + p->p_memsz;
+	}
+}
+
+static int note_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct walk *walk = arg;
+	struct module m = { .base = info->dlpi_addr };
+	const char *name = strrchr(info->dlpi_name, '/');
+	int i;
+
+	(void)size;
+	if (is_vdso(info))
+		return 0;
+	if (count == MAX_MODULES) {
+		walk->too_many = 1;
+		return 1;
+	}
+	for (i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+
+		if (!is_code(p))
+			continue;
+		if (!m.end || start < m.start)
+			m.start = start;
+		if (start + p->p_memsz > m.end)
+			m.end = start + p->p_memsz;
+	}
+	if (!count)
+		note_program(info, walk->id);
+	else
+		walk->id->libraries = XXH3_64bits_withSeed(
+			name ? name : info->dlpi_name,
+			strlen(name ? name : info->dlpi_name),
+			walk->id->libraries ^ (m.end - m.start));
+	modules[count++] = m;
+	return 0;
+}
+
+int am_address_setup(struct am_modules_id *id)
+{
+	struct walk walk = { .id = id };
+
+	count = 0;
+	last = 0;
+	id->program = 0;
+	id->libraries = 0;
+	dl_iterate_phdr(note_module, &walk);
+	if (walk.too_many)
+		return am_fail(-E2BIG, "the program has more than %d libraries",
+			       MAX_MODULES);
+	if (!count)
+		return am_fail(-ENOEXEC, "the program's own code is not found");
+	return 0;
+}
+
+int am_address_is_program(const void *address)
+{
+	return (uintptr_t)address - image.start < image.end - image.start;
+}
+
+static int in_module(uint32_t i, uintptr_t address)
+{
+	return address - modules[i].start < modules[i].end - modules[i].start;
+}
+
+/* Return: the name, or 0 if it is in none of the modules. */
+uint64_t am_address_name(void (*function)(void))
+{
+	uintptr_t address = (uintptr_t)function;
+	uint32_t i;
+
+	if (am_unlikely(!in_module(last, address))) {
+		for (i = 0; i < count && !in_module(i, address); i++)
+			;
+		if (i == count)
+			return 0;
+		last = i;
+	}
+	return (uint64_t)(last + 1) << OFFSET_BITS |
+	       (address - modules[last].base);
+}
+
+/* Return: the function, or NULL if the name is none of ours. */
+void (*am_address_find(uint64_t name))(void)
+{
+	uint32_t i = (uint32_t)(name >> OFFSET_BITS) - 1;
+	uintptr_t address;
+
+	if (am_unlikely(i >= count))
+		return NULL;
+	address = modules[i].base + (name & ((1ULL << OFFSET_BITS) - 1));
+	if (am_unlikely(!in_module(i, address)))
+		return NULL;
+	return (void (*)(void))address;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+/* Serving the network: what has arrived, acknowledgments, time-outs (P 5.2.1). */
+#include <sched.h>
+
+#include "am.h"
+
+#define MAX_AT_ONCE	4096	/* notifications of one call */
+#define ACK_PATIENCE	32	/* empty polls until what is owed is sent */
+#define YIELD_EVERY	4096	/* empty polls: others may want the processor */
+#define YIELD_CROWDED	64	/* if the program's own processes do */
+#define MAX_DOUBLINGS	12	/* of the time-out */
+
+int am_lost_error(struct am *am, int peer)
+{
+	int error = am->peers[peer].lost;
+
+	if (error == -ETIMEDOUT)
+		return am_fail(error,
+			       "process %d (pid %d) has not answered for %llu ms",
+			       peer, am->peers[peer].pid,
+			       (unsigned long long)(am->give_up /
+						    am->ticks_per_us / 1000));
+	return am_fail(error, "process %d (pid %d) is gone", peer,
+		       am->peers[peer].pid);
+}
+
+/* Nothing is sent to it any more; its requests are as if answered. */
+void am_lose(struct am *am, int lost, int error)
+{
+	struct am_peer *peer = &am->peers[lost];
+	uint32_t i;
+
+	if (peer->lost || (uint32_t)lost == am->self)
+		return;
+	peer->lost = error;
+	am->news = lost + 1;
+	for (i = 0; i < am->depth; i++) {
+		am->counting -= peer->request[i].state == AM_COUNTING;
+		am_state_move(&peer->request[i].state, AM_EV_LOST);
+		am_state_move(&peer->reply[i].state, AM_EV_LOST);
+	}
+	am->owing -= peer->owed != 0;
+	peer->owed = 0;
+	memset(peer->segments, 0, sizeof(peer->segments));
+	peer->free_transfers = (1U << AM_TRANSFERS) - 1;
+}
+
+/* The next one of all requests, process by process: is its time over? */
+static void check_one(struct am *am)
+{
+	struct am_peer *peer;
+	struct am_send *r;
+	uint64_t now;
+
+	if (++am->check_instance >= am->depth) {
+		am->check_instance = 0;
+		if (++am->check_peer >= am->procs)
+			am->check_peer = 0;
+	}
+	peer = &am->peers[am->check_peer];
+	r = &peer->request[am->check_instance];
+	if (r->state != AM_COUNTING)
+		return;
+	now = am_clock();
+	if (am_likely((int64_t)(now - r->stamp) <
+		      (int64_t)(am->timeout << (r->tries < MAX_DOUBLINGS ?
+						r->tries : MAX_DOUBLINGS))))
+		return;
+	if ((int64_t)(now - r->first) > (int64_t)am->give_up)
+		am_lose(am, (int)am->check_peer, -ETIMEDOUT);
+	else
+		am_request_again(am, (int)am->check_peer, am->check_instance);
+}
+
+static void found_nothing(struct am *am)
+{
+	am->empty++;
+	if (am->owing && am->empty >= ACK_PATIENCE)
+		am_acks_flush(am);
+	if (am->empty % (am->crowded ? YIELD_CROWDED : YIELD_EVERY) == 0)
+		sched_yield();
+}
+
+/*
+ * All that has arrived, and one time-out. For the main context. Return: how many
+ * messages were handled.
+ */
+int am_serve(struct am *am)
+{
+	struct hamlyn_nq_entry entry;
+	int handled = 0;
+	int taken = 0;
+	int rc;
+
+	while (taken < MAX_AT_ONCE && (rc = h_recv(am->nq, &entry))) {
+		taken++;
+		if (am_unlikely(rc < 0)) {
+			/* Their data are there; the time-outs see to the rest. */
+			am->stats.overruns++;
+			continue;
+		}
+		handled += am_arrive(am, &entry);
+	}
+	if (taken)
+		am->empty = 0;
+	else
+		found_nothing(am);
+	if (am->counting && am->reliable)
+		check_one(am);
+	if (am_unlikely(am->stores))
+		am_bulk_continue(am);
+	return handled;
+}

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Joining and leaving a parallel program. Its key is made by process 0 and is that of
+ * all its slots (P 5.3): who is not of the program does not get in, and who is needs no
+ * ticket but number and key.
+ */
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "am.h"
+
+#define CALIBRATION_NS		2000000
+#define SEGMENT_SLACK		(4U << 20)
+#define TIMEOUT_US		10000	/* of who only is slow to poll */
+#define TIMEOUT_LOSSY_US	1000
+#define LINE			64
+#define SMALLEST_PAGE		256
+#define LARGEST_PAGE		16320	/* with its header the default packet size */
+#define BUFFERS_OF_ALL		512	/* instances to all processes together, by default */
+
+/* What process 0 decides for all. */
+struct program {
+	uint64_t key;
+	uint32_t depth;
+	uint32_t page;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void calibrate(struct am *am)
+{
+	uint64_t begun = now_ns();
+	uint64_t ticks = am_clock();
+	uint64_t ns;
+
+	do
+		ns = now_ns() - begun;
+	while (ns < CALIBRATION_NS);
+	am->ticks_per_us = (am_clock() - ticks) * 1000 / ns;
+	if (!am->ticks_per_us)
+		am->ticks_per_us = 1;
+}
+
+/* A number of the environment. Return: 0, or a negative errno. */
+static int setting(const char *name, uint64_t low, uint64_t high, uint64_t *value)
+{
+	const char *text = getenv(name);
+	unsigned long long n;
+	char *end;
+
+	if (!text || !*text)
+		return 0;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno || *end || *text == '-' || n < low || n > high)
+		return am_fail(-EINVAL, "%s is \"%s\": %" PRIu64 " to %" PRIu64
+			       " are allowed", name, text, low, high);
+	*value = n;
+	return 0;
+}
+
+int am_default_depth(int procs)
+{
+	int depth = BUFFERS_OF_ALL / procs;
+
+	if (depth > 16)
+		depth = 16;
+	if (depth < 4)
+		depth = 4;
+	while (depth & (depth - 1))
+		depth &= depth - 1;
+	return depth;
+}
+
+static size_t area_bytes(const struct am *am)
+{
+	size_t buffers = 2 * (size_t)am->procs << am->depth_shift;
+
+	return buffers * (AM_STRIDE + am->stride);
+}
+
+static void set_sizes(struct am *am, const struct program *program)
+{
+	am->depth = program->depth;
+	am->depth_shift = (uint32_t)__builtin_ctz(program->depth);
+	am->page = program->page;
+	am->stride = AM_HEADER + program->page;
+	am->long_base = (2 * am->procs << am->depth_shift) * AM_STRIDE;
+}
+
+static int read_settings(struct am *am, struct program *program)
+{
+	uint64_t depth = (uint64_t)am_default_depth((int)am->procs);
+	uint64_t page = LARGEST_PAGE;
+	uint64_t timeout = 0;
+	uint64_t give_up = 30000;
+	uint64_t reliable = 1;
+	uint64_t summed = 0;
+	int rc = setting("HAMLYN_AM_DEPTH", 1, AM_MAX_DEPTH, &depth);
+
+	if (!rc && depth & (depth - 1))
+		rc = am_fail(-EINVAL, "HAMLYN_AM_DEPTH must be a power of two");
+	if (!rc)
+		rc = setting("HAMLYN_AM_PAGE", SMALLEST_PAGE,
+			     HAMLYN_MAX_PACKET - AM_HEADER, &page);
+	if (!rc)
+		rc = setting("HAMLYN_AM_TIMEOUT_US", 1, 10000000, &timeout);
+	if (!rc)
+		rc = setting("HAMLYN_AM_GIVE_UP_MS", 1, 3600000, &give_up);
+	if (!rc)
+		rc = setting("HAMLYN_AM_RELIABLE", 0, 1, &reliable);
+	if (!rc)
+		rc = setting("HAMLYN_AM_SUMS", 0, 1, &summed);
+	if (rc)
+		return rc;
+	am->reliable = (uint8_t)reliable;
+	am->timeout = timeout * am->ticks_per_us;	/* 0: by the fabric */
+	am->give_up = give_up * 1000 * am->ticks_per_us;
+	program->depth = (uint32_t)depth;
+	program->page = (uint32_t)page & ~(LINE - 1U);
+	am->summed = (uint8_t)summed;
+	return 0;
+}
+
+/* FNV-1a: a file's name for the run of a program. */
+static uint64_t name_hash(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+	return hash;
+}
+
+/*
+ * The device that the user names, else the kernel's, else a segment of this run alone:
+ * then nobody else's mistakes touch it, and it is as large as the program needs.
+ */
+static int open_device(struct am *am, const struct program *program)
+{
+	const char *name = getenv("HAMLYN_DEVICE");
+	char own[128];
+	int rc;
+
+	set_sizes(am, program);
+	if (name && *name) {
+		rc = h_open(NULL, &am->dev);
+		return rc ? am_fail(rc, "device %s: %s", name, strerror(-rc)) : 0;
+	}
+	if (!h_open("/dev/hamlyn0", &am->dev))
+		return 0;
+	snprintf(own, sizeof(own), "shm:am-%016" PRIx64 ",size=%zu,guesses=0",
+		 name_hash(am->boot.job),
+		 (2 * area_bytes(am) + (256U << 10)) * am->procs + SEGMENT_SLACK);
+	rc = h_open(own, &am->dev);
+	return rc ? am_fail(rc, "device %s: %s", own, strerror(-rc)) : 0;
+}
+
+static int fence(struct am *am)
+{
+	int rc = am->boot.ops->fence_begin(&am->boot);
+
+	while (!rc) {
+		rc = am->boot.ops->fence_done(&am->boot);
+		if (!rc)
+			usleep(100);
+	}
+	return rc < 0 ? am_fail(rc, "%s: %s", am->boot.ops->name,
+				am->boot.error) : 0;
+}
+
+static int publish(struct am *am, const char *key, const char *value)
+{
+	int rc = am->boot.ops->put(&am->boot, key, value);
+
+	return rc ? am_fail(rc, "%s: %s", am->boot.ops->name, am->boot.error) :
+		    fence(am);
+}
+
+static int look_up(struct am *am, int rank, const char *key, char *value)
+{
+	int rc = am->boot.ops->get(&am->boot, rank, key, value);
+
+	return rc ? am_fail(rc, "%s: %s", am->boot.ops->name, am->boot.error) : 0;
+}
+
+/* Process 0's word counts. */
+static int agree(struct am *am, struct program *program)
+{
+	char value[AM_BOOT_VALUE_BYTES] = "-";
+	int rc;
+
+	if (!am->self) {
+		if (getrandom(&program->key, sizeof(program->key), 0) !=
+		    sizeof(program->key))
+			return am_fail(-EIO, "no random numbers for a key");
+		snprintf(value, sizeof(value), "%016" PRIx64 ":%u:%u",
+			 program->key, program->depth, program->page);
+	}
+	rc = publish(am, "program", value);
+	if (!rc)
+		rc = look_up(am, 0, "program", value);
+	if (rc)
+		return rc;
+	if (sscanf(value, "%" SCNx64 ":%u:%u", &program->key, &program->depth,
+		   &program->page) != 3 ||
+	    !program->depth || program->depth > AM_MAX_DEPTH ||
+	    program->depth & (program->depth - 1) ||
+	    program->page > HAMLYN_MAX_PACKET)
+		return am_fail(-EPROTO, "process 0 is of another version");
+	set_sizes(am, program);
+	return 0;
+}
+
+static int step(struct am *am, const char *what, int rc)
+{
+	char why[HAMLYN_EXPLAIN_BYTES] = "";
+
+	if (!rc)
+		return 0;
+	h_explain(am->dev, why, sizeof(why));
+	return am_fail(rc, "%s: %s%s%s", what, strerror(-rc), *why ? ": " : "",
+		       why);
+}
+
+static uint32_t power_of_two(uint32_t n)
+{
+	uint32_t p = 2;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/* All that may be under way to us, and as much again of what was sent twice. */
+static uint32_t queue_entries(const struct am *am, const struct hamlyn_query *q)
+{
+	uint32_t n = power_of_two(4 * am->procs * am->depth + am->procs + 64);
+
+	return n < q->max_nq_entries ? n : q->max_nq_entries;
+}
+
+static int make_objects(struct am *am, const struct program *program)
+{
+	struct hamlyn_query query;
+	struct h_terminus_attr attr = {
+		.entries = 256,
+		.entry_size = 256,
+		.flags = H_TERMINUS_SINGLE,
+	};
+	struct h_slot_attr slot = {
+		.meta_count = 2 * am->procs << am->depth_shift,
+		.flags = HAMLYN_SLOT_KEY_GIVEN,
+		.key = program->key,
+	};
+	int rc = step(am, "asking the device", h_query(am->dev, &query));
+
+	if (!rc && query.fabric & HAMLYN_FABRIC_LOSSY)
+		am->summed = 1;
+	if (!am->timeout)
+		am->timeout = (am->summed ? TIMEOUT_LOSSY_US : TIMEOUT_US) *
+			      am->ticks_per_us;
+	if (!rc && am->stride > query.packet_size)
+		rc = am_fail(-EMSGSIZE, "HAMLYN_AM_PAGE: the device's packets have room for %u bytes",
+			     query.packet_size - AM_HEADER);
+	if (!rc)
+		rc = step(am, "memory to receive into",
+			  h_area_alloc(am->dev, area_bytes(am), &am->in_area));
+	if (!rc)
+		rc = step(am, "memory to send from",
+			  h_area_alloc(am->dev, area_bytes(am), &am->out_area));
+	if (!rc)
+		rc = step(am, "notification queue",
+			  h_nq_create(am->dev, queue_entries(am, &query),
+				      &am->nq));
+	if (attr.entries > query.max_wq_entries)
+		attr.entries = query.max_wq_entries;
+	if (!rc)
+		rc = step(am, "terminus",
+			  h_terminus_create(am->dev, &attr, &am->terminus));
+	if (!rc)
+		rc = step(am, "send buffer area",
+			  h_terminus_bind(am->terminus, 0, am->out_area, 0, 0));
+	slot.area = am->in_area;
+	slot.meta_area = am->in_area;
+	slot.nq = am->nq;
+	if (!rc)
+		rc = step(am, "slot", h_slot_create(am->dev, &slot, &am->slot));
+	if (rc)
+		return rc;
+	am->in = h_area_addr(am->in_area);
+	am->out = h_area_addr(am->out_area);
+	return 0;
+}
+
+static int make_tables(struct am *am)
+{
+	uint32_t p;
+	uint32_t i;
+
+	am->peers = calloc(am->procs, sizeof(*am->peers));
+	am->in_state = calloc(2 * am->procs, am->depth);
+	am->scratch = malloc(2 * (size_t)am->page);
+	if (!am->peers || !am->in_state || !am->scratch)
+		return am_fail(-ENOMEM, "no memory for %u processes", am->procs);
+	for (p = 0; p < am->procs; p++) {
+		am->peers[p].free_transfers = (1U << AM_TRANSFERS) - 1;
+		for (i = 0; i < AM_MAX_DEPTH; i++) {
+			am->peers[p].request[i].handle = -1;
+			am->peers[p].reply[i].handle = -1;
+		}
+	}
+	return 0;
+}
+
+static int meet(struct am *am, const struct program *program, int rank,
+		const struct am_modules_id *id)
+{
+	struct am_peer *peer = &am->peers[rank];
+	struct am_modules_id theirs;
+	char value[AM_BOOT_VALUE_BYTES];
+	int rc = look_up(am, rank, "process", value);
+
+	if (rc)
+		return rc;
+	if (sscanf(value, "%u:%u:%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%d",
+		   &peer->ticket.host, &peer->ticket.slot, &theirs.program,
+		   &theirs.libraries, &theirs.base, &peer->pid) != 6)
+		return am_fail(-EPROTO, "process %d is of another version", rank);
+	if (theirs.program != id->program)
+		return am_fail(-ENOEXEC,
+			       "process %d runs another program, or another build of it, than process %u",
+			       rank, am->self);
+	if (theirs.libraries != id->libraries)
+		return am_fail(-ENOEXEC,
+			       "process %d has loaded other libraries than process %u",
+			       rank, am->self);
+	peer->ticket.key = program->key;
+	peer->moved = theirs.base - id->base;
+	return 0;
+}
+
+static int meet_all(struct am *am, const struct program *program)
+{
+	struct am_modules_id id;
+	struct h_ticket own;
+	char value[AM_BOOT_VALUE_BYTES];
+	uint32_t p;
+	int rc = am_address_setup(&id);
+
+	if (!rc)
+		rc = step(am, "ticket", h_slot_ticket(am->slot, 0, 0, 0, &own));
+	if (rc)
+		return rc;
+	snprintf(value, sizeof(value),
+		 "%u:%u:%" PRIx64 ":%" PRIx64 ":%" PRIx64 ":%d", own.host,
+		 own.slot, id.program, id.libraries, id.base, (int)getpid());
+	rc = publish(am, "process", value);
+	for (p = 0; !rc && p < am->procs; p++)
+		rc = meet(am, program, (int)p, &id);
+	for (p = 0; !rc && p < am->procs; p++) {
+		struct h_ticket ticket = am->peers[p].ticket;
+
+		ticket.length = 1;
+		if (p != am->self)
+			rc = step(am, "watching the other processes",
+				  h_watch(am->dev, &ticket, am->nq, p,
+					  &am->peers[p].watch));
+	}
+	return rc;
+}
+
+static int is_crowded(const struct am *am)
+{
+	cpu_set_t cpus;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus))
+		return 1;
+	return am->procs > (uint32_t)CPU_COUNT(&cpus);
+}
+
+static void release(struct am *am, int failed)
+{
+	h_close(am->dev);
+	free(am->peers);
+	free(am->in_state);
+	free(am->scratch);
+	if (am->boot.ops)
+		am->boot.ops->close(&am->boot, failed);
+	memset(am, 0, sizeof(*am));
+	HPAM_reply_dest = -1;
+}
+
+int am_start(struct am *am)
+{
+	struct program program = { 0 };
+	int rc;
+
+	if (am->enabled)
+		return am_fail(-EALREADY, "am_enable() was called before");
+	memset(am, 0, sizeof(*am));
+	HPAM_reply_dest = -1;
+	rc = am_boot_open(&am->boot);
+	if (rc)
+		return am_fail(rc, "start-up: %s", am->boot.error);
+	am->procs = (uint32_t)am->boot.size;
+	am->self = (uint32_t)am->boot.rank;
+	if (am->procs > AM_MAX_PROCS) {
+		rc = am_fail(-E2BIG, "%u processes: at most %d are allowed",
+			     am->procs, AM_MAX_PROCS);
+		goto failed;
+	}
+	calibrate(am);
+	am->crowded = (uint8_t)is_crowded(am);
+	rc = read_settings(am, &program);
+	if (!rc)
+		rc = agree(am, &program);
+	if (!rc)
+		rc = open_device(am, &program);
+	if (!rc)
+		rc = make_objects(am, &program);
+	if (!rc)
+		rc = make_tables(am);
+	if (!rc)
+		rc = meet_all(am, &program);
+	if (rc)
+		goto failed;
+	am->enabled = 1;
+	HPAM_self_address = (int)am->self;
+	HPAM_partition_size = (int)am->procs;
+	return 0;
+failed:
+	release(am, 1);
+	return rc;
+}
+
+/* Others may still wait for answers of ours while we wait for them. */
+static int leave_together(struct am *am)
+{
+	int rc = am->boot.ops->fence_begin(&am->boot);
+
+	while (!rc) {
+		am_serve(am);
+		am_acks_flush(am);
+		rc = am->boot.ops->fence_done(&am->boot);
+		if (!rc && !am->counting)
+			sched_yield();
+	}
+	return rc < 0 ? am_fail(rc, "%s: %s", am->boot.ops->name,
+				am->boot.error) : 0;
+}
+
+int am_end(struct am *am)
+{
+	uint32_t p;
+	int rc;
+
+	if (!am->enabled)
+		return am_fail(-ENOTCONN, "am_enable() was not called");
+	if (am->context != AM_MAIN)
+		return am_fail(-EPERM, "a handler must not call am_disable()");
+	rc = am_sync(am);
+	while (am->counting)
+		am_serve(am);
+	for (p = 0; !rc && p < am->procs; p++)
+		if (am->peers[p].lost)
+			rc = am_lost_error(am, (int)p);
+	/* Who is lost cannot be waited for. It is for the launcher to end the others. */
+	if (!rc)
+		rc = leave_together(am);
+	release(am, 0);
+	return rc;
+}

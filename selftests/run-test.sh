@@ -1,0 +1,537 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# hamlyn-run, and how Active Message programs start under it, under other
+# launchers and alone. Nothing waits for a time to pass; bounds are generous.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
+
+case ${1:-} in
+-h | --help)
+	echo "Usage: selftests/run-test.sh [BUILD-FOLDER]  (default: build)"
+	exit 0
+	;;
+esac
+
+BUILD=$(realpath "${1:-build}") || exit 2
+RUN=$BUILD/hamlyn-run
+PEER=$BUILD/boot_peer
+HERE=tools/hamlyn-run
+passed=0
+failed=0
+skipped=0
+
+for program in "$RUN" "$PEER"; do
+	[ -x "$program" ] || {
+		echo "run-test.sh: $program is missing; run: make" >&2
+		exit 2
+	}
+done
+# Launched ourselves, we would not be alone; and the device is nobody's here
+unset PMI_FD PMI_PORT PMI_RANK PMI_SIZE PMI_ID PMIX_NAMESPACE PMIX_RANK HAMLYN_DEVICE
+# Open MPI's launcher refuses root otherwise
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-run-test.XXXXXX") || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+good() { # NAME
+	echo "ok - $1"
+	passed=$((passed + 1))
+}
+
+bad() { # NAME: what was said is shown
+	echo "not ok - $1"
+	cat "$work/out" "$work/err" 2>/dev/null | sed 's/^/# | /' | head -n 20
+	failed=$((failed + 1))
+}
+
+check() { # NAME COMMAND...
+	local name=$1
+	shift
+	: >"$work/out"
+	: >"$work/err"
+	if "$@"; then good "$name"; else bad "$name"; fi
+}
+
+skip() { # NAME WHY
+	echo "ok - $1 # SKIP $2"
+	skipped=$((skipped + 1))
+}
+
+bounded() { # COMMAND...: in $work/out and $work/err
+	timeout -k 5 100 "$@" >"$work/out" 2>"$work/err" </dev/null
+}
+
+run() { # ARGUMENT...
+	bounded "$RUN" "$@"
+}
+
+# ends STATUS PATTERN ARGUMENT...: it exits so and says why
+ends() {
+	local want=$1 pattern=$2 status=0
+	shift 2
+	run "$@" || status=$?
+	[ "$status" = "$want" ] && grep -qE -e "$pattern" "$work/err" && return 0
+	echo "status $status, not $want, or does not say \"$pattern\"" >>"$work/err"
+	return 1
+}
+
+refuses() { # PATTERN ARGUMENT...: a wrong command line
+	local pattern=$1
+	shift
+	ends 2 "^hamlyn-run: .*$pattern" "$@" && [ ! -s "$work/out" ] &&
+		grep -q -e "--help" "$work/err"
+}
+
+says() { # TEXT: all that was printed
+	[ "$(cat "$work/out")" = "$1" ]
+}
+
+# ---- programs that find each other ----
+
+# all_there N WAY: each process has printed its line, and all are of one job
+all_there() {
+	awk -v n="$1" -v way="$2" '
+		$1 != "rank" || $4 != n || $6 != way || seen[$2]++ || $2 >= n { exit 1 }
+		NR > 1 && $8 != job { exit 1 }
+		{ job = $8 }
+		END { exit NR != n || job == "" }' "$work/out"
+}
+
+starts() { # N WAY COMMAND...
+	local n=$1 way=$2
+	shift 2
+	bounded "$@" && all_there "$n" "$way"
+}
+
+jobs_differ() { # COMMAND...
+	local first
+	bounded "$@" && first=$(awk '{ print $8; exit }' "$work/out") && bounded "$@" &&
+		[ -n "$first" ] && [ "$first" != "$(awk '{ print $8; exit }' "$work/out")" ]
+}
+
+HYDRA=$(command -v mpiexec.hydra || command -v mpirun.mpich || true)
+OPENMPI=$(command -v mpirun.openmpi || true)
+
+peers() {
+	local n
+	check "alone" starts 1 alone "$PEER"
+	check "alone: texts that cannot be published" starts 1 alone "$PEER" bad
+	check "alone: texts that are missing" starts 1 alone "$PEER" missing
+	check "alone: each run has its own job" jobs_differ "$PEER"
+	for n in 1 2 16 64; do
+		check "hamlyn-run, $n processes" starts "$n" PMI-1 "$RUN" -n "$n" "$PEER"
+	done
+	check "hamlyn-run: texts that cannot be published" starts 2 PMI-1 "$RUN" -n 2 "$PEER" bad
+	check "hamlyn-run: texts that are missing" starts 2 PMI-1 "$RUN" -n 2 "$PEER" missing
+	check "hamlyn-run: each run has its own job" jobs_differ "$RUN" -n 1 "$PEER"
+	check "hamlyn-run under another launcher" starts 2 PMI-1 env PMIX_NAMESPACE=other \
+		PMI_PORT=nowhere:1 "$RUN" -n 2 "$PEER"
+}
+
+hydra() {
+	local n name
+	for name in "2 processes" "16 processes" "over TCP" "texts" "a process that gives up"; do
+		[ -n "$HYDRA" ] || skip "Hydra: $name" "MPICH's mpiexec.hydra is not installed"
+	done
+	[ -n "$HYDRA" ] || return 0
+	for n in 2 16; do
+		check "Hydra: $n processes" starts "$n" PMI-1 "$HYDRA" -n "$n" "$PEER"
+	done
+	check "Hydra: over TCP" starts 3 PMI-1 "$HYDRA" -pmi-port -n 3 "$PEER"
+	check "Hydra: texts" starts 2 PMI-1 "$HYDRA" -n 2 "$PEER" missing
+	check "Hydra: a process that gives up" gives_up "$HYDRA" -n 3 "$PEER" abort 1
+}
+
+openmpi() {
+	local n name
+	if [ -z "$OPENMPI" ] || ! has_pmix; then
+		for name in "2 processes" "16 processes" "texts" "texts that cannot be published" \
+			"a process that gives up"; do
+			skip "PMIx: $name" "no mpirun of Open MPI, or built without libpmix-dev"
+		done
+		return 0
+	fi
+	for n in 2 16; do
+		check "PMIx: $n processes" starts "$n" PMIx "$OPENMPI" --oversubscribe -n "$n" \
+			"$PEER"
+	done
+	check "PMIx: texts" starts 2 PMIx "$OPENMPI" --oversubscribe -n 2 "$PEER" missing
+	check "PMIx: texts that cannot be published" starts 2 PMIx "$OPENMPI" --oversubscribe -n 2 \
+		"$PEER" bad
+	check "PMIx: a process that gives up" gives_up "$OPENMPI" --oversubscribe -n 3 \
+		"$PEER" abort 1
+}
+
+# Was it built with PMIx? Else it says so when it looks as if PMIx had started it
+has_pmix() {
+	[[ $(PMIX_NAMESPACE=none "$PEER" 2>&1) != *"was built without it"* ]]
+}
+
+gives_up() { # COMMAND...: all of it ends, and not well
+	local status=0
+	bounded "$@" || status=$?
+	[ "$status" != 0 ] && [ "$status" -lt 124 ] && ! grep -q "^rank" "$work/out"
+}
+
+no_pmix() { # what looks like PMIx and is not is an error, not a program of one process
+	local status=0
+	bounded env PMIX_NAMESPACE=none "$PEER" || status=$?
+	[ "$status" = 1 ] && grep -q "PMIx" "$work/err" && [ ! -s "$work/out" ]
+}
+
+# ---- launchers that are none ----
+
+# What a launcher says, line after line; the client must say why it does not go on
+cat >"$work/launcher.py" <<'EOT'
+import os, socket, subprocess, sys
+
+INIT = b"cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
+MAXES = b"cmd=maxes kvsname_max=64 keylen_max=64 vallen_max=1024\n"
+NAME = b"cmd=my_kvsname kvsname=store\n"
+PUT = b"cmd=put_result rc=0 msg=success\n"
+OUT = b"cmd=barrier_out\n"
+GOOD = [INIT, MAXES, NAME, PUT, OUT]
+peer = sys.argv[1]
+
+def run(answers, env, drip):
+    ours, theirs = socket.socketpair()
+    env = dict(os.environ, PMI_FD=str(theirs.fileno()), PMI_RANK="0", PMI_SIZE="1", **env)
+    child = subprocess.Popen([peer], env=env, pass_fds=[theirs.fileno()], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    theirs.close()
+    ours.settimeout(60)
+    requests = ours.makefile("rb")
+    try:
+        for answer in answers:
+            if not requests.readline():
+                break
+            for piece in ([bytes([c]) for c in answer] if drip else [answer]):
+                ours.sendall(piece)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    # Those that ask on are answered nothing any more
+    ours.shutdown(socket.SHUT_WR)
+    out, err = child.communicate(timeout=60)
+    return child.returncode, err
+
+def fails(what, answers, text, env={}, drip=False):
+    status, err = run(answers, env, drip)
+    assert status == 1 and text in err, (what, status, err)
+
+for n in range(len(GOOD)):
+    fails("gone after %d" % n, GOOD[:n], "the launcher is gone")
+    fails("another answer to %d" % n, GOOD[:n] + [b"cmd=other rc=0\n"], "the launcher should say")
+    fails("nothing in answer to %d" % n, GOOD[:n] + [b"\n"], "the launcher should say")
+    fails("a long line to %d" % n, GOOD[:n] + [b"a" * 100000], "a line of more than 2047 bytes")
+    fails("a long line with an end to %d" % n, GOOD[:n] + [b"a" * 2048 + b"\n"], "a line of more")
+    fails("no text to %d" % n, GOOD[:n] + [b"cmd=\0\xff\n"], "what is no text")
+    fails("half a line to %d" % n, GOOD[:n] + [GOOD[n][:-1]], "the launcher is gone")
+fails("drops", GOOD + [b"cmd=get_result rc=0 value=x\n"], 'got "x"', drip=True)
+fails("refused", [INIT.replace(b"rc=0", b"rc=-1")], "refuses PMI 1.1")
+fails("odd code", [INIT.replace(b"rc=0", b"rc=no")], "refuses PMI 1.1")
+fails("no maxes", [INIT, b"cmd=maxes\n"], "keylen_max and vallen_max")
+fails("odd maxes", [INIT, MAXES.replace(b"64", b"99999999999999999999")], "keylen_max")
+fails("small keys", [INIT, MAXES.replace(b"keylen_max=64", b"keylen_max=9"), NAME],
+      "keys of at most 8 bytes")
+fails("small values", [INIT, MAXES.replace(b"1024", b"100"), NAME], "values of at most 99 bytes")
+fails("no name", [INIT, MAXES, b"cmd=my_kvsname\n"], "kvsname")
+fails("empty name", [INIT, MAXES, b"cmd=my_kvsname kvsname=\n"], "kvsname")
+fails("long name", [INIT, MAXES, b"cmd=my_kvsname kvsname=" + b"n" * 256 + b"\n"],
+      "more than 255 bytes")
+fails("put refused", GOOD[:3] + [b"cmd=put_result rc=-1 msg=why\n"], "msg=why")
+fails("bad fence", GOOD[:4] + [b"cmd=barrier_out rc=-1\n"], "barrier_out")
+fails("no value", GOOD + [b"cmd=get_result rc=0\n"], "a value")
+fails("long value", GOOD + [b"cmd=get_result rc=0 value=" + b"v" * 512 + b"\n"], "a value")
+fails("not found", GOOD + [b"cmd=get_result rc=-1 value=x\n"], "has not published")
+for name, values in (("PMI_FD", ("", "x", "-1", "99999999999")), ("PMI_RANK", ("", "1", "-1")),
+                     ("PMI_SIZE", ("0", "x", "2147483648"))):
+    for value in values:
+        env = dict(os.environ, PMI_FD="0", PMI_RANK="0", PMI_SIZE="1")
+        env[name] = value
+        done = subprocess.run([peer], env=env, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and name in done.stderr, (name, value, done)
+EOT
+
+bad_launchers() {
+	bounded python3 "$work/launcher.py" "$PEER"
+}
+
+not_a_socket() { # a descriptor that a program in between has closed, or that is a file
+	local status=0
+	PMI_FD=0 PMI_RANK=0 PMI_SIZE=1 bounded "$PEER" || status=$?
+	[ "$status" = 1 ] && grep -q "PMI_FD=0 is no open socket" "$work/err" || return 1
+	status=0
+	PMI_FD=99 PMI_RANK=0 PMI_SIZE=1 bounded "$PEER" || status=$?
+	[ "$status" = 1 ] && grep -q "PMI_FD=99 is no open socket" "$work/err"
+}
+
+bad_port() { # PATTERN PORT
+	local status=0
+	PMI_PORT=$2 PMI_ID=0 bounded "$PEER" || status=$?
+	[ "$status" = 1 ] && grep -q "$1" "$work/err"
+}
+
+# ---- processes that fail ----
+
+failures() {
+	check "a process that exits with 7" ends 7 "process 1 .* exited with status 7; ending the" \
+		-n 3 "$PEER" exit 1
+	check "a process that is killed" ends 137 "process 2 .* was killed by signal 9" \
+		-n 3 "$PEER" kill 2
+	check "a process that gives up" ends 1 "process 1 gave up" -n 3 "$PEER" abort 1
+	check "a process that leaves without a word" ends 1 \
+		"process 0 .* ended without taking leave" -n 3 "$PEER" leave
+	check "a process that the others wait for in vain" ends 1 \
+		"waits for all, and process 1 has ended" -n 3 "$PEER" part 1
+	check "a process that never joins" ends 1 "waits for all, and process 0 has ended" -n 2 \
+		sh -c "test \$PMI_RANK = 0 || exec '$PEER'"
+	check "programs that know nothing of it" run -n 3 true
+	# shellcheck disable=SC2016 # for the shell inside
+	check "one of them fails" ends 3 "exited with status 3" -n 3 \
+		sh -c 'exit $((PMI_RANK * 3 % 6))'
+	check "garbage on the PMI descriptor" ends 1 'process 1 sent what is no request.*"hello' \
+		-n 3 "$PEER" garbage 1
+	check "no text on it" ends 1 "process 1 sent what is no request" -n 2 "$PEER" binary 1
+	check "a line without an end on it" ends 1 "process 1 .*without an end" -n 2 \
+		"$PEER" endless 1
+	check "requests whose answers are not read" ends 1 "process 0 .*does not read the answers" \
+		-n 2 "$PEER" flood
+	check "too many texts" ends 1 "too_many_keys_of_one_process" -n 2 "$PEER" many
+	check "a process that joins twice" ends 1 "process 0 joined twice" -n 2 "$PEER" twice
+	check "a timeout" ends 124 "took more than 1 s" -n 2 --timeout 1 "$PEER" hang
+	check "processes that heed no SIGTERM" ends 124 "took more than 1 s" -n 2 --timeout 1 \
+		sh -c 'trap "" TERM; exec sleep 1000'
+	check "a program that is not there" ends 127 '"/nowhere/at-all" cannot be run: No such' \
+		-n 2 /nowhere/at-all
+	check "a program that is no program" ends 126 'cannot be run: Permission denied' -n 2 \
+		"$work"
+}
+
+# ---- options ----
+
+options() {
+	check "no number of processes" refuses "how many processes" true
+	check "no program" refuses "which program" -n 1
+	check "no processes" refuses '-n takes a number from 1 to 1024, not "0"' -n 0 true
+	check "too many processes" refuses "from 1 to 1024" -n 1025 true
+	check "a number that is none" refuses 'not "4x"' -n 4x true
+	check "a missing number" refuses "-n takes a value" -n
+	check "an unknown option" refuses '"--fly"' -n 1 --fly true
+	check "an unknown letter" refuses '"-x"' -n 1 --verbose -xv true
+	check "a value too many" refuses "takes no value" -n 1 --tag-output=no true
+	check "no device" refuses "takes /dev/hamlynN or shm:NAME" -n 1 --device "" true
+	check "a timeout of nothing" refuses "--timeout takes a number from 1" -n 1 --timeout 0 true
+	check "a reader that is not there" refuses "only 0 to 1" -n 2 --stdin 2 true
+	check "a reader that is none" refuses "or none" -n 2 --stdin all true
+	check "--version" prints "hamlyn-run [0-9u]" --version
+	check "--help" prints "^usage: hamlyn-run" --help
+	check "options of the program are the program's" prints "^-n --fly$" -n 1 echo -n --fly
+	check "--device" prints "^shm:mine$" -n 1 --device shm:mine printenv HAMLYN_DEVICE
+	check "no --device" device_is_left
+	check "--verbose" verbose
+	check "--tag-output" tagged
+	check "--tag-output: lines are whole" whole_lines
+	check "--tag-output: nobody reads" nobody_reads
+	check "--stdin" reads
+}
+
+prints() { # PATTERN ARGUMENT...
+	local pattern=$1
+	shift
+	# shellcheck disable=SC2016 # for the shell inside
+	[ "$pattern" != "^-n --fly$" ] || set -- -n 1 sh -c 'printf "%s %s\n" "$@"' sh -n --fly
+	run "$@" && grep -qE -e "$pattern" "$work/out"
+}
+
+device_is_left() {
+	HAMLYN_DEVICE=shm:other run -n 1 printenv HAMLYN_DEVICE && says shm:other || return 1
+	ends 1 "exited with status 1" -n 1 printenv HAMLYN_DEVICE
+}
+
+verbose() {
+	run -v -n 2 true && [ "$(grep -c "exited with status 0" "$work/err")" = 2 ] &&
+		[ "$(grep -c "has pid" "$work/err")" = 2 ]
+}
+
+tagged() { # standard output, error, and a line without an end
+	run -n 3 --tag-output sh -c 'echo a b; echo to-err >&2; printf %s part' || return 1
+	[ "$(sort "$work/out" | paste -sd,)" = \
+		"[0] a b,[0] part,[1] a b,[1] part,[2] a b,[2] part" ] &&
+		[ "$(sort "$work/err" | paste -sd,)" = "[0] to-err,[1] to-err,[2] to-err" ]
+}
+
+whole_lines() { # of 1 to 5000 bytes, in pieces, and many
+	run -n 4 --tag-output awk 'BEGIN { for (i = 1; i <= 5000; i += 7) {
+		for (j = 0; j < i; j++) printf "x"; printf "\n"; fflush() } }' || return 1
+	awk '!/^\[[0-3]\] x+$/ { exit 1 } { n[$1 " " length($2)]++ }
+		END { for (r = 0; r < 4; r++) for (i = 1; i <= 5000; i += 7)
+			if (n["[" r "] " i] != 1) exit 1 }' "$work/out"
+}
+
+nobody_reads() { # and it ends all the same
+	local status
+	timeout -k 5 100 "$RUN" -n 2 --tag-output yes 2>"$work/err" | head -n 3 >"$work/out"
+	status=${PIPESTATUS[0]}
+	[ "$status" = 1 ] && grep -q "standard output cannot be written" "$work/err" &&
+		[ "$(grep -c '^\[[01]\] y$' "$work/out")" = 3 ]
+}
+
+reads() {
+	local who
+	# shellcheck disable=SC2016 # for the shell inside
+	local program='echo "$PMI_RANK $(cat | wc -c)"'
+	for who in 0 2 none; do
+		printf 12345 >"$work/in"
+		timeout -k 5 100 "$RUN" -n 3 --stdin "$who" sh -c "$program" <"$work/in" \
+			>"$work/out" 2>"$work/err" || return 1
+		[ "$(sort "$work/out" | awk '$2 == 5 { print $1 } END { exit NR != 3 }')" = \
+			"${who/none/}" ] || return 1
+	done
+	timeout -k 5 100 "$RUN" -n 3 sh -c "$program" <"$work/in" >"$work/out" 2>"$work/err" &&
+		grep -qx "0 5" "$work/out" && grep -qx "2 0" "$work/out"
+}
+
+# ---- signals ----
+
+# Starts it with the words given; $launcher is its pid. Its processes print theirs.
+launch() { # ARGUMENT...
+	# A pipe, so that reading waits for what is printed
+	exec 4< <(exec "$RUN" "$@" 2>"$work/err" </dev/null)
+	launcher=$!
+}
+
+next_line() { # VARIABLE
+	read -r -t 100 -u 4 "$1" || {
+		echo "no line came" >>"$work/err"
+		return 1
+	}
+}
+
+# becomes PID STATES: it is in one of these, or gone if they say so ("-"); a bound, no measure
+becomes() {
+	local i state
+	for ((i = 0; i < 1000; i++)); do
+		state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null)
+		[[ $2 != *"${state:--}"* ]] || return 0
+		sleep 0.1
+	done
+	echo "process $1 is still in state $state" >>"$work/err"
+	return 1
+}
+
+# Also one that nobody has waited for yet
+ended() { # PID
+	becomes "$1" ZX-
+}
+
+passes_on() { # SIGNAL STATUS
+	local one two status=0
+	# shellcheck disable=SC2016 # for the shell inside
+	launch -n 2 sh -c 'echo $$; exec sleep 1000'
+	next_line one && next_line two || return 1
+	kill -s "$1" "$launcher"
+	wait "$launcher" || status=$?
+	[ "$status" = "$2" ] && ended "$one" && ended "$two"
+}
+
+stopped() { # neither a failure, nor in the way of the end
+	local line pid status=0
+	launch -n 2 "$PEER" stop
+	next_line line || return 1
+	pid=${line#stopped }
+	becomes "$pid" T && kill -0 "$launcher" || return 1
+	kill -s CONT "$pid"
+	wait "$launcher" || status=$?
+	[ "$status" = 0 ]
+}
+
+stopped_ends() {
+	local line pid status=0
+	launch -n 2 "$PEER" stop
+	next_line line || return 1
+	pid=${line#stopped }
+	becomes "$pid" T || return 1
+	kill -s TERM "$launcher"
+	wait "$launcher" || status=$?
+	[ "$status" = 143 ] && ended "$pid"
+}
+
+nothing_left() { # after hamlyn-run was killed, even of what heeds no SIGTERM
+	local one two
+	# shellcheck disable=SC2016 # for the shell inside
+	launch -n 2 sh -c 'trap "" TERM INT; echo $$; exec sleep 1000'
+	next_line one && next_line two || return 1
+	kill -s KILL "$launcher"
+	wait "$launcher" 2>/dev/null
+	ended "$one" && ended "$two"
+}
+
+surroundings() { # limits and signals are those that hamlyn-run found
+	local want
+	# shellcheck disable=SC2016 # for the shell inside
+	local program='ulimit -n; grep -E "^Sig(Blk|Ign)" /proc/$$/status'
+	want=$(ulimit -Sn 200 && bash -c "$program" </dev/null) || return 1
+	(ulimit -Sn 200 && run -n 100 --tag-output --stdin none bash -c "$program") || return 1
+	[ "$(sed -n 's/^\[99\] //p' "$work/out")" = "$want" ]
+}
+
+closed_descriptors() { # the PMI descriptor does not become standard output
+	timeout -k 5 100 "$RUN" -n 2 "$PEER" <&- >&- 2>&-
+}
+
+# ---- the manual ----
+
+manual_is_clean() {
+	mandoc -Tlint -W warning "$HERE/hamlyn-run.1" >"$work/out" 2>&1
+}
+
+manual_is_complete() {
+	local word
+	mandoc -Tascii "$HERE/hamlyn-run.1" | sed 's/.\x08//g' >"$work/manual"
+	"$RUN" --help | grep -E '^ +-' | grep -oE -- '--?[a-z-]+' >"$work/words"
+	while read -r word; do
+		grep -qE -e "(^|[^a-z-])$word([^a-z-]|\$)" "$work/manual" || {
+			echo "the manual does not tell of $word" >"$work/err"
+			return 1
+		}
+	done <"$work/words"
+	[ -s "$work/words" ]
+}
+
+# ---- all of it ----
+
+peers
+hydra
+openmpi
+check "PMIx that is none" no_pmix
+check "launchers that say what they should not" bad_launchers
+check "a descriptor that is no socket" not_a_socket
+check "a port without a host" bad_port "not HOST:PORT" 1234
+check "a port that is none" bad_port "not HOST:PORT" localhost:99999
+check "a port where nobody is" bad_port "PMI_PORT=127.0.0.1:1" 127.0.0.1:1
+failures
+options
+check "SIGTERM is passed on" passes_on TERM 143
+check "SIGINT is passed on" passes_on INT 130
+check "a process that is stopped, and goes on" stopped
+check "a process that is stopped, and is to end" stopped_ends
+check "nothing is left when hamlyn-run is killed" nothing_left
+check "processes find what hamlyn-run has found" surroundings
+check "standard descriptors that are closed" closed_descriptors
+if command -v mandoc >/dev/null; then
+	check "the manual is clean" manual_is_clean
+	check "the manual tells of every option" manual_is_complete
+else
+	skip "the manual is clean" "mandoc is not installed"
+	skip "the manual tells of every option" "mandoc is not installed"
+fi
+
+if [ "$skipped" -gt 0 ]; then
+	echo "$passed passed, $failed failed, $skipped skipped"
+else
+	echo "$passed passed, $failed failed"
+fi
+[ "$failed" = 0 ]

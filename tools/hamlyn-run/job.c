@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * All processes, in one loop that blocks in poll() only. The first failure decides: the
+ * others are asked to end, and killed if they do not.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "job.h"
+#include "message.h"
+#include "output.h"
+#include "pmi.h"
+#include "process.h"
+
+#define GRACE_MS	2000	/* from SIGTERM to SIGKILL */
+#define NEVER		INT64_MAX
+
+/* Places in job.fds: the signals, the sinks, three for each process */
+enum { FD_SIGNALS, FD_SINKS, FD_PROCESSES = FD_SINKS + 2 };
+enum { FD_PMI, FD_OUT, FD_ERR, FDS_EACH };
+
+/**
+ * struct process - one of them
+ * @pid: 0 before it starts and after its end
+ * @streams: its lines, with --tag-output
+ */
+struct process {
+	pid_t pid;
+	struct stream streams[2];
+};
+
+/**
+ * struct job - all of them
+ * @alive: how many have not ended
+ * @ended: a process that has, or -1
+ * @status: to exit with
+ * @failed: the first failure has been told, the others are to end
+ * @deadline: when --timeout is over, or NEVER
+ * @kill_at: when those that are to end are killed (again), or NEVER
+ * @hurried: lines that nobody takes are not waited for
+ * @signal_fd: SIGCHLD, SIGINT, SIGTERM
+ */
+struct job {
+	const struct options *options;
+	struct surroundings surroundings;
+	struct pmi_server pmi;
+	struct process *processes;
+	struct sink sinks[2];
+	struct pollfd *fds;
+	int alive;
+	int ended;
+	int status;
+	bool failed;
+	bool hurried;
+	int64_t deadline;
+	int64_t kill_at;
+	int signal_fd;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- ending ------------------------------------------------------------- */
+
+/* A process that has not been waited for keeps its number: no other is met */
+static void signal_all(struct job *job, int number)
+{
+	int i;
+
+	for (i = 0; i < job->options->processes; i++)
+		if (job->processes[i].pid)
+			kill(job->processes[i].pid, number);
+}
+
+__attribute__((format(printf, 3, 4)))
+static void fail(struct job *job, int status, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	if (job->failed)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	say("%s%s", text, job->alive ? "; ending the others" : "");
+	job->failed = true;
+	job->status = status;
+	job->kill_at = now_ms() + GRACE_MS;
+	signal_all(job, SIGTERM);
+	/* Those that are stopped would not see it */
+	signal_all(job, SIGCONT);
+}
+
+static void fail_pmi(struct job *job)
+{
+	fail(job, job->pmi.status, "%s", job->pmi.error);
+}
+
+/* Waiting for one that has ended is waiting for ever */
+static void check_barrier(struct job *job)
+{
+	int i;
+
+	if (!job->pmi.waiting || job->ended < 0)
+		return;
+	for (i = 0; !job->pmi.clients[i].waiting; i++)
+		;
+	fail(job, 1, "process %d waits for all, and process %d has ended", i, job->ended);
+}
+
+static void end_process(struct job *job, int rank, int status)
+{
+	struct process *process = &job->processes[rank];
+	char text[128];
+
+	process_describe(status, text, sizeof(text));
+	if (job->options->verbose)
+		say("process %d (pid %ld) %s", rank, (long)process->pid, text);
+	job->alive--;
+	job->ended = rank;
+	if (pmi_detach(&job->pmi, rank) < 0)
+		fail_pmi(job);
+	if (status && job->options->keep_going) {
+		say("process %d (pid %ld) %s", rank, (long)process->pid, text);
+		if (!job->status)
+			job->status = process_exit_status(status);
+	} else if (status) {
+		fail(job, process_exit_status(status), "process %d (pid %ld) %s", rank,
+		     (long)process->pid, text);
+	} else if (job->pmi.clients[rank].state == PMI_JOINED) {
+		fail(job, 1, "process %d (pid %ld) ended without taking leave of the others",
+		     rank, (long)process->pid);
+	}
+	process->pid = 0;
+	check_barrier(job);
+}
+
+static void reap(struct job *job)
+{
+	int status, i;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (i = 0; i < job->options->processes; i++)
+			if (job->processes[i].pid == pid) {
+				/* Not to be signalled any more */
+				end_process(job, i, status);
+				break;
+			}
+}
+
+/* ---- starting ----------------------------------------------------------- */
+
+static bool open_stream(struct job *job, int rank, int which, int *write_fd)
+{
+	struct stream *stream = &job->processes[rank].streams[which];
+	int fds[2];
+
+	if (!job->options->tag_output)
+		return true;
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return false;
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	stream->fd = fds[0];
+	*write_fd = fds[1];
+	return true;
+}
+
+static bool open_pmi(struct job *job, int rank, int *client_fd)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		return false;
+	pmi_attach(&job->pmi, rank, fds[0]);
+	*client_fd = fds[1];
+	return true;
+}
+
+static void close_plan(const struct plan *plan)
+{
+	if (plan->pmi_fd >= 0)
+		close(plan->pmi_fd);
+	if (plan->out_fd >= 0)
+		close(plan->out_fd);
+	if (plan->err_fd >= 0)
+		close(plan->err_fd);
+}
+
+static void cannot_run(struct job *job, int err)
+{
+	fail(job, err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE,
+	     "\"%.200s\" cannot be run: %s", job->options->command[0], strerror(err));
+}
+
+static void start(struct job *job, int rank)
+{
+	struct plan plan = {
+		.options = job->options, .surroundings = &job->surroundings, .rank = rank,
+		.pmi_fd = -1, .out_fd = -1, .err_fd = -1,
+	};
+	int err = 0;
+	pid_t pid = -1;
+
+	if (open_pmi(job, rank, &plan.pmi_fd) && open_stream(job, rank, 0, &plan.out_fd) &&
+	    open_stream(job, rank, 1, &plan.err_fd))
+		pid = process_start(&plan, &err);
+	else
+		err = errno;
+	close_plan(&plan);
+	if (pid < 0) {
+		fail(job, 1, "process %d cannot be started: %s", rank, strerror(err));
+		return;
+	}
+	/* One that cannot be run is about to end by itself, and is waited for like all */
+	job->processes[rank].pid = pid;
+	job->alive++;
+	if (err)
+		cannot_run(job, err);
+	else if (job->options->verbose)
+		say("process %d has pid %ld", rank, (long)pid);
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+/* The terminal has signalled those of its foreground group, to which we belong, already */
+static void pass_on(struct job *job, const struct signalfd_siginfo *info)
+{
+	int i;
+	pid_t pid;
+
+	for (i = 0; i < job->options->processes; i++) {
+		pid = job->processes[i].pid;
+		if (pid && (info->ssi_code != SI_KERNEL || getpgid(pid) != getpgrp()))
+			kill(pid, (int)info->ssi_signo);
+	}
+	/* Only lines are left, and who asks does not want to wait for who takes them */
+	if (!job->alive && !job->failed) {
+		job->failed = true;
+		job->status = 128 + (int)info->ssi_signo;
+	}
+	/* Who asks again while processes are ended is in a hurry */
+	if (job->failed) {
+		job->hurried = true;
+		job->kill_at = now_ms();
+	}
+}
+
+static void take_signals(struct job *job)
+{
+	struct signalfd_siginfo info;
+
+	while (read(job->signal_fd, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_signo != SIGCHLD)
+			pass_on(job, &info);
+	reap(job);
+}
+
+static void take_time(struct job *job)
+{
+	int64_t now = now_ms();
+
+	if (now >= job->deadline) {
+		job->deadline = NEVER;
+		job->hurried = true;
+		fail(job, EXIT_TIMEOUT, "the processes took more than %d s",
+		     job->options->timeout_s);
+	}
+	if (now >= job->kill_at) {
+		job->kill_at = now + GRACE_MS;
+		signal_all(job, SIGKILL);
+		if (job->hurried && !job->alive) {
+			sink_drop(&job->sinks[0]);
+			sink_drop(&job->sinks[1]);
+		}
+	}
+}
+
+static int until_next(const struct job *job)
+{
+	int64_t next = job->deadline < job->kill_at ? job->deadline : job->kill_at, left;
+
+	if (next == NEVER)
+		return -1;
+	left = next - now_ms();
+	if (left <= 0)
+		return 0;
+	return left < 1000000 ? (int)left : 1000000;
+}
+
+static void watch(struct pollfd *entry, int fd, short events)
+{
+	entry->fd = fd;
+	entry->events = events;
+	entry->revents = 0;
+}
+
+static nfds_t watch_all(struct job *job)
+{
+	struct pollfd *entry = job->fds + FD_PROCESSES;
+	int i, which;
+
+	watch(&job->fds[FD_SIGNALS], job->signal_fd, POLLIN);
+	for (i = 0; i < 2; i++)
+		watch(&job->fds[FD_SINKS + i],
+		      sink_pending(&job->sinks[i]) ? job->sinks[i].fd : -1, POLLOUT);
+	for (i = 0; i < job->options->processes; i++, entry += FDS_EACH) {
+		watch(&entry[FD_PMI], job->pmi.clients[i].fd, POLLIN);
+		for (which = 0; which < 2; which++) {
+			struct stream *stream = &job->processes[i].streams[which];
+
+			watch(&entry[FD_OUT + which], stream_wants(stream) ? stream->fd : -1,
+			      POLLIN);
+		}
+	}
+	return (nfds_t)(entry - job->fds);
+}
+
+static void write_sink(struct job *job, struct sink *sink)
+{
+	int err = sink_write(sink);
+
+	if (!err)
+		return;
+	sink_drop(sink);
+	fail(job, 1, "standard %s cannot be written: %s", sink->fd == 1 ? "output" : "error",
+	     strerror(err));
+}
+
+static void serve_process(struct job *job, int rank, const struct pollfd *entry)
+{
+	struct process *process = &job->processes[rank];
+
+	/* Before its lines: an error message comes before what it is about */
+	if (entry[FD_OUT].revents)
+		stream_read(&process->streams[0]);
+	if (entry[FD_ERR].revents)
+		stream_read(&process->streams[1]);
+	if (entry[FD_PMI].revents && pmi_serve(&job->pmi, rank) < 0)
+		fail_pmi(job);
+}
+
+static void serve_all(struct job *job)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (job->fds[FD_SINKS + i].revents)
+			write_sink(job, &job->sinks[i]);
+	for (i = 0; i < job->options->processes; i++)
+		serve_process(job, i, &job->fds[FD_PROCESSES + i * FDS_EACH]);
+	check_barrier(job);
+	if (job->fds[FD_SIGNALS].revents)
+		take_signals(job);
+	take_time(job);
+}
+
+static void turn(struct job *job)
+{
+	nfds_t n = watch_all(job);
+
+	if (poll(job->fds, n, until_next(job)) < 0) {
+		if (errno == EINTR)
+			return;
+		/* Not to be gone on from: the processes end with us */
+		say("poll: %s", strerror(errno));
+		exit(1);
+	}
+	serve_all(job);
+}
+
+/* What a process that has ended wrote; others may still hold its pipe, nobody waits for them */
+static void drain(struct job *job)
+{
+	struct stream *stream;
+	int i, which;
+
+	for (i = 0; i < job->options->processes; i++)
+		for (which = 0; which < 2; which++) {
+			stream = &job->processes[i].streams[which];
+			while (stream_wants(stream) && stream_read(stream))
+				;
+			if (stream_wants(stream))
+				stream_end(stream);
+		}
+}
+
+static bool is_unwritten(const struct job *job)
+{
+	return sink_pending(&job->sinks[0]) || sink_pending(&job->sinks[1]);
+}
+
+static bool is_unread(const struct job *job)
+{
+	int i;
+
+	for (i = 0; i < job->options->processes; i++)
+		if (job->processes[i].streams[0].fd >= 0 || job->processes[i].streams[1].fd >= 0)
+			return true;
+	return false;
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+/* Three for each process; the limit that processes inherit is the old one */
+static void allow_files(struct job *job)
+{
+	rlim_t wanted = (rlim_t)job->options->processes * FDS_EACH + 64;
+	struct rlimit files;
+
+	getrlimit(RLIMIT_NOFILE, &job->surroundings.files);
+	files = job->surroundings.files;
+	if (files.rlim_cur != RLIM_INFINITY && files.rlim_cur < wanted) {
+		files.rlim_cur = files.rlim_max < wanted ? files.rlim_max : wanted;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+static void take_over_signals(struct job *job)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction usual = { .sa_handler = SIG_DFL };
+	sigset_t ours;
+
+	/* Whoever ignores SIGCHLD cannot wait for processes */
+	sigaction(SIGCHLD, &usual, NULL);
+	sigaction(SIGPIPE, &ignore, &job->surroundings.sigpipe);
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGCHLD);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ours, &job->surroundings.mask);
+	job->signal_fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (job->signal_fd < 0) {
+		say("signalfd: %s", strerror(errno));
+		exit(1);
+	}
+}
+
+static void init(struct job *job, const struct options *options)
+{
+	size_t n = (size_t)options->processes;
+	int i, which;
+
+	memset(job, 0, sizeof(*job));
+	job->options = options;
+	job->ended = -1;
+	job->kill_at = NEVER;
+	job->deadline = options->timeout_s ? now_ms() + options->timeout_s * 1000LL : NEVER;
+	job->processes = allocate(n, sizeof(*job->processes));
+	job->fds = allocate(FD_PROCESSES + n * FDS_EACH, sizeof(*job->fds));
+	for (which = 0; which < 2; which++)
+		job->sinks[which].fd = which ? STDERR_FILENO : STDOUT_FILENO;
+	for (i = 0; i < options->processes; i++)
+		for (which = 0; which < 2; which++)
+			stream_init(&job->processes[i].streams[which], i, &job->sinks[which]);
+	pmi_init(&job->pmi, options->processes);
+	allow_files(job);
+	take_over_signals(job);
+}
+
+static void uninit(struct job *job)
+{
+	int i, which;
+
+	pmi_uninit(&job->pmi);
+	for (i = 0; i < job->options->processes; i++)
+		for (which = 0; which < 2; which++)
+			stream_uninit(&job->processes[i].streams[which]);
+	free(job->sinks[0].data);
+	free(job->sinks[1].data);
+	free(job->processes);
+	free(job->fds);
+	close(job->signal_fd);
+}
+
+int job_run(const struct options *options)
+{
+	struct job job;
+	int i;
+
+	init(&job, options);
+	for (i = 0; i < options->processes && !job.failed; i++)
+		start(&job, i);
+	while (job.alive)
+		turn(&job);
+	/* A timeout or a signal ends the waiting for those who read the lines, too */
+	do {
+		drain(&job);
+		if (is_unwritten(&job))
+			turn(&job);
+	} while (is_unread(&job) || is_unwritten(&job));
+	uninit(&job);
+	return job.status;
+}

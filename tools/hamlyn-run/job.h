@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef RUN_JOB_H
+#define RUN_JOB_H
+
+#include "options.h"
+
+/* Starts the processes and sees them to their end. Return: status to exit with. */
+int job_run(const struct options *options);
+
+#endif /* RUN_JOB_H */

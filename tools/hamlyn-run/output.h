@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Lines of processes, each with the number of the process before it. */
+#ifndef RUN_OUTPUT_H
+#define RUN_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/**
+ * struct sink - our standard output or error
+ * @fd: 1 or 2
+ * @data: lines
+ * @len: their bytes
+ * @done: as many of them are written
+ * @room: bytes that @data has room for
+ */
+struct sink {
+	int fd;
+	char *data;
+	size_t len;
+	size_t done;
+	size_t room;
+};
+
+/**
+ * struct stream - a pipe from a process
+ * @fd: our end, or -1
+ * @rank: the process
+ * @sink: where its lines go
+ * @line: the last line as far as it has come
+ * @len: its bytes
+ * @room: bytes that @line has room for
+ */
+struct stream {
+	int fd;
+	int rank;
+	struct sink *sink;
+	char *line;
+	size_t len;
+	size_t room;
+};
+
+void stream_init(struct stream *stream, int rank, struct sink *sink);
+void stream_uninit(struct stream *stream);
+
+/* Is there room for more? Without it a process that writes has to wait. */
+bool stream_wants(const struct stream *stream);
+
+/* Reads once. Return: true if something came; the pipe is closed at its end. */
+bool stream_read(struct stream *stream);
+
+/* No more will come: what is left of a line becomes one. */
+void stream_end(struct stream *stream);
+
+/* Bytes that are not written yet */
+size_t sink_pending(const struct sink *sink);
+
+/* What is not written yet never will be */
+void sink_drop(struct sink *sink);
+
+/* Writes as much as does not block once poll() says so. Return: 0 or a positive errno. */
+int sink_write(struct sink *sink);
+
+#endif /* RUN_OUTPUT_H */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The launcher's side of PMI-1. */
+#ifndef RUN_PMI_H
+#define RUN_PMI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kvs.h"
+#include "pmi_line.h"
+
+enum pmi_state {
+	PMI_STRANGER,	/* has not said init; a program that never does is fine */
+	PMI_JOINED,	/* has to say finalize before it ends */
+	PMI_LEFT,
+};
+
+/**
+ * struct pmi_client - one process
+ * @fd: our end of its socket, or -1
+ * @rank: its number
+ * @state: how far it has come
+ * @waiting: for the others, in a barrier
+ * @len: bytes in @in
+ * @in: what has come of a line
+ */
+struct pmi_client {
+	int fd;
+	int rank;
+	enum pmi_state state;
+	bool waiting;
+	size_t len;
+	char in[PMI_LINE_BYTES];
+};
+
+/**
+ * struct pmi_server - all processes
+ * @clients: each of them
+ * @size: their number
+ * @waiting: how many wait in the barrier
+ * @name: of the store, and so of this run
+ * @kvs: the store
+ * @status: exit status after a failure
+ * @error: and what to say
+ */
+struct pmi_server {
+	struct pmi_client *clients;
+	int size;
+	int waiting;
+	char name[KVS_KEY_BYTES];
+	struct kvs kvs;
+	int status;
+	char error[320];
+};
+
+void pmi_init(struct pmi_server *server, int size);
+void pmi_uninit(struct pmi_server *server);
+
+/* Its socket becomes ours. */
+void pmi_attach(struct pmi_server *server, int rank, int fd);
+
+/*
+ * Answers what a process has sent; never waits.
+ * Return: 1 if there was something, 0 if not or no longer, -1 after a failure with @error
+ * and @status of @server.
+ */
+int pmi_serve(struct pmi_server *server, int rank);
+
+/* The process has ended: answers what is left, then closes its socket. Return: 0 or -1 */
+int pmi_detach(struct pmi_server *server, int rank);
+
+#endif /* RUN_PMI_H */
