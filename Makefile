@@ -112,7 +112,7 @@ am_cppflags = $(CPPFLAGS_ALL) -Ilibhamlyn/am -Ilibhamlyn/am/include \
 # Handlers have the type that their kind of message says; see arrive.c.
 am_cflags = $(CFLAGS_ALL) -Wno-cast-function-type
 
-am: $(BUILD)/libhamlyn-am.a $(BUILD)/libhamlyn-am.so $(BUILD)/hamlyn-run
+am: $(BUILD)/libhamlyn-am.a $(BUILD)/libhamlyn-am.so $(BUILD)/hamlyn-run am-tools
 
 $(BUILD)/obj/am/%.o: libhamlyn/am/%.c $(AM_HDR) $(LIB_HDR)
 	@mkdir -p $(@D)
@@ -130,6 +130,43 @@ $(AM_SO): $(AM_OBJ) $(LIB_SO) libhamlyn/am/libhamlyn-am.map
 $(BUILD)/libhamlyn-am.so: $(AM_SO)
 	ln -sf $(<F) $(BUILD)/libhamlyn-am.so.$(SOVERSION)
 	ln -sf libhamlyn-am.so.$(SOVERSION) $@
+
+# The papers' test programs. Static, so that they run in the guest: then start-up is PMI's.
+AM_TOOL_SRC := $(wildcard tools/am/*.c)
+AM_TOOL_OBJ := $(AM_TOOL_SRC:tools/am/%.c=$(BUILD)/obj/am-tools/%.o)
+AM_TOOL_NAMES := ping_pong ping_bulk thru_bulk test_xfer test_med logp hpam_pingpong radix exactly_once
+AM_SHARED_OBJ := $(filter-out $(AM_TOOL_NAMES:%=$(BUILD)/obj/am-tools/%.o),$(AM_TOOL_OBJ))
+AM_TOOLS := $(AM_TOOL_NAMES:%=$(BUILD)/am/%)
+AM_LIBS := $(BUILD)/libhamlyn-am.a $(BUILD)/libhamlyn.a
+
+$(BUILD)/obj/am-tools/%.o: tools/am/%.c $(wildcard tools/am/*.h) $(AM_HDR)
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -Ilibhamlyn/am/include $(CPPFLAGS) $(am_cflags) -c $< -o $@
+
+$(AM_TOOLS): $(BUILD)/am/%: $(BUILD)/obj/am-tools/%.o $(AM_SHARED_OBJ) $(AM_LIBS)
+	@mkdir -p $(@D)
+	$(CC) -static $^ $(LDFLAGS) -lm -lpthread -o $@
+
+# Tests of the engine; one with a fabric of its own between it and the device.
+AM_TESTS := $(addprefix $(BUILD)/,am/rules am/loss am/exactly_once_lossy boot_peer)
+
+$(BUILD)/am/rules $(BUILD)/am/loss: $(BUILD)/am/%: selftests/am/%.c $(AM_LIBS) $(AM_HDR) $(LIB_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(am_cppflags) $(am_cflags) -static $< $(AM_LIBS) $(LDFLAGS) -lpthread -o $@
+
+$(BUILD)/am/exactly_once_lossy: selftests/am/fabric.c $(AM_SRC) $(AM_HDR) $(LIB_HDR) \
+		$(AM_SHARED_OBJ) $(BUILD)/obj/am-tools/exactly_once.o $(BUILD)/libhamlyn.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/am -Ilibhamlyn/am/include -DHAMLYN_AM_TEST_WIRE \
+		$(am_cflags) -static $(filter %.c %.o %.a,$^) $(LDFLAGS) -lm -lpthread -o $@
+
+$(BUILD)/boot_peer: selftests/am/boot_peer.c $(wildcard libhamlyn/am/boot*) libhamlyn/am/pmi_line.h
+	@mkdir -p $(@D)
+	$(CC) $(am_cppflags) $(am_cflags) $(filter %.c,$^) $(LDFLAGS) -ldl -lpthread -o $@
+
+am-tests: am $(AM_TESTS)
+
+am-tools: $(AM_TOOLS)
 
 RUN_OBJ := $(patsubst tools/hamlyn-run/%.c,$(BUILD)/obj/run/%.o,$(wildcard tools/hamlyn-run/*.c))
 
@@ -356,7 +393,7 @@ clean:
 distclean: clean
 	rm -rf $(HAMLYN_CACHE)
 
-.PHONY: all lib examples tools man peers hamlynctl-test modules selftests units setup-native check \
+.PHONY: all lib am am-tools am-tests examples tools man peers hamlynctl-test modules selftests units setup-native check \
 	check-native check-static check-vm check-asan check-tsan bench bench-quick layout demo vm-shell install clean distclean help
 
 endif

@@ -8,7 +8,7 @@
 #define ACK_PATIENCE	32	/* empty polls until what is owed is sent */
 #define YIELD_EVERY	4096	/* empty polls: others may want the processor */
 #define YIELD_CROWDED	64	/* if the program's own processes do */
-#define MAX_DOUBLINGS	12	/* of the time-out */
+#define MAX_DOUBLINGS	8	/* of the time-out: many tries before it is given up */
 
 int am_lost_error(struct am *am, int peer)
 {

@@ -390,14 +390,14 @@ static int is_crowded(const struct am *am)
 	return am->procs > (uint32_t)CPU_COUNT(&cpus);
 }
 
-static void release(struct am *am, int failed)
+static void release(struct am *am)
 {
 	h_close(am->dev);
 	free(am->peers);
 	free(am->in_state);
 	free(am->scratch);
 	if (am->boot.ops)
-		am->boot.ops->close(&am->boot, failed);
+		am->boot.ops->close(&am->boot, 0);
 	memset(am, 0, sizeof(*am));
 	HPAM_reply_dest = -1;
 }
@@ -441,7 +441,8 @@ int am_start(struct am *am)
 	HPAM_partition_size = (int)am->procs;
 	return 0;
 failed:
-	release(am, 1);
+	/* The launcher is not told to end all: the program has yet to say what was wrong. */
+	release(am);
 	return rc;
 }
 
@@ -479,6 +480,6 @@ int am_end(struct am *am)
 	/* Who is lost cannot be waited for. It is for the launcher to end the others. */
 	if (!rc)
 		rc = leave_together(am);
-	release(am, 0);
+	release(am);
 	return rc;
 }

@@ -280,13 +280,13 @@ static void forgery(vnn_t source)
 static void forge(uint64_t key, struct h_terminus *terminus)
 {
 	struct am *am = &h__am;
-	struct am_peer *me = &am->peers[am->self];
+	struct am_peer *mine = &am->peers[am->self];
 	struct am_packet p = {
-		.seq = me->reply[0].seq + 1,
+		.seq = mine->reply[0].seq + 1,
 		.source = (uint16_t)am->self,
 		.handler = am_address_name((void (*)(void))forgery),
 	};
-	struct h_ticket ticket = me->ticket;
+	struct h_ticket ticket = mine->ticket;
 	int i;
 
 	p.check = am_header_sum(&p, am->self);

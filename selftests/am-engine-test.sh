@@ -1,0 +1,153 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The engine of Active Messages: rules for handlers, protection, processes that stop or
+# die, fabrics that lose, repeat, delay and damage, start-up that must fail. Also runs
+# under busybox.
+set -u
+
+usage() {
+	cat <<USAGE
+Usage: selftests/am-engine-test.sh BUILD-FOLDER [--device D]
+
+Runs the test programs of BUILD-FOLDER under its hamlyn-run, on the embedded device or
+on D. HAMLYN_TEST_MESSAGES: that each process sends to each other one over a bad fabric
+(default 3000).
+USAGE
+}
+
+case ${1:-} in
+-h | --help)
+	usage
+	exit 0
+	;;
+'' | -*)
+	usage >&2
+	exit 2
+	;;
+esac
+build=$1
+device=
+if [ $# = 3 ] && [ "$2" = --device ]; then
+	device=$3
+elif [ $# != 1 ]; then
+	usage >&2
+	exit 2
+fi
+unset HAMLYN_DEVICE
+[ -z "$device" ] || export HAMLYN_DEVICE="$device"
+messages=${HAMLYN_TEST_MESSAGES:-3000}
+
+passed=0
+failed=0
+work=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-am-engine.XXXXXX") || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+result() { # STATUS NAME
+	if [ "$1" = 0 ]; then
+		echo "ok - $2"
+		passed=$((passed + 1))
+	else
+		sed 's/^/# | /' "$work/out" | tail -n 20
+		echo "not ok - $2"
+		failed=$((failed + 1))
+	fi
+}
+
+run() { # ARGUMENT... of hamlyn-run
+	"$build/hamlyn-run" --timeout 120 "$@" >"$work/out" 2>&1
+}
+
+# Lines "ok - name" and "not ok - name" of a program are tests.
+tests_of() { # WHO, and then of hamlyn-run
+	who=$1
+	shift
+	run "$@"
+	status=$?
+	while IFS= read -r line; do
+		case $line in
+		"ok - "*)
+			echo "ok - $who: ${line#ok - }"
+			passed=$((passed + 1))
+			;;
+		"not ok - "*)
+			echo "not ok - $who: ${line#not ok - }"
+			failed=$((failed + 1))
+			;;
+		esac
+	done <"$work/out"
+	result "$status" "$who: ends well"
+}
+
+says() { # STATUS TEXT NAME, of the run before, which ended with $status
+	if [ "$status" = "$1" ] && grep -q -- "$2" "$work/out"; then
+		result 0 "$3"
+	else
+		echo "status $status, not $1; or not told: $2" >>"$work/out"
+		result 1 "$3"
+	fi
+}
+
+# ---- what is allowed ----
+
+tests_of "rules, alone" -n 1 "$build/am/rules"
+tests_of "rules, 2 processes" -n 2 "$build/am/rules"
+tests_of "rules, 5 processes" -n 5 "$build/am/rules"
+
+# ---- smallest and largest settings ----
+
+for settings in 1:256 2:1024 32:8192; do
+	HAMLYN_AM_DEPTH=${settings%:*} HAMLYN_AM_PAGE=${settings#*:} \
+		run -n 3 "$build/am/exactly_once" --messages 300
+	result $? "depth ${settings%:*}, segments of ${settings#*:}: every message once"
+done
+
+# ---- bad fabrics ----
+
+[ -n "$device" ] || export HAMLYN_DEVICE="shm:am-engine-$$,size=192M,guesses=0"
+for n in 2 4; do
+	for faults in 10,0,0,0 0,10,0,0 0,0,10,0 0,0,0,10 10,10,10,10 30,30,30,30; do
+		HAMLYN_TEST_FAULTS=$faults HAMLYN_TEST_SEED=$n HAMLYN_AM_SUMS=1 \
+			HAMLYN_AM_TIMEOUT_US=500 \
+			run -n $n "$build/am/exactly_once_lossy" --messages "$messages"
+		result $? "$n processes, percent lost, repeated, delayed, damaged $faults: every message once"
+	done
+done
+# Here only what follows after something was sent twice has checksums.
+HAMLYN_AM_TIMEOUT_US=5 run -n 2 "$build/am/exactly_once" --messages "$messages"
+result $? "a time-out that is far too short: every message once"
+[ -n "$device" ] || unset HAMLYN_DEVICE
+
+# ---- processes that stop, and die ----
+
+HAMLYN_AM_TIMEOUT_US=1000 tests_of "stopped" --keep-going -n 2 "$build/am/loss" stopped
+HAMLYN_AM_GIVE_UP_MS=500 run --keep-going -n 2 "$build/am/loss" silent
+status=$?
+says 137 "^ok - a silent process is given up: process 1 " "a silent process is given up by name"
+run --keep-going -n 2 "$build/am/loss" killed
+status=$?
+says 137 "^ok - a killed process is noticed: process 1 " "a killed process is noticed at once"
+
+# ---- start-up that must fail ----
+
+# shellcheck disable=SC2016 # the variables are the guest's shell's
+run -n 2 sh -c 'if [ $PMI_RANK = 0 ]; then exec "$0"; else exec "$1" stopped; fi' \
+	"$build/am/rules" "$build/am/loss"
+status=$?
+says 1 "another program, or another build of it" "two programs in one are noticed"
+HAMLYN_AM_DEPTH=3 run -n 2 "$build/am/rules"
+status=$?
+says 1 "HAMLYN_AM_DEPTH must be a power of two" "a depth of 3 is refused"
+HAMLYN_AM_DEPTH=64 run -n 2 "$build/am/rules"
+status=$?
+says 1 'HAMLYN_AM_DEPTH is "64": 1 to 32 are allowed' "a depth of 64 is refused"
+HAMLYN_AM_PAGE=99999999 run -n 2 "$build/am/rules"
+status=$?
+says 1 "HAMLYN_AM_PAGE is" "segments of 99999999 bytes are refused"
+HAMLYN_DEVICE=/dev/null run -n 2 "$build/am/rules"
+status=$?
+says 1 "device /dev/null: " "a device that is none is named"
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
