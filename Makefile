@@ -166,7 +166,12 @@ $(BUILD)/boot_peer: selftests/am/boot_peer.c $(wildcard libhamlyn/am/boot*) libh
 
 am-tests: am $(AM_TESTS)
 
-am-tools: $(AM_TOOLS)
+am-tools: $(AM_TOOLS) $(BUILD)/am/hamlyn-run
+
+# Where the tests look for all of them.
+$(BUILD)/am/hamlyn-run: $(BUILD)/hamlyn-run
+	@mkdir -p $(@D)
+	ln -sf ../hamlyn-run $@
 
 RUN_OBJ := $(patsubst tools/hamlyn-run/%.c,$(BUILD)/obj/run/%.o,$(wildcard tools/hamlyn-run/*.c))
 
@@ -238,8 +243,9 @@ $(BUILD)/as_user: tools/demo/as_user.c
 
 # ---- manual: section 3 from the headers, section 7 by hand ----
 
-MAN_SRC := $(wildcard libhamlyn/man/*) libhamlyn/libhamlyn.map \
-	$(wildcard libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h uapi/linux/*.h)
+MAN_SRC := $(wildcard libhamlyn/man/*) libhamlyn/libhamlyn.map libhamlyn/am/libhamlyn-am.map \
+	$(wildcard libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h uapi/linux/*.h \
+	libhamlyn/am/include/*.h)
 
 man: $(BUILD)/man/stamp
 

@@ -10,7 +10,7 @@ usage() {
 	cat <<USAGE
 Usage: selftests/am-engine-test.sh BUILD-FOLDER [--device D]
 
-Runs the test programs of BUILD-FOLDER under its hamlyn-run, on the embedded device or
+Runs the test programs of BUILD-FOLDER (build/am) under the hamlyn-run there, on the embedded device or
 on D. HAMLYN_TEST_MESSAGES: that each process sends to each other one over a bad fabric
 (default 3000).
 USAGE
@@ -91,15 +91,15 @@ says() { # STATUS TEXT NAME, of the run before, which ended with $status
 
 # ---- what is allowed ----
 
-tests_of "rules, alone" -n 1 "$build/am/rules"
-tests_of "rules, 2 processes" -n 2 "$build/am/rules"
-tests_of "rules, 5 processes" -n 5 "$build/am/rules"
+tests_of "rules, alone" -n 1 "$build/rules"
+tests_of "rules, 2 processes" -n 2 "$build/rules"
+tests_of "rules, 5 processes" -n 5 "$build/rules"
 
 # ---- smallest and largest settings ----
 
 for settings in 1:256 2:1024 32:8192; do
 	HAMLYN_AM_DEPTH=${settings%:*} HAMLYN_AM_PAGE=${settings#*:} \
-		run -n 3 "$build/am/exactly_once" --messages 300
+		run -n 3 "$build/exactly_once" --messages 300
 	result $? "depth ${settings%:*}, segments of ${settings#*:}: every message once"
 done
 
@@ -110,22 +110,22 @@ for n in 2 4; do
 	for faults in 10,0,0,0 0,10,0,0 0,0,10,0 0,0,0,10 10,10,10,10 30,30,30,30; do
 		HAMLYN_TEST_FAULTS=$faults HAMLYN_TEST_SEED=$n HAMLYN_AM_SUMS=1 \
 			HAMLYN_AM_TIMEOUT_US=500 \
-			run -n $n "$build/am/exactly_once_lossy" --messages "$messages"
+			run -n $n "$build/exactly_once_lossy" --messages "$messages"
 		result $? "$n processes, percent lost, repeated, delayed, damaged $faults: every message once"
 	done
 done
 # Here only what follows after something was sent twice has checksums.
-HAMLYN_AM_TIMEOUT_US=5 run -n 2 "$build/am/exactly_once" --messages "$messages"
+HAMLYN_AM_TIMEOUT_US=5 run -n 2 "$build/exactly_once" --messages "$messages"
 result $? "a time-out that is far too short: every message once"
 [ -n "$device" ] || unset HAMLYN_DEVICE
 
 # ---- processes that stop, and die ----
 
-HAMLYN_AM_TIMEOUT_US=1000 tests_of "stopped" --keep-going -n 2 "$build/am/loss" stopped
-HAMLYN_AM_GIVE_UP_MS=500 run --keep-going -n 2 "$build/am/loss" silent
+HAMLYN_AM_TIMEOUT_US=1000 tests_of "stopped" --keep-going -n 2 "$build/loss" stopped
+HAMLYN_AM_GIVE_UP_MS=500 run --keep-going -n 2 "$build/loss" silent
 status=$?
 says 137 "^ok - a silent process is given up: process 1 " "a silent process is given up by name"
-run --keep-going -n 2 "$build/am/loss" killed
+run --keep-going -n 2 "$build/loss" killed
 status=$?
 says 137 "^ok - a killed process is noticed: process 1 " "a killed process is noticed at once"
 
@@ -133,19 +133,19 @@ says 137 "^ok - a killed process is noticed: process 1 " "a killed process is no
 
 # shellcheck disable=SC2016 # the variables are the guest's shell's
 run -n 2 sh -c 'if [ $PMI_RANK = 0 ]; then exec "$0"; else exec "$1" stopped; fi' \
-	"$build/am/rules" "$build/am/loss"
+	"$build/rules" "$build/loss"
 status=$?
 says 1 "another program, or another build of it" "two programs in one are noticed"
-HAMLYN_AM_DEPTH=3 run -n 2 "$build/am/rules"
+HAMLYN_AM_DEPTH=3 run -n 2 "$build/rules"
 status=$?
 says 1 "HAMLYN_AM_DEPTH must be a power of two" "a depth of 3 is refused"
-HAMLYN_AM_DEPTH=64 run -n 2 "$build/am/rules"
+HAMLYN_AM_DEPTH=64 run -n 2 "$build/rules"
 status=$?
 says 1 'HAMLYN_AM_DEPTH is "64": 1 to 32 are allowed' "a depth of 64 is refused"
-HAMLYN_AM_PAGE=99999999 run -n 2 "$build/am/rules"
+HAMLYN_AM_PAGE=99999999 run -n 2 "$build/rules"
 status=$?
 says 1 "HAMLYN_AM_PAGE is" "segments of 99999999 bytes are refused"
-HAMLYN_DEVICE=/dev/null run -n 2 "$build/am/rules"
+HAMLYN_DEVICE=/dev/null run -n 2 "$build/rules"
 status=$?
 says 1 "device /dev/null: " "a device that is none is named"
 
