@@ -65,9 +65,10 @@ static int reply_to_self(struct am *am, const struct am_packet *packet,
 	copy.source = (uint16_t)am->self;
 	if (copy.kind == AM_MEMORY || copy.kind == AM_MEMORY_HPAM) {
 		data = (const void *)(uintptr_t)copy.args[1];
-	} else if (copy.kind == AM_MEDIUM && data) {
+	} else if (copy.kind == AM_MEDIUM) {
 		/* Not the page that the request's data may be in. */
-		memcpy(am->scratch + am->page, data, copy.length);
+		if (data)
+			memcpy(am->scratch + am->page, data, copy.length);
 		data = am->scratch + am->page;
 	}
 	am->context = AM_IN_REPLY;
