@@ -367,7 +367,7 @@ vm-shell:
 
 # ---- installation ----
 
-install: lib man $(BUILD)/hamlynctl $(BUILD)/hamlyn-perf
+install: lib am man $(BUILD)/hamlynctl $(BUILD)/hamlyn-perf
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/linux
 	install -m 644 $(BUILD)/libhamlyn.a $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(LIB_SO) $(DESTDIR)$(LIBDIR)/
@@ -380,6 +380,15 @@ install: lib man $(BUILD)/hamlynctl $(BUILD)/hamlyn-perf
 		$(DESTDIR)$(INCLUDEDIR)/linux/
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
 		libhamlyn/libhamlyn.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn.pc
+	install -m 644 $(BUILD)/libhamlyn-am.a $(DESTDIR)$(LIBDIR)/
+	install -m 755 $(AM_SO) $(DESTDIR)$(LIBDIR)/
+	ln -sf libhamlyn-am.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libhamlyn-am.so.$(SOVERSION)
+	ln -sf libhamlyn-am.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libhamlyn-am.so
+	install -m 644 libhamlyn/am/include/*.h $(DESTDIR)$(INCLUDEDIR)/
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
+		libhamlyn/am/libhamlyn-am.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn-am.pc
+	install -D -m 755 $(BUILD)/hamlyn-run $(DESTDIR)$(BINDIR)/hamlyn-run
+	install -D -m 644 tools/hamlyn-run/hamlyn-run.1 $(DESTDIR)$(MANDIR)/man1/hamlyn-run.1
 	install -D -m 755 $(BUILD)/hamlynctl $(DESTDIR)$(SBINDIR)/hamlynctl
 	install -D -m 644 tools/hamlynctl/hamlynctl.8 $(DESTDIR)$(MANDIR)/man8/hamlynctl.8
 	install -D -m 755 $(BUILD)/hamlyn-perf $(DESTDIR)$(BINDIR)/hamlyn-perf

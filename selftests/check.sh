@@ -132,15 +132,21 @@ check_native() {
 	one "library, tools and examples build with clang without warnings" \
 		"${MAKE_QUIET[@]}" "BUILD=$BUILD/clang" all CC=clang CFLAGS='-O2 -g -Werror'
 	one "unit tests build" "${MAKE_QUIET[@]}" units
-	one "selftests build" "${MAKE_QUIET[@]}" selftests
+	one "selftests build" "${MAKE_QUIET[@]}" selftests am-tests
 	part "unit tests of the core and of hamlynctl (ASan, UBSan)" \
 		selftests/unit/run.sh "$BUILD/unit"
 	part "hamlynctl on the host" tools/hamlynctl/test/check.sh "$BUILD/hamlynctl"
 	part "documentation and manual" selftests/doc-test.sh "$BUILD"
 	part "hamlyn-perf on the embedded device" selftests/perf-test.sh "$BUILD/hamlyn-perf"
 	embedded_parts "the embedded device"
+	part "hamlyn-run and start-up" selftests/run-test.sh "$BUILD"
+	part "Active Messages on the embedded device" selftests/am-test.sh "$BUILD/am"
+	part "engine of Active Messages on the embedded device" \
+		selftests/am-engine-test.sh "$BUILD/am"
+	part "models" selftests/model/check.sh
 	part "installation" selftests/install-test.sh "$BUILD"
 	part "C++ wrapper" selftests/cxx-test.sh "$BUILD"
+	part "event loops" selftests/loops-test.sh "$BUILD"
 	part "Python package" selftests/python-test.sh "$BUILD"
 }
 
@@ -175,7 +181,7 @@ check_vm() { # KERNEL
 	selftests/setup.sh kernel "$kernel"
 	selftests/setup.sh kselftest
 	one "library, examples and selftests build" \
-		"${MAKE_QUIET[@]}" lib examples selftests hamlynctl-test
+		"${MAKE_QUIET[@]}" lib examples selftests hamlynctl-test am-tests
 	one "module builds for $kernel" "${MAKE_QUIET[@]}" modules "KERNEL=$kernel"
 	read -ra tests <<<"$(names TESTS_BOTH) $(names TESTS_KERNEL)"
 	for test in "${tests[@]}" selftests/run-tests.sh; do
@@ -183,7 +189,22 @@ check_vm() { # KERNEL
 	done
 	vm_part "$kernel" "engine=poll engines=2 nics=2 max_slots=4096" 2
 	vm_part "$kernel" "engine=inline nics=2 max_slots=4096" 1
+	am_part "$kernel"
 	admin_part "$kernel"
+}
+
+# Active Messages, over the adversary of the kernel's fabric, too.
+am_part() { # KERNEL
+	local kernel=$1 files=() file
+	for file in "$BUILD"/am/* "$BUILD/hamlynctl" selftests/am-test.sh \
+		selftests/am-engine-test.sh; do
+		files+=(--file "$file")
+	done
+	part "Active Messages on the kernel device, Linux $kernel" \
+		vm_run "$LOGS/vm-$kernel-am" "$kernel" --smp 2 --timeout 400 \
+		--module "$BUILD/k$kernel/hamlyn.ko" \
+		--module-args "engine=poll engines=1 nics=1 guesses=0" \
+		"${files[@]}" --script selftests/am-guest.sh
 }
 
 # Administration and sight: hamlynctl, netlink, tracepoints.

@@ -52,7 +52,7 @@ NATIVE_PACKAGES=(
 	gcc g++ make pkg-config libc6-dev clang libclang-rt-14-dev llvm
 	valgrind strace gdb gnuplot-nox python3
 	nettle-dev libnl-3-dev libnl-genl-3-dev libjson-c-dev libncurses-dev libcmocka-dev
-	mandoc python3-jsonschema
+	mandoc python3-jsonschema libxxhash-dev libpmix-dev libuv1-dev libglib2.0-dev spin
 )
 # The libraries are those QEMU is linked with; it is unpacked, not installed.
 VM_PACKAGES=(
