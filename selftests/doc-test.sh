@@ -22,7 +22,8 @@ which is a comment there (".. ", "<!-- -->", or .\"):
 
   hamlyn-run: NAME [ARGUMENT]...  a program: compile it, run it
   hamlyn-build: NAME              a program that a hamlyn-shell block runs
-  hamlyn-file: NAME               a file that later programs include
+  hamlyn-file: NAME               a file that later programs include; NAME.c, one
+                                  that a hamlyn-shell block compiles
   hamlyn-fragment                 no program
   hamlyn-shell: NAME              of sh: run it where the programs are
   hamlyn-output: NAME             what NAME, of the last kind or hamlyn-run, prints
@@ -174,17 +175,33 @@ sys.exit(status)
 EOT
 }
 
+compiler() { # ARGUMENT...
+	gcc -O1 -Wall -Wextra -Werror -I"$TOP/uapi" -I"$TOP/libhamlyn/include" \
+		-I"$TOP/libhamlyn/am/include" -I"$work/run" "$@"
+}
+
 compile() { # NUMBER NAME
 	cp "$work/blocks/$1" "$work/run/$2.c"
-	gcc -O1 -Wall -Wextra -Werror -I"$TOP/uapi" -I"$TOP/libhamlyn/include" -I"$work/run" \
-		"$work/run/$2.c" "$BUILD/libhamlyn.a" -lpthread -o "$work/run/$2"
+	compiler "$work/run/$2.c" "$BUILD/libhamlyn.a" -lpthread -o "$work/run/$2"
+}
+
+file() { # NUMBER NAME
+	cp "$work/blocks/$1" "$work/run/$2"
+	if [[ $2 = *.c ]]; then compiler -fsyntax-only "$work/run/$2"; fi
+}
+
+# As if hamlyn were installed
+installed() { # COMMAND...
+	PATH=$work/run:$BUILD:$PATH LIBRARY_PATH=$BUILD LD_LIBRARY_PATH=$BUILD \
+		CPATH=$TOP/uapi:$TOP/libhamlyn/include:$TOP/libhamlyn/am/include \
+		HAMLYN_DEVICE=shm:doc-$$ exec "$@"
 }
 
 # The output is kept for hamlyn-output, errors go to the log
 run() { # NAME COMMAND...
 	local name=$1 status=0
 	shift
-	(cd "$work/run" && PATH=$PWD:$PATH HAMLYN_DEVICE=shm:doc-$$ exec timeout -k 5 "$PATIENCE" "$@") \
+	(cd "$work/run" && installed timeout -k 5 "$PATIENCE" "$@") \
 		>"$work/run/$name.out" </dev/null || status=$?
 	[ "$status" = 0 ] || { echo "exit status $status"; cat "$work/run/$name.out"; }
 	return "$status"
@@ -196,7 +213,7 @@ do_block() { # NUMBER KIND NAME PLACE ARGUMENTS
 	local arguments
 	read -ra arguments <<<"$5"
 	case $2 in
-	file) cp "$work/blocks/$1" "$work/run/$3" ;;
+	file) check "$4: $3 is good" file "$1" "$3" ;;
 	build) check "$4: $3 compiles" compile "$1" "$3" ;;
 	run)
 		check "$4: $3 compiles" compile "$1" "$3"
@@ -217,6 +234,10 @@ do_blocks() {
 # ---- manual pages ----
 
 PAGES=$work/man
+NAMES="(h_[a-z]|l?am_|HPAM_)\\w*"
+VARIABLES="HPAM_self_address
+HPAM_partition_size
+HPAM_reply_dest"
 
 generate() { # [OPTION]... FOLDER
 	libhamlyn/man/gen.py --date 2026-01-01 "$@"
@@ -230,22 +251,24 @@ quiet() {
 }
 
 # What the compiler sees, not what the generator sees
-public_functions() {
+public_functions() { # FOLDER
 	local header
-	for header in libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h; do
+	for header in "$1"/*.h "$1"/hamlyn/*.h; do
 		gcc -Iuapi -Ilibhamlyn/include -fsyntax-only -aux-info "$work/aux" -x c "$header"
-		grep -F '/* libhamlyn/include/' "$work/aux"
-	done | sed -nE 's/^[^;]*[ *(](h_[a-z]\w*) \(.*/\1/p' | sort -u
+		grep -F "/* $1/" "$work/aux"
+	done | sed -nE "s/^[^;]*[ *(]($NAMES) \\(.*/\\1/p" | sort -u
 }
 
-every_function_has_a_page() {
+every_function_has_a_page() { # FOLDER MAP
 	local functions name symbols status=0
-	functions=$(public_functions)
-	symbols=$(sed -nE 's/^\s*(h_[a-z]\w*);$/\1/p' libhamlyn/libhamlyn.map)
+	functions=$(public_functions "$1")
+	symbols=$(sed -nE "s/^\\s*($NAMES);$/\\1/p" "$2")
+	# Those that are no functions, which the compiler does not tell of
+	symbols=$(grep -vxF "$VARIABLES" <<<"$symbols")
 	[ "$(wc -l <<<"$functions")" -ge "$(wc -l <<<"$symbols")" ] ||
 		{ echo "the compiler tells of fewer functions than are exported"; return 1; }
-	for name in $functions $symbols; do
-		grep -qx "\.Nm $name" "$PAGES/man3/$name.3" 2>/dev/null && continue
+	for name in $functions $symbols $VARIABLES; do
+		grep -qxE "\.Nm $name( ,)?" "$PAGES/man3/$name.3" 2>/dev/null && continue
 		echo "$name has no page"
 		status=1
 	done
@@ -255,12 +278,13 @@ every_function_has_a_page() {
 # References to pages of ours; those of the system may not be installed
 references_lead_somewhere() {
 	local page name section status=0
+	local ours='(h_|l?am_|HPAM_|handler_|gam|hpam|hamlyn|libhamlyn)[A-Za-z0-9_-]*'
 	while read -r page name section; do
 		[ -e "$PAGES/man$section/$name.$section" ] || compgen -G "tools/*/$name.$section" >/dev/null || {
 			echo "$page: there is no $name($section)"
 			status=1
 		}
-	done < <(grep -HoE '^\.(It )?Xr (h_|hamlyn|libhamlyn)[a-z_-]* [1-8]' "$PAGES"/man*/* |
+	done < <(grep -HoE "^\.(It )?Xr $ours [1-8]" "$PAGES"/man*/* |
 		sed -E "s|^$PAGES/man./([^:]*):\.(It )?Xr|\1|" | sort -u)
 	return "$status"
 }
@@ -268,10 +292,13 @@ references_lead_somewhere() {
 # A copy of the headers with a mistake must be refused, and the place be told
 refused() { # EXPECTED-MESSAGE SED-SCRIPT FILE
 	rm -rf "$work/broken"
-	cp -r libhamlyn/include "$work/broken"
-	cp libhamlyn/libhamlyn.map "$work/broken/"
+	mkdir "$work/broken"
+	cp -r libhamlyn/include "$work/broken/include"
+	cp -r libhamlyn/am/include "$work/broken/am"
+	cp libhamlyn/libhamlyn.map libhamlyn/am/libhamlyn-am.map "$work/broken/"
 	sed -i -E "$2" "$work/broken/$3"
-	if generate --include "$work/broken" --map "$work/broken/libhamlyn.map" "$work/none"; then
+	if generate --include "$work/broken/include" --map "$work/broken/libhamlyn.map" \
+		--am-include "$work/broken/am" --am-map "$work/broken/libhamlyn-am.map" "$work/none"; then
 		echo "was not refused"
 		return 1
 	fi 2>"$work/error"
@@ -281,24 +308,43 @@ refused() { # EXPECTED-MESSAGE SED-SCRIPT FILE
 check_manual() {
 	check "the manual pages are generated" generate "$PAGES"
 	check "they are well-formed" quiet mandoc -Tlint -Wwarning "$PAGES"/man*/*
-	check "every function has a page" every_function_has_a_page
+	check "every function has a page" every_function_has_a_page libhamlyn/include \
+		libhamlyn/libhamlyn.map
+	check "every function of Active Messages has a page" every_function_has_a_page \
+		libhamlyn/am/include libhamlyn/am/libhamlyn-am.map
 	check "every reference leads to a page" references_lead_somewhere
 	check "a public function without kernel-doc is refused" \
 		refused 'h_close\(\) is public and has no kernel-doc' \
-		'/^int h_open/,/^void h_close/s|^/\*\*$|/*|' hamlyn.h
+		'/^int h_open/,/^void h_close/s|^/\*\*$|/*|' include/hamlyn.h
 	check "a title that is not understood is refused" \
-		refused 'kernel-doc is not understood' 's/^( \* h_close\(\)) - /\1: /' hamlyn.h
+		refused 'kernel-doc is not understood' 's/^( \* h_close\(\)) - /\1: /' include/hamlyn.h
 	check "an argument that is not described is refused" \
-		refused 'h_query: "@query" is not described' '/^ \* @query: /d' hamlyn.h
+		refused 'h_query: "@query" is not described' '/^ \* @query: /d' include/hamlyn.h
 	check "an argument that is not there is refused" \
-		refused '"@nothing" is described but not there' 's/^( \* @query: .*)/\1\n * @nothing: x/' hamlyn.h
+		refused '"@nothing" is described but not there' 's/^( \* @query: .*)/\1\n * @nothing: x/' include/hamlyn.h
 	check "a missing Return is refused" \
 		refused 'h_cork\(\): what it returns is not described' \
-		's/^(static inline) void h_cork/\1 int h_cork/' hamlyn.h
+		's/^(static inline) void h_cork/\1 int h_cork/' include/hamlyn.h
 	check "a reference to a function that is not there is refused" \
-		refused 'h_nothing\(\) is mentioned' 's/h_area_alloc\(\)\./h_nothing()./' hamlyn.h
+		refused 'h_nothing\(\) is mentioned' 's/h_area_alloc\(\)\./h_nothing()./' include/hamlyn.h
 	check "an exported symbol without a page is refused" \
 		refused 'h_nothing is exported and has no page' 's/^(\s*)h_open;/\1h_nothing;/' libhamlyn.map
+	check "the same of libhamlyn-am" refused 'am_nothing is exported and has no page' \
+		's/^(\s*)am_poll;/\1am_nothing;/' libhamlyn-am.map
+	check "a function after a family that is not of it is refused" \
+		refused 'am_request_x\(\) is public and has no kernel-doc' \
+		's/^int am_request_5/int am_request_x/' am/gam.h
+	check "words of a family that are not described are refused" \
+		refused '"@arg0" of am_reply_5 is not described' \
+		'/am_reply_0\(\) -/,/ \*\// s/@arg0 to @arg4/They/' am/gam.h
+	check "a variable without kernel-doc is refused" \
+		refused 'HPAM_reply_dest is public and has no kernel-doc' \
+		's/, HPAM_reply_dest - / - /;/^ \* @HPAM_reply_dest: /d' am/hpam.h
+	check "a variable that is not declared is refused" \
+		refused 'HPAM_none is described but not declared' \
+		's/, HPAM_reply_dest - /, HPAM_none - /' am/hpam.h
+	check "a reference to a variable that is not there is refused" \
+		refused 'HPAM_nobody is mentioned' 's/but HPAM_reply_dest is/but HPAM_nobody is/' am/hpam.h
 }
 
 # ---- all of it ----
@@ -313,7 +359,8 @@ if [ "$LIST" = yes ]; then
 	exit "$extracted"
 fi
 result "every block of code says what it is" "$extracted"
-check "the library builds" make --no-print-directory -s "BUILD=$BUILD" "$BUILD/libhamlyn.a"
+check "the libraries build" make --no-print-directory -s "BUILD=$BUILD" lib \
+	"$BUILD/libhamlyn-am.so" "$BUILD/hamlyn-run"
 BUILD=$(realpath "$BUILD")
 do_blocks
 check "nothing is left in /dev/shm" bash -c "! ls /dev/shm | grep 'doc-$$'"

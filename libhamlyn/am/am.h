@@ -56,6 +56,7 @@ struct am_send {
  * @ticket: its slot; base and meta_index are set for each message
  * @watch: tells when it is gone
  * @lost: 0, or the error that it was lost with
+ * @told: am_poll() has returned that
  * @pid: its process id, for error messages
  * @moved: how far from where it is here its program is loaded
  * @hint: a request that is probably free (P 5.2.2)
@@ -70,6 +71,7 @@ struct am_peer {
 	struct h_ticket ticket;
 	struct h_watch *watch;
 	int lost;
+	int told;
 	int pid;
 	uint64_t moved;
 	uint32_t hint;
@@ -143,7 +145,8 @@ struct am {
 	uint32_t empty;			/* polls in a row that found nothing */
 	uint32_t check_peer;
 	uint32_t check_instance;
-	int news;			/* of a loss, not yet told */
+	int lost;			/* the first process that was lost, + 1 */
+	int news;			/* processes lost and not yet told */
 	uint32_t stores;		/* active ones */
 	struct am_stats stats;
 

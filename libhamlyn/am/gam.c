@@ -64,9 +64,12 @@ static int can_serve(struct am *am)
 
 static int tell_news(struct am *am)
 {
-	int peer = am->news - 1;
+	int peer = 0;
 
-	am->news = 0;
+	while (!am->peers[peer].lost || am->peers[peer].told)
+		peer++;
+	am->peers[peer].told = 1;
+	am->news--;
 	return am_lost_error(am, peer);
 }
 
@@ -391,6 +394,8 @@ int am_get(vnn_t source, const void *rva, void *lva, int nbytes,
 
 	if (!rc)
 		rc = bulk_size(nbytes);
+	if (!rc && !name_of((void (*)(void))handler))
+		rc = -EINVAL;
 	if (rc)
 		return rc;
 	rc = am_bulk_get(am, source, rva, lva, nbytes, handler, arg);

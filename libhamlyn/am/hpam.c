@@ -58,26 +58,33 @@ int HPAM_reply_xfer(const void *local, void *remote, int length,
 			       (void (*)(void))fun, local, remote, length, arg);
 }
 
+/* Who is lost does not keep the others from getting it. Return: the first error. */
 int HPAM_bcast_4(HPAM_handler_4 fun, unsigned long arg0, unsigned long arg1,
 		 unsigned long arg2, unsigned long arg3)
 {
-	int rc = am_can_request(&h__am, HPAM_self_address);
+	int first = am_can_request(&h__am, HPAM_self_address);
 	int p;
 
-	for (p = 0; !rc && p < HPAM_partition_size; p++)
-		if (p != HPAM_self_address)
-			rc = HPAM_4(p, fun, arg0, arg1, arg2, arg3);
-	return rc;
+	for (p = 0; h__am.enabled && p < HPAM_partition_size; p++) {
+		int rc = p != HPAM_self_address ?
+			 HPAM_4(p, fun, arg0, arg1, arg2, arg3) : 0;
+
+		first = first ? first : rc;
+	}
+	return first;
 }
 
 int HPAM_bcast_xfer(const void *local, void *remote, int length,
 		    HPAM_handler_xfer fun, void *arg)
 {
-	int rc = am_can_request(&h__am, HPAM_self_address);
+	int first = am_can_request(&h__am, HPAM_self_address);
 	int p;
 
-	for (p = 0; !rc && p < HPAM_partition_size; p++)
-		if (p != HPAM_self_address)
-			rc = HPAM_xfer(p, local, remote, length, fun, arg);
-	return rc;
+	for (p = 0; h__am.enabled && p < HPAM_partition_size; p++) {
+		int rc = p != HPAM_self_address ?
+			 HPAM_xfer(p, local, remote, length, fun, arg) : 0;
+
+		first = first ? first : rc;
+	}
+	return first;
 }

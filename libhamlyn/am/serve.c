@@ -33,7 +33,12 @@ void am_lose(struct am *am, int lost, int error)
 	if (peer->lost || (uint32_t)lost == am->self)
 		return;
 	peer->lost = error;
-	am->news = lost + 1;
+	am->news++;
+	if (!am->lost)
+		am->lost = lost + 1;
+	for (i = 0; i < AM_GETS; i++)
+		if (am->gets[i].active == lost + 1)
+			am->gets[i].active = 0;
 	for (i = 0; i < am->depth; i++) {
 		am->counting -= peer->request[i].state == AM_COUNTING;
 		am_state_move(&peer->request[i].state, AM_EV_LOST);

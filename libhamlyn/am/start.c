@@ -28,6 +28,7 @@ struct program {
 	uint64_t key;
 	uint32_t depth;
 	uint32_t page;
+	uint32_t reliable;
 };
 
 static uint64_t now_ns(void)
@@ -96,6 +97,7 @@ static void set_sizes(struct am *am, const struct program *program)
 	am->depth_shift = (uint32_t)__builtin_ctz(program->depth);
 	am->page = program->page;
 	am->stride = AM_HEADER + program->page;
+	am->reliable = (uint8_t)program->reliable;
 	am->long_base = (2 * am->procs << am->depth_shift) * AM_STRIDE;
 }
 
@@ -124,7 +126,7 @@ static int read_settings(struct am *am, struct program *program)
 		rc = setting("HAMLYN_AM_SUMS", 0, 1, &summed);
 	if (rc)
 		return rc;
-	am->reliable = (uint8_t)reliable;
+	program->reliable = (uint32_t)reliable;
 	am->timeout = timeout * am->ticks_per_us;	/* 0: by the fabric */
 	am->give_up = give_up * 1000 * am->ticks_per_us;
 	program->depth = (uint32_t)depth;
@@ -205,16 +207,17 @@ static int agree(struct am *am, struct program *program)
 		if (getrandom(&program->key, sizeof(program->key), 0) !=
 		    sizeof(program->key))
 			return am_fail(-EIO, "no random numbers for a key");
-		snprintf(value, sizeof(value), "%016" PRIx64 ":%u:%u",
-			 program->key, program->depth, program->page);
+		snprintf(value, sizeof(value), "%016" PRIx64 ":%u:%u:%u",
+			 program->key, program->depth, program->page,
+			 program->reliable);
 	}
 	rc = publish(am, "program", value);
 	if (!rc)
 		rc = look_up(am, 0, "program", value);
 	if (rc)
 		return rc;
-	if (sscanf(value, "%" SCNx64 ":%u:%u", &program->key, &program->depth,
-		   &program->page) != 3 ||
+	if (sscanf(value, "%" SCNx64 ":%u:%u:%u", &program->key, &program->depth,
+		   &program->page, &program->reliable) != 4 ||
 	    !program->depth || program->depth > AM_MAX_DEPTH ||
 	    program->depth & (program->depth - 1) ||
 	    program->page > HAMLYN_MAX_PACKET)

@@ -17,15 +17,15 @@ int am_sync(struct am *am)
 	for (round = 0, step = 1; step < am->procs; round++, step *= 2) {
 		struct am_packet p = { .kind = AM_SYNC, .args = { round } };
 		int dest = (int)((am->self + step) % am->procs);
-		int from = (int)((am->self + am->procs - step) % am->procs);
 		int rc = am_can_request(am, dest);
 
 		if (!rc)
 			rc = am_request_send(am, dest, &p, NULL, AM_NO_TRANSFER);
 		while (!rc && (int32_t)(am->synced[round] - am->sync_epoch) < 0) {
 			am_serve(am);
-			if (am->peers[from].lost)
-				rc = am_lost_error(am, from);
+			/* Whoever it is: who waits for it gives up, and we may wait for that one. */
+			if (am->lost)
+				rc = am_lost_error(am, am->lost - 1);
 		}
 		if (rc)
 			return rc;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Section 3 manual pages (mdoc) from the kernel-doc of libhamlyn's headers.
+"""Section 3 manual pages (mdoc) from the kernel-doc of the libraries' headers.
 
-A page for each public function, structure and header; a copy of the pages that
-are written by hand. Stops, with file and line, at kernel-doc that it does not
+A page for each public function, variable, type and header, with links to it from
+the other names that share a comment; a copy of the pages that are written by hand.
+Stops, with file and line, at kernel-doc that it does not
 understand, at a public function without any, at a reference to a function that
 is not there, and at an exported symbol without a page.
 """
@@ -29,14 +30,15 @@ ITEM = r"(?:[-*]|\d+\.) "
 
 # What has a macro of its own in running text; a space in it has become NBSP.
 SPECIAL = re.compile(
-    r"(?P<call>\b[a-z_]\w*)\(\)"
-    r"|(?P<manual>\b[a-z_]\w*)\((?P<number>[1-8])\)"
+    r"(?P<call>\b[A-Za-z_]\w*)\(\)"
+    r"|(?P<manual>\b[a-z_][\w-]*)\((?P<number>[1-8])\)"
     r"|@(?P<argument>[a-z_]\w*(?:(?:->|\.)[a-z_]\w*)*)"
     r"|%?(?P<errno>-?\bE[A-Z0-9]+\b)"
+    r"|(?P<global>\bHPAM_\w+)"
     r"|\$(?P<variable>[A-Z][A-Z_]+)"
     r"|(?P<type>\b(?:struct|union|enum)\xa0\w+)"
     r"|(?P<path>(?<![\w.])/(?:dev|proc|sys)/[\w/]*\w)"
-    r"|%?(?P<constant>\b(?:NULL|(?:H|HAMLYN|CLOCK|RLIMIT|CAP|SCM|MADV|MAP|SA|EPOLL)_"
+    r"|%?(?P<constant>\b(?:NULL|(?:H|HAMLYN|INT|CLOCK|RLIMIT|CAP|SCM|MADV|MAP|SA|EPOLL)_"
     r"[A-Z0-9_]+\*?))")
 
 
@@ -68,7 +70,7 @@ class Page:
         found = {key: value for key, value in match.groupdict().items() if value}
         kind, text = next(iter(found.items()))
         if kind == "call":
-            if text in self.pages and text != self.entry.name:
+            if text in self.pages and self.pages[text] is not self.entry:
                 self.see.add(text)
                 return f"Xr {text} 3"
             if PUBLIC.match(text) and text not in self.pages:
@@ -84,6 +86,11 @@ class Page:
                 self.see.add(name)
             self.constants.add(name)
             return f"Vt {escape(text)}"
+        if kind == "global":
+            if text not in self.pages:
+                self.entry.trouble(f"{text} is mentioned but there is no such variable")
+            self.see.add(text)
+            return f"Va {text}"
         if kind == "constant":
             self.constants.add(text)
         return {"argument": "Fa", "variable": "Ev", "path": "Pa", "constant": "Dv"}[kind] + \
@@ -227,10 +234,25 @@ class Page:
 
     def see_also(self):
         self.add(".Sh SEE ALSO")
-        names = sorted(self.see - {self.entry.name})
-        references = [f"{name} 3" for name in names] + ["hamlyn 7", "hamlyn_concepts 7"]
+        # One name of a family is enough
+        names = sorted({self.pages[name].name for name in self.see} - {self.entry.name},
+                       key=str.lower)
+        references = [f"{name} 3" for name in names] + self.entry.header.library.see
         for reference in references:
             self.add(f".Xr {reference}" + (" ," if reference is not references[-1] else ""))
+
+
+class Library:
+    """Headers in a folder, and the list of what is exported."""
+
+    def __init__(self, text, include, exported, see):
+        self.text = text
+        self.exported = exported
+        self.see = see
+        self.headers = [Header(path, str(path.relative_to(include)))
+                        for path in sorted(include.rglob("*.h"))]
+        for header in self.headers:
+            header.library = self
 
 
 class Generator:
@@ -238,9 +260,14 @@ class Generator:
 
     def __init__(self, args):
         self.args = args
-        self.headers = [Header(path, str(path.relative_to(args.include)))
-                        for path in sorted(args.include.rglob("*.h"))]
+        self.libraries = [
+            Library("hamlyn library (libhamlyn, \\-lhamlyn)", args.include, args.map,
+                    ["hamlyn 7", "hamlyn_concepts 7"]),
+            Library("hamlyn active messages library (libhamlyn\\-am, \\-lhamlyn\\-am)",
+                    args.am_include, args.am_map, ["hamlyn 7", "hamlyn_am 7"])]
+        self.headers = [header for library in self.libraries for header in library.headers]
         self.shared = Header(args.uapi, "linux/hamlyn.h")
+        self.shared.library = self.libraries[0]
         self.pages = {}     # name: what it is about
         self.also = {}      # name: and a structure
         self.collect()
@@ -248,7 +275,7 @@ class Generator:
     def collect(self):
         for header in self.headers:
             for line, name in header.undocumented():
-                trouble(header.path, line, f"{name}() is public and has no kernel-doc")
+                trouble(header.path, line, f"{name} is public and has no kernel-doc")
             for entry in header.entries:
                 self.add_page(entry)
         # Structures of the uapi that the library's calls have to do with
@@ -268,7 +295,9 @@ class Generator:
             entry = Entry(header, line)
             entry.kind = "header"
             entry.name = "libhamlyn" if stem == "hamlyn" else stem
-            entry.purpose = re.sub(r"^libhamlyn,\s*|\.$", "", lines[0]) or stem
+            entry.family = [entry.name]
+            entry.purpose = re.sub(rf"^(?:libhamlyn|{stem}),\s*|\.$", "", lines[0],
+                                   flags=re.I) or stem
             entry.texts["description"] = lines[1:]
             self.add_page(entry)
         self.defines, self.enums = {}, {}
@@ -277,6 +306,9 @@ class Generator:
             self.enums.update(header.enums)
 
     def add_page(self, entry):
+        for name in entry.family[1:]:
+            if self.pages.setdefault(name, entry) is not entry:
+                entry.trouble(f"{name} has a page already")
         other = self.pages.setdefault(entry.name, entry)
         if other is entry:
             return
@@ -286,13 +318,13 @@ class Generator:
         self.pages[entry.name], self.also[entry.name] = \
             (entry, other) if entry.kind == "function" else (other, entry)
 
-    def check_map(self):
+    def check_map(self, path):
         in_global = False
-        for number, line in enumerate(self.args.map.read_text().split("\n"), 1):
+        for number, line in enumerate(path.read_text().split("\n"), 1):
             in_global = (in_global or "global:" in line) and "local:" not in line
             for name in re.findall(r"^\s*(\w+)\s*;", line):
                 if in_global and not name.startswith("h__") and name not in self.pages:
-                    trouble(self.args.map, number, f"{name} is exported and has no page")
+                    trouble(path, number, f"{name} is exported and has no page")
 
     def errors(self, name, seen):
         """Errnos that a call may return, with those of calls that its text refers to."""
@@ -300,8 +332,8 @@ class Generator:
         text = " ".join(entry.texts.get("return", []))
         found = {code for code in re.findall(r"-(E[A-Z0-9]+)", text) if code in ERRNOS}
         for one, names in re.findall(
-                r"(-E[A-Z0-9]+ )?\bas ((?:h_\w+\(\)(?:, or |, and | or | and |, )?)+)", text):
-            for other in re.findall(r"h_\w+", names):
+                r"(-E[A-Z0-9]+ )?\bas ((?:\w+\(\)(?:, or |, and | or | and |, )?)+)", text):
+            for other in re.findall(r"\w+(?=\(\))", names):
                 # "-ETIMEDOUT as h_open()" is about that one
                 if not one and other in self.pages and other not in seen:
                     seen.add(other)
@@ -325,19 +357,24 @@ class Generator:
                  f".Dd {self.args.date}", f".Dt {entry.name.upper()} 3",
                  f".Os hamlyn {self.args.version}",
                  # Words of it that are macros, such as "An", would be taken for them
-                 ".Sh NAME", f".Nm {entry.name}",
+                 ".Sh NAME", *(f".Nm {name} ," for name in entry.family[:-1]),
+                 f".Nm {entry.family[-1]}",
                  ".Nd " + re.sub(r"\b(?=[A-Z][a-z]\b)", r"\\&", escape(entry.purpose)),
-                 ".Sh LIBRARY", "hamlyn library (libhamlyn, \\-lhamlyn)",
+                 ".Sh LIBRARY", entry.header.library.text,
                  ".Sh SYNOPSIS", f".In {entry.header.include}")
 
     def function(self, page):
         entry = page.entry
-        if entry.result is not None:
-            page.add(f".Ft {argument(entry.result)}")
-        page.add(f".Fo {entry.name}")
-        for text in entry.arguments or (["void"] if entry.result is not None else []):
-            page.add(f".Fa {argument(text)}")
-        page.add(".Fc", ".Sh DESCRIPTION")
+        for name in entry.family:
+            _, result, texts = entry.header.functions.get(name) or \
+                (0, entry.result, entry.arguments)
+            if result is not None:
+                page.add(f".Ft {argument(result)}")
+            page.add(f".Fo {name}")
+            for text in texts or (["void"] if result is not None else []):
+                page.add(f".Fa {argument(text)}")
+            page.add(".Fc")
+        page.add(".Sh DESCRIPTION")
         page.description("Fa", "arguments")
         if "return" in entry.texts:
             page.add(".Sh RETURN VALUES")
@@ -351,7 +388,11 @@ class Generator:
                 page.add(f".Er \\-{code}" + (" ," if code != errors[-1] else " ."))
         for text in [entry.result or "", *entry.arguments]:
             page.see |= set(re.findall(r"\bstruct (\w+)", text)) & set(self.pages)
+            page.see |= {word for word in re.findall(r"\w+", text) if self.is_typedef(word)}
         page.see |= self.siblings(entry)
+
+    def is_typedef(self, name):
+        return name in self.pages and self.pages[name].kind == "typedef"
 
     def definition(self, page):
         page.literal(page.entry.code.expandtabs().split("\n"))
@@ -364,10 +405,19 @@ class Generator:
     def structure(self, page):
         entry = page.entry
         self.definition(page)
-        for other in self.pages.values():
-            signature = " ".join([other.result or "", *other.arguments])
-            if re.search(rf"\bstruct {entry.name}\b", signature):
-                page.see.add(other.name)
+        used = re.compile(rf"\b{'struct ' if entry.kind == 'struct' else ''}{entry.name}\b")
+        users = {other.name for other in self.pages.values()
+                 if used.search(" ".join([other.result or "", *other.arguments]))}
+        # What everybody uses leads nowhere
+        page.see |= users if entry.kind == "struct" or len(users) <= 16 else set()
+
+    def variables(self, page):
+        entry = page.entry
+        for name, kind in zip(entry.family, entry.arguments):
+            page.add(f".Vt extern {kind} {name} ;")
+        page.add(".Sh DESCRIPTION")
+        page.description("Va", "variables")
+        page.see |= self.siblings(entry)
 
     def overview(self, page):
         entry = page.entry
@@ -381,23 +431,30 @@ class Generator:
                 page.add(f".Ss {escape(title[0].upper() + title[1:])}",
                          ".Bl -tag -width Ds -compact")
                 group = other.group
-            page.add(f".It Xr {other.name} 3")
+            first, last = other.family[0], other.family[-1]
+            page.add(f".It Xr {first} 3" + (f" No to Xr {last} 3" if len(other.family) > 3 else
+                     "".join(f" , Xr {name} 3" for name in other.family[1:])))
             page.text(other.purpose)
         page.add(*([".El"] if group is not None else []))
         page.see = set()
         page.constants |= {name for name in [*entry.header.defines, *entry.header.enums]
                            if re.match(r"H_[A-Z]", name)}
-        page.see |= {other.name for other in self.pages.values() if other.kind == "header"}
+        page.see |= {other.name for other in self.pages.values()
+                     if other.kind == "header" and other.header.library is entry.header.library}
 
     def write(self):
         out = self.args.out
         for old in out.glob("man[1-8]"):
             shutil.rmtree(old)
         (out / "man3").mkdir(parents=True)
-        for entry in self.pages.values():
+        for name, entry in self.pages.items():
+            if name != entry.name:
+                (out / "man3" / f"{name}.3").symlink_to(f"{entry.name}.3")
+                continue
             page = Page(self.pages, entry)
             self.title(page)
-            body = {"function": self.function, "header": self.overview}
+            body = {"function": self.function, "variable": self.variables,
+                    "header": self.overview}
             body.get(entry.kind, self.structure)(page)
             if entry.name in self.also:
                 page.entry = self.also[entry.name]
@@ -416,7 +473,8 @@ class Generator:
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description="Writes the manual pages of libhamlyn.")
+    parser = argparse.ArgumentParser(description="Writes the manual pages of libhamlyn and"
+                                     " libhamlyn-am.")
     parser.add_argument("out", type=Path, help="folder for them: man3 and man7 in it are made anew")
     parser.add_argument("--version", default="0.1.0", help="of hamlyn (default %(default)s)")
     parser.add_argument("--date", help="of the pages, as 2026-11-20; default: $SOURCE_DATE_EPOCH,"
@@ -427,11 +485,16 @@ def arguments():
                         help="header of the kernel's structures")
     parser.add_argument("--map", type=Path, default=TOP / "libhamlyn/libhamlyn.map",
                         help="list of exported symbols")
+    parser.add_argument("--am-include", type=Path, default=TOP / "libhamlyn/am/include",
+                        help="folder of the headers of libhamlyn-am")
+    parser.add_argument("--am-map", type=Path, default=TOP / "libhamlyn/am/libhamlyn-am.map",
+                        help="list of its exported symbols")
     args = parser.parse_args()
     if args.date:
         when = time.strptime(args.date, "%Y-%m-%d")
     else:
-        newest = max(path.stat().st_mtime for path in [args.uapi, *args.include.rglob("*.h")])
+        newest = max(path.stat().st_mtime for path in [args.uapi, *args.include.rglob("*.h"),
+                                                         *args.am_include.rglob("*.h")])
         when = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", newest)))
     args.date = time.strftime("%B ", when) + time.strftime("%d, %Y", when).lstrip("0")
     return args
@@ -441,7 +504,8 @@ def main():
     args = arguments()
     try:
         generator = Generator(args)
-        generator.check_map()
+        for library in generator.libraries:
+            generator.check_map(library.exported)
         generator.write()
     except Trouble as error:
         sys.exit(str(error))

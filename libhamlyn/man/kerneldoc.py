@@ -11,7 +11,8 @@ ATTRIBUTE = r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)\s*"
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 ABOVE = re.compile(r"\n(/\*(?!\*| --)(?:(?!\*/).)*\*/)\n$", re.S)
-PUBLIC = re.compile(r"h_[a-z]\w*$")
+VARIABLES = re.compile(r"DOC:\s+(\w+(?:, \w+)*)\s+-\s+(\S.*)$")
+PUBLIC = re.compile(r"(?:h_[a-z]|l?am_|HPAM_)\w*$")
 
 
 class Trouble(Exception):
@@ -34,21 +35,14 @@ class Entry:
         self.result = ""                    # functions: type
         self.arguments = []                 # functions: declarations
         self.code = ""                      # types: definition
+        self.family = []                    # names: its own, and those that share its comment
 
     def trouble(self, text):
         trouble(self.header.path, self.line, text)
 
     def parse(self, lines):
         """Comment lines without their stars; @lines begins with the title."""
-        match = TITLE.match(lines[0])
-        if not match:
-            self.trouble(f'kernel-doc is not understood: "{lines[0]}"; must be'
-                         ' "name() - text" or "struct name - text"')
-        self.kind = match[1] or ("function" if match[3] else None)
-        self.name = match[2]
-        self.purpose = match[4]
-        if not self.kind or (match[1] and match[3]):
-            self.trouble(f'is "{self.name}" a function or a type? "{lines[0]}"')
+        self.parse_title(lines[0])
         rest = lines[1:]
         while rest and rest[0] and not rest[0].startswith("@"):
             self.purpose += " " + rest.pop(0).strip()
@@ -74,11 +68,37 @@ class Entry:
                     current = self.texts[key]
                 current += [""] if current else []
 
-    def check_parameters(self, names):
+    def parse_title(self, line):
+        variables = VARIABLES.match(line)
+        if variables:
+            self.kind = "variable"
+            self.family = variables[1].split(", ")
+            self.name = self.family[0]
+            self.purpose = variables[2]
+            return
+        match = TITLE.match(line)
+        if not match:
+            self.trouble(f'kernel-doc is not understood: "{line}"; must be'
+                         ' "name() - text" or "struct name - text"')
+        self.kind = match[1] or ("function" if match[3] else None)
+        self.name = match[2]
+        self.family = [self.name]
+        self.purpose = match[4]
+        if not self.kind or (match[1] and match[3]):
+            self.trouble(f'is "{self.name}" a function or a type? "{line}"')
+
+    def check_parameters(self, names, others=()):
+        """@others: arguments that only other members of the family have."""
         documented = [key[1:] for key in self.texts if key.startswith("@")]
+        described = " ".join(self.texts["description"])
+        # "@arg0 to @arg4" in the text is enough for them
+        numbered = {re.sub(r"\d+$", "", name) for name in re.findall(r"@(\w+\d)\b", described)}
         for name in names:
             if name not in documented:
                 self.trouble(f'{self.name}: "@{name}" is not described')
+        for name in others:
+            if name not in names and re.sub(r"\d+$", "", name) not in numbered:
+                self.trouble(f'{self.name}: "@{name}" of {self.family[-1]} is not described')
         for name in documented:
             if name not in names:
                 self.trouble(f'{self.name}: "@{name}" is described but not there')
@@ -101,6 +121,8 @@ class Header:
         self.enums = {}         # name: definition
         self.functions = {}     # name: (position, result, [arguments])
         self.types = {}         # "struct name": (position, definition)
+        self.variables = {}     # name: (position, type)
+        self.ends = {}          # position where something begins: where it ends
         self.entries = []
         self.read_directives()
         self.read_items()
@@ -146,9 +168,11 @@ class Header:
 
     def read_item(self, start, brace, end):
         start += len(self.code[start:end]) - len(self.code[start:end].lstrip("} \t\n"))
+        self.ends[start] = end
         head = " ".join(self.code[start:brace or end - 1].split())
         head = re.sub(ATTRIBUTE + r"|_Static_assert\s*\(.*", "", head).strip()
         aggregate = re.match(r"(struct|union|enum)(?: (\w+))?$", head)
+        variable = re.match(r"extern (.*?)\b(\w+)$", head)
         typedef = re.match(r"typedef\b.*?(?:\(\s*\*\s*(\w+)\s*\)\s*\(.*|\b(\w+))$", head)
         if aggregate:
             if brace and aggregate[1] == "enum":
@@ -159,6 +183,8 @@ class Header:
                 self.types[head] = (start, self.text[start:end])
         elif typedef:
             self.types["typedef " + (typedef[1] or typedef[2])] = (start, self.text[start:end])
+        elif variable:
+            self.variables[variable[2]] = (start, variable[1].strip())
         else:
             function = re.match(r"(?:extern |static |inline )*(.*?)\b(\w+) ?\((.*)\)$", head)
             if function and function[2] not in ("if", "while"):
@@ -177,7 +203,7 @@ class Header:
                 trouble(self.path, line, "kernel-doc inside of a definition is not understood")
             lines = [re.sub(r"^\s*\*? ?", "", text).rstrip().expandtabs()
                      for text in match[1][1:].strip().split("\n")]
-            if lines[0].startswith("DOC:"):
+            if lines[0].startswith("DOC:") and not VARIABLES.match(lines[0]):
                 continue
             entry = Entry(self, line)
             entry.group = group
@@ -185,8 +211,38 @@ class Header:
             self.find_subject(entry, match.end())
             self.entries.append(entry)
 
+    def find_family(self, entry, start, others):
+        """
+        What follows line by line, and is called the same but for a number, shares the
+        comment. @others: name: position. Return: the others' names.
+        """
+        names = {position: name for name, position in others.items()}
+        pattern = re.sub(r"\d+", r"\\d+", re.escape(entry.name))
+        while r"\d" in pattern:
+            space = re.match(r"[ \t]*\n", self.text[self.ends[start]:])
+            start = self.ends[start] + (space.end() if space else 0)
+            if not re.fullmatch(pattern, names.get(start, "")):
+                break
+            entry.family.append(names[start])
+        return entry.family[1:]
+
+    def find_variables(self, entry, end):
+        for name in entry.family:
+            if name not in self.variables:
+                entry.trouble(f"{name} is described but not declared")
+            start, kind = self.variables[name]
+            if self.code[end:start].strip():
+                entry.trouble(f'"{name}" does not follow its description')
+            entry.arguments.append(kind)
+            end = self.ends[start]
+        entry.check_parameters(entry.family)
+
     def find_subject(self, entry, end):
         """What the comment is about follows it, with nothing in between."""
+        others = []
+        if entry.kind == "variable":
+            self.find_variables(entry, end)
+            return
         if entry.kind == "function":
             if entry.name in self.macros:
                 start, names = self.macros[entry.name]
@@ -196,6 +252,9 @@ class Header:
                 start, entry.result, entry.arguments = self.functions[entry.name]
                 names = [argument_name(entry, text) for text in entry.arguments]
                 names = [name for name in names if name]
+                for name in self.find_family(entry, start, {
+                        name: value[0] for name, value in self.functions.items()}):
+                    others += [argument_name(entry, text) for text in self.functions[name][2]]
             else:
                 entry.trouble(f"{entry.name}() is described but not declared")
             if entry.result not in (None, "void") and "return" not in entry.texts:
@@ -206,17 +265,24 @@ class Header:
                 entry.trouble(f"{key} is described but not defined")
             start, entry.code = self.types[key]
             names = members(entry)
+            for name in self.find_family(entry, start, {
+                    key.split()[1]: value[0] for key, value in self.types.items()
+                    if key.startswith("typedef ") and entry.kind == "typedef"}):
+                code = self.types["typedef " + name][1]
+                others += arguments_of_typedef(entry, code)
+                entry.code += "\n" + code
         if self.code[end:start].strip():
             entry.trouble(f'"{entry.name}" does not follow its description')
-        entry.check_parameters(names)
+        entry.check_parameters(names, others)
 
     def undocumented(self):
-        """Public functions and function-like macros that no comment is about."""
-        known = {entry.name for entry in self.entries}
-        public = {**{name: value[0] for name, value in self.functions.items()},
-                  **{name: value[0] for name, value in self.macros.items()}}
+        """Public functions, function-like macros and variables that no comment is about."""
+        known = {name for entry in self.entries for name in entry.family}
+        public = {**{name + "()": value[0] for name, value in self.functions.items()},
+                  **{name + "()": value[0] for name, value in self.macros.items()},
+                  **{name: value[0] for name, value in self.variables.items()}}
         return [(self.line(start), name) for name, start in public.items()
-                if PUBLIC.match(name) and name not in known]
+                if PUBLIC.match(name.rstrip("()")) and name.rstrip("()") not in known]
 
     def overview(self):
         """The first comment that is not the licence: title line and text."""
@@ -250,6 +316,12 @@ def argument_name(entry, text):
     return (pointer or plain)[1]
 
 
+def arguments_of_typedef(entry, code):
+    arguments = re.search(r"\)\s*\((.*)\)\s*;$", code, re.S)
+    return [argument_name(entry, text)
+            for text in split(" ".join(arguments[1].split()))] if arguments else []
+
+
 def members(entry):
     """Names of the public members; takes the others out of the definition."""
     code = re.sub(r"\n[ \t]*/\*\s*private:.*?(?=\n[ \t]*/\*\s*public:|\n\})", "", entry.code,
@@ -258,9 +330,7 @@ def members(entry):
     entry.code = code
     body = re.sub(r"/\*.*?\*/|//[^\n]*", "", code, flags=re.S)
     if entry.kind == "typedef":
-        arguments = re.search(r"\)\s*\((.*)\)\s*;$", body, re.S)
-        return [argument_name(entry, text)
-                for text in split(" ".join(arguments[1].split()))] if arguments else []
+        return arguments_of_typedef(entry, body)
     body = body[body.index("{") + 1:body.rindex("}")]
     if entry.kind == "enum":
         return [part.split("=")[0].strip() for part in body.split(",") if part.strip()]

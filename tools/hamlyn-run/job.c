@@ -143,7 +143,8 @@ static void end_process(struct job *job, int rank, int status)
 	} else if (status) {
 		fail(job, process_exit_status(status), "process %d (pid %ld) %s", rank,
 		     (long)process->pid, text);
-	} else if (job->pmi.clients[rank].state == PMI_JOINED) {
+	} else if (job->pmi.clients[rank].state == PMI_JOINED &&
+		   !job->options->keep_going) {
 		fail(job, 1, "process %d (pid %ld) ended without taking leave of the others",
 		     rank, (long)process->pid);
 	}

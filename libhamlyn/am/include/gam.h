@@ -88,7 +88,8 @@ typedef void (*handler_med_t)(vnn_t source, void *data, int nbytes, long arg0,
  * into the device's packets; -ENOTSUP if it takes PMIx to start and that cannot be had;
  * -ETIMEDOUT, -ECONNRESET, -EPROTO or -EIO if the launcher does not answer, is gone, or
  * says what is not understood; -ENOMEM; what h_open(), h_area_alloc() and the other
- * calls of the device return. am_error() says more.
+ * calls of the device return. am_error() says more. The launcher is told to end the
+ * other processes, unless it was -EALREADY.
  */
 int am_enable(void);
 
@@ -159,8 +160,8 @@ void am_sleep(unsigned int seconds);
  * When it returns 0 the handlers of all requests that any process sent before have
  * run.
  *
- * Return: 0, -ENOTCONN, -EPERM in a handler, or -ETIMEDOUT or -ECONNRESET if a process
- * is lost that this one has to hear of.
+ * Return: 0, -ENOTCONN, -EPERM in a handler, or -ETIMEDOUT or -ECONNRESET if any
+ * process of the program was lost.
  */
 int lam_sync_all(void);
 
@@ -260,8 +261,8 @@ int am_reply_5(vnn_t dest, handler_5_t handler, long arg0, long arg1, long arg2,
  * @arg0: word
  * @arg1: word
  *
- * The buffer is the handler's until it returns. On return the data here may be
- * changed.
+ * The handler may read the buffer until it returns, and must not write to it. When
+ * this call returns the data here may be changed.
  *
  * Return: 0, -EMSGSIZE, or as am_request_0().
  */

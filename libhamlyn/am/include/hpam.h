@@ -155,8 +155,7 @@ int HPAM_reply_xfer(const void *local, void *remote, int length,
  * The paper's broadcast is one packet of its network, which may get lost. This one is
  * a request to each: it arrives, and is paid for.
  *
- * Return: as HPAM_4(). It stops at the first error: then processes of lower numbers
- * than the one that am_error() names have it, those of higher ones have not.
+ * Return: as HPAM_4(), the first error; all processes that can be reached have it then.
  */
 int HPAM_bcast_4(HPAM_handler_4 fun, unsigned long arg0, unsigned long arg1,
 		 unsigned long arg2, unsigned long arg3);
