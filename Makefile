@@ -134,7 +134,7 @@ $(BUILD)/libhamlyn-am.so: $(AM_SO)
 # The papers' test programs. Static, so that they run in the guest: then start-up is PMI's.
 AM_TOOL_SRC := $(wildcard tools/am/*.c)
 AM_TOOL_OBJ := $(AM_TOOL_SRC:tools/am/%.c=$(BUILD)/obj/am-tools/%.o)
-AM_TOOL_NAMES := ping_pong ping_bulk thru_bulk test_xfer test_med logp hpam_pingpong radix exactly_once
+AM_TOOL_NAMES := cost rate ping_pong ping_bulk thru_bulk test_xfer test_med logp hpam_pingpong radix exactly_once
 AM_SHARED_OBJ := $(filter-out $(AM_TOOL_NAMES:%=$(BUILD)/obj/am-tools/%.o),$(AM_TOOL_OBJ))
 AM_TOOLS := $(AM_TOOL_NAMES:%=$(BUILD)/am/%)
 AM_LIBS := $(BUILD)/libhamlyn-am.a $(BUILD)/libhamlyn.a

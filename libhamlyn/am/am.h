@@ -61,6 +61,7 @@ struct am_send {
  * @moved: how far from where it is here its program is loaded
  * @hint: a request that is probably free (P 5.2.2)
  * @owed: requests, by instance, that were handled and not yet answered
+ * @owed_count: how many these are
  * @free_transfers: bits of @segments that are free
  * @segments: segments of each transfer to it that are under way or to come
  * @missing: bytes that each transfer from it still lacks; 0: none has come
@@ -76,6 +77,7 @@ struct am_peer {
 	uint64_t moved;
 	uint32_t hint;
 	uint32_t owed;
+	uint32_t owed_count;
 	uint32_t free_transfers;
 	uint32_t segments[AM_TRANSFERS];
 	uint32_t missing[AM_TRANSFERS];

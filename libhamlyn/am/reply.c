@@ -111,7 +111,7 @@ void am_reply_owe(struct am *am, int dest, uint32_t instance)
 	peer->owed |= 1U << instance;
 	am->stats.acks++;
 	/* Half of what may be under way: the sender need not wait. */
-	if ((uint32_t)__builtin_popcount(peer->owed) >= (am->depth + 1) / 2)
+	if (++peer->owed_count >= (am->depth + 1) / 2)
 		am_acks_send(am, dest);
 }
 
@@ -166,6 +166,7 @@ void am_acks_send(struct am *am, int dest)
 		peer->owed = which;
 		send_acks(am, dest, some);
 	}
+	peer->owed_count = 0;
 	am->owing--;
 }
 

@@ -5,7 +5,7 @@
 #include "am.h"
 
 #define MAX_AT_ONCE	4096	/* notifications of one call */
-#define ACK_PATIENCE	32	/* empty polls until what is owed is sent */
+#define ACK_PATIENCE	512	/* empty polls until what is owed is sent */
 #define YIELD_EVERY	4096	/* empty polls: others may want the processor */
 #define YIELD_CROWDED	64	/* if the program's own processes do */
 #define MAX_DOUBLINGS	8	/* of the time-out: many tries before it is given up */
@@ -46,6 +46,7 @@ void am_lose(struct am *am, int lost, int error)
 	}
 	am->owing -= peer->owed != 0;
 	peer->owed = 0;
+	peer->owed_count = 0;
 	memset(peer->segments, 0, sizeof(peer->segments));
 	peer->free_transfers = (1U << AM_TRANSFERS) - 1;
 }

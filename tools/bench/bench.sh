@@ -64,6 +64,8 @@ native logp           300 -
 native wake           300 60
 native group          300 -
 native protocols      120 -
+native am            1500 -
+native am-instructions 60 30
 native revoke         300 -
 native idle           120 -
 vm     vm-compare    1200 300
@@ -76,6 +78,7 @@ vm     vm-wake        300 -
 vm     vm-inline      300 -
 vm     vm-revoke      600 -
 vm     vm-slots       900 -
+vm     vm-am          900 -
 vm     vm-idle        300 -
 uml    uml-selfping   300 120
 END
@@ -157,6 +160,14 @@ run_section() { # NAME SECONDS
 	instructions) tools/hamlyn-perf/count.sh --json --perf "$BUILD/hamlyn-perf" ;;
 	syscalls) perf --device "$DEVICE" syscalls ;;
 	scale | logp | wake | group | protocols | revoke | idle) perf --device "$DEVICE" "$NAME" ;;
+	# As it finds the device where users do: without one that is named
+	am) tools/am/bench.py --build "$BUILD" ;;
+	am-instructions) tools/am/instructions.py --build "$BUILD" ;;
+	vm-am)
+		mapfile -t programs < <(printf -- '--file\n%s\n' "$BUILD"/am/* "$BUILD/hamlynctl")
+		guest "$seconds" "$AWAKE engines=1 guesses=0" --smp 2 "${programs[@]}" \
+			--file tools/am/bench-guest.sh -- "sh ./bench-guest.sh $GUEST_DEVICE"
+		;;
 	vm-compare) selftests/vm/bench.sh --kernel "$RXE_KERNEL" --build "$BUILD" --timeout "$seconds" ;;
 	vm-icount)
 		guest "$seconds" engine=inline --icount -- \
@@ -307,7 +318,7 @@ set_up() {
 	say "set-up, into $OUT/setup.log"
 	try selftests/setup.sh packages native
 	[ "$QUICK" = yes ] || try selftests/setup.sh packages bench
-	try "${make[@]}" tools
+	try "${make[@]}" tools am am-tests
 	try "${make[@]}" peers
 	if is_wanted vm; then
 		try selftests/setup.sh packages vm
