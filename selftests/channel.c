@@ -496,6 +496,41 @@ TEST_F(channel, an_event_loop_serves_and_closes_in_the_call_back)
 	self->b = NULL;
 }
 
+struct small {
+	unsigned char data[100];
+	size_t room;
+	ssize_t got;
+};
+
+/* A little more room each time. */
+static void copy_or_grow(struct h_channel *ch, void *arg)
+{
+	struct small *s = arg;
+
+	s->got = h_channel_recv(ch, s->data, s->room, H_NOWAIT);
+	s->room += s->got == -EMSGSIZE;
+}
+
+TEST_F(channel, a_message_that_was_too_long_is_told_again)
+{
+	struct small s = { .room = 1 };
+	struct ht_poll poll;
+
+	ht_fill(self->data, sizeof(s.data), 1);
+	ASSERT_EQ(0, put(self->a, self->m[1], self->data, sizeof(s.data)));
+	h_channel_on_ready(self->b, copy_or_grow, &s);
+	ht_poll_begin(&poll);
+	while (s.got <= 0 && ht_poll_more(&poll))
+		h_manager_dispatch(self->m[1]);
+	ASSERT_EQ(sizeof(s.data), s.got);
+	EXPECT_EQ(sizeof(s.data), s.room);
+	EXPECT_EQ(sizeof(s.data), ht_match(s.data, sizeof(s.data), 1));
+	/* And then no more. */
+	h_manager_dispatch(self->m[1]);
+	EXPECT_EQ(sizeof(s.data), s.got);
+	h_channel_on_ready(self->b, NULL, NULL);
+}
+
 static void count(struct h_channel *ch, void *arg)
 {
 	(void)ch;
@@ -526,6 +561,33 @@ TEST_F(channel, who_was_blocked_is_called_back)
 	h_manager_dispatch(self->m[0]);
 	EXPECT_EQ(1, called);
 	EXPECT_EQ(0, h_channel_send(self->a, "x", 1, H_NOWAIT));
+}
+
+TEST_F(channel, who_was_blocked_is_called_back_also_if_he_says_so_later)
+{
+	unsigned int called = 0, sent = 0;
+	struct h_message m;
+	struct ht_poll poll;
+
+	if (variant->one_manager)
+		SKIP(return, "counts calls for one end");
+	while (!h_channel_send(self->a, "x", 1, H_NOWAIT))
+		ASSERT_GT(10000, sent++);
+	while (sent--) {
+		ASSERT_EQ(1, get(self->b, self->m[1], &m));
+		h_channel_release(self->b, &m);
+	}
+	/* What could be sent again was found out when there was nobody to call. */
+	ht_sleep_ns(20 * HT_MS);
+	h_manager_dispatch(self->m[0]);
+	h_manager_dispatch(self->m[0]);
+	h_channel_on_ready(self->a, count, &called);
+	ht_poll_begin(&poll);
+	while (!called && ht_poll_more(&poll))
+		h_manager_dispatch(self->m[0]);
+	EXPECT_EQ(1, called);
+	h_manager_dispatch(self->m[0]);
+	EXPECT_EQ(1, called);
 }
 
 /* ---- many --------------------------------------------------------------- */

@@ -411,6 +411,37 @@ TEST_F(stream, call_backs_move_it)
 	h_stream_sender_on_ready(self->sender, NULL, NULL);
 }
 
+struct nibbler {
+	unsigned char data[100];
+	size_t got;
+};
+
+static void nibble(struct h_stream_receiver *r, void *arg)
+{
+	struct nibbler *n = arg;
+
+	if (h_stream_read(r, n->data + n->got, 1, H_NOWAIT) == 1)
+		n->got++;
+}
+
+TEST_F(stream, the_rest_of_a_piece_is_told_again)
+{
+	struct nibbler n = {};
+	struct ht_poll poll;
+
+	ht_fill(self->data, sizeof(n.data), 1);
+	ASSERT_EQ(sizeof(n.data), h_stream_send(self->sender, self->data,
+						sizeof(n.data), SECOND));
+	ASSERT_EQ(0, h_stream_flush(self->sender, H_NOWAIT));
+	h_stream_receiver_on_ready(self->receiver, nibble, &n);
+	ht_poll_begin(&poll);
+	while (n.got < sizeof(n.data) && ht_poll_more(&poll))
+		h_manager_dispatch(self->to);
+	ASSERT_EQ(sizeof(n.data), n.got);
+	EXPECT_EQ(sizeof(n.data), ht_match(n.data, sizeof(n.data), 1));
+	h_stream_receiver_on_ready(self->receiver, NULL, NULL);
+}
+
 TEST_F(stream, who_is_gone_is_told_at_once)
 {
 	struct h_record record;

@@ -217,10 +217,12 @@ void h_channel_on_ready(struct h_channel *ch,
 			void *arg)
 {
 	h_stream_receiver_on_ready(ch->receiver, NULL, NULL);
-	ch->ready = ready;
 	ch->ready_arg = arg;
-	if (ready)
-		h_stream_receiver_on_ready(ch->receiver, receive_ready, ch);
+	h__write_once(&ch->ready, ready);
+	if (!ready)
+		return;
+	h_stream_receiver_on_ready(ch->receiver, receive_ready, ch);
+	h__channel_ready_set(ch);
 }
 
 /* ---- ending ---- */

@@ -57,5 +57,7 @@ struct h_channel {
 int h__channel_push(struct h_channel *ch, int64_t deadline_ns);
 /* The same without waiting for anything, if there is one and nobody else does. */
 void h__channel_try_push(struct h_channel *ch);
+/* There is somebody to call now; a send may have returned -EAGAIN before. */
+void h__channel_ready_set(struct h_channel *ch);
 
 #endif /* H_CHANNEL_INTERNAL_H */

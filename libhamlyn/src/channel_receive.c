@@ -260,6 +260,7 @@ static int receive(struct h_channel *ch, struct h_message *m,
 	if (h__unlikely(ch->kept.data)) {
 		*m = ch->kept;
 		ch->kept = (struct h_message) {};
+		h__stream_leave(ch->receiver, false);
 		return 1;
 	}
 	if (h__unlikely(ch->failed))
@@ -307,6 +308,7 @@ static ssize_t receive_into(struct h_channel *ch, const struct target *t,
 	length = m.length;
 	if (length > t->size) {
 		ch->kept = m;
+		h__stream_leave(ch->receiver, true);
 		return -EMSGSIZE;
 	}
 	if (length && m.data != t->data)

@@ -167,33 +167,59 @@ int h__channel_push(struct h_channel *ch, int64_t deadline_ns)
 
 static void send_ready(struct h_stream_sender *s, void *arg);
 
+static void arm(struct h_channel *ch)
+{
+	h_stream_sender_on_ready(ch->sender, send_ready, ch);
+}
+
 /* Go on when there are buffers again; said with sending held. */
 static void want(struct h_channel *ch, bool wanted)
 {
 	if (wanted && !ch->armed) {
 		ch->armed = true;
-		h_stream_sender_on_ready(ch->sender, send_ready, ch);
+		arm(ch);
 	}
 	h__stream_want(ch->sender, wanted);
+}
+
+/*
+ * There is nobody to tell that a send can be tried again: h_channel_on_ready() will
+ * see to it. If it does so just now it has set whom to call before we look.
+ */
+static void leave_to_on_ready(struct h_channel *ch)
+{
+	ch->armed = false;
+	h_stream_sender_on_ready(ch->sender, NULL, NULL);
+	if (h__read_once(&ch->ready))
+		arm(ch);
+}
+
+void h__channel_ready_set(struct h_channel *ch)
+{
+	if (h__read_once(&ch->blocked))
+		arm(ch);
 }
 
 /* Called while buffers are free, or there never will be any. */
 static void send_ready(struct h_stream_sender *s, void *arg)
 {
+	void (*ready)(struct h_channel *channel, void *arg) = NULL;
 	struct h_channel *ch = arg;
-	bool call;
 
 	if (h__mutex_lock(ch->manager, &s->sending, H_NOWAIT))
 		return;
 	h__channel_push(ch, H_NOWAIT);
-	want(ch, ch->rest);
-	call = ch->blocked && !ch->rest && ch->ready;
-	if (call)
-		ch->blocked = false;
+	if (ch->blocked && !ch->rest)
+		ready = h__read_once(&ch->ready);
+	if (ready)
+		h__write_once(&ch->blocked, false);
+	want(ch, ch->rest || ch->blocked);
+	if (!ch->rest && ch->blocked)
+		leave_to_on_ready(ch);
 	h__mutex_unlock(ch->manager, &s->sending);
 	/* Afterwards there may be no channel any more. */
-	if (call)
-		ch->ready(ch, ch->ready_arg);
+	if (ready)
+		ready(ch, ch->ready_arg);
 }
 
 void h__channel_try_push(struct h_channel *ch)
@@ -263,7 +289,7 @@ static int send_message(struct h_channel *ch, struct cursor *c,
 		ch->torn = true;
 	}
 	if (err == -EAGAIN) {
-		ch->blocked = true;
+		h__write_once(&ch->blocked, true);
 		want(ch, true);
 	}
 	return err;

@@ -172,10 +172,18 @@ static int say_hello(struct h_gather_member *m)
 static void say_bye(struct h_gather_member *m)
 {
 	unsigned char bytes[H_GATHER_BYE_BYTES];
+	bool gone;
 
 	if (m->left)
 		return;
 	m->left = true;
+	/* What is sent to one who has gone would pass for a guess of a key. */
+	h_manager_poll(m->r.manager);
+	h_receiver_lock(&m->r);
+	gone = m->gone;
+	h_receiver_unlock(&m->r);
+	if (gone)
+		return;
 	h__put(bytes, m->sent, sizeof(bytes));
 	say(m, H_GATHER_BYE, bytes, sizeof(bytes));
 	/* Before the root is told that the slot is gone. */

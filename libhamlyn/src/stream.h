@@ -189,6 +189,7 @@ struct h_stream_receiver {
 	bool messages;			/* records may be empty, pieces few */
 	int64_t credit_handle;		/* of the last one; -1: none */
 	struct h_watch *watch;
+	bool left;			/* of what was handed out: written with reading */
 	/* h_stream_read() */
 	pthread_mutex_t reading;
 	struct h_record part;
@@ -239,6 +240,9 @@ void h__ticket_drop(struct h_manager *m, const struct h_ticket *t);
 /* As h_stream_receive(), and how much of the same send is still to come. */
 int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 		   uint64_t *more, int64_t deadline_ns);
+
+/* Is something left of what it gave, and still to be received? reading held. */
+void h__stream_leave(struct h_stream_receiver *r, bool left);
 
 /* A mutex with a deadline, or nothing where there is one thread. */
 int h__mutex_lock(const struct h_manager *m, pthread_mutex_t *mutex,

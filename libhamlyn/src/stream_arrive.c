@@ -319,7 +319,7 @@ static void process_overrun(struct h_receiver *receiver)
 
 static bool anything(const struct h_stream_receiver *r)
 {
-	return r->next != r->high || r->fin || r->gone || r->broken;
+	return r->next != r->high || r->left || r->fin || r->gone || r->broken;
 }
 
 static bool pending(const struct h_receiver *receiver)

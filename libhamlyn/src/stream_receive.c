@@ -343,6 +343,18 @@ void h_stream_release(struct h_stream_receiver *r,
 		do_what_is_due(r);
 }
 
+void h__stream_leave(struct h_stream_receiver *r, bool left)
+{
+	if (r->left == left)
+		return;
+	h_receiver_lock(&r->r);
+	r->left = left;
+	h_receiver_unlock(&r->r);
+	/* For a moment there was nothing: it may have been taken off the list. */
+	if (left)
+		h__receiver_look(&r->r);
+}
+
 static ssize_t read_part(struct h_stream_receiver *r, char *data, size_t length,
 			 int64_t deadline_ns)
 {
@@ -384,6 +396,7 @@ ssize_t h_stream_read(struct h_stream_receiver *r, void *data, size_t length,
 		if (n > 0)
 			done += n;
 	} while (n > 0 && (size_t)done < length);
+	h__stream_leave(r, r->part.length);
 	h__mutex_unlock(m, &r->reading);
 	return done ? done : n;
 }

@@ -158,7 +158,9 @@ int h_gather_wait(struct h_gather_member *member, int64_t timeout_ns);
  * @member: the member, or NULL; destroyed
  *
  * Waits for nobody. The rounds that one has done one's part of can still be received
- * by the root, later ones fail with -EPIPE, for all.
+ * by the root, later ones fail with -EPIPE, for all. Over a fabric that delays or
+ * reorders packets the root may find out that the member is gone before it gets this
+ * word: then that is what all are told.
  *
  * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it is still there.
  */

@@ -169,6 +169,9 @@ int h_manager_unregister(struct h_manager *manager, void *addr);
  * readable for whatever arrives in the context: give each manager that is waited for
  * in this way a context (h_open()) of its own.
  *
+ * Wait for it to be readable, and for nothing else; not for edges (EPOLLET). It is
+ * taken out of the loop before h_manager_destroy(), which closes it.
+ *
  * Return: the descriptor, owned by @manager, or a negative errno.
  */
 int h_manager_fd(struct h_manager *manager);
