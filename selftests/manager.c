@@ -30,6 +30,7 @@ struct box {
 	uint32_t next;		/* what the next word has to say */
 	uint32_t wrong;
 	uint32_t overruns;
+	bool stalls;		/* atomic: whoever polls gets no further */
 	/* of call backs */
 	uint32_t called;
 	uint32_t inside;
@@ -49,6 +50,8 @@ static void box_arrival(struct h_receiver *r, const struct hamlyn_nq_entry *e)
 {
 	struct box *b = box_of(r);
 
+	while (__atomic_load_n(&b->stalls, __ATOMIC_SEQ_CST))
+		ht_sleep_ns(HT_MS / 10);
 	b->wrong += e->data >> 32 != b->id || (uint32_t)e->data != b->next;
 	b->next = (uint32_t)e->data + 1;
 	b->waiting++;
@@ -892,13 +895,17 @@ TEST_F(manager, an_overrun_leaves_alone_who_is_being_made_or_destroyed)
 
 	ASSERT_EQ(0, pthread_create(&thread, NULL, make_and_destroy, &maker));
 	for (i = 0; i < 50; i++) {
+		/* The other thread polls, too: every second time it is not in time. */
+		__atomic_store_n(&self->box[0].stalls, i % 2, __ATOMIC_SEQ_CST);
 		overfill(self);
+		__atomic_store_n(&self->box[0].stalls, false, __ATOMIC_SEQ_CST);
 		h_manager_poll(self->to);
 	}
 	__atomic_store_n(&maker.stop, 1, __ATOMIC_SEQ_CST);
 	pthread_join(thread, NULL);
 	EXPECT_EQ(0, maker.result);
-	/* The other thread polls, too, and may have been in time now and then. */
+	while (h_manager_poll(self->to))
+		;
 	EXPECT_GE(self->box[0].overruns, 1U);
 }
 

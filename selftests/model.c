@@ -314,6 +314,7 @@ TEST_F(adversary, programs_whose_packets_are_reordered)
 {
 	if (!self->ready)
 		SKIP(return, "kernel: as root");
+	packets_are_late = true;
 	ASSERT_EQ(0, set_adversary(&self->genl, 200000, 0));
 	EXPECT_EQ(NULL, run_programs(true));
 	EXPECT_EQ(NULL, run_programs(false));
@@ -323,6 +324,7 @@ TEST_F(adversary, programs_whose_packets_are_reordered_and_late)
 {
 	if (!self->ready)
 		SKIP(return, "kernel: as root");
+	packets_are_late = true;
 	ASSERT_EQ(0, set_adversary(&self->genl, 100000, 300));
 	EXPECT_EQ(NULL, run_programs(true));
 }
