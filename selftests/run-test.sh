@@ -171,9 +171,9 @@ has_pmix() {
 }
 
 gives_up() { # COMMAND...: all of it ends, and not well
-	local status=139 try
+	local status=139
 	# Open MPI's mpirun itself crashes now and then when it ends a job.
-	for try in 1 2 3; do
+	for _ in 1 2 3; do
 		[ "$status" = 139 ] || break
 		status=0
 		bounded "$@" 2>/dev/null || status=$?

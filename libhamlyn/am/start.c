@@ -15,13 +15,28 @@
 #include "am.h"
 
 #define CALIBRATION_NS		2000000
+#define LONGEST_NAP_US		3200
+#define ALL_WATCHED		64	/* processes of a program where each watches all */
+#define PATIENCE_NS		60000000000ULL
 #define SEGMENT_SLACK		(4U << 20)
 #define TIMEOUT_US		10000	/* of who only is slow to poll */
 #define TIMEOUT_LOSSY_US	1000
 #define LINE			64
 #define SMALLEST_PAGE		256
+#define SMALLEST_DEFAULT	1024
+#define BYTES_OF_ALL		(4U << 20)
 #define LARGEST_PAGE		16320	/* with its header the default packet size */
 #define BUFFERS_OF_ALL		512	/* instances to all processes together, by default */
+
+/* Where many processes start at once they wait long for the lock of their segment. */
+#define PATIENTLY(rc, call)						\
+	do {								\
+		uint64_t begun_ = now_ns();				\
+		do							\
+			(rc) = (call);					\
+		while ((rc) == -ETIMEDOUT &&				\
+		       now_ns() - begun_ < PATIENCE_NS);		\
+	} while (0)
 
 /* What process 0 decides for all. */
 struct program {
@@ -84,6 +99,17 @@ int am_default_depth(int procs)
 	return depth;
 }
 
+/* So that the buffers of a direction take 4 MiB at most, whatever the number of peers. */
+static uint64_t default_page(uint64_t procs, uint64_t depth)
+{
+	uint64_t page = BYTES_OF_ALL / (2 * procs * depth) - AM_HEADER -
+			AM_STRIDE;
+
+	if (BYTES_OF_ALL / (2 * procs * depth) < SMALLEST_DEFAULT)
+		page = SMALLEST_DEFAULT;
+	return page < LARGEST_PAGE ? page : LARGEST_PAGE;
+}
+
 static size_t area_bytes(const struct am *am)
 {
 	size_t buffers = 2 * (size_t)am->procs << am->depth_shift;
@@ -104,7 +130,7 @@ static void set_sizes(struct am *am, const struct program *program)
 static int read_settings(struct am *am, struct program *program)
 {
 	uint64_t depth = (uint64_t)am_default_depth((int)am->procs);
-	uint64_t page = LARGEST_PAGE;
+	uint64_t page = 0;
 	uint64_t timeout = 0;
 	uint64_t give_up = 30000;
 	uint64_t reliable = 1;
@@ -113,6 +139,8 @@ static int read_settings(struct am *am, struct program *program)
 
 	if (!rc && depth & (depth - 1))
 		rc = am_fail(-EINVAL, "HAMLYN_AM_DEPTH must be a power of two");
+	if (!rc)
+		page = default_page(am->procs, depth);
 	if (!rc)
 		rc = setting("HAMLYN_AM_PAGE", SMALLEST_PAGE,
 			     HAMLYN_MAX_PACKET - AM_HEADER, &page);
@@ -157,7 +185,7 @@ static int open_device(struct am *am, const struct program *program)
 
 	set_sizes(am, program);
 	if (name && *name) {
-		rc = h_open(NULL, &am->dev);
+		PATIENTLY(rc, h_open(NULL, &am->dev));
 		return rc ? am_fail(rc, "device %s: %s", name, strerror(-rc)) : 0;
 	}
 	if (!h_open("/dev/hamlyn0", &am->dev))
@@ -165,18 +193,21 @@ static int open_device(struct am *am, const struct program *program)
 	snprintf(own, sizeof(own), "shm:am-%016" PRIx64 ",size=%zu,guesses=0",
 		 name_hash(am->boot.job),
 		 (2 * area_bytes(am) + (256U << 10)) * am->procs + SEGMENT_SLACK);
-	rc = h_open(own, &am->dev);
+	PATIENTLY(rc, h_open(own, &am->dev));
 	return rc ? am_fail(rc, "device %s: %s", own, strerror(-rc)) : 0;
 }
 
 static int fence(struct am *am)
 {
 	int rc = am->boot.ops->fence_begin(&am->boot);
+	useconds_t nap = 100;
 
 	while (!rc) {
 		rc = am->boot.ops->fence_done(&am->boot);
 		if (!rc)
-			usleep(100);
+			usleep(nap);
+		/* Many that look all the time keep those away that are waited for. */
+		nap = nap < LONGEST_NAP_US ? nap * 2 : nap;
 	}
 	return rc < 0 ? am_fail(rc, "%s: %s", am->boot.ops->name,
 				am->boot.error) : 0;
@@ -254,6 +285,32 @@ static uint32_t queue_entries(const struct am *am, const struct hamlyn_query *q)
 	return n < q->max_nq_entries ? n : q->max_nq_entries;
 }
 
+/* A call that makes something, and what that is for the error message. */
+#define MAKE(am, rc, what, call)					\
+	do {								\
+		if (!(rc)) {						\
+			PATIENTLY(rc, call);				\
+			(rc) = step(am, what, rc);			\
+		}							\
+	} while (0)
+
+static int suit_device(struct am *am, struct hamlyn_query *query)
+{
+	int rc = step(am, "asking the device", h_query(am->dev, query));
+
+	if (rc)
+		return rc;
+	if (query->fabric & HAMLYN_FABRIC_LOSSY)
+		am->summed = 1;
+	if (!am->timeout)
+		am->timeout = (am->summed ? TIMEOUT_LOSSY_US : TIMEOUT_US) *
+			      am->ticks_per_us;
+	if (am->stride > query->packet_size)
+		return am_fail(-EMSGSIZE, "HAMLYN_AM_PAGE: the device's packets have room for %u bytes",
+			       query->packet_size - AM_HEADER);
+	return 0;
+}
+
 static int make_objects(struct am *am, const struct program *program)
 {
 	struct hamlyn_query query;
@@ -267,39 +324,27 @@ static int make_objects(struct am *am, const struct program *program)
 		.flags = HAMLYN_SLOT_KEY_GIVEN,
 		.key = program->key,
 	};
-	int rc = step(am, "asking the device", h_query(am->dev, &query));
+	size_t bytes = area_bytes(am);
+	int rc = suit_device(am, &query);
 
-	if (!rc && query.fabric & HAMLYN_FABRIC_LOSSY)
-		am->summed = 1;
-	if (!am->timeout)
-		am->timeout = (am->summed ? TIMEOUT_LOSSY_US : TIMEOUT_US) *
-			      am->ticks_per_us;
-	if (!rc && am->stride > query.packet_size)
-		rc = am_fail(-EMSGSIZE, "HAMLYN_AM_PAGE: the device's packets have room for %u bytes",
-			     query.packet_size - AM_HEADER);
-	if (!rc)
-		rc = step(am, "memory to receive into",
-			  h_area_alloc(am->dev, area_bytes(am), &am->in_area));
-	if (!rc)
-		rc = step(am, "memory to send from",
-			  h_area_alloc(am->dev, area_bytes(am), &am->out_area));
-	if (!rc)
-		rc = step(am, "notification queue",
-			  h_nq_create(am->dev, queue_entries(am, &query),
-				      &am->nq));
+	if (rc)
+		return rc;
 	if (attr.entries > query.max_wq_entries)
 		attr.entries = query.max_wq_entries;
-	if (!rc)
-		rc = step(am, "terminus",
-			  h_terminus_create(am->dev, &attr, &am->terminus));
-	if (!rc)
-		rc = step(am, "send buffer area",
-			  h_terminus_bind(am->terminus, 0, am->out_area, 0, 0));
+	MAKE(am, rc, "memory to receive into",
+	     h_area_alloc(am->dev, bytes, &am->in_area));
+	MAKE(am, rc, "memory to send from",
+	     h_area_alloc(am->dev, bytes, &am->out_area));
+	MAKE(am, rc, "notification queue",
+	     h_nq_create(am->dev, queue_entries(am, &query), &am->nq));
+	MAKE(am, rc, "terminus",
+	     h_terminus_create(am->dev, &attr, &am->terminus));
+	MAKE(am, rc, "send buffer area",
+	     h_terminus_bind(am->terminus, 0, am->out_area, 0, 0));
 	slot.area = am->in_area;
 	slot.meta_area = am->in_area;
 	slot.nq = am->nq;
-	if (!rc)
-		rc = step(am, "slot", h_slot_create(am->dev, &slot, &am->slot));
+	MAKE(am, rc, "slot", h_slot_create(am->dev, &slot, &am->slot));
 	if (rc)
 		return rc;
 	am->in = h_area_addr(am->in_area);
@@ -354,6 +399,18 @@ static int meet(struct am *am, const struct program *program, int rank,
 	return 0;
 }
 
+/*
+ * Where they are very many a process watches those that it waits for in lam_sync_all():
+ * by way of them it hears of all.
+ */
+static int is_watched(const struct am *am, uint32_t p)
+{
+	uint32_t before = (am->self + am->procs - p) % am->procs;
+
+	return p != am->self &&
+	       (am->procs <= ALL_WATCHED || !(before & (before - 1)));
+}
+
 static int meet_all(struct am *am, const struct program *program)
 {
 	struct am_modules_id id;
@@ -376,10 +433,10 @@ static int meet_all(struct am *am, const struct program *program)
 		struct h_ticket ticket = am->peers[p].ticket;
 
 		ticket.length = 1;
-		if (p != am->self)
-			rc = step(am, "watching the other processes",
-				  h_watch(am->dev, &ticket, am->nq, p,
-					  &am->peers[p].watch));
+		if (is_watched(am, p))
+			MAKE(am, rc, "watching the other processes",
+			     h_watch(am->dev, &ticket, am->nq, p,
+				     &am->peers[p].watch));
 	}
 	return rc;
 }
@@ -427,9 +484,12 @@ int am_start(struct am *am)
 	calibrate(am);
 	am->crowded = (uint8_t)is_crowded(am);
 	rc = read_settings(am, &program);
+	/* A segment is made by one, and the others find it: it may take a while. */
+	if (!rc && !am->self)
+		rc = open_device(am, &program);
 	if (!rc)
 		rc = agree(am, &program);
-	if (!rc)
+	if (!rc && am->self)
 		rc = open_device(am, &program);
 	if (!rc)
 		rc = make_objects(am, &program);
