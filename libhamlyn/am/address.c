@@ -38,6 +38,11 @@ static int is_code(const ElfW(Phdr) *p)
 	return p->p_type == PT_LOAD && p->p_flags & PF_X;
 }
 
+static uint64_t hash(const void *data, size_t length, uint64_t before)
+{
+	return XXH3_64bits_withSeed(data, length, before);
+}
+
 /* Of the code: it changes when the program does. */
 static uint64_t fingerprint(const struct dl_phdr_info *info)
 {
@@ -48,9 +53,8 @@ static uint64_t fingerprint(const struct dl_phdr_info *info)
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 
 		if (is_code(p))
-			sum = XXH3_64bits_withSeed(
-				(const void *)(info->dlpi_addr + p->p_vaddr),
-				p->p_memsz, sum);
+			sum = hash((const void *)(info->dlpi_addr + p->p_vaddr),
+				   p->p_memsz, sum);
 	}
 	return sum;
 }
@@ -92,6 +96,8 @@ static int note_module(struct dl_phdr_info *info, size_t size, void *arg)
 	(void)size;
 	if (is_vdso(info))
 		return 0;
+	if (!name)
+		name = info->dlpi_name;
 	if (count == MAX_MODULES) {
 		walk->too_many = 1;
 		return 1;
@@ -110,10 +116,9 @@ static int note_module(struct dl_phdr_info *info, size_t size, void *arg)
 	if (!count)
 		note_program(info, walk->id);
 	else
-		walk->id->libraries = XXH3_64bits_withSeed(
-			name ? name : info->dlpi_name,
-			strlen(name ? name : info->dlpi_name),
-			walk->id->libraries ^ (m.end - m.start));
+		walk->id->libraries = hash(name, strlen(name),
+					   walk->id->libraries ^
+					   (m.end - m.start));
 	modules[count++] = m;
 	return 0;
 }

@@ -237,7 +237,7 @@ static int is_good(struct am *am, const struct am_packet *p, int reply,
 		return 0;
 	if (kind == AM_ACK)
 		return reply && size == AM_HEADER;
-	if (reply != (kind == AM_GOT) && (kind >= AM_GET))
+	if (kind >= AM_GET && reply != (kind == AM_GOT))
 		return 0;
 	return size - AM_HEADER == p->length && p->length <= am->page;
 }

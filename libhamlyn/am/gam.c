@@ -128,7 +128,8 @@ static uint64_t name_of(void (*function)(void))
 	uint64_t name = am_address_name(function);
 
 	if (am_unlikely(!name))
-		am_fail(-EINVAL, "the handler %p is not code of the program or of a library that it was started with",
+		am_fail(-EINVAL,
+			"the handler %p is no code of the program or of its libraries at the start",
 			(void *)(uintptr_t)function);
 	return name;
 }

@@ -28,16 +28,6 @@
 #define LARGEST_PAGE		16320	/* with its header the default packet size */
 #define BUFFERS_OF_ALL		512	/* instances to all processes together, by default */
 
-/* Where many processes start at once they wait long for the lock of their segment. */
-#define PATIENTLY(rc, call)						\
-	do {								\
-		uint64_t begun_ = now_ns();				\
-		do							\
-			(rc) = (call);					\
-		while ((rc) == -ETIMEDOUT &&				\
-		       now_ns() - begun_ < PATIENCE_NS);		\
-	} while (0)
-
 /* What process 0 decides for all. */
 struct program {
 	uint64_t key;
@@ -53,6 +43,21 @@ static uint64_t now_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
+
+/* Where many processes start at once they wait long for the lock of their segment. */
+static int is_busy(int rc, uint64_t begun)
+{
+	return rc == -ETIMEDOUT && now_ns() - begun < PATIENCE_NS;
+}
+
+#define PATIENTLY(rc, call)						\
+	do {								\
+		uint64_t begun_ = now_ns();				\
+									\
+		do {							\
+			(rc) = (call);					\
+		} while (is_busy(rc, begun_));				\
+	} while (0)
 
 static void calibrate(struct am *am)
 {
@@ -306,7 +311,8 @@ static int suit_device(struct am *am, struct hamlyn_query *query)
 		am->timeout = (am->summed ? TIMEOUT_LOSSY_US : TIMEOUT_US) *
 			      am->ticks_per_us;
 	if (am->stride > query->packet_size)
-		return am_fail(-EMSGSIZE, "HAMLYN_AM_PAGE: the device's packets have room for %u bytes",
+		return am_fail(-EMSGSIZE,
+			       "HAMLYN_AM_PAGE: packets of the device have room for %u bytes",
 			       query->packet_size - AM_HEADER);
 	return 0;
 }

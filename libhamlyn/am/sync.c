@@ -23,7 +23,7 @@ int am_sync(struct am *am)
 			rc = am_request_send(am, dest, &p, NULL, AM_NO_TRANSFER);
 		while (!rc && (int32_t)(am->synced[round] - am->sync_epoch) < 0) {
 			am_serve(am);
-			/* Whoever it is: who waits for it gives up, and we may wait for that one. */
+			/* Whoever it is: others give up, and we may wait for those. */
 			if (am->lost)
 				rc = am_lost_error(am, am->lost - 1);
 		}

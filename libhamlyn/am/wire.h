@@ -18,9 +18,10 @@
  */
 static inline uint32_t am_header_sum(const struct am_packet *packet, uint32_t to)
 {
-	return (uint32_t)XXH3_64bits_withSeed(
-		(const unsigned char *)packet + sizeof(packet->check),
-		sizeof(*packet) - sizeof(packet->check), to);
+	const unsigned char *rest = (const unsigned char *)&packet->seq;
+
+	return (uint32_t)XXH3_64bits_withSeed(rest, AM_HEADER - sizeof(packet->check),
+					      to);
 }
 
 static inline uint64_t am_data_sum(const void *data, uint32_t length)
@@ -64,21 +65,16 @@ static inline void am_wire_send(struct am *am, int dest, uint32_t index,
 				struct am_send *send)
 {
 	const void *message = am_out_buffer(am, index);
+	/* The same number on both sides: ours of them, theirs of us. */
+	uint32_t there = am_index(am, index >= am_index(am, 1, 0, 0), am->self,
+				  index & (am->depth - 1));
 
 	am->stats.messages++;
 	am->stats.doorbells += !am->terminus->corked;
 #ifdef HAMLYN_AM_TEST_WIRE
-	/* The same number on both sides: ours of them, theirs of us. */
-	am_test_wire(am, dest,
-		     am_index(am, index >= am_index(am, 1, 0, 0), am->self,
-			      index & (am->depth - 1)),
-		     message, send->size, send);
+	am_test_wire(am, dest, there, message, send->size, send);
 #else
-	send->handle = am_wire_put(
-		am, dest,
-		am_index(am, index >= am_index(am, 1, 0, 0), am->self,
-			 index & (am->depth - 1)),
-		message, send->size);
+	send->handle = am_wire_put(am, dest, there, message, send->size);
 #endif
 }
 

@@ -136,4 +136,3 @@ void once_check_data(const struct message *m, const void *data, int nbytes, uint
 	check_same(data, m->size, key, from, "%s", once_text(m));
 	account.bytes += m->size;
 }
-

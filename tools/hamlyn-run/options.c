@@ -13,8 +13,10 @@
 #define HAMLYN_VERSION "unknown"
 #endif
 
-enum { OPT_DEVICE = 256, OPT_TIMEOUT, OPT_TAG_OUTPUT, OPT_STDIN, OPT_KEEP_GOING,
-       OPT_SAME_ADDRESSES, OPT_VERSION };
+enum {
+	OPT_DEVICE = 256, OPT_TIMEOUT, OPT_TAG_OUTPUT, OPT_STDIN, OPT_KEEP_GOING,
+	OPT_SAME_ADDRESSES, OPT_VERSION,
+};
 
 static const struct option names[] = {
 	{ "processes", required_argument, NULL, 'n' },
