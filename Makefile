@@ -148,7 +148,7 @@ $(AM_TOOLS): $(BUILD)/am/%: $(BUILD)/obj/am-tools/%.o $(AM_SHARED_OBJ) $(AM_LIBS
 	$(CC) -static $^ $(LDFLAGS) -lm -lpthread -o $@
 
 # Tests of the engine; one with a fabric of its own between it and the device.
-AM_TESTS := $(addprefix $(BUILD)/,am/rules am/loss am/exactly_once_lossy boot_peer)
+AM_TESTS := $(addprefix $(BUILD)/,am/rules am/loss am/engine am/shared am/exactly_once_lossy boot_peer)
 
 $(BUILD)/am/rules $(BUILD)/am/loss: $(BUILD)/am/%: selftests/am/%.c $(AM_LIBS) $(AM_HDR) $(LIB_HDR)
 	@mkdir -p $(@D)
@@ -159,6 +159,18 @@ $(BUILD)/am/exactly_once_lossy: selftests/am/fabric.c $(AM_SRC) $(AM_HDR) $(LIB_
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/am -Ilibhamlyn/am/include -DHAMLYN_AM_TEST_WIRE \
 		$(am_cflags) -static $(filter %.c %.o %.a,$^) $(LDFLAGS) -lm -lpthread -o $@
+
+# What it sends is noted.
+$(BUILD)/am/engine: selftests/am/engine.c $(AM_SRC) $(AM_HDR) $(LIB_HDR) $(BUILD)/libhamlyn.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/am -Ilibhamlyn/am/include -DHAMLYN_AM_TEST_WIRE \
+		$(am_cflags) -static $(filter %.c %.a,$^) $(LDFLAGS) -lpthread -o $@
+
+# Loaded to a random place, with libraries.
+$(BUILD)/am/shared: selftests/am/shared.c $(BUILD)/libhamlyn-am.so $(BUILD)/libhamlyn.so $(AM_HDR)
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -Ilibhamlyn/am/include $(CPPFLAGS) $(am_cflags) -fPIE -pie $< \
+		-Wl,--no-as-needed $(filter %.so,$^) -Wl,-rpath,'$$ORIGIN/..' $(LDFLAGS) -o $@
 
 $(BUILD)/boot_peer: selftests/am/boot_peer.c $(wildcard libhamlyn/am/boot*) libhamlyn/am/pmi_line.h
 	@mkdir -p $(@D)

@@ -95,6 +95,10 @@ tests_of "rules, alone" -n 1 "$build/rules"
 tests_of "rules, 2 processes" -n 2 "$build/rules"
 tests_of "rules, 5 processes" -n 5 "$build/rules"
 
+# ---- the protocol ----
+
+tests_of "engine" -n 1 "$build/engine"
+
 # ---- smallest and largest settings ----
 
 for settings in 1:256 2:1024 32:8192; do
@@ -136,6 +140,15 @@ run -n 2 sh -c 'if [ $PMI_RANK = 0 ]; then exec "$0"; else exec "$1" stopped; fi
 	"$build/rules" "$build/loss"
 status=$?
 says 1 "another program, or another build of it" "two programs in one are noticed"
+if "$build/shared" runs 2>/dev/null; then
+	tests_of "shared libraries" -n 2 "$build/shared"
+	# shellcheck disable=SC2016
+	run -n 2 sh -c '[ $PMI_RANK = 0 ] || export LD_PRELOAD=libm.so.6; exec "$0"' "$build/shared"
+	status=$?
+	says 1 "has loaded other libraries than process" "other libraries are noticed"
+else
+	echo "ok - programs with shared libraries # SKIP they do not run here"
+fi
 HAMLYN_AM_DEPTH=3 run -n 2 "$build/rules"
 status=$?
 says 1 "HAMLYN_AM_DEPTH must be a power of two" "a depth of 3 is refused"

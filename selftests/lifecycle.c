@@ -393,7 +393,7 @@ TEST_F(lifecycle, query_tells_sane_limits)
 	EXPECT_GE(q->max_nq_entries, 2);
 	EXPECT_GE(q->max_wq_entries, 64);
 	EXPECT_GE(q->max_entry_size, 512);
-	EXPECT_EQ(0, q->reserved);
+	EXPECT_EQ(0, q->fabric);
 	EXPECT_GT(q->max_area, 0);
 	EXPECT_GE(q->max_message, q->packet_size);
 	EXPECT_LE(q->max_message, HAMLYN_MAX_MESSAGE);

@@ -25,7 +25,7 @@ about 10 s a mutation, more if one hangs or brings the kernel down.
 EOT
 }
 
-# name, where, tests (unit_* or programs), file, sed expression
+# name, where, tests (unit_*, am-* or programs), file, sed expression
 TABLE='
 key            native unit_rx               driver/core/rx.c     s/if (unlikely(h->key != READ_ONCE(slot->key)))/if (0)/
 bounds         native unit_rx               driver/core/rx.c     s/if (unlikely(!hml_view_covers(slot->data.length, h->offset, h->length)))/if (0)/
@@ -74,6 +74,74 @@ link-sender    native unit_link             driver/core/tx.c     s/if (likely(hm
 link-receiver  native unit_link             driver/core/tx.c     s/(to == nic || hml_link_up(to))/1/
 shm-rekey      native conformance_beyond    libhamlyn/src/shm_device.c s/WRITE_ONCE(rec->slot.key, keys\[0\]);//
 shm-owner      native hostile_segment       libhamlyn/src/shm_segment.c s/st.st_uid != geteuid() || st.st_mode & 077/0/
+am-sequence    native am-engine             libhamlyn/am/arrive.c s/if (am_unlikely(p->seq != r->seq + 1))/if (0)/
+am-duplicate   native am-engine             libhamlyn/am/arrive.c s/p->seq != r->seq + 1))/p->seq != r->seq + 1 \&\& p->seq != r->seq))/
+am-too-new     native am-engine             libhamlyn/am/arrive.c s/am_unlikely(p->seq != r->seq + 1)/(int32_t)(p->seq - r->seq) <= 0/
+am-reflect     native am-engine             libhamlyn/am/arrive.c s/if (p->seq == r->seq)$/if (0)/
+am-reflect-old native am-engine             libhamlyn/am/arrive.c s/if (p->seq == r->seq)$/if (1)/
+am-reply-seq   native am-engine             libhamlyn/am/arrive.c s/r->state != AM_COUNTING || p->seq != r->seq/r->state != AM_COUNTING/
+am-reply-state native am-engine             libhamlyn/am/arrive.c s/r->state != AM_COUNTING || p->seq != r->seq/p->seq != r->seq/
+am-header-sum  native am-engine             libhamlyn/am/arrive.c s/p->check != am_header_sum(p, am->self)/0/
+am-header-dest native am-engine             libhamlyn/am/wire.h   s/^\t\t\t\t\t      to);/0 * to);/
+am-sum-memory  native am-engine             libhamlyn/am/arrive.c s/place(am, p, (unsigned char \*)\*data + p->args\[3\], from)/(place(am, p, (unsigned char *)*data + p->args[3], from), 1)/
+am-sum-medium  native am-engine             libhamlyn/am/arrive.c s/place(am, p, am->scratch, from)/(place(am, p, am->scratch, from), 1)/
+am-sum-got     native am-engine             libhamlyn/am/arrive.c s/place(am, p, get->to + p->args\[0\], from)/(place(am, p, get->to + p->args[0], from), 1)/
+am-suspect     native am-engine             libhamlyn/am/request.c s/am->summed || r->suspect/am->summed/
+am-suspect-reply native am-engine           libhamlyn/am/reply.c  s/am->summed || r->suspect/am->summed/
+am-medium-copy native am-engine             libhamlyn/am/arrive.c s/\*data = am->scratch;/;/
+am-defer       native am-engine             libhamlyn/am/arrive.c s/am->defer = (p->kind.*$/am->defer = 0;/
+am-ack-seq     native am-engine             libhamlyn/am/arrive.c s/(r->seq & AM_SEQ24) == (ack & AM_SEQ24)/1/
+am-ack-state   native am-engine             libhamlyn/am/arrive.c s/if (instance < am->depth && r->state == AM_COUNTING &&/if (instance < am->depth \&\&/
+am-ack-instance native am-engine            libhamlyn/am/arrive.c s/if (instance < am->depth && r->state == AM_COUNTING &&/if (r->state == AM_COUNTING \&\&/
+am-ack-count   native am-engine             libhamlyn/am/arrive.c s/i < p->length && i < AM_MAX_ACKS - 1/i < AM_MAX_ACKS - 1/
+am-ack-bound   native am-engine             libhamlyn/am/arrive.c s/i < p->length && i < AM_MAX_ACKS - 1/i < p->length/
+am-owed-idle   native am-engine             libhamlyn/am/serve.c  s/am_acks_flush(am);/;/
+am-owed-half   native am-engine             libhamlyn/am/reply.c  s/>= (am->depth + 1) \/ 2/> am->depth/
+am-owed-sleep  native am-engine             libhamlyn/am/gam.c    s/am_acks_flush(am);/;/
+am-owed-again  native am-engine             libhamlyn/am/reply.c  s/if (peer->owed & 1U << instance)/if (0)/
+am-timeouts    native am-engine             libhamlyn/am/serve.c  s/if (am->counting && am->reliable)/if (0)/
+am-walk        native am-engine             libhamlyn/am/serve.c  s/if (++am->check_instance >= am->depth) {/if (1) {/
+am-walk-all    native am-engine             libhamlyn/am/serve.c  s/if (++am->check_peer >= am->procs)/if (1)/
+am-back-off    native am-engine             libhamlyn/am/serve.c  s/r->tries : MAX_DOUBLINGS/0 : 0/
+am-give-up     native am-engine             libhamlyn/am/serve.c  s/if ((int64_t)(now - r->first) > (int64_t)am->give_up)/if (0)/
+am-whole       native am-engine             libhamlyn/am/arrive.c s/return !\*missing;/return 1;/
+am-whole-one   native am-engine             libhamlyn/am/arrive.c s/if (!is_memory(p->kind) || p->length == total)/if (!is_memory(p->kind))/
+am-transfer    native am-engine             libhamlyn/am/request.c s/!--peer->segments\[r->transfer\])/--peer->segments[r->transfer] + 1)/
+am-transfer-own native am-engine            libhamlyn/am/bulk.c   s/peer->free_transfers &= peer->free_transfers - 1;/;/
+am-got-active  native am-engine             libhamlyn/am/arrive.c s/return !get->active || p->args/return p->args/
+am-got-offset  native am-engine             libhamlyn/am/arrive.c s/p->args\[0\] > get->total ||/0 ||/
+am-got-length  native am-engine             libhamlyn/am/arrive.c s/p->length > get->total - p->args\[0\] ||/0 ||/
+am-got-again   native am-engine             libhamlyn/am/bulk.c   s/if (!get->active || packet->length > get->missing)/if (0)/
+am-give-length native am-engine             libhamlyn/am/bulk.c   s/packet->args\[1\] < am->page ?/1 ?/
+am-good-source native am-engine             libhamlyn/am/arrive.c s/p->source != source || //
+am-good-instance native am-engine           libhamlyn/am/arrive.c s/p->instance != instance || //
+am-good-kind   native am-engine             libhamlyn/am/arrive.c s/ || kind >= AM_KINDS)/)/
+am-good-ack    native am-engine             libhamlyn/am/arrive.c s/return reply && size == AM_HEADER;/return 1;/
+am-good-way    native am-engine             libhamlyn/am/arrive.c s/if (kind >= AM_GET && reply != (kind == AM_GOT))/if (0)/
+am-good-length native am-engine             libhamlyn/am/arrive.c s/return size - AM_HEADER == p->length && p->length <= am->page;/return 1;/
+am-index       native am-engine             libhamlyn/am/arrive.c s/index >= 2 \* all || size < AM_HEADER/size < AM_HEADER/
+am-find-module native am-engine             libhamlyn/am/address.c s/if (am_unlikely(i >= count))/if (0)/
+am-find-code   native am-engine             libhamlyn/am/address.c /address = modules\[i\].base/,/^}/s/if (am_unlikely(!in_module(i, address)))/if (0)/
+am-lost        native am-engine             libhamlyn/am/request.c s/return am_likely(!am->peers\[dest\].lost) ? 0 : am_lost_error(am, dest);/return 0;/
+am-lost-wait   native am-engine             libhamlyn/am/request.c s/if (am_unlikely(peer->lost))/if (0)/
+am-lost-gets   native am-engine             libhamlyn/am/serve.c  s/if (am->gets\[i\].active == lost + 1)/if (0)/
+am-lost-range  native am-engine             libhamlyn/am/arrive.c s/if (entry->data < am->procs)/if (1)/
+am-uncork      native am-engine             libhamlyn/am/bulk.c   s/if (am->terminus->corked) {/if (0) {/
+am-sync        native am-engine             libhamlyn/am/sync.c   s/while (am->counting || am->stores)/while (am->stores)/
+am-own-scratch native am-engine             libhamlyn/am/reply.c  s/data = am->scratch + am->page;/;/
+am-enabled     native am-rules              libhamlyn/am/request.c s/if (am_unlikely(!am->enabled))/if (0)/
+am-in-request  native am-rules              libhamlyn/am/request.c s/if (am_unlikely(am->context == AM_IN_REQUEST))/if (0)/
+am-in-reply    native am-rules              libhamlyn/am/request.c s/if (am_unlikely(am->context != AM_MAIN))/if (0)/
+am-dest        native am-rules              libhamlyn/am/request.c s/if (am_unlikely((uint32_t)dest >= am->procs))/if (0)/
+am-reply-enabled native am-rules            libhamlyn/am/reply.c  s/if (am_unlikely(!am->enabled))/if (0)/
+am-reply-where native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(am->context != AM_IN_REQUEST))/if (0)/
+am-reply-once  native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(am->replied))/if (0)/
+am-reply-dest  native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(dest != HPAM_reply_dest))/if (0)/
+am-watch       native am-killed             libhamlyn/am/start.c  s/return p != am->self &&/return 0 \&\&/
+am-program     native am-programs           libhamlyn/am/start.c  s/if (theirs.program != id->program)/if (0)/
+am-libraries   native am-libraries          libhamlyn/am/start.c  s/if (theirs.libraries != id->libraries)/if (0)/
+am-state-free  native unit_am_state,am-engine libhamlyn/am/state.c s/\[AM_COUNTING\] = { X, X, X, AM_TRANSMIT, AM_FREE/[AM_COUNTING] = { X, X, X, AM_TRANSMIT, X/
+am-state-new   native unit_am_state,am-engine libhamlyn/am/state.c s/AM_TRANSMIT, AM_FREE, X, X, AM_FREE },/AM_TRANSMIT, X, X, X, AM_FREE },/
 kernel-key     vm protection                driver/core/rx.c     s/if (unlikely(h->key != READ_ONCE(slot->key)))/if (0)/
 kernel-bounds  vm protection                driver/core/rx.c     s/if (unlikely(!hml_view_covers(slot->data.length, h->offset, h->length)))/if (0)/
 kernel-trb     vm hostile_wq                driver/core/tx.c     s/if (trb->flags & ~HAMLYN_TRB_FLAGS || /if (/
@@ -214,20 +282,62 @@ copy_sources() { # TREE
 	done
 }
 
+# What runs in a tree that is a test of Active Messages.
+am_programs() { # TEST
+	case $1 in
+	am-killed) echo loss ;;
+	am-programs) echo rules loss ;;
+	am-libraries) echo shared ;;
+	*) echo "${1#am-}" ;;
+	esac
+}
+
+run_am() { # TEST
+	local log=build/am.log run="timeout -k 5 60 build/am/hamlyn-run --timeout 30" rc=0
+	case $1 in
+	am-engine) $run -n 1 build/am/engine || echo "not ok - $1: status $?" ;;
+	am-rules) $run -n 2 build/am/rules || echo "not ok - $1: status $?" ;;
+	am-killed)
+		$run --keep-going -n 2 build/am/loss killed >$log || rc=$?
+		grep -q "^ok - a killed process" $log || echo "not ok - $1: status $rc"
+		;;
+	am-programs)
+		# shellcheck disable=SC2016 # the variables are of the inner shell
+		$run -n 2 sh -c 'exec build/am/$([ $PMI_RANK = 0 ] && echo rules || echo loss) stopped' >$log || rc=$?
+		grep -q "another program" $log || echo "not ok - $1: status $rc"
+		;;
+	am-libraries)
+		# shellcheck disable=SC2016
+		$run -n 2 sh -c '[ $PMI_RANK = 0 ] || export LD_PRELOAD=libm.so.6; exec build/am/shared' >$log || rc=$?
+		grep -q "other libraries" $log || echo "not ok - $1: status $rc"
+		;;
+	esac
+}
+
 run_native() { # TREE TESTS
-	local tree=$1 test units=() others=()
+	local tree=$1 test name units=() others=() am=() programs=()
 	for test in ${2//,/ }; do
 		case $test in
 		unit_*) units+=("build/unit/$test") ;;
+		am-*)
+			am+=("$test")
+			for name in $(am_programs "$test") hamlyn-run; do
+				programs+=("build/am/$name")
+			done
+			;;
 		*) others+=("build/selftests/$test") ;;
 		esac
 	done
-	make -C "$tree" -s BUILD=build "${units[@]}" "${others[@]}" >"$tree/build.log" 2>&1 ||
+	make -C "$tree" -s BUILD=build "${units[@]}" "${others[@]}" "${programs[@]}" \
+		>"$tree/build.log" 2>&1 ||
 		{ echo "(does not build: $tree/build.log)"; return; }
 	{
 		for test in "${units[@]}"; do
 			CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 120 "$tree/$test" ||
 				echo "not ok - ${test##*/}: status $?"
+		done
+		for test in "${am[@]}"; do
+			(cd "$tree" && run_am "$test") || true
 		done
 		[ ${#others[@]} = 0 ] ||
 			(cd "$tree" && selftests/run-tests.sh --timeout 60 --device "shm:mutant-$$" "${others[@]}") || true
@@ -368,7 +478,8 @@ main() {
 		shift
 	done
 	export HAMLYN_CACHE=${HAMLYN_CACHE:-$PWD/.cache}
-	[ $only_check = yes ] || make -s "BUILD=$BUILD" lib selftests
+	# Only what runs in the guest is taken from here.
+	[ $only_check = yes ] || [ "$WHERE" = native ] || make -s "BUILD=$BUILD" lib selftests
 	mkdir -p "$WORK"
 	while read -r name where tests file expression <&3; do
 		[ $# = 0 ] || [[ " $* " == *" $name "* ]] || continue

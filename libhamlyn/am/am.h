@@ -145,6 +145,8 @@ struct am {
 	uint32_t counting;		/* requests in state counting */
 	uint32_t owing;			/* processes that acknowledgments are owed to */
 	uint32_t empty;			/* polls in a row that found nothing */
+	uint32_t busy;			/* polls that found something and left something owed */
+	uint64_t owed_since;		/* when the first of what is owed became so */
 	uint32_t check_peer;
 	uint32_t check_instance;
 	int lost;			/* the first process that was lost, + 1 */

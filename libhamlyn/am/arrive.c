@@ -103,8 +103,11 @@ static int take_data(struct am *am, const struct am_packet *p, unsigned char *fr
 	if (kind == AM_GOT) {
 		struct am_get *get = &am->gets[p->args[1] % AM_GETS];
 
-		return !get->active || p->args[0] > get->total ||
-		       p->length > get->total - p->args[0] ||
+		/* One whose process was lost is over; others fit. */
+		if (!get->active)
+			return 1;
+		return p->args[0] <= get->total &&
+		       p->length <= get->total - p->args[0] &&
 		       place(am, p, get->to + p->args[0], from);
 	}
 	return 1;
@@ -274,6 +277,8 @@ int am_arrive(struct am *am, const struct hamlyn_nq_entry *entry)
 			 (size_t)index * AM_STRIDE :
 			 am->long_base + (size_t)index * am->stride);
 	memcpy(&p, from, sizeof(p));
+	/* What is checked is the copy: it must not be read from there again. */
+	__asm__ volatile("" ::: "memory");
 	if (am_unlikely(!is_good(am, &p, reply, source, instance, size)))
 		goto damaged;
 	if (!am_state_move(&am->in_state[index], AM_EV_ARRIVE))

@@ -127,6 +127,10 @@ int am_bulk_async(struct am *am, int dest, uint64_t handler, const void *from,
 {
 	struct am_store *s = free_store(am);
 
+	if (!s) {
+		am_serve(am);
+		s = free_store(am);
+	}
 	if (!s)
 		return am_fail(-EAGAIN, "%d am_store_async() are under way",
 			       AM_STORES);

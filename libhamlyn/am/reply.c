@@ -72,7 +72,9 @@ static int reply_to_self(struct am *am, const struct am_packet *packet,
 		data = am->scratch + am->page;
 	}
 	am->context = AM_IN_REPLY;
+	HPAM_reply_dest = -1;
 	am_call(am, (int)am->self, &copy, (void *)(uintptr_t)data);
+	HPAM_reply_dest = (int)am->self;
 	am->context = before;
 	return 0;
 }
@@ -106,6 +108,8 @@ void am_reply_owe(struct am *am, int dest, uint32_t instance)
 	r->size = 0;
 	am_state_move(&r->state, AM_EV_SEND);
 	am_state_move(&r->state, AM_EV_SENT_REPLY);
+	if (!am->owing)
+		am->owed_since = am_clock();
 	if (!peer->owed)
 		am->owing++;
 	peer->owed |= 1U << instance;

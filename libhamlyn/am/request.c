@@ -36,20 +36,17 @@ int am_request_try(struct am *am, int dest, uint32_t *instance)
 	return 0;
 }
 
-/* The same, and waits for one; serves the network meanwhile. An answer sets the hint. */
+/* The same, and waits for one; serves the network meanwhile. */
 int am_request_acquire(struct am *am, int dest, uint32_t *instance)
 {
-	struct am_peer *peer = &am->peers[dest];
-
 	if (am_likely(am_request_try(am, dest, instance)))
 		return 0;
 	am->stats.stalls++;
 	do {
 		am_serve(am);
-		if (am_unlikely(peer->lost))
+		if (am_unlikely(am->peers[dest].lost))
 			return am_lost_error(am, dest);
-	} while (peer->request[peer->hint].state != AM_FREE);
-	*instance = peer->hint;
+	} while (!am_request_try(am, dest, instance));
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #define MAX_AT_ONCE	4096	/* notifications of one call */
 #define ACK_PATIENCE	512	/* empty polls until what is owed is sent */
+#define LOOK_EVERY	64	/* polls, at the clock, if something is owed */
 #define YIELD_EVERY	4096	/* empty polls: others may want the processor */
 #define YIELD_CROWDED	64	/* if the program's own processes do */
 #define MAX_DOUBLINGS	8	/* of the time-out: many tries before it is given up */
@@ -56,6 +57,8 @@ static void check_one(struct am *am)
 {
 	struct am_peer *peer;
 	struct am_send *r;
+	uint64_t limit;
+	uint64_t waited;
 	uint64_t now;
 
 	if (++am->check_instance >= am->depth) {
@@ -68,23 +71,46 @@ static void check_one(struct am *am)
 	if (r->state != AM_COUNTING)
 		return;
 	now = am_clock();
-	if (am_likely((int64_t)(now - r->stamp) <
-		      (int64_t)(am->timeout << (r->tries < MAX_DOUBLINGS ?
-						r->tries : MAX_DOUBLINGS))))
+	limit = am->timeout << (r->tries < MAX_DOUBLINGS ? r->tries :
+							   MAX_DOUBLINGS);
+	waited = now - r->stamp;
+	if (am_likely((int64_t)waited < (int64_t)limit))
 		return;
+	/* We did not poll, or were stopped, perhaps with all others: not its fault. */
+	if (waited > 2 * limit)
+		r->first += waited - limit;
 	if ((int64_t)(now - r->first) > (int64_t)am->give_up)
 		am_lose(am, (int)am->check_peer, -ETIMEDOUT);
 	else
 		am_request_again(am, (int)am->check_peer, am->check_instance);
 }
 
+/* Before who waits for an acknowledgment sends again. */
+static int is_overdue(const struct am *am)
+{
+	return (int64_t)(am_clock() - am->owed_since) >
+	       (int64_t)(am->timeout / 8);
+}
+
 static void found_nothing(struct am *am)
 {
+	int yields;
+
 	am->empty++;
-	if (am->owing && am->empty >= ACK_PATIENCE)
+	yields = am->empty % (am->crowded ? YIELD_CROWDED : YIELD_EVERY) == 0;
+	if (am->owing && (am->empty >= ACK_PATIENCE || yields ||
+			  (am->empty % LOOK_EVERY == 1 && is_overdue(am))))
 		am_acks_flush(am);
-	if (am->empty % (am->crowded ? YIELD_CROWDED : YIELD_EVERY) == 0)
+	if (yields)
 		sched_yield();
+}
+
+/* Who has much to do for one process may owe to another. */
+static void found_something(struct am *am)
+{
+	am->empty = 0;
+	if (am->owing && ++am->busy % LOOK_EVERY == 0 && is_overdue(am))
+		am_acks_flush(am);
 }
 
 /*
@@ -108,7 +134,7 @@ int am_serve(struct am *am)
 		handled += am_arrive(am, &entry);
 	}
 	if (taken)
-		am->empty = 0;
+		found_something(am);
 	else
 		found_nothing(am);
 	if (am->counting && am->reliable)

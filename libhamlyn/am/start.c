@@ -61,8 +61,9 @@ static int is_busy(int rc, uint64_t begun)
 
 static void calibrate(struct am *am)
 {
-	uint64_t begun = now_ns();
+	/* In this order: who is interrupted in between gets time-outs that are too long. */
 	uint64_t ticks = am_clock();
+	uint64_t begun = now_ns();
 	uint64_t ns;
 
 	do
@@ -256,7 +257,8 @@ static int agree(struct am *am, struct program *program)
 		   &program->page, &program->reliable) != 4 ||
 	    !program->depth || program->depth > AM_MAX_DEPTH ||
 	    program->depth & (program->depth - 1) ||
-	    program->page > HAMLYN_MAX_PACKET)
+	    program->page < SMALLEST_PAGE || program->page % LINE ||
+	    program->page > HAMLYN_MAX_PACKET - AM_HEADER)
 		return am_fail(-EPROTO, "process 0 is of another version");
 	set_sizes(am, program);
 	return 0;
@@ -378,20 +380,39 @@ static int make_tables(struct am *am)
 	return 0;
 }
 
+/* Of its name and this boot of this machine: the loop fabric reaches no further. */
+static uint64_t device_hash(const struct am *am)
+{
+	char text[256] = "";
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+	size_t n = 0;
+
+	if (file) {
+		n = fread(text, 1, 64, file);
+		fclose(file);
+	}
+	snprintf(text + n, sizeof(text) - n, "%s", h_dev_name(am->dev));
+	return name_hash(text);
+}
+
 static int meet(struct am *am, const struct program *program, int rank,
 		const struct am_modules_id *id)
 {
 	struct am_peer *peer = &am->peers[rank];
 	struct am_modules_id theirs;
+	uint64_t device;
 	char value[AM_BOOT_VALUE_BYTES];
 	int rc = look_up(am, rank, "process", value);
 
 	if (rc)
 		return rc;
-	if (sscanf(value, "%u:%u:%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%d",
+	if (sscanf(value, "%u:%u:%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%d:%" SCNx64,
 		   &peer->ticket.host, &peer->ticket.slot, &theirs.program,
-		   &theirs.libraries, &theirs.base, &peer->pid) != 6)
+		   &theirs.libraries, &theirs.base, &peer->pid, &device) != 7)
 		return am_fail(-EPROTO, "process %d is of another version", rank);
+	if (device != device_hash(am))
+		return am_fail(-ENODEV, "process %d has opened another device than %s",
+			       rank, h_dev_name(am->dev));
 	if (theirs.program != id->program)
 		return am_fail(-ENOEXEC,
 			       "process %d runs another program, or another build of it, than process %u",
@@ -430,8 +451,9 @@ static int meet_all(struct am *am, const struct program *program)
 	if (rc)
 		return rc;
 	snprintf(value, sizeof(value),
-		 "%u:%u:%" PRIx64 ":%" PRIx64 ":%" PRIx64 ":%d", own.host,
-		 own.slot, id.program, id.libraries, id.base, (int)getpid());
+		 "%u:%u:%" PRIx64 ":%" PRIx64 ":%" PRIx64 ":%d:%" PRIx64,
+		 own.host, own.slot, id.program, id.libraries, id.base,
+		 (int)getpid(), device_hash(am));
 	rc = publish(am, "process", value);
 	for (p = 0; !rc && p < am->procs; p++)
 		rc = meet(am, program, (int)p, &id);

@@ -86,7 +86,7 @@ static void nap_and_poll(int ms)
 }
 
 /* As many as may be under way, sent again several times, and handled once each. */
-static void stopped(void)
+static void is_stopped_meanwhile(void)
 {
 	struct am_stats s;
 	int i;
@@ -121,7 +121,7 @@ static void stopped(void)
 	exit(0);
 }
 
-static void silent(void)
+static void says_nothing(void)
 {
 	int rc = 0;
 
@@ -141,7 +141,7 @@ static void silent(void)
 	exit(0);
 }
 
-static void killed(void)
+static void is_killed(void)
 {
 	int rc = 0;
 
@@ -178,10 +178,10 @@ int main(int argc, char **argv)
 	am_request_0(1, get_pid);
 	am_wait_for(pid);
 	if (!strcmp(argv[1], "stopped"))
-		stopped();
+		is_stopped_meanwhile();
 	else if (!strcmp(argv[1], "silent"))
-		silent();
+		says_nothing();
 	else
-		killed();
+		is_killed();
 	return 1;
 }

@@ -88,8 +88,9 @@ typedef void (*handler_med_t)(vnn_t source, void *data, int nbytes, long arg0,
  * into the device's packets; -ENOTSUP if it takes PMIx to start and that cannot be had;
  * -ETIMEDOUT, -ECONNRESET, -EPROTO or -EIO if the launcher does not answer, is gone, or
  * says what is not understood; -ENOMEM; what h_open(), h_area_alloc() and the other
- * calls of the device return. am_error() says more. The launcher is told to end the
- * other processes, unless it was -EALREADY.
+ * calls of the device return; -ENODEV if the processes have opened different devices.
+ * am_error() says more. The others wait until this process ends: it should end with a
+ * status that is not 0, so that the launcher ends them.
  */
 int am_enable(void);
 
@@ -99,8 +100,7 @@ int am_enable(void);
  * Waits until all processes call it, and serves the network meanwhile. Afterwards
  * there is nothing to be called but am_error(); what is called returns -ENOTCONN.
  *
- * If it fails, other than by -EPERM, the program has left all the same, and the
- * launcher is told to end the other processes.
+ * If it fails, other than by -EPERM, the process has left the program all the same.
  *
  * Return: 0, -ENOTCONN, -EPERM in a handler, the error with which another process
  * was lost (-ETIMEDOUT or -ECONNRESET), or what is wrong with the launcher, as
