@@ -102,15 +102,14 @@ am-owed-again  native am-engine             libhamlyn/am/reply.c  s/if (peer->ow
 am-timeouts    native am-engine             libhamlyn/am/serve.c  s/if (am->counting && am->reliable)/if (0)/
 am-walk        native am-engine             libhamlyn/am/serve.c  s/if (++am->check_instance >= am->depth) {/if (1) {/
 am-walk-all    native am-engine             libhamlyn/am/serve.c  s/if (++am->check_peer >= am->procs)/if (1)/
-am-back-off    native am-engine             libhamlyn/am/serve.c  s/r->tries : MAX_DOUBLINGS/0 : 0/
+am-back-off    native am-engine             libhamlyn/am/serve.c  s/limit = am->timeout << (r->tries/limit = am->timeout << 0 * (r->tries/
 am-give-up     native am-engine             libhamlyn/am/serve.c  s/if ((int64_t)(now - r->first) > (int64_t)am->give_up)/if (0)/
 am-whole       native am-engine             libhamlyn/am/arrive.c s/return !\*missing;/return 1;/
 am-whole-one   native am-engine             libhamlyn/am/arrive.c s/if (!is_memory(p->kind) || p->length == total)/if (!is_memory(p->kind))/
 am-transfer    native am-engine             libhamlyn/am/request.c s/!--peer->segments\[r->transfer\])/--peer->segments[r->transfer] + 1)/
 am-transfer-own native am-engine            libhamlyn/am/bulk.c   s/peer->free_transfers &= peer->free_transfers - 1;/;/
-am-got-active  native am-engine             libhamlyn/am/arrive.c s/return !get->active || p->args/return p->args/
-am-got-offset  native am-engine             libhamlyn/am/arrive.c s/p->args\[0\] > get->total ||/0 ||/
-am-got-length  native am-engine             libhamlyn/am/arrive.c s/p->length > get->total - p->args\[0\] ||/0 ||/
+am-got-offset  native am-engine             libhamlyn/am/arrive.c s/return p->args\[0\] <= get->total \&\&/return 1 \&\&/
+am-got-length  native am-engine             libhamlyn/am/arrive.c s/p->length <= get->total - p->args\[0\] \&\&/1 \&\&/
 am-got-again   native am-engine             libhamlyn/am/bulk.c   s/if (!get->active || packet->length > get->missing)/if (0)/
 am-give-length native am-engine             libhamlyn/am/bulk.c   s/packet->args\[1\] < am->page ?/1 ?/
 am-good-source native am-engine             libhamlyn/am/arrive.c s/p->source != source || //
@@ -123,7 +122,7 @@ am-index       native am-engine             libhamlyn/am/arrive.c s/index >= 2 \
 am-find-module native am-engine             libhamlyn/am/address.c s/if (am_unlikely(i >= count))/if (0)/
 am-find-code   native am-engine             libhamlyn/am/address.c /address = modules\[i\].base/,/^}/s/if (am_unlikely(!in_module(i, address)))/if (0)/
 am-lost        native am-engine             libhamlyn/am/request.c s/return am_likely(!am->peers\[dest\].lost) ? 0 : am_lost_error(am, dest);/return 0;/
-am-lost-wait   native am-engine             libhamlyn/am/request.c s/if (am_unlikely(peer->lost))/if (0)/
+am-lost-wait   native am-engine             libhamlyn/am/request.c s/if (am_unlikely(am->peers\[dest\].lost))/if (0)/
 am-lost-gets   native am-engine             libhamlyn/am/serve.c  s/if (am->gets\[i\].active == lost + 1)/if (0)/
 am-lost-range  native am-engine             libhamlyn/am/arrive.c s/if (entry->data < am->procs)/if (1)/
 am-uncork      native am-engine             libhamlyn/am/bulk.c   s/if (am->terminus->corked) {/if (0) {/
