@@ -156,9 +156,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, default=Path("build"), help="folder of the programs")
     parser.add_argument("--device", help="what the programs open (default: as they do)")
-    parser.add_argument("--reps", type=int, default=7, help="repetitions (default %(default)s)")
-    parser.add_argument("--messages", type=int, default=10000000,
-                        help="for each bad fabric (default %(default)s)")
+    parser.add_argument("--reps", type=int, default=5, help="repetitions (default %(default)s)")
+    parser.add_argument("--messages", type=int, default=5000000,
+                        help="of each process for each bad fabric (default %(default)s)")
     parser.add_argument("part", nargs="*",
                         help="round_trips, bandwidths, reliability, messages, logp, radix,"
                              " bad_fabrics (default: all of them)")

@@ -213,7 +213,7 @@ subcommand_of() {
 	vm-compare | vm-icount | vm-syscalls | uml-*) ;;
 	vm-inline) echo inline-vs-poll ;;
 	vm-engines*) echo scale ;;
-	latency | bandwidth | huge | bytes | instructions) ;;
+	latency | bandwidth | huge | bytes | instructions | am | am-instructions | vm-am) ;;
 	vm-*) echo "${1#vm-}" ;;
 	*) echo "$1" ;;
 	esac
