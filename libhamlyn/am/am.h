@@ -29,8 +29,9 @@
 
 /**
  * struct am_send - a buffer that messages are sent from: a request, or a reply
- * @stamp: when it was sent last, in ticks of am_clock()
- * @first: when it was sent first
+ * @stamp: when it was first looked at since it was sent last, in ticks of am_clock();
+ *	0: not yet
+ * @first: the same since it was sent first
  * @seq: sequence number of the message in it (reply: of the last one handled)
  * @size: bytes of the message, header included; 0: an acknowledgment alone
  * @handle: of the last h_send_msg() from it by DMA, or -1
@@ -147,6 +148,8 @@ struct am {
 	uint32_t empty;			/* polls in a row that found nothing */
 	uint32_t busy;			/* polls that found something and left something owed */
 	uint64_t owed_since;		/* when the first of what is owed became so */
+	uint64_t now;			/* am_clock() some polls ago */
+	uint32_t looks;
 	uint32_t check_peer;
 	uint32_t check_instance;
 	int lost;			/* the first process that was lost, + 1 */

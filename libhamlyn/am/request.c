@@ -55,8 +55,7 @@ static void leave(struct am *am, int dest, uint32_t instance)
 	struct am_send *r = &am->peers[dest].request[instance];
 
 	am_wire_send(am, dest, am_index(am, 0, (uint32_t)dest, instance), r);
-	if (am->reliable)
-		r->stamp = am_clock();
+	r->stamp = 0;
 	am_state_move(&r->state, AM_EV_SENT_REQUEST);
 }
 
@@ -94,7 +93,6 @@ void am_request_issue(struct am *am, int dest, uint32_t instance,
 	am->counting++;
 	am->stats.requests++;
 	leave(am, dest, instance);
-	r->first = r->stamp;
 }
 
 /* It was not answered in time. From now on a notification may be of an older message. */

@@ -6,6 +6,7 @@
 
 #define MAX_AT_ONCE	4096	/* notifications of one call */
 #define ACK_PATIENCE	512	/* empty polls until what is owed is sent */
+#define CLOCK_EVERY	16	/* requests that it is checked whether they are late */
 #define LOOK_EVERY	64	/* polls, at the clock, if something is owed */
 #define YIELD_EVERY	4096	/* empty polls: others may want the processor */
 #define YIELD_CROWDED	64	/* if the program's own processes do */
@@ -52,6 +53,14 @@ void am_lose(struct am *am, int lost, int error)
 	peer->free_transfers = (1U << AM_TRANSFERS) - 1;
 }
 
+/* A clock that is behind by some polls: it makes time-outs later. */
+static uint64_t recently(struct am *am)
+{
+	if (!(am->looks++ % CLOCK_EVERY))
+		am->now = am_clock();
+	return am->now;
+}
+
 /* The next one of all requests, process by process: is its time over? */
 static void check_one(struct am *am)
 {
@@ -70,7 +79,14 @@ static void check_one(struct am *am)
 	r = &peer->request[am->check_instance];
 	if (r->state != AM_COUNTING)
 		return;
-	now = am_clock();
+	/* Most are answered before it is looked at them. */
+	if (!r->stamp) {
+		r->stamp = am_clock();
+		if (!r->tries)
+			r->first = r->stamp;
+		return;
+	}
+	now = recently(am);
 	limit = am->timeout << (r->tries < MAX_DOUBLINGS ? r->tries :
 							   MAX_DOUBLINGS);
 	waited = now - r->stamp;

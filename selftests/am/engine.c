@@ -546,10 +546,16 @@ static void acknowledgments_that_are_owed(void)
 
 /* ---- time-outs ---- */
 
+/* All requests have been looked at, and the clock is read again. */
 static void age(int peer, uint32_t instance, uint64_t ticks)
 {
-	am->peers[peer].request[instance].stamp -= ticks;
-	am->peers[peer].request[instance].first -= ticks;
+	struct am_send *r = &am->peers[peer].request[instance];
+
+	if (!r->stamp)
+		serve(PROCS * DEPTH);
+	r->stamp -= ticks;
+	r->first -= ticks;
+	am->looks = 0;
 }
 
 static void time_outs(void)
