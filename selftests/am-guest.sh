@@ -26,8 +26,10 @@ totals() { # COMMAND...
 	esac
 }
 
+# What is not named stays as it was, so it is set off first.
 adversary() { # WORD...: of hamlynctl
-	./hamlynctl nic set hamlyn0 adversary "$@"
+	./hamlynctl nic set hamlyn0 adversary off &&
+		{ [ "$1" = off ] || ./hamlynctl nic set hamlyn0 adversary "$@"; }
 }
 
 once() { # NAME PROCESSES MESSAGES

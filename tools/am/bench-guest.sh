@@ -22,8 +22,10 @@ am -n 2 ./rate --json --count 100 --store 1M
 hamlyn-perf --json --quiet --reps 1 --sizes 32 --systems hamlyn,unix-stream,tcp lat || exit
 for faults in "" "drop 10%" "duplicate 10%" "reorder 10%" "corrupt 10%" \
 	"drop 10% duplicate 10% reorder 10% corrupt 10%"; do
+	# What is not named stays as it was
+	./hamlynctl nic set "$nic" adversary off >&2 || exit
 	# shellcheck disable=SC2086 # several words
-	./hamlynctl nic set "$nic" adversary ${faults:-off} >&2 || exit
+	[ -z "$faults" ] || ./hamlynctl nic set "$nic" adversary $faults >&2 || exit
 	am -n 2 ./exactly_once --json --messages 20000 | labelled "${faults:-good}"
 done
 ./hamlynctl nic set "$nic" adversary off >&2

@@ -250,6 +250,23 @@ def icount(results):
                       *([r["system"], f"{r['ns_per_message']:.0f}"] for r in results)])
 
 
+def am_guest(results):
+    """Round trips, then what became of the messages over each fabric."""
+    trips = [(r["system"], r["median_ns"]) for r in results if r.get("test") == "ping_pong"]
+    trips += [(r["system"], r["rtt_median_ns"]) for r in results if r.get("test") == "lat"]
+    fabrics = [r for r in results if r.get("test") == "exactly_once"]
+    if not trips or not fabrics:
+        return None
+    keys = ("am_retransmissions", "am_reflections", "am_duplicates", "am_damaged")
+    return "\n\n".join((
+        rst.table([["32 bytes there and back", "rtt"],
+                   *([system, ns_text(ns)] for system, ns in trips)]),
+        rst.table([["fabric", "messages", "msgs/s", "sent again", "reflected", "duplicates",
+                    "damaged"],
+                   *([r["fabric"], str(r["messages"]), per_s_text(r["messages_per_s"]),
+                      *(str(r[key]) for key in keys)] for r in fabrics)])))
+
+
 def machine_text(results):
     if not results:
         return None
@@ -270,7 +287,9 @@ def tables_of(sections):
     """Name of a table -> its text."""
     tables = {"machine": machine_text(sections.pop("machine", []))}
     for section, results in sections.items():
-        if any(r.get("test") in COMPARED for r in results):
+        if section == "vm-am":
+            tables[section] = am_guest(results)
+        elif any(r.get("test") in COMPARED for r in results):
             tables.update({
                 f"{section}-lat": grid(results, "lat", "median_ns"),
                 f"{section}-lat-ratio": grid(results, "lat", "ratio_to_limit"),
