@@ -268,4 +268,11 @@ bool ht_raw_recv(struct ht_raw_nq *nq, struct hamlyn_nq_entry *entry);
 
 #endif
 
+/* For tests whose subject the thread sanitizer reports. */
+#ifdef __SANITIZE_THREAD__
+#define HT_NOT_UNDER_TSAN(why)	SKIP(return, why)
+#else
+#define HT_NOT_UNDER_TSAN(why)	do { } while (0)
+#endif
+
 #endif /* HAMLYN_TEST_H */

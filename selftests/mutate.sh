@@ -116,7 +116,7 @@ am-good-source native am-engine             libhamlyn/am/arrive.c s/p->source !=
 am-good-instance native am-engine           libhamlyn/am/arrive.c s/p->instance != instance || //
 am-good-kind   native am-engine             libhamlyn/am/arrive.c s/ || kind >= AM_KINDS)/)/
 am-good-ack    native am-engine             libhamlyn/am/arrive.c s/return reply && size == AM_HEADER;/return 1;/
-am-good-way    native am-engine             libhamlyn/am/arrive.c s/if (kind >= AM_GET && reply != (kind == AM_GOT))/if (0)/
+am-good-way    native am-engine             libhamlyn/am/arrive.c s/if (kind >= AM_GET \&\& reply != is_got)/if (0)/
 am-good-length native am-engine             libhamlyn/am/arrive.c s/return size - AM_HEADER == p->length && p->length <= am->page;/return 1;/
 am-index       native am-engine             libhamlyn/am/arrive.c s/index >= 2 \* all || size < AM_HEADER/size < AM_HEADER/
 am-find-module native am-engine             libhamlyn/am/address.c s/if (am_unlikely(i >= count))/if (0)/

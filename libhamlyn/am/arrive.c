@@ -232,6 +232,7 @@ static int is_good(struct am *am, const struct am_packet *p, int reply,
 		   uint32_t source, uint32_t instance, uint32_t size)
 {
 	uint8_t kind = p->kind & (uint8_t)~AM_SUMMED;
+	int is_got = kind == AM_GOT;
 
 	if (am_unlikely(am->reliable &&
 			p->check != am_header_sum(p, am->self)))
@@ -240,7 +241,7 @@ static int is_good(struct am *am, const struct am_packet *p, int reply,
 		return 0;
 	if (kind == AM_ACK)
 		return reply && size == AM_HEADER;
-	if (kind >= AM_GET && reply != (kind == AM_GOT))
+	if (kind >= AM_GET && reply != is_got)
 		return 0;
 	return size - AM_HEADER == p->length && p->length <= am->page;
 }

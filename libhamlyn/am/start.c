@@ -415,7 +415,7 @@ static int meet(struct am *am, const struct program *program, int rank,
 			       rank, h_dev_name(am->dev));
 	if (theirs.program != id->program)
 		return am_fail(-ENOEXEC,
-			       "process %d runs another program, or another build of it, than process %u",
+			       "process %d runs another program, or another build of it, than %u",
 			       rank, am->self);
 	if (theirs.libraries != id->libraries)
 		return am_fail(-ENOEXEC,
