@@ -142,10 +142,15 @@ status=$?
 says 1 "another program, or another build of it" "two programs in one are noticed"
 if "$build/shared" runs 2>/dev/null; then
 	tests_of "shared libraries" -n 2 "$build/shared"
-	# shellcheck disable=SC2016
-	run -n 2 sh -c '[ $PMI_RANK = 0 ] || export LD_PRELOAD=libm.so.6; exec "$0"' "$build/shared"
-	status=$?
-	says 1 "has loaded other libraries than process" "other libraries are noticed"
+	if [ -z "$(LD_PRELOAD=libm.so.6 "$build/shared" runs 2>&1)" ]; then
+		# shellcheck disable=SC2016
+		run -n 2 sh -c '[ $PMI_RANK = 0 ] || export LD_PRELOAD=libm.so.6; exec "$0"' \
+			"$build/shared"
+		status=$?
+		says 1 "has loaded other libraries than process" "other libraries are noticed"
+	else
+		echo "ok - other libraries are noticed # SKIP there is no libm.so.6"
+	fi
 else
 	echo "ok - programs with shared libraries # SKIP they do not run here"
 fi

@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +19,8 @@
 #define SHM_DIR		"/dev/shm"
 #define NAME_MAX_CHARS	64
 #define LOCK_WAIT_NS	(10ll * 1000000000)
+#define LONGEST_WAIT_NS	(120ll * 1000000000)
+#define NAP_NS		5000000
 #define LEAVE_WAIT_NS	(100ll * 1000000)
 #define OPEN_TRIES	100
 
@@ -37,25 +41,79 @@ static int lock_bytes(int fd, int cmd, short type, off_t first, off_t n)
 }
 
 /*
- * Bounded: a process that is stopped while it changes the tables must not
- * hang everybody else for ever.
+ * The word that says how often the tables were unlocked, of a segment that need not
+ * be mapped yet. Return: NULL if there is no segment.
  */
-static int lock_tables(int fd, int64_t wait_ns)
+static const u32 *map_changes(int fd)
 {
-	int64_t give_up = h__now_ns() + wait_ns;
-	struct timespec nap = { .tv_nsec = 20000 };
+	struct stat st;
+	void *p;
+
+	if (fstat(fd, &st) || st.st_size < SHM_PAGE)
+		return NULL;
+	p = mmap(NULL, SHM_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	return (const u32 *)(const void *)
+		((const char *)p + offsetof(struct shm_segment, changes));
+}
+
+static void unmap_changes(const u32 *changes)
+{
+	if (changes)
+		munmap((void *)((uintptr_t)changes &
+				~(uintptr_t)(SHM_PAGE - 1)), SHM_PAGE);
+}
+
+/* Until they are unlocked; not for long, for who dies with the lock tells nobody. */
+static void wait_unlock(const u32 *changes, u32 seen)
+{
+	const struct timespec nap = { .tv_nsec = NAP_NS };
+
+	if (changes)
+		syscall(SYS_futex, changes, FUTEX_WAIT, seen, &nap, NULL, 0);
+	else
+		nanosleep(&nap, NULL);
+}
+
+/*
+ * Bounded: a process that is stopped while it changes the tables must not
+ * hang everybody else for ever. While others get on it is only that they are
+ * many, and who is patient waits on.
+ */
+static int lock_contended(int fd, int64_t wait_ns, bool patient)
+{
+	const u32 *changes = map_changes(fd);
+	int64_t begun = h__now_ns();
+	int64_t moved = begun;
+	u32 seen = changes ? READ_ONCE(*changes) : 0;
 	int err;
 
 	for (;;) {
+		u32 next = changes ? READ_ONCE(*changes) : 0;
+		int64_t now = h__now_ns();
+
+		if (patient && next != seen)
+			moved = now;
+		seen = next;
 		err = lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, 1);
 		if (err != -EAGAIN && err != -EACCES)
-			return err;
-		if (h__now_ns() > give_up)
-			return -ETIMEDOUT;
-		nanosleep(&nap, NULL);
-		if (nap.tv_nsec < 1000000)
-			nap.tv_nsec *= 2;
+			break;
+		err = -ETIMEDOUT;
+		if (now - moved > wait_ns || now - begun > LONGEST_WAIT_NS)
+			break;
+		wait_unlock(changes, seen);
 	}
+	unmap_changes(changes);
+	return err;
+}
+
+static int lock_tables(int fd, int64_t wait_ns, bool patient)
+{
+	int err = lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, 1);
+
+	return err == -EAGAIN || err == -EACCES ?
+	       lock_contended(fd, wait_ns, patient) : err;
 }
 
 static void unlock_tables(int fd)
@@ -65,7 +123,7 @@ static void unlock_tables(int fd)
 
 int h__shm_lock(struct h_dev *dev)
 {
-	int err = lock_tables(dev->fd, LOCK_WAIT_NS);
+	int err = lock_tables(dev->fd, LOCK_WAIT_NS, true);
 
 	if (err == -ETIMEDOUT)
 		h__because(dev, err,
@@ -87,7 +145,12 @@ static void unlock_and_close(int fd)
 
 void h__shm_unlock(const struct h_dev *dev)
 {
+	struct shm_segment *seg = shm_of(dev)->seg;
+
+	/* One of those that wait, in the order in which they came. */
+	WRITE_ONCE(seg->changes, seg->changes + 1);
 	unlock_tables(dev->fd);
+	syscall(SYS_futex, &seg->changes, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 bool h__shm_alive(const struct h_dev *dev, u32 attach)
@@ -443,7 +506,7 @@ static int open_and_lock(struct h_dev *dev, const char *file)
 		dev->fd = open_file(file, O_CREAT);
 		if (dev->fd < 0)
 			return dev->fd;
-		err = lock_tables(dev->fd, LOCK_WAIT_NS);
+		err = lock_tables(dev->fd, LOCK_WAIT_NS, true);
 		if (!err && fstat(dev->fd, &st))
 			err = -errno;
 		/*
@@ -484,7 +547,7 @@ int h__shm_attach(struct h_dev *dev, const char *spec)
 	if (err)
 		goto err_close;
 	h__shm_reclaim_dead(dev);
-	unlock_tables(dev->fd);
+	h__shm_unlock(dev);
 	return 0;
 
 err_close:
@@ -501,7 +564,7 @@ void h__shm_detach(struct h_dev *dev)
 	struct stat st;
 
 	/* If a stopped peer is in the way: whoever comes next reclaims. */
-	if (!lock_tables(dev->fd, LEAVE_WAIT_NS)) {
+	if (!lock_tables(dev->fd, LEAVE_WAIT_NS, false)) {
 		h__shm_reclaim(dev, shm->attach);
 		/* No link: the name may be another segment's by now. */
 		if (!fstat(dev->fd, &st) && st.st_nlink &&
