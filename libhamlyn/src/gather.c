@@ -172,6 +172,7 @@ static void process_arrival(struct h_receiver *r,
 			    const struct hamlyn_nq_entry *e)
 {
 	struct h_gather *g = of(r);
+	uint32_t joined = g->joined;
 
 	if (!g->granted)
 		return;
@@ -180,8 +181,11 @@ static void process_arrival(struct h_receiver *r,
 	else if (e->data >> 32 < g->count)
 		g->members[e->data >> 32].gone = true;
 	judge(g);
-	/* If there is no room for all the next call sees to it. */
-	if (g->ended)
+	/*
+	 * The end; or to one whose greeting was overtaken by its rounds, what has been
+	 * released meanwhile. If there is no room for all the next call sees to it.
+	 */
+	if (g->ended || g->joined != joined)
 		tell_all(g);
 }
 
@@ -194,6 +198,8 @@ static void process_overrun(struct h_receiver *r)
 		look_at_round(g, i);
 	for (i = 0; g->granted && i < g->count; i++)
 		look_at_member(g, i);
+	if (g->granted)
+		tell_all(g);
 }
 
 static bool pending(const struct h_receiver *r)
