@@ -117,7 +117,7 @@ struct shm_segment {
 	u32 abi;
 	u32 packet_size;
 	u32 guesses;		/* that a sender has free */
-	u32 changes;		/* how often the tables were unlocked: by who unlocks */
+	u32 changes;		/* how often the tables were unlocked: by who did it, then (B14) */
 	u64 size;
 	u64 data_first;		/* page */
 	u64 pages;

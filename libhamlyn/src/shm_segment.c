@@ -90,7 +90,7 @@ static int lock_contended(int fd, int64_t wait_ns, bool patient)
 	int err;
 
 	for (;;) {
-		u32 next = changes ? READ_ONCE(*changes) : 0;
+		u32 next = changes ? smp_load_acquire(changes) : 0; /* B14 */
 		int64_t now = h__now_ns();
 
 		if (patient && next != seen)
@@ -147,9 +147,9 @@ void h__shm_unlock(const struct h_dev *dev)
 {
 	struct shm_segment *seg = shm_of(dev)->seg;
 
-	/* One of those that wait, in the order in which they came. */
-	WRITE_ONCE(seg->changes, seg->changes + 1);
 	unlock_tables(dev->fd);
+	/* One of those that wait, in the order in which they came. */
+	hml_atomic_add_return(&seg->changes, 1);		/* B14 */
 	syscall(SYS_futex, &seg->changes, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
