@@ -515,7 +515,7 @@ proctype Rx(byte l)
 {
 	byte x, s, b;
 #ifdef FINE
-	byte todo;
+	byte rest;
 #endif
 
 end:
@@ -527,7 +527,7 @@ end:
 		s = (s == SUM -> SUM_OF(x) : s)
 #ifdef FINE
 		;
-		todo = 7
+		rest = 7
 #endif
 	   }
 #else
@@ -551,10 +551,10 @@ end:
 #endif
 #ifdef FINE
 		do
-		:: d_step { todo & 1 -> ih[l] = x; todo = todo & 6 }
-		:: d_step { todo & 2 -> is[l] = s; todo = todo & 5 }
-		:: d_step { todo & 4 -> ib[l] = b; todo = todo & 3 }
-		:: d_step { todo == 0 -> WRITTEN }
+		:: d_step { rest & 1 -> ih[l] = x; rest = rest & 6 }
+		:: d_step { rest & 2 -> is[l] = s; rest = rest & 5 }
+		:: d_step { rest & 4 -> ib[l] = b; rest = rest & 3 }
+		:: d_step { rest == 0 -> WRITTEN }
 			break
 		od
 #else
