@@ -86,8 +86,7 @@ am-header-dest native am-engine             libhamlyn/am/wire.h   s/^\t\t\t\t\t 
 am-sum-memory  native am-engine             libhamlyn/am/arrive.c s/place(am, p, (unsigned char \*)\*data + p->args\[3\], from)/(place(am, p, (unsigned char *)*data + p->args[3], from), 1)/
 am-sum-medium  native am-engine             libhamlyn/am/arrive.c s/place(am, p, am->scratch, from)/(place(am, p, am->scratch, from), 1)/
 am-sum-got     native am-engine             libhamlyn/am/arrive.c s/place(am, p, get->to + p->args\[0\], from)/(place(am, p, get->to + p->args[0], from), 1)/
-am-suspect     native am-engine             libhamlyn/am/request.c s/am->summed || r->suspect/am->summed/
-am-suspect-reply native am-engine           libhamlyn/am/reply.c  s/am->summed || r->suspect/am->summed/
+am-suspect     native am-engine             libhamlyn/am/wire.h   s/am->summed || send->suspect/am->summed/
 am-medium-copy native am-engine             libhamlyn/am/arrive.c s/\*data = am->scratch;/;/
 am-defer       native am-engine             libhamlyn/am/arrive.c s/am->defer = (p->kind.*$/am->defer = 0;/
 am-ack-seq     native am-engine             libhamlyn/am/arrive.c s/(r->seq & AM_SEQ24) == (ack & AM_SEQ24)/1/

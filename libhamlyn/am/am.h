@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <hamlyn.h>
 
@@ -194,7 +195,6 @@ am_hidden int am_memory_reply(struct am *am, int dest, enum am_kind kind,
 /* start.c */
 am_hidden int am_start(struct am *am);
 am_hidden int am_end(struct am *am);
-am_hidden int am_default_depth(int procs);
 
 /* error.c */
 am_hidden int am_fail(int error, const char *format, ...)
@@ -239,8 +239,9 @@ am_hidden void am_acks_flush(struct am *am);
 
 /* arrive.c */
 am_hidden int am_arrive(struct am *am, const struct hamlyn_nq_entry *entry);
-am_hidden void am_call(struct am *am, int source, const struct am_packet *packet,
-		       void *data);
+am_hidden void am_call(int source, const struct am_packet *packet, void *data);
+am_hidden void am_call_own(struct am *am, const struct am_packet *packet,
+			   void *data);
 
 /* serve.c */
 am_hidden int am_serve(struct am *am);
@@ -257,8 +258,7 @@ am_hidden int am_bulk_async(struct am *am, int dest, uint64_t handler,
 am_hidden void am_bulk_continue(struct am *am);
 am_hidden int am_bulk_get(struct am *am, int source, const void *from, void *to,
 			  int length, handler_mem_t handler, void *arg);
-am_hidden void am_bulk_give(struct am *am, int source,
-			    const struct am_packet *packet);
+am_hidden void am_bulk_give(struct am *am, const struct am_packet *packet);
 am_hidden void am_bulk_got(struct am *am, const struct am_packet *packet);
 
 /* sync.c */
@@ -277,6 +277,14 @@ static inline uint64_t am_clock(void)
 #else
 #error "am_clock() is to be written for this machine"
 #endif
+}
+
+static inline int64_t am_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
 /* Buffers by number: requests and replies, each by process and instance. */

@@ -10,12 +10,11 @@
 typedef void (*function)(void);
 
 /* Pointers to functions of other types than @f is: what they have is their caller's word. */
-void am_call(struct am *am, int source, const struct am_packet *p, void *data)
+void am_call(int source, const struct am_packet *p, void *data)
 {
 	function f = am_address_find(p->handler);
 	long a[AM_WORDS];
 
-	(void)am;
 	if (am_unlikely(!f))
 		return;
 	memcpy(a, p->args, sizeof(a));
@@ -57,6 +56,17 @@ void am_call(struct am *am, int source, const struct am_packet *p, void *data)
 		((handler_med_t)f)(source, data, (int)p->length, a[0], a[1]);
 		break;
 	}
+}
+
+/* A request to oneself is a call (P Appendix A). */
+void am_call_own(struct am *am, const struct am_packet *p, void *data)
+{
+	am->context = AM_IN_REQUEST;
+	HPAM_reply_dest = (int)am->self;
+	am->replied = 0;
+	am_call((int)am->self, p, data);
+	am->context = AM_MAIN;
+	HPAM_reply_dest = -1;
 }
 
 /* Data to their place. Return: 0 if they are not what was sent. */
@@ -142,11 +152,11 @@ static void run_request(struct am *am, int source, const struct am_packet *p,
 	/* Once it is answered its buffer, which the handler may be reading, is filled anew. */
 	am->defer = (p->kind & (uint8_t)~AM_SUMMED) == AM_MEDIUM;
 	if (p->kind == AM_GET)
-		am_bulk_give(am, source, p);
+		am_bulk_give(am, p);
 	else if (p->kind == AM_SYNC)
 		am->synced[p->args[0] % AM_SYNC_ROUNDS]++;
 	else if (is_whole(&am->peers[source], p))
-		am_call(am, source, p, data);
+		am_call(source, p, data);
 	if (am->defer && am->replied)
 		am_reply_leave(am, source, instance);
 	am->defer = 0;
@@ -220,7 +230,7 @@ static int reply_arrives(struct am *am, int source, const struct am_packet *p,
 		if (p->kind == AM_GOT || p->kind == (AM_GOT | AM_SUMMED))
 			am_bulk_got(am, p);
 		else
-			am_call(am, source, p, data);
+			am_call(source, p, data);
 		am->context = AM_MAIN;
 	}
 	am_request_done(am, peer, p->instance);
@@ -277,8 +287,11 @@ int am_arrive(struct am *am, const struct hamlyn_nq_entry *entry)
 	from = am->in + (size == AM_HEADER ?
 			 (size_t)index * AM_STRIDE :
 			 am->long_base + (size_t)index * am->stride);
+	/*
+	 * What the notification told of is there (B3), but may be written over; what is
+	 * checked is the copy: it must not be read from there again.
+	 */
 	memcpy(&p, from, sizeof(p));
-	/* What is checked is the copy: it must not be read from there again. */
 	__asm__ volatile("" ::: "memory");
 	if (am_unlikely(!is_good(am, &p, reply, source, instance, size)))
 		goto damaged;

@@ -4,8 +4,6 @@
  * requests that are answered with a page each: so nobody needs more room than the
  * instances have, and nothing can deadlock (P 5.2.3).
  */
-#include <limits.h>
-
 #include "am.h"
 
 #define ANNOUNCED_AT_ONCE	8	/* segments by one doorbell */
@@ -50,12 +48,7 @@ static int store_to_self(struct am *am, enum am_kind kind, uint64_t handler,
 	struct am_packet p = segment(am, kind, handler, arg, to, length, 0, 0);
 
 	memmove(to, from, length);
-	am->context = AM_IN_REQUEST;
-	HPAM_reply_dest = (int)am->self;
-	am->replied = 0;
-	am_call(am, (int)am->self, &p, to);
-	am->context = AM_MAIN;
-	HPAM_reply_dest = -1;
+	am_call_own(am, &p, to);
 	return 0;
 }
 
@@ -259,7 +252,7 @@ int am_bulk_get(struct am *am, int source, const void *from, void *to, int lengt
 }
 
 /* The request of a get. */
-void am_bulk_give(struct am *am, int source, const struct am_packet *packet)
+void am_bulk_give(struct am *am, const struct am_packet *packet)
 {
 	struct am_packet p = {
 		.kind = AM_GOT,
@@ -268,7 +261,6 @@ void am_bulk_give(struct am *am, int source, const struct am_packet *packet)
 		.args = { packet->args[2], packet->args[3] },
 	};
 
-	(void)source;
 	am_reply_send(am, &p, p.length ?
 		      (const void *)(uintptr_t)packet->args[0] : NULL);
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Generic Active Messages (L 3.1): the calls of gam.h. */
-#include <time.h>
-
 #include "am.h"
 
 struct am h__am;
@@ -84,23 +82,15 @@ int am_poll(void)
 	return am_likely(!am->news) ? rc : tell_news(am);
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 void am_sleep(unsigned int seconds)
 {
 	struct am *am = &h__am;
-	int64_t end = now_ns() + (int64_t)seconds * 1000000000;
+	int64_t end = am_now_ns() + (int64_t)seconds * 1000000000;
 	int64_t left;
 
 	if (can_serve(am))
 		return;
-	while ((left = end - now_ns()) > 0) {
+	while ((left = end - am_now_ns()) > 0) {
 		struct hamlyn_nq_entry entry;
 		/* Requests that wait for an answer have time-outs. */
 		int64_t most = am->counting || am->stores ? 1000000 : left;
@@ -134,18 +124,12 @@ static uint64_t name_of(void (*function)(void))
 	return name;
 }
 
-/* A request to oneself is a call (P Appendix A). */
 static int request_to_self(struct am *am, const struct am_packet *packet,
 			   const void *data)
 {
-	am->context = AM_IN_REQUEST;
-	HPAM_reply_dest = (int)am->self;
-	am->replied = 0;
 	if (data)
 		memcpy(am->scratch, data, packet->length);
-	am_call(am, (int)am->self, packet, am->scratch);
-	am->context = AM_MAIN;
-	HPAM_reply_dest = -1;
+	am_call_own(am, packet, am->scratch);
 	am_serve(am);
 	return 0;
 }

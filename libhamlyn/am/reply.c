@@ -35,27 +35,6 @@ void am_reply_leave(struct am *am, int dest, uint32_t instance)
 	am_state_move(&r->state, AM_EV_SENT_REPLY);
 }
 
-static void fill(struct am *am, struct am_send *r, struct am_packet *p,
-		 const struct am_packet *packet, const void *data)
-{
-	*p = *packet;
-	p->seq = r->seq;
-	p->source = (uint16_t)am->self;
-	p->instance = (uint8_t)am->reply_instance;
-	r->size = AM_HEADER;
-	if (data) {
-		memcpy(p + 1, data, p->length);
-		r->size += p->length;
-		am->stats.bytes += p->length;
-		if (am->summed || r->suspect) {
-			p->kind |= AM_SUMMED;
-			p->args[4] = am_data_sum(p + 1, p->length);
-		}
-	}
-	if (am->reliable)
-		p->check = am_header_sum(p, (uint32_t)HPAM_reply_dest);
-}
-
 static int reply_to_self(struct am *am, const struct am_packet *packet,
 			 const void *data)
 {
@@ -73,7 +52,7 @@ static int reply_to_self(struct am *am, const struct am_packet *packet,
 	}
 	am->context = AM_IN_REPLY;
 	HPAM_reply_dest = -1;
-	am_call(am, (int)am->self, &copy, (void *)(uintptr_t)data);
+	am_call((int)am->self, &copy, (void *)(uintptr_t)data);
 	HPAM_reply_dest = (int)am->self;
 	am->context = before;
 	return 0;
@@ -92,7 +71,7 @@ int am_reply_send(struct am *am, const struct am_packet *packet, const void *dat
 		return reply_to_self(am, packet, data);
 	am_wire_settle(am, r);
 	am_state_move(&r->state, AM_EV_SEND);
-	fill(am, r, saved(am, dest, instance), packet, data);
+	am_wire_fill(am, r, saved(am, dest, instance), packet, data, dest, instance);
 	if (!am->defer)
 		am_reply_leave(am, dest, instance);
 	return 0;

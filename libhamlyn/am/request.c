@@ -71,22 +71,8 @@ void am_request_issue(struct am *am, int dest, uint32_t instance,
 
 	am_wire_settle(am, r);
 	am_state_move(&r->state, AM_EV_SEND);
-	*p = *packet;
-	p->seq = ++r->seq;
-	p->source = (uint16_t)am->self;
-	p->instance = (uint8_t)instance;
-	r->size = AM_HEADER;
-	if (data) {
-		memcpy(p + 1, data, p->length);
-		r->size += p->length;
-		am->stats.bytes += p->length;
-		if (am->summed || r->suspect) {
-			p->kind |= AM_SUMMED;
-			p->args[4] = am_data_sum(p + 1, p->length);
-		}
-	}
-	if (am->reliable)
-		p->check = am_header_sum(p, (uint32_t)dest);
+	r->seq++;
+	am_wire_fill(am, r, p, packet, data, dest, instance);
 	r->transfer = transfer;
 	r->tries = 0;
 	peer->hint = (instance + 1) & (am->depth - 1);

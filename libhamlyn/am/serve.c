@@ -8,8 +8,9 @@
 #define ACK_PATIENCE	512	/* empty polls until what is owed is sent */
 #define CLOCK_EVERY	16	/* requests that it is checked whether they are late */
 #define LOOK_EVERY	64	/* polls, at the clock, if something is owed */
-#define YIELD_EVERY	4096	/* empty polls: others may want the processor */
-#define YIELD_CROWDED	64	/* if the program's own processes do */
+/* Empty polls, powers of two: others may want the processor; the program's own may. */
+#define YIELD_EVERY	4096
+#define YIELD_CROWDED	64
 #define MAX_DOUBLINGS	8	/* of the time-out: many tries before it is given up */
 
 int am_lost_error(struct am *am, int peer)
@@ -113,7 +114,7 @@ static void found_nothing(struct am *am)
 	int yields;
 
 	am->empty++;
-	yields = am->empty % (am->crowded ? YIELD_CROWDED : YIELD_EVERY) == 0;
+	yields = !(am->empty & ((am->crowded ? YIELD_CROWDED : YIELD_EVERY) - 1));
 	if (am->owing && (am->empty >= ACK_PATIENCE || yields ||
 			  (am->empty % LOOK_EVERY == 1 && is_overdue(am))))
 		am_acks_flush(am);

@@ -9,15 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "am.h"
+#include "wire.h"
 
 #define CALIBRATION_NS		2000000
 #define LONGEST_NAP_US		3200
 #define ALL_WATCHED		64	/* processes of a program where each watches all */
-#define PATIENCE_NS		60000000000ULL
+#define PATIENCE_NS		60000000000LL
 #define SEGMENT_SLACK		(4U << 20)
 #define TIMEOUT_US		10000	/* of who only is slow to poll */
 #define TIMEOUT_LOSSY_US	1000
@@ -36,23 +35,15 @@ struct program {
 	uint32_t reliable;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* Where many processes start at once they wait long for the lock of their segment. */
-static int is_busy(int rc, uint64_t begun)
+static int is_busy(int rc, int64_t begun)
 {
-	return rc == -ETIMEDOUT && now_ns() - begun < PATIENCE_NS;
+	return rc == -ETIMEDOUT && am_now_ns() - begun < PATIENCE_NS;
 }
 
 #define PATIENTLY(rc, call)						\
 	do {								\
-		uint64_t begun_ = now_ns();				\
+		int64_t begun_ = am_now_ns();				\
 									\
 		do {							\
 			(rc) = (call);					\
@@ -63,11 +54,11 @@ static void calibrate(struct am *am)
 {
 	/* In this order: who is interrupted in between gets time-outs that are too long. */
 	uint64_t ticks = am_clock();
-	uint64_t begun = now_ns();
+	int64_t begun = am_now_ns();
 	uint64_t ns;
 
 	do
-		ns = now_ns() - begun;
+		ns = (uint64_t)(am_now_ns() - begun);
 	while (ns < CALIBRATION_NS);
 	am->ticks_per_us = (am_clock() - ticks) * 1000 / ns;
 	if (!am->ticks_per_us)
@@ -92,7 +83,7 @@ static int setting(const char *name, uint64_t low, uint64_t high, uint64_t *valu
 	return 0;
 }
 
-int am_default_depth(int procs)
+static int default_depth(int procs)
 {
 	int depth = BUFFERS_OF_ALL / procs;
 
@@ -135,7 +126,7 @@ static void set_sizes(struct am *am, const struct program *program)
 
 static int read_settings(struct am *am, struct program *program)
 {
-	uint64_t depth = (uint64_t)am_default_depth((int)am->procs);
+	uint64_t depth = (uint64_t)default_depth((int)am->procs);
 	uint64_t page = 0;
 	uint64_t timeout = 0;
 	uint64_t give_up = 30000;
@@ -169,14 +160,9 @@ static int read_settings(struct am *am, struct program *program)
 	return 0;
 }
 
-/* FNV-1a: a file's name for the run of a program. */
-static uint64_t name_hash(const char *text)
+static uint64_t text_sum(const char *text)
 {
-	uint64_t hash = 0xcbf29ce484222325;
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
-	return hash;
+	return am_data_sum(text, (uint32_t)strlen(text));
 }
 
 /*
@@ -197,7 +183,7 @@ static int open_device(struct am *am, const struct program *program)
 	if (!h_open("/dev/hamlyn0", &am->dev))
 		return 0;
 	snprintf(own, sizeof(own), "shm:am-%016" PRIx64 ",size=%zu,guesses=0",
-		 name_hash(am->boot.job),
+		 text_sum(am->boot.job),
 		 (2 * area_bytes(am) + (256U << 10)) * am->procs + SEGMENT_SLACK);
 	PATIENTLY(rc, h_open(own, &am->dev));
 	return rc ? am_fail(rc, "device %s: %s", own, strerror(-rc)) : 0;
@@ -392,7 +378,7 @@ static uint64_t device_hash(const struct am *am)
 		fclose(file);
 	}
 	snprintf(text + n, sizeof(text) - n, "%s", h_dev_name(am->dev));
-	return name_hash(text);
+	return text_sum(text);
 }
 
 static int meet(struct am *am, const struct program *program, int rank,

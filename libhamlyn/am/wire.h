@@ -61,6 +61,30 @@ static inline int64_t am_wire_put(struct am *am, int dest, uint32_t index,
 	return handle;
 }
 
+/* A message into the buffer that it is sent from, and is kept in. */
+static inline void am_wire_fill(struct am *am, struct am_send *send,
+				struct am_packet *p,
+				const struct am_packet *packet,
+				const void *data, int dest, uint32_t instance)
+{
+	*p = *packet;
+	p->seq = send->seq;
+	p->source = (uint16_t)am->self;
+	p->instance = (uint8_t)instance;
+	send->size = AM_HEADER;
+	if (data) {
+		memcpy(p + 1, data, p->length);
+		send->size += p->length;
+		am->stats.bytes += p->length;
+		if (am->summed || send->suspect) {
+			p->kind |= AM_SUMMED;
+			p->args[4] = am_data_sum(p + 1, p->length);
+		}
+	}
+	if (am->reliable)
+		p->check = am_header_sum(p, (uint32_t)dest);
+}
+
 static inline void am_wire_send(struct am *am, int dest, uint32_t index,
 				struct am_send *send)
 {
