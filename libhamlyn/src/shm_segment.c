@@ -23,6 +23,8 @@
 #define NAP_NS		5000000
 #define LEAVE_WAIT_NS	(100ll * 1000000)
 #define OPEN_TRIES	100
+/* Larger ones are many processes', of which none touches all. */
+#define POPULATE_MOST	(128ull << 20)
 
 /* ---- locks on bytes of the file ---- */
 
@@ -409,7 +411,8 @@ static int join_segment(struct h_dev *dev, struct shm_dev *shm)
 	if ((u64)st.st_size < sizeof(struct shm_segment))
 		return -EPROTO;
 	shm->size = (size_t)st.st_size;
-	shm->seg = map_segment(dev->fd, shm->size, MAP_POPULATE);
+	shm->seg = map_segment(dev->fd, shm->size, shm->size <= POPULATE_MOST ?
+			       MAP_POPULATE : 0);
 	if (!shm->seg)
 		return -ENOMEM;
 	if (shm->seg->magic != SHM_MAGIC || shm->seg->abi != SHM_ABI ||
