@@ -247,7 +247,9 @@ static int is_good(struct am *am, const struct am_packet *p, int reply,
 	if (am_unlikely(am->reliable &&
 			p->check != am_header_sum(p, am->self)))
 		return 0;
-	if (p->source != source || p->instance != instance || kind >= AM_KINDS)
+	/* What one sends to oneself is a call: nobody has that buffer. */
+	if (p->source != source || source == am->self ||
+	    p->instance != instance || kind >= AM_KINDS)
 		return 0;
 	if (kind == AM_ACK)
 		return reply && size == AM_HEADER;
