@@ -48,7 +48,7 @@ HAMLYN_TEST_MESSAGES=300
 export HAMLYN_TEST_MESSAGES
 totals ./am-engine-test.sh . --device /dev/hamlyn0
 for program in "ping_pong --quick" "test_xfer --quick" "test_med --quick" "radix --quick" \
-	"thru_bulk --quick" "hpam_pingpong --quick"; do
+	"thru_bulk --quick" "hpam_pingpong --quick" "logp --quick --rounds 3 --burst 16"; do
 	# shellcheck disable=SC2086 # several words
 	if ./hamlyn-run --device /dev/hamlyn0 --timeout 200 -n 3 ./$program >/tmp/log 2>&1; then
 		echo "ok - $program, 3 processes"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # hamlyn-run, and how Active Message programs start under it, under other
-# launchers and alone. Nothing waits for a time to pass; bounds are generous.
+# launchers (Slurm: slurm-test.sh) and alone. Nothing waits for a time to pass;
+# bounds are generous.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
 
@@ -142,7 +143,7 @@ hydra() {
 	done
 	check "Hydra: over TCP" starts 3 PMI-1 "$HYDRA" -pmi-port -n 3 "$PEER"
 	check "Hydra: texts" starts 2 PMI-1 "$HYDRA" -n 2 "$PEER" missing
-	check "Hydra: a process that gives up" gives_up "$HYDRA" -n 3 "$PEER" abort 1
+	check "Hydra: a process that gives up" gives_up "$HYDRA" -n 3 "$PEER" fail 1
 }
 
 openmpi() {
@@ -162,7 +163,24 @@ openmpi() {
 	check "PMIx: texts that cannot be published" starts 2 PMIx "$OPENMPI" --oversubscribe -n 2 \
 		"$PEER" bad
 	check "PMIx: a process that gives up" gives_up "$OPENMPI" --oversubscribe -n 3 \
-		"$PEER" abort 1
+		"$PEER" fail 1
+}
+
+# The last line of its output is its total
+slurm() {
+	local line total numbers
+	total=$(selftests/slurm-test.sh "$BUILD" | tee "$work/slurm" | tail -n 1)
+	while read -r line; do
+		[[ $line = *" passed, "* ]] || echo "$line"
+	done <"$work/slurm"
+	if [[ ! $total =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
+		bad "slurm-test.sh ends with a total"
+		return 0
+	fi
+	numbers=("${BASH_REMATCH[@]}")
+	passed=$((passed + numbers[1]))
+	failed=$((failed + numbers[2]))
+	skipped=$((skipped + ${numbers[4]:-0}))
 }
 
 # Was it built with PMIx? Else it says so when it looks as if PMIx had started it
@@ -178,7 +196,8 @@ gives_up() { # COMMAND...: all of it ends, and not well
 		status=0
 		bounded "$@" 2>/dev/null || status=$?
 	done
-	[ "$status" != 0 ] && [ "$status" -lt 124 ] && ! grep -q "^rank" "$work/out"
+	[ "$status" != 0 ] && [ "$status" -lt 124 ] && ! grep -q "^rank" "$work/out" &&
+		grep -q "I have failed" "$work/out" "$work/err"
 }
 
 no_pmix() { # what looks like PMIx and is not is an error, not a program of one process
@@ -287,6 +306,7 @@ failures() {
 	check "a process that is killed" ends 137 "process 2 .* was killed by signal 9" \
 		-n 3 "$PEER" kill 2
 	check "a process that gives up" ends 1 "process 1 gave up" -n 3 "$PEER" abort 1
+	check "a process that fails may say why" ends 1 "I have failed" -n 3 "$PEER" fail 1
 	check "a process that leaves without a word" ends 1 \
 		"process 0 .* ended without taking leave" -n 3 "$PEER" leave
 	check "a process that the others wait for in vain" ends 1 \
@@ -511,6 +531,7 @@ manual_is_complete() {
 peers
 hydra
 openmpi
+slurm
 check "PMIx that is none" no_pmix
 check "launchers that say what they should not" bad_launchers
 check "a descriptor that is no socket" not_a_socket

@@ -21,7 +21,8 @@ struct am_boot;
  *	@value is of AM_BOOT_VALUE_BYTES
  * @fence_begin: begin to wait for all processes; nothing else until @fence_done
  * @fence_done: Return: 1 when all have come, 0 if not yet (it does not block)
- * @close: leave; @failed: this process gives up, the launcher should end the others
+ * @close: leave; @failed: without a word: a process that has yet to say what was wrong
+ *	does not take leave, and so the launcher ends the others when it exits
  *
  * Return of the others: 0 or a negative errno, with text in @boot->error.
  */

@@ -347,12 +347,13 @@ static void take_leave(struct am_boot *boot, struct pmi1 *pmi1)
 			return;
 }
 
+/* Who failed keeps the descriptor: some launchers end all as soon as it is closed. */
 static void pmi1_close(struct am_boot *boot, int failed)
 {
 	struct pmi1 *pmi1 = boot->priv;
 
 	if (failed)
-		am_wire_send(boot, &pmi1->wire, "cmd=abort exitcode=1\n");
+		pmi1->wire.fd = -1;
 	else
 		take_leave(boot, pmi1);
 	release(boot);

@@ -62,7 +62,6 @@ const struct am_boot_ops am_boot_pmix = {
 struct pmix {
 	__typeof__(PMIx_Init) *init;
 	__typeof__(PMIx_Finalize) *finalize;
-	__typeof__(PMIx_Abort) *abort;
 	__typeof__(PMIx_Put) *put;
 	__typeof__(PMIx_Commit) *commit;
 	__typeof__(PMIx_Get) *get;
@@ -86,7 +85,6 @@ static const struct symbol {
 } symbols[] = {
 	SYMBOL(init, "PMIx_Init"),
 	SYMBOL(finalize, "PMIx_Finalize"),
-	SYMBOL(abort, "PMIx_Abort"),
 	SYMBOL(put, "PMIx_Put"),
 	SYMBOL(commit, "PMIx_Commit"),
 	SYMBOL(get, "PMIx_Get"),
@@ -351,14 +349,19 @@ static int pmix_fence_done(struct am_boot *boot)
 
 static void pmix_close(struct am_boot *boot, int failed)
 {
+	static struct pmix *kept;
 	struct pmix *pmix = boot->priv;
 
-	if (failed)
-		pmix->abort(1, "an Active Message program gave up", NULL, 0);
+	boot->priv = NULL;
+	if (failed) {
+		/* Its threads go on, and call back */
+		kept = pmix;
+		(void)kept;
+		return;
+	}
 	/* Its threads end here: none of them calls back afterwards */
 	pmix->finalize(NULL, 0);
 	free(pmix);
-	boot->priv = NULL;
 }
 
 const struct am_boot_ops am_boot_pmix = {

@@ -464,14 +464,14 @@ static int is_crowded(const struct am *am)
 	return am->procs > (uint32_t)CPU_COUNT(&cpus);
 }
 
-static void release(struct am *am)
+static void release(struct am *am, int failed)
 {
 	h_close(am->dev);
 	free(am->peers);
 	free(am->in_state);
 	free(am->scratch);
 	if (am->boot.ops)
-		am->boot.ops->close(&am->boot, 0);
+		am->boot.ops->close(&am->boot, failed);
 	memset(am, 0, sizeof(*am));
 	HPAM_reply_dest = -1;
 }
@@ -518,8 +518,7 @@ int am_start(struct am *am)
 	HPAM_partition_size = (int)am->procs;
 	return 0;
 failed:
-	/* The launcher is not told to end all: the program has yet to say what was wrong. */
-	release(am);
+	release(am, 1);
 	return rc;
 }
 
@@ -557,6 +556,6 @@ int am_end(struct am *am)
 	/* Who is lost cannot be waited for. It is for the launcher to end the others. */
 	if (!rc)
 		rc = leave_together(am);
-	release(am);
+	release(am, 0);
 	return rc;
 }

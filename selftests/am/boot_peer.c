@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "boot.h"
@@ -75,11 +76,14 @@ static void exchange(int round)
 
 /* ---- otherwise ---------------------------------------------------------- */
 
-static void how_abort(void)
+/* What a launcher that ends it too early would cut off comes late. */
+static void how_fail(void)
 {
+	const struct timespec pause = { .tv_nsec = 300000000 };
+
 	boot.ops->close(&boot, 1);
-	for (;;)
-		pause();
+	nanosleep(&pause, NULL);
+	fail("I have failed, and said so");
 }
 
 static void how_exit(void)
@@ -130,6 +134,16 @@ static void say(const char *text, size_t length)
 
 	if (!fd || send(atoi(fd), text, length, MSG_NOSIGNAL) != (ssize_t)length)
 		fail("PMI_FD takes nothing");
+}
+
+/* As MPI's library does */
+static void how_abort(void)
+{
+	static const char text[] = "cmd=abort exitcode=1\n";
+
+	say(text, sizeof(text) - 1);
+	for (;;)
+		pause();
 }
 
 static void how_garbage(void)
@@ -218,6 +232,7 @@ static const struct how {
 	const char *name;
 	void (*act)(void);
 } hows[] = {
+	{ "fail", how_fail },		/* the others wait */
 	{ "abort", how_abort },		/* gives up; nothing else ends it */
 	{ "exit", how_exit },
 	{ "kill", how_kill },

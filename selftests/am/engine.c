@@ -7,9 +7,13 @@
  * one failed.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "gam.h"
 #include "wire.h"
@@ -46,19 +50,74 @@ static int early;	/* AM_SYNC was sent while a request was under way */
 
 static void answer(const struct noted *n);
 
+static void note(struct noted *n, const void *message)
+{
+	memcpy(&n->p, message, sizeof(n->p));
+	memcpy(n->data, (const char *)message + AM_HEADER, n->size - AM_HEADER);
+}
+
+/*
+ * A NIC that sleeps until its doorbell is rung, and fetches messages only then: the
+ * terminus says so, and h_send_wait() rings. What fits a work queue entry it has at once.
+ */
+static struct {
+	struct h_terminus terminus;
+	struct {
+		struct hamlyn_terminus_status status;
+		int32_t results[NOTED];
+	} page;
+	const void *messages[NOTED];
+	int fd;
+	int rung;
+} sleepy = { .fd = -1 };
+
+static int is_asleep(void)
+{
+	return am->terminus == &sleepy.terminus;
+}
+
+static void fetch_all(void)
+{
+	while (sleepy.page.status.completed != sent) {
+		uint32_t i = sleepy.page.status.completed++ % NOTED;
+
+		if (sleepy.messages[i])
+			note(&noted[i], sleepy.messages[i]);
+	}
+}
+
+/* The C library's, but for the doorbell of that NIC. */
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	if (is_asleep() && fd == sleepy.fd && request == HAMLYN_IOC_KICK) {
+		sleepy.rung++;
+		fetch_all();
+		return 0;
+	}
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
 void am_test_wire(struct am *engine, int dest, uint32_t index, const void *message,
 		  uint32_t size, struct am_send *send)
 {
 	struct noted *n = &noted[sent % NOTED];
+	int later = is_asleep() && size > sleepy.terminus.inline_max;
 
 	(void)engine;
 	(void)index;
-	send->handle = -1;
-	sent++;
 	n->dest = dest;
 	n->size = size;
-	memcpy(&n->p, message, sizeof(n->p));
-	memcpy(n->data, (const char *)message + AM_HEADER, size - AM_HEADER);
+	send->handle = is_asleep() ? (int64_t)sent : -1;
+	sleepy.messages[sent % NOTED] = later ? message : NULL;
+	if (!later)
+		note(n, message);
+	sent++;
 	if (answering)
 		answer(n);
 }
@@ -623,6 +682,88 @@ static void suspect_requests(void)
 	end();
 }
 
+/* ---- a NIC that is slow ---- */
+
+static void begin_asleep(void)
+{
+	begin();
+	memset(&sleepy.page, 0, sizeof(sleepy.page));
+	sleepy.page.status.need_kick = 1;
+	sleepy.terminus = (struct h_terminus){
+		.fd = sleepy.fd, .inline_max = AM_HEADER, .mask = NOTED - 1,
+		.status = &sleepy.page.status,
+	};
+	sleepy.rung = 0;
+	am->terminus = &sleepy.terminus;
+}
+
+static int holds(const struct noted *n, uint32_t seq, const unsigned char *data)
+{
+	return n->p.seq == seq && n->p.length == 100 && !memcmp(n->data, data, 100);
+}
+
+/* The first copy is answered while the second one is still in the work queue. */
+static void requests_still_queued(void)
+{
+	unsigned char other[100];
+	uint32_t i;
+
+	for (i = 0; i < sizeof(other); i++)
+		other[i] = (unsigned char)~pattern[i];
+	begin_asleep();
+	am_request(A, medium, pattern, 100, 0, 0);
+	check(sent == 1 && !sleepy.rung, "a buffer that is new need not wait for the NIC");
+	age(A, 0, AGE);
+	serve(PROCS * DEPTH);
+	check(sent == 2, "a request that is late is sent again");
+	arrive(A, 1, acks(0, 1, 0, 0, 0), NULL);
+	am_request(A, medium, other, 100, 0, 0);
+	fetch_all();
+	check(sent == 3 && last()->p.instance == 0, "its buffer is used again");
+	check(holds(&noted[0], 1, pattern) && holds(&noted[1], 1, pattern),
+	      "after the NIC has fetched both copies");
+	check(holds(last(), 2, other), "and then the next one");
+	end();
+}
+
+/* The next request says that the first copy of the reply arrived. */
+static void replies_still_queued(void)
+{
+	unsigned char other[PAGE];
+	uint32_t i;
+
+	for (i = 0; i < sizeof(other); i++)
+		other[i] = (unsigned char)~pattern[i];
+	begin_asleep();
+	arrive(A, 0, medium_packet(1, 100, 1), pattern);
+	arrive(A, 0, medium_packet(1, 100, 1), pattern);
+	arrive(A, 0, medium_packet(2, 100, 1), other);
+	fetch_all();
+	check(sent == 3 && holds(&noted[0], 1, pattern) && holds(&noted[1], 1, pattern) &&
+	      holds(&noted[2], 2, other), "the same of a reply, and of the next one");
+	arrive(A, 0, medium_packet(2, 100, 1), other);
+	arrive(A, 0, short_packet(word, 0, 3, 0), NULL);
+	am_acks_flush(am);
+	fetch_all();
+	check(sent == 5 && holds(&noted[3], 2, other) && noted[4].p.kind == AM_ACK,
+	      "and of a reply and the acknowledgment that follows");
+	end();
+}
+
+static void short_ones_do_not_wait(void)
+{
+	uint32_t i;
+
+	begin_asleep();
+	for (i = 1; i <= 3; i++) {
+		am_request_1(A, word, (long)i);
+		arrive(A, 1, acks(0, i, 0, 0, 0), NULL);
+	}
+	check(sent == 3 && last()->p.instance == 0 && !sleepy.rung,
+	      "what is copied into the work queue is not waited for");
+	end();
+}
+
 /* ---- memory ---- */
 
 static unsigned char space[4 * PAGE];
@@ -856,6 +997,9 @@ static void malformed(void)
 	p = short_packet(word, 0, 1, 0);
 	p.source = B;
 	check(refused(request, AM_HEADER, p), "refused: another process's buffer");
+	p.source = SELF;
+	check(refused(am_index(am, 0, SELF, 0), AM_HEADER, p) &&
+	      refused(am_index(am, 1, SELF, 0), AM_HEADER, p), "refused: from oneself");
 	p = short_packet(word, 1, 1, 0);
 	check(refused(request, AM_HEADER, p), "refused: another instance's buffer");
 	p = short_packet(word, 0, 1, 0);
@@ -1142,6 +1286,9 @@ int main(void)
 	acknowledgments_that_are_owed();
 	time_outs();
 	suspect_requests();
+	requests_still_queued();
+	replies_still_queued();
+	short_ones_do_not_wait();
 	segments();
 	numbers_of_transfers();
 	stores_that_wait();
