@@ -8,9 +8,11 @@ repetitions. Programs that fail end it."""
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 SIZES = "16,256,1K,4K,16K,64K,256K,1M"
@@ -114,10 +116,18 @@ class Bench:
                     for key in runs[0] if key.endswith(("_per_request", "msgs_per_s"))})
 
     def logp(self):
-        """L 4.2, Table 4.2."""
+        """L 4.2, Table 4.2; L Figure 4.1 is of the turn whose g is the median."""
         runs = []
-        for _ in self.turns():
-            runs += [r for r in self.program("logp") if r["test"] == "logp"]
+        with tempfile.TemporaryDirectory() as folder:
+            for turn in self.turns():
+                plot = Path(folder, f"{turn}.svg")
+                options = ["--plot", plot] if self.args.plot else []
+                runs += [(r, plot) for r in self.program("logp", *options)
+                         if r["test"] == "logp"]
+            runs.sort(key=lambda run: run[0]["g_ns"])
+            if self.args.plot:
+                shutil.copyfile(runs[(len(runs) - 1) // 2][1], self.args.plot)
+        runs = [r for r, _ in runs]
         tell(test="am-logp", **{key: statistics.median(r[key] for r in runs)
                                 for key in runs[0] if key.endswith("_ns")})
 
@@ -159,6 +169,8 @@ def main():
     parser.add_argument("--reps", type=int, default=5, help="repetitions (default %(default)s)")
     parser.add_argument("--messages", type=int, default=5000000,
                         help="of each process for each bad fabric (default %(default)s)")
+    parser.add_argument("--plot", type=Path, metavar="FILE",
+                        help="draw FILE, an SVG of the LogP signature (needs gnuplot)")
     parser.add_argument("part", nargs="*",
                         help="round_trips, bandwidths, reliability, messages, logp, radix,"
                              " bad_fabrics (default: all of them)")

@@ -161,7 +161,7 @@ run_section() { # NAME SECONDS
 	syscalls) perf --device "$DEVICE" syscalls ;;
 	scale | logp | wake | group | protocols | revoke | idle) perf --device "$DEVICE" "$NAME" ;;
 	# As it finds the device where users do: without one that is named
-	am) tools/am/bench.py --build "$BUILD" ;;
+	am) tools/am/bench.py --build "$BUILD" "${plot[@]}" ;;
 	am-instructions) tools/am/instructions.py --build "$BUILD" ;;
 	vm-am)
 		mapfile -t programs < <(printf -- '--file\n%s\n' "$BUILD"/am/* "$BUILD/hamlynctl")
