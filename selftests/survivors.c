@@ -1,0 +1,1058 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What no other test noticed when selftests/mutants.py took it out: what each
+ * object and each failed call leaves behind in the kernel's memory, and the
+ * edges of what is allowed. Kernel device only, run as root.
+ */
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#define PAGE	4096UL
+
+/* ---- what the kernel has got less of ------------------------------------- */
+
+/* So many rounds that a leak of the smallest object is beyond all noise. */
+#define ROUNDS	4000
+
+struct taken {
+	long slab_kib;		/* kmalloc() of kernel objects */
+	long pages_kib;		/* all memory that is not free */
+	long vmalloc_kib;
+	long pins;		/* pages pinned and not unpinned */
+};
+
+static long number_of(const char *path, const char *name)
+{
+	FILE *file = fopen(path, "re");
+	char line[128], word[64];
+	long value = 0, found;
+
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "%63s %ld", word, &found) == 2 &&
+		    !strcmp(word, name))
+			value = found;
+	fclose(file);
+	return value;
+}
+
+static void look(struct taken *t)
+{
+	t->slab_kib = number_of("/proc/meminfo", "SUnreclaim:");
+	t->pages_kib = number_of("/proc/meminfo", "MemTotal:") -
+		       number_of("/proc/meminfo", "MemFree:");
+	t->vmalloc_kib = number_of("/proc/meminfo", "VmallocUsed:");
+	t->pins = number_of("/proc/vmstat", "nr_foll_pin_acquired") -
+		  number_of("/proc/vmstat", "nr_foll_pin_released");
+}
+
+typedef int (*round_fn)(int fd, uint32_t area, unsigned int i);
+
+/*
+ * Room for what the kernel itself takes meanwhile: half of what is left behind if
+ * it is 32 bytes a round, or a page a round.
+ */
+static const char *compare(const struct taken *was, const struct taken *is)
+{
+	static char said[160];
+
+	snprintf(said, sizeof(said),
+		 "%ld KiB of slabs, %ld of pages, %ld of vmalloc, %ld pins are left",
+		 is->slab_kib - was->slab_kib, is->pages_kib - was->pages_kib,
+		 is->vmalloc_kib - was->vmalloc_kib, is->pins - was->pins);
+	if (is->slab_kib - was->slab_kib >= ROUNDS * 16 / 1024 ||
+	    is->pages_kib - was->pages_kib >= ROUNDS * 2 ||
+	    is->vmalloc_kib - was->vmalloc_kib >= ROUNDS * 2 ||
+	    is->pins - was->pins >= ROUNDS / 2)
+		return said;
+	return NULL;
+}
+
+static int rounds(int fd, uint32_t area, round_fn fn, unsigned int n)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < n && !ret; i++)
+		ret = fn(fd, area, i);
+	return ret;
+}
+
+/* The kernel frees some of it seconds later: so look again for a while. */
+static const char *leaves(int fd, uint32_t area, round_fn fn)
+{
+	static char failed[64];
+	struct taken was, is;
+	const char *complaint;
+	struct ht_poll poll;
+	int ret;
+
+	ret = rounds(fd, area, fn, ROUNDS / 8);
+	ht_sleep_ns(200 * HT_MS);
+	look(&was);
+	if (!ret)
+		ret = rounds(fd, area, fn, ROUNDS);
+	snprintf(failed, sizeof(failed), "a round ended with %d", ret);
+	if (ret)
+		return failed;
+	ht_poll_begin(&poll);
+	poll.end = ht_now_ns() + 30 * HT_SEC;
+	do {
+		look(&is);
+		complaint = compare(&was, &is);
+	} while (complaint && ht_poll_more(&poll));
+	return complaint;
+}
+
+FIXTURE(leak) {
+	int fd;
+	struct hamlyn_area_alloc area;
+};
+
+FIXTURE_SETUP(leak)
+{
+	self->fd = ht_raw_open();
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, PAGE, &self->area, NULL));
+}
+
+FIXTURE_TEARDOWN(leak)
+{
+	/* And nothing keeps it in use. */
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE,
+			       self->area.area));
+	close(self->fd);
+}
+
+/* ---- objects -------------------------------------------------------------- */
+
+static int round_open(int fd, uint32_t area, unsigned int i)
+{
+	int other = ht_raw_open();
+
+	(void)fd;
+	(void)area;
+	(void)i;
+	return other < 0 ? other : close(other);
+}
+
+TEST_F(leak, an_open_file_leaves_nothing)
+{
+	EXPECT_NO(leaves(self->fd, self->area.area, round_open));
+}
+
+static int round_pin(int fd, uint32_t area, unsigned int i)
+{
+	char *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hamlyn_area_add arg = { .size = sizeof(arg), .length = 2 * PAGE };
+	int ret;
+
+	(void)area;
+	if (p == MAP_FAILED)
+		return -errno;
+	/* Unaligned: one page more. Some read-only. */
+	arg.addr = (uintptr_t)p + 64;
+	arg.flags = i & 1 ? HAMLYN_AREA_READONLY : 0;
+	ret = ht_raw(fd, HAMLYN_IOC_AREA_ADD, &arg);
+	if (!ret)
+		ret = ht_raw_id(fd, HAMLYN_IOC_AREA_REMOVE, arg.area);
+	munmap(p, 3 * PAGE);
+	return ret;
+}
+
+TEST_F(leak, a_pinned_area_leaves_nothing)
+{
+	EXPECT_NO(leaves(self->fd, self->area.area, round_pin));
+}
+
+static int round_alloc(int fd, uint32_t area, unsigned int i)
+{
+	struct hamlyn_area_alloc arg;
+	void *map;
+	int ret = ht_raw_area_alloc(fd, PAGE, &arg, &map);
+
+	(void)area;
+	(void)i;
+	if (!ret)
+		ret = ht_raw_id(fd, HAMLYN_IOC_AREA_REMOVE, arg.area);
+	if (!ret)
+		munmap(map, PAGE);
+	return ret;
+}
+
+TEST_F(leak, an_allocated_area_leaves_nothing)
+{
+	EXPECT_NO(leaves(self->fd, self->area.area, round_alloc));
+}
+
+static int round_nq(int fd, uint32_t area, unsigned int i)
+{
+	struct ht_raw_nq nq;
+	int ret = ht_raw_nq_create(fd, 16, &nq);
+
+	(void)area;
+	(void)i;
+	if (ret)
+		return ret;
+	ht_raw_nq_unmap(&nq);
+	return ht_raw_id(fd, HAMLYN_IOC_NQ_DESTROY, nq.arg.nq);
+}
+
+TEST_F(leak, an_nq_leaves_nothing)
+{
+	EXPECT_NO(leaves(self->fd, self->area.area, round_nq));
+}
+
+static int round_slot(int fd, uint32_t area, unsigned int i)
+{
+	struct hamlyn_slot_create arg;
+	int ret = ht_raw_slot_create(fd, area, 64, HAMLYN_NONE, &arg);
+
+	(void)i;
+	return ret ? ret : ht_raw_id(fd, HAMLYN_IOC_SLOT_DESTROY, arg.slot);
+}
+
+TEST_F(leak, a_slot_leaves_nothing)
+{
+	EXPECT_NO(leaves(self->fd, self->area.area, round_slot));
+}
+
+static int round_terminus(int fd, uint32_t area, unsigned int i)
+{
+	struct ht_raw_terminus t;
+	int ret = ht_raw_terminus_create(fd, 8, 128, &t);
+
+	(void)i;
+	if (ret)
+		return ret;
+	ret = ht_raw_bind(fd, t.arg.terminus, 1, area, 0, 64);
+	ht_raw_terminus_unmap(&t);
+	if (!ret)
+		ret = ht_raw_id(fd, HAMLYN_IOC_TERMINUS_DESTROY,
+				t.arg.terminus);
+	return ret;
+}
+
+TEST_F(leak, a_terminus_leaves_nothing)
+{
+	EXPECT_NO(leaves(self->fd, self->area.area, round_terminus));
+}
+
+/* A process that ends with everything still there, many times. */
+static int round_all(int fd, uint32_t area, unsigned int i)
+{
+	struct ht_raw_terminus t;
+	struct hamlyn_slot_create slot;
+	struct hamlyn_area_alloc own;
+	struct ht_raw_nq nq;
+	int other = ht_raw_open();
+	int ret;
+
+	(void)fd;
+	(void)area;
+	(void)i;
+	if (other < 0)
+		return other;
+	ret = ht_raw_area_alloc(other, PAGE, &own, NULL);
+	if (!ret)
+		ret = ht_raw_nq_create(other, 16, &nq);
+	if (ret)
+		return ret;
+	ret = ht_raw_slot_create(other, own.area, 64, nq.arg.nq, &slot);
+	if (!ret)
+		ret = ht_raw_terminus_create(other, 8, 128, &t);
+	if (ret)
+		return ret;
+	ret = ht_raw_bind(other, t.arg.terminus, 1, own.area, 0, 64);
+	ht_raw_terminus_unmap(&t);
+	ht_raw_nq_unmap(&nq);
+	close(other);
+	return ret;
+}
+
+TEST_F(leak, an_end_without_clearing_up_leaves_nothing)
+{
+	EXPECT_NO(leaves(self->fd, self->area.area, round_all));
+}
+
+/* ---- tickets -------------------------------------------------------------- */
+
+static int ticket_fd(int fd, uint32_t slot)
+{
+	struct hamlyn_ticket_create arg = { .size = sizeof(arg), .slot = slot };
+	int ret = ht_raw(fd, HAMLYN_IOC_TICKET_CREATE, &arg);
+
+	return ret ? ret : arg.fd;
+}
+
+static uint32_t ticket_slot, ticket_terminus;
+
+static int round_ticket(int fd, uint32_t area, unsigned int i)
+{
+	struct hamlyn_ticket_import import = {
+		.size = sizeof(import), .terminus = ticket_terminus,
+	};
+	struct hamlyn_ticket_drop drop = {
+		.size = sizeof(drop), .terminus = ticket_terminus,
+	};
+	int ret;
+
+	(void)area;
+	(void)i;
+	import.fd = ticket_fd(fd, ticket_slot);
+	if (import.fd < 0)
+		return import.fd;
+	ret = ht_raw(fd, HAMLYN_IOC_TICKET_IMPORT, &import);
+	close(import.fd);
+	drop.index = import.index;
+	return ret ? ret : ht_raw(fd, HAMLYN_IOC_TICKET_DROP, &drop);
+}
+
+TEST_F(leak, a_ticket_leaves_nothing)
+{
+	struct hamlyn_slot_create slot;
+	struct ht_raw_terminus t;
+
+	ASSERT_EQ(0, ht_raw_slot_create(self->fd, self->area.area, 64,
+					HAMLYN_NONE, &slot));
+	ASSERT_EQ(0, ht_raw_terminus_create(self->fd, 8, 128, &t));
+	ticket_slot = slot.slot;
+	ticket_terminus = t.arg.terminus;
+	EXPECT_NO(leaves(self->fd, self->area.area, round_ticket));
+	ht_raw_terminus_unmap(&t);
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_TERMINUS_DESTROY,
+			       t.arg.terminus));
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY, slot.slot));
+}
+
+/* A terminus with tickets in its table. */
+static int round_table(int fd, uint32_t area, unsigned int i)
+{
+	struct hamlyn_ticket_import import = { .size = sizeof(import) };
+	struct ht_raw_terminus t;
+	int ret = ht_raw_terminus_create(fd, 8, 128, &t);
+
+	(void)area;
+	(void)i;
+	if (ret)
+		return ret;
+	import.terminus = t.arg.terminus;
+	import.fd = ticket_fd(fd, ticket_slot);
+	ret = import.fd < 0 ? import.fd :
+	      ht_raw(fd, HAMLYN_IOC_TICKET_IMPORT, &import);
+	close(import.fd);
+	ht_raw_terminus_unmap(&t);
+	return ret ? ret : ht_raw_id(fd, HAMLYN_IOC_TERMINUS_DESTROY,
+				     t.arg.terminus);
+}
+
+TEST_F(leak, a_table_of_tickets_leaves_nothing)
+{
+	struct hamlyn_slot_create slot;
+
+	ASSERT_EQ(0, ht_raw_slot_create(self->fd, self->area.area, 64,
+					HAMLYN_NONE, &slot));
+	ticket_slot = slot.slot;
+	EXPECT_NO(leaves(self->fd, self->area.area, round_table));
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY, slot.slot));
+}
+
+/* ---- calls that fail half-way ---------------------------------------------- */
+
+static int refused(int ret, int want)
+{
+	return ret == want ? 0 : ret ? ret : -EPROTO;
+}
+
+/* The areas are taken before it is seen that there is no such NQ. */
+static int round_bad_slot(int fd, uint32_t area, unsigned int i)
+{
+	struct hamlyn_slot_create arg = {
+		.size = sizeof(arg), .area = area, .length = 64,
+		.meta_area = area, .meta_count = 1, .meta_base = 128,
+		.nq = 4242,
+	};
+
+	(void)i;
+	return refused(ht_raw(fd, HAMLYN_IOC_SLOT_CREATE, &arg), -ENOENT);
+}
+
+TEST_F(leak, a_slot_that_is_refused_leaves_nothing)
+{
+	EXPECT_NO(leaves(self->fd, self->area.area, round_bad_slot));
+}
+
+/* What it was charged for is given back, too: else the limit is soon reached. */
+static int round_bad_pin(int fd, uint32_t area, unsigned int i)
+{
+	char *p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hamlyn_area_add arg = { .size = sizeof(arg), .length = 4 * PAGE };
+	int ret;
+
+	(void)area;
+	(void)i;
+	if (p == MAP_FAILED)
+		return -errno;
+	/* Its third page is not there. */
+	munmap(p + 2 * PAGE, PAGE);
+	arg.addr = (uintptr_t)p;
+	ret = refused(ht_raw(fd, HAMLYN_IOC_AREA_ADD, &arg), -EFAULT);
+	munmap(p, 2 * PAGE);
+	munmap(p + 3 * PAGE, PAGE);
+	return ret;
+}
+
+TEST_F(leak, memory_that_cannot_be_pinned_leaves_nothing)
+{
+	EXPECT_NO(leaves(self->fd, self->area.area, round_bad_pin));
+}
+
+static int round_bad_ticket(int fd, uint32_t area, unsigned int i)
+{
+	struct hamlyn_ticket_create arg = { .size = sizeof(arg), .slot = 1u << 31 };
+
+	(void)area;
+	(void)i;
+	return refused(ht_raw(fd, HAMLYN_IOC_TICKET_CREATE, &arg), -ENOENT);
+}
+
+TEST_F(leak, a_ticket_that_is_refused_leaves_nothing)
+{
+	EXPECT_NO(leaves(self->fd, self->area.area, round_bad_ticket));
+}
+
+/* ---- edges of what is allowed ------------------------------------------------ */
+
+#define NOTHING	4242u	/* no object has this id or number */
+
+FIXTURE(edge) {
+	int fd;
+	struct hamlyn_area_alloc area;
+	struct hamlyn_slot_create slot;
+	struct ht_raw_terminus t;
+};
+
+FIXTURE_SETUP(edge)
+{
+	self->fd = ht_raw_open();
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, 2 * PAGE, &self->area, NULL));
+	ASSERT_EQ(0, ht_raw_slot_create(self->fd, self->area.area, PAGE,
+					HAMLYN_NONE, &self->slot));
+	ASSERT_EQ(0, ht_raw_terminus_create(self->fd, 8, 128, &self->t));
+}
+
+FIXTURE_TEARDOWN(edge)
+{
+	ht_raw_terminus_unmap(&self->t);
+	close(self->fd);
+}
+
+/* Metadata entries without an area, modes that there are not, and no such NQ. */
+TEST_F(edge, slots_that_make_no_sense_are_refused)
+{
+	const struct hamlyn_slot_create good = {
+		.size = sizeof(good), .area = self->area.area, .length = PAGE,
+		.meta_area = self->area.area, .meta_count = 2,
+		.meta_base = PAGE, .nq = HAMLYN_NONE,
+	};
+	struct hamlyn_slot_create arg = good;
+
+	EXPECT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &arg));
+	arg = good;
+	arg.meta_area = HAMLYN_NONE;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &arg));
+	arg.meta_count = 0;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &arg));
+	arg.meta_count = 2;
+	arg.meta_base = 0;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &arg));
+	arg = good;
+	arg.mode = HAMLYN_SLOT_PARANOID_ONE_SHOT + 1;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &arg));
+	arg = good;
+	arg.mode = HAMLYN_SLOT_PARANOID;
+	arg.meta_area = HAMLYN_NONE;
+	arg.meta_count = 0;
+	arg.meta_base = 0;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &arg));
+	arg = good;
+	arg.nq = NOTHING;
+	EXPECT_EQ(-ENOENT, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &arg));
+	arg = good;
+	arg.area = NOTHING;
+	EXPECT_EQ(-ENOENT, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &arg));
+	arg = good;
+	arg.length = 2 * PAGE + 1;
+	EXPECT_EQ(-ERANGE, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &arg));
+}
+
+/* As many as there are; then one after the other can go and come back. */
+TEST_F(edge, there_are_as_many_slots_as_the_nic_has)
+{
+	struct hamlyn_slot_create arg;
+	struct hamlyn_query query;
+	unsigned int n;
+	int ret = 0;
+
+	ASSERT_EQ(0, ht_raw_query(self->fd, &query));
+	for (n = 0; !ret && n <= query.max_slots; n++)
+		ret = ht_raw_slot_create(self->fd, self->area.area, 64,
+					 HAMLYN_NONE, &arg);
+	EXPECT_EQ(-ENOSPC, ret);
+	ASSERT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY,
+			       self->slot.slot));
+	EXPECT_EQ(0, ht_raw_slot_create(self->fd, self->area.area, 64,
+					HAMLYN_NONE, &arg));
+	EXPECT_EQ(self->slot.slot, arg.slot);
+}
+
+TEST_F(edge, what_is_not_there_cannot_be_destroyed)
+{
+	EXPECT_EQ(-ENOENT, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY, NOTHING));
+	EXPECT_EQ(-ENOENT, ht_raw_id(self->fd, HAMLYN_IOC_TERMINUS_DESTROY,
+				     NOTHING));
+	EXPECT_EQ(-ENOENT, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE, NOTHING));
+	EXPECT_EQ(-ENOENT, ht_raw_id(self->fd, HAMLYN_IOC_NQ_DESTROY, NOTHING));
+	EXPECT_EQ(-ENOENT, ht_raw_id(self->fd, HAMLYN_IOC_UNWATCH, NOTHING));
+	EXPECT_EQ(-EBUSY, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE,
+				    self->area.area));
+}
+
+TEST_F(edge, termini_of_other_sizes_are_refused)
+{
+	static const struct { uint32_t entries, entry_size; } bad[] = {
+		{ 3, 128 }, { 1, 128 }, { 0, 128 }, { 8192, 128 },
+		{ 8, 192 }, { 8, 64 }, { 8, 0 }, { 8, 8192 },
+	};
+	struct ht_raw_terminus t;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(-EINVAL, ht_raw_terminus_create(self->fd, bad[i].entries,
+							  bad[i].entry_size, &t));
+	EXPECT_EQ(0, ht_raw_terminus_create(self->fd, 2, 4096, &t));
+	ht_raw_terminus_unmap(&t);
+}
+
+TEST_F(edge, termini_of_no_priority_or_weight_are_refused)
+{
+	const struct hamlyn_terminus_create good = {
+		.size = sizeof(good), .entries = 8, .entry_size = 128,
+	};
+	struct hamlyn_terminus_create arg = good;
+
+	arg.priority = HAMLYN_PRIORITIES;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &arg));
+	arg = good;
+	arg.weight = HAMLYN_MAX_WEIGHT + 1;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &arg));
+	arg = good;
+	arg.reserved = 1;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &arg));
+	arg = good;
+	arg.priority = HAMLYN_PRIORITY_HIGH;
+	arg.weight = HAMLYN_MAX_WEIGHT;
+	EXPECT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &arg));
+}
+
+TEST_F(edge, a_user_gets_no_priority_and_no_weight)
+{
+	struct hamlyn_terminus_create arg = {
+		.size = sizeof(arg), .entries = 8, .entry_size = 128,
+	};
+	int status = 0;
+	pid_t pid = ht_fork();
+
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		if (setresuid(65534, 65534, 65534))
+			_exit(2);
+		arg.weight = 1;
+		if (ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &arg))
+			_exit(3);
+		arg.weight = 2;
+		if (ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &arg) != -EPERM)
+			_exit(4);
+		arg.weight = 1;
+		arg.priority = HAMLYN_PRIORITY_HIGH;
+		if (ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &arg) != -EPERM)
+			_exit(5);
+		_exit(0);
+	}
+	status = ht_reap(pid);
+	EXPECT_EQ(0, status);
+}
+
+TEST_F(edge, tags_that_make_no_sense_are_not_bound)
+{
+	const uint32_t t = self->t.arg.terminus, area = self->area.area;
+
+	EXPECT_EQ(-EINVAL, ht_raw_bind(self->fd, t, HAMLYN_MAX_TAGS, area, 0, 64));
+	EXPECT_EQ(-EINVAL, ht_raw_bind(self->fd, t, 0, area, 0, 0));
+	EXPECT_EQ(-EINVAL, ht_raw_bind(self->fd, t, 0, HAMLYN_NONE, 0, 64));
+	EXPECT_EQ(-EINVAL, ht_raw_bind(self->fd, t, 0, HAMLYN_NONE, 64, 0));
+	EXPECT_EQ(-ENOENT, ht_raw_bind(self->fd, NOTHING, 0, area, 0, 64));
+	EXPECT_EQ(-ENOENT, ht_raw_bind(self->fd, t, 0, NOTHING, 0, 64));
+	EXPECT_EQ(-ERANGE, ht_raw_bind(self->fd, t, 0, area, PAGE, PAGE + 1));
+	EXPECT_EQ(0, ht_raw_bind(self->fd, t, 0, area, PAGE, PAGE));
+	EXPECT_EQ(0, ht_raw_bind(self->fd, t, HAMLYN_MAX_TAGS - 1, area, 0, 1));
+	EXPECT_EQ(0, ht_raw_bind(self->fd, t, 0, HAMLYN_NONE, 0, 0));
+}
+
+/* Each tag that is bound counts, and goes with its terminus. */
+TEST_F(edge, what_a_tag_names_stays_until_the_terminus_goes)
+{
+	struct hamlyn_area_alloc other;
+
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, PAGE, &other, NULL));
+	ASSERT_EQ(0, ht_raw_bind(self->fd, self->t.arg.terminus, 3, other.area, 0,
+				 64));
+	EXPECT_EQ(-EBUSY, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE, other.area));
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_TERMINUS_DESTROY,
+			       self->t.arg.terminus));
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE, other.area));
+}
+
+static int import_ticket(int fd, uint32_t terminus, int ticket, uint32_t *index)
+{
+	struct hamlyn_ticket_import arg = {
+		.size = sizeof(arg), .terminus = terminus, .fd = ticket,
+	};
+	int ret = ht_raw(fd, HAMLYN_IOC_TICKET_IMPORT, &arg);
+
+	*index = arg.index;
+	return ret;
+}
+
+static int drop_ticket(int fd, uint32_t terminus, uint32_t index)
+{
+	struct hamlyn_ticket_drop arg = {
+		.size = sizeof(arg), .terminus = terminus, .index = index,
+	};
+
+	return ht_raw(fd, HAMLYN_IOC_TICKET_DROP, &arg);
+}
+
+TEST_F(edge, tickets_are_for_what_there_is)
+{
+	const struct hamlyn_ticket_create good = {
+		.size = sizeof(good), .slot = self->slot.slot,
+	};
+	struct hamlyn_ticket_create arg = good;
+
+	arg.flags = 1;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_TICKET_CREATE, &arg));
+	arg = good;
+	arg.slot = 1u << 30;
+	EXPECT_EQ(-ENOENT, ht_raw(self->fd, HAMLYN_IOC_TICKET_CREATE, &arg));
+	arg = good;
+	arg.base = PAGE + 1;
+	EXPECT_EQ(-ERANGE, ht_raw(self->fd, HAMLYN_IOC_TICKET_CREATE, &arg));
+	arg.base = 1;
+	arg.length = PAGE;
+	EXPECT_EQ(-ERANGE, ht_raw(self->fd, HAMLYN_IOC_TICKET_CREATE, &arg));
+	arg.length = PAGE - 1;
+	EXPECT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_TICKET_CREATE, &arg));
+	close(arg.fd);
+}
+
+TEST_F(edge, only_good_tickets_are_imported)
+{
+	const uint32_t t = self->t.arg.terminus;
+	struct hamlyn_slot_rekey rekey = {
+		.size = sizeof(rekey), .slot = self->slot.slot,
+	};
+	int ticket = ticket_fd(self->fd, self->slot.slot);
+	uint32_t index, again;
+
+	ASSERT_GE(ticket, 0);
+	EXPECT_EQ(-EBADF, import_ticket(self->fd, t, 4095, &index));
+	EXPECT_EQ(-EBADF, import_ticket(self->fd, t, self->fd, &index));
+	EXPECT_EQ(-ENOENT, import_ticket(self->fd, NOTHING, ticket, &index));
+	ASSERT_EQ(0, import_ticket(self->fd, t, ticket, &index));
+	ASSERT_EQ(0, import_ticket(self->fd, t, ticket, &again));
+	EXPECT_NE(index, again);
+	EXPECT_EQ(-ENOENT, drop_ticket(self->fd, NOTHING, index));
+	EXPECT_EQ(-ENOKEY, drop_ticket(self->fd, t, again + 1));
+	EXPECT_EQ(-ENOKEY, drop_ticket(self->fd, t, 16));
+	EXPECT_EQ(-ENOKEY, drop_ticket(self->fd, t, 1u << 31));
+	EXPECT_EQ(0, drop_ticket(self->fd, t, index));
+	EXPECT_EQ(-ENOKEY, drop_ticket(self->fd, t, index));
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_SLOT_REKEY, &rekey));
+	EXPECT_EQ(-ENOKEY, import_ticket(self->fd, t, ticket, &index));
+	ASSERT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY,
+			       self->slot.slot));
+	EXPECT_EQ(-ENOKEY, import_ticket(self->fd, t, ticket, &index));
+	close(ticket);
+}
+
+TEST_F(edge, a_terminus_holds_so_many_tickets_and_no_more)
+{
+	const uint32_t t = self->t.arg.terminus;
+	int ticket = ticket_fd(self->fd, self->slot.slot);
+	uint32_t i, index = 0;
+	int ret = 0;
+
+	ASSERT_GE(ticket, 0);
+	for (i = 0; !ret && i < HAMLYN_MAX_TICKETS; i++)
+		ret = import_ticket(self->fd, t, ticket, &index);
+	EXPECT_EQ(0, ret);
+	EXPECT_EQ(HAMLYN_MAX_TICKETS - 1, index);
+	EXPECT_EQ(-ENOSPC, import_ticket(self->fd, t, ticket, &index));
+	EXPECT_EQ(0, drop_ticket(self->fd, t, 77));
+	EXPECT_EQ(0, import_ticket(self->fd, t, ticket, &index));
+	EXPECT_EQ(77, index);
+	close(ticket);
+}
+
+static int pin_area(int fd, uint64_t addr, uint64_t length, uint32_t flags,
+		    uint32_t *id)
+{
+	struct hamlyn_area_add arg = {
+		.size = sizeof(arg), .flags = flags, .addr = addr,
+		.length = length,
+	};
+	int ret = ht_raw(fd, HAMLYN_IOC_AREA_ADD, &arg);
+
+	*id = arg.area;
+	return ret;
+}
+
+TEST_F(edge, memory_that_is_none_is_not_pinned)
+{
+	static char page[2 * PAGE] __attribute__((aligned(4096)));
+	const uint64_t at = (uintptr_t)page;
+	struct hamlyn_area_alloc alloc = { .size = sizeof(alloc) };
+	uint32_t id;
+
+	EXPECT_EQ(-EINVAL, pin_area(self->fd, at, 0, 0, &id));
+	EXPECT_EQ(-EINVAL, pin_area(self->fd, at, PAGE, 1u << 31, &id));
+	EXPECT_EQ(-E2BIG, pin_area(self->fd, at, (64ULL << 30) + 1, 0, &id));
+	EXPECT_EQ(-EFAULT, pin_area(self->fd, ~0ULL, PAGE, 0, &id));
+	EXPECT_EQ(-EFAULT, pin_area(self->fd, ~0ULL - PAGE, PAGE, 0, &id));
+	/* The kernel's half. */
+	EXPECT_EQ(-EFAULT, pin_area(self->fd, 1ULL << 63, PAGE, 0, &id));
+	EXPECT_EQ(-EFAULT, pin_area(self->fd, 0xffff888000000000ULL, PAGE,
+				    HAMLYN_AREA_READONLY, &id));
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_AREA_ALLOC, &alloc));
+	alloc.length = (64ULL << 30) + 1;
+	EXPECT_EQ(-E2BIG, ht_raw(self->fd, HAMLYN_IOC_AREA_ALLOC, &alloc));
+	alloc.length = PAGE;
+	alloc.reserved = 1;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_AREA_ALLOC, &alloc));
+}
+
+/* It is read from, but no message and no metadata lands in it. */
+TEST_F(edge, a_read_only_area_is_only_sent_from)
+{
+	static char page[PAGE] __attribute__((aligned(4096)));
+	struct hamlyn_slot_create arg;
+	uint32_t id;
+
+	ASSERT_EQ(0, pin_area(self->fd, (uintptr_t)page, PAGE,
+			      HAMLYN_AREA_READONLY, &id));
+	EXPECT_EQ(0, ht_raw_bind(self->fd, self->t.arg.terminus, 0, id, 0, PAGE));
+	EXPECT_EQ(-EACCES, ht_raw_slot_create(self->fd, id, PAGE, HAMLYN_NONE,
+					      &arg));
+	arg = (struct hamlyn_slot_create) {
+		.size = sizeof(arg), .area = self->area.area, .length = 64,
+		.meta_area = id, .meta_count = 1, .nq = HAMLYN_NONE,
+	};
+	EXPECT_EQ(-EACCES, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &arg));
+}
+
+/* Pages that do not follow each other: more pieces than a table begins with. */
+TEST_F(edge, an_area_of_many_pieces_is_one)
+{
+	const size_t pages = 160;
+	struct hamlyn_slot_create slot;
+	struct hamlyn_area_alloc from;
+	unsigned char *p, *data;
+	struct hamlyn_trb *trb;
+	uint32_t id;
+	size_t i;
+	int status;
+
+	p = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	/* Touched from the end, and every second one first. */
+	for (i = 0; i < pages; i++)
+		p[(pages - 1 - (i * 2 % pages + (i * 2 >= pages))) * PAGE] = 0;
+	ASSERT_EQ(0, pin_area(self->fd, (uintptr_t)p, pages * PAGE, 0, &id));
+	ASSERT_EQ(0, ht_raw_slot_create(self->fd, id, pages * PAGE, HAMLYN_NONE,
+					&slot));
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, pages * PAGE, &from,
+				       (void **)&data));
+	ht_fill(data, pages * PAGE, 7);
+	ASSERT_EQ(0, ht_raw_bind(self->fd, self->t.arg.terminus, 0, from.area, 0,
+				 pages * PAGE));
+	trb = ht_raw_entry(&self->t);
+	*trb = (struct hamlyn_trb) {
+		.slot = slot.slot, .key = slot.key, .length = pages * PAGE,
+		.delta = 1, .fragments = 1, .flags = HAMLYN_TRB_NO_NOTIFY,
+	};
+	((struct hamlyn_fragment *)(trb + 1))[0] = (struct hamlyn_fragment) {
+		.length = pages * PAGE,
+	};
+	ASSERT_EQ(0, ht_raw_post(&self->t));
+	ASSERT_EQ(0, ht_raw_done(&self->t, 0, &status));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(pages * PAGE, ht_match(p, pages * PAGE, 7));
+	munmap(p, pages * PAGE);
+	munmap(data, pages * PAGE);
+}
+
+TEST_F(edge, rings_of_no_size_are_refused)
+{
+	struct hamlyn_nq_create arg = { .size = sizeof(arg) };
+	static const uint32_t bad[] = { 0, 1, 3, 6, 1u << 21, 1u << 31 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		arg.entries = bad[i];
+		EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_NQ_CREATE, &arg));
+	}
+	arg.entries = 2;
+	EXPECT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_NQ_CREATE, &arg));
+}
+
+/* The deadline may be over already; then it is not waited at all. */
+TEST_F(edge, waiting_ends_at_its_time)
+{
+	struct hamlyn_wait wait = { .size = sizeof(wait) };
+	struct ht_raw_nq nq;
+	int64_t began;
+
+	ASSERT_EQ(0, ht_raw_nq_create(self->fd, 4, &nq));
+	wait.nq = NOTHING;
+	EXPECT_EQ(-ENOENT, ht_raw(self->fd, HAMLYN_IOC_WAIT, &wait));
+	wait.nq = nq.arg.nq;
+	wait.flags = 1;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_WAIT, &wait));
+	wait.flags = 0;
+	wait.deadline_ns = 0;
+	EXPECT_EQ(-ETIMEDOUT, ht_raw(self->fd, HAMLYN_IOC_WAIT, &wait));
+	began = ht_now_ns();
+	wait.deadline_ns = began + 20 * HT_MS;
+	EXPECT_EQ(-ETIMEDOUT, ht_raw(self->fd, HAMLYN_IOC_WAIT, &wait));
+	EXPECT_LE(20 * HT_MS, ht_now_ns() - began);
+	ht_raw_nq_unmap(&nq);
+}
+
+static int watch(int fd, const struct hamlyn_watch *want)
+{
+	struct hamlyn_watch arg = *want;
+
+	arg.size = sizeof(arg);
+	return ht_raw(fd, HAMLYN_IOC_WATCH, &arg);
+}
+
+TEST_F(edge, watches_that_make_no_sense_are_refused)
+{
+	struct hamlyn_watch good, arg;
+	struct ht_raw_nq nq;
+	int ticket = ticket_fd(self->fd, self->slot.slot);
+
+	ASSERT_GE(ticket, 0);
+	ASSERT_EQ(0, ht_raw_nq_create(self->fd, 4, &nq));
+	good = (struct hamlyn_watch) {
+		.slot = self->slot.slot, .key = self->slot.key, .nq = nq.arg.nq,
+	};
+	EXPECT_EQ(0, watch(self->fd, &good));
+	arg = good;
+	arg.flags = 1u << 31;
+	EXPECT_EQ(-EINVAL, watch(self->fd, &arg));
+	arg = good;
+	arg.reserved = 1;
+	EXPECT_EQ(-EINVAL, watch(self->fd, &arg));
+	arg = good;
+	arg.nq = NOTHING;
+	EXPECT_EQ(-ENOENT, watch(self->fd, &arg));
+	good = (struct hamlyn_watch) {
+		.flags = HAMLYN_WATCH_TICKET, .key = ticket, .nq = nq.arg.nq,
+	};
+	EXPECT_EQ(0, watch(self->fd, &good));
+	arg = good;
+	arg.host = 1;
+	EXPECT_EQ(-EINVAL, watch(self->fd, &arg));
+	arg = good;
+	arg.slot = 1;
+	EXPECT_EQ(-EINVAL, watch(self->fd, &arg));
+	arg = good;
+	arg.meta_index = 1;
+	EXPECT_EQ(-EINVAL, watch(self->fd, &arg));
+	arg = good;
+	arg.key |= 1ULL << 32;
+	EXPECT_EQ(-EBADF, watch(self->fd, &arg));
+	close(ticket);
+	ht_raw_nq_unmap(&nq);
+}
+
+static int try_map(int fd, uint64_t length, uint64_t offset, int prot, int flags)
+{
+	void *p = mmap(NULL, length, prot, flags, fd, (off_t)offset);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	munmap(p, length);
+	return 0;
+}
+
+TEST_F(edge, only_whole_objects_are_mapped_and_as_they_are_meant)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	const struct hamlyn_terminus_create *t = &self->t.arg;
+	const uint64_t area = self->area.mmap_offset, other = (uint64_t)NOTHING << 32;
+	struct ht_raw_nq nq;
+	static char page[PAGE] __attribute__((aligned(4096)));
+	uint32_t id;
+
+	ASSERT_EQ(0, ht_raw_nq_create(self->fd, 4, &nq));
+	EXPECT_EQ(0, try_map(self->fd, 2 * PAGE, area, rw, MAP_SHARED));
+	EXPECT_EQ(-EINVAL, try_map(self->fd, PAGE, area, rw, MAP_SHARED));
+	EXPECT_EQ(-EINVAL, try_map(self->fd, 3 * PAGE, area, rw, MAP_SHARED));
+	EXPECT_EQ(-EINVAL, try_map(self->fd, 2 * PAGE, area + PAGE, rw, MAP_SHARED));
+	EXPECT_EQ(-EPERM, try_map(self->fd, 2 * PAGE, area, rw, MAP_PRIVATE));
+	EXPECT_EQ(-EPERM, try_map(self->fd, 2 * PAGE, area, PROT_READ | PROT_EXEC,
+				  MAP_SHARED));
+	EXPECT_EQ(-EINVAL, try_map(self->fd, t->wq_length + PAGE, t->wq_offset, rw,
+				   MAP_SHARED));
+	EXPECT_EQ(-EPERM, try_map(self->fd, t->status_length, t->status_offset, rw,
+				  MAP_SHARED));
+	EXPECT_EQ(-EPERM, try_map(self->fd, nq.arg.ring_length, nq.arg.ring_offset,
+				  rw, MAP_SHARED));
+	/* Ids that there are not. */
+	EXPECT_EQ(-EINVAL, try_map(self->fd, 2 * PAGE, area + other, rw,
+				   MAP_SHARED));
+	EXPECT_EQ(-EINVAL, try_map(self->fd, t->wq_length, t->wq_offset + other, rw,
+				   MAP_SHARED));
+	EXPECT_EQ(-EINVAL, try_map(self->fd, nq.arg.control_length,
+				   nq.arg.control_offset + other, rw, MAP_SHARED));
+	/* What is mapped already, by its owner. */
+	ASSERT_EQ(0, pin_area(self->fd, (uintptr_t)page, PAGE, 0, &id));
+	EXPECT_EQ(-EINVAL, try_map(self->fd, PAGE, area - ((uint64_t)self->area.area << 32) +
+				   ((uint64_t)id << 32), rw, MAP_SHARED));
+	ht_raw_nq_unmap(&nq);
+}
+
+/* Nor has a process other pages of its own mapped anew, perhaps with more rights. */
+TEST_F(edge, pinned_memory_is_not_mapped_by_the_device)
+{
+	char *p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t at = self->area.mmap_offset - ((uint64_t)self->area.area << 32);
+	uint32_t id;
+
+	ASSERT_NE(MAP_FAILED, p);
+	ASSERT_EQ(0, pin_area(self->fd, (uintptr_t)p, PAGE, HAMLYN_AREA_READONLY,
+			      &id));
+	EXPECT_EQ(-EINVAL, try_map(self->fd, PAGE, at + ((uint64_t)id << 32),
+				   PROT_READ | PROT_WRITE, MAP_SHARED));
+	munmap(p, PAGE);
+}
+
+/* Each use is counted once, and given back once. */
+TEST_F(edge, what_a_slot_used_can_go_when_it_is_gone)
+{
+	struct hamlyn_area_alloc area, meta;
+	struct hamlyn_slot_create arg;
+	struct ht_raw_nq nq;
+
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, PAGE, &area, NULL));
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, PAGE, &meta, NULL));
+	ASSERT_EQ(0, ht_raw_nq_create(self->fd, 4, &nq));
+	arg = (struct hamlyn_slot_create) {
+		.size = sizeof(arg), .area = area.area, .length = 64,
+		.meta_area = meta.area, .meta_count = 1, .nq = nq.arg.nq,
+	};
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &arg));
+	ht_raw_nq_unmap(&nq);
+	EXPECT_EQ(-EBUSY, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE, area.area));
+	EXPECT_EQ(-EBUSY, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE, meta.area));
+	EXPECT_EQ(-EBUSY, ht_raw_id(self->fd, HAMLYN_IOC_NQ_DESTROY, nq.arg.nq));
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY, arg.slot));
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE, area.area));
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE, meta.area));
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_NQ_DESTROY, nq.arg.nq));
+}
+
+/* ---- when the NIC's memory is used up ------------------------------------------ */
+
+#define MOST_AREAS	64
+
+/* Areas until not even a page is left. Returns how many, the last of one page each. */
+static int use_up(int fd, uint32_t *ids)
+{
+	size_t size = 64UL << 20;
+	int n = 0;
+
+	while (size >= PAGE && n < MOST_AREAS) {
+		struct hamlyn_area_alloc arg;
+		int ret = ht_raw_area_alloc(fd, size, &arg, NULL);
+
+		if (!ret)
+			ids[n++] = arg.area;
+		else if (ret == -EDQUOT || (ret == -ENOMEM && size > PAGE))
+			size /= 2;
+		else
+			return ret;
+	}
+	return n;
+}
+
+/* One page, so often as there is room. */
+static unsigned int pages_left(int fd)
+{
+	struct hamlyn_area_alloc arg[8];
+	unsigned int i, n = 0;
+
+	while (n < ARRAY_SIZE(arg) && !ht_raw_area_alloc(fd, PAGE, &arg[n], NULL))
+		n++;
+	for (i = 0; i < n; i++)
+		ht_raw_id(fd, HAMLYN_IOC_AREA_REMOVE, arg[i].area);
+	return n;
+}
+
+/* Each has two rings of a page: the second may fail when the first is there. */
+TEST_F(edge, without_memory_nothing_is_made_and_nothing_is_lost)
+{
+	struct hamlyn_area_alloc room[3];
+	uint32_t ids[MOST_AREAS];
+	struct ht_raw_terminus t;
+	struct ht_raw_nq nq;
+	unsigned int i, k;
+	int n;
+
+	for (i = 0; i < ARRAY_SIZE(room); i++)
+		ASSERT_EQ(0, ht_raw_area_alloc(self->fd, PAGE, &room[i], NULL));
+	n = use_up(self->fd, ids);
+	ASSERT_LT(0, n);
+	ASSERT_GT(MOST_AREAS, n);
+	for (k = 0; k <= ARRAY_SIZE(room); k++) {
+		if (k)
+			ASSERT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE,
+					       room[k - 1].area));
+		EXPECT_EQ(k, pages_left(self->fd));
+		if (k >= 2)
+			continue;
+		EXPECT_EQ(-EDQUOT, ht_raw_terminus_create(self->fd, 8, 128, &t));
+		EXPECT_EQ(k, pages_left(self->fd));
+		EXPECT_EQ(-EDQUOT, ht_raw_nq_create(self->fd, 16, &nq));
+		EXPECT_EQ(k, pages_left(self->fd));
+	}
+	ASSERT_EQ(0, ht_raw_terminus_create(self->fd, 8, 128, &t));
+	EXPECT_EQ(1, pages_left(self->fd));
+	ht_raw_terminus_unmap(&t);
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_TERMINUS_DESTROY,
+			       t.arg.terminus));
+	EXPECT_EQ(3, pages_left(self->fd));
+}
+
+TEST_HARNESS_MAIN

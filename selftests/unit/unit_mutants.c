@@ -1,0 +1,629 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What selftests/mutants.py could take out of the core without any other unit
+ * test noticing. First how words that others read or write are accessed: on a
+ * processor with a strong memory order nothing goes wrong without an acquire or
+ * a release, and hardly ever when a word is read twice, so that is written down
+ * here for each of them (Documentation/barriers.rst). Then edges.
+ */
+#include <stdint.h>
+
+/* Before anything that uses them. */
+#include "port_user.h"
+
+#define SEEN_MOST	4096
+
+enum kind { READ, WRITE, ACQUIRE, RELEASE, RELEASE_MB, MB };
+
+static struct access {
+	const volatile void *p;
+	enum kind kind;
+} seen[SEEN_MOST];
+static u32 nr_seen;
+
+static inline void saw(const volatile void *p, enum kind kind)
+{
+	if (nr_seen < SEEN_MOST)
+		seen[nr_seen++] = (struct access) { p, kind };
+}
+
+#undef READ_ONCE
+#define READ_ONCE(x) ({							\
+	saw(&(x), READ);						\
+	__atomic_load_n(&(x), __ATOMIC_RELAXED);			\
+})
+
+#undef WRITE_ONCE
+#define WRITE_ONCE(x, v) do {						\
+	saw(&(x), WRITE);						\
+	__atomic_store_n(&(x), (v), __ATOMIC_RELAXED);			\
+} while (0)
+
+#undef smp_load_acquire
+#define smp_load_acquire(p) ({						\
+	saw(p, ACQUIRE);						\
+	__atomic_load_n(p, __ATOMIC_ACQUIRE);				\
+})
+
+#undef smp_store_release
+#define smp_store_release(p, v) do {					\
+	saw(p, RELEASE);						\
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);			\
+} while (0)
+
+#undef hml_store_release_mb
+#define hml_store_release_mb(p, v) do {					\
+	saw(p, RELEASE_MB);						\
+	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);			\
+} while (0)
+
+#undef smp_mb
+#define smp_mb()	saw(NULL, MB)
+
+#include "unit_world.h"
+
+/* ---- looking at what was seen --------------------------------------------- */
+
+static void forget_all(void)
+{
+	nr_seen = 0;
+}
+
+static u32 times(const volatile void *p, enum kind kind)
+{
+	u32 i, n = 0;
+
+	assert_in_range(nr_seen, 1, SEEN_MOST - 1);
+	for (i = 0; i < nr_seen; i++)
+		n += seen[i].p == p && seen[i].kind == kind;
+	return n;
+}
+
+/* Place of the first such access; fails if there was none. */
+static u32 place_of(const volatile void *p, enum kind kind)
+{
+	u32 i;
+
+	for (i = 0; i < nr_seen; i++)
+		if (seen[i].p == p && seen[i].kind == kind)
+			return i;
+	fail_msg("no access of kind %d to a word that needs it", kind);
+	return 0;
+}
+
+/* So often, and in no other way. */
+#define assert_seen(p, what, n) do {					\
+	u32 kind_;							\
+									\
+	for (kind_ = READ; kind_ <= RELEASE_MB; kind_++)		\
+		assert_int_equal(times(p, kind_),			\
+				 kind_ == (what) ? (n) : 0);		\
+} while (0)
+
+static struct hamlyn_trb *entry_at(u32 position)
+{
+	return (void *)(snd.entries + (position & snd.t.mask) * WORLD_ENTRY);
+}
+
+static struct hamlyn_nq_entry *told_at(u32 position)
+{
+	return &hosts[1].nq.entries[position & hosts[1].nq.nq.mask];
+}
+
+static s32 *code_at(u32 position)
+{
+	return (s32 *)(snd.t.status + 1) + (position & snd.t.mask);
+}
+
+/* ---- sending: B1, B6, and one look at each word ---------------------------- */
+
+static void plain_request_is_read_once_behind_its_sequence(void **state)
+{
+	const struct hamlyn_trb request = world_request(16);
+	const struct hamlyn_trb *trb = entry_at(0);
+
+	(void)state;
+	forget_all();
+	assert_int_equal(world_send(&snd, &request), 0);
+	assert_int_equal(place_of(&trb->sequence, ACQUIRE), 0);
+	assert_seen(&trb->sequence, ACQUIRE, 1);
+	assert_seen(&trb->host, READ, 1);
+	assert_seen(&trb->slot, READ, 1);
+	assert_seen(&trb->key, READ, 1);
+	assert_seen(&trb->offset, READ, 1);
+	assert_seen(&trb->length, READ, 1);
+	assert_seen(&trb->delta, READ, 1);
+	assert_seen(&trb->meta_index, READ, 1);
+	assert_seen(&trb->word, READ, 1);
+	assert_seen(&trb->ticket, READ, 1);
+	assert_seen(&trb->meta_length, READ, 1);
+	assert_seen(&snd.t.head, WRITE, 1);
+	assert_seen(&snd.t.status->completed, RELEASE, 1);
+	assert_true(place_of(&snd.t.status->completed, RELEASE) >
+		    place_of(&snd.t.head, WRITE));
+}
+
+/* Once to see that it is not plain, and once to be copied. */
+static void other_requests_are_copied_once(void **state)
+{
+	struct hamlyn_trb request = world_request(16);
+	const struct hamlyn_trb *trb = entry_at(0);
+
+	(void)state;
+	request.meta_length = 8;
+	forget_all();
+	assert_int_equal(world_send(&snd, &request), 0);
+	assert_seen(&trb->meta_length, READ, 2);
+	assert_seen(&trb->host, READ, 1);
+	assert_seen(&trb->slot, READ, 1);
+	assert_seen(&trb->key, READ, 1);
+	assert_seen(&trb->offset, READ, 1);
+	assert_seen(&trb->length, READ, 1);
+	assert_seen(&trb->delta, READ, 1);
+	assert_seen(&trb->meta_index, READ, 1);
+	assert_seen(&trb->word, READ, 1);
+	assert_seen(&trb->fragments, READ, 1);
+	assert_seen(&trb->flags, READ, 1);
+	assert_seen(&trb->ticket, READ, 1);
+}
+
+static void each_word_of_a_fragment_is_read_once(void **state)
+{
+	struct hamlyn_trb request = world_request(32);
+	struct hamlyn_fragment *f = (void *)(entry_at(0) + 1);
+	static u8 source[64];
+
+	(void)state;
+	snd.t.tags[3] = (struct hml_view) { unit_ref(source), 0, sizeof(source) };
+	request.fragments = 1;
+	world_post(&snd, &request);
+	*f = (struct hamlyn_fragment) { .tag = 3, .offset = 8, .length = 32 };
+	forget_all();
+	world_run(&snd, 8);
+	assert_int_equal(*code_at(0), 0);
+	assert_seen(&f->tag, READ, 1);
+	assert_seen(&f->offset, READ, 1);
+	assert_seen(&f->length, READ, 1);
+	assert_seen(&f->reserved, READ, 1);
+	/* Others look whether it is busy. */
+	assert_seen(&snd.t.busy, WRITE, 2);
+	assert_true(place_of(&snd.t.status->completed, RELEASE) >
+		    place_of(&snd.t.head, WRITE));
+}
+
+static void failures_are_written_for_a_reader(void **state)
+{
+	struct hamlyn_trb request = world_request(16);
+
+	(void)state;
+	request.host = WORLD_HOSTS;
+	forget_all();
+	assert_int_equal(world_send(&snd, &request), -EHOSTUNREACH);
+	assert_seen(code_at(0), RELEASE, 1);
+	assert_seen(&snd.t.status->failed, WRITE, 1);
+	assert_true(place_of(&snd.t.status->completed, RELEASE) >
+		    place_of(code_at(0), RELEASE));
+}
+
+static void who_asks_whether_there_is_work_reads_once(void **state)
+{
+	(void)state;
+	forget_all();
+	assert_false(hml_tx_pending(&snd.t));
+	assert_seen(&snd.t.head, READ, 1);
+	assert_seen(&snd.t.busy, READ, 1);
+	assert_seen(&entry_at(0)->sequence, ACQUIRE, 1);
+}
+
+/* ---- receiving: B9, B10 ----------------------------------------------------- */
+
+static void plain_slot_is_looked_at_with_acquire(void **state)
+{
+	const struct hamlyn_trb request = world_request(16);
+	const struct hml_slot *slot = &hosts[1].slots[1];
+
+	(void)state;
+	forget_all();
+	assert_int_equal(world_send(&snd, &request), 0);
+	assert_seen(&slot->state, ACQUIRE, 1);
+	assert_seen(&slot->key, READ, 1);
+}
+
+static struct hamlyn_packet packet_for(u32 slot)
+{
+	return (struct hamlyn_packet) {
+		.version = HAMLYN_PACKET_VERSION,
+		.flags = HAMLYN_PACKET_SINGLE,
+		.length = 8,
+		.host = 1,
+		.slot = slot,
+		.key = WORLD_KEY,
+	};
+}
+
+static void special_slot_is_looked_at_with_acquire_again(void **state)
+{
+	struct hml_slot *slot = &hosts[1].slots[1];
+	struct hamlyn_packet h = packet_for(1);
+
+	(void)state;
+	slot->flags = HAMLYN_SLOT_TICKET_ONLY;
+	forget_all();
+	assert_int_equal(hml_slot_admit(slot, &h), HAMLYN_REJECT_TICKET);
+	/* The state begins with it. */
+	assert_seen(&slot->live, ACQUIRE, 2);
+	h.flags |= HAMLYN_PACKET_TICKET;
+	h.ticket_key = WORLD_TICKET;
+	forget_all();
+	assert_int_equal(hml_slot_admit(slot, &h), -1);
+	assert_seen(&slot->ticket_key, READ, 1);
+	assert_seen(&slot->live, ACQUIRE, 2);
+	/* Not plain for a reason that nobody has thought of: the key counts. */
+	slot->flags = 0x80;
+	h = packet_for(1);
+	forget_all();
+	assert_int_equal(hml_slot_admit(slot, &h), -1);
+	assert_seen(&slot->key, READ, 1);
+	h.key ^= 1;
+	assert_int_equal(hml_slot_admit(slot, &h), HAMLYN_REJECT_KEY);
+}
+
+static struct hamlyn_metadata *arm(u32 mode)
+{
+	struct hamlyn_metadata *m = &hosts[1].entries[1][2];
+
+	hosts[1].slots[1].mode = mode;
+	m->key = WORLD_KEY;
+	m->low = 0;
+	m->high = WORLD_LENGTH;
+	m->state = HAMLYN_META_ARMED;
+	return m;
+}
+
+static void one_shot_entry_is_entered_with_acquire(void **state)
+{
+	const struct hamlyn_metadata *m = arm(HAMLYN_SLOT_PARANOID_ONE_SHOT);
+	struct hamlyn_trb request = world_request(16);
+
+	(void)state;
+	request.meta_index = 2;
+	request.meta_length = 4;
+	forget_all();
+	assert_int_equal(world_send(&snd, &request), 0);
+	assert_int_equal(world_told(1), 1);
+	assert_int_equal(times(&m->state, ACQUIRE), 1);
+	assert_int_equal(times(&m->state, READ), 1);
+	assert_true(place_of(&m->state, ACQUIRE) < place_of(&m->state, READ));
+	assert_seen(&m->key, READ, 1);
+	assert_seen(&m->low, READ, 1);
+	assert_seen(&m->high, READ, 1);
+	assert_seen(&m->meta_length, WRITE, 1);
+	assert_seen(&m->length, WRITE, 1);
+}
+
+static void who_watches_looks_with_acquire(void **state)
+{
+	struct hml_slot *slot = &hosts[1].slots[1];
+	struct hml_nic *nic = &hosts[1].nic;
+	const struct hamlyn_metadata *m;
+
+	(void)state;
+	forget_all();
+	assert_int_equal(hml_slot_opens(nic, slot, WORLD_KEY, 0, false), -1);
+	assert_seen(&slot->live, ACQUIRE, 1);
+	assert_seen(&slot->key, READ, 1);
+	assert_int_equal(hml_slot_opens(nic, slot, WORLD_TICKET, 0, true), -1);
+	assert_seen(&slot->ticket_key, READ, 1);
+	m = arm(HAMLYN_SLOT_PARANOID);
+	forget_all();
+	assert_int_equal(hml_slot_opens(nic, slot, WORLD_KEY, 2, false), -1);
+	assert_seen(&m->key, READ, 1);
+}
+
+/* ---- notifying: B3, B4, B5 --------------------------------------------------- */
+
+static void entry_is_published_with_release_and_a_full_barrier(void **state)
+{
+	const struct hamlyn_trb request = world_request(16);
+	const struct hml_nq *nq = &hosts[1].nq.nq;
+	const struct hamlyn_nq_entry *e = told_at(0);
+	u32 end;
+
+	(void)state;
+	forget_all();
+	assert_int_equal(world_send(&snd, &request), 0);
+	assert_seen(&e->sequence, RELEASE_MB, 1);
+	assert_seen(&e->data, WRITE, 1);
+	assert_seen(&e->slot, WRITE, 1);
+	assert_seen(&e->index, WRITE, 1);
+	assert_seen(&e->source, WRITE, 1);
+	assert_seen(&e->length, WRITE, 1);
+	assert_seen(&e->flags, WRITE, 1);
+	end = place_of(&e->sequence, RELEASE_MB);
+	assert_true(place_of(&e->data, WRITE) < end);
+	assert_true(place_of(&e->flags, WRITE) < end);
+	/* The cursor before the consumer index; the sleeper afterwards. */
+	assert_seen(&nq->cursor, ACQUIRE, 1);
+	assert_seen(&nq->consumer, ACQUIRE, 1);
+	assert_true(place_of(&nq->cursor, ACQUIRE) <
+		    place_of(&nq->consumer, ACQUIRE));
+	assert_seen(&nq->armed, READ, 1);
+	assert_true(place_of(&nq->armed, READ) > end);
+}
+
+static bool append(struct world_host *host, bool wake)
+{
+	const struct hamlyn_nq_entry e = { .data = 1 };
+
+	return hml_nq_append(&host->nic, &host->nq.nq,
+			     hml_nq_expect(&host->nic, &host->nq.nq), &e, wake);
+}
+
+static void consumer_index_comes_with_acquire_and_goes_with_release(void **state)
+{
+	struct world_host *host = &hosts[1];
+	struct hml_nq *nq = &host->nq.nq;
+
+	(void)state;
+	/* The copy says that it is full, the application that it is empty. */
+	nq->cursor = nq->mask;
+	host->nq.control->consumer = nq->mask;
+	forget_all();
+	assert_true(append(host, true));
+	assert_seen(&host->nq.control->consumer, ACQUIRE, 1);
+	assert_int_equal(times(&nq->consumer, RELEASE), 1);
+	assert_int_equal(times(&nq->consumer, ACQUIRE), 2);
+	assert_int_equal(times(&nq->cursor, ACQUIRE), 2);
+	assert_int_equal(nq->consumer, nq->mask);
+}
+
+static void quiet_entry_looks_again_whether_others_came(void **state)
+{
+	struct world_host *host = &hosts[1];
+
+	(void)state;
+	forget_all();
+	assert_true(append(host, false));
+	assert_int_equal(times(&host->nq.nq.cursor, READ), 1);
+	assert_int_equal(times(&host->nq.nq.armed, READ), 0);
+}
+
+/* What was lost is told to a sleeper as well: he may have gone to sleep meanwhile. */
+static void full_queue_has_a_barrier_before_the_sleeper(void **state)
+{
+	struct world_host *host = &hosts[1];
+	struct hml_nq *nq = &host->nq.nq;
+
+	(void)state;
+	nq->cursor = nq->mask + 1;
+	forget_all();
+	assert_false(append(host, true));
+	assert_int_equal(nq->cursor, nq->mask + 1);
+	assert_true(place_of(NULL, MB) < place_of(&nq->armed, READ));
+	/* A stale cursor looks full as well: it was looked at again. */
+	assert_int_equal(times(&nq->cursor, ACQUIRE), 3);
+}
+
+static void report_of_an_overrun_is_looked_for_with_acquire(void **state)
+{
+	struct world_host *host = &hosts[1];
+	struct hml_nq *nq = &host->nq.nq;
+	struct hamlyn_nq_entry *last = told_at(nq->mask - 1);
+
+	(void)state;
+	nq->cursor = nq->mask;
+	last->sequence = nq->mask;
+	last->flags = HAMLYN_NQE_OVERRUN;
+	forget_all();
+	assert_false(append(host, true));
+	assert_int_equal(nq->cursor, nq->mask);
+	assert_int_equal(times(&last->sequence, ACQUIRE), 1);
+	assert_int_equal(times(&last->flags, READ), 1);
+}
+
+/*
+ * The last entry was taken by somebody who has not filled it yet: what is in it is
+ * of an earlier lap, and no report of this overrun.
+ */
+static void report_of_an_earlier_lap_is_none(void **state)
+{
+	struct world_host *host = &hosts[1];
+	struct hml_nq *nq = &host->nq.nq;
+	u32 lap = nq->mask + 1;
+	struct hamlyn_nq_entry *last = told_at(lap + nq->mask - 1);
+
+	(void)state;
+	host->nq.control->consumer = lap;
+	nq->consumer = lap;
+	nq->cursor = lap + nq->mask;
+	last->sequence = nq->mask;
+	last->flags = HAMLYN_NQE_OVERRUN;
+	assert_false(append(host, true));
+	assert_int_equal(nq->cursor, lap + nq->mask + 1);
+	assert_int_equal(told_at(lap + nq->mask)->flags, HAMLYN_NQE_OVERRUN);
+	assert_int_equal(told_at(lap + nq->mask)->sequence, lap + nq->mask + 1);
+}
+
+static void who_asks_for_an_entry_asks_with_acquire(void **state)
+{
+	struct world_host *host = &hosts[1];
+
+	(void)state;
+	forget_all();
+	assert_false(hml_nq_ready(&host->nic, &host->nq.nq, 5));
+	assert_seen(&told_at(5)->sequence, ACQUIRE, 1);
+}
+
+/* ---- the link, and guesses: B11 ----------------------------------------------- */
+
+static void watchdog_is_fed_before_it_is_set(void **state)
+{
+	struct hml_nic *nic = &hosts[0].nic;
+	struct hml_link *l = &hosts[0].link;
+	const struct hamlyn_nic_set set = {
+		.flags = HAMLYN_NIC_SET_WATCHDOG | HAMLYN_NIC_SET_STATE,
+		.state = HAMLYN_NIC_UP, .watchdog_ms = 5,
+	};
+
+	(void)state;
+	forget_all();
+	hml_link_set(nic, &set);
+	assert_seen(&l->fed, WRITE, 1);
+	assert_int_equal(times(&l->down, WRITE), 1);
+	assert_seen(&l->watchdog_ms, RELEASE, 1);
+	assert_true(place_of(&l->fed, WRITE) <
+		    place_of(&l->watchdog_ms, RELEASE));
+	forget_all();
+	assert_true(hml_link_up(nic));
+	/* All doubts in one look; then what they are. They begin with "down". */
+	assert_seen(&l->doubts, READ, 2);
+	assert_seen(&l->watchdog_ms, ACQUIRE, 1);
+	assert_seen(&l->fed, READ, 1);
+	assert_true(place_of(&l->watchdog_ms, ACQUIRE) < place_of(&l->fed, READ));
+}
+
+static void guesses_are_counted_for_readers(void **state)
+{
+	struct hml_nic *nic = &hosts[0].nic;
+	struct hml_guard *g = &snd.t.sender.guard;
+
+	(void)state;
+	nic->guesses = 1;
+	forget_all();
+	hml_guard_guess(nic, &snd.t.sender);
+	assert_seen(&nic->guesses, READ, 1);
+	hml_guard_guess(nic, &snd.t.sender);
+	assert_seen(&g->until, WRITE, 1);
+	unit_now_ns = g->until;
+	assert_false(hml_guard_paused(nic, g));
+	assert_seen(&g->until, WRITE, 2);
+}
+
+/* ---- edges --------------------------------------------------------------------- */
+
+/* A slot that was never given a ticket key is opened by no ticket, also not by 0. */
+static void ticket_key_of_nobody_opens_nothing(void **state)
+{
+	struct hml_slot *slot = &hosts[1].slots[1];
+	struct hamlyn_packet h = packet_for(1);
+
+	(void)state;
+	h.flags |= HAMLYN_PACKET_TICKET;
+	h.ticket_key = 0;
+	slot->ticket_key = 0;
+	assert_int_equal(hml_slot_admit(slot, &h), HAMLYN_REJECT_KEY);
+	assert_int_equal(hml_slot_opens(&hosts[1].nic, slot, 0, 0, true),
+			 HAMLYN_REJECT_KEY);
+}
+
+static void limits_that_cross_let_nothing_in(void **state)
+{
+	struct hamlyn_metadata *m = arm(HAMLYN_SLOT_PARANOID);
+	struct hamlyn_trb request = world_request(8);
+	u64 offset;
+
+	(void)state;
+	m->low = 200;
+	m->high = 100;
+	request.meta_index = 2;
+	for (offset = 0; offset < 400; offset += 50) {
+		request.offset = offset;
+		assert_int_equal(world_send(&snd, &request), 0);
+	}
+	world_assert_landed(1, 1, 0, 0);
+	assert_int_equal(world_told(1), 0);
+}
+
+/* What is left in the counter of an entry does not hold up who is not counted. */
+static void single_packet_is_told_whatever_was_counted_before(void **state)
+{
+	struct hamlyn_metadata *m = arm(HAMLYN_SLOT_PARANOID);
+	struct hamlyn_trb request = world_request(16);
+
+	(void)state;
+	m->accumulator = 7;
+	request.meta_index = 2;
+	assert_int_equal(world_send(&snd, &request), 0);
+	assert_int_equal(world_told(1), 1);
+	assert_int_equal(m->accumulator, 7);
+}
+
+static void one_shot_length_of_a_single_packet_is_its_own(void **state)
+{
+	struct hamlyn_metadata *m = arm(HAMLYN_SLOT_PARANOID_ONE_SHOT);
+	struct hamlyn_trb request = world_request(16);
+
+	(void)state;
+	m->length = 1000;
+	request.meta_index = 2;
+	assert_int_equal(world_send(&snd, &request), 0);
+	assert_int_equal(world_told(1), 1);
+	assert_int_equal(m->length, 16);
+}
+
+/* The last packet brings nothing to the counter, and its bytes count all the same. */
+static void one_shot_length_of_a_long_message_is_all_of_it(void **state)
+{
+	struct hamlyn_metadata *m = arm(HAMLYN_SLOT_PARANOID_ONE_SHOT);
+	struct hamlyn_trb request = world_request(2 * WORLD_PACKET + 8);
+
+	(void)state;
+	m->accumulator = 5;	/* more is to come from others */
+	request.meta_index = 2;
+	request.delta = 2;
+	assert_int_equal(world_send(&snd, &request), 0);
+	assert_int_equal(world_told(1), 0);
+	assert_int_equal(m->length, 2 * WORLD_PACKET + 8);
+}
+
+static void one_shot_length_of_several_messages_is_their_sum(void **state)
+{
+	struct hamlyn_metadata *m = arm(HAMLYN_SLOT_PARANOID_ONE_SHOT);
+	struct hamlyn_trb request = world_request(8);
+
+	(void)state;
+	request.meta_index = 2;
+	request.delta = 1;
+	assert_int_equal(world_send(&snd, &request), 0);
+	assert_int_equal(world_told(1), 0);
+	request.length = 24;
+	request.offset = 8;
+	request.delta = -1;
+	assert_int_equal(world_send(&snd, &request), 0);
+	assert_int_equal(world_told(1), 1);
+	assert_int_equal(m->length, 32);
+}
+
+#define TEST(t)	cmocka_unit_test_setup_teardown(t, world_setup, world_teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(plain_request_is_read_once_behind_its_sequence),
+		TEST(other_requests_are_copied_once),
+		TEST(each_word_of_a_fragment_is_read_once),
+		TEST(failures_are_written_for_a_reader),
+		TEST(who_asks_whether_there_is_work_reads_once),
+		TEST(plain_slot_is_looked_at_with_acquire),
+		TEST(special_slot_is_looked_at_with_acquire_again),
+		TEST(one_shot_entry_is_entered_with_acquire),
+		TEST(who_watches_looks_with_acquire),
+		TEST(entry_is_published_with_release_and_a_full_barrier),
+		TEST(consumer_index_comes_with_acquire_and_goes_with_release),
+		TEST(quiet_entry_looks_again_whether_others_came),
+		TEST(full_queue_has_a_barrier_before_the_sleeper),
+		TEST(report_of_an_overrun_is_looked_for_with_acquire),
+		TEST(report_of_an_earlier_lap_is_none),
+		TEST(who_asks_for_an_entry_asks_with_acquire),
+		TEST(watchdog_is_fed_before_it_is_set),
+		TEST(guesses_are_counted_for_readers),
+		TEST(ticket_key_of_nobody_opens_nothing),
+		TEST(limits_that_cross_let_nothing_in),
+		TEST(single_packet_is_told_whatever_was_counted_before),
+		TEST(one_shot_length_of_a_single_packet_is_its_own),
+		TEST(one_shot_length_of_a_long_message_is_all_of_it),
+		TEST(one_shot_length_of_several_messages_is_their_sum),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
