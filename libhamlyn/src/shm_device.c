@@ -281,8 +281,14 @@ static int shm_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 	WRITE_ONCE(core->armed, 1);
 	smp_mb();						/* B5 */
 	if (hml_nq_ready(&shm_of(nq->dev)->nic, core,
-			 h__read_once(&nq->control->consumer)))
-		return 0;	/* armed for others, who may sleep */
+			 h__read_once(&nq->control->consumer))) {
+		/*
+		 * Who armed it before us, and saw it disarmed for that entry only
+		 * now, must not sleep because we have armed it again.
+		 */
+		hml_port_nq_wake(&shm_of(nq->dev)->nic.port, core);
+		return 0;
+	}
 	err = futex_wait(&core->armed, ns);
 	if (err && err != -ETIMEDOUT)
 		return err;
