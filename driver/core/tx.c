@@ -293,7 +293,7 @@ static noinline void set_status(struct hml_terminus *t, int err)
 
 	/* Nearly always 0 after 0: do not take the line from its reader. */
 	if (*status != err)
-		WRITE_ONCE(*status, err);
+		smp_store_release(status, err);			/* B6 */
 	if (err) {
 		t->sender.stats->failed++;
 		WRITE_ONCE(t->status->failed, t->status->failed + 1);
