@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The protocol of libhamlyn/am, checked by spin: that it keeps its promises, and that the
-# model notices when one of its rules is taken away. See README.md.
+# The protocols, checked by spin: that they keep their promises, and that the models notice
+# when one of their rules, checks or barriers is taken away. See README.md.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 2
 
@@ -10,8 +10,8 @@ usage() {
 	cat <<-END
 		Usage: selftests/model/check.sh [WORD]
 
-		Checks the model of the active message protocol with spin: all configurations, or
-		those whose name has WORD in it. Needs spin and a C compiler (\$CC, default cc).
+		Checks the models of the protocols with spin: all configurations, or those whose
+		name has WORD in it. Needs spin and a C compiler (\$CC, default cc).
 		Exit status: 0 if all are as they should be, 1 if not, 2 if it could not run.
 	END
 }
@@ -29,12 +29,11 @@ esac
 
 only=${1:-}
 CC=${CC:-cc}
-SECONDS_EACH=60     # of a run of pan; the longest needs 7
+SECONDS_EACH=240    # of a run of pan; the longest needs 7 on a machine with nothing else to do
 MEGABYTES=1000      # of memory
 DEPTH=200000        # of the search; the deepest is 109000
-MODEL=$PWD/hpam.pml
-passed=0
-failed=0
+MODELS=$PWD
+MODEL=$MODELS/hpam.pml
 
 for tool in spin "$CC"; do
 	command -v "$tool" >/dev/null || {
@@ -44,19 +43,17 @@ for tool in spin "$CC"; do
 done
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-model.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
+top=$work
+trap 'rm -rf "$top"' EXIT
 trap 'exit 130' INT TERM
-cd "$work" || exit 2
 
 good() { # NAME
 	echo "ok - $1"
-	passed=$((passed + 1))
 }
 
 bad() { # NAME: what was said is shown
 	echo "not ok - $1"
 	sed 's/^/# | /' "$work/out" | head -n 20
-	failed=$((failed + 1))
 }
 
 # explore CC-OPTIONS PAN-OPTION... -- MODEL-OPTION...: what pan says is in $work/out
@@ -127,6 +124,7 @@ spins() {
 	fi
 }
 
+check_requests() {
 # What the assertions are: of handler_ran(), move(), Clock and DIRECT
 TORN='assertion violated \(hb==hn\)'
 TWICE='assertion violated \(hb==\(?(handled|n)\['
@@ -135,7 +133,7 @@ GIVEN_UP='assertion violated \(quiet<='
 STUCK='assertion violated \(\(handled\[i\]==n\[i\]\)'
 OVERWRITTEN='assertion violated \(x>'
 
-# ---- the protocol ----
+# ---- requests and replies ----
 
 holds "any network, no end of faults" -DSET -DN=4
 holds "lossless" -DFIFO -DN=4 -DSPUR=3
@@ -183,6 +181,8 @@ fails "no sums, any network" "$TORN" -DSET -DBUG_TORN
 fails "no sums, one fault" "$TORN" -DFAULTS=1 -DBUG_TORN
 fails "no sums, lossless" "$TORN" -DFIFO -DSPUR=1 -DBUG_TORN
 fails "no suspicion after a retransmission" "$TORN" -DFIFO -DSPUR=1 -DBUG_NOSUSPECT
+fails "suspicion ends after one message sent once" "$TORN" -DFIFO -DN=3 -DSPUR=1 -DCLEAR=1
+fails "suspicion ends after three messages sent once" "$TORN" -DFIFO -DN=5 -DSPUR=1 -DCLEAR=3
 fails "no sum in the first retransmission, headers can be torn" "$TORN" \
 	-DFIFO -DN=3 -DSPUR=2 -DFINE -DBUG_LATE_SUSPECT
 holds "no sum in the first retransmission, headers are whole" \
@@ -204,6 +204,144 @@ holds "in-buffers are scanned, what has no sum is left" \
 fails "bulk data straight to user memory, sent again" "$OVERWRITTEN" -DFIFO -DSPUR=1 -DDIRECT
 holds "bulk data straight to user memory, only the header again" \
 	-DFIFO -DN=3 -DSPUR=2 -DDIRECT -DDIRECT_PROBE
+}
 
+check_others() {
+# ---- the notification queue ----
+
+MODEL=$MODELS/nq.pml
+# What the assertions are: of taken() and Clock
+TORN='assertion violated \(x==y\)'
+TWICE='assertion violated \(\(x!=0\)'
+ASLEEP='assertion violated \(consumer==cursor\)'
+UNSEEN='assertion violated \(+seen\['
+UNTOLD='assertion violated \( *!\(any\)'
+
+holds "NQ: three notifications, two entries" -DP=1 -DK=3
+holds "NQ: two appenders" -DP=2 -DK=1
+holds "NQ: two appenders, four entries" -DP=2 -DK=1 -DMASK=3
+holds "NQ: two readers" -DP=1 -DK=2 -DC=2
+holds "NQ: two readers, one message each" -DP=1 -DK=2 -DC=2 -DQUOTA=1
+holds "NQ: quiet messages" -DP=2 -DK=1 -DQUIET=1 -DMASK=3
+holds "NQ: quiet messages, overrun" -DP=2 -DK=1 -DQUIET=1
+holds "NQ on a futex: three notifications, two entries" -DFUTEX -DP=1 -DK=3
+holds "NQ on a futex: two readers" -DFUTEX -DP=1 -DK=2 -DC=2
+holds "NQ on a futex: two readers, one message each" -DFUTEX -DP=1 -DK=2 -DC=2 -DQUOTA=1
+holds "NQ on a futex: an appender is killed" -DFUTEX -DP=2 -DK=1 -DKILL=1
+holds "NQ on a futex: both are killed" -DFUTEX -DP=2 -DK=1 -DKILL=2
+
+fails "NQ: the sequence is a plain store" "$TORN" -DP=2 -DK=1 -DBUG_PLAIN_SEQUENCE
+fails "NQ: a place is taken in two steps" "$UNSEEN" -DP=2 -DK=1 -DBUG_NO_CAS
+fails "NQ: the consumer index is not looked at" "$TORN" -DP=1 -DK=3 -DBUG_NO_ROOM
+fails "NQ: the last entry is for no report" "$UNTOLD" -DP=1 -DK=3 -DBUG_NO_REPORT
+fails "NQ: full by a cursor that is old" "$UNTOLD" -DP=2 -DK=2 -DBUG_STALE
+fails "NQ: full by a consumer index older than the cursor" "$UNTOLD" \
+	-DP=2 -DK=2 -DBUG_CONSUMER_FIRST
+fails "NQ: a reader advances before it has read" "$TORN" -DP=1 -DK=3 -DBUG_ADVANCE_FIRST
+fails "NQ: two readers advance by a store" "$TWICE" -DP=1 -DK=2 -DC=2 -DBUG_ADVANCE_STORE
+fails "NQ: no barrier behind an entry (B5)" "$ASLEEP" -DP=2 -DK=1 -DBUG_PUBLISH_NO_MB
+fails "NQ: no barrier behind arming (B5)" "$ASLEEP" -DP=2 -DK=1 -DBUG_ARM_NO_MB
+fails "NQ: no look behind arming (B5)" "$ASLEEP" -DP=2 -DK=1 -DBUG_NO_LOOK
+fails "NQ on a futex: no barrier behind an entry (B5)" "$ASLEEP" \
+	-DFUTEX -DP=2 -DK=1 -DBUG_PUBLISH_NO_MB
+fails "NQ on a futex: no barrier behind arming (B5)" "$ASLEEP" \
+	-DFUTEX -DP=2 -DK=1 -DBUG_ARM_NO_MB
+fails "NQ on a futex: a reader that need not sleep leaves it armed" "$ASLEEP" \
+	-DFUTEX -DP=1 -DK=2 -DC=2 -DQUOTA=1 -DBUG_KEEP_ARMED
+fails "NQ: quiet messages wake nobody, whatever is behind them" "$UNSEEN" \
+	-DP=2 -DK=1 -DQUIET=1 -DMASK=3 -DBUG_QUIET
+fails "NQ: a hole is mended while its sender lives" "$UNSEEN" \
+	-DFUTEX -DP=2 -DK=1 -DKILL=1 -DBUG_MEND_NO_WAIT
+fails "NQ: a hole is mended that somebody has filled" "$UNSEEN" \
+	-DFUTEX -DP=2 -DK=1 -DKILL=1 -DBUG_FILL_NO_LOOK
+fails "NQ: what nobody has taken is mended" "$ASLEEP" -DFUTEX -DP=2 -DK=1 -DKILL=1 -DBUG_MEND_ALL
+fails "NQ: nobody looks around" "$ASLEEP" -DFUTEX -DP=2 -DK=1 -DKILL=1 -DBUG_NO_LOOK_AROUND
+
+# ---- the doorbell ----
+
+MODEL=$MODELS/doorbell.pml
+LEFT='assertion violated \(head=='
+
+holds "doorbell: two threads" -DA=2
+holds "doorbell: three requests" -DA=1 -DK=3
+holds "doorbell: a terminus of one's own" -DA=1 -DK=2 -DSINGLE
+holds "doorbell: always rung" -DALWAYS
+holds "doorbell: somebody binds memory" -DHOLDER -DA=1 -DK=2
+holds "doorbell: whoever holds the terminus is trusted to look (B7)" -DA=2 -DBUG_KICK_LEAVES
+holds "doorbell: who lets go does not look, who rang does" -DA=2 -DBUG_RELEASE_NO_LOOK
+
+fails "doorbell: no barrier behind a request (B2)" "$LEFT" -DA=1 -DK=2 -DSINGLE -DBUG_POST_NO_MB
+fails "doorbell: no barrier behind need_kick (B2)" "$LEFT" -DBUG_DOZE_NO_MB
+fails "doorbell: no look behind need_kick (B2)" "$LEFT" -DBUG_DOZE_NO_LOOK
+fails "doorbell: need_kick changes without the lock" "$LEFT" -DBUG_ACTIVATE_UNLOCKED
+fails "doorbell: the thread is not woken" "$LEFT" -DBUG_NO_WAKE
+fails "doorbell: no barrier behind letting go (B7)" "$LEFT" -DBUG_KICK_LEAVES -DBUG_RELEASE_NO_MB
+fails "doorbell: no look behind letting go (B7)" "$LEFT" -DBUG_KICK_LEAVES -DBUG_RELEASE_NO_LOOK
+fails "doorbell: no barrier before trying to hold (B7)" "$LEFT" \
+	-DA=1 -DK=2 -DSINGLE -DALWAYS -DBUG_KICK_LEAVES -DBUG_TRY_NO_MB
+fails "doorbell: whoever holds the terminus is trusted, and binds memory" "$LEFT" \
+	-DHOLDER -DBUG_KICK_LEAVES
+
+# ---- other sleepers ----
+
+MODEL=$MODELS/sleepers.pml
+ALONE='assertion violated \(done\['
+LOCKED_OUT='assertion violated *!\(asleep\['
+
+holds "manager: two threads" -DT=2
+holds "manager: two threads, and one that polls" -DT=2 -DPOLLER
+holds "manager: three threads" -DT=3
+holds "tables: three threads" -DTABLES -DT=3
+
+fails "manager: no barrier behind the arrivals (B13)" "$ALONE" -DBUG_UNLOCK_NO_MB
+fails "manager: no barrier behind counting oneself (B13)" "$ALONE" -DBUG_COUNT_NO_MB
+fails "manager: no look behind counting oneself (B13)" "$ALONE" -DPOLLER -DBUG_NO_LOOK
+fails "manager: nobody is woken" "$ALONE" -DBUG_NO_WAKE
+fails "manager: nobody leads on" "$ALONE" -DBUG_NO_HEIR
+fails "manager: who leads is not woken on the NQ" "$ALONE" -DPOLLER -DBUG_NUDGE_NEVER
+fails "manager: the message that wakes him is forgotten" "$ALONE" -DPOLLER -DBUG_NUDGE_STAYS
+fails "tables: the lock is tried before the number is read (B14)" "$LOCKED_OUT" -DTABLES -DBUG_TRY_FIRST
+fails "tables: the number is not compared again (B14)" "$LOCKED_OUT" -DTABLES -DBUG_NO_COMPARE
+fails "tables: no barrier behind the number (B14)" "$LOCKED_OUT" -DTABLES -DBUG_UNLOCK_NO_MB
+fails "tables: woken before the number changes (B14)" "$LOCKED_OUT" -DTABLES -DBUG_WAKE_FIRST
+
+# ---- quiescence ----
+
+MODEL=$MODELS/quiesce.pml
+LATE='assertion violated \((mem\[|\( *\(\(+sb)'
+
+holds "quiescence: two senders" -DS=2
+holds "quiescence: two senders, each alone" -DS=2 -DALONE
+holds "quiescence: two senders, one is killed" -DS=2 -DKILL=1
+holds "quiescence: two senders alone, one is killed" -DS=2 -DALONE -DKILL=1
+holds "quiescence: kernel device" -DS=2 -DSRCU
+
+fails "quiescence: no barrier behind going in" "$LATE" -DS=1 -DBUG_ENTER_NO_MB
+fails "quiescence: leaving is a plain store" "$LATE" -DS=1 -DBUG_LEAVE_PLAIN
+fails "quiescence: a plain store between packets" "$LATE" -DS=1 -DBUG_BETWEEN_PLAIN
+fails "quiescence: no barrier between packets" "$LATE" -DS=1 -DBUG_BETWEEN_NO_MB
+fails "quiescence: the key is looked at before going in" "$LATE" -DS=1 -DBUG_KEY_FIRST
+fails "quiescence: the key is looked at once a message" "$LATE" -DS=1 -DBUG_ONE_LOOK
+fails "quiescence: nobody waits" "$LATE" -DS=1 -DBUG_NO_WAIT
+fails "quiescence: no barrier behind the new key" "$LATE" -DS=1 -DBUG_FENCE_NO_MB
+fails "quiescence: alone, no barrier of others" "$LATE" -DS=1 -DALONE -DBUG_NO_MEMBARRIER
+fails "quiescence: alone, the compiler moves the key" "$LATE" -DS=1 -DALONE -DBUG_KEY_FIRST
+fails "quiescence: alone, leaving is a plain store" "$LATE" -DS=1 -DALONE -DBUG_LEAVE_PLAIN
+fails "quiescence: kernel device, no grace period" "$LATE" -DS=1 -DSRCU -DBUG_NO_SRCU
+}
+
+# in_its_own_folder FUNCTION
+in_its_own_folder() {
+	work=$top/$1
+	mkdir "$work" && cd "$work" && "$1"
+}
+
+# Two at a time: half of the time is one compiler, or one pan, each
+(in_its_own_folder check_requests) >"$top/requests" 2>&1 &
+(in_its_own_folder check_others) 2>&1 | tee "$top/others"
+wait
+cat "$top/requests"
+passed=$(cat "$top/others" "$top/requests" | grep -c "^ok - ")
+failed=$(cat "$top/others" "$top/requests" | grep -c "^not ok - ")
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" != 0 ]

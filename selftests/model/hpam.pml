@@ -71,6 +71,11 @@
 byte ost[2 * NR];	/* state */
 byte oflag[2 * NR];	/* the flag of the message in it */
 bit osus[2 * NR];	/* suspect: more than one message may be under way to its in-buffer */
+#ifdef CLEAR
+/* What one might like to do: no suspicion after CLEAR messages that were sent once each */
+bit twice[2 * NR];	/* the last one was not */
+byte clean[2 * NR];
+#endif
 byte used[2];		/* ghost: those that are not free, of each process */
 
 /* Buffers for receiving: header's number and flag, body, notifications of it */
@@ -134,6 +139,16 @@ inline post(l, again)
 	 */
 #ifdef BUG_LATE_SUSPECT
 	oflag[l] = (osus[l] -> SUM : PLAIN);
+#endif
+#ifdef CLEAR
+	if
+	:: again -> twice[l] = 1; clean[l] = 0
+	:: !again && twice[l] -> twice[l] = 0
+	:: !again && !twice[l] && osus[l] ->
+		clean[l]++;
+		osus[l] = (clean[l] >= CLEAR -> 0 : 1)
+	:: else
+	fi;
 #endif
 #ifndef BUG_NOSUSPECT
 	if
