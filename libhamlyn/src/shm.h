@@ -139,9 +139,12 @@ struct shm_segment {
 	struct shm_audit_entry audit[SHM_AUDIT_ENTRIES];
 };
 
+/* data_first, pages: as they were when the segment was joined, and checked. */
 struct shm_dev {
 	struct shm_segment *seg;
 	size_t size;
+	u64 data_first;
+	u64 pages;
 	u32 attach;
 	char file[128];
 	bool fenced;		/* h__shm_fence() of others reaches our threads */
@@ -166,9 +169,23 @@ static inline struct shm_dev *shm_of(const struct h_dev *dev)
 	return dev->priv;
 }
 
+/* Offset of the page owners: behind the tables. */
+static inline u64 shm_owners_at(void)
+{
+	return (sizeof(struct shm_segment) + 63) & ~63ull;
+}
+
 static inline u16 *shm_page_owners(const struct shm_dev *shm)
 {
-	return (u16 *)((char *)shm->seg + shm->seg->page_owners);
+	return (u16 *)((char *)shm->seg + shm_owners_at());
+}
+
+/* Others' words in the tables are indices only when they have been compared. */
+static inline u32 shm_watch_end(const struct shm_segment *seg)
+{
+	u32 end = READ_ONCE(seg->watch_end);
+
+	return end < SHM_MAX_WATCHES ? end : SHM_MAX_WATCHES;
 }
 
 /* Also for memory outside the segment: see port_user.h. */

@@ -17,7 +17,7 @@ int h__shm_query(struct h_dev *dev, struct hamlyn_query *q)
 		.max_nq_entries = SHM_MAX_NQ_ENTRIES,
 		.max_wq_entries = SHM_MAX_WQ_ENTRIES,
 		.max_entry_size = SHM_MAX_ENTRY_SIZE,
-		.max_area = (seg->pages - seg->data_first) * SHM_PAGE,
+		.max_area = (shm->pages - shm->data_first) * SHM_PAGE,
 		.max_message = HAMLYN_MAX_MESSAGE,
 		.state = hml_link_state(&shm->nic),
 	};

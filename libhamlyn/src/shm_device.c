@@ -456,6 +456,9 @@ static int take_record(struct shm_dev *shm, struct shm_sender *s, u32 *id)
 		if (rec->owner)
 			continue;
 		WRITE_ONCE(rec->owner, shm->attach + 1);
+		/* Nobody is inside with it: else we would wait for him for ever. */
+		if (rec->hold & 1)
+			smp_store_release(&rec->hold, rec->hold + 1);	/* B8 */
 		s->record = rec;
 		s->core.sender.stats = &rec->stats;
 		s->core.sender.pid = (u32)getpid();

@@ -363,12 +363,17 @@ static int try_huge(int fd, u64 size)
 	return 0;
 }
 
+/* Where data begins, in a segment of so many pages. */
+static u64 first_page(u64 pages)
+{
+	return (shm_owners_at() + pages * sizeof(u16) + SHM_PAGE - 1) / SHM_PAGE;
+}
+
 static int make_segment(int fd, const struct shm_options *o)
 {
 	u64 huge = o->huge ? h__huge_page_size() : 0;
 	u64 size = huge ? (o->size + huge - 1) & ~(huge - 1) : o->size;
 	u64 pages = size / SHM_PAGE;
-	u64 owners = (sizeof(struct shm_segment) + 63) & ~63ull;
 	struct shm_segment *seg;
 	int err;
 
@@ -394,9 +399,8 @@ static int make_segment(int fd, const struct shm_options *o)
 	seg->guesses = o->guesses;
 	seg->size = size;
 	seg->pages = pages;
-	seg->page_owners = owners;
-	seg->data_first = (owners + pages * sizeof(u16) + SHM_PAGE - 1) /
-			  SHM_PAGE;
+	seg->page_owners = shm_owners_at();
+	seg->data_first = first_page(pages);
 	__atomic_store_n(&seg->magic, SHM_MAGIC, __ATOMIC_RELEASE);
 	munmap(seg, size);
 	return 0;
@@ -408,16 +412,20 @@ static int join_segment(struct h_dev *dev, struct shm_dev *shm)
 
 	if (fstat(dev->fd, &st))
 		return -errno;
-	if ((u64)st.st_size < sizeof(struct shm_segment))
-		return -EPROTO;
 	shm->size = (size_t)st.st_size;
+	shm->pages = shm->size / SHM_PAGE;
+	shm->data_first = first_page(shm->pages);
+	if (shm->size % SHM_PAGE || shm->data_first >= shm->pages)
+		return -EPROTO;
 	shm->seg = map_segment(dev->fd, shm->size, shm->size <= POPULATE_MOST ?
 			       MAP_POPULATE : 0);
 	if (!shm->seg)
 		return -ENOMEM;
 	if (shm->seg->magic != SHM_MAGIC || shm->seg->abi != SHM_ABI ||
 	    shm->seg->packet_size != SHM_PACKET_SIZE ||
-	    shm->seg->size != shm->size) {
+	    shm->seg->size != shm->size || shm->seg->pages != shm->pages ||
+	    shm->seg->page_owners != shm_owners_at() ||
+	    shm->seg->data_first != shm->data_first) {
 		munmap(shm->seg, shm->size);
 		return -EPROTO;
 	}

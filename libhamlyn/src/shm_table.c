@@ -19,7 +19,7 @@ static u64 find_run(const struct shm_dev *shm, u64 want, u64 align)
 	const u16 *owner = shm_page_owners(shm);
 	u64 page, run = 0;
 
-	for (page = shm->seg->data_first; page < shm->seg->pages; page++) {
+	for (page = shm->data_first; page < shm->pages; page++) {
 		if (owner[page] || (!run && page % align))
 			run = 0;
 		else
@@ -50,7 +50,7 @@ static int no_room(struct h_dev *dev, u64 pages)
 		return h__because(dev, -ENOSPC,
 				  "the segment has %u areas and NQs already",
 				  SHM_MAX_AREAS);
-	for (page = shm->seg->data_first; page < shm->seg->pages; page++) {
+	for (page = shm->data_first; page < shm->pages; page++) {
 		run = owner[page] ? 0 : run + 1;
 		unused += run != 0;
 		if (run > longest)
@@ -111,13 +111,19 @@ int h__shm_alloc(struct h_dev *dev, u64 bytes, u64 align, u32 *area, void **p)
 
 void h__shm_free(struct shm_dev *shm, u32 area)
 {
-	struct shm_area *a = &shm->seg->areas[area];
 	u16 *owner = shm_page_owners(shm);
-	u64 i;
+	struct shm_area *a;
+	u64 i, end;
 
+	if (area >= SHM_MAX_AREAS)
+		return;
+	a = &shm->seg->areas[area];
+	end = (u64)a->first + a->pages;
+	if (end > shm->pages)
+		end = shm->pages;
 	/* Only what carries the mark: it may have died while marking. */
-	for (i = a->first; i < (u64)a->first + a->pages; i++)
-		if (i < shm->seg->pages && owner[i] == area + 1)
+	for (i = a->first; i < end; i++)
+		if (owner[i] == area + 1)
 			owner[i] = 0;
 	WRITE_ONCE(a->owner, 0);
 }
@@ -224,7 +230,7 @@ static int reclaim(struct h_dev *dev, const bool *gone)
 	for (i = 0; i < SHM_MAX_TERMINI; i++)
 		if (among(seg->termini[i].owner, gone))
 			h__shm_retire(shm, i);
-	for (i = 0; i < seg->watch_end; i++)
+	for (i = 0; i < shm_watch_end(seg); i++)
 		if (among(seg->watches[i].owner, gone))
 			WRITE_ONCE(seg->watches[i].owner, 0);
 	memory = close_slots(seg, gone, &watched);
@@ -287,7 +293,7 @@ void h__shm_reclaim_dead(struct h_dev *dev)
 		any |= h__shm_dead(dev, seg->nqs[i].owner, &d);
 	for (i = 0; i < SHM_MAX_AREAS; i++)
 		any |= h__shm_dead(dev, seg->areas[i].owner, &d);
-	for (i = 0; i < seg->watch_end; i++)
+	for (i = 0; i < shm_watch_end(seg); i++)
 		any |= h__shm_dead(dev, seg->watches[i].owner, &d);
 	if (any)
 		reclaim(dev, d.dead);

@@ -13,10 +13,38 @@ static bool armed(const struct shm_watch *w)
 	return (READ_ONCE(w->state) & SHM_WATCH_STATE) == SHM_WATCH_ARMED;
 }
 
+/* NULL if there is none of that number, and never was. */
+static const struct shm_slot *watched(const struct shm_segment *seg,
+				      const struct shm_watch *w)
+{
+	u32 slot = READ_ONCE(w->slot);
+
+	return slot < SHM_MAX_SLOTS ? &seg->slots[slot] : NULL;
+}
+
 static bool changed(const struct shm_segment *seg, const struct shm_watch *w)
 {
-	return w->void_ || READ_ONCE(seg->downs) != w->downs ||
-	       READ_ONCE(seg->slots[w->slot].epoch) != w->epoch;
+	const struct shm_slot *slot = watched(seg, w);
+
+	return w->void_ || READ_ONCE(seg->downs) != w->downs || !slot ||
+	       READ_ONCE(slot->epoch) != w->epoch;
+}
+
+static bool inside(const struct shm_dev *shm, u64 offset, u64 bytes)
+{
+	return !(offset % 64) && hml_view_covers(shm->size, offset, bytes);
+}
+
+/* Is it what another process made, or what one has scribbled over? */
+static bool makes_sense(const struct shm_dev *shm, const struct hml_nq *core)
+{
+	u64 entries = (u64)core->mask + 1;
+
+	return !(entries & core->mask) && entries <= SHM_MAX_NQ_ENTRIES &&
+	       inside(shm, core->control, sizeof(struct hamlyn_nq_control)) &&
+	       inside(shm, core->ring, sizeof(struct hamlyn_nq_ring)) &&
+	       inside(shm, core->entries,
+		      entries * sizeof(struct hamlyn_nq_entry));
 }
 
 /* A report of an overrun would tell that something was lost. */
@@ -35,8 +63,8 @@ static void tell(struct shm_dev *shm, u32 id)
 {
 	struct shm_segment *seg = shm->seg;
 	struct shm_watch *w = &seg->watches[id];
-	struct shm_nq *nq = &seg->nqs[w->nq];
-	u32 state = READ_ONCE(w->state);
+	u32 state = READ_ONCE(w->state), number = READ_ONCE(w->nq);
+	struct hml_nq *nq;
 	struct hamlyn_nq_entry e = {
 		.data = w->cookie,
 		.slot = w->slot,
@@ -46,9 +74,12 @@ static void tell(struct shm_dev *shm, u32 id)
 		.flags = HAMLYN_NQE_PEER_GONE,
 	};
 
-	if (!has_room(shm, &nq->nq) ||
-	    !hml_nq_append(&shm->nic, &nq->nq,
-			   hml_nq_expect(&shm->nic, &nq->nq), &e, true))
+	if (number >= SHM_MAX_NQS)
+		return;
+	nq = &seg->nqs[number].nq;
+	if (!makes_sense(shm, nq) || !has_room(shm, nq) ||
+	    !hml_nq_append(&shm->nic, nq, hml_nq_expect(&shm->nic, nq), &e,
+			   true))
 		return;
 	seg->retired.notifications++;
 	/* Fails if it was taken already. */
@@ -62,7 +93,7 @@ void h__shm_tell(struct h_dev *dev)
 	struct shm_segment *seg = shm->seg;
 	u32 i;
 
-	for (i = 0; i < seg->watch_end; i++) {
+	for (i = 0; i < shm_watch_end(seg); i++) {
 		struct shm_watch *w = &seg->watches[i];
 
 		if (w->owner && armed(w) && changed(seg, w))
@@ -77,10 +108,11 @@ static bool gone(const struct h_dev *dev, const struct shm_watch *w,
 		 struct shm_dead *d)
 {
 	const struct shm_segment *seg = shm_of(dev)->seg;
+	const struct shm_slot *slot = watched(seg, w);
 
-	if (changed(seg, w))
+	if (changed(seg, w) || !slot)
 		return true;
-	return d && h__shm_dead(dev, READ_ONCE(seg->slots[w->slot].owner), d);
+	return d && h__shm_dead(dev, READ_ONCE(slot->owner), d);
 }
 
 static bool any_gone(const struct h_dev *dev, struct shm_dead *d)
@@ -180,7 +212,7 @@ static struct shm_watch *free_record(struct shm_segment *seg)
 {
 	u32 i;
 
-	for (i = 0; i < seg->watch_end; i++)
+	for (i = 0; i < shm_watch_end(seg); i++)
 		if (!seg->watches[i].owner)
 			return &seg->watches[i];
 	if (i == SHM_MAX_WATCHES)
