@@ -163,12 +163,13 @@ int h__hear(int sock, struct h_saying *s, int *fds)
 		msg.msg_controllen = sizeof(control);
 	}
 	n = receive(sock, &msg);
-	if (n <= 0)
-		return n && (errno == EAGAIN || errno == EINTR) ?
-		       -EAGAIN : -ECONNRESET;
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? -EAGAIN :
+							   -ECONNRESET;
+	/* Also of an empty message, which looks like the end. */
 	if (fds)
 		take_fds(&msg, fds);
-	err = read_bytes(s, bytes, (size_t)n);
+	err = n ? read_bytes(s, bytes, (size_t)n) : -ECONNRESET;
 	/* Both, or none: one alone is the first. */
 	if (!err && fds &&
 	    (msg.msg_flags & MSG_CTRUNC || (fds[0] >= 0 && fds[1] < 0)))
