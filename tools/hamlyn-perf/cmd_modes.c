@@ -181,9 +181,9 @@ static int run_side(struct side *side, void *arg)
 
 	if (!ns)
 		return fail("out of memory");
-	if (duo_open(&duo, side, AREA) < 0)
-		return -1;
-	ret = duo_close(&duo, run_sizes(&duo, m, ns));
+	ret = duo_open(&duo, side, AREA);
+	if (ret >= 0)
+		ret = duo_close(&duo, run_sizes(&duo, m, ns));
 	free(ns);
 	return ret;
 }

@@ -216,8 +216,12 @@ static void set_rates(uint64_t *rate, const uint64_t *now, const uint64_t *befor
 	for (i = 0; i < COUNTERS; i++)
 		if (now[i] < before[i])
 			return;
-	for (i = 0; i < COUNTERS; i++)
-		rate[i] = (uint64_t)((double)(now[i] - before[i]) * NS_PER_S / (double)ns + 0.5);
+	for (i = 0; i < COUNTERS; i++) {
+		double r = (double)(now[i] - before[i]) * NS_PER_S / (double)ns + 0.5;
+
+		/* A double beyond 64 bits has no value as an integer. */
+		rate[i] = r < (double)UINT64_MAX ? (uint64_t)r : UINT64_MAX;
+	}
 }
 
 void sample_rates(struct sample *sample, const struct sample *before)
