@@ -10,6 +10,10 @@
 #ifndef HML_H
 #define HML_H
 
+#ifndef CONFIG_64BIT
+#error "hamlyn needs a 64-bit kernel"
+#endif
+
 #include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/idr.h>

@@ -14,6 +14,10 @@
 #ifndef HAMLYN_H
 #define HAMLYN_H
 
+#if __SIZEOF_POINTER__ != 8
+#error "libhamlyn is for 64-bit programs only: the device is shared in 64-bit words"
+#endif
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -11,6 +11,11 @@
 #include <linux/types.h>
 #include <linux/ioctl.h>
 
+/* Older <linux/types.h>, as in the C library of many distributions, does not have it. */
+#ifndef __aligned_s64
+#define __aligned_s64	__s64 __attribute__((aligned(8)))
+#endif
+
 /**
  * DOC: Calls and structures
  *
@@ -90,7 +95,8 @@
  * ENODEV
  *	The NIC has been removed.
  * ENOTTY
- *	The kernel does not know this ioctl.
+ *	The kernel does not know this ioctl, or it is that of a 32-bit program:
+ *	those are not served.
  *
  * A packet that the receiving side rejects (key, bounds, mode) is discarded
  * without a word to its sender (H 2.2): it is counted, see STATS, and the
