@@ -87,6 +87,11 @@ am-sum-memory  native am-engine             libhamlyn/am/arrive.c s/place(am, p,
 am-sum-medium  native am-engine             libhamlyn/am/arrive.c s/place(am, p, am->scratch, from)/(place(am, p, am->scratch, from), 1)/
 am-sum-got     native am-engine             libhamlyn/am/arrive.c s/place(am, p, get->to + p->args\[0\], from)/(place(am, p, get->to + p->args[0], from), 1)/
 am-suspect     native am-engine             libhamlyn/am/wire.h   s/am->summed || send->suspect/am->summed/
+am-settle      native am-engine             libhamlyn/am/wire.h   s/if (am_unlikely(send->handle >= 0 \&\& send->size > am->terminus->inline_max))/if (0)/
+am-settle-short native am-engine            libhamlyn/am/wire.h   s/send->handle >= 0 \&\& send->size > am->terminus->inline_max/send->handle >= 0/
+am-settle-request native am-engine          libhamlyn/am/request.c /^void am_request_issue/,/^}/s/am_wire_settle(am, r);/;/
+am-settle-reply native am-engine            libhamlyn/am/reply.c  /^int am_reply_send/,/^}/s/am_wire_settle(am, r);/;/
+am-settle-owe  native am-engine             libhamlyn/am/reply.c  /^void am_reply_owe/,/^}/s/am_wire_settle(am, r);/;/
 am-medium-copy native am-engine             libhamlyn/am/arrive.c s/\*data = am->scratch;/;/
 am-defer       native am-engine             libhamlyn/am/arrive.c s/am->defer = (p->kind.*$/am->defer = 0;/
 am-ack-seq     native am-engine             libhamlyn/am/arrive.c s/(r->seq & AM_SEQ24) == (ack & AM_SEQ24)/1/
@@ -112,6 +117,7 @@ am-got-length  native am-engine             libhamlyn/am/arrive.c s/p->length <=
 am-got-again   native am-engine             libhamlyn/am/bulk.c   s/if (!get->active || packet->length > get->missing)/if (0)/
 am-give-length native am-engine             libhamlyn/am/bulk.c   s/packet->args\[1\] < am->page ?/1 ?/
 am-good-source native am-engine             libhamlyn/am/arrive.c s/p->source != source || //
+am-good-self   native am-engine             libhamlyn/am/arrive.c s/source == am->self || *$//
 am-good-instance native am-engine           libhamlyn/am/arrive.c s/p->instance != instance || //
 am-good-kind   native am-engine             libhamlyn/am/arrive.c s/ || kind >= AM_KINDS)/)/
 am-good-ack    native am-engine             libhamlyn/am/arrive.c s/return reply && size == AM_HEADER;/return 1;/

@@ -2,7 +2,7 @@
 /*
  * Who works on a terminus, and when it sleeps, for spin: h__terminus_post() of libhamlyn,
  * KICK (driver/datapath.c, driver/engine.c) and the engine's thread, with doze(). Barriers
- * B2 and B7 of Documentation/barriers.rst. Stores take their time: see weak.h.
+ * B2 and B7 of Documentation/barriers.rst. Stores take their time: see weak.pml.
  *
  * A threads of an application post K requests each and ring the doorbell if they are asked
  * to; with ALWAYS one that has not heard of barriers rings it for each. A thread that
@@ -28,7 +28,7 @@
 #define HELD	2
 #define WORDS	3
 
-#include "weak.h"
+#include "weak.pml"
 
 byte head;			/* how many were sent; its holder's */
 byte holders;

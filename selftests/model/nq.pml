@@ -5,7 +5,7 @@
  *
  * P producers append K notifications each, C consumers take them and sleep when there is
  * none; each stops when it has taken QUOTA. An entry is two words, to see it torn, and its
- * sequence. Stores take their time: see weak.h.
+ * sequence. Stores take their time: see weak.pml.
  *
  * Who sleeps: in the kernel on a wait queue, which it joins before it looks; with FUTEX on
  * the word "armed" itself. QUIET producers wake nobody if nobody has taken an entry
@@ -50,7 +50,7 @@
 #define VOID	255
 #define ID(p, k) ((p) * K + (k) + 1)
 
-#include "weak.h"
+#include "weak.pml"
 
 byte cursor, consumer;
 bit asleep[CPUS];		/* may be woken */

@@ -2,7 +2,7 @@
 /*
  * Quiescence, for spin: when rekey or destroy has returned, no byte is written that was let
  * in by the old key (B8). S senders, whose message has two packets, each on a terminus of
- * its own, and one who replaces the key. Stores take their time: see weak.h.
+ * its own, and one who replaces the key. Stores take their time: see weak.pml.
  *
  * Embedded device (the default): hold_shared(), between_packets(), leave() in
  * libhamlyn/src/shm_send.c; h__shm_quiesce(), wait_out() in shm_table.c. ALONE: by plain
@@ -27,7 +27,7 @@
 #define DATA(s)	(1 + S + (s))	/* what sender s writes to */
 #define WORDS	(1 + 2 * S)
 
-#include "weak.h"
+#include "weak.pml"
 
 bit dead[S];
 byte kills = KILL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Two more who sleep, for spin. Stores take their time: see weak.h.
+ * Two more who sleep, for spin. Stores take their time: see weak.pml.
  *
  * The sleepers of a manager (libhamlyn/src/poll.c, B13). T threads wait for a message each,
  * for a receiver of its own; one of them leads, that is, sleeps on the NQ, the others on a
@@ -26,7 +26,7 @@
 #define LOCKED	0		/* the kernel's */
 #define CHANGES	1
 #define WORDS	2
-#include "weak.h"
+#include "weak.pml"
 
 bit asleep[CPUS];
 byte inside;
@@ -108,7 +108,7 @@ proctype Clock()
 #define EVENTS(r) (r)
 #define ASLEEP	T
 #define WORDS	(T + 1)
-#include "weak.h"
+#include "weak.pml"
 
 #define NUDGE T			/* a message to the manager itself */
 
