@@ -9,34 +9,43 @@ set -euo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=vm/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/vm/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=vm/built-kernel.sh
+. "$VM_DIR/built-kernel.sh"
 
 # Raise it when the way of unpacking changes: what older versions unpacked is done again
 RECIPE=1
 
 APT_UPDATED=no
+# What apt chooses from: all suites, or one that nothing else is to come from
+APT_SOURCES=sources.list
 # Of the set at hand: its records in kernels.conf, and what was taken for them
 WANT=
 HAVE=
 
 usage() {
 	cat <<EOF
-Usage: selftests/setup.sh packages [native|vm|static|bench|all]
+Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|all]
        selftests/setup.sh kernel $(known_kernels)|all
        selftests/setup.sh qemu
        selftests/setup.sh kselftest
+       selftests/setup.sh herd
+       selftests/setup.sh arm64
        selftests/setup.sh uml
        selftests/setup.sh all
        selftests/setup.sh list
 
   packages   checks the host's Debian packages; installs what is missing when
              run by root, else prints the command that does (default: all, which
-             leaves out bench: what hamlyn-perf compares with and bench.sh needs)
+             leaves out bench: what hamlyn-perf compares with and bench.sh needs,
+             and arm64: the compiler for it)
   kernel     kernel image, modules and headers, and the compiler when the host's is too old;
-             all: $(standard_series | paste -sd' ')
+             all: $(standard_series | paste -sd' '); debug and kcsan are built from source
   qemu       QEMU 10
   kselftest  kselftest headers, checkpatch.pl, kernel-doc and the netlink generator
+  herd       herd7 and the kernel's memory model, for selftests/litmus
+  arm64      QEMU for arm64 guests, and their busybox and libraries; the kernel is 6.1-arm64
   uml        User-Mode Linux, built from its source (for vm/uml.sh; takes some minutes)
-  all        every part above but uml, packages first
+  all        every part above but herd, arm64 and uml, packages first
   list       what the cache holds, with versions
 
 The cache is \$HAMLYN_CACHE, else .cache at the top of the source tree; several
@@ -53,6 +62,7 @@ NATIVE_PACKAGES=(
 	valgrind strace gdb gnuplot-nox python3
 	nettle-dev libnl-3-dev libnl-genl-3-dev libjson-c-dev libncurses-dev libcmocka-dev
 	mandoc python3-jsonschema libxxhash-dev libpmix-dev libuv1-dev libglib2.0-dev spin
+	openmpi-bin mpich slurmd slurmctld slurm-client munge
 )
 # The libraries are those QEMU is linked with; it is unpacked, not installed.
 VM_PACKAGES=(
@@ -68,8 +78,10 @@ BENCH_PACKAGES=(
 	ucx-utils libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev
 	perftest ibverbs-providers iproute2
 )
+# To build for arm64; the library's tests on it are run by QEMU
+ARM64_PACKAGES=(gcc-12-aarch64-linux-gnu libc6-dev-arm64-cross)
 STATIC_PACKAGES=(
-	gcc gcc-12 make sparse shellcheck clang-format codespell perl python3 rsync
+	gcc gcc-12 make sparse cppcheck coccinelle clang shellcheck clang-format codespell perl python3 rsync
 	python3-yaml python3-jsonschema
 )
 
@@ -106,8 +118,9 @@ cmd_packages() {
 	vm) wanted=("${VM_PACKAGES[@]}") ;;
 	static) wanted=("${STATIC_PACKAGES[@]}") ;;
 	bench) wanted=("${BENCH_PACKAGES[@]}") ;;
+	arm64) wanted=("${ARM64_PACKAGES[@]}") ;;
 	all) wanted=("${NATIVE_PACKAGES[@]}" "${VM_PACKAGES[@]}" "${STATIC_PACKAGES[@]}") ;;
-	*) die 2 "packages: \"$1\" is unknown; allowed: native, vm, static, bench, all" ;;
+	*) die 2 "packages: \"$1\" is unknown; allowed: native, vm, static, bench, arm64, all" ;;
 	esac
 	command -v dpkg-query >/dev/null || die 1 "this machine has no dpkg; Debian 12 is needed"
 	mapfile -t missing < <(missing_packages "${wanted[@]}" | sort -u)
@@ -149,8 +162,12 @@ apt_write_sources() {
 			"$mirror" bookworm "$mirror" bookworm-backports "$security" bookworm-security \
 			"$mirror" trixie "$mirror" trixie-backports
 	} >"$CACHE/apt/sources.list"
+	# Kernel and libraries of arm64 guests
+	sed -i -E '/ bookworm(-security)? main$/s/arch=amd64/arch=amd64,arm64/' "$CACHE/apt/sources.list"
 	# To resolve what the toolchain depends on, nothing of another suite may be chosen
 	grep ' trixie main$' "$CACHE/apt/sources.list" >"$CACHE/apt/trixie.list"
+	# Testing is signed for a week at a time; a machine's clock may be ahead of its mirror
+	printf "deb ${signed/]/ check-valid-until=no]} %s forky main\n" "$mirror" >"$CACHE/apt/forky.list"
 }
 
 apt_write_config() {
@@ -159,12 +176,12 @@ Dir "/";
 Dir::State "$CACHE/apt/state";
 Dir::State::status "$CACHE/apt/state/status";
 Dir::Cache "$CACHE/apt/cache";
-Dir::Etc::sourcelist "$CACHE/apt/sources.list";
+Dir::Etc::sourcelist "$CACHE/apt/$APT_SOURCES";
 Dir::Etc::sourceparts "/dev/null";
 Dir::Etc::preferences "/dev/null";
 Dir::Etc::preferencesparts "/dev/null";
 APT::Architecture "amd64";
-APT::Architectures { "amd64"; };
+APT::Architectures { "amd64"; "arm64"; };
 APT::Sandbox::User "";
 APT::Get::List-Cleanup "false";
 APT::Update::Post-Invoke-Success {};
@@ -322,7 +339,8 @@ fetch_kernel() { # SERIES ABI VERSION PATTERN
 # nothing is installed into the host and the cache can be moved.
 fix_header_paths() { # ROOT
 	local makefile
-	for makefile in "$1"/usr/src/linux-headers-*-amd64/Makefile; do
+	for makefile in "$1"/usr/src/linux-headers-*-{amd64,arm64}/Makefile; do
+		[ -e "$makefile" ] || continue
 		# shellcheck disable=SC2016 # the $ are make's
 		sed -i -E 's#/usr/src/#$(dir $(abspath $(lastword $(MAKEFILE_LIST))))../#' "$makefile"
 	done
@@ -365,6 +383,10 @@ setup_kernel() { # SERIES
 	local series=$1 record abi version pattern build
 	record=$(conf kernel "$series")
 	read -r _ abi version pattern build _ <<<"$record"
+	if [ "$build" = source ]; then
+		setup_built_kernel "$series" "$abi" "$version" "$pattern"
+		return 0
+	fi
 	WANT="$record $(conf deb "$series" | tr '\n' ' ')$(conf toolchain "$series" | tr '\n' ' ')"
 	debs_are_good "kernel-$series" || fetch_kernel "$series" "$abi" "$version" "$pattern"
 	if ! is_unpacked "$CACHE/kernel-$series" "kernel-$series"; then
@@ -468,11 +490,58 @@ cmd_kselftest() {
 		find "$tmp" -mindepth 1 -type d -empty -delete
 		publish "$tmp" "$dir" kselftest
 	fi
+	if ! is_unpacked "$CACHE/coccinelle" kselftest; then
+		pick_source_files "$CACHE/coccinelle.tmp" scripts/coccinelle
+		publish "$CACHE/coccinelle.tmp" "$CACHE/coccinelle" kselftest
+	fi
 	if ! is_unpacked "$CACHE/ynl" kselftest; then
 		pick_source_files "$CACHE/ynl.tmp" "${YNL_FILES[@]}"
 		publish "$CACHE/ynl.tmp" "$CACHE/ynl" kselftest
 	fi
 	say "kselftest: ready ($(cut -d= -f2 "$CACHE/debs/kselftest/have"))"
+}
+
+# ---- the memory model ----
+
+# Unpacked, with the C library that it was linked with: run by that one's loader
+cmd_herd() {
+	local dir=$CACHE/herd tmp=$CACHE/herd.tmp model=tools/memory-model/linux-kernel
+	APT_SOURCES=forky.list
+	tool_debs herd
+	# Of the other suites they must be fetched again, if anything is
+	APT_SOURCES=sources.list
+	APT_UPDATED=no
+	tool_debs kselftest
+	if ! is_unpacked "$dir" herd; then
+		say "herd: unpacking"
+		rm -rf "$tmp"
+		unpack_debs herd "$tmp"
+		publish "$tmp" "$dir" herd
+	fi
+	if ! is_unpacked "$CACHE/memory-model" kselftest; then
+		pick_source_files "$CACHE/memory-model.tmp" tools/memory-model/lock.cat \
+			"$model.bell" "$model.cat" "$model.cfg" "$model.def"
+		publish "$CACHE/memory-model.tmp" "$CACHE/memory-model" kselftest
+	fi
+	say "herd: ready ($(sed 's/ .*//; s/.*=//' "$CACHE/debs/herd/have"))"
+}
+
+# ---- guests with another processor ----
+
+cmd_arm64() {
+	local dir=$CACHE/arm64 tmp=$CACHE/arm64.tmp missing
+	cmd_qemu # whose data files serve both
+	tool_debs arm64
+	if ! is_unpacked "$dir" arm64; then
+		say "arm64: unpacking"
+		rm -rf "$tmp"
+		unpack_debs arm64 "$tmp"
+		missing=$(ldd "$tmp/usr/bin/qemu-system-aarch64" | awk '/not found/ { print $1 }' | paste -sd' ')
+		[ -z "$missing" ] ||
+			die 1 "arm64: the host lacks $missing; run: selftests/setup.sh packages vm"
+		publish "$tmp" "$dir" arm64
+	fi
+	say "arm64: ready ($(sed 's/ .*//; s/.*=//' "$CACHE/debs/arm64/have"))"
 }
 
 # ---- User-Mode Linux ----
@@ -538,12 +607,13 @@ cmd_list() {
 }
 
 # One setup at a time: source trees can share a cache. Taking another lock gives up the last
-lock_cache() { # [NAME]
+lock_cache() { # [NAME [SECONDS]]
 	mkdir -p "$CACHE" || die 1 "cannot create the cache folder $CACHE"
 	exec 9>"$CACHE/${1-lock}"
 	flock -n 9 && return 0
 	say "another setup.sh is filling the cache, waiting"
-	flock -w 1200 9 || die 1 "another setup.sh has held $CACHE/${1-lock} for 20 minutes"
+	flock -w "${2-1200}" 9 ||
+		die 1 "another setup.sh has held $CACHE/${1-lock} for ${2-1200} seconds"
 }
 
 main() {
@@ -552,7 +622,7 @@ main() {
 	case $command in
 	-h | --help) usage ;;
 	packages) cmd_packages "$@" ;;
-	kernel | qemu | kselftest | uml)
+	kernel | qemu | kselftest | herd | arm64 | uml)
 		[ "$(uname -m)" = x86_64 ] || die 1 "this machine is $(uname -m); only x86_64 is supported"
 		lock_cache
 		"cmd_$command" "$@"
@@ -566,7 +636,7 @@ main() {
 		;;
 	list) cmd_list ;;
 	"") usage >&2 && die 2 "a command is needed" ;;
-	*) die 2 "command \"$command\" is unknown; allowed: packages, kernel, qemu, kselftest, uml, all, list" ;;
+	*) die 2 "command \"$command\" is unknown; allowed: packages, kernel, qemu, kselftest, herd, arm64, uml, all, list" ;;
 	esac
 }
 

@@ -6,6 +6,8 @@ set -euo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=arm64.sh
+. "$VM_DIR/arm64.sh"
 
 usage() {
 	cat <<EOF
@@ -18,7 +20,9 @@ Usage: selftests/vm/build-module.sh $(known_kernels)|KDIR SRC OUT [make argument
         again for the same kernel rebuilds only what changed.
 
 Make arguments are handed to kbuild, for example W=1, C=2, KCFLAGS=-Werror.
-Give each different set of make arguments an OUT of its own.
+Give each different set of make arguments an OUT of its own. For debug the
+module has KASAN, UBSAN and KCOV, and GCOV_PROFILE=y adds line counts; for
+kcsan it has KCSAN. KCFLAGS=-g helps to find the lines that reports mean.
 EOF
 }
 
@@ -98,6 +102,9 @@ main() {
 	if kernel_is_known "$kernel"; then
 		dir=$(kernel_dir "$kernel")
 		name=$(cat "$dir/release")
+		# Instrumented code calls what its compiler's run-time library would have: the kernel's compiler
+		[ "$(cat "$dir/build")" != source ] || args=(CC=gcc-12 "${args[@]}")
+		! is_arm64 "$name" || args=("CROSS_COMPILE=$ARM64_PREFIX" "${args[@]}")
 	elif [[ $kernel == */* ]]; then
 		[ -e "$kernel/Makefile" ] || die 2 "$kernel is no kernel build folder: it has no Makefile"
 		name=$(cd "$kernel" && pwd)

@@ -8,6 +8,8 @@
  *   ttyS0       console and kernel log
  *   ttyS1       standard output and error of the command
  *   port 0xe9   verdict: "VM-START", then "VM-RC n"; only this program writes it
+ * On arm64 the terminals are ttyAMA0 and ttyAMA1, and the verdict goes out by
+ * semihosting: an instruction that the emulator takes for a call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +19,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __x86_64__
 #include <sys/io.h>
+#endif
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
@@ -29,6 +33,11 @@
 #include <unistd.h>
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#ifdef __aarch64__
+#define TAP_TTY		"/dev/ttyAMA1"
+#else
+#define TAP_TTY		"/dev/ttyS1"
+#endif
 #define VERDICT_PORT	0xe9	/* QEMU's isa-debugcon */
 #define EXIT_PORT	0xf4	/* QEMU's isa-debug-exit */
 #define MAX_MODULES	16
@@ -58,6 +67,50 @@ static const struct {
 static int tty = -1;		/* ttyS1 */
 static int have_ports;
 
+#ifdef __aarch64__
+static int open_ports(void)
+{
+	return 1;
+}
+
+static void close_ports(void)
+{
+}
+
+static void put_verdict(char c)
+{
+	register long call __asm__("x0") = 3;	/* SYS_WRITEC */
+	register const char *what __asm__("x1") = &c;
+
+	__asm__ volatile("hlt #0xf000" : "+r"(call) : "r"(what) : "memory");
+}
+
+/* Power-off ends the emulator there. */
+static void exit_emulator(void)
+{
+}
+#else
+static int open_ports(void)
+{
+	return !iopl(3);
+}
+
+static void close_ports(void)
+{
+	iopl(0);
+}
+
+static void put_verdict(char c)
+{
+	outb(c, VERDICT_PORT);
+}
+
+static void exit_emulator(void)
+{
+	outb(0, EXIT_PORT);
+}
+#endif
+
 static void verdict(const char *format, ...)
 {
 	char text[64];
@@ -67,7 +120,7 @@ static void verdict(const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	for (const char *c = text; have_ports && *c; c++)
-		outb(*c, VERDICT_PORT);
+		put_verdict(*c);
 }
 
 /* To the test's channel, as a TAP diagnostic or Bail out line. */
@@ -124,7 +177,7 @@ static void open_tty(int interactive)
 {
 	struct termios mode;
 
-	tty = open("/dev/ttyS1", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	tty = open(TAP_TTY, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (tty < 0 || interactive || tcgetattr(tty, &mode))
 		return;
 	cfmakeraw(&mode);
@@ -217,7 +270,7 @@ static int run_command(int interactive)
 		return 126;
 	if (!child) {
 		/* Inherited, it would cost each of their system calls 50 instructions. */
-		iopl(0);
+		close_ports();
 		run_child(interactive);
 	}
 	do {
@@ -233,6 +286,21 @@ static void kill_rest(void)
 		;
 }
 
+/* A report turns lockdep off, and so does a table of its own that is full. */
+static void check_lockdep(void)
+{
+	FILE *stats = fopen("/proc/lockdep_stats", "re");
+	char line[256];
+	int on = 1;
+
+	while (stats && on && fgets(line, sizeof(line), stats))
+		sscanf(line, " debug_locks: %d", &on);
+	if (stats)
+		fclose(stats);
+	if (!on)
+		write_file("/dev/kmsg", "<4>hamlyn-vm: WARNING: lockdep was off in the end\n");
+}
+
 /* The host takes a log without this line for cut short. */
 static void end_kernel_log(void)
 {
@@ -246,7 +314,7 @@ static void end_machine(void)
 		tcdrain(tty);
 	sync();
 	if (have_ports)
-		outb(0, EXIT_PORT);
+		exit_emulator();
 	reboot(RB_POWER_OFF);
 	for (;;)
 		pause();
@@ -260,7 +328,7 @@ int main(void)
 	mount_all();
 	interactive = !access("/vm/interactive", F_OK);
 	open_tty(interactive);
-	have_ports = !iopl(3);
+	have_ports = open_ports();
 	if (!have_ports)
 		fprintf(stderr, "init: iopl: %s\n", strerror(errno));
 	verdict("VM-START\n");
@@ -274,6 +342,7 @@ int main(void)
 	while (count > 0)
 		if (unload_module(names[--count]) && !rc)
 			rc = 1;
+	check_lockdep();
 	end_kernel_log();
 	if (tty >= 0)
 		tcdrain(tty);

@@ -7,6 +7,8 @@ set -euo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=arm64.sh
+. "$VM_DIR/arm64.sh"
 
 EXIT_TIMEOUT=124
 EXIT_RIG=125
@@ -28,7 +30,7 @@ Usage: selftests/vm/run.sh $(known_kernels)|IMAGE [option]... --cmd "LINE" | --s
   --timeout S           seconds until the guest is stopped (120); multiplied by
                         \$HAMLYN_TIMEOUT_SCALE (a whole number) for slow machines
   --smp N               processors (2)
-  --mem M               memory in MiB (1024)
+  --mem M               memory in MiB (1024; debug: 2048, an eighth of it tells which bytes are valid)
   --icount              one instruction is one nanosecond of guest time; sets --smp 1
   --append "..."        more words for the kernel command line, after the usual ones
   --qemu "..."          more words for QEMU, split at blanks
@@ -53,12 +55,22 @@ BAD_LOG+='|soft lockup|hard LOCKUP|detected stalls? on CPU|self-detected stall|e
 BAD_LOG+='|scheduling while atomic|sleeping function called|DEBUG_LOCKS_WARN_ON|held lock freed'
 BAD_LOG+='|refcount_t: |ODEBUG: |list_(add|del) corruption|Bad page|Objects remaining in'
 BAD_LOG+='|new suspected memory leaks|workqueue lockup|cut here|page allocation failure'
+# A detector that gave up has found nothing since
+BAD_LOG+='|locking correctness validator|ODEBUG disabled|kmemleak: .*(Memory pool empty|Cannot)'
 # The kernel repeats its command line, where such words are settings
 NOT_BAD='ommand line: '
 
 KERNEL='' IMAGE='' OUT='' WORK='' COMMAND='' SCRIPT='' APPEND='' QEMU_WORDS='' ALLOW=''
-TIMEOUT=120 SMP=2 MEM=1024 ICOUNT=no INTERACTIVE=no
+TIMEOUT=120 SMP=2 MEM='' ICOUNT=no INTERACTIVE=no
 MODULES=() MODULE_ARGS=() KMODS=() FILES=()
+
+# The machine; arm64.sh has another
+GUEST_CC=gcc BUSYBOX='' CONSOLE=ttyS0 LIBRARIES_OF=host_libraries
+EMULATOR=$CACHE/qemu/usr/bin/qemu-system-x86_64
+MACHINE=(-cpu max)
+VERDICT=(
+	-device "isa-debugcon,iobase=0xe9,chardev=verdict" -device "isa-debug-exit,iobase=0xf4,iosize=0x04"
+)
 
 WITH_VALUE="--cmd --script --module --module-args --kmod --file --bin-dir --timeout --smp --mem \
 --append --qemu --allow --out"
@@ -108,6 +120,10 @@ add_bin_dir() {
 check_options() {
 	local file
 	[ -n "$KERNEL" ] || die 2 "which kernel? $(known_kernels), or the path of an image"
+	if [ -z "$MEM" ]; then
+		MEM=1024
+		[ "$KERNEL" != debug ] || MEM=2048
+	fi
 	need_number --timeout "$TIMEOUT" 1 86400
 	need_number --smp "$SMP" 1 64
 	need_number --mem "${MEM%M}" 64 65536
@@ -137,6 +153,7 @@ find_kernel() {
 	if kernel_is_known "$KERNEL"; then
 		dir=$(kernel_dir "$KERNEL")
 		IMAGE=$dir/vmlinuz
+		! is_arm64 "$KERNEL" || use_arm64
 	elif [[ $KERNEL == */* ]]; then
 		[ -f "$KERNEL" ] || die 2 "there is no kernel image $KERNEL"
 		[ ${#KMODS[@]} -eq 0 ] || die 2 "--kmod needs a kernel of the cache: $(known_kernels)"
@@ -166,12 +183,12 @@ fill_base() { # FOLDER
 	local root=$1 applet
 	mkdir -p "$root"/{bin,sbin,dev,proc,sys,tmp,run,etc,vm,host,usr/bin,usr/sbin} \
 		"$root"/home/{alice,bob,mallory}
-	gcc -O2 -Wall -Wextra -Werror -static -s -o "$root/init" "$VM_DIR/init.c" ||
+	"$GUEST_CC" -O2 -Wall -Wextra -Werror -static -s -o "$root/init" "$VM_DIR/init.c" ||
 		die $EXIT_RIG "cannot build PID 1; run: selftests/setup.sh packages vm"
 	cp "$BUSYBOX" "$root/bin/busybox"
 	while read -r applet; do
 		[ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"
-	done < <("$BUSYBOX" --list)
+	done < <(busybox --list) # the host's own: the guest's may be for another processor
 	guest_users >"$root/etc/passwd"
 	guest_groups >"$root/etc/group"
 	printf '127.0.0.1 localhost\n' >"$root/etc/hosts"
@@ -181,7 +198,8 @@ fill_base() { # FOLDER
 # Its name is the checksum of what it is made from, so it is made again when that changes
 base_archive() {
 	local sum dir tmp
-	BUSYBOX=$(command -v busybox) || die $EXIT_RIG "busybox is missing; run: selftests/setup.sh packages vm"
+	command -v busybox >/dev/null || die $EXIT_RIG "busybox is missing; run: selftests/setup.sh packages vm"
+	[ -n "$BUSYBOX" ] || BUSYBOX=$(command -v busybox)
 	command -v cpio >/dev/null || die $EXIT_RIG "cpio is missing; run: selftests/setup.sh packages vm"
 	sum=$(cat "$VM_DIR/init.c" "${BASH_SOURCE[0]}" "$BUSYBOX" | sha256sum | cut -c1-16)
 	dir=$CACHE/guest
@@ -204,7 +222,8 @@ is_program() { [ -f "$1" ] && [ "$(head -c 4 "$1" | tail -c 3)" = ELF ]; } 2>/de
 
 # Libraries go to the folders of the guest's dynamic linker, wherever the host has them,
 # so that a program finds a library from the build folder too.
-add_libraries() { # ROOT PROGRAM
+# shellcheck disable=SC2317 # called by its name in LIBRARIES_OF
+host_libraries() { # ROOT PROGRAM
 	local name arrow path
 	while read -r name arrow path _; do
 		case $name in
@@ -229,7 +248,7 @@ add_file() { # ROOT HOST[:GUEST]
 	cp -rL -T "$host" "$root$guest"
 	while IFS= read -r -d '' program; do
 		if is_program "$program"; then
-			add_libraries "$root" "$program"
+			"$LIBRARIES_OF" "$root" "$program"
 		fi
 	done < <(find -L "$host" -type f -executable -print0)
 }
@@ -296,16 +315,15 @@ boot() {
 	read -ra words <<<"$QEMU_WORDS"
 	# shellcheck disable=SC2054 # the commas are QEMU's
 	local command=(
-		timeout --foreground -k 5 "$TIMEOUT" "$qemu/bin/qemu-system-x86_64"
+		timeout --foreground -k 5 "$TIMEOUT" "$EMULATOR"
 		-L "$qemu/share/qemu" -L "$qemu/share/seabios" -L /usr/share/seabios
 		-nodefaults -no-user-config -no-reboot -display none
-		-accel "$accel" "${icount[@]}" -cpu max -smp "$SMP" -m "$MEM"
+		-accel "$accel" "${icount[@]}" "${MACHINE[@]}" -smp "$SMP" -m "$MEM"
 		-chardev "file,id=console,path=$OUT/console" -serial chardev:console
 		"${tap[@]}" -serial chardev:tap
-		-chardev "file,id=verdict,path=$OUT/verdict" -device isa-debugcon,iobase=0xe9,chardev=verdict
-		-device isa-debug-exit,iobase=0xf4,iosize=0x04
+		-chardev "file,id=verdict,path=$OUT/verdict" "${VERDICT[@]}"
 		-kernel "$IMAGE" -initrd "$WORK/initrd"
-		-append "console=ttyS0 ignore_loglevel printk.devkmsg=on panic=-1 oops=panic panic_on_warn=1$APPEND"
+		-append "console=$CONSOLE no_timer_check ignore_loglevel printk.devkmsg=on panic=-1 oops=panic panic_on_warn=1$APPEND"
 		"${words[@]}"
 	)
 	export QEMU_MODULE_DIR=$qemu/lib/x86_64-linux-gnu/qemu
