@@ -14,8 +14,9 @@ BUILD ?= build
 export HAMLYN_CACHE ?= $(CURDIR)/.cache
 # Kernel that check-vm, vm-shell and the demo boot, and modules is for.
 KERNEL ?= 6.1
-# Kernels that "make check" covers.
-KERNELS ?= 6.1 6.12 7.2
+# Kernels that "make check" covers, and those that "make check-all" does.
+KERNELS ?= 6.1 7.2
+ALL_KERNELS ?= 6.1 6.12 7.2 debug
 
 CC ?= gcc
 CFLAGS ?= -O2 -g
@@ -47,10 +48,12 @@ PERF_OBJ := $(patsubst tools/hamlyn-perf/%.c,$(BUILD)/obj/perf/%.o,$(wildcard to
 TESTS_SHM := $(filter $(wildcard selftests/*.c), \
 	$(addprefix selftests/,segment.c hostile_segment.c))
 TESTS_KERNEL := $(filter $(wildcard selftests/*.c), \
-	$(addprefix selftests/,uapi_size.c foreign.c inherit.c limits.c \
-	poll_wait.c conformance_kernel.c conformance_adversary.c) \
+	$(addprefix selftests/,uapi_size.c compat32.c foreign.c inherit.c limits.c \
+	poll_wait.c conformance_kernel.c conformance_adversary.c survivors.c race_kernel.c) \
 	$(filter-out $(TESTS_SHM),$(wildcard selftests/hostile_*.c)))
-TESTS_BOTH := $(filter-out selftests/hamlyn_test.c $(TESTS_SHM) $(TESTS_KERNEL), \
+# Random calls, and faults at every allocation: selftests/debug-guest.sh runs them.
+TESTS_DEBUG := $(filter $(wildcard selftests/*.c),$(addprefix selftests/,fuzz_calls.c fail_nth.c))
+TESTS_BOTH := $(filter-out selftests/hamlyn_test.c $(TESTS_SHM) $(TESTS_KERNEL) $(TESTS_DEBUG), \
 	$(wildcard selftests/*.c))
 test_bins = $(patsubst selftests/%.c,$(BUILD)/selftests/%,$(1))
 UNITS := $(patsubst selftests/unit/%.c,$(BUILD)/unit/%,$(wildcard selftests/unit/unit_*.c))
@@ -61,12 +64,14 @@ UNITS := $(patsubst selftests/unit/%.c,$(BUILD)/unit/%,$(wildcard selftests/unit
 help:
 	@echo 'make            library, examples and tools, into $(BUILD)/'
 	@echo 'make peers      hamlyn-perf over MPI, to compare with, into $(BUILD)/'
-	@echo 'make modules    hamlyn.ko into $(BUILD)/, for KERNEL=6.1|6.12|7.2 or KDIR=FOLDER'
+	@echo 'make modules    hamlyn.ko into $(BUILD)/, for KERNEL=6.1|6.12|7.2|debug or KDIR=FOLDER'
 	@echo 'make man        manual pages, into $(BUILD)/man'
 	@echo 'make demo       set-up, then the main job on both devices'
 	@echo 'make check      set-up, then all tests; its parts are:'
-	@echo '  make check-native | check-static | check-vm KERNEL=6.1|6.12|7.2'
+	@echo '  make check-native | check-static | check-vm KERNEL=6.1|6.12|7.2|debug|kcsan'
+	@echo 'make check-all  the same on all of $(ALL_KERNELS)'
 	@echo 'make check-asan | check-tsan   the selftests on the embedded device, under sanitizers'
+	@echo 'make fuzz       fuzz targets, into $(BUILD)/fuzz; make fuzz-quick: two minutes of all of them'
 	@echo 'make bench      set-up, then all benchmarks; writes the tables of Documentation/performance.rst'
 	@echo 'make bench-quick   some of them, in two minutes; prints the tables'
 	@echo 'make layout     which cache lines a message touches, into Documentation/layout.rst'
@@ -299,7 +304,7 @@ $(BUILD)/selftests/%: selftests/%.c selftests/hamlyn_test.c $(wildcard selftests
 	$(CC) $(CPPFLAGS_ALL) -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) $(TEST_LINK) \
 		$< selftests/hamlyn_test.c $(BUILD)/libhamlyn.a -lpthread -o $@
 
-selftests: $(call test_bins,$(TESTS_BOTH) $(TESTS_SHM) $(TESTS_KERNEL))
+selftests: $(call test_bins,$(TESTS_BOTH) $(TESTS_SHM) $(TESTS_KERNEL) $(TESTS_DEBUG))
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 $(BUILD)/unit/%: selftests/unit/%.c $(wildcard selftests/unit/*.h) $(CORE) $(LIB_HDR) $(AM_SRC) $(AM_HDR)
@@ -323,6 +328,9 @@ $(BUILD)/unit/unit_hamlynctl: tools/hamlynctl/test/unit_hamlynctl.c tools/hamlyn
 
 units: $(UNITS) $(BUILD)/unit/unit_hamlynctl
 
+# Fuzz targets: fuzz, fuzz-quick.
+include selftests/fuzz/Makefile
+
 # For scripts: the programs of a list of tests.
 print-%:
 	@echo $(call test_bins,$($*))
@@ -331,6 +339,7 @@ setup-native:
 	@selftests/setup.sh packages native
 
 check: ; @selftests/check.sh all $(KERNELS)
+check-all: ; @selftests/check.sh all $(ALL_KERNELS)
 check-native: ; @selftests/check.sh native
 check-static: ; @selftests/check.sh static
 check-vm: ; @selftests/check.sh vm $(KERNEL)
@@ -421,6 +430,6 @@ distclean: clean
 	rm -rf $(HAMLYN_CACHE)
 
 .PHONY: all lib am am-tools am-tests examples tools man peers hamlynctl-test modules selftests units setup-native check \
-	check-native check-static check-vm check-asan check-tsan bench bench-quick layout demo vm-shell install clean distclean help
+	check-all check-native check-static check-vm check-asan check-tsan bench bench-quick layout demo vm-shell install clean distclean help
 
 endif

@@ -8,21 +8,30 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 usage() {
 	cat <<'EOT'
 Usage: selftests/check.sh native | static | vm KERNEL | all KERNEL... | asan | tsan
+       selftests/check.sh part native | search | static | poll|inline|am|admin KERNEL
 
   native  unit tests of the core, the selftests on the embedded device, builds
-          with gcc and clang, installation
+          with gcc and clang, installation; models, litmus tests, fuzzing
   static  checkpatch, sparse, W=1 builds, kernel-doc, shellcheck and others
   vm      the selftests on the kernel device, in a VM with that kernel
   all     these three
   asan    the selftests on the embedded device, and the library, with the address and
           undefined behaviour sanitizers
   tsan    and with the thread sanitizer
+  part    one part of those, with what was built before: native, the search for faults
+          (models, litmus tests, fuzzing), static, and of a VM the selftests with the polling
+          engine, those with doorbells only, Active Messages, and administration with tracing
 
 Sets up what it needs. Ends with one line "N passed, N failed" and fails if
 anything failed or did not report. Logs go to $BUILD/logs (default build/logs).
+All but asan and tsan run $HAMLYN_LANES parts at a time (2).
 EOT
 }
 
+# On kernels with detectors: what is about objects' lives and hostile callers (each name
+# behind a blank)
+SLOW_KERNEL_TESTS=" lifecycle protection tickets share nq uapi_size hostile_mmap hostile_wq"
+SLOW_KERNEL_TESTS+=" hostile_watch hostile_ticket fork_kill limits"
 BUILD=${BUILD:-build}
 LOGS=$BUILD/logs
 MAKE_QUIET=(make --no-print-directory -s "-j$(nproc)" "BUILD=$BUILD")
@@ -123,9 +132,10 @@ embedded_parts() { # WHERE
 		selftests/run-tests.sh --device "shm:conform-$$" "${guessing[@]}"
 }
 
-check_native() {
+build_native() {
 	selftests/setup.sh packages native
 	selftests/setup.sh kselftest
+	selftests/setup.sh herd
 	note "builds"
 	one "library, tools and examples build with gcc without warnings" \
 		"${MAKE_QUIET[@]}" all CFLAGS='-O2 -g -Werror'
@@ -133,6 +143,10 @@ check_native() {
 		"${MAKE_QUIET[@]}" "BUILD=$BUILD/clang" all CC=clang CFLAGS='-O2 -g -Werror'
 	one "unit tests build" "${MAKE_QUIET[@]}" units
 	one "selftests build" "${MAKE_QUIET[@]}" selftests am-tests
+	one "fuzz targets build" "${MAKE_QUIET[@]}" fuzz
+}
+
+native_parts() {
 	part "unit tests of the core and of hamlynctl (ASan, UBSan)" \
 		selftests/unit/run.sh "$BUILD/unit"
 	part "hamlynctl on the host" tools/hamlynctl/test/check.sh "$BUILD/hamlynctl"
@@ -143,11 +157,17 @@ check_native() {
 	part "Active Messages on the embedded device" selftests/am-test.sh "$BUILD/am"
 	part "engine of Active Messages on the embedded device" \
 		selftests/am-engine-test.sh "$BUILD/am"
-	part "models" selftests/model/check.sh
 	part "installation" selftests/install-test.sh "$BUILD"
 	part "C++ wrapper" selftests/cxx-test.sh "$BUILD"
 	part "event loops" selftests/loops-test.sh "$BUILD"
 	part "Python package" selftests/python-test.sh "$BUILD"
+}
+
+# What looks for what nobody has thought of.
+search_parts() {
+	part "models" selftests/model/check.sh
+	part "litmus tests" selftests/litmus/check.sh
+	part "fuzzing, two minutes" env "BUILD=$BUILD" selftests/fuzz/run.sh quick 120
 }
 
 # The selftests on the embedded device under sanitizers. A report ends a program with a
@@ -165,16 +185,18 @@ check_sanitized() { # FLAGS
 	embedded_parts "the embedded device, $1"
 }
 
-check_static() {
+setup_static() {
 	selftests/setup.sh packages all
 	selftests/setup.sh kernel all
 	selftests/setup.sh kselftest
+}
+
+static_parts() {
 	part "static checks" selftests/static/check.sh
 }
 
-# Two boots: the polling engine on two processors, doorbells only on one.
-check_vm() { # KERNEL
-	local kernel=$1 tests files=() test
+build_vm() { # KERNEL
+	local kernel=$1
 	selftests/setup.sh packages native
 	selftests/setup.sh packages vm
 	selftests/setup.sh qemu
@@ -183,14 +205,15 @@ check_vm() { # KERNEL
 	one "library, examples and selftests build" \
 		"${MAKE_QUIET[@]}" lib examples selftests hamlynctl-test am-tests
 	one "module builds for $kernel" "${MAKE_QUIET[@]}" modules "KERNEL=$kernel"
-	read -ra tests <<<"$(names TESTS_BOTH) $(names TESTS_KERNEL)"
-	for test in "${tests[@]}" selftests/run-tests.sh; do
-		files+=(--file "$test")
-	done
-	vm_part "$kernel" "engine=poll engines=2 nics=2 max_slots=4096" 2
-	vm_part "$kernel" "engine=inline nics=2 max_slots=4096" 1
-	am_part "$kernel"
-	admin_part "$kernel"
+}
+
+# The polling engine on two processors, doorbells only on one.
+poll_part() { # KERNEL
+	vm_part "$1" "engine=poll engines=2 nics=2 max_slots=4096" 2
+}
+
+inline_part() { # KERNEL
+	vm_part "$1" "engine=inline nics=2 max_slots=4096" 1
 }
 
 # Active Messages, over the adversary of the kernel's fabric, too.
@@ -243,24 +266,125 @@ vm_run() { # OUT ARGUMENT...
 	return "$rc"
 }
 
-vm_part() { # KERNEL MODULE-ARGS PROCESSORS; uses tests, files
-	local kernel=$1 args=$2 smp=$3 base=()
-	local test
-	for test in "${tests[@]}"; do
+vm_part() { # KERNEL MODULE-ARGS PROCESSORS
+	local kernel=$1 args=$2 smp=$3 base=() files=() tests test more=""
+	tests="$(names TESTS_BOTH) $(names TESTS_KERNEL)"
+	if is_slow "$kernel"; then
+		tests=${SLOW_KERNEL_TESTS// / $BUILD/selftests/}
+		more=" HAMLYN_TEST_SCALE=4"
+	fi
+	for test in $tests; do
 		base+=("${test##*/}")
+		files+=(--file "$test")
 	done
 	part "selftests on the kernel device, Linux $kernel, $args" \
 		vm_run "$LOGS/vm-$kernel-${args%% *}" "$kernel" --smp "$smp" --timeout 600 \
 		--module "$BUILD/k$kernel/hamlyn.ko" --module-args "$args" \
 		--file "$BUILD/k$kernel/hamlyn.ko" "${files[@]}" \
-		--script selftests/guest.sh --append "hamlyn.tests=$(IFS=,; echo "${base[*]}")"
+		--file selftests/run-tests.sh --script selftests/guest.sh \
+		--append "hamlyn.tests=$(IFS=,; echo "${base[*]}")$more"
+}
+
+# ---- lanes ----
+
+# Most of what runs waits for something most of the time: two at a time take little more
+# than half as long. Each is a run of this script, with its own count; what it says comes
+# at once, behind its name.
+LANES=${HAMLYN_LANES:-2}
+declare -A lane_name=()
+
+lane() { # PART [KERNEL]
+	local name=$*
+	[ "${#lane_name[@]}" -lt "$LANES" ] || lane_done
+	set -m			# a process group each, to be stopped as one
+	{
+		# Two machines of two processors each may be on two processors.
+		BUILD=$BUILD HAMLYN_TIMEOUT_SCALE=${HAMLYN_TIMEOUT_SCALE:-2} \
+			selftests/check.sh part "$@" 2>&1 </dev/null |
+			tee "$LOGS/lane-${name// /-}" |
+			sed -u "/^[0-9]* passed, [0-9]* failed/s/^/# /; /^\$/d; s/^/$name: /"
+	} &
+	set +m
+	lane_name[$!]=$name
+}
+
+lane_done() {
+	local pid name line log
+	wait -n -p pid "${!lane_name[@]}" || true
+	name=${lane_name[$pid]}
+	unset "lane_name[$pid]"
+	log=$LOGS/lane-${name// /-}
+	line=$(tail -n 1 "$log")
+	if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]] &&
+		[ "${BASH_REMATCH[1]}${BASH_REMATCH[2]}" != 00 ]; then
+		passed=$((passed + BASH_REMATCH[1]))
+		failed=$((failed + BASH_REMATCH[2]))
+		skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
+		failures+=$(sed -n '/^# ---- what failed/,$ { /^# ----/d; /^# /!d; s/^# //p }' "$log" |
+			sed "s/^[^ ]/$name: &/")$'\n'
+	else
+		failed=$((failed + 1))
+		failure "$name" "ended without a result line"
+	fi
+}
+
+lanes_end() {
+	while [ "${#lane_name[@]}" != 0 ]; do
+		lane_done
+	done
+}
+
+lanes_kill() {
+	local pid
+	trap - INT TERM
+	for pid in "${!lane_name[@]}"; do
+		kill -- "-$pid" 2>/dev/null || true
+	done
+	exit 1
+}
+
+# Under the detectors of these kernels everything takes many times as long.
+is_slow() { # KERNEL
+	[ "$1" = debug ] || [ "$1" = kcsan ]
+}
+
+vm_lanes() { # KERNEL
+	local part parts="poll inline am admin"
+	! is_slow "$1" || parts="poll inline"
+	for part in $parts; do
+		lane "$part" "$1"
+	done
+}
+
+check_all() { # KERNEL...
+	local kernel
+	setup_static
+	build_native
+	for kernel in "$@"; do
+		build_vm "$kernel"
+	done
+	lane static
+	lane native
+	lane search
+	for kernel in "$@"; do
+		vm_lanes "$kernel"
+	done
+	lanes_end
+}
+
+run_part() { # PART [KERNEL]
+	case $1${2+ KERNEL} in
+	native | static | search) "$1_parts" ;;
+	"poll KERNEL" | "inline KERNEL" | "am KERNEL" | "admin KERNEL") "$1_part" "$2" ;;
+	*) usage >&2; exit 2 ;;
+	esac
 }
 
 main() {
-	local kernel
 	case ${1:-} in
 	native | static | asan | tsan) [ $# = 1 ] || { usage >&2; exit 2; } ;;
 	vm) [ $# = 2 ] || { usage >&2; exit 2; } ;;
+	part) [ $# = 2 ] || [ $# = 3 ] || { usage >&2; exit 2; } ;;
 	all) ;;
 	-h | --help) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
@@ -273,19 +397,32 @@ main() {
 		;;
 	esac
 	mkdir -p "$LOGS"
+	trap lanes_kill INT TERM
 	case $1 in
-	native) check_native ;;
-	static) check_static ;;
-	vm) check_vm "$2" ;;
+	native)
+		build_native
+		lane native
+		lane search
+		lanes_end
+		;;
+	static)
+		setup_static
+		static_parts
+		;;
+	vm)
+		build_vm "$2"
+		vm_lanes "$2"
+		lanes_end
+		;;
 	asan) check_sanitized "-fsanitize=address,undefined -fno-sanitize-recover=all" ;;
 	tsan) check_sanitized -fsanitize=thread ;;
+	part)
+		shift
+		run_part "$@"
+		;;
 	all)
 		shift
-		check_static
-		check_native
-		for kernel in "$@"; do
-			check_vm "$kernel"
-		done
+		check_all "$@"
 		;;
 	esac
 	finish

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Operations of the fuzzer: descriptors, processes, and what is around them. */
+#ifndef FUZZ_CALLS_PROCESS_H
+#define FUZZ_CALLS_PROCESS_H
+
+#include "fuzz_calls_netlink.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static void run_ops(struct thread *t, unsigned int n);
+
+/* ---- descriptors ---- */
+
+static void op_open(struct thread *t)
+{
+	uint32_t i = t->focus ? t->focus - 1 : below(t, CONTEXTS);
+	char path[] = "/dev/hamlyn0";
+	struct hamlyn_query arg = { 0 };
+	int fd, to = FD_CONTEXT + (int)i;
+
+	if (one_in(t, 6))
+		path[11] = (char)('0' + below(t, NICS));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	count_errno(K_OPEN, fd);
+	if (fd < 0)
+		return;
+	/* In the place of another one, which may be in use. */
+	memset(&known[i], 0, sizeof(known[i]));
+	dup3(fd, to, one_in(t, 2) ? O_CLOEXEC : 0);
+	close(fd);
+	known[i].open = 1;
+	if (!call(t, K_QUERY, to, &arg, sizeof(arg)))
+		known[i].host = arg.host;
+}
+
+static void op_close(struct thread *t)
+{
+	uint32_t i = below(t, CONTEXTS + TICKETS);
+
+	if (i < CONTEXTS)
+		known[i].open = 0;
+	else
+		tickets[i - CONTEXTS] = false;
+	count_errno(K_CLOSE, close(FD_CONTEXT + (int)i));
+}
+
+static void op_dup(struct thread *t)
+{
+	uint32_t from = below(t, CONTEXTS), to = below(t, CONTEXTS);
+	int ret = dup3(FD_CONTEXT + (int)from, FD_CONTEXT + (int)to, 0);
+
+	count_errno(K_DUP, ret);
+	if (ret >= 0 && from != to)
+		known[to] = known[from];
+}
+
+/* To whoever takes it, with what there is to know about it. */
+static void op_pass(struct thread *t)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr header;
+	} control = { .bytes = "" };
+	uint32_t i = below(t, CONTEXTS + TICKETS);
+	struct known copy = known[i % CONTEXTS];
+	struct iovec iov = {
+		.iov_base = &copy,
+		.iov_len = i < CONTEXTS ? sizeof(copy) : 1,
+	};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int fd = FD_CONTEXT + (int)i;
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	count_errno(K_PASS, sendmsg(FD_GIVE, &msg, MSG_DONTWAIT));
+}
+
+static void op_take(struct thread *t)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr header;
+	} control = { .bytes = "" };
+	struct known copy;
+	struct iovec iov = { .iov_base = &copy, .iov_len = sizeof(copy) };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	uint32_t i = below(t, CONTEXTS);
+	ssize_t n;
+	int fd;
+
+	n = recvmsg(FD_TAKE, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	count_errno(K_TAKE, n);
+	if (n < 0 || !CMSG_FIRSTHDR(&msg))
+		return;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	if (n == sizeof(copy)) {
+		known[i] = copy;
+		dup3(fd, FD_CONTEXT + (int)i, O_CLOEXEC);
+		close(fd);
+	} else {
+		keep_ticket(t, fd);
+	}
+}
+
+/* ---- processes ---- */
+
+/* As root in a namespace of its own, with a NIC there if it may have one. */
+static void enter_namespace(struct thread *t)
+{
+	int flags = t->root ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET;
+	int ret = unshare(flags);
+
+	count_errno(K_NAMESPACE, ret);
+	if (ret)
+		return;
+	new_socket(t);
+	dup3(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), FD_NETNS,
+	     O_CLOEXEC);
+}
+
+static void child(struct thread *t, pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	if (one_in(t, 4))
+		enter_namespace(t);
+	t->focus = 0;
+	run_ops(t, 1 + below(t, 64));
+	/* What is close-on-exec goes, and all of the memory at once. */
+	if (one_in(t, 8)) {
+		close(STDOUT_FILENO);
+		execl("/proc/self/exe", "fuzz_calls", "--help", NULL);
+	}
+	_exit(0);
+}
+
+/* It inherits descriptors and, after MADV_DOFORK, mappings. */
+static void op_fork(struct thread *t)
+{
+	pid_t parent = getpid(), pid;
+
+	if (!one_in(t, 4))
+		return;
+	pid = fork();
+	if (!pid)
+		child(t, parent);
+	count_errno(K_FORK, pid);
+	if (pid > 0 && one_in(t, 2)) {
+		usleep(below(t, 3000));
+		kill(pid, SIGKILL);
+	}
+}
+
+static void op_rlimit(struct thread *t)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit))
+		return;
+	limit.rlim_cur = one_in(t, 3) ? some_size(t, 1 << 20) : 8 << 20;
+	if (limit.rlim_cur > limit.rlim_max)
+		limit.rlim_cur = limit.rlim_max;
+	count_errno(K_RLIMIT, setrlimit(RLIMIT_MEMLOCK, &limit));
+}
+
+/* Those that can be changed while the module is loaded. */
+static void op_parameter(struct thread *t)
+{
+	static const char *const names[] = {
+		"idle_us", "kick_window_us", "guesses",
+	};
+	char path[80], text[24];
+	int fd, n;
+	long ret;
+
+	if (!t->root)
+		return;
+	snprintf(path, sizeof(path), "/sys/module/hamlyn/parameters/%s",
+		 names[below(t, ARRAY_SIZE(names))]);
+	n = snprintf(text, sizeof(text), "%u\n", below(t, 400));
+	if (one_in(t, 8))
+		n = (int)below(t, sizeof(text));
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ret = fd < 0 ? fd : write(fd, text, (size_t)n);
+	count_errno(K_PARAMETER, ret);
+	if (fd >= 0)
+		close(fd);
+}
+
+#endif /* FUZZ_CALLS_PROCESS_H */

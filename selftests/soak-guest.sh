@@ -1,0 +1,283 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# In the guest: everything at once, for a while. Each part has a NIC of its own and
+# runs again and again, each time with another seed; soak.sh starts it and says what
+# is in the folder.
+set -u
+
+usage() {
+	cat <<'EOT'
+Usage: soak-guest.sh [--seconds N] [--engine poll|inline]
+
+Runs the model test, Active Messages over the adversary, storm, race, hostile programs,
+hamlynctl changing things and, where they are, fuzz_calls, all at once, until the time is
+up; then unloads the module. Prints a table of figures and "N passed, N failed": one
+for each part, and for what must be back. Also from the kernel command line:
+hamlyn.soak=SECONDS,ENGINE.
+EOT
+}
+
+seconds=3600
+engine=poll
+only=
+end=0
+words=$(sed -n 's/.*hamlyn\.soak=\([0-9]*,[a-z]*\).*/\1/p' /proc/cmdline)
+[ -z "$words" ] || {
+	seconds=${words%,*}
+	engine=${words#*,}
+}
+while [ $# -gt 0 ]; do
+	case $1 in
+	-h | --help) usage; exit 0 ;;
+	--seconds) seconds=${2:-}; shift ;;
+	--engine) engine=${2:-}; shift ;;
+	--part) only=${2:-}; shift ;;	# for itself: one part, until then
+	--until) end=${2:-0}; shift ;;
+	*) echo "soak-guest.sh: unknown word $1" >&2; exit 2 ;;
+	esac
+	shift
+done
+case $seconds$engine in
+*[0-9]poll | *[0-9]inline) ;;
+*) echo "soak-guest.sh: --seconds takes a number, --engine poll or inline" >&2; exit 2 ;;
+esac
+
+# As patient as an hour of everything at once on two processors needs.
+HAMLYN_TEST_SCALE=${HAMLYN_TEST_SCALE:-10}
+export HAMLYN_TEST_SCALE
+GRACE=60
+work=/tmp/soak
+mkdir -p $work
+passed=0
+failed=0
+
+verdict() { # NAME STATUS [WHAT]
+	if [ "$2" = 0 ]; then
+		echo "ok - $1"
+		passed=$((passed + 1))
+	else
+		echo "not ok - $1"
+		[ -z "${3:-}" ] || echo "$3" | sed 's/^/# | /'
+		failed=$((failed + 1))
+	fi
+}
+
+# The most of ten looks: much waits for grace periods and kernel threads.
+free_kb() {
+	looks=0
+	most=0
+	while [ $looks -lt 10 ]; do
+		looks=$((looks + 1))
+		sync
+		echo 3 >/proc/sys/vm/drop_caches
+		sleep 0.5
+		now=$(awk '/^MemFree:/ { print $2 }' /proc/meminfo)
+		[ "$now" -le "$most" ] || most=$now
+	done
+	echo "$most"
+}
+
+pinned_kb() {
+	cat /proc/[0-9]*/status 2>/dev/null | awk '/^VmPin:/ { n += $2 } END { print n + 0 }'
+}
+
+# ---- parts ----
+
+# Until the time is up, or it fails: a part's command with $seed.
+again() { # NAME COMMAND...
+	part=$1
+	shift
+	seed=0
+	while [ "$(cut -d. -f1 /proc/uptime)" -lt "$end" ] && [ ! -e "$work/$part.failed" ]; do
+		seed=$((seed + 1))
+		export HAMLYN_TEST_SEED=$seed
+		if "$@" >"$work/$part.log" 2>&1; then
+			echo "$seed" >"$work/$part.runs"
+			[ $((seed % 10)) != 1 ] || echo "# $part: run $seed is done"
+			grep -E '^# (storm|race|fuzz)|of them by themselves|: SKIP|# SKIP' \
+				"$work/$part.log" >>"$work/$part.said"
+		elif [ -e $work/over ]; then
+			break
+		else
+			echo "# $part failed in run $seed"
+			mv "$work/$part.log" "$work/$part.failed"
+		fi
+	done
+}
+
+run_model() { HAMLYN_DEVICE=/dev/hamlyn3 ./model; }
+run_storm() { HAMLYN_DEVICE=/dev/hamlyn1 ./storm --processes 80; }
+run_race() { HAMLYN_DEVICE=/dev/hamlyn2 ./race; }
+run_race_kernel() { HAMLYN_DEVICE=/dev/hamlyn0 ./race_kernel; }
+
+# One after the other; the first that fails is what is told.
+run_hostile() {
+	for program in hostile_wq hostile_mmap hostile_ticket fork_kill threads protection; do
+		HAMLYN_DEVICE=/dev/hamlyn5 "./$program" || return 1
+	done
+}
+
+# Another disturbance each time; every message once nevertheless.
+run_am() {
+	case $((seed % 5)) in
+	0) adversary="drop 10%" ;;
+	1) adversary="duplicate 10%" ;;
+	2) adversary="reorder 10%" ;;
+	3) adversary="corrupt 5%" ;;
+	*) adversary="drop 5% duplicate 5% reorder 5% corrupt 5%" ;;
+	esac
+	# shellcheck disable=SC2086 # several words
+	./hamlynctl nic set hamlyn4 adversary off &&
+		./hamlynctl nic set hamlyn4 adversary $adversary seed "$seed" &&
+		./hamlyn-run --device /dev/hamlyn4 --timeout 1500 -n 3 \
+			./exactly_once --messages 300
+}
+
+# Engines, limits of a user, and looks at all of it. NIC 0 and the parameters are
+# race_kernel's, which compares them.
+run_admin() {
+	for nic in 1 2 3 4 5; do
+		./hamlynctl nic set hamlyn$nic idle-us $((seed * 13 % 300)) \
+			kick-window-us $((seed * 37 % 2000)) || return 1
+		./hamlynctl limit set $nic uid alice user-slots $((seed % 100)) \
+			user-kernel-memory $((1 + seed % 64))M || return 1
+		for object in nic context area slot nq terminus stats user; do
+			./hamlynctl $object show $nic >/dev/null || return 1
+		done
+	done
+	sleep 0.2
+}
+
+# On NIC 0, whose every count it compares: it waits its turn with race_kernel.
+run_fuzz() { ./fuzz_calls --seconds 30 --seed "$seed" --processes 4 --threads 2; }
+
+run_nic0() {
+	if [ -x ./fuzz_calls ] && [ $((seed % 2)) = 0 ]; then
+		run_fuzz
+	else
+		run_race_kernel
+	fi
+}
+
+[ -z "$only" ] || {
+	again "$only" "run_$only"
+	exit 0
+}
+
+# ---- figures ----
+
+stats() { ./hamlynctl stats show; }
+
+# Sum over all NICs of a number behind a word.
+sum() { # WORD
+	awk -v word="$1" '{ gsub(/[:,]/, " ")
+		for (i = 1; i < NF; i++) if ($i == word) n += $(i + 1)
+		} END { printf "%.0f\n", n }' $work/stats
+}
+
+said() { # WORD=: sum over all that the parts said
+	cat $work/*.said 2>/dev/null | tr ' ' '\n' |
+		awk -F= -v word="$1" '$1 == word { n += $2 } END { printf "%.0f\n", n }'
+}
+
+row() { printf '# %-34s %s\n' "$1" "$2"; }
+
+rmmod hamlyn 2>/dev/null
+load="insmod ./hamlyn.ko engine=$engine nics=6 guesses=0 max_slots=4096"
+# Once for nothing, so that what the kernel keeps for later is there at the start.
+$load && ./storm --processes 16 >/dev/null 2>&1
+rmmod hamlyn
+free_before=$(free_kb)
+pins_before=$(pinned_kb)
+$load || {
+	echo "not ok - the module loads"
+	echo "0 passed, 1 failed"
+	exit 1
+}
+
+begun=$(cut -d. -f1 /proc/uptime)
+end=$((begun + seconds))
+parts="model storm race hostile am admin nic0"
+pids=
+# Each in a session of its own, so that it can be ended with all its children.
+for part in $parts; do
+	setsid sh "$0" --part "$part" --until "$end" &
+	pids="$pids $!"
+done
+
+uptime_s() { cut -d. -f1 /proc/uptime; }
+
+alive() {
+	for pid in $pids; do
+		kill -0 "$pid" 2>/dev/null && return 0
+	done
+	return 1
+}
+
+while [ "$(uptime_s)" -lt "$end" ] && alive; do
+	sleep 5
+done
+took=$(($(uptime_s) - begun))
+# What runs may end by itself for a while; then all that is left is killed in its
+# traffic, at once.
+while [ "$(uptime_s)" -lt $((end + GRACE)) ] && alive; do
+	sleep 1
+done
+touch $work/over
+echo "# time is up"
+for pid in $pids; do
+	kill -KILL -- "-$pid" 2>/dev/null
+done
+# shellcheck disable=SC2086 # several words
+wait $pids 2>/dev/null
+# Their children's children, and network namespaces, take a moment.
+tries=60
+while [ "$(cat /sys/module/hamlyn/refcnt)" != 0 ] && [ $tries -gt 0 ]; do
+	tries=$((tries - 1))
+	sleep 1
+done
+./hamlynctl nic set hamlyn4 adversary off >/dev/null 2>&1
+stats >$work/stats
+
+for part in $parts; do
+	[ ! -e "$work/$part.failed" ] && [ -e "$work/$part.runs" ]
+	verdict "$part, $(cat "$work/$part.runs" 2>/dev/null || echo 0) times" $? \
+		"$(tail -n 40 "$work/$part.failed" 2>/dev/null || echo "it never got to an end")"
+done
+[ "$(pinned_kb)" = "$pins_before" ]
+verdict "nothing is pinned by any process" $?
+rmmod hamlyn
+verdict "the module can be unloaded" $?
+free_after=$(free_kb)
+# What the kernel keeps for itself after an hour of processes, files and namespaces.
+[ $((free_before - free_after)) -le 32768 ]
+verdict "free memory is back, within 32 MiB" $? "$((free_before - free_after)) KiB are missing"
+
+row "kernel" "$(uname -r)"
+row "engine" "$engine"
+row "seconds" "$took"
+for part in $parts; do
+	row "runs of $part" "$(cat "$work/$part.runs" 2>/dev/null || echo 0)"
+done
+row "messages (all NICs but deleted ones)" "$(sum messages)"
+row "packets" "$(sum packets)"
+row "notifications" "$(sum notifications)"
+row "messages refused to their senders" "$(sum failed)"
+row "overruns, all told" "$(sum overruns)"
+row "kicks" "$(sum kicks)"
+for reason in slot key bounds metadata format one-shot ticket down; do
+	row "rejects: $reason" "$(sum $reason)"
+done
+row "guesses (rejects: slot, key, ticket)" "$(($(sum slot) + $(sum key) + $(sum ticket)))"
+row "messages verified by storm and race" "$(said messages)"
+row "processes killed by storm" "$(said kills)"
+row "processes stopped by storm" "$(said stops)"
+row "PEER_GONE told, once each" "$(said told)"
+row "processes ended by fuzz_calls" "$(cat $work/*.said 2>/dev/null |
+	sed -n 's/^# \([0-9]*\) processes ended.*/\1/p' | awk '{ n += $1 } END { print n + 0 }')"
+row "free memory at start, end (KiB)" "$free_before, $free_after"
+row "pinned at start, end (KiB)" "$pins_before, $(pinned_kb)"
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
