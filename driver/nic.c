@@ -309,9 +309,11 @@ int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set)
 }
 
 /*
- * A namespace goes: its NICs go with it, or, if a process outside has one open,
- * to the first namespace, as hardware does. Early, for whoever reads d->net under
- * RCU may still use the old one until the next grace period.
+ * A namespace goes: its NICs go with it, or, if one is open, to the first
+ * namespace, as hardware does. A process outside may have it open, and so may one
+ * that is killed: it leaves its namespaces before it closes its files. Early,
+ * for whoever reads d->net under RCU may still use the old one until the next
+ * grace period.
  */
 static void __net_exit net_exit(struct net *net)
 {
