@@ -137,22 +137,25 @@ hml_copy_past(u8 *to, const u8 *from, u32 n)
 	u32 head = (u32)(-(uintptr_t)to & 7);
 	u64 w;
 
-	memcpy(to, from, head);
+	memmove(to, from, head);
 	for (to += head, from += head, n -= head; n >= 8;
 	     to += 8, from += 8, n -= 8) {
 		memcpy(&w, from, 8);
 		__asm__ volatile("movnti %1, %0" : "=m"(*(u64 *)(void *)to)
 						 : "r"(w));
 	}
-	memcpy(to, from, n);
+	memmove(to, from, n);
 	/* These stores are not ordered by those that follow. */
 	__asm__ volatile("sfence" : : : "memory");
 }
 #else
-#define hml_copy_past(to, from, n)	memcpy(to, from, n)
+#define hml_copy_past(to, from, n)	memmove(to, from, n)
 #endif
 
-/* A call costs more than what it does for so few bytes. */
+/*
+ * A call costs more than what it does for so few bytes. A process may send to where
+ * its message is: what arrives then is its own affair, but must not be undefined.
+ */
 static inline void hml_copy(void *to, const void *from, u32 n)
 {
 	u64 first, last;
@@ -161,7 +164,7 @@ static inline void hml_copy(void *to, const void *from, u32 n)
 		if (unlikely(n >= HML_LONG_COPY) && hml_past_caches)
 			hml_copy_past(to, from, n);
 		else
-			memcpy(to, from, n);
+			memmove(to, from, n);
 		return;
 	}
 	/* 8 to 16: two words, which overlap if it is less than 16. */

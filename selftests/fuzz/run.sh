@@ -14,7 +14,8 @@ Usage: selftests/fuzz/run.sh quick [SECONDS]       all targets, in so many secon
        selftests/fuzz/run.sh keep TARGET|all       takes what "long" has found into corpus/
        selftests/fuzz/run.sh list                  targets, and planted bugs
 
-Builds what it needs into $BUILD/fuzz (default build/fuzz), with clang. All processors are used.
+"quick" makes the same choices each time, unless $FUZZ_SEED says others (0: new ones); the
+others make new ones. Builds what it needs into $BUILD/fuzz (default build/fuzz), with clang. All processors are used.
 What makes a target fail is kept in $BUILD/fuzz/crashes. Ends with "N passed, N failed".
 EOT
 }
@@ -27,6 +28,7 @@ JOBS=$(nproc)
 KEEP_BYTES=9000		# of each target in corpus/
 KEEP_FILES=24
 PROVE_SECONDS=60
+SEED=${FUZZ_SEED-}
 
 # name target file expression: a check less, and what it lets in must be found.
 plants() {
@@ -117,6 +119,7 @@ fuzz_one() { # TARGET SECONDS FOUND
 	local log=$OUT/log-$1 rc=0 found=$3 flags
 	mkdir -p "$found"
 	read -r -d '' -a flags < <(options "$1") || true
+	[ -z "$SEED" ] || flags+=("-seed=$SEED")
 	timeout -k 10 $(($2 + 300)) "$OUT/$1" "${flags[@]}" "-max_total_time=$2" "$found" \
 		"$(seeds "$1")" >"$log" 2>&1 || rc=$?
 	verdict "$1" "$log" "$rc"
@@ -161,6 +164,7 @@ long_one() { # TARGET SECONDS
 
 quick() { # SECONDS
 	local names each
+	: "${SEED:=1}"
 	names=$(targets)
 	# shellcheck disable=SC2086 # words
 	build $names
