@@ -68,7 +68,7 @@ help:
 	@echo 'make man        manual pages, into $(BUILD)/man'
 	@echo 'make demo       set-up, then the main job on both devices'
 	@echo 'make check      set-up, then all tests; its parts are:'
-	@echo '  make check-native | check-static | check-vm KERNEL=6.1|6.12|7.2|debug|kcsan'
+	@echo '  make check-native | check-static | check-vm KERNEL=6.1|6.12|7.2|debug'
 	@echo 'make check-all  the same on all of $(ALL_KERNELS)'
 	@echo 'make check-asan | check-tsan   the selftests on the embedded device, under sanitizers'
 	@echo 'make fuzz       fuzz targets, into $(BUILD)/fuzz; make fuzz-quick: two minutes of all of them'
