@@ -107,7 +107,7 @@ guest() { # FABRIC
 		--file "$BUILD/am/exactly_once" --cmd "$(guest_line "$1")")
 	if [ "$MACHINE" = uml ]; then
 		selftests/vm/uml.sh --build "$BUILD" --module-args "idle_us=20000 guesses=0" \
-			--ncpus 3 "${common[@]}"
+			--ncpus 2 "${common[@]}"
 	else
 		selftests/vm/run.sh "$MACHINE" --smp 2 --module "$BUILD/k$MACHINE/hamlyn.ko" \
 			--module-args "engine=poll engines=1 nics=1 guesses=0 idle_us=20000" "${common[@]}"

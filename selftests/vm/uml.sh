@@ -160,8 +160,12 @@ boot() {
 	PID=''
 }
 
+# It makes itself a group of its own: ending that of timeout leaves it running
 end_group() {
-	[ -z "$PID" ] || kill -KILL -- "-$PID" 2>/dev/null || true
+	local linux
+	[ -n "$PID" ] || return 0
+	linux=$(pgrep -P "$PID") || true
+	kill -KILL -- "-$PID" ${linux:+"-$linux"} 2>/dev/null || true
 }
 
 judge() {
