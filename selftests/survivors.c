@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What no other test noticed when selftests/mutants.py took it out: what each
+ * What no other test noticed when selftests/mutants/run.py took it out: what each
  * object and each failed call leaves behind in the kernel's memory, and the
  * edges of what is allowed. Kernel device only, run as root.
  */

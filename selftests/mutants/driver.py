@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""driver/: the kernel device, many mutants in a boot."""
+import os
+import re
+import subprocess
+import sys
+
+from machine import SWITCH, copy_tree, losers, object_of, program_of, run, write_changed
+from source import ROOT, SOURCES, Mutant
+
+DRIVER = ['slot.c', 'terminus.c', 'ticket.c', 'area.c', 'mmap.c', 'datapath.c', 'user.c',
+          'memory.c', 'watch.c', 'chardev.c', 'nq.c', 'explain.c', 'audit.c', 'netlink.c',
+          'netlink_dump.c', 'netlink_event.c', 'netlink_fill.c', 'netlink_nic.c', 'nic.c',
+          'engine.c', 'placement.c', 'stats.c']
+# Programs that should notice a mutant of a file of the driver, likeliest first.
+NOTICE = {
+    'slot.c': 'uapi_size lifecycle protection hostile_ticket foreign limits hostile_watch fork_kill',
+    'terminus.c': 'uapi_size lifecycle foreign gather limits hostile_admin fork_kill send_errors',
+    'ticket.c': 'hostile_ticket tickets uapi_size lifecycle inherit',
+    'area.c': 'uapi_size limits lifecycle foreign huge gather fork_kill',
+    'mmap.c': 'hostile_mmap lifecycle huge inherit',
+    'datapath.c': 'sendrecv gather lifecycle hostile_wq poll_wait threads',
+    'user.c': 'limits hostile_admin hostile_share hostile_guess inherit lifecycle',
+    'memory.c': 'limits lifecycle hostile_mmap',
+    'watch.c': 'hostile_watch uapi_size hostile_guess lifecycle foreign',
+    'chardev.c': 'uapi_size lifecycle foreign poll_wait hostile_admin inherit',
+    'nq.c': 'uapi_size nq poll_wait lifecycle foreign limits',
+    'explain.c': 'limits uapi_size',
+    'audit.c': 'hostile_audit uapi_size lifecycle',
+    'engine.c': 'sendrecv poll_wait threads hostile_share lifecycle',
+    'nic.c': 'hostile_admin uapi_size lifecycle',
+    'stats.c': 'hostile_admin uapi_size lifecycle',
+    'placement.c': 'lifecycle',
+}
+NOTICE_ELSE = 'hostile_admin limits lifecycle'
+# Made for survivors: asked last, by all files of the driver. After a colon: the fixture.
+NEW = ['survivors:edge', 'survivors:leak']
+
+
+class Driver:
+    """driver/: one module with all mutants, many of them in a boot."""
+    PASSED = 'passed'	# the programs that pass without a mutant
+
+    def __init__(self, work, options):
+        self.work, self.options = work, options
+        self.tree = os.path.join(work, 'driver')
+        self.out = os.path.join(work, 'module')
+        self.base = {}
+
+    def build(self, sources):
+        copy_tree(self.tree, [s.path for s in sources] + ['driver/core/mutant.h', 'driver/main.c'])
+        write_changed(f'{self.tree}/driver/core/mutant.h', SWITCH)
+        for source in sources:
+            write_changed(f'{self.tree}/{source.path}', source.switched('core/mutant.h'))
+        with open(f'{ROOT}/driver/main.c', encoding='utf-8') as f:
+            write_changed(f'{self.tree}/driver/main.c', f.read() + '\nint hml_mutant;\n'
+                          'module_param_named(mutant, hml_mutant, int, 0400);\n')
+        log = f'{self.work}/module-build.log'
+        if run(['selftests/vm/build-module.sh', *self.kernel()], log, cwd=ROOT):
+            sys.exit(f'mutants/run.py: the module with switches does not build, see {log}')
+        subprocess.run(['strip', '-d', '-o', f'{self.work}/hamlyn.ko', f'{self.out}/hamlyn.ko'], check=True)
+        tests = sorted({t for s in sources for t in self.tests(s.path)})
+        log = f'{self.work}/tests-build.log'
+        self.bins = os.path.join(os.environ['BUILD'], 'selftests')
+        if run(['make', '-s', f'BUILD={os.environ["BUILD"]}',
+                *sorted({f'{self.bins}/{program_of(t)}' for t in tests})], log, cwd=ROOT):
+            sys.exit(f'mutants/run.py: the tests do not build, see {log}')
+
+    def kernel(self):
+        return ['6.1', self.tree, self.out]
+
+    def tests(self, path):
+        names = NOTICE.get(os.path.basename(path), NOTICE_ELSE).split() + NEW
+        if self.options.tests:
+            names = self.options.tests.split(',')
+        return [n for n in names if os.path.exists(f'{ROOT}/selftests/{program_of(n)}.c')]
+
+    def script(self, batch, tests=None):
+        lines = ['cd /host']
+        for m in batch:
+            # Enough for what tests need; as mutate.sh. A program that fails is the last one.
+            lines.append(f'''echo "MUTANT {m.number}"
+insmod ./hamlyn.ko mutant={m.number} {self.options.module_args} || echo "not ok 1 - the module loads"
+for test in {' '.join(tests or self.tests(m.path))}; do
+	only=
+	[ "${{test#*:}}" = "$test" ] || only="-f ${{test#*:}}"
+	lost=$( (HAMLYN_DEVICE=/dev/hamlyn0 timeout {self.options.timeout} ./${{test%:*}} $only 2>&1; echo "rc $?") |
+		tr -d '\\r' | grep -m 1 -E '^not ok|^rc ([1-35-9]|[1-9][0-9])')
+	echo "# $test $(cut -d. -f1 /proc/uptime)"
+	[ -z "$lost" ] || {{ echo "not ok 1 - $test: ${{lost#not ok [0-9]* }}"; break; }}
+done
+rmmod hamlyn || {{ echo "not ok 1 - the module unloads"; exit 1; }}
+echo "END {m.number}"''')
+        return '\n'.join(lines) + '\n'
+
+    def boot(self, batch):
+        """{number: noticed by or None}; a number is missing if it did not get its turn."""
+        self.write(self.script(batch))
+        return self.read(batch, *self.start(sorted({t for m in batch for t in self.tests(m.path)})))
+
+    def write(self, script):
+        with open(f'{self.work}/script', 'w', encoding='utf-8') as f:
+            f.write(script)
+
+    def files(self, tests):
+        files = ['--file', f'{self.work}/hamlyn.ko']
+        for test in sorted({program_of(t) for t in tests}):
+            files += ['--file', f'{self.bins}/{test}']
+        return files
+
+    def start(self, tests):
+        """What was said in the guest, and the exit status."""
+        limit = 60 + self.options.boot_time
+        log = f'{self.work}/boot.log'
+        out = f'{self.work}/boot'
+        rc = run(['selftests/vm/run.sh', '6.1', '--smp', str(self.options.smp),
+                  '--timeout', str(limit), '--out', out, '--script', f'{self.work}/script', *self.files(tests)], log, cwd=ROOT)
+        with open(log, encoding='utf-8', errors='replace') as f:
+            return f.read().replace('\r', ''), rc
+
+    def read(self, batch, text, rc):
+        result, now, lost = {}, None, None
+        for line in text.split('\n'):
+            if line.startswith('MUTANT '):
+                now, lost = int(line.split()[1]), None
+            elif line.startswith('END ') and now is not None:
+                result[now] = lost
+                now = None
+            elif now is not None and lost is None:
+                lost = losers(line)
+        if now is not None and rc != 125:
+            slow = rc == 124
+            if slow and not lost and now != batch[0].number:
+                return result	# its turn comes again, with more time
+            result[now] = lost or ('(time) the machine did not end' if slow else
+                                   '(kernel) it did not survive that: ' + self.last_words())
+        return result
+
+    def last_words(self):
+        try:
+            with open(f'{self.work}/boot/console', encoding='utf-8', errors='replace') as f:
+                found = re.findall(r'(BUG: .*|WARNING: .*|general protection.*|Oops.*|Kernel panic.*)', f.read())
+            return found[0][:90].strip() if found else 'no word in the log'
+        except OSError:
+            return 'no log'
+
+    def sound(self, mutants):
+        """Without a mutant all tests pass."""
+        tests = dict.fromkeys(t for m in mutants for t in self.tests(m.path))
+        tests = [t for t in tests if t not in self.words(self.PASSED)]
+        if not tests:
+            return
+        text = self.start_alone(tests)
+        if 'END 0' not in text or 'not ok' in text:
+            sys.exit('mutants/run.py: without a mutant not all tests pass:\n' + text[-2000:])
+        self.add_words(self.PASSED, tests)
+
+    def start_alone(self, tests):
+        nobody = Mutant('', '', '', 0, '', '', [])
+        nobody.number = 0
+        self.write(self.script([nobody], tests))
+        return self.start(tests)[0]
+
+    def words(self, name):
+        try:
+            with open(f'{self.work}/{name}', encoding='utf-8') as f:
+                return f.read().split()
+        except OSError:
+            return []
+
+    def add_words(self, name, words):
+        with open(f'{self.work}/{name}', 'a', encoding='utf-8') as f:
+            f.write('\n'.join(words) + '\n')
+
+    def all(self, mutants, note):
+        todo = []
+        for m in mutants:
+            if m.rule in ('once', 'barrier', 'nospec') and self.alike(m):
+                note(m, 'equivalent', '')
+            elif m.rule == 'once':
+                note(m, 'survived', '')
+            else:
+                todo.append(m)
+        self.sound([m for m in todo])
+        empty = 0
+        while todo and empty < 3:
+            batch = todo[:self.options.batch]
+            result = self.boot(batch)
+            empty = 0 if result else empty + 1
+            for m in batch:
+                if m.number in result:
+                    todo.remove(m)
+                    self.judge(m, result[m.number], note)
+
+    def judge(self, m, lost, note):
+        if lost:
+            note(m, 'killed', lost)
+        elif self.alike(m):
+            note(m, 'equivalent', '')
+        else:
+            note(m, 'survived', '')
+
+    def compiler(self, path):
+        """The command by which kbuild has compiled a file."""
+        folder, name = os.path.split(f'{self.out}/src/{path}')
+        with open(f'{folder}/.{name[:-2]}.o.cmd', encoding='utf-8') as f:
+            line = f.readline()
+        command = line.split(':=', 1)[1].split(';')[0].strip()
+        return re.sub(r' -o \S+ ', ' ', re.sub(r'-Wp,-MMD,\S+', '', command)) + ' -g0 -w'
+
+    def headers(self):
+        """Where kbuild compiles."""
+        with open(f'{self.out}/kernel', encoding='utf-8') as f:
+            release = f.read().strip()
+        folder = subprocess.run(['bash', '-c', '. selftests/vm/lib.sh; kernel_dir 6.1'], cwd=ROOT,
+                                check=True, capture_output=True, text=True).stdout.strip()
+        return f'{folder}/root/usr/src/linux-headers-{release}'
+
+    def alike(self, m):
+        """Does it compile to the same object code? False too if that is not known."""
+        if not m.path.endswith('.c'):
+            return False
+        source = SOURCES[m.path]
+        place = f'{self.out}/src/{m.path}'
+        with open(place, encoding='utf-8') as f:
+            kept = f.read()
+        command = ['sh', '-c', self.compiler(m.path) + ' "$@"', 'sh']
+        cwd = self.headers()
+        try:
+            if m.path not in self.base:
+                self.base[m.path] = object_of(command, cwd, place, source.text, f'{self.work}/alone.o')
+            new = object_of(command, cwd, place, source.alone(m), f'{self.work}/alone.o')
+        finally:
+            write_changed(place, kept)
+        if self.base[m.path] is None:
+            sys.exit(f'mutants/run.py: cannot compile {m.path} alone: {command[2][:200]}')
+        return new is not None and new == self.base[m.path]
+
+
+class Uml(Driver):
+    """The same in User-Mode Linux: many times faster, but no place to survive in."""
+    PASSED, UNFIT = 'passed-uml', 'unfit-uml'
+
+    def cache(self):
+        return os.environ.get('HAMLYN_CACHE', f'{ROOT}/.cache')
+
+    def kernel(self):
+        return [f'{self.cache()}/uml/build', self.tree, self.out, 'ARCH=um',
+                f'KCFLAGS=-include {ROOT}/selftests/vm/uml-barriers.h']
+
+    def headers(self):
+        return f'{self.out}/src/driver'
+
+    def build(self, sources):
+        self.out = os.path.join(self.work, 'module-uml')
+        super().build(sources)
+        if run(['make', '-s', f'BUILD={os.environ["BUILD"]}', f'{os.environ["BUILD"]}/hamlyn-perf'],
+               f'{self.work}/perf-build.log', cwd=ROOT):
+            sys.exit('mutants/run.py: hamlyn-perf, which uml.sh wants, does not build')
+
+    def tests(self, path):
+        return [t for t in super().tests(path) if t not in self.words(self.UNFIT)]
+
+    def sound(self, mutants):
+        """Some tests are too slow there, or ask for what it has not."""
+        tests = dict.fromkeys(t for m in mutants for t in self.tests(m.path))
+        for test in tests:
+            if test in self.words(self.PASSED):
+                continue
+            text = self.start_alone([test])
+            fit = 'END 0' in text and 'not ok' not in text
+            self.add_words(self.PASSED if fit else self.UNFIT, [test])
+
+    def start(self, tests):
+        log = f'{self.work}/boot.log'
+        out = f'{self.work}/boot'
+        rc = run(['selftests/vm/uml.sh', '--build', os.environ['BUILD'], '--no-module',
+                  '--ncpus', str(self.options.smp), '--timeout', str(self.options.boot_time), '--out', out,
+                  '--file', f'{self.work}/script', *self.files(tests),
+                  # What it writes into files is lost when it goes down
+                  '--cmd', 'sh /host/script 2>&1 | tee /dev/console'], log, cwd=ROOT)
+        with open(f'{out}/console', encoding='utf-8', errors='replace') as f:
+            return f.read().replace('\r', ''), 1 if rc == 125 else rc
+
+    def judge(self, m, lost, note):
+        if lost and lost.startswith('(kernel)'):
+            print(f'{"down":10} {m.id}  {lost}'[:160], flush=True)
+        elif lost or self.alike(m):
+            super().judge(m, lost, note)
+        else:
+            note(m, 'survived', '(in User-Mode Linux)')

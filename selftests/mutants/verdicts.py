@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is known of each mutant."""
+import fnmatch
+import json
+import os
+import threading
+
+from source import ROOT, SOURCES
+
+
+def justifications():
+    """[(pattern of ids, reason)]; a reason goes on in lines that begin with a blank."""
+    found = []
+    try:
+        with open(f'{ROOT}/selftests/mutants/justified', encoding='utf-8') as f:
+            for line in f:
+                if line.startswith('#') or not line.strip():
+                    continue
+                if line[0] in ' \t' and found:
+                    found[-1][1] += ' ' + line.strip()
+                else:
+                    pattern, _, reason = line.strip().partition(' ')
+                    found.append([pattern, reason.strip()])
+    except FileNotFoundError:
+        pass
+    return found
+
+
+def justified(name, reasons):
+    for pattern, reason in reasons:
+        if name == pattern or fnmatch.fnmatchcase(name, pattern):
+            return reason
+    return None
+
+
+class State:
+    """One line of JSON a mutant: what became of it."""
+
+    def __init__(self, path, resume):
+        self.path, self.known = path, {}
+        if resume and os.path.exists(path):
+            with open(path, encoding='utf-8') as f:
+                for line in f:
+                    entry = json.loads(line)
+                    self.known[entry['id']] = entry
+        elif os.path.exists(path):
+            os.rename(path, path + '.old')
+        self.lock = threading.Lock()
+
+    def note(self, mutant, verdict, by):
+        entry = {'id': mutant.id, 'verdict': verdict, 'by': by}
+        with self.lock:
+            self.known[mutant.id] = entry
+            with open(self.path, 'a', encoding='utf-8') as f:
+                f.write(json.dumps(entry) + '\n')
+            print(f'{verdict:10} {mutant.id}  {by}'[:160], flush=True)
+
+
+def report(sources, state, chosen, whole):
+    reasons = justifications()
+    columns = ['generated', 'equivalent', 'killed', 'justified', 'open', 'not run']
+    print('\n{:28}'.format('file') + ''.join(f'{c:>12}' for c in columns))
+    total = dict.fromkeys(columns, 0)
+    left = []
+    for source in sources:
+        row = dict.fromkeys(columns, 0)
+        for m in source.mutants:
+            if m.id not in chosen:
+                continue
+            row['generated'] += 1
+            verdict = state.known.get(m.id, {}).get('verdict', 'not run')
+            if verdict == 'survived':
+                verdict = 'justified' if justified(m.id, reasons) else 'open'
+            row[verdict] += 1
+            if verdict == 'open':
+                left.append(m)
+        if not row['generated']:
+            continue
+        for c in columns:
+            total[c] += row[c]
+        print(f'{source.path:28}' + ''.join(f'{row[c]:12}' for c in columns))
+    print('{:28}'.format('all') + ''.join(f'{total[c]:12}' for c in columns))
+    for m in left:
+        print(f'open: {m.id}  {m.path}:{m.line}: {m.old[:70]}  ->  {m.new[:50]}')
+    known = {m.id for s in SOURCES.values() for m in s.mutants}
+    stale = [p for p, _ in reasons if not any(fnmatch.fnmatchcase(i, p) for i in known)]
+    if whole:
+        for pattern in stale:
+            print(f'stale: {pattern} in justified fits no mutant')
+        total['open'] += len(stale)
+    passed = total['killed'] + total['equivalent'] + total['justified']
+    print(f"{passed} passed, {total['open']} failed" +
+          (f", {total['not run']} not run" if total['not run'] else ''))
+    return total['open'] == 0
