@@ -39,6 +39,7 @@ second-low     native unit_paranoid         driver/core/rx.c     s/if (high < lo
 second-high    native unit_paranoid         driver/core/rx.c     s/!hml_view_covers(high - low, h->offset - low, h->length)/0/
 one-shot       native unit_paranoid         driver/core/rx.c     s/if (!(state \& HAMLYN_META_ARMED) ||/if (/
 one-shot-end   native unit_paranoid         driver/core/rx.c     s/last = next == (HAMLYN_META_ARMED | HAMLYN_META_COMPLETE);/last = complete;/
+one-shot-door  native unit_paranoid         driver/core/rx.c     s/^\treject = admit_secondary(m, h);/\treject = -1;/
 fast-paranoid  native unit_paranoid         driver/core/rx.c     s/if (slot->mode != HAMLYN_SLOT_NORMAL)$/if (0)/
 live           native unit_rx               driver/core/rx.c     s/if (!smp_load_acquire(\&slot->live))/if (0)/
 tag-range      native unit_tx               driver/core/tx.c     s/if (tag >= HAMLYN_MAX_TAGS || /if (/

@@ -172,19 +172,6 @@ static bool one_shot_leave(struct hamlyn_metadata *m, bool complete)
 	return false;
 }
 
-static int admit_paranoid(const struct hml_slot *slot,
-			  struct hamlyn_metadata *m,
-			  const struct hamlyn_packet *h)
-{
-	int reject = admit_secondary(m, h);
-
-	if (reject >= 0)
-		return reject;
-	if (slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT && !one_shot_enter(m))
-		return HAMLYN_REJECT_ONE_SHOT;
-	return -1;
-}
-
 /* From checked pieces of wired memory. */
 static noinline void gather(struct hml_nic *nic, hml_mem_t mem, u64 to,
 			    const struct hml_piece *piece, u64 skip,
@@ -372,24 +359,51 @@ static void count_bytes(struct hamlyn_metadata *m,
 		hml_atomic_add_return(&m->length, h->length);
 }
 
+static int accept_one_shot(struct hml_nic *nic, struct hml_slot *slot,
+			   struct hamlyn_metadata *m,
+			   const struct hamlyn_packet *h,
+			   const struct hml_payload *payload,
+			   struct hml_sender *sender)
+{
+	/* It says nothing of its own should it be the one to tell. */
+	const struct hamlyn_packet refused = {
+		.slot = h->slot,
+		.meta_index = h->meta_index,
+	};
+	bool complete = false;
+	int reject;
+
+	if (!one_shot_enter(m))
+		return HAMLYN_REJECT_ONE_SHOT;
+	/*
+	 * Again: between the first look and the door the owner may have taken
+	 * the entry away and armed it for somebody else.
+	 */
+	reject = admit_secondary(m, h);
+	if (reject < 0) {
+		place_all(nic, slot, h, payload);
+		complete = count(nic, slot, h);
+		count_bytes(m, h);
+	}
+	if (one_shot_leave(m, complete))
+		notify_late(nic, slot, reject < 0 ? h : &refused, sender);
+	return reject;
+}
+
 static int accept_paranoid(struct hml_nic *nic, struct hml_slot *slot,
 			   const struct hamlyn_packet *h,
 			   const struct hml_payload *payload,
 			   struct hml_sender *sender)
 {
 	struct hamlyn_metadata *m = metadata(nic, slot, h->meta_index);
-	int reject = admit_paranoid(slot, m, h);
-	bool tell;
+	int reject = admit_secondary(m, h);
 
 	if (reject >= 0)
 		return reject;
+	if (slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT)
+		return accept_one_shot(nic, slot, m, h, payload, sender);
 	place_all(nic, slot, h, payload);
-	tell = count(nic, slot, h);
-	if (slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT) {
-		count_bytes(m, h);
-		tell = one_shot_leave(m, tell);
-	}
-	if (tell)
+	if (count(nic, slot, h))
 		notify_late(nic, slot, h, sender);
 	return -1;
 }

@@ -31,8 +31,16 @@ static void unit_write(const struct hml_port *port, hml_mem_t mem, u64 offset,
 /* Races that are still to be lost: another one has changed the word. */
 static u32 lose;
 
+/* Run when a packet has been checked and is about to come in. */
+static void (*at_the_door)(void);
+
 static u32 unit_cmpxchg(u32 *p, u32 old, u32 new_value)
 {
+	void (*hook)(void) = at_the_door;
+
+	at_the_door = NULL;
+	if (hook)
+		hook();
 	if (!lose)
 		return hml_atomic_cmpxchg(p, old, new_value);
 	lose--;
@@ -63,6 +71,7 @@ static struct hml_sender sender = { .stats = &stats };
 static u8 *area;
 static u8 data[LENGTH];
 static u32 told;
+static struct hamlyn_nq_entry last;
 
 void hml_guard_guess(struct hml_nic *to, struct hml_sender *from)
 {
@@ -88,8 +97,8 @@ bool hml_nq_append(struct hml_nic *to, struct hml_nq *queue,
 	(void)to;
 	(void)queue;
 	(void)place;
-	(void)entry;
 	assert_true(wake);
+	last = *entry;
 	__atomic_add_fetch(&told, 1, __ATOMIC_SEQ_CST);
 	return true;
 }
@@ -105,6 +114,7 @@ static int setup(void **state)
 	told = 0;
 	lose = 0;
 	half_way = NULL;
+	at_the_door = NULL;
 	slot = (struct hml_slot) {
 		.live = 1,
 		.mode = HAMLYN_SLOT_PARANOID,
@@ -398,6 +408,78 @@ static void nobody_is_told_while_a_packet_is_landing(void **state)
 	expect(&h, HAMLYN_REJECT_ONE_SHOT);
 }
 
+/* The owner has thought better of it: the entry is somebody else's now. */
+static void armed_for_another(void)
+{
+	m->state = 0;
+	m->key = SECOND + 1;
+	m->state = HAMLYN_META_ARMED;
+}
+
+static void packet_of_the_last_arming_does_not_enter_the_next(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	one_shot();
+	at_the_door = armed_for_another;
+	expect(&h, HAMLYN_REJECT_KEY);
+	untouched();
+	assert_int_equal(m->state, HAMLYN_META_ARMED);
+	h.key++;
+	expect(&h, -1);
+}
+
+static void limits_of_another(void)
+{
+	m->state = 0;
+	m->low = LOW + 1;
+	m->state = HAMLYN_META_ARMED;
+}
+
+static void limits_are_those_of_the_arming_that_is_entered(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	one_shot();
+	at_the_door = limits_of_another;
+	expect(&h, HAMLYN_REJECT_BOUNDS);
+	untouched();
+	assert_int_equal(m->state, HAMLYN_META_ARMED);
+}
+
+/* Whoever it is for has its last packet in, and is gone. */
+static void message_complete(void)
+{
+	m->state |= HAMLYN_META_COMPLETE;
+}
+
+static void armed_and_used_by_another(void)
+{
+	armed_for_another();
+	at_the_door = message_complete;
+}
+
+static void message_is_told_though_the_last_to_leave_was_refused(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	one_shot();
+	h.source = 7;
+	at_the_door = armed_and_used_by_another;
+	receive(&h);
+	assert_int_equal(told, 1);
+	assert_int_equal(stats.rejects[HAMLYN_REJECT_KEY], 1);
+	assert_int_equal(m->state, 0);
+	untouched();
+	assert_int_equal(last.index, ENTRY);
+	assert_int_equal(last.data, (u64)ENTRY * HAMLYN_METADATA_SIZE);
+	assert_int_equal(last.source, 0);
+	assert_int_equal(last.flags, 0);
+}
+
 static void nonsense_in_the_word_tells_nobody_else_anything(void **state)
 {
 	static const u32 words[] = { 1, 0x3fffffff, HAMLYN_META_COMPLETE,
@@ -525,6 +607,9 @@ int main(void)
 		TEST(several_packets_are_one_message),
 		TEST(rejected_packets_leave_the_entry_armed),
 		TEST(nobody_is_told_while_a_packet_is_landing),
+		TEST(packet_of_the_last_arming_does_not_enter_the_next),
+		TEST(limits_are_those_of_the_arming_that_is_entered),
+		TEST(message_is_told_though_the_last_to_leave_was_refused),
 		TEST(nonsense_in_the_word_tells_nobody_else_anything),
 		TEST(lost_race_for_the_word_is_run_again),
 		TEST(entry_that_never_stands_still_lets_nobody_in),
