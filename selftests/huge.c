@@ -492,6 +492,65 @@ TEST_F(huge, pages_that_mremap_shuffled_are_in_the_order_of_addresses)
 	munmap(room, 3 * HUGE);
 }
 
+#define SHMEM_HUGE	"/sys/kernel/mm/transparent_hugepage/shmem_enabled"
+#define BATCH		(512 * PAGE)	/* as many pages the driver wires at a time */
+
+/* What is chosen there: the word in brackets. */
+static bool shmem_is_huge(char *word)
+{
+	FILE *f = fopen(SHMEM_HUGE, "re");
+	const char *chosen = NULL;
+	char line[128];
+
+	if (f && fgets(line, sizeof(line), f))
+		chosen = strchr(line, '[');
+	if (f)
+		fclose(f);
+	return chosen && sscanf(chosen, "[%15[^]]", word) == 1;
+}
+
+static bool let_shmem_be_huge(const char *how)
+{
+	FILE *f = fopen(SHMEM_HUGE, "we");
+	bool ok = f && fputs(how, f) >= 0;
+
+	return f && !fclose(f) && ok;
+}
+
+/*
+ * The same pages twice, then nothing: what the second batch has wired ends
+ * where the first, which was read into the same place, went on.
+ */
+TEST_F(huge, what_ends_within_a_batch_is_EFAULT)
+{
+	const int flags = MAP_SHARED | MAP_FIXED;
+	const int rw = PROT_READ | PROT_WRITE;
+	int fd = memfd_create("huge", MFD_CLOEXEC);
+	unsigned char *room, *p;
+	struct h_area *a;
+	char was[16];
+
+	if (h_dev_is_embedded(self->dev))
+		SKIP(return, "nothing is wired");
+	if (!shmem_is_huge(was) || !let_shmem_be_huge("advise"))
+		SKIP(return, "shared memory cannot be of huge pages");
+	ASSERT_EQ(0, ftruncate(fd, BATCH));
+	room = mmap(NULL, 4 * HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	p = (unsigned char *)(((uintptr_t)room + HUGE - 1) & -HUGE);
+	ASSERT_EQ(p, mmap(p, BATCH, rw, flags, fd, 0));
+	madvise(p, BATCH, MADV_HUGEPAGE);
+	memset(p, 1, BATCH);
+	let_shmem_be_huge(was);
+	if (huge_kib(p) != HUGE / 1024)
+		SKIP(return, "there was no huge page");
+	ASSERT_EQ(p + BATCH, mmap(p + BATCH, 11 * PAGE, rw, flags, fd, 0));
+	EXPECT_EQ(-EFAULT, h_area_add(self->dev, p, BATCH + 20 * PAGE, 0, &a));
+	EXPECT_EQ(0, h_area_add(self->dev, p, BATCH + 11 * PAGE, 0, &a));
+	munmap(room, 4 * HUGE);
+	close(fd);
+}
+
 /* The area names the pages that were there, whatever the process does. */
 TEST_F(huge, memory_that_is_pulled_away_is_not_lost)
 {
