@@ -23,7 +23,7 @@
 
 #include "hostile.h"
 
-/* ---- limits of the fuzzer ---- */
+/* ---- limits of the fuzzer, and what it was asked for ---- */
 
 #define MAX_PROCESSES	64
 #define MAX_THREADS	8
@@ -38,6 +38,22 @@
 #define ERRNOS		136
 #define PROGRAM		24	/* operations of a program */
 #define CORPUS		4096
+
+static struct {
+	uint64_t seed;
+	unsigned int seconds;
+	unsigned int processes;
+	unsigned int threads;
+	bool kcov;
+	bool killer;
+	bool trace;
+} option = {
+	.seed = 1,
+	.seconds = 60,
+	.processes = 6,
+	.threads = 3,
+	.killer = true,
+};
 
 /* Descriptors have fixed places: close() hits nothing else. */
 enum place {
@@ -182,6 +198,8 @@ struct thread {
 	int root;
 	bool tame;		/* what is rarely done is not done now */
 	uint32_t focus;		/* context + 1 that a program is about; 0: all */
+	struct known *k;	/* the one that an operation is about */
+	int fd;			/* and its place */
 	uint64_t *kcov;
 	sigjmp_buf jump;
 	volatile sig_atomic_t guarded;
@@ -246,7 +264,7 @@ static inline uint32_t some_id(struct thread *t, uint32_t id)
 }
 
 /* One that is open, if it is found soon. */
-static inline struct known *some_context(struct thread *t, int *fd)
+static inline void choose_context(struct thread *t)
 {
 	uint32_t i = below(t, CONTEXTS), tries;
 
@@ -254,8 +272,8 @@ static inline struct known *some_context(struct thread *t, int *fd)
 		i = below(t, CONTEXTS);
 	if (t->focus)
 		i = t->focus - 1;
-	*fd = FD_CONTEXT + (int)i;
-	return &known[i];
+	t->fd = FD_CONTEXT + (int)i;
+	t->k = &known[i];
 }
 
 /* Of a context's objects of a kind: few, so that they meet. */
@@ -264,41 +282,33 @@ static inline uint32_t pick(struct thread *t)
 	return below(t, t->focus ? 2 : OBJECTS);
 }
 
-/* One that there is, if it is found soon. */
-static struct area *some_area(struct thread *t, struct known *k)
-{
-	uint32_t i = pick(t), tries;
+/* One that there is, if it is found soon: where @there is not 0. */
+#define some_of(t, table, there) ({					\
+	uint32_t i_ = pick(t), tries_;					\
+									\
+	for (tries_ = 0; tries_ < 6 && !(table)[i_].there; tries_++)	\
+		i_ = pick(t);						\
+	&(table)[i_];							\
+})
 
-	for (tries = 0; tries < 6 && !k->areas[i].length; tries++)
-		i = pick(t);
-	return &k->areas[i];
+static struct area *some_area(struct thread *t)
+{
+	return some_of(t, t->k->areas, length);
 }
 
-static struct queue *some_queue(struct thread *t, struct known *k)
+static struct queue *some_queue(struct thread *t)
 {
-	uint32_t i = pick(t), tries;
-
-	for (tries = 0; tries < 6 && !k->queues[i].entries; tries++)
-		i = pick(t);
-	return &k->queues[i];
+	return some_of(t, t->k->queues, entries);
 }
 
-static struct sender *some_sender(struct thread *t, struct known *k)
+static struct sender *some_sender(struct thread *t)
 {
-	uint32_t i = pick(t), tries;
-
-	for (tries = 0; tries < 6 && !k->senders[i].entries; tries++)
-		i = pick(t);
-	return &k->senders[i];
+	return some_of(t, t->k->senders, entries);
 }
 
-static struct notice *some_slot(struct thread *t, struct known *k)
+static struct notice *some_slot(struct thread *t)
 {
-	uint32_t i = pick(t), tries;
-
-	for (tries = 0; tries < 6 && !k->slots[i].length; tries++)
-		i = pick(t);
-	return &k->slots[i];
+	return some_of(t, t->k->slots, length);
 }
 
 static inline int some_ticket(struct thread *t)
@@ -343,9 +353,9 @@ static inline long count_errno(enum counted kind, long ret)
 }
 
 /* The structure somewhere else, where something happens to it. */
-static inline long call_elsewhere(struct thread *t, int fd,
-				  unsigned long request, void *arg,
-				  size_t size, char *there, char *as_seen)
+static inline long call_elsewhere(struct thread *t, unsigned long request,
+				  void *arg, size_t size, char *there,
+				  char *as_seen)
 {
 	char copy[PAGE];
 	long ret;
@@ -354,13 +364,13 @@ static inline long call_elsewhere(struct thread *t, int fd,
 	if (one_in(t, 2))
 		copy[below(t, (uint32_t)size)] ^= (char)(1 << below(t, 8));
 	memcpy(there, copy, size);
-	ret = ioctl(fd, request, as_seen);
+	ret = ioctl(t->fd, request, as_seen);
 	if (ret >= 0)
 		memcpy(arg, there, size);
 	return ret < 0 ? -errno : ret;
 }
 
-static inline long call_longer(struct thread *t, int fd, unsigned long request,
+static inline long call_longer(struct thread *t, unsigned long request,
 			       void *arg, size_t size)
 {
 	char copy[2 * PAGE] = { 0 };
@@ -372,64 +382,59 @@ static inline long call_longer(struct thread *t, int fd, unsigned long request,
 	memcpy(copy, &told, sizeof(told));
 	if (one_in(t, 4))
 		copy[below(t, sizeof(copy))] = 1;
-	ret = ioctl(fd, request, copy);
+	ret = ioctl(t->fd, request, copy);
 	if (ret >= 0)
 		memcpy(arg, copy, size);
 	return ret < 0 ? -errno : ret;
 }
 
-static inline long call_plainly(int fd, unsigned long request, void *arg)
+static inline long call_plainly(struct thread *t, unsigned long request,
+				void *arg)
 {
-	long ret = ioctl(fd, request, arg);
+	long ret = ioctl(t->fd, request, arg);
 
 	return ret < 0 ? -errno : ret;
+}
+
+static inline long call_somehow(struct thread *t, enum counted kind, void *arg,
+				size_t size)
+{
+	unsigned long request = _IO(HAMLYN_IOC_TYPE, kind);
+	uint32_t told = (uint32_t)size;
+
+	memcpy(arg, &told, sizeof(told));
+	switch (below(t, 96)) {
+	case 0:
+		return call_elsewhere(t, request, arg, size, scribbled,
+				      scribbled);
+	case 1:
+		return call_elsewhere(t, request, arg, size, behind_unwritable,
+				      unwritable);
+	case 2:
+		return call_elsewhere(t, request, arg, size, page_end - size,
+				      page_end - size);
+	case 3:
+		return call_longer(t, request, arg, size);
+	case 4:
+		((char *)arg)[below(t, (uint32_t)size)] ^=
+			(char)(1 << below(t, 8));
+		break;
+	}
+	return call_plainly(t, request, arg);
 }
 
 /*
  * Any ioctl with a structure; its size member is set here. Mostly as it should
  * be done, else with something wrong about the structure or its place.
  */
-static inline long call(struct thread *t, enum counted kind, int fd, void *arg,
-			size_t size)
-{
-	unsigned long request = _IO(HAMLYN_IOC_TYPE, kind);
-	uint32_t told = (uint32_t)size;
-	long ret;
+#define call(t, kind, arg) \
+	count(kind, call_somehow(t, kind, arg, sizeof(*(arg))))
 
-	memcpy(arg, &told, sizeof(told));
-	switch (below(t, 96)) {
-	case 0:
-		ret = call_elsewhere(t, fd, request, arg, size, scribbled,
-				     scribbled);
-		break;
-	case 1:
-		ret = call_elsewhere(t, fd, request, arg, size,
-				     behind_unwritable, unwritable);
-		break;
-	case 2:
-		ret = call_elsewhere(t, fd, request, arg, size,
-				     page_end - size, page_end - size);
-		break;
-	case 3:
-		ret = call_longer(t, fd, request, arg, size);
-		break;
-	case 4:
-		((char *)arg)[below(t, (uint32_t)size)] ^=
-			(char)(1 << below(t, 8));
-		ret = call_plainly(fd, request, arg);
-		break;
-	default:
-		ret = call_plainly(fd, request, arg);
-	}
-	return count(kind, ret);
-}
-
-static inline long call_id(struct thread *t, enum counted kind, int fd,
-			   uint32_t id)
+static inline long call_id(struct thread *t, enum counted kind, uint32_t id)
 {
 	struct hamlyn_id arg = { .id = some_id(t, id) };
 
-	return call(t, kind, fd, &arg, sizeof(arg));
+	return call(t, kind, &arg);
 }
 
 /* ---- memory that may vanish ---- */

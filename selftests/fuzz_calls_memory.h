@@ -10,8 +10,8 @@
 /* ---- mapping ---- */
 
 /* Into a cell; which one, or another one if it did not work. */
-static uint32_t map_at(struct thread *t, int fd, uint64_t offset,
-		       uint64_t length, int prot)
+static uint32_t map_at(struct thread *t, uint64_t offset, uint64_t length,
+		       int prot)
 {
 	uint32_t cell = below(t, CELLS);
 	int flags = MAP_SHARED | MAP_FIXED;
@@ -31,47 +31,42 @@ static uint32_t map_at(struct thread *t, int fd, uint64_t offset,
 		prot = (int)below(t, 8);
 	if (one_in(t, 16))
 		flags |= MAP_POPULATE;
-	p = mmap(cell_at(cell), length, prot, flags, fd, (off_t)offset);
+	p = mmap(cell_at(cell), length, prot, flags, t->fd, (off_t)offset);
 	count_errno(K_MMAP, p == MAP_FAILED ? -1 : 0);
 	return cell;
 }
 
-static void map_area(struct thread *t, int fd, struct area *a)
+static void map_area(struct thread *t, struct area *a)
 {
-	a->cell = map_at(t, fd, a->offset, a->length, PROT_READ | PROT_WRITE);
+	a->cell = map_at(t, a->offset, a->length, PROT_READ | PROT_WRITE);
 }
 
-static void map_queue(struct thread *t, int fd, struct queue *q)
+static void map_queue(struct thread *t, struct queue *q)
 {
-	q->ring_cell = map_at(t, fd, q->ring_offset, q->ring_length,
-			      PROT_READ);
-	q->control_cell = map_at(t, fd, q->control_offset, q->control_length,
+	q->ring_cell = map_at(t, q->ring_offset, q->ring_length, PROT_READ);
+	q->control_cell = map_at(t, q->control_offset, q->control_length,
 				 PROT_READ | PROT_WRITE);
 }
 
-static void map_sender(struct thread *t, int fd, struct sender *s)
+static void map_sender(struct thread *t, struct sender *s)
 {
-	s->wq_cell = map_at(t, fd, s->wq_offset, s->wq_length,
+	s->wq_cell = map_at(t, s->wq_offset, s->wq_length,
 			    PROT_READ | PROT_WRITE);
-	s->status_cell = map_at(t, fd, s->status_offset, s->status_length,
+	s->status_cell = map_at(t, s->status_offset, s->status_length,
 				PROT_READ);
 }
 
 static void op_mmap(struct thread *t)
 {
-	struct known *k;
-	int fd;
-
-	k = some_context(t, &fd);
 	switch (below(t, 3)) {
 	case 0:
-		map_area(t, fd, some_area(t, k));
+		map_area(t, some_area(t));
 		break;
 	case 1:
-		map_queue(t, fd, some_queue(t, k));
+		map_queue(t, some_queue(t));
 		break;
 	default:
-		map_sender(t, fd, some_sender(t, k));
+		map_sender(t, some_sender(t));
 	}
 }
 

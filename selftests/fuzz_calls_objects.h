@@ -5,17 +5,46 @@
 
 #include "fuzz_calls_memory.h"
 
+/* ---- any object ---- */
+
+/* What @kind destroys. */
+static uint32_t some_object(struct thread *t, enum counted kind)
+{
+	switch (kind) {
+	case K_AREA_REMOVE:
+		return some_area(t)->id;
+	case K_NQ_DESTROY:
+		return some_queue(t)->id;
+	case K_SLOT_DESTROY:
+		return some_slot(t)->slot;
+	case K_TERMINUS_DESTROY:
+		return some_sender(t)->id;
+	default:
+		return t->k->watches[pick(t)];
+	}
+}
+
+static void destroy(struct thread *t, enum counted kind)
+{
+	call_id(t, kind, some_object(t, kind));
+}
+
+/* Before its place is taken; at times it stays, and nobody knows it any more. */
+static void make_room(struct thread *t, bool taken, enum counted kind,
+		      uint32_t id)
+{
+	if (taken && !one_in(t, 4))
+		call_id(t, kind, id);
+}
+
 /* ---- areas ---- */
 
 static void op_query(struct thread *t)
 {
 	struct hamlyn_query arg = { 0 };
-	struct known *k;
-	int fd;
 
-	k = some_context(t, &fd);
-	if (!call(t, K_QUERY, fd, &arg, sizeof(arg)))
-		k->host = arg.host;
+	if (!call(t, K_QUERY, &arg))
+		t->k->host = arg.host;
 }
 
 static void op_area_alloc(struct thread *t)
@@ -25,21 +54,16 @@ static void op_area_alloc(struct thread *t)
 		.length = one_in(t, 64) ? odd_number(t) :
 					  some_size(t, 512 * 1024),
 	};
-	struct known *k;
-	struct area *a;
-	int fd;
+	struct area *a = &t->k->areas[pick(t)];
 
-	k = some_context(t, &fd);
-	a = &k->areas[pick(t)];
-	if (a->length && !one_in(t, 4))
-		call_id(t, K_AREA_REMOVE, fd, a->id);
-	if (call(t, K_AREA_ALLOC, fd, &arg, sizeof(arg)))
+	make_room(t, a->length, K_AREA_REMOVE, a->id);
+	if (call(t, K_AREA_ALLOC, &arg))
 		return;
 	a->id = arg.area;
 	a->length = arg.length;
 	a->offset = arg.mmap_offset;
 	if (!one_in(t, 4))
-		map_area(t, fd, a);
+		map_area(t, a);
 }
 
 static void op_area_add(struct thread *t)
@@ -50,33 +74,19 @@ static void op_area_add(struct thread *t)
 		.length = one_in(t, 64) ? odd_number(t) : length,
 	};
 	uint32_t cell = below(t, CELLS);
-	struct known *k;
-	struct area *a;
-	int fd;
+	struct area *a = &t->k->areas[pick(t)];
 
 	arg.addr = (uintptr_t)cell_at(cell) +
 		   (one_in(t, 2) ? 0 : some_size(t, 64 * 1024));
-	k = some_context(t, &fd);
-	a = &k->areas[pick(t)];
 	if (!one_in(t, 4))
 		own_memory(t, cell);
-	if (a->length && !one_in(t, 4))
-		call_id(t, K_AREA_REMOVE, fd, a->id);
-	if (call(t, K_AREA_ADD, fd, &arg, sizeof(arg)))
+	make_room(t, a->length, K_AREA_REMOVE, a->id);
+	if (call(t, K_AREA_ADD, &arg))
 		return;
 	a->id = arg.area;
 	a->length = arg.length;
 	a->offset = 0;
 	a->cell = cell;
-}
-
-static void op_area_remove(struct thread *t)
-{
-	struct known *k;
-	int fd;
-
-	k = some_context(t, &fd);
-	call_id(t, K_AREA_REMOVE, fd, some_area(t, k)->id);
 }
 
 /* ---- notification queues ---- */
@@ -87,15 +97,10 @@ static void op_nq_create(struct thread *t)
 		.entries = one_in(t, 32) ? (uint32_t)odd_number(t) :
 					   2U << below(t, 8),
 	};
-	struct known *k;
-	struct queue *q;
-	int fd;
+	struct queue *q = &t->k->queues[pick(t)];
 
-	k = some_context(t, &fd);
-	q = &k->queues[pick(t)];
-	if (q->entries && !one_in(t, 4))
-		call_id(t, K_NQ_DESTROY, fd, q->id);
-	if (call(t, K_NQ_CREATE, fd, &arg, sizeof(arg)))
+	make_room(t, q->entries, K_NQ_DESTROY, q->id);
+	if (call(t, K_NQ_CREATE, &arg))
 		return;
 	q->id = arg.nq;
 	q->entries = arg.entries;
@@ -105,24 +110,14 @@ static void op_nq_create(struct thread *t)
 	q->control_offset = arg.control_offset;
 	q->control_length = arg.control_length;
 	if (!one_in(t, 8))
-		map_queue(t, fd, q);
-}
-
-static void op_nq_destroy(struct thread *t)
-{
-	struct known *k;
-	int fd;
-
-	k = some_context(t, &fd);
-	call_id(t, K_NQ_DESTROY, fd, some_queue(t, k)->id);
+		map_queue(t, q);
 }
 
 /* ---- slots ---- */
 
-static void slot_metadata(struct thread *t, struct known *k,
-			  struct hamlyn_slot_create *arg)
+static void slot_metadata(struct thread *t, struct hamlyn_slot_create *arg)
 {
-	struct area *a = some_area(t, k);
+	struct area *a = some_area(t);
 	uint32_t most = (uint32_t)(a->length / HAMLYN_METADATA_SIZE);
 
 	arg->meta_area = HAMLYN_NONE;
@@ -156,31 +151,25 @@ static void slot_range(struct thread *t, const struct area *a,
 static void op_slot_create(struct thread *t)
 {
 	struct hamlyn_slot_create arg = { 0 };
-	struct known *k;
-	struct notice *n;
-	struct area *a;
-	int fd;
+	struct notice *n = &t->k->slots[pick(t)];
+	struct area *a = some_area(t);
 
-	k = some_context(t, &fd);
-	a = some_area(t, k);
-	n = &k->slots[pick(t)];
-	slot_metadata(t, k, &arg);
+	slot_metadata(t, &arg);
 	slot_range(t, a, &arg.base, &arg.length);
 	arg.area = some_id(t, a->id);
 	arg.nq = one_in(t, 8) ? HAMLYN_NONE :
-		 some_id(t, some_queue(t, k)->id);
+		 some_id(t, some_queue(t)->id);
 	if (one_in(t, 6))
 		arg.flags |= HAMLYN_SLOT_TICKET_ONLY;
 	if (one_in(t, 6)) {
 		arg.flags |= HAMLYN_SLOT_KEY_GIVEN;
 		arg.key = odd_number(t);
 	}
-	if (n->length && !one_in(t, 4))
-		call_id(t, K_SLOT_DESTROY, fd, n->slot);
-	if (call(t, K_SLOT_CREATE, fd, &arg, sizeof(arg)))
+	make_room(t, n->length, K_SLOT_DESTROY, n->slot);
+	if (call(t, K_SLOT_CREATE, &arg))
 		return;
 	*n = (struct notice) {
-		.host = k->host,
+		.host = t->k->host,
 		.slot = arg.slot,
 		.key = arg.key,
 		.length = arg.length,
@@ -190,29 +179,16 @@ static void op_slot_create(struct thread *t)
 	publish(n);
 }
 
-static void op_slot_destroy(struct thread *t)
-{
-	struct known *k;
-	int fd;
-
-	k = some_context(t, &fd);
-	call_id(t, K_SLOT_DESTROY, fd, some_slot(t, k)->slot);
-}
-
 static void op_slot_rekey(struct thread *t)
 {
 	struct hamlyn_slot_rekey arg = {
 		.flags = one_in(t, 3) ? HAMLYN_SLOT_KEY_GIVEN : 0,
 		.key = odd_number(t),
 	};
-	struct known *k;
-	struct notice *n;
-	int fd;
+	struct notice *n = some_slot(t);
 
-	k = some_context(t, &fd);
-	n = some_slot(t, k);
 	arg.slot = some_id(t, n->slot);
-	if (call(t, K_SLOT_REKEY, fd, &arg, sizeof(arg)))
+	if (call(t, K_SLOT_REKEY, &arg))
 		return;
 	n->key = arg.key;
 	if (!one_in(t, 4))
@@ -231,15 +207,10 @@ static void op_terminus_create(struct thread *t)
 		.priority = below(t, one_in(t, 8) ? 4 : 2),
 		.weight = one_in(t, 4) ? below(t, 70) : 0,
 	};
-	struct known *k;
-	struct sender *s;
-	int fd;
+	struct sender *s = &t->k->senders[pick(t)];
 
-	k = some_context(t, &fd);
-	s = &k->senders[pick(t)];
-	if (s->entries && !one_in(t, 4))
-		call_id(t, K_TERMINUS_DESTROY, fd, s->id);
-	if (call(t, K_TERMINUS_CREATE, fd, &arg, sizeof(arg)))
+	make_room(t, s->entries, K_TERMINUS_DESTROY, s->id);
+	if (call(t, K_TERMINUS_CREATE, &arg))
 		return;
 	memset(s->bound, 0, sizeof(s->bound));
 	s->tickets = 0;
@@ -252,29 +223,15 @@ static void op_terminus_create(struct thread *t)
 	s->status_offset = arg.status_offset;
 	s->status_length = arg.status_length;
 	if (!one_in(t, 8))
-		map_sender(t, fd, s);
-}
-
-static void op_terminus_destroy(struct thread *t)
-{
-	struct known *k;
-	int fd;
-
-	k = some_context(t, &fd);
-	call_id(t, K_TERMINUS_DESTROY, fd, some_sender(t, k)->id);
+		map_sender(t, s);
 }
 
 static void op_terminus_bind(struct thread *t)
 {
 	struct hamlyn_terminus_bind arg = { .tag = below(t, HAMLYN_MAX_TAGS) };
-	struct known *k;
-	struct sender *s;
-	struct area *a;
-	int fd;
+	struct sender *s = some_sender(t);
+	struct area *a = some_area(t);
 
-	k = some_context(t, &fd);
-	s = some_sender(t, k);
-	a = some_area(t, k);
 	slot_range(t, a, &arg.base, &arg.length);
 	arg.terminus = some_id(t, s->id);
 	arg.area = one_in(t, 8) ? HAMLYN_NONE : some_id(t, a->id);
@@ -284,7 +241,7 @@ static void op_terminus_bind(struct thread *t)
 	}
 	if (one_in(t, 32))
 		arg.tag = (uint32_t)odd_number(t);
-	if (!call(t, K_TERMINUS_BIND, fd, &arg, sizeof(arg)))
+	if (!call(t, K_TERMINUS_BIND, &arg))
 		s->bound[arg.tag % HAMLYN_MAX_TAGS] = arg.length;
 }
 
@@ -294,38 +251,24 @@ static void op_watch(struct thread *t)
 {
 	const struct notice *n = &shared->board[below(t, BOARD)];
 	struct hamlyn_watch arg = { .cookie = draw(t) };
-	struct known *k;
-	uint32_t *watch;
-	int fd;
+	uint32_t *watch = &t->k->watches[pick(t)];
 
-	k = some_context(t, &fd);
-	watch = &k->watches[pick(t)];
-	arg.nq = some_id(t, some_queue(t, k)->id);
+	arg.nq = some_id(t, some_queue(t)->id);
 	if (one_in(t, 4)) {
 		arg.flags = HAMLYN_WATCH_TICKET;
 		arg.key = (uint32_t)some_ticket(t);
 	} else {
 		if (one_in(t, 2))
-			n = some_slot(t, k);
+			n = some_slot(t);
 		arg.host = some_id(t, n->host);
 		arg.slot = some_id(t, n->slot);
 		arg.key = one_in(t, 8) ? draw(t) : n->key;
 	}
 	if (n->metas && one_in(t, 2))
 		arg.meta_index = below(t, n->metas + 1);
-	if (!one_in(t, 4))
-		call_id(t, K_UNWATCH, fd, *watch);
-	if (!call(t, K_WATCH, fd, &arg, sizeof(arg)))
+	make_room(t, true, K_UNWATCH, *watch);
+	if (!call(t, K_WATCH, &arg))
 		*watch = arg.watch;
-}
-
-static void op_unwatch(struct thread *t)
-{
-	struct known *k;
-	int fd;
-
-	k = some_context(t, &fd);
-	call_id(t, K_UNWATCH, fd, k->watches[pick(t)]);
 }
 
 /* ---- tickets ---- */
@@ -333,18 +276,14 @@ static void op_unwatch(struct thread *t)
 static void op_ticket_create(struct thread *t)
 {
 	struct hamlyn_ticket_create arg = { 0 };
-	const struct notice *n;
-	struct known *k;
-	int fd;
+	const struct notice *n = some_slot(t);
 
-	k = some_context(t, &fd);
-	n = some_slot(t, k);
 	arg.slot = some_id(t, n->slot);
 	if (one_in(t, 2)) {
 		arg.base = some_size(t, n->length ? n->length : 1) - 1;
 		arg.length = some_size(t, n->length ? n->length : 1);
 	}
-	if (call(t, K_TICKET_CREATE, fd, &arg, sizeof(arg)))
+	if (call(t, K_TICKET_CREATE, &arg))
 		return;
 	/* A structure that others scribble on may tell any descriptor. */
 	if (arg.fd < 3 || (arg.fd >= FD_CONTEXT && arg.fd < FD_LAST))
@@ -357,33 +296,25 @@ static void op_ticket_import(struct thread *t)
 	struct hamlyn_ticket_import arg = {
 		.fd = some_ticket(t),
 	};
-	struct sender *s;
-	struct known *k;
-	int fd;
+	struct sender *s = some_sender(t);
 
-	k = some_context(t, &fd);
-	s = some_sender(t, k);
 	arg.terminus = some_id(t, s->id);
 	if (one_in(t, 32))
 		arg.fd = FD_CONTEXT + (int)below(t, FD_LAST - FD_CONTEXT);
-	if (!call(t, K_TICKET_IMPORT, fd, &arg, sizeof(arg)))
+	if (!call(t, K_TICKET_IMPORT, &arg))
 		s->tickets = arg.index % HAMLYN_MAX_TICKETS + 1;
 }
 
 static void op_ticket_drop(struct thread *t)
 {
 	struct hamlyn_ticket_drop arg = { 0 };
-	struct sender *s;
-	struct known *k;
-	int fd;
+	struct sender *s = some_sender(t);
 
-	k = some_context(t, &fd);
-	s = some_sender(t, k);
 	arg.terminus = some_id(t, s->id);
 	arg.index = below(t, s->tickets + 1);
 	if (one_in(t, 16))
 		arg.index = (uint32_t)odd_number(t);
-	call(t, K_TICKET_DROP, fd, &arg, sizeof(arg));
+	call(t, K_TICKET_DROP, &arg);
 }
 
 /* ---- the rest ---- */
@@ -391,17 +322,14 @@ static void op_ticket_drop(struct thread *t)
 static void op_stats(struct thread *t)
 {
 	struct hamlyn_stats arg = { .kind = below(t, 3) };
-	struct known *k;
-	int fd;
 
-	k = some_context(t, &fd);
 	if (arg.kind == HAMLYN_STATS_SLOT)
-		arg.id = some_slot(t, k)->slot;
+		arg.id = some_slot(t)->slot;
 	if (arg.kind == HAMLYN_STATS_TERMINUS)
-		arg.id = some_sender(t, k)->id;
+		arg.id = some_sender(t)->id;
 	if (one_in(t, 16))
 		arg.id = (uint32_t)odd_number(t);
-	call(t, K_STATS, fd, &arg, sizeof(arg));
+	call(t, K_STATS, &arg);
 }
 
 static void op_audit(struct thread *t)
@@ -411,16 +339,14 @@ static void op_audit(struct thread *t)
 		.count = below(t, ARRAY_SIZE(entries)),
 		.entries = (uintptr_t)entries,
 	};
-	int fd;
 
-	some_context(t, &fd);
 	if (one_in(t, 4))
 		arg.sequence = odd_number(t);
 	if (one_in(t, 8)) {
 		arg.entries = (uintptr_t)cell_at(below(t, CELLS));
 		arg.count = (uint32_t)odd_number(t);
 	}
-	call(t, K_AUDIT, fd, &arg, sizeof(arg));
+	call(t, K_AUDIT, &arg);
 }
 
 /* For long, it would make all that follows a discarded packet. */
@@ -431,26 +357,22 @@ static void op_nic_set(struct thread *t)
 		.state = below(t, one_in(t, 16) ? 4 : 2),
 		.watchdog_ms = below(t, 50),
 	};
-	int fd;
 
-	some_context(t, &fd);
 	if (one_in(t, 16))
 		arg.watchdog_ms = (uint32_t)odd_number(t);
-	call(t, K_NIC_SET, fd, &arg, sizeof(arg));
+	call(t, K_NIC_SET, &arg);
 	arg = (struct hamlyn_nic_set) {
 		.flags = HAMLYN_NIC_SET_STATE | HAMLYN_NIC_SET_WATCHDOG,
 	};
 	if (!one_in(t, 8))
-		call(t, K_NIC_SET, fd, &arg, sizeof(arg));
+		call(t, K_NIC_SET, &arg);
 }
 
 static void op_explain(struct thread *t)
 {
 	struct hamlyn_explain arg = { 0 };
-	int fd;
 
-	some_context(t, &fd);
-	call(t, K_EXPLAIN, fd, &arg, sizeof(arg));
+	call(t, K_EXPLAIN, &arg);
 }
 
 /* Any number, any bytes. */

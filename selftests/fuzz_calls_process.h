@@ -34,7 +34,8 @@ static void op_open(struct thread *t)
 	dup3(fd, to, one_in(t, 2) ? O_CLOEXEC : 0);
 	close(fd);
 	known[i].open = 1;
-	if (!call(t, K_QUERY, to, &arg, sizeof(arg)))
+	t->fd = to;
+	if (!call(t, K_QUERY, &arg))
 		known[i].host = arg.host;
 }
 
@@ -59,60 +60,62 @@ static void op_dup(struct thread *t)
 		known[to] = known[from];
 }
 
-/* To whoever takes it, with what there is to know about it. */
-static void op_pass(struct thread *t)
-{
+/* A descriptor with what there is to know about it. Not to be copied. */
+struct parcel {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr header;
-	} control = { .bytes = "" };
-	uint32_t i = below(t, CONTEXTS + TICKETS);
-	struct known copy = known[i % CONTEXTS];
-	struct iovec iov = {
-		.iov_base = &copy,
-		.iov_len = i < CONTEXTS ? sizeof(copy) : 1,
-	};
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-	int fd = FD_CONTEXT + (int)i;
+	} control;
+	struct known copy;
+	struct iovec iov;
+	struct msghdr msg;
+};
 
+static void parcel_init(struct parcel *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->iov = (struct iovec) { &p->copy, sizeof(p->copy) };
+	p->msg.msg_iov = &p->iov;
+	p->msg.msg_iovlen = 1;
+	p->msg.msg_control = p->control.bytes;
+	p->msg.msg_controllen = sizeof(p->control.bytes);
+}
+
+/* To whoever takes it. Of a ticket there is nothing to know. */
+static void op_pass(struct thread *t)
+{
+	uint32_t i = below(t, CONTEXTS + TICKETS);
+	int fd = FD_CONTEXT + (int)i;
+	struct cmsghdr *c;
+	struct parcel p;
+
+	parcel_init(&p);
+	p.copy = known[i % CONTEXTS];
+	if (i >= CONTEXTS)
+		p.iov.iov_len = 1;
+	c = CMSG_FIRSTHDR(&p.msg);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	count_errno(K_PASS, sendmsg(FD_GIVE, &msg, MSG_DONTWAIT));
+	count_errno(K_PASS, sendmsg(FD_GIVE, &p.msg, MSG_DONTWAIT));
 }
 
 static void op_take(struct thread *t)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr header;
-	} control = { .bytes = "" };
-	struct known copy;
-	struct iovec iov = { .iov_base = &copy, .iov_len = sizeof(copy) };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
 	uint32_t i = below(t, CONTEXTS);
+	struct parcel p;
 	ssize_t n;
 	int fd;
 
-	n = recvmsg(FD_TAKE, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	parcel_init(&p);
+	n = recvmsg(FD_TAKE, &p.msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	count_errno(K_TAKE, n);
-	if (n < 0 || !CMSG_FIRSTHDR(&msg))
+	if (n < 0 || !CMSG_FIRSTHDR(&p.msg))
 		return;
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
-	if (n == sizeof(copy)) {
-		known[i] = copy;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&p.msg)), sizeof(fd));
+	if (n == sizeof(p.copy)) {
+		known[i] = p.copy;
 		dup3(fd, FD_CONTEXT + (int)i, O_CLOEXEC);
 		close(fd);
 	} else {
@@ -141,6 +144,8 @@ static void child(struct thread *t, pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
+	/* Else it is the parent's next choice that decides: to kill it. */
+	t->random = ~t->random;
 	if (one_in(t, 4))
 		enter_namespace(t);
 	t->focus = 0;

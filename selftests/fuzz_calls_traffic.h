@@ -10,13 +10,12 @@
 
 /* ---- sending ---- */
 
-static void choose_target(struct thread *t, struct known *k,
-			  struct hamlyn_trb *trb)
+static void choose_target(struct thread *t, struct hamlyn_trb *trb)
 {
 	struct notice n = shared->board[below(t, BOARD)];
 
 	if (one_in(t, 2))
-		n = *some_slot(t, k);
+		n = *some_slot(t);
 	trb->host = some_id(t, n.host);
 	trb->slot = some_id(t, n.slot);
 	trb->key = n.key;
@@ -91,8 +90,7 @@ static void choose_fragments(struct thread *t, const struct sender *s,
 		trb->length = odd_number(t);
 }
 
-static void post_entry(struct thread *t, struct known *k, struct sender *s,
-		       uint32_t position)
+static void post_entry(struct thread *t, struct sender *s, uint32_t position)
 {
 	char *entry = cell_at(s->wq_cell) + s->entries_offset +
 		      (size_t)(position & (s->entries - 1)) * s->entry_size;
@@ -100,7 +98,7 @@ static void post_entry(struct thread *t, struct known *k, struct sender *s,
 
 	if (trb.length > s->entry_size - sizeof(trb) - HAMLYN_TRB_METADATA_SPACE)
 		trb.length = 0;
-	choose_target(t, k, &trb);
+	choose_target(t, &trb);
 	choose_flags(t, s, &trb);
 	if (one_in(t, 2))
 		choose_fragments(t, s, &trb, entry);
@@ -111,7 +109,7 @@ static void post_entry(struct thread *t, struct known *k, struct sender *s,
 	h__store_release(&((struct hamlyn_trb *)entry)->sequence, position + 1);
 }
 
-static void kick(struct thread *t, int fd, uint32_t id)
+static void kick(struct thread *t, uint32_t id)
 {
 	int i;
 
@@ -119,10 +117,10 @@ static void kick(struct thread *t, int fd, uint32_t id)
 		long ret;
 
 		if (one_in(t, 8))
-			ret = count_errno(K_FSYNC, fsync(fd));
+			ret = count_errno(K_FSYNC, fsync(t->fd));
 		else
 			ret = count_errno(K_KICK,
-					  ioctl(fd, HAMLYN_IOC_KICK,
+					  ioctl(t->fd, HAMLYN_IOC_KICK,
 						(unsigned long)some_id(t, id)));
 		if (ret <= 0)
 			break;
@@ -133,31 +131,27 @@ static void kick(struct thread *t, int fd, uint32_t id)
 static void op_send(struct thread *t)
 {
 	const struct hamlyn_terminus_status *status;
-	struct known *k;
-	struct sender *s;
 	uint32_t i, n = 1 + below(t, one_in(t, 4) ? 32 : 3), ask, from;
-	int fd;
+	struct sender *s = some_sender(t);
 
-	k = some_context(t, &fd);
-	s = some_sender(t, k);
 	if (!s->entries)
 		return;
 	t->tame = !one_in(t, 3);
 	if (guard(t)) {
 		count(K_SEND, -EFAULT);
-		map_sender(t, fd, s);
+		map_sender(t, s);
 		return;
 	}
 	status = (void *)cell_at(s->status_cell);
 	from = h__load_acquire(&status->completed);
 	/* The last entry first, at times: then they arrive in one pass. */
 	for (i = n; i-- && n <= s->entries;)
-		post_entry(t, k, s, from + i);
+		post_entry(t, s, from + i);
 	h__full_barrier();
 	ask = h__read_once(&status->need_kick);
 	unguard(t);
 	if (ask || one_in(t, 4))
-		kick(t, fd, s->id);
+		kick(t, s->id);
 	if (guard(t))
 		return;
 	/* Good ones are what the rest is worth something for. */
@@ -170,19 +164,12 @@ static void op_send(struct thread *t)
 
 static void op_kick(struct thread *t)
 {
-	struct known *k;
-	int fd;
-
-	k = some_context(t, &fd);
-	kick(t, fd, some_sender(t, k)->id);
+	kick(t, some_sender(t)->id);
 }
 
 static void op_fsync(struct thread *t)
 {
-	int fd;
-
-	some_context(t, &fd);
-	count_errno(K_FSYNC, fsync(fd));
+	count_errno(K_FSYNC, fsync(t->fd));
 }
 
 /* ---- receiving ---- */
@@ -191,18 +178,14 @@ static void op_consume(struct thread *t)
 {
 	const struct hamlyn_nq_entry *entries;
 	struct hamlyn_nq_control *control;
-	struct known *k;
-	struct queue *q;
+	struct queue *q = some_queue(t);
 	uint32_t position, i;
-	int fd;
 
-	k = some_context(t, &fd);
-	q = some_queue(t, k);
 	if (!q->entries)
 		return;
 	if (guard(t)) {
 		count(K_CONSUME, -EFAULT);
-		map_queue(t, fd, q);
+		map_queue(t, q);
 		return;
 	}
 	control = (void *)cell_at(q->control_cell);
@@ -227,13 +210,9 @@ static void op_consume(struct thread *t)
 static void op_metadata(struct thread *t)
 {
 	struct hamlyn_metadata *m;
-	struct known *k;
-	struct area *a;
+	struct area *a = some_area(t);
 	uint32_t i, n;
-	int fd;
 
-	k = some_context(t, &fd);
-	a = some_area(t, k);
 	n = (uint32_t)(a->length < CELL ? a->length : CELL) / sizeof(*m);
 	if (guard(t)) {
 		count(K_METADATA, -EFAULT);
@@ -241,7 +220,7 @@ static void op_metadata(struct thread *t)
 	}
 	m = (void *)cell_at(a->cell);
 	for (i = 0; i < n && i < 16; i++) {
-		m[i].key = some_slot(t, k)->key;
+		m[i].key = some_slot(t)->key;
 		m[i].low = one_in(t, 4) ? odd_number(t) : 0;
 		m[i].high = one_in(t, 4) ? odd_number(t) : PAGE;
 		m[i].accumulator = (uint32_t)odd_number(t);
@@ -258,12 +237,8 @@ static void op_metadata(struct thread *t)
 static void op_wait(struct thread *t)
 {
 	struct hamlyn_wait arg = { .position = below(t, 64) };
-	struct known *k;
-	struct queue *q;
-	int fd;
+	struct queue *q = some_queue(t);
 
-	k = some_context(t, &fd);
-	q = some_queue(t, k);
 	arg.nq = some_id(t, q->id);
 	if (!guard(t)) {
 		arg.position = ((struct hamlyn_nq_control *)
@@ -277,7 +252,7 @@ static void op_wait(struct thread *t)
 	/* Until it is destroyed, or we are. */
 	if (one_in(t, 256))
 		arg.deadline_ns = -1;
-	call(t, K_WAIT, fd, &arg, sizeof(arg));
+	call(t, K_WAIT, &arg);
 }
 
 static void op_poll(struct thread *t)
@@ -298,15 +273,14 @@ static void op_epoll(struct thread *t)
 		.events = EPOLLIN | (one_in(t, 2) ? EPOLLET : 0) |
 			  (one_in(t, 2) ? EPOLLONESHOT : 0),
 	};
-	int fd, op = 1 + (int)below(t, 3);
+	int op = 1 + (int)below(t, 3);
 
 	if (one_in(t, 3)) {
 		count_errno(K_EPOLL, epoll_wait(FD_EPOLL, &event, 1,
 						(int)below(t, 4)));
 		return;
 	}
-	some_context(t, &fd);
-	count_errno(K_EPOLL, epoll_ctl(FD_EPOLL, op, fd, &event));
+	count_errno(K_EPOLL, epoll_ctl(FD_EPOLL, op, t->fd, &event));
 }
 
 #endif /* FUZZ_CALLS_TRAFFIC_H */

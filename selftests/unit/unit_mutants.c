@@ -1,104 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What selftests/mutants.py could take out of the core without any other unit
+ * What selftests/mutants/run.py could take out of the core without any other unit
  * test noticing. First how words that others read or write are accessed: on a
  * processor with a strong memory order nothing goes wrong without an acquire or
  * a release, and hardly ever when a word is read twice, so that is written down
  * here for each of them (Documentation/barriers.rst). Then edges.
  */
-#include <stdint.h>
-
-/* Before anything that uses them. */
-#include "port_user.h"
-
-#define SEEN_MOST	4096
-
-enum kind { READ, WRITE, ACQUIRE, RELEASE, RELEASE_MB, MB };
-
-static struct access {
-	const volatile void *p;
-	enum kind kind;
-} seen[SEEN_MOST];
-static u32 nr_seen;
-
-static inline void saw(const volatile void *p, enum kind kind)
-{
-	if (nr_seen < SEEN_MOST)
-		seen[nr_seen++] = (struct access) { p, kind };
-}
-
-#undef READ_ONCE
-#define READ_ONCE(x) ({							\
-	saw(&(x), READ);						\
-	__atomic_load_n(&(x), __ATOMIC_RELAXED);			\
-})
-
-#undef WRITE_ONCE
-#define WRITE_ONCE(x, v) do {						\
-	saw(&(x), WRITE);						\
-	__atomic_store_n(&(x), (v), __ATOMIC_RELAXED);			\
-} while (0)
-
-#undef smp_load_acquire
-#define smp_load_acquire(p) ({						\
-	saw(p, ACQUIRE);						\
-	__atomic_load_n(p, __ATOMIC_ACQUIRE);				\
-})
-
-#undef smp_store_release
-#define smp_store_release(p, v) do {					\
-	saw(p, RELEASE);						\
-	__atomic_store_n(p, v, __ATOMIC_RELEASE);			\
-} while (0)
-
-#undef hml_store_release_mb
-#define hml_store_release_mb(p, v) do {					\
-	saw(p, RELEASE_MB);						\
-	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);			\
-} while (0)
-
-#undef smp_mb
-#define smp_mb()	saw(NULL, MB)
-
-#include "unit_world.h"
-
-/* ---- looking at what was seen --------------------------------------------- */
-
-static void forget_all(void)
-{
-	nr_seen = 0;
-}
-
-static u32 times(const volatile void *p, enum kind kind)
-{
-	u32 i, n = 0;
-
-	assert_in_range(nr_seen, 1, SEEN_MOST - 1);
-	for (i = 0; i < nr_seen; i++)
-		n += seen[i].p == p && seen[i].kind == kind;
-	return n;
-}
-
-/* Place of the first such access; fails if there was none. */
-static u32 place_of(const volatile void *p, enum kind kind)
-{
-	u32 i;
-
-	for (i = 0; i < nr_seen; i++)
-		if (seen[i].p == p && seen[i].kind == kind)
-			return i;
-	fail_msg("no access of kind %d to a word that needs it", kind);
-	return 0;
-}
-
-/* So often, and in no other way. */
-#define assert_seen(p, what, n) do {					\
-	u32 kind_;							\
-									\
-	for (kind_ = READ; kind_ <= RELEASE_MB; kind_++)		\
-		assert_int_equal(times(p, kind_),			\
-				 kind_ == (what) ? (n) : 0);		\
-} while (0)
+#include "unit_access.h"
 
 static struct hamlyn_trb *entry_at(u32 position)
 {
@@ -115,7 +23,23 @@ static s32 *code_at(u32 position)
 	return (s32 *)(snd.t.status + 1) + (position & snd.t.mask);
 }
 
+/* Everything is forgotten that was seen before it is sent. */
+static void send_and_look(const struct hamlyn_trb *request)
+{
+	forget_all();
+	assert_int_equal(world_send(&snd, request), 0);
+}
+
 /* ---- sending: B1, B6, and one look at each word ---------------------------- */
+
+/* However a request is read: once. */
+static const struct word request_words[] = {
+	WORD(struct hamlyn_trb, host), WORD(struct hamlyn_trb, slot),
+	WORD(struct hamlyn_trb, key), WORD(struct hamlyn_trb, offset),
+	WORD(struct hamlyn_trb, length), WORD(struct hamlyn_trb, delta),
+	WORD(struct hamlyn_trb, meta_index), WORD(struct hamlyn_trb, word),
+	WORD(struct hamlyn_trb, ticket),
+};
 
 static void plain_request_is_read_once_behind_its_sequence(void **state)
 {
@@ -123,19 +47,10 @@ static void plain_request_is_read_once_behind_its_sequence(void **state)
 	const struct hamlyn_trb *trb = entry_at(0);
 
 	(void)state;
-	forget_all();
-	assert_int_equal(world_send(&snd, &request), 0);
+	send_and_look(&request);
 	assert_int_equal(place_of(&trb->sequence, ACQUIRE), 0);
 	assert_seen(&trb->sequence, ACQUIRE, 1);
-	assert_seen(&trb->host, READ, 1);
-	assert_seen(&trb->slot, READ, 1);
-	assert_seen(&trb->key, READ, 1);
-	assert_seen(&trb->offset, READ, 1);
-	assert_seen(&trb->length, READ, 1);
-	assert_seen(&trb->delta, READ, 1);
-	assert_seen(&trb->meta_index, READ, 1);
-	assert_seen(&trb->word, READ, 1);
-	assert_seen(&trb->ticket, READ, 1);
+	assert_words_seen(trb, request_words, ARRAY_SIZE(request_words), READ);
 	assert_seen(&trb->meta_length, READ, 1);
 	assert_seen(&snd.t.head, WRITE, 1);
 	assert_seen(&snd.t.status->completed, RELEASE, 1);
@@ -151,25 +66,22 @@ static void other_requests_are_copied_once(void **state)
 
 	(void)state;
 	request.meta_length = 8;
-	forget_all();
-	assert_int_equal(world_send(&snd, &request), 0);
+	send_and_look(&request);
 	assert_seen(&trb->meta_length, READ, 2);
-	assert_seen(&trb->host, READ, 1);
-	assert_seen(&trb->slot, READ, 1);
-	assert_seen(&trb->key, READ, 1);
-	assert_seen(&trb->offset, READ, 1);
-	assert_seen(&trb->length, READ, 1);
-	assert_seen(&trb->delta, READ, 1);
-	assert_seen(&trb->meta_index, READ, 1);
-	assert_seen(&trb->word, READ, 1);
+	assert_words_seen(trb, request_words, ARRAY_SIZE(request_words), READ);
 	assert_seen(&trb->fragments, READ, 1);
 	assert_seen(&trb->flags, READ, 1);
-	assert_seen(&trb->ticket, READ, 1);
 }
 
 static void each_word_of_a_fragment_is_read_once(void **state)
 {
 	struct hamlyn_trb request = world_request(32);
+	static const struct word words[] = {
+		WORD(struct hamlyn_fragment, tag),
+		WORD(struct hamlyn_fragment, offset),
+		WORD(struct hamlyn_fragment, length),
+		WORD(struct hamlyn_fragment, reserved),
+	};
 	struct hamlyn_fragment *f = (void *)(entry_at(0) + 1);
 	static u8 source[64];
 
@@ -181,10 +93,7 @@ static void each_word_of_a_fragment_is_read_once(void **state)
 	forget_all();
 	world_run(&snd, 8);
 	assert_int_equal(*code_at(0), 0);
-	assert_seen(&f->tag, READ, 1);
-	assert_seen(&f->offset, READ, 1);
-	assert_seen(&f->length, READ, 1);
-	assert_seen(&f->reserved, READ, 1);
+	assert_words_seen(f, words, ARRAY_SIZE(words), READ);
 	/* Others look whether it is busy. */
 	assert_seen(&snd.t.busy, WRITE, 2);
 	assert_true(place_of(&snd.t.status->completed, RELEASE) >
@@ -223,8 +132,7 @@ static void plain_slot_is_looked_at_with_acquire(void **state)
 	const struct hml_slot *slot = &hosts[1].slots[1];
 
 	(void)state;
-	forget_all();
-	assert_int_equal(world_send(&snd, &request), 0);
+	send_and_look(&request);
 	assert_seen(&slot->state, ACQUIRE, 1);
 	assert_seen(&slot->key, READ, 1);
 }
@@ -288,8 +196,7 @@ static void one_shot_entry_is_entered_with_acquire(void **state)
 	(void)state;
 	request.meta_index = 2;
 	request.meta_length = 4;
-	forget_all();
-	assert_int_equal(world_send(&snd, &request), 0);
+	send_and_look(&request);
 	assert_int_equal(world_told(1), 1);
 	assert_int_equal(times(&m->state, ACQUIRE), 1);
 	assert_int_equal(times(&m->state, READ), 1);
@@ -324,21 +231,23 @@ static void who_watches_looks_with_acquire(void **state)
 
 static void entry_is_published_with_release_and_a_full_barrier(void **state)
 {
+	static const struct word words[] = {
+		WORD(struct hamlyn_nq_entry, data),
+		WORD(struct hamlyn_nq_entry, slot),
+		WORD(struct hamlyn_nq_entry, index),
+		WORD(struct hamlyn_nq_entry, source),
+		WORD(struct hamlyn_nq_entry, length),
+		WORD(struct hamlyn_nq_entry, flags),
+	};
 	const struct hamlyn_trb request = world_request(16);
 	const struct hml_nq *nq = &hosts[1].nq.nq;
 	const struct hamlyn_nq_entry *e = told_at(0);
 	u32 end;
 
 	(void)state;
-	forget_all();
-	assert_int_equal(world_send(&snd, &request), 0);
+	send_and_look(&request);
 	assert_seen(&e->sequence, RELEASE_MB, 1);
-	assert_seen(&e->data, WRITE, 1);
-	assert_seen(&e->slot, WRITE, 1);
-	assert_seen(&e->index, WRITE, 1);
-	assert_seen(&e->source, WRITE, 1);
-	assert_seen(&e->length, WRITE, 1);
-	assert_seen(&e->flags, WRITE, 1);
+	assert_words_seen(e, words, ARRAY_SIZE(words), WRITE);
 	end = place_of(&e->sequence, RELEASE_MB);
 	assert_true(place_of(&e->data, WRITE) < end);
 	assert_true(place_of(&e->flags, WRITE) < end);
@@ -516,20 +425,27 @@ static void ticket_key_of_nobody_opens_nothing(void **state)
 			 HAMLYN_REJECT_KEY);
 }
 
+/* To the entry that arm() armed. */
+static void send_part(u64 offset, u64 length, s32 delta)
+{
+	struct hamlyn_trb request = world_request(length);
+
+	request.meta_index = 2;
+	request.offset = offset;
+	request.delta = (u32)delta;
+	assert_int_equal(world_send(&snd, &request), 0);
+}
+
 static void limits_that_cross_let_nothing_in(void **state)
 {
 	struct hamlyn_metadata *m = arm(HAMLYN_SLOT_PARANOID);
-	struct hamlyn_trb request = world_request(8);
 	u64 offset;
 
 	(void)state;
 	m->low = 200;
 	m->high = 100;
-	request.meta_index = 2;
-	for (offset = 0; offset < 400; offset += 50) {
-		request.offset = offset;
-		assert_int_equal(world_send(&snd, &request), 0);
-	}
+	for (offset = 0; offset < 400; offset += 50)
+		send_part(offset, 8, 0);
 	world_assert_landed(1, 1, 0, 0);
 	assert_int_equal(world_told(1), 0);
 }
@@ -538,12 +454,10 @@ static void limits_that_cross_let_nothing_in(void **state)
 static void single_packet_is_told_whatever_was_counted_before(void **state)
 {
 	struct hamlyn_metadata *m = arm(HAMLYN_SLOT_PARANOID);
-	struct hamlyn_trb request = world_request(16);
 
 	(void)state;
 	m->accumulator = 7;
-	request.meta_index = 2;
-	assert_int_equal(world_send(&snd, &request), 0);
+	send_part(0, 16, 0);
 	assert_int_equal(world_told(1), 1);
 	assert_int_equal(m->accumulator, 7);
 }
@@ -551,12 +465,10 @@ static void single_packet_is_told_whatever_was_counted_before(void **state)
 static void one_shot_length_of_a_single_packet_is_its_own(void **state)
 {
 	struct hamlyn_metadata *m = arm(HAMLYN_SLOT_PARANOID_ONE_SHOT);
-	struct hamlyn_trb request = world_request(16);
 
 	(void)state;
 	m->length = 1000;
-	request.meta_index = 2;
-	assert_int_equal(world_send(&snd, &request), 0);
+	send_part(0, 16, 0);
 	assert_int_equal(world_told(1), 1);
 	assert_int_equal(m->length, 16);
 }
@@ -565,13 +477,10 @@ static void one_shot_length_of_a_single_packet_is_its_own(void **state)
 static void one_shot_length_of_a_long_message_is_all_of_it(void **state)
 {
 	struct hamlyn_metadata *m = arm(HAMLYN_SLOT_PARANOID_ONE_SHOT);
-	struct hamlyn_trb request = world_request(2 * WORLD_PACKET + 8);
 
 	(void)state;
 	m->accumulator = 5;	/* more is to come from others */
-	request.meta_index = 2;
-	request.delta = 2;
-	assert_int_equal(world_send(&snd, &request), 0);
+	send_part(0, 2 * WORLD_PACKET + 8, 2);
 	assert_int_equal(world_told(1), 0);
 	assert_int_equal(m->length, 2 * WORLD_PACKET + 8);
 }
@@ -579,17 +488,11 @@ static void one_shot_length_of_a_long_message_is_all_of_it(void **state)
 static void one_shot_length_of_several_messages_is_their_sum(void **state)
 {
 	struct hamlyn_metadata *m = arm(HAMLYN_SLOT_PARANOID_ONE_SHOT);
-	struct hamlyn_trb request = world_request(8);
 
 	(void)state;
-	request.meta_index = 2;
-	request.delta = 1;
-	assert_int_equal(world_send(&snd, &request), 0);
+	send_part(0, 8, 1);
 	assert_int_equal(world_told(1), 0);
-	request.length = 24;
-	request.offset = 8;
-	request.delta = -1;
-	assert_int_equal(world_send(&snd, &request), 0);
+	send_part(8, 24, -1);
 	assert_int_equal(world_told(1), 1);
 	assert_int_equal(m->length, 32);
 }
