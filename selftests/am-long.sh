@@ -6,6 +6,9 @@
 # machine for each kind of bad fabric, so that what is done is done.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+ME=am-long.sh
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. selftests/lib.sh
 
 FABRICS=(drop duplicate reorder corrupt all)
 
@@ -32,18 +35,7 @@ QEMU on two processors without other load.
 EOT
 }
 
-die() { # TEXT
-	echo "am-long.sh: $1" >&2
-	exit 2
-}
-
 MACHINE=6.1 MESSAGES=10000000 SEED=1 TIMEOUT='' BUILD=${BUILD:-build} UPDATE=no CHOSEN=()
-passed=0
-failed=0
-
-number() { # OPTION VALUE
-	[[ $2 =~ ^[1-9][0-9]{0,9}$ ]] || die "$1 takes a number from 1, not \"$2\""
-}
 
 options() {
 	while [ $# -gt 0 ]; do
@@ -146,17 +138,13 @@ one() { # FABRIC
 	name="10 % of packets: $1, $MESSAGES messages, ${MACHINE/uml/User-Mode Linux}"
 	out=$BUILD/am-long/$MACHINE-$1-$MESSAGES-$SEED
 	if [ -s "$out.jsonl" ]; then
-		echo "ok - $name: every message once (has run before)"
-		passed=$((passed + 1))
+		good "$name: every message once (has run before)"
 	elif tried "$1" >"$out.log" 2>&1 && row "$1" "$out.log" >"$out.new" 2>"$out.err"; then
 		mv "$out.new" "$out.jsonl"
-		echo "ok - $name: every message once"
-		passed=$((passed + 1))
+		good "$name: every message once"
 	else
 		rm -f "$out.new"
-		cat "$out.log" "$out.err" 2>/dev/null | tail -n 20 | sed 's/^/# | /' || true
-		echo "not ok - $name: every message once"
-		failed=$((failed + 1))
+		bad "$name: every message once" "$(excerpt "$out.log" "$out.err")"
 	fi
 }
 
@@ -184,8 +172,7 @@ main() {
 	if [ "$UPDATE" = yes ] && [ "$failed" = 0 ]; then
 		update
 	fi
-	echo "$passed passed, $failed failed"
-	[ "$failed" = 0 ]
+	total
 }
 
 main "$@"

@@ -4,27 +4,40 @@
 # Runs parts of the test suite and adds up what they report.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+ME=check.sh
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. selftests/lib.sh
+# shellcheck source-path=SCRIPTDIR source=vm-run.sh
+. selftests/vm-run.sh
 
 usage() {
-	cat <<'EOT'
-Usage: selftests/check.sh native | static | vm KERNEL | all KERNEL... | asan | tsan
-       selftests/check.sh part native | search | static | poll|inline|am|admin KERNEL
+	cat <<EOT
+Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
+       selftests/check.sh all [--minutes N] KERNEL...
+       selftests/check.sh part native | search | static | PART-OF-VM KERNEL
 
   native  unit tests of the core, the selftests on the embedded device, builds
           with gcc and clang, installation; models, litmus tests, fuzzing
   static  checkpatch, sparse, W=1 builds, kernel-doc, shellcheck and others
   vm      the selftests on the kernel device, in a VM with that kernel
-  all     these three
+  all     these three; debug and kcsan, which are built from source, are built meanwhile.
+          With --minutes, one of them that is not there $SLOW_TAKES minutes before the N are
+          over is skipped, and has only its selftests: without storms and leaks
   asan    the selftests on the embedded device, and the library, with the address and
           undefined behaviour sanitizers
   tsan    and with the thread sanitizer
   part    one part of those, with what was built before: native, the search for faults
-          (models, litmus tests, fuzzing), static, and of a VM the selftests with the polling
-          engine, those with doorbells only, Active Messages, and administration with tracing
+          (models, litmus tests, fuzzing), static, and of a VM:
+            poll    the selftests with the polling engine
+            inline  those with doorbells only
+            am      Active Messages
+            admin   administration with tracing
+            storm   processes killed in traffic, and what is left of them
+            leak    what is left of objects that came and went (kernel debug)
 
 Sets up what it needs. Ends with one line "N passed, N failed" and fails if
-anything failed or did not report. Logs go to $BUILD/logs (default build/logs).
-All but asan and tsan run $HAMLYN_LANES parts at a time (2).
+anything failed or did not report. Logs go to \$BUILD/logs (default build/logs).
+All but asan and tsan run \$HAMLYN_LANES parts at a time (2).
 EOT
 }
 
@@ -32,12 +45,12 @@ EOT
 # behind a blank)
 SLOW_KERNEL_TESTS=" lifecycle protection tickets share nq uapi_size hostile_mmap hostile_wq"
 SLOW_KERNEL_TESTS+=" hostile_watch hostile_ticket fork_kill limits"
+# Minutes that their selftests take at most
+SLOW_TAKES=25
+MINUTES=0
 BUILD=${BUILD:-build}
 LOGS=$BUILD/logs
 MAKE_QUIET=(make --no-print-directory -s "-j$(nproc)" "BUILD=$BUILD")
-passed=0
-failed=0
-skipped=0
 failures=""
 
 note() {
@@ -61,29 +74,15 @@ failures_of() { # PART LOG
 		/^#/ && !/^# *RUN / { line[said++] = $0 }' "$2")$'\n'
 }
 
-# Runs a command that ends with "N passed, N failed[, N skipped]", and counts.
-# A command that does not report, or fails without saying what, is a failure.
+# A command that ends with a total.
 part() { # NAME COMMAND...
-	local name=$1 log line rc=0
+	local name=$1 log before=$failed
 	shift
 	note "$name"
 	log=$LOGS/${name//[^a-zA-Z0-9.]/-}
-	"$@" 2>&1 | tee "$log" | sed -u '$!b; s/^[0-9]* passed, [0-9]* failed.*/# &/' || rc=1
-	line=$(tail -n 1 "$log")
-	if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
-		passed=$((passed + BASH_REMATCH[1]))
-		failed=$((failed + BASH_REMATCH[2]))
-		skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
-		[ "${BASH_REMATCH[2]}" = 0 ] || failures_of "$name" "$log"
-		[ "$rc" = 0 ] || [ "${BASH_REMATCH[2]}" != 0 ] || {
-			failed=$((failed + 1))
-			failure "$name" "ended with an error"
-		}
-	else
-		echo "not ok - $name: no result line"
-		failed=$((failed + 1))
-		failure "$name" "no result line"
-	fi
+	totals "$name" "$log" "$@"
+	[ "$failed" = "$before" ] || failures_of "$name" "$log"
+	[ -z "$why" ] || failure "$name" "$why"
 }
 
 # One check by its exit status.
@@ -92,12 +91,9 @@ one() { # NAME COMMAND...
 	shift
 	log=$LOGS/${name//[^a-zA-Z0-9.]/-}
 	if "$@" >"$log" 2>&1; then
-		echo "ok - $name"
-		passed=$((passed + 1))
+		good "$name"
 	else
-		echo "not ok - $name"
-		sed 's/^/# /' "$log" | tail -n 40
-		failed=$((failed + 1))
+		bad "$name" "$(excerpt "$log")"
 		failure "$name" "see above"
 	fi
 }
@@ -105,12 +101,7 @@ one() { # NAME COMMAND...
 finish() {
 	[ "$failed" = 0 ] || printf '\n# ---- what failed\n%s\n' "$(sed '/^$/d; s/^/# /' <<<"$failures")"
 	echo
-	if [ "$skipped" = 0 ]; then
-		echo "$passed passed, $failed failed"
-	else
-		echo "$passed passed, $failed failed, $skipped skipped"
-	fi
-	[ "$failed" = 0 ] && [ "$passed" != 0 ]
+	total && [ "$passed" != 0 ]
 }
 
 names() { # MAKE-VARIABLE: the test programs it lists
@@ -256,14 +247,25 @@ tracing_part() { # KERNEL
 		--module-args max_slots=4096 "${files[@]}" --script selftests/tracing-test.sh
 }
 
-# The last line for the parent must be the total; run.sh talks after it.
-vm_run() { # OUT ARGUMENT...
-	local out=$1 rc=0
-	shift
-	selftests/vm/run.sh "$@" --out "$out" |
-		sed -u 's/^[0-9]* passed, [0-9]* failed/# &/' || rc=$?
-	grep -E '^[0-9]+ passed, [0-9]+ failed' "$out/tap" | tr -d '\r' | tail -n 1
-	return "$rc"
+# Processes die in traffic, and the module is unloaded behind them: a small storm of each kind.
+storm_part() { # KERNEL
+	local kernel=$1 figures=hamlyn.storm=200,2
+	! is_slow "$kernel" || figures="hamlyn.storm=64,1 HAMLYN_TEST_SCALE=4"
+	part "kill storms, Linux $kernel" vm_run "$LOGS/vm-$kernel-storm" "$kernel" --timeout 400 \
+		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
+		--file "$BUILD/selftests/storm" --append "$figures" \
+		--script selftests/storm-guest.sh
+}
+
+# Is anything left of objects? The detectors of the debug kernel tell.
+leak_part() { # KERNEL
+	local kernel=$1
+	part "what is left of objects, Linux $kernel" \
+		vm_run "$LOGS/vm-$kernel-leak" "$kernel" --timeout 600 \
+		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
+		--file "$BUILD/selftests/leak" --file "$BUILD/hamlynctl" --mem 1024 \
+		--append "kmemleak=on page_owner=on hamlyn.leak=3 HAMLYN_TEST_SCALE=4" \
+		--script selftests/leak-guest.sh
 }
 
 vm_part() { # KERNEL MODULE-ARGS PROCESSORS
@@ -309,17 +311,12 @@ lane() { # PART [KERNEL]
 }
 
 lane_done() {
-	local pid name line log
+	local pid name log before=$((passed + failed))
 	wait -n -p pid "${!lane_name[@]}" || true
 	name=${lane_name[$pid]}
 	unset "lane_name[$pid]"
 	log=$LOGS/lane-${name// /-}
-	line=$(tail -n 1 "$log")
-	if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]] &&
-		[ "${BASH_REMATCH[1]}${BASH_REMATCH[2]}" != 00 ]; then
-		passed=$((passed + BASH_REMATCH[1]))
-		failed=$((failed + BASH_REMATCH[2]))
-		skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
+	if add_total "$(tail -n 1 "$log")" && [ $((passed + failed)) != "$before" ]; then
 		failures+=$(sed -n '/^# ---- what failed/,$ { /^# ----/d; /^# /!d; s/^# //p }' "$log" |
 			sed "s/^[^ ]/$name: &/")$'\n'
 	else
@@ -337,10 +334,44 @@ lanes_end() {
 lanes_kill() {
 	local pid
 	trap - INT TERM
-	for pid in "${!lane_name[@]}"; do
+	for pid in "${!lane_name[@]}" "${kernel_pid[@]}"; do
 		kill -- "-$pid" 2>/dev/null || true
 	done
 	exit 1
+}
+
+# ---- kernels from source ----
+
+declare -A kernel_pid=()
+
+kernel_begin() { # KERNEL
+	set -m
+	selftests/setup.sh kernel "$1" >"$LOGS/kernel-$1" 2>&1 </dev/null &
+	set +m
+	kernel_pid[$1]=$!
+}
+
+# Is it there? Time that is over is no failure, but nothing has passed either.
+kernel_await() { # KERNEL
+	local kernel=$1 pid=${kernel_pid[$1]} told=$SECONDS
+	while kill -0 "$pid" 2>/dev/null; do
+		if [ "$MINUTES" != 0 ] && [ $SECONDS -ge $(((MINUTES - SLOW_TAKES) * 60)) ]; then
+			kill -- "-$pid" 2>/dev/null || true
+			skip "selftests on the kernel device, Linux $kernel" \
+				"not built in time; selftests/setup.sh kernel $kernel goes on with it"
+			return 1
+		fi
+		if [ $((SECONDS - told)) -ge 60 ]; then
+			note "kernel $kernel: $(tail -n 1 "$LOGS/kernel-$kernel")"
+			told=$SECONDS
+		fi
+		sleep 2
+	done
+	unset "kernel_pid[$kernel]"
+	wait "$pid" && return 0
+	bad "kernel $kernel builds" "$(excerpt "$LOGS/kernel-$kernel")"
+	failure "kernel $kernel builds" "see above"
+	return 1
 }
 
 # Under the detectors of these kernels everything takes many times as long.
@@ -348,9 +379,14 @@ is_slow() { # KERNEL
 	[ "$1" = debug ] || [ "$1" = kcsan ]
 }
 
-vm_lanes() { # KERNEL
+# Storms and leaks are about what every kernel does alike: one of several is enough.
+vm_lanes() { # KERNEL [KERNEL-FOR-STORMS]
 	local part parts="poll inline am admin"
-	! is_slow "$1" || parts="poll inline"
+	case $1 in
+	debug) [ "$MINUTES" = 0 ] && parts="leak storm poll inline" || parts="poll inline" ;;
+	kcsan) parts="poll inline" ;;
+	"${2:-$1}") parts+=" storm" ;;
+	esac
 	for part in $parts; do
 		lane "$part" "$1"
 	done
@@ -361,21 +397,41 @@ check_all() { # KERNEL...
 	setup_static
 	build_native
 	for kernel in "$@"; do
-		build_vm "$kernel"
+		if is_slow "$kernel"; then kernel_begin "$kernel"; else build_vm "$kernel"; fi
 	done
 	lane static
 	lane native
 	lane search
 	for kernel in "$@"; do
-		vm_lanes "$kernel"
+		is_slow "$kernel" || vm_lanes "$kernel" "$1"
+	done
+	for kernel in "$@"; do
+		if is_slow "$kernel" && kernel_await "$kernel"; then
+			build_vm "$kernel"
+			vm_lanes "$kernel"
+		fi
 	done
 	lanes_end
+}
+
+# all [--minutes N] KERNEL...
+all() {
+	if [ "${1:-}" = --minutes ]; then
+		number --minutes "${2:-}"
+		[ "$2" -gt "$SLOW_TAKES" ] || die "--minutes takes more than $SLOW_TAKES"
+		MINUTES=$2
+		shift 2
+	fi
+	[ $# != 0 ] || die "all takes at least one kernel; see --help"
+	check_all "$@"
 }
 
 run_part() { # PART [KERNEL]
 	case $1${2+ KERNEL} in
 	native | static | search) "$1_parts" ;;
-	"poll KERNEL" | "inline KERNEL" | "am KERNEL" | "admin KERNEL") "$1_part" "$2" ;;
+	"poll KERNEL" | "inline KERNEL" | "am KERNEL" | "admin KERNEL" | "storm KERNEL" | "leak KERNEL")
+		"$1_part" "$2"
+		;;
 	*) usage >&2; exit 2 ;;
 	esac
 }
@@ -422,7 +478,7 @@ main() {
 		;;
 	all)
 		shift
-		check_all "$@"
+		all "$@"
 		;;
 	esac
 	finish

@@ -5,12 +5,16 @@
 # call, of loading the module, then random calls.
 set -u
 
+ME=debug-guest.sh
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
 usage() {
 	cat <<END
 Usage: debug-guest.sh [--seconds N] [--seeds "A B ..."] [--module FILE] [--no-faults]
 
 Runs fail_nth and fuzz_calls, which are beside it or in PATH, as root. The module is
-loaded at the beginning and at the end.
+loaded at the beginning and at the end. Needs lib.sh beside it.
 
   --seconds N      of random calls, with each seed (\$HAMLYN_FUZZ_SECONDS, else 60)
   --seeds "A B"    seeds of the random calls (\$HAMLYN_FUZZ_SEEDS, else "1")
@@ -29,12 +33,12 @@ faults=yes
 
 while [ $# -gt 0 ]; do
 	case $1 in
-	--help) usage && exit 0 ;;
+	-h | --help) usage && exit 0 ;;
 	--no-faults) faults=no && shift && continue ;;
 	--seconds | --seeds | --module) ;;
-	*) echo "debug-guest.sh: $1 is unknown; see --help" >&2 && exit 2 ;;
+	*) die "$1 is unknown; see --help" ;;
 	esac
-	[ $# -ge 2 ] || { echo "debug-guest.sh: $1 needs a value" >&2 && exit 2; }
+	[ $# -ge 2 ] || die "$1 needs a value"
 	case $1 in
 	--seconds) seconds=$2 ;;
 	--seeds) seeds=$2 ;;
@@ -42,35 +46,14 @@ while [ $# -gt 0 ]; do
 	esac
 	shift 2
 done
-case $seconds in
-'' | *[!0-9]*) echo "debug-guest.sh: --seconds $seconds: must be a number" >&2 && exit 2 ;;
-esac
-[ -e "$module" ] || { echo "debug-guest.sh: there is no $module" >&2 && exit 2; }
+number --seconds "$seconds"
+[ -e "$module" ] || die "there is no $module"
 
 PATH=$PATH:$(dirname "$0")
-passed=0
-failed=0
-skipped=0
+work_folder debug
 
-# The last line of a program's output is its total.
-totals() { # COMMAND...
-	"$@" 2>&1 | tee /tmp/log | sed '$d'
-	total=$(tail -n 1 /tmp/log)
-	case $total in
-	*" passed, "*" failed"*)
-		passed=$((passed + ${total%% passed*}))
-		rest=${total#* passed, }
-		failed=$((failed + ${rest%% failed*}))
-		case $rest in
-		*", "*" skipped") rest=${rest#*, } && skipped=$((skipped + ${rest%% skipped*})) ;;
-		esac
-		;;
-	*)
-		echo "# $total"
-		echo "not ok - $1 ends with a total"
-		failed=$((failed + 1))
-		;;
-	esac
+program() { # COMMAND...
+	totals "$1" "$work/program" "$@"
 }
 
 # As it is loaded now, with the parameters that decide what loading does.
@@ -80,12 +63,13 @@ for name in engine engines nics packet_size max_slots; do
 done
 
 if [ "$faults" = yes ]; then
-	totals fail_nth
-	rmmod hamlyn || failed=$((failed + 1))
-	totals fail_nth --module "$module" "nics=2 engines=2 max_slots=64"
-	totals fail_nth --no-kmemleak --module "$module" "engine=inline nics=1 engine_cpus=0"
+	program fail_nth
+	program fail_nth --lasting --no-kmemleak
+	check "the module can be unloaded after faults in calls" rmmod hamlyn
+	program fail_nth --module "$module" "nics=2 engines=2 max_slots=64"
+	program fail_nth --no-kmemleak --module "$module" "engine=inline nics=1 engine_cpus=0"
 	# shellcheck disable=SC2086 # several words
-	insmod "$module" $loaded || failed=$((failed + 1))
+	check "and loaded after faults in loading" insmod "$module" $loaded
 fi
 
 kcov=
@@ -93,12 +77,10 @@ if grep -q '__sanitizer_cov_trace_pc' /proc/kallsyms && [ -e /sys/kernel/debug/k
 	kcov=--kcov
 fi
 for seed in $seeds; do
-	totals fuzz_calls $kcov --seconds "$seconds" --seed "$seed"
-	rmmod hamlyn || failed=$((failed + 1))
+	program fuzz_calls $kcov --seconds "$seconds" --seed "$seed"
+	check "the module can be unloaded after random calls, seed $seed" rmmod hamlyn
 	# shellcheck disable=SC2086 # several words
-	insmod "$module" $loaded || failed=$((failed + 1))
+	check "and loaded" insmod "$module" $loaded
 done
 
-[ "$skipped" = 0 ] && skipped=
-echo "$passed passed, $failed failed${skipped:+, $skipped skipped}"
-[ "$failed" = 0 ]
+total

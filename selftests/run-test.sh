@@ -6,60 +6,30 @@
 # bounds are generous.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
+ME=run-test.sh
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. selftests/lib.sh
 
-case ${1:-} in
--h | --help)
+usage() {
 	echo "Usage: selftests/run-test.sh [BUILD-FOLDER]  (default: build)"
-	exit 0
-	;;
-esac
+}
+
+only_help "$@"
 
 BUILD=$(realpath "${1:-build}") || exit 2
 RUN=$BUILD/hamlyn-run
 PEER=$BUILD/boot_peer
 HERE=tools/hamlyn-run
-passed=0
-failed=0
-skipped=0
 
 for program in "$RUN" "$PEER"; do
-	[ -x "$program" ] || {
-		echo "run-test.sh: $program is missing; run: make" >&2
-		exit 2
-	}
+	[ -x "$program" ] || die "$program is missing; run: make"
 done
 # Launched ourselves, we would not be alone; and the device is nobody's here
 unset PMI_FD PMI_PORT PMI_RANK PMI_SIZE PMI_ID PMIX_NAMESPACE PMIX_RANK HAMLYN_DEVICE
 # Open MPI's launcher refuses root otherwise
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-run-test.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-
-good() { # NAME
-	echo "ok - $1"
-	passed=$((passed + 1))
-}
-
-bad() { # NAME: what was said is shown
-	echo "not ok - $1"
-	cat "$work/out" "$work/err" 2>/dev/null | sed 's/^/# | /' | head -n 20
-	failed=$((failed + 1))
-}
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	: >"$work/out"
-	: >"$work/err"
-	if "$@"; then good "$name"; else bad "$name"; fi
-}
-
-skip() { # NAME WHY
-	echo "ok - $1 # SKIP $2"
-	skipped=$((skipped + 1))
-}
+work_folder run-test
 
 bounded() { # COMMAND...: in $work/out and $work/err
 	timeout -k 5 100 "$@" >"$work/out" 2>"$work/err" </dev/null
@@ -164,23 +134,6 @@ openmpi() {
 		"$PEER" bad
 	check "PMIx: a process that gives up" gives_up "$OPENMPI" --oversubscribe -n 3 \
 		"$PEER" fail 1
-}
-
-# The last line of its output is its total
-slurm() {
-	local line total numbers
-	total=$(selftests/slurm-test.sh "$BUILD" | tee "$work/slurm" | tail -n 1)
-	while read -r line; do
-		[[ $line = *" passed, "* ]] || echo "$line"
-	done <"$work/slurm"
-	if [[ ! $total =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
-		bad "slurm-test.sh ends with a total"
-		return 0
-	fi
-	numbers=("${BASH_REMATCH[@]}")
-	passed=$((passed + numbers[1]))
-	failed=$((failed + numbers[2]))
-	skipped=$((skipped + ${numbers[4]:-0}))
 }
 
 # Was it built with PMIx? Else it says so when it looks as if PMIx had started it
@@ -531,7 +484,7 @@ manual_is_complete() {
 peers
 hydra
 openmpi
-slurm
+totals slurm-test.sh "$work/slurm" selftests/slurm-test.sh "$BUILD"
 check "PMIx that is none" no_pmix
 check "launchers that say what they should not" bad_launchers
 check "a descriptor that is no socket" not_a_socket
@@ -555,9 +508,4 @@ else
 	skip "the manual tells of every option" "mandoc is not installed"
 fi
 
-if [ "$skipped" -gt 0 ]; then
-	echo "$passed passed, $failed failed, $skipped skipped"
-else
-	echo "$passed passed, $failed failed"
-fi
-[ "$failed" = 0 ]
+total

@@ -6,6 +6,9 @@
 # loopback address. Nothing of a Slurm that this machine may belong to is used.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
+ME=slurm-test.sh
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. selftests/lib.sh
 
 usage() {
 	cat <<'USAGE'
@@ -16,37 +19,22 @@ Needs neither root nor a running service.
 USAGE
 }
 
-case ${1:-} in
--h | --help)
-	usage
-	exit 0
-	;;
--*)
-	usage >&2
-	exit 2
-	;;
-esac
-
+only_help "$@"
 BUILD=$(realpath "${1:-build}") || exit 2
 PEER=$BUILD/boot_peer
 # Debian's daemons are not in the PATH of users
 PATH=$PATH:/usr/sbin:/sbin
 PATIENCE=100 # seconds, for the daemons and for each program; a bound, no measure
 MOST=4       # processes, and processors that the node is said to have
-passed=0
-failed=0
 
 for program in "$PEER" "$BUILD/am/ping_pong" "$BUILD/am/shared" "$BUILD/libhamlyn-am.so"; do
-	[ -x "$program" ] || {
-		echo "slurm-test.sh: $program is missing; run: make all selftests" >&2
-		exit 2
-	}
+	[ -x "$program" ] || die "$program is missing; run: make all selftests"
 done
 for program in srun slurmctld slurmd munged; do
 	command -v "$program" >/dev/null || {
-		echo "ok - srun # SKIP $program is not installed (slurmd, slurmctld, slurm-client, munge)"
-		echo "0 passed, 0 failed, 1 skipped"
-		exit 0
+		skip srun "$program is not installed (slurmd, slurmctld, slurm-client, munge)"
+		total
+		exit
 	}
 done
 unset PMI_FD PMI_PORT PMI_RANK PMI_SIZE PMI_ID PMIX_NAMESPACE PMIX_RANK HAMLYN_DEVICE
@@ -54,9 +42,8 @@ for name in ${!SLURM_*}; do
 	unset "$name"
 done
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-slurm.XXXXXX") || exit 2
+work_folder slurm
 daemons=()
-skipped=0
 
 # What runs programs for slurmd outlives it. It has its folder open, by its name.
 # shellcheck disable=SC2317
@@ -82,31 +69,6 @@ clean_up() {
 	rm -rf "$work"
 }
 trap clean_up EXIT
-trap 'exit 130' INT TERM
-
-good() { # NAME
-	echo "ok - $1"
-	passed=$((passed + 1))
-}
-
-bad() { # NAME: what was said is shown
-	echo "not ok - $1"
-	cat "$work/out" "$work/err" 2>/dev/null | sed 's/^/# | /' | head -n 20
-	failed=$((failed + 1))
-}
-
-skip() { # NAME WHY
-	echo "ok - $1 # SKIP $2"
-	skipped=$((skipped + 1))
-}
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	: >"$work/out"
-	: >"$work/err"
-	if "$@"; then good "$name"; else bad "$name"; fi
-}
 
 # ---- a cluster ----
 
@@ -193,8 +155,13 @@ cluster() {
 	until_true node_is_idle
 }
 
+starts_cluster() {
+	cluster || why_no_cluster
+}
+
 why_no_cluster() {
-	tail -qn 8 "$work"/*.out "$work"/*.log "$work/munge/log" 2>/dev/null >"$work/err"
+	tail -qn 8 "$work"/*.out "$work"/*.log "$work/munge/log" 2>/dev/null
+	return 1
 }
 
 # ---- programs ----
@@ -301,11 +268,8 @@ has_way() { # WAY
 	srun --mpi=list 2>&1 | grep -qw "$1"
 }
 
-check "a cluster of one node starts" cluster
-if [ "$failed" != 0 ]; then
-	why_no_cluster
-	sed 's/^/# | /' "$work/err"
-else
+check "a cluster of one node starts" starts_cluster
+if [ "$failed" = 0 ]; then
 	if has_way pmix && has_pmix; then
 		check "programs that can load libpmix" link_dynamic
 		programs pmix PMIx
@@ -319,9 +283,4 @@ else
 	fi
 fi
 
-if [ "$skipped" -gt 0 ]; then
-	echo "$passed passed, $failed failed, $skipped skipped"
-else
-	echo "$passed passed, $failed failed"
-fi
-[ "$failed" = 0 ]
+total

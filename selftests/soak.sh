@@ -4,6 +4,11 @@
 # Everything at once in a virtual machine, for an hour or as long as is wanted.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+ME=soak.sh
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. selftests/lib.sh
+# shellcheck source-path=SCRIPTDIR source=vm-run.sh
+. selftests/vm-run.sh
 
 usage() {
 	cat <<'EOT'
@@ -24,11 +29,6 @@ hamlynctl changing things and fuzz_calls run at once, each on a NIC of its own. 
 a table of figures and "N passed, N failed". A line in the kernel log that a healthy
 kernel does not write fails the run, too.
 EOT
-}
-
-die() {
-	echo "soak.sh: $1" >&2
-	exit 2
 }
 
 BUILD=${BUILD:-build}
@@ -53,9 +53,9 @@ while [ $# -gt 0 ]; do
 	declare "${1#--}=$2"
 	shift 2
 done
-[[ $minutes =~ ^[0-9]+$ && $minutes -gt 0 ]] || die "--minutes takes a number"
-[[ $smp =~ ^[0-9]+$ ]] || die "--smp takes a number"
-[[ $mem =~ ^[0-9]*$ ]] || die "--mem takes a number"
+number --minutes "$minutes"
+number --smp "$smp"
+[ -z "$mem" ] || number --mem "$mem"
 case $engine in
 poll | inline) ;;
 *) die "--engine takes poll or inline" ;;
@@ -88,21 +88,6 @@ for program in model storm race race_kernel hostile_wq hostile_mmap hostile_tick
 done
 [ ! -e "$BUILD/selftests/fuzz_calls" ] || files+=(--file "$BUILD/selftests/fuzz_calls")
 
-# The last line for the caller must be the total; run.sh talks after it.
-rc=0
-selftests/vm/run.sh "$kernel" --smp "$smp" --mem "$mem" --timeout $((minutes * 60 * 2 + 1800)) \
-	--append "hamlyn.soak=$((minutes * 60)),$engine no_timer_check" --out "$out" \
-	"${files[@]}" --script selftests/soak-guest.sh |
-	sed -u 's/^[0-9]* passed, [0-9]* failed/# &/' || rc=$?
-total=$(tr -d '\r' <"$out/tap" | grep -E '^[0-9]+ passed, [0-9]+ failed$' | tail -n 1) || true
-[ -n "$total" ] || {
-	echo "not ok - the machine came to no end (status $rc)"
-	total="0 passed, 1 failed"
-}
-# What run.sh found in the kernel log is a failure of its own.
-if [ "$rc" != 0 ] && [[ $total == *" 0 failed" ]]; then
-	echo "not ok - the kernel log, or the machine (status $rc)"
-	total="${total%, 0 failed}, 1 failed"
-fi
-echo "$total"
-[[ $total == *" 0 failed" ]]
+vm_run "$out" "$kernel" --smp "$smp" --mem "$mem" --timeout $((minutes * 60 * 2 + 1800)) \
+	--append "hamlyn.soak=$((minutes * 60)),$engine no_timer_check" "${files[@]}" \
+	--script selftests/soak-guest.sh

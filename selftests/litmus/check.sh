@@ -5,6 +5,9 @@
 # barriers none of the tests can go wrong, and without any one of them it does. See README.md.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 2
+ME=selftests/litmus/check.sh
+# shellcheck source-path=SCRIPTDIR source=../lib.sh
+. ../lib.sh
 
 usage() {
 	cat <<-END
@@ -17,30 +20,13 @@ usage() {
 	END
 }
 
-case ${1:-} in
--h | --help)
-	usage
-	exit 0
-	;;
--*)
-	usage >&2
-	exit 2
-	;;
-esac
-
+only_help "$@"
 only=${1:-}
 SECONDS_ALL=120		# for all of herd7; it needs 2
 TOP=$(cd ../.. && pwd)
 CACHE=$(realpath -m "${HAMLYN_CACHE:-$TOP/.cache}")
 USR=$CACHE/herd/usr
 MODEL=$CACHE/memory-model/tools/memory-model
-passed=0
-failed=0
-
-die() {
-	echo "selftests/litmus/check.sh: $1" >&2
-	exit 2
-}
 
 [ "$(uname -m)" = x86_64 ] || die "herd7 of the cache is for x86_64, this machine is $(uname -m)"
 for part in herd memory-model; do
@@ -48,20 +34,7 @@ for part in herd memory-model; do
 		die "$part is not in the cache $CACHE; run: selftests/setup.sh herd"
 done
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-litmus.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-
-good() { # NAME
-	echo "ok - $1"
-	passed=$((passed + 1))
-}
-
-bad() { # NAME WHY
-	echo "not ok - $1"
-	echo "# | $2"
-	failed=$((failed + 1))
-}
+work_folder litmus
 
 # variants FILE: the test, and for each marked line one where what the mark says has taken
 # its place. Prints: name of the variant, what is expected, what was taken away.
@@ -155,5 +128,4 @@ if [ -z "$only" ]; then
 	same_names
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ] && [ "$passed" != 0 ]
+total

@@ -5,6 +5,9 @@
 # when one of their rules, checks or barriers is taken away. See README.md.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 2
+ME=selftests/model/check.sh
+# shellcheck source-path=SCRIPTDIR source=../lib.sh
+. ../lib.sh
 
 usage() {
 	cat <<-END
@@ -16,17 +19,7 @@ usage() {
 	END
 }
 
-case ${1:-} in
--h | --help)
-	usage
-	exit 0
-	;;
--*)
-	usage >&2
-	exit 2
-	;;
-esac
-
+only_help "$@"
 only=${1:-}
 CC=${CC:-cc}
 SECONDS_EACH=240    # of a run of pan; the longest needs 7 on a machine with nothing else to do
@@ -36,24 +29,14 @@ MODELS=$PWD
 MODEL=$MODELS/hpam.pml
 
 for tool in spin "$CC"; do
-	command -v "$tool" >/dev/null || {
-		echo "selftests/model/check.sh: $tool is not installed" >&2
-		exit 2
-	}
+	command -v "$tool" >/dev/null || die "$tool is not installed"
 done
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-model.XXXXXX") || exit 2
+work_folder model
 top=$work
-trap 'rm -rf "$top"' EXIT
-trap 'exit 130' INT TERM
 
-good() { # NAME
-	echo "ok - $1"
-}
-
-bad() { # NAME: what was said is shown
-	echo "not ok - $1"
-	sed 's/^/# | /' "$work/out" | head -n 20
+failure() { # NAME: what was said is shown
+	bad "$1" "$(excerpt "$work/out")"
 }
 
 # explore CC-OPTIONS PAN-OPTION... -- MODEL-OPTION...: what pan says is in $work/out
@@ -86,7 +69,7 @@ holds() {
 	shift
 	[[ $name == *"$only"* ]] || return 0
 	explore "-O1 -DSAFETY" -- "$@"
-	if complete; then good "$name ($(states) states)"; else bad "$name"; fi
+	if complete; then good "$name ($(states) states)"; else failure "$name"; fi
 }
 
 # ends NAME MODEL-OPTION...: nor is there an endless run
@@ -95,7 +78,7 @@ ends() {
 	shift
 	[[ $name == *"$only"* ]] || return 0
 	explore "-O0 -DNP" -l -- -DNP "$@"
-	if complete; then good "$name ($(states) states)"; else bad "$name"; fi
+	if complete; then good "$name ($(states) states)"; else failure "$name"; fi
 }
 
 # fails NAME PATTERN MODEL-OPTION...: spin finds it, for that reason
@@ -107,7 +90,7 @@ fails() {
 	if grep -q "errors: 1$" "$work/out" && grep -qE -e "^pan:1: $pattern" "$work/out"; then
 		good "found: $name"
 	else
-		bad "found: $name"
+		failure "found: $name"
 	fi
 }
 
@@ -120,7 +103,7 @@ spins() {
 	if grep -q "^pan:1: non-progress cycle" "$work/out"; then
 		good "found: $name"
 	else
-		bad "found: $name"
+		failure "found: $name"
 	fi
 }
 
@@ -341,7 +324,7 @@ in_its_own_folder() {
 (in_its_own_folder check_others) 2>&1 | tee "$top/others"
 wait
 cat "$top/requests"
+# They have counted in shells of their own
 passed=$(cat "$top/others" "$top/requests" | grep -c "^ok - ")
 failed=$(cat "$top/others" "$top/requests" | grep -c "^not ok - ")
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ] && [ "$passed" != 0 ]
+total
