@@ -15,8 +15,10 @@ export HAMLYN_CACHE ?= $(CURDIR)/.cache
 # Kernel that check-vm, vm-shell and the demo boot, and modules is for.
 KERNEL ?= 6.1
 # Kernels that "make check" covers, and those that "make check-all" does.
-KERNELS ?= 6.1 7.2
+KERNELS ?= 6.1 7.2 debug
 ALL_KERNELS ?= 6.1 6.12 7.2 debug
+# Minutes in which "make check" is to end: a debug kernel that is not built in time is left out.
+CHECK_MINUTES ?= 80
 
 CC ?= gcc
 CFLAGS ?= -O2 -g
@@ -49,7 +51,8 @@ TESTS_SHM := $(filter $(wildcard selftests/*.c), \
 	$(addprefix selftests/,segment.c hostile_segment.c))
 TESTS_KERNEL := $(filter $(wildcard selftests/*.c), \
 	$(addprefix selftests/,uapi_size.c compat32.c foreign.c inherit.c limits.c \
-	poll_wait.c conformance_kernel.c conformance_adversary.c survivors.c race_kernel.c) \
+	poll_wait.c conformance_kernel.c conformance_adversary.c survivors.c race_kernel.c \
+	coverage_netlink.c) \
 	$(filter-out $(TESTS_SHM),$(wildcard selftests/hostile_*.c)))
 # Random calls, and faults at every allocation: selftests/debug-guest.sh runs them.
 TESTS_DEBUG := $(filter $(wildcard selftests/*.c),$(addprefix selftests/,fuzz_calls.c fail_nth.c))
@@ -71,6 +74,7 @@ help:
 	@echo '  make check-native | check-static | check-vm KERNEL=6.1|6.12|7.2|debug'
 	@echo 'make check-all  the same on all of $(ALL_KERNELS)'
 	@echo 'make check-asan | check-tsan   the selftests on the embedded device, under sanitizers'
+	@echo 'make soak       everything at once in a VM, MINUTES=$(MINUTES) KERNEL=$(KERNEL)'
 	@echo 'make fuzz       fuzz targets, into $(BUILD)/fuzz; make fuzz-quick: two minutes of all of them'
 	@echo 'make bench      set-up, then all benchmarks; writes the tables of Documentation/performance.rst'
 	@echo 'make bench-quick   some of them, in two minutes; prints the tables'
@@ -338,13 +342,22 @@ print-%:
 setup-native:
 	@selftests/setup.sh packages native
 
-check: ; @selftests/check.sh all $(KERNELS)
+check: ; @selftests/check.sh all --minutes $(CHECK_MINUTES) $(KERNELS)
 check-all: ; @selftests/check.sh all $(ALL_KERNELS)
 check-native: ; @selftests/check.sh native
 check-static: ; @selftests/check.sh static
 check-vm: ; @selftests/check.sh vm $(KERNEL)
 check-asan: ; @selftests/check.sh asan
 check-tsan: ; @selftests/check.sh tsan
+
+MINUTES ?= 60
+soak:
+	@selftests/setup.sh packages native
+	@selftests/setup.sh packages vm
+	@selftests/setup.sh qemu
+	@selftests/setup.sh kernel $(KERNEL)
+	@selftests/setup.sh kselftest
+	@BUILD=$(BUILD) selftests/soak.sh --kernel $(KERNEL) --minutes $(MINUTES)
 
 # ---- benchmarks: sections, and where their results are: tools/bench/bench.sh --help ----
 
@@ -429,7 +442,7 @@ clean:
 distclean: clean
 	rm -rf $(HAMLYN_CACHE)
 
-.PHONY: all lib am am-tools am-tests examples tools man peers hamlynctl-test modules selftests units setup-native check \
+.PHONY: all lib am am-tools am-tests examples tools man peers hamlynctl-test modules selftests units setup-native check soak \
 	check-all check-native check-static check-vm check-asan check-tsan bench bench-quick layout demo vm-shell install clean distclean help
 
 endif
