@@ -23,6 +23,7 @@ struct question;
  * @error: what it may return when something does, beside ENOMEM and EFAULT
  * @faults_once: not with --lasting: this process itself would not come out of it,
  *	because it gets no page that it writes to, or does not become root again
+ * @afresh: in a context of its own, whose tables have no room yet
  * @length: of the area that is made
  * @flags: of it
  * @kind: HAMLYN_STATS_*
@@ -40,6 +41,7 @@ struct call {
 	int good;
 	int error;
 	bool faults_once;
+	bool afresh;
 	size_t length;
 	uint32_t flags;
 	uint32_t kind;
@@ -75,13 +77,13 @@ static struct {
 
 static int do_ioctl(unsigned long request, void *arg)
 {
-	return ht_raw(env.p.fd, request, arg);
+	return ht_raw(env.call->afresh ? env.fd : env.p.fd, request, arg);
 }
 
-/* Notes an object that was made, if it was. */
+/* Notes an object that was made, if it was and does not end with its context. */
 static int made(int ret, uint32_t id, unsigned long destroy)
 {
-	env.id = ret ? HAMLYN_NONE : id;
+	env.id = ret || env.call->afresh ? HAMLYN_NONE : id;
 	env.destroy = destroy;
 	return ret;
 }

@@ -129,6 +129,14 @@ static void after_rekey(void)
 
 /* ---- objects ---- */
 
+/* A table has its first object without any room, and takes some for the second. */
+static int before_second(void)
+{
+	int ret = made_fd(ht_raw_open());
+
+	return ret < 0 ? ret : env.call->act();
+}
+
 static int act_area_add(void)
 {
 	struct hamlyn_area_add arg = {
@@ -336,17 +344,23 @@ static const struct call object_calls[] = {
 	{ .name = "AREA_ALLOC", .act = act_area_alloc, .length = 3 * PAGE },
 	{ .name = "AREA_ALLOC HUGE", .act = act_area_alloc, .length = 2 << 20,
 	  .flags = HAMLYN_AREA_HUGE },
+	{ .name = "AREA_ADD, the second", .before = before_second,
+	  .act = act_area_add, .length = PAGE, .afresh = true },
 	{ .name = "AREA_REMOVE of an added one", .before = act_area_add,
 	  .act = act_destroy, .length = PAGE },
 	{ .name = "AREA_REMOVE of an allocated one", .before = act_area_alloc,
 	  .act = act_destroy, .length = 3 * PAGE },
 	{ .name = "NQ_CREATE", .act = act_nq_create },
+	{ .name = "NQ_CREATE, the second", .before = before_second,
+	  .act = act_nq_create, .afresh = true },
 	{ .name = "NQ_DESTROY", .before = act_nq_create, .act = act_destroy },
 	{ .name = "SLOT_CREATE", .act = act_slot_create },
 	{ .name = "SLOT_DESTROY", .before = act_slot_create,
 	  .act = act_destroy },
 	{ .name = "SLOT_REKEY", .act = act_rekey, .after = after_rekey },
 	{ .name = "TERMINUS_CREATE", .act = act_terminus_create },
+	{ .name = "TERMINUS_CREATE, the second", .before = before_second,
+	  .act = act_terminus_create, .afresh = true },
 	{ .name = "TERMINUS_DESTROY", .before = act_terminus_create,
 	  .act = act_destroy },
 	{ .name = "TERMINUS_BIND", .act = act_bind, .after = after_bind },
