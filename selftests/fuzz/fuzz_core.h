@@ -256,10 +256,16 @@ static void check_areas(const struct hml_slot *slot, const struct hamlyn_packet 
 
 /* Of the one entry that it names: what the NIC writes there, and nothing else. */
 static void check_entry(const struct hamlyn_metadata *now, struct hamlyn_metadata *was,
-			const struct hamlyn_packet *h)
+			const struct hamlyn_packet *h, bool landed)
 {
 	struct hamlyn_metadata allowed = *was;
 
+	if (!landed) {
+		allowed.state = now->state;
+		MUST(!memcmp(&allowed, now, sizeof(allowed)));
+		*was = *now;
+		return;
+	}
 	memcpy(allowed.user, now->user, h->meta_length);
 	allowed.accumulator = now->accumulator;
 	allowed.state = now->state;
@@ -270,7 +276,8 @@ static void check_entry(const struct hamlyn_metadata *now, struct hamlyn_metadat
 	*was = *now;
 }
 
-static void check_entries(const struct hml_slot *slot, const struct hamlyn_packet *h)
+static void check_entries(const struct hml_slot *slot, const struct hamlyn_packet *h,
+			  bool landed)
 {
 	const size_t all = sizeof(core.memory.entries);
 	struct hamlyn_metadata *now, *was;
@@ -282,7 +289,7 @@ static void check_entries(const struct hml_slot *slot, const struct hamlyn_packe
 		MUST(at <= all - sizeof(*now));
 		now = (void *)((char *)core.memory.entries + at);
 		was = (void *)((char *)core.shadow.entries + at);
-		check_entry(now, was, h);
+		check_entry(now, was, h, landed);
 	}
 	MUST(!memcmp(core.memory.entries, core.shadow.entries, all));
 }
@@ -296,7 +303,7 @@ static void core_packet(struct hml_nic *to, const struct hamlyn_packet *h,
 	bool may = rule_admits(slot, h), tampered, second = true;
 	uint64_t rejected = core.rejected, tampers = tamper.next;
 	uint64_t told = sender->stats->notifications + sender->stats->overruns;
-	bool landed;
+	bool landed, turned_back;
 
 	if (may && slot->mode != HAMLYN_SLOT_NORMAL)
 		second = rule_admits_second((struct hamlyn_metadata *)(uintptr_t)
@@ -312,10 +319,13 @@ static void core_packet(struct hml_nic *to, const struct hamlyn_packet *h,
 	MUST(!landed || may);
 	if (!tampered)
 		MUST(landed == (may && second));
+	/* It had come in when the second look said no, and may be the last to leave. */
+	turned_back = !landed && tampered && may &&
+		      slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT;
 	check_areas(landed ? slot : NULL, h);
-	check_entries(landed ? slot : NULL, h);
+	check_entries(landed || turned_back ? slot : NULL, h, landed);
 	told = sender->stats->notifications + sender->stats->overruns - told;
-	MUST(told <= landed);
+	MUST(told <= (landed || turned_back));
 	if (landed && (h->flags & HAMLYN_PACKET_NO_NOTIFY || !slot->nq))
 		MUST(!told);
 	else if (landed && slot->mode == HAMLYN_SLOT_NORMAL &&
