@@ -181,13 +181,13 @@ static void *keep_polling(void *arg)
 
 static const char *judge(struct pair *p)
 {
-	const char *wrong = NULL;
-	int i;
+	const char *wrong;
 
-	for (i = 0; i < 2; i++)
-		if (p->wrong[i])
-			return complain("%s: %s: %s", p->protocol->name,
-					i ? "second" : "first", p->wrong[i]);
+	/* One end's fault may be what the other complains of. */
+	if (p->wrong[0] || p->wrong[1])
+		return complain("%s: first: %s; second: %s", p->protocol->name,
+				p->wrong[0] ? p->wrong[0] : "good",
+				p->wrong[1] ? p->wrong[1] : "good");
 	wrong = p->protocol->judge(p);
 	return wrong ? complain("%s: %s", p->protocol->name, wrong) : NULL;
 }
