@@ -352,22 +352,53 @@ static void silent_messages_are_rejected(void **state)
 	untouched();
 }
 
+/* All but the last packet of a message: nobody is told. */
+static void begin_message(struct hamlyn_packet *h)
+{
+	u32 i;
+
+	h->flags = 0;
+	h->delta = 1;
+	for (i = 0; i < 3; i++) {
+		receive(h);
+		assert_int_equal(told, 0);
+	}
+	h->delta = -3;
+}
+
 static void several_packets_are_one_message(void **state)
 {
 	struct hamlyn_packet h = packet(LOW, 8);
-	u32 i;
 
 	(void)state;
 	one_shot();
-	h.flags = 0;
-	for (i = 0; i < 3; i++) {
-		h.delta = 1;
-		receive(&h);
-		assert_int_equal(told, 0);
-	}
-	h.delta = -3;
+	begin_message(&h);
 	expect(&h, -1);
 	expect(&h, HAMLYN_REJECT_ONE_SHOT);
+}
+
+static void several_packets_are_one_message_without_one_shot(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	begin_message(&h);
+	expect(&h, -1);
+	receive(&h);
+	assert_int_equal(told, 1);
+}
+
+static void one_shot_tells_of_the_packet(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	one_shot();
+	h.source = 7;
+	expect(&h, -1);
+	assert_int_equal(last.source, 7);
+	assert_int_equal(last.length, 8);
+	assert_int_equal(last.flags, HAMLYN_NQE_SINGLE);
 }
 
 static void rejected_packets_leave_the_entry_armed(void **state)
@@ -605,6 +636,8 @@ int main(void)
 		TEST(entry_that_was_never_armed_is_closed),
 		TEST(silent_messages_are_rejected),
 		TEST(several_packets_are_one_message),
+		TEST(several_packets_are_one_message_without_one_shot),
+		TEST(one_shot_tells_of_the_packet),
 		TEST(rejected_packets_leave_the_entry_armed),
 		TEST(nobody_is_told_while_a_packet_is_landing),
 		TEST(packet_of_the_last_arming_does_not_enter_the_next),
