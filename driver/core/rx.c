@@ -359,35 +359,46 @@ static void count_bytes(struct hamlyn_metadata *m,
 		hml_atomic_add_return(&m->length, h->length);
 }
 
+/* Who was refused behind the door tells of the others' message, not of its own. */
+static noinline void notify_refused(struct hml_nic *nic, struct hml_slot *slot,
+				    const struct hamlyn_packet *h,
+				    struct hml_sender *sender)
+{
+	const struct hamlyn_packet nothing = {
+		.slot = h->slot,
+		.meta_index = h->meta_index,
+	};
+
+	notify_late(nic, slot, &nothing, sender);
+}
+
 static int accept_one_shot(struct hml_nic *nic, struct hml_slot *slot,
 			   struct hamlyn_metadata *m,
 			   const struct hamlyn_packet *h,
 			   const struct hml_payload *payload,
 			   struct hml_sender *sender)
 {
-	/* It says nothing of its own should it be the one to tell. */
-	const struct hamlyn_packet refused = {
-		.slot = h->slot,
-		.meta_index = h->meta_index,
-	};
-	bool complete = false;
+	bool complete;
 	int reject;
 
-	if (!one_shot_enter(m))
+	if (!one_shot_enter(m))					/* B10 */
 		return HAMLYN_REJECT_ONE_SHOT;
 	/*
 	 * Again: between the first look and the door the owner may have taken
 	 * the entry away and armed it for somebody else.
 	 */
 	reject = admit_secondary(m, h);
-	if (reject < 0) {
-		place_all(nic, slot, h, payload);
-		complete = count(nic, slot, h);
-		count_bytes(m, h);
+	if (unlikely(reject >= 0)) {
+		if (one_shot_leave(m, false))
+			notify_refused(nic, slot, h, sender);
+		return reject;
 	}
+	place_all(nic, slot, h, payload);
+	complete = count(nic, slot, h);
+	count_bytes(m, h);
 	if (one_shot_leave(m, complete))
-		notify_late(nic, slot, reject < 0 ? h : &refused, sender);
-	return reject;
+		notify_late(nic, slot, h, sender);
+	return -1;
 }
 
 static int accept_paranoid(struct hml_nic *nic, struct hml_slot *slot,
