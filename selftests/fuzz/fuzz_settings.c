@@ -35,13 +35,13 @@ static uint64_t unit_of(char c)
 static void check_size(const char *text)
 {
 	__uint128_t said = 0;
-	size_t digits = strspn(text, "0123456789"), i;
+	size_t zeros = strspn(text, "0"), digits = strspn(text, "0123456789"), i;
 	u64 size = 0;
 
 	if (parse_size(text, &size))
 		return;
-	MUST(digits && digits <= 32);
-	for (i = 0; i < digits; i++)
+	MUST(digits && digits - zeros <= 20);
+	for (i = zeros; i < digits; i++)
 		said = said * 10 + (unsigned char)(text[i] - '0');
 	if (text[digits]) {
 		MUST(unit_of(text[digits]) && !text[digits + 1]);

@@ -29,6 +29,7 @@ KEEP_BYTES=9000		# of each target in corpus/
 KEEP_FILES=24
 PROVE_SECONDS=60
 SEED=${FUZZ_SEED-}
+COMPLAINTS='must hold\|runtime error\|ERROR:\|Sanitizer\|BINGO'
 
 # name target file expression: a check less, and what it lets in must be found.
 plants() {
@@ -107,8 +108,10 @@ verdict() { # TARGET LOG STATUS
 		echo "ok - $1: $runs executions, $edges edges"
 		return 0
 	fi
-	echo "not ok - $1: status $3"
-	grep -a -m 3 'must hold\|runtime error\|ERROR:\|BINGO' "$2" | sed 's/^/#   /' || true
+	# In the same line: it may be all that is kept of a run on another machine.
+	line=$(grep -a -m 1 "$COMPLAINTS" "$2") || line=$(tail -n 1 "$2")
+	echo "not ok - $1: status $3: ${line:-nothing was said}"
+	grep -a "$COMPLAINTS" "$2" | sed -n '2,3 s/^/#   /p' || true
 	line=$(sed -n 's/.*Test unit written to \(.*\)/\1/p' "$2" | tail -n 1)
 	[ -z "$line" ] || echo "#   again: $OUT/$1 $line"
 	echo "#   all of it: $2"
