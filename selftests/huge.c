@@ -29,6 +29,22 @@ static unsigned long number_in(const char *file, const char *format)
 	return n;
 }
 
+/* Addresses for @n huge pages, the first of which may be one; NULL: no room. */
+static unsigned char *aligned_room(unsigned int n, int rights)
+{
+	unsigned char *room = mmap(NULL, (n + 1) * HUGE, rights,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t before;
+
+	if (room == MAP_FAILED)
+		return NULL;
+	before = -(uintptr_t)room & (HUGE - 1);
+	if (before)
+		munmap(room, before);
+	munmap(room + before + n * HUGE, HUGE - before);
+	return room + before;
+}
+
 static void set_hugetlb(unsigned long n)
 {
 	FILE *f = fopen(NR_HUGEPAGES, "we");
@@ -259,7 +275,6 @@ TEST_F(huge, it_is_not_the_childs)
 /* A huge area without the library, mapped at @map. */
 static int raw_area(struct hamlyn_area_alloc *arg, unsigned char **map)
 {
-	char *room;
 	int fd = ht_raw_open(), ret;
 
 	if (fd < 0)
@@ -271,9 +286,9 @@ static int raw_area(struct hamlyn_area_alloc *arg, unsigned char **map)
 	ret = ht_raw(fd, HAMLYN_IOC_AREA_ALLOC, arg);
 	if (ret)
 		return ret;
-	room = mmap(NULL, AREA + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
-		    -1, 0);
-	*map = (unsigned char *)(((uintptr_t)room + HUGE - 1) & -HUGE);
+	*map = aligned_room(AREA / HUGE, PROT_NONE);
+	if (!*map)
+		return -ENOMEM;
 	if (mmap(*map, AREA, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
 		 (off_t)arg->mmap_offset) != *map)
 		return -errno;
@@ -415,9 +430,8 @@ TEST_F(huge, one_ordinary_page_is_the_smallest)
 	p = own_pages(&fd);
 	if (!p)
 		SKIP(return, "no pages in hugetlbfs");
-	room = mmap(NULL, 4 * HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		    0);
-	room = (unsigned char *)(((uintptr_t)room + HUGE - 1) & -HUGE);
+	room = aligned_room(2, PROT_NONE);
+	ASSERT_NE(NULL, room);
 	ASSERT_EQ(room, mmap(room, HUGE, PROT_READ | PROT_WRITE,
 			     MAP_SHARED | MAP_FIXED, fd, 0));
 	ASSERT_EQ(room + HUGE, mmap(room + HUGE, PAGE, PROT_READ | PROT_WRITE,
@@ -471,14 +485,12 @@ static bool swap_pages(unsigned char *a, unsigned char *b, unsigned char *spare)
  */
 TEST_F(huge, pages_that_mremap_shuffled_are_in_the_order_of_addresses)
 {
-	unsigned char *room, *p, *spare;
+	unsigned char *p, *spare;
 	struct h_area *a;
 	int i;
 
-	room = mmap(NULL, 3 * HUGE, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, room);
-	p = (unsigned char *)(((uintptr_t)room + HUGE - 1) & -HUGE);
+	p = aligned_room(2, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, p);
 	spare = p + HUGE;
 	/* Without any the test is of small pages: not in vain, but not this. */
 	madvise(p, HUGE, MADV_HUGEPAGE);
@@ -489,7 +501,7 @@ TEST_F(huge, pages_that_mremap_shuffled_are_in_the_order_of_addresses)
 	ASSERT_EQ(0, h_area_add(self->dev, p, 2 * SHUFFLED * PAGE, 0, &a));
 	ASSERT_EQ(0, h_terminus_bind(self->terminus, 0, a, 0, 0));
 	EXPECT_NO(lands(self, p + 3, 2 * SHUFFLED * PAGE - 3, PAGE + 5));
-	munmap(room, 3 * HUGE);
+	munmap(p, 2 * HUGE);
 }
 
 #define SHMEM_HUGE	"/sys/kernel/mm/transparent_hugepage/shmem_enabled"
@@ -526,7 +538,7 @@ TEST_F(huge, what_ends_within_a_batch_is_EFAULT)
 	const int flags = MAP_SHARED | MAP_FIXED;
 	const int rw = PROT_READ | PROT_WRITE;
 	int fd = memfd_create("huge", MFD_CLOEXEC);
-	unsigned char *room, *p;
+	unsigned char *p;
 	struct h_area *a;
 	char was[16];
 
@@ -535,9 +547,8 @@ TEST_F(huge, what_ends_within_a_batch_is_EFAULT)
 	if (!shmem_is_huge(was) || !let_shmem_be_huge("advise"))
 		SKIP(return, "shared memory cannot be of huge pages");
 	ASSERT_EQ(0, ftruncate(fd, BATCH));
-	room = mmap(NULL, 4 * HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		    0);
-	p = (unsigned char *)(((uintptr_t)room + HUGE - 1) & -HUGE);
+	p = aligned_room(3, PROT_NONE);
+	ASSERT_NE(NULL, p);
 	ASSERT_EQ(p, mmap(p, BATCH, rw, flags, fd, 0));
 	madvise(p, BATCH, MADV_HUGEPAGE);
 	memset(p, 1, BATCH);
@@ -547,7 +558,7 @@ TEST_F(huge, what_ends_within_a_batch_is_EFAULT)
 	ASSERT_EQ(p + BATCH, mmap(p + BATCH, 11 * PAGE, rw, flags, fd, 0));
 	EXPECT_EQ(-EFAULT, h_area_add(self->dev, p, BATCH + 20 * PAGE, 0, &a));
 	EXPECT_EQ(0, h_area_add(self->dev, p, BATCH + 11 * PAGE, 0, &a));
-	munmap(room, 4 * HUGE);
+	munmap(p, 3 * HUGE);
 	close(fd);
 }
 
