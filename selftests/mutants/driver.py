@@ -40,6 +40,7 @@ NEW = ['survivors:edge', 'survivors:leak']
 class Driver:
     """driver/: one module with all mutants, many of them in a boot."""
     PASSED = 'passed'	# the programs that pass without a mutant
+    WHERE = ''		# said of what has survived
 
     def __init__(self, work, options):
         self.work, self.options = work, options
@@ -181,7 +182,7 @@ echo "END {m.number}"''')
                 note(m, 'survived', '')
             else:
                 todo.append(m)
-        self.sound([m for m in todo])
+        self.sound(todo)
         empty = 0
         while todo and empty < 3:
             batch = todo[:self.options.batch]
@@ -198,7 +199,7 @@ echo "END {m.number}"''')
         elif self.alike(m):
             note(m, 'equivalent', '')
         else:
-            note(m, 'survived', '')
+            note(m, 'survived', self.WHERE)
 
     def compiler(self, path):
         """The command by which kbuild has compiled a file."""
@@ -240,6 +241,7 @@ echo "END {m.number}"''')
 class Uml(Driver):
     """The same in User-Mode Linux: many times faster, but no place to survive in."""
     PASSED, UNFIT = 'passed-uml', 'unfit-uml'
+    WHERE = '(in User-Mode Linux)'
 
     def cache(self):
         return os.environ.get('HAMLYN_CACHE', f'{ROOT}/.cache')
@@ -285,7 +287,5 @@ class Uml(Driver):
     def judge(self, m, lost, note):
         if lost and lost.startswith('(kernel)'):
             print(f'{"down":10} {m.id}  {lost}'[:160], flush=True)
-        elif lost or self.alike(m):
-            super().judge(m, lost, note)
         else:
-            note(m, 'survived', '(in User-Mode Linux)')
+            super().judge(m, lost, note)
