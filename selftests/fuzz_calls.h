@@ -34,7 +34,8 @@
 #define CELL		(2UL << 20)
 #define BOARD		256	/* slots that everybody knows */
 #define BOARD_FIXED	2	/* the first of them stay as they are */
-#define NICS		4	/* that are opened: hamlyn0 and up */
+#define NICS		4	/* that are opened: hamlyn0, and others of ours */
+#define MAX_OTHERS	5	/* names of NICs have one digit */
 #define ERRNOS		136
 #define PROGRAM		24	/* operations of a program */
 #define CORPUS		4096
@@ -47,6 +48,7 @@ static struct {
 	bool kcov;
 	bool killer;
 	bool trace;
+	unsigned int others;	/* NICs 1 to here are somebody else's */
 } option = {
 	.seed = 1,
 	.seconds = 60,
@@ -226,6 +228,13 @@ static inline int one_in(struct thread *t, uint32_t n)
 }
 
 /* Numbers at which things tend to go wrong. */
+static inline uint32_t some_nic(struct thread *t, uint32_t count)
+{
+	uint32_t i = below(t, count);
+
+	return i ? i + option.others : 0;
+}
+
 static inline uint64_t odd_number(struct thread *t)
 {
 	uint64_t power = 1ULL << below(t, 64);

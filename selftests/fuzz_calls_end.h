@@ -113,10 +113,13 @@ static void tidy(int fd, uint16_t family, uint32_t first)
 		ask(fd, &r, NULL, NULL);
 	}
 	for (nic = 0; nic < first; nic++)
-		heal(fd, family, nic);
+		if (!is_theirs(nic))
+			heal(fd, family, nic);
 	figures_dump(fd, family, HAMLYN_NL_CMD_USER_GET, collect_limited,
 		     users);
 	for (i = 1; i <= users[0]; i++) {
+		if (is_theirs(users[64 + i]))
+			continue;
 		request_init(&r, family, HAMLYN_NL_CMD_LIMIT_SET, NLM_F_ACK);
 		request_u32(&r, HAMLYN_A_NIC, users[64 + i]);
 		request_u32(&r, HAMLYN_A_UID, users[i]);
@@ -183,6 +186,7 @@ static void check_figures(const struct figures *start)
 			       (unsigned long long)now.of[i]);
 	for (i = 0; i < FIGURES; i++)
 		check(start->of[i] == now.of[i], figure_names[i]);
+	check_users();
 }
 
 /* Fewer than that, on a slow machine, tell nothing about the fuzzer. */

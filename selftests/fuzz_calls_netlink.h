@@ -26,7 +26,7 @@ static uint32_t some_value(struct thread *t, uint16_t type)
 		return (uint32_t)odd_number(t);
 	switch (type) {
 	case HAMLYN_A_NIC:
-		return below(t, NICS + 1);
+		return some_nic(t, NICS + 1);
 	case HAMLYN_A_HOST:
 		return below(t, 8);
 	case HAMLYN_A_NETNS_FD:
@@ -61,7 +61,7 @@ static void put_name(struct thread *t, struct message *m)
 {
 	char name[40] = "hamlyn0";
 
-	name[6] += (char)below(t, NICS + 1);
+	name[6] += (char)some_nic(t, NICS + 1);
 	if (one_in(t, 8))
 		memset(name, 'x', below(t, sizeof(name)));
 	put(m, HAMLYN_A_NAME, name, (uint16_t)(one_in(t, 8) ?
@@ -207,6 +207,46 @@ static void spoil(struct thread *t, struct message *m)
 	}
 }
 
+static bool is_theirs(uint32_t nic)
+{
+	return nic && nic <= option.others;
+}
+
+static bool names_theirs(const struct nlattr *a)
+{
+	const char *value = (const char *)a + NLA_HDRLEN;
+	size_t length = a->nla_len - NLA_HDRLEN;
+	uint32_t nic;
+
+	switch (a->nla_type & NLA_TYPE_MASK) {
+	case HAMLYN_A_NIC:
+		memcpy(&nic, value, sizeof(nic));
+		return length >= sizeof(nic) && is_theirs(nic);
+	case HAMLYN_A_NAME:
+		return length >= 7 && !memcmp(value, "hamlyn", 6) &&
+		       is_theirs((uint32_t)(value[6] - '0'));
+	}
+	return false;
+}
+
+/* By choice or by what spoil() has made of it: read as the kernel does. */
+static bool is_for_others(const struct message *m)
+{
+	uint32_t at = NLMSG_LENGTH(GENL_HDRLEN);
+	uint32_t length = m->r.header.nlmsg_len;
+	const struct nlattr *a;
+
+	while (at + NLA_HDRLEN <= length) {
+		a = (const void *)((const char *)m + at);
+		if (a->nla_len < NLA_HDRLEN || a->nla_len > length - at)
+			break;
+		if (names_theirs(a))
+			return true;
+		at += NLA_ALIGN(a->nla_len);
+	}
+	return false;
+}
+
 static bool lists(uint8_t command)
 {
 	switch (command) {
@@ -277,6 +317,8 @@ static void op_netlink(struct thread *t)
 		spoil(t, &m);
 	if (one_in(t, 16))
 		new_socket(t);
+	if (is_for_others(&m))
+		return;
 	ret = send(t->netlink, &m, m.r.header.nlmsg_len, MSG_DONTWAIT);
 	if (ret < 0)
 		ret = -errno;

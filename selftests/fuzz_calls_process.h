@@ -24,7 +24,7 @@ static void op_open(struct thread *t)
 	int fd, to = FD_CONTEXT + (int)i;
 
 	if (one_in(t, 6))
-		path[11] = (char)('0' + below(t, NICS));
+		path[11] = (char)('0' + some_nic(t, NICS));
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	count_errno(K_OPEN, fd);
 	if (fd < 0)

@@ -122,8 +122,8 @@ run_admin() {
 	sleep 0.2
 }
 
-# On NIC 0, whose every count it compares: it waits its turn with race_kernel.
-run_fuzz() { ./fuzz_calls --seconds 30 --seed "$seed" --processes 4 --threads 2; }
+# On NIC 0 and those that it makes: it waits its turn with race_kernel.
+run_fuzz() { ./fuzz_calls --others 5 --seconds 30 --seed "$seed" --processes 4 --threads 2; }
 
 run_nic0() {
 	if [ -x ./fuzz_calls ] && [ $((seed % 2)) = 0 ]; then
