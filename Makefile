@@ -16,7 +16,7 @@ export HAMLYN_CACHE ?= $(CURDIR)/.cache
 KERNEL ?= 6.1
 # Kernels that "make check" covers, and those that "make check-all" does.
 KERNELS ?= 6.1 7.2 debug
-ALL_KERNELS ?= 6.1 6.12 7.2 debug
+ALL_KERNELS ?= 6.1 6.12 7.2 debug kcsan
 # Minutes in which "make check" is to end: a debug kernel that is not built in time is left out.
 CHECK_MINUTES ?= 80
 
@@ -67,11 +67,11 @@ UNITS := $(patsubst selftests/unit/%.c,$(BUILD)/unit/%,$(wildcard selftests/unit
 help:
 	@echo 'make            library, examples and tools, into $(BUILD)/'
 	@echo 'make peers      hamlyn-perf over MPI, to compare with, into $(BUILD)/'
-	@echo 'make modules    hamlyn.ko into $(BUILD)/, for KERNEL=6.1|6.12|7.2|debug or KDIR=FOLDER'
+	@echo 'make modules    hamlyn.ko into $(BUILD)/, for KERNEL=6.1|6.12|7.2|debug|kcsan or KDIR=FOLDER'
 	@echo 'make man        manual pages, into $(BUILD)/man'
 	@echo 'make demo       set-up, then the main job on both devices'
 	@echo 'make check      set-up, then all tests; its parts are:'
-	@echo '  make check-native | check-static | check-vm KERNEL=6.1|6.12|7.2|debug'
+	@echo '  make check-native | check-static | check-vm KERNEL=6.1|6.12|7.2|debug|kcsan'
 	@echo 'make check-all  the same on all of $(ALL_KERNELS)'
 	@echo 'make check-asan | check-tsan   the selftests on the embedded device, under sanitizers'
 	@echo 'make soak       everything at once in a VM, MINUTES=$(MINUTES) KERNEL=$(KERNEL)'

@@ -34,6 +34,7 @@ Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
             admin   administration with tracing
             storm   processes killed in traffic, and what is left of them
             leak    what is left of objects that came and went (kernel debug)
+            races   what can be taken away in traffic, watched closely (kernel kcsan)
 
 Sets up what it needs. Ends with one line "N passed, N failed" and fails if
 anything failed or did not report. Logs go to \$BUILD/logs (default build/logs).
@@ -45,6 +46,7 @@ EOT
 # behind a blank)
 SLOW_KERNEL_TESTS=" lifecycle protection tickets share nq uapi_size hostile_mmap hostile_wq"
 SLOW_KERNEL_TESTS+=" hostile_watch hostile_ticket fork_kill limits"
+RACE_TESTS="race race_kernel threads hostile_watch hostile_ticket"
 # Minutes that their selftests take at most
 SLOW_TAKES=25
 # Building one takes 8, on an idle machine.
@@ -252,7 +254,7 @@ tracing_part() { # KERNEL
 # Processes die in traffic, and the module is unloaded behind them: a small storm of each kind.
 storm_part() { # KERNEL
 	local kernel=$1 figures=hamlyn.storm=200,2
-	! is_slow "$kernel" || figures="hamlyn.storm=64,1 HAMLYN_TEST_SCALE=4"
+	! is_built "$kernel" || figures="hamlyn.storm=64,1 HAMLYN_TEST_SCALE=4"
 	part "kill storms, Linux $kernel" vm_run "$LOGS/vm-$kernel-storm" "$kernel" --timeout 400 \
 		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
 		--file "$BUILD/selftests/storm" --append "$figures" \
@@ -270,13 +272,27 @@ leak_part() { # KERNEL
 		--script selftests/leak-guest.sh
 }
 
+# A watch for one access in 100, where others have one in 1000: it stops who has it for a while.
+races_part() { # KERNEL
+	local kernel=$1 files=() test
+	for test in $RACE_TESTS; do
+		files+=(--file "$BUILD/selftests/$test")
+	done
+	part "races, watched closely, Linux $kernel" \
+		vm_run "$LOGS/vm-$kernel-races" "$kernel" --timeout 900 \
+		--module "$BUILD/k$kernel/hamlyn.ko" --module-args "engine=poll engines=2 nics=2 guesses=0" \
+		--file "$BUILD/k$kernel/hamlyn.ko" "${files[@]}" \
+		--file selftests/run-tests.sh --script selftests/guest.sh \
+		--append "kcsan.skip_watch=100 HAMLYN_TEST_SCALE=4 hamlyn.tests=${RACE_TESTS// /,}"
+}
+
 vm_part() { # KERNEL MODULE-ARGS PROCESSORS
 	local kernel=$1 args=$2 smp=$3 base=() files=() tests test more=""
 	tests="$(names TESTS_BOTH) $(names TESTS_KERNEL)"
 	if is_slow "$kernel"; then
 		tests=${SLOW_KERNEL_TESTS// / $BUILD/selftests/}
-		more=" HAMLYN_TEST_SCALE=4"
 	fi
+	! is_built "$kernel" || more=" HAMLYN_TEST_SCALE=4"
 	for test in $tests; do
 		base+=("${test##*/}")
 		files+=(--file "$test")
@@ -377,9 +393,14 @@ kernel_await() { # KERNEL
 	return 1
 }
 
-# Under the detectors of these kernels everything takes many times as long.
-is_slow() { # KERNEL
+# From source, and not in a package
+is_built() { # KERNEL
 	[ "$1" = debug ] || [ "$1" = kcsan ]
+}
+
+# Under its detectors everything takes many times as long.
+is_slow() { # KERNEL
+	[ "$1" = debug ]
 }
 
 # Storms and leaks are about what every kernel does alike: one of several is enough.
@@ -387,7 +408,7 @@ vm_lanes() { # KERNEL [KERNEL-FOR-STORMS]
 	local part parts="poll inline am admin"
 	case $1 in
 	debug) [ "$MINUTES" = 0 ] && parts="leak storm poll inline" || parts="poll inline" ;;
-	kcsan) parts="poll inline" ;;
+	kcsan) parts="races poll inline am storm" ;;
 	"${2:-$1}") parts+=" storm" ;;
 	esac
 	for part in $parts; do
@@ -400,16 +421,16 @@ check_all() { # KERNEL...
 	setup_static
 	build_native
 	for kernel in "$@"; do
-		if is_slow "$kernel"; then kernel_begin "$kernel"; else build_vm "$kernel"; fi
+		if is_built "$kernel"; then kernel_begin "$kernel"; else build_vm "$kernel"; fi
 	done
 	lane static
 	lane native
 	lane search
 	for kernel in "$@"; do
-		is_slow "$kernel" || vm_lanes "$kernel" "$1"
+		is_built "$kernel" || vm_lanes "$kernel" "$1"
 	done
 	for kernel in "$@"; do
-		if is_slow "$kernel" && kernel_await "$kernel"; then
+		if is_built "$kernel" && kernel_await "$kernel"; then
 			build_vm "$kernel"
 			vm_lanes "$kernel"
 		fi
@@ -432,7 +453,8 @@ all() {
 run_part() { # PART [KERNEL]
 	case $1${2+ KERNEL} in
 	native | static | search) "$1_parts" ;;
-	"poll KERNEL" | "inline KERNEL" | "am KERNEL" | "admin KERNEL" | "storm KERNEL" | "leak KERNEL")
+	"poll KERNEL" | "inline KERNEL" | "am KERNEL" | "admin KERNEL" | "storm KERNEL" | "leak KERNEL" | \
+		"races KERNEL")
 		"$1_part" "$2"
 		;;
 	*) usage >&2; exit 2 ;;

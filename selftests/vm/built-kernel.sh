@@ -26,6 +26,12 @@ BUILD_ENV=(
 )
 BUILD_TOOLS=(CC=gcc-12 HOSTCC=gcc-12)
 
+# Modules are built without it, and are instrumented. The folders whose code orders
+# memory for its callers have to tell KCSAN about that all the same.
+# shellcheck disable=SC2034 # by its name in built_env
+BUILD_ENV_kcsan=(KCSAN_SANITIZE=n)
+KCSAN_BARRIERS_IN=(kernel kernel/locking kernel/rcu kernel/sched kernel/time lib mm fs drivers/base)
+
 built_config() { cat "$VM_DIR/built.config" "$VM_DIR/$1.config"; } # SERIES
 
 # The version that is wanted and the configuration: what was made from the same is good
@@ -66,6 +72,18 @@ need_config() { # SERIES FOLDER
 	[ -z "$missing" ] || die 1 "kernel $1: the source does not take these settings: $missing"
 }
 
+built_env() { # SERIES: into $BUILT_ENV
+	local -n more=BUILD_ENV_$1
+	BUILT_ENV=("${BUILD_ENV[@]}" "${more[@]}")
+}
+
+mark_barriers() { # FOLDER
+	local dir
+	for dir in "${KCSAN_BARRIERS_IN[@]}"; do
+		printf '\nKCSAN_INSTRUMENT_BARRIERS := y\n' >>"$1/$dir/Makefile"
+	done
+}
+
 configure_kernel() { # SERIES FOLDER
 	built_config "$1" >"$2/hamlyn.config"
 	"${BUILD_ENV[@]}" make -C "$2" "${BUILD_TOOLS[@]}" KCONFIG_ALLCONFIG=hamlyn.config allnoconfig \
@@ -85,7 +103,8 @@ show_progress() {
 
 compile_kernel() { # SERIES FOLDER
 	say "kernel $1: building with $(nproc) processors, some minutes; the log is $2/log"
-	"${BUILD_ENV[@]}" nice -n 10 make -C "$2" "${BUILD_TOOLS[@]}" "-j$(nproc)" bzImage modules 2>&1 |
+	built_env "$1"
+	"${BUILT_ENV[@]}" nice -n 10 make -C "$2" "${BUILD_TOOLS[@]}" "-j$(nproc)" bzImage modules 2>&1 |
 		tee -a "$2/log" | show_progress "$1" ||
 		die 1 "kernel $1: the build failed; see $2/log"
 }
@@ -149,6 +168,7 @@ build_kernel() { # SERIES PACKAGE FOLDER
 	if [ ! -e "$3/key" ] || [ "$(cat "$3/key")" != "$(built_stamp "$1")" ]; then
 		say "kernel $1: unpacking the source"
 		unpack_source "$2" "$3"
+		[ "$1" != kcsan ] || mark_barriers "$3"
 		configure_kernel "$1" "$3"
 		built_stamp "$1" >"$3/key"
 	fi

@@ -148,8 +148,13 @@ check_options() {
 	fi
 }
 
+# KCSAN watches one access of so many. With only modules watched it can be more than the
+# kernel's 4000, and has to be to see what happens a few times a second.
+KCSAN_SKIP=1000
+
 find_kernel() {
 	local dir
+	[ "$KERNEL" != kcsan ] || APPEND=" kcsan.skip_watch=$KCSAN_SKIP$APPEND"
 	if kernel_is_known "$KERNEL"; then
 		dir=$(kernel_dir "$KERNEL")
 		IMAGE=$dir/vmlinuz
