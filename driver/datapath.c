@@ -133,7 +133,8 @@ __releases(&hml_srcu)
  * @section: what hml_notify_begin() returned
  *
  * Behind the section, for these wake-ups' locks may sleep (PREEMPT_RT), and we
- * may lose the processor. Not under a lock: it may be us who free the NQ.
+ * may lose the processor. Not under a lock, unless somebody keeps the NQ: else it may
+ * be us who free it.
  */
 void hml_notify_end(int section)
 __releases(&hml_srcu)

@@ -210,9 +210,14 @@ static inline void hml_mem_copy(const struct hml_port *port,
 	}
 }
 
-/* Preemption is off already: see hml_term_work(). */
+/*
+ * Preemption is off already: see hml_notify_begin(). Without it nobody would make the
+ * wake-ups that are noted meanwhile.
+ */
 static inline void hml_port_notify_enter(const struct hml_port *port)
 {
+	lockdep_assert(srcu_read_lock_held(&hml_srcu));
+	lockdep_assert_preemption_disabled();
 }
 
 static inline void hml_port_notify_exit(const struct hml_port *port)

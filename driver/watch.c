@@ -33,7 +33,7 @@
 
 #define RETRY_MS	10	/* between looks at a full NQ */
 #define LATE_BATCH	16	/* watches of an NQ told in one go */
-#define TABLE_BATCH	4096	/* slots looked at in one section of hml_srcu */
+#define TABLE_BATCH	4096	/* slots looked at in one go */
 
 /**
  * struct hml_watch - watch of a context on a slot
@@ -101,20 +101,21 @@ static bool append(const struct hml_watch *w)
 		.flags = HAMLYN_NQE_PEER_GONE,
 	};
 	struct hml_nqueue *nq = w->nq;
+	struct hml_nic *nic = &nq->context->device->nic;
+	int section;
 	bool done;
 
 	if (!has_room(nq))
 		return false;
-	/* See hml_port_notify_enter(). The wake-up may sleep (PREEMPT_RT). */
-	preempt_disable();
-	done = hml_nq_append(&nq->context->device->nic, &nq->core,
-			     hml_nq_expect(&nq->context->device->nic, &nq->core),
-			     &e, false);
-	preempt_enable();
-	/* Also for the report of an overrun. */
-	smp_mb();						/* B5 */
-	if (READ_ONCE(nq->core.armed) && xchg(&nq->core.armed, 0))
-		hml_nq_wake(nq);
+	/*
+	 * As a packet would: to be woken is also who sleeps over an entry behind
+	 * ours. The lock is no matter: the watch keeps the NQ, so the reference
+	 * that the wake-up drops is not the last.
+	 */
+	section = hml_notify_begin();
+	done = hml_nq_append(nic, &nq->core, hml_nq_expect(nic, &nq->core), &e,
+			     true);
+	hml_notify_end(section);
 	if (done)
 		trace_hamlyn_peer_gone(nq, w->id, w->host, w->slot);
 	return done;
@@ -186,22 +187,26 @@ static void retry(struct work_struct *work)
 	spin_unlock(&watch_lock);
 }
 
-/* Tell all, or those that were armed before the last rekey: they come first. */
-static void tell_slot(struct hml_slot_object *s, bool all)
+/*
+ * Tell all, or those that were armed before the last rekey: they come first.
+ * Return: whether there may be more than a batch of them.
+ */
+static bool tell_some(struct hml_slot_object *s, bool all)
 {
 	struct hml_watch *w;
 	u32 told = 0;
 
 	spin_lock(&watch_lock);
-	while ((w = list_first_entry_or_null(&s->watches, struct hml_watch,
+	while (told < LATE_BATCH &&
+	       (w = list_first_entry_or_null(&s->watches, struct hml_watch,
 					     place))) {
 		if (!all && w->epoch == s->core.ticket_key)
 			break;
 		tell(w);
-		if (!(++told % LATE_BATCH))
-			let_others();
+		told++;
 	}
 	spin_unlock(&watch_lock);
+	return told == LATE_BATCH;
 }
 
 /**
@@ -213,9 +218,10 @@ static void tell_slot(struct hml_slot_object *s, bool all)
 void hml_watch_tell(struct hml_slot_object *s)
 {
 	const struct hml_port *port = &s->context->device->nic.port;
+	bool all = rcu_access_pointer(port->slots[s->core.number]) != &s->core;
 
-	tell_slot(s, rcu_access_pointer(port->slots[s->core.number]) !=
-		     &s->core);
+	while (tell_some(s, all))
+		cond_resched();
 }
 
 /**
@@ -235,23 +241,20 @@ void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
 	spin_unlock(&watch_lock);
 }
 
-static void tell_range(struct hml_device *d, u32 from, u32 to)
+/* Everybody who ends something waits for a section: a batch of one slot in each. */
+static bool tell_number(struct hml_device *d, u32 number)
 {
 	int section = srcu_read_lock(&hml_srcu);
-	struct hml_slot *slot;
-	u32 number;
+	struct hml_slot *slot = hml_port_slot(&d->nic.port, number);
+	struct hml_slot_object *s;
+	bool more = false;
 
-	for (number = from; number < to; number++) {
-		struct hml_slot_object *s;
-
-		slot = hml_port_slot(&d->nic.port, number);
-		if (!slot)
-			continue;
+	if (slot) {
 		s = container_of(slot, struct hml_slot_object, core);
-		if (!list_empty(&s->watches))
-			tell_slot(s, true);
+		more = !list_empty(&s->watches) && tell_some(s, true);
 	}
 	srcu_read_unlock(&hml_srcu, section);
+	return more;
 }
 
 /**
@@ -261,7 +264,7 @@ static void tell_range(struct hml_device *d, u32 from, u32 to)
 void hml_watch_tell_all(struct hml_device *d)
 {
 	u32 max = d->nic.port.max_slots;
-	u32 from;
+	u32 number;
 
 	/*
 	 * Every WATCH that has had the lock before shows us slot and watch; every
@@ -269,9 +272,11 @@ void hml_watch_tell_all(struct hml_device *d)
 	 */
 	spin_lock(&watch_lock);
 	spin_unlock(&watch_lock);
-	for (from = 0; from < max; from += TABLE_BATCH) {
-		tell_range(d, from, min_t(u32, max, from + TABLE_BATCH));
-		cond_resched();
+	for (number = 0; number < max; number++) {
+		while (tell_number(d, number))
+			cond_resched();
+		if (!(number % TABLE_BATCH))
+			cond_resched();
 	}
 }
 
