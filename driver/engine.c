@@ -157,7 +157,7 @@ void hml_engine_adopt(struct hml_term *t, u32 priority, u32 weight)
 {
 	t->engine = choose(t->device);
 	t->turn.priority = priority;
-	t->turn.weight = weight;
+	WRITE_ONCE(t->turn.weight, weight);
 }
 
 /* Change them, also while it is served. */
@@ -171,7 +171,7 @@ void hml_engine_set_turn(struct hml_term *t, u32 priority, u32 weight)
 	if (served)
 		hml_order_remove(&e->order, &t->turn);
 	t->turn.priority = priority;
-	t->turn.weight = weight;
+	WRITE_ONCE(t->turn.weight, weight);
 	if (served)
 		hml_order_add(&e->order, &t->turn);
 	spin_unlock(&e->lock);
@@ -252,9 +252,9 @@ static bool idle(struct hml_term *t)
 static void serve(struct turn *turn)
 {
 	struct hml_term *t = turn->t;
+	u32 budget = HML_PACKET_SHARE * READ_ONCE(t->turn.weight);
 
-	turn->sent = look(t) ? hml_term_run(t, HML_PACKET_SHARE * t->turn.weight,
-					    &turn->credit) : 0;
+	turn->sent = look(t) ? hml_term_run(t, budget, &turn->credit) : 0;
 	if (turn->sent) {
 		t->idle_turns = 0;
 		t->kicks_to_wake = HML_KICKS_TO_WAKE;

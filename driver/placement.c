@@ -47,8 +47,9 @@ static int nth_node(u32 n)
 	n %= num_node_state(N_CPU);
 	for_each_node_state(node, N_CPU)
 		if (!n--)
-			break;
-	return node;
+			return node;
+	/* Its last processor has gone meanwhile. */
+	return first_node(node_states[N_CPU]);
 }
 
 /**

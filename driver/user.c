@@ -211,6 +211,8 @@ int hml_user_set_limits(struct hml_device *d, kuid_t uid,
 		if (limits)
 			u->limits = *limits;
 		forget(d, u);
+		/* It may be listed now, or no more. */
+		hml_changed();
 	}
 	mutex_unlock(&d->users_lock);
 	return err;
