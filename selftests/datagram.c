@@ -2,10 +2,14 @@
 /* Datagrams: one at a time, where and how long, hostile metadata, revocation. */
 #include <hamlyn/datagram.h>
 
+#include <signal.h>
+#include <sys/mman.h>
+
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
 
 #define LENGTH	300000
+#define PAGE	4096
 
 FIXTURE(datagram) {
 	struct h_dev *rx;
@@ -172,6 +176,53 @@ TEST_F(datagram, a_piece_of_a_message_does_not_keep_long_ones_out_for_ever)
 						 1500 * HT_MS));
 	ASSERT_EQ(0, send_part(self, 0, LENGTH));
 	ASSERT_NO(wrong(self, 0, LENGTH));
+}
+
+/* Where the message ends there is nothing to read. */
+static void send_and_die(FIXTURE_DATA(datagram) *self)
+{
+	struct h_manager *from;
+	struct h_dev *dev;
+	char *p;
+
+	signal(SIGSEGV, SIG_DFL);
+	p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED || mprotect(p + PAGE, PAGE, PROT_NONE) ||
+	    h_open(ht_device(), &dev) || h_manager_create(dev, NULL, &from))
+		_exit(1);
+	/* So short that nothing of it is copied before. */
+	h_datagram_send(from, &self->address, 0, p + PAGE - 8, 64, NULL,
+			HT_SEC);
+	_exit(2);
+}
+
+TEST_F(datagram, who_dies_inside_does_not_keep_the_others_out)
+{
+	struct h_datagram d;
+	unsigned int i;
+	pid_t pid;
+
+	if (!h_dev_is_embedded(self->rx))
+		SKIP(return, "the NIC does not die with who sends");
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		send_and_die(self);
+	ASSERT_EQ(128 + SIGSEGV, ht_reap(pid));
+	/* Dropped, until the receiver has looked for long enough. */
+	for (i = 0; i < 10; i++) {
+		ASSERT_EQ(0, send_part(self, 0, LENGTH));
+		if (!h_datagram_receive(self->receiver, &d, HT_SEC))
+			break;
+	}
+	ASSERT_LT(i, 10);
+	ASSERT_EQ(LENGTH, d.length);
+	EXPECT_EQ(0, memcmp(d.data, self->data, LENGTH));
+	h_datagram_release(self->receiver);
+	/* The address is the one it was. */
+	ASSERT_EQ(0, send_part(self, 1, 99));
+	ASSERT_NO(wrong(self, 1, 99));
 }
 
 TEST_F(datagram, who_was_revoked_gets_nothing_in)

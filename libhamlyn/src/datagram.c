@@ -126,8 +126,11 @@ static const struct h_receiver_class datagram_class = {
  * The end of a long datagram whose beginning was dropped leaves the accumulator at
  * what no other long one brings back to 0. When nothing has moved for a while the
  * entry is armed anew.
+ *
+ * Return: whether somebody is inside all that time: free_entry() has to see whether
+ * he lives, which only who sends by himself (the embedded device) can fail to do.
  */
-static void mend(struct h_datagram_receiver *d)
+static bool mend(struct h_datagram_receiver *d)
 {
 	struct hamlyn_metadata *entry = d->r.metadata;
 	uint32_t armed = HAMLYN_META_ARMED;
@@ -135,28 +138,92 @@ static void mend(struct h_datagram_receiver *d)
 	int64_t now;
 
 	if (d->phase != READY ||
-	    (!h__read_once(&entry->accumulator) && !bytes)) {
+	    (!h__read_once(&entry->accumulator) && !bytes &&
+	     h__read_once(&entry->state) == armed)) {
 		d->partial_ns = 0;
-		return;
+		return false;
 	}
 	now = h__now_ns();
 	if (!d->partial_ns || bytes != d->partial) {
 		d->partial = bytes;
 		d->partial_ns = now;
-	} else if (now - d->partial_ns >= MEND_NS &&
-		   /* Nobody is inside. */
-		   __atomic_compare_exchange_n(&entry->state, &armed, 0, 0,
-					       __ATOMIC_ACQ_REL,
-					       __ATOMIC_RELAXED)) {
-		d->malformed++;
-		arm(d);
+		return false;
 	}
+	if (now - d->partial_ns < MEND_NS)
+		return false;
+	if (!__atomic_compare_exchange_n(&entry->state, &armed, 0, 0,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return true;
+	d->malformed++;
+	arm(d);
+	return false;
+}
+
+/* ---- keys; d->keys held ---- */
+
+static int revoke(struct h_datagram_receiver *d)
+{
+	int err;
+
+	h_receiver_lock(&d->r);
+	d->key = 0;
+	h__write_once(&d->r.metadata->key, 0);
+	h_receiver_unlock(&d->r);
+	/* Waits for what is landing. */
+	err = h_slot_rekey(d->r.slot);
+	if (err)
+		return err;
+	h_receiver_lock(&d->r);
+	look(d);
+	if (d->phase == READY) {
+		h__write_once(&d->r.metadata->state, 0);
+		d->phase = REVOKED;
+	}
+	h_receiver_unlock(&d->r);
+	return 0;
+}
+
+static void set_key(struct h_datagram_receiver *d, uint64_t key)
+{
+	h_receiver_lock(&d->r);
+	d->key = key;
+	/* While one is held, what comes by the new key is dropped, and no guess. */
+	if (d->phase == REVOKED)
+		arm(d);
+	else
+		h__write_once(&d->r.metadata->key, key);
+	h_receiver_unlock(&d->r);
+}
+
+/*
+ * A process that died while its message was landing is inside for ever, and no
+ * other's would be the last to leave. Revoking waits for who lives; then the key that
+ * the senders have is the right one again.
+ */
+static void free_entry(struct h_datagram_receiver *d)
+{
+	uint64_t key;
+
+	pthread_mutex_lock(&d->keys);
+	h_receiver_lock(&d->r);
+	key = d->key;
+	d->partial_ns = 0;
+	h_receiver_unlock(&d->r);
+	if (key) {
+		revoke(d);
+		h_receiver_lock(&d->r);
+		d->malformed += d->phase == REVOKED;
+		h_receiver_unlock(&d->r);
+		set_key(d, key);
+	}
+	pthread_mutex_unlock(&d->keys);
 }
 
 /* ---- receiving ---- */
 
 static int hand_out(struct h_datagram_receiver *d, struct h_datagram *out)
 {
+	bool stuck = false;
 	int ret = -EAGAIN;
 
 	h_receiver_lock(&d->r);
@@ -166,9 +233,11 @@ static int hand_out(struct h_datagram_receiver *d, struct h_datagram *out)
 		d->received++;
 		ret = 0;
 	} else {
-		mend(d);
+		stuck = mend(d);
 	}
 	h_receiver_unlock(&d->r);
+	if (stuck)
+		free_entry(d);
 	return ret;
 }
 
@@ -208,47 +277,15 @@ void h_datagram_release(struct h_datagram_receiver *d)
 	h_receiver_unlock(&d->r);
 }
 
-/* ---- keys; d->keys held ---- */
-
-static int revoke(struct h_datagram_receiver *d)
-{
-	int err;
-
-	h_receiver_lock(&d->r);
-	d->key = 0;
-	h__write_once(&d->r.metadata->key, 0);
-	h_receiver_unlock(&d->r);
-	/* Waits for what is landing. */
-	err = h_slot_rekey(d->r.slot);
-	if (err)
-		return err;
-	h_receiver_lock(&d->r);
-	look(d);
-	if (d->phase == READY) {
-		h__write_once(&d->r.metadata->state, 0);
-		d->phase = REVOKED;
-	}
-	h_receiver_unlock(&d->r);
-	return 0;
-}
-
 static int new_key(struct h_datagram_receiver *d)
 {
 	uint64_t key;
 	int err;
 
 	err = h__key(&key);
-	if (err)
-		return err;
-	h_receiver_lock(&d->r);
-	d->key = key;
-	/* While one is held, what comes by the new key is dropped, and no guess. */
-	if (d->phase == REVOKED)
-		arm(d);
-	else
-		h__write_once(&d->r.metadata->key, key);
-	h_receiver_unlock(&d->r);
-	return 0;
+	if (!err)
+		set_key(d, key);
+	return err;
 }
 
 int h_datagram_revoke(struct h_datagram_receiver *d)

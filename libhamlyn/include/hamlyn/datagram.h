@@ -113,6 +113,12 @@ struct h_datagram {
  * The receiver is not ready from then on. One that arrives malformed, or mixed with
  * another one, is dropped, and the receiver is ready again.
  *
+ * On the embedded device a process that is killed while its datagram lands keeps the
+ * others' out until the receiver has looked, by calls of this function half a second
+ * apart, or by one that waits that long. Senders' addresses stay valid; watches of the
+ * slot are told that it is gone, as by h_datagram_revoke(). Who uses an event loop
+ * calls it with %H_NOWAIT now and then.
+ *
  * Return: 0, or -EAGAIN, -ETIMEDOUT, -EINTR.
  */
 int h_datagram_receive(struct h_datagram_receiver *receiver,
