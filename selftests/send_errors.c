@@ -262,4 +262,36 @@ TEST_F(send_errors, waiting_for_a_message_not_sent_times_out)
 	EXPECT_EQ(-ETIMEDOUT, h_send_wait(pair->terminus, handle + 1, 0));
 }
 
+/*
+ * A handle is of 32 bits, and 2^32 messages are a few minutes' worth. No device: it
+ * is about arithmetic only.
+ */
+TEST(a_handle_of_long_ago_is_of_a_message_that_has_left)
+{
+	struct {
+		struct hamlyn_terminus_status status;
+		int32_t codes[8];
+	} page = { 0 };
+	struct h_terminus t = { .status = &page.status, .mask = 7 };
+	static const uint32_t ages[] = {
+		9, 1000, 0x7fffffff, 0x80000000, 0x80000005, 0xfffffff0,
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(ages); i++) {
+		t.producer = 100 + ages[i];
+		page.status.completed = t.producer;
+		EXPECT_EQ(1, h_send_done(&t, 100)) {
+			TH_LOG("age %#x", ages[i]);
+		}
+		/* The last ones have not left. */
+		page.status.completed = t.producer - 3;
+		EXPECT_EQ(1, h_send_done(&t, 100));
+		EXPECT_EQ(0, h_send_done(&t, t.producer));
+		EXPECT_EQ(0, h_send_done(&t, t.producer - 1));
+		EXPECT_EQ(0, h_send_done(&t, t.producer - 3));
+		EXPECT_EQ(1, h_send_done(&t, t.producer - 4));
+	}
+}
+
 TEST_HARNESS_MAIN

@@ -1022,8 +1022,12 @@ static inline int h_send_done(struct h_terminus *t, int64_t handle)
 
 	int32_t result;
 
-	if ((int32_t)(completed - h) <= 0)
-		return 0;
+	if ((int32_t)(completed - h) <= 0) {
+		/* Or it left so long ago that counting has come round. */
+		if (h__load_acquire(&t->producer) - h <= t->mask + 1)
+			return 0;
+		(void)h__load_acquire(&t->status->completed);	/* B6 */
+	}
 	if (h__likely(!h__read_once(&t->status->failed)))
 		return 1;
 	/* B6. Not if the entry has been posted anew: then it may be the new one's. */
