@@ -274,7 +274,7 @@ int h_channel_close(struct h_channel *ch, int64_t timeout_ns)
 		ret = 0;
 	err = h__stream_sender_destroy(ch->sender);
 	ret = ret ? ret : err;
-	err = h_stream_receiver_destroy(ch->receiver);
+	err = h__stream_receiver_end(ch->receiver);
 	channel_free(ch);
 	return ret ? ret : err;
 }

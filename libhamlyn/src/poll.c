@@ -249,6 +249,11 @@ void h__manager_nudge(struct h_manager *m)
 {
 	int64_t now = h__now_ns();
 
+	/*
+	 * What the caller has to tell, before the look at the nudge that is under way:
+	 * give() clears that, and then looks who has news.
+	 */
+	h__full_barrier();
 	if (h__read_once(&m->nudged) &&
 	    now - h__read_once(&m->nudged_ns) < NUDGE_AGAIN_NS)
 		return;
@@ -324,6 +329,13 @@ static enum verdict patience_left(const struct h_manager *m, struct patience *p)
 	return now >= p->spin_until ? SLEEP : POLL;
 }
 
+/* What arrives for others starts patience anew, but holds up no deadline. */
+static bool others_may(const struct h_manager *m, struct patience *p)
+{
+	p->spin_until = 0;
+	return patience_left(m, p) != GIVE_UP;
+}
+
 /* Who leads was woken: for itself, for others, or by somebody who is at it. */
 static void poll_awhile(struct h_manager *m, const struct h_sleeper *s,
 			int64_t deadline_ns)
@@ -337,7 +349,7 @@ static void poll_awhile(struct h_manager *m, const struct h_sleeper *s,
 				  !!h__read_once(&m->ready))
 			return;
 		if (n > 0)
-			p = (struct patience) { .deadline_ns = deadline_ns };
+			p.spin_until = 0;
 		else if (n < 0)
 			h__relax();
 	} while (patience_left(m, &p) == POLL);
@@ -405,8 +417,11 @@ int h_receiver_wait(struct h_receiver *r, uint32_t events, int64_t deadline_ns)
 		ret = h__manager_take(m);
 		if (h_receiver_events(r) != events)
 			return 0;
-		if (ret > 0)
-			continue;
+		if (ret > 0) {
+			if (others_may(m, &p))
+				continue;
+			return deadline_ns == H_NOWAIT ? -EAGAIN : -ETIMEDOUT;
+		}
 		if (deadline_ns == H_NOWAIT)
 			return -EAGAIN;
 		if (ret < 0)
@@ -435,8 +450,11 @@ int h_manager_wait(struct h_manager *m, int64_t timeout_ns)
 		ret = h__manager_take(m);
 		if (h__read_once(&m->ready))
 			return 0;
-		if (ret > 0)
-			continue;
+		if (ret > 0) {
+			if (others_may(m, &p))
+				continue;
+			return p.deadline_ns == H_NOWAIT ? -EAGAIN : -ETIMEDOUT;
+		}
 		if (p.deadline_ns == H_NOWAIT)
 			return -EAGAIN;
 		switch (patience_left(m, &p)) {

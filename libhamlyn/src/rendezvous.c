@@ -62,7 +62,7 @@ void h__half_destroy(struct h_half *h)
 	h__half_close_fds(h);
 	if (h->sender)
 		h__stream_sender_destroy(h->sender);
-	h_stream_receiver_destroy(h->receiver);
+	h__stream_receiver_end(h->receiver);
 	h->sender = NULL;
 	h->receiver = NULL;
 }

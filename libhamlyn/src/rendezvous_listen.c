@@ -69,10 +69,19 @@ static void refuse(int fd, int err)
 	close(fd);
 }
 
-static void forget(struct waiting *w)
+/* A child of a fork may have it open, too: closing it would not do. */
+static void forget(struct h_listener *l, struct waiting *w)
 {
-	close(w->fd);
+	epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
 	w->fd = -1;
+}
+
+static void expired(struct h_listener *l, struct waiting *w)
+{
+	int fd = w->fd;
+
+	forget(l, w);
+	close(fd);
 }
 
 static void expire(struct h_listener *l)
@@ -82,7 +91,7 @@ static void expire(struct h_listener *l)
 
 	for (i = 0; i < l->waiting; i++)
 		if (l->clients[i].fd >= 0 && l->clients[i].until <= now)
-			forget(&l->clients[i]);
+			expired(l, &l->clients[i]);
 }
 
 static uint32_t count_of(const struct h_listener *l, uid_t uid)
@@ -99,6 +108,7 @@ static struct waiting *make_room(struct h_listener *l)
 {
 	struct waiting *victim = NULL;
 	uint32_t i, most = 0;
+	int fd;
 
 	for (i = 0; i < l->waiting; i++) {
 		struct waiting *w = &l->clients[i];
@@ -115,8 +125,9 @@ static struct waiting *make_room(struct h_listener *l)
 			victim = w;
 		}
 	}
-	refuse(victim->fd, -EUSERS);
-	victim->fd = -1;
+	fd = victim->fd;
+	forget(l, victim);
+	refuse(fd, -EUSERS);
 	return victim;
 }
 

@@ -5,6 +5,7 @@
  * that is alone on its terminus enters and leaves the NIC by plain stores, and
  * whoever replaces a key makes them visible (B8).
  */
+#include <errno.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -31,10 +32,12 @@ bool h__shm_fence_join(void)
 
 void h__shm_fence(void)
 {
-	const struct timespec settle = { .tv_nsec = SETTLE_NS };
+	struct timespec settle = { .tv_nsec = SETTLE_NS };
 
 	smp_mb();						/* B8 */
 	if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) &&
 	    membarrier(MEMBARRIER_CMD_GLOBAL))
-		nanosleep(&settle, NULL);
+		/* A signal does not shorten it; each has its handler run. */
+		while (nanosleep(&settle, &settle) && errno == EINTR)
+			;
 }

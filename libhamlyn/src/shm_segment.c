@@ -83,9 +83,9 @@ static void wait_unlock(const u32 *changes, u32 seen)
  * hang everybody else for ever. While others get on it is only that they are
  * many, and who is patient waits on.
  */
-static int lock_contended(int fd, int64_t wait_ns, bool patient)
+static int lock_contended(int fd, const u32 *changes, int64_t wait_ns,
+			  bool patient)
 {
-	const u32 *changes = map_changes(fd);
 	int64_t begun = h__now_ns();
 	int64_t moved = begun;
 	u32 seen = changes ? READ_ONCE(*changes) : 0;
@@ -106,16 +106,33 @@ static int lock_contended(int fd, int64_t wait_ns, bool patient)
 			break;
 		wait_unlock(changes, seen);
 	}
-	unmap_changes(changes);
 	return err;
 }
 
-static int lock_tables(int fd, int64_t wait_ns, bool patient)
+static int lock_tables(int fd, const u32 *changes, int64_t wait_ns,
+		       bool patient)
 {
 	int err = lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, 1);
 
 	return err == -EAGAIN || err == -EACCES ?
-	       lock_contended(fd, wait_ns, patient) : err;
+	       lock_contended(fd, changes, wait_ns, patient) : err;
+}
+
+/*
+ * Of a segment that is not mapped yet. Nobody forks meanwhile (open_lock): a child
+ * with that mapping would keep the open file, and all its locks, when we are dead.
+ */
+static int lock_unmapped(int fd)
+{
+	int err = lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, 1);
+	const u32 *changes;
+
+	if (err != -EAGAIN && err != -EACCES)
+		return err;
+	changes = map_changes(fd);
+	err = lock_contended(fd, changes, LOCK_WAIT_NS, true);
+	unmap_changes(changes);
+	return err;
 }
 
 static void unlock_tables(int fd)
@@ -125,7 +142,8 @@ static void unlock_tables(int fd)
 
 int h__shm_lock(struct h_dev *dev)
 {
-	int err = lock_tables(dev->fd, LOCK_WAIT_NS, true);
+	int err = lock_tables(dev->fd, &shm_of(dev)->seg->changes,
+			      LOCK_WAIT_NS, true);
 
 	if (err == -ETIMEDOUT)
 		h__because(dev, err,
@@ -517,7 +535,7 @@ static int open_and_lock(struct h_dev *dev, const char *file)
 		dev->fd = open_file(file, O_CREAT);
 		if (dev->fd < 0)
 			return dev->fd;
-		err = lock_tables(dev->fd, LOCK_WAIT_NS, true);
+		err = lock_unmapped(dev->fd);
 		if (!err && fstat(dev->fd, &st))
 			err = -errno;
 		/*
@@ -575,7 +593,7 @@ void h__shm_detach(struct h_dev *dev)
 	struct stat st;
 
 	/* If a stopped peer is in the way: whoever comes next reclaims. */
-	if (!lock_tables(dev->fd, LEAVE_WAIT_NS, false)) {
+	if (!lock_tables(dev->fd, &shm->seg->changes, LEAVE_WAIT_NS, false)) {
 		h__shm_reclaim(dev, shm->attach);
 		/* No link: the name may be another segment's by now. */
 		if (!fstat(dev->fd, &st) && st.st_nlink &&

@@ -180,6 +180,7 @@ struct h_stream_receiver {
 	bool gone;
 	bool broken;
 	bool watch_due;
+	bool unwatched;			/* there was no room for a watch: again later */
 	bool grow_due;
 	bool seed_due;			/* gen[1] is to be offered */
 	bool late;			/* a credit found no room to go */
@@ -218,6 +219,7 @@ struct h_generation *h__generation_of(struct h_stream_receiver *r,
 int h__generation_init(struct h_generation *g, struct h_receiver *r,
 		       uint32_t entries, uint32_t buffer);
 int h__generation_exit(struct h_generation *g, struct h_receiver *r);
+void h__generation_abandon(struct h_generation *g, struct h_receiver *r);
 void h__generation_seed(const struct h_generation *g, struct h_seed *seed);
 
 static inline uint32_t h__generation_index(const struct h_generation *g,
@@ -236,6 +238,9 @@ int h__credit_ticket(const struct h_seed *seed, struct h_ticket *ticket);
 /* Let @t go by the descriptor: import it, if it is what the seed said. */
 int h__ticket_adopt(struct h_manager *m, int fd, struct h_ticket *t);
 void h__ticket_drop(struct h_manager *m, const struct h_ticket *t);
+
+/* Destroy it whatever happens: it is gone although its slot may not be. */
+int h__stream_receiver_end(struct h_stream_receiver *r);
 
 /* As h_stream_receive(), and how much of the same send is still to come. */
 int h__stream_next(struct h_stream_receiver *r, struct h_record *record,

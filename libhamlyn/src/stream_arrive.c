@@ -68,6 +68,14 @@ int h__generation_exit(struct h_generation *g, struct h_receiver *r)
 	return err;
 }
 
+/* Its slot stays, and its memory with it, but nothing of it is looked at any more. */
+void h__generation_abandon(struct h_generation *g, struct h_receiver *r)
+{
+	h__place_abandon(&g->place, r);
+	free(g->arrivals);
+	*g = (struct h_generation) {};
+}
+
 void h__generation_seed(const struct h_generation *g, struct h_seed *seed)
 {
 	struct h_seed_fields f = {

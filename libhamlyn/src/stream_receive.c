@@ -152,18 +152,25 @@ static void give_credit(struct h_stream_receiver *r)
 
 /* ---- what is due ---- */
 
-/* The watch tells the slot that is there: again, when that has changed. */
+/*
+ * The watch tells the slot that is there: again, when that has changed. Without one
+ * nobody would tell that the sender is gone.
+ */
 static void renew_watch(struct h_stream_receiver *r)
 {
 	struct h_watch *old = r->watch;
+	int err;
 
 	r->watch = NULL;
 	h_receiver_lock(&r->r);
 	r->r.slot = r->gen[0].place.slot;
 	h_receiver_unlock(&r->r);
-	h_receiver_watch(&r->r, &r->credit, -1, 0, &r->watch);
+	err = h_receiver_watch(&r->r, &r->credit, -1, 0, &r->watch);
 	if (old)
 		h_unwatch(old);
+	h_receiver_lock(&r->r);
+	r->unwatched = err;
+	h_receiver_unlock(&r->r);
 }
 
 static void offer_larger(struct h_stream_receiver *r)
@@ -205,7 +212,7 @@ static void retire(struct h_stream_receiver *r)
 	if (r->connected)
 		renew_watch(r);
 	if (h__generation_exit(&old, &r->r))
-		h__place_abandon(&old.place, &r->r);
+		h__generation_abandon(&old, &r->r);
 }
 
 /* Not in process_arrival(), which must not wait for the device. */
@@ -218,7 +225,7 @@ static void do_what_is_due(struct h_stream_receiver *r)
 		h_receiver_unlock(&r->r);
 		return;
 	}
-	watch = r->watch_due;
+	watch = r->watch_due || r->unwatched;
 	grow = r->grow_due && r->gens == 1;
 	old = outgrown(r);
 	r->watch_due = false;
@@ -242,7 +249,7 @@ static void do_what_is_due(struct h_stream_receiver *r)
 /* Locked. */
 static bool is_due(const struct h_stream_receiver *r)
 {
-	return r->watch_due || r->grow_due || r->fin_due || r->seed_due ||
+	return r->watch_due || r->unwatched || r->grow_due || r->fin_due || r->seed_due ||
 	       r->late || (r->gens == 2 && outgrown(r));
 }
 
@@ -278,7 +285,7 @@ static int wait_for_more(struct h_stream_receiver *r, uint32_t seen,
 	int ret;
 
 	h_receiver_lock(&r->r);
-	late = r->late;
+	late = r->late || r->unwatched;
 	h_receiver_unlock(&r->r);
 	if (h__likely(!late) || deadline_ns == H_NOWAIT)
 		return h_receiver_wait(&r->r, seen, deadline_ns);
@@ -583,6 +590,22 @@ int h_stream_receiver_destroy(struct h_stream_receiver *r)
 	pthread_mutex_destroy(&r->reading);
 	free(r);
 	return 0;
+}
+
+int h__stream_receiver_end(struct h_stream_receiver *r)
+{
+	int err = h_stream_receiver_destroy(r);
+	int i;
+
+	if (!err)
+		return 0;
+	for (i = 0; i < 2; i++)
+		if (r->gen[i].place.slot)
+			h__generation_abandon(&r->gen[i], &r->r);
+	h__receiver_remove(&r->r);
+	pthread_mutex_destroy(&r->reading);
+	free(r);
+	return err;
 }
 
 void h_stream_receiver_seed(const struct h_stream_receiver *r,
