@@ -225,8 +225,13 @@ rmmod hamlyn
 verdict "the module can be unloaded" $?
 free_after=$(free_kb)
 # What the kernel keeps for itself after an hour of processes, files and namespaces.
-[ $((free_before - free_after)) -le 32768 ]
-verdict "free memory is back, within 32 MiB" $? "$((free_before - free_after)) KiB are missing"
+# KASAN keeps what was freed for a while: a 32nd of the memory.
+tolerated=32768
+! grep -q kasan_ /proc/kallsyms ||
+	tolerated=$((tolerated + $(awk '$1 == "MemTotal:" { print $2 }' /proc/meminfo) / 32))
+[ $((free_before - free_after)) -le $tolerated ]
+verdict "free memory is back, within $((tolerated / 1024)) MiB" $? \
+	"$((free_before - free_after)) KiB are missing"
 
 row "kernel" "$(uname -r)"
 row "engine" "$engine"
