@@ -117,7 +117,7 @@ void am_test_wire(struct am *engine, int dest, uint32_t index, const void *messa
 	sleepy.messages[sent % NOTED] = later ? message : NULL;
 	if (!later)
 		note(n, message);
-	sent++;
+	sleepy.terminus.producer = ++sent;
 	if (answering)
 		answer(n);
 }
