@@ -194,7 +194,7 @@ void hml_event_quota(struct hml_context *c, u32 attr)
 
 	lockdep_assert_held(&c->device->users_lock);
 	if (begin(&e, c->device, HAMLYN_NL_EVENT_QUOTA,
-		   GFP_NOWAIT | __GFP_NOWARN))
+		  GFP_NOWAIT | __GFP_NOWARN))
 		end(&e, put_context(&e, c) ?:
 			put_used(&e, &c->user->used, attr));
 }
