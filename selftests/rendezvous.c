@@ -612,6 +612,42 @@ TEST_F(rendezvous, patience_has_an_end)
 	h_listener_destroy(second);
 }
 
+TEST_F(rendezvous, who_was_sent_away_is_gone_although_a_child_has_it_open)
+{
+	const struct h_listener_attr attr = { .patience_ns = SECOND / 10 };
+	struct h_listener *second;
+	struct pollfd ready;
+	struct h_channel *ch;
+	char other[80], c;
+	int fd, gate[2];
+	pid_t pid;
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	ASSERT_EQ(0, h_listener_create(other, &attr, &second));
+	ready = (struct pollfd) { .fd = h_listener_fd(second), .events = POLLIN };
+	fd = call_raw(other);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, pipe(gate));
+	EXPECT_EQ(-EAGAIN, h_channel_accept(second, self->m, NULL, &ch,
+					    H_NOWAIT));
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		close(fd);
+		close(gate[1]);
+		_exit(ht_read_all(gate[0], &c, 1) ? 0 : 1);
+	}
+	ht_sleep_ns(SECOND / 5);
+	EXPECT_EQ(-EAGAIN, h_channel_accept(second, self->m, NULL, &ch,
+					    H_NOWAIT));
+	close(fd);
+	EXPECT_EQ(0, poll(&ready, 1, 50));
+	close(gate[0]);
+	close(gate[1]);
+	ht_reap(pid);
+	h_listener_destroy(second);
+}
+
 /* What a client says that connects: its bytes, and the descriptors. */
 struct overheard {
 	unsigned char bytes[512];
