@@ -69,19 +69,17 @@ static void refuse(int fd, int err)
 	close(fd);
 }
 
-/* A child of a fork may have it open, too: closing it would not do. */
-static void forget(struct h_listener *l, struct waiting *w)
-{
-	epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
-	w->fd = -1;
-}
-
-static void expired(struct h_listener *l, struct waiting *w)
+/*
+ * Out of the table; its descriptor is the caller's. A child of a fork may have it open,
+ * too, so closing it would not take it out of the epoll.
+ */
+static int take_out(struct h_listener *l, struct waiting *w)
 {
 	int fd = w->fd;
 
-	forget(l, w);
-	close(fd);
+	epoll_ctl(l->epoll, EPOLL_CTL_DEL, fd, NULL);
+	w->fd = -1;
+	return fd;
 }
 
 static void expire(struct h_listener *l)
@@ -91,7 +89,7 @@ static void expire(struct h_listener *l)
 
 	for (i = 0; i < l->waiting; i++)
 		if (l->clients[i].fd >= 0 && l->clients[i].until <= now)
-			expired(l, &l->clients[i]);
+			close(take_out(l, &l->clients[i]));
 }
 
 static uint32_t count_of(const struct h_listener *l, uid_t uid)
@@ -108,7 +106,6 @@ static struct waiting *make_room(struct h_listener *l)
 {
 	struct waiting *victim = NULL;
 	uint32_t i, most = 0;
-	int fd;
 
 	for (i = 0; i < l->waiting; i++) {
 		struct waiting *w = &l->clients[i];
@@ -125,9 +122,7 @@ static struct waiting *make_room(struct h_listener *l)
 			victim = w;
 		}
 	}
-	fd = victim->fd;
-	forget(l, victim);
-	refuse(fd, -EUSERS);
+	refuse(take_out(l, victim), -EUSERS);
 	return victim;
 }
 
@@ -208,10 +203,8 @@ static bool hear_client(struct h_listener *l, struct waiting *w, uint32_t kind,
 	err = h__hear(w->fd, &g->says, tickets ? g->fds : NULL);
 	if (err == -EAGAIN)
 		return false;
-	g->fd = w->fd;
+	g->fd = take_out(l, w);
 	g->peer = w->peer;
-	w->fd = -1;
-	epoll_ctl(l->epoll, EPOLL_CTL_DEL, g->fd, NULL);
 	err = err ? -EPROTO : wrong_with(l, &g->says, kind, g->fds);
 	if (!err)
 		return true;

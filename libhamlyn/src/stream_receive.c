@@ -565,6 +565,13 @@ static void settle_credits(struct h_stream_receiver *r)
 	h__ticket_drop(m, &credit);
 }
 
+static void receiver_free(struct h_stream_receiver *r)
+{
+	h__receiver_remove(&r->r);
+	pthread_mutex_destroy(&r->reading);
+	free(r);
+}
+
 int h_stream_receiver_destroy(struct h_stream_receiver *r)
 {
 	int err, i;
@@ -586,9 +593,7 @@ int h_stream_receiver_destroy(struct h_stream_receiver *r)
 		if (err)
 			return err;
 	}
-	h__receiver_remove(&r->r);
-	pthread_mutex_destroy(&r->reading);
-	free(r);
+	receiver_free(r);
 	return 0;
 }
 
@@ -602,9 +607,7 @@ int h__stream_receiver_end(struct h_stream_receiver *r)
 	for (i = 0; i < 2; i++)
 		if (r->gen[i].place.slot)
 			h__generation_abandon(&r->gen[i], &r->r);
-	h__receiver_remove(&r->r);
-	pthread_mutex_destroy(&r->reading);
-	free(r);
+	receiver_free(r);
 	return err;
 }
 
