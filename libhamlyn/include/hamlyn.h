@@ -1023,7 +1023,10 @@ static inline int h_send_done(struct h_terminus *t, int64_t handle)
 	int32_t result;
 
 	if ((int32_t)(completed - h) <= 0) {
-		/* Or it left so long ago that counting has come round. */
+		/*
+		 * Or it left so long ago that counting has come round: who
+		 * posted over its entry had seen it complete.
+		 */
 		if (h__load_acquire(&t->producer) - h <= t->mask + 1)
 			return 0;
 		(void)h__load_acquire(&t->status->completed);	/* B6 */

@@ -253,7 +253,7 @@ void h__manager_nudge(struct h_manager *m)
 	 * What the caller has to tell, before the look at the nudge that is under way:
 	 * give() clears that, and then looks who has news.
 	 */
-	h__full_barrier();
+	h__full_barrier();					/* B13 */
 	if (h__read_once(&m->nudged) &&
 	    now - h__read_once(&m->nudged_ns) < NUDGE_AGAIN_NS)
 		return;
