@@ -227,7 +227,7 @@ static inline int one_in(struct thread *t, uint32_t n)
 	return !below(t, n) && !(t->tame && n >= 16);
 }
 
-/* Numbers at which things tend to go wrong. */
+/* 0, or one that is nobody else's. */
 static inline uint32_t some_nic(struct thread *t, uint32_t count)
 {
 	uint32_t i = below(t, count);
@@ -235,6 +235,7 @@ static inline uint32_t some_nic(struct thread *t, uint32_t count)
 	return i ? i + option.others : 0;
 }
 
+/* Numbers at which things tend to go wrong. */
 static inline uint64_t odd_number(struct thread *t)
 {
 	uint64_t power = 1ULL << below(t, 64);
