@@ -489,6 +489,9 @@ static int hml_fop_release(struct inode *inode, struct file *file)
 	hml_event_context(c, HAMLYN_NL_EVENT_CONTEXT_CLOSE);
 	/* 1. Nobody finds us, works on our termini, or tells our watches. */
 	context_unlink(c, false);
+	mutex_lock(&c->lock);
+	c->closing = true;
+	mutex_unlock(&c->lock);
 	hml_term_destroy_all(c);
 	hml_watch_destroy_all(c);
 	/* 2. No new packet finds our slots, and those that did have landed. */

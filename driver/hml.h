@@ -213,7 +213,7 @@ struct hml_device {
 
 /**
  * struct hml_context - one open file
- * @ref: 1 for the open file, 1 for each NQ
+ * @ref: 1 for the open file, 1 for each NQ, 1 for each dump that is listing it
  * @device: the NIC, with a reference
  * @id: id on the NIC
  * @user: whose limits count: who opened it
@@ -221,6 +221,8 @@ struct hml_device {
  * @comm: its name then
  * @lock: protects the tables, the users counts and the bindings. Taken under
  *	mmap_lock (mmap); so no user memory is touched under it.
+ * @closing: the file is being closed: whoever found it before has no business
+ *	here; under @lock
  * @areas: struct hml_area by id
  * @nqs: struct hml_nqueue by id
  * @slots: struct hml_slot_object by slot number
@@ -241,6 +243,7 @@ struct hml_context {
 	struct pid *pid;
 	char comm[TASK_COMM_LEN];
 	struct mutex lock;
+	bool closing;
 	struct xarray areas;
 	struct xarray nqs;
 	struct xarray slots;

@@ -50,7 +50,7 @@ struct dump {
  * @allowed: attributes of a request, one bit each
  * @fill: writes a message about one
  * @nic: lists those of a NIC
- * @context: lists those of a context; context and NIC's contexts locked
+ * @context: lists those of a context, which is locked
  * @table: where the context has them
  */
 struct kind {
@@ -147,14 +147,15 @@ static bool context_visible(const struct dump *dump,
 /* Goes on at the place where it was, if that is still there. */
 static int list_context(struct dump *dump, struct hml_context *c)
 {
-	int err;
+	int err = 0;
 
 	if (dump->at->context != c->id) {
 		dump->at->context = c->id;
 		dump->at->object = 0;
 	}
 	mutex_lock(&c->lock);
-	err = dump->kind->context(dump, c);
+	if (!c->closing)
+		err = dump->kind->context(dump, c);
 	mutex_unlock(&c->lock);
 	if (!err) {
 		dump->at->context++;
@@ -163,6 +164,29 @@ static int list_context(struct dump *dump, struct hml_context *c)
 	return err;
 }
 
+/* The first from @first to @last, with a reference, or NULL. */
+static struct hml_context *next_context(const struct dump *dump,
+					struct hml_device *d,
+					unsigned long first, unsigned long last)
+{
+	struct hml_context *c;
+	unsigned long id;
+
+	mutex_lock(&d->contexts_lock);
+	xa_for_each_range(&d->contexts, id, c, first, last) {
+		if (!context_visible(dump, c))
+			continue;
+		hml_context_get(c);
+		break;
+	}
+	mutex_unlock(&d->contexts_lock);
+	return c;
+}
+
+/*
+ * One at a time: whose context it is may keep its lock for as long as he likes,
+ * and must not keep the others from opening and closing theirs.
+ */
 static int list_contexts(struct dump *dump, struct hml_device *d)
 {
 	const struct nlattr *named = dump->attrs[HAMLYN_A_CONTEXT];
@@ -170,7 +194,6 @@ static int list_contexts(struct dump *dump, struct hml_device *d)
 	unsigned long last = ULONG_MAX;
 	struct hml_context *c;
 	bool none = true;
-	unsigned long id;
 	int err = 0;
 
 	if (named) {
@@ -178,16 +201,12 @@ static int list_contexts(struct dump *dump, struct hml_device *d)
 		none = !first;
 		first = max(first, last);
 	}
-	mutex_lock(&d->contexts_lock);
-	xa_for_each_range(&d->contexts, id, c, first, last) {
-		if (!context_visible(dump, c))
-			continue;
+	while (!err && (c = next_context(dump, d, first, last))) {
 		none = false;
+		first = (unsigned long)c->id + 1;
 		err = list_context(dump, c);
-		if (err)
-			break;
+		hml_context_put(c);
 	}
-	mutex_unlock(&d->contexts_lock);
 	if (!named || !none)
 		return err;
 	NL_SET_ERR_MSG(dump->cb->extack,

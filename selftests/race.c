@@ -14,7 +14,7 @@
  *    exec with open descriptors, without traffic: inherit.c
  *  - death: fork_kill.c one by one, segment.c at every instruction, storm.c many
  *  - of the kernel device -- munmap, dup and close, waiters, areas of messages
- *    under way, NICs, network namespaces, limits, weights, parameters:
+ *    under way, NICs, lists of contexts, network namespaces, limits, weights, parameters:
  *    race_kernel.c; a waiter and its NQ, alone: poll_wait.c
  *
  *	race --nothing		ends at once: what a process becomes by exec

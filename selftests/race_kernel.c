@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Races of the kernel device: mappings, descriptors, waiters, areas of messages
- * under way, NICs, network namespaces, limits, weights, parameters; each taken
- * away or changed while it is used. As root. race.c has the others, and the list
- * of what is where; race.h the witness, whose messages come as ever.
+ * under way, NICs, contexts that are listed, network namespaces, limits, weights,
+ * parameters; each taken away or changed while it is used. As root. race.c has the
+ * others, and the list of what is where; race.h the witness, whose messages come as
+ * ever.
  */
 #include "kselftest_harness.h"
 #include "race.h"
@@ -523,6 +524,108 @@ TEST_F(race_kernel, nics_are_deleted_while_they_are_opened_and_sent_to)
 	EXPECT_EQ(0, ht_reap(pid));
 	EXPECT_EQ(40 * 10, unknown);
 	TH_LOG("%u times busy, opened %u times", busy, b->opened);
+	munmap(b, sizeof(*b));
+}
+
+/* ---- lists ---------------------------------------------------------------- */
+
+/* How many messages there are, or a negative errno. */
+static int list_all(struct genl *g, uint8_t command)
+{
+	static unsigned char answer[16384] __attribute__((aligned(8)));
+	const struct nlmsghdr *h;
+	int count = 0;
+	ssize_t n;
+
+	genl_begin(g, command);
+	g->request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	if (send(g->fd, &g->request, g->request.header.nlmsg_len, 0) < 0)
+		return -errno;
+	for (;;) {
+		n = recv(g->fd, answer, sizeof(answer), 0);
+		if (n < 0)
+			return -errno;
+		for (h = (void *)answer; NLMSG_OK(h, (size_t)n);
+		     h = NLMSG_NEXT(h, n)) {
+			if (h->nlmsg_type == NLMSG_DONE)
+				return count;
+			if (h->nlmsg_type == NLMSG_ERROR)
+				return -EPROTO;
+			count++;
+		}
+	}
+}
+
+/*
+ * A user who comes, has one of each, and goes. Rekeying keeps the context locked
+ * for a while: who waits for it then is there when it is closed.
+ */
+static int come_and_go(struct nic_board *b)
+{
+	struct party p, mapped;
+	unsigned int i;
+
+	while (!h__load_acquire(&b->stop)) {
+		if (party_open(&p))
+			return 10;
+		mapped = p;
+		mapped.fd = -1;
+		party_close(&mapped);
+		for (i = 0; i < 4; i++)
+			if (rekey(&p, 0))
+				return 11;
+		close(p.fd);
+		__atomic_add_fetch(&b->opened, 1, __ATOMIC_RELEASE);
+	}
+	return 0;
+}
+
+/* Who lists a context keeps it from being freed, and lists none of what is. */
+TEST_F(race_kernel, contexts_are_listed_while_they_come_and_go)
+{
+	static const uint8_t lists[] = {
+		HAMLYN_NL_CMD_CONTEXT_GET, HAMLYN_NL_CMD_AREA_GET,
+		HAMLYN_NL_CMD_SLOT_GET, HAMLYN_NL_CMD_NQ_GET,
+		HAMLYN_NL_CMD_TERMINUS_GET, HAMLYN_NL_CMD_AUDIT_GET,
+	};
+	struct nic_board *b = mmap(NULL, sizeof(*b), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int there[ARRAY_SIZE(lists)], n;
+	unsigned int i, round, seen = 0;
+	struct ht_poll poll;
+	pid_t pids[2];
+
+	if (!self->ready)
+		SKIP(return, NEED_ROOT);
+	ASSERT_NE(MAP_FAILED, b);
+	for (i = 0; i < ARRAY_SIZE(lists); i++) {
+		there[i] = list_all(&self->genl, lists[i]);
+		ASSERT_GE(there[i], 0);
+	}
+	for (i = 0; i < ARRAY_SIZE(pids); i++) {
+		unsigned int uid = somebody(8 + i);
+
+		pids[i] = ht_fork();
+		ASSERT_GE(pids[i], 0);
+		if (!pids[i])
+			_exit(become(uid) ? 99 : come_and_go(b));
+	}
+	ht_poll_begin(&poll);
+	for (round = 0; round < 300 || !seen ||
+	     h__load_acquire(&b->opened) < 300; round++) {
+		i = round % ARRAY_SIZE(lists);
+		n = list_all(&self->genl, lists[i]);
+		ASSERT_GE(n, 0);
+		seen += n > there[i];
+		ASSERT_TRUE(ht_poll_more(&poll));
+	}
+	h__store_release(&b->stop, 1);
+	for (i = 0; i < ARRAY_SIZE(pids); i++)
+		EXPECT_EQ(0, ht_reap(pids[i]));
+	for (i = 0; i < ARRAY_SIZE(lists) - 1; i++)
+		EXPECT_EQ(there[i], list_all(&self->genl, lists[i]));
+	TH_LOG("%u lists, %u with guests, who came %u times", round, seen,
+	       b->opened);
 	munmap(b, sizeof(*b));
 }
 
