@@ -420,8 +420,10 @@ extern struct list_head hml_nics;	/* of struct hml_device.list */
 
 int hml_nics_init(void);
 void hml_nics_exit(void);
+typedef int (*hml_nic_setup_fn)(struct hml_device *d, const void *arg);
 struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
-				  struct net *net);
+				  struct net *net, hml_nic_setup_fn setup,
+				  const void *arg);
 int hml_nic_delete(struct hml_device *d);
 bool hml_nic_admin(const struct hml_device *d);
 int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set);

@@ -187,7 +187,7 @@ static int create_nics(void)
 	hml_nic_default_attr(&attr);
 	for (i = 0; i < nics; i++) {
 		mutex_lock(&hml_nics_lock);
-		d = hml_nic_create(&attr, &init_net);
+		d = hml_nic_create(&attr, &init_net, NULL, NULL);
 		mutex_unlock(&hml_nics_lock);
 		if (!IS_ERR(d))
 			continue;

@@ -181,7 +181,7 @@ static void set_u32(const struct nlattr *attr, u32 *value)
 }
 
 /* What can fail comes first. */
-static int change_nic(struct genl_info *info, struct hml_device *d)
+static int change_nic(const struct genl_info *info, struct hml_device *d)
 {
 	struct nlattr **attrs = info->attrs;
 	int err;
@@ -354,8 +354,28 @@ static int check_free(struct genl_info *info, const struct hml_nic_attr *attr)
 	return 0;
 }
 
-static struct hml_device *create(struct genl_info *info, struct net *net)
+/**
+ * struct wish - what a new NIC is to be like
+ * @info: the request
+ * @limits: its limits, parsed
+ */
+struct wish {
+	const struct genl_info *info;
+	struct nlattr **limits;
+};
+
+static int set_up(struct hml_device *d, const void *arg)
 {
+	const struct wish *wish = arg;
+
+	set_nic_limits(d, wish->limits);
+	return change_nic(wish->info, d);
+}
+
+static struct hml_device *create(struct genl_info *info, struct net *net,
+				 struct nlattr **limits)
+{
+	struct wish wish = { .info = info, .limits = limits };
 	struct hml_nic_attr attr;
 	struct hml_device *d;
 	int err;
@@ -364,29 +384,14 @@ static struct hml_device *create(struct genl_info *info, struct net *net)
 	err = check_free(info, &attr);
 	if (err)
 		return ERR_PTR(err);
-	d = hml_nic_create(&attr, net);
+	d = hml_nic_create(&attr, net, set_up, &wish);
 	if (d == ERR_PTR(-ENOSPC))
 		HML_COMPAT_REFUSE(info->extack, NULL, "there are too many NICs",
 				  "there are %u NICs, and no more can be",
 				  HML_MAX_NICS);
+	else if (!IS_ERR(d) && READ_ONCE(d->link.down))
+		hml_event_nic(d, HAMLYN_NL_EVENT_NIC_DOWN);
 	return d;
-}
-
-/* If something fails it is gone again, unless somebody has opened it already. */
-static struct hml_device *create_changed(struct genl_info *info,
-					 struct net *net, struct nlattr **limits)
-{
-	struct hml_device *d = create(info, net);
-	int err;
-
-	if (IS_ERR(d))
-		return d;
-	set_nic_limits(d, limits);
-	err = change_nic(info, d);
-	if (!err)
-		return d;
-	hml_nic_delete(d);
-	return ERR_PTR(err);
 }
 
 static int fill_new(struct sk_buff *skb, const struct hml_reader *r,
@@ -415,7 +420,7 @@ static int new_nic(struct sk_buff *request, struct genl_info *info,
 	if (!skb)
 		return -ENOMEM;
 	mutex_lock(&hml_nics_lock);
-	d = create_changed(info, net, tb);
+	d = create(info, net, tb);
 	if (!IS_ERR(d)) {
 		err = hml_netlink_reply(skb, request, info,
 					HAMLYN_NL_CMD_NIC_NEW, fill_new, d);

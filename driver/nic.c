@@ -171,14 +171,17 @@ static bool attr_valid(const struct hml_nic_attr *attr)
  * hml_nic_create() - make a NIC
  * @attr: its properties
  * @net: its network namespace
+ * @setup: what else there is to set, before anybody can open it; or NULL
+ * @arg: for @setup
  *
  * hml_nics_lock is held.
  *
  * Return: the NIC, or ERR_PTR() of -EINVAL, -EEXIST if index or host is taken,
- * -ENOSPC, -ENOMEM.
+ * -ENOSPC, -ENOMEM, or what @setup returned.
  */
 struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
-				  struct net *net)
+				  struct net *net, hml_nic_setup_fn setup,
+				  const void *arg)
 {
 	struct hml_device *d;
 	int err;
@@ -193,15 +196,20 @@ struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
 	if (err)
 		goto err_put;
 	write_pnet(&d->net, net);
-	err = device_start(d, attr);
+	err = setup ? setup(d, arg) : 0;
 	if (err)
 		goto err_index;
+	err = device_start(d, attr);
+	if (err)
+		goto err_adversary;
 	list_add_tail(&d->list, &hml_nics);
 	hml_changed();
 	hml_event_nic(d, HAMLYN_NL_EVENT_NIC_NEW);
 	trace_hamlyn_nic_create(d);
 	return d;
 
+err_adversary:
+	hml_adversary_stop(d);
 err_index:
 	ida_free(&nic_ids, d->index);
 err_put:
@@ -266,7 +274,8 @@ bool hml_nic_admin(const struct hml_device *d)
  * @d: the NIC
  * @set: what to change
  *
- * hml_nics_lock is held. Who watches a slot of a NIC that is set down is told.
+ * hml_nics_lock is held. Who watches a slot of a NIC that is set down is told;
+ * nobody is, of a NIC that is being made.
  *
  * Return: 0 or -EINVAL.
  */
@@ -282,7 +291,7 @@ int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set)
 		return -EINVAL;
 	hml_link_set(&d->nic, set);
 	trace_hamlyn_nic_set(d, set);
-	if (was_up == !READ_ONCE(d->link.down))
+	if (was_up == !READ_ONCE(d->link.down) || list_empty(&d->list))
 		return 0;
 	if (was_up) {
 		/* What is landing has landed when they are told. */
