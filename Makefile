@@ -31,7 +31,10 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 SBINDIR ?= $(PREFIX)/sbin
-PYTHONDIR ?= $(PREFIX)/lib/python3/dist-packages
+# Python searches a folder of its version's name in /usr/local. That of another Python, of a
+# virtual environment, is none of ours.
+PYTHONDIR ?= $(or $(if $(filter /usr/local,$(PREFIX)),$(filter $(PREFIX)/%,$(shell python3 -c \
+	'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null))),$(PREFIX)/lib/python3/dist-packages)
 BINDIR ?= $(PREFIX)/bin
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
@@ -54,8 +57,10 @@ TESTS_KERNEL := $(filter $(wildcard selftests/*.c), \
 	poll_wait.c conformance_kernel.c conformance_adversary.c survivors.c race_kernel.c \
 	coverage_netlink.c) \
 	$(filter-out $(TESTS_SHM),$(wildcard selftests/hostile_*.c)))
-# Random calls, and faults at every allocation: selftests/debug-guest.sh runs them.
-TESTS_DEBUG := $(filter $(wildcard selftests/*.c),$(addprefix selftests/,fuzz_calls.c fail_nth.c))
+# Random calls, and faults at every allocation: selftests/debug-guest.sh runs them. And what
+# needs a disk.
+TESTS_DEBUG := $(filter $(wildcard selftests/*.c), \
+	$(addprefix selftests/,fuzz_calls.c fail_nth.c on_disk.c))
 TESTS_BOTH := $(filter-out selftests/hamlyn_test.c $(TESTS_SHM) $(TESTS_KERNEL) $(TESTS_DEBUG), \
 	$(wildcard selftests/*.c))
 test_bins = $(patsubst selftests/%.c,$(BUILD)/selftests/%,$(1))
@@ -390,14 +395,14 @@ demo:
 	@selftests/setup.sh packages vm
 	@selftests/setup.sh qemu
 	@$(MAKE) --no-print-directory -s all
-	@$(MAKE) --no-print-directory -s modules KERNEL=6.1
-	@tools/demo/demo.sh
+	@$(MAKE) --no-print-directory -s modules KERNEL=$(KERNEL)
+	@tools/demo/demo.sh --build $(BUILD) --kernel $(KERNEL)
 
 vm-shell:
 	@selftests/setup.sh packages all
 	@selftests/setup.sh qemu
 	@$(MAKE) --no-print-directory -s all selftests modules
-	@selftests/vm/shell.sh $(KERNEL) --module $(BUILD)/hamlyn.ko
+	@BUILD=$(BUILD) selftests/vm/shell.sh $(KERNEL) --module $(BUILD)/hamlyn.ko
 
 # ---- installation ----
 

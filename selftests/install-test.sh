@@ -77,6 +77,18 @@ perf_installed() {
 	"$root/usr/bin/hamlyn-perf" --help && [ -s "$root/usr/share/man/man1/hamlyn-perf.1" ]
 }
 
+# Where the system's python3 looks, whether the folder is there already or not
+python_finds() {
+	local local=$work/local PATH=/usr/bin:$PATH
+	make -s "BUILD=$BUILD" install "DESTDIR=$local" PREFIX=/usr/local || return
+	python3 - "$local" <<'EOT'
+import os, site, sys
+
+places = [folder for folder in sys.path + site.getsitepackages() if folder]
+sys.exit(not any(os.path.exists(sys.argv[1] + folder + "/hamlyn/__init__.py") for folder in places))
+EOT
+}
+
 manual_installed() {
 	[ -s "$root/usr/share/man/man3/h_send_msg.3" ] &&
 		[ -s "$root/usr/share/man/man7/hamlyn.7" ]
@@ -136,6 +148,7 @@ done
 check "hamlyn/hamlyn.hpp compiles alone in C++17" compiles_alone hamlyn/hamlyn.hpp c++
 check "the manual is installed" manual_installed
 check "pkg-config knows the version" pkg-config --exact-version=0.1.0 libhamlyn
+check "Python finds its package in /usr/local" python_finds
 check "the library exports h_* only" only_ours
 check "the README's program builds against it in C" build gcc program.c shared
 check "and runs" run_shared "$work/shared"

@@ -158,18 +158,18 @@ huge_pages() {
 
 # ---- honesty ----
 
-finds_spoilt() { # SYSTEM TEST
+finds_spoilt() { # SYSTEM TEST SIZE
 	local status=0
-	perf "${TINY[@]}" --sizes 100 --corrupt --systems "$1" "$2" || status=$?
+	perf "${TINY[@]}" --sizes "$3" --corrupt --systems "$1" "$2" || status=$?
 	[ "$status" = 1 ] && [ ! -s "$work/out" ] || return 1
 	grep -qE "wrong payload|takes a message of such a size|cannot be measured here" "$work/err"
 }
 
-spoilt() { # TEST SYSTEM...
-	local system test=$1
-	shift
+spoilt() { # TEST SIZE SYSTEM...
+	local system test=$1 size=$2
+	shift 2
 	for system; do
-		finds_spoilt "$system" "$test" || {
+		finds_spoilt "$system" "$test" "$size" || {
 			echo "$system $test" >>"$work/err"
 			return 1
 		}
@@ -191,6 +191,38 @@ for line in open(sys.argv[1]):
         assert len(known) >= 3 and value["max_ns"] >= value["median_ns"] >= value["min_ns"], value
         assert abs(value["rtt_median_ns"] - 2 * value["median_ns"]) < 0.2, value
 EOT
+}
+
+# The last one, though it is no power of two
+group_ends() {
+	perf --json --reps 1 --time 1 --count 3 group &&
+		[ "$(sed -n 's/.*"group_size":\([0-9]*\),.*/\1/p' "$work/out" | paste -sd,)" = 1,2,3 ]
+}
+
+quantiles() { # the smallest value that a share of all does not exceed, in both programs
+	cat >"$work/quantile.c" <<'EOT'
+#include "stats.c"
+
+int main(void)
+{
+	double v[100], two[] = { 1, 2 };
+	int i;
+
+	for (i = 0; i < 100; i++)
+		v[i] = i + 1;
+	return quantile(v, 100, 0.99) != 99 || quantile(v, 100, 0.07) != 7 ||
+	       quantile(v, 100, 0.001) != 1 || quantile(v, 100, 0.999) != 100 ||
+	       quantile(v, 100, 1) != 100 || quantile(v, 1, 0.5) != 1 || quantile(two, 2, 0.5) != 1;
+}
+EOT
+	"${CC:-gcc}" -D_GNU_SOURCE -I"$HERE" -Iuapi -Ilibhamlyn/include -Dquantile=stats_quantile \
+		"$work/quantile.c" -lm -o "$work/quantile" >"$work/out" 2>"$work/err" &&
+		"$work/quantile" || return 1
+	# Of the rest of that program nothing is called
+	"${CC:-gcc}" -D_GNU_SOURCE -Itools/am -Ilibhamlyn/am/include -Iuapi -Ilibhamlyn/include \
+		-ffunction-sections -Wl,--gc-sections \
+		"$work/quantile.c" -lm -o "$work/quantile" >"$work/out" 2>"$work/err" &&
+		"$work/quantile"
 }
 
 # ---- diagrams ----
@@ -256,11 +288,19 @@ check "areas of huge pages where /dev/shm has them" huge_pages
 check "the table of lat" perf "${TINY[@]}" --sizes 16 lat
 check "what is missing is an error when it is named" tells_missing
 check "ratios have a spread, and figures an order" ratios_are_spread
+check "quantiles are those that were promised" quantiles
+check "a curve of groups ends where it should" group_ends
+check "revoke has areas for many senders" perf --time 1 --n 1 --senders 32 revoke
 # shellcheck disable=SC2046 # several words
 check "every system notices a spoilt message when latency is measured" \
-	spoilt lat $(names_of Systems)
-check "messages that are spoilt are noticed when rate is measured" spoilt rate hamlyn pipe-spin
-check "messages that are spoilt are noticed when bandwidth is measured" spoilt bw limit shm
+	spoilt lat 100 $(names_of Systems)
+check "messages that are spoilt are noticed when rate is measured" spoilt rate 100 hamlyn pipe-spin
+check "messages that are spoilt are noticed when bandwidth is measured" spoilt bw 100 limit shm
+# Fewer messages than those of which one is looked at
+check "large messages that are spoilt are noticed when latency is measured" \
+	spoilt lat 4M hamlyn pipe shm limit
+check "large messages that are spoilt are noticed when bandwidth is measured" \
+	spoilt bw 4M hamlyn pipe shm limit
 
 check "no command" refuses 2 "which command"
 check "an unknown command" refuses 2 'no command is called "fly"' fly
@@ -268,17 +308,23 @@ check "two commands" refuses 2 "one command at a time" lat bw
 check "an unknown option" refuses 2 "see --help" --fly lat
 check "an option of another command" refuses 2 "is not for lat" --pairs 2 lat
 check "sizes that are too large" refuses 2 "sizes from 0 to 4M" --sizes 5M lat
+check "sizes of more than 64 bits" refuses 2 "sizes from 0 to 4M" --sizes 17592186044420M lat
 check "sizes that are none" refuses 2 "sizes from 0 to 4M" --sizes 1,x lat
 check "too many pairs" refuses 2 "takes a number from 1 to" --pairs 1000 rate
-check "sizes that carry no number" refuses 1 "takes --sizes from 8" --json scale --op bytes --sizes 4
-check "a curve that is none" refuses 1 "no curve is called" scale --op fly
-check "groups that are too large" refuses 1 "takes --count up to 64" group --count 65
-check "messages that are too long for protocols" refuses 1 "takes --sizes from 1" \
+check "sizes that carry no number" refuses 2 "takes --sizes from 8" --json scale --sizes 4
+check "a curve that is none" refuses 2 "no curve is called" scale --op fly
+check "groups that are too large" refuses 2 "takes --count up to 64" group --count 65
+check "messages that are too long for protocols" refuses 2 "takes --sizes from 1" \
 	protocols --sizes 5K
-check "too many wakes" refuses 1 "takes --n up to" wake --n 100000
+check "messages that are too short for protocols" refuses 2 "takes --sizes from 1" \
+	protocols --sizes 0
+check "an operation that is none" refuses 2 "no operation is called" count --op fly
+check "a system that msgloop has not" refuses 2 "msgloop knows no" \
+	--csv --systems pipe,fly msgloop
+check "too many wakes" refuses 2 "takes --n up to" wake --n 20000
 check "an option that idle has not" refuses 2 "is not for idle" idle --sizes 4
 check "an unknown system" refuses 2 'no system is called "fly"' --systems hamlyn,fly lat
-check "a system named twice" refuses 1 "named twice" "${TINY[@]}" --systems pipe,pipe lat
+check "a system named twice" refuses 2 "named twice" "${TINY[@]}" --systems pipe,pipe lat
 check "sizes that no system takes" refuses 1 "takes a message of such a size" "${TINY[@]}" \
 	--systems fast --sizes 100 lat
 check "a device that is none" refuses 1 "cannot open" --device shm:a/b "${TINY[@]}" \

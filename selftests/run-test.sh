@@ -447,6 +447,67 @@ nothing_left() { # after hamlyn-run was killed, even of what heeds no SIGTERM
 	ended "$one" && ended "$two"
 }
 
+# sleepers SECONDS: the pids of "sleep SECONDS"
+sleepers() {
+	local file
+	for file in /proc/[0-9]*/cmdline; do
+		[ "$({ tr '\0' ' ' <"$file"; } 2>/dev/null)" != "sleep $1 " ] ||
+			basename "$(dirname "$file")"
+	done
+}
+
+# Without the kernel's list of children they cannot be found
+lists_children() {
+	[ -e "/proc/$$/task/$$/children" ]
+}
+
+no_sleeper() { # SECONDS: none is left; those that are get ended here
+	local pids
+	pids=$(sleepers "$1")
+	[ -n "$pids" ] || return 0
+	echo "left behind: ${pids//$'\n'/ }" >>"$work/err"
+	# shellcheck disable=SC2086 # several words
+	kill -s KILL $pids
+	return 1
+}
+
+# so_many_sleep N SECONDS: also those that are only about to; then none does
+so_many_sleep() {
+	local i n=0
+	for ((i = 0; i < 100 && n != $1; i++)); do
+		[ "$i" = 0 ] || sleep 0.1
+		n=$(sleepers "$2" | wc -l)
+	done
+	no_sleeper "$2" 2>/dev/null
+	[ "$n" = "$1" ] || echo "$n processes sleep, not $1" >>"$work/err"
+	[ "$n" = "$1" ]
+}
+
+# A duration that no other process has
+nap=100000.$$
+
+orphans_end() { # SHELL-COMMAND: what it leaves behind does not outlive a job that fails
+	ends 124 "took more than 1 s" -n 2 --timeout 1 sh -c "$1"
+	local status=$?
+	no_sleeper "$nap" && [ "$status" = 0 ]
+}
+
+orphans_are_let_be() { # of a job that ends well
+	local status=0
+	run -n 2 sh -c "sleep $nap >&- 2>&- & :" || status=$?
+	so_many_sleep 2 "$nap" && [ "$status" = 0 ]
+}
+
+inherited_children() { # of a job that fails, and of whoever became hamlyn-run
+	local status=0
+	bounded sh -c "sleep $nap & exec '$RUN' -n 2 false" || status=$?
+	so_many_sleep 1 "$nap" && [ "$status" = 1 ]
+}
+
+few_descriptors() { # not enough for three of each process, which --tag-output only needs
+	(ulimit -n 128 && run -n 50 true)
+}
+
 surroundings() { # limits and signals are those that hamlyn-run found
 	local want
 	# shellcheck disable=SC2016 # for the shell inside
@@ -498,6 +559,18 @@ check "SIGINT is passed on" passes_on INT 130
 check "a process that is stopped, and goes on" stopped
 check "a process that is stopped, and is to end" stopped_ends
 check "nothing is left when hamlyn-run is killed" nothing_left
+if lists_children; then
+	check "nothing is left of what the processes of a job that fails have started" \
+		orphans_end "sleep $nap; :"
+	check "nor of what heeds no SIGTERM" orphans_end "(trap '' TERM; sleep $nap; :); :"
+else
+	skip "nothing is left of what the processes of a job that fails have started" \
+		"this kernel lists no children"
+	skip "nor of what heeds no SIGTERM" "this kernel lists no children"
+fi
+check "what a job that ends well has started is let be" orphans_are_let_be
+check "children that are none of the job's are let be" inherited_children
+check "few descriptors" few_descriptors
 check "processes find what hamlyn-run has found" surroundings
 check "standard descriptors that are closed" closed_descriptors
 if command -v mandoc >/dev/null; then

@@ -189,6 +189,9 @@ static void run(struct guesser *g, uint64_t n)
 
 	look(g, &before);
 	guess_all(g, n);
+	/* How far it would have been held back cannot be told */
+	if (transfer_stopped)
+		die("stopped by a signal");
 	wait_for_verdicts(g, &before, &after);
 	printf("%llu random keys, %llu keys with one bit wrong\n",
 	       (unsigned long long)g->random, (unsigned long long)g->near);

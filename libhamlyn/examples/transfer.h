@@ -160,6 +160,8 @@ static inline int64_t transfer_send(struct h_terminus *terminus, const struct h_
 	int64_t handle;
 
 	while ((handle = h_send(terminus, msg)) == -EAGAIN) {
+		if (transfer_stopped)
+			die("stopped by a signal");
 		if (transfer_now() > deadline)
 			die("no room in the work queue for %.0f seconds", seconds);
 		nanosleep(&pause, NULL);

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A shell in a guest with the module loaded and the programs of build/ in PATH.
+# A shell in a guest with the module loaded and the programs of $BUILD (build/) in PATH.
 set -euo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-BUILD=$REPO_DIR/build
+BUILD=$(realpath -m -- "${BUILD:-$REPO_DIR/build}")
 DAY=86400
 
 usage() {
@@ -15,7 +15,7 @@ usage() {
 Usage: selftests/vm/shell.sh [$(known_kernels)] [option of run.sh]...
 
 The kernel is 6.12 unless named. The module is built first (selftests/vm/build-module.sh)
-unless --module names one; the programs of build/ are put in /host, which is in PATH.
+unless --module names one; the programs of \$BUILD (build/) are put in /host, which is in PATH.
 The kernel log goes to the file console in the folder that --out names, and to dmesg.
 EOF
 }

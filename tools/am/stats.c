@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Order statistics, and the mean, which is what the papers give. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,10 +17,14 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The smallest value that at least a share @q of the values do not exceed. */
+/*
+ * The smallest value that at least a share @q of the values do not exceed. A product may be
+ * a little above what it should be: 0.07 * 100 is.
+ */
 static double quantile(const double *sorted, size_t n, double q)
 {
-	size_t i = (size_t)(q * (double)n);
+	double rank = ceil(q * (double)n - 0.000001);
+	size_t i = rank > 1 ? (size_t)rank - 1 : 0;
 
 	return sorted[i < n ? i : n - 1];
 }

@@ -230,13 +230,20 @@ bounded() { # SECONDS COMMAND...
 	pid=$!
 	set +m
 	watch_over "$pid" "$seconds" &
-	local watcher=$!
+	WATCHER=$!
 	RUNNING=$pid
 	wait "$pid" || rc=$?
 	RUNNING=''
-	kill "$watcher" 2>/dev/null || true
-	wait "$watcher" 2>/dev/null || true
+	end_watcher
 	return "$rc"
+}
+
+# Later the number of the group may be another's
+end_watcher() {
+	[ -n "$WATCHER" ] || return 0
+	kill "$WATCHER" 2>/dev/null || true
+	wait "$WATCHER" 2>/dev/null || true
+	WATCHER=''
 }
 
 watch_over() { # GROUP SECONDS
@@ -378,11 +385,12 @@ parse_options() {
 	fi
 }
 
-RUNNING=''
+RUNNING='' WATCHER=''
 
 # shellcheck disable=SC2317 # called by the trap
 stop() {
 	[ -z "$RUNNING" ] || kill -TERM -- "-$RUNNING" 2>/dev/null || true
+	end_watcher
 	exit "$1"
 }
 

@@ -128,13 +128,13 @@ static int run_sizes(struct bytes *b, const struct table *table)
 	return 0;
 }
 
-static int check_sizes(const struct options *options)
+int bytes_check(const struct options *options)
 {
 	uint32_t i;
 
 	for (i = 0; i < options->nsizes; i++)
 		if (options->sizes[i] < SMALLEST)
-			return fail("the curve bytes takes --sizes from %d on", SMALLEST);
+			return fail_usage("the curve bytes takes --sizes from %d on", SMALLEST);
 	return 0;
 }
 
@@ -149,7 +149,7 @@ int bytes_curve(const struct options *options)
 	int ret;
 
 	mine.device = endpoint_name(options, 2 * ROOM);
-	if (check_sizes(options) < 0 || pair_pin(options->cpus[0]) < 0 ||
+	if (pair_pin(options->cpus[0]) < 0 ||
 	    endpoint_open(&b.ep, &mine, &attr) < 0)
 		return -1;
 	b.in = h_area_addr(b.ep.in);

@@ -5,6 +5,9 @@
 
 #include "perf.h"
 
+/* Whether --sizes are for it. */
+int bytes_check(const struct options *options);
+
 /* Pins this process. */
 int bytes_curve(const struct options *options);
 

@@ -200,9 +200,9 @@ static const struct op *find_op(const char *name)
 		if (!strcmp(ops[i].name, name))
 			return &ops[i];
 	if (name)
-		fail("no operation is called \"%s\"; --help lists them", name);
+		fail_usage("no operation is called \"%s\"; --help lists them", name);
 	else
-		fail("count needs --op; --help lists the operations");
+		fail_usage("count needs --op; --help lists the operations");
 	return NULL;
 }
 

@@ -152,6 +152,12 @@ static int run_row(struct group *group, const struct table *table)
 	return 0;
 }
 
+/* Twice as many; the last one is @most. */
+static uint32_t next_size(uint32_t size, uint32_t most)
+{
+	return size < most && 2 * size > most ? most : 2 * size;
+}
+
 static int run_rows(struct group *group)
 {
 	const struct table table = {
@@ -162,14 +168,14 @@ static int run_rows(struct group *group)
 	struct load before, after;
 
 	if (most > MAX_GROUP)
-		return fail("group takes --count up to %d", MAX_GROUP);
+		return fail_usage("group takes --count up to %d", MAX_GROUP);
 	load_look(&before, group->options);
 	if (group->options->format == FORMAT_TABLE)
 		report_machine();
 	table_names(&table);
 	table_head(&table, "messages of 16 bytes to itself, in groups with one notification, "
 		   "and singly; time per message");
-	for (group->size = 1; group->size <= most; group->size *= 2)
+	for (group->size = 1; group->size <= most; group->size = next_size(group->size, most))
 		if (run_row(group, &table) < 0)
 			return -1;
 	load_look(&after, group->options);

@@ -368,7 +368,7 @@ int cmd_idle(const struct options *options)
 	int ret;
 
 	if (idle.wanted > MAX_COUNT || options->n > MAX_N)
-		return fail("idle takes --count up to %d and --n up to %d", MAX_COUNT, MAX_N);
+		return fail_usage("idle takes --count up to %d and --n up to %d", MAX_COUNT, MAX_N);
 	wait_setup(options->ncpus, options->timeout_s);
 	if (pair_pin(options->cpus[0]) < 0)
 		return -1;

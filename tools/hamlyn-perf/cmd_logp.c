@@ -583,7 +583,7 @@ int cmd_logp(const struct options *options)
 	int ret;
 
 	if (options->n > MAX_N)
-		return fail("logp takes --n up to %d", MAX_N);
+		return fail_usage("logp takes --n up to %d", MAX_N);
 	results = crew_shared_new(bytes);
 	if (!results)
 		return -1;

@@ -407,7 +407,7 @@ static int set_sizes(struct modes *m)
 	m->nsizes = m->options->nsizes ? m->options->nsizes : ARRAY_SIZE(default_sizes);
 	for (i = 0; i < m->nsizes; i++)
 		if (m->sizes[i] < DUO_MIN || m->sizes[i] > AREA / 4)
-			return fail("inline-vs-poll takes --sizes from %d to %d", DUO_MIN,
+			return fail_usage("inline-vs-poll takes --sizes from %d to %d", DUO_MIN,
 				    AREA / 4);
 	return 0;
 }

@@ -199,24 +199,37 @@ static const struct loop_system *find(const char *name, size_t length)
 		if (strlen(systems[i].name) == length &&
 		    !memcmp(systems[i].name, name, length))
 			return &systems[i];
-	fail("msgloop knows no \"%.*s\"; it knows hamlyn, pipe, unix-stream and unix-seqpacket",
-	     (int)length, name);
+	fail_usage("msgloop knows no \"%.*s\"; it knows hamlyn, pipe, unix-stream and "
+		   "unix-seqpacket", (int)length, name);
 	return NULL;
+}
+
+static int check_names(const char *names)
+{
+	size_t length;
+
+	for (;; names += length + 1) {
+		length = strcspn(names, ",");
+		if (!find(names, length))
+			return -1;
+		if (!names[length])
+			return 0;
+	}
 }
 
 int cmd_msgloop(const struct options *options)
 {
 	const char *names = options->systems ? options->systems : "hamlyn";
-	const struct loop_system *system;
 	size_t length;
 
+	if (check_names(names) < 0)
+		return -1;
 	wait_setup(options->ncpus, options->timeout_s);
 	if (options->format == FORMAT_CSV)
 		printf("system,test,size,ns_per_message,messages,kicks\n");
 	for (;; names += length + 1) {
 		length = strcspn(names, ",");
-		system = find(names, length);
-		if (!system || measure(system, options) < 0)
+		if (measure(find(names, length), options) < 0)
 			return -1;
 		if (!names[length])
 			return 0;

@@ -110,7 +110,7 @@ static int check_sizes(const struct options *options)
 
 	for (i = 0; i < options->nsizes; i++)
 		if (!options->sizes[i] || options->sizes[i] > LONGEST)
-			return fail("protocols takes --sizes from 1 to %d", LONGEST);
+			return fail_usage("protocols takes --sizes from 1 to %d", LONGEST);
 	return 0;
 }
 

@@ -437,13 +437,29 @@ static void set_up(struct row *row, const struct load_kind *load, const struct r
 	row->bytes = load->huge ? huge : (size_t)row->places * FLOOD_SPACE;
 }
 
+/* What the areas of the largest row take. */
+static uint64_t room(struct row *row, size_t huge)
+{
+	uint64_t bytes, most = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(loads); i++) {
+		set_up(row, &loads[i], &ops[0], huge);
+		bytes = (1 + row->senders) * (uint64_t)row->bytes +
+			row->places * sizeof(struct hamlyn_metadata);
+		if (bytes > most)
+			most = bytes;
+	}
+	return most;
+}
+
 static int run_all(struct row *row, size_t huge)
 {
 	struct load before, after;
 	uint64_t violations = 0;
 	size_t i, j;
 
-	load_look(&before, row->options);
+	load_look_all(&before);
 	print_head(row->options);
 	for (i = 0; i < ARRAY_SIZE(loads); i++)
 		for (j = 0; j < ARRAY_SIZE(ops); j++) {
@@ -455,7 +471,7 @@ static int run_all(struct row *row, size_t huge)
 			violations += row->outcome->violations;
 		}
 	fail_prefix(NULL);
-	load_look(&after, row->options);
+	load_look_all(&after);
 	print_tail(row->options, load_foreign(&before, &after));
 	return violations ? fail("messages landed after %" PRIu64 " revocations", violations) : 0;
 }
@@ -463,8 +479,9 @@ static int run_all(struct row *row, size_t huge)
 int cmd_revoke(const struct options *options)
 {
 	uint32_t ms = options->point_ms ? options->point_ms : DEFAULT_MS;
+	struct options mine = *options;
 	struct row row = {
-		.options = options,
+		.options = &mine,
 		.n = options->n ? options->n : DEFAULT_N,
 		.budget_ns = ms * NSEC_PER_MSEC,
 	};
@@ -472,9 +489,10 @@ int cmd_revoke(const struct options *options)
 	int ret;
 
 	if (row.n > MAX_N)
-		return fail("revoke takes --n up to %d", MAX_N);
+		return fail_usage("revoke takes --n up to %d", MAX_N);
 	if (ask_nic(options, &huge) < 0)
 		return -1;
+	mine.device = endpoint_name(options, room(&row, huge));
 	row.flood = crew_shared_new(sizeof(*row.flood));
 	if (!row.flood)
 		return -1;

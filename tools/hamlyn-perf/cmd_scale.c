@@ -567,8 +567,8 @@ static int check_op(const char *op)
 	for (i = 0; op && i < ARRAY_SIZE(curves); i++)
 		if (!strcmp(op, curves[i].name))
 			return 0;
-	return op ? fail("no curve is called \"%s\"; there are engines, termini, spread, recent, "
-			 "slots, bytes, senders, pairs and idle", op) : 0;
+	return op ? fail_usage("no curve is called \"%s\"; there are engines, termini, spread, "
+			       "recent, slots, bytes, senders, pairs and idle", op) : 0;
 }
 
 static int run_curves(struct scale *s, const char *op)
@@ -596,16 +596,16 @@ int cmd_scale(const struct options *options)
 	int ret;
 
 	wait_setup(options->ncpus, options->timeout_s);
-	if (check_op(options->op) < 0 || ask_nic(&s) < 0)
+	if (check_op(options->op) < 0 || bytes_check(options) < 0 || ask_nic(&s) < 0)
 		return -1;
-	load_look(&before, options);
+	load_look_all(&before);
 	if (options->format == FORMAT_TABLE) {
 		report_machine();
 		printf("%s device; messages of %d bytes where nothing else is said\n",
 		       s.embedded ? "embedded" : "kernel", MESSAGE);
 	}
 	ret = run_curves(&s, options->op);
-	load_look(&after, options);
+	load_look_all(&after);
 	if (!ret)
 		table_end(&s.table, load_foreign(&before, &after));
 	return ret;

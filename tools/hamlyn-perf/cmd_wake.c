@@ -545,7 +545,7 @@ int cmd_wake(const struct options *options)
 	int ret;
 
 	if (options->n > MAX_N)
-		return fail("wake takes --n up to %d", MAX_N);
+		return fail_usage("wake takes --n up to %d", MAX_N);
 	if (ask_nic(&plan, options) < 0)
 		return -1;
 	plan.event = eventfd(0, EFD_CLOEXEC);

@@ -3,7 +3,11 @@
  * What others did on our CPUs meanwhile. Two processes that poll suffer from
  * it far more than two that sleep: a reader of the figures must be told.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE	/* CPU sets */
+#endif
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -39,6 +43,17 @@ static bool is_used(const struct options *options, int cpu)
 	return false;
 }
 
+/* Whoever has pinned this process since does not change what is compared. */
+static bool is_allowed(int cpu)
+{
+	static cpu_set_t set;
+
+	if (!CPU_COUNT(&set) && sched_getaffinity(0, sizeof(set), &set) < 0)
+		return false;
+	return cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(cpu, &set);
+}
+
+/* @options: NULL for all that we may use */
 static void add_line(struct load *load, const char *line, const struct options *options)
 {
 	uint64_t v[8] = { 0 };
@@ -50,7 +65,7 @@ static void add_line(struct load *load, const char *line, const struct options *
 		   " %" SCNu64 " %" SCNu64 " %" SCNu64, &cpu, &v[0], &v[1], &v[2], &v[3],
 		   &v[4], &v[5], &v[6], &v[7]) < 5)
 		return;
-	if (!is_used(options, cpu))
+	if (options ? !is_used(options, cpu) : !is_allowed(cpu))
 		return;
 	for (i = 0; i < 8; i++)
 		all += v[i];
@@ -69,6 +84,11 @@ void load_look(struct load *load, const struct options *options)
 	while (fgets(line, sizeof(line), file))
 		add_line(load, line, options);
 	fclose(file);
+}
+
+void load_look_all(struct load *load)
+{
+	load_look(load, NULL);
 }
 
 /* Share of the CPUs' time that others used, 0 to 1; 0 if that is not known. */

@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 	}
 	if (command->run(&options) < 0) {
 		fprintf(stderr, "hamlyn-perf: %s\n", fail_text());
-		return 1;
+		return fail_was_usage() ? 2 : 1;
 	}
 	if (fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "hamlyn-perf: cannot write the results\n");

@@ -128,17 +128,18 @@ static int parse_u32(const char *name, const char *text, uint32_t max, uint32_t 
 static int parse_size(const char *text, size_t length, size_t *size)
 {
 	unsigned long long value;
+	int shift = 0;
 	char *end;
 
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (end != text && (*end == 'K' || *end == 'M'))
-		value <<= *end++ == 'K' ? 10 : 20;
+		shift = *end++ == 'K' ? 10 : 20;
 	if (errno || end != text + length || !length || *text == '-' ||
-	    value > PERF_MAX_SIZE)
+	    value > PERF_MAX_SIZE >> shift)
 		return fail("--sizes takes sizes from 0 to 4M, such as 16,4K; not \"%.*s\"",
 			    (int)length, text);
-	*size = (size_t)value;
+	*size = (size_t)value << shift;
 	return 0;
 }
 

@@ -69,6 +69,8 @@ struct failure {
 };
 
 int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool fail_was_usage(void);
 bool fail_happened(void);
 const char *fail_text(void);
 void fail_forget(void);

@@ -499,7 +499,7 @@ static int add_system(struct plan *plan, const struct system *system)
 
 	for (i = 0; i < plan->nsystems; i++)
 		if (plan->systems[i] == system)
-			return fail("system %s is named twice", system->name);
+			return fail_usage("system %s is named twice", system->name);
 	plan->systems[plan->nsystems++] = system;
 	return 0;
 }

@@ -26,6 +26,7 @@ _Static_assert(sizeof(struct ring_line) == RING_LINE_BYTES, "a line is a line");
 struct ring {
 	struct ring_line lines[CHAN_MAX_COUNT];
 	struct ring_line credit;	/* written by the receiver */
+	struct ring_line asleep;	/* number: 1 while the sender may sleep */
 	unsigned char data[CHAN_BYTES];
 };
 

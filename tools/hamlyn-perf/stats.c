@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Order statistics: means would tell of the noisy neighbour, not of us. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +21,14 @@ void stats_sort(double *values, size_t n)
 	qsort(values, n, sizeof(*values), compare);
 }
 
-/* The smallest value that at least a share @q of the values do not exceed. */
+/*
+ * The smallest value that at least a share @q of the values do not exceed. A product may be
+ * a little above what it should be: 0.07 * 100 is.
+ */
 double stats_quantile(const double *sorted, size_t n, double q)
 {
-	size_t i = (size_t)(q * (double)n);
+	double rank = ceil(q * (double)n - 0.000001);
+	size_t i = rank > 1 ? (size_t)rank - 1 : 0;
 
 	if (!n)
 		return 0;

@@ -85,6 +85,18 @@ static struct chan *event_open(struct side *side, void *data)
 	return &event->ring.chan;
 }
 
+/* To be followed by a last look: either that one sees what came, or wake() sees us. */
+static void lie_down(struct event_chan *event)
+{
+	__atomic_store_n(&event->ring.to->asleep.number, 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void get_up(struct event_chan *event)
+{
+	__atomic_store_n(&event->ring.to->asleep.number, 0, __ATOMIC_RELAXED);
+}
+
 /* An event left over only makes somebody look once more than he had to. */
 static int nap(struct event_chan *event)
 {
@@ -96,10 +108,35 @@ static int nap(struct event_chan *event)
 	return 0;
 }
 
+/* Wait until @there, which is looked at again after each event. */
+static int sleep_until(struct event_chan *event, bool (*there)(struct ring_chan *ring))
+{
+	int ret = 0;
+
+	while (!ret && !there(&event->ring)) {
+		lie_down(event);
+		if (!there(&event->ring))
+			ret = nap(event);
+		get_up(event);
+	}
+	return ret;
+}
+
+static bool has_room(struct ring_chan *ring)
+{
+	return !ring_full(ring);
+}
+
 static int wake(struct event_chan *event)
 {
+	uint64_t *asleep = &event->ring.from->asleep.number;
 	const uint64_t one = 1;
 
+	/* Pairs with the one in lie_down(): what we wrote comes before our look */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(asleep, __ATOMIC_RELAXED) ||
+	    !__atomic_exchange_n(asleep, 0, __ATOMIC_RELAXED))
+		return 0;
 	while (write(event->peer, &one, sizeof(one)) != sizeof(one))
 		if (errno != EINTR)
 			return fail("cannot write to an eventfd: %s", strerror(errno));
@@ -108,9 +145,8 @@ static int wake(struct event_chan *event)
 
 static void *event_reserve(struct chan *chan)
 {
-	while (ring_full(to_ring(chan)))
-		if (nap(to_event(chan)) < 0)
-			return NULL;
+	if (ring_full(to_ring(chan)) && sleep_until(to_event(chan), has_room) < 0)
+		return NULL;
 	return chan_out(chan);
 }
 
@@ -123,9 +159,8 @@ static int event_commit(struct chan *chan)
 
 static const void *event_take(struct chan *chan)
 {
-	while (!ring_there(to_ring(chan)))
-		if (nap(to_event(chan)) < 0)
-			return NULL;
+	if (!ring_there(to_ring(chan)) && sleep_until(to_event(chan), ring_there) < 0)
+		return NULL;
 	return ring_accept(to_ring(chan));
 }
 

@@ -84,6 +84,8 @@ static bool connect_ends(struct ends *ends)
 	    !accept_client(ends))
 		return false;
 	setsockopt(ends->client, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none));
+	/* It has the listener's limit */
+	setsockopt(ends->server, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none));
 	no_delay(ends->client);
 	no_delay(ends->server);
 	return true;

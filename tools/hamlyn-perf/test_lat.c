@@ -6,7 +6,7 @@
 #include "payload.h"
 #include "stats.h"
 
-#define MAX_WARM_UP	64
+#define MAX_WARM_UP	(PAYLOAD_SAMPLE + 1)	/* what is timed does not begin with a check */
 #define MIN_TRIPS	16
 #define MAX_TRIPS	100000
 

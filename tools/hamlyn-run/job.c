@@ -18,6 +18,7 @@
 
 #include "job.h"
 #include "message.h"
+#include "orphans.h"
 #include "output.h"
 #include "pmi.h"
 #include "process.h"
@@ -41,6 +42,9 @@ struct process {
 
 /**
  * struct job - all of them
+ * @orphans: what they have left behind
+ * @fds: of what is to be looked at; its place says what it is, -1 that it is not
+ * @polled: those of @fds that there are
  * @alive: how many have not ended
  * @ended: a process that has, or -1
  * @status: to exit with
@@ -55,8 +59,10 @@ struct job {
 	struct surroundings surroundings;
 	struct pmi_server pmi;
 	struct process *processes;
+	struct orphans orphans;
 	struct sink sinks[2];
 	struct pollfd *fds;
+	struct pollfd *polled;
 	int alive;
 	int ended;
 	int status;
@@ -105,6 +111,7 @@ static void fail(struct job *job, int status, const char *format, ...)
 	signal_all(job, SIGTERM);
 	/* Those that are stopped would not see it */
 	signal_all(job, SIGCONT);
+	orphans_ask(&job->orphans);
 }
 
 static void fail_pmi(struct job *job)
@@ -157,13 +164,18 @@ static void reap(struct job *job)
 	int status, i;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		orphans_forget(&job->orphans, pid);
 		for (i = 0; i < job->options->processes; i++)
 			if (job->processes[i].pid == pid) {
 				/* Not to be signalled any more */
 				end_process(job, i, status);
 				break;
 			}
+	}
+	/* It may have left us what it had started */
+	if (job->failed)
+		orphans_ask(&job->orphans);
 }
 
 /* ---- starting ----------------------------------------------------------- */
@@ -231,6 +243,7 @@ static void start(struct job *job, int rank)
 	}
 	/* One that cannot be run is about to end by itself, and is waited for like all */
 	job->processes[rank].pid = pid;
+	orphans_except(&job->orphans, pid);
 	job->alive++;
 	if (err)
 		cannot_run(job, err);
@@ -286,6 +299,7 @@ static void take_time(struct job *job)
 	if (now >= job->kill_at) {
 		job->kill_at = now + GRACE_MS;
 		signal_all(job, SIGKILL);
+		orphans_kill(&job->orphans);
 		if (job->hurried && !job->alive) {
 			sink_drop(&job->sinks[0]);
 			sink_drop(&job->sinks[1]);
@@ -372,11 +386,27 @@ static void serve_all(struct job *job)
 	take_time(job);
 }
 
+/* More entries than there may be descriptors are an error, even if most are -1 */
+static int poll_all(struct job *job, nfds_t places)
+{
+	nfds_t i, n = 0;
+	int ret;
+
+	for (i = 0; i < places; i++)
+		if (job->fds[i].fd >= 0)
+			job->polled[n++] = job->fds[i];
+	ret = poll(job->polled, n, until_next(job));
+	for (i = 0, n = 0; ret > 0 && i < places; i++)
+		if (job->fds[i].fd >= 0)
+			job->fds[i].revents = job->polled[n++].revents;
+	return ret;
+}
+
 static void turn(struct job *job)
 {
-	nfds_t n = watch_all(job);
+	nfds_t places = watch_all(job);
 
-	if (poll(job->fds, n, until_next(job)) < 0) {
+	if (poll_all(job, places) < 0) {
 		if (errno == EINTR)
 			return;
 		/* Not to be gone on from: the processes end with us */
@@ -415,6 +445,12 @@ static bool is_unread(const struct job *job)
 		if (job->processes[i].streams[0].fd >= 0 || job->processes[i].streams[1].fd >= 0)
 			return true;
 	return false;
+}
+
+/* What processes leave behind is to end if the job has failed, and is let be if it has not */
+static bool is_running(struct job *job)
+{
+	return job->alive || (job->failed && orphans_left(&job->orphans));
 }
 
 /* ---- all of it ---------------------------------------------------------- */
@@ -466,12 +502,14 @@ static void init(struct job *job, const struct options *options)
 	job->deadline = options->timeout_s ? now_ms() + options->timeout_s * 1000LL : NEVER;
 	job->processes = allocate(n, sizeof(*job->processes));
 	job->fds = allocate(FD_PROCESSES + n * FDS_EACH, sizeof(*job->fds));
+	job->polled = allocate(FD_PROCESSES + n * FDS_EACH, sizeof(*job->polled));
 	for (which = 0; which < 2; which++)
 		job->sinks[which].fd = which ? STDERR_FILENO : STDOUT_FILENO;
 	for (i = 0; i < options->processes; i++)
 		for (which = 0; which < 2; which++)
 			stream_init(&job->processes[i].streams[which], i, &job->sinks[which]);
 	pmi_init(&job->pmi, options->processes);
+	orphans_init(&job->orphans);
 	allow_files(job);
 	take_over_signals(job);
 }
@@ -488,6 +526,8 @@ static void uninit(struct job *job)
 	free(job->sinks[1].data);
 	free(job->processes);
 	free(job->fds);
+	free(job->polled);
+	orphans_uninit(&job->orphans);
 	close(job->signal_fd);
 }
 
@@ -499,14 +539,14 @@ int job_run(const struct options *options)
 	init(&job, options);
 	for (i = 0; i < options->processes && !job.failed; i++)
 		start(&job, i);
-	while (job.alive)
-		turn(&job);
 	/* A timeout or a signal ends the waiting for those who read the lines, too */
 	do {
+		while (is_running(&job))
+			turn(&job);
 		drain(&job);
 		if (is_unwritten(&job))
 			turn(&job);
-	} while (is_unread(&job) || is_unwritten(&job));
+	} while (is_running(&job) || is_unread(&job) || is_unwritten(&job));
 	uninit(&job);
 	return job.status;
 }

@@ -25,7 +25,7 @@
 
 #define TAG_DATA	1
 #define TAG_CREDIT	2
-#define WARM_UP		64
+#define WARM_UP		(PAYLOAD_SAMPLE + 1)	/* as in test_lat.c */
 #define MIN_TRIPS	32
 #define MAX_TRIPS	100000
 #define MIN_MESSAGES	8
@@ -169,7 +169,7 @@ static void take_credit(void)
 	MPI_Recv(NULL, 0, MPI_BYTE, 1, TAG_CREDIT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void send_all(struct job *job, uint64_t n)
+static void send_all(struct job *job, uint64_t first, uint64_t n)
 {
 	uint64_t i, credited = 0;
 	unsigned char *buffer;
@@ -181,7 +181,7 @@ static void send_all(struct job *job, uint64_t n)
 		slot = (uint32_t)(i % job->count);
 		buffer = job->out + slot * job->stride;
 		MPI_Wait(&job->requests[slot], MPI_STATUS_IGNORE);
-		payload_stamp(buffer, job->size, i + 1);
+		payload_stamp(buffer, job->size, first + i);
 		MPI_Isend(buffer, (int)job->size, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD,
 			  &job->requests[slot]);
 	}
@@ -197,7 +197,7 @@ static void post(struct job *job, uint32_t slot)
 		  MPI_COMM_WORLD, &job->requests[slot]);
 }
 
-static int take_all(struct job *job, uint64_t n)
+static int take_all(struct job *job, uint64_t first, uint64_t n)
 {
 	uint32_t slot;
 	uint64_t i;
@@ -206,7 +206,7 @@ static int take_all(struct job *job, uint64_t n)
 		slot = (uint32_t)(i % job->count);
 		MPI_Wait(&job->requests[slot], MPI_STATUS_IGNORE);
 		if (payload_use(&job->options, job->in + slot * job->stride, job->size,
-				slot, i + 1) < 0)
+				slot, first + i) < 0)
 			return -1;
 		if (i + job->count < n)
 			post(job, slot);
@@ -217,7 +217,7 @@ static int take_all(struct job *job, uint64_t n)
 }
 
 /* From the sender's beginning to the receiver's end; rank 0 gets the time. */
-static int stream(struct job *job, uint64_t n, uint64_t *ns)
+static int stream(struct job *job, uint64_t first, uint64_t n, uint64_t *ns)
 {
 	uint64_t begin, end = 0;
 	uint32_t slot;
@@ -228,12 +228,12 @@ static int stream(struct job *job, uint64_t n, uint64_t *ns)
 	MPI_Barrier(MPI_COMM_WORLD);
 	begin = clock_ns();
 	if (job->rank) {
-		ret = take_all(job, n);
+		ret = take_all(job, first, n);
 		end = clock_ns();
 		MPI_Send(&end, 1, MPI_UINT64_T, 0, TAG_DATA, MPI_COMM_WORLD);
 		return ret;
 	}
-	send_all(job, n);
+	send_all(job, first, n);
 	MPI_Recv(&end, 1, MPI_UINT64_T, 1, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	*ns = end > begin ? end - begin : 1;
 	return 0;
@@ -244,15 +244,16 @@ static int run_stream(struct job *job, struct measure *measure)
 {
 	uint64_t warm = job->count < MIN_MESSAGES ? MIN_MESSAGES : job->count;
 	uint32_t parts[] = { 8, 1 };
-	uint64_t n = warm, ns = 1, cpu;
+	uint64_t n = warm, first = 1, ns = 1, cpu;
 	uint32_t i;
 
 	for (i = 0; ; i++) {
 		cpu = cpu_ns();
-		if (stream(job, n, &ns) < 0)
+		if (stream(job, first, n, &ns) < 0)
 			return -1;
 		if (i == ARRAY_SIZE(parts))
 			break;
+		first += n;
 		n = agree(choose(job, (double)ns / (double)n * parts[i], warm,
 				 MAX_MESSAGES));
 	}
