@@ -354,6 +354,8 @@ static __poll_t hml_fop_poll(struct file *file, poll_table *wait)
 {
 	struct hml_context *c = file->private_data;
 
+	if (hml_nq_crowded(c))
+		return EPOLLERR;
 	poll_wait(file, &c->wait, wait);
 	return hml_nq_arm_all(c) ? EPOLLIN | EPOLLRDNORM : 0;
 }
@@ -394,6 +396,7 @@ static struct hml_context *context_new(struct hml_device *d)
 	xa_init_flags(&c->watches, XA_FLAGS_ALLOC);
 	spin_lock_init(&c->explain_lock);
 	init_waitqueue_head(&c->wait);
+	INIT_WORK(&c->waking, hml_nq_wake_polls);
 	c->pid = get_pid(task_tgid(current));
 	get_task_comm(c->comm, current);
 	c->audit = hml_audit_alloc(HML_AUDIT_CONTEXT);

@@ -110,7 +110,7 @@ __acquires(&hml_srcu)
 	return srcu_read_lock(&hml_srcu);
 }
 
-static noinline void wake_noted(int section)
+static noinline void wake_noted(int section, bool later)
 __releases(&hml_srcu)
 {
 	struct wakes *w = this_cpu_ptr(&wakes);
@@ -122,10 +122,8 @@ __releases(&hml_srcu)
 	w->count = 0;
 	srcu_read_unlock(&hml_srcu, section);
 	preempt_enable();
-	for (i = 0; i < woken.count; i++) {
-		hml_nq_wake(woken.nqs[i]);
-		hml_nq_put(woken.nqs[i]);
-	}
+	for (i = 0; i < woken.count; i++)
+		hml_nq_wake(woken.nqs[i], later);
 }
 
 /**
@@ -133,18 +131,24 @@ __releases(&hml_srcu)
  * @section: what hml_notify_begin() returned
  *
  * Behind the section, for these wake-ups' locks may sleep (PREEMPT_RT), and we
- * may lose the processor. Not under a lock, unless somebody keeps the NQ: else it may
- * be us who free it.
+ * may lose the processor. Not under a lock: it may be us who free an NQ.
  */
 void hml_notify_end(int section)
 __releases(&hml_srcu)
 {
 	if (unlikely(this_cpu_read(wakes.count))) {
-		wake_noted(section);
+		wake_noted(section, false);
 		return;
 	}
 	srcu_read_unlock(&hml_srcu, section);
 	preempt_enable();
+}
+
+/* The same by a worker, for who has a lock, and knows that somebody keeps the NQ. */
+void hml_notify_end_later(int section)
+__releases(&hml_srcu)
+{
+	wake_noted(section, true);
 }
 
 /*

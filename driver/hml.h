@@ -26,6 +26,7 @@
 #include <linux/spinlock.h>
 #include <linux/timerqueue.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
 
@@ -213,7 +214,8 @@ struct hml_device {
 
 /**
  * struct hml_context - one open file
- * @ref: 1 for the open file, 1 for each NQ, 1 for each dump that is listing it
+ * @ref: 1 for the open file, 1 for each NQ, 1 for each dump that is listing it,
+ *	1 for @waking
  * @device: the NIC, with a reference
  * @id: id on the NIC
  * @user: whose limits count: who opened it
@@ -234,6 +236,7 @@ struct hml_device {
  * @explain_lock: protects @explanation
  * @explanation: why the last call failed
  * @wait: poll() sleeps here until any NQ has an entry
+ * @waking: wakes them in the background; queued with a reference
  */
 struct hml_context {
 	refcount_t ref;
@@ -254,6 +257,7 @@ struct hml_context {
 	spinlock_t explain_lock;
 	char explanation[HAMLYN_EXPLAIN_BYTES];
 	wait_queue_head_t wait;
+	struct work_struct waking;
 };
 
 /**
@@ -321,14 +325,15 @@ struct hml_ring {
  * struct hml_nqueue - NQ of a context
  * @core: control block
  * @context: owner, with a reference
- * @ref: 1 for the context's table, 1 for each WAIT in progress and for who is
- *	about to wake it
+ * @ref: 1 for the context's table, 1 for each WAIT in progress, for who is about
+ *	to wake it, and for @waking
  * @id: id in the context
  * @users: slots and watches; under the context's lock
  * @dead: destroyed, sleepers must leave
  * @untold: struct hml_watch that found it full; under watch.c's lock
  * @late: in the list of NQs with such ones; under watch.c's lock
  * @wait: WAIT sleeps here
+ * @waking: wakes them in the background; queued with a reference
  * @ring: struct hamlyn_nq_ring and the entries; mapped read-only
  * @control: struct hamlyn_nq_control; mapped writable
  */
@@ -342,6 +347,7 @@ struct hml_nqueue {
 	struct list_head untold;
 	struct list_head late;
 	wait_queue_head_t wait;
+	struct work_struct waking;
 	struct hml_ring *ring;
 	struct hml_ring *control;
 };
@@ -510,12 +516,16 @@ int hml_area_view(struct hml_context *c, u32 id, u64 base, u64 length,
 		  bool writable, struct hml_area **area, struct hml_view *view);
 
 /* nq.c */
+int hml_nqs_init(void);
+void hml_nqs_exit(void);
 int hml_nq_create(struct hml_context *c, struct hamlyn_nq_create *arg);
 int hml_nq_destroy(struct hml_context *c, u32 id);
 void hml_nq_destroy_all(struct hml_context *c);
 int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg);
 bool hml_nq_arm_all(struct hml_context *c);
-void hml_nq_wake(struct hml_nqueue *nq);
+bool hml_nq_crowded(struct hml_context *c);
+void hml_nq_wake_polls(struct work_struct *work);
+void hml_nq_wake(struct hml_nqueue *nq, bool later);
 void hml_nq_put(struct hml_nqueue *nq);
 
 /* slot.c */
@@ -546,6 +556,7 @@ void hml_term_retire(struct hml_term *t);
 void hml_term_release(struct hml_term *t);
 int hml_notify_begin(void);
 void hml_notify_end(int section);
+void hml_notify_end_later(int section);
 
 /**
  * struct hml_kick - what a doorbell has done so far

@@ -206,9 +206,12 @@ static int __init hml_init(void)
 	err = check_params();
 	if (err)
 		return err;
-	err = hml_nics_init();
+	err = hml_nqs_init();
 	if (err)
 		return err;
+	err = hml_nics_init();
+	if (err)
+		goto err_nqs;
 	err = hml_netlink_init();
 	if (err)
 		goto err_nics;
@@ -223,6 +226,8 @@ err_netlink:
 err_nics:
 	hml_nics_exit();
 	hml_watch_exit();
+err_nqs:
+	hml_nqs_exit();
 	return err;
 }
 
@@ -234,6 +239,7 @@ static void __exit hml_exit(void)
 	hml_netlink_exit();
 	hml_nics_exit();
 	hml_watch_exit();
+	hml_nqs_exit();
 }
 
 module_init(hml_init);

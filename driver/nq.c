@@ -2,12 +2,25 @@
 /* Notification queues of a context, and sleeping on them. */
 #include <linux/hrtimer.h>
 #include <linux/log2.h>
+#include <linux/nsproxy.h>
+#include <linux/overflow.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/time_namespace.h>
 
 #include "hml.h"
 #include "trace.h"
+
+/*
+ * How many sleep is up to an NQ's owner, and who wakes them may be an engine that
+ * serves all: so he wakes no more than a few, and a worker does the others. That one
+ * has interrupts off meanwhile, so there is a limit; epoll's own is as high.
+ */
+#define FEW_SLEEPERS	16
+#define MOST_POLLS	1024
+
+static struct workqueue_struct *wakers;
 
 static struct hml_nqueue *nq_get(struct hml_context *c, u32 id)
 {
@@ -32,6 +45,79 @@ void hml_nq_put(struct hml_nqueue *nq)
 	kfree(nq);
 	hml_context_put(c);
 }
+
+/* ---- waking ---- */
+
+static bool exceeds(struct wait_queue_head *head, u32 most)
+{
+	struct list_head *sleeper;
+	unsigned long flags;
+	u32 n = 0;
+
+	spin_lock_irqsave(&head->lock, flags);
+	list_for_each(sleeper, &head->head)
+		if (++n > most)
+			break;
+	spin_unlock_irqrestore(&head->lock, flags);
+	return n > most;
+}
+
+/*
+ * For poll(): do too many poll? Then all of them are told, for epoll looks again,
+ * and does not say who was not let in.
+ */
+bool hml_nq_crowded(struct hml_context *c)
+{
+	return exceeds(&c->wait, MOST_POLLS - 1);
+}
+
+static void wake_sleepers(struct work_struct *work)
+{
+	struct hml_nqueue *nq = container_of(work, struct hml_nqueue, waking);
+
+	wake_up_all(&nq->wait);
+	hml_nq_put(nq);
+}
+
+void hml_nq_wake_polls(struct work_struct *work)
+{
+	struct hml_context *c = container_of(work, struct hml_context, waking);
+
+	wake_up_poll(&c->wait, EPOLLIN | EPOLLRDNORM);
+	hml_context_put(c);
+}
+
+/* Who is queued already has a reference, and sees what we have appended. */
+static void wake_later(struct work_struct *work, refcount_t *ref)
+{
+	refcount_inc(ref);
+	if (!queue_work(wakers, work))
+		/* Not the last: the caller has one. */
+		refcount_dec(ref);
+}
+
+/**
+ * hml_nq_wake() - wake whoever sleeps on an NQ
+ * @nq: the NQ, with a reference, which is given back
+ * @later: in the background; else only if there are many
+ */
+void hml_nq_wake(struct hml_nqueue *nq, bool later)
+{
+	struct hml_context *c = nq->context;
+
+	trace_hamlyn_wake(nq);
+	if (later || exceeds(&nq->wait, FEW_SLEEPERS))
+		wake_later(&nq->waking, &nq->ref);
+	else
+		wake_up_all(&nq->wait);
+	if (later || exceeds(&c->wait, FEW_SLEEPERS))
+		wake_later(&c->waking, &c->ref);
+	else
+		wake_up_poll(&c->wait, EPOLLIN | EPOLLRDNORM);
+	hml_nq_put(nq);
+}
+
+/* ---- making and ending ---- */
 
 static int alloc_rings(struct hml_nqueue *nq, u32 entries)
 {
@@ -67,6 +153,9 @@ static struct hml_nqueue *nq_new(struct hml_context *c, u32 entries)
 	INIT_LIST_HEAD(&nq->untold);
 	INIT_LIST_HEAD(&nq->late);
 	init_waitqueue_head(&nq->wait);
+	INIT_WORK(&nq->waking, wake_sleepers);
+	/* Somebody may be in poll() already, who has not armed us. */
+	nq->core.armed = 1;
 	err = alloc_rings(nq, entries);
 	if (err) {
 		hml_nq_put(nq);
@@ -153,16 +242,7 @@ void hml_nq_destroy_all(struct hml_context *c)
 	xa_destroy(&c->nqs);
 }
 
-/**
- * hml_nq_wake() - wake whoever sleeps on an NQ
- * @nq: the NQ; SRCU, or a reference, keeps it
- */
-void hml_nq_wake(struct hml_nqueue *nq)
-{
-	trace_hamlyn_wake(nq);
-	wake_up_all(&nq->wait);
-	wake_up_poll(&nq->context->wait, EPOLLIN | EPOLLRDNORM);
-}
+/* ---- sleeping ---- */
 
 /* Ask for a wake, then look: the other half of B5 is in hml_nq_append(). */
 static bool arm(struct hml_nqueue *nq, u32 position)
@@ -192,6 +272,23 @@ bool hml_nq_arm_all(struct hml_context *c)
 	}
 	mutex_unlock(&c->lock);
 	return ready;
+}
+
+/* CLOCK_MONOTONIC as the caller's time namespace has it, to the host's. */
+static s64 host_time(s64 deadline)
+{
+#ifdef CONFIG_TIME_NS
+	s64 offset =
+		timespec64_to_ns(&current->nsproxy->time_ns->offsets.monotonic);
+
+	if (deadline < 0)
+		return deadline;
+	if (check_sub_overflow(deadline, offset, &deadline))
+		return KTIME_MAX;
+	return max_t(s64, deadline, 0);
+#else
+	return deadline;
+#endif
 }
 
 static int sleep_on(struct hml_nqueue *nq, u32 position, s64 deadline)
@@ -235,7 +332,21 @@ int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg)
 	nq = nq_get(c, arg->nq);
 	if (!nq)
 		return -ENOENT;
-	ret = sleep_on(nq, arg->position, arg->deadline_ns);
+	ret = sleep_on(nq, arg->position, host_time(arg->deadline_ns));
 	hml_nq_put(nq);
 	return ret;
+}
+
+/* ---- the module ---- */
+
+int __init hml_nqs_init(void)
+{
+	wakers = alloc_workqueue("hamlyn", WQ_UNBOUND, 0);
+	return wakers ? 0 : -ENOMEM;
+}
+
+/* There are no NICs any more. */
+void hml_nqs_exit(void)
+{
+	destroy_workqueue(wakers);
 }

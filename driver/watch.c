@@ -68,6 +68,28 @@ static LIST_HEAD(late);
 static void retry(struct work_struct *work);
 static DECLARE_DELAYED_WORK(retry_work, retry);
 
+/* ---- sections ---- */
+
+/*
+ * As hml_notify_begin(): who rekeys waits for us. On PREEMPT_RT the spinlock
+ * that follows may sleep, and inherits priority.
+ */
+static int section_begin(void)
+__acquires(&hml_srcu)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_disable();
+	return srcu_read_lock(&hml_srcu);
+}
+
+static void section_end(int section)
+__releases(&hml_srcu)
+{
+	srcu_read_unlock(&hml_srcu, section);
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_enable();
+}
+
 /* ---- telling ---- */
 
 /* Others want the lock, and this processor; whatever the kernel's preemption. */
@@ -107,15 +129,11 @@ static bool append(const struct hml_watch *w)
 
 	if (!has_room(nq))
 		return false;
-	/*
-	 * As a packet would: to be woken is also who sleeps over an entry behind
-	 * ours. The lock is no matter: the watch keeps the NQ, so the reference
-	 * that the wake-up drops is not the last.
-	 */
+	/* As a packet would: to be woken is also who sleeps over an entry behind ours. */
 	section = hml_notify_begin();
 	done = hml_nq_append(nic, &nq->core, hml_nq_expect(nic, &nq->core), &e,
 			     true);
-	hml_notify_end(section);
+	hml_notify_end_later(section);
 	if (done)
 		trace_hamlyn_peer_gone(nq, w->id, w->host, w->slot);
 	return done;
@@ -244,7 +262,7 @@ void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
 /* Everybody who ends something waits for a section: a batch of one slot in each. */
 static bool tell_number(struct hml_device *d, u32 number)
 {
-	int section = srcu_read_lock(&hml_srcu);
+	int section = section_begin();
 	struct hml_slot *slot = hml_port_slot(&d->nic.port, number);
 	struct hml_slot_object *s;
 	bool more = false;
@@ -253,7 +271,7 @@ static bool tell_number(struct hml_device *d, u32 number)
 		s = container_of(slot, struct hml_slot_object, core);
 		more = !list_empty(&s->watches) && tell_some(s, true);
 	}
-	srcu_read_unlock(&hml_srcu, section);
+	section_end(section);
 	return more;
 }
 
@@ -346,26 +364,6 @@ static void count_reject(struct hml_context *c, int reject, bool ticket)
 	spin_lock(&c->device->termini_lock);
 	hml_stats_add(&c->device->retired, &stats);
 	spin_unlock(&c->device->termini_lock);
-}
-
-/*
- * As hml_notify_begin(): who rekeys waits for us. On PREEMPT_RT the spinlock
- * that follows may sleep, and inherits priority.
- */
-static int section_begin(void)
-__acquires(&hml_srcu)
-{
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		preempt_disable();
-	return srcu_read_lock(&hml_srcu);
-}
-
-static void section_end(int section)
-__releases(&hml_srcu)
-{
-	srcu_read_unlock(&hml_srcu, section);
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		preempt_enable();
 }
 
 /* Return: -1 if the watch is armed, or the enum hamlyn_reject why not. */

@@ -4,11 +4,19 @@
  */
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
+#include "hostile.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME	0x80
+#endif
 
 FIXTURE(poll_wait) {
 	struct ht_pair pair;
@@ -460,6 +468,176 @@ TEST_F(poll_wait, a_wait_survives_the_end_of_its_nq)
 		EXPECT_NE(0, w.result);
 		EXPECT_EQ(-ENOENT, wait_for_id(self, nq.nq, 0, 0));
 	}
+}
+
+/* ---- sleepers that are early, and many ---------------------------------- */
+
+/* One message to a context that has all but a terminus. */
+static int send_to(struct party *tx, const struct party *rx)
+{
+	const struct hamlyn_trb trb = to_party(rx);
+
+	return post(&tx->terminus, &trb);
+}
+
+/* Who is in poll() before there is an NQ could not ask it for a wake-up. */
+TEST_F(poll_wait, whoever_polls_before_there_is_an_nq_is_woken)
+{
+	struct epoll_event event = { .events = EPOLLIN }, got;
+	struct party rx = { .fd = -1 }, tx;
+	int epoll;
+
+	ASSERT_EQ(0, party_open(&tx));
+	rx.fd = ht_raw_open();
+	ASSERT_GE(rx.fd, 0);
+	ASSERT_EQ(0, ht_raw_query(rx.fd, &rx.query));
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	ASSERT_GE(epoll, 0);
+	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, rx.fd, &event));
+	ASSERT_EQ(0, ht_raw_area_alloc(rx.fd, PAGE, &rx.area,
+				       (void **)&rx.data));
+	ASSERT_EQ(0, ht_raw_nq_create(rx.fd, 64, &rx.nq));
+	ASSERT_EQ(0, party_slot(&rx, 0));
+	ASSERT_EQ(0, send_to(&tx, &rx));
+	EXPECT_EQ(1, epoll_wait(epoll, &got, 1, patience_ms()));
+	close(epoll);
+	party_close(&rx);
+	party_close(&tx);
+}
+
+#define MANY		40	/* more than are woken at once */
+#define MOST_POLLS	1024	/* of one open file (driver/nq.c) */
+
+TEST_F(poll_wait, all_of_many_are_woken)
+{
+	struct epoll_event event = { .events = EPOLLIN }, got;
+	struct hamlyn_nq_entry entry;
+	struct waiter waiters[MANY];
+	unsigned int round, i;
+	int epolls[MANY];
+
+	for (i = 0; i < MANY; i++) {
+		epolls[i] = epoll_create1(EPOLL_CLOEXEC);
+		ASSERT_GE(epolls[i], 0);
+		ASSERT_EQ(0, epoll_ctl(epolls[i], EPOLL_CTL_ADD, self->fd,
+				       &event));
+	}
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < MANY; i++) {
+			waiters[i] = (struct waiter) {
+				.self = self,
+				.nq = self->pair.nq->id,
+				.position = round,
+				.deadline = clock_ns() + ht_patience_ns(),
+			};
+			ASSERT_EQ(0, pthread_create(&waiters[i].thread, NULL,
+						    do_wait, &waiters[i]));
+		}
+		ht_sleep_ns(round * 10 * HT_MS);
+		/* They ask for the next wake-up. */
+		for (i = 0; i < MANY; i++)
+			ASSERT_EQ(0, epoll_wait(epolls[i], &got, 1, 0));
+		ASSERT_EQ(1, send_word(self, &self->pair.fence, 0));
+		for (i = 0; i < MANY; i++) {
+			pthread_join(waiters[i].thread, NULL);
+			EXPECT_EQ(0, waiters[i].result);
+			EXPECT_EQ(1, epoll_wait(epolls[i], &got, 1,
+						patience_ms()));
+		}
+		ASSERT_EQ(1, h_recv(self->pair.nq, &entry));
+	}
+	for (i = 0; i < MANY; i++)
+		close(epolls[i]);
+}
+
+/* So that nobody who sends to us has to walk a list of any length. */
+TEST_F(poll_wait, no_more_than_1024_poll_one_context)
+{
+	struct rlimit files = { 256, 256 };
+	struct epoll_event event = { .events = EPOLLIN }, got;
+	int epolls[MANY], fds[MANY];
+	unsigned int i, j, n = 0, refused = 0;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &files));
+	for (i = 0; i < MANY; i++) {
+		epolls[i] = epoll_create1(EPOLL_CLOEXEC);
+		fds[i] = dup(self->fd);
+		ASSERT_GE(epolls[i], 0);
+		ASSERT_GE(fds[i], 0);
+	}
+	for (i = 0; i < MANY && n <= MOST_POLLS; i++)
+		for (j = 0; j < MANY && n <= MOST_POLLS; j++, n++) {
+			ASSERT_EQ(0, epoll_ctl(epolls[i], EPOLL_CTL_ADD, fds[j],
+					       &event));
+			if (n < MOST_POLLS - 1)
+				continue;
+			refused = epoll_wait(epolls[i], &got, 1, 0) == 1 &&
+				  got.events & EPOLLERR;
+			EXPECT_EQ(n == MOST_POLLS, refused) {
+				TH_LOG("%u poll already", n);
+			}
+		}
+	EXPECT_EQ(1, refused);
+	EXPECT_EQ(POLLERR, readable(self->fd, 0));
+	for (i = 0; i < MANY; i++)
+		close(epolls[i]);
+	EXPECT_EQ(0, readable(self->fd, 0));
+	for (i = 0; i < MANY; i++)
+		close(fds[i]);
+}
+
+/* ---- clocks ------------------------------------------------------------- */
+
+static int become_of_tomorrow(void)
+{
+	static const char offset[] = "monotonic 86400 0\n";
+	int fd, ret;
+
+	if (unshare(CLONE_NEWTIME))
+		return -errno;
+	fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = ht_write_all(fd, offset, sizeof(offset) - 1);
+	close(fd);
+	return ret;
+}
+
+/* Its own 20 ms, not a day and 20 ms. */
+static int wait_shortly(void)
+{
+	struct ht_raw_nq nq;
+	struct hamlyn_wait arg = { .size = sizeof(arg) };
+	int fd = ht_raw_open();
+
+	if (fd < 0 || ht_raw_nq_create(fd, 4, &nq))
+		return 1;
+	arg.nq = nq.arg.nq;
+	arg.deadline_ns = clock_ns() + 20 * HT_MS;
+	alarm((unsigned int)(ht_patience_ns() / HT_SEC) + 1);
+	return ht_raw(fd, HAMLYN_IOC_WAIT, &arg) == -ETIMEDOUT &&
+	       clock_ns() >= arg.deadline_ns ? 0 : 2;
+}
+
+TEST_F(poll_wait, a_deadline_is_of_the_time_namespace)
+{
+	pid_t pid = ht_fork(), inner;
+	int ret;
+
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		ret = become_of_tomorrow();
+		if (ret == -EINVAL || ret == -EPERM)
+			_exit(77);
+		inner = ret ? -1 : ht_fork();
+		if (!inner)
+			_exit(wait_shortly());
+		_exit(inner < 0 ? 3 : ht_reap(inner) ? 4 : 0);
+	}
+	ret = ht_reap(pid);
+	if (ret == 77)
+		SKIP(return, "no time namespaces");
+	EXPECT_EQ(0, ret);
 }
 
 TEST_HARNESS_MAIN

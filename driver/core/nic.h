@@ -25,8 +25,8 @@ struct hml_view {
  * @cursor: position of the next entry; advanced by compare-and-exchange
  * @consumer: the consumer index as last read from the application (B4)
  * @mask: entries - 1; constant
- * @armed: somebody sleeps and wants hml_port_nq_wake(), once. Set by the
- *	sleeper, cleared by whoever wakes it (B5)
+ * @armed: somebody sleeps, or may have begun before there was the NQ, and wants
+ *	hml_port_nq_wake(), once. Set by the sleeper, cleared by whoever wakes it (B5)
  * @ring: struct hamlyn_nq_ring; constant
  * @entries: struct hamlyn_nq_entry array; constant
  * @control: struct hamlyn_nq_control, written by the application

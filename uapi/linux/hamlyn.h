@@ -469,8 +469,8 @@ struct hamlyn_terminus_bind {
  * @position: sequence position that the caller wants to see filled (the
  *	consumer index that it would read next)
  * @flags: must be zero
- * @deadline_ns: absolute time-out on CLOCK_MONOTONIC, nanoseconds; negative
- *	for none; a time in the past only looks
+ * @deadline_ns: absolute time-out on CLOCK_MONOTONIC of the caller's time
+ *	namespace, nanoseconds; negative for none; a time in the past only looks
  */
 struct hamlyn_wait {
 	__u32 size;
