@@ -414,22 +414,30 @@ static bool in_namespace(const struct hml_device *d)
 
 /*
  * Into the NIC's table. A NIC that is being deleted takes nobody, and one that
- * is open is not moved to another namespace.
+ * is open is not moved to another namespace. An id is reserved first: for memory
+ * nobody waits where others wait for him.
  */
 static int context_link(struct hml_context *c)
 {
 	struct hml_device *d = c->device;
-	int err = -ENODEV;
+	int err;
 
+	err = xa_alloc(&d->contexts, &c->id, NULL, xa_limit_31b,
+		       GFP_KERNEL_ACCOUNT);
+	if (err)
+		return err;
 	mutex_lock(&d->contexts_lock);
 	if (!in_namespace(d))
 		err = -EPERM;
-	else if (!d->gone)
-		err = xa_alloc(&d->contexts, &c->id, c, xa_limit_31b,
-			       GFP_KERNEL_ACCOUNT);
+	else if (d->gone)
+		err = -ENODEV;
+	else
+		xa_store(&d->contexts, c->id, c, 0);
 	if (!err)
 		d->opens++;
 	mutex_unlock(&d->contexts_lock);
+	if (err)
+		xa_release(&d->contexts, c->id);
 	return err;
 }
 

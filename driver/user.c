@@ -49,25 +49,39 @@ static void forget(struct hml_device *d, struct hml_user *u)
 	kfree(u);
 }
 
-static struct hml_user *user_find(struct hml_device *d, kuid_t uid)
+/*
+ * Everybody's charges wait for users_lock: so memory, which one user may have to
+ * wait for, is got before. A place that somebody gave back meanwhile is the
+ * exception, and not waited for.
+ */
+static struct hml_user *user_new(struct hml_device *d, kuid_t uid)
 {
-	struct hml_user *u = xa_load(&d->users, __kuid_val(uid));
-	int err;
+	struct hml_user *u = kzalloc(sizeof(*u), GFP_KERNEL_ACCOUNT);
+
+	if (!u)
+		return NULL;
+	u->uid = uid;
+	if (!xa_reserve(&d->users, __kuid_val(uid), GFP_KERNEL_ACCOUNT))
+		return u;
+	kfree(u);
+	return NULL;
+}
+
+/* That of @fresh's uid: @fresh, which is ours from here on, or what there was. */
+static struct hml_user *user_find(struct hml_device *d, struct hml_user *fresh)
+{
+	unsigned long uid = __kuid_val(fresh->uid);
+	struct hml_user *u = xa_load(&d->users, uid);
+	int err = 0;
 
 	lockdep_assert_held(&d->users_lock);
-	if (u)
-		return u;
-	u = kzalloc(sizeof(*u), GFP_KERNEL_ACCOUNT);
 	if (!u)
-		return ERR_PTR(-ENOMEM);
-	u->uid = uid;
-	err = xa_err(xa_store(&d->users, __kuid_val(uid), u,
-			      GFP_KERNEL_ACCOUNT));
-	if (err) {
-		kfree(u);
-		return ERR_PTR(err);
-	}
-	return u;
+		err = xa_err(xa_store(&d->users, uid, fresh,
+				      GFP_NOWAIT | __GFP_NOWARN));
+	if (!u && !err)
+		return fresh;
+	kfree(fresh);
+	return u ?: ERR_PTR(err);
 }
 
 /**
@@ -81,10 +95,13 @@ struct hml_user *hml_user_get(struct hml_device *d)
 	struct hml_user *u, *other;
 	unsigned long uid;
 
+	u = user_new(d, current_euid());
+	if (!u)
+		return ERR_PTR(-ENOMEM);
 	mutex_lock(&d->users_lock);
 	xa_for_each(&d->users, uid, other)
 		forget(d, other);
-	u = user_find(d, current_euid());
+	u = user_find(d, u);
 	if (!IS_ERR(u)) {
 		u->ref++;
 		u->contexts++;
@@ -143,7 +160,7 @@ static int set_pages(kuid_t uid, unsigned long pages)
 		return 0;
 	}
 	return xa_err(xa_store(&all_users, __kuid_val(uid),
-			       xa_mk_value(pages), GFP_KERNEL));
+			       xa_mk_value(pages), GFP_NOWAIT | __GFP_NOWARN));
 }
 
 static int charge_all(struct hml_context *c, unsigned long pages, bool exempt)
@@ -199,11 +216,13 @@ struct hml_limits hml_user_limits(const struct hml_device *d,
 int hml_user_set_limits(struct hml_device *d, kuid_t uid,
 			const struct hml_limits *limits)
 {
-	struct hml_user *u;
+	struct hml_user *u = user_new(d, uid);
 	int err = 0;
 
+	if (!u)
+		return -ENOMEM;
 	mutex_lock(&d->users_lock);
-	u = user_find(d, uid);
+	u = user_find(d, u);
 	if (IS_ERR(u)) {
 		err = PTR_ERR(u);
 	} else {
@@ -262,17 +281,24 @@ static int charge_pages(struct hml_context *c, unsigned long pages, bool exempt)
  * @c: the context; its user gets one more reference
  * @pages: how much
  *
- * Return: 0, or -EDQUOT. CAP_SYS_RESOURCE passes the user's limit, nobody the
- * NIC's.
+ * Return: 0, -ENOMEM, or -EDQUOT. CAP_SYS_RESOURCE passes the user's limit,
+ * nobody the NIC's.
  */
 int hml_user_charge(struct hml_context *c, unsigned long pages)
 {
+	unsigned long uid = __kuid_val(c->user->uid);
 	bool exempt = exempt_user();
 	int err;
 
+	/* As in user_new() */
+	err = xa_reserve(&all_users, uid, GFP_KERNEL);
+	if (err)
+		return err;
 	mutex_lock(&c->device->users_lock);
 	err = charge_pages(c, pages, exempt);
 	mutex_unlock(&c->device->users_lock);
+	if (err)
+		xa_release(&all_users, uid);
 	return err;
 }
 
