@@ -104,7 +104,7 @@ static int run_of(struct page **batch, int got, struct folio *folio)
 static int take_batch(struct hml_area *a, struct page **batch, int got,
 		      unsigned long *addr, u64 end)
 {
-	int i, n;
+	int i, n, err;
 
 	for (i = 0; i < got; i += n) {
 		struct folio *folio = page_folio(batch[i]);
@@ -113,10 +113,15 @@ static int take_batch(struct hml_area *a, struct page **batch, int got,
 		n = run_of(batch + i, got - i, folio);
 		bytes = min_t(u64, end - *addr,
 			      ((u64)n << PAGE_SHIFT) - offset_in_page(*addr));
-		if (mem_append(a, page_address(batch[i]) +
-			       offset_in_page(*addr), bytes)) {
+		if (!(a->flags & HAMLYN_AREA_READONLY) &&
+		    !hml_compat_may_write(folio))
+			err = -EFAULT;
+		else
+			err = mem_append(a, page_address(batch[i]) +
+					 offset_in_page(*addr), bytes);
+		if (err) {
 			unpin_user_pages(batch + i, got - i);
-			return -ENOMEM;
+			return err;
 		}
 		a->page_size = min(a->page_size, folio_size(folio));
 		*addr += bytes;
@@ -132,21 +137,20 @@ static int pin(struct hml_area *a, unsigned long addr, u64 length)
 	struct page **batch;
 	int err = 0;
 
-	if (a->flags & HAMLYN_AREA_READONLY)
-		hml_compat_break_cow(addr, length);
-	else
+	if (!(a->flags & HAMLYN_AREA_READONLY))
 		gup |= FOLL_WRITE;
 	batch = kmalloc_array(PIN_BATCH, sizeof(*batch), GFP_KERNEL);
 	if (!batch)
 		return -ENOMEM;
 	while (addr < end && !err) {
-		unsigned long want = (PAGE_ALIGN(end) -
-				      (addr & PAGE_MASK)) >> PAGE_SHIFT;
+		unsigned long from = addr & PAGE_MASK;
+		unsigned long want = min_t(unsigned long, PIN_BATCH,
+					   (PAGE_ALIGN(end) - from) >> PAGE_SHIFT);
 		int got;
 
-		got = pin_user_pages_fast(addr & PAGE_MASK,
-					  min_t(unsigned long, want, PIN_BATCH),
-					  gup, batch);
+		if (a->flags & HAMLYN_AREA_READONLY)
+			hml_compat_break_cow(from, from + want * PAGE_SIZE);
+		got = pin_user_pages_fast(from, want, gup, batch);
 		if (got <= 0)
 			err = got == -ENOMEM ? -ENOMEM : -EFAULT;
 		else
@@ -188,8 +192,10 @@ static struct page *alloc_chunk(unsigned int *order)
 	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
 	struct page *page;
 
+	/* Long extents are nice to have, and not worth compacting memory for. */
 	for (; *order; (*order)--) {
-		page = alloc_pages(gfp | __GFP_NORETRY, *order);
+		page = alloc_pages((gfp & ~__GFP_DIRECT_RECLAIM) | __GFP_NORETRY,
+				   *order);
 		if (page) {
 			/* Pages are mapped, and freed, one by one. */
 			split_page(page, *order);

@@ -3,6 +3,7 @@
 #ifndef HML_COMPAT_H
 #define HML_COMPAT_H
 
+#include <linux/backing-dev.h>
 #include <linux/device/class.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -40,10 +41,40 @@ static inline void hml_compat_vm_flags(struct vm_area_struct *vma,
  * the page that the first write replaces: write to it now, where that can be,
  * without changing it.
  */
-static inline void hml_compat_break_cow(unsigned long addr, size_t length)
+static inline void hml_compat_break_cow(unsigned long addr, unsigned long end)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
-	fault_in_safe_writeable((const char __user *)addr, length);
+	while (addr < end) {
+		size_t left = fault_in_safe_writeable((const char __user *)addr,
+						      end - addr);
+
+		if (!left)
+			break;
+		/* On behind the page that cannot be written to. */
+		addr = PAGE_ALIGN(end - left + 1);
+	}
+#endif
+}
+
+/*
+ * Before 6.5 a file's own pages can be pinned for writing, and its file system is not
+ * told when they are written to behind its back: what comes may be lost.
+ */
+static inline bool hml_compat_may_write(struct folio *folio)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+	struct address_space *mapping;
+	bool may;
+
+	if (folio_test_anon(folio))
+		return true;
+	folio_lock(folio);
+	mapping = folio_mapping(folio);
+	may = !mapping || !mapping_can_writeback(mapping);
+	folio_unlock(folio);
+	return may;
+#else
+	return true;
 #endif
 }
 

@@ -237,6 +237,18 @@ admin_part() { # KERNEL
 	part "JSON of hamlynctl, Linux $kernel" \
 		tools/hamlynctl/test/schema.py "$out/tap"
 	tracing_part "$kernel"
+	# The kernels that are built here have no disks.
+	is_built "$kernel" || disk_part "$kernel"
+}
+
+disk_part() { # KERNEL
+	local kernel=$1 disk=$LOGS/vm-$1-disk.img
+	rm -f "$disk"
+	mkfs.ext4 -q "$disk" 4M
+	part "files on a disk, Linux $kernel" vm_run "$LOGS/vm-$kernel-disk" "$kernel" --timeout 100 \
+		--kmod loop --module "$BUILD/k$kernel/hamlyn.ko" --file "$disk:/host/disk.img" \
+		--file "$BUILD/selftests/on_disk" --file selftests/run-tests.sh \
+		--cmd "mkdir /mnt && mount -t ext4 -o loop disk.img /mnt && HAMLYN_TEST_DISK=/mnt sh ./run-tests.sh --device /dev/hamlyn0 on_disk; umount /mnt"
 }
 
 tracing_part() { # KERNEL

@@ -301,6 +301,31 @@ TEST_F(sendrecv, long_messages_come_from_added_memory_too)
 	EXPECT_NO(take(pair, &msg, length, 3));
 }
 
+/* Pages that get their first byte later, behind one that never may be written to. */
+TEST_F(sendrecv, what_is_written_after_wiring_for_reading_is_sent)
+{
+	struct ht_pair *pair = &self->pair;
+	size_t length = 2 * self->packet + 3, mapped = length + 3 * PAGE;
+	struct h_msg msg = { .ticket = &pair->ticket, .length = length };
+	unsigned char *memory;
+	struct h_area *area;
+
+	memory = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, memory);
+	ASSERT_EQ(0, mprotect(memory + PAGE, PAGE, PROT_READ));
+	ASSERT_EQ(0, h_area_add(pair->tx, memory, 2 * PAGE + length,
+				HAMLYN_AREA_READONLY, &area));
+	ASSERT_EQ(0, h_terminus_bind(pair->terminus, 3, area, 0, 0));
+	msg.data = memory + 2 * PAGE;
+	ht_fill(memory + 2 * PAGE, length, 4);
+	ASSERT_EQ(1, ht_send_sync(pair->terminus, &msg));
+	EXPECT_NO(take(pair, &msg, length, 4));
+	ASSERT_EQ(0, h_terminus_bind(pair->terminus, 3, NULL, 0, 0));
+	ASSERT_EQ(0, h_area_remove(area));
+	munmap(memory, mapped);
+}
+
 TEST_F(sendrecv, tickets_with_a_base_and_offsets_add_up)
 {
 	struct ht_pair *pair = &self->pair;
