@@ -129,6 +129,22 @@ HAMLYN_AM_TIMEOUT_US=1000 tests_of "stopped" --keep-going -n 2 "$build/loss" sto
 HAMLYN_AM_GIVE_UP_MS=500 run --keep-going -n 2 "$build/loss" silent
 status=$?
 says 137 "^ok - a silent process is given up: process 1 " "a silent process is given up by name"
+# More than 256 times it is sent again meanwhile.
+HAMLYN_AM_TIMEOUT_US=20 HAMLYN_AM_GIVE_UP_MS=3000 run --keep-going -n 2 "$build/loss" silent
+status=$?
+says 137 "^ok - a silent process is given up: process 1 " "however often is tried"
+HAMLYN_AM_GIVE_UP_MS=1000 run --keep-going -n 4 "$build/loss" sleeping
+status=$?
+says 137 "^ok - a silent process is given up by one that sleeps" "the same by one that sleeps, in time"
+for n in 2 3 6; do
+	HAMLYN_AM_GIVE_UP_MS=500 tests_of "$n processes" --keep-going -n $n "$build/loss" barrier
+done
+for n in 3 5; do
+	HAMLYN_AM_GIVE_UP_MS=500 run --keep-going -n $n "$build/loss" stuck
+	status=$?
+	says 137 "^ok - who waits for a silent process in a barrier gives it up" \
+		"$n processes, one silent before a barrier: the others give it up"
+done
 run --keep-going -n 2 "$build/loss" killed
 status=$?
 says 137 "^ok - a killed process is noticed: process 1 " "a killed process is noticed at once"

@@ -59,6 +59,16 @@ for program in "ping_pong --quick" "test_xfer --quick" "test_med --quick" "radix
 		failed=$((failed + 1))
 	fi
 done
+# No segment of the default size fits into its packets.
+if ./hamlynctl nic add index 5 host 5 packet-size 4096 >/tmp/log 2>&1 &&
+	./hamlyn-run --device /dev/hamlyn5 --timeout 200 -n 3 ./test_med --quick >>/tmp/log 2>&1; then
+	echo "ok - a NIC of small packets"
+	passed=$((passed + 1))
+else
+	sed 's/^/# | /' /tmp/log | tail -n 20
+	echo "not ok - a NIC of small packets"
+	failed=$((failed + 1))
+fi
 for what in drop duplicate reorder corrupt; do
 	adversary $what 10% seed 1
 	once "adversary: $what 10%" 2 1000

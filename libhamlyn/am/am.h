@@ -23,6 +23,9 @@
 #define AM_STRIDE	((uint32_t)sizeof(struct hamlyn_metadata))
 #define AM_NO_TRANSFER	0xff
 #define AM_SYNC_ROUNDS	10
+#define AM_SYNC_ASK	AM_SYNC_ROUNDS	/* no round: a question */
+
+_Static_assert(1 << AM_SYNC_ROUNDS >= AM_MAX_PROCS, "a bit of a rank each");
 
 #define am_likely(x)	__builtin_expect(!!(x), 1)
 #define am_unlikely(x)	__builtin_expect(!!(x), 0)
@@ -37,7 +40,7 @@
  * @size: bytes of the message, header included; 0: an acknowledgment alone
  * @handle: of the last h_send_msg() from it by DMA, or -1
  * @state: enum am_state
- * @tries: how often it was sent again
+ * @tries: how often it was sent again, 255 for more
  * @suspect: it was once sent twice: notifications may be of an earlier message
  * @transfer: which bulk transfer it is a segment of, or AM_NO_TRANSFER
  */
@@ -150,7 +153,6 @@ struct am {
 	uint32_t busy;			/* polls that found something and left something owed */
 	uint64_t owed_since;		/* when the first of what is owed became so */
 	uint64_t now;			/* am_clock() some polls ago */
-	uint32_t looks;
 	uint32_t check_peer;
 	uint32_t check_instance;
 	int lost;			/* the first process that was lost, + 1 */
@@ -168,6 +170,9 @@ struct am {
 	struct am_store store[AM_STORES];
 	uint32_t sync_epoch;
 	uint32_t synced[AM_SYNC_ROUNDS];
+	int sync_error;			/* all barriers fail from now on */
+	int sync_lost;			/* because of this process */
+	int sync_teller;		/* which that one has lost */
 
 	/* Start and end. */
 	struct am_boot boot;
@@ -195,6 +200,9 @@ am_hidden int am_memory_reply(struct am *am, int dest, enum am_kind kind,
 /* start.c */
 am_hidden int am_start(struct am *am);
 am_hidden int am_end(struct am *am);
+am_hidden uint32_t am_default_depth(uint32_t procs);
+am_hidden uint32_t am_default_page(uint32_t procs, uint32_t depth,
+				   uint32_t packet_size);
 
 /* error.c */
 am_hidden int am_fail(int error, const char *format, ...)
@@ -245,6 +253,7 @@ am_hidden void am_call_own(struct am *am, const struct am_packet *packet,
 
 /* serve.c */
 am_hidden int am_serve(struct am *am);
+am_hidden void am_check_all(struct am *am);
 am_hidden void am_lose(struct am *am, int peer, int error);
 am_hidden int am_lost_error(struct am *am, int peer);
 
@@ -263,6 +272,9 @@ am_hidden void am_bulk_got(struct am *am, const struct am_packet *packet);
 
 /* sync.c */
 am_hidden int am_sync(struct am *am);
+am_hidden void am_sync_arrives(struct am *am, const struct am_packet *packet);
+am_hidden void am_sync_failed(struct am *am, int teller,
+			      const struct am_packet *packet);
 
 /* Cycle counter where there is one that programs can read (P 5.2.1). */
 static inline uint64_t am_clock(void)

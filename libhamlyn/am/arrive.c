@@ -154,7 +154,7 @@ static void run_request(struct am *am, int source, const struct am_packet *p,
 	if (p->kind == AM_GET)
 		am_bulk_give(am, p);
 	else if (p->kind == AM_SYNC)
-		am->synced[p->args[0] % AM_SYNC_ROUNDS]++;
+		am_sync_arrives(am, p);
 	else if (is_whole(&am->peers[source], p))
 		am_call(source, p, data);
 	if (am->defer && am->replied)
@@ -229,6 +229,8 @@ static int reply_arrives(struct am *am, int source, const struct am_packet *p,
 		am->context = AM_IN_REPLY;
 		if (p->kind == AM_GOT || p->kind == (AM_GOT | AM_SUMMED))
 			am_bulk_got(am, p);
+		else if (p->kind == AM_SYNC)
+			am_sync_failed(am, source, p);
 		else
 			am_call(source, p, data);
 		am->context = AM_MAIN;
@@ -242,7 +244,6 @@ static int is_good(struct am *am, const struct am_packet *p, int reply,
 		   uint32_t source, uint32_t instance, uint32_t size)
 {
 	uint8_t kind = p->kind & (uint8_t)~AM_SUMMED;
-	int is_got = kind == AM_GOT;
 
 	if (am_unlikely(am->reliable &&
 			p->check != am_header_sum(p, am->self)))
@@ -253,7 +254,7 @@ static int is_good(struct am *am, const struct am_packet *p, int reply,
 		return 0;
 	if (kind == AM_ACK)
 		return reply && size == AM_HEADER;
-	if (kind >= AM_GET && reply != is_got)
+	if (kind >= AM_GET && kind == (reply ? AM_GET : AM_GOT))
 		return 0;
 	return size - AM_HEADER == p->length && p->length <= am->page;
 }

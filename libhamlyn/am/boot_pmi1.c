@@ -215,6 +215,18 @@ static void release(struct am_boot *boot)
 	boot->priv = NULL;
 }
 
+/*
+ * Who failed keeps the descriptor: some launchers end all as soon as it is closed; and
+ * what PMI_FD names may be no descriptor of the launcher's after all.
+ */
+static void keep_and_release(struct am_boot *boot)
+{
+	struct pmi1 *pmi1 = boot->priv;
+
+	pmi1->wire.fd = -1;
+	release(boot);
+}
+
 static int pmi1_open(struct am_boot *boot)
 {
 	struct pmi1 *pmi1;
@@ -229,10 +241,7 @@ static int pmi1_open(struct am_boot *boot)
 	boot->priv = pmi1;
 	ret = open_all(boot, pmi1);
 	if (ret < 0) {
-		/* What PMI_FD names may be no descriptor of the launcher's after all */
-		if (ret == -ENOTSOCK)
-			pmi1->wire.fd = -1;
-		release(boot);
+		keep_and_release(boot);
 		return ret;
 	}
 	return 1;
@@ -347,15 +356,13 @@ static void take_leave(struct am_boot *boot, struct pmi1 *pmi1)
 			return;
 }
 
-/* Who failed keeps the descriptor: some launchers end all as soon as it is closed. */
 static void pmi1_close(struct am_boot *boot, int failed)
 {
-	struct pmi1 *pmi1 = boot->priv;
-
-	if (failed)
-		pmi1->wire.fd = -1;
-	else
-		take_leave(boot, pmi1);
+	if (failed) {
+		keep_and_release(boot);
+		return;
+	}
+	take_leave(boot, boot->priv);
 	release(boot);
 }
 

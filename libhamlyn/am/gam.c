@@ -98,6 +98,8 @@ void am_sleep(unsigned int seconds)
 		if (am_serve(am))
 			continue;
 		am_acks_flush(am);
+		if (am->counting)
+			am_check_all(am);
 		if (h_recv_block(am->nq, &entry, most < left ? most : left) == 1)
 			am_arrive(am, &entry);
 	}

@@ -20,7 +20,7 @@ enum am_kind {
 	AM_MEDIUM	= 9,	/* handler(source, data, n, 2 words) */
 	AM_GET		= 10,	/* request: reply with memory */
 	AM_GOT		= 11,	/* the reply */
-	AM_SYNC		= 12,	/* request of lam_sync_all() */
+	AM_SYNC		= 12,	/* request of lam_sync_all(); reply: that it fails */
 	AM_ACK		= 13,	/* reply without a handler, of one or more requests */
 	AM_KINDS	= 14,
 };
@@ -39,7 +39,8 @@ enum am_kind {
  * @handler: module << 48 | offset, see address.c
  * @args: words. AM_MEMORY: argument, address of the whole, length of the whole |
  *	transfer << 32, offset of this segment; AM_GET: address, length, of the
- *	requester's: offset, descriptor; AM_GOT: offset, descriptor
+ *	requester's: offset, descriptor; AM_GOT: offset, descriptor; AM_SYNC: round, or
+ *	AM_SYNC_ASK; its reply: error, process that was lost
  *
  * Written once by the sender. The receiver's copy may be overwritten at any time, by
  * the same sender, when a fabric repeats or delays packets, or when a request was sent

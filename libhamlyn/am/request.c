@@ -88,7 +88,8 @@ void am_request_again(struct am *am, int dest, uint32_t instance)
 
 	am_wire_settle(am, r);
 	am_state_move(&r->state, AM_EV_TIMEOUT);
-	r->tries++;
+	if (r->tries < UINT8_MAX)
+		r->tries++;
 	r->suspect = 1;
 	am->stats.retransmissions++;
 	leave(am, dest, instance);

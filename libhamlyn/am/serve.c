@@ -6,12 +6,12 @@
 
 #define MAX_AT_ONCE	4096	/* notifications of one call */
 #define ACK_PATIENCE	512	/* empty polls until what is owed is sent */
-#define CLOCK_EVERY	16	/* requests that it is checked whether they are late */
 #define LOOK_EVERY	64	/* polls, at the clock, if something is owed */
 /* Empty polls, powers of two: others may want the processor; the program's own may. */
 #define YIELD_EVERY	4096
 #define YIELD_CROWDED	64
 #define MAX_DOUBLINGS	8	/* of the time-out: many tries before it is given up */
+#define SELDOM		8	/* of a time-out without a look at the clock */
 
 int am_lost_error(struct am *am, int peer)
 {
@@ -54,30 +54,29 @@ void am_lose(struct am *am, int lost, int error)
 	peer->free_transfers = (1U << AM_TRANSFERS) - 1;
 }
 
-/* A clock that is behind by some polls: it makes time-outs later. */
-static uint64_t recently(struct am *am)
+/* The first time-out is over, by a clock that is behind by some polls: all of its own? */
+static void check_late(struct am *am, uint32_t peer, uint32_t instance)
 {
-	if (!(am->looks++ % CLOCK_EVERY))
-		am->now = am_clock();
-	return am->now;
+	struct am_send *r = &am->peers[peer].request[instance];
+	uint64_t limit = am->timeout << (r->tries < MAX_DOUBLINGS ?
+					 r->tries : MAX_DOUBLINGS);
+	uint64_t waited = am->now - r->stamp;
+
+	if (am_likely((int64_t)waited < (int64_t)limit))
+		return;
+	/* We did not poll, or were stopped, perhaps with all others: not its fault. */
+	if (waited > 2 * limit)
+		r->first += waited - limit;
+	if ((int64_t)(am->now - r->first) > (int64_t)am->give_up)
+		am_lose(am, (int)peer, -ETIMEDOUT);
+	else
+		am_request_again(am, (int)peer, instance);
 }
 
-/* The next one of all requests, process by process: is its time over? */
-static void check_one(struct am *am)
+static inline void check(struct am *am, uint32_t peer, uint32_t instance)
 {
-	struct am_peer *peer;
-	struct am_send *r;
-	uint64_t limit;
-	uint64_t waited;
-	uint64_t now;
+	struct am_send *r = &am->peers[peer].request[instance];
 
-	if (++am->check_instance >= am->depth) {
-		am->check_instance = 0;
-		if (++am->check_peer >= am->procs)
-			am->check_peer = 0;
-	}
-	peer = &am->peers[am->check_peer];
-	r = &peer->request[am->check_instance];
 	if (r->state != AM_COUNTING)
 		return;
 	/* Most are answered before it is looked at them. */
@@ -85,21 +84,44 @@ static void check_one(struct am *am)
 		r->stamp = am_clock();
 		if (!r->tries)
 			r->first = r->stamp;
-		return;
+	} else if (am_unlikely((int64_t)(am->now - r->stamp) >=
+			       (int64_t)am->timeout)) {
+		check_late(am, peer, instance);
 	}
-	now = recently(am);
-	limit = am->timeout << (r->tries < MAX_DOUBLINGS ? r->tries :
-							   MAX_DOUBLINGS);
-	waited = now - r->stamp;
-	if (am_likely((int64_t)waited < (int64_t)limit))
+}
+
+/* For who does not poll often enough to get round by am_serve(). */
+void am_check_all(struct am *am)
+{
+	uint32_t p;
+	uint32_t i;
+
+	if (!am->reliable)
 		return;
-	/* We did not poll, or were stopped, perhaps with all others: not its fault. */
-	if (waited > 2 * limit)
-		r->first += waited - limit;
-	if ((int64_t)(now - r->first) > (int64_t)am->give_up)
-		am_lose(am, (int)am->check_peer, -ETIMEDOUT);
-	else
-		am_request_again(am, (int)am->check_peer, am->check_instance);
+	am->now = am_clock();
+	for (p = 0; p < am->procs; p++)
+		for (i = 0; i < am->depth; i++)
+			check(am, p, i);
+}
+
+static __attribute__((noinline)) void check_next_peer(struct am *am)
+{
+	uint64_t before = am->now;
+
+	am->check_instance = 0;
+	if (++am->check_peer >= am->procs)
+		am->check_peer = 0;
+	am->now = am_clock();
+	if (am_unlikely(am->now - before > am->timeout / SELDOM))
+		am_check_all(am);
+}
+
+/* The next one of all requests, process by process. */
+static inline void check_one(struct am *am)
+{
+	if (++am->check_instance >= am->depth)
+		check_next_peer(am);
+	check(am, am->check_peer, am->check_instance);
 }
 
 /* Before who waits for an acknowledgment sends again. */

@@ -26,12 +26,14 @@
 #define BYTES_OF_ALL		(4U << 20)
 #define LARGEST_PAGE		16320	/* with its header the default packet size */
 #define BUFFERS_OF_ALL		512	/* instances to all processes together, by default */
+#define LEAVE_GRACE_NS		5000000000LL	/* the end of a fence that all have reached */
 
 /* What process 0 decides for all. */
 struct program {
 	uint64_t key;
 	uint32_t depth;
 	uint32_t page;
+	uint32_t page_given;		/* process 0: by the environment */
 	uint32_t reliable;
 };
 
@@ -83,9 +85,9 @@ static int setting(const char *name, uint64_t low, uint64_t high, uint64_t *valu
 	return 0;
 }
 
-static int default_depth(int procs)
+uint32_t am_default_depth(uint32_t procs)
 {
-	int depth = BUFFERS_OF_ALL / procs;
+	uint32_t depth = BUFFERS_OF_ALL / procs;
 
 	if (depth > 16)
 		depth = 16;
@@ -96,15 +98,21 @@ static int default_depth(int procs)
 	return depth;
 }
 
-/* So that the buffers of a direction take 4 MiB at most, whatever the number of peers. */
-static uint64_t default_page(uint64_t procs, uint64_t depth)
+/*
+ * So that the buffers of a direction take 4 MiB at most, whatever the number of peers,
+ * unless segments were too small then. The packets of the device come first.
+ */
+uint32_t am_default_page(uint32_t procs, uint32_t depth, uint32_t packet_size)
 {
-	uint64_t page = BYTES_OF_ALL / (2 * procs * depth) - AM_HEADER -
-			AM_STRIDE;
+	uint32_t page = BYTES_OF_ALL / (2 * procs * depth);
+	uint32_t most = packet_size - AM_HEADER;
 
-	if (BYTES_OF_ALL / (2 * procs * depth) < SMALLEST_DEFAULT)
+	page -= page < AM_HEADER + AM_STRIDE ? page : AM_HEADER + AM_STRIDE;
+	if (page < SMALLEST_DEFAULT)
 		page = SMALLEST_DEFAULT;
-	return page < LARGEST_PAGE ? page : LARGEST_PAGE;
+	if (page > LARGEST_PAGE)
+		page = LARGEST_PAGE;
+	return (page < most ? page : most) & ~(LINE - 1U);
 }
 
 static size_t area_bytes(const struct am *am)
@@ -126,7 +134,7 @@ static void set_sizes(struct am *am, const struct program *program)
 
 static int read_settings(struct am *am, struct program *program)
 {
-	uint64_t depth = (uint64_t)default_depth((int)am->procs);
+	uint64_t depth = am_default_depth(am->procs);
 	uint64_t page = 0;
 	uint64_t timeout = 0;
 	uint64_t give_up = 30000;
@@ -136,8 +144,6 @@ static int read_settings(struct am *am, struct program *program)
 
 	if (!rc && depth & (depth - 1))
 		rc = am_fail(-EINVAL, "HAMLYN_AM_DEPTH must be a power of two");
-	if (!rc)
-		page = default_page(am->procs, depth);
 	if (!rc)
 		rc = setting("HAMLYN_AM_PAGE", SMALLEST_PAGE,
 			     HAMLYN_MAX_PACKET - AM_HEADER, &page);
@@ -155,7 +161,10 @@ static int read_settings(struct am *am, struct program *program)
 	am->timeout = timeout * am->ticks_per_us;	/* 0: by the fabric */
 	am->give_up = give_up * 1000 * am->ticks_per_us;
 	program->depth = (uint32_t)depth;
-	program->page = (uint32_t)page & ~(LINE - 1U);
+	program->page_given = page != 0;
+	program->page = page ? (uint32_t)page & ~(LINE - 1U) :
+			am_default_page(am->procs, program->depth,
+					HAMLYN_MAX_PACKET);
 	am->summed = (uint8_t)summed;
 	return 0;
 }
@@ -286,6 +295,18 @@ static uint32_t queue_entries(const struct am *am, const struct hamlyn_query *q)
 			(rc) = step(am, what, rc);			\
 		}							\
 	} while (0)
+
+/* For process 0, before the others learn of it. What the user has chosen stays. */
+static int suit_page(struct am *am, struct program *program)
+{
+	struct hamlyn_query query;
+	int rc = step(am, "asking the device", h_query(am->dev, &query));
+
+	if (!rc && !program->page_given)
+		program->page = am_default_page(am->procs, program->depth,
+						query.packet_size);
+	return rc;
+}
 
 static int suit_device(struct am *am, struct hamlyn_query *query)
 {
@@ -501,6 +522,8 @@ int am_start(struct am *am)
 	/* A segment is made by one, and the others find it: it may take a while. */
 	if (!rc && !am->self)
 		rc = open_device(am, &program);
+	if (!rc && !am->self)
+		rc = suit_page(am, &program);
 	if (!rc)
 		rc = agree(am, &program);
 	if (!rc && am->self)
@@ -522,16 +545,26 @@ failed:
 	return rc;
 }
 
-/* Others may still wait for answers of ours while we wait for them. */
+/*
+ * Others may still wait for answers of ours while we wait for them. One that is gone
+ * either was past the fence, whose end then is about to be told, or never reaches it.
+ */
 static int leave_together(struct am *am)
 {
 	int rc = am->boot.ops->fence_begin(&am->boot);
+	int64_t lost = 0;
 
 	while (!rc) {
 		am_serve(am);
 		am_acks_flush(am);
 		rc = am->boot.ops->fence_done(&am->boot);
-		if (!rc && !am->counting)
+		if (rc)
+			break;
+		if (am->lost && !lost)
+			lost = am_now_ns();
+		if (lost && am_now_ns() - lost > LEAVE_GRACE_NS)
+			return am_lost_error(am, am->lost - 1);
+		if (!am->counting)
 			sched_yield();
 	}
 	return rc < 0 ? am_fail(rc, "%s: %s", am->boot.ops->name,

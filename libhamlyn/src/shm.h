@@ -18,7 +18,7 @@
 #include "nic.h"
 
 #define SHM_MAGIC		0x316d68736e796c68ull	/* "hlynshm1" */
-#define SHM_ABI			(HAMLYN_ABI_VERSION << 16 | 3)
+#define SHM_ABI			(HAMLYN_ABI_VERSION << 16 | 4)
 #define SHM_PAGE		4096
 #define SHM_MAX_ATTACH		1024
 #define SHM_MAX_WQ_ENTRIES	4096
@@ -31,9 +31,12 @@
 #define SHM_MAX_TERMINI		2048
 #define SHM_MAX_NQS		2048
 #define SHM_MAX_AREAS		8192
-#define SHM_MAX_WATCHES		4096
+#define SHM_MAX_WATCHES		16384
 #define SHM_AUDIT_ENTRIES	1024
 #define SHM_PACKET_SIZE		16384	/* no less than an entry: send_flat() */
+
+_Static_assert(SHM_MAX_WATCHES >= 10 * SHM_MAX_ATTACH,
+	       "a program of Active Messages takes 10 a process, of as many as there may be");
 
 /* An owner is an attachment number + 1; 0: nobody, the record is free. */
 

@@ -7,11 +7,13 @@
  * one failed.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -605,7 +607,7 @@ static void acknowledgments_that_are_owed(void)
 
 /* ---- time-outs ---- */
 
-/* All requests have been looked at, and the clock is read again. */
+/* All requests have been looked at. */
 static void age(int peer, uint32_t instance, uint64_t ticks)
 {
 	struct am_send *r = &am->peers[peer].request[instance];
@@ -614,7 +616,6 @@ static void age(int peer, uint32_t instance, uint64_t ticks)
 		serve(PROCS * DEPTH);
 	r->stamp -= ticks;
 	r->first -= ticks;
-	am->looks = 0;
 }
 
 static void time_outs(void)
@@ -660,6 +661,56 @@ static void time_outs(void)
 	check(am->peers[A].lost == -ETIMEDOUT && am->peers[B].lost == 0,
 	      "but is after a time, counted from the first message");
 	check(am->counting == DEPTH, "nothing waits for it any more");
+	end();
+}
+
+/* The number of tries does not begin anew, nor does the time of the first one. */
+static void many_tries(void)
+{
+	uint32_t i;
+
+	begin();
+	am->give_up = AGE << 16;	/* 256 of the longest time-outs */
+	am_request_1(A, word, 1);
+	for (i = 0; i < 250; i++) {
+		age(A, 0, AGE << 8);
+		serve(PROCS * DEPTH);
+	}
+	check(!am->peers[A].lost && am->stats.retransmissions == 250,
+	      "as long as there is time a request is sent again");
+	for (; i < 300 && !am->peers[A].lost; i++) {
+		age(A, 0, AGE << 8);
+		serve(PROCS * DEPTH);
+	}
+	check(am->peers[A].lost == -ETIMEDOUT && am->stats.retransmissions > 255,
+	      "who does not answer is lost, however often that was");
+	end();
+}
+
+/* Who polls all the time looks at one request at a time. */
+static void seldom(void)
+{
+	begin();
+	am->now = am_clock();
+	am_request_1(A, word, 1);
+	am_request_1(A, word, 1);
+	serve(DEPTH);
+	check(!am->peers[A].request[0].stamp, "one request a poll is looked at");
+	am->now -= AGE;
+	serve(DEPTH);
+	check(am->peers[A].request[0].stamp && am->peers[A].request[1].stamp,
+	      "all are after a pause");
+	end();
+}
+
+/* One request of many; the longest time-out is a millisecond. */
+static void time_outs_asleep(void)
+{
+	begin_with(32);
+	am->timeout = 4 * am->ticks_per_us;
+	am_request_1(B, word, 1);
+	am_sleep(1);
+	check(am->stats.retransmissions >= 40, "who sleeps does not miss time-outs");
 	end();
 }
 
@@ -1011,8 +1062,6 @@ static void malformed(void)
 	check(good, "refused: kinds that are none");
 	p.kind = AM_GET;
 	check(refused(reply, AM_HEADER, p), "refused: a reply that is a get");
-	p.kind = AM_SYNC;
-	check(refused(reply, AM_HEADER, p), "refused: a reply that is a barrier's");
 	p.kind = AM_GOT;
 	check(refused(request, AM_HEADER, p), "refused: a request that answers a get");
 	p.kind = AM_ACK;
@@ -1257,11 +1306,178 @@ static void barriers(void)
 	end();
 }
 
+static void barriers_after_a_loss(void)
+{
+	struct am_packet p = { .seq = 1, .kind = AM_SYNC };
+
+	begin();
+	arrive(B, 0, p, NULL);
+	check(am->synced[0] == 1 && !sent, "a round is counted");
+	p.seq++;
+	p.args[0] = AM_SYNC_ASK;
+	arrive(B, 0, p, NULL);
+	check(am->synced[0] == 1 && !last()->p.args[0], "a question is not");
+	am_lose(am, A, -ETIMEDOUT);
+	p.seq++;
+	arrive(B, 0, p, NULL);
+	check(last()->dest == B && last()->p.kind == AM_SYNC &&
+	      last()->p.args[0] == ETIMEDOUT && last()->p.args[1] == A,
+	      "who has lost a process answers with that");
+	lose(B);
+	check(lam_sync_all() == -ETIMEDOUT && lam_sync_all() == -ETIMEDOUT &&
+	      strstr(am_error(), "process 0"), "its own barriers fail by the first loss");
+	p = (struct am_packet){ .seq = 1, .instance = 1, .kind = AM_SYNC };
+	arrive(A, 0, p, NULL);
+	check(last()->dest == A && last()->p.kind == AM_SYNC && last()->p.args[1] == A,
+	      "who was lost, and goes on, is told so");
+	end();
+
+	begin();
+	am_request_1(B, word, 1);
+	p = (struct am_packet){ .seq = 1, .kind = AM_SYNC, .args = { ETIMEDOUT, A } };
+	arrive(B, 1, p, NULL);
+	check(!am->counting && lam_sync_all() == -ETIMEDOUT && strstr(am_error(), "process 0") &&
+	      strstr(am_error(), "process 2 says"), "who is told so fails");
+	p = (struct am_packet){ .seq = 1, .instance = 1, .kind = AM_SYNC };
+	arrive(A, 0, p, NULL);
+	check(last()->p.kind == AM_SYNC && last()->p.args[0] == ETIMEDOUT &&
+	      am_request_1(A, word, 1) == 0, "and tells others, but has lost nobody");
+	end();
+}
+
+/* ---- the end ---- */
+
+static int fence_looks;
+static int fence_ends;		/* after so many looks; 0: never */
+static int64_t fence_begun;
+
+static int fence_begin(struct am_boot *boot)
+{
+	(void)boot;
+	fence_looks = 0;
+	fence_begun = am_now_ns();
+	return 0;
+}
+
+/* One process is gone when the others wait for all. */
+static int fence_done(struct am_boot *boot)
+{
+	(void)boot;
+	if (++fence_looks == 2)
+		lose(A);
+	if (am_now_ns() - fence_begun > 20000000000LL)
+		return -ETIME;
+	return fence_ends && fence_looks >= fence_ends;
+}
+
+static void no_leave(struct am_boot *boot, int why)
+{
+	(void)boot;
+	(void)why;
+}
+
+static int leave(int looks)
+{
+	static const struct am_boot_ops ops = {
+		.name = "a test", .fence_begin = fence_begin,
+		.fence_done = fence_done, .close = no_leave,
+	};
+	unsigned char *out;
+	int rc;
+
+	begin();
+	out = am->out;
+	am->boot.ops = &ops;
+	/* That is closed. */
+	am->dev = NULL;
+	if (h_open("shm:am-engine-end,size=8M", &am->dev)) {
+		end();
+		return 1;
+	}
+	answering = 1;
+	fence_ends = looks;
+	rc = am_disable();
+	answering = 0;
+	free(out);
+	*am = before;
+	return rc;
+}
+
+static void who_is_lost_at_the_end(void)
+{
+	check(leave(100) == 0, "who is gone may have passed the fence already");
+	check(leave(0) == -ECONNRESET && strstr(am_error(), "process 0"),
+	      "a fence that does not end then is not waited for");
+}
+
+/* ---- start ---- */
+
+static void default_sizes(void)
+{
+	uint32_t procs;
+	int good = 1;
+
+	for (procs = 1; procs <= AM_MAX_PROCS; procs++) {
+		uint32_t depth = am_default_depth(procs);
+		uint32_t page = am_default_page(procs, depth, HAMLYN_MAX_PACKET);
+		uint32_t small = am_default_page(procs, depth, HAMLYN_MIN_PACKET);
+
+		good &= depth >= 4 && depth <= 16 && !(depth & (depth - 1));
+		good &= page >= 1024 && page <= 16320 && !(page % 64);
+		good &= page == 1024 ||
+			2 * procs * depth * (page + AM_HEADER + AM_STRIDE) <= 4U << 20;
+		good &= small == HAMLYN_MIN_PACKET - AM_HEADER;
+	}
+	check(good, "segments are of 1024 to 16320 bytes, and fit into packets");
+	check(am_default_page(2, 16, 4096) == 4032 && am_default_page(1024, 1, 65536) == 1856 &&
+	      am_default_page(1024, 32, 65536) == 1024, "whatever the depth");
+}
+
+/* Some launchers end the program when it is closed, before it has said what is wrong. */
+static void launcher_that_talks_nonsense(void)
+{
+	static const char nonsense[] = "cmd=nonsense\n";
+	static const char *const names[] = { "PMI_FD", "PMI_SIZE", "PMI_RANK" };
+	char *saved_values[3];
+	struct am_boot boot;
+	char text[16];
+	int ends[2];
+	int rc;
+	int i;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) ||
+	    write(ends[1], nonsense, sizeof(nonsense) - 1) < 0) {
+		check(0, "a launcher");
+		return;
+	}
+	for (i = 0; i < 3; i++) {
+		saved_values[i] = getenv(names[i]);
+		saved_values[i] = saved_values[i] ? strdup(saved_values[i]) : NULL;
+	}
+	snprintf(text, sizeof(text), "%d", ends[0]);
+	setenv("PMI_FD", text, 1);
+	setenv("PMI_SIZE", "1", 1);
+	setenv("PMI_RANK", "0", 1);
+	rc = am_boot_open(&boot);
+	check(rc == -EPROTO && fcntl(ends[0], F_GETFD) >= 0,
+	      "a launcher that is not understood keeps its connection");
+	for (i = 0; i < 3; i++) {
+		if (saved_values[i])
+			setenv(names[i], saved_values[i], 1);
+		else
+			unsetenv(names[i]);
+		free(saved_values[i]);
+	}
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	uint32_t i;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	launcher_that_talks_nonsense();
 	if (am_enable()) {
 		printf("not ok - am_enable: %s\n", am_error());
 		return 1;
@@ -1285,6 +1501,9 @@ int main(void)
 	acknowledgments_that_arrive();
 	acknowledgments_that_are_owed();
 	time_outs();
+	many_tries();
+	seldom();
+	time_outs_asleep();
 	suspect_requests();
 	requests_still_queued();
 	replies_still_queued();
@@ -1303,6 +1522,9 @@ int main(void)
 	to_oneself();
 	empty();
 	barriers();
+	barriers_after_a_loss();
+	who_is_lost_at_the_end();
+	default_sizes();
 	check(am_disable() == 0, "am_disable()");
 	return failed;
 }

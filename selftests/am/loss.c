@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes that are stopped, and that die. loss WHAT, for two processes, of which 1 is
- * lost, under hamlyn-run --keep-going:
+ * Processes that are stopped, and that die. loss WHAT, for two or more processes, of
+ * which 1 is lost, under hamlyn-run --keep-going:
  *   stopped   messages wait for a stopped process, and each is handled once
  *   silent    a stopped process is given up (HAMLYN_AM_GIVE_UP_MS), by name
+ *   sleeping  the same by one that mostly sleeps, in at most 4 s
  *   killed    a killed process is noticed long before that
+ *   barrier   one process has given up 1, which goes on: all barriers fail
+ *   stuck     1 is stopped before a barrier: it fails in all others
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +23,8 @@
 
 static volatile long count;
 static volatile long pid;
-static volatile int stopping;
+static volatile int told;
+static volatile int wanted;
 
 static void fail(const char *what)
 {
@@ -141,6 +146,117 @@ static void says_nothing(void)
 	exit(0);
 }
 
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void sleeps(void)
+{
+	double begun;
+	int rc;
+
+	stop();
+	begun = now();
+	rc = am_request_0(1, one);
+	while (rc >= 0 && now() - begun < 60) {
+		am_sleep(1);
+		rc = am_poll();
+	}
+	kill((pid_t)pid, SIGKILL);
+	if (rc != -ETIMEDOUT || now() - begun > 4) {
+		printf("not ok - after %.1f s: %d\n", now() - begun, rc);
+		exit(1);
+	}
+	printf("ok - a silent process is given up by one that sleeps\n");
+	exit(am_disable() != -ETIMEDOUT);
+}
+
+/* ---- barriers that fail ---- */
+
+static void tell(vnn_t source)
+{
+	(void)source;
+	told++;
+}
+
+static void may_go(vnn_t source, long all)
+{
+	(void)source;
+	wanted = !all;
+}
+
+static void asks_to_go(vnn_t source)
+{
+	am_reply_1(source, may_go, told >= wanted);
+}
+
+/* For who has lost nobody, too. */
+static void barriers_fail(void)
+{
+	if (lam_sync_all() != -ETIMEDOUT || !strstr(am_error(), "process 1"))
+		fail("a barrier fails by the name of who is lost");
+	if (lam_sync_all() != -ETIMEDOUT)
+		fail("and so do all that follow");
+}
+
+static void fails_too(void)
+{
+	barriers_fail();
+	if (am_request_0(0, tell))
+		fail("process 0 can be reached");
+	/* Who leaves is lost to those who have not failed yet. */
+	for (wanted = 1; wanted && !am_request_0(0, asks_to_go);)
+		nap_and_poll(10);
+	if (am_disable() != -ETIMEDOUT)
+		fail("am_disable() tells, too");
+	exit(0);
+}
+
+static void others_fail(int others)
+{
+	double begun = now();
+
+	wanted = others;
+	while (told < others && now() - begun < 60)
+		am_poll();
+	if (told < others)
+		fail("the others have heard of it");
+	nap_and_poll(100);
+}
+
+static void goes_on(void)
+{
+	int rc = 0;
+	int p;
+
+	wanted = INT_MAX;
+	stop();
+	while (!rc)
+		rc = am_request_0(1, one);
+	kill((pid_t)pid, SIGCONT);
+	for (p = 2; p < am_procs(); p++)
+		am_request_0(p, tell);
+	barriers_fail();
+	others_fail(am_procs() - 1);
+	printf("ok - who is given up, and who has given up nobody, hear of it in a barrier\n");
+	exit(am_disable() != -ETIMEDOUT);
+}
+
+static void waits_in_barrier(void)
+{
+	wanted = INT_MAX;
+	stop();
+	barriers_fail();
+	others_fail(am_procs() - 2);
+	kill((pid_t)pid, SIGKILL);
+	printf("ok - who waits for a silent process in a barrier gives it up\n");
+	exit(am_disable() != -ETIMEDOUT);
+}
+
 static void is_killed(void)
 {
 	int rc = 0;
@@ -158,30 +274,70 @@ static void is_killed(void)
 	exit(0);
 }
 
+/* ---- who does what ---- */
+
+static void serves(void)
+{
+	for (;;)
+		am_poll();
+}
+
+static void serves_asleep(void)
+{
+	for (;;)
+		am_sleep(1000);
+}
+
+static void meets(void)
+{
+	lam_sync_all();
+	lam_sync_all();
+	exit(am_disable() != 0);
+}
+
+static void is_told(void)
+{
+	am_wait_for(told);
+	told = 0;
+	fails_too();
+}
+
+static const struct what {
+	const char *name;
+	int procs;		/* at least */
+	void (*zero)(void);
+	void (*one)(void);
+	void (*others)(void);
+} whats[] = {
+	{ "stopped", 2, is_stopped_meanwhile, meets, meets },
+	{ "silent", 2, says_nothing, serves, serves_asleep },
+	{ "sleeping", 2, sleeps, serves, serves_asleep },
+	{ "killed", 2, is_killed, serves, serves_asleep },
+	{ "barrier", 2, goes_on, fails_too, is_told },
+	{ "stuck", 3, waits_in_barrier, serves, fails_too },
+	{ NULL, 0, NULL, NULL, NULL },
+};
+
 int main(int argc, char **argv)
 {
+	const struct what *what = whats;
+
+	/* Hangs are what it is about. */
+	alarm(100);
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (am_enable())
 		fail("am_enable");
-	if (am_procs() != 2 || argc != 2) {
-		fprintf(stderr, "usage: hamlyn-run -n 2 loss stopped|silent|killed\n");
+	while (what->name && argc == 2 && strcmp(argv[1], what->name))
+		what++;
+	if (argc != 2 || !what->name || am_procs() < what->procs) {
+		fprintf(stderr, "usage: hamlyn-run --keep-going -n N loss WHAT\n"
+			"WHAT: stopped, silent, sleeping, killed, barrier; N of 3 and more: stuck\n");
 		return 2;
 	}
-	if (am_my_proc() == 1) {
-		if (!strcmp(argv[1], "stopped")) {
-			lam_sync_all();
-			lam_sync_all();
-			return am_disable() != 0;
-		}
-		for (;;)
-			am_poll();
-	}
+	if (am_my_proc())
+		(am_my_proc() == 1 ? what->one : what->others)();
 	am_request_0(1, get_pid);
 	am_wait_for(pid);
-	if (!strcmp(argv[1], "stopped"))
-		is_stopped_meanwhile();
-	else if (!strcmp(argv[1], "silent"))
-		says_nothing();
-	else
-		is_killed();
+	what->zero();
 	return 1;
 }

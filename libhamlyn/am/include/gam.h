@@ -84,11 +84,15 @@ typedef void (*handler_med_t)(vnn_t source, void *data, int nbytes, long arg0,
  *
  * Return: 0; -EALREADY; -ENOEXEC if the processes do not run the same program; -E2BIG
  * if they are more than 1024, or have loaded more than 64 libraries; -EINVAL if a
- * setting of the environment is not allowed; -EMSGSIZE if $HAMLYN_AM_PAGE does not fit
- * into the device's packets; -ENOTSUP if it takes PMIx to start and that cannot be had;
- * -ETIMEDOUT, -ECONNRESET, -EPROTO or -EIO if the launcher does not answer, is gone, or
- * says what is not understood; -ENOMEM; what h_open(), h_area_alloc() and the other
- * calls of the device return; -ENODEV if the processes have opened different devices.
+ * setting of the environment, or what the launcher says there, is not allowed; -EMSGSIZE
+ * if $HAMLYN_AM_PAGE does not fit into the device's packets, or the launcher takes only
+ * shorter texts than there are to publish; -ENOTSUP if it takes PMIx to start and that
+ * cannot be had; -ETIMEDOUT, -ECONNRESET, -EPROTO or -EIO if the launcher does not
+ * answer, is gone, or says what is not understood; -ENOENT if it has not what another
+ * process has published; -ENOTSOCK if its connection is none; -EHOSTUNREACH if its host
+ * cannot be found, and what socket(2), connect(2), send(2) and recv(2) fail with
+ * otherwise; -ENOMEM; what h_open(), h_area_alloc() and the other calls of the device
+ * return; -ENODEV if the processes have opened different devices.
  * am_error() says more. The others wait until this process ends: it should end with a
  * status that is not 0, so that the launcher ends them.
  */
@@ -97,8 +101,9 @@ int am_enable(void);
 /**
  * am_disable() - leave the parallel program
  *
- * Waits until all processes call it, and serves the network meanwhile. Afterwards
- * there is nothing to be called but am_error(); what is called returns -ENOTCONN.
+ * Waits until all processes call it, and serves the network meanwhile; not for one that
+ * is lost, and no more than some seconds longer for the launcher then. Afterwards there
+ * is nothing to be called but am_error(); what is called returns -ENOTCONN.
  *
  * If it fails, other than by -EPERM, the process has left the program all the same.
  *
@@ -159,6 +164,11 @@ void am_sleep(unsigned int seconds);
  *
  * When it returns 0 the handlers of all requests that any process sent before have
  * run.
+ *
+ * Once a process is lost to any other it fails, in all of them that wait or come later,
+ * also in those that have lost nobody, and in the lost one if it goes on; unless who has
+ * lost it does not call the library any more: then that one is lost as well. It fails
+ * from then on, with the same error, without waiting for the others.
  *
  * Return: 0, -ENOTCONN, -EPERM in a handler, or -ETIMEDOUT or -ECONNRESET if any
  * process of the program was lost.
