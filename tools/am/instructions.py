@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Instructions of an active message by feature, as HPAM's Table 2 has cycles.
 
-Counts with valgrind's callgrind, so figures are exact; they differ by about one in a hundred from run to run, the
-embedded device's NIC core included. "Flow control/reliability" is what goes away
+Counts with valgrind's callgrind, the embedded device's NIC core included: runs differ
+by one in a hundred. "Flow control/reliability" is what goes away
 with HAMLYN_AM_RELIABLE=0; "protection" is the slot's lookup, key, bounds and mode,
 counted by source line; "basic" is the rest."""
 
