@@ -105,10 +105,10 @@ am-owed-half   native am-engine             libhamlyn/am/reply.c  s/>= (am->dept
 am-owed-sleep  native am-engine             libhamlyn/am/gam.c    s/am_acks_flush(am);/;/
 am-owed-again  native am-engine             libhamlyn/am/reply.c  s/if (peer->owed & 1U << instance)/if (0)/
 am-timeouts    native am-engine             libhamlyn/am/serve.c  s/if (am->counting && am->reliable)/if (0)/
-am-walk        native am-engine             libhamlyn/am/serve.c  s/if (++am->check_instance >= am->depth) {/if (1) {/
+am-walk        native am-engine             libhamlyn/am/serve.c  s/if (++am->check_instance >= am->depth)/if (1)/
 am-walk-all    native am-engine             libhamlyn/am/serve.c  s/if (++am->check_peer >= am->procs)/if (1)/
 am-back-off    native am-engine             libhamlyn/am/serve.c  s/limit = am->timeout << (r->tries/limit = am->timeout << 0 * (r->tries/
-am-give-up     native am-engine             libhamlyn/am/serve.c  s/if ((int64_t)(now - r->first) > (int64_t)am->give_up)/if (0)/
+am-give-up     native am-engine             libhamlyn/am/serve.c  s/if ((int64_t)(am->now - r->first) > (int64_t)am->give_up)/if (0)/
 am-whole       native am-engine             libhamlyn/am/arrive.c s/return !\*missing;/return 1;/
 am-whole-one   native am-engine             libhamlyn/am/arrive.c s/if (!is_memory(p->kind) || p->length == total)/if (!is_memory(p->kind))/
 am-transfer    native am-engine             libhamlyn/am/request.c s/!--peer->segments\[r->transfer\])/--peer->segments[r->transfer] + 1)/
@@ -122,7 +122,7 @@ am-good-self   native am-engine             libhamlyn/am/arrive.c s/source == am
 am-good-instance native am-engine           libhamlyn/am/arrive.c s/p->instance != instance || //
 am-good-kind   native am-engine             libhamlyn/am/arrive.c s/ || kind >= AM_KINDS)/)/
 am-good-ack    native am-engine             libhamlyn/am/arrive.c s/return reply && size == AM_HEADER;/return 1;/
-am-good-way    native am-engine             libhamlyn/am/arrive.c s/if (kind >= AM_GET \&\& reply != is_got)/if (0)/
+am-good-way    native am-engine             libhamlyn/am/arrive.c s/if (kind >= AM_GET \&\& kind == (reply ? AM_GET : AM_GOT))/if (0)/
 am-good-length native am-engine             libhamlyn/am/arrive.c s/return size - AM_HEADER == p->length && p->length <= am->page;/return 1;/
 am-index       native am-engine             libhamlyn/am/arrive.c s/index >= 2 \* all || size < AM_HEADER/size < AM_HEADER/
 am-find-module native am-engine             libhamlyn/am/address.c s/if (am_unlikely(i >= count))/if (0)/
@@ -235,7 +235,8 @@ user-all-nics  vm hostile_share             driver/user.c        s/(!exempt \&\&
 user-wired     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(user->used.wired, pages, limits.wired)) {/if (0) {/
 user-slots     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.slots, 1, limits.slots))/if (0)/
 user-termini   vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.termini, 1, limits.termini)) {/if (0) {/
-user-opener    vm inherit,limits            driver/user.c        s/u = user_find(d, current_euid());/u = user_find(d, GLOBAL_ROOT_UID);/
+poll-crowd     vm poll_wait                 driver/chardev.c     s/if (hml_nq_crowded(c))/if (0)/
+user-opener    vm inherit,limits            driver/user.c        s/u = user_new(d, current_euid());/u = user_new(d, GLOBAL_ROOT_UID);/
 user-exempt    vm hostile_admin             driver/user.c        s/ns_capable_noaudit(\&init_user_ns, CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
 guess-begin    vm hostile_guess             driver/user.c        s/\*guard = u->guard;/*guard = (struct hml_guard){};/
 guess-inherit  vm hostile_guess             driver/user.c        s/hml_guard_inherit(&c->user->guard, guard);//

@@ -308,7 +308,7 @@ static const struct what {
 	void (*zero)(void);
 	void (*one)(void);
 	void (*others)(void);
-} whats[] = {
+} cases[] = {
 	{ "stopped", 2, is_stopped_meanwhile, meets, meets },
 	{ "silent", 2, says_nothing, serves, serves_asleep },
 	{ "sleeping", 2, sleeps, serves, serves_asleep },
@@ -320,7 +320,7 @@ static const struct what {
 
 int main(int argc, char **argv)
 {
-	const struct what *what = whats;
+	const struct what *what = cases;
 
 	/* Hangs are what it is about. */
 	alarm(100);
@@ -331,7 +331,8 @@ int main(int argc, char **argv)
 		what++;
 	if (argc != 2 || !what->name || am_procs() < what->procs) {
 		fprintf(stderr, "usage: hamlyn-run --keep-going -n N loss WHAT\n"
-			"WHAT: stopped, silent, sleeping, killed, barrier; N of 3 and more: stuck\n");
+			"WHAT: stopped, silent, sleeping, killed, barrier; "
+			"stuck, with an N of 3 and more\n");
 		return 2;
 	}
 	if (am_my_proc())
