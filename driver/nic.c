@@ -269,6 +269,16 @@ bool hml_nic_admin(const struct hml_device *d)
 	return admin;
 }
 
+static int check_set(const struct hamlyn_nic_set *set)
+{
+	if (set->flags & ~(HAMLYN_NIC_SET_STATE | HAMLYN_NIC_SET_WATCHDOG |
+			   HAMLYN_NIC_FEED) ||
+	    set->state > HAMLYN_NIC_DOWN ||
+	    set->watchdog_ms > HAMLYN_MAX_WATCHDOG_MS)
+		return -EINVAL;
+	return 0;
+}
+
 /**
  * hml_nic_set() - up, down, watchdog (H 2.8)
  * @d: the NIC
@@ -284,10 +294,7 @@ int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set)
 	bool was_up = !READ_ONCE(d->link.down);
 
 	lockdep_assert_held(&hml_nics_lock);
-	if (set->flags & ~(HAMLYN_NIC_SET_STATE | HAMLYN_NIC_SET_WATCHDOG |
-			   HAMLYN_NIC_FEED) ||
-	    set->state > HAMLYN_NIC_DOWN ||
-	    set->watchdog_ms > HAMLYN_MAX_WATCHDOG_MS)
+	if (check_set(set))
 		return -EINVAL;
 	hml_link_set(&d->nic, set);
 	trace_hamlyn_nic_set(d, set);
@@ -312,8 +319,9 @@ int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set)
 		return -EPERM;
 	}
 	/* Not behind everybody who lists NICs: the watchdog is waiting. */
-	if (set->flags == HAMLYN_NIC_FEED) {
+	if (set->flags == HAMLYN_NIC_FEED && !check_set(set)) {
 		hml_link_set(&c->device->nic, set);
+		trace_hamlyn_nic_set(c->device, set);
 		return 0;
 	}
 	mutex_lock(&hml_nics_lock);
