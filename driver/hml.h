@@ -235,6 +235,7 @@ struct hml_device {
  * @audit: packets discarded at its slots
  * @explain_lock: protects @explanation
  * @explanation: why the last call failed
+ * @crowded: once too many have polled it
  * @wait: poll() sleeps here until any NQ has an entry
  * @waking: wakes them in the background; queued with a reference
  */
@@ -256,6 +257,7 @@ struct hml_context {
 	struct hml_audit *audit;
 	spinlock_t explain_lock;
 	char explanation[HAMLYN_EXPLAIN_BYTES];
+	bool crowded;
 	wait_queue_head_t wait;
 	struct work_struct waking;
 };

@@ -14,10 +14,13 @@
 
 /*
  * How many sleep is up to an NQ's owner, and who wakes them may be an engine that
- * serves all: so he wakes no more than a few, and a worker does the others. That one
- * has interrupts off meanwhile, so there is a limit; epoll's own is as high.
+ * serves all: so he wakes no more than a few, and none that poll, whose epolls may wake
+ * others in turn. A worker does the others, some at a time, for interrupts are off.
+ * Who polls cannot be woken in parts: hence the limit, which is as high as epoll's own.
  */
 #define FEW_SLEEPERS	16
+#define SLEEPERS_AT_ONCE	64
+#define MOST_SLEEPERS	SZ_1M
 #define MOST_POLLS	1024
 
 static struct workqueue_struct *wakers;
@@ -48,34 +51,71 @@ void hml_nq_put(struct hml_nqueue *nq)
 
 /* ---- waking ---- */
 
-static bool exceeds(struct wait_queue_head *head, u32 most)
+/* How many there are, up to @most. The queue is locked. */
+static u32 count(const struct wait_queue_head *head, u32 most)
 {
 	struct list_head *sleeper;
-	unsigned long flags;
 	u32 n = 0;
 
-	spin_lock_irqsave(&head->lock, flags);
 	list_for_each(sleeper, &head->head)
-		if (++n > most)
+		if (++n == most)
 			break;
+	return n;
+}
+
+static u32 lock_and_count(struct wait_queue_head *head, u32 most)
+{
+	unsigned long flags;
+	u32 n;
+
+	spin_lock_irqsave(&head->lock, flags);
+	n = count(head, most);
 	spin_unlock_irqrestore(&head->lock, flags);
-	return n > most;
+	return n;
 }
 
 /*
- * For poll(): do too many poll? Then all of them are told, for epoll looks again,
- * and does not say who was not let in.
+ * How many there are if they are few, or -1: that one is waited for who wakes or
+ * counts them now is as bad. Under the lock, so that whoever comes later finds the
+ * entry that is there by now.
+ */
+static int few(struct wait_queue_head *head)
+{
+	unsigned long flags;
+	u32 n;
+
+	if (!spin_trylock_irqsave(&head->lock, flags))
+		return -1;
+	n = count(head, FEW_SLEEPERS + 1);
+	spin_unlock_irqrestore(&head->lock, flags);
+	return n <= FEW_SLEEPERS ? n : -1;
+}
+
+/*
+ * For poll(): do too many poll? For good: epoll does not say whom it has not let in
+ * when it looks again, and that one would sleep for ever.
  */
 bool hml_nq_crowded(struct hml_context *c)
 {
-	return exceeds(&c->wait, MOST_POLLS - 1);
+	if (READ_ONCE(c->crowded))
+		return true;
+	if (lock_and_count(&c->wait, MOST_POLLS) < MOST_POLLS)
+		return false;
+	WRITE_ONCE(c->crowded, true);
+	return true;
 }
 
+/* Who comes meanwhile sleeps at the end of the queue. */
 static void wake_sleepers(struct work_struct *work)
 {
 	struct hml_nqueue *nq = container_of(work, struct hml_nqueue, waking);
+	u32 n = lock_and_count(&nq->wait, MOST_SLEEPERS);
+	u32 woken;
 
-	wake_up_all(&nq->wait);
+	for (woken = 0; woken < n; woken += SLEEPERS_AT_ONCE) {
+		wake_up_nr(&nq->wait, SLEEPERS_AT_ONCE);
+		cond_resched();
+	}
 	hml_nq_put(nq);
 }
 
@@ -104,15 +144,19 @@ static void wake_later(struct work_struct *work, refcount_t *ref)
 void hml_nq_wake(struct hml_nqueue *nq, bool later)
 {
 	struct hml_context *c = nq->context;
+	int n;
 
 	trace_hamlyn_wake(nq);
-	if (later || exceeds(&nq->wait, FEW_SLEEPERS))
+	n = few(&nq->wait);
+	if (n < 0 || (n && later))
 		wake_later(&nq->waking, &nq->ref);
-	else
+	else if (n)
 		wake_up_all(&nq->wait);
-	if (later || exceeds(&c->wait, FEW_SLEEPERS))
+	n = few(&c->wait);
+	/* As with sockets, a process pays for whom it sends to. Engines do not. */
+	if (n < 0 || (n && (later || current->flags & PF_KTHREAD)))
 		wake_later(&c->waking, &c->ref);
-	else
+	else if (n)
 		wake_up_poll(&c->wait, EPOLLIN | EPOLLRDNORM);
 	hml_nq_put(nq);
 }
@@ -299,7 +343,7 @@ static int sleep_on(struct hml_nqueue *nq, u32 position, s64 deadline)
 	int ret;
 
 	for (;;) {
-		prepare_to_wait(&nq->wait, &wait, TASK_INTERRUPTIBLE);
+		prepare_to_wait_exclusive(&nq->wait, &wait, TASK_INTERRUPTIBLE);
 		ret = 0;
 		if (arm(nq, position))
 			break;
