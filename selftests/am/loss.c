@@ -282,10 +282,13 @@ static void serves(void)
 		am_poll();
 }
 
+/* Until it is told of a loss, too. */
 static void serves_asleep(void)
 {
-	for (;;)
-		am_sleep(1000);
+	do
+		am_sleep(1);
+	while (am_poll() >= 0);
+	exit(0);
 }
 
 static void meets(void)

@@ -265,12 +265,10 @@ static void pass_on(struct job *job, const struct signalfd_siginfo *info)
 			kill(pid, (int)info->ssi_signo);
 	}
 	/* Only lines are left, and who asks does not want to wait for who takes them */
-	if (!job->alive && !job->failed) {
-		job->failed = true;
+	if (!job->alive && !job->failed)
 		job->status = 128 + (int)info->ssi_signo;
-	}
 	/* Who asks again while processes are ended is in a hurry */
-	if (job->failed) {
+	if (job->failed || !job->alive) {
 		job->hurried = true;
 		job->kill_at = now_ms();
 	}
@@ -299,7 +297,8 @@ static void take_time(struct job *job)
 	if (now >= job->kill_at) {
 		job->kill_at = now + GRACE_MS;
 		signal_all(job, SIGKILL);
-		orphans_kill(&job->orphans);
+		if (job->failed)
+			orphans_kill(&job->orphans);
 		if (job->hurried && !job->alive) {
 			sink_drop(&job->sinks[0]);
 			sink_drop(&job->sinks[1]);
