@@ -169,6 +169,7 @@ struct getter {
 	struct h_tagged_receiver *receiver;
 	uint64_t first;
 	int result;
+	int got;
 };
 
 static void *get_own(void *arg)
@@ -176,11 +177,27 @@ static void *get_own(void *arg)
 	struct getter *g = arg;
 	int i;
 
-	for (i = 0; i < TAGS && !g->result; i++)
+	for (i = 0; i < TAGS && !g->result; i++) {
 		g->result = h_tagged_get_specific_tag(g->receiver,
 						      g->first + i, NULL,
 						      30 * HT_SEC);
+		h__store_release(&g->got, g->result ? TAGS : i + 1);
+	}
 	return NULL;
+}
+
+/* So that the NQ, which is small, is not overrun. */
+static bool have_got(struct getter *getters, int n)
+{
+	struct ht_poll poll;
+	int i;
+
+	ht_poll_begin(&poll);
+	for (i = 0; i < THREADS; i++)
+		while (h__load_acquire(&getters[i].got) < n)
+			if (!ht_poll_more(&poll))
+				return false;
+	return true;
 }
 
 TEST_F(tagged, each_of_many_threads_gets_its_own)
@@ -190,7 +207,10 @@ TEST_F(tagged, each_of_many_threads_gets_its_own)
 	int i, j;
 
 	for (i = 0; i < THREADS; i++) {
-		getters[i] = (struct getter) { self->receiver, i * 10000, 0 };
+		getters[i] = (struct getter) {
+			.receiver = self->receiver,
+			.first = i * 10000,
+		};
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL, get_own,
 					    &getters[i]));
 	}
@@ -198,9 +218,8 @@ TEST_F(tagged, each_of_many_threads_gets_its_own)
 		for (i = THREADS - 1; i >= 0; i--) {
 			ASSERT_EQ(0, write_tag(self, 0, 8, i * 10000 + j));
 		}
-		/* So that the NQ, which is small, is not overrun. */
 		if (j % 50 == 49)
-			ht_sleep_ns(20 * HT_MS);
+			ASSERT_TRUE(have_got(getters, j + 1));
 	}
 	for (i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], NULL);
