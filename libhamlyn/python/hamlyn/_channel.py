@@ -7,11 +7,12 @@ import errno
 import os
 import time
 from ctypes import byref, c_uint32, c_void_p
-from typing import Any, Iterable, Iterator, Optional
+from typing import Any, Callable, Iterable, Iterator, Optional
 
 from . import _errors, _library
 from ._device import check
 from ._handle import Handle, Owner, copy, timeout_ns, wait
+from ._library import unsigned
 from ._manager import Endpoint, Manager
 from ._stream import Peer, Record, StreamPair, _exactly
 
@@ -23,6 +24,10 @@ _WAIT = 2
 #: How long close() waits, in seconds, if nothing is said
 LINGER = 5.0
 
+#: How long an attempt to connect lasts, in seconds. A server that accepts too late finds
+#: that the client has gone, so it is not short.
+FIRST_ATTEMPT = 1.0
+LONGEST_ATTEMPT = 5.0
 
 #: As short as the smallest buffer: taken in one piece, or not yet
 _SHORT = 128
@@ -66,7 +71,7 @@ def _connect_attr(attr: _library.ConnectAttr, tickets: bool, wait_for_it: bool,
 
 
 def _uids(uids: Iterable[int]):
-    uids = list(uids)
+    uids = [unsigned(uid, 32) for uid in uids]
     if not uids:
         raise ValueError("an empty list of users lets nobody in")
     return (c_uint32 * len(uids))(*uids)
@@ -307,11 +312,11 @@ class Channel(Endpoint):
             return
         try:
             if timeout is None or timeout > 0:
-                with handle as channel:
-                    library.h_channel_shutdown(channel, timeout_ns(timeout))
-        except ValueError:
-            pass  # another thread was faster
-        handle.close()
+                self.shutdown(timeout)
+        except (OSError, ValueError):
+            pass  # or another thread was faster
+        finally:
+            handle.close()
 
     def __exit__(self, kind: Any, *exc) -> None:
         self.close(LINGER if kind is None else 0)
@@ -388,7 +393,8 @@ class Listener(Owner):
 def connect(manager: Manager, path: str, timeout: Optional[float] = None, *,
             tickets: bool = False, wait_for_server: bool = False,
             uids: Optional[Iterable[int]] = None, max_message: int = 0, buffers: int = 0,
-            buffer_size: int = 0, max_buffer_size: int = 0) -> Channel:
+            buffer_size: int = 0, max_buffer_size: int = 0,
+            _gave_up: Callable[[], bool] = lambda: False) -> Channel:
     """Connects to a Listener's path; it takes until the server accepts.
 
     wait_for_server: if nobody listens there yet, wait. uids: users whose server is good
@@ -402,7 +408,7 @@ def connect(manager: Manager, path: str, timeout: Optional[float] = None, *,
         _meet(manager, "h_channel_connect",
               lambda ns: library.h_channel_connect(m, os.fsencode(path), byref(attr), byref(out),
                                                    ns),
-              timeout)
+              timeout, _gave_up)
         return Channel.__new__(Channel)._own(manager, out.value)
 
 
@@ -420,12 +426,20 @@ def connect_streams(manager: Manager, path: str, timeout: Optional[float] = None
         return StreamPair._own(manager, pair)
 
 
-def _meet(manager: Manager, call: str, attempt, timeout: Optional[float]) -> None:
+def _meet(manager: Manager, call: str, attempt, timeout: Optional[float],
+          gave_up: Callable[[], bool] = lambda: False) -> None:
+    """Calls attempt(ns), which each time begins anew, for longer and longer."""
     deadline = None if timeout is None else time.monotonic() + timeout
+    part = FIRST_ATTEMPT
     while True:
         left = None if deadline is None else max(deadline - time.monotonic(), 1e-6)
-        result = attempt(timeout_ns(0 if timeout == 0 else left))
+        last = left is not None and left <= part
+        result = attempt(timeout_ns(0 if timeout == 0 else left if last else part))
         if result == -errno.EINTR and timeout != 0:
             continue
-        check(result, call, manager._need().parent.pointer)
-        return
+        if result != -errno.ETIMEDOUT or last or gave_up():
+            check(result, call, manager._need().parent.pointer)
+            return
+        if manager.closed:
+            raise ValueError("the manager is closed")
+        part = min(2 * part, LONGEST_ATTEMPT)

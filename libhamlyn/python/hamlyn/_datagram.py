@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import errno
+import time
 from ctypes import byref, c_uint32, c_uint64, c_void_p
 from typing import Any, NamedTuple, Optional
 
 from . import _errors, _library
 from ._device import check
-from ._handle import Handle, Pin, timeout_ns, view, wait
+from ._handle import Handle, Pin, view, wait
+from ._library import unsigned
 from ._manager import Endpoint, Manager
 from ._stream import Record, _exactly
 
@@ -44,7 +46,7 @@ class DatagramAddress:
         with _library.Buffer(data) as b:
             wait(manager._need(), "h_datagram_send",
                  lambda m, ns: library.h_datagram_send(
-                     m, self._address, offset, b.address, b.length,
+                     m, self._address, unsigned(offset), b.address, b.length,
                      reply._address if reply is not None else None, ns), timeout)
 
 
@@ -65,7 +67,7 @@ class DatagramReceiver(Endpoint):
     _on_ready_call = library.h_datagram_receiver_on_ready
 
     def __init__(self, manager: Manager, length: int = 0):
-        attr = _library.DatagramAttr(length=length)
+        attr = _library.DatagramAttr(length=unsigned(length))
         out = c_void_p()
         handle = manager._need()
         with handle as pointer:
@@ -73,6 +75,8 @@ class DatagramReceiver(Endpoint):
                   "h_datagram_receiver_create", handle.parent.pointer)
             self._handle = Handle("datagram receiver", out.value,
                                   library.h_datagram_receiver_destroy, handle)
+        #: has an element while a datagram is held
+        self._held: list[None] = []
         self._begin(manager)
 
     def seed(self) -> bytes:
@@ -103,22 +107,45 @@ class DatagramReceiver(Endpoint):
 
         After a time-out this receiver has another address.
         """
-        datagram = _library.CDatagram()
-        with _library.Buffer(data) as b, self._need() as receiver:
-            check(library.h_datagram_request(receiver, to._address, b.address, b.length, datagram,
-                                             timeout_ns(timeout)), "h_datagram_request")
-            return self._take(datagram)
+        handle = self._need()
+        with _library.Buffer(data) as b, handle:
+            # As h_datagram_request() does it, in pieces.
+            self._drop_old_answer()
+            deadline = None if timeout is None else time.monotonic() + timeout
+            reply = self.address()
+            wait(handle, "h_datagram_request",
+                 lambda receiver, ns: library.h_datagram_send(
+                     self._manager._need().pointer, to._address, 0, b.address, b.length,
+                     reply._address, ns), timeout)
+            try:
+                return self.receive(None if deadline is None else
+                                    max(deadline - time.monotonic(), 1e-6) if timeout else 0)
+            except BaseException:
+                if not self.closed:
+                    self.rekey()
+                raise
+
+    def _drop_old_answer(self) -> None:
+        if self._held:
+            raise _errors.failure(-errno.EBUSY, "h_datagram_request")
+        try:
+            self.receive(0).release()
+        except BlockingIOError:
+            pass
 
     def _take(self, datagram: _library.CDatagram) -> Datagram:
         handle = self._need()
         handle.hold()
+        held = self._held
+        held.append(None)
 
         def release() -> None:
+            held.clear()
             if handle.pointer:
                 library.h_datagram_release(handle.pointer)
             handle.leave()
 
-        return Datagram(datagram, Pin(release))
+        return Datagram(datagram, Pin(release, handle))
 
     def revoke(self) -> None:
         """Takes the right to send from all who have it."""
@@ -154,8 +181,8 @@ class TaggedAddress:
         """Writes to an offset in the receiver's memory, and tells it by a tag."""
         with _library.Buffer(data) as b:
             wait(manager._need(), "h_tagged_send",
-                 lambda m, ns: library.h_tagged_send(m, self._address, offset, b.address,
-                                                     b.length, tag, ns), timeout)
+                 lambda m, ns: library.h_tagged_send(m, self._address, unsigned(offset), b.address,
+                                                     b.length, unsigned(tag), ns), timeout)
 
 
 class Tag(NamedTuple):
@@ -173,7 +200,8 @@ class TaggedReceiver(Endpoint):
 
     def __init__(self, manager: Manager, length: int = 0, *, arrivals: int = 0,
                  max_tags: int = 0):
-        attr = _library.TaggedAttr(length=length, arrivals=arrivals, max_tags=max_tags)
+        attr = _library.TaggedAttr(length=unsigned(length), arrivals=unsigned(arrivals, 32),
+                                   max_tags=unsigned(max_tags, 32))
         out = c_void_p()
         handle = manager._need()
         with handle as pointer:
@@ -215,7 +243,7 @@ class TaggedReceiver(Endpoint):
                      lambda r, ns: library.h_tagged_get_tag(r, byref(got), byref(length), ns),
                      timeout)
             else:
-                got.value = tag
+                got.value = unsigned(tag)
                 wait(self._need(), "h_tagged_get_specific_tag",
                      lambda r, ns: library.h_tagged_get_specific_tag(r, tag, byref(length), ns),
                      timeout)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Optional
 
 from . import _errors, _library
 from ._handle import Handle, Owner, Pin, view, wait
+from ._library import unsigned
 
 library = _library.library
 
@@ -94,7 +95,8 @@ class Area(Owner):
     def __init__(self, device: Device, length: int, huge: bool = False):
         out = c_void_p()
         with device._need() as dev:
-            check(library.h_area_alloc_flags(dev, length, 2 if huge else 0, byref(out)),
+            check(library.h_area_alloc_flags(dev, unsigned(length), 2 if huge else 0,
+                                             byref(out)),
                   "h_area_alloc_flags", dev)
             self._handle = Handle("area", out.value, library.h_area_remove, device._need())
 
@@ -142,14 +144,15 @@ class NotificationQueue(Owner):
     def __init__(self, device: Device, entries: int = 64):
         out = c_void_p()
         with device._need() as dev:
-            check(library.h_nq_create(dev, entries, byref(out)), "h_nq_create", dev)
+            check(library.h_nq_create(dev, unsigned(entries, 32), byref(out)), "h_nq_create",
+                  dev)
             self._handle = Handle("notification queue", out.value, library.h_nq_destroy,
                                   device._need())
 
     def receive(self, timeout: Optional[float] = None) -> Notification:
         """The next notification.
 
-        Raises TimeoutError; OverflowError where some were lost.
+        Raises TimeoutError, or BlockingIOError if timeout is 0; OverflowError where some were lost.
         """
         entry = _library.NqEntry()
         try:
@@ -214,8 +217,9 @@ class Slot(Owner):
                  length: int = 0, metadata: Optional[Area] = None, metadata_base: int = 0,
                  metadata_count: int = 0, mode: SlotMode = SlotMode.NORMAL,
                  ticket_only: bool = False):
-        attr = _library.SlotAttr(base=base, length=length, meta_base=metadata_base,
-                                 meta_count=metadata_count, mode=mode,
+        attr = _library.SlotAttr(base=unsigned(base), length=unsigned(length),
+                                 meta_base=unsigned(metadata_base),
+                                 meta_count=unsigned(metadata_count, 32), mode=mode,
                                  flags=2 if ticket_only else 0)
         parts = [x._need() for x in (area, queue, metadata) if x is not None]
         device = area._need().parent
@@ -240,7 +244,8 @@ class Slot(Owner):
         """A ticket; index: metadata entry, or META_FAST for words."""
         ticket = _library.CTicket()
         with self._need() as slot:
-            check(library.h_slot_ticket(slot, base, length, index, byref(ticket)),
+            check(library.h_slot_ticket(slot, unsigned(base), unsigned(length),
+                                        unsigned(index, 32), byref(ticket)),
                   "h_slot_ticket")
         return Ticket(ticket)
 
@@ -248,7 +253,8 @@ class Slot(Owner):
         """A ticket that is a descriptor (H 6.5), for the caller to close."""
         fd = c_int()
         with self._need() as slot:
-            check(library.h_slot_ticket_fd(slot, base, length, byref(fd)), "h_slot_ticket_fd")
+            check(library.h_slot_ticket_fd(slot, unsigned(base), unsigned(length), byref(fd)),
+                  "h_slot_ticket_fd")
         return fd.value
 
     def rekey(self) -> None:
@@ -270,6 +276,14 @@ class Slot(Owner):
         return _values(stats, "kind", "id")
 
 
+def _destroy_terminus(bound: dict[int, Handle]):
+    def destroy(terminus: int) -> None:
+        library.h_terminus_destroy(terminus)
+        while bound:
+            bound.popitem()[1].leave()
+    return destroy
+
+
 class Terminus(Owner):
     """Where messages leave (H 2.3)."""
 
@@ -281,9 +295,9 @@ class Terminus(Owner):
         with device._need() as dev:
             check(library.h_terminus_create(dev, byref(attr), byref(out)), "h_terminus_create",
                   dev)
-            self._handle = Handle("terminus", out.value, library.h_terminus_destroy,
+            self._bound: dict[int, Handle] = {}
+            self._handle = Handle("terminus", out.value, _destroy_terminus(self._bound),
                                   device._need())
-        self._bound: dict[int, Handle] = {}
 
     def bind(self, tag: int, area: Optional[Area]) -> None:
         """Lets it send from an area; None: no more."""
@@ -291,22 +305,17 @@ class Terminus(Owner):
         pointer = handle.enter() if handle is not None else None
         try:
             with self._need() as terminus:
-                check(library.h_terminus_bind(terminus, tag, pointer, 0, 0), "h_terminus_bind")
+                check(library.h_terminus_bind(terminus, unsigned(tag, 32), pointer, 0, 0),
+                      "h_terminus_bind")
+                old = self._bound.pop(tag, None)
+                if handle is not None:
+                    self._bound[tag] = handle
         except BaseException:
             if handle is not None:
                 handle.leave()
             raise
-        old = self._bound.pop(tag, None)
-        if handle is not None:
-            self._bound[tag] = handle
         if old is not None:
             old.leave()
-
-    def close(self) -> None:
-        super().close()
-        for area in getattr(self, "_bound", {}).values():
-            area.leave()
-        self._bound = {}
 
     def send(self, ticket: Ticket, data=b"", metadata=b"", *, offset: int = 0,
              word: int = 0) -> int:
@@ -317,7 +326,7 @@ class Terminus(Owner):
         Raises BlockingIOError while the work queue is full.
         """
         with _library.Buffer(data) as d, _library.Buffer(metadata) as m:
-            msg = _library.Msg(ticket=ctypes.pointer(ticket._ticket), offset=offset,
+            msg = _library.Msg(ticket=ctypes.pointer(ticket._ticket), offset=unsigned(offset),
                                data=d.address, length=d.length, meta=m.address,
                                meta_length=m.length, word=word)
             with self._need() as terminus:

@@ -11,11 +11,16 @@ from . import _library
 from ._datagram import c_seed
 from ._device import check
 from ._handle import Handle, Owner, Pin, view, wait
+from ._library import unsigned
 from ._manager import Endpoint, Manager
 
 library = _library.library
 
 _NEW_KEY = 1
+
+
+def _lengths(lengths: Sequence[int]):
+    return (c_uint64 * len(lengths))(*map(unsigned, lengths))
 
 
 class Share:
@@ -47,7 +52,7 @@ class Share:
         if isinstance(parts, int):
             count, lengths = parts, None
         else:
-            count, lengths = len(parts), (c_uint64 * len(parts))(*parts)
+            count, lengths = len(parts), _lengths(parts)
         if count < 0:
             raise ValueError("a share cannot be divided into fewer than no parts")
         shares = (_library.CShare * count)()
@@ -70,8 +75,8 @@ class Group(Endpoint):
         out = c_void_p()
         handle = manager._need()
         with handle as pointer:
-            check(library.h_group_create(pointer, length, None, out), "h_group_create",
-                  handle.parent.pointer)
+            check(library.h_group_create(pointer, unsigned(length), None, out),
+                  "h_group_create", handle.parent.pointer)
             self._handle = Handle("group", out.value, library.h_group_destroy, handle)
         self._length = length
         self._begin(manager)
@@ -111,8 +116,7 @@ class Gather(Owner):
         out = c_void_p()
         handle = manager._need()
         with handle as pointer:
-            check(library.h_gather_create(pointer, len(lengths),
-                                          (c_uint64 * len(lengths))(*lengths), 0, out),
+            check(library.h_gather_create(pointer, len(lengths), _lengths(lengths), 0, out),
                   "h_gather_create", handle.parent.pointer)
             self._handle = Handle("gather", out.value, library.h_gather_destroy, handle)
         self._members = len(lengths)

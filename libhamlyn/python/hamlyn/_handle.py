@@ -42,8 +42,9 @@ class Handle:
         self.name = name
         self.pointer = pointer
         self.parent = parent
-        #: the library may call back for it: not destroyed while it is about to
-        self.called_back = False
+        #: who tells the library not to call back for it any more, if that was told to:
+        #: not destroyed while it is about to
+        self.called_back: Optional[Callable[[int, Any, Any], Any]] = None
         #: weak method to call, before it is destroyed
         self.when_closed: Optional[weakref.WeakMethod] = None
         self._destroy = destroy
@@ -92,17 +93,22 @@ class Handle:
             if self._uses or self._ended:
                 return
             self._ended = True
-            if self.called_back and self.parent is not None and self.parent._frozen:
-                self.parent._graves.append(self)
-                return
+            if self.called_back is not None and self.parent is not None:
+                if self.parent._frozen:
+                    self.parent._graves.append(self)
+                    return
+                # Who freezes from now on has no call back for it.
+                self.called_back(self.pointer, None, None)
         self._end()
 
     def _end(self) -> None:
         pointer, self.pointer = self.pointer, 0
-        self._destroy(pointer)
-        keeps, self._keeps = self._keeps, ()
-        for keep in keeps:
-            keep.leave()
+        try:
+            self._destroy(pointer)
+        finally:
+            keeps, self._keeps = self._keeps, ()
+            for keep in keeps:
+                keep.leave()
 
     @property
     def closed(self) -> bool:
@@ -169,7 +175,8 @@ class Owner:
     def close(self) -> None:
         """Closes it, and everything made on it; nothing happens the second time.
 
-        Calls of other threads that wait for it end with ValueError within 0.2 s.
+        Calls of other threads that wait for it end with ValueError within 0.2 s;
+        connect() within 5 s.
         """
         if self._handle is not None:
             self._handle.close()
@@ -206,10 +213,12 @@ class Owner:
 
 class Pin:
     """Keeps a piece of memory until nothing that shows it is left."""
-    __slots__ = ("_end",)
+    __slots__ = ("_end", "_handle")
 
-    def __init__(self, end: Callable[[], None]):
+    def __init__(self, end: Callable[[], None], handle: Optional[Handle] = None):
         self._end = end
+        #: inside a use of this
+        self._handle = handle
 
     def __del__(self):
         self._end()
@@ -263,6 +272,8 @@ def wait(handle: Handle, call: str, function: Callable[[int, int], int],
             continue  # the signal's handler has been run, and did not raise anything
         if result == -errno.ETIMEDOUT and (left is None or left > SLICE):
             continue
+        if result == -errno.ETIMEDOUT and timeout == 0:
+            result = -errno.EAGAIN  # some calls of the low layer
         if result < 0:
             raise _errors.failure(result, call, device.pointer if device else None)
         return result

@@ -411,6 +411,15 @@ _declare("h_barrier_wait", c_int, _OBJECT, c_int64)
 _declare("h_barrier_destroy", c_int, _OBJECT)
 
 
+# ---- integers ----
+
+def unsigned(value: int, bits: int = 64) -> int:
+    """The integer, if it fits; ctypes would take what is left of it."""
+    if not 0 <= value < 1 << bits:
+        raise OverflowError(f"{value} is not in 0..{(1 << bits) - 1}")
+    return value
+
+
 # ---- buffers ----
 
 class _PyBuffer(Structure):

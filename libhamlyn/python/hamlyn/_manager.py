@@ -14,6 +14,7 @@ from typing import Any, Callable, Optional
 from . import _library
 from ._device import Device, check
 from ._handle import Handle, Owner, Pin, view, wait
+from ._library import unsigned
 
 library = _library.library
 
@@ -60,6 +61,7 @@ class Manager(Owner):
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._loop_fd = -1
         self._loop_thread = 0
+        self._awaited: set[Endpoint] = set()
         self._handle.when_closed = weakref.WeakMethod(self._detach)
 
     def poll(self) -> int:
@@ -106,7 +108,8 @@ class Manager(Owner):
         manager = handle.enter()
         out = c_void_p()
         try:
-            check(library.h_manager_alloc(manager, length, byref(out)), "h_manager_alloc")
+            check(library.h_manager_alloc(manager, unsigned(length), byref(out)),
+                  "h_manager_alloc")
         except BaseException:
             handle.leave()
             raise
@@ -130,8 +133,11 @@ class Manager(Owner):
         self._need()
         self._loop_fd = self.fileno()
         me = weakref.ref(self)
+        self._awaited = set()
 
-        def dispatch() -> None:
+        # The loop holds who is waited for, and they the manager: nobody else might hold
+        # tasks that wait, and the collector take them for garbage.
+        def dispatch(_awaited: set[Endpoint] = self._awaited) -> None:
             manager = me()
             if manager is not None and not manager.closed:
                 manager.dispatch()
@@ -146,6 +152,14 @@ class Manager(Owner):
         if loop is not None and not loop.is_closed():
             loop.remove_reader(self._loop_fd)
 
+    def __del__(self):
+        try:
+            if not self.closed:
+                self._detach()  # the collector has cleared when_closed
+        except Exception:  # pylint: disable=broad-except
+            pass
+        super().__del__()
+
 
 class Endpoint(Owner):
     """What can be waited for: on_ready() calls back, await sleeps in an event loop."""
@@ -157,7 +171,8 @@ class Endpoint(Owner):
         self._manager = manager
         self._token = next(_tokens)
         self._ready_call: Optional[Callable[[], Any]] = None
-        self._waiting: set[asyncio.Future] = set()
+        #: and whether it is to be sent again
+        self._waiting: dict[asyncio.Future, bool] = {}
         self._told = False
         self._ready_lock = threading.RLock()
         _endpoints[self._token] = self
@@ -184,58 +199,85 @@ class Endpoint(Owner):
         if want == self._told:
             return
         with self._need() as pointer:
-            self._need().called_back = True
+            self._need().called_back = self._on_ready_call
             self._on_ready_call(pointer, _READY_ADDRESS if want else None, self._token)
         self._told = want
 
+    def _tell_if_open(self) -> None:
+        try:
+            self._tell()
+        except ValueError:
+            pass
+
+    def _take_waiting(self) -> dict[asyncio.Future, bool]:
+        """With _ready_lock held."""
+        waiting, self._waiting = self._waiting, {}
+        self._manager._awaited.discard(self)
+        return waiting
+
     def _is_ready(self) -> None:
         with self._ready_lock:
-            waiting, self._waiting = self._waiting, set()
+            waiting = self._take_waiting()
             call = self._ready_call
-            if call is None and not self.closed:
-                self._tell()
+            if call is None:
+                self._tell_if_open()
         self._wake(waiting)
-        if call is not None:
+        if call is not None and not self.closed:
             call()
 
-    async def _until_ready(self) -> None:
-        """Sleeps until it is worth while to try again."""
+    async def _until_ready(self, sending: bool = False) -> bool:
+        """Sleeps until it is worth while to try again; False if only senders slept."""
         future = self._manager._attach().create_future()
-        with self._ready_lock:
-            self._waiting.add(future)
-            self._tell()
+        with self._ready_lock, self._need():
+            self._waiting[future] = sending
+            self._manager._awaited.add(self)
+            self._tell_if_open()
         try:
-            await future
+            return await future
         finally:
             with self._ready_lock:
-                self._waiting.discard(future)
-                if not self.closed:
-                    self._tell()
+                self._waiting.pop(future, None)
+                if not self._waiting:
+                    self._manager._awaited.discard(self)
+                self._tell_if_open()
 
     def _wake_all(self) -> None:
         """It was closed: who waits finds out."""
-        waiting, self._waiting = self._waiting, set()
+        with self._ready_lock:
+            waiting = self._take_waiting()
         self._wake(waiting)
 
-    def _wake(self, waiting: set[asyncio.Future]) -> None:
+    def _wake(self, waiting: dict[asyncio.Future, bool]) -> None:
         here = threading.get_ident() == self._manager._loop_thread if waiting else False
+        received = not all(waiting.values())
         for future in waiting:
             loop = future.get_loop()
             if here:
-                _wake(future)
+                _wake(future, received)
             elif not loop.is_closed():
-                loop.call_soon_threadsafe(_wake, future)
+                loop.call_soon_threadsafe(_wake, future, received)
 
-    async def _again(self, attempt: Callable[[], Any]) -> Any:
-        """Calls attempt until it does not raise BlockingIOError."""
+    async def _again(self, attempt: Callable[[], Any], sending: bool = False) -> Any:
+        """Calls attempt until it does not raise BlockingIOError.
+
+        sending: what wakes may be something to be received as well. If nobody waits for
+        that, it would do so again at once, for ever: looks less and less often.
+        """
+        delay = 0.0005
+        for_us = True
         while True:
             try:
                 return attempt()
             except BlockingIOError:
                 pass
-            await self._until_ready()
+            if not for_us:
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, 0.005)
+                for_us = True
+            else:
+                for_us = await self._until_ready(sending) or not sending
 
 
-def _wake(future: asyncio.Future) -> None:
+def _wake(future: asyncio.Future, received: bool) -> None:
     if not future.done():
-        future.set_result(None)
+        future.set_result(received)

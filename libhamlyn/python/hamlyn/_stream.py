@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import errno
+import signal
 import threading
 from ctypes import byref, c_void_p
 from typing import Any, Iterator, NamedTuple, Optional
@@ -41,11 +43,19 @@ class Record:
     @property
     def data(self) -> memoryview:
         """The bytes, read-only."""
+        if self._pin is not None or self._view is None:
+            self._check()
         if self._view is None:
-            if self._pin is None:
-                raise ValueError("it was released")
             self._view = view(self._address, self._length, self._pin).toreadonly()
         return self._view
+
+    def _check(self) -> Any:
+        pin = self._pin
+        if pin is None:
+            raise ValueError("it was released")
+        if not pin._handle.pointer:
+            raise ValueError("it is the parent process's")
+        return pin
 
     def release(self) -> None:
         """Gives it back, as far as no part of it is kept; data cannot be used any more."""
@@ -60,10 +70,10 @@ class Record:
         return self._length
 
     def __bytes__(self) -> bytes:
-        pin = self._pin
-        if pin is None:
-            raise ValueError("it was released")
-        return copy(self._address, self._length)
+        pin = self._check()
+        data = copy(self._address, self._length)
+        del pin  # kept until here
+        return data
 
     def __enter__(self) -> Record:
         return self
@@ -112,9 +122,10 @@ class StreamReceiver(Endpoint):
         """
         record = _library.CRecord()
         handle = self._need()
-        n = wait(handle, "h_stream_receive",
-                 lambda receiver, ns: library.h_stream_receive(receiver, record, ns), timeout)
-        return self._take(record) if n else None
+        with handle:
+            n = wait(handle, "h_stream_receive",
+                     lambda receiver, ns: library.h_stream_receive(receiver, record, ns), timeout)
+            return self._take(record) if n else None
 
     def _take(self, record: _library.CRecord) -> Record:
         handle = self._need()
@@ -134,7 +145,7 @@ class StreamReceiver(Endpoint):
                 library.h_stream_release(handle.pointer, byref(last))
             handle.leave()
 
-        return Record(record.data, record.length, Pin(release))
+        return Record(record.data, record.length, Pin(release, handle))
 
     def read(self, size: int, timeout: Optional[float] = None) -> bytes:
         """At most size bytes, copied, at least one; b"" at the end.
@@ -210,18 +221,22 @@ class StreamSender(Endpoint):
         """Ends the stream, and waits until everything has arrived.
 
         Raises TimeoutError if not everything is known to have arrived when the time is
-        over, BrokenPipeError if the receiver is gone; it is closed all the same.
+        over, BrokenPipeError if the receiver is gone; it is closed all the same. Handlers
+        of signals run afterwards; but Ctrl-C, if nobody handles it, ends the waiting.
         """
         result = [0]
+        waits = timeout is None or timeout > 0
         handle = self._handle
         if handle is None:
             return
 
         def last(sender: int) -> None:
-            result[0] = library.h_stream_sender_close(sender, timeout_ns(timeout))
+            # There is no second try: a signal would cut off what has not arrived.
+            with _signals_later() if waits else contextlib.nullcontext():
+                result[0] = library.h_stream_sender_close(sender, timeout_ns(timeout))
 
         handle.close(last)
-        if result[0] < 0 and (timeout is None or timeout > 0):
+        if result[0] < 0 and waits:
             raise _errors.failure(result[0], "h_stream_sender_close")
 
     def __exit__(self, kind: Any, *exc) -> None:
@@ -232,6 +247,19 @@ class StreamSender(Endpoint):
             self.close(0)
         except Exception:  # pylint: disable=broad-except
             pass
+
+
+@contextlib.contextmanager
+def _signals_later() -> Iterator[None]:
+    """This thread gets no signals that have a handler of Python's, but for Ctrl-C's."""
+    handled = {number for number in signal.valid_signals()
+               if callable(signal.getsignal(number)) and
+               signal.getsignal(number) is not signal.default_int_handler}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, handled)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _exactly(data, length: int) -> bytes:

@@ -18,6 +18,7 @@ sent nothing.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 import weakref
 from typing import Any, AsyncIterator, Iterable, Optional
@@ -53,12 +54,12 @@ class Channel:
 
     async def send(self, data) -> None:
         """Sends a message; sleeps while the other end's buffers are full."""
-        await self.channel._again(lambda: self.channel.send(data, 0))
+        await self.channel._again(lambda: self.channel.send(data, 0), True)
 
     async def sendmsg(self, pieces: Iterable) -> None:
         """Sends a message that is in several places."""
         pieces = list(pieces)
-        await self.channel._again(lambda: self.channel.sendmsg(pieces, 0))
+        await self.channel._again(lambda: self.channel.sendmsg(pieces, 0), True)
 
     async def recv(self) -> Optional[hamlyn.Message]:
         """The next message, where it is, to be released; None at the end."""
@@ -180,10 +181,19 @@ class Listener:
 
 async def connect(manager: Manager, path: str, timeout: Optional[float] = None,
                   **options: Any) -> Channel:
-    """hamlyn.connect(), in a thread of the event loop's."""
+    """hamlyn.connect(), in a thread of the event loop's.
+
+    If it is cancelled the thread gives up at the end of the attempt it is at: after as
+    long again, 5 seconds at most.
+    """
     loop = asyncio.get_running_loop()
-    return Channel(await loop.run_in_executor(
-        None, lambda: hamlyn.connect(manager, path, timeout, **options)))
+    gave_up = threading.Event()
+    try:
+        return Channel(await loop.run_in_executor(
+            None, lambda: hamlyn.connect(manager, path, timeout, _gave_up=gave_up.is_set,
+                                         **options)))
+    finally:
+        gave_up.set()
 
 
 class StreamReceiver:

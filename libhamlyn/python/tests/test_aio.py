@@ -2,9 +2,13 @@
 """asyncio."""
 
 import asyncio
+import gc
+import threading
+import time
 import unittest
 
-from hamlyn import StreamReceiver, StreamSender, aio
+import hamlyn
+from hamlyn import Channel, Manager, StreamReceiver, StreamSender, aio
 from common import PATIENCE, DeviceTest, name
 
 
@@ -210,6 +214,102 @@ class Asyncio(DeviceTest):
                 self.assertTrue(got == data)
                 await producer
                 sender.close(0)
+
+        self.run_bounded(main())
+
+    def test_the_collector_leaves_waiting_tasks_alone(self):
+        async def main():
+            a, b = aio.Channel.pair(self.manager)
+            asyncio.create_task(self.echo(b))  # nobody else knows it, or b
+            del b
+            await asyncio.sleep(0.01)
+            gc.collect()
+            await a.send(b"still there?")
+            self.assertEqual(await a.recv_bytes(), b"still there?")
+            await a.close()
+            await asyncio.sleep(0.01)
+
+        self.run_bounded(main())
+
+    def test_manager_that_the_collector_takes(self):
+        async def main():
+            loop = asyncio.get_running_loop()
+            manager = Manager(self.device)
+            fd = manager.fileno()
+            manager._attach()
+            manager.me = manager
+            del manager
+            gc.collect()
+            self.assertFalse(loop.remove_reader(fd))  # there is none
+
+        self.run_bounded(main())
+
+    def test_cancelled_connect(self):
+        async def main():
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(aio.connect(self.manager, path), 0.1)
+
+        path = name("busy")
+        with hamlyn.Listener(self.manager, path) as listener:  # which does not accept
+            timer = threading.Timer(PATIENCE, listener.close)
+            timer.start()
+            self.run_bounded(main())
+            timer.cancel()
+            self.assertFalse(listener.closed)
+
+    def test_server_that_accepts_late(self):
+        async def main():
+            async with aio.Listener(self.manager, path) as listener:
+                connecting = asyncio.create_task(aio.connect(self.manager, path))
+                await asyncio.sleep(1.3)  # longer than the first attempt
+                async with await listener.accept() as server, await connecting as client:
+                    await client.send(b"x")
+                    self.assertEqual(await server.recv_bytes(), b"x")
+
+        path = name("late")
+        self.run_bounded(main())
+
+    def test_sending_with_unread_messages_sleeps(self):
+        async def main():
+            a, b = Channel.pair(self.manager, Manager(self.device), buffers=2, buffer_size=128,
+                                max_buffer_size=1)
+            b.send(b"nobody reads this")
+            with self.assertRaises(BlockingIOError):
+                while True:
+                    a.send(b"x" * 100, 0)
+            attempts = 0
+            send = a.send
+
+            def count(*arguments):
+                nonlocal attempts
+                attempts += 1
+                return send(*arguments)
+
+            a.send = count
+            sending = asyncio.create_task(aio.Channel(a).send(b"last"))
+            await asyncio.sleep(0.5)
+            self.assertLess(attempts, 3000)
+            while b.receive_bytes(PATIENCE) != b"last":
+                await asyncio.sleep(0.01)
+            await sending
+            a.close(0)
+            b.manager.close()
+
+        self.run_bounded(main())
+
+    def test_closed_before_it_waits(self):
+        async def main():
+            _, b = Channel.pair(self.manager)
+            b.on_ready(lambda: None)  # the library has been told already
+
+            def attempt():
+                thread = threading.Thread(target=b.close, args=(0,))
+                thread.start()
+                thread.join()
+                raise BlockingIOError
+
+            with self.assertRaises(ValueError):
+                await b._again(attempt)
 
         self.run_bounded(main())
 

@@ -3,6 +3,7 @@
 
 import asyncio
 import errno
+import signal
 import threading
 import time
 import unittest
@@ -51,6 +52,62 @@ class Datagrams(DeviceTest):
         thread.join()
         with self.assertRaises(TimeoutError):
             replies.request(to, b"nobody answers", 0.01)
+
+    def ask(self, replies, to, timeout, seen):
+        try:
+            with replies.request(to, b"?", timeout) as answer:
+                seen.append(bytes(answer))
+        except (OSError, ValueError) as e:
+            seen.append(type(e).__name__)
+
+    def test_late_answer(self):
+        server = hamlyn.DatagramReceiver(self.manager)
+        replies = hamlyn.DatagramReceiver(self.manager)
+        to = server.address()
+        with self.assertRaises(BlockingIOError):
+            replies.request(to, b"1", 0)
+        with self.assertRaises(TimeoutError):
+            replies.request(to, b"1", 0.01)
+        with server.receive(PATIENCE) as asked:
+            late = asked.reply
+        replies.address().send(self.manager, b"early")
+        seen = []
+        thread = threading.Thread(target=self.ask, args=(replies, to, PATIENCE, seen))
+        thread.start()
+        with server.receive(PATIENCE) as asked:
+            late.send(self.manager, b"late")
+            asked.reply.send(self.manager, b"in time")
+        thread.join(PATIENCE)
+        self.assertEqual(seen, [b"in time"])
+        to.send(self.manager, b"x", reply=replies.address())
+        with server.receive(PATIENCE) as asked:
+            asked.reply.send(self.manager, b"held")
+        with replies.receive(PATIENCE), self.assertRaises(hamlyn.Error) as caught:
+            replies.request(to, b"2", PATIENCE)
+        self.assertEqual(caught.exception.errno, errno.EBUSY)
+
+    def test_request_and_a_close(self):
+        server = hamlyn.DatagramReceiver(self.manager)
+        replies = hamlyn.DatagramReceiver(self.manager)
+        seen = []
+        thread = threading.Thread(target=self.ask,
+                                  args=(replies, server.address(), PATIENCE, seen))
+        before = time.monotonic()
+        thread.start()
+        time.sleep(0.05)
+        replies.close()
+        thread.join(PATIENCE)
+        self.assertEqual(seen, ["ValueError"])
+        self.assertLess(time.monotonic() - before, PATIENCE / 2)
+
+    def test_request_and_a_signal(self):
+        server = hamlyn.DatagramReceiver(self.manager)
+        replies = hamlyn.DatagramReceiver(self.manager)
+        before = signal.signal(signal.SIGALRM, lambda *_: None)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with self.assertRaises(TimeoutError):
+            replies.request(server.address(), b"?", 0.3)
 
     def test_revoked(self):
         receiver = hamlyn.DatagramReceiver(self.manager)

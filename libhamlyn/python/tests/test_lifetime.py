@@ -3,13 +3,16 @@
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 import unittest
+from unittest import mock
 
 import hamlyn
+from hamlyn import _handle
 from common import PATIENCE, DeviceTest, name
 
 
@@ -167,7 +170,7 @@ class Lifetime(DeviceTest):
         if not pid:
             code = 0
             for call in (lambda: a.send(b""), lambda: b.receive(0), self.manager.poll,
-                         self.device.query):
+                         self.device.query, lambda: bytes(message), lambda: message.data):
                 try:
                     call()
                     code = 1
@@ -223,6 +226,121 @@ except KeyboardInterrupt:
                               env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
                               stdout=subprocess.PIPE, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, b"interrupted\n"))
+
+    def test_stream_closed_while_receiving(self):
+        receiver = hamlyn.StreamReceiver(self.manager)
+        sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        sender.send(b"hello")
+        sender.flush()
+
+        def wait(*arguments):
+            n = _handle.wait(*arguments)
+            receiver.close()  # as another thread might
+            return n
+
+        with mock.patch("hamlyn._stream.wait", wait):
+            record = receiver.receive(PATIENCE)
+        self.assertTrue(receiver._handle.pointer)
+        self.assertEqual(bytes(record), b"hello")
+        del record
+        self.assertFalse(receiver._handle.pointer)
+        sender.close(0)
+
+    def test_closed_in_the_other_call_back(self):
+        a1, b1 = self.pair()
+        a2, b2 = self.pair()
+        calls = []
+
+        def ready(mine, other):
+            calls.append(mine.closed)
+            other.close(0)
+
+        b1.on_ready(lambda: ready(b1, b2))
+        b2.on_ready(lambda: ready(b2, b1))
+        a1.send(b"x")
+        a2.send(b"y")
+        self.manager.dispatch()
+        self.assertEqual(calls, [False])
+
+    def test_dispatched_while_it_is_destroyed(self):
+        a, b = self.pair()
+        b.on_ready(print)
+        a.send(b"x")
+        destroy = b._handle._destroy
+        dispatched = []
+
+        def late(pointer):
+            dispatched.append(self.manager.dispatch())  # as another thread might
+            destroy(pointer)
+
+        b._handle._destroy = late
+        b.close(0)
+        self.assertEqual(dispatched, [0])
+
+    def test_signals_do_not_cut_off(self):
+        def read(receive):
+            time.sleep(0.3)
+            try:
+                while True:
+                    piece = receive()
+                    if not piece:
+                        got.append("end")
+                        return
+                    got.append(len(piece))
+            except (OSError, ValueError) as e:
+                got.append(e)
+
+        options = {"buffers": 2, "buffer_size": 128, "max_buffer_size": 1}
+        other = hamlyn.Manager(self.device)
+        self.addCleanup(other.close)
+        handled = []
+        before = signal.signal(signal.SIGALRM, lambda *_: handled.append(1))
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        for what in ("channel", "stream"):
+            got = []
+            if what == "channel":
+                end, far = hamlyn.Channel.pair(self.manager, other, **options)
+                receive = lambda far=far: far.receive_bytes(PATIENCE)
+            else:
+                far = hamlyn.StreamReceiver(other, **options)
+                end = hamlyn.StreamSender(self.manager, far.seed())
+                receive = lambda far=far: far.read(100, PATIENCE)
+            end.send(b"1" * 100)
+            end.send(b"2" * 100, 1)
+            thread = threading.Thread(target=read, args=(receive,))
+            thread.start()
+            signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+            try:
+                end.close(PATIENCE)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            thread.join(PATIENCE)
+            with self.subTest(what):
+                self.assertEqual(got[-1], "end", got)
+                self.assertEqual(sum(got[:-1]), 200)
+            far.close()
+        self.assertGreater(len(handled), 1)
+
+    def test_areas_of_a_closed_device(self):
+        area = hamlyn.Area(self.device, 4096)
+        terminus = hamlyn.Terminus(self.device)
+        terminus.bind(0, area)
+        self.device.close()
+        self.assertFalse(area._handle.pointer)
+        self.assertFalse(self.device._handle.pointer)
+        self.assertTrue(terminus.closed)
+
+    def test_numbers_that_do_not_fit(self):
+        slot = hamlyn.Slot(hamlyn.Area(self.device, 4096))
+        for call in (lambda: slot.ticket(0, 2**64), lambda: slot.ticket(-1),
+                     lambda: slot.ticket_fd(2**64), lambda: hamlyn.Area(self.device, 2**64 + 1),
+                     lambda: hamlyn.Group(self.manager, 2**64 + 10),
+                     lambda: hamlyn.Gather(self.manager, [2**64 + 8]),
+                     lambda: self.manager.allocate(2**64 + 1),
+                     lambda: hamlyn.NotificationQueue(self.device, 2**32 + 8),
+                     lambda: hamlyn.connect(self.manager, name("nobody"), 0, uids=[2**32])):
+            with self.assertRaises(OverflowError):
+                call()
 
 
 if __name__ == "__main__":

@@ -63,6 +63,8 @@ class Low(DeviceTest):
             self.queue.receive(0.01)
         with self.assertRaises(TimeoutError):
             self.queue.receive(0.3)
+        with self.assertRaises(BlockingIOError):
+            self.queue.receive(0)
 
     def test_watch(self):
         with hamlyn.Watch(self.queue, self.slot.ticket(), 7):
