@@ -341,6 +341,7 @@ TEST_F(channel, not_joined_it_waits)
 	EXPECT_EQ(-ENODATA, h_channel_peer(ch, &peer));
 	memset(&seed, 0, sizeof(seed));
 	EXPECT_EQ(-EINVAL, h_channel_join(ch, &seed));
+	EXPECT_EQ(0, h_channel_shutdown(ch, SECOND));
 	EXPECT_EQ(0, h_channel_close(ch, SECOND));
 	h_channel_seed(self->a, &seed);
 	EXPECT_EQ(-EISCONN, h_channel_join(self->b, &seed));
@@ -387,6 +388,7 @@ TEST_F(channel, who_closes_is_the_end_behind_the_last_message)
 	pthread_join(thread, NULL);
 	EXPECT_EQ(0, c.result);
 	EXPECT_EQ(-EPIPE, h_channel_send(self->b, "x", 1, SECOND));
+	EXPECT_EQ(0, h_channel_shutdown(self->b, SECOND));
 	EXPECT_EQ(0, h_channel_close(self->b, SECOND));
 	self->b = NULL;
 }
@@ -935,6 +937,52 @@ TEST_F(channel, pieces_that_do_not_add_up_are_found_out)
 	ASSERT_NO(forge(self->m[0], &seed, 1, 64, 0, 100));
 	EXPECT_EQ(-EPROTO, h_channel_receive(self->b, &m, 20 * SECOND));
 	EXPECT_EQ(-EPROTO, h_channel_receive(self->b, &m, 20 * SECOND));
+}
+
+struct dispatcher {
+	struct h_manager *m;
+	bool stop;
+};
+
+static void *dispatch_on(void *arg)
+{
+	struct dispatcher *d = arg;
+
+	while (!__atomic_load_n(&d->stop, __ATOMIC_RELAXED))
+		h_manager_dispatch(d->m);
+	return NULL;
+}
+
+static void ignore(struct h_channel *ch, void *arg)
+{
+	(void)ch;
+	(void)arg;
+}
+
+/* For the thread sanitizer: without it, who calls back NULL is rarely caught. */
+TEST(a_call_back_can_be_taken_back_meanwhile)
+{
+	struct h_channel *a, *b;
+	struct dispatcher d = {};
+	struct h_dev *dev;
+	pthread_t thread;
+	int i;
+
+	ASSERT_EQ(0, h_open(ht_device(), &dev));
+	ASSERT_EQ(0, h_manager_create(dev, NULL, &d.m));
+	ASSERT_EQ(0, h_channel_pair(d.m, d.m, NULL, &a, &b));
+	ASSERT_EQ(0, h_channel_send(a, "x", 1, SECOND));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, dispatch_on, &d));
+	for (i = 0; i < 20000; i++) {
+		h_channel_on_ready(b, ignore, NULL);
+		h_channel_on_ready(b, NULL, NULL);
+	}
+	__atomic_store_n(&d.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	h_channel_close(a, H_NOWAIT);
+	h_channel_close(b, H_NOWAIT);
+	EXPECT_EQ(0, h_manager_destroy(d.m));
+	h_close(dev);
 }
 
 TEST_HARNESS_MAIN

@@ -50,7 +50,7 @@ tests() { # NAME COMPILER OPTION...
 	for source in selftests/cxx/*.cc; do
 		program=$OUT/$(basename "$source" .cc)
 		if ! "$cxx" -g "${WARN[@]}" "${INCLUDE[@]}" "$@" "$source" "$BUILD/libhamlyn.a" \
-			-lpthread -o "$program" >"$OUT/log" 2>&1; then
+			-lpthread -ldl -o "$program" >"$OUT/log" 2>&1; then
 			result "$name: $source compiles" 1
 			continue
 		fi

@@ -204,21 +204,38 @@ int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
 
 /* ---- event loops ---- */
 
+struct h_channel_call h__channel_call(struct h_channel *ch)
+{
+	struct h_receiver *r = &ch->receiver->r;
+	struct h_channel_call call;
+
+	h_receiver_lock(r);
+	call = ch->call;
+	h_receiver_unlock(r);
+	return call;
+}
+
+/* It may have been taken back since this was about to be called. */
 static void receive_ready(struct h_stream_receiver *r, void *arg)
 {
 	struct h_channel *ch = arg;
+	struct h_channel_call call = h__channel_call(ch);
 
 	(void)r;
-	ch->ready(ch, ch->ready_arg);
+	if (call.ready)
+		call.ready(ch, call.arg);
 }
 
 void h_channel_on_ready(struct h_channel *ch,
 			void (*ready)(struct h_channel *channel, void *arg),
 			void *arg)
 {
+	struct h_receiver *r = &ch->receiver->r;
+
 	h_stream_receiver_on_ready(ch->receiver, NULL, NULL);
-	ch->ready_arg = arg;
-	h__write_once(&ch->ready, ready);
+	h_receiver_lock(r);
+	ch->call = (struct h_channel_call) { ready, arg };
+	h_receiver_unlock(r);
 	if (!ready)
 		return;
 	h_stream_receiver_on_ready(ch->receiver, receive_ready, ch);
@@ -227,15 +244,30 @@ void h_channel_on_ready(struct h_channel *ch,
 
 /* ---- ending ---- */
 
+/* Whoever has closed does not want any more from us. */
+static bool peer_closed(struct h_stream_receiver *r)
+{
+	bool fin;
+
+	h_receiver_lock(&r->r);
+	fin = r->fin;
+	h_receiver_unlock(&r->r);
+	return fin;
+}
+
 static int finish(struct h_channel *ch, int64_t deadline_ns)
 {
 	int err;
 
+	if (!ch->joined)
+		return 0;
 	/* What is sent to one who has gone would pass for a guess of a key. */
 	h_manager_poll(ch->manager);
 	/* Half a message is not to be followed by the end. */
 	err = ch->sender->closed ? 0 : h__channel_push(ch, deadline_ns);
-	return err ? err : h__stream_finish(ch->sender, deadline_ns);
+	if (!err)
+		err = h__stream_finish(ch->sender, deadline_ns);
+	return err == -EPIPE && peer_closed(ch->receiver) ? 0 : err;
 }
 
 int h_channel_shutdown(struct h_channel *ch, int64_t timeout_ns)
@@ -252,26 +284,13 @@ int h_channel_shutdown(struct h_channel *ch, int64_t timeout_ns)
 	return err;
 }
 
-/* Whoever has closed does not want any more from us. */
-static bool peer_closed(struct h_stream_receiver *r)
-{
-	bool fin;
-
-	h_receiver_lock(&r->r);
-	fin = r->fin;
-	h_receiver_unlock(&r->r);
-	return fin;
-}
-
 int h_channel_close(struct h_channel *ch, int64_t timeout_ns)
 {
 	int ret, err;
 
 	if (!ch)
 		return 0;
-	ret = ch->joined ? finish(ch, h_deadline(timeout_ns)) : 0;
-	if (ret == -EPIPE && peer_closed(ch->receiver))
-		ret = 0;
+	ret = finish(ch, h_deadline(timeout_ns));
 	err = h__stream_sender_destroy(ch->sender);
 	ret = ret ? ret : err;
 	err = h__stream_receiver_end(ch->receiver);

@@ -18,6 +18,12 @@ struct h_assembly {
 	bool lent;		/* to is the caller's */
 };
 
+/* Whom h_channel_on_ready() has set, if any. */
+struct h_channel_call {
+	void (*ready)(struct h_channel *channel, void *arg);
+	void *arg;
+};
+
 struct h_channel {
 	struct h_manager *manager;
 	struct h_stream_sender *sender;
@@ -47,9 +53,14 @@ struct h_channel {
 	uint32_t done_mask;
 	void *spare;			/* memory for the next long message */
 	size_t spare_room;
-	void (*ready)(struct h_channel *channel, void *arg);
-	void *ready_arg;
+	/* receiver->r.lock */
+	struct h_channel_call call;
 };
+
+/* ---- channel.c ---- */
+
+/* Whom to call now. */
+struct h_channel_call h__channel_call(struct h_channel *ch);
 
 /* ---- channel_send.c ---- */
 

@@ -190,7 +190,7 @@ static void leave_to_on_ready(struct h_channel *ch)
 {
 	ch->armed = false;
 	h_stream_sender_on_ready(ch->sender, NULL, NULL);
-	if (h__read_once(&ch->ready))
+	if (h__channel_call(ch).ready)
 		arm(ch);
 }
 
@@ -203,23 +203,23 @@ void h__channel_ready_set(struct h_channel *ch)
 /* Called while buffers are free, or there never will be any. */
 static void send_ready(struct h_stream_sender *s, void *arg)
 {
-	void (*ready)(struct h_channel *channel, void *arg) = NULL;
+	struct h_channel_call call = {};
 	struct h_channel *ch = arg;
 
 	if (h__mutex_lock(ch->manager, &s->sending, H_NOWAIT))
 		return;
 	h__channel_push(ch, H_NOWAIT);
 	if (ch->blocked && !ch->rest)
-		ready = h__read_once(&ch->ready);
-	if (ready)
+		call = h__channel_call(ch);
+	if (call.ready)
 		h__write_once(&ch->blocked, false);
 	want(ch, ch->rest || ch->blocked);
 	if (!ch->rest && ch->blocked)
 		leave_to_on_ready(ch);
 	h__mutex_unlock(ch->manager, &s->sending);
 	/* Afterwards there may be no channel any more. */
-	if (ready)
-		ready(ch, ch->ready_arg);
+	if (call.ready)
+		call.ready(ch, call.arg);
 }
 
 void h__channel_try_push(struct h_channel *ch)

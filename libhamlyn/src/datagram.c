@@ -407,10 +407,17 @@ int h_datagram_receiver_stats(struct h_datagram_receiver *d,
 	return err;
 }
 
+/* It may have been taken back since this was about to be called. */
 static void call_ready(struct h_receiver *r, void *arg)
 {
-	(void)arg;
-	of(r)->ready(of(r), of(r)->ready_arg);
+	void (*ready)(struct h_datagram_receiver *receiver, void *arg);
+
+	h_receiver_lock(r);
+	ready = of(r)->ready;
+	arg = of(r)->ready_arg;
+	h_receiver_unlock(r);
+	if (ready)
+		ready(of(r), arg);
 }
 
 void h_datagram_receiver_on_ready(struct h_datagram_receiver *d,
@@ -419,8 +426,10 @@ void h_datagram_receiver_on_ready(struct h_datagram_receiver *d,
 				  void *arg)
 {
 	h_receiver_on_ready(&d->r, NULL, NULL);
+	h_receiver_lock(&d->r);
 	d->ready = ready;
 	d->ready_arg = arg;
+	h_receiver_unlock(&d->r);
 	if (ready)
 		h_receiver_on_ready(&d->r, call_ready, NULL);
 }

@@ -266,18 +266,27 @@ void h_group_share(struct h_group *g, struct h_share *share)
 	h_receiver_unlock(&g->r);
 }
 
+/* It may have been taken back since this was about to be called. */
 static void call_ready(struct h_receiver *r, void *arg)
 {
-	(void)arg;
-	of(r)->ready(of(r), of(r)->ready_arg);
+	void (*ready)(struct h_group *group, void *arg);
+
+	h_receiver_lock(r);
+	ready = of(r)->ready;
+	arg = of(r)->ready_arg;
+	h_receiver_unlock(r);
+	if (ready)
+		ready(of(r), arg);
 }
 
 void h_group_on_ready(struct h_group *g,
 		      void (*ready)(struct h_group *group, void *arg), void *arg)
 {
 	h_receiver_on_ready(&g->r, NULL, NULL);
+	h_receiver_lock(&g->r);
 	g->ready = ready;
 	g->ready_arg = arg;
+	h_receiver_unlock(&g->r);
 	if (ready)
 		h_receiver_on_ready(&g->r, call_ready, NULL);
 }

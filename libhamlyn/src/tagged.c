@@ -273,10 +273,17 @@ int h_tagged_get_specific_tag(struct h_tagged_receiver *t, uint64_t tag,
 	return ret;
 }
 
+/* It may have been taken back since this was about to be called. */
 static void call_ready(struct h_receiver *r, void *arg)
 {
-	(void)arg;
-	of(r)->ready(of(r), of(r)->ready_arg);
+	void (*ready)(struct h_tagged_receiver *t, void *arg);
+
+	h_receiver_lock(r);
+	ready = of(r)->ready;
+	arg = of(r)->ready_arg;
+	h_receiver_unlock(r);
+	if (ready)
+		ready(of(r), arg);
 }
 
 void h_tagged_receiver_on_ready(struct h_tagged_receiver *t,
@@ -285,8 +292,10 @@ void h_tagged_receiver_on_ready(struct h_tagged_receiver *t,
 				void *arg)
 {
 	h_receiver_on_ready(&t->r, NULL, NULL);
+	h_receiver_lock(&t->r);
 	t->ready = ready;
 	t->ready_arg = arg;
+	h_receiver_unlock(&t->r);
 	if (ready)
 		h_receiver_on_ready(&t->r, call_ready, NULL);
 }

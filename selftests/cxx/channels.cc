@@ -146,6 +146,9 @@ TEST(ends_and_errors)
 	CHECK(ERRNO_OF(e.a.close()) == EBADF);
 	CHECK(e.b.receive(patience()).why() == status::end);
 	CHECK(ERRNO_OF((void)e.b.send("x")) == EPIPE);
+	/* Both ends may be closed, one after the other; and what never had another end. */
+	CHECK(e.b.close(patience()) == status::ok);
+	CHECK(hamlyn::channel(e.m).close(hamlyn::nowait) == status::ok);
 
 	hamlyn::channel_options options;
 	options.max_message = 10;

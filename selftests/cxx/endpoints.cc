@@ -222,3 +222,15 @@ TEST(a_barrier)
 	first.leave();
 	CHECK(!first.handle());
 }
+
+TEST(what_was_sent_has_left)
+{
+	on_device d;
+	hamlyn::tagged_receiver r(d.m);
+	auto to = hamlyn::tagged_address::resolve(r.seed());
+
+	CHECK(d.m.drain(patience()) == status::ok);
+	CHECK(to.send(d.m, "x", 0, 1) == status::ok);
+	CHECK(d.m.drain(patience()) == status::ok);
+	CHECK(r.receive(patience()));
+}

@@ -239,6 +239,8 @@ TEST(device_calls)
 	CHECK(dev.stats().messages < UINT64_MAX);
 	dev.audit(sequence);
 	dev.set_watchdog(0ms);
+	CHECK(ERRNO_OF(dev.set_watchdog(std::chrono::milliseconds(1LL << 32))) == EINVAL);
+	CHECK(ERRNO_OF(dev.set_watchdog(-1ms)) == EINVAL);
 	dev.feed_watchdog();
 	CHECK(ERRNO_OF(dev.set_state(HAMLYN_NIC_UNFED)) == EINVAL);
 }

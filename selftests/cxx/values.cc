@@ -162,7 +162,10 @@ TEST(seeds_and_tickets_are_bytes)
 	CHECK(back.host == 1 && back.slot == 2 && back.key == 3 && back.base == 4 &&
 	      back.length == 5 && back.meta_index == 6);
 	CHECK(ERRNO_OF(hamlyn::ticket::from_bytes("nonsense")) == EINVAL);
-	CHECK(hamlyn::seed::from_bytes(text).to_bytes().text() == text);
+	CHECK(bytes(hamlyn::seed::from_bytes(text).to_bytes()).text() == text);
+	CHECK(bytes(hamlyn::channel_seed().to_bytes()).size() == H_CHANNEL_SEED_BYTES);
+	static_assert(!std::is_same_v<decltype(hamlyn::seed().to_bytes()), bytes>);
+	static_assert(!std::is_same_v<decltype(hamlyn::channel_seed().to_bytes()), bytes>);
 	CHECK(ERRNO_OF(hamlyn::seed::from_bytes("short")) == EINVAL);
 }
 

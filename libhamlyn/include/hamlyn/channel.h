@@ -263,10 +263,12 @@ void h_channel_on_ready(struct h_channel *channel,
  * @channel: the channel
  * @timeout_ns: most time to wait until everything has arrived
  *
- * The other end finds the end of the channel behind the last message.
+ * The other end finds the end of the channel behind the last message. Before
+ * h_channel_join() there is no other end, and nothing is done.
  *
- * Return: 0; -EAGAIN, -ETIMEDOUT or -EINTR if not everything is known to have
- * arrived: to be called again; -EPIPE if the other end is gone.
+ * Return: 0, also if the other end had closed before; -EAGAIN, -ETIMEDOUT or -EINTR
+ * if not everything is known to have arrived: to be called again; -EPIPE if the other
+ * end is gone.
  */
 int h_channel_shutdown(struct h_channel *channel, int64_t timeout_ns);
 

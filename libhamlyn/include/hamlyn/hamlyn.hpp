@@ -25,7 +25,8 @@
  * **Call backs** may do anything, also destroy their own end point. What they throw is
  * thrown by manager::dispatch().
  *
- * **fork()**: a child must not use its parent's objects; it may destroy them.
+ * **fork()**: a child must not use its parent's objects; it may destroy them, which then
+ * gives back some memory and does nothing to the device.
  */
 #ifndef HAMLYN_HAMLYN_HPP
 #define HAMLYN_HAMLYN_HPP
@@ -58,6 +59,7 @@
 #include <utility>
 #include <vector>
 
+#include <pthread.h>
 #include <unistd.h>
 
 #if defined(__has_include) && __cplusplus >= 202002L
@@ -107,7 +109,8 @@ class mutable_bytes;
  *
  * Made from any container with data() and size() of trivially copyable elements
  * (std::string_view, std::vector<int>, std::array, std::span), from arrays, and from
- * an address and a length. A string literal counts without its terminating 0.
+ * an address and a length. A string literal counts without its terminating 0; so does
+ * any other array of const char that ends with a 0: for all of it say how long it is.
  */
 class bytes {
 public:
@@ -361,6 +364,25 @@ inline T *need(T *p, const char *what)
 	return p;
 }
 
+/* How often this process was forked since its first device was opened. */
+inline unsigned int forks;
+
+inline void watch_forks()
+{
+	static const int err = ::pthread_atfork(nullptr, nullptr, [] { forks++; });
+
+	check(-err, "pthread_atfork");
+}
+
+/* In children of the process that made it nothing that belongs to it is mapped. */
+class origin {
+public:
+	bool here() const noexcept { return forks_ == forks; }
+
+private:
+	unsigned int forks_ = forks;
+};
+
 /*
  * Owns a C object, and keeps alive what that needs: those are let go afterwards.
  */
@@ -370,7 +392,8 @@ public:
 	owner() noexcept = default;
 	explicit owner(T *p, Keep... keep) noexcept : keep_(std::move(keep)...), p_(p) {}
 	owner(owner &&other) noexcept
-		: keep_(std::move(other.keep_)), p_(std::exchange(other.p_, nullptr))
+		: keep_(std::move(other.keep_)), p_(std::exchange(other.p_, nullptr)),
+		  origin_(other.origin_)
 	{
 	}
 	owner &operator=(owner &&other) noexcept
@@ -379,6 +402,7 @@ public:
 
 		keep_ = std::move(other.keep_);
 		p_ = std::exchange(other.p_, nullptr);
+		origin_ = other.origin_;
 		return *this;
 	}
 	~owner() { reset(); }
@@ -389,7 +413,7 @@ public:
 	int reset() noexcept
 	{
 		T *p = std::exchange(p_, nullptr);
-		int err = p ? Destroy()(p) : 0;
+		int err = p && origin_.here() ? Destroy()(p) : 0;
 
 		keep_ = {};
 		return err;
@@ -402,6 +426,7 @@ public:
 private:
 	std::tuple<Keep...> keep_;
 	T *p_ = nullptr;
+	origin origin_;
 };
 
 /* ---- call backs: exceptions do not pass through C, dispatch() throws them ---- */
@@ -505,6 +530,7 @@ public:
 	{
 		h_dev *dev;
 
+		detail::watch_forks();
 		detail::check(h_open(name, &dev), "h_open");
 		dev_.reset(dev, h_close);
 	}
@@ -555,6 +581,8 @@ public:
 	/** The NIC discards packets unless it is fed that often; zero: no watchdog. */
 	void set_watchdog(std::chrono::milliseconds time)
 	{
+		if (time.count() < 0 || time.count() > std::numeric_limits<__u32>::max())
+			throw error(EINVAL, "h_nic_set", "no such time for a watchdog");
 		set({ 0, HAMLYN_NIC_SET_WATCHDOG, 0, static_cast<__u32>(time.count()) });
 	}
 	/** Feeds the watchdog. */
@@ -651,7 +679,10 @@ private:
 	}
 	void own(h_area *a)
 	{
-		area_.reset(a, [dev = dev_](h_area *p) { h_area_remove(p); });
+		area_.reset(a, [dev = dev_, o = detail::origin()](h_area *p) {
+			if (o.here())
+				h_area_remove(p);
+		});
 	}
 	h_area *need() const { return detail::need(area_.get(), "area"); }
 
@@ -671,7 +702,10 @@ public:
 		h_nq *nq;
 
 		detail::check(h_nq_create(dev_.get(), entries, &nq), "h_nq_create", dev_.get());
-		nq_.reset(nq, [d = dev_](h_nq *p) { h_nq_destroy(p); });
+		nq_.reset(nq, [d = dev_, o = detail::origin()](h_nq *p) {
+			if (o.here())
+				h_nq_destroy(p);
+		});
 	}
 	notification_queue(notification_queue &&) noexcept = default;
 	notification_queue &operator=(notification_queue &&) noexcept = default;
@@ -754,7 +788,13 @@ struct seed : h_seed {
 	seed(const h_seed &s) noexcept : h_seed(s) {}
 
 	/** Bytes that can travel anywhere. */
-	hamlyn::bytes to_bytes() const noexcept { return { h_seed::bytes, H_SEED_BYTES }; }
+	std::array<std::byte, H_SEED_BYTES> to_bytes() const noexcept
+	{
+		std::array<std::byte, H_SEED_BYTES> out;
+
+		std::memcpy(out.data(), h_seed::bytes, out.size());
+		return out;
+	}
 	/** The seed they were made from; EINVAL if they are too few or too many. */
 	static seed from_bytes(hamlyn::bytes in)
 	{
@@ -1133,7 +1173,12 @@ private:
 
 	struct freer {
 		std::shared_ptr<h_manager> manager;
-		void operator()(std::byte *p) const noexcept { h_manager_free(manager.get(), p); }
+		detail::origin origin = {};
+		void operator()(std::byte *p) const noexcept
+		{
+			if (origin.here())
+				h_manager_free(manager.get(), p);
+		}
 	};
 
 	buffer(const detail::manager_ref &m, void *p, std::size_t size)
@@ -1159,7 +1204,12 @@ private:
 
 	struct ender {
 		std::shared_ptr<h_manager> manager;
-		void operator()(void *p) const noexcept { h_manager_unregister(manager.get(), p); }
+		detail::origin origin = {};
+		void operator()(void *p) const noexcept
+		{
+			if (origin.here())
+				h_manager_unregister(manager.get(), p);
+		}
 	};
 
 	registration(const detail::manager_ref &m, void *p) : memory_(p, ender{ m }) {}
@@ -1179,7 +1229,10 @@ public:
 
 		detail::check(h_manager_create(dev.ref().get(), &options, &m), "h_manager_create",
 			      dev.handle());
-		manager_.reset(m, [d = dev.ref()](h_manager *p) { h_manager_destroy(p); });
+		manager_.reset(m, [d = dev.ref(), o = detail::origin()](h_manager *p) {
+			if (o.here())
+				h_manager_destroy(p);
+		});
 	}
 	manager(manager &&) noexcept = default;
 	manager &operator=(manager &&) noexcept = default;
@@ -1194,6 +1247,12 @@ public:
 	terminus_view terminus() const { return terminus_view(h_manager_terminus(need())); }
 	/** Looks for arrivals and gives them to their end points; how many there were. */
 	int poll() { return h_manager_poll(need()); }
+
+	/** Waits until everything that was sent has left. */
+	status drain(timeout t = forever)
+	{
+		return detail::outcome(h_manager_drain(need(), t.ns()), "h_manager_drain");
+	}
 
 	/** Memory that can be sent from without copying; not zeroed. */
 	buffer allocate(std::size_t length)
@@ -1309,7 +1368,7 @@ public:
 	/** Gives it back before the end. The sender goes on when those before it are, too. */
 	void release() noexcept
 	{
-		if (auto s = std::move(state_))
+		if (auto s = std::move(state_); s && s->origin.here())
 			s->release(record_.number);
 	}
 
@@ -1325,7 +1384,11 @@ private:
 		}
 		state(const state &) = delete;
 		state &operator=(const state &) = delete;
-		~state() { h_stream_receiver_destroy(receiver); }
+		~state()
+		{
+			if (origin.here())
+				h_stream_receiver_destroy(receiver);
+		}
 
 		void hold(const h_record &r)
 		{
@@ -1357,6 +1420,7 @@ private:
 
 		h_stream_receiver *receiver;
 		detail::cell_ref ready;
+		const detail::origin origin = {};
 
 	private:
 		struct held {
@@ -1400,7 +1464,7 @@ public:
 	/** Lets go of it, as the destructor does: it is destroyed when no record is held. */
 	void close() noexcept
 	{
-		if (auto s = std::move(state_))
+		if (auto s = std::move(state_); s && s->origin.here())
 			h_stream_receiver_on_ready(s->receiver, nullptr, nullptr);
 	}
 	h_stream_receiver *handle() const noexcept { return state_ ? state_->receiver : nullptr; }
@@ -1627,9 +1691,12 @@ struct channel_seed : detail::c_channel_seed {
 	channel_seed(const detail::c_channel_seed &s) noexcept : detail::c_channel_seed(s) {}
 
 	/** Bytes that can travel anywhere. */
-	hamlyn::bytes to_bytes() const noexcept
+	std::array<std::byte, H_CHANNEL_SEED_BYTES> to_bytes() const noexcept
 	{
-		return { detail::c_channel_seed::bytes, H_CHANNEL_SEED_BYTES };
+		std::array<std::byte, H_CHANNEL_SEED_BYTES> out;
+
+		std::memcpy(out.data(), detail::c_channel_seed::bytes, out.size());
+		return out;
 	}
 	/** The seed they were made from; EINVAL if they are too few or too many. */
 	static channel_seed from_bytes(hamlyn::bytes in)
@@ -1674,7 +1741,7 @@ public:
 	/** Gives it back before the end. */
 	void release() noexcept
 	{
-		if (auto s = std::move(state_))
+		if (auto s = std::move(state_); s && s->origin.here())
 			h_channel_release(s->channel, &message_);
 	}
 
@@ -1689,11 +1756,16 @@ private:
 		}
 		state(const state &) = delete;
 		state &operator=(const state &) = delete;
-		~state() { h_channel_close(channel, H_NOWAIT); }
+		~state()
+		{
+			if (origin.here())
+				h_channel_close(channel, H_NOWAIT);
+		}
 
 		h_channel *channel;
 		detail::manager_ref manager;
 		detail::cell_ref ready;
+		const detail::origin origin = {};
 	};
 
 	message(std::shared_ptr<state> s, const h_message &m) noexcept
@@ -1763,7 +1835,7 @@ public:
 	/**
 	 * Ends the channel and waits until everything has arrived. Whatever it returns or
 	 * throws, this end cannot be used any more; it is destroyed when no message of it
-	 * is held. Throws EPIPE if the other end is gone.
+	 * is held. Throws EPIPE if the other end is gone without having closed.
 	 */
 	status close(timeout t = forever)
 	{
@@ -1890,7 +1962,7 @@ private:
 	h_dev *dev() const { return h_manager_dev(state_->manager.get()); }
 	void drop() noexcept
 	{
-		if (auto s = std::move(state_))
+		if (auto s = std::move(state_); s && s->origin.here())
 			h_channel_on_ready(s->channel, nullptr, nullptr);
 	}
 	result<message> received(int ret, const h_message &m, const char *call)
@@ -2062,7 +2134,7 @@ public:
 	/** Lets the next one in before the end. */
 	void release() noexcept
 	{
-		if (auto s = std::move(state_))
+		if (auto s = std::move(state_); s && s->origin.here())
 			h_datagram_release(s->receiver);
 	}
 
@@ -2077,11 +2149,16 @@ private:
 		}
 		state(const state &) = delete;
 		state &operator=(const state &) = delete;
-		~state() { h_datagram_receiver_destroy(receiver); }
+		~state()
+		{
+			if (origin.here())
+				h_datagram_receiver_destroy(receiver);
+		}
 
 		h_datagram_receiver *receiver;
 		detail::manager_ref manager;
 		detail::cell_ref ready;
+		const detail::origin origin = {};
 	};
 
 	datagram(std::shared_ptr<state> s, const h_datagram &d) noexcept
@@ -2126,7 +2203,7 @@ public:
 	/** Lets go of it, as the destructor does: it is destroyed when no datagram is held. */
 	void close() noexcept
 	{
-		if (auto s = std::move(state_))
+		if (auto s = std::move(state_); s && s->origin.here())
 			h_datagram_receiver_on_ready(s->receiver, nullptr, nullptr);
 	}
 	h_datagram_receiver *handle() const noexcept { return state_ ? state_->receiver : nullptr; }
@@ -2306,6 +2383,8 @@ private:
 	struct destroyer {
 		int operator()(h_tagged_receiver *r) const noexcept
 		{
+			/* It may have to stay, but the cell is gone. */
+			h_tagged_receiver_on_ready(r, nullptr, nullptr);
 			return h_tagged_receiver_destroy(r);
 		}
 	};
@@ -2414,7 +2493,12 @@ public:
 
 private:
 	struct destroyer {
-		int operator()(h_group *g) const noexcept { return h_group_destroy(g); }
+		int operator()(h_group *g) const noexcept
+		{
+			/* It may have to stay, but the cell is gone. */
+			h_group_on_ready(g, nullptr, nullptr);
+			return h_group_destroy(g);
+		}
 	};
 	using owned = detail::owner<h_group, destroyer, detail::manager_ref, detail::cell_ref>;
 

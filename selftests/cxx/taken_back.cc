@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A call back that is taken back while manager::dispatch() is about to call it. */
+#include <functional>
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "test.hh"
+
+using hamlyn::status;
+
+/*
+ * What another thread does whenever the library has just let go of a lock: whoever counts
+ * down from every number gets into each gap there is.
+ */
+static int gaps;
+static std::function<void()> *other_thread;
+
+extern "C" int pthread_mutex_unlock(pthread_mutex_t *lock) noexcept
+{
+	using function = int (*)(pthread_mutex_t *);
+	static const auto unlock =
+		reinterpret_cast<function>(dlsym(RTLD_NEXT, "pthread_mutex_unlock"));
+	int err = unlock(lock);
+
+	if (gaps && !--gaps)
+		(*other_thread)();
+	return err;
+}
+
+namespace {
+
+const int most_gaps = 20;
+
+struct on_device {
+	hamlyn::device dev;
+	hamlyn::manager m{ dev };
+};
+
+template <class T>
+void count(T *, void *calls)
+{
+	++*static_cast<int *>(calls);
+}
+
+/* Something waits at the end point p, on whose calls on_ready decides. */
+template <class T, class Set>
+void taken_back(hamlyn::manager &m, T *p, Set on_ready)
+{
+	std::function<void()> take_back = [&] { on_ready(p, nullptr, nullptr); };
+	int called = 0, passed = 0;
+
+	other_thread = &take_back;
+	for (int i = 1; i <= most_gaps; i++) {
+		on_ready(p, count<T>, &called);
+		gaps = i;
+		m.dispatch();
+		passed += gaps > 0;
+		gaps = 0;
+		on_ready(p, nullptr, nullptr);
+	}
+	/* From before the first gap to after the last one. */
+	CHECK(called > 0 && called < most_gaps && passed > 0);
+}
+
+} // namespace
+
+TEST(of_a_datagram_receiver)
+{
+	on_device d;
+	hamlyn::datagram_receiver r(d.m);
+
+	CHECK(r.address().send(d.m, "x") == status::ok);
+	CHECK(d.m.drain(patience()) == status::ok);
+	taken_back(d.m, r.handle(), h_datagram_receiver_on_ready);
+	CHECK(r.receive(patience()));
+}
+
+TEST(of_a_tagged_receiver)
+{
+	on_device d;
+	hamlyn::tagged_receiver r(d.m);
+	auto to = hamlyn::tagged_address::resolve(r.seed());
+
+	CHECK(to.send(d.m, "x", 0, 1) == status::ok);
+	CHECK(d.m.drain(patience()) == status::ok);
+	taken_back(d.m, r.handle(), h_tagged_receiver_on_ready);
+	CHECK(r.receive(patience()));
+}
+
+TEST(of_a_group)
+{
+	on_device d;
+	hamlyn::group g(d.m, 0);
+
+	CHECK(g.share().send(d.m, "") == status::ok);
+	CHECK(d.m.drain(patience()) == status::ok);
+	taken_back(d.m, g.handle(), h_group_on_ready);
+	CHECK(g.receive(patience()));
+}
+
+TEST(of_a_stream_receiver)
+{
+	on_device d;
+	hamlyn::stream_receiver r(d.m);
+	hamlyn::stream_sender s(d.m, r.seed());
+
+	CHECK(s.send("x", patience()));
+	CHECK(s.flush(patience()) == status::ok);
+	CHECK(d.m.drain(patience()) == status::ok);
+	taken_back(d.m, r.handle(), h_stream_receiver_on_ready);
+	CHECK(r.receive(patience()));
+}
