@@ -376,8 +376,9 @@ reads() {
 
 # Starts it with the words given; $launcher is its pid. Its processes print theirs.
 launch() { # ARGUMENT...
-	# A pipe, so that reading waits for what is printed
-	exec 4< <(exec "$RUN" "$@" 2>"$work/err" </dev/null)
+	# A pipe, so that reading waits for what is printed. In the background of a shell, or
+	# behind nohup, signals are ignored that this is about.
+	exec 4< <(exec env --default-signal "$RUN" "$@" 2>"$work/err" </dev/null)
 	launcher=$!
 }
 
@@ -512,7 +513,8 @@ surroundings() { # limits and signals are those that hamlyn-run found
 	local want
 	# shellcheck disable=SC2016 # for the shell inside
 	local program='ulimit -n; grep -E "^Sig(Blk|Ign)" /proc/$$/status'
-	want=$(ulimit -Sn 200 && bash -c "$program" </dev/null) || return 1
+	# As run does, for timeout changes what is ignored
+	want=$(ulimit -Sn 200 && timeout -k 5 100 bash -c "$program" </dev/null) || return 1
 	(ulimit -Sn 200 && run -n 100 --tag-output --stdin none bash -c "$program") || return 1
 	[ "$(sed -n 's/^\[99\] //p' "$work/out")" = "$want" ]
 }
