@@ -197,9 +197,8 @@ struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
 		goto err_put;
 	write_pnet(&d->net, net);
 	err = setup ? setup(d, arg) : 0;
-	if (err)
-		goto err_index;
-	err = device_start(d, attr);
+	if (!err)
+		err = device_start(d, attr);
 	if (err)
 		goto err_adversary;
 	list_add_tail(&d->list, &hml_nics);
@@ -210,7 +209,6 @@ struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
 
 err_adversary:
 	hml_adversary_stop(d);
-err_index:
 	ida_free(&nic_ids, d->index);
 err_put:
 	put_device(&d->dev);
