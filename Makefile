@@ -80,6 +80,7 @@ help:
 	@echo 'make check-all  the same on all of $(ALL_KERNELS)'
 	@echo 'make check-asan | check-tsan   the selftests on the embedded device, under sanitizers'
 	@echo 'make soak       everything at once in a VM, MINUTES=$(MINUTES) KERNEL=$(KERNEL)'
+	@echo 'make storm      10 000 processes killed or stopped in traffic in a VM, KERNEL=$(KERNEL)'
 	@echo 'make fuzz       fuzz targets, into $(BUILD)/fuzz; make fuzz-quick: two minutes of all of them'
 	@echo 'make bench      set-up, then all benchmarks; writes the tables of Documentation/performance.rst'
 	@echo 'make bench-quick   some of them, in two minutes; prints the tables'
@@ -364,6 +365,9 @@ soak:
 	@selftests/setup.sh kselftest
 	@BUILD=$(BUILD) selftests/soak.sh --kernel $(KERNEL) --minutes $(MINUTES)
 
+storm:
+	@BUILD=$(BUILD) selftests/check.sh storm $(KERNEL)
+
 # ---- benchmarks: sections, and where their results are: tools/bench/bench.sh --help ----
 
 $(BUILD)/selfping: tools/bench/selfping.c $(BUILD)/libhamlyn.a $(LIB_HDR)
@@ -447,7 +451,7 @@ clean:
 distclean: clean
 	rm -rf $(HAMLYN_CACHE)
 
-.PHONY: all lib am am-tools am-tests examples tools man peers hamlynctl-test modules selftests units setup-native check soak \
+.PHONY: all lib am am-tools am-tests examples tools man peers hamlynctl-test modules selftests units setup-native check soak storm \
 	check-all check-native check-static check-vm check-asan check-tsan bench bench-quick layout demo vm-shell install clean distclean help
 
 endif

@@ -20,7 +20,9 @@ Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
           with gcc and clang, installation; models, litmus tests, fuzzing
   static  checkpatch, sparse, W=1 builds, kernel-doc, shellcheck and others
   vm      the selftests on the kernel device, in a VM with that kernel
-  all     these three; debug and kcsan, which are built from source, are built meanwhile.
+  storm   in one boot: 10 000 processes killed or stopped in traffic, in ten storms, with
+          the module unloaded and loaded in between; \$HAMLYN_STORM=PROCESSES,STORMS
+  all     native, static and vm; debug and kcsan, which are built from source, are built meanwhile.
           With --minutes, one of them that is not there $SLOW_TAKES minutes before the N are
           over is skipped, and has only its selftests: without storms and leaks
   asan    the selftests on the embedded device, and the library, with the address and
@@ -42,8 +44,8 @@ All but asan and tsan run \$HAMLYN_LANES parts at a time (2).
 EOT
 }
 
-# On kernels with detectors: what is about objects' lives and hostile callers (each name
-# behind a blank)
+# On the debug kernel, where minutes are counted: what is about objects' lives and hostile
+# callers (each name behind a blank)
 SLOW_KERNEL_TESTS=" lifecycle protection tickets share nq uapi_size hostile_mmap hostile_wq"
 SLOW_KERNEL_TESTS+=" hostile_watch hostile_ticket fork_kill limits"
 RACE_TESTS="race race_kernel threads hostile_watch hostile_ticket"
@@ -263,13 +265,18 @@ tracing_part() { # KERNEL
 		--module-args max_slots=4096 "${files[@]}" --script selftests/tracing-test.sh
 }
 
-# Processes die in traffic, and the module is unloaded behind them: a small storm of each kind.
-storm_part() { # KERNEL
-	local kernel=$1 figures=hamlyn.storm=200,2
-	! is_built "$kernel" || figures="hamlyn.storm=64,1 HAMLYN_TEST_SCALE=4"
-	part "kill storms, Linux $kernel" vm_run "$LOGS/vm-$kernel-storm" "$kernel" --timeout 400 \
+# Processes die in traffic, and the module is unloaded behind them: as a part of others a
+# small storm of each kind.
+storm_part() { # KERNEL [PROCESSES,STORMS [SECONDS]]
+	local kernel=$1 storm=200,2 figures="" timeout=${3:-400}
+	if is_built "$kernel"; then
+		storm=64,1
+		figures=HAMLYN_TEST_SCALE=4
+	fi
+	storm=${2:-$storm}
+	part "kill storms, Linux $kernel" vm_run "$LOGS/vm-$kernel-storm" "$kernel" --timeout "$timeout" \
 		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
-		--file "$BUILD/selftests/storm" --append "$figures" \
+		--file "$BUILD/selftests/storm" --append "hamlyn.storm=$storm $figures" \
 		--script selftests/storm-guest.sh
 }
 
@@ -299,18 +306,21 @@ races_part() { # KERNEL
 }
 
 vm_part() { # KERNEL MODULE-ARGS PROCESSORS
-	local kernel=$1 args=$2 smp=$3 base=() files=() tests test more=""
+	local kernel=$1 args=$2 smp=$3 base=() files=() tests test more="" timeout=600
 	tests="$(names TESTS_BOTH) $(names TESTS_KERNEL)"
-	if is_slow "$kernel"; then
+	if is_brief "$kernel"; then
 		tests=${SLOW_KERNEL_TESTS// / $BUILD/selftests/}
 	fi
-	! is_built "$kernel" || more=" HAMLYN_TEST_SCALE=4"
+	if is_built "$kernel"; then
+		more=" HAMLYN_TEST_SCALE=4"
+		timeout=3600
+	fi
 	for test in $tests; do
 		base+=("${test##*/}")
 		files+=(--file "$test")
 	done
 	part "selftests on the kernel device, Linux $kernel, $args" \
-		vm_run "$LOGS/vm-$kernel-${args%% *}" "$kernel" --smp "$smp" --timeout 600 \
+		vm_run "$LOGS/vm-$kernel-${args%% *}" "$kernel" --smp "$smp" --timeout "$timeout" \
 		--module "$BUILD/k$kernel/hamlyn.ko" --module-args "$args" \
 		--file "$BUILD/k$kernel/hamlyn.ko" "${files[@]}" \
 		--file selftests/run-tests.sh --script selftests/guest.sh \
@@ -331,7 +341,7 @@ lane() { # PART [KERNEL]
 	set -m			# a process group each, to be stopped as one
 	{
 		# Two machines of two processors each may be on two processors.
-		BUILD=$BUILD HAMLYN_TIMEOUT_SCALE=${HAMLYN_TIMEOUT_SCALE:-2} \
+		BUILD=$BUILD HAMLYN_TIMEOUT_SCALE=${HAMLYN_TIMEOUT_SCALE:-2} HAMLYN_MINUTES=$MINUTES \
 			selftests/check.sh part "$@" 2>&1 </dev/null |
 			tee "$LOGS/lane-${name// /-}" |
 			sed -u "/^[0-9]* passed, [0-9]* failed/s/^/# /; /^\$/d; s/^/$name: /"
@@ -410,9 +420,9 @@ is_built() { # KERNEL
 	[ "$1" = debug ] || [ "$1" = kcsan ]
 }
 
-# Under its detectors everything takes many times as long.
-is_slow() { # KERNEL
-	[ "$1" = debug ]
+# Under its detectors everything takes many times as long: where minutes are counted, not all.
+is_brief() { # KERNEL
+	[ "$1" = debug ] && [ "${HAMLYN_MINUTES:-0}" != 0 ]
 }
 
 # Storms and leaks are about what every kernel does alike: one of several is enough.
@@ -476,7 +486,7 @@ run_part() { # PART [KERNEL]
 main() {
 	case ${1:-} in
 	native | static | asan | tsan) [ $# = 1 ] || { usage >&2; exit 2; } ;;
-	vm) [ $# = 2 ] || { usage >&2; exit 2; } ;;
+	vm | storm) [ $# = 2 ] || { usage >&2; exit 2; } ;;
 	part) [ $# = 2 ] || [ $# = 3 ] || { usage >&2; exit 2; } ;;
 	all) ;;
 	-h | --help) usage; exit 0 ;;
@@ -506,6 +516,10 @@ main() {
 		build_vm "$2"
 		vm_lanes "$2"
 		lanes_end
+		;;
+	storm)
+		build_vm "$2"
+		storm_part "$2" "${HAMLYN_STORM:-1000,10}" 7200
 		;;
 	asan) check_sanitized "-fsanitize=address,undefined -fno-sanitize-recover=all" ;;
 	tsan) check_sanitized -fsanitize=thread ;;

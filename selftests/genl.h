@@ -171,14 +171,15 @@ static inline void genl_take_text(struct genl *g, const struct nlmsghdr *h)
 	g->text[length] = 0;
 }
 
-/* Send what was begun. 0, or a negative errno and perhaps a text. */
-static inline int genl_call(struct genl *g)
+/* Send what was begun, and count the messages of the answer; the last one is kept. */
+static inline int genl_exchange(struct genl *g, int *messages)
 {
 	static __thread unsigned char answer[8192]
 		__attribute__((aligned(8)));
 	const struct nlmsghdr *h;
 	ssize_t n;
 
+	*messages = 0;
 	g->reply.header.nlmsg_len = 0;
 	if (send(g->fd, &g->request, g->request.header.nlmsg_len, 0) < 0)
 		return -errno;
@@ -193,9 +194,30 @@ static inline int genl_call(struct genl *g)
 				return ((const struct nlmsgerr *)
 					NLMSG_DATA(h))->error;
 			}
+			if (h->nlmsg_type == NLMSG_DONE)
+				return *(const int *)NLMSG_DATA(h);
 			memcpy(&g->reply, h, h->nlmsg_len);
+			(*messages)++;
 		}
 	}
+}
+
+/* Send what was begun. 0, or a negative errno and perhaps a text. */
+static inline int genl_call(struct genl *g)
+{
+	int messages;
+
+	return genl_exchange(g, &messages);
+}
+
+/* As a dump: how many messages there are, or a negative errno. */
+static inline int genl_count(struct genl *g)
+{
+	int messages, ret;
+
+	g->request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	ret = genl_exchange(g, &messages);
+	return ret < 0 ? ret : messages;
 }
 
 /* 0, or a negative errno: -ENOENT if there is no such family. */
