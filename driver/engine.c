@@ -301,11 +301,23 @@ static bool next_turn(struct hml_engine *e, struct turn *turn)
 	return turn->t;
 }
 
+/*
+ * From 6.14 on the kernel sets where a thread runs before it calls us, after its maker
+ * could. Not bound: an administrator may think better of it (taskset).
+ */
+static void take_place(const struct hml_engine *e)
+{
+	if (e->cpus && set_cpus_allowed_ptr(current, e->cpus))
+		pr_warn("%s may not run on processors %*pbl\n", current->comm,
+			cpumask_pr_args(e->cpus));
+}
+
 static int engine_thread(void *data)
 {
 	struct hml_engine *e = data;
 	struct turn turn = {};
 
+	take_place(e);
 	while (!kthread_should_stop()) {
 		long pause = readmit(e);
 
@@ -384,17 +396,14 @@ static int run_thread(struct hml_engine *e, u32 number)
 						    e->device->engine_count);
 	struct task_struct *thread;
 
-	thread = kthread_create_on_node(engine_thread, e, place.node,
+	e->node = place.node;
+	e->cpus = place.cpus;
+	/* To a thread of a node the kernel gives that back whenever processors come. */
+	thread = kthread_create_on_node(engine_thread, e, NUMA_NO_NODE,
 					"hamlyn%u/%u", e->device->index,
 					number);
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
-	/* Not bound: an administrator may think better of it (taskset). */
-	if (place.cpus && set_cpus_allowed_ptr(thread, place.cpus))
-		pr_warn("hamlyn%u: engine %u may not run on processors %*pbl\n",
-			e->device->index, number,
-			cpumask_pr_args(place.cpus));
-	e->node = place.node;
 	e->thread = thread;
 	wake_up_process(thread);
 	return 0;

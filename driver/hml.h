@@ -105,6 +105,7 @@ struct hml_engine {
 	struct timerqueue_head paused;
 	wait_queue_head_t wait;
 	struct task_struct *thread;
+	const struct cpumask *cpus;
 	int node;
 };
 

@@ -265,7 +265,8 @@ int hml_nq_destroy(struct hml_context *c, u32 id)
 		return err;
 	trace_hamlyn_nq_destroy(nq);
 	WRITE_ONCE(nq->dead, true);
-	wake_up_all(&nq->wait);
+	refcount_inc(&nq->ref);
+	hml_nq_wake(nq, false);
 	atomic_dec(&c->device->nq_count);
 	hml_nq_put(nq);
 	hml_changed();

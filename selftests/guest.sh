@@ -29,6 +29,19 @@ modes_and_groups() {
 	[ "$said" = "640 7" ] || { echo "$said"; return 1; }
 }
 
+# From 6.14 on the kernel itself sets where a thread runs, when it begins.
+engine_is_placed() {
+	insmod "$module" engine=poll engine_cpus=1 || return 1
+	sleep 0.2
+	where=nowhere
+	for comm in /proc/[0-9]*/comm; do
+		[ "$(cat "$comm" 2>/dev/null)" != hamlyn0/0 ] ||
+			where=$(awk '/^Cpus_allowed_list:/ { print $2 }' "${comm%comm}status")
+	done
+	rmmod hamlyn
+	[ "$where" = 1 ] || { echo "it may run on: $where"; return 1; }
+}
+
 refused() {
 	! "$@"
 }
@@ -61,6 +74,8 @@ check "an engines out of range is refused" refused insmod "$module" engines=17
 check "a nics out of range is refused" refused insmod "$module" nics=257
 check "engine_cpus that are no list are refused" refused insmod "$module" engine_cpus=fast
 check "engine_cpus of no processor are refused" refused insmod "$module" engine_cpus=8191
+[ ! -d /sys/devices/system/cpu/cpu1 ] ||
+	check "engine_cpus= says where an engine runs" engine_is_placed
 check "dev_mode and dev_gid make the device node" modes_and_groups
 # shellcheck disable=SC2086 # several words
 check "loading again works" insmod "$module" $parameters

@@ -24,13 +24,22 @@ u32 hml_link_state(const struct hml_nic *nic)
 	return hml_link_fed(nic) ? HAMLYN_NIC_UP : HAMLYN_NIC_UNFED;
 }
 
+/* Who has looked at the clock and lost the processor must not take back another's food. */
+static void link_feed(struct hml_nic *nic)
+{
+	u64 now = hml_port_now_ns(&nic->port);
+
+	if ((s64)(now - READ_ONCE(nic->link->fed)) > 0)
+		WRITE_ONCE(nic->link->fed, now);
+}
+
 void hml_link_set(struct hml_nic *nic, const struct hamlyn_nic_set *set)
 {
 	struct hml_link *l = nic->link;
 
 	/* Food first: a watchdog that is set anew must not bite at once. */
 	if (set->flags & (HAMLYN_NIC_FEED | HAMLYN_NIC_SET_WATCHDOG))
-		WRITE_ONCE(l->fed, hml_port_now_ns(&nic->port));
+		link_feed(nic);
 	if (set->flags & HAMLYN_NIC_SET_WATCHDOG)
 		smp_store_release(&l->watchdog_ms, set->watchdog_ms); /* B11 */
 	if (set->flags & HAMLYN_NIC_SET_STATE)

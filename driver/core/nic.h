@@ -335,6 +335,12 @@ static inline bool hml_view_covers(u64 length, u64 offset, u64 bytes)
 	return offset <= length && bytes <= length - offset;
 }
 
+/* The next count of refused messages: 0 says that there never was one (status->failed). */
+static inline u32 hml_failed_next(u32 failed)
+{
+	return ~failed ? failed + 1 : 1;
+}
+
 /**
  * hml_tx_begin() - check a request and make it the terminus' message
  * @nic: the NIC
@@ -450,8 +456,8 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
  * @slot: the slot, or NULL
  * @h: the packet's header
  *
- * Every packet passes here, and nothing else decides it but the secondary tests
- * of the paranoid modes, which can only refuse more.
+ * What hml_rx() asks of every packet, and nothing else decides it but the secondary
+ * tests of the paranoid modes, which can only refuse more.
  *
  * Return: -1 if it may, or the enum hamlyn_reject that says why not.
  */
@@ -528,7 +534,7 @@ u32 hml_link_state(const struct hml_nic *nic);
  * @nic: the NIC
  * @set: what to change; its values have been checked
  *
- * One caller at a time.
+ * One caller at a time, but for those who only feed.
  */
 void hml_link_set(struct hml_nic *nic, const struct hamlyn_nic_set *set);
 

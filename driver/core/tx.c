@@ -296,7 +296,8 @@ static noinline void set_status(struct hml_terminus *t, int err)
 		smp_store_release(status, err);			/* B6 */
 	if (err) {
 		t->sender.stats->failed++;
-		WRITE_ONCE(t->status->failed, t->status->failed + 1);
+		WRITE_ONCE(t->status->failed,
+			   hml_failed_next(t->status->failed));
 	}
 }
 

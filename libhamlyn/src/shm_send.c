@@ -128,7 +128,8 @@ static noinline void note_status(struct h_terminus *t, u32 handle, int err)
 	if (*status != err)
 		smp_store_release(status, err);			/* B6 */
 	if (err)
-		WRITE_ONCE(t->status->failed, t->status->failed + 1);
+		WRITE_ONCE(t->status->failed,
+			   hml_failed_next(t->status->failed));
 }
 
 static __always_inline void post_status(struct h_terminus *t, u32 handle, int err)

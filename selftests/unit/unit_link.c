@@ -179,6 +179,19 @@ static void feeding_does_not_bring_up_what_an_administrator_set_down(void **stat
 	assert_state(nic, HAMLYN_NIC_UP);
 }
 
+static void who_fed_late_takes_back_nobodys_food(void **state)
+{
+	(void)state;
+	watch(nic, 10);
+	unit_now_ns += 20 * UNIT_MS;
+	feed(nic);
+	/* He had looked at the clock before. */
+	unit_now_ns -= 15 * UNIT_MS;
+	feed(nic);
+	unit_now_ns += 23 * UNIT_MS;
+	assert_state(nic, HAMLYN_NIC_UP);
+}
+
 static void only_what_the_flags_name_is_changed(void **state)
 {
 	(void)state;
@@ -466,6 +479,7 @@ int main(void)
 		TEST(setting_the_watchdog_feeds_it),
 		TEST(watchdog_of_nothing_is_none),
 		TEST(feeding_does_not_bring_up_what_an_administrator_set_down),
+		TEST(who_fed_late_takes_back_nobodys_food),
 		TEST(only_what_the_flags_name_is_changed),
 		TEST(all_flags_at_once_do_all),
 		TEST(watchdog_is_fed_before_it_can_bite),

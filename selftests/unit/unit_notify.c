@@ -743,10 +743,14 @@ static void entry_is_ready_when_it_is_there_and_not_before(void **state)
 
 static void entry_of_an_earlier_lap_is_not_ready(void **state)
 {
+	u32 i;
+
 	(void)state;
-	append(0);
+	for (i = 0; i < 8; i++) {
+		q.control->consumer = i;
+		append(i);
+	}
 	assert_false(hml_nq_ready(&home, &q.nq, 8));
-	assert_false(hml_nq_ready(&home, &q.nq, 16));
 }
 
 /* Who waits for a position that others took long ago must not sleep on. */
@@ -756,6 +760,17 @@ static void position_that_was_overtaken_is_ready(void **state)
 	append(0);
 	assert_true(hml_nq_ready(&home, &q.nq, 0U - 8));
 	assert_true(hml_nq_ready(&home, &q.nq, 0U - 16));
+}
+
+/* Seen from there the sequence numbers of what waits are those of the past. */
+static void position_half_a_wrap_behind_is_ready(void **state)
+{
+	u32 far;
+
+	(void)state;
+	append(0);
+	for (far = 9; far; far <<= 1)
+		assert_true(hml_nq_ready(&home, &q.nq, 1 - far));
 }
 
 static void reserved_entry_is_not_ready_until_it_is_published(void **state)
@@ -829,6 +844,7 @@ int main(void)
 		TEST(entry_is_ready_when_it_is_there_and_not_before),
 		TEST(entry_of_an_earlier_lap_is_not_ready),
 		TEST(position_that_was_overtaken_is_ready),
+		TEST(position_half_a_wrap_behind_is_ready),
 		TEST(reserved_entry_is_not_ready_until_it_is_published),
 		TEST(position_before_the_wrap_is_ready_with_sequence_0),
 	};

@@ -1267,6 +1267,23 @@ static void status_of_an_earlier_lap_does_not_stay(void **state)
 	assert_int_equal(s->t.status->failed, ENTRIES);
 }
 
+/* Else the statuses of an earlier lap were those of what is sent. */
+static void count_of_failures_does_not_come_round_to_0(void **state)
+{
+	struct sender *s = *state;
+	u32 i;
+
+	s->t.status->failed = ~0U;
+	post_malformed(s);
+	for (i = 1; i < ENTRIES; i++)
+		post_plain(s, 1);
+	run(s, 100);
+	assert_int_equal(s->t.status->failed, 1);
+	post_plain(s, 1);
+	run(s, 100);
+	assert_int_equal(status_of(s, 0), 0);
+}
+
 static void entry_completes_only_after_its_last_packet(void **state)
 {
 	struct sender *s = *state;
@@ -1876,6 +1893,7 @@ int main(void)
 		TEST(counters_wrap_without_a_gap),
 		TEST(each_entry_gets_its_own_status),
 		TEST(status_of_an_earlier_lap_does_not_stay),
+		TEST(count_of_failures_does_not_come_round_to_0),
 		TEST(entry_completes_only_after_its_last_packet),
 		TEST(budget_is_kept_to_the_packet_and_the_message_resumes),
 		TEST(refused_entry_costs_a_packet_of_the_budget),

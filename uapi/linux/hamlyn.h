@@ -815,8 +815,8 @@ struct hamlyn_wq_control {
  * @reserved: unused
  * @completed: entries done: their memory and their buffers may be reused.
  *	Written by the NIC, store-release after the entry's status (B6).
- * @failed: entries that ended with a status other than 0; written before
- *	completed (B6)
+ * @failed: entries that ended with a status other than 0; never 0 again, 1 comes
+ *	after 2^32 - 1; written before completed (B6)
  * @reserved2: unused
  *
  * Followed by one __s32 an entry: 0 or the negative errno with which the
