@@ -6,6 +6,11 @@
 #include "hamlyn_test.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <ucontext.h>
+
+/* To stop within the search for a tag. */
+#include "../libhamlyn/src/internal.h"
 
 FIXTURE(gather) {
 	struct ht_pair pair;
@@ -284,5 +289,74 @@ TEST_F(gather, nothing_is_read_under_an_old_binding)
 	EXPECT_EQ(0, b.failed);
 	EXPECT_EQ(1, pair->data[0]);
 }
+
+#if defined(__x86_64__)
+
+#define TRAP_FLAG	0x100
+#define MOST_STEPS	300
+
+/*
+ * A tag is bound anew between two instructions of the search for that of another
+ * area: the length of its old binding, with the base of the new one, would hold that.
+ */
+static struct {
+	struct h_terminus *terminus;
+	struct h_area *small;
+	int left;		/* instructions */
+	int failed;
+} stepped;
+
+static void step(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+
+	(void)sig;
+	(void)info;
+	if (stepped.left-- > 0)
+		return;
+	uc->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+	stepped.failed = h_terminus_bind(stepped.terminus, 0, stepped.small, 0,
+					 0);
+}
+
+static unsigned long flags(void)
+{
+	return __builtin_ia32_readeflags_u64();
+}
+
+TEST_F(gather, a_tag_bound_anew_at_any_instruction_takes_no_others_message)
+{
+	struct sigaction action = { .sa_sigaction = step, .sa_flags = SA_SIGINFO };
+	struct ht_pair *pair = &self->pair;
+	struct h_msg msg = { .ticket = &pair->ticket, .length = 4096 };
+	struct hamlyn_fragment f;
+	struct h_area *large, *own;
+	int steps;
+
+	HT_NOT_UNDER_TSAN("it stops between its own calls only");
+	ASSERT_EQ(0, h_area_alloc(pair->tx, 4096, &stepped.small));
+	ASSERT_EQ(0, h_area_alloc(pair->tx, 4096, &own));
+	ASSERT_EQ(0, h_area_alloc(pair->tx, 1 << 20, &large));
+	stepped.terminus = pair->terminus;
+	msg.data = h_area_addr(own);
+	ASSERT_EQ(0, sigaction(SIGTRAP, &action, NULL));
+	ASSERT_EQ(0, h_terminus_bind(pair->terminus, 1, own, 0, 0));
+	for (steps = 0; steps < MOST_STEPS; steps++) {
+		ASSERT_EQ(0, h_terminus_bind(pair->terminus, 0, large, 0, 0));
+		memset(&f, 0xff, sizeof(f));
+		stepped.left = steps;
+		__builtin_ia32_writeeflags_u64(flags() | TRAP_FLAG);
+		h__msg_fragments(pair->terminus, &msg, &f);
+		__builtin_ia32_writeeflags_u64(flags() & ~TRAP_FLAG);
+		ASSERT_EQ(0, stepped.failed);
+		ASSERT_EQ(1, f.tag)
+			TH_LOG("instruction %d", steps);
+		ASSERT_EQ(0, f.offset);
+	}
+	/* The last ones are of no send any more. */
+	EXPECT_GE(stepped.left, 0);
+}
+
+#endif
 
 TEST_HARNESS_MAIN

@@ -8,10 +8,17 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
+
+#include <hamlyn/gather.h>
+
+/* To let calls fail that do so only when a peer was stopped in between. */
+#include "../libhamlyn/src/internal.h"
 
 #define SHM	"/dev/shm"
 
@@ -733,6 +740,79 @@ TEST_F(segment, a_sender_stopped_at_any_instruction_hangs_nobody)
 	h_close(place.dev);
 }
 
+/* ---- killed while a queue is full ----------------------------------------- */
+
+#define FULL	8
+
+/* Messages of one byte: how many were sent. */
+static int send_some(struct h_terminus *terminus, const struct h_ticket *ticket,
+		     int count)
+{
+	struct h_msg msg = { .ticket = ticket, .data = "f", .length = 1 };
+	int n = 0;
+
+	while (n < count && ht_send_sync(terminus, &msg) == 1)
+		n++;
+	return n;
+}
+
+/* Take what is there, and after it the report that some were lost. */
+static const char *not_told(struct h_nq *nq)
+{
+	struct hamlyn_nq_entry entry;
+	int ret, i;
+
+	for (i = 0; i < FULL; i++) {
+		ret = h_recv_block(nq, &entry, 5 * HT_SEC);
+		if (ret == -EOVERFLOW)
+			break;
+		if (ret != 1)
+			return "lost without a word";
+	}
+	if (i != FULL - 1)
+		return "the report is not where the queue was full";
+	/* One more, as the dead may have counted what they did not send. */
+	ret = h_recv_block(nq, &entry, 0);
+	if (ret == -EOVERFLOW)
+		ret = h_recv_block(nq, &entry, 0);
+	return ret == -ETIMEDOUT ? NULL : "something else is there";
+}
+
+TEST_F(segment, an_overrun_is_told_whoever_is_killed_while_telling_it)
+{
+	struct h_terminus *terminus;
+	struct place place;
+	struct h_nq *nq;
+	long steps, step, every;
+	pid_t pid;
+
+	ASSERT_EQ(0, make_counting_place(self->name, &place));
+	ASSERT_EQ(0, h_terminus_create(place.dev, NULL, &terminus));
+	ASSERT_EQ(0, h_nq_create(place.dev, FULL, &nq));
+	place.attr.nq = nq;
+	ASSERT_EQ(0, h_slot_create(place.dev, &place.attr, &place.slot));
+	ASSERT_EQ(0, h_slot_ticket(place.slot, 0, 0, 1, &place.ticket));
+	ASSERT_EQ(FULL - 1, send_some(terminus, &place.ticket, FULL - 1));
+	steps = count_steps(self->name, &place.ticket);
+	ASSERT_GT(steps, 0);
+	ASSERT_LT(steps, MOST_STEPS);
+	ASSERT_NO(not_told(nq));
+	every = steps / 400 + 1;
+	for (step = (long)(ht_seed() % every); step < steps; step += every) {
+		ASSERT_EQ(FULL - 1,
+			  send_some(terminus, &place.ticket, FULL - 1));
+		pid = start_stepped(self->name, &place.ticket);
+		ASSERT_GT(pid, 0);
+		step_through(pid, step);
+		end(pid);
+		ASSERT_EQ(3, send_some(terminus, &place.ticket, 3));
+		ASSERT_NO(not_told(nq)) {
+			TH_LOG("instruction %ld of %ld", step, steps);
+		}
+	}
+	h_close(place.dev);
+}
+
 /* ---- killed while objects come and go ------------------------------------ */
 
 static void build_for_ever(const char *name)
@@ -792,6 +872,221 @@ TEST_F(segment, builders_killed_at_any_time_leave_nothing_behind)
 	EXPECT_EQ(areas, ht_count_areas(place.dev, 65536, 5000));
 	h_close(place.dev);
 	EXPECT_EQ(0, files(self));
+}
+
+/* ---- a segment whose tables stay locked ----------------------------------- */
+
+/* As by a process that was stopped while it changed them. */
+static int lock_tables(FIXTURE_DATA(segment) *self)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_len = 1 };
+	char path[200];
+	int fd;
+
+	snprintf(path, sizeof(path), SHM "/hamlyn-%u-%s",
+		 (unsigned int)geteuid(), self->stem + 4);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) ? -1 : fd;
+}
+
+struct opener {
+	const char *name;
+	struct h_dev *dev;
+	int ret;
+};
+
+static void *open_it(void *arg)
+{
+	struct opener *o = arg;
+
+	o->ret = h_open(o->name, &o->dev);
+	return NULL;
+}
+
+TEST_F(segment, an_open_that_waits_holds_up_no_fork_and_no_other_device)
+{
+	struct opener o = { .name = self->name };
+	struct h_dev *stuck, *other;
+	char name[200];
+	int64_t began, took[3];
+	pthread_t thread;
+	pid_t pid;
+	int fd;
+
+	snprintf(name, sizeof(name), "%s-other,size=4M", self->stem);
+	ASSERT_EQ(0, h_open(self->name, &stuck));
+	fd = lock_tables(self);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, open_it, &o));
+	ht_sleep_ns(300 * HT_MS);
+	began = ht_now_ns();
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(0);
+	took[0] = ht_now_ns() - began;
+	EXPECT_EQ(0, ht_reap(pid));
+	began = ht_now_ns();
+	EXPECT_EQ(0, h_open(name, &other));
+	took[1] = ht_now_ns() - began;
+	began = ht_now_ns();
+	h_close(other);
+	took[2] = ht_now_ns() - began;
+	/* It waits still, and gets on when the tables are unlocked. */
+	close(fd);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, o.ret);
+	EXPECT_LT(took[0], 3 * HT_SEC);
+	EXPECT_LT(took[1], 3 * HT_SEC);
+	EXPECT_LT(took[2], 3 * HT_SEC);
+	h_close(o.dev);
+	h_close(stuck);
+	EXPECT_EQ(0, files(self));
+}
+
+TEST_F(segment, an_open_does_not_wait_for_ever)
+{
+	struct h_dev *stuck, *dev;
+	int64_t began;
+	int fd;
+
+	ASSERT_EQ(0, h_open(self->name, &stuck));
+	fd = lock_tables(self);
+	ASSERT_GE(fd, 0);
+	began = ht_now_ns();
+	EXPECT_EQ(-ETIMEDOUT, h_open(self->name, &dev));
+	EXPECT_GE(ht_now_ns() - began, 5 * HT_SEC);
+	close(fd);
+	h_close(stuck);
+}
+
+/* ---- signals -------------------------------------------------------------- */
+
+static bool often_interrupted;
+
+/*
+ * In place of the C library's: tmpfs of older kernels undoes all of it when a signal
+ * comes that is not blocked.
+ */
+int posix_fallocate(int fd, off_t first, off_t length)
+{
+	sigset_t blocked;
+	int err = 0;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	if (often_interrupted && !sigismember(&blocked, SIGALRM))
+		err = EINTR;
+	else if (fallocate(fd, 0, first, length))
+		err = errno;
+	return err;
+}
+
+TEST_F(segment, signals_do_not_keep_a_segment_from_being_made)
+{
+	sigset_t blocked;
+	struct h_dev *dev;
+
+	often_interrupted = true;
+	ASSERT_EQ(0, h_open(self->name, &dev));
+	often_interrupted = false;
+	/* They are let in again. */
+	ASSERT_EQ(0, pthread_sigmask(SIG_SETMASK, NULL, &blocked));
+	EXPECT_EQ(0, sigismember(&blocked, SIGALRM));
+	h_close(dev);
+}
+
+/* ---- a child of its parent's number ---------------------------------------- */
+
+/* The first process of a PID namespace, and its child, that of another one. */
+static int close_as_same_number(const char *name)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+	struct hamlyn_query query;
+	struct place place;
+	char *own;
+	pid_t pid;
+
+	if (getpid() != 1 || make_place(name, &place))
+		return 1;
+	if (unshare(CLONE_NEWPID))
+		return 2;
+	pid = fork();
+	if (pid)
+		return pid < 0 ? 3 : ht_reap(pid);
+	/* Where the area was in the parent. */
+	own = mmap(h_area_addr(place.attr.area), 4096, PROT_READ | PROT_WRITE,
+		   flags, -1, 0);
+	if (getpid() != 1 || own != h_area_addr(place.attr.area))
+		_exit(4);
+	if (h_query(place.dev, &query) != -ENODEV)
+		_exit(5);
+	h_close(place.dev);
+	*own = 1;
+	_exit(0);
+}
+
+TEST_F(segment, a_child_of_its_parents_number_keeps_its_own_memory)
+{
+	pid_t pid;
+
+	if (unshare(CLONE_NEWPID))
+		SKIP(return, "no PID namespace to be had");
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(close_as_same_number(self->name));
+	EXPECT_EQ(0, ht_reap(pid));
+}
+
+/* ---- end points that are not made ------------------------------------------ */
+
+static int no_watch(struct h_watch *w, const struct h_ticket *k, int fd,
+		    uint64_t cookie)
+{
+	(void)w;
+	(void)k;
+	(void)fd;
+	(void)cookie;
+	return -ETIMEDOUT;
+}
+
+static int no_end(struct h_slot *slot)
+{
+	(void)slot;
+	return -ETIMEDOUT;
+}
+
+/* A peer was stopped after the slot was made: nothing more could be locked. */
+TEST_F(segment, an_end_point_that_is_not_made_is_not_listed)
+{
+	struct h_manager *root, *manager;
+	struct h_gather_member *member;
+	struct h_dev *devs[2];
+	struct h_dev_ops ops;
+	const struct h_dev_ops *sound;
+	struct h_gather *gather;
+	struct h_seed seed;
+
+	ASSERT_EQ(0, h_open(self->name, &devs[0]));
+	ASSERT_EQ(0, h_open(self->name, &devs[1]));
+	ASSERT_EQ(0, h_manager_create(devs[0], NULL, &root));
+	ASSERT_EQ(0, h_manager_create(devs[1], NULL, &manager));
+	ASSERT_EQ(0, h_gather_create(root, 1, NULL, 64, &gather));
+	ASSERT_EQ(0, h_gather_seed(gather, 0, &seed));
+	sound = devs[1]->ops;
+	ops = *sound;
+	ops.watch = no_watch;
+	ops.slot_destroy = no_end;
+	devs[1]->ops = &ops;
+	ASSERT_EQ(-ETIMEDOUT, h_gather_join(manager, &seed, &member));
+	devs[1]->ops = sound;
+	ASSERT_EQ(0, h_gather_join(manager, &seed, &member));
+	EXPECT_EQ(0, h_gather_leave(member));
+	EXPECT_EQ(0, h_gather_destroy(gather));
+	EXPECT_EQ(0, h_manager_destroy(manager));
+	EXPECT_EQ(0, h_manager_destroy(root));
+	h_close(devs[0]);
+	h_close(devs[1]);
 }
 
 TEST_HARNESS_MAIN

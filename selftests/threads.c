@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <hamlyn/manager.h>
+
 #define THREADS		2
 #define MESSAGES	20000	/* of each sending thread */
 #define WINDOW		400	/* on their way at most; fits the NQ */
@@ -249,6 +251,201 @@ TEST_F(threads, may_come_and_go_while_others_talk)
 	for (i = 0; i < THREADS; i++)
 		pthread_join(builders[i].thread, NULL);
 	EXPECT_EQ(0, t->failed);
+}
+
+/* ---- threads that are cancelled ------------------------------------------ */
+
+/* What one that was cancelled has locked stays locked. */
+struct calls {
+	struct h_dev *dev;
+	struct h_dev *others[2];
+	struct h_slot_attr attr;
+	struct h_slot *slot;
+	struct h_terminus *terminus;
+	struct h_manager *manager;
+	struct h_receiver receiver;
+	int ticket;
+	unsigned int made;
+};
+
+static void no_arrival(struct h_receiver *r, const struct hamlyn_nq_entry *e)
+{
+	(void)r;
+	(void)e;
+}
+
+static bool always(const struct h_receiver *r)
+{
+	(void)r;
+	return true;
+}
+
+static void no_call(struct h_receiver *r, void *arg)
+{
+	(void)r;
+	(void)arg;
+}
+
+static const struct h_receiver_class always_ready = {
+	.name = "always ready",
+	.process_arrival = no_arrival,
+	.pending = always,
+};
+
+static int calls_open(struct calls *c)
+{
+	static const struct h_receiver_attr at = { .length = 64 };
+	int ret;
+
+	memset(c, 0, sizeof(*c));
+	ret = ht_open(&c->dev);
+	if (!ret)
+		ret = ht_open(&c->others[0]);
+	if (!ret)
+		ret = ht_open(&c->others[1]);
+	if (!ret)
+		ret = h_area_alloc(c->dev, 4096, &c->attr.area);
+	if (!ret)
+		ret = h_slot_create(c->dev, &c->attr, &c->slot);
+	if (!ret)
+		ret = h_slot_ticket_fd(c->slot, 0, 0, &c->ticket);
+	if (!ret)
+		ret = h_terminus_create(c->dev, NULL, &c->terminus);
+	if (!ret)
+		ret = h_manager_create(c->dev, NULL, &c->manager);
+	if (!ret)
+		ret = h_receiver_init(&c->receiver, c->manager, &always_ready,
+				      &at);
+	return ret;
+}
+
+static int call_open(struct calls *c)
+{
+	struct h_dev *dev;
+
+	(void)c;
+	return ht_open(&dev);
+}
+
+static int call_close(struct calls *c)
+{
+	h_close(c->others[c->made]);
+	return 0;
+}
+
+static int call_alloc(struct calls *c)
+{
+	struct h_area *area;
+
+	return h_area_alloc_flags(c->dev, 4096, HAMLYN_AREA_HUGE, &area);
+}
+
+static int call_slot(struct calls *c)
+{
+	struct h_slot *slot;
+
+	return h_slot_create(c->dev, &c->attr, &slot);
+}
+
+static int call_rekey(struct calls *c)
+{
+	return h_slot_rekey(c->slot);
+}
+
+static int call_ticket(struct calls *c)
+{
+	int fd;
+
+	return h_slot_ticket_fd(c->slot, 0, 0, &fd);
+}
+
+static int call_import(struct calls *c)
+{
+	struct h_ticket ticket;
+
+	return h_terminus_import(c->terminus, c->ticket, &ticket);
+}
+
+static int call_event(struct calls *c)
+{
+	return h_manager_fd(c->manager) < 0 ? -EIO : 0;
+}
+
+/* The descriptor becomes readable, and is no more. */
+static int call_ready(struct calls *c)
+{
+	if (!c->made && h_manager_fd(c->manager) < 0)
+		return -EIO;
+	h_receiver_on_ready(&c->receiver, no_call, NULL);
+	return h_manager_dispatch(c->manager) < 0 ? -EIO : 0;
+}
+
+static const struct call {
+	const char *name;
+	int (*make)(struct calls *c);
+} all_calls[] = {
+	{ "h_open()", call_open },
+	{ "h_close()", call_close },
+	{ "h_area_alloc_flags()", call_alloc },
+	{ "h_slot_create()", call_slot },
+	{ "h_slot_rekey()", call_rekey },
+	{ "h_slot_ticket_fd()", call_ticket },
+	{ "h_terminus_import()", call_import },
+	{ "h_manager_fd()", call_event },
+	{ "h_receiver_on_ready()", call_ready },
+};
+
+struct cancelled {
+	struct calls *calls;
+	const struct call *call;
+	int ret;
+};
+
+static void *call_cancelled(void *arg)
+{
+	struct cancelled *c = arg;
+
+	pthread_cancel(pthread_self());
+	c->ret = c->call->make(c->calls);
+	pthread_testcancel();
+	return NULL;
+}
+
+/* A child, for what hangs is ended with it. The exit status tells the step. */
+static int call_twice(const struct call *call)
+{
+	struct cancelled c = { .call = call, .ret = -ECANCELED };
+	struct calls calls;
+	pthread_t thread;
+	void *end;
+
+	c.calls = &calls;
+	if (calls_open(&calls))
+		return 1;
+	if (pthread_create(&thread, NULL, call_cancelled, &c) ||
+	    pthread_join(thread, &end) || end != PTHREAD_CANCELED)
+		return 2;
+	/* It ends after the call, not in it. */
+	if (c.ret)
+		return 3;
+	calls.made = 1;
+	return call->make(&calls) ? 4 : 0;
+}
+
+TEST(a_cancelled_thread_leaves_nothing_locked)
+{
+	unsigned int i;
+	pid_t pid;
+
+	for (i = 0; i < ARRAY_SIZE(all_calls); i++) {
+		pid = ht_fork();
+		ASSERT_GE(pid, 0);
+		if (!pid)
+			_exit(call_twice(&all_calls[i]));
+		EXPECT_EQ(0, ht_reap(pid)) {
+			TH_LOG("%s", all_calls[i].name);
+		}
+	}
 }
 
 TEST_HARNESS_MAIN

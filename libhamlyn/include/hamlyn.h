@@ -60,7 +60,8 @@ struct h_watch;
  * NIC's, -ENOSPC if there is no room for the segment, -EUSERS if
  * the segment has no room for another process, -EPROTO if the other side
  * (module, or processes on the segment) is of another ABI version, -ETIMEDOUT
- * if a process was stopped while it changed the segment, -ENOMEM. Objects of the
+ * if a process was stopped while it changed the segment, -EAGAIN if others
+ * made and removed the segment again and again meanwhile, -ENOMEM. Objects of the
  * embedded device are made, changed and destroyed under the same lock: all such
  * calls may end with -ETIMEDOUT then.
  */
@@ -73,6 +74,8 @@ int h_open(const char *name, struct h_dev **dev);
  * Pointers to its areas, slots, NQs and termini are invalid afterwards. Waits
  * for no peer; on the embedded device for at most 0.2 s if one was stopped in the
  * middle of something, and what cannot be given back then, the next one does.
+ * Devices of a process are opened and closed one after the other: it may have to
+ * wait until another thread has made a segment, or closed a device.
  */
 void h_close(struct h_dev *dev);
 
@@ -363,7 +366,10 @@ int h_slot_destroy(struct h_slot *slot);
  *
  * When it returns, nothing can land under the old key any more: all tickets
  * given out so far are void, also those of h_slot_ticket_fd(). Watches of the
- * slot are told that it is gone.
+ * slot are told that it is gone. After -ETIMEDOUT because a peer was stopped in the
+ * middle of a packet (embedded device) the key is a new one too, but that packet
+ * may still land: the call is to be repeated. h_explain() tells that from a peer
+ * that was stopped while it changed the segment: then nothing has changed.
  *
  * Return: 0 or a negative errno.
  */
@@ -776,7 +782,8 @@ struct h_nq {
 	uint32_t watches;	/* of them watches */
 	uint32_t looked;	/* when h__nq_idle() was called last, ms */
 	uint32_t polls;		/* how many empty ones make up some ms */
-	uint32_t reserved[3];
+	uint32_t told;		/* h_nq_lost() when an overrun was told last */
+	uint32_t reserved[2];
 };
 
 struct h__send_buffer {
@@ -803,6 +810,7 @@ struct h_terminus {
 	struct h_dev *dev;
 	struct h_terminus *next;
 	struct h_terminus *prev;
+	uint32_t bindings;	/* how often one of the tags was bound */
 	struct h__send_buffer tags[HAMLYN_MAX_TAGS];
 } __attribute__((aligned(64)));
 

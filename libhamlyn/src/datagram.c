@@ -58,6 +58,12 @@ static void arm(struct h_datagram_receiver *d)
 		h__entry_grant(d->r.metadata, d->key, 0, d->length);
 }
 
+/* Datagrams have metadata, which fast messages have not. */
+static bool may_be_address(const struct h_ticket *k)
+{
+	return k->meta_index != HAMLYN_META_FAST;
+}
+
 static int parse(const struct h_datagram_receiver *d, struct h_datagram *out)
 {
 	const struct hamlyn_metadata *entry = d->r.metadata;
@@ -78,8 +84,11 @@ static int parse(const struct h_datagram_receiver *d, struct h_datagram *out)
 	if (meta_length == SHORT_META)
 		return 0;
 	out->has_reply = true;
-	return h_ticket_import(meta + SHORT_META, H_TICKET_BYTES,
-			       &out->reply.ticket);
+	if (h_ticket_import(meta + SHORT_META, H_TICKET_BYTES,
+			    &out->reply.ticket) ||
+	    !may_be_address(&out->reply.ticket))
+		return -EPROTO;
+	return 0;
 }
 
 /*
@@ -244,12 +253,18 @@ static int hand_out(struct h_datagram_receiver *d, struct h_datagram *out)
 static int receive(struct h_datagram_receiver *d, struct h_datagram *out,
 		   int64_t deadline)
 {
+	unsigned int rounds = 0;
+
 	for (;;) {
 		uint32_t seen = h_receiver_events(&d->r);
 		int64_t until = deadline;
 		int ret = hand_out(d, out);
 
 		if (ret != -EAGAIN)
+			return ret;
+		/* What came was malformed, and the next one may be. */
+		ret = h__go_on(&rounds, deadline);
+		if (ret)
 			return ret;
 		/* In pieces: see mend(). */
 		if (deadline != H_NOWAIT) {
@@ -364,7 +379,7 @@ int h_datagram_receiver_create(struct h_manager *m,
 		goto free_receiver;
 	err = new_key(d);
 	if (err) {
-		h_receiver_exit(&d->r);
+		h__receiver_drop(&d->r);
 		goto free_receiver;
 	}
 	*receiver = d;
@@ -442,6 +457,8 @@ int h_datagram_resolve(const struct h_seed *seed,
 	struct h_seed_fields f;
 	int err = h__seed_get(seed, H_SEED_DATAGRAM, &f);
 
+	if (!err && !may_be_address(&f.ticket))
+		err = -EINVAL;
 	if (!err)
 		address->ticket = f.ticket;
 	return err;
@@ -478,9 +495,14 @@ int h_datagram_send(struct h_manager *m, const struct h_datagram_address *to,
 		       h_deadline(timeout_ns));
 }
 
-/* An answer to a request before this one may be there. */
+/*
+ * An answer to a request before this one may be there. If that one could not be rekeyed
+ * when it was over, nobody could answer this one, and who tries would be guessing.
+ */
 static int request_begin(struct h_datagram_receiver *d)
 {
+	struct h_seed unused;
+	bool revoked;
 	int err = 0;
 
 	h_receiver_lock(&d->r);
@@ -488,8 +510,9 @@ static int request_begin(struct h_datagram_receiver *d)
 		err = -EBUSY;
 	else if (d->phase == HERE)
 		arm(d);
+	revoked = !d->key;
 	h_receiver_unlock(&d->r);
-	return err;
+	return !err && revoked ? h_datagram_rekey(d, &unused) : err;
 }
 
 int h_datagram_request(struct h_datagram_receiver *replies,

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,9 +36,10 @@ int64_t h__deadline(int64_t timeout_ns)
 	return timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
 }
 
+/* Under locks: the C library's getrandom() is a cancellation point. */
 int h__random(void *buf, size_t n)
 {
-	ssize_t got = getrandom(buf, n, 0);
+	ssize_t got = syscall(SYS_getrandom, buf, n, 0);
 
 	if (got < 0)
 		return -errno;
@@ -117,10 +118,10 @@ static bool is_kernel_name(const char *name)
 	       strspn(number, "0123456789") == strlen(number);
 }
 
-static int open_kind(struct h_dev *dev)
+static int open_kind(struct h_dev *dev, struct h_open_wait *wait)
 {
 	if (!strncmp(dev->name, "shm:", 4))
-		return h__shm_open(dev, dev->name + 4);
+		return h__shm_open(dev, dev->name + 4, wait);
 	if (is_kernel_name(dev->name))
 		return h__kernel_open(dev, dev->name);
 	return -EINVAL;
@@ -130,12 +131,12 @@ static int open_kind(struct h_dev *dev)
  * One piece to forks: a child that gets a descriptor which is not on the list
  * keeps it open, and with it the locks that say that its parent lives.
  */
-static int open_named(struct h_dev *dev)
+static int open_once(struct h_dev *dev, struct h_open_wait *wait)
 {
 	int err;
 
 	pthread_mutex_lock(&open_lock);
-	err = open_kind(dev);
+	err = open_kind(dev, wait);
 	if (!err) {
 		err = dev->ops->query(dev, &dev->limits);
 		if (err)
@@ -146,6 +147,17 @@ static int open_named(struct h_dev *dev)
 		open_devs = dev;
 	}
 	pthread_mutex_unlock(&open_lock);
+	return err;
+}
+
+/* It waits without the lock: forks, and those who open or close others, get on. */
+static int open_named(struct h_dev *dev)
+{
+	struct h_open_wait wait = {};
+	int err;
+
+	while ((err = open_once(dev, &wait)) == H_OPEN_AGAIN)
+		h__shm_open_wait(&wait);
 	return err;
 }
 
@@ -179,18 +191,26 @@ err_free:
 	return err;
 }
 
+static int open_default(struct h_dev **out)
+{
+	int err = open_as("/dev/hamlyn0", out);
+
+	return no_kernel_device(err) ? open_as("shm:default", out) : err;
+}
+
+/* A thread that is cancelled within would leave open_lock, and files, behind. */
 int h_open(const char *name, struct h_dev **out)
 {
-	int err;
+	int err, cancel;
 
 	*out = NULL;
 	pthread_once(&fork_once, watch_forks);
 	if (!name)
 		name = default_name();
-	if (name)
-		return open_as(name, out);
-	err = open_as("/dev/hamlyn0", out);
-	return no_kernel_device(err) ? open_as("shm:default", out) : err;
+	cancel = h__cancel_off();
+	err = name ? open_as(name, out) : open_default(out);
+	h__cancel_restore(cancel);
+	return err;
 }
 
 /*
@@ -221,23 +241,36 @@ static void drop_objects(struct h_dev *dev, bool child)
 	}
 	while ((nq = dev->nqs)) {
 		dev->nqs = nq->next;
-		dev->ops->nq_forget(nq, child);
+		if (dev->ops->nq_forget)
+			dev->ops->nq_forget(nq, child);
 		free(nq);
 	}
 	while ((a = dev->areas)) {
 		dev->areas = a->next;
-		dev->ops->area_forget(a, child);
+		if (dev->ops->area_forget)
+			dev->ops->area_forget(a, child);
 		free(a);
 	}
+}
+
+/*
+ * Process numbers alone do not tell: in a PID namespace of its own a child may
+ * have its parent's.
+ */
+static bool in_child(const struct h_dev *dev)
+{
+	return dev->fd < 0 || dev->pid != getpid();
 }
 
 void h_close(struct h_dev *dev)
 {
 	bool child;
+	int cancel;
 
 	if (!dev)
 		return;
-	child = dev->pid != getpid();
+	cancel = h__cancel_off();
+	child = in_child(dev);
 	drop_objects(dev, child);
 	if (!child) {
 		pthread_mutex_lock(&open_lock);
@@ -248,6 +281,7 @@ void h_close(struct h_dev *dev)
 	pthread_mutex_destroy(&dev->lock);
 	free(dev->name);
 	free(dev);
+	h__cancel_restore(cancel);
 }
 
 const char *h_dev_name(const struct h_dev *dev)
@@ -268,7 +302,7 @@ int h_dev_fd(const struct h_dev *dev)
 int h_query(struct h_dev *dev, struct hamlyn_query *query)
 {
 	/* A child has nothing mapped that could tell. */
-	if (dev->pid != getpid())
+	if (in_child(dev))
 		return -ENODEV;
 	return dev->ops->query(dev, query);
 }

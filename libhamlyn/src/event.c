@@ -43,9 +43,11 @@ static void set_readable(struct h_event *e, bool readable)
 
 	if (e->readable == readable)
 		return;
-	/* Neither can fail or wait: the counter is 0 or 1. */
-	if (readable ? write(e->ready_fd, &n, sizeof(n)) :
-		       read(e->ready_fd, &n, sizeof(n)))
+	/*
+	 * Neither can fail or wait: the counter is 0 or 1. Not the C library's, which
+	 * are cancellation points: the manager is locked.
+	 */
+	if (syscall(readable ? SYS_write : SYS_read, e->ready_fd, &n, sizeof(n)))
 		e->readable = readable;
 }
 
@@ -161,6 +163,7 @@ static int event_create(struct h_manager *m)
 
 int h_manager_fd(struct h_manager *m)
 {
+	int cancel = h__cancel_off();
 	int fd;
 
 	pthread_mutex_lock(&m->lock);
@@ -170,15 +173,20 @@ int h_manager_fd(struct h_manager *m)
 		h__event_update(m);
 	}
 	pthread_mutex_unlock(&m->lock);
+	h__cancel_restore(cancel);
 	return fd;
 }
 
 void h__event_exit(struct h_manager *m)
 {
+	int cancel;
+
 	if (!m->event)
 		return;
+	cancel = h__cancel_off();
 	if (m->event->threaded)
 		thread_stop(m);
 	event_free(m->event);
 	m->event = NULL;
+	h__cancel_restore(cancel);
 }

@@ -297,6 +297,7 @@ static int next_round(struct h_gather *g, const void **data)
 int h_gather_receive(struct h_gather *g, const void **data, int64_t timeout_ns)
 {
 	int64_t deadline = h_deadline(timeout_ns);
+	unsigned int rounds = 0;
 
 	for (;;) {
 		uint32_t seen = h_receiver_events(&g->r);
@@ -309,7 +310,9 @@ int h_gather_receive(struct h_gather *g, const void **data, int64_t timeout_ns)
 		ret = next_round(g, data);
 		if (ret != -EAGAIN)
 			return ret;
-		ret = h_receiver_wait(&g->r, seen, deadline);
+		ret = h__go_on(&rounds, deadline);
+		if (!ret)
+			ret = h_receiver_wait(&g->r, seen, deadline);
 		if (ret)
 			return ret;
 	}
@@ -425,7 +428,7 @@ static int gather_init(struct h_gather *g, struct h_manager *m,
 		return err;
 	err = divide(g, lengths);
 	if (err)
-		h_receiver_exit(&g->r);
+		h__receiver_drop(&g->r);
 	else
 		grant(g);
 	return err;

@@ -85,6 +85,8 @@ static int look(const struct h_gather_member *m, uint32_t rounds,
 static int wait_for(struct h_gather_member *m, uint32_t rounds, uint32_t released,
 		    int64_t deadline)
 {
+	unsigned int turns = 0;
+
 	for (;;) {
 		uint32_t seen = h_receiver_events(&m->r);
 		int ret;
@@ -94,7 +96,9 @@ static int wait_for(struct h_gather_member *m, uint32_t rounds, uint32_t release
 		h_receiver_unlock(&m->r);
 		if (ret != -EAGAIN)
 			return ret;
-		ret = h_receiver_wait(&m->r, seen, deadline);
+		ret = h__go_on(&turns, deadline);
+		if (!ret)
+			ret = h_receiver_wait(&m->r, seen, deadline);
 		if (ret)
 			return ret;
 	}
@@ -226,7 +230,7 @@ static int member_init(struct h_gather_member *m, struct h_manager *manager)
 		return 0;
 	if (m->watch)
 		h_unwatch(m->watch);
-	h_receiver_exit(&m->r);
+	h__receiver_drop(&m->r);
 	return err;
 }
 

@@ -77,9 +77,9 @@ struct h_watch {
  * What a kind of device does. Called with dev->lock held, except query, send,
  * nq_sleep, nq_mend and nq_gone, and the stats. An op fills in the object it is
  * given and leaves lists and user counts to the caller. After destroy, or
- * instead of it when the device is closed, comes forget: it gives back what this
- * process has of the object, and cannot fail. A child of a fork has no mappings
- * to give back.
+ * instead of it when the device is closed, comes forget, where there is one: it
+ * gives back what this process has of the object, and cannot fail. A child of a
+ * fork has no mappings to give back.
  */
 struct h_dev_ops {
 	void (*close)(struct h_dev *dev);
@@ -147,8 +147,19 @@ struct h__terminus_full {
 	struct h_area *areas[HAMLYN_MAX_TAGS];
 };
 
+/* Of an open that found the tables of a segment locked. Zero at first. */
+struct h_open_wait {
+	int64_t begun;
+	int64_t moved;		/* when others got on last */
+	uint32_t seen;		/* in @changes */
+	const uint32_t *changes;	/* of the segment, or NULL */
+};
+
+#define H_OPEN_AGAIN	1	/* after h__shm_open_wait() */
+
 int h__kernel_open(struct h_dev *dev, const char *path);
-int h__shm_open(struct h_dev *dev, const char *spec);
+int h__shm_open(struct h_dev *dev, const char *spec, struct h_open_wait *wait);
+void h__shm_open_wait(struct h_open_wait *wait);
 
 /* Take dev->lock for a call that h_explain() may be asked about. */
 void h__dev_lock(struct h_dev *dev);
@@ -157,6 +168,23 @@ int h__because(struct h_dev *dev, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int h__refuse(struct h_dev *dev, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/*
+ * A thread that was asked to end does so in calls of the C library that may wait, and
+ * takes with it what it has locked: not between these two.
+ */
+static inline int h__cancel_off(void)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	return old;
+}
+
+static inline void h__cancel_restore(int old)
+{
+	pthread_setcancelstate(old, NULL);
+}
 
 /* pages.c */
 size_t h__huge_page_size(void);

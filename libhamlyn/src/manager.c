@@ -9,7 +9,6 @@
 #define MIN_ENTRY_SIZE		256	/* a note and the longest seed */
 #define MIN_NQ_ENTRIES		16
 #define DRAIN_NS		1000000000
-#define SELF_ARRIVALS		8	/* set aside for h__manager_nudge() */
 
 int h_manager_alloc(struct h_manager *m, size_t length, void **addr)
 {
@@ -106,7 +105,7 @@ static int self_init(struct h_manager *m)
 	err = h_slot_create(m->dev, &attr, &m->self);
 	if (err)
 		return err;
-	m->reserved = SELF_ARRIVALS;
+	m->reserved = H_SELF_ARRIVALS;
 	return h_slot_ticket(m->self, 0, 0, HAMLYN_META_FAST, &m->self_ticket);
 }
 
@@ -129,6 +128,8 @@ static void unregister_all(struct h_manager *m)
 /* What is not there yet is NULL. */
 static void manager_free(struct h_manager *m)
 {
+	if (m->bell)
+		h_terminus_destroy(m->bell);
 	if (m->self)
 		h_slot_destroy(m->self);
 	h__pool_exit(&m->receive);

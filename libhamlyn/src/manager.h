@@ -48,7 +48,7 @@ struct h_manager {
 	struct h_terminus *terminus;
 	uint32_t flags;
 	uint32_t polling;		/* the lock of those who take arrivals */
-	uint32_t asleep;		/* sleepers and the event thread: lock */
+	uint32_t asleep;		/* sleepers, not the event thread: lock */
 	uint32_t slots;
 	struct h_receiver **by_slot;	/* polling */
 	int64_t spin_ns;
@@ -65,9 +65,10 @@ struct h_manager {
 	struct h_slot *self;		/* to wake who sleeps on the NQ */
 	uint32_t nudged;		/* a message to it is under way, since */
 	int64_t nudged_ns;		/* atomic, both */
+	struct h_terminus *bell;	/* what they are sent from, or NULL; atomic */
 	struct h_ticket self_ticket;
 	uint32_t reserved;		/* NQ entries set aside */
-	uint32_t dispatching;		/* in h_manager_dispatch() */
+	uint32_t dispatching;		/* in h_manager_dispatch(), not in a call back */
 	struct h_event *event;		/* event.c, or NULL */
 };
 
@@ -91,6 +92,9 @@ static inline void h__spin_unlock(struct h_manager *m, uint32_t *lock)
 		h__store_release(lock, 0);
 }
 
+/* Entries of the NQ that are set aside for nudges, and of the work queue they are in. */
+#define H_SELF_ARRIVALS	8
+
 /* ---- poll.c ---- */
 
 #define H_TAKE_AT_ONCE	64
@@ -108,15 +112,24 @@ int h__manager_take(struct h_manager *m);
 bool h__wake_sleepers(struct h_manager *m);
 /* Wake who sleeps on the NQ. */
 void h__manager_nudge(struct h_manager *m);
+/*
+ * For loops that what others send keeps going, each time that it was not for the caller:
+ * 0, or -EAGAIN or -ETIMEDOUT when that has gone on for long enough. @rounds: 0 at first.
+ */
+int h__go_on(unsigned int *rounds, int64_t deadline_ns);
 /* Sleep until the NQ has something. */
 int h__nq_sleep(struct h_nq *nq, int64_t deadline_ns);
 
-/* ---- ready.c; manager->lock held, but for the last one ---- */
+/* ---- ready.c; manager->lock held, but for those from h__receiver_look() on ---- */
 
 void h__ready_add(struct h_manager *m, struct h_receiver *r);
 void h__ready_remove(struct h_manager *m, struct h_receiver *r);
 /* Something has changed without an arrival: have it called back if it is ready. */
 void h__receiver_look(struct h_receiver *r);
+/* And who is asleep in h_receiver_wait() for it looks again as well. */
+void h__receiver_wake(struct h_receiver *r);
+/* Two receivers of one end point: only one of them is called back at a time. */
+void h__receiver_pair(struct h_receiver *a, struct h_receiver *b);
 
 /* ---- place.c ---- */
 
@@ -146,6 +159,8 @@ void h__entry_arm(struct hamlyn_metadata *entry);
 void h__receiver_add(struct h_receiver *r, struct h_manager *m,
 		     const struct h_receiver_class *class);
 void h__receiver_remove(struct h_receiver *r);
+/* h_receiver_exit() of one that is freed at any rate: if it fails the slot stays. */
+void h__receiver_drop(struct h_receiver *r);
 
 /* ---- event.c ---- */
 

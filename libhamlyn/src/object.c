@@ -10,7 +10,7 @@ static int area_make(struct h_dev *dev, void *addr, size_t length,
 		     uint32_t flags, bool allocate, struct h_area **out)
 {
 	struct h_area *a;
-	int err;
+	int err, cancel;
 
 	*out = NULL;
 	if (!length || flags & ~(allocate ? HAMLYN_AREA_HUGE :
@@ -31,11 +31,14 @@ static int area_make(struct h_dev *dev, void *addr, size_t length,
 	a->length = length;
 	a->flags = flags;
 	a->allocated = allocate;
+	/* A look at a file of the system, or msync(), under the lock. */
+	cancel = h__cancel_off();
 	h__dev_lock(dev);
 	err = allocate ? dev->ops->area_alloc(a) : dev->ops->area_add(a);
 	if (!err)
 		H_LINK(dev->areas, a);
 	pthread_mutex_unlock(&dev->lock);
+	h__cancel_restore(cancel);
 	if (err) {
 		free(a);
 		return err;
@@ -74,7 +77,8 @@ int h_area_remove(struct h_area *a)
 	else
 		err = dev->ops->area_remove(a);
 	if (!err) {
-		dev->ops->area_forget(a, false);
+		if (dev->ops->area_forget)
+			dev->ops->area_forget(a, false);
 		H_UNLINK(dev->areas, a);
 	}
 	pthread_mutex_unlock(&dev->lock);
@@ -95,8 +99,15 @@ size_t h_area_length(const struct h_area *a)
 
 size_t h_area_page_size(const struct h_area *a)
 {
-	return a->page_size ? a->page_size :
-			      h__mapped_page_size(a->addr, a->length);
+	size_t size = a->page_size;
+	int cancel;
+
+	if (size)
+		return size;
+	cancel = h__cancel_off();
+	size = h__mapped_page_size(a->addr, a->length);
+	h__cancel_restore(cancel);
+	return size;
 }
 
 static bool inside(const struct h_area *a, uint64_t base, uint64_t length)
@@ -150,7 +161,8 @@ int h_nq_destroy(struct h_nq *nq)
 	else
 		err = dev->ops->nq_destroy(nq);
 	if (!err) {
-		dev->ops->nq_forget(nq, false);
+		if (dev->ops->nq_forget)
+			dev->ops->nq_forget(nq, false);
 		H_UNLINK(dev->nqs, nq);
 	}
 	pthread_mutex_unlock(&dev->lock);
@@ -350,6 +362,21 @@ int h_terminus_destroy(struct h_terminus *t)
 	return err;
 }
 
+/*
+ * Senders from other tags look at all of them meanwhile. Who takes the length of one
+ * binding and the base of another sees behind it that there was a new one
+ * (h__terminus_find_tag()).
+ */
+static void set_tag(struct h_terminus *t, struct h__send_buffer *b,
+		    uintptr_t base, size_t length)
+{
+	h__write_once(&b->length, 0);
+	h__store_release(&t->bindings, t->bindings + 1);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	h__write_once(&b->base, base);
+	h__store_release(&b->length, length);
+}
+
 int h_terminus_bind(struct h_terminus *t, uint32_t tag, struct h_area *a,
 		    uint64_t base, uint64_t length)
 {
@@ -373,10 +400,8 @@ int h_terminus_bind(struct h_terminus *t, uint32_t tag, struct h_area *a,
 		if (full(t)->areas[tag])
 			full(t)->areas[tag]->users--;
 		full(t)->areas[tag] = a;
-		h__store_release(&t->tags[tag].length, 0);
-		h__write_once(&t->tags[tag].base,
-			      a ? (uintptr_t)a->addr + base : 0);
-		h__store_release(&t->tags[tag].length, a ? length : 0);
+		set_tag(t, &t->tags[tag], a ? (uintptr_t)a->addr + base : 0,
+			a ? length : 0);
 		if (a)
 			a->users++;
 	}

@@ -245,6 +245,17 @@ int h_receiver_exit(struct h_receiver *r)
 	return err;
 }
 
+/* It was half made, and its memory goes, whatever becomes of its slot. */
+void h__receiver_drop(struct h_receiver *r)
+{
+	struct h_place place = { .slot = r->slot };
+
+	if (!h_receiver_exit(r))
+		return;
+	h__place_abandon(&place, r);
+	h__receiver_remove(r);
+}
+
 int h_receiver_watch(struct h_receiver *r, const struct h_ticket *ticket, int fd,
 		     uint32_t number, struct h_watch **watch)
 {

@@ -21,6 +21,9 @@
 
 #define POLLS_PER_CLOCK		32
 #define NUDGE_AGAIN_NS		10000000
+#define NUDGE_TRIES		1000
+#define NUDGE_TRY_NS		1000000
+#define ROUNDS_PER_CLOCK	32
 
 struct h_sleeper {
 	struct h_sleeper *next;
@@ -241,6 +244,65 @@ int h__nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 }
 
 /*
+ * Nudges have a terminus of their own. The manager's may be held back for a second, as
+ * others can make it guess, and have long messages in its queue: who nudges would wait
+ * for that, and who sleeps as well. This one never sends a wrong key. It is made when it
+ * is needed first, as most managers have one thread.
+ *
+ * Return: NULL if there can be none.
+ */
+static struct h_terminus *bell_of(struct h_manager *m)
+{
+	static const struct h_terminus_attr attr = {
+		.entries = H_SELF_ARRIVALS,
+		.entry_size = 128,
+	};
+	struct h_terminus *bell = h__load_acquire(&m->bell);
+	struct h_terminus *first = NULL;
+
+	if (bell || h_terminus_create(m->dev, &attr, &bell))
+		return bell;
+	if (__atomic_compare_exchange_n(&m->bell, &first, bell, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return bell;
+	/* Another thread was quicker. */
+	h_terminus_destroy(bell);
+	return first;
+}
+
+/*
+ * -EAGAIN: the bell's queue is full of nudges, or, on the embedded device, it was made
+ * while this process was held back, for less than a second: there who sleeps looks
+ * around by himself twice a second.
+ */
+static bool ring(struct h_manager *m)
+{
+	struct h_terminus *bell = bell_of(m);
+
+	if (!bell)
+		return false;
+	if (h_send_word(bell, &m->self_ticket, 0) < 0)
+		h__write_once(&m->nudged, 0);
+	return true;
+}
+
+/* The user has as many termini as he may: the manager's has to do. */
+static void nudge_otherwise(struct h_manager *m)
+{
+	const struct timespec nap = { .tv_nsec = NUDGE_TRY_NS };
+	int i, cancel = h__cancel_off();
+
+	for (i = 0; i < NUDGE_TRIES; i++) {
+		if (h_send_word(m->terminus, &m->self_ticket, 0) != -EAGAIN)
+			break;
+		nanosleep(&nap, NULL);
+	}
+	if (i == NUDGE_TRIES)
+		h__write_once(&m->nudged, 0);
+	h__cancel_restore(cancel);
+}
+
+/*
  * A word to a slot that nobody receives from: whoever sleeps on the NQ wakes. One that
  * is under way will do: should another thread take it, that one looks who has news
  * again, behind giving it. A NIC that was set down may have lost it.
@@ -259,8 +321,8 @@ void h__manager_nudge(struct h_manager *m)
 		return;
 	h__write_once(&m->nudged_ns, now);
 	h__write_once(&m->nudged, 1);
-	while (h_send_word(m->terminus, &m->self_ticket, 0) == -EAGAIN)
-		sched_yield();
+	if (!ring(m))
+		nudge_otherwise(m);
 }
 
 static void sleeper_add(struct h_manager *m, struct h_sleeper *s)
@@ -334,6 +396,15 @@ static bool others_may(const struct h_manager *m, struct patience *p)
 {
 	p->spin_until = 0;
 	return patience_left(m, p) != GIVE_UP;
+}
+
+int h__go_on(unsigned int *rounds, int64_t deadline_ns)
+{
+	if (++*rounds % ROUNDS_PER_CLOCK)
+		return 0;
+	if (deadline_ns == H_NOWAIT)
+		return -EAGAIN;
+	return deadline_ns > 0 && h__now_ns() >= deadline_ns ? -ETIMEDOUT : 0;
 }
 
 /* Who leads was woken: for itself, for others, or by somebody who is at it. */

@@ -41,6 +41,11 @@ int h__nq_idle(struct h_nq *nq)
 	return 0;
 }
 
+static bool lost_untold(const struct h_nq *nq)
+{
+	return h_nq_lost(nq) != h__read_once(&nq->told);
+}
+
 int h__nq_odd(struct h_nq *nq, struct hamlyn_nq_entry *entry)
 {
 	const struct h_dev_ops *ops = nq->dev->ops;
@@ -48,9 +53,15 @@ int h__nq_odd(struct h_nq *nq, struct hamlyn_nq_entry *entry)
 	if (entry->flags & HAMLYN_NQE_PEER_GONE &&
 	    (!ops->nq_gone || ops->nq_gone(nq, entry)))
 		return 1;
-	/* Not an error: what died before it was sent was never sent. */
-	if (!(entry->flags & HAMLYN_NQE_OVERRUN))
+	/*
+	 * Not an error: what died before it was sent was never sent. But it may have
+	 * been the report of an overrun, which those whose entries were lost since
+	 * relied on. Who is killed otherwise may cause one report too many.
+	 */
+	if (!(entry->flags & HAMLYN_NQE_OVERRUN) &&
+	    !(entry->flags & HAMLYN_NQE_VOID && lost_untold(nq)))
 		return h_recv(nq, entry);
+	h__write_once(&nq->told, h_nq_lost(nq));
 	/* What a watch has to tell found no room either. */
 	h__nq_idle(nq);
 	return -EOVERFLOW;

@@ -206,7 +206,7 @@ struct shm_dead {
 #define SHM_REVOKE_NS	(5ll * 1000000000)	/* most time for h__shm_quiesce() */
 
 /* shm_segment.c */
-int h__shm_attach(struct h_dev *dev, const char *spec);
+int h__shm_attach(struct h_dev *dev, const char *spec, struct h_open_wait *wait);
 void h__shm_detach(struct h_dev *dev);
 int h__shm_lock(struct h_dev *dev);
 int h__shm_trylock(const struct h_dev *dev);

@@ -5,14 +5,13 @@
 int h__shm_query(struct h_dev *dev, struct hamlyn_query *q)
 {
 	struct shm_dev *shm = shm_of(dev);
-	struct shm_segment *seg = shm->seg;
 
 	*q = (struct hamlyn_query) {
 		.size = sizeof(*q),
 		.abi_version = HAMLYN_ABI_VERSION,
 		.host = shm->nic.host,
 		.engine_mode = HAMLYN_ENGINE_INLINE,
-		.packet_size = seg->packet_size,
+		.packet_size = shm->nic.packet_size,
 		.max_slots = SHM_MAX_SLOTS,
 		.max_nq_entries = SHM_MAX_NQ_ENTRIES,
 		.max_wq_entries = SHM_MAX_WQ_ENTRIES,

@@ -92,12 +92,6 @@ static int shm_area_remove(struct h_area *a)
 	return a->allocated ? free_memory(a->dev, a->id) : 0;
 }
 
-static void shm_area_forget(struct h_area *a, bool child)
-{
-	(void)a;
-	(void)child;
-}
-
 /* ---- NQs ---- */
 
 /* In one run of pages: control block, ring head, entries. */
@@ -143,17 +137,18 @@ static int record_nq(struct h_nq *nq, u32 area, char *mem)
 		h__shm_reclaim_dead(nq->dev);
 		rec = free_nq(shm->seg);
 	}
-	if (!rec)
-		h__because(nq->dev, -ENOSPC, "the segment has %u NQs already",
-			   SHM_MAX_NQS);
-	if (rec) {
-		rec->area = area;
-		fill_nq(nq, &rec->nq, mem);
-		WRITE_ONCE(rec->owner, shm->attach + 1);
-		nq->id = (u32)(rec - shm->seg->nqs);
+	if (!rec) {
+		err = h__because(nq->dev, -ENOSPC,
+				 "the segment has %u NQs already", SHM_MAX_NQS);
+		goto unlock;
 	}
+	rec->area = area;
+	fill_nq(nq, &rec->nq, mem);
+	WRITE_ONCE(rec->owner, shm->attach + 1);
+	nq->id = (u32)(rec - shm->seg->nqs);
+unlock:
 	h__shm_unlock(nq->dev);
-	return rec ? 0 : -ENOSPC;
+	return err;
 }
 
 static int shm_nq_create(struct h_nq *nq, uint32_t entries)
@@ -186,12 +181,6 @@ static int shm_nq_destroy(struct h_nq *nq)
 	WRITE_ONCE(rec->owner, 0);
 	h__shm_unlock(nq->dev);
 	return 0;
-}
-
-static void shm_nq_forget(struct h_nq *nq, bool child)
-{
-	(void)nq;
-	(void)child;
 }
 
 static void fill_hole(struct h_nq *nq, u32 pos)
@@ -555,10 +544,8 @@ static const struct h_dev_ops shm_ops = {
 	.area_alloc = shm_area_alloc,
 	.area_add = shm_area_add,
 	.area_remove = shm_area_remove,
-	.area_forget = shm_area_forget,
 	.nq_create = shm_nq_create,
 	.nq_destroy = shm_nq_destroy,
-	.nq_forget = shm_nq_forget,
 	.slot_create = shm_slot_create,
 	.slot_destroy = shm_slot_destroy,
 	.slot_rekey = shm_slot_rekey,
@@ -580,8 +567,8 @@ static const struct h_dev_ops shm_ops = {
 	.nq_gone = h__shm_nq_gone,
 };
 
-int h__shm_open(struct h_dev *dev, const char *spec)
+int h__shm_open(struct h_dev *dev, const char *spec, struct h_open_wait *wait)
 {
 	dev->ops = &shm_ops;
-	return h__shm_attach(dev, spec);
+	return h__shm_attach(dev, spec, wait);
 }

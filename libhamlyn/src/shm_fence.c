@@ -37,7 +37,10 @@ void h__shm_fence(void)
 	smp_mb();						/* B8 */
 	if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) &&
 	    membarrier(MEMBARRIER_CMD_GLOBAL))
-		/* A signal does not shorten it; each has its handler run. */
-		while (nanosleep(&settle, &settle) && errno == EINTR)
+		/*
+		 * A signal does not shorten it; each has its handler run. No
+		 * cancellation point: the segment is locked.
+		 */
+		while (syscall(SYS_nanosleep, &settle, &settle) && errno == EINTR)
 			;
 }

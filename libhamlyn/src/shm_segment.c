@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -56,6 +58,7 @@ static const u32 *map_changes(int fd)
 	p = mmap(NULL, SHM_PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return NULL;
+	madvise(p, SHM_PAGE, MADV_DONTFORK);
 	return (const u32 *)(const void *)
 		((const char *)p + offsetof(struct shm_segment, changes));
 }
@@ -67,7 +70,10 @@ static void unmap_changes(const u32 *changes)
 				~(uintptr_t)(SHM_PAGE - 1)), SHM_PAGE);
 }
 
-/* Until they are unlocked; not for long, for who dies with the lock tells nobody. */
+/*
+ * Until they are unlocked; not for long, for who dies with the lock, or only looked
+ * whether the file is still in use, tells nobody.
+ */
 static void wait_unlock(const u32 *changes, u32 seen)
 {
 	const struct timespec nap = { .tv_nsec = NAP_NS };
@@ -78,66 +84,79 @@ static void wait_unlock(const u32 *changes, u32 seen)
 		nanosleep(&nap, NULL);
 }
 
+/* 0, -EAGAIN if another one has them, or why not. */
+static int try_tables(int fd)
+{
+	int err = lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, 1);
+
+	return err == -EACCES ? -EAGAIN : err;
+}
+
 /*
  * Bounded: a process that is stopped while it changes the tables must not
  * hang everybody else for ever. While others get on it is only that they are
  * many, and who is patient waits on.
+ *
+ * Return: as try_tables(), or -ETIMEDOUT when the patience is used up; after
+ * -EAGAIN wait_unlock().
  */
-static int lock_contended(int fd, const u32 *changes, int64_t wait_ns,
-			  bool patient)
+static int try_again(int fd, struct h_open_wait *w, int64_t wait_ns,
+		     bool patient)
 {
-	int64_t begun = h__now_ns();
-	int64_t moved = begun;
-	u32 seen = changes ? READ_ONCE(*changes) : 0;
+	u32 next = w->changes ? smp_load_acquire(w->changes) : 0; /* B14 */
+	int64_t now = h__now_ns();
 	int err;
 
-	for (;;) {
-		u32 next = changes ? smp_load_acquire(changes) : 0; /* B14 */
-		int64_t now = h__now_ns();
-
-		if (patient && next != seen)
-			moved = now;
-		seen = next;
-		err = lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, 1);
-		if (err != -EAGAIN && err != -EACCES)
-			break;
-		err = -ETIMEDOUT;
-		if (now - moved > wait_ns || now - begun > LONGEST_WAIT_NS)
-			break;
-		wait_unlock(changes, seen);
-	}
+	if (!w->begun)
+		w->begun = now;
+	if (w->begun == now || (patient && next != w->seen))
+		w->moved = now;
+	w->seen = next;
+	err = try_tables(fd);
+	if (err == -EAGAIN &&
+	    (now - w->moved > wait_ns || now - w->begun > LONGEST_WAIT_NS))
+		return -ETIMEDOUT;
 	return err;
 }
 
 static int lock_tables(int fd, const u32 *changes, int64_t wait_ns,
 		       bool patient)
 {
-	int err = lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, 1);
+	struct h_open_wait w = { .changes = changes };
+	int err = try_tables(fd);
 
-	return err == -EAGAIN || err == -EACCES ?
-	       lock_contended(fd, changes, wait_ns, patient) : err;
-}
-
-/*
- * Of a segment that is not mapped yet. Nobody forks meanwhile (open_lock): a child
- * with that mapping would keep the open file, and all its locks, when we are dead.
- */
-static int lock_unmapped(int fd)
-{
-	int err = lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, 1);
-	const u32 *changes;
-
-	if (err != -EAGAIN && err != -EACCES)
+	if (err != -EAGAIN)
 		return err;
-	changes = map_changes(fd);
-	err = lock_contended(fd, changes, LOCK_WAIT_NS, true);
-	unmap_changes(changes);
+	while ((err = try_again(fd, &w, wait_ns, patient)) == -EAGAIN)
+		wait_unlock(w.changes, w.seen);
 	return err;
 }
 
-static void unlock_tables(int fd)
+/*
+ * Of a segment that is not mapped yet. With -EAGAIN the word that tells when they
+ * are unlocked is left mapped in @w, and nothing is locked: who waits for it does
+ * so with the file closed and without open_lock, and forks need not wait for him.
+ */
+static int lock_unmapped(int fd, struct h_open_wait *w)
 {
-	lock_bytes(fd, F_OFD_SETLK, F_UNLCK, 0, 1);
+	int err = try_tables(fd);
+
+	if (err != -EAGAIN)
+		return err;
+	w->changes = map_changes(fd);
+	err = try_again(fd, w, LOCK_WAIT_NS, true);
+	if (err != -EAGAIN) {
+		unmap_changes(w->changes);
+		w->changes = NULL;
+	}
+	return err;
+}
+
+void h__shm_open_wait(struct h_open_wait *w)
+{
+	wait_unlock(w->changes, w->seen);
+	unmap_changes(w->changes);
+	w->changes = NULL;
 }
 
 int h__shm_lock(struct h_dev *dev)
@@ -163,14 +182,17 @@ static void unlock_and_close(int fd)
 	close(fd);
 }
 
-void h__shm_unlock(const struct h_dev *dev)
+/* One of those that wait, in the order in which they came. */
+static void tell_unlocked(struct shm_segment *seg)
 {
-	struct shm_segment *seg = shm_of(dev)->seg;
-
-	unlock_tables(dev->fd);
-	/* One of those that wait, in the order in which they came. */
 	hml_atomic_add_return(&seg->changes, 1);		/* B14 */
 	syscall(SYS_futex, &seg->changes, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void h__shm_unlock(const struct h_dev *dev)
+{
+	lock_bytes(dev->fd, F_OFD_SETLK, F_UNLCK, 0, 1);
+	tell_unlocked(shm_of(dev)->seg);
 }
 
 bool h__shm_alive(const struct h_dev *dev, u32 attach)
@@ -387,6 +409,22 @@ static u64 first_page(u64 pages)
 	return (shm_owners_at() + pages * sizeof(u16) + SHM_PAGE - 1) / SHM_PAGE;
 }
 
+/*
+ * All of it there: no SIGBUS later. In tmpfs of older kernels any signal that comes
+ * undoes what is done so far: with a timer it would never end.
+ */
+static int allocate(int fd, u64 size)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = posix_fallocate(fd, 0, (off_t)size);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err ? -ENOSPC : 0;
+}
+
 static int make_segment(int fd, const struct shm_options *o)
 {
 	u64 huge = o->huge ? h__huge_page_size() : 0;
@@ -400,10 +438,9 @@ static int make_segment(int fd, const struct shm_options *o)
 		if (err)
 			return err;
 	}
-	/* All of it there: no SIGBUS later. */
-	err = posix_fallocate(fd, 0, (off_t)size);
+	err = allocate(fd, size);
 	if (err)
-		return err == EINTR ? -EINTR : -ENOSPC;
+		return err;
 	seg = map_segment(fd, size, 0);
 	if (!seg)
 		return -ENOMEM;
@@ -526,7 +563,8 @@ static int enter(struct h_dev *dev, struct shm_dev *shm,
 	return err;
 }
 
-static int open_and_lock(struct h_dev *dev, const char *file)
+static int open_and_lock(struct h_dev *dev, const char *file,
+			 struct h_open_wait *wait)
 {
 	struct stat st;
 	int tries, err;
@@ -535,7 +573,7 @@ static int open_and_lock(struct h_dev *dev, const char *file)
 		dev->fd = open_file(file, O_CREAT);
 		if (dev->fd < 0)
 			return dev->fd;
-		err = lock_unmapped(dev->fd);
+		err = lock_unmapped(dev->fd, wait);
 		if (!err && fstat(dev->fd, &st))
 			err = -errno;
 		/*
@@ -551,12 +589,12 @@ static int open_and_lock(struct h_dev *dev, const char *file)
 		unlock_and_close(dev->fd);
 		dev->fd = -1;
 		if (err)
-			return err;
+			return err == -EAGAIN ? H_OPEN_AGAIN : err;
 	}
 	return -EAGAIN;
 }
 
-int h__shm_attach(struct h_dev *dev, const char *spec)
+int h__shm_attach(struct h_dev *dev, const char *spec, struct h_open_wait *wait)
 {
 	struct shm_dev *shm = calloc(1, sizeof(*shm));
 	struct shm_options options;
@@ -567,8 +605,9 @@ int h__shm_attach(struct h_dev *dev, const char *spec)
 	err = parse_spec(spec, shm->file, sizeof(shm->file), &options);
 	if (err)
 		goto err_free;
-	sweep();
-	err = open_and_lock(dev, shm->file);
+	if (!wait->begun)
+		sweep();
+	err = open_and_lock(dev, shm->file, wait);
 	if (err)
 		goto err_free;
 	dev->priv = shm;
@@ -587,19 +626,27 @@ err_free:
 	return err;
 }
 
+/* Tables locked. */
+static void leave(struct h_dev *dev, struct shm_dev *shm)
+{
+	struct stat st;
+
+	h__shm_reclaim(dev, shm->attach);
+	/* No link: the name may be another segment's by now. */
+	if (!fstat(dev->fd, &st) && st.st_nlink && !others_attached(dev->fd))
+		remove_file(shm->file);
+	/* At once: who has the tables next must not find us attached. */
+	lock_bytes(dev->fd, F_OFD_SETLK, F_UNLCK, 0, 0);
+	tell_unlocked(shm->seg);
+}
+
 void h__shm_detach(struct h_dev *dev)
 {
 	struct shm_dev *shm = shm_of(dev);
-	struct stat st;
 
 	/* If a stopped peer is in the way: whoever comes next reclaims. */
-	if (!lock_tables(dev->fd, &shm->seg->changes, LEAVE_WAIT_NS, false)) {
-		h__shm_reclaim(dev, shm->attach);
-		/* No link: the name may be another segment's by now. */
-		if (!fstat(dev->fd, &st) && st.st_nlink &&
-		    !others_attached(dev->fd))
-			remove_file(shm->file);
-	}
+	if (!lock_tables(dev->fd, &shm->seg->changes, LEAVE_WAIT_NS, false))
+		leave(dev, shm);
 	munmap(shm->seg, shm->size);
 	unlock_and_close(dev->fd);
 	free(shm);

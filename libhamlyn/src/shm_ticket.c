@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "shm.h"
@@ -22,9 +23,10 @@ struct ticket_file {
 	u32 slot;
 };
 
+/* The device is locked here: no cancellation points, see h__cancel_off(). */
 static int write_file(int fd, const struct ticket_file *f)
 {
-	ssize_t n = write(fd, f, sizeof(*f));
+	ssize_t n = syscall(SYS_write, fd, f, sizeof(*f));
 
 	if (n < 0)
 		return -errno;
@@ -53,7 +55,7 @@ int h__shm_slot_ticket_fd(struct h_slot *s, uint64_t base, uint64_t length,
 		return -errno;
 	err = write_file(file, &f);
 	if (err)
-		close(file);
+		syscall(SYS_close, file);
 	else
 		*fd = file;
 	return err;
@@ -66,7 +68,7 @@ static int read_file(const struct shm_dev *shm, int fd, struct ticket_file *f)
 	int seals = fcntl(fd, F_GET_SEALS);
 
 	if (seals < 0 || (seals & SEALS) != SEALS ||
-	    pread(fd, f, sizeof(*f), 0) != sizeof(*f) ||
+	    syscall(SYS_pread64, fd, f, sizeof(*f), 0l) != sizeof(*f) ||
 	    f->magic != TICKET_MAGIC ||
 	    memcmp(f->identity, shm->seg->identity, sizeof(f->identity)))
 		return -EBADF;

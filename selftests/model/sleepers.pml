@@ -9,7 +9,7 @@
  * sleeps on it is the business of nq.pml, and certain here. POLLER: another thread that
  * only polls, for whatever comes.
  *
- * TABLES: those who wait for the lock of an embedded device's tables (lock_contended() and
+ * TABLES: those who wait for the lock of an embedded device's tables (try_again() and
  * h__shm_unlock() in libhamlyn/src/shm_segment.c, B14). No sleep ends by itself here.
  */
 #ifndef T

@@ -2,7 +2,8 @@
 /*
  * libhamlyn, upper layer: the manager and what receivers have in common (H 3.3).
  *
- * A manager has one send terminus, one NQ and memory of both kinds. End points
+ * A manager has one send terminus, one NQ and memory of both kinds; and, once one of
+ * its threads had to wake another, a small terminus for that. End points
  * (datagram.h, stream.h, tagged.h, group.h, channel.h) are made on a manager and
  * hand each other what arrives: whoever receives on one of them polls for all.
  *
@@ -267,8 +268,8 @@ struct h_receiver {
 	uint32_t events;	/* arrivals so far, modulo 2^32 */
 	uint32_t queued;	/* on the manager's list of those that are ready */
 	uint32_t arrivals;
-	uint32_t watchers;
-	uint32_t reserved[3];
+	struct h_receiver *twin;	/* of the same end point, or NULL */
+	uint32_t reserved[2];
 };
 
 /**
