@@ -2,8 +2,10 @@
 /* Datagrams: one at a time, where and how long, hostile metadata, revocation. */
 #include <hamlyn/datagram.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
@@ -341,6 +343,178 @@ TEST_F(datagram, another_process_answers_requests)
 		h_datagram_release(self->receiver);
 	}
 	EXPECT_EQ(0, ht_reap(pid));
+}
+
+TEST_F(datagram, a_request_after_a_revocation_is_answered)
+{
+	struct h_datagram_address server;
+	struct h_datagram answer;
+	struct h_seed seed;
+	int fds[2];
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(fds));
+	pid = ht_fork();
+	if (!pid)
+		_exit(serve(fds[0], fds[1]));
+	ASSERT_EQ(0, ht_read_all(fds[0], &seed, sizeof(seed)));
+	ASSERT_EQ(0, h_datagram_resolve(&seed, &server));
+	/* As after a time-out whose rekey failed: nobody may answer. */
+	ASSERT_EQ(0, h_datagram_revoke(self->receiver));
+	EXPECT_EQ(0, h_datagram_request(self->receiver, &server, NULL, 0,
+					&answer, 5 * HT_SEC));
+	EXPECT_EQ(0, ht_reap(pid));
+}
+
+TEST_F(datagram, where_no_datagram_can_go_is_no_reply_address)
+{
+	struct h_ticket fast = self->address.ticket;
+	struct h_datagram_stats stats;
+	unsigned char meta[60];
+	struct h_datagram d;
+
+	fast.meta_index = HAMLYN_META_FAST;
+	put(meta, 10, 0);
+	h_ticket_export(&fast, meta + 12);
+	ASSERT_EQ(1, send_raw(self, meta, sizeof(meta), 10, 0));
+	EXPECT_EQ(-ETIMEDOUT, h_datagram_receive(self->receiver, &d,
+						 10 * HT_MS));
+	ASSERT_EQ(0, h_datagram_receiver_stats(self->receiver, &stats));
+	EXPECT_EQ(1, stats.malformed);
+}
+
+/* ---- while the manager is held back ------------------------------------- */
+
+#define GUESSES		266	/* the last one is paid for with a second */
+
+/* As a peer that lies about where its credits go can make it. */
+static int64_t guess(FIXTURE_DATA(datagram) *self)
+{
+	struct h_ticket wrong = self->address.ticket;
+
+	wrong.key ^= 0x5555;
+	return h_send_msg(h_manager_terminus(self->to), &wrong, "x", 1, NULL, 0);
+}
+
+static const char *guess_for_long(FIXTURE_DATA(datagram) *self, int count)
+{
+	int64_t end = ht_now_ns() + ht_patience_ns();
+
+	while (count) {
+		int64_t ret = guess(self);
+
+		if (ret != -EAGAIN && ret < 0)
+			return "a guess is refused";
+		if (ht_now_ns() > end)
+			return "it takes too long";
+		if (ret == -EAGAIN)
+			ht_sleep_ns(HT_MS);
+		else
+			count--;
+	}
+	return NULL;
+}
+
+struct waiter {
+	struct h_manager *m;
+	int result;
+	int64_t woken_ns;
+};
+
+static void *wait_for_ready(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->result = h_manager_wait(w->m, 20 * HT_SEC);
+	w->woken_ns = ht_now_ns();
+	return NULL;
+}
+
+static void ignore(struct h_datagram_receiver *receiver, void *arg)
+{
+	(void)receiver;
+	(void)arg;
+}
+
+/* Wake a thread that sleeps on the NQ, while the manager's terminus is held back. */
+static const char *wake_another(FIXTURE_DATA(datagram) *self, bool *quick)
+{
+	struct waiter w = { .m = self->to };
+	pthread_t thread;
+	int64_t begin;
+
+	h_datagram_receiver_on_ready(self->receiver, NULL, NULL);
+	if (h_manager_dispatch(self->to))
+		return "called back for nothing";
+	if (guess_for_long(self, 1))
+		return "cannot guess";
+	if (pthread_create(&thread, NULL, wait_for_ready, &w))
+		return "no thread";
+	ht_sleep_ns(100 * HT_MS);
+	begin = ht_now_ns();
+	h_datagram_receiver_on_ready(self->receiver, ignore, NULL);
+	*quick = ht_now_ns() - begin < 100 * HT_MS && guess(self) == -EAGAIN;
+	pthread_join(thread, NULL);
+	/* Half a second after it fell asleep it looks by itself. */
+	if (w.woken_ns - begin > 200 * HT_MS)
+		*quick = false;
+	return w.result ? "nobody was woken" : NULL;
+}
+
+TEST_F(datagram, who_is_held_back_wakes_others_at_once)
+{
+	struct h_datagram d;
+	bool quick = false;
+	int i;
+
+	if (!h_dev_is_embedded(self->rx))
+		SKIP(return, "the user would be held back in the tests to come");
+	ASSERT_NO(guess_for_long(self, GUESSES - 1));
+	ASSERT_EQ(0, send_part(self, 0, 8));
+	h_manager_poll(self->to);
+	/* Other processes may keep us waiting, but not each time. */
+	for (i = 0; i < 5 && !quick; i++) {
+		ASSERT_NO(wake_another(self, &quick));
+	}
+	EXPECT_TRUE(quick);
+	EXPECT_EQ(0, h_datagram_receive(self->receiver, &d, HT_SEC));
+}
+
+enum { TERMINI = 4096 };	/* more than there can be */
+
+static int64_t own_time_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * HT_SEC + t.tv_nsec;
+}
+
+/* Then the terminus that is held back has to do, and who wakes has to wait. */
+TEST_F(datagram, who_can_have_no_other_terminus_does_not_spin)
+{
+	static struct h_terminus *termini[TERMINI];
+	struct h_datagram d;
+	bool quick;
+	int64_t begin;
+	int n = 0;
+
+	if (!h_dev_is_embedded(self->rx))
+		SKIP(return, "the user would be held back in the tests to come");
+	ASSERT_NO(guess_for_long(self, GUESSES - 1));
+	ASSERT_EQ(0, send_part(self, 0, 8));
+	h_manager_poll(self->to);
+	while (n < TERMINI && !h_terminus_create(self->tx, NULL, &termini[n]))
+		n++;
+	ASSERT_LT(n, TERMINI);
+	begin = own_time_ns();
+	EXPECT_NO(wake_another(self, &quick));
+	begin = own_time_ns() - begin;
+	EXPECT_LT(begin, 50 * HT_MS);
+	while (n) {
+		EXPECT_EQ(0, h_terminus_destroy(termini[--n]));
+	}
+	EXPECT_EQ(0, h_datagram_receive(self->receiver, &d, HT_SEC));
 }
 
 TEST_HARNESS_MAIN

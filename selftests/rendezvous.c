@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -360,6 +361,114 @@ TEST_F(rendezvous, the_path_of_a_dead_server_is_taken_over)
 	close(fd);
 }
 
+/* ---- two servers at a time ---------------------------------------------- */
+
+/* A socket that is bound and does not listen: of one who is dead, or will do so soon. */
+static int bind_raw(const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	memcpy(a.sun_path, path, strlen(path) + 1);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)))
+		return -errno;
+	return fd;
+}
+
+struct start {
+	const char *path;
+	pthread_barrier_t *together;
+	struct h_listener *listener;
+	int result;
+};
+
+static void *start(void *arg)
+{
+	struct start *s = arg;
+
+	if (s->together)
+		pthread_barrier_wait(s->together);
+	s->result = h_listener_create(s->path, NULL, &s->listener);
+	return NULL;
+}
+
+TEST_F(rendezvous, a_server_that_is_about_to_listen_is_left_alone)
+{
+	char directory[] = "/tmp/hamlyn-test.XXXXXX", path[64];
+	struct start s = { .path = path };
+	pthread_t thread;
+	int lock, fd;
+
+	if (variant->abstract)
+		SKIP(return, "nobody can take over an abstract name");
+	ASSERT_NE(NULL, mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/server", directory);
+	lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ASSERT_EQ(0, flock(lock, LOCK_EX | LOCK_NB));
+	fd = bind_raw(path);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, start, &s));
+	ht_sleep_ns(SECOND / 10);
+	EXPECT_EQ(0, listen(fd, 1));
+	close(lock);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-EADDRINUSE, s.result);
+	h_listener_destroy(s.listener);
+	close(fd);
+	/* Who keeps the directory locked for ever keeps nobody from starting. */
+	lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ASSERT_EQ(0, flock(lock, LOCK_EX | LOCK_NB));
+	s.together = NULL;
+	start(&s);
+	EXPECT_EQ(0, s.result);
+	close(lock);
+	h_listener_destroy(s.listener);
+	EXPECT_EQ(0, rmdir(directory));
+}
+
+#define RACES	200
+
+static const char *race(const char *path)
+{
+	pthread_barrier_t together;
+	struct start s[2];
+	pthread_t threads[2];
+	int i;
+
+	pthread_barrier_init(&together, NULL, 2);
+	for (i = 0; i < 2; i++) {
+		s[i] = (struct start) { .path = path, .together = &together };
+		if (pthread_create(&threads[i], NULL, start, &s[i]))
+			return "no thread";
+	}
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	for (i = 0; i < 2; i++)
+		h_listener_destroy(s[i].listener);
+	pthread_barrier_destroy(&together);
+	if (!s[0].result && !s[1].result)
+		return "both are the server";
+	if (s[0].result && s[1].result)
+		return "neither is the server";
+	return s[0].result + s[1].result == -EADDRINUSE ? NULL : "another error";
+}
+
+TEST_F(rendezvous, of_two_that_start_at_a_time_one_is_the_server)
+{
+	char other[80];
+	int i;
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	for (i = 0; i < RACES; i++) {
+		/* Every other time where a dead one was. */
+		if (!variant->abstract && i % 2)
+			close(bind_raw(other));
+		ASSERT_NO(race(other)) {
+			TH_LOG("race %d", i);
+		}
+	}
+}
+
 TEST_F(rendezvous, who_is_not_on_the_list_is_not_let_in)
 {
 	static const uid_t nobody = NOBODY;
@@ -451,6 +560,25 @@ TEST_F(rendezvous, another_user_is_known_as_such)
 	EXPECT_EQ(0, ht_reap(pid));
 }
 
+/* As long as the client needs to begin: nobody whom it wants comes meanwhile. */
+static const char *is_told(struct client *c, struct h_listener *l,
+			   struct h_manager *m)
+{
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	struct h_channel *ch;
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, client, c))
+		return "no thread";
+	while (pthread_tryjoin_np(thread, NULL)) {
+		if (h_channel_accept(l, m, NULL, &ch, SECOND / 50) != -ETIMEDOUT)
+			return "it is let in";
+		if (ht_now_ns() > end)
+			return "it is not told";
+	}
+	return NULL;
+}
+
 TEST_F(rendezvous, what_does_not_fit_is_told_so)
 {
 	struct client c = {
@@ -462,20 +590,14 @@ TEST_F(rendezvous, what_does_not_fit_is_told_so)
 	char why[HAMLYN_EXPLAIN_BYTES];
 	pthread_t thread;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, client, &c));
-	EXPECT_EQ(-ETIMEDOUT, h_channel_accept(self->listener, self->m, NULL,
-					       &ch, SECOND / 2));
-	pthread_join(thread, NULL);
+	ASSERT_NO(is_told(&c, self->listener, self->m));
 	EXPECT_EQ(-EPROTONOSUPPORT, c.result);
 	EXPECT_EQ(0, h_explain(self->dev, why, sizeof(why)));
 	EXPECT_NE(0, strlen(why));
 
 	c.attr.flags = variant->flags;
 	c.streams = true;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, client, &c));
-	EXPECT_EQ(-ETIMEDOUT, h_channel_accept(self->listener, self->m, NULL,
-					       &ch, SECOND / 2));
-	pthread_join(thread, NULL);
+	ASSERT_NO(is_told(&c, self->listener, self->m));
 	EXPECT_EQ(-EPROTOTYPE, c.result);
 
 	c.streams = false;
@@ -494,13 +616,8 @@ TEST_F(rendezvous, another_device_is_told_so)
 		.attr.flags = variant->flags,
 		.own_device = true,
 	};
-	struct h_channel *ch;
-	pthread_t thread;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, client, &c));
-	EXPECT_EQ(-ETIMEDOUT, h_channel_accept(self->listener, self->m, NULL,
-					       &ch, SECOND));
-	pthread_join(thread, NULL);
+	ASSERT_NO(is_told(&c, self->listener, self->m));
 	EXPECT_EQ(-EXDEV, c.result);
 }
 
@@ -609,6 +726,79 @@ TEST_F(rendezvous, patience_has_an_end)
 					    H_NOWAIT));
 	EXPECT_EQ(0, recv(fd, &c, 1, MSG_DONTWAIT));
 	close(fd);
+	h_listener_destroy(second);
+}
+
+TEST_F(rendezvous, patience_may_last_for_ever)
+{
+	const struct h_listener_attr attr = { .patience_ns = INT64_MAX };
+	struct h_listener *second;
+	struct h_channel *ch;
+	char other[80], c;
+	int fd, i;
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	ASSERT_EQ(0, h_listener_create(other, &attr, &second));
+	fd = call_raw(other);
+	ASSERT_GE(fd, 0);
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(-EAGAIN, h_channel_accept(second, self->m, NULL, &ch,
+						    H_NOWAIT));
+		EXPECT_EQ(-1, recv(fd, &c, 1, MSG_DONTWAIT));
+	}
+	close(fd);
+	h_listener_destroy(second);
+}
+
+enum { FLOODERS = 4, FLOODED_CALLS = 10 };
+
+/* In a child, until it is ended: clients that say what makes no sense. */
+static void flood(const char *path)
+{
+	int fds[64], i;
+
+	for (;;) {
+		for (i = 0; i < 64; i++) {
+			fds[i] = call_raw(path);
+			if (fds[i] >= 0)
+				send(fds[i], "x", 1, MSG_NOSIGNAL);
+		}
+		for (i = 0; i < 64; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
+	}
+}
+
+TEST_F(rendezvous, nonsense_without_end_does_not_hold_up_a_deadline)
+{
+	const struct h_listener_attr attr = { .flags = variant->flags };
+	struct h_listener *second;
+	pid_t pids[FLOODERS];
+	struct h_channel *ch;
+	int64_t begin;
+	char other[80];
+	int i;
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	ASSERT_EQ(0, h_listener_create(other, &attr, &second));
+	for (i = 0; i < FLOODERS; i++) {
+		pids[i] = ht_fork();
+		ASSERT_GE(pids[i], 0);
+		if (!pids[i])
+			flood(other);
+	}
+	ht_sleep_ns(SECOND / 5);
+	begin = ht_now_ns();
+	for (i = 0; i < FLOODED_CALLS; i++) {
+		EXPECT_EQ(-ETIMEDOUT, h_channel_accept(second, self->m, NULL,
+						       &ch, SECOND / 1000));
+	}
+	begin = ht_now_ns() - begin;
+	for (i = 0; i < FLOODERS; i++) {
+		kill(pids[i], SIGKILL);
+		ht_reap(pids[i]);
+	}
+	EXPECT_LT(begin, ht_patience_ns() / 60);
 	h_listener_destroy(second);
 }
 
@@ -855,6 +1045,65 @@ TEST_F(rendezvous, seeds_that_make_no_sense_are_sent_away)
 	}
 	ASSERT_NO(good_one_is_let_in(self->listener, self->path, self->m,
 				     variant->flags));
+}
+
+#define CALLERS	100
+
+/* Good requests, but for what the card says. */
+static int call_with_bad_card(const char *path, const struct overheard *o)
+{
+	unsigned char bytes[512];
+	int fd = call_raw(path);
+
+	memcpy(bytes, o->bytes, (size_t)o->length);
+	bytes[CARD] ^= 1;
+	sign(bytes + CARD, 176);
+	sign(bytes, (size_t)o->length);
+	if (fd >= 0)
+		say(fd, bytes, (size_t)o->length, o->fds,
+		    o->fds[0] < 0 ? 0 : 2);
+	return fd;
+}
+
+static int count_answered(const int *fds)
+{
+	struct pollfd p[CALLERS];
+	int i;
+
+	for (i = 0; i < CALLERS; i++)
+		p[i] = (struct pollfd) { .fd = fds[i], .events = POLLIN };
+	return poll(p, CALLERS, 0);
+}
+
+TEST_F(rendezvous, who_does_not_wait_sends_only_so_many_away)
+{
+	const struct h_listener_attr attr = { .flags = variant->flags };
+	struct h_listener *second;
+	struct h_channel *ch;
+	struct overheard o;
+	int fds[CALLERS], i, n;
+	char other[80];
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	ASSERT_NO(overhear(other, self->m, variant->flags, &o));
+	ASSERT_EQ(0, h_listener_create(other, &attr, &second));
+	for (i = 0; i < CALLERS; i++) {
+		fds[i] = call_with_bad_card(other, &o);
+		ASSERT_GE(fds[i], 0);
+	}
+	EXPECT_EQ(-EAGAIN, h_channel_accept(second, self->m, NULL, &ch,
+					    H_NOWAIT));
+	n = count_answered(fds);
+	EXPECT_GT(n, 0);
+	EXPECT_LT(n, CALLERS);
+	for (i = 0; i < 4; i++) {
+		EXPECT_EQ(-EAGAIN, h_channel_accept(second, self->m, NULL, &ch,
+						    H_NOWAIT));
+	}
+	EXPECT_EQ(CALLERS, count_answered(fds));
+	for (i = 0; i < CALLERS; i++)
+		close(fds[i]);
+	h_listener_destroy(second);
 }
 
 TEST_F(rendezvous, descriptors_of_something_else_are_sent_away)

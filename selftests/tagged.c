@@ -148,6 +148,32 @@ TEST_F(tagged, a_loss_is_told_once)
 	EXPECT_EQ(1, n);
 }
 
+enum { OTHERS = 3000 };
+
+/* They may go on coming for ever. */
+TEST_F(tagged, who_does_not_wait_takes_only_so_many_others)
+{
+	const struct h_tagged_attr attr = { .arrivals = OTHERS };
+	struct h_tagged_receiver *receiver;
+	struct h_manager *m;
+	struct h_seed seed;
+	unsigned int i;
+
+	ASSERT_EQ(0, h_manager_create(self->rx, NULL, &m));
+	ASSERT_EQ(0, h_tagged_receiver_create(m, &attr, &receiver));
+	h_tagged_receiver_seed(receiver, &seed);
+	ASSERT_EQ(0, h_tagged_resolve(&seed, &self->address));
+	for (i = 0; i < OTHERS; i++) {
+		ASSERT_EQ(0, write_tag(self, 0, 0, 1));
+	}
+	ASSERT_EQ(0, h_manager_drain(self->from, 10 * HT_SEC));
+	EXPECT_EQ(-EAGAIN, h_tagged_get_specific_tag(receiver, 2, NULL,
+						     H_NOWAIT));
+	EXPECT_GT(h_manager_poll(m), 0);
+	EXPECT_EQ(0, h_tagged_receiver_destroy(receiver));
+	EXPECT_EQ(0, h_manager_destroy(m));
+}
+
 TEST_F(tagged, old_seeds_are_void_after_a_rekey)
 {
 	struct h_seed seed;

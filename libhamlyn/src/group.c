@@ -193,6 +193,7 @@ static void begin(struct h_group *g, uint64_t key)
 int h_group_receive(struct h_group *g, const void **data, int64_t timeout_ns)
 {
 	int64_t deadline = h_deadline(timeout_ns);
+	unsigned int rounds = 0;
 
 	for (;;) {
 		uint32_t seen = h_receiver_events(&g->r);
@@ -207,7 +208,9 @@ int h_group_receive(struct h_group *g, const void **data, int64_t timeout_ns)
 				*data = g->r.data;
 			return 0;
 		}
-		err = h_receiver_wait(&g->r, seen, deadline);
+		err = h__go_on(&rounds, deadline);
+		if (!err)
+			err = h_receiver_wait(&g->r, seen, deadline);
 		if (err)
 			return err;
 	}

@@ -8,9 +8,11 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rendezvous.h"
@@ -21,6 +23,9 @@
 #define BACKLOG			256
 #define CALLERS_AT_ONCE		64
 #define ROUNDS_AT_ONCE		64
+#define NAP_NS			1000000L
+#define LOCK_TRIES		500
+#define ASK_TIMES		5
 
 #define LISTENING	UINT32_MAX	/* among indices of clients */
 
@@ -141,7 +146,7 @@ static struct waiting *free_place(struct h_listener *l)
 static void let_wait(struct h_listener *l, int fd)
 {
 	struct waiting w = { .fd = fd,
-			     .until = h__now_ns() + l->patience_ns };
+			     .until = h__deadline(l->patience_ns) };
 	struct epoll_event e = { .events = EPOLLIN };
 	struct waiting *place;
 
@@ -213,8 +218,17 @@ static bool hear_client(struct h_listener *l, struct waiting *w, uint32_t kind,
 	return false;
 }
 
-/* 1 with a guest, 0 if nobody has anything to say, or an errno of accepting. */
-static int next_guest(struct h_listener *l, uint32_t kind, struct guest *g)
+static bool is_over(int64_t deadline_ns)
+{
+	return deadline_ns > 0 && h__now_ns() >= deadline_ns;
+}
+
+/*
+ * 1 with a guest, 0 if nobody has anything to say, or nothing that makes sense until
+ * the deadline, or an errno of accepting.
+ */
+static int next_guest(struct h_listener *l, uint32_t kind, struct guest *g,
+		      int64_t deadline_ns)
 {
 	unsigned int round;
 	int err = 0;
@@ -231,6 +245,8 @@ static int next_guest(struct h_listener *l, uint32_t kind, struct guest *g)
 		else if (l->clients[e.data.u32].fd >= 0 &&
 			 hear_client(l, &l->clients[e.data.u32], kind, g))
 			return 1;
+		if (is_over(deadline_ns))
+			break;
 	}
 	return err;
 }
@@ -304,10 +320,13 @@ static int wait_for_guest(struct h_listener *l, uint32_t kind, struct guest *g,
 
 	for (;;) {
 		pthread_mutex_lock(&l->lock);
-		ret = next_guest(l, kind, g);
+		ret = next_guest(l, kind, g, deadline_ns);
 		pthread_mutex_unlock(&l->lock);
 		if (ret)
 			return ret < 0 ? ret : 0;
+		/* There may always be something to read, and never any sense in it. */
+		if (is_over(deadline_ns))
+			return -ETIMEDOUT;
 		ret = h__poll_until(l->epoll, POLLIN, deadline_ns);
 		if (ret || deadline_ns == H_NOWAIT)
 			return ret ? ret : -EAGAIN;
@@ -319,16 +338,23 @@ int h__accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
 	      int64_t timeout_ns)
 {
 	int64_t deadline = h_deadline(timeout_ns);
+	unsigned int sent_away = 0;
 	struct guest g;
 	int err;
 
-	do {
+	for (;;) {
 		err = wait_for_guest(l, half->kind, &g, deadline);
 		if (err)
 			return err;
 		err = receive_guest(half, l, m, attr, &g);
 		h__close_fds(g.fds);
-	} while (err == 1);
+		if (err != 1)
+			break;
+		if (is_over(deadline))
+			return -ETIMEDOUT;
+		if (deadline == H_NOWAIT && ++sent_away == ROUNDS_AT_ONCE)
+			return -EAGAIN;
+	}
 	*peer = g.peer;
 	return err;
 }
@@ -356,9 +382,55 @@ int h_listener_fd(const struct h_listener *l)
 
 /* ---- from create to destroy ---- */
 
-/* Is the server that made this path dead? */
-static int look_for_server(const struct sockaddr_un *address,
-			   unsigned int length)
+static void nap(void)
+{
+	const struct timespec ts = { .tv_nsec = NAP_NS };
+
+	nanosleep(&ts, NULL);
+}
+
+/*
+ * Servers that start in one directory do so one after the other. Else one would find
+ * another's socket between its bind() and listen(), take it for that of a dead server
+ * and remove it; and two that find the same dead one would remove it both, the second
+ * time in place of the first one's own.
+ *
+ * Return: a descriptor for unlock(), or -1 if there is no lock to be had: the directory
+ * may not be read, or somebody keeps it locked for other reasons.
+ */
+static int lock_directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)] = ".";
+	int fd, tries;
+
+	if (slash && (size_t)(slash - path) < sizeof(directory) - 1) {
+		memcpy(directory, path, (size_t)(slash - path) + 1);
+		directory[slash - path + 1] = 0;
+	}
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (tries = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB); tries++) {
+		if (tries == LOCK_TRIES ||
+		    (errno != EWOULDBLOCK && errno != EINTR)) {
+			close(fd);
+			return -1;
+		}
+		nap();
+	}
+	return fd;
+}
+
+static void unlock(int fd)
+{
+	if (fd < 0)
+		return;
+	/* Closing it is not enough while a child of a fork has it open, too. */
+	flock(fd, LOCK_UN);
+	close(fd);
+}
+
+/* 0: it is dead. */
+static int ask_server(const struct sockaddr_un *address, unsigned int length)
 {
 	struct stat st;
 	int fd, err = 0;
@@ -375,6 +447,25 @@ static int look_for_server(const struct sockaddr_un *address,
 		err = -EADDRINUSE;
 	close(fd);
 	return err;
+}
+
+/*
+ * Is the server that made this path dead? One that does not lock the directory, as
+ * others' servers do not, may be about to listen.
+ */
+static int look_for_server(const struct sockaddr_un *address,
+			   unsigned int length)
+{
+	int i, err;
+
+	for (i = 0; i < ASK_TIMES; i++) {
+		if (i)
+			nap();
+		err = ask_server(address, length);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static int take_address(struct h_listener *l, const char *path)
@@ -412,6 +503,31 @@ static int keep_path(struct h_listener *l, const char *path, uint32_t mode)
 	return l->path ? 0 : -ENOMEM;
 }
 
+/* From bind() to listen(). */
+static int take_path(struct h_listener *l, const char *path, uint32_t mode)
+{
+	int err;
+
+	err = take_address(l, path);
+	if (!err)
+		err = keep_path(l, path, mode);
+	if (!err && listen(l->fd, BACKLOG))
+		err = -errno;
+	return err;
+}
+
+static int take_path_alone(struct h_listener *l, const char *path, uint32_t mode)
+{
+	/* Who is cancelled in the middle would leave the directory locked. */
+	int cancel = h__cancel_off();
+	int lock = *path == '@' ? -1 : lock_directory_of(path);
+	int err = take_path(l, path, mode);
+
+	unlock(lock);
+	h__cancel_restore(cancel);
+	return err;
+}
+
 static int listen_at(struct h_listener *l, const char *path, uint32_t mode)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.u32 = LISTENING };
@@ -424,15 +540,10 @@ static int listen_at(struct h_listener *l, const char *path, uint32_t mode)
 	/* The path never has a wider mode than it should. */
 	if (mode && fchmod(l->fd, mode))
 		return -errno;
-	err = take_address(l, path);
-	if (!err)
-		err = keep_path(l, path, mode);
+	err = take_path_alone(l, path, mode);
 	if (err)
 		return err;
-	if (listen(l->fd, BACKLOG) ||
-	    epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->fd, &e))
-		return -errno;
-	return 0;
+	return epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->fd, &e) ? -errno : 0;
 }
 
 static int listener_init(struct h_listener *l,

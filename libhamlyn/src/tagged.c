@@ -229,6 +229,8 @@ static int look(struct h_tagged_receiver *t, struct wish *wish,
 static int wait_for(struct h_tagged_receiver *t, struct wish *wish,
 		    struct node *node, int64_t deadline)
 {
+	unsigned int rounds = 0;
+
 	for (;;) {
 		uint32_t seen = h_receiver_events(&t->r);
 		int ret;
@@ -238,7 +240,10 @@ static int wait_for(struct h_tagged_receiver *t, struct wish *wish,
 		h_receiver_unlock(&t->r);
 		if (ret != -EAGAIN)
 			return ret;
-		ret = h_receiver_wait(&t->r, seen, deadline);
+		/* Other tags may come without end. */
+		ret = h__go_on(&rounds, deadline);
+		if (!ret)
+			ret = h_receiver_wait(&t->r, seen, deadline);
 		if (ret)
 			return ret;
 	}

@@ -211,8 +211,9 @@ int h_datagram_resolve(const struct h_seed *seed,
  * When it returns @data may be changed. It does not tell whether the receiver was
  * ready.
  *
- * Return: 0, -ERANGE if it is outside the buffer, -EAGAIN, -ETIMEDOUT, -ENOMEM or
- * -ENOSPC if there is no memory to copy it to, -EHOSTUNREACH.
+ * Return: 0, -ERANGE if it is outside the buffer, -EINVAL if @to is no address of a
+ * datagram receiver, -EAGAIN, -ETIMEDOUT, -ENOMEM or -ENOSPC if there is no memory to
+ * copy it to, -EHOSTUNREACH.
  */
 int h_datagram_send(struct h_manager *manager,
 		    const struct h_datagram_address *to, size_t offset,
@@ -229,7 +230,7 @@ int h_datagram_send(struct h_manager *manager,
  * @timeout_ns: most time to wait, for all of it
  *
  * After a time-out @replies is rekeyed: an answer that comes late is not taken for
- * that to the next request.
+ * that to the next request. So it is before, if it was revoked.
  *
  * Return: 0, -EBUSY if a datagram of @replies was not released, or as
  * h_datagram_send(), h_datagram_receive(), h_datagram_rekey().

@@ -87,7 +87,9 @@ struct h_listener_attr {
  * @attr: properties, or NULL
  * @listener: out: the listener
  *
- * A socket that a dead server left at @path is replaced.
+ * A socket that a dead server left at @path is replaced. Of several servers that start at
+ * @path at a time one has it, and the others fail: while one starts it has the directory
+ * locked (flock()), where it may be read, and waits half a second for others that have.
  *
  * Return: 0, -EADDRINUSE if there is a server already, -EEXIST if there is something
  * else at @path, -ENAMETOOLONG, -EINVAL, -ENOMEM, or why there can be no socket.
