@@ -7,8 +7,12 @@
 
 #include <hamlyn/channel.h>
 
+/* For records that say anything, and to know what a thread is at. */
+#include "../libhamlyn/src/channel.h"
+
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
+#include "refused_watch.h"
 
 #define SECOND	1000000000LL
 #define LONGEST	(3u << 20)
@@ -327,7 +331,7 @@ TEST_F(channel, neither_end_sends_more_than_the_other_takes)
 	h_channel_close(b, H_NOWAIT);
 }
 
-TEST_F(channel, not_joined_it_waits)
+TEST_F(channel, not_joined_it_has_nobody_to_send_to)
 {
 	struct h_channel_seed seed;
 	struct h_channel *ch;
@@ -335,8 +339,9 @@ TEST_F(channel, not_joined_it_waits)
 	char c;
 
 	ASSERT_EQ(0, h_channel_create(self->m[0], NULL, &ch));
-	EXPECT_EQ(-EAGAIN, h_channel_send(ch, "x", 1, H_NOWAIT));
-	EXPECT_EQ(-EAGAIN, h_channel_send(ch, "x", 0, H_NOWAIT));
+	/* Nor does it wait, and keep out who joins. */
+	EXPECT_EQ(-ENOTCONN, h_channel_send(ch, "x", 1, H_FOREVER));
+	EXPECT_EQ(-ENOTCONN, h_channel_send(ch, "x", 0, H_NOWAIT));
 	EXPECT_EQ(-ETIMEDOUT, h_channel_recv(ch, &c, 1, 1000000));
 	EXPECT_EQ(-ENODATA, h_channel_peer(ch, &peer));
 	memset(&seed, 0, sizeof(seed));
@@ -345,6 +350,73 @@ TEST_F(channel, not_joined_it_waits)
 	EXPECT_EQ(0, h_channel_close(ch, SECOND));
 	h_channel_seed(self->a, &seed);
 	EXPECT_EQ(-EISCONN, h_channel_join(self->b, &seed));
+}
+
+static const char *meet(struct h_channel *ch, const struct h_channel *other)
+{
+	struct h_channel_seed seed;
+
+	h_channel_seed(other, &seed);
+	return h_channel_join(ch, &seed) ? "cannot join" : NULL;
+}
+
+/* Shut down, while nobody looks after the other end. */
+static int shut_down(struct h_channel *ch)
+{
+	struct ht_poll poll;
+	int ret;
+
+	ht_poll_begin(&poll);
+	do
+		ret = h_channel_shutdown(ch, H_NOWAIT);
+	while (ret == -EAGAIN && ht_poll_more(&poll));
+	return ret;
+}
+
+TEST_F(channel, who_joins_late_answers_what_came_before)
+{
+	unsigned int sent = 0, i;
+	struct h_channel *a, *b;
+	struct h_message m;
+
+	ASSERT_EQ(0, h_channel_create(self->m[0], &variant->attr, &a));
+	ASSERT_EQ(0, h_channel_create(self->m[1], &variant->attr, &b));
+	ASSERT_NO(meet(a, b));
+	while (!h_channel_send(a, "x", 1, H_NOWAIT))
+		ASSERT_GT(10000, sent++);
+	for (i = 0; i < sent; i++) {
+		ASSERT_EQ(1, get(b, self->m[0], &m));
+		h_channel_release(b, &m);
+	}
+	ASSERT_NO(meet(b, a));
+	/* Buffers are free, and nothing else has to happen there. */
+	for (i = 0; i < sent && !h_channel_send(a, "x", 1, 20 * SECOND); i++)
+		;
+	EXPECT_EQ(sent, i);
+	h_channel_close(a, H_NOWAIT);
+	h_channel_close(b, H_NOWAIT);
+}
+
+TEST_F(channel, who_joins_late_answers_the_end)
+{
+	struct h_channel *a, *b;
+	struct h_message m;
+
+	ASSERT_EQ(0, h_channel_create(self->m[0], NULL, &a));
+	ASSERT_EQ(0, h_channel_create(self->m[1], NULL, &b));
+	ASSERT_NO(meet(a, b));
+	ASSERT_EQ(0, h_channel_send(a, "x", 1, H_NOWAIT));
+	EXPECT_EQ(-EAGAIN, h_channel_shutdown(a, H_NOWAIT));
+	/* It finds the end before it knows to whom to say so. */
+	ht_sleep_ns(20 * HT_MS);
+	h_manager_poll(self->m[1]);
+	ASSERT_NO(meet(b, a));
+	EXPECT_EQ(1, get(b, self->m[0], &m));
+	h_channel_release(b, &m);
+	EXPECT_EQ(0, get(b, self->m[0], &m));
+	EXPECT_EQ(0, shut_down(a));
+	h_channel_close(a, H_NOWAIT);
+	h_channel_close(b, H_NOWAIT);
 }
 
 /* ---- the end ------------------------------------------------------------ */
@@ -590,6 +662,103 @@ TEST_F(channel, who_was_blocked_is_called_back_also_if_he_says_so_later)
 	EXPECT_EQ(1, called);
 	h_manager_dispatch(self->m[0]);
 	EXPECT_EQ(1, called);
+}
+
+struct sender {
+	struct h_channel *channel;
+	int result;
+};
+
+static void *send_one(void *arg)
+{
+	struct sender *s = arg;
+
+	s->result = h_channel_send(s->channel, "x", 1, 60 * SECOND);
+	return NULL;
+}
+
+/* Does a thread wait for buffers? */
+static bool is_sending(struct h_channel *ch)
+{
+	pthread_mutex_t *sending = &ch->sender->sending;
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	do {
+		if (pthread_mutex_trylock(sending))
+			return true;
+		pthread_mutex_unlock(sending);
+		ht_sleep_ns(HT_MS);
+	} while (ht_poll_more(&poll));
+	return false;
+}
+
+TEST_F(channel, who_was_kept_out_by_another_thread_is_called_back)
+{
+	struct sender s = { .channel = self->a };
+	unsigned int called = 0, sent = 1;
+	struct h_message m;
+	struct ht_poll poll;
+	pthread_t thread;
+
+	if (variant->one_manager || variant->flags & H_MANAGER_SINGLE)
+		SKIP(return, "two threads send, and calls of one end count");
+	while (!h_channel_send(self->a, "x", 1, H_NOWAIT))
+		ASSERT_GT(10000, sent++);
+	ht_sleep_ns(20 * HT_MS);
+	/* Whoever was told of that is told no more. */
+	h_channel_on_ready(self->a, count, &called);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, send_one, &s));
+	ASSERT_TRUE(is_sending(self->a));
+	self->a->blocked = false;
+	EXPECT_EQ(-EAGAIN, h_channel_send(self->a, "y", 1, H_NOWAIT));
+	while (sent--) {
+		ASSERT_EQ(1, h_channel_receive(self->b, &m, 20 * SECOND));
+		h_channel_release(self->b, &m);
+	}
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, s.result);
+	ht_poll_begin(&poll);
+	while (!called && ht_poll_more(&poll))
+		h_manager_dispatch(self->m[0]);
+	EXPECT_EQ(1, called);
+	EXPECT_EQ(0, h_channel_send(self->a, "y", 1, H_NOWAIT));
+}
+
+struct teller {
+	unsigned int called;
+	int told;
+};
+
+static void receive_all(struct h_channel *ch, void *arg)
+{
+	struct teller *t = arg;
+	struct h_message m;
+
+	t->called++;
+	while ((t->told = h_channel_receive(ch, &m, H_NOWAIT)) == 1)
+		h_channel_release(ch, &m);
+}
+
+TEST_F(channel, who_knows_of_the_end_is_not_called_again)
+{
+	struct teller first = { .told = 1 }, second = {};
+	struct ht_poll poll;
+	int i;
+
+	h_channel_on_ready(self->b, receive_all, &first);
+	/* It has not arrived, or both ends are of one manager. */
+	h_channel_shutdown(self->a, H_NOWAIT);
+	ht_poll_begin(&poll);
+	while (first.told && ht_poll_more(&poll))
+		h_manager_dispatch(self->m[1]);
+	ASSERT_EQ(0, first.told);
+	/* Nor is who comes later. */
+	h_channel_on_ready(self->b, receive_all, &second);
+	for (i = 0; i < 10; i++)
+		h_manager_dispatch(self->m[1]);
+	EXPECT_EQ(0, second.called);
+	EXPECT_EQ(0, h_channel_receive(self->b, &(struct h_message) {}, H_NOWAIT));
 }
 
 /* ---- many --------------------------------------------------------------- */
@@ -855,6 +1024,182 @@ TEST_F(channel, who_sleeps_is_told_that_the_other_was_killed)
 	EXPECT_EQ(-EPIPE, h_channel_close(v[0].channel, SECOND));
 }
 
+/* Ask twice for long replies: both ends want larger buffers, and turn to them. */
+static const char *grow(struct h_channel *ch, unsigned char *data)
+{
+	struct h_message reply;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (h_channel_request(ch, data, 1 << 20, &reply,
+				      60 * SECOND) != 1)
+			return "no reply";
+		h_channel_release(ch, &reply);
+	}
+	return NULL;
+}
+
+TEST_F(channel, who_may_not_watch_for_a_moment_grows_and_is_told)
+{
+	struct h_message m;
+	struct h_channel *ch;
+	int64_t killed;
+	pid_t pid;
+
+	ASSERT_NO(with_process(self->m[0], &pid, &ch));
+	watches_may_be_refused(self->dev[0]);
+	refuse_watches(true);
+	memset(self->data, 0, 1 << 20);
+	ASSERT_NO(grow(ch, self->data));
+	EXPECT_LT(0, watches_refused());
+	killed = ht_now_ns();
+	kill(pid, SIGKILL);
+	ht_reap(pid);
+	EXPECT_EQ(-ECONNRESET, h_channel_receive(ch, &m, 30 * SECOND));
+	EXPECT_GT(killed + ht_patience_ns() / 20, ht_now_ns());
+	refuse_watches(false);
+	EXPECT_EQ(-EPIPE, h_channel_close(ch, SECOND));
+}
+
+/* ---- who guesses keys is held back, with its credits -------------------- */
+
+FIXTURE(late) {
+	struct h_dev *dev[2];
+	struct h_manager *m[2];
+	struct h_channel *a;
+	struct h_channel *b;
+};
+
+FIXTURE_SETUP(late)
+{
+	static const struct h_channel_attr attr = {
+		.connect.stream.buffers = 2,
+	};
+	const char *name = ht_device();
+	char own[64];
+	int i;
+
+	if (name && strncmp(name, "shm:", 4))
+		SKIP(return, "of the embedded device: who guesses waits itself");
+	snprintf(own, sizeof(own), "shm:late%d,guesses=1", (int)getpid());
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, h_open(own, &self->dev[i]));
+		ASSERT_EQ(0, h_manager_create(self->dev[i], NULL, &self->m[i]));
+	}
+	ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], &attr, &self->a,
+				    &self->b));
+}
+
+FIXTURE_TEARDOWN(late)
+{
+	int i;
+
+	h_channel_close(self->a, H_NOWAIT);
+	h_channel_close(self->b, H_NOWAIT);
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(0, h_manager_destroy(self->m[i]));
+		h_close(self->dev[i]);
+	}
+}
+
+/* Each pause is twice as long as the one before: the last one is of a second. */
+static void guess_keys(FIXTURE_DATA(late) *self)
+{
+	struct h_ticket t = self->b->sender->ticket;
+	int i;
+
+	t.meta_index = 0;
+	t.key ^= 0x5555;
+	for (i = 0; i < 13; i++)
+		while (h_send_msg(h_manager_terminus(self->m[1]), &t, "x", 1,
+				  NULL, 0) == -EAGAIN)
+			ht_sleep_ns(HT_MS);
+}
+
+struct stream_of_messages {
+	struct h_channel *channel;
+	unsigned int count;
+	unsigned int done;	/* atomic */
+};
+
+static void *send_many(void *arg)
+{
+	struct stream_of_messages *s = arg;
+
+	while (s->done < s->count &&
+	       !h_channel_send(s->channel, "x", 1, 20 * SECOND))
+		__atomic_add_fetch(&s->done, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+static void *receive_many(void *arg)
+{
+	struct stream_of_messages *s = arg;
+	struct h_message m;
+
+	while (s->done < s->count &&
+	       h_channel_receive(s->channel, &m, 20 * SECOND) == 1) {
+		h_channel_release(s->channel, &m);
+		__atomic_add_fetch(&s->done, 1, __ATOMIC_SEQ_CST);
+	}
+	return NULL;
+}
+
+static bool late_yet(struct h_channel *ch)
+{
+	struct h_receiver *r = &ch->receiver->r;
+	bool late;
+
+	h_receiver_lock(r);
+	late = ch->receiver->late;
+	h_receiver_unlock(r);
+	return late;
+}
+
+TEST_F(late, a_credit_goes_when_it_may)
+{
+	struct stream_of_messages to = { self->b, 40, 0 };
+	struct stream_of_messages from = { self->a, 40, 0 };
+	pthread_t thread[2];
+	bool late = false;
+	int64_t end;
+
+	guess_keys(self);
+	end = ht_now_ns() + ht_patience_ns();
+	ASSERT_EQ(0, pthread_create(&thread[0], NULL, receive_many, &to));
+	ASSERT_EQ(0, pthread_create(&thread[1], NULL, send_many, &from));
+	while (!late && __atomic_load_n(&to.done, __ATOMIC_SEQ_CST) < 40 &&
+	       ht_now_ns() < end)
+		late = late_yet(self->b);
+	EXPECT_TRUE(late);
+	pthread_join(thread[0], NULL);
+	pthread_join(thread[1], NULL);
+	EXPECT_EQ(40, to.done);
+	EXPECT_EQ(40, from.done);
+}
+
+TEST_F(late, who_sleeps_sees_to_the_credit_of_another_thread)
+{
+	struct stream_of_messages to = { self->b, 1, 0 };
+	struct h_message m[2];
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, h_channel_send(self->a, "x", 1, 20 * SECOND));
+		ASSERT_EQ(1, h_channel_receive(self->b, &m[i], 20 * SECOND));
+	}
+	guess_keys(self);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, receive_many, &to));
+	ht_sleep_ns(50 * HT_MS);
+	h_channel_release(self->b, &m[0]);
+	h_channel_release(self->b, &m[1]);
+	EXPECT_TRUE(late_yet(self->b));
+	EXPECT_EQ(0, h_channel_send(self->a, "x", 1, 20 * SECOND));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(1, to.done);
+}
+
 /* ---- lies --------------------------------------------------------------- */
 
 /* Record @number of the channel whose seed is @seed, with any note. */
@@ -939,6 +1284,48 @@ TEST_F(channel, pieces_that_do_not_add_up_are_found_out)
 	EXPECT_EQ(-EPROTO, h_channel_receive(self->b, &m, 20 * SECOND));
 }
 
+#define ROOM	100
+#define GUARD	0x5a
+
+/* One that says @more; then what it does to who receives it. */
+static int say_more(struct h_channel *from, struct h_channel *to, size_t length,
+		    uint64_t more, unsigned char *room, int64_t timeout_ns)
+{
+	static const unsigned char data[128];
+	struct h_message m;
+	int ret;
+
+	if (h__stream_post(from->sender, data, length, more, 0, SECOND) < 0)
+		return -EIO;
+	if (room)
+		return (int)h_channel_recv(to, room, ROOM, timeout_ns);
+	ret = h_channel_receive(to, &m, timeout_ns);
+	h_channel_release(to, &m);
+	return ret;
+}
+
+TEST_F(channel, pieces_whose_sum_wraps_around_are_found_out)
+{
+	unsigned char room[2 * ROOM];
+	int copied;
+
+	memset(room, GUARD, sizeof(room));
+	for (copied = 0; copied < 2; copied++) {
+		unsigned char *to = copied ? room : NULL;
+		struct h_channel *a, *b;
+
+		ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1],
+					    &variant->attr, &a, &b));
+		ASSERT_EQ(0, h__stream_post(a->sender, room, 40, 60, 0,
+					    SECOND) < 0);
+		EXPECT_EQ(-EPROTO, say_more(a, b, 64, 60ULL - 64, to,
+					    10 * SECOND));
+		h_channel_close(a, H_NOWAIT);
+		h_channel_close(b, H_NOWAIT);
+	}
+	EXPECT_EQ(ROOM, ht_match_byte(room + ROOM, ROOM, GUARD));
+}
+
 struct dispatcher {
 	struct h_manager *m;
 	bool stop;
@@ -957,6 +1344,127 @@ static void ignore(struct h_channel *ch, void *arg)
 {
 	(void)ch;
 	(void)arg;
+}
+
+/* ---- several threads dispatch ------------------------------------------- */
+
+struct visit {
+	unsigned int called;	/* atomic, all */
+	unsigned int inside;
+	unsigned int together;
+};
+
+static void stay_inside(struct h_channel *ch, void *arg)
+{
+	struct visit *v = arg;
+
+	(void)ch;
+	if (__atomic_add_fetch(&v->inside, 1, __ATOMIC_SEQ_CST) > 1)
+		__atomic_add_fetch(&v->together, 1, __ATOMIC_SEQ_CST);
+	ht_sleep_ns(20 * HT_MS);
+	__atomic_sub_fetch(&v->inside, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&v->called, 1, __ATOMIC_SEQ_CST);
+}
+
+static void receive_or_close(struct h_channel *ch, void *arg)
+{
+	struct h_message m;
+	int ret = h_channel_receive(ch, &m, H_NOWAIT);
+
+	if (ret == -EAGAIN)
+		return;
+	if (ret == 1) {
+		h_channel_release(ch, &m);
+		return;
+	}
+	h_channel_close(ch, H_NOWAIT);
+	__atomic_add_fetch((unsigned int *)arg, 1, __ATOMIC_SEQ_CST);
+}
+
+FIXTURE(crowded) {
+	struct h_dev *dev;
+	struct h_manager *far;
+	struct dispatcher d;
+	pthread_t thread[2];
+	struct h_channel *a;
+	struct h_channel *b;
+};
+
+FIXTURE_SETUP(crowded)
+{
+	int i;
+
+	ASSERT_EQ(0, h_open(ht_device(), &self->dev));
+	ASSERT_EQ(0, h_manager_create(self->dev, NULL, &self->d.m));
+	ASSERT_EQ(0, h_manager_create(self->dev, NULL, &self->far));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, pthread_create(&self->thread[i], NULL,
+					    dispatch_on, &self->d));
+	}
+}
+
+FIXTURE_TEARDOWN(crowded)
+{
+	int i;
+
+	__atomic_store_n(&self->d.stop, true, __ATOMIC_RELAXED);
+	for (i = 0; i < 2; i++)
+		pthread_join(self->thread[i], NULL);
+	h_channel_close(self->a, H_NOWAIT);
+	EXPECT_EQ(0, h_manager_destroy(self->d.m));
+	EXPECT_EQ(0, h_manager_destroy(self->far));
+	h_close(self->dev);
+}
+
+/* Both of its directions have something to say: a send blocks, and the end comes. */
+static const char *block_and_end(FIXTURE_DATA(crowded) *self,
+				 void (*ready)(struct h_channel *ch, void *arg),
+				 void *arg)
+{
+	unsigned int sent = 0;
+	int ret;
+
+	if (h_channel_pair(self->d.m, self->far, NULL, &self->a, &self->b))
+		return "no channel";
+	while (!(ret = h_channel_send(self->a, "x", 1, H_NOWAIT)))
+		if (sent++ > 10000)
+			return "it takes all";
+	h_channel_on_ready(self->a, ready, arg);
+	h_channel_close(self->b, H_NOWAIT);
+	return ret == -EAGAIN ? NULL : "cannot send";
+}
+
+TEST_F(crowded, a_channel_is_called_back_by_one_thread_at_a_time)
+{
+	struct visit v = {};
+	struct ht_poll poll;
+
+	ASSERT_NO(block_and_end(self, stay_inside, &v));
+	ht_poll_begin(&poll);
+	while (__atomic_load_n(&v.called, __ATOMIC_SEQ_CST) < 5 &&
+	       ht_poll_more(&poll))
+		ht_sleep_ns(HT_MS);
+	h_channel_on_ready(self->a, NULL, NULL);
+	ht_sleep_ns(40 * HT_MS);
+	EXPECT_LE(5, v.called);
+	EXPECT_EQ(0, v.together);
+}
+
+/* For the address sanitizer. */
+TEST_F(crowded, a_channel_may_be_closed_while_other_threads_dispatch)
+{
+	unsigned int closed = 0, i;
+	struct ht_poll poll;
+
+	for (i = 1; i <= 100; i++) {
+		ASSERT_NO(block_and_end(self, receive_or_close, &closed));
+		self->a = NULL;
+		ht_poll_begin(&poll);
+		while (__atomic_load_n(&closed, __ATOMIC_SEQ_CST) < i &&
+		       ht_poll_more(&poll))
+			ht_sleep_ns(HT_MS / 10);
+		ASSERT_EQ(i, closed);
+	}
 }
 
 /* For the thread sanitizer: without it, who calls back NULL is rarely caught. */

@@ -504,6 +504,54 @@ TEST_F(manager, the_descriptor_is_readable_while_there_is_something_to_do)
 	EXPECT_EQ(0, other->called);
 }
 
+/* In a call back, after a loop that dispatches has found nothing more to do. */
+struct nested {
+	struct h_manager *from;
+	struct box *quiet;	/* is waited for by a call */
+	struct box *told;	/* is to be told of by the descriptor */
+	int fd;
+	bool idle;
+	int readable;
+};
+
+static void loop_inside(struct h_receiver *r, void *arg)
+{
+	struct h_manager *m = r->manager;
+	struct nested *n = arg;
+
+	box_take(box_of(r), 0);
+	n->idle = becomes_unreadable(m, n->fd);
+	send_word(n->from, n->told, 0);
+	send_word(n->from, n->quiet, 0);
+	box_fills(n->quiet);
+	n->readable = readable(n->fd, 100);
+}
+
+TEST_F(manager, the_descriptor_is_readable_for_others_during_a_call_back)
+{
+	struct nested n = {
+		.from = self->from,
+		.quiet = &self->box[1],
+		.told = &self->box[2],
+		.fd = h_manager_fd(self->to),
+	};
+	struct box *b = &self->box[0];
+
+	h_receiver_on_ready(&n.told->r, box_ready, NULL);
+	h_receiver_on_ready(&b->r, loop_inside, &n);
+	ASSERT_EQ(0, send_word(self->from, b, 0));
+	ASSERT_EQ(1, readable(n.fd, patience_ms()));
+	while (!h_manager_dispatch(self->to))
+		;
+	EXPECT_TRUE(n.idle);
+	EXPECT_EQ(1, n.readable);
+	ASSERT_EQ(1, readable(n.fd, patience_ms()));
+	while (!n.told->called)
+		h_manager_dispatch(self->to);
+	EXPECT_EQ(1, box_take(n.quiet, 0));
+	ASSERT_TRUE(becomes_unreadable(self->to, n.fd));
+}
+
 TEST_F(manager, the_descriptor_can_be_in_an_epoll)
 {
 	struct epoll_event event = { .events = EPOLLIN };

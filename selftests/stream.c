@@ -9,6 +9,7 @@
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
+#include "refused_watch.h"
 
 #define SECOND	1000000000LL
 
@@ -411,6 +412,59 @@ TEST_F(stream, call_backs_move_it)
 	h_stream_sender_on_ready(self->sender, NULL, NULL);
 }
 
+struct writer {
+	struct h_stream_sender *sender;
+	ssize_t result;
+};
+
+static void *write_one(void *arg)
+{
+	static const unsigned char data[4096];
+	struct writer *w = arg;
+
+	w->result = h_stream_send(w->sender, data, sizeof(data), 60 * SECOND);
+	return NULL;
+}
+
+static void count_calls(struct h_stream_sender *s, void *arg)
+{
+	(void)s;
+	++*(unsigned int *)arg;
+}
+
+TEST_F(stream, who_is_kept_out_by_another_thread_is_called_back)
+{
+	struct writer w = { .sender = self->sender };
+	struct h_record record;
+	unsigned int called = 0;
+	struct ht_poll poll;
+	pthread_t thread;
+
+	if (variant->flags & H_MANAGER_SINGLE)
+		SKIP(return, "two threads send");
+	while (h_stream_send(self->sender, self->data, 4096, H_NOWAIT) > 0)
+		;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, write_one, &w));
+	ht_poll_begin(&poll);
+	while (!pthread_mutex_trylock(&self->sender->sending)) {
+		pthread_mutex_unlock(&self->sender->sending);
+		ht_sleep_ns(HT_MS);
+		ASSERT_TRUE(ht_poll_more(&poll));
+	}
+	h_stream_sender_on_ready(self->sender, count_calls, &called);
+	EXPECT_EQ(-EAGAIN, h_stream_send(self->sender, "x", 1, H_NOWAIT));
+	ht_poll_begin(&poll);
+	while (!called && ht_poll_more(&poll)) {
+		while (h_stream_receive(self->receiver, &record, H_NOWAIT) == 1)
+			h_stream_release(self->receiver, &record);
+		h_manager_dispatch(self->from);
+	}
+	EXPECT_LT(0, called);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(4096, w.result);
+	h_stream_sender_on_ready(self->sender, NULL, NULL);
+}
+
 struct nibbler {
 	unsigned char data[100];
 	size_t got;
@@ -451,6 +505,176 @@ TEST_F(stream, who_is_gone_is_told_at_once)
 	self->receiver = NULL;
 	EXPECT_EQ(-EPIPE, h_stream_sender_close(self->sender, SECOND));
 	self->sender = NULL;
+}
+
+/* ---- watches are refused for a while ---- */
+
+FIXTURE(unwatched) {
+	struct h_dev *dev[2];
+	struct h_manager *to;
+	struct h_manager *from;
+	struct h_stream_receiver *receiver;
+	struct h_stream_sender *sender;
+};
+
+FIXTURE_SETUP(unwatched)
+{
+	static const struct h_stream_attr attr = {
+		.buffers = 4, .buffer_size = 128, .max_buffer_size = 4096,
+	};
+	struct h_seed seed;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, h_open(ht_device(), &self->dev[i]));
+	}
+	ASSERT_EQ(0, h_manager_create(self->dev[0], NULL, &self->to));
+	ASSERT_EQ(0, h_manager_create(self->dev[1], NULL, &self->from));
+	ASSERT_EQ(0, h_stream_receiver_create(self->to, &attr,
+					      &self->receiver));
+	h_stream_receiver_seed(self->receiver, &seed);
+	ASSERT_EQ(0, h_stream_sender_create(self->from, &seed, &self->sender));
+}
+
+FIXTURE_TEARDOWN(unwatched)
+{
+	h_stream_sender_close(self->sender, H_NOWAIT);
+	h_stream_receiver_destroy(self->receiver);
+	EXPECT_EQ(0, h_manager_destroy(self->to));
+	EXPECT_EQ(0, h_manager_destroy(self->from));
+	h_close(self->dev[0]);
+	h_close(self->dev[1]);
+}
+
+/* Until the sender has turned to larger buffers, and no watch of them was let in. */
+static const char *grow_unwatched(FIXTURE_DATA(unwatched) *self)
+{
+	unsigned char data[3000] = { 0 }, room[3000];
+	struct ht_poll poll;
+	ssize_t n;
+
+	watches_may_be_refused(self->dev[1]);
+	refuse_watches(true);
+	ht_poll_begin(&poll);
+	while (self->sender->generation < 2) {
+		n = h_stream_send(self->sender, data, sizeof(data), H_NOWAIT);
+		if (n < 0 && n != -EAGAIN)
+			return "a refused watch breaks it";
+		while (h_stream_read(self->receiver, room, sizeof(room),
+				     H_NOWAIT) > 0)
+			;
+		if (!ht_poll_more(&poll))
+			return "it does not grow";
+	}
+	return watches_refused() ? NULL : "nothing was refused";
+}
+
+struct stuck {
+	struct h_stream_sender *sender;
+	ssize_t result;
+	int64_t told;
+};
+
+static void *send_until_told(void *arg)
+{
+	static const unsigned char data[10000];
+	struct stuck *s = arg;
+
+	do
+		s->result = h_stream_send(s->sender, data, sizeof(data),
+					  30 * SECOND);
+	while (s->result == sizeof(data));
+	/* What was taken before is told first. */
+	if (s->result > 0)
+		s->result = h_stream_send(s->sender, data, 1, 30 * SECOND);
+	s->told = ht_now_ns();
+	return NULL;
+}
+
+TEST_F(unwatched, a_sender_that_sleeps_watches_when_it_may)
+{
+	struct stuck s = { .sender = self->sender };
+	pthread_t thread;
+	int64_t gone;
+
+	ASSERT_NO(grow_unwatched(self));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, send_until_told, &s));
+	ht_sleep_ns(50 * HT_MS);
+	refuse_watches(false);
+	ht_sleep_ns(50 * HT_MS);
+	gone = ht_now_ns();
+	EXPECT_EQ(0, h_stream_receiver_destroy(self->receiver));
+	self->receiver = NULL;
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-EPIPE, s.result);
+	EXPECT_GT(gone + ht_patience_ns() / 20, s.told);
+}
+
+static void send_in_vain(struct h_stream_sender *s, void *arg)
+{
+	static const unsigned char data[10000];
+	ssize_t *result = arg;
+
+	*result = h_stream_send(s, data, sizeof(data), H_NOWAIT);
+}
+
+TEST_F(unwatched, an_event_loop_that_sends_watches_when_it_may)
+{
+	struct ht_poll poll;
+	ssize_t result = 0;
+
+	ASSERT_NO(grow_unwatched(self));
+	h_stream_sender_on_ready(self->sender, send_in_vain, &result);
+	ht_poll_begin(&poll);
+	do
+		send_in_vain(self->sender, &result);
+	while (result > 0 && ht_poll_more(&poll));
+	ASSERT_EQ(-EAGAIN, result);
+	EXPECT_EQ(0, h_stream_receiver_destroy(self->receiver));
+	self->receiver = NULL;
+	refuse_watches(false);
+	/* From here on nothing but call backs. */
+	ht_poll_begin(&poll);
+	while (result == -EAGAIN && ht_poll_more(&poll)) {
+		h_manager_wait(self->from, 20 * HT_MS);
+		h_manager_dispatch(self->from);
+	}
+	EXPECT_EQ(-EPIPE, result);
+}
+
+static void receive_in_vain(struct h_stream_receiver *r, void *arg)
+{
+	struct h_record record;
+	int *result = arg;
+
+	*result = h_stream_receive(r, &record, H_NOWAIT);
+}
+
+TEST_F(unwatched, an_event_loop_that_receives_watches_when_it_may)
+{
+	int result = -EAGAIN, i;
+	struct ht_poll poll;
+
+	watches_may_be_refused(self->dev[0]);
+	refuse_watches(true);
+	h_stream_receiver_on_ready(self->receiver, receive_in_vain, &result);
+	ht_poll_begin(&poll);
+	while (!watches_refused() && ht_poll_more(&poll))
+		h_manager_dispatch(self->to);
+	ASSERT_LT(0, watches_refused());
+	/* It ends without a word: as if it had been killed. */
+	h__stream_sender_destroy(self->sender);
+	self->sender = NULL;
+	for (i = 0; i < 100; i++)
+		h_manager_dispatch(self->to);
+	EXPECT_EQ(-EAGAIN, result);
+	refuse_watches(false);
+	ht_poll_begin(&poll);
+	while (result == -EAGAIN && ht_poll_more(&poll)) {
+		h_manager_wait(self->to, 20 * HT_MS);
+		h_manager_dispatch(self->to);
+	}
+	EXPECT_EQ(-ECONNRESET, result);
 }
 
 /* ---- the other end breaks the rules ---- */
@@ -554,6 +778,19 @@ static uint32_t near(FIXTURE_DATA(hostile) *self, uint32_t right)
 	}
 }
 
+/* Also a little less than nothing, which wraps around. */
+static uint64_t any_more(FIXTURE_DATA(hostile) *self)
+{
+	switch (any(self, 4)) {
+	case 0:
+		return ht_random(&self->random);
+	case 1:
+		return 0 - (uint64_t)any(self, 200);
+	default:
+		return 0;
+	}
+}
+
 static void bad_record(FIXTURE_DATA(hostile) *self)
 {
 	static const uint32_t flags[] = { 0, 0, 0, 0, H_NOTE_START,
@@ -571,7 +808,7 @@ static void bad_record(FIXTURE_DATA(hostile) *self)
 	h__put(note + 4, near(self, s->credits_seen), 4);
 	h__put(note + 8, near(self, s->sent), 4);
 	h__put(note + 12, any(self, 2), 4);
-	h__put(note + 16, any(self, 2) ? ht_random(&self->random) : 0, 8);
+	h__put(note + 16, any_more(self), 8);
 	msg.length = any(self, 3) ? any(self, sizeof(data) + 1) : 0;
 	if (any(self, 3))
 		msg.meta_length = any(self, 4) ? H_NOTE_BYTES : 5;

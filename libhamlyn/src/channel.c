@@ -44,6 +44,7 @@ static int channel_of(struct h_half *half, bool joined,
 	ch->manager = half->manager;
 	ch->sender = half->sender;
 	ch->receiver = half->receiver;
+	h__receiver_pair(&ch->sender->r, &ch->receiver->r);
 	ch->limit = half->limit;
 	ch->peer_limit = half->peer_limit;
 	ch->done_mask = n - 1;
@@ -145,11 +146,10 @@ void h_channel_seed(const struct h_channel *ch, struct h_channel_seed *seed)
 
 int h_channel_join(struct h_channel *ch, const struct h_channel_seed *seed)
 {
-	pthread_mutex_t *sending = &ch->sender->sending;
 	struct h_half half = as_half(ch);
 	int err;
 
-	err = h__mutex_lock(ch->manager, sending, H_FOREVER);
+	err = h__sending_lock(ch->sender, H_FOREVER);
 	if (err)
 		return err;
 	err = ch->joined ? -EISCONN : h__half_join(&half, seed->bytes, NULL);
@@ -157,7 +157,7 @@ int h_channel_join(struct h_channel *ch, const struct h_channel_seed *seed)
 		ch->peer_limit = half.peer_limit;
 		ch->joined = true;
 	}
-	h__mutex_unlock(ch->manager, sending);
+	h__channel_sent(ch);
 	return err == -EPROTOTYPE ? -EINVAL : err;
 }
 
@@ -238,7 +238,11 @@ void h_channel_on_ready(struct h_channel *ch,
 	h_receiver_unlock(r);
 	if (!ready)
 		return;
-	h_stream_receiver_on_ready(ch->receiver, receive_ready, ch);
+	if (!h__read_once(&ch->told))
+		h_stream_receiver_on_ready(ch->receiver, receive_ready, ch);
+	/* Told just now: whoever was second of the two has taken it back. */
+	if (h__read_once(&ch->told))
+		h_receiver_on_ready(r, NULL, NULL);
 	h__channel_ready_set(ch);
 }
 
@@ -272,15 +276,14 @@ static int finish(struct h_channel *ch, int64_t deadline_ns)
 
 int h_channel_shutdown(struct h_channel *ch, int64_t timeout_ns)
 {
-	pthread_mutex_t *sending = &ch->sender->sending;
 	int64_t deadline = h_deadline(timeout_ns);
 	int err;
 
-	err = h__mutex_lock(ch->manager, sending, deadline);
+	err = h__sending_lock(ch->sender, deadline);
 	if (err)
 		return err;
 	err = finish(ch, deadline);
-	h__mutex_unlock(ch->manager, sending);
+	h__channel_sent(ch);
 	return err;
 }
 
@@ -291,6 +294,9 @@ int h_channel_close(struct h_channel *ch, int64_t timeout_ns)
 	if (!ch)
 		return 0;
 	ret = finish(ch, h_deadline(timeout_ns));
+	/* In a call back: not for one end while the other one is destroyed. */
+	h_receiver_on_ready(&ch->sender->r, NULL, NULL);
+	h_receiver_on_ready(&ch->receiver->r, NULL, NULL);
 	err = h__stream_sender_destroy(ch->sender);
 	ret = ret ? ret : err;
 	err = h__stream_receiver_end(ch->receiver);

@@ -44,7 +44,7 @@ struct h_channel {
 	struct h_assembly in;
 	struct h_message kept;		/* the next one: received, not taken */
 	int failed;			/* an errno for ever */
-	bool told;			/* the end, or that errno, was returned */
+	bool told;			/* the end, or that errno, was returned; atomic */
 	/* lock */
 	uint32_t lock;
 	uint32_t handed;		/* records before this were handed to us */
@@ -68,6 +68,8 @@ struct h_channel_call h__channel_call(struct h_channel *ch);
 int h__channel_push(struct h_channel *ch, int64_t deadline_ns);
 /* The same without waiting for anything, if there is one and nobody else does. */
 void h__channel_try_push(struct h_channel *ch);
+/* Give up sending. */
+void h__channel_sent(struct h_channel *ch);
 /* There is somebody to call now; a send may have returned -EAGAIN before. */
 void h__channel_ready_set(struct h_channel *ch);
 

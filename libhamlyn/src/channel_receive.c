@@ -5,7 +5,6 @@
 #include "channel.h"
 
 #define FIRST_ROOM	(256u << 10)	/* for a long message; it doubles */
-#define SLICE_NS	1000000LL	/* while own data waits to be sent as well */
 
 /* ---- releasing ---- */
 
@@ -75,25 +74,23 @@ static int next_record(struct h_channel *ch, struct h_record *record,
 		       uint64_t *more, int64_t deadline_ns)
 {
 	struct h_receiver *r = &ch->receiver->r;
+	unsigned int rounds = 0;
 
 	for (;;) {
 		uint32_t seen = h_receiver_events(r);
-		bool rest = h__load_acquire(&ch->rest);
-		int64_t until = deadline_ns;
+		bool again = h__load_acquire(&ch->rest);
 		int ret;
 
-		if (h__unlikely(rest)) {
+		if (h__unlikely(again))
 			h__channel_try_push(ch);
-			if (deadline_ns != H_NOWAIT)
-				until = h__now_ns() + SLICE_NS;
-			if (deadline_ns > 0 && until > deadline_ns)
-				until = deadline_ns;
-		}
 		ret = h__stream_next(ch->receiver, record, more, H_NOWAIT);
 		if (ret != -EAGAIN || deadline_ns == H_NOWAIT)
 			return ret;
-		ret = h_receiver_wait(r, seen, until);
-		if (ret && !(ret == -ETIMEDOUT && until != deadline_ns))
+		again = again || h__stream_again(ch->receiver);
+		ret = h__go_on(&rounds, deadline_ns);
+		if (!ret)
+			ret = h__stream_wait(r, seen, again, deadline_ns);
+		if (ret)
 			return ret;
 	}
 }
@@ -135,7 +132,9 @@ static int assemble(struct h_channel *ch, const struct h_record *record,
 	struct h_assembly *in = &ch->in;
 	int err;
 
-	if (!record->length || in->total - in->done - record->length != more)
+	/* What it says is still to come is its word: also that wraps around. */
+	if (!record->length || record->length > in->total - in->done ||
+	    in->total - in->done - record->length != more)
 		return -EPROTO;
 	err = in->lent ? 0 : more_room(ch, in->done + record->length);
 	if (err)
@@ -158,6 +157,8 @@ static int take_back(struct h_channel *ch)
 	in->lent = false;
 	in->to = NULL;
 	in->room = 0;
+	if (!in->done)
+		return 0;
 	err = more_room(ch, in->done);
 	if (!err)
 		memcpy(in->to, from, in->done);
@@ -247,7 +248,7 @@ static void call_no_more(struct h_channel *ch)
 {
 	if (ch->told)
 		return;
-	ch->told = true;
+	h__write_once(&ch->told, true);
 	h_receiver_on_ready(&ch->receiver->r, NULL, NULL);
 }
 

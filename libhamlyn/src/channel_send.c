@@ -216,7 +216,7 @@ static void send_ready(struct h_stream_sender *s, void *arg)
 	want(ch, ch->rest || ch->blocked);
 	if (!ch->rest && ch->blocked)
 		leave_to_on_ready(ch);
-	h__mutex_unlock(ch->manager, &s->sending);
+	h__channel_sent(ch);
 	/* Afterwards there may be no channel any more. */
 	if (call.ready)
 		call.ready(ch, call.arg);
@@ -229,20 +229,20 @@ void h__channel_try_push(struct h_channel *ch)
 	if (h__mutex_lock(ch->manager, sending, H_NOWAIT))
 		return;
 	h__channel_push(ch, H_NOWAIT);
-	h__mutex_unlock(ch->manager, sending);
+	h__channel_sent(ch);
 }
 
-/* Who is asleep because there was nothing to be done looks again. */
-static void wake_receiver(struct h_channel *ch)
+/* A send returns -EAGAIN. */
+static void block(struct h_channel *ch)
 {
-	struct h_receiver *r = &ch->receiver->r;
+	h__write_once(&ch->blocked, true);
+	want(ch, true);
+}
 
-	if (h__single(ch->manager))
-		return;
-	h_receiver_lock(r);
-	h__store_release(&r->events, r->events + 1);
-	h_receiver_unlock(r);
-	h__manager_nudge(ch->manager);
+void h__channel_sent(struct h_channel *ch)
+{
+	while (h__sending_unlock(ch->sender))
+		block(ch);
 }
 
 /* A part of the message is on its way: the rest has to follow. */
@@ -259,7 +259,8 @@ static int keep_rest(struct h_channel *ch, const struct cursor *c)
 	ch->rest_done = 0;
 	set_rest(ch, rest);
 	want(ch, true);
-	wake_receiver(ch);
+	/* Who is asleep because there was nothing to be done looks again. */
+	h__receiver_wake(&ch->receiver->r);
 	return 0;
 }
 
@@ -279,6 +280,9 @@ static int send_message(struct h_channel *ch, struct cursor *c,
 	uint64_t length = c->left;
 	int err;
 
+	/* Who waited would keep out h_channel_join(). */
+	if (!ch->joined)
+		return -ENOTCONN;
 	err = h__channel_push(ch, deadline_ns);
 	if (!err)
 		err = length ? send_records(ch->sender, c, deadline_ns) :
@@ -288,17 +292,14 @@ static int send_message(struct h_channel *ch, struct cursor *c,
 			return keep_rest(ch, c);
 		ch->torn = true;
 	}
-	if (err == -EAGAIN) {
-		h__write_once(&ch->blocked, true);
-		want(ch, true);
-	}
+	if (err == -EAGAIN)
+		block(ch);
 	return err;
 }
 
 int h_channel_sendv(struct h_channel *ch, const struct iovec *iov, int iovcnt,
 		    int64_t timeout_ns)
 {
-	pthread_mutex_t *sending = &ch->sender->sending;
 	int64_t deadline = h_deadline(timeout_ns);
 	struct cursor c = { .iov = iov };
 	int i, err;
@@ -311,11 +312,11 @@ int h_channel_sendv(struct h_channel *ch, const struct iovec *iov, int iovcnt,
 		c.left += iov[i].iov_len;
 	}
 	advance(&c, 0);
-	err = h__mutex_lock(ch->manager, sending, deadline);
+	err = h__sending_lock(ch->sender, deadline);
 	if (err)
 		return err;
 	err = send_message(ch, &c, deadline);
-	h__mutex_unlock(ch->manager, sending);
+	h__channel_sent(ch);
 	return err;
 }
 
@@ -333,13 +334,12 @@ int h_channel_send(struct h_channel *ch, const void *data, size_t length,
 {
 	const struct iovec iov = { .iov_base = (void *)data, .iov_len = length };
 	struct cursor c = { .iov = &iov, .left = length };
-	pthread_mutex_t *sending = &ch->sender->sending;
 	int64_t deadline = h_deadline(timeout_ns);
 	int64_t ret;
 
 	if (length > ch->peer_limit)
 		return -EMSGSIZE;
-	ret = h__mutex_lock(ch->manager, sending, deadline);
+	ret = h__sending_lock(ch->sender, deadline);
 	if (ret)
 		return (int)ret;
 	ret = -EAGAIN;
@@ -347,6 +347,6 @@ int h_channel_send(struct h_channel *ch, const void *data, size_t length,
 		ret = h__stream_post(ch->sender, data, length, 0, 0, deadline);
 	if (h__unlikely(ret == -EAGAIN))
 		ret = send_message(ch, &c, deadline);
-	h__mutex_unlock(ch->manager, sending);
+	h__channel_sent(ch);
 	return ret < 0 ? (int)ret : 0;
 }

@@ -20,6 +20,7 @@ void h__ready_add(struct h_manager *m, struct h_receiver *r)
 	r->next_ready = NULL;
 	h__write_once(m->ready_tail, r);
 	m->ready_tail = &r->next_ready;
+	/* Who is about to call back does so itself, and spares a system call or two. */
 	if (m->event && !m->dispatching)
 		h__event_update(m);
 }
@@ -59,7 +60,8 @@ static bool is_ready(struct h_receiver *r)
 {
 	bool pending;
 
-	if (!r->on_ready)
+	/* Its turn comes when its twin's call back has returned. */
+	if (!r->on_ready || (r->twin && r->twin->queued == CALLED))
 		return false;
 	h_receiver_lock(r);
 	pending = r->class_->pending(r);
@@ -82,6 +84,33 @@ void h__receiver_look(struct h_receiver *r)
 		h__manager_nudge(m);
 }
 
+void h__receiver_wake(struct h_receiver *r)
+{
+	struct h_manager *m = r->manager;
+	bool nudge;
+
+	pthread_mutex_lock(&m->lock);
+	h_receiver_lock(r);
+	h__store_release(&r->events, r->events + 1);
+	h_receiver_unlock(r);
+	if (is_ready(r))
+		h__ready_add(m, r);
+	nudge = h__wake_sleepers(m);
+	pthread_mutex_unlock(&m->lock);
+	if (nudge)
+		h__manager_nudge(m);
+}
+
+void h__receiver_pair(struct h_receiver *a, struct h_receiver *b)
+{
+	struct h_manager *m = a->manager;
+
+	pthread_mutex_lock(&m->lock);
+	a->twin = b;
+	b->twin = a;
+	pthread_mutex_unlock(&m->lock);
+}
+
 static void call_forget(struct h_manager *m, struct h_call *call)
 {
 	struct h_call **at;
@@ -91,7 +120,11 @@ static void call_forget(struct h_manager *m, struct h_call *call)
 	*at = call->next;
 }
 
-/* Afterwards it may be gone; other threads leave it alone meanwhile. */
+/*
+ * Afterwards it may be gone; other threads leave it and its twin alone meanwhile. What
+ * else is ready may be called by others, or by a loop inside the call back, and so may
+ * what becomes ready: the descriptor says so.
+ */
 static void call_back(struct h_manager *m, struct h_receiver *r)
 {
 	void (*ready)(struct h_receiver *r, void *arg) = r->on_ready;
@@ -100,15 +133,21 @@ static void call_back(struct h_manager *m, struct h_receiver *r)
 
 	m->calls = &call;
 	r->queued = CALLED;
+	m->dispatching--;
+	if (m->ready && m->event)
+		h__event_update(m);
 	pthread_mutex_unlock(&m->lock);
 	ready(r, arg);
 	pthread_mutex_lock(&m->lock);
+	m->dispatching++;
 	call_forget(m, &call);
 	if (!call.receiver)
 		return;
 	r->queued = 0;
 	if (is_ready(r))
 		h__ready_add(m, r);
+	if (r->twin && is_ready(r->twin))
+		h__ready_add(m, r->twin);
 }
 
 static unsigned int count_ready(const struct h_manager *m)
@@ -170,6 +209,8 @@ void h__ready_remove(struct h_manager *m, struct h_receiver *r)
 	struct h_receiver **at;
 	struct h_call *call;
 
+	if (r->twin)
+		r->twin->twin = NULL;
 	if (r->queued == CALLED)
 		for (call = m->calls; call; call = call->next)
 			if (call->receiver == r)

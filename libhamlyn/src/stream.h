@@ -79,6 +79,8 @@ struct h_stream_sender {
 	struct h_seed next;
 	/* sending */
 	pthread_mutex_t sending;
+	bool contended;			/* it was refused to somebody; atomic */
+	bool unwatched;			/* a watch was refused: again later; atomic */
 	struct h_ticket ticket;		/* of the generation's first buffer */
 	uint32_t entries;
 	uint32_t buffer;
@@ -112,6 +114,14 @@ int h__stream_sender_attach(struct h_stream_sender *s,
 int h__stream_sender_destroy(struct h_stream_sender *s);
 void h__stream_sender_credits(const struct h_stream_sender *s,
 			      struct h_seed *seed);
+
+/*
+ * Lock sending, with a deadline. Whoever is refused it with -EAGAIN is to be told
+ * when it could be tried again, by who has it.
+ */
+int h__sending_lock(struct h_stream_sender *s, int64_t deadline_ns);
+/* True if somebody was refused it: then it is held still, to see to that. */
+bool h__sending_unlock(struct h_stream_sender *s);
 
 /*
  * What follows is for who has locked sending.
@@ -180,7 +190,7 @@ struct h_stream_receiver {
 	bool gone;
 	bool broken;
 	bool watch_due;
-	bool unwatched;			/* there was no room for a watch: again later */
+	bool unwatched;			/* a watch was refused: again later */
 	bool grow_due;
 	bool seed_due;			/* gen[1] is to be offered */
 	bool late;			/* a credit found no room to go */
@@ -246,8 +256,15 @@ int h__stream_receiver_end(struct h_stream_receiver *r);
 int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 		   uint64_t *more, int64_t deadline_ns);
 
+/* Has it to be tried soon again to tell the sender something, or to watch it? */
+bool h__stream_again(struct h_stream_receiver *r);
+
 /* Is something left of what it gave, and still to be received? reading held. */
 void h__stream_leave(struct h_stream_receiver *r, bool left);
+
+/* As h_receiver_wait(); @again: not for long, and 0 then. */
+int h__stream_wait(struct h_receiver *r, uint32_t seen, bool again,
+		   int64_t deadline_ns);
 
 /* A mutex with a deadline, or nothing where there is one thread. */
 int h__mutex_lock(const struct h_manager *m, pthread_mutex_t *mutex,

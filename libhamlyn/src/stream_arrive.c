@@ -337,8 +337,8 @@ static bool pending(const struct h_receiver *receiver)
 
 	/* What is due is done in the application's calls. */
 	return anything(r) ||
-	       (r->connected && (r->watch_due || r->grow_due || r->fin_due ||
-				 r->late));
+	       (r->connected && (r->watch_due || r->unwatched || r->grow_due ||
+				 r->fin_due || r->late));
 }
 
 const struct h_receiver_class h__stream_class = {

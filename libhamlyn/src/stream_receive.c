@@ -10,7 +10,6 @@
 #define DEFAULT_MAX_SIZE	65536
 #define GROW_BY			4
 #define SETTLE_NS		200000000LL	/* while the work queue is full */
-#define CREDIT_AGAIN_NS		1000000LL
 
 static struct h_stream_receiver *of(struct h_receiver *r)
 {
@@ -127,11 +126,8 @@ static bool try_credit(struct h_stream_receiver *r)
 	return false;
 }
 
-/*
- * The work queue is full for a moment only, as long as the NIC's engine is not kept from
- * running. Whoever receives next tries again, but that may be long after.
- */
-static void give_credit(struct h_stream_receiver *r)
+/* True if none is late any more. */
+static bool credit_settles(struct h_stream_receiver *r)
 {
 	int64_t end = 0;
 	bool done;
@@ -141,36 +137,80 @@ static void give_credit(struct h_stream_receiver *r)
 		done = try_credit(r);
 		h_receiver_unlock(&r->r);
 		if (done)
-			return;
+			return true;
 		if (!end)
 			end = h__now_ns() + SETTLE_NS;
 		else if (h__now_ns() >= end)
-			return;
+			return false;
 		sched_yield();
 	}
 }
 
-/* ---- what is due ---- */
+bool h__stream_again(struct h_stream_receiver *r)
+{
+	bool again;
+
+	h_receiver_lock(&r->r);
+	again = r->late || r->unwatched;
+	h_receiver_unlock(&r->r);
+	return again;
+}
 
 /*
- * The watch tells the slot that is there: again, when that has changed. Without one
- * nobody would tell that the sender is gone.
+ * The work queue is full for a moment only, as long as the NIC's engine is not kept from
+ * running. Else whoever receives tries again: also who went to sleep, or back to an
+ * event loop, when there was nothing to be tried. Both go on until it has gone.
  */
-static void renew_watch(struct h_stream_receiver *r)
+static void give_credit(struct h_stream_receiver *r)
 {
-	struct h_watch *old = r->watch;
+	bool again = h__stream_again(r);
+
+	if (!credit_settles(r) && !again)
+		h__receiver_wake(&r->r);
+}
+
+/* ---- what is due ---- */
+
+static void tell_slot(struct h_stream_receiver *r, struct h_slot *slot)
+{
+	h_receiver_lock(&r->r);
+	r->r.slot = slot;
+	h_receiver_unlock(&r->r);
+}
+
+/* The watch tells a slot: again, before that is another one. */
+static int renew_watch(struct h_stream_receiver *r, struct h_slot *slot)
+{
+	struct h_slot *was = r->r.slot;
+	struct h_watch *watch;
 	int err;
 
-	r->watch = NULL;
-	h_receiver_lock(&r->r);
-	r->r.slot = r->gen[0].place.slot;
-	h_receiver_unlock(&r->r);
-	err = h_receiver_watch(&r->r, &r->credit, -1, 0, &r->watch);
-	if (old)
-		h_unwatch(old);
+	tell_slot(r, slot);
+	err = h_receiver_watch(&r->r, &r->credit, -1, 0, &watch);
+	if (err) {
+		tell_slot(r, was);
+		return err;
+	}
+	if (r->watch)
+		h_unwatch(r->watch);
+	r->watch = watch;
+	return 0;
+}
+
+/*
+ * Without one nobody would tell that the sender is gone. It may be refused for a
+ * moment: then it is tried again as a credit is that is late.
+ */
+static void begin_watch(struct h_stream_receiver *r)
+{
+	bool again = h__stream_again(r);
+	int err = renew_watch(r, r->r.slot);
+
 	h_receiver_lock(&r->r);
 	r->unwatched = err;
 	h_receiver_unlock(&r->r);
+	if (err && !again)
+		h__receiver_wake(&r->r);
 }
 
 static void offer_larger(struct h_stream_receiver *r)
@@ -198,10 +238,25 @@ static bool outgrown(const struct h_stream_receiver *r)
 	       (int32_t)(r->released - r->gen[1].start) >= 0;
 }
 
+/* Numbers wrap around: by whole laps, each record's buffer is as it was. */
+static void retire_later(struct h_stream_receiver *r)
+{
+	struct h_generation *g = &r->gen[1];
+
+	h_receiver_lock(&r->r);
+	g->start += (r->released - g->start) & ~(g->entries - 1);
+	h_receiver_unlock(&r->r);
+}
+
 static void retire(struct h_stream_receiver *r)
 {
 	struct h_generation old;
 
+	/* A slot that is to be told stays until another one is. */
+	if (r->connected && renew_watch(r, r->gen[1].place.slot)) {
+		retire_later(r);
+		return;
+	}
 	h_receiver_lock(&r->r);
 	old = r->gen[0];
 	r->gen[0] = r->gen[1];
@@ -209,8 +264,6 @@ static void retire(struct h_stream_receiver *r)
 	r->gens = 1;
 	r->arriving = 0;
 	h_receiver_unlock(&r->r);
-	if (r->connected)
-		renew_watch(r);
 	if (h__generation_exit(&old, &r->r))
 		h__generation_abandon(&old, &r->r);
 }
@@ -235,7 +288,7 @@ static void do_what_is_due(struct h_stream_receiver *r)
 	r->busy = true;
 	h_receiver_unlock(&r->r);
 	if (watch)
-		renew_watch(r);
+		begin_watch(r);
 	if (old)
 		retire(r);
 	if (grow)
@@ -276,29 +329,11 @@ static int hand_out(struct h_stream_receiver *r, struct h_record *record,
 	return 1;
 }
 
-/* While a credit has to go, not for long: it may be what the sender waits for. */
-static int wait_for_more(struct h_stream_receiver *r, uint32_t seen,
-			 int64_t deadline_ns)
-{
-	int64_t soon;
-	bool late;
-	int ret;
-
-	h_receiver_lock(&r->r);
-	late = r->late || r->unwatched;
-	h_receiver_unlock(&r->r);
-	if (h__likely(!late) || deadline_ns == H_NOWAIT)
-		return h_receiver_wait(&r->r, seen, deadline_ns);
-	soon = h__now_ns() + CREDIT_AGAIN_NS;
-	if (deadline_ns > 0 && deadline_ns <= soon)
-		return h_receiver_wait(&r->r, seen, deadline_ns);
-	ret = h_receiver_wait(&r->r, seen, soon);
-	return ret == -ETIMEDOUT ? 0 : ret;
-}
-
 int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 		   uint64_t *more, int64_t deadline_ns)
 {
+	unsigned int rounds = 0;
+
 	for (;;) {
 		uint32_t seen = h_receiver_events(&r->r);
 		bool due;
@@ -315,7 +350,13 @@ int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 			do_what_is_due(r);
 		if (ret != -EAGAIN)
 			return ret;
-		ret = wait_for_more(r, seen, deadline_ns);
+		/* What came had no data, and the next one may have none. */
+		ret = h__go_on(&rounds, deadline_ns);
+		if (ret)
+			return ret;
+		/* Not for long if a credit has to go: the sender may wait for it. */
+		ret = h__stream_wait(&r->r, seen, h__stream_again(r),
+				     deadline_ns);
 		if (ret)
 			return ret;
 	}
@@ -533,13 +574,21 @@ int h__stream_receiver_attach(struct h_stream_receiver *r,
 	} else {
 		r->credit = t;
 		r->connected = true;
+		if (r->fin)
+			h__stream_credit_fin(r);
 	}
 	h_receiver_unlock(&r->r);
 	if (err) {
 		h__ticket_drop(r->r.manager, &t);
 		return err;
 	}
-	return h_receiver_watch(&r->r, &r->credit, fd, 0, &r->watch);
+	err = h_receiver_watch(&r->r, &r->credit, fd, 0, &r->watch);
+	if (err)
+		return err;
+	/* The sender may be ahead, and wait for what was released before this. */
+	give_credit(r);
+	h__receiver_wake(&r->r);
+	return 0;
 }
 
 /*

@@ -127,7 +127,8 @@ static bool pending(const struct h_receiver *r)
 {
 	const struct h_stream_sender *s = (const struct h_stream_sender *)r;
 
-	return s->wanted && (h__stream_failed(s) || s->grows || tickets(s));
+	return s->wanted && (h__stream_failed(s) || s->grows || tickets(s) ||
+			     h__read_once(&s->unwatched));
 }
 
 static const struct h_receiver_class credit_class = {
@@ -182,7 +183,21 @@ static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
 	s->buffer = f.buffer;
 	s->start = s->sent;
 	s->starts = true;
-	return watch(s, fd);
+	err = watch(s, fd);
+	if (!err || s->generation == 1)
+		return err;
+	/* That is nothing against the other end. Records go without one as well. */
+	h__write_once(&s->unwatched, true);
+	return 0;
+}
+
+/* Until there is one it has to be tried again and again, by who waits too. */
+static bool still_unwatched(struct h_stream_sender *s)
+{
+	if (h__likely(!s->unwatched))
+		return false;
+	h__write_once(&s->unwatched, watch(s, -1));
+	return s->unwatched;
 }
 
 static int grow(struct h_stream_sender *s)
@@ -206,8 +221,11 @@ static int grow(struct h_stream_sender *s)
 /* Wait for a buffer to send to. */
 int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 {
+	unsigned int rounds = 0;
+
 	for (;;) {
 		uint32_t seen = h_receiver_events(&s->r);
+		bool again = still_unwatched(s);
 		int err = 0;
 
 		if (h__stream_failed(s))
@@ -217,7 +235,12 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 		move_start(s);
 		if (err || tickets(s))
 			return err;
-		err = h_receiver_wait(&s->r, seen, deadline_ns);
+		/* Credits may come that release nothing. */
+		err = h__go_on(&rounds, deadline_ns);
+		if (err)
+			return err;
+		err = h__stream_wait(&s->r, seen, again || s->unwatched,
+				     deadline_ns);
 		if (err)
 			return err;
 	}
@@ -391,34 +414,78 @@ static ssize_t send_all(struct h_stream_sender *s, const char *data,
 	return done || !length ? (ssize_t)done : n;
 }
 
+/* To unlock a mutex is a full barrier by itself on x86 only. */
+static inline void full_barrier_behind_unlock(void)
+{
+#if !defined(__x86_64__)
+	h__full_barrier();					/* B15 */
+#endif
+}
+
+/*
+ * Who is refused it says so, and looks again. Who gives it up looks afterwards whether
+ * anybody has said so: one of the two sees the other.
+ */
+int h__sending_lock(struct h_stream_sender *s, int64_t deadline_ns)
+{
+	const struct h_manager *m = s->r.manager;
+	int err = h__mutex_lock(m, &s->sending, deadline_ns);
+
+	if (h__likely(err != -EAGAIN))
+		return err;
+	h__write_once(&s->contended, true);
+	h__full_barrier();					/* B15 */
+	return h__mutex_lock(m, &s->sending, H_NOWAIT);
+}
+
+bool h__sending_unlock(struct h_stream_sender *s)
+{
+	const struct h_manager *m = s->r.manager;
+
+	h__mutex_unlock(m, &s->sending);
+	if (h__single(m))
+		return false;
+	full_barrier_behind_unlock();
+	/* Who has it meanwhile will look in turn. */
+	if (h__likely(!h__read_once(&s->contended)) ||
+	    h__mutex_lock(m, &s->sending, H_NOWAIT))
+		return false;
+	h__write_once(&s->contended, false);
+	return true;
+}
+
+static void sent(struct h_stream_sender *s)
+{
+	while (h__sending_unlock(s))
+		h__stream_want(s, true);
+}
+
 ssize_t h_stream_send(struct h_stream_sender *s, const void *data,
 		      size_t length, int64_t timeout_ns)
 {
-	const struct h_manager *m = s->r.manager;
 	int64_t deadline = h_deadline(timeout_ns);
 	ssize_t ret;
 
-	ret = h__mutex_lock(m, &s->sending, deadline);
+	ret = h__sending_lock(s, deadline);
 	if (ret)
 		return ret;
 	ret = send_all(s, data, length, deadline);
-	h__mutex_unlock(m, &s->sending);
+	sent(s);
 	return ret;
 }
 
 int h_stream_flush(struct h_stream_sender *s, int64_t timeout_ns)
 {
-	const struct h_manager *m = s->r.manager;
 	int64_t deadline = h_deadline(timeout_ns);
 	int ret;
 
-	ret = h__mutex_lock(m, &s->sending, deadline);
+	ret = h__sending_lock(s, deadline);
 	if (ret)
 		return ret;
 	h__stream_want(s, false);
 	ret = h__stream_failed(s) ? -EPIPE : h__stage_flush(s, 0, deadline);
 	h__stream_want(s, ret);
-	h__mutex_unlock(m, &s->sending);
+	sent(s);
 	return ret;
 }
 
@@ -597,12 +664,13 @@ int h__stream_finish(struct h_stream_sender *s, int64_t deadline_ns)
 		return err;
 	for (;;) {
 		uint32_t seen = h_receiver_events(&s->r);
+		bool again = still_unwatched(s);
 
 		if (h__read_once(&s->finished))
 			return 0;
 		if (h__stream_failed(s))
 			return -EPIPE;
-		err = h_receiver_wait(&s->r, seen, deadline_ns);
+		err = h__stream_wait(&s->r, seen, again, deadline_ns);
 		if (err)
 			return err;
 	}

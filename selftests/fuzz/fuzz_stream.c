@@ -137,12 +137,15 @@ static int64_t post(const struct h_ticket *to, uint32_t index, uint64_t offset,
 	return h_send(raw.t, &m);
 }
 
-/* How much of a message is still to come, if this is a part of one as it should be. */
-static uint64_t rest_of_message(struct fuzz *f, size_t length)
+/*
+ * How much of a message is still to come, if this is a part of one as it should be, or
+ * goes on beyond its end.
+ */
+static uint64_t rest_of_message(struct fuzz *f, size_t length, bool beyond)
 {
 	if (!message_left)
 		message_left = fuzz_number(f, LIMIT);
-	message_left -= message_left < length ? message_left : length;
+	message_left -= beyond || message_left > length ? length : message_left;
 	return message_left;
 }
 
@@ -152,9 +155,9 @@ static size_t note(struct fuzz *f, unsigned char *bytes, size_t length)
 
 	if (how & 1)
 		return 0;
-	if (how == 0x80) {
+	if ((how & 0xc1) == 0x80) {
 		memset(bytes, 0, HAMLYN_MAX_METADATA);
-		h__put(bytes + 16, rest_of_message(f, length), 8);
+		h__put(bytes + 16, rest_of_message(f, length, how & 2), 8);
 		return H_NOTE_BYTES;
 	}
 	memset(bytes, 0, HAMLYN_MAX_METADATA);
@@ -241,6 +244,13 @@ static void check_receiver(const struct h_stream_receiver *r)
 	MUST(r->controls <= r->high - r->released);
 }
 
+/* What was taken of a message is never more than it was said to be. */
+static void check_channel(const struct h_channel *ch)
+{
+	check_receiver(ch->receiver);
+	MUST(ch->in.total <= LIMIT && ch->in.done <= ch->in.total);
+}
+
 /* It has never more on its way than there are buffers. */
 static void check_sender(const struct h_stream_sender *s)
 {
@@ -273,20 +283,24 @@ static void receive(uint8_t how)
 
 static void channel_receive(uint8_t how)
 {
+	static char copy[LIMIT];
 	struct h_message m;
-	char bytes[1000];
 	ssize_t n;
 
 	if (how & 0x40) {
-		n = h_channel_recv(channel, bytes, sizeof(bytes), H_NOWAIT);
-		MUST(n <= (ssize_t)sizeof(bytes));
+		size_t room = how & 0x80 ? LIMIT : SIZE;
+		char *bytes = malloc(room);
+
+		n = h_channel_recv(channel, bytes, room, H_NOWAIT);
+		MUST(n <= (ssize_t)room);
+		free(bytes);
 		return;
 	}
 	if (h_channel_receive(channel, &m, H_NOWAIT) != 1)
 		return;
 	MUST(m.length <= LIMIT);
 	if (m.length)
-		memset(bytes, *(const char *)m.data, 1);
+		memcpy(copy, m.data, m.length);
 	h_channel_release(channel, &m);
 	/* Once more does no harm. */
 	h_channel_release(channel, &m);
@@ -336,7 +350,7 @@ static void step(struct fuzz *f)
 	if (receiver)
 		check_receiver(receiver);
 	if (channel)
-		check_receiver(channel->receiver);
+		check_channel(channel);
 	if (channel || sender)
 		check_sender(channel ? channel->sender : sender);
 }

@@ -152,7 +152,8 @@ int h_channel_peer(const struct h_channel *channel, struct h_peer *peer);
  * h_manager_dispatch(); until then nothing else is taken.
  *
  * Return: 0; -EMSGSIZE if the other end does not take messages that long; -EAGAIN,
- * also if only the work queue is full for a moment; -ETIMEDOUT, -EINTR; -EPIPE if the
+ * also if only the work queue is full for a moment, or another thread sends;
+ * -ETIMEDOUT, -EINTR; -ENOTCONN before h_channel_join(); -EPIPE if the
  * other end is gone, or closed, or this one was shut down; -ENOMEM, or as
  * h_manager_alloc().
  */
@@ -248,8 +249,8 @@ int h_channel_request(struct h_channel *channel, const void *data,
  * @channel: the channel
  * @ready: called while there may be something to be received, up to the end or a
  *	lasting error, until that was returned; and once when a send that returned
- *	-EAGAIN could be tried again. It may do anything, also close the channel; or
- *	NULL
+ *	-EAGAIN could be tried again; at times in vain. It may do anything, also close
+ *	the channel; by one thread at a time. Or NULL
  * @arg: its second argument
  */
 void h_channel_on_ready(struct h_channel *channel,

@@ -132,7 +132,7 @@ ssize_t h_stream_read(struct h_stream_receiver *receiver, void *data,
  * h_stream_receiver_on_ready() - have h_manager_dispatch() call back
  * @receiver: the receiver
  * @ready: called while there is something to be received, or the end was reached,
- *	or an error is to be told; or NULL
+ *	or an error is to be told; at times in vain; or NULL
  * @arg: its second argument
  */
 void h_stream_receiver_on_ready(struct h_stream_receiver *receiver,
@@ -167,7 +167,7 @@ int h_stream_sender_create(struct h_manager *manager, const struct h_seed *seed,
  *
  * Return: bytes taken, all of @length or, when the time was over, fewer; -EAGAIN
  * or -ETIMEDOUT if none; -EPIPE if the receiver is gone; -EINTR if none and a signal
- * was handled.
+ * was handled; or, if none, as h_manager_alloc() and h_send_msg().
  */
 ssize_t h_stream_send(struct h_stream_sender *sender, const void *data,
 		      size_t length, int64_t timeout_ns);
@@ -199,7 +199,7 @@ int h_stream_sender_close(struct h_stream_sender *sender, int64_t timeout_ns);
  * h_stream_sender_on_ready() - have h_manager_dispatch() call back
  * @sender: the sender
  * @ready: called while a send that returned -EAGAIN, or took less than all, could go
- *	on; or an error is to be told; or NULL
+ *	on; or an error is to be told; at times in vain; or NULL
  * @arg: its second argument
  */
 void h_stream_sender_on_ready(struct h_stream_sender *sender,
