@@ -74,7 +74,7 @@ again() { # NAME COMMAND...
 			break
 		else
 			echo "# $part failed in run $seed"
-			grep -E '\.c:[0-9]|^not ok' "$work/$part.log" | tail -n 8 | cut -c 1-300 | sed 's/^/# | /'
+			grep -E '\.c:[0-9]|^not ok|erminated' "$work/$part.log" | tail -n 8 | cut -c 1-300 | sed 's/^/# | /'
 			mv "$work/$part.log" "$work/$part.failed"
 		fi
 	done
