@@ -10,6 +10,7 @@
 
 /* As the library reads them; the rest of those files is other targets'. */
 #define h__shm_attach	settings_attach
+#define h__shm_open_wait	settings_open_wait
 #define h__shm_detach	settings_detach
 #define h__shm_lock	settings_lock
 #define h__shm_trylock	settings_trylock
