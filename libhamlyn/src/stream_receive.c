@@ -55,11 +55,12 @@ void h__stream_credit_fin(struct h_stream_receiver *r)
 {
 	unsigned char bytes[H_CREDIT_SHORT];
 
+	r->fin_due = false;
 	if (!r->connected || r->gone)
 		return;
 	h__put(bytes, r->high, 4);	/* nothing is sent any more */
 	h__put(bytes + 4, H_CREDIT_FIN, 4);
-	r->fin_due = send_credit(r, H_CREDITS, bytes, sizeof(bytes)) < 0;
+	r->fin_due = send_credit(r, H_CREDITS, bytes, sizeof(bytes)) == -EAGAIN;
 }
 
 /*
@@ -113,9 +114,12 @@ static bool try_credit(struct h_stream_receiver *r)
 	uint32_t index;
 	size_t length;
 
+	/* Whoever receives this end may never call again. */
+	if (r->fin_due)
+		h__stream_credit_fin(r);
 	r->late = false;
 	if (!credit_due(r))
-		return true;
+		return !r->fin_due;
 	length = write_credit(r, bytes, &index);
 	if (send_credit(r, index, bytes, length) != -EAGAIN)
 		return true;
@@ -151,7 +155,7 @@ bool h__stream_again(struct h_stream_receiver *r)
 	bool again;
 
 	h_receiver_lock(&r->r);
-	again = r->late || r->unwatched;
+	again = r->late || r->fin_due || r->unwatched;
 	h_receiver_unlock(&r->r);
 	return again;
 }
@@ -283,8 +287,6 @@ static void do_what_is_due(struct h_stream_receiver *r)
 	old = outgrown(r);
 	r->watch_due = false;
 	r->grow_due = false;
-	if (r->fin_due)
-		h__stream_credit_fin(r);
 	r->busy = true;
 	h_receiver_unlock(&r->r);
 	if (watch)
