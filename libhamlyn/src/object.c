@@ -371,10 +371,10 @@ static void set_tag(struct h_terminus *t, struct h__send_buffer *b,
 		    uintptr_t base, size_t length)
 {
 	h__write_once(&b->length, 0);
-	h__store_release(&t->bindings, t->bindings + 1);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
+	h__store_release(&t->bindings, t->bindings + 1);	/* B16 */
+	__atomic_thread_fence(__ATOMIC_RELEASE);		/* B16 */
 	h__write_once(&b->base, base);
-	h__store_release(&b->length, length);
+	h__store_release(&b->length, length);			/* B16 */
 }
 
 int h_terminus_bind(struct h_terminus *t, uint32_t tag, struct h_area *a,

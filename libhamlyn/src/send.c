@@ -83,15 +83,15 @@ static inline int find(const struct h_terminus *t, const void *p, size_t n,
 	int tag;
 
 again:
-	bindings = h__load_acquire(&t->bindings);
+	bindings = h__load_acquire(&t->bindings);		/* B16 */
 	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
 		const struct h__send_buffer *b = &t->tags[tag];
-		size_t length = h__load_acquire(&b->length);
+		size_t length = h__load_acquire(&b->length);	/* B16 */
 
 		*offset = (uintptr_t)p - h__read_once(&b->base);
 		if (*offset >= length || n > length - *offset)
 			continue;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);	/* B16 */
 		if (h__unlikely(h__read_once(&t->bindings) != bindings))
 			goto again;
 		return tag;
