@@ -192,12 +192,10 @@ static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
 }
 
 /* Until there is one it has to be tried again and again, by who waits too. */
-static bool still_unwatched(struct h_stream_sender *s)
+static void watch_again(struct h_stream_sender *s)
 {
-	if (h__likely(!s->unwatched))
-		return false;
-	h__write_once(&s->unwatched, watch(s, -1));
-	return s->unwatched;
+	if (h__unlikely(s->unwatched))
+		h__write_once(&s->unwatched, watch(s, -1));
 }
 
 static int grow(struct h_stream_sender *s)
@@ -225,9 +223,9 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 
 	for (;;) {
 		uint32_t seen = h_receiver_events(&s->r);
-		bool again = still_unwatched(s);
 		int err = 0;
 
+		watch_again(s);
 		if (h__stream_failed(s))
 			return -EPIPE;
 		if (h__load_acquire(&s->grows))
@@ -239,8 +237,7 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 		err = h__go_on(&rounds, deadline_ns);
 		if (err)
 			return err;
-		err = h__stream_wait(&s->r, seen, again || s->unwatched,
-				     deadline_ns);
+		err = h__stream_wait(&s->r, seen, s->unwatched, deadline_ns);
 		if (err)
 			return err;
 	}
@@ -664,13 +661,13 @@ int h__stream_finish(struct h_stream_sender *s, int64_t deadline_ns)
 		return err;
 	for (;;) {
 		uint32_t seen = h_receiver_events(&s->r);
-		bool again = still_unwatched(s);
 
+		watch_again(s);
 		if (h__read_once(&s->finished))
 			return 0;
 		if (h__stream_failed(s))
 			return -EPIPE;
-		err = h__stream_wait(&s->r, seen, again, deadline_ns);
+		err = h__stream_wait(&s->r, seen, s->unwatched, deadline_ns);
 		if (err)
 			return err;
 	}
