@@ -328,20 +328,33 @@ static int serve(int from, int to)
 	return 0;
 }
 
+/* In a child. -1 if there is none. */
+static pid_t serve_elsewhere(struct h_datagram_address *server)
+{
+	struct h_seed seed;
+	int fds[2];
+	pid_t pid;
+
+	if (pipe(fds))
+		return -1;
+	pid = ht_fork();
+	if (!pid)
+		_exit(serve(fds[0], fds[1]));
+	if (ht_read_all(fds[0], &seed, sizeof(seed)) ||
+	    h_datagram_resolve(&seed, server))
+		return -1;
+	return pid;
+}
+
 TEST_F(datagram, another_process_answers_requests)
 {
 	struct h_datagram_address server;
 	struct h_datagram answer;
-	struct h_seed seed;
-	int fds[2], i;
 	pid_t pid;
+	int i;
 
-	ASSERT_EQ(0, pipe(fds));
-	pid = ht_fork();
-	if (!pid)
-		_exit(serve(fds[0], fds[1]));
-	ASSERT_EQ(0, ht_read_all(fds[0], &seed, sizeof(seed)));
-	ASSERT_EQ(0, h_datagram_resolve(&seed, &server));
+	pid = serve_elsewhere(&server);
+	ASSERT_GT(pid, 0);
 	for (i = 200; i >= 0; i--) {
 		uint64_t n;
 		int ret = h_datagram_request(self->receiver, &server, self->data,
@@ -367,16 +380,10 @@ TEST_F(datagram, a_request_after_a_revocation_is_answered)
 {
 	struct h_datagram_address server;
 	struct h_datagram answer;
-	struct h_seed seed;
-	int fds[2];
 	pid_t pid;
 
-	ASSERT_EQ(0, pipe(fds));
-	pid = ht_fork();
-	if (!pid)
-		_exit(serve(fds[0], fds[1]));
-	ASSERT_EQ(0, ht_read_all(fds[0], &seed, sizeof(seed)));
-	ASSERT_EQ(0, h_datagram_resolve(&seed, &server));
+	pid = serve_elsewhere(&server);
+	ASSERT_GT(pid, 0);
 	/* As after a time-out whose rekey failed: nobody may answer. */
 	ASSERT_EQ(0, h_datagram_revoke(self->receiver));
 	EXPECT_EQ(0, h_datagram_request(self->receiver, &server, NULL, 0,
