@@ -270,11 +270,13 @@ static int fill_allocated(struct hml_area *a)
 static int charge_locked(struct hml_context *c, struct hml_area *a)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	struct user_struct *owner = get_uid(current_user());
+	struct user_struct *owner;
 	unsigned long had;
 
+	/* Nor are others of that uid charged, who may have to keep to the limit. */
 	if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))
-		limit = ULONG_MAX;
+		return 0;
+	owner = get_uid(current_user());
 	had = atomic_long_read(&owner->locked_vm);
 	do {
 		if (had > limit || a->pages > limit - had) {
@@ -290,18 +292,27 @@ static int charge_locked(struct hml_context *c, struct hml_area *a)
 	} while (!atomic_long_try_cmpxchg(&owner->locked_vm, &had,
 					  had + a->pages));
 	a->owner = owner;
-	a->mm = current->mm;
-	mmgrab(a->mm);
-	atomic64_add(a->pages, &a->mm->pinned_vm);
 	return 0;
 }
 
 static void uncharge_locked(struct hml_area *a)
 {
-	atomic64_sub(a->pages, &a->mm->pinned_vm);
-	mmdrop(a->mm);
 	atomic_long_sub(a->pages, &a->owner->locked_vm);
 	free_uid(a->owner);
+}
+
+/* What /proc/PID/status shows as VmPin. */
+static void count_pinned(struct hml_area *a)
+{
+	a->mm = current->mm;
+	mmgrab(a->mm);
+	atomic64_add(a->pages, &a->mm->pinned_vm);
+}
+
+static void uncount_pinned(struct hml_area *a)
+{
+	atomic64_sub(a->pages, &a->mm->pinned_vm);
+	mmdrop(a->mm);
 }
 
 /* ---- areas ---- */
@@ -314,6 +325,8 @@ static void area_free(struct hml_memory *memory)
 		free_extents(a->mem);
 	else if (a->mem)
 		unpin(a);
+	if (a->mm)
+		uncount_pinned(a);
 	if (a->owner)
 		uncharge_locked(a);
 	if (a->user)
@@ -350,9 +363,9 @@ static int area_publish(struct hml_context *c, struct hml_area *a, u32 *id)
 	err = xa_alloc(&c->areas, &a->id, a, XA_LIMIT(0, HML_MAX_IDS),
 		       GFP_KERNEL_ACCOUNT);
 	*id = a->id;
-	mutex_unlock(&c->lock);
 	if (!err)
 		atomic_inc(&c->device->area_count);
+	mutex_unlock(&c->lock);
 	hml_changed();
 	return err == -EBUSY ? -ENOSPC : err;
 }
@@ -366,7 +379,10 @@ static int fill_pinned(struct hml_context *c, struct hml_area *a,
 		err = hml_user_charge_wired(c, &a->user, a->pages);
 	if (!err)
 		err = charge_locked(c, a);
-	return err ?: pin(a, arg->addr, arg->length);
+	if (err)
+		return err;
+	count_pinned(a);
+	return pin(a, arg->addr, arg->length);
 }
 
 int hml_area_add(struct hml_context *c, struct hamlyn_area_add *arg)
@@ -451,13 +467,20 @@ int hml_area_alloc(struct hml_context *c, struct hamlyn_area_alloc *arg)
 	return err;
 }
 
+/* Context locked. An area of it, or NULL. */
+struct hml_area *hml_area_find(struct hml_context *c, u32 id)
+{
+	hml_context_assert_locked(c);
+	return xa_load(&c->areas, id);
+}
+
 int hml_area_remove(struct hml_context *c, u32 id)
 {
 	struct hml_area *a;
 	int err = 0;
 
 	mutex_lock(&c->lock);
-	a = xa_load(&c->areas, id);
+	a = hml_area_find(c, id);
 	if (!a)
 		err = -ENOENT;
 	else if (a->users)
@@ -506,7 +529,7 @@ void hml_area_destroy_all(struct hml_context *c)
 int hml_area_view(struct hml_context *c, u32 id, u64 base, u64 length,
 		  bool writable, struct hml_area **area, struct hml_view *view)
 {
-	struct hml_area *a = xa_load(&c->areas, id);
+	struct hml_area *a = hml_area_find(c, id);
 
 	if (!a)
 		return -ENOENT;

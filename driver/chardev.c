@@ -397,6 +397,7 @@ static struct hml_context *context_new(struct hml_device *d)
 	spin_lock_init(&c->explain_lock);
 	init_waitqueue_head(&c->wait);
 	INIT_WORK(&c->waking, hml_nq_wake_polls);
+	c->uid = current_euid();
 	c->pid = get_pid(task_tgid(current));
 	get_task_comm(c->comm, current);
 	c->audit = hml_audit_alloc(HML_AUDIT_CONTEXT);

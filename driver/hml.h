@@ -18,6 +18,7 @@
 #include <linux/device.h>
 #include <linux/idr.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/refcount.h>
@@ -168,6 +169,7 @@ struct hml_nic_attr {
  * @gone: deleted: cannot be opened any more
  * @users_lock: protects @users, what is in them, @pages and the limits
  * @users: struct hml_user by uid
+ * @users_seen: where to look for one to be forgotten; under @users_lock
  * @pages: kernel memory for areas and rings of all users
  * @max_pages: its limit
  * @user_limits: limits of users who have none of their own
@@ -204,6 +206,7 @@ struct hml_device {
 	bool gone;
 	struct mutex users_lock;
 	struct xarray users;
+	unsigned long users_seen;
 	unsigned long pages;
 	unsigned long max_pages;
 	struct hml_limits user_limits;
@@ -219,7 +222,8 @@ struct hml_device {
  *	1 for @waking
  * @device: the NIC, with a reference
  * @id: id on the NIC
- * @user: whose limits count: who opened it
+ * @user: whose limits and guesses count
+ * @uid: who opened it; @user's, or one that is subordinate to it
  * @pid: process that opened it
  * @comm: its name then
  * @lock: protects the tables, the users counts and the bindings. Taken under
@@ -245,6 +249,7 @@ struct hml_context {
 	struct hml_device *device;
 	u32 id;
 	struct hml_user *user;
+	kuid_t uid;
 	struct pid *pid;
 	char comm[TASK_COMM_LEN];
 	struct mutex lock;
@@ -461,6 +466,12 @@ void hml_explain(struct hml_context *c, const char *format, ...);
 void hml_explain_nothing(struct hml_context *c);
 int hml_explain_get(struct hml_context *c, struct hamlyn_explain *arg);
 
+/* A context's lock is held, or nobody finds the context any more. */
+static inline void hml_context_assert_locked(const struct hml_context *c)
+{
+	lockdep_assert(READ_ONCE(c->closing) || lockdep_is_held(&c->lock));
+}
+
 /* chardev.c */
 extern const struct file_operations hml_fops;
 
@@ -513,6 +524,7 @@ int hml_user_set_limits(struct hml_device *d, kuid_t uid,
 /* area.c: ioctls, and for others under the context's lock */
 int hml_area_add(struct hml_context *c, struct hamlyn_area_add *arg);
 int hml_area_alloc(struct hml_context *c, struct hamlyn_area_alloc *arg);
+struct hml_area *hml_area_find(struct hml_context *c, u32 id);
 int hml_area_remove(struct hml_context *c, u32 id);
 void hml_area_destroy_all(struct hml_context *c);
 int hml_area_view(struct hml_context *c, u32 id, u64 base, u64 length,
@@ -521,6 +533,7 @@ int hml_area_view(struct hml_context *c, u32 id, u64 base, u64 length,
 /* nq.c */
 int hml_nqs_init(void);
 void hml_nqs_exit(void);
+struct hml_nqueue *hml_nq_find(struct hml_context *c, u32 id);
 int hml_nq_create(struct hml_context *c, struct hamlyn_nq_create *arg);
 int hml_nq_destroy(struct hml_context *c, u32 id);
 void hml_nq_destroy_all(struct hml_context *c);
@@ -528,10 +541,12 @@ int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg);
 bool hml_nq_arm_all(struct hml_context *c);
 bool hml_nq_crowded(struct hml_context *c);
 void hml_nq_wake_polls(struct work_struct *work);
+extern struct workqueue_struct *hml_workers;
 void hml_nq_wake(struct hml_nqueue *nq, bool later);
 void hml_nq_put(struct hml_nqueue *nq);
 
 /* slot.c */
+struct hml_slot_object *hml_slot_find(struct hml_context *c, u32 number);
 int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg);
 int hml_slot_destroy(struct hml_context *c, u32 number);
 int hml_slot_rekey(struct hml_context *c, struct hamlyn_slot_rekey *arg);

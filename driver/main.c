@@ -183,18 +183,20 @@ static int create_nics(void)
 	struct hml_nic_attr attr;
 	struct hml_device *d;
 	unsigned int i;
+	bool alone;
 
 	hml_nic_default_attr(&attr);
 	for (i = 0; i < nics; i++) {
 		mutex_lock(&hml_nics_lock);
 		d = hml_nic_create(&attr, &init_net, NULL, NULL);
+		alone = list_empty(&hml_nics);
 		mutex_unlock(&hml_nics_lock);
 		if (!IS_ERR(d))
 			continue;
 		pr_err("hamlyn: %u of %u NICs made: %ld\n", i, nics,
 		       PTR_ERR(d));
-		/* Those that there are may be open: we are here to stay. */
-		return i ? 0 : PTR_ERR(d);
+		/* Those that there are, ours or not, may be open: we are here to stay. */
+		return alone ? PTR_ERR(d) : 0;
 	}
 	return 0;
 }

@@ -107,9 +107,14 @@ static int map_extent(struct vm_area_struct *vma, unsigned long *addr,
 		if (err)
 			return err;
 		*addr += PAGE_SIZE;
+		/* Extents grow together, and may be as long as an area. */
+		if (!IS_ALIGNED(*addr, SZ_2M))
+			continue;
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
 	}
-	cond_resched();
-	return fatal_signal_pending(current) ? -EINTR : 0;
+	return 0;
 }
 
 static int map_area(struct vm_area_struct *vma, const struct hml_area *a)
@@ -138,16 +143,17 @@ static int map_object(struct hml_context *c, struct vm_area_struct *vma,
 	struct hml_area *a;
 	struct hml_term *t;
 
+	hml_context_assert_locked(c);
 	switch (region) {
 	case HML_REGION_AREA:
-		a = xa_load(&c->areas, id);
+		a = hml_area_find(c, id);
 		if (!a)
 			return -EINVAL;
 		*memory = &a->memory;
 		return map_area(vma, a);
 	case HML_REGION_NQ_RING:
 	case HML_REGION_NQ_CONTROL:
-		nq = xa_load(&c->nqs, id);
+		nq = hml_nq_find(c, id);
 		if (!nq)
 			return -EINVAL;
 		ring = region == HML_REGION_NQ_RING ? nq->ring : nq->control;

@@ -13,13 +13,15 @@
 
 /**
  * struct hml_reader - who reads a reply, and what he may see
- * @admin: everything but keys
+ * @admin: everything but keys, and
+ * @host_admin: what became of packets, too: CAP_NET_ADMIN on the host
  * @uid: else what belongs to this user
  * @user_ns: in which uids are told
  * @pid_ns: in which pids are told
  */
 struct hml_reader {
 	bool admin;
+	bool host_admin;
 	kuid_t uid;
 	struct user_namespace *user_ns;
 	struct pid_namespace *pid_ns;

@@ -141,7 +141,8 @@ static int list_audit(struct dump *dump, struct hml_device *d,
 static bool context_visible(const struct dump *dump,
 			    const struct hml_context *c)
 {
-	return dump->reader.admin || uid_eq(c->user->uid, dump->reader.uid);
+	return dump->reader.admin || uid_eq(c->uid, dump->reader.uid) ||
+	       uid_eq(c->user->uid, dump->reader.uid);
 }
 
 /* Goes on at the place where it was, if that is still there. */

@@ -101,7 +101,7 @@ static int put_context(struct event *e, const struct hml_context *c)
 {
 	return nla_put_u32(e->skb, HAMLYN_A_CONTEXT, c->id) ?:
 	       nla_put_u32(e->skb, HAMLYN_A_PID, pid_for(e, c->pid)) ?:
-	       put_uid(e, c->user->uid);
+	       put_uid(e, c->uid);
 }
 
 /**

@@ -23,6 +23,7 @@ void hml_reader_init(struct hml_reader *r, struct sk_buff *request,
 	struct sock *sk = NETLINK_CB(request).sk;
 
 	r->admin = netlink_ns_capable(request, net->user_ns, CAP_NET_ADMIN);
+	r->host_admin = netlink_capable(request, CAP_NET_ADMIN);
 	r->uid = READ_ONCE(sk->sk_uid);
 	r->user_ns = sk_user_ns(sk);
 	r->pid_ns = task_active_pid_ns(current);
@@ -243,6 +244,13 @@ int hml_fill_nic(struct sk_buff *skb, const struct hml_reader *r,
 	return fill_adversary(skb, s->d);
 }
 
+static int fill_received(struct sk_buff *skb, const struct hml_stats *sum)
+{
+	return put_u64(skb, HAMLYN_A_NOTIFICATIONS, sum->notifications) ?:
+	       put_u64(skb, HAMLYN_A_OVERRUNS, sum->overruns) ?:
+	       put_rejects(skb, sum->rejects);
+}
+
 int hml_fill_stats(struct sk_buff *skb, const struct hml_reader *r,
 		   const struct hml_subject *s)
 {
@@ -254,11 +262,9 @@ int hml_fill_stats(struct sk_buff *skb, const struct hml_reader *r,
 	       put_u64(skb, HAMLYN_A_PACKETS, sum.packets) ?:
 	       put_u64(skb, HAMLYN_A_BYTES, sum.bytes) ?:
 	       put_u64(skb, HAMLYN_A_FAILED, sum.failed) ?:
-	       put_u64(skb, HAMLYN_A_NOTIFICATIONS, sum.notifications) ?:
-	       put_u64(skb, HAMLYN_A_OVERRUNS, sum.overruns) ?:
 	       put_u64(skb, HAMLYN_A_KICKS, sum.kicks) ?:
 	       put_u64(skb, HAMLYN_A_PAUSES, sum.pauses) ?:
-	       put_rejects(skb, sum.rejects);
+	       (r->host_admin ? fill_received(skb, &sum) : 0);
 }
 
 /* device.users_lock is held. */
@@ -302,7 +308,7 @@ int hml_fill_context(struct sk_buff *skb, const struct hml_reader *r,
 	       put_u32(skb, HAMLYN_A_PID, pid_nr_ns(c->pid, r->pid_ns)) ?:
 	       nla_put_string(skb, HAMLYN_A_COMM, c->comm) ?:
 	       put_u32(skb, HAMLYN_A_UID,
-		       from_kuid_munged(r->user_ns, c->user->uid)) ?:
+		       from_kuid_munged(r->user_ns, c->uid)) ?:
 	       put_u32(skb, HAMLYN_A_AREAS, n.areas) ?:
 	       put_u32(skb, HAMLYN_A_SLOTS, entries_of(&c->slots)) ?:
 	       put_u32(skb, HAMLYN_A_NQS, n.nqs) ?:

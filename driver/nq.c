@@ -23,14 +23,22 @@
 #define MOST_SLEEPERS	SZ_1M
 #define MOST_POLLS	1024
 
-static struct workqueue_struct *wakers;
+/* Of no processor: what takes long here delays nobody else's work. */
+struct workqueue_struct *hml_workers;
+
+/* Context locked. An NQ of it, or NULL. */
+struct hml_nqueue *hml_nq_find(struct hml_context *c, u32 id)
+{
+	hml_context_assert_locked(c);
+	return xa_load(&c->nqs, id);
+}
 
 static struct hml_nqueue *nq_get(struct hml_context *c, u32 id)
 {
 	struct hml_nqueue *nq;
 
 	mutex_lock(&c->lock);
-	nq = xa_load(&c->nqs, id);
+	nq = hml_nq_find(c, id);
 	if (nq)
 		refcount_inc(&nq->ref);
 	mutex_unlock(&c->lock);
@@ -119,11 +127,20 @@ static void wake_sleepers(struct work_struct *work)
 	hml_nq_put(nq);
 }
 
+/*
+ * Without saying for what: so everybody comes and looks, which arms us again. A multishot
+ * poll of io_uring would believe what it is told, and hear of nothing more.
+ */
+static void wake_up_polls(struct hml_context *c)
+{
+	wake_up(&c->wait);
+}
+
 void hml_nq_wake_polls(struct work_struct *work)
 {
 	struct hml_context *c = container_of(work, struct hml_context, waking);
 
-	wake_up_poll(&c->wait, EPOLLIN | EPOLLRDNORM);
+	wake_up_polls(c);
 	hml_context_put(c);
 }
 
@@ -131,7 +148,7 @@ void hml_nq_wake_polls(struct work_struct *work)
 static void wake_later(struct work_struct *work, refcount_t *ref)
 {
 	refcount_inc(ref);
-	if (!queue_work(wakers, work))
+	if (!queue_work(hml_workers, work))
 		/* Not the last: the caller has one. */
 		refcount_dec(ref);
 }
@@ -157,7 +174,7 @@ void hml_nq_wake(struct hml_nqueue *nq, bool later)
 	if (n < 0 || (n && (later || current->flags & PF_KTHREAD)))
 		wake_later(&c->waking, &c->ref);
 	else if (n)
-		wake_up_poll(&c->wait, EPOLLIN | EPOLLRDNORM);
+		wake_up_polls(c);
 	hml_nq_put(nq);
 }
 
@@ -230,14 +247,15 @@ int hml_nq_create(struct hml_context *c, struct hamlyn_nq_create *arg)
 	err = xa_alloc(&c->nqs, &nq->id, nq, XA_LIMIT(0, HML_MAX_IDS),
 		       GFP_KERNEL_ACCOUNT);
 	arg->nq = nq->id;
-	if (!err)
+	if (!err) {
 		trace_hamlyn_nq_create(nq);
+		atomic_inc(&c->device->nq_count);
+	}
 	mutex_unlock(&c->lock);
 	if (err) {
 		hml_nq_put(nq);
 		return err == -EBUSY ? -ENOSPC : err;
 	}
-	atomic_inc(&c->device->nq_count);
 	hml_changed();
 	arg->ring_offset = hml_mmap_offset(HML_REGION_NQ_RING, arg->nq);
 	arg->control_offset = hml_mmap_offset(HML_REGION_NQ_CONTROL, arg->nq);
@@ -250,7 +268,7 @@ int hml_nq_destroy(struct hml_context *c, u32 id)
 	int err = 0;
 
 	mutex_lock(&c->lock);
-	nq = xa_load(&c->nqs, id);
+	nq = hml_nq_find(c, id);
 	if (!nq)
 		err = -ENOENT;
 	else if (nq->users)
@@ -386,12 +404,12 @@ int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg)
 
 int __init hml_nqs_init(void)
 {
-	wakers = alloc_workqueue("hamlyn", WQ_UNBOUND, 0);
-	return wakers ? 0 : -ENOMEM;
+	hml_workers = alloc_workqueue("hamlyn", WQ_UNBOUND, 0);
+	return hml_workers ? 0 : -ENOMEM;
 }
 
 /* There are no NICs any more. */
 void hml_nqs_exit(void)
 {
-	destroy_workqueue(wakers);
+	destroy_workqueue(hml_workers);
 }

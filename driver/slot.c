@@ -38,8 +38,16 @@ static u64 new_key(void)
 	return key;
 }
 
+/* Context locked. A slot of it, or NULL. */
+struct hml_slot_object *hml_slot_find(struct hml_context *c, u32 number)
+{
+	hml_context_assert_locked(c);
+	return xa_load(&c->slots, number);
+}
+
 static void drop_users(struct hml_slot_object *s)
 {
+	hml_context_assert_locked(s->context);
 	if (s->area)
 		s->area->users--;
 	if (s->meta_area)
@@ -86,7 +94,7 @@ static int take_parts(struct hml_context *c, struct hml_slot_object *s,
 	err = take_metadata(c, s, arg);
 	if (err || arg->nq == HAMLYN_NONE)
 		return err;
-	s->nq = xa_load(&c->nqs, arg->nq);
+	s->nq = hml_nq_find(c, arg->nq);
 	if (!s->nq)
 		return -ENOENT;
 	s->nq->users++;
@@ -171,6 +179,7 @@ int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg)
 
 static void unlink_slot(struct hml_context *c, struct hml_slot_object *s)
 {
+	hml_context_assert_locked(c);
 	RCU_INIT_POINTER(c->device->nic.port.slots[s->core.number], NULL);
 }
 
@@ -216,7 +225,7 @@ int hml_slot_rekey(struct hml_context *c, struct hamlyn_slot_rekey *arg)
 	if (!(arg->flags & HAMLYN_SLOT_KEY_GIVEN))
 		arg->key = new_key();
 	mutex_lock(&c->lock);
-	s = xa_load(&c->slots, arg->slot);
+	s = hml_slot_find(c, arg->slot);
 	if (s) {
 		hml_watch_rekey(s, arg->key, new_key());
 		since = hml_trace_clock(trace_hamlyn_slot_rekey_enabled());

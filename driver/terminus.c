@@ -81,7 +81,7 @@ static struct hml_term *term_new(struct hml_context *c,
 	timerqueue_init(&t->paused);
 	t->kicks_to_wake = HML_KICKS_TO_WAKE;
 	t->core.sender.pid = task_tgid_nr(current);
-	t->core.sender.uid = __kuid_val(c->user->uid);
+	t->core.sender.uid = __kuid_val(c->uid);
 	hml_engine_adopt(t, arg->priority, arg->weight ?: 1);
 	spin_lock(&c->device->termini_lock);
 	list_add(&t->all, &c->device->termini);
@@ -100,6 +100,7 @@ static void find_only(struct hml_context *c)
 	unsigned long id = 0;
 	struct hml_term *t;
 
+	hml_context_assert_locked(c);
 	t = xa_find(&c->termini, &id, ULONG_MAX, XA_PRESENT);
 	if (t && xa_find_after(&c->termini, &id, ULONG_MAX, XA_PRESENT))
 		t = NULL;
@@ -177,10 +178,11 @@ static void shut(struct hml_context *c, struct hml_term *t)
 	hml_changed();
 }
 
-static void drop_areas(struct hml_term *t)
+static void drop_areas(struct hml_context *c, struct hml_term *t)
 {
 	int tag;
 
+	hml_context_assert_locked(c);
 	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++)
 		if (t->areas[tag])
 			t->areas[tag]->users--;
@@ -201,7 +203,7 @@ int hml_term_destroy(struct hml_context *c, u32 id)
 	/* A KICK that found it has no reference. */
 	hml_fabric_quiesce();
 	mutex_lock(&c->lock);
-	drop_areas(t);
+	drop_areas(c, t);
 	mutex_unlock(&c->lock);
 	hml_term_put(t);
 	return 0;
@@ -215,7 +217,7 @@ void hml_term_destroy_all(struct hml_context *c)
 
 	xa_for_each(&c->termini, id, t) {
 		shut(c, t);
-		drop_areas(t);
+		drop_areas(c, t);
 		hml_term_put(t);
 	}
 	xa_destroy(&c->termini);
@@ -252,6 +254,7 @@ static int swap_binding(struct hml_context *c, struct hml_term *t,
 	struct hml_view view = {};
 	int err;
 
+	hml_context_assert_locked(c);
 	if (arg->area != HAMLYN_NONE) {
 		err = hml_area_view(c, arg->area, arg->base, arg->length, false,
 				    &area, &view);

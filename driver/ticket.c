@@ -44,7 +44,7 @@ static int fill_ticket(struct hml_context *c, struct hml_ticket *k,
 	int err = 0;
 
 	mutex_lock(&c->lock);
-	s = xa_load(&c->slots, arg->slot);
+	s = hml_slot_find(c, arg->slot);
 	if (!s) {
 		err = -ENOENT;
 	} else if (!hml_view_covers(s->core.data.length, arg->base,

@@ -822,7 +822,7 @@ DECLARE_EVENT_CLASS(hamlyn_context,
 		__entry->nic = c->device->index;
 		__entry->context = c->id;
 		__entry->pid = pid_nr(c->pid);
-		__entry->uid = __kuid_val(c->user->uid);
+		__entry->uid = __kuid_val(c->uid);
 		memcpy(__entry->comm, c->comm, TASK_COMM_LEN);
 	),
 
@@ -902,7 +902,7 @@ TRACE_EVENT(hamlyn_quota,
 		__entry->limit = limit;
 		__entry->nic = c->device->index;
 		__entry->context = c->id;
-		__entry->uid = __kuid_val(c->user->uid);
+		__entry->uid = __kuid_val(c->uid);
 		HML_COMPAT_ASSIGN_STR(what);
 	),
 

@@ -4,12 +4,15 @@
 #include <linux/cred.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
 
 #include "hml.h"
 #include "trace.h"
 
 /* Wrong guesses are forgiven at about one a second: this is long enough. */
 #define REMEMBER_NS	((u64)HML_GUARD_FREE * 8 * NSEC_PER_SEC)
+#define FORGET_BATCH	32	/* records looked at in one go */
 
 /* Asked at every call of everybody: no word of it in the audit log. */
 static bool exempt_user(void)
@@ -28,6 +31,21 @@ static bool exceeds(unsigned long used, unsigned long more, unsigned long limit)
 }
 
 /* ---- records ---- */
+
+/*
+ * Who answers for the current user: himself, or who made the outermost of his user
+ * namespaces. Else whoever has subordinate uids would have as many shares, and as many
+ * free guesses. Not if that was root, who makes containers for others.
+ */
+static kuid_t responsible(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+	kuid_t uid = current_euid();
+
+	for (; ns != &init_user_ns; ns = ns->parent)
+		uid = ns->owner;
+	return uid_eq(uid, GLOBAL_ROOT_UID) ? current_euid() : uid;
+}
 
 /*
  * Who closes everything and begins anew must not have his free guesses again,
@@ -84,6 +102,22 @@ static struct hml_user *user_find(struct hml_device *d, struct hml_user *fresh)
 	return u ?: ERR_PTR(err);
 }
 
+/* Some records in turn: everybody's charges wait, and there may be many. */
+static void forget_some(struct hml_device *d)
+{
+	unsigned long uid = d->users_seen;
+	struct hml_user *u;
+	u32 n = 0;
+
+	lockdep_assert_held(&d->users_lock);
+	xa_for_each_start(&d->users, uid, u, uid) {
+		if (n++ == FORGET_BATCH)
+			break;
+		forget(d, u);
+	}
+	d->users_seen = u ? uid : 0;
+}
+
 /**
  * hml_user_get() - the record of the current user, for a new context
  * @d: the NIC
@@ -92,15 +126,12 @@ static struct hml_user *user_find(struct hml_device *d, struct hml_user *fresh)
  */
 struct hml_user *hml_user_get(struct hml_device *d)
 {
-	struct hml_user *u, *other;
-	unsigned long uid;
+	struct hml_user *u = user_new(d, responsible());
 
-	u = user_new(d, current_euid());
 	if (!u)
 		return ERR_PTR(-ENOMEM);
 	mutex_lock(&d->users_lock);
-	xa_for_each(&d->users, uid, other)
-		forget(d, other);
+	forget_some(d);
 	u = user_find(d, u);
 	if (!IS_ERR(u)) {
 		u->ref++;

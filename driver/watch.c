@@ -5,7 +5,8 @@
  * The claim is: exactly once. A watch is in one place at a time,
  *
  *  - armed: in the slot's list;
- *  - late: told to a full NQ, in the NQ's list, tried again every RETRY_MS;
+ *  - late: told to a full NQ, in the NQ's list, tried again every RETRY_MS, or
+ *    later if there are very many of them;
  *  - told: nowhere. It keeps its id until UNWATCH.
  *
  * and moves under watch_lock, under which the entry is appended as well. So
@@ -32,6 +33,7 @@
 #include "trace.h"
 
 #define RETRY_MS	10	/* between looks at a full NQ */
+#define RETRY_REST	15	/* and so many times as long as the looks take */
 #define LATE_BATCH	16	/* watches of an NQ told in one go */
 #define TABLE_BATCH	4096	/* slots looked at in one go */
 
@@ -64,6 +66,9 @@ static DEFINE_SPINLOCK(watch_lock);
 
 /* NQs that were full when they were to be told; under watch_lock. */
 static LIST_HEAD(late);
+
+/* Until the next look, in jiffies; under watch_lock. */
+static unsigned long retry_after = 1;
 
 static void retry(struct work_struct *work);
 static DECLARE_DELAYED_WORK(retry_work, retry);
@@ -159,7 +164,7 @@ static void tell(struct hml_watch *w)
 	list_add_tail(&w->place, &nq->untold);
 	if (list_empty(&nq->late)) {
 		list_add_tail(&nq->late, &late);
-		schedule_delayed_work(&retry_work, msecs_to_jiffies(RETRY_MS));
+		queue_delayed_work(hml_workers, &retry_work, retry_after);
 	}
 }
 
@@ -184,24 +189,29 @@ static bool tell_late(struct hml_nqueue *nq)
 
 /*
  * Its work is bounded by the number of NQs that are full, which users pay for,
- * not by that of their watches. The lock may be let go between any two NQs:
- * UNWATCH takes them out of any list that they are in.
+ * not by that of their watches; and by its rests, for the processor's time is nobody's.
+ * The lock may be let go between any two NQs: UNWATCH takes them out of any list that
+ * they are in. Those that come meanwhile have their turn the next time, or there would
+ * be no end of it.
  */
 static void retry(struct work_struct *work)
 {
+	u64 begin = ktime_get_ns();
 	struct hml_nqueue *nq;
-	LIST_HEAD(full);
+	LIST_HEAD(todo);
 
 	spin_lock(&watch_lock);
-	while ((nq = list_first_entry_or_null(&late, struct hml_nqueue,
+	list_splice_init(&late, &todo);
+	while ((nq = list_first_entry_or_null(&todo, struct hml_nqueue,
 					      late))) {
 		if (!tell_late(nq))
-			list_move_tail(&nq->late, &full);
+			list_move_tail(&nq->late, &late);
 		let_others();
 	}
-	list_splice(&full, &late);
+	retry_after = msecs_to_jiffies(RETRY_MS) +
+		      nsecs_to_jiffies(RETRY_REST * (ktime_get_ns() - begin));
 	if (!list_empty(&late))
-		schedule_delayed_work(&retry_work, msecs_to_jiffies(RETRY_MS));
+		mod_delayed_work(hml_workers, &retry_work, retry_after);
 	spin_unlock(&watch_lock);
 }
 
@@ -253,6 +263,7 @@ void hml_watch_tell(struct hml_slot_object *s)
  */
 void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
 {
+	hml_context_assert_locked(s->context);
 	spin_lock(&watch_lock);
 	WRITE_ONCE(s->core.key, key);
 	WRITE_ONCE(s->core.ticket_key, ticket_key);
@@ -340,7 +351,7 @@ static void note_reject(struct hml_context *c, struct hml_nic *nic,
 	};
 	struct hml_sender sender = {
 		.pid = task_tgid_nr(current),
-		.uid = __kuid_val(c->user->uid),
+		.uid = __kuid_val(c->uid),
 	};
 
 	if (reject == HAMLYN_REJECT_DOWN)
@@ -419,7 +430,7 @@ static int take_parts(struct hml_context *c, struct hml_watch *w, u32 nq)
 {
 	int err;
 
-	w->nq = xa_load(&c->nqs, nq);
+	w->nq = hml_nq_find(c, nq);
 	if (!w->nq)
 		return -ENOENT;
 	err = xa_alloc(&c->watches, &w->id, w, XA_LIMIT(0, HML_MAX_IDS),
@@ -502,9 +513,10 @@ err_free:
 
 /* ---- the end of one ---- */
 
-/* Out of the context's table, whose lock is held, or that nobody else has. */
+/* Context locked, and the watch out of its table. */
 static void watch_free(struct hml_watch *w)
 {
+	hml_context_assert_locked(w->nq->context);
 	spin_lock(&watch_lock);
 	detach(w);
 	spin_unlock(&watch_lock);

@@ -6,6 +6,8 @@
 #include "kselftest_harness.h"
 #include "hostile.h"
 
+#include <dirent.h>
+
 FIXTURE(hostile_watch) {
 	struct party owner;
 	struct party watcher;
@@ -310,6 +312,99 @@ TEST_F(hostile_watch, a_crowd_of_watchers_does_not_hold_up_the_owner)
 	begun = ht_now_ns();
 	party_close(&self->watcher);
 	EXPECT_LT(ht_now_ns() - begun, ht_patience_ns() / 10);
+}
+
+/* ---- queues that stay full ------------------------------------------------ */
+
+/* Ticks that the kernel's workers have run for. */
+static uint64_t worked(void)
+{
+	unsigned long user, system;
+	struct dirent *e;
+	char path[300], line[512];
+	uint64_t sum = 0;
+	DIR *dir = opendir("/proc");
+	FILE *file;
+
+	while (dir && (e = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/%s/stat", e->d_name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fgets(line, sizeof(line), file) &&
+		    strstr(line, "(kworker/") &&
+		    sscanf(strrchr(line, ')'),
+			   ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+			   &user, &system) == 2)
+			sum += user + system;
+		fclose(file);
+	}
+	if (dir)
+		closedir(dir);
+	return sum;
+}
+
+/* Two watches that tell at once, and a queue with room for one of them. */
+static int fill_a_queue(int fd)
+{
+	struct hamlyn_nq_create nq = { .size = sizeof(nq), .entries = 2 };
+	struct hamlyn_watch w = { .size = sizeof(w), .host = 999 };
+	int ret = ht_raw(fd, HAMLYN_IOC_NQ_CREATE, &nq);
+
+	w.nq = nq.nq;
+	if (!ret)
+		ret = ht_raw(fd, HAMLYN_IOC_WATCH, &w);
+	return ret ? ret : ht_raw(fd, HAMLYN_IOC_WATCH, &w);
+}
+
+/*
+ * Who never empties his queues keeps the kernel trying: but a processor's time is
+ * everybody's. What is measured is the share of it, which does not depend on how
+ * fast the machine is; a load on the host makes it smaller.
+ */
+TEST_F(hostile_watch, full_queues_do_not_keep_a_processor_busy)
+{
+	enum { QUEUES = 6000, SECONDS = 4 };
+	uint64_t before, ticks;
+	int i;
+
+	for (i = 0; i < QUEUES; i++)
+		ASSERT_EQ(0, fill_a_queue(self->watcher.fd)) {
+			TH_LOG("queue %d", i);
+		}
+	ht_sleep_ns(1000 * HT_MS);
+	before = worked();
+	ht_sleep_ns(SECONDS * 1000 * HT_MS);
+	ticks = worked() - before;
+	TH_LOG("%llu ticks in %d s", (unsigned long long)ticks, SECONDS);
+	EXPECT_LT(ticks, SECONDS * (uint64_t)sysconf(_SC_CLK_TCK) * 2 / 5);
+}
+
+/* And nobody waits for those who came first, for ever. */
+TEST_F(hostile_watch, full_queues_of_others_delay_no_watch_for_good)
+{
+	struct hamlyn_watch w = { .size = sizeof(w), .host = 999 };
+	struct hamlyn_nq_entry entry;
+	struct ht_raw_nq small;
+	struct ht_poll poll;
+	int i;
+
+	for (i = 0; i < 500; i++)
+		ASSERT_EQ(0, fill_a_queue(self->watcher.fd));
+	ASSERT_EQ(0, ht_raw_nq_create(self->owner.fd, 2, &small));
+	w.nq = small.arg.nq;
+	for (i = 0; i < 20; i++)
+		ASSERT_EQ(0, ht_raw(self->owner.fd, HAMLYN_IOC_WATCH, &w));
+	ht_poll_begin(&poll);
+	for (i = 0; i < 20;)
+		if (ht_raw_recv(&small, &entry))
+			i++;
+		else
+			ASSERT_TRUE(ht_poll_more(&poll)) {
+				TH_LOG("%d of 20 were told", i);
+			}
+	EXPECT_FALSE(ht_raw_recv(&small, &entry));
+	ht_raw_nq_unmap(&small);
 }
 
 TEST_HARNESS_MAIN

@@ -7,7 +7,9 @@
 #include "hamlyn_test.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #define PAGE	4096UL
 #define NOBODY	65534
@@ -266,6 +268,57 @@ TEST_F(limits, RLIMIT_MEMLOCK_holds_for_the_unprivileged)
 	if (!pid)
 		_exit(live_within_limit(self->fd));
 	EXPECT_EQ(0, ht_reap(pid));
+}
+
+/* CAP_IPC_LOCK away, and nothing else. */
+static int drop_ipc_lock(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &header, data))
+		return -errno;
+	data[0].effective &= ~(1U << CAP_IPC_LOCK);
+	data[0].permitted &= ~(1U << CAP_IPC_LOCK);
+	return syscall(SYS_capset, &header, data) ? -errno : 0;
+}
+
+static int wire_without_capability(void)
+{
+	struct rlimit limit = { 8 * PAGE, 8 * PAGE };
+	unsigned char *p = pages(9);
+	int fd = ht_raw_open();
+	uint32_t id;
+
+	if (!p || fd < 0 || setrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    drop_ipc_lock())
+		return 1;
+	if (area_add(fd, p, 9 * PAGE, 0, &id) != -ENOMEM)
+		return 2;
+	return area_add(fd, p, 8 * PAGE, 0, &id) ? 3 : 0;
+}
+
+/* What the exempt wire is not charged to those of the same uid who are not. */
+TEST_F(limits, the_exempt_leave_the_others_of_their_uid_the_limit)
+{
+	unsigned char *p = pages(64);
+	uint32_t id;
+	pid_t pid;
+
+	if (geteuid())
+		SKIP(return, "kernel: as root");
+	ASSERT_NE(NULL, p);
+	ASSERT_EQ(0, area_add(self->fd, p, 64 * PAGE, 0, &id));
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(wire_without_capability());
+	EXPECT_EQ(0, ht_reap(pid));
+	EXPECT_EQ(64, charged());
+	ASSERT_EQ(0, area_remove(self->fd, id));
+	EXPECT_TRUE(charge_returns_to(0));
 }
 
 /* A process that wires as much as it may, and is killed: a hundred times. */

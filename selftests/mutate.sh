@@ -236,7 +236,14 @@ user-wired     vm limits                    driver/user.c        s/if (!exempt \
 user-slots     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.slots, 1, limits.slots))/if (0)/
 user-termini   vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.termini, 1, limits.termini)) {/if (0) {/
 poll-crowd     vm poll_wait                 driver/chardev.c     s/if (hml_nq_crowded(c))/if (0)/
-user-opener    vm inherit,limits            driver/user.c        s/u = user_new(d, current_euid());/u = user_new(d, GLOBAL_ROOT_UID);/
+poll-key       vm poll_uring                driver/nq.c          s/wake_up(&c->wait);/wake_up_poll(\&c->wait, EPOLLIN);/
+watch-rest     vm hostile_watch             driver/watch.c       s/nsecs_to_jiffies(RETRY_REST/nsecs_to_jiffies(0/
+user-sub       vm hostile_container         driver/user.c        s/uid = ns->owner;/;/
+user-root      vm hostile_container         driver/user.c        s/return uid_eq(uid, GLOBAL_ROOT_UID) ? current_euid() : uid;/return uid;/
+stats-host     vm hostile_container         driver/stats.c       s/if (ns_capable_noaudit(&init_user_ns, CAP_NET_ADMIN))/if (1)/
+nl-stats-host  vm hostile_container         driver/netlink_fill.c s/(r->host_admin ? fill_received(skb, &sum) : 0)/fill_received(skb, \&sum)/
+memlock-exempt vm limits                    driver/area.c        s/if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))/if (0)/
+user-opener    vm inherit,limits            driver/user.c        s/= user_new(d, responsible());/= user_new(d, GLOBAL_ROOT_UID);/
 user-exempt    vm hostile_admin             driver/user.c        s/ns_capable_noaudit(\&init_user_ns, CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
 guess-begin    vm hostile_guess             driver/user.c        s/\*guard = u->guard;/*guard = (struct hml_guard){};/
 guess-inherit  vm hostile_guess             driver/user.c        s/hml_guard_inherit(&c->user->guard, guard);//
@@ -253,7 +260,7 @@ nl-nic-feed    vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_ni
 nl-term-set    vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_terminus_set_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
 nl-stats       vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_stats_get_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
 nl-limit       vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_limit_set_doit/,/flags/s/GENL_ADMIN_PERM/0/
-nl-contexts    vm hostile_admin             driver/netlink_dump.c s/return dump->reader.admin || uid_eq(c->user->uid, dump->reader.uid);/return true;/
+nl-contexts    vm hostile_admin             driver/netlink_dump.c s/return dump->reader.admin || uid_eq(c->uid, dump->reader.uid) ||/return true ||/
 nl-users       vm hostile_admin             driver/netlink_dump.c s/return dump->reader.admin || uid_eq(u->uid, dump->reader.uid);/return true;/
 nl-audit       vm hostile_admin             driver/netlink_dump.c s/if (dump->reader.admin \&\& !dump->attrs\[HAMLYN_A_CONTEXT\])/if (!dump->attrs[HAMLYN_A_CONTEXT])/
 nl-netns       vm hostile_admin             driver/netlink.c     s/if (net_eq(read_pnet(&d->net), genl_info_net(info)) \&\&/if (/

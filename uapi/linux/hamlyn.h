@@ -62,7 +62,8 @@
  * EHOSTUNREACH
  *	TRB status only: no host of that id is on the fabric.
  * EBADF
- *	TICKET_IMPORT: the descriptor is none, or not of a ticket.
+ *	TICKET_IMPORT, or WATCH by ticket: the descriptor is none, or not of a
+ *	ticket.
  * ENOKEY
  *	TICKET_IMPORT: the slot was destroyed or rekeyed since; TICKET_DROP and
  *	TRB status: the terminus has no imported ticket of that index.
@@ -631,7 +632,7 @@ struct hamlyn_ticket_drop {
 
 /**
  * struct hamlyn_audit_entry - a packet that was discarded
- * @time_ns: when, CLOCK_MONOTONIC
+ * @time_ns: when, CLOCK_MONOTONIC as the initial time namespace has it
  * @sequence: number of the entry: gaps tell that entries were overwritten
  * @offset: from the packet's header
  * @length: from the packet's header

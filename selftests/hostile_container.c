@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who has a user namespace has no more than without: not the shares of as many users
+ * as he has subordinate uids, nor counters that tell which guess was a key. Kernel
+ * device only.
+ */
+#include "kselftest_harness.h"
+#include "hostile.h"
+#include "genl.h"
+
+#include <fcntl.h>
+
+#define NEED_ROOT	"kernel: as root"
+#define NO_CONTAINER	77
+
+FIXTURE(hostile_container) {
+	struct genl genl;
+	struct party admin;
+};
+
+FIXTURE_SETUP(hostile_container)
+{
+	self->genl.fd = -1;
+	ASSERT_EQ(0, party_open(&self->admin));
+	if (geteuid())
+		SKIP(return, NEED_ROOT);
+	ASSERT_EQ(0, genl_open(&self->genl, HAMLYN_FAMILY_NAME,
+			       HAMLYN_FAMILY_VERSION));
+}
+
+FIXTURE_TEARDOWN(hostile_container)
+{
+	genl_close(&self->genl);
+	party_close(&self->admin);
+}
+
+/* ---- who does what another one says --------------------------------------- */
+
+static int say(int socket)
+{
+	return write(socket, "x", 1) == 1 ? 0 : -EPIPE;
+}
+
+static int hear(int socket)
+{
+	char byte;
+
+	return ht_read_all(socket, &byte, 1);
+}
+
+/* ---- subordinate uids ------------------------------------------------------ */
+
+static int map_id(pid_t pid, const char *file, unsigned int id)
+{
+	char path[64], line[32];
+	int fd, length, ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	length = snprintf(line, sizeof(line), "0 %u 1\n", id);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, line, (size_t)length) == length ? 0 : -errno;
+	close(fd);
+	return ret;
+}
+
+/* As @owner makes a namespace, in which he is @uid, and does @act there. */
+struct inside {
+	unsigned int owner;
+	unsigned int uid;
+	int (*act)(int socket);
+	pid_t pid;
+	int socket;
+};
+
+static int live_inside(const struct inside *in, int socket)
+{
+	if ((in->owner && become(in->owner)) || unshare(CLONE_NEWUSER))
+		return NO_CONTAINER;
+	if (say(socket) || hear(socket))
+		return 60;
+	return become(0) ? 61 : in->act(socket);
+}
+
+/* 0 when it lives there. */
+static int enter(struct inside *in)
+{
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
+		return -errno;
+	in->pid = ht_fork();
+	if (!in->pid) {
+		close(sockets[0]);
+		_exit(live_inside(in, sockets[1]));
+	}
+	close(sockets[1]);
+	in->socket = sockets[0];
+	if (in->pid < 0 || hear(in->socket))
+		return -ECHILD;
+	if (map_id(in->pid, "uid_map", in->uid) ||
+	    map_id(in->pid, "gid_map", in->uid))
+		return -EPERM;
+	return say(in->socket);
+}
+
+static int leave(struct inside *in)
+{
+	close(in->socket);
+	return ht_reap(in->pid);
+}
+
+static int be_inside(unsigned int owner, unsigned int uid,
+		     int (*act)(int socket))
+{
+	struct inside in = { .owner = owner, .uid = uid, .act = act };
+	int ret = enter(&in);
+
+	if (in.pid <= 0)
+		return ret;
+	if (!ret)
+		hear(in.socket);
+	return leave(&in);
+}
+
+static int one_slot(int fd)
+{
+	struct hamlyn_area_alloc area = { .size = sizeof(area), .length = 1 };
+	struct hamlyn_slot_create slot;
+	int ret = ht_raw(fd, HAMLYN_IOC_AREA_ALLOC, &area);
+
+	return ret ? ret : ht_raw_slot_create(fd, area.area, 1, HAMLYN_NONE,
+					      &slot);
+}
+
+static int has_one(int socket)
+{
+	int fd = ht_raw_open();
+
+	(void)socket;
+	return fd < 0 ? 1 : one_slot(fd) ? 2 : 0;
+}
+
+static int has_none(int socket)
+{
+	int fd = ht_raw_open();
+
+	(void)socket;
+	return fd < 0 ? 1 : one_slot(fd) == -EDQUOT ? 0 : 2;
+}
+
+/* All that one may have; then it waits for the end. */
+static int hoard(int socket)
+{
+	struct hamlyn_slot_create slot;
+	struct hamlyn_area_alloc area;
+	struct hamlyn_query query;
+	int fd = ht_raw_open();
+	uint32_t n;
+	int ret = 0;
+
+	if (fd < 0 || ht_raw_query(fd, &query) ||
+	    ht_raw_area_alloc(fd, 1, &area, NULL))
+		return 1;
+	for (n = 0; n <= query.max_slots && !ret; n++)
+		ret = ht_raw_slot_create(fd, area.area, 1, HAMLYN_NONE, &slot);
+	if (ret != -EDQUOT || n < 2 || n > query.max_slots)
+		return 2;
+	if (say(socket))
+		return 3;
+	hear(socket);
+	return 0;
+}
+
+TEST_F(hostile_container, subordinate_uids_have_their_users_share)
+{
+	unsigned int user = somebody(0), other = somebody(1);
+	struct inside first = {
+		.owner = user,
+		.uid = somebody(2),
+		.act = hoard,
+	};
+
+	if (enter(&first)) {
+		ASSERT_EQ(NO_CONTAINER, leave(&first));
+		SKIP(return, "no user namespaces here");
+	}
+	ASSERT_EQ(0, hear(first.socket)) {
+		TH_LOG("step %d", leave(&first));
+	}
+	/* As himself, as another of his uids; not another user, nor his. */
+	EXPECT_EQ(0, be_inside(user, somebody(3), has_none));
+	EXPECT_EQ(0, be_inside(user, user, has_none));
+	EXPECT_EQ(0, be_inside(other, somebody(4), has_one));
+	/* Who is put into a container by root is somebody else. */
+	EXPECT_EQ(0, be_inside(0, somebody(5), has_one));
+	EXPECT_EQ(0, leave(&first));
+	EXPECT_EQ(0, be_inside(user, somebody(3), has_one));
+}
+
+/* ---- counters -------------------------------------------------------------- */
+
+static int nic_call(struct genl *g, uint8_t command, uint32_t nic)
+{
+	genl_begin(g, command);
+	genl_put_u32(g, HAMLYN_A_NIC, nic);
+	return genl_call(g);
+}
+
+/* The number of a new NIC, or a negative errno. */
+static int nic_new(struct genl *g)
+{
+	int ret;
+
+	genl_begin(g, HAMLYN_NL_CMD_NIC_NEW);
+	ret = genl_call(g);
+	return ret ? ret : (int)genl_number(genl_attr(g, HAMLYN_A_NIC));
+}
+
+static int move_nic(struct genl *g, uint32_t nic, pid_t pid)
+{
+	char path[64];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	genl_begin(g, HAMLYN_NL_CMD_NIC_SET);
+	genl_put_u32(g, HAMLYN_A_NIC, nic);
+	genl_put_u32(g, HAMLYN_A_NETNS_FD, (uint32_t)fd);
+	ret = genl_call(g);
+	close(fd);
+	return ret;
+}
+
+static int nic_stats(int fd, struct hamlyn_stats *stats)
+{
+	*stats = (struct hamlyn_stats) {
+		.size = sizeof(*stats),
+		.kind = HAMLYN_STATS_NIC,
+	};
+	return ht_raw(fd, HAMLYN_IOC_STATS, stats);
+}
+
+/* A message that lands, one with a wrong key, one to a slot that is not there. */
+static int guess(struct party *p, const struct party *admin)
+{
+	struct hamlyn_trb trb = to_party(admin);
+
+	if (post(&p->terminus, &trb))
+		return 1;
+	trb.key ^= 1;
+	if (post(&p->terminus, &trb))
+		return 2;
+	trb.slot ^= 1;
+	return post(&p->terminus, &trb) ? 3 : 0;
+}
+
+static const char *told_by_ioctl(int fd)
+{
+	struct hamlyn_stats stats;
+	unsigned int i;
+
+	if (nic_stats(fd, &stats))
+		return "no counters at all";
+	if (stats.messages != 3)
+		return "another number of messages";
+	if (stats.notifications || stats.overruns)
+		return "that one has landed";
+	for (i = 0; i < ARRAY_SIZE(stats.rejects); i++)
+		if (stats.rejects[i])
+			return "which were rejected";
+	return NULL;
+}
+
+static const char *told_by_netlink(uint32_t nic)
+{
+	struct genl g;
+
+	if (genl_open(&g, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION) ||
+	    nic_call(&g, HAMLYN_NL_CMD_STATS_GET, nic))
+		return "no counters at all";
+	if (genl_number(genl_attr(&g, HAMLYN_A_MESSAGES)) != 3)
+		return "another number of messages";
+	if (genl_attr(&g, HAMLYN_A_NOTIFICATIONS) ||
+	    genl_attr(&g, HAMLYN_A_OVERRUNS))
+		return "that one has landed";
+	if (genl_attr(&g, HAMLYN_A_REJECTS))
+		return "which were rejected";
+	genl_close(&g);
+	return NULL;
+}
+
+/* As root of a container, with a NIC of its own, number @nic. */
+static int look(unsigned int uid, uint32_t nic, const struct party *admin,
+		int socket)
+{
+	const char *told;
+	struct party p;
+	char path[32];
+
+	if (become(uid) || enter_container())
+		return NO_CONTAINER;
+	if (say(socket) || hear(socket))
+		return 10;
+	snprintf(path, sizeof(path), "/dev/hamlyn%u", nic);
+	setenv("HAMLYN_DEVICE", path, 1);
+	if (party_open(&p) || guess(&p, admin))
+		return 11;
+	told = told_by_ioctl(p.fd);
+	if (!told)
+		told = told_by_netlink(nic);
+	if (told) {
+		fprintf(stderr, "# it is told: %s\n", told);
+		return 12;
+	}
+	if (pass_fd(socket, p.fd))
+		return 13;
+	hear(socket);
+	return 0;
+}
+
+/* Whoever administrates the host sees them, by the same descriptor. */
+static const char *host_sees(int fd)
+{
+	struct hamlyn_stats stats;
+
+	if (fd < 0)
+		return "no descriptor";
+	if (nic_stats(fd, &stats))
+		return "no counters at all";
+	if (stats.notifications != 1)
+		return "not the one that has landed";
+	return stats.rejects[HAMLYN_REJECT_KEY] ? NULL :
+						  "not what was rejected";
+}
+
+TEST_F(hostile_container, its_root_does_not_see_which_guess_was_a_key)
+{
+	unsigned int uid = somebody(6);
+	int sockets[2], nic, ret, fd;
+	pid_t pid;
+
+	nic = nic_new(&self->genl);
+	ASSERT_GE(nic, 0);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+				sockets));
+	pid = ht_fork();
+	if (!pid) {
+		close(sockets[0]);
+		_exit(look(uid, (uint32_t)nic, &self->admin, sockets[1]));
+	}
+	close(sockets[1]);
+	ASSERT_GE(pid, 0);
+	if (hear(sockets[0])) {
+		ret = ht_reap(pid);
+		nic_call(&self->genl, HAMLYN_NL_CMD_NIC_DEL, (uint32_t)nic);
+		ASSERT_EQ(NO_CONTAINER, ret);
+		SKIP(return, "no user namespaces here");
+	}
+	ASSERT_EQ(0, move_nic(&self->genl, (uint32_t)nic, pid));
+	ASSERT_EQ(0, say(sockets[0]));
+	fd = get_fd(sockets[0]);
+	EXPECT_EQ(NULL, host_sees(fd)) {
+		TH_LOG("%s", host_sees(fd));
+	}
+	close(fd);
+	close(sockets[0]);
+	EXPECT_EQ(0, ht_reap(pid));
+}
+
+TEST_HARNESS_MAIN
