@@ -729,6 +729,48 @@ TEST_F(rendezvous, patience_has_an_end)
 	h_listener_destroy(second);
 }
 
+/* A server that is long about one client, when the next has spoken already. */
+TEST_F(rendezvous, who_has_spoken_is_heard_however_late)
+{
+	const struct h_listener_attr attr = {
+		.flags = variant->flags,
+		.patience_ns = SECOND / 10,
+	};
+	struct h_listener *second;
+	struct client clients[3];
+	struct h_channel *ch;
+	pthread_t threads[3];
+	char other[80];
+	int i;
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	ASSERT_EQ(0, h_listener_create(other, &attr, &second));
+	for (i = 0; i < 3; i++) {
+		clients[i] = (struct client) {
+			.path = other,
+			.attr.flags = variant->flags,
+			.own_device = true,
+			.messages = 3,
+		};
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, client,
+					    &clients[i]));
+	}
+	ht_sleep_ns(SECOND / 2);
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, h_channel_accept(second, self->m, NULL, &ch,
+					      ht_patience_ns())) {
+			TH_LOG("client %d", i);
+		}
+		ht_sleep_ns(SECOND / 5);
+		EXPECT_EQ(0, serve(ch));
+	}
+	for (i = 0; i < 3; i++) {
+		pthread_join(threads[i], NULL);
+		EXPECT_EQ(0, clients[i].result);
+	}
+	h_listener_destroy(second);
+}
+
 TEST_F(rendezvous, patience_may_last_for_ever)
 {
 	const struct h_listener_attr attr = { .patience_ns = INT64_MAX };
@@ -1077,7 +1119,10 @@ static int count_answered(const int *fds)
 
 TEST_F(rendezvous, who_does_not_wait_sends_only_so_many_away)
 {
-	const struct h_listener_attr attr = { .flags = variant->flags };
+	const struct h_listener_attr attr = {
+		.flags = variant->flags,
+		.patience_ns = INT64_MAX,
+	};
 	struct h_listener *second;
 	struct h_channel *ch;
 	struct overheard o;
