@@ -11,10 +11,10 @@ from typing import Any, Callable, Iterable, Iterator, Optional
 
 from . import _errors, _library
 from ._device import check
-from ._handle import Handle, Owner, copy, timeout_ns, wait
+from ._handle import Handle, Owner, copy, nanoseconds, timeout_ns, wait
 from ._library import unsigned
 from ._manager import Endpoint, Manager
-from ._stream import Peer, Record, StreamPair, _exactly
+from ._stream import Peer, Record, StreamPair, _exactly, stream_attr
 
 library = _library.library
 
@@ -79,9 +79,8 @@ def _uids(uids: Iterable[int]):
 
 def _channel_attr(max_message: int, buffers: int, buffer_size: int,
                   max_buffer_size: int) -> _library.ChannelAttr:
-    attr = _library.ChannelAttr(max_message=max_message)
-    attr.connect.stream = _library.StreamAttr(buffers=buffers, buffer_size=buffer_size,
-                                              max_buffer_size=max_buffer_size)
+    attr = _library.ChannelAttr(max_message=unsigned(max_message))
+    attr.connect.stream = stream_attr(buffers, buffer_size, max_buffer_size)
     return attr
 
 
@@ -342,8 +341,9 @@ class Listener(Owner):
 
     def __init__(self, manager: Manager, path: str, *, tickets: bool = False, mode: int = 0,
                  waiting: int = 0, patience: float = 0, uids: Optional[Iterable[int]] = None):
-        attr = _library.ListenerAttr(flags=_TICKETS if tickets else 0, mode=mode,
-                                     waiting=waiting, patience_ns=int(patience * 1e9))
+        attr = _library.ListenerAttr(flags=_TICKETS if tickets else 0, mode=unsigned(mode, 32),
+                                     waiting=unsigned(waiting, 32),
+                                     patience_ns=nanoseconds(patience))
         if uids is not None:
             array = _uids(uids)
             attr.uids = array

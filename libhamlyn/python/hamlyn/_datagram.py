@@ -105,14 +105,14 @@ class DatagramReceiver(Endpoint):
     def request(self, to: DatagramAddress, data, timeout: Optional[float] = None) -> Datagram:
         """Sends a datagram to offset 0 and receives the answer. For one thread at a time.
 
-        After a time-out this receiver has another address.
+        After a time-out this receiver has another address, and so it has if it was revoked.
         """
         handle = self._need()
         with _library.Buffer(data) as b, handle:
             # As h_datagram_request() does it, in pieces.
             self._drop_old_answer()
             deadline = None if timeout is None else time.monotonic() + timeout
-            reply = self.address()
+            reply = self._answers_go_to()
             wait(handle, "h_datagram_request",
                  lambda receiver, ns: library.h_datagram_send(
                      self._manager._need().pointer, to._address, 0, b.address, b.length,
@@ -132,6 +132,14 @@ class DatagramReceiver(Endpoint):
             self.receive(0).release()
         except BlockingIOError:
             pass
+
+    def _answers_go_to(self) -> DatagramAddress:
+        """Its address, a new one if it has none: after revoke(), or a rekey() that failed."""
+        address = self.address()
+        if not address._address.ticket.key:
+            self.rekey()
+            address = self.address()
+        return address
 
     def _take(self, datagram: _library.CDatagram) -> Datagram:
         handle = self._need()

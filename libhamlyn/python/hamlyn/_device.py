@@ -82,8 +82,8 @@ class Device(Owner):
 
     def audit(self, sequence: int = 0, most: int = 256) -> tuple[list[dict[str, int]], int]:
         """Packets that were rejected at own slots from a number on, and where to go on."""
-        entries = (_library.AuditEntry * most)()
-        at = c_uint64(sequence)
+        entries = (_library.AuditEntry * unsigned(most, 32))()
+        at = c_uint64(unsigned(sequence))
         with self._need() as dev:
             n = check(library.h_audit(dev, entries, most, byref(at)), "h_audit", dev)
         return [_values(e) for e in entries[:n]], at.value
@@ -152,7 +152,8 @@ class NotificationQueue(Owner):
     def receive(self, timeout: Optional[float] = None) -> Notification:
         """The next notification.
 
-        Raises TimeoutError, or BlockingIOError if timeout is 0; OverflowError where some were lost.
+        Raises TimeoutError, or BlockingIOError if timeout is 0; OverflowError where some were
+        lost.
         """
         entry = _library.NqEntry()
         try:
@@ -219,8 +220,8 @@ class Slot(Owner):
                  ticket_only: bool = False):
         attr = _library.SlotAttr(base=unsigned(base), length=unsigned(length),
                                  meta_base=unsigned(metadata_base),
-                                 meta_count=unsigned(metadata_count, 32), mode=mode,
-                                 flags=2 if ticket_only else 0)
+                                 meta_count=unsigned(metadata_count, 32),
+                                 mode=unsigned(mode, 32), flags=2 if ticket_only else 0)
         parts = [x._need() for x in (area, queue, metadata) if x is not None]
         device = area._need().parent
         out = c_void_p()
@@ -289,8 +290,10 @@ class Terminus(Owner):
 
     def __init__(self, device: Device, *, entries: int = 0, entry_size: int = 0,
                  priority: int = 0, weight: int = 0):
-        attr = _library.TerminusAttr(entries=entries, entry_size=entry_size, priority=priority,
-                                     weight=weight)
+        attr = _library.TerminusAttr(entries=unsigned(entries, 32),
+                                     entry_size=unsigned(entry_size, 32),
+                                     priority=unsigned(priority, 32),
+                                     weight=unsigned(weight, 32))
         out = c_void_p()
         with device._need() as dev:
             check(library.h_terminus_create(dev, byref(attr), byref(out)), "h_terminus_create",
@@ -328,14 +331,15 @@ class Terminus(Owner):
         with _library.Buffer(data) as d, _library.Buffer(metadata) as m:
             msg = _library.Msg(ticket=ctypes.pointer(ticket._ticket), offset=unsigned(offset),
                                data=d.address, length=d.length, meta=m.address,
-                               meta_length=m.length, word=word)
+                               meta_length=m.length, word=unsigned(word))
             with self._need() as terminus:
                 return check(library.h_send(terminus, byref(msg)), "h_send")
 
     def wait(self, number: int, timeout: Optional[float] = None) -> None:
         """Waits until a message has left: its memory may be used again."""
         wait(self._need(), "h_send_wait",
-             lambda terminus, ns: library.h_send_wait(terminus, number, ns), timeout)
+             lambda terminus, ns: library.h_send_wait(terminus, unsigned(number, 63), ns),
+             timeout)
 
     def import_ticket(self, fd: int) -> Ticket:
         """A ticket that came as a descriptor, for this terminus only."""
@@ -364,7 +368,7 @@ class Watch(Owner):
         device = queue._need().parent
         out = c_void_p()
         with queue._need() as nq, device as dev:
-            check(library.h_watch(dev, byref(ticket._ticket), nq, cookie, byref(out)),
+            check(library.h_watch(dev, byref(ticket._ticket), nq, unsigned(cookie), byref(out)),
                   "h_watch", dev)
             self._handle = Handle("watch", out.value, library.h_unwatch, device,
                                   (queue._need(),))

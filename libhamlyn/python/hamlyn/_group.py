@@ -50,11 +50,11 @@ class Share:
     def split(self, parts: Union[int, Sequence[int]]) -> list[Share]:
         """Divides it into equal parts, or parts of these lengths; it is of no more use then."""
         if isinstance(parts, int):
-            count, lengths = parts, None
+            if parts < 0:
+                raise ValueError("a share cannot be divided into fewer than no parts")
+            count, lengths = unsigned(parts, 32), None
         else:
             count, lengths = len(parts), _lengths(parts)
-        if count < 0:
-            raise ValueError("a share cannot be divided into fewer than no parts")
         shares = (_library.CShare * count)()
         check(library.h_share_split(self._share, count, lengths, shares), "h_share_split")
         return [Share(_library.CShare.from_buffer_copy(s)) for s in shares]
@@ -125,13 +125,13 @@ class Gather(Owner):
         """For a member: for one process, once."""
         seed = _library.CSeed()
         with self._need() as gather:
-            check(library.h_gather_seed(gather, member, seed), "h_gather_seed")
+            check(library.h_gather_seed(gather, unsigned(member, 32), seed), "h_gather_seed")
         return bytes(seed.bytes)
 
     def offset(self, member: int) -> int:
         """Where the part of a member is, in what receive() gives."""
         with self._need() as gather:
-            return library.h_gather_offset(gather, member)
+            return library.h_gather_offset(gather, unsigned(member, 32))
 
     def receive(self, timeout: Optional[float] = None) -> memoryview:
         """Waits for all parts of the next round; two can be held until release().
@@ -198,8 +198,8 @@ class Barrier(Owner):
         handle = manager._need()
         with handle as pointer:
             if isinstance(what, int):
-                check(library.h_barrier_create(pointer, what, out), "h_barrier_create",
-                      handle.parent.pointer)
+                check(library.h_barrier_create(pointer, unsigned(what, 32), out),
+                      "h_barrier_create", handle.parent.pointer)
             else:
                 check(library.h_barrier_join(pointer, c_seed(what), out), "h_barrier_join",
                       handle.parent.pointer)
@@ -210,7 +210,8 @@ class Barrier(Owner):
         """For another participant, 1 and up: for one process, once."""
         seed = _library.CSeed()
         with self._need() as barrier:
-            check(library.h_barrier_seed(barrier, participant, seed), "h_barrier_seed")
+            check(library.h_barrier_seed(barrier, unsigned(participant, 32), seed),
+                  "h_barrier_seed")
         return bytes(seed.bytes)
 
     def wait(self, timeout: Optional[float] = None) -> None:

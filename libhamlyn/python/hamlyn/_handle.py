@@ -23,6 +23,7 @@ from . import _errors, _library
 SLICE = 0.2
 
 _lock = threading.RLock()
+_moved = threading.Condition(_lock)
 _all: weakref.WeakSet[Handle] = weakref.WeakSet()
 
 
@@ -34,7 +35,8 @@ class Handle:
     says so first and then looks whether there are uses. One of them sees the other.
     """
     __slots__ = ("name", "pointer", "parent", "called_back", "when_closed", "_destroy", "_keeps",
-                 "_children", "_uses", "_open", "_ended", "_frozen", "_graves", "__weakref__")
+                 "_children", "_uses", "_open", "_ended", "_waits", "_inside", "_busy", "_graves",
+                 "__weakref__")
 
     def __init__(self, name: str, pointer: int, destroy: Callable[[int], Any],
                  parent: Optional[Handle] = None, keeps: tuple[Handle, ...] = ()):
@@ -53,7 +55,12 @@ class Handle:
         self._uses: list[None] = []
         self._open = True
         self._ended = False
-        self._frozen = 0
+        #: may destroying it take long?
+        self._waits = False
+        #: threads that are in h_manager_dispatch(), and not in a call back
+        self._inside: set[int] = set()
+        #: threads that destroy what was made on it, and who is to be destroyed
+        self._busy: list[int] = []
         self._graves: list[Handle] = []
         for keep in self._keeps:
             keep.hold()
@@ -93,13 +100,27 @@ class Handle:
             if self._uses or self._ended:
                 return
             self._ended = True
-            if self.called_back is not None and self.parent is not None:
-                if self.parent._frozen:
-                    self.parent._graves.append(self)
-                    return
-                # Who freezes from now on has no call back for it.
+            parent = self.parent if self.called_back is not None else None
+            if parent is not None:
                 self.called_back(self.pointer, None, None)
-        self._end()
+                inside = set(parent._inside)
+                if inside:
+                    parent._graves.append(self)
+                else:
+                    parent._busy.append(threading.get_ident())
+        if parent is None:
+            self._end()
+        elif not inside:
+            parent._bury([self])
+        elif threading.get_ident() not in inside:
+            self._see_it_end()
+
+    def _see_it_end(self) -> None:
+        """Waits a while for who is inside, so as not to be faster than those who destroy."""
+        # No longer, and without a lock: the collector may have called us anywhere.
+        end = time.monotonic() + SLICE
+        while self.pointer and time.monotonic() < end:
+            time.sleep(0.0002)
 
     def _end(self) -> None:
         pointer, self.pointer = self.pointer, 0
@@ -125,6 +146,7 @@ class Handle:
                 return
             if last is not None:
                 self._destroy = last
+                self._waits = True
             self._uses.append(None)
             self._open = False
             children = list(self._children)
@@ -135,31 +157,66 @@ class Handle:
             call()
         self.leave()
 
-    def freeze(self) -> None:
-        """Until thaw() nothing is destroyed that was made on it and is called back for."""
-        with _lock:
-            self._frozen += 1
+    # The library looks at an end point on its way to a call back: none that has one is
+    # destroyed while a thread is in h_manager_dispatch(). But who is in a call back of ours,
+    # where it may stay for long, is as good as outside; and while one is to be destroyed
+    # no thread goes in, or there might always be one, of many, that is inside.
 
-    def thaw(self) -> None:
-        """Ends freeze()."""
+    def go_in(self) -> None:
+        """Before h_manager_dispatch(), and at the end of each call back."""
+        me = threading.get_ident()
+        while True:
+            with _lock:
+                # In this order: the collector may run in between, and destroy something.
+                self._inside.add(me)
+                if not self._graves and not self._others_are_busy(me):
+                    return
+            self.go_out()
+            with _lock:
+                if (self._inside and self._graves) or self._others_are_busy(me):
+                    _moved.wait(SLICE)
+
+    def go_out(self) -> None:
+        """The opposite. Who is the last one destroys who is to be."""
+        me = threading.get_ident()
         with _lock:
-            self._frozen -= 1
-            if self._frozen:
+            self._inside.discard(me)
+            if self._inside or not self._graves:
                 return
+            self._busy.append(me)
             graves, self._graves = self._graves, []
+        self._bury(graves)
+
+    def _others_are_busy(self, me: int) -> bool:
+        return bool(self._busy) and any(thread != me for thread in self._busy)
+
+    def _bury(self, graves: list[Handle]) -> None:
+        """Destroys them; this thread is busy, and nobody inside."""
+        try:
+            for grave in graves:
+                if not grave._waits:
+                    grave._end()
+        finally:
+            with _lock:
+                self._busy.remove(threading.get_ident())
+                _moved.notify_all()
+        # These wait for who may need to be called back. They are not any more themselves.
         for grave in graves:
-            grave._end()
+            if grave._waits:
+                grave._end()
 
     def forget(self) -> None:
-        """In a child process: there is nothing at the pointer."""
+        """In a child process: there is nothing at the pointer, and no other thread."""
         self._open = False
         self._ended = True
+        self._inside, self._busy, self._graves = set(), [], []
         self.pointer = 0
 
 
 def _after_fork() -> None:
-    global _lock
+    global _lock, _moved
     _lock = threading.RLock()
+    _moved = threading.Condition(_lock)
     for handle in list(_all):
         handle.forget()
 
@@ -246,13 +303,23 @@ def copy(address: int, length: int) -> bytes:
 
 # ---- waiting ----
 
+#: Longer than anything runs
+_MOST_SECONDS = 4e9
+
+
+def nanoseconds(seconds: float) -> int:
+    """Nanoseconds, which the library can add to any time."""
+    # Compared before: there is no integer for float("inf").
+    return int(min(seconds, _MOST_SECONDS) * 1e9)
+
+
 def timeout_ns(timeout: Optional[float]) -> int:
     """The library's time-out for one of Python's: seconds, or None for ever."""
     if timeout is None:
         return _library.FOREVER
     if timeout <= 0:
         return _library.NOWAIT
-    return max(1, min(int(timeout * 1e9), (1 << 63) - 1))
+    return max(1, nanoseconds(timeout))
 
 
 def wait(handle: Handle, call: str, function: Callable[[int, int], int],

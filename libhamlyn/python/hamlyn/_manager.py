@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import itertools
+import os
 import threading
 import weakref
 from ctypes import byref, c_void_p
@@ -13,7 +14,7 @@ from typing import Any, Callable, Optional
 
 from . import _library
 from ._device import Device, check
-from ._handle import Handle, Owner, Pin, view, wait
+from ._handle import Handle, Owner, Pin, timeout_ns, view, wait
 from ._library import unsigned
 
 library = _library.library
@@ -23,19 +24,39 @@ library = _library.library
 _tokens = itertools.count(1)
 #: End points by the number that the library gives back.
 _endpoints: weakref.WeakValueDictionary[int, Endpoint] = weakref.WeakValueDictionary()
-_raised = threading.local()
+
+
+class _Dispatching(threading.local):
+    """The innermost Manager.dispatch() of this thread."""
+    handle: Optional[Handle] = None
+    errors: list[BaseException] = []
+
+
+_dispatching = _Dispatching()
 
 
 @_library.READY
 def _ready(_pointer, token):
-    endpoint = _endpoints.get(token)
-    if endpoint is None:
-        return
+    # Nothing is raised through C: Manager.dispatch() does it.
+    handle, errors = _dispatching.handle, _dispatching.errors
+    if handle is None:
+        return  # nobody else calls h_manager_dispatch()
     try:
-        endpoint._is_ready()
+        handle.go_out()
+        _call(token)
     except BaseException as e:  # pylint: disable=broad-except
-        # Not through C: Manager.dispatch() raises it.
-        getattr(_raised, "errors", []).append(e)
+        errors.append(e)
+    while True:
+        try:
+            return handle.go_in()
+        except BaseException as e:  # pylint: disable=broad-except
+            errors.append(e)  # of a signal's handler: it is not inside yet
+
+
+def _call(token: int) -> None:
+    endpoint = _endpoints.get(token)
+    if endpoint is not None:
+        endpoint._is_ready()
 
 
 _READY_ADDRESS = ctypes.cast(_ready, c_void_p).value
@@ -44,25 +65,33 @@ _READY_ADDRESS = ctypes.cast(_ready, c_void_p).value
 class Manager(Owner):
     """What end points are made on (H 3.3): who receives on one of them polls for all.
 
-    single: one thread at a time uses it and its end points, which saves locks.
+    single: it and its end points are for one thread, which saves locks, and which has to
+    close them: what is only dropped is destroyed by whichever thread drops it, or runs the
+    collector. aio.connect() needs a thread of its own and refuses it.
     spin: how long a call polls before it sleeps, in seconds; None: for ever
     """
 
     def __init__(self, device: Device, *, single: bool = False, nq_entries: int = 0,
                  spin: Optional[float] = 0.00002):
-        attr = _library.ManagerAttr(nq_entries=nq_entries, flags=1 if single else 0,
-                                    spin_ns=-1 if spin is None else max(int(spin * 1e9), 1))
+        attr = _library.ManagerAttr(nq_entries=unsigned(nq_entries, 32),
+                                    flags=1 if single else 0, spin_ns=timeout_ns(spin) or 1)
         out = c_void_p()
         with device._need() as dev:
             check(library.h_manager_create(dev, byref(attr), byref(out)), "h_manager_create",
                   dev)
             self._handle = Handle("manager", out.value, library.h_manager_destroy,
                                   device._need())
+        self._single = single
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._loop_fd = -1
         self._loop_thread = 0
         self._awaited: set[Endpoint] = set()
         self._handle.when_closed = weakref.WeakMethod(self._detach)
+
+    @property
+    def single(self) -> bool:
+        """Is it for one thread?"""
+        return self._single
 
     def poll(self) -> int:
         """Looks for arrivals and gives them to their end points; how many there were."""
@@ -79,18 +108,19 @@ class Manager(Owner):
 
         Raises what one of them raised, after all were called.
         """
-        outer = getattr(_raised, "errors", None)
-        _raised.errors = errors = []
         handle = self._need()
+        errors: list[BaseException] = []
+        outer = _dispatching.handle, _dispatching.errors
         try:
             with handle as manager:
-                handle.freeze()
+                _dispatching.handle, _dispatching.errors = handle, errors
                 try:
+                    handle.go_in()
                     n = library.h_manager_dispatch(manager)
                 finally:
-                    handle.thaw()
+                    handle.go_out()
         finally:
-            _raised.errors = outer if outer is not None else []
+            _dispatching.handle, _dispatching.errors = outer
         if errors:
             raise errors[0]
         return n
@@ -161,6 +191,23 @@ class Manager(Owner):
         super().__del__()
 
 
+class Turns:
+    """Lets the event loop run now and then, for who always finds something to do."""
+    __slots__ = ("_turns",)
+
+    #: Attempts between two turns of the event loop
+    EACH = 16
+
+    def __init__(self) -> None:
+        self._turns = 0
+
+    async def take(self) -> None:
+        """To be awaited before each attempt: who is cancelled in it has not made that."""
+        self._turns += 1
+        if self._turns % self.EACH == 0:
+            await asyncio.sleep(0)
+
+
 class Endpoint(Owner):
     """What can be waited for: on_ready() calls back, await sleeps in an event loop."""
 
@@ -174,9 +221,14 @@ class Endpoint(Owner):
         #: and whether it is to be sent again
         self._waiting: dict[asyncio.Future, bool] = {}
         self._told = False
+        self._turns = Turns()
         self._ready_lock = threading.RLock()
         _endpoints[self._token] = self
         self._need().when_closed = weakref.WeakMethod(self._wake_all)
+
+    def _renew_locks(self) -> None:
+        """In a child process: those who held them are not there."""
+        self._ready_lock = threading.RLock()
 
     @property
     def manager(self) -> Manager:
@@ -265,6 +317,8 @@ class Endpoint(Owner):
         """
         delay = 0.0005
         for_us = True
+        # Else one who is never kept waiting keeps everybody else from the event loop.
+        await self._turns.take()
         while True:
             try:
                 return attempt()
@@ -276,6 +330,14 @@ class Endpoint(Owner):
                 for_us = True
             else:
                 for_us = await self._until_ready(sending) or not sending
+
+
+def _after_fork() -> None:
+    for endpoint in list(_endpoints.values()):
+        endpoint._renew_locks()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _wake(future: asyncio.Future, received: bool) -> None:

@@ -8,12 +8,14 @@ import contextlib
 import errno
 import signal
 import threading
+import time
 from ctypes import byref, c_void_p
 from typing import Any, Iterator, NamedTuple, Optional
 
 from . import _errors, _library
 from ._device import check
 from ._handle import Handle, Pin, copy, timeout_ns, view, wait
+from ._library import unsigned
 from ._manager import Endpoint, Manager
 
 library = _library.library
@@ -82,6 +84,13 @@ class Record:
         self.release()
 
 
+def stream_attr(buffers: int, buffer_size: int, max_buffer_size: int) -> _library.StreamAttr:
+    """The structure; OverflowError for what does not fit in."""
+    return _library.StreamAttr(buffers=unsigned(buffers, 32),
+                               buffer_size=unsigned(buffer_size, 32),
+                               max_buffer_size=unsigned(max_buffer_size, 32))
+
+
 class StreamReceiver(Endpoint):
     """The receiving end of a stream. One thread at a time receives from it.
 
@@ -91,8 +100,7 @@ class StreamReceiver(Endpoint):
 
     def __init__(self, manager: Manager, *, buffers: int = 0, buffer_size: int = 0,
                  max_buffer_size: int = 0):
-        attr = _library.StreamAttr(buffers=buffers, buffer_size=buffer_size,
-                                   max_buffer_size=max_buffer_size)
+        attr = stream_attr(buffers, buffer_size, max_buffer_size)
         out = c_void_p()
         handle = manager._need()
         with handle as pointer:
@@ -106,6 +114,10 @@ class StreamReceiver(Endpoint):
         self._held: collections.deque[list] = collections.deque()
         self._held_lock = threading.RLock()
         self._begin(manager)
+
+    def _renew_locks(self) -> None:
+        super()._renew_locks()
+        self._held_lock = threading.RLock()
 
     def seed(self) -> bytes:
         """What the sender is made from: for one, once."""
@@ -198,19 +210,23 @@ class StreamSender(Endpoint):
         BlockingIOError if timeout is 0, if none were taken; BrokenPipeError if the
         receiver is gone.
         """
-        done = 0
+        done, left = 0, timeout
+        deadline = None if timeout is None else time.monotonic() + timeout
         with _library.Buffer(data) as b:
             while done < b.length:
                 try:
                     done += wait(self._need(), "h_stream_send",
                                  lambda sender, ns: library.h_stream_send(
-                                     sender, b.address + done, b.length - done, ns), timeout)
+                                     sender, b.address + done, b.length - done, ns), left)
                 except (TimeoutError, BlockingIOError):
                     if not done:
                         raise
                     break
-                if timeout is not None:
-                    break
+                # A part may be what was taken in a slice of the time.
+                if deadline is not None:
+                    left = deadline - time.monotonic()
+                    if left <= 0:
+                        break
         return done
 
     def flush(self, timeout: Optional[float] = None) -> None:

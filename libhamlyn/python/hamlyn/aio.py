@@ -12,12 +12,13 @@
 Devices and managers are those of hamlyn itself. The first wait gives the manager's
 descriptor to the running event loop; a manager belongs to one loop at a time. For
 time-outs there is asyncio.wait_for(): who is cancelled has received nothing, and has
-sent nothing.
+sent nothing. Who never has to wait lets the event loop run now and then all the same.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import threading
 import time
 import weakref
@@ -25,7 +26,10 @@ from typing import Any, AsyncIterator, Iterable, Optional
 
 import hamlyn
 
-from ._manager import Manager
+from ._manager import Manager, Turns
+
+#: Seconds until a listener that is iterated over tries again, where accepting failed
+RETRY = 0.1
 
 
 class Channel:
@@ -109,6 +113,7 @@ class Listener:
         #: the hamlyn.Listener
         self.listener = hamlyn.Listener(manager, path, **options)
         self._waiting: set[asyncio.Future] = set()
+        self._turns = Turns()
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._fd = -1
         self.listener._need().when_closed = weakref.WeakMethod(self._closed)
@@ -117,7 +122,10 @@ class Listener:
         """The next client. Options are those of hamlyn.Listener.accept().
 
         Raises hamlyn.Error if a client could not be taken: then the next one may be better.
+        Where descriptors have run out every attempt fails at once: pause before the next
+        one, as iterating does.
         """
+        await self._turns.take()
         while True:
             try:
                 return Channel(self.listener.accept(0, **options))
@@ -126,8 +134,31 @@ class Listener:
             await self._until_readable()
 
     async def __aiter__(self) -> AsyncIterator[Channel]:
+        """Clients, until it is closed: one that cannot be taken does not end the iteration.
+
+        The first of several failures in a row is told to the event loop's exception handler,
+        which logs it if nothing else was set; the next attempt is after RETRY seconds. Raises
+        Error (ENODEV) if the device is gone.
+        """
+        failed = False
         while not self.listener.closed:
-            yield await self.accept()
+            try:
+                channel = await self.accept()
+            except hamlyn.Error as e:
+                if e.errno == errno.ENODEV:
+                    raise
+                if not failed:
+                    self._tell(e)
+                failed = True
+                await asyncio.sleep(RETRY)
+            else:
+                failed = False
+                yield channel
+
+    def _tell(self, error: hamlyn.Error) -> None:
+        asyncio.get_running_loop().call_exception_handler(
+            {"message": "a client of a hamlyn.aio.Listener could not be accepted",
+             "exception": error, "listener": self})
 
     async def _until_readable(self) -> None:
         loop = asyncio.get_running_loop()
@@ -184,8 +215,11 @@ async def connect(manager: Manager, path: str, timeout: Optional[float] = None,
     """hamlyn.connect(), in a thread of the event loop's.
 
     If it is cancelled the thread gives up at the end of the attempt it is at: after as
-    long again, 5 seconds at most.
+    long again, 5 seconds at most. Raises ValueError for a manager that is for one thread.
     """
+    if manager.single:
+        raise ValueError("the manager is for one thread (single=True), and aio.connect() "
+                         "uses another: make one without that")
     loop = asyncio.get_running_loop()
     gave_up = threading.Event()
     try:

@@ -2,14 +2,42 @@
 """asyncio."""
 
 import asyncio
+import errno
 import gc
+import pathlib
+import re
 import threading
 import time
 import unittest
+from unittest import mock
 
 import hamlyn
 from hamlyn import Channel, Manager, StreamReceiver, StreamSender, aio
 from common import PATIENCE, DeviceTest, name
+
+
+async def until(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition() and time.monotonic() < end:
+        await asyncio.sleep(0.01)
+
+
+async def turns_during(coroutine):
+    """How often the event loop runs others while one is awaited, and what that gives."""
+    turns = 0
+
+    async def count():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    try:
+        result = await coroutine
+    finally:
+        counting.cancel()
+    return turns, result
 
 
 class Asyncio(DeviceTest):
@@ -296,6 +324,181 @@ class Asyncio(DeviceTest):
             b.manager.close()
 
         self.run_bounded(main())
+
+    def test_who_never_waits(self):
+        async def receive(channel, n):
+            return [await channel.recv_bytes() for _ in range(n)]
+
+        async def read(receiver, n):
+            return b"".join([await receiver.read(1) for _ in range(n)])
+
+        async def accept(listener, n):
+            return [await listener.accept() for _ in range(n)]
+
+        async def tags(receiver, n):
+            return [(await aio.receive(receiver)).tag for _ in range(n)]
+
+        async def main():
+            a, b = Channel.pair(self.manager, buffers=256)
+            for i in range(100):
+                a.send(str(i).encode(), 0)
+            turns, got = await turns_during(receive(aio.Channel(b), 100))
+            self.assertEqual(got, [str(i).encode() for i in range(100)])
+            self.assertGreaterEqual(turns, 6)
+            receiver = StreamReceiver(self.manager)
+            sender = StreamSender(self.manager, receiver.seed())
+            sender.send(bytes(100))
+            sender.flush(PATIENCE)
+            turns, got = await turns_during(read(aio.StreamReceiver(receiver), 100))
+            self.assertEqual(got, bytes(100))
+            self.assertGreaterEqual(turns, 6)
+            tagged = hamlyn.TaggedReceiver(self.manager)
+            for i in range(32):
+                hamlyn.TaggedAddress(tagged.seed()).send(self.manager, b"", 0, i)
+            turns, got = await turns_during(tags(tagged, 32))
+            self.assertEqual(got, list(range(32)))
+            self.assertGreaterEqual(turns, 2)
+            with aio.Listener(self.manager, name("flooded")) as listener, \
+                    mock.patch.object(listener.listener, "accept", lambda *_, **__: None):
+                turns, got = await turns_during(accept(listener, 100))
+            self.assertGreaterEqual(turns, 6)
+            sender.close(0)
+            a.close(0)
+
+        self.run_bounded(main())
+
+    def test_cancelled_where_it_does_not_wait(self):
+        async def main():
+            a, b = aio.Channel.pair(self.manager, buffers=256)
+            got = []
+
+            async def receive():
+                while True:
+                    got.append(await b.recv_bytes())
+
+            for i in range(100):
+                a.channel.send(str(i).encode(), 0)
+            while len(got) < 100:
+                receiving = asyncio.create_task(receive())
+                await asyncio.sleep(0)
+                receiving.cancel()
+                await asyncio.wait([receiving])
+            self.assertEqual(got, [str(i).encode() for i in range(100)])
+            await a.close(0)
+
+        self.run_bounded(main())
+
+    async def fill(self, manager, path):
+        """Connects until the server's manager takes no more."""
+        channels = []
+        try:
+            while True:
+                channels.append(await aio.connect(manager, path, PATIENCE))
+        except hamlyn.Error as e:
+            self.assertEqual(e.errno, errno.EUSERS)
+        return channels
+
+    async def outlives_a_crowd(self, server, path):
+        with Manager(self.device, nq_entries=32768) as clients:
+            for channel in await self.fill(clients, path):
+                await channel.close(0)
+            self.assertFalse(server.done())
+            answer = None
+            end = time.monotonic() + PATIENCE
+            while not answer and time.monotonic() < end:
+                try:
+                    async with await aio.connect(clients, path, PATIENCE) as channel:
+                        await channel.send(b"room?")
+                        answer = await channel.recv_bytes()
+                except OSError:
+                    await asyncio.sleep(0.01)  # the server has not closed its ends yet
+            self.assertEqual(answer, b"room?")
+
+    async def ends(self, task):
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+
+    def test_clients_that_cannot_be_taken(self):
+        async def serve(listener):
+            tasks = []
+            async for channel in listener:
+                tasks.append(asyncio.create_task(self.echo(channel)))
+
+        async def main():
+            told = []
+            asyncio.get_running_loop().set_exception_handler(
+                lambda _loop, context: told.append(context.get("exception")))
+            path = name("crowd")
+            with Manager(self.device, nq_entries=256) as manager:
+                async with aio.Listener(manager, path) as listener:
+                    server = asyncio.create_task(serve(listener))
+                    await self.outlives_a_crowd(server, path)
+                    self.assertEqual([e.errno for e in told if isinstance(e, hamlyn.Error)
+                                      and e.call == "h_channel_accept"][:1], [errno.ENOSPC])
+                    await self.ends(server)
+
+        self.run_bounded(main())
+
+    def test_accepting_that_fails_at_once(self):
+        attempts = 0
+        number = errno.EMFILE
+
+        def accept(*_arguments, **_options):
+            nonlocal attempts
+            attempts += 1
+            raise hamlyn.Error(number, "h_channel_accept")
+
+        async def main():
+            nonlocal number
+            told = []
+            asyncio.get_running_loop().set_exception_handler(
+                lambda _loop, context: told.append(context["exception"].errno))
+            with aio.Listener(self.manager, name("descriptors")) as listener, \
+                    mock.patch.object(listener.listener, "accept", accept):
+                iterating = asyncio.create_task(listener.__aiter__().__anext__())
+                await until(lambda: attempts >= 3)
+                self.assertLess(attempts, 10)
+                await self.ends(iterating)
+                number = errno.ENODEV
+                with self.assertRaises(hamlyn.Error):
+                    await listener.__aiter__().__anext__()
+            self.assertEqual(told, [errno.EMFILE])
+
+        self.run_bounded(main())
+
+    def test_example_of_the_readme(self):
+        text = (pathlib.Path(__file__).resolve().parents[1] / "README.md").read_text("utf-8")
+        example, = (part for part in re.findall("```python\n(.*?)```", text, re.DOTALL)
+                    if "async def main(manager, path)" in part)
+        names = {}
+        exec(example, names)  # pylint: disable=exec-used
+
+        async def main():
+            loop = asyncio.get_running_loop()
+            loop.set_exception_handler(lambda *_: None)  # of clients that broke off
+            path = name("readme")
+            with Manager(self.device, nq_entries=256) as manager:
+                server = asyncio.create_task(names["main"](manager, path))
+                await asyncio.sleep(0)
+                await self.outlives_a_crowd(server, path)
+                await self.ends(server)
+
+        self.run_bounded(main())
+
+    def test_manager_for_one_thread(self):
+        async def main():
+            a, b = aio.Channel.pair(manager)
+            await a.send(b"x")
+            self.assertEqual(await b.recv_bytes(), b"x")
+            with self.assertRaisesRegex(ValueError, "one thread"):
+                await aio.connect(manager, name("single"), 1)
+            await a.close(0)
+
+        self.assertFalse(self.manager.single)
+        with Manager(self.device, single=True) as manager:
+            self.assertTrue(manager.single)
+            self.run_bounded(main())
 
     def test_closed_before_it_waits(self):
         async def main():

@@ -110,6 +110,16 @@ class Channels(DeviceTest):
             b.receive(0.3)
         self.assertGreaterEqual(time.monotonic() - start, 0.29)
 
+    def test_for_ever(self):
+        a, b = self.pair()
+        for data in (b"short", b"x" * 200):
+            a.send(data, float("inf"))
+            self.assertEqual(b.receive_bytes(float("inf")), data)
+        a.sendmsg([b"in", b"two"], 1e300)
+        self.assertEqual(b.receive_bytes(10**30), b"intwo")
+        hamlyn.Manager(self.device, spin=float("inf")).close()
+        hamlyn.Listener(self.manager, name("patient"), patience=float("inf")).close()
+
     def test_full(self):
         a, b = self.pair(buffers=2, buffer_size=128, max_buffer_size=1)
         with self.assertRaises(BlockingIOError):
@@ -271,6 +281,56 @@ class Channels(DeviceTest):
             sender.send(b"x")
         with self.assertRaises(hamlyn.Error):
             hamlyn.StreamSender(self.manager, b"short")
+
+    def test_sending_takes_all_of_its_time(self):
+        other = hamlyn.Manager(self.device)
+        self.addCleanup(other.close)
+        receiver = hamlyn.StreamReceiver(other, buffers=2, buffer_size=128, max_buffer_size=1)
+        sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        self.addCleanup(sender.close, 0)
+        data = bytes(range(250)) * 8
+        got = bytearray()
+
+        def read():
+            time.sleep(0.5)  # longer than what send() sleeps at a time
+            while len(got) < len(data):
+                got.extend(receiver.read(100, PATIENCE))
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        self.assertEqual(sender.send(data, PATIENCE), len(data))
+        sender.flush(PATIENCE)
+        thread.join(PATIENCE)
+        self.assertEqual(got, data)
+        before = time.monotonic()
+        self.assertLess(sender.send(data, 0.5), len(data))
+        self.assertGreaterEqual(time.monotonic() - before, 0.5)
+        with self.assertRaises(BlockingIOError):
+            sender.send(data, 0)
+
+    def test_sending_takes_no_more_than_its_time(self):
+        other = hamlyn.Manager(self.device)
+        self.addCleanup(other.close)
+        receiver = hamlyn.StreamReceiver(other, buffers=2, buffer_size=128, max_buffer_size=1)
+        sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        self.addCleanup(sender.close, 0)
+        over = threading.Event()
+        end = time.monotonic() + PATIENCE
+
+        def drip():
+            while not over.wait(0.1) and time.monotonic() < end:
+                receiver.read(100, PATIENCE)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        before = time.monotonic()
+        taken = sender.send(bytes(1000000), 0.5)
+        took = time.monotonic() - before
+        over.set()
+        thread.join(PATIENCE)
+        self.assertLess(taken, 1000000)
+        self.assertGreaterEqual(took, 0.5)
+        self.assertLess(took, PATIENCE / 2)
 
     def test_records_in_any_order(self):
         receiver = hamlyn.StreamReceiver(self.manager)

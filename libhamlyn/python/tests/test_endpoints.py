@@ -86,6 +86,21 @@ class Datagrams(DeviceTest):
             replies.request(to, b"2", PATIENCE)
         self.assertEqual(caught.exception.errno, errno.EBUSY)
 
+    def test_request_after_revoke(self):
+        server = hamlyn.DatagramReceiver(self.manager)
+        replies = hamlyn.DatagramReceiver(self.manager)
+        before = bytes(replies.address()._address)
+        replies.revoke()
+        seen = []
+        thread = threading.Thread(target=self.ask,
+                                  args=(replies, server.address(), PATIENCE, seen))
+        thread.start()
+        with server.receive(PATIENCE) as asked:
+            self.assertNotEqual(bytes(asked.reply._address), before)
+            asked.reply.send(self.manager, b"answer")
+        thread.join(PATIENCE)
+        self.assertEqual(seen, [b"answer"])
+
     def test_request_and_a_close(self):
         server = hamlyn.DatagramReceiver(self.manager)
         replies = hamlyn.DatagramReceiver(self.manager)

@@ -9,10 +9,11 @@ import sys
 import threading
 import time
 import unittest
+import warnings
 from unittest import mock
 
 import hamlyn
-from hamlyn import _handle
+from hamlyn import _handle, _library
 from common import PATIENCE, DeviceTest, name
 
 
@@ -192,6 +193,39 @@ class Lifetime(DeviceTest):
         a.send(b"still")
         self.assertEqual(b.receive_bytes(PATIENCE), b"still")
 
+    def test_locks_of_the_parent_process(self):
+        receiver = hamlyn.StreamReceiver(self.manager)
+        sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        self.addCleanup(sender.close, 0)
+        sender.send(b"hello")
+        sender.flush()
+        record = receiver.receive(PATIENCE)
+        held, over = threading.Event(), threading.Event()
+
+        def hold():
+            with receiver._held_lock, receiver._ready_lock:
+                held.set()
+                over.wait(PATIENCE)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait(PATIENCE)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # for there are threads
+            pid = os.fork()
+        if not pid:
+            signal.alarm(PATIENCE)
+            record.release()
+            try:
+                receiver.on_ready(print)
+            except ValueError:
+                os._exit(0)
+            os._exit(1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        over.set()
+        thread.join(PATIENCE)
+        self.assertEqual(bytes(record), b"hello")
+
     def test_interpreter_ends_with_all_open(self):
         program = """
 import hamlyn, threading
@@ -252,7 +286,7 @@ except KeyboardInterrupt:
         calls = []
 
         def ready(mine, other):
-            calls.append(mine.closed)
+            calls.append((mine, mine.closed))
             other.close(0)
 
         b1.on_ready(lambda: ready(b1, b2))
@@ -260,7 +294,8 @@ except KeyboardInterrupt:
         a1.send(b"x")
         a2.send(b"y")
         self.manager.dispatch()
-        self.assertEqual(calls, [False])
+        # That one may be called twice, as there were two.
+        self.assertEqual(set(calls), {(calls[0][0], False)})
 
     def test_dispatched_while_it_is_destroyed(self):
         a, b = self.pair()
@@ -276,6 +311,143 @@ except KeyboardInterrupt:
         b._handle._destroy = late
         b.close(0)
         self.assertEqual(dispatched, [0])
+
+    def test_dispatched_while_it_is_destroyed_after_a_call_back(self):
+        a, b = self.pair()
+        a2, b2 = self.pair()
+        destroy = b._handle._destroy
+        dispatched = []
+
+        def late(pointer):
+            dispatched.append(self.manager.dispatch())  # as another thread might
+            destroy(pointer)
+
+        def close():
+            b2.receive_bytes(0)
+            b.close(0)
+
+        b._handle._destroy = late
+        b2.on_ready(close)
+        b.on_ready(lambda: None)
+        a2.send(b"first")
+        a.send(b"x")
+        self.manager.dispatch()
+        self.assertEqual(dispatched, [0])
+        self.assertFalse(b._handle.pointer)
+
+    def test_nobody_dispatches_while_one_is_destroyed(self):
+        def dispatch():
+            self.manager.dispatch()
+            order.append("dispatched")
+
+        def late(pointer):
+            thread.start()
+            thread.join(0.1)
+            order.append("destroyed")
+            destroy(pointer)
+
+        _, b = self.pair()
+        b.on_ready(lambda: None)
+        order = []
+        destroy = b._handle._destroy
+        thread = threading.Thread(target=dispatch)
+        b._handle._destroy = late
+        b.close(0)
+        thread.join(PATIENCE)
+        self.assertEqual(order, ["destroyed", "dispatched"])
+
+    def test_closing_is_not_faster_than_destroying(self):
+        def dispatch():
+            while not over:
+                self.manager.dispatch()
+
+        over = []
+        left = []
+        thread = threading.Thread(target=dispatch)
+        thread.start()
+        try:
+            for _ in range(100):
+                a, b = hamlyn.Channel.pair(self.manager)
+                b.on_ready(lambda: None)
+                a.send(b"x", PATIENCE)
+                b.close(0)
+                a.close(0)
+                left.append(len(self.manager._handle._graves))
+        finally:
+            over.append(1)
+            thread.join(PATIENCE)
+        self.assertLess(max(left), 5)
+
+    def test_closed_while_others_are_in_their_call_backs(self):
+        far = hamlyn.Manager(self.device)
+        self.addCleanup(far.close)
+        a, b = hamlyn.Channel.pair(far, self.manager)
+        ends = [hamlyn.Channel.pair(far, self.manager) for _ in range(2)]
+        entered = [threading.Event(), threading.Event()]
+        leave = threading.Event()
+        threads = [threading.Thread(target=self.manager.dispatch) for _ in range(2)]
+
+        def ready(i):
+            ends[i][1].receive_bytes(0)
+            entered[i].set()
+            leave.wait(PATIENCE)
+
+        b.on_ready(lambda: None)
+        try:
+            for i in range(2):
+                ends[i][1].on_ready(lambda i=i: ready(i))
+                ends[i][0].send(b"x", PATIENCE)
+                threads[i].start()
+                self.assertTrue(entered[i].wait(PATIENCE))
+            b.close(0)
+            # They go on for longer.
+            self.assertIsNone(a.receive(PATIENCE / 2))
+        finally:
+            leave.set()
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join(PATIENCE)
+
+    def test_closed_while_another_thread_is_inside(self):
+        far = hamlyn.Manager(self.device)
+        self.addCleanup(far.close)
+        a, b = hamlyn.Channel.pair(far, self.manager)
+        inside, over = threading.Event(), threading.Event()
+        handle = self.manager._handle
+
+        def stay():
+            handle.go_in()
+            inside.set()
+            over.wait(PATIENCE)
+            handle.go_out()
+
+        first = threading.Thread(target=stay)
+        second = threading.Thread(target=self.manager.dispatch)
+        first.start()
+        inside.wait(PATIENCE)
+        b.on_ready(lambda: None)
+        b.close(0)
+        second.start()
+        with self.assertRaises(TimeoutError):
+            a.receive(0.1)
+        self.assertTrue(second.is_alive())  # or there might always be somebody inside
+        over.set()
+        self.assertIsNone(a.receive(PATIENCE))
+        for thread in (first, second):
+            thread.join(PATIENCE)
+            self.assertFalse(thread.is_alive())
+
+    def test_what_a_call_back_raises_leaves_nobody_inside(self):
+        def raises():
+            b.receive_bytes(0)
+            raise KeyboardInterrupt
+
+        a, b = self.pair()
+        b.on_ready(raises)
+        a.send(b"x")
+        with self.assertRaises(KeyboardInterrupt):
+            self.manager.dispatch()
+        self.assertFalse(self.manager._handle._inside)
 
     def test_signals_do_not_cut_off(self):
         def read(receive):
@@ -331,16 +503,47 @@ except KeyboardInterrupt:
         self.assertTrue(terminus.closed)
 
     def test_numbers_that_do_not_fit(self):
-        slot = hamlyn.Slot(hamlyn.Area(self.device, 4096))
+        area = hamlyn.Area(self.device, 4096)
+        queue = hamlyn.NotificationQueue(self.device)
+        terminus = hamlyn.Terminus(self.device)
+        slot = hamlyn.Slot(area)
         for call in (lambda: slot.ticket(0, 2**64), lambda: slot.ticket(-1),
                      lambda: slot.ticket_fd(2**64), lambda: hamlyn.Area(self.device, 2**64 + 1),
                      lambda: hamlyn.Group(self.manager, 2**64 + 10),
                      lambda: hamlyn.Gather(self.manager, [2**64 + 8]),
                      lambda: self.manager.allocate(2**64 + 1),
                      lambda: hamlyn.NotificationQueue(self.device, 2**32 + 8),
+                     lambda: hamlyn.Manager(self.device, nq_entries=2**32 + 64),
+                     lambda: hamlyn.Terminus(self.device, entries=2**32 + 64),
+                     lambda: hamlyn.Terminus(self.device, entry_size=2**32 + 64),
+                     lambda: hamlyn.Terminus(self.device, priority=2**32),
+                     lambda: hamlyn.Terminus(self.device, weight=2**32 + 1),
+                     lambda: hamlyn.StreamReceiver(self.manager, buffers=2**32 + 4),
+                     lambda: hamlyn.StreamReceiver(self.manager, buffer_size=2**32 + 128),
+                     lambda: hamlyn.Channel(self.manager, max_buffer_size=2**32 + 128),
+                     lambda: hamlyn.Channel.pair(self.manager, max_message=2**64 + 5),
+                     lambda: hamlyn.Listener(self.manager, name("much"), waiting=2**32 + 1),
+                     lambda: hamlyn.Listener(self.manager, name("much"), mode=-1),
+                     lambda: hamlyn.Barrier(self.manager, 2**32 + 1),
+                     lambda: hamlyn.Group(self.manager, 8).share().split(2**32 + 2),
+                     lambda: self.device.audit(2**64), lambda: self.device.audit(0, 2**32),
+                     lambda: terminus.send(slot.ticket(), word=2**64),
+                     lambda: terminus.wait(2**64),
+                     lambda: hamlyn.Watch(queue, slot.ticket(), 2**64),
+                     lambda: hamlyn.Slot(area, mode=2**32),
                      lambda: hamlyn.connect(self.manager, name("nobody"), 0, uids=[2**32])):
             with self.assertRaises(OverflowError):
                 call()
+
+    @unittest.skipIf("h_gather_create" in _library.missing, "the library has no gathers")
+    def test_members_that_do_not_fit(self):
+        gather = hamlyn.Gather(self.manager, [8, 8, 8])
+        barrier = hamlyn.Barrier(self.manager, 3)
+        for call in (lambda: gather.seed(2**32), lambda: gather.offset(-1),
+                     lambda: barrier.seed(2**32 + 1)):
+            with self.assertRaises(OverflowError) as caught:
+                call()
+            self.assertIn("not in 0..4294967295", str(caught.exception))
 
 
 if __name__ == "__main__":
