@@ -9,6 +9,13 @@
 
 #include "top.h"
 
+/*
+ * A signal just before getch() does not end it: at most so long until it is seen. With no
+ * keyboard there is nothing to wait in, and a shorter nap in its place.
+ */
+#define LOOK_MS		500
+#define NAP_MS		100
+
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number)
@@ -51,6 +58,11 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+static int ms_until(uint64_t until, uint64_t now, int most)
+{
+	return until - now < (uint64_t)most ? (int)(until - now) : most;
+}
+
 /* Keys until it is time for the next picture; false: enough. */
 static bool serve_keys(struct top *top, uint64_t until)
 {
@@ -60,7 +72,7 @@ static bool serve_keys(struct top *top, uint64_t until)
 		now = now_ms();
 		if (now >= until)
 			return true;
-		timeout((int)(until - now));
+		timeout(ms_until(until, now, LOOK_MS));
 		switch (getch()) {
 		case 'q':
 		case 'Q':
@@ -78,7 +90,7 @@ static bool serve_keys(struct top *top, uint64_t until)
 		case ERR:
 			/* Time, a signal, or no keyboard: then do not spin. */
 			if (!interrupted && now_ms() < until && now_ms() - now < 2)
-				napms(until - now_ms() < 100 ? (int)(until - now_ms()) : 100);
+				napms(ms_until(until, now, NAP_MS));
 			continue;
 		default:
 			continue;

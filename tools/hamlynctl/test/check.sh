@@ -99,6 +99,18 @@ for line in 'nic add' 'nic set 0' 'nic feed 0' 'terminus set 0 1 2' 'limit set 0
 done
 check "the completion offers values" same $'poll\ninline' "$(offers nic add engine)"
 check "and none for numbers" same '' "$(offers nic add index)"
+for options in -d -jn --delay '-b --count' 'top --delay ='; do
+	read -ra words <<<"$options"
+	check "nor behind $options" same '' "$(offers "${words[@]}")"
+done
+for options in '-d 2' '-jbn 2 -p' '--delay = 2' '-d2'; do
+	read -ra words <<<"$options"
+	check "the objects behind $options" same "$(printf '%s\n' "${OBJECTS[@]}")" \
+		"$(offers "${words[@]}")"
+	check "and the verbs of nic behind $options nic" same "$(verbs nic)" \
+		"$(offers "${words[@]}" nic)"
+done
+check "none behind -d 2 top" same '' "$(offers -d 2 top)"
 if [ ! -e /sys/module/hamlyn ]; then
 	check "without the module it says so" \
 		fails_with 1 'the hamlyn module is not loaded (no netlink family "hamlyn")' nic show

@@ -14,4 +14,8 @@ int __wrap_nl_send_auto(struct nl_sock *sock, struct nl_msg *msg);
 int __wrap_nl_recvmsgs(struct nl_sock *sock, struct nl_cb *cb);
 int __real_nl_recvmsgs(struct nl_sock *sock, struct nl_cb *cb);
 
+/* Of ncurses. */
+struct _win_st;
+void wtimeout(struct _win_st *window, int delay);
+
 #endif /* HAMLYNCTL_UNIT_H */

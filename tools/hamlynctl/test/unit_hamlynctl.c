@@ -4,13 +4,17 @@
  * with a kernel that is made up. libnl's own parsing takes part; what is
  * replaced, by the linker's --wrap, is sending, receiving and finding the family.
  */
+#include <dlfcn.h>
 #include <errno.h>
+#include <pty.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -847,6 +851,48 @@ static void test_top(void **state)
 	assert_has(err, "hamlynctl: top: No such device");
 }
 
+static int interrupts;
+
+/* Said after the last look at whether there was a signal, and before getch(). */
+void wtimeout(struct _win_st *window, int delay)
+{
+	void (*real)(struct _win_st *window, int delay);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "wtimeout");
+	if (interrupts && interrupts--)
+		raise(SIGINT);
+	real(window, delay);
+}
+
+static void test_interrupted_before_a_key(void **state)
+{
+	char *words[MAX_WORDS] = { "hamlynctl", "top", "-d", "3600" }, text[256];
+	sigset_t none;
+	int fd, status;
+	pid_t pid;
+
+	(void)state;
+	answer = answer_growing;
+	interrupts = 1;
+	sigemptyset(&none);
+	pid = forkpty(&fd, NULL, NULL, NULL);
+	assert_true(pid >= 0);
+	if (!pid) {
+		setenv("TERM", "xterm", 1);
+		/* "monitor" of another test has blocked it. */
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		alarm(20);
+		_exit(ctl_main(4, words));
+	}
+	interrupts = 0;
+	while (read(fd, text, sizeof(text)) > 0)
+		;
+	close(fd);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	/* Not into what is captured. */
@@ -871,6 +917,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_clean, reset, reset),
 		cmocka_unit_test_setup_teardown(test_rates, reset, reset),
 		cmocka_unit_test_setup_teardown(test_top, reset, reset),
+		cmocka_unit_test_setup_teardown(test_interrupted_before_a_key, reset, reset),
 	};
 
 	__sanitizer_set_report_fd(reports);
