@@ -156,6 +156,7 @@ native_parts() {
 		selftests/am-engine-test.sh "$BUILD/am"
 	part "installation" selftests/install-test.sh "$BUILD"
 	part "C++ wrapper" selftests/cxx-test.sh "$BUILD"
+	part "examples that serve" selftests/examples-test.sh "$BUILD"
 	part "event loops" selftests/loops-test.sh "$BUILD"
 	part "Python package" selftests/python-test.sh "$BUILD"
 }

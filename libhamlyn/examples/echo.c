@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * echo: a server returns what clients send it, and a client measures how long that
- * takes. Without a path it forks a server of its own.
+ * takes. Without a path it forks a server of its own. Clients are served one after the
+ * other, each for as long as it wants: requests.c is a server of many at a time.
  */
 #include <signal.h>
 
@@ -34,6 +35,7 @@ static const char usage[] =
 
 /* ---- server ------------------------------------------------------------- */
 
+/* Whatever a client does ends at most itself. */
 static void serve(struct h_dev *dev, struct h_channel *ch)
 {
 	struct h_message m;
@@ -45,8 +47,8 @@ static void serve(struct h_dev *dev, struct h_channel *ch)
 		if (ret)
 			break;
 	}
-	if (ret && ret != -ECONNRESET && ret != -EPIPE)
-		must(dev, ret, "serve");
+	if (ret)
+		complain(dev, ret, "a client was given up");
 	h_channel_close(ch, SECOND);
 }
 
@@ -62,12 +64,16 @@ static void server(const struct options *o)
 	struct h_peer peer;
 	struct h_dev *dev;
 	unsigned long i;
+	int err;
 
 	m = open_manager(o->device, &dev, 0);
 	must(NULL, h_listener_create(o->path, &attr, &listener), o->path);
 	for (i = 0; !o->clients || i < o->clients; i++) {
-		must(dev, h_channel_accept(listener, m, NULL, &ch, H_FOREVER),
-		     "accept");
+		err = h_channel_accept(listener, m, NULL, &ch, H_FOREVER);
+		if (err) {
+			turned_down(dev, err);
+			continue;
+		}
 		h_channel_peer(ch, &peer);
 		if (o->listen)
 			printf("process %d of user %u\n", peer.pid, peer.uid);

@@ -19,6 +19,8 @@ static const char usage[] =
 "  -d DEVICE   /dev/hamlynN or shm:NAME (default: the library's choice)\n"
 "  -i SECONDS  how often to say on stderr how much there was (default 10, 0: never)\n";
 
+#define AT_ONCE		64	/* messages: then what else there is has its turn */
+
 enum { INPUT, TIMER, CHANNEL };
 
 struct talk {
@@ -39,12 +41,13 @@ struct talk {
 
 /* ---- what happens ------------------------------------------------------- */
 
+/* Not by no events: that a pipe was closed would be told all the same, for ever. */
 static void watch_input(struct talk *t, bool on)
 {
-	struct epoll_event e = { .events = on ? EPOLLIN : 0, .data.u32 = INPUT };
+	struct epoll_event e = { .events = EPOLLIN, .data.u32 = INPUT };
 
 	if (!t->is_file)
-		epoll_ctl(t->epoll, EPOLL_CTL_MOD, STDIN_FILENO, &e);
+		epoll_ctl(t->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, STDIN_FILENO, &e);
 }
 
 /* What does not go now goes when the channel calls back. */
@@ -68,8 +71,7 @@ static void send_pending(struct talk *t)
 static void end_input(struct talk *t)
 {
 	t->reading = false;
-	if (!t->is_file)
-		epoll_ctl(t->epoll, EPOLL_CTL_DEL, STDIN_FILENO, NULL);
+	watch_input(t, false);
 }
 
 static void read_input(struct talk *t)
@@ -87,20 +89,23 @@ static void read_input(struct talk *t)
 	send_pending(t);
 }
 
-/* Called by h_manager_dispatch(). */
+/* Called by h_manager_dispatch(), and again if it leaves something. */
 static void channel_ready(struct h_channel *ch, void *arg)
 {
 	struct talk *t = arg;
 	struct h_message m;
-	int ret;
+	int ret = -EAGAIN, i;
 
-	while ((ret = h_channel_receive(ch, &m, H_NOWAIT)) == 1) {
+	for (i = 0; i < AT_ONCE; i++) {
+		ret = h_channel_receive(ch, &m, H_NOWAIT);
+		if (ret != 1)
+			break;
 		t->received += m.length;
 		fwrite(m.data, 1, m.length, stdout);
 		h_channel_release(ch, &m);
 	}
 	fflush(stdout);
-	if (ret && ret != -EAGAIN)
+	if (ret < 0 && ret != -EAGAIN)
 		must(t->dev, ret, "receive");
 	if (!ret)
 		t->hearing = false;

@@ -31,16 +31,35 @@ void die(const char *format, ...)
 	exit(1);
 }
 
-/* For library calls: their negative errno, with the device's reason, or what they return. */
-static inline int64_t must(struct h_dev *dev, int64_t ret, const char *what)
+/* A negative errno, with the device's reason. */
+static inline void complain(struct h_dev *dev, int64_t err, const char *what)
 {
 	char why[HAMLYN_EXPLAIN_BYTES] = "";
 
-	if (ret >= 0)
-		return ret;
 	if (dev)
 		h_explain(dev, why, sizeof(why));
-	die("%s: %s%s%s", what, strerror((int)-ret), *why ? ": " : "", why);
+	fprintf(stderr, "%s: %s: %s%s%s\n", program, what, strerror((int)-err),
+		*why ? ": " : "", why);
+}
+
+/* For library calls, what they return. Not for what a server's clients can bring about. */
+static inline int64_t must(struct h_dev *dev, int64_t ret, const char *what)
+{
+	if (ret >= 0)
+		return ret;
+	complain(dev, ret, what);
+	exit(1);
+}
+
+/* What accepting fails with is one client's matter, and the next one's turn. */
+static inline void turned_down(struct h_dev *dev, int64_t err)
+{
+	const struct timespec nap = { .tv_nsec = 10000000 };
+
+	complain(dev, err, "a client was turned down");
+	/* There it is still in line, and would be tried again at once. */
+	if (err == -EMFILE || err == -ENFILE)
+		nanosleep(&nap, NULL);
 }
 
 static inline unsigned long number(const char *option, const char *text,

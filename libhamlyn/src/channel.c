@@ -221,9 +221,10 @@ static void receive_ready(struct h_stream_receiver *r, void *arg)
 	struct h_channel *ch = arg;
 	struct h_channel_call call = h__channel_call(ch);
 
-	(void)r;
-	if (call.ready)
-		call.ready(ch, call.arg);
+	if (!call.ready)
+		return;
+	h__receiver_hand_over(&r->r);
+	call.ready(ch, call.arg);
 }
 
 void h_channel_on_ready(struct h_channel *ch,
@@ -287,16 +288,27 @@ int h_channel_shutdown(struct h_channel *ch, int64_t timeout_ns)
 	return err;
 }
 
+/*
+ * A send that has left a rest, or was refused, has send_ready() called back although
+ * nobody may have set a call back: another thread that dispatches would go on with the
+ * channel while it is finished and freed.
+ */
+static void call_no_more(struct h_channel *ch)
+{
+	h_receiver_lock(&ch->receiver->r);
+	ch->call = (struct h_channel_call) {};
+	h_receiver_unlock(&ch->receiver->r);
+	h__receivers_silence(&ch->sender->r, &ch->receiver->r);
+}
+
 int h_channel_close(struct h_channel *ch, int64_t timeout_ns)
 {
 	int ret, err;
 
 	if (!ch)
 		return 0;
+	call_no_more(ch);
 	ret = finish(ch, h_deadline(timeout_ns));
-	/* In a call back: not for one end while the other one is destroyed. */
-	h_receiver_on_ready(&ch->sender->r, NULL, NULL);
-	h_receiver_on_ready(&ch->receiver->r, NULL, NULL);
 	err = h__stream_sender_destroy(ch->sender);
 	ret = ret ? ret : err;
 	err = h__stream_receiver_end(ch->receiver);

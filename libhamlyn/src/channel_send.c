@@ -217,9 +217,11 @@ static void send_ready(struct h_stream_sender *s, void *arg)
 	if (!ch->rest && ch->blocked)
 		leave_to_on_ready(ch);
 	h__channel_sent(ch);
+	if (!call.ready)
+		return;
+	h__receiver_hand_over(&s->r);
 	/* Afterwards there may be no channel any more. */
-	if (call.ready)
-		call.ready(ch, call.arg);
+	call.ready(ch, call.arg);
 }
 
 void h__channel_try_push(struct h_channel *ch)

@@ -130,6 +130,13 @@ void h__receiver_look(struct h_receiver *r);
 void h__receiver_wake(struct h_receiver *r);
 /* Two receivers of one end point: only one of them is called back at a time. */
 void h__receiver_pair(struct h_receiver *a, struct h_receiver *b);
+/*
+ * For end points whose call backs are the library's first: nobody calls one of the two
+ * back any more afterwards, nor is inside, but for those who have said before with
+ * h__receiver_hand_over() that all that follows is the application's.
+ */
+void h__receivers_silence(struct h_receiver *a, struct h_receiver *b);
+void h__receiver_hand_over(struct h_receiver *r);
 
 /* ---- place.c ---- */
 

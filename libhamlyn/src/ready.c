@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Receivers that have something, and who is called back for them. */
+#include <sched.h>
+
 #include "manager.h"
 
 /* A receiver's queued. */
 #define QUEUED		1	/* on the list */
 #define CALLED		2	/* called back, by one thread at a time */
+#define HANDED		3	/* and that is in the application's function (channels) */
 
 struct h_call {
 	struct h_call *next;
@@ -14,7 +17,7 @@ struct h_call {
 /* On the list of those that h_manager_dispatch() calls back. m->lock held. */
 void h__ready_add(struct h_manager *m, struct h_receiver *r)
 {
-	if (r->queued)
+	if (h__read_once(&r->queued))
 		return;
 	r->queued = QUEUED;
 	r->next_ready = NULL;
@@ -42,6 +45,12 @@ void h_receiver_on_ready(struct h_receiver *r,
 		h__receiver_look(r);
 }
 
+/* Another thread may be handing it over just now. m->lock held. */
+static bool is_called(const struct h_receiver *r)
+{
+	return h__read_once(&r->queued) >= CALLED;
+}
+
 /* m->lock held, as in all that follows. */
 static struct h_receiver *first_ready(struct h_manager *m)
 {
@@ -61,7 +70,7 @@ static bool is_ready(struct h_receiver *r)
 	bool pending;
 
 	/* Its turn comes when its twin's call back has returned. */
-	if (!r->on_ready || (r->twin && r->twin->queued == CALLED))
+	if (!r->on_ready || (r->twin && is_called(r->twin)))
 		return false;
 	h_receiver_lock(r);
 	pending = r->class_->pending(r);
@@ -109,6 +118,45 @@ void h__receiver_pair(struct h_receiver *a, struct h_receiver *b)
 	a->twin = b;
 	b->twin = a;
 	pthread_mutex_unlock(&m->lock);
+}
+
+/*
+ * By who calls it back, in the library still: its last words about @r, which may be
+ * destroyed by others as soon as they have seen this.
+ */
+void h__receiver_hand_over(struct h_receiver *r)
+{
+	h__store_release(&r->queued, HANDED);
+}
+
+/* True if nobody is in the library for it, nor will be. m->lock held. */
+static bool silence(struct h_receiver *r)
+{
+	h_receiver_lock(r);
+	h__write_once(&r->on_ready, NULL);
+	h_receiver_unlock(r);
+	return h__load_acquire(&r->queued) != CALLED;
+}
+
+/*
+ * It waits for the library only, which waits for nothing but its NIC, and for no function
+ * of the application: that may need a lock which the caller has, or be the caller. Who
+ * is in the library may set on_ready once more: it is silenced again each time.
+ */
+void h__receivers_silence(struct h_receiver *a, struct h_receiver *b)
+{
+	struct h_manager *m = a->manager;
+	bool silent;
+
+	for (;;) {
+		pthread_mutex_lock(&m->lock);
+		silent = silence(a);
+		silent = silence(b) && silent;
+		pthread_mutex_unlock(&m->lock);
+		if (silent)
+			return;
+		sched_yield();
+	}
 }
 
 static void call_forget(struct h_manager *m, struct h_call *call)
@@ -211,7 +259,7 @@ void h__ready_remove(struct h_manager *m, struct h_receiver *r)
 
 	if (r->twin)
 		r->twin->twin = NULL;
-	if (r->queued == CALLED)
+	if (is_called(r))
 		for (call = m->calls; call; call = call->next)
 			if (call->receiver == r)
 				call->receiver = NULL;

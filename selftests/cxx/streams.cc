@@ -267,6 +267,31 @@ TEST(a_call_back_destroys_its_end_point)
 	CHECK(!to && seen == "captured");
 }
 
+TEST(a_call_back_destroys_its_manager)
+{
+	struct session {
+		hamlyn::manager m;
+		hamlyn::stream_receiver to{ m };
+
+		explicit session(const hamlyn::device &dev) : m(dev) {}
+	};
+	stream s;
+	auto one = std::make_unique<session>(s.dev);
+	hamlyn::stream_sender from(s.m, one->to.seed());
+	int called = 0;
+
+	one->to.on_ready([&] {
+		one.reset();
+		called++;
+	});
+	CHECK(from.send("x", patience()) && from.flush(patience()) == status::ok);
+	for (int i = 0; i < 1000 && one; i++) {
+		CHECK(one->m.dispatch() == called);
+		std::this_thread::sleep_for(1ms);
+	}
+	CHECK(!one && called == 1);
+}
+
 TEST(sending_goes_on)
 {
 	stream s;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A call back that is taken back while manager::dispatch() is about to call it. */
+/*
+ * A call back that is taken back while manager::dispatch() is about to call it, and a
+ * channel that is closed while that goes on with it.
+ */
+#include <atomic>
 #include <functional>
+#include <thread>
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -110,4 +115,62 @@ TEST(of_a_stream_receiver)
 	CHECK(d.m.drain(patience()) == status::ok);
 	taken_back(d.m, r.handle(), h_stream_receiver_on_ready);
 	CHECK(r.receive(patience()));
+}
+
+namespace {
+
+/* A channel that nobody has set a call back for, and that is to send on by itself. */
+struct begun {
+	on_device d;
+	hamlyn::manager far{ d.dev };
+	std::pair<hamlyn::channel, hamlyn::channel> ends = hamlyn::channel::pair(d.m, far);
+
+	begun()
+	{
+		std::string much(1 << 20, 'm');
+
+		CHECK(ends.first.send(much, hamlyn::nowait) == status::ok);
+		/* Takes as much as there is, and so makes room for some of the rest. */
+		CHECK(ends.second.receive(hamlyn::nowait).why() == status::again);
+	}
+};
+
+/* It is closed by another thread in that gap, which may wait until dispatch() is out of it. */
+bool closed_in_gap(int gap)
+{
+	std::atomic<bool> done{ false };
+	std::thread closing;
+	begun b;
+	std::function<void()> close = [&] {
+		closing = std::thread([&] {
+			{
+				hamlyn::channel gone(std::move(b.ends.first));
+			}
+			done = true;
+		});
+		for (int i = 0; i < 20 && !done; i++)
+			std::this_thread::sleep_for(std::chrono::milliseconds(1));
+	};
+
+	other_thread = &close;
+	gaps = gap;
+	b.d.m.dispatch();
+	bool passed = gaps > 0;
+	gaps = 0;
+	if (closing.joinable())
+		closing.join();
+	return !passed;
+}
+
+} // namespace
+
+/* For the address sanitizer. */
+TEST(of_a_channel_that_is_closed)
+{
+	int gap = 1;
+
+	while (gap < 1000 && closed_in_gap(gap))
+		gap++;
+	/* The library was inside, and left it. */
+	CHECK(gap > 5 && gap < 1000);
 }

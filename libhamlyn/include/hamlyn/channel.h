@@ -282,6 +282,10 @@ int h_channel_shutdown(struct h_channel *channel, int64_t timeout_ns);
  * Waits for the other process to poll, not for it to receive. What it sent and was
  * not received is lost. Whatever is returned, the channel is destroyed.
  *
+ * Other threads may be in h_manager_dispatch() meanwhile. A call back that
+ * h_channel_on_ready() has set is not called any more, but not waited for either: who
+ * closes outside of it sees to it that no other thread is in it, or on its way there.
+ *
  * Return: 0, also if the other end had closed before; -ETIMEDOUT, -EAGAIN or
  * -EINTR if not everything is known to have arrived; -EPIPE if the other end is gone.
  */

@@ -22,8 +22,8 @@
  * object must not be destroyed, moved or assigned to while another thread is inside
  * a call on it. manager::dispatch() is one on each end point with an on_ready().
  *
- * **Call backs** may do anything, also destroy their own end point. What they throw is
- * thrown by manager::dispatch().
+ * **Call backs** may do anything, also destroy their own end point, and let go of the
+ * manager. What they throw is thrown by manager::dispatch().
  *
  * **fork()**: a child must not use its parent's objects; it may destroy them, which then
  * gives back some memory and does nothing to the device.
@@ -42,7 +42,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <initializer_list>
@@ -1286,12 +1285,14 @@ public:
 	 */
 	int dispatch()
 	{
+		/* A call back may let go of the manager, too. */
+		const detail::manager_ref keep = ref();
 		std::exception_ptr first;
 		std::exception_ptr *outer = std::exchange(detail::dispatching(), &first);
 		int n = 0;
 
 		try {
-			n = h_manager_dispatch(need());
+			n = h_manager_dispatch(keep.get());
 		} catch (...) {
 			first = std::current_exception();
 		}
@@ -1390,7 +1391,19 @@ private:
 				h_stream_receiver_destroy(receiver);
 		}
 
-		void hold(const h_record &r)
+		/*
+		 * To be able to hold one more, before it is received: a record that cannot
+		 * be held could only be given back with all before it, which are held.
+		 */
+		void make_room()
+		{
+			std::lock_guard<detail::spin_lock> guard(lock_);
+
+			if (held_.size() == held_.capacity())
+				held_.reserve(2 * held_.size() + 4);
+		}
+
+		void hold(const h_record &r) noexcept
 		{
 			std::lock_guard<detail::spin_lock> guard(lock_);
 
@@ -1411,8 +1424,10 @@ private:
 						break;
 					}
 				}
-				for (; !held_.empty() && held_.front().released; held_.pop_front())
-					last = held_.front().record;
+				auto first = held_.begin();
+				for (; first != held_.end() && first->released; ++first)
+					last = first->record;
+				held_.erase(held_.begin(), first);
 			}
 			if (last)
 				h_stream_release(receiver, &*last);
@@ -1430,7 +1445,7 @@ private:
 
 		detail::manager_ref manager_;
 		detail::spin_lock lock_;
-		std::deque<held> held_;
+		std::vector<held> held_;
 	};
 
 	record(std::shared_ptr<state> s, const h_record &r) : state_(std::move(s)), record_(r) {}
@@ -1483,9 +1498,12 @@ public:
 	 */
 	result<record> receive(timeout t = forever)
 	{
+		h_stream_receiver *from = need();
 		h_record r;
-		int ret = h_stream_receive(need(), &r, t.ns());
+		int ret;
 
+		state_->make_room();
+		ret = h_stream_receive(from, &r, t.ns());
 		if (ret > 0)
 			return take(r);
 		if (!ret)
@@ -1525,12 +1543,7 @@ private:
 	h_stream_receiver *need() const { return detail::need(handle(), "stream receiver"); }
 	record take(const h_record &r)
 	{
-		try {
-			state_->hold(r);
-		} catch (...) {
-			h_stream_release(state_->receiver, &r);
-			throw;
-		}
+		state_->hold(r);
 		return record(state_, r);
 	}
 
