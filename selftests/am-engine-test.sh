@@ -148,6 +148,17 @@ done
 run --keep-going -n 2 "$build/loss" killed
 status=$?
 says 137 "^ok - a killed process is noticed: process 1 " "a killed process is noticed at once"
+run --keep-going -n 3 "$build/loss" leaving
+status=$?
+says 142 "^ok - who dies when all are about to leave is noticed: process [12] " \
+	"who dies when all are about to leave is noticed"
+# Where guesses of keys are counted: the guest's device is told not to.
+if [ -z "$device" ]; then
+	HAMLYN_DEVICE="shm:am-dead-$$,size=64M" HAMLYN_AM_PAGE=256 \
+		run --keep-going -n 66 "$build/loss" unwatched
+	status=$?
+	says 137 "^ok - who is dead and unwatched is noticed" "dead processes hold no live ones back"
+fi
 
 # ---- start-up that must fail ----
 

@@ -20,6 +20,7 @@
 #define AM_TRANSFERS	8	/* bulk transfers of several segments to one process */
 #define AM_GETS		64	/* am_get() under way */
 #define AM_STORES	32	/* am_store_async() not yet copied */
+#define AM_LATE_WATCHES	4	/* of a process, beyond those that am_enable() makes */
 #define AM_STRIDE	((uint32_t)sizeof(struct hamlyn_metadata))
 #define AM_NO_TRANSFER	0xff
 #define AM_SYNC_ROUNDS	10
@@ -90,7 +91,7 @@ struct am_peer {
 	struct am_send reply[AM_MAX_DEPTH];
 };
 
-/* An am_get() under way; free if @handler is 0 and @active is. */
+/* An am_get() under way. @active: of which process, + 1; 0: it is free. */
 struct am_get {
 	unsigned char *to;
 	uint32_t total;
@@ -155,6 +156,9 @@ struct am {
 	uint64_t now;			/* am_clock() some polls ago */
 	uint32_t check_peer;
 	uint32_t check_instance;
+	int late[AM_LATE_WATCHES];	/* processes that are watched since they are late, + 1 */
+	uint32_t next_late;		/* whose watch ends when another one is late */
+	uint32_t new_late;		/* watches that may have told and were not heard yet */
 	int lost;			/* the first process that was lost, + 1 */
 	int news;			/* processes lost and not yet told */
 	uint32_t stores;		/* active ones */

@@ -92,6 +92,7 @@ void am_sleep(unsigned int seconds)
 		return;
 	while ((left = end - am_now_ns()) > 0) {
 		struct hamlyn_nq_entry entry;
+		int rc;
 		/* Requests that wait for an answer have time-outs. */
 		int64_t most = am->counting || am->stores ? 1000000 : left;
 
@@ -100,8 +101,10 @@ void am_sleep(unsigned int seconds)
 		am_acks_flush(am);
 		if (am->counting)
 			am_check_all(am);
-		if (h_recv_block(am->nq, &entry, most < left ? most : left) == 1)
+		rc = h_recv_block(am->nq, &entry, most < left ? most : left);
+		if (rc == 1)
 			am_arrive(am, &entry);
+		am->stats.overruns += rc == -EOVERFLOW;
 	}
 }
 

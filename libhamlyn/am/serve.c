@@ -12,6 +12,7 @@
 #define YIELD_CROWDED	64
 #define MAX_DOUBLINGS	8	/* of the time-out: many tries before it is given up */
 #define SELDOM		8	/* of a time-out without a look at the clock */
+#define LATE_TRIES	1	/* retransmissions to a process of which nothing is known */
 
 int am_lost_error(struct am *am, int peer)
 {
@@ -54,6 +55,37 @@ void am_lose(struct am *am, int lost, int error)
 	peer->free_transfers = (1U << AM_TRANSFERS) - 1;
 }
 
+/*
+ * What is sent to a slot that is gone counts as a guess of its key, and who guesses too
+ * often is held back, with all that it sends to others. A watch tells at once, and counts
+ * once. There is room for a few in each process of the largest program, so the oldest one
+ * of these ends. Return: 0 if those that are new have to be heard first.
+ */
+static int watch_late(struct am *am, uint32_t peer)
+{
+	struct h_ticket ticket = am->peers[peer].ticket;
+	int *place = &am->late[am->next_late % AM_LATE_WATCHES];
+	struct h_watch **old;
+
+	if (am->new_late == AM_LATE_WATCHES)
+		return 0;
+	am->new_late++;
+	if (*place) {
+		old = &am->peers[*place - 1].watch;
+		if (h_unwatch(*old))
+			return 1;
+		*old = NULL;
+		*place = 0;
+	}
+	ticket.length = 1;
+	/* Without it there is still the time-out. */
+	if (h_watch(am->dev, &ticket, am->nq, peer, &am->peers[peer].watch))
+		return 1;
+	*place = (int)peer + 1;
+	am->next_late++;
+	return 1;
+}
+
 /* The first time-out is over, by a clock that is behind by some polls: all of its own? */
 static void check_late(struct am *am, uint32_t peer, uint32_t instance)
 {
@@ -69,7 +101,7 @@ static void check_late(struct am *am, uint32_t peer, uint32_t instance)
 		r->first += waited - limit;
 	if ((int64_t)(am->now - r->first) > (int64_t)am->give_up)
 		am_lose(am, (int)peer, -ETIMEDOUT);
-	else
+	else if (r->tries < LATE_TRIES || am->peers[peer].watch || watch_late(am, peer))
 		am_request_again(am, (int)peer, instance);
 }
 
@@ -172,6 +204,7 @@ int am_serve(struct am *am)
 		}
 		handled += am_arrive(am, &entry);
 	}
+	am->new_late = 0;
 	if (taken)
 		found_something(am);
 	else

@@ -26,7 +26,7 @@
 #define BYTES_OF_ALL		(4U << 20)
 #define LARGEST_PAGE		16320	/* with its header the default packet size */
 #define BUFFERS_OF_ALL		512	/* instances to all processes together, by default */
-#define LEAVE_GRACE_NS		5000000000LL	/* the end of a fence that all have reached */
+#define LEAVE_GRACE_NS		5000000000LL	/* until launcher and device tell the same */
 
 /* What process 0 decides for all. */
 struct program {
@@ -545,6 +545,25 @@ failed:
 	return rc;
 }
 
+static void serve_on(struct am *am)
+{
+	am_serve(am);
+	am_acks_flush(am);
+	if (!am->counting)
+		sched_yield();
+}
+
+/* A launcher that knows of a loss before we do ends the fence: whose it was counts. */
+static int fence_failed(struct am *am, int rc)
+{
+	int64_t failed = am_now_ns();
+
+	while (!am->lost && am_now_ns() - failed < LEAVE_GRACE_NS)
+		serve_on(am);
+	return am->lost ? am_lost_error(am, am->lost - 1) :
+			  am_fail(rc, "%s: %s", am->boot.ops->name, am->boot.error);
+}
+
 /*
  * Others may still wait for answers of ours while we wait for them. One that is gone
  * either was past the fence, whose end then is about to be told, or never reaches it.
@@ -555,20 +574,14 @@ static int leave_together(struct am *am)
 	int64_t lost = 0;
 
 	while (!rc) {
-		am_serve(am);
-		am_acks_flush(am);
+		serve_on(am);
 		rc = am->boot.ops->fence_done(&am->boot);
-		if (rc)
-			break;
 		if (am->lost && !lost)
 			lost = am_now_ns();
-		if (lost && am_now_ns() - lost > LEAVE_GRACE_NS)
+		if (!rc && lost && am_now_ns() - lost > LEAVE_GRACE_NS)
 			return am_lost_error(am, am->lost - 1);
-		if (!am->counting)
-			sched_yield();
 	}
-	return rc < 0 ? am_fail(rc, "%s: %s", am->boot.ops->name,
-				am->boot.error) : 0;
+	return rc < 0 ? fence_failed(am, rc) : 0;
 }
 
 int am_end(struct am *am)

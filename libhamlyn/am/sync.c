@@ -14,13 +14,19 @@
 /* The first loss that we know of: all barriers fail with that. Return: 0, or its error. */
 static int failure(struct am *am)
 {
-	if (am_likely(!am->lost && !am->sync_error))
-		return 0;
-	if (!am->sync_error) {
+	if (am_unlikely(am->lost && !am->sync_error)) {
 		am->sync_lost = am->lost - 1;
 		am->sync_teller = (int)am->self;
 		am->sync_error = am->peers[am->sync_lost].lost;
 	}
+	return am->sync_error;
+}
+
+/* The same for a call that returns it, and says so. */
+static int told_failure(struct am *am)
+{
+	if (am_likely(!failure(am)))
+		return 0;
 	if (am->sync_teller == (int)am->self)
 		return am_lost_error(am, am->sync_lost);
 	return am_fail(am->sync_error, "process %d says that process %d is lost",
@@ -71,7 +77,7 @@ static int wait_for(struct am *am, uint32_t round, int whom)
 
 		am_serve(am);
 		/* Whoever it is: others give up, and we may wait for those. */
-		rc = failure(am);
+		rc = told_failure(am);
 		if (rc)
 			return rc;
 		if (am_clock() - asked > ASK_EVERY_US * am->ticks_per_us) {
@@ -91,7 +97,7 @@ int am_sync(struct am *am)
 	/* What was sent before is handled before anybody goes on. */
 	while (am->counting || am->stores)
 		am_serve(am);
-	rc = failure(am);
+	rc = told_failure(am);
 	am->sync_epoch++;
 	for (round = 0, step = 1; !rc && step < am->procs; round++, step *= 2) {
 		struct am_packet p = { .kind = AM_SYNC, .args = { round } };

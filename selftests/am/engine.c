@@ -134,23 +134,23 @@ static const struct noted *last(void)
 static struct am before;
 static struct h_ticket own;
 
-static void tables(uint32_t depth)
+static void tables(uint32_t procs, uint32_t depth)
 {
 	uint32_t p;
 	uint32_t i;
 
-	am->procs = PROCS;
+	am->procs = procs;
 	am->self = SELF;
 	am->depth = depth;
 	am->depth_shift = (uint32_t)__builtin_ctz(depth);
 	am->page = PAGE;
 	am->stride = AM_HEADER + PAGE;
-	am->long_base = (2 * PROCS << am->depth_shift) * AM_STRIDE;
-	am->peers = calloc(PROCS, sizeof(*am->peers));
-	am->in_state = calloc(2 * PROCS, depth);
+	am->long_base = (2 * procs << am->depth_shift) * AM_STRIDE;
+	am->peers = calloc(procs, sizeof(*am->peers));
+	am->in_state = calloc(2 * procs, depth);
 	am->scratch = calloc(2, PAGE);
-	am->out = calloc(2 * PROCS * depth, am->stride);
-	for (p = 0; p < PROCS; p++) {
+	am->out = calloc(2 * procs * depth, am->stride);
+	for (p = 0; p < procs; p++) {
 		am->peers[p].ticket = own;
 		am->peers[p].free_transfers = (1U << AM_TRANSFERS) - 1;
 		for (i = 0; i < AM_MAX_DEPTH; i++) {
@@ -160,7 +160,7 @@ static void tables(uint32_t depth)
 	}
 }
 
-static void begin_with(uint32_t depth)
+static void begin_with(uint32_t procs, uint32_t depth)
 {
 	*am = before;
 	memset(&am->stats, 0, sizeof(am->stats));
@@ -168,14 +168,14 @@ static void begin_with(uint32_t depth)
 	am->summed = 0;
 	am->timeout = AGE;
 	am->give_up = AGE << 12;
-	tables(depth);
+	tables(procs, depth);
 	sent = 0;
 	answering = 0;
 }
 
 static void begin(void)
 {
-	begin_with(DEPTH);
+	begin_with(PROCS, DEPTH);
 }
 
 static void end(void)
@@ -594,7 +594,7 @@ static void acknowledgments_that_are_owed(void)
 	      "what has a reply is not acknowledged");
 	end();
 
-	begin_with(32);
+	begin_with(PROCS, 32);
 	for (i = 0; i < 16; i++)
 		arrive(A, 0, short_packet(word, 2 * i, 1, 0), NULL);
 	check(sent == 2 && noted[0].p.length == AM_MAX_ACKS - 1 &&
@@ -687,6 +687,89 @@ static void many_tries(void)
 	end();
 }
 
+/* Its slot is not there: a watch tells at once, where nobody would answer. */
+static void late_and_gone(void)
+{
+	begin();
+	am->peers[A].ticket.slot++;
+	am_request_1(A, word, 1);
+	am_request_1(B, word, 1);
+	age(A, 0, AGE);
+	age(B, 0, AGE);
+	serve(PROCS * DEPTH);
+	check(sent == 4 && !am->peers[A].watch && !am->peers[B].watch,
+	      "who does not answer once is not suspected");
+	age(A, 0, AGE << 1);
+	age(B, 0, AGE << 1);
+	serve(PROCS * DEPTH);
+	check(am->peers[A].lost == -ECONNRESET && am_poll() == -ECONNRESET &&
+	      strstr(am_error(), "process 0"), "who then is gone is lost at once");
+	check(!am->peers[B].lost && am->stats.retransmissions == 4,
+	      "who is there has the time that it needs");
+	end();
+}
+
+#define SLOW	20
+
+/* More than there are watches for, and all that would answer @missing slots further. */
+static void begin_late(uint32_t missing)
+{
+	int p;
+
+	begin_with(SLOW, 1);
+	for (p = 0; p < SLOW; p++) {
+		am->peers[p].ticket.slot += missing;
+		if (p != SELF)
+			am_request_1(p, word, 1);
+	}
+	serve(SLOW);
+}
+
+/* As who sleeps, and looks at all at once. */
+static void all_are_late(uint32_t rounds)
+{
+	uint32_t i;
+	int p;
+
+	for (i = 0; i < rounds; i++) {
+		for (p = 0; p < SLOW; p++)
+			if (p != SELF)
+				age(p, 0, AGE << i);
+		for (p = 0; p < SLOW; p++) {
+			am_check_all(am);
+			am_serve(am);
+		}
+	}
+}
+
+static void many_are_late(void)
+{
+	uint32_t watched = 0;
+	int p;
+
+	begin_late(0);
+	all_are_late(4);
+	for (p = 0; p < SLOW; p++)
+		watched += am->peers[p].watch != NULL;
+	check(am->stats.retransmissions == 4 * (SLOW - 1) && !am->lost,
+	      "many that are late are sent to again, all of them");
+	check(watched == AM_LATE_WATCHES, "and some of them are watched");
+	end();
+}
+
+static void many_are_gone(void)
+{
+	uint32_t lost = 0;
+	int p;
+
+	begin_late(1);
+	all_are_late(2);
+	for (p = 0; p < SLOW; p++)
+		lost += am->peers[p].lost == -ECONNRESET;
+	check(lost == SLOW - 1, "many that are gone are lost at once, all of them");
+	end();
+}
+
 /* Who polls all the time looks at one request at a time. */
 static void seldom(void)
 {
@@ -706,7 +789,7 @@ static void seldom(void)
 /* One request of many; the longest time-out is a millisecond. */
 static void time_outs_asleep(void)
 {
-	begin_with(32);
+	begin_with(PROCS, 32);
 	am->timeout = 4 * am->ticks_per_us;
 	am_request_1(B, word, 1);
 	am_sleep(1);
@@ -870,7 +953,7 @@ static void numbers_of_transfers(void)
 	uint32_t all = 0;
 	int i;
 
-	begin_with(32);
+	begin_with(PROCS, 32);
 	for (i = 0; i < AM_TRANSFERS; i++)
 		am_store_async(A, from, space, sizeof(from), memory, NULL, NULL, NULL);
 	check(sent == 2 * AM_TRANSFERS, "eight transfers are under way");
@@ -1318,11 +1401,14 @@ static void barriers_after_a_loss(void)
 	arrive(B, 0, p, NULL);
 	check(am->synced[0] == 1 && !last()->p.args[0], "a question is not");
 	am_lose(am, A, -ETIMEDOUT);
+	am_request_1(PROCS, word, 1);
 	p.seq++;
 	arrive(B, 0, p, NULL);
 	check(last()->dest == B && last()->p.kind == AM_SYNC &&
 	      last()->p.args[0] == ETIMEDOUT && last()->p.args[1] == A,
 	      "who has lost a process answers with that");
+	check(strstr(am_error(), "there is no process 3") != NULL,
+	      "that is no call that fails: what am_error() says stays");
 	lose(B);
 	check(lam_sync_all() == -ETIMEDOUT && lam_sync_all() == -ETIMEDOUT &&
 	      strstr(am_error(), "process 0"), "its own barriers fail by the first loss");
@@ -1349,6 +1435,7 @@ static void barriers_after_a_loss(void)
 
 static int fence_looks;
 static int fence_ends;		/* after so many looks; 0: never */
+static int fence_fails;		/* at the first look; 2: because of who is gone */
 static int64_t fence_begun;
 
 static int fence_begin(struct am_boot *boot)
@@ -1362,7 +1449,15 @@ static int fence_begin(struct am_boot *boot)
 /* One process is gone when the others wait for all. */
 static int fence_done(struct am_boot *boot)
 {
-	(void)boot;
+	struct h_ticket gone = own;
+	struct h_watch *watch;
+
+	gone.slot++;
+	if (fence_fails == 2 && h_watch(before.dev, &gone, am->nq, A, &watch))
+		return -ENOTRECOVERABLE;
+	snprintf(boot->error, sizeof(boot->error), "nobody comes");
+	if (fence_fails)
+		return -EPROTO;
 	if (++fence_looks == 2)
 		lose(A);
 	if (am_now_ns() - fence_begun > 20000000000LL)
@@ -1376,7 +1471,7 @@ static void no_leave(struct am_boot *boot, int why)
 	(void)why;
 }
 
-static int leave(int looks)
+static int leave(int looks, int fails)
 {
 	static const struct am_boot_ops ops = {
 		.name = "a test", .fence_begin = fence_begin,
@@ -1396,6 +1491,7 @@ static int leave(int looks)
 	}
 	answering = 1;
 	fence_ends = looks;
+	fence_fails = fails;
 	rc = am_disable();
 	answering = 0;
 	free(out);
@@ -1405,9 +1501,13 @@ static int leave(int looks)
 
 static void who_is_lost_at_the_end(void)
 {
-	check(leave(100) == 0, "who is gone may have passed the fence already");
-	check(leave(0) == -ECONNRESET && strstr(am_error(), "process 0"),
+	check(leave(100, 0) == 0, "who is gone may have passed the fence already");
+	check(leave(0, 0) == -ECONNRESET && strstr(am_error(), "process 0"),
 	      "a fence that does not end then is not waited for");
+	check(leave(0, 2) == -ECONNRESET && strstr(am_error(), "process 0"),
+	      "a launcher may know first, and does not know who it was");
+	check(leave(0, 1) == -EPROTO && strstr(am_error(), "nobody comes"),
+	      "a fence that fails with nobody lost is the launcher's fault");
 }
 
 /* ---- start ---- */
@@ -1502,6 +1602,9 @@ int main(void)
 	acknowledgments_that_are_owed();
 	time_outs();
 	many_tries();
+	late_and_gone();
+	many_are_late();
+	many_are_gone();
 	seldom();
 	time_outs_asleep();
 	suspect_requests();

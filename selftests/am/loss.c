@@ -8,6 +8,8 @@
  *   killed    a killed process is noticed long before that
  *   barrier   one process has given up 1, which goes on: all barriers fail
  *   stuck     1 is stopped before a barrier: it fails in all others
+ *   leaving   1 dies when all are about to leave
+ *   unwatched 3 to 10 are killed, which 0 does not watch: 1 can be reached all the time
  */
 #include <errno.h>
 #include <limits.h>
@@ -15,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -257,20 +260,120 @@ static void waits_in_barrier(void)
 	exit(am_disable() != -ETIMEDOUT);
 }
 
+/* By who sends nothing to it, too. */
 static void is_killed(void)
 {
+	double begun = now();
 	int rc = 0;
 
 	kill((pid_t)pid, SIGKILL);
-	while (!rc)
-		rc = am_request_0(1, one);
+	while (rc >= 0 && now() - begun < 20)
+		rc = am_poll();
 	if (rc != -ECONNRESET || !strstr(am_error(), "process 1"))
 		fail("a killed process is noticed by name");
+	if (am_request_0(1, one) != -ECONNRESET)
+		fail("and stays so");
 	if (lam_sync_all() != -ECONNRESET)
 		fail("lam_sync_all() tells");
 	printf("ok - a killed process is noticed: %s\n", am_error());
 	if (am_disable() != -ECONNRESET)
 		fail("am_disable() tells, too");
+	exit(0);
+}
+
+/* ---- the end ---- */
+
+/* Its launcher never hears that it has come, and the others wait for it until it dies. */
+static void dies_leaving(void)
+{
+	const char *launcher = getenv("PMI_FD");
+	int nobody[2];
+
+	if (!launcher || socketpair(AF_UNIX, SOCK_STREAM, 0, nobody) ||
+	    dup2(nobody[0], atoi(launcher)) < 0)
+		fail("this is for hamlyn-run");
+	alarm(1);
+	am_disable();
+	fail("a process that the launcher does not know of leaves");
+}
+
+/* That another one has left because of it may be what is seen first. */
+static void leaves(void)
+{
+	if (am_disable() != -ECONNRESET || !strstr(am_error(), "is gone"))
+		fail("who dies at the end is noticed");
+	printf("ok - who dies when all are about to leave is noticed: %s\n", am_error());
+	exit(0);
+}
+
+/* ---- so many that not each watches all ---- */
+
+#define FIRST_DEAD	3
+#define DEAD		8
+#define UNTOLD_S	10.0	/* instead of 30 */
+#define HELD_BACK_S	5.0	/* a round trip; those of who guesses keys take more */
+
+static void pong(vnn_t source, long value)
+{
+	(void)source;
+	count = value;
+}
+
+static void ping(vnn_t source, long value)
+{
+	am_reply_1(source, pong, value);
+}
+
+/* How long it took. What it has found out about others is counted in @told. */
+static double round_trip(long number)
+{
+	double begun = now();
+
+	if (am_request_1(1, ping, number))
+		fail("a live process is not lost");
+	while (count != number && now() - begun < 2 * HELD_BACK_S)
+		told += am_poll() == -ECONNRESET;
+	return now() - begun;
+}
+
+static void meets_the_dead(void)
+{
+	double worst = 0;
+	double begun;
+	long n = 0;
+	int i;
+
+	/* Others watch them, and see to it that their slots are gone. */
+	nap_and_poll(1000);
+	for (i = 0; i < 4 * DEAD; i++)
+		am_request_0(FIRST_DEAD + i % DEAD, one);
+	begun = now();
+	count = 0;
+	while (told < DEAD && worst < HELD_BACK_S && now() - begun < UNTOLD_S) {
+		double took = round_trip(++n);
+
+		worst = took > worst ? took : worst;
+		usleep(1000);
+	}
+	if (told == DEAD && worst < HELD_BACK_S)
+		printf("ok - who is dead and unwatched is noticed, and holds nobody back\n");
+	else
+		printf("not ok - %d of %d told in %.1f s, the longest round trip took %.1f s\n",
+		       told, DEAD, now() - begun, worst);
+	for (i = 1; i < am_procs(); i++)
+		am_request_0(i, tell);
+	exit(am_disable() != -ECONNRESET);
+}
+
+static void serves_until_told(void)
+{
+	int me = am_my_proc();
+
+	if (me >= FIRST_DEAD && me < FIRST_DEAD + DEAD)
+		kill(getpid(), SIGKILL);
+	while (!told)
+		am_sleep(1);
+	am_disable();
 	exit(0);
 }
 
@@ -288,6 +391,7 @@ static void serves_asleep(void)
 	do
 		am_sleep(1);
 	while (am_poll() >= 0);
+	am_disable();
 	exit(0);
 }
 
@@ -318,6 +422,8 @@ static const struct what {
 	{ "killed", 2, is_killed, serves, serves_asleep },
 	{ "barrier", 2, goes_on, fails_too, is_told },
 	{ "stuck", 3, waits_in_barrier, serves, fails_too },
+	{ "leaving", 2, leaves, dies_leaving, leaves },
+	{ "unwatched", 66, meets_the_dead, serves_until_told, serves_until_told },
 	{ NULL, 0, NULL, NULL, NULL },
 };
 
@@ -334,8 +440,8 @@ int main(int argc, char **argv)
 		what++;
 	if (argc != 2 || !what->name || am_procs() < what->procs) {
 		fprintf(stderr, "usage: hamlyn-run --keep-going -n N loss WHAT\n"
-			"WHAT: stopped, silent, sleeping, killed, barrier; "
-			"stuck, with an N of 3 and more\n");
+			"WHAT: stopped, silent, sleeping, killed, leaving, barrier; "
+			"stuck, with an N of 3 and more; unwatched, with 66\n");
 		return 2;
 	}
 	if (am_my_proc())

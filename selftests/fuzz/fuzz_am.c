@@ -188,6 +188,11 @@ static void make(struct fuzz *f)
 
 static void end(void)
 {
+	uint32_t p;
+
+	for (p = 0; p < PROCS; p++)
+		if (am->peers[p].watch)
+			h_unwatch(am->peers[p].watch);
 	free(am->peers);
 	free(am->in_state);
 	free(am->scratch);
