@@ -253,6 +253,133 @@ bad_port() { # PATTERN PORT
 
 # ---- processes that fail ----
 
+# Processes that say to hamlyn-run what no library does
+cat >"$work/client.py" <<'EOT'
+import os, signal, socket, sys, time
+
+rank = int(os.environ["PMI_RANK"])
+launcher = socket.socket(fileno=int(os.environ["PMI_FD"]))
+answers = launcher.makefile("rb")
+
+def say(text):
+    launcher.sendall(text + b"\n")
+
+def hear(text):
+    line = answers.readline()
+    assert line == text + b"\n", line
+
+def room():
+    """How many answers there is room for."""
+    ours, theirs = socket.socketpair()
+    n = 0
+    try:
+        while True:
+            ours.send(b"cmd=appnum appnum=0\n", socket.MSG_DONTWAIT)
+            n += 1
+    except BlockingIOError:
+        theirs.close()
+        return n
+
+def join():
+    say(b"cmd=init pmi_version=1 pmi_subversion=1")
+    if sys.argv[1] != "deaf" or rank:
+        hear(b"cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0")
+
+def leave(*_):
+    say(b"cmd=finalize")
+    os._exit(0)
+
+def ask(text):
+    say(text)
+    return dict(field.split(b"=", 1) for field in answers.readline().split())
+
+def store():
+    return b" kvsname=" + ask(b"cmd=get_my_kvsname")[b"kvsname"] + b" key=pid"
+
+def see_the_end_of_zero():
+    """It has ended, and hamlyn-run has noticed."""
+    value = b"unknown"
+    while value == b"unknown":
+        value = ask(b"cmd=get" + store())[b"value"]
+    try:
+        while True:
+            os.kill(int(value), 0)
+            time.sleep(0.01)
+    except ProcessLookupError:
+        wait_in_vain()
+
+def wait_in_vain():
+    """For process 0, which has ended or soon will."""
+    say(b"cmd=barrier_in")
+    hear(b"cmd=barrier_out rc=-1")
+    print("goes on", flush=True)
+    leave()
+
+def die_waiting():
+    ask(b"cmd=put" + store() + b" value=%d" % os.getpid())
+    say(b"cmd=barrier_in")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def be_deaf():
+    """The answers just fit, that of the barrier does not."""
+    for _ in range(room() - 1):
+        say(b"cmd=get_appnum")
+    say(b"cmd=barrier_in")
+    signal.pause()
+
+def leave_when_asked():
+    signal.signal(signal.SIGTERM, leave)
+    say(b"cmd=barrier_in")
+    while True:
+        signal.pause()
+
+join()
+{
+    "deaf": (be_deaf, leave_when_asked),
+    "dies": (die_waiting, see_the_end_of_zero),
+    "leaves": (leave, wait_in_vain),
+}[sys.argv[1]][rank]()
+EOT
+
+# Its crash would be luck: valgrind sees more, if it is there and takes this build
+deaf_and_waited_for() {
+	local status=0 eyes=(valgrind -q --error-exitcode=99)
+	"${eyes[@]}" "$RUN" --version >"$work/out" 2>&1 || eyes=()
+	bounded "${eyes[@]}" "$RUN" -n 2 python3 "$work/client.py" deaf || status=$?
+	[ "$status" = 1 ] && grep -q "process 0 .*does not read the answers" "$work/err"
+}
+
+goes_on() { # STATUS PATTERN HOW: without process 0
+	ends "$1" "$2" --keep-going -n 2 python3 "$work/client.py" "$3" && says "goes on"
+}
+
+says_so_all_the_same() { # a process that ends without a word, and others that are left alone
+	ends 1 "process 0 .* ended without taking leave of the others$" --keep-going -n 1 \
+		"$PEER" leave
+}
+
+# nobody_takes OPTION... PROGRAM: what it and hamlyn-run write; it ends in time all the same
+nobody_takes() {
+	local status=0
+	mkfifo "$work/full" || return 1
+	exec 5<>"$work/full"
+	exec 6>"$work/full"
+	rm "$work/full"
+	"$RUN" --timeout 2 -n 2 "$@" >&6 2>&6 5>&- 6>&- </dev/null &
+	launcher=$!
+	ended "$launcher" || kill -s KILL "$launcher"
+	exec 5>&- 6>&-
+	wait "$launcher" || status=$?
+	[ "$status" = 124 ] || echo "status $status, not 124" >>"$work/err"
+	[ "$status" = 124 ]
+}
+
+signals_nobody() { # whose end it has seen: the number may be another process's
+	local status=0
+	bounded strace -qq -e trace=kill -o "$work/kills" "$RUN" -n 1 false || status=$?
+	[ "$status" = 1 ] && [ -e "$work/kills" ] && ! grep -q "kill(" "$work/kills"
+}
+
 failures() {
 	check "a process that exits with 7" ends 7 "process 1 .* exited with status 7; ending the" \
 		-n 3 "$PEER" exit 1
@@ -277,11 +404,24 @@ failures() {
 		"$PEER" endless 1
 	check "requests whose answers are not read" ends 1 "process 0 .*does not read the answers" \
 		-n 2 "$PEER" flood
+	check "the same, and others wait for it" deaf_and_waited_for
+	check "--keep-going: a process that dies while it waits for the others" goes_on 137 \
+		"process 0 .* was killed by signal 9" dies
+	check "--keep-going: a process that waits for one that took leave" goes_on 1 \
+		"process 1 waits for all, and process 0 has ended$" leaves
+	check "--keep-going: a process that leaves without a word" says_so_all_the_same
 	check "too many texts" ends 1 "too_many_keys_of_one_process" -n 2 "$PEER" many
 	check "a process that joins twice" ends 1 "process 0 joined twice" -n 2 "$PEER" twice
+	if strace -qq -o /dev/null "$RUN" --version >/dev/null 2>&1; then
+		check "a process that has ended is not signalled" signals_nobody
+	else
+		skip "a process that has ended is not signalled" "strace does not work here, or not with this build"
+	fi
 	check "a timeout" ends 124 "took more than 1 s" -n 2 --timeout 1 "$PEER" hang
 	check "processes that heed no SIGTERM" ends 124 "took more than 1 s" -n 2 --timeout 1 \
 		sh -c 'trap "" TERM; exec sleep 1000'
+	check "a timeout, and nobody reads standard error" nobody_takes sh -c 'yes >&2'
+	check "nor either of the two" nobody_takes --tag-output sh -c 'yes >&2 & exec yes'
 	check "a program that is not there" ends 127 '"/nowhere/at-all" cannot be run: No such' \
 		-n 2 /nowhere/at-all
 	check "a program that is no program" ends 126 'cannot be run: Permission denied' -n 2 \
@@ -313,7 +453,10 @@ options() {
 	check "--tag-output" tagged
 	check "--tag-output: lines are whole" whole_lines
 	check "--tag-output: nobody reads" nobody_reads
+	check "--tag-output: what is left behind writes without an end" endless_orphan
 	check "--stdin" reads
+	check "--same-addresses: other peculiarities stay" keeps_personality
+	check "--same-addresses, where it is not allowed" refused_addresses
 }
 
 prints() { # PATTERN ARGUMENT...
@@ -355,6 +498,39 @@ nobody_reads() { # and it ends all the same
 	status=${PIPESTATUS[0]}
 	[ "$status" = 1 ] && grep -q "standard output cannot be written" "$work/err" &&
 		[ "$(grep -c '^\[[01]\] y$' "$work/out")" = 3 ]
+}
+
+endless_orphan() { # faster than who reads, for whom lines wait in memory already
+	local status
+	timeout -k 5 100 "$RUN" --timeout 20 -n 1 --tag-output sh -c 'yes & sleep 1' \
+		2>"$work/err" | python3 -c 'import os, time
+while os.read(0, 16384):
+    time.sleep(0.01)'
+	status=${PIPESTATUS[0]}
+	[ "$status" = 0 ]
+}
+
+keeps_personality() { # as "setarch" sets it: ADDR_COMPAT_LAYOUT, and ours
+	bounded setarch "$(uname -m)" -L "$RUN" --same-addresses -n 1 cat /proc/self/personality &&
+		says 00240000
+}
+
+refused_addresses() {
+	cat >"$work/refuse.py" <<'EOT'
+import ctypes, os, struct, sys
+
+NUMBER = {"x86_64": 135, "aarch64": 92}[os.uname().machine]
+LOAD, IF_EQUAL, RETURN, REFUSE, ALLOW = 0x20, 0x15, 0x06, 0x00050001, 0x7fff0000
+code = [(LOAD, 0, 0, 0), (IF_EQUAL, 0, 1, NUMBER), (RETURN, 0, 0, REFUSE), (RETURN, 0, 0, ALLOW)]
+filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *c) for c in code))
+program = struct.pack("HxxxxxxP", len(code), ctypes.addressof(filters))
+libc = ctypes.CDLL(None, use_errno=True)
+assert not libc.prctl(38, 1, 0, 0, 0) and not libc.prctl(22, 2, program, 0, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+EOT
+	local status=0
+	bounded python3 "$work/refuse.py" "$RUN" --same-addresses -n 1 true || status=$?
+	[ "$status" = 126 ] && grep -q '"true" cannot be run: Operation not permitted' "$work/err"
 }
 
 reads() {

@@ -47,7 +47,7 @@ static void drain(int rank)
 
 static void check_server(void)
 {
-	int i, waiting = 0;
+	int i, waiting = 0, first = PROCS;
 
 	for (i = 0; i < PROCS; i++) {
 		const struct pmi_client *c = &server.clients[i];
@@ -57,7 +57,8 @@ static void check_server(void)
 		MUST(server.kvs.shares[i].keys <= KVS_PROCESS_KEYS);
 		MUST(server.kvs.shares[i].bytes <= KVS_PROCESS_BYTES);
 	}
-	MUST(waiting == server.waiting && waiting < PROCS);
+	MUST(pmi_waiting(&server, &first) == waiting && waiting < PROCS);
+	MUST(!waiting || server.clients[first].waiting);
 }
 
 /* What is often said; @ is the name of the store. */

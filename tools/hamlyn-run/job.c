@@ -104,7 +104,7 @@ static void fail(struct job *job, int status, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	say("%s%s", text, job->alive ? "; ending the others" : "");
+	/* First, for it may take a while to say so */
 	job->failed = true;
 	job->status = status;
 	job->kill_at = now_ms() + GRACE_MS;
@@ -112,6 +112,7 @@ static void fail(struct job *job, int status, const char *format, ...)
 	/* Those that are stopped would not see it */
 	signal_all(job, SIGCONT);
 	orphans_ask(&job->orphans);
+	say("%s%s", text, job->alive ? "; ending the others" : "");
 }
 
 static void fail_pmi(struct job *job)
@@ -119,43 +120,60 @@ static void fail_pmi(struct job *job)
 	fail(job, job->pmi.status, "%s", job->pmi.error);
 }
 
+/* A failure that leaves the others alone with --keep-going */
+__attribute__((format(printf, 3, 4)))
+static void fail_alone(struct job *job, int status, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (!job->options->keep_going) {
+		fail(job, status, "%s", text);
+		return;
+	}
+	say("%s", text);
+	if (!job->status)
+		job->status = status;
+}
+
 /* Waiting for one that has ended is waiting for ever */
 static void check_barrier(struct job *job)
 {
-	int i;
+	int first;
 
-	if (!job->pmi.waiting || job->ended < 0)
+	if (job->ended < 0 || !pmi_waiting(&job->pmi, &first))
 		return;
-	for (i = 0; !job->pmi.clients[i].waiting; i++)
-		;
-	fail(job, 1, "process %d waits for all, and process %d has ended", i, job->ended);
+	/* With --keep-going it was told, unless who has ended took leave */
+	if (!job->status)
+		fail_alone(job, 1, "process %d waits for all, and process %d has ended", first,
+			   job->ended);
+	if (job->options->keep_going && pmi_refuse(&job->pmi) < 0)
+		fail_pmi(job);
 }
 
 static void end_process(struct job *job, int rank, int status)
 {
-	struct process *process = &job->processes[rank];
+	long pid = job->processes[rank].pid;
 	char text[128];
 
+	/* Not to be signalled any more: the number may be another process's by now */
+	job->processes[rank].pid = 0;
 	process_describe(status, text, sizeof(text));
 	if (job->options->verbose)
-		say("process %d (pid %ld) %s", rank, (long)process->pid, text);
+		say("process %d (pid %ld) %s", rank, pid, text);
 	job->alive--;
 	job->ended = rank;
 	if (pmi_detach(&job->pmi, rank) < 0)
 		fail_pmi(job);
-	if (status && job->options->keep_going) {
-		say("process %d (pid %ld) %s", rank, (long)process->pid, text);
-		if (!job->status)
-			job->status = process_exit_status(status);
-	} else if (status) {
-		fail(job, process_exit_status(status), "process %d (pid %ld) %s", rank,
-		     (long)process->pid, text);
-	} else if (job->pmi.clients[rank].state == PMI_JOINED &&
-		   !job->options->keep_going) {
-		fail(job, 1, "process %d (pid %ld) ended without taking leave of the others",
-		     rank, (long)process->pid);
-	}
-	process->pid = 0;
+	if (status)
+		fail_alone(job, process_exit_status(status), "process %d (pid %ld) %s", rank, pid,
+			   text);
+	else if (job->pmi.clients[rank].state == PMI_JOINED)
+		fail_alone(job, 1, "process %d (pid %ld) ended without taking leave of the others",
+			   rank, pid);
 	check_barrier(job);
 }
 
@@ -168,7 +186,6 @@ static void reap(struct job *job)
 		orphans_forget(&job->orphans, pid);
 		for (i = 0; i < job->options->processes; i++)
 			if (job->processes[i].pid == pid) {
-				/* Not to be signalled any more */
 				end_process(job, i, status);
 				break;
 			}
@@ -424,6 +441,7 @@ static void drain(struct job *job)
 	for (i = 0; i < job->options->processes; i++)
 		for (which = 0; which < 2; which++) {
 			stream = &job->processes[i].streams[which];
+			stream_last(stream);
 			while (stream_wants(stream) && stream_read(stream))
 				;
 			if (stream_wants(stream))

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "message.h"
@@ -65,6 +66,7 @@ void stream_init(struct stream *stream, int rank, struct sink *sink)
 	stream->fd = -1;
 	stream->rank = rank;
 	stream->sink = sink;
+	stream->rest = -1;
 	/* So that there is never a copy from nowhere */
 	stream->room = 128;
 	stream->line = allocate(1, stream->room);
@@ -87,15 +89,26 @@ bool stream_wants(const struct stream *stream)
 	return stream->fd >= 0 && sink_pending(stream->sink) < SINK_BYTES;
 }
 
+void stream_last(struct stream *stream)
+{
+	if (stream->fd >= 0 && stream->rest < 0 && ioctl(stream->fd, FIONREAD, &stream->rest) < 0)
+		stream->rest = 0;
+}
+
 bool stream_read(struct stream *stream)
 {
 	char text[READ_BYTES];
+	size_t most = sizeof(text);
 	ssize_t n;
 
 	if (stream->fd < 0)
 		return false;
-	n = read(stream->fd, text, sizeof(text));
+	if (stream->rest >= 0 && stream->rest < READ_BYTES)
+		most = (size_t)stream->rest;
+	n = read(stream->fd, text, most);
 	if (n > 0) {
+		if (stream->rest > 0)
+			stream->rest -= (int)n;
 		take(stream, text, (size_t)n);
 		return true;
 	}
@@ -122,14 +135,15 @@ void sink_drop(struct sink *sink)
 
 /*
  * A pipe that poll() calls writable takes PIPE_BUF bytes at least. Whole lines, if they
- * are not longer than that: our own messages go to the same place.
+ * are not longer than that: our own messages go to the same place, and so may the other
+ * sink's lines, which were perhaps written since poll() said so.
  */
 int sink_write(struct sink *sink)
 {
 	size_t n = sink_pending(sink) < PIPE_BUF ? sink_pending(sink) : PIPE_BUF;
 	const char *data = sink->data + sink->done;
 	const char *end = memrchr(data, '\n', n);
-	ssize_t written = write(sink->fd, data, end ? (size_t)(end - data) + 1 : n);
+	ssize_t written = write_in_time(sink->fd, data, end ? (size_t)(end - data) + 1 : n, 0);
 
 	if (written < 0)
 		return errno == EINTR || errno == EAGAIN ? 0 : errno;

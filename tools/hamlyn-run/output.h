@@ -30,6 +30,7 @@ struct sink {
  * @line: the last line as far as it has come
  * @len: its bytes
  * @room: bytes that @line has room for
+ * @rest: bytes that are still read, or -1: all that come
  */
 struct stream {
 	int fd;
@@ -38,6 +39,7 @@ struct stream {
 	char *line;
 	size_t len;
 	size_t room;
+	int rest;
 };
 
 void stream_init(struct stream *stream, int rank, struct sink *sink);
@@ -48,6 +50,12 @@ bool stream_wants(const struct stream *stream);
 
 /* Reads once. Return: true if something came; the pipe is closed at its end. */
 bool stream_read(struct stream *stream);
+
+/*
+ * What is in the pipe now is the last: who still writes to it may do so faster than we can
+ * write. Only the first call counts.
+ */
+void stream_last(struct stream *stream);
 
 /* No more will come: what is left of a line becomes one. */
 void stream_end(struct stream *stream);

@@ -132,22 +132,48 @@ static int serve_get(struct pmi_server *server, struct pmi_client *client, const
 	return answer(server, client, "cmd=get_result rc=0 msg=success value=%s\n", value);
 }
 
+int pmi_waiting(const struct pmi_server *server, int *first)
+{
+	int i, n = 0;
+
+	for (i = server->size - 1; i >= 0; i--)
+		if (server->clients[i].waiting) {
+			*first = i;
+			n++;
+		}
+	return n;
+}
+
+/* All who wait go on, also if one does not read its answers */
+static int release(struct pmi_server *server, const char *text)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < server->size; i++) {
+		if (!server->clients[i].waiting)
+			continue;
+		server->clients[i].waiting = false;
+		if (answer(server, &server->clients[i], "%s", text) < 0)
+			ret = -1;
+	}
+	return ret;
+}
+
+int pmi_refuse(struct pmi_server *server)
+{
+	return release(server, "cmd=barrier_out rc=-1\n");
+}
+
 static int serve_barrier(struct pmi_server *server, struct pmi_client *client, const char *line)
 {
-	int i;
+	int first;
 
 	if (client->waiting)
 		return wrong(server, client, line);
 	client->waiting = true;
-	if (++server->waiting < server->size)
+	if (pmi_waiting(server, &first) < server->size)
 		return 0;
-	server->waiting = 0;
-	for (i = 0; i < server->size; i++) {
-		server->clients[i].waiting = false;
-		if (answer(server, &server->clients[i], "cmd=barrier_out\n") < 0)
-			return -1;
-	}
-	return 0;
+	return release(server, "cmd=barrier_out\n");
 }
 
 static int serve_finalize(struct pmi_server *server, struct pmi_client *client,
@@ -155,7 +181,6 @@ static int serve_finalize(struct pmi_server *server, struct pmi_client *client,
 {
 	(void)line;
 	client->state = PMI_LEFT;
-	server->waiting -= client->waiting;
 	client->waiting = false;
 	return answer(server, client, "cmd=finalize_ack\n");
 }
@@ -264,6 +289,7 @@ int pmi_detach(struct pmi_server *server, int rank)
 		ret = pmi_serve(server, rank);
 	while (ret > 0);
 	close_client(&server->clients[rank]);
+	server->clients[rank].waiting = false;
 	return ret;
 }
 
@@ -279,7 +305,6 @@ void pmi_init(struct pmi_server *server, int size)
 	snprintf(server->name, sizeof(server->name), "hamlyn-run-%ld-%lld.%09ld",
 		 (long)getpid(), (long long)now.tv_sec, now.tv_nsec);
 	server->size = size;
-	server->waiting = 0;
 	server->clients = allocate((size_t)size, sizeof(*server->clients));
 	for (i = 0; i < size; i++) {
 		server->clients[i].rank = i;

@@ -37,7 +37,6 @@ struct pmi_client {
  * struct pmi_server - all processes
  * @clients: each of them
  * @size: their number
- * @waiting: how many wait in the barrier
  * @name: of the store, and so of this run
  * @kvs: the store
  * @status: exit status after a failure
@@ -46,7 +45,6 @@ struct pmi_client {
 struct pmi_server {
 	struct pmi_client *clients;
 	int size;
-	int waiting;
 	char name[KVS_KEY_BYTES];
 	struct kvs kvs;
 	int status;
@@ -55,6 +53,12 @@ struct pmi_server {
 
 void pmi_init(struct pmi_server *server, int size);
 void pmi_uninit(struct pmi_server *server);
+
+/* How many wait in the barrier, and @first of them */
+int pmi_waiting(const struct pmi_server *server, int *first);
+
+/* Those who wait in the barrier are told that it has failed. Return: 0 or -1 */
+int pmi_refuse(struct pmi_server *server);
 
 /* Its socket becomes ours. */
 void pmi_attach(struct pmi_server *server, int rank, int fd);

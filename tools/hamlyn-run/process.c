@@ -62,6 +62,18 @@ static bool set_surroundings(const struct surroundings *surroundings)
 		!sigprocmask(SIG_SETMASK, &surroundings->mask, NULL);
 }
 
+/* Other flags stay as they are; a sandbox may allow none of this */
+static bool set_personality(const struct options *options)
+{
+	const unsigned long query = 0xffffffff;
+	int now;
+
+	if (!options->same_addresses)
+		return true;
+	now = personality(query);
+	return now >= 0 && personality((unsigned long)now | ADDR_NO_RANDOMIZE) >= 0;
+}
+
 __attribute__((noreturn))
 static void become(const struct plan *plan, pid_t parent, int report_fd)
 {
@@ -71,9 +83,7 @@ static void become(const struct plan *plan, pid_t parent, int report_fd)
 	/* Nothing is left over when hamlyn-run is killed; it may have been before this call */
 	if (!prctl(PR_SET_PDEATHSIG, SIGKILL) && getppid() != parent)
 		_exit(1);
-	if (plan->options->same_addresses && personality(ADDR_NO_RANDOMIZE) < 0)
-		_exit(1);
-	if (set_environment(plan) && set_descriptors(plan) &&
+	if (set_personality(plan->options) && set_environment(plan) && set_descriptors(plan) &&
 	    set_surroundings(plan->surroundings))
 		execvp(command[0], command);
 	err = errno;
