@@ -30,7 +30,7 @@ Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|all]
        selftests/setup.sh kselftest
        selftests/setup.sh herd
        selftests/setup.sh arm64
-       selftests/setup.sh uml
+       selftests/setup.sh uml [lockdep]
        selftests/setup.sh all
        selftests/setup.sh list
 
@@ -44,7 +44,8 @@ Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|all]
   kselftest  kselftest headers, checkpatch.pl, kernel-doc and the netlink generator
   herd       herd7 and the kernel's memory model, for selftests/litmus
   arm64      QEMU for arm64 guests, and their busybox and libraries; the kernel is 6.1-arm64
-  uml        User-Mode Linux, built from its source (for vm/uml.sh; takes some minutes)
+  uml        User-Mode Linux, built from its source (for vm/uml.sh; takes some minutes);
+             lockdep: one that watches locks, for selftests/mutants/run.py --lockdep
   all        every part above but herd, arm64 and uml, packages first
   list       what the cache holds, with versions
 
@@ -546,17 +547,21 @@ cmd_arm64() {
 
 # ---- User-Mode Linux ----
 
-UML_CONFIG=$VM_DIR/uml.config
-
-uml_stamp() {
-	stamp_text uml
-	sha256sum <"$UML_CONFIG"
+uml_config() { # NAME
+	local more=$VM_DIR/$1.config
+	cat "$VM_DIR/uml.config"
+	[ "$1" = uml ] || cat "$more"
 }
 
-# check_config FILE: make takes no offence at lines that it does not follow
+uml_stamp() { # NAME
+	stamp_text uml
+	uml_config "$1" | sha256sum
+}
+
+# check_config WANTED FILE: make takes no offence at lines that it does not follow
 check_config() {
 	local missing
-	missing=$(grep '^CONFIG_' "$UML_CONFIG" | grep -vxFf "$1" | paste -sd' ') || true
+	missing=$(grep '^CONFIG_' "$1" | grep -vxFf "$2" | paste -sd' ') || true
 	[ -z "$missing" ] || die 1 "uml: the kernel does not take $missing"
 }
 
@@ -570,32 +575,35 @@ thin_out() { # SOURCE BUILD
 }
 
 # Its paths are in the Makefiles of the build folder: built where it stays
-build_uml() {
-	local dir=$CACHE/uml deb
+build_uml() { # NAME
+	local dir=$CACHE/$1 deb
 	rm -rf "$dir"
 	mkdir -p "$dir/src"
+	uml_config "$1" >"$dir/config"
 	deb=$(find "$CACHE/debs/uml" -name 'linux-source-*.deb')
-	say "uml: unpacking the source"
+	say "$1: unpacking the source"
 	dpkg-deb --fsys-tarfile "$deb" | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
 		nice -n 5 xz -dc | tar -x -C "$dir/src" --strip-components=1 --no-same-owner
-	say "uml: building; the log is $dir/log"
+	say "$1: building; the log is $dir/log"
 	{
-		make -C "$dir/src" O="$dir/build" ARCH=um "KCONFIG_ALLCONFIG=$UML_CONFIG" allnoconfig &&
-			check_config "$dir/build/.config" &&
+		make -C "$dir/src" O="$dir/build" ARCH=um "KCONFIG_ALLCONFIG=$dir/config" allnoconfig &&
+			check_config "$dir/config" "$dir/build/.config" &&
 			nice -n 10 make -C "$dir/src" O="$dir/build" ARCH=um -j2 linux modules
-	} >"$dir/log" 2>&1 || die 1 "uml: the build failed; see $dir/log"
+	} >"$dir/log" 2>&1 || die 1 "$1: the build failed; see $dir/log"
 	thin_out "$dir/src" "$dir/build"
-	uml_stamp >"$dir/stamp"
+	uml_stamp "$1" >"$dir/stamp"
 }
 
-cmd_uml() {
+cmd_uml() { # [lockdep]
+	local name=uml${1:+-$1}
+	[ -e "$VM_DIR/$name.config" ] || die 2 "uml \"$1\" is unknown; allowed: lockdep"
 	tool_debs uml
 	# It takes minutes, and nobody else needs to wait for it
 	lock_cache uml-lock
-	if [ ! -e "$CACHE/uml/stamp" ] || [ "$(cat "$CACHE/uml/stamp")" != "$(uml_stamp)" ]; then
-		build_uml
+	if [ ! -e "$CACHE/$name/stamp" ] || [ "$(cat "$CACHE/$name/stamp")" != "$(uml_stamp "$name")" ]; then
+		build_uml "$name"
 	fi
-	say "uml: ready ($(cut -d= -f2 "$CACHE/debs/uml/have"))"
+	say "$name: ready ($(cut -d= -f2 "$CACHE/debs/uml/have"))"
 }
 
 cmd_list() {

@@ -14,22 +14,23 @@ DRIVER = ['slot.c', 'terminus.c', 'ticket.c', 'area.c', 'mmap.c', 'datapath.c', 
           'engine.c', 'placement.c', 'stats.c']
 # Programs that should notice a mutant of a file of the driver, likeliest first.
 NOTICE = {
-    'slot.c': 'uapi_size lifecycle protection hostile_ticket foreign limits hostile_watch fork_kill',
-    'terminus.c': 'uapi_size lifecycle foreign gather limits hostile_admin fork_kill send_errors',
+    'slot.c': 'uapi_size counts paranoid lifecycle protection hostile_ticket foreign limits hostile_watch '
+              'fork_kill conformance_kernel',
+    'terminus.c': 'uapi_size counts lifecycle foreign gather limits hostile_admin fork_kill send_errors',
     'ticket.c': 'hostile_ticket tickets uapi_size lifecycle inherit',
-    'area.c': 'uapi_size limits lifecycle foreign huge gather fork_kill',
+    'area.c': 'uapi_size counts limits lifecycle foreign huge gather fork_kill',
     'mmap.c': 'hostile_mmap lifecycle huge inherit',
     'datapath.c': 'sendrecv gather lifecycle hostile_wq poll_wait threads',
-    'user.c': 'limits hostile_admin hostile_share hostile_guess inherit lifecycle',
+    'user.c': 'counts limits hostile_container hostile_admin hostile_share hostile_guess inherit lifecycle',
     'memory.c': 'limits lifecycle hostile_mmap',
     'watch.c': 'hostile_watch uapi_size hostile_guess lifecycle foreign',
-    'chardev.c': 'uapi_size lifecycle foreign poll_wait hostile_admin inherit',
-    'nq.c': 'uapi_size nq poll_wait lifecycle foreign limits',
+    'chardev.c': 'uapi_size counts lifecycle foreign poll_wait hostile_admin inherit',
+    'nq.c': 'uapi_size counts nq poll_wait lifecycle foreign limits',
     'explain.c': 'limits uapi_size',
     'audit.c': 'hostile_audit uapi_size lifecycle',
     'engine.c': 'sendrecv poll_wait threads hostile_share lifecycle',
     'nic.c': 'hostile_admin uapi_size lifecycle',
-    'stats.c': 'hostile_admin uapi_size lifecycle',
+    'stats.c': 'hostile_admin hostile_container counts uapi_size lifecycle',
     'placement.c': 'lifecycle',
 }
 NOTICE_ELSE = 'hostile_admin limits lifecycle'
@@ -243,18 +244,23 @@ class Uml(Driver):
     PASSED, UNFIT = 'passed-uml', 'unfit-uml'
     WHERE = '(in User-Mode Linux)'
 
+    def __init__(self, work, options):
+        super().__init__(work, options)
+        self.name = 'uml-lockdep' if options.lockdep else 'uml'
+        self.PASSED, self.UNFIT = f'passed-{self.name}', f'unfit-{self.name}'
+
     def cache(self):
         return os.environ.get('HAMLYN_CACHE', f'{ROOT}/.cache')
 
     def kernel(self):
-        return [f'{self.cache()}/uml/build', self.tree, self.out, 'ARCH=um',
+        return [f'{self.cache()}/{self.name}/build', self.tree, self.out, 'ARCH=um',
                 f'KCFLAGS=-include {ROOT}/selftests/vm/uml-barriers.h']
 
     def headers(self):
         return f'{self.out}/src/driver'
 
     def build(self, sources):
-        self.out = os.path.join(self.work, 'module-uml')
+        self.out = os.path.join(self.work, f'module-{self.name}')
         super().build(sources)
         if run(['make', '-s', f'BUILD={os.environ["BUILD"]}', f'{os.environ["BUILD"]}/hamlyn-perf'],
                f'{self.work}/perf-build.log', cwd=ROOT):
@@ -270,13 +276,13 @@ class Uml(Driver):
             if test in self.words(self.PASSED):
                 continue
             text = self.start_alone([test])
-            fit = 'END 0' in text and 'not ok' not in text
+            fit = 'END 0' in text and not any(losers(line) for line in text.split('\n'))
             self.add_words(self.PASSED if fit else self.UNFIT, [test])
 
     def start(self, tests):
         log = f'{self.work}/boot.log'
         out = f'{self.work}/boot'
-        rc = run(['selftests/vm/uml.sh', '--build', os.environ['BUILD'], '--no-module',
+        rc = run(['selftests/vm/uml.sh', '--kernel', self.name, '--build', os.environ['BUILD'], '--no-module',
                   '--ncpus', str(self.options.smp), '--timeout', str(self.options.boot_time), '--out', out,
                   '--file', f'{self.work}/script', *self.files(tests),
                   # What it writes into files is lost when it goes down

@@ -55,8 +55,9 @@ def program_of(test):
 
 
 def losers(line):
-    m = re.match(r'not ok [0-9]* ?-? ?(.*)', line.strip())
-    return m.group(1) if m else None
+    m = re.match(r'not ok [0-9]* ?-? ?(.*)', line.strip()) or \
+        re.search(r'\] (WARNING: .*|BUG: .*)', line)
+    return m.group(1)[:120] if m else None
 
 
 def object_of(command, cwd, source, text, out):

@@ -69,11 +69,16 @@ def arguments():
     p.add_argument('--uml', action='store_true',
                    help='driver/ in User-Mode Linux, at native speed (selftests/setup.sh uml); '
                    'who survives there, or brings it down, is left for a run without')
+    p.add_argument('--lockdep', action='store_true',
+                   help='with --uml: on a kernel that watches locks (selftests/setup.sh uml lockdep)')
     p.add_argument('--smp', type=int, default=2, metavar='N', help='processors of the guest (2)')
     p.add_argument('--module-args', default='nics=2 max_slots=2048 guesses=0', metavar='ARGS',
                    help='parameters of the module (nics=2 max_slots=2048 guesses=0)')
     p.add_argument('--limit', type=int, metavar='N', help='end after so many mutants')
     options = p.parse_args()
+    if options.lockdep:
+        # Its first report is its last
+        options.batch = 1
     if not options.core and not options.driver:
         options.core = options.driver = True
     return options

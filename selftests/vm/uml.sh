@@ -18,6 +18,7 @@ usage() {
 Usage: selftests/vm/uml.sh [option]... --cmd "LINE"
 
   --cmd LINE            shell command line to run
+  --kernel NAME         uml (default), or uml-lockdep: of selftests/setup.sh uml lockdep
   --build DIR           where hamlyn-perf is and hamlyn.ko is built (build)
   --module-args "A=B"   parameters of hamlyn.ko (idle_us=20000)
   --no-module           do not load it
@@ -33,12 +34,13 @@ machinery failed, 2 for a wrong call. The output of the command comes on standar
 EOF
 }
 
-COMMAND='' BUILD=build MODULE_ARGS=idle_us=20000 NCPUS=2 MEM=512 TIMEOUT=120 OUT='' WORK=''
+COMMAND='' KERNEL=uml BUILD=build MODULE_ARGS=idle_us=20000 NCPUS=2 MEM=512 TIMEOUT=120 OUT='' WORK=''
 MODULE=yes FILES=() PID=''
 
 take_option() { # OPTION VALUE
 	case $1 in
 	--cmd) COMMAND=$2 ;;
+	--kernel) KERNEL=$2 ;;
 	--build) BUILD=$2 ;;
 	--module-args) MODULE_ARGS=$2 ;;
 	--file) FILES+=("$2") ;;
@@ -67,7 +69,7 @@ check_options() {
 
 build_module() {
 	[ "$MODULE" = yes ] || return 0
-	nice "$VM_DIR/build-module.sh" "$CACHE/uml/build" "$REPO_DIR" "$BUILD/uml" ARCH=um \
+	nice "$VM_DIR/build-module.sh" "$CACHE/$KERNEL/build" "$REPO_DIR" "$BUILD/$KERNEL" ARCH=um \
 		"KCFLAGS=-include $VM_DIR/uml-barriers.h" >"$WORK/module.log" 2>&1 && return 0
 	cat "$WORK/module.log" >&2
 	die $EXIT_RIG "hamlyn.ko could not be built for UML"
@@ -132,7 +134,7 @@ fill_root() { # ROOT
 		[ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"
 	done < <("$busybox" --list)
 	printf 'root:x:0:0:root:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$root/etc/passwd"
-	[ "$MODULE" = no ] || cp "$BUILD/uml/hamlyn.ko" "$root/vm/hamlyn.ko"
+	[ "$MODULE" = no ] || cp "$BUILD/$KERNEL/hamlyn.ko" "$root/vm/hamlyn.ko"
 	printf '%s\n' "$COMMAND" >"$root/vm/run"
 	guest_init >"$root/vm/init"
 	chmod 755 "$root/vm/init"
@@ -146,7 +148,7 @@ fill_root() { # ROOT
 
 # Its processes are a group of their own, so that they can be ended together
 boot() {
-	local linux=$CACHE/uml/build/linux
+	local linux=$CACHE/$KERNEL/build/linux
 	# The memory is a file; one in /dev/shm stays in memory
 	TMPDIR=/dev/shm setsid timeout --foreground -k 5 "$TIMEOUT" "$linux" \
 		"mem=${MEM}M" "ncpus=$NCPUS" seccomp=on "umid=hamlyn-$$" "uml_dir=$WORK/" \
@@ -194,9 +196,10 @@ clean_up() {
 }
 
 main() {
-	parse_words "--cmd --build --module-args --file --ncpus --mem --timeout --out" "$@"
+	parse_words "--cmd --kernel --build --module-args --file --ncpus --mem --timeout --out" "$@"
 	check_options
-	[ -e "$CACHE/uml/stamp" ] || die $EXIT_RIG "UML is not in the cache; run: selftests/setup.sh uml"
+	[ -e "$CACHE/$KERNEL/stamp" ] ||
+		die $EXIT_RIG "$KERNEL is not in the cache; run: selftests/setup.sh ${KERNEL/-/ }"
 	[ -x "$BUILD/hamlyn-perf" ] || die $EXIT_RIG "there is no $BUILD/hamlyn-perf; run: make BUILD=$BUILD tools"
 	begin_run uml
 	build_module
