@@ -49,7 +49,8 @@ struct h_watch;
  *	that name it, made if it is not there (BYTES may end in K, M or G; N wrong
  *	keys a sender has free until it must pause, 256, 0: no limit; huge: of huge
  *	pages, if /dev/shm is mounted so that it may have them); NULL:
- *	$HAMLYN_DEVICE if set, else /dev/hamlyn0 if it opens, else "shm:default"
+ *	$HAMLYN_DEVICE if set, else /dev/hamlyn0, else, if that is not there or not for
+ *	this user, "shm:default"
  * @dev: out: the device
  *
  * The embedded device's checks stop mistakes, not malice: everyone who can
@@ -112,7 +113,7 @@ int h_dev_is_embedded(const struct h_dev *dev);
  *
  * Asks the device: @query->state is the present one.
  *
- * Return: 0, or -ENODEV if the NIC has been removed.
+ * Return: 0, or -ENODEV in a child of fork().
  */
 int h_query(struct h_dev *dev, struct hamlyn_query *query);
 
@@ -121,7 +122,8 @@ int h_query(struct h_dev *dev, struct hamlyn_query *query);
  * @dev: the device
  * @stats: out: see struct hamlyn_stats
  *
- * For administrators: who guesses keys must not see which guess was rejected.
+ * For administrators: who guesses keys must not see which guess was rejected. So
+ * notifications, overruns and rejects are 0 for root of a container (kernel device).
  *
  * Return: 0, or -EPERM without CAP_NET_ADMIN (kernel device).
  */
@@ -222,8 +224,9 @@ int h_area_alloc_flags(struct h_dev *dev, size_t length, uint32_t flags,
  * MADV_DONTNEED, fork with later writes) while the area exists. On the
  * embedded device such an area can be sent from but not received into.
  *
- * Return: 0, or -EFAULT if not mapped with the rights needed, -ENOMEM if
- * RLIMIT_MEMLOCK would be exceeded, -EINVAL, -E2BIG.
+ * Return: 0, or -EFAULT if not mapped with the rights needed, or to be written to
+ * and of a file on a disk (kernel device), -ENOMEM if RLIMIT_MEMLOCK would be exceeded,
+ * -EDQUOT above the user's limit, -EINVAL, -E2BIG, -ENOSPC.
  */
 int h_area_add(struct h_dev *dev, void *addr, size_t length, uint32_t flags,
 	       struct h_area **area);
@@ -600,8 +603,8 @@ int h_terminus_bind(struct h_terminus *terminus, uint32_t tag,
  * The caller may set @ticket->meta_index to the metadata entry that he was told
  * of, or HAMLYN_META_FAST; for an entry of a paranoid slot also @ticket->key.
  *
- * Return: 0, -EBADF if @fd is no descriptor of a ticket, or of another NIC or
- * segment, -ENOKEY if the slot was destroyed or rekeyed since, -ENOSPC if the
+ * Return: 0, -EBADF if @fd is no descriptor of a ticket, or of another segment
+ * (embedded device), -ENOKEY if the slot was destroyed or rekeyed since, -ENOSPC if the
  * terminus has HAMLYN_MAX_TICKETS already, -ENOMEM.
  */
 int h_terminus_import(struct h_terminus *terminus, int fd,
@@ -925,8 +928,9 @@ static inline void h__trb_fill(struct hamlyn_trb *trb,
  * Return: a handle for h_send_done(), not negative; or -EAGAIN if the work
  * queue is full or, on the embedded device, the terminus is held back because it
  * guessed keys; -ERANGE if the ticket does not cover @length, -EMSGSIZE if
- * @meta_length is too long or the message does not fit an entry, -EFAULT if
- * @data is in no bound area.
+ * @meta_length is too long, the message does not fit an entry or a fast one a packet,
+ * -EFAULT if @data is in no bound area, -EINVAL for flags, words, deltas or metadata
+ * that do not go with the ticket.
  */
 static inline int64_t h_send_msg(struct h_terminus *t,
 				 const struct h_ticket *ticket,
@@ -1000,7 +1004,7 @@ static inline void h_cork(struct h_terminus *t)
  * h_uncork() - end of h_cork(): ring the doorbell, once, if nobody polls
  * @t: the terminus
  *
- * Return: 0, or the negative errno of the doorbell (%-ENODEV: the device is gone).
+ * Return: 0, or the negative errno of the doorbell.
  */
 static inline int h_uncork(struct h_terminus *t)
 {

@@ -49,7 +49,8 @@
  *	or an object is larger than the limit that QUERY reports.
  * EFAULT
  *	A user pointer or a range that is to be wired is not mapped, or not
- *	mapped with the rights that are needed (writable unless READONLY).
+ *	mapped with the rights that are needed (writable unless READONLY), or,
+ *	unless READONLY, a shared mapping of a file on a disk.
  * ENOENT
  *	The context has no area, NQ, slot or terminus of that id. (mmap() of an
  *	offset that names none: EINVAL.)
@@ -76,7 +77,7 @@
  *	CAP_NET_ADMIN; open() in another network namespace than the NIC's.
  * EBUSY
  *	The object is still used by another (an area by a slot or a terminus,
- *	an NQ by a slot); remove that one first.
+ *	an NQ by a slot or a watch); remove that one first.
  * ENOMEM
  *	The kernel is out of memory, or wiring would exceed RLIMIT_MEMLOCK.
  * EDQUOT
@@ -91,10 +92,14 @@
  * ETIMEDOUT
  *	WAIT: the deadline passed and nothing arrived.
  * EINTR
- *	WAIT, KICK, WATCH: a signal arrived first. WAIT is restarted under
- *	SA_RESTART: its deadline is absolute.
+ *	WAIT, KICK, WATCH: a signal arrived first. WAIT and WATCH are restarted
+ *	under SA_RESTART: a deadline is absolute.
+ * EAGAIN
+ *	fsync(), fdatasync(): there is more to send; call again.
+ * EMFILE, ENFILE
+ *	TICKET_CREATE: there is no free descriptor.
  * ENODEV
- *	The NIC has been removed.
+ *	open(): the NIC is being removed. (One that is open is not.)
  * ENOTTY
  *	The kernel does not know this ioctl, or it is that of a 32-bit program:
  *	those are not served.
@@ -150,7 +155,10 @@ enum {
 				_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_TERMINUS_DESTROY)
 #define HAMLYN_IOC_TERMINUS_BIND \
 				_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_TERMINUS_BIND)
-/* KICK takes the terminus id itself as its argument: it is the hot one. */
+/*
+ * KICK takes the terminus id itself as its argument: it is the hot one. It returns
+ * 0, or 1: there is more, call again.
+ */
 #define HAMLYN_IOC_KICK		_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_KICK)
 #define HAMLYN_IOC_WAIT		_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_WAIT)
 #define HAMLYN_IOC_STATS	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_STATS)
@@ -247,10 +255,10 @@ struct hamlyn_query {
  *	0: the kernel does not tell
  *
  * The pages stay wired, and charged to RLIMIT_MEMLOCK of the user who wired
- * them, until AREA_REMOVE or the end of the context. What the range maps to is
- * looked up once:
- * after munmap() the area still names the old pages. What counts is what the
- * range covers, also where that is a part of a huge page.
+ * them (of nobody if he has CAP_IPC_LOCK), until AREA_REMOVE or the end of the
+ * context. What the range maps to is looked up once: after munmap() the area
+ * still names the old pages. What counts is what the range covers, also where
+ * that is a part of a huge page.
  */
 struct hamlyn_area_add {
 	__u32 size;
@@ -517,7 +525,9 @@ enum hamlyn_stats_kind {
  * @kicks: out: KICK calls (NIC, terminus)
  * @rejects: out: packets discarded, by enum hamlyn_reject (NIC, slot)
  *
- * What a kind does not count is 0. A terminus does not tell what became of
+ * What a kind does not count is 0. Of the NIC, @notifications, @overruns and
+ * @rejects are 0 as well without CAP_NET_ADMIN in the initial user namespace: root
+ * of a container could see which of its guesses was a key. A terminus does not tell what became of
  * its packets: that would be the oracle that silent discard avoids. A slot
  * counts only what goes wrong: with its good packets every sender would write
  * to one cache line.

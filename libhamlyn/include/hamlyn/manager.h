@@ -198,7 +198,8 @@ int h_manager_dispatch(struct h_manager *manager);
  *
  * For loops that wait for nothing else.
  *
- * Return: 0, or -EAGAIN, -ETIMEDOUT, -EINTR if a signal was handled.
+ * Return: 0, or -EAGAIN, -ETIMEDOUT, -EINTR if a signal was handled (kernel device: by a
+ * handler without SA_RESTART).
  */
 int h_manager_wait(struct h_manager *manager, int64_t timeout_ns);
 

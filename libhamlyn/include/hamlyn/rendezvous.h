@@ -110,7 +110,10 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
  *
  * Return: 0; -EAGAIN, -ETIMEDOUT, -EINTR; or why this client could not be taken,
  * which has been told so: -ECANCELED without @manager, -ENOSPC if the manager has no
- * room, -ENOMEM, -EMFILE; h_explain() says more.
+ * room, -ENOMEM, -EMFILE, -EBUSY if this process is held back because it guessed keys
+ * (embedded device), or as h_stream_receiver_create(); h_explain() says more. -EMFILE
+ * and -ENFILE also if there is no descriptor to take anybody with: then the client goes
+ * on waiting, and h_listener_fd() stays readable.
  */
 int h_listener_accept(struct h_listener *listener, struct h_manager *manager,
 		      const struct h_stream_attr *attr,
