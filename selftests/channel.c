@@ -710,7 +710,7 @@ TEST_F(channel, who_was_kept_out_by_another_thread_is_called_back)
 	h_channel_on_ready(self->a, count, &called);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, send_one, &s));
 	ASSERT_TRUE(is_sending(self->a));
-	self->a->blocked = false;
+	h__write_once(&self->a->blocked, false);
 	EXPECT_EQ(-EAGAIN, h_channel_send(self->a, "y", 1, H_NOWAIT));
 	while (sent--) {
 		ASSERT_EQ(1, h_channel_receive(self->b, &m, 20 * SECOND));
