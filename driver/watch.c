@@ -34,6 +34,7 @@
 
 #define RETRY_MS	10	/* between looks at a full NQ */
 #define RETRY_REST	15	/* and so many times as long as the looks take */
+#define MOST_REST_MS	2000	/* also if they were held up by others */
 #define LATE_BATCH	16	/* watches of an NQ told in one go */
 #define TABLE_BATCH	4096	/* slots looked at in one go */
 
@@ -209,7 +210,8 @@ static void retry(struct work_struct *work)
 		let_others();
 	}
 	retry_after = msecs_to_jiffies(RETRY_MS) +
-		      nsecs_to_jiffies(RETRY_REST * (ktime_get_ns() - begin));
+		      min(nsecs_to_jiffies(RETRY_REST * (ktime_get_ns() - begin)),
+			  msecs_to_jiffies(MOST_REST_MS));
 	if (!list_empty(&late))
 		mod_delayed_work(hml_workers, &retry_work, retry_after);
 	spin_unlock(&watch_lock);
