@@ -126,7 +126,7 @@ void h__receiver_pair(struct h_receiver *a, struct h_receiver *b)
  */
 void h__receiver_hand_over(struct h_receiver *r)
 {
-	h__store_release(&r->queued, HANDED);
+	h__store_release(&r->queued, HANDED);			/* B17 */
 }
 
 /* True if nobody is in the library for it, nor will be. m->lock held. */
@@ -135,7 +135,7 @@ static bool silence(struct h_receiver *r)
 	h_receiver_lock(r);
 	h__write_once(&r->on_ready, NULL);
 	h_receiver_unlock(r);
-	return h__load_acquire(&r->queued) != CALLED;
+	return h__load_acquire(&r->queued) != CALLED;		/* B17 */
 }
 
 /*
