@@ -6,6 +6,7 @@
  */
 #include "kselftest_harness.h"
 #include "hostile.h"
+#include "genl.h"
 
 #include <fcntl.h>
 
@@ -49,28 +50,14 @@ FIXTURE(counts) {
 	struct use was;
 };
 
-static int64_t number_of(const struct nlattr *a)
-{
-	uint64_t wide = 0;
-	uint32_t word = 0;
-
-	if (!a)
-		return -1;
-	if (a->nla_len - NLA_HDRLEN == sizeof(wide)) {
-		memcpy(&wide, (const char *)a + NLA_HDRLEN, sizeof(wide));
-		return (int64_t)wide;
-	}
-	memcpy(&word, (const char *)a + NLA_HDRLEN, sizeof(word));
-	return word;
-}
-
 static void take(const struct nlmsghdr *h, struct use *u, bool user)
 {
 	int i;
 
 	for (i = 0; i < FIGURES; i++)
 		if (told[i].user == user)
-			u->of[i] = number_of(attr_of(h, told[i].attr));
+			u->of[i] = (int64_t)genl_number(attr_of(h,
+								told[i].attr));
 }
 
 static void take_nic(const struct nlmsghdr *h, void *arg)

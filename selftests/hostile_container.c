@@ -6,7 +6,7 @@
  */
 #include "kselftest_harness.h"
 #include "hostile.h"
-#include "genl.h"
+#include "nics.h"
 
 #include <fcntl.h>
 
@@ -218,40 +218,6 @@ TEST_F(hostile_container, containers_that_root_made_have_shares_of_their_own)
 
 /* ---- counters -------------------------------------------------------------- */
 
-static int nic_call(struct genl *g, uint8_t command, uint32_t nic)
-{
-	genl_begin(g, command);
-	genl_put_u32(g, HAMLYN_A_NIC, nic);
-	return genl_call(g);
-}
-
-/* The number of a new NIC, or a negative errno. */
-static int nic_new(struct genl *g)
-{
-	int ret;
-
-	genl_begin(g, HAMLYN_NL_CMD_NIC_NEW);
-	ret = genl_call(g);
-	return ret ? ret : (int)genl_number(genl_attr(g, HAMLYN_A_NIC));
-}
-
-static int move_nic(struct genl *g, uint32_t nic, pid_t pid)
-{
-	char path[64];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	genl_begin(g, HAMLYN_NL_CMD_NIC_SET);
-	genl_put_u32(g, HAMLYN_A_NIC, nic);
-	genl_put_u32(g, HAMLYN_A_NETNS_FD, (uint32_t)fd);
-	ret = genl_call(g);
-	close(fd);
-	return ret;
-}
-
 static int nic_stats(int fd, struct hamlyn_stats *stats)
 {
 	*stats = (struct hamlyn_stats) {
@@ -377,7 +343,7 @@ TEST_F(hostile_container, its_root_does_not_see_which_guess_was_a_key)
 		ASSERT_EQ(NO_CONTAINER, ret);
 		SKIP(return, "no user namespaces here");
 	}
-	ASSERT_EQ(0, move_nic(&self->genl, (uint32_t)nic, pid));
+	ASSERT_EQ(0, nic_move(&self->genl, (uint32_t)nic, pid));
 	ASSERT_EQ(0, say(sockets[0]));
 	fd = get_fd(sockets[0]);
 	EXPECT_EQ(NULL, host_sees(fd)) {

@@ -9,7 +9,7 @@
 #include "kselftest_harness.h"
 #include "race.h"
 #include "hostile.h"
-#include "genl.h"
+#include "nics.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -386,22 +386,12 @@ TEST_F(race_kernel, a_send_buffer_area_goes_while_it_is_read)
 
 /* ---- NICs --------------------------------------------------------------- */
 
-static int nic_call(struct genl *g, uint8_t command, uint32_t nic)
+static int nic_new_at(struct genl *g, uint32_t *host)
 {
-	genl_begin(g, command);
-	genl_put_u32(g, HAMLYN_A_NIC, nic);
-	return genl_call(g);
-}
+	int nic = nic_new(g), ret;
 
-static int nic_new(struct genl *g, uint32_t *host)
-{
-	int ret, nic;
-
-	genl_begin(g, HAMLYN_NL_CMD_NIC_NEW);
-	ret = genl_call(g);
-	if (ret)
-		return ret;
-	nic = (int)genl_number(genl_attr(g, HAMLYN_A_NIC));
+	if (nic < 0)
+		return nic;
 	ret = nic_call(g, HAMLYN_NL_CMD_NIC_GET, (uint32_t)nic);
 	*host = (uint32_t)genl_number(genl_attr(g, HAMLYN_A_HOST));
 	return ret ? ret : nic;
@@ -496,7 +486,7 @@ TEST_F(race_kernel, nics_are_deleted_while_they_are_opened_and_sent_to)
 	for (round = 0; round < 40; round++) {
 		struct hamlyn_trb trb = { .slot = 1, .key = 1, .length = 8 };
 
-		nic = nic_new(&self->genl, &b->host);
+		nic = nic_new_at(&self->genl, &b->host);
 		ASSERT_GE(nic, 0);
 		trb.host = b->host;
 		opened = h__load_acquire(&b->opened);
@@ -612,23 +602,6 @@ TEST_F(race_kernel, contexts_are_listed_while_they_come_and_go)
 
 /* ---- network namespaces ------------------------------------------------- */
 
-static int move_nic(struct genl *g, uint32_t nic, pid_t pid)
-{
-	char path[64];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	genl_begin(g, HAMLYN_NL_CMD_NIC_SET);
-	genl_put_u32(g, HAMLYN_A_NIC, nic);
-	genl_put_u32(g, HAMLYN_A_NETNS_FD, (uint32_t)fd);
-	ret = genl_call(g);
-	close(fd);
-	return ret;
-}
-
 /* In a namespace of its own: traffic on the NIC that was moved there. */
 static int live_inside(struct nic_board *b, int socket)
 {
@@ -721,7 +694,7 @@ TEST_F(race_kernel, a_network_namespace_ends_in_full_traffic)
 		bool outside = round % 2;
 
 		memset(b, 0, sizeof(*b));
-		nic = nic_new(g, &b->host);
+		nic = nic_new_at(g, &b->host);
 		ASSERT_GE(nic, 0);
 		pid = ht_fork();
 		ASSERT_GE(pid, 0);
@@ -730,7 +703,7 @@ TEST_F(race_kernel, a_network_namespace_ends_in_full_traffic)
 		ht_poll_begin(&poll);
 		while (!h__load_acquire(&b->ready))
 			ASSERT_TRUE(ht_poll_more(&poll));
-		ASSERT_EQ(0, move_nic(g, (uint32_t)nic, pid));
+		ASSERT_EQ(0, nic_move(g, (uint32_t)nic, pid));
 		EXPECT_EQ(-ENODEV, nic_call(g, HAMLYN_NL_CMD_NIC_GET,
 					    (uint32_t)nic));
 		h__store_release(&b->nic, (uint32_t)nic + 1);

@@ -527,8 +527,10 @@ enum hamlyn_stats_kind {
  *
  * What a kind does not count is 0. Of the NIC, @notifications, @overruns and
  * @rejects are 0 as well without CAP_NET_ADMIN in the initial user namespace: root
- * of a container could see which of its guesses was a key. A terminus does not tell what became of
- * its packets: that would be the oracle that silent discard avoids. A slot
+ * of a container could see which of its guesses was a key.
+ *
+ * A terminus does not tell what became of its packets: that would be the oracle
+ * that silent discard avoids. A slot
  * counts only what goes wrong: with its good packets every sender would write
  * to one cache line.
  */
