@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #include <hamlyn/stream.h>
 
@@ -313,6 +314,38 @@ TEST_F(manager, a_time_out_is_kept_by_who_leads_and_by_who_does_not)
 	EXPECT_EQ(1, self->box[1].taken);
 	/* Something that has come already is no reason to wait. */
 	EXPECT_EQ(0, h_receiver_wait(&self->box[1].r, 0, H_FOREVER));
+}
+
+/* How often the caller slept for as long as a receiver to which nothing comes was waited for. */
+static long sleeps_while_waiting(struct h_receiver *r)
+{
+	struct rusage before, after;
+
+	getrusage(RUSAGE_THREAD, &before);
+	if (h_receiver_wait(r, h_receiver_events(r), h_deadline(5 * HT_MS)) != -ETIMEDOUT)
+		return -1;
+	getrusage(RUSAGE_THREAD, &after);
+	return after.ru_nvcsw - before.ru_nvcsw;
+}
+
+TEST_F(manager, who_polls_for_longer_than_any_clock_goes_never_sleeps)
+{
+	struct h_manager_attr attr = { .nq_entries = 64, .spin_ns = INT64_MAX };
+	struct h_manager *m;
+	struct box b;
+	long slept = 1;
+	int i;
+
+	ASSERT_EQ(0, h_manager_create(self->rx, &attr, &m));
+	ASSERT_EQ(0, box_init(&b, m, 1));
+	/* The kernel may make it sleep for other reasons: not each time */
+	for (i = 0; i < 20 && slept; i++)
+		slept = sleeps_while_waiting(&b.r);
+	EXPECT_EQ(0, slept);
+	EXPECT_EQ(0, h_receiver_exit(&b.r));
+	EXPECT_EQ(0, h_manager_destroy(m));
+	if (variant->spin_ns == 1)
+		EXPECT_GE(sleeps_while_waiting(&self->box[0].r), 1);
 }
 
 TEST_F(manager, a_sleeper_wakes_when_another_thread_took_its_arrival)

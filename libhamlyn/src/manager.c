@@ -6,6 +6,8 @@
 
 #define DEFAULT_NQ_ENTRIES	4096
 #define DEFAULT_SPIN_NS		20000
+/* Longer than anybody waits: a sum with the time of day does not overflow */
+#define MOST_SPIN_NS		(INT64_MAX / 2)
 #define MIN_ENTRY_SIZE		256	/* a note and the longest seed */
 #define MIN_NQ_ENTRIES		16
 #define DRAIN_NS		1000000000
@@ -193,6 +195,8 @@ int h_manager_create(struct h_dev *dev, const struct h_manager_attr *attr,
 	m->dev = dev;
 	m->flags = attr->flags;
 	m->spin_ns = attr->spin_ns ? attr->spin_ns : DEFAULT_SPIN_NS;
+	if (m->spin_ns > MOST_SPIN_NS)
+		m->spin_ns = MOST_SPIN_NS;
 	m->receive.dev = dev;
 	m->send.dev = dev;
 	m->ready_tail = &m->ready;
