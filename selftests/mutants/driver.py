@@ -34,6 +34,9 @@ NOTICE = {
     'placement.c': 'lifecycle',
 }
 NOTICE_ELSE = 'hostile_admin limits lifecycle'
+# A program is stopped, and its mutant noticed, when it takes so many times as long as without
+# one, and so many seconds
+SLOWER, SLACK = 5, 10
 # Made for survivors: asked last, by all files of the driver. After a colon: the fixture.
 NEW = ['survivors:edge', 'survivors:leak']
 
@@ -83,10 +86,13 @@ class Driver:
             # Enough for what tests need; as mutate.sh. A program that fails is the last one.
             lines.append(f'''echo "MUTANT {m.number}"
 insmod ./hamlyn.ko mutant={m.number} {self.options.module_args} || echo "not ok 1 - the module loads"
-for test in {' '.join(tests or self.tests(m.path))}; do
+echo "# insmod $(cut -d. -f1 /proc/uptime)"
+for test in {' '.join(f'{t}={self.limit(t)}' for t in tests or self.tests(m.path))}; do
+	limit=${{test#*=}}
+	test=${{test%=*}}
 	only=
 	[ "${{test#*:}}" = "$test" ] || only="-f ${{test#*:}}"
-	lost=$( (HAMLYN_DEVICE=/dev/hamlyn0 timeout {self.options.timeout} ./${{test%:*}} $only 2>&1; echo "rc $?") |
+	lost=$( (HAMLYN_DEVICE=/dev/hamlyn0 timeout "$limit" ./${{test%:*}} $only 2>&1; echo "rc $?") |
 		tr -d '\\r' | grep -m 1 -E '^not ok|^rc ([1-35-9]|[1-9][0-9])')
 	echo "# $test $(cut -d. -f1 /proc/uptime)"
 	[ -z "$lost" ] || {{ echo "not ok 1 - $test: ${{lost#not ok [0-9]* }}"; break; }}
@@ -94,6 +100,13 @@ done
 rmmod hamlyn || {{ echo "not ok 1 - the module unloads"; exit 1; }}
 echo "END {m.number}"''')
         return '\n'.join(lines) + '\n'
+
+    def limit(self, test):
+        """Seconds: many times what it takes without a mutant, if that is known."""
+        took = next((int(w.split('=')[1]) for w in self.words(self.PASSED)
+                     if w.split('=')[0] == test), None)
+        most = self.options.timeout
+        return most if took is None else min(most, SLACK + SLOWER * took)
 
     def boot(self, batch):
         """{number: noticed by or None}; a number is missing if it did not get its turn."""
@@ -149,13 +162,24 @@ echo "END {m.number}"''')
     def sound(self, mutants):
         """Without a mutant all tests pass."""
         tests = dict.fromkeys(t for m in mutants for t in self.tests(m.path))
-        tests = [t for t in tests if t not in self.words(self.PASSED)]
+        tests = [t for t in tests if t not in self.passed()]
         if not tests:
             return
         text = self.start_alone(tests)
         if 'END 0' not in text or 'not ok' in text:
             sys.exit('mutants/run.py: without a mutant not all tests pass:\n' + text[-2000:])
-        self.add_words(self.PASSED, tests)
+        self.add_words(self.PASSED, self.durations(text, tests))
+
+    def passed(self):
+        return [w.split('=')[0] for w in self.words(self.PASSED)]
+
+    @staticmethod
+    def durations(text, tests):
+        """TEST=SECONDS of each, from the time of the guest when it began and behind each."""
+        times = re.findall(r'^# (\S+) (\d+)$', text, re.MULTILINE)
+        took = {name: int(after) - int(before)
+                for (_, before), (name, after) in zip(times, times[1:])}
+        return [f'{t}={took[t]}' for t in tests]
 
     def start_alone(self, tests):
         nobody = Mutant('', '', '', 0, '', '', [])
@@ -240,7 +264,7 @@ echo "END {m.number}"''')
 
 
 class Uml(Driver):
-    """The same in User-Mode Linux: many times faster, but no place to survive in."""
+    """The same in User-Mode Linux: many times faster, but a grace period of SRCU takes a tick there."""
     PASSED, UNFIT = 'passed-uml', 'unfit-uml'
     WHERE = '(in User-Mode Linux)'
 
@@ -273,11 +297,11 @@ class Uml(Driver):
         """Some tests are too slow there, or ask for what it has not."""
         tests = dict.fromkeys(t for m in mutants for t in self.tests(m.path))
         for test in tests:
-            if test in self.words(self.PASSED):
+            if test in self.passed():
                 continue
             text = self.start_alone([test])
             fit = 'END 0' in text and not any(losers(line) for line in text.split('\n'))
-            self.add_words(self.PASSED if fit else self.UNFIT, [test])
+            self.add_words(*((self.PASSED, self.durations(text, [test])) if fit else (self.UNFIT, [test])))
 
     def start(self, tests):
         log = f'{self.work}/boot.log'
@@ -291,7 +315,7 @@ class Uml(Driver):
             return f.read().replace('\r', ''), 1 if rc == 125 else rc
 
     def judge(self, m, lost, note):
+        """It may go down by itself, but not twice."""
         if lost and lost.startswith('(kernel)'):
-            print(f'{"down":10} {m.id}  {lost}'[:160], flush=True)
-        else:
-            super().judge(m, lost, note)
+            lost = self.boot([m]).get(m.number, lost)
+        super().judge(m, lost, note)

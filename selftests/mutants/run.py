@@ -44,7 +44,7 @@ import sys
 from core import CORE, Core
 from driver import DRIVER, Driver, Uml
 from source import ROOT, SOURCES, Source
-from verdicts import State, report
+from verdicts import State, report, save
 
 
 def arguments():
@@ -59,7 +59,9 @@ def arguments():
     p.add_argument('--list', action='store_true', help='id, line and text of each; nothing is built')
     p.add_argument('--report', action='store_true', help='the table again, from the state; nothing is run')
     p.add_argument('--resume', action='store_true',
-                   help='leave out those whose verdict is in $BUILD/mutants/state')
+                   help='leave out those whose verdict is in $BUILD/mutants/state or selftests/mutants/known')
+    p.add_argument('--save', action='store_true',
+                   help='with --resume or --report: write the verdicts into selftests/mutants/known, for others')
     p.add_argument('--again', action='store_true', help='with --resume: but run survivors again')
     p.add_argument('--jobs', type=int, default=1, metavar='N', help='mutants of the core at a time (1)')
     p.add_argument('--timeout', type=int, default=40, metavar='S', help='seconds a selftest may take (40)')
@@ -68,7 +70,7 @@ def arguments():
     p.add_argument('--tests', metavar='T,T', help='ask these programs or units, not those of the file')
     p.add_argument('--uml', action='store_true',
                    help='driver/ in User-Mode Linux, at native speed (selftests/setup.sh uml); '
-                   'who survives there, or brings it down, is left for a run without')
+                   'who survives there is left for a run without')
     p.add_argument('--lockdep', action='store_true',
                    help='with --uml: on a kernel that watches locks (selftests/setup.sh uml lockdep)')
     p.add_argument('--smp', type=int, default=2, metavar='N', help='processors of the guest (2)')
@@ -81,6 +83,8 @@ def arguments():
         options.batch = 1
     if not options.core and not options.driver:
         options.core = options.driver = True
+    if options.save and not (options.resume or options.report):
+        p.error('--save takes --resume or --report: what is known would be lost')
     return options
 
 
@@ -144,6 +148,8 @@ def main():
             machine = (Uml if options.uml else Driver)(os.environ['WORK'], options)
             machine.build(driver)
             machine.all(mine, state.note)
+    if options.save:
+        save(sources, state)
     return 0 if report(sources, state, {m.id for m in chosen}, len(paths) == len(CORE) + len(DRIVER)) else 1
 
 

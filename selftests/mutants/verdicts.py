@@ -7,6 +7,8 @@ import threading
 
 from source import ROOT, SOURCES
 
+KNOWN = f'{ROOT}/selftests/mutants/known'
+
 
 def justifications():
     """[(pattern of ids, reason)]; a reason goes on in lines that begin with a blank."""
@@ -33,11 +35,37 @@ def justified(name, reasons):
     return None
 
 
+def saved():
+    """{id: entry} of selftests/mutants/known."""
+    found = {}
+    try:
+        with open(KNOWN, encoding='utf-8') as f:
+            for line in f:
+                if line.strip() and not line.startswith('#'):
+                    name, verdict, by = line.rstrip('\n').split('\t')
+                    found[name] = {'id': name, 'verdict': verdict, 'by': by}
+    except FileNotFoundError:
+        pass
+    return found
+
+
+def save(sources, state):
+    """What is known of the mutants there are, each with the program that notices it."""
+    with open(KNOWN, encoding='utf-8') as f:
+        head = [line for line in f if line.startswith('#')]
+    with open(KNOWN, 'w', encoding='utf-8') as f:
+        f.writelines(head)
+        for m in (m for s in sources for m in s.mutants if m.id in state.known):
+            entry = state.known[m.id]
+            by = entry['by'].strip().split()
+            f.write(f"{m.id}\t{entry['verdict']}\t{by[0].rstrip(':') if by else ''}\n")
+
+
 class State:
     """One line of JSON a mutant: what became of it."""
 
     def __init__(self, path, resume):
-        self.path, self.known = path, {}
+        self.path, self.known = path, saved() if resume else {}
         if resume and os.path.exists(path):
             with open(path, encoding='utf-8') as f:
                 for line in f:
