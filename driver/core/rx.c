@@ -128,11 +128,15 @@ static int admit_secondary(const struct hamlyn_metadata *m,
 /* Losing that often needs the owner's help: the word is in its memory. */
 #define ONE_SHOT_TRIES	1000
 
+/* Nobody else comes in. */
+#define ONE_SHOT_ALONE	(HAMLYN_META_ARMED | HAMLYN_META_COMPLETE | 1)
+
 /*
  * Paranoid one-shot: come in, as one more packet of the message that the entry
- * was armed for. The word is the owner's to spoil, and only the owner loses.
+ * was armed for; @alone if it is the whole message, and two of them would be a
+ * mixture. The word is the owner's to spoil, and only the owner loses.
  */
-static bool one_shot_enter(struct hamlyn_metadata *m)
+static bool one_shot_enter(struct hamlyn_metadata *m, bool alone)
 {
 	u32 tries;
 
@@ -140,9 +144,12 @@ static bool one_shot_enter(struct hamlyn_metadata *m)
 		u32 state = smp_load_acquire(&m->state);	/* B10 */
 
 		if (!(state & HAMLYN_META_ARMED) ||
-		    state & HAMLYN_META_COMPLETE)
+		    state & HAMLYN_META_COMPLETE ||
+		    (alone && state != HAMLYN_META_ARMED))
 			return false;
-		if (hml_atomic_cmpxchg(&m->state, state, state + 1) == state)
+		if (hml_atomic_cmpxchg(&m->state, state,
+				       alone ? ONE_SHOT_ALONE : state + 1) ==
+		    state)
 			return true;
 	}
 	return false;
@@ -207,6 +214,12 @@ static __always_inline void place(struct hml_nic *nic,
 			      h->length);
 }
 
+/* Is this packet all of a message? */
+static bool is_whole(const struct hamlyn_packet *h)
+{
+	return h->flags & HAMLYN_PACKET_SINGLE && !h->delta;
+}
+
 /*
  * Packet counting (H 2.5): is there anything to tell the receiver? The
  * accumulator is in memory that the application may rewrite at any time; it
@@ -217,7 +230,7 @@ static bool count(struct hml_nic *nic, const struct hml_slot *slot,
 {
 	if (h->flags & HAMLYN_PACKET_NO_NOTIFY)
 		return false;
-	if (h->flags & HAMLYN_PACKET_SINGLE && !h->delta)
+	if (is_whole(h))
 		return true;
 	/* Full barrier: whoever reads 0 here has everybody's data behind it. */
 	return !hml_atomic_add_return(&metadata(nic, slot,
@@ -353,23 +366,32 @@ static __always_inline void accept(struct hml_nic *nic, struct hml_slot *slot,
 static void count_bytes(struct hamlyn_metadata *m,
 			const struct hamlyn_packet *h)
 {
-	if (h->flags & HAMLYN_PACKET_SINGLE && !h->delta)
+	if (is_whole(h))
 		WRITE_ONCE(m->length, h->length);
 	else
 		hml_atomic_add_return(&m->length, h->length);
 }
 
-/* Who was refused behind the door tells of the others' message, not of its own. */
-static noinline void notify_refused(struct hml_nic *nic, struct hml_slot *slot,
-				    const struct hamlyn_packet *h,
-				    struct hml_sender *sender)
+/*
+ * Who was refused behind the door leaves the entry as it was, or tells of the others'
+ * message, not of its own.
+ */
+static noinline void one_shot_refused(struct hml_nic *nic,
+				      struct hml_slot *slot,
+				      struct hamlyn_metadata *m,
+				      const struct hamlyn_packet *h,
+				      struct hml_sender *sender)
 {
 	const struct hamlyn_packet nothing = {
 		.slot = h->slot,
 		.meta_index = h->meta_index,
 	};
 
-	notify_late(nic, slot, &nothing, sender);
+	if (is_whole(h))
+		hml_atomic_cmpxchg(&m->state, ONE_SHOT_ALONE,
+				   HAMLYN_META_ARMED);
+	else if (one_shot_leave(m, false))
+		notify_late(nic, slot, &nothing, sender);
 }
 
 static int accept_one_shot(struct hml_nic *nic, struct hml_slot *slot,
@@ -381,7 +403,7 @@ static int accept_one_shot(struct hml_nic *nic, struct hml_slot *slot,
 	bool complete;
 	int reject;
 
-	if (!one_shot_enter(m))					/* B10 */
+	if (!one_shot_enter(m, is_whole(h)))			/* B10 */
 		return HAMLYN_REJECT_ONE_SHOT;
 	/*
 	 * Again: between the first look and the door the owner may have taken
@@ -389,8 +411,7 @@ static int accept_one_shot(struct hml_nic *nic, struct hml_slot *slot,
 	 */
 	reject = admit_secondary(m, h);
 	if (unlikely(reject >= 0)) {
-		if (one_shot_leave(m, false))
-			notify_refused(nic, slot, h, sender);
+		one_shot_refused(nic, slot, m, h, sender);
 		return reject;
 	}
 	place_all(nic, slot, h, payload);

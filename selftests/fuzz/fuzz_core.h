@@ -222,14 +222,21 @@ static bool rule_admits(const struct hml_slot *s, const struct hamlyn_packet *h)
 	       rule_metadata(s, h);
 }
 
+/* One shot: a message of one packet is alone in its entry. */
+static bool rule_entry_open(uint32_t state, const struct hamlyn_packet *h)
+{
+	if (h->flags & HAMLYN_PACKET_SINGLE && !h->delta)
+		return state == HAMLYN_META_ARMED;
+	return state & HAMLYN_META_ARMED && !(state & HAMLYN_META_COMPLETE);
+}
+
 static bool rule_admits_second(const struct hamlyn_metadata *m, uint32_t mode,
 			       const struct hamlyn_packet *h)
 {
 	return m->key && h->key == m->key && m->low <= m->high &&
 	       h->offset >= m->low &&
 	       (__uint128_t)h->offset + h->length <= m->high &&
-	       (mode != HAMLYN_SLOT_PARANOID_ONE_SHOT ||
-		(m->state & HAMLYN_META_ARMED && !(m->state & HAMLYN_META_COMPLETE)));
+	       (mode != HAMLYN_SLOT_PARANOID_ONE_SHOT || rule_entry_open(m->state, h));
 }
 
 /* ---- what a packet may change -------------------------------------------- */

@@ -417,10 +417,12 @@ static void rejected_packets_leave_the_entry_armed(void **state)
 }
 
 /* A second message, whole, while the first is being placed. */
-static void another_message(void)
+static void last_packet(void)
 {
 	struct hamlyn_packet h = packet(LOW + 50, 8);
 
+	h.flags = 0;
+	h.delta = -1;
 	receive(&h);
 	/* It is there, but the first may still be writing: not a word yet. */
 	assert_int_equal(told, 0);
@@ -432,11 +434,66 @@ static void nobody_is_told_while_a_packet_is_landing(void **state)
 
 	(void)state;
 	one_shot();
-	half_way = another_message;
+	h.flags = 0;
+	h.delta = 1;
+	half_way = last_packet;
 	receive(&h);
+	assert_int_equal(m->accumulator, 0);
 	assert_int_equal(told, 1);
 	assert_int_equal(m->state, 0);
 	expect(&h, HAMLYN_REJECT_ONE_SHOT);
+}
+
+/* Both of them, or a part of each, would be told of as one. */
+static void another_message(void)
+{
+	struct hamlyn_packet h = packet(LOW + 50, 8);
+
+	expect(&h, HAMLYN_REJECT_ONE_SHOT);
+	h.flags = 0;
+	h.delta = 3;
+	expect(&h, HAMLYN_REJECT_ONE_SHOT);
+	assert_true(unit_all(area + 1000 + LOW + 8, UNIT_GUARD, 100));
+	assert_int_equal(m->accumulator, 0);
+}
+
+static void a_message_of_one_packet_is_alone_in_its_entry(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	one_shot();
+	half_way = another_message;
+	expect(&h, -1);
+	assert_int_equal(told, 1);
+	assert_int_equal(m->state, 0);
+	assert_int_equal(m->length, 8);
+}
+
+static void a_whole_message(void)
+{
+	struct hamlyn_packet h = packet(LOW + 50, 8);
+
+	expect(&h, HAMLYN_REJECT_ONE_SHOT);
+	assert_true(unit_all(area + 1000 + LOW + 8, UNIT_GUARD, 100));
+}
+
+static void a_message_of_one_packet_keeps_out_of_others(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	one_shot();
+	h.flags = 0;
+	h.delta = 1;
+	half_way = a_whole_message;
+	receive(&h);
+	assert_int_equal(m->state, HAMLYN_META_ARMED);
+	assert_int_equal(m->length, 8);
+	h.delta = -1;
+	receive(&h);
+	assert_int_equal(told, 1);
+	assert_int_equal(m->length, 16);
 }
 
 /* The owner has thought better of it: the entry is somebody else's now. */
@@ -499,6 +556,8 @@ static void message_is_told_though_the_last_to_leave_was_refused(void **state)
 	(void)state;
 	one_shot();
 	h.source = 7;
+	h.flags = 0;
+	h.delta = 1;
 	at_the_door = armed_and_used_by_another;
 	receive(&h);
 	assert_int_equal(told, 1);
@@ -640,6 +699,8 @@ int main(void)
 		TEST(one_shot_tells_of_the_packet),
 		TEST(rejected_packets_leave_the_entry_armed),
 		TEST(nobody_is_told_while_a_packet_is_landing),
+		TEST(a_message_of_one_packet_is_alone_in_its_entry),
+		TEST(a_message_of_one_packet_keeps_out_of_others),
 		TEST(packet_of_the_last_arming_does_not_enter_the_next),
 		TEST(limits_are_those_of_the_arming_that_is_entered),
 		TEST(message_is_told_though_the_last_to_leave_was_refused),

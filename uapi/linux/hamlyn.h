@@ -918,9 +918,11 @@ struct hamlyn_packet {
  *	store-release after what it has made of the entry (B10), lets one message
  *	in. The NIC counts packets under way in the low bits, and writes 0 before
  *	it notifies (B3): from then on nothing is written until the next arming.
+ *	A message of one packet is let in only if no other packet is under way.
  * @length: paranoid one-shot mode: payload bytes of the message so far, modulo
  *	2^32. Added to by the NIC before it writes @state; zeroed by the application
- *	before it arms the entry.
+ *	before it arms the entry. How much, not where: a sender can leave gaps, in
+ *	which is what was there before.
  * @reserved: must be zero
  *
  * The NIC trusts nothing in here: a wrong value hurts the owner only.
