@@ -39,6 +39,8 @@ second-low     native unit_paranoid         driver/core/rx.c     s/if (high < lo
 second-high    native unit_paranoid         driver/core/rx.c     s/!hml_view_covers(high - low, h->offset - low, h->length)/0/
 one-shot       native unit_paranoid         driver/core/rx.c     s/if (!(state \& HAMLYN_META_ARMED) ||/if (/
 one-shot-end   native unit_paranoid         driver/core/rx.c     s/last = next == (HAMLYN_META_ARMED | HAMLYN_META_COMPLETE);/last = complete;/
+one-shot-alone native unit_paranoid         driver/core/rx.c     s/^\t\t    (alone \&\& state != HAMLYN_META_ARMED))/\t\t    0)/
+one-shot-keep  native unit_paranoid         driver/core/rx.c     s/alone ? ONE_SHOT_ALONE : state + 1/state + 1/
 one-shot-door  native unit_paranoid         driver/core/rx.c     s/^\treject = admit_secondary(m, h);/\treject = -1;/
 fast-paranoid  native unit_paranoid         driver/core/rx.c     s/if (slot->mode != HAMLYN_SLOT_NORMAL)$/if (0)/
 live           native unit_rx               driver/core/rx.c     s/if (!smp_load_acquire(\&slot->live))/if (0)/
@@ -74,7 +76,31 @@ link-unfed     native unit_link             driver/core/link.c   s/if (!watchdog
 link-sender    native unit_link             driver/core/tx.c     s/if (likely(hml_link_up(nic) \&\& to/if (likely(to/
 link-receiver  native unit_link             driver/core/tx.c     s/(to == nic || hml_link_up(to))/1/
 shm-rekey      native conformance_beyond    libhamlyn/src/shm_device.c s/WRITE_ONCE(rec->slot.key, keys\[0\]);//
+place-leftover native leftover              libhamlyn/src/place.c s/^\tmemset(p->data.addr, 0, p->data.length);//
+group-leftover native leftover              libhamlyn/src/group.c s/^\tmemset(g->r.data, 0, g->length);//
 shm-owner      native hostile_segment       libhamlyn/src/shm_segment.c s/st.st_uid != geteuid() || st.st_mode & 077/0/
+note-credits   native stream                libhamlyn/src/stream_arrive.c s/& 0xff) > 1)$/\& 0xff) > 255)/
+note-flags     native stream                libhamlyn/src/stream_arrive.c s/if (note.flags & ~H_NOTE_FLAGS)/if (0)/
+note-empty     native stream                libhamlyn/src/stream_arrive.c s/(!r->messages || a->length))/a->length)/
+note-length    native stream                libhamlyn/src/stream_arrive.c s/if (length > g->buffer) {/if (0) {/
+note-start     native stream                libhamlyn/src/stream_arrive.c s/if (!(note.flags & H_NOTE_START) || /if (/
+note-number    native stream                libhamlyn/src/stream_arrive.c s/ || note.number != r->high)/)/
+hello-twice    native stream                libhamlyn/src/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (length != H_SEED_BYTES)/
+hello-length   native stream                libhamlyn/src/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (r->connected)/
+credit-bound   native stream                libhamlyn/src/stream_send.c s/if (released - s->released > sent - s->released) {/if (0) {/
+credit-short   native stream                libhamlyn/src/stream_send.c s/if (length < H_CREDIT_SHORT ||/if (/
+credit-long    native stream                libhamlyn/src/stream_send.c s/(flags & H_CREDIT_SEED \&\& length < H_CREDIT_LONG)) {/0) {/
+credit-fixed   native stream                libhamlyn/src/stream_send.c s/if (flags & H_CREDIT_SEED \&\& s->fixed) {/if (0) {/
+credit-smaller native stream                libhamlyn/src/stream_send.c s/ || f.buffer < s->buffer)/)/
+seed-sense     native stream,rendezvous     libhamlyn/src/stream_send.c s/if (!seed_makes_sense(&f) || /if (/
+seed-credit    native rendezvous            libhamlyn/src/stream_arrive.c s/if (f.entries != H_CREDITS || /if (/
+seed-check     native rendezvous            libhamlyn/src/seed.c  s/h__get(p + CHECK, 4) != h__check_word(p, CHECK))/0)/
+seed-version   native rendezvous            libhamlyn/src/seed.c  s/if (p\[4\] != SEED_VERSION)/if (0)/
+seed-kind      native stream,rendezvous     libhamlyn/src/seed.c  s/if (p\[5\] != kind)/if (0)/
+card-check     native rendezvous            libhamlyn/src/rendezvous.c s/if (h__get(card + CHECK, 4) != h__check_word(card, CHECK))/if (0)/
+card-kind      native rendezvous            libhamlyn/src/rendezvous.c s/if (h__get(card + KIND, 4) != h->kind)/if (0)/
+said-version   native rendezvous            libhamlyn/src/rendezvous_message.c s/h__get(p + AT_VERSION, 4) != VERSION ||/0 ||/
+reply-what     native rendezvous            libhamlyn/src/rendezvous_connect.c s/(s->what != H_SAYS_REPLY || s->status/(s->status/
 am-sequence    native am-engine             libhamlyn/am/arrive.c s/if (am_unlikely(p->seq != r->seq + 1))/if (0)/
 am-duplicate   native am-engine             libhamlyn/am/arrive.c s/p->seq != r->seq + 1))/p->seq != r->seq + 1 \&\& p->seq != r->seq))/
 am-too-new     native am-engine             libhamlyn/am/arrive.c s/am_unlikely(p->seq != r->seq + 1)/(int32_t)(p->seq - r->seq) <= 0/

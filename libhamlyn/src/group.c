@@ -232,6 +232,8 @@ static int give_up(struct h_group *g)
 	err = h_slot_rekey(g->r.slot);
 	if (err)
 		return err;
+	/* Who has the new shares may leave gaps, where the members so far have sent. */
+	memset(g->r.data, 0, g->length);
 	h_receiver_lock(&g->r);
 	begin(g, key);
 	h_receiver_unlock(&g->r);

@@ -32,12 +32,9 @@ static int place_memory(struct h_manager *m, struct h_place *p,
 		return 0;
 	err = h__pool_alloc(&m->receive, metadata < 128 ? 128 : metadata,
 			    &p->metadata);
-	if (err) {
+	if (err)
 		h__pool_free(&m->receive, &p->data);
-		return err;
-	}
-	memset(p->metadata.addr, 0, metadata);
-	return 0;
+	return err;
 }
 
 static int place_slot(struct h_manager *m, struct h_place *p,
@@ -112,6 +109,23 @@ int h__place_init(struct h_place *p, struct h_receiver *r,
 }
 
 /*
+ * All that is in the pool is zero. The NIC counts how much has arrived, not where: a
+ * sender that leaves gaps in its message has the receiver take what was there before
+ * for a part of it, which must not be what others had sent to another end point.
+ */
+static void give_back(struct h_manager *m, struct h_place *p)
+{
+	memset(p->data.addr, 0, p->data.length);
+	if (p->metadata.addr)
+		memset(p->metadata.addr, 0, p->metadata.length);
+	pthread_mutex_lock(&m->lock);
+	h__pool_free(&m->receive, &p->metadata);
+	h__pool_free(&m->receive, &p->data);
+	m->reserved -= p->arrivals;
+	pthread_mutex_unlock(&m->lock);
+}
+
+/*
  * What is in the NQ of a slot that is gone must not reach the next one of its
  * number: all that is there is taken before the number is anybody's again, which
  * it can be as soon as m->polling is given up.
@@ -138,14 +152,11 @@ int h__place_exit(struct h_place *p, struct h_receiver *r)
 	if (r->slot == p->slot)
 		r->slot = NULL;
 	h__spin_unlock(m, &r->lock);
-	pthread_mutex_lock(&m->lock);
-	h__pool_free(&m->receive, &p->metadata);
-	h__pool_free(&m->receive, &p->data);
-	m->reserved -= p->arrivals;
-	pthread_mutex_unlock(&m->lock);
 	p->slot = NULL;
 out:
 	h__polling_unlock(m, true);
+	if (!err)
+		give_back(m, p);
 	return err;
 }
 
