@@ -205,8 +205,20 @@ for pid in $pids; do
 done
 # shellcheck disable=SC2086 # several words
 wait $pids 2>/dev/null
-# Their children's children, and network namespaces, take a moment.
-tries=60
+# Who still has a device open or mapped, by name
+holders() {
+	for process in /proc/[0-9]*; do
+		if readlink "$process"/fd/* 2>/dev/null | grep -q /dev/hamlyn ||
+			grep -q /dev/hamlyn "$process/maps" 2>/dev/null; then
+			echo "${process#/proc/} $(cat "$process/comm" 2>/dev/null)" \
+				"$(cat "$process/wchan" 2>/dev/null)"
+		fi
+	done
+}
+
+# Their children's children, and network namespaces, take a moment: on a loaded machine
+# under detectors, minutes.
+tries=300
 while [ "$(cat /sys/module/hamlyn/refcnt)" != 0 ] && [ $tries -gt 0 ]; do
 	tries=$((tries - 1))
 	sleep 1
@@ -223,7 +235,8 @@ done
 [ "$(pinned_kb)" = "$pins_before" ]
 verdict "nothing is pinned by any process" $?
 rmmod hamlyn
-verdict "the module can be unloaded" $?
+verdict "the module can be unloaded" $? \
+	"$(cat /sys/module/hamlyn/refcnt 2>/dev/null) references; $(holders | tr '\n' ',')"
 free_after=$(free_kb)
 # What the kernel keeps for itself after an hour of processes, files and namespaces.
 # KASAN keeps what was freed for a while: a 32nd of the memory.

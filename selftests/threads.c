@@ -202,6 +202,12 @@ TEST_F(threads, lose_nothing_and_get_nothing_twice)
 	EXPECT_TRUE(ht_pair_guarded(&t->pair));
 }
 
+/* Rounds, as many as there is time for. */
+static bool goes_on(int round, int most, int64_t end)
+{
+	return round < most && (round < 10 || ht_now_ns() < end);
+}
+
 /* Threads that make and destroy objects while others talk. */
 static void *come_and_go(void *arg)
 {
@@ -210,9 +216,10 @@ static void *come_and_go(void *arg)
 	struct h_terminus *terminus;
 	struct h_slot_attr attr;
 	struct h_slot *slot;
+	int64_t end = ht_now_ns() + ht_patience_ns() / 4;
 	int i;
 
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; goes_on(i, 1000, end); i++) {
 		memset(&attr, 0, sizeof(attr));
 		if (h_area_alloc(dev, 8192, &attr.area) ||
 		    h_nq_create(dev, 4, &attr.nq) ||
@@ -234,15 +241,16 @@ TEST_F(threads, may_come_and_go_while_others_talk)
 	struct traffic *t = &self->traffic;
 	struct worker builders[THREADS];
 	struct h_msg msg = { .ticket = &t->fast };
+	int64_t end = ht_now_ns() + ht_patience_ns() / 4;
 	struct hamlyn_nq_entry entry;
-	unsigned int i;
+	int i;
 
 	for (i = 0; i < THREADS; i++) {
 		builders[i] = (struct worker) { .traffic = t };
 		ASSERT_EQ(0, pthread_create(&builders[i].thread, NULL,
 					    come_and_go, &builders[i]));
 	}
-	for (i = 0; i < 5000; i++) {
+	for (i = 0; goes_on(i, 5000, end); i++) {
 		msg.word = i;
 		ASSERT_GE(ht_send(t->pair.terminus, &msg), 0);
 		ASSERT_EQ(1, ht_recv(t->pair.nq, &entry));
