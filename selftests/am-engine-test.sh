@@ -37,9 +37,11 @@ fi
 unset HAMLYN_DEVICE
 [ -z "$device" ] || export HAMLYN_DEVICE="$device"
 messages=${HAMLYN_TEST_MESSAGES:-3000}
+scale=${HAMLYN_TEST_SCALE:-1} # of all that is waited for
 
 passed=0
 failed=0
+skipped=0
 work=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-am-engine.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
@@ -55,16 +57,32 @@ result() { # STATUS NAME
 	fi
 }
 
-run() { # ARGUMENT... of hamlyn-run
-	"$build/hamlyn-run" --timeout 120 "$@" >"$work/out" 2>&1
+skip() { # NAME WHY
+	echo "ok - $1 # SKIP $2"
+	skipped=$((skipped + 1))
 }
 
-# Lines "ok - name" and "not ok - name" of a program are tests.
+run() { # ARGUMENT... of hamlyn-run
+	"$build/hamlyn-run" --timeout $((120 * scale)) "$@" >"$work/out" 2>&1
+}
+
+# Milliseconds after which who is silent is given up: where processors are few, some of so
+# many processes are silent for a while because they wait for one.
+give_up() { # PROCESSES
+	echo $(($1 * 250 * scale))
+}
+
+# Lines "ok - name" and "not ok - name" of a program are tests. One without any has tested
+# nothing, whatever its status.
 tests_of() { # WHO, and then of hamlyn-run
 	who=$1
 	shift
 	run "$@"
 	status=$?
+	grep -qE '^(not )?ok - ' "$work/out" || {
+		echo "status $status, and not one test" >>"$work/out"
+		status=1
+	}
 	while IFS= read -r line; do
 		case $line in
 		"ok - "*)
@@ -126,21 +144,26 @@ result $? "a time-out that is far too short: every message once"
 # ---- processes that stop, and die ----
 
 HAMLYN_AM_TIMEOUT_US=1000 tests_of "stopped" --keep-going -n 2 "$build/loss" stopped
-HAMLYN_AM_GIVE_UP_MS=500 run --keep-going -n 2 "$build/loss" silent
+HAMLYN_AM_GIVE_UP_MS=$(give_up 2) run --keep-going -n 2 "$build/loss" silent
 status=$?
 says 137 "^ok - a silent process is given up: process 1 " "a silent process is given up by name"
 # More than 256 times it is sent again meanwhile.
-HAMLYN_AM_TIMEOUT_US=20 HAMLYN_AM_GIVE_UP_MS=3000 run --keep-going -n 2 "$build/loss" silent
+HAMLYN_AM_TIMEOUT_US=20 HAMLYN_AM_GIVE_UP_MS=$((3000 * scale)) run --keep-going -n 2 "$build/loss" silent
 status=$?
 says 137 "^ok - a silent process is given up: process 1 " "however often is tried"
-HAMLYN_AM_GIVE_UP_MS=1000 run --keep-going -n 4 "$build/loss" sleeping
-status=$?
+# A machine that is busy with something else may make it late, but not each time.
+for try in 1 2 3; do
+	HAMLYN_AM_GIVE_UP_MS=$(give_up 4) run --keep-going -n 4 "$build/loss" sleeping
+	status=$?
+	! grep -q '^ok - ' "$work/out" || break
+	echo "# sleeping, try $try: $(grep '^not ok' "$work/out")"
+done
 says 137 "^ok - a silent process is given up by one that sleeps" "the same by one that sleeps, in time"
 for n in 2 3 6; do
-	HAMLYN_AM_GIVE_UP_MS=500 tests_of "$n processes" --keep-going -n $n "$build/loss" barrier
+	HAMLYN_AM_GIVE_UP_MS=$(give_up $n) tests_of "$n processes" --keep-going -n $n "$build/loss" barrier
 done
 for n in 3 5; do
-	HAMLYN_AM_GIVE_UP_MS=500 run --keep-going -n $n "$build/loss" stuck
+	HAMLYN_AM_GIVE_UP_MS=$(give_up $n) run --keep-going -n $n "$build/loss" stuck
 	status=$?
 	says 137 "^ok - who waits for a silent process in a barrier gives it up" \
 		"$n processes, one silent before a barrier: the others give it up"
@@ -176,10 +199,10 @@ if "$build/shared" runs 2>/dev/null; then
 		status=$?
 		says 1 "has loaded other libraries than process" "other libraries are noticed"
 	else
-		echo "ok - other libraries are noticed # SKIP there is no libm.so.6"
+		skip "other libraries are noticed" "there is no libm.so.6"
 	fi
 else
-	echo "ok - programs with shared libraries # SKIP they do not run here"
+	skip "programs with shared libraries" "they do not run here"
 fi
 HAMLYN_AM_DEPTH=3 run -n 2 "$build/rules"
 status=$?
@@ -194,5 +217,9 @@ HAMLYN_DEVICE=/dev/null run -n 2 "$build/rules"
 status=$?
 says 1 "device /dev/null: " "a device that is none is named"
 
-echo "$passed passed, $failed failed"
+if [ "$skipped" = 0 ]; then
+	echo "$passed passed, $failed failed"
+else
+	echo "$passed passed, $failed failed, $skipped skipped"
+fi
 [ "$failed" = 0 ]

@@ -11,7 +11,8 @@ usage() {
 Usage: selftests/am-test.sh BUILD-FOLDER [--device D]
 
 Runs hamlyn-run and the test programs of Active Messages that are in BUILD-FOLDER, on
-the embedded device or on D.
+the embedded device or on D. HAMLYN_TEST_PROCESSES: by how many processes each is run
+(default "2 4 16").
 USAGE
 }
 
@@ -35,8 +36,8 @@ elif [ $# != 1 ]; then
 	exit 2
 fi
 
-PROCESSES="2 4 16"
-LONGEST=60 # seconds; a run takes one or two
+PROCESSES=${HAMLYN_TEST_PROCESSES:-2 4 16}
+LONGEST=$((60 * ${HAMLYN_TEST_SCALE:-1})) # seconds; a run takes one or two
 passed=0
 failed=0
 skipped=0

@@ -24,7 +24,7 @@ Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
           the module unloaded and loaded in between; \$HAMLYN_STORM=PROCESSES,STORMS
   all     native, static and vm; debug and kcsan, which are built from source, are built meanwhile.
           With --minutes, one of them that is not there $SLOW_TAKES minutes before the N are
-          over is skipped, and has only its selftests: without storms and leaks
+          over is skipped, and has only its selftests: without storms, leaks and faults
   asan    the selftests on the embedded device, and the library, with the address and
           undefined behaviour sanitizers
   tsan    and with the thread sanitizer
@@ -36,6 +36,8 @@ Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
             admin   administration with tracing
             storm   processes killed in traffic, and what is left of them
             leak    what is left of objects that came and went (kernel debug)
+            faults  faults at every allocation, random calls for \$HAMLYN_FUZZ_SECONDS
+                    (300) (kernel debug)
             races   what can be taken away in traffic, watched closely (kernel kcsan)
 
 Sets up what it needs. Ends with one line "N passed, N failed" and fails if
@@ -216,13 +218,17 @@ inline_part() { # KERNEL
 
 # Active Messages, over the adversary of the kernel's fabric, too.
 am_part() { # KERNEL
-	local kernel=$1 files=() file
+	local kernel=$1 files=() file scale="" timeout=600
+	if is_built "$kernel"; then
+		scale=HAMLYN_TEST_SCALE=4
+		timeout=3600
+	fi
 	for file in "$BUILD"/am/* "$BUILD/hamlynctl" selftests/am-test.sh \
 		selftests/am-engine-test.sh; do
 		files+=(--file "$file")
 	done
 	part "Active Messages on the kernel device, Linux $kernel" \
-		vm_run "$LOGS/vm-$kernel-am" "$kernel" --smp 2 --timeout 400 \
+		vm_run "$LOGS/vm-$kernel-am" "$kernel" --smp 2 --timeout "$timeout" --append "$scale" \
 		--module "$BUILD/k$kernel/hamlyn.ko" \
 		--module-args "engine=poll engines=1 nics=1 guesses=0" \
 		"${files[@]}" --script selftests/am-guest.sh
@@ -290,6 +296,19 @@ leak_part() { # KERNEL
 		--file "$BUILD/selftests/leak" --file "$BUILD/hamlynctl" --mem 1024 \
 		--append "kmemleak=on page_owner=on hamlyn.leak=3 HAMLYN_TEST_SCALE=4" \
 		--script selftests/leak-guest.sh
+}
+
+# Each allocation fails once, or all from one on, also while the module is loaded; then
+# random calls. Each of the first two takes minutes.
+faults_part() { # KERNEL
+	local kernel=$1
+	part "faults and random calls, Linux $kernel" \
+		vm_run "$LOGS/vm-$kernel-faults" "$kernel" --smp 2 --timeout 3600 \
+		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
+		--module-args "engine=poll engines=2 nics=2 max_slots=4096" \
+		--file "$BUILD/selftests/fail_nth" --file "$BUILD/selftests/fuzz_calls" \
+		--append "HAMLYN_TEST_SCALE=4 HAMLYN_FUZZ_SECONDS=${HAMLYN_FUZZ_SECONDS:-300}" \
+		--script selftests/debug-guest.sh
 }
 
 # A watch for one access in 100, where others have one in 1000: it stops who has it for a while.
@@ -430,7 +449,7 @@ is_brief() { # KERNEL
 vm_lanes() { # KERNEL [KERNEL-FOR-STORMS]
 	local part parts="poll inline am admin"
 	case $1 in
-	debug) [ "$MINUTES" = 0 ] && parts="leak storm poll inline" || parts="poll inline" ;;
+	debug) [ "$MINUTES" = 0 ] && parts="faults leak storm poll inline" || parts="poll inline" ;;
 	kcsan) parts="races poll inline am storm" ;;
 	"${2:-$1}") parts+=" storm" ;;
 	esac
@@ -477,7 +496,7 @@ run_part() { # PART [KERNEL]
 	case $1${2+ KERNEL} in
 	native | static | search) "$1_parts" ;;
 	"poll KERNEL" | "inline KERNEL" | "am KERNEL" | "admin KERNEL" | "storm KERNEL" | "leak KERNEL" | \
-		"races KERNEL")
+		"races KERNEL" | "faults KERNEL")
 		"$1_part" "$2"
 		;;
 	*) usage >&2; exit 2 ;;

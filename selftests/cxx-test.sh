@@ -69,8 +69,8 @@ tests() { # NAME COMPILER OPTION...
 			'#'*) echo "$line" ;;
 			esac
 		done <"$OUT/log"
-		# Ended without saying so, or a sanitizer found something.
-		if [ "$rc" != 0 ] || ! tail -n 1 "$OUT/log" | grep -q '^[0-9]* passed, 0 failed$'; then
+		# Ended without saying so, or without a test, or a sanitizer found something.
+		if [ "$rc" != 0 ] || ! tail -n 1 "$OUT/log" | grep -q '^[1-9][0-9]* passed, 0 failed$'; then
 			result "$name: $source ends well (status $rc)" 1
 		fi
 	done

@@ -101,7 +101,7 @@ static int act_nic_set(void)
 
 static void after_nic_set(void)
 {
-	set_nic(HAMLYN_A_STATE, 0);
+	set_nic(0, HAMLYN_A_STATE, 0);
 }
 
 static int act_wait(void)

@@ -75,6 +75,12 @@ const char *ht_complain(const char *complaint);
 pid_t ht_fork(void);
 
 /*
+ * The kernel forgets that a child goes with its parent when the child gets another
+ * user or other rights: to be said again behind that.
+ */
+void ht_stay_child(void);
+
+/*
  * Wait for a child, within the patience, and end it if it takes longer.
  * Returns its exit status, 128 + signal, or a negative errno.
  */
@@ -85,6 +91,13 @@ int ht_read_all(int fd, void *p, size_t length);
 int ht_write_all(int fd, const void *p, size_t length);
 
 /* ---- a device ----------------------------------------------------------- */
+
+/*
+ * For who looks for keys where none may be: into the file $HAMLYN_TEST_KEYS, if there is
+ * one, go the numbers as which this key could be printed, one a line. Those of
+ * ht_pair_open() and ht_raw() are told.
+ */
+void ht_tell_key(uint64_t key);
 
 /* $HAMLYN_DEVICE or NULL. */
 const char *ht_device(void);

@@ -10,6 +10,7 @@ passed=0
 failed=0
 peer=
 monitor=
+scale=${HAMLYN_TEST_SCALE:-1} # of all that is waited for
 
 pass() {
 	echo "ok - $1"
@@ -80,14 +81,30 @@ refuses() {
 	fi
 }
 
-# Waits up to 10 seconds.
+# Waits up to 10 seconds, and longer where all takes longer.
 eventually() { # COMMAND...
 	tries=0
 	until "$@" >/dev/null 2>&1; do
 		tries=$((tries + 1))
-		[ "$tries" -le 100 ] || return 1
+		[ "$tries" -le $((100 * scale)) ] || return 1
 		sleep 0.1
 	done
+}
+
+ended() { # PID: who has started it may not have waited for it yet
+	ended_state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null)
+	[ "${ended_state:-Z}" = Z ] || [ "$ended_state" = X ]
+}
+
+# SIGINT alone ends it, and it has succeeded.
+interrupted() { # PID
+	kill -INT "$1"
+	eventually ended "$1" || {
+		echo "it goes on"
+		kill -KILL "$1"
+		return 1
+	}
+	wait "$1"
 }
 
 as() { # USER COMMAND...
@@ -111,7 +128,7 @@ start_peer() { # USER DEVICE GOOD BAD [PERIOD_US]: sets peer, slot
 
 # Somebody who is not allowed what he needs; what he says.
 refused_peer() { # USER
-	! timeout 10 su "$1" -c "hamlynctl-peer /dev/hamlyn0 0 0" 2>&1
+	! timeout $((10 * scale)) su "$1" -c "hamlynctl-peer /dev/hamlyn0 0 0" 2>&1
 }
 
 stop_peer() {
@@ -178,16 +195,17 @@ prints "and it is off" 'drop 0% duplicate 0% corrupt 0% reorder 0% delay-us 0' $
 
 # ---- the watchdog ----
 
-check "nic set watchdog" $ctl nic set 7 watchdog 300
+# As long as it takes to start two programs on a busy machine.
+watchdog=$((2 * scale))
+check "nic set watchdog" $ctl nic set 7 watchdog $((watchdog * 1000))
 check "who is not fed goes down" eventually state_is unfed 7
 check "nic feed" $ctl nic feed 7 count 1
 check "and it is up" state_is up 7
 $ctl nic feed 7 &
 feeder=$!
-sleep 1
+sleep $((watchdog + scale)) # what it was fed at first does not last so long
 check "nic feed goes on, in time" state_is up 7
-kill -INT $feeder 2>/dev/null || kill $feeder
-check "and ends with success when interrupted" wait $feeder
+check "and ends with success when interrupted" interrupted $feeder
 check "then the NIC goes down again" eventually state_is unfed 7
 check "nic set watchdog 0" $ctl nic set 7 watchdog 0
 refuses "nic feed without a period, of a NIC without a watchdog" 1 'hamlyn7: has no watchdog' \
@@ -278,11 +296,21 @@ refuses "a limit that is no user's" 1 'hamlyn0: kernel-bytes is for all users' \
 
 # ---- events ----
 
+# What happens before a monitor listens it does not tell.
+monitors_listen() {
+	$ctl nic add index 6 && $ctl nic del 6
+	grep -q nic-new /tmp/events && grep -q nic-new /tmp/events.json
+}
+
+all_told() {
+	grep -q quota /tmp/events && grep -q quota /tmp/events.json
+}
+
 $ctl monitor >/tmp/events 2>&1 &
 monitor=$!
 $ctl -j monitor >/tmp/events.json 2>&1 &
 monitor_json=$!
-sleep 0.5
+check "monitors listen" eventually monitors_listen
 $ctl nic add index 5 >/dev/null
 $ctl nic set 5 down
 $ctl nic set 5 up
@@ -292,16 +320,15 @@ stop_peer
 $ctl limit set 0 uid bob user-slots 0
 refused_peer bob >/dev/null
 $ctl limit reset 0 uid bob
-eventually grep -q quota /tmp/events.json
+eventually all_told
 for event in 'nic-new nic hamlyn5' 'nic-down nic hamlyn5' 'nic-up nic hamlyn5' 'nic-del nic hamlyn5' \
 	'context-open nic hamlyn0 context .* pid .* uid bob' 'context-close nic hamlyn0 .* uid bob' \
 	'terminus-paused nic hamlyn0 .* paused-ms' 'quota nic hamlyn0 .* uid bob slots '; do
 	prints "monitor: ${event%% *}" "$event" cat /tmp/events
 done
 json "monitor in JSON" monitor '"event":"nic-new","nic":5' cat /tmp/events.json
-kill -INT $monitor $monitor_json
-kill $monitor $monitor_json 2>/dev/null
-check "monitor ends with success when interrupted" wait $monitor
+check "monitor ends with success when interrupted" interrupted $monitor
+check "monitor in JSON does, too" interrupted $monitor_json
 
 # ---- top ----
 

@@ -162,14 +162,19 @@ static inline unsigned int somebody(unsigned int number)
 /* From here on this process is @uid, and has nothing special. */
 static inline int become(unsigned int uid)
 {
-	return setresgid(uid, uid, uid) || setresuid(uid, uid, uid) ?
-	       -errno : 0;
+	if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+		return -errno;
+	ht_stay_child();
+	return 0;
 }
 
 /* Root in user and network namespaces of one's own, as in a container. */
 static inline int enter_container(void)
 {
-	return unshare(CLONE_NEWUSER | CLONE_NEWNET) ? -errno : 0;
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		return -errno;
+	ht_stay_child();
+	return 0;
 }
 
 /* What @act says in a process of that user. It must not be negative. */
@@ -352,8 +357,8 @@ static inline int netlink_open(uint16_t *family)
 	return ret ? ret : -ENOENT;
 }
 
-/* Change one property of NIC 0, as administrator. */
-static inline int set_nic(uint16_t attr, uint32_t value)
+/* Change one property of a NIC, as administrator. */
+static inline int set_nic(uint32_t nic, uint16_t attr, uint32_t value)
 {
 	struct request r;
 	uint16_t family = 0;
@@ -363,7 +368,7 @@ static inline int set_nic(uint16_t attr, uint32_t value)
 	if (fd < 0)
 		return fd;
 	request_init(&r, family, HAMLYN_NL_CMD_NIC_SET, NLM_F_ACK);
-	request_u32(&r, HAMLYN_A_NIC, 0);
+	request_u32(&r, HAMLYN_A_NIC, nic);
 	request_u32(&r, attr, value);
 	ret = ask(fd, &r, NULL, NULL);
 	close(fd);

@@ -299,6 +299,7 @@ static int look_into(void *arg)
 	struct iovec to = { bytes, 6 };
 	struct iovec from = { victim->data, 6 };
 	char path[64];
+	DIR *dir;
 
 	if (process_vm_readv(victim->pid, &to, 1, &from, 1, 0) >= 0)
 		return 1;
@@ -310,7 +311,8 @@ static int look_into(void *arg)
 	if (open(path, O_RDONLY) >= 0)
 		return 4;
 	snprintf(path, sizeof(path), "/proc/%d/map_files", victim->pid);
-	if (open(path, O_RDONLY) >= 0 && opendir(path) && errno != EACCES)
+	dir = opendir(path);
+	if (dir && readdir(dir))
 		return 5;
 	snprintf(path, sizeof(path), "/proc/%d/fd/3", victim->pid);
 	return open(path, O_RDWR) >= 0 ? 6 : 0;

@@ -49,7 +49,11 @@ static bool has_secret(const void *data, size_t length)
 
 /* ---- streams ---- */
 
-static const struct h_stream_attr stream_attr = { .buffers = 4, .buffer_size = BUFFER, .max_buffer_size = BUFFER };
+static const struct h_stream_attr stream_attr = {
+	.buffers = 4,
+	.buffer_size = BUFFER,
+	.max_buffer_size = BUFFER,
+};
 
 static const char *fill_stream(FIXTURE_DATA(leftover) *self, const struct h_seed *seed,
 			       struct h_stream_receiver *r)
@@ -90,7 +94,8 @@ static const char *gaps_in_stream(FIXTURE_DATA(leftover) *self, const struct h_s
 
 		ticket.base = (i + 1) * BUFFER - sizeof(few);
 		ticket.meta_index = i;
-		if (h_send_msg(h_manager_terminus(self->from), &ticket, few, sizeof(few), NULL, 0) < 0)
+		if (h_send_msg(h_manager_terminus(self->from), &ticket, few, sizeof(few), NULL,
+			       0) < 0)
 			return "they cannot be sent";
 		if (h_stream_receive(r, &record, ht_patience_ns()) != 1)
 			return "they do not arrive";

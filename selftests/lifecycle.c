@@ -256,6 +256,7 @@ static const char *use_slots(struct h_dev *dev, struct h_slot **slots, int n,
 	for (i = 0; i < n; i++) {
 		if (h_slot_ticket(slots[i], 0, 0, HAMLYN_META_FAST, &ticket))
 			return "no ticket";
+		ht_tell_key(ticket.key);
 		msg.word = (uint64_t)i;
 		if (ht_send_sync(terminus, &msg) != 1)
 			return "not sent";

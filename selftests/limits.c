@@ -342,6 +342,7 @@ TEST_F(limits, the_killed_keep_nothing_charged)
 			if (fd < 0 || setrlimit(RLIMIT_MEMLOCK, &limit) ||
 			    setresuid(NOBODY, NOBODY, NOBODY))
 				_exit(1);
+			ht_stay_child();
 			if (area_add(fd, p, 64 * PAGE, 0, &id))
 				_exit(2);
 			if (write(pipefd[1], "x", 1) == 1)
@@ -423,7 +424,10 @@ TEST_F(limits, the_largest_area_is_that_of_query)
 /* From here on this process is @uid, and has nothing special. */
 static int become(unsigned int uid)
 {
-	return setresgid(uid, uid, uid) || setresuid(uid, uid, uid);
+	if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+		return -1;
+	ht_stay_child();
+	return 0;
 }
 
 static int alloc(int fd, size_t length, struct hamlyn_area_alloc *arg)
@@ -634,14 +638,15 @@ static int lock_a_page(unsigned int uid)
 	struct rlimit limit = { 8 * PAGE, 8 * PAGE };
 	unsigned char *p = pages(1);
 	uint32_t id;
-	int fd;
+	int fd, ret;
 
 	if (setrlimit(RLIMIT_MEMLOCK, &limit) || become(uid))
 		return 1;
 	fd = ht_raw_open();
 	if (fd < 0)
 		return 2;
-	return area_add(fd, p, PAGE, 0, &id) == -ENOMEM ? 3 : 0;
+	ret = area_add(fd, p, PAGE, 0, &id);
+	return ret ? ret == -ENOMEM ? 3 : 4 : 0;
 }
 
 TEST_F(limits, wired_pages_are_charged_to_the_user)
@@ -781,14 +786,15 @@ static int wire_a_page(unsigned int uid)
 {
 	unsigned char *p = pages(1);
 	uint32_t id;
-	int fd;
+	int fd, ret;
 
 	if (uid && become(uid))
 		return 1;
 	fd = ht_raw_open();
 	if (fd < 0)
 		return 2;
-	return area_add(fd, p, PAGE, 0, &id) == -EDQUOT ? 3 : 0;
+	ret = area_add(fd, p, PAGE, 0, &id);
+	return ret ? ret == -EDQUOT ? 3 : 4 : 0;
 }
 
 TEST_F(limits, one_user_cannot_wire_all_memory)

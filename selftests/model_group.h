@@ -18,9 +18,8 @@ static const char *group_open(struct pair *p, uint64_t *random)
 	int err;
 
 	g->length = below(random, 8) ? any_size(random) : 0;
-	g->whole = true;
 	g->rounds = below(random, 8);
-	g->want = malloc(g->length + 1);
+	g->want = calloc(1, g->length + 1);
 	err = h_group_create(p->world->to, g->length, NULL, &g->g);
 	if (err)
 		return complain("no group: %d", err);
@@ -77,7 +76,7 @@ static const char *group_send(struct pair *p, uint32_t which, uint64_t *random,
 	if (g->done[which])
 		return NULL;
 	/* Less than its part: the rest stays as it was. */
-	if (!g->whole && !below(random, 4))
+	if (!below(random, 4))
 		n = below(random, (uint32_t)n + 1);
 	data = place_for(p, n, below(random, 2));
 	fill(data, n, pattern_of(p, g->writes));
@@ -126,7 +125,9 @@ static const char *group_reset(struct pair *p, uint64_t *random)
 	err = h_group_reset(g->g, again ? 0 : H_GROUP_NEW_KEY);
 	if (err)
 		return complain("reset: %d", err);
-	g->whole = false;
+	/* Who has new shares finds nothing of who had the old ones. */
+	if (!again)
+		memset(g->want, 0, g->length);
 	/* The same shares are good for another round. */
 	if (again && below(random, 2))
 		memset(g->done, 0, sizeof(g->done));
@@ -144,8 +145,7 @@ static const char *group_give_up(struct pair *p)
 	err = h_group_reset(g->g, H_GROUP_NEW_KEY);
 	if (err)
 		return complain("reset: %d", err);
-	/* Nobody knows what has landed. */
-	g->whole = true;
+	memset(g->want, 0, g->length);
 	group_begin(g);
 	return NULL;
 }

@@ -96,7 +96,6 @@ struct group {
 	struct h_group *g;
 	size_t length;
 	unsigned char *want;
-	bool whole;		/* of the buffer nothing is known yet */
 	struct h_share share[MOST_SHARES];
 	bool done[MOST_SHARES];
 	uint32_t shares;

@@ -55,17 +55,24 @@ check "the library is found by HAMLYN_LIBRARY" imports "$PACKAGE" "$LIBRARY"
 check "the library is found beside the package" imports "$work/beside"
 check "a wrong HAMLYN_LIBRARY is told" does_not_import "$PACKAGE" /nonexistent.so
 
-# Warnings are errors: what Python will refuse one day, and what was not closed.
-HAMLYN_LIBRARY=$LIBRARY timeout -k 5 "$LIMIT" "$PYTHON" -X dev -W error \
-	"$PACKAGE/tests/tap.py" 2>&1 | tee "$work/tests" | sed '$d' || true
-last=$(tail -n 1 "$work/tests")
-if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
+# Adds what the tests have counted. They end with 0, or with 1 when some failed: another
+# status, which may come behind the total, and no test at all are failures as well.
+count() { # STATUS LAST-LINE
+	[[ $2 =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]] || return 1
 	passed=$((passed + BASH_REMATCH[1]))
 	failed=$((failed + BASH_REMATCH[2]))
 	skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
-else
+	if [ "${BASH_REMATCH[2]}" != 0 ]; then [ "$1" = 1 ]; else [ "$1" = 0 ] && [ "${BASH_REMATCH[1]}" != 0 ]; fi
+}
+
+# Warnings are errors: what Python will refuse one day, and what was not closed.
+status=0
+HAMLYN_LIBRARY=$LIBRARY timeout -k 5 "$LIMIT" "$PYTHON" -X dev -W error \
+	"$PACKAGE/tests/tap.py" 2>&1 | tee "$work/tests" | sed '$d' || status=${PIPESTATUS[0]}
+last=$(tail -n 1 "$work/tests")
+if ! count "$status" "$last"; then
 	echo "# $last"
-	echo "not ok - the tests come to their end"
+	echo "not ok - the tests come to their end (status $status)"
 	failed=$((failed + 1))
 fi
 if [ "$skipped" = 0 ]; then

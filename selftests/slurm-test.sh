@@ -181,10 +181,10 @@ starts() { # N WAY NAME-OF-IT ARGUMENT...
 	shift 3
 	run "$way" -n "$n" "$PEER" "$@" || return 1
 	awk -v n="$n" -v way="$name" '
-		$1 != "rank" || $4 != n || $6 != way || seen[$2]++ || $2 >= n { exit 1 }
-		NR > 1 && $8 != job { exit 1 }
+		$1 != "rank" || $4 != n || $6 != way || seen[$2]++ || $2 >= n { bad = 1; exit }
+		NR > 1 && $8 != job { bad = 1; exit }
 		{ job = $8 }
-		END { exit NR != n || job == "" }' "$work/out"
+		END { exit bad || NR != n || job == "" }' "$work/out"
 }
 
 jobs_differ() { # WAY

@@ -11,8 +11,8 @@ usage() {
 Usage: selftests/threat.sh [--check]
 
 Without an option: how many attacks, tests and mutations the catalogue names.
-  --check   see that all of them exist, and that no mutation is missing in it;
-            ends with "N passed, N failed"
+  --check   see that all of them exist, that the tests are run, that no mutation is
+            missing in it, and that its tables have five columns; ends with "N passed, N failed"
 EOT
 }
 
@@ -30,14 +30,63 @@ column() { # NUMBER
 
 mutations() { selftests/mutate.sh --list | cut -d' ' -f1 | sort; }
 
+# The programs that the Makefile runs, one a line
+programs() {
+	local list
+	for list in TESTS_BOTH TESTS_SHM TESTS_KERNEL TESTS_DEBUG UNITS; do
+		make --no-print-directory -s "print-$list"
+	done | tr ' ' '\n' | sed 's|.*/||' | sort
+}
+
+PROGRAMS=
+program_is_run() { # PROGRAM
+	[ -n "$PROGRAMS" ] || PROGRAMS=$(programs)
+	grep -qxF -e "$1" <<<"$PROGRAMS"
+}
+
+# Names of its tests, of which some have variables in them
+of_hamlynctl_test() { # NAME
+	# shellcheck disable=SC2016 # the $ is the other script's
+	local pattern variable='\$(\{[^}]*\}|[a-z_]+)'
+	while IFS= read -r pattern; do
+		# shellcheck disable=SC2053 # a pattern is what it is to be
+		[[ $1 != $pattern ]] || return 0
+	done < <(sed -nE 's/^\s*(check|prints|lacks|json|refuses) "([^"]*)".*/\2/p' \
+		selftests/hamlynctl-test.sh | sed -E "s/$variable/*/g")
+	return 1
+}
+
 # "program: test" of selftests/program.c, or of selftests/unit/unit_*.c
 test_exists() { # TEST
 	local program=${1%%: *} name=${1#*: }
+	[[ $1 == *": "* ]] || return 1
 	case $program in
-	hamlynctl-test) return 0 ;;
-	unit_*) grep -qE "TEST\($name\)" "selftests/unit/$program.c" ;;
-	*) grep -qE "^TEST(_F)?\(([a-z_]+, )?$name\)" "selftests/$program.c" ;;
+	hamlynctl-test) of_hamlynctl_test "$name" ;;
+	unit_*) program_is_run "$program" && grep -qE "TEST\($name\)" "selftests/unit/$program.c" ;;
+	*) program_is_run "$program" &&
+		grep -qE "^TEST(_F)?\(([a-z_]+, )?$name\)" "selftests/$program.c" ;;
 	esac
+}
+
+# "LINE: good", or what is wrong with the table that begins there
+tables() {
+	awk '
+		function told() {
+			if (table)
+				print table ": " (fault ? fault : "good")
+			table = 0
+		}
+		/^\.\. csv-table::/ { told(); table = NR; fault = "no \":delim: |\""; next }
+		!table { next }
+		/^[^ ]/ { told(); next }
+		/^   :delim: \|$/ { fault = ""; next }
+		/^   :/ || NF == 0 { next }
+		!/^   [^ ]/ || gsub(/\|/, "|") != 4 { fault = fault " not five columns in line " NR }
+		END { told() }' "$CATALOGUE"
+}
+
+table_is_good() { # LINE: WHAT
+	[ "${1#*: }" = good ]
 }
 
 # "file: function", or what is not ours
@@ -78,6 +127,7 @@ all() { # WHAT PREDICATE: names come from the standard input
 }
 
 check() {
+	all "tables have five columns" table_is_good < <(tables)
 	all "functions exist" function_exists < <(column 3)
 	all "tests exist" test_exists < <(column 4)
 	all "mutations exist" mutation_exists < <(column 5)

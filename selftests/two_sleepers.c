@@ -15,9 +15,9 @@
 #include <time.h>
 
 #define MS		1000000ll
-#define LONG_NS		(5000 * MS)
 #define AWAKE_NS	(250 * MS)	/* half of what the embedded device sleeps at most */
 #define HELD_UP_NS	(300 * MS)	/* on the kernel device nobody is */
+#define TRIES		5
 
 /* Of the library: what h_recv_block() does when there was nothing. */
 int h__nq_sleep(struct h_nq *nq, int64_t deadline_ns);
@@ -91,7 +91,7 @@ long syscall(long number, ...)
 	if (to_hold_up && number == SYS_futex && (int)a[1] == FUTEX_WAIT) {
 		to_hold_up = false;
 		h__store_release(&held_up, 1);
-		wait_for(&go_on, LONG_NS);
+		wait_for(&go_on, ht_patience_ns());
 	}
 	ret = system_call(number, a);
 	if (ret < 0 && ret > -4096) {
@@ -106,7 +106,7 @@ static void *sleep_for_one(void *arg)
 	struct sleeper *s = arg;
 
 	to_hold_up = true;
-	s->ret = h_recv_block(s->nq, &s->entry, LONG_NS);
+	s->ret = h_recv_block(s->nq, &s->entry, ht_patience_ns());
 	s->woken = now();
 	return NULL;
 }
@@ -130,30 +130,53 @@ FIXTURE_TEARDOWN(two_sleepers)
 	ht_pair_close(&self->pair);
 }
 
-TEST_F(two_sleepers, neither_keeps_the_other_asleep)
+/*
+ * Both meet, and get a message each; @took is how long the first one slept once it
+ * might go on. NULL, or what went wrong.
+ */
+static const char *meet(struct ht_pair *pair, const struct h_ticket *fast, int64_t *took)
 {
-	struct sleeper s = { .nq = self->pair.nq };
+	bool embedded = h_dev_is_embedded(pair->rx);
+	struct sleeper s = { .nq = pair->nq };
 	struct hamlyn_nq_entry entry;
 	pthread_t thread;
-	int64_t begin;
 	uint64_t i;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, sleep_for_one, &s));
-	wait_for(&held_up, HELD_UP_NS);
+	h__store_release(&held_up, 0);
+	h__store_release(&go_on, 0);
+	if (pthread_create(&thread, NULL, sleep_for_one, &s))
+		return "no thread";
+	if (!wait_for(&held_up, embedded ? ht_patience_ns() : HELD_UP_NS) && embedded)
+		return "it does not sleep as it is meant to here";
 	for (i = 1; i <= 2; i++) {
-		struct h_msg m = { .ticket = &self->fast, .word = i };
+		struct h_msg m = { .ticket = fast, .word = i };
 
-		ASSERT_GE(ht_send(self->pair.terminus, &m), 0);
+		if (ht_send(pair->terminus, &m) < 0)
+			return "not sent";
 	}
 	/* We are about to sleep as well, find the first one, and leave the second. */
-	EXPECT_EQ(0, h__nq_sleep(self->pair.nq, now() + LONG_NS));
-	ASSERT_EQ(1, h_recv_block(self->pair.nq, &entry, LONG_NS));
-	begin = now();
+	if (h__nq_sleep(pair->nq, now() + ht_patience_ns()))
+		return "we have slept";
+	if (h_recv_block(pair->nq, &entry, ht_patience_ns()) != 1)
+		return "nothing for us";
+	*took = now();
 	h__store_release(&go_on, 1);
-	ASSERT_EQ(0, pthread_join(thread, NULL));
-	EXPECT_EQ(1, s.ret);
-	EXPECT_EQ(3, entry.data + s.entry.data);
-	EXPECT_LT(s.woken - begin, AWAKE_NS);
+	if (pthread_join(thread, NULL) || s.ret != 1)
+		return "nothing for it";
+	*took = s.woken - *took;
+	return entry.data + s.entry.data == 3 ? NULL : "not the two that were sent";
+}
+
+/* Who is kept asleep is so each time; who is not may have no processor, now and then. */
+TEST_F(two_sleepers, neither_keeps_the_other_asleep)
+{
+	int64_t took = INT64_MAX;
+	int tries;
+
+	for (tries = 0; tries < TRIES && took >= AWAKE_NS; tries++) {
+		ASSERT_NO(meet(&self->pair, &self->fast, &took));
+	}
+	EXPECT_LT(took, AWAKE_NS);
 }
 
 TEST_HARNESS_MAIN

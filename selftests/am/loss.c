@@ -4,7 +4,7 @@
  * which 1 is lost, under hamlyn-run --keep-going:
  *   stopped   messages wait for a stopped process, and each is handled once
  *   silent    a stopped process is given up (HAMLYN_AM_GIVE_UP_MS), by name
- *   sleeping  the same by one that mostly sleeps, in at most 4 s
+ *   sleeping  the same by one that mostly sleeps, in at most 4 s (times HAMLYN_TEST_SCALE)
  *   killed    a killed process is noticed long before that
  *   barrier   one process has given up 1, which goes on: all barriers fail
  *   stuck     1 is stopped before a barrier: it fails in all others
@@ -33,6 +33,14 @@ static void fail(const char *what)
 {
 	printf("not ok - %s: %s\n", what, am_error());
 	exit(1);
+}
+
+/* What to wait for at most, where all is as slow as HAMLYN_TEST_SCALE says. */
+static double patience(double seconds)
+{
+	const char *scale = getenv("HAMLYN_TEST_SCALE");
+
+	return scale && atoi(scale) > 1 ? seconds * atoi(scale) : seconds;
 }
 
 static void one(vnn_t source)
@@ -165,12 +173,12 @@ static void sleeps(void)
 	stop();
 	begun = now();
 	rc = am_request_0(1, one);
-	while (rc >= 0 && now() - begun < 60) {
+	while (rc >= 0 && now() - begun < patience(60)) {
 		am_sleep(1);
 		rc = am_poll();
 	}
 	kill((pid_t)pid, SIGKILL);
-	if (rc != -ETIMEDOUT || now() - begun > 4) {
+	if (rc != -ETIMEDOUT || now() - begun > patience(4)) {
 		printf("not ok - after %.1f s: %d\n", now() - begun, rc);
 		exit(1);
 	}
@@ -224,7 +232,7 @@ static void others_fail(int others)
 	double begun = now();
 
 	wanted = others;
-	while (told < others && now() - begun < 60)
+	while (told < others && now() - begun < patience(60))
 		am_poll();
 	if (told < others)
 		fail("the others have heard of it");
@@ -432,7 +440,7 @@ int main(int argc, char **argv)
 	const struct what *what = cases;
 
 	/* Hangs are what it is about. */
-	alarm(100);
+	alarm((unsigned int)patience(100));
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (am_enable())
 		fail("am_enable");

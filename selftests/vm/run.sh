@@ -40,9 +40,9 @@ Usage: selftests/vm/run.sh $(known_kernels)|IMAGE [option]... --cmd "LINE" | --s
   --interactive         a shell instead of a command (selftests/vm/shell.sh)
 
 Exit status: that of the command; 1 when the command was fine but the kernel
-log was not, or the module did not load or unload; $EXIT_TIMEOUT when the time was up;
-$EXIT_RIG when the machinery and not the test failed (a run without a verdict is
-tried once more first); 2 for a wrong call.
+log was not, or the module did not load or unload, or the guest died; $EXIT_TIMEOUT when the time was up;
+$EXIT_RIG when the machinery and not the test failed: the guest did not get as far as its
+first program, at the second attempt neither; 2 for a wrong call.
 EOF
 }
 
@@ -368,7 +368,8 @@ log_tail() {
 	[ ! -s "$OUT/qemu-errors" ] || sed 's/^/# qemu: /' "$OUT/qemu-errors" >&2
 }
 
-# judge: sets STATUS from the three channels
+# judge: sets STATUS from the three channels. Once a program runs, whatever ends the guest
+# may be the module's doing: a triple fault, or a reset, leaves no line in the log.
 judge() {
 	local started bad rc
 	started=$(grep -c '^VM-START' "$OUT/verdict" || true)
@@ -391,12 +392,13 @@ judge() {
 		STATUS=0
 		say "stopped by hand; the module was not removed"
 	elif [ -z "$rc" ]; then
-		STATUS=$EXIT_RIG
-		say "the guest ended without a verdict (QEMU status $QEMU_STATUS)"
+		STATUS=1
+		say "FAILED: the guest started, and ended without a verdict (QEMU status $QEMU_STATUS)"
 		log_tail
 	elif ! grep -q 'hamlyn-vm: end of run' "$OUT/console"; then
-		STATUS=$EXIT_RIG
-		say "the kernel log is cut short"
+		STATUS=$rc
+		[ "$STATUS" != 0 ] || STATUS=1
+		say "FAILED: the kernel log is cut short"
 		log_tail
 	else
 		STATUS=$rc
@@ -413,7 +415,7 @@ run_and_judge() {
 	boot
 	judge
 	if [ "$STATUS" = "$EXIT_RIG" ] && [ "$INTERACTIVE" = no ]; then
-		say "no verdict: the machinery failed, not the test; trying once more"
+		say "the machinery failed, not the test; trying once more"
 		keep_attempt
 		boot
 		judge
