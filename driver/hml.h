@@ -438,6 +438,7 @@ typedef int (*hml_nic_setup_fn)(struct hml_device *d, const void *arg);
 struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
 				  struct net *net, hml_nic_setup_fn setup,
 				  const void *arg);
+void hml_nics_end(void);
 int hml_nic_delete(struct hml_device *d);
 bool hml_nic_admin(const struct hml_device *d);
 int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set);
@@ -512,7 +513,7 @@ void hml_user_uncharge_wired(struct hml_device *d, struct hml_user *u,
 int hml_user_charge_slot(struct hml_context *c);
 void hml_user_uncharge_slot(struct hml_context *c);
 int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard);
-void hml_user_guess(struct hml_context *c, struct hml_nic *nic);
+void hml_user_guess(struct hml_context *c, u32 free);
 u64 hml_user_paused(struct hml_context *c);
 void hml_user_uncharge_terminus(struct hml_context *c,
 				const struct hml_guard *guard);

@@ -190,6 +190,9 @@ static int create_nics(void)
 		mutex_lock(&hml_nics_lock);
 		d = hml_nic_create(&attr, &init_net, NULL, NULL);
 		alone = list_empty(&hml_nics);
+		/* Who waits for the lock to make one would have it in a module that goes. */
+		if (IS_ERR(d) && alone)
+			hml_nics_end();
 		mutex_unlock(&hml_nics_lock);
 		if (!IS_ERR(d))
 			continue;

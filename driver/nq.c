@@ -129,11 +129,13 @@ static void wake_sleepers(struct work_struct *work)
 
 /*
  * Without saying for what: so everybody comes and looks, which arms us again. A multishot
- * poll of io_uring would believe what it is told, and hear of nothing more.
+ * poll of io_uring would believe what it is told, and hear of nothing more. Everybody:
+ * also of those that are exclusive. The one that is woken may be killed before it looks,
+ * and nobody would be woken ever after.
  */
 static void wake_up_polls(struct hml_context *c)
 {
-	wake_up(&c->wait);
+	wake_up_all(&c->wait);
 }
 
 void hml_nq_wake_polls(struct work_struct *work)

@@ -194,24 +194,49 @@ static int set_pages(kuid_t uid, unsigned long pages)
 			       xa_mk_value(pages), GFP_NOWAIT | __GFP_NOWARN));
 }
 
+/* The user's limit of @what is in the way. */
+static int refuse(struct hml_context *c, const char *what, const char *unit,
+		  unsigned long more, unsigned long used, unsigned long limit,
+		  u32 attr)
+{
+	hml_explain(c, "%s: %lu%s asked for, %lu%s of the user's %lu%s in use",
+		    what, more, unit, used, unit, limit, unit);
+	trace_hamlyn_quota(c, what, more, used, limit);
+	hml_event_quota(c, attr);
+	return -EDQUOT;
+}
+
+/* A limit of all users together is in the way. */
+static int refuse_all(struct hml_context *c, const char *what,
+		      unsigned long more, unsigned long used,
+		      unsigned long limit)
+{
+	hml_explain(c, "%s: %lu KiB asked for, %lu of %lu KiB in use", what,
+		    kib(more), kib(used), kib(limit));
+	trace_hamlyn_quota(c, what, kib(more), kib(used), kib(limit));
+	hml_event_quota(c, HAMLYN_A_KERNEL_BYTES);
+	return -EDQUOT;
+}
+
 static int charge_all(struct hml_context *c, unsigned long pages, bool exempt)
 {
+	static const char what[] = "kernel memory of all NICs";
 	unsigned long most = hml_max_pages();
 	kuid_t uid = c->user->uid;
 	unsigned long had;
-	int err = -EDQUOT;
+	int err;
 
 	mutex_lock(&all_lock);
 	had = pages_of(uid);
-	if (exceeds(all_pages, pages, most) ||
-	    (!exempt && exceeds(had, pages, most / 2))) {
-		hml_explain(c, "kernel memory of all NICs: %lu of %lu KiB in use",
-			    kib(all_pages), kib(most));
-	} else {
+	if (exceeds(all_pages, pages, most))
+		err = refuse_all(c, what, pages, all_pages, most);
+	else if (!exempt && exceeds(had, pages, most / 2))
+		err = refuse(c, what, " KiB", kib(pages), kib(had),
+			     kib(most / 2), HAMLYN_A_KERNEL_BYTES);
+	else
 		err = set_pages(uid, had + pages);
-		if (!err)
-			all_pages += pages;
-	}
+	if (!err)
+		all_pages += pages;
 	mutex_unlock(&all_lock);
 	return err;
 }
@@ -268,18 +293,6 @@ int hml_user_set_limits(struct hml_device *d, kuid_t uid,
 	return err;
 }
 
-/* The user's limit of @what is in the way. */
-static int refuse(struct hml_context *c, const char *what, const char *unit,
-		  unsigned long more, unsigned long used, unsigned long limit,
-		  u32 attr)
-{
-	hml_explain(c, "%s: %lu%s asked for, %lu%s of the user's %lu%s in use",
-		    what, more, unit, used, unit, limit, unit);
-	trace_hamlyn_quota(c, what, more, used, limit);
-	hml_event_quota(c, attr);
-	return -EDQUOT;
-}
-
 static int charge_pages(struct hml_context *c, unsigned long pages, bool exempt)
 {
 	struct hml_device *d = c->device;
@@ -287,13 +300,9 @@ static int charge_pages(struct hml_context *c, unsigned long pages, bool exempt)
 	struct hml_limits limits = hml_user_limits(d, u);
 	int err;
 
-	if (exceeds(d->pages, pages, d->max_pages)) {
-		hml_explain(c, "kernel memory: %lu KiB asked for, %lu of the NIC's %lu in use",
-			    kib(pages), kib(d->pages), kib(d->max_pages));
-		trace_hamlyn_quota(c, "kernel memory of the NIC", kib(pages),
-				   kib(d->pages), kib(d->max_pages));
-		return -EDQUOT;
-	}
+	if (exceeds(d->pages, pages, d->max_pages))
+		return refuse_all(c, "kernel memory of the NIC", pages,
+				  d->pages, d->max_pages);
 	if (!exempt && exceeds(u->used.pages, pages, limits.pages))
 		return refuse(c, "kernel memory", " KiB", kib(pages),
 			      kib(u->used.pages), kib(limits.pages),
@@ -445,15 +454,18 @@ int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard)
 	return err;
 }
 
-/* A wrong guess without a terminus. Who makes one now begins with it. */
-void hml_user_guess(struct hml_context *c, struct hml_nic *nic)
+/*
+ * A wrong guess without a terminus, at a NIC that leaves @free of them. Who makes one now
+ * begins with it.
+ */
+void hml_user_guess(struct hml_context *c, u32 free)
 {
 	struct hml_stats stats = {};
 	struct hml_sender sender = { .stats = &stats };
 
 	mutex_lock(&c->device->users_lock);
 	sender.guard = c->user->guard;
-	hml_guard_guess(nic, &sender);
+	hml_guard_wrong(free, hml_port_now_ns(&c->device->nic.port), &sender);
 	c->user->guard = sender.guard;
 	mutex_unlock(&c->device->users_lock);
 }

@@ -363,8 +363,12 @@ static void note_reject(struct hml_context *c, struct hml_nic *nic,
 	hml_port_rejected(nic, slot, &h, reject, &sender);
 }
 
-/* This half is for the caller, and for later: it may sleep. */
-static void count_reject(struct hml_context *c, int reject, bool ticket)
+/*
+ * This half is for the caller, and for later: it may sleep. How many guesses are free is
+ * up to the NIC of the slot, which may be gone.
+ */
+static void count_reject(struct hml_context *c, int reject, bool ticket,
+			 u32 free)
 {
 	struct hml_stats stats = {};
 
@@ -373,7 +377,7 @@ static void count_reject(struct hml_context *c, int reject, bool ticket)
 	/* Nobody chooses the key of a ticket: a void one is no guess. */
 	if (reject != HAMLYN_REJECT_DOWN && reject != HAMLYN_REJECT_METADATA &&
 	    !ticket)
-		hml_user_guess(c, &c->device->nic);
+		hml_user_guess(c, free);
 	spin_lock(&c->device->termini_lock);
 	hml_stats_add(&c->device->retired, &stats);
 	spin_unlock(&c->device->termini_lock);
@@ -410,9 +414,11 @@ static void arm(struct hml_context *c, struct hml_watch *w,
 	struct hml_nic *nic = hml_port_route(&c->device->nic, w->host);
 	struct hml_slot *slot = NULL;
 	int reject = -1;
+	u32 free = 0;
 
 	spin_lock(&watch_lock);
 	if (nic) {
+		free = READ_ONCE(nic->guesses);
 		slot = hml_port_slot(&nic->port, w->slot);
 		reject = arm_on(nic, slot, w, arg);
 	}
@@ -424,7 +430,7 @@ static void arm(struct hml_context *c, struct hml_watch *w,
 		note_reject(c, nic, slot, w, reject);
 	section_end(section);
 	if (reject >= 0)
-		count_reject(c, reject, arg->flags & HAMLYN_WATCH_TICKET);
+		count_reject(c, reject, arg->flags & HAMLYN_WATCH_TICKET, free);
 }
 
 /* Context locked. It has an id, and its NQ cannot go any more. */

@@ -191,7 +191,8 @@ watch-second   vm hostile_watch             driver/core/rx.c     s/return right 
 watch-zero     vm hostile_watch             driver/core/rx.c     s/return right \&\& key == right/return key == right/
 watch-index    vm hostile_watch             driver/core/rx.c     s/if (meta_index >= slot->meta_count)/if (0)/
 watch-audit    vm hostile_watch             driver/watch.c       s/hml_port_rejected(nic, slot, &h, reject, &sender);//
-watch-guess    vm hostile_guess             driver/watch.c       s/hml_user_guess(c, \&c->device->nic);/;/
+watch-free     vm hostile_guess             driver/watch.c       s/free = READ_ONCE(nic->guesses);/free = READ_ONCE(c->device->nic.guesses);/
+watch-guess    vm hostile_guess             driver/watch.c       s/^\t\thml_user_guess(c, free);/\t\t;/
 watch-pause    vm hostile_guess             driver/watch.c       s/if (!until)/if (1)/
 watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tell(s);/;/
 watch-nq       vm hostile_watch             driver/watch.c       s/w->nq->users++;//
@@ -256,13 +257,14 @@ term-admin     vm hostile_admin             driver/terminus.c    s/if ((arg->pri
 term-priority  vm hostile_admin             driver/terminus.c    s/arg->priority >= HAMLYN_PRIORITIES ||/0 ||/
 term-weight    vm hostile_admin             driver/terminus.c    s/arg->weight > HAMLYN_MAX_WEIGHT)/0)/
 user-memory    vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.pages, pages, limits.pages))/if (0)/
-nic-memory     vm hostile_share             driver/user.c        s/if (exceeds(d->pages, pages, d->max_pages)) {/if (0) {/
+nic-memory     vm hostile_share             driver/user.c        s/if (exceeds(d->pages, pages, d->max_pages))/if (0)/
 user-all-nics  vm hostile_share             driver/user.c        s/(!exempt \&\& exceeds(had, pages, most \/ 2))/0/
 user-wired     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(user->used.wired, pages, limits.wired)) {/if (0) {/
 user-slots     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.slots, 1, limits.slots))/if (0)/
 user-termini   vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.termini, 1, limits.termini)) {/if (0) {/
 poll-crowd     vm poll_wait                 driver/chardev.c     s/if (hml_nq_crowded(c))/if (0)/
-poll-key       vm poll_uring                driver/nq.c          s/wake_up(&c->wait);/wake_up_poll(\&c->wait, EPOLLIN);/
+poll-all       vm poll_wait                 driver/nq.c          s/^\twake_up_all(\&c->wait);/\twake_up(\&c->wait);/
+poll-key       vm poll_uring                driver/nq.c          s/^\twake_up_all(\&c->wait);/\twake_up_poll(\&c->wait, EPOLLIN);/
 watch-rest     vm hostile_watch             driver/watch.c       s/nsecs_to_jiffies(RETRY_REST/nsecs_to_jiffies(0/
 user-sub       vm hostile_container         driver/user.c        s/uid = ns->owner;/;/
 user-root      vm hostile_container         driver/user.c        s/return uid_eq(uid, GLOBAL_ROOT_UID) ? current_euid() : uid;/return uid;/

@@ -551,6 +551,44 @@ TEST_F(poll_wait, all_of_many_are_woken)
 }
 
 /* So that nobody who sends to us has to walk a list of any length. */
+struct exclusive {
+	int epoll;
+	int result;
+};
+
+static void *epoll_once(void *arg)
+{
+	struct exclusive *e = arg;
+	struct epoll_event got;
+
+	e->result = epoll_wait(e->epoll, &got, 1, patience_ms() / 4);
+	return NULL;
+}
+
+/* The only one that is woken may be killed before it looks, and nobody would be again. */
+TEST_F(poll_wait, all_are_woken_also_those_that_are_exclusive)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLEXCLUSIVE };
+	struct exclusive sleeper[3];
+	pthread_t thread[3];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		sleeper[i].epoll = epoll_create1(EPOLL_CLOEXEC);
+		ASSERT_GE(sleeper[i].epoll, 0);
+		ASSERT_EQ(0, epoll_ctl(sleeper[i].epoll, EPOLL_CTL_ADD, self->fd, &event));
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, epoll_once, &sleeper[i]));
+	}
+	/* Who does not sleep yet sees it all the same. */
+	ht_sleep_ns(100 * HT_MS);
+	ASSERT_EQ(1, send_word(self, &self->ticket, 0));
+	for (i = 0; i < 3; i++) {
+		pthread_join(thread[i], NULL);
+		EXPECT_EQ(1, sleeper[i].result);
+		close(sleeper[i].epoll);
+	}
+}
+
 TEST_F(poll_wait, no_more_than_1024_poll_one_context)
 {
 	struct rlimit files = { 256, 256 };

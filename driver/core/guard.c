@@ -13,9 +13,13 @@ static u32 score_at(const struct hml_guard *g, u64 now)
 
 void hml_guard_guess(struct hml_nic *nic, struct hml_sender *sender)
 {
+	hml_guard_wrong(READ_ONCE(nic->guesses), hml_port_now_ns(&nic->port),
+			sender);
+}
+
+void hml_guard_wrong(u32 free, u64 now, struct hml_sender *sender)
+{
 	struct hml_guard *g = &sender->guard;
-	u64 now = hml_port_now_ns(&nic->port);
-	u32 free = READ_ONCE(nic->guesses);
 	u32 over;
 
 	g->score = score_at(g, now);

@@ -494,6 +494,14 @@ int hml_slot_opens(struct hml_nic *nic, const struct hml_slot *slot, u64 key,
 void hml_guard_guess(struct hml_nic *nic, struct hml_sender *sender);
 
 /**
+ * hml_guard_wrong() - the same, where the receiver's NIC is not at hand any more
+ * @free: how many guesses that NIC leaves free; 0: all
+ * @now: ns
+ * @sender: the sender
+ */
+void hml_guard_wrong(u32 free, u64 now, struct hml_sender *sender);
+
+/**
  * hml_guard_paused() - must a sender wait? Ends a pause that is over
  * @nic: the NIC
  * @guard: the sender's
