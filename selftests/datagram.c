@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "kselftest_harness.h"
@@ -127,12 +128,14 @@ TEST_F(datagram, who_is_not_ready_receives_the_first_one_only)
 }
 
 /* Raw, with metadata of one's own. */
-static int send_raw(FIXTURE_DATA(datagram) *self, const void *meta,
-		    size_t meta_length, uint32_t length, uint32_t delta)
+static int send_raw_to(FIXTURE_DATA(datagram) *self, uint64_t offset,
+		       const void *meta, size_t meta_length, uint32_t length,
+		       uint32_t delta)
 {
 	struct h_terminus *t = h_manager_terminus(self->from);
 	struct h_msg msg = {
 		.ticket = &self->address.ticket,
+		.offset = offset,
 		.data = self->data,
 		.length = length,
 		.meta = meta,
@@ -141,6 +144,12 @@ static int send_raw(FIXTURE_DATA(datagram) *self, const void *meta,
 	};
 
 	return ht_send_sync(t, &msg);
+}
+
+static int send_raw(FIXTURE_DATA(datagram) *self, const void *meta,
+		    size_t meta_length, uint32_t length, uint32_t delta)
+{
+	return send_raw_to(self, 0, meta, meta_length, length, delta);
 }
 
 static void put(unsigned char *meta, uint32_t length, uint64_t offset)
@@ -241,6 +250,284 @@ TEST_F(datagram, who_dies_inside_does_not_keep_the_others_out)
 	EXPECT_EQ(0, memcmp(d.data, self->data, LENGTH));
 	h_datagram_release(self->receiver);
 	/* The address is the one it was. */
+	ASSERT_EQ(0, send_part(self, 1, 99));
+	ASSERT_NO(wrong(self, 1, 99));
+}
+
+/* ---- what others have sent before ---------------------------------------- */
+
+/* So short that it goes with the request, from any memory. */
+enum { SECRET = 200, ELSEWHERE = 200000 };
+
+/* It was sent elsewhere, and is said to be where @offset is: what is there? */
+static const char *lie_finds(FIXTURE_DATA(datagram) *self, size_t offset)
+{
+	const char *text = NULL;
+	unsigned char meta[12];
+	struct h_datagram d;
+
+	put(meta, SECRET, offset);
+	if (send_raw_to(self, ELSEWHERE, meta, 12, SECRET, 0) != 1)
+		return "not sent";
+	if (h_datagram_receive(self->receiver, &d, 10 * HT_SEC))
+		return "nothing received";
+	if (d.offset != offset || d.length != SECRET)
+		text = "another place or length";
+	else if (ht_match_byte(d.data, SECRET, 0) != SECRET)
+		text = "what others have sent";
+	h_datagram_release(self->receiver);
+	return text;
+}
+
+/* Of a long one whose end does not come: nobody's message. */
+static int send_piece(FIXTURE_DATA(datagram) *self)
+{
+	return send_raw(self, NULL, 0, SECRET, 1);
+}
+
+static const char *times_out(FIXTURE_DATA(datagram) *self, int64_t ns)
+{
+	struct h_datagram d;
+
+	return h_datagram_receive(self->receiver, &d, ns) == -ETIMEDOUT ?
+	       NULL : "something was received, or nothing works";
+}
+
+TEST_F(datagram, who_lies_about_its_place_does_not_get_what_was_received)
+{
+	struct h_seed seed;
+	struct h_datagram d;
+
+	ASSERT_EQ(0, send_part(self, 7, 3 * SECRET));
+	ASSERT_NO(wrong(self, 7, 3 * SECRET));
+	EXPECT_NO(lie_finds(self, 7));
+	EXPECT_NO(lie_finds(self, 7 + 2 * SECRET));
+	/* Held while the key was changed. */
+	ASSERT_EQ(0, send_part(self, 0, SECRET));
+	ASSERT_EQ(0, h_datagram_receive(self->receiver, &d, 10 * HT_SEC));
+	ASSERT_EQ(0, h_datagram_rekey(self->receiver, &seed));
+	ASSERT_EQ(0, h_datagram_resolve(&seed, &self->address));
+	EXPECT_EQ(0, memcmp(d.data, self->data, SECRET));
+	h_datagram_release(self->receiver);
+	EXPECT_NO(lie_finds(self, 0));
+}
+
+TEST_F(datagram, who_lies_about_its_place_does_not_get_what_was_dropped)
+{
+	unsigned char meta[12];
+
+	put(meta, SECRET + 1, 0);
+	ASSERT_EQ(1, send_raw(self, meta, 12, SECRET, 0));
+	ASSERT_NO(times_out(self, 10 * HT_MS));
+	EXPECT_NO(lie_finds(self, 0));
+}
+
+/* It came before the request, and is no answer. */
+TEST_F(datagram, who_lies_about_its_place_does_not_get_what_a_request_dropped)
+{
+	struct h_datagram d;
+	struct ht_poll poll;
+
+	ASSERT_EQ(0, send_part(self, 0, SECRET));
+	for (ht_poll_begin(&poll); !h_manager_poll(self->to);)
+		ASSERT_TRUE(ht_poll_more(&poll));
+	/* Its own answer: without one the key would be changed. */
+	ASSERT_EQ(0, h_datagram_request(self->receiver, &self->address, NULL, 0, &d,
+					10 * HT_SEC));
+	ASSERT_EQ(0, d.length);
+	h_datagram_release(self->receiver);
+	EXPECT_NO(lie_finds(self, 0));
+}
+
+/* The rest of it would have come later, or was lost. */
+TEST_F(datagram, who_lies_about_its_place_does_not_get_pieces_of_long_ones)
+{
+	struct h_seed seed;
+
+	/* A short one came between its packets. */
+	ASSERT_EQ(1, send_piece(self));
+	ASSERT_EQ(0, send_part(self, 5000, 10));
+	ASSERT_NO(wrong(self, 5000, 10));
+	EXPECT_NO(lie_finds(self, 0));
+	/* Nothing came for long. */
+	ASSERT_EQ(1, send_piece(self));
+	ASSERT_NO(times_out(self, 1500 * HT_MS));
+	EXPECT_NO(lie_finds(self, 0));
+	/* The key was changed. */
+	ASSERT_EQ(1, send_piece(self));
+	ASSERT_EQ(0, h_datagram_rekey(self->receiver, &seed));
+	ASSERT_EQ(0, h_datagram_resolve(&seed, &self->address));
+	EXPECT_NO(lie_finds(self, 0));
+}
+
+TEST_F(datagram, who_lies_about_its_place_does_not_get_what_the_dead_have_sent)
+{
+	pid_t pid;
+	int i;
+
+	if (!h_dev_is_embedded(self->rx))
+		SKIP(return, "the NIC does not die with who sends");
+	ASSERT_EQ(1, send_piece(self));
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		send_and_die(self);
+	ASSERT_EQ(128 + SIGSEGV, ht_reap(pid));
+	for (i = 0; i < 5; i++)
+		ASSERT_NO(times_out(self, 500 * HT_MS));
+	EXPECT_NO(lie_finds(self, 0));
+}
+
+/* ---- who is stopped while his datagram lands ------------------------------ */
+
+static char *unreadable;
+
+static void stop_first(int sig)
+{
+	(void)sig;
+	raise(SIGSTOP);
+	/* It lives, and goes on. */
+	if (mprotect(unreadable, PAGE, PROT_READ | PROT_WRITE))
+		_exit(1);
+}
+
+static void send_and_stop(FIXTURE_DATA(datagram) *self)
+{
+	struct h_manager *from;
+	struct h_dev *dev;
+	char *p;
+
+	p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED || mprotect(p + PAGE, PAGE, PROT_NONE) ||
+	    h_open(ht_device(), &dev) || h_manager_create(dev, NULL, &from))
+		_exit(1);
+	unreadable = p + PAGE;
+	signal(SIGSEGV, stop_first);
+	_exit(h_datagram_send(from, &self->address, 0, unreadable - 8, 64, NULL,
+			      HT_SEC) ? 2 : 0);
+}
+
+/* A child that has stopped in there. -1 if there is none. */
+static pid_t somebody_stopped(FIXTURE_DATA(datagram) *self)
+{
+	pid_t pid = ht_fork();
+	int status;
+
+	if (!pid)
+		send_and_stop(self);
+	if (pid < 0 || waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
+		return -1;
+	return pid;
+}
+
+/* Others' calls that make and end something. */
+struct other {
+	struct h_dev *dev;
+	int64_t longest_ns;
+	int result;
+	uint32_t stop;		/* atomic */
+};
+
+static void *make_and_end(void *arg)
+{
+	struct other *o = arg;
+
+	while (!__atomic_load_n(&o->stop, __ATOMIC_SEQ_CST) && !o->result) {
+		int64_t begin = ht_now_ns();
+		struct h_area *area;
+
+		o->result = h_area_alloc(o->dev, PAGE, &area);
+		if (!o->result)
+			o->result = h_area_remove(area);
+		if (ht_now_ns() - begin > o->longest_ns)
+			o->longest_ns = ht_now_ns() - begin;
+		ht_sleep_ns(HT_MS);
+	}
+	return NULL;
+}
+
+/* Calls that do not wait, and some that do for a moment: the most time beyond that. */
+static int64_t longest_receive(struct h_datagram_receiver *r)
+{
+	int64_t longest = 0, end = ht_now_ns() + 2 * HT_SEC;
+	struct h_datagram d;
+	unsigned int i;
+
+	for (i = 0; ht_now_ns() < end; i++) {
+		int64_t timeout = i % 8 ? H_NOWAIT : 20 * HT_MS, took;
+
+		took = -ht_now_ns();
+		if (h_datagram_receive(r, &d, timeout) !=
+		    (timeout ? -ETIMEDOUT : -EAGAIN))
+			return INT64_MAX;
+		took += ht_now_ns() - timeout;
+		if (took > longest)
+			longest = took;
+		ht_sleep_ns(20 * HT_MS);
+	}
+	return longest;
+}
+
+/* A few ms, unless others need the processors; who waits for the one who is stopped: 5 s. */
+static int64_t soon(void)
+{
+	return HT_SEC * (ht_patience_ns() / (HT_PATIENCE_SECONDS * HT_SEC));
+}
+
+TEST_F(datagram, who_is_stopped_inside_holds_up_nobody)
+{
+	struct other other = { .dev = self->tx };
+	struct h_datagram d;
+	pthread_t thread;
+	pid_t pid;
+
+	if (!h_dev_is_embedded(self->rx))
+		SKIP(return, "the NIC does not stop with who sends");
+	pid = somebody_stopped(self);
+	ASSERT_GT(pid, 0);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, make_and_end, &other));
+	EXPECT_LT(longest_receive(self->receiver), soon());
+	__atomic_store_n(&other.stop, 1, __ATOMIC_SEQ_CST);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, other.result);
+	EXPECT_LT(other.longest_ns, soon());
+	/* Nor was it cut off. */
+	kill(pid, SIGCONT);
+	EXPECT_EQ(0, ht_reap(pid));
+	ASSERT_EQ(0, h_datagram_receive(self->receiver, &d, 10 * HT_SEC));
+	EXPECT_EQ(64, d.length);
+	h_datagram_release(self->receiver);
+	ASSERT_EQ(0, send_part(self, 1, 99));
+	ASSERT_NO(wrong(self, 1, 99));
+}
+
+/* Only who takes its right away has to wait. */
+TEST_F(datagram, who_is_stopped_inside_keeps_nobody_from_the_tables)
+{
+	struct other other = { .dev = self->tx };
+	struct h_datagram d;
+	struct h_seed seed;
+	pthread_t thread;
+	pid_t pid;
+
+	if (!h_dev_is_embedded(self->rx))
+		SKIP(return, "the NIC does not stop with who sends");
+	pid = somebody_stopped(self);
+	ASSERT_GT(pid, 0);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, make_and_end, &other));
+	EXPECT_EQ(-ETIMEDOUT, h_datagram_rekey(self->receiver, &seed));
+	__atomic_store_n(&other.stop, 1, __ATOMIC_SEQ_CST);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, other.result);
+	EXPECT_LT(other.longest_ns, soon());
+	kill(pid, SIGCONT);
+	EXPECT_EQ(0, ht_reap(pid));
+	/* What was under way may have landed. */
+	if (!h_datagram_receive(self->receiver, &d, 20 * HT_MS))
+		h_datagram_release(self->receiver);
+	ASSERT_EQ(0, h_datagram_rekey(self->receiver, &seed));
+	ASSERT_EQ(0, h_datagram_resolve(&seed, &self->address));
 	ASSERT_EQ(0, send_part(self, 1, 99));
 	ASSERT_NO(wrong(self, 1, 99));
 }

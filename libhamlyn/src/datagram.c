@@ -6,6 +6,10 @@
  * an exported ticket. The NIC does not tell where data landed: the offset is the
  * sender's word, but never leads out of the buffer. The length must be what the NIC
  * has counted.
+ *
+ * So who lies about the offset has the receiver take what is there for his: that must
+ * not be what others had sent before. What was handed out is erased before the next one
+ * may come, and the whole buffer where it is not known where an honest one's data is.
  */
 #include <stdlib.h>
 
@@ -17,6 +21,7 @@
 #define SHORT_META	12
 #define LONG_META	(SHORT_META + H_TICKET_BYTES)
 #define MEND_NS		500000000ll
+#define MEND_AGAIN_NS	100000000ll	/* somebody who lives was in the way */
 
 _Static_assert(LONG_META == HAMLYN_MAX_METADATA, "a ticket must fit");
 
@@ -35,6 +40,8 @@ struct h_datagram_receiver {
 	enum phase phase;
 	uint64_t key;			/* 0: revoked */
 	struct h_datagram here;
+	bool mixed;			/* others' bytes are in the buffer as well */
+	bool closed;			/* nobody comes in, until free_entry() is done */
 	uint64_t received;
 	uint64_t malformed;
 	uint32_t partial;		/* bytes of a message that is not over */
@@ -53,9 +60,34 @@ static struct h_datagram_receiver *of(struct h_receiver *r)
 static void arm(struct h_datagram_receiver *d)
 {
 	d->partial_ns = 0;
-	d->phase = d->key ? READY : REVOKED;
-	if (d->key)
+	d->phase = d->key && !d->closed ? READY : REVOKED;
+	if (d->phase == READY)
 		h__entry_grant(d->r.metadata, d->key, 0, d->length);
+}
+
+/* Nobody is landing. */
+static void erase(struct h_datagram_receiver *d)
+{
+	char *data = d->r.data;
+
+	if (d->mixed)
+		memset(data, 0, d->length);
+	else
+		memset(data + d->here.offset, 0, d->here.length);
+}
+
+/* Nobody is landing: one that arrived is over, or of no use. */
+static void arm_erased(struct h_datagram_receiver *d)
+{
+	erase(d);
+	arm(d);
+}
+
+static void drop(struct h_datagram_receiver *d)
+{
+	d->malformed++;
+	d->mixed = true;
+	arm_erased(d);
 }
 
 /* Datagrams have metadata, which fast messages have not. */
@@ -100,10 +132,10 @@ static void look(struct h_datagram_receiver *d)
 	if (d->phase != READY || h__load_acquire(&d->r.metadata->state))
 		return;
 	d->phase = HERE;
-	if (!parse(d, &d->here))
-		return;
-	d->malformed++;
-	arm(d);
+	/* A short one may come between the packets of a long one, which counts them. */
+	d->mixed = h__read_once(&d->r.metadata->accumulator);
+	if (parse(d, &d->here))
+		drop(d);
 }
 
 static void process_arrival(struct h_receiver *r,
@@ -161,14 +193,24 @@ static bool mend(struct h_datagram_receiver *d)
 	if (now - d->partial_ns < MEND_NS)
 		return false;
 	if (!__atomic_compare_exchange_n(&entry->state, &armed, 0, 0,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		d->partial_ns = now - MEND_NS + MEND_AGAIN_NS;
 		return true;
-	d->malformed++;
-	arm(d);
+	}
+	drop(d);
 	return false;
 }
 
 /* ---- keys; d->keys held ---- */
+
+/* What has landed is in nobody's message. Nobody is landing any more; locked. */
+static void cut_off(struct h_datagram_receiver *d)
+{
+	h__write_once(&d->r.metadata->state, 0);
+	d->mixed = true;
+	erase(d);
+	d->phase = REVOKED;
+}
 
 static int revoke(struct h_datagram_receiver *d)
 {
@@ -184,10 +226,8 @@ static int revoke(struct h_datagram_receiver *d)
 		return err;
 	h_receiver_lock(&d->r);
 	look(d);
-	if (d->phase == READY) {
-		h__write_once(&d->r.metadata->state, 0);
-		d->phase = REVOKED;
-	}
+	if (d->phase == READY)
+		cut_off(d);
 	h_receiver_unlock(&d->r);
 	return 0;
 }
@@ -205,25 +245,59 @@ static void set_key(struct h_datagram_receiver *d, uint64_t key)
 }
 
 /*
+ * Is nobody inside any more who was, or dead? Not to be waited for: a process that was
+ * stopped in there may be so for hours.
+ */
+static bool settled(const struct h_datagram_receiver *d)
+{
+	const struct h_dev_ops *ops = d->r.manager->dev->ops;
+
+	return ops->slot_settle && !ops->slot_settle(d->r.slot);
+}
+
+/* Packets that come find no room, which is no guess, as a key that is gone would be. */
+static void close_entry(struct h_datagram_receiver *d)
+{
+	h_receiver_lock(&d->r);
+	d->closed = true;
+	h__write_once(&d->r.metadata->low, 1);
+	h__write_once(&d->r.metadata->high, 0);
+	h_receiver_unlock(&d->r);
+}
+
+/* @empty: whoever is inside is dead. */
+static void open_entry(struct h_datagram_receiver *d, bool empty)
+{
+	h_receiver_lock(&d->r);
+	look(d);
+	if (d->phase == READY && empty) {
+		d->malformed++;
+		cut_off(d);
+	}
+	d->closed = false;
+	if (d->phase == REVOKED && d->key) {
+		arm(d);
+	} else {
+		h__write_once(&d->r.metadata->low, 0);
+		h__write_once(&d->r.metadata->high, d->length);
+	}
+	h_receiver_unlock(&d->r);
+}
+
+/*
  * A process that died while its message was landing is inside for ever, and no
- * other's would be the last to leave. Revoking waits for who lives; then the key that
- * the senders have is the right one again.
+ * other's would be the last to leave. When all who live have left, and nobody came in
+ * meanwhile, the entry is armed anew.
  */
 static void free_entry(struct h_datagram_receiver *d)
 {
-	uint64_t key;
-
-	pthread_mutex_lock(&d->keys);
-	h_receiver_lock(&d->r);
-	key = d->key;
-	d->partial_ns = 0;
-	h_receiver_unlock(&d->r);
-	if (key) {
-		revoke(d);
-		h_receiver_lock(&d->r);
-		d->malformed += d->phase == REVOKED;
-		h_receiver_unlock(&d->r);
-		set_key(d, key);
+	/* Who has it revokes or rekeys, which will do, or is at this. */
+	if (pthread_mutex_trylock(&d->keys))
+		return;
+	/* First with the door open: all could be late for nothing. */
+	if (settled(d)) {
+		close_entry(d);
+		open_entry(d, settled(d));
 	}
 	pthread_mutex_unlock(&d->keys);
 }
@@ -288,7 +362,7 @@ void h_datagram_release(struct h_datagram_receiver *d)
 {
 	h_receiver_lock(&d->r);
 	if (d->phase == HELD)
-		arm(d);
+		arm_erased(d);
 	h_receiver_unlock(&d->r);
 }
 
@@ -509,7 +583,7 @@ static int request_begin(struct h_datagram_receiver *d)
 	if (d->phase == HELD)
 		err = -EBUSY;
 	else if (d->phase == HERE)
-		arm(d);
+		arm_erased(d);
 	revoked = !d->key;
 	h_receiver_unlock(&d->r);
 	return !err && revoked ? h_datagram_rekey(d, &unused) : err;

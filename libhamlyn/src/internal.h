@@ -95,6 +95,12 @@ struct h_dev_ops {
 	int (*slot_create)(struct h_slot *s, const struct h_slot_attr *attr);
 	int (*slot_destroy)(struct h_slot *s);
 	int (*slot_rekey)(struct h_slot *s);
+	/*
+	 * Where senders may be stopped, or die, while their packets land: 0 if nobody who
+	 * was inside when it was called is so any more, but for the dead. Does not wait,
+	 * and needs no lock.
+	 */
+	int (*slot_settle)(const struct h_slot *s);
 	int (*slot_ticket_fd)(struct h_slot *s, uint64_t base, uint64_t length,
 			      int *fd);
 	int (*terminus_create)(struct h_terminus *t,

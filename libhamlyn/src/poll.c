@@ -24,6 +24,7 @@
 #define NUDGE_TRIES		1000
 #define NUDGE_TRY_NS		1000000
 #define ROUNDS_PER_CLOCK	32
+#define LOOK_AROUND_NS		500000000
 
 struct h_sleeper {
 	struct h_sleeper *next;
@@ -272,8 +273,8 @@ static struct h_terminus *bell_of(struct h_manager *m)
 
 /*
  * -EAGAIN: the bell's queue is full of nudges, or, on the embedded device, it was made
- * while this process was held back, for less than a second: there who sleeps looks
- * around by himself twice a second.
+ * while this process was held back, for less than a second: who leads looks around by
+ * himself twice a second.
  */
 static bool ring(struct h_manager *m)
 {
@@ -305,7 +306,7 @@ static void nudge_otherwise(struct h_manager *m)
 /*
  * A word to a slot that nobody receives from: whoever sleeps on the NQ wakes. One that
  * is under way will do: should another thread take it, that one looks who has news
- * again, behind giving it. A NIC that was set down may have lost it.
+ * again, behind giving it. A NIC that is down loses it: see until_look_around().
  */
 void h__manager_nudge(struct h_manager *m)
 {
@@ -351,18 +352,25 @@ static void sleeper_remove(struct h_manager *m, struct h_sleeper *s)
 	next->leads = true;
 }
 
-static int sleep_on_word(struct h_sleeper *s, int64_t deadline_ns)
+/*
+ * Behind a handler that was installed with SA_RESTART the system goes on with a sleep
+ * that has no end, as the kernel device's WAIT does. With one it returns, as a sleep on
+ * an NQ of the embedded device.
+ */
+static int sleep_on_word(const struct h_manager *m, struct h_sleeper *s,
+			 int64_t deadline_ns)
 {
+	int64_t until = deadline_ns < 0 && h_dev_is_embedded(m->dev) ?
+			INT64_MAX : deadline_ns;
 	struct timespec ts = {
-		.tv_sec = deadline_ns / 1000000000,
-		.tv_nsec = deadline_ns % 1000000000,
+		.tv_sec = until / 1000000000,
+		.tv_nsec = until % 1000000000,
 	};
 	long ret;
 
 	/* With an absolute time of CLOCK_MONOTONIC. */
 	ret = syscall(SYS_futex, &s->woken, FUTEX_WAIT_BITSET_PRIVATE, 0,
-		      deadline_ns < 0 ? NULL : &ts, NULL,
-		      FUTEX_BITSET_MATCH_ANY);
+		      until < 0 ? NULL : &ts, NULL, FUTEX_BITSET_MATCH_ANY);
 	return ret < 0 && errno != EAGAIN ? -errno : 0;
 }
 
@@ -426,17 +434,32 @@ static void poll_awhile(struct h_manager *m, const struct h_sleeper *s,
 	} while (patience_left(m, &p) == POLL);
 }
 
+/*
+ * A nudge is a packet, and may be lost: on a NIC that is down or unfed, or on its way.
+ * Nobody sends it again, so who leads looks whether it has news.
+ */
+static int64_t until_look_around(int64_t deadline_ns)
+{
+	int64_t until = h__now_ns() + LOOK_AROUND_NS;
+
+	return deadline_ns >= 0 && deadline_ns < until ? deadline_ns : until;
+}
+
 /* Sleep on the NQ, as long as what comes is for others. */
 static int lead(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
 {
 	int ret = 0;
 
 	while (!ret && !has_news(m, s)) {
+		int64_t until = until_look_around(deadline_ns);
+
 		s->on_nq = true;
 		pthread_mutex_unlock(&m->lock);
-		ret = h__nq_sleep(m->nq, deadline_ns);
+		ret = h__nq_sleep(m->nq, until);
 		pthread_mutex_lock(&m->lock);
 		s->on_nq = false;
+		if (ret == -ETIMEDOUT && until != deadline_ns)
+			ret = 0;
 		if (ret)
 			break;
 		pthread_mutex_unlock(&m->lock);
@@ -454,7 +477,7 @@ static int sleep_in_turn(struct h_manager *m, struct h_sleeper *s,
 
 	while (!s->leads && !h__read_once(&s->woken) && !ret) {
 		pthread_mutex_unlock(&m->lock);
-		ret = sleep_on_word(s, deadline_ns);
+		ret = sleep_on_word(m, s, deadline_ns);
 		pthread_mutex_lock(&m->lock);
 	}
 	return ret || !s->leads ? ret : lead(m, s, deadline_ns);

@@ -204,6 +204,7 @@ struct shm_dead {
 };
 
 #define SHM_REVOKE_NS	(5ll * 1000000000)	/* most time for h__shm_quiesce() */
+#define SHM_MOMENT_NS	1000000ll		/* enough, if nobody was stopped */
 
 /* shm_segment.c */
 int h__shm_attach(struct h_dev *dev, const char *spec, struct h_open_wait *wait);
@@ -217,12 +218,13 @@ bool h__shm_alive(const struct h_dev *dev, u32 attach);
 bool h__shm_fence_join(void);
 void h__shm_fence(void);
 
-/* shm_table.c: all but the first with the segment locked */
+/* shm_table.c: all but the first and h__shm_quiesce() with the segment locked */
 int h__shm_alloc(struct h_dev *dev, u64 bytes, u64 align, u32 *area, void **p);
 void h__shm_free(struct shm_dev *shm, u32 area);
 int h__shm_reclaim(struct h_dev *dev, u32 attach);
 void h__shm_reclaim_dead(struct h_dev *dev);
 int h__shm_quiesce(struct h_dev *dev, int64_t wait_ns);
+int h__shm_quiesce_long(struct h_dev *dev, bool *locked);
 void h__shm_retire(struct shm_dev *shm, u32 terminus);
 bool h__shm_dead(const struct h_dev *dev, u32 owner, struct shm_dead *d);
 void h__shm_slot_changed(struct shm_slot *slot);

@@ -83,24 +83,27 @@ int h__shm_stats(struct h_dev *dev, struct hamlyn_stats *s)
 
 /* ---- up and down (H 2.8) ---- */
 
-/* Segment locked. */
+/* Segment locked, and unlocked when it returns. */
 static int set_link(struct h_dev *dev, const struct hamlyn_nic_set *set)
 {
 	struct shm_dev *shm = shm_of(dev);
 	struct shm_segment *seg = shm->seg;
 	bool goes = set->flags & HAMLYN_NIC_SET_STATE &&
 		    set->state == HAMLYN_NIC_DOWN && !seg->link.down;
-	int err;
+	bool locked = true;
+	int err = 0;
 
 	/* First: if we die before the rest, watches tell all the same. */
 	if (goes)
 		WRITE_ONCE(seg->downs, seg->downs + 1);
 	hml_link_set(&shm->nic, set);
-	if (!goes)
-		return 0;
 	/* What is landing has landed when they are told. */
-	err = h__shm_quiesce(dev, SHM_REVOKE_NS);
-	h__shm_tell(dev);
+	if (goes)
+		err = h__shm_quiesce_long(dev, &locked);
+	if (goes && locked)
+		h__shm_tell(dev);
+	if (locked)
+		h__shm_unlock(dev);
 	return err;
 }
 
@@ -119,9 +122,7 @@ int h__shm_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set)
 	err = h__shm_lock(dev);
 	if (err)
 		return err;
-	err = set_link(dev, set);
-	h__shm_unlock(dev);
-	return err;
+	return set_link(dev, set);
 }
 
 /* ---- audit ---- */

@@ -19,8 +19,6 @@
 #define LOOK_AT_WATCHES_NS	(100ll * 1000000)
 #define LOOK_AGAIN_NS		(10ll * 1000000)
 
-#define MEND_NS		1000000ll
-
 static void shm_close(struct h_dev *dev)
 {
 	h__shm_detach(dev);
@@ -219,7 +217,7 @@ static void mend_hole(struct h_nq *nq)
 	if (pthread_mutex_trylock(&nq->dev->lock))
 		return;
 	if (!h__shm_trylock(nq->dev)) {
-		if (!h__shm_quiesce(nq->dev, MEND_NS))
+		if (!h__shm_quiesce(nq->dev, SHM_MOMENT_NS))
 			fill_hole(nq, pos);
 		h__shm_unlock(nq->dev);
 	}
@@ -302,18 +300,24 @@ static int new_keys(u64 keys[2])
 	return err;
 }
 
-/* Segment locked; the slot's key or life has changed. Watches are told last. */
-static int shut_out(struct h_slot *s, struct shm_slot *rec)
+/*
+ * Segment locked, and unlocked when it returns; the slot's key or life has changed.
+ * Watches are told last.
+ */
+static int shut_out(struct h_slot *s, struct shm_slot *rec, bool for_good)
 {
+	bool locked;
 	int err;
 
 	h__shm_slot_changed(rec);
-	err = h__shm_quiesce(s->dev, SHM_REVOKE_NS);
-	if (err)
-		h__because(s->dev, err,
-			   "a process was stopped while it sent something");
+	err = h__shm_quiesce_long(s->dev, &locked);
+	if (!locked)
+		return err;
 	if (rec->watched)
 		h__shm_tell(s->dev);
+	if (!err && for_good)
+		WRITE_ONCE(rec->owner, 0);
+	h__shm_unlock(s->dev);
 	return err;
 }
 
@@ -403,11 +407,7 @@ static int shm_slot_destroy(struct h_slot *s)
 	if (err)
 		return err;
 	WRITE_ONCE(rec->slot.live, 0);
-	err = shut_out(s, rec);
-	if (!err)
-		WRITE_ONCE(rec->owner, 0);
-	h__shm_unlock(s->dev);
-	return err;
+	return shut_out(s, rec, true);
 }
 
 static int shm_slot_rekey(struct h_slot *s)
@@ -422,15 +422,19 @@ static int shm_slot_rekey(struct h_slot *s)
 	if (err)
 		return err;
 	/* Not if its end has begun, and could not be finished. */
-	err = -ENOENT;
-	if (rec->slot.live) {
-		WRITE_ONCE(rec->slot.key, keys[0]);
-		WRITE_ONCE(rec->slot.ticket_key, keys[1]);
-		s->key = keys[0];
-		err = shut_out(s, rec);
+	if (!rec->slot.live) {
+		h__shm_unlock(s->dev);
+		return -ENOENT;
 	}
-	h__shm_unlock(s->dev);
-	return err;
+	WRITE_ONCE(rec->slot.key, keys[0]);
+	WRITE_ONCE(rec->slot.ticket_key, keys[1]);
+	s->key = keys[0];
+	return shut_out(s, rec, false);
+}
+
+static int shm_slot_settle(const struct h_slot *s)
+{
+	return h__shm_quiesce(s->dev, SHM_MOMENT_NS);
 }
 
 /* ---- termini ---- */
@@ -549,6 +553,7 @@ static const struct h_dev_ops shm_ops = {
 	.slot_create = shm_slot_create,
 	.slot_destroy = shm_slot_destroy,
 	.slot_rekey = shm_slot_rekey,
+	.slot_settle = shm_slot_settle,
 	.slot_ticket_fd = h__shm_slot_ticket_fd,
 	.terminus_create = shm_terminus_create,
 	.terminus_destroy = shm_terminus_destroy,

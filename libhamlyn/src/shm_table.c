@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The embedded device's tables: memory, and what belonged to the dead. All of
- * it with the segment locked.
+ * it with the segment locked, but for waiting.
  */
 #include <sched.h>
 #include <time.h>
@@ -166,6 +166,27 @@ int h__shm_quiesce(struct h_dev *dev, int64_t wait_ns)
 			return err;
 	}
 	return 0;
+}
+
+/*
+ * With the segment locked, for long if need be: then who has stopped in there keeps us
+ * waiting, but nobody from the tables. @locked: whether the segment is, afterwards.
+ */
+int h__shm_quiesce_long(struct h_dev *dev, bool *locked)
+{
+	int err = h__shm_quiesce(dev, SHM_MOMENT_NS), again;
+
+	*locked = true;
+	if (!err)
+		return 0;
+	h__shm_unlock(dev);
+	err = h__shm_quiesce(dev, SHM_REVOKE_NS);
+	if (err)
+		h__because(dev, err,
+			   "a process was stopped while it sent something");
+	again = h__shm_lock(dev);
+	*locked = !again;
+	return err ? err : again;
 }
 
 /* ---- the dead ---- */

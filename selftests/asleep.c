@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Threads of one manager that are asleep: what wakes them when the message that was to do
+ * so is lost, and what a signal does.
+ */
+#include <pthread.h>
+#include <signal.h>
+
+#include <hamlyn/datagram.h>
+
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+#include "nics.h"
+
+#define SLEEPERS	2
+
+/* What the library promises, where processors are the tests' own. */
+static int64_t scaled(int64_t ns)
+{
+	return ns * (ht_patience_ns() / (HT_PATIENCE_SECONDS * HT_SEC));
+}
+
+static void ignore(struct h_datagram_receiver *receiver, void *arg)
+{
+	(void)receiver;
+	(void)arg;
+}
+
+/* ---- a NIC that is down --------------------------------------------------- */
+
+FIXTURE(down) {
+	struct genl genl;
+	int nic;		/* made by the test, or -1 */
+	struct h_dev *dev;
+	struct h_manager *m;
+	struct h_datagram_receiver *receiver;
+};
+
+/* A device that nobody else is on. NULL, or what went wrong. */
+static const char *own_device(FIXTURE_DATA(down) *self, char *name, size_t size)
+{
+	if (!strncmp(ht_device(), "shm:", 4)) {
+		snprintf(name, size, "shm:asleep-%d", getpid());
+		return NULL;
+	}
+	if (genl_open(&self->genl, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
+		return "no netlink";
+	self->nic = nic_new(&self->genl);
+	if (self->nic < 0)
+		return "no NIC";
+	snprintf(name, size, "/dev/hamlyn%d", self->nic);
+	return NULL;
+}
+
+FIXTURE_SETUP(down)
+{
+	char name[48];
+
+	self->genl.fd = -1;
+	self->nic = -1;
+	if (strncmp(ht_device(), "shm:", 4) && geteuid())
+		SKIP(return, "kernel: as root");
+	ASSERT_NO(own_device(self, name, sizeof(name)));
+	ASSERT_EQ(0, h_open(name, &self->dev));
+	ASSERT_EQ(0, h_manager_create(self->dev, NULL, &self->m));
+	ASSERT_EQ(0, h_datagram_receiver_create(self->m, NULL, &self->receiver));
+}
+
+FIXTURE_TEARDOWN(down)
+{
+	if (self->receiver)
+		EXPECT_EQ(0, h_datagram_receiver_destroy(self->receiver));
+	if (self->m)
+		EXPECT_EQ(0, h_manager_destroy(self->m));
+	if (self->dev)
+		h_close(self->dev);
+	if (self->nic >= 0)
+		EXPECT_EQ(0, nic_call(&self->genl, HAMLYN_NL_CMD_NIC_DEL,
+				      (uint32_t)self->nic));
+	genl_close(&self->genl);
+}
+
+static int set_down(FIXTURE_DATA(down) *self)
+{
+	const struct hamlyn_nic_set set = { .flags = HAMLYN_NIC_SET_STATE,
+					    .state = HAMLYN_NIC_DOWN };
+
+	if (self->nic < 0)
+		return h_nic_set(self->dev, &set);
+	genl_begin(&self->genl, HAMLYN_NL_CMD_NIC_SET);
+	genl_put_u32(&self->genl, HAMLYN_A_NIC, (uint32_t)self->nic);
+	genl_put_u32(&self->genl, HAMLYN_A_STATE, HAMLYN_NL_STATE_DOWN);
+	return genl_call(&self->genl);
+}
+
+/* Something to be called back for, as soon as somebody wants to be. */
+static const char *one_arrives(FIXTURE_DATA(down) *self)
+{
+	struct h_datagram_address address;
+	struct h_datagram_stats stats;
+	struct ht_poll poll;
+
+	h_datagram_receiver_address(self->receiver, &address);
+	if (h_datagram_send(self->m, &address, 0, "x", 1, NULL, HT_SEC) ||
+	    h_manager_drain(self->m, ht_patience_ns()))
+		return "not sent";
+	for (ht_poll_begin(&poll); ht_poll_more(&poll);)
+		if (h_manager_poll(self->m))
+			return h_datagram_receiver_stats(self->receiver, &stats) ||
+			       stats.malformed ? "malformed" : NULL;
+	return "nothing arrives";
+}
+
+struct waiter {
+	struct h_manager *m;
+	int result;
+	int64_t woken_ns;
+};
+
+static void *wait_for_ready(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->result = h_manager_wait(w->m, scaled(20 * HT_SEC));
+	w->woken_ns = ht_now_ns();
+	return NULL;
+}
+
+TEST_F(down, who_sleeps_hears_of_what_is_ready_though_no_nudge_gets_through)
+{
+	struct waiter w = { .m = self->m };
+	pthread_t thread;
+	int64_t asked;
+
+	ASSERT_NO(one_arrives(self));
+	ASSERT_EQ(0, set_down(self));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_for_ready, &w));
+	ht_sleep_ns(100 * HT_MS);
+	asked = ht_now_ns();
+	h_datagram_receiver_on_ready(self->receiver, ignore, NULL);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, w.result);
+	EXPECT_LT(w.woken_ns - asked, scaled(HT_SEC));
+}
+
+/* ---- signals --------------------------------------------------------------- */
+
+FIXTURE(signals) {
+	struct h_dev *dev;
+	struct h_manager *m;
+	struct h_datagram_receiver *receiver;
+};
+
+FIXTURE_VARIANT(signals) {
+	int flags;
+};
+
+FIXTURE_VARIANT_ADD(signals, told) {
+	.flags = 0,
+};
+
+FIXTURE_VARIANT_ADD(signals, restarted) {
+	.flags = SA_RESTART,
+};
+
+FIXTURE_SETUP(signals)
+{
+	ASSERT_EQ(0, h_open(ht_device(), &self->dev));
+	ASSERT_EQ(0, h_manager_create(self->dev, NULL, &self->m));
+	ASSERT_EQ(0, h_datagram_receiver_create(self->m, NULL, &self->receiver));
+}
+
+FIXTURE_TEARDOWN(signals)
+{
+	EXPECT_EQ(0, h_datagram_receiver_destroy(self->receiver));
+	EXPECT_EQ(0, h_manager_destroy(self->m));
+	h_close(self->dev);
+}
+
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+struct sleeper {
+	struct h_manager *m;
+	pthread_t thread;
+	int result;
+	uint32_t done;		/* atomic */
+};
+
+/* For ever: the kernel goes on with such a sleep. */
+static void *sleep_for_ever(void *arg)
+{
+	struct sleeper *s = arg;
+
+	s->result = h_manager_wait(s->m, H_FOREVER);
+	__atomic_store_n(&s->done, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/* Until it has returned; one signal may come before it sleeps. */
+static bool interrupt(struct sleeper *s, int64_t ns)
+{
+	int64_t end = ht_now_ns() + ns;
+
+	while (!__atomic_load_n(&s->done, __ATOMIC_SEQ_CST) && ht_now_ns() < end) {
+		pthread_kill(s->thread, SIGUSR1);
+		ht_sleep_ns(10 * HT_MS);
+	}
+	return __atomic_load_n(&s->done, __ATOMIC_SEQ_CST);
+}
+
+/* The one that sleeps on the NQ and the other one, in this order or that. */
+TEST_F(signals, who_leads_and_who_follows_return_alike)
+{
+	struct sigaction sa = { .sa_handler = nothing, .sa_flags = variant->flags };
+	bool returns = h_dev_is_embedded(self->dev) || !variant->flags;
+	int64_t patience = returns ? ht_patience_ns() : 300 * HT_MS;
+	struct h_datagram_address address;
+	struct sleeper s[SLEEPERS] = {};
+	int i;
+
+	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
+	for (i = 0; i < SLEEPERS; i++) {
+		s[i].m = self->m;
+		ASSERT_EQ(0, pthread_create(&s[i].thread, NULL, sleep_for_ever, &s[i]));
+		ht_sleep_ns(50 * HT_MS);
+	}
+	/* First who does not lead: he would, if the other one had returned. */
+	for (i = SLEEPERS - 1; i >= 0; i--) {
+		EXPECT_EQ(returns, interrupt(&s[i], patience)) {
+			TH_LOG("sleeper %d", i);
+		}
+	}
+	/* The others are woken by something to do. */
+	h_datagram_receiver_on_ready(self->receiver, ignore, NULL);
+	h_datagram_receiver_address(self->receiver, &address);
+	EXPECT_EQ(0, h_datagram_send(self->m, &address, 0, "x", 1, NULL, HT_SEC));
+	for (i = 0; i < SLEEPERS; i++) {
+		pthread_join(s[i].thread, NULL);
+		EXPECT_EQ(returns ? -EINTR : 0, s[i].result);
+	}
+}
+
+TEST_HARNESS_MAIN
