@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Payloads in pieces, from up to eight send buffer areas.
+ * Payloads in pieces, from up to eight send buffer areas. And gathers whose root loses
+ * notifications; the others are in barrier.c.
  */
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
 
+#include <hamlyn/gather.h>
+#include <hamlyn/tagged.h>
 #include <pthread.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -358,5 +361,98 @@ TEST_F(gather, a_tag_bound_anew_at_any_instruction_takes_no_others_message)
 }
 
 #endif
+
+/* ---- a root whose NQ overruns ---- */
+
+#define NQ_ENTRIES	1024
+
+/* A root that is in no call, two members, and somebody who floods its manager. */
+FIXTURE(flooded) {
+	struct h_dev *dev[3];
+	struct h_manager *m[3];
+	struct h_gather *root;
+	struct h_gather_member *members[2];
+	struct h_tagged_receiver *box;
+	struct h_tagged_address to;
+};
+
+FIXTURE_SETUP(flooded)
+{
+	const struct h_manager_attr attr = { .nq_entries = NQ_ENTRIES };
+	struct h_seed seed;
+	uint32_t i;
+
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, h_open(ht_device(), &self->dev[i]));
+		ASSERT_EQ(0, h_manager_create(self->dev[i], &attr, &self->m[i]));
+	}
+	ASSERT_EQ(0, h_gather_create(self->m[0], 2, NULL, 8, &self->root));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, h_gather_seed(self->root, i, &seed));
+		ASSERT_EQ(0, h_gather_join(self->m[i + 1], &seed,
+					   &self->members[i]));
+		/* Their greetings are told now, not when they have left. */
+		ASSERT_EQ(0, h_manager_drain(self->m[i + 1], ht_patience_ns()));
+		ASSERT_EQ(1, h_manager_poll(self->m[0]));
+	}
+	ASSERT_EQ(0, h_tagged_receiver_create(self->m[0], NULL, &self->box));
+	h_tagged_receiver_seed(self->box, &seed);
+	ASSERT_EQ(0, h_tagged_resolve(&seed, &self->to));
+}
+
+FIXTURE_TEARDOWN(flooded)
+{
+	int i;
+
+	EXPECT_EQ(0, h_gather_leave(self->members[0]));
+	EXPECT_EQ(0, h_gather_leave(self->members[1]));
+	EXPECT_EQ(0, h_gather_destroy(self->root));
+	EXPECT_EQ(0, h_tagged_receiver_destroy(self->box));
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(0, h_manager_destroy(self->m[i]));
+		h_close(self->dev[i]);
+	}
+}
+
+/* More than the NQ has room for, while nobody polls. */
+static const char *flood(FIXTURE_DATA(flooded) *self)
+{
+	uint32_t i;
+
+	for (i = 0; i < NQ_ENTRIES + 100; i++)
+		if (h_tagged_send(self->m[2], &self->to, 0, NULL, 0, i,
+				  ht_patience_ns()))
+			return "cannot send";
+	return h_manager_drain(self->m[2], ht_patience_ns()) ? "it does not leave" :
+							       NULL;
+}
+
+/* What the other member is told while the root's manager is polled, and nothing else. */
+static int others_polling_tells(FIXTURE_DATA(flooded) *self)
+{
+	struct ht_poll poll;
+	int ret;
+
+	ht_poll_begin(&poll);
+	do {
+		h_manager_poll(self->m[0]);
+		ret = h_gather_wait(self->members[1], H_NOWAIT);
+	} while (ret == -EAGAIN && ht_poll_more(&poll));
+	return ret;
+}
+
+TEST_F(flooded, the_last_word_of_a_member_is_not_lost_in_an_overrun)
+{
+	uint64_t number = 1;
+
+	/* Nobody waits for this round any more when it is known that there is no other. */
+	ASSERT_EQ(0, h_gather_send(self->members[1], &number, sizeof(number),
+				   ht_patience_ns()));
+	ASSERT_NO(flood(self));
+	ASSERT_EQ(0, h_gather_leave(self->members[0]));
+	self->members[0] = NULL;
+	EXPECT_EQ(-EPIPE, others_polling_tells(self));
+	EXPECT_EQ(-EPIPE, h_gather_receive(self->root, NULL, H_NOWAIT));
+}
 
 TEST_HARNESS_MAIN

@@ -198,8 +198,11 @@ static void process_overrun(struct h_receiver *r)
 		look_at_round(g, i);
 	for (i = 0; g->granted && i < g->count; i++)
 		look_at_member(g, i);
-	if (g->granted)
-		tell_all(g);
+	if (!g->granted)
+		return;
+	/* The end may have been lost as well, and the root be in no call. */
+	judge(g);
+	tell_all(g);
 }
 
 static bool pending(const struct h_receiver *r)

@@ -222,7 +222,6 @@ static int member_init(struct h_gather_member *m, struct h_manager *manager)
 	err = h_receiver_init(&m->r, manager, &member_class, &at);
 	if (err)
 		return err;
-	memset(m->r.data, 0, H_GATHER_WORD_BYTES);
 	err = h_receiver_watch(&m->r, &m->entries, -1, 0, &m->watch);
 	if (!err)
 		err = say_hello(m);

@@ -2,10 +2,11 @@
 /*
  * A manager's memory: few areas, many pieces.
  *
- * Pieces are powers of two and are kept by size when they are given back. An area
- * is never given back before the manager's end: what was needed once will be
- * needed again, and the number of areas that a terminus can send from is small:
- * the fewer are left, the faster they grow.
+ * Pieces are powers of two, but for the last one of an area, which may end with it:
+ * where there is no more memory, that is. They are kept by size when they are given
+ * back. An area is never given back before the manager's end: what was needed once
+ * will be needed again, and the number of areas that a terminus can send from is
+ * small: the fewer are left, the faster they grow.
  */
 #include <stdlib.h>
 
@@ -82,18 +83,26 @@ static size_t chunk_size(const struct h_pool *pool, size_t length)
 	return size < length ? length : size;
 }
 
-static int chunk_add(struct h_pool *pool, size_t length)
+/* Large was a wish; @whole, and not just @length, is another one. */
+static size_t next_smaller(size_t size, size_t whole, size_t length)
+{
+	if (size <= whole)
+		return length;
+	return size / 2 > whole ? size / 2 : whole;
+}
+
+static int chunk_add(struct h_pool *pool, unsigned int class, size_t length)
 {
 	struct h_chunk *chunk = calloc(1, sizeof(*chunk));
-	size_t size = chunk_size(pool, length);
+	size_t whole = (size_t)SMALLEST << class;
+	size_t size = chunk_size(pool, whole);
 	int err;
 
 	if (!chunk)
 		return -ENOMEM;
-	/* Large was a wish. */
 	while ((err = h_area_alloc(pool->dev, size, &chunk->area)) &&
 	       size > length)
-		size = size / 2 > length ? size / 2 : length;
+		size = next_smaller(size, whole, length);
 	if (err)
 		goto free_chunk;
 	err = -ENOMEM;
@@ -117,58 +126,81 @@ free_chunk:
 	return err;
 }
 
+/* Bytes of the piece of a class that begins there. */
+static size_t room_at(const struct h_chunk *chunk, uint64_t base, unsigned int class)
+{
+	size_t whole = (size_t)SMALLEST << class;
+	size_t left = h_area_length(chunk->area) - base;
+
+	return whole < left ? whole : left;
+}
+
 static void piece_is(const struct h_chunk *chunk, uint64_t base,
 		     unsigned int class, struct h_memory *memory)
 {
 	*memory = (struct h_memory) {
 		.addr = (char *)h_area_addr(chunk->area) + base,
-		.length = (size_t)SMALLEST << class,
+		.length = room_at(chunk, base, class),
 		.area = chunk->area,
 		.base = base,
 	};
 }
 
 /* Pieces are aligned to their size, up to a page: whole cache lines and pages. */
-static bool cut(struct h_chunk *chunk, unsigned int class,
+static bool cut(struct h_chunk *chunk, unsigned int class, size_t length,
 		struct h_memory *memory)
 {
-	size_t length = (size_t)SMALLEST << class;
-	size_t align = length < 4096 ? length : 4096;
+	size_t whole = (size_t)SMALLEST << class;
+	size_t align = whole < 4096 ? whole : 4096;
 	size_t base = (chunk->used + align - 1) & ~(align - 1);
 
 	if (base > h_area_length(chunk->area) ||
 	    length > h_area_length(chunk->area) - base)
 		return false;
-	chunk->used = base + length;
+	chunk->used = base + room_at(chunk, base, class);
 	chunk->classes[base / SMALLEST] = (unsigned char)class;
 	piece_is(chunk, base, class, memory);
+	return true;
+}
+
+/* One that was given back. The first is long enough, but for the last of an area. */
+static bool take_free(struct h_pool *pool, unsigned int class, size_t length,
+		      struct h_memory *memory)
+{
+	struct h_piece **at = &pool->free[class];
+	struct h_piece *piece;
+
+	while (*at && room_at((*at)->chunk, (*at)->base, class) < length)
+		at = &(*at)->next;
+	piece = *at;
+	if (!piece)
+		return false;
+	*at = piece->next;
+	piece_is(piece->chunk, piece->base, class, memory);
+	free(piece);
 	return true;
 }
 
 int h__pool_alloc(struct h_pool *pool, size_t length, struct h_memory *memory)
 {
 	struct h_chunk *chunk;
-	struct h_piece *piece;
 	unsigned int class;
 	int err;
 
-	if (!length || length > (size_t)SMALLEST << (H_MEMORY_CLASSES - 9))
+	if (!length)
 		return -EINVAL;
+	if (length > (size_t)SMALLEST << (H_MEMORY_CLASSES - 9))
+		return -E2BIG;
 	class = class_of(length);
-	piece = pool->free[class];
-	if (piece) {
-		pool->free[class] = piece->next;
-		piece_is(piece->chunk, piece->base, class, memory);
-		free(piece);
+	if (take_free(pool, class, length, memory))
 		return 0;
-	}
 	for (chunk = pool->chunks; chunk; chunk = chunk->next)
-		if (cut(chunk, class, memory))
+		if (cut(chunk, class, length, memory))
 			return 0;
-	err = chunk_add(pool, (size_t)SMALLEST << class);
+	err = chunk_add(pool, class, length);
 	if (err)
 		return err;
-	return cut(pool->chunks, class, memory) ? 0 : -ENOMEM;
+	return cut(pool->chunks, class, length, memory) ? 0 : -ENOMEM;
 }
 
 static struct h_chunk *chunk_of(struct h_pool *pool, const void *addr,

@@ -75,7 +75,9 @@ struct h_stream_sender {
 	bool finished;			/* it has everything */
 	bool grows;			/* next is the next generation */
 	bool fixed;			/* there will not be one: by descriptors */
-	bool wanted;			/* a send did not take everything */
+	bool wanted;			/* h__stream_want() */
+	bool refused;			/* a send did not take everything, nobody was called */
+	bool told;			/* of an error, by a call back */
 	struct h_seed next;
 	/* sending */
 	pthread_mutex_t sending;
@@ -135,7 +137,7 @@ int64_t h__stream_post(struct h_stream_sender *s, const void *data,
 int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns);
 /* Say that everything was sent, and wait until it has arrived. Again and again. */
 int h__stream_finish(struct h_stream_sender *s, int64_t deadline_ns);
-/* Have on_ready called back when it can go on. */
+/* Have on_ready called back while it can go on, until it is said not to be wanted. */
 void h__stream_want(struct h_stream_sender *s, bool wanted);
 /* The other end is gone, or broke the rules. */
 bool h__stream_failed(const struct h_stream_sender *s);

@@ -127,8 +127,11 @@ static bool pending(const struct h_receiver *r)
 {
 	const struct h_stream_sender *s = (const struct h_stream_sender *)r;
 
-	return s->wanted && (h__stream_failed(s) || s->grows || tickets(s) ||
-			     h__read_once(&s->unwatched));
+	if (h__stream_failed(s) && !s->told)
+		return true;
+	return (s->wanted || s->refused) &&
+	       (h__stream_failed(s) || s->grows || tickets(s) ||
+		h__read_once(&s->unwatched));
 }
 
 static const struct h_receiver_class credit_class = {
@@ -371,6 +374,18 @@ static ssize_t send_in_place(struct h_stream_sender *s, const char *data,
 	return (ssize_t)n;
 }
 
+/*
+ * A send did not take everything. That stays so until the call back, whatever is sent
+ * meanwhile: it may be another thread's. What is waited for may have come already.
+ */
+static void refuse(struct h_stream_sender *s)
+{
+	h_receiver_lock(&s->r);
+	s->refused = true;
+	h_receiver_unlock(&s->r);
+	h__receiver_look(&s->r);
+}
+
 /* What is wanted may have come before it was said to be. */
 void h__stream_want(struct h_stream_sender *s, bool wanted)
 {
@@ -390,7 +405,6 @@ static ssize_t send_all(struct h_stream_sender *s, const char *data,
 	size_t done = 0;
 	ssize_t n = 0;
 
-	h__stream_want(s, false);
 	if (h__stream_failed(s))
 		return -EPIPE;
 	while (done < length) {
@@ -407,8 +421,11 @@ static ssize_t send_all(struct h_stream_sender *s, const char *data,
 	if (handle >= 0 &&
 	    h_send_wait(s->r.manager->terminus, handle, H_FOREVER) < 0)
 		return -EPIPE;
-	h__stream_want(s, done < length);
-	return done || !length ? (ssize_t)done : n;
+	if (h__likely(done == length))
+		return (ssize_t)done;
+	if (done || n != -EPIPE)
+		refuse(s);
+	return done ? (ssize_t)done : n;
 }
 
 /* To unlock a mutex is a full barrier by itself on x86 only. */
@@ -454,7 +471,7 @@ bool h__sending_unlock(struct h_stream_sender *s)
 static void sent(struct h_stream_sender *s)
 {
 	while (h__sending_unlock(s))
-		h__stream_want(s, true);
+		refuse(s);
 }
 
 ssize_t h_stream_send(struct h_stream_sender *s, const void *data,
@@ -479,13 +496,17 @@ int h_stream_flush(struct h_stream_sender *s, int64_t timeout_ns)
 	ret = h__sending_lock(s, deadline);
 	if (ret)
 		return ret;
-	h__stream_want(s, false);
 	ret = h__stream_failed(s) ? -EPIPE : h__stage_flush(s, 0, deadline);
-	h__stream_want(s, ret);
+	if (ret && ret != -EPIPE)
+		refuse(s);
 	sent(s);
 	return ret;
 }
 
+/*
+ * Who is refused from here on is called back again. An error is told once: who has
+ * nothing to send does nothing about it.
+ */
 static void call_ready(struct h_receiver *r, void *arg)
 {
 	struct h_stream_sender *s = of(r);
@@ -494,6 +515,10 @@ static void call_ready(struct h_receiver *r, void *arg)
 	h_receiver_lock(r);
 	ready = s->ready;
 	arg = s->ready_arg;
+	if (ready) {
+		s->refused = false;
+		s->told = h__stream_failed(s);
+	}
 	h_receiver_unlock(r);
 	if (ready)
 		ready(s, arg);

@@ -13,7 +13,10 @@
  *
  * Several senders may have the seed of one receiver, and are then in each other's
  * way: of two datagrams at a time, and of those longer than a packet, one or both may
- * be dropped. Who does not trust his senders has a receiver for each of them.
+ * be dropped. A sender that lies about where his data went is believed, so nothing of a
+ * datagram is left in the buffer once it was released or dropped; what somebody else
+ * sends at the same time he may get for his own. Who does not trust his senders has a
+ * receiver for each of them.
  */
 #ifndef HAMLYN_DATAGRAM_H
 #define HAMLYN_DATAGRAM_H
@@ -111,13 +114,14 @@ struct h_datagram {
  * @timeout_ns: most time to wait
  *
  * The receiver is not ready from then on. One that arrives malformed, or mixed with
- * another one, is dropped, and the receiver is ready again.
+ * another one, is dropped, and the receiver is ready again, once all of its buffer has
+ * been erased.
  *
  * On the embedded device a process that is killed while its datagram lands keeps the
  * others' out until the receiver has looked, by calls of this function half a second
- * apart, or by one that waits that long. Senders' addresses stay valid; watches of the
- * slot are told that it is gone, as by h_datagram_revoke(). Who uses an event loop
- * calls it with %H_NOWAIT now and then.
+ * apart, or by one that waits that long; one that was stopped, until it goes on or is
+ * killed. Senders' addresses stay valid. Who uses an event loop calls it with %H_NOWAIT
+ * now and then.
  *
  * Return: 0, or -EAGAIN, -ETIMEDOUT, -EINTR.
  */
@@ -127,6 +131,8 @@ int h_datagram_receive(struct h_datagram_receiver *receiver,
 /**
  * h_datagram_release() - be ready for the next one
  * @receiver: the receiver; nothing happens if no datagram of it was received
+ *
+ * The datagram's bytes in the buffer are erased.
  */
 void h_datagram_release(struct h_datagram_receiver *receiver);
 
@@ -212,8 +218,8 @@ int h_datagram_resolve(const struct h_seed *seed,
  * ready.
  *
  * Return: 0, -ERANGE if it is outside the buffer, -EINVAL if @to is no address of a
- * datagram receiver, -EAGAIN, -ETIMEDOUT, -ENOMEM or -ENOSPC if there is no memory to
- * copy it to, -EHOSTUNREACH.
+ * datagram receiver, -EAGAIN, -ETIMEDOUT, -EHOSTUNREACH; or, if there is no memory to
+ * copy it to, as h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT, -ETIMEDOUT.
  */
 int h_datagram_send(struct h_manager *manager,
 		    const struct h_datagram_address *to, size_t offset,

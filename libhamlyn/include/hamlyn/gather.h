@@ -138,8 +138,9 @@ uint64_t h_gather_length(const struct h_gather_member *member);
  * Nothing was sent if it fails.
  *
  * Return: 0, -ERANGE if it is too much; -EAGAIN, -ETIMEDOUT, -EINTR; -EPIPE if the root
- * is gone or a member has left, -ECONNRESET if a member is gone without; -ENOMEM or
- * -ENOSPC if there is no memory to copy it to.
+ * is gone or a member has left, -ECONNRESET if a member is gone without; or, if there
+ * is no memory to copy it to, as h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT,
+ * -ETIMEDOUT.
  */
 int h_gather_send(struct h_gather_member *member, const void *data, size_t length,
 		  int64_t timeout_ns);

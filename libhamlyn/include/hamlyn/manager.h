@@ -125,7 +125,9 @@ int h_manager_poll(struct h_manager *manager);
  * @addr: out: at least @length bytes, aligned to 64, not zeroed
  *
  * Return: 0, or -EINVAL if @length is 0, -ENOSPC if the terminus has no send
- * buffer tag left for another area, or as h_area_alloc().
+ * buffer tag left for another area, or as h_area_alloc(): -E2BIG, -EDQUOT, -ENOSPC,
+ * -ENOMEM; -ETIMEDOUT if the embedded device's tables are held by a process that is
+ * stopped.
  */
 int h_manager_alloc(struct h_manager *manager, size_t length, void **addr);
 
@@ -199,7 +201,7 @@ int h_manager_dispatch(struct h_manager *manager);
  * For loops that wait for nothing else.
  *
  * Return: 0, or -EAGAIN, -ETIMEDOUT, -EINTR if a signal was handled (kernel device: by a
- * handler without SA_RESTART).
+ * handler without SA_RESTART; else it may go on sleeping).
  */
 int h_manager_wait(struct h_manager *manager, int64_t timeout_ns);
 

@@ -149,7 +149,8 @@ void h_stream_receiver_on_ready(struct h_stream_receiver *receiver,
  * @sender: out: the sender
  *
  * Return: 0, -EINVAL if these bytes are no seed of a stream, -EPROTO if they are
- * one of another version, -ENOSPC, -ENOMEM, or as h_slot_create(), h_watch().
+ * one of another version, -EPIPE if the receiver is gone, -ENOSPC, -ENOMEM, or as
+ * h_slot_create(), h_watch(), h_send_msg().
  */
 int h_stream_sender_create(struct h_manager *manager, const struct h_seed *seed,
 			   struct h_stream_sender **sender);
@@ -198,8 +199,10 @@ int h_stream_sender_close(struct h_stream_sender *sender, int64_t timeout_ns);
 /**
  * h_stream_sender_on_ready() - have h_manager_dispatch() call back
  * @sender: the sender
- * @ready: called while a send that returned -EAGAIN, or took less than all, could go
- *	on; or an error is to be told; at times in vain; or NULL
+ * @ready: called when a send or flush that returned -EAGAIN, or took less than all,
+ *	could go on, whatever other threads have sent meanwhile, and not again before
+ *	another one did; and once when the receiver is gone or breaks the rules. At
+ *	times in vain; or NULL
  * @arg: its second argument
  */
 void h_stream_sender_on_ready(struct h_stream_sender *sender,

@@ -164,8 +164,8 @@ int h_tagged_resolve(const struct h_seed *seed, struct h_tagged_address *address
  * When it returns @data may be changed. Writes may arrive in another order.
  *
  * Return: 0, -EMSGSIZE if it does not fit a packet, -ERANGE if it is outside the
- * message area, -EAGAIN, -ETIMEDOUT, -ENOMEM or -ENOSPC if there is no memory to copy
- * it to, -EHOSTUNREACH.
+ * message area, -EAGAIN, -ETIMEDOUT, -EHOSTUNREACH; or, if there is no memory to copy
+ * it to, as h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT, -ETIMEDOUT.
  */
 int h_tagged_send(struct h_manager *manager, const struct h_tagged_address *to,
 		  size_t offset, const void *data, size_t length, uint64_t tag,

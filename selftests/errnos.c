@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What calls of the upper layer fail with, where it is easily another errno. */
+#include <hamlyn/datagram.h>
+#include <hamlyn/stream.h>
+
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+
+#define MB	((size_t)1 << 20)
+
+FIXTURE(errnos) {
+	struct h_dev *dev;
+	struct h_manager *m;
+};
+
+FIXTURE_SETUP(errnos)
+{
+	ASSERT_EQ(0, h_open(ht_device(), &self->dev));
+	ASSERT_EQ(0, h_manager_create(self->dev, NULL, &self->m));
+}
+
+FIXTURE_TEARDOWN(errnos)
+{
+	EXPECT_EQ(0, h_manager_destroy(self->m));
+	h_close(self->dev);
+}
+
+TEST_F(errnos, a_sender_to_a_receiver_that_is_gone_is_EPIPE)
+{
+	struct h_stream_receiver *receiver;
+	struct h_stream_sender *sender;
+	struct h_seed seed;
+
+	ASSERT_EQ(0, h_stream_receiver_create(self->m, NULL, &receiver));
+	h_stream_receiver_seed(receiver, &seed);
+	ASSERT_EQ(0, h_stream_receiver_destroy(receiver));
+	EXPECT_EQ(-EPIPE, h_stream_sender_create(self->m, &seed, &sender));
+	EXPECT_EQ(NULL, sender);
+}
+
+/* Also those that cannot be rounded up. */
+static const size_t impossible[] = {
+	SIZE_MAX, SIZE_MAX / 2 + 2, (size_t)1 << 46, ((size_t)1 << 45) + 1,
+	(size_t)1 << 45, ((size_t)1 << 44) + 1,
+};
+
+TEST_F(errnos, impossible_memory_is_E2BIG)
+{
+	unsigned int i;
+	void *p = self;
+
+	EXPECT_EQ(-EINVAL, h_manager_alloc(self->m, 0, &p));
+	EXPECT_EQ(NULL, p);
+	for (i = 0; i < ARRAY_SIZE(impossible); i++) {
+		p = self;
+		EXPECT_EQ(-E2BIG, h_manager_alloc(self->m, impossible[i], &p))
+			TH_LOG("%zu bytes", impossible[i]);
+		EXPECT_EQ(NULL, p);
+	}
+	ASSERT_EQ(0, h_manager_alloc(self->m, 1, &p));
+}
+
+static void arrival(struct h_receiver *r, const struct hamlyn_nq_entry *entry)
+{
+	(void)r;
+	(void)entry;
+}
+
+static bool pending(const struct h_receiver *r)
+{
+	(void)r;
+	return false;
+}
+
+TEST_F(errnos, an_impossible_message_area_is_E2BIG)
+{
+	static const struct h_receiver_class nothing = {
+		.name = "nothing", .process_arrival = arrival, .pending = pending,
+	};
+	struct h_receiver r;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(impossible); i++) {
+		const struct h_receiver_attr attr = { .length = impossible[i] };
+
+		EXPECT_EQ(-E2BIG, h_receiver_init(&r, self->m, &nothing, &attr))
+			TH_LOG("%zu bytes", impossible[i]);
+	}
+}
+
+/* ---- a device that is hardly larger than what is asked of it ---- */
+
+FIXTURE(small) {
+	struct h_dev *dev;
+	struct h_manager *m;
+};
+
+FIXTURE_SETUP(small)
+{
+	struct h_dev *dev;
+	char name[64];
+	bool embedded;
+
+	ASSERT_EQ(0, h_open(ht_device(), &dev));
+	embedded = h_dev_is_embedded(dev);
+	h_close(dev);
+	if (!embedded)
+		SKIP(return, "its size is the test's on the embedded device only");
+	snprintf(name, sizeof(name), "shm:errnos%d,size=32M", (int)getpid());
+	ASSERT_EQ(0, h_open(name, &self->dev));
+	ASSERT_EQ(0, h_manager_create(self->dev, NULL, &self->m));
+}
+
+FIXTURE_TEARDOWN(small)
+{
+	if (!self->dev)
+		return;
+	EXPECT_EQ(0, h_manager_destroy(self->m));
+	h_close(self->dev);
+}
+
+/* A power of two of it there is not. */
+TEST_F(small, more_than_half_of_it_can_be_had)
+{
+	unsigned char *p, *again;
+	void *more;
+
+	ASSERT_EQ(0, h_manager_alloc(self->m, 17 * MB, (void **)&p));
+	memset(p, 0x5a, 17 * MB);
+	EXPECT_NE(0, h_manager_alloc(self->m, 17 * MB, &more));
+	h_manager_free(self->m, p);
+	/* It is no longer than it is. */
+	EXPECT_NE(0, h_manager_alloc(self->m, 20 * MB, &more));
+	ASSERT_EQ(0, h_manager_alloc(self->m, 17 * MB, (void **)&again));
+	EXPECT_EQ(p, again);
+	EXPECT_EQ(17 * MB, ht_match_byte(again, 17 * MB, 0x5a));
+	/* The rest lies beside it. */
+	while (!h_manager_alloc(self->m, MB, &more))
+		memset(more, 0, MB);
+	EXPECT_EQ(17 * MB, ht_match_byte(again, 17 * MB, 0x5a));
+}
+
+TEST_F(small, so_can_a_buffer_be)
+{
+	const struct h_datagram_attr attr = { .length = 17 * MB };
+	struct h_datagram_receiver *r;
+	struct h_datagram_address to;
+	struct h_datagram datagram;
+	struct h_seed seed;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, h_datagram_receiver_create(self->m, &attr, &r));
+		h_datagram_receiver_seed(r, &seed);
+		ASSERT_EQ(0, h_datagram_resolve(&seed, &to));
+		ASSERT_EQ(0, h_datagram_send(self->m, &to, 17 * MB - 3, "end", 3,
+					     NULL, ht_patience_ns()));
+		ASSERT_EQ(0, h_datagram_receive(r, &datagram, ht_patience_ns()));
+		EXPECT_EQ(0, memcmp(datagram.data, "end", 3));
+		h_datagram_release(r);
+		EXPECT_EQ(0, h_datagram_receiver_destroy(r));
+	}
+}
+
+/* A long one from other memory is copied first, to memory that there is not. */
+TEST_F(small, a_datagram_that_cannot_be_copied_fails_as_its_memory_would)
+{
+	const struct h_datagram_attr attr = { .length = 8 * MB };
+	struct h_datagram_receiver *r;
+	struct h_datagram_address to;
+	unsigned char *data = calloc(1, 8 * MB);
+	struct h_area *area;
+	struct h_seed seed;
+	void *p;
+	int err;
+
+	ASSERT_NE(NULL, data);
+	ASSERT_EQ(0, h_datagram_receiver_create(self->m, &attr, &r));
+	h_datagram_receiver_seed(r, &seed);
+	ASSERT_EQ(0, h_datagram_resolve(&seed, &to));
+	while (!h_area_alloc(self->dev, MB, &area))
+		;
+	err = h_manager_alloc(self->m, 8 * MB, &p);
+	EXPECT_EQ(-ENOSPC, err);
+	EXPECT_EQ(err, h_datagram_send(self->m, &to, 0, data, 8 * MB, NULL,
+				       ht_patience_ns()));
+	EXPECT_EQ(0, h_datagram_receiver_destroy(r));
+	free(data);
+}
+
+TEST_HARNESS_MAIN
