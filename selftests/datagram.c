@@ -10,6 +10,7 @@
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
+#include "stopped.h"
 
 #define LENGTH	300000
 #define PAGE	4096
@@ -380,47 +381,6 @@ TEST_F(datagram, who_lies_about_its_place_does_not_get_what_the_dead_have_sent)
 
 /* ---- who is stopped while his datagram lands ------------------------------ */
 
-static char *unreadable;
-
-static void stop_first(int sig)
-{
-	(void)sig;
-	raise(SIGSTOP);
-	/* It lives, and goes on. */
-	if (mprotect(unreadable, PAGE, PROT_READ | PROT_WRITE))
-		_exit(1);
-}
-
-static void send_and_stop(FIXTURE_DATA(datagram) *self)
-{
-	struct h_manager *from;
-	struct h_dev *dev;
-	char *p;
-
-	p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED || mprotect(p + PAGE, PAGE, PROT_NONE) ||
-	    h_open(ht_device(), &dev) || h_manager_create(dev, NULL, &from))
-		_exit(1);
-	unreadable = p + PAGE;
-	signal(SIGSEGV, stop_first);
-	_exit(h_datagram_send(from, &self->address, 0, unreadable - 8, 64, NULL,
-			      HT_SEC) ? 2 : 0);
-}
-
-/* A child that has stopped in there. -1 if there is none. */
-static pid_t somebody_stopped(FIXTURE_DATA(datagram) *self)
-{
-	pid_t pid = ht_fork();
-	int status;
-
-	if (!pid)
-		send_and_stop(self);
-	if (pid < 0 || waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
-		return -1;
-	return pid;
-}
-
 /* Others' calls that make and end something. */
 struct other {
 	struct h_dev *dev;
@@ -469,12 +429,6 @@ static int64_t longest_receive(struct h_datagram_receiver *r)
 	return longest;
 }
 
-/* A few ms, unless others need the processors; who waits for the one who is stopped: 5 s. */
-static int64_t soon(void)
-{
-	return HT_SEC * (ht_patience_ns() / (HT_PATIENCE_SECONDS * HT_SEC));
-}
-
 TEST_F(datagram, who_is_stopped_inside_holds_up_nobody)
 {
 	struct other other = { .dev = self->tx };
@@ -484,14 +438,14 @@ TEST_F(datagram, who_is_stopped_inside_holds_up_nobody)
 
 	if (!h_dev_is_embedded(self->rx))
 		SKIP(return, "the NIC does not stop with who sends");
-	pid = somebody_stopped(self);
+	pid = stopped_sender(&self->address);
 	ASSERT_GT(pid, 0);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, make_and_end, &other));
-	EXPECT_LT(longest_receive(self->receiver), soon());
+	EXPECT_LT(longest_receive(self->receiver), stopped_soon());
 	__atomic_store_n(&other.stop, 1, __ATOMIC_SEQ_CST);
 	pthread_join(thread, NULL);
 	EXPECT_EQ(0, other.result);
-	EXPECT_LT(other.longest_ns, soon());
+	EXPECT_LT(other.longest_ns, stopped_soon());
 	/* Nor was it cut off. */
 	kill(pid, SIGCONT);
 	EXPECT_EQ(0, ht_reap(pid));
@@ -513,14 +467,14 @@ TEST_F(datagram, who_is_stopped_inside_keeps_nobody_from_the_tables)
 
 	if (!h_dev_is_embedded(self->rx))
 		SKIP(return, "the NIC does not stop with who sends");
-	pid = somebody_stopped(self);
+	pid = stopped_sender(&self->address);
 	ASSERT_GT(pid, 0);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, make_and_end, &other));
 	EXPECT_EQ(-ETIMEDOUT, h_datagram_rekey(self->receiver, &seed));
 	__atomic_store_n(&other.stop, 1, __ATOMIC_SEQ_CST);
 	pthread_join(thread, NULL);
 	EXPECT_EQ(0, other.result);
-	EXPECT_LT(other.longest_ns, soon());
+	EXPECT_LT(other.longest_ns, stopped_soon());
 	kill(pid, SIGCONT);
 	EXPECT_EQ(0, ht_reap(pid));
 	/* What was under way may have landed. */

@@ -9,6 +9,7 @@
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
+#include "stopped.h"
 
 #define BUFFER	4096
 #define LONG	(1 << 20)
@@ -319,6 +320,83 @@ TEST_F(calls, who_flushes_is_not_told_for_ever_that_the_receiver_is_gone)
 	ASSERT_TRUE(is_called(self));
 	EXPECT_EQ(-EPIPE, self->result);
 	EXPECT_TRUE(is_quiet(self));
+}
+
+/* ---- a process that is stopped in the NIC ---- */
+
+/* The most time that a call which does not wait takes, while the stream grows. */
+static const char *grow(struct h_stream_sender *s, struct h_stream_receiver *r, int64_t *longest)
+{
+	static unsigned char data[LONG];
+	size_t sent = 0, got = 0, most = sizeof(data);
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	struct h_record record;
+
+	*longest = 0;
+	while (got < most) {
+		int64_t took = -ht_now_ns();
+		ssize_t n;
+		int ret;
+
+		if (sent < most) {
+			n = h_stream_send(s, data + sent, most - sent, H_NOWAIT);
+			if (n < 0 && n != -EAGAIN)
+				return "it cannot be sent";
+			sent += n > 0 ? (size_t)n : 0;
+		} else {
+			h_stream_flush(s, H_NOWAIT);
+		}
+		ret = h_stream_receive(r, &record, H_NOWAIT);
+		if (ret == 1) {
+			got += record.length;
+			h_stream_release(r, &record);
+		} else if (ret != -EAGAIN) {
+			return "it cannot be received";
+		}
+		took += ht_now_ns();
+		if (took > *longest)
+			*longest = took;
+		if (ht_now_ns() > end)
+			return "it does not end";
+	}
+	return NULL;
+}
+
+TEST_F(calls, who_is_stopped_in_the_nic_holds_up_no_stream)
+{
+	static const struct h_stream_attr attr = {
+		.buffers = 4, .buffer_size = 128, .max_buffer_size = 65536,
+	};
+	struct h_datagram_address address;
+	struct h_datagram_receiver *d;
+	struct h_stream_receiver *r;
+	struct h_stream_sender *s;
+	struct h_seed seed;
+	int64_t longest;
+	pid_t pid;
+
+	if (!h_dev_is_embedded(self->dev[0]))
+		SKIP(return, "the NIC does not stop with who sends");
+	ASSERT_EQ(0, h_datagram_receiver_create(self->to, NULL, &d));
+	h_datagram_receiver_seed(d, &seed);
+	ASSERT_EQ(0, h_datagram_resolve(&seed, &address));
+	ASSERT_EQ(0, h_stream_receiver_create(self->to, &attr, &r));
+	h_stream_receiver_seed(r, &seed);
+	ASSERT_EQ(0, h_stream_sender_create(self->from, &seed, &s));
+	pid = stopped_sender(&address);
+	ASSERT_GT(pid, 0);
+	EXPECT_EQ(NULL, ht_complain(grow(s, r, &longest)));
+	EXPECT_LT(longest, stopped_soon());
+	/* The old buffers are still there, and go when it goes on. */
+	EXPECT_EQ(128, r->gen[0].buffer);
+	kill(pid, SIGCONT);
+	EXPECT_EQ(0, ht_reap(pid));
+	ht_sleep_ns(200 * HT_MS);
+	EXPECT_EQ(NULL, ht_complain(grow(s, r, &longest)));
+	EXPECT_LT(128, r->gen[0].buffer);
+	h_stream_sender_close(s, H_NOWAIT);
+	EXPECT_EQ(0, h_stream_receiver_destroy(r));
+	EXPECT_EQ(0, h_datagram_receiver_destroy(d));
 }
 
 TEST_HARNESS_MAIN

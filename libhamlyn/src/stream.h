@@ -197,6 +197,7 @@ struct h_stream_receiver {
 	bool seed_due;			/* gen[1] is to be offered */
 	bool late;			/* a credit found no room to go */
 	bool busy;			/* somebody does what is due */
+	int64_t retire_ns;		/* his: not before */
 	uint32_t max_buffer;
 	uint32_t slot_flags;
 	bool messages;			/* records may be empty, pieces few */

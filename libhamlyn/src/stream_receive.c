@@ -10,6 +10,7 @@
 #define DEFAULT_MAX_SIZE	65536
 #define GROW_BY			4
 #define SETTLE_NS		200000000LL	/* while the work queue is full */
+#define RETIRE_AGAIN_NS		100000000LL	/* while somebody is stopped in the NIC */
 
 static struct h_stream_receiver *of(struct h_receiver *r)
 {
@@ -252,12 +253,31 @@ static void retire_later(struct h_stream_receiver *r)
 	h_receiver_unlock(&r->r);
 }
 
+/*
+ * A process of the segment may have been stopped inside the NIC, for hours: destroying a
+ * slot would wait for it. Whether that is over is looked at now and then, by who is busy.
+ */
+static bool may_retire(struct h_stream_receiver *r)
+{
+	const struct h_dev_ops *ops = r->r.manager->dev->ops;
+	int64_t now;
+
+	if (!ops->slot_settle)
+		return true;
+	now = h__now_ns();
+	if (now < r->retire_ns)
+		return false;
+	r->retire_ns = now + RETIRE_AGAIN_NS;
+	return !ops->slot_settle(r->gen[0].place.slot);
+}
+
 static void retire(struct h_stream_receiver *r)
 {
 	struct h_generation old;
 
 	/* A slot that is to be told stays until another one is. */
-	if (r->connected && renew_watch(r, r->gen[1].place.slot)) {
+	if (!may_retire(r) ||
+	    (r->connected && renew_watch(r, r->gen[1].place.slot))) {
 		retire_later(r);
 		return;
 	}
