@@ -1297,7 +1297,7 @@ static const struct field {
 	{ "the magic", 0, 4, false },
 	{ "the version", 4, 1, false },
 	{ "the kind", 5, 1, false },
-	{ "a gap", 6, 2, true },
+	{ "a gap", 6, 2, false },
 	{ "the ticket's magic", TICKET, 4, false },
 	{ "the ticket's version", TICKET + 4, 4, false },
 	{ "the host", TICKET + 8, 4, true },
@@ -1309,7 +1309,7 @@ static const struct field {
 	{ "the buffers", ENTRIES, 4, false },
 	{ "their size", BUFFER, 4, false },
 	{ "what other protocols need", MORE, 8, true },
-	{ "another gap", MORE + 8, 4, true },
+	{ "another gap", MORE + 8, 4, false },
 };
 
 /* All that agrees with itself, and still makes no sense. */

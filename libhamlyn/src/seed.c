@@ -12,6 +12,7 @@
 #define SEED_MAGIC	0x6453486du
 
 /* Where things are. */
+#define KIND		5
 #define TICKET		8
 #define ENTRIES		(TICKET + H_TICKET_BYTES)
 #define BUFFER		(ENTRIES + 4)
@@ -27,7 +28,7 @@ void h__seed_put(struct h_seed *seed, const struct h_seed_fields *f)
 	memset(p, 0, H_SEED_BYTES);
 	h__put(p, SEED_MAGIC, 4);
 	p[4] = SEED_VERSION;
-	p[5] = (unsigned char)f->kind;
+	p[KIND] = (unsigned char)f->kind;
 	h_ticket_export(&f->ticket, p + TICKET);
 	h__put(p + ENTRIES, f->entries, 4);
 	h__put(p + BUFFER, f->buffer, 4);
@@ -45,7 +46,7 @@ int h__seed_get(const struct h_seed *seed, uint32_t kind,
 		return -EINVAL;
 	if (p[4] != SEED_VERSION)
 		return -EPROTO;
-	if (p[5] != kind)
+	if (p[KIND] != kind || h__get(p + KIND + 1, 2) || h__get(p + MORE + 8, 4))
 		return -EINVAL;
 	f->kind = kind;
 	f->entries = (uint32_t)h__get(p + ENTRIES, 4);
