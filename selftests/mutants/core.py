@@ -59,16 +59,16 @@ class Core:
             sys.exit(f'mutants/run.py: driver/core with switches does not build, see {log}')
 
     def find_units(self):
-        """Which units include which file of the core."""
+        """Which units include which file of the core, by themselves or through another."""
         folder = f'{self.tree}/selftests/unit'
         texts = {n: open(f'{folder}/{n}', encoding='utf-8').read() for n in os.listdir(folder)}
-        world = set(re.findall(r'#include "(\w+\.c)"', texts['unit_world.h']))
-        for name, text in texts.items():
+
+        def core(name):
+            included = re.findall(r'#include "(\w+\.[ch])"', texts.get(name, ''))
+            return {n for n in included if n.endswith('.c')}.union(*(core(n) for n in included))
+        for name in texts:
             if re.match(r'unit_\w+\.c$', name):
-                core = set(re.findall(r'#include "(\w+\.c)"', text))
-                if 'unit_world.h"' in text:
-                    core |= world
-                self.units[name[:-2]] = core
+                self.units[name[:-2]] = core(name)
 
     def programs(self, path):
         name = os.path.basename(path)

@@ -51,10 +51,11 @@ def saved():
 
 def save(sources, state):
     """What is known of the mutants there are, each with the program that notices it."""
+    mine = {os.path.basename(s.path) for s in sources}
     with open(KNOWN, encoding='utf-8') as f:
-        head = [line for line in f if line.startswith('#')]
+        kept = [line for line in f if line.startswith('#') or line.split(':')[0] not in mine]
     with open(KNOWN, 'w', encoding='utf-8') as f:
-        f.writelines(head)
+        f.writelines(kept)
         for m in (m for s in sources for m in s.mutants if m.id in state.known):
             entry = state.known[m.id]
             by = entry['by'].strip().split()
