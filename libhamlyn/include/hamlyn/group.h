@@ -149,7 +149,9 @@ int h_group_receive(struct h_group *group, const void **data,
  *	dropped. H_GROUP_NEW_KEY: all shares are void, ask for the new one. So a round
  *	is given up whose members are lost: nothing that they still send lands.
  *
- * With H_GROUP_NEW_KEY watches of the group's slot are told that it is gone.
+ * With H_GROUP_NEW_KEY watches of the group's slot are told that it is gone, and the
+ * buffer is erased. With the same shares it is as the last round left it: where a part
+ * is sent that is shorter than its share, what was there stays.
  *
  * Return: 0, -EINVAL, -EBUSY without H_GROUP_NEW_KEY if the round is not over; or with
  * it as h_slot_rekey(): then nothing new lands, and it is to be called again.
