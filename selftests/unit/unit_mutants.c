@@ -361,6 +361,7 @@ static void who_asks_for_an_entry_asks_with_acquire(void **state)
 	(void)state;
 	forget_all();
 	assert_false(hml_nq_ready(&host->nic, &host->nq.nq, 0));
+	assert_seen(&host->nq.nq.cursor, READ, 1);
 	assert_seen(&told_at(0)->sequence, ACQUIRE, 1);
 }
 
@@ -378,6 +379,7 @@ static void watchdog_is_fed_before_it_is_set(void **state)
 	(void)state;
 	forget_all();
 	hml_link_set(nic, &set);
+	assert_int_equal(times(&l->fed, READ), 1);
 	assert_int_equal(times(&l->fed, WRITE), 1);
 	assert_int_equal(times(&l->down, WRITE), 1);
 	assert_seen(&l->watchdog_ms, RELEASE, 1);
