@@ -141,8 +141,8 @@ int hml_netlink_reply(struct sk_buff *skb, struct sk_buff *request,
 }
 
 /* Without hml_nics_lock: counting takes its time. */
-static int tell(struct sk_buff *request, struct genl_info *info, u8 command,
-		hml_fill_fn fill)
+static int answer(struct sk_buff *request, struct genl_info *info, u8 command,
+		  hml_fill_fn fill)
 {
 	struct hml_device *d;
 	struct sk_buff *skb;
@@ -168,12 +168,12 @@ static int tell(struct sk_buff *request, struct genl_info *info, u8 command,
 
 int hamlyn_nl_nic_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	return tell(skb, info, HAMLYN_NL_CMD_NIC_GET, hml_fill_nic);
+	return answer(skb, info, HAMLYN_NL_CMD_NIC_GET, hml_fill_nic);
 }
 
 int hamlyn_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	return tell(skb, info, HAMLYN_NL_CMD_STATS_GET, hml_fill_stats);
+	return answer(skb, info, HAMLYN_NL_CMD_STATS_GET, hml_fill_stats);
 }
 
 /* ---- termini ---- */
