@@ -96,7 +96,7 @@ seed-sense     native stream,rendezvous     libhamlyn/src/stream_send.c s/if (!s
 seed-credit    native rendezvous            libhamlyn/src/stream_arrive.c s/if (f.entries != H_CREDITS || /if (/
 seed-check     native rendezvous            libhamlyn/src/seed.c  s/h__get(p + CHECK, 4) != h__check_word(p, CHECK))/0)/
 seed-version   native rendezvous            libhamlyn/src/seed.c  s/if (p\[4\] != SEED_VERSION)/if (0)/
-seed-kind      native stream,rendezvous     libhamlyn/src/seed.c  s/if (p\[5\] != kind)/if (0)/
+seed-kind      native stream,rendezvous     libhamlyn/src/seed.c  s/p\[KIND\] != kind || //
 card-check     native rendezvous            libhamlyn/src/rendezvous.c s/if (h__get(card + CHECK, 4) != h__check_word(card, CHECK))/if (0)/
 card-kind      native rendezvous            libhamlyn/src/rendezvous.c s/if (h__get(card + KIND, 4) != h->kind)/if (0)/
 said-version   native rendezvous            libhamlyn/src/rendezvous_message.c s/h__get(p + AT_VERSION, 4) != VERSION ||/0 ||/
