@@ -267,8 +267,10 @@ static bool may_retire(struct h_stream_receiver *r)
 	now = h__now_ns();
 	if (now < r->retire_ns)
 		return false;
+	if (!ops->slot_settle(r->gen[0].place.slot))
+		return true;
 	r->retire_ns = now + RETIRE_AGAIN_NS;
-	return !ops->slot_settle(r->gen[0].place.slot);
+	return false;
 }
 
 static void retire(struct h_stream_receiver *r)
