@@ -297,7 +297,7 @@ static void free_entry(struct h_datagram_receiver *d)
 	/* First with the door open: all could be late for nothing. */
 	if (settled(d)) {
 		close_entry(d);
-		open_entry(d, settled(d));
+		open_entry(d, settled(d));			/* B8 */
 	}
 	pthread_mutex_unlock(&d->keys);
 }

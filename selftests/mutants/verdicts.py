@@ -58,8 +58,8 @@ def save(sources, state):
         f.writelines(kept)
         for m in (m for s in sources for m in s.mutants if m.id in state.known):
             entry = state.known[m.id]
-            by = entry['by'].strip().split()
-            f.write(f"{m.id}\t{entry['verdict']}\t{by[0].rstrip(':') if by else ''}\n")
+            by = entry['by'].split()[0].strip('():') if entry['verdict'] == 'killed' else ''
+            f.write(f"{m.id}\t{entry['verdict']}\t{by}\n")
 
 
 class State:
