@@ -78,6 +78,8 @@ link-receiver  native unit_link             driver/core/tx.c     s/(to == nic ||
 shm-rekey      native conformance_beyond    libhamlyn/src/shm_device.c s/WRITE_ONCE(rec->slot.key, keys\[0\]);//
 place-leftover native leftover              libhamlyn/src/place.c s/^\tmemset(p->data.addr, 0, p->data.length);//
 group-leftover native leftover              libhamlyn/src/group.c s/^\tmemset(g->r.data, 0, g->length);//
+datagram-erase native datagram              libhamlyn/src/datagram.c s/^\terase(d);/\t;/
+datagram-live  native datagram              libhamlyn/src/datagram.c s/return ops->slot_settle \&\& !ops->slot_settle(d->r.slot);/return ops->slot_settle;/
 shm-owner      native hostile_segment       libhamlyn/src/shm_segment.c s/st.st_uid != geteuid() || st.st_mode & 077/0/
 note-credits   native stream                libhamlyn/src/stream_arrive.c s/& 0xff) > 1)$/\& 0xff) > 255)/
 note-flags     native stream                libhamlyn/src/stream_arrive.c s/if (note.flags & ~H_NOTE_FLAGS)/if (0)/
