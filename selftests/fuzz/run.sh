@@ -56,7 +56,8 @@ message-end stream libhamlyn/src/channel_receive.c s/ || record->length > in->to
 datagram-offset message libhamlyn/src/datagram.c s/|| offset > d->length ||/||/
 empty-message rendezvous libhamlyn/src/rendezvous_message.c s/^\tif (n < 0)$/\tif (n <= 0)/
 name-characters settings libhamlyn/src/shm_segment.c s/if (!isalnum((unsigned char)spec\[i\]) \&\&/if (0 \&\&/
-control-characters netlink tools/hamlynctl/output.c /^char \*clean_text/,/^}/s/ || \*bytes <= ' ' || \*bytes == 0x7f//
+control-characters netlink tools/hamlynctl/output.c s/return \*bytes < ' ' || \*bytes == 0x7f ||/return/
+kernels-words netlink tools/hamlynctl/netlink.c s/text = clean_sentence(nl->text, strlen(nl->text));/text = must_alloc(strdup(nl->text));/
 no-object cmdline tools/hamlynctl/main.c s/^\tif (!object)$/\tif (0)/
 buffer-number am libhamlyn/am/arrive.c s/index >= 2 \* all || //
 field-room pmi libhamlyn/am/pmi_line.h s/if (n >= size)/if (n > size)/

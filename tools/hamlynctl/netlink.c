@@ -13,6 +13,7 @@
 #include <netlink/netlink.h>
 
 #include "netlink.h"
+#include "output.h"
 
 #define DUMP_TRIES	5
 #define MESSAGE_BYTES	4096
@@ -92,8 +93,14 @@ void replies_free(struct replies *replies)
 
 int netlink_refused(const struct netlink *nl, const char *subject, int err)
 {
-	if (nl->text[0])
-		return refused("%s: %s (%s)", subject, nl->text, strerror(-err));
+	char *text;
+
+	if (nl->text[0]) {
+		text = clean_sentence(nl->text, strlen(nl->text));
+		refused("%s: %s (%s)", subject, text, strerror(-err));
+		free(text);
+		return STATUS_REFUSED;
+	}
 	if (err == -EPERM)
 		return refused("%s: %s; this needs CAP_NET_ADMIN", subject, strerror(-err));
 	if (err == -EOPNOTSUPP)

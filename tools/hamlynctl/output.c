@@ -95,8 +95,14 @@ char *clean_utf8(const char *text, size_t length)
 	return clean;
 }
 
-/* Also C1 controls, which some terminals obey; and blanks, which would make another column. */
-char *clean_text(const char *text, size_t length)
+/* Also C1 controls, which some terminals obey. */
+static bool obeyed(const unsigned char *bytes)
+{
+	return *bytes < ' ' || *bytes == 0x7f || (*bytes == 0xc2 && bytes[1] < 0xa0);
+}
+
+/* As \x1b what is no text, is obeyed, or one of @marks. */
+static char *escape(const char *text, size_t length, const char *marks)
 {
 	const unsigned char *bytes = (const void *)text;
 	char *clean = must_alloc(malloc(4 * length + 1)), *to = clean;
@@ -104,8 +110,7 @@ char *clean_text(const char *text, size_t length)
 
 	for (; length; bytes += n, length -= n) {
 		n = utf8_length(bytes, length);
-		if (!n || *bytes <= ' ' || *bytes == 0x7f || *bytes == '\\' ||
-		    (*bytes == 0xc2 && bytes[1] < 0xa0)) {
+		if (!n || obeyed(bytes) || strchr(marks, *bytes)) {
 			n = 1;
 			to += sprintf(to, "\\x%02x", *bytes);
 		} else {
@@ -115,6 +120,17 @@ char *clean_text(const char *text, size_t length)
 	}
 	*to = 0;
 	return clean;
+}
+
+/* Blanks would make another column. */
+char *clean_text(const char *text, size_t length)
+{
+	return escape(text, length, "\\ ");
+}
+
+char *clean_sentence(const char *text, size_t length)
+{
+	return escape(text, length, "\\");
 }
 
 /* A field as it arrived. Text that lacks its NUL ends with its attribute. */

@@ -63,6 +63,8 @@ int output_check(void);		/* status: could all be written? */
 
 /* Text from the kernel with nothing in it that a terminal would obey; to be freed. */
 char *clean_text(const char *text, size_t length);
+/* The same, with its blanks. */
+char *clean_sentence(const char *text, size_t length);
 /* The same with nothing in it that is not UTF-8. */
 char *clean_utf8(const char *text, size_t length);
 

@@ -497,6 +497,11 @@ static void test_kernel_text(void **state)
 	kernel.text_bytes = 8;		/* without a NUL, at the end of the message */
 	assert_int_equal(ctl("area show 5"), STATUS_REFUSED);
 	assert_string_equal(err, "hamlynctl: hamlyn5: hamlyn0  (Device or resource busy)\n");
+	kernel.text = "a b\033[2J\xc2\x9b\n";
+	kernel.text_bytes = strlen(kernel.text) + 1;
+	assert_int_equal(ctl("area show 5"), STATUS_REFUSED);
+	assert_string_equal(err, "hamlynctl: hamlyn5: a b\\x1b[2J\\xc2\\x9b\\x0a "
+			    "(Device or resource busy)\n");
 	kernel.text = NULL;
 	assert_int_equal(ctl("nic show"), STATUS_REFUSED);
 	assert_string_equal(err, "hamlynctl: all NICs: Device or resource busy\n");
