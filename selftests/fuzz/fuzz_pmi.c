@@ -180,23 +180,35 @@ static void attack_process(struct fuzz *f)
 		    !boot.ops->fence_begin(&boot) && boot.ops->fence_done(&boot) == 1 &&
 		    !boot.ops->get(&boot, 2, "key", value))
 			MUST(memchr(value, 0, sizeof(value)));
+		/* Closes its end. */
 		boot.ops->close(&boot, 0);
-		/* It has closed its end. */
-		pair[0] = -1;
 	} else {
-		/* Nor has it kept it when it could not start. */
-		pair[0] = -1;
+		/* A process that could not start keeps it until it ends. */
+		MUST(!close(pair[0]));
 	}
 	close(pair[1]);
+}
+
+/* Whatever was said, no descriptor stays open, and none is closed that others have. */
+static void check_descriptors(void)
+{
+	static int lowest = -1;
+	int fd = dup(STDERR_FILENO);
+
+	MUST(fd >= 0 && (lowest < 0 || fd == lowest));
+	lowest = fd;
+	close(fd);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz f = { data, size };
 
+	check_descriptors();
 	if (fuzz_u8(&f) & 1)
 		attack_process(&f);
 	else
 		attack_server(&f);
+	check_descriptors();
 	return 0;
 }
