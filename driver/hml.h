@@ -97,6 +97,7 @@ struct hml_user {
  *	their pause
  * @wait: where the thread sleeps while @order is empty
  * @thread: polling thread, or NULL in inline mode
+ * @cpus: where it may run, or NULL: anywhere; constant
  * @node: where it runs, or NUMA_NO_NODE; constant
  */
 struct hml_engine {
@@ -141,7 +142,7 @@ struct hml_nic_attr {
 /**
  * struct hml_device - one NIC and its character device
  * @nic: the core's part
- * @link: what nic.link points to; written under hml_nics_lock
+ * @link: what nic.link points to; written under hml_nics_lock, but for its @fed
  * @index: N of /dev/hamlynN; constant
  * @list: in the list of NICs; under hml_nics_lock
  * @net: network namespace; changed under hml_nics_lock

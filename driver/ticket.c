@@ -146,7 +146,7 @@ int hml_ticket_of_fd(int fd, struct hml_ticket *k)
 
 /*
  * May be over the next moment. That is no race to worry about: what counts is
- * the look at the key for every packet, in hml_slot_admit().
+ * the look at the key for every packet, in admit_packet().
  */
 static bool still_good(struct hml_device *d, const struct hml_ticket *k)
 {

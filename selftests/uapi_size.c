@@ -360,7 +360,7 @@ static const struct command commands[] = {
 	{ COMMAND(TERMINUS_DESTROY, id, 8), .fill = fill_terminus_destroy },
 	{ COMMAND(TERMINUS_BIND, terminus_bind, 32),
 	  .fill = fill_terminus_bind },
-	{ COMMAND(STATS, stats, 136), .fill = fill_stats,
+	{ COMMAND(STATS, stats, 200), .fill = fill_stats,
 	  ZERO(stats, reserved) },
 	{ COMMAND(WATCH, watch, 48), .fill = fill_watch,
 	  UNDO(UNWATCH, watch, watch), FLAGS(watch, HAMLYN_WATCH_TICKET),

@@ -156,7 +156,8 @@ struct hml_sender {
  * @doubts: both in one look
  * @fed: when it was fed last, ns
  *
- * Written by administrators, one at a time; read at any time.
+ * Written by administrators: @down and @watchdog_ms by one at a time, @fed by any
+ * number of them (B11). Read at any time.
  */
 struct hml_link {
 	union {
@@ -450,18 +451,6 @@ u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget,
  */
 void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 	    const struct hml_payload *payload, struct hml_sender *sender);
-
-/**
- * hml_slot_admit() - may this packet touch what it names in this slot?
- * @slot: the slot, or NULL
- * @h: the packet's header
- *
- * What hml_rx() asks of every packet, and nothing else decides it but the secondary
- * tests of the paranoid modes, which can only refuse more.
- *
- * Return: -1 if it may, or the enum hamlyn_reject that says why not.
- */
-int hml_slot_admit(const struct hml_slot *slot, const struct hamlyn_packet *h);
 
 /**
  * hml_slot_opens() - does a key open a slot?

@@ -66,6 +66,10 @@ static __always_inline bool plain(const struct hml_slot *slot,
 	       !(h->flags & HAMLYN_PACKET_TICKET);
 }
 
+/*
+ * May this packet touch what it names in this slot? Nothing else decides it but the
+ * secondary tests of the paranoid modes, which can only refuse more. -1, or why not.
+ */
 static __always_inline int admit_packet(const struct hml_slot *slot,
 					const struct hamlyn_packet *h,
 					bool is_plain)
@@ -87,11 +91,6 @@ static __always_inline int admit_packet(const struct hml_slot *slot,
 	if (unlikely(!hml_view_covers(slot->data.length, h->offset, h->length)))
 		return HAMLYN_REJECT_BOUNDS;
 	return admit_metadata(slot, h);
-}
-
-int hml_slot_admit(const struct hml_slot *slot, const struct hamlyn_packet *h)
-{
-	return slot ? admit_packet(slot, h, plain(slot, h)) : HAMLYN_REJECT_SLOT;
 }
 
 static struct hamlyn_metadata *metadata(struct hml_nic *nic,

@@ -44,11 +44,13 @@ struct h_watch;
 
 /**
  * h_open() - open a NIC
- * @name: "/dev/hamlynN": kernel device; "shm:NAME[,size=BYTES][,guesses=N]
- *	[,huge]": embedded device, a segment shared by the processes of this user
- *	that name it, made if it is not there (BYTES may end in K, M or G; N wrong
- *	keys a sender has free until it must pause, 256, 0: no limit; huge: of huge
- *	pages, if /dev/shm is mounted so that it may have them); NULL:
+ * @name: "/dev/hamlynN": kernel device;
+ *	"shm:NAME[,size=BYTES][,guesses=N][,huge]": embedded device, a segment shared
+ *	by the processes of this user that name it, made if it is not there. NAME is 1
+ *	to 64 letters, digits, '.', '_' and '-'; who makes it chooses the rest: BYTES, 4M
+ *	to 1024G (32M; K, M and G are understood); N wrong keys a sender has free until
+ *	it must pause (256; 0: no limit); huge: of huge pages, if /dev/shm is mounted so
+ *	that it may have them. NULL:
  *	$HAMLYN_DEVICE if set, else /dev/hamlyn0, else, if that is not there or not for
  *	this user, "shm:default"
  * @dev: out: the device
@@ -56,8 +58,9 @@ struct h_watch;
  * The embedded device's checks stop mistakes, not malice: everyone who can
  * open the segment can write to all of it.
  *
- * Return: 0, or -ENOENT/-EACCES/-ENODEV from opening, -EINVAL if @name is not
- * of these forms, -EPERM in another network namespace than the
+ * Return: 0, or -ENOENT/-EACCES/-ENODEV from opening (-EACCES also if the segment's
+ * file is another user's, or others may open it), -EINVAL if @name is not of these
+ * forms, -EPERM in another network namespace than the
  * NIC's, -ENOSPC if there is no room for the segment, -EUSERS if
  * the segment has no room for another process, -EPROTO if the other side
  * (module, or processes on the segment) is of another ABI version, -ETIMEDOUT
@@ -153,8 +156,9 @@ int h_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set);
  *	to go on next time
  *
  * Entries are kept for a while only; a jump in their numbers tells that some
- * were overwritten. On the embedded device all users of the segment share one
- * ring of 1024 entries: there, rejects at slots of others make jumps as well.
+ * were overwritten. The kernel device keeps the last 64. On the embedded device all
+ * users of the segment share one ring of 1024 entries: there, rejects at slots of
+ * others make jumps as well.
  *
  * Return: number of entries written, which may be 0; or -ETIMEDOUT as h_open().
  */
@@ -169,8 +173,9 @@ int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
  * @size: bytes at @text, at least 1; a longer text is cut.
  *	HAMLYN_EXPLAIN_BYTES are always enough
  *
- * It tells of the last call on @dev that made, changed or destroyed an object
- * and failed, of whichever thread, and tells it once.
+ * It tells of the last call on @dev that made, changed or destroyed an object, or read
+ * the audit, of whichever thread, and "" if that succeeded: so it is to be called
+ * before the next one. It tells it once.
  *
  * Return: 0, or -EINVAL if @size is 0.
  */
@@ -189,7 +194,8 @@ int h_explain(struct h_dev *dev, char *text, size_t size);
  * fork().
  *
  * Return: 0, or -EINVAL if @length is 0, -E2BIG above max_area, -EDQUOT above
- * the NIC's limit, -ENOSPC if the embedded device's segment is full, -ENOMEM.
+ * the limit of the NIC, of the user, or of all NICs, -ENOSPC if the embedded device's
+ * segment is full, -ENOMEM.
  */
 int h_area_alloc(struct h_dev *dev, size_t length, struct h_area **area);
 

@@ -156,7 +156,7 @@ static void flags_and_limits_are_fixed(void **state)
 	assert_int_equal(HAMLYN_REJECT_TICKET, 6);
 	assert_int_equal(HAMLYN_REJECT_DOWN, 7);
 	assert_true(HAMLYN_REJECT_REASONS <= HAMLYN_STATS_REASONS);
-	assert_int_equal(HAMLYN_STATS_REASONS, 8);
+	assert_int_equal(HAMLYN_STATS_REASONS, 16);
 	assert_int_equal(HAMLYN_PRIORITY_NORMAL, 0);
 	assert_int_equal(HAMLYN_PRIORITY_BULK, 1);
 	assert_int_equal(HAMLYN_PRIORITY_HIGH, 2);

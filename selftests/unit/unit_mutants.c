@@ -157,23 +157,23 @@ static void special_slot_is_looked_at_with_acquire_again(void **state)
 	(void)state;
 	slot->flags = HAMLYN_SLOT_TICKET_ONLY;
 	forget_all();
-	assert_int_equal(hml_slot_admit(slot, &h), HAMLYN_REJECT_TICKET);
+	assert_int_equal(admit_packet(slot, &h, plain(slot, &h)), HAMLYN_REJECT_TICKET);
 	/* The state begins with it. */
 	assert_seen(&slot->live, ACQUIRE, 2);
 	h.flags |= HAMLYN_PACKET_TICKET;
 	h.ticket_key = WORLD_TICKET;
 	forget_all();
-	assert_int_equal(hml_slot_admit(slot, &h), -1);
+	assert_int_equal(admit_packet(slot, &h, plain(slot, &h)), -1);
 	assert_seen(&slot->ticket_key, READ, 1);
 	assert_seen(&slot->live, ACQUIRE, 2);
 	/* Not plain for a reason that nobody has thought of: the key counts. */
 	slot->flags = 0x80;
 	h = packet_for(1);
 	forget_all();
-	assert_int_equal(hml_slot_admit(slot, &h), -1);
+	assert_int_equal(admit_packet(slot, &h, plain(slot, &h)), -1);
 	assert_seen(&slot->key, READ, 1);
 	h.key ^= 1;
-	assert_int_equal(hml_slot_admit(slot, &h), HAMLYN_REJECT_KEY);
+	assert_int_equal(admit_packet(slot, &h, plain(slot, &h)), HAMLYN_REJECT_KEY);
 }
 
 static struct hamlyn_metadata *arm(u32 mode)
@@ -423,7 +423,7 @@ static void ticket_key_of_nobody_opens_nothing(void **state)
 	h.flags |= HAMLYN_PACKET_TICKET;
 	h.ticket_key = 0;
 	slot->ticket_key = 0;
-	assert_int_equal(hml_slot_admit(slot, &h), HAMLYN_REJECT_KEY);
+	assert_int_equal(admit_packet(slot, &h, plain(slot, &h)), HAMLYN_REJECT_KEY);
 	assert_int_equal(hml_slot_opens(&hosts[1].nic, slot, 0, 0, true),
 			 HAMLYN_REJECT_KEY);
 }

@@ -196,7 +196,9 @@ static struct hamlyn_packet fast_packet(u32 slot)
 
 static int admit(const struct hamlyn_packet *h)
 {
-	return hml_slot_admit(&r->slots[h->slot], h);
+	const struct hml_slot *slot = &r->slots[h->slot];
+
+	return admit_packet(slot, h, plain(slot, h));
 }
 
 /* Receive it with payload from data[], and metadata from its end. */
@@ -234,7 +236,7 @@ static void assert_nothing_happened(void)
 	assert_int_equal(r->stats.overruns, 0);
 }
 
-/* ---- hml_slot_admit() ---------------------------------------------------- */
+/* ---- admit_packet() ------------------------------------------------------ */
 
 static void right_packet_is_admitted(void **state)
 {
@@ -253,10 +255,13 @@ static void right_packet_is_admitted(void **state)
 
 static void packet_for_no_slot_is_rejected(void **state)
 {
-	struct hamlyn_packet h = packet(NUMBER, 0, 0);
+	struct hamlyn_packet h = packet(SLOTS, 0, 0);
 
 	(void)state;
-	assert_int_equal(hml_slot_admit(NULL, &h), HAMLYN_REJECT_SLOT);
+	receive(&h);
+	assert_int_equal(nr_rejected, 1);
+	assert_int_equal(rejected.reason, HAMLYN_REJECT_SLOT);
+	assert_nothing_happened();
 }
 
 static void packet_for_a_dead_slot_is_rejected(void **state)

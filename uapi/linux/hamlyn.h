@@ -46,14 +46,15 @@
  *	not add up to the message length).
  * E2BIG
  *	A structure is longer than the kernel knows and the rest is not zero,
- *	or an object is larger than the limit that QUERY reports.
+ *	or longer than a page; or an area is larger than max_area of QUERY.
  * EFAULT
  *	A user pointer or a range that is to be wired is not mapped, or not
  *	mapped with the rights that are needed (writable unless READONLY), or,
  *	unless READONLY, a shared mapping of a file on a disk.
  * ENOENT
- *	The context has no area, NQ, slot or terminus of that id. (mmap() of an
- *	offset that names none: EINVAL.)
+ *	The context has no area, NQ, slot, terminus or watch of that id, or it was
+ *	destroyed meanwhile (WAIT, TERMINUS_BIND). (mmap() of an offset that names
+ *	none: EINVAL.)
  * ERANGE
  *	A view (base, length) does not lie inside its area, or a ticket's not
  *	inside its slot's message area; for a TRB status: a fragment does not lie
@@ -102,7 +103,8 @@
  *	open(): the NIC is being removed. (One that is open is not.)
  * ENOTTY
  *	The kernel does not know this ioctl, or it is that of a 32-bit program:
- *	those are not served.
+ *	those are not served, because mapped memory has counters and keys of 64
+ *	bits that are read and written at once.
  *
  * A packet that the receiving side rejects (key, bounds, mode) is discarded
  * without a word to its sender (H 2.2): it is counted, see STATS, and the
@@ -367,7 +369,7 @@ enum hamlyn_slot_mode {
  * @meta_area: area that holds the metadata entries, or HAMLYN_NONE
  * @meta_count: number of metadata entries; 0 if and only if there is no area
  * @meta_base: where in @meta_area entry 0 is; entry 0's address must be a
- *	multiple of 128
+ *	multiple of 128; 0 without @meta_area
  * @nq: NQ for the slot's notifications, or HAMLYN_NONE for none
  * @slot: out: slot number
  * @key: in: the key, with HAMLYN_SLOT_KEY_GIVEN; out: the slot's key
@@ -457,8 +459,8 @@ struct hamlyn_terminus_create {
  * @terminus: terminus id
  * @tag: send buffer tag, 0 to HAMLYN_MAX_TAGS - 1
  * @area: area id, or HAMLYN_NONE to unbind the tag
- * @base: first byte of the send buffer area within @area
- * @length: its bytes
+ * @base: first byte of the send buffer area within @area; 0 to unbind
+ * @length: its bytes, at least 1; 0 to unbind
  *
  * Returns when no message under the old binding is being read any more.
  */
@@ -502,7 +504,7 @@ enum hamlyn_reject {
 	HAMLYN_REJECT_REASONS	= 8,
 };
 
-#define HAMLYN_STATS_REASONS	8	/* room for reasons to come */
+#define HAMLYN_STATS_REASONS	16	/* room for reasons to come: those are 0 */
 
 enum hamlyn_stats_kind {
 	HAMLYN_STATS_NIC	= 0,	/* all of the NIC; needs CAP_NET_ADMIN */
@@ -651,8 +653,8 @@ struct hamlyn_ticket_drop {
  * @slot: slot number that the packet named
  * @reason: enum hamlyn_reject
  * @source: host it came from
- * @pid: process that made the terminus, in the reader's pid namespace; 0 if not
- *	known or not visible there
+ * @pid: process that made the terminus, or called WATCH, in the reader's pid
+ *	namespace; 0 if not known or not visible there
  * @uid: its user, in the reader's user namespace
  *
  * The key is not told: it may be a good one, of another slot.
@@ -675,6 +677,8 @@ struct hamlyn_audit_entry {
  * @count: in: room at @entries, in entries; out: entries written
  * @sequence: in: first entry of interest; out: where to go on
  * @entries: address of an array of struct hamlyn_audit_entry
+ *
+ * The last 64 are kept, and no more are written by a call.
  */
 struct hamlyn_audit {
 	__u32 size;
@@ -695,6 +699,8 @@ struct hamlyn_audit {
  * @watchdog_ms: the NIC discards packets unless it is fed at least that often;
  *	0: no watchdog. Setting it feeds it.
  *
+ * @state and @watchdog_ms must be valid also where @flags does not take them: 0 is.
+ *
  * Needs CAP_NET_ADMIN in the user namespace of the NIC's network namespace.
  */
 struct hamlyn_nic_set {
@@ -713,7 +719,8 @@ struct hamlyn_nic_set {
  * @text: out: what was wrong and what is allowed, with a 0 at the end; empty if
  *	there is nothing to say beyond the errno
  *
- * Of the last call through this open file that failed; it is told once.
+ * Of the last ioctl() through this open file, and empty if that succeeded: it is asked
+ * for before the next one. KICK and mmap() leave it alone. It is told once.
  */
 struct hamlyn_explain {
 	__u32 size;

@@ -39,7 +39,7 @@ struct h_gather_member;
  * @length: see @lengths
  * @gather: out: the root
  *
- * The manager's NQ has three entries set aside for each member.
+ * The manager's NQ has two entries set aside, and three more for each member.
  *
  * Return: 0, or -EINVAL, -E2BIG if it is too long, -ENOMEM, or as h_receiver_init().
  */

@@ -168,8 +168,9 @@ struct h_connect_attr {
  * is on another device; -EPROTOTYPE if it has channels and not streams;
  * -EPROTONOSUPPORT if only one end has H_CONNECT_TICKETS; -EPROTO if it is of
  * another version, or broke the rules; -ECONNRESET if it went away; -EUSERS if it
- * turned this client down, or has no room for it; -EAGAIN, -ETIMEDOUT, -EINTR; or
- * as h_stream_receiver_create(), h_stream_sender_create(). h_explain() says more.
+ * turned this client down, or has no room for it; -ENAMETOOLONG; -EINVAL for
+ * an empty @path or unknown flags; -EAGAIN, -ETIMEDOUT, -EINTR; why there can be no
+ * socket; or as h_stream_receiver_create(), h_stream_sender_create(). h_explain() says more.
  */
 int h_connect(struct h_manager *manager, const char *path,
 	      const struct h_connect_attr *attr, struct h_stream_pair *pair,

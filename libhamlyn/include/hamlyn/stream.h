@@ -31,8 +31,9 @@ struct h_stream_sender;
  *	As many entries of the receiving manager's NQ are set aside, twice while
  *	buffers grow
  * @buffer_size: bytes of each to begin with, a power of two, 128 to 1 MiB (4096)
- * @max_buffer_size: buffers grow up to that while the sender has more to send
- *	than they hold (65536); below @buffer_size: they do not grow
+ * @max_buffer_size: buffers grow up to that, a power of two, at most 1 MiB, while the
+ *	sender has more to send than they hold (65536); below @buffer_size: they do not
+ *	grow
  * @flags: must be 0
  */
 struct h_stream_attr {

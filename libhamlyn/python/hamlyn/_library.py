@@ -68,7 +68,7 @@ class Stats(Structure):
     _fields_ = [("size", c_uint32), ("kind", c_uint32), ("id", c_uint32),
                 ("reserved", c_uint32), ("messages", c_uint64), ("packets", c_uint64),
                 ("bytes", c_uint64), ("failed", c_uint64), ("notifications", c_uint64),
-                ("overruns", c_uint64), ("kicks", c_uint64), ("rejects", c_uint64 * 8)]
+                ("overruns", c_uint64), ("kicks", c_uint64), ("rejects", c_uint64 * 16)]
 
 
 class AuditEntry(Structure):

@@ -22,7 +22,7 @@ class Low(DeviceTest):
         self.assertTrue(self.device.name)
         if self.device.embedded:
             self.assertIn("messages", self.device.stats())
-            self.assertEqual(len(self.device.stats()["rejects"]), 8)
+            self.assertEqual(len(self.device.stats()["rejects"]), 16)
         entries, sequence = self.device.audit()
         self.assertIsInstance(entries, list)
         self.assertGreaterEqual(sequence, 0)
