@@ -51,7 +51,7 @@ PERF_OBJ := $(patsubst tools/hamlyn-perf/%.c,$(BUILD)/obj/perf/%.o,$(wildcard to
 
 # Tests: on both devices, on the kernel device only, on the embedded one only.
 TESTS_SHM := $(filter $(wildcard selftests/*.c), \
-	$(addprefix selftests/,segment.c hostile_segment.c))
+	$(addprefix selftests/,segment.c hostile_segment.c crowd.c))
 TESTS_KERNEL := $(filter $(wildcard selftests/*.c), \
 	$(addprefix selftests/,uapi_size.c compat32.c foreign.c inherit.c limits.c \
 	poll_wait.c poll_uring.c counts.c conformance_kernel.c conformance_adversary.c survivors.c race_kernel.c \
@@ -313,6 +313,9 @@ $(BUILD)/selftests/%: selftests/%.c selftests/hamlyn_test.c $(wildcard selftests
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) $(TEST_LINK) \
 		$< selftests/hamlyn_test.c $(BUILD)/libhamlyn.a -lpthread -o $@
+
+# Makes what the dead leave behind.
+$(BUILD)/selftests/crowd: private CPPFLAGS_ALL += -Ilibhamlyn/src -Idriver/core
 
 selftests: $(call test_bins,$(TESTS_BOTH) $(TESTS_SHM) $(TESTS_KERNEL) $(TESTS_DEBUG))
 

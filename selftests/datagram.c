@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Datagrams: one at a time, where and how long, hostile metadata, revocation. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <hamlyn/datagram.h>
 
 #include <pthread.h>
@@ -361,6 +364,21 @@ TEST_F(datagram, who_lies_about_its_place_does_not_get_pieces_of_long_ones)
 	EXPECT_NO(lie_finds(self, 0));
 }
 
+/* It made a message of it, and did not say so. */
+TEST_F(datagram, who_lies_about_its_place_does_not_get_what_it_has_ended)
+{
+	unsigned char meta[12];
+	struct h_datagram d;
+
+	ASSERT_EQ(1, send_raw_to(self, 1000, NULL, 0, SECRET, 1));
+	put(meta, SECRET + 8, 0);
+	ASSERT_EQ(1, send_raw(self, meta, 12, 8, 0 - 1U));
+	ASSERT_EQ(0, h_datagram_receive(self->receiver, &d, 10 * HT_SEC));
+	EXPECT_EQ(0, d.offset);
+	h_datagram_release(self->receiver);
+	EXPECT_NO(lie_finds(self, 1000));
+}
+
 TEST_F(datagram, who_lies_about_its_place_does_not_get_what_the_dead_have_sent)
 {
 	pid_t pid;
@@ -377,6 +395,45 @@ TEST_F(datagram, who_lies_about_its_place_does_not_get_what_the_dead_have_sent)
 	for (i = 0; i < 5; i++)
 		ASSERT_NO(times_out(self, 500 * HT_MS));
 	EXPECT_NO(lie_finds(self, 0));
+}
+
+/* ---- packets of two senders that make up a message ------------------------ */
+
+/* One of two packets of @from: the first with the metadata of the whole message. */
+static int send_half(FIXTURE_DATA(datagram) *self, const unsigned char *from, bool second)
+{
+	uint32_t check = (uint32_t)XXH3_64bits(from, 2 * SECRET);
+	unsigned char meta[12];
+	struct h_msg msg = {
+		.ticket = &self->address.ticket,
+		.offset = second ? SECRET : 0,
+		.data = second ? from + SECRET : from,
+		.length = SECRET,
+		.meta = meta,
+		.meta_length = second ? 0 : sizeof(meta),
+		.delta = second ? 0 - 1U : 1,
+	};
+
+	put(meta, 2 * SECRET, 0);
+	memcpy(meta + 8, &check, sizeof(check));
+	return ht_send_sync(h_manager_terminus(self->from), &msg);
+}
+
+TEST_F(datagram, who_begins_and_who_ends_a_long_one_are_the_same)
+{
+	const unsigned char *one = self->data, *other = self->data + 5000;
+	struct h_datagram_stats stats;
+
+	ASSERT_EQ(1, send_half(self, one, false));
+	ASSERT_EQ(1, send_half(self, one, true));
+	ASSERT_NO(wrong(self, 0, 2 * SECRET));
+	ASSERT_EQ(1, send_half(self, one, false));
+	ASSERT_EQ(1, send_half(self, other, true));
+	ASSERT_NO(times_out(self, 10 * HT_MS));
+	ASSERT_EQ(0, h_datagram_receiver_stats(self->receiver, &stats));
+	EXPECT_EQ(1, stats.malformed);
+	ASSERT_EQ(0, send_part(self, 3, LENGTH - 3));
+	ASSERT_NO(wrong(self, 3, LENGTH - 3));
 }
 
 /* ---- who is stopped while his datagram lands ------------------------------ */

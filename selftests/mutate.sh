@@ -78,8 +78,13 @@ link-receiver  native unit_link             driver/core/tx.c     s/(to == nic ||
 shm-rekey      native conformance_beyond    libhamlyn/src/shm_device.c s/WRITE_ONCE(rec->slot.key, keys\[0\]);//
 place-leftover native leftover              libhamlyn/src/place.c s/^\tmemset(p->data.addr, 0, p->data.length);//
 group-leftover native leftover              libhamlyn/src/group.c s/^\tmemset(g->r.data, 0, g->length);//
-datagram-erase native datagram              libhamlyn/src/datagram.c s/^\terase(d);/\t;/
-datagram-live  native datagram              libhamlyn/src/datagram.c s/return ops->slot_settle \&\& !ops->slot_settle(d->r.slot);/return ops->slot_settle;/
+datagram-erase native datagram              libhamlyn/src/datagram.c s/memset(data + d->here.offset, 0, d->here.length);/;/
+datagram-all   native datagram              libhamlyn/src/datagram.c s/memset(data, 0, d->length);/;/
+datagram-alone native datagram              libhamlyn/src/datagram.c s/told->length == h__read_once(&entry->length) \&\&/1 \&\&/
+datagram-check native datagram              libhamlyn/src/datagram.c s/good = check == check_word(.*);/good = true;/
+datagram-live  native datagram              libhamlyn/src/datagram.c s/return dev->ops->grace \&\& !dev->ops->grace(dev, &d->grace, about);/return dev->ops->grace;/
+grace-dead     native datagram              libhamlyn/src/shm_table.c s/^\treturn ask \&\& (!owner || !h__shm_alive(dev, owner - 1));/\treturn false;/
+grace-goes-on  native crowd                 libhamlyn/src/shm_table.c s/if (g \&\& g->about != about)/if (g)/
 shm-owner      native hostile_segment       libhamlyn/src/shm_segment.c s/st.st_uid != geteuid() || st.st_mode & 077/0/
 note-credits   native stream                libhamlyn/src/stream_arrive.c s/& 0xff) > 1)$/\& 0xff) > 255)/
 note-flags     native stream                libhamlyn/src/stream_arrive.c s/if (note.flags & ~H_NOTE_FLAGS)/if (0)/
@@ -110,8 +115,9 @@ am-reflect     native am-engine             libhamlyn/am/arrive.c s/if (p->seq =
 am-reflect-old native am-engine             libhamlyn/am/arrive.c s/if (p->seq == r->seq)$/if (1)/
 am-reply-seq   native am-engine             libhamlyn/am/arrive.c s/r->state != AM_COUNTING || p->seq != r->seq/r->state != AM_COUNTING/
 am-reply-state native am-engine             libhamlyn/am/arrive.c s/r->state != AM_COUNTING || p->seq != r->seq/p->seq != r->seq/
-am-header-sum  native am-engine             libhamlyn/am/arrive.c s/p->check != am_header_sum(p, am->self)/0/
-am-header-dest native am-engine             libhamlyn/am/wire.h   s/^\t\t\t\t\t      to);/0 * to);/
+am-header-sum  native am-engine             libhamlyn/am/arrive.c s/p->check != am_header_sum(p, am->self, reply)/0/
+am-header-dest native am-engine             libhamlyn/am/wire.h   s/where = (uint64_t)to << 1/where = 0 * (uint64_t)to/
+am-header-way  native am-engine             libhamlyn/am/wire.h   s/to << 1 | !!reply;/to << 1 | (0 \& reply);/
 am-sum-memory  native am-engine             libhamlyn/am/arrive.c s/place(am, p, (unsigned char \*)\*data + p->args\[3\], from)/(place(am, p, (unsigned char *)*data + p->args[3], from), 1)/
 am-sum-medium  native am-engine             libhamlyn/am/arrive.c s/place(am, p, am->scratch, from)/(place(am, p, am->scratch, from), 1)/
 am-sum-got     native am-engine             libhamlyn/am/arrive.c s/place(am, p, get->to + p->args\[0\], from)/(place(am, p, get->to + p->args[0], from), 1)/
@@ -135,8 +141,8 @@ am-owed-again  native am-engine             libhamlyn/am/reply.c  s/if (peer->ow
 am-timeouts    native am-engine             libhamlyn/am/serve.c  s/if (am->counting && am->reliable)/if (0)/
 am-walk        native am-engine             libhamlyn/am/serve.c  s/if (++am->check_instance >= am->depth)/if (1)/
 am-walk-all    native am-engine             libhamlyn/am/serve.c  s/if (++am->check_peer >= am->procs)/if (1)/
-am-back-off    native am-engine             libhamlyn/am/serve.c  s/limit = am->timeout << (r->tries/limit = am->timeout << 0 * (r->tries/
-am-give-up     native am-engine             libhamlyn/am/serve.c  s/if ((int64_t)(am->now - r->first) > (int64_t)am->give_up)/if (0)/
+am-back-off    native am-engine             libhamlyn/am/serve.c  s/(int64_t)(am->timeout << (r->tries/(int64_t)(am->timeout << 0 * (r->tries/
+am-give-up     native am-engine             libhamlyn/am/serve.c  s/return (int64_t)(am->now - r->first) > (int64_t)am->give_up;/return 0;/
 am-whole       native am-engine             libhamlyn/am/arrive.c s/return !\*missing;/return 1;/
 am-whole-one   native am-engine             libhamlyn/am/arrive.c s/if (!is_memory(p->kind) || p->length == total)/if (!is_memory(p->kind))/
 am-transfer    native am-engine             libhamlyn/am/request.c s/!--peer->segments\[r->transfer\])/--peer->segments[r->transfer] + 1)/

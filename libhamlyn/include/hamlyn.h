@@ -792,7 +792,7 @@ struct h_nq {
 	uint32_t looked;	/* when h__nq_idle() was called last, ms */
 	uint32_t polls;		/* how many empty ones make up some ms */
 	uint32_t told;		/* h_nq_lost() when an overrun was told last */
-	uint32_t reserved[2];
+	void *hole;		/* the embedded device's; the device's lock */
 };
 
 struct h__send_buffer {

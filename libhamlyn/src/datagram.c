@@ -2,16 +2,19 @@
 /*
  * Datagrams (H 3.3).
  *
- * Metadata, little endian: length (4 bytes), offset (8), and, if an answer is wanted,
- * an exported ticket. The NIC does not tell where data landed: the offset is the
- * sender's word, but never leads out of the buffer. The length must be what the NIC
- * has counted.
+ * Metadata, little endian: length (4 bytes), offset (4), a check word of one longer than a
+ * packet (4), and, if an answer is wanted, an exported ticket. The NIC does not tell where
+ * data landed: the offset is the sender's word, but never leads out of the buffer. The
+ * length must be what the NIC has counted.
  *
  * So who lies about the offset has the receiver take what is there for his: that must
  * not be what others had sent before. What was handed out is erased before the next one
  * may come, and the whole buffer where it is not known where an honest one's data is.
  */
 #include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <hamlyn/datagram.h>
 
@@ -21,13 +24,15 @@
 #define SHORT_META	12
 #define LONG_META	(SHORT_META + H_TICKET_BYTES)
 #define MEND_NS		500000000ll
-#define MEND_AGAIN_NS	100000000ll	/* somebody who lives was in the way */
+#define MEND_AGAIN_NS	20000000ll	/* somebody who lives was in the way */
+#define CLOSED_NS	1000000000ll	/* the others are kept out no longer for the dead */
 
 _Static_assert(LONG_META == HAMLYN_MAX_METADATA, "a ticket must fit");
 
 enum phase {
 	READY,		/* the entry is armed, or has just completed */
 	HERE,		/* arrived */
+	BUSY,		/* of one thread, which checks or erases it, without the lock */
 	HELD,		/* received */
 	REVOKED,
 };
@@ -35,17 +40,20 @@ enum phase {
 struct h_datagram_receiver {
 	struct h_receiver r;
 	pthread_mutex_t keys;		/* who changes the key */
+	struct h_grace *grace;		/* keys; of free_entry() */
 	size_t length;
 	/* r.lock */
 	enum phase phase;
 	uint64_t key;			/* 0: revoked */
 	struct h_datagram here;
-	bool mixed;			/* others' bytes are in the buffer as well */
-	bool closed;			/* nobody comes in, until free_entry() is done */
+	bool mixed;			/* others' bytes may be in the buffer as well */
+	bool spare;			/* the next notification is of one before it */
+	int64_t closed_ns;		/* since when nobody comes in, for free_entry(); or 0 */
 	uint64_t received;
 	uint64_t malformed;
 	uint32_t partial;		/* bytes of a message that is not over */
 	int64_t partial_ns;		/* since when; 0: there is none */
+	uint32_t pieces;		/* of how many there was one */
 	void (*ready)(struct h_datagram_receiver *receiver, void *arg);
 	void *ready_arg;
 };
@@ -60,33 +68,38 @@ static struct h_datagram_receiver *of(struct h_receiver *r)
 static void arm(struct h_datagram_receiver *d)
 {
 	d->partial_ns = 0;
-	d->phase = d->key && !d->closed ? READY : REVOKED;
+	d->phase = d->key && !d->closed_ns ? READY : REVOKED;
 	if (d->phase == READY)
 		h__entry_grant(d->r.metadata, d->key, 0, d->length);
 }
 
-/* Nobody is landing. */
-static void erase(struct h_datagram_receiver *d)
+/*
+ * Nobody is landing: one that arrived is over, or of no use. Locked, but not while all of
+ * the buffer is erased: that takes time, and others who wait for this thread are woken
+ * with the lock held.
+ */
+static void arm_erased(struct h_datagram_receiver *d)
 {
 	char *data = d->r.data;
 
-	if (d->mixed)
+	if (d->mixed) {
+		d->phase = BUSY;
+		h_receiver_unlock(&d->r);
 		memset(data, 0, d->length);
-	else
+		h_receiver_lock(&d->r);
+	} else {
 		memset(data + d->here.offset, 0, d->here.length);
-}
-
-/* Nobody is landing: one that arrived is over, or of no use. */
-static void arm_erased(struct h_datagram_receiver *d)
-{
-	erase(d);
+	}
 	arm(d);
 }
 
 static void drop(struct h_datagram_receiver *d)
 {
 	d->malformed++;
-	d->mixed = true;
+	/* Where it landed is not known, unless it had no bytes. */
+	d->here = (struct h_datagram) {};
+	if (h__read_once(&d->r.metadata->length))
+		d->mixed = true;
 	arm_erased(d);
 }
 
@@ -96,23 +109,36 @@ static bool may_be_address(const struct h_ticket *k)
 	return k->meta_index != HAMLYN_META_FAST;
 }
 
-static int parse(const struct h_datagram_receiver *d, struct h_datagram *out)
+/*
+ * Of one longer than a packet: packets of two senders that begin and end at the right time
+ * make up a message, too. It is in the upper half of the offset, which no buffer needs.
+ */
+static uint32_t check_word(const void *data, size_t length)
+{
+	uint32_t check = (uint32_t)XXH3_64bits(data, length);
+
+	return check ? check : 1;
+}
+
+/* @check: out: what is to be found there, or 0. */
+static int parse(const struct h_datagram_receiver *d, struct h_datagram *out, uint32_t *check)
 {
 	const struct hamlyn_metadata *entry = d->r.metadata;
 	uint32_t meta_length = h__read_once(&entry->meta_length);
 	unsigned char meta[HAMLYN_MAX_METADATA];
-	uint64_t offset;
 
 	if (meta_length != SHORT_META && meta_length != LONG_META)
 		return -EPROTO;
 	memcpy(meta, entry->user, sizeof(meta));
-	*out = (struct h_datagram) { .length = h__get(meta, 4) };
-	offset = h__get(meta + 4, 8);
-	if (out->length != h__read_once(&entry->length) || offset > d->length ||
-	    out->length > d->length - offset)
+	*out = (struct h_datagram) {
+		.length = h__get(meta, 4),
+		.offset = h__get(meta + 4, 4),
+	};
+	*check = (uint32_t)h__get(meta + 8, 4);
+	if (out->length != h__read_once(&entry->length) || out->offset > d->length ||
+	    out->length > d->length - out->offset)
 		return -EPROTO;
-	out->offset = offset;
-	out->data = (char *)d->r.data + offset;
+	out->data = (char *)d->r.data + out->offset;
 	if (meta_length == SHORT_META)
 		return 0;
 	out->has_reply = true;
@@ -124,31 +150,46 @@ static int parse(const struct h_datagram_receiver *d, struct h_datagram *out)
 }
 
 /*
- * Has one come? The entry tells: a notification may be of one that was there before
- * the receiver was rekeyed.
+ * Is it the only thing that has landed since the entry was armed? One packet that has all
+ * the bytes, and came while no other message had begun.
  */
-static void look(struct h_datagram_receiver *d)
+static bool is_alone(const struct h_datagram_receiver *d, const struct hamlyn_nq_entry *told)
 {
-	if (d->phase != READY || h__load_acquire(&d->r.metadata->state))
-		return;
-	d->phase = HERE;
-	/* A short one may come between the packets of a long one, which counts them. */
-	d->mixed = h__read_once(&d->r.metadata->accumulator);
-	if (parse(d, &d->here))
-		drop(d);
+	const struct hamlyn_metadata *entry = d->r.metadata;
+
+	return told && !d->spare && told->flags & HAMLYN_NQE_SINGLE &&
+	       told->length == h__read_once(&entry->length) &&
+	       !h__read_once(&entry->accumulator);
+}
+
+/*
+ * Has one come? The entry tells: a notification may be of one that was there before
+ * the receiver was rekeyed. @told: the notification, or NULL; without it one will come
+ * that is to spare, and proves nothing of the next.
+ */
+static void look(struct h_datagram_receiver *d, const struct hamlyn_nq_entry *told)
+{
+	if (d->phase == READY && !h__load_acquire(&d->r.metadata->state)) {
+		d->phase = HERE;
+		d->mixed = !is_alone(d, told);
+		if (!told)
+			d->spare = true;
+	} else if (told) {
+		d->spare = false;
+	}
 }
 
 static void process_arrival(struct h_receiver *r,
 			    const struct hamlyn_nq_entry *e)
 {
 	if (!(e->flags & HAMLYN_NQE_PEER_GONE))
-		look(of(r));
+		look(of(r), e);
 }
 
 static void process_overrun(struct h_receiver *r)
 {
 	if (r->slot)
-		look(of(r));
+		look(of(r), NULL);
 }
 
 static bool pending(const struct h_receiver *r)
@@ -178,6 +219,8 @@ static bool mend(struct h_datagram_receiver *d)
 	uint32_t bytes = h__read_once(&entry->length);
 	int64_t now;
 
+	if (d->closed_ns)
+		return true;
 	if (d->phase != READY ||
 	    (!h__read_once(&entry->accumulator) && !bytes &&
 	     h__read_once(&entry->state) == armed)) {
@@ -188,28 +231,36 @@ static bool mend(struct h_datagram_receiver *d)
 	if (!d->partial_ns || bytes != d->partial) {
 		d->partial = bytes;
 		d->partial_ns = now;
+		d->pieces++;
 		return false;
 	}
 	if (now - d->partial_ns < MEND_NS)
+		return false;
+	/* Whoever was to tell may be dead. */
+	look(d, NULL);
+	if (d->phase != READY)
 		return false;
 	if (!__atomic_compare_exchange_n(&entry->state, &armed, 0, 0,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 		d->partial_ns = now - MEND_NS + MEND_AGAIN_NS;
 		return true;
 	}
+	d->mixed = true;
 	drop(d);
 	return false;
 }
 
 /* ---- keys; d->keys held ---- */
 
-/* What has landed is in nobody's message. Nobody is landing any more; locked. */
+/*
+ * What has landed is in nobody's message. Nobody is landing any more; locked, but not all
+ * the time.
+ */
 static void cut_off(struct h_datagram_receiver *d)
 {
 	h__write_once(&d->r.metadata->state, 0);
 	d->mixed = true;
-	erase(d);
-	d->phase = REVOKED;
+	arm_erased(d);
 }
 
 static int revoke(struct h_datagram_receiver *d)
@@ -224,8 +275,10 @@ static int revoke(struct h_datagram_receiver *d)
 	err = h_slot_rekey(d->r.slot);
 	if (err)
 		return err;
+	h__grace_end(&d->grace);
 	h_receiver_lock(&d->r);
-	look(d);
+	d->closed_ns = 0;
+	look(d, NULL);
 	if (d->phase == READY)
 		cut_off(d);
 	h_receiver_unlock(&d->r);
@@ -245,37 +298,47 @@ static void set_key(struct h_datagram_receiver *d, uint64_t key)
 }
 
 /*
- * Is nobody inside any more who was, or dead? Not to be waited for: a process that was
- * stopped in there may be so for hours.
+ * Is nobody inside any more who was when @about began, but for the dead? Not to be waited
+ * for: a process that was stopped in there may be so for hours.
  */
-static bool settled(const struct h_datagram_receiver *d)
+static bool settled(struct h_datagram_receiver *d, uint32_t about)
 {
-	const struct h_dev_ops *ops = d->r.manager->dev->ops;
+	struct h_dev *dev = d->r.manager->dev;
 
-	return ops->slot_settle && !ops->slot_settle(d->r.slot);
+	return dev->ops->grace && !dev->ops->grace(dev, &d->grace, about);
 }
 
-/* Packets that come find no room, which is no guess, as a key that is gone would be. */
-static void close_entry(struct h_datagram_receiver *d)
+/*
+ * Packets that come find no room, which is no guess, as a key that is gone would be.
+ *
+ * Return: whether that is needed: somebody is inside.
+ */
+static bool close_entry(struct h_datagram_receiver *d)
 {
+	uint32_t state = h__load_acquire(&d->r.metadata->state);
+	bool inside;
+
 	h_receiver_lock(&d->r);
-	d->closed = true;
-	h__write_once(&d->r.metadata->low, 1);
-	h__write_once(&d->r.metadata->high, 0);
+	inside = d->phase == READY && state && state != HAMLYN_META_ARMED;
+	if (inside) {
+		d->closed_ns = h__now_ns();
+		h__write_once(&d->r.metadata->low, 1);
+		h__write_once(&d->r.metadata->high, 0);
+	}
 	h_receiver_unlock(&d->r);
+	return inside;
 }
 
 /* @empty: whoever is inside is dead. */
 static void open_entry(struct h_datagram_receiver *d, bool empty)
 {
 	h_receiver_lock(&d->r);
-	look(d);
+	look(d, NULL);
+	d->closed_ns = 0;
 	if (d->phase == READY && empty) {
 		d->malformed++;
 		cut_off(d);
-	}
-	d->closed = false;
-	if (d->phase == REVOKED && d->key) {
+	} else if (d->phase == REVOKED) {
 		arm(d);
 	} else {
 		h__write_once(&d->r.metadata->low, 0);
@@ -287,39 +350,70 @@ static void open_entry(struct h_datagram_receiver *d, bool empty)
 /*
  * A process that died while its message was landing is inside for ever, and no
  * other's would be the last to leave. When all who live have left, and nobody came in
- * meanwhile, the entry is armed anew.
+ * meanwhile, the entry is armed anew. However many send, each who was inside leaves at
+ * some time: a call goes on where the last one was.
  */
 static void free_entry(struct h_datagram_receiver *d)
 {
+	uint32_t about;
+	int64_t closed_ns;
+
 	/* Who has it revokes or rekeys, which will do, or is at this. */
 	if (pthread_mutex_trylock(&d->keys))
 		return;
+	h_receiver_lock(&d->r);
+	about = 2 * d->pieces;
+	closed_ns = d->closed_ns;
+	h_receiver_unlock(&d->r);
 	/* First with the door open: all could be late for nothing. */
-	if (settled(d)) {
-		close_entry(d);
-		open_entry(d, settled(d));			/* B8 */
+	if (!closed_ns && settled(d, about) && close_entry(d))
+		closed_ns = h__now_ns();
+	if (closed_ns) {
+		if (settled(d, about + 1))			/* B8 */
+			open_entry(d, true);
+		else if (h__now_ns() - closed_ns > CLOSED_NS)
+			open_entry(d, false);
 	}
 	pthread_mutex_unlock(&d->keys);
 }
 
 /* ---- receiving ---- */
 
-static int hand_out(struct h_datagram_receiver *d, struct h_datagram *out)
+/* Locked, but not while a long one is checked. Return: whether it may be handed out. */
+static bool examine(struct h_datagram_receiver *d)
 {
-	bool stuck = false;
+	uint32_t check = 0;
+	bool good;
+
+	good = !parse(d, &d->here, &check);
+	if (good && check) {
+		d->phase = BUSY;
+		h_receiver_unlock(&d->r);
+		good = check == check_word(d->here.data, d->here.length);
+		h_receiver_lock(&d->r);
+	}
+	if (!good)
+		drop(d);
+	return good;
+}
+
+/* @stuck: out: somebody may have died while his landed: it is worth a look again soon. */
+static int hand_out(struct h_datagram_receiver *d, struct h_datagram *out, bool *stuck)
+{
 	int ret = -EAGAIN;
 
+	*stuck = false;
 	h_receiver_lock(&d->r);
-	if (d->phase == HERE) {
+	if (d->phase != HERE)
+		*stuck = mend(d);
+	if (d->phase == HERE && examine(d)) {
 		*out = d->here;
 		d->phase = HELD;
 		d->received++;
 		ret = 0;
-	} else {
-		stuck = mend(d);
 	}
 	h_receiver_unlock(&d->r);
-	if (stuck)
+	if (*stuck)
 		free_entry(d);
 	return ret;
 }
@@ -332,7 +426,8 @@ static int receive(struct h_datagram_receiver *d, struct h_datagram *out,
 	for (;;) {
 		uint32_t seen = h_receiver_events(&d->r);
 		int64_t until = deadline;
-		int ret = hand_out(d, out);
+		bool stuck;
+		int ret = hand_out(d, out, &stuck);
 
 		if (ret != -EAGAIN)
 			return ret;
@@ -342,7 +437,7 @@ static int receive(struct h_datagram_receiver *d, struct h_datagram *out,
 			return ret;
 		/* In pieces: see mend(). */
 		if (deadline != H_NOWAIT) {
-			until = h__now_ns() + MEND_NS;
+			until = h__now_ns() + (stuck ? MEND_AGAIN_NS : MEND_NS);
 			if (deadline > 0 && until > deadline)
 				until = deadline;
 		}
@@ -474,6 +569,7 @@ int h_datagram_receiver_destroy(struct h_datagram_receiver *d)
 	err = h_receiver_exit(&d->r);
 	if (err)
 		return err;
+	h__grace_end(&d->grace);
 	pthread_mutex_destroy(&d->keys);
 	free(d);
 	return 0;
@@ -552,10 +648,13 @@ static int send_to(struct h_manager *m, const struct h_datagram_address *to,
 		.meta_length = reply ? LONG_META : SHORT_META,
 	};
 
-	if (offset > UINT64_MAX - to->ticket.base || length > UINT32_MAX)
+	if (to->ticket.base > UINT32_MAX || offset > UINT32_MAX - to->ticket.base ||
+	    length > UINT32_MAX)
 		return -ERANGE;
 	h__put(meta, length, 4);
-	h__put(meta + 4, to->ticket.base + offset, 8);
+	h__put(meta + 4, to->ticket.base + offset, 4);
+	h__put(meta + 8, data && length > m->dev->limits.packet_size ? check_word(data, length) : 0,
+	       4);
 	if (reply)
 		h_ticket_export(&reply->ticket, meta + SHORT_META);
 	return h__post(m, &msg, deadline);
@@ -582,7 +681,7 @@ static int request_begin(struct h_datagram_receiver *d)
 	h_receiver_lock(&d->r);
 	if (d->phase == HELD)
 		err = -EBUSY;
-	else if (d->phase == HERE)
+	else if (d->phase == HERE && examine(d))
 		arm_erased(d);
 	revoked = !d->key;
 	h_receiver_unlock(&d->r);

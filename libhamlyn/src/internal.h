@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/types.h>
 
 #include <hamlyn.h>
@@ -35,6 +36,9 @@
 		(*head_)->prev = item_;					\
 	*head_ = item_;							\
 } while (0)
+
+/* Who was inside an embedded device when it began: see shm_table.c. */
+struct h_grace;
 
 struct h_area {
 	struct h_dev *dev;
@@ -97,10 +101,12 @@ struct h_dev_ops {
 	int (*slot_rekey)(struct h_slot *s);
 	/*
 	 * Where senders may be stopped, or die, while their packets land: 0 if nobody who
-	 * was inside when it was called is so any more, but for the dead. Does not wait,
-	 * and needs no lock.
+	 * was inside when *@grace began is so any more, but for the dead, and it is over:
+	 * *@grace is NULL then. Else negative, and it goes on with the next call. Begins
+	 * if *@grace is NULL, or is @about something else. Waits a moment at most.
+	 * Needs no lock.
 	 */
-	int (*slot_settle)(const struct h_slot *s);
+	int (*grace)(struct h_dev *dev, struct h_grace **grace, uint32_t about);
 	int (*slot_ticket_fd)(struct h_slot *s, uint64_t base, uint64_t length,
 			      int *fd);
 	int (*terminus_create)(struct h_terminus *t,
@@ -223,6 +229,12 @@ static inline uint64_t h__get(const unsigned char *p, size_t bytes)
 
 /* ticket.c */
 uint32_t h__check_word(const unsigned char *p, size_t n);
+
+static inline void h__grace_end(struct h_grace **grace)
+{
+	free(*grace);
+	*grace = NULL;
+}
 
 int64_t h__now_ns(void);
 int64_t h__deadline(int64_t timeout_ns);

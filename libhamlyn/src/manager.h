@@ -14,12 +14,12 @@
 /* A piece of one of a manager's areas. */
 struct h_memory {
 	void *addr;
-	size_t length;		/* a power of two */
+	size_t length;		/* a power of two, but for the last piece of a device */
 	struct h_area *area;
 	uint64_t base;		/* of the piece in the area */
 };
 
-/* Areas, cut into pieces whose sizes are powers of two. manager->lock. */
+/* Areas, cut into pieces whose sizes are powers of two, where there is room. manager->lock. */
 struct h_pool {
 	struct h_dev *dev;
 	struct h_terminus *terminus;	/* chunks are bound to it, or NULL */

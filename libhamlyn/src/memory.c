@@ -91,6 +91,12 @@ static size_t next_smaller(size_t size, size_t whole, size_t length)
 	return size / 2 > whole ? size / 2 : whole;
 }
 
+/* Other failures are not better with less, and may have taken seconds. */
+static bool is_too_much(int err)
+{
+	return err == -ENOSPC || err == -ENOMEM || err == -E2BIG || err == -EDQUOT;
+}
+
 static int chunk_add(struct h_pool *pool, unsigned int class, size_t length)
 {
 	struct h_chunk *chunk = calloc(1, sizeof(*chunk));
@@ -101,7 +107,7 @@ static int chunk_add(struct h_pool *pool, unsigned int class, size_t length)
 	if (!chunk)
 		return -ENOMEM;
 	while ((err = h_area_alloc(pool->dev, size, &chunk->area)) &&
-	       size > length)
+	       is_too_much(err) && size > length)
 		size = next_smaller(size, whole, length);
 	if (err)
 		goto free_chunk;

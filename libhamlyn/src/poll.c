@@ -458,8 +458,10 @@ static int lead(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
 		ret = h__nq_sleep(m->nq, until);
 		pthread_mutex_lock(&m->lock);
 		s->on_nq = false;
-		if (ret == -ETIMEDOUT && until != deadline_ns)
+		if (ret == -ETIMEDOUT && until != deadline_ns) {
 			ret = 0;
+			continue;
+		}
 		if (ret)
 			break;
 		pthread_mutex_unlock(&m->lock);

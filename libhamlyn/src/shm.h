@@ -218,13 +218,17 @@ bool h__shm_alive(const struct h_dev *dev, u32 attach);
 bool h__shm_fence_join(void);
 void h__shm_fence(void);
 
-/* shm_table.c: all but the first and h__shm_quiesce() with the segment locked */
+/*
+ * shm_table.c: all but the first, h__shm_quiesce() and h__shm_grace() with the segment
+ * locked
+ */
 int h__shm_alloc(struct h_dev *dev, u64 bytes, u64 align, u32 *area, void **p);
 void h__shm_free(struct shm_dev *shm, u32 area);
 int h__shm_reclaim(struct h_dev *dev, u32 attach);
 void h__shm_reclaim_dead(struct h_dev *dev);
 int h__shm_quiesce(struct h_dev *dev, int64_t wait_ns);
 int h__shm_quiesce_long(struct h_dev *dev, bool *locked);
+int h__shm_grace(struct h_dev *dev, struct h_grace **grace, u32 about);
 void h__shm_retire(struct shm_dev *shm, u32 terminus);
 bool h__shm_dead(const struct h_dev *dev, u32 owner, struct shm_dead *d);
 void h__shm_slot_changed(struct shm_slot *slot);

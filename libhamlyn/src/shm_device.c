@@ -181,6 +181,12 @@ static int shm_nq_destroy(struct h_nq *nq)
 	return 0;
 }
 
+static void shm_nq_forget(struct h_nq *nq, bool child)
+{
+	(void)child;
+	free(nq->hole);
+}
+
 static void fill_hole(struct h_nq *nq, u32 pos)
 {
 	struct shm_dev *shm = shm_of(nq->dev);
@@ -202,13 +208,14 @@ static void fill_hole(struct h_nq *nq, u32 pos)
  * A sender killed between taking an NQ entry and filling it leaves a hole at
  * which the reader would wait for ever. Once everybody who was inside the NIC
  * is out or dead, an entry that is taken and not filled is such a hole. The
- * caller polls: if that needs more than a moment, another time will do.
+ * caller polls: if that needs more than a moment, the next look goes on with it.
  */
 static void mend_hole(struct h_nq *nq)
 {
 	struct shm_dev *shm = shm_of(nq->dev);
 	struct hml_nq *core = nq->priv;
 	u32 pos = h__read_once(&nq->control->consumer);
+	struct h_grace *hole;
 
 	/* Acquire: holes up to here were taken before we wait, not after. */
 	if (smp_load_acquire(&core->cursor) == pos ||
@@ -216,11 +223,12 @@ static void mend_hole(struct h_nq *nq)
 		return;
 	if (pthread_mutex_trylock(&nq->dev->lock))
 		return;
-	if (!h__shm_trylock(nq->dev)) {
-		if (!h__shm_quiesce(nq->dev, SHM_MOMENT_NS))
-			fill_hole(nq, pos);
+	hole = nq->hole;
+	if (!h__shm_grace(nq->dev, &hole, pos) && !h__shm_trylock(nq->dev)) {
+		fill_hole(nq, pos);
 		h__shm_unlock(nq->dev);
 	}
+	nq->hole = hole;
 	pthread_mutex_unlock(&nq->dev->lock);
 }
 
@@ -302,7 +310,8 @@ static int new_keys(u64 keys[2])
 
 /*
  * Segment locked, and unlocked when it returns; the slot's key or life has changed.
- * Watches are told last.
+ * Watches are told last by us; while we wait without the tables who looks at his own
+ * finds the change, with packets still landing.
  */
 static int shut_out(struct h_slot *s, struct shm_slot *rec, bool for_good)
 {
@@ -432,11 +441,6 @@ static int shm_slot_rekey(struct h_slot *s)
 	return shut_out(s, rec, false);
 }
 
-static int shm_slot_settle(const struct h_slot *s)
-{
-	return h__shm_quiesce(s->dev, SHM_MOMENT_NS);
-}
-
 /* ---- termini ---- */
 
 static int take_record(struct shm_dev *shm, struct shm_sender *s, u32 *id)
@@ -550,10 +554,11 @@ static const struct h_dev_ops shm_ops = {
 	.area_remove = shm_area_remove,
 	.nq_create = shm_nq_create,
 	.nq_destroy = shm_nq_destroy,
+	.nq_forget = shm_nq_forget,
 	.slot_create = shm_slot_create,
 	.slot_destroy = shm_slot_destroy,
 	.slot_rekey = shm_slot_rekey,
-	.slot_settle = shm_slot_settle,
+	.grace = h__shm_grace,
 	.slot_ticket_fd = h__shm_slot_ticket_fd,
 	.terminus_create = shm_terminus_create,
 	.terminus_destroy = shm_terminus_destroy,

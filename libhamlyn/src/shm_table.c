@@ -4,6 +4,7 @@
  * it with the segment locked, but for waiting.
  */
 #include <sched.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "shm.h"
@@ -130,22 +131,72 @@ void h__shm_free(struct shm_dev *shm, u32 area)
 
 /* ---- waiting for senders ---- */
 
-/* B8: wait until terminus @t has left the NIC, or can never act again. */
-static int wait_out(struct h_dev *dev, struct shm_terminus *t, int64_t give_up)
+/*
+ * Who was inside the NIC when it began, all at once: who has been waited for does not
+ * keep others waiting who came in meanwhile, however many more send than there are
+ * processors.
+ */
+struct h_grace {
+	u32 about;		/* the caller's */
+	u32 inside;
+	struct {
+		u32 terminus;
+		u32 hold;
+	} at[SHM_MAX_TERMINI];
+};
+
+static void begin(const struct h_dev *dev, struct h_grace *g)
 {
-	u32 hold = smp_load_acquire(&t->hold);			/* B8 */
-	unsigned int spins;
+	struct shm_segment *seg = shm_of(dev)->seg;
+	u32 i;
 
-	for (spins = 1; hold & 1; spins++) {
-		u32 owner = READ_ONCE(t->owner);
+	h__shm_fence();						/* B8 */
+	g->inside = 0;
+	for (i = 0; i < SHM_MAX_TERMINI; i++) {
+		u32 hold = smp_load_acquire(&seg->termini[i].hold);	/* B8 */
 
-		if (smp_load_acquire(&t->hold) != hold)		/* B8 */
-			return 0;
+		if (!(hold & 1))
+			continue;
+		g->at[g->inside].terminus = i;
+		g->at[g->inside].hold = hold;
+		g->inside++;
+	}
+}
+
+/* B8: has a terminus left the NIC, or, where @ask, can it never act again? */
+static bool is_out(const struct h_dev *dev, struct shm_terminus *t, u32 hold, bool ask)
+{
+	u32 owner = READ_ONCE(t->owner);
+
+	if (smp_load_acquire(&t->hold) != hold)			/* B8 */
+		return true;
+	return ask && (!owner || !h__shm_alive(dev, owner - 1));
+}
+
+/* Return: whether nobody is inside any more. */
+static bool look(const struct h_dev *dev, struct h_grace *g, bool ask)
+{
+	struct shm_segment *seg = shm_of(dev)->seg;
+	u32 i = 0;
+
+	while (i < g->inside) {
+		if (is_out(dev, &seg->termini[g->at[i].terminus], g->at[i].hold, ask))
+			g->at[i] = g->at[--g->inside];
+		else
+			i++;
+	}
+	return !g->inside;
+}
+
+static int wait_out(const struct h_dev *dev, struct h_grace *g, int64_t wait_ns)
+{
+	int64_t give_up = h__now_ns() + wait_ns;
+	unsigned int spins = wait_ns ? 1 : QUIESCE_SPINS;	/* who does not wait asks at once */
+
+	for (; !look(dev, g, !(spins % QUIESCE_SPINS)); spins++) {
 		if (spins % QUIESCE_SPINS)
 			continue;
-		if (!owner || !h__shm_alive(dev, owner - 1))
-			return 0;
-		if (h__now_ns() > give_up)
+		if (h__now_ns() >= give_up)
 			return -ETIMEDOUT;
 		sched_yield();
 	}
@@ -154,18 +205,33 @@ static int wait_out(struct h_dev *dev, struct shm_terminus *t, int64_t give_up)
 
 int h__shm_quiesce(struct h_dev *dev, int64_t wait_ns)
 {
-	struct shm_segment *seg = shm_of(dev)->seg;
-	int64_t give_up = h__now_ns() + wait_ns;
-	u32 i;
+	struct h_grace g;
 
-	h__shm_fence();						/* B8 */
-	for (i = 0; i < SHM_MAX_TERMINI; i++) {
-		int err = wait_out(dev, &seg->termini[i], give_up);
+	begin(dev, &g);
+	return wait_out(dev, &g, wait_ns);
+}
 
-		if (err)
-			return err;
+int h__shm_grace(struct h_dev *dev, struct h_grace **grace, u32 about)
+{
+	struct h_grace *g = *grace;
+	int64_t wait_ns = 0;
+	int err;
+
+	if (g && g->about != about)
+		h__grace_end(grace);
+	if (!*grace) {
+		g = malloc(sizeof(*g));
+		if (!g)
+			return -ENOMEM;
+		*grace = g;
+		g->about = about;
+		begin(dev, g);
+		wait_ns = SHM_MOMENT_NS;
 	}
-	return 0;
+	err = wait_out(dev, g, wait_ns);
+	if (!err)
+		h__grace_end(grace);
+	return err;
 }
 
 /*

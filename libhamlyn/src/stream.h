@@ -198,6 +198,7 @@ struct h_stream_receiver {
 	bool late;			/* a credit found no room to go */
 	bool busy;			/* somebody does what is due */
 	int64_t retire_ns;		/* his: not before */
+	struct h_grace *grace;		/* his */
 	uint32_t max_buffer;
 	uint32_t slot_flags;
 	bool messages;			/* records may be empty, pieces few */

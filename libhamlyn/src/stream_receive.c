@@ -10,7 +10,7 @@
 #define DEFAULT_MAX_SIZE	65536
 #define GROW_BY			4
 #define SETTLE_NS		200000000LL	/* while the work queue is full */
-#define RETIRE_AGAIN_NS		100000000LL	/* while somebody is stopped in the NIC */
+#define RETIRE_AGAIN_NS		10000000LL	/* while somebody is inside the NIC */
 
 static struct h_stream_receiver *of(struct h_receiver *r)
 {
@@ -259,15 +259,15 @@ static void retire_later(struct h_stream_receiver *r)
  */
 static bool may_retire(struct h_stream_receiver *r)
 {
-	const struct h_dev_ops *ops = r->r.manager->dev->ops;
+	struct h_dev *dev = r->r.manager->dev;
 	int64_t now;
 
-	if (!ops->slot_settle)
+	if (!dev->ops->grace)
 		return true;
 	now = h__now_ns();
 	if (now < r->retire_ns)
 		return false;
-	if (!ops->slot_settle(r->gen[0].place.slot))
+	if (!dev->ops->grace(dev, &r->grace, h_slot_number(r->gen[0].place.slot)))
 		return true;
 	r->retire_ns = now + RETIRE_AGAIN_NS;
 	return false;
@@ -642,6 +642,7 @@ static void receiver_free(struct h_stream_receiver *r)
 {
 	h__receiver_remove(&r->r);
 	pthread_mutex_destroy(&r->reading);
+	h__grace_end(&r->grace);
 	free(r);
 }
 

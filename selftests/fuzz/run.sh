@@ -53,7 +53,7 @@ page-table segment libhamlyn/src/shm_table.c s/if (end > shm->pages)/if (0)/
 credit stream libhamlyn/src/stream_send.c s/if (released - s->released > sent - s->released) {/if (0) {/
 message-limit stream libhamlyn/src/channel_receive.c s/if (record->length > ch->limit || more > ch->limit - record->length)/if (0)/
 message-end stream libhamlyn/src/channel_receive.c s/ || record->length > in->total - in->done ||/ ||/
-datagram-offset message libhamlyn/src/datagram.c s/|| offset > d->length ||/||/
+datagram-offset message libhamlyn/src/datagram.c s/|| out->offset > d->length ||/||/
 empty-message rendezvous libhamlyn/src/rendezvous_message.c s/^\tif (n < 0)$/\tif (n <= 0)/
 name-characters settings libhamlyn/src/shm_segment.c s/if (!isalnum((unsigned char)spec\[i\]) \&\&/if (0 \&\&/
 control-characters netlink tools/hamlynctl/output.c s/return \*bytes < ' ' || \*bytes == 0x7f ||/return/

@@ -5,7 +5,7 @@
  * its own, and one who replaces the key. Stores take their time: see weak.pml.
  *
  * Embedded device (the default): hold_shared(), between_packets(), leave() in
- * libhamlyn/src/shm_send.c; h__shm_quiesce(), wait_out() in shm_table.c. ALONE: by plain
+ * libhamlyn/src/shm_send.c; begin(), is_out() in shm_table.c. ALONE: by plain
  * stores, and the revoker has the system drain everybody's (h__shm_fence()). A sender that
  * dies inside is not waited for; KILL of them do.
  * SRCU: the kernel device, hml_notify_begin() and hml_fabric_quiesce().
@@ -118,27 +118,37 @@ ended:
 	atomic { key = 0; old = 0 }
 }
 
+/* Those who are inside, all at once */
+inline begin()
+{
+	s = 0;
+	do
+	:: s < S -> inside_at[s] = LOAD(HOLD(s)); s++
+	:: else -> break
+	od
+}
+
 inline wait_out(s)
 {
-	h = LOAD(HOLD(s));
 	if
-	:: h % 2 == 0
+	:: inside_at[s] % 2 == 0
 	:: else ->
 		/* It waits, until that changes or the other one is dead */
 		if
-		:: LOAD(HOLD(s)) != h
-		:: dead[s] && LOAD(HOLD(s)) == h
+		:: LOAD(HOLD(s)) != inside_at[s]
+		:: dead[s] && LOAD(HOLD(s)) == inside_at[s]
 #ifdef BUG_NO_WAIT
 		:: true
 #endif
 		fi
 	fi;
-	h = 0
+	inside_at[s] = 0
 }
 
 proctype Revoker(byte me)
 {
-	byte h, s;
+	byte s;
+	byte inside_at[S];
 	bit old;
 
 	STORE(KEY, 1);
@@ -159,6 +169,7 @@ proctype Revoker(byte me)
 	sb[0].n == 0;
 	sb[S - 1].n == 0;
 #endif
+	begin();
 	s = 0;
 	do
 	:: s < S -> wait_out(s); s++

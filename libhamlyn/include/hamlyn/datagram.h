@@ -14,9 +14,10 @@
  * Several senders may have the seed of one receiver, and are then in each other's
  * way: of two datagrams at a time, and of those longer than a packet, one or both may
  * be dropped. A sender that lies about where his data went is believed, so nothing of a
- * datagram is left in the buffer once it was released or dropped; what somebody else
- * sends at the same time he may get for his own. Who does not trust his senders has a
- * receiver for each of them.
+ * datagram is left in the buffer once it was released or dropped: behind one longer than
+ * a packet, or malformed, all of the buffer is erased. What somebody else sends at the
+ * same time he may get for his own. Who does not trust his senders has a receiver for
+ * each of them.
  */
 #ifndef HAMLYN_DATAGRAM_H
 #define HAMLYN_DATAGRAM_H
