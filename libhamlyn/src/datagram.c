@@ -648,7 +648,9 @@ static int send_to(struct h_manager *m, const struct h_datagram_address *to,
 		.meta_length = reply ? LONG_META : SHORT_META,
 	};
 
-	if (to->ticket.base > UINT32_MAX || offset > UINT32_MAX - to->ticket.base ||
+	/* Before its data is read. */
+	if (offset > to->ticket.length || length > to->ticket.length - offset ||
+	    to->ticket.base > UINT32_MAX || offset > UINT32_MAX - to->ticket.base ||
 	    length > UINT32_MAX)
 		return -ERANGE;
 	h__put(meta, length, 4);
