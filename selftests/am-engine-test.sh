@@ -129,11 +129,11 @@ done
 
 [ -n "$device" ] || export HAMLYN_DEVICE="shm:am-engine-$$,size=192M,guesses=0"
 for n in 2 4; do
-	for faults in 10,0,0,0 0,10,0,0 0,0,10,0 0,0,0,10 10,10,10,10 30,30,30,30; do
+	for faults in 10,0,0,0 0,10,0,0 0,0,10,0 0,0,0,10 0,0,0,0,10 10,10,10,10,10 30,30,30,30; do
 		HAMLYN_TEST_FAULTS=$faults HAMLYN_TEST_SEED=$n HAMLYN_AM_SUMS=1 \
 			HAMLYN_AM_TIMEOUT_US=500 \
 			run -n $n "$build/exactly_once_lossy" --messages "$messages"
-		result $? "$n processes, percent lost, repeated, delayed, damaged $faults: every message once"
+		result $? "$n processes, percent lost, repeated, delayed, damaged, turned $faults: every message once"
 	done
 done
 # Here only what follows after something was sent twice has checksums.
@@ -171,6 +171,10 @@ done
 run --keep-going -n 2 "$build/loss" killed
 status=$?
 says 137 "^ok - a killed process is noticed: process 1 " "a killed process is noticed at once"
+run --keep-going -n 2 "$build/loss" null
+status=$?
+says 139 "^ok - who is asked for memory at NULL dies: process 1 " \
+	"who is asked for memory at NULL dies, and is not given up"
 run --keep-going -n 3 "$build/loss" leaving
 status=$?
 says 142 "^ok - who dies when all are about to leave is noticed: process [12] " \

@@ -313,7 +313,7 @@ def ask(text):
 def store():
     return b" kvsname=" + ask(b"cmd=get_my_kvsname")[b"kvsname"] + b" key=pid"
 
-def see_the_end_of_zero():
+def await_the_end_of_zero():
     """It has ended, and hamlyn-run has noticed."""
     value = b"unknown"
     while value == b"unknown":
@@ -323,7 +323,21 @@ def see_the_end_of_zero():
             os.kill(int(value), 0)
             time.sleep(0.01)
     except ProcessLookupError:
-        wait_in_vain()
+        pass
+
+def see_the_end_of_zero():
+    await_the_end_of_zero()
+    wait_in_vain()
+
+def fail_first():
+    ask(b"cmd=put" + store() + b" value=%d" % os.getpid())
+    os._exit(3)
+
+def fail_too():
+    await_the_end_of_zero()
+    say(sys.argv[2].encode())
+    while True:
+        signal.pause()
 
 def wait_in_vain():
     """For process 0, which has ended or soon will."""
@@ -354,6 +368,7 @@ join()
 {
     "deaf": (be_deaf, leave_when_asked),
     "dies": (die_waiting, see_the_end_of_zero),
+    "fails": (fail_first, fail_too),
     "leaves": (leave, wait_in_vain),
 }[sys.argv[1]][rank]()
 EOT
@@ -381,6 +396,49 @@ goes_on() { # STATUS PATTERN HOW: without process 0
 says_so_all_the_same() { # a process that ends without a word, and others that are left alone
 	ends 1 "process 0 .* ended without taking leave of the others$" --keep-going -n 1 \
 		"$PEER" leave
+}
+
+fails_first() { # STATUS PATTERN WORD OPTION...: process 0, with 3, and then 1, which says WORD
+	local status=$1 pattern=$2 word=$3
+	shift 3
+	ends "$status" "$pattern" --keep-going "$@" -n 2 python3 "$work/client.py" fails "$word" &&
+		grep -q "process 0 .* exited with status 3" "$work/err"
+}
+
+# takes_late yes|no: who reads comes when --timeout is over, and all processes have ended in
+# time; or does not come at all
+takes_late() {
+	local status=0 i
+	stop_launcher
+	mkfifo "$work/late" || return 1
+	exec 5<>"$work/late"
+	"$RUN" --timeout "$SCALE" --tag-output -n 1 seq 60000 >"$work/late" 2>"$work/err" 5>&- \
+		</dev/null &
+	launcher=$!
+	for ((i = 0; i < 10 * LIMIT; i++)); do
+		! grep -qE "bytes of theirs wait|took more" "$work/err" || break
+		sleep 0.1
+	done
+	: >"$work/out"
+	if [ "$1" = yes ]; then
+		timeout "$LIMIT" head -n 60000 <&5 | sed 's/^\[0\] //' >"$work/out"
+	fi
+	await_launcher || status=$?
+	exec 5>&-
+	rm "$work/late"
+	[ "$status" = 0 ] || echo "status $status, not 0" >>"$work/err"
+	[ "$status" = 0 ]
+}
+
+taken_late() {
+	takes_late yes && seq 60000 | cmp - "$work/out" >>"$work/err" 2>&1 &&
+		! grep -q "are lost" "$work/err" && return 0
+	: >"$work/out"
+	return 1
+}
+
+never_taken() {
+	takes_late no && grep -qE "[1-9][0-9]+ bytes for standard output are lost" "$work/err"
 }
 
 # nobody_takes OPTION... PROGRAM: what it and hamlyn-run write; it ends in time all the same
@@ -437,6 +495,12 @@ failures() {
 	check "--keep-going: a process that waits for one that took leave" goes_on 1 \
 		"process 1 waits for all, and process 0 has ended$" leaves
 	check "--keep-going: a process that leaves without a word" says_so_all_the_same
+	check "--keep-going: the first failure counts, not what is no request" fails_first 3 \
+		"process 1 sent what is no request" "hello"
+	check "--keep-going: nor that another gives up" fails_first 3 "process 1 gave up" \
+		"cmd=abort exitcode=7"
+	check "--keep-going: but a timeout does" fails_first 124 "took more than $SCALE s" \
+		"cmd=get_appnum" --timeout "$SCALE"
 	check "too many texts" ends 1 "too_many_keys_of_one_process" -n 2 "$PEER" many
 	check "a process that joins twice" ends 1 "process 0 joined twice" -n 2 "$PEER" twice
 	if strace -qq -o /dev/null "$RUN" --version >/dev/null 2>&1; then
@@ -447,6 +511,8 @@ failures() {
 	check "a timeout" ends 124 "took more than 1 s" -n 2 --timeout 1 "$PEER" hang
 	check "processes that heed no SIGTERM" ends 124 "took more than 1 s" -n 2 --timeout 1 \
 		sh -c 'trap "" TERM; exec sleep 1000'
+	check "lines that are taken after the timeout" taken_late
+	check "lines that nobody takes after it" never_taken
 	check "a timeout, and nobody reads standard error" nobody_takes sh -c 'yes >&2'
 	check "nor either of the two" nobody_takes --tag-output sh -c 'yes >&2 & exec yes'
 	check "a program that is not there" ends 127 '"/nowhere/at-all" cannot be run: No such' \
@@ -473,12 +539,15 @@ options() {
 	check "a reader that is none" refuses "or none" -n 2 --stdin all true
 	check "--version" prints "hamlyn-run [0-9u]" --version
 	check "--help" prints "^usage: hamlyn-run" --help
+	check "--version that cannot be written" cannot_tell --version
+	check "--help that cannot be written" cannot_tell --help
 	check "options of the program are the program's" prints "^-n --fly$" -n 1 echo -n --fly
 	check "--device" prints "^shm:mine$" -n 1 --device shm:mine printenv HAMLYN_DEVICE
 	check "no --device" device_is_left
 	check "--verbose" verbose
 	check "--tag-output" tagged
 	check "--tag-output: lines are whole" whole_lines
+	check "--tag-output: lines are whole where both go to one place" whole_lines_of_both
 	check "--tag-output: nobody reads" nobody_reads
 	check "--tag-output: what is left behind writes without an end" endless_orphan
 	check "--stdin" reads
@@ -499,6 +568,12 @@ device_is_left() {
 	ends 1 "exited with status 1" -n 1 printenv HAMLYN_DEVICE
 }
 
+cannot_tell() { # OPTION
+	local status=0
+	"$RUN" "$1" >/dev/full 2>"$work/err" || status=$?
+	[ "$status" = 1 ] && grep -q "^hamlyn-run: standard output cannot be written" "$work/err"
+}
+
 verbose() {
 	run -v -n 2 true && [ "$(grep -c "exited with status 0" "$work/err")" = 2 ] &&
 		[ "$(grep -c "has pid" "$work/err")" = 2 ]
@@ -517,6 +592,18 @@ whole_lines() { # of 1 to 5000 bytes, in pieces, and many
 	awk '!/^\[[0-3]\] x+$/ { exit 1 } { n[$1 " " length($2)]++ }
 		END { for (r = 0; r < 4; r++) for (i = 1; i <= 5000; i += 7)
 			if (n["[" r "] " i] != 1) exit 1 }' "$work/out"
+}
+
+whole_lines_of_both() { # long ones of standard output, short ones of standard error
+	timeout -k 5 "$LIMIT" "$RUN" -n 2 --tag-output python3 -c 'import os
+for i in range(200):
+    os.write(1, b"A" * 20000 + b"\n")
+    os.write(2, b"E" * 50 + b"\n")' >"$work/out" 2>&1 </dev/null || return 1
+	awk '!/^\[[01]\] (A+|E+)$/ { exit 1 } { n[substr($2, 1, 1) length($2)]++ }
+		END { exit n["A20000"] != 400 || n["E50"] != 400 }' "$work/out" && return 0
+	tr -s AE <"$work/out" | sort | uniq -c | head -n 5 >"$work/err"
+	: >"$work/out"
+	return 1
 }
 
 nobody_reads() { # and it ends all the same

@@ -13,7 +13,8 @@
 
 #include "am.h"
 
-#define MAX_MODULES	64
+#define MAX_LIBRARIES	64
+#define MAX_MODULES	(MAX_LIBRARIES + 1)	/* the program is the first one */
 #define OFFSET_BITS	48
 
 /* Where a module's code is. Constant after am_address_setup(). */
@@ -134,7 +135,7 @@ int am_address_setup(struct am_modules_id *id)
 	dl_iterate_phdr(note_module, &walk);
 	if (walk.too_many)
 		return am_fail(-E2BIG, "the program has more than %d libraries",
-			       MAX_MODULES);
+			       MAX_LIBRARIES);
 	if (!count)
 		return am_fail(-ENOEXEC, "the program's own code is not found");
 	return 0;

@@ -246,7 +246,7 @@ static int is_good(struct am *am, const struct am_packet *p, int reply,
 	uint8_t kind = p->kind & (uint8_t)~AM_SUMMED;
 
 	if (am_unlikely(am->reliable &&
-			p->check != am_header_sum(p, am->self)))
+			p->check != am_header_sum(p, am->self, reply)))
 		return 0;
 	/* What one sends to oneself is a call: nobody has that buffer. */
 	if (p->source != source || source == am->self ||

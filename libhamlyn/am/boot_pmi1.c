@@ -5,6 +5,7 @@
  * Values stand in such lines; am_boot_check() refuses what would break them.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -200,6 +201,9 @@ static int open_all(struct am_boot *boot, struct pmi1 *pmi1)
 		ret = attach_port(boot, pmi1, port);
 	if (!ret)
 		ret = agree(boot, pmi1);
+	/* The launcher's, as is known now: not for programs that this one runs. */
+	if (!ret && fcntl(pmi1->wire.fd, F_SETFD, FD_CLOEXEC) < 0)
+		ret = am_boot_fail(boot, -errno, "%s: %s", pmi1->wire.name, strerror(errno));
 	if (!ret)
 		ret = learn_job(boot, pmi1);
 	return ret;

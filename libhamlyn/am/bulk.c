@@ -76,8 +76,7 @@ static int send_segments(struct am *am, int dest, enum am_kind kind,
 			break;
 		if (!corked++ && length > am->page)
 			h_cork(am->terminus);
-		am_request_issue(am, dest, instance, &p,
-				 p.length ? from + offset : NULL, transfer);
+		am_request_issue(am, dest, instance, &p, from + offset, transfer);
 		offset += p.length;
 	} while (offset < length);
 	if (am->terminus->corked) {
@@ -261,8 +260,7 @@ void am_bulk_give(struct am *am, const struct am_packet *packet)
 		.args = { packet->args[2], packet->args[3] },
 	};
 
-	am_reply_send(am, &p, p.length ?
-		      (const void *)(uintptr_t)packet->args[0] : NULL);
+	am_reply_send(am, &p, (const void *)(uintptr_t)packet->args[0]);
 }
 
 /* A segment of a get is in its place. */

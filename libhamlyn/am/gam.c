@@ -129,11 +129,9 @@ static uint64_t name_of(void (*function)(void))
 	return name;
 }
 
-static int request_to_self(struct am *am, const struct am_packet *packet,
-			   const void *data)
+/* Its data, if it has any, are in the scratch page. */
+static int request_to_self(struct am *am, const struct am_packet *packet)
 {
-	if (data)
-		memcpy(am->scratch, data, packet->length);
 	am_call_own(am, packet, am->scratch);
 	am_serve(am);
 	return 0;
@@ -154,7 +152,7 @@ int am_short_request(struct am *am, int dest, enum am_kind kind,
 	if (am_unlikely(!p.handler))
 		return -EINVAL;
 	if (am_unlikely((uint32_t)dest == am->self))
-		return request_to_self(am, &p, NULL);
+		return request_to_self(am, &p);
 	rc = am_request_send(am, dest, &p, NULL, AM_NO_TRANSFER);
 	if (am_likely(!rc))
 		am_serve(am);
@@ -234,9 +232,12 @@ int am_request(vnn_t dest, handler_med_t handler, const void *lva, int nbytes,
 	if (!name)
 		return -EINVAL;
 	p = medium(name, nbytes, arg0, arg1);
-	if ((uint32_t)dest == am->self)
-		return request_to_self(am, &p, nbytes ? lva : NULL);
-	rc = am_request_send(am, dest, &p, nbytes ? lva : NULL, AM_NO_TRANSFER);
+	if ((uint32_t)dest == am->self) {
+		if (p.length)
+			memcpy(am->scratch, lva, p.length);
+		return request_to_self(am, &p);
+	}
+	rc = am_request_send(am, dest, &p, lva, AM_NO_TRANSFER);
 	if (!rc)
 		am_serve(am);
 	return rc;
@@ -316,7 +317,7 @@ int am_reply(vnn_t dest, handler_med_t handler, const void *lva, int nbytes,
 	if (!name)
 		return -EINVAL;
 	p = medium(name, nbytes, arg0, arg1);
-	return am_reply_send(am, &p, nbytes ? lva : NULL);
+	return am_reply_send(am, &p, lva);
 }
 
 /* ---- memory ---- */
@@ -414,7 +415,7 @@ int am_memory_reply(struct am *am, int dest, enum am_kind kind,
 		return -EINVAL;
 	if ((uint32_t)dest == am->self)
 		memmove(to, from, (size_t)nbytes);
-	return am_reply_send(am, &p, nbytes ? from : NULL);
+	return am_reply_send(am, &p, from);
 }
 
 int am_reply_xfer(vnn_t dest, const void *lva, void *rva, int nbytes,

@@ -29,7 +29,7 @@ enum am_kind {
 
 /**
  * struct am_packet - header of a message; data follow
- * @check: checksum of the rest of the header, with the destination
+ * @check: checksum of the rest of the header, with the destination and the direction
  * @seq: sequence number on its instance
  * @source: process that sent it
  * @instance: of the request; a reply has its request's

@@ -46,7 +46,7 @@ static int reply_to_self(struct am *am, const struct am_packet *packet,
 		data = (const void *)(uintptr_t)copy.args[1];
 	} else if (copy.kind == AM_MEDIUM) {
 		/* Not the page that the request's data may be in. */
-		if (data)
+		if (copy.length)
 			memcpy(am->scratch + am->page, data, copy.length);
 		data = am->scratch + am->page;
 	}
@@ -71,7 +71,7 @@ int am_reply_send(struct am *am, const struct am_packet *packet, const void *dat
 		return reply_to_self(am, packet, data);
 	am_wire_settle(am, r);
 	am_state_move(&r->state, AM_EV_SEND);
-	am_wire_fill(am, r, saved(am, dest, instance), packet, data, dest, instance);
+	am_wire_fill(am, r, saved(am, dest, instance), packet, data, dest, 1, instance);
 	if (!am->defer)
 		am_reply_leave(am, dest, instance);
 	return 0;
@@ -125,7 +125,7 @@ static void send_acks(struct am *am, int dest, uint32_t which)
 	memcpy(&p->handler, more, sizeof(p->handler));
 	memcpy(p->args, more + 2, sizeof(p->args));
 	if (am->reliable)
-		p->check = am_header_sum(p, (uint32_t)dest);
+		p->check = am_header_sum(p, (uint32_t)dest, 1);
 	r->size = AM_HEADER;
 	am->stats.ack_messages++;
 	am_wire_send(am, dest, am_index(am, 1, (uint32_t)dest, first), r);

@@ -72,7 +72,7 @@ void am_request_issue(struct am *am, int dest, uint32_t instance,
 	am_wire_settle(am, r);
 	am_state_move(&r->state, AM_EV_SEND);
 	r->seq++;
-	am_wire_fill(am, r, p, packet, data, dest, instance);
+	am_wire_fill(am, r, p, packet, data, dest, 0, instance);
 	r->transfer = transfer;
 	r->tries = 0;
 	peer->hint = (instance + 1) & (am->depth - 1);

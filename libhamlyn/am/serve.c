@@ -86,20 +86,28 @@ static int watch_late(struct am *am, uint32_t peer)
 	return 1;
 }
 
-/* The first time-out is over, by a clock that is behind by some polls: all of its own? */
+static int is_given_up(const struct am *am, const struct am_send *r)
+{
+	return (int64_t)(am->now - r->first) > (int64_t)am->give_up;
+}
+
+/*
+ * The first time-out is over, by a clock that is behind by some polls: all of its own? Who
+ * is given up need not wait for that, which after some tries is as long as all before.
+ */
 static void check_late(struct am *am, uint32_t peer, uint32_t instance)
 {
 	struct am_send *r = &am->peers[peer].request[instance];
-	uint64_t limit = am->timeout << (r->tries < MAX_DOUBLINGS ?
-					 r->tries : MAX_DOUBLINGS);
-	uint64_t waited = am->now - r->stamp;
+	int64_t limit = (int64_t)(am->timeout << (r->tries < MAX_DOUBLINGS ?
+						  r->tries : MAX_DOUBLINGS));
+	int64_t waited = (int64_t)(am->now - r->stamp);
 
-	if (am_likely((int64_t)waited < (int64_t)limit))
+	if (am_likely(waited < limit && !is_given_up(am, r)))
 		return;
 	/* We did not poll, or were stopped, perhaps with all others: not its fault. */
 	if (waited > 2 * limit)
-		r->first += waited - limit;
-	if ((int64_t)(am->now - r->first) > (int64_t)am->give_up)
+		r->first += (uint64_t)(waited - limit);
+	if (is_given_up(am, r))
 		am_lose(am, (int)peer, -ETIMEDOUT);
 	else if (r->tries < LATE_TRIES || am->peers[peer].watch || watch_late(am, peer))
 		am_request_again(am, (int)peer, instance);

@@ -14,14 +14,18 @@
 
 /*
  * The destination is in it: where a fabric damages headers, a message may come to
- * another process, all of whose keys are the program's.
+ * another process, all of whose keys are the program's. So is the direction, which only
+ * the buffer tells that a message lies in: one wrong bit of the packet's offset, and a
+ * reply lies where a request of the same instance belongs.
  */
-static inline uint32_t am_header_sum(const struct am_packet *packet, uint32_t to)
+static inline uint32_t am_header_sum(const struct am_packet *packet, uint32_t to,
+				     int reply)
 {
 	const unsigned char *rest = (const unsigned char *)&packet->seq;
+	uint64_t where = (uint64_t)to << 1 | !!reply;
 
 	return (uint32_t)XXH3_64bits_withSeed(rest, AM_HEADER - sizeof(packet->check),
-					      to);
+					      where);
 }
 
 static inline uint64_t am_data_sum(const void *data, uint32_t length)
@@ -61,18 +65,23 @@ static inline int64_t am_wire_put(struct am *am, int dest, uint32_t index,
 	return handle;
 }
 
-/* A message into the buffer that it is sent from, and is kept in. */
+/*
+ * A message into the buffer that it is sent from, and is kept in. The length says whether
+ * there are data: where NULL was given as their address we are ended by a signal, as by
+ * any other where there is no memory. Else the header would tell of data that do not come.
+ */
 static inline void am_wire_fill(struct am *am, struct am_send *send,
 				struct am_packet *p,
 				const struct am_packet *packet,
-				const void *data, int dest, uint32_t instance)
+				const void *data, int dest, int reply,
+				uint32_t instance)
 {
 	*p = *packet;
 	p->seq = send->seq;
 	p->source = (uint16_t)am->self;
 	p->instance = (uint8_t)instance;
 	send->size = AM_HEADER;
-	if (data) {
+	if (p->length) {
 		memcpy(p + 1, data, p->length);
 		send->size += p->length;
 		am->stats.bytes += p->length;
@@ -82,7 +91,7 @@ static inline void am_wire_fill(struct am *am, struct am_send *send,
 		}
 	}
 	if (am->reliable)
-		p->check = am_header_sum(p, (uint32_t)dest);
+		p->check = am_header_sum(p, (uint32_t)dest, reply);
 }
 
 static inline void am_wire_send(struct am *am, int dest, uint32_t index,

@@ -5,6 +5,7 @@
  * otherwise; see hows[].
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -263,9 +264,19 @@ static void otherwise(const char *name)
 	fail("no way is called \"%s\"", name);
 }
 
+/* Programs that this one runs are none of the launcher's. */
+static void must_be_ours(void)
+{
+	const char *fd = getenv("PMI_FD");
+
+	if (fd && !(fcntl(atoi(fd), F_GETFD) & FD_CLOEXEC))
+		fail("rank %d: PMI_FD=%s survives exec", boot.rank, fd);
+}
+
 int main(int argc, char **argv)
 {
 	must(am_boot_open(&boot), "open");
+	must_be_ours();
 	if (boot.rank < 0 || boot.rank >= boot.size || !*boot.job)
 		fail("rank %d, size %d, job \"%s\"", boot.rank, boot.size, boot.job);
 	exchange(1);

@@ -8,6 +8,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,16 +216,16 @@ static int put(uint32_t index, uint32_t size, const struct am_packet *p,
 	return notify(index, size);
 }
 
-static void seal(struct am_packet *p)
+static void seal(struct am_packet *p, int reply)
 {
-	p->check = am_header_sum(p, SELF);
+	p->check = am_header_sum(p, SELF, reply);
 }
 
 /* A message as its sender makes it. Return: of am_arrive(). */
 static int arrive(int source, int reply, struct am_packet p, const void *data)
 {
 	p.source = (uint16_t)source;
-	seal(&p);
+	seal(&p, reply);
 	return put(am_index(am, reply, (uint32_t)source, p.instance),
 		   AM_HEADER + (data ? p.length : 0), &p, data);
 }
@@ -355,7 +357,7 @@ static void reflection(void)
 	check(sent == 1 && last()->dest == A && last()->p.instance == 2 &&
 	      last()->p.seq == 1 && last()->p.args[0] == 6 &&
 	      last()->p.source == SELF &&
-	      last()->p.check == am_header_sum(&last()->p, A),
+	      last()->p.check == am_header_sum(&last()->p, A, 1),
 	      "a reply names its request, and is sealed for its destination");
 	first = *last();
 	arrive(A, 0, short_packet(replies, 2, 1, 5), NULL);
@@ -399,7 +401,7 @@ static void header_checksum(void)
 	begin();
 	ran = 0;
 	p.source = A;
-	seal(&p);
+	seal(&p, 0);
 	for (bit = 0; bit < 8 * AM_HEADER; bit++) {
 		bytes[bit / 8] ^= (unsigned char)(1U << bit % 8);
 		put(0, AM_HEADER, &p, NULL);
@@ -407,12 +409,51 @@ static void header_checksum(void)
 	}
 	check(!ran && !sent && am->stats.damaged == 8 * AM_HEADER,
 	      "a header with one wrong bit is not used");
-	p.check = am_header_sum(&p, B);
+	p.check = am_header_sum(&p, B, 0);
 	put(0, AM_HEADER, &p, NULL);
 	check(!ran, "nor is that of a message to another process");
-	seal(&p);
+	seal(&p, 0);
 	put(0, AM_HEADER, &p, NULL);
 	check(ran == 1, "it would have been a good one");
+	end();
+}
+
+/*
+ * A bit of the packet's offset tells where a request belongs from where a reply does. All
+ * else is right here: its number is the next one of both.
+ */
+static void other_direction(void)
+{
+	struct am_packet p = short_packet(word, 0, 1, 10);
+	uint32_t request;
+	uint32_t reply;
+
+	begin();
+	ran = 0;
+	request = am_index(am, 0, A, 0);
+	reply = am_index(am, 1, A, 0);
+	am_request_1(A, word, 1);
+	check(last()->p.check == am_header_sum(&last()->p, A, 0),
+	      "a request is sealed as one");
+	p.source = A;
+	seal(&p, 1);
+	put(request, AM_HEADER, &p, NULL);
+	check(!ran && sent == 1 && am->stats.damaged == 1,
+	      "a reply in the place of a request is not used");
+	seal(&p, 0);
+	put(reply, AM_HEADER, &p, NULL);
+	check(!ran && am->counting == 1 && am->stats.damaged == 2,
+	      "nor is a request in the place of a reply");
+	/* What was announced is overwritten before it is looked at, and comes again. */
+	memcpy(in_buffer(request, AM_HEADER), &p, sizeof(p));
+	seal(&p, 1);
+	put(request, AM_HEADER, &p, NULL);
+	check(!ran, "also if a request was there before");
+	put(reply, AM_HEADER, &p, NULL);
+	check(ran == 1 && am->counting == 0, "the reply is handled in its own place");
+	seal(&p, 0);
+	put(request, AM_HEADER, &p, NULL);
+	check(ran == 2 && am->stats.damaged == 3, "and so is the request");
 	end();
 }
 
@@ -571,7 +612,7 @@ static void acknowledgments_that_are_owed(void)
 	check(sent == 2 && am->owing == 0 && noted[0].dest == A && noted[1].dest == B &&
 	      noted[0].p.kind == AM_ACK && noted[0].p.instance == 3 &&
 	      noted[0].p.seq == 1 && noted[0].p.length == 0 &&
-	      noted[0].p.check == am_header_sum(&noted[0].p, A),
+	      noted[0].p.check == am_header_sum(&noted[0].p, A, 1),
 	      "it is when there is nothing else to do");
 	serve(tries + 1);
 	check(sent == 2, "once");
@@ -661,6 +702,27 @@ static void time_outs(void)
 	check(am->peers[A].lost == -ETIMEDOUT && am->peers[B].lost == 0,
 	      "but is after a time, counted from the first message");
 	check(am->counting == DEPTH, "nothing waits for it any more");
+	end();
+}
+
+/* It takes the time that was told, not that of the tries, which may be much longer. */
+static void given_up_in_time(void)
+{
+	begin();
+	am_request_1(A, word, 1);
+	am_request_1(B, word, 1);
+	age(A, 0, AGE << 1);
+	age(B, 0, AGE << 1);
+	am->peers[A].request[0].tries = 3;
+	am->peers[B].request[0].tries = 3;
+	am->peers[B].request[0].first -= AGE << 12;
+	serve(PROCS * DEPTH);
+	check(am->peers[B].lost == -ETIMEDOUT, "a try that lasts does not delay a loss");
+	check(!am->peers[A].lost && sent == 2, "nor is anything sent again for it");
+	age(A, 0, AGE << 13);
+	serve(PROCS * DEPTH);
+	check(!am->peers[A].lost && sent == 3,
+	      "what we have slept through is not its fault");
 	end();
 }
 
@@ -1118,7 +1180,7 @@ static int refused(uint32_t index, uint32_t size, struct am_packet p)
 {
 	unsigned long damaged = am->stats.damaged;
 
-	seal(&p);
+	seal(&p, index >= am_index(am, 1, 0, 0));
 	return !put(index, size, &p, size > AM_HEADER && size <= am->stride ?
 		    pattern : NULL) &&
 	       am->stats.damaged == damaged + 1 && !ran && !sent;
@@ -1172,7 +1234,7 @@ static void malformed(void)
 	/* The buffer behind the last one of the area would be another's. */
 	p = short_packet(word, 0, 1, 0);
 	p.source = PROCS;
-	seal(&p);
+	seal(&p, 1);
 	memcpy(in_buffer(all, AM_HEADER), &p, sizeof(p));
 	notify(all, AM_HEADER);
 	notify(UINT32_MAX, AM_HEADER);
@@ -1329,6 +1391,79 @@ static void to_oneself(void)
 	end();
 }
 
+/* ---- data that are not there ---- */
+
+static sigjmp_buf killed;
+
+/* Close to NULL only: other mistakes end the test. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	if ((uintptr_t)info->si_addr >= PAGE)
+		signal(number, SIG_DFL);
+	else
+		siglongjmp(killed, 1);
+}
+
+/*
+ * As by a mistake of its own: it sends no message without what its header tells of. Not in
+ * a child, which has none of the device's memory.
+ */
+static int is_killed(void (*by)(void))
+{
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	volatile int is = 1;
+
+	begin();
+	sigaction(SIGSEGV, &action, NULL);
+	if (!sigsetjmp(killed, 1)) {
+		by();
+		is = 0;
+	}
+	signal(SIGSEGV, SIG_DFL);
+	HPAM_reply_dest = -1;
+	is = is && !sent;
+	end();
+	return is;
+}
+
+static void replies_null(vnn_t source, long how)
+{
+	if (how)
+		am_reply_xfer(source, NULL, space, 5, memory, NULL);
+	else
+		am_reply(source, medium, NULL, 5, 0, 0);
+}
+
+static void request_null(void) { am_request(A, medium, NULL, 5, 0, 0); }
+static void request_null_here(void) { am_request(SELF, medium, NULL, 5, 0, 0); }
+static void store_null(void) { am_store(A, NULL, space, 5, memory, NULL); }
+static void reply_null(void) { arrive(A, 0, short_packet(replies_null, 0, 1, 0), NULL); }
+static void xfer_null(void) { arrive(A, 0, short_packet(replies_null, 0, 1, 1), NULL); }
+static void reply_null_here(void) { am_request_1(SELF, replies_null, 0); }
+
+static void store_null_later(void)
+{
+	am_store_async(A, NULL, space, 5, memory, NULL, NULL, NULL);
+}
+
+static void get_null(void)
+{
+	arrive(A, 0, (struct am_packet){
+		.seq = 1, .kind = AM_GET, .args = { 0, 100, 0, 0 },
+	}, NULL);
+}
+
+static void from_nowhere(void)
+{
+	check(is_killed(request_null) && is_killed(store_null) && is_killed(store_null_later),
+	      "who sends data from NULL is ended by a signal");
+	check(is_killed(reply_null) && is_killed(xfer_null), "so is who replies with them");
+	check(is_killed(get_null), "and who is asked for them");
+	check(is_killed(request_null_here) && is_killed(reply_null_here),
+	      "also where they are for oneself");
+}
+
 /* ---- nothing but a header ---- */
 
 static void empty(void)
@@ -1377,7 +1512,7 @@ static void answer(const struct noted *n)
 	}
 	p = acks(n->p.instance, n->p.seq, 0, 0, 0);
 	p.source = (uint16_t)n->dest;
-	seal(&p);
+	seal(&p, 1);
 	(void)am_wire_put(am, n->dest, am_index(am, 1, (uint32_t)n->dest, p.instance),
 			  &p, AM_HEADER);
 }
@@ -1604,6 +1739,7 @@ int main(void)
 	reflection();
 	suspect_replies();
 	header_checksum();
+	other_direction();
 	data_of_requests();
 	buffer_of_medium();
 	sequence_of_replies();
@@ -1611,6 +1747,7 @@ int main(void)
 	acknowledgments_that_arrive();
 	acknowledgments_that_are_owed();
 	time_outs();
+	given_up_in_time();
 	many_tries();
 	late_and_gone();
 	many_are_late();
@@ -1633,6 +1770,7 @@ int main(void)
 	who_is_lost();
 	lost_while_waiting();
 	to_oneself();
+	from_nowhere();
 	empty();
 	barriers();
 	barriers_after_a_loss();

@@ -2,7 +2,9 @@
 /*
  * A fabric that loses, repeats, delays and damages messages, for tests of the protocol
  * at full speed: the library is compiled with HAMLYN_AM_TEST_WIRE and hands over what it
- * sends. HAMLYN_TEST_FAULTS=DROP,REPEAT,REORDER,DAMAGE in percent, and HAMLYN_TEST_SEED.
+ * sends. HAMLYN_TEST_FAULTS=DROP,REPEAT,REORDER,DAMAGE[,TURN] in percent, and
+ * HAMLYN_TEST_SEED. What is turned comes to the place of the other direction: a request
+ * to that of a reply, a reply to that of a request.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +25,11 @@ struct held {
 };
 
 static struct held held[HELD];
-static unsigned int percent[4];
+static unsigned int percent[5];
 static uint64_t state;
 static struct h_area *area;
 
-enum { DROP, REPEAT, REORDER, DAMAGE };
+enum { DROP, REPEAT, REORDER, DAMAGE, TURN };
 
 static uint64_t draw(void)
 {
@@ -48,9 +50,9 @@ static void set_up(struct am *am)
 	const char *seed = getenv("HAMLYN_TEST_SEED");
 	uint32_t i;
 
-	if (faults && sscanf(faults, "%u,%u,%u,%u", &percent[0], &percent[1],
-			     &percent[2], &percent[3]) != 4) {
-		fprintf(stderr, "HAMLYN_TEST_FAULTS: four numbers\n");
+	if (faults && sscanf(faults, "%u,%u,%u,%u,%u", &percent[0], &percent[1],
+			     &percent[2], &percent[3], &percent[4]) < 4) {
+		fprintf(stderr, "HAMLYN_TEST_FAULTS: four or five numbers\n");
 		exit(2);
 	}
 	state = 0x9e3779b97f4a7c15 * (am->self + 1) ^
@@ -88,6 +90,7 @@ static void carry(struct am *am, int dest, uint32_t index, const void *message,
 		  uint32_t size)
 {
 	static uint32_t next;
+	uint32_t all = am->procs << am->depth_shift;
 	struct held *h = NULL;
 	uint32_t i;
 
@@ -97,7 +100,7 @@ static void carry(struct am *am, int dest, uint32_t index, const void *message,
 	if (!h)
 		return;
 	h->dest = dest;
-	h->index = index;
+	h->index = happens(TURN) ? (index + all) % (2 * all) : index;
 	h->size = size;
 	memcpy(h->bytes, message, size);
 	if (happens(DAMAGE))

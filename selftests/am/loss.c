@@ -9,6 +9,7 @@
  *   barrier   one process has given up 1, which goes on: all barriers fail
  *   stuck     1 is stopped before a barrier: it fails in all others
  *   leaving   1 dies when all are about to leave
+ *   null      1 is asked for memory at NULL, and dies of that: it is not given up
  *   unwatched 3 to 10 are killed, which 0 does not watch: 1 can be reached all the time
  */
 #include <errno.h>
@@ -289,6 +290,31 @@ static void is_killed(void)
 	exit(0);
 }
 
+/* ---- memory that is not there ---- */
+
+static void got(vnn_t source, void *data, int nbytes, void *arg)
+{
+	(void)source;
+	(void)data;
+	(void)nbytes;
+	(void)arg;
+	count++;
+}
+
+static void asks_for_null(void)
+{
+	static char here[100];
+	double begun = now();
+	int rc = am_get(1, NULL, here, sizeof(here), got, NULL);
+
+	while (rc >= 0 && !count && now() - begun < patience(20))
+		rc = am_poll();
+	if (rc != -ECONNRESET || count)
+		fail("who has no memory there dies");
+	printf("ok - who is asked for memory at NULL dies: %s\n", am_error());
+	exit(am_disable() != -ECONNRESET);
+}
+
 /* ---- the end ---- */
 
 /* Its launcher never hears that it has come, and the others wait for it until it dies. */
@@ -431,6 +457,7 @@ static const struct what {
 	{ "barrier", 2, goes_on, fails_too, is_told },
 	{ "stuck", 3, waits_in_barrier, serves, fails_too },
 	{ "leaving", 2, leaves, dies_leaving, leaves },
+	{ "null", 2, asks_for_null, serves, serves_asleep },
 	{ "unwatched", 66, meets_the_dead, serves_until_told, serves_until_told },
 	{ NULL, 0, NULL, NULL, NULL },
 };
@@ -448,7 +475,7 @@ int main(int argc, char **argv)
 		what++;
 	if (argc != 2 || !what->name || am_procs() < what->procs) {
 		fprintf(stderr, "usage: hamlyn-run --keep-going -n N loss WHAT\n"
-			"WHAT: stopped, silent, sleeping, killed, leaving, barrier; "
+			"WHAT: stopped, silent, sleeping, killed, leaving, null, barrier; "
 			"stuck, with an N of 3 and more; unwatched, with 66\n");
 		return 2;
 	}

@@ -295,7 +295,7 @@ static void forge(uint64_t key, struct h_terminus *terminus)
 	struct h_ticket ticket = mine->ticket;
 	int i;
 
-	p.check = am_header_sum(&p, am->self);
+	p.check = am_header_sum(&p, am->self, 0);
 	ticket.key = key;
 	ticket.meta_index = am_index(am, 0, am->self, 0);
 	ticket.base = (uint64_t)ticket.meta_index * AM_STRIDE;

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A program that is loaded to a random place, with shared libraries, by two or more
- * processes: addresses of static variables, handlers of the program and of a library.
- * Prints TAP-like lines; ends with 1 if one failed. "shared runs" says that it runs.
+ * processes: addresses of static variables, handlers of the program and of a library,
+ * and as many libraries as there may be. Prints TAP-like lines; ends with 1 if one
+ * failed. "shared runs" says that it runs.
  */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "gam.h"
 
@@ -45,13 +52,109 @@ static void elsewhere(int to)
 	free(heap);
 }
 
+/* ---- many libraries ---- */
+
+#define MOST	64
+
+/* What are loaded, and one of them to make copies of. */
+struct libraries {
+	int count;
+	char path[4096];
+	size_t bytes;		/* of the file, as far as they are loaded */
+};
+
+static int count_one(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct libraries *all = arg;
+	int i;
+
+	(void)size;
+	/* Neither the program nor the kernel's has a path. */
+	if (!strchr(info->dlpi_name, '/'))
+		return 0;
+	all->count++;
+	if (!strstr(info->dlpi_name, "libhamlyn.so"))
+		return 0;
+	snprintf(all->path, sizeof(all->path), "%s", info->dlpi_name);
+	for (i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && p->p_offset + p->p_filesz > all->bytes)
+			all->bytes = p->p_offset + p->p_filesz;
+	}
+	return 0;
+}
+
+/* Another file is another library, whatever is in it. */
+static int load_copy(const struct libraries *all)
+{
+	FILE *file = fopen(all->path, "r");
+	char *bytes = malloc(all->bytes);
+	int fd = memfd_create("copy", 0);
+	char path[64];
+	int good;
+
+	good = file && bytes && fread(bytes, 1, all->bytes, file) == all->bytes &&
+	       write(fd, bytes, all->bytes) == (ssize_t)all->bytes;
+	if (file)
+		fclose(file);
+	free(bytes);
+	/* It stays open: a path that comes again would be the same library. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return good && dlopen(path, RTLD_NOW) != NULL;
+}
+
+static int load_until(int count)
+{
+	struct libraries all = { 0 };
+
+	for (dl_iterate_phdr(count_one, &all); all.count < count; all.count++)
+		if (!load_copy(&all))
+			return 0;
+	return all.count == count;
+}
+
+/* A program of one process with so many. Return: of am_enable(), or 1. */
+static int enable_with(int count)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (!child) {
+		unsetenv("PMI_FD");
+		unsetenv("PMI_PORT");
+		unsetenv("PMIX_NAMESPACE");
+		if (!load_until(count))
+			_exit(255);
+		status = am_enable();
+		if (status)
+			fprintf(stderr, "with %d libraries: %s\n", count, am_error());
+		else
+			am_disable();
+		_exit(-status);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
+	    WEXITSTATUS(status) == 255)
+		return 1;
+	return -WEXITSTATUS(status);
+}
+
+static void many_libraries(void)
+{
+	check(enable_with(MOST) == 0, "64 libraries are not too many");
+	check(enable_with(MOST + 1) == -E2BIG, "65 are");
+}
+
 int main(int argc, char **argv)
 {
+	const char *rank = getenv("PMI_RANK");
 	int rc;
 	int to;
 
 	if (argc == 2 && !strcmp(argv[1], "runs"))
 		return 0;
+	if (!rank || !strcmp(rank, "0"))
+		many_libraries();
 	if (am_enable()) {
 		printf("not ok - am_enable: %s\n", am_error());
 		return 1;

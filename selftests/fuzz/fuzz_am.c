@@ -40,7 +40,8 @@ void am_test_wire(struct am *engine, int dest, uint32_t index, const void *messa
 	MUST(index < 2 * PROCS * DEPTH);
 	MUST(size >= AM_HEADER && size <= am->stride);
 	MUST(p->source == SELF && p->instance < DEPTH);
-	MUST(!am->reliable || p->check == am_header_sum(p, (uint32_t)dest));
+	MUST(!am->reliable || p->check == am_header_sum(p, (uint32_t)dest,
+							index >= PROCS * DEPTH));
 	send->handle = -1;
 }
 
@@ -225,6 +226,9 @@ static void arrive(struct fuzz *f)
 	uint32_t reply = index >= PROCS * DEPTH;
 	uint32_t source = (index - (reply ? PROCS * DEPTH : 0)) >> 2 & 3;
 	uint32_t instance = index & (DEPTH - 1), ran_before = ran, i;
+	unsigned long damaged = am->stats.damaged;
+	/* Sealed for the other direction, as if it had come to the wrong buffer. */
+	bool other_way = (how & 0xe0) == 0x80;
 	const struct am_send *send;
 	struct am_packet p = { 0 };
 	struct hamlyn_nq_entry entry = { .index = index };
@@ -251,7 +255,7 @@ static void arrive(struct fuzz *f)
 	if (how & 8 && !(how & 64))
 		p.args[4] = am_data_sum(data, (uint32_t)length);
 	if (how < 0xf8)
-		p.check = am_header_sum(&p, SELF);
+		p.check = am_header_sum(&p, SELF, reply != other_way);
 	/* It may be announced as another one than it is. */
 	if (index < 2 * PROCS * DEPTH && entry.length >= AM_HEADER &&
 	    entry.length <= am->stride) {
@@ -266,6 +270,8 @@ static void arrive(struct fuzz *f)
 	}
 	MUST(am_arrive(am, &entry) <= 1);
 	MUST(am->context == AM_MAIN && HPAM_reply_dest == -1 && !am->defer);
+	MUST(!am->reliable || !other_way ||
+	     (ran == ran_before && am->stats.damaged == damaged + 1));
 	/* A message calls one handler; what it completes, one more. */
 	MUST(ran - ran_before <= 2);
 	for (i = 0; i < 2 * PROCS * DEPTH; i++)

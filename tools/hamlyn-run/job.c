@@ -52,6 +52,7 @@ struct process {
  * @deadline: when --timeout is over, or NEVER
  * @kill_at: when those that are to end are killed (again), or NEVER
  * @hurried: lines that nobody takes are not waited for
+ * @one_place: both sinks write to it
  * @signal_fd: SIGCHLD, SIGINT, SIGTERM
  */
 struct job {
@@ -68,6 +69,7 @@ struct job {
 	int status;
 	bool failed;
 	bool hurried;
+	bool one_place;
 	int64_t deadline;
 	int64_t kill_at;
 	int signal_fd;
@@ -106,7 +108,9 @@ static void fail(struct job *job, int status, const char *format, ...)
 	va_end(args);
 	/* First, for it may take a while to say so */
 	job->failed = true;
-	job->status = status;
+	/* With --keep-going another may have failed before */
+	if (!job->status)
+		job->status = status;
 	job->kill_at = now_ms() + GRACE_MS;
 	signal_all(job, SIGTERM);
 	/* Those that are stopped would not see it */
@@ -301,16 +305,38 @@ static void take_signals(struct job *job)
 	reap(job);
 }
 
+static bool is_unwritten(const struct job *job)
+{
+	return sink_pending(&job->sinks[0]) || sink_pending(&job->sinks[1]);
+}
+
+/* Who has ended in time has not failed, but who takes the lines has no more time either */
+static void time_is_over(struct job *job)
+{
+	job->deadline = NEVER;
+	job->hurried = true;
+	if (job->failed)
+		return;
+	if (job->alive) {
+		/* Whatever went wrong before: this is what --timeout is for */
+		job->status = EXIT_TIMEOUT;
+		fail(job, EXIT_TIMEOUT, "the processes took more than %d s",
+		     job->options->timeout_s);
+		return;
+	}
+	job->kill_at = now_ms() + GRACE_MS;
+	if (is_unwritten(job))
+		say("the processes have ended, and %zu bytes of theirs wait for who takes them, "
+		    "%d s more", sink_pending(&job->sinks[0]) + sink_pending(&job->sinks[1]),
+		    GRACE_MS / 1000);
+}
+
 static void take_time(struct job *job)
 {
 	int64_t now = now_ms();
 
-	if (now >= job->deadline) {
-		job->deadline = NEVER;
-		job->hurried = true;
-		fail(job, EXIT_TIMEOUT, "the processes took more than %d s",
-		     job->options->timeout_s);
-	}
+	if (now >= job->deadline)
+		time_is_over(job);
 	if (now >= job->kill_at) {
 		job->kill_at = now + GRACE_MS;
 		signal_all(job, SIGKILL);
@@ -342,6 +368,13 @@ static void watch(struct pollfd *entry, int fd, short events)
 	entry->revents = 0;
 }
 
+/* Not into the other one's line. That goes on: what waits there are whole lines. */
+static bool may_write(const struct job *job, int which)
+{
+	return sink_pending(&job->sinks[which]) &&
+		!(job->one_place && job->sinks[!which].in_line);
+}
+
 static nfds_t watch_all(struct job *job)
 {
 	struct pollfd *entry = job->fds + FD_PROCESSES;
@@ -349,8 +382,8 @@ static nfds_t watch_all(struct job *job)
 
 	watch(&job->fds[FD_SIGNALS], job->signal_fd, POLLIN);
 	for (i = 0; i < 2; i++)
-		watch(&job->fds[FD_SINKS + i],
-		      sink_pending(&job->sinks[i]) ? job->sinks[i].fd : -1, POLLOUT);
+		watch(&job->fds[FD_SINKS + i], may_write(job, i) ? job->sinks[i].fd : -1,
+		      POLLOUT);
 	for (i = 0; i < job->options->processes; i++, entry += FDS_EACH) {
 		watch(&entry[FD_PMI], job->pmi.clients[i].fd, POLLIN);
 		for (which = 0; which < 2; which++) {
@@ -370,8 +403,7 @@ static void write_sink(struct job *job, struct sink *sink)
 	if (!err)
 		return;
 	sink_drop(sink);
-	fail(job, 1, "standard %s cannot be written: %s", sink->fd == 1 ? "output" : "error",
-	     strerror(err));
+	fail(job, 1, "standard %s cannot be written: %s", sink_name(sink), strerror(err));
 }
 
 static void serve_process(struct job *job, int rank, const struct pollfd *entry)
@@ -392,7 +424,7 @@ static void serve_all(struct job *job)
 	int i;
 
 	for (i = 0; i < 2; i++)
-		if (job->fds[FD_SINKS + i].revents)
+		if (job->fds[FD_SINKS + i].revents && may_write(job, i))
 			write_sink(job, &job->sinks[i]);
 	for (i = 0; i < job->options->processes; i++)
 		serve_process(job, i, &job->fds[FD_PROCESSES + i * FDS_EACH]);
@@ -447,11 +479,6 @@ static void drain(struct job *job)
 			if (stream_wants(stream))
 				stream_end(stream);
 		}
-}
-
-static bool is_unwritten(const struct job *job)
-{
-	return sink_pending(&job->sinks[0]) || sink_pending(&job->sinks[1]);
 }
 
 static bool is_unread(const struct job *job)
@@ -522,6 +549,7 @@ static void init(struct job *job, const struct options *options)
 	job->polled = allocate(FD_PROCESSES + n * FDS_EACH, sizeof(*job->polled));
 	for (which = 0; which < 2; which++)
 		job->sinks[which].fd = which ? STDERR_FILENO : STDOUT_FILENO;
+	job->one_place = sinks_meet(&job->sinks[0], &job->sinks[1]);
 	for (i = 0; i < options->processes; i++)
 		for (which = 0; which < 2; which++)
 			stream_init(&job->processes[i].streams[which], i, &job->sinks[which]);
@@ -564,6 +592,8 @@ int job_run(const struct options *options)
 		if (is_unwritten(&job))
 			turn(&job);
 	} while (is_running(&job) || is_unread(&job) || is_unwritten(&job));
+	sink_tell(&job.sinks[0]);
+	sink_tell(&job.sinks[1]);
 	uninit(&job);
 	return job.status;
 }

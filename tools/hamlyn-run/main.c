@@ -2,6 +2,7 @@
 /* hamlyn-run: a parallel program on this machine. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "job.h"
@@ -23,6 +24,15 @@ static int open_standard(void)
 	return fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+/* What was asked for, and nothing else */
+static int told(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	say("standard output cannot be written: %s", strerror(errno));
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
@@ -32,6 +42,6 @@ int main(int argc, char **argv)
 		return 1;
 	ret = options_parse(argc, argv, &options);
 	if (ret)
-		return ret < 0 ? EXIT_USAGE : 0;
+		return ret < 0 ? EXIT_USAGE : told();
 	return job_run(&options);
 }

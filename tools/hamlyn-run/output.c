@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "message.h"
@@ -129,14 +130,35 @@ void stream_end(struct stream *stream)
 
 void sink_drop(struct sink *sink)
 {
+	sink->dropped += sink_pending(sink);
 	sink->len = 0;
 	sink->done = 0;
+	sink->in_line = false;
+}
+
+const char *sink_name(const struct sink *sink)
+{
+	return sink->fd == STDOUT_FILENO ? "output" : "error";
+}
+
+void sink_tell(const struct sink *sink)
+{
+	if (sink->dropped)
+		say("%zu bytes for standard %s are lost: nobody took them", sink->dropped,
+		    sink_name(sink));
+}
+
+bool sinks_meet(const struct sink *one, const struct sink *other)
+{
+	struct stat a, b;
+
+	return !fstat(one->fd, &a) && !fstat(other->fd, &b) && a.st_dev == b.st_dev &&
+		a.st_ino == b.st_ino;
 }
 
 /*
  * A pipe that poll() calls writable takes PIPE_BUF bytes at least. Whole lines, if they
- * are not longer than that: our own messages go to the same place, and so may the other
- * sink's lines, which were perhaps written since poll() said so.
+ * are not longer than that: our own messages may go to the same place.
  */
 int sink_write(struct sink *sink)
 {
@@ -147,6 +169,8 @@ int sink_write(struct sink *sink)
 
 	if (written < 0)
 		return errno == EINTR || errno == EAGAIN ? 0 : errno;
+	if (written)
+		sink->in_line = data[written - 1] != '\n';
 	sink->done += (size_t)written;
 	/* Seldom, so that moving what is left costs little */
 	if (sink->done == sink->len || sink->done >= MOVE_BYTES) {

@@ -13,6 +13,8 @@
  * @len: their bytes
  * @done: as many of them are written
  * @room: bytes that @data has room for
+ * @dropped: bytes that never will be written
+ * @in_line: the last byte that was written ends no line
  */
 struct sink {
 	int fd;
@@ -20,6 +22,8 @@ struct sink {
 	size_t len;
 	size_t done;
 	size_t room;
+	size_t dropped;
+	bool in_line;
 };
 
 /**
@@ -65,6 +69,15 @@ size_t sink_pending(const struct sink *sink);
 
 /* What is not written yet never will be */
 void sink_drop(struct sink *sink);
+
+/* How much that was in all, at the end: processes may write on after it was dropped */
+void sink_tell(const struct sink *sink);
+
+/* "output" or "error" */
+const char *sink_name(const struct sink *sink);
+
+/* Do both end in one place, so that lines of the one may come into lines of the other? */
+bool sinks_meet(const struct sink *one, const struct sink *other);
 
 /* Writes as much as does not block once poll() says so. Return: 0 or a positive errno. */
 int sink_write(struct sink *sink);

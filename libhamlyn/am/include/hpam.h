@@ -124,7 +124,7 @@ int HPAM_reply_4(HPAM_handler_4 fun, unsigned long arg0, unsigned long arg1,
  * @fun: function of @dest; it runs when all bytes are there
  * @arg: its argument
  *
- * Return: as HPAM_4().
+ * Return: as HPAM_4(), and -EINVAL if @length is negative.
  */
 int HPAM_xfer(int dest, const void *local, void *remote, int length,
 	      HPAM_handler_xfer fun, void *arg);
