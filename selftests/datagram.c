@@ -211,6 +211,24 @@ TEST_F(datagram, a_piece_of_a_message_does_not_keep_long_ones_out_for_ever)
 	ASSERT_NO(wrong(self, 0, LENGTH));
 }
 
+/* The others' long ones come in all the time, but cannot end: one packet is too many. */
+TEST_F(datagram, a_piece_of_a_message_does_not_keep_others_out_who_go_on_sending)
+{
+	int64_t end = ht_now_ns() + 10 * HT_SEC;
+	struct h_datagram d;
+	int ret = -EAGAIN;
+
+	ASSERT_EQ(1, send_raw(self, NULL, 0, 10, 1));
+	while (ret && ht_now_ns() < end) {
+		ASSERT_EQ(0, send_part(self, 0, LENGTH));
+		ret = h_datagram_receive(self->receiver, &d, 20 * HT_MS);
+	}
+	ASSERT_EQ(0, ret);
+	EXPECT_EQ(LENGTH, d.length);
+	EXPECT_EQ(0, memcmp(d.data, self->data, LENGTH));
+	h_datagram_release(self->receiver);
+}
+
 /* Where the message ends there is nothing to read. */
 static void send_and_die(FIXTURE_DATA(datagram) *self)
 {

@@ -82,6 +82,7 @@ datagram-erase native datagram              libhamlyn/src/datagram.c s/memset(da
 datagram-all   native datagram              libhamlyn/src/datagram.c s/memset(data, 0, d->length);/;/
 datagram-alone native datagram              libhamlyn/src/datagram.c s/told->length == h__read_once(&entry->length) \&\&/1 \&\&/
 datagram-check native datagram              libhamlyn/src/datagram.c s/good = check == check_word(.*);/good = true;/
+datagram-end   native datagram              libhamlyn/src/datagram.c s/(bytes != d->partial \&\& bytes <= d->length)/bytes != d->partial/
 datagram-live  native datagram              libhamlyn/src/datagram.c s/return dev->ops->grace \&\& !dev->ops->grace(dev, &d->grace, about);/return dev->ops->grace;/
 grace-dead     native datagram              libhamlyn/src/shm_table.c s/^\treturn ask \&\& (!owner || !h__shm_alive(dev, owner - 1));/\treturn false;/
 grace-goes-on  native crowd                 libhamlyn/src/shm_table.c s/if (g \&\& g->about != about)/if (g)/

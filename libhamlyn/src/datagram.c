@@ -47,7 +47,7 @@ struct h_datagram_receiver {
 	uint64_t key;			/* 0: revoked */
 	struct h_datagram here;
 	bool mixed;			/* others' bytes may be in the buffer as well */
-	bool spare;			/* the next notification is of one before it */
+	uint32_t spare;			/* notifications that are of messages before */
 	int64_t closed_ns;		/* since when nobody comes in, for free_entry(); or 0 */
 	uint64_t received;
 	uint64_t malformed;
@@ -68,7 +68,8 @@ static struct h_datagram_receiver *of(struct h_receiver *r)
 static void arm(struct h_datagram_receiver *d)
 {
 	d->partial_ns = 0;
-	d->phase = d->key && !d->closed_ns ? READY : REVOKED;
+	d->closed_ns = 0;
+	d->phase = d->key ? READY : REVOKED;
 	if (d->phase == READY)
 		h__entry_grant(d->r.metadata, d->key, 0, d->length);
 }
@@ -165,7 +166,8 @@ static bool is_alone(const struct h_datagram_receiver *d, const struct hamlyn_nq
 /*
  * Has one come? The entry tells: a notification may be of one that was there before
  * the receiver was rekeyed. @told: the notification, or NULL; without it one will come
- * that is to spare, and proves nothing of the next.
+ * that is to spare, and proves nothing of the next. If that one was lost, by an overrun
+ * or with its sender, none does any more: the buffer is erased behind each datagram.
  */
 static void look(struct h_datagram_receiver *d, const struct hamlyn_nq_entry *told)
 {
@@ -173,9 +175,9 @@ static void look(struct h_datagram_receiver *d, const struct hamlyn_nq_entry *to
 		d->phase = HERE;
 		d->mixed = !is_alone(d, told);
 		if (!told)
-			d->spare = true;
-	} else if (told) {
-		d->spare = false;
+			d->spare++;
+	} else if (told && d->spare) {
+		d->spare--;
 	}
 }
 
@@ -228,7 +230,8 @@ static bool mend(struct h_datagram_receiver *d)
 		return false;
 	}
 	now = h__now_ns();
-	if (!d->partial_ns || bytes != d->partial) {
+	/* No message is longer: what goes beyond it are others, which cannot end it either. */
+	if (!d->partial_ns || (bytes != d->partial && bytes <= d->length)) {
 		d->partial = bytes;
 		d->partial_ns = now;
 		d->pieces++;
@@ -315,10 +318,11 @@ static bool settled(struct h_datagram_receiver *d, uint32_t about)
  */
 static bool close_entry(struct h_datagram_receiver *d)
 {
-	uint32_t state = h__load_acquire(&d->r.metadata->state);
+	uint32_t state;
 	bool inside;
 
 	h_receiver_lock(&d->r);
+	state = h__load_acquire(&d->r.metadata->state);
 	inside = d->phase == READY && state && state != HAMLYN_META_ARMED;
 	if (inside) {
 		d->closed_ns = h__now_ns();
@@ -333,16 +337,17 @@ static bool close_entry(struct h_datagram_receiver *d)
 static void open_entry(struct h_datagram_receiver *d, bool empty)
 {
 	h_receiver_lock(&d->r);
-	look(d, NULL);
-	d->closed_ns = 0;
-	if (d->phase == READY && empty) {
-		d->malformed++;
-		cut_off(d);
-	} else if (d->phase == REVOKED) {
-		arm(d);
-	} else {
-		h__write_once(&d->r.metadata->low, 0);
-		h__write_once(&d->r.metadata->high, d->length);
+	/* Else it was armed meanwhile. */
+	if (d->closed_ns) {
+		look(d, NULL);
+		d->closed_ns = 0;
+		if (d->phase == READY && empty) {
+			d->malformed++;
+			cut_off(d);
+		} else {
+			h__write_once(&d->r.metadata->low, 0);
+			h__write_once(&d->r.metadata->high, d->length);
+		}
 	}
 	h_receiver_unlock(&d->r);
 }

@@ -79,7 +79,7 @@ struct h_watch {
 
 /*
  * What a kind of device does. Called with dev->lock held, except query, send,
- * nq_sleep, nq_mend and nq_gone, and the stats. An op fills in the object it is
+ * grace, nq_sleep, nq_mend and nq_gone, and the stats. An op fills in the object it is
  * given and leaves lists and user counts to the caller. After destroy, or
  * instead of it when the device is closed, comes forget, where there is one: it
  * gives back what this process has of the object, and cannot fail. A child of a

@@ -223,7 +223,9 @@ static void mend_hole(struct h_nq *nq)
 		return;
 	if (pthread_mutex_trylock(&nq->dev->lock))
 		return;
+	/* A child of fork() has what it finds here. */
 	hole = nq->hole;
+	nq->hole = NULL;
 	if (!h__shm_grace(nq->dev, &hole, pos) && !h__shm_trylock(nq->dev)) {
 		fill_hole(nq, pos);
 		h__shm_unlock(nq->dev);

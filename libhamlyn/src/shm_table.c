@@ -10,6 +10,7 @@
 #include "shm.h"
 
 #define QUIESCE_SPINS	1000
+#define AT_A_TIME	128
 #define RECLAIM_NS	(100ll * 1000000)
 
 /* ---- memory: runs of pages, each marked with its area ---- */
@@ -131,6 +132,11 @@ void h__shm_free(struct shm_dev *shm, u32 area)
 
 /* ---- waiting for senders ---- */
 
+struct inside {
+	u32 terminus;
+	u32 hold;
+};
+
 /*
  * Who was inside the NIC when it began, all at once: who has been waited for does not
  * keep others waiting who came in meanwhile, however many more send than there are
@@ -138,29 +144,24 @@ void h__shm_free(struct shm_dev *shm, u32 area)
  */
 struct h_grace {
 	u32 about;		/* the caller's */
-	u32 inside;
-	struct {
-		u32 terminus;
-		u32 hold;
-	} at[SHM_MAX_TERMINI];
+	u32 count;		/* of those at @at who have not left */
+	struct inside at[SHM_MAX_TERMINI];
 };
 
-static void begin(const struct h_dev *dev, struct h_grace *g)
+/* Behind the fence. *@from: the first terminus to look at; out: where to go on. */
+static u32 begin(const struct h_dev *dev, u32 *from, struct inside *at, u32 room)
 {
 	struct shm_segment *seg = shm_of(dev)->seg;
-	u32 i;
+	u32 i, n = 0;
 
-	h__shm_fence();						/* B8 */
-	g->inside = 0;
-	for (i = 0; i < SHM_MAX_TERMINI; i++) {
+	for (i = *from; i < SHM_MAX_TERMINI && n < room; i++) {
 		u32 hold = smp_load_acquire(&seg->termini[i].hold);	/* B8 */
 
-		if (!(hold & 1))
-			continue;
-		g->at[g->inside].terminus = i;
-		g->at[g->inside].hold = hold;
-		g->inside++;
+		if (hold & 1)
+			at[n++] = (struct inside) { .terminus = i, .hold = hold };
 	}
+	*from = i;
+	return n;
 }
 
 /* B8: has a terminus left the NIC, or, where @ask, can it never act again? */
@@ -174,26 +175,26 @@ static bool is_out(const struct h_dev *dev, struct shm_terminus *t, u32 hold, bo
 }
 
 /* Return: whether nobody is inside any more. */
-static bool look(const struct h_dev *dev, struct h_grace *g, bool ask)
+static bool look(const struct h_dev *dev, struct inside *at, u32 *count, bool ask)
 {
 	struct shm_segment *seg = shm_of(dev)->seg;
 	u32 i = 0;
 
-	while (i < g->inside) {
-		if (is_out(dev, &seg->termini[g->at[i].terminus], g->at[i].hold, ask))
-			g->at[i] = g->at[--g->inside];
+	while (i < *count) {
+		if (is_out(dev, &seg->termini[at[i].terminus], at[i].hold, ask))
+			at[i] = at[--*count];
 		else
 			i++;
 	}
-	return !g->inside;
+	return !*count;
 }
 
-static int wait_out(const struct h_dev *dev, struct h_grace *g, int64_t wait_ns)
+/* @give_up: 0: at once */
+static int wait_out(const struct h_dev *dev, struct inside *at, u32 *count, int64_t give_up)
 {
-	int64_t give_up = h__now_ns() + wait_ns;
-	unsigned int spins = wait_ns ? 1 : QUIESCE_SPINS;	/* who does not wait asks at once */
+	unsigned int spins = give_up ? 1 : QUIESCE_SPINS;
 
-	for (; !look(dev, g, !(spins % QUIESCE_SPINS)); spins++) {
+	for (; !look(dev, at, count, !(spins % QUIESCE_SPINS)); spins++) {
 		if (spins % QUIESCE_SPINS)
 			continue;
 		if (h__now_ns() >= give_up)
@@ -203,18 +204,27 @@ static int wait_out(const struct h_dev *dev, struct h_grace *g, int64_t wait_ns)
 	return 0;
 }
 
+/* So many at a time: threads may have small stacks. */
 int h__shm_quiesce(struct h_dev *dev, int64_t wait_ns)
 {
-	struct h_grace g;
+	int64_t give_up = h__now_ns() + wait_ns;
+	struct inside at[AT_A_TIME];
+	u32 count, from = 0;
+	int err;
 
-	begin(dev, &g);
-	return wait_out(dev, &g, wait_ns);
+	h__shm_fence();						/* B8 */
+	do {
+		count = begin(dev, &from, at, AT_A_TIME);
+		err = wait_out(dev, at, &count, give_up);
+	} while (!err && from < SHM_MAX_TERMINI);
+	return err;
 }
 
 int h__shm_grace(struct h_dev *dev, struct h_grace **grace, u32 about)
 {
 	struct h_grace *g = *grace;
-	int64_t wait_ns = 0;
+	int64_t give_up = 0;
+	u32 from = 0;
 	int err;
 
 	if (g && g->about != about)
@@ -225,10 +235,11 @@ int h__shm_grace(struct h_dev *dev, struct h_grace **grace, u32 about)
 			return -ENOMEM;
 		*grace = g;
 		g->about = about;
-		begin(dev, g);
-		wait_ns = SHM_MOMENT_NS;
+		h__shm_fence();					/* B8 */
+		g->count = begin(dev, &from, g->at, SHM_MAX_TERMINI);
+		give_up = h__now_ns() + SHM_MOMENT_NS;
 	}
-	err = wait_out(dev, g, wait_ns);
+	err = wait_out(dev, g->at, &g->count, give_up);
 	if (!err)
 		h__grace_end(grace);
 	return err;

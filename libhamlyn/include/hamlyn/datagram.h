@@ -183,7 +183,8 @@ int h_datagram_receiver_stats(struct h_datagram_receiver *receiver,
 /**
  * h_datagram_receiver_on_ready() - have h_manager_dispatch() call back
  * @receiver: the receiver
- * @ready: called while there is a datagram to be received; or NULL
+ * @ready: called while something is there to be received; or NULL. It may turn out to be
+ *	malformed then: receive with H_NOWAIT
  * @arg: its second argument
  */
 void h_datagram_receiver_on_ready(struct h_datagram_receiver *receiver,
