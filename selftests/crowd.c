@@ -65,11 +65,13 @@ static const char *gather_crowd(FIXTURE_DATA(crowd) *self)
 	self->processes = processors < MOST_PROCESSES - 2 ? (unsigned int)processors + 2 :
 							    MOST_PROCESSES;
 	for (i = 0; i < self->processes; i++) {
-		self->pid[i] = ht_fork();
-		if (self->pid[i] < 0)
+		pid_t pid = ht_fork();
+
+		if (pid < 0)
 			return "no process";
-		if (!self->pid[i])
+		if (!pid)
 			send_on(self);
+		self->pid[i] = pid;
 	}
 	close(self->ready[1]);
 	for (i = 0; i < self->processes; i++)
@@ -100,7 +102,8 @@ FIXTURE_TEARDOWN(crowd)
 {
 	unsigned int i;
 
-	for (i = 0; i < self->processes; i++) {
+	/* Those that there are: 0 would be all of us. */
+	for (i = 0; i < self->processes && self->pid[i] > 0; i++) {
 		kill(self->pid[i], SIGKILL);
 		EXPECT_EQ(128 + SIGKILL, ht_reap(self->pid[i]));
 	}
