@@ -53,7 +53,7 @@ struct h_datagram_receiver {
 	uint64_t malformed;
 	uint32_t partial;		/* bytes of a message that is not over */
 	int64_t partial_ns;		/* since when; 0: there is none */
-	uint32_t pieces;		/* of how many there was one */
+	uint32_t pieces;		/* how many times that began: free_entry() asks about it */
 	void (*ready)(struct h_datagram_receiver *receiver, void *arg);
 	void *ready_arg;
 };
@@ -76,8 +76,8 @@ static void arm(struct h_datagram_receiver *d)
 
 /*
  * Nobody is landing: one that arrived is over, or of no use. Locked, but not while all of
- * the buffer is erased: that takes time, and others who wait for this thread are woken
- * with the lock held.
+ * the buffer is erased: that takes time, and whoever polls for the manager spins for the
+ * lock when something arrives here.
  */
 static void arm_erased(struct h_datagram_receiver *d)
 {

@@ -458,6 +458,7 @@ static int lead(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
 		ret = h__nq_sleep(m->nq, until);
 		pthread_mutex_lock(&m->lock);
 		s->on_nq = false;
+		/* Nobody has told of anything: then there is nothing to poll for. */
 		if (ret == -ETIMEDOUT && until != deadline_ns) {
 			ret = 0;
 			continue;

@@ -10,7 +10,7 @@
 #define DEFAULT_MAX_SIZE	65536
 #define GROW_BY			4
 #define SETTLE_NS		200000000LL	/* while the work queue is full */
-#define OLD_GRACE_NS		100000000LL
+#define OLD_GRACE_NS		100000000LL	/* who came in since may have been stopped */
 #define RETIRE_AGAIN_NS		10000000LL	/* while somebody is inside the NIC */
 
 static struct h_stream_receiver *of(struct h_receiver *r)
@@ -268,7 +268,6 @@ static bool may_retire(struct h_stream_receiver *r)
 	now = h__now_ns();
 	if (now < r->retire_ns)
 		return false;
-	/* Who was stopped in there since then was not asked about. */
 	if (now - r->retire_ns > OLD_GRACE_NS)
 		h__grace_end(&r->grace);
 	if (!dev->ops->grace(dev, &r->grace, h_slot_number(r->gen[0].place.slot)))
