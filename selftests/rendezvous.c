@@ -2,11 +2,14 @@
 /* How processes meet: with good ones, silent ones, liars and the dead. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -604,6 +607,45 @@ TEST_F(rendezvous, what_does_not_fit_is_told_so)
 	EXPECT_EQ(-EUSERS, c.result);
 }
 
+static bool is_explained(struct h_dev *dev)
+{
+	char why[HAMLYN_EXPLAIN_BYTES];
+
+	return !h_explain(dev, why, sizeof(why)) && *why;
+}
+
+/* What was made of the connection is gone by then, and the reason is told all the same. */
+TEST_F(rendezvous, both_ends_say_what_they_have_no_room_for)
+{
+	const struct h_manager_attr small = { .nq_entries = 64 };
+	const struct h_stream_attr most = { .buffers = 32 };
+	const struct h_stream_attr rest = { .buffers = 16, .buffer_size = 4096,
+					    .max_buffer_size = 4096 };
+	struct client c = {
+		.path = self->path,
+		.attr = { .flags = variant->flags, .stream = most },
+		.own_device = true,
+	};
+	struct h_stream_receiver *r;
+	struct h_stream_pair pair;
+	struct h_manager *m;
+	pthread_t thread;
+
+	ASSERT_EQ(0, h_manager_create(self->dev, &small, &m));
+	ASSERT_EQ(0, h_stream_receiver_create(m, &rest, &r));
+	EXPECT_EQ(-ENOSPC, h_connect(m, self->path, &c.attr, &pair, SECOND));
+	EXPECT_TRUE(is_explained(self->dev));
+	c.streams = true;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, client, &c));
+	EXPECT_EQ(-ENOSPC, h_listener_accept(self->listener, m, &most, &pair,
+					     60 * SECOND));
+	EXPECT_TRUE(is_explained(self->dev));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-EUSERS, c.result);
+	EXPECT_EQ(0, h_stream_receiver_destroy(r));
+	EXPECT_EQ(0, h_manager_destroy(m));
+}
+
 TEST_F(rendezvous, another_device_is_told_so)
 {
 	char name[64], segment[80];
@@ -881,6 +923,245 @@ TEST_F(rendezvous, who_was_sent_away_is_gone_although_a_child_has_it_open)
 	close(gate[1]);
 	ht_reap(pid);
 	h_listener_destroy(second);
+}
+
+/* ---- children and those who fork them ---- */
+
+/* What comes in the end, within a second: nobody waits, who is gone cannot be late. */
+static bool sees_the_end(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char c;
+
+	if (poll(&p, 1, 1000) != 1)
+		return false;
+	return !recv(fd, &c, 1, 0) || errno == ECONNRESET;
+}
+
+static const char *nobody_listens(const char *path, const int *fds)
+{
+	struct h_listener *l;
+	int fd;
+
+	if (!sees_the_end(fds[0]))
+		return "who was waiting does not see the end";
+	if (!sees_the_end(fds[1]))
+		return "who has called does not see the end";
+	fd = call_raw(path);
+	if (fd != -ECONNREFUSED && (*path == '@' || fd != -ENOENT))
+		return "one can call still";
+	close(fds[0]);
+	close(fds[1]);
+	if (h_listener_create(path, NULL, &l))
+		return "the name is taken still";
+	h_listener_destroy(l);
+	return NULL;
+}
+
+TEST_F(rendezvous, a_child_does_not_go_on_listening)
+{
+	struct h_listener *second;
+	struct h_channel *ch;
+	int fds[2];
+	char other[80];
+	pid_t pid;
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	ASSERT_EQ(0, h_listener_create(other, NULL, &second));
+	fds[0] = call_raw(other);
+	ASSERT_GE(fds[0], 0);
+	EXPECT_EQ(-EAGAIN, h_channel_accept(second, NULL, NULL, &ch, H_NOWAIT));
+	fds[1] = call_raw(other);
+	ASSERT_GE(fds[1], 0);
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		for (;;)
+			pause();
+	/* The child may not have got to do anything yet. */
+	h_listener_destroy(second);
+	EXPECT_NO(nobody_listens(other, fds));
+	kill(pid, SIGKILL);
+	ht_reap(pid);
+}
+
+TEST_F(rendezvous, what_a_child_destroys_is_its_own_copy)
+{
+	struct h_channel *ch;
+	pid_t pid;
+	int fd;
+
+	fd = call_raw(self->path);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-EAGAIN, h_channel_accept(self->listener, NULL, NULL, &ch,
+					    H_NOWAIT));
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		if (h_channel_accept(self->listener, NULL, NULL, &ch,
+				     H_FOREVER) != -EBADF)
+			_exit(1);
+		h_listener_destroy(self->listener);
+		_exit(0);
+	}
+	EXPECT_EQ(0, ht_reap(pid));
+	EXPECT_EQ(-1, recv(fd, &pid, 1, MSG_DONTWAIT));
+	close(fd);
+	ASSERT_NO(good_one_is_let_in(self->listener, self->path, self->m,
+				     variant->flags));
+}
+
+/* It listens, has one client wait, and leaves a child behind, until @gate ends. */
+static void listen_and_fork(const char *path, int tell, const int *gate)
+{
+	struct h_listener *l;
+	struct pollfd p;
+	struct h_channel *ch;
+	char c;
+
+	close(gate[1]);
+	if (h_listener_create(path, NULL, &l) || ht_write_all(tell, "l", 1))
+		_exit(1);
+	p = (struct pollfd) { .fd = h_listener_fd(l), .events = POLLIN };
+	if (poll(&p, 1, 10000) != 1 ||
+	    h_channel_accept(l, NULL, NULL, &ch, H_NOWAIT) != -EAGAIN)
+		_exit(2);
+	if (!fork()) {
+		/* It is to live longer. */
+		prctl(PR_SET_PDEATHSIG, 0);
+		if (ht_write_all(tell, "f", 1))
+			_exit(3);
+		_exit(ht_read_all(gate[0], &c, 1) ? 0 : 4);
+	}
+	for (;;)
+		pause();
+}
+
+TEST_F(rendezvous, a_child_of_who_was_killed_does_not_go_on_listening)
+{
+	int fds[2], gate[2], tell[2];
+	char other[80], c;
+	pid_t pid;
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	ASSERT_EQ(0, pipe(gate));
+	ASSERT_EQ(0, pipe(tell));
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		listen_and_fork(other, tell[1], gate);
+	ASSERT_EQ(0, ht_read_all(tell[0], &c, 1));
+	fds[0] = call_raw(other);
+	ASSERT_GE(fds[0], 0);
+	ASSERT_EQ(0, ht_read_all(tell[0], &c, 1));
+	fds[1] = call_raw(other);
+	ASSERT_GE(fds[1], 0);
+	kill(pid, SIGKILL);
+	ht_reap(pid);
+	EXPECT_NO(nobody_listens(other, fds));
+	close(gate[0]);
+	close(gate[1]);
+	close(tell[0]);
+	close(tell[1]);
+}
+
+/* ---- without descriptors ---- */
+
+/* Just @n of them can be had. */
+static void leave_free(unsigned int n, struct rlimit *old)
+{
+	struct rlimit limit;
+	int fd;
+
+	getrlimit(RLIMIT_NOFILE, old);
+	limit = *old;
+	for (fd = 0; fcntl(fd, F_GETFD) >= 0 || n--; fd++)
+		;
+	limit.rlim_cur = (rlim_t)fd;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* In a child; with @n free descriptors, if there are as many as that. */
+static pid_t begin_client(const char *path, uint32_t flags, unsigned int n)
+{
+	const struct h_channel_attr attr = { .connect.flags = flags };
+	pid_t pid = ht_fork();
+	struct h_channel *ch;
+	struct h_manager *m;
+	struct h_dev *dev;
+	struct rlimit old;
+	int ret;
+
+	if (pid)
+		return pid;
+	if (h_open(ht_device(), &dev) || h_manager_create(dev, NULL, &m))
+		_exit(1);
+	if (n != UINT_MAX)
+		leave_free(n, &old);
+	ret = h_channel_connect(m, path, &attr, &ch, ht_patience_ns() / 4);
+	if (ret == -EMFILE && flags && !is_explained(dev))
+		_exit(2);
+	if (!ret)
+		h_channel_close(ch, H_NOWAIT);
+	_exit(-ret);
+}
+
+/* Also where no descriptor but that of the connection is needed: nobody is kept waiting. */
+TEST_F(rendezvous, a_server_without_descriptors_says_so_at_both_ends)
+{
+	unsigned int enough = variant->flags ? 5 : 1, n;
+	struct pollfd p = { .fd = h_listener_fd(self->listener),
+			    .events = POLLIN };
+	struct h_channel *ch;
+	struct rlimit old;
+	pid_t pid;
+	int ret;
+
+	for (n = 0; n <= 6; n++) {
+		pid = begin_client(self->path, variant->flags, UINT_MAX);
+		ASSERT_EQ(1, poll(&p, 1, 60000));
+		leave_free(n, &old);
+		ret = h_channel_accept(self->listener, self->m, NULL, &ch,
+				       SECOND);
+		setrlimit(RLIMIT_NOFILE, &old);
+		EXPECT_EQ(n < enough ? -EMFILE : 0, ret) {
+			TH_LOG("%u free", n);
+		}
+		EXPECT_TRUE(!ret || is_explained(self->dev));
+		/* Nobody took it: it waits, and is let in with the next try. */
+		if (!n)
+			ret = h_channel_accept(self->listener, self->m, NULL,
+					       &ch, ht_patience_ns());
+		EXPECT_EQ(ret ? EUSERS : 0, ht_reap(pid)) {
+			TH_LOG("%u free", n);
+		}
+		if (!ret)
+			h_channel_close(ch, H_NOWAIT);
+	}
+}
+
+TEST_F(rendezvous, a_client_without_descriptors_says_so)
+{
+	unsigned int enough = variant->flags ? 3 : 1, n;
+	struct h_channel *ch;
+	pid_t pid;
+	int ret;
+
+	for (n = 0; n <= 6; n++) {
+		pid = begin_client(self->path, variant->flags, n);
+		do
+			ret = h_channel_accept(self->listener, self->m, NULL,
+					       &ch, SECOND / 20);
+		while (ret == -ETIMEDOUT && !has_ended(pid));
+		EXPECT_EQ(n < enough ? -ETIMEDOUT : 0, ret) {
+			TH_LOG("%u free", n);
+		}
+		EXPECT_EQ(n < enough ? EMFILE : 0, ht_reap(pid)) {
+			TH_LOG("%u free", n);
+		}
+		if (!ret)
+			h_channel_close(ch, H_NOWAIT);
+	}
 }
 
 /* What a client says that connects: its bytes, and the descriptors. */
@@ -1577,6 +1858,144 @@ TEST_F(rendezvous, descriptors_of_something_else_are_sent_away)
 	ASSERT_NO(hang_up(&o));
 	ASSERT_NO(good_one_is_let_in(self->listener, self->path, self->m,
 				     variant->flags));
+}
+
+/* ---- replies that nobody reads ---- */
+
+enum { IN_FLIGHT = 100, UNREAD_OF_USER = 32, REPLAYED = 40 };
+
+/* Descriptors on their way to nobody: more than the limit will be. */
+static int fill_flight(void)
+{
+	struct saying s = { .length = 1, .fds = { 0, 0 } };
+	int pair[2], i;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+		return -errno;
+	for (i = 0; i < IN_FLIGHT / 2; i++)
+		say(pair[0], &s);
+	return 0;
+}
+
+/* The exit status tells the step. Who has no rights has limits. */
+static int serve_in_full_flight(const char *path)
+{
+	const struct h_listener_attr attr = { .flags = H_CONNECT_TICKETS };
+	struct rlimit limit = { IN_FLIGHT / 2, IN_FLIGHT / 2 };
+	struct h_listener *l;
+	struct h_channel *ch;
+	struct h_manager *m;
+	struct h_dev *dev;
+	pid_t pid;
+	int ret;
+
+	if (!geteuid() && (setgid(NOBODY) || setuid(NOBODY)))
+		return 1;
+	ht_stay_child();
+	if (h_open(ht_device(), &dev) || h_manager_create(dev, NULL, &m) ||
+	    h_listener_create(path, &attr, &l))
+		return 2;
+	pid = begin_client(path, H_CONNECT_TICKETS, UINT_MAX);
+	if (fill_flight() || setrlimit(RLIMIT_NOFILE, &limit))
+		return 3;
+	ret = h_channel_accept(l, m, NULL, &ch, ht_patience_ns() / 8);
+	if (ret != -ETOOMANYREFS)
+		return ret ? 4 : 5;
+	if (!is_explained(dev))
+		return 6;
+	h_listener_destroy(l);
+	return ht_reap(pid) == EUSERS ? 0 : 7;
+}
+
+TEST_F(rendezvous, a_server_that_can_send_no_descriptors_says_so)
+{
+	char other[80];
+	pid_t pid;
+
+	if (!variant->flags)
+		SKIP(return, "none are sent");
+	snprintf(other, sizeof(other), "@hamlyn-test.%d.flight", getpid());
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(serve_in_full_flight(other));
+	EXPECT_EQ(0, ht_reap(pid));
+}
+
+/* A user who says what another one said, and does not listen. */
+static void replay(const char *path, const struct saying *said, int tell, int go)
+{
+	int fds[2 * REPLAYED], i;
+	char c[512];
+
+	if (setgid(NOBODY) || setuid(NOBODY))
+		_exit(1);
+	ht_stay_child();
+	for (i = 0; i < REPLAYED; i++) {
+		fds[i] = call_raw(path);
+		say(fds[i], said);
+	}
+	if (ht_write_all(tell, "", 1) || ht_read_all(go, c, 1))
+		_exit(2);
+	for (i = 0; i < REPLAYED; i++)
+		recv(fds[i], c, sizeof(c), 0);
+	for (; i < 2 * REPLAYED; i++) {
+		fds[i] = call_raw(path);
+		say(fds[i], said);
+	}
+	if (ht_write_all(tell, "", 1))
+		_exit(3);
+	for (;;)
+		pause();
+}
+
+static int count_let_in(struct h_listener *l, struct h_manager *m)
+{
+	struct h_channel *ch;
+	int n = 0, ret;
+
+	while (!(ret = h_channel_accept(l, m, NULL, &ch, SECOND / 5))) {
+		h_channel_close(ch, H_NOWAIT);
+		n++;
+	}
+	return ret == -ETIMEDOUT ? n : ret;
+}
+
+TEST_F(rendezvous, who_does_not_read_replies_gets_only_so_many)
+{
+	int tell[2], go[2];
+	struct overheard o;
+	unsigned int files;
+	struct h_channel *ch;
+	pid_t pid;
+	char c;
+
+	if (!variant->flags)
+		SKIP(return, "they have no descriptors");
+	if (geteuid())
+		SKIP(return, "needs root");
+	ASSERT_NO(overhear(self->path, variant->flags, &o));
+	ASSERT_EQ(0, pipe(tell));
+	ASSERT_EQ(0, pipe(go));
+	files = open_files();
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		replay(self->path, &o.said, tell[1], go[0]);
+	ASSERT_EQ(0, ht_read_all(tell[0], &c, 1));
+	EXPECT_EQ(UNREAD_OF_USER, count_let_in(self->listener, self->m));
+	EXPECT_NO(good_one_is_let_in(self->listener, self->path, self->m,
+				     variant->flags));
+	/* It reads: then they are forgotten. */
+	ASSERT_EQ(0, ht_write_all(go[1], "", 1));
+	ASSERT_EQ(0, ht_read_all(tell[0], &c, 1));
+	EXPECT_EQ(UNREAD_OF_USER, count_let_in(self->listener, self->m));
+	kill(pid, SIGKILL);
+	ht_reap(pid);
+	EXPECT_EQ(-EAGAIN, h_channel_accept(self->listener, self->m, NULL, &ch,
+					    H_NOWAIT));
+	EXPECT_EQ(files, open_files());
+	ASSERT_NO(hang_up(&o));
 }
 
 /* ---- replies ---- */

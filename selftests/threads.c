@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <hamlyn/manager.h>
+#include <hamlyn/channel.h>
 
 #define THREADS		2
 #define MESSAGES	20000	/* of each sending thread */
@@ -272,6 +272,8 @@ struct calls {
 	struct h_terminus *terminus;
 	struct h_manager *manager;
 	struct h_receiver receiver;
+	struct h_listener *listener;
+	char path[64];
 	int ticket;
 	unsigned int made;
 };
@@ -324,6 +326,9 @@ static int calls_open(struct calls *c)
 	if (!ret)
 		ret = h_receiver_init(&c->receiver, c->manager, &always_ready,
 				      &at);
+	snprintf(c->path, sizeof(c->path), "@hamlyn-threads.%d", (int)getpid());
+	if (!ret)
+		ret = h_listener_create(c->path, NULL, &c->listener);
 	return ret;
 }
 
@@ -388,6 +393,62 @@ static int call_ready(struct calls *c)
 	return h_manager_dispatch(c->manager) < 0 ? -EIO : 0;
 }
 
+/* Nobody accepts. */
+static int call_connect(struct calls *c)
+{
+	struct h_channel *ch;
+	int ret;
+
+	ret = h_channel_connect(c->manager, c->path, NULL, &ch, 10 * HT_MS);
+	return ret == -ETIMEDOUT ? 0 : ret ? ret : -EIO;
+}
+
+static int call_connect_streams(struct calls *c)
+{
+	struct h_stream_pair pair;
+	int ret;
+
+	ret = h_connect(c->manager, c->path, NULL, &pair, 10 * HT_MS);
+	return ret == -ETIMEDOUT ? 0 : ret ? ret : -EIO;
+}
+
+/* Nobody connects, but for those who did so in vain. */
+static int call_accept(struct calls *c)
+{
+	struct h_channel *ch;
+	int ret;
+
+	if (!c->made && call_connect(c))
+		return -EIO;
+	ret = h_channel_accept(c->listener, c->manager, NULL, &ch, 10 * HT_MS);
+	if (!ret)
+		h_channel_close(ch, H_NOWAIT);
+	return ret == -ETIMEDOUT ? 0 : ret;
+}
+
+static int call_accept_streams(struct calls *c)
+{
+	struct h_stream_pair pair;
+	int ret;
+
+	ret = h_listener_accept(c->listener, c->manager, NULL, &pair, 10 * HT_MS);
+	return ret == -ETIMEDOUT ? 0 : ret ? ret : -EIO;
+}
+
+static int call_listen(struct calls *c)
+{
+	struct h_listener *second;
+	int ret;
+
+	if (!c->made) {
+		h_listener_destroy(c->listener);
+		c->listener = NULL;
+	}
+	ret = h_listener_create(c->path, NULL, &second);
+	h_listener_destroy(second);
+	return ret;
+}
+
 static const struct call {
 	const char *name;
 	int (*make)(struct calls *c);
@@ -401,6 +462,11 @@ static const struct call {
 	{ "h_terminus_import()", call_import },
 	{ "h_manager_fd()", call_event },
 	{ "h_receiver_on_ready()", call_ready },
+	{ "h_channel_connect()", call_connect },
+	{ "h_connect()", call_connect_streams },
+	{ "h_channel_accept()", call_accept },
+	{ "h_listener_accept()", call_accept_streams },
+	{ "h_listener_create()", call_listen },
 };
 
 struct cancelled {

@@ -369,18 +369,44 @@ int h__refuse(struct h_dev *dev, int err, const char *format, ...)
 	return err;
 }
 
+/* dev->lock held. */
+static int fetch_why(struct h_dev *dev, char *why)
+{
+	if (!dev->why_ours && dev->ops->explain)
+		return dev->ops->explain(dev, why);
+	memcpy(why, dev->why, sizeof(dev->why));
+	return 0;
+}
+
+/*
+ * Each call forgets why the one before it failed, and those that undo are calls as well.
+ * The kernel forgets, too: what it knows is fetched before, and said in its place.
+ */
+void h__why_keep(struct h_dev *dev, struct h_why *why)
+{
+	pthread_mutex_lock(&dev->lock);
+	if (fetch_why(dev, why->text))
+		why->text[0] = 0;
+	pthread_mutex_unlock(&dev->lock);
+}
+
+void h__why_restore(struct h_dev *dev, const struct h_why *why)
+{
+	pthread_mutex_lock(&dev->lock);
+	memcpy(dev->why, why->text, sizeof(dev->why));
+	dev->why_ours = true;
+	pthread_mutex_unlock(&dev->lock);
+}
+
 int h_explain(struct h_dev *dev, char *text, size_t size)
 {
 	char why[HAMLYN_EXPLAIN_BYTES];
-	int err = 0;
+	int err;
 
 	if (!size)
 		return -EINVAL;
 	pthread_mutex_lock(&dev->lock);
-	if (dev->why_ours || !dev->ops->explain)
-		memcpy(why, dev->why, sizeof(why));
-	else
-		err = dev->ops->explain(dev, why);
+	err = fetch_why(dev, why);
 	dev->why[0] = 0;
 	pthread_mutex_unlock(&dev->lock);
 	snprintf(text, size, "%s", err ? "" : why);

@@ -175,6 +175,15 @@ void h__shm_open_wait(struct h_open_wait *wait);
 
 /* Take dev->lock for a call that h_explain() may be asked about. */
 void h__dev_lock(struct h_dev *dev);
+
+/* What h_explain() has to say of a call that failed, while it is undone. */
+struct h_why {
+	char text[HAMLYN_EXPLAIN_BYTES];
+};
+
+void h__why_keep(struct h_dev *dev, struct h_why *why);
+void h__why_restore(struct h_dev *dev, const struct h_why *why);
+
 /* Explain @err and return it: with dev->lock held, and without. */
 int h__because(struct h_dev *dev, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

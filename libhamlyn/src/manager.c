@@ -51,6 +51,7 @@ static int bind_added(struct h_manager *m, struct h_area *area)
 int h_manager_register(struct h_manager *m, void *addr, size_t length)
 {
 	struct h_area *area;
+	struct h_why why;
 	int err;
 
 	err = h_area_add(m->dev, addr, length, HAMLYN_AREA_READONLY, &area);
@@ -59,8 +60,11 @@ int h_manager_register(struct h_manager *m, void *addr, size_t length)
 	pthread_mutex_lock(&m->lock);
 	err = bind_added(m, area);
 	pthread_mutex_unlock(&m->lock);
-	if (err)
+	if (err) {
+		h__why_keep(m->dev, &why);
 		h_area_remove(area);
+		h__why_restore(m->dev, &why);
+	}
 	return err;
 }
 
@@ -147,6 +151,17 @@ static void manager_free(struct h_manager *m)
 	free(m);
 }
 
+/* Of one that could not be made. */
+static void manager_undo(struct h_manager *m)
+{
+	struct h_dev *dev = m->dev;
+	struct h_why why;
+
+	h__why_keep(dev, &why);
+	manager_free(m);
+	h__why_restore(dev, &why);
+}
+
 static int manager_init(struct h_manager *m, const struct h_manager_attr *attr)
 {
 	struct h_terminus_attr terminus = attr->terminus;
@@ -203,7 +218,7 @@ int h_manager_create(struct h_dev *dev, const struct h_manager_attr *attr,
 	pthread_mutex_init(&m->lock, NULL);
 	err = manager_init(m, attr);
 	if (err)
-		manager_free(m);
+		manager_undo(m);
 	else
 		*manager = m;
 	return err;

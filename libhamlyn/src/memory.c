@@ -102,6 +102,7 @@ static int chunk_add(struct h_pool *pool, unsigned int class, size_t length)
 	struct h_chunk *chunk = calloc(1, sizeof(*chunk));
 	size_t whole = (size_t)SMALLEST << class;
 	size_t size = chunk_size(pool, whole);
+	struct h_why why;
 	int err;
 
 	if (!chunk)
@@ -126,7 +127,9 @@ static int chunk_add(struct h_pool *pool, unsigned int class, size_t length)
 free_classes:
 	free(chunk->classes);
 remove_area:
+	h__why_keep(pool->dev, &why);
 	h_area_remove(chunk->area);
+	h__why_restore(pool->dev, &why);
 free_chunk:
 	free(chunk);
 	return err;

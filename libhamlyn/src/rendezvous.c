@@ -19,14 +19,22 @@
 
 _Static_assert(CHECK + 4 == H_CARD_BYTES, "a card's bytes");
 
+int h__no_descriptor(struct h_manager *m, int err)
+{
+	if (err != -EMFILE && err != -ENFILE)
+		return err;
+	return h__refuse(m->dev, err,
+			 "there is no descriptor to be had for the connection");
+}
+
 static int make_tickets(struct h_half *h)
 {
 	int err;
 
 	err = h_slot_ticket_fd(h->receiver->r.slot, 0, 0, &h->fds[0]);
-	if (err)
-		return err;
-	return h_slot_ticket_fd(h->sender->r.slot, 0, 0, &h->fds[1]);
+	if (!err)
+		err = h_slot_ticket_fd(h->sender->r.slot, 0, 0, &h->fds[1]);
+	return h__no_descriptor(h->manager, err);
 }
 
 /* @half says already of what kind it is, and its limit. */
@@ -57,14 +65,19 @@ void h__half_close_fds(struct h_half *h)
 	h__close_fds(h->fds);
 }
 
+/* Of a call that fails: h_explain() says the same after it as before. */
 void h__half_destroy(struct h_half *h)
 {
+	struct h_why why;
+
+	h__why_keep(h->manager->dev, &why);
 	h__half_close_fds(h);
 	if (h->sender)
 		h__stream_sender_destroy(h->sender);
 	h__stream_receiver_end(h->receiver);
 	h->sender = NULL;
 	h->receiver = NULL;
+	h__why_restore(h->manager->dev, &why);
 }
 
 void h__half_card(const struct h_half *h, unsigned char *card)

@@ -28,6 +28,8 @@ int h__half_create(struct h_half *half, struct h_manager *m,
 		   const struct h_stream_attr *attr, bool tickets);
 void h__half_destroy(struct h_half *half);
 void h__half_close_fds(struct h_half *half);
+/* Explain @err, if it is that one, and return it. */
+int h__no_descriptor(struct h_manager *m, int err);
 /* H_CARD_BYTES to be brought to the other end, with the descriptors. */
 void h__half_card(const struct h_half *half, unsigned char *card);
 /*
@@ -60,7 +62,8 @@ bool h__same_device(const struct h_saying *s, struct h_dev *dev);
 int h__say(int sock, const struct h_saying *s, const int *fds);
 /*
  * Receive, without waiting: 0, -EAGAIN, -ECONNRESET if the other end is gone,
- * -EPROTO if it talks nonsense. @fds: out: two, owned by the caller, or -1 each;
+ * -EPROTO if it talks nonsense, -EMFILE or -ENFILE if there was no room for the
+ * descriptors: they are lost. @fds: out: two, owned by the caller, or -1 each;
  * NULL: none are let in.
  */
 int h__hear(int sock, struct h_saying *s, int *fds);
@@ -74,6 +77,18 @@ int h__address(const char *path, struct sockaddr_un *address,
 	       unsigned int *length);
 /* poll() until a time: 0, or -EAGAIN, -ETIMEDOUT, -EINTR. */
 int h__poll_until(int fd, int events, int64_t deadline_ns);
+
+/* ---- rendezvous_path.c: where a server listens ---- */
+
+struct h_path {
+	char *name;		/* to be removed; NULL: an abstract one */
+	dev_t dev;
+	ino_t ino;
+};
+
+/* From a socket to one that listens. Not to be cancelled in: the directory is locked. */
+int h__path_take(struct h_path *p, int sock, const char *path, uint32_t mode);
+void h__path_remove(const struct h_path *p);
 
 /* ---- rendezvous_connect.c, rendezvous_listen.c ---- */
 

@@ -103,6 +103,8 @@ static const char *text_of(int err)
 		return "the server is of another version, or talks nonsense";
 	case -ECONNRESET:
 		return "the server went away";
+	case -ETOOMANYREFS:
+		return "too many descriptors of this user are on their way";
 	default:
 		return NULL;
 	}
@@ -113,11 +115,12 @@ static int explained(struct h_manager *m, int err)
 {
 	const char *text = text_of(err);
 
-	return text ? h__refuse(m->dev, err, "%s", text) : err;
+	return text ? h__refuse(m->dev, err, "%s", text) :
+		      h__no_descriptor(m, err);
 }
 
-static int hear_reply(int sock, struct h_saying *s, int *fds,
-		      int64_t deadline_ns)
+static int hear_reply(struct h_half *half, int sock, struct h_saying *s,
+		      int *fds, int64_t deadline_ns)
 {
 	int err;
 
@@ -125,6 +128,8 @@ static int hear_reply(int sock, struct h_saying *s, int *fds,
 		err = h__poll_until(sock, POLLIN, deadline_ns);
 		if (err)
 			return err;
+		/* The server has its own: this makes room for those of the reply. */
+		h__half_close_fds(half);
 		err = h__hear(sock, s, fds);
 	} while (err == -EAGAIN);
 	return err;
@@ -158,10 +163,9 @@ static int meet(struct h_half *half, int sock, bool tickets,
 	err = ask(sock, half, tickets);
 	if (err)
 		return err;
-	err = hear_reply(sock, &s, tickets ? fds : NULL, deadline_ns);
+	err = hear_reply(half, sock, &s, tickets ? fds : NULL, deadline_ns);
 	err = judge(half, &s, err, tickets, fds);
 	h__close_fds(fds);
-	h__half_close_fds(half);
 	return err;
 }
 
@@ -184,16 +188,13 @@ static int call_and_meet(struct h_half *half, const char *path,
 	return err;
 }
 
-int h__connect(struct h_half *half, struct h_manager *m, const char *path,
-	       const struct h_connect_attr *attr, struct h_peer *peer,
-	       int64_t timeout_ns)
+static int create_and_meet(struct h_half *half, struct h_manager *m,
+			   const char *path, const struct h_connect_attr *attr,
+			   struct h_peer *peer, int64_t timeout_ns)
 {
 	bool tickets = attr->flags & H_CONNECT_TICKETS;
 	int err;
 
-	if (attr->flags & ~(H_CONNECT_TICKETS | H_CONNECT_WAIT))
-		return h__refuse(m->dev, -EINVAL,
-				 "flags 0x%x: 0 or H_CONNECT_*", attr->flags);
 	/* First, for that takes its time: a server does not wait long. */
 	err = h__half_create(half, m, &attr->stream, tickets);
 	if (err)
@@ -203,6 +204,22 @@ int h__connect(struct h_half *half, struct h_manager *m, const char *path,
 		return 0;
 	h__half_destroy(half);
 	return explained(m, err);
+}
+
+/* Who is cancelled in the middle would leave half an end, and a socket. */
+int h__connect(struct h_half *half, struct h_manager *m, const char *path,
+	       const struct h_connect_attr *attr, struct h_peer *peer,
+	       int64_t timeout_ns)
+{
+	int err, cancel;
+
+	if (attr->flags & ~(H_CONNECT_TICKETS | H_CONNECT_WAIT))
+		return h__refuse(m->dev, -EINVAL,
+				 "flags 0x%x: 0 or H_CONNECT_*", attr->flags);
+	cancel = h__cancel_off();
+	err = create_and_meet(half, m, path, attr, peer, timeout_ns);
+	h__cancel_restore(cancel);
+	return err;
 }
 
 int h_connect(struct h_manager *m, const char *path,

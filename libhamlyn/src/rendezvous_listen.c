@@ -4,15 +4,13 @@
  * table, and reads from whichever has something to say: one that is silent waits
  * beside the others, for a while, and in its user's share of the table.
  */
-#include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "rendezvous.h"
@@ -20,12 +18,11 @@
 #define DEFAULT_WAITING		256
 #define MAX_WAITING		1024
 #define DEFAULT_PATIENCE_NS	1000000000LL
-#define BACKLOG			256
 #define CALLERS_AT_ONCE		16	/* between looks at the deadline */
 #define ROUNDS_AT_ONCE		64
-#define NAP_NS			1000000L
-#define LOCK_TRIES		500
-#define ASK_TIMES		5
+/* Two descriptors each, and together fewer than RLIMIT_NOFILE mostly is. */
+#define UNREAD			256
+#define UNREAD_OF_USER		32
 
 #define LISTENING	UINT32_MAX	/* among indices of clients */
 
@@ -36,34 +33,50 @@ struct waiting {
 	struct h_peer peer;
 };
 
-/* One that has. */
+/* One that has, until it is answered. */
 struct guest {
+	struct guest *next;
+	struct guest *prev;
 	int fd;
 	int fds[2];
 	struct h_peer peer;
 	struct h_saying says;
 };
 
+/*
+ * A reply with descriptors that is not known to be read. Until it is they count for the
+ * user who sent them, whether or not the sender goes on having the socket: who has more
+ * than RLIMIT_NOFILE of them on their way can send no more.
+ */
+struct unread {
+	int fd;
+	uid_t uid;
+};
+
 struct h_listener {
-	pthread_mutex_t lock;	/* the clients */
+	struct h_listener *next;	/* list_lock */
+	struct h_listener *prev;
+	bool listed;
+	pthread_mutex_t lock;	/* whom we talk to: all descriptors but these two */
 	struct waiting *clients;
 	uint32_t waiting;	/* room for them */
+	struct guest *guests;
+	struct unread unread[UNREAD];
+	uint32_t unread_count;
 	uint32_t flags;
 	int64_t patience_ns;
 	int fd;
 	int epoll;
 	uid_t *uids;
 	uint32_t uid_count;
-	char *path;		/* to be removed, or NULL */
-	dev_t path_dev;
-	ino_t path_ino;
+	struct h_path path;
 	pid_t pid;		/* who listens; not its children */
 };
 
 /* ---- sending away ---- */
 
 /* It need not listen to that, and we do not wait for it to. */
-static void refuse(int fd, int err)
+static void say_no(int fd, int err)
 {
 	const struct h_saying s = {
 		.what = H_SAYS_REPLY,
@@ -71,7 +84,19 @@ static void refuse(int fd, int err)
 	};
 
 	h__say(fd, &s, NULL);
+}
+
+/* A child that was forked just now may not have closed its copy yet. */
+static void hang_up(int fd)
+{
+	shutdown(fd, SHUT_RDWR);
 	close(fd);
+}
+
+static void refuse(int fd, int err)
+{
+	say_no(fd, err);
+	hang_up(fd);
 }
 
 /*
@@ -108,7 +133,7 @@ static void expire(struct h_listener *l)
 		if (has_spoken(w))
 			w->until = INT64_MAX;
 		else
-			close(take_out(l, w));
+			hang_up(take_out(l, w));
 	}
 }
 
@@ -191,9 +216,67 @@ static int take_callers(struct h_listener *l)
 		if (fd >= 0)
 			let_wait(l, fd);
 		else if (errno != ECONNABORTED && errno != EINTR)
-			return errno == EAGAIN ? 0 : -errno;
+			/* Who was taken comes first: there may be nobody else. */
+			return errno == EAGAIN || n ? 0 : -errno;
 	}
 	return 0;
+}
+
+/* ---- replies that nobody reads; l->lock held ---- */
+
+/* Those of our own user could use up what he may have on their way without our help. */
+static bool is_counted(const struct h_listener *l, uid_t uid)
+{
+	return l->flags & H_CONNECT_TICKETS && uid != getuid();
+}
+
+/* In the other end's queue they count as sent by this socket, until that is closed. */
+static void forget_read(struct h_listener *l)
+{
+	uint32_t i = 0;
+
+	while (i < l->unread_count) {
+		int bytes = 0;
+
+		if (!ioctl(l->unread[i].fd, SIOCOUTQ, &bytes) && bytes) {
+			i++;
+			continue;
+		}
+		close(l->unread[i].fd);
+		l->unread[i] = l->unread[--l->unread_count];
+	}
+}
+
+/* With those who are being answered, whose replies will need a place. */
+static bool has_too_many_unread(const struct h_listener *l, uid_t uid)
+{
+	uint32_t i, all = l->unread_count, of_user = 0;
+	const struct guest *g;
+
+	if (!is_counted(l, uid))
+		return false;
+	for (i = 0; i < l->unread_count; i++)
+		of_user += l->unread[i].uid == uid;
+	for (g = l->guests; g; g = g->next) {
+		all += is_counted(l, g->peer.uid);
+		of_user += g->peer.uid == uid;
+	}
+	return all >= UNREAD || of_user >= UNREAD_OF_USER;
+}
+
+/* It was answered: here, as the lock keeps a child from closing another file by then. */
+static void part_with(struct h_listener *l, struct guest *g, bool welcome)
+{
+	pthread_mutex_lock(&l->lock);
+	H_UNLINK(l->guests, g);
+	if (welcome && is_counted(l, g->peer.uid))
+		l->unread[l->unread_count++] = (struct unread) {
+			.fd = g->fd,
+			.uid = g->peer.uid,
+		};
+	else
+		hang_up(g->fd);
+	pthread_mutex_unlock(&l->lock);
 }
 
 /* What is wrong with what it says? */
@@ -211,9 +294,9 @@ static int wrong_with(const struct h_listener *l, const struct h_saying *s,
 	return tickets && fds[0] < 0 ? -EPROTO : 0;
 }
 
-/* Did this client say something that makes sense? Then it is out of the table. */
-static bool hear_client(struct h_listener *l, struct waiting *w, uint32_t kind,
-			struct guest *g)
+/* 1 if this client said what makes sense: it is a guest then. 0 if not, or an errno. */
+static int hear_client(struct h_listener *l, struct waiting *w, uint32_t kind,
+		       struct guest *g)
 {
 	bool tickets = l->flags & H_CONNECT_TICKETS;
 	int err;
@@ -222,15 +305,23 @@ static bool hear_client(struct h_listener *l, struct waiting *w, uint32_t kind,
 	g->fds[1] = -1;
 	err = h__hear(w->fd, &g->says, tickets ? g->fds : NULL);
 	if (err == -EAGAIN)
-		return false;
+		return 0;
 	g->fd = take_out(l, w);
 	g->peer = w->peer;
+	if (err == -EMFILE || err == -ENFILE) {
+		refuse(g->fd, -EUSERS);
+		return err;
+	}
 	err = err ? -EPROTO : wrong_with(l, &g->says, kind, g->fds);
-	if (!err)
-		return true;
+	if (!err && has_too_many_unread(l, g->peer.uid))
+		err = -EUSERS;
+	if (!err) {
+		H_LINK(l->guests, g);
+		return 1;
+	}
 	h__close_fds(g->fds);
 	refuse(g->fd, err);
-	return false;
+	return 0;
 }
 
 static bool is_over(int64_t deadline_ns)
@@ -246,24 +337,24 @@ static int next_guest(struct h_listener *l, uint32_t kind, struct guest *g,
 		      int64_t deadline_ns)
 {
 	unsigned int round;
-	int err = 0;
+	int ret = 0;
 
 	expire(l);
-	for (round = 0; round < ROUNDS_AT_ONCE && !err; round++) {
+	forget_read(l);
+	for (round = 0; round < ROUNDS_AT_ONCE && !ret; round++) {
 		struct epoll_event e;
 
 		/* One by one: what else was ready may be gone by then. */
 		if (epoll_wait(l->epoll, &e, 1, 0) <= 0)
 			return 0;
 		if (e.data.u32 == LISTENING)
-			err = take_callers(l);
-		else if (l->clients[e.data.u32].fd >= 0 &&
-			 hear_client(l, &l->clients[e.data.u32], kind, g))
-			return 1;
+			ret = take_callers(l);
+		else if (l->clients[e.data.u32].fd >= 0)
+			ret = hear_client(l, &l->clients[e.data.u32], kind, g);
 		if (is_over(deadline_ns))
 			break;
 	}
-	return err;
+	return ret;
 }
 
 /* ---- guests ---- */
@@ -290,7 +381,11 @@ static int welcome(struct h_half *half, const struct h_listener *l,
 		return err;
 	h__saying_device(&s, half->manager->dev);
 	h__half_card(half, s.card);
-	return h__say(g->fd, &s, tickets ? half->fds : NULL) ? -ECONNRESET : 0;
+	err = h__say(g->fd, &s, tickets ? half->fds : NULL);
+	if (err == -ETOOMANYREFS)
+		return h__refuse(half->manager->dev, err,
+				 "too many descriptors of this user are on their way");
+	return err == -EPIPE ? -ECONNRESET : err;
 }
 
 /* 0: it is in. 1: it is not, by its own fault. */
@@ -302,26 +397,25 @@ static int receive_guest(struct h_half *half, const struct h_listener *l,
 	int err;
 
 	if (!m) {
-		refuse(g->fd, -EUSERS);
+		say_no(g->fd, -EUSERS);
 		return -ECANCELED;
 	}
 	if (!h__same_device(&g->says, m->dev)) {
-		refuse(g->fd, -EXDEV);
+		say_no(g->fd, -EXDEV);
 		return 1;
 	}
 	err = h__half_create(half, m, attr, tickets);
 	if (err) {
-		refuse(g->fd, -EUSERS);
+		say_no(g->fd, -EUSERS);
 		return err;
 	}
 	err = welcome(half, l, g);
 	if (!err) {
 		h__half_close_fds(half);
-		close(g->fd);
 		return 0;
 	}
 	h__half_destroy(half);
-	refuse(g->fd, its_fault(err) ? -EPROTO : -EUSERS);
+	say_no(g->fd, its_fault(err) ? -EPROTO : -EUSERS);
 	if (its_fault(err))
 		return 1;
 	/* It would be taken for: nobody is there. */
@@ -348,9 +442,9 @@ static int wait_for_guest(struct h_listener *l, uint32_t kind, struct guest *g,
 	}
 }
 
-int h__accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
-	      const struct h_stream_attr *attr, struct h_peer *peer,
-	      int64_t timeout_ns)
+static int accept_one(struct h_half *half, struct h_listener *l,
+		      struct h_manager *m, const struct h_stream_attr *attr,
+		      struct h_peer *peer, int64_t timeout_ns)
 {
 	int64_t deadline = h_deadline(timeout_ns);
 	unsigned int sent_away = 0;
@@ -360,9 +454,10 @@ int h__accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
 	for (;;) {
 		err = wait_for_guest(l, half->kind, &g, deadline);
 		if (err)
-			return err;
+			return m ? h__no_descriptor(m, err) : err;
 		err = receive_guest(half, l, m, attr, &g);
 		h__close_fds(g.fds);
+		part_with(l, &g, !err);
 		if (err != 1)
 			break;
 		if (is_over(deadline))
@@ -371,6 +466,22 @@ int h__accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
 			return -EAGAIN;
 	}
 	*peer = g.peer;
+	return err;
+}
+
+/* Who is cancelled in the middle would leave half an end, and the listener locked. */
+int h__accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
+	      const struct h_stream_attr *attr, struct h_peer *peer,
+	      int64_t timeout_ns)
+{
+	int err, cancel;
+
+	/* Of a parent: it would wait for ever. */
+	if (l->epoll < 0)
+		return -EBADF;
+	cancel = h__cancel_off();
+	err = accept_one(half, l, m, attr, peer, timeout_ns);
+	h__cancel_restore(cancel);
 	return err;
 }
 
@@ -395,151 +506,106 @@ int h_listener_fd(const struct h_listener *l)
 	return l->epoll;
 }
 
+/* ---- forks ---- */
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct h_listener *listeners;
+
+static void end(int *fd, void (*by)(int fd))
+{
+	if (*fd >= 0)
+		by(*fd);
+	*fd = -1;
+}
+
+static void close_copy(int fd)
+{
+	close(fd);
+}
+
+/* With list_lock held: all, or those of a child. */
+static void close_all(struct h_listener *l, void (*by)(int fd))
+{
+	struct guest *g;
+	uint32_t i;
+
+	for (i = 0; l->clients && i < l->waiting; i++)
+		end(&l->clients[i].fd, by);
+	for (g = l->guests; g; g = g->next)
+		end(&g->fd, by);
+	l->guests = NULL;
+	while (l->unread_count)
+		by(l->unread[--l->unread_count].fd);
+	end(&l->epoll, close_copy);
+	end(&l->fd, by);
+}
+
+/*
+ * With a child's copies of them open a name would stay taken, and clients that are sent
+ * away, or whose server is gone, would not see the end. The locks are for the child: it
+ * finds all that is open, and nothing that is closed.
+ */
+static void before_fork(void)
+{
+	struct h_listener *l;
+
+	pthread_mutex_lock(&list_lock);
+	for (l = listeners; l; l = l->next)
+		pthread_mutex_lock(&l->lock);
+}
+
+static void after_fork_parent(void)
+{
+	struct h_listener *l;
+
+	for (l = listeners; l; l = l->next)
+		pthread_mutex_unlock(&l->lock);
+	pthread_mutex_unlock(&list_lock);
+}
+
+static void after_fork_child(void)
+{
+	struct h_listener *l;
+
+	for (l = listeners; l; l = l->next) {
+		close_all(l, close_copy);
+		l->listed = false;
+		pthread_mutex_unlock(&l->lock);
+	}
+	listeners = NULL;
+	pthread_mutex_unlock(&list_lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+static void enlist(struct h_listener *l)
+{
+	pthread_once(&fork_once, watch_forks);
+	pthread_mutex_lock(&list_lock);
+	H_LINK(listeners, l);
+	l->listed = true;
+	pthread_mutex_unlock(&list_lock);
+}
+
 /* ---- from create to destroy ---- */
 
-static void nap(void)
+static int open_both(struct h_listener *l)
 {
-	const struct timespec ts = { .tv_nsec = NAP_NS };
+	int err = 0;
 
-	nanosleep(&ts, NULL);
-}
-
-/*
- * Servers that start in one directory do so one after the other. Else one would find
- * another's socket between its bind() and listen(), take it for that of a dead server
- * and remove it; and two that find the same dead one would remove it both, the second
- * time in place of the first one's own.
- *
- * Return: a descriptor for unlock(), or -1 if there is no lock to be had: the directory
- * may not be read, or somebody keeps it locked for other reasons.
- */
-static int lock_directory_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)] = ".";
-	int fd, tries;
-
-	if (slash && (size_t)(slash - path) < sizeof(directory) - 1) {
-		memcpy(directory, path, (size_t)(slash - path) + 1);
-		directory[slash - path + 1] = 0;
-	}
-	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	for (tries = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB); tries++) {
-		if (tries == LOCK_TRIES ||
-		    (errno != EWOULDBLOCK && errno != EINTR)) {
-			close(fd);
-			return -1;
-		}
-		nap();
-	}
-	return fd;
-}
-
-static void unlock(int fd)
-{
-	if (fd < 0)
-		return;
-	/* Closing it is not enough while a child of a fork has it open, too. */
-	flock(fd, LOCK_UN);
-	close(fd);
-}
-
-/* 0: it is dead. */
-static int ask_server(const struct sockaddr_un *address, unsigned int length)
-{
-	struct stat st;
-	int fd, err = 0;
-
-	if (lstat(address->sun_path, &st))
-		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISSOCK(st.st_mode))
-		return -EEXIST;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (!connect(fd, (const struct sockaddr *)address, length) ||
-	    (errno != ECONNREFUSED && errno != ENOENT))
-		err = -EADDRINUSE;
-	close(fd);
-	return err;
-}
-
-/*
- * Is the server that made this path dead? One that does not lock the directory, as
- * others' servers do not, may be about to listen.
- */
-static int look_for_server(const struct sockaddr_un *address,
-			   unsigned int length)
-{
-	int i, err;
-
-	for (i = 0; i < ASK_TIMES; i++) {
-		if (i)
-			nap();
-		err = ask_server(address, length);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static int take_address(struct h_listener *l, const char *path)
-{
-	struct sockaddr_un address;
-	unsigned int length;
-	int err;
-
-	err = h__address(path, &address, &length);
-	if (err)
-		return err;
-	if (!bind(l->fd, (struct sockaddr *)&address, length))
-		return 0;
-	if (errno != EADDRINUSE || *path == '@')
-		return -errno;
-	err = look_for_server(&address, length);
-	if (err)
-		return err;
-	unlink(path);
-	return bind(l->fd, (struct sockaddr *)&address, length) ? -errno : 0;
-}
-
-/* So that another server's path is not removed in place of ours. */
-static int keep_path(struct h_listener *l, const char *path, uint32_t mode)
-{
-	struct stat st;
-
-	if (*path == '@')
-		return 0;
-	if ((mode && chmod(path, mode)) || lstat(path, &st))
-		return -errno;
-	l->path = strdup(path);
-	l->path_dev = st.st_dev;
-	l->path_ino = st.st_ino;
-	return l->path ? 0 : -ENOMEM;
-}
-
-/* From bind() to listen(). */
-static int take_path(struct h_listener *l, const char *path, uint32_t mode)
-{
-	int err;
-
-	err = take_address(l, path);
-	if (!err)
-		err = keep_path(l, path, mode);
-	if (!err && listen(l->fd, BACKLOG))
+	/* Forks see both or neither. */
+	pthread_mutex_lock(&l->lock);
+	l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (l->fd < 0)
 		err = -errno;
-	return err;
-}
-
-static int take_path_alone(struct h_listener *l, const char *path, uint32_t mode)
-{
-	/* Who is cancelled in the middle would leave the directory locked. */
-	int cancel = h__cancel_off();
-	int lock = *path == '@' ? -1 : lock_directory_of(path);
-	int err = take_path(l, path, mode);
-
-	unlock(lock);
-	h__cancel_restore(cancel);
+	l->epoll = err ? -1 : epoll_create1(EPOLL_CLOEXEC);
+	if (!err && l->epoll < 0)
+		err = -errno;
+	pthread_mutex_unlock(&l->lock);
 	return err;
 }
 
@@ -548,14 +614,13 @@ static int listen_at(struct h_listener *l, const char *path, uint32_t mode)
 	struct epoll_event e = { .events = EPOLLIN, .data.u32 = LISTENING };
 	int err;
 
-	l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	l->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (l->fd < 0 || l->epoll < 0)
-		return -errno;
+	err = open_both(l);
+	if (err)
+		return err;
 	/* The path never has a wider mode than it should. */
 	if (mode && fchmod(l->fd, mode))
 		return -errno;
-	err = take_path_alone(l, path, mode);
+	err = h__path_take(&l->path, l->fd, path, mode);
 	if (err)
 		return err;
 	return epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->fd, &e) ? -errno : 0;
@@ -590,7 +655,7 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
 {
 	static const struct h_listener_attr defaults;
 	struct h_listener *l;
-	int err;
+	int err, cancel;
 
 	*listener = NULL;
 	if (!attr)
@@ -605,42 +670,40 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
 	l->epoll = -1;
 	l->pid = getpid();
 	pthread_mutex_init(&l->lock, NULL);
+	cancel = h__cancel_off();
 	err = listener_init(l, attr);
-	if (!err)
+	if (!err) {
+		enlist(l);
 		err = listen_at(l, path, attr->mode);
+	}
 	if (err)
 		h_listener_destroy(l);
 	else
 		*listener = l;
+	h__cancel_restore(cancel);
 	return err;
-}
-
-static void remove_path(const struct h_listener *l)
-{
-	struct stat st;
-
-	if (l->pid == getpid() && !lstat(l->path, &st) &&
-	    st.st_dev == l->path_dev && st.st_ino == l->path_ino)
-		unlink(l->path);
 }
 
 void h_listener_destroy(struct h_listener *l)
 {
-	uint32_t i;
+	bool ours;
+	int cancel;
 
 	if (!l)
 		return;
-	if (l->path)
-		remove_path(l);
-	for (i = 0; l->clients && i < l->waiting; i++)
-		if (l->clients[i].fd >= 0)
-			close(l->clients[i].fd);
-	if (l->epoll >= 0)
-		close(l->epoll);
-	if (l->fd >= 0)
-		close(l->fd);
+	cancel = h__cancel_off();
+	/* A child may have its parent's number, but not its socket. */
+	ours = l->fd >= 0 && l->pid == getpid();
+	if (ours)
+		h__path_remove(&l->path);
+	pthread_mutex_lock(&list_lock);
+	close_all(l, ours ? hang_up : close_copy);
+	if (l->listed)
+		H_UNLINK(listeners, l);
+	pthread_mutex_unlock(&list_lock);
+	h__cancel_restore(cancel);
 	pthread_mutex_destroy(&l->lock);
-	free(l->path);
+	free(l->path.name);
 	free(l->clients);
 	free(l->uids);
 	free(l);

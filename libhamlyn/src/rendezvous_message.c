@@ -3,6 +3,7 @@
  * What is said on the socket on which two ends meet: one message each way, of fixed
  * length, little endian. Each is checked before any of it is believed.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -147,6 +148,25 @@ static ssize_t receive(int sock, struct msghdr *msg)
 	return recvmsg(sock, msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 }
 
+/*
+ * The kernel does not tell those that were too many for us to take from those that we
+ * had no room for, or may not have. Two of @sock are as many as were to come.
+ */
+static int why_cut(int sock, int *fds)
+{
+	int tried[2], err = -EPROTO;
+
+	if (fds[1] >= 0)
+		return err;
+	h__close_fds(fds);
+	tried[0] = fcntl(sock, F_DUPFD_CLOEXEC, 0);
+	tried[1] = fcntl(sock, F_DUPFD_CLOEXEC, 0);
+	if (tried[0] < 0 || tried[1] < 0)
+		err = errno == ENFILE ? -ENFILE : -EMFILE;
+	h__close_fds(tried);
+	return err;
+}
+
 int h__hear(int sock, struct h_saying *s, int *fds)
 {
 	unsigned char bytes[BYTES + 1];
@@ -171,8 +191,9 @@ int h__hear(int sock, struct h_saying *s, int *fds)
 		take_fds(&msg, fds);
 	err = n ? read_bytes(s, bytes, (size_t)n) : -ECONNRESET;
 	/* Both, or none: one alone is the first. */
-	if (!err && fds &&
-	    (msg.msg_flags & MSG_CTRUNC || (fds[0] >= 0 && fds[1] < 0)))
+	if (!err && fds && msg.msg_flags & MSG_CTRUNC)
+		err = why_cut(sock, fds);
+	else if (!err && fds && fds[0] >= 0 && fds[1] < 0)
 		err = -EPROTO;
 	if (err && fds)
 		h__close_fds(fds);

@@ -54,6 +54,10 @@ struct h_stream_pair {
  * Tickets are descriptors (H 6.5): no keys that could be guessed or copied open the
  * streams, for the price of larger buffers from the start, as they cannot grow. Both
  * ends have it or neither.
+ *
+ * Until the other end reads them they are on their way, and of these a user may have no
+ * more than RLIMIT_NOFILE; root any number. A listener lets another user in only as long
+ * as he left fewer than 32 replies unread, and all other users together fewer than 256.
  */
 #define H_CONNECT_TICKETS	(1U << 0)
 /* Clients: if nobody listens there yet, wait for it. */
@@ -91,6 +95,9 @@ struct h_listener_attr {
  * @path at a time one has it, and the others fail: while one starts it has the directory
  * locked (flock()), where it may be read, and waits half a second for others that have.
  *
+ * It is this process' own: in a child of fork() its descriptors are closed, and nothing
+ * but h_listener_destroy() is of use there.
+ *
  * Return: 0, -EADDRINUSE if there is a server already, -EEXIST if there is something
  * else at @path, -ENAMETOOLONG, -EINVAL, -ENOMEM, or why there can be no socket.
  */
@@ -110,10 +117,13 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
  *
  * Return: 0; -EAGAIN, -ETIMEDOUT, -EINTR; or why this client could not be taken,
  * which has been told so: -ECANCELED without @manager, -ENOSPC if the manager has no
- * room, -ENOMEM, -EMFILE, -EBUSY if this process is held back because it guessed keys
- * (embedded device), or as h_stream_receiver_create(); h_explain() says more. -EMFILE
- * and -ENFILE also if there is no descriptor to take anybody with: then the client goes
- * on waiting, and h_listener_fd() stays readable.
+ * room, -ENOMEM, -EBUSY if this process is held back because it guessed keys
+ * (embedded device), -ETOOMANYREFS if too many descriptors of this user are on their way
+ * (H_CONNECT_TICKETS), or as h_stream_receiver_create(); h_explain() says more. -EMFILE
+ * or -ENFILE if there is no descriptor to take anybody with: then the clients go on
+ * waiting, and h_listener_fd() stays readable; with H_CONNECT_TICKETS also if there was
+ * one, but not the four more that a client needs for a moment: that one was told -EUSERS.
+ * -EBADF in a child of who made @listener.
  */
 int h_listener_accept(struct h_listener *listener, struct h_manager *manager,
 		      const struct h_stream_attr *attr,
@@ -135,7 +145,8 @@ int h_listener_fd(const struct h_listener *listener);
  * @listener: the listener, or NULL
  *
  * Removes its path, unless another server has taken that. Clients in the middle of
- * connecting find nobody. What was accepted stays.
+ * connecting find nobody. What was accepted stays. In a child of who made it: gives back
+ * memory, no more.
  */
 void h_listener_destroy(struct h_listener *listener);
 
@@ -170,7 +181,9 @@ struct h_connect_attr {
  * another version, or broke the rules; -ECONNRESET if it went away; -EUSERS if it
  * turned this client down, or has no room for it; -ENAMETOOLONG; -EINVAL for
  * an empty @path or unknown flags; -EAGAIN, -ETIMEDOUT, -EINTR; why there can be no
- * socket; or as h_stream_receiver_create(), h_stream_sender_create(). h_explain() says more.
+ * socket; -EMFILE or -ENFILE if there are not three free descriptors, and
+ * -ETOOMANYREFS if too many of this user are on their way (H_CONNECT_TICKETS);
+ * or as h_stream_receiver_create(), h_stream_sender_create(). h_explain() says more.
  */
 int h_connect(struct h_manager *manager, const char *path,
 	      const struct h_connect_attr *attr, struct h_stream_pair *pair,

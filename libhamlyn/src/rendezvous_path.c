@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+/* Where a server listens: a path, of one server at a time. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rendezvous.h"
+
+#define BACKLOG		256
+#define NAP_NS		1000000L
+#define LOCK_TRIES	500
+#define ASK_TIMES	5
+#define NAME_TRIES	100
+
+static void nap(void)
+{
+	const struct timespec ts = { .tv_nsec = NAP_NS };
+
+	nanosleep(&ts, NULL);
+}
+
+/*
+ * Servers that start in one directory do so one after the other. Else one would find
+ * another's socket between its bind() and listen(), take it for that of a dead server
+ * and remove it; and two that find the same dead one would remove it both, the second
+ * time in place of the first one's own.
+ *
+ * Return: a descriptor for unlock(), or -1 if there is no lock to be had: the directory
+ * may not be read, or somebody keeps it locked for other reasons.
+ */
+static int lock_directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)] = ".";
+	int fd, tries;
+
+	if (slash && (size_t)(slash - path) < sizeof(directory) - 1) {
+		memcpy(directory, path, (size_t)(slash - path) + 1);
+		directory[slash - path + 1] = 0;
+	}
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (tries = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB); tries++) {
+		if (tries == LOCK_TRIES ||
+		    (errno != EWOULDBLOCK && errno != EINTR)) {
+			close(fd);
+			return -1;
+		}
+		nap();
+	}
+	return fd;
+}
+
+static void unlock(int fd)
+{
+	if (fd < 0)
+		return;
+	/* Closing it is not enough while a child of a fork has it open, too. */
+	flock(fd, LOCK_UN);
+	close(fd);
+}
+
+/* 0: nobody. */
+static int who_listens(const struct sockaddr_un *address, unsigned int length)
+{
+	int fd, err = 0;
+
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (!connect(fd, (const struct sockaddr *)address, length) ||
+	    (errno != ECONNREFUSED && errno != ENOENT))
+		err = -EADDRINUSE;
+	close(fd);
+	return err;
+}
+
+/* 0: it is dead. */
+static int ask_server(const struct sockaddr_un *address, unsigned int length)
+{
+	struct stat st;
+
+	if (lstat(address->sun_path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	return S_ISSOCK(st.st_mode) ? who_listens(address, length) : -EEXIST;
+}
+
+/*
+ * Is the server that made this path dead? One that does not lock the directory, as
+ * others' servers do not, may be about to listen.
+ */
+static int look_for_server(const struct sockaddr_un *address,
+			   unsigned int length)
+{
+	int i, err;
+
+	for (i = 0; i < ASK_TIMES; i++) {
+		if (i)
+			nap();
+		err = ask_server(address, length);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/*
+ * A name is taken as long as there is the socket: of one who listens no more, until a
+ * child that was forked just before gets to close its copy.
+ */
+static int wait_for_name(int sock, const struct sockaddr_un *address,
+			 unsigned int length)
+{
+	int i, err;
+
+	for (i = 0; i < NAME_TRIES; i++) {
+		err = who_listens(address, length);
+		if (err)
+			return err;
+		nap();
+		if (!bind(sock, (const struct sockaddr *)address, length))
+			return 0;
+		if (errno != EADDRINUSE)
+			return -errno;
+	}
+	return -EADDRINUSE;
+}
+
+static int take_address(int sock, const char *path)
+{
+	struct sockaddr_un address;
+	unsigned int length;
+	int err;
+
+	err = h__address(path, &address, &length);
+	if (err)
+		return err;
+	if (!bind(sock, (struct sockaddr *)&address, length))
+		return 0;
+	if (errno != EADDRINUSE)
+		return -errno;
+	if (*path == '@')
+		return wait_for_name(sock, &address, length);
+	err = look_for_server(&address, length);
+	if (err)
+		return err;
+	unlink(path);
+	return bind(sock, (struct sockaddr *)&address, length) ? -errno : 0;
+}
+
+/* So that another server's path is not removed in place of ours. */
+static int keep_path(struct h_path *p, const char *path, uint32_t mode)
+{
+	struct stat st;
+
+	if (*path == '@')
+		return 0;
+	if ((mode && chmod(path, mode)) || lstat(path, &st))
+		return -errno;
+	p->name = strdup(path);
+	p->dev = st.st_dev;
+	p->ino = st.st_ino;
+	return p->name ? 0 : -ENOMEM;
+}
+
+/* From bind() to listen(). */
+static int take(struct h_path *p, int sock, const char *path, uint32_t mode)
+{
+	int err;
+
+	err = take_address(sock, path);
+	if (!err)
+		err = keep_path(p, path, mode);
+	if (!err && listen(sock, BACKLOG))
+		err = -errno;
+	return err;
+}
+
+int h__path_take(struct h_path *p, int sock, const char *path, uint32_t mode)
+{
+	int lock = *path == '@' ? -1 : lock_directory_of(path);
+	int err = take(p, sock, path, mode);
+
+	unlock(lock);
+	return err;
+}
+
+void h__path_remove(const struct h_path *p)
+{
+	struct stat st;
+
+	if (p->name && !lstat(p->name, &st) && st.st_dev == p->dev &&
+	    st.st_ino == p->ino)
+		unlink(p->name);
+}
