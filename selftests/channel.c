@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Channels: messages whole, in order, whoever sends, closes, dies or lies. */
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -1208,6 +1209,7 @@ TEST_F(late, who_sleeps_sees_to_the_credit_of_another_thread)
 struct ending {
 	struct h_channel *channel;
 	int result;
+	bool done;		/* atomic */
 };
 
 static void *end_it(void *arg)
@@ -1215,6 +1217,7 @@ static void *end_it(void *arg)
 	struct ending *e = arg;
 
 	e->result = h_channel_shutdown(e->channel, 5 * SECOND);
+	__atomic_store_n(&e->done, true, __ATOMIC_SEQ_CST);
 	return NULL;
 }
 
@@ -1230,6 +1233,134 @@ TEST_F(late, an_end_is_answered_although_nobody_receives_again)
 	EXPECT_EQ(0, h_channel_receive(self->b, &m, 20 * SECOND));
 	pthread_join(thread, NULL);
 	EXPECT_EQ(0, e.result);
+}
+
+/*
+ * Who has to wait for room sees to what it owes as well: it is what the other end waits
+ * for before it receives.
+ */
+TEST_F(late, who_answers_gives_the_credit_that_it_owes)
+{
+	struct stream_of_messages from = { self->a, 3, 2 };
+	static char answer[1 << 20];
+	struct h_message m[2];
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, h_channel_send(self->a, "x", 1, 20 * SECOND));
+		ASSERT_EQ(1, h_channel_receive(self->b, &m[i], 20 * SECOND));
+	}
+	guess_keys(self, FOR_A_SECOND);
+	h_channel_release(self->b, &m[0]);
+	h_channel_release(self->b, &m[1]);
+	if (!late_yet(self->b))
+		TH_LOG("the credit was not late");
+	ASSERT_EQ(0, pthread_create(&thread, NULL, send_many, &from));
+	/* Nobody receives: not all of it can go, but it has to let the other one go on. */
+	h_channel_send(self->b, answer, sizeof(answer), 5 * SECOND);
+	EXPECT_EQ(3, __atomic_load_n(&from.done, __ATOMIC_SEQ_CST));
+	/* It has what it needs to end, if it has not ended. */
+	for (i = 0; from.done < 3 && i < 2; i++)
+		h_channel_receive(self->b, &m[i], HT_SEC);
+	pthread_join(thread, NULL);
+}
+
+typedef const char *(*meanwhile_fn)(FIXTURE_DATA(late) *self, const struct ending *e);
+
+static bool ends(const struct ending *e, int64_t end)
+{
+	return __atomic_load_n(&e->done, __ATOMIC_SEQ_CST) || ht_now_ns() >= end;
+}
+
+static const char *send_meanwhile(FIXTURE_DATA(late) *self, const struct ending *e)
+{
+	int64_t end = ht_now_ns() + 5 * SECOND;
+	static char more[8 * 4096];
+
+	while (!ends(e, end))
+		h_channel_send(self->b, more, sizeof(more), SECOND / 2);
+	return NULL;
+}
+
+static const char *poll_meanwhile(FIXTURE_DATA(late) *self, const struct ending *e)
+{
+	int64_t end = ht_now_ns() + 5 * SECOND;
+
+	while (!ends(e, end)) {
+		h_manager_poll(self->m[1]);
+		ht_sleep_ns(HT_MS);
+	}
+	return NULL;
+}
+
+static void receive_one(struct h_channel *ch, void *arg)
+{
+	struct h_message m;
+
+	*(int *)arg = h_channel_receive(ch, &m, H_NOWAIT);
+}
+
+static const char *dispatch_meanwhile(FIXTURE_DATA(late) *self, const struct ending *e)
+{
+	int64_t end = ht_now_ns() + 5 * SECOND;
+	int received = -EAGAIN;
+
+	h_channel_on_ready(self->b, receive_one, &received);
+	while (!ends(e, end)) {
+		h_manager_wait(self->m[1], SECOND / 2);
+		h_manager_dispatch(self->m[1]);
+	}
+	h_channel_on_ready(self->b, NULL, NULL);
+	return received ? "it is not told of the end" : NULL;
+}
+
+static const char *watch_meanwhile(FIXTURE_DATA(late) *self, const struct ending *e)
+{
+	struct pollfd pfd = { .fd = h_manager_fd(self->m[1]), .events = POLLIN };
+	int64_t end = ht_now_ns() + 5 * SECOND;
+	int received = -EAGAIN;
+
+	h_channel_on_ready(self->b, receive_one, &received);
+	while (!ends(e, end))
+		if (poll(&pfd, 1, 500) == 1)
+			h_manager_dispatch(self->m[1]);
+	h_channel_on_ready(self->b, NULL, NULL);
+	return received ? "it is not told of the end" : NULL;
+}
+
+static const char *end_is_answered(FIXTURE_DATA(late) *self, meanwhile_fn meanwhile)
+{
+	struct ending e = { .channel = self->a };
+	const char *wrong;
+	pthread_t thread;
+
+	guess_keys(self, FOR_A_SECOND);
+	if (pthread_create(&thread, NULL, end_it, &e))
+		return "no thread";
+	wrong = meanwhile(self, &e);
+	pthread_join(thread, NULL);
+	return wrong ? wrong : e.result ? "the end is not answered" : NULL;
+}
+
+TEST_F(late, an_end_is_answered_by_who_sends)
+{
+	EXPECT_NO(end_is_answered(self, send_meanwhile));
+}
+
+TEST_F(late, an_end_is_answered_by_who_polls)
+{
+	EXPECT_NO(end_is_answered(self, poll_meanwhile));
+}
+
+TEST_F(late, an_end_is_answered_by_a_loop_that_was_told)
+{
+	EXPECT_NO(end_is_answered(self, dispatch_meanwhile));
+}
+
+TEST_F(late, an_end_is_answered_by_a_loop_with_other_descriptors)
+{
+	EXPECT_NO(end_is_answered(self, watch_meanwhile));
 }
 
 /* ---- lies --------------------------------------------------------------- */

@@ -455,4 +455,134 @@ TEST_F(flooded, the_last_word_of_a_member_is_not_lost_in_an_overrun)
 	EXPECT_EQ(-EPIPE, h_gather_receive(self->root, NULL, H_NOWAIT));
 }
 
+/* ---- a root that may not guess ---- */
+
+/* Of the embedded device: who guesses a key twice is held back. */
+FIXTURE(wary) {
+	char name[64];
+	struct h_dev *dev;
+	struct h_manager *m;
+	struct h_gather *root;
+};
+
+#define PARTS		8
+
+FIXTURE_SETUP(wary)
+{
+	const char *name = ht_device();
+
+	if (name && strncmp(name, "shm:", 4))
+		SKIP(return, "of the embedded device: with free guesses of its own");
+	snprintf(self->name, sizeof(self->name), "shm:wary%d,guesses=1", (int)getpid());
+	ASSERT_EQ(0, h_open(self->name, &self->dev));
+	ASSERT_EQ(0, h_manager_create(self->dev, NULL, &self->m));
+	ASSERT_EQ(0, h_gather_create(self->m, PARTS, NULL, 8, &self->root));
+}
+
+FIXTURE_TEARDOWN(wary)
+{
+	if (!self->root)
+		return;
+	EXPECT_EQ(0, h_gather_destroy(self->root));
+	EXPECT_EQ(0, h_manager_destroy(self->m));
+	h_close(self->dev);
+}
+
+struct part {
+	struct h_dev *dev;
+	struct h_manager *m;
+	struct h_gather_member *member;
+};
+
+static const char *part_send(FIXTURE_DATA(wary) *self, struct part *p, uint32_t i)
+{
+	uint64_t number = i;
+	struct h_seed seed;
+
+	if (h_open(self->name, &p->dev) || h_manager_create(p->dev, NULL, &p->m) ||
+	    h_gather_seed(self->root, i, &seed) || h_gather_join(p->m, &seed, &p->member))
+		return "cannot join";
+	return h_gather_send(p->member, &number, sizeof(number), ht_patience_ns()) ?
+	       "cannot send" : NULL;
+}
+
+static const char *part_leave(struct part *p)
+{
+	if (h_gather_leave(p->member) || h_manager_destroy(p->m))
+		return "cannot leave";
+	h_close(p->dev);
+	return NULL;
+}
+
+/* Each of them is gone: that is known, and need not be asked. */
+TEST_F(wary, who_has_left_before_the_root_looks_is_no_guess)
+{
+	const uint64_t *numbers;
+	struct part p;
+	uint32_t i;
+
+	for (i = 0; i < PARTS; i++) {
+		ASSERT_NO(part_send(self, &p, i));
+		ASSERT_NO(part_leave(&p));
+	}
+	ASSERT_EQ(0, h_gather_receive(self->root, (const void **)&numbers, ht_patience_ns()));
+	for (i = 0; i < PARTS; i++)
+		EXPECT_EQ(i, numbers[i]);
+	EXPECT_EQ(0, h_gather_release(self->root));
+	EXPECT_EQ(-EPIPE, h_gather_receive(self->root, NULL, ht_patience_ns()));
+}
+
+/* So that the manager is held back for a second. */
+static void guess_keys(FIXTURE_DATA(wary) *self, int guesses)
+{
+	struct h_seed seed;
+	struct h_ticket t;
+	int i;
+
+	h_gather_seed(self->root, 0, &seed);
+	if (h_ticket_import(seed.bytes + 8, H_TICKET_BYTES, &t))
+		return;
+	t.meta_index = 0;
+	t.length = 1;
+	t.key ^= 0x5555;
+	for (i = 0; i < guesses; i++)
+		while (h_send_msg(h_manager_terminus(self->m), &t, "x", 1, NULL, 0) == -EAGAIN)
+			ht_sleep_ns(HT_MS);
+}
+
+TEST_F(wary, a_root_that_is_held_back_keeps_its_time_outs_and_tells_later)
+{
+	struct part p[PARTS];
+	int64_t begin, took;
+	uint32_t i;
+
+	for (i = 0; i < PARTS; i++)
+		ASSERT_NO(part_send(self, &p[i], i));
+	ASSERT_EQ(0, h_gather_receive(self->root, NULL, ht_patience_ns()));
+	guess_keys(self, 13);
+	/* Takes a second at most, and may have told nobody. */
+	begin = ht_now_ns();
+	ASSERT_EQ(0, h_gather_release(self->root));
+	guess_keys(self, 1);
+	ASSERT_NO(part_leave(&p[0]));
+	took = -ht_now_ns();
+	for (i = 0; i < 10; i++)
+		h_gather_receive(self->root, NULL, H_NOWAIT);
+	took += ht_now_ns();
+	EXPECT_LT(took, 500 * HT_MS);
+	TH_LOG("%lld us for 10 calls, %lld ms after it began", (long long)took / 1000,
+	       (long long)(ht_now_ns() - begin) / 1000000);
+	/* No call of the gather: who polls tells them. */
+	for (i = 1; i < PARTS; i++) {
+		int ret;
+
+		do {
+			h_manager_poll(self->m);
+			ret = h_gather_wait(p[i].member, HT_MS);
+		} while (ret == -ETIMEDOUT && ht_now_ns() - begin < ht_patience_ns());
+		EXPECT_EQ(0, ret);
+		ASSERT_NO(part_leave(&p[i]));
+	}
+}
+
 TEST_HARNESS_MAIN

@@ -791,11 +791,20 @@ TEST_F(manager, many_small_pieces_need_few_tags)
 	h_close(dev);
 }
 
+/* What was done in vain is undone, and the reason is told all the same. */
+static bool is_explained(struct h_dev *dev, const char *by)
+{
+	char why[HAMLYN_EXPLAIN_BYTES];
+
+	return !h_explain(dev, why, sizeof(why)) && strstr(why, by);
+}
+
 TEST_F(manager, registered_memory_is_the_callers)
 {
 	size_t length = 8192;
 	char *p = aligned_alloc(4096, length);
 	int i, err = 0;
+	void *much;
 
 	ASSERT_NE(NULL, p);
 	EXPECT_EQ(-ENOENT, h_manager_unregister(self->from, p));
@@ -808,6 +817,9 @@ TEST_F(manager, registered_memory_is_the_callers)
 	for (i = 0; i <= HAMLYN_MAX_TAGS && !err; i++)
 		err = h_manager_register(self->from, p, length);
 	EXPECT_EQ(-ENOSPC, err);
+	EXPECT_TRUE(is_explained(self->tx, "tags"));
+	EXPECT_EQ(-ENOSPC, h_manager_alloc(self->from, 1 << 20, &much));
+	EXPECT_TRUE(is_explained(self->tx, "tags"));
 	while (!h_manager_unregister(self->from, p))
 		i--;
 	EXPECT_EQ(1, i);
@@ -844,6 +856,16 @@ TEST_F(manager, an_nq_has_room_for_all_or_says_why_not)
 	EXPECT_EQ(0, h_receiver_init(&second.r, m, &box_class, &large));
 	EXPECT_EQ(0, h_receiver_exit(&second.r));
 	EXPECT_EQ(0, h_manager_destroy(m));
+}
+
+TEST_F(manager, one_that_cannot_be_made_says_why_not)
+{
+	const struct h_manager_attr attr = { .terminus.entry_size = 3000 };
+	struct h_manager *m;
+
+	EXPECT_EQ(-EINVAL, h_manager_create(self->rx, &attr, &m));
+	EXPECT_EQ(NULL, m);
+	EXPECT_TRUE(is_explained(self->rx, "3000"));
 }
 
 /* More than the NQ has room for, while nobody polls: some notifications are lost. */
@@ -988,6 +1010,61 @@ TEST_F(manager, an_overrun_leaves_alone_who_is_being_made_or_destroyed)
 	while (h_manager_poll(self->to))
 		;
 	EXPECT_GE(self->box[0].overruns, 1U);
+}
+
+/* ---- who sends without end ---- */
+
+#define FLOOD_ENTRIES	1024
+
+/* Each word that arrives sends another one, as a peer does that is as fast as we are. */
+struct flood {
+	struct h_receiver r;
+	struct h_ticket ticket;
+	uint32_t left;
+	uint32_t came;
+};
+
+static void flood_arrival(struct h_receiver *r, const struct hamlyn_nq_entry *e)
+{
+	struct flood *f = (struct flood *)r;
+
+	(void)e;
+	f->came++;
+	if (f->left && h_send_word(h_manager_terminus(r->manager), &f->ticket, 0) >= 0)
+		f->left--;
+}
+
+static bool flood_pending(const struct h_receiver *r)
+{
+	(void)r;
+	return false;
+}
+
+static const struct h_receiver_class flood_class = {
+	.name = "flood",
+	.process_arrival = flood_arrival,
+	.pending = flood_pending,
+};
+
+TEST_F(manager, who_sends_without_end_keeps_no_call_back_waiting)
+{
+	const struct h_manager_attr attr = { .nq_entries = FLOOD_ENTRIES };
+	static const struct h_receiver_attr of_one = { .arrivals = 1 };
+	struct flood f = { .left = 8 * FLOOD_ENTRIES };
+	struct h_manager *m;
+
+	ASSERT_EQ(0, h_manager_create(h_manager_dev(self->to), &attr, &m));
+	ASSERT_EQ(0, h_receiver_init(&f.r, m, &flood_class, &of_one));
+	ASSERT_EQ(0, h_slot_ticket(f.r.slot, 0, 0, HAMLYN_META_FAST, &f.ticket));
+	ASSERT_LE(0, h_send_word(h_manager_terminus(m), &f.ticket, 0));
+	h_manager_dispatch(m);
+	EXPECT_LE(f.came, FLOOD_ENTRIES + 128);
+	f.left = 0;
+	EXPECT_EQ(0, h_manager_drain(m, ht_patience_ns()));
+	while (h_manager_poll(m))
+		;
+	EXPECT_EQ(0, h_receiver_exit(&f.r));
+	EXPECT_EQ(0, h_manager_destroy(m));
 }
 
 TEST_HARNESS_MAIN

@@ -2,9 +2,9 @@
 /*
  * A manager's descriptor for event loops.
  *
- * An eventfd says whether receivers are ready. Whether the NQ has something says
- * the kernel device itself: the two are watched by an epoll descriptor, which can
- * be watched in turn. The embedded device has nothing to watch: there a thread
+ * An eventfd says whether receivers are ready, or have something to send yet. Whether
+ * the NQ has something says the kernel device itself: the two are watched by an epoll
+ * descriptor, which can be watched in turn. The embedded device has nothing to watch: there a thread
  * sleeps on the NQ, says so with the same eventfd, and waits until the NQ has been
  * emptied.
  */
@@ -60,7 +60,7 @@ void h__event_update(struct h_manager *m)
 		syscall(SYS_futex, &e->nq_ready, FUTEX_WAKE_PRIVATE, 1, NULL,
 			NULL, 0);
 	}
-	set_readable(e, m->ready || e->nq_ready);
+	set_readable(e, m->ready || e->nq_ready || h__read_once(&m->owing));
 }
 
 /* ---- the embedded device's thread ---- */

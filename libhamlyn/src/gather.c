@@ -13,10 +13,13 @@
 
 #define ROUNDS		H_GATHER_ROUNDS
 #define MOST_MEMBERS	(1U << 20)
+#define ROOM_NS		1000000		/* for the work queue to empty */
+#define AGAIN_NS	10000000	/* who is held back is so for a moment */
 
 struct member {
 	struct h_share share;
 	struct h_watch *watch;		/* who calls */
+	bool watched;			/* who calls: or need not be */
 	/* r.lock */
 	struct h_ticket words;
 	uint64_t told;
@@ -88,6 +91,7 @@ static bool tell_all(struct h_gather *g)
 
 	for (i = 0; i < g->count; i++)
 		more |= tell_one(g, &g->members[i]);
+	h_receiver_owes(&g->r, more);
 	return more;
 }
 
@@ -183,7 +187,7 @@ static void process_arrival(struct h_receiver *r,
 	judge(g);
 	/*
 	 * The end; or to one whose greeting was overtaken by its rounds, what has been
-	 * released meanwhile. If there is no room for all the next call sees to it.
+	 * released meanwhile.
 	 */
 	if (g->ended || g->joined != joined)
 		tell_all(g);
@@ -212,23 +216,28 @@ static bool pending(const struct h_receiver *r)
 	return g->ended || g->complete[g->received % ROUNDS];
 }
 
+static void settle(struct h_receiver *r)
+{
+	tell_all(of(r));
+}
+
 static const struct h_receiver_class gather_class = {
 	.name = "gather",
 	.process_arrival = process_arrival,
 	.process_overrun = process_overrun,
 	.pending = pending,
+	.settle = settle,
 };
 
 /* ---- receiving ---- */
 
 /*
- * Until all know what there is to know. The work queue needs nobody else to empty; if
- * it does not the next call goes on.
+ * Until all know what there is to know. The work queue needs nobody else to empty.
+ *
+ * Return: whether somebody was not told.
  */
-static void inform(struct h_gather *g)
+static bool inform(struct h_gather *g, int64_t deadline)
 {
-	int64_t deadline = h_deadline(H_GATHER_DRAIN_NS);
-
 	for (;;) {
 		bool more;
 
@@ -236,29 +245,34 @@ static void inform(struct h_gather *g)
 		judge(g);
 		more = tell_all(g);
 		h_receiver_unlock(&g->r);
-		if (!more || h__now_ns() >= deadline)
-			return;
+		if (!more || deadline == H_NOWAIT || h__now_ns() >= deadline)
+			return more;
 		if (!h_manager_poll(g->r.manager))
 			sched_yield();
 	}
 }
 
+/* To watch one whose slot is gone would be a guess: not where it has said so. */
 static int watch_one(struct h_gather *g, uint32_t i)
 {
 	struct member *m = &g->members[i];
 	struct h_ticket words;
-	bool joined;
-	int err;
+	bool joined, over;
+	int err = 0;
 
 	h_receiver_lock(&g->r);
 	joined = m->joined;
+	over = m->left || m->gone;
 	words = m->words;
 	h_receiver_unlock(&g->r);
-	if (!joined || m->watch)
+	if (!joined || m->watched)
 		return 0;
-	err = h_receiver_watch(&g->r, &words, -1, i, &m->watch);
-	if (!err)
+	if (!over)
+		err = h_receiver_watch(&g->r, &words, -1, i, &m->watch);
+	if (!err) {
+		m->watched = true;
 		g->watched++;
+	}
 	return err;
 }
 
@@ -297,26 +311,36 @@ static int next_round(struct h_gather *g, const void **data)
 	return ret;
 }
 
+static int64_t sooner(int64_t deadline, int64_t from_now)
+{
+	int64_t until = h__now_ns() + from_now;
+
+	return deadline == H_NOWAIT || (deadline > 0 && deadline < until) ? deadline : until;
+}
+
 int h_gather_receive(struct h_gather *g, const void **data, int64_t timeout_ns)
 {
-	int64_t deadline = h_deadline(timeout_ns);
+	int64_t deadline = h_deadline(timeout_ns), until;
 	unsigned int rounds = 0;
 
 	for (;;) {
 		uint32_t seen = h_receiver_events(&g->r);
-		int ret;
+		int ret = watch_new(g);
+		/* Held back, or no room for a word. What has arrived has nevertheless. */
+		bool again = ret == -EAGAIN;
 
-		ret = watch_new(g);
-		if (ret)
+		if (ret && !again)
 			return ret;
-		inform(g);
+		again |= inform(g, sooner(deadline, ROOM_NS));
 		ret = next_round(g, data);
 		if (ret != -EAGAIN)
 			return ret;
 		ret = h__go_on(&rounds, deadline);
-		if (!ret)
-			ret = h_receiver_wait(&g->r, seen, deadline);
 		if (ret)
+			return ret;
+		until = again ? sooner(deadline, AGAIN_NS) : deadline;
+		ret = h_receiver_wait(&g->r, seen, until);
+		if (ret && (ret != -ETIMEDOUT || until == deadline))
 			return ret;
 	}
 }
@@ -334,8 +358,9 @@ int h_gather_release(struct h_gather *g)
 		ret = 0;
 	}
 	h_receiver_unlock(&g->r);
+	/* If somebody is not told by then the next call goes on. */
 	if (!ret)
-		inform(g);
+		inform(g, h_deadline(H_GATHER_DRAIN_NS));
 	return ret;
 }
 
@@ -478,6 +503,7 @@ static int unwatch_all(struct h_gather *g)
 		if (err)
 			return err;
 		g->members[i].watch = NULL;
+		g->members[i].watched = false;
 		g->watched--;
 	}
 	return 0;
@@ -490,7 +516,7 @@ int h_gather_destroy(struct h_gather *g)
 	if (!g)
 		return 0;
 	/* Or members might be told first that it is gone. */
-	inform(g);
+	inform(g, h_deadline(H_GATHER_DRAIN_NS));
 	h_manager_drain(g->r.manager, H_GATHER_DRAIN_NS);
 	err = unwatch_all(g);
 	if (!err)

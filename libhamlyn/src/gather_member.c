@@ -217,6 +217,7 @@ static int member_init(struct h_gather_member *m, struct h_manager *manager)
 		.length = 64,
 		.arrivals = ARRIVALS,
 	};
+	struct h_why why;
 	int err;
 
 	err = h_receiver_init(&m->r, manager, &member_class, &at);
@@ -227,9 +228,11 @@ static int member_init(struct h_gather_member *m, struct h_manager *manager)
 		err = say_hello(m);
 	if (!err)
 		return 0;
+	h__why_keep(manager->dev, &why);
 	if (m->watch)
 		h_unwatch(m->watch);
 	h__receiver_drop(&m->r);
+	h__why_restore(manager->dev, &why);
 	return err;
 }
 

@@ -49,6 +49,7 @@ struct h_manager {
 	uint32_t flags;
 	uint32_t polling;		/* the lock of those who take arrivals */
 	uint32_t asleep;		/* sleepers, not the event thread: lock */
+	uint32_t owing;			/* receivers with something to settle; atomic */
 	uint32_t slots;
 	struct h_receiver **by_slot;	/* polling */
 	int64_t spin_ns;
@@ -69,6 +70,7 @@ struct h_manager {
 	struct h_ticket self_ticket;
 	uint32_t reserved;		/* NQ entries set aside */
 	uint32_t dispatching;		/* in h_manager_dispatch(), not in a call back */
+	int64_t settled_ns;		/* when that was tried last; atomic */
 	struct h_event *event;		/* event.c, or NULL */
 };
 
@@ -98,6 +100,7 @@ static inline void h__spin_unlock(struct h_manager *m, uint32_t *lock)
 /* ---- poll.c ---- */
 
 #define H_TAKE_AT_ONCE	64
+#define H_SETTLE_AGAIN_NS	1000000		/* what could not be sent, by who polls */
 
 /* The lock of those who take arrivals; @took: and took some. */
 void h__polling_lock(struct h_manager *m);
@@ -128,6 +131,10 @@ void h__ready_remove(struct h_manager *m, struct h_receiver *r);
 void h__receiver_look(struct h_receiver *r);
 /* And who is asleep in h_receiver_wait() for it looks again as well. */
 void h__receiver_wake(struct h_receiver *r);
+/* Try to send what receivers owe, unless that was done just now. Without a lock. */
+void h__manager_settle(struct h_manager *m);
+/* One has begun to owe something outside of polling: who is asleep has to see to that. */
+void h__manager_owes(struct h_manager *m);
 /* Two receivers of one end point: only one of them is called back at a time. */
 void h__receiver_pair(struct h_receiver *a, struct h_receiver *b);
 /*

@@ -209,6 +209,7 @@ void h__receiver_remove(struct h_receiver *r)
 	pthread_mutex_lock(&m->lock);
 	h__ready_remove(m, r);
 	H_UNLINK(m->receivers, r);
+	h_receiver_owes(r, false);
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -260,11 +261,15 @@ int h_receiver_exit(struct h_receiver *r)
 void h__receiver_drop(struct h_receiver *r)
 {
 	struct h_place place = { .slot = r->slot };
+	struct h_dev *dev = r->manager->dev;
+	struct h_why why;
 
-	if (!h_receiver_exit(r))
-		return;
-	h__place_abandon(&place, r);
-	h__receiver_remove(r);
+	h__why_keep(dev, &why);
+	if (h_receiver_exit(r)) {
+		h__place_abandon(&place, r);
+		h__receiver_remove(r);
+	}
+	h__why_restore(dev, &why);
 }
 
 int h_receiver_watch(struct h_receiver *r, const struct h_ticket *ticket, int fd,

@@ -221,6 +221,8 @@ int h__manager_take(struct h_manager *m)
 		return -EBUSY;
 	n = h__take(m);
 	h__polling_unlock(m, n);
+	if (h__unlikely(h__read_once(&m->owing)))
+		h__manager_settle(m);
 	return n;
 }
 
@@ -306,7 +308,7 @@ static void nudge_otherwise(struct h_manager *m)
 /*
  * A word to a slot that nobody receives from: whoever sleeps on the NQ wakes. One that
  * is under way will do: should another thread take it, that one looks who has news
- * again, behind giving it. A NIC that is down loses it: see until_look_around().
+ * again, behind giving it. A NIC that is down loses it: see lead().
  */
 void h__manager_nudge(struct h_manager *m)
 {
@@ -434,24 +436,26 @@ static void poll_awhile(struct h_manager *m, const struct h_sleeper *s,
 	} while (patience_left(m, &p) == POLL);
 }
 
-/*
- * A nudge is a packet, and may be lost: on a NIC that is down or unfed, or on its way.
- * Nobody sends it again, so who leads looks whether it has news.
- */
-static int64_t until_look_around(int64_t deadline_ns)
+/* The deadline, or sooner where something has to be sent yet. */
+static int64_t until_settled(const struct h_manager *m, int64_t deadline_ns, int64_t most_ns)
 {
-	int64_t until = h__now_ns() + LOOK_AROUND_NS;
+	int64_t until = h__now_ns() +
+			(h__read_once(&m->owing) ? H_SETTLE_AGAIN_NS : most_ns);
 
 	return deadline_ns >= 0 && deadline_ns < until ? deadline_ns : until;
 }
 
-/* Sleep on the NQ, as long as what comes is for others. */
+/*
+ * Sleep on the NQ, as long as what comes is for others. A nudge is a packet, and may be
+ * lost: on a NIC that is down or unfed, or on its way. Nobody sends it again, so who leads
+ * looks around whether it has news.
+ */
 static int lead(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
 {
 	int ret = 0;
 
 	while (!ret && !has_news(m, s)) {
-		int64_t until = until_look_around(deadline_ns);
+		int64_t until = until_settled(m, deadline_ns, LOOK_AROUND_NS);
 
 		s->on_nq = true;
 		pthread_mutex_unlock(&m->lock);
@@ -461,7 +465,8 @@ static int lead(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
 		/* Nobody has told of anything: then there is nothing to poll for. */
 		if (ret == -ETIMEDOUT && until != deadline_ns) {
 			ret = 0;
-			continue;
+			if (!h__read_once(&m->owing))
+				continue;
 		}
 		if (ret)
 			break;
@@ -494,7 +499,8 @@ static int sleep_for(struct h_manager *m, const struct h_receiver *r,
 	int ret = 0;
 
 	if (h__single(m))
-		return h__nq_sleep(m->nq, deadline_ns);
+		return h__nq_sleep(m->nq, h__read_once(&m->owing) ?
+				   until_settled(m, deadline_ns, 0) : deadline_ns);
 	pthread_mutex_lock(&m->lock);
 	sleeper_add(m, &s);
 	if (!has_news(m, &s))

@@ -110,6 +110,55 @@ void h__receiver_wake(struct h_receiver *r)
 		h__manager_nudge(m);
 }
 
+/* ---- what could not be sent ---- */
+
+void h_receiver_owes(struct h_receiver *r, bool owes)
+{
+	if (h__likely(r->owes == owes))
+		return;
+	h__write_once(&r->owes, owes);
+	__atomic_fetch_add(&r->manager->owing, owes ? 1 : -1U, __ATOMIC_RELAXED);
+}
+
+static void settle_one(struct h_receiver *r)
+{
+	h_receiver_lock(r);
+	if (r->owes)
+		r->class_->settle(r);
+	h_receiver_unlock(r);
+}
+
+/* Where there is a descriptor who polls has to tell by it whether anything is left. */
+void h__manager_settle(struct h_manager *m)
+{
+	int64_t now = h__now_ns();
+	struct h_receiver *r;
+
+	if (now - h__read_once(&m->settled_ns) < H_SETTLE_AGAIN_NS && !h__read_once(&m->event))
+		return;
+	h__write_once(&m->settled_ns, now);
+	pthread_mutex_lock(&m->lock);
+	for (r = m->receivers; r; r = r->next)
+		if (h__read_once(&r->owes))
+			settle_one(r);
+	if (m->event)
+		h__event_update(m);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void h__manager_owes(struct h_manager *m)
+{
+	bool nudge;
+
+	pthread_mutex_lock(&m->lock);
+	if (m->event)
+		h__event_update(m);
+	nudge = m->sleepers;
+	pthread_mutex_unlock(&m->lock);
+	if (nudge)
+		h__manager_nudge(m);
+}
+
 void h__receiver_pair(struct h_receiver *a, struct h_receiver *b)
 {
 	struct h_manager *m = a->manager;
@@ -220,6 +269,18 @@ static void drop_unready(struct h_manager *m)
 	}
 }
 
+/*
+ * What there can be in the NQ, and no more: who sends faster than this takes must not keep
+ * the others waiting for their call backs.
+ */
+static void take_all(struct h_manager *m)
+{
+	unsigned int rounds = (m->nq->mask + 1) / H_TAKE_AT_ONCE + 1;
+
+	while (rounds-- && h_manager_poll(m) == H_TAKE_AT_ONCE)
+		;
+}
+
 int h_manager_dispatch(struct h_manager *m)
 {
 	struct h_receiver *r;
@@ -230,8 +291,7 @@ int h_manager_dispatch(struct h_manager *m)
 	pthread_mutex_lock(&m->lock);
 	m->dispatching++;
 	pthread_mutex_unlock(&m->lock);
-	while (h_manager_poll(m) == H_TAKE_AT_ONCE)
-		;
+	take_all(m);
 	pthread_mutex_lock(&m->lock);
 	for (n = count_ready(m); n && (r = first_ready(m)); n--) {
 		if (!is_ready(r))

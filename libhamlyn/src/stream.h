@@ -246,6 +246,8 @@ static inline uint32_t h__generation_index(const struct h_generation *g,
 void h__stream_release_one(struct h_stream_receiver *r);
 void h__stream_pass_control(struct h_stream_receiver *r);
 void h__stream_credit_fin(struct h_stream_receiver *r);
+/* Try again what could not be said to the sender. */
+void h__stream_settle(struct h_receiver *r);
 
 /* Where credits go, from a seed of them. */
 int h__credit_ticket(const struct h_seed *seed, struct h_ticket *ticket);

@@ -337,8 +337,7 @@ static bool pending(const struct h_receiver *receiver)
 
 	/* What is due is done in the application's calls. */
 	return anything(r) ||
-	       (r->connected && (r->watch_due || r->unwatched || r->grow_due ||
-				 r->fin_due || r->late));
+	       (r->connected && (r->watch_due || r->unwatched || r->grow_due));
 }
 
 const struct h_receiver_class h__stream_class = {
@@ -346,4 +345,5 @@ const struct h_receiver_class h__stream_class = {
 	.process_arrival = process_arrival,
 	.process_overrun = process_overrun,
 	.pending = pending,
+	.settle = h__stream_settle,
 };

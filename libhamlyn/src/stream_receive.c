@@ -9,7 +9,8 @@
 #define DEFAULT_SIZE		4096
 #define DEFAULT_MAX_SIZE	65536
 #define GROW_BY			4
-#define SETTLE_NS		200000000LL	/* while the work queue is full */
+#define ROOM_NS			10000000LL	/* for the work queue to empty */
+#define SETTLE_NS		200000000LL	/* the same, for the last words */
 #define OLD_GRACE_NS		100000000LL	/* who came in since may have been stopped */
 #define RETIRE_AGAIN_NS		10000000LL	/* while somebody is inside the NIC */
 
@@ -53,16 +54,23 @@ static int64_t send_credit(struct h_stream_receiver *r, uint32_t index,
 	return ret;
 }
 
+/* What finds no room to go is for whoever polls next, be it in a call of another end point. */
+static void note_debt(struct h_stream_receiver *r)
+{
+	h_receiver_owes(&r->r, r->late || r->fin_due);
+}
+
 void h__stream_credit_fin(struct h_stream_receiver *r)
 {
 	unsigned char bytes[H_CREDIT_SHORT];
 
 	r->fin_due = false;
-	if (!r->connected || r->gone)
-		return;
-	h__put(bytes, r->high, 4);	/* nothing is sent any more */
-	h__put(bytes + 4, H_CREDIT_FIN, 4);
-	r->fin_due = send_credit(r, H_CREDITS, bytes, sizeof(bytes)) == -EAGAIN;
+	if (r->connected && !r->gone) {
+		h__put(bytes, r->high, 4);	/* nothing is sent any more */
+		h__put(bytes + 4, H_CREDIT_FIN, 4);
+		r->fin_due = send_credit(r, H_CREDITS, bytes, sizeof(bytes)) == -EAGAIN;
+	}
+	note_debt(r);
 }
 
 /*
@@ -107,8 +115,8 @@ static size_t write_credit(struct h_stream_receiver *r, unsigned char *bytes,
 	return H_CREDIT_LONG;
 }
 
-/* Locked. A credit that does not go is as if it had not been thought of. */
-static bool try_credit(struct h_stream_receiver *r)
+/* A credit that does not go is as if it had not been thought of. */
+static bool credit_goes(struct h_stream_receiver *r)
 {
 	unsigned char bytes[H_CREDIT_BYTES];
 	uint32_t credited = r->credited, sent = r->credit_sent;
@@ -116,36 +124,48 @@ static bool try_credit(struct h_stream_receiver *r)
 	uint32_t index;
 	size_t length;
 
-	/* Whoever receives this end may never call again. */
-	if (r->fin_due)
-		h__stream_credit_fin(r);
-	r->late = false;
 	if (!credit_due(r))
-		return !r->fin_due;
+		return true;
 	length = write_credit(r, bytes, &index);
 	if (send_credit(r, index, bytes, length) != -EAGAIN)
 		return true;
 	r->credit_sent = sent;
 	r->credited = credited;
 	r->seed_due = seed;
-	r->late = true;
 	return false;
 }
 
-/* True if none is late any more. */
+/* Locked. True if nothing is left to be said. */
+static bool try_credit(struct h_stream_receiver *r)
+{
+	/* Whoever receives this end may never call again. */
+	if (r->fin_due)
+		h__stream_credit_fin(r);
+	r->late = !credit_goes(r);
+	note_debt(r);
+	return !r->late && !r->fin_due;
+}
+
+void h__stream_settle(struct h_receiver *r)
+{
+	try_credit(of(r));
+}
+
+/* True if none is late any more. Who has received the end may never poll again. */
 static bool credit_settles(struct h_stream_receiver *r)
 {
+	bool done, last;
 	int64_t end = 0;
-	bool done;
 
 	for (;;) {
 		h_receiver_lock(&r->r);
 		done = try_credit(r);
+		last = r->fin_due;
 		h_receiver_unlock(&r->r);
 		if (done)
 			return true;
 		if (!end)
-			end = h__now_ns() + SETTLE_NS;
+			end = h__now_ns() + (last ? SETTLE_NS : ROOM_NS);
 		else if (h__now_ns() >= end)
 			return false;
 		sched_yield();
@@ -164,15 +184,20 @@ bool h__stream_again(struct h_stream_receiver *r)
 
 /*
  * The work queue is full for a moment only, as long as the NIC's engine is not kept from
- * running. Else whoever receives tries again: also who went to sleep, or back to an
- * event loop, when there was nothing to be tried. Both go on until it has gone.
+ * running. Else whoever polls tries again: also who went to sleep, or back to an event
+ * loop, when there was nothing to be tried.
  */
 static void give_credit(struct h_stream_receiver *r)
 {
-	bool again = h__stream_again(r);
+	bool owed;
 
-	if (!credit_settles(r) && !again)
-		h__receiver_wake(&r->r);
+	h_receiver_lock(&r->r);
+	owed = r->late && !r->fin_due;
+	if (owed)
+		try_credit(r);
+	h_receiver_unlock(&r->r);
+	if (!owed && !credit_settles(r))
+		h__manager_owes(r->r.manager);
 }
 
 /* ---- what is due ---- */

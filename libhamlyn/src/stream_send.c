@@ -613,6 +613,17 @@ int h__stream_sender_destroy(struct h_stream_sender *s)
 	return err;
 }
 
+/* Of one that could not be made. */
+static void sender_undo(struct h_stream_sender *s)
+{
+	struct h_dev *dev = s->r.manager->dev;
+	struct h_why why;
+
+	h__why_keep(dev, &why);
+	h__stream_sender_destroy(s);
+	h__why_restore(dev, &why);
+}
+
 int h__stream_sender_prepare(struct h_manager *m, uint32_t slot_flags,
 			     struct h_stream_sender **sender)
 {
@@ -629,7 +640,7 @@ int h__stream_sender_prepare(struct h_manager *m, uint32_t slot_flags,
 	h__receiver_add(&s->r, m, &credit_class);
 	err = credits_init(s, slot_flags);
 	if (err)
-		h__stream_sender_destroy(s);
+		sender_undo(s);
 	else
 		*sender = s;
 	return err;
@@ -653,7 +664,7 @@ int h_stream_sender_create(struct h_manager *m, const struct h_seed *seed,
 	if (!err)
 		err = hello(*sender);
 	if (err) {
-		h__stream_sender_destroy(*sender);
+		sender_undo(*sender);
 		*sender = NULL;
 	}
 	return err;

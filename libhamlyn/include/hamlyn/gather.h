@@ -99,6 +99,9 @@ int h_gather_receive(struct h_gather *gather, const void **data,
  * h_gather_release() - let members fill the oldest buffer that was received again
  * @gather: the root
  *
+ * Where the manager cannot send, because its work queue is full or it is held back for
+ * guesses, it waits for that, a second at most; the root's next call goes on.
+ *
  * Return: 0, or -EINVAL if all were released.
  */
 int h_gather_release(struct h_gather *gather);

@@ -219,6 +219,9 @@ int h_manager_wait(struct h_manager *manager, int64_t timeout_ns);
  *	receivers of other modes than paranoid one-shot whose senders sent more
  *	than was set aside for them.
  * @pending: is there something to be received? Called with the receiver locked.
+ * @settle: send what h_receiver_owes() was said of, and say whether something is still
+ *	left. Called as @process_arrival, about once a millisecond; may be NULL if that
+ *	function is not called.
  */
 struct h_receiver_class {
 	const char *name;
@@ -226,6 +229,7 @@ struct h_receiver_class {
 				const struct hamlyn_nq_entry *entry);
 	void (*process_overrun)(struct h_receiver *receiver);
 	bool (*pending)(const struct h_receiver *receiver);
+	void (*settle)(struct h_receiver *receiver);
 };
 
 /**
@@ -272,7 +276,8 @@ struct h_receiver {
 	uint32_t queued;	/* on the manager's list of those that are ready */
 	uint32_t arrivals;
 	struct h_receiver *twin;	/* of the same end point, or NULL */
-	uint32_t reserved[2];
+	uint32_t owes;		/* h_receiver_owes() */
+	uint32_t reserved;
 };
 
 /**
@@ -325,6 +330,17 @@ void h_receiver_lock(struct h_receiver *receiver);
  * @receiver: the receiver
  */
 void h_receiver_unlock(struct h_receiver *receiver);
+
+/**
+ * h_receiver_owes() - say that something could not be sent, or no longer so
+ * @receiver: the receiver, locked
+ * @owes: whether @settle of its class is to be called
+ *
+ * For what the work queue had no room for, or what has to wait because the manager is
+ * held back for guesses: it is tried again by whoever polls, or waits for whatever, on
+ * this manager, and its descriptor is readable meanwhile.
+ */
+void h_receiver_owes(struct h_receiver *receiver, bool owes);
 
 /**
  * h_receiver_events() - how many arrivals there were
