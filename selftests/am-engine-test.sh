@@ -179,6 +179,10 @@ run --keep-going -n 3 "$build/loss" leaving
 status=$?
 says 142 "^ok - who dies when all are about to leave is noticed: process [12] " \
 	"who dies when all are about to leave is noticed"
+run --keep-going -n 2 "$build/loss" deaf
+status=$?
+says 137 "^ok - a launcher that is deaf holds up nobody after a loss: process 1 " \
+	"after a loss a launcher that does not answer is not waited for long"
 # Where guesses of keys are counted: the guest's device is told not to.
 if [ -z "$device" ]; then
 	HAMLYN_DEVICE="shm:am-dead-$$,size=64M" HAMLYN_AM_PAGE=256 \

@@ -165,6 +165,13 @@ huge_pages() {
 	grep -q '"page_bytes":[1-9][0-9]\{6\}' "$work/out"
 }
 
+sigchld_ignored() { # by who starts it, as a container's first process may
+	timeout -k 5 "$LIMIT" python3 -c 'import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])' "$PERF" "${TINY[@]}" --sizes 16 --systems hamlyn,pipe \
+		--timeout 10 compare >"$work/out" 2>"$work/err" </dev/null
+}
+
 # ---- honesty ----
 
 finds_spoilt() { # SYSTEM TEST SIZE
@@ -300,6 +307,7 @@ else
 fi
 check "the table of lat" perf "${TINY[@]}" --sizes 16 lat
 check "what is missing is an error when it is named" tells_missing
+check "a parent that ignores SIGCHLD" sigchld_ignored
 check "ratios have a spread, and figures an order" ratios_are_spread
 check "quantiles are those that were promised" quantiles
 check "a curve of groups ends where it should" group_ends

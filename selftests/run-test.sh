@@ -405,14 +405,16 @@ fails_first() { # STATUS PATTERN WORD OPTION...: process 0, with 3, and then 1, 
 		grep -q "process 0 .* exited with status 3" "$work/err"
 }
 
-# takes_late yes|no: who reads comes when --timeout is over, and all processes have ended in
-# time; or does not come at all
+# takes_late yes|no SECONDS ARGUMENT...: who reads comes when --timeout is over, and all
+# processes have ended in time; or does not come at all, which is a failure
 takes_late() {
-	local status=0 i
+	local status=0 want=1 i came=$1 seconds=$2
+	shift 2
+	[ "$came" = no ] || want=0
 	stop_launcher
 	mkfifo "$work/late" || return 1
 	exec 5<>"$work/late"
-	"$RUN" --timeout "$SCALE" --tag-output -n 1 seq 60000 >"$work/late" 2>"$work/err" 5>&- \
+	"$RUN" --timeout $((seconds * SCALE)) --tag-output "$@" >"$work/late" 2>"$work/err" 5>&- \
 		</dev/null &
 	launcher=$!
 	for ((i = 0; i < 10 * LIMIT; i++)); do
@@ -420,25 +422,61 @@ takes_late() {
 		sleep 0.1
 	done
 	: >"$work/out"
-	if [ "$1" = yes ]; then
+	if [ "$came" = yes ]; then
 		timeout "$LIMIT" head -n 60000 <&5 | sed 's/^\[0\] //' >"$work/out"
 	fi
 	await_launcher || status=$?
 	exec 5>&-
 	rm "$work/late"
-	[ "$status" = 0 ] || echo "status $status, not 0" >>"$work/err"
-	[ "$status" = 0 ]
+	[ "$status" = "$want" ] || echo "status $status, not $want" >>"$work/err"
+	[ "$status" = "$want" ]
 }
 
 taken_late() {
-	takes_late yes && seq 60000 | cmp - "$work/out" >>"$work/err" 2>&1 &&
+	takes_late yes 1 -n 1 seq 60000 && seq 60000 | cmp - "$work/out" >>"$work/err" 2>&1 &&
 		! grep -q "are lost" "$work/err" && return 0
 	: >"$work/out"
 	return 1
 }
 
-never_taken() {
-	takes_late no && grep -qE "[1-9][0-9]+ bytes for standard output are lost" "$work/err"
+# tells BYTES TEXT: of so many at least
+tells() {
+	awk -v least="$1" -v text="$2" '
+		index($0, text) { for (i = 1; i < NF; i++) if ($(i + 1) == "bytes") n = $i }
+		END { exit n + 0 < least }' "$work/err" && return 0
+	echo "does not tell of $1 bytes that $2" >>"$work/err"
+	return 1
+}
+
+never_taken() { # neither what has been read, a megabyte, nor what the pipes hold
+	takes_late no 4 -n 32 head -c 65536 /dev/zero &&
+		tells $((31 * 65536)) "wait for who takes them" &&
+		tells $((31 * 65536)) "are lost"
+}
+
+# Not a megabyte every two seconds, as it is read from the pipes
+all_dropped_at_once() {
+	local status=0 i begun
+	stop_launcher
+	mkfifo "$work/late" || return 1
+	exec 5<>"$work/late"
+	"$RUN" -v --tag-output -n 256 head -c 65536 /dev/zero >"$work/late" 2>"$work/err" 5>&- \
+		</dev/null &
+	launcher=$!
+	for ((i = 0; i < 10 * LIMIT; i++)); do
+		[ "$(grep -c "exited with status 0" "$work/err")" != 256 ] || break
+		sleep 0.1
+	done
+	begun=$SECONDS
+	kill -s TERM "$launcher"
+	await_launcher || status=$?
+	exec 5>&-
+	rm "$work/late"
+	grep -v "^hamlyn-run: process" "$work/err" >"$work/said"
+	echo "status $status after $((SECONDS - begun)) s" >>"$work/said"
+	mv "$work/said" "$work/err"
+	[ "$status" = 143 ] && [ $((SECONDS - begun)) -lt $((10 * SCALE)) ] &&
+		tells $((255 * 65536)) "are lost"
 }
 
 # nobody_takes OPTION... PROGRAM: what it and hamlyn-run write; it ends in time all the same
@@ -513,6 +551,7 @@ failures() {
 		sh -c 'trap "" TERM; exec sleep 1000'
 	check "lines that are taken after the timeout" taken_late
 	check "lines that nobody takes after it" never_taken
+	check "lines of many that nobody takes after a signal" all_dropped_at_once
 	check "a timeout, and nobody reads standard error" nobody_takes sh -c 'yes >&2'
 	check "nor either of the two" nobody_takes --tag-output sh -c 'yes >&2 & exec yes'
 	check "a program that is not there" ends 127 '"/nowhere/at-all" cannot be run: No such' \
@@ -722,6 +761,41 @@ passes_on() { # SIGNAL STATUS
 	[ "$status" = "$2" ] && ended "$one" && ended "$two"
 }
 
+# A terminal, whose user presses Ctrl-C once process 20 has started
+cat >"$work/key.py" <<'EOT'
+import os, pty, select, signal, sys, time
+
+end = time.monotonic() + float(sys.argv[1])
+pid, fd = pty.fork()
+if not pid:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.execv(sys.argv[2], sys.argv[2:])
+said, pressed = b"", False
+try:
+    while time.monotonic() < end:
+        if select.select([fd], [], [], 1)[0]:
+            said += os.read(fd, 65536)
+        if not pressed and b"process 20 has pid" in said:
+            os.write(fd, b"\x03")
+            pressed = True
+except OSError:
+    pass  # all have closed the terminal
+os.kill(pid, signal.SIGKILL)
+print(said.decode(), end="")
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print("status", status)
+sys.exit(status != 130)
+EOT
+
+interrupted_early() { # those that start afterwards do not see what the terminal has sent
+	local status=0
+	bounded python3 "$work/key.py" $((30 * SCALE)) "$RUN" -v --keep-going -n 500 sleep "$nap" ||
+		status=$?
+	sed -i '/has pid/d; /exited with/d; /was killed/d' "$work/out"
+	no_sleeper "$nap" && [ "$status" = 0 ] &&
+		grep -q "signal 2 (Interrupt) came while process [0-9]* was started" "$work/out"
+}
+
 stopped() { # neither a failure, nor in the way of the end
 	local line pid status=0
 	launch -n 2 "$PEER" stop
@@ -861,6 +935,7 @@ failures
 options
 check "SIGTERM is passed on" passes_on TERM 143
 check "SIGINT is passed on" passes_on INT 130
+check "Ctrl-C before all are started" interrupted_early
 check "a process that is stopped, and goes on" stopped
 check "a process that is stopped, and is to end" stopped_ends
 check "nothing is left when hamlyn-run is killed" nothing_left

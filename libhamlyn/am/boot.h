@@ -12,6 +12,16 @@
 struct am_boot;
 
 /**
+ * enum am_boot_end - how a process leaves
+ * @AM_BOOT_WELL: together with all others
+ * @AM_BOOT_FAILED: without a word: a process that has yet to say what was wrong does not
+ *	take leave, and so the launcher ends the others when it exits
+ * @AM_BOOT_LOST: without one that is lost: the launcher, which may be, too, is waited for
+ *	some seconds only
+ */
+enum am_boot_end { AM_BOOT_WELL, AM_BOOT_FAILED, AM_BOOT_LOST };
+
+/**
  * struct am_boot_ops - a way to find the other processes
  * @name: for error messages: "PMIx", "PMI-1", "alone"
  * @open: is this process started this way? Return: 1 and fills in size, rank and job
@@ -21,8 +31,7 @@ struct am_boot;
  *	@value is of AM_BOOT_VALUE_BYTES
  * @fence_begin: begin to wait for all processes; nothing else until @fence_done
  * @fence_done: Return: 1 when all have come, 0 if not yet (it does not block)
- * @close: leave; @failed: without a word: a process that has yet to say what was wrong
- *	does not take leave, and so the launcher ends the others when it exits
+ * @close: leave
  *
  * Return of the others: 0 or a negative errno, with text in @boot->error.
  */
@@ -33,7 +42,7 @@ struct am_boot_ops {
 	int (*get)(struct am_boot *boot, int rank, const char *key, char *value);
 	int (*fence_begin)(struct am_boot *boot);
 	int (*fence_done)(struct am_boot *boot);
-	void (*close)(struct am_boot *boot, int failed);
+	void (*close)(struct am_boot *boot, enum am_boot_end end);
 };
 
 /**

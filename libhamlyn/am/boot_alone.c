@@ -97,12 +97,12 @@ static int alone_fence_done(struct am_boot *boot)
 	return 1;
 }
 
-static void alone_close(struct am_boot *boot, int failed)
+static void alone_close(struct am_boot *boot, enum am_boot_end end)
 {
 	struct alone *alone = boot->priv;
 	struct text *text;
 
-	(void)failed;
+	(void)end;
 	while ((text = alone->texts)) {
 		alone->texts = text->next;
 		free(text);

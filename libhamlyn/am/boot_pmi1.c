@@ -48,7 +48,7 @@ static int unexpected(struct am_boot *boot, const struct pmi1 *pmi1, const char 
 static int expect(struct am_boot *boot, struct pmi1 *pmi1, const char *wanted,
 		  const char **line)
 {
-	int ret = am_wire_line(boot, &pmi1->wire, am_wire_deadline(), line);
+	int ret = am_wire_line(boot, &pmi1->wire, am_wire_deadline(AM_WIRE_WAIT_MS), line);
 
 	if (ret < 0)
 		return ret;
@@ -347,9 +347,9 @@ static int pmi1_fence_done(struct am_boot *boot)
 /* ---- leaving ------------------------------------------------------------ */
 
 /* Without the answer the launcher would take this process for one that broke off */
-static void take_leave(struct am_boot *boot, struct pmi1 *pmi1)
+static void take_leave(struct am_boot *boot, struct pmi1 *pmi1, int wait_ms)
 {
-	int64_t deadline = am_wire_deadline();
+	int64_t deadline = am_wire_deadline(wait_ms);
 	const char *line;
 
 	if (am_wire_send(boot, &pmi1->wire, "cmd=finalize\n") < 0)
@@ -360,13 +360,13 @@ static void take_leave(struct am_boot *boot, struct pmi1 *pmi1)
 			return;
 }
 
-static void pmi1_close(struct am_boot *boot, int failed)
+static void pmi1_close(struct am_boot *boot, enum am_boot_end end)
 {
-	if (failed) {
+	if (end == AM_BOOT_FAILED) {
 		keep_and_release(boot);
 		return;
 	}
-	take_leave(boot, boot->priv);
+	take_leave(boot, boot->priv, end == AM_BOOT_LOST ? AM_WIRE_LEAVE_MS : AM_WIRE_WAIT_MS);
 	release(boot);
 }
 

@@ -347,13 +347,13 @@ static int pmix_fence_done(struct am_boot *boot)
 
 /* ---- leaving ------------------------------------------------------------ */
 
-static void pmix_close(struct am_boot *boot, int failed)
+static void pmix_close(struct am_boot *boot, enum am_boot_end end)
 {
 	static struct pmix *kept;
 	struct pmix *pmix = boot->priv;
 
 	boot->priv = NULL;
-	if (failed) {
+	if (end == AM_BOOT_FAILED) {
 		/* Its threads go on, and call back */
 		kept = pmix;
 		(void)kept;

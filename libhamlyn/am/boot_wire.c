@@ -31,9 +31,9 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-int64_t am_wire_deadline(void)
+int64_t am_wire_deadline(int wait_ms)
 {
-	return now_ms() + AM_WIRE_WAIT_MS;
+	return now_ms() + wait_ms;
 }
 
 static int lost(struct am_boot *boot, const struct am_wire *wire, int err)
@@ -77,7 +77,7 @@ static int wait_for(struct am_boot *boot, const struct am_wire *wire, short even
 
 int am_wire_send(struct am_boot *boot, struct am_wire *wire, const char *text)
 {
-	int64_t deadline = am_wire_deadline();
+	int64_t deadline = am_wire_deadline(AM_WIRE_WAIT_MS);
 	size_t left = strlen(text);
 	ssize_t n;
 	int ret;
@@ -188,7 +188,7 @@ static int try_address(struct am_boot *boot, struct am_wire *wire, const struct 
 	if (connect(wire->fd, to->ai_addr, to->ai_addrlen) < 0) {
 		err = errno;
 		if (err == EINPROGRESS || err == EINTR)
-			err = -wait_for(boot, wire, POLLOUT, am_wire_deadline());
+			err = -wait_for(boot, wire, POLLOUT, am_wire_deadline(AM_WIRE_WAIT_MS));
 		if (!err)
 			getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &err, &size);
 	}

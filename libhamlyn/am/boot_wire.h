@@ -9,6 +9,7 @@
 #include "pmi_line.h"
 
 #define AM_WIRE_WAIT_MS	60000	/* for one answer of the launcher */
+#define AM_WIRE_LEAVE_MS	5000	/* for the last one, once a process is lost */
 
 /**
  * struct am_wire - a connection to the launcher
@@ -26,8 +27,8 @@ struct am_wire {
 	char in[PMI_LINE_BYTES];
 };
 
-/* A time in the future, for am_wire_line() */
-int64_t am_wire_deadline(void);
+/* The time in @wait_ms, for am_wire_line() */
+int64_t am_wire_deadline(int wait_ms);
 
 /* @where is "host:port". Return: 0 or a negative errno with @boot->error. */
 int am_wire_connect(struct am_boot *boot, struct am_wire *wire, const char *where);

@@ -485,14 +485,14 @@ static int is_crowded(const struct am *am)
 	return am->procs > (uint32_t)CPU_COUNT(&cpus);
 }
 
-static void release(struct am *am, int failed)
+static void release(struct am *am, enum am_boot_end end)
 {
 	h_close(am->dev);
 	free(am->peers);
 	free(am->in_state);
 	free(am->scratch);
 	if (am->boot.ops)
-		am->boot.ops->close(&am->boot, failed);
+		am->boot.ops->close(&am->boot, end);
 	memset(am, 0, sizeof(*am));
 	HPAM_reply_dest = -1;
 }
@@ -541,7 +541,7 @@ int am_start(struct am *am)
 	HPAM_partition_size = (int)am->procs;
 	return 0;
 failed:
-	release(am, 1);
+	release(am, AM_BOOT_FAILED);
 	return rc;
 }
 
@@ -602,6 +602,6 @@ int am_end(struct am *am)
 	/* Who is lost cannot be waited for. It is for the launcher to end the others. */
 	if (!rc)
 		rc = leave_together(am);
-	release(am, 0);
+	release(am, rc ? AM_BOOT_LOST : AM_BOOT_WELL);
 	return rc;
 }

@@ -82,7 +82,7 @@ static void how_fail(void)
 {
 	const struct timespec pause = { .tv_nsec = 300000000 };
 
-	boot.ops->close(&boot, 1);
+	boot.ops->close(&boot, AM_BOOT_FAILED);
 	nanosleep(&pause, NULL);
 	fail("I have failed, and said so");
 }
@@ -104,7 +104,7 @@ static void how_leave(void)
 
 static void how_part(void)
 {
-	boot.ops->close(&boot, 0);
+	boot.ops->close(&boot, AM_BOOT_WELL);
 	_exit(0);
 }
 
@@ -285,6 +285,6 @@ int main(int argc, char **argv)
 	exchange(2);
 	printf("rank %d size %d way %s job %s\n", boot.rank, boot.size, boot.ops->name, boot.job);
 	fflush(stdout);
-	boot.ops->close(&boot, 0);
+	boot.ops->close(&boot, AM_BOOT_WELL);
 	return 0;
 }

@@ -1610,10 +1610,10 @@ static int fence_done(struct am_boot *boot)
 	return fence_ends && fence_looks >= fence_ends;
 }
 
-static void no_leave(struct am_boot *boot, int why)
+static void no_leave(struct am_boot *boot, enum am_boot_end end)
 {
 	(void)boot;
-	(void)why;
+	(void)end;
 }
 
 static int leave(int looks, int fails)

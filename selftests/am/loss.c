@@ -9,6 +9,7 @@
  *   barrier   one process has given up 1, which goes on: all barriers fail
  *   stuck     1 is stopped before a barrier: it fails in all others
  *   leaving   1 dies when all are about to leave
+ *   deaf      1 is killed, and the launcher answers nothing any more: 0 leaves all the same
  *   null      1 is asked for memory at NULL, and dies of that: it is not given up
  *   unwatched 3 to 10 are killed, which 0 does not watch: 1 can be reached all the time
  */
@@ -317,8 +318,8 @@ static void asks_for_null(void)
 
 /* ---- the end ---- */
 
-/* Its launcher never hears that it has come, and the others wait for it until it dies. */
-static void dies_leaving(void)
+/* From now on nobody hears what is said to the launcher, nor answers. */
+static void lose_launcher(void)
 {
 	const char *launcher = getenv("PMI_FD");
 	int nobody[2];
@@ -326,6 +327,12 @@ static void dies_leaving(void)
 	if (!launcher || socketpair(AF_UNIX, SOCK_STREAM, 0, nobody) ||
 	    dup2(nobody[0], atoi(launcher)) < 0)
 		fail("this is for hamlyn-run");
+}
+
+/* Its launcher never hears that it has come, and the others wait for it until it dies. */
+static void dies_leaving(void)
+{
+	lose_launcher();
 	alarm(1);
 	am_disable();
 	fail("a process that the launcher does not know of leaves");
@@ -337,6 +344,26 @@ static void leaves(void)
 	if (am_disable() != -ECONNRESET || !strstr(am_error(), "is gone"))
 		fail("who dies at the end is noticed");
 	printf("ok - who dies when all are about to leave is noticed: %s\n", am_error());
+	exit(0);
+}
+
+static void leaves_the_deaf(void)
+{
+	double begun;
+	int rc;
+
+	kill((pid_t)pid, SIGKILL);
+	lose_launcher();
+	begun = now();
+	rc = am_disable();
+	if (rc != -ECONNRESET)
+		fail("am_disable() tells of the loss, not of the launcher");
+	/* Without a loss it would wait 60 s */
+	if (now() - begun > 20) {
+		printf("not ok - a launcher that is deaf was waited for %.1f s\n", now() - begun);
+		exit(1);
+	}
+	printf("ok - a launcher that is deaf holds up nobody after a loss: %s\n", am_error());
 	exit(0);
 }
 
@@ -457,6 +484,7 @@ static const struct what {
 	{ "barrier", 2, goes_on, fails_too, is_told },
 	{ "stuck", 3, waits_in_barrier, serves, fails_too },
 	{ "leaving", 2, leaves, dies_leaving, leaves },
+	{ "deaf", 2, leaves_the_deaf, serves, serves_asleep },
 	{ "null", 2, asks_for_null, serves, serves_asleep },
 	{ "unwatched", 66, meets_the_dead, serves_until_told, serves_until_told },
 	{ NULL, 0, NULL, NULL, NULL },
@@ -475,7 +503,7 @@ int main(int argc, char **argv)
 		what++;
 	if (argc != 2 || !what->name || am_procs() < what->procs) {
 		fprintf(stderr, "usage: hamlyn-run --keep-going -n N loss WHAT\n"
-			"WHAT: stopped, silent, sleeping, killed, leaving, null, barrier; "
+			"WHAT: stopped, silent, sleeping, killed, leaving, deaf, null, barrier; "
 			"stuck, with an N of 3 and more; unwatched, with 66\n");
 		return 2;
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hamlyn-perf: how fast is it, and beside what? */
+#include <signal.h>
 #include <stdio.h>
 
 #include "chan.h"
@@ -52,8 +53,11 @@ int main(int argc, char **argv)
 {
 	struct options options = { .timeout_s = 30 };
 	const struct command *command = NULL;
-	int ret = options_parse(argc, argv, commands, &options, &command);
+	int ret;
 
+	/* Whoever ignores it, as some parents do, cannot wait for processes */
+	signal(SIGCHLD, SIG_DFL);
+	ret = options_parse(argc, argv, commands, &options, &command);
 	if (ret > 0) {
 		help();
 		return 0;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,6 +273,42 @@ static void start(struct job *job, int rank)
 		say("process %d has pid %ld", rank, (long)pid);
 }
 
+/*
+ * Some have not seen what the terminal sends, and the others may wait for those that never
+ * start: this ends them, also those that heed no SIGINT. A second signal is left for the loop.
+ */
+static void check_interrupt(struct job *job, int rank)
+{
+	const struct timespec at_once = { 0 };
+	siginfo_t info;
+	sigset_t asked;
+	int number;
+
+	sigemptyset(&asked);
+	sigaddset(&asked, SIGINT);
+	sigaddset(&asked, SIGTERM);
+	number = sigtimedwait(&asked, &info, &at_once);
+	if (number <= 0)
+		return;
+	/* All are there, and none has it: as pass_on() */
+	if (rank == job->options->processes - 1 && info.si_code != SI_KERNEL)
+		signal_all(job, number);
+	else
+		fail(job, 128 + number, "signal %d (%s) came while process %d was started",
+		     number, strsignal(number), rank);
+}
+
+static void start_all(struct job *job)
+{
+	int i;
+
+	for (i = 0; i < job->options->processes && !job->failed; i++) {
+		start(job, i);
+		if (!job->failed)
+			check_interrupt(job, i);
+	}
+}
+
 /* ---- the loop ----------------------------------------------------------- */
 
 /* The terminal has signalled those of its foreground group, to which we belong, already */
@@ -310,9 +347,35 @@ static bool is_unwritten(const struct job *job)
 	return sink_pending(&job->sinks[0]) || sink_pending(&job->sinks[1]);
 }
 
+/* Of processes that have ended: what the pipes hold as well */
+static size_t bytes_left(const struct job *job)
+{
+	size_t n = sink_pending(&job->sinks[0]) + sink_pending(&job->sinks[1]);
+	int i;
+
+	for (i = 0; i < job->options->processes; i++)
+		n += stream_pending(&job->processes[i].streams[0]) +
+			stream_pending(&job->processes[i].streams[1]);
+	return n;
+}
+
+/* The pipes too, or the next megabyte would be waited for as long */
+static void drop_all(struct job *job)
+{
+	int i, which;
+
+	for (which = 0; which < 2; which++) {
+		sink_drop(&job->sinks[which]);
+		for (i = 0; i < job->options->processes; i++)
+			stream_drop(&job->processes[i].streams[which]);
+	}
+}
+
 /* Who has ended in time has not failed, but who takes the lines has no more time either */
 static void time_is_over(struct job *job)
 {
+	size_t left;
+
 	job->deadline = NEVER;
 	job->hurried = true;
 	if (job->failed)
@@ -325,10 +388,10 @@ static void time_is_over(struct job *job)
 		return;
 	}
 	job->kill_at = now_ms() + GRACE_MS;
-	if (is_unwritten(job))
+	left = bytes_left(job);
+	if (left)
 		say("the processes have ended, and %zu bytes of theirs wait for who takes them, "
-		    "%d s more", sink_pending(&job->sinks[0]) + sink_pending(&job->sinks[1]),
-		    GRACE_MS / 1000);
+		    "%d s more", left, GRACE_MS / 1000);
 }
 
 static void take_time(struct job *job)
@@ -342,10 +405,8 @@ static void take_time(struct job *job)
 		signal_all(job, SIGKILL);
 		if (job->failed)
 			orphans_kill(&job->orphans);
-		if (job->hurried && !job->alive) {
-			sink_drop(&job->sinks[0]);
-			sink_drop(&job->sinks[1]);
-		}
+		if (job->hurried && !job->alive)
+			drop_all(job);
 	}
 }
 
@@ -499,41 +560,6 @@ static bool is_running(struct job *job)
 
 /* ---- all of it ---------------------------------------------------------- */
 
-/* Three for each process; the limit that processes inherit is the old one */
-static void allow_files(struct job *job)
-{
-	rlim_t wanted = (rlim_t)job->options->processes * FDS_EACH + 64;
-	struct rlimit files;
-
-	getrlimit(RLIMIT_NOFILE, &job->surroundings.files);
-	files = job->surroundings.files;
-	if (files.rlim_cur != RLIM_INFINITY && files.rlim_cur < wanted) {
-		files.rlim_cur = files.rlim_max < wanted ? files.rlim_max : wanted;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-}
-
-static void take_over_signals(struct job *job)
-{
-	struct sigaction ignore = { .sa_handler = SIG_IGN };
-	struct sigaction usual = { .sa_handler = SIG_DFL };
-	sigset_t ours;
-
-	/* Whoever ignores SIGCHLD cannot wait for processes */
-	sigaction(SIGCHLD, &usual, NULL);
-	sigaction(SIGPIPE, &ignore, &job->surroundings.sigpipe);
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGCHLD);
-	sigaddset(&ours, SIGINT);
-	sigaddset(&ours, SIGTERM);
-	sigprocmask(SIG_BLOCK, &ours, &job->surroundings.mask);
-	job->signal_fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (job->signal_fd < 0) {
-		say("signalfd: %s", strerror(errno));
-		exit(1);
-	}
-}
-
 static void init(struct job *job, const struct options *options)
 {
 	size_t n = (size_t)options->processes;
@@ -555,8 +581,8 @@ static void init(struct job *job, const struct options *options)
 			stream_init(&job->processes[i].streams[which], i, &job->sinks[which]);
 	pmi_init(&job->pmi, options->processes);
 	orphans_init(&job->orphans);
-	allow_files(job);
-	take_over_signals(job);
+	surroundings_allow_files(&job->surroundings, (rlim_t)n * FDS_EACH + 64);
+	job->signal_fd = surroundings_take_signals(&job->surroundings);
 }
 
 static void uninit(struct job *job)
@@ -579,11 +605,9 @@ static void uninit(struct job *job)
 int job_run(const struct options *options)
 {
 	struct job job;
-	int i;
 
 	init(&job, options);
-	for (i = 0; i < options->processes && !job.failed; i++)
-		start(&job, i);
+	start_all(&job);
 	/* A timeout or a signal ends the waiting for those who read the lines, too */
 	do {
 		while (is_running(&job))
@@ -594,6 +618,9 @@ int job_run(const struct options *options)
 	} while (is_running(&job) || is_unread(&job) || is_unwritten(&job));
 	sink_tell(&job.sinks[0]);
 	sink_tell(&job.sinks[1]);
+	/* Whoever relies on the lines does not have them all */
+	if (!job.status && (job.sinks[0].dropped || job.sinks[1].dropped))
+		job.status = 1;
 	uninit(&job);
 	return job.status;
 }

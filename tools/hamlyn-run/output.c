@@ -128,6 +128,19 @@ void stream_end(struct stream *stream)
 	stream->fd = -1;
 }
 
+size_t stream_pending(struct stream *stream)
+{
+	stream_last(stream);
+	return stream->len + (stream->fd >= 0 ? (size_t)stream->rest : 0);
+}
+
+void stream_drop(struct stream *stream)
+{
+	stream->sink->dropped += stream_pending(stream);
+	stream->len = 0;
+	stream_end(stream);
+}
+
 void sink_drop(struct sink *sink)
 {
 	sink->dropped += sink_pending(sink);

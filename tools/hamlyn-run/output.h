@@ -64,6 +64,12 @@ void stream_last(struct stream *stream);
 /* No more will come: what is left of a line becomes one. */
 void stream_end(struct stream *stream);
 
+/* Bytes of a process that has ended which its sink has not got yet */
+size_t stream_pending(struct stream *stream);
+
+/* They never will be written; no more are read */
+void stream_drop(struct stream *stream);
+
 /* Bytes that are not written yet */
 size_t sink_pending(const struct sink *sink);
 

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "message.h"
 #include "process.h"
 
 /* ---- in the new process ------------------------------------------------- */
@@ -94,6 +96,41 @@ static void become(const struct plan *plan, pid_t parent, int report_fd)
 }
 
 /* ---- in hamlyn-run ------------------------------------------------------ */
+
+void surroundings_allow_files(struct surroundings *surroundings, rlim_t wanted)
+{
+	struct rlimit files;
+
+	getrlimit(RLIMIT_NOFILE, &surroundings->files);
+	files = surroundings->files;
+	if (files.rlim_cur != RLIM_INFINITY && files.rlim_cur < wanted) {
+		files.rlim_cur = files.rlim_max < wanted ? files.rlim_max : wanted;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+int surroundings_take_signals(struct surroundings *surroundings)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction usual = { .sa_handler = SIG_DFL };
+	sigset_t ours;
+	int fd;
+
+	/* Whoever ignores SIGCHLD cannot wait for processes */
+	sigaction(SIGCHLD, &usual, NULL);
+	sigaction(SIGPIPE, &ignore, &surroundings->sigpipe);
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGCHLD);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ours, &surroundings->mask);
+	fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0) {
+		say("signalfd: %s", strerror(errno));
+		exit(1);
+	}
+	return fd;
+}
 
 /* exec closes the other end: 0, or what is wrong */
 static int hear(int fd)

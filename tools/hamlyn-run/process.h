@@ -21,6 +21,12 @@ struct surroundings {
 	struct rlimit files;
 };
 
+/* So many for us; the limit that processes inherit is the old one */
+void surroundings_allow_files(struct surroundings *surroundings, rlim_t wanted);
+
+/* Return: a descriptor of SIGCHLD, SIGINT and SIGTERM, which are blocked from now on */
+int surroundings_take_signals(struct surroundings *surroundings);
+
 /**
  * struct plan - one process that is to be
  * @options: the command line

@@ -233,7 +233,8 @@ class Owner:
         """Closes it, and everything made on it; nothing happens the second time.
 
         Calls of other threads that wait for it end with ValueError within 0.2 s;
-        connect() within 5 s.
+        connect() and connect_streams() within 5 s. Only the sending of a message of more
+        than 128 bytes on a channel goes on, and the channel is there until it ends.
         """
         if self._handle is not None:
             self._handle.close()
