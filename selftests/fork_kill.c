@@ -564,18 +564,24 @@ static int receive_and_fork(int out, int hold)
 	struct h_ticket ticket;
 	struct h_slot *slot;
 	struct h_dev *dev;
+	int there[2];
 	char byte;
 
-	if (ht_open(&dev) || h_area_alloc(dev, 4096, &attr.area) ||
+	if (pipe(there) || ht_open(&dev) || h_area_alloc(dev, 4096, &attr.area) ||
 	    h_nq_create(dev, 8, &attr.nq) ||
 	    h_slot_create(dev, &attr, &slot) ||
 	    h_slot_ticket(slot, 0, 0, 0, &ticket))
 		return 1;
 	if (!ht_fork()) {
 		prctl(PR_SET_PDEATHSIG, 0);
+		/* Its copies are closed: who opens the device next finds what its parent had. */
+		if (ht_write_all(there[1], "x", 1))
+			_exit(1);
 		/* Until the test ends, or says so. */
 		_exit(read(hold, &byte, 1) != 1);
 	}
+	if (ht_read_all(there[0], &byte, 1))
+		return 3;
 	h_ticket_export(&ticket, bytes);
 	if (!ht_write_all(out, bytes, sizeof(bytes)))
 		pause();
@@ -609,7 +615,7 @@ TEST_F(fork_kill, a_child_does_not_keep_alive_what_its_parent_had)
 	/* The embedded device clears up when somebody opens it. */
 	ASSERT_EQ(0, ht_open(&dev));
 	ASSERT_EQ(0, h_dev_stats(dev, &before));
-	/* The child may not have come to closing its descriptors yet. */
+	/* The kernel device clears up on its own, a moment later. */
 	ht_poll_begin(&poll);
 	do {
 		ASSERT_EQ(1, ht_send_sync(pair->terminus, &msg));
