@@ -4,9 +4,9 @@
  *
  * An eventfd says whether receivers are ready, or have something to send yet. Whether
  * the NQ has something says the kernel device itself: the two are watched by an epoll
- * descriptor, which can be watched in turn. The embedded device has nothing to watch: there a thread
- * sleeps on the NQ, says so with the same eventfd, and waits until the NQ has been
- * emptied.
+ * descriptor, which can be watched in turn. The embedded device has nothing to watch:
+ * there a thread sleeps on the NQ, says so with the same eventfd, and waits until the NQ
+ * has been emptied.
  */
 #include <linux/futex.h>
 #include <signal.h>
