@@ -39,20 +39,14 @@ static inline void hml_compat_vm_flags(struct vm_area_struct *vma,
 /*
  * Before 6.2 a read-only pin of a private page that was never written pins
  * the page that the first write replaces: write to it now, where that can be,
- * without changing it.
+ * without changing it. From the beginning of a page to that of another one.
  */
 static inline void hml_compat_break_cow(unsigned long addr, unsigned long end)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
-	while (addr < end) {
-		size_t left = fault_in_safe_writeable((const char __user *)addr,
-						      end - addr);
-
-		if (!left)
-			break;
-		/* On behind the page that cannot be written to. */
-		addr = PAGE_ALIGN(end - left + 1);
-	}
+	/* One by one: what some 6.1 say of several, when one cannot be, is wrong. */
+	for (; addr < end; addr += PAGE_SIZE)
+		fault_in_safe_writeable((const char __user *)addr, 1);
 #endif
 }
 

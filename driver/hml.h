@@ -515,7 +515,7 @@ int hml_user_charge_slot(struct hml_context *c);
 void hml_user_uncharge_slot(struct hml_context *c);
 int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard);
 void hml_user_guess(struct hml_context *c, u32 free);
-u64 hml_user_paused(struct hml_context *c);
+bool hml_user_paused(struct hml_context *c);
 void hml_user_uncharge_terminus(struct hml_context *c,
 				const struct hml_guard *guard);
 struct hml_limits hml_user_limits(const struct hml_device *d,

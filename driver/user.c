@@ -10,8 +10,6 @@
 #include "hml.h"
 #include "trace.h"
 
-/* Wrong guesses are forgiven at about one a second: this is long enough. */
-#define REMEMBER_NS	((u64)HML_GUARD_FREE * 8 * NSEC_PER_SEC)
 #define FORGET_BATCH	32	/* records looked at in one go */
 
 /* Asked at every call of everybody: no word of it in the audit log. */
@@ -49,13 +47,12 @@ static kuid_t responsible(void)
 
 /*
  * Who closes everything and begins anew must not have his free guesses again,
- * so a record outlives its last reference until they would be forgiven.
+ * so a record outlives its last reference until they are forgiven.
  */
 static bool forgettable(const struct hml_user *u)
 {
 	return !u->ref && !u->limited &&
-	       (!u->guard.score ||
-		ktime_get_ns() - u->guard.last > REMEMBER_NS);
+	       hml_guard_forgiven(&u->guard, ktime_get_ns());
 }
 
 static void forget(struct hml_device *d, struct hml_user *u)
@@ -470,17 +467,15 @@ void hml_user_guess(struct hml_context *c, u32 free)
 	mutex_unlock(&c->device->users_lock);
 }
 
-/* Until when, ns, or 0. */
-u64 hml_user_paused(struct hml_context *c)
+/* For guesses without a terminus, or of termini that are gone. */
+bool hml_user_paused(struct hml_context *c)
 {
-	struct hml_guard *g = &c->user->guard;
-	u64 until = 0;
+	bool paused;
 
 	mutex_lock(&c->device->users_lock);
-	if (hml_guard_paused(&c->device->nic, g))
-		until = g->until;
+	paused = hml_guard_paused(&c->device->nic, &c->user->guard);
 	mutex_unlock(&c->device->users_lock);
-	return until;
+	return paused;
 }
 
 void hml_user_uncharge_terminus(struct hml_context *c,

@@ -19,11 +19,9 @@
  * takes the lock to tell. Either it finds the watch, or WATCH finds the end.
  */
 #include <linux/cred.h>
-#include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/srcu.h>
 #include <linux/uidgid.h>
@@ -314,27 +312,18 @@ void hml_watch_tell_all(struct hml_device *d)
 /* ---- making one ---- */
 
 /*
- * Take the context's lock as soon as the user is not paused for wrong guesses.
- * They are counted by user: contexts are cheap, and there is no end of them.
+ * Guesses are counted by user: contexts are cheap, and there is no end of them. Asked before
+ * slot and key are looked at, so that the answer tells nothing of them. Nobody waits here: a
+ * peer can make others guess, by slots that are gone, and would stop all that they do. Nobody
+ * chooses the key of a ticket: that is no guess.
  */
-static int lock_unpaused(struct hml_context *c)
+static int refuse_paused(struct hml_context *c, bool ticket)
 {
-	for (;;) {
-		ktime_t expires;
-		u64 until;
-
-		mutex_lock(&c->lock);
-		until = hml_user_paused(c);
-		if (!until)
-			return 0;
-		expires = ns_to_ktime(until);
-		mutex_unlock(&c->lock);
-		if (signal_pending(current))
-			return -ERESTARTSYS;
-		set_current_state(TASK_INTERRUPTIBLE);
-		schedule_hrtimeout_range(&expires, NSEC_PER_MSEC,
-					 HRTIMER_MODE_ABS);
-	}
+	lockdep_assert_held(&c->lock);
+	if (ticket || !hml_user_paused(c))
+		return 0;
+	hml_explain(c, "held back: this user guesses keys");
+	return -EAGAIN;
 }
 
 /*
@@ -498,10 +487,9 @@ int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 	w = watch_new(&by);
 	if (!w)
 		return -ENOMEM;
-	err = lock_unpaused(c);
-	if (err)
-		goto err_free;
-	err = take_parts(c, w, arg->nq);
+	mutex_lock(&c->lock);
+	err = refuse_paused(c, arg->flags & HAMLYN_WATCH_TICKET) ?:
+	      take_parts(c, w, arg->nq);
 	if (!err) {
 		arg->watch = w->id;
 		trace_hamlyn_watch(w->nq, w->id, w->host, w->slot);
@@ -510,12 +498,9 @@ int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 	/* From here on another thread may destroy it: it is not ours. */
 	mutex_unlock(&c->lock);
 	if (err)
-		goto err_free;
-	hml_changed();
-	return 0;
-
-err_free:
-	kfree(w);
+		kfree(w);
+	else
+		hml_changed();
 	return err;
 }
 

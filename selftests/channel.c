@@ -1235,6 +1235,26 @@ TEST_F(late, an_end_is_answered_although_nobody_receives_again)
 	EXPECT_EQ(0, e.result);
 }
 
+/* Nobody can be watched for a moment: that is nothing against the other end. */
+TEST_F(late, who_is_held_back_can_have_another_channel)
+{
+	struct h_channel *a, *b;
+	struct h_message m;
+
+	guess_keys(self, FOR_A_SECOND);
+	ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], NULL, &a, &b));
+	EXPECT_EQ(0, h_channel_send(b, "x", 1, 20 * SECOND));
+	ASSERT_EQ(1, h_channel_receive(a, &m, 20 * SECOND));
+	h_channel_release(a, &m);
+	/* Both are watched by then: the other one's end is told. */
+	ASSERT_EQ(0, h_channel_send(a, "x", 1, 20 * SECOND));
+	ASSERT_EQ(1, h_channel_receive(b, &m, 20 * SECOND));
+	h_channel_release(b, &m);
+	h_channel_close(a, H_NOWAIT);
+	EXPECT_LE(h_channel_receive(b, &m, 20 * SECOND), 0);
+	h_channel_close(b, H_NOWAIT);
+}
+
 /*
  * Who has to wait for room sees to what it owes as well: it is what the other end waits
  * for before it receives.

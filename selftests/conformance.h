@@ -199,4 +199,17 @@ static inline int cf_play(int fd, const char *device, unsigned int who)
 	return 0;
 }
 
+/* What other tests of this user guessed may hold him back for a moment. */
+static inline int cf_watch(struct h_dev *dev, const struct h_ticket *ticket,
+			   struct h_nq *nq, uint64_t cookie, struct h_watch **w)
+{
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	int ret;
+
+	while ((ret = h_watch(dev, ticket, nq, cookie, w)) == -EAGAIN &&
+	       ht_now_ns() < end)
+		ht_sleep_ns(HT_MS);
+	return ret;
+}
+
 #endif /* CONFORMANCE_H */

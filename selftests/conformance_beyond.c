@@ -240,7 +240,7 @@ TEST_F(conformance, beyond_watch_tells_destroy)
 	struct ht_pair *p = &self->pair;
 	struct h_watch *w;
 
-	ASSERT_EQ(0, h_watch(p->tx, &self->ticket, self->nq, COOKIE, &w));
+	ASSERT_EQ(0, cf_watch(p->tx, &self->ticket, self->nq, COOKIE, &w));
 	ASSERT_NO(nothing_told(self->nq));
 	ASSERT_EQ(0, h_slot_destroy(p->slot));
 	EXPECT_NO(told_once(self->nq, &self->ticket));
@@ -256,7 +256,7 @@ TEST_F(conformance, beyond_watch_tells_rekey)
 	struct ht_pair *p = &self->pair;
 	struct h_watch *w;
 
-	ASSERT_EQ(0, h_watch(p->tx, &self->ticket, self->nq, COOKIE, &w));
+	ASSERT_EQ(0, cf_watch(p->tx, &self->ticket, self->nq, COOKIE, &w));
 	ASSERT_EQ(0, h_slot_rekey(p->slot));
 	EXPECT_NO(told_once(self->nq, &self->ticket));
 	ASSERT_EQ(0, h_slot_rekey(p->slot));
@@ -288,7 +288,7 @@ TEST_F(conformance, beyond_watch_tells_close)
 	struct h_dev *dev;
 
 	ASSERT_EQ(0, make_slot(&dev, &k));
-	ASSERT_EQ(0, h_watch(self->pair.tx, &k, self->nq, COOKIE, &w));
+	ASSERT_EQ(0, cf_watch(self->pair.tx, &k, self->nq, COOKIE, &w));
 	EXPECT_NO(nothing_told(self->nq));
 	h_close(dev);
 	EXPECT_NO(told_once(self->nq, &k));
@@ -314,7 +314,7 @@ TEST_F(conformance, beyond_watch_tells_a_killed_owner)
 			pause();
 	}
 	ASSERT_EQ(0, ht_read_all(pipefd[0], &k, sizeof(k)));
-	ASSERT_EQ(0, h_watch(self->pair.tx, &k, self->nq, COOKIE, &w));
+	ASSERT_EQ(0, cf_watch(self->pair.tx, &k, self->nq, COOKIE, &w));
 	EXPECT_NO(nothing_told(self->nq));
 	ASSERT_EQ(0, kill(pid, SIGKILL));
 	EXPECT_EQ(128 + SIGKILL, ht_reap(pid));
@@ -329,7 +329,7 @@ TEST_F(conformance, beyond_watch_tells_nic_down)
 	struct ht_pair *p = &self->pair;
 	struct h_watch *w;
 
-	ASSERT_EQ(0, h_watch(p->tx, &self->ticket, self->nq, COOKIE, &w));
+	ASSERT_EQ(0, cf_watch(p->tx, &self->ticket, self->nq, COOKIE, &w));
 	ASSERT_EQ(0, h_nic_set(p->rx, &set));
 	EXPECT_NO(told_once(self->nq, &self->ticket));
 	set.state = HAMLYN_NIC_UP;
@@ -347,7 +347,7 @@ TEST_F(conformance, beyond_watch_of_a_wrong_key)
 
 	ASSERT_EQ(0, ht_pair_rejects(p, &before));
 	self->ticket.key ^= 2;
-	ASSERT_EQ(0, h_watch(p->tx, &self->ticket, self->nq, COOKIE, &w));
+	ASSERT_EQ(0, cf_watch(p->tx, &self->ticket, self->nq, COOKIE, &w));
 	EXPECT_NO(told_once(self->nq, &self->ticket));
 	ASSERT_EQ(0, ht_pair_rejects(p, &after));
 	EXPECT_EQ(before.slot[HAMLYN_REJECT_KEY] + 1,
@@ -379,7 +379,7 @@ TEST_F(conformance, beyond_watch_and_a_full_queue)
 					  h_send_msg(p->terminus, &k, "x", 1,
 						     NULL, 0)));
 	}
-	ASSERT_EQ(0, h_watch(p->tx, &self->ticket, nq, COOKIE, &w));
+	ASSERT_EQ(0, cf_watch(p->tx, &self->ticket, nq, COOKIE, &w));
 	ASSERT_EQ(0, h_slot_destroy(p->slot));
 	ht_sleep_ns(30 * HT_MS);
 	for (i = 0; i < 3; i++) {
@@ -397,8 +397,8 @@ TEST_F(conformance, beyond_unwatch)
 	struct h_watch *w, *other;
 	struct hamlyn_nq_entry e;
 
-	ASSERT_EQ(0, h_watch(p->tx, &self->ticket, self->nq, 1, &w));
-	ASSERT_EQ(0, h_watch(p->tx, &self->ticket, self->nq, 2, &other));
+	ASSERT_EQ(0, cf_watch(p->tx, &self->ticket, self->nq, 1, &w));
+	ASSERT_EQ(0, cf_watch(p->tx, &self->ticket, self->nq, 2, &other));
 	ASSERT_EQ(0, h_unwatch(w));
 	ASSERT_EQ(0, h_slot_destroy(p->slot));
 	ASSERT_EQ(1, ht_recv(self->nq, &e));

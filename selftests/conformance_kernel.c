@@ -242,7 +242,7 @@ TEST_F(conformance, beyond_watch_of_another_nic)
 
 	if (!self->far)
 		SKIP(return, NEED_TWO_NICS);
-	ASSERT_EQ(0, h_watch(p->rx, &self->ticket, p->nq, 77, &w));
+	ASSERT_EQ(0, cf_watch(p->rx, &self->ticket, p->nq, 77, &w));
 	EXPECT_EQ(0, h_recv(p->nq, &e));
 	h_close(self->far);
 	self->far = NULL;

@@ -188,4 +188,90 @@ TEST_F(small, a_datagram_that_cannot_be_copied_fails_as_its_memory_would)
 	free(data);
 }
 
+/* ---- who guesses, on a device where that is paused at once ---- */
+
+FIXTURE(held_back) {
+	struct h_dev *dev;
+	struct h_nq *nq;
+	struct h_slot *slot;
+	struct h_ticket ticket;
+	int fd;
+};
+
+FIXTURE_SETUP(held_back)
+{
+	struct h_slot_attr attr = { 0 };
+	struct h_dev *dev;
+	char name[64];
+	bool embedded;
+
+	ASSERT_EQ(0, h_open(ht_device(), &dev));
+	embedded = h_dev_is_embedded(dev);
+	h_close(dev);
+	if (!embedded)
+		SKIP(return, "of the embedded device: hostile_guess has it of the kernel's");
+	snprintf(name, sizeof(name), "shm:held%d,guesses=1", (int)getpid());
+	ASSERT_EQ(0, h_open(name, &self->dev));
+	ASSERT_EQ(0, h_nq_create(self->dev, 64, &self->nq));
+	ASSERT_EQ(0, h_area_alloc(self->dev, 4096, &attr.area));
+	ASSERT_EQ(0, h_slot_create(self->dev, &attr, &self->slot));
+	ASSERT_EQ(0, h_slot_ticket(self->slot, 0, 0, 0, &self->ticket));
+	ASSERT_EQ(0, h_slot_ticket_fd(self->slot, 0, 0, &self->fd));
+}
+
+FIXTURE_TEARDOWN(held_back)
+{
+	if (!self->dev)
+		return;
+	close(self->fd);
+	h_close(self->dev);
+}
+
+static int watch_by(FIXTURE_DATA(held_back) *self, uint64_t key)
+{
+	struct h_ticket k = self->ticket;
+	struct h_watch *w;
+	int ret;
+
+	k.key = key;
+	ret = h_watch(self->dev, &k, self->nq, 0, &w);
+	return ret ? ret : h_unwatch(w);
+}
+
+static int watch_by_ticket(FIXTURE_DATA(held_back) *self)
+{
+	struct h_watch *w;
+	int ret = h_watch_fd(self->dev, self->fd, self->nq, 0, &w);
+
+	return ret ? ret : h_unwatch(w);
+}
+
+static bool all_refused(FIXTURE_DATA(held_back) *self)
+{
+	char text[HAMLYN_EXPLAIN_BYTES];
+
+	return watch_by(self, self->ticket.key) == -EAGAIN &&
+	       !h_explain(self->dev, text, sizeof(text)) &&
+	       strstr(text, "guesses keys") &&
+	       watch_by(self, ~self->ticket.key) == -EAGAIN;
+}
+
+/* The pause may be over too soon where others are busy: then again, and it is longer. */
+TEST_F(held_back, who_guesses_keys_may_watch_by_tickets_only)
+{
+	int i, ret = -EAGAIN;
+
+	for (i = 0; i < 20; i++) {
+		while (watch_by(self, ~self->ticket.key) == -EAGAIN)
+			ht_sleep_ns(HT_MS / 2);
+		if (!all_refused(self))
+			continue;
+		ret = watch_by_ticket(self);
+		if (ret || all_refused(self))
+			break;
+		ret = -EAGAIN;
+	}
+	EXPECT_EQ(0, ret);
+}
+
 TEST_HARNESS_MAIN

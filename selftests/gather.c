@@ -517,10 +517,12 @@ static const char *part_leave(struct part *p)
 /* Each of them is gone: that is known, and need not be asked. */
 TEST_F(wary, who_has_left_before_the_root_looks_is_no_guess)
 {
+	struct hamlyn_stats before, after;
 	const uint64_t *numbers;
 	struct part p;
 	uint32_t i;
 
+	ASSERT_EQ(0, h_dev_stats(self->dev, &before));
 	for (i = 0; i < PARTS; i++) {
 		ASSERT_NO(part_send(self, &p, i));
 		ASSERT_NO(part_leave(&p));
@@ -530,6 +532,9 @@ TEST_F(wary, who_has_left_before_the_root_looks_is_no_guess)
 		EXPECT_EQ(i, numbers[i]);
 	EXPECT_EQ(0, h_gather_release(self->root));
 	EXPECT_EQ(-EPIPE, h_gather_receive(self->root, NULL, ht_patience_ns()));
+	ASSERT_EQ(0, h_dev_stats(self->dev, &after));
+	EXPECT_EQ(before.rejects[HAMLYN_REJECT_SLOT], after.rejects[HAMLYN_REJECT_SLOT]);
+	EXPECT_EQ(before.rejects[HAMLYN_REJECT_KEY], after.rejects[HAMLYN_REJECT_KEY]);
 }
 
 /* So that the manager is held back for a second. */

@@ -7,6 +7,7 @@
 #include "hostile.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 
 #define OTHER_NIC	"/dev/hamlyn1"
 #define FREE_GUESSES	8
@@ -317,6 +318,13 @@ TEST_F(hostile_guess, one_users_guesses_do_not_hold_back_another)
 
 /* ---- WATCH -------------------------------------------------------------- */
 
+static int watch_and_forget(const struct party *p, struct hamlyn_watch *w)
+{
+	int ret = ht_raw(p->fd, HAMLYN_IOC_WATCH, w);
+
+	return ret ? ret : ht_raw_id(p->fd, HAMLYN_IOC_UNWATCH, w->watch);
+}
+
 static int watch(const struct party *p, const struct party *at, uint64_t key)
 {
 	struct hamlyn_watch w = {
@@ -326,9 +334,43 @@ static int watch(const struct party *p, const struct party *at, uint64_t key)
 		.key = key,
 		.nq = p->nq.arg.nq,
 	};
-	int ret = ht_raw(p->fd, HAMLYN_IOC_WATCH, &w);
+	return watch_and_forget(p, &w);
+}
 
-	return ret ? ret : ht_raw_id(p->fd, HAMLYN_IOC_UNWATCH, w.watch);
+static int ticket_of(const struct party *p)
+{
+	struct hamlyn_ticket_create arg = { .size = sizeof(arg),
+					    .slot = p->slot.slot };
+	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_CREATE, &arg);
+
+	return ret ? ret : arg.fd;
+}
+
+static int watch_ticket(const struct party *p, int ticket)
+{
+	struct hamlyn_watch w = {
+		.size = sizeof(w),
+		.flags = HAMLYN_WATCH_TICKET,
+		.key = (uint64_t)ticket,
+		.nq = p->nq.arg.nq,
+	};
+
+	return watch_and_forget(p, &w);
+}
+
+/* Who is held back has to come again. */
+static int watch_in_the_end(const struct party *p, const struct party *at,
+			    uint64_t key)
+{
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	int ret;
+
+	do {
+		ret = watch(p, at, key);
+		if (ret == -EAGAIN)
+			ht_sleep_ns(HT_MS / 2);
+	} while (ret == -EAGAIN && ht_now_ns() < end);
+	return ret;
 }
 
 static int guess_by_watch(void *arg)
@@ -341,7 +383,7 @@ static int guess_by_watch(void *arg)
 	if (party_open(&p))
 		return 1;
 	for (i = 0; i < TOO_MANY; i++)
-		if (watch(&p, owner, owner->slot.key ^ (i + 1)))
+		if (watch_in_the_end(&p, owner, owner->slot.key ^ (i + 1)))
 			return 2;
 	return too_quick(ht_now_ns() - begun, LEAST_NS) ? 3 : 0;
 }
@@ -379,7 +421,7 @@ static int guess_by_contexts(void *arg)
 	for (i = 0; i < TOO_MANY; i++) {
 		if (party_open(&p))
 			return 1;
-		if (watch(&p, owner, owner->slot.key ^ (i + 1)))
+		if (watch_in_the_end(&p, owner, owner->slot.key ^ (i + 1)))
 			return 2;
 		/* Some are left open: no context knows of the others. */
 		if (i % 2)
@@ -424,6 +466,116 @@ static int watch_rightly(void *arg)
 TEST_F(hostile_guess, watches_with_the_key_cost_nothing)
 {
 	EXPECT_EQ(0, as(somebody(12), watch_rightly, &self->owner));
+}
+
+/* By a key: right, wrong, or of a slot that is not there. Nobody else comes in between. */
+static bool all_refused(const struct party *p, const struct party *owner)
+{
+	struct party nobody = *owner;
+
+	nobody.slot.slot = owner->query.max_slots - 1;
+	return watch(p, owner, owner->slot.key) == -EAGAIN &&
+	       strstr(explained(p->fd), "guesses keys") &&
+	       watch(p, owner, ~owner->slot.key) == -EAGAIN &&
+	       watch(p, &nobody, owner->slot.key) == -EAGAIN &&
+	       watch(p, owner, owner->slot.key) == -EAGAIN;
+}
+
+/* The pause may be over too soon where others are busy: then again. */
+static int watch_while_paused(void *arg)
+{
+	const struct party *owner = arg;
+	struct hamlyn_nq_entry entry;
+	struct party p;
+	int i, ticket = ticket_of(owner);
+
+	if (guess_by_watch(arg) || party_open(&p) || ticket < 0)
+		return 1;
+	for (i = 0; i < 10; i++) {
+		if (watch_in_the_end(&p, owner, ~owner->slot.key))
+			return 2;
+		while (ht_raw_recv(&p.nq, &entry))
+			;
+		if (!all_refused(&p, owner))
+			continue;
+		if (watch_ticket(&p, ticket))
+			return 3;
+		if (!all_refused(&p, owner))
+			continue;
+		return ht_raw_recv(&p.nq, &entry) ? 4 : 0;
+	}
+	return 5;
+}
+
+/* And is told nothing else, whatever he asks. By a ticket he does not guess. */
+TEST_F(hostile_guess, who_is_held_back_is_told_so_and_may_watch_by_tickets)
+{
+	EXPECT_EQ(0, as(somebody(20), watch_while_paused, &self->owner));
+}
+
+struct guesser {
+	struct h_dev *dev;
+	struct h_nq *nq;
+	struct h_ticket wrong;
+	uint32_t stop;
+};
+
+static void *guess_until_stopped(void *arg)
+{
+	struct guesser *g = arg;
+	struct h_watch *w;
+
+	while (!h__load_acquire(&g->stop))
+		if (h_watch(g->dev, &g->wrong, g->nq, 0, &w))
+			ht_sleep_ns(HT_MS / 2);
+		else
+			h_unwatch(w);
+	return NULL;
+}
+
+static int set_up(struct h_dev *dev)
+{
+	struct h_nq *nq;
+	int i, ret = 0;
+
+	for (i = 0; i < 60 && !ret; i++) {
+		ret = h_nq_create(dev, 8, &nq);
+		if (!ret)
+			ret = h_nq_destroy(nq);
+		/* It is the other thread's turn. */
+		ht_sleep_ns(HT_MS);
+	}
+	return ret;
+}
+
+static int set_up_beside_guesses(void *arg)
+{
+	const struct party *owner = arg;
+	struct guesser g = { .wrong = { .host = owner->query.host,
+					.slot = owner->slot.slot,
+					.key = ~owner->slot.key,
+					.length = 1 } };
+	int64_t begun;
+	pthread_t thread;
+
+	if (guess_by_watch(arg) || ht_open(&g.dev) ||
+	    h_nq_create(g.dev, 64, &g.nq) ||
+	    pthread_create(&thread, NULL, guess_until_stopped, &g))
+		return 1;
+	begun = ht_now_ns();
+	if (set_up(g.dev))
+		return 2;
+	begun = ht_now_ns() - begun;
+	h__store_release(&g.stop, 1);
+	pthread_join(thread, NULL);
+	h_close(g.dev);
+	return begun > unhindered_ns() ? 3 : 0;
+}
+
+/* One thread's guesses cost the others of its process no time. */
+TEST_F(hostile_guess, who_is_held_back_by_watch_does_not_hold_up_set_up)
+{
+	EXPECT_EQ(0, as(somebody(21), set_up_beside_guesses, &self->owner));
 }
 
 /* ---- who is counted ----------------------------------------------------- */

@@ -40,11 +40,23 @@ static struct hamlyn_watch watch_of(const struct party *watcher,
 	};
 }
 
+/* What other tests of this user guessed may hold him back for a moment. */
+static int watch(int fd, struct hamlyn_watch *w)
+{
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	int ret;
+
+	while ((ret = ht_raw(fd, HAMLYN_IOC_WATCH, w)) == -EAGAIN &&
+	       ht_now_ns() < end)
+		ht_sleep_ns(HT_MS);
+	return ret;
+}
+
 /* Made, told at once, and how; NULL if that is so. */
 static const char *not_told_at_once(struct party *p, struct hamlyn_watch *w)
 {
 	struct hamlyn_nq_entry entry;
-	int ret = ht_raw(p->fd, HAMLYN_IOC_WATCH, w);
+	int ret = watch(p->fd, w);
 
 	if (ret)
 		return "refused";
@@ -94,7 +106,7 @@ TEST_F(hostile_watch, without_the_key_it_tells_the_same_whatever_is_there)
 	}
 	/* With it, nothing is told until there is something to tell. */
 	w = watch_of(&self->watcher, &self->owner);
-	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	ASSERT_EQ(0, watch(self->watcher.fd, &w));
 	EXPECT_FALSE(came(&self->watcher));
 	ASSERT_EQ(0, ht_raw_id(self->owner.fd, HAMLYN_IOC_SLOT_DESTROY,
 			       self->owner.slot.slot));
@@ -135,7 +147,7 @@ TEST_F(hostile_watch, a_paranoid_slot_is_watched_by_its_entrys_key)
 	}
 	w = watch_of(&self->watcher, &self->owner);
 	w.key = 5555;
-	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	ASSERT_EQ(0, watch(self->watcher.fd, &w));
 	EXPECT_FALSE(came(&self->watcher));
 }
 
@@ -167,12 +179,12 @@ TEST_F(hostile_watch, a_key_does_not_do_where_a_ticket_is_demanded)
 		.key = (uint64_t)ticket,
 		.nq = self->watcher.nq.arg.nq,
 	};
-	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	ASSERT_EQ(0, watch(self->watcher.fd, &w));
 	EXPECT_FALSE(came(&self->watcher));
 	ASSERT_EQ(0, rekey(&self->owner, 0));
 	EXPECT_TRUE(came(&self->watcher));
 	/* It is void now. */
-	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	ASSERT_EQ(0, watch(self->watcher.fd, &w));
 	EXPECT_TRUE(came(&self->watcher));
 	close(ticket);
 }
@@ -196,25 +208,23 @@ TEST_F(hostile_watch, only_a_ticket_is_watched_as_a_ticket)
 	for (i = 0; i < ARRAY_SIZE(keys); i++) {
 		w = good;
 		w.key = keys[i];
-		EXPECT_EQ(-EBADF, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH,
-					 &w)) {
+		EXPECT_EQ(-EBADF, watch(self->watcher.fd, &w)) {
 			TH_LOG("key %u", i);
 		}
 		/* Not either what would be the right one if it were cut. */
 		w.key = 1ULL << 32 | (uint64_t)ticket;
-		EXPECT_EQ(-EBADF, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH,
-					 &w));
+		EXPECT_EQ(-EBADF, watch(self->watcher.fd, &w));
 	}
 	good.key = (uint64_t)ticket;
 	w = good;
 	w.slot = self->owner.slot.slot + 1;
-	EXPECT_EQ(-EINVAL, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	EXPECT_EQ(-EINVAL, watch(self->watcher.fd, &w));
 	w = good;
 	w.host = 1;
-	EXPECT_EQ(-EINVAL, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	EXPECT_EQ(-EINVAL, watch(self->watcher.fd, &w));
 	w = good;
 	w.meta_index = 1;
-	EXPECT_EQ(-EINVAL, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	EXPECT_EQ(-EINVAL, watch(self->watcher.fd, &w));
 	/* The number of a ticket is no key. */
 	w = watch_of(&self->watcher, &self->owner);
 	w.key = (uint64_t)ticket;
@@ -249,7 +259,7 @@ TEST_F(hostile_watch, an_old_key_is_no_better_than_a_wrong_one)
 	struct hamlyn_watch w = watch_of(&self->watcher, &self->owner);
 	uint64_t old = self->owner.slot.key;
 
-	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	ASSERT_EQ(0, watch(self->watcher.fd, &w));
 	EXPECT_FALSE(came(&self->watcher));
 	ASSERT_EQ(0, rekey(&self->owner, 0));
 	EXPECT_TRUE(came(&self->watcher));
@@ -265,7 +275,7 @@ TEST_F(hostile_watch, a_watch_and_its_nq_are_the_contexts_own)
 	struct ht_raw_nq nq;
 	int i;
 
-	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+	ASSERT_EQ(0, watch(self->watcher.fd, &w));
 	EXPECT_EQ(-ENOENT, ht_raw_id(self->owner.fd, HAMLYN_IOC_UNWATCH,
 				     w.watch));
 	/* An id that the other context has, and this one has not. */
@@ -273,13 +283,13 @@ TEST_F(hostile_watch, a_watch_and_its_nq_are_the_contexts_own)
 		ASSERT_EQ(0, ht_raw_nq_create(self->owner.fd, 8, &nq));
 	}
 	more.nq = nq.arg.nq;
-	EXPECT_EQ(-ENOENT, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &more));
+	EXPECT_EQ(-ENOENT, watch(self->watcher.fd, &more));
 	more.nq = HAMLYN_NONE;
-	EXPECT_EQ(-ENOENT, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &more));
+	EXPECT_EQ(-ENOENT, watch(self->watcher.fd, &more));
 	/* What it needs cannot go, and can when it is unmade. */
 	ASSERT_EQ(0, ht_raw_nq_create(self->watcher.fd, 8, &nq));
 	more.nq = nq.arg.nq;
-	ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &more));
+	ASSERT_EQ(0, watch(self->watcher.fd, &more));
 	EXPECT_EQ(-EBUSY, ht_raw_id(self->watcher.fd, HAMLYN_IOC_NQ_DESTROY,
 				    more.nq));
 	ASSERT_EQ(0, ht_raw_id(self->watcher.fd, HAMLYN_IOC_UNWATCH,
@@ -303,7 +313,7 @@ TEST_F(hostile_watch, a_crowd_of_watchers_does_not_hold_up_the_owner)
 
 	for (i = 0; i < CROWD; i++) {
 		w = watch_of(&self->watcher, &self->owner);
-		ASSERT_EQ(0, ht_raw(self->watcher.fd, HAMLYN_IOC_WATCH, &w));
+		ASSERT_EQ(0, watch(self->watcher.fd, &w));
 	}
 	begun = ht_now_ns();
 	ASSERT_EQ(0, ht_raw_id(self->owner.fd, HAMLYN_IOC_SLOT_DESTROY,
@@ -384,8 +394,8 @@ static int fill_a_queue(int fd)
 
 	w.nq = nq.nq;
 	if (!ret)
-		ret = ht_raw(fd, HAMLYN_IOC_WATCH, &w);
-	return ret ? ret : ht_raw(fd, HAMLYN_IOC_WATCH, &w);
+		ret = watch(fd, &w);
+	return ret ? ret : watch(fd, &w);
 }
 
 /*
@@ -428,7 +438,7 @@ TEST_F(hostile_watch, full_queues_of_others_delay_no_watch_for_good)
 	ASSERT_EQ(0, ht_raw_nq_create(self->owner.fd, 2, &small));
 	w.nq = small.arg.nq;
 	for (i = 0; i < 20; i++)
-		ASSERT_EQ(0, ht_raw(self->owner.fd, HAMLYN_IOC_WATCH, &w));
+		ASSERT_EQ(0, watch(self->owner.fd, &w));
 	ht_poll_begin(&poll);
 	for (i = 0; i < 20;)
 		if (ht_raw_recv(&small, &entry))

@@ -69,6 +69,8 @@ guard-pause    native unit_guard            driver/core/guard.c  s/WRITE_ONCE(g-
 guard-free     native unit_guard            driver/core/guard.c  s/if (!free || g->score <= free)/if (1)/
 guard-inherit  native unit_guard            driver/core/guard.c  s/if (score > to->score)/if (0)/
 guard-until    native unit_guard            driver/core/guard.c  s/if (from->until > to->until)/if (0)/
+guard-forget   native unit_guard            driver/core/guard.c  s/return !score_at(guard, now) \&\& now >= guard->until;/return now >= guard->until;/
+guard-forgiven native unit_guard            driver/core/guard.c  s/return !score_at(guard, now) \&\& now >= guard->until;/return !score_at(guard, now);/
 guard-asked    native unit_guard            driver/core/tx.c     s/hml_guard_paused(nic, &t->sender.guard))/0)/
 guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(slot, \&h, reject) \&\& !sender->guessed) {/if (0) {/
 link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(nic->link->down))/if (0)/
@@ -85,6 +87,10 @@ datagram-check native datagram              libhamlyn/src/datagram.c s/good = ch
 datagram-end   native datagram              libhamlyn/src/datagram.c s/(bytes != d->partial \&\& bytes <= d->length)/bytes != d->partial/
 datagram-live  native datagram              libhamlyn/src/datagram.c s/return dev->ops->grace \&\& !dev->ops->grace(dev, &d->grace, about);/return dev->ops->grace;/
 grace-dead     native datagram              libhamlyn/src/shm_table.c s/^\treturn ask \&\& (!owner || !h__shm_alive(dev, owner - 1));/\treturn false;/
+stream-debt    native channel               libhamlyn/src/stream_receive.c s/^\th_receiver_owes(&r->r, r->late || r->fin_due);/\th_receiver_owes(\&r->r, false);/
+gather-left    native gather                libhamlyn/src/gather.c s/over = m->left || m->gone;/over = false;/
+dispatch-bound native manager               libhamlyn/src/ready.c s/while (rounds-- \&\& h_manager_poll/while ((void)rounds, h_manager_poll/
+unread-replies native rendezvous            libhamlyn/src/rendezvous_listen.c s/of_user >= UNREAD_OF_USER/0/
 grace-goes-on  native crowd                 libhamlyn/src/shm_table.c s/if (g \&\& g->about != about)/if (g)/
 shm-owner      native hostile_segment       libhamlyn/src/shm_segment.c s/st.st_uid != geteuid() || st.st_mode & 077/0/
 note-credits   native stream                libhamlyn/src/stream_arrive.c s/& 0xff) > 1)$/\& 0xff) > 255)/
@@ -177,6 +183,8 @@ am-reply-enabled native am-rules            libhamlyn/am/reply.c  s/if (am_unlik
 am-reply-where native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(am->context != AM_IN_REQUEST))/if (0)/
 am-reply-once  native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(am->replied))/if (0)/
 am-reply-dest  native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(dest != HPAM_reply_dest))/if (0)/
+shm-watch-fd   native errnos                libhamlyn/src/shm_watch.c s/if (!ticket \&\& hml_guard_paused/if (hml_guard_paused/
+shm-watch-held native errnos                libhamlyn/src/shm_watch.c s/if (!ticket \&\& hml_guard_paused/if (0 \&\& hml_guard_paused/
 am-watch       native am-killed             libhamlyn/am/start.c  s/return p != am->self &&/return 0 \&\&/
 am-program     native am-programs           libhamlyn/am/start.c  s/if (theirs.program != id->program)/if (0)/
 am-libraries   native am-libraries          libhamlyn/am/start.c  s/if (theirs.libraries != id->libraries)/if (0)/
@@ -202,7 +210,8 @@ watch-index    vm hostile_watch             driver/core/rx.c     s/if (meta_inde
 watch-audit    vm hostile_watch             driver/watch.c       s/hml_port_rejected(nic, slot, &h, reject, &sender);//
 watch-free     vm hostile_guess             driver/watch.c       s/free = READ_ONCE(nic->guesses);/free = READ_ONCE(c->device->nic.guesses);/
 watch-guess    vm hostile_guess             driver/watch.c       s/^\t\thml_user_guess(c, free);/\t\t;/
-watch-pause    vm hostile_guess             driver/watch.c       s/if (!until)/if (1)/
+watch-pause    vm hostile_guess             driver/watch.c       s/if (ticket || !hml_user_paused(c))/if (1)/
+watch-free-fd  vm hostile_guess             driver/watch.c       s/if (ticket || !hml_user_paused(c))/if (!hml_user_paused(c))/
 watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tell(s);/;/
 watch-nq       vm hostile_watch             driver/watch.c       s/w->nq->users++;//
 watch-flags    vm uapi_size                 driver/watch.c       s/if (arg->flags & ~HAMLYN_WATCH_TICKET || arg->reserved)/if (0)/
@@ -284,7 +293,7 @@ user-opener    vm inherit,limits            driver/user.c        s/= user_new(d,
 user-exempt    vm hostile_admin             driver/user.c        s/ns_capable_noaudit(\&init_user_ns, CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
 guess-begin    vm hostile_guess             driver/user.c        s/\*guard = u->guard;/*guard = (struct hml_guard){};/
 guess-inherit  vm hostile_guess             driver/user.c        s/hml_guard_inherit(&c->user->guard, guard);//
-guess-forget   vm hostile_guess             driver/user.c        s/(!u->guard.score ||/(1 ||/
+guess-forget   vm hostile_guess             driver/user.c        s/hml_guard_forgiven(&u->guard, ktime_get_ns())/1/
 guess-store    vm hostile_guess             driver/user.c        s/c->user->guard = sender.guard;//
 audit-own      vm hostile_audit             driver/audit.c       s/read_translated(c->audit,/read_translated(c->device->audit,/
 audit-key      vm hostile_audit             driver/audit.c       s/\.offset = h->offset,/.offset = h->key,/
@@ -420,7 +429,7 @@ echo "MUTANT $name"
 insmod ./$name.ko nics=2 max_slots=2048 guesses=0
 for test in $(tests_of "$name" | tr , ' '); do
 	[ ! -x "vm-$name/\$test" ] || test=vm-$name/\$test
-	sh ./run-tests.sh --timeout 40 --device /dev/hamlyn0 \$test
+	sh ./run-tests.sh --timeout 60 --device /dev/hamlyn0 \$test
 done
 rmmod hamlyn || exit 1
 echo "END $name"
@@ -441,7 +450,7 @@ boot() { # NAME...
 			files+=(--file "$BUILD/selftests/$test")
 		done
 	done
-	selftests/vm/run.sh 6.1 --timeout $((60 + 60 * $#)) --out "$WORK/out" --script "$WORK/script" \
+	selftests/vm/run.sh 6.1 --timeout $((60 + 80 * $#)) --out "$WORK/out" --script "$WORK/script" \
 		--file selftests/run-tests.sh "${files[@]}" 2>&1 | tr -d '\r' >"$WORK/vm.log" || true
 }
 

@@ -301,29 +301,46 @@ TEST_F(sendrecv, long_messages_come_from_added_memory_too)
 	EXPECT_NO(take(pair, &msg, length, 3));
 }
 
-/* Pages that get their first byte later, behind one that never may be written to. */
-TEST_F(sendrecv, what_is_written_after_wiring_for_reading_is_sent)
+/* Behind page @readonly, of two, that may not be written to, are some without a byte yet. */
+static const char *wire_then_write(struct ht_pair *pair, size_t packet,
+				   unsigned int readonly)
 {
-	struct ht_pair *pair = &self->pair;
-	size_t length = 2 * self->packet + 3, mapped = length + 3 * PAGE;
+	size_t length = 2 * packet + 3, mapped = length + 3 * PAGE;
 	struct h_msg msg = { .ticket = &pair->ticket, .length = length };
 	unsigned char *memory;
 	struct h_area *area;
+	const char *complaint;
 
 	memory = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, memory);
-	ASSERT_EQ(0, mprotect(memory + PAGE, PAGE, PROT_READ));
-	ASSERT_EQ(0, h_area_add(pair->tx, memory, 2 * PAGE + length,
-				HAMLYN_AREA_READONLY, &area));
-	ASSERT_EQ(0, h_terminus_bind(pair->terminus, 3, area, 0, 0));
+	if (memory == MAP_FAILED)
+		return "no memory";
+	memory[0] = 1;
+	if (mprotect(memory + readonly * PAGE, PAGE, PROT_READ) ||
+	    h_area_add(pair->tx, memory, 2 * PAGE + length,
+		       HAMLYN_AREA_READONLY, &area) ||
+	    h_terminus_bind(pair->terminus, 3, area, 0, 0))
+		return "cannot be wired";
 	msg.data = memory + 2 * PAGE;
-	ht_fill(memory + 2 * PAGE, length, 4);
-	ASSERT_EQ(1, ht_send_sync(pair->terminus, &msg));
-	EXPECT_NO(take(pair, &msg, length, 4));
-	ASSERT_EQ(0, h_terminus_bind(pair->terminus, 3, NULL, 0, 0));
-	ASSERT_EQ(0, h_area_remove(area));
-	munmap(memory, mapped);
+	ht_fill(memory + 2 * PAGE, length, 4 + readonly);
+	if (ht_send_sync(pair->terminus, &msg) != 1)
+		return "not sent";
+	complaint = take(pair, &msg, length, 4 + readonly);
+	if (h_terminus_bind(pair->terminus, 3, NULL, 0, 0) ||
+	    h_area_remove(area) || munmap(memory, mapped))
+		return "not let go";
+	return complaint;
+}
+
+TEST_F(sendrecv, what_is_written_after_wiring_for_reading_is_sent)
+{
+	unsigned int readonly;
+
+	for (readonly = 0; readonly < 2; readonly++) {
+		EXPECT_NO(wire_then_write(&self->pair, self->packet, readonly)) {
+			TH_LOG("page %u", readonly);
+		}
+	}
 }
 
 TEST_F(sendrecv, tickets_with_a_base_and_offsets_add_up)

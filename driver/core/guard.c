@@ -45,6 +45,11 @@ bool hml_guard_paused(const struct hml_nic *nic, struct hml_guard *guard)
 	return false;
 }
 
+bool hml_guard_forgiven(const struct hml_guard *guard, u64 now)
+{
+	return !score_at(guard, now) && now >= guard->until;
+}
+
 void hml_guard_inherit(struct hml_guard *to, const struct hml_guard *from)
 {
 	u64 now = to->last > from->last ? to->last : from->last;

@@ -500,6 +500,15 @@ void hml_guard_wrong(u32 free, u64 now, struct hml_sender *sender);
 bool hml_guard_paused(const struct hml_nic *nic, struct hml_guard *guard);
 
 /**
+ * hml_guard_forgiven() - is there nothing left to remember?
+ * @guard: what is remembered
+ * @now: ns
+ *
+ * Return: true if who has no record is no better off.
+ */
+bool hml_guard_forgiven(const struct hml_guard *guard, u64 now);
+
+/**
  * hml_guard_inherit() - who begins anew does not begin blameless
  * @to: the guard of a new sender, or what is remembered for one
  * @from: the guard of a sender, or what was remembered

@@ -14,6 +14,7 @@
 #include "wire.h"
 
 #define CALIBRATION_NS		2000000
+#define SHORT_NAP_US	200
 #define LONGEST_NAP_US		3200
 #define ALL_WATCHED		64	/* processes of a program where each watches all */
 #define PATIENCE_NS		60000000000LL
@@ -26,6 +27,7 @@
 #define BYTES_OF_ALL		(4U << 20)
 #define LARGEST_PAGE		16320	/* with its header the default packet size */
 #define BUFFERS_OF_ALL		512	/* instances to all processes together, by default */
+#define HELD_BACK_NS		10000000000LL
 #define LEAVE_GRACE_NS		5000000000LL	/* until launcher and device tell the same */
 
 /* What process 0 decides for all. */
@@ -445,6 +447,24 @@ static int is_watched(const struct am *am, uint32_t p)
 	       (am->procs <= ALL_WATCHED || !(before & (before - 1)));
 }
 
+/*
+ * A user who guessed keys is held back for up to a second, by an earlier program perhaps, or
+ * because another one watched who had died. It passes; and one that goes on guessing must not
+ * be the first each time.
+ */
+static int watch_peer(struct am *am, uint32_t p)
+{
+	struct h_ticket ticket = am->peers[p].ticket;
+	int64_t begun = am_now_ns();
+	int rc;
+
+	ticket.length = 1;
+	while ((rc = h_watch(am->dev, &ticket, am->nq, p, &am->peers[p].watch)) == -EAGAIN &&
+	       am_now_ns() - begun < HELD_BACK_NS)
+		usleep(SHORT_NAP_US);
+	return rc;
+}
+
 static int meet_all(struct am *am, const struct program *program)
 {
 	struct am_modules_id id;
@@ -464,15 +484,9 @@ static int meet_all(struct am *am, const struct program *program)
 	rc = publish(am, "process", value);
 	for (p = 0; !rc && p < am->procs; p++)
 		rc = meet(am, program, (int)p, &id);
-	for (p = 0; !rc && p < am->procs; p++) {
-		struct h_ticket ticket = am->peers[p].ticket;
-
-		ticket.length = 1;
+	for (p = 0; !rc && p < am->procs; p++)
 		if (is_watched(am, p))
-			MAKE(am, rc, "watching the other processes",
-			     h_watch(am->dev, &ticket, am->nq, p,
-				     &am->peers[p].watch));
-	}
+			MAKE(am, rc, "watching the other processes", watch_peer(am, p));
 	return rc;
 }
 

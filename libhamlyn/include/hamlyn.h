@@ -713,10 +713,9 @@ int64_t h_send(struct h_terminus *terminus, const struct h_msg *msg);
  * vain for a while.
  *
  * Return: 0, -EOPNOTSUPP for an imported ticket (see h_watch_fd()), -EINVAL, -ENOMEM, -ENOSPC,
- * -EINTR if a signal came while a user who guessed keys was made to wait (kernel
- * device),
- * -EAGAIN on the embedded device while the process is held back because it
- * guessed keys.
+ * -EAGAIN while this user (kernel device) or process (embedded device) is held back because
+ * it guessed keys: try again later, a pause takes about a second at most. Whether the ticket
+ * opens the slot it does not tell.
  */
 int h_watch(struct h_dev *dev, const struct h_ticket *ticket, struct h_nq *nq,
 	    uint64_t cookie, struct h_watch **watch);
@@ -732,7 +731,8 @@ int h_watch(struct h_dev *dev, const struct h_ticket *ticket, struct h_nq *nq,
  *
  * The only way for slots with HAMLYN_SLOT_TICKET_ONLY.
  *
- * Return: as h_watch(), and -EBADF if @fd is no descriptor of a ticket.
+ * Return: as h_watch(), but never -EAGAIN: a ticket is no guess. And -EBADF if @fd is no
+ * descriptor of a ticket.
  */
 int h_watch_fd(struct h_dev *dev, int fd, struct h_nq *nq, uint64_t cookie,
 	       struct h_watch **watch);

@@ -93,9 +93,15 @@ void h__half_card(const struct h_half *h, unsigned char *card)
 	h__put(card + CHECK, h__check_word(card, CHECK), 4);
 }
 
-/* The watches tell at once if there is nothing at the other end. */
+/*
+ * The watches tell at once if there is nothing at the other end. Without them others could
+ * leave us any number of ends whose other one is gone.
+ */
 static int still_there(struct h_half *h)
 {
+	if (h__read_once(&h->sender->unwatched) || h__stream_again(h->receiver))
+		return h__refuse(h->manager->dev, -EBUSY,
+				 "held back for guesses: nobody can be watched for a moment");
 	h_manager_poll(h->manager);
 	return h__stream_failed(h->sender) ? -ECONNRESET : 0;
 }

@@ -324,7 +324,8 @@ int h__shm_watch(struct h_watch *hw, const struct h_ticket *k, int fd,
 					  "no descriptor of a ticket, or of another segment");
 		k = &of_fd;
 	}
-	if (hml_guard_paused(&shm->nic, &shm->self.guard))
+	/* As in count_reject(): a ticket is no guess. */
+	if (!ticket && hml_guard_paused(&shm->nic, &shm->self.guard))
 		return h__because(hw->dev, -EAGAIN,
 				  "held back: this process guesses keys");
 	err = h__shm_lock(hw->dev);

@@ -635,8 +635,12 @@ int h__stream_receiver_attach(struct h_stream_receiver *r,
 		return err;
 	}
 	err = h_receiver_watch(&r->r, &r->credit, fd, 0, &r->watch);
-	if (err)
+	if (err && err != -EAGAIN)
 		return err;
+	/* Held back: it has an end that can be joined once only, and begin_watch(). */
+	h_receiver_lock(&r->r);
+	r->unwatched = err;
+	h_receiver_unlock(&r->r);
 	/* The sender may be ahead, and wait for what was released before this. */
 	give_credit(r);
 	h__receiver_wake(&r->r);

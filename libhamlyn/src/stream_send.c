@@ -187,11 +187,15 @@ static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
 	s->start = s->sent;
 	s->starts = true;
 	err = watch(s, fd);
-	if (!err || s->generation == 1)
-		return err;
-	/* That is nothing against the other end. Records go without one as well. */
-	h__write_once(&s->unwatched, true);
-	return 0;
+	/*
+	 * That is nothing against the other end: records go without one as well. With the
+	 * first one there may be other reasons than being held back.
+	 */
+	if (err == -EAGAIN || (err && s->generation > 1)) {
+		h__write_once(&s->unwatched, true);
+		err = 0;
+	}
+	return err;
 }
 
 /* Until there is one it has to be tried again and again, by who waits too. */

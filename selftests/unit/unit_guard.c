@@ -397,6 +397,47 @@ static void new_sender_for_each_guess_guesses_no_faster(void **state)
 	assert_true(n <= FREE + 12 + 3600);
 }
 
+/* ---- hml_guard_forgiven() ------------------------------------------------ */
+
+static void is_forgiven_when_a_guess_has_been_forgiven_each_second(void **state)
+{
+	const struct hml_guard many = { .last = QUIET, .score = 5000 };
+
+	(void)state;
+	assert_false(hml_guard_forgiven(&many, many.last));
+	assert_false(hml_guard_forgiven(&many, many.last + 2049 * UNIT_SECOND));
+	assert_false(hml_guard_forgiven(&many, many.last + 5000 * QUIET - 1));
+	assert_true(hml_guard_forgiven(&many, many.last + 5000 * QUIET));
+	assert_true(hml_guard_forgiven(&(struct hml_guard) { 0 }, 0));
+}
+
+static void who_is_paused_is_not_forgiven(void **state)
+{
+	const struct hml_guard paused = { .until = 2 * QUIET, .last = QUIET / 2,
+					  .score = 1 };
+
+	(void)state;
+	assert_false(hml_guard_forgiven(&paused, 2 * QUIET - 1));
+	assert_true(hml_guard_forgiven(&paused, 2 * QUIET));
+}
+
+/* Whoever is forgotten then begins as who never guessed. */
+static void who_is_forgiven_is_no_worse_off_than_others(void **state)
+{
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 3 * HML_GUARD_FREE; i++)
+		guess();
+	while (!hml_guard_forgiven(guard, unit_now_ns))
+		unit_now_ns += UNIT_SECOND;
+	for (i = 0; i < FREE; i++) {
+		assert_false(hml_guard_paused(nic, guard));
+		guess();
+	}
+	assert_false(hml_guard_paused(nic, guard));
+}
+
 /* ---- what counts --------------------------------------------------------- */
 
 /* A packet that is rejected for that reason. */
@@ -719,6 +760,10 @@ int main(void)
 		TEST(longer_pause_of_the_two_counts),
 		TEST(inheriting_does_not_add_up),
 		TEST(new_sender_for_each_guess_guesses_no_faster),
+
+		TEST(is_forgiven_when_a_guess_has_been_forgiven_each_second),
+		TEST(who_is_paused_is_not_forgiven),
+		TEST(who_is_forgiven_is_no_worse_off_than_others),
 
 		TEST(wrong_slot_key_and_missing_ticket_count_and_nothing_else),
 		TEST(void_ticket_is_no_guess),

@@ -93,10 +93,11 @@
  * ETIMEDOUT
  *	WAIT: the deadline passed and nothing arrived.
  * EINTR
- *	WAIT, KICK, WATCH: a signal arrived first. WAIT and WATCH are restarted
- *	under SA_RESTART: a deadline is absolute.
+ *	WAIT, KICK: a signal arrived first. WAIT is restarted under SA_RESTART:
+ *	its deadline is absolute.
  * EAGAIN
- *	fsync(), fdatasync(): there is more to send; call again.
+ *	WATCH by key: the user is paused, for up to about a second, because he
+ *	guessed keys; fsync(), fdatasync(): there is more to send; call again.
  * EMFILE, ENFILE
  *	TICKET_CREATE: there is no free descriptor.
  * ENODEV
@@ -574,6 +575,10 @@ struct hamlyn_stats {
  * does not exist, and a key that does not open it, are gone already: the entry
  * arrives at once, and the call counts as a rejected packet does. After UNWATCH
  * none arrives. A watch that has told keeps its id until UNWATCH.
+ *
+ * While the user is paused because he guessed keys, a key is not even looked at:
+ * EAGAIN. A ticket's descriptor is no guess, and nobody is held back who has one.
+ * The call never waits for a pause to end.
  */
 struct hamlyn_watch {
 	__u32 size;
