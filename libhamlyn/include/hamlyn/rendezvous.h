@@ -118,8 +118,9 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
  * Return: 0; -EAGAIN, -ETIMEDOUT, -EINTR; or why this client could not be taken,
  * which has been told so: -ECANCELED without @manager, -ENOSPC if the manager has no
  * room, -ENOMEM, -EBUSY if this user (embedded device: this process) is held back for a
- * moment because it guessed keys (without H_CONNECT_TICKETS), -ETOOMANYREFS if too many descriptors of this user are on their way
- * (H_CONNECT_TICKETS), or as h_stream_receiver_create(); h_explain() says more. -EMFILE
+ * moment because it guessed keys (without H_CONNECT_TICKETS), -ETOOMANYREFS if too many
+ * descriptors of this user are on their way (H_CONNECT_TICKETS), or as
+ * h_stream_receiver_create(); h_explain() says more. -EMFILE
  * or -ENFILE if there is no descriptor to take anybody with: then the clients go on
  * waiting, and h_listener_fd() stays readable; with H_CONNECT_TICKETS also if there was
  * one, but not the four more that a client needs for a moment: that one was told -EUSERS.
