@@ -80,6 +80,9 @@ pid_t ht_fork(void);
  */
 void ht_stay_child(void);
 
+/* Send wrong keys to where @ticket leads, as soon as each may go. */
+void ht_guess_keys(struct h_terminus *t, struct h_ticket ticket, int guesses);
+
 /*
  * Wait for a child, within the patience, and end it if it takes longer.
  * Returns its exit status, 128 + signal, or a negative errno.

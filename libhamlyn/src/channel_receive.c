@@ -86,10 +86,10 @@ static int next_record(struct h_channel *ch, struct h_record *record,
 		ret = h__stream_next(ch->receiver, record, more, H_NOWAIT);
 		if (ret != -EAGAIN || deadline_ns == H_NOWAIT)
 			return ret;
-		again = again || h__stream_again(ch->receiver);
+		again = again || h__stream_unwatched(ch->receiver);
 		ret = h__go_on(&rounds, deadline_ns);
 		if (!ret)
-			ret = h__stream_wait(r, seen, again, deadline_ns);
+			ret = h__receiver_wait(r, seen, again, deadline_ns);
 		if (ret)
 			return ret;
 	}

@@ -13,8 +13,6 @@
 
 #define ROUNDS		H_GATHER_ROUNDS
 #define MOST_MEMBERS	(1U << 20)
-#define ROOM_NS		1000000		/* for the work queue to empty */
-#define AGAIN_NS	10000000	/* who is held back is so for a moment */
 
 struct member {
 	struct h_share share;
@@ -232,11 +230,10 @@ static const struct h_receiver_class gather_class = {
 /* ---- receiving ---- */
 
 /*
- * Until all know what there is to know. The work queue needs nobody else to empty.
- *
- * Return: whether somebody was not told.
+ * Until all know what there is to know, or for so long. The work queue needs nobody else
+ * to empty; what is not told by then whoever polls tells.
  */
-static bool inform(struct h_gather *g, int64_t deadline)
+static void inform(struct h_gather *g, int64_t deadline)
 {
 	for (;;) {
 		bool more;
@@ -246,7 +243,7 @@ static bool inform(struct h_gather *g, int64_t deadline)
 		more = tell_all(g);
 		h_receiver_unlock(&g->r);
 		if (!more || deadline == H_NOWAIT || h__now_ns() >= deadline)
-			return more;
+			return;
 		if (!h_manager_poll(g->r.manager))
 			sched_yield();
 	}
@@ -311,36 +308,28 @@ static int next_round(struct h_gather *g, const void **data)
 	return ret;
 }
 
-static int64_t sooner(int64_t deadline, int64_t from_now)
-{
-	int64_t until = h__now_ns() + from_now;
-
-	return deadline == H_NOWAIT || (deadline > 0 && deadline < until) ? deadline : until;
-}
-
 int h_gather_receive(struct h_gather *g, const void **data, int64_t timeout_ns)
 {
-	int64_t deadline = h_deadline(timeout_ns), until;
+	int64_t deadline = h_deadline(timeout_ns);
 	unsigned int rounds = 0;
 
 	for (;;) {
 		uint32_t seen = h_receiver_events(&g->r);
 		int ret = watch_new(g);
-		/* Held back, or no room for a word. What has arrived has nevertheless. */
+		/* Held back: what has arrived has nevertheless. */
 		bool again = ret == -EAGAIN;
 
 		if (ret && !again)
 			return ret;
-		again |= inform(g, sooner(deadline, ROOM_NS));
+		/* What finds no room goes while this waits. */
+		inform(g, H_NOWAIT);
 		ret = next_round(g, data);
 		if (ret != -EAGAIN)
 			return ret;
 		ret = h__go_on(&rounds, deadline);
+		if (!ret)
+			ret = h__receiver_wait(&g->r, seen, again, deadline);
 		if (ret)
-			return ret;
-		until = again ? sooner(deadline, AGAIN_NS) : deadline;
-		ret = h_receiver_wait(&g->r, seen, until);
-		if (ret && (ret != -ETIMEDOUT || until == deadline))
 			return ret;
 	}
 }
@@ -358,7 +347,6 @@ int h_gather_release(struct h_gather *g)
 		ret = 0;
 	}
 	h_receiver_unlock(&g->r);
-	/* If somebody is not told by then the next call goes on. */
 	if (!ret)
 		inform(g, h_deadline(H_GATHER_DRAIN_NS));
 	return ret;

@@ -100,7 +100,7 @@ static inline void h__spin_unlock(struct h_manager *m, uint32_t *lock)
 /* ---- poll.c ---- */
 
 #define H_TAKE_AT_ONCE	64
-#define H_SETTLE_AGAIN_NS	1000000		/* what could not be sent, by who polls */
+#define H_AGAIN_NS	1000000		/* until what was refused is tried again */
 
 /* The lock of those who take arrivals; @took: and took some. */
 void h__polling_lock(struct h_manager *m);
@@ -120,6 +120,9 @@ void h__manager_nudge(struct h_manager *m);
  * 0, or -EAGAIN or -ETIMEDOUT when that has gone on for long enough. @rounds: 0 at first.
  */
 int h__go_on(unsigned int *rounds, int64_t deadline_ns);
+/* As h_receiver_wait(); @again: not for long, and 0 then. */
+int h__receiver_wait(struct h_receiver *r, uint32_t seen, bool again,
+		     int64_t deadline_ns);
 /* Sleep until the NQ has something. */
 int h__nq_sleep(struct h_nq *nq, int64_t deadline_ns);
 

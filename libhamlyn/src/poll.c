@@ -440,7 +440,7 @@ static void poll_awhile(struct h_manager *m, const struct h_sleeper *s,
 static int64_t until_settled(const struct h_manager *m, int64_t deadline_ns, int64_t most_ns)
 {
 	int64_t until = h__now_ns() +
-			(h__read_once(&m->owing) ? H_SETTLE_AGAIN_NS : most_ns);
+			(h__read_once(&m->owing) ? H_AGAIN_NS : most_ns);
 
 	return deadline_ns >= 0 && deadline_ns < until ? deadline_ns : until;
 }
@@ -542,6 +542,21 @@ int h_receiver_wait(struct h_receiver *r, uint32_t events, int64_t deadline_ns)
 						.polls = POLLS_PER_CLOCK - 2 };
 		}
 	}
+}
+
+int h__receiver_wait(struct h_receiver *r, uint32_t seen, bool again,
+		     int64_t deadline_ns)
+{
+	int64_t soon;
+	int ret;
+
+	if (h__likely(!again) || deadline_ns == H_NOWAIT)
+		return h_receiver_wait(r, seen, deadline_ns);
+	soon = h__now_ns() + H_AGAIN_NS;
+	if (deadline_ns > 0 && deadline_ns <= soon)
+		return h_receiver_wait(r, seen, deadline_ns);
+	ret = h_receiver_wait(r, seen, soon);
+	return ret == -ETIMEDOUT ? 0 : ret;
 }
 
 int h_manager_wait(struct h_manager *m, int64_t timeout_ns)

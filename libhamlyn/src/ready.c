@@ -134,7 +134,7 @@ void h__manager_settle(struct h_manager *m)
 	int64_t now = h__now_ns();
 	struct h_receiver *r;
 
-	if (now - h__read_once(&m->settled_ns) < H_SETTLE_AGAIN_NS && !h__read_once(&m->event))
+	if (now - h__read_once(&m->settled_ns) < H_AGAIN_NS && !h__read_once(&m->event))
 		return;
 	h__write_once(&m->settled_ns, now);
 	pthread_mutex_lock(&m->lock);

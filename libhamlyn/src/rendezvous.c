@@ -99,7 +99,7 @@ void h__half_card(const struct h_half *h, unsigned char *card)
  */
 static int still_there(struct h_half *h)
 {
-	if (h__read_once(&h->sender->unwatched) || h__stream_again(h->receiver))
+	if (h__read_once(&h->sender->unwatched) || h__stream_unwatched(h->receiver))
 		return h__refuse(h->manager->dev, -EBUSY,
 				 "held back for guesses: nobody can be watched for a moment");
 	h_manager_poll(h->manager);

@@ -5,8 +5,6 @@
 
 #include "stream.h"
 
-#define AGAIN_NS	1000000LL
-
 #ifdef __SANITIZE_THREAD__
 /* It does not know pthread_mutex_clocklock(). */
 static int lock_until(pthread_mutex_t *mutex, int64_t deadline_ns)
@@ -47,21 +45,6 @@ void h__mutex_unlock(const struct h_manager *m, pthread_mutex_t *mutex)
 {
 	if (!h__single(m))
 		pthread_mutex_unlock(mutex);
-}
-
-int h__stream_wait(struct h_receiver *r, uint32_t seen, bool again,
-		   int64_t deadline_ns)
-{
-	int64_t soon;
-	int ret;
-
-	if (h__likely(!again) || deadline_ns == H_NOWAIT)
-		return h_receiver_wait(r, seen, deadline_ns);
-	soon = h__now_ns() + AGAIN_NS;
-	if (deadline_ns > 0 && deadline_ns <= soon)
-		return h_receiver_wait(r, seen, deadline_ns);
-	ret = h_receiver_wait(r, seen, soon);
-	return ret == -ETIMEDOUT ? 0 : ret;
 }
 
 int h__ticket_adopt(struct h_manager *m, int fd, struct h_ticket *t)

@@ -262,15 +262,11 @@ int h__stream_receiver_end(struct h_stream_receiver *r);
 int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 		   uint64_t *more, int64_t deadline_ns);
 
-/* Has it to be tried soon again to tell the sender something, or to watch it? */
-bool h__stream_again(struct h_stream_receiver *r);
+/* Has it to be tried soon again to watch the sender? */
+bool h__stream_unwatched(struct h_stream_receiver *r);
 
 /* Is something left of what it gave, and still to be received? reading held. */
 void h__stream_leave(struct h_stream_receiver *r, bool left);
-
-/* As h_receiver_wait(); @again: not for long, and 0 then. */
-int h__stream_wait(struct h_receiver *r, uint32_t seen, bool again,
-		   int64_t deadline_ns);
 
 /* A mutex with a deadline, or nothing where there is one thread. */
 int h__mutex_lock(const struct h_manager *m, pthread_mutex_t *mutex,

@@ -172,14 +172,14 @@ static bool credit_settles(struct h_stream_receiver *r)
 	}
 }
 
-bool h__stream_again(struct h_stream_receiver *r)
+bool h__stream_unwatched(struct h_stream_receiver *r)
 {
-	bool again;
+	bool unwatched;
 
 	h_receiver_lock(&r->r);
-	again = r->late || r->fin_due || r->unwatched;
+	unwatched = r->unwatched;
 	h_receiver_unlock(&r->r);
-	return again;
+	return unwatched;
 }
 
 /*
@@ -234,7 +234,7 @@ static int renew_watch(struct h_stream_receiver *r, struct h_slot *slot)
  */
 static void begin_watch(struct h_stream_receiver *r)
 {
-	bool again = h__stream_again(r);
+	bool again = h__stream_unwatched(r);
 	int err = renew_watch(r, r->r.slot);
 
 	h_receiver_lock(&r->r);
@@ -406,9 +406,7 @@ int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 		ret = h__go_on(&rounds, deadline_ns);
 		if (ret)
 			return ret;
-		/* Not for long if a credit has to go: the sender may wait for it. */
-		ret = h__stream_wait(&r->r, seen, h__stream_again(r),
-				     deadline_ns);
+		ret = h__receiver_wait(&r->r, seen, h__stream_unwatched(r), deadline_ns);
 		if (ret)
 			return ret;
 	}

@@ -244,7 +244,7 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 		err = h__go_on(&rounds, deadline_ns);
 		if (err)
 			return err;
-		err = h__stream_wait(&s->r, seen, s->unwatched, deadline_ns);
+		err = h__receiver_wait(&s->r, seen, s->unwatched, deadline_ns);
 		if (err)
 			return err;
 	}
@@ -707,7 +707,7 @@ int h__stream_finish(struct h_stream_sender *s, int64_t deadline_ns)
 			return 0;
 		if (h__stream_failed(s))
 			return -EPIPE;
-		err = h__stream_wait(&s->r, seen, s->unwatched, deadline_ns);
+		err = h__receiver_wait(&s->r, seen, s->unwatched, deadline_ns);
 		if (err)
 			return err;
 	}

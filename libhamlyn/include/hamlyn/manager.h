@@ -219,8 +219,8 @@ int h_manager_wait(struct h_manager *manager, int64_t timeout_ns);
  *	receivers of other modes than paranoid one-shot whose senders sent more
  *	than was set aside for them.
  * @pending: is there something to be received? Called with the receiver locked.
- * @settle: send what h_receiver_owes() was said of, and say whether something is still
- *	left. Called as @process_arrival, about once a millisecond; may be NULL if that
+ * @settle: send what could not be sent, and say by h_receiver_owes() whether something
+ *	is still left. Called as @process_arrival, about once a millisecond; may be NULL if that
  *	function is not called.
  */
 struct h_receiver_class {
