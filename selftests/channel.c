@@ -1109,15 +1109,7 @@ FIXTURE_TEARDOWN(late)
 /* Each pause is twice as long as the one before. */
 static void guess_keys(FIXTURE_DATA(late) *self, int guesses)
 {
-	struct h_ticket t = self->b->sender->ticket;
-	int i;
-
-	t.meta_index = 0;
-	t.key ^= 0x5555;
-	for (i = 0; i < guesses; i++)
-		while (h_send_msg(h_manager_terminus(self->m[1]), &t, "x", 1,
-				  NULL, 0) == -EAGAIN)
-			ht_sleep_ns(HT_MS);
+	ht_guess_keys(h_manager_terminus(self->m[1]), self->b->sender->ticket, guesses);
 }
 
 struct stream_of_messages {
@@ -1182,17 +1174,25 @@ TEST_F(late, a_credit_goes_when_it_may)
 	EXPECT_EQ(40, from.done);
 }
 
+/* As much as @self->a may send until it has a credit. */
+static const char *fill(FIXTURE_DATA(late) *self, struct h_message *m)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (h_channel_send(self->a, "x", 1, 20 * SECOND) ||
+		    h_channel_receive(self->b, &m[i], 20 * SECOND) != 1)
+			return "nothing goes";
+	return NULL;
+}
+
 TEST_F(late, who_sleeps_sees_to_the_credit_of_another_thread)
 {
 	struct stream_of_messages to = { self->b, 1, 0 };
 	struct h_message m[2];
 	pthread_t thread;
-	int i;
 
-	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, h_channel_send(self->a, "x", 1, 20 * SECOND));
-		ASSERT_EQ(1, h_channel_receive(self->b, &m[i], 20 * SECOND));
-	}
+	ASSERT_NO(fill(self, m));
 	guess_keys(self, FOR_A_SECOND);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, receive_many, &to));
 	ht_sleep_ns(50 * HT_MS);
@@ -1235,7 +1235,7 @@ TEST_F(late, an_end_is_answered_although_nobody_receives_again)
 	EXPECT_EQ(0, e.result);
 }
 
-/* Nobody can be watched for a moment: that is nothing against the other end. */
+/* What cannot be sent for a moment goes later. */
 TEST_F(late, who_is_held_back_can_have_another_channel)
 {
 	struct h_channel *a, *b;
@@ -1255,6 +1255,72 @@ TEST_F(late, who_is_held_back_can_have_another_channel)
 	h_channel_close(b, H_NOWAIT);
 }
 
+/* As guess_keys(), so that there is no watching for so long. */
+static const char *watch_wrong_keys(FIXTURE_DATA(late) *self, int guesses)
+{
+	struct h_ticket t = self->b->sender->ticket;
+	struct h_watch *w;
+	struct h_nq *nq;
+	int i, err;
+
+	t.meta_index = 0;
+	t.key ^= 0x5555;
+	if (h_nq_create(self->dev[1], 64, &nq))
+		return "no NQ";
+	for (i = 0; i < guesses; i++) {
+		while ((err = h_watch(self->dev[1], &t, nq, 0, &w)) == -EAGAIN)
+			ht_sleep_ns(HT_MS);
+		if (err || h_unwatch(w))
+			return "no watch of a wrong key";
+	}
+	return h_nq_destroy(nq) ? "the NQ is in use" : NULL;
+}
+
+struct caller {
+	struct h_manager *m;
+	const char *path;
+	int result;
+};
+
+static void *call_once(void *arg)
+{
+	struct caller *c = arg;
+	struct h_channel *ch;
+
+	c->result = h_channel_connect(c->m, c->path, NULL, &ch, 20 * SECOND);
+	if (!c->result)
+		h_channel_close(ch, H_NOWAIT);
+	return NULL;
+}
+
+/* Else a client could leave it any number of ends whose other one is gone. */
+TEST_F(late, who_is_held_back_accepts_nobody_and_says_so)
+{
+	struct caller c = { .m = self->m[0] };
+	struct h_listener *l;
+	struct h_channel *ch;
+	pthread_t thread;
+	char path[64];
+	int i, ret = 0;
+
+	snprintf(path, sizeof(path), "@hamlyn-late.%d", (int)getpid());
+	c.path = path;
+	ASSERT_EQ(0, h_listener_create(path, NULL, &l));
+	ASSERT_NO(watch_wrong_keys(self, FOR_A_SECOND));
+	/* On a busy machine the pause may be over: another one. */
+	for (i = 0; i < 5 && !ret; i++) {
+		ASSERT_NO(watch_wrong_keys(self, 1));
+		ASSERT_EQ(0, pthread_create(&thread, NULL, call_once, &c));
+		ret = h_channel_accept(l, self->m[1], NULL, &ch, 20 * SECOND);
+		if (!ret)
+			h_channel_close(ch, H_NOWAIT);
+		pthread_join(thread, NULL);
+	}
+	EXPECT_EQ(-EBUSY, ret);
+	EXPECT_EQ(-EUSERS, c.result);
+	h_listener_destroy(l);
+}
+
 /*
  * Who has to wait for room sees to what it owes as well: it is what the other end waits
  * for before it receives.
@@ -1267,10 +1333,7 @@ TEST_F(late, who_answers_gives_the_credit_that_it_owes)
 	pthread_t thread;
 	int i;
 
-	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, h_channel_send(self->a, "x", 1, 20 * SECOND));
-		ASSERT_EQ(1, h_channel_receive(self->b, &m[i], 20 * SECOND));
-	}
+	ASSERT_NO(fill(self, m));
 	guess_keys(self, FOR_A_SECOND);
 	h_channel_release(self->b, &m[0]);
 	h_channel_release(self->b, &m[1]);

@@ -113,6 +113,7 @@ seed-version   native rendezvous            libhamlyn/src/seed.c  s/if (p\[4\] !
 seed-kind      native stream,rendezvous     libhamlyn/src/seed.c  s/p\[KIND\] != kind || //
 card-check     native rendezvous            libhamlyn/src/rendezvous.c s/if (h__get(card + CHECK, 4) != h__check_word(card, CHECK))/if (0)/
 card-kind      native rendezvous            libhamlyn/src/rendezvous.c s/if (h__get(card + KIND, 4) != h->kind)/if (0)/
+accept-held    native channel               libhamlyn/src/rendezvous.c s/if (h__read_once(\&h->sender->unwatched) || h__stream_unwatched(h->receiver))/if (0)/
 said-version   native rendezvous            libhamlyn/src/rendezvous_message.c s/h__get(p + AT_VERSION, 4) != VERSION ||/0 ||/
 reply-what     native rendezvous            libhamlyn/src/rendezvous_connect.c s/(s->what != H_SAYS_REPLY || s->status/(s->status/
 am-sequence    native am-engine             libhamlyn/am/arrive.c s/if (am_unlikely(p->seq != r->seq + 1))/if (0)/
