@@ -66,7 +66,8 @@ ticket-empty   native unit_ticket           driver/core/tx.c     s/if (!k->key)/
 ticket-range   native unit_ticket           driver/core/tx.c     s/if (trb->offset < k->base ||/if (0 \&\&/
 ticket-flag    native unit_tx               driver/core/tx.c     s/(trb->ticket \&\& !(trb->flags & HAMLYN_TRB_TICKET)))/0)/
 guard-pause    native unit_guard            driver/core/guard.c  s/WRITE_ONCE(g->until, now + .*/;/
-guard-free     native unit_guard            driver/core/guard.c  s/if (!free || g->score <= free)/if (1)/
+guard-free     native unit_guard            driver/core/guard.c  s/if (g->score <= free)/if (1)/
+guard-all-free native unit_guard            driver/core/guard.c  s/if (!free)/if (0)/
 guard-inherit  native unit_guard            driver/core/guard.c  s/if (score > to->score)/if (0)/
 guard-until    native unit_guard            driver/core/guard.c  s/if (from->until > to->until)/if (0)/
 guard-forget   native unit_guard            driver/core/guard.c  s/return !score_at(guard, now) \&\& now >= guard->until;/return now >= guard->until;/

@@ -22,11 +22,14 @@ void hml_guard_wrong(u32 free, u64 now, struct hml_sender *sender)
 	struct hml_guard *g = &sender->guard;
 	u32 over;
 
+	/* Nothing to remember: it would be held against the sender on another NIC. */
+	if (!free)
+		return;
 	g->score = score_at(g, now);
 	if (g->score < (u32)-1)
 		g->score++;
 	g->last = now;
-	if (!free || g->score <= free)
+	if (g->score <= free)
 		return;
 	over = g->score - free - 1;
 	if (over > HML_GUARD_DOUBLINGS)

@@ -484,7 +484,7 @@ void hml_guard_guess(struct hml_nic *nic, struct hml_sender *sender);
 
 /**
  * hml_guard_wrong() - the same, where the receiver's NIC is not at hand any more
- * @free: how many guesses that NIC leaves free; 0: all
+ * @free: how many guesses that NIC leaves free; 0: all, and they are not counted
  * @now: ns
  * @sender: the sender
  */

@@ -185,6 +185,14 @@ static void without_a_number_of_free_guesses_all_are_free(void **state)
 	assert_int_equal(guard->until, 0);
 	assert_int_equal(snd.stats.pauses, 0);
 	assert_false(hml_guard_paused(nic, guard));
+	/* Nor are they counted where they are not, nor remembered. */
+	assert_true(hml_guard_forgiven(guard, unit_now_ns));
+	nic->guesses = FREE;
+	for (i = 0; i < FREE; i++)
+		guess();
+	assert_false(hml_guard_paused(nic, guard));
+	guess();
+	assert_true(hml_guard_paused(nic, guard));
 }
 
 static void score_does_not_come_round_to_nothing(void **state)
