@@ -683,6 +683,7 @@ TEST_F(taken, exec_in_full_traffic_is_the_end_of_all_it_had)
 	struct ht_poll poll;
 	struct h_nq *nq;
 	pid_t pid;
+	int ret;
 
 	ASSERT_EQ(0, h_nq_create(r->dev, 4, &nq));
 	attr.nq = nq;
@@ -709,7 +710,11 @@ TEST_F(taken, exec_in_full_traffic_is_the_end_of_all_it_had)
 		/* Nothing comes any more: a fence passes all that there was. */
 		r->fences += 1000;
 		ASSERT_LE(0, pass_fence(r, 0));
-		ASSERT_EQ(0, h_recv(r->nq, &e));
+		/* A dead one's hole may have kept the first fence until the next was sent. */
+		while ((ret = h_recv(r->nq, &e))) {
+			ASSERT_EQ(1, ret);
+			ASSERT_EQ(r->fences, e.data);
+		}
 	}
 	ASSERT_EQ(0, h_slot_destroy(slot));
 	ASSERT_EQ(0, h_nq_destroy(nq));
