@@ -442,6 +442,34 @@ TEST_F(hostile_ticket, a_ticket_is_not_an_entrys_key)
 	EXPECT_TRUE(came(&self->owner));
 }
 
+/* 0 is a number as any other, of a descriptor and of a ticket. */
+TEST_F(hostile_ticket, descriptor_0_is_a_ticket_and_tells_its_range)
+{
+	struct hamlyn_ticket_import arg = {
+		.size = sizeof(arg),
+		.terminus = self->sender.terminus.arg.terminus,
+		.index = 4711,
+	};
+	struct hamlyn_query query;
+	int input = dup(0), fd;
+
+	close(0);
+	fd = make_ticket(&self->owner, 8, 16);
+	EXPECT_EQ(0, fd);
+	EXPECT_EQ(0, ht_raw(self->sender.fd, HAMLYN_IOC_TICKET_IMPORT, &arg));
+	EXPECT_EQ(0, ht_raw_query(self->owner.fd, &query));
+	EXPECT_EQ(query.host, arg.host);
+	EXPECT_EQ(self->owner.slot.slot, arg.slot);
+	EXPECT_EQ(0, arg.index);
+	EXPECT_EQ(8, arg.base);
+	EXPECT_EQ(16, arg.length);
+	close(0);
+	if (input >= 0) {
+		EXPECT_EQ(0, dup2(input, 0));
+		close(input);
+	}
+}
+
 /* ---- when it is over ---------------------------------------------------- */
 
 TEST_F(hostile_ticket, a_dropped_ticket_is_gone)

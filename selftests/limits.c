@@ -250,6 +250,14 @@ static int live_within_limit(int fd)
 	/* What the kernel allocates is not under this limit. */
 	if (ht_raw_area_alloc(fd, 64 * PAGE, &alloc, NULL))
 		return 12;
+	/* The limit may become less than what there is. */
+	limit.rlim_cur = 4 * PAGE;
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    area_add(fd, p + 9 * PAGE, 1, 0, &id) != -ENOMEM)
+		return 16;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_MEMLOCK, &limit))
+		return 17;
 	for (i = 0; i < 8; i++)
 		if (area_remove(fd, ids[i]))
 			return 13;

@@ -903,6 +903,31 @@ TEST_F(uapi_size, nothing_is_made_when_the_answer_cannot_be_written)
 }
 
 /* A ticket that could not be told is not left in the table of descriptors. */
+/* Else it would be EBUSY for ever. */
+TEST_F(uapi_size, a_slot_that_cannot_be_made_lets_go_of_what_it_found)
+{
+	struct hamlyn_slot_create arg;
+	struct hamlyn_area_alloc area, meta;
+	int i;
+
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, PAGE, &area, NULL));
+	ASSERT_EQ(0, ht_raw_area_alloc(self->fd, PAGE, &meta, NULL));
+	for (i = 0; i < 2; i++) {
+		arg = (struct hamlyn_slot_create) {
+			.size = sizeof(arg),
+			.area = area.area,
+			.length = PAGE,
+			.meta_area = i ? meta.area : HAMLYN_NONE,
+			.meta_count = i,
+			.nq = 4711,
+		};
+		EXPECT_EQ(-ENOENT, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE,
+					  &arg));
+	}
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE, area.area));
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE, meta.area));
+}
+
 TEST_F(uapi_size, no_descriptor_is_left_when_the_answer_cannot_be_written)
 {
 	struct hamlyn_ticket_create arg = { .size = sizeof(arg),
