@@ -294,6 +294,7 @@ leak_part() { # KERNEL
 		vm_run "$LOGS/vm-$kernel-leak" "$kernel" --timeout 600 \
 		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
 		--file "$BUILD/selftests/leak" --file "$BUILD/hamlynctl" --mem 1024 \
+		--file selftests/leak-lib.sh:/vm/leak-lib.sh \
 		--append "kmemleak=on page_owner=on hamlyn.leak=3 HAMLYN_TEST_SCALE=4" \
 		--script selftests/leak-guest.sh
 }

@@ -9,6 +9,8 @@ set -u
 ME=leak-guest.sh
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=leak-lib.sh
+. "$(dirname "$0")/leak-lib.sh"
 
 usage() {
 	cat <<'EOT'
@@ -17,7 +19,7 @@ Usage: leak-guest.sh [--rounds N]
   --rounds N  how often each object is made (default 10); also from the kernel command
               line: hamlyn.leak=N
 
-Needs ./leak, ./hamlynctl, ./hamlyn.ko, lib.sh beside the script, and the kernel "debug" with
+Needs ./leak, ./hamlynctl, ./hamlyn.ko, lib.sh and leak-lib.sh beside the script, and the kernel "debug" with
 kmemleak=on page_owner=on on its command line: see README.md in vm/.
 Ends with "N passed, N failed".
 EOT
@@ -38,60 +40,15 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
-debug=/sys/kernel/debug
 tracing=/sys/kernel/tracing
 work_folder leak
 
 # ---- what is kept account of ----
 
-can_look() {
-	[ -w $debug/kmemleak ] || { echo "no kmemleak: is kmemleak=on?"; return 1; }
-	echo scan >$debug/kmemleak || { echo "kmemleak is off"; return 1; }
-	[ -r $debug/page_owner ] || { echo "no page_owner: is page_owner=on?"; return 1; }
-	[ -d $tracing/events/hamlyn ] || { echo "no tracepoints of hamlyn"; return 1; }
-	dd if=$debug/page_owner bs=16k count=1 2>/dev/null | grep '^Page allocated via order' ||
-		{ echo "page_owner cannot be read"; return 1; }
-}
-
-# An object is reported when it is older than 5 s at the start of a scan, and the checksum
-# of what is in it has not changed since the last. A third scan, of many seconds, drops
-# what was only being moved.
-unreferenced() {
-	echo scan >$debug/kmemleak
-	sleep 6
-	echo scan >$debug/kmemleak
-	[ -z "$(cat $debug/kmemleak)" ] || echo scan >$debug/kmemleak
-	cat $debug/kmemleak
-}
-
 no_leak() {
 	unreferenced >"$work/leaks"
 	cat "$work/leaks"
 	[ ! -s "$work/leaks" ]
-}
-
-# Pages that the module allocated and nobody freed: areas, rings; as lines "PAGES WHERE".
-# Blocks of text, one for each page or row of pages, with an empty line behind it; one that
-# does not fit into what the reader has room for is an error. Slabs stay for others; their
-# objects are kmemleak's. So do page tables of the kernel, and until it is purged KASAN's
-# shadow of what is mapped.
-owned_pages() {
-	dd if=$debug/page_owner bs=16k 2>/dev/null | awk '
-		/^Page allocated via order/ {
-			for (pages = 1; $5 + 0 > 0; $5 -= 1) pages *= 2
-			where = ""; mine = 0; others = 0
-			next
-		}
-		/^PFN .*[(|]slab[|)]/ || /kasan_populate_vmalloc|__pte_alloc|__pmd_alloc|__pud_alloc/ { others = 1 }
-		/^ / && !mine { sub(/\+.*/, "", $1); where = where " " $1 }
-		/\[hamlyn\]/ { mine = 1 }
-		/^$/ { if (mine && !others) sum[where] += pages; mine = 0 }
-		END { for (where in sum) print sum[where] where }' | sort -k2
-}
-
-pinned_pages() {
-	awk '$1 == "nr_foll_pin_acquired" { n += $2 } $1 == "nr_foll_pin_released" { n -= $2 }
-		END { print n + 0 }' /proc/vmstat
 }
 
 threads() { cat /proc/[0-9]*/comm 2>/dev/null | grep -c '^hamlyn[0-9]*/' || true; }
@@ -203,6 +160,7 @@ reload() {
 }
 
 check "the kernel keeps account" can_look
+check "the module tells of its objects" test -d "$tracing/events/hamlyn"
 [ "$failed" = 0 ] || { total; exit; }
 
 # What is made once and kept is there afterwards.

@@ -30,7 +30,7 @@ Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|all]
        selftests/setup.sh kselftest
        selftests/setup.sh herd
        selftests/setup.sh arm64
-       selftests/setup.sh uml [lockdep]
+       selftests/setup.sh uml [lockdep|leak]
        selftests/setup.sh all
        selftests/setup.sh list
 
@@ -45,7 +45,8 @@ Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|all]
   herd       herd7 and the kernel's memory model, for selftests/litmus
   arm64      QEMU for arm64 guests, and their busybox and libraries; the kernel is 6.1-arm64
   uml        User-Mode Linux, built from its source (for vm/uml.sh; takes some minutes);
-             lockdep: one that watches locks, for selftests/mutants/run.py --lockdep
+             lockdep: one that watches locks, for selftests/mutants/run.py --lockdep;
+             leak: one that sees what is left of objects, for --leaks
   all        every part above but herd, arm64 and uml, packages first
   list       what the cache holds, with versions
 
@@ -599,9 +600,9 @@ build_uml() { # NAME
 	uml_stamp "$1" >"$dir/stamp"
 }
 
-cmd_uml() { # [lockdep]
+cmd_uml() { # [lockdep|leak]
 	local name=uml${1:+-$1}
-	[ -e "$VM_DIR/$name.config" ] || die 2 "uml \"$1\" is unknown; allowed: lockdep"
+	[ -e "$VM_DIR/$name.config" ] || die 2 "uml \"$1\" is unknown; allowed: lockdep, leak"
 	tool_debs uml
 	# It takes minutes, and nobody else needs to wait for it
 	lock_cache uml-lock

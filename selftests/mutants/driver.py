@@ -267,10 +267,11 @@ class Uml(Driver):
     """The same in User-Mode Linux: many times faster, but a grace period of SRCU takes a tick there."""
     PASSED, UNFIT = 'passed-uml', 'unfit-uml'
     WHERE = '(in User-Mode Linux)'
+    MORE = []		# words for uml.sh
 
     def __init__(self, work, options):
         super().__init__(work, options)
-        self.name = 'uml-lockdep' if options.lockdep else 'uml'
+        self.name = 'uml-lockdep' if options.lockdep else 'uml-leak' if options.leaks else 'uml'
         self.PASSED, self.UNFIT = f'passed-{self.name}', f'unfit-{self.name}'
 
     def cache(self):
@@ -308,7 +309,7 @@ class Uml(Driver):
         out = f'{self.work}/boot'
         rc = run(['selftests/vm/uml.sh', '--kernel', self.name, '--build', os.environ['BUILD'], '--no-module',
                   '--ncpus', str(self.options.smp), '--timeout', str(self.options.boot_time), '--out', out,
-                  '--file', f'{self.work}/script', *self.files(tests),
+                  '--file', f'{self.work}/script', *self.files(tests), *self.MORE,
                   # What it writes into files is lost when it goes down
                   '--cmd', 'sh /host/script 2>&1 | tee /dev/console'], log, cwd=ROOT)
         with open(f'{out}/console', encoding='utf-8', errors='replace') as f:
@@ -319,3 +320,56 @@ class Uml(Driver):
         if lost and lost.startswith('(kernel)'):
             lost = self.boot([m]).get(m.number, lost)
         super().judge(m, lost, note)
+
+
+class Leaks(Uml):
+    """On a kernel with kmemleak and page_owner. That all tests pass is known: what do they leave?"""
+    WHERE = '(nothing is left of it)'
+    MORE = ['--file', 'selftests/leak-lib.sh', '--append', 'page_owner=on']
+
+    def tests(self, path):
+        """Each makes objects in ways of its own, or fails to."""
+        if self.options.tests:
+            return super().tests(path)
+        return [t for t in ['leak', 'uapi_size', 'limits', 'hostile_ticket', 'hostile_admin', 'lifecycle']
+                if t not in self.words(self.UNFIT)]
+
+    def script(self, batch, tests=None):
+        lines = ['''cd /host
+. ./leak-lib.sh
+mount -t debugfs debugfs $debug
+can_look >/dev/null || echo "not ok 1 - the kernel keeps account"
+figures() {
+	echo "pins $(pinned_pages) pages $(owned_pages | awk '{ n += $1 } END { print n + 0 }')"
+}
+# What is killed takes its time
+figures_are() {
+	for try in 1 2 3 4 5 6; do
+		now=$(figures)
+		[ "$now" = "$1" ] && return
+		sleep 1
+	done
+	echo "not ok 1 - leak-lib: before $1, now $now"
+}''']
+        for m in batch:
+            names = tests or self.tests(m.path)
+            lines.append(f'''echo "MUTANT {m.number}"
+unreferenced >/dev/null
+echo clear >$debug/kmemleak
+insmod ./hamlyn.ko mutant={m.number} {self.options.module_args} || echo "not ok 1 - the module loads"
+echo "# insmod $(cut -d. -f1 /proc/uptime)"
+HAMLYN_DEVICE=/dev/hamlyn0 HAMLYN_LEAK_ROUNDS=1 ./leak >/dev/null 2>&1
+before=$(figures)
+for test in {' '.join(f'{t}={self.limit(t)}' for t in names)}; do
+	HAMLYN_DEVICE=/dev/hamlyn0 HAMLYN_LEAK_ROUNDS=2 timeout "${{test#*=}}" ./${{test%=*}} >/dev/null 2>&1
+	echo "# ${{test%=*}} $(cut -d. -f1 /proc/uptime)"
+done
+figures_are "$before"
+rmmod hamlyn || {{ echo "not ok 1 - the module unloads"; exit 1; }}
+lost=$(unreferenced | grep -c '^unreferenced object')
+[ "$lost" = 0 ] || echo "not ok 1 - leak-lib: $lost objects to which nothing points"
+echo "END {m.number}"''')
+        return '\n'.join(lines) + '\n'
+
+    def files(self, tests):
+        return super().files(tests + ['leak'])

@@ -42,7 +42,7 @@ import shutil
 import sys
 
 from core import CORE, Core
-from driver import DRIVER, Driver, Uml
+from driver import DRIVER, Driver, Leaks, Uml
 from source import ROOT, SOURCES, Source
 from verdicts import State, report, save
 
@@ -73,6 +73,8 @@ def arguments():
                    'who survives there is left for a run without')
     p.add_argument('--lockdep', action='store_true',
                    help='with --uml: on a kernel that watches locks (selftests/setup.sh uml lockdep)')
+    p.add_argument('--leaks', action='store_true',
+                   help='with --uml: on a kernel that sees what is left of objects (selftests/setup.sh uml leak)')
     p.add_argument('--smp', type=int, default=2, metavar='N', help='processors of the guest (2)')
     p.add_argument('--module-args', default='nics=2 max_slots=2048 guesses=0', metavar='ARGS',
                    help='parameters of the module (nics=2 max_slots=2048 guesses=0)')
@@ -81,6 +83,8 @@ def arguments():
     if options.lockdep:
         # Its first report is its last
         options.batch = 1
+    if options.lockdep and options.leaks:
+        p.error('--lockdep and --leaks are two kernels: one at a time')
     if not options.core and not options.driver:
         options.core = options.driver = True
     if options.save and not (options.resume or options.report):
@@ -145,7 +149,8 @@ def main():
             run_core(core, mine, options, state)
         mine = [m for m in todo if not m.path.startswith('driver/core/')]
         if mine:
-            machine = (Uml if options.uml else Driver)(os.environ['WORK'], options)
+            kind = Leaks if options.leaks else Uml if options.uml else Driver
+            machine = kind(os.environ['WORK'], options)
             machine.build(driver)
             machine.all(mine, state.note)
     if options.save:

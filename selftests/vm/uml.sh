@@ -18,7 +18,7 @@ usage() {
 Usage: selftests/vm/uml.sh [option]... --cmd "LINE"
 
   --cmd LINE            shell command line to run
-  --kernel NAME         uml (default), or uml-lockdep: of selftests/setup.sh uml lockdep
+  --kernel NAME         uml (default), or uml-lockdep, uml-leak: of selftests/setup.sh uml lockdep, uml leak
   --build DIR           where hamlyn-perf is and hamlyn.ko is built (build)
   --module-args "A=B"   parameters of hamlyn.ko (idle_us=20000)
   --no-module           do not load it
@@ -26,6 +26,7 @@ Usage: selftests/vm/uml.sh [option]... --cmd "LINE"
                         PATH. hamlyn-perf is put in always.
   --ncpus N             processors (2)
   --mem M               memory in MiB (512)
+  --append TEXT         more of the kernel's command line
   --timeout S           seconds until it is stopped (120); multiplied by \$HAMLYN_TIMEOUT_SCALE
   --out DIR             keeps console and tap there; otherwise only if the run fails
 
@@ -34,7 +35,7 @@ machinery failed, 2 for a wrong call. The output of the command comes on standar
 EOF
 }
 
-COMMAND='' KERNEL=uml BUILD=build MODULE_ARGS=idle_us=20000 NCPUS=2 MEM=512 TIMEOUT=120 OUT='' WORK=''
+COMMAND='' KERNEL=uml BUILD=build MODULE_ARGS=idle_us=20000 NCPUS=2 MEM=512 APPEND='' TIMEOUT=120 OUT='' WORK=''
 MODULE=yes FILES=() PID=''
 
 take_option() { # OPTION VALUE
@@ -46,6 +47,7 @@ take_option() { # OPTION VALUE
 	--file) FILES+=("$2") ;;
 	--ncpus) NCPUS=$2 ;;
 	--mem) MEM=$2 ;;
+	--append) APPEND=$2 ;;
 	--timeout) TIMEOUT=$2 ;;
 	--out) OUT=$2 ;;
 	esac
@@ -150,10 +152,11 @@ fill_root() { # ROOT
 boot() {
 	local linux=$CACHE/$KERNEL/build/linux
 	# The memory is a file; one in /dev/shm stays in memory
+	# shellcheck disable=SC2086 # several words
 	TMPDIR=/dev/shm setsid timeout --foreground -k 5 "$TIMEOUT" "$linux" \
 		"mem=${MEM}M" "ncpus=$NCPUS" seccomp=on "umid=hamlyn-$$" "uml_dir=$WORK/" \
 		root=none rootfstype=hostfs "rootflags=$WORK/root" rw init=/vm/init \
-		con0=null,fd:1 con=null panic=-1 ignore_loglevel \
+		con0=null,fd:1 con=null panic=-1 ignore_loglevel $APPEND \
 		</dev/null >"$OUT/console" 2>&1 &
 	PID=$!
 	STATUS=0
@@ -196,7 +199,7 @@ clean_up() {
 }
 
 main() {
-	parse_words "--cmd --kernel --build --module-args --file --ncpus --mem --timeout --out" "$@"
+	parse_words "--cmd --kernel --build --module-args --file --ncpus --mem --append --timeout --out" "$@"
 	check_options
 	[ -e "$CACHE/$KERNEL/stamp" ] ||
 		die $EXIT_RIG "$KERNEL is not in the cache; run: selftests/setup.sh ${KERNEL/-/ }"
