@@ -265,6 +265,21 @@ static void check_leaks(void)
 
 /* ---- main ---- */
 
+/*
+ * On its way back to us the kernel writes to glibc's rseq area, of its own accord
+ * when we were moved or interrupted. Behind a fork that page is to be copied: a
+ * fault there is SIGSEGV, and not for what a call has done.
+ */
+static void begin_without_rseq(char **argv)
+{
+	static const char tunables[] = "GLIBC_TUNABLES";
+
+	if (getenv(tunables) || setenv(tunables, "glibc.pthread.rseq=0", 1))
+		return;
+	execv("/proc/self/exe", argv);
+	printf("# with rseq: %s\n", strerror(errno));
+}
+
 static void help(void)
 {
 	puts("Usage: fail_nth [--lasting] [--only WORD] [--no-kmemleak]\n"
@@ -299,6 +314,7 @@ int main(int argc, char **argv)
 	bool leaks = true, lasting = false;
 	int c, ret;
 
+	begin_without_rseq(argv);
 	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
 		switch (c) {
 		case 'l':

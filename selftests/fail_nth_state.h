@@ -13,6 +13,7 @@ struct state {
 	uint64_t pinned;
 	uint64_t locked;
 	unsigned int fds;
+	int next_fd;		/* one that is reserved is not listed */
 };
 
 static unsigned int count_fds(void)
@@ -32,6 +33,8 @@ static void state_own(struct state *s)
 	s->pinned = proc_number("/proc/self/status", "VmPin");
 	s->locked = proc_number("/proc/self/status", "VmLck");
 	s->fds = count_fds();
+	s->next_fd = dup(0);
+	close(s->next_fd);
 }
 
 static int state_take(struct state *s)
@@ -56,6 +59,8 @@ static const char *state_differs(const struct state *start)
 		return "VmLck";
 	if (now.fds != start->fds)
 		return "open descriptors";
+	if (now.next_fd != start->next_fd)
+		return "reserved descriptors";
 	return NULL;
 }
 

@@ -56,7 +56,7 @@ threads() { cat /proc/[0-9]*/comm 2>/dev/null | grep -c '^hamlyn[0-9]*/' || true
 figures() {
 	owned_pages >"$work/pages"
 	pages=$(awk '{ n += $1 } END { print n + 0 }' "$work/pages")
-	echo "pins $(pinned_pages) threads $(threads) pages $pages"
+	echo "pins $(pinned_pages) threads $(threads) maps $(mapped_rows) pages $pages"
 }
 
 # Ends of what was killed can still be under way: the same figures at some time are enough.
@@ -64,7 +64,7 @@ figures() {
 figures_are() { # FIGURES
 	tries=0
 	while [ $tries -lt 20 ] &&
-		[ "pins $(pinned_pages) threads $(threads)" != "${1%% pages*}" ]; do
+		[ "pins $(pinned_pages) threads $(threads) maps $(mapped_rows)" != "${1%% pages*}" ]; do
 		sleep 1
 		tries=$((tries + 1))
 	done

@@ -51,3 +51,6 @@ pinned_pages() {
 	awk '$1 == "nr_foll_pin_acquired" { n += $2 } $1 == "nr_foll_pin_released" { n -= $2 }
 		END { print n + 0 }' /proc/vmstat
 }
+
+# Pages that the module has mapped into the kernel's addresses, in rows
+mapped_rows() { grep -c 'hml_[a-z_]*+.*\[hamlyn\]' /proc/vmallocinfo; }

@@ -331,7 +331,7 @@ class Leaks(Uml):
         """Each makes objects in ways of its own, or fails to."""
         if self.options.tests:
             return super().tests(path)
-        return [t for t in ['leak', 'uapi_size', 'limits', 'hostile_ticket', 'hostile_admin', 'lifecycle']
+        return [t for t in ['leak', 'uapi_size', 'limits', 'hostile_ticket', 'hostile_admin', 'lifecycle', 'survivors']
                 if t not in self.words(self.UNFIT)]
 
     def script(self, batch, tests=None):
@@ -340,7 +340,7 @@ class Leaks(Uml):
 mount -t debugfs debugfs $debug
 can_look >/dev/null || echo "not ok 1 - the kernel keeps account"
 figures() {
-	echo "pins $(pinned_pages) pages $(owned_pages | awk '{ n += $1 } END { print n + 0 }')"
+	echo "pins $(pinned_pages) maps $(mapped_rows) pages $(owned_pages | awk '{ n += $1 } END { print n + 0 }')"
 }
 # What is killed takes its time
 figures_are() {
