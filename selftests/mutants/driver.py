@@ -51,6 +51,10 @@ class Driver:
         self.tree = os.path.join(work, 'driver')
         self.out = os.path.join(work, 'module')
         self.base = {}
+        if options.kernel != '6.1':
+            self.out += f'-{options.kernel}'
+            self.PASSED += f'-{options.kernel}'
+            self.WHERE = f'(on {options.kernel})'
 
     def build(self, sources):
         copy_tree(self.tree, [s.path for s in sources] + ['driver/core/mutant.h', 'driver/main.c'])
@@ -72,7 +76,7 @@ class Driver:
             sys.exit(f'mutants/run.py: the tests do not build, see {log}')
 
     def kernel(self):
-        return ['6.1', self.tree, self.out]
+        return [self.options.kernel, self.tree, self.out]
 
     def tests(self, path):
         names = NOTICE.get(os.path.basename(path), NOTICE_ELSE).split() + NEW
@@ -128,7 +132,8 @@ echo "END {m.number}"''')
         limit = 60 + self.options.boot_time
         log = f'{self.work}/boot.log'
         out = f'{self.work}/boot'
-        rc = run(['selftests/vm/run.sh', '6.1', '--smp', str(self.options.smp),
+        patience = [] if self.options.kernel[0].isdigit() else ['--append', 'HAMLYN_TEST_SCALE=4']
+        rc = run(['selftests/vm/run.sh', self.options.kernel, '--smp', str(self.options.smp), *patience,
                   '--timeout', str(limit), '--out', out, '--script', f'{self.work}/script', *self.files(tests)], log, cwd=ROOT)
         with open(log, encoding='utf-8', errors='replace') as f:
             return f.read().replace('\r', ''), rc
@@ -238,7 +243,8 @@ echo "END {m.number}"''')
         """Where kbuild compiles."""
         with open(f'{self.out}/kernel', encoding='utf-8') as f:
             release = f.read().strip()
-        folder = subprocess.run(['bash', '-c', '. selftests/vm/lib.sh; kernel_dir 6.1'], cwd=ROOT,
+        folder = subprocess.run(['bash', '-c', '. selftests/vm/lib.sh; kernel_dir "$0"',
+                                 self.options.kernel], cwd=ROOT,
                                 check=True, capture_output=True, text=True).stdout.strip()
         return f'{folder}/root/usr/src/linux-headers-{release}'
 

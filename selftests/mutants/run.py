@@ -75,6 +75,8 @@ def arguments():
                    help='with --uml: on a kernel that watches locks (selftests/setup.sh uml lockdep)')
     p.add_argument('--leaks', action='store_true',
                    help='with --uml: on a kernel that sees what is left of objects (selftests/setup.sh uml leak)')
+    p.add_argument('--kernel', default='6.1', metavar='NAME',
+                   help='driver/ in a VM of that kernel (6.1); debug has KASAN, and fail_nth among its --tests')
     p.add_argument('--smp', type=int, default=2, metavar='N', help='processors of the guest (2)')
     p.add_argument('--module-args', default='nics=2 max_slots=2048 guesses=0', metavar='ARGS',
                    help='parameters of the module (nics=2 max_slots=2048 guesses=0)')
@@ -85,6 +87,10 @@ def arguments():
         options.batch = 1
     if options.lockdep and options.leaks:
         p.error('--lockdep and --leaks are two kernels: one at a time')
+    if (options.lockdep or options.leaks) and not options.uml:
+        p.error('--lockdep and --leaks need --uml')
+    if options.uml and options.kernel != '6.1':
+        p.error('--uml or --kernel: one of them')
     if not options.core and not options.driver:
         options.core = options.driver = True
     if options.save and not (options.resume or options.report):
