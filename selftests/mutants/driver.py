@@ -337,7 +337,7 @@ class Leaks(Uml):
         """Each makes objects in ways of its own, or fails to."""
         if self.options.tests:
             return super().tests(path)
-        return [t for t in ['leak', 'uapi_size', 'limits', 'hostile_ticket', 'hostile_admin', 'lifecycle', 'survivors']
+        return [t for t in ['leak', 'uapi_size', 'limits', 'hostile_ticket', 'hostile_admin', 'lifecycle']
                 if t not in self.words(self.UNFIT)]
 
     def script(self, batch, tests=None):
