@@ -218,10 +218,17 @@ echo "END {m.number}"''')
             batch = todo[:self.options.batch]
             result = self.boot(batch)
             empty = 0 if result else empty + 1
+            dirty = False
             for m in batch:
-                if m.number in result:
-                    todo.remove(m)
-                    self.judge(m, result[m.number], note)
+                if m.number not in result:
+                    continue
+                lost = result[m.number]
+                if lost and dirty:
+                    # It may be what the one before it has done to the kernel
+                    lost = self.boot([m]).get(m.number, lost)
+                dirty = dirty or bool(lost)
+                todo.remove(m)
+                self.judge(m, lost, note)
 
     def judge(self, m, lost, note):
         if lost:

@@ -63,6 +63,8 @@ def arguments():
     p.add_argument('--save', action='store_true',
                    help='with --resume or --report: write the verdicts into selftests/mutants/known, for others')
     p.add_argument('--again', action='store_true', help='with --resume: but run survivors again')
+    p.add_argument('--confirm', action='store_true',
+                   help='with --resume: only those of driver/ that a test has noticed, again, each in a boot of its own')
     p.add_argument('--jobs', type=int, default=1, metavar='N', help='mutants of the core at a time (1)')
     p.add_argument('--timeout', type=int, default=40, metavar='S', help='seconds a selftest may take (40)')
     p.add_argument('--batch', type=int, default=16, metavar='N', help='mutants in one boot (16)')
@@ -82,8 +84,8 @@ def arguments():
                    help='parameters of the module (nics=2 max_slots=2048 guesses=0)')
     p.add_argument('--limit', type=int, metavar='N', help='end after so many mutants')
     options = p.parse_args()
-    if options.lockdep:
-        # Its first report is its last
+    if options.lockdep or options.confirm:
+        # lockdep's first report is its last
         options.batch = 1
     if options.lockdep and options.leaks:
         p.error('--lockdep and --leaks are two kernels: one at a time')
@@ -142,8 +144,7 @@ def main():
     os.environ['WORK'] = os.path.join(os.environ['BUILD'], 'mutants')
     os.makedirs(os.environ['WORK'], exist_ok=True)
     state = State(os.path.join(os.environ['WORK'], 'state'), options.resume or options.report)
-    todo = [m for m in chosen if m.id not in state.known or
-            (options.again and state.known[m.id]['verdict'] == 'survived')][:options.limit]
+    todo = [m for m in chosen if state.is_due(m, options)][:options.limit]
     if not options.report:
         for tool in ('rsync', 'gcc', 'make', 'strip'):
             if not shutil.which(tool):

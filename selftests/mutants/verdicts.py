@@ -3,6 +3,7 @@
 import fnmatch
 import json
 import os
+import re
 import threading
 
 from source import ROOT, SOURCES
@@ -75,6 +76,13 @@ class State:
         elif os.path.exists(path):
             os.rename(path, path + '.old')
         self.lock = threading.Lock()
+
+    def is_due(self, mutant, options):
+        entry = self.known.get(mutant.id)
+        if options.confirm:
+            test = entry and re.match(r'[a-z]\w+(:\w+)?: ', entry['by'])
+            return bool(test) and entry['verdict'] == 'killed' and not mutant.path.startswith('driver/core/')
+        return not entry or options.again and entry['verdict'] == 'survived'
 
     def note(self, mutant, verdict, by):
         entry = {'id': mutant.id, 'verdict': verdict, 'by': by}
