@@ -21,7 +21,7 @@ NOTICE = {
     'area.c': 'uapi_size counts limits lifecycle foreign huge gather fork_kill',
     'mmap.c': 'hostile_mmap lifecycle huge inherit',
     'datapath.c': 'sendrecv gather lifecycle hostile_wq poll_wait threads',
-    'user.c': 'counts limits hostile_container hostile_admin hostile_share hostile_guess inherit lifecycle',
+    'user.c': 'counts limits hostile_container hostile_admin hostile_share coverage_netlink hostile_guess inherit lifecycle',
     'memory.c': 'limits lifecycle hostile_mmap',
     'watch.c': 'hostile_watch uapi_size hostile_guess lifecycle foreign',
     'chardev.c': 'uapi_size counts lifecycle foreign poll_wait hostile_admin inherit',
