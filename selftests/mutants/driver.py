@@ -344,8 +344,11 @@ class Leaks(Uml):
         """Each makes objects in ways of its own, or fails to."""
         if self.options.tests:
             return super().tests(path)
-        return [t for t in ['leak', 'uapi_size', 'limits', 'hostile_ticket', 'hostile_admin', 'lifecycle']
-                if t not in self.words(self.UNFIT)]
+        names = ['leak', 'uapi_size', 'limits', 'hostile_ticket', 'hostile_admin', 'lifecycle']
+        if path.endswith('/user.c'):
+            # Records of who has guessed
+            names.append('hostile_guess')
+        return [t for t in names if t not in self.words(self.UNFIT)]
 
     def script(self, batch, tests=None):
         lines = ['''cd /host

@@ -80,7 +80,7 @@ class State:
     def is_due(self, mutant, options):
         entry = self.known.get(mutant.id)
         if options.confirm:
-            test = entry and re.match(r'[a-z]\w+(:\w+)?: ', entry['by'])
+            test = entry and re.match(r'[a-z]\w+(:\w+)?(: |$)', entry['by'])
             return bool(test) and entry['verdict'] == 'killed' and not mutant.path.startswith('driver/core/')
         return not entry or options.again and entry['verdict'] == 'survived'
 
