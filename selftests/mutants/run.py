@@ -36,6 +36,7 @@ elsewhere. Ends with "N passed, N failed": killed, equivalent and justified muta
 """
 import argparse
 import concurrent.futures
+import fcntl
 import fnmatch
 import os
 import shutil
@@ -87,6 +88,8 @@ def arguments():
     if options.lockdep or options.confirm:
         # lockdep's first report is its last
         options.batch = 1
+    if options.confirm and not options.resume:
+        p.error('--confirm takes --resume: it asks for verdicts that are there')
     if options.lockdep and options.leaks:
         p.error('--lockdep and --leaks are two kernels: one at a time')
     if (options.lockdep or options.leaks) and not options.uml:
@@ -143,6 +146,11 @@ def main():
     os.environ['BUILD'] = os.path.abspath(os.environ.get('BUILD', f'{ROOT}/build'))
     os.environ['WORK'] = os.path.join(os.environ['BUILD'], 'mutants')
     os.makedirs(os.environ['WORK'], exist_ok=True)
+    alone = open(os.path.join(os.environ['WORK'], 'lock'), 'w', encoding='utf-8')
+    try:
+        fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit(f'mutants/run.py: another one runs in {os.environ["WORK"]}; give each a BUILD of its own')
     state = State(os.path.join(os.environ['WORK'], 'state'), options.resume or options.report)
     todo = [m for m in chosen if state.is_due(m, options)][:options.limit]
     if not options.report:

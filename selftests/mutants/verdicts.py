@@ -80,6 +80,7 @@ class State:
     def is_due(self, mutant, options):
         entry = self.known.get(mutant.id)
         if options.confirm:
+            # A program and its test; the kernel's own words, and leak-lib's, need no second boot
             test = entry and re.match(r'[a-z]\w+(:\w+)?(: |$)', entry['by'])
             return bool(test) and entry['verdict'] == 'killed' and not mutant.path.startswith('driver/core/')
         return not entry or options.again and entry['verdict'] == 'survived'
