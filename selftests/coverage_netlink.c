@@ -123,26 +123,6 @@ TEST_F(netlink, a_new_nic_needs_a_namespace_too)
 
 /* ---- events -------------------------------------------------------------- */
 
-/* The descriptor of who listens, or a negative errno. */
-static int listen_to_events(const struct genl *opened)
-{
-	const struct nlattr *groups = genl_attr(opened, CTRL_ATTR_MCAST_GROUPS);
-	const struct nlattr *group = genl_nested(groups, 1);
-	int id = (int)genl_number(genl_nested(group, CTRL_ATTR_MCAST_GRP_ID));
-	const struct sockaddr_nl own = { .nl_family = AF_NETLINK };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
-
-	if (fd < 0)
-		return -errno;
-	/* Whoever has no number of his own is not told either. */
-	if (bind(fd, (const void *)&own, sizeof(own)) ||
-	    setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &id, sizeof(id))) {
-		close(fd);
-		return -EIO;
-	}
-	return fd;
-}
-
 /* How many of the events that have arrived are of a quota, with @attr in them. */
 static int quota_events(int fd, uint16_t attr)
 {
@@ -205,7 +185,7 @@ TEST_F(netlink, who_listens_is_told_of_each_kind_of_limit)
 	int fd;
 
 	/* The answer to opening it is still there. */
-	fd = listen_to_events(g);
+	fd = genl_listen(g);
 	ASSERT_LE(0, fd);
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		request(g, HAMLYN_NL_CMD_LIMIT_SET, self->nic);

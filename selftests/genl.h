@@ -248,6 +248,29 @@ static inline int genl_open(struct genl *g, const char *family, uint8_t version)
 	return ret;
 }
 
+/*
+ * The descriptor of who is told of the family's events, or a negative errno. Behind
+ * genl_open(): its answer names the group.
+ */
+static inline int genl_listen(const struct genl *opened)
+{
+	const struct nlattr *groups = genl_attr(opened, CTRL_ATTR_MCAST_GROUPS);
+	const struct nlattr *group = genl_nested(groups, 1);
+	int id = (int)genl_number(genl_nested(group, CTRL_ATTR_MCAST_GRP_ID));
+	const struct sockaddr_nl own = { .nl_family = AF_NETLINK };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+
+	if (fd < 0)
+		return -errno;
+	/* Whoever has no number of his own is not told either. */
+	if (bind(fd, (const void *)&own, sizeof(own)) ||
+	    setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &id, sizeof(id))) {
+		close(fd);
+		return -EIO;
+	}
+	return fd;
+}
+
 static inline void genl_close(struct genl *g)
 {
 	if (g->fd >= 0)

@@ -208,16 +208,18 @@ static int keep_settings(struct genl *g, struct settings *s)
 
 static int restore_settings(struct genl *g, const struct settings *s)
 {
-	int ret = set_engine(g, s->state.idle_us, s->state.kick_window_us,
-			     s->state.guesses);
-	int limits = set_limits(g, &s->state.limits);
+	int parameters = 0, engine, limits;
 
+	/* First: what is written there goes to all NICs. */
 	if (s->idle_us >= 0 && parameter("idle_us", s->idle_us) < 0)
-		ret = -EIO;
+		parameters = -EIO;
 	if (s->kick_window_us >= 0 &&
 	    parameter("kick_window_us", s->kick_window_us) < 0)
-		ret = -EIO;
-	return ret ? ret : limits;
+		parameters = -EIO;
+	engine = set_engine(g, s->state.idle_us, s->state.kick_window_us,
+			    s->state.guesses);
+	limits = set_limits(g, &s->state.limits);
+	return parameters ? parameters : engine ? engine : limits;
 }
 
 /*
