@@ -8,6 +8,7 @@
 #include "hamlyn_test.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 #define PAGE	4096UL
@@ -993,6 +994,282 @@ TEST_F(edge, what_a_slot_used_can_go_when_it_is_gone)
 	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE, area.area));
 	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_AREA_REMOVE, meta.area));
 	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_NQ_DESTROY, nq.arg.nq));
+}
+
+/* ---- the argument of a call -------------------------------------------------------- */
+
+/* What a newer program adds has to be zero, and no program adds more than a page. */
+TEST_F(edge, an_argument_is_at_most_a_page_long)
+{
+	unsigned char *p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hamlyn_query *query = (void *)p;
+	static const uint32_t short_ones[] = { 0, 3, 4, 8 };
+	unsigned int i;
+
+	ASSERT_NE(MAP_FAILED, p);
+	query->size = PAGE;
+	EXPECT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_QUERY, query));
+	EXPECT_EQ(HAMLYN_ABI_VERSION, query->abi_version);
+	query->size = PAGE + 1;
+	EXPECT_EQ(-E2BIG, ht_raw(self->fd, HAMLYN_IOC_QUERY, query));
+	query->size = PAGE;
+	p[PAGE - 1] = 1;
+	EXPECT_EQ(-E2BIG, ht_raw(self->fd, HAMLYN_IOC_QUERY, query));
+	for (i = 0; i < ARRAY_SIZE(short_ones); i++) {
+		query->size = short_ones[i];
+		EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_QUERY, query));
+	}
+	munmap(p, 2 * PAGE);
+}
+
+/* A copy of an argument where nothing can be written: the result cannot be told. */
+static int read_only(int fd, unsigned long request, const void *arg, size_t size)
+{
+	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int ret;
+
+	if (p == MAP_FAILED)
+		return -errno;
+	memcpy(p, arg, size);
+	ret = mprotect(p, PAGE, PROT_READ) ? -errno : ht_raw(fd, request, p);
+	munmap(p, PAGE);
+	return ret;
+}
+
+#define READ_ONLY(request, arg) read_only(self->fd, request, &(arg), sizeof(arg))
+
+static int next_descriptor(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
+/* What was made is unmade: the next of its kind has its id. */
+TEST_F(edge, what_cannot_be_told_is_not_there)
+{
+	static char page[PAGE] __attribute__((aligned(4096)));
+	struct hamlyn_area_add add = { .size = sizeof(add), .length = PAGE,
+				       .addr = (uintptr_t)page };
+	struct hamlyn_area_alloc alloc = { .size = sizeof(alloc),
+					   .length = PAGE };
+	struct hamlyn_nq_create nq = { .size = sizeof(nq), .entries = 4 };
+	struct hamlyn_slot_create slot = {
+		.size = sizeof(slot), .area = self->area.area, .length = 64,
+		.meta_area = HAMLYN_NONE, .nq = HAMLYN_NONE,
+	};
+	struct hamlyn_terminus_create t = { .size = sizeof(t), .entries = 8,
+					    .entry_size = 128 };
+	struct hamlyn_ticket_create ticket = { .size = sizeof(ticket),
+					       .slot = self->slot.slot };
+	struct hamlyn_ticket_import import = { .size = sizeof(import),
+					       .terminus = self->t.arg.terminus };
+	struct hamlyn_watch w = { .size = sizeof(w), .slot = self->slot.slot,
+				  .key = self->slot.key };
+	uint32_t index, first;
+	int fd;
+
+	/* Each as the next one would be, which is what it is when it can be told. */
+	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_AREA_ADD, add));
+	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_AREA_ALLOC, alloc));
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_AREA_ALLOC, &alloc));
+	EXPECT_EQ(self->area.area + 1, alloc.area);
+	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_NQ_CREATE, nq));
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_NQ_CREATE, &nq));
+	EXPECT_EQ(0, nq.nq);
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &slot));
+	first = slot.slot;
+	ASSERT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY, first));
+	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_SLOT_CREATE, slot));
+	EXPECT_EQ(-ENOENT, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY, first));
+	EXPECT_EQ(-ENOENT, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY,
+				     first + 1));
+	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_TERMINUS_CREATE, t));
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &t));
+	EXPECT_EQ(self->t.arg.terminus + 1, t.terminus);
+	fd = next_descriptor();
+	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_TICKET_CREATE, ticket));
+	EXPECT_EQ(fd, next_descriptor());
+	import.fd = ticket_fd(self->fd, self->slot.slot);
+	EXPECT_EQ(fd, import.fd);
+	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_TICKET_IMPORT, import));
+	ASSERT_EQ(0, import_ticket(self->fd, self->t.arg.terminus, import.fd,
+				   &index));
+	EXPECT_EQ(0, index);
+	close(import.fd);
+	w.nq = nq.nq;
+	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_WATCH, w));
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_WATCH, &w));
+	EXPECT_EQ(0, w.watch);
+}
+
+/* ---- queues --------------------------------------------------------------------------- */
+
+struct waiter {
+	struct hamlyn_wait arg;
+	int fd;
+	int ret;
+};
+
+static void *wait_on(void *p)
+{
+	struct waiter *w = p;
+
+	w->ret = ht_raw(w->fd, HAMLYN_IOC_WAIT, &w->arg);
+	return NULL;
+}
+
+TEST_F(edge, who_waits_on_a_queue_that_is_destroyed_is_told)
+{
+	struct waiter w = {
+		.arg = { .size = sizeof(w.arg) }, .fd = self->fd,
+	};
+	struct ht_raw_nq nq;
+	pthread_t thread;
+
+	ASSERT_EQ(0, ht_raw_nq_create(self->fd, 4, &nq));
+	ht_raw_nq_unmap(&nq);
+	w.arg.nq = nq.arg.nq;
+	w.arg.deadline_ns = ht_now_ns() + ht_patience_ns();
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_on, &w));
+	ht_sleep_ns(20 * HT_MS);
+	EXPECT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_NQ_DESTROY, nq.arg.nq));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(-ENOENT, w.ret);
+}
+
+/* Each is told as soon as there is room, and nothing was lost meanwhile. */
+TEST_F(edge, a_full_queue_is_told_of_all_later)
+{
+	struct hamlyn_slot_rekey rekey = {
+		.size = sizeof(rekey), .slot = self->slot.slot,
+	};
+	struct hamlyn_watch w = { .slot = self->slot.slot,
+				  .key = self->slot.key };
+	struct hamlyn_nq_entry e;
+	unsigned int told[20] = {}, i, n = 0;
+	struct ht_poll poll;
+	struct ht_raw_nq nq;
+
+	ASSERT_EQ(0, ht_raw_nq_create(self->fd, 2, &nq));
+	w.nq = nq.arg.nq;
+	for (i = 0; i < ARRAY_SIZE(told); i++) {
+		w.cookie = i;
+		ASSERT_EQ(0, watch(self->fd, &w));
+	}
+	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_SLOT_REKEY, &rekey));
+	/* Longer than it takes to look again. */
+	ht_sleep_ns(50 * HT_MS);
+	ht_poll_begin(&poll);
+	while (n < ARRAY_SIZE(told) && ht_poll_more(&poll)) {
+		if (!ht_raw_recv(&nq, &e))
+			continue;
+		ASSERT_EQ(HAMLYN_NQE_PEER_GONE, e.flags);
+		ASSERT_GT(ARRAY_SIZE(told), e.data);
+		told[e.data]++;
+		n++;
+	}
+	for (i = 0; i < ARRAY_SIZE(told); i++)
+		EXPECT_EQ(1, told[i]);
+	ht_sleep_ns(50 * HT_MS);
+	EXPECT_FALSE(ht_raw_recv(&nq, &e));
+	EXPECT_EQ(0, nq.ring->lost);
+	ht_raw_nq_unmap(&nq);
+}
+
+/* ---- the last packets that were discarded ----------------------------------------------- */
+
+static int read_audit(int fd, uint64_t *sequence, struct hamlyn_audit_entry *entries,
+		      uint32_t count)
+{
+	struct hamlyn_audit arg = {
+		.size = sizeof(arg), .count = count, .sequence = *sequence,
+		.entries = (uintptr_t)entries,
+	};
+	int ret = ht_raw(fd, HAMLYN_IOC_AUDIT, &arg);
+
+	*sequence = arg.sequence;
+	return ret ? ret : (int)arg.count;
+}
+
+/* With a wrong key, to the own slot. */
+static int be_rejected(struct ht_raw_terminus *t, const struct hamlyn_slot_create *slot)
+{
+	struct hamlyn_trb *trb = ht_raw_entry(t);
+	uint32_t index = t->producer;
+	struct hamlyn_query query;
+	int status = ht_raw_query(t->fd, &query);
+
+	if (status)
+		return status;
+	memset(trb, 0, t->arg.entry_size);
+	trb->host = query.host;
+	trb->slot = slot->slot;
+	trb->key = slot->key ^ 1;
+	trb->flags = HAMLYN_TRB_NO_NOTIFY;
+	return ht_raw_post(t) < 0 || ht_raw_done(t, index, &status) ? -ETIMEDOUT : status;
+}
+
+/* Empty, in its first round, full to the last place, and behind that. */
+TEST_F(edge, the_audit_is_whole_however_full_it_is)
+{
+	struct hamlyn_audit_entry entries[80];
+	uint64_t sequence, oldest;
+	int n, i, count;
+
+	for (n = 0; n < 70; n++) {
+		sequence = 0;
+		oldest = n > 64 ? (uint64_t)n - 64 : 0;
+		memset(entries, 0xff, sizeof(entries));
+		count = read_audit(self->fd, &sequence, entries, 80);
+		EXPECT_EQ(n - (int)oldest, count);
+		EXPECT_EQ(n, sequence);
+		for (i = 0; i < count; i++)
+			EXPECT_EQ(oldest + (uint64_t)i, entries[i].sequence);
+		EXPECT_EQ(~0ULL, entries[count].sequence);
+		/* In two goes, of which the first one is of no round number. */
+		sequence = 0;
+		count = read_audit(self->fd, &sequence, entries, 11);
+		EXPECT_EQ(n < 11 ? n : 11, count);
+		EXPECT_EQ(n - (int)oldest - count,
+			  read_audit(self->fd, &sequence, entries, 80));
+		/* From the last one on, and from behind it. */
+		EXPECT_EQ(0, read_audit(self->fd, &sequence, entries, 80));
+		if (n) {
+			sequence = (uint64_t)n - 1;
+			EXPECT_EQ(1, read_audit(self->fd, &sequence, entries, 80));
+		}
+		ASSERT_EQ(0, be_rejected(&self->t, &self->slot));
+	}
+	EXPECT_EQ(-EFAULT, read_audit(self->fd, &(uint64_t) { 0 }, NULL, 80));
+}
+
+/* ---- polling ------------------------------------------------------------------------------- */
+
+/* Whoever has nothing to send costs no processor: he rings when there is something. */
+TEST_F(edge, a_terminus_that_is_quiet_is_polled_no_more)
+{
+	struct hamlyn_query query;
+	struct ht_poll poll;
+	int i;
+
+	ASSERT_EQ(0, ht_raw_query(self->fd, &query));
+	if (query.engine_mode == HAMLYN_ENGINE_INLINE) {
+		EXPECT_EQ(1, self->t.status->need_kick);
+		return;
+	}
+	/* Often enough to be polled, or at least to be on the way there. */
+	for (i = 0; i < 100; i++)
+		be_rejected(&self->t, &self->slot);
+	ht_poll_begin(&poll);
+	while (!__atomic_load_n(&self->t.status->need_kick, __ATOMIC_RELAXED) &&
+	       ht_poll_more(&poll))
+		continue;
+	EXPECT_EQ(1, self->t.status->need_kick);
+	EXPECT_EQ(0, be_rejected(&self->t, &self->slot));
 }
 
 /* ---- when the NIC's memory is used up ------------------------------------------ */
