@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * NICs are made as they were asked for, changed, moved and deleted, and nothing else of them
- * is; who listens is told once of each; limits are of whom they are said to be. And on NICs
- * of one's own, where nobody else disturbs: what is a guess, who is held back by it, and what
- * that holds up. Kernel device only, run as root.
+ * NICs are made as they were asked for, changed, moved and deleted; who listens is told
+ * once of each; limits are of whom they are said to be. Kernel device only, run as root.
  */
 #include "kselftest_harness.h"
 #include "genl.h"
@@ -12,138 +10,36 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/mman.h>
 
 #define NOBODY		65534
 #define SMALLEST	1024	/* bytes of a packet */
 #define MOST_NICS	256
-#define LONG		(512 * SMALLEST)
 
 /* ---- NICs ---------------------------------------------------------------- */
 
-/* A NIC for one test, which the fixture deletes. */
 FIXTURE(nics) {
 	struct genl g;
-	int own;	/* this network namespace */
-	int nic;
-	struct party tx;	/* root's, on that NIC */
-	struct party rx;
+	int nic;	/* which the fixture deletes; -1: none */
 };
-
-/* What is asked for, as number, of a new NIC. */
-struct wish {
-	uint16_t attr;
-	uint32_t value;
-};
-
-static int make(struct genl *g, const struct wish *wish, size_t n)
-{
-	size_t i;
-	int ret;
-
-	genl_begin(g, HAMLYN_NL_CMD_NIC_NEW);
-	for (i = 0; i < n; i++)
-		genl_put_u32(g, wish[i].attr, wish[i].value);
-	ret = genl_call(g);
-	return ret ? ret : (int)genl_number(genl_attr(g, HAMLYN_A_NIC));
-}
-
-#define MAKE(g, ...) make(g, (const struct wish []) { __VA_ARGS__ }, \
-			  sizeof((const struct wish []) { __VA_ARGS__ }) / \
-			  sizeof(struct wish))
-
-static int set(struct genl *g, uint32_t nic, uint16_t attr, uint32_t value)
-{
-	genl_begin(g, HAMLYN_NL_CMD_NIC_SET);
-	genl_put_u32(g, HAMLYN_A_NIC, nic);
-	genl_put_u32(g, attr, value);
-	return genl_call(g);
-}
-
-static int delete(struct genl *g, uint32_t nic)
-{
-	return nic_call(g, HAMLYN_NL_CMD_NIC_DEL, nic);
-}
-
-static int get(struct genl *g, uint32_t nic)
-{
-	return nic_call(g, HAMLYN_NL_CMD_NIC_GET, nic);
-}
-
-/* Whoever had it open may still be on his way out. */
-static int delete_soon(struct genl *g, uint32_t nic)
-{
-	struct ht_poll poll;
-	int ret;
-
-	ht_poll_begin(&poll);
-	do
-		ret = delete(g, nic);
-	while (ret == -EBUSY && ht_poll_more(&poll));
-	return ret;
-}
-
-static int open_nic(uint32_t nic)
-{
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "/dev/hamlyn%u", nic);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-/* From here on ht_raw_open() and party_open() open this one. */
-static void use_nic(uint32_t nic)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/dev/hamlyn%u", nic);
-	setenv("HAMLYN_DEVICE", path, 1);
-}
-
-/* Some have few guesses: the driver of this suite is loaded with none. */
-static int have_parties(FIXTURE_DATA(nics) *self, const struct wish *wish, size_t n)
-{
-	int ret;
-
-	self->nic = make(&self->g, wish, n);
-	if (self->nic < 0)
-		return self->nic;
-	use_nic((uint32_t)self->nic);
-	ret = party_open(&self->rx);
-	return ret ? ret : party_open(&self->tx);
-}
-
-#define HAVE_PARTIES(...) ASSERT_EQ(0, have_parties(self, \
-	(const struct wish []) { __VA_ARGS__ }, \
-	sizeof((const struct wish []) { __VA_ARGS__ }) / sizeof(struct wish)))
 
 FIXTURE_SETUP(nics)
 {
-	self->tx.fd = -1;
-	self->rx.fd = -1;
 	self->nic = -1;
 	ASSERT_EQ(0, genl_open(&self->g, HAMLYN_FAMILY_NAME,
 			       HAMLYN_FAMILY_VERSION));
-	self->own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	ASSERT_LE(0, self->own);
 }
 
 FIXTURE_TEARDOWN(nics)
 {
-	party_close(&self->tx);
-	party_close(&self->rx);
 	if (self->nic >= 0)
-		EXPECT_EQ(0, delete_soon(&self->g, (uint32_t)self->nic));
-	close(self->own);
+		EXPECT_EQ(0, nic_delete_soon(&self->g, (uint32_t)self->nic));
 	genl_close(&self->g);
 }
 
 TEST_F(nics, a_new_nic_is_as_it_was_asked_for)
 {
-	static const struct wish asked[] = {
+	static const struct nic_wish asked[] = {
 		{ HAMLYN_A_NIC, 201 }, { HAMLYN_A_HOST, 77 },
 		{ HAMLYN_A_STATE, HAMLYN_NL_STATE_DOWN },
 		{ HAMLYN_A_WATCHDOG_MS, 60000 },
@@ -156,17 +52,17 @@ TEST_F(nics, a_new_nic_is_as_it_was_asked_for)
 	unsigned int i;
 	int fd;
 
-	self->nic = make(&self->g, asked, ARRAY_SIZE(asked));
+	self->nic = nic_make(&self->g, asked, ARRAY_SIZE(asked));
 	ASSERT_EQ(201, self->nic);
 	EXPECT_STREQ("hamlyn201", (const char *)
 		     (genl_attr(&self->g, HAMLYN_A_NAME) + 1));
-	ASSERT_EQ(0, get(&self->g, 201));
+	ASSERT_EQ(0, nic_get(&self->g, 201));
 	for (i = 0; i < ARRAY_SIZE(asked); i++)
 		EXPECT_EQ(asked[i].value,
 			  genl_number(genl_attr(&self->g, asked[i].attr))) {
 			TH_LOG("attribute %u", asked[i].attr);
 		}
-	fd = open_nic(201);
+	fd = nic_open(201);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, ht_raw_query(fd, &query));
 	EXPECT_EQ(77, query.host);
@@ -174,10 +70,10 @@ TEST_F(nics, a_new_nic_is_as_it_was_asked_for)
 	EXPECT_EQ(33, query.max_slots);
 	EXPECT_EQ(HAMLYN_NIC_DOWN, query.state);
 	close(fd);
-	EXPECT_EQ(0, delete_soon(&self->g, 201));
+	EXPECT_EQ(0, nic_delete_soon(&self->g, 201));
 	self->nic = -1;
-	EXPECT_EQ(-ENOENT, open_nic(201));
-	EXPECT_EQ(-ENODEV, get(&self->g, 201));
+	EXPECT_EQ(-ENOENT, nic_open(201));
+	EXPECT_EQ(-ENODEV, nic_get(&self->g, 201));
 }
 
 TEST_F(nics, a_new_nic_has_the_limits_it_was_given)
@@ -205,7 +101,7 @@ TEST_F(nics, a_new_nic_has_the_limits_it_was_given)
 	genl_end(g, nest);
 	ASSERT_EQ(0, genl_call(g));
 	self->nic = 202;
-	ASSERT_EQ(0, get(g, 202));
+	ASSERT_EQ(0, nic_get(g, 202));
 	limits = genl_attr(g, HAMLYN_A_LIMITS);
 	for (i = 0; i < ARRAY_SIZE(asked); i++)
 		EXPECT_EQ(asked[i].value,
@@ -217,35 +113,35 @@ TEST_F(nics, what_a_nic_has_is_not_given_to_another)
 	struct genl *g = &self->g;
 	uint32_t host;
 
-	self->nic = MAKE(g, { HAMLYN_A_NIC, 203 });
+	self->nic = NIC_MAKE(g, { HAMLYN_A_NIC, 203 });
 	ASSERT_EQ(203, self->nic);
-	ASSERT_EQ(0, get(g, 203));
+	ASSERT_EQ(0, nic_get(g, 203));
 	host = (uint32_t)genl_number(genl_attr(g, HAMLYN_A_HOST));
 	EXPECT_EQ(203, host);
-	EXPECT_EQ(-EEXIST, MAKE(g, { HAMLYN_A_NIC, 203 }));
+	EXPECT_EQ(-EEXIST, NIC_MAKE(g, { HAMLYN_A_NIC, 203 }));
 	EXPECT_NE(NULL, strstr(g->text, "already"));
-	EXPECT_EQ(-EEXIST, MAKE(g, { HAMLYN_A_NIC, 204 }, { HAMLYN_A_HOST, 203 }));
+	EXPECT_EQ(-EEXIST, NIC_MAKE(g, { HAMLYN_A_NIC, 204 }, { HAMLYN_A_HOST, 203 }));
 	EXPECT_NE(NULL, strstr(g->text, "taken by"));
-	EXPECT_EQ(-EINVAL, MAKE(g, { HAMLYN_A_HOST, MOST_NICS }));
+	EXPECT_EQ(-EINVAL, NIC_MAKE(g, { HAMLYN_A_HOST, MOST_NICS }));
 	EXPECT_NE(NULL, strstr(g->text, "host"));
-	EXPECT_EQ(-EINVAL, MAKE(g, { HAMLYN_A_HOST, ~0U }));
-	EXPECT_GT(0, MAKE(g, { HAMLYN_A_NIC, MOST_NICS }));
+	EXPECT_EQ(-EINVAL, NIC_MAKE(g, { HAMLYN_A_HOST, ~0U }));
+	EXPECT_GT(0, NIC_MAKE(g, { HAMLYN_A_NIC, MOST_NICS }));
 	/* What failed has kept nothing. */
-	EXPECT_EQ(204, MAKE(g, { HAMLYN_A_NIC, 204 }, { HAMLYN_A_HOST, 255 }));
+	EXPECT_EQ(204, NIC_MAKE(g, { HAMLYN_A_NIC, 204 }, { HAMLYN_A_HOST, 255 }));
 	/* Without a wish for a host: its own number, and if that is taken the first. */
-	EXPECT_EQ(255, MAKE(g, { HAMLYN_A_NIC, 255 }));
-	ASSERT_EQ(0, get(g, 255));
+	EXPECT_EQ(255, NIC_MAKE(g, { HAMLYN_A_NIC, 255 }));
+	ASSERT_EQ(0, nic_get(g, 255));
 	host = (uint32_t)genl_number(genl_attr(g, HAMLYN_A_HOST));
 	EXPECT_GT(200, host);
-	EXPECT_EQ(0, delete(g, 255));
-	EXPECT_EQ(0, delete(g, 204));
-	EXPECT_EQ(-ENODEV, delete(g, 204));
+	EXPECT_EQ(0, nic_delete(g, 255));
+	EXPECT_EQ(0, nic_delete(g, 204));
+	EXPECT_EQ(-ENODEV, nic_delete(g, 204));
 }
 
 TEST_F(nics, values_that_cannot_be_are_refused)
 {
 	struct genl *g = &self->g;
-	static const struct wish bad[] = {
+	static const struct nic_wish bad[] = {
 		{ HAMLYN_A_ENGINE_MODE, 2 }, { HAMLYN_A_ENGINES, 0 },
 		{ HAMLYN_A_ENGINES, 17 }, { HAMLYN_A_PACKET_SIZE, SMALLEST - 1 },
 		{ HAMLYN_A_PACKET_SIZE, 65537 }, { HAMLYN_A_MAX_SLOTS, 0 },
@@ -256,7 +152,7 @@ TEST_F(nics, values_that_cannot_be_are_refused)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_GT(0, make(g, &bad[i], 1)) {
+		EXPECT_GT(0, nic_make(g, &bad[i], 1)) {
 			TH_LOG("attribute %u", bad[i].attr);
 		}
 }
@@ -270,7 +166,7 @@ TEST_F(nics, there_are_so_many_and_no_more)
 	int nic;
 
 	for (;;) {
-		nic = MAKE(g, { HAMLYN_A_MAX_SLOTS, 1 },
+		nic = NIC_MAKE(g, { HAMLYN_A_MAX_SLOTS, 1 },
 			   { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_INLINE });
 		if (nic < 0 || nic >= MOST_NICS || made[nic])
 			break;
@@ -282,7 +178,7 @@ TEST_F(nics, there_are_so_many_and_no_more)
 	EXPECT_LT(MOST_NICS / 2, n);
 	for (i = 0; i < MOST_NICS; i++)
 		if (made[i])
-			EXPECT_EQ(0, delete(g, i));
+			EXPECT_EQ(0, nic_delete(g, i));
 }
 
 /* The threads of a NIC, by their names; and nobody else's. */
@@ -312,23 +208,89 @@ static int threads_of(uint32_t nic)
 TEST_F(nics, the_engines_of_a_nic_come_and_go_with_it)
 {
 	struct genl *g = &self->g;
+	struct hamlyn_query query;
+	int fd;
 
-	self->nic = MAKE(g, { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_POLL },
-			 { HAMLYN_A_ENGINES, 3 });
+	self->nic = NIC_MAKE(g, { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_POLL },
+			     { HAMLYN_A_ENGINES, 3 });
 	ASSERT_LE(0, self->nic);
-	ASSERT_EQ(0, get(g, (uint32_t)self->nic));
+	fd = nic_open((uint32_t)self->nic);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, ht_raw_query(fd, &query));
+	close(fd);
+	ASSERT_EQ(0, nic_get(g, (uint32_t)self->nic));
 	if (genl_number(genl_attr(g, HAMLYN_A_ENGINE_MODE)) ==
 	    HAMLYN_NL_ENGINE_POLL) {
 		EXPECT_EQ(3, genl_number(genl_attr(g, HAMLYN_A_ENGINES)));
+		EXPECT_EQ(3, query.engines);
 		EXPECT_EQ(3, threads_of((uint32_t)self->nic));
 	} else {
 		/* On a single processor none would leave time to the others. */
 		EXPECT_EQ(1, sysconf(_SC_NPROCESSORS_ONLN));
+		EXPECT_EQ(0, query.engines);
 		EXPECT_EQ(0, threads_of((uint32_t)self->nic));
 	}
-	EXPECT_EQ(0, delete(g, (uint32_t)self->nic));
+	EXPECT_EQ(0, nic_delete(g, (uint32_t)self->nic));
 	EXPECT_EQ(0, threads_of((uint32_t)self->nic));
 	self->nic = -1;
+}
+
+static const struct nic_wish bad_fabric[] = {
+	{ HAMLYN_A_ADV_DROP, 1 }, { HAMLYN_A_ADV_DUPLICATE, 2 },
+	{ HAMLYN_A_ADV_CORRUPT, 3 }, { HAMLYN_A_ADV_REORDER, 4 },
+	{ HAMLYN_A_ADV_DELAY_US, 5 },
+};
+
+/* @n of those, or all of them at 0. */
+static int set_adversary(struct genl *g, uint32_t nic, const struct nic_wish *wish, size_t n)
+{
+	struct nlattr *nest;
+	size_t i;
+
+	genl_begin(g, HAMLYN_NL_CMD_NIC_SET);
+	genl_put_u32(g, HAMLYN_A_NIC, nic);
+	nest = genl_put(g, HAMLYN_A_ADVERSARY | NLA_F_NESTED, NULL, 0);
+	for (i = 0; i < n; i++)
+		genl_put_u32(g, wish[i].attr, wish[i].value);
+	for (i = 0; !n && i < ARRAY_SIZE(bad_fabric); i++)
+		genl_put_u32(g, bad_fabric[i].attr, 0);
+	genl_end(g, nest);
+	return genl_call(g);
+}
+
+static uint32_t fabric_of(uint32_t nic)
+{
+	struct hamlyn_query query = { .fabric = 99 };
+	int fd = nic_open(nic);
+
+	ht_raw_query(fd, &query);
+	close(fd);
+	return query.fabric;
+}
+
+TEST_F(nics, a_bad_fabric_is_as_bad_as_was_asked_for)
+{
+	struct genl *g = &self->g;
+	const struct nlattr *nest;
+	unsigned int i, k;
+	uint32_t nic;
+
+	self->nic = nic_new(g);
+	ASSERT_LE(0, self->nic);
+	nic = (uint32_t)self->nic;
+	EXPECT_EQ(0, fabric_of(nic));
+	for (i = 0; i < ARRAY_SIZE(bad_fabric); i++) {
+		/* One more of them, and the others stay. */
+		ASSERT_EQ(0, set_adversary(g, nic, &bad_fabric[i], 1));
+		EXPECT_EQ(HAMLYN_FABRIC_LOSSY, fabric_of(nic));
+		ASSERT_EQ(0, nic_get(g, nic));
+		nest = genl_attr(g, HAMLYN_A_ADVERSARY);
+		for (k = 0; k < ARRAY_SIZE(bad_fabric); k++)
+			EXPECT_EQ(k <= i ? bad_fabric[k].value : 0,
+				  genl_number(genl_nested(nest, bad_fabric[k].attr)));
+	}
+	ASSERT_EQ(0, set_adversary(g, nic, NULL, 0));
+	EXPECT_EQ(0, fabric_of(nic));
 }
 
 /* ---- and who has them open ------------------------------------------------- */
@@ -353,25 +315,25 @@ TEST_F(nics, a_nic_that_is_open_stays_where_it_is)
 			pause();
 	}
 	ASSERT_EQ(0, ht_read_all(ready[0], &byte, 1));
-	fd = open_nic(nic);
+	fd = nic_open(nic);
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(-EBUSY, delete(g, nic));
+	EXPECT_EQ(-EBUSY, nic_delete(g, nic));
 	EXPECT_NE(NULL, strstr(g->text, "open"));
 	EXPECT_EQ(-EBUSY, nic_move(g, nic, pid));
-	EXPECT_EQ(0, get(g, nic));
+	EXPECT_EQ(0, nic_get(g, nic));
 	EXPECT_EQ(0, ht_raw_query(fd, &(struct hamlyn_query) {}));
 	close(fd);
 	EXPECT_EQ(0, nic_move(g, nic, pid));
-	EXPECT_EQ(-ENODEV, get(g, nic));
-	EXPECT_EQ(-ENODEV, delete(g, nic));
-	EXPECT_EQ(-EPERM, open_nic(nic));
+	EXPECT_EQ(-ENODEV, nic_get(g, nic));
+	EXPECT_EQ(-ENODEV, nic_delete(g, nic));
+	EXPECT_EQ(-EPERM, nic_open(nic));
 	/* With its namespace it goes, and its number is free again. */
 	kill(pid, SIGKILL);
 	ASSERT_EQ(128 + SIGKILL, ht_reap(pid));
 	self->nic = -1;
 	for (struct ht_poll poll = { .end = ht_now_ns() + ht_patience_ns() };
 	     self->nic < 0 && ht_poll_more(&poll); )
-		self->nic = MAKE(g, { HAMLYN_A_NIC, nic });
+		self->nic = NIC_MAKE(g, { HAMLYN_A_NIC, nic });
 	EXPECT_EQ((int)nic, self->nic);
 	close(ready[0]);
 	close(ready[1]);
@@ -388,11 +350,11 @@ static void open_elsewhere(int ready, uint32_t nic)
 		_exit(1);
 	ht_poll_begin(&poll);
 	do
-		fd = open_nic(nic);
+		fd = nic_open(nic);
 	while (fd == -EPERM && ht_poll_more(&poll));
 	if (fd < 0 || genl_open(&g, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
 		_exit(2);
-	if (get(&g, nic) || get(&g, 0) != -ENODEV)
+	if (nic_get(&g, nic) || nic_get(&g, 0) != -ENODEV)
 		_exit(3);
 	_exit(pass_fd(ready, fd) ? 4 : 0);
 }
@@ -420,11 +382,11 @@ TEST_F(nics, an_open_nic_outlives_its_namespace)
 	fd = get_fd(sockets[0]);
 	ASSERT_LE(0, fd);
 	ht_poll_begin(&poll);
-	while (get(g, nic) && ht_poll_more(&poll))
+	while (nic_get(g, nic) && ht_poll_more(&poll))
 		continue;
-	EXPECT_EQ(0, get(g, nic));
+	EXPECT_EQ(0, nic_get(g, nic));
 	EXPECT_EQ(0, ht_raw_query(fd, &query));
-	EXPECT_EQ(-EBUSY, delete(g, nic));
+	EXPECT_EQ(-EBUSY, nic_delete(g, nic));
 	close(fd);
 	close(sockets[0]);
 	close(sockets[1]);
@@ -432,57 +394,22 @@ TEST_F(nics, an_open_nic_outlives_its_namespace)
 
 /* ---- events ------------------------------------------------------------------ */
 
-struct told {
-	uint32_t event;
-	uint32_t nic;
-	uint32_t context;
-	uint32_t pid;
-	uint32_t uid;
-	uint32_t id;
-	uint32_t paused_ms;
-	char name[32];
-};
-
-/* The next event of that NIC that has arrived; false if there is none. */
-static bool next_event(int fd, uint32_t nic, struct told *told)
-{
-	static struct genl g;
-	const struct nlattr *name;
-
-	while (recv(fd, &g.reply, sizeof(g.reply), MSG_DONTWAIT) > 0) {
-		*told = (struct told) {
-			.event = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_EVENT)),
-			.nic = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_NIC)),
-			.context = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_CONTEXT)),
-			.pid = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_PID)),
-			.uid = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_UID)),
-			.id = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_ID)),
-			.paused_ms = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_PAUSED_MS)),
-		};
-		name = genl_attr(&g, HAMLYN_A_NAME);
-		if (name)
-			snprintf(told->name, sizeof(told->name), "%s",
-				 (const char *)(name + 1));
-		if (told->nic == nic)
-			return true;
-	}
-	return false;
-}
-
 #define EXPECT_TOLD(what) do {						\
-	EXPECT_TRUE(next_event(fd, nic, &told));			\
+	EXPECT_TRUE(nic_event(fd, nic, &told));			\
 	EXPECT_EQ(what, told.event);					\
 } while (0)
 
-#define EXPECT_NOTHING_TOLD() EXPECT_FALSE(next_event(fd, nic, &told)) {	\
-	TH_LOG("event %u", told.event);					\
-}
+#define EXPECT_NOTHING_TOLD() do {					\
+	EXPECT_FALSE(nic_event(fd, nic, &told)) {			\
+		TH_LOG("event %u", told.event);				\
+	}								\
+} while (0)
 
 TEST_F(nics, each_event_is_told_once_and_says_of_whom)
 {
 	struct genl *g = &self->g;
 	int fd = genl_listen(g);
-	struct told told;
+	struct nic_told told;
 	uint32_t nic;
 	int open;
 
@@ -494,17 +421,17 @@ TEST_F(nics, each_event_is_told_once_and_says_of_whom)
 	EXPECT_EQ(0, strncmp("hamlyn", told.name, 6));
 	EXPECT_EQ(nic, strtoul(told.name + 6, NULL, 10));
 	EXPECT_NOTHING_TOLD();
-	ASSERT_EQ(0, set(g, nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_UP));
+	ASSERT_EQ(0, nic_set(g, nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_UP));
 	EXPECT_NOTHING_TOLD();
-	ASSERT_EQ(0, set(g, nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_DOWN));
+	ASSERT_EQ(0, nic_set(g, nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_DOWN));
 	EXPECT_TOLD(HAMLYN_NL_EVENT_NIC_DOWN);
-	ASSERT_EQ(0, set(g, nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_DOWN));
+	ASSERT_EQ(0, nic_set(g, nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_DOWN));
 	EXPECT_NOTHING_TOLD();
-	ASSERT_EQ(0, set(g, nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_UP));
+	ASSERT_EQ(0, nic_set(g, nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_UP));
 	EXPECT_TOLD(HAMLYN_NL_EVENT_NIC_UP);
 	EXPECT_NOTHING_TOLD();
 	ASSERT_EQ(0, seteuid(NOBODY));
-	open = open_nic(nic);
+	open = nic_open(nic);
 	ASSERT_EQ(0, seteuid(0));
 	ASSERT_LE(0, open);
 	EXPECT_TOLD(HAMLYN_NL_EVENT_CONTEXT_OPEN);
@@ -515,12 +442,12 @@ TEST_F(nics, each_event_is_told_once_and_says_of_whom)
 	EXPECT_TOLD(HAMLYN_NL_EVENT_CONTEXT_CLOSE);
 	EXPECT_EQ((uint32_t)getpid(), told.pid);
 	EXPECT_EQ(NOBODY, told.uid);
-	EXPECT_EQ(0, delete_soon(g, nic));
+	EXPECT_EQ(0, nic_delete_soon(g, nic));
 	self->nic = -1;
 	EXPECT_TOLD(HAMLYN_NL_EVENT_NIC_DEL);
 	EXPECT_NOTHING_TOLD();
 	/* One that is down from the beginning. */
-	self->nic = MAKE(g, { HAMLYN_A_NIC, nic },
+	self->nic = NIC_MAKE(g, { HAMLYN_A_NIC, nic },
 			 { HAMLYN_A_STATE, HAMLYN_NL_STATE_DOWN });
 	EXPECT_TOLD(HAMLYN_NL_EVENT_NIC_NEW);
 	EXPECT_TOLD(HAMLYN_NL_EVENT_NIC_DOWN);
@@ -532,7 +459,7 @@ TEST_F(nics, each_event_is_told_once_and_says_of_whom)
 static void listen_elsewhere(int ready, uint32_t nic)
 {
 	struct ht_poll poll;
-	struct told told;
+	struct nic_told told;
 	struct genl g;
 	bool heard;
 	int fd;
@@ -545,21 +472,21 @@ static void listen_elsewhere(int ready, uint32_t nic)
 		_exit(2);
 	ht_poll_begin(&poll);
 	do
-		heard = next_event(fd, nic, &told);
+		heard = nic_event(fd, nic, &told);
 	while (!heard && ht_poll_more(&poll));
 	if (!heard || told.event != HAMLYN_NL_EVENT_NIC_NEW)
 		_exit(3);
-	if (delete(&g, nic) || !next_event(fd, nic, &told) ||
+	if (nic_delete(&g, nic) || !nic_event(fd, nic, &told) ||
 	    told.event != HAMLYN_NL_EVENT_NIC_DEL)
 		_exit(4);
-	_exit(next_event(fd, nic, &told) ? 5 : 0);
+	_exit(nic_event(fd, nic, &told) ? 5 : 0);
 }
 
 TEST_F(nics, a_move_is_told_on_both_sides)
 {
 	struct genl *g = &self->g;
 	int fd = genl_listen(g), ready[2];
-	struct told told;
+	struct nic_told told;
 	uint32_t nic;
 	char byte;
 	pid_t pid;
@@ -702,7 +629,7 @@ TEST_F(nics, a_limit_of_one_user_is_his_alone)
 	self->nic = nic_new(g);
 	ASSERT_LE(0, self->nic);
 	nic = (uint32_t)self->nic;
-	use_nic(nic);
+	nic_use(nic);
 	for (i = 0; i < ARRAY_SIZE(limited); i++) {
 		ASSERT_EQ(0, limit(g, nic, &uid, limited[i].attr,
 				   3 * limited[i].unit, limited[i].wide));
@@ -738,7 +665,7 @@ TEST_F(nics, one_limit_of_a_user_leaves_his_others_as_they_are)
 	self->nic = nic_new(g);
 	ASSERT_LE(0, self->nic);
 	nic = (uint32_t)self->nic;
-	use_nic(nic);
+	nic_use(nic);
 	ASSERT_EQ(0, limit(g, nic, &uid, HAMLYN_A_LIMITS_USER_SLOTS, 2, false));
 	ASSERT_EQ(0, limit(g, nic, &uid, HAMLYN_A_LIMITS_USER_TERMINI, 5, false));
 	EXPECT_EQ(2, as(uid, take_slots, NULL));
@@ -765,7 +692,7 @@ TEST_F(nics, root_passes_a_users_limit_and_not_the_nics)
 	self->nic = nic_new(g);
 	ASSERT_LE(0, self->nic);
 	nic = (uint32_t)self->nic;
-	use_nic(nic);
+	nic_use(nic);
 	for (i = 0; i < ARRAY_SIZE(limited); i++) {
 		ASSERT_EQ(0, limit(g, nic, &root, limited[i].attr, 0,
 				   limited[i].wide));
@@ -780,536 +707,6 @@ TEST_F(nics, root_passes_a_users_limit_and_not_the_nics)
 	ASSERT_EQ(0, limit(g, nic, NULL, HAMLYN_A_LIMITS_KERNEL_BYTES,
 			   UINT64_MAX, true));
 	EXPECT_EQ(MOST, as(0, take_pages, NULL));
-}
-
-/* ---- who watches a NIC that goes down -------------------------------------------- */
-
-#define WATCHES	40	/* more than are told in one go */
-
-static int watch(int fd, struct hamlyn_watch w)
-{
-	w.size = sizeof(w);
-	return ht_raw(fd, HAMLYN_IOC_WATCH, &w);
-}
-
-/* How often each cookie was told; false if something else came. */
-static bool take_told(struct party *p, unsigned int *told)
-{
-	struct hamlyn_nq_entry e;
-
-	while (ht_raw_recv(&p->nq, &e)) {
-		if (e.flags != HAMLYN_NQE_PEER_GONE || e.data >= WATCHES)
-			return false;
-		told[e.data]++;
-	}
-	return true;
-}
-
-TEST_F(nics, all_who_watch_a_nic_that_goes_down_are_told_once)
-{
-	struct hamlyn_slot_create slots[2];
-	unsigned int told[WATCHES] = {}, i;
-	struct genl *g = &self->g;
-	struct hamlyn_watch w;
-	struct party watcher;
-
-	ASSERT_EQ(0, party_open(&watcher));	/* on another NIC */
-	HAVE_PARTIES({ HAMLYN_A_MAX_SLOTS, 5000 });
-	slots[0] = self->rx.slot;
-	ASSERT_EQ(0, ht_raw_slot_create(self->rx.fd, self->rx.area.area, PAGE,
-					HAMLYN_NONE, &slots[1]));
-	w = (struct hamlyn_watch) { .host = self->rx.query.host,
-				    .nq = watcher.nq.arg.nq };
-	for (i = 0; i < WATCHES; i++) {
-		/* Nearly all on one slot. */
-		w.slot = slots[i < 3].slot;
-		w.key = slots[i < 3].key;
-		w.cookie = i;
-		ASSERT_EQ(0, watch(watcher.fd, w));
-	}
-	ASSERT_TRUE(take_told(&watcher, told));
-	ASSERT_EQ(0, set(g, (uint32_t)self->nic, HAMLYN_A_WATCHDOG_MS, 60000));
-	ASSERT_EQ(0, set(g, (uint32_t)self->nic, HAMLYN_A_STATE,
-			 HAMLYN_NL_STATE_UP));
-	EXPECT_TRUE(take_told(&watcher, told));
-	for (i = 0; i < WATCHES; i++)
-		EXPECT_EQ(0, told[i]);
-	ASSERT_EQ(0, set(g, (uint32_t)self->nic, HAMLYN_A_STATE,
-			 HAMLYN_NL_STATE_DOWN));
-	/* When the call returns they have been. */
-	EXPECT_TRUE(take_told(&watcher, told));
-	for (i = 0; i < WATCHES; i++)
-		EXPECT_EQ(1, told[i]);
-	/* Who comes now is told at once, and it is no guess. */
-	w.cookie = 0;
-	EXPECT_EQ(0, watch(watcher.fd, w));
-	EXPECT_TRUE(take_told(&watcher, told));
-	EXPECT_EQ(2, told[0]);
-	EXPECT_EQ(0, rejects(&self->rx, HAMLYN_REJECT_DOWN));
-	ASSERT_EQ(0, set(g, (uint32_t)self->nic, HAMLYN_A_STATE,
-			 HAMLYN_NL_STATE_UP));
-	EXPECT_EQ(0, watch(watcher.fd, w));
-	EXPECT_TRUE(take_told(&watcher, told));
-	EXPECT_EQ(2, told[0]);
-	/* And a slot that goes in the ordinary way. */
-	ASSERT_EQ(0, ht_raw_id(self->rx.fd, HAMLYN_IOC_SLOT_DESTROY, w.slot));
-	EXPECT_TRUE(take_told(&watcher, told));
-	EXPECT_EQ(3, told[0]);
-	party_close(&watcher);
-}
-
-/* ---- what is a guess, and what is none --------------------------------------------- */
-
-/* For one who does not have what root has. */
-struct stranger {
-	const struct party *to;
-	uint32_t paranoid;	/* a slot of one entry */
-	int ticket;
-};
-
-#define TRIES	10	/* more than are free */
-
-/* Which of the attempts was held back; 0 if none was. */
-static int held_back(int fd, const struct hamlyn_watch *w)
-{
-	int i, ret;
-
-	for (i = 1; i <= TRIES; i++) {
-		ret = watch(fd, *w);
-		if (ret == -EAGAIN)
-			return i;
-		if (ret)
-			return 100;
-	}
-	return 0;
-}
-
-static struct hamlyn_watch watch_of(const struct party *own, const struct party *to)
-{
-	return (struct hamlyn_watch) {
-		.host = to->query.host, .slot = to->slot.slot,
-		.key = to->slot.key, .nq = own->nq.arg.nq,
-	};
-}
-
-static int watch_right(void *arg)
-{
-	const struct stranger *s = arg;
-	struct hamlyn_watch w;
-	struct party own;
-
-	if (party_open(&own))
-		return 90;
-	w = watch_of(&own, s->to);
-	return held_back(own.fd, &w);
-}
-
-static int watch_wrong(void *arg)
-{
-	const struct stranger *s = arg;
-	struct hamlyn_watch w;
-	struct party own;
-
-	if (party_open(&own))
-		return 90;
-	w = watch_of(&own, s->to);
-	w.key ^= 1;
-	return held_back(own.fd, &w);
-}
-
-/* An entry that there is not, of a slot where each has a key of its own. */
-static int watch_entry(void *arg)
-{
-	const struct stranger *s = arg;
-	struct hamlyn_watch w;
-	struct party own;
-
-	if (party_open(&own))
-		return 90;
-	w = watch_of(&own, s->to);
-	w.slot = s->paranoid;
-	w.meta_index = 1;
-	return held_back(own.fd, &w);
-}
-
-static int watch_ticket(void *arg)
-{
-	const struct stranger *s = arg;
-	struct hamlyn_watch w;
-	struct party own;
-
-	if (party_open(&own))
-		return 90;
-	w = (struct hamlyn_watch) { .flags = HAMLYN_WATCH_TICKET,
-				    .key = (uint64_t)s->ticket,
-				    .nq = own.nq.arg.nq };
-	return held_back(own.fd, &w);
-}
-
-static int ticket_of(const struct party *p)
-{
-	struct hamlyn_ticket_create arg = { .size = sizeof(arg),
-					    .slot = p->slot.slot };
-	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_CREATE, &arg);
-
-	return ret ? ret : arg.fd;
-}
-
-/* What was discarded is counted where it was: of the NIC of who watches, once each. */
-static int64_t nic_rejects(struct genl *g, uint32_t nic, uint16_t reason)
-{
-	if (nic_call(g, HAMLYN_NL_CMD_STATS_GET, nic))
-		return -1;
-	return (int64_t)genl_number(genl_nested(genl_attr(g, HAMLYN_A_REJECTS),
-						reason));
-}
-
-TEST_F(nics, only_wrong_keys_are_guesses_of_who_watches)
-{
-	struct stranger s = { .to = &self->rx };
-	struct hamlyn_slot_create paranoid;
-	int wrong;
-
-	HAVE_PARTIES({ HAMLYN_A_GUESSES, 3 });
-	paranoid = (struct hamlyn_slot_create) {
-		.size = sizeof(paranoid), .mode = HAMLYN_SLOT_PARANOID,
-		.area = self->rx.area.area, .length = 64,
-		.meta_area = self->rx.area.area, .meta_base = 2048,
-		.meta_count = 1, .nq = HAMLYN_NONE,
-	};
-	ASSERT_EQ(0, ht_raw(self->rx.fd, HAMLYN_IOC_SLOT_CREATE, &paranoid));
-	s.paranoid = paranoid.slot;
-	EXPECT_EQ(0, as(somebody(6), watch_right, &s));
-	EXPECT_EQ(0, as(somebody(7), watch_entry, &s));
-	EXPECT_EQ(TRIES, nic_rejects(&self->g, (uint32_t)self->nic,
-				     HAMLYN_A_REJECTS_METADATA));
-	/* The one behind the free ones brings a pause: the first is but a millisecond. */
-	wrong = as(somebody(8), watch_wrong, &s);
-	EXPECT_LE(5, wrong);
-	EXPECT_GE(TRIES, wrong);
-	EXPECT_EQ(wrong - 1, rejects(&self->rx, HAMLYN_REJECT_KEY));
-	/* A NIC that is down tells everybody the same. */
-	ASSERT_EQ(0, set(&self->g, (uint32_t)self->nic, HAMLYN_A_STATE,
-			 HAMLYN_NL_STATE_DOWN));
-	EXPECT_EQ(0, as(somebody(9), watch_wrong, &s));
-	ASSERT_EQ(0, set(&self->g, (uint32_t)self->nic, HAMLYN_A_STATE,
-			 HAMLYN_NL_STATE_UP));
-	EXPECT_EQ(wrong - 1, rejects(&self->rx, HAMLYN_REJECT_KEY));
-}
-
-/* Nobody has chosen its key; of somebody else's guess it says nothing. */
-TEST_F(nics, a_void_ticket_is_no_guess)
-{
-	struct stranger s = { .to = &self->rx };
-
-	HAVE_PARTIES({ HAMLYN_A_GUESSES, 3 });
-	s.ticket = ticket_of(&self->rx);
-	ASSERT_LE(0, s.ticket);
-	EXPECT_EQ(0, as(somebody(10), watch_ticket, &s));
-	ASSERT_EQ(0, rekey(&self->rx, 0));
-	EXPECT_EQ(0, as(somebody(11), watch_ticket, &s));
-	EXPECT_EQ(TRIES, rejects(&self->rx, HAMLYN_REJECT_KEY));
-	close(s.ticket);
-}
-
-TEST_F(nics, each_wrong_watch_is_counted_once)
-{
-	struct stranger s = { .to = &self->rx };
-	struct hamlyn_watch w;
-	uint32_t nic;
-	int i;
-
-	HAVE_PARTIES({ HAMLYN_A_GUESSES, 0 });
-	nic = (uint32_t)self->nic;
-	w = watch_of(&self->tx, s.to);
-	w.key++;
-	for (i = 1; i <= 5; i++) {
-		ASSERT_EQ(0, watch(self->tx.fd, w));
-		EXPECT_EQ(i, nic_rejects(&self->g, nic, HAMLYN_A_REJECTS_KEY));
-		EXPECT_EQ(i, rejects(&self->rx, HAMLYN_REJECT_KEY));
-	}
-	w = watch_of(&self->tx, s.to);
-	w.slot = self->rx.query.max_slots;
-	ASSERT_EQ(0, watch(self->tx.fd, w));
-	EXPECT_EQ(1, nic_rejects(&self->g, nic, HAMLYN_A_REJECTS_SLOT));
-	EXPECT_EQ(5, nic_rejects(&self->g, nic, HAMLYN_A_REJECTS_KEY));
-	/* A host that there is not rejects nothing. */
-	w.host = 254;
-	ASSERT_EQ(0, watch(self->tx.fd, w));
-	EXPECT_EQ(1, nic_rejects(&self->g, nic, HAMLYN_A_REJECTS_SLOT));
-}
-
-/* ---- who is held back ------------------------------------------------------------------ */
-
-/* A long message: with a wrong key all its packets but one wait for a pause to end. */
-static void put_long(struct party *p, const struct party *to, uint64_t key)
-{
-	struct hamlyn_trb *trb = ht_raw_entry(&p->terminus);
-
-	memset(trb, 0, p->terminus.arg.entry_size);
-	*trb = to_party(to);
-	trb->key = key;
-	trb->length = LONG;
-	trb->flags = HAMLYN_TRB_NO_NOTIFY;
-	trb->fragments = 1;
-	((struct hamlyn_fragment *)(trb + 1))[0] = (struct hamlyn_fragment) {
-		.length = LONG,
-	};
-}
-
-/* As another user, on the NIC of the test: room for a long message, and a terminus. */
-static int open_for_long(struct party *p, unsigned char **data)
-{
-	struct hamlyn_area_alloc area;
-	int ret = party_open(p);
-
-	if (!ret)
-		ret = ht_raw_area_alloc(p->fd, LONG, &area, (void **)data);
-	return ret ? ret : ht_raw_bind(p->fd, p->terminus.arg.terminus, 0,
-				       area.area, 0, LONG);
-}
-
-#define GUESSES	11	/* behind them a pause is as long as it gets: a second */
-
-/*
- * One message is one guess, and with each the pause is twice as long. The last one is
- * long, and waits when its first packet has left. 0, or where it went wrong.
- */
-static int guess_and_wait(struct party *p, const struct party *to)
-{
-	struct hamlyn_stats stats = { .size = sizeof(stats),
-				      .kind = HAMLYN_STATS_TERMINUS };
-	struct hamlyn_trb trb = to_party(to);
-	struct ht_poll poll;
-	unsigned char *data;
-	int i;
-
-	if (open_for_long(p, &data))
-		return 90;
-	stats.id = p->terminus.arg.terminus;
-	trb.key ^= 1;
-	for (i = 0; i < GUESSES; i++)
-		if (post(&p->terminus, &trb))
-			return 91;
-	put_long(p, to, trb.key);
-	ht_raw_post(&p->terminus);
-	ht_poll_begin(&poll);
-	do {
-		ht_raw_publish(&p->terminus, p->terminus.producer);
-		if (ht_raw(p->fd, HAMLYN_IOC_STATS, &stats))
-			return 92;
-	} while (stats.packets <= GUESSES && ht_poll_more(&poll));
-	return stats.packets == GUESSES + 1 ? 0 : 93;
-}
-
-static int sync_while_held_back(void *arg)
-{
-	const struct stranger *s = arg;
-	unsigned char *data;
-	struct party p;
-	int i;
-
-	if (open_for_long(&p, &data))
-		return 90;
-	/* Nothing to do, and then: done. */
-	if (fsync(p.fd))
-		return 1;
-	put_long(&p, s->to, s->to->slot.key ^ 1);
-	ht_raw_post(&p.terminus);
-	for (i = 0; i < 1000; i++)
-		if (fsync(p.fd))
-			return errno == EAGAIN ? 0 : 2;
-	return 3;
-}
-
-/* A program that knows nothing of KICK is told what fsync() may tell, and not 1. */
-TEST_F(nics, fsync_says_that_there_is_more_to_do)
-{
-	struct stranger s = { .to = &self->rx };
-
-	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
-		     { HAMLYN_A_PACKET_SIZE, SMALLEST },
-		     { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_INLINE });
-	EXPECT_EQ(0, as(somebody(12), sync_while_held_back, &s));
-}
-
-struct binder {
-	struct party *p;
-	int ret;
-	bool ended;
-};
-
-static void *bind_none(void *arg)
-{
-	struct binder *b = arg;
-
-	b->ret = ht_raw_bind(b->p->fd, b->p->terminus.arg.terminus, 1,
-			     HAMLYN_NONE, 0, 0);
-	__atomic_store_n(&b->ended, true, __ATOMIC_RELEASE);
-	return NULL;
-}
-
-/* Another thread waits in BIND for the end of a message, which is far. */
-static int destroy_what_is_waited_for(void *arg)
-{
-	const struct stranger *s = arg;
-	struct binder b = {};
-	pthread_t thread;
-	struct party p;
-	int ret;
-
-	ret = guess_and_wait(&p, s->to);
-	if (ret)
-		return ret;
-	b.p = &p;
-	if (pthread_create(&thread, NULL, bind_none, &b))
-		return 91;
-	ht_sleep_ns(50 * HT_MS);
-	if (__atomic_load_n(&b.ended, __ATOMIC_ACQUIRE))
-		return 1;
-	if (ht_raw_id(p.fd, HAMLYN_IOC_TERMINUS_DESTROY, p.terminus.arg.terminus))
-		return 2;
-	pthread_join(thread, NULL);
-	return b.ret == -ENOENT ? 0 : 3;
-}
-
-TEST_F(nics, who_waits_for_a_terminus_that_is_destroyed_waits_no_more)
-{
-	struct stranger s = { .to = &self->rx };
-
-	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
-		     { HAMLYN_A_PACKET_SIZE, SMALLEST });
-	EXPECT_EQ(0, as(somebody(13), destroy_what_is_waited_for, &s));
-}
-
-/* Killed in there he ends, too, and what he had with him. */
-static int wait_in_bind(const struct party *to, int ready)
-{
-	struct party p;
-	int ret;
-
-	ret = guess_and_wait(&p, to);
-	if (ret || write(ready, "r", 1) != 1)
-		return 94;
-	ht_raw_bind(p.fd, p.terminus.arg.terminus, 1, HAMLYN_NONE, 0, 0);
-	return 0;
-}
-
-TEST_F(nics, who_waits_for_a_message_can_be_killed)
-{
-	const unsigned int uid = somebody(14);
-	int ready[2];
-	char byte;
-	pid_t pid;
-
-	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
-		     { HAMLYN_A_PACKET_SIZE, SMALLEST });
-	ASSERT_EQ(0, pipe(ready));
-	pid = ht_fork();
-	if (!pid)
-		_exit(become(uid) ? 99 : wait_in_bind(&self->rx, ready[1]));
-	ASSERT_EQ(0, ht_read_all(ready[0], &byte, 1));
-	ht_sleep_ns(50 * HT_MS);
-	kill(pid, SIGKILL);
-	EXPECT_EQ(128 + SIGKILL, ht_reap(pid));
-	close(ready[0]);
-	close(ready[1]);
-}
-
-TEST_F(nics, a_pause_is_told_with_its_terminus_and_user)
-{
-	struct stranger s = { .to = &self->rx };
-	int fd = genl_listen(&self->g);
-	const uint32_t uid = somebody(15);
-	unsigned int pauses = 0;
-	struct told told;
-	uint32_t nic;
-
-	ASSERT_LE(0, fd);
-	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
-		     { HAMLYN_A_PACKET_SIZE, SMALLEST });
-	nic = (uint32_t)self->nic;
-	EXPECT_EQ(0, as(uid, destroy_what_is_waited_for, &s));
-	while (next_event(fd, nic, &told)) {
-		if (told.event != HAMLYN_NL_EVENT_TERMINUS_PAUSED)
-			continue;
-		pauses++;
-		EXPECT_EQ(uid, told.uid);
-		EXPECT_EQ(0, told.id);
-		EXPECT_GE(2000, told.paused_ms);
-	}
-	EXPECT_LE(1, pauses);
-	close(fd);
-}
-
-/* ---- a ticket and the message that uses it ---------------------------------------------- */
-
-static int import_ticket(struct party *p, int ticket, uint32_t *index)
-{
-	struct hamlyn_ticket_import arg = {
-		.size = sizeof(arg), .terminus = p->terminus.arg.terminus,
-		.fd = ticket,
-	};
-	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_IMPORT, &arg);
-
-	*index = arg.index;
-	return ret;
-}
-
-/* Behind DROP nothing comes by it any more: what was under way has come. */
-TEST_F(nics, a_ticket_is_dropped_when_the_message_that_uses_it_has_left)
-{
-	struct hamlyn_ticket_drop drop = { .size = sizeof(drop) };
-	struct hamlyn_slot_create slot;
-	struct hamlyn_area_alloc area;
-	unsigned char *to, *from;
-	struct hamlyn_trb *trb;
-	uint32_t terminus;
-	int ticket, status;
-
-	HAVE_PARTIES({ HAMLYN_A_PACKET_SIZE, SMALLEST },
-		     { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_INLINE });
-	terminus = self->tx.terminus.arg.terminus;
-	ASSERT_EQ(0, ht_raw_area_alloc(self->rx.fd, LONG, &area, (void **)&to));
-	ASSERT_EQ(0, ht_raw_slot_create(self->rx.fd, area.area, LONG,
-					HAMLYN_NONE, &slot));
-	self->rx.slot = slot;
-	ticket = ticket_of(&self->rx);
-	ASSERT_LE(0, ticket);
-	ASSERT_EQ(0, ht_raw_area_alloc(self->tx.fd, LONG, &area, (void **)&from));
-	ASSERT_EQ(0, ht_raw_bind(self->tx.fd, terminus, 0, area.area, 0, LONG));
-	ht_fill(from, LONG, 3);
-	ASSERT_EQ(0, import_ticket(&self->tx, ticket, &drop.index));
-	put_long(&self->tx, &self->rx, 0);
-	trb = ht_raw_entry(&self->tx.terminus);
-	trb->flags |= HAMLYN_TRB_TICKET;
-	trb->ticket = drop.index;
-	trb->slot = 0;
-	trb->host = 0;
-	/* One KICK: some of its packets have left, and not the last one. */
-	ASSERT_EQ(0, ht_raw_post(&self->tx.terminus));
-	ASSERT_EQ(SMALLEST, ht_match(to, SMALLEST, 3));
-	ASSERT_NE(LONG, ht_match(to, LONG, 3));
-	drop.terminus = terminus;
-	ASSERT_EQ(0, ht_raw(self->tx.fd, HAMLYN_IOC_TICKET_DROP, &drop));
-	EXPECT_EQ(LONG, ht_match(to, LONG, 3));
-	EXPECT_EQ(0, ht_raw_done(&self->tx.terminus,
-				 self->tx.terminus.producer - 1, &status));
-	EXPECT_EQ(0, status);
-	/* What comes behind it has no ticket any more. */
-	put_long(&self->tx, &self->rx, 0);
-	trb = ht_raw_entry(&self->tx.terminus);
-	trb->flags |= HAMLYN_TRB_TICKET;
-	trb->ticket = drop.index;
-	trb->slot = 0;
-	trb->host = 0;
-	ASSERT_LE(0, ht_raw_post(&self->tx.terminus));
-	ASSERT_EQ(0, ht_raw_done(&self->tx.terminus,
-				 self->tx.terminus.producer - 1, &status));
-	EXPECT_EQ(-ENOKEY, status);
-	munmap(to, LONG);
-	munmap(from, LONG);
-	close(ticket);
 }
 
 TEST_HARNESS_MAIN

@@ -4,10 +4,12 @@
 #define NICS_H
 
 #include "genl.h"
+#include "hamlyn_test.h"
 
 #include <fcntl.h>
 #include <linux/hamlyn_netlink.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* @command for one NIC; its answer is in @g. */
 static inline int nic_call(struct genl *g, uint8_t command, uint32_t nic)
@@ -43,6 +45,117 @@ static inline int nic_move(struct genl *g, uint32_t nic, pid_t pid)
 	ret = genl_call(g);
 	close(fd);
 	return ret;
+}
+
+/* What is asked for, as number, of a new NIC. */
+struct nic_wish {
+	uint16_t attr;
+	uint32_t value;
+};
+
+static inline int nic_make(struct genl *g, const struct nic_wish *wish, size_t n)
+{
+	size_t i;
+	int ret;
+
+	genl_begin(g, HAMLYN_NL_CMD_NIC_NEW);
+	for (i = 0; i < n; i++)
+		genl_put_u32(g, wish[i].attr, wish[i].value);
+	ret = genl_call(g);
+	return ret ? ret : (int)genl_number(genl_attr(g, HAMLYN_A_NIC));
+}
+
+#define NIC_MAKE(g, ...) nic_make(g, (const struct nic_wish []) { __VA_ARGS__ }, \
+			  sizeof((const struct nic_wish []) { __VA_ARGS__ }) / \
+			  sizeof(struct nic_wish))
+
+static inline int nic_set(struct genl *g, uint32_t nic, uint16_t attr, uint32_t value)
+{
+	genl_begin(g, HAMLYN_NL_CMD_NIC_SET);
+	genl_put_u32(g, HAMLYN_A_NIC, nic);
+	genl_put_u32(g, attr, value);
+	return genl_call(g);
+}
+
+static inline int nic_delete(struct genl *g, uint32_t nic)
+{
+	return nic_call(g, HAMLYN_NL_CMD_NIC_DEL, nic);
+}
+
+static inline int nic_get(struct genl *g, uint32_t nic)
+{
+	return nic_call(g, HAMLYN_NL_CMD_NIC_GET, nic);
+}
+
+/* Whoever had it open may still be on his way out. */
+static inline int nic_delete_soon(struct genl *g, uint32_t nic)
+{
+	struct ht_poll poll;
+	int ret;
+
+	ht_poll_begin(&poll);
+	do
+		ret = nic_delete(g, nic);
+	while (ret == -EBUSY && ht_poll_more(&poll));
+	return ret;
+}
+
+static inline int nic_open(uint32_t nic)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/hamlyn%u", nic);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* From here on ht_raw_open() and party_open() open this one. */
+static inline void nic_use(uint32_t nic)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/dev/hamlyn%u", nic);
+	setenv("HAMLYN_DEVICE", path, 1);
+}
+
+/* ---- events ---- */
+
+struct nic_told {
+	uint32_t event;
+	uint32_t nic;
+	uint32_t context;
+	uint32_t pid;
+	uint32_t uid;
+	uint32_t id;
+	uint32_t paused_ms;
+	char name[32];
+};
+
+/* The next event of that NIC that has arrived; false if there is none. */
+static inline bool nic_event(int fd, uint32_t nic, struct nic_told *told)
+{
+	static struct genl g;
+	const struct nlattr *name;
+
+	while (recv(fd, &g.reply, sizeof(g.reply), MSG_DONTWAIT) > 0) {
+		*told = (struct nic_told) {
+			.event = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_EVENT)),
+			.nic = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_NIC)),
+			.context = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_CONTEXT)),
+			.pid = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_PID)),
+			.uid = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_UID)),
+			.id = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_ID)),
+			.paused_ms = (uint32_t)genl_number(genl_attr(&g, HAMLYN_A_PAUSED_MS)),
+		};
+		name = genl_attr(&g, HAMLYN_A_NAME);
+		if (name)
+			snprintf(told->name, sizeof(told->name), "%s",
+				 (const char *)(name + 1));
+		if (told->nic == nic)
+			return true;
+	}
+	return false;
 }
 
 #endif /* NICS_H */

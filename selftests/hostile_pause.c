@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * On a NIC of one's own, where nobody else disturbs: who watches it when it goes down, what
+ * is a guess and what is none, who is held back by it, and what that holds up. Kernel device
+ * only, run as root.
+ */
+#include "kselftest_harness.h"
+#include "genl.h"
+#include "hostile.h"
+#include "nics.h"
+
+#include <pthread.h>
+
+#define SMALLEST	1024	/* bytes of a packet */
+#define LONG		(512 * SMALLEST)
+
+/* A NIC for one test, which the fixture deletes. */
+FIXTURE(hostile_pause) {
+	struct genl g;
+	int nic;
+	struct party tx;	/* root's, on that NIC */
+	struct party rx;
+};
+
+/* Some have few guesses: the driver of this suite is loaded with none. */
+static int have_parties(FIXTURE_DATA(hostile_pause) *self, const struct nic_wish *wish, size_t n)
+{
+	int ret;
+
+	self->nic = nic_make(&self->g, wish, n);
+	if (self->nic < 0)
+		return self->nic;
+	nic_use((uint32_t)self->nic);
+	ret = party_open(&self->rx);
+	return ret ? ret : party_open(&self->tx);
+}
+
+#define HAVE_PARTIES(...) ASSERT_EQ(0, have_parties(self, \
+	(const struct nic_wish []) { __VA_ARGS__ }, \
+	sizeof((const struct nic_wish []) { __VA_ARGS__ }) / sizeof(struct nic_wish)))
+
+FIXTURE_SETUP(hostile_pause)
+{
+	self->tx.fd = -1;
+	self->rx.fd = -1;
+	self->nic = -1;
+	ASSERT_EQ(0, genl_open(&self->g, HAMLYN_FAMILY_NAME,
+			       HAMLYN_FAMILY_VERSION));
+}
+
+FIXTURE_TEARDOWN(hostile_pause)
+{
+	party_close(&self->tx);
+	party_close(&self->rx);
+	if (self->nic >= 0)
+		EXPECT_EQ(0, nic_delete_soon(&self->g, (uint32_t)self->nic));
+	genl_close(&self->g);
+}
+
+/* ---- who watches a NIC that goes down -------------------------------------------- */
+
+#define WATCHES	40	/* more than are told in one go */
+
+static int watch(int fd, struct hamlyn_watch w)
+{
+	w.size = sizeof(w);
+	return ht_raw(fd, HAMLYN_IOC_WATCH, &w);
+}
+
+/* How often each cookie was told; false if something else came. */
+static bool take_told(struct party *p, unsigned int *told)
+{
+	struct hamlyn_nq_entry e;
+
+	while (ht_raw_recv(&p->nq, &e)) {
+		if (e.flags != HAMLYN_NQE_PEER_GONE || e.data >= WATCHES)
+			return false;
+		told[e.data]++;
+	}
+	return true;
+}
+
+TEST_F(hostile_pause, all_who_watch_a_nic_that_goes_down_are_told_once)
+{
+	struct hamlyn_slot_create slots[2];
+	unsigned int told[WATCHES] = {}, i;
+	struct genl *g = &self->g;
+	struct hamlyn_watch w;
+	struct party watcher;
+
+	ASSERT_EQ(0, party_open(&watcher));	/* on another NIC */
+	HAVE_PARTIES({ HAMLYN_A_MAX_SLOTS, 5000 });
+	slots[0] = self->rx.slot;
+	ASSERT_EQ(0, ht_raw_slot_create(self->rx.fd, self->rx.area.area, PAGE,
+					HAMLYN_NONE, &slots[1]));
+	w = (struct hamlyn_watch) { .host = self->rx.query.host,
+				    .nq = watcher.nq.arg.nq };
+	for (i = 0; i < WATCHES; i++) {
+		/* Nearly all on one slot. */
+		w.slot = slots[i < 3].slot;
+		w.key = slots[i < 3].key;
+		w.cookie = i;
+		ASSERT_EQ(0, watch(watcher.fd, w));
+	}
+	ASSERT_TRUE(take_told(&watcher, told));
+	ASSERT_EQ(0, nic_set(g, (uint32_t)self->nic, HAMLYN_A_WATCHDOG_MS, 60000));
+	ASSERT_EQ(0, nic_set(g, (uint32_t)self->nic, HAMLYN_A_STATE,
+			 HAMLYN_NL_STATE_UP));
+	EXPECT_TRUE(take_told(&watcher, told));
+	for (i = 0; i < WATCHES; i++)
+		EXPECT_EQ(0, told[i]);
+	ASSERT_EQ(0, nic_set(g, (uint32_t)self->nic, HAMLYN_A_STATE,
+			 HAMLYN_NL_STATE_DOWN));
+	/* When the call returns they have been. */
+	EXPECT_TRUE(take_told(&watcher, told));
+	for (i = 0; i < WATCHES; i++)
+		EXPECT_EQ(1, told[i]);
+	/* Who comes now is told at once, and it is no guess. */
+	w.cookie = 0;
+	EXPECT_EQ(0, watch(watcher.fd, w));
+	EXPECT_TRUE(take_told(&watcher, told));
+	EXPECT_EQ(2, told[0]);
+	EXPECT_EQ(0, rejects(&self->rx, HAMLYN_REJECT_DOWN));
+	ASSERT_EQ(0, nic_set(g, (uint32_t)self->nic, HAMLYN_A_STATE,
+			 HAMLYN_NL_STATE_UP));
+	EXPECT_EQ(0, watch(watcher.fd, w));
+	EXPECT_TRUE(take_told(&watcher, told));
+	EXPECT_EQ(2, told[0]);
+	/* And a slot that goes in the ordinary way. */
+	ASSERT_EQ(0, ht_raw_id(self->rx.fd, HAMLYN_IOC_SLOT_DESTROY, w.slot));
+	EXPECT_TRUE(take_told(&watcher, told));
+	EXPECT_EQ(3, told[0]);
+	party_close(&watcher);
+}
+
+/* ---- what is a guess, and what is none --------------------------------------------- */
+
+/* For one who does not have what root has. */
+struct stranger {
+	const struct party *to;
+	uint32_t paranoid;	/* a slot of one entry */
+	int ticket;
+};
+
+#define TRIES	10	/* more than are free */
+
+/* Which of the attempts was held back; 0 if none was. */
+static int held_back(int fd, const struct hamlyn_watch *w)
+{
+	int i, ret;
+
+	for (i = 1; i <= TRIES; i++) {
+		ret = watch(fd, *w);
+		if (ret == -EAGAIN)
+			return i;
+		if (ret)
+			return 100;
+	}
+	return 0;
+}
+
+static struct hamlyn_watch watch_of(const struct party *own, const struct party *to)
+{
+	return (struct hamlyn_watch) {
+		.host = to->query.host, .slot = to->slot.slot,
+		.key = to->slot.key, .nq = own->nq.arg.nq,
+	};
+}
+
+static int watch_right(void *arg)
+{
+	const struct stranger *s = arg;
+	struct hamlyn_watch w;
+	struct party own;
+
+	if (party_open(&own))
+		return 90;
+	w = watch_of(&own, s->to);
+	return held_back(own.fd, &w);
+}
+
+static int watch_wrong(void *arg)
+{
+	const struct stranger *s = arg;
+	struct hamlyn_watch w;
+	struct party own;
+
+	if (party_open(&own))
+		return 90;
+	w = watch_of(&own, s->to);
+	w.key ^= 1;
+	return held_back(own.fd, &w);
+}
+
+/* An entry that there is not, of a slot where each has a key of its own. */
+static int watch_entry(void *arg)
+{
+	const struct stranger *s = arg;
+	struct hamlyn_watch w;
+	struct party own;
+
+	if (party_open(&own))
+		return 90;
+	w = watch_of(&own, s->to);
+	w.slot = s->paranoid;
+	w.meta_index = 1;
+	return held_back(own.fd, &w);
+}
+
+static int watch_ticket(void *arg)
+{
+	const struct stranger *s = arg;
+	struct hamlyn_watch w;
+	struct party own;
+
+	if (party_open(&own))
+		return 90;
+	w = (struct hamlyn_watch) { .flags = HAMLYN_WATCH_TICKET,
+				    .key = (uint64_t)s->ticket,
+				    .nq = own.nq.arg.nq };
+	return held_back(own.fd, &w);
+}
+
+static int ticket_of(const struct party *p)
+{
+	struct hamlyn_ticket_create arg = { .size = sizeof(arg),
+					    .slot = p->slot.slot };
+	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_CREATE, &arg);
+
+	return ret ? ret : arg.fd;
+}
+
+/* What was discarded is counted where it was: of the NIC of who watches, once each. */
+static int64_t nic_rejects(struct genl *g, uint32_t nic, uint16_t reason)
+{
+	if (nic_call(g, HAMLYN_NL_CMD_STATS_GET, nic))
+		return -1;
+	return (int64_t)genl_number(genl_nested(genl_attr(g, HAMLYN_A_REJECTS),
+						reason));
+}
+
+TEST_F(hostile_pause, only_wrong_keys_are_guesses_of_who_watches)
+{
+	struct stranger s = { .to = &self->rx };
+	struct hamlyn_slot_create paranoid;
+	int wrong;
+
+	HAVE_PARTIES({ HAMLYN_A_GUESSES, 3 });
+	paranoid = (struct hamlyn_slot_create) {
+		.size = sizeof(paranoid), .mode = HAMLYN_SLOT_PARANOID,
+		.area = self->rx.area.area, .length = 64,
+		.meta_area = self->rx.area.area, .meta_base = 2048,
+		.meta_count = 1, .nq = HAMLYN_NONE,
+	};
+	ASSERT_EQ(0, ht_raw(self->rx.fd, HAMLYN_IOC_SLOT_CREATE, &paranoid));
+	s.paranoid = paranoid.slot;
+	EXPECT_EQ(0, as(somebody(6), watch_right, &s));
+	EXPECT_EQ(0, as(somebody(7), watch_entry, &s));
+	EXPECT_EQ(TRIES, nic_rejects(&self->g, (uint32_t)self->nic,
+				     HAMLYN_A_REJECTS_METADATA));
+	/* The one behind the free ones brings a pause: the first is but a millisecond. */
+	wrong = as(somebody(8), watch_wrong, &s);
+	EXPECT_LE(5, wrong);
+	EXPECT_GE(TRIES, wrong);
+	EXPECT_EQ(wrong - 1, rejects(&self->rx, HAMLYN_REJECT_KEY));
+	/* A NIC that is down tells everybody the same. */
+	ASSERT_EQ(0, nic_set(&self->g, (uint32_t)self->nic, HAMLYN_A_STATE,
+			 HAMLYN_NL_STATE_DOWN));
+	EXPECT_EQ(0, as(somebody(9), watch_wrong, &s));
+	ASSERT_EQ(0, nic_set(&self->g, (uint32_t)self->nic, HAMLYN_A_STATE,
+			 HAMLYN_NL_STATE_UP));
+	EXPECT_EQ(wrong - 1, rejects(&self->rx, HAMLYN_REJECT_KEY));
+}
+
+/* Nobody has chosen its key; of somebody else's guess it says nothing. */
+TEST_F(hostile_pause, a_void_ticket_is_no_guess)
+{
+	struct stranger s = { .to = &self->rx };
+
+	HAVE_PARTIES({ HAMLYN_A_GUESSES, 3 });
+	s.ticket = ticket_of(&self->rx);
+	ASSERT_LE(0, s.ticket);
+	EXPECT_EQ(0, as(somebody(10), watch_ticket, &s));
+	ASSERT_EQ(0, rekey(&self->rx, 0));
+	EXPECT_EQ(0, as(somebody(11), watch_ticket, &s));
+	EXPECT_EQ(TRIES, rejects(&self->rx, HAMLYN_REJECT_KEY));
+	close(s.ticket);
+}
+
+TEST_F(hostile_pause, each_wrong_watch_is_counted_once)
+{
+	struct stranger s = { .to = &self->rx };
+	struct hamlyn_watch w;
+	uint32_t nic;
+	int i;
+
+	HAVE_PARTIES({ HAMLYN_A_GUESSES, 0 });
+	nic = (uint32_t)self->nic;
+	w = watch_of(&self->tx, s.to);
+	w.key++;
+	for (i = 1; i <= 5; i++) {
+		ASSERT_EQ(0, watch(self->tx.fd, w));
+		EXPECT_EQ(i, nic_rejects(&self->g, nic, HAMLYN_A_REJECTS_KEY));
+		EXPECT_EQ(i, rejects(&self->rx, HAMLYN_REJECT_KEY));
+	}
+	w = watch_of(&self->tx, s.to);
+	w.slot = self->rx.query.max_slots;
+	ASSERT_EQ(0, watch(self->tx.fd, w));
+	EXPECT_EQ(1, nic_rejects(&self->g, nic, HAMLYN_A_REJECTS_SLOT));
+	EXPECT_EQ(5, nic_rejects(&self->g, nic, HAMLYN_A_REJECTS_KEY));
+	/* A host that there is not rejects nothing. */
+	w.host = 254;
+	ASSERT_EQ(0, watch(self->tx.fd, w));
+	EXPECT_EQ(1, nic_rejects(&self->g, nic, HAMLYN_A_REJECTS_SLOT));
+}
+
+/* ---- who is held back ------------------------------------------------------------------ */
+
+/* A long message: with a wrong key all its packets but one wait for a pause to end. */
+static void put_long(struct party *p, const struct party *to, uint64_t key)
+{
+	struct hamlyn_trb *trb = ht_raw_entry(&p->terminus);
+
+	memset(trb, 0, p->terminus.arg.entry_size);
+	*trb = to_party(to);
+	trb->key = key;
+	trb->length = LONG;
+	trb->flags = HAMLYN_TRB_NO_NOTIFY;
+	trb->fragments = 1;
+	((struct hamlyn_fragment *)(trb + 1))[0] = (struct hamlyn_fragment) {
+		.length = LONG,
+	};
+}
+
+/* As another user, on the NIC of the test: room for a long message, and a terminus. */
+static int open_for_long(struct party *p, unsigned char **data)
+{
+	struct hamlyn_area_alloc area;
+	int ret = party_open(p);
+
+	if (!ret)
+		ret = ht_raw_area_alloc(p->fd, LONG, &area, (void **)data);
+	return ret ? ret : ht_raw_bind(p->fd, p->terminus.arg.terminus, 0,
+				       area.area, 0, LONG);
+}
+
+#define GUESSES	11	/* behind them a pause is as long as it gets: a second */
+
+/*
+ * One message is one guess, and with each the pause is twice as long. The last one is
+ * long, and waits when its first packet has left. 0, or where it went wrong.
+ */
+static int guess_and_wait(struct party *p, const struct party *to)
+{
+	struct hamlyn_stats stats = { .size = sizeof(stats),
+				      .kind = HAMLYN_STATS_TERMINUS };
+	struct hamlyn_trb trb = to_party(to);
+	struct ht_poll poll;
+	unsigned char *data;
+	int i;
+
+	if (open_for_long(p, &data))
+		return 90;
+	stats.id = p->terminus.arg.terminus;
+	trb.key ^= 1;
+	for (i = 0; i < GUESSES; i++)
+		if (post(&p->terminus, &trb))
+			return 91;
+	put_long(p, to, trb.key);
+	ht_raw_post(&p->terminus);
+	ht_poll_begin(&poll);
+	do {
+		ht_raw_publish(&p->terminus, p->terminus.producer);
+		if (ht_raw(p->fd, HAMLYN_IOC_STATS, &stats))
+			return 92;
+	} while (stats.packets <= GUESSES && ht_poll_more(&poll));
+	return stats.packets == GUESSES + 1 ? 0 : 93;
+}
+
+static int sync_while_held_back(void *arg)
+{
+	const struct stranger *s = arg;
+	unsigned char *data;
+	struct party p;
+	int i;
+
+	if (open_for_long(&p, &data))
+		return 90;
+	/* Nothing to do, and then: done. */
+	if (fsync(p.fd))
+		return 1;
+	put_long(&p, s->to, s->to->slot.key ^ 1);
+	ht_raw_post(&p.terminus);
+	for (i = 0; i < 1000; i++)
+		if (fsync(p.fd))
+			return errno == EAGAIN ? 0 : 2;
+	return 3;
+}
+
+/* A program that knows nothing of KICK is told what fsync() may tell, and not 1. */
+TEST_F(hostile_pause, fsync_says_that_there_is_more_to_do)
+{
+	struct stranger s = { .to = &self->rx };
+
+	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
+		     { HAMLYN_A_PACKET_SIZE, SMALLEST },
+		     { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_INLINE });
+	EXPECT_EQ(0, as(somebody(12), sync_while_held_back, &s));
+}
+
+struct binder {
+	struct party *p;
+	int ret;
+	bool ended;
+};
+
+static void *bind_none(void *arg)
+{
+	struct binder *b = arg;
+
+	b->ret = ht_raw_bind(b->p->fd, b->p->terminus.arg.terminus, 1,
+			     HAMLYN_NONE, 0, 0);
+	__atomic_store_n(&b->ended, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Another thread waits in BIND for the end of a message, which is far. */
+static int destroy_what_is_waited_for(void *arg)
+{
+	const struct stranger *s = arg;
+	struct binder b = {};
+	pthread_t thread;
+	struct party p;
+	int ret;
+
+	ret = guess_and_wait(&p, s->to);
+	if (ret)
+		return ret;
+	b.p = &p;
+	if (pthread_create(&thread, NULL, bind_none, &b))
+		return 91;
+	ht_sleep_ns(50 * HT_MS);
+	if (__atomic_load_n(&b.ended, __ATOMIC_ACQUIRE))
+		return 1;
+	if (ht_raw_id(p.fd, HAMLYN_IOC_TERMINUS_DESTROY, p.terminus.arg.terminus))
+		return 2;
+	pthread_join(thread, NULL);
+	return b.ret == -ENOENT ? 0 : 3;
+}
+
+TEST_F(hostile_pause, who_waits_for_a_terminus_that_is_destroyed_waits_no_more)
+{
+	struct stranger s = { .to = &self->rx };
+
+	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
+		     { HAMLYN_A_PACKET_SIZE, SMALLEST });
+	EXPECT_EQ(0, as(somebody(13), destroy_what_is_waited_for, &s));
+}
+
+/* Killed in there he ends, too, and what he had with him. */
+static int wait_in_bind(const struct party *to, int ready)
+{
+	struct party p;
+	int ret;
+
+	ret = guess_and_wait(&p, to);
+	if (ret || write(ready, "r", 1) != 1)
+		return 94;
+	ht_raw_bind(p.fd, p.terminus.arg.terminus, 1, HAMLYN_NONE, 0, 0);
+	return 0;
+}
+
+TEST_F(hostile_pause, who_waits_for_a_message_can_be_killed)
+{
+	const unsigned int uid = somebody(14);
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
+		     { HAMLYN_A_PACKET_SIZE, SMALLEST });
+	ASSERT_EQ(0, pipe(ready));
+	pid = ht_fork();
+	if (!pid)
+		_exit(become(uid) ? 99 : wait_in_bind(&self->rx, ready[1]));
+	ASSERT_EQ(0, ht_read_all(ready[0], &byte, 1));
+	ht_sleep_ns(50 * HT_MS);
+	kill(pid, SIGKILL);
+	EXPECT_EQ(128 + SIGKILL, ht_reap(pid));
+	close(ready[0]);
+	close(ready[1]);
+}
+
+TEST_F(hostile_pause, a_pause_is_told_with_its_terminus_and_user)
+{
+	struct stranger s = { .to = &self->rx };
+	int fd = genl_listen(&self->g);
+	const uint32_t uid = somebody(15);
+	unsigned int pauses = 0;
+	struct nic_told told;
+	uint32_t nic;
+
+	ASSERT_LE(0, fd);
+	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
+		     { HAMLYN_A_PACKET_SIZE, SMALLEST });
+	nic = (uint32_t)self->nic;
+	EXPECT_EQ(0, as(uid, destroy_what_is_waited_for, &s));
+	while (nic_event(fd, nic, &told)) {
+		if (told.event != HAMLYN_NL_EVENT_TERMINUS_PAUSED)
+			continue;
+		pauses++;
+		EXPECT_EQ(uid, told.uid);
+		EXPECT_EQ(0, told.id);
+		EXPECT_GE(2000, told.paused_ms);
+	}
+	EXPECT_LE(1, pauses);
+	close(fd);
+}
+
+/* ---- a ticket and the message that uses it ---------------------------------------------- */
+
+static int import_ticket(struct party *p, int ticket, uint32_t *index)
+{
+	struct hamlyn_ticket_import arg = {
+		.size = sizeof(arg), .terminus = p->terminus.arg.terminus,
+		.fd = ticket,
+	};
+	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_IMPORT, &arg);
+
+	*index = arg.index;
+	return ret;
+}
+
+/* Behind DROP nothing comes by it any more: what was under way has come. */
+TEST_F(hostile_pause, a_ticket_is_dropped_when_the_message_that_uses_it_has_left)
+{
+	struct hamlyn_ticket_drop drop = { .size = sizeof(drop) };
+	struct hamlyn_slot_create slot;
+	struct hamlyn_area_alloc area;
+	unsigned char *to, *from;
+	struct hamlyn_trb *trb;
+	uint32_t terminus;
+	int ticket, status;
+
+	HAVE_PARTIES({ HAMLYN_A_PACKET_SIZE, SMALLEST },
+		     { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_INLINE });
+	terminus = self->tx.terminus.arg.terminus;
+	ASSERT_EQ(0, ht_raw_area_alloc(self->rx.fd, LONG, &area, (void **)&to));
+	ASSERT_EQ(0, ht_raw_slot_create(self->rx.fd, area.area, LONG,
+					HAMLYN_NONE, &slot));
+	self->rx.slot = slot;
+	ticket = ticket_of(&self->rx);
+	ASSERT_LE(0, ticket);
+	ASSERT_EQ(0, ht_raw_area_alloc(self->tx.fd, LONG, &area, (void **)&from));
+	ASSERT_EQ(0, ht_raw_bind(self->tx.fd, terminus, 0, area.area, 0, LONG));
+	ht_fill(from, LONG, 3);
+	ASSERT_EQ(0, import_ticket(&self->tx, ticket, &drop.index));
+	put_long(&self->tx, &self->rx, 0);
+	trb = ht_raw_entry(&self->tx.terminus);
+	trb->flags |= HAMLYN_TRB_TICKET;
+	trb->ticket = drop.index;
+	trb->slot = 0;
+	trb->host = 0;
+	/* One KICK: some of its packets have left, and not the last one. */
+	ASSERT_EQ(0, ht_raw_post(&self->tx.terminus));
+	ASSERT_EQ(SMALLEST, ht_match(to, SMALLEST, 3));
+	ASSERT_NE(LONG, ht_match(to, LONG, 3));
+	drop.terminus = terminus;
+	ASSERT_EQ(0, ht_raw(self->tx.fd, HAMLYN_IOC_TICKET_DROP, &drop));
+	EXPECT_EQ(LONG, ht_match(to, LONG, 3));
+	EXPECT_EQ(0, ht_raw_done(&self->tx.terminus,
+				 self->tx.terminus.producer - 1, &status));
+	EXPECT_EQ(0, status);
+	/* What comes behind it has no ticket any more. */
+	put_long(&self->tx, &self->rx, 0);
+	trb = ht_raw_entry(&self->tx.terminus);
+	trb->flags |= HAMLYN_TRB_TICKET;
+	trb->ticket = drop.index;
+	trb->slot = 0;
+	trb->host = 0;
+	ASSERT_LE(0, ht_raw_post(&self->tx.terminus));
+	ASSERT_EQ(0, ht_raw_done(&self->tx.terminus,
+				 self->tx.terminus.producer - 1, &status));
+	EXPECT_EQ(-ENOKEY, status);
+	munmap(to, LONG);
+	munmap(from, LONG);
+	close(ticket);
+}
+
+TEST_HARNESS_MAIN
