@@ -105,12 +105,12 @@ TEST_F(hostile_pause, all_who_watch_a_nic_that_goes_down_are_told_once)
 	ASSERT_TRUE(take_told(&watcher, told));
 	ASSERT_EQ(0, nic_set(g, (uint32_t)self->nic, HAMLYN_A_WATCHDOG_MS, 60000));
 	ASSERT_EQ(0, nic_set(g, (uint32_t)self->nic, HAMLYN_A_STATE,
-			 HAMLYN_NL_STATE_UP));
+			     HAMLYN_NL_STATE_UP));
 	EXPECT_TRUE(take_told(&watcher, told));
 	for (i = 0; i < WATCHES; i++)
 		EXPECT_EQ(0, told[i]);
 	ASSERT_EQ(0, nic_set(g, (uint32_t)self->nic, HAMLYN_A_STATE,
-			 HAMLYN_NL_STATE_DOWN));
+			     HAMLYN_NL_STATE_DOWN));
 	/* When the call returns they have been. */
 	EXPECT_TRUE(take_told(&watcher, told));
 	for (i = 0; i < WATCHES; i++)
@@ -122,7 +122,7 @@ TEST_F(hostile_pause, all_who_watch_a_nic_that_goes_down_are_told_once)
 	EXPECT_EQ(2, told[0]);
 	EXPECT_EQ(0, rejects(&self->rx, HAMLYN_REJECT_DOWN));
 	ASSERT_EQ(0, nic_set(g, (uint32_t)self->nic, HAMLYN_A_STATE,
-			 HAMLYN_NL_STATE_UP));
+			     HAMLYN_NL_STATE_UP));
 	EXPECT_EQ(0, watch(watcher.fd, w));
 	EXPECT_TRUE(take_told(&watcher, told));
 	EXPECT_EQ(2, told[0]);
@@ -265,10 +265,10 @@ TEST_F(hostile_pause, only_wrong_keys_are_guesses_of_who_watches)
 	EXPECT_EQ(wrong - 1, rejects(&self->rx, HAMLYN_REJECT_KEY));
 	/* A NIC that is down tells everybody the same. */
 	ASSERT_EQ(0, nic_set(&self->g, (uint32_t)self->nic, HAMLYN_A_STATE,
-			 HAMLYN_NL_STATE_DOWN));
+			     HAMLYN_NL_STATE_DOWN));
 	EXPECT_EQ(0, as(somebody(9), watch_wrong, &s));
 	ASSERT_EQ(0, nic_set(&self->g, (uint32_t)self->nic, HAMLYN_A_STATE,
-			 HAMLYN_NL_STATE_UP));
+			     HAMLYN_NL_STATE_UP));
 	EXPECT_EQ(wrong - 1, rejects(&self->rx, HAMLYN_REJECT_KEY));
 }
 
