@@ -461,6 +461,76 @@ TEST_F(nics, each_event_is_told_once_and_says_of_whom)
 	close(fd);
 }
 
+/* In a namespace where it is not: how many times it could be opened. */
+static int open_from_elsewhere(void *arg)
+{
+	const uint32_t *nic = arg;
+	int i, n = 0;
+
+	for (i = 0; i < 20; i++)
+		n += nic_open(*nic) != -EPERM;
+	return n;
+}
+
+static void count_user(const struct nlmsghdr *h, void *arg)
+{
+	const struct nlattr *uid = attr_of(h, HAMLYN_A_UID);
+
+	if (uid && attr_u32(uid) == ((const uint32_t *)arg)[0])
+		((uint32_t *)arg)[1]++;
+}
+
+/* How often a user is listed. */
+static uint32_t listed(uint32_t nic, uint32_t uid)
+{
+	uint32_t found[2] = { uid, 0 };
+	struct request r;
+	uint16_t family = 0;
+	int fd = netlink_open(&family);
+
+	request_init(&r, family, HAMLYN_NL_CMD_USER_GET, NLM_F_DUMP);
+	request_u32(&r, HAMLYN_A_NIC, nic);
+	if (ask(fd, &r, count_user, found))
+		found[1] = 99;
+	close(fd);
+	return found[1];
+}
+
+TEST_F(nics, who_may_not_open_it_leaves_no_trace)
+{
+	struct genl *g = &self->g;
+	const uint32_t uid = somebody(6);
+	int fd = genl_listen(g), own, open[2];
+	struct nic_told told;
+	uint32_t nic;
+
+	ASSERT_LE(0, fd);
+	self->nic = nic_new(g);
+	ASSERT_LE(0, self->nic);
+	nic = (uint32_t)self->nic;
+	EXPECT_TOLD(HAMLYN_NL_EVENT_NIC_NEW);
+	own = openat(AT_FDCWD, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, own);
+	ASSERT_EQ(0, unshare(CLONE_NEWNET));
+	EXPECT_EQ(0, as(uid, open_from_elsewhere, &nic));
+	ASSERT_EQ(0, setns(own, CLONE_NEWNET));
+	close(own);
+	EXPECT_NO(told_more(fd, nic));
+	EXPECT_EQ(0, listed(nic, uid));
+	ASSERT_EQ(0, nic_get(g, nic));
+	EXPECT_EQ(0, genl_number(genl_attr(g, HAMLYN_A_CONTEXTS)));
+	/* Contexts are numbered from the lowest number that is free. */
+	open[0] = nic_open(nic);
+	EXPECT_TOLD(HAMLYN_NL_EVENT_CONTEXT_OPEN);
+	EXPECT_EQ(0, told.context);
+	open[1] = nic_open(nic);
+	EXPECT_TOLD(HAMLYN_NL_EVENT_CONTEXT_OPEN);
+	EXPECT_EQ(1, told.context);
+	close(open[0]);
+	close(open[1]);
+	close(fd);
+}
+
 /* In a namespace of its own: is told of the NIC that comes, and of no other. */
 static void listen_elsewhere(int ready, uint32_t nic)
 {

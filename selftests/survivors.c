@@ -1106,6 +1106,23 @@ TEST_F(edge, what_cannot_be_told_is_not_there)
 	EXPECT_EQ(0, w.watch);
 }
 
+/* A call that has nothing to tell writes nothing. */
+TEST_F(edge, what_is_only_read_may_be_read_only)
+{
+	struct hamlyn_terminus_bind bind = {
+		.size = sizeof(bind), .terminus = self->t.arg.terminus,
+		.area = self->area.area, .length = 64,
+	};
+	struct hamlyn_id id = { .size = sizeof(id), .id = self->slot.slot };
+
+	EXPECT_EQ(0, READ_ONLY(HAMLYN_IOC_TERMINUS_BIND, bind));
+	EXPECT_EQ(0, READ_ONLY(HAMLYN_IOC_SLOT_DESTROY, id));
+	id.id = self->t.arg.terminus;
+	EXPECT_EQ(0, READ_ONLY(HAMLYN_IOC_TERMINUS_DESTROY, id));
+	id.id = self->area.area;
+	EXPECT_EQ(0, READ_ONLY(HAMLYN_IOC_AREA_REMOVE, id));
+}
+
 /* ---- queues --------------------------------------------------------------------------- */
 
 struct waiter {
