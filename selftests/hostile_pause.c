@@ -212,13 +212,17 @@ static int watch_ticket(void *arg)
 	const struct stranger *s = arg;
 	struct hamlyn_watch w;
 	struct party own;
+	int ret;
 
 	if (party_open(&own))
 		return 90;
 	w = (struct hamlyn_watch) { .flags = HAMLYN_WATCH_TICKET,
 				    .key = (uint64_t)s->ticket,
 				    .nq = own.nq.arg.nq };
-	return held_back(own.fd, &w);
+	ret = held_back(own.fd, &w);
+	/* Nor does it count for what he has the key of. */
+	w = watch_of(&own, s->to);
+	return ret ? ret : watch(own.fd, w) == -EAGAIN ? 91 : 0;
 }
 
 static int ticket_of(const struct party *p)
