@@ -235,6 +235,46 @@ TEST_F(nics, the_engines_of_a_nic_come_and_go_with_it)
 	self->nic = -1;
 }
 
+/*
+ * Whoever rings often is polled, and need not ring: the thread is there by then. It may be
+ * gone again the next moment, if somebody waits for its processor.
+ */
+TEST_F(nics, who_rings_often_is_polled_for_a_while)
+{
+	struct hamlyn_trb trb;
+	struct ht_poll poll;
+	struct party p;
+	bool polled = false;
+
+	self->nic = NIC_MAKE(&self->g, { HAMLYN_A_IDLE_US, 1000000 },
+			     { HAMLYN_A_KICK_WINDOW_US, 1000000 },
+			     { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_POLL });
+	ASSERT_LE(0, self->nic);
+	nic_use((uint32_t)self->nic);
+	ASSERT_EQ(0, party_open(&p));
+	trb = to_party(&p);
+	ht_poll_begin(&poll);
+	if (p.query.engine_mode == HAMLYN_ENGINE_POLL) {
+		while (!polled && ht_poll_more(&poll)) {
+			ASSERT_EQ(0, post(&p.terminus, &trb));
+			polled = !p.terminus.status->need_kick;
+		}
+		EXPECT_TRUE(polled);
+	}
+	party_close(&p);
+	/* Not in quick succession, and so never. */
+	ASSERT_EQ(0, nic_set(&self->g, (uint32_t)self->nic,
+			     HAMLYN_A_KICK_WINDOW_US, 0));
+	ASSERT_EQ(0, party_open(&p));
+	trb = to_party(&p);
+	poll.end = ht_now_ns() + 100 * HT_MS;
+	while (ht_poll_more(&poll)) {
+		ASSERT_EQ(0, post(&p.terminus, &trb));
+		EXPECT_EQ(1, p.terminus.status->need_kick);
+	}
+	party_close(&p);
+}
+
 static const struct nic_wish bad_fabric[] = {
 	{ HAMLYN_A_ADV_DROP, 1 }, { HAMLYN_A_ADV_DUPLICATE, 2 },
 	{ HAMLYN_A_ADV_CORRUPT, 3 }, { HAMLYN_A_ADV_REORDER, 4 },

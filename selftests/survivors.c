@@ -1266,6 +1266,33 @@ TEST_F(edge, the_audit_is_whole_however_full_it_is)
 
 /* ---- polling ------------------------------------------------------------------------------- */
 
+/* Without a thread it is the doorbell that sends them: all of them, with one. */
+TEST_F(edge, one_doorbell_is_enough_for_all_that_is_posted)
+{
+	struct hamlyn_query query;
+	uint32_t n;
+	int status;
+
+	ASSERT_EQ(0, ht_raw_query(self->fd, &query));
+	for (n = 0; n < 5; n++) {
+		struct hamlyn_trb *trb = ht_raw_entry(&self->t);
+
+		memset(trb, 0, self->t.arg.entry_size);
+		trb->host = query.host;
+		trb->slot = self->slot.slot;
+		trb->key = self->slot.key;
+		trb->length = 8;
+		self->t.producer++;
+	}
+	ASSERT_EQ(0, ht_raw_publish(&self->t, self->t.producer));
+	if (query.engine_mode == HAMLYN_ENGINE_INLINE)
+		EXPECT_EQ(5, self->t.status->completed);
+	for (n = 0; n < 5; n++) {
+		ASSERT_EQ(0, ht_raw_done(&self->t, n, &status));
+		EXPECT_EQ(0, status);
+	}
+}
+
 /* Whoever has nothing to send costs no processor: he rings when there is something. */
 TEST_F(edge, a_terminus_that_is_quiet_is_polled_no_more)
 {
