@@ -314,6 +314,10 @@ TEST_F(hostile_pause, each_wrong_watch_is_counted_once)
 	ASSERT_EQ(0, watch(self->tx.fd, w));
 	EXPECT_EQ(1, nic_rejects(&self->g, nic, HAMLYN_A_REJECTS_SLOT));
 	EXPECT_EQ(5, nic_rejects(&self->g, nic, HAMLYN_A_REJECTS_KEY));
+	/* And the audit has each of them. */
+	genl_begin(&self->g, HAMLYN_NL_CMD_AUDIT_GET);
+	genl_put_u32(&self->g, HAMLYN_A_NIC, nic);
+	EXPECT_EQ(6, genl_count(&self->g));
 	/* A host that there is not rejects nothing. */
 	w.host = 254;
 	ASSERT_EQ(0, watch(self->tx.fd, w));

@@ -827,6 +827,7 @@ TEST_F(edge, rings_of_no_size_are_refused)
 {
 	struct hamlyn_nq_create arg = { .size = sizeof(arg) };
 	static const uint32_t bad[] = { 0, 1, 3, 6, 1u << 21, 1u << 31 };
+	struct hamlyn_query query;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -835,6 +836,12 @@ TEST_F(edge, rings_of_no_size_are_refused)
 	}
 	arg.entries = 2;
 	EXPECT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_NQ_CREATE, &arg));
+	/* The largest is one, if there is the memory. */
+	ASSERT_EQ(0, ht_raw_query(self->fd, &query));
+	arg.entries = query.max_nq_entries;
+	EXPECT_NE(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_NQ_CREATE, &arg));
+	arg.entries *= 2;
+	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_NQ_CREATE, &arg));
 }
 
 /* The deadline may be over already; then it is not waited at all. */
