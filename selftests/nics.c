@@ -157,6 +157,24 @@ TEST_F(nics, values_that_cannot_be_are_refused)
 		}
 }
 
+TEST_F(nics, the_largest_values_are_some)
+{
+	static const struct nic_wish largest[] = {
+		{ HAMLYN_A_PACKET_SIZE, 65536 }, { HAMLYN_A_MAX_SLOTS, 1 << 20 },
+		{ HAMLYN_A_ENGINES, 16 }, { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_POLL },
+		{ HAMLYN_A_WATCHDOG_MS, HAMLYN_MAX_WATCHDOG_MS },
+	};
+	struct genl *g = &self->g;
+
+	self->nic = nic_make(g, largest, ARRAY_SIZE(largest));
+	ASSERT_LE(0, self->nic);
+	EXPECT_EQ(0, nic_set(g, (uint32_t)self->nic, HAMLYN_A_WATCHDOG_MS, 0));
+	EXPECT_EQ(0, nic_set(g, (uint32_t)self->nic, HAMLYN_A_WATCHDOG_MS,
+			     HAMLYN_MAX_WATCHDOG_MS));
+	EXPECT_GT(0, nic_set(g, (uint32_t)self->nic, HAMLYN_A_WATCHDOG_MS,
+			     HAMLYN_MAX_WATCHDOG_MS + 1));
+}
+
 /* With the fewest slots: it is about how many there can be. */
 TEST_F(nics, there_are_so_many_and_no_more)
 {
@@ -498,6 +516,42 @@ TEST_F(nics, each_event_is_told_once_and_says_of_whom)
 	EXPECT_TOLD(HAMLYN_NL_EVENT_NIC_NEW);
 	EXPECT_TOLD(HAMLYN_NL_EVENT_NIC_DOWN);
 	EXPECT_NO(told_more(fd, nic));
+	close(fd);
+}
+
+static int set_by_call(int fd, uint32_t flags, uint32_t state)
+{
+	struct hamlyn_nic_set arg = { .size = sizeof(arg), .flags = flags,
+				      .state = state };
+
+	return ht_raw(fd, HAMLYN_IOC_NIC_SET, &arg);
+}
+
+/* Feeding is the only one of these that nobody is told of. */
+TEST_F(nics, what_is_set_by_a_call_is_told_as_well)
+{
+	int fd = genl_listen(&self->g), open;
+	struct nic_told told;
+	uint32_t nic;
+
+	ASSERT_LE(0, fd);
+	self->nic = nic_new(&self->g);
+	ASSERT_LE(0, self->nic);
+	nic = (uint32_t)self->nic;
+	open = nic_open(nic);
+	ASSERT_LE(0, open);
+	EXPECT_TOLD(HAMLYN_NL_EVENT_NIC_NEW);
+	EXPECT_TOLD(HAMLYN_NL_EVENT_CONTEXT_OPEN);
+	ASSERT_EQ(0, set_by_call(open, HAMLYN_NIC_SET_STATE, HAMLYN_NIC_DOWN));
+	EXPECT_TOLD(HAMLYN_NL_EVENT_NIC_DOWN);
+	ASSERT_EQ(0, set_by_call(open, HAMLYN_NIC_FEED, 0));
+	EXPECT_NO(told_more(fd, nic));
+	EXPECT_EQ(-EINVAL, set_by_call(open, HAMLYN_NIC_FEED, HAMLYN_NIC_UNFED));
+	ASSERT_EQ(0, set_by_call(open, HAMLYN_NIC_SET_STATE | HAMLYN_NIC_FEED,
+				 HAMLYN_NIC_UP));
+	EXPECT_TOLD(HAMLYN_NL_EVENT_NIC_UP);
+	EXPECT_NO(told_more(fd, nic));
+	close(open);
 	close(fd);
 }
 
