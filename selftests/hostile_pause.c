@@ -442,28 +442,40 @@ static void *bind_none(void *arg)
 	return NULL;
 }
 
-/* Another thread waits in BIND for the end of a message, which is far. */
+#define BINDERS	8
+
+/*
+ * One thread waits in BIND for the end of a message, which is far, and the others until it
+ * is their turn.
+ */
 static int destroy_what_is_waited_for(void *arg)
 {
 	const struct stranger *s = arg;
-	struct binder b = {};
-	pthread_t thread;
+	struct binder b[BINDERS] = {};
+	pthread_t thread[BINDERS];
 	struct party p;
-	int ret;
+	int i, ret;
 
 	ret = guess_and_wait(&p, s->to);
 	if (ret)
 		return ret;
-	b.p = &p;
-	if (pthread_create(&thread, NULL, bind_none, &b))
-		return 91;
+	for (i = 0; i < BINDERS; i++) {
+		b[i].p = &p;
+		if (pthread_create(&thread[i], NULL, bind_none, &b[i]))
+			return 94;
+	}
 	ht_sleep_ns(50 * HT_MS);
-	if (__atomic_load_n(&b.ended, __ATOMIC_ACQUIRE))
-		return 1;
+	for (i = 0; i < BINDERS; i++)
+		if (__atomic_load_n(&b[i].ended, __ATOMIC_ACQUIRE))
+			return 1;
 	if (ht_raw_id(p.fd, HAMLYN_IOC_TERMINUS_DESTROY, p.terminus.arg.terminus))
 		return 2;
-	pthread_join(thread, NULL);
-	return b.ret == -ENOENT ? 0 : 3;
+	for (i = 0; i < BINDERS; i++) {
+		pthread_join(thread[i], NULL);
+		if (b[i].ret != -ENOENT)
+			return 3;
+	}
+	return 0;
 }
 
 TEST_F(hostile_pause, who_waits_for_a_terminus_that_is_destroyed_waits_no_more)
