@@ -251,11 +251,18 @@ static int listed(int netlink, uint16_t family, uint32_t uid)
 
 static int open_and_look(void *arg)
 {
+	struct hamlyn_area_add add = { .size = sizeof(add), .length = PAGE };
+	struct hamlyn_area_alloc area;
 	uint16_t family = 0;
 	int netlink = netlink_open(&family), fd = ht_raw_open();
 
 	(void)arg;
-	return fd < 0 ? 100 : listed(netlink, family, geteuid());
+	add.addr = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (fd < 0 || ht_raw(fd, HAMLYN_IOC_AREA_ADD, &add) ||
+	    ht_raw_area_alloc(fd, PAGE, &area, NULL))
+		return 100;
+	return listed(netlink, family, geteuid());
 }
 
 TEST_F(counts, who_has_gone_is_not_listed)

@@ -69,6 +69,8 @@ TEST_F(nics, a_new_nic_is_as_it_was_asked_for)
 	EXPECT_EQ(2048, query.packet_size);
 	EXPECT_EQ(33, query.max_slots);
 	EXPECT_EQ(HAMLYN_NIC_DOWN, query.state);
+	EXPECT_EQ(HAMLYN_ENGINE_INLINE, query.engine_mode);
+	EXPECT_EQ(0, query.engines);
 	close(fd);
 	EXPECT_EQ(0, nic_delete_soon(&self->g, 201));
 	self->nic = -1;
@@ -877,6 +879,39 @@ TEST_F(nics, root_passes_a_users_limit_and_not_the_nics)
 	ASSERT_EQ(0, limit(g, nic, NULL, HAMLYN_A_LIMITS_KERNEL_BYTES,
 			   UINT64_MAX, true));
 	EXPECT_EQ(MOST, as(0, take_pages, NULL));
+}
+
+/* An eighth of what all NICs together may have, so often as there is room. */
+static int take_eighths(void *arg)
+{
+	const uint64_t *all = arg;
+	struct hamlyn_area_alloc area;
+	int fd = ht_raw_open(), n, ret = 0;
+
+	for (n = 0; n < 9 && !ret; n++)
+		ret = ht_raw_area_alloc(fd, (size_t)(*all / 8) & ~(PAGE - 1UL), &area,
+					NULL);
+	return ret == -EDQUOT || ret == -ENOMEM ? n - 1 : 100;
+}
+
+/* What was given back can be had again, also by who had as much as he may. */
+TEST_F(nics, half_of_all_is_a_users_and_more_is_roots)
+{
+	const unsigned int uid = somebody(7);
+	uint64_t all;
+	int root;
+
+	self->nic = nic_new(&self->g);
+	ASSERT_LE(0, self->nic);
+	nic_use((uint32_t)self->nic);
+	ASSERT_EQ(0, nic_get(&self->g, (uint32_t)self->nic));
+	all = genl_number(genl_nested(genl_attr(&self->g, HAMLYN_A_LIMITS),
+				      HAMLYN_A_LIMITS_KERNEL_BYTES));
+	EXPECT_EQ(4, as(uid, take_eighths, &all));
+	EXPECT_EQ(4, as(uid, take_eighths, &all));
+	root = as(0, take_eighths, &all);
+	EXPECT_LT(4, root);
+	EXPECT_GE(8, root);
 }
 
 TEST_HARNESS_MAIN
