@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 
 #define SMALLEST	1024	/* bytes of a packet */
 #define LONG		(512 * SMALLEST)
@@ -617,6 +618,59 @@ TEST_F(hostile_pause, a_ticket_is_dropped_when_the_message_that_uses_it_has_left
 	munmap(to, LONG);
 	munmap(from, LONG);
 	close(ticket);
+}
+
+#define LARGEST	65536		/* bytes of a packet, and of a section of the NIC's work */
+#define HUGE	(64 * LARGEST)	/* one doorbell's worth */
+
+static void *ring(void *arg)
+{
+	struct party *p = arg;
+
+	ht_raw_post(&p->terminus);
+	return NULL;
+}
+
+/* Behind DESTROY nothing is read any more, although a doorbell was at it. */
+TEST_F(hostile_pause, who_destroys_a_terminus_in_its_message_has_his_memory_back)
+{
+	struct hamlyn_area_alloc into, area;
+	volatile unsigned char *to;
+	struct hamlyn_slot_create slot;
+	struct hamlyn_trb *trb;
+	struct ht_poll poll;
+	unsigned char *from;
+	pthread_t thread;
+	size_t i, later = 0;
+
+	HAVE_PARTIES({ HAMLYN_A_PACKET_SIZE, LARGEST },
+		     { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_INLINE });
+	ASSERT_EQ(0, ht_raw_area_alloc(self->rx.fd, HUGE, &into, (void **)&to));
+	ASSERT_EQ(0, ht_raw_slot_create(self->rx.fd, into.area, HUGE,
+					HAMLYN_NONE, &slot));
+	ASSERT_EQ(0, ht_raw_area_alloc(self->tx.fd, HUGE, &area, (void **)&from));
+	ASSERT_EQ(0, ht_raw_bind(self->tx.fd, self->tx.terminus.arg.terminus, 0,
+				 area.area, 0, HUGE));
+	memset(from, 1, HUGE);
+	self->rx.slot = slot;
+	put_long(&self->tx, &self->rx, slot.key);
+	trb = ht_raw_entry(&self->tx.terminus);
+	trb->length = HUGE;
+	((struct hamlyn_fragment *)(trb + 1))[0].length = HUGE;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, ring, &self->tx));
+	ht_poll_begin(&poll);
+	while (!to[0] && ht_poll_more(&poll))
+		continue;
+	ASSERT_EQ(0, ht_raw_id(self->tx.fd, HAMLYN_IOC_TERMINUS_DESTROY,
+			       self->tx.terminus.arg.terminus));
+	memset(from, 2, HUGE);
+	pthread_join(thread, NULL);
+	for (i = 0; i < HUGE; i += 64)
+		later += to[i] == 2;
+	EXPECT_EQ(0, later);
+	EXPECT_EQ(1, to[0]);
+	munmap((void *)(uintptr_t)to, HUGE);
+	munmap(from, HUGE);
 }
 
 TEST_HARNESS_MAIN
