@@ -1030,7 +1030,7 @@ TEST_F(edge, an_argument_is_at_most_a_page_long)
 	munmap(p, 2 * PAGE);
 }
 
-/* A copy of an argument where nothing can be written: the result cannot be told. */
+/* With a copy of the argument, where nothing can be written. */
 static int read_only(int fd, unsigned long request, const void *arg, size_t size)
 {
 	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
@@ -1046,72 +1046,6 @@ static int read_only(int fd, unsigned long request, const void *arg, size_t size
 }
 
 #define READ_ONLY(request, arg) read_only(self->fd, request, &(arg), sizeof(arg))
-
-static int next_descriptor(void)
-{
-	int fd = dup(0);
-
-	close(fd);
-	return fd;
-}
-
-/* What was made is unmade: the next of its kind has its id. */
-TEST_F(edge, what_cannot_be_told_is_not_there)
-{
-	static char page[PAGE] __attribute__((aligned(4096)));
-	struct hamlyn_area_add add = { .size = sizeof(add), .length = PAGE,
-				       .addr = (uintptr_t)page };
-	struct hamlyn_area_alloc alloc = { .size = sizeof(alloc),
-					   .length = PAGE };
-	struct hamlyn_nq_create nq = { .size = sizeof(nq), .entries = 4 };
-	struct hamlyn_slot_create slot = {
-		.size = sizeof(slot), .area = self->area.area, .length = 64,
-		.meta_area = HAMLYN_NONE, .nq = HAMLYN_NONE,
-	};
-	struct hamlyn_terminus_create t = { .size = sizeof(t), .entries = 8,
-					    .entry_size = 128 };
-	struct hamlyn_ticket_create ticket = { .size = sizeof(ticket),
-					       .slot = self->slot.slot };
-	struct hamlyn_ticket_import import = { .size = sizeof(import),
-					       .terminus = self->t.arg.terminus };
-	struct hamlyn_watch w = { .size = sizeof(w), .slot = self->slot.slot,
-				  .key = self->slot.key };
-	uint32_t index, first;
-	int fd;
-
-	/* Each as the next one would be, which is what it is when it can be told. */
-	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_AREA_ADD, add));
-	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_AREA_ALLOC, alloc));
-	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_AREA_ALLOC, &alloc));
-	EXPECT_EQ(self->area.area + 1, alloc.area);
-	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_NQ_CREATE, nq));
-	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_NQ_CREATE, &nq));
-	EXPECT_EQ(0, nq.nq);
-	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_SLOT_CREATE, &slot));
-	first = slot.slot;
-	ASSERT_EQ(0, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY, first));
-	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_SLOT_CREATE, slot));
-	EXPECT_EQ(-ENOENT, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY, first));
-	EXPECT_EQ(-ENOENT, ht_raw_id(self->fd, HAMLYN_IOC_SLOT_DESTROY,
-				     first + 1));
-	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_TERMINUS_CREATE, t));
-	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_CREATE, &t));
-	EXPECT_EQ(self->t.arg.terminus + 1, t.terminus);
-	fd = next_descriptor();
-	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_TICKET_CREATE, ticket));
-	EXPECT_EQ(fd, next_descriptor());
-	import.fd = ticket_fd(self->fd, self->slot.slot);
-	EXPECT_EQ(fd, import.fd);
-	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_TICKET_IMPORT, import));
-	ASSERT_EQ(0, import_ticket(self->fd, self->t.arg.terminus, import.fd,
-				   &index));
-	EXPECT_EQ(0, index);
-	close(import.fd);
-	w.nq = nq.nq;
-	EXPECT_EQ(-EFAULT, READ_ONLY(HAMLYN_IOC_WATCH, w));
-	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_WATCH, &w));
-	EXPECT_EQ(0, w.watch);
-}
 
 /* A call that has nothing to tell writes nothing. */
 TEST_F(edge, what_is_only_read_may_be_read_only)

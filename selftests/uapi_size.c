@@ -869,6 +869,8 @@ TEST_F(uapi_size, unaligned_structures_are_served)
  */
 TEST_F(uapi_size, nothing_is_made_when_the_answer_cannot_be_written)
 {
+	struct ht_raw_terminus terminus;
+	struct ht_raw_nq nq;
 	struct hamlyn_slot_create slot;
 	const struct command *c;
 	char own_memory[64];
@@ -893,6 +895,13 @@ TEST_F(uapi_size, nothing_is_made_when_the_answer_cannot_be_written)
 		ASSERT_EQ(0, mprotect(self->page, PAGE,
 				      PROT_READ | PROT_WRITE));
 	}
+	/* Nor has any of them kept its id. */
+	ASSERT_EQ(0, ht_raw_nq_create(self->fd, 4, &nq));
+	EXPECT_GT(300, nq.arg.nq);
+	ht_raw_nq_unmap(&nq);
+	ASSERT_EQ(0, ht_raw_terminus_create(self->fd, 8, 128, &terminus));
+	EXPECT_GT(300, terminus.arg.terminus);
+	ht_raw_terminus_unmap(&terminus);
 	EXPECT_EQ(0, ht_raw_slot_create(self->fd, self->area, PAGE, self->nq,
 					&slot));
 	/* The NQ and the area are not held by slots that nobody knows. */
