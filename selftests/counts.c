@@ -226,29 +226,6 @@ TEST_F(counts, all_that_a_process_leaves)
 	party_close(&p);
 }
 
-struct record {
-	uint32_t uid;
-	int n;
-};
-
-static void count_record(const struct nlmsghdr *h, void *arg)
-{
-	const struct nlattr *uid = attr_of(h, HAMLYN_A_UID);
-	struct record *record = arg;
-
-	record->n += uid && attr_u32(uid) == record->uid;
-}
-
-/* How often a user is listed; below 0: nobody answers. */
-static int listed(int netlink, uint16_t family, uint32_t uid)
-{
-	struct record record = { .uid = uid };
-	struct request r;
-
-	request_init(&r, family, HAMLYN_NL_CMD_USER_GET, NLM_F_DUMP);
-	return ask(netlink, &r, count_record, &record) ? -1 : record.n;
-}
-
 static int open_and_look(void *arg)
 {
 	struct hamlyn_area_add add = { .size = sizeof(add), .length = PAGE };

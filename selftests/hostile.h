@@ -357,6 +357,29 @@ static inline int netlink_open(uint16_t *family)
 	return ret ? ret : -ENOENT;
 }
 
+struct user_count {
+	uint32_t uid;
+	int n;
+};
+
+static inline void count_user(const struct nlmsghdr *h, void *arg)
+{
+	const struct nlattr *uid = attr_of(h, HAMLYN_A_UID);
+	struct user_count *count = arg;
+
+	count->n += uid && attr_u32(uid) == count->uid;
+}
+
+/* How often a user is listed, on all NICs; below 0: nobody answers. */
+static inline int listed(int netlink, uint16_t family, uint32_t uid)
+{
+	struct user_count count = { .uid = uid };
+	struct request r;
+
+	request_init(&r, family, HAMLYN_NL_CMD_USER_GET, NLM_F_DUMP);
+	return ask(netlink, &r, count_user, &count) ? -1 : count.n;
+}
+
 /* Change one property of a NIC, as administrator. */
 static inline int set_nic(uint32_t nic, uint16_t attr, uint32_t value)
 {

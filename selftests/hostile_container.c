@@ -290,14 +290,12 @@ static int look(unsigned int uid, uint32_t nic, const struct party *admin,
 {
 	const char *told;
 	struct party p;
-	char path[32];
 
 	if (become(uid) || enter_container())
 		return NO_CONTAINER;
 	if (say(socket) || hear(socket))
 		return 10;
-	snprintf(path, sizeof(path), "/dev/hamlyn%u", nic);
-	setenv("HAMLYN_DEVICE", path, 1);
+	nic_use(nic);
 	if (party_open(&p) || guess(&p, admin))
 		return 11;
 	told = told_by_ioctl(p.fd);

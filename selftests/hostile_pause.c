@@ -140,8 +140,7 @@ TEST_F(hostile_pause, all_who_watch_a_nic_that_goes_down_are_told_once)
 /* For one who does not have what root has. */
 struct stranger {
 	const struct party *to;
-	uint32_t paranoid;	/* a slot of one entry */
-	int ticket;
+	struct hamlyn_watch watch;
 	bool more;		/* termini than one */
 };
 
@@ -162,70 +161,28 @@ static int held_back(int fd, const struct hamlyn_watch *w)
 	return 0;
 }
 
-static struct hamlyn_watch watch_of(const struct party *own, const struct party *to)
+static struct hamlyn_watch watch_of(const struct party *to)
 {
 	return (struct hamlyn_watch) {
 		.host = to->query.host, .slot = to->slot.slot,
-		.key = to->slot.key, .nq = own->nq.arg.nq,
+		.key = to->slot.key,
 	};
 }
 
-static int watch_right(void *arg)
+/* Which of TRIES is held back; 0: none is, nor is one with the right key behind them. */
+static int try_watch(void *arg)
 {
 	const struct stranger *s = arg;
-	struct hamlyn_watch w;
-	struct party own;
-
-	if (party_open(&own))
-		return 90;
-	w = watch_of(&own, s->to);
-	return held_back(own.fd, &w);
-}
-
-static int watch_wrong(void *arg)
-{
-	const struct stranger *s = arg;
-	struct hamlyn_watch w;
-	struct party own;
-
-	if (party_open(&own))
-		return 90;
-	w = watch_of(&own, s->to);
-	w.key ^= 1;
-	return held_back(own.fd, &w);
-}
-
-/* An entry that there is not, of a slot where each has a key of its own. */
-static int watch_entry(void *arg)
-{
-	const struct stranger *s = arg;
-	struct hamlyn_watch w;
-	struct party own;
-
-	if (party_open(&own))
-		return 90;
-	w = watch_of(&own, s->to);
-	w.slot = s->paranoid;
-	w.meta_index = 1;
-	return held_back(own.fd, &w);
-}
-
-static int watch_ticket(void *arg)
-{
-	const struct stranger *s = arg;
-	struct hamlyn_watch w;
+	struct hamlyn_watch right = watch_of(s->to), w = s->watch;
 	struct party own;
 	int ret;
 
 	if (party_open(&own))
 		return 90;
-	w = (struct hamlyn_watch) { .flags = HAMLYN_WATCH_TICKET,
-				    .key = (uint64_t)s->ticket,
-				    .nq = own.nq.arg.nq };
+	w.nq = own.nq.arg.nq;
+	right.nq = w.nq;
 	ret = held_back(own.fd, &w);
-	/* Nor does it count for what he has the key of. */
-	w = watch_of(&own, s->to);
-	return ret ? ret : watch(own.fd, w) == -EAGAIN ? 91 : 0;
+	return ret ? ret : watch(own.fd, right) == -EAGAIN ? 91 : 0;
 }
 
 static int ticket_of(const struct party *p)
@@ -260,57 +217,64 @@ TEST_F(hostile_pause, only_wrong_keys_are_guesses_of_who_watches)
 		.meta_count = 1, .nq = HAMLYN_NONE,
 	};
 	ASSERT_EQ(0, ht_raw(self->rx.fd, HAMLYN_IOC_SLOT_CREATE, &paranoid));
-	s.paranoid = paranoid.slot;
-	EXPECT_EQ(0, as(somebody(6), watch_right, &s));
-	EXPECT_EQ(0, as(somebody(7), watch_entry, &s));
+	s.watch = watch_of(s.to);
+	EXPECT_EQ(0, as(somebody(6), try_watch, &s));
+	/* An entry that there is not, where each has a key of its own. */
+	s.watch.slot = paranoid.slot;
+	s.watch.meta_index = 1;
+	EXPECT_EQ(0, as(somebody(7), try_watch, &s));
 	EXPECT_EQ(TRIES, nic_rejects(&self->g, (uint32_t)self->nic,
 				     HAMLYN_A_REJECTS_METADATA));
 	/* The one behind the free ones brings a pause: the first is but a millisecond. */
-	wrong = as(somebody(8), watch_wrong, &s);
+	s.watch = watch_of(s.to);
+	s.watch.key ^= 1;
+	wrong = as(somebody(8), try_watch, &s);
 	EXPECT_LE(5, wrong);
 	EXPECT_GE(TRIES, wrong);
 	EXPECT_EQ(wrong - 1, rejects(&self->rx, HAMLYN_REJECT_KEY));
 	/* A NIC that is down tells everybody the same. */
 	ASSERT_EQ(0, nic_set(&self->g, (uint32_t)self->nic, HAMLYN_A_STATE,
 			     HAMLYN_NL_STATE_DOWN));
-	EXPECT_EQ(0, as(somebody(9), watch_wrong, &s));
+	EXPECT_EQ(0, as(somebody(9), try_watch, &s));
 	ASSERT_EQ(0, nic_set(&self->g, (uint32_t)self->nic, HAMLYN_A_STATE,
 			     HAMLYN_NL_STATE_UP));
 	EXPECT_EQ(wrong - 1, rejects(&self->rx, HAMLYN_REJECT_KEY));
 }
 
-/* Nobody has chosen its key; of somebody else's guess it says nothing. */
+/* Nobody has chosen its key. */
 TEST_F(hostile_pause, a_void_ticket_is_no_guess)
 {
 	struct stranger s = { .to = &self->rx };
+	int ticket;
 
 	HAVE_PARTIES({ HAMLYN_A_GUESSES, 3 });
-	s.ticket = ticket_of(&self->rx);
-	ASSERT_LE(0, s.ticket);
-	EXPECT_EQ(0, as(somebody(10), watch_ticket, &s));
+	ticket = ticket_of(&self->rx);
+	ASSERT_LE(0, ticket);
+	s.watch = (struct hamlyn_watch) { .flags = HAMLYN_WATCH_TICKET,
+					  .key = (uint64_t)ticket };
+	EXPECT_EQ(0, as(somebody(10), try_watch, &s));
 	ASSERT_EQ(0, rekey(&self->rx, 0));
-	EXPECT_EQ(0, as(somebody(11), watch_ticket, &s));
+	EXPECT_EQ(0, as(somebody(11), try_watch, &s));
 	EXPECT_EQ(TRIES, rejects(&self->rx, HAMLYN_REJECT_KEY));
-	close(s.ticket);
+	close(ticket);
 }
 
 TEST_F(hostile_pause, each_wrong_watch_is_counted_once)
 {
-	struct stranger s = { .to = &self->rx };
 	struct hamlyn_watch w;
 	uint32_t nic;
 	int i;
 
 	HAVE_PARTIES({ HAMLYN_A_GUESSES, 0 });
 	nic = (uint32_t)self->nic;
-	w = watch_of(&self->tx, s.to);
+	w = watch_of(&self->rx);
+	w.nq = self->tx.nq.arg.nq;
 	w.key++;
 	for (i = 1; i <= 5; i++) {
 		ASSERT_EQ(0, watch(self->tx.fd, w));
 		EXPECT_EQ(i, nic_rejects(&self->g, nic, HAMLYN_A_REJECTS_KEY));
 		EXPECT_EQ(i, rejects(&self->rx, HAMLYN_REJECT_KEY));
 	}
-	w = watch_of(&self->tx, s.to);
 	w.slot = self->rx.query.max_slots;
 	ASSERT_EQ(0, watch(self->tx.fd, w));
 	EXPECT_EQ(1, nic_rejects(&self->g, nic, HAMLYN_A_REJECTS_SLOT));
@@ -328,19 +292,21 @@ TEST_F(hostile_pause, each_wrong_watch_is_counted_once)
 /* ---- who is held back ------------------------------------------------------------------ */
 
 /* A long message: with a wrong key all its packets but one wait for a pause to end. */
-static void put_long(struct party *p, const struct party *to, uint64_t key)
+static struct hamlyn_trb *put_long(struct party *p, const struct party *to, uint64_t key,
+				   uint64_t length)
 {
 	struct hamlyn_trb *trb = ht_raw_entry(&p->terminus);
 
 	memset(trb, 0, p->terminus.arg.entry_size);
 	*trb = to_party(to);
 	trb->key = key;
-	trb->length = LONG;
+	trb->length = length;
 	trb->flags = HAMLYN_TRB_NO_NOTIFY;
 	trb->fragments = 1;
-	((struct hamlyn_fragment *)(trb + 1))[0] = (struct hamlyn_fragment) {
-		.length = LONG,
+	*(struct hamlyn_fragment *)(trb + 1) = (struct hamlyn_fragment) {
+		.length = length,
 	};
+	return trb;
 }
 
 /* As another user, on the NIC of the test: room for a long message, and a terminus. */
@@ -368,7 +334,10 @@ static void put_guess(struct party *p, const struct party *to)
 	p->terminus.producer++;
 }
 
-/* Two with one doorbell, both at the beginning, where the first one is free, and later. */
+/*
+ * The first one is free. The next two have one doorbell between them, and so have the last
+ * one and what the caller puts behind it.
+ */
 static int guess(struct party *p, const struct party *to)
 {
 	int i, status;
@@ -404,7 +373,7 @@ static int guess_and_wait(struct party *p, const struct party *to)
 	ret = guess(p, to);
 	if (ret)
 		return ret;
-	put_long(p, to, to->slot.key ^ 1);
+	put_long(p, to, to->slot.key ^ 1, LONG);
 	ht_raw_post(&p->terminus);
 	ht_poll_begin(&poll);
 	do {
@@ -430,7 +399,7 @@ static int sync_while_held_back(void *arg)
 	/* Nothing to do, and then: done. */
 	if (fsync(p.fd))
 		return 1;
-	put_long(&p, s->to, s->to->slot.key ^ 1);
+	put_long(&p, s->to, s->to->slot.key ^ 1, LONG);
 	ht_raw_post(&p.terminus);
 	for (i = 0; i < 1000; i++)
 		if (fsync(p.fd))
@@ -583,7 +552,7 @@ TEST_F(hostile_pause, a_pause_is_told_with_its_terminus_and_user)
 		EXPECT_EQ(0, told.id);
 		EXPECT_GE(2000, told.paused_ms);
 	}
-	/* All but the first, which is free, and the long one. */
+	/* Of each but the first, which is free, and of the long one. */
 	EXPECT_EQ(GUESSES, pauses);
 	close(fd);
 }
@@ -602,6 +571,17 @@ static int import_ticket(struct party *p, int ticket, uint32_t *index)
 	return ret;
 }
 
+/* To where only the ticket says. */
+static void put_by_ticket(FIXTURE_DATA(hostile_pause) *self, uint32_t index)
+{
+	struct hamlyn_trb *trb = put_long(&self->tx, &self->rx, 0, LONG);
+
+	trb->flags |= HAMLYN_TRB_TICKET;
+	trb->ticket = index;
+	trb->slot = 0;
+	trb->host = 0;
+}
+
 /* Behind DROP nothing comes by it any more: what was under way has come. */
 TEST_F(hostile_pause, a_ticket_is_dropped_when_the_message_that_uses_it_has_left)
 {
@@ -609,7 +589,6 @@ TEST_F(hostile_pause, a_ticket_is_dropped_when_the_message_that_uses_it_has_left
 	struct hamlyn_slot_create slot;
 	struct hamlyn_area_alloc area;
 	unsigned char *to, *from;
-	struct hamlyn_trb *trb;
 	uint32_t terminus;
 	int ticket, status;
 
@@ -626,12 +605,7 @@ TEST_F(hostile_pause, a_ticket_is_dropped_when_the_message_that_uses_it_has_left
 	ASSERT_EQ(0, ht_raw_bind(self->tx.fd, terminus, 0, area.area, 0, LONG));
 	ht_fill(from, LONG, 3);
 	ASSERT_EQ(0, import_ticket(&self->tx, ticket, &drop.index));
-	put_long(&self->tx, &self->rx, 0);
-	trb = ht_raw_entry(&self->tx.terminus);
-	trb->flags |= HAMLYN_TRB_TICKET;
-	trb->ticket = drop.index;
-	trb->slot = 0;
-	trb->host = 0;
+	put_by_ticket(self, drop.index);
 	/* Two doorbells: some of its packets have left, and not the last one. */
 	ASSERT_EQ(0, ht_raw_post(&self->tx.terminus));
 	EXPECT_EQ(1, ioctl(self->tx.fd, HAMLYN_IOC_KICK, (unsigned long)terminus));
@@ -644,12 +618,7 @@ TEST_F(hostile_pause, a_ticket_is_dropped_when_the_message_that_uses_it_has_left
 				 self->tx.terminus.producer - 1, &status));
 	EXPECT_EQ(0, status);
 	/* What comes behind it has no ticket any more. */
-	put_long(&self->tx, &self->rx, 0);
-	trb = ht_raw_entry(&self->tx.terminus);
-	trb->flags |= HAMLYN_TRB_TICKET;
-	trb->ticket = drop.index;
-	trb->slot = 0;
-	trb->host = 0;
+	put_by_ticket(self, drop.index);
 	ASSERT_LE(0, ht_raw_post(&self->tx.terminus));
 	ASSERT_EQ(0, ht_raw_done(&self->tx.terminus,
 				 self->tx.terminus.producer - 1, &status));
@@ -676,7 +645,6 @@ TEST_F(hostile_pause, who_destroys_a_terminus_in_its_message_has_his_memory_back
 	struct hamlyn_area_alloc into, area;
 	volatile unsigned char *to;
 	struct hamlyn_slot_create slot;
-	struct hamlyn_trb *trb;
 	struct ht_poll poll;
 	unsigned char *from;
 	pthread_t thread;
@@ -692,10 +660,7 @@ TEST_F(hostile_pause, who_destroys_a_terminus_in_its_message_has_his_memory_back
 				 area.area, 0, HUGE));
 	memset(from, 1, HUGE);
 	self->rx.slot = slot;
-	put_long(&self->tx, &self->rx, slot.key);
-	trb = ht_raw_entry(&self->tx.terminus);
-	trb->length = HUGE;
-	((struct hamlyn_fragment *)(trb + 1))[0].length = HUGE;
+	put_long(&self->tx, &self->rx, slot.key, HUGE);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, ring, &self->tx));
 	ht_poll_begin(&poll);
 	while (!to[0] && ht_poll_more(&poll))

@@ -572,36 +572,13 @@ static int open_from_elsewhere(void *arg)
 	return n;
 }
 
-static void count_user(const struct nlmsghdr *h, void *arg)
-{
-	const struct nlattr *uid = attr_of(h, HAMLYN_A_UID);
-
-	if (uid && attr_u32(uid) == ((const uint32_t *)arg)[0])
-		((uint32_t *)arg)[1]++;
-}
-
-/* How often a user is listed. */
-static uint32_t listed(uint32_t nic, uint32_t uid)
-{
-	uint32_t found[2] = { uid, 0 };
-	struct request r;
-	uint16_t family = 0;
-	int fd = netlink_open(&family);
-
-	request_init(&r, family, HAMLYN_NL_CMD_USER_GET, NLM_F_DUMP);
-	request_u32(&r, HAMLYN_A_NIC, nic);
-	if (ask(fd, &r, count_user, found))
-		found[1] = 99;
-	close(fd);
-	return found[1];
-}
-
 TEST_F(nics, who_may_not_open_it_leaves_no_trace)
 {
 	struct genl *g = &self->g;
 	const uint32_t uid = somebody(6);
-	int fd = genl_listen(g), own, open[2];
+	int fd = genl_listen(g), own, netlink, opened[2];
 	struct nic_told told;
+	uint16_t family = 0;
 	uint32_t nic;
 
 	ASSERT_LE(0, fd);
@@ -609,25 +586,27 @@ TEST_F(nics, who_may_not_open_it_leaves_no_trace)
 	ASSERT_LE(0, self->nic);
 	nic = (uint32_t)self->nic;
 	EXPECT_TOLD(HAMLYN_NL_EVENT_NIC_NEW);
-	own = openat(AT_FDCWD, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	ASSERT_LE(0, own);
 	ASSERT_EQ(0, unshare(CLONE_NEWNET));
 	EXPECT_EQ(0, as(uid, open_from_elsewhere, &nic));
 	ASSERT_EQ(0, setns(own, CLONE_NEWNET));
 	close(own);
 	EXPECT_NO(told_more(fd, nic));
-	EXPECT_EQ(0, listed(nic, uid));
+	netlink = netlink_open(&family);
+	EXPECT_EQ(0, listed(netlink, family, uid));
+	close(netlink);
 	ASSERT_EQ(0, nic_get(g, nic));
 	EXPECT_EQ(0, genl_number(genl_attr(g, HAMLYN_A_CONTEXTS)));
 	/* Contexts are numbered from the lowest number that is free. */
-	open[0] = nic_open(nic);
+	opened[0] = nic_open(nic);
 	EXPECT_TOLD(HAMLYN_NL_EVENT_CONTEXT_OPEN);
 	EXPECT_EQ(0, told.context);
-	open[1] = nic_open(nic);
+	opened[1] = nic_open(nic);
 	EXPECT_TOLD(HAMLYN_NL_EVENT_CONTEXT_OPEN);
 	EXPECT_EQ(1, told.context);
-	close(open[0]);
-	close(open[1]);
+	close(opened[0]);
+	close(opened[1]);
 	close(fd);
 }
 
@@ -718,83 +697,78 @@ static int no_limit(struct genl *g, uint32_t nic, uint32_t uid)
 
 #define MOST	20
 
-/* How many slots there are for the caller, up to MOST; more than that: an error. */
-static int take_slots(void *arg)
+static int take_slot(int fd, uint32_t area)
 {
 	struct hamlyn_slot_create slot;
-	struct hamlyn_area_alloc area;
-	int fd = ht_raw_open(), n, ret = 0;
 
-	(void)arg;
-	if (fd < 0 || ht_raw_area_alloc(fd, PAGE, &area, NULL))
-		return 100;
-	for (n = 0; n < MOST; n++) {
-		ret = ht_raw_slot_create(fd, area.area, 1, HAMLYN_NONE, &slot);
-		if (ret)
-			break;
-	}
-	return ret && ret != -EDQUOT ? 101 : n;
+	return ht_raw_slot_create(fd, area, 1, HAMLYN_NONE, &slot);
 }
 
-static int take_termini(void *arg)
+static int take_terminus(int fd, uint32_t area)
 {
 	struct hamlyn_terminus_create t = { .size = sizeof(t), .entries = 2,
 					    .entry_size = 128 };
-	int fd = ht_raw_open(), n, ret = 0;
 
-	(void)arg;
-	for (n = 0; n < MOST; n++) {
-		ret = ht_raw(fd, HAMLYN_IOC_TERMINUS_CREATE, &t);
-		if (ret)
-			break;
-	}
-	return ret && ret != -EDQUOT ? 101 : n;
+	(void)area;
+	return ht_raw(fd, HAMLYN_IOC_TERMINUS_CREATE, &t);
 }
 
-static int take_pages(void *arg)
+static int take_page(int fd, uint32_t area)
 {
-	struct hamlyn_area_alloc area;
-	int fd = ht_raw_open(), n, ret = 0;
+	struct hamlyn_area_alloc alloc;
 
-	(void)arg;
-	for (n = 0; n < MOST; n++) {
-		ret = ht_raw_area_alloc(fd, PAGE, &area, NULL);
-		if (ret)
-			break;
-	}
-	return ret && ret != -EDQUOT ? 101 : n;
+	(void)area;
+	return ht_raw_area_alloc(fd, PAGE, &alloc, NULL);
 }
 
-static int wire_pages(void *arg)
+static int wire_page(int fd, uint32_t area)
 {
 	static char page[PAGE] __attribute__((aligned(PAGE)));
 	struct hamlyn_area_add add = { .size = sizeof(add), .length = PAGE,
 				       .addr = (uintptr_t)page };
-	int fd = ht_raw_open(), n, ret = 0;
 
-	(void)arg;
+	(void)area;
 	page[0] = 1;
-	for (n = 0; n < MOST; n++) {
-		ret = ht_raw(fd, HAMLYN_IOC_AREA_ADD, &add);
-		if (ret)
-			break;
-	}
-	return ret && ret != -EDQUOT ? 101 : n;
+	return ht_raw(fd, HAMLYN_IOC_AREA_ADD, &add);
 }
 
-static const struct {
+/* What a user can have of, the unit of its limit, and whether that is of 64 bits. */
+struct kind {
 	uint16_t attr;
 	bool wide;
 	uint64_t unit;
-	int (*take)(void *arg);
-} limited[] = {
-	{ HAMLYN_A_LIMITS_USER_SLOTS, false, 1, take_slots },
-	{ HAMLYN_A_LIMITS_USER_TERMINI, false, 1, take_termini },
-	{ HAMLYN_A_LIMITS_USER_KERNEL_BYTES, true, PAGE, take_pages },
-	{ HAMLYN_A_LIMITS_USER_WIRED_BYTES, true, PAGE, wire_pages },
+	int (*take)(int fd, uint32_t area);
 };
 
-/* Takes the program's limit of locked memory as it is: eight pages are in any. */
+static const struct kind kinds[] = {
+	{ HAMLYN_A_LIMITS_USER_SLOTS, false, 1, take_slot },
+	{ HAMLYN_A_LIMITS_USER_TERMINI, false, 1, take_terminus },
+	{ HAMLYN_A_LIMITS_USER_KERNEL_BYTES, true, PAGE, take_page },
+	{ HAMLYN_A_LIMITS_USER_WIRED_BYTES, true, PAGE, wire_page },
+};
+static const struct kind *const slots = &kinds[0], *const termini = &kinds[1],
+			 *const memory = &kinds[2];
+
+/* How many of a kind the caller can have, up to MOST. */
+static int take(void *arg)
+{
+	const struct kind *kind = arg;
+	struct hamlyn_area_alloc area = { .area = HAMLYN_NONE };
+	int fd = ht_raw_open(), n, ret = 0;
+
+	if (fd < 0 || (kind == slots && ht_raw_area_alloc(fd, PAGE, &area, NULL)))
+		return 100;
+	for (n = 0; n < MOST && !ret; n += !ret)
+		ret = kind->take(fd, area.area);
+	return ret && ret != -EDQUOT ? 101 : n;
+}
+
+static int can_take(unsigned int uid, const struct kind *kind)
+{
+	return as(uid, take, (void *)(uintptr_t)kind);
+}
+
+/* RLIMIT_MEMLOCK is as it was: MOST pages are within it. */
 TEST_F(nics, a_limit_of_one_user_is_his_alone)
 {
 	const uint32_t uid = somebody(1), other = somebody(2);
@@ -806,29 +780,29 @@ TEST_F(nics, a_limit_of_one_user_is_his_alone)
 	ASSERT_LE(0, self->nic);
 	nic = (uint32_t)self->nic;
 	nic_use(nic);
-	for (i = 0; i < ARRAY_SIZE(limited); i++) {
-		ASSERT_EQ(0, limit(g, nic, &uid, limited[i].attr,
-				   3 * limited[i].unit, limited[i].wide));
-		EXPECT_EQ(3, as(uid, limited[i].take, NULL)) {
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		ASSERT_EQ(0, limit(g, nic, &uid, kinds[i].attr,
+				   3 * kinds[i].unit, kinds[i].wide));
+		EXPECT_EQ(3, can_take(uid, &kinds[i])) {
 			TH_LOG("limit %u", i);
 		}
-		EXPECT_LT(3, as(other, limited[i].take, NULL));
+		EXPECT_LT(3, can_take(other, &kinds[i]));
 		/* Half of a page more is no page. */
-		if (limited[i].wide) {
-			ASSERT_EQ(0, limit(g, nic, &uid, limited[i].attr,
+		if (kinds[i].wide) {
+			ASSERT_EQ(0, limit(g, nic, &uid, kinds[i].attr,
 					   4 * PAGE + PAGE / 2, true));
-			EXPECT_EQ(4, as(uid, limited[i].take, NULL));
+			EXPECT_EQ(4, can_take(uid, &kinds[i]));
 		}
-		/* None at all, and then as all have. */
-		ASSERT_EQ(0, limit(g, nic, &uid, limited[i].attr,
-				   limited[i].wide ? UINT64_MAX : UINT32_MAX,
-				   limited[i].wide));
-		EXPECT_EQ(MOST, as(uid, limited[i].take, NULL));
-		ASSERT_EQ(0, limit(g, nic, &uid, limited[i].attr, 0,
-				   limited[i].wide));
-		EXPECT_EQ(0, as(uid, limited[i].take, NULL));
+		/* No limit, a limit of nothing, and as all have. */
+		ASSERT_EQ(0, limit(g, nic, &uid, kinds[i].attr,
+				   kinds[i].wide ? UINT64_MAX : UINT32_MAX,
+				   kinds[i].wide));
+		EXPECT_EQ(MOST, can_take(uid, &kinds[i]));
+		ASSERT_EQ(0, limit(g, nic, &uid, kinds[i].attr, 0,
+				   kinds[i].wide));
+		EXPECT_EQ(0, can_take(uid, &kinds[i]));
 		ASSERT_EQ(0, no_limit(g, nic, uid));
-		EXPECT_EQ(MOST, as(uid, limited[i].take, NULL));
+		EXPECT_EQ(MOST, can_take(uid, &kinds[i]));
 	}
 }
 
@@ -844,18 +818,18 @@ TEST_F(nics, one_limit_of_a_user_leaves_his_others_as_they_are)
 	nic_use(nic);
 	ASSERT_EQ(0, limit(g, nic, &uid, HAMLYN_A_LIMITS_USER_SLOTS, 2, false));
 	ASSERT_EQ(0, limit(g, nic, &uid, HAMLYN_A_LIMITS_USER_TERMINI, 5, false));
-	EXPECT_EQ(2, as(uid, take_slots, NULL));
-	EXPECT_EQ(5, as(uid, take_termini, NULL));
+	EXPECT_EQ(2, can_take(uid, slots));
+	EXPECT_EQ(5, can_take(uid, termini));
 	EXPECT_EQ(-EINVAL, limit(g, nic, &uid, HAMLYN_A_LIMITS_KERNEL_BYTES,
 				 PAGE, true));
 	EXPECT_NE(NULL, strstr(g->text, "is for all users"));
 	/* What all have now is not what he has. */
 	ASSERT_EQ(0, limit(g, nic, NULL, HAMLYN_A_LIMITS_USER_SLOTS, 4, false));
-	EXPECT_EQ(2, as(uid, take_slots, NULL));
-	EXPECT_EQ(4, as(somebody(4), take_slots, NULL));
+	EXPECT_EQ(2, can_take(uid, slots));
+	EXPECT_EQ(4, can_take(somebody(4), slots));
 	ASSERT_EQ(0, no_limit(g, nic, uid));
-	EXPECT_EQ(4, as(uid, take_slots, NULL));
-	EXPECT_EQ(MOST, as(uid, take_termini, NULL));
+	EXPECT_EQ(4, can_take(uid, slots));
+	EXPECT_EQ(MOST, can_take(uid, termini));
 }
 
 TEST_F(nics, root_passes_a_users_limit_and_not_the_nics)
@@ -869,20 +843,20 @@ TEST_F(nics, root_passes_a_users_limit_and_not_the_nics)
 	ASSERT_LE(0, self->nic);
 	nic = (uint32_t)self->nic;
 	nic_use(nic);
-	for (i = 0; i < ARRAY_SIZE(limited); i++) {
-		ASSERT_EQ(0, limit(g, nic, &root, limited[i].attr, 0,
-				   limited[i].wide));
-		EXPECT_EQ(MOST, as(0, limited[i].take, NULL)) {
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		ASSERT_EQ(0, limit(g, nic, &root, kinds[i].attr, 0,
+				   kinds[i].wide));
+		EXPECT_EQ(MOST, can_take(0, &kinds[i])) {
 			TH_LOG("limit %u", i);
 		}
 	}
 	ASSERT_EQ(0, limit(g, nic, NULL, HAMLYN_A_LIMITS_KERNEL_BYTES,
 			   6 * PAGE, true));
-	EXPECT_EQ(6, as(0, take_pages, NULL));
-	EXPECT_EQ(6, as(somebody(5), take_pages, NULL));
+	EXPECT_EQ(6, can_take(0, memory));
+	EXPECT_EQ(6, can_take(somebody(5), memory));
 	ASSERT_EQ(0, limit(g, nic, NULL, HAMLYN_A_LIMITS_KERNEL_BYTES,
 			   UINT64_MAX, true));
-	EXPECT_EQ(MOST, as(0, take_pages, NULL));
+	EXPECT_EQ(MOST, can_take(0, memory));
 }
 
 /* An eighth of what all NICs together may have, so often as there is room. */

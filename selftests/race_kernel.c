@@ -721,16 +721,6 @@ TEST_F(race_kernel, a_send_buffer_area_goes_while_it_is_read)
 
 /* ---- NICs --------------------------------------------------------------- */
 
-static int open_nic(uint32_t nic)
-{
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "/dev/hamlyn%u", nic);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 /* A user of a NIC that may not be there: it opens, makes things, and closes. */
 static int use_nics(struct nic_board *b)
 {
@@ -746,7 +736,7 @@ static int use_nics(struct nic_board *b)
 			sched_yield();
 			continue;
 		}
-		fd = open_nic(nic - 1);
+		fd = nic_open(nic - 1);
 		if (fd == -ENOENT || fd == -ENXIO || fd == -ENODEV) {
 			sched_yield();
 			continue;
@@ -905,7 +895,6 @@ static int live_inside(struct nic_board *b, int socket)
 {
 	struct party p, q;
 	struct ht_poll poll;
-	char path[32];
 	uint64_t n;
 
 	if (unshare(CLONE_NEWNET))
@@ -915,8 +904,7 @@ static int live_inside(struct nic_board *b, int socket)
 	while (!h__load_acquire(&b->nic))
 		if (!ht_poll_more(&poll))
 			return 2;
-	snprintf(path, sizeof(path), "/dev/hamlyn%u", b->nic - 1);
-	setenv("HAMLYN_DEVICE", path, 1);
+	nic_use(b->nic - 1);
 	if (party_open(&p) || party_open(&q))
 		return 3;
 	if (socket >= 0 && pass_fd(socket, p.fd))
@@ -957,7 +945,7 @@ static const char *nic_goes(struct genl *g, uint32_t nic, unsigned int *left)
 	int fd;
 
 	ht_poll_begin(&poll);
-	while ((fd = open_nic(nic)) != -ENOENT) {
+	while ((fd = nic_open(nic)) != -ENOENT) {
 		if (fd >= 0)
 			close(fd);
 		else if (fd != -EPERM && fd != -ENODEV && fd != -ENXIO)
