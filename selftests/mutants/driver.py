@@ -40,6 +40,9 @@ NOTICE_ELSE = 'hostile_admin limits lifecycle'
 # A program is stopped, and its mutant noticed, when it takes so many times as long as without
 # one, and so many seconds
 SLOWER, SLACK = 5, 10
+# A test that is a script: asked by --tests, with --module-args max_slots=2048, for it has one NIC
+# and guesses. What it takes along:
+SCRIPTS = {'hamlynctl-test.sh': ['hamlynctl', 'hamlynctl-peer', 'hamlynctl-pty']}
 # Made for survivors: asked last, by all files of the driver. After a colon: the fixture.
 NEW = ['survivors:edge', 'survivors:leak']
 
@@ -75,8 +78,14 @@ class Driver:
         log = f'{self.work}/tests-build.log'
         self.bins = os.path.join(os.environ['BUILD'], 'selftests')
         if run(['make', '-s', f'BUILD={os.environ["BUILD"]}',
-                *sorted({f'{self.bins}/{program_of(t)}' for t in tests})], log, cwd=ROOT):
+                *sorted({b for t in tests for b in self.needs(t)})], log, cwd=ROOT):
             sys.exit(f'mutants/run.py: the tests do not build, see {log}')
+
+    def needs(self, test):
+        """What make builds of it."""
+        if test in SCRIPTS:
+            return [f'{os.environ["BUILD"]}/{name}' for name in SCRIPTS[test]]
+        return [f'{self.bins}/{program_of(test)}']
 
     def kernel(self):
         return [self.options.kernel, self.tree, self.out]
@@ -85,7 +94,7 @@ class Driver:
         names = NOTICE.get(os.path.basename(path), NOTICE_ELSE).split() + NEW
         if self.options.tests:
             names = self.options.tests.split(',')
-        return [n for n in names if os.path.exists(f'{ROOT}/selftests/{program_of(n)}.c')]
+        return [n for n in names if n in SCRIPTS or os.path.exists(f'{ROOT}/selftests/{program_of(n)}.c')]
 
     def script(self, batch, tests=None):
         lines = ['cd /host']
@@ -126,8 +135,9 @@ echo "END {m.number}"''')
 
     def files(self, tests):
         files = ['--file', f'{self.work}/hamlyn.ko']
-        for test in sorted({program_of(t) for t in tests}):
-            files += ['--file', f'{self.bins}/{test}']
+        needed = {b for t in tests for b in self.needs(t)} | {f'selftests/{t}' for t in tests if t in SCRIPTS}
+        for name in sorted(needed):
+            files += ['--file', name]
         return files
 
     def start(self, tests):

@@ -105,3 +105,12 @@ end_run() {
 	fi
 	exit "$1"
 }
+
+# Of a guest: its passwd and its group
+guest_users() {
+	printf '%s\n' root:x:0:0:root:/tmp:/bin/sh nobody:x:65534:65534:nobody:/:/bin/sh
+	printf '%s:x:%s:\n' alice 1001 bob 1002 mallory 1003 |
+		awk -F: '{ print $1 ":x:" $3 ":" $3 ":" $1 ":/home/" $1 ":/bin/sh" }'
+}
+
+guest_groups() { guest_users | awk -F: '{ print $1 ":x:" $4 ":" }'; }

@@ -172,14 +172,6 @@ find_kernel() {
 
 # ---- the initramfs: an archive that every run shares, and one of this run behind it ----
 
-guest_users() {
-	printf '%s\n' root:x:0:0:root:/tmp:/bin/sh nobody:x:65534:65534:nobody:/:/bin/sh
-	printf '%s:x:%s:\n' alice 1001 bob 1002 mallory 1003 |
-		awk -F: '{ print $1 ":x:" $3 ":" $3 ":" $1 ":/home/" $1 ":/bin/sh" }'
-}
-
-guest_groups() { guest_users | awk -F: '{ print $1 ":x:" $4 ":" }'; }
-
 pack() { # FOLDER ARCHIVE
 	(cd "$1" && find . -mindepth 1 -print0 | cpio --quiet -0 -o -H newc -R 0:0) >"$2"
 }
@@ -206,7 +198,7 @@ base_archive() {
 	command -v busybox >/dev/null || die $EXIT_RIG "busybox is missing; run: selftests/setup.sh packages vm"
 	[ -n "$BUSYBOX" ] || BUSYBOX=$(command -v busybox)
 	command -v cpio >/dev/null || die $EXIT_RIG "cpio is missing; run: selftests/setup.sh packages vm"
-	sum=$(cat "$VM_DIR/init.c" "${BASH_SOURCE[0]}" "$BUSYBOX" | sha256sum | cut -c1-16)
+	sum=$(cat "$VM_DIR/init.c" "$VM_DIR/lib.sh" "${BASH_SOURCE[0]}" "$BUSYBOX" | sha256sum | cut -c1-16)
 	dir=$CACHE/guest
 	BASE=$dir/base-$sum.cpio
 	[ ! -e "$BASE" ] || return 0

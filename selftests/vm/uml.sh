@@ -135,7 +135,8 @@ fill_root() { # ROOT
 	while read -r applet; do
 		[ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"
 	done < <("$busybox" --list)
-	printf 'root:x:0:0:root:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$root/etc/passwd"
+	guest_users >"$root/etc/passwd"
+	guest_groups >"$root/etc/group"
 	[ "$MODULE" = no ] || cp "$BUILD/$KERNEL/hamlyn.ko" "$root/vm/hamlyn.ko"
 	printf '%s\n' "$COMMAND" >"$root/vm/run"
 	guest_init >"$root/vm/init"
