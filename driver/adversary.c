@@ -10,6 +10,7 @@
 #include <linux/workqueue.h>
 
 #include "hml.h"
+#include "locked.h"
 #include "trace.h"
 
 #define PPM		1000000		/* rates are in parts of it */
@@ -366,7 +367,7 @@ static void adversary_end(struct hml_adversary *a)
 	while (send_due(a, true))
 		cond_resched();
 	spin_lock(&a->device->termini_lock);
-	hml_stats_add(&a->device->retired, &a->stats);
+	hml_stats_add(hml_retired(a->device), &a->stats);
 	spin_unlock(&a->device->termini_lock);
 	adversary_free(a);
 }

@@ -10,6 +10,7 @@
 
 #include "compat.h"
 #include "hml.h"
+#include "locked.h"
 #include "trace.h"
 
 #define PIN_BATCH	512
@@ -360,8 +361,8 @@ static int area_publish(struct hml_context *c, struct hml_area *a, u32 *id)
 	mem_resize(a, a->mem->count);
 	mutex_lock(&c->lock);
 	/* From here on another thread may remove it: it is not ours. */
-	err = xa_alloc(&c->areas, &a->id, a, XA_LIMIT(0, HML_MAX_IDS),
-		       GFP_KERNEL_ACCOUNT);
+	err = xa_alloc(hml_table(c, &c->areas), &a->id, a,
+		       XA_LIMIT(0, HML_MAX_IDS), GFP_KERNEL_ACCOUNT);
 	*id = a->id;
 	if (!err)
 		atomic_inc(&c->device->area_count);

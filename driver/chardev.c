@@ -8,6 +8,7 @@
 #include <linux/uaccess.h>
 
 #include "hml.h"
+#include "locked.h"
 #include "trace.h"
 
 union hml_arg {
@@ -433,9 +434,9 @@ static int context_link(struct hml_context *c)
 	else if (d->gone)
 		err = -ENODEV;
 	else
-		xa_store(&d->contexts, c->id, c, 0);
+		xa_store(hml_contexts(d), c->id, c, 0);
 	if (!err)
-		d->opens++;
+		++*hml_opens(d);
 	mutex_unlock(&d->contexts_lock);
 	if (err)
 		xa_release(&d->contexts, c->id);
@@ -449,9 +450,9 @@ static void context_unlink(struct hml_context *c, bool closed)
 
 	mutex_lock(&d->contexts_lock);
 	if (closed)
-		d->opens--;
+		--*hml_opens(d);
 	else
-		xa_erase(&d->contexts, c->id);
+		xa_erase(hml_contexts(d), c->id);
 	mutex_unlock(&d->contexts_lock);
 	hml_changed();
 }

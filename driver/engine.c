@@ -25,8 +25,15 @@
 
 /* ---- the order of service ---- */
 
+static struct hml_order *order_of(struct hml_engine *e)
+{
+	lockdep_assert_held(&e->lock);
+	return &e->order;
+}
+
 static bool in_order(const struct hml_term *t)
 {
+	lockdep_assert_held(&t->engine->lock);
 	return t->turn.next;
 }
 
@@ -34,7 +41,7 @@ static bool in_order(const struct hml_term *t)
 static bool take_out(struct hml_term *t)
 {
 	if (in_order(t)) {
-		hml_order_remove(&t->engine->order, &t->turn);
+		hml_order_remove(order_of(t->engine), &t->turn);
 		trace_hamlyn_poll_stop(t);
 	} else if (!RB_EMPTY_NODE(&t->paused.node)) {
 		timerqueue_del(&t->engine->paused, &t->paused);
@@ -53,7 +60,7 @@ static void put_in(struct hml_term *t)
 		timerqueue_del(&t->engine->paused, &t->paused);
 	else
 		refcount_inc(&t->ref);
-	hml_order_add(&t->engine->order, &t->turn);
+	hml_order_add(order_of(t->engine), &t->turn);
 	trace_hamlyn_poll_start(t);
 }
 
@@ -96,10 +103,9 @@ static void set_aside(struct hml_term *t)
 
 	spin_lock(&e->lock);
 	if (in_order(t)) {
-		hml_order_remove(&e->order, &t->turn);
+		take_out(t);
 		t->paused.expires = READ_ONCE(t->core.sender.guard.until);
 		timerqueue_add(&e->paused, &t->paused);
-		trace_hamlyn_poll_stop(t);
 	}
 	spin_unlock(&e->lock);
 }
@@ -169,11 +175,11 @@ void hml_engine_set_turn(struct hml_term *t, u32 priority, u32 weight)
 	spin_lock(&e->lock);
 	served = in_order(t);
 	if (served)
-		hml_order_remove(&e->order, &t->turn);
+		hml_order_remove(order_of(e), &t->turn);
 	t->turn.priority = priority;
 	WRITE_ONCE(t->turn.weight, weight);
 	if (served)
-		hml_order_add(&e->order, &t->turn);
+		hml_order_add(order_of(e), &t->turn);
 	spin_unlock(&e->lock);
 }
 
@@ -285,9 +291,9 @@ static bool next_turn(struct hml_engine *e, struct turn *turn)
 
 	spin_lock(&e->lock);
 	if (last)
-		hml_order_done(&e->order, &last->turn, turn->credit,
+		hml_order_done(order_of(e), &last->turn, turn->credit,
 			       turn->sent);
-	next = hml_order_next(&e->order);
+	next = hml_order_next(order_of(e));
 	turn->t = NULL;
 	if (next) {
 		turn->t = container_of(next, struct hml_term, turn);

@@ -4,6 +4,12 @@
 
 #include "hml.h"
 
+static char *explanation_of(struct hml_context *c)
+{
+	lockdep_assert_held(&c->explain_lock);
+	return c->explanation;
+}
+
 /**
  * hml_explain() - say why the call in progress fails
  * @c: the context
@@ -18,7 +24,7 @@ void hml_explain(struct hml_context *c, const char *format, ...)
 	vscnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	spin_lock(&c->explain_lock);
-	strscpy_pad(c->explanation, text, sizeof(c->explanation));
+	strscpy_pad(explanation_of(c), text, sizeof(c->explanation));
 	spin_unlock(&c->explain_lock);
 }
 
@@ -26,7 +32,7 @@ void hml_explain(struct hml_context *c, const char *format, ...)
 void hml_explain_nothing(struct hml_context *c)
 {
 	spin_lock(&c->explain_lock);
-	c->explanation[0] = 0;
+	*explanation_of(c) = 0;
 	spin_unlock(&c->explain_lock);
 }
 
@@ -35,8 +41,8 @@ int hml_explain_get(struct hml_context *c, struct hamlyn_explain *arg)
 	if (arg->reserved)
 		return -EINVAL;
 	spin_lock(&c->explain_lock);
-	strscpy_pad(arg->text, c->explanation, sizeof(arg->text));
-	c->explanation[0] = 0;
+	strscpy_pad(arg->text, explanation_of(c), sizeof(arg->text));
+	*explanation_of(c) = 0;
 	spin_unlock(&c->explain_lock);
 	return 0;
 }

@@ -431,7 +431,7 @@ struct hml_term {
 
 /* nic.c */
 extern struct mutex hml_nics_lock;
-extern struct list_head hml_nics;	/* of struct hml_device.list */
+struct list_head *hml_nics(void);	/* of struct hml_device.list */
 
 int hml_nics_init(void);
 void hml_nics_exit(void);
@@ -467,12 +467,6 @@ __printf(2, 3)
 void hml_explain(struct hml_context *c, const char *format, ...);
 void hml_explain_nothing(struct hml_context *c);
 int hml_explain_get(struct hml_context *c, struct hamlyn_explain *arg);
-
-/* A context's lock is held, or nobody finds the context any more. */
-static inline void hml_context_assert_locked(const struct hml_context *c)
-{
-	lockdep_assert(READ_ONCE(c->closing) || lockdep_is_held(&c->lock));
-}
 
 /* chardev.c */
 extern const struct file_operations hml_fops;

@@ -44,7 +44,7 @@ static int set_live(const char *value, const struct kernel_param *param)
 	if (err)
 		return err;
 	mutex_lock(&hml_nics_lock);
-	list_for_each_entry(d, &hml_nics, list)
+	list_for_each_entry(d, hml_nics(), list)
 		apply(d, param->arg);
 	mutex_unlock(&hml_nics_lock);
 	return 0;
@@ -189,7 +189,7 @@ static int create_nics(void)
 	for (i = 0; i < nics; i++) {
 		mutex_lock(&hml_nics_lock);
 		d = hml_nic_create(&attr, &init_net, NULL, NULL);
-		alone = list_empty(&hml_nics);
+		alone = list_empty(hml_nics());
 		/* Who waits for the lock to make one would have it in a module that goes. */
 		if (IS_ERR(d) && alone)
 			hml_nics_end();

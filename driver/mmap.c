@@ -6,6 +6,7 @@
 
 #include "compat.h"
 #include "hml.h"
+#include "locked.h"
 
 /* Offset of a region: its kind, its object's id, 32 zero bits. */
 #define REGION_SHIFT	56

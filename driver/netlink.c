@@ -2,6 +2,7 @@
 /* The netlink family: what requests name, replies about NICs, termini. */
 #include <linux/module.h>
 
+#include "locked.h"
 #include "netlink.h"
 
 /* Of all tables: see hml_changed(). */
@@ -75,7 +76,7 @@ static struct hml_device *find_nic(struct genl_info *info)
 		NL_SET_ERR_MSG(info->extack, "which NIC? nic or name is needed");
 		return ERR_PTR(-EINVAL);
 	}
-	list_for_each_entry(d, &hml_nics, list)
+	list_for_each_entry(d, hml_nics(), list)
 		if (net_eq(read_pnet(&d->net), genl_info_net(info)) &&
 		    hml_netlink_names(attrs, d))
 			return d;
@@ -185,7 +186,7 @@ static struct hml_term *get_term(struct hml_device *d, u32 context, u32 id)
 	struct hml_context *c;
 
 	mutex_lock(&d->contexts_lock);
-	c = xa_load(&d->contexts, context);
+	c = xa_load(hml_contexts(d), context);
 	if (c)
 		t = hml_term_get(c, id);
 	mutex_unlock(&d->contexts_lock);

@@ -6,6 +6,7 @@
 #include <linux/ktime.h>
 #include <net/sock.h>
 
+#include "locked.h"
 #include "netlink.h"
 
 #define AUDIT_BATCH	8
@@ -174,7 +175,7 @@ static struct hml_context *next_context(const struct dump *dump,
 	unsigned long id;
 
 	mutex_lock(&d->contexts_lock);
-	xa_for_each_range(&d->contexts, id, c, first, last) {
+	xa_for_each_range(hml_contexts(d), id, c, first, last) {
 		if (!context_visible(dump, c))
 			continue;
 		hml_context_get(c);
@@ -257,7 +258,7 @@ static struct hml_device *next_nic(const struct dump *dump)
 	struct hml_device *d, *next = NULL;
 
 	mutex_lock(&hml_nics_lock);
-	list_for_each_entry(d, &hml_nics, list)
+	list_for_each_entry(d, hml_nics(), list)
 		if (net_eq(read_pnet(&d->net), dump->net) &&
 		    d->index >= dump->at->nic &&
 		    hml_netlink_names(dump->attrs, d) &&

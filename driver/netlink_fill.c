@@ -5,6 +5,7 @@
 #include <linux/sched.h>
 #include <net/sock.h>
 
+#include "locked.h"
 #include "netlink.h"
 
 /**
@@ -200,7 +201,7 @@ static int fill_use(struct sk_buff *skb, struct hml_device *d)
 	termini = d->term_count;
 	err = put_u64(skb, HAMLYN_A_KERNEL_BYTES, bytes_of(d->pages)) ?:
 	      put_u64(skb, HAMLYN_A_WIRED_BYTES, bytes_of(d->wired)) ?:
-	      put_limits(skb, &d->user_limits, &d->max_pages);
+	      put_limits(skb, hml_limits_of_all(d), &d->max_pages);
 	mutex_unlock(&d->users_lock);
 	return err ?:
 	       put_u32(skb, HAMLYN_A_CONTEXTS, READ_ONCE(d->opens)) ?:

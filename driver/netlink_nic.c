@@ -7,6 +7,7 @@
 #include <linux/user_namespace.h>
 #include <net/sock.h>
 
+#include "locked.h"
 #include "netlink.h"
 
 #define ATTRS_SET	(HML_ATTR(STATE) | HML_ATTR(WATCHDOG_MS) | \
@@ -61,7 +62,7 @@ static void set_nic_limits(struct hml_device *d, struct nlattr **tb)
 {
 	mutex_lock(&d->users_lock);
 	take_pages(tb[HAMLYN_A_LIMITS_KERNEL_BYTES], &d->max_pages);
-	take_limits(tb, &d->user_limits);
+	take_limits(tb, hml_limits_of_all(d));
 	mutex_unlock(&d->users_lock);
 }
 
@@ -72,7 +73,7 @@ static struct hml_limits limits_of_uid(struct hml_device *d, kuid_t uid)
 
 	mutex_lock(&d->users_lock);
 	u = xa_load(&d->users, __kuid_val(uid));
-	l = u ? hml_user_limits(d, u) : d->user_limits;
+	l = u ? hml_user_limits(d, u) : *hml_limits_of_all(d);
 	mutex_unlock(&d->users_lock);
 	return l;
 }
@@ -233,7 +234,7 @@ static int move_nic(struct genl_info *info, struct hml_device *d,
 	if (net_eq(read_pnet(&d->net), net))
 		return 0;
 	mutex_lock(&d->contexts_lock);
-	busy = d->opens;
+	busy = *hml_opens(d);
 	if (!busy) {
 		hml_event_nic(d, HAMLYN_NL_EVENT_NIC_DEL);
 		write_pnet(&d->net, net);
@@ -335,7 +336,7 @@ static int check_free(struct genl_info *info, const struct hml_nic_attr *attr)
 				  HML_MAX_NICS - 1);
 		return -EINVAL;
 	}
-	list_for_each_entry(d, &hml_nics, list) {
+	list_for_each_entry(d, hml_nics(), list) {
 		if (attrs[HAMLYN_A_NIC] && d->index == attr->index) {
 			HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_NIC],
 					  "there is such a NIC already",

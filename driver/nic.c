@@ -11,6 +11,7 @@
 
 #include "compat.h"
 #include "hml.h"
+#include "locked.h"
 #include "trace.h"
 
 #define DEFAULT_USER_TERMINI	1024
@@ -27,9 +28,15 @@ static dev_t hml_devt;
 static struct class *hml_class;
 
 DEFINE_MUTEX(hml_nics_lock);	/* the list, hosts, links, namespaces */
-LIST_HEAD(hml_nics);
+static LIST_HEAD(nics);
 static DEFINE_IDA(nic_ids);	/* indices in use */
 static bool ended;		/* hml_nics_lock: hml_nics_end() was called */
+
+struct list_head *hml_nics(void)
+{
+	lockdep_assert_held(&hml_nics_lock);
+	return &nics;
+}
 
 static void device_release(struct device *dev)
 {
@@ -204,7 +211,7 @@ struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
 		err = device_start(d, attr);
 	if (err)
 		goto err_adversary;
-	list_add_tail(&d->list, &hml_nics);
+	list_add_tail(&d->list, hml_nics());
 	hml_changed();
 	hml_event_nic(d, HAMLYN_NL_EVENT_NIC_NEW);
 	trace_hamlyn_nic_create(d);
@@ -234,7 +241,7 @@ static bool mark_gone(struct hml_device *d)
 	bool empty;
 
 	mutex_lock(&d->contexts_lock);
-	empty = !d->opens;
+	empty = !*hml_opens(d);
 	if (empty)
 		d->gone = true;
 	mutex_unlock(&d->contexts_lock);
@@ -354,7 +361,7 @@ static void __net_exit net_exit(struct net *net)
 	struct hml_device *d, *next;
 
 	mutex_lock(&hml_nics_lock);
-	list_for_each_entry_safe(d, next, &hml_nics, list) {
+	list_for_each_entry_safe(d, next, hml_nics(), list) {
 		if (!net_eq(read_pnet(&d->net), net))
 			continue;
 		if (!hml_nic_delete(d))
@@ -401,7 +408,7 @@ void hml_nics_exit(void)
 
 	unregister_pernet_subsys(&net_ops);
 	mutex_lock(&hml_nics_lock);
-	list_for_each_entry_safe(d, next, &hml_nics, list)
+	list_for_each_entry_safe(d, next, hml_nics(), list)
 		hml_nic_delete(d);
 	mutex_unlock(&hml_nics_lock);
 	class_destroy(hml_class);

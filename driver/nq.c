@@ -10,6 +10,7 @@
 #include <linux/time_namespace.h>
 
 #include "hml.h"
+#include "locked.h"
 #include "trace.h"
 
 /*
@@ -246,8 +247,8 @@ int hml_nq_create(struct hml_context *c, struct hamlyn_nq_create *arg)
 	arg->control_length = hml_ring_bytes(nq->control);
 	mutex_lock(&c->lock);
 	/* From here on another thread may destroy it: it is not ours. */
-	err = xa_alloc(&c->nqs, &nq->id, nq, XA_LIMIT(0, HML_MAX_IDS),
-		       GFP_KERNEL_ACCOUNT);
+	err = xa_alloc(hml_table(c, &c->nqs), &nq->id, nq,
+		       XA_LIMIT(0, HML_MAX_IDS), GFP_KERNEL_ACCOUNT);
 	arg->nq = nq->id;
 	if (!err) {
 		trace_hamlyn_nq_create(nq);

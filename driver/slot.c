@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 
 #include "hml.h"
+#include "locked.h"
 #include "trace.h"
 
 static int number_get(struct hml_device *d)

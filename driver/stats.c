@@ -5,6 +5,7 @@
 #include <linux/string.h>
 
 #include "hml.h"
+#include "locked.h"
 
 /**
  * hml_stats_add() - add up counters
@@ -53,7 +54,7 @@ void hml_stats_sum(struct hml_device *d, struct hml_stats *sum)
 	struct hml_term *t;
 
 	spin_lock(&d->termini_lock);
-	*sum = d->retired;
+	*sum = *hml_retired(d);
 	list_for_each_entry(t, &d->termini, all)
 		hml_stats_add(sum, &t->stats);
 	spin_unlock(&d->termini_lock);

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "hml.h"
+#include "locked.h"
 #include "trace.h"
 
 /**
@@ -35,7 +36,7 @@ void hml_term_put(struct hml_term *t)
 		return;
 	spin_lock(&d->termini_lock);
 	list_del(&t->all);
-	hml_stats_add(&d->retired, &t->stats);
+	hml_stats_add(hml_retired(d), &t->stats);
 	spin_unlock(&d->termini_lock);
 	hml_ring_put(t->wq);
 	hml_ring_put(t->status);
@@ -149,8 +150,8 @@ int hml_term_create(struct hml_context *c, struct hamlyn_terminus_create *arg)
 	arg->status_length = hml_ring_bytes(t->status);
 	mutex_lock(&c->lock);
 	/* From here on another thread may destroy it: it is not ours. */
-	err = xa_alloc(&c->termini, &t->id, t, XA_LIMIT(0, HML_MAX_IDS),
-		       GFP_KERNEL_ACCOUNT);
+	err = xa_alloc(hml_table(c, &c->termini), &t->id, t,
+		       XA_LIMIT(0, HML_MAX_IDS), GFP_KERNEL_ACCOUNT);
 	arg->terminus = t->id;
 	if (!err) {
 		find_only(c);
@@ -193,7 +194,7 @@ int hml_term_destroy(struct hml_context *c, u32 id)
 	struct hml_term *t;
 
 	mutex_lock(&c->lock);
-	t = xa_erase(&c->termini, id);
+	t = xa_erase(hml_table(c, &c->termini), id);
 	if (t)
 		find_only(c);
 	mutex_unlock(&c->lock);

@@ -99,6 +99,13 @@ static struct hml_user *user_find(struct hml_device *d, struct hml_user *fresh)
 	return u ?: ERR_PTR(err);
 }
 
+/* A context's, for what is counted of it. */
+static struct hml_user *user_of(struct hml_context *c)
+{
+	lockdep_assert_held(&c->device->users_lock);
+	return c->user;
+}
+
 /* Some records in turn: everybody's charges wait, and there may be many. */
 static void forget_some(struct hml_device *d)
 {
@@ -178,6 +185,7 @@ static unsigned long pages_of(kuid_t uid)
 {
 	void *entry = xa_load(&all_users, __kuid_val(uid));
 
+	lockdep_assert_held(&all_lock);
 	return entry ? xa_to_value(entry) : 0;
 }
 
@@ -419,7 +427,7 @@ int hml_user_charge_slot(struct hml_context *c)
 void hml_user_uncharge_slot(struct hml_context *c)
 {
 	mutex_lock(&c->device->users_lock);
-	c->user->used.slots--;
+	user_of(c)->used.slots--;
 	mutex_unlock(&c->device->users_lock);
 }
 
@@ -461,9 +469,9 @@ void hml_user_guess(struct hml_context *c, u32 free)
 	struct hml_sender sender = { .stats = &stats };
 
 	mutex_lock(&c->device->users_lock);
-	sender.guard = c->user->guard;
+	sender.guard = user_of(c)->guard;
 	hml_guard_wrong(free, hml_port_now_ns(&c->device->nic.port), &sender);
-	c->user->guard = sender.guard;
+	user_of(c)->guard = sender.guard;
 	mutex_unlock(&c->device->users_lock);
 }
 
@@ -473,7 +481,7 @@ bool hml_user_paused(struct hml_context *c)
 	bool paused;
 
 	mutex_lock(&c->device->users_lock);
-	paused = hml_guard_paused(&c->device->nic, &c->user->guard);
+	paused = hml_guard_paused(&c->device->nic, &user_of(c)->guard);
 	mutex_unlock(&c->device->users_lock);
 	return paused;
 }
@@ -482,8 +490,8 @@ void hml_user_uncharge_terminus(struct hml_context *c,
 				const struct hml_guard *guard)
 {
 	mutex_lock(&c->device->users_lock);
-	c->user->used.termini--;
+	user_of(c)->used.termini--;
 	c->device->term_count--;
-	hml_guard_inherit(&c->user->guard, guard);
+	hml_guard_inherit(&user_of(c)->guard, guard);
 	mutex_unlock(&c->device->users_lock);
 }

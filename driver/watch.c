@@ -28,6 +28,7 @@
 #include <linux/workqueue.h>
 
 #include "hml.h"
+#include "locked.h"
 #include "trace.h"
 
 #define RETRY_MS	10	/* between looks at a full NQ */
@@ -368,7 +369,7 @@ static void count_reject(struct hml_context *c, int reject, bool ticket,
 	    !ticket)
 		hml_user_guess(c, free);
 	spin_lock(&c->device->termini_lock);
-	hml_stats_add(&c->device->retired, &stats);
+	hml_stats_add(hml_retired(c->device), &stats);
 	spin_unlock(&c->device->termini_lock);
 }
 

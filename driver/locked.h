@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is under which lock, for who holds it: lockdep says so of who does not. */
+#ifndef HML_LOCKED_H
+#define HML_LOCKED_H
+
+#include <linux/lockdep.h>
+
+#include "hml.h"
+
+/* ---- of a NIC ---- */
+
+static inline struct xarray *hml_contexts(struct hml_device *d)
+{
+	lockdep_assert_held(&d->contexts_lock);
+	return &d->contexts;
+}
+
+static inline u32 *hml_opens(struct hml_device *d)
+{
+	lockdep_assert_held(&d->contexts_lock);
+	return &d->opens;
+}
+
+static inline struct hml_limits *hml_limits_of_all(struct hml_device *d)
+{
+	lockdep_assert_held(&d->users_lock);
+	return &d->user_limits;
+}
+
+static inline struct hml_stats *hml_retired(struct hml_device *d)
+{
+	lockdep_assert_held(&d->termini_lock);
+	return &d->retired;
+}
+
+/* ---- of a context ---- */
+
+/* Its lock is held, or nobody finds the context any more. */
+static inline void hml_context_assert_locked(const struct hml_context *c)
+{
+	lockdep_assert(READ_ONCE(c->closing) || lockdep_is_held(&c->lock));
+}
+
+/* One of a context's tables, to be changed. */
+static inline struct xarray *hml_table(const struct hml_context *c,
+				       struct xarray *table)
+{
+	hml_context_assert_locked(c);
+	return table;
+}
+
+#endif
