@@ -161,9 +161,23 @@ boot() {
 		</dev/null >"$OUT/console" 2>&1 &
 	PID=$!
 	STATUS=0
+	end_when_down "$PID" &
 	wait "$PID" || STATUS=$?
 	end_group
 	PID=''
+}
+
+# Sometimes it goes on, busy, behind its last words
+end_when_down() { # PID
+	while kill -0 "$1" 2>/dev/null; do
+		sleep 0.5
+		if grep -q 'reboot: Power down' "$OUT/console" 2>/dev/null; then
+			sleep 2
+			PID=$1
+			end_group
+			return 0
+		fi
+	done
 }
 
 # It makes itself a group of its own: ending that of timeout leaves it running
