@@ -508,8 +508,8 @@ void hml_user_uncharge_wired(struct hml_device *d, struct hml_user *u,
 int hml_user_charge_slot(struct hml_context *c);
 void hml_user_uncharge_slot(struct hml_context *c);
 int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard);
-void hml_user_guess(struct hml_context *c, u32 free);
-bool hml_user_paused(struct hml_context *c);
+bool hml_user_guess_begin(struct hml_context *c);
+void hml_user_guess_end(struct hml_context *c, bool wrong, u32 free);
 void hml_user_uncharge_terminus(struct hml_context *c,
 				const struct hml_guard *guard);
 struct hml_limits hml_user_limits(const struct hml_device *d,
@@ -610,6 +610,7 @@ int hml_placement_init(const char *list);
 struct hml_place hml_placement_next(u32 number, u32 count);
 
 /* ticket.c */
+void hml_tickets_free(struct hml_term *t);
 int hml_ticket_create(struct hml_context *c, struct hamlyn_ticket_create *arg,
 		      struct file **file);
 void hml_ticket_commit(const struct hamlyn_ticket_create *arg,
@@ -626,6 +627,7 @@ int hml_watch_destroy(struct hml_context *c, u32 id);
 void hml_watch_destroy_all(struct hml_context *c);
 void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key);
 void hml_watch_tell(struct hml_slot_object *s);
+bool hml_watch_tell_rekeyed(struct hml_slot_object *s);
 void hml_watch_tell_all(struct hml_device *d);
 void hml_watch_exit(void);
 

@@ -460,30 +460,33 @@ int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard)
 }
 
 /*
- * A wrong guess without a terminus, at a NIC that leaves @free of them. Who makes one now
- * begins with it.
+ * May the user guess without a terminus? Then nobody else does until hml_user_guess_end():
+ * whoever comes next is answered by what is known of this guess.
  */
-void hml_user_guess(struct hml_context *c, u32 free)
+bool hml_user_guess_begin(struct hml_context *c)
 {
-	struct hml_stats stats = {};
-	struct hml_sender sender = { .stats = &stats };
-
 	mutex_lock(&c->device->users_lock);
-	sender.guard = user_of(c)->guard;
-	hml_guard_wrong(free, hml_port_now_ns(&c->device->nic.port), &sender);
-	user_of(c)->guard = sender.guard;
+	if (!hml_guard_paused(&c->device->nic, &user_of(c)->guard))
+		return true;
 	mutex_unlock(&c->device->users_lock);
+	return false;
 }
 
-/* For guesses without a terminus, or of termini that are gone. */
-bool hml_user_paused(struct hml_context *c)
+/* It was @wrong, at a NIC that leaves @free of them. Who makes a terminus now begins with it. */
+void hml_user_guess_end(struct hml_context *c, bool wrong, u32 free)
 {
-	bool paused;
+	struct hml_stats stats = {};
+	struct hml_sender sender = {
+		.guard = user_of(c)->guard,
+		.stats = &stats,
+	};
 
-	mutex_lock(&c->device->users_lock);
-	paused = hml_guard_paused(&c->device->nic, &user_of(c)->guard);
+	if (wrong) {
+		hml_guard_wrong(free, hml_port_now_ns(&c->device->nic.port),
+				&sender);
+		user_of(c)->guard = sender.guard;
+	}
 	mutex_unlock(&c->device->users_lock);
-	return paused;
 }
 
 void hml_user_uncharge_terminus(struct hml_context *c,

@@ -239,18 +239,27 @@ static bool tell_some(struct hml_slot_object *s, bool all)
 }
 
 /**
- * hml_watch_tell() - a slot was unlinked from the NIC's table, or rekeyed
+ * hml_watch_tell() - a slot was unlinked from the NIC's table
  * @s: the slot; its number is not in use again, and it is not freed
- *
- * Who was armed under the new key already is not told of a rekey.
  */
 void hml_watch_tell(struct hml_slot_object *s)
 {
-	const struct hml_port *port = &s->context->device->nic.port;
-	bool all = rcu_access_pointer(port->slots[s->core.number]) != &s->core;
-
-	while (tell_some(s, all))
+	while (tell_some(s, true))
 		cond_resched();
+}
+
+/**
+ * hml_watch_tell_rekeyed() - a slot was rekeyed
+ * @s: the slot, in a locked context
+ *
+ * Who was armed under the new key already is not told.
+ *
+ * Return: whether there may be more; the lock is to be let go in between.
+ */
+bool hml_watch_tell_rekeyed(struct hml_slot_object *s)
+{
+	hml_context_assert_locked(s->context);
+	return tell_some(s, false);
 }
 
 /**
@@ -260,7 +269,7 @@ void hml_watch_tell(struct hml_slot_object *s)
  * @ticket_key: its new ticket key, different from the old one
  *
  * Under the lock, so that WATCH sees both old, and is told, or both new. When
- * no packet under the old keys can land any more call hml_watch_tell().
+ * no packet under the old keys can land any more call hml_watch_tell_rekeyed().
  */
 void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
 {
@@ -313,21 +322,6 @@ void hml_watch_tell_all(struct hml_device *d)
 /* ---- making one ---- */
 
 /*
- * Guesses are counted by user: contexts are cheap, and there is no end of them. Asked before
- * slot and key are looked at, so that the answer tells nothing of them. Nobody waits here: a
- * peer can make others guess, by slots that are gone, and would stop all that they do. Nobody
- * chooses the key of a ticket: that is no guess.
- */
-static int refuse_paused(struct hml_context *c, bool ticket)
-{
-	lockdep_assert_held(&c->lock);
-	if (ticket || !hml_user_paused(c))
-		return 0;
-	hml_explain(c, "held back: this user guesses keys");
-	return -EAGAIN;
-}
-
-/*
  * A wrong guess counts as a rejected packet does. Which it was the caller must
  * not learn sooner or more often than by sending one. This half is for the
  * slot's owner and is told while the slot is there.
@@ -353,21 +347,12 @@ static void note_reject(struct hml_context *c, struct hml_nic *nic,
 	hml_port_rejected(nic, slot, &h, reject, &sender);
 }
 
-/*
- * This half is for the caller, and for later: it may sleep. How many guesses are free is
- * up to the NIC of the slot, which may be gone.
- */
-static void count_reject(struct hml_context *c, int reject, bool ticket,
-			 u32 free)
+/* This half is for the caller. */
+static void count_reject(struct hml_context *c, int reject)
 {
 	struct hml_stats stats = {};
 
-	lockdep_assert_held(&c->lock);
 	stats.rejects[reject]++;
-	/* Nobody chooses the key of a ticket: a void one is no guess. */
-	if (reject != HAMLYN_REJECT_DOWN && reject != HAMLYN_REJECT_METADATA &&
-	    !ticket)
-		hml_user_guess(c, free);
 	spin_lock(&c->device->termini_lock);
 	hml_stats_add(hml_retired(c->device), &stats);
 	spin_unlock(&c->device->termini_lock);
@@ -395,20 +380,23 @@ static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
 
 /*
  * Arm the watch, or tell at once. In a section of hml_srcu: NIC and slot stay
- * until it is in the slot's list, and the slot until that is empty again.
+ * until it is in the slot's list, and the slot until that is empty again. How many
+ * guesses are @free is up to the NIC of the slot, which may be gone then.
+ *
+ * Return: -1 if nothing was rejected, or the enum hamlyn_reject why.
  */
-static void arm(struct hml_context *c, struct hml_watch *w,
-		const struct hamlyn_watch *arg)
+static int arm(struct hml_context *c, struct hml_watch *w,
+	       const struct hamlyn_watch *arg, u32 *free)
 {
 	int section = section_begin();
 	struct hml_nic *nic = hml_port_route(&c->device->nic, w->host);
 	struct hml_slot *slot = NULL;
 	int reject = -1;
-	u32 free = 0;
 
+	trace_hamlyn_watch(w->nq, w->id, w->host, w->slot);
 	spin_lock(&watch_lock);
 	if (nic) {
-		free = READ_ONCE(nic->guesses);
+		*free = READ_ONCE(nic->guesses);
 		slot = hml_port_slot(&nic->port, w->slot);
 		reject = arm_on(nic, slot, w, arg);
 	}
@@ -420,7 +408,40 @@ static void arm(struct hml_context *c, struct hml_watch *w,
 		note_reject(c, nic, slot, w, reject);
 	section_end(section);
 	if (reject >= 0)
-		count_reject(c, reject, arg->flags & HAMLYN_WATCH_TICKET, free);
+		count_reject(c, reject);
+	return reject;
+}
+
+/*
+ * By key: it may be a guess. Guesses are counted by user: contexts are cheap, and there is
+ * no end of them; so they are tried one behind the other. Whether one may be tried is asked
+ * before slot and key are looked at, so that the answer tells nothing of them. Nobody waits
+ * here: a peer can make others guess, by slots that are gone, and would stop all that they
+ * do.
+ */
+static int arm_by_key(struct hml_context *c, struct hml_watch *w,
+		      const struct hamlyn_watch *arg)
+{
+	u32 free = 0;
+	int reject;
+
+	if (!hml_user_guess_begin(c)) {
+		hml_explain(c, "held back: this user guesses keys");
+		return -EAGAIN;
+	}
+	reject = arm(c, w, arg, &free);
+	hml_user_guess_end(c, reject >= 0 && reject != HAMLYN_REJECT_DOWN &&
+			      reject != HAMLYN_REJECT_METADATA, free);
+	return 0;
+}
+
+/* Nobody chooses the key of a ticket: that is no guess. */
+static void arm_by_ticket(struct hml_context *c, struct hml_watch *w,
+			  const struct hamlyn_watch *arg)
+{
+	u32 free;
+
+	arm(c, w, arg, &free);
 }
 
 /* Context locked. It has an id, and its NQ cannot go any more. */
@@ -437,6 +458,12 @@ static int take_parts(struct hml_context *c, struct hml_watch *w, u32 nq)
 		return err == -EBUSY ? -ENOSPC : err;
 	w->nq->users++;
 	return 0;
+}
+
+static void give_back_parts(struct hml_context *c, struct hml_watch *w)
+{
+	xa_erase(hml_table(c, &c->watches), w->id);
+	w->nq->users--;
 }
 
 static struct hml_watch *watch_new(const struct hamlyn_watch *arg)
@@ -474,6 +501,23 @@ static int resolve_ticket(const struct hamlyn_watch *arg,
 	return 0;
 }
 
+/* Context locked. */
+static int start(struct hml_context *c, struct hml_watch *w,
+		 const struct hamlyn_watch *by, u32 nq)
+{
+	int err = take_parts(c, w, nq);
+
+	if (err)
+		return err;
+	if (by->flags & HAMLYN_WATCH_TICKET)
+		arm_by_ticket(c, w, by);
+	else
+		err = arm_by_key(c, w, by);
+	if (err)
+		give_back_parts(c, w);
+	return err;
+}
+
 int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 {
 	struct hamlyn_watch by = *arg;
@@ -489,13 +533,9 @@ int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 	if (!w)
 		return -ENOMEM;
 	mutex_lock(&c->lock);
-	err = refuse_paused(c, arg->flags & HAMLYN_WATCH_TICKET) ?:
-	      take_parts(c, w, arg->nq);
-	if (!err) {
+	err = start(c, w, &by, arg->nq);
+	if (!err)
 		arg->watch = w->id;
-		trace_hamlyn_watch(w->nq, w->id, w->host, w->slot);
-		arm(c, w, &by);
-	}
 	/* From here on another thread may destroy it: it is not ours. */
 	mutex_unlock(&c->lock);
 	if (err)

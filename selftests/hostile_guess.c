@@ -435,6 +435,103 @@ TEST_F(hostile_guess, many_contexts_count_together)
 	EXPECT_EQ(0, as(somebody(10), guess_by_contexts, &self->owner));
 }
 
+#define AT_ONCE	4
+
+/* A guess that was answered: when it was asked, and when that was known. */
+struct answer {
+	int64_t asked;
+	int64_t told;
+};
+
+/* One of several threads of a user, each with a context of its own. */
+struct rival {
+	const struct party *owner;
+	unsigned int *answers;		/* of all */
+	struct answer answer[TOO_MANY];
+	unsigned int n;
+	int err;
+};
+
+static void *guess_beside_others(void *arg)
+{
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	struct rival *g = arg;
+	struct party p;
+
+	g->err = party_open(&p);
+	while (!g->err && __atomic_load_n(g->answers, __ATOMIC_RELAXED) < TOO_MANY &&
+	       g->n < TOO_MANY && ht_now_ns() < end) {
+		struct answer *a = &g->answer[g->n];
+
+		a->asked = ht_now_ns();
+		g->err = watch(&p, g->owner, ~g->owner->slot.key);
+		a->told = ht_now_ns();
+		if (g->err == -EAGAIN) {
+			g->err = 0;
+		} else if (!g->err) {
+			g->n++;
+			__atomic_fetch_add(g->answers, 1, __ATOMIC_RELAXED);
+		}
+	}
+	party_close(&p);
+	return NULL;
+}
+
+static int earlier(const void *a, const void *b)
+{
+	const struct answer *x = a, *y = b;
+
+	return x->told < y->told ? -1 : x->told > y->told;
+}
+
+/* Of those that are not free, how many came without a pause since the one before? */
+static int without_pause(struct answer *all, unsigned int n)
+{
+	int64_t forgiven = 0;
+	int found = 0;
+
+	qsort(all, n, sizeof(*all), earlier);
+	for (unsigned int i = FREE_GUESSES + 1; i < n; i++) {
+		/* One each second in which nobody was asked, on a busy machine. */
+		forgiven += (all[i].told - all[i - 1].asked) / HT_SEC;
+		if (all[i].told - all[i - 1].asked < HT_MS && forgiven-- <= 0)
+			found++;
+	}
+	return found;
+}
+
+static int guess_at_once(void *arg)
+{
+	struct rival g[AT_ONCE] = {};
+	struct answer all[AT_ONCE * TOO_MANY];
+	pthread_t threads[AT_ONCE];
+	unsigned int answers = 0, n = 0;
+	int i;
+
+	for (i = 0; i < AT_ONCE; i++) {
+		g[i].owner = arg;
+		g[i].answers = &answers;
+		if (pthread_create(&threads[i], NULL, guess_beside_others, &g[i]))
+			return 100;
+	}
+	for (i = 0; i < AT_ONCE; i++) {
+		pthread_join(threads[i], NULL);
+		if (g[i].err)
+			return 101;
+		memcpy(&all[n], g[i].answer, g[i].n * sizeof(*all));
+		n += g[i].n;
+	}
+	if (n < TOO_MANY)
+		return 102;
+	return without_pause(all, n);
+}
+
+/* All of them ask at the moment at which a pause is over: one is answered. */
+TEST_F(hostile_guess, many_at_once_are_one_behind_the_other)
+{
+	EXPECT_EQ(0, as(somebody(22), guess_at_once, &self->owner));
+}
+
 static int watch_then_send(void *arg)
 {
 	int ret = guess_by_watch(arg);

@@ -7,6 +7,7 @@
 #include "hostile.h"
 
 #include <dirent.h>
+#include <pthread.h>
 
 FIXTURE(hostile_watch) {
 	struct party owner;
@@ -322,6 +323,50 @@ TEST_F(hostile_watch, a_crowd_of_watchers_does_not_hold_up_the_owner)
 	begun = ht_now_ns();
 	party_close(&self->watcher);
 	EXPECT_LT(ht_now_ns() - begun, ht_patience_ns() / 10);
+}
+
+struct beside {
+	const struct party *owner;
+	bool begun;
+	bool rekeying;
+	bool end;
+	unsigned int calls;	/* of the same context, while it is rekeying */
+};
+
+static void *call_beside(void *arg)
+{
+	struct beside *b = arg;
+
+	while (!__atomic_load_n(&b->end, __ATOMIC_ACQUIRE)) {
+		rejects(b->owner, HAMLYN_REJECT_KEY);
+		__atomic_store_n(&b->begun, true, __ATOMIC_RELEASE);
+		b->calls += __atomic_load_n(&b->rekeying, __ATOMIC_ACQUIRE);
+	}
+	return NULL;
+}
+
+/* The call that begins before and the one that ends behind do not count. */
+TEST_F(hostile_watch, a_crowd_of_watchers_does_not_keep_other_calls_from_going_on)
+{
+	enum { CROWD = 20000, AT_THE_EDGES = 2 };
+	struct beside b = { .owner = &self->owner };
+	struct hamlyn_watch w;
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < CROWD; i++) {
+		w = watch_of(&self->watcher, &self->owner);
+		ASSERT_EQ(0, watch(self->watcher.fd, &w));
+	}
+	ASSERT_EQ(0, pthread_create(&thread, NULL, call_beside, &b));
+	while (!__atomic_load_n(&b.begun, __ATOMIC_ACQUIRE))
+		ht_sleep_ns(HT_MS);
+	__atomic_store_n(&b.rekeying, true, __ATOMIC_RELEASE);
+	EXPECT_EQ(0, rekey(&self->owner, 0));
+	__atomic_store_n(&b.rekeying, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&b.end, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	EXPECT_LT(AT_THE_EDGES, b.calls);
 }
 
 /* ---- queues that stay full ------------------------------------------------ */

@@ -211,10 +211,12 @@ watch-zero     vm hostile_watch             driver/core/rx.c     s/return right 
 watch-index    vm hostile_watch             driver/core/rx.c     s/if (meta_index >= slot->meta_count)/if (0)/
 watch-audit    vm hostile_watch             driver/watch.c       s/hml_port_rejected(nic, slot, &h, reject, &sender);//
 watch-free     vm hostile_guess             driver/watch.c       s/free = READ_ONCE(nic->guesses);/free = READ_ONCE(c->device->nic.guesses);/
-watch-guess    vm hostile_guess             driver/watch.c       s/^\t\thml_user_guess(c, free);/\t\t;/
-watch-pause    vm hostile_guess             driver/watch.c       s/if (ticket || !hml_user_paused(c))/if (1)/
-watch-free-fd  vm hostile_guess             driver/watch.c       s/if (ticket || !hml_user_paused(c))/if (!hml_user_paused(c))/
-watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tell(s);/;/
+watch-guess    vm hostile_guess             driver/watch.c       s/hml_user_guess_end(c, reject >= 0 \&\& /hml_user_guess_end(c, false \&\& /
+watch-pause    vm hostile_guess             driver/user.c        s/if (!hml_guard_paused(\&c->device->nic, \&user_of(c)->guard))/if (1)/
+watch-free-fd  vm hostile_guess             driver/watch.c       s/if (by->flags \& HAMLYN_WATCH_TICKET)/if (0)/
+watch-one      vm hostile_guess             driver/user.c        s/^\t\treturn true;/\t\t{ mutex_unlock(\&c->device->users_lock); return true; }/;s/^\tif (wrong) {/\tmutex_lock(\&c->device->users_lock); if (wrong) {/
+watch-rekey    vm hostile_watch             driver/slot.c        s/more = s \&\& hml_watch_tell_rekeyed(s);/more = false;/
+watch-tell     vm hostile_watch             driver/slot.c        s/hml_watch_tell(s);/;/
 watch-nq       vm hostile_watch             driver/watch.c       s/w->nq->users++;//
 watch-flags    vm uapi_size                 driver/watch.c       s/if (arg->flags & ~HAMLYN_WATCH_TICKET || arg->reserved)/if (0)/
 watch-only     vm hostile_watch             driver/core/rx.c     s/if (slot->flags & HAMLYN_SLOT_TICKET_ONLY)$/if (0)/
@@ -264,8 +266,8 @@ watch-undo     vm uapi_size                 driver/chardev.c     s/do_watch, und
 ioctl-size     vm uapi_size                 driver/chardev.c     s/if (size < op->min_size)/if (0)/
 kick-range     vm uapi_size                 driver/chardev.c     s/return arg > HML_MAX_IDS ? -ENOENT :/return 0 ? -ENOENT :/
 explain-form   vm uapi_size                 driver/explain.c     s/if (arg->reserved)/if (0)/
-explain-once   vm limits                    driver/explain.c     s/c->explanation\[0\] = 0;//
-explain-text   vm limits                    driver/explain.c     s/strscpy_pad(c->explanation, text, sizeof(c->explanation));//
+explain-once   vm limits                    driver/explain.c     s/\*explanation_of(c) = 0;//
+explain-text   vm limits                    driver/explain.c     s/strscpy_pad(explanation_of(c), text, sizeof(c->explanation));//
 open-netns     vm hostile_admin             driver/chardev.c     s/if (!in_namespace(d))/if (0)/
 admin-ns       vm hostile_admin             driver/nic.c         s/ns_capable(read_pnet(&d->net)->user_ns, CAP_NET_ADMIN)/ns_capable(current_user_ns(), CAP_NET_ADMIN)/
 nic-set        vm hostile_admin             driver/nic.c         s/if (!hml_nic_admin(c->device)) {/if (0) {/
@@ -294,9 +296,9 @@ memlock-exempt vm limits                    driver/area.c        s/if (ns_capabl
 user-opener    vm inherit,limits            driver/user.c        s/= user_new(d, responsible());/= user_new(d, GLOBAL_ROOT_UID);/
 user-exempt    vm hostile_admin             driver/user.c        s/ns_capable_noaudit(\&init_user_ns, CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
 guess-begin    vm hostile_guess             driver/user.c        s/\*guard = u->guard;/*guard = (struct hml_guard){};/
-guess-inherit  vm hostile_guess             driver/user.c        s/hml_guard_inherit(&c->user->guard, guard);//
+guess-inherit  vm hostile_guess             driver/user.c        s/hml_guard_inherit(&user_of(c)->guard, guard);//
 guess-forget   vm hostile_guess             driver/user.c        s/hml_guard_forgiven(&u->guard, ktime_get_ns())/1/
-guess-store    vm hostile_guess             driver/user.c        s/c->user->guard = sender.guard;//
+guess-store    vm hostile_guess             driver/user.c        s/user_of(c)->guard = sender.guard;//
 audit-own      vm hostile_audit             driver/audit.c       s/read_translated(c->audit,/read_translated(c->device->audit,/
 audit-key      vm hostile_audit             driver/audit.c       s/\.offset = h->offset,/.offset = h->key,/
 audit-translate vm hostile_audit            driver/audit.c       s/translate(&entries\[i\]);/;/
