@@ -17,12 +17,16 @@
  * @object: id of the object, uid, or sequence of the audit record
  * @context: id of the context
  * @nic: index of the NIC
+ * @nic_found: there was a NIC to list, if it is there no more
+ * @context_found: and a context
  */
 struct position {
 	u64 started;
 	u64 object;
 	unsigned long context;
 	u32 nic;
+	bool nic_found;
+	bool context_found;
 };
 
 /**
@@ -155,7 +159,9 @@ static int list_context(struct dump *dump, struct hml_context *c)
 		dump->at->context = c->id;
 		dump->at->object = 0;
 	}
-	mutex_lock(&c->lock);
+	/* Its owner may keep it for long: whoever waits can be killed. */
+	if (mutex_lock_killable(&c->lock))
+		return -EINTR;
 	if (!c->closing)
 		err = dump->kind->context(dump, c);
 	mutex_unlock(&c->lock);
@@ -195,21 +201,19 @@ static int list_contexts(struct dump *dump, struct hml_device *d)
 	unsigned long first = dump->at->context;
 	unsigned long last = ULONG_MAX;
 	struct hml_context *c;
-	bool none = true;
 	int err = 0;
 
 	if (named) {
 		last = nla_get_u32(named);
-		none = !first;
 		first = max(first, last);
 	}
 	while (!err && (c = next_context(dump, d, first, last))) {
-		none = false;
+		dump->at->context_found = true;
 		first = (unsigned long)c->id + 1;
 		err = list_context(dump, c);
 		hml_context_put(c);
 	}
-	if (!named || !none)
+	if (!named || dump->at->context_found)
 		return err;
 	NL_SET_ERR_MSG(dump->cb->extack,
 		       "the NIC has no such context, or it is another user's");
@@ -274,11 +278,10 @@ static int list_nics(struct dump *dump)
 {
 	struct position *at = dump->at;
 	struct hml_device *d;
-	bool none = true;
 	int err;
 
 	while ((d = next_nic(dump))) {
-		none = false;
+		at->nic_found = true;
 		if (at->nic != d->index) {
 			at->nic = d->index;
 			at->context = 0;
@@ -292,7 +295,7 @@ static int list_nics(struct dump *dump)
 		at->context = 0;
 		at->object = 0;
 	}
-	if (none && !at->nic &&
+	if (!at->nic_found &&
 	    (dump->attrs[HAMLYN_A_NIC] || dump->attrs[HAMLYN_A_NAME]))
 		return hml_netlink_no_nic(dump->attrs, dump->cb->extack);
 	return 0;

@@ -90,11 +90,19 @@ static int put_uid(struct event *e, kuid_t uid)
 			   from_kuid_munged(e->net->user_ns, uid));
 }
 
-/* Who listens in a container knows the processes as they know themselves. */
+/*
+ * Who listens in a container knows its processes as they know themselves. Those of
+ * outside, which have come into its network only, have no number there: 0.
+ */
 static u32 pid_for(const struct event *e, struct pid *pid)
 {
-	return pid_nr_ns(pid, e->net->user_ns == &init_user_ns ?
-			      &init_pid_ns : ns_of_pid(pid));
+	struct pid_namespace *ns = ns_of_pid(pid);
+
+	if (e->net->user_ns == &init_user_ns)
+		return pid_nr(pid);
+	while (ns && ns->user_ns != e->net->user_ns)
+		ns = ns->parent;
+	return ns ? pid_nr_ns(pid, ns) : 0;
 }
 
 static int put_context(struct event *e, const struct hml_context *c)

@@ -667,6 +667,152 @@ TEST_F(nics, a_move_is_told_on_both_sides)
 	close(fd);
 }
 
+/* A process of outside that comes into its network only: no number of it is told there. */
+static void listen_inside(int ready, int go, uint32_t nic)
+{
+	struct nic_told told;
+	struct genl g;
+	pid_t pid;
+	char byte;
+	int fd;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID))
+		_exit(write(ready, "n", 1) == 1 ? 0 : 1);
+	if (genl_open(&g, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
+		_exit(2);
+	fd = genl_listen(&g);
+	if (fd < 0 || write(ready, "r", 1) != 1 || ht_read_all(go, &byte, 1))
+		_exit(3);
+	if (!nic_event(fd, nic, &told) || told.event != HAMLYN_NL_EVENT_NIC_NEW)
+		_exit(4);
+	if (!nic_event(fd, nic, &told) ||
+	    told.event != HAMLYN_NL_EVENT_CONTEXT_OPEN || told.pid)
+		_exit(5);
+	if (!nic_event(fd, nic, &told) ||
+	    told.event != HAMLYN_NL_EVENT_CONTEXT_CLOSE || told.pid)
+		_exit(6);
+	/* One of its own is known by the number that it has there. */
+	pid = fork();
+	if (!pid) {
+		fd = nic_open(nic);
+		_exit(fd < 0 ? 1 : 0);
+	}
+	if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+		_exit(7);
+	if (!nic_event(fd, nic, &told) ||
+	    told.event != HAMLYN_NL_EVENT_CONTEXT_OPEN || told.pid != 1)
+		_exit(8);
+	_exit(0);
+}
+
+static int open_in_network(uint32_t nic, pid_t of)
+{
+	char path[64];
+	int fd, own, open_nic;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", of);
+	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || own < 0 || setns(fd, CLONE_NEWNET))
+		return -errno;
+	open_nic = nic_open(nic);
+	if (setns(own, CLONE_NEWNET))
+		return -errno;
+	close(fd);
+	close(own);
+	return open_nic;
+}
+
+TEST_F(nics, in_a_container_no_pids_of_outside_are_told)
+{
+	struct genl *g = &self->g;
+	int ready[2], go[2], open;
+	uint32_t nic;
+	char byte;
+	pid_t pid;
+
+	self->nic = nic_new(g);
+	ASSERT_LE(0, self->nic);
+	nic = (uint32_t)self->nic;
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(go));
+	pid = ht_fork();
+	if (!pid)
+		listen_inside(ready[1], go[0], nic);
+	ASSERT_EQ(0, ht_read_all(ready[0], &byte, 1));
+	if (byte == 'n') {
+		ASSERT_EQ(0, ht_reap(pid));
+		SKIP(return, "no user namespaces here");
+	}
+	ASSERT_EQ(0, nic_move(g, nic, pid));
+	self->nic = -1;
+	open = open_in_network(nic, pid);
+	EXPECT_LE(0, open);
+	close(open);
+	ASSERT_EQ(1, write(go[1], "g", 1));
+	EXPECT_EQ(0, ht_reap(pid));
+	close(ready[0]);
+	close(ready[1]);
+	close(go[0]);
+	close(go[1]);
+}
+
+/* ---- lists -------------------------------------------------------------------- */
+
+#define AREAS	600	/* more than go into one answer */
+
+/* One answer to a list that goes on: 1, 0 if it was the last, or an errno. */
+static int next_answer(const struct genl *g, bool *interrupted)
+{
+	static unsigned char answer[65536] __attribute__((aligned(8)));
+	ssize_t n = recv(g->fd, answer, sizeof(answer), 0);
+	const struct nlmsghdr *h;
+
+	if (n < 0)
+		return -errno;
+	for (h = (void *)answer; NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n)) {
+		*interrupted |= h->nlmsg_flags & NLM_F_DUMP_INTR;
+		if (h->nlmsg_type == NLMSG_ERROR)
+			return ((const struct nlmsgerr *)NLMSG_DATA(h))->error;
+		if (h->nlmsg_type == NLMSG_DONE)
+			return *(const int *)NLMSG_DATA(h);
+	}
+	return 1;
+}
+
+/* The first context is number 0, and so is where a list begins. */
+TEST_F(nics, a_list_of_a_context_that_goes_meanwhile_ends)
+{
+	struct genl *g = &self->g;
+	struct hamlyn_area_alloc area;
+	bool interrupted = false;
+	int open, i, ret;
+
+	self->nic = nic_new(g);
+	ASSERT_LE(0, self->nic);
+	open = nic_open((uint32_t)self->nic);
+	ASSERT_LE(0, open);
+	for (i = 0; i < AREAS; i++)
+		ASSERT_EQ(0, ht_raw_area_alloc(open, 4096, &area, NULL));
+	genl_begin(g, HAMLYN_NL_CMD_AREA_GET);
+	genl_put_u32(g, HAMLYN_A_NIC, (uint32_t)self->nic);
+	genl_put_u32(g, HAMLYN_A_CONTEXT, 0);
+	g->request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	ASSERT_LT(0, send(g->fd, &g->request, g->request.header.nlmsg_len, 0));
+	ASSERT_EQ(1, next_answer(g, &interrupted));
+	close(open);
+	do
+		ret = next_answer(g, &interrupted);
+	while (ret == 1);
+	EXPECT_EQ(0, ret);
+	EXPECT_TRUE(interrupted);
+	/* What is not there from the beginning is an error. */
+	genl_begin(g, HAMLYN_NL_CMD_AREA_GET);
+	genl_put_u32(g, HAMLYN_A_NIC, (uint32_t)self->nic);
+	genl_put_u32(g, HAMLYN_A_CONTEXT, 0);
+	EXPECT_EQ(-ENOENT, genl_count(g));
+}
+
 /* ---- limits ------------------------------------------------------------------- */
 
 static int limit(struct genl *g, uint32_t nic, const uint32_t *uid, uint16_t attr,
