@@ -21,7 +21,6 @@
  */
 #define FEW_SLEEPERS	16
 #define SLEEPERS_AT_ONCE	64
-#define MOST_SLEEPERS	SZ_1M
 #define MOST_POLLS	1024
 
 /* Of no processor: what takes long here delays nobody else's work. */
@@ -114,14 +113,18 @@ bool hml_nq_crowded(struct hml_context *c)
 	return true;
 }
 
-/* Who comes meanwhile sleeps at the end of the queue. */
+/*
+ * Who comes meanwhile sleeps at the end of the queue. How many there are is not counted
+ * one by one, with interrupts off: each has a reference.
+ */
 static void wake_sleepers(struct work_struct *work)
 {
 	struct hml_nqueue *nq = container_of(work, struct hml_nqueue, waking);
-	u32 n = lock_and_count(&nq->wait, MOST_SLEEPERS);
+	u32 n = refcount_read(&nq->ref);
 	u32 woken;
 
-	for (woken = 0; woken < n; woken += SLEEPERS_AT_ONCE) {
+	for (woken = 0; woken < n && wq_has_sleeper(&nq->wait);
+	     woken += SLEEPERS_AT_ONCE) {
 		wake_up_nr(&nq->wait, SLEEPERS_AT_ONCE);
 		cond_resched();
 	}

@@ -40,7 +40,7 @@ void hml_term_put(struct hml_term *t)
 	spin_unlock(&d->termini_lock);
 	hml_ring_put(t->wq);
 	hml_ring_put(t->status);
-	kvfree(t->core.tickets);
+	hml_tickets_free(t);
 	kfree_rcu(t, rcu);
 }
 

@@ -167,6 +167,13 @@ static bool still_good(struct hml_device *d, const struct hml_ticket *k)
 	return good;
 }
 
+/* Nobody looks at the table any more. What is in it may still open something. */
+void hml_tickets_free(struct hml_term *t)
+{
+	kvfree_sensitive(t->core.tickets,
+			 t->core.ticket_count * sizeof(*t->core.tickets));
+}
+
 /* Terminus held: nobody else looks at the table, and it may move. */
 static int grow(struct hml_term *t)
 {
@@ -182,7 +189,7 @@ static int grow(struct hml_term *t)
 		return -ENOMEM;
 	if (old)
 		memcpy(tickets, t->core.tickets, old * sizeof(*tickets));
-	kvfree(t->core.tickets);
+	hml_tickets_free(t);
 	t->core.tickets = tickets;
 	t->core.ticket_count = count;
 	return 0;
