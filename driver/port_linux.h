@@ -25,6 +25,7 @@
 #define hml_store_release_mb(p, v)	((void)xchg(p, v))
 #define hml_index_nospec(i, n)		array_index_nospec(i, n)
 #define hml_atomic_cmpxchg(p, o, n)	cmpxchg(p, o, n)
+#define hml_atomic_cmpxchg64(p, o, n)	cmpxchg_relaxed(p, o, n)
 
 static inline u32 hml_atomic_add_return(u32 *p, u32 v)
 {

@@ -28,9 +28,15 @@ u32 hml_link_state(const struct hml_nic *nic)
 static void link_feed(struct hml_nic *nic)
 {
 	u64 now = hml_port_now_ns(&nic->port);
+	u64 fed = READ_ONCE(nic->link->fed);
+	u64 seen;
 
-	if ((s64)(now - READ_ONCE(nic->link->fed)) > 0)
-		WRITE_ONCE(nic->link->fed, now);
+	while ((s64)(now - fed) > 0) {
+		seen = hml_atomic_cmpxchg64(&nic->link->fed, fed, now);
+		if (seen == fed)
+			return;
+		fed = seen;
+	}
 }
 
 void hml_link_set(struct hml_nic *nic, const struct hamlyn_nic_set *set)

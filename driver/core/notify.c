@@ -97,9 +97,17 @@ static const struct hamlyn_nq_entry overrun = {
 	.flags = HAMLYN_NQE_OVERRUN,
 };
 
+/*
+ * struct reserved - what became of a notification
+ * @result: which entry it has
+ * @position: of that
+ * @others_lost: since the entry for the report was taken, and before it was filled, others
+ *	were lost: if they were to wake somebody, he may have seen neither, and sleeps
+ */
 struct reserved {
 	enum reserve_result result;
 	u32 position;
+	bool others_lost;
 };
 
 /*
@@ -111,8 +119,9 @@ static noinline struct reserved append_slowly(struct hml_nic *nic,
 					      struct hamlyn_nq_entry entry)
 {
 	struct hamlyn_nq_entry *e = hml_ref_deref(&nic->port, nq->entries);
+	struct hamlyn_nq_ring *ring = hml_ref_deref(&nic->port, nq->ring);
 	struct reserved r = { .position = 0 };
-	struct hamlyn_nq_ring *ring;
+	u32 lost = READ_ONCE(ring->lost), now;
 
 	r.result = reserve(nic, nq, &r.position);
 	e += r.position & nq->mask;
@@ -124,8 +133,8 @@ static noinline struct reserved append_slowly(struct hml_nic *nic,
 		publish(e, r.position, &overrun);
 	else
 		smp_mb();					/* B5 */
-	ring = hml_ref_deref(&nic->port, nq->ring);
-	hml_atomic_add_return(&ring->lost, 1);
+	now = hml_atomic_add_return(&ring->lost, 1);		/* B5 */
+	r.others_lost = r.result == RESERVE_LAST && now != lost + 1;
 	return r;
 }
 
@@ -158,7 +167,7 @@ static __always_inline struct reserved append_at_once(struct hml_nic *nic,
 		     cursor))
 		return append_slowly(nic, nq, copy_entry(entry));
 	publish(place.entry, cursor, entry);
-	return (struct reserved) { RESERVE_OK, cursor };
+	return (struct reserved) { RESERVE_OK, cursor, false };
 }
 
 /*
@@ -177,7 +186,8 @@ static __always_inline bool append_one(struct hml_nic *nic, struct hml_nq *nq,
 	hml_port_notify_exit(&nic->port);
 	*position = r.position;
 	if (unlikely(!wake) && (r.result == RESERVE_FULL ||
-				READ_ONCE(nq->cursor) == r.position + 1))
+				(READ_ONCE(nq->cursor) == r.position + 1 &&
+				 !r.others_lost)))
 		return r.result == RESERVE_OK;
 	/* Also when it was lost: what fills the queue may all be quiet. */
 	if (unlikely(READ_ONCE(nq->armed)))

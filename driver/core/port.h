@@ -12,9 +12,9 @@
  *  - hml_prefetch(p) and hml_prefetchw(p), hints that a line will be read or
  *    written soon, and
  *    hml_store_release_mb(p, v), smp_store_release() with smp_mb() behind it;
- *  - hml_atomic_cmpxchg(p, old, new), hml_atomic_add_return(p, v) and
- *    hml_atomic_inc64(p) on plain u32 and u64 words, fully ordered but the
- *    last, which need not be ordered at all;
+ *  - hml_atomic_cmpxchg(p, old, new), hml_atomic_add_return(p, v) on plain u32
+ *    words, fully ordered; hml_atomic_cmpxchg64(p, old, new) and
+ *    hml_atomic_inc64(p) on u64 words, which need not be ordered at all;
  *  - hml_index_nospec(i, n), an index that was found to be less than n, also
  *    under speculation;
  *  - hml_mem_t, a handle of wired memory; hml_mem_write(), hml_mem_copy()

@@ -75,6 +75,13 @@ static inline u32 hml_atomic_cmpxchg(u32 *p, u32 old, u32 new_value)
 	return old;
 }
 
+static inline u64 hml_atomic_cmpxchg64(u64 *p, u64 old, u64 new_value)
+{
+	__atomic_compare_exchange_n(p, &old, new_value, false,
+				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return old;
+}
+
 typedef u64 hml_mem_t;
 typedef u64 hml_nq_t;
 typedef u64 hml_ref_t;

@@ -199,6 +199,7 @@ TWICE='assertion violated \(\(x!=0\)'
 ASLEEP='assertion violated \(consumer==cursor\)'
 UNSEEN='assertion violated \(+seen\['
 UNTOLD='assertion violated \( *!\(any\)'
+UNREPORTED='assertion violated \( *!\(lost\['
 
 holds "NQ: three notifications, two entries" -DP=1 -DK=3
 holds "NQ: two appenders" -DP=2 -DK=1
@@ -207,6 +208,7 @@ holds "NQ: two readers" -DP=1 -DK=2 -DC=2
 holds "NQ: two readers, one message each" -DP=1 -DK=2 -DC=2 -DQUOTA=1
 holds "NQ: quiet messages" -DP=2 -DK=1 -DQUIET=1 -DMASK=3
 holds "NQ: quiet messages, overrun" -DP=2 -DK=1 -DQUIET=1
+holds "NQ: quiet messages, a report that others rely on" -DP=2 -DK=2 -DQUIET=1
 holds "NQ on a futex: three notifications, two entries" -DFUTEX -DP=1 -DK=3
 holds "NQ on a futex: two readers" -DFUTEX -DP=1 -DK=2 -DC=2
 holds "NQ on a futex: two readers, one message each" -DFUTEX -DP=1 -DK=2 -DC=2 -DQUOTA=1
@@ -233,6 +235,8 @@ fails "NQ on a futex: a reader that need not sleep leaves it armed" "$ASLEEP" \
 	-DFUTEX -DP=1 -DK=2 -DC=2 -DQUOTA=1 -DBUG_KEEP_ARMED
 fails "NQ: quiet messages wake nobody, whatever is behind them" "$UNSEEN" \
 	-DP=2 -DK=1 -DQUIET=1 -DMASK=3 -DBUG_QUIET
+fails "NQ: a quiet report wakes nobody, whoever relies on it" "$UNREPORTED" \
+	-DP=2 -DK=2 -DQUIET=1 -DBUG_QUIET_REPORT
 fails "NQ: a hole is mended while its sender lives" "$UNSEEN" \
 	-DFUTEX -DP=2 -DK=1 -DKILL=1 -DBUG_MEND_NO_WAIT
 fails "NQ: a hole is mended that somebody has filled" "$UNSEEN" \

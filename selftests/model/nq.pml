@@ -57,6 +57,9 @@ bit asleep[CPUS];		/* may be woken */
 bit lost[P * K + 1], seen[P * K + 1];
 bit wasfull[P];			/* at some time since it began to append */
 byte reports;
+#if QUIET
+byte losses;			/* ring->lost */
+#endif
 byte last[P];			/* the last one taken of each producer */
 byte working = P;		/* producers that have not ended */
 
@@ -210,6 +213,10 @@ inline disarm_and_wake()
 
 inline append(id)
 {
+#if QUIET
+	d_step { before = losses; others_lost = 0 }
+	STEP;
+#endif
 	d_step { wasfull[me] = FULL_NOW; c = cursor }
 	STEP;
 	used = USED(c, LOAD(KEPT));
@@ -231,14 +238,26 @@ inline append(id)
 #endif
 	fi;
 	if
-	:: result != OK -> d_step { lost[id] = 1; assert(wasfull[me]) }
+	:: result != OK -> atomic {
+		DRAINED;		/* hml_atomic_add_return() */
+		lost[id] = 1;
+		assert(wasfull[me]);
+#if QUIET
+		others_lost = result == LAST && losses != before;
+		losses++
+#endif
+	}
 	:: else
 	fi;
 	STEP;
 #ifdef BUG_QUIET
 #define SILENT (me < QUIET)
 #else
+#ifdef BUG_QUIET_REPORT
 #define SILENT (me < QUIET && (result == FULL || cursor == c + 1))
+#else
+#define SILENT (me < QUIET && (result == FULL || cursor == c + 1 && !others_lost))
+#endif
 #endif
 	if
 	:: SILENT
@@ -253,6 +272,10 @@ inline append(id)
 proctype Producer(byte me)
 {
 	byte c, used, result, x, y, i, k;
+#if QUIET
+	byte before;
+	bit others_lost;
+#endif
 
 	do
 	:: k < K ->
@@ -268,7 +291,12 @@ proctype Producer(byte me)
 	:: else -> break
 	od;
 ended:
-	atomic { working--; c = 0; used = 0; result = 0; x = 0; y = 0; i = 0; k = 0 }
+	atomic {
+		working--; c = 0; used = 0; result = 0; x = 0; y = 0; i = 0; k = 0;
+#if QUIET
+		before = 0; others_lost = 0
+#endif
+	}
 }
 
 inline taken()
@@ -453,7 +481,13 @@ proctype Clock()
 	:: i < P -> assert(seen[ID(i, K - 1)] || lost[ID(i, K - 1)]); i++
 	:: else -> break
 	od;
-	assert(consumer == cursor || mem[ARMED])
+	assert(consumer == cursor || mem[ARMED]);
+	/* And if one was lost, that is known */
+	i = QUIET * K + 1;
+	do
+	:: i <= P * K -> assert(!lost[i] || reports > 0); i++
+	:: else -> break
+	od
 #endif
 #if QUIET == 0
 	i = 1;

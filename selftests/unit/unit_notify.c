@@ -664,6 +664,30 @@ static void late_quiet_entry_wakes_for_the_loud_one_behind_it(void **state)
 	assert_int_equal(q.nq.armed, 0);
 }
 
+/* The report's place is taken, and who was to be told looked before it was filled. */
+static void loud_one_is_lost(void)
+{
+	/* Not when the copy of the consumer index is stored. */
+	if (q.nq.cursor != 2)
+		return;
+	before_release = NULL;
+	assert_false(append(2));
+	assert_int_equal(wakes, 0);
+	q.nq.armed = 1;
+}
+
+static void quiet_report_wakes_for_the_loud_one_that_relies_on_it(void **state)
+{
+	(void)state;
+	begin(2, 0);
+	assert_true(append_quietly(0));
+	before_release = loud_one_is_lost;
+	assert_false(append_quietly(1));
+	assert_overrun_at(1);
+	assert_int_equal(q.ring->lost, 2);
+	assert_int_equal(wakes, 1);
+}
+
 static void quiet_overrun_is_reported_and_counted_and_wakes_nobody(void **state)
 {
 	(void)state;
@@ -836,6 +860,7 @@ int main(void)
 		TEST(loud_entry_behind_quiet_ones_wakes_for_all_of_them),
 		TEST(quiet_entry_that_is_the_last_does_not_look_at_armed),
 		TEST(late_quiet_entry_wakes_for_the_loud_one_behind_it),
+		TEST(quiet_report_wakes_for_the_loud_one_that_relies_on_it),
 		TEST(quiet_overrun_is_reported_and_counted_and_wakes_nobody),
 		TEST(loud_one_that_finds_the_queue_full_of_quiet_ones_wakes),
 
