@@ -294,9 +294,33 @@ static int wrong_with(const struct h_listener *l, const struct h_saying *s,
 	return tickets && fds[0] < 0 ? -EPROTO : 0;
 }
 
+/*
+ * Descriptors of strangers who were sent away. To close one may take as long as its sender
+ * likes (a file system of its own): that is not done where others wait for the listener.
+ */
+struct left_over {
+	int fds[2 * ROUNDS_AT_ONCE];
+	unsigned int count;
+};
+
+static void leave_fds(struct left_over *left, const int *fds)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			left->fds[left->count++] = fds[i];
+}
+
+static void close_left_over(struct left_over *left)
+{
+	while (left->count)
+		close(left->fds[--left->count]);
+}
+
 /* 1 if this client said what makes sense: it is a guest then. 0 if not, or an errno. */
 static int hear_client(struct h_listener *l, struct waiting *w, uint32_t kind,
-		       struct guest *g)
+		       struct guest *g, struct left_over *left)
 {
 	bool tickets = l->flags & H_CONNECT_TICKETS;
 	int err;
@@ -319,7 +343,7 @@ static int hear_client(struct h_listener *l, struct waiting *w, uint32_t kind,
 		H_LINK(l->guests, g);
 		return 1;
 	}
-	h__close_fds(g->fds);
+	leave_fds(left, g->fds);
 	refuse(g->fd, err);
 	return 0;
 }
@@ -334,7 +358,7 @@ static bool is_over(int64_t deadline_ns)
  * the deadline, or an errno of accepting.
  */
 static int next_guest(struct h_listener *l, uint32_t kind, struct guest *g,
-		      int64_t deadline_ns)
+		      struct left_over *left, int64_t deadline_ns)
 {
 	unsigned int round;
 	int ret = 0;
@@ -350,7 +374,8 @@ static int next_guest(struct h_listener *l, uint32_t kind, struct guest *g,
 		if (e.data.u32 == LISTENING)
 			ret = take_callers(l);
 		else if (l->clients[e.data.u32].fd >= 0)
-			ret = hear_client(l, &l->clients[e.data.u32], kind, g);
+			ret = hear_client(l, &l->clients[e.data.u32], kind, g,
+					  left);
 		if (is_over(deadline_ns))
 			break;
 	}
@@ -425,12 +450,14 @@ static int receive_guest(struct h_half *half, const struct h_listener *l,
 static int wait_for_guest(struct h_listener *l, uint32_t kind, struct guest *g,
 			  int64_t deadline_ns)
 {
+	struct left_over left = { .count = 0 };
 	int ret;
 
 	for (;;) {
 		pthread_mutex_lock(&l->lock);
-		ret = next_guest(l, kind, g, deadline_ns);
+		ret = next_guest(l, kind, g, &left, deadline_ns);
 		pthread_mutex_unlock(&l->lock);
+		close_left_over(&left);
 		if (ret)
 			return ret < 0 ? ret : 0;
 		/* There may always be something to read, and never any sense in it. */

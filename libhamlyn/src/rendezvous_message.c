@@ -195,8 +195,6 @@ int h__hear(int sock, struct h_saying *s, int *fds)
 		err = why_cut(sock, fds);
 	else if (!err && fds && fds[0] >= 0 && fds[1] < 0)
 		err = -EPROTO;
-	if (err && fds)
-		h__close_fds(fds);
 	return err;
 }
 

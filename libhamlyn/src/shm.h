@@ -205,6 +205,7 @@ struct shm_dead {
 
 #define SHM_REVOKE_NS	(5ll * 1000000000)	/* most time for h__shm_quiesce() */
 #define SHM_MOMENT_NS	1000000ll		/* enough, if nobody was stopped */
+#define SHM_RECLAIM_NS	100000000ll		/* for what the dead have left */
 
 /* shm_segment.c */
 int h__shm_attach(struct h_dev *dev, const char *spec, struct h_open_wait *wait);
@@ -224,7 +225,7 @@ void h__shm_fence(void);
  */
 int h__shm_alloc(struct h_dev *dev, u64 bytes, u64 align, u32 *area, void **p);
 void h__shm_free(struct shm_dev *shm, u32 area);
-int h__shm_reclaim(struct h_dev *dev, u32 attach);
+int h__shm_reclaim(struct h_dev *dev, u32 attach, int64_t wait_ns);
 void h__shm_reclaim_dead(struct h_dev *dev);
 int h__shm_quiesce(struct h_dev *dev, int64_t wait_ns);
 int h__shm_quiesce_long(struct h_dev *dev, bool *locked);

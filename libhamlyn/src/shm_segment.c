@@ -490,6 +490,7 @@ static int join_segment(struct h_dev *dev, struct shm_dev *shm)
 static int take_attachment(struct h_dev *dev, struct shm_dev *shm)
 {
 	u32 hint = READ_ONCE(shm->seg->attach_hint);
+	int64_t wait_ns = SHM_RECLAIM_NS;
 	u32 n;
 
 	for (n = 0; n < SHM_MAX_ATTACH; n++) {
@@ -501,8 +502,10 @@ static int take_attachment(struct h_dev *dev, struct shm_dev *shm)
 			/* What the last one of this number left is not ours. */
 			WRITE_ONCE(shm->seg->attach_hint, i + 1);
 			shm->attach = i;
-			if (!h__shm_reclaim(dev, i))
+			if (!h__shm_reclaim(dev, i, wait_ns))
 				return 0;
+			/* Who is in the way is so of all others that need waiting. */
+			wait_ns = 0;
 			lock_bytes(dev->fd, F_OFD_SETLK, F_UNLCK, 1 + (off_t)i,
 				   1);
 			continue;
@@ -631,7 +634,7 @@ static void leave(struct h_dev *dev, struct shm_dev *shm)
 {
 	struct stat st;
 
-	h__shm_reclaim(dev, shm->attach);
+	h__shm_reclaim(dev, shm->attach, SHM_RECLAIM_NS);
 	/* No link: the name may be another segment's by now. */
 	if (!fstat(dev->fd, &st) && st.st_nlink && !others_attached(dev->fd))
 		remove_file(shm->file);

@@ -11,7 +11,6 @@
 
 #define QUIESCE_SPINS	1000
 #define AT_A_TIME	128
-#define RECLAIM_NS	(100ll * 1000000)
 
 /* ---- memory: runs of pages, each marked with its area ---- */
 
@@ -317,7 +316,7 @@ static bool close_slots(struct shm_segment *seg, const bool *gone,
  * is waited for and watches are told, then the memory goes. Their own watches
  * go before their NQs.
  */
-static int reclaim(struct h_dev *dev, const bool *gone)
+static int reclaim(struct h_dev *dev, const bool *gone, int64_t wait_ns)
 {
 	struct shm_dev *shm = shm_of(dev);
 	struct shm_segment *seg = shm->seg;
@@ -339,7 +338,7 @@ static int reclaim(struct h_dev *dev, const bool *gone)
 	if (!memory)
 		return 0;
 	/* A stopped peer is in the way: what is left is for the next one. */
-	err = h__shm_quiesce(dev, RECLAIM_NS);
+	err = h__shm_quiesce(dev, wait_ns);
 	if (watched)
 		h__shm_tell(dev);
 	if (err)
@@ -356,12 +355,12 @@ static int reclaim(struct h_dev *dev, const bool *gone)
 	return 0;
 }
 
-int h__shm_reclaim(struct h_dev *dev, u32 attach)
+int h__shm_reclaim(struct h_dev *dev, u32 attach, int64_t wait_ns)
 {
 	bool gone[SHM_MAX_ATTACH] = {};
 
 	gone[attach] = true;
-	return reclaim(dev, gone);
+	return reclaim(dev, gone, wait_ns);
 }
 
 /* One system call for each attachment, not for each thing that it owns. */
@@ -394,5 +393,5 @@ void h__shm_reclaim_dead(struct h_dev *dev)
 	for (i = 0; i < shm_watch_end(seg); i++)
 		any |= h__shm_dead(dev, seg->watches[i].owner, &d);
 	if (any)
-		reclaim(dev, d.dead);
+		reclaim(dev, d.dead, SHM_RECLAIM_NS);
 }

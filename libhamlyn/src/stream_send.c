@@ -694,6 +694,7 @@ static int send_fin(struct h_stream_sender *s, int64_t deadline_ns)
 
 int h__stream_finish(struct h_stream_sender *s, int64_t deadline_ns)
 {
+	unsigned int rounds = 0;
 	int err;
 
 	err = s->closed ? 0 : send_fin(s, deadline_ns);
@@ -707,7 +708,10 @@ int h__stream_finish(struct h_stream_sender *s, int64_t deadline_ns)
 			return 0;
 		if (h__stream_failed(s))
 			return -EPIPE;
-		err = h__receiver_wait(&s->r, seen, s->unwatched, deadline_ns);
+		/* Credits may come without end that say nothing. */
+		err = h__go_on(&rounds, deadline_ns);
+		if (!err)
+			err = h__receiver_wait(&s->r, seen, s->unwatched, deadline_ns);
 		if (err)
 			return err;
 	}
