@@ -69,6 +69,98 @@ TEST_F(netlink, a_terminus_has_to_be_named_and_something_asked_of_it)
 	EXPECT_REFUSED(EINVAL, "priority or weight");
 }
 
+static struct genl *turn_of(struct genl *g, uint32_t nic, uint32_t context,
+			    uint32_t id, uint16_t attr, uint32_t value)
+{
+	request(g, HAMLYN_NL_CMD_TERMINUS_SET, nic);
+	genl_put_u32(g, HAMLYN_A_CONTEXT, context);
+	genl_put_u32(g, HAMLYN_A_ID, id);
+	genl_put_u32(g, attr, value);
+	return g;
+}
+
+/* The last terminus that is listed of a context is in g->reply then. */
+static int list_terminus(struct genl *g, uint32_t nic, uint32_t context)
+{
+	request(g, HAMLYN_NL_CMD_TERMINUS_GET, nic);
+	genl_put_u32(g, HAMLYN_A_CONTEXT, context);
+	return genl_count(g);
+}
+
+/* The context of the process that has opened the NIC last: it has the highest number. */
+static uint32_t last_context(struct genl *g, uint32_t nic)
+{
+	request(g, HAMLYN_NL_CMD_CONTEXT_GET, nic);
+	return genl_count(g) > 0 ?
+	       (uint32_t)genl_number(genl_attr(g, HAMLYN_A_CONTEXT)) : UINT32_MAX;
+}
+
+TEST_F(netlink, the_priority_and_the_weight_of_a_terminus_are_set_each_by_itself)
+{
+	struct genl *g = &self->g;
+	uint32_t context, id;
+	struct party p;
+
+	ASSERT_EQ(0, party_open(&p));
+	id = p.terminus.arg.terminus;
+	context = last_context(g, self->nic);
+	ASSERT_EQ(1, list_terminus(g, self->nic, context));
+	EXPECT_EQ(1, genl_number(genl_attr(g, HAMLYN_A_WEIGHT)));
+	ASSERT_EQ(0, genl_call(turn_of(g, self->nic, context, id, HAMLYN_A_WEIGHT, 7)));
+	ASSERT_EQ(1, list_terminus(g, self->nic, context));
+	EXPECT_EQ(7, genl_number(genl_attr(g, HAMLYN_A_WEIGHT)));
+	EXPECT_EQ(HAMLYN_PRIORITY_NORMAL, genl_number(genl_attr(g, HAMLYN_A_PRIORITY)));
+	ASSERT_EQ(0, genl_call(turn_of(g, self->nic, context, id, HAMLYN_A_PRIORITY,
+				       HAMLYN_PRIORITY_HIGH)));
+	ASSERT_EQ(1, list_terminus(g, self->nic, context));
+	EXPECT_EQ(7, genl_number(genl_attr(g, HAMLYN_A_WEIGHT)));
+	EXPECT_EQ(HAMLYN_PRIORITY_HIGH, genl_number(genl_attr(g, HAMLYN_A_PRIORITY)));
+	/* Another number, and another context. */
+	EXPECT_EQ(-ENOENT, genl_call(turn_of(g, self->nic, context, id + 1,
+					     HAMLYN_A_WEIGHT, 1)));
+	EXPECT_EQ(-ENOENT, genl_call(turn_of(g, self->nic, context + 1, id,
+					     HAMLYN_A_WEIGHT, 1)));
+	request(g, HAMLYN_NL_CMD_TERMINUS_SET, self->nic);
+	genl_put_u32(g, HAMLYN_A_ID, id);
+	genl_put_u32(g, HAMLYN_A_WEIGHT, 1);
+	EXPECT_REFUSED(EINVAL, "context and id");
+	party_close(&p);
+}
+
+static struct genl *by_name(struct genl *g, const char *name)
+{
+	genl_begin(g, HAMLYN_NL_CMD_NIC_GET);
+	genl_put(g, HAMLYN_A_NAME, name, (uint16_t)(strlen(name) + 1));
+	return g;
+}
+
+/* With both it has to be the same one. */
+TEST_F(netlink, a_nic_has_a_name_as_well_as_a_number)
+{
+	struct genl *g = &self->g;
+	char name[32];
+	int other;
+
+	genl_begin(g, HAMLYN_NL_CMD_NIC_NEW);
+	ASSERT_EQ(0, genl_call(g));
+	other = (int)genl_number(genl_attr(g, HAMLYN_A_NIC));
+	snprintf(name, sizeof(name), "hamlyn%d", other);
+	ASSERT_EQ(0, genl_call(by_name(g, name)));
+	EXPECT_EQ((uint64_t)other, genl_number(genl_attr(g, HAMLYN_A_NIC)));
+	genl_put_u32(by_name(g, name), HAMLYN_A_NIC, (uint32_t)other);
+	EXPECT_EQ(0, genl_call(g));
+	genl_put_u32(by_name(g, name), HAMLYN_A_NIC, self->nic);
+	EXPECT_EQ(-ENODEV, genl_call(g));
+	by_name(g, name);
+	EXPECT_EQ(1, genl_count(g));
+	EXPECT_EQ((uint64_t)other, genl_number(genl_attr(g, HAMLYN_A_NIC)));
+	EXPECT_EQ(-ENODEV, genl_call(by_name(g, "hamlyn255")));
+	by_name(g, "hamlyn255");
+	EXPECT_EQ(-ENODEV, genl_count(g));
+	request(g, HAMLYN_NL_CMD_NIC_DEL, (uint32_t)other);
+	EXPECT_EQ(0, genl_call(g));
+}
+
 TEST_F(netlink, limits_have_to_be_some_or_somebodys)
 {
 	struct genl *g = &self->g;
