@@ -424,14 +424,16 @@ static int arm_by_key(struct hml_context *c, struct hml_watch *w,
 {
 	u32 free = 0;
 	int reject;
+	bool wrong;
 
 	if (!hml_user_guess_begin(c)) {
 		hml_explain(c, "held back: this user guesses keys");
 		return -EAGAIN;
 	}
 	reject = arm(c, w, arg, &free);
-	hml_user_guess_end(c, reject >= 0 && reject != HAMLYN_REJECT_DOWN &&
-			      reject != HAMLYN_REJECT_METADATA, free);
+	wrong = reject >= 0 && reject != HAMLYN_REJECT_DOWN &&
+		reject != HAMLYN_REJECT_METADATA;
+	hml_user_guess_end(c, wrong, free);
 	return 0;
 }
 

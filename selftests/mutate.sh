@@ -211,7 +211,7 @@ watch-zero     vm hostile_watch             driver/core/rx.c     s/return right 
 watch-index    vm hostile_watch             driver/core/rx.c     s/if (meta_index >= slot->meta_count)/if (0)/
 watch-audit    vm hostile_watch             driver/watch.c       s/hml_port_rejected(nic, slot, &h, reject, &sender);//
 watch-free     vm hostile_guess             driver/watch.c       s/free = READ_ONCE(nic->guesses);/free = READ_ONCE(c->device->nic.guesses);/
-watch-guess    vm hostile_guess             driver/watch.c       s/hml_user_guess_end(c, reject >= 0 \&\& /hml_user_guess_end(c, false \&\& /
+watch-guess    vm hostile_guess             driver/watch.c       s/hml_user_guess_end(c, wrong, free);/hml_user_guess_end(c, false, free);/
 watch-pause    vm hostile_guess             driver/user.c        s/if (!hml_guard_paused(\&c->device->nic, \&user_of(c)->guard))/if (1)/
 watch-free-fd  vm hostile_guess             driver/watch.c       s/if (by->flags \& HAMLYN_WATCH_TICKET)/if (0)/
 watch-one      vm hostile_guess             driver/user.c        s/^\t\treturn true;/\t\t{ mutex_unlock(\&c->device->users_lock); return true; }/;s/^\tif (wrong) {/\tmutex_lock(\&c->device->users_lock); if (wrong) {/

@@ -29,13 +29,13 @@ static void link_feed(struct hml_nic *nic)
 {
 	u64 now = hml_port_now_ns(&nic->port);
 	u64 fed = READ_ONCE(nic->link->fed);
-	u64 seen;
+	u64 was;
 
 	while ((s64)(now - fed) > 0) {
-		seen = hml_atomic_cmpxchg64(&nic->link->fed, fed, now);
-		if (seen == fed)
+		was = hml_atomic_cmpxchg64(&nic->link->fed, fed, now);
+		if (was == fed)
 			return;
-		fed = seen;
+		fed = was;
 	}
 }
 

@@ -57,6 +57,12 @@ static inline void saw(const volatile void *p, enum kind kind)
 	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);			\
 } while (0)
 
+/* One that succeeds. */
+#define hml_atomic_cmpxchg64(p, o, n) ({				\
+	saw(p, WRITE);							\
+	hml_atomic_cmpxchg64(p, o, n);					\
+})
+
 #undef smp_mb
 #define smp_mb()	saw(NULL, MB)
 
