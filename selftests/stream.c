@@ -1199,7 +1199,8 @@ TEST_F(hostile, nonsense_from_a_sender_harms_nobody_else)
 	struct h_record record;
 	uint32_t i, found = 0;
 
-	for (i = 0; i < self->rounds; i++) {
+	/* On a busy machine much of it arrives when its receiver has gone. */
+	for (i = 0; i < self->rounds || (found <= 10 && i < 10 * self->rounds); i++) {
 		int ret;
 
 		if (!self->s) {
