@@ -250,6 +250,9 @@ inline append(id)
 	:: else
 	fi;
 	STEP;
+#if !QUIET
+#define SILENT false
+#else
 #ifdef BUG_QUIET
 #define SILENT (me < QUIET)
 #else
@@ -257,6 +260,7 @@ inline append(id)
 #define SILENT (me < QUIET && (result == FULL || cursor == c + 1))
 #else
 #define SILENT (me < QUIET && (result == FULL || cursor == c + 1 && !others_lost))
+#endif
 #endif
 #endif
 	if
