@@ -164,6 +164,7 @@ struct h_open_wait {
 	int64_t begun;
 	int64_t moved;		/* when others got on last */
 	uint32_t seen;		/* in @changes */
+	uint32_t doublings;	/* of the time that it sleeps at once */
 	const uint32_t *changes;	/* of the segment, or NULL */
 };
 

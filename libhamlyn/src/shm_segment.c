@@ -22,7 +22,8 @@
 #define NAME_MAX_CHARS	64
 #define LOCK_WAIT_NS	(10ll * 1000000000)
 #define LONGEST_WAIT_NS	(120ll * 1000000000)
-#define NAP_NS		5000000
+#define NAP_NS		5000000		/* the first; each is twice as long as the one before */
+#define NAP_DOUBLINGS	5
 #define LEAVE_WAIT_NS	(100ll * 1000000)
 #define OPEN_TRIES	100
 /* Larger ones are many processes', of which none touches all. */
@@ -72,16 +73,22 @@ static void unmap_changes(const u32 *changes)
 
 /*
  * Until they are unlocked; not for long, for who dies with the lock, or only looked
- * whether the file is still in use, tells nobody.
+ * whether the file is still in use, tells nobody. Longer each time, or hundreds that
+ * wait keep those that they wait for from the processors.
  */
-static void wait_unlock(const u32 *changes, u32 seen)
+static void wait_unlock(struct h_open_wait *w)
 {
-	const struct timespec nap = { .tv_nsec = NAP_NS };
+	struct timespec nap = { .tv_nsec = NAP_NS };
 
-	if (changes)
-		syscall(SYS_futex, changes, FUTEX_WAIT, seen, &nap, NULL, 0);
-	else
+	if (w->changes) {
+		nap.tv_nsec <<= w->doublings;
+		if (w->doublings < NAP_DOUBLINGS)
+			w->doublings++;
+		syscall(SYS_futex, w->changes, FUTEX_WAIT, w->seen, &nap, NULL,
+			0);
+	} else {
 		nanosleep(&nap, NULL);
+	}
 }
 
 /* 0, -EAGAIN if another one has them, or why not. */
@@ -128,7 +135,7 @@ static int lock_tables(int fd, const u32 *changes, int64_t wait_ns,
 	if (err != -EAGAIN)
 		return err;
 	while ((err = try_again(fd, &w, wait_ns, patient)) == -EAGAIN)
-		wait_unlock(w.changes, w.seen);
+		wait_unlock(&w);
 	return err;
 }
 
@@ -154,7 +161,7 @@ static int lock_unmapped(int fd, struct h_open_wait *w)
 
 void h__shm_open_wait(struct h_open_wait *w)
 {
-	wait_unlock(w->changes, w->seen);
+	wait_unlock(w);
 	unmap_changes(w->changes);
 	w->changes = NULL;
 }
