@@ -625,9 +625,9 @@ int hml_ticket_drop(struct hml_context *c, const struct hamlyn_ticket_drop *arg)
 int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg);
 int hml_watch_destroy(struct hml_context *c, u32 id);
 void hml_watch_destroy_all(struct hml_context *c);
-void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key);
+u64 hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key);
 void hml_watch_tell(struct hml_slot_object *s);
-bool hml_watch_tell_rekeyed(struct hml_slot_object *s);
+void hml_watch_tell_rekeyed(struct hml_device *d, u32 number, u64 era);
 void hml_watch_tell_all(struct hml_device *d);
 void hml_watch_exit(void);
 

@@ -216,27 +216,10 @@ int hml_slot_destroy(struct hml_context *c, u32 number)
 	return 0;
 }
 
-/*
- * There may be very many who watch, and all calls of the context wait for its lock. If the
- * slot is destroyed meanwhile, that tells the rest; if its number is in use again, nobody
- * watches the new one by an older key.
- */
-static bool tell_some(struct hml_context *c, u32 number)
-{
-	struct hml_slot_object *s;
-	bool more;
-
-	mutex_lock(&c->lock);
-	s = hml_slot_find(c, number);
-	more = s && hml_watch_tell_rekeyed(s);
-	mutex_unlock(&c->lock);
-	return more;
-}
-
 int hml_slot_rekey(struct hml_context *c, struct hamlyn_slot_rekey *arg)
 {
 	struct hml_slot_object *s;
-	u64 since;
+	u64 since, era;
 
 	if (arg->flags & ~HAMLYN_SLOT_KEY_GIVEN || arg->reserved)
 		return -EINVAL;
@@ -245,17 +228,15 @@ int hml_slot_rekey(struct hml_context *c, struct hamlyn_slot_rekey *arg)
 	mutex_lock(&c->lock);
 	s = hml_slot_find(c, arg->slot);
 	if (s) {
-		hml_watch_rekey(s, arg->key, new_key());
+		era = hml_watch_rekey(s, arg->key, new_key());
 		since = hml_trace_clock(trace_hamlyn_slot_rekey_enabled());
-		/* Under the lock: another rekey's watches are not told before its end. */
 		hml_fabric_quiesce();
 		trace_hamlyn_slot_rekey(c, arg->slot, hml_trace_ns(since));
 	}
 	mutex_unlock(&c->lock);
 	if (!s)
 		return -ENOENT;
-	while (tell_some(c, arg->slot))
-		cond_resched();
+	hml_watch_tell_rekeyed(c->device, arg->slot, era);
 	return 0;
 }
 

@@ -36,14 +36,14 @@
 #define MOST_REST_MS	2000	/* also if they were held up by others */
 #define LATE_BATCH	16	/* watches of an NQ told in one go */
 #define TABLE_BATCH	4096	/* slots looked at in one go */
+#define ALL		U64_MAX	/* behind every era */
 
 /**
  * struct hml_watch - watch of a context on a slot
  * @place: in slot.watches, in nq.untold, or empty; under watch_lock
  * @nq: NQ to be told, which it keeps from being destroyed; constant
  * @cookie: what to tell it; constant
- * @epoch: the slot's ticket key when it was armed: another one means that the
- *	slot was rekeyed since; constant once armed
+ * @era: how many times slots had been rekeyed when it was armed; constant once armed
  * @host: host of the slot; constant
  * @slot: slot number; constant
  * @id: id in the context; constant
@@ -52,7 +52,7 @@ struct hml_watch {
 	struct list_head place;
 	struct hml_nqueue *nq;
 	u64 cookie;
-	u64 epoch;
+	u64 era;
 	u32 host;
 	u32 slot;
 	u32 id;
@@ -66,6 +66,9 @@ static DEFINE_SPINLOCK(watch_lock);
 
 /* NQs that were full when they were to be told; under watch_lock. */
 static LIST_HEAD(late);
+
+/* How many times slots were rekeyed, of all NICs; under watch_lock. */
+static u64 eras;
 
 /* Until the next look, in jiffies; under watch_lock. */
 static unsigned long retry_after = 1;
@@ -217,10 +220,10 @@ static void retry(struct work_struct *work)
 }
 
 /*
- * Tell all, or those that were armed before the last rekey: they come first.
+ * Tell those that were armed before an era: they come first.
  * Return: whether there may be more than a batch of them.
  */
-static bool tell_some(struct hml_slot_object *s, bool all)
+static bool tell_some(struct hml_slot_object *s, u64 before)
 {
 	struct hml_watch *w;
 	u32 told = 0;
@@ -229,7 +232,7 @@ static bool tell_some(struct hml_slot_object *s, bool all)
 	while (told < LATE_BATCH &&
 	       (w = list_first_entry_or_null(&s->watches, struct hml_watch,
 					     place))) {
-		if (!all && w->epoch == s->core.ticket_key)
+		if (w->era >= before)
 			break;
 		tell(w);
 		told++;
@@ -244,22 +247,8 @@ static bool tell_some(struct hml_slot_object *s, bool all)
  */
 void hml_watch_tell(struct hml_slot_object *s)
 {
-	while (tell_some(s, true))
+	while (tell_some(s, ALL))
 		cond_resched();
-}
-
-/**
- * hml_watch_tell_rekeyed() - a slot was rekeyed
- * @s: the slot, in a locked context
- *
- * Who was armed under the new key already is not told.
- *
- * Return: whether there may be more; the lock is to be let go in between.
- */
-bool hml_watch_tell_rekeyed(struct hml_slot_object *s)
-{
-	hml_context_assert_locked(s->context);
-	return tell_some(s, false);
 }
 
 /**
@@ -270,18 +259,24 @@ bool hml_watch_tell_rekeyed(struct hml_slot_object *s)
  *
  * Under the lock, so that WATCH sees both old, and is told, or both new. When
  * no packet under the old keys can land any more call hml_watch_tell_rekeyed().
+ *
+ * Return: the era that begins with it.
  */
-void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
+u64 hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
 {
+	u64 era;
+
 	hml_context_assert_locked(s->context);
 	spin_lock(&watch_lock);
 	WRITE_ONCE(s->core.key, key);
 	WRITE_ONCE(s->core.ticket_key, ticket_key);
+	era = ++eras;
 	spin_unlock(&watch_lock);
+	return era;
 }
 
 /* Everybody who ends something waits for a section: a batch of one slot in each. */
-static bool tell_number(struct hml_device *d, u32 number)
+static bool tell_number(struct hml_device *d, u32 number, u64 before)
 {
 	int section = section_begin();
 	struct hml_slot *slot = hml_port_slot(&d->nic.port, number);
@@ -290,10 +285,26 @@ static bool tell_number(struct hml_device *d, u32 number)
 
 	if (slot) {
 		s = container_of(slot, struct hml_slot_object, core);
-		more = !list_empty(&s->watches) && tell_some(s, true);
+		more = !list_empty(&s->watches) && tell_some(s, before);
 	}
 	section_end(section);
 	return more;
+}
+
+/**
+ * hml_watch_tell_rekeyed() - a slot was rekeyed
+ * @d: its NIC
+ * @number: its number
+ * @era: of hml_watch_rekey()
+ *
+ * Without the context's lock, for which all its other calls would wait. The slot
+ * may be rekeyed again, or its number another one's: who watches under a newer key
+ * is not told.
+ */
+void hml_watch_tell_rekeyed(struct hml_device *d, u32 number, u64 era)
+{
+	while (tell_number(d, number, era))
+		cond_resched();
 }
 
 /**
@@ -312,7 +323,7 @@ void hml_watch_tell_all(struct hml_device *d)
 	spin_lock(&watch_lock);
 	spin_unlock(&watch_lock);
 	for (number = 0; number < max; number++) {
-		while (tell_number(d, number))
+		while (tell_number(d, number, ALL))
 			cond_resched();
 		if (!(number % TABLE_BATCH))
 			cond_resched();
@@ -373,7 +384,7 @@ static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
 	if (reject >= 0)
 		return reject;
 	s = container_of(slot, struct hml_slot_object, core);
-	w->epoch = slot->ticket_key;
+	w->era = eras;
 	list_add_tail(&w->place, &s->watches);
 	return -1;
 }
