@@ -101,8 +101,8 @@ static const struct hamlyn_nq_entry overrun = {
  * struct reserved - what became of a notification
  * @result: which entry it has
  * @position: of that
- * @others_lost: since the entry for the report was taken, and before it was filled, others
- *	were lost: if they were to wake somebody, he may have seen neither, and sleeps
+ * @others_lost: when it was lost: since the entry for the report was taken, and before it was
+ *	filled, others were lost: if they were to wake somebody, he may have seen neither, and sleeps
  */
 struct reserved {
 	enum reserve_result result;
@@ -134,7 +134,7 @@ static noinline struct reserved append_slowly(struct hml_nic *nic,
 	else
 		smp_mb();					/* B5 */
 	now = hml_atomic_add_return(&ring->lost, 1);		/* B5 */
-	r.others_lost = r.result == RESERVE_LAST && now != lost + 1;
+	r.others_lost = now != lost + 1;
 	return r;
 }
 

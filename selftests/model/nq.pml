@@ -243,7 +243,7 @@ inline append(id)
 		lost[id] = 1;
 		assert(wasfull[me]);
 #if QUIET
-		others_lost = result == LAST && losses != before;
+		others_lost = losses != before;
 		losses++
 #endif
 	}
