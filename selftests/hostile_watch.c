@@ -325,19 +325,29 @@ TEST_F(hostile_watch, a_crowd_of_watchers_does_not_hold_up_the_owner)
 	EXPECT_LT(ht_now_ns() - begun, ht_patience_ns() / 10);
 }
 
-enum { TOLD = 20000 };
+#define TOLD	20000
+#define NEXT	0x1f00df00d5f00d5aULL
 
 struct beside {
 	const struct party *owner;
-	const struct ht_raw_nq *nq;	/* which nobody reads */
+	struct party *watcher;
+	struct ht_raw_nq nq;	/* of the crowd; nobody reads it */
 	bool begun;
 	bool end;
+	uint32_t watch;		/* of who watches meanwhile */
+	int err;
 	unsigned int between;	/* calls from behind the first that is told to before the last */
 };
 
-static bool told(const struct ht_raw_nq *nq, uint32_t position)
+static bool told(const struct beside *b, uint32_t position)
 {
-	return h__load_acquire(&nq->entries[position].sequence) == position + 1;
+	return h__load_acquire(&b->nq.entries[position].sequence) ==
+	       position + 1;
+}
+
+static bool ended(const struct beside *b)
+{
+	return __atomic_load_n(&b->end, __ATOMIC_ACQUIRE);
 }
 
 static void *call_beside(void *arg)
@@ -345,65 +355,107 @@ static void *call_beside(void *arg)
 	struct beside *b = arg;
 	bool begun;
 
-	while (!__atomic_load_n(&b->end, __ATOMIC_ACQUIRE)) {
-		begun = told(b->nq, 0);
+	while (!ended(b)) {
+		begun = told(b, 0);
 		rejects(b->owner, HAMLYN_REJECT_KEY);
-		b->between += begun && !told(b->nq, TOLD - 1);
+		b->between += begun && !told(b, TOLD - 1);
 		__atomic_store_n(&b->begun, true, __ATOMIC_RELEASE);
 	}
 	return NULL;
 }
 
-static int rekey_beside(struct party *owner, struct beside *b)
+/* By the new key, while those with the old one are told. */
+static void *watch_beside(void *arg)
+{
+	struct beside *b = arg;
+	struct hamlyn_watch w = watch_of(b->watcher, b->owner);
+
+	w.key = NEXT;
+	__atomic_store_n(&b->begun, true, __ATOMIC_RELEASE);
+	while (!told(b, 0) && !ended(b))
+		;
+	b->err = watch(b->watcher->fd, &w);
+	b->between = !told(b, TOLD - 1);
+	b->watch = w.watch;
+	return NULL;
+}
+
+static int rekey_beside(struct party *owner, void *(*run)(void *),
+			struct beside *b)
 {
 	pthread_t thread;
-	int err = -pthread_create(&thread, NULL, call_beside, b);
+	int err = -pthread_create(&thread, NULL, run, b);
 
 	if (err)
 		return err;
 	while (!__atomic_load_n(&b->begun, __ATOMIC_ACQUIRE))
 		ht_sleep_ns(HT_MS);
-	err = rekey(owner, 0);
+	err = rekey(owner, NEXT);
 	__atomic_store_n(&b->end, true, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	return err;
 }
 
-/* Returns how many of others' calls went on while a crowd was told, or -errno. */
-static int go_on_beside(int fd, struct party *owner)
+/* Runs beside it while a crowd is told of a rekey. Returns 0 or -errno. */
+static int beside_a_crowd(struct party *watcher, struct party *owner,
+			  void *(*run)(void *), struct beside *b)
 {
 	static uint32_t crowd[TOLD];
-	struct ht_raw_nq nq;
-	struct beside b = { .owner = owner, .nq = &nq };
 	struct hamlyn_watch w;
 	int err, i;
 
-	err = ht_raw_nq_create(fd, 32768, &nq);
+	*b = (struct beside) { .owner = owner, .watcher = watcher };
+	err = ht_raw_nq_create(watcher->fd, 32768, &b->nq);
 	if (err)
 		return err;
 	for (i = 0; i < TOLD; i++) {
-		w = watch_of(&(struct party) { .nq = nq }, owner);
-		err = err ?: watch(fd, &w);
+		w = watch_of(watcher, owner);
+		w.nq = b->nq.arg.nq;
+		err = err ?: watch(watcher->fd, &w);
 		crowd[i] = w.watch;
 	}
-	err = err ?: rekey_beside(owner, &b);
+	err = err ?: rekey_beside(owner, run, b);
 	for (i = 0; i < TOLD; i++)
-		err = err ?: ht_raw_id(fd, HAMLYN_IOC_UNWATCH, crowd[i]);
-	ht_raw_nq_unmap(&nq);
-	return err ?: ht_raw_id(fd, HAMLYN_IOC_NQ_DESTROY, nq.arg.nq) ?:
-	       (int)b.between;
+		err = err ?: ht_raw_id(watcher->fd, HAMLYN_IOC_UNWATCH, crowd[i]);
+	ht_raw_nq_unmap(&b->nq);
+	return err ?: ht_raw_id(watcher->fd, HAMLYN_IOC_NQ_DESTROY, b->nq.arg.nq);
 }
 
 /* On a busy machine the other thread may be off its processor all the time. */
 TEST_F(hostile_watch, a_crowd_of_watchers_does_not_keep_other_calls_from_going_on)
 {
 	int64_t end = ht_now_ns() + ht_patience_ns();
-	int rounds = 20, between;
+	struct beside b;
+	int rounds = 20;
 
 	do {
-		between = go_on_beside(self->watcher.fd, &self->owner);
-	} while (!between && --rounds && ht_now_ns() < end);
-	EXPECT_LT(0, between);
+		ASSERT_EQ(0, beside_a_crowd(&self->watcher, &self->owner,
+					    call_beside, &b));
+	} while (!b.between && --rounds && ht_now_ns() < end);
+	EXPECT_LT(0, b.between);
+}
+
+TEST_F(hostile_watch, a_rekey_tells_nobody_who_has_its_key)
+{
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	struct beside b;
+	int rounds = 20;
+
+	do {
+		ASSERT_EQ(0, rekey(&self->owner, 0));
+		ASSERT_EQ(0, beside_a_crowd(&self->watcher, &self->owner,
+					    watch_beside, &b));
+		ASSERT_EQ(0, b.err);
+		ASSERT_FALSE(came(&self->watcher));
+		if (b.between)
+			break;
+		ASSERT_EQ(0, ht_raw_id(self->watcher.fd, HAMLYN_IOC_UNWATCH,
+				       b.watch));
+	} while (--rounds && ht_now_ns() < end);
+	/* While it told the others. */
+	ASSERT_LT(0, b.between);
+	ASSERT_EQ(0, rekey(&self->owner, 0));
+	EXPECT_TRUE(came(&self->watcher));
 }
 
 /* ---- queues that stay full ------------------------------------------------ */

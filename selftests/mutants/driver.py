@@ -32,14 +32,16 @@ NOTICE = {
     'nic.c': 'nics hostile_admin uapi_size lifecycle',
     'netlink.c': 'coverage_netlink nics counts hostile_admin lifecycle',
     'netlink_event.c': 'nics hostile_pause coverage_netlink lifecycle',
+    'netlink_dump.c': 'nics coverage_netlink counts hostile_admin hostile_container',
+    'netlink_fill.c': 'nics coverage_netlink counts hostile_admin hostile_container',
     'netlink_nic.c': 'nics coverage_netlink counts hostile_admin hostile_container',
-    'stats.c': 'hostile_admin hostile_container counts uapi_size lifecycle',
+    'stats.c': 'foreign hostile_admin hostile_container counts uapi_size lifecycle',
     'placement.c': 'lifecycle',
 }
 NOTICE_ELSE = 'hostile_admin limits lifecycle'
 # A program is stopped, and its mutant noticed, when it takes so many times as long as without
-# one, and so many seconds
-SLOWER, SLACK = 5, 10
+# one, and so many seconds, or --timeout; but not before LEAST times as long: others may be at work
+SLOWER, SLACK, LEAST = 5, 10, 3
 # A test that is a script: asked by --tests, with --module-args max_slots=2048, for it has one NIC
 # and guesses. What it takes along:
 SCRIPTS = {'hamlynctl-test.sh': ['hamlynctl', 'hamlynctl-peer', 'hamlynctl-pty']}
@@ -122,7 +124,7 @@ echo "END {m.number}"''')
         took = next((int(w.split('=')[1]) for w in self.words(self.PASSED)
                      if w.split('=')[0] == test), None)
         most = self.options.timeout
-        return most if took is None else min(most, SLACK + SLOWER * took)
+        return most if took is None else max(min(most, SLACK + SLOWER * took), LEAST * took)
 
     def boot(self, batch):
         """{number: noticed by or None}; a number is missing if it did not get its turn."""
