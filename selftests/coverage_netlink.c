@@ -167,6 +167,9 @@ TEST_F(netlink, limits_have_to_be_some_or_somebodys)
 
 	request(g, HAMLYN_NL_CMD_LIMIT_SET, self->nic);
 	EXPECT_REFUSED(EINVAL, "limits or uid");
+	request(g, HAMLYN_NL_CMD_LIMIT_SET, self->nic);
+	genl_put_u32(g, HAMLYN_A_UID, UINT32_MAX);
+	EXPECT_REFUSED(EINVAL, "no such user id");
 }
 
 TEST_F(netlink, a_nic_has_to_be_named_and_to_be_there)

@@ -360,4 +360,86 @@ TEST_F(hostile_container, its_root_does_not_see_which_guess_was_a_key)
 	EXPECT_EQ(0, ht_reap(pid));
 }
 
+/* ---- what is the host's ----------------------------------------------------- */
+
+static int set_adversary(struct genl *g, uint32_t nic)
+{
+	struct nlattr *nest;
+
+	genl_begin(g, HAMLYN_NL_CMD_NIC_SET);
+	genl_put_u32(g, HAMLYN_A_NIC, nic);
+	nest = genl_put(g, HAMLYN_A_ADVERSARY | NLA_F_NESTED, NULL, 0);
+	genl_put_u32(g, HAMLYN_A_ADV_DELAY_US, 1);
+	genl_end(g, nest);
+	return genl_call(g);
+}
+
+/* What costs processors and memory, and what decides about senders elsewhere. */
+static const char *host_settings(struct genl *g, uint32_t nic)
+{
+	if (nic_set(g, nic, HAMLYN_A_IDLE_US, 1000000) != -EPERM)
+		return "how long is polled";
+	if (nic_set(g, nic, HAMLYN_A_KICK_WINDOW_US, 1) != -EPERM)
+		return "when a doorbell wakes the engine";
+	if (nic_set(g, nic, HAMLYN_A_GUESSES, UINT32_MAX) != -EPERM)
+		return "how many guesses are free";
+	return set_adversary(g, nic) == -EPERM ? NULL : "an adversary";
+}
+
+/* As root of a container: its NIC is up and down as he says, and stays his. */
+static int administrate(unsigned int uid, uint32_t nic, int socket)
+{
+	const char *set;
+	struct genl g;
+	int host = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	if (become(uid) || enter_container())
+		return NO_CONTAINER;
+	if (host < 0 || say(socket) || hear(socket))
+		return 10;
+	if (genl_open(&g, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
+		return 11;
+	set = host_settings(&g, nic);
+	if (set) {
+		fprintf(stderr, "# it sets: %s\n", set);
+		return 12;
+	}
+	if (nic_set(&g, nic, HAMLYN_A_NETNS_FD, (uint32_t)host) != -EPERM)
+		return 13;
+	if (nic_set(&g, nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_DOWN) ||
+	    nic_set(&g, nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_UP))
+		return 14;
+	genl_close(&g);
+	return 0;
+}
+
+TEST_F(hostile_container, its_root_sets_nothing_that_is_the_hosts)
+{
+	unsigned int uid = somebody(8);
+	int sockets[2], nic, ret;
+	pid_t pid;
+
+	nic = nic_new(&self->genl);
+	ASSERT_GE(nic, 0);
+	self->nic = (uint32_t)nic + 1;
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+				sockets));
+	pid = ht_fork();
+	if (!pid) {
+		close(sockets[0]);
+		_exit(administrate(uid, (uint32_t)nic, sockets[1]));
+	}
+	close(sockets[1]);
+	ASSERT_GE(pid, 0);
+	if (hear(sockets[0])) {
+		ret = ht_reap(pid);
+		ASSERT_EQ(NO_CONTAINER, ret);
+		SKIP(return, "no user namespaces here");
+	}
+	ASSERT_EQ(0, nic_move(&self->genl, (uint32_t)nic, pid));
+	ASSERT_EQ(0, say(sockets[0]));
+	EXPECT_EQ(0, ht_reap(pid));
+	close(sockets[0]);
+}
+
 TEST_HARNESS_MAIN

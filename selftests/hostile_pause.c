@@ -241,6 +241,43 @@ TEST_F(hostile_pause, only_wrong_keys_are_guesses_of_who_watches)
 	EXPECT_EQ(wrong - 1, rejects(&self->rx, HAMLYN_REJECT_KEY));
 }
 
+/*
+ * Guesses at which slots there are until one is held back, which of these it is, and
+ * what that one leaves: nothing.
+ */
+static int guess_slots(void *arg)
+{
+	const struct party *to = arg;
+	struct hamlyn_watch w;
+	struct ht_raw_nq nq;
+	struct party own;
+	int i;
+
+	if (party_open(&own) || ht_raw_nq_create(own.fd, 8, &nq))
+		return 90;
+	w = watch_of(to);
+	w.size = sizeof(w);
+	w.slot = to->query.max_slots - 1;
+	w.nq = nq.arg.nq;
+	for (i = 1; i <= TRIES && !ht_raw(own.fd, HAMLYN_IOC_WATCH, &w); i++)
+		if (ht_raw_id(own.fd, HAMLYN_IOC_UNWATCH, w.watch))
+			return 91;
+	/* Its number would be the same as those of all before it. */
+	if (ht_raw_id(own.fd, HAMLYN_IOC_UNWATCH, w.watch) != -ENOENT)
+		return 92;
+	return ht_raw_id(own.fd, HAMLYN_IOC_NQ_DESTROY, w.nq) ? 93 : i;
+}
+
+TEST_F(hostile_pause, a_slot_that_is_not_there_is_a_guess_and_leaves_nothing)
+{
+	int held;
+
+	HAVE_PARTIES({ HAMLYN_A_GUESSES, 3 });
+	held = as(somebody(17), guess_slots, &self->rx);
+	EXPECT_LE(5, held);
+	EXPECT_GE(TRIES, held);
+}
+
 /* Nobody has chosen its key. */
 TEST_F(hostile_pause, a_void_ticket_is_no_guess)
 {

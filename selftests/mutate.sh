@@ -291,6 +291,8 @@ poll-key       vm poll_uring                driver/nq.c          s/^\twake_up_al
 watch-rest     vm hostile_watch             driver/watch.c       s/nsecs_to_jiffies(RETRY_REST/nsecs_to_jiffies(0/
 user-sub       vm hostile_container         driver/user.c        s/uid = ns->owner;/;/
 user-root      vm hostile_container         driver/user.c        s/return uid_eq(uid, GLOBAL_ROOT_UID) ? current_euid() : uid;/return uid;/
+nl-host-admin  vm hostile_container         driver/netlink_nic.c s/!netlink_capable(skb, CAP_NET_ADMIN)/0/
+nl-move-admin  vm hostile_container         driver/netlink_nic.c s/if (!netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN))/if (0)/
 stats-host     vm hostile_container         driver/stats.c       s/if (ns_capable_noaudit(&init_user_ns, CAP_NET_ADMIN))/if (1)/
 nl-stats-host  vm hostile_container         driver/netlink_fill.c s/(r->host_admin ? fill_received(skb, &sum) : 0)/fill_received(skb, \&sum)/
 memlock-exempt vm limits                    driver/area.c        s/if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))/if (0)/
