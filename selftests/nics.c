@@ -1009,7 +1009,7 @@ TEST_F(nics, root_passes_a_users_limit_and_not_the_nics)
 TEST_F(nics, no_limit_is_told_as_it_was_asked_for)
 {
 	struct genl *g = &self->g;
-	const struct nlattr *limits;
+	const struct nlattr *limits, *bytes, *slots;
 
 	self->nic = nic_new(g);
 	ASSERT_LE(0, self->nic);
@@ -1019,10 +1019,10 @@ TEST_F(nics, no_limit_is_told_as_it_was_asked_for)
 			   HAMLYN_A_LIMITS_USER_SLOTS, UINT32_MAX, false));
 	ASSERT_EQ(0, nic_get(g, (uint32_t)self->nic));
 	limits = genl_attr(g, HAMLYN_A_LIMITS);
-	EXPECT_EQ(UINT64_MAX, genl_number(genl_nested(limits,
-					HAMLYN_A_LIMITS_USER_KERNEL_BYTES)));
-	EXPECT_EQ(UINT32_MAX, genl_number(genl_nested(limits,
-					HAMLYN_A_LIMITS_USER_SLOTS)));
+	bytes = genl_nested(limits, HAMLYN_A_LIMITS_USER_KERNEL_BYTES);
+	EXPECT_EQ(UINT64_MAX, genl_number(bytes));
+	slots = genl_nested(limits, HAMLYN_A_LIMITS_USER_SLOTS);
+	EXPECT_EQ(UINT32_MAX, genl_number(slots));
 }
 
 /* An eighth of what all NICs together may have, so often as there is room. */

@@ -101,8 +101,9 @@ static const struct hamlyn_nq_entry overrun = {
  * struct reserved - what became of a notification
  * @result: which entry it has
  * @position: of that
- * @others_lost: when it was lost: since the entry for the report was taken, and before it was
- *	filled, others were lost: if they were to wake somebody, he may have seen neither, and sleeps
+ * @others_lost: when it was lost: since the entry for the report was taken, and before
+ *	it was filled, others were lost: if they were to wake somebody, he may have seen
+ *	neither, and sleeps
  */
 struct reserved {
 	enum reserve_result result;
