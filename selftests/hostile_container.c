@@ -224,6 +224,53 @@ TEST_F(hostile_container, containers_that_root_made_have_shares_of_their_own)
 	EXPECT_EQ(0, leave(&first));
 }
 
+/* ---- a container with a NIC ------------------------------------------------- */
+
+/*
+ * @act: what @uid does in there, when the NIC has come; returns 0, or less than 77
+ * @host: the host's network namespace, as a descriptor
+ */
+struct contained {
+	unsigned int uid;
+	uint32_t nic;
+	int host;
+	const struct party *admin;
+	int (*act)(const struct contained *c, int socket);
+	pid_t pid;
+	int socket;
+};
+
+static int live_contained(const struct contained *c, int socket)
+{
+	if (become(c->uid) || enter_container())
+		return NO_CONTAINER;
+	if (say(socket) || hear(socket))
+		return 10;
+	return c->act(c, socket);
+}
+
+/* Returns 0 when it has the NIC, 1 if there are no containers here, or -errno. */
+static int contain(struct genl *g, struct contained *c)
+{
+	int sockets[2], ret;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
+		return -errno;
+	c->pid = ht_fork();
+	if (!c->pid) {
+		close(sockets[0]);
+		_exit(live_contained(c, sockets[1]));
+	}
+	close(sockets[1]);
+	c->socket = sockets[0];
+	if (c->pid < 0)
+		return -ECHILD;
+	if (hear(c->socket))
+		return ht_reap(c->pid) == NO_CONTAINER ? 1 : -ECHILD;
+	ret = nic_move(g, c->nic, c->pid);
+	return ret ? ret : say(c->socket);
+}
+
 /* ---- counters -------------------------------------------------------------- */
 
 static int nic_stats(int fd, struct hamlyn_stats *stats)
@@ -284,23 +331,18 @@ static const char *told_by_netlink(uint32_t nic)
 	return NULL;
 }
 
-/* As root of a container, with a NIC of its own, number @nic. */
-static int look(unsigned int uid, uint32_t nic, const struct party *admin,
-		int socket)
+/* As root of a container, with a NIC of its own. */
+static int look(const struct contained *c, int socket)
 {
 	const char *told;
 	struct party p;
 
-	if (become(uid) || enter_container())
-		return NO_CONTAINER;
-	if (say(socket) || hear(socket))
-		return 10;
-	nic_use(nic);
-	if (party_open(&p) || guess(&p, admin))
+	nic_use(c->nic);
+	if (party_open(&p) || guess(&p, c->admin))
 		return 11;
 	told = told_by_ioctl(p.fd);
 	if (!told)
-		told = told_by_netlink(nic);
+		told = told_by_netlink(c->nic);
 	if (told) {
 		fprintf(stderr, "# it is told: %s\n", told);
 		return 12;
@@ -328,36 +370,25 @@ static const char *host_sees(int fd)
 
 TEST_F(hostile_container, its_root_does_not_see_which_guess_was_a_key)
 {
-	unsigned int uid = somebody(6);
-	int sockets[2], nic, ret, fd;
-	pid_t pid;
+	struct contained c = { .uid = somebody(6), .admin = &self->admin,
+			       .act = look };
+	int nic, ret, fd;
 
 	nic = nic_new(&self->genl);
 	ASSERT_GE(nic, 0);
-	self->nic = (uint32_t)nic + 1;
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
-				sockets));
-	pid = ht_fork();
-	if (!pid) {
-		close(sockets[0]);
-		_exit(look(uid, (uint32_t)nic, &self->admin, sockets[1]));
-	}
-	close(sockets[1]);
-	ASSERT_GE(pid, 0);
-	if (hear(sockets[0])) {
-		ret = ht_reap(pid);
-		ASSERT_EQ(NO_CONTAINER, ret);
+	c.nic = (uint32_t)nic;
+	self->nic = c.nic + 1;
+	ret = contain(&self->genl, &c);
+	if (ret == 1)
 		SKIP(return, "no user namespaces here");
-	}
-	ASSERT_EQ(0, nic_move(&self->genl, (uint32_t)nic, pid));
-	ASSERT_EQ(0, say(sockets[0]));
-	fd = get_fd(sockets[0]);
+	ASSERT_EQ(0, ret);
+	fd = get_fd(c.socket);
 	EXPECT_EQ(NULL, host_sees(fd)) {
 		TH_LOG("%s", host_sees(fd));
 	}
 	close(fd);
-	close(sockets[0]);
-	EXPECT_EQ(0, ht_reap(pid));
+	close(c.socket);
+	EXPECT_EQ(0, ht_reap(c.pid));
 }
 
 /* ---- what is the host's ----------------------------------------------------- */
@@ -387,27 +418,23 @@ static const char *host_settings(struct genl *g, uint32_t nic)
 }
 
 /* As root of a container: its NIC is up and down as he says, and stays his. */
-static int administrate(unsigned int uid, uint32_t nic, int socket)
+static int administrate(const struct contained *c, int socket)
 {
 	const char *set;
 	struct genl g;
-	int host = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 
-	if (become(uid) || enter_container())
-		return NO_CONTAINER;
-	if (host < 0 || say(socket) || hear(socket))
-		return 10;
+	(void)socket;
 	if (genl_open(&g, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
 		return 11;
-	set = host_settings(&g, nic);
+	set = host_settings(&g, c->nic);
 	if (set) {
 		fprintf(stderr, "# it sets: %s\n", set);
 		return 12;
 	}
-	if (nic_set(&g, nic, HAMLYN_A_NETNS_FD, (uint32_t)host) != -EPERM)
+	if (nic_set(&g, c->nic, HAMLYN_A_NETNS_FD, (uint32_t)c->host) != -EPERM)
 		return 13;
-	if (nic_set(&g, nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_DOWN) ||
-	    nic_set(&g, nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_UP))
+	if (nic_set(&g, c->nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_DOWN) ||
+	    nic_set(&g, c->nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_UP))
 		return 14;
 	genl_close(&g);
 	return 0;
@@ -415,31 +442,24 @@ static int administrate(unsigned int uid, uint32_t nic, int socket)
 
 TEST_F(hostile_container, its_root_sets_nothing_that_is_the_hosts)
 {
-	unsigned int uid = somebody(8);
-	int sockets[2], nic, ret;
-	pid_t pid;
+	struct contained c = {
+		.uid = somebody(8), .act = administrate,
+		.host = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC),
+	};
+	int nic, ret;
 
+	ASSERT_LE(0, c.host);
 	nic = nic_new(&self->genl);
 	ASSERT_GE(nic, 0);
-	self->nic = (uint32_t)nic + 1;
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
-				sockets));
-	pid = ht_fork();
-	if (!pid) {
-		close(sockets[0]);
-		_exit(administrate(uid, (uint32_t)nic, sockets[1]));
-	}
-	close(sockets[1]);
-	ASSERT_GE(pid, 0);
-	if (hear(sockets[0])) {
-		ret = ht_reap(pid);
-		ASSERT_EQ(NO_CONTAINER, ret);
+	c.nic = (uint32_t)nic;
+	self->nic = c.nic + 1;
+	ret = contain(&self->genl, &c);
+	if (ret == 1)
 		SKIP(return, "no user namespaces here");
-	}
-	ASSERT_EQ(0, nic_move(&self->genl, (uint32_t)nic, pid));
-	ASSERT_EQ(0, say(sockets[0]));
-	EXPECT_EQ(0, ht_reap(pid));
-	close(sockets[0]);
+	ASSERT_EQ(0, ret);
+	EXPECT_EQ(0, ht_reap(c.pid));
+	close(c.socket);
+	close(c.host);
 }
 
 TEST_HARNESS_MAIN
