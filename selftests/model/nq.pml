@@ -252,16 +252,12 @@ inline append(id)
 	STEP;
 #if !QUIET
 #define SILENT false
-#else
-#ifdef BUG_QUIET
+#elif defined(BUG_QUIET)
 #define SILENT (me < QUIET)
-#else
-#ifdef BUG_QUIET_REPORT
+#elif defined(BUG_QUIET_REPORT)
 #define SILENT (me < QUIET && (result == FULL || cursor == c + 1))
 #else
 #define SILENT (me < QUIET && (result == FULL || cursor == c + 1 && !others_lost))
-#endif
-#endif
 #endif
 	if
 	:: SILENT
