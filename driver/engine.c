@@ -136,7 +136,10 @@ static long readmit(struct hml_engine *e)
 				 1 + nsecs_to_jiffies(next - now);
 }
 
-/* In turn, but none on another node while there is one on the caller's. */
+/*
+ * In turn, but none on another node while there is one on the caller's. Either all
+ * engines of a NIC have a node, or none has.
+ */
 static struct hml_engine *choose(struct hml_device *d)
 {
 	u32 first = atomic_inc_return(&d->next_engine);
@@ -147,7 +150,7 @@ static struct hml_engine *choose(struct hml_device *d)
 		struct hml_engine *e = &d->engines[(first + i) %
 						   d->engine_count];
 
-		if (e->node == here || e->node == NUMA_NO_NODE)
+		if (e->node == here)
 			return e;
 	}
 	return &d->engines[first % d->engine_count];

@@ -12,13 +12,13 @@ static atomic_t next_cpu = ATOMIC_INIT(-1);	/* of all NICs' engines */
 
 /**
  * hml_placement_init() - on which processors may engines run?
- * @list: a list as "2-3,8"; NULL or empty: any
+ * @list: a list as "2-3,8"; empty: any
  *
  * Return: 0, or -EINVAL if it is no list or none of them is there.
  */
 int hml_placement_init(const char *list)
 {
-	if (!list || !*list)
+	if (!*list)
 		return 0;
 	if (cpulist_parse(list, &cpus) ||
 	    !cpumask_intersects(&cpus, cpu_possible_mask))
