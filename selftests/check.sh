@@ -33,7 +33,7 @@ Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
             poll    the selftests with the polling engine
             inline  those with doorbells only
             am      Active Messages
-            admin   administration with tracing
+            admin   administration with tracing, files on a disk, places of engines
             storm   processes killed in traffic, and what is left of them
             leak    what is left of objects that came and went (kernel debug)
             faults  faults at every allocation, random calls for \$HAMLYN_FUZZ_SECONDS
@@ -246,8 +246,17 @@ admin_part() { # KERNEL
 	part "JSON of hamlynctl, Linux $kernel" \
 		tools/hamlynctl/test/schema.py "$out/tap"
 	tracing_part "$kernel"
-	# The kernels that are built here have no disks.
+	# The kernels that are built here have neither disks nor several nodes.
 	is_built "$kernel" || disk_part "$kernel"
+	is_built "$kernel" || placement_part "$kernel"
+}
+
+placement_part() { # KERNEL
+	local kernel=$1
+	part "places of engines, Linux $kernel" vm_run "$LOGS/vm-$kernel-placement" "$kernel" \
+		--smp 4 --nodes 2 --timeout 200 --module "$BUILD/k$kernel/hamlyn.ko" \
+		--file "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/hamlyn-perf" \
+		--script selftests/placement-test.sh
 }
 
 disk_part() { # KERNEL

@@ -30,6 +30,7 @@ Usage: selftests/vm/run.sh $(known_kernels)|IMAGE [option]... --cmd "LINE" | --s
   --timeout S           seconds until the guest is stopped (120); multiplied by
                         \$HAMLYN_TIMEOUT_SCALE (a whole number) for slow machines
   --smp N               processors (2)
+  --nodes N             of that many nodes of memory, with as many processors each (1)
   --mem M               memory in MiB (1024; debug: 2048, an eighth of it tells which bytes are valid)
   --icount              one instruction is one nanosecond of guest time; sets --smp 1
   --append "..."        more words for the kernel command line, after the usual ones
@@ -61,7 +62,7 @@ BAD_LOG+='|locking correctness validator|ODEBUG disabled|kmemleak: .*(Memory poo
 NOT_BAD='ommand line: '
 
 KERNEL='' IMAGE='' OUT='' WORK='' COMMAND='' SCRIPT='' APPEND='' QEMU_WORDS='' ALLOW=''
-TIMEOUT=120 SMP=2 MEM='' ICOUNT=no INTERACTIVE=no
+TIMEOUT=120 SMP=2 NODES=1 MEM='' ICOUNT=no INTERACTIVE=no
 MODULES=() MODULE_ARGS=() KMODS=() FILES=()
 
 # The machine; arm64.sh has another
@@ -72,7 +73,7 @@ VERDICT=(
 	-device "isa-debugcon,iobase=0xe9,chardev=verdict" -device "isa-debug-exit,iobase=0xf4,iosize=0x04"
 )
 
-WITH_VALUE="--cmd --script --module --module-args --kmod --file --bin-dir --timeout --smp --mem \
+WITH_VALUE="--cmd --script --module --module-args --kmod --file --bin-dir --timeout --smp --nodes --mem \
 --append --qemu --allow --out"
 
 take_option() { # OPTION VALUE
@@ -89,6 +90,7 @@ take_option() { # OPTION VALUE
 	--bin-dir) add_bin_dir "$2" ;;
 	--timeout) TIMEOUT=$2 ;;
 	--smp) SMP=$2 ;;
+	--nodes) NODES=$2 ;;
 	--mem) MEM=$2 ;;
 	--append) APPEND+=" $2" ;;
 	--qemu) QEMU_WORDS+=" $2" ;;
@@ -126,6 +128,8 @@ check_options() {
 	fi
 	need_number --timeout "$TIMEOUT" 1 86400
 	need_number --smp "$SMP" 1 64
+	need_number --nodes "$NODES" 1 8
+	[ $((SMP % NODES)) = 0 ] || die 2 "--smp $SMP: no as many processors for each of $NODES nodes"
 	need_number --mem "${MEM%M}" 64 65536
 	need_number HAMLYN_TIMEOUT_SCALE "${HAMLYN_TIMEOUT_SCALE:-1}" 1 100
 	TIMEOUT=$((TIMEOUT * ${HAMLYN_TIMEOUT_SCALE:-1}))
@@ -301,6 +305,20 @@ run_archive() { # ARCHIVE
 
 # ---- one boot ----
 
+# node_words: in $NODE_WORDS; each node is a socket, so that its processors share a cache
+node_words() {
+	local each=$((SMP / NODES)) n
+	NODE_WORDS=()
+	[ "$NODES" != 1 ] || return 0
+	NODE_WORDS=(-smp "sockets=$NODES,cores=$each,threads=1")
+	for ((n = 0; n < NODES; n++)); do
+		NODE_WORDS+=(
+			-object "memory-backend-ram,id=memory$n,size=$((MEM / NODES))M"
+			-numa "node,nodeid=$n,memdev=memory$n,cpus=$((n * each))-$((n * each + each - 1))"
+		)
+	done
+}
+
 # boot: QEMU's status in $QEMU_STATUS; fills $OUT/console, $OUT/tap and $OUT/verdict
 boot() {
 	local qemu=$CACHE/qemu/usr accel=tcg,thread=multi status=0 icount=() words=() tap=()
@@ -310,12 +328,13 @@ boot() {
 	tap=(-chardev "file,id=tap,path=/dev/stdout")
 	[ "$INTERACTIVE" = no ] || tap=(-chardev "stdio,id=tap,mux=on,signal=off")
 	read -ra words <<<"$QEMU_WORDS"
+	node_words
 	# shellcheck disable=SC2054 # the commas are QEMU's
 	local command=(
 		timeout --foreground -k 5 "$TIMEOUT" "$EMULATOR"
 		-L "$qemu/share/qemu" -L "$qemu/share/seabios" -L /usr/share/seabios
 		-nodefaults -no-user-config -no-reboot -display none
-		-accel "$accel" "${icount[@]}" "${MACHINE[@]}" -smp "$SMP" -m "$MEM"
+		-accel "$accel" "${icount[@]}" "${MACHINE[@]}" -smp "$SMP" -m "$MEM" "${NODE_WORDS[@]}"
 		-chardev "file,id=console,path=$OUT/console" -serial chardev:console
 		"${tap[@]}" -serial chardev:tap
 		-chardev "file,id=verdict,path=$OUT/verdict" "${VERDICT[@]}"
