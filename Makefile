@@ -55,7 +55,7 @@ TESTS_SHM := $(filter $(wildcard selftests/*.c), \
 TESTS_KERNEL := $(filter $(wildcard selftests/*.c), \
 	$(addprefix selftests/,uapi_size.c compat32.c foreign.c inherit.c limits.c \
 	poll_wait.c poll_uring.c counts.c conformance_kernel.c conformance_adversary.c survivors.c race_kernel.c \
-	coverage_netlink.c nics.c) \
+	coverage_netlink.c nics.c engine.c lists.c) \
 	$(filter-out $(TESTS_SHM),$(wildcard selftests/hostile_*.c)))
 # Random calls, and faults at every allocation: selftests/debug-guest.sh runs them. And what
 # needs a disk.
