@@ -20,7 +20,7 @@ NOTICE = {
     'ticket.c': 'hostile_ticket tickets uapi_size lifecycle inherit hostile_pause',
     'area.c': 'uapi_size counts limits lifecycle foreign huge gather fork_kill',
     'mmap.c': 'hostile_mmap lifecycle huge inherit',
-    'datapath.c': 'sendrecv gather lifecycle hostile_wq poll_wait threads',
+    'datapath.c': 'sendrecv gather lifecycle hostile_wq poll_wait threads hostile_pause',
     'user.c': 'counts nics hostile_pause limits hostile_container hostile_admin hostile_share coverage_netlink hostile_guess inherit lifecycle',
     'memory.c': 'limits lifecycle hostile_mmap',
     'watch.c': 'hostile_pause hostile_watch uapi_size hostile_guess lifecycle foreign',
@@ -28,23 +28,26 @@ NOTICE = {
     'nq.c': 'uapi_size counts nq poll_wait lifecycle foreign limits',
     'explain.c': 'limits uapi_size',
     'audit.c': 'hostile_audit uapi_size lifecycle',
-    'engine.c': 'sendrecv poll_wait threads hostile_share nics lifecycle',
+    'engine.c': 'engine hostile_pause sendrecv poll_wait threads hostile_share nics lifecycle',
     'nic.c': 'nics hostile_admin uapi_size lifecycle',
     'netlink.c': 'coverage_netlink nics counts hostile_admin lifecycle',
-    'netlink_event.c': 'nics hostile_pause coverage_netlink lifecycle',
-    'netlink_dump.c': 'nics coverage_netlink counts hostile_admin hostile_container',
-    'netlink_fill.c': 'nics coverage_netlink counts hostile_admin hostile_container',
+    'netlink_event.c': 'nics hostile_pause coverage_netlink hostile_container lifecycle',
+    'netlink_dump.c': 'lists nics coverage_netlink counts hostile_admin hostile_container',
+    'netlink_fill.c': 'lists nics coverage_netlink counts hostile_admin hostile_container',
     'netlink_nic.c': 'nics coverage_netlink counts hostile_admin hostile_container',
     'stats.c': 'foreign hostile_admin hostile_container counts uapi_size lifecycle',
-    'placement.c': 'lifecycle',
+    'placement.c': 'placement-test.sh',
 }
 NOTICE_ELSE = 'hostile_admin limits lifecycle'
 # A program is stopped, and its mutant noticed, when it takes so many times as long as without
 # one, and so many seconds, or --timeout; but not before LEAST times as long: others may be at work
 SLOWER, SLACK, LEAST = 5, 10, 3
-# A test that is a script: asked by --tests, with --module-args max_slots=2048, for it has one NIC
-# and guesses. What it takes along:
-SCRIPTS = {'hamlynctl-test.sh': ['hamlynctl', 'hamlynctl-peer', 'hamlynctl-pty']}
+# A test that is a script: asked by --tests; hamlynctl's with --module-args max_slots=2048, for it
+# has one NIC and guesses. What it takes along:
+SCRIPTS = {'hamlynctl-test.sh': ['hamlynctl', 'hamlynctl-peer', 'hamlynctl-pty'],
+           'placement-test.sh': ['hamlyn-perf']}
+# The machine that it wants
+MACHINE = {'placement-test.sh': ['--smp', '4', '--nodes', '2']}
 # Made for survivors: asked last, by all files of the driver. After a colon: the fixture.
 NEW = ['survivors:edge', 'survivors:leak']
 
@@ -151,8 +154,9 @@ echo "END {m.number}"''')
         limit = 60 + self.boot_time()
         log = f'{self.work}/boot.log'
         out = f'{self.work}/boot'
+        machine = [w for t in tests for w in MACHINE.get(t, [])]
         patience = [] if self.options.kernel[0].isdigit() else ['--append', 'HAMLYN_TEST_SCALE=4']
-        rc = run(['selftests/vm/run.sh', self.options.kernel, '--smp', str(self.options.smp), *patience,
+        rc = run(['selftests/vm/run.sh', self.options.kernel, '--smp', str(self.options.smp), *machine, *patience,
                   '--timeout', str(limit), '--out', out, '--script', f'{self.work}/script', *self.files(tests)], log, cwd=ROOT)
         with open(log, encoding='utf-8', errors='replace') as f:
             return f.read().replace('\r', ''), rc
