@@ -30,16 +30,23 @@ static bool hold_try(struct hml_term *t)
 	return !test_and_set_bit(0, &t->held);
 }
 
-/* Whoever holds it lets go after a few packets, and nobody else gets it. */
-static int hold(struct hml_term *t, bool whatever)
+/**
+ * hml_term_hold() - wait until the terminus is ours
+ * @t: the terminus
+ *
+ * Whoever holds it lets go after a few packets, and nobody else gets it.
+ *
+ * Return: 0, -ENOENT if it was destroyed meanwhile, -EINTR if we were killed.
+ */
+int hml_term_hold(struct hml_term *t)
 {
 	int err = 0;
 
 	atomic_inc(&t->wanted);
 	while (!hold_try(t)) {
-		if (!whatever && READ_ONCE(t->dead))
+		if (READ_ONCE(t->dead))
 			err = -ENOENT;
-		else if (!whatever && fatal_signal_pending(current))
+		else if (fatal_signal_pending(current))
 			err = -EINTR;
 		if (err)
 			break;
@@ -49,21 +56,16 @@ static int hold(struct hml_term *t, bool whatever)
 	return err;
 }
 
-/**
- * hml_term_hold() - wait until the terminus is ours
- * @t: the terminus
- *
- * Return: 0, -ENOENT if it was destroyed meanwhile, -EINTR if we were killed.
+/*
+ * Destroyed, and removed from the engine: hold it, and never let go. Also if we were
+ * killed: behind this what it sends from is given back.
  */
-int hml_term_hold(struct hml_term *t)
-{
-	return hold(t, false);
-}
-
-/* Destroyed, and removed from the engine: hold it, and never let go. */
 void hml_term_retire(struct hml_term *t)
 {
-	hold(t, true);
+	atomic_inc(&t->wanted);
+	while (!hold_try(t))
+		usleep_range(10, 50);
+	atomic_dec(&t->wanted);
 }
 
 void hml_term_release(struct hml_term *t)
