@@ -224,6 +224,37 @@ TEST_F(hostile_container, containers_that_root_made_have_shares_of_their_own)
 	EXPECT_EQ(0, leave(&first));
 }
 
+/* How many contexts on the NIC of the suite one is told of. */
+static int contexts_listed(void *arg)
+{
+	const char *device = ht_device();
+	static struct genl g;
+	uint32_t nic = 0;
+
+	(void)arg;
+	if ((device && sscanf(device, "/dev/hamlyn%u", &nic) != 1) ||
+	    genl_open(&g, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
+		return 90;
+	genl_begin(&g, HAMLYN_NL_CMD_CONTEXT_GET);
+	genl_put_u32(&g, HAMLYN_A_NIC, nic);
+	return genl_count(&g);
+}
+
+TEST_F(hostile_container, what_a_subordinate_uid_has_is_listed_for_him_and_for_his_user)
+{
+	unsigned int user = somebody(8), subordinate = somebody(9);
+	struct inside first;
+	int ret = begin_hoard(&first, user, subordinate);
+
+	if (ret == NO_CONTAINER)
+		SKIP(return, "no user namespaces here");
+	ASSERT_EQ(0, ret);
+	EXPECT_EQ(1, as(user, contexts_listed, NULL));
+	EXPECT_EQ(1, as(subordinate, contexts_listed, NULL));
+	EXPECT_EQ(0, as(somebody(10), contexts_listed, NULL));
+	EXPECT_EQ(0, leave(&first));
+}
+
 /* ---- a container with a NIC ------------------------------------------------- */
 
 /*

@@ -144,6 +144,9 @@ static int take_list(struct genl *g, uint8_t command, struct list *l, size_t roo
 				return *(const int *)NLMSG_DATA(h);
 			take_message(command, l, h);
 		}
+		/* Behind the last one that there was room for is nothing. */
+		if (n)
+			return -EBADMSG;
 	}
 }
 
@@ -214,7 +217,14 @@ static int make_nics(FIXTURE_DATA(lists) *self)
 		if (self->more[i] < 0)
 			return self->more[i];
 	}
-	return 0;
+	/* One that is younger than those with higher numbers. */
+	i = self->more[1];
+	if (nic_delete(&self->g, (uint32_t)i))
+		return -EBUSY;
+	self->more[1] = NIC_MAKE(&self->g, { HAMLYN_A_NIC, (uint32_t)i },
+				 { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_INLINE },
+				 { HAMLYN_A_MAX_SLOTS, MANY });
+	return self->more[1] == i ? 0 : -ENOENT;
 }
 
 /* One more of each kind: the party has one already. */
@@ -291,6 +301,52 @@ TEST_F(lists, each_message_is_whole_and_none_is_missing_whatever_the_room)
 	}
 	for (i = 0; i < MANY; i++)
 		close(fds[i]);
+}
+
+/* How many messages, or a negative errno. */
+static int count(struct genl *g, uint8_t command, int64_t nic, int64_t context)
+{
+	genl_begin(g, command);
+	if (nic >= 0)
+		genl_put_u32(g, HAMLYN_A_NIC, (uint32_t)nic);
+	if (context >= 0)
+		genl_put_u32(g, HAMLYN_A_CONTEXT, (uint32_t)context);
+	return genl_count(g);
+}
+
+static int count_nics_elsewhere(void *arg)
+{
+	static struct genl g;
+	const int *nic = arg;
+
+	if (unshare(CLONE_NEWNET) || genl_open(&g, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
+		return 90;
+	if (count(&g, HAMLYN_NL_CMD_NIC_GET, *nic, -1) != -ENODEV)
+		return 91;
+	return count(&g, HAMLYN_NL_CMD_NIC_GET, -1, -1) ? 92 : 0;
+}
+
+TEST_F(lists, a_list_of_nothing_is_empty_and_one_of_what_is_not_there_is_refused)
+{
+	uint32_t context = context_of(&self->g, (uint32_t)self->nic);
+	struct genl *g = &self->g;
+	char name[32];
+	int length;
+
+	self->more[0] = NIC_MAKE(g, { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_INLINE });
+	ASSERT_LE(0, self->more[0]);
+	EXPECT_EQ(0, count(g, HAMLYN_NL_CMD_CONTEXT_GET, self->more[0], -1));
+	EXPECT_EQ(0, count(g, HAMLYN_NL_CMD_SLOT_GET, self->more[0], -1));
+	EXPECT_EQ(-ENOENT, count(g, HAMLYN_NL_CMD_SLOT_GET, self->more[0], 12345));
+	EXPECT_EQ(0, as(0, count_nics_elsewhere, &self->nic));
+	/* An id of a context is one of a NIC's, by its number or its name. */
+	EXPECT_EQ(1, count(g, HAMLYN_NL_CMD_SLOT_GET, self->nic, context));
+	EXPECT_EQ(-EINVAL, count(g, HAMLYN_NL_CMD_SLOT_GET, -1, context));
+	length = snprintf(name, sizeof(name), "hamlyn%d", self->nic);
+	genl_begin(g, HAMLYN_NL_CMD_SLOT_GET);
+	genl_put(g, HAMLYN_A_NAME, name, (uint16_t)(length + 1));
+	genl_put_u32(g, HAMLYN_A_CONTEXT, context);
+	EXPECT_EQ(1, genl_count(g));
 }
 
 /* ---- what not all have, and not all are told ------------------------------------------- */
@@ -390,6 +446,14 @@ static int pause_told(const struct genl *g, uint32_t nic, uint32_t terminus, uin
 	return ret;
 }
 
+/* 2: there is no such user. */
+static int user_told(const struct genl *g, uint32_t nic, uint32_t uid)
+{
+	struct found f = { .attr = HAMLYN_A_UID, .value = uid, .asked = HAMLYN_A_UID };
+
+	return has(g, HAMLYN_NL_CMD_USER_GET, nic, &f);
+}
+
 #define ENTRIES		32	/* nobody else's terminus has so many */
 
 struct guesser {
@@ -476,6 +540,9 @@ TEST_F(lists, only_administrators_are_told_for_how_long_a_terminus_is_held_back)
 	while (ret == TOO_LATE && ++tries < 20);
 	EXPECT_EQ(0, ret);
 	EXPECT_EQ(0, his);
+	/* He is remembered, and does not have anything. */
+	EXPECT_EQ(2, user_told(&self->g, s.nic, somebody(1 + tries)));
+	EXPECT_EQ(1, user_told(&self->g, s.nic, geteuid()));
 	/* Who is not held back is not told of as if he were. */
 	ASSERT_EQ(0, party_open(&other));
 	EXPECT_EQ(0, pause_told(&self->g, s.nic, other.terminus.arg.entries, &ms));
