@@ -415,6 +415,32 @@ TEST_F(lists, a_slot_is_told_with_what_it_has)
 	EXPECT_EQ(1, slot_has(self, self->p.slot.slot, HAMLYN_A_TICKET_ONLY));
 }
 
+/* Why packets were discarded: each reason by itself, and no other. */
+TEST_F(lists, a_slot_is_told_with_all_reasons_why_packets_are_discarded)
+{
+	const struct nlattr *rejects;
+	struct genl *g = &self->g;
+	uint16_t reason;
+
+	ASSERT_EQ(1, count(g, HAMLYN_NL_CMD_SLOT_GET, self->nic, -1));
+	rejects = genl_attr(g, HAMLYN_A_REJECTS);
+	ASSERT_NE(NULL, rejects);
+	EXPECT_EQ(NULL, genl_nested(rejects, 0));
+	for (reason = 1; reason <= HAMLYN_REJECT_REASONS; reason++)
+		EXPECT_NE(NULL, genl_nested(rejects, reason));
+	EXPECT_EQ(NULL, genl_nested(rejects, reason));
+}
+
+TEST_F(lists, who_has_no_thread_has_no_engines)
+{
+	const struct nlattr *engines;
+
+	ASSERT_EQ(0, nic_get(&self->g, (uint32_t)self->nic));
+	engines = genl_attr(&self->g, HAMLYN_A_ENGINES);
+	ASSERT_NE(NULL, engines);
+	EXPECT_EQ(0, genl_number(engines));
+}
+
 /* The largest limit that is one. */
 TEST_F(lists, the_largest_limit_is_told_as_one)
 {

@@ -667,6 +667,84 @@ TEST_F(nics, a_move_is_told_on_both_sides)
 	close(fd);
 }
 
+/* In a namespace of its own, in which it is told of a NIC that it makes and opens. */
+static void be_told_elsewhere(int ready)
+{
+	struct nic_told told;
+	struct genl g;
+	int nic, fd;
+
+	if (unshare(CLONE_NEWNET) ||
+	    genl_open(&g, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
+		_exit(1);
+	fd = genl_listen(&g);
+	nic = nic_new(&g);
+	if (fd < 0 || nic < 0 || !nic_event(fd, (uint32_t)nic, &told))
+		_exit(2);
+	close(nic_open((uint32_t)nic));
+	if (!nic_event(fd, (uint32_t)nic, &told) || write(ready, &nic, sizeof(nic)) != sizeof(nic))
+		_exit(3);
+	for (;;)
+		pause();
+}
+
+/* For another namespace. The number of the NIC, or a negative errno. */
+static int nic_new_for(struct genl *g, pid_t pid)
+{
+	char path[64];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	genl_begin(g, HAMLYN_NL_CMD_NIC_NEW);
+	genl_put_u32(g, HAMLYN_A_NETNS_FD, (uint32_t)fd);
+	ret = genl_call(g);
+	close(fd);
+	return ret ? ret : (int)genl_number(genl_attr(g, HAMLYN_A_NIC));
+}
+
+/* Soon: 0, or a negative errno. */
+static int number_is_free(struct genl *g, uint32_t nic)
+{
+	struct ht_poll poll;
+	int ret;
+
+	ht_poll_begin(&poll);
+	do
+		ret = NIC_MAKE(g, { HAMLYN_A_NIC, nic });
+	while (ret < 0 && ht_poll_more(&poll));
+	return ret < 0 ? ret : nic_delete(g, nic);
+}
+
+/* Whether it was made there, for it, or moved there, and whatever was told of it. */
+TEST_F(nics, a_namespace_ends_with_its_nics)
+{
+	struct genl *g = &self->g;
+	int ready[2], made_there, made_for;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(ready));
+	pid = ht_fork();
+	if (!pid)
+		be_told_elsewhere(ready[1]);
+	ASSERT_EQ(0, ht_read_all(ready[0], &made_there, sizeof(made_there)));
+	made_for = nic_new_for(g, pid);
+	ASSERT_LE(0, made_for);
+	self->nic = nic_new(g);
+	ASSERT_LE(0, self->nic);
+	ASSERT_EQ(0, nic_move(g, (uint32_t)self->nic, pid));
+	kill(pid, SIGKILL);
+	ASSERT_EQ(128 + SIGKILL, ht_reap(pid));
+	EXPECT_EQ(0, number_is_free(g, (uint32_t)made_there));
+	EXPECT_EQ(0, number_is_free(g, (uint32_t)made_for));
+	EXPECT_EQ(0, number_is_free(g, (uint32_t)self->nic));
+	self->nic = -1;
+	close(ready[0]);
+	close(ready[1]);
+}
+
 /* A process of outside that comes into its network only: no number of it is told there. */
 static void listen_inside(int ready, int go, uint32_t nic)
 {
