@@ -336,15 +336,16 @@ static int check_free(struct genl_info *info, const struct hml_nic_attr *attr)
 				  HML_MAX_NICS - 1);
 		return -EINVAL;
 	}
+	/* What was not asked for is HAMLYN_NONE, and nobody's. */
 	list_for_each_entry(d, hml_nics(), list) {
-		if (attrs[HAMLYN_A_NIC] && d->index == attr->index) {
+		if (d->index == attr->index) {
 			HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_NIC],
 					  "there is such a NIC already",
 					  "%s exists already",
 					  dev_name(&d->dev));
 			return -EEXIST;
 		}
-		if (attrs[HAMLYN_A_HOST] && d->nic.host == attr->host) {
+		if (d->nic.host == attr->host) {
 			HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_HOST],
 					  "the host is taken by another NIC",
 					  "host %u is taken by %s", attr->host,

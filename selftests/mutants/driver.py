@@ -46,6 +46,8 @@ SLOWER, SLACK, LEAST = 5, 10, 3
 # has one NIC and guesses. What it takes along:
 SCRIPTS = {'hamlynctl-test.sh': ['hamlynctl', 'hamlynctl-peer', 'hamlynctl-pty'],
            'placement-test.sh': ['hamlyn-perf']}
+# And what is not ours
+OTHERS = {'hamlynctl-test.sh': ['/lib/terminfo/v/vt100:/lib/terminfo/v/vt100']}
 # The machine that it wants
 MACHINE = {'placement-test.sh': ['--smp', '4', '--nodes', '2']}
 # Made for survivors: asked last, by all files of the driver. After a colon: the fixture.
@@ -141,7 +143,7 @@ echo "END {m.number}"''')
     def files(self, tests):
         files = ['--file', f'{self.work}/hamlyn.ko']
         needed = {b for t in tests for b in self.needs(t)} | {f'selftests/{t}' for t in tests if t in SCRIPTS}
-        for name in sorted(needed):
+        for name in sorted(needed) + [f for t in tests for f in OTHERS.get(t, [])]:
             files += ['--file', name]
         return files
 
