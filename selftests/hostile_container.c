@@ -259,12 +259,13 @@ TEST_F(hostile_container, what_a_subordinate_uid_has_is_listed_for_him_and_for_h
 
 /*
  * @act: what @uid does in there, when the NIC has come; returns 0, or less than 77
- * @host: the host's network namespace, as a descriptor
+ * @host: the host's network namespace, as a descriptor; @other: another one
  */
 struct contained {
 	unsigned int uid;
 	uint32_t nic;
 	int host;
+	int other;
 	const struct party *admin;
 	int (*act)(const struct contained *c, int socket);
 	pid_t pid;
@@ -462,7 +463,8 @@ static int administrate(const struct contained *c, int socket)
 		fprintf(stderr, "# it sets: %s\n", set);
 		return 12;
 	}
-	if (nic_set(&g, c->nic, HAMLYN_A_NETNS_FD, (uint32_t)c->host) != -EPERM)
+	if (nic_set(&g, c->nic, HAMLYN_A_NETNS_FD, (uint32_t)c->host) != -EPERM ||
+	    nic_set(&g, c->nic, HAMLYN_A_NETNS_FD, (uint32_t)c->other) != -EPERM)
 		return 13;
 	if (nic_set(&g, c->nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_DOWN) ||
 	    nic_set(&g, c->nic, HAMLYN_A_STATE, HAMLYN_NL_STATE_UP))
@@ -471,15 +473,57 @@ static int administrate(const struct contained *c, int socket)
 	return 0;
 }
 
+/* A namespace of the host's, with a NIC. Until it is killed. */
+static pid_t make_other(uint32_t *nic)
+{
+	static struct genl g;
+	int ready[2], made;
+	pid_t pid;
+
+	if (pipe(ready))
+		return -1;
+	pid = ht_fork();
+	if (!pid) {
+		if (unshare(CLONE_NEWNET) ||
+		    genl_open(&g, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
+			_exit(1);
+		made = nic_new(&g);
+		if (made < 0 || write(ready[1], &made, sizeof(made)) != sizeof(made))
+			_exit(2);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	if (ht_read_all(ready[0], &made, sizeof(made)))
+		pid = -1;
+	*nic = (uint32_t)made;
+	close(ready[0]);
+	return pid;
+}
+
+static int network_of(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
 TEST_F(hostile_container, its_root_sets_nothing_that_is_the_hosts)
 {
 	struct contained c = {
 		.uid = somebody(8), .act = administrate,
-		.host = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC),
+		.host = network_of(getpid()),
 	};
+	uint32_t kept;
 	int nic, ret;
+	pid_t pid;
 
+	pid = make_other(&kept);
+	ASSERT_LT(0, pid);
+	c.other = network_of(pid);
 	ASSERT_LE(0, c.host);
+	ASSERT_LE(0, c.other);
 	nic = nic_new(&self->genl);
 	ASSERT_GE(nic, 0);
 	c.nic = (uint32_t)nic;
@@ -491,6 +535,11 @@ TEST_F(hostile_container, its_root_sets_nothing_that_is_the_hosts)
 	EXPECT_EQ(0, ht_reap(c.pid));
 	close(c.socket);
 	close(c.host);
+	close(c.other);
+	/* That it was asked for keeps nothing of it. */
+	kill(pid, SIGKILL);
+	ht_reap(pid);
+	EXPECT_EQ(0, nic_is_gone_soon(&self->genl, kept));
 }
 
 TEST_HARNESS_MAIN

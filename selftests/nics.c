@@ -705,19 +705,6 @@ static int nic_new_for(struct genl *g, pid_t pid)
 	return ret ? ret : (int)genl_number(genl_attr(g, HAMLYN_A_NIC));
 }
 
-/* Soon: 0, or a negative errno. */
-static int number_is_free(struct genl *g, uint32_t nic)
-{
-	struct ht_poll poll;
-	int ret;
-
-	ht_poll_begin(&poll);
-	do
-		ret = NIC_MAKE(g, { HAMLYN_A_NIC, nic });
-	while (ret < 0 && ht_poll_more(&poll));
-	return ret < 0 ? ret : nic_delete(g, nic);
-}
-
 /* Whether it was made there, for it, or moved there, and whatever was told of it. */
 TEST_F(nics, a_namespace_ends_with_its_nics)
 {
@@ -737,9 +724,9 @@ TEST_F(nics, a_namespace_ends_with_its_nics)
 	ASSERT_EQ(0, nic_move(g, (uint32_t)self->nic, pid));
 	kill(pid, SIGKILL);
 	ASSERT_EQ(128 + SIGKILL, ht_reap(pid));
-	EXPECT_EQ(0, number_is_free(g, (uint32_t)made_there));
-	EXPECT_EQ(0, number_is_free(g, (uint32_t)made_for));
-	EXPECT_EQ(0, number_is_free(g, (uint32_t)self->nic));
+	EXPECT_EQ(0, nic_is_gone_soon(g, (uint32_t)made_there));
+	EXPECT_EQ(0, nic_is_gone_soon(g, (uint32_t)made_for));
+	EXPECT_EQ(0, nic_is_gone_soon(g, (uint32_t)self->nic));
 	self->nic = -1;
 	close(ready[0]);
 	close(ready[1]);

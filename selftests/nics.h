@@ -100,6 +100,19 @@ static inline int nic_delete_soon(struct genl *g, uint32_t nic)
 	return ret;
 }
 
+/* With the namespace that it is in. Its number is free then: 0, or a negative errno. */
+static inline int nic_is_gone_soon(struct genl *g, uint32_t nic)
+{
+	struct ht_poll poll;
+	int ret;
+
+	ht_poll_begin(&poll);
+	do
+		ret = NIC_MAKE(g, { HAMLYN_A_NIC, nic });
+	while (ret < 0 && ht_poll_more(&poll));
+	return ret < 0 ? ret : nic_delete(g, nic);
+}
+
 static inline int nic_open(uint32_t nic)
 {
 	char path[32];
