@@ -503,7 +503,7 @@ static int hml_fop_release(struct inode *inode, struct file *file)
 	/* 1. Nobody finds us, works on our termini, or tells our watches. */
 	context_unlink(c, false);
 	mutex_lock(&c->lock);
-	c->closing = true;
+	*hml_closing(c) = true;
 	mutex_unlock(&c->lock);
 	hml_term_destroy_all(c);
 	hml_watch_destroy_all(c);

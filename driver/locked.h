@@ -27,6 +27,12 @@ static inline struct hml_limits *hml_limits_of_all(struct hml_device *d)
 	return &d->user_limits;
 }
 
+static inline struct list_head *hml_termini(struct hml_device *d)
+{
+	lockdep_assert_held(&d->termini_lock);
+	return &d->termini;
+}
+
 static inline struct hml_stats *hml_retired(struct hml_device *d)
 {
 	lockdep_assert_held(&d->termini_lock);
@@ -39,6 +45,12 @@ static inline struct hml_stats *hml_retired(struct hml_device *d)
 static inline void hml_context_assert_locked(const struct hml_context *c)
 {
 	lockdep_assert(READ_ONCE(c->closing) || lockdep_is_held(&c->lock));
+}
+
+static inline bool *hml_closing(struct hml_context *c)
+{
+	lockdep_assert_held(&c->lock);
+	return &c->closing;
 }
 
 /* One of a context's tables, to be changed. */

@@ -55,7 +55,7 @@ void hml_stats_sum(struct hml_device *d, struct hml_stats *sum)
 
 	spin_lock(&d->termini_lock);
 	*sum = *hml_retired(d);
-	list_for_each_entry(t, &d->termini, all)
+	list_for_each_entry(t, hml_termini(d), all)
 		hml_stats_add(sum, &t->stats);
 	spin_unlock(&d->termini_lock);
 	hml_adversary_add_stats(d, sum);

@@ -85,7 +85,7 @@ static struct hml_term *term_new(struct hml_context *c,
 	t->core.sender.uid = __kuid_val(c->uid);
 	hml_engine_adopt(t, arg->priority, arg->weight ?: 1);
 	spin_lock(&c->device->termini_lock);
-	list_add(&t->all, &c->device->termini);
+	list_add(&t->all, hml_termini(c->device));
 	spin_unlock(&c->device->termini_lock);
 	err = alloc_rings(c, t, arg->entries, arg->entry_size);
 	if (err) {
