@@ -53,7 +53,7 @@ static inline bool *hml_closing(struct hml_context *c)
 	return &c->closing;
 }
 
-/* One of a context's tables, to be changed. */
+/* One of a context's tables, to be changed, or to use what is in it. */
 static inline struct xarray *hml_table(const struct hml_context *c,
 				       struct xarray *table)
 {

@@ -334,7 +334,7 @@ bool hml_nq_arm_all(struct hml_context *c)
 	bool ready = false;
 
 	mutex_lock(&c->lock);
-	xa_for_each(&c->nqs, id, nq) {
+	xa_for_each(hml_table(c, &c->nqs), id, nq) {
 		struct hamlyn_nq_control *control = nq->control->va;
 
 		ready |= arm(nq, READ_ONCE(control->consumer));
