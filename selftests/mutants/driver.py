@@ -369,7 +369,8 @@ class Leaks(Uml):
         """Each makes objects in ways of its own, or fails to."""
         if self.options.tests:
             return super().tests(path)
-        names = ['leak', 'uapi_size', 'limits', 'hostile_ticket', 'hostile_admin', 'lifecycle']
+        names = ['leak', 'uapi_size', 'limits', 'hostile_ticket', 'hostile_admin', 'hostile_pause', 'lists',
+                 'lifecycle']
         if path.endswith('/user.c'):
             # Records of who has guessed
             names.append('hostile_guess')
