@@ -1952,9 +1952,15 @@ static void replay(const char *path, const struct saying *said, int tell, int go
 static int count_let_in(struct h_listener *l, struct h_manager *m)
 {
 	struct h_channel *ch;
+	int64_t timeout;
 	int n = 0, ret;
 
-	while (!(ret = h_channel_accept(l, m, NULL, &ch, SECOND / 5))) {
+	/* Those who may must come, however slow it is; that nobody more does takes a moment. */
+	for (;;) {
+		timeout = n < UNREAD_OF_USER ? ht_patience_ns() : SECOND / 5;
+		ret = h_channel_accept(l, m, NULL, &ch, timeout);
+		if (ret)
+			break;
 		h_channel_close(ch, H_NOWAIT);
 		n++;
 	}
