@@ -58,14 +58,14 @@ int hml_term_hold(struct hml_term *t)
 
 /*
  * Destroyed, and removed from the engine: hold it, and never let go. Also if we were
- * killed: behind this what it sends from is given back.
+ * killed: behind this what it sends from is given back. It stays wanted: nobody is to
+ * send by it any more.
  */
 void hml_term_retire(struct hml_term *t)
 {
 	atomic_inc(&t->wanted);
 	while (!hold_try(t))
 		usleep_range(10, 50);
-	atomic_dec(&t->wanted);
 }
 
 void hml_term_release(struct hml_term *t)
