@@ -892,6 +892,61 @@ TEST_F(channel, many_threads_send_and_receive_whole_messages)
 	EXPECT_EQ(SENDERS * EACH, c.taken);
 }
 
+#define PARTS_MESSAGES	2000
+#define PARTS_BYTES	(16 * 128)	/* of 2 buffers of 128 bytes at a time */
+
+static void *send_in_parts(void *arg)
+{
+	struct h_channel *ch = arg;
+	char data[PARTS_BYTES] = {};
+	long i;
+
+	for (i = 0; i < PARTS_MESSAGES; i++)
+		if (h_channel_send(ch, data, sizeof(data), 60 * SECOND))
+			return (void *)1;
+	return NULL;
+}
+
+/* The other end may send as fast as we take: that keeps nobody who does not wait. */
+TEST_F(channel, who_does_not_wait_gets_what_there_was)
+{
+	const struct h_channel_attr attr = {
+		.connect.stream = { .buffers = 2, .buffer_size = 128,
+				    .max_buffer_size = 1 },
+	};
+	struct h_channel *from, *to;
+	unsigned int calls = 0, n = 0, fewest = -1;
+	struct h_message m;
+	struct ht_poll poll;
+	pthread_t thread;
+	void *failed;
+	int ret;
+
+	ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], &attr, &from, &to));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, send_in_parts, from));
+	ht_poll_begin(&poll);
+	while (n < PARTS_MESSAGES && ht_poll_more(&poll)) {
+		ret = h_channel_receive(to, &m, H_NOWAIT);
+		calls++;
+		if (ret == -EAGAIN)
+			continue;
+		ASSERT_EQ(1, ret);
+		ASSERT_EQ(PARTS_BYTES, m.length);
+		h_channel_release(to, &m);
+		if (calls < fewest)
+			fewest = calls;
+		calls = 0;
+		n++;
+		ht_poll_begin(&poll);
+	}
+	EXPECT_EQ(PARTS_MESSAGES, n);
+	EXPECT_LE(PARTS_BYTES / 2 / 128, fewest);
+	pthread_join(thread, &failed);
+	EXPECT_EQ(NULL, failed);
+	h_channel_close(from, H_NOWAIT);
+	h_channel_close(to, H_NOWAIT);
+}
+
 /* ---- other processes ---------------------------------------------------- */
 
 /* Echo until the end, on a device of one's own. */

@@ -210,10 +210,25 @@ static void lend(struct h_assembly *in, const struct target *t)
 	in->lent = true;
 }
 
+/*
+ * A part has come. The other end may send the next ones as fast as they are taken: who
+ * does not wait gets what there was when he came.
+ */
+static int go_on(const struct h_channel *ch, unsigned int *rounds,
+		 int64_t deadline_ns)
+{
+	const struct h_generation *gen = ch->receiver->gen;
+
+	if (deadline_ns != H_NOWAIT)
+		return h__go_on(rounds, deadline_ns);
+	return ++*rounds < gen[0].entries + gen[1].entries ? 0 : -EAGAIN;
+}
+
 static int next_message(struct h_channel *ch, struct h_message *m,
 			const struct target *t, int64_t deadline_ns)
 {
 	struct h_record record;
+	unsigned int rounds = 0;
 	uint64_t more;
 	int ret;
 
@@ -235,6 +250,9 @@ static int next_message(struct h_channel *ch, struct h_message *m,
 			hand_over(ch, m);
 			return 1;
 		}
+		ret = go_on(ch, &rounds, deadline_ns);
+		if (ret)
+			return ret;
 	}
 }
 
