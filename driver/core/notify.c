@@ -224,9 +224,10 @@ bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,
 {
 	const struct hamlyn_nq_entry *e = hml_ref_deref(&nic->port,
 							nq->entries);
+	u32 behind = READ_ONCE(nq->cursor) - position;
 
-	/* So far behind that its sequence numbers have come round. */
-	if (READ_ONCE(nq->cursor) - position > nq->mask + 1)
+	/* So far behind that its sequence numbers have come round; but not ahead. */
+	if (behind > nq->mask + 1 && -behind > nq->mask + 1)
 		return true;
 	e += position & nq->mask;
 	/* A later lap is as good: the caller's position was overtaken. */

@@ -797,6 +797,16 @@ static void position_half_a_wrap_behind_is_ready(void **state)
 		assert_true(hml_nq_ready(&home, &q.nq, 1 - far));
 }
 
+static void position_ahead_is_not_ready(void **state)
+{
+	u32 n;
+
+	(void)state;
+	append(0);
+	for (n = 0; n <= q.nq.mask + 1; n++)
+		assert_false(hml_nq_ready(&home, &q.nq, 1 + n));
+}
+
 static void reserved_entry_is_not_ready_until_it_is_published(void **state)
 {
 	struct hamlyn_nq_entry e = sample(0);
@@ -870,6 +880,7 @@ int main(void)
 		TEST(entry_of_an_earlier_lap_is_not_ready),
 		TEST(position_that_was_overtaken_is_ready),
 		TEST(position_half_a_wrap_behind_is_ready),
+		TEST(position_ahead_is_not_ready),
 		TEST(reserved_entry_is_not_ready_until_it_is_published),
 		TEST(position_before_the_wrap_is_ready_with_sequence_0),
 	};
