@@ -81,15 +81,18 @@ struct wakes {
 
 static DEFINE_PER_CPU(struct wakes, wakes);
 
-/* In rx, between hml_notify_begin() and end: the slot keeps the NQ. */
+/*
+ * In rx, between hml_notify_begin() and end: the slot keeps the NQ. It stays armed until
+ * we wake, for others who notify it: behind the section we may lose the processor.
+ */
 void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *core)
 {
 	struct hml_nqueue *nq = container_of(core, struct hml_nqueue, core);
 	struct wakes *w = this_cpu_ptr(&wakes);
 
-	/* The one who clears it wakes: one wake for each time it was armed. */
-	if (WARN_ON_ONCE(w->count == ARRAY_SIZE(w->nqs)) ||
-	    !xchg(&core->armed, 0))
+	if (w->count && w->nqs[w->count - 1] == nq)
+		return;
+	if (WARN_ON_ONCE(w->count == ARRAY_SIZE(w->nqs)))
 		return;
 	refcount_inc(&nq->ref);
 	w->nqs[w->count++] = nq;
@@ -124,8 +127,10 @@ __releases(&hml_srcu)
 	w->count = 0;
 	srcu_read_unlock(&hml_srcu, section);
 	preempt_enable();
-	for (i = 0; i < woken.count; i++)
-		hml_nq_wake(woken.nqs[i], later);
+	for (i = 0; i < woken.count; i++) {
+		hml_nq_wake_armed(woken.nqs[i], later);
+		hml_nq_put(woken.nqs[i]);
+	}
 }
 
 /**

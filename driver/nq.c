@@ -159,12 +159,8 @@ static void wake_later(struct work_struct *work, refcount_t *ref)
 		refcount_dec(ref);
 }
 
-/**
- * hml_nq_wake() - wake whoever sleeps on an NQ
- * @nq: the NQ, with a reference, which is given back
- * @later: in the background; else only if there are many
- */
-void hml_nq_wake(struct hml_nqueue *nq, bool later)
+/* The caller has a reference. */
+static void wake(struct hml_nqueue *nq, bool later)
 {
 	struct hml_context *c = nq->context;
 	int n;
@@ -181,7 +177,25 @@ void hml_nq_wake(struct hml_nqueue *nq, bool later)
 		wake_later(&c->waking, &c->ref);
 	else if (n)
 		wake_up_polls(c);
-	hml_nq_put(nq);
+}
+
+/**
+ * hml_nq_wake_armed() - wake whoever has armed an NQ, and sleeps
+ * @nq: the NQ, with a reference
+ * @later: in the background; else only if there are many
+ *
+ * The one who clears @armed wakes: one wake for each time it was armed. Between the two
+ * nobody else can, so no process may lose the processor there. On PREEMPT_RT it may, as
+ * locks of wait queues sleep.
+ */
+void hml_nq_wake_armed(struct hml_nqueue *nq, bool later)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_disable();
+	if (xchg(&nq->core.armed, 0))
+		wake(nq, later);
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_enable();
 }
 
 /* ---- making and ending ---- */
@@ -289,8 +303,7 @@ int hml_nq_destroy(struct hml_context *c, u32 id)
 		return err;
 	trace_hamlyn_nq_destroy(nq);
 	WRITE_ONCE(nq->dead, true);
-	refcount_inc(&nq->ref);
-	hml_nq_wake(nq, false);
+	wake(nq, false);
 	atomic_dec(&c->device->nq_count);
 	hml_nq_put(nq);
 	hml_changed();
