@@ -128,7 +128,7 @@ __releases(&hml_srcu)
 	srcu_read_unlock(&hml_srcu, section);
 	preempt_enable();
 	for (i = 0; i < woken.count; i++) {
-		hml_nq_wake_armed(woken.nqs[i], later);
+		hml_nq_wake(woken.nqs[i], later);
 		hml_nq_put(woken.nqs[i]);
 	}
 }

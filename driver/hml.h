@@ -538,7 +538,7 @@ bool hml_nq_arm_all(struct hml_context *c);
 bool hml_nq_crowded(struct hml_context *c);
 void hml_nq_wake_polls(struct work_struct *work);
 extern struct workqueue_struct *hml_workers;
-void hml_nq_wake_armed(struct hml_nqueue *nq, bool later);
+void hml_nq_wake(struct hml_nqueue *nq, bool later);
 void hml_nq_put(struct hml_nqueue *nq);
 
 /* slot.c */

@@ -180,7 +180,7 @@ static void wake(struct hml_nqueue *nq, bool later)
 }
 
 /**
- * hml_nq_wake_armed() - wake whoever has armed an NQ, and sleeps
+ * hml_nq_wake() - wake whoever has armed an NQ, and sleeps
  * @nq: the NQ, with a reference
  * @later: in the background; else only if there are many
  *
@@ -188,7 +188,7 @@ static void wake(struct hml_nqueue *nq, bool later)
  * nobody else can, so no process may lose the processor there. On PREEMPT_RT it may, as
  * locks of wait queues sleep.
  */
-void hml_nq_wake_armed(struct hml_nqueue *nq, bool later)
+void hml_nq_wake(struct hml_nqueue *nq, bool later)
 {
 	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
 		preempt_disable();

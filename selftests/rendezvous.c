@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -71,6 +72,51 @@ FIXTURE_TEARDOWN(rendezvous)
 	EXPECT_NE(0, stat(self->path, &st));
 	EXPECT_EQ(0, h_manager_destroy(self->m));
 	h_close(self->dev);
+}
+
+/* ---- the path ----------------------------------------------------------- */
+
+/* What somebody who may write to the directory puts in place of what was just bound. */
+static const char *put_instead;
+
+/* In place of the C library's. */
+int bind(int fd, const struct sockaddr *address, socklen_t length)
+{
+	int ret = (int)syscall(SYS_bind, fd, address, length);
+
+	if (!ret && put_instead) {
+		const char *path = ((const struct sockaddr_un *)address)->sun_path;
+
+		if (unlink(path) || symlink(put_instead, path))
+			return -1;
+	}
+	return ret;
+}
+
+TEST_F(rendezvous, the_mode_is_for_the_socket_and_nothing_else)
+{
+	const struct h_listener_attr attr = { .mode = 0666 };
+	struct h_listener *l;
+	char path[80], secret[80];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/hamlyn-test.%d.mode", getpid());
+	ASSERT_EQ(0, h_listener_create(path, &attr, &l));
+	EXPECT_EQ(0, stat(path, &st));
+	EXPECT_EQ(0666, st.st_mode & 0777);
+	h_listener_destroy(l);
+	snprintf(secret, sizeof(secret), "/tmp/hamlyn-test.%d.secret", getpid());
+	fd = open(secret, O_CREAT | O_EXCL | O_WRONLY, 0600);
+	ASSERT_LE(0, fd);
+	put_instead = secret;
+	EXPECT_EQ(-EEXIST, h_listener_create(path, &attr, &l));
+	put_instead = NULL;
+	EXPECT_EQ(0, fstat(fd, &st));
+	EXPECT_EQ(0600, st.st_mode & 0777);
+	close(fd);
+	unlink(secret);
+	unlink(path);
 }
 
 /* ---- clients ------------------------------------------------------------ */

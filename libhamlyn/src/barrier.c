@@ -71,6 +71,7 @@ int h_barrier_join(struct h_manager *m, const struct h_seed *seed,
 
 static int member_wait(struct h_barrier *b, int64_t timeout_ns)
 {
+	int64_t deadline = h_deadline(timeout_ns);
 	int err;
 
 	if (!b->in) {
@@ -80,10 +81,10 @@ static int member_wait(struct h_barrier *b, int64_t timeout_ns)
 			return err;
 		b->in = true;
 	}
-	err = h_gather_wait(b->member, timeout_ns);
+	err = h_gather_wait(b->member, h__time_left(deadline));
 	if (!err)
 		b->in = false;
-	return err;
+	return err == -EAGAIN && deadline > 0 ? -ETIMEDOUT : err;
 }
 
 int h_barrier_wait(struct h_barrier *b, int64_t timeout_ns)

@@ -356,17 +356,12 @@ int h_channel_request(struct h_channel *ch, const void *data, size_t length,
 		      struct h_message *reply, int64_t timeout_ns)
 {
 	int64_t deadline = h_deadline(timeout_ns);
-	int64_t left = timeout_ns;
 	int err;
 
 	*reply = (struct h_message) {};
 	err = h_channel_send(ch, data, length, timeout_ns);
 	if (err)
 		return err;
-	if (deadline > 0) {
-		left = deadline - h__now_ns();
-		left = left > 0 ? left : H_NOWAIT;
-	}
-	err = h_channel_receive(ch, reply, left);
+	err = h_channel_receive(ch, reply, h__time_left(deadline));
 	return err == -EAGAIN && deadline > 0 ? -ETIMEDOUT : err;
 }

@@ -417,6 +417,16 @@ int h__go_on(unsigned int *rounds, int64_t deadline_ns)
 	return deadline_ns > 0 && h__now_ns() >= deadline_ns ? -ETIMEDOUT : 0;
 }
 
+int64_t h__time_left(int64_t deadline_ns)
+{
+	int64_t left;
+
+	if (deadline_ns == H_NOWAIT || deadline_ns < 0)
+		return deadline_ns;
+	left = deadline_ns - h__now_ns();
+	return left > 0 ? left : H_NOWAIT;
+}
+
 /* Who leads was woken: for itself, for others, or by somebody who is at it. */
 static void poll_awhile(struct h_manager *m, const struct h_sleeper *s,
 			int64_t deadline_ns)

@@ -2,6 +2,7 @@
 /* Where a server listens: a path, of one server at a time. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -153,15 +154,35 @@ static int take_address(int sock, const char *path)
 	return bind(sock, (struct sockaddr *)&address, length) ? -errno : 0;
 }
 
+/*
+ * Of what is at the path now, which may be no more what was bound: who may write to the
+ * directory can put something else there.
+ */
+static int set_mode(int fd, const struct stat *st, uint32_t mode)
+{
+	char self[32];
+
+	if (!S_ISSOCK(st->st_mode))
+		return -EEXIST;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return mode && chmod(self, mode) ? -errno : 0;
+}
+
 /* So that another server's path is not removed in place of ours. */
 static int keep_path(struct h_path *p, const char *path, uint32_t mode)
 {
 	struct stat st;
+	int fd, err;
 
 	if (*path == '@')
 		return 0;
-	if ((mode && chmod(path, mode)) || lstat(path, &st))
+	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
 		return -errno;
+	err = fstat(fd, &st) ? -errno : set_mode(fd, &st, mode);
+	close(fd);
+	if (err)
+		return err;
 	p->name = strdup(path);
 	p->dev = st.st_dev;
 	p->ino = st.st_ino;
