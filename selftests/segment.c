@@ -16,6 +16,7 @@
 #include <sys/ptrace.h>
 
 #include <hamlyn/gather.h>
+#include <hamlyn/stream.h>
 
 /* To let calls fail that do so only when a peer was stopped in between. */
 #include "../libhamlyn/src/internal.h"
@@ -1112,6 +1113,102 @@ TEST_F(segment, an_end_point_that_is_not_made_is_not_listed)
 	EXPECT_EQ(0, h_gather_destroy(gather));
 	EXPECT_EQ(0, h_manager_destroy(manager));
 	EXPECT_EQ(0, h_manager_destroy(root));
+	h_close(devs[0]);
+	h_close(devs[1]);
+}
+
+static int no_end_of_watch(struct h_watch *w)
+{
+	(void)w;
+	return -ETIMEDOUT;
+}
+
+static int next_record(struct h_stream_receiver *r, struct h_manager *of_sender)
+{
+	struct h_record record;
+	struct ht_poll poll;
+	int ret;
+
+	ht_poll_begin(&poll);
+	do {
+		h_manager_dispatch(of_sender);
+		ret = h_stream_receive(r, &record, H_NOWAIT);
+	} while (ret == -EAGAIN && ht_poll_more(&poll));
+	if (ret == 1)
+		h_stream_release(r, &record);
+	return ret;
+}
+
+/* While a peer is stopped a watch cannot end: it is still there, and ends later. */
+TEST_F(segment, a_watch_that_does_not_end_yet_is_not_forgotten)
+{
+	struct h_stream_receiver *r;
+	struct h_manager *to, *from;
+	const struct h_dev_ops *sound;
+	struct h_stream_sender *s;
+	struct h_dev *devs[2];
+	struct h_dev_ops ops;
+	struct h_seed seed;
+
+	ASSERT_EQ(0, h_open(self->name, &devs[0]));
+	ASSERT_EQ(0, h_open(self->name, &devs[1]));
+	ASSERT_EQ(0, h_manager_create(devs[0], NULL, &to));
+	ASSERT_EQ(0, h_manager_create(devs[1], NULL, &from));
+	ASSERT_EQ(0, h_stream_receiver_create(to, NULL, &r));
+	h_stream_receiver_seed(r, &seed);
+	ASSERT_EQ(0, h_stream_sender_create(from, &seed, &s));
+	ASSERT_EQ(2, h_stream_send(s, "hi", 2, H_NOWAIT));
+	ASSERT_EQ(0, h_stream_flush(s, H_NOWAIT));
+	ASSERT_EQ(1, next_record(r, from));
+	ASSERT_NE(NULL, devs[0]->watches);
+	sound = devs[0]->ops;
+	ops = *sound;
+	ops.unwatch = no_end_of_watch;
+	devs[0]->ops = &ops;
+	EXPECT_EQ(-ETIMEDOUT, h_stream_receiver_destroy(r));
+	devs[0]->ops = sound;
+	EXPECT_EQ(0, h_stream_receiver_destroy(r));
+	EXPECT_EQ(NULL, devs[0]->watches);
+	h_stream_sender_close(s, H_NOWAIT);
+	EXPECT_EQ(NULL, devs[1]->watches);
+	EXPECT_EQ(0, h_manager_destroy(to));
+	EXPECT_EQ(0, h_manager_destroy(from));
+	h_close(devs[0]);
+	h_close(devs[1]);
+}
+
+/* The slot that such a watch tells stays too: nobody else is told in its place. */
+TEST_F(segment, a_slot_that_would_still_be_told_is_not_another_ones)
+{
+	struct h_stream_receiver *r;
+	const struct h_dev_ops *sound;
+	struct h_manager *to, *from;
+	struct h_stream_sender *s;
+	struct h_dev *devs[2];
+	struct h_dev_ops ops;
+	struct h_slot *slots;
+	struct h_seed seed;
+
+	ASSERT_EQ(0, h_open(self->name, &devs[0]));
+	ASSERT_EQ(0, h_open(self->name, &devs[1]));
+	ASSERT_EQ(0, h_manager_create(devs[0], NULL, &to));
+	ASSERT_EQ(0, h_manager_create(devs[1], NULL, &from));
+	ASSERT_EQ(0, h_stream_receiver_create(to, NULL, &r));
+	h_stream_receiver_seed(r, &seed);
+	ASSERT_EQ(0, h_stream_sender_create(from, &seed, &s));
+	slots = devs[1]->slots;
+	ASSERT_NE(NULL, slots);
+	sound = devs[1]->ops;
+	ops = *sound;
+	ops.unwatch = no_end_of_watch;
+	devs[1]->ops = &ops;
+	h_stream_sender_close(s, H_NOWAIT);
+	devs[1]->ops = sound;
+	EXPECT_NE(NULL, devs[1]->watches);
+	EXPECT_EQ(slots, devs[1]->slots);
+	EXPECT_EQ(0, h_stream_receiver_destroy(r));
+	EXPECT_EQ(0, h_manager_destroy(to));
+	h_manager_destroy(from);
 	h_close(devs[0]);
 	h_close(devs[1]);
 }

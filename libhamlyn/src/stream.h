@@ -204,6 +204,7 @@ struct h_stream_receiver {
 	bool messages;			/* records may be empty, pieces few */
 	int64_t credit_handle;		/* of the last one; -1: none */
 	struct h_watch *watch;
+	struct h_watch *former;		/* has not ended yet */
 	bool left;			/* of what was handed out: written with reading */
 	/* h_stream_read() */
 	pthread_mutex_t reading;

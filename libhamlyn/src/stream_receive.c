@@ -209,23 +209,37 @@ static void tell_slot(struct h_stream_receiver *r, struct h_slot *slot)
 	h_receiver_unlock(&r->r);
 }
 
-/* The watch tells a slot: again, before that is another one. */
+static int end_watch(struct h_watch **watch)
+{
+	int err = *watch ? h_unwatch(*watch) : 0;
+
+	if (!err)
+		*watch = NULL;
+	return err;
+}
+
+/*
+ * The watch tells a slot: again, before that is another one. Until the former one has
+ * ended its slot stays, or who has the slot's number then would be told.
+ */
 static int renew_watch(struct h_stream_receiver *r, struct h_slot *slot)
 {
 	struct h_slot *was = r->r.slot;
 	struct h_watch *watch;
 	int err;
 
+	err = end_watch(&r->former);
+	if (err || (r->watch && slot == was))
+		return err;
 	tell_slot(r, slot);
 	err = h_receiver_watch(&r->r, &r->credit, -1, 0, &watch);
 	if (err) {
 		tell_slot(r, was);
 		return err;
 	}
-	if (r->watch)
-		h_unwatch(r->watch);
+	r->former = r->watch;
 	r->watch = watch;
-	return 0;
+	return end_watch(&r->former);
 }
 
 /*
@@ -682,9 +696,11 @@ int h_stream_receiver_destroy(struct h_stream_receiver *r)
 
 	if (!r)
 		return 0;
-	if (r->watch)
-		h_unwatch(r->watch);
-	r->watch = NULL;
+	err = end_watch(&r->former);
+	if (!err)
+		err = end_watch(&r->watch);
+	if (err)
+		return err;
 	settle_credits(r);
 	/* What arrives, or was lost, is looked at no more. */
 	h_receiver_lock(&r->r);

@@ -154,12 +154,20 @@ static bool seed_makes_sense(const struct h_seed_fields *f)
 	       f->ticket.length == (uint64_t)f->entries * f->buffer;
 }
 
+static int end_watch(struct h_stream_sender *s)
+{
+	int err = s->watch ? h_unwatch(s->watch) : 0;
+
+	if (!err)
+		s->watch = NULL;
+	return err;
+}
+
 static int watch(struct h_stream_sender *s, int fd)
 {
-	if (s->watch)
-		h_unwatch(s->watch);
-	s->watch = NULL;
-	return h_receiver_watch(&s->r, &s->ticket, fd, s->generation, &s->watch);
+	int err = end_watch(s);
+
+	return err ? err : h_receiver_watch(&s->r, &s->ticket, fd, s->generation, &s->watch);
 }
 
 /* @fd: descriptor that the seed came with, or -1. */
@@ -599,17 +607,16 @@ static int hello(struct h_stream_sender *s)
 
 int h__stream_sender_destroy(struct h_stream_sender *s)
 {
-	int err = 0;
+	/* If it stays, so does the slot that it tells. */
+	int err = end_watch(s);
 
-	if (s->watch)
-		h_unwatch(s->watch);
 	h__stage_wait(s, 0);
 	h__stage_wait(s, 1);
 	h__stage_free(s);
 	h__ticket_drop(s->r.manager, &s->ticket);
-	if (s->credits.slot)
+	if (!err && s->credits.slot)
 		err = h__place_exit(&s->credits, &s->r);
-	if (err)
+	if (err && s->credits.slot)
 		h__place_abandon(&s->credits, &s->r);
 	h__receiver_remove(&s->r);
 	pthread_mutex_destroy(&s->sending);
