@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What calls of the upper layer fail with, where it is easily another errno. */
+#include <hamlyn/channel.h>
 #include <hamlyn/datagram.h>
 #include <hamlyn/stream.h>
 
@@ -86,6 +87,23 @@ TEST_F(errnos, an_impossible_message_area_is_E2BIG)
 		EXPECT_EQ(-E2BIG, h_receiver_init(&r, self->m, &nothing, &attr))
 			TH_LOG("%zu bytes", impossible[i]);
 	}
+}
+
+/* Both are undone: why is told all the same. */
+TEST_F(errnos, why_two_ends_of_a_channel_cannot_be_is_told)
+{
+	const struct h_manager_attr small = { .nq_entries = 16 };
+	char text[HAMLYN_EXPLAIN_BYTES] = "";
+	struct h_channel *a, *b;
+	struct h_manager *m;
+
+	ASSERT_EQ(0, h_manager_create(self->dev, &small, &m));
+	EXPECT_EQ(-ENOSPC, h_channel_pair(self->m, m, NULL, &a, &b));
+	EXPECT_EQ(0, h_explain(self->dev, text, sizeof(text)));
+	EXPECT_NE(NULL, strstr(text, "of an NQ of 16")) {
+		TH_LOG("\"%s\"", text);
+	}
+	EXPECT_EQ(0, h_manager_destroy(m));
 }
 
 /* Is the device an embedded one? Or a negative errno. */

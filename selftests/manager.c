@@ -492,6 +492,39 @@ static bool becomes_unreadable(struct h_manager *m, int fd)
 	return false;
 }
 
+static bool has_event_files(void)
+{
+	char path[32], is[64];
+	ssize_t n;
+	int fd;
+
+	for (fd = 0; fd < 256; fd++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, is, sizeof(is) - 1);
+		if (n <= 0)
+			continue;
+		is[n] = 0;
+		if (strstr(is, "[event"))
+			return true;
+	}
+	return false;
+}
+
+TEST_F(manager, a_child_does_not_have_the_descriptor)
+{
+	int fd = h_manager_fd(self->to);
+	pid_t pid;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_TRUE(has_event_files());
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(has_event_files());
+	EXPECT_EQ(0, ht_reap(pid));
+	EXPECT_EQ(0, readable(fd, 0));
+}
+
 TEST_F(manager, the_descriptor_is_readable_while_there_is_something_to_do)
 {
 	struct box *b = &self->box[0], *other = &self->box[1];

@@ -179,6 +179,7 @@ int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
 		   struct h_channel **b)
 {
 	struct h_saying device = {};
+	struct h_why why[2];
 	int err;
 
 	*b = NULL;
@@ -195,8 +196,12 @@ int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
 		err = join_both(*a, *b);
 	if (!err)
 		return 0;
+	h__why_keep(manager_a->dev, &why[0]);
+	h__why_keep(manager_b->dev, &why[1]);
 	h_channel_close(*a, H_NOWAIT);
 	h_channel_close(*b, H_NOWAIT);
+	h__why_restore(manager_b->dev, &why[1]);
+	h__why_restore(manager_a->dev, &why[0]);
 	*a = NULL;
 	*b = NULL;
 	return err;

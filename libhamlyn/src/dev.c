@@ -68,11 +68,17 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
+	struct h_fork_fds *f;
 	struct h_dev *dev;
+	int i;
 
 	for (dev = open_devs; dev; dev = dev->next_open) {
 		close(dev->fd);
 		dev->fd = -1;
+		for (f = dev->fork_fds; f; f = f->next)
+			for (i = 0; i < 2; i++)
+				if (f->fd[i] >= 0)
+					close(f->fd[i]);
 	}
 	open_devs = NULL;
 	pthread_mutex_unlock(&open_lock);
@@ -81,6 +87,25 @@ static void after_fork_child(void)
 static void watch_forks(void)
 {
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+void h__fork_fds_add(struct h_dev *dev, struct h_fork_fds *fds)
+{
+	pthread_mutex_lock(&open_lock);
+	fds->next = dev->fork_fds;
+	dev->fork_fds = fds;
+	pthread_mutex_unlock(&open_lock);
+}
+
+void h__fork_fds_remove(struct h_dev *dev, struct h_fork_fds *fds)
+{
+	struct h_fork_fds **p;
+
+	pthread_mutex_lock(&open_lock);
+	for (p = &dev->fork_fds; *p != fds; p = &(*p)->next)
+		;
+	*p = fds->next;
+	pthread_mutex_unlock(&open_lock);
 }
 
 static void forget(struct h_dev *dev)

@@ -22,6 +22,7 @@
 struct h_event {
 	int fd;			/* what the application has */
 	int ready_fd;		/* the eventfd */
+	struct h_fork_fds fork_fds;
 	bool readable;		/* it is */
 	bool threaded;
 	uint32_t nq_ready;	/* the thread found something; its futex */
@@ -154,11 +155,15 @@ static int event_create(struct h_manager *m)
 	m->event = e;
 	if (!err && dev_fd < 0)
 		err = thread_start(m);
-	if (!err)
-		return 0;
-	m->event = NULL;
-	event_free(e);
-	return err;
+	if (err) {
+		m->event = NULL;
+		event_free(e);
+		return err;
+	}
+	e->fork_fds.fd[0] = e->ready_fd;
+	e->fork_fds.fd[1] = e->fd != e->ready_fd ? e->fd : -1;
+	h__fork_fds_add(m->dev, &e->fork_fds);
+	return 0;
 }
 
 int h_manager_fd(struct h_manager *m)
@@ -186,6 +191,7 @@ void h__event_exit(struct h_manager *m)
 	cancel = h__cancel_off();
 	if (m->event->threaded)
 		thread_stop(m);
+	h__fork_fds_remove(m->dev, &m->event->fork_fds);
 	event_free(m->event);
 	m->event = NULL;
 	h__cancel_restore(cancel);

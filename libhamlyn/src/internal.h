@@ -135,10 +135,17 @@ struct h_dev_ops {
 	bool (*nq_gone)(struct h_nq *nq, struct hamlyn_nq_entry *entry);
 };
 
+/* Descriptors that a child of fork() is to have closed, with the device's. */
+struct h_fork_fds {
+	int fd[2];		/* or -1 */
+	struct h_fork_fds *next;
+};
+
 struct h_dev {
 	const struct h_dev_ops *ops;
 	char *name;
 	int fd;
+	struct h_fork_fds *fork_fds;	/* dev.c's lock */
 	pid_t pid;		/* who opened it: not valid in children */
 	pthread_mutex_t lock;	/* lists, user counts, control calls */
 	struct h_area *areas;
@@ -152,6 +159,10 @@ struct h_dev {
 	char why[HAMLYN_EXPLAIN_BYTES];	/* why the last call failed; lock */
 	bool why_ours;		/* nobody else knows better; lock */
 };
+
+/* From here on a child does not have these; until they are to be closed here. */
+void h__fork_fds_add(struct h_dev *dev, struct h_fork_fds *fds);
+void h__fork_fds_remove(struct h_dev *dev, struct h_fork_fds *fds);
 
 /* A tag's area is needed when the tag is bound anew. Parallel to t->tags. */
 struct h__terminus_full {
