@@ -19,7 +19,7 @@
 #include <hamlyn/stream.h>
 
 /* To let calls fail that do so only when a peer was stopped in between. */
-#include "../libhamlyn/src/internal.h"
+#include "../libhamlyn/src/stream.h"
 
 #define SHM	"/dev/shm"
 
@@ -988,9 +988,77 @@ TEST_F(segment, an_open_does_not_wait_for_ever)
 	h_close(stuck);
 }
 
+/* @n rounds of who sends more than a buffer holds, and who reads; or the longest call. */
+static int64_t longest_call(struct h_stream_sender *sender,
+			    struct h_stream_receiver *r, int n)
+{
+	static const char data[20000];
+	int64_t began, took, longest = 0;
+	char room[3000];
+
+	while (n--) {
+		began = ht_now_ns();
+		h_stream_send(sender, data, sizeof(data), H_NOWAIT);
+		while (h_stream_read(r, room, sizeof(room), H_NOWAIT) > 0)
+			;
+		took = ht_now_ns() - began;
+		if (took > longest)
+			longest = took;
+	}
+	return longest;
+}
+
+/* Its watches, and larger buffers, come when the tables can be had. */
+TEST_F(segment, who_sends_and_receives_does_not_wait_for_the_tables)
+{
+	static const struct h_stream_attr attr = {
+		.buffers = 4, .buffer_size = 128, .max_buffer_size = 4096,
+	};
+	struct h_manager *to, *from;
+	struct h_stream_receiver *r;
+	struct h_stream_sender *s;
+	struct h_dev *devs[2];
+	struct h_seed seed;
+	struct ht_poll poll;
+	int fd;
+
+	ASSERT_EQ(0, h_open(self->name, &devs[0]));
+	ASSERT_EQ(0, h_open(self->name, &devs[1]));
+	ASSERT_EQ(0, h_manager_create(devs[0], NULL, &to));
+	ASSERT_EQ(0, h_manager_create(devs[1], NULL, &from));
+	ASSERT_EQ(0, h_stream_receiver_create(to, &attr, &r));
+	h_stream_receiver_seed(r, &seed);
+	ASSERT_EQ(0, h_stream_sender_create(from, &seed, &s));
+	fd = lock_tables(self);
+	ASSERT_GE(fd, 0);
+	EXPECT_LT(longest_call(s, r, 100), 3 * HT_SEC);
+	EXPECT_EQ(NULL, devs[0]->watches);
+	close(fd);
+	ht_poll_begin(&poll);
+	while (!devs[0]->watches && ht_poll_more(&poll))
+		longest_call(s, r, 1);
+	EXPECT_NE(NULL, devs[0]->watches);
+	/* Now with what is offered already, and what is asked for again and again. */
+	fd = lock_tables(self);
+	ASSERT_GE(fd, 0);
+	EXPECT_LT(longest_call(s, r, 100), 3 * HT_SEC);
+	close(fd);
+	ht_poll_begin(&poll);
+	while (s->buffer < attr.max_buffer_size && ht_poll_more(&poll))
+		longest_call(s, r, 1);
+	EXPECT_EQ(attr.max_buffer_size, s->buffer);
+	h_stream_sender_close(s, H_NOWAIT);
+	EXPECT_EQ(0, h_stream_receiver_destroy(r));
+	EXPECT_EQ(0, h_manager_destroy(to));
+	EXPECT_EQ(0, h_manager_destroy(from));
+	h_close(devs[0]);
+	h_close(devs[1]);
+}
+
 /* ---- signals -------------------------------------------------------------- */
 
 static bool often_interrupted;
+static int64_t fallocate_takes_ns;
 
 /*
  * In place of the C library's: tmpfs of older kernels undoes all of it when a signal
@@ -1001,6 +1069,7 @@ int posix_fallocate(int fd, off_t first, off_t length)
 	sigset_t blocked;
 	int err = 0;
 
+	ht_sleep_ns(fallocate_takes_ns);
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	if (often_interrupted && !sigismember(&blocked, SIGALRM))
 		err = EINTR;
@@ -1021,6 +1090,35 @@ TEST_F(segment, signals_do_not_keep_a_segment_from_being_made)
 	ASSERT_EQ(0, pthread_sigmask(SIG_SETMASK, NULL, &blocked));
 	EXPECT_EQ(0, sigismember(&blocked, SIGALRM));
 	h_close(dev);
+}
+
+/* Longer than the time that is given to who changes the tables of one that is there. */
+TEST_F(segment, who_opens_waits_for_who_makes_a_large_one)
+{
+	struct ht_poll poll;
+	struct h_dev *dev;
+	int64_t began;
+	pid_t pid;
+
+	fallocate_takes_ns = 11 * HT_SEC;
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		if (h_open(self->name, &dev))
+			_exit(1);
+		h_close(dev);
+		_exit(0);
+	}
+	ht_poll_begin(&poll);
+	while (files(self) < 1 && ht_poll_more(&poll))
+		;
+	/* The file is there, and locked next. */
+	ht_sleep_ns(100 * HT_MS);
+	began = ht_now_ns();
+	EXPECT_EQ(0, h_open(self->name, &dev));
+	EXPECT_LT(10 * HT_SEC, ht_now_ns() - began);
+	h_close(dev);
+	EXPECT_EQ(0, ht_reap(pid));
 }
 
 /* ---- a child of its parent's number ---------------------------------------- */

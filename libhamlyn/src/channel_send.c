@@ -64,18 +64,22 @@ static bool is_short(const struct h_stream_sender *s, size_t n)
 	       s->r.manager->terminus->inline_max;
 }
 
-static int send_staged(struct h_stream_sender *s, const struct cursor *c,
-		       size_t n, int64_t deadline_ns)
+/* Up to @n bytes; returns how many. */
+static ssize_t send_staged(struct h_stream_sender *s, const struct cursor *c,
+			   size_t n, int64_t deadline_ns)
 {
 	int err;
 
-	err = h__stage_begin(s);
+	err = h__stage_begin(s, deadline_ns);
 	if (err)
 		return err;
+	if (n > s->stage_size)
+		n = s->stage_size;
 	fill_stage(s, *c, n);
 	err = h__stage_flush(s, c->left - n, deadline_ns);
-	if (err)
-		h__stage_drop(s);
+	if (!err)
+		return (ssize_t)n;
+	h__stage_drop(s);
 	return err;
 }
 
@@ -100,6 +104,8 @@ static int send_record(struct h_stream_sender *s, struct cursor *c,
 			*handle = ret;
 	} else {
 		ret = send_staged(s, c, n, deadline_ns);
+		if (ret > 0)
+			n = (size_t)ret;
 	}
 	if (ret < 0)
 		return (int)ret;

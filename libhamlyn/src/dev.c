@@ -366,6 +366,20 @@ void h__dev_lock(struct h_dev *dev)
 	dev->why_ours = false;
 }
 
+bool h__dev_changing(struct h_dev *dev)
+{
+	bool changing;
+
+	if (!dev->ops->changing)
+		return false;
+	/* Another thread that changes them has it, and may wait itself. */
+	if (pthread_mutex_trylock(&dev->lock))
+		return true;
+	changing = dev->ops->changing(dev);
+	pthread_mutex_unlock(&dev->lock);
+	return changing;
+}
+
 static void write_why(struct h_dev *dev, const char *format, va_list args)
 {
 	vsnprintf(dev->why, sizeof(dev->why), format, args);

@@ -107,6 +107,11 @@ struct h_dev_ops {
 	 * Needs no lock.
 	 */
 	int (*grace)(struct h_dev *dev, struct h_grace **grace, uint32_t about);
+	/*
+	 * Where processes may be stopped while they change the tables: does anybody do so
+	 * now, so that a call that changes them would wait? With dev->lock.
+	 */
+	bool (*changing)(struct h_dev *dev);
 	int (*slot_ticket_fd)(struct h_slot *s, uint64_t base, uint64_t length,
 			      int *fd);
 	int (*terminus_create)(struct h_terminus *t,
@@ -187,6 +192,12 @@ void h__shm_open_wait(struct h_open_wait *wait);
 
 /* Take dev->lock for a call that h_explain() may be asked about. */
 void h__dev_lock(struct h_dev *dev);
+
+/*
+ * Would a call that changes the device's tables wait now? For who has not been given the
+ * time to, and can do it later: it may be a moment, or as long as a process is stopped.
+ */
+bool h__dev_changing(struct h_dev *dev);
 
 /* What h_explain() has to say of a call that failed, while it is undone. */
 struct h_why {

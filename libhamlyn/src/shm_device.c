@@ -204,6 +204,14 @@ static void fill_hole(struct h_nq *nq, u32 pos)
 	smp_store_release(&e->sequence, pos + 1);		/* B3 */
 }
 
+static bool shm_changing(struct h_dev *dev)
+{
+	if (h__shm_trylock(dev))
+		return true;
+	h__shm_unlock(dev);
+	return false;
+}
+
 /*
  * A sender killed between taking an NQ entry and filling it leaves a hole at
  * which the reader would wait for ever. Once everybody who was inside the NIC
@@ -561,6 +569,7 @@ static const struct h_dev_ops shm_ops = {
 	.slot_destroy = shm_slot_destroy,
 	.slot_rekey = shm_slot_rekey,
 	.grace = h__shm_grace,
+	.changing = shm_changing,
 	.slot_ticket_fd = h__shm_slot_ticket_fd,
 	.terminus_create = shm_terminus_create,
 	.terminus_destroy = shm_terminus_destroy,

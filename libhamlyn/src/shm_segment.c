@@ -64,6 +64,14 @@ static const u32 *map_changes(int fd)
 		((const char *)p + offsetof(struct shm_segment, changes));
 }
 
+/* Is there a segment? To fill a large one with memory takes its time. */
+static bool is_made(const u32 *changes)
+{
+	return changes && ((const struct shm_segment *)(const void *)
+			   ((const char *)changes -
+			    offsetof(struct shm_segment, changes)))->magic == SHM_MAGIC;
+}
+
 static void unmap_changes(const u32 *changes)
 {
 	if (changes)
@@ -151,6 +159,8 @@ static int lock_unmapped(int fd, struct h_open_wait *w)
 	if (err != -EAGAIN)
 		return err;
 	w->changes = map_changes(fd);
+	if (!is_made(w->changes))
+		w->moved = h__now_ns();
 	err = try_again(fd, w, LOCK_WAIT_NS, true);
 	if (err != -EAGAIN) {
 		unmap_changes(w->changes);

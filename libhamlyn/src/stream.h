@@ -146,8 +146,8 @@ bool h__stream_failed(const struct h_stream_sender *s);
 
 void h__stage_free(struct h_stream_sender *s);
 int h__stage_wait(struct h_stream_sender *s, int which);
-/* Make it ready to be filled, with s->buffer bytes. */
-int h__stage_begin(struct h_stream_sender *s);
+/* Make it ready to be filled, with s->stage_size bytes: s->buffer, or for now fewer. */
+int h__stage_begin(struct h_stream_sender *s, int64_t deadline_ns);
 size_t h__stage_put(struct h_stream_sender *s, const void *data, size_t length);
 /* Send what is in it, if anything is; and throw it away. */
 int h__stage_flush(struct h_stream_sender *s, uint64_t more,

@@ -249,7 +249,10 @@ static int renew_watch(struct h_stream_receiver *r, struct h_slot *slot)
 static void begin_watch(struct h_stream_receiver *r)
 {
 	bool again = h__stream_unwatched(r);
-	int err = renew_watch(r, r->r.slot);
+	int err = -EAGAIN;
+
+	if (!h__dev_changing(r->r.manager->dev))
+		err = renew_watch(r, r->r.slot);
 
 	h_receiver_lock(&r->r);
 	r->unwatched = err;
@@ -263,6 +266,9 @@ static void offer_larger(struct h_stream_receiver *r)
 	uint32_t size = r->gen[0].buffer * GROW_BY;
 	struct h_generation g;
 
+	/* The next record that fills its buffer asks again. */
+	if (h__dev_changing(r->r.manager->dev))
+		return;
 	if (size > r->max_buffer)
 		size = r->max_buffer;
 	/* What there is will do, if there is no more memory. */
@@ -294,8 +300,9 @@ static void retire_later(struct h_stream_receiver *r)
 }
 
 /*
- * A process of the segment may have been stopped inside the NIC, for hours: destroying a
- * slot would wait for it. Whether that is over is looked at now and then, by who is busy.
+ * A process of the segment may have been stopped inside the NIC, or while it changed the
+ * tables, for hours: destroying a slot would wait for it. Whether that is over is looked
+ * at now and then, by who is busy.
  */
 static bool may_retire(struct h_stream_receiver *r)
 {
@@ -309,7 +316,8 @@ static bool may_retire(struct h_stream_receiver *r)
 		return false;
 	if (now - r->retire_ns > OLD_GRACE_NS)
 		h__grace_end(&r->grace);
-	if (!dev->ops->grace(dev, &r->grace, h_slot_number(r->gen[0].place.slot)))
+	if (!h__dev_changing(dev) &&
+	    !dev->ops->grace(dev, &r->grace, h_slot_number(r->gen[0].place.slot)))
 		return true;
 	r->retire_ns = now + RETIRE_AGAIN_NS;
 	return false;

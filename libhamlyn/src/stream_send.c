@@ -170,6 +170,12 @@ static int watch(struct h_stream_sender *s, int fd)
 	return err ? err : h_receiver_watch(&s->r, &s->ticket, fd, s->generation, &s->watch);
 }
 
+/* By who sends, or waits with a deadline of his own. */
+static int watch_now(struct h_stream_sender *s)
+{
+	return h__dev_changing(s->r.manager->dev) ? -EAGAIN : watch(s, -1);
+}
+
 /* @fd: descriptor that the seed came with, or -1. */
 static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
 {
@@ -194,7 +200,7 @@ static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
 	s->buffer = f.buffer;
 	s->start = s->sent;
 	s->starts = true;
-	err = watch(s, fd);
+	err = s->generation > 1 ? watch_now(s) : watch(s, fd);
 	/*
 	 * That is nothing against the other end: records go without one as well. With the
 	 * first one there may be other reasons than being held back.
@@ -210,7 +216,7 @@ static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
 static void watch_again(struct h_stream_sender *s)
 {
 	if (h__unlikely(s->unwatched))
-		h__write_once(&s->unwatched, watch(s, -1));
+		h__write_once(&s->unwatched, watch_now(s));
 }
 
 static int grow(struct h_stream_sender *s)
@@ -353,7 +359,7 @@ static ssize_t send_copied(struct h_stream_sender *s, const char *data,
 			return err;
 	}
 	if (!s->staged) {
-		err = h__stage_begin(s);
+		err = h__stage_begin(s, deadline_ns);
 		if (err)
 			return err;
 	}

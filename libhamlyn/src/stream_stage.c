@@ -47,13 +47,20 @@ static int stage_alloc(struct h_stream_sender *s)
 }
 
 /* The stage is empty: make it as large as the receiver's buffers. */
-int h__stage_begin(struct h_stream_sender *s)
+int h__stage_begin(struct h_stream_sender *s, int64_t deadline_ns)
 {
 	int err;
 
 	err = h__stage_wait(s, s->which);
 	if (err || s->stage_size >= s->buffer)
 		return err;
+	/* Memory for it may have to be made known to the device: what there is will do. */
+	if (h__dev_changing(s->r.manager->dev)) {
+		if (s->stage_size)
+			return 0;
+		if (deadline_ns == H_NOWAIT)
+			return -EAGAIN;
+	}
 	err = h__stage_wait(s, !s->which);
 	if (err)
 		return err;
