@@ -8,6 +8,7 @@
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/uidgid.h>
@@ -152,13 +153,34 @@ u32 hml_audit_read(struct hml_audit *audit, u64 *sequence,
 	return done;
 }
 
+/**
+ * hml_audit_pid() - who sent what an entry is about, for a reader
+ * @e: the entry, as hml_audit_read() has it
+ * @ns: the reader's namespace
+ *
+ * Numbers are given anew: who began behind the packet did not send it.
+ *
+ * Return: the process' number there; 0 for one that has ended, or has none there.
+ */
+u32 hml_audit_pid(const struct hamlyn_audit_entry *e, struct pid_namespace *ns)
+{
+	const struct task_struct *task;
+	struct pid *pid;
+	u32 nr = 0;
+
+	rcu_read_lock();
+	pid = find_pid_ns(e->pid, &init_pid_ns);
+	task = pid_task(pid, PIDTYPE_TGID);
+	if (task && READ_ONCE(task->start_time) <= e->time_ns)
+		nr = pid_nr_ns(pid, ns);
+	rcu_read_unlock();
+	return nr;
+}
+
 /* As the caller may see it. */
 static void translate(struct hamlyn_audit_entry *e)
 {
-	rcu_read_lock();
-	/* 0 for one that has ended, or has no number in our namespace. */
-	e->pid = pid_vnr(find_pid_ns(e->pid, &init_pid_ns));
-	rcu_read_unlock();
+	e->pid = hml_audit_pid(e, task_active_pid_ns(current));
 	e->uid = from_kuid_munged(current_user_ns(), KUIDT_INIT(e->uid));
 }
 

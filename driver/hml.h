@@ -636,6 +636,7 @@ struct hml_audit *hml_audit_alloc(u32 entries);
 void hml_audit_free(struct hml_audit *audit);
 u32 hml_audit_read(struct hml_audit *audit, u64 *sequence,
 		   struct hamlyn_audit_entry *entries, u32 count);
+u32 hml_audit_pid(const struct hamlyn_audit_entry *e, struct pid_namespace *ns);
 int hml_audit_get(struct hml_context *c, struct hamlyn_audit *arg);
 
 /* stats.c */

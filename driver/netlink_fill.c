@@ -440,17 +440,6 @@ int hml_fill_term(struct sk_buff *skb, const struct hml_reader *r,
 
 /* ---- audit ---- */
 
-/* 0 for one that has ended, or has no number in the reader's namespace. */
-static u32 pid_for(const struct hml_reader *r, u32 pid)
-{
-	u32 nr;
-
-	rcu_read_lock();
-	nr = pid_nr_ns(find_pid_ns(pid, &init_pid_ns), r->pid_ns);
-	rcu_read_unlock();
-	return nr;
-}
-
 int hml_fill_audit(struct sk_buff *skb, const struct hml_reader *r,
 		   const struct hml_subject *s)
 {
@@ -463,7 +452,7 @@ int hml_fill_audit(struct sk_buff *skb, const struct hml_reader *r,
 		  put_u32(skb, HAMLYN_A_SLOT, e->slot) ?:
 		  put_u64(skb, HAMLYN_A_OFFSET, e->offset) ?:
 		  put_u64(skb, HAMLYN_A_LENGTH, e->length) ?:
-		  put_u32(skb, HAMLYN_A_PID, pid_for(r, e->pid)) ?:
+		  put_u32(skb, HAMLYN_A_PID, hml_audit_pid(e, r->pid_ns)) ?:
 		  put_u32(skb, HAMLYN_A_UID,
 			  from_kuid_munged(r->user_ns, KUIDT_INIT(e->uid)));
 

@@ -7,7 +7,10 @@
 #include "kselftest_harness.h"
 #include "hostile.h"
 
+#include <linux/sched.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
 
 #define ROOM	64	/* what a context remembers */
 
@@ -257,6 +260,45 @@ TEST_F(hostile_audit, a_container_sees_no_pids_and_users_of_outside)
 	if (ret == 77)
 		SKIP(return, "no user namespaces here");
 	EXPECT_EQ(0, ret);
+}
+
+/* ---- numbers of processes that the kernel gives anew ---- */
+
+/* A child of that number, or of any; as fork(). */
+static pid_t fork_as(pid_t number)
+{
+	struct clone_args args = {
+		.exit_signal = SIGCHLD,
+		.set_tid = number ? (uintptr_t)&number : 0,
+		.set_tid_size = number ? 1 : 0,
+	};
+	long ret = syscall(SYS_clone3, &args, sizeof(args));
+
+	return ret < 0 ? -errno : (pid_t)ret;
+}
+
+TEST_F(hostile_audit, who_has_the_number_of_one_that_ended_is_not_told)
+{
+	pid_t first, second;
+
+	first = fork_as(0);
+	ASSERT_LE(0, first);
+	if (!first)
+		_exit(shoot_as(self));
+	ASSERT_EQ(0, ht_reap(first));
+	second = fork_as(first);
+	if (second == -EPERM)
+		SKIP(return, "needs CAP_CHECKPOINT_RESTORE");
+	ASSERT_LE(0, second);
+	if (!second) {
+		pause();
+		_exit(0);
+	}
+	EXPECT_EQ(first, second);
+	EXPECT_EQ(1, all(self, &self->owner));
+	EXPECT_EQ(0, self->entries[0].pid);
+	kill(second, SIGKILL);
+	ht_reap(second);
 }
 
 TEST_HARNESS_MAIN

@@ -305,6 +305,7 @@ guess-store    vm hostile_guess             driver/user.c        s/user_of(c)->g
 audit-own      vm hostile_audit             driver/audit.c       s/read_translated(c->audit,/read_translated(c->device->audit,/
 audit-key      vm hostile_audit             driver/audit.c       s/\.offset = h->offset,/.offset = h->key,/
 audit-translate vm hostile_audit            driver/audit.c       s/translate(&entries\[i\]);/;/
+audit-anew      vm hostile_audit            driver/audit.c       s/task && READ_ONCE(task->start_time) <= e->time_ns/task/
 audit-room     vm hostile_audit             driver/audit.c       s/room = min_t(u32, arg->count, HML_AUDIT_CONTEXT);/room = arg->count;/
 nl-nic-new     vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_nic_new_doit/,/flags/s/GENL_ADMIN_PERM/0/
 nl-nic-del     vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_nic_del_doit/,/flags/s/GENL_ADMIN_PERM/0/

@@ -659,7 +659,7 @@ struct hamlyn_ticket_drop {
  * @reason: enum hamlyn_reject
  * @source: host it came from
  * @pid: process that made the terminus, or called WATCH, in the reader's pid
- *	namespace; 0 if not known or not visible there
+ *	namespace; 0 if it has ended or is not visible there
  * @uid: its user, in the reader's user namespace
  *
  * The key is not told: it may be a good one, of another slot.
