@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Slots: the NIC's table of them, keys, and their end. */
 #include <linux/random.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "hml.h"
@@ -249,14 +250,18 @@ void hml_slot_unlink_all(struct hml_context *c)
 
 	if (xa_empty(&c->slots))
 		return;
-	xa_for_each(&c->slots, number, s)
+	/* There may be a million. */
+	xa_for_each(&c->slots, number, s) {
 		unlink_slot(c, s);
+		cond_resched();
+	}
 	since = hml_trace_clock(trace_hamlyn_slot_destroy_enabled());
 	hml_fabric_quiesce();
 	since = hml_trace_ns(since);
 	xa_for_each(&c->slots, number, s) {
 		trace_hamlyn_slot_destroy(c, number, since);
 		hml_watch_tell(s);
+		cond_resched();
 	}
 	hml_changed();
 }
@@ -267,7 +272,9 @@ void hml_slot_destroy_all(struct hml_context *c)
 	struct hml_slot_object *s;
 	unsigned long number;
 
-	xa_for_each(&c->slots, number, s)
+	xa_for_each(&c->slots, number, s) {
 		slot_free(c, s);
+		cond_resched();
+	}
 	xa_destroy(&c->slots);
 }
