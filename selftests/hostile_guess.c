@@ -491,10 +491,11 @@ static int without_pause(struct answer *all, unsigned int n)
 	int found = 0;
 
 	qsort(all, n, sizeof(*all), earlier);
-	for (unsigned int i = FREE_GUESSES + 1; i < n; i++) {
-		/* One each second in which nobody was asked, on a busy machine. */
+	for (unsigned int i = 1; i < n; i++) {
+		/* One each second in which nobody was asked, on a busy machine; of the free ones too. */
 		forgiven += (all[i].told - all[i - 1].asked) / HT_SEC;
-		if (all[i].told - all[i - 1].asked < HT_MS && forgiven-- <= 0)
+		if (i > FREE_GUESSES && all[i].told - all[i - 1].asked < HT_MS &&
+		    forgiven-- <= 0)
 			found++;
 	}
 	return found;
