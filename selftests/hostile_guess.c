@@ -492,7 +492,7 @@ static int without_pause(struct answer *all, unsigned int n)
 
 	qsort(all, n, sizeof(*all), earlier);
 	for (unsigned int i = 1; i < n; i++) {
-		/* One each second in which nobody was asked, on a busy machine; of the free ones too. */
+		/* One each second in which nobody was asked, also of the free ones. */
 		forgiven += (all[i].told - all[i - 1].asked) / HT_SEC;
 		if (i > FREE_GUESSES && all[i].told - all[i - 1].asked < HT_MS &&
 		    forgiven-- <= 0)
