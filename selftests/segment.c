@@ -988,7 +988,7 @@ TEST_F(segment, an_open_does_not_wait_for_ever)
 	h_close(stuck);
 }
 
-/* @n rounds of who sends more than a buffer holds, and who reads; or the longest call. */
+/* @n rounds of who sends more than a buffer holds, and who reads: how long the longest took. */
 static int64_t longest_call(struct h_stream_sender *sender,
 			    struct h_stream_receiver *r, int n)
 {

@@ -204,14 +204,6 @@ static void fill_hole(struct h_nq *nq, u32 pos)
 	smp_store_release(&e->sequence, pos + 1);		/* B3 */
 }
 
-static bool shm_changing(struct h_dev *dev)
-{
-	if (h__shm_trylock(dev))
-		return true;
-	h__shm_unlock(dev);
-	return false;
-}
-
 /*
  * A sender killed between taking an NQ entry and filling it leaves a hole at
  * which the reader would wait for ever. Once everybody who was inside the NIC
@@ -553,6 +545,14 @@ static int shm_terminus_bind(struct h_terminus *t, uint32_t tag,
 	}
 	h__shm_release(s);
 	return 0;
+}
+
+static bool shm_changing(struct h_dev *dev)
+{
+	if (h__shm_trylock(dev))
+		return true;
+	h__shm_unlock(dev);
+	return false;
 }
 
 static const struct h_dev_ops shm_ops = {

@@ -64,19 +64,22 @@ static const u32 *map_changes(int fd)
 		((const char *)p + offsetof(struct shm_segment, changes));
 }
 
+/* What map_changes() has mapped: of the segment, no more than that page. */
+static struct shm_segment *first_page_of(const u32 *changes)
+{
+	return (struct shm_segment *)((uintptr_t)changes & ~(uintptr_t)(SHM_PAGE - 1));
+}
+
 /* Is there a segment? To fill a large one with memory takes its time. */
 static bool is_made(const u32 *changes)
 {
-	return changes && ((const struct shm_segment *)(const void *)
-			   ((const char *)changes -
-			    offsetof(struct shm_segment, changes)))->magic == SHM_MAGIC;
+	return changes && READ_ONCE(first_page_of(changes)->magic) == SHM_MAGIC;
 }
 
 static void unmap_changes(const u32 *changes)
 {
 	if (changes)
-		munmap((void *)((uintptr_t)changes &
-				~(uintptr_t)(SHM_PAGE - 1)), SHM_PAGE);
+		munmap(first_page_of(changes), SHM_PAGE);
 }
 
 /*

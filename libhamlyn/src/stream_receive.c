@@ -253,7 +253,6 @@ static void begin_watch(struct h_stream_receiver *r)
 
 	if (!h__dev_changing(r->r.manager->dev))
 		err = renew_watch(r, r->r.slot);
-
 	h_receiver_lock(&r->r);
 	r->unwatched = err;
 	h_receiver_unlock(&r->r);
