@@ -266,7 +266,7 @@ static void serve(struct turn *turn)
 	turn->sent = look(t) ? hml_term_run(t, budget, &turn->credit) : 0;
 	if (turn->sent) {
 		t->idle_turns = 0;
-		t->kicks_to_wake = HML_KICKS_TO_WAKE;
+		WRITE_ONCE(t->kicks_to_wake, HML_KICKS_TO_WAKE);
 		return;
 	}
 	if (hml_term_paused(t) && hml_tx_pending(&t->core)) {
@@ -278,7 +278,8 @@ static void serve(struct turn *turn)
 	 * for this processor: that costs a time slice for each message.
 	 */
 	if (!single_task_running()) {
-		t->kicks_to_wake = min(2 * t->kicks_to_wake, MAX_KICKS_TO_WAKE);
+		WRITE_ONCE(t->kicks_to_wake,
+			   min(2 * t->kicks_to_wake, MAX_KICKS_TO_WAKE));
 		doze(t);
 		return;
 	}

@@ -398,7 +398,7 @@ struct hml_slot_object {
  * @idle_turns: turns without work since then; engine only
  * @last_kick: time of the last doorbell, ns; a hint
  * @kicks_in_row: doorbells in quick succession; a hint
- * @kicks_to_wake: how many of them start polling; a hint
+ * @kicks_to_wake: how many of them start polling; a hint, written by the engine
  * @areas: areas bound to the tags; under the context's lock
  * @wq: work queue; mapped writable
  * @status: status; mapped read-only

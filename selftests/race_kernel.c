@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 
 #define NEED_ROOT	"kernel: as root"
 
@@ -473,6 +474,64 @@ TEST_F(race_kernel, every_mapping_goes_while_the_nic_uses_it)
 		}
 		ASSERT_FALSE(ht_raw_recv(&rx->nq, &e));
 	}
+}
+
+/* ---- doorbells ---------------------------------------------------------- */
+
+struct ringer {
+	int fd;
+	uint32_t terminus;
+	uint32_t stop;
+	uint64_t rung;
+	int strange;		/* an errno that no doorbell may have */
+};
+
+static void *ring_all_the_time(void *arg)
+{
+	struct ringer *r = arg;
+	int ret;
+
+	while (!h__load_acquire(&r->stop)) {
+		ret = ioctl(r->fd, HAMLYN_IOC_KICK, (unsigned long)r->terminus);
+		if (ret < 0)
+			r->strange = errno;
+		r->rung++;
+	}
+	return NULL;
+}
+
+/* Nobody asked for them. The engine looks how many there are, and serves meanwhile. */
+TEST_F(race_kernel, doorbells_are_rung_while_the_engine_serves)
+{
+	struct party *rx = &self->rx, *tx = &self->tx;
+	struct ringer r = { .fd = tx->fd, .terminus = tx->terminus.arg.terminus };
+	struct hamlyn_nq_entry e;
+	struct ht_poll poll;
+	pthread_t thread;
+	uint64_t sent, value;
+	int status;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, ring_all_the_time, &r));
+	for (sent = 0; sent < 3000; sent++) {
+		put_message(tx, rx, sent);
+		ht_poll_begin(&poll);
+		while (!ht_raw_recv(&rx->nq, &e))
+			if (!ht_poll_more(&poll))
+				break;
+		memcpy(&value, rx->data + sent % 64 * 8, 8);
+		EXPECT_EQ(sent, value);
+		if (sent != value)
+			break;
+		/* Now and then nothing is to be sent for a while. */
+		if (!(sent % 100))
+			ht_sleep_ns(HT_MS);
+	}
+	h__store_release(&r.stop, 1);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, r.strange);
+	EXPECT_NE(0, r.rung);
+	EXPECT_EQ(0, ht_raw_done(&tx->terminus, tx->terminus.producer - 1, &status));
+	EXPECT_FALSE(ht_raw_recv(&rx->nq, &e));
 }
 
 /* ---- descriptors -------------------------------------------------------- */
