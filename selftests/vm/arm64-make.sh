@@ -22,7 +22,7 @@ EOF
 }
 
 main() {
-	local libs
+	local libs base
 	case ${1-} in -h | --help)
 		usage
 		exit 0
@@ -30,10 +30,11 @@ main() {
 	esac
 	need_arm64
 	libs=$ARM64_ROOT/usr/lib/aarch64-linux-gnu
+	base=$ARM64_ROOT/lib/aarch64-linux-gnu
 	export PKG_CONFIG_LIBDIR=$libs/pkgconfig PKG_CONFIG_SYSROOT_DIR=$ARM64_ROOT
 	exec make -C "$REPO_DIR" --no-print-directory "HAMLYN_CACHE=$CACHE" \
 		"CC=$ARM64_CC" "AR=${ARM64_PREFIX}ar" "CPPFLAGS=-idirafter $ARM64_ROOT/usr/include" \
-		"LDFLAGS=-L$libs -L$ARM64_ROOT/lib/aarch64-linux-gnu" "$@"
+		"LDFLAGS=-L$libs -L$base -Wl,-rpath-link,$libs:$base" "$@"
 }
 
 main "$@"
