@@ -148,7 +148,7 @@ TEST_F(engine, who_has_nothing_to_send_is_polled_no_more)
 	qsort(ns, TIMES, sizeof(*ns), by_size);
 	TH_LOG("median %lld us, longest %lld us", (long long)ns[TIMES / 2] / 1000,
 	       (long long)ns[TIMES - 1] / 1000);
-	EXPECT_LT(ns[TIMES / 2], 300 * HT_MS * (ht_patience_ns() / (HT_PATIENCE_SECONDS * HT_SEC)));
+	EXPECT_LT(ns[TIMES / 2], 300 * HT_MS * ht_scale());
 }
 
 /* ---- who is held back --------------------------------------------------------------- */

@@ -28,20 +28,23 @@ int64_t ht_now_ns(void)
 	return ts.tv_sec * HT_SEC + ts.tv_nsec;
 }
 
-int64_t ht_patience_ns(void)
+int64_t ht_scale(void)
 {
 	static int64_t known;
-	int64_t patience = __atomic_load_n(&known, __ATOMIC_RELAXED);
-	const char *scale;
+	int64_t scale = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	const char *text;
 
-	if (patience)
-		return patience;
-	patience = HT_PATIENCE_SECONDS * HT_SEC;
-	scale = getenv("HAMLYN_TEST_SCALE");
-	if (scale && atoi(scale) > 0)
-		patience *= atoi(scale);
-	__atomic_store_n(&known, patience, __ATOMIC_RELAXED);
-	return patience;
+	if (scale)
+		return scale;
+	text = getenv("HAMLYN_TEST_SCALE");
+	scale = text && atoi(text) > 0 ? atoi(text) : 1;
+	__atomic_store_n(&known, scale, __ATOMIC_RELAXED);
+	return scale;
+}
+
+int64_t ht_patience_ns(void)
+{
+	return HT_PATIENCE_SECONDS * HT_SEC * ht_scale();
 }
 
 void ht_sleep_ns(int64_t ns)

@@ -33,7 +33,10 @@
 
 int64_t ht_now_ns(void);
 
-/* HT_PATIENCE_SECONDS times $HAMLYN_TEST_SCALE (default 1), in nanoseconds. */
+/* $HAMLYN_TEST_SCALE, at least 1: how many times as long things take as they usually do. */
+int64_t ht_scale(void);
+
+/* HT_PATIENCE_SECONDS times the scale, in nanoseconds. */
 int64_t ht_patience_ns(void);
 
 void ht_sleep_ns(int64_t ns);

@@ -56,7 +56,7 @@ FIXTURE_TEARDOWN_PARENT(hostile_guess)
 /* What nobody is held back for: if it counted, it would take a minute. */
 static int64_t unhindered_ns(void)
 {
-	return 10 * LEAST_NS * (ht_patience_ns() / (HT_PATIENCE_SECONDS * HT_SEC));
+	return 10 * LEAST_NS * ht_scale();
 }
 
 static void take_pauses(const struct nlmsghdr *h, void *arg)

@@ -58,7 +58,7 @@ static inline pid_t stopped_sender(const struct h_datagram_address *to)
 /* A few ms, unless others need the processors; who waits for the one who is stopped: 5 s. */
 static inline int64_t stopped_soon(void)
 {
-	return HT_SEC * (ht_patience_ns() / (HT_PATIENCE_SECONDS * HT_SEC));
+	return HT_SEC * ht_scale();
 }
 
 #endif /* STOPPED_H */
