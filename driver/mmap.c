@@ -31,9 +31,19 @@ static void vma_close(struct vm_area_struct *vma)
 	hml_memory_put(vma->vm_private_data);
 }
 
+/*
+ * All of it is mapped: what is not was taken out on purpose, and may be marked
+ * (userfaultfd). Without this a fault at a marker would be tried again for ever.
+ */
+static vm_fault_t no_fault(struct vm_fault *vmf)
+{
+	return VM_FAULT_SIGBUS;
+}
+
 static const struct vm_operations_struct vm_ops = {
 	.open = vma_open,
 	.close = vma_close,
+	.fault = no_fault,
 };
 
 /* ---- areas of huge pages: mapped when they are touched ---- */

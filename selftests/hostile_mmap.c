@@ -8,7 +8,10 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <linux/userfaultfd.h>
 
 #define PAGE	4096UL
 
@@ -601,6 +604,76 @@ TEST_F(hostile_mmap, madvise_harms_nobody)
 			munmap(q, r->length);
 		}
 	}
+}
+
+/* ---- userfaultfd ---------------------------------------------------------- */
+
+#ifndef UFFD_FEATURE_WP_ASYNC
+#define UFFD_FEATURE_WP_ASYNC	(1 << 15)
+#endif
+
+/* Marks pages that are not mapped. Return: 0, or the errno of what the kernel refused. */
+static int mark(void *p, uint64_t length)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_WP_ASYNC };
+	struct uffdio_register all = { .range = { (uintptr_t)p, length },
+				       .mode = UFFDIO_REGISTER_MODE_WP };
+	struct uffdio_writeprotect wp = { .range = all.range,
+					  .mode = UFFDIO_WRITEPROTECT_MODE_WP };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	/* It stays open: with it the marks would go. */
+	return fd < 0 || ioctl(fd, UFFDIO_API, &api) ||
+	       ioctl(fd, UFFDIO_REGISTER, &all) ||
+	       madvise(p, length, MADV_DONTNEED) ||
+	       ioctl(fd, UFFDIO_WRITEPROTECT, &wp) ? errno : 0;
+}
+
+#define MARKED_EFAULT	10	/* as it is to be */
+#define MARKED_NOT	11	/* the kernel marks no such mapping */
+
+/* The kernel reads and writes there for us, and then we do. */
+static int use_marked(void *p, uint64_t length)
+{
+	int ends[2];
+
+	if (mark(p, length))
+		return MARKED_NOT;
+	if (pipe2(ends, O_CLOEXEC) || write(ends[1], "x", 1) != 1)
+		return 1;
+	if (read(ends[0], p, 1) != -1 || errno != EFAULT)
+		return 2;
+	if (write(ends[1], p, 1) != -1 || errno != EFAULT)
+		return 3;
+	return MARKED_EFAULT;
+}
+
+/* A fault that the kernel would try again for ever, also of who was killed. */
+TEST_F(hostile_mmap, marked_pages_are_no_endless_faults)
+{
+	const struct region *r;
+	bool marked = false;
+	pid_t pid;
+	int ret;
+	void *p;
+
+	for_each_region(r) {
+		if (!r->writable)
+			continue;
+		pid = ht_fork();
+		ASSERT_GE(pid, 0);
+		if (!pid) {
+			p = map(self, r);
+			_exit(p == MAP_FAILED ? 4 : use_marked(p, r->length));
+		}
+		ret = ht_reap(pid);
+		EXPECT_TRUE(ret == MARKED_EFAULT || ret == MARKED_NOT) {
+			TH_LOG("%s: %d", r->name, ret);
+		}
+		marked |= ret == MARKED_EFAULT;
+	}
+	if (!marked)
+		SKIP(return, "userfaultfd marks no mappings of devices");
 }
 
 TEST_HARNESS_MAIN
