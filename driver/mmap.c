@@ -87,7 +87,14 @@ static vm_fault_t area_huge_fault(struct vm_fault *vmf, unsigned int order)
 	    !IS_ALIGNED((vma->vm_start >> PAGE_SHIFT) - vma->vm_pgoff,
 			1UL << order))
 		return VM_FAULT_FALLBACK;
-	return vmf_insert_folio_pmd(vmf, folio, vmf->flags & FAULT_FLAG_WRITE);
+	/* Mapped for reading, as for soft-dirty pages: is split, and .fault does the rest. */
+	if (!pmd_none(vmf->orig_pmd))
+		return VM_FAULT_FALLBACK;
+	/*
+	 * Not "for writing", by which the kernel warns of what it finds if somebody else has
+	 * made a table of small pages meanwhile. Who may write may do so anyway.
+	 */
+	return vmf_insert_folio_pmd(vmf, folio, false);
 }
 #endif
 

@@ -4,9 +4,11 @@
 #include "hamlyn_test.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -324,6 +326,54 @@ TEST_F(huge, what_is_taken_out_of_the_mapping_comes_back)
 	EXPECT_EQ(AREA, ht_match(second, AREA, 7));
 	EXPECT_EQ(0, huge_kib(second));
 	munmap(second, AREA);
+	close(fd);
+}
+
+struct toucher {
+	unsigned char *p;
+	uint32_t stop;
+};
+
+/* By pages that may be huge, and by those that may not. */
+static void *touch_both_ways(void *arg)
+{
+	struct toucher *t = arg;
+	unsigned long small = 0;
+
+	while (!h__load_acquire(&t->stop)) {
+		small = !small;
+		prctl(PR_SET_THP_DISABLE, small, 0, 0, 0);
+		h__write_once(&t->p[1], 2);
+	}
+	prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+	return NULL;
+}
+
+/* One maps it by a huge page while another one does by small ones: the kernel warns of none. */
+TEST_F(huge, both_sizes_of_pages_are_mapped_at_once)
+{
+	struct hamlyn_area_alloc arg;
+	struct toucher t = {};
+	pthread_t thread[2];
+	int64_t end;
+	int fd, i;
+
+	if (h_dev_is_embedded(self->dev))
+		SKIP(return, "memory of the kernel");
+	fd = raw_area(&arg, &t.p);
+	ASSERT_GE(fd, 0);
+	t.p[0] = 1;
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, touch_both_ways, &t));
+	for (end = ht_now_ns() + 2 * HT_SEC; ht_now_ns() < end;) {
+		EXPECT_EQ(0, madvise(t.p, HUGE, MADV_DONTNEED));
+		EXPECT_EQ(1, h__read_once(&t.p[0]));
+	}
+	h__store_release(&t.stop, 1);
+	for (i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	EXPECT_EQ(2, t.p[1]);
+	munmap(t.p, AREA);
 	close(fd);
 }
 
