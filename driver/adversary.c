@@ -366,9 +366,9 @@ static void adversary_end(struct hml_adversary *a)
 	cancel_delayed_work_sync(&a->flush);
 	while (send_due(a, true))
 		cond_resched();
-	spin_lock(&a->device->termini_lock);
+	mutex_lock(&a->device->termini_lock);
 	hml_stats_add(hml_retired(a->device), &a->stats);
-	spin_unlock(&a->device->termini_lock);
+	mutex_unlock(&a->device->termini_lock);
 	adversary_free(a);
 }
 

@@ -186,7 +186,7 @@ void hml_engine_set_turn(struct hml_term *t, u32 priority, u32 weight)
 	spin_unlock(&e->lock);
 }
 
-/* Destroyed: nobody takes it up again. */
+/* Destroyed: nobody takes it up again but who has it in turn. */
 void hml_engine_remove(struct hml_term *t)
 {
 	struct hml_engine *e = t->engine;
@@ -200,11 +200,33 @@ void hml_engine_remove(struct hml_term *t)
 		hml_term_put(t);
 }
 
+static bool has_turn(const struct hml_term *t)
+{
+	struct hml_engine *e = t->engine;
+	bool has;
+
+	spin_lock(&e->lock);
+	has = e->serving == t;
+	spin_unlock(&e->lock);
+	return has;
+}
+
+/*
+ * Removed and retired: wait until the engine has nothing of it any more. It serves
+ * others, and what a terminus leaves behind takes long to free, and locks that are
+ * everybody's.
+ */
+void hml_engine_leave(const struct hml_term *t)
+{
+	while (has_turn(t))
+		usleep_range(10, 50);
+}
+
 /* ---- the polling thread ---- */
 
 /**
  * struct turn - a turn that a terminus has
- * @t: the terminus, with a reference
+ * @t: the terminus; engine.serving keeps it
  * @credit: bytes that it may send
  * @sent: packets that it did send
  */
@@ -303,11 +325,9 @@ static bool next_turn(struct hml_engine *e, struct turn *turn)
 		turn->t = container_of(next, struct hml_term, turn);
 		turn->credit = hml_turn_credit(next,
 					       e->device->nic.packet_size);
-		refcount_inc(&turn->t->ref);
 	}
+	e->serving = turn->t;
 	spin_unlock(&e->lock);
-	if (last)
-		hml_term_put(last);
 	return turn->t;
 }
 
@@ -342,8 +362,6 @@ static int engine_thread(void *data)
 						 served(e) ||
 						 kthread_should_stop(), pause);
 	}
-	if (turn.t)
-		hml_term_put(turn.t);
 	return 0;
 }
 

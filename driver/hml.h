@@ -95,6 +95,8 @@ struct hml_user {
  * @order: termini that are polled
  * @paused: termini that are held back, with something to send, by the end of
  *	their pause
+ * @serving: whose turn it is: who destroys a terminus waits until it is not its;
+ *	under @lock
  * @wait: where the thread sleeps while @order is empty
  * @thread: polling thread, or NULL in inline mode
  * @cpus: where it may run, or NULL: anywhere; constant
@@ -105,6 +107,7 @@ struct hml_engine {
 	spinlock_t lock;
 	struct hml_order order;
 	struct timerqueue_head paused;
+	struct hml_term *serving;
 	wait_queue_head_t wait;
 	struct task_struct *thread;
 	const struct cpumask *cpus;
@@ -211,7 +214,7 @@ struct hml_device {
 	unsigned long pages;
 	unsigned long max_pages;
 	struct hml_limits user_limits;
-	spinlock_t termini_lock;
+	struct mutex termini_lock;
 	struct list_head termini;
 	struct hml_stats retired;
 	struct hml_audit *audit;
@@ -343,6 +346,7 @@ struct hml_ring {
  * @late: in the list of NQs with such ones; under watch.c's lock
  * @wait: WAIT sleeps here
  * @waking: wakes them in the background; queued with a reference
+ * @freeing: frees it in the background
  * @ring: struct hamlyn_nq_ring and the entries; mapped read-only
  * @control: struct hamlyn_nq_control; mapped writable
  */
@@ -357,6 +361,7 @@ struct hml_nqueue {
 	struct list_head late;
 	wait_queue_head_t wait;
 	struct work_struct waking;
+	struct work_struct freeing;
 	struct hml_ring *ring;
 	struct hml_ring *control;
 };
@@ -593,6 +598,7 @@ bool hml_engine_often(struct hml_term *t);
 int hml_engine_kick_rest(struct hml_term *t, struct hml_kick k);
 void hml_engine_adopt(struct hml_term *t, u32 priority, u32 weight);
 void hml_engine_remove(struct hml_term *t);
+void hml_engine_leave(const struct hml_term *t);
 void hml_engine_set_turn(struct hml_term *t, u32 priority, u32 weight);
 
 /**

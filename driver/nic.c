@@ -93,7 +93,7 @@ static void init_nic(struct hml_device *d, const struct hml_nic_attr *attr)
 	xa_init_flags(&d->contexts, XA_FLAGS_ALLOC);
 	mutex_init(&d->users_lock);
 	xa_init(&d->users);
-	spin_lock_init(&d->termini_lock);
+	mutex_init(&d->termini_lock);
 	INIT_LIST_HEAD(&d->termini);
 	ida_init(&d->slot_ids);
 	init_limits(d, attr);

@@ -45,16 +45,26 @@ static struct hml_nqueue *nq_get(struct hml_context *c, u32 id)
 	return nq;
 }
 
-void hml_nq_put(struct hml_nqueue *nq)
+static void nq_free(struct work_struct *work)
 {
+	struct hml_nqueue *nq = container_of(work, struct hml_nqueue, freeing);
 	struct hml_context *c = nq->context;
 
-	if (!refcount_dec_and_test(&nq->ref))
-		return;
 	hml_ring_put(nq->ring);
 	hml_ring_put(nq->control);
 	kfree(nq);
 	hml_context_put(c);
+}
+
+/* Not by an engine: it serves others, and that takes long, and locks that are everybody's. */
+void hml_nq_put(struct hml_nqueue *nq)
+{
+	if (!refcount_dec_and_test(&nq->ref))
+		return;
+	if (current->flags & PF_KTHREAD)
+		queue_work(hml_workers, &nq->freeing);
+	else
+		nq_free(&nq->freeing);
 }
 
 /* ---- waking ---- */
@@ -235,6 +245,7 @@ static struct hml_nqueue *nq_new(struct hml_context *c, u32 entries)
 	INIT_LIST_HEAD(&nq->late);
 	init_waitqueue_head(&nq->wait);
 	INIT_WORK(&nq->waking, wake_sleepers);
+	INIT_WORK(&nq->freeing, nq_free);
 	/* Somebody may be in poll() already, who has not armed us. */
 	nq->core.armed = 1;
 	err = alloc_rings(nq, entries);
@@ -320,6 +331,7 @@ void hml_nq_destroy_all(struct hml_context *c)
 		trace_hamlyn_nq_destroy(nq);
 		atomic_dec(&c->device->nq_count);
 		hml_nq_put(nq);
+		cond_resched();
 	}
 	xa_destroy(&c->nqs);
 }

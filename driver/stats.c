@@ -53,11 +53,14 @@ void hml_stats_sum(struct hml_device *d, struct hml_stats *sum)
 {
 	struct hml_term *t;
 
-	spin_lock(&d->termini_lock);
+	mutex_lock(&d->termini_lock);
 	*sum = *hml_retired(d);
-	list_for_each_entry(t, hml_termini(d), all)
+	list_for_each_entry(t, hml_termini(d), all) {
 		hml_stats_add(sum, &t->stats);
-	spin_unlock(&d->termini_lock);
+		/* There may be a thousand of each user. */
+		cond_resched();
+	}
+	mutex_unlock(&d->termini_lock);
 	hml_adversary_add_stats(d, sum);
 }
 

@@ -34,10 +34,10 @@ void hml_term_put(struct hml_term *t)
 
 	if (!refcount_dec_and_test(&t->ref))
 		return;
-	spin_lock(&d->termini_lock);
+	mutex_lock(&d->termini_lock);
 	list_del(&t->all);
 	hml_stats_add(hml_retired(d), &t->stats);
-	spin_unlock(&d->termini_lock);
+	mutex_unlock(&d->termini_lock);
 	hml_ring_put(t->wq);
 	hml_ring_put(t->status);
 	hml_tickets_free(t);
@@ -84,9 +84,9 @@ static struct hml_term *term_new(struct hml_context *c,
 	t->core.sender.pid = task_tgid_nr(current);
 	t->core.sender.uid = __kuid_val(c->uid);
 	hml_engine_adopt(t, arg->priority, arg->weight ?: 1);
-	spin_lock(&c->device->termini_lock);
+	mutex_lock(&c->device->termini_lock);
 	list_add(&t->all, hml_termini(c->device));
-	spin_unlock(&c->device->termini_lock);
+	mutex_unlock(&c->device->termini_lock);
 	err = alloc_rings(c, t, arg->entries, arg->entry_size);
 	if (err) {
 		hml_term_put(t);
@@ -174,6 +174,7 @@ static void shut(struct hml_context *c, struct hml_term *t)
 {
 	hml_engine_remove(t);
 	hml_term_retire(t);
+	hml_engine_leave(t);
 	trace_hamlyn_terminus_destroy(t);
 	hml_user_uncharge_terminus(c, &t->core.sender.guard);
 	hml_changed();
@@ -220,6 +221,7 @@ void hml_term_destroy_all(struct hml_context *c)
 		shut(c, t);
 		drop_areas(c, t);
 		hml_term_put(t);
+		cond_resched();
 	}
 	xa_destroy(&c->termini);
 }

@@ -364,9 +364,9 @@ static void count_reject(struct hml_context *c, int reject)
 	struct hml_stats stats = {};
 
 	stats.rejects[reject]++;
-	spin_lock(&c->device->termini_lock);
+	mutex_lock(&c->device->termini_lock);
 	hml_stats_add(hml_retired(c->device), &stats);
-	spin_unlock(&c->device->termini_lock);
+	mutex_unlock(&c->device->termini_lock);
 }
 
 /* Return: -1 if the watch is armed, or the enum hamlyn_reject why not. */
@@ -593,8 +593,10 @@ void hml_watch_destroy_all(struct hml_context *c)
 	struct hml_watch *w;
 	unsigned long id;
 
-	xa_for_each(&c->watches, id, w)
+	xa_for_each(&c->watches, id, w) {
 		watch_free(w);
+		cond_resched();
+	}
 	xa_destroy(&c->watches);
 }
 

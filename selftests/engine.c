@@ -8,6 +8,7 @@
 #include "hostile.h"
 #include "nics.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 
 #define WINDOW_US	1000000	/* doorbells in a row, also on a slow machine */
@@ -149,6 +150,84 @@ TEST_F(engine, who_has_nothing_to_send_is_polled_no_more)
 	TH_LOG("median %lld us, longest %lld us", (long long)ns[TIMES / 2] / 1000,
 	       (long long)ns[TIMES - 1] / 1000);
 	EXPECT_LT(ns[TIMES / 2], 300 * HT_MS * ht_scale());
+}
+
+/* ---- who goes while he is served ---------------------------------------------------- */
+
+#define TRACING		"/sys/kernel/tracing/"
+#define PROBE		TRACING "events/kprobes/hml_frees/"
+
+static int put_text(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
+
+	if (fd >= 0)
+		close(fd);
+	return n == (ssize_t)strlen(text) ? 0 : -1;
+}
+
+/* Watch who takes kernel mappings away; an engine is called hamlynN/N. */
+static int watch_frees(void)
+{
+	return put_text(TRACING "kprobe_events", "p:hml_frees vunmap\n") ||
+	       put_text(PROBE "filter", "comm ~ \"hamlyn*/*\"") ||
+	       put_text(TRACING "trace", "") || put_text(PROBE "enable", "1");
+}
+
+static void unwatch_frees(void)
+{
+	put_text(PROBE "enable", "0");
+	put_text(TRACING "kprobe_events", "-:hml_frees\n");
+}
+
+static unsigned int frees_seen(void)
+{
+	FILE *f = fopen(TRACING "trace", "re");
+	unsigned int n = 0;
+	char line[512];
+
+	while (f && fgets(line, sizeof(line), f))
+		n += !!strstr(line, "hml_frees:");
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* A large work queue goes when it has just been taken up, or is being served. */
+static int come_and_go(void)
+{
+	struct hamlyn_terminus_create t = { .size = sizeof(t), .entries = 4096,
+					    .entry_size = 512 };
+	int fd = ht_raw_open(), ret, i;
+
+	if (fd < 0)
+		return fd;
+	ret = ht_raw(fd, HAMLYN_IOC_TERMINUS_CREATE, &t);
+	for (i = 0; !ret && i < 20; i++)
+		if (ioctl(fd, HAMLYN_IOC_KICK, (unsigned long)t.terminus))
+			ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/* It serves others: who goes pays for it himself. */
+TEST_F(engine, it_frees_nothing)
+{
+	int64_t end;
+
+	if (!polls(&self->p))
+		SKIP(return, "kernel: with engine=poll");
+	/* It may be there from a run that was killed. */
+	unwatch_frees();
+	if (watch_frees()) {
+		unwatch_frees();
+		SKIP(return, "kernel: with kprobes, and tracefs in its place");
+	}
+	for (end = ht_now_ns() + 2 * HT_SEC; ht_now_ns() < end;)
+		ASSERT_EQ(0, come_and_go());
+	EXPECT_EQ(0, frees_seen());
+	unwatch_frees();
 }
 
 /* ---- who is held back --------------------------------------------------------------- */

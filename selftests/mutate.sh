@@ -217,6 +217,7 @@ watch-free-fd  vm hostile_guess             driver/watch.c       s/if (by->flags
 watch-one      vm hostile_guess             driver/user.c        s/^\t\treturn true;/\t\t{ mutex_unlock(\&c->device->users_lock); return true; }/;s/^\tif (wrong) {/\tmutex_lock(\&c->device->users_lock); if (wrong) {/
 watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tell_rekeyed(c->device, arg->slot, era);//
 watch-crowd    vm hostile_watch             driver/slot.c        s/trace_hamlyn_slot_rekey(c, arg->slot, hml_trace_ns(since));/& hml_watch_tell_rekeyed(c->device, arg->slot, era);/
+engine-leave   vm engine                    driver/terminus.c    s/hml_engine_leave(t);/;/
 watch-tell     vm hostile_watch             driver/slot.c        s/hml_watch_tell(s);/;/
 watch-nq       vm hostile_watch             driver/watch.c       s/w->nq->users++;//
 watch-flags    vm uapi_size                 driver/watch.c       s/if (arg->flags & ~HAMLYN_WATCH_TICKET || arg->reserved)/if (0)/
