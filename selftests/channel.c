@@ -14,6 +14,7 @@
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
 #include "refused_watch.h"
+#include "used_tags.h"
 
 #define SECOND	1000000000LL
 #define LONGEST	(3u << 20)
@@ -312,6 +313,19 @@ TEST_F(channel, the_rest_of_a_long_message_goes_out_later)
 	ASSERT_EQ(1, get(self->b, self->m[0], &m));
 	EXPECT_EQ(1, m.length);
 	h_channel_release(self->b, &m);
+}
+
+TEST_F(channel, the_rest_goes_out_also_if_there_is_no_more_memory)
+{
+	ht_fill(self->data, 1000, 1);
+	ASSERT_EQ(0, put(self->a, self->m[1], self->data, 1000));
+	ASSERT_NO(arrives(self->b, self->m[0], 1000, 1));
+	ASSERT_NO(use_up_tags(self->m[0]));
+	ht_fill(self->data, LONGEST, 2);
+	ASSERT_EQ(0, put(self->a, self->m[1], self->data, LONGEST));
+	ASSERT_NO(arrives(self->b, self->m[0], LONGEST, 2));
+	ASSERT_EQ(0, put(self->a, self->m[1], self->data, 1000));
+	EXPECT_NO(arrives(self->b, self->m[0], 1000, 2));
 }
 
 /* ---- limits ------------------------------------------------------------- */

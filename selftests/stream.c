@@ -10,6 +10,7 @@
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
 #include "refused_watch.h"
+#include "used_tags.h"
 
 #define SECOND	1000000000LL
 
@@ -110,6 +111,32 @@ static const char *drain(struct h_stream_receiver *r, uint64_t seed,
 	return ret == -EAGAIN ? NULL : "cannot receive";
 }
 
+/* So many bytes from end to end, of which @sent and @got came before. */
+static const char *pass(FIXTURE_DATA(stream) *self, size_t length, uint64_t *sent,
+			uint64_t *got)
+{
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	const char *wrong = NULL;
+	size_t done = 0, i;
+	ssize_t n;
+
+	for (i = 0; i < length; i++)
+		self->data[i] = (unsigned char)((*sent + i) * 31 + 7);
+	*sent += length;
+	while (*got < *sent && !wrong) {
+		n = done < length ? h_stream_send(self->sender, self->data + done,
+						  length - done, H_NOWAIT) :
+				    h_stream_flush(self->sender, H_NOWAIT);
+		if (n < 0 && n != -EAGAIN)
+			return "cannot send";
+		done += n > 0 ? (size_t)n : 0;
+		wrong = drain(self->receiver, 7, got);
+		if (ht_now_ns() > end)
+			return "it does not arrive";
+	}
+	return wrong;
+}
+
 TEST_F(stream, any_size_arrives_whole_and_in_order)
 {
 	static const size_t sizes[] = { 1, 2, 60, 127, 128, 129, 1000, 4095,
@@ -118,33 +145,22 @@ TEST_F(stream, any_size_arrives_whole_and_in_order)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		size_t done = 0, j;
-		int64_t end = ht_now_ns() + ht_patience_ns();
-
-		for (j = 0; j < sizes[i]; j++)
-			self->data[j] = (unsigned char)((sent + j) * 31 + 7);
-		while (done < sizes[i]) {
-			ssize_t n = h_stream_send(self->sender,
-						  self->data + done,
-						  sizes[i] - done, H_NOWAIT);
-
-			if (n > 0)
-				done += (size_t)n;
-			else
-				ASSERT_EQ(-EAGAIN, n);
-			EXPECT_NO(drain(self->receiver, 7, &got));
-			ASSERT_LT(ht_now_ns(), end);
-		}
-		sent += done;
-		while (h_stream_flush(self->sender, H_NOWAIT) == -EAGAIN) {
-			EXPECT_NO(drain(self->receiver, 7, &got));
-			ASSERT_LT(ht_now_ns(), end);
-		}
-		while (got < sent && ht_now_ns() < end) {
-			EXPECT_NO(drain(self->receiver, 7, &got));
+		ASSERT_NO(pass(self, sizes[i], &sent, &got)) {
+			TH_LOG("%zu bytes", sizes[i]);
 		}
 		ASSERT_EQ(sent, got);
 	}
+}
+
+TEST_F(stream, who_gets_no_larger_memory_sends_from_what_there_is)
+{
+	uint64_t sent = 0, got = 0;
+
+	ASSERT_NO(pass(self, 2, &sent, &got));
+	ASSERT_NO(use_up_tags(self->from));
+	ASSERT_NO(pass(self, LONGEST, &sent, &got));
+	ASSERT_NO(pass(self, 1, &sent, &got));
+	EXPECT_LE(self->sender->stage_size, self->sender->buffer);
 }
 
 struct feeder {
@@ -507,6 +523,38 @@ TEST_F(stream, who_is_gone_is_told_at_once)
 	self->receiver = NULL;
 	EXPECT_EQ(-EPIPE, h_stream_sender_close(self->sender, SECOND));
 	self->sender = NULL;
+}
+
+/* Of the first memory there is only a part of what a buffer holds. */
+TEST_F(stream, who_gets_little_memory_sends_from_that)
+{
+	static const struct h_stream_attr attr = { .buffer_size = 65536 };
+	static const char data[200000];
+	struct h_stream_receiver *r;
+	struct h_stream_sender *s;
+	struct h_seed seed;
+	char room[3000];
+	ssize_t n, got = 0;
+	void *piece;
+	struct ht_poll poll;
+
+	ASSERT_EQ(0, h_manager_alloc(self->from, 64, &piece));
+	ASSERT_NO(use_up_tags(self->from));
+	ASSERT_EQ(0, h_stream_receiver_create(self->to, &attr, &r));
+	h_stream_receiver_seed(r, &seed);
+	ASSERT_EQ(0, h_stream_sender_create(self->from, &seed, &s));
+	EXPECT_EQ(sizeof(data), h_stream_send(s, data, sizeof(data), SECOND));
+	EXPECT_EQ(0, h_stream_flush(s, SECOND));
+	ht_poll_begin(&poll);
+	while (got < (ssize_t)sizeof(data) && ht_poll_more(&poll)) {
+		n = h_stream_read(r, room, sizeof(room), H_NOWAIT);
+		got += n > 0 ? n : 0;
+	}
+	EXPECT_EQ(sizeof(data), got);
+	EXPECT_GE(s->stage_size, 4096);
+	EXPECT_LT(s->stage_size, s->buffer);
+	h_stream_sender_close(s, H_NOWAIT);
+	EXPECT_EQ(0, h_stream_receiver_destroy(r));
 }
 
 /* ---- watches are refused for a while ---- */

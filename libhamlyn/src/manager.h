@@ -34,6 +34,8 @@ void h__pool_free(struct h_pool *pool, const struct h_memory *memory);
 int h__pool_find(struct h_pool *pool, const void *addr,
 		 struct h_memory *memory);
 void h__pool_exit(struct h_pool *pool);
+/* Could what failed so work with less? */
+bool h__is_too_much(int err);
 int h__terminus_free_tag(const struct h_terminus *t);
 
 /* ---- managers ---- */

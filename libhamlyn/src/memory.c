@@ -92,7 +92,7 @@ static size_t next_smaller(size_t size, size_t whole, size_t length)
 }
 
 /* Other failures are not better with less, and may have taken seconds. */
-static bool is_too_much(int err)
+bool h__is_too_much(int err)
 {
 	return err == -ENOSPC || err == -ENOMEM || err == -E2BIG || err == -EDQUOT;
 }
@@ -108,7 +108,7 @@ static int chunk_add(struct h_pool *pool, unsigned int class, size_t length)
 	if (!chunk)
 		return -ENOMEM;
 	while ((err = h_area_alloc(pool->dev, size, &chunk->area)) &&
-	       is_too_much(err) && size > length)
+	       h__is_too_much(err) && size > length)
 		size = next_smaller(size, whole, length);
 	if (err)
 		goto free_chunk;

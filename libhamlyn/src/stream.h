@@ -93,10 +93,11 @@ struct h_stream_sender {
 	bool starts;			/* the next record is its first one */
 	bool closed;			/* the last record was sent */
 	struct h_watch *watch;
-	/* What small sends collect in. */
+	/* What small sends collect in: two halves of one piece. */
 	char *stage[2];
 	int64_t stage_handle[2];
 	uint32_t stage_size;
+	uint32_t stage_for;		/* what s->buffer was when there was a try; 0: none */
 	uint32_t staged;
 	int which;
 	void (*ready)(struct h_stream_sender *sender, void *arg);

@@ -5,15 +5,15 @@
  */
 #include "stream.h"
 
+/* Less would be a record each for too few bytes. */
+#define LEAST	4096
+
+/* Both halves are one piece of memory. */
 void h__stage_free(struct h_stream_sender *s)
 {
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		h_manager_free(s->r.manager, s->stage[i]);
-		s->stage[i] = NULL;
-		s->stage_handle[i] = -1;
-	}
+	h_manager_free(s->r.manager, s->stage[0]);
+	s->stage[0] = NULL;
+	s->stage[1] = NULL;
 	s->stage_size = 0;
 }
 
@@ -28,21 +28,40 @@ int h__stage_wait(struct h_stream_sender *s, int i)
 	return ret < 0 ? -EPIPE : 0;
 }
 
-static int stage_alloc(struct h_stream_sender *s)
+/* With none yet a smaller one will do: the other end has chosen how large they are. */
+static int stage_alloc(struct h_stream_sender *s, uint32_t *size, void **memory)
 {
-	int err, i;
+	int err;
 
-	for (i = 0; i < 2; i++) {
-		void *p;
+	*size = s->buffer;
+	while ((err = h_manager_alloc(s->r.manager, 2 * (size_t)*size, memory)) &&
+	       h__is_too_much(err) && !s->stage_size && *size > LEAST)
+		*size /= 2;
+	return err;
+}
 
-		err = h_manager_alloc(s->r.manager, s->buffer, &p);
-		if (err) {
-			h__stage_free(s);
-			return err;
-		}
-		s->stage[i] = p;
-	}
-	s->stage_size = s->buffer;
+/*
+ * The old one stays until there is a new one: it may be the last memory there is. What
+ * could not be had is not asked for again until the buffers have grown, for each try is
+ * a call of the device.
+ */
+static int stage_grow(struct h_stream_sender *s)
+{
+	uint32_t size;
+	void *memory;
+	int err;
+
+	err = stage_alloc(s, &size, &memory);
+	if (err && !s->stage_size)
+		return err;
+	if (!err || h__is_too_much(err))
+		s->stage_for = s->buffer;
+	if (err)
+		return 0;
+	h__stage_free(s);
+	s->stage[0] = memory;
+	s->stage[1] = s->stage[0] + size;
+	s->stage_size = size;
 	return 0;
 }
 
@@ -52,7 +71,7 @@ int h__stage_begin(struct h_stream_sender *s, int64_t deadline_ns)
 	int err;
 
 	err = h__stage_wait(s, s->which);
-	if (err || s->stage_size >= s->buffer)
+	if (err || s->stage_for == s->buffer)
 		return err;
 	/* Memory for it may have to be made known to the device: what there is will do. */
 	if (h__dev_changing(s->r.manager->dev)) {
@@ -62,10 +81,7 @@ int h__stage_begin(struct h_stream_sender *s, int64_t deadline_ns)
 			return -EAGAIN;
 	}
 	err = h__stage_wait(s, !s->which);
-	if (err)
-		return err;
-	h__stage_free(s);
-	return stage_alloc(s);
+	return err ? err : stage_grow(s);
 }
 
 int h__stage_flush(struct h_stream_sender *s, uint64_t more,
