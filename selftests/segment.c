@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 
 #include <hamlyn/gather.h>
 #include <hamlyn/stream.h>
@@ -877,6 +878,11 @@ TEST_F(segment, builders_killed_at_any_time_leave_nothing_behind)
 
 /* ---- a segment whose tables stay locked ----------------------------------- */
 
+static void path_of(FIXTURE_DATA(segment) *self, char *path, size_t room)
+{
+	snprintf(path, room, SHM "/hamlyn-%u-%s", (unsigned int)geteuid(), self->stem + 4);
+}
+
 /* As by a process that was stopped while it changed them. */
 static int lock_tables(FIXTURE_DATA(segment) *self)
 {
@@ -884,8 +890,7 @@ static int lock_tables(FIXTURE_DATA(segment) *self)
 	char path[200];
 	int fd;
 
-	snprintf(path, sizeof(path), SHM "/hamlyn-%u-%s",
-		 (unsigned int)geteuid(), self->stem + 4);
+	path_of(self, path, sizeof(path));
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	return fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) ? -1 : fd;
 }
@@ -1053,6 +1058,39 @@ TEST_F(segment, who_sends_and_receives_does_not_wait_for_the_tables)
 	EXPECT_EQ(0, h_manager_destroy(from));
 	h_close(devs[0]);
 	h_close(devs[1]);
+}
+
+/*
+ * As by one that was stopped between giving a file of huge pages its size and filling
+ * it: where there is no more memory, to look into it must not end the process.
+ */
+TEST_F(segment, who_waits_for_who_makes_one_needs_no_memory)
+{
+	struct h_dev *dev;
+	char path[200];
+	pid_t pid;
+	int fd;
+
+	if (own_shm("1M"))
+		SKIP(return, "no mount namespace to be had");
+	path_of(self, path, sizeof(path));
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, ftruncate(fd, 16 << 20));
+	close(fd);
+	ASSERT_EQ(-ENOSPC, fill_shm());
+	fd = lock_tables(self);
+	ASSERT_GE(fd, 0);
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		close(fd);
+		_exit(h_open(self->name, &dev) != -ENOSPC);
+	}
+	ht_sleep_ns(300 * HT_MS);
+	close(fd);
+	EXPECT_EQ(0, ht_reap(pid));
+	EXPECT_EQ(0, files(self));
 }
 
 /* ---- signals -------------------------------------------------------------- */

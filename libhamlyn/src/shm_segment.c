@@ -46,15 +46,27 @@ static int lock_bytes(int fd, int cmd, short type, off_t first, off_t n)
 }
 
 /*
+ * Is there a segment? To fill a large one with memory takes its time. Read, not mapped:
+ * until then the file may be a hole, and there be no memory for its first page.
+ */
+static bool is_made(int fd)
+{
+	u64 magic;
+
+	return syscall(SYS_pread64, fd, &magic, sizeof(magic),
+		       (long)offsetof(struct shm_segment, magic)) == sizeof(magic) &&
+	       magic == SHM_MAGIC;
+}
+
+/*
  * The word that says how often the tables were unlocked, of a segment that need not
  * be mapped yet. Return: NULL if there is no segment.
  */
 static const u32 *map_changes(int fd)
 {
-	struct stat st;
 	void *p;
 
-	if (fstat(fd, &st) || st.st_size < SHM_PAGE)
+	if (!is_made(fd))
 		return NULL;
 	p = mmap(NULL, SHM_PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
@@ -68,12 +80,6 @@ static const u32 *map_changes(int fd)
 static struct shm_segment *first_page_of(const u32 *changes)
 {
 	return (struct shm_segment *)((uintptr_t)changes & ~(uintptr_t)(SHM_PAGE - 1));
-}
-
-/* Is there a segment? To fill a large one with memory takes its time. */
-static bool is_made(const u32 *changes)
-{
-	return changes && READ_ONCE(first_page_of(changes)->magic) == SHM_MAGIC;
 }
 
 static void unmap_changes(const u32 *changes)
@@ -162,7 +168,7 @@ static int lock_unmapped(int fd, struct h_open_wait *w)
 	if (err != -EAGAIN)
 		return err;
 	w->changes = map_changes(fd);
-	if (!is_made(w->changes))
+	if (!w->changes)
 		w->moved = h__now_ns();
 	err = try_again(fd, w, LOCK_WAIT_NS, true);
 	if (err != -EAGAIN) {
