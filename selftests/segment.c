@@ -1060,6 +1060,91 @@ TEST_F(segment, who_sends_and_receives_does_not_wait_for_the_tables)
 	h_close(devs[1]);
 }
 
+/* A bell can be made later; until then the manager's own terminus nudges. */
+TEST_F(segment, who_nudges_does_not_wait_for_the_tables)
+{
+	struct h_manager *m;
+	struct ht_poll poll;
+	struct h_dev *dev;
+	int64_t took;
+	int fd;
+
+	ASSERT_EQ(0, h_open(self->name, &dev));
+	ASSERT_EQ(0, h_manager_create(dev, NULL, &m));
+	fd = lock_tables(self);
+	ASSERT_GE(fd, 0);
+	took = -ht_now_ns();
+	h__manager_nudge(m);
+	took += ht_now_ns();
+	EXPECT_LT(took, 3 * HT_SEC);
+	EXPECT_EQ(NULL, m->bell);
+	ht_poll_begin(&poll);
+	while (!h_manager_poll(m) && ht_poll_more(&poll))
+		;
+	EXPECT_EQ(0, m->nudged);
+	close(fd);
+	h__manager_nudge(m);
+	EXPECT_NE(NULL, m->bell);
+	EXPECT_EQ(0, h_manager_destroy(m));
+	h_close(dev);
+}
+
+static int no_watch(struct h_watch *w, const struct h_ticket *k, int fd,
+		    uint64_t cookie)
+{
+	(void)w;
+	(void)k;
+	(void)fd;
+	(void)cookie;
+	return -ETIMEDOUT;
+}
+
+/* What has arrived is complete, whether members can be watched by now or not. */
+TEST_F(segment, the_root_of_a_gather_does_not_wait_for_the_tables)
+{
+	const struct h_dev_ops *sound;
+	struct h_manager *to, *from;
+	struct h_gather_member *member;
+	struct h_gather *root;
+	struct h_dev *devs[2];
+	struct h_dev_ops ops;
+	struct h_seed seed;
+	int64_t took;
+	int fd;
+
+	ASSERT_EQ(0, h_open(self->name, &devs[0]));
+	ASSERT_EQ(0, h_open(self->name, &devs[1]));
+	ASSERT_EQ(0, h_manager_create(devs[0], NULL, &to));
+	ASSERT_EQ(0, h_manager_create(devs[1], NULL, &from));
+	ASSERT_EQ(0, h_gather_create(to, 1, NULL, 8, &root));
+	ASSERT_EQ(0, h_gather_seed(root, 0, &seed));
+	ASSERT_EQ(0, h_gather_join(from, &seed, &member));
+	ASSERT_EQ(0, h_gather_send(member, "01234567", 8, 20 * HT_SEC));
+	sound = devs[0]->ops;
+	ops = *sound;
+	ops.watch = no_watch;
+	devs[0]->ops = &ops;
+	EXPECT_EQ(0, h_gather_receive(root, NULL, 20 * HT_SEC));
+	devs[0]->ops = sound;
+	ASSERT_EQ(0, h_gather_send(member, "01234567", 8, 20 * HT_SEC));
+	fd = lock_tables(self);
+	ASSERT_GE(fd, 0);
+	took = -ht_now_ns();
+	EXPECT_EQ(0, h_gather_receive(root, NULL, 20 * HT_SEC));
+	took += ht_now_ns();
+	EXPECT_LT(took, 3 * HT_SEC);
+	EXPECT_EQ(NULL, devs[0]->watches);
+	close(fd);
+	EXPECT_EQ(-EBUSY, h_gather_receive(root, NULL, H_NOWAIT));
+	EXPECT_NE(NULL, devs[0]->watches);
+	EXPECT_EQ(0, h_gather_leave(member));
+	EXPECT_EQ(0, h_gather_destroy(root));
+	EXPECT_EQ(0, h_manager_destroy(to));
+	EXPECT_EQ(0, h_manager_destroy(from));
+	h_close(devs[0]);
+	h_close(devs[1]);
+}
+
 /*
  * As by one that was stopped between giving a file of huge pages its size and filling
  * it: where there is no more memory, to look into it must not end the process.
@@ -1203,16 +1288,6 @@ TEST_F(segment, a_child_of_its_parents_number_keeps_its_own_memory)
 }
 
 /* ---- end points that are not made ------------------------------------------ */
-
-static int no_watch(struct h_watch *w, const struct h_ticket *k, int fd,
-		    uint64_t cookie)
-{
-	(void)w;
-	(void)k;
-	(void)fd;
-	(void)cookie;
-	return -ETIMEDOUT;
-}
 
 static int no_end(struct h_slot *slot)
 {

@@ -265,7 +265,8 @@ static int watch_one(struct h_gather *g, uint32_t i)
 	if (!joined || m->watched)
 		return 0;
 	if (!over)
-		err = h_receiver_watch(&g->r, &words, -1, i, &m->watch);
+		err = h__dev_changing(g->r.manager->dev) ? -EAGAIN :
+		      h_receiver_watch(&g->r, &words, -1, i, &m->watch);
 	if (!err) {
 		m->watched = true;
 		g->watched++;
@@ -316,8 +317,8 @@ int h_gather_receive(struct h_gather *g, const void **data, int64_t timeout_ns)
 	for (;;) {
 		uint32_t seen = h_receiver_events(&g->r);
 		int ret = watch_new(g);
-		/* Held back: what has arrived has nevertheless. */
-		bool again = ret == -EAGAIN;
+		/* Held back, or by who changes the tables: what has arrived has nevertheless. */
+		bool again = ret == -EAGAIN || ret == -ETIMEDOUT;
 
 		if (ret && !again)
 			return ret;

@@ -252,7 +252,7 @@ int h__nq_sleep(struct h_nq *nq, int64_t deadline_ns)
  * for that, and who sleeps as well. This one never sends a wrong key. It is made when it
  * is needed first, as most managers have one thread.
  *
- * Return: NULL if there can be none.
+ * Return: NULL if there can be none, or not without waiting for who changes the tables.
  */
 static struct h_terminus *bell_of(struct h_manager *m)
 {
@@ -263,8 +263,10 @@ static struct h_terminus *bell_of(struct h_manager *m)
 	struct h_terminus *bell = h__load_acquire(&m->bell);
 	struct h_terminus *first = NULL;
 
-	if (bell || h_terminus_create(m->dev, &attr, &bell))
+	if (bell)
 		return bell;
+	if (h__dev_changing(m->dev) || h_terminus_create(m->dev, &attr, &bell))
+		return NULL;
 	if (__atomic_compare_exchange_n(&m->bell, &first, bell, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return bell;
@@ -289,7 +291,7 @@ static bool ring(struct h_manager *m)
 	return true;
 }
 
-/* The user has as many termini as he may: the manager's has to do. */
+/* There is no bell, or not yet: the manager's terminus has to do. */
 static void nudge_otherwise(struct h_manager *m)
 {
 	const struct timespec nap = { .tv_nsec = NUDGE_TRY_NS };
