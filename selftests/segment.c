@@ -15,6 +15,7 @@
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <hamlyn/gather.h>
 #include <hamlyn/stream.h>
@@ -1143,6 +1144,54 @@ TEST_F(segment, the_root_of_a_gather_does_not_wait_for_the_tables)
 	EXPECT_EQ(0, h_manager_destroy(from));
 	h_close(devs[0]);
 	h_close(devs[1]);
+}
+
+static ino_t observed;
+static unsigned int observed_locks;
+
+/* In place of the C library's: whether the tables of a segment's file are ever taken. */
+int fcntl(int fd, int cmd, ...)
+{
+	const struct flock *l;
+	struct stat st;
+	va_list args;
+	void *arg;
+
+	va_start(args, cmd);
+	arg = va_arg(args, void *);
+	va_end(args);
+	l = arg;
+	if (observed && cmd == F_OFD_SETLK && l->l_type == F_WRLCK && !l->l_start &&
+	    !fstat(fd, &st) && st.st_ino == observed)
+		observed_locks++;
+	return (int)syscall(SYS_fcntl, fd, cmd, arg);
+}
+
+/* Who is stopped while he sweeps must not keep others from a segment that is in use. */
+TEST_F(segment, who_sweeps_does_not_lock_what_is_in_use)
+{
+	struct h_dev *dev, *other;
+	char name[200];
+	struct stat st;
+	int fd;
+
+	snprintf(name, sizeof(name), "%s-other,size=4M", self->stem);
+	ASSERT_EQ(0, h_open(self->name, &dev));
+	fd = lock_tables(self);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, fstat(fd, &st));
+	close(fd);
+	observed = st.st_ino;
+	ASSERT_EQ(0, h_open(name, &other));
+	EXPECT_EQ(0, observed_locks);
+	/* The observer is none that sees nothing. */
+	fd = lock_tables(self);
+	EXPECT_GE(fd, 0);
+	EXPECT_EQ(1, observed_locks);
+	close(fd);
+	observed = 0;
+	h_close(other);
+	h_close(dev);
 }
 
 /*

@@ -359,6 +359,19 @@ static void remove_file(const char *file)
 }
 
 /*
+ * Asked first without a lock: who is stopped here must not keep all others from the
+ * tables of a segment that is in use. With it again, as one may have come meanwhile.
+ */
+static bool is_left_behind(int fd)
+{
+	struct stat st;
+
+	/* No link: its name may be another's by now. */
+	return !others_attached(fd) && !try_tables(fd) && !fstat(fd, &st) &&
+	       st.st_nlink && !others_attached(fd);
+}
+
+/*
  * Segments whose users were all killed stay behind as files. Whoever opens a
  * device removes those of the same user. One that is being made or left is
  * locked and left alone.
@@ -374,7 +387,6 @@ static void sweep(void)
 	snprintf(prefix, sizeof(prefix), "hamlyn-%u-",
 		 (unsigned int)geteuid());
 	while ((e = readdir(d))) {
-		struct stat st;
 		int fd;
 
 		if (strncmp(e->d_name, prefix, strlen(prefix)))
@@ -382,9 +394,7 @@ static void sweep(void)
 		fd = open_file(e->d_name, 0);
 		if (fd < 0)
 			continue;
-		/* No link: its name may be another's by now. */
-		if (!lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, 1) &&
-		    !fstat(fd, &st) && st.st_nlink && !others_attached(fd))
+		if (is_left_behind(fd))
 			remove_file(e->d_name);
 		unlock_and_close(fd);
 	}
