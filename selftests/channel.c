@@ -367,6 +367,42 @@ TEST_F(channel, not_joined_it_has_nobody_to_send_to)
 	EXPECT_EQ(-EISCONN, h_channel_join(self->b, &seed));
 }
 
+static struct {
+	const struct h_dev_ops *real;
+	unsigned int calls;
+} joining;
+
+/* The receiver's is let in, the sender's is not. */
+static int watch_once(struct h_watch *w, const struct h_ticket *k, int fd,
+		      uint64_t cookie)
+{
+	if (joining.calls++)
+		return -ETIMEDOUT;
+	return joining.real->watch(w, k, fd, cookie);
+}
+
+/* Although all that it takes to send is there. */
+TEST_F(channel, who_failed_to_join_does_not_send)
+{
+	struct h_channel *ch, *other;
+	struct h_channel_seed seed;
+	struct h_dev_ops ops;
+
+	ASSERT_EQ(0, h_channel_create(self->m[0], NULL, &ch));
+	ASSERT_EQ(0, h_channel_create(self->m[1], NULL, &other));
+	h_channel_seed(other, &seed);
+	joining.real = self->dev[0]->ops;
+	ops = *joining.real;
+	ops.watch = watch_once;
+	self->dev[0]->ops = &ops;
+	EXPECT_EQ(-ETIMEDOUT, h_channel_join(ch, &seed));
+	self->dev[0]->ops = joining.real;
+	EXPECT_EQ(2, joining.calls);
+	EXPECT_EQ(-ENOTCONN, h_channel_send(ch, "x", 1, H_NOWAIT));
+	EXPECT_EQ(0, h_channel_close(ch, SECOND));
+	EXPECT_EQ(0, h_channel_close(other, SECOND));
+}
+
 static const char *meet(struct h_channel *ch, const struct h_channel *other)
 {
 	struct h_channel_seed seed;

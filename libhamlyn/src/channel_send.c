@@ -334,7 +334,7 @@ static bool goes_at_once(const struct h_channel *ch, size_t length)
 	const struct h_stream_sender *s = ch->sender;
 
 	return length && is_short(s, length) && length <= s->buffer &&
-	       !ch->rest && !ch->torn && !s->closed;
+	       ch->joined && !ch->rest && !ch->torn && !s->closed;
 }
 
 int h_channel_send(struct h_channel *ch, const void *data, size_t length,
