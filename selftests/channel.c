@@ -369,7 +369,9 @@ TEST_F(channel, not_joined_it_has_nobody_to_send_to)
 
 static struct {
 	const struct h_dev_ops *real;
+	const struct h_stream_receiver *joins;
 	unsigned int calls;
+	bool alone;
 } joining;
 
 /* The receiver's is let in, the sender's is not. */
@@ -378,6 +380,7 @@ static int watch_once(struct h_watch *w, const struct h_ticket *k, int fd,
 {
 	if (joining.calls++)
 		return -ETIMEDOUT;
+	joining.alone = joining.joins->busy;
 	return joining.real->watch(w, k, fd, cookie);
 }
 
@@ -392,6 +395,7 @@ TEST_F(channel, who_failed_to_join_does_not_send)
 	ASSERT_EQ(0, h_channel_create(self->m[1], NULL, &other));
 	h_channel_seed(other, &seed);
 	joining.real = self->dev[0]->ops;
+	joining.joins = ch->receiver;
 	ops = *joining.real;
 	ops.watch = watch_once;
 	self->dev[0]->ops = &ops;
@@ -409,6 +413,26 @@ static const char *meet(struct h_channel *ch, const struct h_channel *other)
 
 	h_channel_seed(other, &seed);
 	return h_channel_join(ch, &seed) ? "cannot join" : NULL;
+}
+
+/* Another thread that receives would begin one in the same place, and one were lost. */
+TEST_F(channel, who_joins_begins_its_watch_alone)
+{
+	struct h_channel *ch;
+	struct h_dev_ops ops;
+
+	ASSERT_EQ(0, h_channel_create(self->m[0], NULL, &ch));
+	joining.real = self->dev[0]->ops;
+	joining.joins = ch->receiver;
+	ops = *joining.real;
+	ops.watch = watch_once;
+	self->dev[0]->ops = &ops;
+	meet(ch, self->b);
+	self->dev[0]->ops = joining.real;
+	EXPECT_NE(0, joining.calls);
+	EXPECT_TRUE(joining.alone);
+	EXPECT_FALSE(ch->receiver->busy);
+	h_channel_close(ch, H_NOWAIT);
 }
 
 /* Shut down, while nobody looks after the other end. */

@@ -197,7 +197,7 @@ struct h_stream_receiver {
 	bool grow_due;
 	bool seed_due;			/* gen[1] is to be offered */
 	bool late;			/* a credit found no room to go */
-	bool busy;			/* somebody does what is due */
+	bool busy;			/* somebody does what is due, or begins its watch */
 	int64_t retire_ns;		/* his: not before */
 	struct h_grace *grace;		/* his */
 	uint32_t max_buffer;

@@ -645,6 +645,8 @@ int h__stream_receiver_attach(struct h_stream_receiver *r,
 	} else {
 		r->credit = t;
 		r->connected = true;
+		/* Or another thread could store a watch where this one's is stored next. */
+		r->busy = true;
 		if (r->fin)
 			h__stream_credit_fin(r);
 	}
@@ -654,12 +656,13 @@ int h__stream_receiver_attach(struct h_stream_receiver *r,
 		return err;
 	}
 	err = h_receiver_watch(&r->r, &r->credit, fd, 0, &r->watch);
-	if (err && err != -EAGAIN)
-		return err;
 	/* Held back: it has an end that can be joined once only, and begin_watch(). */
 	h_receiver_lock(&r->r);
-	r->unwatched = err;
+	r->unwatched = err == -EAGAIN;
+	r->busy = false;
 	h_receiver_unlock(&r->r);
+	if (err && err != -EAGAIN)
+		return err;
 	/* The sender may be ahead, and wait for what was released before this. */
 	give_credit(r);
 	h__receiver_wake(&r->r);
