@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <hamlyn/channel.h>
+#include <hamlyn/datagram.h>
 #include <hamlyn/gather.h>
 #include <hamlyn/stream.h>
 
@@ -1469,6 +1471,291 @@ TEST_F(segment, a_slot_that_would_still_be_told_is_not_another_ones)
 	EXPECT_EQ(0, h_stream_receiver_destroy(r));
 	EXPECT_EQ(0, h_manager_destroy(to));
 	h_manager_destroy(from);
+	h_close(devs[0]);
+	h_close(devs[1]);
+}
+
+/* ---- two threads of a manager ------------------------------------------------ */
+
+struct set_up {
+	struct h_manager *m;
+	struct h_datagram_receiver *made;
+	struct h_datagram_receiver *ended;
+	void *memory;
+	int ret;
+};
+
+static void *make_end_point(void *arg)
+{
+	struct set_up *s = arg;
+
+	s->ret = h_datagram_receiver_create(s->m, NULL, &s->made);
+	return NULL;
+}
+
+static void *end_end_point(void *arg)
+{
+	struct set_up *s = arg;
+
+	s->ret = h_datagram_receiver_destroy(s->ended);
+	return NULL;
+}
+
+static void *get_memory(void *arg)
+{
+	struct set_up *s = arg;
+
+	s->ret = h_manager_alloc(s->m, 8 << 20, &s->memory);
+	return NULL;
+}
+
+/* @result: of 10 ms, for what is there. Return: how long that and a dispatch took. */
+static int64_t receive_beside(struct h_channel *c, struct h_manager *m, int *result)
+{
+	int64_t began = ht_now_ns();
+	struct h_message message;
+
+	*result = h_channel_receive(c, &message, 10 * HT_MS);
+	if (*result == 1)
+		h_channel_release(c, &message);
+	h_manager_dispatch(m);
+	return ht_now_ns() - began;
+}
+
+/* Its deadline holds although another thread of the manager waits for the tables. */
+TEST_F(segment, who_receives_does_not_wait_for_who_sets_up)
+{
+	static void *(*const calls[])(void *) = {
+		make_end_point, get_memory, end_end_point,
+	};
+	struct h_channel *ends[2];
+	struct h_manager *managers[2];
+	struct set_up s = {};
+	pthread_t thread;
+	struct h_dev *dev;
+	int fd, result;
+	unsigned int i;
+	int64_t took;
+
+	ASSERT_EQ(0, h_open(self->name, &dev));
+	ASSERT_EQ(0, h_manager_create(dev, NULL, &managers[0]));
+	ASSERT_EQ(0, h_manager_create(dev, NULL, &managers[1]));
+	ASSERT_EQ(0, h_channel_pair(managers[0], managers[1], NULL, &ends[0], &ends[1]));
+	s.m = managers[0];
+	ASSERT_EQ(0, h_datagram_receiver_create(s.m, NULL, &s.ended));
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		fd = lock_tables(self);
+		ASSERT_GE(fd, 0);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, calls[i], &s));
+		ht_sleep_ns(100 * HT_MS);
+		ASSERT_EQ(0, h_channel_send(ends[1], "late", 4, H_NOWAIT));
+		took = receive_beside(ends[0], managers[0], &result);
+		EXPECT_EQ(1, result)
+			TH_LOG("call %u", i);
+		EXPECT_LT(took, 3 * HT_SEC)
+			TH_LOG("call %u", i);
+		close(fd);
+		pthread_join(thread, NULL);
+		EXPECT_EQ(0, s.ret);
+	}
+	h_manager_free(managers[0], s.memory);
+	EXPECT_EQ(0, h_datagram_receiver_destroy(s.made));
+	h_channel_close(ends[0], H_NOWAIT);
+	h_channel_close(ends[1], H_NOWAIT);
+	EXPECT_EQ(0, h_manager_destroy(managers[0]));
+	EXPECT_EQ(0, h_manager_destroy(managers[1]));
+	h_close(dev);
+}
+
+struct counter {
+	struct h_receiver r;
+	uint64_t last;
+	unsigned int count;
+};
+
+static void count(struct h_receiver *r, const struct hamlyn_nq_entry *entry)
+{
+	struct counter *c = (struct counter *)r;
+
+	c->last = entry->data;
+	c->count++;
+}
+
+static bool counted(const struct h_receiver *r)
+{
+	return ((const struct counter *)r)->count;
+}
+
+static const struct h_receiver_class counter_class = {
+	.name = "counter",
+	.process_arrival = count,
+	.pending = counted,
+};
+
+static int tell(struct h_manager *from, const struct counter *c, uint64_t word)
+{
+	struct h_ticket ticket;
+	int err = h_slot_ticket(c->r.slot, 0, 0, HAMLYN_META_FAST, &ticket);
+	int64_t ret;
+
+	if (err)
+		return err;
+	ret = h_send_word(h_manager_terminus(from), &ticket, word);
+	if (ret >= 0)
+		ret = h_send_wait(h_manager_terminus(from), ret, ht_patience_ns());
+	return ret == 1 ? 0 : -1;
+}
+
+static const struct h_dev_ops *sound_ops;
+static int slot_ends, let_go, is_held;
+
+static int slow_end(struct h_slot *slot)
+{
+	int err = sound_ops->slot_destroy(slot);
+
+	__atomic_store_n(&slot_ends, 1, __ATOMIC_SEQ_CST);
+	return err;
+}
+
+static int late_no_end(struct h_slot *slot)
+{
+	(void)slot;
+	__atomic_store_n(&slot_ends, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&let_go, __ATOMIC_SEQ_CST))
+		ht_sleep_ns(HT_MS);
+	return -ETIMEDOUT;
+}
+
+static bool comes(const int *flag)
+{
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	while (!__atomic_load_n(flag, __ATOMIC_SEQ_CST))
+		if (!ht_poll_more(&poll))
+			return false;
+	return true;
+}
+
+static void hold_here(int sig)
+{
+	(void)sig;
+	__atomic_store_n(&is_held, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&let_go, __ATOMIC_SEQ_CST))
+		ht_sleep_ns(HT_MS);
+}
+
+static void *end_counter(void *arg)
+{
+	return (void *)(intptr_t)h_receiver_exit(arg);
+}
+
+/* The one that was used last comes last: the next slot is that of @number. */
+static int use_up_numbers(struct h_dev *dev, uint32_t number)
+{
+	struct h_slot_attr attr = {};
+	struct h_slot *slot;
+	int err = h_area_alloc(dev, 4096, &attr.area);
+
+	do {
+		if (!err)
+			err = h_slot_create(dev, &attr, &slot);
+	} while (!err && h_slot_number(slot) != number);
+	return err ? err : h_slot_destroy(slot);
+}
+
+/*
+ * Whose slot has ended, and who was held up before he took what was in the NQ of it,
+ * meets the next one of its number there: it has nothing of the former one, and keeps
+ * what it gets.
+ */
+TEST_F(segment, the_next_slot_of_a_number_has_nothing_of_the_former_one)
+{
+	struct counter former, next;
+	struct h_manager *to, *from;
+	struct h_dev *devs[3];
+	struct h_dev_ops ops;
+	uint32_t number;
+	pthread_t thread;
+	void *ret;
+
+	ASSERT_EQ(0, h_open(self->name, &devs[0]));
+	ASSERT_EQ(0, h_open(self->name, &devs[1]));
+	ASSERT_EQ(0, h_open(self->name, &devs[2]));
+	ASSERT_EQ(0, h_manager_create(devs[0], NULL, &to));
+	ASSERT_EQ(0, h_manager_create(devs[1], NULL, &from));
+	memset(&former, 0, sizeof(former));
+	memset(&next, 0, sizeof(next));
+	ASSERT_EQ(0, h_receiver_init(&former.r, to, &counter_class, &(struct h_receiver_attr) {}));
+	number = h_slot_number(former.r.slot);
+	ASSERT_EQ(0, tell(from, &former, 1));
+	sound_ops = devs[0]->ops;
+	ops = *sound_ops;
+	ops.slot_destroy = slow_end;
+	devs[0]->ops = &ops;
+	signal(SIGUSR1, hold_here);
+	h__polling_lock(to);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, end_counter, &former.r));
+	ASSERT_TRUE(comes(&slot_ends));
+	devs[0]->ops = sound_ops;
+	ASSERT_EQ(0, use_up_numbers(devs[2], number));
+	ASSERT_EQ(0, pthread_kill(thread, SIGUSR1));
+	ASSERT_TRUE(comes(&is_held));
+	h__polling_unlock(to, false);
+	ASSERT_EQ(0, h_receiver_init(&next.r, to, &counter_class, &(struct h_receiver_attr) {}));
+	ASSERT_EQ(number, h_slot_number(next.r.slot));
+	while (h_manager_poll(to))
+		;
+	EXPECT_EQ(0, next.count);
+	ASSERT_EQ(0, tell(from, &next, 2));
+	__atomic_store_n(&let_go, 1, __ATOMIC_SEQ_CST);
+	pthread_join(thread, &ret);
+	EXPECT_EQ(0, (intptr_t)ret);
+	ASSERT_EQ(0, tell(from, &next, 3));
+	while (h_manager_poll(to))
+		;
+	EXPECT_EQ(2, next.count);
+	EXPECT_EQ(3, next.last);
+	EXPECT_EQ(0, h_receiver_exit(&next.r));
+	EXPECT_EQ(0, h_manager_destroy(to));
+	EXPECT_EQ(0, h_manager_destroy(from));
+	h_close(devs[0]);
+	h_close(devs[1]);
+	h_close(devs[2]);
+}
+
+/* It was not ended, and has what came meanwhile. */
+TEST_F(segment, what_arrives_while_an_end_point_is_not_ended_is_not_lost)
+{
+	struct h_manager *to, *from;
+	struct h_dev *devs[2];
+	struct counter counter;
+	struct h_dev_ops ops;
+	pthread_t thread;
+	void *ret;
+
+	ASSERT_EQ(0, h_open(self->name, &devs[0]));
+	ASSERT_EQ(0, h_open(self->name, &devs[1]));
+	ASSERT_EQ(0, h_manager_create(devs[0], NULL, &to));
+	ASSERT_EQ(0, h_manager_create(devs[1], NULL, &from));
+	memset(&counter, 0, sizeof(counter));
+	ASSERT_EQ(0, h_receiver_init(&counter.r, to, &counter_class, &(struct h_receiver_attr) {}));
+	sound_ops = devs[0]->ops;
+	ops = *sound_ops;
+	ops.slot_destroy = late_no_end;
+	devs[0]->ops = &ops;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, end_counter, &counter.r));
+	ASSERT_TRUE(comes(&slot_ends));
+	ASSERT_EQ(0, tell(from, &counter, 1));
+	EXPECT_EQ(1, h_manager_poll(to));
+	__atomic_store_n(&let_go, 1, __ATOMIC_SEQ_CST);
+	pthread_join(thread, &ret);
+	EXPECT_EQ(-ETIMEDOUT, (intptr_t)ret);
+	devs[0]->ops = sound_ops;
+	EXPECT_EQ(1, counter.count);
+	EXPECT_EQ(0, h_receiver_exit(&counter.r));
+	EXPECT_EQ(0, h_manager_destroy(to));
+	EXPECT_EQ(0, h_manager_destroy(from));
 	h_close(devs[0]);
 	h_close(devs[1]);
 }

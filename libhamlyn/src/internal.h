@@ -69,6 +69,9 @@ struct h_slot {
 	uint32_t host;
 };
 
+/* h_slot_destroy(), but for the memory of @slot, which the caller frees. */
+int h__slot_end(struct h_slot *slot);
+
 struct h_watch {
 	struct h_dev *dev;
 	struct h_watch *next;

@@ -15,11 +15,8 @@
 int h_manager_alloc(struct h_manager *m, size_t length, void **addr)
 {
 	struct h_memory memory;
-	int err;
+	int err = h__pool_alloc(&m->send, length, &memory);
 
-	pthread_mutex_lock(&m->lock);
-	err = h__pool_alloc(&m->send, length, &memory);
-	pthread_mutex_unlock(&m->lock);
 	*addr = err ? NULL : memory.addr;
 	return err;
 }
@@ -36,7 +33,7 @@ void h_manager_free(struct h_manager *m, void *addr)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* m->lock held. */
+/* m->area_lock held. */
 static int bind_added(struct h_manager *m, struct h_area *area)
 {
 	int tag = h__terminus_free_tag(m->terminus);
@@ -57,9 +54,9 @@ int h_manager_register(struct h_manager *m, void *addr, size_t length)
 	err = h_area_add(m->dev, addr, length, HAMLYN_AREA_READONLY, &area);
 	if (err)
 		return err;
-	pthread_mutex_lock(&m->lock);
+	pthread_mutex_lock(&m->area_lock);
 	err = bind_added(m, area);
-	pthread_mutex_unlock(&m->lock);
+	pthread_mutex_unlock(&m->area_lock);
 	if (err) {
 		h__why_keep(m->dev, &why);
 		h_area_remove(area);
@@ -74,7 +71,7 @@ int h_manager_unregister(struct h_manager *m, void *addr)
 	struct h_area *area = NULL;
 	int err = -ENOENT, tag;
 
-	pthread_mutex_lock(&m->lock);
+	pthread_mutex_lock(&m->area_lock);
 	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
 		area = full->areas[tag];
 		if (!area || area->allocated || area->addr != addr)
@@ -82,7 +79,7 @@ int h_manager_unregister(struct h_manager *m, void *addr)
 		err = h_terminus_bind(m->terminus, tag, NULL, 0, 0);
 		break;
 	}
-	pthread_mutex_unlock(&m->lock);
+	pthread_mutex_unlock(&m->area_lock);
 	return err ? err : h_area_remove(area);
 }
 
@@ -147,6 +144,7 @@ static void manager_free(struct h_manager *m)
 	if (m->nq)
 		h_nq_destroy(m->nq);
 	pthread_mutex_destroy(&m->lock);
+	pthread_mutex_destroy(&m->area_lock);
 	free(m->by_slot);
 	free(m);
 }
@@ -212,9 +210,10 @@ int h_manager_create(struct h_dev *dev, const struct h_manager_attr *attr,
 	m->spin_ns = attr->spin_ns ? attr->spin_ns : DEFAULT_SPIN_NS;
 	if (m->spin_ns > MOST_SPIN_NS)
 		m->spin_ns = MOST_SPIN_NS;
-	m->receive.dev = dev;
-	m->send.dev = dev;
+	m->receive.manager = m;
+	m->send.manager = m;
 	m->ready_tail = &m->ready;
+	pthread_mutex_init(&m->area_lock, NULL);
 	pthread_mutex_init(&m->lock, NULL);
 	err = manager_init(m, attr);
 	if (err)

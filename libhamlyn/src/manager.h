@@ -19,16 +19,21 @@ struct h_memory {
 	uint64_t base;		/* of the piece in the area */
 };
 
-/* Areas, cut into pieces whose sizes are powers of two, where there is room. manager->lock. */
+/*
+ * Areas, cut into pieces whose sizes are powers of two, where there is room.
+ * manager->lock; who adds an area has manager->area_lock as well.
+ */
 struct h_pool {
-	struct h_dev *dev;
+	struct h_manager *manager;
 	struct h_terminus *terminus;	/* chunks are bound to it, or NULL */
 	struct h_chunk *chunks;
 	struct h_piece *free[H_MEMORY_CLASSES];
 	size_t total;
 };
 
+/* Without manager->lock: it may have to wait for the device. */
 int h__pool_alloc(struct h_pool *pool, size_t length, struct h_memory *memory);
+/* With it. */
 void h__pool_free(struct h_pool *pool, const struct h_memory *memory);
 /* The piece at @addr, which was given by h__pool_alloc(). */
 int h__pool_find(struct h_pool *pool, const void *addr,
@@ -36,6 +41,7 @@ int h__pool_find(struct h_pool *pool, const void *addr,
 void h__pool_exit(struct h_pool *pool);
 /* Could what failed so work with less? */
 bool h__is_too_much(int err);
+/* manager->area_lock held, until it is bound. */
 int h__terminus_free_tag(const struct h_terminus *t);
 
 /* ---- managers ---- */
@@ -55,6 +61,11 @@ struct h_manager {
 	uint32_t slots;
 	struct h_receiver **by_slot;	/* polling */
 	int64_t spin_ns;
+	/*
+	 * Who adds areas, and binds them. The device may keep him waiting, for minutes:
+	 * lock, which those who send and receive take, is taken inside, but not then.
+	 */
+	pthread_mutex_t area_lock;
 	pthread_mutex_t lock;		/* what follows; taken inside polling */
 	struct h_sleeper *sleepers;	/* the first one sleeps on the NQ */
 	bool led;			/* one of them does */

@@ -61,7 +61,7 @@ static int chunk_bind(struct h_pool *pool, struct h_chunk *chunk)
 		return 0;
 	chunk->tag = h__terminus_free_tag(pool->terminus);
 	if (chunk->tag < 0)
-		return h__refuse(pool->dev, -ENOSPC,
+		return h__refuse(pool->manager->dev, -ENOSPC,
 				 "all %u send buffer tags are in use",
 				 HAMLYN_MAX_TAGS);
 	return h_terminus_bind(pool->terminus, chunk->tag, chunk->area, 0, 0);
@@ -97,9 +97,12 @@ bool h__is_too_much(int err)
 	return err == -ENOSPC || err == -ENOMEM || err == -E2BIG || err == -EDQUOT;
 }
 
-static int chunk_add(struct h_pool *pool, unsigned int class, size_t length)
+/* area_lock held. */
+static int chunk_make(struct h_pool *pool, unsigned int class, size_t length,
+		      struct h_chunk **out)
 {
 	struct h_chunk *chunk = calloc(1, sizeof(*chunk));
+	struct h_dev *dev = pool->manager->dev;
 	size_t whole = (size_t)SMALLEST << class;
 	size_t size = chunk_size(pool, whole);
 	struct h_why why;
@@ -107,7 +110,7 @@ static int chunk_add(struct h_pool *pool, unsigned int class, size_t length)
 
 	if (!chunk)
 		return -ENOMEM;
-	while ((err = h_area_alloc(pool->dev, size, &chunk->area)) &&
+	while ((err = h_area_alloc(dev, size, &chunk->area)) &&
 	       h__is_too_much(err) && size > length)
 		size = next_smaller(size, whole, length);
 	if (err)
@@ -119,17 +122,15 @@ static int chunk_add(struct h_pool *pool, unsigned int class, size_t length)
 	err = chunk_bind(pool, chunk);
 	if (err)
 		goto free_classes;
-	chunk->next = pool->chunks;
-	pool->chunks = chunk;
-	pool->total += h_area_length(chunk->area);
+	*out = chunk;
 	return 0;
 
 free_classes:
 	free(chunk->classes);
 remove_area:
-	h__why_keep(pool->dev, &why);
+	h__why_keep(dev, &why);
 	h_area_remove(chunk->area);
-	h__why_restore(pool->dev, &why);
+	h__why_restore(dev, &why);
 free_chunk:
 	free(chunk);
 	return err;
@@ -190,9 +191,52 @@ static bool take_free(struct h_pool *pool, unsigned int class, size_t length,
 	return true;
 }
 
-int h__pool_alloc(struct h_pool *pool, size_t length, struct h_memory *memory)
+/* In the areas that there are. */
+static bool find_room(struct h_pool *pool, unsigned int class, size_t length,
+		      struct h_memory *memory)
 {
 	struct h_chunk *chunk;
+	bool found;
+
+	pthread_mutex_lock(&pool->manager->lock);
+	found = take_free(pool, class, length, memory);
+	for (chunk = pool->chunks; chunk && !found; chunk = chunk->next)
+		found = cut(chunk, class, length, memory);
+	pthread_mutex_unlock(&pool->manager->lock);
+	return found;
+}
+
+/* The first piece is cut before another thread can. */
+static int chunk_add(struct h_pool *pool, struct h_chunk *chunk, unsigned int class,
+		     size_t length, struct h_memory *memory)
+{
+	bool found;
+
+	pthread_mutex_lock(&pool->manager->lock);
+	chunk->next = pool->chunks;
+	pool->chunks = chunk;
+	pool->total += h_area_length(chunk->area);
+	found = cut(chunk, class, length, memory);
+	pthread_mutex_unlock(&pool->manager->lock);
+	return found ? 0 : -ENOMEM;
+}
+
+/* area_lock held. Another thread may have added an area before. */
+static int grow(struct h_pool *pool, unsigned int class, size_t length,
+		struct h_memory *memory)
+{
+	struct h_chunk *chunk;
+	int err;
+
+	if (find_room(pool, class, length, memory))
+		return 0;
+	err = chunk_make(pool, class, length, &chunk);
+	return err ? err : chunk_add(pool, chunk, class, length, memory);
+}
+
+int h__pool_alloc(struct h_pool *pool, size_t length, struct h_memory *memory)
+{
+	struct h_manager *m = pool->manager;
 	unsigned int class;
 	int err;
 
@@ -201,15 +245,12 @@ int h__pool_alloc(struct h_pool *pool, size_t length, struct h_memory *memory)
 	if (length > (size_t)SMALLEST << (H_MEMORY_CLASSES - 9))
 		return -E2BIG;
 	class = class_of(length);
-	if (take_free(pool, class, length, memory))
+	if (find_room(pool, class, length, memory))
 		return 0;
-	for (chunk = pool->chunks; chunk; chunk = chunk->next)
-		if (cut(chunk, class, length, memory))
-			return 0;
-	err = chunk_add(pool, class, length);
-	if (err)
-		return err;
-	return cut(pool->chunks, class, length, memory) ? 0 : -ENOMEM;
+	pthread_mutex_lock(&m->area_lock);
+	err = grow(pool, class, length, memory);
+	pthread_mutex_unlock(&m->area_lock);
+	return err;
 }
 
 static struct h_chunk *chunk_of(struct h_pool *pool, const void *addr,

@@ -248,7 +248,7 @@ err_free:
 	return err;
 }
 
-int h_slot_destroy(struct h_slot *s)
+int h__slot_end(struct h_slot *s)
 {
 	struct h_dev *dev = s->dev;
 	int err;
@@ -264,6 +264,13 @@ int h_slot_destroy(struct h_slot *s)
 			s->nq->users--;
 	}
 	pthread_mutex_unlock(&dev->lock);
+	return err;
+}
+
+int h_slot_destroy(struct h_slot *s)
+{
+	int err = h__slot_end(s);
+
 	if (!err)
 		free(s);
 	return err;

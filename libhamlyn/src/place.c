@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Slots with memory of their own, and receivers, which have one. */
+#include <stdlib.h>
+
 #include "manager.h"
 
 #define DEFAULT_ARRIVALS	64
@@ -7,17 +9,20 @@
 /* The NQ has entries for all that is on its way to all end points. */
 static int reserve(struct h_manager *m, uint32_t arrivals)
 {
-	uint32_t room = m->nq->mask - m->reserved;
+	uint32_t room;
 
+	pthread_mutex_lock(&m->lock);
+	room = m->nq->mask - m->reserved;
+	if (arrivals <= room)
+		m->reserved += arrivals;
+	pthread_mutex_unlock(&m->lock);
 	if (arrivals > room)
 		return h__refuse(m->dev, -ENOSPC,
 				 "%u arrivals to set aside; %u are left of an NQ of %u entries",
 				 arrivals, room, m->nq->mask + 1);
-	m->reserved += arrivals;
 	return 0;
 }
 
-/* m->lock held. */
 static int place_memory(struct h_manager *m, struct h_place *p,
 			const struct h_receiver_attr *attr)
 {
@@ -26,15 +31,10 @@ static int place_memory(struct h_manager *m, struct h_place *p,
 
 	err = h__pool_alloc(&m->receive, attr->length ? attr->length : 64,
 			    &p->data);
-	if (err)
+	if (err || !metadata)
 		return err;
-	if (!metadata)
-		return 0;
-	err = h__pool_alloc(&m->receive, metadata < 128 ? 128 : metadata,
-			    &p->metadata);
-	if (err)
-		h__pool_free(&m->receive, &p->data);
-	return err;
+	return h__pool_alloc(&m->receive, metadata < 128 ? 128 : metadata,
+			     &p->metadata);
 }
 
 static int place_slot(struct h_manager *m, struct h_place *p,
@@ -55,6 +55,15 @@ static int place_slot(struct h_manager *m, struct h_place *p,
 	return h_slot_create(m->dev, &at, &p->slot);
 }
 
+static void put_back(struct h_manager *m, const struct h_place *p)
+{
+	pthread_mutex_lock(&m->lock);
+	h__pool_free(&m->receive, &p->metadata);
+	h__pool_free(&m->receive, &p->data);
+	m->reserved -= p->arrivals;
+	pthread_mutex_unlock(&m->lock);
+}
+
 static uint32_t arrivals_of(const struct h_receiver_attr *attr)
 {
 	if (attr->arrivals)
@@ -72,25 +81,49 @@ static int place_make(struct h_manager *m, struct h_place *p,
 	if (err)
 		return err;
 	err = place_memory(m, p, attr);
+	if (!err)
+		err = place_slot(m, p, attr);
 	if (err)
-		goto unreserve;
-	err = place_slot(m, p, attr);
-	if (err)
-		goto free_memory;
-	return 0;
-
-free_memory:
-	h__pool_free(&m->receive, &p->metadata);
-	h__pool_free(&m->receive, &p->data);
-unreserve:
-	m->reserved -= p->arrivals;
+		put_back(m, p);
 	return err;
 }
 
 /*
- * Nobody knows the slot's key before the call returns: it may be entered late. Slot
- * numbers are of their NIC and may be high, but come from a table of that size.
+ * As much as the NQ had when it began: who sends without end keeps nobody here.
+ * m->polling held. Return: whether there was anything.
  */
+static bool take_what_is_there(struct h_manager *m)
+{
+	uint32_t left = m->nq->mask + 1;
+	bool took = false;
+	int n;
+
+	do {
+		n = h__take(m);
+		took |= n;
+	} while (n && left > (uint32_t)n && (left -= n));
+	return took;
+}
+
+/*
+ * What is in the NQ of a slot that is gone must not reach the next one of its number,
+ * which may be made before the former one's owner has come to take it: all of it was
+ * there when the number became anybody's, and is taken before the next one is entered.
+ * Of that one there is nothing yet, as nobody knows its key before it is. Slot numbers
+ * are of their NIC and may be high, but come from a table of that size.
+ */
+static void enter(struct h_manager *m, const struct h_place *p, struct h_receiver *r)
+{
+	struct h_receiver **of = &m->by_slot[h_slot_number(p->slot)];
+	bool took;
+
+	h__polling_lock(m);
+	*of = NULL;
+	took = take_what_is_there(m);
+	*of = r;
+	h__polling_unlock(m, took);
+}
+
 int h__place_init(struct h_place *p, struct h_receiver *r,
 		  const struct h_receiver_attr *attr)
 {
@@ -98,13 +131,9 @@ int h__place_init(struct h_place *p, struct h_receiver *r,
 	int err;
 
 	*p = (struct h_place) {};
-	h__polling_lock(m);
-	pthread_mutex_lock(&m->lock);
 	err = place_make(m, p, attr);
 	if (!err)
-		m->by_slot[h_slot_number(p->slot)] = r;
-	pthread_mutex_unlock(&m->lock);
-	h__polling_unlock(m, false);
+		enter(m, p, r);
 	return err;
 }
 
@@ -118,46 +147,45 @@ static void give_back(struct h_manager *m, struct h_place *p)
 	memset(p->data.addr, 0, p->data.length);
 	if (p->metadata.addr)
 		memset(p->metadata.addr, 0, p->metadata.length);
-	pthread_mutex_lock(&m->lock);
-	h__pool_free(&m->receive, &p->metadata);
-	h__pool_free(&m->receive, &p->data);
-	m->reserved -= p->arrivals;
-	pthread_mutex_unlock(&m->lock);
+	put_back(m, p);
 }
 
 /*
- * What is in the NQ of a slot that is gone must not reach the next one of its
- * number: all that is there is taken before the number is anybody's again, which
- * it can be as soon as m->polling is given up.
+ * Another thread may have entered the next slot of its number. What is there of this
+ * one is taken at any rate, or its entries of the NQ could not be set aside for others.
  */
-int h__place_exit(struct h_place *p, struct h_receiver *r)
+static void leave(struct h_manager *m, const struct h_place *p, struct h_receiver *r)
 {
-	struct h_manager *m = r->manager;
-	uint32_t number = h_slot_number(p->slot);
-	uint32_t left = m->nq->mask + 1;
-	int err, n = 0;
+	struct h_receiver **of = &m->by_slot[h_slot_number(p->slot)];
 
 	h__polling_lock(m);
-	m->by_slot[number] = NULL;
-	err = h_slot_destroy(p->slot);
-	if (err) {
-		m->by_slot[number] = r;
-		goto out;
-	}
-	do
-		n = h__take(m);
-	while (n && left > (uint32_t)n && (left -= n));
+	if (*of == r)
+		*of = NULL;
+	take_what_is_there(m);
 	/* Before the memory is somebody else's: no overrun() looks at it any more. */
 	h__spin_lock(m, &r->lock);
 	if (r->slot == p->slot)
 		r->slot = NULL;
 	h__spin_unlock(m, &r->lock);
-	p->slot = NULL;
-out:
 	h__polling_unlock(m, true);
-	if (!err)
-		give_back(m, p);
-	return err;
+}
+
+/*
+ * Until the slot is gone its receiver has what arrives: it may have to stay. Those who
+ * give it something may look at the slot, so its memory goes behind them.
+ */
+int h__place_exit(struct h_place *p, struct h_receiver *r)
+{
+	struct h_manager *m = r->manager;
+	int err = h__slot_end(p->slot);
+
+	if (err)
+		return err;
+	leave(m, p, r);
+	free(p->slot);
+	p->slot = NULL;
+	give_back(m, p);
+	return 0;
 }
 
 void h__place_abandon(struct h_place *p, struct h_receiver *r)
