@@ -105,6 +105,13 @@ static bool take_what_is_there(struct h_manager *m)
 	return took;
 }
 
+/* Of what was taken something may have to be answered, and could not be: who waits is to. */
+static void owed(struct h_manager *m)
+{
+	if (h__read_once(&m->owing))
+		h__manager_owes(m);
+}
+
 /*
  * What is in the NQ of a slot that is gone must not reach the next one of its number,
  * which may be made before the former one's owner has come to take it: all of it was
@@ -122,6 +129,7 @@ static void enter(struct h_manager *m, const struct h_place *p, struct h_receive
 	took = take_what_is_there(m);
 	*of = r;
 	h__polling_unlock(m, took);
+	owed(m);
 }
 
 int h__place_init(struct h_place *p, struct h_receiver *r,
@@ -168,6 +176,7 @@ static void leave(struct h_manager *m, const struct h_place *p, struct h_receive
 		r->slot = NULL;
 	h__spin_unlock(m, &r->lock);
 	h__polling_unlock(m, true);
+	owed(m);
 }
 
 /*
