@@ -129,7 +129,10 @@ __releases(&hml_srcu)
 	preempt_enable();
 	for (i = 0; i < woken.count; i++) {
 		hml_nq_wake(woken.nqs[i], later);
-		hml_nq_put(woken.nqs[i]);
+		if (current->flags & PF_KTHREAD)
+			hml_nq_put_later(woken.nqs[i]);
+		else
+			hml_nq_put(woken.nqs[i]);
 	}
 }
 

@@ -545,6 +545,7 @@ void hml_nq_wake_polls(struct work_struct *work);
 extern struct workqueue_struct *hml_workers;
 void hml_nq_wake(struct hml_nqueue *nq, bool later);
 void hml_nq_put(struct hml_nqueue *nq);
+void hml_nq_put_later(struct hml_nqueue *nq);
 
 /* slot.c */
 struct hml_slot_object *hml_slot_find(struct hml_context *c, u32 number);

@@ -56,15 +56,17 @@ static void nq_free(struct work_struct *work)
 	hml_context_put(c);
 }
 
-/* Not by an engine: it serves others, and that takes long, and locks that are everybody's. */
 void hml_nq_put(struct hml_nqueue *nq)
 {
-	if (!refcount_dec_and_test(&nq->ref))
-		return;
-	if (current->flags & PF_KTHREAD)
-		queue_work(hml_workers, &nq->freeing);
-	else
+	if (refcount_dec_and_test(&nq->ref))
 		nq_free(&nq->freeing);
+}
+
+/* For engines: they serve others, and to free takes long, and locks that are everybody's. */
+void hml_nq_put_later(struct hml_nqueue *nq)
+{
+	if (refcount_dec_and_test(&nq->ref))
+		queue_work(hml_workers, &nq->freeing);
 }
 
 /* ---- waking ---- */
