@@ -212,8 +212,8 @@ int h_manager_wait(struct h_manager *manager, int64_t timeout_ns);
  * @name: for people
  * @process_arrival: record an arrival. Called by whichever thread polls, or makes or
  *	ends an end point of the manager, with the receiver locked: it may change the
- *	receiver and send, and must not wait nor receive. @entry is a copy. With HAMLYN_NQE_PEER_GONE a watch tells,
- *	whose cookie was h_receiver_cookie().
+ *	receiver and send, and must not wait nor receive. @entry is a copy. With
+ *	HAMLYN_NQE_PEER_GONE a watch tells, whose cookie was h_receiver_cookie().
  * @process_overrun: notifications were lost (H 2.6): look in the metadata entries.
  *	Called as @process_arrival; may be NULL. It happens only on a manager with
  *	receivers of other modes than paranoid one-shot whose senders sent more
