@@ -92,7 +92,11 @@ bool stop_wait(int fd, int milliseconds)
 	return ppoll(&wait, 1, milliseconds < 0 ? NULL : &time, &none) > 0;
 }
 
+/* ppoll() lets none in where there is something to read at once, and there may be for ever. */
 bool stop_asked(void)
 {
-	return stopped;
+	sigset_t waiting;
+
+	return stopped || (!sigpending(&waiting) &&
+			   (sigismember(&waiting, SIGINT) || sigismember(&waiting, SIGTERM)));
 }

@@ -22,6 +22,7 @@
 #include <netlink/errno.h>
 #include <netlink/genl/genl.h>
 
+#include "../ctl.h"
 #include "../output.h"
 #include "../sample.h"
 #include "unit.h"
@@ -898,6 +899,34 @@ static void test_interrupted_before_a_key(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* Where there is always something to read, as of events that come faster than they go. */
+static void test_interrupted_in_a_flood(void **state)
+{
+	const int signals[] = { SIGINT, SIGTERM };
+	int i, status, ends[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "", 1), 1);
+	for (i = 0; i < 2; i++) {
+		pid = fork();
+		assert_true(pid >= 0);
+		if (!pid) {
+			stop_on_signal();
+			if (!stop_wait(ends[0], -1) || stop_asked())
+				_exit(1);
+			raise(signals[i]);
+			stop_wait(ends[0], -1);
+			_exit(stop_asked() ? 0 : 2);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	/* Not into what is captured. */
@@ -923,6 +952,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rates, reset, reset),
 		cmocka_unit_test_setup_teardown(test_top, reset, reset),
 		cmocka_unit_test_setup_teardown(test_interrupted_before_a_key, reset, reset),
+		cmocka_unit_test_setup_teardown(test_interrupted_in_a_flood, reset, reset),
 	};
 
 	__sanitizer_set_report_fd(reports);
