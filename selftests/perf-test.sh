@@ -83,6 +83,10 @@ all_columns() {
 		END { exit bad || NR < 2 }' "$work/out"
 }
 
+of_empty_name() {
+	HAMLYN_DEVICE="" perf "${TINY[@]}" --sizes 16 --systems hamlyn lat
+}
+
 names_of() { # HEADING: the first words of the lines below it in --help
 	"$PERF" --help | awk -v heading="$1:" '$0 == heading { on = 1; next } /^$/ { on = 0 } on { print $1 }'
 }
@@ -299,6 +303,8 @@ check "every command is tested here" every_command
 check "CSV of lat" all_columns "${TINY[@]}" --sizes 16,4K lat
 check "CSV of compare" all_columns "${TINY[@]}" --sizes 16 --systems hamlyn,fast,limit compare
 check "--verify, --touch" perf "${TINY[@]}" --verify --touch ends --sizes 1,7,9,4K bw
+check "CSV of slots" all_columns --count 100 slots
+check "an empty \$HAMLYN_DEVICE is none" of_empty_name
 check "CSV of a curve that has columns of its own" all_columns --reps 1 --time 1 --op engines scale
 if may_mount; then
 	check "areas of huge pages where /dev/shm has them" huge_pages

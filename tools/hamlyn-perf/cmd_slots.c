@@ -111,7 +111,7 @@ static void print_memory(const struct slots *s, const struct memory *before)
 		       "\"process_bytes_per_slot\":%.1f,\"memfree_bytes_per_slot\":%.1f}\n",
 		       s->count, embedded ? "true" : "false", slab, library, all);
 	else if (s->options->format == FORMAT_CSV)
-		printf("hamlyn,slots-memory,%u,%.1f,%.1f,%.1f,,,,,\n", s->count, slab, library,
+		printf("hamlyn,slots-memory,%u,%.1f,%.1f,%.1f,,,,,,\n", s->count, slab, library,
 		       all);
 	else if (embedded)
 		printf("\nmemory per slot: %.0f B in this process; the NIC's table is a fixed "
@@ -351,7 +351,7 @@ static void print_teardown(const struct slots *s, int one_by_one, double median,
 		return;
 	}
 	if (s->options->format == FORMAT_CSV) {
-		printf("hamlyn,slots-teardown,%d,%.1f,%.1f,%u,%" PRIu64 ",%.1f,,,\n", one_by_one,
+		printf("hamlyn,slots-teardown,%d,%.1f,%.1f,%u,%" PRIu64 ",%.1f,,,,\n", one_by_one,
 		       median, single, rest, close_ns, all);
 		return;
 	}

@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "cost.h"
+#include "endpoint.h"
 #include "kthread.h"
 
 static struct kthreads engines;
@@ -24,7 +25,7 @@ uint64_t cost_engines_ns(void)
 
 uint32_t cost_find_engines(const struct options *options)
 {
-	const char *name = options->device ? options->device : getenv("HAMLYN_DEVICE");
+	const char *name = device_named(options);
 
 	engines.count = 0;
 	if (!name && !access("/dev/hamlyn0", R_OK | W_OK))

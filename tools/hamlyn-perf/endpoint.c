@@ -15,10 +15,18 @@ static const char *device_text(const struct options *options)
 	return options->device ? options->device : "the default device";
 }
 
+/* As h_open(): an empty variable is none. */
+const char *device_named(const struct options *options)
+{
+	const char *name = options->device ? options->device : getenv("HAMLYN_DEVICE");
+
+	return name && *name ? name : NULL;
+}
+
 /* A device that exists keeps the size it has. */
 const char *endpoint_name(const struct options *options, uint64_t bytes)
 {
-	const char *name = options->device ? options->device : getenv("HAMLYN_DEVICE");
+	const char *name = device_named(options);
 	uint64_t mib = (bytes >> 20) + 5;
 	static char text[256];
 	const char *huge;

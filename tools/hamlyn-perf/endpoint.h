@@ -29,6 +29,9 @@ struct endpoint {
 	struct h_ticket peer;	/* where to send to */
 };
 
+/* NULL: neither an option nor $HAMLYN_DEVICE names one. */
+const char *device_named(const struct options *options);
+
 /*
  * --device, or what it is by default. An embedded device is made large enough for
  * areas of @bytes, and of huge pages for --huge, unless its name says otherwise.

@@ -46,7 +46,7 @@ static void format_cell(char *text, size_t room, enum column_kind kind,
 		snprintf(text, room, "%s", cell->text);
 		return;
 	}
-	if (isnan(cell->value)) {
+	if (!isfinite(cell->value)) {
 		snprintf(text, room, "-");
 		return;
 	}
@@ -112,7 +112,7 @@ static void print_json_row(const struct table *table, const char *system,
 		column = &table->columns[i];
 		if (cells[i].text)
 			printf(",\"%s\":\"%s\"", column->key, cells[i].text);
-		else if (isnan(cells[i].value))
+		else if (!isfinite(cells[i].value))
 			printf(",\"%s\":null", column->key);
 		else
 			printf(",\"%s\":%.*f", column->key, decimals(column->kind),
@@ -130,7 +130,7 @@ static void print_csv_row(const struct table *table, const char *system,
 	for (i = 0; i < table->ncolumns; i++) {
 		if (cells[i].text)
 			printf(",%s", cells[i].text);
-		else if (isnan(cells[i].value))
+		else if (!isfinite(cells[i].value))
 			putchar(',');
 		else
 			printf(",%.*f", decimals(table->columns[i].kind), cells[i].value);
