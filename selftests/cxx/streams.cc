@@ -70,6 +70,24 @@ TEST(the_end)
 	CHECK(s.to.read(hamlyn::mutable_bytes(&c, 1)).why() == status::end);
 }
 
+TEST(reading_gives_back_no_record_that_is_held)
+{
+	stream s;
+	std::byte room[4];
+
+	s.send("a");
+	s.send("b");
+	{
+		auto r = s.to.receive(patience());
+		CHECK(r);
+		CHECK(ERRNO_OF(s.to.read(room, patience())) == EBUSY);
+		CHECK(r->text() == "a");
+	}
+	CHECK(ERRNO_OF(s.to.read({}, patience())) == EINVAL);
+	CHECK(*s.to.read(room, patience()) == 1);
+	CHECK(room[0] == std::byte('b'));
+}
+
 TEST(records_are_released_in_order)
 {
 	stream s;

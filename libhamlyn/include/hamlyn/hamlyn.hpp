@@ -1403,6 +1403,13 @@ private:
 				held_.reserve(2 * held_.size() + 4);
 		}
 
+		bool holds_any() noexcept
+		{
+			std::lock_guard<detail::spin_lock> guard(lock_);
+
+			return !held_.empty();
+		}
+
 		void hold(const h_record &r) noexcept
 		{
 			std::lock_guard<detail::spin_lock> guard(lock_);
@@ -1510,9 +1517,15 @@ public:
 			return status::end;
 		return detail::outcome(ret, "h_stream_receive");
 	}
-	/** Receives by copying: how many bytes, at least 1; empty as receive(). */
+	/**
+	 * Receives by copying: how many bytes, at least 1; empty as receive(). Throws EBUSY
+	 * while a record is held, which it would give back, and EINVAL without room.
+	 */
 	result<std::size_t> read(mutable_bytes to, timeout t = forever)
 	{
+		detail::check(to.empty() ? -EINVAL : 0, "h_stream_read");
+		need();
+		detail::check(state_->holds_any() ? -EBUSY : 0, "h_stream_read");
 		ssize_t ret = h_stream_read(need(), to.data(), to.size(), t.ns());
 
 		if (ret > 0)

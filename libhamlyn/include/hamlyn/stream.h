@@ -122,7 +122,8 @@ void h_stream_release(struct h_stream_receiver *receiver,
  * @timeout_ns: most time to wait for the first byte
  *
  * What of a piece does not fit is returned next time. Not to be mixed with
- * h_stream_receive() while part of a piece is left.
+ * h_stream_receive() while part of a piece is left. A piece that was read is released,
+ * and with it all that h_stream_receive() returned before.
  *
  * Return: bytes; 0 at the end; or as h_stream_receive().
  */
