@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Datagrams: one at a time, where and how long, hostile metadata, revocation. */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <hamlyn/datagram.h>
 
 #include <pthread.h>
@@ -14,6 +11,7 @@
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
 #include "stopped.h"
+#include "../libhamlyn/src/xxh.h"
 
 #define LENGTH	300000
 #define PAGE	4096

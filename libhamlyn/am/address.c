@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "am.h"
+#include "../src/xxh.h"
 
 #define MAX_LIBRARIES	64
 #define MAX_MODULES	(MAX_LIBRARIES + 1)	/* the program is the first one */

@@ -5,10 +5,8 @@
 
 #include <sched.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "am.h"
+#include "../src/xxh.h"
 
 #define AM_WIRE_TRIES	1000000
 

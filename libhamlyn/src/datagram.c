@@ -13,12 +13,10 @@
  */
 #include <stdlib.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <hamlyn/datagram.h>
 
 #include "message.h"
+#include "xxh.h"
 
 #define DEFAULT_LENGTH	4096
 #define SHORT_META	12

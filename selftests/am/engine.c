@@ -1242,7 +1242,8 @@ static void malformed(void)
 	end();
 }
 
-static const char no_code[] = "\xc3 is data";
+/* Written to: where code and constants share a segment, constants can be run. */
+static char no_code[] = "\xc3 is data";
 
 /* Names of handlers that are none: the message is answered, nothing is called. */
 static void names(void)
