@@ -36,7 +36,9 @@ static bool hold_try(struct hml_term *t)
  *
  * Whoever holds it lets go after a few packets, and nobody else gets it.
  *
- * Return: 0, -ENOENT if it was destroyed meanwhile, -EINTR if we were killed.
+ * Return: 0, -ENOENT if it was destroyed meanwhile, -ERESTARTNOINTR if a signal is to be
+ * handled first: who is before us may wait for the end of a message, and neither SIGSTOP
+ * nor the machine's suspending may wait for that.
  */
 int hml_term_hold(struct hml_term *t)
 {
@@ -46,8 +48,8 @@ int hml_term_hold(struct hml_term *t)
 	while (!hold_try(t)) {
 		if (READ_ONCE(t->dead))
 			err = -ENOENT;
-		else if (fatal_signal_pending(current))
-			err = -EINTR;
+		else if (signal_pending(current))
+			err = -ERESTARTNOINTR;
 		if (err)
 			break;
 		usleep_range(10, 50);

@@ -146,6 +146,8 @@ struct hml_nic_attr {
  * struct hml_device - one NIC and its character device
  * @nic: the core's part
  * @link: what nic.link points to; written under hml_nics_lock, but for its @fed
+ * @down_era: of hml_watch_down(), when it was set down last; written under
+ *	hml_nics_lock, read without
  * @index: N of /dev/hamlynN; constant
  * @list: in the list of NICs; under hml_nics_lock
  * @net: network namespace; changed under hml_nics_lock
@@ -185,6 +187,7 @@ struct hml_nic_attr {
 struct hml_device {
 	struct hml_nic nic;
 	struct hml_link link;
+	u64 down_era;
 	u32 index;
 	struct list_head list;
 	possible_net_t net;
@@ -448,6 +451,7 @@ void hml_nics_end(void);
 int hml_nic_delete(struct hml_device *d);
 bool hml_nic_admin(const struct hml_device *d);
 int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set);
+void hml_nic_tell_down(struct hml_device *d);
 int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set);
 
 /* main.c */
@@ -635,7 +639,8 @@ void hml_watch_destroy_all(struct hml_context *c);
 u64 hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key);
 void hml_watch_tell(struct hml_slot_object *s);
 void hml_watch_tell_rekeyed(struct hml_device *d, u32 number, u64 era);
-void hml_watch_tell_all(struct hml_device *d);
+u64 hml_watch_down(void);
+void hml_watch_tell_all(struct hml_device *d, u64 era);
 void hml_watch_exit(void);
 
 /* audit.c */

@@ -160,9 +160,12 @@ static int set_adversary(struct hml_device *d, const struct nlattr *nest,
 	return err;
 }
 
-static int set_state(struct hml_device *d, struct nlattr **attrs)
+/* If it was set down the NIC is left in user_ptr[0] for hamlyn_nl_nic_set_doit(). */
+static int set_state(struct hml_device *d, struct genl_info *info)
 {
 	struct hamlyn_nic_set set = { .size = sizeof(set) };
+	struct nlattr **attrs = info->attrs;
+	int err = 0;
 
 	if (attrs[HAMLYN_A_STATE]) {
 		set.flags |= HAMLYN_NIC_SET_STATE;
@@ -172,7 +175,12 @@ static int set_state(struct hml_device *d, struct nlattr **attrs)
 		set.flags |= HAMLYN_NIC_SET_WATCHDOG;
 		set.watchdog_ms = nla_get_u32(attrs[HAMLYN_A_WATCHDOG_MS]);
 	}
-	return set.flags ? hml_nic_set(d, &set) : 0;
+	if (set.flags)
+		err = hml_nic_set(d, &set);
+	if (err <= 0)
+		return err;
+	info->user_ptr[0] = d;
+	return 0;
 }
 
 static void set_u32(const struct nlattr *attr, u32 *value)
@@ -182,7 +190,7 @@ static void set_u32(const struct nlattr *attr, u32 *value)
 }
 
 /* What can fail comes first. */
-static int change_nic(const struct genl_info *info, struct hml_device *d)
+static int change_nic(struct genl_info *info, struct hml_device *d)
 {
 	struct nlattr **attrs = info->attrs;
 	int err;
@@ -195,7 +203,7 @@ static int change_nic(const struct genl_info *info, struct hml_device *d)
 	set_u32(attrs[HAMLYN_A_IDLE_US], &d->idle_us);
 	set_u32(attrs[HAMLYN_A_KICK_WINDOW_US], &d->kick_window_us);
 	set_u32(attrs[HAMLYN_A_GUESSES], &d->nic.guesses);
-	return set_state(d, attrs);
+	return set_state(d, info);
 }
 
 /* The namespace that netns-fd names, with a reference. */
@@ -291,7 +299,13 @@ static int set_nic(struct sk_buff *skb, struct genl_info *info,
 
 int hamlyn_nl_nic_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	return hml_netlink_with(skb, info, ATTRS_SET | HML_ATTR(NETNS_FD), set_nic);
+	int err;
+
+	err = hml_netlink_with(skb, info, ATTRS_SET | HML_ATTR(NETNS_FD), set_nic);
+	/* Whatever else could not be set. */
+	if (info->user_ptr[0])
+		hml_nic_tell_down(info->user_ptr[0]);
+	return err;
 }
 
 static int feed_nic(struct sk_buff *skb, struct genl_info *info,
@@ -362,7 +376,7 @@ static int check_free(struct genl_info *info, const struct hml_nic_attr *attr)
  * @limits: its limits, parsed
  */
 struct wish {
-	const struct genl_info *info;
+	struct genl_info *info;
 	struct nlattr **limits;
 };
 

@@ -303,10 +303,11 @@ static int check_set(const struct hamlyn_nic_set *set)
  * @d: the NIC
  * @set: what to change
  *
- * hml_nics_lock is held. Who watches a slot of a NIC that is set down is told;
- * nobody is, of a NIC that is being made.
+ * hml_nics_lock is held.
  *
- * Return: 0 or -EINVAL.
+ * Return: 0 or -EINVAL; 1 if it was set down: call hml_nic_tell_down(), which puts a
+ * reference of @d that we got, when hml_nics_lock is free again. Not for a NIC that is
+ * being made: nobody watches it.
  */
 int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set)
 {
@@ -319,14 +320,28 @@ int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set)
 	trace_hamlyn_nic_set(d, set);
 	if (was_up == !READ_ONCE(d->link.down) || list_empty(&d->list))
 		return 0;
-	if (was_up) {
-		/* What is landing has landed when they are told. */
-		hml_fabric_quiesce();
-		hml_watch_tell_all(d);
-	}
 	hml_event_nic(d, was_up ? HAMLYN_NL_EVENT_NIC_DOWN :
 				  HAMLYN_NL_EVENT_NIC_UP);
-	return 0;
+	if (!was_up)
+		return 0;
+	WRITE_ONCE(d->down_era, hml_watch_down());
+	get_device(&d->dev);
+	return 1;
+}
+
+/**
+ * hml_nic_tell_down() - tell who watches the slots of a NIC that was set down
+ * @d: the NIC; its reference is put
+ *
+ * Without hml_nics_lock: they may be millions, and others have NICs as well. If it was
+ * set up and down again meanwhile those between are told here or there, once.
+ */
+void hml_nic_tell_down(struct hml_device *d)
+{
+	/* What is landing has landed when they are told. */
+	hml_fabric_quiesce();
+	hml_watch_tell_all(d, READ_ONCE(d->down_era));
+	put_device(&d->dev);
 }
 
 int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set)
@@ -346,6 +361,10 @@ int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set)
 	mutex_lock(&hml_nics_lock);
 	err = hml_nic_set(c->device, set);
 	mutex_unlock(&hml_nics_lock);
+	if (err > 0) {
+		hml_nic_tell_down(c->device);
+		err = 0;
+	}
 	return err;
 }
 

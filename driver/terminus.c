@@ -228,21 +228,21 @@ void hml_term_destroy_all(struct hml_context *c)
 
 /*
  * Terminus held. A message that is half sent has resolved its fragments: let
- * it leave before the memory under them can go.
+ * it leave before the memory under them can go. Signals are handled in between.
  */
 int hml_term_finish(struct hml_term *t)
 {
 	s64 bytes = S64_MAX;
 
 	while (t->core.busy) {
-		if (fatal_signal_pending(current))
-			return -EINTR;
+		if (signal_pending(current))
+			return -ERESTARTNOINTR;
 		/* Whoever destroys it waits for us, and drops the message. */
 		if (READ_ONCE(t->dead))
 			return -ENOENT;
 		hml_term_work(t, 1, &bytes);
 		if (hml_term_paused(t))
-			schedule_timeout_killable(1 + msecs_to_jiffies(1));
+			schedule_timeout_interruptible(1 + msecs_to_jiffies(1));
 		cond_resched();
 	}
 	return 0;

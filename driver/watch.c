@@ -308,22 +308,35 @@ void hml_watch_tell_rekeyed(struct hml_device *d, u32 number, u64 era)
 }
 
 /**
- * hml_watch_tell_all() - a NIC was set down: so are all its slots
- * @d: the NIC, which stays down until we return
+ * hml_watch_down() - a NIC was set down: so are all its slots
+ *
+ * Every WATCH that has had the lock before is of an older era; every one that gets it
+ * later sees that the NIC is down, until it is up again.
+ *
+ * Return: the era that begins with it.
  */
-void hml_watch_tell_all(struct hml_device *d)
+u64 hml_watch_down(void)
+{
+	u64 era;
+
+	spin_lock(&watch_lock);
+	era = ++eras;
+	spin_unlock(&watch_lock);
+	return era;
+}
+
+/**
+ * hml_watch_tell_all() - tell who watched any slot of a NIC
+ * @d: the NIC; a reference is held. It may be up again, or be deleted
+ * @era: of hml_watch_down(): who watches since is not told
+ */
+void hml_watch_tell_all(struct hml_device *d, u64 era)
 {
 	u32 max = d->nic.port.max_slots;
 	u32 number;
 
-	/*
-	 * Every WATCH that has had the lock before shows us slot and watch; every
-	 * one that gets it later sees that the NIC is down.
-	 */
-	spin_lock(&watch_lock);
-	spin_unlock(&watch_lock);
 	for (number = 0; number < max; number++) {
-		while (tell_number(d, number, ALL))
+		while (tell_number(d, number, era))
 			cond_resched();
 		if (!(number % TABLE_BATCH))
 			cond_resched();

@@ -530,6 +530,66 @@ TEST_F(hostile_pause, who_waits_for_a_terminus_that_is_destroyed_waits_no_more)
 	EXPECT_LT(0, times);
 }
 
+static unsigned int handled;
+
+static void count_signal(int signal)
+{
+	(void)signal;
+	__atomic_add_fetch(&handled, 1, __ATOMIC_RELAXED);
+}
+
+#define INTERRUPTED	2	/* one waits for the message, the other until it is his turn */
+
+/* Nobody is told that there was a signal. */
+static int interrupt_who_waits(void *arg)
+{
+	const struct sigaction action = { .sa_handler = count_signal };
+	const struct stranger *s = arg;
+	struct binder b[INTERRUPTED] = {};
+	pthread_t thread[INTERRUPTED];
+	struct party p;
+	bool in_time;
+	int i, ret;
+
+	ret = guess_and_wait(&p, s->to);
+	if (ret || sigaction(SIGUSR1, &action, NULL))
+		return ret ?: 93;
+	for (i = 0; i < INTERRUPTED; i++) {
+		b[i].p = &p;
+		if (pthread_create(&thread[i], NULL, bind_none, &b[i]))
+			return 94;
+	}
+	ht_sleep_ns(50 * HT_MS);
+	for (i = 0; i < INTERRUPTED; i++)
+		pthread_kill(thread[i], SIGUSR1);
+	/* On the way out of the call they would be handled, too: it must be waiting yet. */
+	ht_sleep_ns(100 * HT_MS);
+	in_time = __atomic_load_n(&handled, __ATOMIC_RELAXED) == INTERRUPTED;
+	ht_sleep_ns(50 * HT_MS);
+	for (i = 0; i < INTERRUPTED; i++)
+		in_time &= !__atomic_load_n(&b[i].ended, __ATOMIC_ACQUIRE);
+	for (i = 0; i < INTERRUPTED; i++) {
+		pthread_join(thread[i], NULL);
+		if (b[i].ret)
+			return 2;
+	}
+	return in_time ? 0 : TOO_LATE;
+}
+
+TEST_F(hostile_pause, who_waits_for_a_message_handles_signals_meanwhile)
+{
+	struct stranger s = { .to = &self->rx };
+	unsigned int tries = 0;
+	int ret;
+
+	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
+		     { HAMLYN_A_PACKET_SIZE, SMALLEST });
+	do {
+		ret = as(somebody(50 + tries), interrupt_who_waits, &s);
+	} while (ret == TOO_LATE && ++tries < 5);
+	EXPECT_EQ(0, ret);
+}
+
 /* Killed in there he ends, too, and what he had with him. */
 static int wait_in_bind(const struct party *to, int ready)
 {
