@@ -1243,7 +1243,7 @@ static void malformed(void)
 }
 
 /* Written to: where code and constants share a segment, constants can be run. */
-static char no_code[] = "\xc3 is data";
+static unsigned char no_code[4] = { 0xc3 };
 
 /* Names of handlers that are none: the message is answered, nothing is called. */
 static void names(void)
