@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import time
 from ctypes import byref, c_uint32, c_void_p
 from typing import Any, Callable, Iterable, Iterator, Optional
@@ -350,7 +349,7 @@ class Listener(Owner):
             attr.uid_count = len(array)
         out = c_void_p()
         with manager._need():
-            check(library.h_listener_create(os.fsencode(path), byref(attr), byref(out)),
+            check(library.h_listener_create(_library.text(path), byref(attr), byref(out)),
                   "h_listener_create")
             self._handle = Handle("listener", out.value, library.h_listener_destroy,
                                   manager._need())
@@ -406,7 +405,7 @@ def connect(manager: Manager, path: str, timeout: Optional[float] = None, *,
     out = c_void_p()
     with manager._need() as m:
         _meet(manager, "h_channel_connect",
-              lambda ns: library.h_channel_connect(m, os.fsencode(path), byref(attr), byref(out),
+              lambda ns: library.h_channel_connect(m, _library.text(path), byref(attr), byref(out),
                                                    ns),
               timeout, _gave_up)
         return Channel.__new__(Channel)._own(manager, out.value)
@@ -421,7 +420,7 @@ def connect_streams(manager: Manager, path: str, timeout: Optional[float] = None
     pair = _library.CStreamPair()
     with manager._need() as m:
         _meet(manager, "h_connect",
-              lambda ns: library.h_connect(m, os.fsencode(path), byref(attr), byref(pair), ns),
+              lambda ns: library.h_connect(m, _library.text(path), byref(attr), byref(pair), ns),
               timeout)
         return StreamPair._own(manager, pair)
 

@@ -51,7 +51,7 @@ class Device(Owner):
 
     def __init__(self, name: Optional[str] = None):
         out = c_void_p()
-        check(library.h_open(None if name is None else name.encode(), byref(out)), "h_open")
+        check(library.h_open(None if name is None else _library.text(name), byref(out)), "h_open")
         self._handle = Handle("device", out.value, library.h_close)
 
     @property

@@ -136,14 +136,15 @@ class Handle:
         """Was it closed?"""
         return not self._open
 
-    def close(self, last: Optional[Callable[[int], Any]] = None) -> None:
+    def close(self, last: Optional[Callable[[int], Any]] = None) -> bool:
         """Destroys it when it is not used any more, and closes what was made on it.
 
         last: how to destroy it, in place of what was said when it was made
+        False if it was closed before: then last is not called.
         """
         with _lock:
             if not self._open:
-                return
+                return False
             if last is not None:
                 self._destroy = last
                 self._waits = True
@@ -156,6 +157,7 @@ class Handle:
         if call is not None:
             call()
         self.leave()
+        return True
 
     # The library looks at an end point on its way to a call back: none that has one is
     # destroyed while a thread is in h_manager_dispatch(). But who is in a call back of ours,

@@ -413,6 +413,14 @@ _declare("h_barrier_destroy", c_int, _OBJECT)
 
 # ---- integers ----
 
+def text(name) -> bytes:
+    """A path, or a name of a device, for C, where a null character would end it."""
+    encoded = os.fsencode(name)
+    if b"\0" in encoded:
+        raise ValueError(f"{name!r} has a null character in it")
+    return encoded
+
+
 def unsigned(value: int, bits: int = 64) -> int:
     """The integer, if it fits; ctypes would take what is left of it."""
     if not 0 <= value < 1 << bits:

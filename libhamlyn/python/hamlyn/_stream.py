@@ -240,7 +240,8 @@ class StreamSender(Endpoint):
         over, BrokenPipeError if the receiver is gone; it is closed all the same. Handlers
         of signals run afterwards; but Ctrl-C, if nobody handles it, ends the waiting.
         """
-        result = [0]
+        result = [-errno.ETIMEDOUT]
+        ended = threading.Event()
         waits = timeout is None or timeout > 0
         handle = self._handle
         if handle is None:
@@ -250,9 +251,14 @@ class StreamSender(Endpoint):
             # There is no second try: a signal would cut off what has not arrived.
             with _signals_later() if waits else contextlib.nullcontext():
                 result[0] = library.h_stream_sender_close(sender, timeout_ns(timeout))
+            ended.set()
 
-        handle.close(last)
-        if result[0] < 0 and waits:
+        if not handle.close(last) or not waits:
+            return
+        # Another thread was in a call, and destroys it on its way out. Not for ever: that
+        # thread may be this one, in a handler of a signal.
+        ended.wait(1 + (5 if timeout is None else timeout))
+        if result[0] < 0:
             raise _errors.failure(result[0], "h_stream_sender_close")
 
     def __exit__(self, kind: Any, *exc) -> None:

@@ -144,6 +144,10 @@ class Listener:
         while not self.listener.closed:
             try:
                 channel = await self.accept()
+            except ValueError:
+                # It was closed meanwhile.
+                if not self.listener.closed:
+                    raise
             except hamlyn.Error as e:
                 if e.errno == errno.ENODEV:
                     raise

@@ -160,6 +160,20 @@ class Asyncio(DeviceTest):
 
         self.run_bounded(main())
 
+    def test_closed_while_iterating(self):
+        async def main():
+            listener = aio.Listener(self.manager, name("iterated"))
+
+            async def iterate():
+                return [client async for client in listener]
+
+            clients = asyncio.create_task(iterate())
+            await asyncio.sleep(0.02)
+            listener.close()
+            self.assertEqual(await clients, [])
+
+        self.run_bounded(main())
+
     def test_device_closed_while_waiting(self):
         async def main():
             a, b = aio.Channel.pair(self.manager)

@@ -200,6 +200,14 @@ class Channels(DeviceTest):
             channel.receive(PATIENCE)
         channel.close()
 
+    def test_null_characters(self):
+        for call in (lambda: hamlyn.connect(self.manager, name("a\0b"), 0),
+                     lambda: hamlyn.connect_streams(self.manager, name("a\0b"), 0),
+                     lambda: hamlyn.Listener(self.manager, name("a\0b")),
+                     lambda: hamlyn.Device("shm:null\0x")):
+            with self.assertRaisesRegex(ValueError, "null character"):
+                call()
+
     def test_nobody_listens(self):
         with self.assertRaises(ConnectionRefusedError):
             hamlyn.connect(self.manager, name("nobody"), 1)
@@ -285,6 +293,29 @@ class Channels(DeviceTest):
             sender.send(b"x")
         with self.assertRaises(hamlyn.Error):
             hamlyn.StreamSender(self.manager, b"short")
+
+    def test_closed_while_another_thread_sends(self):
+        other = hamlyn.Manager(self.device)
+        self.addCleanup(other.close)
+        receiver = hamlyn.StreamReceiver(other, buffers=2, buffer_size=128, max_buffer_size=1)
+        self.addCleanup(receiver.close)
+        sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        ended = []
+
+        def send():
+            try:
+                sender.send(bytes(100000))
+            except ValueError as e:
+                ended.append(e)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        time.sleep(0.1)
+        with self.assertRaises(TimeoutError):
+            sender.close(0.3)  # nobody receives what was sent
+        thread.join(PATIENCE)
+        self.assertEqual(len(ended), 1)
+        sender.close(0.3)
 
     def test_sending_takes_all_of_its_time(self):
         other = hamlyn.Manager(self.device)
