@@ -363,6 +363,7 @@ vm_part() { # KERNEL MODULE-ARGS PROCESSORS
 # than half as long. Each is a run of this script, with its own count; what it says comes
 # at once, behind its name.
 LANES=${HAMLYN_LANES:-2}
+[[ $LANES =~ ^[1-9][0-9]?$ ]] || die "HAMLYN_LANES is \"$LANES\"; allowed: 1 to 99"
 declare -A lane_name=()
 
 lane() { # PART [KERNEL]
@@ -403,11 +404,11 @@ lanes_end() {
 
 lanes_kill() {
 	local pid
-	trap - INT TERM
+	trap - INT TERM EXIT
 	for pid in "${!lane_name[@]}" "${kernel_pid[@]}"; do
 		kill -- "-$pid" 2>/dev/null || true
 	done
-	exit 1
+	exit "${1:-1}"
 }
 
 # ---- kernels from source ----
@@ -531,6 +532,7 @@ main() {
 	esac
 	mkdir -p "$LOGS"
 	trap lanes_kill INT TERM
+	trap 'lanes_kill "$?"' EXIT # a build that fails ends it with lanes under way
 	case $1 in
 	native)
 		build_native

@@ -321,7 +321,7 @@ toolchain_packages() {
 }
 
 fetch_kernel() { # SERIES ABI VERSION PATTERN
-	local series=$1 abi=$2 version=$3 list=() found
+	local series=$1 abi=$2 version=$3 list=() found tools
 	apt_prepare
 	if ! kernel_on_mirror "$series" "$abi" "$version"; then
 		found=$(newest_kernel "$series" "$4") ||
@@ -330,10 +330,11 @@ fetch_kernel() { # SERIES ABI VERSION PATTERN
 		abi=${found% *} version=${found#* }
 	fi
 	HAVE="$abi $version"
-	mapfile -t list < <(
-		kernel_packages "$series" "$abi" | sed "s/\$/=$version/"
-		toolchain_packages "$series"
-	)
+	# Not in a pipe: without its toolchain a kernel is of no use, and would be kept
+	tools=$(toolchain_packages "$series") ||
+		die 1 "kernel $series: what its toolchain needs cannot be found out"
+	mapfile -t list < <(kernel_packages "$series" "$abi" | sed "s/\$/=$version/")
+	[ -z "$tools" ] || mapfile -t -O "${#list[@]}" list <<<"$tools"
 	fetch_debs "kernel-$series" "${list[@]}"
 }
 
@@ -615,6 +616,7 @@ cmd_uml() { # [lockdep|leak]
 cmd_list() {
 	local dir
 	for dir in "$CACHE"/debs/*/; do
+		[[ $dir != *.tmp/ ]] || continue # being filled, or left by who was killed
 		[ -e "$dir/have" ] || die 1 "the cache $CACHE is empty; run: selftests/setup.sh all"
 		printf '%s\t%s\t%s\n' "$(basename "$dir")" "$(du -sh "$dir" | cut -f1)" "$(cat "$dir/have")"
 	done
