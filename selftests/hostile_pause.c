@@ -540,6 +540,25 @@ static void count_signal(int signal)
 
 #define INTERRUPTED	2	/* one waits for the message, the other until it is his turn */
 
+/*
+ * Also on his way out of the call he would handle it: neither is out yet. Who is interrupted
+ * lets the other one in, so one at a time.
+ */
+static bool interrupt(const struct binder b[], pthread_t thread)
+{
+	unsigned int before = __atomic_load_n(&handled, __ATOMIC_RELAXED);
+	bool in_time;
+	int i;
+
+	pthread_kill(thread, SIGUSR1);
+	ht_sleep_ns(100 * HT_MS);
+	in_time = __atomic_load_n(&handled, __ATOMIC_RELAXED) == before + 1;
+	ht_sleep_ns(50 * HT_MS);
+	for (i = 0; i < INTERRUPTED; i++)
+		in_time &= !__atomic_load_n(&b[i].ended, __ATOMIC_ACQUIRE);
+	return in_time;
+}
+
 /* Nobody is told that there was a signal. */
 static int interrupt_who_waits(void *arg)
 {
@@ -558,16 +577,9 @@ static int interrupt_who_waits(void *arg)
 		b[i].p = &p;
 		if (pthread_create(&thread[i], NULL, bind_none, &b[i]))
 			return 94;
+		ht_sleep_ns(30 * HT_MS);
 	}
-	ht_sleep_ns(50 * HT_MS);
-	for (i = 0; i < INTERRUPTED; i++)
-		pthread_kill(thread[i], SIGUSR1);
-	/* On the way out of the call they would be handled, too: it must be waiting yet. */
-	ht_sleep_ns(100 * HT_MS);
-	in_time = __atomic_load_n(&handled, __ATOMIC_RELAXED) == INTERRUPTED;
-	ht_sleep_ns(50 * HT_MS);
-	for (i = 0; i < INTERRUPTED; i++)
-		in_time &= !__atomic_load_n(&b[i].ended, __ATOMIC_ACQUIRE);
+	in_time = interrupt(b, thread[1]) && interrupt(b, thread[0]);
 	for (i = 0; i < INTERRUPTED; i++) {
 		pthread_join(thread[i], NULL);
 		if (b[i].ret)
