@@ -189,13 +189,7 @@ static int do_ticket_import(struct hml_context *c, union hml_arg *arg)
 
 static void undo_ticket_import(struct hml_context *c, union hml_arg *arg)
 {
-	struct hamlyn_ticket_drop drop = {
-		.size = sizeof(drop),
-		.terminus = arg->ticket_import.terminus,
-		.index = arg->ticket_import.index,
-	};
-
-	hml_ticket_drop(c, &drop);
+	hml_ticket_undo_import(c, &arg->ticket_import);
 }
 
 static int do_ticket_drop(struct hml_context *c, union hml_arg *arg)

@@ -30,6 +30,24 @@ static bool hold_try(struct hml_term *t)
 	return !test_and_set_bit(0, &t->held);
 }
 
+static int hold(struct hml_term *t, bool killable)
+{
+	int err = 0;
+
+	atomic_inc(&t->wanted);
+	while (!hold_try(t)) {
+		if (READ_ONCE(t->dead))
+			err = -ENOENT;
+		else if (killable ? fatal_signal_pending(current) : signal_pending(current))
+			err = -ERESTARTNOINTR;
+		if (err)
+			break;
+		usleep_range(10, 50);
+	}
+	atomic_dec(&t->wanted);
+	return err;
+}
+
 /**
  * hml_term_hold() - wait until the terminus is ours
  * @t: the terminus
@@ -42,20 +60,13 @@ static bool hold_try(struct hml_term *t)
  */
 int hml_term_hold(struct hml_term *t)
 {
-	int err = 0;
+	return hold(t, false);
+}
 
-	atomic_inc(&t->wanted);
-	while (!hold_try(t)) {
-		if (READ_ONCE(t->dead))
-			err = -ENOENT;
-		else if (signal_pending(current))
-			err = -ERESTARTNOINTR;
-		if (err)
-			break;
-		usleep_range(10, 50);
-	}
-	atomic_dec(&t->wanted);
-	return err;
+/* The same for what cannot be tried again: an error only if it, or we, will be no more. */
+int hml_term_hold_killable(struct hml_term *t)
+{
+	return hold(t, true);
 }
 
 /*

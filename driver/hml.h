@@ -576,6 +576,7 @@ u32 hml_term_work(struct hml_term *t, u32 budget, s64 *bytes);
 u32 hml_term_run(struct hml_term *t, u32 budget, s64 *bytes);
 bool hml_term_paused(const struct hml_term *t);
 int hml_term_hold(struct hml_term *t);
+int hml_term_hold_killable(struct hml_term *t);
 void hml_term_retire(struct hml_term *t);
 void hml_term_release(struct hml_term *t);
 int hml_notify_begin(void);
@@ -631,6 +632,8 @@ void hml_ticket_undo(const struct hamlyn_ticket_create *arg,
 int hml_ticket_import(struct hml_context *c, struct hamlyn_ticket_import *arg);
 int hml_ticket_of_fd(int fd, struct hml_ticket *k);
 int hml_ticket_drop(struct hml_context *c, const struct hamlyn_ticket_drop *arg);
+void hml_ticket_undo_import(struct hml_context *c,
+			    const struct hamlyn_ticket_import *arg);
 
 /* watch.c */
 int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg);

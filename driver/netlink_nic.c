@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Netlink requests that make, change and remove NICs, and their limits. They
- * hold hml_nics_lock all along.
+ * hold hml_nics_lock all along, but for telling of a NIC that was set down.
  */
 #include <linux/capability.h>
 #include <linux/user_namespace.h>

@@ -305,26 +305,30 @@ static int check_set(const struct hamlyn_nic_set *set)
  *
  * hml_nics_lock is held.
  *
- * Return: 0 or -EINVAL; 1 if it was set down: call hml_nic_tell_down(), which puts a
- * reference of @d that we got, when hml_nics_lock is free again. Not for a NIC that is
- * being made: nobody watches it.
+ * Return: 0 or -EINVAL; 1 if it was set down, also if it was down: call
+ * hml_nic_tell_down(), which puts a reference of @d that we got, when hml_nics_lock is free
+ * again. Not for a NIC that is being made: nobody watches it.
  */
 int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set)
 {
 	bool was_up = !READ_ONCE(d->link.down);
+	bool down;
 
 	lockdep_assert_held(&hml_nics_lock);
 	if (check_set(set))
 		return -EINVAL;
 	hml_link_set(&d->nic, set);
 	trace_hamlyn_nic_set(d, set);
-	if (was_up == !READ_ONCE(d->link.down) || list_empty(&d->list))
+	if (!(set->flags & HAMLYN_NIC_SET_STATE) || list_empty(&d->list))
 		return 0;
-	hml_event_nic(d, was_up ? HAMLYN_NL_EVENT_NIC_DOWN :
-				  HAMLYN_NL_EVENT_NIC_UP);
-	if (!was_up)
+	down = READ_ONCE(d->link.down);
+	if (was_up == down)
+		hml_event_nic(d, down ? HAMLYN_NL_EVENT_NIC_DOWN :
+					HAMLYN_NL_EVENT_NIC_UP);
+	if (!down)
 		return 0;
-	WRITE_ONCE(d->down_era, hml_watch_down());
+	if (was_up)
+		WRITE_ONCE(d->down_era, hml_watch_down());
 	get_device(&d->dev);
 	return 1;
 }
@@ -333,14 +337,19 @@ int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set)
  * hml_nic_tell_down() - tell who watches the slots of a NIC that was set down
  * @d: the NIC; its reference is put
  *
- * Without hml_nics_lock: they may be millions, and others have NICs as well. If it was
- * set up and down again meanwhile those between are told here or there, once.
+ * Without hml_nics_lock: they may be millions, and others have NICs as well. Who is told
+ * already by another one who has set it down is not told again: it is waited for.
  */
 void hml_nic_tell_down(struct hml_device *d)
 {
-	/* What is landing has landed when they are told. */
+	u64 era = READ_ONCE(d->down_era);
+
+	/*
+	 * What is landing has landed when they are told. Of an era that begins behind it,
+	 * when it was up again meanwhile, that were not so.
+	 */
 	hml_fabric_quiesce();
-	hml_watch_tell_all(d, READ_ONCE(d->down_era));
+	hml_watch_tell_all(d, era);
 	put_device(&d->dev);
 }
 

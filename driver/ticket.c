@@ -304,3 +304,17 @@ int hml_ticket_drop(struct hml_context *c, const struct hamlyn_ticket_drop *arg)
 		trace_hamlyn_ticket_drop(c, arg);
 	return err;
 }
+/* Nobody was told of it: there is no message to wait for, and no signal is an excuse. */
+void hml_ticket_undo_import(struct hml_context *c, const struct hamlyn_ticket_import *arg)
+{
+	struct hml_term *t = hml_term_get(c, arg->terminus);
+
+	if (!t)
+		return;
+	if (!hml_term_hold_killable(t)) {
+		memzero_explicit(&t->core.tickets[arg->index], sizeof(*t->core.tickets));
+		hml_term_release(t);
+	}
+	hml_term_put(t);
+}
+

@@ -43,7 +43,7 @@
  * @place: in slot.watches, in nq.untold, or empty; under watch_lock
  * @nq: NQ to be told, which it keeps from being destroyed; constant
  * @cookie: what to tell it; constant
- * @era: how many times slots had been rekeyed when it was armed; constant once armed
+ * @era: of @eras, when it was armed; constant once armed
  * @host: host of the slot; constant
  * @slot: slot number; constant
  * @id: id in the context; constant
@@ -67,7 +67,7 @@ static DEFINE_SPINLOCK(watch_lock);
 /* NQs that were full when they were to be told; under watch_lock. */
 static LIST_HEAD(late);
 
-/* How many times slots were rekeyed, of all NICs; under watch_lock. */
+/* How many times slots were rekeyed, or NICs set down; under watch_lock. */
 static u64 eras;
 
 /* Until the next look, in jiffies; under watch_lock. */
