@@ -307,13 +307,21 @@ def copy(address: int, length: int) -> bytes:
 # ---- waiting ----
 
 #: Longer than anything runs
-_MOST_SECONDS = 4e9
+MOST_SECONDS = 4e9
+
+#: .handles: what this thread waits for; it runs handlers of signals meanwhile
+_within = threading.local()
+
+
+def is_waiting(handle: Handle) -> bool:
+    """Does this thread wait for it, and was interrupted by a signal?"""
+    return handle in getattr(_within, "handles", ())
 
 
 def nanoseconds(seconds: float) -> int:
     """Nanoseconds, which the library can add to any time."""
     # Compared before: there is no integer for float("inf").
-    return int(min(seconds, _MOST_SECONDS) * 1e9)
+    return int(min(seconds, MOST_SECONDS) * 1e9)
 
 
 def timeout_ns(timeout: Optional[float]) -> int:
@@ -331,6 +339,16 @@ def wait(handle: Handle, call: str, function: Callable[[int, int], int],
 
     Raises TimeoutError when the time is over, BlockingIOError if it was 0.
     """
+    handles = _within.__dict__.setdefault("handles", [])
+    handles.append(handle)
+    try:
+        return _wait(handle, call, function, timeout, device)
+    finally:
+        handles.remove(handle)
+
+
+def _wait(handle: Handle, call: str, function: Callable[[int, int], int],
+          timeout: Optional[float], device: Optional[Handle]) -> int:
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         left = None if deadline is None else deadline - time.monotonic()

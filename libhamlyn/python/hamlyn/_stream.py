@@ -14,7 +14,7 @@ from typing import Any, Iterator, NamedTuple, Optional
 
 from . import _errors, _library
 from ._device import check
-from ._handle import Handle, Pin, copy, timeout_ns, view, wait
+from ._handle import MOST_SECONDS, Handle, Pin, copy, is_waiting, timeout_ns, view, wait
 from ._library import unsigned
 from ._manager import Endpoint, Manager
 
@@ -239,6 +239,8 @@ class StreamSender(Endpoint):
         Raises TimeoutError if not everything is known to have arrived when the time is
         over, BrokenPipeError if the receiver is gone; it is closed all the same. Handlers
         of signals run afterwards; but Ctrl-C, if nobody handles it, ends the waiting.
+        From a handler that interrupts a call of the sender it returns at once: it waits on
+        the way out of that call, and nobody is told how that ends.
         """
         result = [-errno.ETIMEDOUT]
         ended = threading.Event()
@@ -255,9 +257,10 @@ class StreamSender(Endpoint):
 
         if not handle.close(last) or not waits:
             return
-        # Another thread was in a call, and destroys it on its way out. Not for ever: that
-        # thread may be this one, in a handler of a signal.
-        ended.wait(1 + (5 if timeout is None else timeout))
+        # Another thread may be in a call, and destroys it on its way out.
+        if is_waiting(handle) and not ended.is_set():
+            return
+        ended.wait(None if timeout is None else 1 + min(timeout, MOST_SECONDS))
         if result[0] < 0:
             raise _errors.failure(result[0], "h_stream_sender_close")
 

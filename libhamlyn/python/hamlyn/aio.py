@@ -145,9 +145,9 @@ class Listener:
             try:
                 channel = await self.accept()
             except ValueError:
-                # It was closed meanwhile.
-                if not self.listener.closed:
+                if not self._is_closed():
                     raise
+                return
             except hamlyn.Error as e:
                 if e.errno == errno.ENODEV:
                     raise
@@ -158,6 +158,13 @@ class Listener:
             else:
                 failed = False
                 yield channel
+
+    def _is_closed(self) -> bool:
+        """Or what it was made on, which begins to be closed before it."""
+        handle = self.listener._need()
+        while handle is not None and not handle.closed:
+            handle = handle.parent
+        return handle is not None
 
     def _tell(self, error: hamlyn.Error) -> None:
         asyncio.get_running_loop().call_exception_handler(

@@ -317,6 +317,56 @@ class Channels(DeviceTest):
         self.assertEqual(len(ended), 1)
         sender.close(0.3)
 
+    def test_closed_while_another_thread_sends_and_all_arrives(self):
+        for patience in (None, float("inf"), PATIENCE):
+            other = hamlyn.Manager(self.device)
+            receiver = hamlyn.StreamReceiver(other, buffers=2, buffer_size=128,
+                                             max_buffer_size=1)
+            sender = hamlyn.StreamSender(self.manager, receiver.seed())
+            ended = []
+
+            def send(to=sender, ended=ended):
+                try:
+                    to.send(bytes(100000))
+                except ValueError as e:
+                    ended.append(e)
+
+            def read(source=receiver):
+                time.sleep(0.5)
+                while source.read(1000, PATIENCE):
+                    pass
+
+            threads = [threading.Thread(target=f) for f in (send, read)]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.1)
+            sender.close(patience)
+            for thread in threads:
+                thread.join(PATIENCE)
+            self.assertEqual(len(ended), 1)
+            other.close()
+
+    def test_closed_by_a_handler_of_a_signal(self):
+        other = hamlyn.Manager(self.device)
+        self.addCleanup(other.close)
+        receiver = hamlyn.StreamReceiver(other, buffers=2, buffer_size=128, max_buffer_size=1)
+        sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        took = []
+
+        def close(*_):
+            begin = time.monotonic()
+            sender.close(PATIENCE)
+            took.append(time.monotonic() - begin)
+            receiver.close()  # nobody is waited for any more
+
+        before = signal.signal(signal.SIGALRM, close)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with self.assertRaises((ValueError, hamlyn.Error)):
+            sender.send(bytes(100000))
+        self.assertEqual(len(took), 1)
+        self.assertLess(took[0], PATIENCE / 2)
+
     def test_sending_takes_all_of_its_time(self):
         other = hamlyn.Manager(self.device)
         self.addCleanup(other.close)
