@@ -429,6 +429,7 @@ kernel_await() { # KERNEL
 	while kill -0 "$pid" 2>/dev/null; do
 		if [ $SECONDS -ge "$until" ]; then
 			kill -- "-$pid" 2>/dev/null || true
+			unset "kernel_pid[$kernel]"
 			skip "selftests on the kernel device, Linux $kernel" \
 				"not built in time; selftests/setup.sh kernel $kernel goes on with it"
 			return 1
