@@ -304,6 +304,7 @@ int hml_ticket_drop(struct hml_context *c, const struct hamlyn_ticket_drop *arg)
 		trace_hamlyn_ticket_drop(c, arg);
 	return err;
 }
+
 /* Nobody was told of it: there is no message to wait for, and no signal is an excuse. */
 void hml_ticket_undo_import(struct hml_context *c, const struct hamlyn_ticket_import *arg)
 {
@@ -317,4 +318,3 @@ void hml_ticket_undo_import(struct hml_context *c, const struct hamlyn_ticket_im
 	}
 	hml_term_put(t);
 }
-
