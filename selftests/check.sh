@@ -336,7 +336,7 @@ races_part() { # KERNEL
 }
 
 vm_part() { # KERNEL MODULE-ARGS PROCESSORS
-	local kernel=$1 args=$2 smp=$3 base=() files=() tests test more="" timeout=600
+	local kernel=$1 args=$2 smp=$3 base=() files=() tests test more="" timeout=900
 	tests="$(names TESTS_BOTH) $(names TESTS_KERNEL)"
 	if is_brief "$kernel"; then
 		tests=${SLOW_KERNEL_TESTS// / $BUILD/selftests/}
