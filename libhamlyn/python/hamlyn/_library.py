@@ -411,7 +411,7 @@ _declare("h_barrier_wait", c_int, _OBJECT, c_int64)
 _declare("h_barrier_destroy", c_int, _OBJECT)
 
 
-# ---- integers ----
+# ---- what C is given ----
 
 def text(name) -> bytes:
     """A path, or a name of a device, for C, where a null character would end it."""
