@@ -9,9 +9,11 @@
 #include "hostile.h"
 #include "nics.h"
 
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #define SMALLEST	1024	/* bytes of a packet */
 #define LONG		(512 * SMALLEST)
@@ -396,16 +398,13 @@ static int guess(struct party *p, const struct party *to)
  * One message is one guess, and with each the pause is twice as long. The last one is
  * long, and waits when its first packet has left. 0, or where it went wrong.
  */
-static int guess_and_wait(struct party *p, const struct party *to)
+static int guess_until_held(struct party *p, const struct party *to)
 {
 	struct hamlyn_stats stats = { .size = sizeof(stats),
 				      .kind = HAMLYN_STATS_TERMINUS };
 	struct ht_poll poll;
-	unsigned char *data;
 	int ret;
 
-	if (open_for_long(p, &data))
-		return 90;
 	stats.id = p->terminus.arg.terminus;
 	ret = guess(p, to);
 	if (ret)
@@ -419,6 +418,13 @@ static int guess_and_wait(struct party *p, const struct party *to)
 			return 92;
 	} while (stats.packets <= GUESSES && ht_poll_more(&poll));
 	return stats.packets == GUESSES + 1 ? 0 : 93;
+}
+
+static int guess_and_wait(struct party *p, const struct party *to)
+{
+	unsigned char *data;
+
+	return open_for_long(p, &data) ? 90 : guess_until_held(p, to);
 }
 
 static int sync_while_held_back(void *arg)
@@ -744,6 +750,122 @@ TEST_F(hostile_pause, a_ticket_is_dropped_when_the_message_that_uses_it_has_left
 	munmap(to, LONG);
 	munmap(from, LONG);
 	close(ticket);
+}
+
+/* ---- an import that nobody can be told of ------------------------------------------------ */
+
+#define NO_STOP		77	/* the kernel has no userfaultfd that stops who writes */
+
+struct untold {
+	struct party *p;
+	struct hamlyn_ticket_import *arg;	/* a page of its own */
+	int ret;
+	bool ended;
+};
+
+/* From here on who writes to the page waits, also the kernel. */
+static int stop_writers(int uffd, void *page)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register all = { .range = { (uintptr_t)page, PAGE },
+				       .mode = UFFDIO_REGISTER_MODE_WP };
+	struct uffdio_writeprotect wp = { .range = all.range,
+					  .mode = UFFDIO_WRITEPROTECT_MODE_WP };
+
+	return ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &all) ||
+	       ioctl(uffd, UFFDIO_WRITEPROTECT, &wp) ? -errno : 0;
+}
+
+static void *import_untold(void *arg)
+{
+	struct untold *u = arg;
+
+	u->ret = ht_raw(u->p->fd, HAMLYN_IOC_TICKET_IMPORT, u->arg);
+	__atomic_store_n(&u->ended, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/*
+ * The answer is under way when the terminus gets a message for whose end another thread
+ * waits. Then it turns out that it cannot be written, and a signal comes.
+ */
+static int interrupt_undoing(struct untold *u, int uffd, const struct party *to)
+{
+	struct binder b = { .p = u->p };
+	pthread_t importer, waiter;
+	struct uffd_msg stopped;
+	bool early, in_time;
+	int ret;
+
+	if (pthread_create(&importer, NULL, import_untold, u) ||
+	    read(uffd, &stopped, sizeof(stopped)) != sizeof(stopped))
+		return 94;
+	ret = guess_until_held(u->p, to);
+	if (ret || pthread_create(&waiter, NULL, bind_none, &b))
+		return ret ?: 95;
+	ht_sleep_ns(30 * HT_MS);
+	if (mprotect(u->arg, PAGE, PROT_READ) || close(uffd))
+		return 96;
+	ht_sleep_ns(30 * HT_MS);
+	pthread_kill(importer, SIGUSR1);
+	ht_sleep_ns(50 * HT_MS);
+	early = __atomic_load_n(&u->ended, __ATOMIC_ACQUIRE);
+	in_time = !__atomic_load_n(&b.ended, __ATOMIC_ACQUIRE);
+	pthread_join(waiter, NULL);
+	pthread_join(importer, NULL);
+	if (u->ret != -EFAULT || b.ret)
+		return 2;
+	return !in_time ? TOO_LATE : early ? 3 : 0;
+}
+
+/* What was undone leaves its place in the table to the next one. */
+static int undo_while_held(const struct party *to, int ticket, unsigned int uid)
+{
+	const struct sigaction action = { .sa_handler = count_signal };
+	/* As root: not everybody may stop the kernel. */
+	int ret, uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	unsigned char *data;
+	struct party p;
+	struct untold u = { .p = &p };
+	uint32_t index;
+
+	u.arg = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (u.arg == MAP_FAILED || become(uid) || open_for_long(&p, &data) ||
+	    sigaction(SIGUSR1, &action, NULL))
+		return 90;
+	*u.arg = (struct hamlyn_ticket_import) {
+		.size = sizeof(*u.arg), .terminus = p.terminus.arg.terminus,
+		.fd = ticket,
+	};
+	if (uffd < 0 || stop_writers(uffd, u.arg))
+		return NO_STOP;
+	ret = interrupt_undoing(&u, uffd, to);
+	return ret ?: import_ticket(&p, ticket, &index) ? 97 : index ? 4 : 0;
+}
+
+TEST_F(hostile_pause, an_import_that_cannot_be_told_of_is_undone_whatever_signal_comes)
+{
+	unsigned int tries = 0, uid;
+	int ret, ticket;
+	pid_t pid;
+
+	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
+		     { HAMLYN_A_PACKET_SIZE, SMALLEST });
+	ticket = ticket_of(&self->rx);
+	ASSERT_LE(0, ticket);
+	do {
+		uid = somebody(56 + tries);
+		pid = ht_fork();
+		ASSERT_LE(0, pid);
+		if (!pid)
+			_exit(undo_while_held(&self->rx, ticket, uid));
+		ret = ht_reap(pid);
+	} while (ret == TOO_LATE && ++tries < 5);
+	close(ticket);
+	if (ret == NO_STOP)
+		SKIP(return, "no userfaultfd that stops who writes");
+	EXPECT_EQ(0, ret);
 }
 
 #define LARGEST	65536		/* bytes of a packet, and of a section of the NIC's work */
