@@ -76,6 +76,20 @@ static inline void party_close(struct party *p)
 	p->fd = -1;
 }
 
+/*
+ * The number of a slot that is not there: of one that was, for any other may be a party's.
+ * It is given again when all others have been. HAMLYN_NONE if there was none to be had.
+ */
+static inline uint32_t nobodys_slot(const struct party *p)
+{
+	struct hamlyn_slot_create arg;
+
+	if (ht_raw_slot_create(p->fd, p->area.area, PAGE, HAMLYN_NONE, &arg) ||
+	    ht_raw_id(p->fd, HAMLYN_IOC_SLOT_DESTROY, arg.slot))
+		return HAMLYN_NONE;
+	return arg.slot;
+}
+
 /* A request for @to: what is legal, to be spoilt by the test. */
 static inline struct hamlyn_trb to_party(const struct party *to)
 {

@@ -71,7 +71,8 @@ TEST_F(hostile_audit, it_tells_of_own_slots_only)
 
 	ASSERT_EQ(0, shoot(&self->enemy, &self->owner));
 	/* What is nobody's slot is in nobody's audit. */
-	trb.slot = self->owner.query.max_slots - 1;
+	trb.slot = nobodys_slot(&self->owner);
+	ASSERT_NE(HAMLYN_NONE, trb.slot);
 	ASSERT_EQ(0, post(&self->enemy.terminus, &trb));
 	EXPECT_EQ(1, all(self, &self->owner));
 	EXPECT_EQ(self->owner.slot.slot, self->entries[0].slot);

@@ -164,13 +164,19 @@ static int guess_slots(void *arg)
 	const struct party *owner = arg;
 	struct hamlyn_trb trb = to_party(owner);
 	int64_t begun = ht_now_ns();
+	uint32_t slots[4];
 	struct party p;
 	int i;
 
 	if (party_open(&p))
 		return 1;
+	for (i = 0; i < 4; i++) {
+		slots[i] = nobodys_slot(&p);
+		if (slots[i] == HAMLYN_NONE)
+			return 1;
+	}
 	for (i = 0; i < TOO_MANY; i++) {
-		trb.slot = owner->query.max_slots - 1 - i % 4;
+		trb.slot = slots[i % 4];
 		if (post(&p.terminus, &trb))
 			return 2;
 	}
@@ -571,8 +577,9 @@ static bool all_refused(const struct party *p, const struct party *owner)
 {
 	struct party nobody = *owner;
 
-	nobody.slot.slot = owner->query.max_slots - 1;
-	return watch(p, owner, owner->slot.key) == -EAGAIN &&
+	nobody.slot.slot = nobodys_slot(p);
+	return nobody.slot.slot != HAMLYN_NONE &&
+	       watch(p, owner, owner->slot.key) == -EAGAIN &&
 	       strstr(explained(p->fd), "guesses keys") &&
 	       watch(p, owner, ~owner->slot.key) == -EAGAIN &&
 	       watch(p, &nobody, owner->slot.key) == -EAGAIN &&

@@ -80,7 +80,7 @@ TEST_F(hostile_watch, without_the_key_it_tells_the_same_whatever_is_there)
 	const uint64_t keys[] = { 0, ~0ULL, ~key, key + 1, key - 1,
 				  key << 32 | key >> 32, (uint32_t)key };
 	const uint32_t slots[] = {
-		self->owner.query.max_slots - 1, self->owner.query.max_slots,
+		nobodys_slot(&self->owner), self->owner.query.max_slots,
 		0x7fffffff, 0xffffffff,
 	};
 	struct hamlyn_watch w = watch_of(&self->watcher, &self->owner);
