@@ -7,6 +7,7 @@
 #define HML_FUZZ_CTL_H
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include <netlink/errno.h>
 #include <netlink/genl/genl.h>
@@ -172,8 +173,9 @@ static size_t ctl_out_bytes, ctl_err_bytes;
 static int ctl(int argc, char **argv)
 {
 	FILE *saved_out = stdout, *saved_err = stderr;
-	int status;
+	int status, first = dup(STDIN_FILENO);
 
+	MUST(first >= 0 && !close(first));
 	kernel.sent = 0;
 	kernel.waits = 0;
 	stdout = open_memstream(&ctl_out, &ctl_out_bytes);
@@ -184,6 +186,8 @@ static int ctl(int argc, char **argv)
 	fclose(stderr);
 	stdout = saved_out;
 	stderr = saved_err;
+	/* hamlynctl leaves what it opens to its end. */
+	MUST(!close_range((unsigned int)first, ~0U, 0));
 	forget_answers();
 	return status;
 }
