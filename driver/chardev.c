@@ -29,7 +29,10 @@ union hml_arg {
 		struct hamlyn_ticket_create arg;
 		struct file *file;	/* behind what is copied out */
 	} ticket_create;
-	struct hamlyn_ticket_import ticket_import;
+	struct {
+		struct hamlyn_ticket_import arg;
+		struct hml_term *term;	/* behind what is copied out */
+	} ticket_import;
 	struct hamlyn_ticket_drop ticket_drop;
 	struct hamlyn_audit audit;
 	struct hamlyn_nic_set nic_set;
@@ -184,12 +187,18 @@ static void undo_ticket_create(struct hml_context *c, union hml_arg *arg)
 
 static int do_ticket_import(struct hml_context *c, union hml_arg *arg)
 {
-	return hml_ticket_import(c, &arg->ticket_import);
+	return hml_ticket_import(c, &arg->ticket_import.arg,
+				 &arg->ticket_import.term);
+}
+
+static void commit_ticket_import(struct hml_context *c, union hml_arg *arg)
+{
+	hml_term_put(arg->ticket_import.term);
 }
 
 static void undo_ticket_import(struct hml_context *c, union hml_arg *arg)
 {
-	hml_ticket_undo_import(c, &arg->ticket_import);
+	hml_ticket_undo_import(&arg->ticket_import.arg, arg->ticket_import.term);
 }
 
 static int do_ticket_drop(struct hml_context *c, union hml_arg *arg)
@@ -272,8 +281,14 @@ static const struct hml_ioctl ioctls[] = {
 		.commit = commit_ticket_create,
 		.result = true,
 	},
-	IOCTL(TICKET_IMPORT, hamlyn_ticket_import, length, do_ticket_import,
-	      undo_ticket_import, true),
+	[HAMLYN_CMD_TICKET_IMPORT] = {
+		.size = sizeof(struct hamlyn_ticket_import),
+		.min_size = offsetofend(struct hamlyn_ticket_import, length),
+		.run = do_ticket_import,
+		.undo = undo_ticket_import,
+		.commit = commit_ticket_import,
+		.result = true,
+	},
 	IOCTL(TICKET_DROP, hamlyn_ticket_drop, reserved, do_ticket_drop, NULL,
 	      false),
 	IOCTL(AUDIT, hamlyn_audit, entries, do_audit, NULL, true),

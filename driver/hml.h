@@ -629,11 +629,12 @@ void hml_ticket_commit(const struct hamlyn_ticket_create *arg,
 		       struct file *file);
 void hml_ticket_undo(const struct hamlyn_ticket_create *arg,
 		     struct file *file);
-int hml_ticket_import(struct hml_context *c, struct hamlyn_ticket_import *arg);
+int hml_ticket_import(struct hml_context *c, struct hamlyn_ticket_import *arg,
+		      struct hml_term **term);
 int hml_ticket_of_fd(int fd, struct hml_ticket *k);
 int hml_ticket_drop(struct hml_context *c, const struct hamlyn_ticket_drop *arg);
-void hml_ticket_undo_import(struct hml_context *c,
-			    const struct hamlyn_ticket_import *arg);
+void hml_ticket_undo_import(const struct hamlyn_ticket_import *arg,
+			    struct hml_term *t);
 
 /* watch.c */
 int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg);

@@ -213,25 +213,30 @@ static int add_ticket(struct hml_term *t, const struct hml_ticket *k)
 	return i;
 }
 
-static int import(struct hml_context *c, u32 terminus,
-		  const struct hml_ticket *k)
+static int import(struct hml_term *t, const struct hml_ticket *k)
 {
-	struct hml_term *t = hml_term_get(c, terminus);
-	int ret;
+	int ret = hml_term_hold(t);
 
-	if (!t)
-		return -ENOENT;
-	ret = hml_term_hold(t);
-	if (!ret) {
-		ret = add_ticket(t, k);
-		hml_term_release(t);
-	}
-	hml_term_put(t);
+	if (ret)
+		return ret;
+	ret = add_ticket(t, k);
+	hml_term_release(t);
 	return ret;
 }
 
-int hml_ticket_import(struct hml_context *c, struct hamlyn_ticket_import *arg)
+/**
+ * hml_ticket_import() - put a ticket into a terminus' table
+ * @c: the context
+ * @arg: in: the ticket's descriptor, the terminus; out: its index, and what it is for
+ * @term: out: the terminus, whose reference is the caller's, until the process has been
+ *	told: by its number it might be another one by then
+ *
+ * Return: 0, or a negative errno: then there is no reference.
+ */
+int hml_ticket_import(struct hml_context *c, struct hamlyn_ticket_import *arg,
+		      struct hml_term **term)
 {
+	struct hml_term *t;
 	struct hml_ticket k;
 	int ret;
 
@@ -240,12 +245,18 @@ int hml_ticket_import(struct hml_context *c, struct hamlyn_ticket_import *arg)
 		return ret;
 	if (!still_good(c->device, &k))
 		return -ENOKEY;
-	ret = import(c, arg->terminus, &k);
+	t = hml_term_get(c, arg->terminus);
+	if (!t)
+		return -ENOENT;
+	ret = import(t, &k);
 	if (ret == -ENOSPC)
 		hml_explain(c, "a terminus holds at most %u tickets",
 			    HAMLYN_MAX_TICKETS);
-	if (ret < 0)
+	if (ret < 0) {
+		hml_term_put(t);
 		return ret;
+	}
+	*term = t;
 	arg->index = ret;
 	arg->host = k.host;
 	arg->slot = k.slot;
@@ -305,13 +316,12 @@ int hml_ticket_drop(struct hml_context *c, const struct hamlyn_ticket_drop *arg)
 	return err;
 }
 
-/* Nobody was told of it: there is no message to wait for, and no signal is an excuse. */
-void hml_ticket_undo_import(struct hml_context *c, const struct hamlyn_ticket_import *arg)
+/*
+ * Nobody was told of it: there is no message to wait for, and no signal is an excuse. The
+ * reference is put. The table is the one that has the index: tables only grow.
+ */
+void hml_ticket_undo_import(const struct hamlyn_ticket_import *arg, struct hml_term *t)
 {
-	struct hml_term *t = hml_term_get(c, arg->terminus);
-
-	if (!t)
-		return;
 	if (!hml_term_hold_killable(t)) {
 		memzero_explicit(&t->core.tickets[arg->index], sizeof(*t->core.tickets));
 		hml_term_release(t);

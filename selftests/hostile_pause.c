@@ -868,6 +868,48 @@ TEST_F(hostile_pause, an_import_that_cannot_be_told_of_is_undone_whatever_signal
 	EXPECT_EQ(0, ret);
 }
 
+/*
+ * The terminus is gone when the answer cannot be written, and its number is another one's,
+ * whose table has a ticket in that place, or none at all.
+ */
+TEST_F(hostile_pause, an_import_is_undone_at_its_own_terminus_only)
+{
+	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC), ticket;
+	struct untold u = { .p = &self->tx };
+	struct uffd_msg stopped;
+	uint32_t terminus, index;
+	pthread_t importer;
+
+	HAVE_PARTIES({ HAMLYN_A_PACKET_SIZE, SMALLEST });
+	ticket = ticket_of(&self->rx);
+	ASSERT_LE(0, ticket);
+	terminus = self->tx.terminus.arg.terminus;
+	u.arg = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, (void *)u.arg);
+	*u.arg = (struct hamlyn_ticket_import) {
+		.size = sizeof(*u.arg), .terminus = terminus, .fd = ticket,
+	};
+	if (uffd < 0 || stop_writers(uffd, u.arg))
+		SKIP(return, "no userfaultfd that stops who writes");
+	ASSERT_EQ(0, pthread_create(&importer, NULL, import_untold, &u));
+	ASSERT_EQ(sizeof(stopped), read(uffd, &stopped, sizeof(stopped)));
+	ASSERT_EQ(0, ht_raw_id(self->tx.fd, HAMLYN_IOC_TERMINUS_DESTROY, terminus));
+	ht_raw_terminus_unmap(&self->tx.terminus);
+	ASSERT_EQ(0, ht_raw_terminus_create(self->tx.fd, 8, 256, &self->tx.terminus));
+	ASSERT_EQ(terminus, self->tx.terminus.arg.terminus);
+	ASSERT_EQ(0, import_ticket(&self->tx, ticket, &index));
+	EXPECT_EQ(0, index);
+	ASSERT_EQ(0, mprotect(u.arg, PAGE, PROT_READ));
+	close(uffd);
+	pthread_join(importer, NULL);
+	EXPECT_EQ(-EFAULT, u.ret);
+	ASSERT_EQ(0, import_ticket(&self->tx, ticket, &index));
+	EXPECT_EQ(1, index);
+	munmap(u.arg, PAGE);
+	close(ticket);
+}
+
 #define LARGEST	65536		/* bytes of a packet, and of a section of the NIC's work */
 #define HUGE	(64 * LARGEST)	/* one doorbell's worth */
 

@@ -263,7 +263,7 @@ drop-clear     vm hostile_ticket            driver/ticket.c      s/memzero_expli
 ticket-flags   vm uapi_size                 driver/ticket.c      s/if (arg->flags)/if (0)/
 drop-reserved  vm uapi_size                 driver/ticket.c      s/if (arg->reserved)/if (0)/
 ticket-undo    vm uapi_size                 driver/chardev.c     s/\.undo = undo_ticket_create,//
-import-undo    vm uapi_size                 driver/chardev.c     s/undo_ticket_import, true),/NULL, true),/
+import-undo    vm uapi_size                 driver/chardev.c     s/\.undo = undo_ticket_import,/.undo = NULL,/
 watch-undo     vm uapi_size                 driver/chardev.c     s/do_watch, undo_watch, true),/do_watch, NULL, true),/
 ioctl-size     vm uapi_size                 driver/chardev.c     s/if (size < op->min_size)/if (0)/
 kick-range     vm uapi_size                 driver/chardev.c     s/return arg > HML_MAX_IDS ? -ENOENT :/return 0 ? -ENOENT :/
