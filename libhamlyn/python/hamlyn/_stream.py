@@ -251,9 +251,11 @@ class StreamSender(Endpoint):
 
         def last(sender: int) -> None:
             # There is no second try: a signal would cut off what has not arrived.
-            with _signals_later() if waits else contextlib.nullcontext():
-                result[0] = library.h_stream_sender_close(sender, timeout_ns(timeout))
-            ended.set()
+            try:
+                with _signals_later() if waits else contextlib.nullcontext():
+                    result[0] = library.h_stream_sender_close(sender, timeout_ns(timeout))
+            finally:  # Ctrl-C in the thread that was in a call: another one waits here
+                ended.set()
 
         if not handle.close(last) or not waits:
             return

@@ -346,6 +346,36 @@ class Channels(DeviceTest):
             self.assertEqual(len(ended), 1)
             other.close()
 
+    def test_closed_while_another_thread_sends_until_ctrl_c(self):
+        other = hamlyn.Manager(self.device)
+        self.addCleanup(other.close)
+        receiver = hamlyn.StreamReceiver(other, buffers=2, buffer_size=128, max_buffer_size=1)
+        self.addCleanup(receiver.close)
+        sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        ended = []
+
+        def close():
+            time.sleep(0.1)
+            try:
+                sender.close(None)  # nobody receives what was sent
+            except TimeoutError as e:
+                ended.append(e)
+
+        def interrupt():
+            time.sleep(0.5)  # it closes on its way out by then
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        threads = [threading.Thread(target=f, daemon=True) for f in (close, interrupt)]
+        for thread in threads:
+            thread.start()
+        with self.assertRaises(KeyboardInterrupt):
+            sender.send(bytes(100000))
+        for thread in threads:
+            thread.join(PATIENCE)
+        self.assertEqual(len(ended), 1)
+
     def test_closed_by_a_handler_of_a_signal(self):
         other = hamlyn.Manager(self.device)
         self.addCleanup(other.close)
