@@ -466,6 +466,17 @@ static void context_unlink(struct hml_context *c, bool closed)
 	hml_changed();
 }
 
+/* Who makes or deletes it has the lock until it is known whether it is there. */
+static int wait_known(const struct hml_device *d)
+{
+	if (!READ_ONCE(d->gone))
+		return 0;
+	if (mutex_lock_killable(&hml_nics_lock))
+		return -EINTR;
+	mutex_unlock(&hml_nics_lock);
+	return 0;
+}
+
 static int hml_fop_open(struct inode *inode, struct file *file)
 {
 	struct hml_device *d = container_of(inode->i_cdev, struct hml_device,
@@ -473,6 +484,9 @@ static int hml_fop_open(struct inode *inode, struct file *file)
 	struct hml_context *c;
 	int err;
 
+	err = wait_known(d);
+	if (err)
+		return err;
 	c = context_new(d);
 	if (!c)
 		return -ENOMEM;

@@ -172,7 +172,7 @@ struct hml_nic_attr {
  *	hml_context.lock
  * @contexts: struct hml_context by id
  * @opens: open files: contexts, and those that are being closed
- * @gone: deleted: cannot be opened any more
+ * @gone: not there yet, or deleted: cannot be opened; changed under hml_nics_lock as well
  * @users_lock: protects @users, what is in them, @pages and the limits
  * @users: struct hml_user by uid
  * @users_seen: where to look for one to be forgotten; under @users_lock

@@ -106,6 +106,7 @@ static struct hml_device *device_new(const struct hml_nic_attr *attr)
 
 	if (!d)
 		return NULL;
+	d->gone = true;
 	INIT_LIST_HEAD(&d->list);
 	init_nic(d, attr);
 	device_initialize(&d->dev);
@@ -138,7 +139,23 @@ static int take_index(struct hml_device *d, u32 index)
 	return 0;
 }
 
-/* Last: from here on it can be opened, and packets for it find it. */
+/* Or that it is there. Return: false if somebody has it open. */
+static bool set_gone(struct hml_device *d, bool gone)
+{
+	bool empty;
+
+	mutex_lock(&d->contexts_lock);
+	empty = !*hml_opens(d);
+	if (empty)
+		WRITE_ONCE(d->gone, gone);
+	mutex_unlock(&d->contexts_lock);
+	return empty;
+}
+
+/*
+ * Last: from here on it can be opened, and packets for it find it. The character device is
+ * there before it is known that it stays: who opens it meanwhile waits for us.
+ */
 static int device_start(struct hml_device *d, const struct hml_nic_attr *attr)
 {
 	int err;
@@ -157,6 +174,7 @@ static int device_start(struct hml_device *d, const struct hml_nic_attr *attr)
 	err = cdev_device_add(&d->cdev, &d->dev);
 	if (err)
 		goto err_stop;
+	set_gone(d, false);
 	return 0;
 
 err_stop:
@@ -236,18 +254,6 @@ void hml_nics_end(void)
 	ended = true;
 }
 
-static bool mark_gone(struct hml_device *d)
-{
-	bool empty;
-
-	mutex_lock(&d->contexts_lock);
-	empty = !*hml_opens(d);
-	if (empty)
-		d->gone = true;
-	mutex_unlock(&d->contexts_lock);
-	return empty;
-}
-
 /**
  * hml_nic_delete() - delete a NIC that nobody has open
  * @d: the NIC
@@ -262,7 +268,7 @@ int hml_nic_delete(struct hml_device *d)
 
 	lockdep_assert_held(&hml_nics_lock);
 	/* Who opens it from here on gets -ENODEV. */
-	if (!mark_gone(d))
+	if (!set_gone(d, true))
 		return -EBUSY;
 	trace_hamlyn_nic_delete(d);
 	list_del(&d->list);

@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 #define NOBODY		65534
@@ -454,6 +455,38 @@ TEST_F(nics, an_open_nic_outlives_its_namespace)
 	close(fd);
 	close(sockets[0]);
 	close(sockets[1]);
+}
+
+/* From before it is there: a descriptor, or what else there was than that it is not there. */
+static void *open_early(void *arg)
+{
+	uint32_t nic = *(const uint32_t *)arg;
+	const int64_t end = ht_now_ns() + ht_patience_ns();
+	int fd;
+
+	/* Without rest: it is to come while it is being made. */
+	do
+		fd = nic_open(nic);
+	while (fd == -ENOENT && ht_now_ns() < end);
+	return (void *)(intptr_t)fd;
+}
+
+TEST_F(nics, who_opens_it_while_it_is_being_made_waits_for_it)
+{
+	const uint32_t nic = 202;
+	pthread_t thread;
+	void *opened;
+	int i;
+
+	for (i = 0; i < 30; i++) {
+		ASSERT_EQ(0, pthread_create(&thread, NULL, open_early, (void *)&nic));
+		EXPECT_EQ(202, NIC_MAKE(&self->g, { HAMLYN_A_NIC, nic }));
+		ASSERT_EQ(0, pthread_join(thread, &opened));
+		EXPECT_LE(0, (intptr_t)opened);
+		if ((intptr_t)opened >= 0)
+			close((int)(intptr_t)opened);
+		ASSERT_EQ(0, nic_delete_soon(&self->g, nic));
+	}
 }
 
 /* ---- events ------------------------------------------------------------------ */
