@@ -334,7 +334,7 @@ int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set)
 	if (!down)
 		return 0;
 	if (was_up)
-		WRITE_ONCE(d->down_era, hml_watch_down());
+		smp_store_release(&d->down_era, hml_watch_down());	/* B18 */
 	get_device(&d->dev);
 	return 1;
 }
@@ -348,7 +348,7 @@ int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set)
  */
 void hml_nic_tell_down(struct hml_device *d)
 {
-	u64 era = READ_ONCE(d->down_era);
+	u64 era = READ_ONCE(d->down_era);		/* B18 */
 
 	/*
 	 * What is landing has landed when they are told. Of an era that begins behind it,

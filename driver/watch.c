@@ -291,6 +291,13 @@ static bool tell_number(struct hml_device *d, u32 number, u64 before)
 	return more;
 }
 
+/* Another one may be about to append for a watch that it has taken out of its list. */
+static void wait_told(void)
+{
+	spin_lock(&watch_lock);
+	spin_unlock(&watch_lock);
+}
+
 /**
  * hml_watch_tell_rekeyed() - a slot was rekeyed
  * @d: its NIC
@@ -305,6 +312,7 @@ void hml_watch_tell_rekeyed(struct hml_device *d, u32 number, u64 era)
 {
 	while (tell_number(d, number, era))
 		cond_resched();
+	wait_told();
 }
 
 /**
@@ -341,6 +349,7 @@ void hml_watch_tell_all(struct hml_device *d, u64 era)
 		if (!(number % TABLE_BATCH))
 			cond_resched();
 	}
+	wait_told();
 }
 
 /* ---- making one ---- */
