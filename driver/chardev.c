@@ -467,14 +467,12 @@ static void context_unlink(struct hml_context *c, bool closed)
 }
 
 /* Who makes or deletes it has the lock until it is known whether it is there. */
-static int wait_known(const struct hml_device *d)
+static void wait_known(const struct hml_device *d)
 {
 	if (!READ_ONCE(d->gone))
-		return 0;
-	if (mutex_lock_killable(&hml_nics_lock))
-		return -EINTR;
+		return;
+	mutex_lock(&hml_nics_lock);
 	mutex_unlock(&hml_nics_lock);
-	return 0;
 }
 
 static int hml_fop_open(struct inode *inode, struct file *file)
@@ -484,9 +482,7 @@ static int hml_fop_open(struct inode *inode, struct file *file)
 	struct hml_context *c;
 	int err;
 
-	err = wait_known(d);
-	if (err)
-		return err;
+	wait_known(d);
 	c = context_new(d);
 	if (!c)
 		return -ENOMEM;
