@@ -69,6 +69,10 @@ static int do_area_add(struct hml_context *c, union hml_arg *arg)
 	return hml_area_add(c, &arg->area_add);
 }
 
+/*
+ * By number, here and below: a thread that meanwhile destroys what it was never told of, and
+ * makes another, loses that. It is the same process's, and whole.
+ */
 static void undo_area_add(struct hml_context *c, union hml_arg *arg)
 {
 	hml_area_remove(c, arg->area_add.area);
@@ -350,13 +354,17 @@ static long hml_fop_ioctl(struct file *file, unsigned int cmd,
 
 /*
  * A KICK by a shorter way: ioctl() costs as much as all the work of a message.
- * A program that knows nothing of us is told what fsync() may tell.
+ * A program that knows nothing of us is told what fsync() may tell. Not for io_submit():
+ * a kernel thread would do the work, which no signal ends and nobody pays for.
  */
 static int hml_fop_fsync(struct file *file, loff_t start, loff_t end,
 			 int datasync)
 {
-	int ret = hml_engine_flush(file->private_data);
+	int ret;
 
+	if (unlikely(current->flags & PF_KTHREAD))
+		return -EINVAL;
+	ret = hml_engine_flush(file->private_data);
 	return ret > 0 ? -EAGAIN : ret;
 }
 

@@ -405,8 +405,8 @@ static noinline int flush_all(struct hml_context *c)
 
 	xa_for_each(&c->termini, id, t) {
 		ret = hml_engine_kick(c, id);
-		if (ret == -EINTR)
-			return ret;
+		if (ret == -EINTR || fatal_signal_pending(current))
+			return -EINTR;
 		if (ret > 0)
 			more = ret;
 		cond_resched();

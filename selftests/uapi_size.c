@@ -6,7 +6,9 @@
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
 
+#include <linux/aio_abi.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 
 #define PAGE	4096
 
@@ -1036,6 +1038,28 @@ TEST_F(uapi_size, fsync_sends_what_was_posted)
 	id.id = more.terminus;
 	ASSERT_EQ(0, ht_raw(self->fd, HAMLYN_IOC_TERMINUS_DESTROY, &id));
 	EXPECT_EQ(0, fdatasync(self->fd));
+}
+
+/* By io_submit() a kernel thread would do the sending, which no signal ends. */
+TEST_F(uapi_size, fsync_is_not_for_kernel_threads)
+{
+	struct iocb cb = {
+		.aio_lio_opcode = IOCB_CMD_FSYNC, .aio_fildes = (uint32_t)self->fd,
+	};
+	struct iocb *list = &cb;
+	struct io_event event = { 0 };
+	aio_context_t aio = 0;
+
+	if (syscall(SYS_io_setup, 1, &aio))
+		SKIP(return, "kernel: no io_setup()");
+	ASSERT_EQ(1, syscall(SYS_io_submit, aio, 1, &list));
+	ASSERT_EQ(1, syscall(SYS_io_getevents, aio, 1, 1, &event, NULL));
+	EXPECT_EQ(-EINVAL, event.res);
+	cb.aio_lio_opcode = IOCB_CMD_FDSYNC;
+	ASSERT_EQ(1, syscall(SYS_io_submit, aio, 1, &list));
+	ASSERT_EQ(1, syscall(SYS_io_getevents, aio, 1, 1, &event, NULL));
+	EXPECT_EQ(-EINVAL, event.res);
+	syscall(SYS_io_destroy, aio);
 }
 
 TEST_F(uapi_size, wait_has_the_same_form)

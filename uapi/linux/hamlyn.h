@@ -98,6 +98,7 @@
  * EAGAIN
  *	WATCH by key: the user is paused, for up to about a second, because he
  *	guessed keys; fsync(), fdatasync(): there is more to send; call again.
+ *	(By io_submit() those are EINVAL.)
  * EMFILE, ENFILE
  *	TICKET_CREATE: there is no free descriptor.
  * ENODEV
