@@ -447,7 +447,6 @@ typedef int (*hml_nic_setup_fn)(struct hml_device *d, const void *arg);
 struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
 				  struct net *net, hml_nic_setup_fn setup,
 				  const void *arg);
-void hml_nics_end(void);
 int hml_nic_delete(struct hml_device *d);
 bool hml_nic_admin(const struct hml_device *d);
 int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set);

@@ -178,30 +178,27 @@ static int check_params(void)
 	return err;
 }
 
-static int create_nics(void)
+/*
+ * Whoever opened a NIC that could not be made, or lists NICs, would be left in a module that
+ * goes: from here on it stays, and an administrator may make those that are missing.
+ */
+static void __init create_nics(void)
 {
 	struct hml_nic_attr attr;
 	struct hml_device *d;
 	unsigned int i;
-	bool alone;
 
 	hml_nic_default_attr(&attr);
 	for (i = 0; i < nics; i++) {
 		mutex_lock(&hml_nics_lock);
 		d = hml_nic_create(&attr, &init_net, NULL, NULL);
-		alone = list_empty(hml_nics());
-		/* Who waits for the lock to make one would have it in a module that goes. */
-		if (IS_ERR(d) && alone)
-			hml_nics_end();
 		mutex_unlock(&hml_nics_lock);
 		if (!IS_ERR(d))
 			continue;
 		pr_err("hamlyn: %u of %u NICs made: %ld\n", i, nics,
 		       PTR_ERR(d));
-		/* Those that there are, ours or not, may be open: we are here to stay. */
-		return alone ? PTR_ERR(d) : 0;
+		return;
 	}
-	return 0;
 }
 
 static int __init hml_init(void)
@@ -220,14 +217,9 @@ static int __init hml_init(void)
 	err = hml_netlink_init();
 	if (err)
 		goto err_nics;
-	/* Last: a NIC that somebody has open cannot be taken back. */
-	err = create_nics();
-	if (err)
-		goto err_netlink;
+	create_nics();
 	return 0;
 
-err_netlink:
-	hml_netlink_exit();
 err_nics:
 	hml_nics_exit();
 	hml_watch_exit();

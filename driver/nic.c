@@ -30,7 +30,6 @@ static struct class *hml_class;
 DEFINE_MUTEX(hml_nics_lock);	/* the list, hosts, links, namespaces */
 static LIST_HEAD(nics);
 static DEFINE_IDA(nic_ids);	/* indices in use */
-static bool ended;		/* hml_nics_lock: hml_nics_end() was called */
 
 struct list_head *hml_nics(void)
 {
@@ -203,7 +202,7 @@ static bool attr_valid(const struct hml_nic_attr *attr)
  * hml_nics_lock is held.
  *
  * Return: the NIC, or ERR_PTR() of -EINVAL, -EEXIST if index or host is taken,
- * -ENOSPC, -ENOMEM, -ENODEV behind hml_nics_end(), or what @setup returned.
+ * -ENOSPC, -ENOMEM, or what @setup returned.
  */
 struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
 				  struct net *net, hml_nic_setup_fn setup,
@@ -215,8 +214,6 @@ struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
 	lockdep_assert_held(&hml_nics_lock);
 	if (!attr_valid(attr))
 		return ERR_PTR(-EINVAL);
-	if (ended)
-		return ERR_PTR(-ENODEV);
 	d = device_new(attr);
 	if (!d)
 		return ERR_PTR(-ENOMEM);
@@ -241,17 +238,6 @@ err_adversary:
 err_put:
 	put_device(&d->dev);
 	return ERR_PTR(err);
-}
-
-/**
- * hml_nics_end() - the module goes: no NIC is made any more
- *
- * hml_nics_lock is held.
- */
-void hml_nics_end(void)
-{
-	lockdep_assert_held(&hml_nics_lock);
-	ended = true;
 }
 
 /**
