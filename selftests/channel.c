@@ -1701,6 +1701,30 @@ TEST_F(channel, pieces_whose_sum_wraps_around_are_found_out)
 	EXPECT_EQ(ROOM, ht_match_byte(room + ROOM, ROOM, GUARD));
 }
 
+/* Empty records that are no messages, several laps of them before there is one. */
+TEST_F(channel, many_records_that_are_no_messages_stop_nothing)
+{
+	struct ht_poll poll;
+	unsigned int i;
+	char byte = 0;
+
+	ht_poll_begin(&poll);
+	for (i = 0; i < 1000; i++) {
+		while (h__stream_post(self->a->sender, "", 0, 0, 0, H_NOWAIT) < 0) {
+			ASSERT_EQ(-EAGAIN, h_channel_recv(self->b, &byte, 1, H_NOWAIT));
+			ASSERT_TRUE(ht_poll_more(&poll));
+		}
+	}
+	for (i = 0; i < 1000; i++) {
+		while (h_channel_send(self->a, "x", 1, H_NOWAIT)) {
+			ASSERT_EQ(-EAGAIN, h_channel_recv(self->b, &byte, 1, H_NOWAIT));
+			ASSERT_TRUE(ht_poll_more(&poll));
+		}
+		ASSERT_EQ(1, h_channel_recv(self->b, &byte, 1, 10 * SECOND));
+		ASSERT_EQ('x', byte);
+	}
+}
+
 struct dispatcher {
 	struct h_manager *m;
 	bool stop;

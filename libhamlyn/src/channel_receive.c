@@ -8,6 +8,13 @@
 
 /* ---- releasing ---- */
 
+/* Channel locked. */
+static void skip_done(struct h_channel *ch)
+{
+	while (ch->low != ch->handed && ch->done[ch->low & ch->done_mask])
+		ch->done[ch->low++ & ch->done_mask] = 0;
+}
+
 /*
  * A stream takes records back in order, a channel in any: those that are given back
  * before older ones are marked.
@@ -21,8 +28,7 @@ static void release_record(struct h_channel *ch, uint32_t number)
 	low = ch->low;
 	if (number - low < ch->handed - low)
 		ch->done[number & ch->done_mask] = 1;
-	while (ch->low != ch->handed && ch->done[ch->low & ch->done_mask])
-		ch->done[ch->low++ & ch->done_mask] = 0;
+	skip_done(ch);
 	last.number = ch->low - 1;
 	low = ch->low - low;
 	h__spin_unlock(ch->manager, &ch->lock);
@@ -30,12 +36,17 @@ static void release_record(struct h_channel *ch, uint32_t number)
 		h_stream_release(ch->receiver, &last);
 }
 
-/* Those that were for the library only count as released. */
+/*
+ * Those that were for the library only count as released. There may be more of them, one
+ * behind the other, than there are marks.
+ */
 static void take_record(struct h_channel *ch, uint32_t number)
 {
 	h__spin_lock(ch->manager, &ch->lock);
-	while (ch->handed != number)
+	while (ch->handed != number) {
 		ch->done[ch->handed++ & ch->done_mask] = 1;
+		skip_done(ch);
+	}
 	ch->handed++;
 	h__spin_unlock(ch->manager, &ch->lock);
 }
