@@ -10,6 +10,12 @@
  * whatever C function. An object that was moved from, or closed, fails with EBADF;
  * but the inline calls of a terminus and of a notification queue do not look.
  *
+ * What cannot be destroyed yet, as another process was stopped in the middle of sending
+ * there (ETIMEDOUT, embedded device), stays: close(), leave() and destroy() of the
+ * object itself throw, and can be called again. Where it is a destructor, or the last
+ * record or datagram, that would have destroyed it, it stays for ever, and so do what
+ * it needs and the device: the library may have a thread that uses them.
+ *
  * **Errors** are hamlyn::error, a std::system_error, with the device's explanation
  * where it has one. Nothing there yet, or a time-out that is over, is no error but an
  * empty std::optional, or an empty result<>, whose why() tells.
@@ -382,8 +388,26 @@ private:
 	unsigned int forks_ = forks;
 };
 
+using dev_ref = std::shared_ptr<h_dev>;
+using area_ref = std::shared_ptr<h_area>;
+using nq_ref = std::shared_ptr<h_nq>;
+using manager_ref = std::shared_ptr<h_manager>;
+
+inline h_dev *dev_of(const dev_ref &dev) { return dev.get(); }
+inline h_dev *dev_of(const manager_ref &m) { return m ? h_manager_dev(m.get()) : nullptr; }
+
+/* Keeps it for ever, for what needs it could not be destroyed; and needs no memory to do so. */
+template <class T>
+void leak(T &&what) noexcept
+{
+	alignas(T) std::byte place[sizeof(T)];
+
+	::new (static_cast<void *>(place)) T(std::move(what));
+}
+
 /*
- * Owns a C object, and keeps alive what that needs: those are let go afterwards.
+ * Owns a C object, and keeps alive what that needs: those are let go afterwards. Destroy
+ * returns 0, or an error if the object is still there.
  */
 template <class T, class Destroy, class... Keep>
 class owner {
@@ -404,18 +428,21 @@ public:
 		origin_ = other.origin_;
 		return *this;
 	}
-	~owner() { reset(); }
+	~owner()
+	{
+		if (end())
+			leak(std::move(keep_));
+	}
 
 	T *get() const noexcept { return p_; }
 	void forget() noexcept { p_ = nullptr; }
-	/* As the destructor; returns what it ended with. */
-	int reset() noexcept
+	/* As the destructor, but if it is still there it stays in here, too. */
+	void destroy(const char *call)
 	{
-		T *p = std::exchange(p_, nullptr);
-		int err = p && origin_.here() ? Destroy()(p) : 0;
+		int err = end();
 
-		keep_ = {};
-		return err;
+		if (err)
+			fail(err, call, dev_of(keep<0>()));
 	}
 	template <std::size_t I>
 	auto &keep() noexcept { return std::get<I>(keep_); }
@@ -423,6 +450,17 @@ public:
 	const auto &keep() const noexcept { return std::get<I>(keep_); }
 
 private:
+	int end() noexcept
+	{
+		int err = p_ && origin_.here() ? Destroy()(p_) : 0;
+
+		if (!err) {
+			p_ = nullptr;
+			keep_ = {};
+		}
+		return err;
+	}
+
 	std::tuple<Keep...> keep_;
 	T *p_ = nullptr;
 	origin origin_;
@@ -481,6 +519,16 @@ private:
 
 using cell_ref = std::unique_ptr<ready_cell>;
 
+/* Destroys an end point if nobody else has it; if it is still there, throws. */
+template <class State>
+void end_last(const std::shared_ptr<State> &state, const char *call)
+{
+	int err = state && state.use_count() == 1 ? state->end() : 0;
+
+	if (err)
+		fail(err, call, dev_of(state->manager));
+}
+
 /* Set is the C function that takes an end point, a call back and its argument. */
 template <class T, class Set>
 void set_ready(T *p, cell_ref &cell, Set set, std::function<void()> f)
@@ -511,11 +559,6 @@ public:
 private:
 	std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
 };
-
-using dev_ref = std::shared_ptr<h_dev>;
-using area_ref = std::shared_ptr<h_area>;
-using nq_ref = std::shared_ptr<h_nq>;
-using manager_ref = std::shared_ptr<h_manager>;
 
 } // namespace detail
 
@@ -865,15 +908,7 @@ public:
 	 * same and does not tell. Throws ETIMEDOUT as h_slot_destroy(): then it is still
 	 * there, and the call is to be repeated.
 	 */
-	void destroy()
-	{
-		int err = slot_.get() ? h_slot_destroy(slot_.get()) : 0;
-
-		if (!err)
-			slot_.forget();
-		detail::check(err, "h_slot_destroy", dev());
-		slot_.reset();
-	}
+	void destroy() { slot_.destroy("h_slot_destroy"); }
 	h_slot *handle() const noexcept { return slot_.get(); }
 
 	/** A new key: all tickets given out so far are void. */
@@ -1136,8 +1171,8 @@ public:
 		watch_ = owned(w, nq.dev_, nq.nq_);
 	}
 
-	/** Ends it, as the destructor does. */
-	void close() noexcept { watch_.reset(); }
+	/** Ends it, as the destructor does; throws ETIMEDOUT if it stays: call again then. */
+	void close() { watch_.destroy("h_unwatch"); }
 	struct ::h_watch *handle() const noexcept { return watch_.get(); }
 
 private:
@@ -1229,8 +1264,9 @@ public:
 		detail::check(h_manager_create(dev.ref().get(), &options, &m), "h_manager_create",
 			      dev.handle());
 		manager_.reset(m, [d = dev.ref(), o = detail::origin()](h_manager *p) {
-			if (o.here())
-				h_manager_destroy(p);
+			/* It has end points, and may have a thread. */
+			if (o.here() && h_manager_destroy(p))
+				detail::leak(detail::dev_ref(d));
 		});
 	}
 	manager(manager &&) noexcept = default;
@@ -1380,15 +1416,26 @@ private:
 	class state {
 	public:
 		state(h_stream_receiver *r, detail::manager_ref m) noexcept
-			: receiver(r), manager_(std::move(m))
+			: receiver(r), manager(std::move(m))
 		{
 		}
 		state(const state &) = delete;
 		state &operator=(const state &) = delete;
 		~state()
 		{
-			if (origin.here())
-				h_stream_receiver_destroy(receiver);
+			if (end())
+				detail::leak(std::move(manager));
+		}
+
+		/* 0 when it is destroyed. */
+		int end() noexcept
+		{
+			int err = receiver && origin.here() ?
+					  h_stream_receiver_destroy(receiver) : 0;
+
+			if (!err)
+				receiver = nullptr;
+			return err;
 		}
 
 		/*
@@ -1441,6 +1488,7 @@ private:
 		}
 
 		h_stream_receiver *receiver;
+		detail::manager_ref manager;
 		detail::cell_ref ready;
 		const detail::origin origin = {};
 
@@ -1450,7 +1498,6 @@ private:
 			bool released;
 		};
 
-		detail::manager_ref manager_;
 		detail::spin_lock lock_;
 		std::vector<held> held_;
 	};
@@ -1476,18 +1523,22 @@ public:
 	stream_receiver &operator=(stream_receiver &&other) noexcept
 	{
 		if (this != &other) {
-			close();
+			drop();
 			state_ = std::move(other.state_);
 		}
 		return *this;
 	}
-	~stream_receiver() { close(); }
+	~stream_receiver() { drop(); }
 
-	/** Lets go of it, as the destructor does: it is destroyed when no record is held. */
-	void close() noexcept
+	/**
+	 * Lets go of it, as the destructor does: it is destroyed when no record is held.
+	 * Throws ETIMEDOUT if it stays: to be called again.
+	 */
+	void close()
 	{
-		if (auto s = std::move(state_); s && s->origin.here())
-			h_stream_receiver_on_ready(s->receiver, nullptr, nullptr);
+		call_nobody();
+		detail::end_last(state_, "h_stream_receiver_destroy");
+		state_.reset();
 	}
 	h_stream_receiver *handle() const noexcept { return state_ ? state_->receiver : nullptr; }
 
@@ -1554,6 +1605,16 @@ private:
 		}
 	}
 	h_stream_receiver *need() const { return detail::need(handle(), "stream receiver"); }
+	void call_nobody() noexcept
+	{
+		if (state_ && state_->origin.here())
+			h_stream_receiver_on_ready(state_->receiver, nullptr, nullptr);
+	}
+	void drop() noexcept
+	{
+		call_nobody();
+		state_.reset();
+	}
 	record take(const h_record &r)
 	{
 		state_->hold(r);
@@ -1593,7 +1654,7 @@ public:
 
 		sender_.forget();
 		ret = h_stream_sender_close(s, t.ns());
-		sender_.reset();
+		sender_ = owned();
 		return detail::outcome(ret, "h_stream_sender_close");
 	}
 	h_stream_sender *handle() const noexcept { return sender_.get(); }
@@ -1628,7 +1689,8 @@ private:
 	struct closer {
 		int operator()(h_stream_sender *s) const noexcept
 		{
-			return h_stream_sender_close(s, H_NOWAIT);
+			h_stream_sender_close(s, H_NOWAIT);
+			return 0;
 		}
 	};
 	using owned = detail::owner<h_stream_sender, closer, detail::manager_ref, detail::cell_ref,
@@ -2177,8 +2239,19 @@ private:
 		state &operator=(const state &) = delete;
 		~state()
 		{
-			if (origin.here())
-				h_datagram_receiver_destroy(receiver);
+			if (end())
+				detail::leak(std::move(manager));
+		}
+
+		/* 0 when it is destroyed. */
+		int end() noexcept
+		{
+			int err = receiver && origin.here() ?
+					  h_datagram_receiver_destroy(receiver) : 0;
+
+			if (!err)
+				receiver = nullptr;
+			return err;
 		}
 
 		h_datagram_receiver *receiver;
@@ -2219,18 +2292,22 @@ public:
 	datagram_receiver &operator=(datagram_receiver &&other) noexcept
 	{
 		if (this != &other) {
-			close();
+			drop();
 			state_ = std::move(other.state_);
 		}
 		return *this;
 	}
-	~datagram_receiver() { close(); }
+	~datagram_receiver() { drop(); }
 
-	/** Lets go of it, as the destructor does: it is destroyed when no datagram is held. */
-	void close() noexcept
+	/**
+	 * Lets go of it, as the destructor does: it is destroyed when no datagram is held.
+	 * Throws ETIMEDOUT if it stays: to be called again.
+	 */
+	void close()
 	{
-		if (auto s = std::move(state_); s && s->origin.here())
-			h_datagram_receiver_on_ready(s->receiver, nullptr, nullptr);
+		call_nobody();
+		detail::end_last(state_, "h_datagram_receiver_destroy");
+		state_.reset();
 	}
 	h_datagram_receiver *handle() const noexcept { return state_ ? state_->receiver : nullptr; }
 
@@ -2298,6 +2375,16 @@ public:
 
 private:
 	h_datagram_receiver *need() const { return detail::need(handle(), "datagram receiver"); }
+	void call_nobody() noexcept
+	{
+		if (state_ && state_->origin.here())
+			h_datagram_receiver_on_ready(state_->receiver, nullptr, nullptr);
+	}
+	void drop() noexcept
+	{
+		call_nobody();
+		state_.reset();
+	}
 	h_dev *dev() const { return h_manager_dev(state_->manager.get()); }
 	result<datagram> received(int ret, const h_datagram &d, const char *call)
 	{
@@ -2356,8 +2443,8 @@ public:
 	tagged_receiver(tagged_receiver &&) noexcept = default;
 	tagged_receiver &operator=(tagged_receiver &&) noexcept = default;
 
-	/** Destroys it, as the destructor does. */
-	void close() noexcept { receiver_.reset(); }
+	/** Destroys it, as the destructor does; throws ETIMEDOUT if it stays: call again then. */
+	void close() { receiver_.destroy("h_tagged_receiver_destroy"); }
 	h_tagged_receiver *handle() const noexcept { return receiver_.get(); }
 
 	/** For senders. */
@@ -2484,8 +2571,8 @@ public:
 	group(group &&) noexcept = default;
 	group &operator=(group &&) noexcept = default;
 
-	/** Destroys it, as the destructor does. */
-	void close() noexcept { group_.reset(); }
+	/** Destroys it, as the destructor does; throws ETIMEDOUT if it stays: call again then. */
+	void close() { group_.destroy("h_group_destroy"); }
 	h_group *handle() const noexcept { return group_.get(); }
 
 	/** The share of everything: to be used once, however often it is asked for. */
@@ -2552,8 +2639,8 @@ public:
 	gather(gather &&) noexcept = default;
 	gather &operator=(gather &&) noexcept = default;
 
-	/** Destroys it, as the destructor does. */
-	void close() noexcept { gather_.reset(); }
+	/** Destroys it, as the destructor does; throws ETIMEDOUT if it stays: call again then. */
+	void close() { gather_.destroy("h_gather_destroy"); }
 	h_gather *handle() const noexcept { return gather_.get(); }
 
 	/** For a member: for one process, once. */
@@ -2636,8 +2723,8 @@ public:
 	{
 		return detail::outcome(h_gather_wait(need(), t.ns()), "h_gather_wait");
 	}
-	/** Does no more, as the destructor does. */
-	void leave() noexcept { member_.reset(); }
+	/** Does no more, as the destructor does; throws ETIMEDOUT if it stays: call again then. */
+	void leave() { member_.destroy("h_gather_leave"); }
 
 private:
 	struct leaver {
@@ -2688,8 +2775,8 @@ public:
 	{
 		return detail::outcome(h_barrier_wait(need(), t.ns()), "h_barrier_wait");
 	}
-	/** Leaves it, as the destructor does. */
-	void leave() noexcept { barrier_.reset(); }
+	/** Leaves it, as the destructor does; throws ETIMEDOUT if it stays: call again then. */
+	void leave() { barrier_.destroy("h_barrier_destroy"); }
 
 private:
 	struct leaver {

@@ -83,6 +83,10 @@ def _channel_attr(max_message: int, buffers: int, buffer_size: int,
     return attr
 
 
+def _close(channel: int) -> None:
+    library.h_channel_close(channel, _library.NOWAIT)
+
+
 class Channel(Endpoint):
     """One end of a channel: messages both ways. Any thread may send, any receive.
 
@@ -105,9 +109,7 @@ class Channel(Endpoint):
             self._own(manager, out.value)
 
     def _own(self, manager: Manager, pointer: int) -> Channel:
-        self._handle = Handle("channel", pointer,
-                              lambda p: library.h_channel_close(p, _library.NOWAIT),
-                              manager._need())
+        self._handle = Handle("channel", pointer, _close, manager._need())
         self._begin(manager)
         return self
 

@@ -278,10 +278,11 @@ class Slot(Owner):
 
 
 def _destroy_terminus(bound: dict[int, Handle]):
-    def destroy(terminus: int) -> None:
-        library.h_terminus_destroy(terminus)
-        while bound:
+    def destroy(terminus: int) -> int:
+        result = library.h_terminus_destroy(terminus)
+        while bound and not result:
             bound.popitem()[1].leave()
+        return result
     return destroy
 
 

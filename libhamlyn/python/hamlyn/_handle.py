@@ -4,7 +4,8 @@
 Calls leave the interpreter lock alone, so that other threads run meanwhile, and may
 close what a call is using. So each C object counts its uses: that it is open, calls
 in progress, objects made on it, memory of it that Python objects show. It is
-destroyed by who ends the last one.
+destroyed by who ends the last one. If the library cannot destroy it yet, it stays, and
+so does what it was made on, until close() of one of them tries again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ SLICE = 0.2
 _lock = threading.RLock()
 _moved = threading.Condition(_lock)
 _all: weakref.WeakSet[Handle] = weakref.WeakSet()
+#: Those that could not be destroyed: also when Python has forgotten them.
+_stay: set[Handle] = set()
 
 
 class Handle:
@@ -35,12 +38,15 @@ class Handle:
     says so first and then looks whether there are uses. One of them sees the other.
     """
     __slots__ = ("name", "pointer", "parent", "called_back", "when_closed", "_destroy", "_keeps",
-                 "_children", "_uses", "_open", "_ended", "_waits", "_inside", "_busy", "_graves",
-                 "__weakref__")
+                 "_children", "_uses", "_open", "_ended", "_failed", "_waits", "_inside", "_busy",
+                 "_graves", "__weakref__")
 
     def __init__(self, name: str, pointer: int, destroy: Callable[[int], Any],
                  parent: Optional[Handle] = None, keeps: tuple[Handle, ...] = ()):
-        """Takes the pointer. The caller is inside a use of parent and all of keeps."""
+        """Takes the pointer. The caller is inside a use of parent and all of keeps.
+
+        destroy: a C function, or what returns nothing if it destroys in any case
+        """
         self.name = name
         self.pointer = pointer
         self.parent = parent
@@ -55,6 +61,8 @@ class Handle:
         self._uses: list[None] = []
         self._open = True
         self._ended = False
+        #: why it could not be destroyed
+        self._failed: Optional[_errors.Error] = None
         #: may destroying it take long?
         self._waits = False
         #: threads that are in h_manager_dispatch(), and not in a call back
@@ -94,12 +102,14 @@ class Handle:
         if not self._open and not self._uses:
             self._last()
 
-    def _last(self) -> None:
-        """It is closed and was not used a moment ago."""
+    def _last(self, again: bool = False) -> None:
+        """It is closed and was not used a moment ago; again: if that failed before."""
         with _lock:
-            if self._uses or self._ended:
+            due = self._failed is not None if again else not self._ended
+            if self._uses or not due:
                 return
             self._ended = True
+            self._failed = None
             parent = self.parent if self.called_back is not None else None
             if parent is not None:
                 self.called_back(self.pointer, None, None)
@@ -123,13 +133,27 @@ class Handle:
             time.sleep(0.0002)
 
     def _end(self) -> None:
-        pointer, self.pointer = self.pointer, 0
+        result: list[Any] = []
         try:
-            self._destroy(pointer)
+            # All of it in C: what Ctrl-C raises comes when the result is there.
+            result.extend(map(self._destroy, (self.pointer,)))
         finally:
-            keeps, self._keeps = self._keeps, ()
-            for keep in keeps:
-                keep.leave()
+            if result and result[0]:
+                # Nothing that it needs may go, or the library's threads would be without.
+                _stay.add(self)
+                self._failed = self._failure(result[0])
+            else:
+                self.pointer = 0
+                _stay.discard(self)
+                keeps, self._keeps = self._keeps, ()
+                for keep in keeps:
+                    keep.leave()
+
+    def _failure(self, result: int) -> _errors.Error:
+        device = self
+        while device.parent is not None:
+            device = device.parent
+        return _errors.failure(result, getattr(self._destroy, "__name__", ""), device.pointer)
 
     @property
     def closed(self) -> bool:
@@ -140,24 +164,36 @@ class Handle:
         """Destroys it when it is not used any more, and closes what was made on it.
 
         last: how to destroy it, in place of what was said when it was made
-        False if it was closed before: then last is not called.
+        False if it was closed before: then last is not called, but what could not be
+        destroyed is tried again. Raises why it, or what was made on it, cannot be.
         """
         with _lock:
-            if not self._open:
-                return False
-            if last is not None:
-                self._destroy = last
-                self._waits = True
-            self._uses.append(None)
-            self._open = False
+            first = self._open
+            if first:
+                if last is not None:
+                    self._destroy = last
+                    self._waits = True
+                self._uses.append(None)
+                self._open = False
             children = list(self._children)
+        failures = []
         for child in children:
-            child.close()
-        call = self.when_closed() if self.when_closed is not None else None
-        if call is not None:
-            call()
-        self.leave()
-        return True
+            try:
+                child.close()
+            except _errors.Error as e:
+                failures.append(e)
+        if first:
+            call = self.when_closed() if self.when_closed is not None else None
+            if call is not None:
+                call()
+            self.leave()
+        else:
+            self._last(again=True)
+        # A new one each time: what has been raised keeps what it passed through.
+        failed = failures[0] if failures else self._failed
+        if failed is not None:
+            raise type(failed)(failed.errno, failed.call, failed.explanation)
+        return first
 
     # The library looks at an end point on its way to a call back: none that has one is
     # destroyed while a thread is in h_manager_dispatch(). But who is in a call back of ours,
@@ -211,6 +247,7 @@ class Handle:
         """In a child process: there is nothing at the pointer, and no other thread."""
         self._open = False
         self._ended = True
+        self._failed = None
         self._inside, self._busy, self._graves = set(), [], []
         self.pointer = 0
 
@@ -221,6 +258,7 @@ def _after_fork() -> None:
     _moved = threading.Condition(_lock)
     for handle in list(_all):
         handle.forget()
+    _stay.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -234,6 +272,9 @@ class Owner:
     def close(self) -> None:
         """Closes it, and everything made on it; nothing happens the second time.
 
+        Raises Error, TimeoutError as a rule, if something cannot be destroyed yet: another
+        process was stopped in the middle of sending there. That, and what it was made on,
+        cannot be used any more but stays; close() of either, when called again, tries again.
         Calls of other threads that wait for it end with ValueError within 0.2 s;
         connect() and connect_streams() within 5 s. Only the sending of a message of more
         than 128 bytes on a channel goes on, and the channel is there until it ends.
@@ -256,14 +297,19 @@ class Owner:
             raise ValueError("closed")
         return self
 
-    def __exit__(self, *exc) -> None:
-        self.close()
+    def __exit__(self, kind: Any, *exc) -> None:
+        try:
+            self.close()
+        except _errors.Error:
+            if kind is None:
+                raise  # else it would hide that one: Ctrl-C, say, which may be why it stays
 
     def __del__(self):
         try:
-            self.close()
+            if not self.closed:
+                self.close()
         except Exception:  # pylint: disable=broad-except
-            pass  # the interpreter is being taken down
+            pass  # it stays, or the interpreter is being taken down
 
     def __repr__(self) -> str:
         return f"<hamlyn.{type(self).__name__}{' closed' if self.closed else ''}>"

@@ -184,6 +184,10 @@ class StreamReceiver(Endpoint):
             yield record
 
 
+def _close(sender: int) -> None:
+    library.h_stream_sender_close(sender, _library.NOWAIT)
+
+
 class StreamSender(Endpoint):
     """The sending end of a stream, made from the receiver's seed."""
     _on_ready_call = library.h_stream_sender_on_ready
@@ -198,9 +202,7 @@ class StreamSender(Endpoint):
             self._own(manager, out.value)
 
     def _own(self, manager: Manager, pointer: int, keeps: tuple[Handle, ...] = ()) -> None:
-        self._handle = Handle("stream sender", pointer,
-                              lambda p: library.h_stream_sender_close(p, _library.NOWAIT),
-                              manager._need(), keeps)
+        self._handle = Handle("stream sender", pointer, _close, manager._need(), keeps)
         self._begin(manager)
 
     def send(self, data, timeout: Optional[float] = None) -> int:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Nothing that is done in the wrong order, or too late, does more than raise ValueError."""
 
+import contextlib
+import ctypes
+import errno
 import gc
 import os
 import signal
@@ -548,3 +551,158 @@ except KeyboardInterrupt:
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class Stays(DeviceTest):
+    """What the library cannot destroy yet, for as long as another process is stopped in it."""
+
+    @contextlib.contextmanager
+    def staying(self, thing):
+        """It cannot be destroyed meanwhile; gives how often that was tried."""
+        handle, tried = thing._handle, []
+        del thing
+        destroy = handle._destroy
+
+        def fails(pointer):
+            tried.append(pointer)
+            return -errno.ETIMEDOUT
+
+        handle._destroy = fails
+        try:
+            yield tried
+        finally:
+            handle._destroy = destroy
+
+    def there(self):
+        return bool(self.manager._handle.pointer and self.device._handle.pointer)
+
+    def gone(self):
+        return not (self.manager._handle.pointer or self.device._handle.pointer)
+
+    def test_end_points(self):
+        gather = hamlyn.Gather(self.manager, [1])
+        barrier = hamlyn.Barrier(self.manager, 2)
+        for make in (hamlyn.DatagramReceiver, hamlyn.StreamReceiver, hamlyn.TaggedReceiver,
+                     lambda m: hamlyn.Group(m, 1), lambda m: hamlyn.Gather(m, [1]),
+                     lambda m: hamlyn.GatherMember(m, gather.seed(0)),
+                     lambda m: hamlyn.Barrier(m, barrier.seed(1))):
+            thing = make(self.manager)
+            with self.subTest(type(thing).__name__):
+                with self.staying(thing) as tried:
+                    for n in (1, 2):
+                        with self.assertRaises(TimeoutError) as raised:
+                            thing.close()
+                        self.assertIsInstance(raised.exception, hamlyn.Error)
+                        self.assertEqual(len(tried), n)
+                self.assertTrue(thing.closed)
+                self.assertTrue(thing._handle.pointer)
+                thing.close()
+                self.assertFalse(thing._handle.pointer)
+                thing.close()
+                self.assertEqual(len(tried), 2)
+
+    def test_of_the_low_layer(self):
+        area, queue = hamlyn.Area(self.device, 4096), hamlyn.NotificationQueue(self.device)
+        slot = hamlyn.Slot(area, queue)
+        with self.staying(slot):
+            for thing in (slot, self.device):
+                with self.assertRaises(TimeoutError):
+                    thing.close()
+            area.close()
+            queue.close()
+            self.assertTrue(area._handle.pointer and queue._handle.pointer)
+        self.device.close()
+        self.assertTrue(self.gone())
+        self.assertFalse(area._handle.pointer or queue._handle.pointer)
+
+    def test_areas_of_a_terminus(self):
+        area, terminus = hamlyn.Area(self.device, 4096), hamlyn.Terminus(self.device)
+        terminus.bind(0, area)
+        with self.staying(terminus):
+            with self.assertRaises(TimeoutError):
+                terminus.close()
+            area.close()
+            self.assertTrue(area._handle.pointer)
+        terminus.close()
+        self.assertFalse(area._handle.pointer)
+
+    def test_what_it_was_made_on(self):
+        self.manager.fileno()
+        receiver = hamlyn.StreamReceiver(self.manager)
+        with self.staying(receiver) as tried:
+            for thing in (receiver, self.manager, self.device):
+                with self.assertRaises(TimeoutError):
+                    thing.close()
+            self.assertTrue(self.there())
+            self.assertEqual(len(tried), 3)
+        self.device.close()
+        self.assertTrue(self.gone())
+
+    def test_one_that_was_forgotten(self):
+        receiver = hamlyn.DatagramReceiver(self.manager)
+        receiver.on_ready(print)
+        stays = self.staying(receiver)
+        tried = stays.__enter__()
+        del receiver
+        gc.collect()
+        self.assertEqual(len(tried), 1)
+        with self.assertRaises(TimeoutError):
+            self.device.close()
+        self.assertTrue(self.there())
+        stays.__exit__(None, None, None)
+        self.device.close()
+        self.assertTrue(self.gone())
+
+    def test_destroyed_when_it_is_not_used_any_more(self):
+        receiver = hamlyn.TaggedReceiver(self.manager)
+        memory = receiver.memory
+        with self.staying(receiver) as tried:
+            receiver.close()
+            self.assertFalse(tried)
+            del memory
+            self.assertEqual(len(tried), 1)
+            with self.assertRaises(TimeoutError):
+                self.manager.close()
+        self.device.close()
+        self.assertTrue(self.gone())
+
+    def orphan(self):
+        """An end point that nobody owns: Ctrl-C came when it had just been made."""
+        out = ctypes.c_void_p()
+        library = _library.library
+        self.assertFalse(library.h_stream_receiver_create(
+            self.manager._handle.pointer, _library.StreamAttr(), out))
+        self.addCleanup(self.device.close)
+        self.addCleanup(library.h_stream_receiver_destroy, out)
+
+    def test_manager_with_an_end_point_that_nobody_owns(self):
+        self.orphan()
+        for thing in (self.manager, self.device):
+            with self.assertRaises(hamlyn.Error) as raised:
+                thing.close()
+            self.assertEqual(raised.exception.errno, errno.EBUSY)
+            self.assertEqual(raised.exception.call, "h_manager_destroy")
+            self.assertTrue(self.there())
+
+    def test_why_a_context_ends_is_not_hidden(self):
+        self.orphan()
+        with self.assertRaises(KeyboardInterrupt):
+            with self.device, self.manager:
+                raise KeyboardInterrupt
+        self.assertTrue(self.there())
+
+    def test_child_process(self):
+        receiver = hamlyn.DatagramReceiver(self.manager)
+        with self.staying(receiver):
+            with self.assertRaises(TimeoutError):
+                receiver.close()
+            pid = os.fork()
+            if not pid:
+                try:
+                    receiver.close()
+                    self.device.close()
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        receiver.close()
