@@ -102,7 +102,10 @@ note-start     native stream                libhamlyn/src/stream_arrive.c s/if (
 note-number    native stream                libhamlyn/src/stream_arrive.c s/ || note.number != r->high)/)/
 hello-twice    native stream                libhamlyn/src/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (length != H_SEED_BYTES)/
 hello-length   native stream                libhamlyn/src/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (r->connected)/
-credit-bound   native stream                libhamlyn/src/stream_send.c s/if (released - s->released > sent - s->released) {/if (0) {/
+credit-bound   native stream                libhamlyn/src/stream_send.c s/if (released - s->released > sent - s->released ||/if (/
+credit-proof   native stream                libhamlyn/src/stream_send.c s/return proof == s->marks_sum;/return true;/
+credit-seen    native stream                libhamlyn/src/stream_arrive.c s/if (proof != sum)/if (0)/
+seed-third     native stream                libhamlyn/src/stream_send.c s/if ((int32_t)(released - s->start) >= 0 \&\& /if (/
 credit-short   native stream                libhamlyn/src/stream_send.c s/if (length < H_CREDIT_SHORT ||/if (/
 credit-long    native stream                libhamlyn/src/stream_send.c s/(flags & H_CREDIT_SEED \&\& length < H_CREDIT_LONG)) {/0) {/
 credit-fixed   native stream                libhamlyn/src/stream_send.c s/if (flags & H_CREDIT_SEED \&\& s->fixed) {/if (0) {/

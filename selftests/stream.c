@@ -279,6 +279,7 @@ static const char *skip_records(FIXTURE_DATA(stream) *self, uint32_t by)
 	struct h_stream_receiver *r = self->receiver;
 	struct h_stream_sender *s = self->sender;
 	struct ht_poll poll;
+	uint32_t i;
 
 	ht_poll_begin(&poll);
 	while (s->released != r->credited || r->high != s->sent) {
@@ -289,6 +290,8 @@ static const char *skip_records(FIXTURE_DATA(stream) *self, uint32_t by)
 	}
 	s->sent += by;
 	s->released += by;
+	for (i = s->marks_seen; i != s->marks_made; i++)
+		s->marks[i % H_MARKS].number += by;
 	r->high += by;
 	r->next += by;
 	r->released += by;
@@ -851,6 +854,7 @@ static const struct record_lie {
 	size_t length;
 	uint32_t flags;
 	uint32_t credits;
+	uint16_t proof;
 	int result;
 } record_lies[] = {
 	{ "none", .length = 64, .result = 1 },
@@ -865,6 +869,8 @@ static const struct record_lie {
 	/* None was sent: that one was not seen yet is what may be. */
 	{ "the last credits are under way", .length = 64,
 	  .credits = 0xffffffff, .result = 1 },
+	{ "words of credits where there was none", .length = 64, .proof = 1,
+	  .result = -EPROTO },
 	{ "a credit that was not sent", .length = 64, .credits = 1,
 	  .result = -EPROTO },
 	{ "one in the second buffer", .length = 64, .credits = 1 << 8,
@@ -922,6 +928,7 @@ static const char *send_record_raw(FIXTURE_DATA(hostile) *self,
 	h__put(note, l->flags, 4);
 	h__put(note + 4, l->credits, 4);
 	h__put(note + 8, number, 4);
+	h__put(note + 14, l->proof, 2);
 	h__put(note + 16, more, 8);
 	t.meta_index = (s->sent - s->start) & (s->entries - 1);
 	t.base += (uint64_t)t.meta_index * s->buffer;
@@ -1049,6 +1056,7 @@ static const struct credit_lie {
 	uint32_t too_long;
 	bool damaged;
 	bool fixed;		/* there must not be any */
+	uint16_t unproven;	/* off the sum of words */
 	int result;
 } credit_lies[] = {
 	{ "none", .ahead = 0 },
@@ -1056,6 +1064,7 @@ static const struct credit_lie {
 	{ "the oldest one", .ahead = 1u << 31 },
 	{ "for one that was not sent", .ahead = 1, .result = -EPIPE },
 	{ "for many", .ahead = INT32_MAX - 1, .result = -EPIPE },
+	{ "for one that it did not receive", .unproven = 1, .result = -EPIPE },
 	{ "a short one", .length = H_CREDIT_SHORT - 1, .result = -EPIPE },
 	{ "a very short one", .length = 1, .result = -EPIPE },
 	{ "a seed, but nothing wrong", .flags = H_CREDIT_SEED },
@@ -1103,6 +1112,18 @@ static void make_seed(FIXTURE_DATA(hostile) *self, const struct credit_lie *l,
 	memcpy(bytes, seed.bytes, H_SEED_BYTES);
 }
 
+/* Also what it cannot know: so that nothing but what it is about gives a lie away. */
+static uint16_t sum_of_words(const struct h_stream_sender *s, uint32_t before)
+{
+	uint16_t sum = s->marks_sum;
+	uint32_t i;
+
+	for (i = s->marks_seen; i != s->marks_made; i++)
+		if ((int32_t)(s->marks[i % H_MARKS].number - before) < 0)
+			sum += s->marks[i % H_MARKS].word;
+	return sum;
+}
+
 static const char *send_credit_raw(FIXTURE_DATA(hostile) *self,
 				   const struct credit_lie *l)
 {
@@ -1117,13 +1138,16 @@ static const char *send_credit_raw(FIXTURE_DATA(hostile) *self,
 	t.base += H_CREDIT_BYTES;
 	/* What a short one leaves as it was is all there, so that only its length tells. */
 	h__put(bytes, self->s->sent, 4);
-	h__put(bytes + 4, 0, 4);
+	h__put(bytes + 4, 0, 2);
+	h__put(bytes + 6, sum_of_words(self->s, self->s->sent) + l->unproven, 2);
+	h__put(bytes + 8, 0, 4);
 	make_seed(self, l, bytes + H_CREDIT_SHORT);
 	if (send_raw(self, &msg))
 		return "cannot send";
 	h_manager_poll(self->good);
 	h__put(bytes, self->s->sent + l->ahead, 4);
-	h__put(bytes + 4, l->flags, 4);
+	h__put(bytes + 4, l->flags, 2);
+	h__put(bytes + 6, sum_of_words(self->s, self->s->sent + l->ahead), 2);
 	msg.length = l->length ? l->length :
 		     l->flags & H_CREDIT_SEED ? H_CREDIT_LONG : H_CREDIT_SHORT;
 	return send_raw(self, &msg);
@@ -1163,6 +1187,10 @@ TEST_F(hostile, each_lie_of_a_receiver_is_found_out)
 					 &self->r, &self->s));
 		ASSERT_NO(hear_hello(self));
 		self->s->fixed = l->fixed;
+		/* One that the other end has said nothing of. */
+		if (l->unproven) {
+			ASSERT_EQ(0, send_one(self->s));
+		}
 		ASSERT_NO(send_credit_raw(self, l));
 		h_manager_poll(self->good);
 		EXPECT_EQ(l->result, send_one(self->s)) {
@@ -1177,6 +1205,98 @@ TEST_F(hostile, each_lie_of_a_receiver_is_found_out)
 		}
 		ASSERT_NO(disconnect(self));
 	}
+}
+
+/* ---- what is said to have been received and was rejected ---- */
+
+/*
+ * All buffers but the first one have other keys than they were said to have: what is sent
+ * there is a guess of who sends, who is told all the same that it was received.
+ */
+TEST_F(hostile, a_receiver_that_makes_others_guess_is_found_out)
+{
+	struct h_generation *g;
+	unsigned int i;
+	int ret;
+
+	ASSERT_EQ(0, connect_two(self->bad, self->good, NULL, &self->r, &self->s));
+	ASSERT_NO(hear_hello(self));
+	g = &self->r->gen[0];
+	for (i = 1; i < g->entries; i++)
+		h__place_entry(&g->place, i)->key ^= 1;
+	do {
+		unsigned char bytes[H_CREDIT_SHORT] = { 0 };
+		struct h_ticket t = self->r->credit;
+		struct h_msg msg = {
+			.ticket = &t, .data = bytes, .length = sizeof(bytes),
+		};
+
+		ret = send_one(self->s);
+		t.meta_index = self->s->sent % H_CREDITS;
+		t.base += t.meta_index * H_CREDIT_BYTES;
+		h__put(bytes, self->s->sent, 4);
+		h__put(bytes + 6, self->r->high_sum, 2);
+		ASSERT_NO(send_raw(self, &msg));
+		h_manager_poll(self->good);
+		h_manager_poll(self->bad);
+	} while (!ret && self->s->sent < 100 * g->entries);
+	EXPECT_EQ(-EPIPE, ret);
+	EXPECT_LE(self->s->sent, 2 * g->entries);
+	ASSERT_NO(disconnect(self));
+}
+
+/* Buffers without end, to none of which anything need come. */
+TEST_F(hostile, a_third_generation_is_not_taken_before_the_first_is_released)
+{
+	const struct credit_lie same = { .flags = H_CREDIT_SEED };
+	unsigned int i;
+	int ret;
+
+	ASSERT_EQ(0, connect_two(self->bad, self->good, &few, &self->r, &self->s));
+	ASSERT_NO(hear_hello(self));
+	for (i = 0; i < 10; i++) {
+		unsigned char bytes[H_CREDIT_LONG] = { 0 };
+		struct h_ticket t = self->r->credit;
+		struct h_msg msg = {
+			.ticket = &t, .data = bytes, .length = sizeof(bytes),
+		};
+
+		ret = send_one(self->s);
+		if (ret)
+			break;
+		t.meta_index = i % H_CREDITS;
+		t.base += t.meta_index * H_CREDIT_BYTES;
+		h__put(bytes + 4, H_CREDIT_SEED, 2);
+		make_seed(self, &same, bytes + H_CREDIT_SHORT);
+		ASSERT_NO(send_raw(self, &msg));
+		h_manager_poll(self->good);
+	}
+	EXPECT_EQ(-EPIPE, ret);
+	EXPECT_LE(i, 3);
+	ASSERT_NO(disconnect(self));
+}
+
+TEST_F(hostile, a_sender_that_makes_others_guess_is_found_out)
+{
+	struct record_lie l = { .length = 64 };
+	struct h_record record;
+	unsigned int i;
+	int ret;
+
+	ASSERT_EQ(0, connect_two(self->good, self->bad, &few, &self->r, &self->s));
+	for (i = 0; i < H_CREDITS; i++)
+		h__place_entry(&self->s->credits, i)->key ^= 1;
+	for (i = 0; i < 1000; i++) {
+		l.credits = self->r->credit_sent;
+		ASSERT_NO(send_record_raw(self, &l, self->s->sent, 0));
+		ret = h_stream_receive(self->r, &record, ht_patience_ns());
+		if (ret != 1)
+			break;
+		h_stream_release(self->r, &record);
+	}
+	EXPECT_EQ(-EPROTO, ret);
+	EXPECT_LE(i, 2 * few.buffers);
+	ASSERT_NO(disconnect(self));
 }
 
 /* ---- any lies, one after the other ---- */
@@ -1226,9 +1346,10 @@ static void bad_record(FIXTURE_DATA(hostile) *self)
 	t.base += (uint64_t)index * s->buffer;
 	t.meta_index = index;
 	h__put(note, flags[any(self, ARRAY_SIZE(flags))], 4);
-	h__put(note + 4, near(self, s->credits_seen), 4);
+	h__put(note + 4, near(self, (uint32_t)s->credits_seen), 4);
 	h__put(note + 8, near(self, s->sent), 4);
-	h__put(note + 12, any(self, 2), 4);
+	h__put(note + 12, any(self, 2), 2);
+	h__put(note + 14, any(self, 8) ? s->credits_seen >> 32 : 1, 2);
 	h__put(note + 16, any_more(self), 8);
 	msg.length = any(self, 3) ? any(self, sizeof(data) + 1) : 0;
 	if (any(self, 3))
@@ -1292,7 +1413,8 @@ static void bad_credit(FIXTURE_DATA(hostile) *self)
 	t.base += (uint64_t)index * H_CREDIT_BYTES;
 	t.meta_index = index;
 	h__put(bytes, near(self, r->high), 4);
-	h__put(bytes + 4, flags[any(self, ARRAY_SIZE(flags))], 4);
+	h__put(bytes + 4, flags[any(self, ARRAY_SIZE(flags))], 2);
+	h__put(bytes + 6, any(self, 8) ? r->high_sum : 1, 2);
 	h_slot_ticket(r->gen[0].place.slot, 0, 0, 0, &f.ticket);
 	f.ticket.key = r->gen[0].key;
 	f.entries = 1u << any(self, 12);

@@ -104,6 +104,8 @@ static bool read_note(const struct h_generation *g, uint32_t index,
 	note->flags = (uint32_t)h__get(bytes, 4);
 	note->credits = (uint32_t)h__get(bytes + 4, 4);
 	note->number = (uint32_t)h__get(bytes + 8, 4);
+	note->word = (uint16_t)h__get(bytes + 12, 2);
+	note->proof = (uint16_t)h__get(bytes + 14, 2);
 	note->more = h__get(bytes + 16, 8);
 	return true;
 }
@@ -150,15 +152,24 @@ static bool wants_more(const struct h_stream_receiver *r,
 	return more >= enough && g->buffer < r->max_buffer && r->gens == 1;
 }
 
-/* Of each buffer: all that were sent, or all but the last. */
-static int take_credits_seen(struct h_stream_receiver *r, uint32_t counts)
+/* Of each buffer: all that were sent, or all but the last; and what was in them. */
+static int take_credits_seen(struct h_stream_receiver *r, uint32_t counts, uint16_t proof)
 {
+	uint16_t sum = r->credit_sum;
 	uint32_t i;
 
-	for (i = 0; i < 32; i += 8)
-		if ((((r->credit_sent >> i) - (counts >> i)) & 0xff) > 1)
+	for (i = 0; i < H_CREDITS; i++) {
+		uint8_t sent = r->credit_sent >> 8 * i, seen = counts >> 8 * i;
+
+		if ((uint8_t)(sent - seen) > 1)
 			return -EPROTO;
+		if (seen != (uint8_t)(r->credit_seen >> 8 * i))
+			sum += r->credit_words[i];
+	}
+	if (proof != sum)
+		return -EPROTO;
 	r->credit_seen = counts;
+	r->credit_sum = sum;
 	return 0;
 }
 
@@ -171,13 +182,14 @@ static int take_note(struct h_stream_receiver *r, struct h_generation *g,
 	a->control = !a->length;
 	if (h__likely(!read_note(g, index, &note)))
 		return 0;
-	if (take_credits_seen(r, note.credits))
+	if (take_credits_seen(r, note.credits, note.proof))
 		return -EPROTO;
 	if (note.flags & ~H_NOTE_FLAGS)
 		return -EPROTO;
 	if (note.flags & H_NOTE_EMPTY && (!r->messages || a->length))
 		return -EPROTO;
 	a->more = note.more;
+	a->word = note.word;
 	a->control = note.flags & H_NOTE_HELLO ||
 		     (!a->length && !(note.flags & H_NOTE_EMPTY));
 	if (wants_more(r, g, note.more))
@@ -215,6 +227,7 @@ void h__stream_release_one(struct h_stream_receiver *r)
 	uint32_t index = h__generation_index(g, r->released);
 
 	r->controls -= g->arrivals[index].control;
+	r->released_sum += g->arrivals[index].word;
 	g->arrivals[index].here = 0;
 	h__entry_arm(h__place_entry(&g->place, index));
 	r->released++;
@@ -251,6 +264,7 @@ static void advance(struct h_stream_receiver *r)
 			break;
 		}
 		r->controls += a->control;
+		r->high_sum += a->word;
 		h__write_once(&r->high, r->high + 1);
 	}
 	h__stream_pass_control(r);
