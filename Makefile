@@ -107,7 +107,7 @@ $(BUILD)/libhamlyn.a: $(LIB_OBJ)
 	$(AR) rcs $@ $^
 
 $(LIB_SO): $(LIB_OBJ) libhamlyn/libhamlyn.map
-	$(CC) -shared -Wl,-soname,libhamlyn.so.$(SOVERSION) -Wl,--no-undefined \
+	$(CC) -shared -Wl,-soname,libhamlyn.so.$(SOVERSION) -Wl,--no-undefined -Wl,-z,nodelete \
 		-Wl,--version-script=libhamlyn/libhamlyn.map $(LDFLAGS) \
 		$(LIB_OBJ) -o $@ -lpthread
 

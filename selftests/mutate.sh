@@ -92,6 +92,7 @@ stream-debt    native channel               libhamlyn/src/stream_receive.c s/^\t
 gather-left    native gather                libhamlyn/src/gather.c s/over = m->left || m->gone;/over = false;/
 dispatch-bound native manager               libhamlyn/src/ready.c s/while (rounds-- \&\& h_manager_poll/while ((void)rounds, h_manager_poll/
 unread-replies native rendezvous            libhamlyn/src/rendezvous_listen.c s/of_user >= UNREAD_OF_USER/0/
+slow-close     native rendezvous            libhamlyn/src/rendezvous_close.c s/later = make_room();/later = make_room() \&\& 0;/
 grace-goes-on  native crowd                 libhamlyn/src/shm_table.c s/if (g \&\& g->about != about)/if (g)/
 shm-owner      native hostile_segment       libhamlyn/src/shm_segment.c s/st.st_uid != geteuid() || st.st_mode & 077/0/
 note-credits   native stream                libhamlyn/src/stream_arrive.c s/& 0xff) > 1)$/\& 0xff) > 255)/

@@ -3,11 +3,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -91,6 +94,22 @@ int bind(int fd, const struct sockaddr *address, socklen_t length)
 			return -1;
 	}
 	return ret;
+}
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS	83
+#endif
+
+/* Before 6.16, where nobody can say that he takes no descriptors. */
+static bool old_kernel;
+
+int setsockopt(int fd, int level, int name, const void *value, socklen_t n)
+{
+	if (old_kernel && level == SOL_SOCKET && name == SO_PASSRIGHTS) {
+		errno = ENOPROTOOPT;
+		return -1;
+	}
+	return (int)syscall(SYS_setsockopt, fd, level, name, value, n);
 }
 
 TEST_F(rendezvous, the_mode_is_for_the_socket_and_nothing_else)
@@ -1270,7 +1289,9 @@ static void say_with(int fd, const void *bytes, size_t length, const int *fds,
 		c->cmsg_len = CMSG_LEN(count * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
 	}
-	sendmsg(fd, &msg, MSG_NOSIGNAL);
+	/* To who takes none (EPERM) it is said without them. */
+	if (sendmsg(fd, &msg, MSG_NOSIGNAL) < 0 && errno == EPERM && count)
+		say_with(fd, bytes, length, NULL, 0);
 }
 
 static void say(int fd, const struct saying *s)
@@ -1287,6 +1308,18 @@ static unsigned int open_files(void)
 		n++;
 	closedir(dir);
 	return n;
+}
+
+/* What a stranger sent is closed by a thread of its own. */
+static bool become_as_many(unsigned int files)
+{
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	while (open_files() != files)
+		if (!ht_poll_more(&poll))
+			return false;
+	return true;
 }
 
 /*
@@ -1469,7 +1502,7 @@ static const char *is(const char *(*as_it_should)(int fd, int ret,
 	close(fd);
 	if (complaint)
 		return complaint;
-	return open_files() == files ? NULL : "a descriptor stays";
+	return become_as_many(files) ? NULL : "a descriptor stays";
 }
 
 struct answer {
@@ -1862,7 +1895,7 @@ static const char *offer_with(FIXTURE_DATA(rendezvous) *self,
 	ret = h_channel_accept(self->listener, self->m, NULL, &ch, H_NOWAIT);
 	complaint = good ? was_let_in(fd, ret, ch) : was_sent_away(fd, ret, ch);
 	close(fd);
-	return complaint || open_files() == files ? complaint :
+	return complaint || become_as_many(files) ? complaint :
 						    "a descriptor stays";
 }
 
@@ -1904,6 +1937,253 @@ TEST_F(rendezvous, descriptors_of_something_else_are_sent_away)
 	ASSERT_NO(hang_up(&o));
 	ASSERT_NO(good_one_is_let_in(self->listener, self->path, self->m,
 				     variant->flags));
+}
+
+/* ---- what is slow to close ---- */
+
+/* A socket that lingers until it could send all that it has to, or @hold is closed. */
+static int lingering(int *hold)
+{
+	const struct linger linger = {
+		.l_onoff = 1,
+		.l_linger = (int)(ht_patience_ns() / 4 / SECOND),
+	};
+	struct sockaddr_in a = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	static const char data[65536];
+	socklen_t n = sizeof(a);
+	int fd, small = 4096, left = 0;
+
+	*hold = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	setsockopt(*hold, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	if (bind(*hold, (struct sockaddr *)&a, n) || listen(*hold, 1) ||
+	    getsockname(*hold, (struct sockaddr *)&a, &n) ||
+	    connect(fd, (struct sockaddr *)&a, n))
+		return -1;
+	while (send(fd, data, sizeof(data), MSG_DONTWAIT) > 0)
+		;
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) ||
+	    ioctl(fd, SIOCOUTQ, &left) || !left)
+		return -1;
+	return fd;
+}
+
+static bool something_lingers(void)
+{
+	int hold, fd = lingering(&hold);
+
+	close(hold);
+	close(fd);
+	return fd >= 0;
+}
+
+/* Nonsense, with so many descriptors: the last is @slow, which is nobody else's then. */
+static void say_slow(int fd, size_t count, int slow)
+{
+	int fds[8] = {};
+
+	fds[count - 1] = slow;
+	say_with(fd, "x", 1, fds, count);
+	close(slow);
+}
+
+static bool took_long(int64_t begin)
+{
+	return ht_now_ns() - begin > ht_patience_ns() / 20;
+}
+
+static void *fork_meanwhile(void *arg)
+{
+	const char **complaint = arg;
+	int64_t begin;
+	pid_t pid;
+
+	ht_sleep_ns(SECOND / 10);
+	begin = ht_now_ns();
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	if (took_long(begin))
+		*complaint = "fork() had to wait";
+	return pid < 0 || ht_reap(pid) ? "no child" : NULL;
+}
+
+static const char *accept_slow(struct h_listener *l, struct h_manager *m)
+{
+	const char *complaint = NULL;
+	struct h_channel *ch;
+	pthread_t thread;
+	int64_t begin;
+	void *failed;
+	int i;
+
+	if (pthread_create(&thread, NULL, fork_meanwhile, &complaint))
+		return "no thread";
+	begin = ht_now_ns();
+	for (i = 0; i < 20; i++) {
+		if (h_channel_accept(l, m, NULL, &ch, H_NOWAIT) != -EAGAIN)
+			return "somebody is there";
+		ht_sleep_ns(SECOND / 100);
+	}
+	if (took_long(begin))
+		return "who accepts had to wait";
+	pthread_join(thread, &failed);
+	return failed ? failed : complaint;
+}
+
+/* Not even the kernel helps. @heard: somebody accepts; else the listener goes before that. */
+static const char *is_slow(FIXTURE_DATA(rendezvous) *self, struct h_listener_attr *attr,
+			   size_t count, bool heard)
+{
+	const char *complaint = NULL;
+	struct h_listener *l;
+	int64_t begin;
+	char other[80];
+	int fd, hold;
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	old_kernel = true;
+	if (h_listener_create(other, attr, &l))
+		return "it cannot listen";
+	old_kernel = false;
+	fd = call_raw(other);
+	say_slow(fd, count, lingering(&hold));
+	if (heard)
+		complaint = accept_slow(l, self->m);
+	begin = ht_now_ns();
+	h_listener_destroy(l);
+	if (!complaint && took_long(begin))
+		complaint = "who listens no more had to wait";
+	close(hold);
+	close(fd);
+	return complaint;
+}
+
+TEST_F(rendezvous, what_is_slow_to_close_holds_up_nobody)
+{
+	struct h_listener_attr attr = { .flags = variant->flags };
+	unsigned int files = open_files();
+	size_t count;
+
+	if (!something_lingers())
+		SKIP(return, "needs TCP on the loopback interface");
+	for (count = 1; count <= 4; count++) {
+		ASSERT_NO(is_slow(self, &attr, count, true)) {
+			TH_LOG("%zu descriptors", count);
+		}
+	}
+	EXPECT_TRUE(become_as_many(files));
+}
+
+TEST_F(rendezvous, who_is_not_on_the_list_holds_up_nobody)
+{
+	static const uid_t nobody = NOBODY;
+	struct h_listener_attr attr = {
+		.flags = variant->flags,
+		.uids = &nobody,
+		.uid_count = 1,
+	};
+	unsigned int files = open_files();
+
+	if (geteuid() == NOBODY || !something_lingers())
+		SKIP(return, "needs another user, and TCP on the loopback interface");
+	ASSERT_NO(is_slow(self, &attr, 1, true));
+	EXPECT_TRUE(become_as_many(files));
+}
+
+TEST_F(rendezvous, who_was_never_heard_does_not_hold_up_the_end)
+{
+	struct h_listener_attr attr = { .flags = variant->flags };
+	unsigned int files = open_files();
+
+	if (!something_lingers())
+		SKIP(return, "needs TCP on the loopback interface");
+	ASSERT_NO(is_slow(self, &attr, 1, false));
+	EXPECT_TRUE(become_as_many(files));
+}
+
+TEST_F(rendezvous, who_takes_no_descriptors_is_sent_none)
+{
+	struct iovec iov = { "x", 1 };
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {
+		.align = { .cmsg_len = CMSG_LEN(sizeof(int)),
+			   .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS },
+	};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	int fd = call_raw(self->path), on;
+	socklen_t n = sizeof(on);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &on, &n))
+		SKIP(return, "needs Linux 6.16");
+	EXPECT_EQ(variant->flags ? 1 : -1, sendmsg(fd, &msg, MSG_NOSIGNAL));
+	close(fd);
+}
+
+struct slow_server {
+	int sock;
+	size_t count;
+	int slow;
+};
+
+static void *answer_slow(void *arg)
+{
+	struct slow_server *s = arg;
+	int fd = accept(s->sock, NULL, NULL);
+	struct saying said;
+
+	hear(fd, &said);
+	close_heard(&said);
+	say_slow(fd, s->count, s->slow);
+	/* Another one, which nobody reads. */
+	say_with(fd, "y", 1, NULL, 0);
+	close(fd);
+	return NULL;
+}
+
+TEST_F(rendezvous, who_answers_what_is_slow_to_close_holds_up_nobody)
+{
+	const struct h_channel_attr attr = { .connect.flags = variant->flags };
+	unsigned int files = open_files();
+	struct slow_server s;
+	struct h_channel *ch;
+	pthread_t thread;
+	int64_t begin;
+	char other[80];
+	int hold;
+
+	if (!something_lingers())
+		SKIP(return, "needs TCP on the loopback interface");
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	for (s.count = 1; s.count <= 3; s.count++) {
+		s.sock = listen_raw(other);
+		ASSERT_GE(s.sock, 0);
+		s.slow = lingering(&hold);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, answer_slow, &s));
+		old_kernel = true;
+		begin = ht_now_ns();
+		EXPECT_EQ(-EPROTO, h_channel_connect(self->m, other, &attr, &ch,
+						     ht_patience_ns()));
+		EXPECT_FALSE(took_long(begin)) {
+			TH_LOG("%zu descriptors", s.count);
+		}
+		old_kernel = false;
+		close(hold);
+		pthread_join(thread, NULL);
+		close(s.sock);
+		unlink(other);
+	}
+	EXPECT_TRUE(become_as_many(files));
 }
 
 /* ---- replies that nobody reads ---- */
@@ -2046,7 +2326,7 @@ TEST_F(rendezvous, who_does_not_read_replies_gets_only_so_many)
 	ht_reap(pid);
 	EXPECT_EQ(-EAGAIN, h_channel_accept(self->listener, self->m, NULL, &ch,
 					    H_NOWAIT));
-	EXPECT_EQ(files, open_files());
+	EXPECT_TRUE(become_as_many(files));
 	ASSERT_NO(hang_up(&o));
 }
 
@@ -2293,7 +2573,7 @@ TEST_F(rendezvous, who_dies_in_the_middle_of_connecting_leaves_nothing)
 		EXPECT_TRUE(!ret || ret == -EAGAIN);
 		if (!ret)
 			h_channel_close(ch, H_NOWAIT);
-		EXPECT_EQ(files, open_files());
+		EXPECT_TRUE(become_as_many(files));
 	}
 	ASSERT_NO(good_one_is_let_in(self->listener, self->path, self->m,
 				     variant->flags));

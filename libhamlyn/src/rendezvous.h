@@ -64,7 +64,7 @@ int h__say(int sock, const struct h_saying *s, const int *fds);
  * Receive, without waiting: 0, -EAGAIN, -ECONNRESET if the other end is gone,
  * -EPROTO if it talks nonsense, -EMFILE or -ENFILE if there was no room for the
  * descriptors: they are lost. @fds: out: two, owned by the caller, or -1 each;
- * NULL: none are let in.
+ * NULL: none are let in. With nothing locked: others that came are closed.
  */
 int h__hear(int sock, struct h_saying *s, int *fds);
 void h__close_fds(int *fds);
@@ -77,6 +77,20 @@ int h__address(const char *path, struct sockaddr_un *address,
 	       unsigned int *length);
 /* poll() until a time: 0, or -EAGAIN, -ETIMEDOUT, -EINTR. */
 int h__poll_until(int fd, int events, int64_t deadline_ns);
+
+/* ---- rendezvous_close.c: what a stranger may make slow to close ---- */
+
+/* Also with a listener locked: it is closed by h__close_waiting(), with nothing locked. */
+void h__close_later(int fd);
+/* Two, or -1: of those that are not known to be tickets. */
+void h__close_fds_later(const int *fds);
+/* Shut a socket down, and close it: later, if there is anything in it. */
+void h__hang_up(int sock);
+void h__close_waiting(void);
+/* Before listeners watch theirs: their locks are taken first. */
+void h__close_watch_forks(void);
+/* From Linux 6.16 on none can be sent here, nor to the sockets of who calls here. */
+void h__take_no_descriptors(int sock);
 
 /* ---- rendezvous_path.c: where a server listens ---- */
 

@@ -64,6 +64,9 @@ static int ask(int sock, const struct h_half *half, bool tickets)
 	h__saying_device(&s, half->manager->dev);
 	h__half_card(half, s.card);
 	err = h__say(sock, &s, tickets ? half->fds : NULL);
+	/* It takes no descriptors, and the kernel says so. */
+	if (err == -EPERM && tickets)
+		return -EPROTONOSUPPORT;
 	/* Sent away before it was asked: it says why. */
 	return err == -EPIPE || err == -ECONNRESET ? 0 : err;
 }
@@ -165,7 +168,10 @@ static int meet(struct h_half *half, int sock, bool tickets,
 		return err;
 	err = hear_reply(half, sock, &s, tickets ? fds : NULL, deadline_ns);
 	err = judge(half, &s, err, tickets, fds);
-	h__close_fds(fds);
+	if (err)
+		h__close_fds_later(fds);
+	else
+		h__close_fds(fds);
 	return err;
 }
 
@@ -173,18 +179,21 @@ static int call_and_meet(struct h_half *half, const char *path,
 			 const struct h_connect_attr *attr,
 			 struct h_peer *peer, int64_t deadline_ns)
 {
+	bool tickets = attr->flags & H_CONNECT_TICKETS;
 	int sock, err;
 
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (sock < 0)
 		return -errno;
+	if (!tickets)
+		h__take_no_descriptors(sock);
 	err = call(sock, path, attr->flags & H_CONNECT_WAIT, deadline_ns);
 	if (!err)
 		err = check_server(sock, attr, peer);
 	if (!err)
-		err = meet(half, sock, attr->flags & H_CONNECT_TICKETS,
-			   deadline_ns);
-	close(sock);
+		err = meet(half, sock, tickets, deadline_ns);
+	h__hang_up(sock);
+	h__close_waiting();
 	return err;
 }
 

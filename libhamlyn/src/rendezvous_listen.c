@@ -33,11 +33,12 @@ struct waiting {
 	struct h_peer peer;
 };
 
-/* One that has, until it is answered. */
+/* One that has said something, until it is answered. */
 struct guest {
 	struct guest *next;
 	struct guest *prev;
-	int fd;
+	bool makes_sense;	/* so there will be a reply */
+	int fd;			/* -1: nobody */
 	int fds[2];
 	struct h_peer peer;
 	struct h_saying says;
@@ -86,17 +87,10 @@ static void say_no(int fd, int err)
 	h__say(fd, &s, NULL);
 }
 
-/* A child that was forked just now may not have closed its copy yet. */
-static void hang_up(int fd)
-{
-	shutdown(fd, SHUT_RDWR);
-	close(fd);
-}
-
 static void refuse(int fd, int err)
 {
 	say_no(fd, err);
-	hang_up(fd);
+	h__hang_up(fd);
 }
 
 /*
@@ -133,7 +127,7 @@ static void expire(struct h_listener *l)
 		if (has_spoken(w))
 			w->until = INT64_MAX;
 		else
-			hang_up(take_out(l, w));
+			h__hang_up(take_out(l, w));
 	}
 }
 
@@ -191,7 +185,7 @@ static void let_wait(struct h_listener *l, int fd)
 	struct waiting *place;
 
 	if (h__peer_of(fd, &w.peer)) {
-		close(fd);
+		h__hang_up(fd);
 		return;
 	}
 	if (!h__uid_in(w.peer.uid, l->uids, l->uid_count)) {
@@ -242,7 +236,7 @@ static void forget_read(struct h_listener *l)
 			i++;
 			continue;
 		}
-		close(l->unread[i].fd);
+		h__hang_up(l->unread[i].fd);
 		l->unread[i] = l->unread[--l->unread_count];
 	}
 }
@@ -258,8 +252,8 @@ static bool has_too_many_unread(const struct h_listener *l, uid_t uid)
 	for (i = 0; i < l->unread_count; i++)
 		of_user += l->unread[i].uid == uid;
 	for (g = l->guests; g; g = g->next) {
-		all += is_counted(l, g->peer.uid);
-		of_user += g->peer.uid == uid;
+		all += g->makes_sense && is_counted(l, g->peer.uid);
+		of_user += g->makes_sense && g->peer.uid == uid;
 	}
 	return all >= UNREAD || of_user >= UNREAD_OF_USER;
 }
@@ -275,9 +269,12 @@ static void part_with(struct h_listener *l, struct guest *g, bool welcome)
 			.uid = g->peer.uid,
 		};
 	else
-		hang_up(g->fd);
+		h__hang_up(g->fd);
 	pthread_mutex_unlock(&l->lock);
+	h__close_waiting();
 }
+
+/* ---- those who have something to say ---- */
 
 /* What is wrong with what it says? */
 static int wrong_with(const struct h_listener *l, const struct h_saying *s,
@@ -294,57 +291,45 @@ static int wrong_with(const struct h_listener *l, const struct h_saying *s,
 	return tickets && fds[0] < 0 ? -EPROTO : 0;
 }
 
+/* If its reply has a place, it gets one. */
+static int check_unread(struct h_listener *l, struct guest *g)
+{
+	int err;
+
+	pthread_mutex_lock(&l->lock);
+	err = has_too_many_unread(l, g->peer.uid) ? -EUSERS : 0;
+	g->makes_sense = !err;
+	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
+static void send_away(struct h_listener *l, struct guest *g, int err)
+{
+	say_no(g->fd, err);
+	h__close_fds_later(g->fds);
+	part_with(l, g, false);
+}
+
 /*
- * Descriptors of strangers who were sent away. To close one may take as long as its sender
- * likes (a file system of its own): that is not done where others wait for the listener.
+ * 1 if this client said what makes sense; 0 if not, or an errno: it is gone then. With
+ * nothing locked: descriptors that do not get in are closed by the kernel meanwhile.
  */
-struct left_over {
-	int fds[2 * ROUNDS_AT_ONCE];
-	unsigned int count;
-};
-
-static void leave_fds(struct left_over *left, const int *fds)
-{
-	int i;
-
-	for (i = 0; i < 2; i++)
-		if (fds[i] >= 0)
-			left->fds[left->count++] = fds[i];
-}
-
-static void close_left_over(struct left_over *left)
-{
-	while (left->count)
-		close(left->fds[--left->count]);
-}
-
-/* 1 if this client said what makes sense: it is a guest then. 0 if not, or an errno. */
-static int hear_client(struct h_listener *l, struct waiting *w, uint32_t kind,
-		       struct guest *g, struct left_over *left)
+static int hear_guest(struct h_listener *l, uint32_t kind, struct guest *g)
 {
 	bool tickets = l->flags & H_CONNECT_TICKETS;
 	int err;
 
-	g->fds[0] = -1;
-	g->fds[1] = -1;
-	err = h__hear(w->fd, &g->says, tickets ? g->fds : NULL);
-	if (err == -EAGAIN)
-		return 0;
-	g->fd = take_out(l, w);
-	g->peer = w->peer;
+	err = h__hear(g->fd, &g->says, tickets ? g->fds : NULL);
 	if (err == -EMFILE || err == -ENFILE) {
-		refuse(g->fd, -EUSERS);
+		send_away(l, g, -EUSERS);
 		return err;
 	}
 	err = err ? -EPROTO : wrong_with(l, &g->says, kind, g->fds);
-	if (!err && has_too_many_unread(l, g->peer.uid))
-		err = -EUSERS;
-	if (!err) {
-		H_LINK(l->guests, g);
+	if (!err)
+		err = check_unread(l, g);
+	if (!err)
 		return 1;
-	}
-	leave_fds(left, g->fds);
-	refuse(g->fd, err);
+	send_away(l, g, err);
 	return 0;
 }
 
@@ -353,33 +338,60 @@ static bool is_over(int64_t deadline_ns)
 	return deadline_ns > 0 && h__now_ns() >= deadline_ns;
 }
 
+/* A child of a fork finds it among the guests. */
+static void invite(struct h_listener *l, struct waiting *w, struct guest *g)
+{
+	*g = (struct guest) {
+		.peer = w->peer,
+		.fd = take_out(l, w),
+		.fds = { -1, -1 },
+	};
+	H_LINK(l->guests, g);
+}
+
+/* 1, and a guest perhaps; 0 if nobody has anything to say; or an errno of accepting. */
+static int next_guest(struct h_listener *l, struct guest *g)
+{
+	struct epoll_event e;
+	int err = 0;
+
+	g->fd = -1;
+	/* One by one: what else was ready may be gone by then. */
+	if (epoll_wait(l->epoll, &e, 1, 0) <= 0)
+		return 0;
+	if (e.data.u32 == LISTENING)
+		err = take_callers(l);
+	else if (l->clients[e.data.u32].fd >= 0)
+		invite(l, &l->clients[e.data.u32], g);
+	return err ? err : 1;
+}
+
 /*
  * 1 with a guest, 0 if nobody has anything to say, or nothing that makes sense until
  * the deadline, or an errno of accepting.
  */
-static int next_guest(struct h_listener *l, uint32_t kind, struct guest *g,
-		      struct left_over *left, int64_t deadline_ns)
+static int look_for_guest(struct h_listener *l, uint32_t kind, struct guest *g,
+			  int64_t deadline_ns)
 {
 	unsigned int round;
-	int ret = 0;
+	int ret;
 
-	expire(l);
-	forget_read(l);
-	for (round = 0; round < ROUNDS_AT_ONCE && !ret; round++) {
-		struct epoll_event e;
-
-		/* One by one: what else was ready may be gone by then. */
-		if (epoll_wait(l->epoll, &e, 1, 0) <= 0)
-			return 0;
-		if (e.data.u32 == LISTENING)
-			ret = take_callers(l);
-		else if (l->clients[e.data.u32].fd >= 0)
-			ret = hear_client(l, &l->clients[e.data.u32], kind, g,
-					  left);
-		if (is_over(deadline_ns))
-			break;
+	for (round = 0; round < ROUNDS_AT_ONCE; round++) {
+		pthread_mutex_lock(&l->lock);
+		if (!round) {
+			expire(l);
+			forget_read(l);
+		}
+		ret = next_guest(l, g);
+		pthread_mutex_unlock(&l->lock);
+		h__close_waiting();
+		if (ret <= 0)
+			return ret;
+		ret = g->fd >= 0 ? hear_guest(l, kind, g) : 0;
+		if (ret || is_over(deadline_ns))
+			return ret;
 	}
-	return ret;
+	return 0;
 }
 
 /* ---- guests ---- */
@@ -450,14 +462,10 @@ static int receive_guest(struct h_half *half, const struct h_listener *l,
 static int wait_for_guest(struct h_listener *l, uint32_t kind, struct guest *g,
 			  int64_t deadline_ns)
 {
-	struct left_over left = { .count = 0 };
 	int ret;
 
 	for (;;) {
-		pthread_mutex_lock(&l->lock);
-		ret = next_guest(l, kind, g, &left, deadline_ns);
-		pthread_mutex_unlock(&l->lock);
-		close_left_over(&left);
+		ret = look_for_guest(l, kind, g, deadline_ns);
 		if (ret)
 			return ret < 0 ? ret : 0;
 		/* There may always be something to read, and never any sense in it. */
@@ -483,7 +491,10 @@ static int accept_one(struct h_half *half, struct h_listener *l,
 		if (err)
 			return m ? h__no_descriptor(m, err) : err;
 		err = receive_guest(half, l, m, attr, &g);
-		h__close_fds(g.fds);
+		if (err)
+			h__close_fds_later(g.fds);
+		else
+			h__close_fds(g.fds);
 		part_with(l, &g, !err);
 		if (err != 1)
 			break;
@@ -551,6 +562,24 @@ static void close_copy(int fd)
 	close(fd);
 }
 
+/* Those who called, and what they said, are not left for the kernel to close. */
+static void stop_listening(int fd)
+{
+	int caller;
+
+	shutdown(fd, SHUT_RDWR);
+	do {
+		caller = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (caller >= 0)
+			h__hang_up(caller);
+	} while (caller >= 0 || errno == ECONNABORTED || errno == EINTR);
+	/* It is empty then, but for a lack of descriptors. */
+	if (errno == EAGAIN || errno == EINVAL)
+		close(fd);
+	else
+		h__close_later(fd);
+}
+
 /* With list_lock held: all, or those of a child. */
 static void close_all(struct h_listener *l, void (*by)(int fd))
 {
@@ -565,7 +594,7 @@ static void close_all(struct h_listener *l, void (*by)(int fd))
 	while (l->unread_count)
 		by(l->unread[--l->unread_count].fd);
 	end(&l->epoll, close_copy);
-	end(&l->fd, by);
+	end(&l->fd, by == close_copy ? close_copy : stop_listening);
 }
 
 /*
@@ -606,6 +635,7 @@ static void after_fork_child(void)
 
 static void watch_forks(void)
 {
+	h__close_watch_forks();
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
@@ -644,6 +674,8 @@ static int listen_at(struct h_listener *l, const char *path, uint32_t mode)
 	err = open_both(l);
 	if (err)
 		return err;
+	if (!(l->flags & H_CONNECT_TICKETS))
+		h__take_no_descriptors(l->fd);
 	/* The path never has a wider mode than it should. */
 	if (mode && fchmod(l->fd, mode))
 		return -errno;
@@ -724,10 +756,11 @@ void h_listener_destroy(struct h_listener *l)
 	if (ours)
 		h__path_remove(&l->path);
 	pthread_mutex_lock(&list_lock);
-	close_all(l, ours ? hang_up : close_copy);
+	close_all(l, ours ? h__hang_up : close_copy);
 	if (l->listed)
 		H_UNLINK(listeners, l);
 	pthread_mutex_unlock(&list_lock);
+	h__close_waiting();
 	h__cancel_restore(cancel);
 	pthread_mutex_destroy(&l->lock);
 	free(l->path.name);

@@ -28,6 +28,8 @@
 #define AT_CHECK	(AT_CARD + H_CARD_BYTES)
 #define BYTES		(AT_CHECK + 4)
 
+#define MOST_FDS	253	/* SCM_MAX_FD of the kernel */
+
 /* ---- devices ---- */
 
 void h__saying_device(struct h_saying *s, struct h_dev *dev)
@@ -117,19 +119,35 @@ void h__close_fds(int *fds)
 	}
 }
 
-/* One or two may have come, and are ours to close. */
-static void take_fds(struct msghdr *msg, int *fds)
+/*
+ * As many as a message can have: what does not fit the kernel closes before recvmsg()
+ * returns.
+ */
+union any_control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(MOST_FDS * sizeof(int))];
+};
+
+/* The first two, if @fds. All the others are closed. Returns how many have come. */
+static size_t take_fds(struct msghdr *msg, int *fds)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
-	size_t n;
+	size_t i, n;
 
 	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
 	    c->cmsg_len < CMSG_LEN(0))
-		return;
-	n = c->cmsg_len - CMSG_LEN(0);
-	memcpy(fds, CMSG_DATA(c),
-	       n < 2 * sizeof(int) ? n / sizeof(int) * sizeof(int) :
-				     2 * sizeof(int));
+		return 0;
+	n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	for (i = 0; i < n; i++) {
+		int fd;
+
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+		if (fds && i < 2)
+			fds[i] = fd;
+		else
+			h__close_later(fd);
+	}
+	return n;
 }
 
 /*
@@ -149,16 +167,13 @@ static ssize_t receive(int sock, struct msghdr *msg)
 }
 
 /*
- * The kernel does not tell those that were too many for us to take from those that we
- * had no room for, or may not have. Two of @sock are as many as were to come.
+ * Some did not get in: the kernel does not tell if there was no room, or we may not have
+ * them. Two of @sock are as many as were to come.
  */
-static int why_cut(int sock, int *fds)
+static int why_cut(int sock)
 {
 	int tried[2], err = -EPROTO;
 
-	if (fds[1] >= 0)
-		return err;
-	h__close_fds(fds);
 	tried[0] = fcntl(sock, F_DUPFD_CLOEXEC, 0);
 	tried[1] = fcntl(sock, F_DUPFD_CLOEXEC, 0);
 	if (tried[0] < 0 || tried[1] < 0)
@@ -172,29 +187,30 @@ int h__hear(int sock, struct h_saying *s, int *fds)
 	unsigned char bytes[BYTES + 1];
 	struct iovec iov = { .iov_base = bytes, .iov_len = sizeof(bytes) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	union control control = {};
+	union any_control control = {};
+	size_t came;
 	ssize_t n;
 	int err;
 
 	if (fds) {
 		fds[0] = -1;
 		fds[1] = -1;
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
 	}
+	msg.msg_control = &control;
+	msg.msg_controllen = sizeof(control);
 	n = receive(sock, &msg);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? -EAGAIN :
 							   -ECONNRESET;
 	/* Also of an empty message, which looks like the end. */
-	if (fds)
-		take_fds(&msg, fds);
+	came = take_fds(&msg, fds);
 	err = n ? read_bytes(s, bytes, (size_t)n) : -ECONNRESET;
 	/* Both, or none: one alone is the first. */
-	if (!err && fds && msg.msg_flags & MSG_CTRUNC)
-		err = why_cut(sock, fds);
-	else if (!err && fds && fds[0] >= 0 && fds[1] < 0)
+	if (!err && fds && came < 2 && msg.msg_flags & MSG_CTRUNC)
+		err = why_cut(sock);
+	else if (!err && fds && came && came != 2)
 		err = -EPROTO;
+	h__close_waiting();
 	return err;
 }
 

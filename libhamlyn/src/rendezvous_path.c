@@ -77,7 +77,8 @@ static int who_listens(const struct sockaddr_un *address, unsigned int length)
 	if (!connect(fd, (const struct sockaddr *)address, length) ||
 	    (errno != ECONNREFUSED && errno != ENOENT))
 		err = -EADDRINUSE;
-	close(fd);
+	h__hang_up(fd);
+	h__close_waiting();
 	return err;
 }
 
