@@ -12,8 +12,10 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/syscall.h>
 
 #define SMALLEST	1024	/* bytes of a packet */
@@ -462,6 +464,46 @@ TEST_F(hostile_pause, fsync_says_that_there_is_more_to_do)
 	EXPECT_EQ(0, as(somebody(12), sync_while_held_back, &s));
 	s.more = true;
 	EXPECT_EQ(0, as(somebody(16), sync_while_held_back, &s));
+}
+
+static void ignore_signal(int signal)
+{
+	(void)signal;
+}
+
+/* A signal is at hand all the time, with two termini, the first of which is held back. */
+static int sync_while_interrupted(void *arg)
+{
+	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, none = { { 0, 0 }, { 0, 0 } };
+	const struct sigaction action = { .sa_handler = ignore_signal };
+	const struct party *to = arg;
+	struct ht_raw_terminus other;
+	struct ht_poll poll;
+	unsigned char *data;
+	struct party p;
+	int ret;
+
+	if (open_for_long(&p, &data) || ht_raw_terminus_create(p.fd, 8, 256, &other))
+		return 90;
+	ret = guess_until_held(&p, to);
+	if (ret)
+		return ret;
+	sigaction(SIGALRM, &action, NULL);
+	ht_poll_begin(&poll);
+	setitimer(ITIMER_REAL, &often, NULL);
+	do
+		ret = fsync(p.fd) ? errno : 0;
+	while (ret == EAGAIN && ht_poll_more(&poll));
+	setitimer(ITIMER_REAL, &none, NULL);
+	return ret == EINTR ? 0 : ret ? ret : 99;
+}
+
+TEST_F(hostile_pause, fsync_that_is_interrupted_does_not_say_that_all_was_sent)
+{
+	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
+		     { HAMLYN_A_PACKET_SIZE, SMALLEST },
+		     { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_INLINE });
+	EXPECT_EQ(0, as(somebody(17), sync_while_interrupted, &self->rx));
 }
 
 struct binder {
