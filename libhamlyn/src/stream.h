@@ -18,7 +18,7 @@
  * Neither believes that the other has received what it says it has: it could have changed
  * its keys, so that all that comes is a guess of who sent it, who is held back for that
  * together with everything else he sends. Each credit has a word in it that nobody knows
- * who did not receive it, and so has one record of about half a lap, which one is up to
+ * who did not receive it, and so has one record of each half of a lap, which one is up to
  * chance. The other end answers with the sum of all words so far. Who lets records be
  * rejected is found out when such a one is among them: with half as many as it has buffers
  * on the average; and more than two generations of them are never sent without an answer.
@@ -102,7 +102,7 @@ struct h_mark {
 	uint16_t word;
 };
 
-/* More than two generations can have under way. */
+/* Each half of a lap has one: more than two generations can have under way, and be planned. */
 #define H_MARKS		16
 
 struct h_stream_sender {
@@ -134,6 +134,7 @@ struct h_stream_sender {
 	/* The last one is planned: its record was not sent. Read where sent is behind it. */
 	struct h_mark marks[H_MARKS];
 	uint32_t marks_made;
+	uint32_t marks_from;		/* the next half of a lap */
 	struct h_words words;
 	uint32_t generation;
 	uint32_t credits_told;

@@ -288,11 +288,11 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 	}
 }
 
-/* Which of the next records has a word, and what it is. */
-static int plan_mark(struct h_stream_sender *s, uint32_t from)
+/* Which record of the next half of a lap has a word, and what it is. */
+static int plan_mark(struct h_stream_sender *s)
 {
 	struct h_mark *m = &s->marks[s->marks_made % H_MARKS];
-	uint32_t half = (s->entries + 1) / 2;
+	uint32_t half = s->entries / 2;
 	uint16_t offset;
 	int err;
 
@@ -301,9 +301,17 @@ static int plan_mark(struct h_stream_sender *s, uint32_t from)
 		err = h__words_take(&s->words, &m->word);
 	if (err)
 		return err;
-	m->number = from + offset % half;
+	m->number = s->marks_from + offset % half;
+	s->marks_from += half;
 	s->marks_made++;
 	return 0;
+}
+
+/* The record that was taken a mark for has not gone: it is the last one that is planned. */
+static void plan_again(struct h_stream_sender *s)
+{
+	s->marks_from -= s->entries / 2;
+	s->marks_made--;
 }
 
 /* The mark of the next record: it is not the last one that is planned any more. Or NULL. */
@@ -314,7 +322,7 @@ static int take_mark(struct h_stream_sender *s, const struct h_mark **mark)
 
 	*mark = NULL;
 	if (h__unlikely(!s->marks_made)) {
-		err = plan_mark(s, s->sent);
+		err = plan_mark(s);
 		if (err)
 			return err;
 	}
@@ -322,7 +330,7 @@ static int take_mark(struct h_stream_sender *s, const struct h_mark **mark)
 	if (h__likely(m->number != s->sent))
 		return 0;
 	*mark = m;
-	return plan_mark(s, s->sent + 1);
+	return plan_mark(s);
 }
 
 static size_t write_note(struct h_stream_sender *s, unsigned char *bytes,
@@ -396,7 +404,8 @@ int64_t h__stream_post(struct h_stream_sender *s, const void *data,
 	ret = send_record(s, &t, data, length, note, n, deadline_ns);
 	if (ret < 0) {
 		h__store_release(&s->sent, s->sent - 1);
-		s->marks_made -= !!mark;
+		if (mark)
+			plan_again(s);
 		s->credits_told = told;
 		return ret;
 	}
