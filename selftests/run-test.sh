@@ -829,6 +829,30 @@ nothing_left() { # after hamlyn-run was killed, even of what heeds no SIGTERM
 	ended "$one" && ended "$two"
 }
 
+# The children of the processes have to be found by the kernel's list; of hamlyn-run's two
+# processes either may be killed.
+nothing_left_of_children() { # WHICH: 0, the one that was started, or 1, the one that it started
+	local status=0 victim
+	# shellcheck disable=SC2016 # for the shell inside
+	launch -n 2 sh -c "trap '' TERM; sleep $nap & echo started; wait; wait"
+	next_line line && next_line line || return 1
+	victim=$launcher
+	[ "$1" = 0 ] || victim=$(cat "/proc/$launcher/task/$launcher/children")
+	# shellcheck disable=SC2086 # a number and a blank
+	kill -s KILL $victim
+	await_launcher 2>/dev/null || status=$?
+	[ "$status" = 137 ] && becomes_no_sleeper "$nap"
+}
+
+becomes_no_sleeper() { # SECONDS: within a while; none is left after it
+	local i
+	for ((i = 0; i < 100 * SCALE; i++)); do
+		[ -n "$(sleepers "$1")" ] || return 0
+		sleep 0.1
+	done
+	no_sleeper "$1"
+}
+
 # sleepers SECONDS: the pids of "sleep SECONDS"
 sleepers() {
 	local file
@@ -944,7 +968,13 @@ if lists_children; then
 	check "nothing is left of what the processes of a job that fails have started" \
 		orphans_end "sleep $nap; :"
 	check "nor of what heeds no SIGTERM" orphans_end "(trap '' TERM; sleep $nap; :); :"
+	check "nothing is left of what processes have started when hamlyn-run is killed" \
+		nothing_left_of_children 0
+	check "nor when the process of it that runs the job is" nothing_left_of_children 1
 else
+	skip "nothing is left of what processes have started when hamlyn-run is killed" \
+		"this kernel lists no children"
+	skip "nor when the process of it that runs the job is" "this kernel lists no children"
 	skip "nothing is left of what the processes of a job that fails have started" \
 		"this kernel lists no children"
 	skip "nor of what heeds no SIGTERM" "this kernel lists no children"

@@ -27,8 +27,8 @@
 #define GRACE_MS	2000	/* from SIGTERM to SIGKILL */
 #define NEVER		INT64_MAX
 
-/* Places in job.fds: the signals, the sinks, three for each process */
-enum { FD_SIGNALS, FD_SINKS, FD_PROCESSES = FD_SINKS + 2 };
+/* Places in job.fds: the signals, the keeper, the sinks, three for each process */
+enum { FD_SIGNALS, FD_KEEPER, FD_SINKS, FD_PROCESSES = FD_SINKS + 2 };
 enum { FD_PMI, FD_OUT, FD_ERR, FDS_EACH };
 
 /**
@@ -55,6 +55,7 @@ struct process {
  * @hurried: lines that nobody takes are not waited for
  * @one_place: both sinks write to it
  * @signal_fd: SIGCHLD, SIGINT, SIGTERM
+ * @keeper_fd: ends when the process that waits for this one is gone; -1 then
  */
 struct job {
 	const struct options *options;
@@ -74,6 +75,7 @@ struct job {
 	int64_t deadline;
 	int64_t kill_at;
 	int signal_fd;
+	int keeper_fd;
 };
 
 static int64_t now_ms(void)
@@ -342,6 +344,14 @@ static void take_signals(struct job *job)
 	reap(job);
 }
 
+/* Nobody waits for the job any more, nor for its lines */
+static void take_end_of_keeper(struct job *job)
+{
+	job->keeper_fd = -1;
+	job->hurried = true;
+	fail(job, 128 + SIGKILL, "hamlyn-run was killed");
+}
+
 static bool is_unwritten(const struct job *job)
 {
 	return sink_pending(&job->sinks[0]) || sink_pending(&job->sinks[1]);
@@ -442,6 +452,7 @@ static nfds_t watch_all(struct job *job)
 	int i, which;
 
 	watch(&job->fds[FD_SIGNALS], job->signal_fd, POLLIN);
+	watch(&job->fds[FD_KEEPER], job->keeper_fd, POLLIN);
 	for (i = 0; i < 2; i++)
 		watch(&job->fds[FD_SINKS + i], may_write(job, i) ? job->sinks[i].fd : -1,
 		      POLLOUT);
@@ -492,6 +503,8 @@ static void serve_all(struct job *job)
 	check_barrier(job);
 	if (job->fds[FD_SIGNALS].revents)
 		take_signals(job);
+	if (job->fds[FD_KEEPER].revents)
+		take_end_of_keeper(job);
 	take_time(job);
 }
 
@@ -560,7 +573,7 @@ static bool is_running(struct job *job)
 
 /* ---- all of it ---------------------------------------------------------- */
 
-static void init(struct job *job, const struct options *options)
+static void init(struct job *job, const struct options *options, int keeper_fd)
 {
 	size_t n = (size_t)options->processes;
 	int i, which;
@@ -568,6 +581,7 @@ static void init(struct job *job, const struct options *options)
 	memset(job, 0, sizeof(*job));
 	job->options = options;
 	job->ended = -1;
+	job->keeper_fd = keeper_fd;
 	job->kill_at = NEVER;
 	job->deadline = options->timeout_s ? now_ms() + options->timeout_s * 1000LL : NEVER;
 	job->processes = allocate(n, sizeof(*job->processes));
@@ -602,11 +616,11 @@ static void uninit(struct job *job)
 	close(job->signal_fd);
 }
 
-int job_run(const struct options *options)
+int job_run(const struct options *options, int keeper_fd)
 {
 	struct job job;
 
-	init(&job, options);
+	init(&job, options, keeper_fd);
 	start_all(&job);
 	/* A timeout or a signal ends the waiting for those who read the lines, too */
 	do {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "job.h"
+#include "keeper.h"
 #include "message.h"
 #include "options.h"
 
@@ -43,5 +44,5 @@ int main(int argc, char **argv)
 	ret = options_parse(argc, argv, &options);
 	if (ret)
 		return ret < 0 ? EXIT_USAGE : told();
-	return job_run(&options);
+	return keeper_run(&options, job_run);
 }
