@@ -223,7 +223,7 @@ $(EXAMPLES): $(BUILD)/%: libhamlyn/examples/%.c $(BUILD)/libhamlyn.a $(LIB_HDR) 
 
 $(BUILD)/obj/perf/%.o: tools/hamlyn-perf/%.c $(wildcard tools/hamlyn-perf/*.h) $(LIB_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c $< -o $@
+	$(CC) $(CPPFLAGS_ALL) -DHAMLYN_VERSION='"$(VERSION)"' $(CFLAGS_ALL) -c $< -o $@
 
 $(BUILD)/hamlyn-perf: $(PERF_OBJ) $(BUILD)/libhamlyn.a
 	$(CC) $(PERF_OBJ) $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -lm -o $@

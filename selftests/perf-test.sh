@@ -87,6 +87,17 @@ of_empty_name() {
 	HAMLYN_DEVICE="" perf "${TINY[@]}" --sizes 16 --systems hamlyn lat
 }
 
+cannot_tell() { # OPTION
+	local status=0
+	"$PERF" "$1" >/dev/full 2>"$work/err" || status=$?
+	[ "$status" = 1 ] && grep -q "^hamlyn-perf: cannot write to standard output" "$work/err"
+}
+
+small_letters() { # of sizes
+	perf --csv "${TINY[@]}" --sizes 1k,1M --systems pipe lat &&
+		[ "$(grep -c '^pipe,lat,' "$work/out")" = 2 ]
+}
+
 names_of() { # HEADING: the first words of the lines below it in --help
 	"$PERF" --help | awk -v heading="$1:" '$0 == heading { on = 1; next } /^$/ { on = 0 } on { print $1 }'
 }
@@ -329,6 +340,9 @@ check "large messages that are spoilt are noticed when latency is measured" \
 check "large messages that are spoilt are noticed when bandwidth is measured" \
 	spoilt bw 4M hamlyn pipe shm limit
 
+check "help that cannot be written" cannot_tell --help
+check "a version that cannot be written" cannot_tell --version
+check "sizes in small letters" small_letters
 check "no command" refuses 2 "which command"
 check "an unknown command" refuses 2 'no command is called "fly"' fly
 check "two commands" refuses 2 "one command at a time" lat bw

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hamlyn-perf: how fast is it, and beside what? */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "chan.h"
 #include "options.h"
@@ -58,20 +60,21 @@ int main(int argc, char **argv)
 	/* Whoever ignores it, as some parents do, cannot wait for processes */
 	signal(SIGCHLD, SIG_DFL);
 	ret = options_parse(argc, argv, commands, &options, &command);
-	if (ret > 0) {
-		help();
-		return 0;
-	}
 	if (ret < 0) {
 		fprintf(stderr, "hamlyn-perf: %s\n", fail_text());
 		return 2;
 	}
-	if (command->run(&options) < 0) {
+	if (ret == OPTIONS_HELP)
+		help();
+	else if (ret == OPTIONS_VERSION)
+		printf("hamlyn-perf %s\n", HAMLYN_VERSION);
+	else if (command->run(&options) < 0) {
 		fprintf(stderr, "hamlyn-perf: %s\n", fail_text());
 		return fail_was_usage() ? 2 : 1;
 	}
 	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "hamlyn-perf: cannot write the results\n");
+		fprintf(stderr, "hamlyn-perf: cannot write to standard output: %s\n",
+			strerror(errno));
 		return 1;
 	}
 	return 0;

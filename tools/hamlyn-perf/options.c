@@ -3,6 +3,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE	/* CPU sets */
 #endif
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <sched.h>
@@ -16,6 +17,7 @@
 enum {
 	OPT_FIRST = 256,
 	OPT_JSON = OPT_FIRST,
+	OPT_VERSION,
 	OPT_CSV,
 	OPT_VERIFY,
 	OPT_QUIET,
@@ -66,7 +68,7 @@ static const struct option_words {
 	{ OPT_TIME, "time", "MS", MEASURING " revoke scale inline-vs-poll idle group protocols",
 	  "milliseconds per test, size and repetition, or per row" },
 	{ OPT_SIZES, "sizes", "LIST", MEASURING " inline-vs-poll scale protocols",
-	  "message sizes, such as 0,16,4K,1M; at most 4M" },
+	  "message sizes, such as 0,16,4K,1M (or 4k,1m); at most 4M" },
 	{ OPT_SYSTEMS, "systems", "LIST", MEASURING " msgloop",
 	  "systems, such as hamlyn,pipe,limit" },
 	{ OPT_PAIRS, "pairs", "N", "rate", "pairs of processes at the same time (default 1)" },
@@ -82,6 +84,7 @@ static const struct option_words {
 	{ OPT_SENDERS, "senders", "N", "revoke scale",
 	  "processes that send, where there are many (default 4)" },
 	{ 'h', "help", NULL, NULL, "this text" },
+	{ OPT_VERSION, "version", NULL, NULL, "the version" },
 };
 
 void options_help(void)
@@ -133,8 +136,8 @@ static int parse_size(const char *text, size_t length, size_t *size)
 
 	errno = 0;
 	value = strtoull(text, &end, 10);
-	if (end != text && (*end == 'K' || *end == 'M'))
-		shift = *end++ == 'K' ? 10 : 20;
+	if (end != text && (toupper(*end) == 'K' || toupper(*end) == 'M'))
+		shift = toupper(*end++) == 'K' ? 10 : 20;
 	if (errno || end != text + length || !length || *text == '-' ||
 	    value > PERF_MAX_SIZE >> shift)
 		return fail("--sizes takes sizes from 0 to 4M, such as 16,4K; not \"%.*s\"",
@@ -350,7 +353,7 @@ static int find_command(int argc, char **argv, const struct command *commands,
 	return fail("no command is called \"%s\" (see --help)", argv[optind]);
 }
 
-/* Returns 1 if help was asked for. */
+/* Returns OPTIONS_HELP or OPTIONS_VERSION if that was asked for. */
 int options_parse(int argc, char **argv, const struct command *commands,
 		  struct options *options, const struct command **command)
 {
@@ -365,7 +368,9 @@ int options_parse(int argc, char **argv, const struct command *commands,
 		return -1;
 	while ((id = getopt_long(argc, argv, "d:h", longs, NULL)) != -1) {
 		if (id == 'h')
-			return 1;
+			return OPTIONS_HELP;
+		if (id == OPT_VERSION)
+			return OPTIONS_VERSION;
 		word = find_words(id);
 		if (!word)
 			return fail("see --help for the options");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "output.h"
 
 #ifndef HAMLYN_VERSION
 #define HAMLYN_VERSION	"unknown"
@@ -198,10 +199,27 @@ static int run_object(const struct object *object, struct line *line, struct wor
 	return verb->run(&line->options, verb, words);
 }
 
+static int run_line(struct line *line, struct words *words)
+{
+	const struct object *object;
+
+	if (line->version) {
+		printf("hamlynctl %s\n", HAMLYN_VERSION);
+		return STATUS_OK;
+	}
+	if (is_help(words) || (line->help && !words->left))
+		return help_all();
+	if (!words->left)
+		return misused("which object? (see --help)");
+	object = find_object(words_take(words));
+	if (!object)
+		return STATUS_USAGE;
+	return run_object(object, line, words);
+}
+
 int main(int argc, char **argv)
 {
 	struct line line = { .options = { .delay_ms = 1000 } };
-	const struct object *object;
 	struct words words;
 	int status;
 
@@ -209,16 +227,7 @@ int main(int argc, char **argv)
 	if (status)
 		return status;
 	words = (struct words){ .at = argv + optind, .left = argc - optind };
-	if (line.version) {
-		printf("hamlynctl %s\n", HAMLYN_VERSION);
-		return STATUS_OK;
-	}
-	if (is_help(&words) || (line.help && !words.left))
-		return help_all();
-	if (!words.left)
-		return misused("which object? (see --help)");
-	object = find_object(words_take(&words));
-	if (!object)
-		return STATUS_USAGE;
-	return run_object(object, &line, &words);
+	status = run_line(&line, &words);
+	/* Help and version, too: what could not be told was not told */
+	return status ? status : output_check();
 }

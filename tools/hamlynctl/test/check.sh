@@ -48,6 +48,14 @@ fails_with() { # STATUS TEXT ARGUMENT...
 	return 1
 }
 
+cannot_tell() { # OPTION
+	local said status=0
+	said=$("$PROGRAM" "$1" 2>&1 >/dev/full) || status=$?
+	[ "$status" = 1 ] && [[ $said == *"cannot write the output"* ]] && return 0
+	printf 'status %s: %s\n' "$status" "$said"
+	return 1
+}
+
 # First words of the lines of a part of a help text
 listed() { # HEADING ARGUMENT...
 	local heading=$1
@@ -115,6 +123,8 @@ if [ ! -e /sys/module/hamlyn ]; then
 	check "without the module it says so" \
 		fails_with 1 'the hamlyn module is not loaded (no netlink family "hamlyn")' nic show
 fi
+check "help that cannot be written is status 1" cannot_tell --help
+check "and so is a version" cannot_tell --version
 check "a wrong command line is status 2" fails_with 2 'object "x" is unknown' x
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
