@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, Iterator, Optional
 
 from . import _errors, _library
 from ._device import check
-from ._handle import Handle, Owner, copy, nanoseconds, timeout_ns, wait
+from ._handle import Handle, Owner, Single, copy, nanoseconds, timeout_ns, wait
 from ._library import unsigned
 from ._manager import Endpoint, Manager
 from ._stream import Peer, Record, StreamPair, _exactly, stream_attr
@@ -45,7 +45,7 @@ class Message(Record):
     __slots__ = ()
 
 
-class _Held:
+class _Held(Single):
     """A message that is held; inside a use of its channel."""
     __slots__ = ("_handle", "_message")
 

@@ -30,7 +30,16 @@ _all: weakref.WeakSet[Handle] = weakref.WeakSet()
 _stay: set[Handle] = set()
 
 
-class Handle:
+class Single:
+    """What owns something of C: a copy would close it, or give it back, a second time."""
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any):
+        # What copy.copy(), copy.deepcopy() and pickle ask
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled")
+
+
+class Handle(Single):
     """A C object. Methods may be called from any thread, and by the collector.
 
     Uses are counted by a list, whose append() and pop() no other thread gets in between
@@ -264,7 +273,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-class Owner:
+class Owner(Single):
     """An object that has a handle: closed by close(), by a context, or when it is gone."""
 
     _handle: Optional[Handle] = None
@@ -317,7 +326,7 @@ class Owner:
 
 # ---- memory ----
 
-class Pin:
+class Pin(Single):
     """Keeps a piece of memory until nothing that shows it is left."""
     __slots__ = ("_end", "_handle")
 

@@ -14,7 +14,7 @@ from typing import Any, Iterator, NamedTuple, Optional
 
 from . import _errors, _library
 from ._device import check
-from ._handle import MOST_SECONDS, Handle, Pin, copy, is_waiting, timeout_ns, view, wait
+from ._handle import MOST_SECONDS, Handle, Pin, Single, copy, is_waiting, timeout_ns, view, wait
 from ._library import unsigned
 from ._manager import Endpoint, Manager
 
@@ -28,7 +28,7 @@ class Peer(NamedTuple):
     gid: int
 
 
-class Record:
+class Record(Single):
     """A piece of a stream, where it was received: given back by release(), or a context.
 
     Parts of data that are kept (data[10:20], arrays of numpy) stay valid, and keep the

@@ -26,13 +26,14 @@ from typing import Any, AsyncIterator, Iterable, Optional
 
 import hamlyn
 
+from ._handle import Single
 from ._manager import Manager, Turns
 
 #: Seconds until a listener that is iterated over tries again, where accepting failed
 RETRY = 0.1
 
 
-class Channel:
+class Channel(Single):
     """hamlyn.Channel, with coroutines."""
 
     def __init__(self, channel: hamlyn.Channel):
@@ -106,7 +107,7 @@ class Channel:
         await self.close(hamlyn.LINGER if kind is None else 0)
 
 
-class Listener:
+class Listener(Single):
     """hamlyn.Listener, with coroutines. Options are those."""
 
     def __init__(self, manager: Manager, path: str, **options: Any):
@@ -241,7 +242,7 @@ async def connect(manager: Manager, path: str, timeout: Optional[float] = None,
         gave_up.set()
 
 
-class StreamReceiver:
+class StreamReceiver(Single):
     """hamlyn.StreamReceiver, with coroutines."""
 
     def __init__(self, receiver: hamlyn.StreamReceiver):
@@ -264,7 +265,7 @@ class StreamReceiver:
             yield record
 
 
-class StreamSender:
+class StreamSender(Single):
     """hamlyn.StreamSender, with coroutines."""
 
     def __init__(self, sender: hamlyn.StreamSender):

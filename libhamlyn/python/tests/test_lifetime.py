@@ -2,10 +2,12 @@
 """Nothing that is done in the wrong order, or too late, does more than raise ValueError."""
 
 import contextlib
+import copy
 import ctypes
 import errno
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -16,7 +18,7 @@ import warnings
 from unittest import mock
 
 import hamlyn
-from hamlyn import _handle, _library
+from hamlyn import _handle, _library, aio
 from common import PATIENCE, DeviceTest, name
 
 
@@ -53,6 +55,37 @@ class Lifetime(DeviceTest):
             self.assertTrue(thing.closed)
             self.assertIn("closed", repr(thing))
             thing.close()
+
+    def test_nothing_that_owns_is_copied(self):
+        a, b = self.pair()
+        area = hamlyn.Area(self.device, 4096)
+        queue = hamlyn.NotificationQueue(self.device, 8)
+        slot = hamlyn.Slot(area, queue)
+        terminus = hamlyn.Terminus(self.device)
+        receiver = hamlyn.StreamReceiver(self.manager)
+        sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        a.send(b"one")
+        sender.send(b"piece")
+        sender.flush(PATIENCE)
+        message = b.receive(PATIENCE)
+        record = receiver.receive(PATIENCE)
+        listener = aio.Listener(self.manager, name("copied"))
+        owners = [self.device, self.manager, a, area, queue, slot, terminus, receiver, sender,
+                  message, record, listener, listener.listener, aio.Channel(a),
+                  aio.StreamReceiver(receiver), aio.StreamSender(sender), a._need(),
+                  hamlyn.Watch(queue, slot.ticket()), hamlyn.DatagramReceiver(self.manager),
+                  hamlyn.TaggedReceiver(self.manager, 4096), hamlyn.Group(self.manager, 64),
+                  hamlyn.Gather(self.manager, [8]), hamlyn.Barrier(self.manager, 1)]
+        for owner in owners:
+            for function in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.assertRaisesRegex(TypeError, "cannot be copied"):
+                    function(owner)
+        gc.collect()
+        self.assertEqual(bytes(message.data), b"one")
+        self.assertEqual(bytes(record.data), b"piece")
+        a.send(b"two")
+        self.assertEqual(b.receive_bytes(PATIENCE), b"two")
+        listener.close()
 
     def test_views_outlive_everything(self):
         a, b = self.pair()
