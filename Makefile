@@ -36,6 +36,7 @@ SBINDIR ?= $(PREFIX)/sbin
 PYTHONDIR ?= $(or $(if $(filter /usr/local,$(PREFIX)),$(filter $(PREFIX)/%,$(shell python3 -c \
 	'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null))),$(PREFIX)/lib/python3/dist-packages)
 BINDIR ?= $(PREFIX)/bin
+DATADIR ?= $(PREFIX)/share
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
 CORE := $(wildcard driver/core/*.c driver/core/*.h)
@@ -414,39 +415,40 @@ vm-shell:
 # ---- installation ----
 
 install: lib am man $(BUILD)/hamlynctl $(BUILD)/hamlyn-perf
-	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/linux
-	install -m 644 $(BUILD)/libhamlyn.a $(DESTDIR)$(LIBDIR)/
-	install -m 755 $(LIB_SO) $(DESTDIR)$(LIBDIR)/
-	ln -sf libhamlyn.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libhamlyn.so.$(SOVERSION)
-	ln -sf libhamlyn.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libhamlyn.so
-	install -m 644 libhamlyn/include/hamlyn.h $(DESTDIR)$(INCLUDEDIR)/
-	install -d $(DESTDIR)$(INCLUDEDIR)/hamlyn
-	install -m 644 libhamlyn/include/hamlyn/*.h* $(DESTDIR)$(INCLUDEDIR)/hamlyn/
+	install -d "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)/linux"
+	install -m 644 $(BUILD)/libhamlyn.a "$(DESTDIR)$(LIBDIR)/"
+	install -m 755 $(LIB_SO) "$(DESTDIR)$(LIBDIR)/"
+	ln -sf libhamlyn.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn.so.$(SOVERSION)"
+	ln -sf libhamlyn.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn.so"
+	install -m 644 libhamlyn/include/hamlyn.h "$(DESTDIR)$(INCLUDEDIR)/"
+	install -d "$(DESTDIR)$(INCLUDEDIR)/hamlyn"
+	install -m 644 libhamlyn/include/hamlyn/*.h* "$(DESTDIR)$(INCLUDEDIR)/hamlyn/"
 	install -m 644 uapi/linux/hamlyn.h uapi/linux/hamlyn_netlink.h \
-		$(DESTDIR)$(INCLUDEDIR)/linux/
+		"$(DESTDIR)$(INCLUDEDIR)/linux/"
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
-		libhamlyn/libhamlyn.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn.pc
-	install -m 644 $(BUILD)/libhamlyn-am.a $(DESTDIR)$(LIBDIR)/
-	install -m 755 $(AM_SO) $(DESTDIR)$(LIBDIR)/
-	ln -sf libhamlyn-am.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libhamlyn-am.so.$(SOVERSION)
-	ln -sf libhamlyn-am.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libhamlyn-am.so
-	install -m 644 libhamlyn/am/include/*.h $(DESTDIR)$(INCLUDEDIR)/
+		libhamlyn/libhamlyn.pc.in > "$(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn.pc"
+	install -m 644 $(BUILD)/libhamlyn-am.a "$(DESTDIR)$(LIBDIR)/"
+	install -m 755 $(AM_SO) "$(DESTDIR)$(LIBDIR)/"
+	ln -sf libhamlyn-am.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn-am.so.$(SOVERSION)"
+	ln -sf libhamlyn-am.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn-am.so"
+	install -m 644 libhamlyn/am/include/*.h "$(DESTDIR)$(INCLUDEDIR)/"
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
-		libhamlyn/am/libhamlyn-am.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn-am.pc
-	install -D -m 755 $(BUILD)/hamlyn-run $(DESTDIR)$(BINDIR)/hamlyn-run
-	install -D -m 644 tools/hamlyn-run/hamlyn-run.1 $(DESTDIR)$(MANDIR)/man1/hamlyn-run.1
-	install -D -m 755 $(BUILD)/hamlynctl $(DESTDIR)$(SBINDIR)/hamlynctl
-	install -D -m 644 tools/hamlynctl/hamlynctl.8 $(DESTDIR)$(MANDIR)/man8/hamlynctl.8
-	install -D -m 755 $(BUILD)/hamlyn-perf $(DESTDIR)$(BINDIR)/hamlyn-perf
-	install -D -m 644 tools/hamlyn-perf/hamlyn-perf.1 $(DESTDIR)$(MANDIR)/man1/hamlyn-perf.1
+		libhamlyn/am/libhamlyn-am.pc.in > "$(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn-am.pc"
+	install -D -m 644 libhamlyn/tsan.suppressions "$(DESTDIR)$(DATADIR)/hamlyn/tsan.suppressions"
+	install -D -m 755 $(BUILD)/hamlyn-run "$(DESTDIR)$(BINDIR)/hamlyn-run"
+	install -D -m 644 tools/hamlyn-run/hamlyn-run.1 "$(DESTDIR)$(MANDIR)/man1/hamlyn-run.1"
+	install -D -m 755 $(BUILD)/hamlynctl "$(DESTDIR)$(SBINDIR)/hamlynctl"
+	install -D -m 644 tools/hamlynctl/hamlynctl.8 "$(DESTDIR)$(MANDIR)/man8/hamlynctl.8"
+	install -D -m 755 $(BUILD)/hamlyn-perf "$(DESTDIR)$(BINDIR)/hamlyn-perf"
+	install -D -m 644 tools/hamlyn-perf/hamlyn-perf.1 "$(DESTDIR)$(MANDIR)/man1/hamlyn-perf.1"
 	install -D -m 644 tools/hamlynctl/hamlynctl.bash-completion \
-		$(DESTDIR)$(COMPLETIONDIR)/hamlynctl
-	install -d $(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(MANDIR)/man7
-	install -m 644 $(BUILD)/man/man3/* $(DESTDIR)$(MANDIR)/man3/
-	install -m 644 $(BUILD)/man/man7/* $(DESTDIR)$(MANDIR)/man7/
-	install -d $(DESTDIR)$(PYTHONDIR)/hamlyn
+		"$(DESTDIR)$(COMPLETIONDIR)/hamlynctl"
+	install -d "$(DESTDIR)$(MANDIR)/man3" "$(DESTDIR)$(MANDIR)/man7"
+	install -m 644 $(BUILD)/man/man3/* "$(DESTDIR)$(MANDIR)/man3/"
+	install -m 644 $(BUILD)/man/man7/* "$(DESTDIR)$(MANDIR)/man7/"
+	install -d "$(DESTDIR)$(PYTHONDIR)/hamlyn"
 	install -m 644 libhamlyn/python/hamlyn/*.py libhamlyn/python/hamlyn/py.typed \
-		$(DESTDIR)$(PYTHONDIR)/hamlyn/
+		"$(DESTDIR)$(PYTHONDIR)/hamlyn/"
 
 clean:
 	rm -rf $(BUILD)

@@ -161,6 +161,7 @@ native_parts() {
 	part "examples that serve" selftests/examples-test.sh "$BUILD"
 	part "event loops" selftests/loops-test.sh "$BUILD"
 	part "Python package" selftests/python-test.sh "$BUILD"
+	part "users' sanitizers" selftests/sanitizer-test.sh "$BUILD"
 }
 
 # What looks for what nobody has thought of.

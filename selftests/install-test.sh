@@ -75,13 +75,35 @@ compiles_alone() { # HEADER LANGUAGE
 		-I"$root/usr/include" -
 }
 
+# With the warnings that users may have, also where macros of it are used
+no_warnings() { # HEADER
+	g++ -x c++ -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Wold-style-cast -Wuseless-cast \
+		-Wcast-qual -Wconversion -Wsign-conversion -Wzero-as-null-pointer-constant -Werror \
+		-fsyntax-only -I"$root/usr/include" - <<-EOT
+			#include <$1>
+			#ifdef HAMLYN_GAM_H
+			static void wait_for(const bool &flag) { am_wait_for(flag); }
+			void (*used)(const bool &) = wait_for;
+			#endif
+		EOT
+}
+
+# Nothing is written but there
+into_a_folder_with_a_blank() {
+	local before
+	before=$(git status --porcelain 2>/dev/null)
+	install_to "$work/a folder" /usr && [ -s "$work/a folder/usr/lib/libhamlyn.a" ] &&
+		[ -s "$work/a folder/usr/lib/pkgconfig/libhamlyn-am.pc" ] && [ ! -e folder ] &&
+		[ ! -e "$work/a" ] && [ "$(git status --porcelain 2>/dev/null)" = "$before" ]
+}
+
 hamlynctl_installed() {
 	"$root/usr/sbin/hamlynctl" --version && [ -s "$root/usr/share/man/man8/hamlynctl.8" ] &&
 		[ -s "$root/usr/share/bash-completion/completions/hamlynctl" ]
 }
 
 perf_installed() {
-	"$root/usr/bin/hamlyn-perf" --help && [ -s "$root/usr/share/man/man1/hamlyn-perf.1" ]
+	"$root/usr/bin/hamlyn-perf" --version && [ -s "$root/usr/share/man/man1/hamlyn-perf.1" ]
 }
 
 # Where the system's python3 looks, whether the folder is there already or not
@@ -145,6 +167,7 @@ int main()
 EOT
 
 check "make install DESTDIR= PREFIX=/usr" install_to "$root" /usr
+check "make install DESTDIR= with a blank in it" into_a_folder_with_a_blank
 check "hamlyn.h compiles alone in C" compiles_alone hamlyn.h c
 check "hamlyn.h compiles alone in C++" compiles_alone hamlyn.h c++
 check "linux/hamlyn.h compiles alone in C" compiles_alone linux/hamlyn.h c
@@ -158,6 +181,9 @@ for header in manager stream datagram tagged group gather barrier rendezvous cha
 	check "hamlyn/$header.h compiles alone in C++" compiles_alone "hamlyn/$header.h" c++
 done
 check "hamlyn/hamlyn.hpp compiles alone in C++17" compiles_alone hamlyn/hamlyn.hpp c++
+for header in hamlyn.h hamlyn/hamlyn.hpp gam.h hpam.h linux/hamlyn_netlink.h; do
+	check "$header has no warnings that users may have switched on" no_warnings "$header"
+done
 check "the manual is installed" manual_installed
 check "pkg-config knows the version" pkg-config --exact-version=0.1.0 libhamlyn
 check "Python finds its package in /usr/local" python_finds

@@ -693,6 +693,12 @@ int64_t h_send(struct h_terminus *terminus, const struct h_msg *msg);
 
 /* ---- watches ------------------------------------------------------------ */
 
+/* In C++ the function hides the constructor of a structure that has none but that of C. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 /**
  * h_watch() - be told when a slot is gone (H 6.3)
  * @dev: the device
@@ -719,6 +725,10 @@ int64_t h_send(struct h_terminus *terminus, const struct h_msg *msg);
  */
 int h_watch(struct h_dev *dev, const struct h_ticket *ticket, struct h_nq *nq,
 	    uint64_t cookie, struct h_watch **watch);
+
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 /**
  * h_watch_fd() - be told when the slot of a ticket that is a descriptor is gone

@@ -298,6 +298,9 @@ class Generator:
             entry.family = [entry.name]
             entry.purpose = re.sub(rf"^(?:libhamlyn|{stem}),\s*|\.$", "", lines[0],
                                    flags=re.I) or stem
+            # Else the page's name would stop in the middle of one
+            if lines[0][-1] not in ".:" or ". " in lines[0]:
+                trouble(header.path, line + 1, "the first line of a header is one sentence")
             entry.texts["description"] = lines[1:]
             self.add_page(entry)
         self.defines, self.enums = {}, {}
@@ -425,6 +428,8 @@ class Generator:
         page.blocks(entry.texts["description"], quoted=True)
         group = None
         for other in entry.header.entries:
+            if other in self.also.values():
+                continue    # it is on the function's page
             if other.group != group or group is None:
                 page.add(*([".El"] if group is not None else []))
                 title = re.sub("^the rest is (the )?", "", other.group) or "general"

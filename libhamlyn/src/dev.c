@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "msan.h"
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,6 +44,7 @@ int h__random(void *buf, size_t n)
 
 	if (got < 0)
 		return -errno;
+	h__filled(buf, (size_t)got);
 	return (size_t)got == n ? 0 : -EIO;
 }
 

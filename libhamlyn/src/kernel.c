@@ -8,10 +8,15 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "msan.h"
 
 static int call(const struct h_dev *dev, unsigned long request, void *arg)
 {
-	return ioctl(dev->fd, request, arg) < 0 ? -errno : 0;
+	if (ioctl(dev->fd, request, arg) < 0)
+		return -errno;
+	/* All arguments begin with their size. */
+	h__filled(arg, *(const uint32_t *)arg);
+	return 0;
 }
 
 static int call_id(const struct h_dev *dev, unsigned long request, uint32_t id)

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "msan.h"
 #include "shm.h"
 
 #define SHM_DIR		"/dev/shm"
@@ -53,6 +54,7 @@ static bool is_made(int fd)
 {
 	u64 magic;
 
+	h__filled(&magic, sizeof(magic));
 	return syscall(SYS_pread64, fd, &magic, sizeof(magic),
 		       (long)offsetof(struct shm_segment, magic)) == sizeof(magic) &&
 	       magic == SHM_MAGIC;

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "msan.h"
 #include "shm.h"
 
 #define TICKET_MAGIC	0x3174666d68736d68ull	/* "hmshmft1" */
@@ -67,6 +68,7 @@ static int read_file(const struct shm_dev *shm, int fd, struct ticket_file *f)
 	const struct hml_slot *slot;
 	int seals = fcntl(fd, F_GET_SEALS);
 
+	h__filled(f, sizeof(*f));
 	if (seals < 0 || (seals & SEALS) != SEALS ||
 	    syscall(SYS_pread64, fd, f, sizeof(*f), 0l) != sizeof(*f) ||
 	    f->magic != TICKET_MAGIC ||

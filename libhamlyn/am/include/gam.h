@@ -185,7 +185,7 @@ int lam_sync_all(void);
 #define am_wait_for(condition)						\
 	do {								\
 		while (!(condition))					\
-			(void)am_poll();				\
+			am_poll();					\
 	} while (0)
 
 /**

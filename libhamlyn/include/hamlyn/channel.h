@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libhamlyn, upper layer: channels. Messages both ways between two processes that
- * need not trust each other.
+ * libhamlyn, upper layer: channels, messages both ways between two processes.
+ *
+ * The two processes need not trust each other.
  *
  * What most programs want in place of a socket pair: boundaries are kept, a message
  * arrives whole or not at all, and in order; who is gone is told at once. A message
@@ -106,6 +107,12 @@ int h_channel_create(struct h_manager *manager,
 		     const struct h_channel_attr *attr,
 		     struct h_channel **channel);
 
+/* In C++ the function hides the constructor of a structure that has none but that of C. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 /**
  * h_channel_seed() - what the other end has to know of this one
  * @channel: made by h_channel_create()
@@ -113,6 +120,10 @@ int h_channel_create(struct h_manager *manager,
  */
 void h_channel_seed(const struct h_channel *channel,
 		    struct h_channel_seed *seed);
+
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 /**
  * h_channel_join() - tell an end of the other one

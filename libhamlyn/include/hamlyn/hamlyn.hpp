@@ -857,8 +857,11 @@ public:
 	descriptor(descriptor &&other) noexcept : fd_(other.release()) {}
 	descriptor &operator=(descriptor &&other) noexcept
 	{
-		if (this != &other)
-			descriptor(std::move(other)).swap(*this);
+		if (this != &other) {
+			descriptor taken(std::move(other));
+
+			taken.swap(*this);
+		}
 		return *this;
 	}
 	~descriptor()
