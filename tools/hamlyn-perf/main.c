@@ -64,11 +64,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "hamlyn-perf: %s\n", fail_text());
 		return 2;
 	}
-	if (ret == OPTIONS_HELP)
+	if (ret == OPTIONS_HELP) {
 		help();
-	else if (ret == OPTIONS_VERSION)
+	} else if (ret == OPTIONS_VERSION) {
 		printf("hamlyn-perf %s\n", HAMLYN_VERSION);
-	else if (command->run(&options) < 0) {
+	} else if (command->run(&options) < 0) {
 		fprintf(stderr, "hamlyn-perf: %s\n", fail_text());
 		return fail_was_usage() ? 2 : 1;
 	}
