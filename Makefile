@@ -164,7 +164,7 @@ $(AM_TOOLS): $(BUILD)/am/%: $(BUILD)/obj/am-tools/%.o $(AM_SHARED_OBJ) $(AM_LIBS
 	$(CC) -static $^ $(LDFLAGS) -lm -lpthread -o $@
 
 # Tests of the engine; one with a fabric of its own between it and the device.
-AM_TESTS := $(addprefix $(BUILD)/,am/rules am/loss am/engine am/shared am/exactly_once_lossy boot_peer)
+AM_TESTS := $(addprefix $(BUILD)/,am/rules am/loss am/compat am/engine am/shared am/exactly_once_lossy boot_peer)
 
 $(BUILD)/am/rules $(BUILD)/am/loss: $(BUILD)/am/%: selftests/am/%.c $(AM_LIBS) $(AM_HDR) $(LIB_HDR)
 	@mkdir -p $(@D)
@@ -175,6 +175,12 @@ $(BUILD)/am/exactly_once_lossy: selftests/am/fabric.c $(AM_SRC) $(AM_HDR) $(LIB_
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/am -Ilibhamlyn/am/include -DHAMLYN_AM_TEST_WIRE \
 		$(am_cflags) -static $(filter %.c %.o %.a,$^) $(LDFLAGS) -lm -lpthread -o $@
+
+# As users of it compile theirs: words of other types than the handlers say, as ever.
+$(BUILD)/am/compat: selftests/am/compat.c $(AM_LIBS) $(AM_HDR) $(LIB_HDR)
+	@mkdir -p $(@D)
+	$(CC) -Ilibhamlyn/am/include $(CPPFLAGS) -std=gnu11 -Wall -Wextra $(CFLAGS) -static $< \
+		$(AM_LIBS) $(LDFLAGS) -lpthread -o $@
 
 # What it sends is noted.
 $(BUILD)/am/engine: selftests/am/engine.c $(AM_SRC) $(AM_HDR) $(LIB_HDR) $(BUILD)/libhamlyn.a

@@ -113,6 +113,11 @@ tests_of "rules, alone" -n 1 "$build/rules"
 tests_of "rules, 2 processes" -n 2 "$build/rules"
 tests_of "rules, 5 processes" -n 5 "$build/rules"
 
+# ---- programs of the 1990s ----
+
+tests_of "compat, alone" -n 1 "$build/compat"
+tests_of "compat, 3 processes" -n 3 "$build/compat"
+
 # ---- the protocol ----
 
 tests_of "engine" -n 1 "$build/engine"

@@ -9,6 +9,15 @@
 
 typedef void (*function)(void);
 
+static double as_double(long word)
+{
+	double d;
+
+	_Static_assert(sizeof(d) == sizeof(word), "a double is a word");
+	memcpy(&d, &word, sizeof(d));
+	return d;
+}
+
 /* Pointers to functions of other types than @f is: what they have is their caller's word. */
 void am_call(int source, const struct am_packet *p, void *data)
 {
@@ -43,6 +52,9 @@ void am_call(int source, const struct am_packet *p, void *data)
 					     (unsigned long)a[1],
 					     (unsigned long)a[2],
 					     (unsigned long)a[3]);
+		break;
+	case AM_ARGS_DF:
+		((handler_df_t)f)(source, a[0], a[1], as_double(a[2]));
 		break;
 	case AM_MEMORY:
 		((handler_mem_t)f)(source, data, (int)(uint32_t)a[2],

@@ -90,6 +90,9 @@ void am_sleep(unsigned int seconds)
 
 	if (can_serve(am))
 		return;
+	/* Loops of am_sleep(0) wait for what they serve. */
+	if (!seconds)
+		am_serve(am);
 	while ((left = end - am_now_ns()) > 0) {
 		struct hamlyn_nq_entry entry;
 		int rc;
@@ -198,6 +201,19 @@ int am_request_5(vnn_t dest, handler_5_t handler, long arg0, long arg1, long arg
 	return REQUEST(5, handler, arg0, arg1, arg2, arg3, arg4);
 }
 
+static uint64_t as_word(double d)
+{
+	uint64_t word;
+
+	memcpy(&word, &d, sizeof(word));
+	return word;
+}
+
+int am_request_df(vnn_t dest, handler_df_t handler, long arg0, long arg1, double arg2)
+{
+	return REQUEST(AM_ARGS_DF, handler, arg0, arg1, as_word(arg2), 0, 0);
+}
+
 static int medium_size(struct am *am, int nbytes)
 {
 	if (am_likely(nbytes >= 0 && (uint32_t)nbytes <= am->page))
@@ -299,6 +315,11 @@ int am_reply_5(vnn_t dest, handler_5_t handler, long arg0, long arg1, long arg2,
 	       long arg3, long arg4)
 {
 	return REPLY(5, handler, arg0, arg1, arg2, arg3, arg4);
+}
+
+int am_reply_df(vnn_t dest, handler_df_t handler, long arg0, long arg1, double arg2)
+{
+	return REPLY(AM_ARGS_DF, handler, arg0, arg1, as_word(arg2), 0, 0);
 }
 
 int am_reply(vnn_t dest, handler_med_t handler, const void *lva, int nbytes,

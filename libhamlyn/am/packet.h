@@ -22,7 +22,8 @@ enum am_kind {
 	AM_GOT		= 11,	/* the reply */
 	AM_SYNC		= 12,	/* request of lam_sync_all(); reply: that it fails */
 	AM_ACK		= 13,	/* reply without a handler, of one or more requests */
-	AM_KINDS	= 14,
+	AM_ARGS_DF	= 14,	/* handler(source, 2 words, a double) */
+	AM_KINDS	= 15,
 };
 
 #define AM_SUMMED	0x80	/* in kind: args[4] is the data's checksum */

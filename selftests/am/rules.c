@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "gam.h"
 #include "hpam.h"
@@ -256,6 +258,53 @@ static void back_5(vnn_t s, long a, long b, long c, long d, long e)
 	am_reply_5(s, sum_5, a, b, c, d, e);
 }
 
+static volatile double number;
+
+static void take_df(vnn_t s, long a, long b, double c)
+{
+	number = c;
+	sums += s == (int)b ? a : 0;
+}
+
+static void back_df(vnn_t s, long a, long b, double c)
+{
+	(void)s;
+	am_reply_df(s, take_df, a, b, -c);
+}
+
+static void with_a_number(int to)
+{
+	sums = 0;
+	am_request_df(to, back_df, 1L << 40, to, 1.0 / 3);
+	am_wait_for(sums == 1L << 40);
+	check(number == -1.0 / 3, "requests and replies with a number, all 64 bits of it");
+}
+
+static volatile int woken;
+
+static void wake(vnn_t s)
+{
+	(void)s;
+	woken = 1;
+}
+
+/* Process 0 waits by nothing else: without it the loop ends by its time. */
+static void sleep_for_nothing(void)
+{
+	time_t end = time(NULL) + 10;
+
+	woken = 0;
+	lam_sync_all();
+	if (me == 1 || am_procs() == 1) {
+		usleep(50000);
+		am_request_0(0, wake);
+	}
+	while (!me && !woken && time(NULL) < end)
+		am_sleep(0);
+	check(me || woken, "am_sleep(0) serves what has arrived");
+	lam_sync_all();
+}
+
 static void all_words(int to)
 {
 	sums = 0;
@@ -341,8 +390,11 @@ int main(void)
 	arguments(to);
 	hpam(to);
 	all_words(to);
+	with_a_number(to);
 	hpam(am_my_proc());
 	all_words(am_my_proc());
+	with_a_number(am_my_proc());
+	sleep_for_nothing();
 	lam_sync_all();
 	if (am_my_proc() == 0)
 		protection();

@@ -100,6 +100,12 @@ static void medium(vnn_t source, void *data, int nbytes, long a, long b)
 		am_reply(source, medium, data, nbytes, a, b);
 }
 
+static void words_df(vnn_t source, long a, long b, double c)
+{
+	(void)c;
+	words(source, a, b, 0, 0, 0);
+}
+
 static uint64_t name_for(struct fuzz *f, uint8_t kind)
 {
 	void (*f_of)(void) = (void (*)(void))words;
@@ -107,6 +113,9 @@ static uint64_t name_for(struct fuzz *f, uint8_t kind)
 	switch (kind & 0x7f) {
 	case AM_ARGS_HPAM:
 		f_of = (void (*)(void))words_hpam;
+		break;
+	case AM_ARGS_DF:
+		f_of = (void (*)(void))words_df;
 		break;
 	case AM_MEMORY:
 		f_of = (void (*)(void))memory;

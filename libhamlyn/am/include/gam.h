@@ -51,6 +51,15 @@ typedef void (*handler_5_t)(vnn_t source, long arg0, long arg1, long arg2,
 			    long arg3, long arg4);
 
 /**
+ * typedef handler_df_t - handler of a short message with a floating point number
+ * @source: process that sent it
+ * @arg0: word
+ * @arg1: word
+ * @arg2: number
+ */
+typedef void (*handler_df_t)(vnn_t source, long arg0, long arg1, double arg2);
+
+/**
  * typedef handler_mem_t - handler of memory that has arrived
  * @source: process that it is from
  * @addr: where it is, in the process that the handler runs in
@@ -152,7 +161,7 @@ int am_poll(void);
 
 /**
  * am_sleep() - serve the network for a time, without using up the processor
- * @seconds: how long
+ * @seconds: how long; 0: what has arrived is served, as by am_poll()
  *
  * Returns at once in a handler. That a process is lost meanwhile is told by the next
  * am_poll().
@@ -241,6 +250,19 @@ int am_request_5(vnn_t dest, handler_5_t handler, long arg0, long arg1,
 		 long arg2, long arg3, long arg4);
 
 /**
+ * am_request_df() - short request with a floating point number
+ * @dest: process
+ * @handler: its function
+ * @arg0: word
+ * @arg1: word
+ * @arg2: number
+ *
+ * Return: as am_request_0().
+ */
+int am_request_df(vnn_t dest, handler_df_t handler, long arg0, long arg1,
+		  double arg2);
+
+/**
  * am_reply_0() - short reply: for a request handler, once
  * @dest: process that the request is of
  * @handler: its function, a reply handler
@@ -261,6 +283,19 @@ int am_reply_4(vnn_t dest, handler_4_t handler, long arg0, long arg1, long arg2,
 	       long arg3);
 int am_reply_5(vnn_t dest, handler_5_t handler, long arg0, long arg1, long arg2,
 	       long arg3, long arg4);
+
+/**
+ * am_reply_df() - short reply with a floating point number: for a request handler, once
+ * @dest: process that the request is of
+ * @handler: its function, a reply handler
+ * @arg0: word
+ * @arg1: word
+ * @arg2: number
+ *
+ * Return: as am_reply_0().
+ */
+int am_reply_df(vnn_t dest, handler_df_t handler, long arg0, long arg1,
+		double arg2);
 
 /**
  * am_request() - medium request: data that the handler finds in a buffer (L 3.1)
