@@ -21,6 +21,7 @@
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
+#include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/sched/user.h>
 #include <linux/sizes.h>
@@ -67,18 +68,23 @@ struct hml_limits {
 
 /**
  * struct hml_user - what one user has of a NIC
- * @uid: who
+ * @node: in device.users, by @uid
+ * @account: what it has of all NICs, with a reference; constant
+ * @uid: who; constant
  * @ref: contexts and memory that count here
  * @contexts: contexts
  * @used: what there is
  * @limits: what there may be, if @limited
  * @limited: has limits of its own, not the NIC's
  * @guard: what the user's termini that are gone were guilty of
+ * @guessing: guesses of WATCH of which it is not known yet whether they are right
  *
  * All under device.users_lock. Kept without a reference while it has limits of
  * its own, or something to remember.
  */
 struct hml_user {
+	struct rb_node node;
+	struct hml_account *account;
 	kuid_t uid;
 	u32 ref;
 	u32 contexts;
@@ -86,6 +92,7 @@ struct hml_user {
 	struct hml_limits limits;
 	bool limited;
 	struct hml_guard guard;
+	u32 guessing;
 };
 
 /**
@@ -211,9 +218,9 @@ struct hml_device {
 	struct xarray contexts;
 	u32 opens;
 	bool gone;
-	struct mutex users_lock;
-	struct xarray users;
-	unsigned long users_seen;
+	raw_spinlock_t users_lock;
+	struct rb_root users;
+	u32 users_seen;
 	unsigned long pages;
 	unsigned long max_pages;
 	struct hml_limits user_limits;
@@ -522,6 +529,8 @@ void hml_user_uncharge_terminus(struct hml_context *c,
 				const struct hml_guard *guard);
 struct hml_limits hml_user_limits(const struct hml_device *d,
 				  const struct hml_user *u);
+struct hml_limits hml_user_limits_of(struct hml_device *d, kuid_t uid);
+bool hml_user_next(struct hml_device *d, kuid_t from, struct hml_user *copy);
 int hml_user_set_limits(struct hml_device *d, kuid_t uid,
 			const struct hml_limits *limits);
 
@@ -676,7 +685,8 @@ void hml_netlink_exit(void);
 void hml_event_nic(struct hml_device *d, u32 event);
 void hml_event_context(struct hml_context *c, u32 event);
 void hml_event_paused(struct hml_term *t);
-void hml_event_quota(struct hml_context *c, u32 attr);
+void hml_event_quota(struct hml_context *c, u32 attr,
+		     const struct hml_limits *used);
 
 /**
  * struct hml_adversary_attr - what the fabric does to packets on purpose

@@ -4,6 +4,7 @@
  * index and ids; what appears or goes meanwhile is told as NLM_F_DUMP_INTR.
  */
 #include <linux/ktime.h>
+#include <linux/sched/signal.h>
 #include <net/sock.h>
 
 #include "locked.h"
@@ -105,21 +106,21 @@ static bool user_visible(const struct dump *dump, const struct hml_user *u)
 
 static int list_users(struct dump *dump, struct hml_device *d)
 {
-	struct hml_user *u;
-	unsigned long uid;
-	int err = 0;
+	struct hml_user u;
+	int err;
 
-	mutex_lock(&d->users_lock);
-	xa_for_each_start(&d->users, uid, u, dump->at->object) {
-		if (!user_visible(dump, u))
-			continue;
-		dump->at->object = uid;
-		err = message(dump, d, NULL, u);
+	while (dump->at->object <= U32_MAX &&
+	       hml_user_next(d, KUIDT_INIT(dump->at->object), &u)) {
+		dump->at->object = __kuid_val(u.uid);
+		err = user_visible(dump, &u) ? message(dump, d, NULL, &u) : 0;
 		if (err)
-			break;
+			return err;
+		dump->at->object++;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
 	}
-	mutex_unlock(&d->users_lock);
-	return err;
+	return 0;
 }
 
 /* Whoever is rejected as fast as we read must not keep us here. */

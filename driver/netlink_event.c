@@ -193,16 +193,15 @@ static int put_used(struct event *e, const struct hml_limits *used, u32 attr)
  * hml_event_quota() - a limit was in the way
  * @c: the context that was refused something
  * @attr: which: HAMLYN_A_KERNEL_BYTES, WIRED_BYTES, SLOTS or TERMINI
+ * @used: what its user had
  *
- * device.users_lock is held, which everybody needs: does not wait for memory.
+ * May sleep: under no lock that anybody else needs.
  */
-void hml_event_quota(struct hml_context *c, u32 attr)
+void hml_event_quota(struct hml_context *c, u32 attr,
+		     const struct hml_limits *used)
 {
 	struct event e;
 
-	lockdep_assert_held(&c->device->users_lock);
-	if (begin(&e, c->device, HAMLYN_NL_EVENT_QUOTA,
-		  GFP_NOWAIT | __GFP_NOWARN))
-		end(&e, put_context(&e, c) ?:
-			put_used(&e, &c->user->used, attr));
+	if (begin(&e, c->device, HAMLYN_NL_EVENT_QUOTA, GFP_KERNEL))
+		end(&e, put_context(&e, c) ?: put_used(&e, used, attr));
 }

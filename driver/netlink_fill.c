@@ -194,16 +194,20 @@ static int fill_settings(struct sk_buff *skb, const struct hml_device *d)
  */
 static int fill_use(struct sk_buff *skb, struct hml_device *d)
 {
+	unsigned long pages, wired, max_pages;
+	struct hml_limits limits;
 	u32 termini;
-	int err;
 
-	mutex_lock(&d->users_lock);
+	raw_spin_lock(&d->users_lock);
 	termini = d->term_count;
-	err = put_u64(skb, HAMLYN_A_KERNEL_BYTES, bytes_of(d->pages)) ?:
-	      put_u64(skb, HAMLYN_A_WIRED_BYTES, bytes_of(d->wired)) ?:
-	      put_limits(skb, hml_limits_of_all(d), &d->max_pages);
-	mutex_unlock(&d->users_lock);
-	return err ?:
+	pages = d->pages;
+	wired = d->wired;
+	max_pages = d->max_pages;
+	limits = *hml_limits_of_all(d);
+	raw_spin_unlock(&d->users_lock);
+	return put_u64(skb, HAMLYN_A_KERNEL_BYTES, bytes_of(pages)) ?:
+	       put_u64(skb, HAMLYN_A_WIRED_BYTES, bytes_of(wired)) ?:
+	       put_limits(skb, &limits, &max_pages) ?:
 	       put_u32(skb, HAMLYN_A_CONTEXTS, READ_ONCE(d->opens)) ?:
 	       put_u32(skb, HAMLYN_A_AREAS, atomic_read(&d->area_count)) ?:
 	       put_u32(skb, HAMLYN_A_SLOTS, atomic_read(&d->slot_count)) ?:
@@ -268,14 +272,13 @@ int hml_fill_stats(struct sk_buff *skb, const struct hml_reader *r,
 	       (r->host_admin ? fill_received(skb, &sum) : 0);
 }
 
-/* device.users_lock is held. */
+/* Of a copy of the record: see hml_user_next(). */
 int hml_fill_user(struct sk_buff *skb, const struct hml_reader *r,
 		  const struct hml_subject *s)
 {
 	const struct hml_user *u = s->object;
 	int err;
 
-	lockdep_assert_held(&s->d->users_lock);
 	err = put_u32(skb, HAMLYN_A_NIC, s->d->index) ?:
 	      put_u32(skb, HAMLYN_A_UID,
 		      from_kuid_munged(r->user_ns, u->uid)) ?:

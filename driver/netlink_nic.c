@@ -60,22 +60,10 @@ static void take_limits(struct nlattr **tb, struct hml_limits *l)
 
 static void set_nic_limits(struct hml_device *d, struct nlattr **tb)
 {
-	mutex_lock(&d->users_lock);
+	raw_spin_lock(&d->users_lock);
 	take_pages(tb[HAMLYN_A_LIMITS_KERNEL_BYTES], &d->max_pages);
 	take_limits(tb, hml_limits_of_all(d));
-	mutex_unlock(&d->users_lock);
-}
-
-static struct hml_limits limits_of_uid(struct hml_device *d, kuid_t uid)
-{
-	struct hml_limits l;
-	struct hml_user *u;
-
-	mutex_lock(&d->users_lock);
-	u = xa_load(&d->users, __kuid_val(uid));
-	l = u ? hml_user_limits(d, u) : *hml_limits_of_all(d);
-	mutex_unlock(&d->users_lock);
-	return l;
+	raw_spin_unlock(&d->users_lock);
 }
 
 static int set_user_limits(struct genl_info *info, struct hml_device *d,
@@ -91,7 +79,7 @@ static int set_user_limits(struct genl_info *info, struct hml_device *d,
 				    "kernel-bytes is for all users, user-kernel-bytes for one");
 		return -EINVAL;
 	}
-	l = limits_of_uid(d, uid);
+	l = hml_user_limits_of(d, uid);
 	take_limits(tb, &l);
 	return hml_user_set_limits(d, uid, &l);
 }

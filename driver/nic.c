@@ -90,8 +90,8 @@ static void init_nic(struct hml_device *d, const struct hml_nic_attr *attr)
 	d->kick_window_us = attr->kick_window_us;
 	mutex_init(&d->contexts_lock);
 	xa_init_flags(&d->contexts, XA_FLAGS_ALLOC);
-	mutex_init(&d->users_lock);
-	xa_init(&d->users);
+	raw_spin_lock_init(&d->users_lock);
+	d->users = RB_ROOT;
 	mutex_init(&d->termini_lock);
 	INIT_LIST_HEAD(&d->termini);
 	ida_init(&d->slot_ids);

@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/ktime.h>
+#include <linux/rbtree.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
@@ -45,9 +46,164 @@ static kuid_t responsible(void)
 	return uid_eq(uid, GLOBAL_ROOT_UID) ? current_euid() : uid;
 }
 
+/* ---- all NICs together ---- */
+
 /*
- * Who closes everything and begins anew must not have his free guesses again,
- * so a record outlives its last reference until they are forgiven.
+ * A NIC's limit is not enough where there are several: the memory is one. Half
+ * of what all may have is one user's share.
+ */
+static DEFINE_RAW_SPINLOCK(all_lock);	/* all_pages, accounts and what is in them */
+static unsigned long all_pages;
+static struct rb_root accounts = RB_ROOT;
+
+/**
+ * struct hml_account - what one user has of all NICs
+ * @node: in accounts, by @uid
+ * @uid: the user; constant
+ * @ref: records of NICs
+ * @pages: kernel memory
+ */
+struct hml_account {
+	struct rb_node node;
+	kuid_t uid;
+	u32 ref;
+	unsigned long pages;
+};
+
+/* Where an account of @uid hangs, or would. */
+static struct rb_node **account_place(kuid_t uid, struct rb_node **parent)
+{
+	struct rb_node **link = &accounts.rb_node;
+
+	lockdep_assert_held(&all_lock);
+	*parent = NULL;
+	while (*link) {
+		struct hml_account *a = rb_entry(*link, struct hml_account,
+						 node);
+
+		if (uid_eq(uid, a->uid))
+			break;
+		*parent = *link;
+		link = uid_lt(uid, a->uid) ? &(*link)->rb_left :
+					     &(*link)->rb_right;
+	}
+	return link;
+}
+
+/* @fresh, or what there was of that user. */
+static struct hml_account *account_find(struct hml_account *fresh)
+{
+	struct rb_node *parent, **link = account_place(fresh->uid, &parent);
+
+	if (*link)
+		return rb_entry(*link, struct hml_account, node);
+	rb_link_node(&fresh->node, parent, link);
+	rb_insert_color(&fresh->node, &accounts);
+	return fresh;
+}
+
+/* With one more reference, or NULL. */
+static struct hml_account *account_get(kuid_t uid)
+{
+	struct hml_account *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+	struct hml_account *a;
+
+	if (!fresh)
+		return NULL;
+	fresh->uid = uid;
+	raw_spin_lock(&all_lock);
+	a = account_find(fresh);
+	a->ref++;
+	raw_spin_unlock(&all_lock);
+	if (a != fresh)
+		kfree(fresh);
+	return a;
+}
+
+static void account_put(struct hml_account *a)
+{
+	bool last;
+
+	raw_spin_lock(&all_lock);
+	last = !--a->ref;
+	if (last)
+		rb_erase(&a->node, &accounts);
+	raw_spin_unlock(&all_lock);
+	if (last)
+		kfree(a);
+}
+
+/* ---- what is in the way ---- */
+
+/**
+ * struct refusal - a limit that was in the way, to be told without locks
+ * @what: of what
+ * @attr: HAMLYN_A_*; 0: nothing is in the way
+ * @all: it is a limit of all users together
+ * @more: asked for
+ * @used: in use
+ * @limit: the limit
+ * @had: what the user had
+ */
+struct refusal {
+	const char *what;
+	u32 attr;
+	bool all;
+	unsigned long more;
+	unsigned long used;
+	unsigned long limit;
+	struct hml_limits had;
+};
+
+static bool in_pages(const struct refusal *r)
+{
+	return r->attr == HAMLYN_A_KERNEL_BYTES ||
+	       r->attr == HAMLYN_A_WIRED_BYTES;
+}
+
+/*
+ * After users_lock was let go, for which everybody waits: an event allocates, and copies to
+ * whoever listens.
+ */
+static int refuse(struct hml_context *c, const struct refusal *r)
+{
+	unsigned long more = r->more, used = r->used, limit = r->limit;
+	const char *unit = "";
+
+	if (!r->attr)
+		return 0;
+	if (in_pages(r)) {
+		more = kib(more);
+		used = kib(used);
+		limit = kib(limit);
+		unit = " KiB";
+	}
+	if (r->all)
+		hml_explain(c, "%s: %lu KiB asked for, %lu of %lu KiB in use",
+			    r->what, more, used, limit);
+	else
+		hml_explain(c, "%s: %lu%s asked for, %lu%s of the user's %lu%s in use",
+			    r->what, more, unit, used, unit, limit, unit);
+	trace_hamlyn_quota(c, r->what, more, used, limit);
+	hml_event_quota(c, r->attr, &r->had);
+	return -EDQUOT;
+}
+
+/* Would @more be too much? Then @r says so. */
+static bool over(struct refusal *r, unsigned long more, unsigned long used,
+		 unsigned long limit)
+{
+	r->more = more;
+	r->used = used;
+	r->limit = limit;
+	return exceeds(used, more, limit);
+}
+
+/* ---- records ---- */
+
+/*
+ * Whoever closes everything and begins anew must not have free guesses again, so a record
+ * outlives its last reference until they are forgiven.
  */
 static bool forgettable(const struct hml_user *u)
 {
@@ -55,48 +211,114 @@ static bool forgettable(const struct hml_user *u)
 	       hml_guard_forgiven(&u->guard, ktime_get_ns());
 }
 
-static void forget(struct hml_device *d, struct hml_user *u)
+/* Out of the NIC's tree. Return: @u if it is to be freed, without the lock; or NULL. */
+static struct hml_user *forget(struct hml_device *d, struct hml_user *u)
 {
 	lockdep_assert_held(&d->users_lock);
 	if (!forgettable(u))
+		return NULL;
+	rb_erase(&u->node, &d->users);
+	return u;
+}
+
+static void user_free(struct hml_user *u)
+{
+	if (!u)
 		return;
-	xa_erase(&d->users, __kuid_val(u->uid));
+	account_put(u->account);
 	kfree(u);
 }
 
 /*
- * Everybody's charges wait for users_lock: so memory, which one user may have to
- * wait for, is got before. A place that somebody gave back meanwhile is the
- * exception, and not waited for.
+ * Everybody's charges wait for users_lock, so what may have to wait, memory, is allocated
+ * before it is taken, and freed after it was let go.
  */
-static struct hml_user *user_new(struct hml_device *d, kuid_t uid)
+static struct hml_user *user_new(kuid_t uid)
 {
 	struct hml_user *u = kzalloc(sizeof(*u), GFP_KERNEL_ACCOUNT);
 
 	if (!u)
 		return NULL;
 	u->uid = uid;
-	if (!xa_reserve(&d->users, __kuid_val(uid), GFP_KERNEL_ACCOUNT))
+	u->account = account_get(uid);
+	if (u->account)
 		return u;
 	kfree(u);
 	return NULL;
 }
 
-/* That of @fresh's uid: @fresh, which is ours from here on, or what there was. */
-static struct hml_user *user_find(struct hml_device *d, struct hml_user *fresh)
+/* Where a record of @uid hangs, or would. */
+static struct rb_node **user_place(struct hml_device *d, kuid_t uid,
+				   struct rb_node **parent)
 {
-	unsigned long uid = __kuid_val(fresh->uid);
-	struct hml_user *u = xa_load(&d->users, uid);
-	int err = 0;
+	struct rb_node **link = &d->users.rb_node;
 
 	lockdep_assert_held(&d->users_lock);
-	if (!u)
-		err = xa_err(xa_store(&d->users, uid, fresh,
-				      GFP_NOWAIT | __GFP_NOWARN));
-	if (!u && !err)
-		return fresh;
-	kfree(fresh);
-	return u ?: ERR_PTR(err);
+	*parent = NULL;
+	while (*link) {
+		struct hml_user *u = rb_entry(*link, struct hml_user, node);
+
+		if (uid_eq(uid, u->uid))
+			break;
+		*parent = *link;
+		link = uid_lt(uid, u->uid) ? &(*link)->rb_left :
+					     &(*link)->rb_right;
+	}
+	return link;
+}
+
+/* That of *@fresh's uid: *@fresh, which is NULL from then on, or what there was. */
+static struct hml_user *user_find(struct hml_device *d, struct hml_user **fresh)
+{
+	struct rb_node *parent, **link = user_place(d, (*fresh)->uid, &parent);
+	struct hml_user *u = *fresh;
+
+	if (*link)
+		return rb_entry(*link, struct hml_user, node);
+	rb_link_node(&u->node, parent, link);
+	rb_insert_color(&u->node, &d->users);
+	*fresh = NULL;
+	return u;
+}
+
+/* The first whose uid is @from or more, or NULL. */
+static struct hml_user *user_from(struct hml_device *d, u32 from)
+{
+	struct rb_node *n = d->users.rb_node;
+	struct hml_user *best = NULL;
+
+	lockdep_assert_held(&d->users_lock);
+	while (n) {
+		struct hml_user *u = rb_entry(n, struct hml_user, node);
+
+		if (__kuid_val(u->uid) < from) {
+			n = n->rb_right;
+		} else {
+			best = u;
+			n = n->rb_left;
+		}
+	}
+	return best;
+}
+
+/**
+ * hml_user_next() - look at the users of a NIC in turn
+ * @d: the NIC
+ * @from: the least uid of interest
+ * @copy: out: the record of the first user from there on, as it was
+ *
+ * Return: whether there is one.
+ */
+bool hml_user_next(struct hml_device *d, kuid_t from, struct hml_user *copy)
+{
+	struct hml_user *u;
+
+	raw_spin_lock(&d->users_lock);
+	u = user_from(d, __kuid_val(from));
+	if (u)
+		*copy = *u;
+	raw_spin_unlock(&d->users_lock);
+	return u;
 }
 
 /* A context's, for what is counted of it. */
@@ -107,19 +329,20 @@ static struct hml_user *user_of(struct hml_context *c)
 }
 
 /* Some records in turn: everybody's charges wait, and there may be many. */
-static void forget_some(struct hml_device *d)
+static void forget_some(struct hml_device *d, struct hml_user **gone)
 {
-	unsigned long uid = d->users_seen;
-	struct hml_user *u;
-	u32 n = 0;
+	struct hml_user *u = user_from(d, d->users_seen);
+	u32 n = 0, seen = 0;
 
 	lockdep_assert_held(&d->users_lock);
-	xa_for_each_start(&d->users, uid, u, uid) {
-		if (n++ == FORGET_BATCH)
-			break;
-		forget(d, u);
+	for (; u && seen < FORGET_BATCH; seen++) {
+		struct rb_node *next = rb_next(&u->node);
+
+		if (forget(d, u))
+			gone[n++] = u;
+		u = rb_entry_safe(next, struct hml_user, node);
 	}
-	d->users_seen = u ? uid : 0;
+	d->users_seen = u ? __kuid_val(u->uid) : 0;
 }
 
 /**
@@ -130,128 +353,49 @@ static void forget_some(struct hml_device *d)
  */
 struct hml_user *hml_user_get(struct hml_device *d)
 {
-	struct hml_user *u = user_new(d, responsible());
+	struct hml_user *gone[FORGET_BATCH] = {};
+	struct hml_user *fresh = user_new(responsible());
+	struct hml_user *u;
+	u32 i;
 
-	if (!u)
+	if (!fresh)
 		return ERR_PTR(-ENOMEM);
-	mutex_lock(&d->users_lock);
-	forget_some(d);
-	u = user_find(d, u);
-	if (!IS_ERR(u)) {
-		u->ref++;
-		u->contexts++;
-	}
-	mutex_unlock(&d->users_lock);
+	raw_spin_lock(&d->users_lock);
+	forget_some(d, gone);
+	u = user_find(d, &fresh);
+	u->ref++;
+	u->contexts++;
+	raw_spin_unlock(&d->users_lock);
+	user_free(fresh);
+	for (i = 0; i < FORGET_BATCH; i++)
+		user_free(gone[i]);
 	return u;
 }
 
-static void put_locked(struct hml_device *d, struct hml_user *u)
+/* Return: what user_free() is to free. */
+static struct hml_user *put_locked(struct hml_device *d, struct hml_user *u)
 {
 	u->ref--;
-	forget(d, u);
+	return forget(d, u);
 }
 
 /* A context is gone. */
 void hml_user_put(struct hml_device *d, struct hml_user *u)
 {
-	mutex_lock(&d->users_lock);
+	raw_spin_lock(&d->users_lock);
 	u->contexts--;
-	put_locked(d, u);
-	mutex_unlock(&d->users_lock);
+	u = put_locked(d, u);
+	raw_spin_unlock(&d->users_lock);
+	user_free(u);
 }
 
 /* The NIC is gone. */
 void hml_users_free(struct hml_device *d)
 {
-	struct hml_user *u;
-	unsigned long uid;
+	struct hml_user *u, *next;
 
-	xa_for_each(&d->users, uid, u)
-		kfree(u);
-	xa_destroy(&d->users);
-}
-
-/* ---- all NICs together ---- */
-
-/*
- * A NIC's limit is not enough where there are several: the memory is one. Half
- * of what all may have is one user's share.
- */
-static DEFINE_MUTEX(all_lock);		/* all_pages, all_users */
-static unsigned long all_pages;
-static DEFINE_XARRAY(all_users);	/* pages, by uid */
-
-static unsigned long pages_of(kuid_t uid)
-{
-	void *entry = xa_load(&all_users, __kuid_val(uid));
-
-	lockdep_assert_held(&all_lock);
-	return entry ? xa_to_value(entry) : 0;
-}
-
-static int set_pages(kuid_t uid, unsigned long pages)
-{
-	if (!pages) {
-		xa_erase(&all_users, __kuid_val(uid));
-		return 0;
-	}
-	return xa_err(xa_store(&all_users, __kuid_val(uid),
-			       xa_mk_value(pages), GFP_NOWAIT | __GFP_NOWARN));
-}
-
-/* The user's limit of @what is in the way. */
-static int refuse(struct hml_context *c, const char *what, const char *unit,
-		  unsigned long more, unsigned long used, unsigned long limit,
-		  u32 attr)
-{
-	hml_explain(c, "%s: %lu%s asked for, %lu%s of the user's %lu%s in use",
-		    what, more, unit, used, unit, limit, unit);
-	trace_hamlyn_quota(c, what, more, used, limit);
-	hml_event_quota(c, attr);
-	return -EDQUOT;
-}
-
-/* A limit of all users together is in the way. */
-static int refuse_all(struct hml_context *c, const char *what,
-		      unsigned long more, unsigned long used,
-		      unsigned long limit)
-{
-	hml_explain(c, "%s: %lu KiB asked for, %lu of %lu KiB in use", what,
-		    kib(more), kib(used), kib(limit));
-	trace_hamlyn_quota(c, what, kib(more), kib(used), kib(limit));
-	hml_event_quota(c, HAMLYN_A_KERNEL_BYTES);
-	return -EDQUOT;
-}
-
-static int charge_all(struct hml_context *c, unsigned long pages, bool exempt)
-{
-	static const char what[] = "kernel memory of all NICs";
-	unsigned long most = hml_max_pages();
-	kuid_t uid = c->user->uid;
-	unsigned long had;
-	int err;
-
-	mutex_lock(&all_lock);
-	had = pages_of(uid);
-	if (exceeds(all_pages, pages, most))
-		err = refuse_all(c, what, pages, all_pages, most);
-	else if (!exempt && exceeds(had, pages, most / 2))
-		err = refuse(c, what, " KiB", kib(pages), kib(had),
-			     kib(most / 2), HAMLYN_A_KERNEL_BYTES);
-	else
-		err = set_pages(uid, had + pages);
-	if (!err)
-		all_pages += pages;
-	mutex_unlock(&all_lock);
-	return err;
-}
-
-static void uncharge_all(kuid_t uid, unsigned long pages)
-{
-	mutex_lock(&all_lock);
-	all_pages -= pages;
-	set_pages(uid, pages_of(uid) - pages);
-	mutex_unlock(&all_lock);
+	rbtree_postorder_for_each_entry_safe(u, next, &d->users, node)
+		user_free(u);
 }
 
 /* ---- limits ---- */
@@ -265,7 +409,27 @@ struct hml_limits hml_user_limits(const struct hml_device *d,
 }
 
 /**
- * hml_user_set_limits() - give a user limits of his own
+ * hml_user_limits_of() - the limits of a user by number
+ * @d: the NIC
+ * @uid: the user, who may have nothing here
+ *
+ * Return: the limits.
+ */
+struct hml_limits hml_user_limits_of(struct hml_device *d, kuid_t uid)
+{
+	struct rb_node *parent, **link;
+	struct hml_limits l;
+
+	raw_spin_lock(&d->users_lock);
+	link = user_place(d, uid, &parent);
+	l = *link ? hml_user_limits(d, rb_entry(*link, struct hml_user, node)) :
+		    d->user_limits;
+	raw_spin_unlock(&d->users_lock);
+	return l;
+}
+
+/**
+ * hml_user_set_limits() - give a user limits of its own
  * @d: the NIC
  * @uid: the user
  * @limits: the limits, or NULL for those that all have
@@ -277,48 +441,72 @@ struct hml_limits hml_user_limits(const struct hml_device *d,
 int hml_user_set_limits(struct hml_device *d, kuid_t uid,
 			const struct hml_limits *limits)
 {
-	struct hml_user *u = user_new(d, uid);
-	int err = 0;
+	struct hml_user *fresh = user_new(uid);
+	struct hml_user *u;
 
-	if (!u)
+	if (!fresh)
 		return -ENOMEM;
-	mutex_lock(&d->users_lock);
-	u = user_find(d, u);
-	if (IS_ERR(u)) {
-		err = PTR_ERR(u);
-	} else {
-		u->limited = limits;
-		if (limits)
-			u->limits = *limits;
-		forget(d, u);
-		/* It may be listed now, or no more. */
-		hml_changed();
-	}
-	mutex_unlock(&d->users_lock);
-	return err;
+	raw_spin_lock(&d->users_lock);
+	u = user_find(d, &fresh);
+	u->limited = limits;
+	if (limits)
+		u->limits = *limits;
+	u = forget(d, u);
+	raw_spin_unlock(&d->users_lock);
+	user_free(fresh);
+	user_free(u);
+	/* It may be listed now, or no more. */
+	hml_changed();
+	return 0;
 }
 
-static int charge_pages(struct hml_context *c, unsigned long pages, bool exempt)
+/* As charge_pages(); under its lock. */
+static void charge_all(struct hml_account *a, unsigned long pages, bool exempt,
+		       struct refusal *r)
+{
+	unsigned long most = hml_max_pages();
+
+	r->what = "kernel memory of all NICs";
+	raw_spin_lock(&all_lock);
+	r->all = over(r, pages, all_pages, most);
+	if (!r->all && (exempt || !over(r, pages, a->pages, most / 2))) {
+		r->attr = 0;
+		all_pages += pages;
+		a->pages += pages;
+	}
+	raw_spin_unlock(&all_lock);
+}
+
+static void uncharge_all(struct hml_account *a, unsigned long pages)
+{
+	raw_spin_lock(&all_lock);
+	all_pages -= pages;
+	a->pages -= pages;
+	raw_spin_unlock(&all_lock);
+}
+
+static void charge_pages(struct hml_context *c, unsigned long pages,
+			 bool exempt, struct refusal *r)
 {
 	struct hml_device *d = c->device;
-	struct hml_user *u = c->user;
+	struct hml_user *u = user_of(c);
 	struct hml_limits limits = hml_user_limits(d, u);
-	int err;
 
-	if (exceeds(d->pages, pages, d->max_pages))
-		return refuse_all(c, "kernel memory of the NIC", pages,
-				  d->pages, d->max_pages);
-	if (!exempt && exceeds(u->used.pages, pages, limits.pages))
-		return refuse(c, "kernel memory", " KiB", kib(pages),
-			      kib(u->used.pages), kib(limits.pages),
-			      HAMLYN_A_KERNEL_BYTES);
-	err = charge_all(c, pages, exempt);
-	if (err)
-		return err;
+	r->attr = HAMLYN_A_KERNEL_BYTES;
+	r->had = u->used;
+	r->what = "kernel memory of the NIC";
+	r->all = over(r, pages, d->pages, d->max_pages);
+	if (r->all)
+		return;
+	r->what = "kernel memory";
+	if (!exempt && over(r, pages, u->used.pages, limits.pages))
+		return;
+	charge_all(u->account, pages, exempt, r);
+	if (r->attr)
+		return;
 	d->pages += pages;
 	u->used.pages += pages;
 	u->ref++;
-	return 0;
 }
 
 /**
@@ -326,36 +514,29 @@ static int charge_pages(struct hml_context *c, unsigned long pages, bool exempt)
  * @c: the context; its user gets one more reference
  * @pages: how much
  *
- * Return: 0, -ENOMEM, or -EDQUOT. CAP_SYS_RESOURCE passes the user's limit,
- * nobody the NIC's.
+ * Return: 0, or -EDQUOT. CAP_SYS_RESOURCE passes the user's limit, nobody the NIC's.
  */
 int hml_user_charge(struct hml_context *c, unsigned long pages)
 {
-	unsigned long uid = __kuid_val(c->user->uid);
 	bool exempt = exempt_user();
-	int err;
+	struct refusal r = {};
 
-	/* As in user_new() */
-	err = xa_reserve(&all_users, uid, GFP_KERNEL);
-	if (err)
-		return err;
-	mutex_lock(&c->device->users_lock);
-	err = charge_pages(c, pages, exempt);
-	mutex_unlock(&c->device->users_lock);
-	if (err)
-		xa_release(&all_users, uid);
-	return err;
+	raw_spin_lock(&c->device->users_lock);
+	charge_pages(c, pages, exempt, &r);
+	raw_spin_unlock(&c->device->users_lock);
+	return refuse(c, &r);
 }
 
 void hml_user_uncharge(struct hml_device *d, struct hml_user *u,
 		       unsigned long pages)
 {
-	mutex_lock(&d->users_lock);
+	raw_spin_lock(&d->users_lock);
 	d->pages -= pages;
 	u->used.pages -= pages;
-	uncharge_all(u->uid, pages);
-	put_locked(d, u);
-	mutex_unlock(&d->users_lock);
+	uncharge_all(u->account, pages);
+	u = put_locked(d, u);
+	raw_spin_unlock(&d->users_lock);
+	user_free(u);
 }
 
 /**
@@ -369,35 +550,36 @@ void hml_user_uncharge(struct hml_device *d, struct hml_user *u,
 int hml_user_charge_wired(struct hml_context *c, struct hml_user **u,
 			  unsigned long pages)
 {
+	struct refusal r = { .what = "wired memory" };
 	bool exempt = exempt_user();
-	struct hml_user *user = c->user;
+	struct hml_user *user;
 	struct hml_limits limits;
-	int err = 0;
 
-	mutex_lock(&c->device->users_lock);
+	raw_spin_lock(&c->device->users_lock);
+	user = user_of(c);
 	limits = hml_user_limits(c->device, user);
-	if (!exempt && exceeds(user->used.wired, pages, limits.wired)) {
-		err = refuse(c, "wired memory", " KiB", kib(pages),
-			     kib(user->used.wired), kib(limits.wired),
-			     HAMLYN_A_WIRED_BYTES);
+	r.had = user->used;
+	if (!exempt && over(&r, pages, user->used.wired, limits.wired)) {
+		r.attr = HAMLYN_A_WIRED_BYTES;
 	} else {
 		user->used.wired += pages;
 		c->device->wired += pages;
 		user->ref++;
 		*u = user;
 	}
-	mutex_unlock(&c->device->users_lock);
-	return err;
+	raw_spin_unlock(&c->device->users_lock);
+	return refuse(c, &r);
 }
 
 void hml_user_uncharge_wired(struct hml_device *d, struct hml_user *u,
 			     unsigned long pages)
 {
-	mutex_lock(&d->users_lock);
+	raw_spin_lock(&d->users_lock);
 	u->used.wired -= pages;
 	d->wired -= pages;
-	put_locked(d, u);
-	mutex_unlock(&d->users_lock);
+	u = put_locked(d, u);
+	raw_spin_unlock(&d->users_lock);
+	user_free(u);
 }
 
 /**
@@ -408,27 +590,28 @@ void hml_user_uncharge_wired(struct hml_device *d, struct hml_user *u,
  */
 int hml_user_charge_slot(struct hml_context *c)
 {
+	struct refusal r = { .what = "slots" };
 	bool exempt = exempt_user();
-	struct hml_user *u = c->user;
 	struct hml_limits limits;
-	int err = 0;
+	struct hml_user *u;
 
-	mutex_lock(&c->device->users_lock);
+	raw_spin_lock(&c->device->users_lock);
+	u = user_of(c);
 	limits = hml_user_limits(c->device, u);
-	if (!exempt && exceeds(u->used.slots, 1, limits.slots))
-		err = refuse(c, "slots", "", 1, u->used.slots, limits.slots,
-			     HAMLYN_A_SLOTS);
+	r.had = u->used;
+	if (!exempt && over(&r, 1, u->used.slots, limits.slots))
+		r.attr = HAMLYN_A_SLOTS;
 	else
 		u->used.slots++;
-	mutex_unlock(&c->device->users_lock);
-	return err;
+	raw_spin_unlock(&c->device->users_lock);
+	return refuse(c, &r);
 }
 
 void hml_user_uncharge_slot(struct hml_context *c)
 {
-	mutex_lock(&c->device->users_lock);
+	raw_spin_lock(&c->device->users_lock);
 	user_of(c)->used.slots--;
-	mutex_unlock(&c->device->users_lock);
+	raw_spin_unlock(&c->device->users_lock);
 }
 
 /**
@@ -440,61 +623,81 @@ void hml_user_uncharge_slot(struct hml_context *c)
  */
 int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard)
 {
+	struct refusal r = { .what = "termini" };
 	bool exempt = exempt_user();
-	struct hml_user *u = c->user;
 	struct hml_limits limits;
-	int err = 0;
+	struct hml_user *u;
 
-	mutex_lock(&c->device->users_lock);
+	raw_spin_lock(&c->device->users_lock);
+	u = user_of(c);
 	limits = hml_user_limits(c->device, u);
-	if (!exempt && exceeds(u->used.termini, 1, limits.termini)) {
-		err = refuse(c, "termini", "", 1, u->used.termini,
-			     limits.termini, HAMLYN_A_TERMINI);
+	r.had = u->used;
+	if (!exempt && over(&r, 1, u->used.termini, limits.termini)) {
+		r.attr = HAMLYN_A_TERMINI;
 	} else {
 		u->used.termini++;
 		c->device->term_count++;
 		*guard = u->guard;
 	}
-	mutex_unlock(&c->device->users_lock);
-	return err;
+	raw_spin_unlock(&c->device->users_lock);
+	return refuse(c, &r);
+}
+
+/* Free guesses that are left, beside those that are being made. */
+static bool guess_left(const struct hml_device *d, const struct hml_user *u)
+{
+	u32 free = READ_ONCE(d->nic.guesses);
+	u64 score = hml_guard_score(&u->guard, ktime_get_ns());
+
+	return !free || score + u->guessing < free;
 }
 
 /*
- * May the user guess without a terminus? Then nobody else does until hml_user_guess_end():
- * whoever comes next is answered by what is known of this guess.
+ * May the user guess without a terminus? Counted until hml_user_guess_end(), for what
+ * becomes of it is not known before: once there are no free guesses left there is one at a
+ * time, so that each is answered by what is known of the one before.
  */
 bool hml_user_guess_begin(struct hml_context *c)
 {
-	mutex_lock(&c->device->users_lock);
-	if (!hml_guard_paused(&c->device->nic, &user_of(c)->guard))
-		return true;
-	mutex_unlock(&c->device->users_lock);
-	return false;
+	struct hml_device *d = c->device;
+	struct hml_user *u;
+	bool may;
+
+	raw_spin_lock(&d->users_lock);
+	u = user_of(c);
+	may = !hml_guard_paused(&d->nic, &u->guard) &&
+	      (!u->guessing || guess_left(d, u));
+	if (may)
+		u->guessing++;
+	raw_spin_unlock(&d->users_lock);
+	return may;
 }
 
-/* It was @wrong, at a NIC that leaves @free of them. Who makes a terminus now begins with it. */
+/* It was @wrong, at a NIC that leaves @free of them. A terminus made now begins with it. */
 void hml_user_guess_end(struct hml_context *c, bool wrong, u32 free)
 {
 	struct hml_stats stats = {};
-	struct hml_sender sender = {
-		.guard = user_of(c)->guard,
-		.stats = &stats,
-	};
+	struct hml_sender sender = { .stats = &stats };
+	struct hml_user *u;
 
+	raw_spin_lock(&c->device->users_lock);
+	u = user_of(c);
+	u->guessing--;
 	if (wrong) {
+		sender.guard = u->guard;
 		hml_guard_wrong(free, hml_port_now_ns(&c->device->nic.port),
 				&sender);
-		user_of(c)->guard = sender.guard;
+		u->guard = sender.guard;
 	}
-	mutex_unlock(&c->device->users_lock);
+	raw_spin_unlock(&c->device->users_lock);
 }
 
 void hml_user_uncharge_terminus(struct hml_context *c,
 				const struct hml_guard *guard)
 {
-	mutex_lock(&c->device->users_lock);
+	raw_spin_lock(&c->device->users_lock);
 	user_of(c)->used.termini--;
 	c->device->term_count--;
 	hml_guard_inherit(&user_of(c)->guard, guard);
-	mutex_unlock(&c->device->users_lock);
+	raw_spin_unlock(&c->device->users_lock);
 }

@@ -70,8 +70,8 @@ guard-free     native unit_guard            driver/core/guard.c  s/if (g->score 
 guard-all-free native unit_guard            driver/core/guard.c  s/if (!free)/if (0)/
 guard-inherit  native unit_guard            driver/core/guard.c  s/if (score > to->score)/if (0)/
 guard-until    native unit_guard            driver/core/guard.c  s/if (from->until > to->until)/if (0)/
-guard-forget   native unit_guard            driver/core/guard.c  s/return !score_at(guard, now) \&\& now >= guard->until;/return now >= guard->until;/
-guard-forgiven native unit_guard            driver/core/guard.c  s/return !score_at(guard, now) \&\& now >= guard->until;/return !score_at(guard, now);/
+guard-forget   native unit_guard            driver/core/guard.c  s/return !hml_guard_score(guard, now) \&\& now >= guard->until;/return now >= guard->until;/
+guard-forgiven native unit_guard            driver/core/guard.c  s/return !hml_guard_score(guard, now) \&\& now >= guard->until;/return !score_at(guard, now);/
 guard-asked    native unit_guard            driver/core/tx.c     s/hml_guard_paused(nic, &t->sender.guard))/0)/
 guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(slot, \&h, reject) \&\& !sender->guessed) {/if (0) {/
 link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(nic->link->down))/if (0)/
@@ -216,9 +216,9 @@ watch-index    vm hostile_watch             driver/core/rx.c     s/if (meta_inde
 watch-audit    vm hostile_watch             driver/watch.c       s/hml_port_rejected(nic, slot, &h, reject, &sender);//
 watch-free     vm hostile_guess             driver/watch.c       s/free = READ_ONCE(nic->guesses);/free = READ_ONCE(c->device->nic.guesses);/
 watch-guess    vm hostile_guess             driver/watch.c       s/hml_user_guess_end(c, wrong, free);/hml_user_guess_end(c, false, free);/
-watch-pause    vm hostile_guess             driver/user.c        s/if (!hml_guard_paused(\&c->device->nic, \&user_of(c)->guard))/if (1)/
+watch-pause    vm hostile_guess             driver/user.c        s/!hml_guard_paused(\&d->nic, \&u->guard) \&\&/true \&\&/
 watch-free-fd  vm hostile_guess             driver/watch.c       s/if (by->flags \& HAMLYN_WATCH_TICKET)/if (0)/
-watch-one      vm hostile_guess             driver/user.c        s/^\t\treturn true;/\t\t{ mutex_unlock(\&c->device->users_lock); return true; }/;s/^\tif (wrong) {/\tmutex_lock(\&c->device->users_lock); if (wrong) {/
+watch-one      vm hostile_guess             driver/user.c        s/(!u->guessing || guess_left(d, u));/true;/
 watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tell_rekeyed(c->device, arg->slot, era);//
 watch-crowd    vm hostile_watch             driver/slot.c        s/trace_hamlyn_slot_rekey(c, arg->slot, hml_trace_ns(since));/& hml_watch_tell_rekeyed(c->device, arg->slot, era);/
 engine-leave   vm engine                    driver/terminus.c    s/hml_engine_leave(t);/;/
@@ -284,12 +284,12 @@ stats-admin    vm hostile_admin             driver/stats.c       s/if (!hml_nic_
 term-admin     vm hostile_admin             driver/terminus.c    s/if ((arg->priority == HAMLYN_PRIORITY_HIGH || arg->weight > 1) \&\&/if (0 \&\&/
 term-priority  vm hostile_admin             driver/terminus.c    s/arg->priority >= HAMLYN_PRIORITIES ||/0 ||/
 term-weight    vm hostile_admin             driver/terminus.c    s/arg->weight > HAMLYN_MAX_WEIGHT)/0)/
-user-memory    vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.pages, pages, limits.pages))/if (0)/
-nic-memory     vm hostile_share             driver/user.c        s/if (exceeds(d->pages, pages, d->max_pages))/if (0)/
-user-all-nics  vm hostile_share             driver/user.c        s/(!exempt \&\& exceeds(had, pages, most \/ 2))/0/
-user-wired     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(user->used.wired, pages, limits.wired)) {/if (0) {/
-user-slots     vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.slots, 1, limits.slots))/if (0)/
-user-termini   vm limits                    driver/user.c        s/if (!exempt \&\& exceeds(u->used.termini, 1, limits.termini)) {/if (0) {/
+user-memory    vm limits                    driver/user.c        s/if (!exempt \&\& over(r, pages, u->used.pages, limits.pages))/if (0)/
+nic-memory     vm hostile_share             driver/user.c        s/r->all = over(r, pages, d->pages, d->max_pages);/r->all = false;/
+user-all-nics  vm hostile_share             driver/user.c        s/(exempt || !over(r, pages, a->pages, most \/ 2))/1/
+user-wired     vm limits                    driver/user.c        s/if (!exempt \&\& over(\&r, pages, user->used.wired, limits.wired)) {/if (0) {/
+user-slots     vm limits                    driver/user.c        s/if (!exempt \&\& over(\&r, 1, u->used.slots, limits.slots))/if (0)/
+user-termini   vm limits                    driver/user.c        s/if (!exempt \&\& over(\&r, 1, u->used.termini, limits.termini)) {/if (0) {/
 poll-crowd     vm poll_wait                 driver/chardev.c     s/if (hml_nq_crowded(c))/if (0)/
 poll-all       vm poll_wait                 driver/nq.c          s/^\twake_up_all(\&c->wait);/\twake_up(\&c->wait);/
 poll-key       vm poll_uring                driver/nq.c          s/^\twake_up_all(\&c->wait);/\twake_up_poll(\&c->wait, EPOLLIN);/
@@ -301,12 +301,12 @@ nl-move-admin  vm hostile_container         driver/netlink_nic.c s/if (!netlink_
 stats-host     vm hostile_container         driver/stats.c       s/if (ns_capable_noaudit(&init_user_ns, CAP_NET_ADMIN))/if (1)/
 nl-stats-host  vm hostile_container         driver/netlink_fill.c s/(r->host_admin ? fill_received(skb, &sum) : 0)/fill_received(skb, \&sum)/
 memlock-exempt vm limits                    driver/area.c        s/if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))/if (0)/
-user-opener    vm inherit,limits            driver/user.c        s/= user_new(d, responsible());/= user_new(d, GLOBAL_ROOT_UID);/
+user-opener    vm inherit,limits            driver/user.c        s/= user_new(responsible());/= user_new(GLOBAL_ROOT_UID);/
 user-exempt    vm hostile_admin             driver/user.c        s/ns_capable_noaudit(\&init_user_ns, CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
 guess-begin    vm hostile_guess             driver/user.c        s/\*guard = u->guard;/*guard = (struct hml_guard){};/
 guess-inherit  vm hostile_guess             driver/user.c        s/hml_guard_inherit(&user_of(c)->guard, guard);//
 guess-forget   vm hostile_guess             driver/user.c        s/hml_guard_forgiven(&u->guard, ktime_get_ns())/1/
-guess-store    vm hostile_guess             driver/user.c        s/user_of(c)->guard = sender.guard;//
+guess-store    vm hostile_guess             driver/user.c        s/u->guard = sender.guard;//
 audit-own      vm hostile_audit             driver/audit.c       s/read_translated(c->audit,/read_translated(c->device->audit,/
 audit-key      vm hostile_audit             driver/audit.c       s/\.offset = h->offset,/.offset = h->key,/
 audit-translate vm hostile_audit            driver/audit.c       s/translate(&entries\[i\]);/;/

@@ -4,7 +4,7 @@
 
 #define SECOND_SHIFT	30	/* 2^30 ns */
 
-static u32 score_at(const struct hml_guard *g, u64 now)
+u32 hml_guard_score(const struct hml_guard *g, u64 now)
 {
 	u64 quiet = now > g->last ? (now - g->last) >> SECOND_SHIFT : 0;
 
@@ -25,7 +25,7 @@ void hml_guard_wrong(u32 free, u64 now, struct hml_sender *sender)
 	/* Nothing to remember: it would be held against the sender on another NIC. */
 	if (!free)
 		return;
-	g->score = score_at(g, now);
+	g->score = hml_guard_score(g, now);
 	if (g->score < (u32)-1)
 		g->score++;
 	g->last = now;
@@ -50,15 +50,15 @@ bool hml_guard_paused(const struct hml_nic *nic, struct hml_guard *guard)
 
 bool hml_guard_forgiven(const struct hml_guard *guard, u64 now)
 {
-	return !score_at(guard, now) && now >= guard->until;
+	return !hml_guard_score(guard, now) && now >= guard->until;
 }
 
 void hml_guard_inherit(struct hml_guard *to, const struct hml_guard *from)
 {
 	u64 now = to->last > from->last ? to->last : from->last;
-	u32 score = score_at(from, now);
+	u32 score = hml_guard_score(from, now);
 
-	to->score = score_at(to, now);
+	to->score = hml_guard_score(to, now);
 	if (score > to->score)
 		to->score = score;
 	to->last = now;

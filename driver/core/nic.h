@@ -509,6 +509,15 @@ bool hml_guard_paused(const struct hml_nic *nic, struct hml_guard *guard);
 bool hml_guard_forgiven(const struct hml_guard *guard, u64 now);
 
 /**
+ * hml_guard_score() - wrong guesses that are not forgiven yet
+ * @g: what is remembered
+ * @now: ns
+ *
+ * Return: how many.
+ */
+u32 hml_guard_score(const struct hml_guard *g, u64 now);
+
+/**
  * hml_guard_inherit() - who begins anew does not begin blameless
  * @to: the guard of a new sender, or what is remembered for one
  * @from: the guard of a sender, or what was remembered
