@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Areas: pinned user memory, or kernel memory that the user maps. */
-#include <linux/capability.h>
-#include <linux/cred.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -13,7 +10,6 @@
 #include "locked.h"
 #include "trace.h"
 
-#define PIN_BATCH	512
 #define FIRST_ROOM	16	/* extents; doubled as needed */
 #define MAX_ORDER_TRIED	9	/* 2 MiB: longer extents gain nothing */
 #define HUGE_ORDER	(PMD_SHIFT - PAGE_SHIFT)
@@ -42,8 +38,15 @@ static int mem_resize(struct hml_area *a, u32 room)
 	return 0;
 }
 
-/* Append @bytes at @va, which is behind everything so far. */
-static int mem_append(struct hml_area *a, u8 *va, u64 bytes)
+/**
+ * hml_area_append() - lengthen an area that is being made
+ * @a: the area
+ * @va: the memory that follows all that it has so far
+ * @bytes: how much
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int hml_area_append(struct hml_area *a, u8 *va, u64 bytes)
 {
 	struct hml_mem *mem = a->mem;
 
@@ -69,105 +72,11 @@ static int mem_append(struct hml_area *a, u8 *va, u64 bytes)
 	return 0;
 }
 
-/* ---- pinned memory ---- */
-
-static void unpin(struct hml_area *a)
-{
-	struct hml_mem *mem = a->mem;
-	u32 i;
-
-	for (i = 0; i < mem->count; i++) {
-		u8 *va = mem->extents[i].va;
-		u64 bytes = hml_mem_extent_end(mem, i) - mem->extents[i].start;
-		unsigned long pages = (offset_in_page(va) + bytes +
-				       PAGE_SIZE - 1) >> PAGE_SHIFT;
-
-		unpin_user_page_range_dirty_lock(virt_to_page(va), pages,
-						 !(a->flags &
-						   HAMLYN_AREA_READONLY));
-		cond_resched();
-	}
-}
-
-/* How many pages from @batch on follow each other in the folio of the first. */
-static int run_of(struct page **batch, int got, struct folio *folio)
-{
-	long most = folio_nr_pages(folio) - folio_page_idx(folio, batch[0]);
-	int n = 1;
-
-	/* Not to be taken for granted: mremap() may have shuffled them. */
-	while (n < got && n < most && batch[n] == batch[0] + n)
-		n++;
-	return n;
-}
-
-/* Take over @got pinned pages, the first of which holds @addr. */
-static int take_batch(struct hml_area *a, struct page **batch, int got,
-		      unsigned long *addr, u64 end)
-{
-	int i, n, err;
-
-	for (i = 0; i < got; i += n) {
-		struct folio *folio = page_folio(batch[i]);
-		u64 bytes;
-
-		n = run_of(batch + i, got - i, folio);
-		bytes = min_t(u64, end - *addr,
-			      ((u64)n << PAGE_SHIFT) - offset_in_page(*addr));
-		if (!(a->flags & HAMLYN_AREA_READONLY) &&
-		    !hml_compat_may_write(folio))
-			err = -EFAULT;
-		else
-			err = mem_append(a, page_address(batch[i]) +
-					 offset_in_page(*addr), bytes);
-		if (err) {
-			unpin_user_pages(batch + i, got - i);
-			return err;
-		}
-		a->page_size = min(a->page_size, folio_size(folio));
-		*addr += bytes;
-	}
-	return 0;
-}
-
-/* What is wired when it fails is left to area_free(). */
-static int pin(struct hml_area *a, unsigned long addr, u64 length)
-{
-	unsigned int gup = FOLL_LONGTERM;
-	u64 end = addr + length;
-	struct page **batch;
-	int err = 0;
-
-	if (!(a->flags & HAMLYN_AREA_READONLY))
-		gup |= FOLL_WRITE;
-	batch = kmalloc_array(PIN_BATCH, sizeof(*batch), GFP_KERNEL);
-	if (!batch)
-		return -ENOMEM;
-	while (addr < end && !err) {
-		unsigned long from = addr & PAGE_MASK;
-		unsigned long want = min_t(unsigned long, PIN_BATCH,
-					   (PAGE_ALIGN(end) - from) >> PAGE_SHIFT);
-		int got;
-
-		if (a->flags & HAMLYN_AREA_READONLY)
-			hml_compat_break_cow(from, from + want * PAGE_SIZE);
-		got = pin_user_pages_fast(from, want, gup, batch);
-		if (got <= 0)
-			err = got == -ENOMEM ? -ENOMEM : -EFAULT;
-		else
-			err = take_batch(a, batch, got, &addr, end);
-		cond_resched();
-		if (fatal_signal_pending(current))
-			err = err ?: -EINTR;
-	}
-	kfree(batch);
-	return err;
-}
-
 /* ---- allocated memory ---- */
 
-static void free_extents(struct hml_mem *mem)
+static void free_extents(struct hml_area *a)
 {
+	struct hml_mem *mem = a->mem;
 	u32 i;
 
 	for (i = 0; i < mem->count; i++) {
@@ -179,7 +88,7 @@ static void free_extents(struct hml_mem *mem)
 			struct folio *folio = virt_to_folio(va);
 
 			va += folio_size(folio);
-			folio_put(folio);
+			hml_memory_give_back(&a->memory, folio);
 			if (IS_ALIGNED((unsigned long)va, SZ_2M))
 				cond_resched();
 		}
@@ -223,7 +132,7 @@ static int add_chunk(struct hml_area *a, struct page *page, unsigned int order)
 	u8 *va = page_address(page);
 	unsigned long i;
 
-	if (!mem_append(a, va, PAGE_SIZE << order))
+	if (!hml_area_append(a, va, PAGE_SIZE << order))
 		return 0;
 	if (PageCompound(page))
 		__free_pages(page, order);
@@ -262,60 +171,6 @@ static int fill_allocated(struct hml_area *a)
 	return 0;
 }
 
-/* ---- RLIMIT_MEMLOCK ---- */
-
-/*
- * Of the user, not of the mm: pinned pages live as long as the open file,
- * which a process can hand on before it ends.
- */
-static int charge_locked(struct hml_context *c, struct hml_area *a)
-{
-	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	struct user_struct *owner;
-	unsigned long had;
-
-	/* Nor are others of that uid charged, who may have to keep to the limit. */
-	if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))
-		return 0;
-	owner = get_uid(current_user());
-	had = atomic_long_read(&owner->locked_vm);
-	do {
-		if (had > limit || a->pages > limit - had) {
-			hml_explain(c, "%lu pages asked for, %lu of RLIMIT_MEMLOCK's %lu in use",
-				    a->pages, had, limit);
-			trace_hamlyn_quota(c, "RLIMIT_MEMLOCK",
-					   (u64)a->pages << (PAGE_SHIFT - 10),
-					   (u64)had << (PAGE_SHIFT - 10),
-					   (u64)limit << (PAGE_SHIFT - 10));
-			free_uid(owner);
-			return -ENOMEM;
-		}
-	} while (!atomic_long_try_cmpxchg(&owner->locked_vm, &had,
-					  had + a->pages));
-	a->owner = owner;
-	return 0;
-}
-
-static void uncharge_locked(struct hml_area *a)
-{
-	atomic_long_sub(a->pages, &a->owner->locked_vm);
-	free_uid(a->owner);
-}
-
-/* What /proc/PID/status shows as VmPin. */
-static void count_pinned(struct hml_area *a)
-{
-	a->mm = current->mm;
-	mmgrab(a->mm);
-	atomic64_add(a->pages, &a->mm->pinned_vm);
-}
-
-static void uncount_pinned(struct hml_area *a)
-{
-	atomic64_sub(a->pages, &a->mm->pinned_vm);
-	mmdrop(a->mm);
-}
-
 /* ---- areas ---- */
 
 static void area_free(struct hml_memory *memory)
@@ -323,17 +178,10 @@ static void area_free(struct hml_memory *memory)
 	struct hml_area *a = container_of(memory, struct hml_area, memory);
 
 	if (a->mem && a->allocated)
-		free_extents(a->mem);
-	else if (a->mem)
-		unpin(a);
-	if (a->mm)
-		uncount_pinned(a);
-	if (a->owner)
-		uncharge_locked(a);
-	if (a->user)
-		hml_user_uncharge_wired(memory->device, a->user, a->pages);
+		free_extents(a);
+	if (!a->allocated)
+		hml_pin_undo(a);
 	kvfree(a->mem);
-	kfree(a);
 }
 
 static void area_put(struct hml_area *a)
@@ -376,14 +224,7 @@ static int fill_pinned(struct hml_context *c, struct hml_area *a,
 {
 	int err = hml_memory_init(&a->memory, c, 0, area_free);
 
-	if (!err)
-		err = hml_user_charge_wired(c, &a->user, a->pages);
-	if (!err)
-		err = charge_locked(c, a);
-	if (err)
-		return err;
-	count_pinned(a);
-	return pin(a, arg->addr, arg->length);
+	return err ?: hml_pin(c, a, arg->addr, arg->length);
 }
 
 int hml_area_add(struct hml_context *c, struct hamlyn_area_add *arg)
@@ -398,8 +239,7 @@ int hml_area_add(struct hml_context *c, struct hamlyn_area_add *arg)
 	if (arg->addr > ULONG_MAX - arg->length - PAGE_SIZE ||
 	    !access_ok(u64_to_user_ptr(arg->addr), arg->length))
 		return -EFAULT;
-	a = area_new((offset_in_page(arg->addr) + arg->length + PAGE_SIZE - 1) >>
-		     PAGE_SHIFT);
+	a = area_new(0);
 	if (!a)
 		return -ENOMEM;
 	a->flags = arg->flags;

@@ -288,9 +288,13 @@ struct hml_context {
  * @device: the NIC
  * @user: who pays for it, with a reference; NULL: it costs nothing
  * @pages: its price
- * @free: frees what holds it
+ * @free: frees what belongs to it
+ * @folios: what is not free yet, for others have references: by folio.lru
+ * @held: how many pages that is
+ * @place: in the list of those with such folios
  *
- * It is paid for until the last mapping is gone too.
+ * It is paid for until the last mapping is gone too, and the last reference that
+ * somebody has got through one. First member of what it is the memory of.
  */
 struct hml_memory {
 	refcount_t ref;
@@ -298,6 +302,9 @@ struct hml_memory {
 	struct hml_user *user;
 	unsigned long pages;
 	void (*free)(struct hml_memory *memory);
+	struct list_head folios;
+	unsigned long held;
+	struct list_head place;
 };
 
 /**
@@ -309,7 +316,7 @@ struct hml_memory {
  * @flags: HAMLYN_AREA_*; constant
  * @users: slots and bound tags; under the context's lock
  * @allocated: kernel memory that can be mapped, not pinned user memory
- * @pages: number of pages
+ * @pages: number of pages; of pinned memory those of its folios, which are charged
  * @page_size: bytes of the smallest page it is made of; constant
  * @mm: where pinned pages are shown as VmPin
  * @owner: whose RLIMIT_MEMLOCK pinned pages count against
@@ -505,6 +512,8 @@ int hml_mmap(struct file *file, struct vm_area_struct *vma);
 int hml_memory_init(struct hml_memory *memory, struct hml_context *c,
 		    unsigned long pages, void (*free)(struct hml_memory *m));
 void hml_memory_put(struct hml_memory *memory);
+void hml_memory_give_back(struct hml_memory *memory, struct folio *folio);
+void hml_memory_exit(void);
 struct hml_ring *hml_ring_alloc(struct hml_context *c, size_t bytes);
 void hml_ring_put(struct hml_ring *ring);
 size_t hml_ring_bytes(const struct hml_ring *ring);
@@ -515,11 +524,11 @@ struct hml_user *hml_user_get(struct hml_device *d);
 void hml_user_put(struct hml_device *d, struct hml_user *u);
 int hml_user_charge(struct hml_context *c, unsigned long pages);
 void hml_user_uncharge(struct hml_device *d, struct hml_user *u,
-		       unsigned long pages);
+		       unsigned long pages, bool all);
 int hml_user_charge_wired(struct hml_context *c, struct hml_user **u,
-			  unsigned long pages);
+			  unsigned long had, unsigned long pages);
 void hml_user_uncharge_wired(struct hml_device *d, struct hml_user *u,
-			     unsigned long pages);
+			     unsigned long pages, bool all);
 int hml_user_charge_slot(struct hml_context *c);
 void hml_user_uncharge_slot(struct hml_context *c);
 int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard);
@@ -542,6 +551,13 @@ int hml_area_remove(struct hml_context *c, u32 id);
 void hml_area_destroy_all(struct hml_context *c);
 int hml_area_view(struct hml_context *c, u32 id, u64 base, u64 length,
 		  bool writable, struct hml_area **area, struct hml_view *view);
+
+int hml_area_append(struct hml_area *a, u8 *va, u64 bytes);
+
+/* pin.c */
+int hml_pin(struct hml_context *c, struct hml_area *a, unsigned long addr,
+	    u64 length);
+void hml_pin_undo(struct hml_area *a);
 
 /* nq.c */
 int hml_nqs_init(void);

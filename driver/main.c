@@ -234,6 +234,7 @@ static void __exit hml_exit(void)
 	 * the module.
 	 */
 	hml_netlink_exit();
+	hml_memory_exit();
 	hml_nics_exit();
 	hml_watch_exit();
 	hml_nqs_exit();

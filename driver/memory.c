@@ -1,18 +1,168 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Kernel memory that processes map: what it costs, and rings of it. */
+/*
+ * Kernel memory that processes map: what it costs, and rings of it.
+ *
+ * It is paid for until nobody can hold on to it any more. Its mappings have
+ * references. But a page that is mapped can also be taken by reference, and outlive
+ * the mapping: vmsplice() puts it into a pipe, O_DIRECT, io_uring's registered
+ * buffers and our own AREA_ADD pin it. Mapping it so that it cannot be taken
+ * (VM_PFNMAP) would end that, and with it read() and write() with O_DIRECT, which
+ * is what areas are for. So what goes is looked at page by page: a page that only we
+ * have is freed, one that somebody else has as well stays, and stays charged,
+ * until it is ours alone. There is no call back for that, so a worker looks
+ * again and again, at no more than SCAN_PAGES at a time.
+ */
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/vmalloc.h>
+#include <linux/workqueue.h>
 
 #include "hml.h"
 
+#define SCAN_MS		100	/* between looks at pages that others have too */
+#define SCAN_PAGES	8192	/* looked at in one go */
+
+/* ---- what others have too ---- */
+
+static DEFINE_SPINLOCK(held_lock);
+static LIST_HEAD(held);			/* of struct hml_memory.place; under held_lock */
+
+static void scan(struct work_struct *work);
+static DECLARE_DELAYED_WORK(scan_work, scan);
+
+/*
+ * Only we have it: it is mapped nowhere any more, so nobody who does not have it already
+ * can get it. Those that try all frames of the memory (compaction, memory failure) take
+ * it for a moment: it is looked at again then, or freed by them.
+ */
+static bool ours_alone(struct folio *folio)
+{
+	return folio_ref_count(folio) == 1;
+}
+
+/**
+ * hml_memory_give_back() - in hml_memory.free: a part of it is not needed any more
+ * @memory: the memory
+ * @folio: the part
+ */
+void hml_memory_give_back(struct hml_memory *memory, struct folio *folio)
+{
+	if (ours_alone(folio)) {
+		folio_put(folio);
+		return;
+	}
+	/* Nobody else's: it is in no file and no LRU list. */
+	list_add_tail(&folio->lru, &memory->folios);
+	memory->held += folio_nr_pages(folio);
+}
+
+/* Pages that have become ours, of those of @memory; at most @budget are looked at. */
+static unsigned long free_some(struct hml_memory *memory, u32 *budget)
+{
+	unsigned long freed = 0;
+	struct folio *folio;
+	LIST_HEAD(seen);
+
+	while (*budget && (folio = list_first_entry_or_null(&memory->folios,
+							    struct folio, lru))) {
+		--*budget;
+		if (!ours_alone(folio)) {
+			list_move_tail(&folio->lru, &seen);
+			continue;
+		}
+		list_del(&folio->lru);
+		freed += folio_nr_pages(folio);
+		folio_put(folio);
+	}
+	list_splice_tail(&seen, &memory->folios);
+	memory->held -= freed;
+	return freed;
+}
+
+static void end(struct hml_memory *memory, unsigned long pages)
+{
+	struct hml_device *d = memory->device;
+
+	if (memory->user)
+		hml_user_uncharge(d, memory->user, pages, true);
+	/* Begins what it is part of. */
+	kfree(memory);
+	put_device(&d->dev);
+}
+
+/* In turn: what was looked at goes to the end, as it is and as a whole. */
+static void scan(struct work_struct *work)
+{
+	u32 budget = SCAN_PAGES;
+	struct hml_memory *memory, *last;
+	unsigned long freed;
+
+	spin_lock(&held_lock);
+	last = list_empty(&held) ? NULL :
+				   list_last_entry(&held, struct hml_memory, place);
+	while (last && budget) {
+		memory = list_first_entry(&held, struct hml_memory, place);
+		list_del(&memory->place);
+		spin_unlock(&held_lock);
+		freed = free_some(memory, &budget);
+		if (memory == last)
+			last = NULL;
+		if (memory->held) {
+			hml_user_uncharge(memory->device, memory->user, freed,
+					  false);
+			spin_lock(&held_lock);
+			list_add_tail(&memory->place, &held);
+		} else {
+			end(memory, freed);
+			cond_resched();
+			spin_lock(&held_lock);
+		}
+	}
+	if (!list_empty(&held))
+		queue_delayed_work(hml_workers, &scan_work,
+				   msecs_to_jiffies(SCAN_MS));
+	spin_unlock(&held_lock);
+}
+
+static void hold(struct hml_memory *memory)
+{
+	hml_user_uncharge(memory->device, memory->user,
+			  memory->pages - memory->held, false);
+	spin_lock(&held_lock);
+	list_add_tail(&memory->place, &held);
+	queue_delayed_work(hml_workers, &scan_work, msecs_to_jiffies(SCAN_MS));
+	spin_unlock(&held_lock);
+}
+
+/**
+ * hml_memory_exit() - the module goes, and there are no contexts any more
+ *
+ * What others have yet is theirs alone then, and freed by them.
+ */
+void hml_memory_exit(void)
+{
+	struct hml_memory *memory, *next;
+	struct folio *folio, *after;
+
+	cancel_delayed_work_sync(&scan_work);
+	list_for_each_entry_safe(memory, next, &held, place) {
+		list_for_each_entry_safe(folio, after, &memory->folios, lru)
+			folio_put(folio);
+		end(memory, memory->held);
+	}
+	INIT_LIST_HEAD(&held);
+}
+
+/* ---- its life ---- */
+
 /**
  * hml_memory_init() - make the first reference, and pay
- * @memory: the memory
+ * @memory: the memory; begins what it is part of, which kfree() frees
  * @c: the context whose user pays
  * @pages: the price
- * @free: frees what holds @memory, when the last reference goes
+ * @free: when the last reference goes, frees all that belongs to it, but not itself
  *
  * Return: 0, or -EDQUOT: then the reference is there and nothing is paid.
  */
@@ -22,7 +172,9 @@ int hml_memory_init(struct hml_memory *memory, struct hml_context *c,
 	int err = pages ? hml_user_charge(c, pages) : 0;
 
 	refcount_set(&memory->ref, 1);
+	INIT_LIST_HEAD(&memory->folios);
 	memory->device = c->device;
+	get_device(&memory->device->dev);
 	memory->user = pages && !err ? c->user : NULL;
 	memory->pages = pages;
 	memory->free = free;
@@ -35,16 +187,16 @@ int hml_memory_init(struct hml_memory *memory, struct hml_context *c,
  */
 void hml_memory_put(struct hml_memory *memory)
 {
-	struct hml_device *d = memory->device;
-	struct hml_user *u = memory->user;
-	unsigned long pages = memory->pages;
-
 	if (!refcount_dec_and_test(&memory->ref))
 		return;
 	memory->free(memory);
-	if (u)
-		hml_user_uncharge(d, u, pages);
+	if (memory->held)
+		hold(memory);
+	else
+		end(memory, memory->pages);
 }
+
+/* ---- rings ---- */
 
 static void ring_free(struct hml_memory *memory)
 {
@@ -54,9 +206,8 @@ static void ring_free(struct hml_memory *memory)
 	if (ring->va)
 		vunmap(ring->va);
 	for (i = 0; ring->pages && i < memory->pages && ring->pages[i]; i++)
-		__free_page(ring->pages[i]);
+		hml_memory_give_back(memory, page_folio(ring->pages[i]));
 	kvfree(ring->pages);
-	kfree(ring);
 }
 
 /* -ENOMEM, when there is no more, and not somebody else's process killed. */

@@ -527,14 +527,21 @@ int hml_user_charge(struct hml_context *c, unsigned long pages)
 	return refuse(c, &r);
 }
 
+/**
+ * hml_user_uncharge() - less kernel memory
+ * @d: the NIC
+ * @u: the user
+ * @pages: how much less
+ * @all: that was all: the reference is put
+ */
 void hml_user_uncharge(struct hml_device *d, struct hml_user *u,
-		       unsigned long pages)
+		       unsigned long pages, bool all)
 {
 	raw_spin_lock(&d->users_lock);
 	d->pages -= pages;
 	u->used.pages -= pages;
 	uncharge_all(u->account, pages);
-	u = put_locked(d, u);
+	u = all ? put_locked(d, u) : NULL;
 	raw_spin_unlock(&d->users_lock);
 	user_free(u);
 }
@@ -542,15 +549,16 @@ void hml_user_uncharge(struct hml_device *d, struct hml_user *u,
 /**
  * hml_user_charge_wired() - charge pinned memory to a context's user
  * @c: the context
- * @u: out: the user, with one more reference
- * @pages: how much
+ * @u: the user, or NULL; out: the user, with one more reference if it was NULL
+ * @had: what is charged already of what is being pinned
+ * @pages: how much more
  *
  * Return: 0, or -EDQUOT.
  */
 int hml_user_charge_wired(struct hml_context *c, struct hml_user **u,
-			  unsigned long pages)
+			  unsigned long had, unsigned long pages)
 {
-	struct refusal r = { .what = "wired memory" };
+	struct refusal r = { .what = "wired memory (folios whole)" };
 	bool exempt = exempt_user();
 	struct hml_user *user;
 	struct hml_limits limits;
@@ -560,24 +568,29 @@ int hml_user_charge_wired(struct hml_context *c, struct hml_user **u,
 	limits = hml_user_limits(c->device, user);
 	r.had = user->used;
 	if (!exempt && over(&r, pages, user->used.wired, limits.wired)) {
+		/* All that is being pinned was asked for, and none of it is in use. */
+		r.more += had;
+		r.used -= had;
 		r.attr = HAMLYN_A_WIRED_BYTES;
 	} else {
 		user->used.wired += pages;
 		c->device->wired += pages;
-		user->ref++;
+		if (!*u)
+			user->ref++;
 		*u = user;
 	}
 	raw_spin_unlock(&c->device->users_lock);
 	return refuse(c, &r);
 }
 
+/* As hml_user_uncharge(), of pinned memory. */
 void hml_user_uncharge_wired(struct hml_device *d, struct hml_user *u,
-			     unsigned long pages)
+			     unsigned long pages, bool all)
 {
 	raw_spin_lock(&d->users_lock);
 	u->used.wired -= pages;
 	d->wired -= pages;
-	u = put_locked(d, u);
+	u = all ? put_locked(d, u) : NULL;
 	raw_spin_unlock(&d->users_lock);
 	user_free(u);
 }

@@ -10,6 +10,7 @@
 #include <linux/capability.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #define PAGE	4096UL
 #define NOBODY	65534
@@ -89,6 +90,8 @@ static unsigned char *pages(unsigned long count)
 
 	if (p == MAP_FAILED)
 		return NULL;
+	/* Of which each is charged by itself. */
+	madvise(p, count * PAGE, MADV_NOHUGEPAGE);
 	memset(p, 1, count * PAGE);
 	return p;
 }
@@ -627,6 +630,216 @@ static int keep_mapped(unsigned int uid)
 TEST_F(limits, what_is_mapped_counts_until_it_is_unmapped)
 {
 	EXPECT_EQ(0, as(NOBODY, keep_mapped));
+}
+
+/* ---- what somebody holds without mapping it ------------------------------ */
+
+#define HUGE		(2UL << 20)
+#define IN_A_PIPE	16	/* pages, which any pipe has room for */
+
+/* A page of each 2 MiB of the mapping goes into pipes. Returns -1 if not all. */
+static int into_pipes(unsigned char *map, size_t length, int *pipes, int *count)
+{
+	size_t at, n;
+
+	for (at = 0, n = 0; at < length; at += HUGE, n++) {
+		struct iovec v = { map + at, PAGE };
+
+		if (!(n % IN_A_PIPE)) {
+			if (pipe(&pipes[*count]))
+				return -1;
+			*count += 2;
+		}
+		if (vmsplice(pipes[*count - 1], &v, 1, SPLICE_F_NONBLOCK) !=
+		    (ssize_t)PAGE)
+			return -1;
+	}
+	return 0;
+}
+
+/* Allocates at @fd until it is refused; all is gone again, but what pipes keep. */
+static int keep_in_pipes(int fd, size_t length, int *pipes, int *count)
+{
+	struct hamlyn_area_alloc area = { .size = sizeof(area),
+					  .flags = HAMLYN_AREA_HUGE,
+					  .length = length };
+	unsigned char *room, *map;
+	int ret = ht_raw(fd, HAMLYN_IOC_AREA_ALLOC, &area);
+
+	if (ret)
+		return ret;
+	room = mmap(NULL, length + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
+	map = (void *)(((uintptr_t)room + HUGE - 1) & ~(HUGE - 1));
+	if (mmap(map, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		 (off_t)area.mmap_offset) != map ||
+	    into_pipes(map, length, pipes, count))
+		return 1;
+	munmap(room, length + HUGE);
+	return ht_raw_id(fd, HAMLYN_IOC_AREA_REMOVE, area.area);
+}
+
+static unsigned long available_kib(void)
+{
+	unsigned long kib = 0;
+	char line[256];
+	FILE *f = fopen("/proc/meminfo", "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %lu", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+static int fill_pipes(unsigned int uid)
+{
+	enum { MOST = 512 };
+	static int pipes[4 * MOST];
+	unsigned long before = available_kib();
+	struct hamlyn_area_alloc area;
+	struct ht_poll poll;
+	int fd, n, i, ret = 0, count = 0;
+
+	if (become(uid))
+		return 1;
+	fd = ht_raw_open();
+	if (fd < 0)
+		return 2;
+	for (n = 0; n < MOST && !ret && count < 400; n++)
+		ret = keep_in_pipes(fd, 8 * HUGE, pipes, &count);
+	fprintf(stderr, "# %d areas of 16 MiB went, pipes keep %ld MiB; then %d\n",
+		n - 1, ((long)before - (long)available_kib()) / 1024, ret);
+	if (ret != -EDQUOT || n < 2)
+		return 3;
+	/* Nothing comes back by itself. */
+	usleep(500000);
+	if (alloc(fd, 8 * HUGE, &area) != -EDQUOT)
+		return 4;
+	for (i = 0; i < count; i++)
+		close(pipes[i]);
+	ht_poll_begin(&poll);
+	for (i = 0; i < n - 1;)
+		if (!alloc(fd, 8 * HUGE, &area))
+			i++;
+		else if (!ht_poll_more(&poll))
+			return 5;
+	return 0;
+}
+
+TEST_F(limits, what_a_pipe_keeps_counts_until_it_lets_go)
+{
+	EXPECT_EQ(0, as(NOBODY, fill_pipes));
+}
+
+/* Rings are mapped as well. */
+static int keep_rings(unsigned int uid)
+{
+	struct hamlyn_nq_create nq;
+	int fd, n, i, k, ret = 0;
+	static int pipes[2 * 2048];
+	struct ht_poll poll;
+	int count = 0;
+
+	if (become(uid))
+		return 1;
+	fd = ht_raw_open();
+	for (n = 0; n < 64 && !ret; n++) {
+		struct iovec v;
+
+		nq = (struct hamlyn_nq_create){ .size = sizeof(nq),
+						.entries = 1 << 20 };
+		ret = ht_raw(fd, HAMLYN_IOC_NQ_CREATE, &nq);
+		if (ret)
+			break;
+		v.iov_len = 16 * PAGE;
+		v.iov_base = mmap(NULL, nq.ring_length, PROT_READ, MAP_SHARED,
+				  fd, (off_t)nq.ring_offset);
+		if (v.iov_base == MAP_FAILED)
+			return 2;
+		/* All of it, as far as pipes go. */
+		for (k = 0; k < 8 && count < 2 * 2048; k++, count += 2) {
+			if (pipe(&pipes[count]) ||
+			    vmsplice(pipes[count + 1], &v, 1,
+				     SPLICE_F_NONBLOCK) != (ssize_t)v.iov_len)
+				return 3;
+			v.iov_base = (char *)v.iov_base + v.iov_len;
+		}
+		munmap((char *)v.iov_base - k * v.iov_len, nq.ring_length);
+		if (ht_raw_id(fd, HAMLYN_IOC_NQ_DESTROY, nq.nq))
+			return 4;
+		if (n == 7)
+			break;
+	}
+	/* 8 rings of 16 MiB have gone, but for 128 pages each: so they are not charged. */
+	if (n != 7)
+		return 5;
+	for (i = 0; i < count; i++)
+		close(pipes[i]);
+	ht_poll_begin(&poll);
+	nq.entries = 1 << 20;
+	while (ht_raw(fd, HAMLYN_IOC_NQ_CREATE, &nq))
+		if (!ht_poll_more(&poll))
+			return 6;
+	return 0;
+}
+
+TEST_F(limits, of_rings_in_pipes_the_rest_is_free)
+{
+	EXPECT_EQ(0, as(NOBODY, keep_rings));
+}
+
+/* ---- folios -------------------------------------------------------------- */
+
+/*
+ * A page of each of many huge ones: returns 100 plus how many could be pinned with 8 MiB
+ * of RLIMIT_MEMLOCK, 99 if there are no huge pages.
+ */
+static int pin_parts(unsigned int uid)
+{
+	struct rlimit limit = { 8 << 20, 8 << 20 };
+	struct hamlyn_area_add arg;
+	struct hamlyn_explain why;
+	unsigned char *p;
+	int fd, n;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || become(uid))
+		return 1;
+	fd = ht_raw_open();
+	p = mmap(NULL, 21 * HUGE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (fd < 0 || p == MAP_FAILED)
+		return 2;
+	p = (void *)(((uintptr_t)p + HUGE - 1) & ~(HUGE - 1));
+	madvise(p, 20 * HUGE, MADV_HUGEPAGE);
+	for (n = 0; n < 20; n++) {
+		p[n * HUGE] = 1;
+		arg = (struct hamlyn_area_add){ .size = sizeof(arg),
+						.addr = (uintptr_t)p + n * HUGE,
+						.length = PAGE };
+		if (ht_raw(fd, HAMLYN_IOC_AREA_ADD, &arg))
+			break;
+		if (arg.page_size != HUGE)
+			return 99;
+	}
+	if (n == 20)
+		return 100 + n;
+	memset(&why, 0, sizeof(why));
+	why.size = sizeof(why);
+	if (ht_raw(fd, HAMLYN_IOC_EXPLAIN, &why) ||
+	    !strstr(why.text, "charged whole"))
+		return 3;
+	return 100 + n;
+}
+
+TEST_F(limits, of_huge_pages_each_is_charged_whole)
+{
+	int ret = as(NOBODY, pin_parts);
+
+	if (ret == 99)
+		SKIP(return, "no huge pages");
+	EXPECT_EQ(104, ret);
 }
 
 /* RLIMIT_MEMLOCK is the user's, in however many processes. */

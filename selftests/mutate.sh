@@ -244,9 +244,13 @@ vma-open       vm hostile_mmap              driver/mmap.c        s/\.open = vma_
 readonly       vm limits                    driver/area.c        s/if (writable \&\& a->flags & HAMLYN_AREA_READONLY)/if (0)/
 area-view      vm uapi_size                 driver/area.c        s/if (!hml_view_covers(a->mem->length, base, length)) {/if (0) {/
 area-users     vm foreign                   driver/area.c        s/else if (a->users)/else if (0)/
-area-rights    vm limits                    driver/area.c        s/gup |= FOLL_WRITE;/;/
-memlock        vm limits                    driver/area.c        s/if (had > limit || a->pages > limit - had) {/if (0) {/
-memlock-ns     vm hostile_admin             driver/area.c        s/ns_capable_noaudit(\&init_user_ns, CAP_IPC_LOCK)/ns_capable(current_user_ns(), CAP_IPC_LOCK)/
+area-rights    vm limits                    driver/pin.c         s/gup |= FOLL_WRITE;/;/
+memlock        vm limits                    driver/pin.c         s/if (had <= limit \&\& pages <= limit - had)/if (1)/
+pin-whole      vm limits                    driver/pin.c         s/pages += folio_nr_pages(folio);/pages++;/
+pin-once       vm huge                      driver/pin.c         s/return !__test_and_set_bit(.*;/return 1;/
+memory-held    vm limits                    driver/memory.c      s/^\tif (ours_alone(folio)) {/\tif (1) {/
+memory-scan    vm limits                    driver/memory.c      s/^\t\tif (!ours_alone(folio)) {/\t\tif (1) {/
+memlock-ns     vm hostile_admin             driver/pin.c         s/ns_capable_noaudit(\&init_user_ns, CAP_IPC_LOCK)/ns_capable(current_user_ns(), CAP_IPC_LOCK)/
 area-reserved  vm uapi_size                 driver/area.c        s/ || arg->reserved || !arg->length)/ || !arg->length)/
 nq-users       vm foreign                   driver/nq.c          s/else if (nq->users)/else if (0)/
 rekey          vm protection                driver/watch.c       s/WRITE_ONCE(s->core.key, key);//
@@ -300,7 +304,7 @@ nl-host-admin  vm hostile_container         driver/netlink_nic.c s/!netlink_capa
 nl-move-admin  vm hostile_container         driver/netlink_nic.c s/if (!netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN))/if (0)/
 stats-host     vm hostile_container         driver/stats.c       s/if (ns_capable_noaudit(&init_user_ns, CAP_NET_ADMIN))/if (1)/
 nl-stats-host  vm hostile_container         driver/netlink_fill.c s/(r->host_admin ? fill_received(skb, &sum) : 0)/fill_received(skb, \&sum)/
-memlock-exempt vm limits                    driver/area.c        s/if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))/if (0)/
+memlock-exempt vm limits                    driver/pin.c         s/if (!ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))/if (1)/
 user-opener    vm inherit,limits            driver/user.c        s/= user_new(responsible());/= user_new(GLOBAL_ROOT_UID);/
 user-exempt    vm hostile_admin             driver/user.c        s/ns_capable_noaudit(\&init_user_ns, CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
 guess-begin    vm hostile_guess             driver/user.c        s/\*guard = u->guard;/*guard = (struct hml_guard){};/

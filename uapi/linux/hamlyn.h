@@ -80,13 +80,15 @@
  *	The object is still used by another (an area by a slot or a terminus,
  *	an NQ by a slot or a watch); remove that one first.
  * ENOMEM
- *	The kernel is out of memory, or wiring would exceed RLIMIT_MEMLOCK.
+ *	The kernel is out of memory, or wiring would exceed RLIMIT_MEMLOCK, of
+ *	which huge pages (folios) take all that they have, also if only a part
+ *	is wired.
  * EDQUOT
  *	Allocated areas, NQs and termini would exceed the NIC's or the user's
  *	limit for kernel memory, or pinned memory, slots or termini the user's
  *	limit. EXPLAIN tells which, and how much is missing. CAP_SYS_RESOURCE
  *	passes the user's limits. What is destroyed counts until it is
- *	unmapped as well.
+ *	unmapped as well, and nothing else (a pipe, O_DIRECT) has its pages.
  * ENOSPC
  *	The NIC has no free slot, the context no free id, or the terminus no
  *	room for another imported ticket.
