@@ -103,6 +103,9 @@ $(BUILD)/obj/lib/%.o: libhamlyn/src/%.c $(LIB_HDR) $(CORE)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core $(CFLAGS_ALL) -fPIC -fno-semantic-interposition -c $< -o $@
 
+# Call backs may be left by an exception: that ends what they have begun
+$(BUILD)/obj/lib/ready.o: CFLAGS_ALL += -fexceptions
+
 $(BUILD)/libhamlyn.a: $(LIB_OBJ)
 	rm -f $@
 	$(AR) rcs $@ $^

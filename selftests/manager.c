@@ -5,9 +5,11 @@
  */
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include <hamlyn/stream.h>
 
@@ -677,6 +679,151 @@ TEST_F(manager, a_call_back_may_destroy_its_own)
 	EXPECT_EQ(0, h_manager_dispatch(self->to));
 	for (i = 0; i < BOXES; i++)
 		EXPECT_EQ(1, self->box[i].called);
+}
+
+/* ---- call backs that do not return ---- */
+
+static jmp_buf way_out;
+
+static void jump_out(struct h_receiver *r, void *arg)
+{
+	box_of(r)->called++;
+	(void)arg;
+	longjmp(way_out, 1);
+}
+
+static void end_thread(struct h_receiver *r, void *arg)
+{
+	box_of(r)->called++;
+	(void)arg;
+	syscall(SYS_exit, 0);
+}
+
+/* True if the call back was left. */
+static bool dispatch_and_leave(struct h_manager *m)
+{
+	if (setjmp(way_out))
+		return true;
+	h_manager_dispatch(m);
+	return false;
+}
+
+/* What was there is overwritten. */
+static __attribute__((noinline)) void use_stack(void)
+{
+	volatile unsigned char junk[8192];
+	unsigned int i;
+
+	for (i = 0; i < sizeof(junk); i++)
+		junk[i] = 0x41;
+}
+
+TEST_F(manager, who_left_a_call_back_by_longjmp_is_called_again)
+{
+	struct box *b = &self->box[0];
+	int i;
+
+	ASSERT_EQ(0, send_word(self->from, b, 0));
+	ASSERT_TRUE(box_fills(b));
+	h_receiver_on_ready(&b->r, jump_out, NULL);
+	for (i = 1; i <= 3; i++) {
+		ASSERT_TRUE(dispatch_and_leave(self->to));
+		use_stack();
+		EXPECT_EQ(i, b->called);
+		EXPECT_EQ(0, h_manager_wait(self->to, ht_patience_ns()));
+	}
+	h_receiver_on_ready(&b->r, box_ready, NULL);
+	EXPECT_EQ(1, h_manager_dispatch(self->to));
+	EXPECT_EQ(4, b->called);
+	EXPECT_EQ(1, b->taken);
+	ASSERT_EQ(0, send_word(self->from, b, 1));
+	ASSERT_TRUE(box_fills(b));
+	h_receiver_on_ready(&b->r, jump_out, NULL);
+	ASSERT_TRUE(dispatch_and_leave(self->to));
+	use_stack();
+	/* Nor is anything written to what was on the stack. */
+	ASSERT_EQ(0, h_receiver_exit(&b->r));
+	b->live = false;
+	EXPECT_EQ(0, h_manager_dispatch(self->to));
+}
+
+static void *dispatch_once(void *arg)
+{
+	h_manager_dispatch(arg);
+	return NULL;
+}
+
+TEST_F(manager, what_a_thread_was_called_for_that_ended_is_called_again)
+{
+	struct box *b = &self->box[0];
+	pthread_t thread;
+
+	ASSERT_EQ(0, send_word(self->from, b, 0));
+	ASSERT_TRUE(box_fills(b));
+	h_receiver_on_ready(&b->r, end_thread, NULL);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, dispatch_once, self->to));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(1, b->called);
+	h_receiver_on_ready(&b->r, box_ready, NULL);
+	EXPECT_EQ(1, h_manager_dispatch(self->to));
+	EXPECT_EQ(2, b->called);
+	EXPECT_EQ(1, b->taken);
+}
+
+/* Also one that calls another one back: it is inside of both. */
+static void dispatch_inside(struct h_receiver *r, void *arg)
+{
+	struct box *b = box_of(r), *inner = arg;
+
+	b->called++;
+	box_take(b, 0);
+	b->inside = (uint32_t)h_manager_dispatch(r->manager);
+	b->together = inner->called;
+}
+
+TEST_F(manager, a_dispatch_in_a_call_back_does_not_call_it_again)
+{
+	struct box *b = &self->box[0], *inner = &self->box[1];
+
+	h_receiver_on_ready(&b->r, dispatch_inside, inner);
+	ASSERT_EQ(0, send_word(self->from, b, 0));
+	ASSERT_TRUE(box_fills(b));
+	ASSERT_EQ(0, send_word(self->from, b, 1));
+	ASSERT_EQ(0, send_word(self->from, inner, 0));
+	h_receiver_on_ready(&inner->r, box_ready, NULL);
+	ASSERT_TRUE(box_fills(inner));
+	EXPECT_LE(1, h_manager_dispatch(self->to));
+	EXPECT_EQ(1, b->inside);
+	EXPECT_EQ(1, b->together);
+	b->inside = 0;
+}
+
+static void destroy_all(struct h_receiver *r, void *arg)
+{
+	struct h_manager *m = r->manager;
+	int *result = arg;
+
+	if (!h_receiver_exit(r))
+		*result = h_manager_destroy(m);
+}
+
+TEST_F(manager, a_manager_that_calls_back_stays)
+{
+	char why[HAMLYN_EXPLAIN_BYTES];
+	struct h_manager *m;
+	int result = 1;
+	struct box b;
+
+	ASSERT_EQ(0, h_manager_create(self->rx, NULL, &m));
+	ASSERT_EQ(0, box_init(&b, m, 100));
+	h_receiver_on_ready(&b.r, destroy_all, &result);
+	ASSERT_EQ(0, send_word(self->from, &b, 0));
+	ASSERT_EQ(0, h_manager_wait(m, ht_patience_ns()));
+	EXPECT_EQ(1, h_manager_dispatch(m));
+	EXPECT_EQ(-EBUSY, result);
+	EXPECT_EQ(0, h_explain(self->rx, why, sizeof(why)));
+	EXPECT_NE(NULL, strstr(why, "calling back"));
+	EXPECT_EQ(0, h_manager_destroy(m));
 }
 
 struct dispatcher {

@@ -171,6 +171,8 @@ int h_manager_fd(struct h_manager *m)
 	int cancel = h__cancel_off();
 	int fd;
 
+	if (h__unlikely(h__read_once(&m->calls)))
+		h__calls_mend(m, __builtin_frame_address(0));
 	pthread_mutex_lock(&m->lock);
 	fd = m->event ? 0 : event_create(m);
 	if (!fd) {

@@ -136,6 +136,7 @@ static void manager_free(struct h_manager *m)
 	if (m->self)
 		h_slot_destroy(m->self);
 	h__pool_exit(&m->receive);
+	h__calls_exit(m);
 	if (m->terminus) {
 		h__pool_exit(&m->send);
 		unregister_all(m);
@@ -241,6 +242,9 @@ int h_manager_destroy(struct h_manager *m)
 		return 0;
 	if (m->receivers)
 		return h__refuse(m->dev, -EBUSY, "the manager has end points");
+	if (h__calls_mend(m, __builtin_frame_address(0)))
+		return h__refuse(m->dev, -EBUSY,
+				 "the manager is calling back: not in h_manager_dispatch()");
 	h__event_exit(m);
 	/* The last words of a process that ends have a moment to leave. */
 	h_manager_drain(m, DRAIN_NS);

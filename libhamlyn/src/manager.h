@@ -73,6 +73,8 @@ struct h_manager {
 	struct h_receiver *ready;
 	struct h_receiver **ready_tail;
 	struct h_call *calls;		/* ready ones that are being called back */
+	struct h_call *spare_calls;	/* memory for more */
+	uint64_t calls_made;
 	struct h_pool receive;		/* memory of slots */
 	struct h_pool send;
 	struct h_memory self_memory;
@@ -162,6 +164,12 @@ void h__receiver_pair(struct h_receiver *a, struct h_receiver *b);
  */
 void h__receivers_silence(struct h_receiver *a, struct h_receiver *b);
 void h__receiver_hand_over(struct h_receiver *r);
+/*
+ * End the calls that were left by longjmp(). @frame: of the caller, called by the
+ * application. True if call backs go on: this is one of them, or another thread is in one.
+ */
+bool h__calls_mend(struct h_manager *m, void *frame);
+void h__calls_exit(struct h_manager *m);
 
 /* ---- place.c ---- */
 

@@ -576,6 +576,8 @@ int h_manager_wait(struct h_manager *m, int64_t timeout_ns)
 	struct patience p = { .deadline_ns = h_deadline(timeout_ns) };
 	int ret;
 
+	if (h__unlikely(h__read_once(&m->calls)))
+		h__calls_mend(m, __builtin_frame_address(0));
 	for (;;) {
 		ret = h__manager_take(m);
 		if (h__read_once(&m->ready))

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Receivers that have something, and who is called back for them. */
 #include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "manager.h"
 
@@ -9,10 +13,26 @@
 #define CALLED		2	/* called back, by one thread at a time */
 #define HANDED		3	/* and that is in the application's function (channels) */
 
+/*
+ * A call back that has begun. It may never return: an exception, pthread_exit() or
+ * longjmp() leaves it. So it is the manager's, on no stack. manager->lock.
+ */
 struct h_call {
 	struct h_call *next;
 	struct h_receiver *receiver;	/* NULL: it is no more */
+	uint64_t id;			/* of this use of the memory */
+	pid_t thread;
+	uintptr_t frame;		/* of h_manager_dispatch(): compared, not followed */
 };
+
+static __thread pid_t own_tid;
+
+static pid_t this_thread(void)
+{
+	if (!own_tid)
+		own_tid = (pid_t)syscall(SYS_gettid);
+	return own_tid;
+}
 
 /* On the list of those that h_manager_dispatch() calls back. m->lock held. */
 void h__ready_add(struct h_manager *m, struct h_receiver *r)
@@ -208,43 +228,157 @@ void h__receivers_silence(struct h_receiver *a, struct h_receiver *b)
 	}
 }
 
-static void call_forget(struct h_manager *m, struct h_call *call)
-{
-	struct h_call **at;
+/* ---- calls that have begun; m->lock held ---- */
 
-	for (at = &m->calls; *at != call; at = &(*at)->next)
-		;
-	*at = call->next;
+/* NULL: it cannot be called now. */
+static struct h_call *call_begin(struct h_manager *m, struct h_receiver *r, uintptr_t frame)
+{
+	struct h_call *call = m->spare_calls;
+
+	if (call)
+		m->spare_calls = call->next;
+	else
+		call = malloc(sizeof(*call));
+	if (!call)
+		return NULL;
+	*call = (struct h_call) {
+		.next = m->calls,
+		.receiver = r,
+		.id = ++m->calls_made,
+		.thread = this_thread(),
+		.frame = frame,
+	};
+	m->calls = call;
+	r->queued = CALLED;
+	return call;
 }
 
-/*
- * Afterwards it may be gone; other threads leave it and its twin alone meanwhile. What
- * else is ready may be called by others, or by a loop inside the call back, and so may
- * what becomes ready: the descriptor says so.
- */
-static void call_back(struct h_manager *m, struct h_receiver *r)
+/* Nothing is done for one that was ended before: its memory may be another's now. */
+static void call_end(struct h_manager *m, struct h_call *call, uint64_t id)
 {
-	void (*ready)(struct h_receiver *r, void *arg) = r->on_ready;
-	struct h_call call = { .next = m->calls, .receiver = r };
-	void *arg = r->arg;
+	struct h_call **at = &m->calls;
+	struct h_receiver *r;
 
-	m->calls = &call;
-	r->queued = CALLED;
-	m->dispatching--;
-	if (m->ready && m->event)
-		h__event_update(m);
-	pthread_mutex_unlock(&m->lock);
-	ready(r, arg);
-	pthread_mutex_lock(&m->lock);
-	m->dispatching++;
-	call_forget(m, &call);
-	if (!call.receiver)
+	while (*at && *at != call)
+		at = &(*at)->next;
+	if (!*at || call->id != id)
+		return;
+	*at = call->next;
+	call->next = m->spare_calls;
+	m->spare_calls = call;
+	r = call->receiver;
+	if (!r)
 		return;
 	r->queued = 0;
 	if (is_ready(r))
 		h__ready_add(m, r);
 	if (r->twin && is_ready(r->twin))
 		h__ready_add(m, r->twin);
+}
+
+/*
+ * Was it left by longjmp()? A dispatch inside the call back has a frame below that of the
+ * dispatch which called back; one at the same height or above can only have begun after
+ * that one was left. A thread that is gone has left all of its own.
+ */
+static bool was_left(const struct h_call *call, uintptr_t frame)
+{
+	if (call->thread == this_thread())
+		return call->frame <= frame;
+	return syscall(SYS_tgkill, getpid(), call->thread, 0) && errno == ESRCH;
+}
+
+static void calls_mend(struct h_manager *m, uintptr_t frame)
+{
+	struct h_call *call, *next;
+
+	for (call = m->calls; call; call = next) {
+		next = call->next;
+		if (was_left(call, frame))
+			call_end(m, call, call->id);
+	}
+}
+
+bool h__calls_mend(struct h_manager *m, void *frame)
+{
+	bool left;
+
+	pthread_mutex_lock(&m->lock);
+	calls_mend(m, (uintptr_t)frame);
+	left = m->calls;
+	pthread_mutex_unlock(&m->lock);
+	return left;
+}
+
+void h__calls_exit(struct h_manager *m)
+{
+	struct h_call *call;
+
+	while ((call = m->spare_calls)) {
+		m->spare_calls = call->next;
+		free(call);
+	}
+}
+
+/* ---- calling back ---- */
+
+struct call_scope {
+	struct h_manager *manager;
+	struct h_call *call;
+	uint64_t id;
+	bool returned;
+};
+
+/* By an exception, or by the end of the thread: h_manager_dispatch() is left as well. */
+static void call_left(struct call_scope *s)
+{
+	struct h_manager *m = s->manager;
+	bool nudge = false;
+
+	if (s->returned)
+		return;
+	pthread_mutex_lock(&m->lock);
+	call_end(m, s->call, s->id);
+	if (m->event)
+		h__event_update(m);
+	if (m->ready)
+		nudge = h__wake_sleepers(m);
+	pthread_mutex_unlock(&m->lock);
+	if (nudge)
+		h__manager_nudge(m);
+}
+
+/*
+ * Afterwards it may be gone; other threads leave it and its twin alone meanwhile. What
+ * else is ready may be called by others, or by a loop inside the call back, and so may
+ * what becomes ready: the descriptor says so. m->lock held.
+ */
+static bool call_back(struct h_manager *m, struct h_receiver *r, uintptr_t frame)
+{
+	__attribute__((cleanup(call_left))) struct call_scope s = {
+		.manager = m,
+		.returned = true,
+	};
+	void (*ready)(struct h_receiver *r, void *arg) = r->on_ready;
+	void *arg = r->arg;
+
+	s.call = call_begin(m, r, frame);
+	if (!s.call) {
+		h__ready_add(m, r);
+		return false;
+	}
+	s.id = s.call->id;
+	s.returned = false;
+	m->dispatching--;
+	if (m->ready && m->event)
+		h__event_update(m);
+	pthread_mutex_unlock(&m->lock);
+	ready(r, arg);
+	pthread_mutex_lock(&m->lock);
+	s.returned = true;
+	m->dispatching++;
+	call_end(m, s.call, s.id);
+	return true;
 }
 
 static unsigned int count_ready(const struct h_manager *m)
@@ -283,6 +417,7 @@ static void take_all(struct h_manager *m)
 
 int h_manager_dispatch(struct h_manager *m)
 {
+	const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 	struct h_receiver *r;
 	bool nudge = false;
 	unsigned int n;
@@ -290,14 +425,15 @@ int h_manager_dispatch(struct h_manager *m)
 
 	pthread_mutex_lock(&m->lock);
 	m->dispatching++;
+	if (h__unlikely(m->calls))
+		calls_mend(m, frame);
 	pthread_mutex_unlock(&m->lock);
 	take_all(m);
 	pthread_mutex_lock(&m->lock);
 	for (n = count_ready(m); n && (r = first_ready(m)); n--) {
 		if (!is_ready(r))
 			continue;
-		call_back(m, r);
-		called++;
+		called += call_back(m, r, frame);
 	}
 	drop_unready(m);
 	m->dispatching--;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Channels and listeners: echoes, ends, call backs, two processes. */
 #include <cstring>
+#include <stdexcept>
 #include <thread>
 
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,6 +123,60 @@ TEST(echo_of_all_sizes_between_threads)
 	if (failed)
 		std::rethrow_exception(failed);
 	CHECK(wrong.empty());
+}
+
+namespace {
+
+int calls;
+
+/* Receives only what it has thrown at. */
+void throw_at_first(h_channel *c, void *)
+{
+	h_message m;
+
+	if (++calls % 2)
+		throw std::runtime_error("not now");
+	while (h_channel_receive(c, &m, H_NOWAIT) == 1)
+		h_channel_release(c, &m);
+}
+
+int throws(h_manager *m)
+{
+	try {
+		h_manager_dispatch(m);
+	} catch (const std::runtime_error &) {
+		return 1;
+	}
+	return 0;
+}
+
+} // namespace
+
+/* Of the C interface, which keeps nothing on the stack that was left. */
+TEST(a_call_back_that_throws_is_called_again)
+{
+	h_dev *dev = nullptr;
+	h_manager *m = nullptr;
+	h_channel *a = nullptr, *b = nullptr;
+
+	CHECK(!h_open(nullptr, &dev) && !h_manager_create(dev, nullptr, &m));
+	CHECK(!h_channel_pair(m, m, nullptr, &a, &b));
+	h_channel_on_ready(a, throw_at_first, nullptr);
+	pollfd p = { h_manager_fd(m), POLLIN, 0 };
+	int thrown = 0, readable = 0;
+	for (int i = 0; i < 3; i++) {
+		CHECK(!h_channel_send(b, "x", 1, hamlyn::timeout(patience()).ns()));
+		for (int tries = 0; calls < 2 * i + 2 && tries < 100; tries++) {
+			readable += ::poll(&p, 1, 1000) == 1;
+			thrown += throws(m);
+		}
+		CHECK(calls == 2 * i + 2);
+	}
+	CHECK(thrown == 3 && readable >= 6);
+	h_channel_close(a, 0);
+	h_channel_close(b, 0);
+	CHECK(!h_manager_destroy(m));
+	h_close(dev);
 }
 
 TEST(a_message_outlives_its_channel)

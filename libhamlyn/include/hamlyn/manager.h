@@ -83,7 +83,8 @@ int h_manager_drain(struct h_manager *manager, int64_t timeout_ns);
  * What was sent has a second to leave. What h_manager_alloc() gave and the
  * descriptor of h_manager_fd() are gone with it.
  *
- * Return: 0, or -EBUSY while it has end points.
+ * Return: 0, or -EBUSY while it has end points, or calls back: not in a call back, also
+ * not after having destroyed all end points there.
  */
 int h_manager_destroy(struct h_manager *manager);
 
@@ -186,8 +187,16 @@ int h_manager_fd(struct h_manager *manager);
  * Calls, in this thread and without a lock held, what h_receiver_on_ready() and
  * the like of the end points have set, once for each end point that has something
  * to be received. One that leaves something behind is called again next time.
- * A call back may do anything, also destroy its own end point. Several threads may
- * dispatch; no end point is called by two of them at a time.
+ * A call back may do anything, also destroy its own end point, but not the manager.
+ * Several threads may dispatch; no end point is called by two of them at a time.
+ *
+ * A call back may also be left, and this function with it: by an exception of C++, by
+ * pthread_exit() or a cancellation, or by longjmp(). The end point is called again as
+ * long as it has something. After longjmp() that is so from the next call of this
+ * function, h_manager_wait() or h_manager_fd() on, by the same thread, from the function
+ * that called this one or from one of its callers: call one of them before sleeping, or
+ * before h_manager_destroy(). What runs with something locked has to return:
+ * process_arrival(), process_overrun(), pending() and settle() of a receiver's class.
  *
  * Return: how many were called, or 0.
  */
