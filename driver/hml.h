@@ -13,6 +13,11 @@
 #ifndef CONFIG_64BIT
 #error "hamlyn needs a 64-bit kernel"
 #endif
+/* As in Kconfig, for those who build the module by itself. */
+#if defined(CONFIG_ARCH_HAS_CPU_CACHE_ALIASING) || defined(CONFIG_MIPS) || \
+	defined(CONFIG_PARISC) || defined(CONFIG_SPARC)
+#error "hamlyn needs caches that do not alias"
+#endif
 
 #include <linux/cdev.h>
 #include <linux/device.h>

@@ -128,3 +128,13 @@ check_refuses_32_bit() {
 	grep -qE '^[[:blank:]]depends on 64BIT\b' "$REPO_DIR/Kconfig" ||
 		fail "Kconfig: HAMLYN does not depend on 64BIT"
 }
+
+check_refuses_aliasing_caches() {
+	local said
+	said=$(refusal driver/hml.h -x c -DCONFIG_64BIT -DCONFIG_ARCH_HAS_CPU_CACHE_ALIASING)
+	[[ $said == *alias* ]] || fail "module: where caches alias gcc says \"$said\"" || return 1
+	said=$(refusal driver/hml.h -x c -DCONFIG_64BIT -DCONFIG_MIPS)
+	[[ $said == *alias* ]] || fail "module: with CONFIG_MIPS gcc says \"$said\"" || return 1
+	grep -qE '^[[:blank:]]depends on !ARCH_HAS_CPU_CACHE_ALIASING$' "$REPO_DIR/Kconfig" ||
+		fail "Kconfig: HAMLYN does not exclude caches that alias"
+}
