@@ -8,6 +8,7 @@
  * is always set.
  */
 #include <linux/delay.h>
+#include <linux/freezer.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -348,7 +349,13 @@ static int engine_thread(void *data)
 	struct turn turn = {};
 
 	take_place(e);
-	while (!kthread_should_stop()) {
+	/*
+	 * The kernel freezes tasks first and kernel threads after them, so whatever a task
+	 * waits for in a turn still ends. A doorbell that was rung before leaves its
+	 * terminus in the order, where the thread finds it when it is thawed.
+	 */
+	set_freezable();
+	while (!kthread_freezable_should_stop(NULL)) {
 		long pause = readmit(e);
 
 		if (next_turn(e, &turn)) {
@@ -358,9 +365,9 @@ static int engine_thread(void *data)
 			cpu_relax();
 			continue;
 		}
-		wait_event_interruptible_timeout(e->wait,
-						 served(e) ||
-						 kthread_should_stop(), pause);
+		wait_event_freezable_timeout(e->wait,
+					     served(e) || kthread_should_stop(),
+					     pause);
 	}
 	return 0;
 }

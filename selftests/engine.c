@@ -8,6 +8,7 @@
 #include "hostile.h"
 #include "nics.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 
@@ -150,6 +151,53 @@ TEST_F(engine, who_has_nothing_to_send_is_polled_no_more)
 	TH_LOG("median %lld us, longest %lld us", (long long)ns[TIMES / 2] / 1000,
 	       (long long)ns[TIMES - 1] / 1000);
 	EXPECT_LT(ns[TIMES / 2], 300 * HT_MS * ht_scale());
+}
+
+/* ---- a machine that is suspended ------------------------------------------------------ */
+
+#define PF_NOFREEZE	0x8000		/* linux/sched.h */
+
+/* Flags of the kernel thread that is called @name, from /proc/PID/stat; 0: there is none. */
+static unsigned long flags_of(const char *name)
+{
+	unsigned long flags = 0;
+	struct dirent *entry;
+	char line[512], *end;
+	DIR *proc = opendir("/proc");
+	FILE *f;
+
+	while (proc && !flags && (entry = readdir(proc))) {
+		snprintf(line, sizeof(line), "/proc/%.20s/stat", entry->d_name);
+		f = fopen(line, "re");
+		if (!f)
+			continue;
+		end = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+		fclose(f);
+		if (!end)
+			continue;
+		*end = '\0';
+		if (!strcmp(strchr(line, '(') + 1, name))
+			sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags);
+	}
+	if (proc)
+		closedir(proc);
+	return flags;
+}
+
+/* It would write to memory while that is written to disk. */
+TEST_F(engine, its_thread_is_frozen_when_the_machine_is_suspended)
+{
+	unsigned long flags;
+	char name[32];
+
+	if (!polls(&self->p))
+		SKIP(return, "kernel: with engine=poll");
+	snprintf(name, sizeof(name), "hamlyn%d/0", self->nic);
+	/* It says so itself, when it has begun. */
+	ASSERT_TRUE(take_up(&self->p));
+	flags = flags_of(name);
+	ASSERT_NE(0, flags);
+	EXPECT_EQ(0, flags & PF_NOFREEZE);
 }
 
 /* ---- who goes while he is served ---------------------------------------------------- */
