@@ -157,17 +157,86 @@ static struct hml_engine *choose(struct hml_device *d)
 	return &d->engines[first % d->engine_count];
 }
 
+/* ---- users ---- */
+
+/* Lock of clients held; it is let go if memory has to be waited for. */
+static struct hml_client *find_or_store(struct hml_engine *e,
+					struct hml_client *fresh)
+{
+	struct hml_client *client;
+	int err;
+
+	do {
+		client = xa_load(&e->clients, fresh->uid);
+		if (client)
+			return client;
+		err = __xa_insert(&e->clients, fresh->uid, fresh,
+				  GFP_KERNEL_ACCOUNT);
+	} while (err == -EBUSY);
+	return err ? ERR_PTR(err) : fresh;
+}
+
+static struct hml_client *client_get(struct hml_engine *e,
+				     struct hml_context *c)
+{
+	struct hml_client *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+	struct hml_client *client;
+
+	if (!fresh)
+		return ERR_PTR(-ENOMEM);
+	fresh->uid = __kuid_val(c->user->uid);
+	xa_lock(&e->clients);
+	client = find_or_store(e, fresh);
+	if (!IS_ERR(client))
+		client->users++;
+	xa_unlock(&e->clients);
+	if (client != fresh)
+		kfree(fresh);
+	return client;
+}
+
+static void client_put(struct hml_engine *e, struct hml_client *client)
+{
+	bool last;
+
+	xa_lock(&e->clients);
+	last = !--client->users;
+	if (last)
+		__xa_erase(&e->clients, client->uid);
+	xa_unlock(&e->clients);
+	if (last)
+		kfree(client);
+}
+
 /**
  * hml_engine_adopt() - choose who serves a new terminus
+ * @c: whose it is
  * @t: the terminus
  * @priority: enum hamlyn_priority
  * @weight: at least 1
+ *
+ * Return: 0, or -ENOMEM.
  */
-void hml_engine_adopt(struct hml_term *t, u32 priority, u32 weight)
+int hml_engine_adopt(struct hml_context *c, struct hml_term *t, u32 priority,
+		     u32 weight)
 {
-	t->engine = choose(t->device);
+	struct hml_engine *e = choose(t->device);
+	struct hml_client *client = client_get(e, c);
+
+	if (IS_ERR(client))
+		return PTR_ERR(client);
+	t->engine = e;
+	t->client = client;
+	t->turn.share = &client->share;
 	t->turn.priority = priority;
 	WRITE_ONCE(t->turn.weight, weight);
+	return 0;
+}
+
+/* No engine finds it any more. */
+void hml_engine_disown(struct hml_term *t)
+{
+	client_put(t->engine, t->client);
 }
 
 /* Change them, also while it is served. */
@@ -240,11 +309,7 @@ struct turn {
 /* Termini that are polled. Without the lock: a hint. */
 static u32 served(const struct hml_engine *e)
 {
-	u32 i, n = 0;
-
-	for (i = 0; i < HAMLYN_PRIORITIES; i++)
-		n += READ_ONCE(e->order.count[i]);
-	return n;
+	return READ_ONCE(e->order.count);
 }
 
 /*
@@ -473,6 +538,7 @@ int hml_engine_start(struct hml_device *d, u32 mode, u32 count)
 		e->device = d;
 		e->node = NUMA_NO_NODE;
 		spin_lock_init(&e->lock);
+		xa_init(&e->clients);
 		timerqueue_init_head(&e->paused);
 		init_waitqueue_head(&e->wait);
 	}

@@ -101,6 +101,18 @@ struct hml_user {
 };
 
 /**
+ * struct hml_client - a user that an engine works for
+ * @share: its part of the order; under engine.lock
+ * @uid: in engine.clients by this; constant
+ * @users: termini of the user that the engine has; under the lock of engine.clients
+ */
+struct hml_client {
+	struct hml_share share;
+	unsigned long uid;
+	u32 users;
+};
+
+/**
  * struct hml_engine - one polling thread, and the termini it serves
  * @device: the NIC
  * @lock: protects @order, @paused, and need_kick of its termini
@@ -109,6 +121,7 @@ struct hml_user {
  *	their pause
  * @serving: whose turn it is: who destroys a terminus waits until it is not its;
  *	under @lock
+ * @clients: struct hml_client by uid
  * @wait: where the thread sleeps while @order is empty
  * @thread: polling thread, or NULL in inline mode
  * @cpus: where it may run, or NULL: anywhere; constant
@@ -120,6 +133,7 @@ struct hml_engine {
 	struct hml_order order;
 	struct timerqueue_head paused;
 	struct hml_term *serving;
+	struct xarray clients;
 	wait_queue_head_t wait;
 	struct task_struct *thread;
 	const struct cpumask *cpus;
@@ -412,6 +426,7 @@ struct hml_slot_object {
  * @stats: its counters
  * @device: the NIC
  * @engine: who serves it; constant
+ * @client: the user, for the engine; constant
  * @held: bit 0: somebody works on @core. Taken by trylock only (B7)
  * @wanted: somebody waits for @held: let go
  * @dead: destroyed; written under engine.lock
@@ -436,6 +451,7 @@ struct hml_term {
 	struct hml_stats stats;
 	struct hml_device *device;
 	struct hml_engine *engine;
+	struct hml_client *client;
 	unsigned long held;
 	atomic_t wanted;
 	bool dead;
@@ -631,7 +647,9 @@ int hml_engine_start(struct hml_device *d, u32 mode, u32 count);
 void hml_engine_stop(struct hml_device *d);
 bool hml_engine_often(struct hml_term *t);
 int hml_engine_kick_rest(struct hml_term *t, struct hml_kick k);
-void hml_engine_adopt(struct hml_term *t, u32 priority, u32 weight);
+int hml_engine_adopt(struct hml_context *c, struct hml_term *t, u32 priority,
+		     u32 weight);
+void hml_engine_disown(struct hml_term *t);
 void hml_engine_remove(struct hml_term *t);
 void hml_engine_leave(const struct hml_term *t);
 void hml_engine_set_turn(struct hml_term *t, u32 priority, u32 weight);

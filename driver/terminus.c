@@ -41,6 +41,7 @@ void hml_term_put(struct hml_term *t)
 	hml_ring_put(t->wq);
 	hml_ring_put(t->status);
 	hml_tickets_free(t);
+	hml_engine_disown(t);
 	kfree_rcu(t, rcu);
 }
 
@@ -83,7 +84,11 @@ static struct hml_term *term_new(struct hml_context *c,
 	t->kicks_to_wake = HML_KICKS_TO_WAKE;
 	t->core.sender.pid = task_tgid_nr(current);
 	t->core.sender.uid = __kuid_val(c->uid);
-	hml_engine_adopt(t, arg->priority, arg->weight ?: 1);
+	err = hml_engine_adopt(c, t, arg->priority, arg->weight ?: 1);
+	if (err) {
+		kfree(t);
+		return ERR_PTR(err);
+	}
 	mutex_lock(&c->device->termini_lock);
 	list_add(&t->all, hml_termini(c->device));
 	mutex_unlock(&c->device->termini_lock);

@@ -221,6 +221,8 @@ watch-free-fd  vm hostile_guess             driver/watch.c       s/if (by->flags
 watch-one      vm hostile_guess             driver/user.c        s/(!u->guessing || guess_left(d, u));/true;/
 watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tell_rekeyed(c->device, arg->slot, era);//
 watch-crowd    vm hostile_watch             driver/slot.c        s/trace_hamlyn_slot_rekey(c, arg->slot, hml_trace_ns(since));/& hml_watch_tell_rekeyed(c->device, arg->slot, era);/
+user-turns     native unit_sched            driver/core/sched.c  s/end_visit(order, share_of(turn), rank(turn));/;/
+user-visit     native unit_sched            driver/core/sched.c  s/else if (++s->asks >= HML_ORDER_ASKS)/else if (0)/
 engine-leave   vm engine                    driver/terminus.c    s/hml_engine_leave(t);/;/
 watch-tell     vm hostile_watch             driver/slot.c        s/hml_watch_tell(s);/;/
 watch-nq       vm hostile_watch             driver/watch.c       s/w->nq->users++;//

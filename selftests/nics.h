@@ -6,6 +6,7 @@
 #include "genl.h"
 #include "hamlyn_test.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/hamlyn_netlink.h>
 #include <stdio.h>
@@ -169,6 +170,29 @@ static inline bool nic_event(int fd, uint32_t nic, struct nic_told *told)
 			return true;
 	}
 	return false;
+}
+
+/* The first polling thread of a NIC; 0: there is none. */
+static inline pid_t nic_engine(uint32_t nic)
+{
+	char name[32], comm[32], path[64];
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	pid_t found = 0;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "hamlyn%u/0\n", nic);
+	while (proc && !found && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%.20s/comm", entry->d_name);
+		f = fopen(path, "re");
+		if (f && fgets(comm, sizeof(comm), f) && !strcmp(comm, name))
+			found = atoi(entry->d_name);
+		if (f)
+			fclose(f);
+	}
+	if (proc)
+		closedir(proc);
+	return found;
 }
 
 #endif /* NICS_H */

@@ -626,7 +626,8 @@ bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,
 
 /**
  * struct hml_turn - place of a terminus in the order of service
- * @next: the next of its priority, in a ring; NULL: not in the order
+ * @share: its user's; constant
+ * @next: the next of the same user and priority, in a ring; NULL: not in the order
  * @prev: the one before it
  * @credit: bytes that it may still send; overdrawn by at most one packet
  * @weight: its share, at least 1
@@ -637,6 +638,7 @@ bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,
  * @weight and @priority change only while it is not in the order.
  */
 struct hml_turn {
+	struct hml_share *share;
 	struct hml_turn *next;
 	struct hml_turn *prev;
 	s64 credit;
@@ -647,26 +649,58 @@ struct hml_turn {
 };
 
 /**
- * struct hml_order - who is served when
- * @first: by rank: whose turn it is; the rest follows in the ring
- * @count: by rank: how many there are
- * @idle: by rank: how many of them have passed in this round
- * @round: ends when somebody has sent something, or all have passed
- *
- * Deficit round robin by bytes within a priority, strict priorities. The home
- * locks it.
+ * struct hml_share_rank - the termini of one user that have one priority
+ * @next: the next user that has such ones, in one of the order's rings
+ * @prev: the one before it
+ * @first: whose turn it is; the rest follows in the ring; NULL: there are none
+ * @count: how many there are
+ * @idle: how many of them have passed in round @round; stale in another one
+ * @asks: how many have passed since the user had its turn
+ * @round: see @idle
  */
-struct hml_order {
-	struct hml_turn *first[HAMLYN_PRIORITIES];
-	u32 count[HAMLYN_PRIORITIES];
-	u32 idle[HAMLYN_PRIORITIES];
+struct hml_share_rank {
+	struct hml_share_rank *next;
+	struct hml_share_rank *prev;
+	struct hml_turn *first;
+	u32 count;
+	u32 idle;
+	u32 asks;
 	u64 round;
 };
 
 /**
- * hml_order_add() - last of its priority
+ * struct hml_share - what one user has in an order; zeroed while that is nothing
+ * @ranks: by rank
+ */
+struct hml_share {
+	struct hml_share_rank ranks[HAMLYN_PRIORITIES];
+};
+
+/**
+ * struct hml_order - who is served when
+ * @open: by rank: the user whose turn it is; others of whose termini not all have passed
+ *	follow in the ring
+ * @closed: by rank: users of whose termini all have passed in this round
+ * @count: how many termini there are
+ * @round: ends when somebody has sent something, or all have passed
+ *
+ * Priorities are strict, and only administrators give a higher one than normal. Within a
+ * priority users come round robin, and each in its turn serves the next of its termini:
+ * deficit round robin by bytes, by weight. The home locks it.
+ */
+struct hml_order {
+	struct hml_share_rank *open[HAMLYN_PRIORITIES];
+	struct hml_share_rank *closed[HAMLYN_PRIORITIES];
+	u32 count;
+	u64 round;
+};
+
+#define HML_ORDER_ASKS	16	/* termini of a user that pass before it is another's turn */
+
+/**
+ * hml_order_add() - last of its user and priority
  * @order: the order
- * @turn: not in the order; weight and priority are set
+ * @turn: not in the order; share, weight and priority are set
  */
 void hml_order_add(struct hml_order *order, struct hml_turn *turn);
 
@@ -681,7 +715,8 @@ void hml_order_remove(struct hml_order *order, struct hml_turn *turn);
  * hml_order_next() - whose turn is it?
  * @order: the order
  *
- * It goes to the end of its ring. Tell hml_order_done() what became of it.
+ * It goes to the end of its ring. Tell hml_order_done() what became of it, before the next
+ * one is asked for.
  *
  * Return: the turn, or NULL if there is none.
  */

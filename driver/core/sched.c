@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Who is served when: deficit round robin by bytes, strict priorities (H 2.3
- * has the first, and wished for the second).
+ * Who is served when: strict priorities, then users in turn, then the termini of
+ * the user by deficit round robin in bytes (H 2.3 has the last, and wished for
+ * the first). So another user's message waits for one turn of a user, however
+ * many termini that one has.
  *
  * All termini that are polled are in the order, and most have nothing to send
- * most of the time. So a turn is an offer: who has nothing passes. When all of
- * a priority have passed, it is the next priority's turn; as soon as
- * anybody has sent something, the highest is asked again.
+ * most of the time. So a turn is an offer: who has nothing passes, and the next
+ * of the same user is asked, up to HML_ORDER_ASKS of them. When all of a
+ * priority have passed, it is the next priority's turn; as soon as anybody has
+ * sent something, the highest is asked again. Users of whose termini all have
+ * passed are kept apart, so that each step takes the same time whatever there is.
  */
 #include "nic.h"
 
@@ -23,23 +27,145 @@ static u32 rank(const struct hml_turn *turn)
 	}
 }
 
-void hml_order_add(struct hml_order *order, struct hml_turn *turn)
+static struct hml_share_rank *share_of(const struct hml_turn *turn)
 {
-	u32 r = rank(turn);
-	struct hml_turn *first = order->first[r];
+	return &turn->share->ranks[rank(turn)];
+}
+
+/* ---- rings of users ---- */
+
+static void ring_add(struct hml_share_rank **ring, struct hml_share_rank *s)
+{
+	struct hml_share_rank *first = *ring;
+
+	if (!first) {
+		s->next = s;
+		s->prev = s;
+		*ring = s;
+	} else {
+		s->next = first;
+		s->prev = first->prev;
+		first->prev->next = s;
+		first->prev = s;
+	}
+}
+
+static void ring_remove(struct hml_share_rank **ring, struct hml_share_rank *s)
+{
+	if (s->next == s) {
+		*ring = NULL;
+	} else {
+		s->next->prev = s->prev;
+		s->prev->next = s->next;
+		if (*ring == s)
+			*ring = s->next;
+	}
+	s->next = NULL;
+	s->prev = NULL;
+}
+
+/* What is in @from comes after all that is in @to. */
+static void ring_join(struct hml_share_rank **to, struct hml_share_rank **from)
+{
+	struct hml_share_rank *first = *to, *second = *from;
+
+	*from = NULL;
+	if (first && second) {
+		struct hml_share_rank *last = second->prev;
+
+		first->prev->next = second;
+		second->prev = first->prev;
+		last->next = first;
+		first->prev = last;
+	} else if (second) {
+		*to = second;
+	}
+}
+
+/* ---- rounds ---- */
+
+static bool is_closed(const struct hml_order *order,
+		      const struct hml_share_rank *s)
+{
+	return s->round == order->round && s->idle == s->count;
+}
+
+static void close_share(struct hml_order *order, struct hml_share_rank *s,
+			u32 r)
+{
+	ring_remove(&order->open[r], s);
+	ring_add(&order->closed[r], s);
+	s->asks = 0;
+}
+
+static void begin_round(struct hml_order *order)
+{
+	u32 r;
+
+	for (r = 0; r < HAMLYN_PRIORITIES; r++)
+		ring_join(&order->open[r], &order->closed[r]);
+	order->round++;
+}
+
+/* It is the next user's turn. */
+static void end_visit(struct hml_order *order, struct hml_share_rank *s, u32 r)
+{
+	if (order->open[r] != s)
+		return;
+	order->open[r] = s->next;
+	s->asks = 0;
+}
+
+/* ---- termini ---- */
+
+static void link_turn(struct hml_share_rank *s, struct hml_turn *turn)
+{
+	struct hml_turn *first = s->first;
 
 	if (!first) {
 		turn->next = turn;
 		turn->prev = turn;
-		order->first[r] = turn;
+		s->first = turn;
 	} else {
 		turn->next = first;
 		turn->prev = first->prev;
 		first->prev->next = turn;
 		first->prev = turn;
 	}
-	order->count[r]++;
-	/* Whoever comes is asked at once, also if all others have passed. */
+	s->count++;
+}
+
+static void unlink_turn(struct hml_share_rank *s, struct hml_turn *turn)
+{
+	if (turn->next == turn) {
+		s->first = NULL;
+	} else {
+		turn->next->prev = turn->prev;
+		turn->prev->next = turn->next;
+		if (s->first == turn)
+			s->first = turn->next;
+	}
+	turn->next = NULL;
+	turn->prev = NULL;
+	s->count--;
+}
+
+void hml_order_add(struct hml_order *order, struct hml_turn *turn)
+{
+	struct hml_share_rank *s = share_of(turn);
+	u32 r = rank(turn);
+
+	if (!s->count) {
+		s->idle = 0;
+		s->asks = 0;
+		ring_add(&order->open[r], s);
+	} else if (is_closed(order, s)) {
+		/* Whoever comes is asked at once, also if all others have passed. */
+		ring_remove(&order->closed[r], s);
+		ring_add(&order->open[r], s);
+	}
+	link_turn(s, turn);
+	order->count++;
 	turn->passed = order->round - 1;
 	/* Being away does not save up credit. Debts stay. */
 	if (turn->credit > 0)
@@ -48,61 +174,71 @@ void hml_order_add(struct hml_order *order, struct hml_turn *turn)
 
 void hml_order_remove(struct hml_order *order, struct hml_turn *turn)
 {
+	struct hml_share_rank *s = share_of(turn);
 	u32 r = rank(turn);
+	bool closed = is_closed(order, s);
 
-	if (turn->next == turn) {
-		order->first[r] = NULL;
-	} else {
-		turn->next->prev = turn->prev;
-		turn->prev->next = turn->next;
-		if (order->first[r] == turn)
-			order->first[r] = turn->next;
-	}
-	turn->next = NULL;
-	turn->prev = NULL;
-	order->count[r]--;
+	unlink_turn(s, turn);
+	order->count--;
+	turn->asked = false;
 	/* Its pass is not another one's. */
 	if (turn->passed == order->round)
-		order->idle[r]--;
-	turn->asked = false;
+		s->idle--;
+	if (!s->count)
+		ring_remove(closed ? &order->closed[r] : &order->open[r], s);
+	else if (!closed && is_closed(order, s))
+		close_share(order, s, r);
 }
 
-static struct hml_turn *take(struct hml_order *order, u32 r)
-{
-	struct hml_turn *turn = order->first[r];
-
-	order->first[r] = turn->next;
-	turn->asked = true;
-	return turn;
-}
-
-static void begin_round(struct hml_order *order)
+static struct hml_turn *first_open(struct hml_order *order)
 {
 	u32 r;
 
-	for (r = 0; r < HAMLYN_PRIORITIES; r++)
-		order->idle[r] = 0;
-	order->round++;
+	for (r = 0; r < HAMLYN_PRIORITIES; r++) {
+		struct hml_share_rank *s = order->open[r];
+		struct hml_turn *turn;
+
+		if (!s)
+			continue;
+		turn = s->first;
+		s->first = turn->next;
+		turn->asked = true;
+		return turn;
+	}
+	return NULL;
 }
 
 struct hml_turn *hml_order_next(struct hml_order *order)
 {
-	u32 r;
+	struct hml_turn *turn = first_open(order);
 
-	for (r = 0; r < HAMLYN_PRIORITIES; r++)
-		if (order->idle[r] < order->count[r])
-			return take(order, r);
+	if (turn)
+		return turn;
 	/* All have passed. */
 	begin_round(order);
-	for (r = 0; r < HAMLYN_PRIORITIES; r++)
-		if (order->count[r])
-			return take(order, r);
-	return NULL;
+	return first_open(order);
 }
 
 s64 hml_turn_credit(const struct hml_turn *turn, u32 packet_size)
 {
 	return turn->credit + (s64)turn->weight * packet_size;
+}
+
+/* It had nothing to send. */
+static void pass(struct hml_order *order, struct hml_turn *turn)
+{
+	struct hml_share_rank *s = share_of(turn);
+	u32 r = rank(turn);
+
+	if (s->round != order->round) {
+		s->round = order->round;
+		s->idle = 0;
+	}
+	turn->passed = order->round;
+	if (++s->idle == s->count)
+		close_share(order, s, r);
+	else if (++s->asks >= HML_ORDER_ASKS)
+		end_visit(order, s, r);
 }
 
 void hml_order_done(struct hml_order *order, struct hml_turn *turn, s64 credit,
@@ -115,9 +251,10 @@ void hml_order_done(struct hml_order *order, struct hml_turn *turn, s64 credit,
 	/* Only a debt is carried over: who has nothing to send saves nothing. */
 	turn->credit = credit < 0 ? credit : 0;
 	if (sent) {
+		/* First, so that users who have passed come before this one again. */
 		begin_round(order);
+		end_visit(order, share_of(turn), rank(turn));
 	} else if (asked && turn->passed != order->round) {
-		turn->passed = order->round;
-		order->idle[rank(turn)]++;
+		pass(order, turn);
 	}
 }

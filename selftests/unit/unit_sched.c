@@ -22,6 +22,8 @@ static void fabric(const struct hml_sender *sender,
 #define MANY	32
 #define HUGE_MESSAGE	(1ULL << 30)
 
+#define USERS	4
+
 struct peer {
 	struct hml_turn turn;
 	struct hml_terminus t;
@@ -39,6 +41,7 @@ struct peer {
 static struct hml_nic nic;
 static struct hml_link link_of_nic;
 static struct hml_order order;
+static struct hml_share shares[USERS];
 static struct peer *peers;
 static u32 nr_peers;
 static u64 rng;
@@ -72,6 +75,7 @@ static void begin(u32 n)
 
 		p->id = i;
 		p->entries = 32;
+		p->turn.share = shares;
 		p->turn.weight = 1;
 		p->t.sender.stats = &p->stats;
 		p->t.wq = &p->wq;
@@ -95,10 +99,16 @@ static void end(void)
 	nr_peers = 0;
 }
 
+static void forget(void)
+{
+	memset(&order, 0, sizeof(order));
+	memset(shares, 0, sizeof(shares));
+}
+
 static int setup(void **state)
 {
 	(void)state;
-	memset(&order, 0, sizeof(order));
+	forget();
 	nic.host = HOST;
 	nic.packet_size = PACKET;
 	nic.link = &link_of_nic;
@@ -264,7 +274,7 @@ static void turns_go_round_in_the_order_of_coming(void **state)
 
 	(void)state;
 	for (n = 1; n <= MANY; n++) {
-		memset(&order, 0, sizeof(order));
+		forget();
 		begin(n);
 		for (i = 0; i < n; i++)
 			greedy(&peers[i], HUGE_MESSAGE);
@@ -300,7 +310,7 @@ static void removed_one_leaves_the_others_in_their_order(void **state)
 
 	(void)state;
 	for (gone = 0; gone < 5; gone++) {
-		memset(&order, 0, sizeof(order));
+		forget();
 		begin(5);
 		for (i = 0; i < 5; i++)
 			greedy(&peers[i], HUGE_MESSAGE);
@@ -327,7 +337,7 @@ static void after_each_round_shares_in_bytes_differ_by_less_than_a_packet(void *
 
 	(void)state;
 	for (n = 2; n <= MANY; n += 3) {
-		memset(&order, 0, sizeof(order));
+		forget();
 		begin(n);
 		for (i = 0; i < n; i++)
 			greedy(&peers[i], 0);
@@ -441,7 +451,7 @@ static void huge_messages_delay_a_small_one_by_a_packet_each_at_most(void **stat
 		for (at = 0; at <= 2 * n; at++) {
 			u32 before;
 
-			memset(&order, 0, sizeof(order));
+			forget();
 			begin(n + 1);
 			for (i = 1; i <= n; i++)
 				greedy(&peers[i], HUGE_MESSAGE);
@@ -464,7 +474,7 @@ static void small_message_of_a_newcomer_waits_a_packet_each_at_most(void **state
 
 	(void)state;
 	for (n = 1; n <= MANY; n++) {
-		memset(&order, 0, sizeof(order));
+		forget();
 		begin(n + 1);
 		for (i = 1; i <= n; i++) {
 			greedy(&peers[i], HUGE_MESSAGE);
@@ -507,7 +517,7 @@ static void nobody_starves_within_a_priority(void **state)
 
 static void credit_is_a_packet_for_each_unit_of_weight_less_debts(void **state)
 {
-	struct hml_turn turn = { .weight = 1 };
+	struct hml_turn turn = { .weight = 1, .share = shares };
 
 	(void)state;
 	assert_int_equal(hml_turn_credit(&turn, PACKET), PACKET);
@@ -640,7 +650,7 @@ static void what_comes_while_all_are_idle_leaves_within_a_round(void **state)
 	(void)state;
 	for (priority = 0; priority < HAMLYN_PRIORITIES; priority++) {
 		for (n = 0; n < 20; n++) {
-			memset(&order, 0, sizeof(order));
+			forget();
 			begin(9);
 			for (i = 0; i < 9; i++)
 				peers[i].turn.priority = i % 3;
@@ -709,7 +719,7 @@ static void high_one_that_arrives_in_the_middle_is_next(void **state)
 
 	(void)state;
 	for (at = 0; at < 3 * MANY; at++) {
-		memset(&order, 0, sizeof(order));
+		forget();
 		begin(MANY + 1);
 		for (i = 0; i < MANY; i++) {
 			peers[i].turn.priority = i & 1;
@@ -735,7 +745,7 @@ static void high_one_that_is_added_in_the_middle_is_next(void **state)
 
 	(void)state;
 	for (at = 0; at < 10; at++) {
-		memset(&order, 0, sizeof(order));
+		forget();
 		begin(4);
 		peers[0].turn.priority = HAMLYN_PRIORITY_BULK;
 		greedy(&peers[0], HUGE_MESSAGE);
@@ -874,24 +884,177 @@ static void last_one_that_leaves_in_its_turn_idle_leaves_an_empty_order(void **s
 	assert_ptr_equal(serve(), &peers[0]);
 }
 
+/* ---- users --------------------------------------------------------------- */
+
+/* The first is one user's, all others are another's. */
+static void begin_two_users(u32 n)
+{
+	u32 i;
+
+	begin(n);
+	peers[0].turn.share = &shares[0];
+	for (i = 1; i < n; i++)
+		peers[i].turn.share = &shares[1];
+}
+
+static void many_termini_are_no_more_than_one(void **state)
+{
+	u32 n, i;
+
+	(void)state;
+	for (n = 2; n <= MANY; n++) {
+		u64 others = 0;
+
+		forget();
+		begin_two_users(n);
+		for (i = 0; i < n; i++)
+			greedy(&peers[i], 0);
+		add_all();
+		serve_times(400);
+		for (i = 1; i < n; i++) {
+			others += peers[i].charge;
+			/* And within the user it goes round. */
+			assert_true(peers[i].turns >= 200 / (n - 1));
+			assert_true(peers[i].turns <= 200 / (n - 1) + 1);
+		}
+		assert_int_equal(peers[0].turns, 200);
+		assert_true(peers[0].charge < 201 * PACKET);
+		assert_true(others < (200 + n) * PACKET);
+		end();
+	}
+}
+
+/* Posted at any moment: as beside one terminus of the other user. */
+static void a_crowd_of_one_user_delays_another_by_one_packet(void **state)
+{
+	u32 n, at, i;
+
+	(void)state;
+	for (n = 2; n <= MANY; n++) {
+		for (at = 0; at <= 2 * n; at++) {
+			forget();
+			begin_two_users(n);
+			for (i = 1; i < n; i++)
+				greedy(&peers[i], HUGE_MESSAGE);
+			add_all();
+			serve_times(at);
+			post(peers, 8);
+			nr_left = 0;
+			serve_until_sent(peers);
+			assert_true(nr_left <= 2);
+			end();
+		}
+	}
+}
+
+/* So also where they have nothing, and are only asked. */
+static void idle_termini_of_one_user_are_asked_some_at_a_time(void **state)
+{
+	u32 i;
+
+	(void)state;
+	begin_two_users(4 * HML_ORDER_ASKS);
+	greedy(&peers[0], HUGE_MESSAGE);
+	add_all();
+	for (i = 0; i < 40; i++) {
+		u32 before = peers[0].turns;
+		u32 others = 0;
+
+		while (peers[0].turns == before) {
+			serve();
+			others++;
+		}
+		assert_true(others <= HML_ORDER_ASKS + 1);
+	}
+	/* Each in turn. */
+	for (i = 1; i < nr_peers; i++)
+		assert_in_range(peers[i].turns, 9, 11);
+}
+
+static void a_busy_terminus_among_idle_ones_has_its_users_share(void **state)
+{
+	(void)state;
+	begin_two_users(HML_ORDER_ASKS);
+	greedy(&peers[0], HUGE_MESSAGE);
+	greedy(&peers[7], HUGE_MESSAGE);
+	add_all();
+	while (peers[0].turns < 100)
+		serve();
+	assert_in_range(peers[7].stats.packets, 99, 101);
+}
+
+static void weights_count_within_and_between_users(void **state)
+{
+	(void)state;
+	begin_two_users(3);
+	peers[0].turn.weight = 4;
+	peers[1].turn.weight = 3;
+	greedy(&peers[0], HUGE_MESSAGE);
+	greedy(&peers[1], HUGE_MESSAGE);
+	greedy(&peers[2], HUGE_MESSAGE);
+	add_all();
+	serve_times(400);
+	assert_int_equal(peers[0].stats.packets, 4 * 200);
+	assert_int_equal(peers[1].stats.packets, 3 * 100);
+	assert_int_equal(peers[2].stats.packets, 100);
+}
+
+static void priorities_are_strict_between_users(void **state)
+{
+	u32 i;
+
+	(void)state;
+	begin_two_users(5);
+	peers[0].turn.priority = HAMLYN_PRIORITY_BULK;
+	peers[4].turn.priority = HAMLYN_PRIORITY_HIGH;
+	for (i = 0; i < 5; i++)
+		greedy(&peers[i], HUGE_MESSAGE);
+	add_all();
+	serve_times(100);
+	assert_int_equal(peers[4].stats.packets, 100);
+	hml_order_remove(&order, &peers[4].turn);
+	serve_times(99);
+	assert_int_equal(peers[0].stats.packets, 0);
+	for (i = 1; i < 4; i++) {
+		assert_int_equal(peers[i].stats.packets, 33);
+		hml_order_remove(&order, &peers[i].turn);
+	}
+	assert_ptr_equal(serve(), &peers[0]);
+}
+
 /* ---- against a model ----------------------------------------------------- */
 
 /*
- * The rules in other words: a list in order of service, and who has passed
- * since anybody has sent something.
+ * The rules in other words: a line of termini in order of service, and who has
+ * passed since anybody has sent something. A line of users, too: those of whose
+ * termini all have passed stand in another one, and come after the rest when
+ * they come again. There is a line for each priority.
  */
 #define MODEL	12
 
-static u32 line[MODEL];		/* of all priorities, next one first */
+static u32 line[MODEL];		/* of all users and priorities, next one first */
 static u32 in_line;
 static bool passed[MODEL];
 static u32 in_turn;		/* whose turn it is, while it counts */
+
+struct user_line {
+	u32 users[USERS];
+	u32 n;
+};
+
+static struct user_line asked[HAMLYN_PRIORITIES], done_with[HAMLYN_PRIORITIES];
+static u32 passes[HAMLYN_PRIORITIES][USERS];	/* in this visit */
 
 static u32 model_rank(u32 id)
 {
 	static const u32 ranks[HAMLYN_PRIORITIES] = { 1, 2, 0 };
 
 	return ranks[peers[id].turn.priority];
+}
+
+static u32 model_user(u32 id)
+{
+	return (u32)(peers[id].turn.share - shares);
 }
 
 static u32 place_of(u32 id)
@@ -912,49 +1075,122 @@ static void model_remove(u32 id)
 	in_line--;
 }
 
-static bool all_have_passed(u32 rank)
+static bool stands(const struct user_line *l, u32 user)
 {
 	u32 i;
 
-	for (i = 0; i < in_line; i++)
-		if (model_rank(line[i]) == rank && !passed[line[i]])
-			return false;
-	return true;
+	for (i = 0; i < l->n; i++)
+		if (l->users[i] == user)
+			return true;
+	return false;
 }
 
-/* The first in the highest priority of which not all have passed. */
+static void to_the_end(struct user_line *l, u32 user)
+{
+	l->users[l->n++] = user;
+}
+
+static void out_of(struct user_line *l, u32 user)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < l->n; i++)
+		if (l->users[i] != user)
+			l->users[n++] = l->users[i];
+	l->n = n;
+}
+
+/* Where a user belongs, after whatever has changed. */
+static void put_user(u32 rank, u32 user)
+{
+	bool any = false, open = false;
+	u32 i;
+
+	for (i = 0; i < in_line; i++) {
+		if (model_rank(line[i]) != rank || model_user(line[i]) != user)
+			continue;
+		any = true;
+		open |= !passed[line[i]];
+	}
+	if (!open && stands(&asked[rank], user)) {
+		out_of(&asked[rank], user);
+		passes[rank][user] = 0;
+	}
+	if (open || !any)
+		out_of(&done_with[rank], user);
+	if (open && !stands(&asked[rank], user))
+		to_the_end(&asked[rank], user);
+	if (any && !open && !stands(&done_with[rank], user))
+		to_the_end(&done_with[rank], user);
+}
+
+static void model_round(void)
+{
+	u32 r, i;
+
+	memset(passed, 0, sizeof(passed));
+	for (r = 0; r < HAMLYN_PRIORITIES; r++) {
+		for (i = 0; i < done_with[r].n; i++)
+			to_the_end(&asked[r], done_with[r].users[i]);
+		done_with[r].n = 0;
+	}
+}
+
+/* The first of the user whose turn it is, in the highest priority that has one. */
 static u32 model_next(void)
 {
 	u32 rank = 0;
 	u32 i = 0;
 
-	while (rank < HAMLYN_PRIORITIES && all_have_passed(rank))
+	while (rank < HAMLYN_PRIORITIES && !asked[rank].n)
 		rank++;
 	if (rank == HAMLYN_PRIORITIES) {
-		memset(passed, 0, sizeof(passed));
+		model_round();
 		return model_next();
 	}
-	while (model_rank(line[i]) != rank)
+	while (model_rank(line[i]) != rank ||
+	       model_user(line[i]) != asked[rank].users[0])
 		i++;
 	return line[i];
 }
 
+static void visit_ends(u32 rank, u32 user)
+{
+	if (!asked[rank].n || asked[rank].users[0] != user)
+		return;
+	passes[rank][user] = 0;
+	out_of(&asked[rank], user);
+	to_the_end(&asked[rank], user);
+}
+
 static void model_done(u32 id, u32 sent)
 {
-	if (sent)
-		memset(passed, 0, sizeof(passed));
-	else if (in_turn == id)
+	u32 rank = model_rank(id), user = model_user(id);
+
+	if (sent) {
+		model_round();
+		visit_ends(rank, user);
+	} else if (in_turn == id) {
 		passed[id] = true;
+		put_user(rank, user);
+		if (stands(&asked[rank], user) &&
+		    ++passes[rank][user] >= HML_ORDER_ASKS)
+			visit_ends(rank, user);
+	}
 	in_turn = MODEL;
 }
 
 static void any_coming_and_leaving(u32 id)
 {
 	struct hml_turn *turn = &peers[id].turn;
+	u32 rank;
 
+	passed[id] = false;
 	if (place_of(id) < MODEL) {
+		rank = model_rank(id);
 		hml_order_remove(&order, turn);
 		model_remove(id);
+		put_user(rank, model_user(id));
 	} else {
 		if (unit_below(&rng, 2)) {
 			turn->priority = unit_below(&rng, 3);
@@ -962,8 +1198,8 @@ static void any_coming_and_leaving(u32 id)
 		}
 		hml_order_add(&order, turn);
 		line[in_line++] = id;
+		put_user(model_rank(id), model_user(id));
 	}
-	passed[id] = false;
 	if (in_turn == id)
 		in_turn = MODEL;
 }
@@ -1000,15 +1236,19 @@ static void one_turn_like_the_model(void)
 	model_done(expected, sent);
 }
 
-static void any_history_of_coming_leaving_and_sending_is_like_the_model(void **state)
+static void any_history_is_like_the_model(u32 users)
 {
 	u32 i;
 
-	(void)state;
 	begin(MODEL);
+	for (i = 0; i < MODEL; i++)
+		peers[i].turn.share = &shares[i % users];
 	in_line = 0;
 	in_turn = MODEL;
 	memset(passed, 0, sizeof(passed));
+	memset(asked, 0, sizeof(asked));
+	memset(done_with, 0, sizeof(done_with));
+	memset(passes, 0, sizeof(passes));
 	for (i = 0; i < 300000; i++) {
 		u32 id = unit_below(&rng, MODEL);
 		struct peer *p = &peers[id];
@@ -1028,6 +1268,21 @@ static void any_history_of_coming_leaving_and_sending_is_like_the_model(void **s
 	}
 	for (i = 0; i < MODEL; i++)
 		assert_true(peers[i].stats.messages > 1000);
+}
+
+static void any_history_of_coming_leaving_and_sending_is_like_the_model(void **state)
+{
+	(void)state;
+	any_history_is_like_the_model(1);
+}
+
+static void any_history_of_several_users_is_like_the_model(void **state)
+{
+	(void)state;
+	any_history_is_like_the_model(2);
+	end();
+	forget();
+	any_history_is_like_the_model(USERS);
 }
 
 #define TEST(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -1074,7 +1329,15 @@ int main(void)
 		TEST(last_one_that_leaves_in_its_turn_leaves_an_empty_order),
 		TEST(last_one_that_leaves_in_its_turn_idle_leaves_an_empty_order),
 
+		TEST(many_termini_are_no_more_than_one),
+		TEST(a_crowd_of_one_user_delays_another_by_one_packet),
+		TEST(idle_termini_of_one_user_are_asked_some_at_a_time),
+		TEST(a_busy_terminus_among_idle_ones_has_its_users_share),
+		TEST(weights_count_within_and_between_users),
+		TEST(priorities_are_strict_between_users),
+
 		TEST(any_history_of_coming_leaving_and_sending_is_like_the_model),
+		TEST(any_history_of_several_users_is_like_the_model),
 	};
 
 	print_message("# HAMLYN_TEST_SEED=%llu\n", (unsigned long long)unit_seed());
