@@ -1265,6 +1265,7 @@ static void any_history_is_like_the_model(u32 users)
 		default:
 			one_turn_like_the_model();
 		}
+		assert_int_equal(order.count, in_line);
 	}
 	for (i = 0; i < MODEL; i++)
 		assert_true(peers[i].stats.messages > 1000);
