@@ -374,6 +374,7 @@ static __poll_t hml_fop_poll(struct file *file, poll_table *wait)
 
 	if (hml_nq_crowded(c))
 		return EPOLLERR;
+	hml_loan_pay_in(c->loan);
 	poll_wait(file, &c->wait, wait);
 	return hml_nq_arm_all(c) ? EPOLLIN | EPOLLRDNORM : 0;
 }
@@ -390,6 +391,8 @@ void hml_context_put(struct hml_context *c)
 
 	if (!refcount_dec_and_test(&c->ref))
 		return;
+	if (c->loan)
+		hml_loan_put(c->loan);
 	hml_audit_free(c->audit);
 	put_pid(c->pid);
 	mutex_destroy(&c->lock);
@@ -414,7 +417,7 @@ static struct hml_context *context_new(struct hml_device *d)
 	xa_init_flags(&c->watches, XA_FLAGS_ALLOC);
 	spin_lock_init(&c->explain_lock);
 	init_waitqueue_head(&c->wait);
-	INIT_WORK(&c->waking, hml_nq_wake_polls);
+	INIT_DELAYED_WORK(&c->waking, hml_nq_wake_polls);
 	c->uid = current_euid();
 	c->pid = get_pid(task_tgid(current));
 	get_task_comm(c->comm, current);
@@ -483,6 +486,16 @@ static void wait_known(const struct hml_device *d)
 	mutex_unlock(&hml_nics_lock);
 }
 
+static int open_loan(struct hml_context *c)
+{
+	struct hml_loan *a = hml_loan_get(c->user->uid);
+
+	if (IS_ERR(a))
+		return PTR_ERR(a);
+	c->loan = a;
+	return 0;
+}
+
 static int hml_fop_open(struct inode *inode, struct file *file)
 {
 	struct hml_device *d = container_of(inode->i_cdev, struct hml_device,
@@ -499,7 +512,9 @@ static int hml_fop_open(struct inode *inode, struct file *file)
 		err = PTR_ERR(c->user);
 		goto err_free;
 	}
-	err = context_link(c);
+	err = open_loan(c);
+	if (!err)
+		err = context_link(c);
 	if (err)
 		goto err_user;
 	file->private_data = c;
@@ -539,6 +554,7 @@ static int hml_fop_release(struct inode *inode, struct file *file)
 	/* 3. Nothing refers to the rest any more. */
 	hml_slot_destroy_all(c);
 	hml_nq_destroy_all(c);
+	flush_delayed_work(&c->waking);
 	hml_area_destroy_all(c);
 	hml_user_put(d, c->user);
 	context_unlink(c, true);

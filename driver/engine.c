@@ -11,6 +11,7 @@
 #include <linux/freezer.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
+#include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/stat.h>
 #include <linux/slab.h>
@@ -22,6 +23,10 @@
 
 #define LOOKS		16	/* at a queue that no other one competes with */
 #define CLOCK_TURNS	8	/* turns without work between two looks at the clock */
+#define LOOKS_CHARGED	4	/* turns without work between two charges, at least */
+#define MOST_CHARGED_NS	(10 * NSEC_PER_MSEC)	/* for a turn, */
+#define SWITCH_CHARGED_NS (100 * NSEC_PER_USEC)	/* in which others had the processor */
+#define BROKE_NS	(10 * NSEC_PER_MSEC)	/* until an account is looked at again */
 #define MAX_KICKS_TO_WAKE 1024	/* doorbells in a row, while processors are scarce */
 
 /* ---- the order of service ---- */
@@ -97,15 +102,37 @@ static void doze(struct hml_term *t)
 		hml_term_put(t);
 }
 
+/*
+ * As doze(), but what was posted before may still be served: the user owes for it. Returns
+ * true if there is something.
+ */
+static bool ask_to_ring(struct hml_term *t)
+{
+	struct hml_engine *e = t->engine;
+	bool removed = false;
+	bool pending;
+
+	spin_lock(&e->lock);
+	WRITE_ONCE(t->core.status->need_kick, 1);
+	smp_mb();						/* B2 */
+	pending = hml_tx_pending(&t->core);
+	if (!pending)
+		removed = take_out(t);
+	spin_unlock(&e->lock);
+	if (removed)
+		hml_term_put(t);
+	return pending;
+}
+
 /* Has something to send and may not: out of the way until it may. */
-static void set_aside(struct hml_term *t)
+static void set_aside(struct hml_term *t, u64 until)
 {
 	struct hml_engine *e = t->engine;
 
 	spin_lock(&e->lock);
 	if (in_order(t)) {
 		take_out(t);
-		t->paused.expires = READ_ONCE(t->core.sender.guard.until);
+		t->paused.expires = until;
 		timerqueue_add(&e->paused, &t->paused);
 	}
 	spin_unlock(&e->lock);
@@ -184,13 +211,16 @@ static struct hml_client *client_get(struct hml_engine *e,
 
 	if (!fresh)
 		return ERR_PTR(-ENOMEM);
+	fresh->loan = c->loan;
 	fresh->uid = __kuid_val(c->user->uid);
 	xa_lock(&e->clients);
 	client = find_or_store(e, fresh);
 	if (!IS_ERR(client))
 		client->users++;
 	xa_unlock(&e->clients);
-	if (client != fresh)
+	if (client == fresh)
+		hml_loan_hold(client->loan);
+	else
 		kfree(fresh);
 	return client;
 }
@@ -204,8 +234,10 @@ static void client_put(struct hml_engine *e, struct hml_client *client)
 	if (last)
 		__xa_erase(&e->clients, client->uid);
 	xa_unlock(&e->clients);
-	if (last)
-		kfree(client);
+	if (!last)
+		return;
+	hml_loan_put(client->loan);
+	kfree(client);
 }
 
 /**
@@ -346,11 +378,62 @@ static bool idle(struct hml_term *t)
 	return (s64)(now - READ_ONCE(t->idle_since)) > idle_ns;
 }
 
+/* The clock also runs while the thread does not: as far as that can be, it is nobody's time. */
+static s64 worked_ns(struct hml_engine *e)
+{
+	unsigned long switches = current->nvcsw + current->nivcsw;
+	u64 now = sched_clock();
+	s64 ns = now - e->clock;
+
+	e->clock = now;
+	if (likely(switches == e->switches))
+		return clamp_t(s64, ns, 0, MOST_CHARGED_NS);
+	e->switches = switches;
+	return clamp_t(s64, ns, 0, SWITCH_CHARGED_NS);
+}
+
+/*
+ * Time since the last charge is the present client's. While nobody has work that is looked
+ * at now and then, at random: so all pay for being polled, and nobody can be elsewhere when
+ * it is paid for.
+ */
+static void charge(struct hml_engine *e, struct hml_client *client)
+{
+	client->left -= worked_ns(e);
+	e->looks = 0;
+	e->random = e->random * 1664525 + 1013904223;
+	e->most_looks = LOOKS_CHARGED + (e->random >> 29);
+}
+
+static void charge_turn(struct hml_engine *e, const struct turn *turn)
+{
+	if (turn->sent || ++e->looks >= e->most_looks)
+		charge(e, turn->t->client);
+}
+
+/* The user has used up what it was lent. May the terminus be served all the same? */
+static noinline bool may_borrow(struct hml_term *t)
+{
+	switch (hml_loan_draw(t->client->loan, &t->client->left)) {
+	case HML_CREDIT_GOOD:
+		return true;
+	case HML_CREDIT_OWES:
+		return ask_to_ring(t);
+	default:
+		if (ask_to_ring(t))
+			set_aside(t, ktime_get_ns() + BROKE_NS);
+		return false;
+	}
+}
+
 static void serve(struct turn *turn)
 {
 	struct hml_term *t = turn->t;
 	u32 budget = HML_PACKET_SHARE * READ_ONCE(t->turn.weight);
 
+	turn->sent = 0;
+	if (unlikely(t->client->left <= 0) && !may_borrow(t))
+		return;
 	turn->sent = look(t) ? hml_term_run(t, budget, &turn->credit) : 0;
 	if (turn->sent) {
 		t->idle_turns = 0;
@@ -358,7 +441,7 @@ static void serve(struct turn *turn)
 		return;
 	}
 	if (hml_term_paused(t) && hml_tx_pending(&t->core)) {
-		set_aside(t);
+		set_aside(t, READ_ONCE(t->core.sender.guard.until));
 		return;
 	}
 	/*
@@ -425,6 +508,7 @@ static int engine_thread(void *data)
 
 		if (next_turn(e, &turn)) {
 			serve(&turn);
+			charge_turn(e, &turn);
 			/* A thread that never sleeps must say so to RCU-tasks. */
 			cond_resched_tasks_rcu_qs();
 			cpu_relax();
@@ -433,6 +517,7 @@ static int engine_thread(void *data)
 		wait_event_freezable_timeout(e->wait,
 					     served(e) || kthread_should_stop(),
 					     pause);
+		worked_ns(e);
 	}
 	return 0;
 }
@@ -473,9 +558,10 @@ int hml_engine_kick_rest(struct hml_term *t, struct hml_kick k)
 		more = hml_tx_pending(&t->core);
 	}
 	trace_hamlyn_kick_done(t, sent);
-	if (t->engine->thread) {
-		if (more || k.often)
-			activate(t);
+	if (!more && !k.often)
+		return 0;
+	if (t->engine->thread && hml_loan_affords(t->client->loan)) {
+		activate(t);
 		return 0;
 	}
 	if (!more)

@@ -101,14 +101,30 @@ struct hml_user {
 };
 
 /**
+ * enum hml_credit - may an engine work for a user?
+ * @HML_CREDIT_GOOD: yes
+ * @HML_CREDIT_OWES: it ends what was posted before, and asks for doorbells
+ * @HML_CREDIT_BROKE: no
+ */
+enum hml_credit {
+	HML_CREDIT_GOOD,
+	HML_CREDIT_OWES,
+	HML_CREDIT_BROKE,
+};
+
+/**
  * struct hml_client - a user that an engine works for
  * @share: its part of the order; under engine.lock
+ * @loan: who pays; constant
  * @uid: in engine.clients by this; constant
+ * @left: ns that the engine may still work for it; the engine's thread only
  * @users: termini of the user that the engine has; under the lock of engine.clients
  */
 struct hml_client {
 	struct hml_share share;
+	struct hml_loan *loan;
 	unsigned long uid;
+	s64 left;
 	u32 users;
 };
 
@@ -117,11 +133,16 @@ struct hml_client {
  * @device: the NIC
  * @lock: protects @order, @paused, and need_kick of its termini
  * @order: termini that are polled
- * @paused: termini that are held back, with something to send, by the end of
- *	their pause
+ * @paused: termini with something to send that are held back, or whose user is broke, by
+ *	when they are to be looked at again
  * @serving: whose turn it is: who destroys a terminus waits until it is not its;
  *	under @lock
  * @clients: struct hml_client by uid
+ * @clock: when time was charged to a client last, ns of sched_clock(); the thread only
+ * @switches: how often it had lost the processor by then; the thread only
+ * @looks: turns without work since then; the thread only
+ * @most_looks: at so many time is charged; the thread only
+ * @random: for @most_looks; the thread only
  * @wait: where the thread sleeps while @order is empty
  * @thread: polling thread, or NULL in inline mode
  * @cpus: where it may run, or NULL: anywhere; constant
@@ -134,6 +155,11 @@ struct hml_engine {
 	struct timerqueue_head paused;
 	struct hml_term *serving;
 	struct xarray clients;
+	u64 clock;
+	unsigned long switches;
+	u32 looks;
+	u32 most_looks;
+	u32 random;
 	wait_queue_head_t wait;
 	struct task_struct *thread;
 	const struct cpumask *cpus;
@@ -256,6 +282,7 @@ struct hml_device {
  * @device: the NIC, with a reference
  * @id: id on the NIC
  * @user: whose limits and guesses count
+ * @loan: who pays for engines, with a reference
  * @uid: who opened it; @user's, or one that is subordinate to it
  * @pid: process that opened it
  * @comm: its name then
@@ -275,13 +302,15 @@ struct hml_device {
  * @explanation: why the last call failed
  * @crowded: once too many have polled it
  * @wait: poll() sleeps here until any NQ has an entry
- * @waking: wakes them in the background; queued with a reference
+ * @waking: wakes them in the background, later if the account is overdrawn; queued with a
+ *	reference
  */
 struct hml_context {
 	refcount_t ref;
 	struct hml_device *device;
 	u32 id;
 	struct hml_user *user;
+	struct hml_loan *loan;
 	kuid_t uid;
 	struct pid *pid;
 	char comm[TASK_COMM_LEN];
@@ -298,7 +327,7 @@ struct hml_context {
 	char explanation[HAMLYN_EXPLAIN_BYTES];
 	bool crowded;
 	wait_queue_head_t wait;
-	struct work_struct waking;
+	struct delayed_work waking;
 };
 
 /**
@@ -431,7 +460,7 @@ struct hml_slot_object {
  * @wanted: somebody waits for @held: let go
  * @dead: destroyed; written under engine.lock
  * @turn: place in engine.order; under engine.lock
- * @paused: in engine.paused; under engine.lock
+ * @paused: in engine.paused: held back, or its user is broke; under engine.lock
  * @all: in device.termini; under device.termini_lock
  * @ref: 1 for the context, 1 for each who works on it without its lock
  * @id: id in the context
@@ -563,6 +592,18 @@ struct hml_limits hml_user_limits_of(struct hml_device *d, kuid_t uid);
 bool hml_user_next(struct hml_device *d, kuid_t from, struct hml_user *copy);
 int hml_user_set_limits(struct hml_device *d, kuid_t uid,
 			const struct hml_limits *limits);
+
+/* loan.c */
+struct hml_loan *hml_loan_get(kuid_t uid);
+void hml_loan_hold(struct hml_loan *a);
+void hml_loan_put(struct hml_loan *a);
+bool hml_loan_affords(struct hml_loan *a);
+enum hml_credit hml_loan_draw(struct hml_loan *a, s64 *left);
+void hml_loan_pay_in(struct hml_loan *a);
+void hml_loan_debit(struct hml_loan *a, u64 ns);
+unsigned long hml_loan_delay(struct hml_loan *a);
+bool hml_loan_broke(const struct hml_loan *a);
+void hml_loans_exit(void);
 
 /* area.c: ioctls, and for others under the context's lock */
 int hml_area_add(struct hml_context *c, struct hamlyn_area_add *arg);

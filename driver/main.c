@@ -222,6 +222,7 @@ static int __init hml_init(void)
 
 err_nics:
 	hml_nics_exit();
+	hml_loans_exit();
 	hml_watch_exit();
 err_nqs:
 	hml_nqs_exit();
@@ -236,6 +237,7 @@ static void __exit hml_exit(void)
 	hml_netlink_exit();
 	hml_memory_exit();
 	hml_nics_exit();
+	hml_loans_exit();
 	hml_watch_exit();
 	hml_nqs_exit();
 }

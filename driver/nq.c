@@ -2,9 +2,11 @@
 /* Notification queues of a context, and sleeping on them. */
 #include <linux/hrtimer.h>
 #include <linux/log2.h>
+#include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/overflow.h>
 #include <linux/poll.h>
+#include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/time_namespace.h>
@@ -133,6 +135,7 @@ static void wake_sleepers(struct work_struct *work)
 {
 	struct hml_nqueue *nq = container_of(work, struct hml_nqueue, waking);
 	u32 n = refcount_read(&nq->ref);
+	u64 begin = sched_clock();
 	u32 woken;
 
 	for (woken = 0; woken < n && wq_has_sleeper(&nq->wait);
@@ -140,6 +143,8 @@ static void wake_sleepers(struct work_struct *work)
 		wake_up_nr(&nq->wait, SLEEPERS_AT_ONCE);
 		cond_resched();
 	}
+	/* Never late: each that is woken pays more for coming back. */
+	hml_loan_debit(nq->context->loan, sched_clock() - begin);
 	hml_nq_put(nq);
 }
 
@@ -154,21 +159,54 @@ static void wake_up_polls(struct hml_context *c)
 	wake_up_all(&c->wait);
 }
 
+/* Whoever closes the file waits for what is late. */
+static unsigned long wake_delay(struct hml_context *c)
+{
+	return READ_ONCE(c->closing) ? 0 : hml_loan_delay(c->loan);
+}
+
+/*
+ * A worker's time is nobody's, and an entry of an epoll stays here when it is woken: whoever
+ * sleeps by many of them has all of them woken for the price of coming back with one. So it
+ * is the owner's to pay.
+ */
 void hml_nq_wake_polls(struct work_struct *work)
 {
-	struct hml_context *c = container_of(work, struct hml_context, waking);
+	struct hml_context *c = container_of(to_delayed_work(work),
+					     struct hml_context, waking);
+	unsigned long delay = wake_delay(c);
+	u64 begin = sched_clock();
 
-	wake_up_polls(c);
+	if (delay && queue_delayed_work(hml_workers, &c->waking, delay))
+		return;
+	if (!delay) {
+		wake_up_polls(c);
+		hml_loan_debit(c->loan, sched_clock() - begin);
+	}
 	hml_context_put(c);
+	/* The end of the module waits for its workers, so also for what follows here. */
+	module_put(THIS_MODULE);
 }
 
 /* Who is queued already has a reference, and sees what we have appended. */
-static void wake_later(struct work_struct *work, refcount_t *ref)
+static void wake_sleepers_later(struct hml_nqueue *nq)
 {
-	refcount_inc(ref);
-	if (!queue_work(hml_workers, work))
+	refcount_inc(&nq->ref);
+	if (!queue_work(hml_workers, &nq->waking))
 		/* Not the last: the caller has one. */
-		refcount_dec(ref);
+		refcount_dec(&nq->ref);
+}
+
+/* A timer may be running then, and the module must not end before. Nobody polls when it does. */
+static void wake_polls_later(struct hml_context *c)
+{
+	if (!try_module_get(THIS_MODULE))
+		return;
+	refcount_inc(&c->ref);
+	if (queue_delayed_work(hml_workers, &c->waking, wake_delay(c)))
+		return;
+	refcount_dec(&c->ref);
+	module_put(THIS_MODULE);
 }
 
 /* The caller has a reference. */
@@ -180,13 +218,13 @@ static void wake(struct hml_nqueue *nq, bool later)
 	trace_hamlyn_wake(nq);
 	n = few(&nq->wait);
 	if (n < 0 || (n && later))
-		wake_later(&nq->waking, &nq->ref);
+		wake_sleepers_later(nq);
 	else if (n)
 		wake_up_all(&nq->wait);
 	n = few(&c->wait);
 	/* As with sockets, a process pays for whom it sends to. Engines do not. */
 	if (n < 0 || (n && (later || current->flags & PF_KTHREAD)))
-		wake_later(&c->waking, &c->ref);
+		wake_polls_later(c);
 	else if (n)
 		wake_up_polls(c);
 }
@@ -418,9 +456,25 @@ static int sleep_on(struct hml_nqueue *nq, u32 position, s64 deadline)
 	return ret;
 }
 
+/*
+ * Whoever sleeps for an answer may have posted what engines send by and by only, because the
+ * user has used up what it was lent: the task does it itself, on its own time.
+ */
+static void settle(struct hml_context *c, const struct hml_nqueue *nq,
+		   u32 position, s64 deadline)
+{
+	while (hml_loan_broke(c->loan) &&
+	       !hml_nq_ready(&c->device->nic, &nq->core, position) &&
+	       !READ_ONCE(nq->dead) && !signal_pending(current) &&
+	       (deadline < 0 || (s64)ktime_get_ns() < deadline) &&
+	       hml_engine_flush(c) > 0)
+		cond_resched();
+}
+
 int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg)
 {
 	struct hml_nqueue *nq;
+	s64 deadline;
 	int ret;
 
 	if (arg->flags)
@@ -428,7 +482,9 @@ int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg)
 	nq = nq_get(c, arg->nq);
 	if (!nq)
 		return -ENOENT;
-	ret = sleep_on(nq, arg->position, host_time(arg->deadline_ns));
+	deadline = host_time(arg->deadline_ns);
+	settle(c, nq, arg->position, deadline);
+	ret = sleep_on(nq, arg->position, deadline);
 	hml_nq_put(nq);
 	return ret;
 }

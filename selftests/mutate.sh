@@ -223,6 +223,8 @@ watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tel
 watch-crowd    vm hostile_watch             driver/slot.c        s/trace_hamlyn_slot_rekey(c, arg->slot, hml_trace_ns(since));/& hml_watch_tell_rekeyed(c->device, arg->slot, era);/
 user-turns     native unit_sched            driver/core/sched.c  s/end_visit(order, share_of(turn), rank(turn));/;/
 user-visit     native unit_sched            driver/core/sched.c  s/else if (++s->asks >= HML_ORDER_ASKS)/else if (0)/
+time-draw      vm hostile_time              driver/engine.c      s/if (unlikely(t->client->left <= 0) \&\& !may_borrow(t))/if (0)/
+time-aside     vm hostile_time              driver/engine.c      s/set_aside(t, ktime_get_ns() + BROKE_NS);/;/
 engine-leave   vm engine                    driver/terminus.c    s/hml_engine_leave(t);/;/
 watch-tell     vm hostile_watch             driver/slot.c        s/hml_watch_tell(s);/;/
 watch-nq       vm hostile_watch             driver/watch.c       s/w->nq->users++;//
