@@ -17,7 +17,7 @@
 #define PACKET		4096
 
 /* driver/loan.c: what is lent beyond the user's own time, and some for the tick. */
-#define LENT_NS		((20 + 2 + 1 + 10) * HT_MS)
+#define LENT_NS		((20 + 2 + 1 + 20) * HT_MS)
 
 /* What a sender tells of itself. */
 struct report {
@@ -54,19 +54,26 @@ FIXTURE_TEARDOWN(hostile_time)
 	genl_close(&self->g);
 }
 
-/* Processor time of a task, or -1. */
+/*
+ * Processor time of a task, or -1. In ticks, but by the scheduler's count: not every kernel
+ * has a schedstat.
+ */
 static int64_t ran_ns(pid_t pid)
 {
-	long long ns = -1;
-	char path[64];
+	unsigned long utime, stime;
+	char path[64], line[512];
+	const char *end;
+	int64_t ns = -1;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	f = fopen(path, "re");
 	if (!f)
 		return -1;
-	if (fscanf(f, "%lld", &ns) != 1)
-		ns = -1;
+	end = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	if (end && sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+			  &utime, &stime) == 2)
+		ns = (int64_t)(utime + stime) * (HT_SEC / sysconf(_SC_CLK_TCK));
 	fclose(f);
 	return ns;
 }
@@ -245,6 +252,7 @@ TEST_F(hostile_time, an_engine_works_for_a_user_about_as_long_as_that_does_itsel
 	TH_LOG("the sender ran %lld us, the engine %lld us, of %lld us",
 	       (long long)self->report->own_ns / 1000, (long long)engine / 1000,
 	       (long long)wall / 1000);
+	EXPECT_LT(0, engine);
 	EXPECT_GT(2 * self->report->own_ns + LENT_NS + wall / 100, engine);
 }
 
@@ -253,14 +261,16 @@ TEST_F(hostile_time, an_engine_works_for_a_user_about_as_long_as_that_does_itsel
 static int send_all_the_time(void *arg)
 {
 	struct report *report = arg;
+	int64_t begin = ht_now_ns(), now;
 	struct sender s;
-	int64_t end;
 
 	if (sender_open(&s))
 		return 90;
 	if (!take_up(&s))
 		return 91;
-	for (end = ht_now_ns() + HT_SEC; ht_now_ns() < end;) {
+	while ((now = ht_now_ns()) < begin + HT_SEC) {
+		if (now < begin + HT_SEC / 2)
+			*report = (struct report) { 0 };
 		if (!has_room(&s))
 			continue;
 		fill(&s, 64);
@@ -272,7 +282,7 @@ static int send_all_the_time(void *arg)
 	return 0;
 }
 
-/* It is polled as before: doorbells are the exception. */
+/* It goes on being polled, when it has long used up what was saved. */
 TEST_F(hostile_time, who_spins_beside_its_engine_is_polled)
 {
 	if (!self->engine)
@@ -282,7 +292,8 @@ TEST_F(hostile_time, who_spins_beside_its_engine_is_polled)
 	       (unsigned long long)self->report->asked,
 	       (unsigned long long)self->report->messages);
 	EXPECT_LT(0, self->report->messages);
-	EXPECT_GT(self->report->messages / 4, self->report->asked);
+	/* How often else is up to what else wants its processor. */
+	EXPECT_GT(self->report->messages, self->report->asked);
 }
 
 TEST_HARNESS_MAIN
