@@ -366,9 +366,9 @@ static void adversary_end(struct hml_adversary *a)
 	cancel_delayed_work_sync(&a->flush);
 	while (send_due(a, true))
 		cond_resched();
-	mutex_lock(&a->device->termini_lock);
+	raw_spin_lock(&a->device->termini_lock);
 	hml_stats_add(hml_retired(a->device), &a->stats);
-	mutex_unlock(&a->device->termini_lock);
+	raw_spin_unlock(&a->device->termini_lock);
 	adversary_free(a);
 }
 
@@ -377,7 +377,8 @@ static void replace(struct hml_device *d, struct hml_adversary *a)
 	struct hml_adversary *old;
 
 	old = rcu_replace_pointer(d->nic.port.adversary, a,
-				  lockdep_is_held(&hml_nics_lock));
+				  lockdep_is_held(&d->admin) ||
+				  READ_ONCE(d->gone));
 	if (!old)
 		return;
 	hml_fabric_quiesce();
@@ -389,7 +390,7 @@ static void replace(struct hml_device *d, struct hml_adversary *a)
  * @d: the NIC
  * @attr: what; all 0 but the seed: nothing
  *
- * hml_nics_lock is held. Packets that the former one kept back are sent on.
+ * d->admin is held. Packets that the former one kept back are sent on.
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */
@@ -398,7 +399,7 @@ int hml_adversary_set(struct hml_device *d,
 {
 	struct hml_adversary *a = NULL;
 
-	lockdep_assert_held(&hml_nics_lock);
+	lockdep_assert_held(&d->admin);
 	if (attr->drop > PPM || attr->duplicate > PPM || attr->corrupt > PPM ||
 	    attr->reorder > PPM || attr->delay_us > 10 * USEC_PER_SEC)
 		return -EINVAL;
@@ -424,17 +425,14 @@ void hml_adversary_add_stats(struct hml_device *d, struct hml_stats *sum)
 	hml_notify_end(section);
 }
 
-/* hml_nics_lock is held. */
 void hml_adversary_get(struct hml_device *d, struct hml_adversary_attr *attr)
 {
-	struct hml_adversary *a;
+	int section = hml_notify_begin();
+	const struct hml_adversary *a;
 
-	a = rcu_dereference_protected(d->nic.port.adversary,
-				      lockdep_is_held(&hml_nics_lock));
-	if (a)
-		*attr = a->attr;
-	else
-		memset(attr, 0, sizeof(*attr));
+	a = srcu_dereference(d->nic.port.adversary, &hml_srcu);
+	*attr = a ? a->attr : (struct hml_adversary_attr){};
+	hml_notify_end(section);
 }
 
 /* The NIC is off the fabric. */

@@ -434,32 +434,90 @@ static bool in_namespace(const struct hml_device *d)
 	return net_eq(current->nsproxy->net_ns, read_pnet(&d->net));
 }
 
+/* Where the context with @id hangs, or would. */
+static struct rb_node **context_place(struct hml_device *d, u32 id,
+				      struct rb_node **parent)
+{
+	struct rb_node **link = &hml_contexts(d)->rb_node;
+
+	*parent = NULL;
+	while (*link) {
+		struct hml_context *c = rb_entry(*link, struct hml_context,
+						 node);
+
+		if (id == c->id)
+			break;
+		*parent = *link;
+		link = id < c->id ? &(*link)->rb_left : &(*link)->rb_right;
+	}
+	return link;
+}
+
+/**
+ * hml_context_from() - look at the contexts of a NIC in turn
+ * @d: the NIC
+ * @id: the least id of interest
+ *
+ * Return: the first one, with a reference, or NULL.
+ */
+struct hml_context *hml_context_from(struct hml_device *d, u32 id)
+{
+	struct hml_context *best = NULL;
+	struct rb_node *n;
+
+	raw_spin_lock(&d->contexts_lock);
+	n = hml_contexts(d)->rb_node;
+	while (n) {
+		struct hml_context *c = rb_entry(n, struct hml_context, node);
+
+		if (c->id < id) {
+			n = n->rb_right;
+		} else {
+			best = c;
+			n = n->rb_left;
+		}
+	}
+	if (best)
+		hml_context_get(best);
+	raw_spin_unlock(&d->contexts_lock);
+	return best;
+}
+
+/* Return: -EAGAIN if the id whose turn it was is in use: there is another one. */
+static int context_insert(struct hml_context *c)
+{
+	struct hml_device *d = c->device;
+	struct rb_node *parent, **link;
+
+	lockdep_assert_held(&d->contexts_lock);
+	if (!in_namespace(d))
+		return -EPERM;
+	if (d->gone)
+		return -ENODEV;
+	c->id = d->next_context++ & INT_MAX;
+	link = context_place(d, c->id, &parent);
+	if (*link)
+		return -EAGAIN;
+	rb_link_node(&c->node, parent, link);
+	rb_insert_color(&c->node, hml_contexts(d));
+	++*hml_opens(d);
+	return 0;
+}
+
 /*
  * Into the NIC's table. A NIC that is being deleted takes nobody, and one that
- * is open is not moved to another namespace. An id is reserved first: for memory
- * nobody waits where others wait for him.
+ * is open is not moved to another namespace.
  */
 static int context_link(struct hml_context *c)
 {
 	struct hml_device *d = c->device;
 	int err;
 
-	err = xa_alloc(&d->contexts, &c->id, NULL, xa_limit_31b,
-		       GFP_KERNEL_ACCOUNT);
-	if (err)
-		return err;
-	mutex_lock(&d->contexts_lock);
-	if (!in_namespace(d))
-		err = -EPERM;
-	else if (d->gone)
-		err = -ENODEV;
-	else
-		xa_store(hml_contexts(d), c->id, c, 0);
-	if (!err)
-		++*hml_opens(d);
-	mutex_unlock(&d->contexts_lock);
-	if (err)
-		xa_release(&d->contexts, c->id);
+	do {
+		raw_spin_lock(&d->contexts_lock);
+		err = context_insert(c);
+		raw_spin_unlock(&d->contexts_lock);
+	} while (err == -EAGAIN);
 	return err;
 }
 
@@ -468,22 +526,23 @@ static void context_unlink(struct hml_context *c, bool closed)
 {
 	struct hml_device *d = c->device;
 
-	mutex_lock(&d->contexts_lock);
+	raw_spin_lock(&d->contexts_lock);
 	if (closed)
 		--*hml_opens(d);
 	else
-		xa_erase(hml_contexts(d), c->id);
-	mutex_unlock(&d->contexts_lock);
+		rb_erase(&c->node, hml_contexts(d));
+	raw_spin_unlock(&d->contexts_lock);
 	hml_changed();
 }
 
-/* Who makes or deletes it has the lock until it is known whether it is there. */
-static void wait_known(const struct hml_device *d)
+/* Of a NIC that is being made it is not known yet whether it is there. */
+static int wait_made(struct hml_device *d)
 {
+	if (!in_namespace(d))
+		return -EPERM;
 	if (!READ_ONCE(d->gone))
-		return;
-	mutex_lock(&hml_nics_lock);
-	mutex_unlock(&hml_nics_lock);
+		return 0;
+	return wait_for_completion_killable(&d->made) ? -EINTR : 0;
 }
 
 static int open_loan(struct hml_context *c)
@@ -503,7 +562,9 @@ static int hml_fop_open(struct inode *inode, struct file *file)
 	struct hml_context *c;
 	int err;
 
-	wait_known(d);
+	err = wait_made(d);
+	if (err)
+		return err;
 	c = context_new(d);
 	if (!c)
 		return -ENOMEM;

@@ -8,8 +8,29 @@
 
 DEFINE_SRCU(hml_srcu);
 
-/* By host id. Changed under hml_nics_lock, read in sections of hml_srcu. */
+static DEFINE_RAW_SPINLOCK(hosts_lock);
+
+/* By host id. Changed under hosts_lock, read in sections of hml_srcu. */
 static struct hml_device __rcu *hosts[HML_MAX_NICS];
+
+static bool host_taken(u32 host)
+{
+	lockdep_assert_held(&hosts_lock);
+	return rcu_access_pointer(hosts[host]);
+}
+
+/* A host id for a NIC, or an error. */
+static int choose_host(const struct hml_device *d, u32 host)
+{
+	if (host != HAMLYN_NONE)
+		return host_taken(host) ? -EEXIST : host;
+	if (!host_taken(d->index))
+		return d->index;
+	for (host = 0; host < HML_MAX_NICS; host++)
+		if (!host_taken(host))
+			return host;
+	return -ENOSPC;
+}
 
 /**
  * hml_fabric_attach() - let packets for a host find its NIC
@@ -22,32 +43,26 @@ static struct hml_device __rcu *hosts[HML_MAX_NICS];
  */
 int hml_fabric_attach(struct hml_device *d, u32 host)
 {
-	bool any = host == HAMLYN_NONE;
+	int got;
 
-	lockdep_assert_held(&hml_nics_lock);
-	if (any)
-		host = d->index;
-	else if (host >= HML_MAX_NICS)
+	if (host != HAMLYN_NONE && host >= HML_MAX_NICS)
 		return -EINVAL;
-	if (rcu_access_pointer(hosts[host])) {
-		if (!any)
-			return -EEXIST;
-		for (host = 0; host < HML_MAX_NICS; host++)
-			if (!rcu_access_pointer(hosts[host]))
-				break;
-		if (host == HML_MAX_NICS)
-			return -ENOSPC;
+	raw_spin_lock(&hosts_lock);
+	got = choose_host(d, host);
+	if (got >= 0) {
+		d->nic.host = got;
+		rcu_assign_pointer(hosts[got], d);
 	}
-	d->nic.host = host;
-	rcu_assign_pointer(hosts[host], d);
-	return 0;
+	raw_spin_unlock(&hosts_lock);
+	return min(got, 0);
 }
 
 /* When it returns no packet is on its way to the NIC. */
 void hml_fabric_detach(struct hml_device *d)
 {
-	lockdep_assert_held(&hml_nics_lock);
+	raw_spin_lock(&hosts_lock);
 	RCU_INIT_POINTER(hosts[d->nic.host], NULL);
+	raw_spin_unlock(&hosts_lock);
 	hml_fabric_quiesce();
 }
 

@@ -20,8 +20,8 @@
 #endif
 
 #include <linux/cdev.h>
+#include <linux/completion.h>
 #include <linux/device.h>
-#include <linux/idr.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
@@ -195,17 +195,40 @@ struct hml_nic_attr {
 };
 
 /**
+ * struct hml_walk - a sum of the counters of all termini in the making
+ * @number: of the walk; the one that has ended last, or, while @going, the next
+ * @going: it has begun
+ * @next: the terminus to go on with, or NULL
+ * @sum: so far
+ * @whole: that of the last one that has ended
+ *
+ * Whoever needs a sum does the next part of the walk, whoever began it: so nobody waits
+ * for a task that has lost its processor.
+ */
+struct hml_walk {
+	u64 number;
+	bool going;
+	struct hml_term *next;
+	struct hml_stats sum;
+	struct hml_stats whole;
+};
+
+/**
  * struct hml_device - one NIC and its character device
  * @nic: the core's part
- * @link: what nic.link points to; written under hml_nics_lock, but for its @fed
+ * @link: what nic.link points to; written under contexts_lock, but for its @fed
  * @down_era: of hml_watch_down(), when it was set down last; written under
- *	hml_nics_lock, read without
+ *	contexts_lock, read without
  * @index: N of /dev/hamlynN; constant
- * @list: in the list of NICs; under hml_nics_lock
- * @net: network namespace; changed under hml_nics_lock
+ * @admin: held by an administrator who changes or deletes it. Never waited for by
+ *	anybody else, and by those so that they can be killed
+ * @made: completed when it is known whether it could be made
+ * @ended: completed when nothing is left of it but the structure
+ * @ending: does what there is to do for that, in the background
+ * @net: network namespace; changed under contexts_lock
  * @dev: device, which owns this structure
  * @cdev: character device
- * @slot_ids: slot numbers in use
+ * @slot_ids: slot numbers in use, one bit each; changed atomically
  * @slot_count: how many
  * @area_count: areas
  * @nq_count: NQs
@@ -220,32 +243,38 @@ struct hml_nic_attr {
  * @next_engine: whose turn it is to get a terminus
  * @idle_us: see struct hml_nic_attr; may change at any time
  * @kick_window_us: see struct hml_nic_attr; may change at any time
- * @contexts_lock: protects @contexts, @opens and @gone; outside of
- *	hml_context.lock
- * @contexts: struct hml_context by id
+ * @contexts_lock: protects what follows up to @gone; a leaf but for watch.c's lock
+ * @contexts: struct hml_context, by id
+ * @next_context: id of the next one, if it is free
  * @opens: open files: contexts, and those that are being closed
- * @gone: not there yet, or deleted: cannot be opened; changed under hml_nics_lock as well
+ * @listed: requests find it
+ * @gone: not there yet, or deleted: cannot be opened
  * @users_lock: protects @users, what is in them, @pages and the limits
  * @users: struct hml_user by uid
  * @users_seen: where to look for one to be forgotten; under @users_lock
  * @pages: kernel memory for areas and rings of all users
  * @max_pages: its limit
  * @user_limits: limits of users who have none of their own
- * @termini_lock: protects @termini and @retired
+ * @termini_lock: protects what follows up to @walk
  * @termini: all termini, for the counters
  * @retired: counters of termini that are gone
+ * @walk: who adds them all up, together
  * @audit: discarded packets
+ * @rcu: readers of the table of NICs may look at it until after it was freed
  */
 struct hml_device {
 	struct hml_nic nic;
 	struct hml_link link;
 	u64 down_era;
 	u32 index;
-	struct list_head list;
+	struct mutex admin;
+	struct completion made;
+	struct completion ended;
+	struct work_struct ending;
 	possible_net_t net;
 	struct device dev;
 	struct cdev cdev;
-	struct ida slot_ids;
+	unsigned long *slot_ids;
 	atomic_t slot_count;
 	atomic_t area_count;
 	atomic_t nq_count;
@@ -259,9 +288,11 @@ struct hml_device {
 	atomic_t next_engine;
 	u32 idle_us;
 	u32 kick_window_us;
-	struct mutex contexts_lock;
-	struct xarray contexts;
+	raw_spinlock_t contexts_lock;
+	struct rb_root contexts;
+	u32 next_context;
 	u32 opens;
+	bool listed;
 	bool gone;
 	raw_spinlock_t users_lock;
 	struct rb_root users;
@@ -269,16 +300,19 @@ struct hml_device {
 	unsigned long pages;
 	unsigned long max_pages;
 	struct hml_limits user_limits;
-	struct mutex termini_lock;
+	raw_spinlock_t termini_lock;
 	struct list_head termini;
 	struct hml_stats retired;
+	struct hml_walk walk;
 	struct hml_audit *audit;
+	struct rcu_head rcu;
 };
 
 /**
  * struct hml_context - one open file
  * @ref: 1 for the open file, 1 for each NQ, 1 for each dump that is listing it,
  *	1 for @waking
+ * @node: in device.contexts; under device.contexts_lock
  * @device: the NIC, with a reference
  * @id: id on the NIC
  * @user: whose limits and guesses count
@@ -307,6 +341,7 @@ struct hml_device {
  */
 struct hml_context {
 	refcount_t ref;
+	struct rb_node node;
 	struct hml_device *device;
 	u32 id;
 	struct hml_user *user;
@@ -462,6 +497,7 @@ struct hml_slot_object {
  * @turn: place in engine.order; under engine.lock
  * @paused: in engine.paused: held back, or its user is broke; under engine.lock
  * @all: in device.termini; under device.termini_lock
+ * @walked: the last walk that counted it; under device.termini_lock
  * @ref: 1 for the context, 1 for each who works on it without its lock
  * @id: id in the context
  * @context: id of the context; constant
@@ -487,6 +523,7 @@ struct hml_term {
 	struct hml_turn turn;
 	struct timerqueue_node paused;
 	struct list_head all;
+	u64 walked;
 	refcount_t ref;
 	u32 id;
 	u32 context;
@@ -502,9 +539,7 @@ struct hml_term {
 };
 
 /* nic.c */
-extern struct mutex hml_nics_lock;
-struct list_head *hml_nics(void);	/* of struct hml_device.list */
-
+struct hml_device *hml_nic_get(const struct net *net, u32 from);
 int hml_nics_init(void);
 void hml_nics_exit(void);
 typedef int (*hml_nic_setup_fn)(struct hml_device *d, const void *arg);
@@ -543,6 +578,7 @@ int hml_explain_get(struct hml_context *c, struct hamlyn_explain *arg);
 /* chardev.c */
 extern const struct file_operations hml_fops;
 
+struct hml_context *hml_context_from(struct hml_device *d, u32 id);
 void hml_context_get(struct hml_context *c);
 void hml_context_put(struct hml_context *c);
 
@@ -746,6 +782,8 @@ int hml_audit_get(struct hml_context *c, struct hamlyn_audit *arg);
 /* stats.c */
 void hml_stats_add(struct hml_stats *sum, const struct hml_stats *s);
 void hml_stats_sum(struct hml_device *d, struct hml_stats *sum);
+void hml_stats_begin(struct hml_term *t);
+void hml_stats_retire(struct hml_term *t);
 int hml_stats_get(struct hml_context *c, struct hamlyn_stats *arg);
 
 /* netlink.c, netlink_event.c */
@@ -763,6 +801,7 @@ static inline void hml_changed(void)
 int hml_netlink_init(void);
 void hml_netlink_exit(void);
 void hml_event_nic(struct hml_device *d, u32 event);
+void hml_event_nic_in(struct hml_device *d, struct net *net, u32 event);
 void hml_event_context(struct hml_context *c, u32 event);
 void hml_event_paused(struct hml_term *t);
 void hml_event_quota(struct hml_context *c, u32 attr,

@@ -9,7 +9,7 @@
 
 /* ---- of a NIC ---- */
 
-static inline struct xarray *hml_contexts(struct hml_device *d)
+static inline struct rb_root *hml_contexts(struct hml_device *d)
 {
 	lockdep_assert_held(&d->contexts_lock);
 	return &d->contexts;
@@ -37,6 +37,12 @@ static inline struct hml_stats *hml_retired(struct hml_device *d)
 {
 	lockdep_assert_held(&d->termini_lock);
 	return &d->retired;
+}
+
+static inline struct hml_walk *hml_walk_of(struct hml_device *d)
+{
+	lockdep_assert_held(&d->termini_lock);
+	return &d->walk;
 }
 
 /* ---- of a context ---- */

@@ -40,13 +40,15 @@ static int set_live(const char *value, const struct kernel_param *param)
 {
 	int err = param_set_uint(value, param);
 	struct hml_device *d;
+	u32 from = 0;
 
 	if (err)
 		return err;
-	mutex_lock(&hml_nics_lock);
-	list_for_each_entry(d, hml_nics(), list)
+	while ((d = hml_nic_get(NULL, from))) {
 		apply(d, param->arg);
-	mutex_unlock(&hml_nics_lock);
+		from = d->index + 1;
+		put_device(&d->dev);
+	}
 	return 0;
 }
 
@@ -190,11 +192,11 @@ static void __init create_nics(void)
 
 	hml_nic_default_attr(&attr);
 	for (i = 0; i < nics; i++) {
-		mutex_lock(&hml_nics_lock);
 		d = hml_nic_create(&attr, &init_net, NULL, NULL);
-		mutex_unlock(&hml_nics_lock);
-		if (!IS_ERR(d))
+		if (!IS_ERR(d)) {
+			put_device(&d->dev);
 			continue;
+		}
 		pr_err("hamlyn: %u of %u NICs made: %ld\n", i, nics,
 		       PTR_ERR(d));
 		return;

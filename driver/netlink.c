@@ -65,22 +65,41 @@ int hml_netlink_no_nic(struct nlattr **attrs, struct netlink_ext_ack *extack)
 	return -ENODEV;
 }
 
-/* hml_nics_lock is held, and keeps it. */
-static struct hml_device *find_nic(struct genl_info *info)
+/**
+ * hml_netlink_get() - the NIC that a request names
+ * @info: the request
+ * @allowed: its attributes, beside nic and name
+ *
+ * Return: the NIC, with a reference, or ERR_PTR() of -EINVAL or -ENODEV.
+ */
+struct hml_device *hml_netlink_get(struct genl_info *info, u32 allowed)
 {
 	struct nlattr **attrs = info->attrs;
 	struct hml_device *d;
+	u32 from = 0;
+	int err;
 
-	lockdep_assert_held(&hml_nics_lock);
+	err = hml_netlink_check(attrs, HML_ATTRS_NIC | allowed, info->extack);
+	if (err)
+		return ERR_PTR(err);
 	if (!attrs[HAMLYN_A_NIC] && !attrs[HAMLYN_A_NAME]) {
 		NL_SET_ERR_MSG(info->extack, "which NIC? nic or name is needed");
 		return ERR_PTR(-EINVAL);
 	}
-	list_for_each_entry(d, hml_nics(), list)
-		if (net_eq(read_pnet(&d->net), genl_info_net(info)) &&
-		    hml_netlink_names(attrs, d))
+	while ((d = hml_nic_get(genl_info_net(info), from))) {
+		if (hml_netlink_names(attrs, d))
 			return d;
+		from = d->index + 1;
+		put_device(&d->dev);
+	}
 	return ERR_PTR(hml_netlink_no_nic(attrs, info->extack));
+}
+
+/* It may have been moved or deleted while its lock was waited for. */
+static bool still_there(const struct hml_device *d, struct genl_info *info)
+{
+	return READ_ONCE(d->listed) &&
+	       net_eq(read_pnet(&d->net), genl_info_net(info));
 }
 
 /**
@@ -88,25 +107,26 @@ static struct hml_device *find_nic(struct genl_info *info)
  * @skb: the request
  * @info: the request
  * @allowed: its attributes, beside nic and name
- * @act: does it, under hml_nics_lock
+ * @act: does it, under the NIC's admin lock
  *
- * Return: what @act returns, -EINVAL or -ENODEV.
+ * Return: what @act returns, -EINVAL, -ENODEV or -EINTR.
  */
 int hml_netlink_with(struct sk_buff *skb, struct genl_info *info, u32 allowed,
 		     int (*act)(struct sk_buff *skb, struct genl_info *info,
 				struct hml_device *d))
 {
-	struct hml_device *d;
-	int err;
+	struct hml_device *d = hml_netlink_get(info, allowed);
+	int err = -EINTR;
 
-	err = hml_netlink_check(info->attrs, HML_ATTRS_NIC | allowed,
-				info->extack);
-	if (err)
-		return err;
-	mutex_lock(&hml_nics_lock);
-	d = find_nic(info);
-	err = IS_ERR(d) ? PTR_ERR(d) : act(skb, info, d);
-	mutex_unlock(&hml_nics_lock);
+	if (IS_ERR(d))
+		return PTR_ERR(d);
+	if (!mutex_lock_killable(&d->admin)) {
+		err = still_there(d, info) ?
+		      act(skb, info, d) :
+		      hml_netlink_no_nic(info->attrs, info->extack);
+		mutex_unlock(&d->admin);
+	}
+	put_device(&d->dev);
 	return err;
 }
 
@@ -141,25 +161,15 @@ int hml_netlink_reply(struct sk_buff *skb, struct sk_buff *request,
 	return genlmsg_reply(skb, info);
 }
 
-/* Without hml_nics_lock: counting takes its time. */
 static int answer(struct sk_buff *request, struct genl_info *info, u8 command,
 		  hml_fill_fn fill)
 {
-	struct hml_device *d;
+	struct hml_device *d = hml_netlink_get(info, 0);
 	struct sk_buff *skb;
-	int err;
+	int err = -ENOMEM;
 
-	err = hml_netlink_check(info->attrs, HML_ATTRS_NIC, info->extack);
-	if (err)
-		return err;
-	mutex_lock(&hml_nics_lock);
-	d = find_nic(info);
-	if (!IS_ERR(d))
-		get_device(&d->dev);
-	mutex_unlock(&hml_nics_lock);
 	if (IS_ERR(d))
 		return PTR_ERR(d);
-	err = -ENOMEM;
 	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	if (skb)
 		err = hml_netlink_reply(skb, request, info, command, fill, d);
@@ -182,14 +192,14 @@ int hamlyn_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 /* With a reference, or NULL. */
 static struct hml_term *get_term(struct hml_device *d, u32 context, u32 id)
 {
+	struct hml_context *c = hml_context_from(d, context);
 	struct hml_term *t = NULL;
-	struct hml_context *c;
 
-	mutex_lock(&d->contexts_lock);
-	c = xa_load(hml_contexts(d), context);
-	if (c)
+	if (!c)
+		return NULL;
+	if (c->id == context)
 		t = hml_term_get(c, id);
-	mutex_unlock(&d->contexts_lock);
+	hml_context_put(c);
 	return t;
 }
 
@@ -225,12 +235,20 @@ static int set_term(struct sk_buff *skb, struct genl_info *info,
 	return 0;
 }
 
+/* Without the NIC's lock: nothing of the NIC is changed. */
 int hamlyn_nl_terminus_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	return hml_netlink_with(skb, info,
-				HML_ATTR(CONTEXT) | HML_ATTR(ID) |
-				HML_ATTR(PRIORITY) | HML_ATTR(WEIGHT),
-				set_term);
+	struct hml_device *d = hml_netlink_get(info, HML_ATTR(CONTEXT) |
+					       HML_ATTR(ID) |
+					       HML_ATTR(PRIORITY) |
+					       HML_ATTR(WEIGHT));
+	int err;
+
+	if (IS_ERR(d))
+		return PTR_ERR(d);
+	err = set_term(skb, info, d);
+	put_device(&d->dev);
+	return err;
 }
 
 /* ---- the family ---- */

@@ -51,6 +51,7 @@ int hml_netlink_check(struct nlattr **attrs, u32 allowed,
 		      struct netlink_ext_ack *extack);
 bool hml_netlink_names(struct nlattr **attrs, const struct hml_device *d);
 int hml_netlink_no_nic(struct nlattr **attrs, struct netlink_ext_ack *extack);
+struct hml_device *hml_netlink_get(struct genl_info *info, u32 allowed);
 int hml_netlink_with(struct sk_buff *skb, struct genl_info *info, u32 allowed,
 		     int (*act)(struct sk_buff *skb, struct genl_info *info,
 				struct hml_device *d));

@@ -179,17 +179,20 @@ static struct hml_context *next_context(const struct dump *dump,
 					unsigned long first, unsigned long last)
 {
 	struct hml_context *c;
-	unsigned long id;
 
-	mutex_lock(&d->contexts_lock);
-	xa_for_each_range(hml_contexts(d), id, c, first, last) {
-		if (!context_visible(dump, c))
-			continue;
-		hml_context_get(c);
-		break;
+	while (first <= min_t(unsigned long, last, INT_MAX)) {
+		c = hml_context_from(d, first);
+		if (!c)
+			return NULL;
+		if (c->id <= last && context_visible(dump, c))
+			return c;
+		first = (unsigned long)c->id + 1;
+		hml_context_put(c);
+		if (fatal_signal_pending(current))
+			return NULL;
+		cond_resched();
 	}
-	mutex_unlock(&d->contexts_lock);
-	return c;
+	return NULL;
 }
 
 /*
@@ -260,19 +263,16 @@ static int list_context_audit(struct dump *dump, struct hml_context *c)
 /* The NIC to go on with, with a reference, or NULL. */
 static struct hml_device *next_nic(const struct dump *dump)
 {
-	struct hml_device *d, *next = NULL;
+	u32 from = dump->at->nic;
+	struct hml_device *d;
 
-	mutex_lock(&hml_nics_lock);
-	list_for_each_entry(d, hml_nics(), list)
-		if (net_eq(read_pnet(&d->net), dump->net) &&
-		    d->index >= dump->at->nic &&
-		    hml_netlink_names(dump->attrs, d) &&
-		    (!next || d->index < next->index))
-			next = d;
-	if (next)
-		get_device(&next->dev);
-	mutex_unlock(&hml_nics_lock);
-	return next;
+	while ((d = hml_nic_get(dump->net, from))) {
+		if (hml_netlink_names(dump->attrs, d))
+			return d;
+		from = d->index + 1;
+		put_device(&d->dev);
+	}
+	return NULL;
 }
 
 static int list_nics(struct dump *dump)

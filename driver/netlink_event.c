@@ -52,17 +52,12 @@ static void end(struct event *e, int err)
 	put_net(e->net);
 }
 
-/* False if nobody listens, or can be told. */
-static bool begin(struct event *e, struct hml_device *d, u32 event, gfp_t gfp)
+/* In e->net, of which a reference is held. False if nobody listens, or can be told. */
+static bool begin_in(struct event *e, struct hml_device *d, u32 event,
+		     gfp_t gfp)
 {
 	int err = -ENOMEM;
 
-	/* Before the family is registered, and when it is no more. */
-	if (!READ_ONCE(hml_netlink_registered))
-		return false;
-	e->net = net_get(d);
-	if (!e->net)
-		return false;
 	if (!genl_has_listeners(&hml_netlink_family, e->net,
 				HAMLYN_NLGRP_EVENTS)) {
 		put_net(e->net);
@@ -82,6 +77,15 @@ static bool begin(struct event *e, struct hml_device *d, u32 event, gfp_t gfp)
 err_end:
 	end(e, err);
 	return false;
+}
+
+static bool begin(struct event *e, struct hml_device *d, u32 event, gfp_t gfp)
+{
+	/* Before the family is registered, and when it is no more. */
+	if (!READ_ONCE(hml_netlink_registered))
+		return false;
+	e->net = net_get(d);
+	return e->net && begin_in(e, d, event, gfp);
 }
 
 static int put_uid(struct event *e, kuid_t uid)
@@ -124,6 +128,22 @@ void hml_event_nic(struct hml_device *d, u32 event)
 	struct event e;
 
 	if (begin(&e, d, event, GFP_KERNEL))
+		end(&e, 0);
+}
+
+/**
+ * hml_event_nic_in() - something happened to a NIC, to be told in a namespace that it has left
+ * @d: the NIC
+ * @net: the namespace, which the caller keeps
+ * @event: HAMLYN_NL_EVENT_NIC_*
+ *
+ * May sleep.
+ */
+void hml_event_nic_in(struct hml_device *d, struct net *net, u32 event)
+{
+	struct event e = { .net = get_net(net) };
+
+	if (begin_in(&e, d, event, GFP_KERNEL))
 		end(&e, 0);
 }
 

@@ -220,9 +220,7 @@ static int fill_adversary(struct sk_buff *skb, struct hml_device *d)
 	struct hml_adversary_attr adv;
 	struct nlattr *nest;
 
-	mutex_lock(&hml_nics_lock);
 	hml_adversary_get(d, &adv);
-	mutex_unlock(&hml_nics_lock);
 	nest = nla_nest_start(skb, HAMLYN_A_ADVERSARY);
 	if (!nest ||
 	    nla_put_u64_64bit(skb, HAMLYN_A_ADV_SEED, adv.seed,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Netlink requests that make, change and remove NICs, and their limits. They
- * hold hml_nics_lock all along, but for telling of a NIC that was set down.
+ * hold the NIC's admin lock all along, but for telling of a NIC that was set down.
  */
 #include <linux/capability.h>
 #include <linux/user_namespace.h>
@@ -225,20 +225,23 @@ static int refuse_busy(struct genl_info *info, const struct hml_device *d)
 static int move_nic(struct genl_info *info, struct hml_device *d,
 		    struct net *net)
 {
+	/* Of the request's socket, which keeps it. */
+	struct net *from = genl_info_net(info);
 	bool busy;
 
-	if (net_eq(read_pnet(&d->net), net))
+	if (net_eq(from, net))
 		return 0;
-	mutex_lock(&d->contexts_lock);
+	raw_spin_lock(&d->contexts_lock);
 	busy = *hml_opens(d);
-	if (!busy) {
-		hml_event_nic(d, HAMLYN_NL_EVENT_NIC_DEL);
+	if (!busy)
 		write_pnet(&d->net, net);
-		hml_event_nic(d, HAMLYN_NL_EVENT_NIC_NEW);
-		hml_changed();
-	}
-	mutex_unlock(&d->contexts_lock);
-	return busy ? refuse_busy(info, d) : 0;
+	raw_spin_unlock(&d->contexts_lock);
+	if (busy)
+		return refuse_busy(info, d);
+	hml_changed();
+	hml_event_nic_in(d, from, HAMLYN_NL_EVENT_NIC_DEL);
+	hml_event_nic(d, HAMLYN_NL_EVENT_NIC_NEW);
+	return 0;
 }
 
 static int to_namespace(struct sk_buff *skb, struct genl_info *info,
@@ -296,20 +299,21 @@ int hamlyn_nl_nic_set_doit(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-static int feed_nic(struct sk_buff *skb, struct genl_info *info,
-		    struct hml_device *d)
+/* Not after other administrators: the watchdog is waiting. */
+int hamlyn_nl_nic_feed_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct hamlyn_nic_set set = {
 		.size = sizeof(set),
 		.flags = HAMLYN_NIC_FEED,
 	};
+	struct hml_device *d = hml_netlink_get(info, 0);
+	int err;
 
-	return hml_nic_set(d, &set);
-}
-
-int hamlyn_nl_nic_feed_doit(struct sk_buff *skb, struct genl_info *info)
-{
-	return hml_netlink_with(skb, info, 0, feed_nic);
+	if (IS_ERR(d))
+		return PTR_ERR(d);
+	err = hml_nic_set(d, &set);
+	put_device(&d->dev);
+	return err;
 }
 
 /* ---- making and removing NICs ---- */
@@ -325,37 +329,49 @@ static void take_attr(struct nlattr **attrs, struct hml_nic_attr *attr)
 	hml_netlink_u32(attrs[HAMLYN_A_MAX_SLOTS], &attr->max_slots);
 }
 
+/* What is in the way of a new NIC, if @d is. */
+static int check_other(struct genl_info *info, const struct hml_nic_attr *attr,
+		       const struct hml_device *d)
+{
+	struct nlattr **attrs = info->attrs;
+
+	/* What was not asked for is HAMLYN_NONE, and nobody's. */
+	if (d->index == attr->index) {
+		HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_NIC],
+				  "there is such a NIC already",
+				  "%s exists already", dev_name(&d->dev));
+		return -EEXIST;
+	}
+	if (d->nic.host == attr->host) {
+		HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_HOST],
+				  "the host is taken by another NIC",
+				  "host %u is taken by %s", attr->host,
+				  dev_name(&d->dev));
+		return -EEXIST;
+	}
+	return 0;
+}
+
 /* Say what is in the way; the errno says it as well as hml_nic_create(). */
 static int check_free(struct genl_info *info, const struct hml_nic_attr *attr)
 {
-	struct nlattr **attrs = info->attrs;
 	struct hml_device *d;
+	u32 from = 0;
+	int err = 0;
 
-	if (attrs[HAMLYN_A_HOST] && attr->host >= HML_MAX_NICS) {
-		HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_HOST],
+	if (info->attrs[HAMLYN_A_HOST] && attr->host >= HML_MAX_NICS) {
+		HML_COMPAT_REFUSE(info->extack, info->attrs[HAMLYN_A_HOST],
 				  "host is out of range",
 				  "host %u: must be 0 to %u", attr->host,
 				  HML_MAX_NICS - 1);
 		return -EINVAL;
 	}
-	/* What was not asked for is HAMLYN_NONE, and nobody's. */
-	list_for_each_entry(d, hml_nics(), list) {
-		if (d->index == attr->index) {
-			HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_NIC],
-					  "there is such a NIC already",
-					  "%s exists already",
-					  dev_name(&d->dev));
-			return -EEXIST;
-		}
-		if (d->nic.host == attr->host) {
-			HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_HOST],
-					  "the host is taken by another NIC",
-					  "host %u is taken by %s", attr->host,
-					  dev_name(&d->dev));
-			return -EEXIST;
-		}
+	while (!err && (d = hml_nic_get(NULL, from))) {
+		err = check_other(info, attr, d);
+		from = d->index + 1;
+		put_device(&d->dev);
 	}
-	return 0;
+	return err;
 }
 
 /**
@@ -393,8 +409,6 @@ static struct hml_device *create(struct genl_info *info, struct net *net,
 		HML_COMPAT_REFUSE(info->extack, NULL, "there are too many NICs",
 				  "there are %u NICs, and no more can be",
 				  HML_MAX_NICS);
-	else if (!IS_ERR(d) && READ_ONCE(d->link.down))
-		hml_event_nic(d, HAMLYN_NL_EVENT_NIC_DOWN);
 	return d;
 }
 
@@ -423,16 +437,14 @@ static int new_nic(struct sk_buff *request, struct genl_info *info,
 	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	if (!skb)
 		return -ENOMEM;
-	mutex_lock(&hml_nics_lock);
 	d = create(info, net, tb);
-	if (!IS_ERR(d)) {
-		err = hml_netlink_reply(skb, request, info,
-					HAMLYN_NL_CMD_NIC_NEW, fill_new, d);
-	} else {
+	if (IS_ERR(d)) {
 		nlmsg_free(skb);
-		err = PTR_ERR(d);
+		return PTR_ERR(d);
 	}
-	mutex_unlock(&hml_nics_lock);
+	err = hml_netlink_reply(skb, request, info, HAMLYN_NL_CMD_NIC_NEW,
+				fill_new, d);
+	put_device(&d->dev);
 	return err;
 }
 

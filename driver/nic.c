@@ -6,6 +6,8 @@
 #include <linux/capability.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -27,14 +29,44 @@ MODULE_PARM_DESC(dev_gid, "group of the device nodes (0)");
 static dev_t hml_devt;
 static struct class *hml_class;
 
-DEFINE_MUTEX(hml_nics_lock);	/* the list, hosts, links, namespaces */
-static LIST_HEAD(nics);
-static DEFINE_IDA(nic_ids);	/* indices in use */
+/*
+ * NICs by index, from when an index is taken until nothing is left of the NIC. Changed under
+ * nics_lock; read under RCU, with a reference where there is one left to get. Anybody may list
+ * NICs, so nobody who does holds a lock.
+ */
+static struct hml_device __rcu *nics[HML_MAX_NICS];
+static DEFINE_RAW_SPINLOCK(nics_lock);
 
-struct list_head *hml_nics(void)
+static bool found(struct hml_device *d, const struct net *net)
 {
-	lockdep_assert_held(&hml_nics_lock);
-	return &nics;
+	return d && READ_ONCE(d->listed) &&
+	       (!net || net_eq(read_pnet(&d->net), net)) &&
+	       kobject_get_unless_zero(&d->dev.kobj);
+}
+
+/**
+ * hml_nic_get() - look at NICs in turn
+ * @net: those of a network namespace, or NULL: of all
+ * @from: the least index of interest
+ *
+ * Return: the first one, with a reference, or NULL.
+ */
+struct hml_device *hml_nic_get(const struct net *net, u32 from)
+{
+	struct hml_device *d = NULL;
+
+	/* Grace periods are everybody's: not for a task that has lost its processor here. */
+	preempt_disable();
+	rcu_read_lock();
+	for (; from < HML_MAX_NICS; from++) {
+		d = rcu_dereference(nics[from]);
+		if (found(d, net))
+			break;
+		d = NULL;
+	}
+	rcu_read_unlock();
+	preempt_enable();
+	return d;
 }
 
 static void device_release(struct device *dev)
@@ -42,11 +74,11 @@ static void device_release(struct device *dev)
 	struct hml_device *d = container_of(dev, struct hml_device, dev);
 
 	hml_users_free(d);
-	ida_destroy(&d->slot_ids);
-	xa_destroy(&d->contexts);
+	kvfree(d->slot_ids);
 	hml_audit_free(d->audit);
 	kvfree(d->nic.port.slots);
-	kfree(d);
+	mutex_destroy(&d->admin);
+	kfree_rcu(d, rcu);
 }
 
 /* As with RDMA: who may use it is limited by keys and quotas, not by root. */
@@ -79,6 +111,8 @@ static void init_limits(struct hml_device *d, const struct hml_nic_attr *attr)
 		d->user_limits.termini = DEFAULT_USER_TERMINI;
 }
 
+static void end_nic(struct work_struct *work);
+
 static void init_nic(struct hml_device *d, const struct hml_nic_attr *attr)
 {
 	d->nic.link = &d->link;
@@ -88,13 +122,16 @@ static void init_nic(struct hml_device *d, const struct hml_nic_attr *attr)
 	d->nic.port.max_slots = attr->max_slots;
 	d->idle_us = attr->idle_us;
 	d->kick_window_us = attr->kick_window_us;
-	mutex_init(&d->contexts_lock);
-	xa_init_flags(&d->contexts, XA_FLAGS_ALLOC);
+	mutex_init(&d->admin);
+	init_completion(&d->made);
+	init_completion(&d->ended);
+	INIT_WORK(&d->ending, end_nic);
+	raw_spin_lock_init(&d->contexts_lock);
+	d->contexts = RB_ROOT;
 	raw_spin_lock_init(&d->users_lock);
 	d->users = RB_ROOT;
-	mutex_init(&d->termini_lock);
+	raw_spin_lock_init(&d->termini_lock);
 	INIT_LIST_HEAD(&d->termini);
-	ida_init(&d->slot_ids);
 	init_limits(d, attr);
 }
 
@@ -106,7 +143,6 @@ static struct hml_device *device_new(const struct hml_nic_attr *attr)
 	if (!d)
 		return NULL;
 	d->gone = true;
-	INIT_LIST_HEAD(&d->list);
 	init_nic(d, attr);
 	device_initialize(&d->dev);
 	d->dev.class = hml_class;
@@ -114,12 +150,26 @@ static struct hml_device *device_new(const struct hml_nic_attr *attr)
 	d->dev.release = device_release;
 	d->nic.port.slots = kvcalloc(attr->max_slots,
 				     sizeof(*d->nic.port.slots), GFP_KERNEL);
+	d->slot_ids = kvcalloc(BITS_TO_LONGS(attr->max_slots),
+			       sizeof(*d->slot_ids), GFP_KERNEL);
 	d->audit = hml_audit_alloc(HML_AUDIT_NIC);
-	if (!d->nic.port.slots || !d->audit) {
+	if (!d->nic.port.slots || !d->slot_ids || !d->audit) {
 		put_device(&d->dev);
 		return NULL;
 	}
 	return d;
+}
+
+/* The first index that is free, or an error. */
+static int choose_index(u32 from, u32 to)
+{
+	u32 i;
+
+	lockdep_assert_held(&nics_lock);
+	for (i = from; i <= to; i++)
+		if (!rcu_access_pointer(nics[i]))
+			return i;
+	return from == to ? -EEXIST : -ENOSPC;
 }
 
 static int take_index(struct hml_device *d, u32 index)
@@ -130,30 +180,57 @@ static int take_index(struct hml_device *d, u32 index)
 
 	if (to >= HML_MAX_NICS)
 		return -EINVAL;
-	got = ida_alloc_range(&nic_ids, from, to, GFP_KERNEL);
-	if (got < 0)
-		return got == -ENOSPC && index != HAMLYN_NONE ? -EEXIST : got;
-	d->index = got;
-	d->dev.devt = MKDEV(MAJOR(hml_devt), got);
-	return 0;
+	raw_spin_lock(&nics_lock);
+	got = choose_index(from, to);
+	if (got >= 0) {
+		d->index = got;
+		d->dev.devt = MKDEV(MAJOR(hml_devt), got);
+		rcu_assign_pointer(nics[got], d);
+	}
+	raw_spin_unlock(&nics_lock);
+	return min(got, 0);
 }
 
-/* Or that it is there. Return: false if somebody has it open. */
-static bool set_gone(struct hml_device *d, bool gone)
+static void give_index(struct hml_device *d)
 {
-	bool empty;
+	raw_spin_lock(&nics_lock);
+	RCU_INIT_POINTER(nics[d->index], NULL);
+	raw_spin_unlock(&nics_lock);
+}
 
-	mutex_lock(&d->contexts_lock);
-	empty = !*hml_opens(d);
-	if (empty)
-		WRITE_ONCE(d->gone, gone);
-	mutex_unlock(&d->contexts_lock);
-	return empty;
+/* From here on it can be found and opened. */
+static void enlist(struct hml_device *d)
+{
+	raw_spin_lock(&d->contexts_lock);
+	WRITE_ONCE(d->gone, false);
+	WRITE_ONCE(d->listed, true);
+	raw_spin_unlock(&d->contexts_lock);
 }
 
 /*
- * Last: from here on it can be opened, and packets for it find it. The character device is
- * there before it is known that it stays: who opens it meanwhile waits for us.
+ * From here on nobody finds it, and opening it is -ENODEV.
+ * Return: 0, -EBUSY if somebody has it open, -ENODEV if that was done already.
+ */
+static int delist(struct hml_device *d)
+{
+	int err = 0;
+
+	raw_spin_lock(&d->contexts_lock);
+	if (READ_ONCE(d->gone))
+		err = -ENODEV;
+	else if (*hml_opens(d))
+		err = -EBUSY;
+	if (!err) {
+		WRITE_ONCE(d->gone, true);
+		WRITE_ONCE(d->listed, false);
+	}
+	raw_spin_unlock(&d->contexts_lock);
+	return err;
+}
+
+/*
+ * Last: from here on packets for it find it. The character device is there before it is
+ * known that it stays: an open() meanwhile waits for @made.
  */
 static int device_start(struct hml_device *d, const struct hml_nic_attr *attr)
 {
@@ -173,7 +250,7 @@ static int device_start(struct hml_device *d, const struct hml_nic_attr *attr)
 	err = cdev_device_add(&d->cdev, &d->dev);
 	if (err)
 		goto err_stop;
-	set_gone(d, false);
+	enlist(d);
 	return 0;
 
 err_stop:
@@ -192,6 +269,24 @@ static bool attr_valid(const struct hml_nic_attr *attr)
 	       attr->engines && attr->engines <= HML_MAX_ENGINES;
 }
 
+/* Its lock is held: nobody changes or deletes it before it was told that it is there. */
+static int make(struct hml_device *d, const struct hml_nic_attr *attr,
+		hml_nic_setup_fn setup, const void *arg)
+{
+	int err = setup ? setup(d, arg) : 0;
+
+	if (!err)
+		err = device_start(d, attr);
+	if (err)
+		return err;
+	hml_changed();
+	hml_event_nic(d, HAMLYN_NL_EVENT_NIC_NEW);
+	if (READ_ONCE(d->link.down))
+		hml_event_nic(d, HAMLYN_NL_EVENT_NIC_DOWN);
+	trace_hamlyn_nic_create(d);
+	return 0;
+}
+
 /**
  * hml_nic_create() - make a NIC
  * @attr: its properties
@@ -199,10 +294,8 @@ static bool attr_valid(const struct hml_nic_attr *attr)
  * @setup: what else there is to set, before anybody can open it; or NULL
  * @arg: for @setup
  *
- * hml_nics_lock is held.
- *
- * Return: the NIC, or ERR_PTR() of -EINVAL, -EEXIST if index or host is taken,
- * -ENOSPC, -ENOMEM, or what @setup returned.
+ * Return: the NIC, with a reference, or ERR_PTR() of -EINVAL, -EEXIST if index or host is
+ * taken, -ENOSPC, -ENOMEM, or what @setup returned.
  */
 struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
 				  struct net *net, hml_nic_setup_fn setup,
@@ -211,62 +304,78 @@ struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
 	struct hml_device *d;
 	int err;
 
-	lockdep_assert_held(&hml_nics_lock);
 	if (!attr_valid(attr))
 		return ERR_PTR(-EINVAL);
 	d = device_new(attr);
 	if (!d)
 		return ERR_PTR(-ENOMEM);
+	write_pnet(&d->net, net);
 	err = take_index(d, attr->index);
 	if (err)
 		goto err_put;
-	write_pnet(&d->net, net);
-	err = setup ? setup(d, arg) : 0;
-	if (!err)
-		err = device_start(d, attr);
+	/* For the table; it is ours until somebody deletes it. */
+	get_device(&d->dev);
+	mutex_lock(&d->admin);
+	err = make(d, attr, setup, arg);
 	if (err)
-		goto err_adversary;
-	list_add_tail(&d->list, hml_nics());
-	hml_changed();
-	hml_event_nic(d, HAMLYN_NL_EVENT_NIC_NEW);
-	trace_hamlyn_nic_create(d);
-	return d;
-
-err_adversary:
-	hml_adversary_stop(d);
-	ida_free(&nic_ids, d->index);
+		hml_adversary_stop(d);
+	mutex_unlock(&d->admin);
+	complete_all(&d->made);
+	if (!err)
+		return d;
+	give_index(d);
+	put_device(&d->dev);
 err_put:
 	put_device(&d->dev);
 	return ERR_PTR(err);
 }
 
-/**
- * hml_nic_delete() - delete a NIC that nobody has open
- * @d: the NIC
- *
- * hml_nics_lock is held.
- *
- * Return: 0, or -EBUSY.
+/*
+ * Nobody finds it and nobody has it open, so d->admin is not needed: it may be held by the
+ * one who waits for us. What is left to do waits for the kernel's locks and
+ * for engines, and whoever deletes NICs, a network namespace that ends above all, does not.
  */
-int hml_nic_delete(struct hml_device *d)
+static void end_nic(struct work_struct *work)
 {
-	u32 index = d->index;
+	struct hml_device *d = container_of(work, struct hml_device, ending);
 
-	lockdep_assert_held(&hml_nics_lock);
-	/* Who opens it from here on gets -ENODEV. */
-	if (!set_gone(d, true))
-		return -EBUSY;
-	trace_hamlyn_nic_delete(d);
-	list_del(&d->list);
-	hml_changed();
-	hml_event_nic(d, HAMLYN_NL_EVENT_NIC_DEL);
 	cdev_device_del(&d->cdev, &d->dev);
 	hml_fabric_detach(d);
 	hml_engine_stop(d);
 	hml_adversary_stop(d);
+	give_index(d);
+	complete_all(&d->ended);
 	put_device(&d->dev);
-	ida_free(&nic_ids, index);
+}
+
+static int begin_end(struct hml_device *d)
+{
+	int err = delist(d);
+
+	if (err)
+		return err;
+	trace_hamlyn_nic_delete(d);
+	hml_changed();
+	hml_event_nic(d, HAMLYN_NL_EVENT_NIC_DEL);
+	queue_work(hml_workers, &d->ending);
 	return 0;
+}
+
+/**
+ * hml_nic_delete() - delete a NIC that nobody has open
+ * @d: the NIC; a reference is held
+ *
+ * A caller that is killed does not wait until it is gone.
+ *
+ * Return: 0, -EBUSY, -ENODEV or -EINTR.
+ */
+int hml_nic_delete(struct hml_device *d)
+{
+	int err = begin_end(d);
+
+	if (err)
+		return err;
+	return wait_for_completion_killable(&d->ended) ? -EINTR : 0;
 }
 
 /* May the caller administrate the NIC? */
@@ -290,37 +399,49 @@ static int check_set(const struct hamlyn_nic_set *set)
 	return 0;
 }
 
+/* Return: whether it was up before; @set_down whether it is down now. */
+static bool set_link(struct hml_device *d, const struct hamlyn_nic_set *set,
+		     bool *is_down)
+{
+	bool was_up;
+
+	raw_spin_lock(&d->contexts_lock);
+	was_up = !READ_ONCE(d->link.down);
+	hml_link_set(&d->nic, set);
+	*is_down = READ_ONCE(d->link.down);
+	if (was_up && *is_down && READ_ONCE(d->listed))
+		smp_store_release(&d->down_era, hml_watch_down());	/* B18 */
+	raw_spin_unlock(&d->contexts_lock);
+	return was_up;
+}
+
 /**
  * hml_nic_set() - up, down, watchdog (H 2.8)
  * @d: the NIC
  * @set: what to change
  *
- * hml_nics_lock is held.
+ * d->admin is held, unless it only feeds: so events come in the order of what they tell.
  *
  * Return: 0 or -EINVAL; 1 if it was set down, also if it was down: call
- * hml_nic_tell_down(), which puts a reference of @d that we got, when hml_nics_lock is free
+ * hml_nic_tell_down(), which puts a reference of @d that we got, when d->admin is free
  * again. Not for a NIC that is being made: nobody watches it.
  */
 int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set)
 {
-	bool was_up = !READ_ONCE(d->link.down);
-	bool down;
+	bool was_up, down;
 
-	lockdep_assert_held(&hml_nics_lock);
 	if (check_set(set))
 		return -EINVAL;
-	hml_link_set(&d->nic, set);
+	was_up = set_link(d, set, &down);
 	trace_hamlyn_nic_set(d, set);
-	if (!(set->flags & HAMLYN_NIC_SET_STATE) || list_empty(&d->list))
+	if (!(set->flags & HAMLYN_NIC_SET_STATE) || !READ_ONCE(d->listed))
 		return 0;
-	down = READ_ONCE(d->link.down);
+	lockdep_assert_held(&d->admin);
 	if (was_up == down)
 		hml_event_nic(d, down ? HAMLYN_NL_EVENT_NIC_DOWN :
 					HAMLYN_NL_EVENT_NIC_UP);
 	if (!down)
 		return 0;
-	if (was_up)
-		smp_store_release(&d->down_era, hml_watch_down());	/* B18 */
 	get_device(&d->dev);
 	return 1;
 }
@@ -329,8 +450,8 @@ int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set)
  * hml_nic_tell_down() - tell who watches the slots of a NIC that was set down
  * @d: the NIC; its reference is put
  *
- * Without hml_nics_lock: they may be millions, and others have NICs as well. Who is told
- * already by another one who has set it down is not told again: it is waited for.
+ * Without the NIC's lock: they may be millions. Whoever is being told already by another task
+ * that has set it down is not told again: it is waited for.
  */
 void hml_nic_tell_down(struct hml_device *d)
 {
@@ -353,20 +474,31 @@ int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set)
 		hml_explain(c, "this needs CAP_NET_ADMIN in the network namespace");
 		return -EPERM;
 	}
-	/* Not behind everybody who lists NICs: the watchdog is waiting. */
+	/* Not after other administrators: the watchdog is waiting. */
 	if (set->flags == HAMLYN_NIC_FEED && !check_set(set)) {
 		hml_link_set(&c->device->nic, set);
 		trace_hamlyn_nic_set(c->device, set);
 		return 0;
 	}
-	mutex_lock(&hml_nics_lock);
+	if (mutex_lock_killable(&c->device->admin))
+		return -EINTR;
 	err = hml_nic_set(c->device, set);
-	mutex_unlock(&hml_nics_lock);
+	mutex_unlock(&c->device->admin);
 	if (err > 0) {
 		hml_nic_tell_down(c->device);
 		err = 0;
 	}
 	return err;
+}
+
+/* Whose namespace goes, and somebody has it open. */
+static void move_home(struct hml_device *d)
+{
+	raw_spin_lock(&d->contexts_lock);
+	write_pnet(&d->net, &init_net);
+	raw_spin_unlock(&d->contexts_lock);
+	hml_changed();
+	hml_event_nic(d, HAMLYN_NL_EVENT_NIC_NEW);
 }
 
 /*
@@ -375,22 +507,22 @@ int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set)
  * that is killed: it leaves its namespaces before it closes its files. Early,
  * for whoever reads d->net under RCU may still use the old one until the next
  * grace period.
+ *
+ * All namespaces that end wait for this one, so it waits for nobody: not for d->admin either,
+ * which a task may hold that has a NIC open. Administrators who name a NIC do so by a socket of
+ * its namespace, which keeps that from ending.
  */
 static void __net_exit net_exit(struct net *net)
 {
-	struct hml_device *d, *next;
+	struct hml_device *d;
+	u32 from = 0;
 
-	mutex_lock(&hml_nics_lock);
-	list_for_each_entry_safe(d, next, hml_nics(), list) {
-		if (!net_eq(read_pnet(&d->net), net))
-			continue;
-		if (!hml_nic_delete(d))
-			continue;
-		write_pnet(&d->net, &init_net);
-		hml_changed();
-		hml_event_nic(d, HAMLYN_NL_EVENT_NIC_NEW);
+	while ((d = hml_nic_get(net, from))) {
+		from = d->index + 1;
+		if (begin_end(d) == -EBUSY)
+			move_home(d);
+		put_device(&d->dev);
 	}
-	mutex_unlock(&hml_nics_lock);
 }
 
 static struct pernet_operations net_ops = {
@@ -424,13 +556,9 @@ err_region:
 /* Nobody has a NIC open. */
 void hml_nics_exit(void)
 {
-	struct hml_device *d, *next;
-
+	/* It ends them all: every namespace's .pre_exit is called. */
 	unregister_pernet_subsys(&net_ops);
-	mutex_lock(&hml_nics_lock);
-	list_for_each_entry_safe(d, next, hml_nics(), list)
-		hml_nic_delete(d);
-	mutex_unlock(&hml_nics_lock);
+	flush_workqueue(hml_workers);
 	class_destroy(hml_class);
 	unregister_chrdev_region(hml_devt, HML_MAX_NICS);
 }

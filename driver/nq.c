@@ -106,6 +106,9 @@ static int few(struct wait_queue_head *head)
 	unsigned long flags;
 	u32 n;
 
+	/* There this lock sleeps, and whoever sleeps or polls may hold it without a processor. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		return -1;
 	if (!spin_trylock_irqsave(&head->lock, flags))
 		return -1;
 	n = count(head, FEW_SLEEPERS + 1);
@@ -235,17 +238,15 @@ static void wake(struct hml_nqueue *nq, bool later)
  * @later: in the background; else only if there are many
  *
  * The one who clears @armed wakes: one wake for each time it was armed. Between the two
- * nobody else can, so no process may lose the processor there. On PREEMPT_RT it may, as
- * locks of wait queues sleep.
+ * nobody else can, so no process may lose the processor there. On PREEMPT_RT, where
+ * locks of wait queues sleep, a worker wakes.
  */
 void hml_nq_wake(struct hml_nqueue *nq, bool later)
 {
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		preempt_disable();
+	preempt_disable();
 	if (xchg(&nq->core.armed, 0))
 		wake(nq, later);
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		preempt_enable();
+	preempt_enable();
 }
 
 /* ---- making and ending ---- */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Slots: the NIC's table of them, keys, and their end. */
+#include <linux/bitmap.h>
 #include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -8,25 +9,39 @@
 #include "locked.h"
 #include "trace.h"
 
+/* The first free one of a range, which is taken; or -ENOSPC. */
+static int number_take(struct hml_device *d, u32 from, u32 end)
+{
+	u32 n = from;
+
+	for (;;) {
+		n = find_next_zero_bit(d->slot_ids, end, n);
+		if (n >= end)
+			return -ENOSPC;
+		/* Another task may be faster, and has got what it wanted. */
+		if (!test_and_set_bit(n, d->slot_ids))
+			return n;
+	}
+}
+
 static int number_get(struct hml_device *d)
 {
-	u32 max = d->nic.port.max_slots - 1;
+	u32 end = d->nic.port.max_slots;
 	int n;
 
-	n = ida_alloc_range(&d->slot_ids, READ_ONCE(d->slot_hint), max,
-			    GFP_KERNEL_ACCOUNT);
-	if (n == -ENOSPC)
-		n = ida_alloc_range(&d->slot_ids, 0, max, GFP_KERNEL_ACCOUNT);
+	n = number_take(d, READ_ONCE(d->slot_hint), end);
+	if (n < 0)
+		n = number_take(d, 0, end);
 	if (n < 0)
 		return n;
 	/* A hint: a lost update costs an earlier reuse. */
-	WRITE_ONCE(d->slot_hint, n == max ? 0 : n + 1);
+	WRITE_ONCE(d->slot_hint, n == end - 1 ? 0 : n + 1);
 	return n;
 }
 
 static void number_put(struct hml_device *d, u32 number)
 {
-	ida_free(&d->slot_ids, number);
+	clear_bit_unlock(number, d->slot_ids);
 	atomic_dec(&d->slot_count);
 }
 

@@ -7,6 +7,8 @@
 #include "hml.h"
 #include "locked.h"
 
+#define WALK_BATCH	32	/* termini added up in one go */
+
 /**
  * hml_stats_add() - add up counters
  * @sum: where to
@@ -44,23 +46,114 @@ static void report(struct hamlyn_stats *arg, const struct hml_stats *s)
 		arg->rejects[i] = s->rejects[i];
 }
 
+/* ---- of a whole NIC ---- */
+
+static struct hml_term *term_after(struct hml_device *d, struct list_head *at)
+{
+	return list_is_last(at, hml_termini(d)) ? NULL :
+	       list_entry(at->next, struct hml_term, all);
+}
+
+/**
+ * hml_stats_begin() - a new terminus is to be counted
+ * @t: the terminus
+ *
+ * At the head: no walk that has begun comes there.
+ */
+void hml_stats_begin(struct hml_term *t)
+{
+	struct hml_device *d = t->device;
+
+	raw_spin_lock(&d->termini_lock);
+	list_add(&t->all, hml_termini(d));
+	raw_spin_unlock(&d->termini_lock);
+}
+
+/**
+ * hml_stats_retire() - a terminus goes, its counts remain
+ * @t: the terminus
+ *
+ * A walk has taken @retired as it was when it began, and would not find it any more.
+ */
+void hml_stats_retire(struct hml_term *t)
+{
+	struct hml_device *d = t->device;
+	struct hml_walk *w;
+
+	raw_spin_lock(&d->termini_lock);
+	w = hml_walk_of(d);
+	if (w->next == t)
+		w->next = term_after(d, &t->all);
+	if (w->going && t->walked != w->number)
+		hml_stats_add(&w->sum, &t->stats);
+	list_del(&t->all);
+	hml_stats_add(hml_retired(d), &t->stats);
+	raw_spin_unlock(&d->termini_lock);
+}
+
+static void walk_begin(struct hml_device *d)
+{
+	struct hml_walk *w = hml_walk_of(d);
+
+	w->going = true;
+	w->number++;
+	w->sum = *hml_retired(d);
+	w->next = term_after(d, hml_termini(d));
+}
+
+/* Some more of them. */
+static void walk_on(struct hml_device *d)
+{
+	struct hml_walk *w = hml_walk_of(d);
+	u32 n;
+
+	if (!w->going)
+		walk_begin(d);
+	for (n = 0; n < WALK_BATCH && w->next; n++) {
+		hml_stats_add(&w->sum, &w->next->stats);
+		w->next->walked = w->number;
+		w->next = term_after(d, &w->next->all);
+	}
+	if (w->next)
+		return;
+	w->whole = w->sum;
+	w->going = false;
+}
+
+/* The number of the first walk that begins from now on. */
+static u64 next_walk(struct hml_device *d)
+{
+	return hml_walk_of(d)->number + 1;
+}
+
+static bool walk_ended(struct hml_device *d, u64 number)
+{
+	const struct hml_walk *w = hml_walk_of(d);
+
+	return w->number - w->going >= number;
+}
+
 /**
  * hml_stats_sum() - counters of a whole NIC
  * @d: the NIC
  * @sum: out: the counters
+ *
+ * There may be a thousand termini of each user, so they are added up in parts.
  */
 void hml_stats_sum(struct hml_device *d, struct hml_stats *sum)
 {
-	struct hml_term *t;
+	u64 number;
 
-	mutex_lock(&d->termini_lock);
-	*sum = *hml_retired(d);
-	list_for_each_entry(t, hml_termini(d), all) {
-		hml_stats_add(sum, &t->stats);
-		/* There may be a thousand of each user. */
+	raw_spin_lock(&d->termini_lock);
+	number = next_walk(d);
+	while (!walk_ended(d, number)) {
+		walk_on(d);
+		raw_spin_unlock(&d->termini_lock);
 		cond_resched();
+		raw_spin_lock(&d->termini_lock);
 	}
-	mutex_unlock(&d->termini_lock);
+	*sum = hml_walk_of(d)->whole;
+	raw_spin_unlock(&d->termini_lock);
 	hml_adversary_add_stats(d, sum);
 }
 

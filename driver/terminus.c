@@ -30,14 +30,9 @@ struct hml_term *hml_term_get(struct hml_context *c, u32 id)
 
 void hml_term_put(struct hml_term *t)
 {
-	struct hml_device *d = t->device;
-
 	if (!refcount_dec_and_test(&t->ref))
 		return;
-	mutex_lock(&d->termini_lock);
-	list_del(&t->all);
-	hml_stats_add(hml_retired(d), &t->stats);
-	mutex_unlock(&d->termini_lock);
+	hml_stats_retire(t);
 	hml_ring_put(t->wq);
 	hml_ring_put(t->status);
 	hml_tickets_free(t);
@@ -89,9 +84,7 @@ static struct hml_term *term_new(struct hml_context *c,
 		kfree(t);
 		return ERR_PTR(err);
 	}
-	mutex_lock(&c->device->termini_lock);
-	list_add(&t->all, hml_termini(c->device));
-	mutex_unlock(&c->device->termini_lock);
+	hml_stats_begin(t);
 	err = alloc_rings(c, t, arg->entries, arg->entry_size);
 	if (err) {
 		hml_term_put(t);
@@ -223,6 +216,8 @@ void hml_term_destroy_all(struct hml_context *c)
 	unsigned long id;
 
 	xa_for_each(&c->termini, id, t) {
+		/* An administrator may look for it until we are gone. */
+		xa_erase(&c->termini, id);
 		shut(c, t);
 		drop_areas(c, t);
 		hml_term_put(t);

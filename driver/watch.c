@@ -62,7 +62,7 @@ struct hml_watch {
  * Protects where watches are, nq.untold and nq.late, and the change of keys.
  * Inside of hml_context.lock and sections of hml_srcu; outside of wait queues.
  */
-static DEFINE_SPINLOCK(watch_lock);
+static DEFINE_RAW_SPINLOCK(watch_lock);
 
 /* NQs that were full when they were to be told; under watch_lock. */
 static LIST_HEAD(late);
@@ -78,15 +78,11 @@ static DECLARE_DELAYED_WORK(retry_work, retry);
 
 /* ---- sections ---- */
 
-/*
- * As hml_notify_begin(): who rekeys waits for us. On PREEMPT_RT the spinlock
- * that follows may sleep, and inherits priority.
- */
+/* As hml_notify_begin(): whoever rekeys waits for us, so we must not lose the processor. */
 static int section_begin(void)
 __acquires(&hml_srcu)
 {
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		preempt_disable();
+	preempt_disable();
 	return srcu_read_lock(&hml_srcu);
 }
 
@@ -94,8 +90,7 @@ static void section_end(int section)
 __releases(&hml_srcu)
 {
 	srcu_read_unlock(&hml_srcu, section);
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		preempt_enable();
+	preempt_enable();
 }
 
 /* ---- telling ---- */
@@ -103,9 +98,9 @@ __releases(&hml_srcu)
 /* Others want the lock, and this processor; whatever the kernel's preemption. */
 static void let_others(void)
 {
-	spin_unlock(&watch_lock);
+	raw_spin_unlock(&watch_lock);
 	cond_resched();
-	spin_lock(&watch_lock);
+	raw_spin_lock(&watch_lock);
 }
 
 /*
@@ -203,7 +198,7 @@ static void retry(struct work_struct *work)
 	struct hml_nqueue *nq;
 	LIST_HEAD(todo);
 
-	spin_lock(&watch_lock);
+	raw_spin_lock(&watch_lock);
 	list_splice_init(&late, &todo);
 	while ((nq = list_first_entry_or_null(&todo, struct hml_nqueue,
 					      late))) {
@@ -216,7 +211,7 @@ static void retry(struct work_struct *work)
 			  msecs_to_jiffies(MOST_REST_MS));
 	if (!list_empty(&late))
 		mod_delayed_work(hml_workers, &retry_work, retry_after);
-	spin_unlock(&watch_lock);
+	raw_spin_unlock(&watch_lock);
 }
 
 /*
@@ -228,7 +223,7 @@ static bool tell_some(struct hml_slot_object *s, u64 before)
 	struct hml_watch *w;
 	u32 told = 0;
 
-	spin_lock(&watch_lock);
+	raw_spin_lock(&watch_lock);
 	while (told < LATE_BATCH &&
 	       (w = list_first_entry_or_null(&s->watches, struct hml_watch,
 					     place))) {
@@ -237,7 +232,7 @@ static bool tell_some(struct hml_slot_object *s, u64 before)
 		tell(w);
 		told++;
 	}
-	spin_unlock(&watch_lock);
+	raw_spin_unlock(&watch_lock);
 	return told == LATE_BATCH;
 }
 
@@ -267,11 +262,11 @@ u64 hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
 	u64 era;
 
 	hml_context_assert_locked(s->context);
-	spin_lock(&watch_lock);
+	raw_spin_lock(&watch_lock);
 	WRITE_ONCE(s->core.key, key);
 	WRITE_ONCE(s->core.ticket_key, ticket_key);
 	era = ++eras;
-	spin_unlock(&watch_lock);
+	raw_spin_unlock(&watch_lock);
 	return era;
 }
 
@@ -294,8 +289,8 @@ static bool tell_number(struct hml_device *d, u32 number, u64 before)
 /* Another one may be about to append for a watch that it has taken out of its list. */
 static void wait_told(void)
 {
-	spin_lock(&watch_lock);
-	spin_unlock(&watch_lock);
+	raw_spin_lock(&watch_lock);
+	raw_spin_unlock(&watch_lock);
 }
 
 /**
@@ -327,9 +322,9 @@ u64 hml_watch_down(void)
 {
 	u64 era;
 
-	spin_lock(&watch_lock);
+	raw_spin_lock(&watch_lock);
 	era = ++eras;
-	spin_unlock(&watch_lock);
+	raw_spin_unlock(&watch_lock);
 	return era;
 }
 
@@ -386,9 +381,9 @@ static void count_reject(struct hml_context *c, int reject)
 	struct hml_stats stats = {};
 
 	stats.rejects[reject]++;
-	mutex_lock(&c->device->termini_lock);
+	raw_spin_lock(&c->device->termini_lock);
 	hml_stats_add(hml_retired(c->device), &stats);
-	mutex_unlock(&c->device->termini_lock);
+	raw_spin_unlock(&c->device->termini_lock);
 }
 
 /* Return: -1 if the watch is armed, or the enum hamlyn_reject why not. */
@@ -427,7 +422,7 @@ static int arm(struct hml_context *c, struct hml_watch *w,
 	int reject = -1;
 
 	trace_hamlyn_watch(w->nq, w->id, w->host, w->slot);
-	spin_lock(&watch_lock);
+	raw_spin_lock(&watch_lock);
 	if (nic) {
 		*free = READ_ONCE(nic->guesses);
 		slot = hml_port_slot(&nic->port, w->slot);
@@ -436,7 +431,7 @@ static int arm(struct hml_context *c, struct hml_watch *w,
 	/* Which hosts there are is no secret: see EHOSTUNREACH. */
 	if (!nic || reject >= 0)
 		tell(w);
-	spin_unlock(&watch_lock);
+	raw_spin_unlock(&watch_lock);
 	if (reject >= 0)
 		note_reject(c, nic, slot, w, reject);
 	section_end(section);
@@ -586,9 +581,9 @@ int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 static void watch_free(struct hml_watch *w)
 {
 	hml_context_assert_locked(w->nq->context);
-	spin_lock(&watch_lock);
+	raw_spin_lock(&watch_lock);
 	detach(w);
-	spin_unlock(&watch_lock);
+	raw_spin_unlock(&watch_lock);
 	trace_hamlyn_unwatch(w->nq, w->id, w->host, w->slot);
 	w->nq->users--;
 	kfree(w);

@@ -330,8 +330,8 @@ nl-limit       vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_li
 nl-contexts    vm hostile_admin             driver/netlink_dump.c s/return dump->reader.admin || uid_eq(c->uid, dump->reader.uid) ||/return true ||/
 nl-users       vm hostile_admin             driver/netlink_dump.c s/return dump->reader.admin || uid_eq(u->uid, dump->reader.uid);/return true;/
 nl-audit       vm hostile_admin             driver/netlink_dump.c s/if (dump->reader.admin \&\& !dump->attrs\[HAMLYN_A_CONTEXT\])/if (!dump->attrs[HAMLYN_A_CONTEXT])/
-nl-netns       vm hostile_admin             driver/netlink.c     s/if (net_eq(read_pnet(&d->net), genl_info_net(info)) \&\&/if (/
-nl-dump-netns  vm hostile_admin             driver/netlink_dump.c s/if (net_eq(read_pnet(&d->net), dump->net) \&\&/if (/
+nl-netns       vm hostile_admin             driver/netlink.c     s/hml_nic_get(genl_info_net(info), from)/hml_nic_get(NULL, from)/
+nl-dump-netns  vm hostile_admin             driver/netlink_dump.c s/hml_nic_get(dump->net, from)/hml_nic_get(NULL, from)/
 lib-cloexec    vm inherit                   libhamlyn/src/kernel.c s/O_RDWR | O_CLOEXEC/O_RDWR/
 '
 
