@@ -5,7 +5,6 @@
  * and loses, repeats, damages, reorders and delays what the NIC sends.
  */
 #include <linux/slab.h>
-#include <linux/srcu.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 
@@ -263,7 +262,7 @@ static void pass(struct hml_adversary *a, struct hml_nic *to,
  * @payload: payload
  * @sender: who sent it
  *
- * In a section of hml_srcu, preemption off.
+ * In a section, preemption off.
  */
 void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,
 			const struct hamlyn_packet *h,
@@ -296,9 +295,8 @@ static u32 send_due(struct hml_adversary *a, bool all)
 {
 	u32 sent = 0, left = 0, i;
 	u64 now = ktime_get_ns();
-	int section;
 
-	section = hml_notify_begin();
+	hml_notify_begin();
 	raw_spin_lock(&a->lock);
 	for (i = 0; i < HELD; i++) {
 		struct held *p = &a->held[i];
@@ -313,7 +311,7 @@ static u32 send_due(struct hml_adversary *a, bool all)
 		}
 	}
 	raw_spin_unlock(&a->lock);
-	hml_notify_end(section);
+	hml_notify_end();
 	return left;
 }
 
@@ -416,23 +414,23 @@ int hml_adversary_set(struct hml_device *d,
 /* What became of packets that were kept back; senders count the others. */
 void hml_adversary_add_stats(struct hml_device *d, struct hml_stats *sum)
 {
-	int section = hml_notify_begin();
-	struct hml_adversary *a = srcu_dereference(d->nic.port.adversary,
-						   &hml_srcu);
+	struct hml_adversary *a;
 
+	hml_notify_begin();
+	a = hml_dereference(d->nic.port.adversary);
 	if (a)
 		hml_stats_add(sum, &a->stats);
-	hml_notify_end(section);
+	hml_notify_end();
 }
 
 void hml_adversary_get(struct hml_device *d, struct hml_adversary_attr *attr)
 {
-	int section = hml_notify_begin();
 	const struct hml_adversary *a;
 
-	a = srcu_dereference(d->nic.port.adversary, &hml_srcu);
+	hml_notify_begin();
+	a = hml_dereference(d->nic.port.adversary);
 	*attr = a ? a->attr : (struct hml_adversary_attr){};
-	hml_notify_end(section);
+	hml_notify_end();
 }
 
 /* The NIC is off the fabric. */

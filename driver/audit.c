@@ -84,7 +84,7 @@ static void add_entry(struct hml_audit *audit,
  * @reason: enum hamlyn_reject
  * @sender: who sent it
  *
- * In a section of hml_srcu, which the slot outlives, and its context the slot.
+ * In a section, which the slot outlives, and its context the slot.
  */
 void hml_port_rejected(struct hml_nic *nic, const struct hml_slot *slot,
 		       const struct hamlyn_packet *h, int reason,

@@ -114,22 +114,17 @@ void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *core)
 /**
  * hml_notify_begin() - packets will land, and NQ entries be appended
  *
- * A section of SRCU: whoever unlinks a slot or replaces a key waits for us. In
+ * Whoever unlinks a slot or replaces a key waits for us. In
  * KICK we are an ordinary process, of any user and any priority, and while we
  * fill an NQ entry everybody's later ones wait behind it. So that nobody waits
  * until that process gets a processor, preemption is off, first and last.
- *
- * Return: for hml_notify_end().
  */
-int hml_notify_begin(void)
-__acquires(&hml_srcu)
+void hml_notify_begin(void)
 {
-	preempt_disable();
-	return srcu_read_lock(&hml_srcu);
+	hml_section_begin();
 }
 
-static noinline void wake_noted(int section, bool later)
-__releases(&hml_srcu)
+static noinline void wake_noted(bool later)
 {
 	struct wakes *w = this_cpu_ptr(&wakes);
 	struct wakes woken;
@@ -138,8 +133,7 @@ __releases(&hml_srcu)
 	woken.count = w->count;
 	memcpy(woken.nqs, w->nqs, w->count * sizeof(w->nqs[0]));
 	w->count = 0;
-	srcu_read_unlock(&hml_srcu, section);
-	preempt_enable();
+	hml_section_end();
 	for (i = 0; i < woken.count; i++) {
 		hml_nq_wake(woken.nqs[i], later);
 		if (current->flags & PF_KTHREAD)
@@ -151,27 +145,23 @@ __releases(&hml_srcu)
 
 /**
  * hml_notify_end() - wake who is to be woken for what was appended
- * @section: what hml_notify_begin() returned
  *
  * Behind the section, for these wake-ups' locks may sleep (PREEMPT_RT), and we
  * may lose the processor. Not under a lock: it may be us who free an NQ.
  */
-void hml_notify_end(int section)
-__releases(&hml_srcu)
+void hml_notify_end(void)
 {
 	if (unlikely(this_cpu_read(wakes.count))) {
-		wake_noted(section, false);
+		wake_noted(false);
 		return;
 	}
-	srcu_read_unlock(&hml_srcu, section);
-	preempt_enable();
+	hml_section_end();
 }
 
 /* The same by a worker, for who has a lock, and knows that somebody keeps the NQ. */
-void hml_notify_end_later(int section)
-__releases(&hml_srcu)
+void hml_notify_end_later(void)
 {
-	wake_noted(section, true);
+	wake_noted(true);
 }
 
 /*
@@ -229,12 +219,11 @@ u32 hml_pass_budget(u32 packet_size)
 u32 __flatten hml_term_work(struct hml_term *t, u32 budget, s64 *bytes)
 {
 	u64 pauses = t->stats.pauses;
-	int section;
 	u32 sent;
 
-	section = hml_notify_begin();
+	hml_notify_begin();
 	sent = work(t, budget, bytes);
-	hml_notify_end(section);
+	hml_notify_end();
 	if (unlikely(t->stats.pauses != pauses))
 		tell_paused(t);
 	return sent;
@@ -288,11 +277,10 @@ u32 hml_term_run(struct hml_term *t, u32 budget, s64 *bytes)
  * such sections.
  */
 
-static __always_inline int kick_done(struct hml_term *t, int section, u32 sent)
-__releases(&hml_srcu)
+static __always_inline int kick_done(struct hml_term *t, u32 sent)
 {
 	trace_hamlyn_kick_done(t, sent);
-	hml_notify_end(section);
+	hml_notify_end();
 	return 0;
 }
 
@@ -302,18 +290,16 @@ static __always_inline bool kick_hold(struct hml_term *t)
 }
 
 /* Not held any more. */
-static noinline int kick_end(struct hml_term *t, int section,
-			     struct hml_kick k)
-__releases(&hml_srcu)
+static noinline int kick_end(struct hml_term *t, struct hml_kick k)
 {
 	int ret;
 
 	if (!k.more && t->engine->thread)
 		k.often = hml_engine_often(t);
 	if (!k.more && !k.paused && !k.often)
-		return kick_done(t, section, k.sent);
+		return kick_done(t, k.sent);
 	refcount_inc(&t->ref);
-	hml_notify_end(section);
+	hml_notify_end();
 	if (k.paused)
 		tell_paused(t);
 	ret = hml_engine_kick_rest(t, k);
@@ -322,9 +308,7 @@ __releases(&hml_srcu)
 }
 
 /* Terminus held. */
-static noinline __flatten int kick_any(struct hml_term *t, int section,
-				       u32 sent)
-__releases(&hml_srcu)
+static noinline __flatten int kick_any(struct hml_term *t, u32 sent)
 {
 	u64 pauses = t->stats.pauses;
 	s64 bytes = S64_MAX;
@@ -334,48 +318,46 @@ __releases(&hml_srcu)
 	paused = t->stats.pauses != pauses;
 	more = release_and_look(t);
 	if (likely(!more && !paused && !t->engine->thread))
-		return kick_done(t, section, sent);
-	return kick_end(t, section, (struct hml_kick) {
+		return kick_done(t, sent);
+	return kick_end(t, (struct hml_kick) {
 		.sent = sent, .more = more, .paused = paused,
 	});
 }
 
 /* Terminus held. */
-static noinline __flatten int kick_plain(struct hml_term *t, int section,
+static noinline __flatten int kick_plain(struct hml_term *t,
 					 const struct hamlyn_trb *entry)
-__releases(&hml_srcu)
 {
 	bool paused, more;
 
 	if (unlikely(!hml_tx_run_plain(&t->device->nic, &t->core, entry)))
-		return kick_any(t, section, 0);
+		return kick_any(t, 0);
 	/* It was not before. */
 	paused = hml_term_paused(t);
 	more = release_and_look(t);
 	if (likely(!more && !paused && !t->engine->thread))
-		return kick_done(t, section, 1);
+		return kick_done(t, 1);
 	if (more && !paused && kick_hold(t))
-		return kick_any(t, section, 1);
-	return kick_end(t, section, (struct hml_kick) {
+		return kick_any(t, 1);
+	return kick_end(t, (struct hml_kick) {
 		.sent = 1, .more = more, .paused = paused,
 	});
 }
 
-static __always_inline int kick(struct hml_term *t, int section)
-__releases(&hml_srcu)
+static __always_inline int kick(struct hml_term *t)
 {
 	const struct hamlyn_trb *entry;
 
 	trace_hamlyn_kick(t);
 	hml_atomic_inc64(&t->stats.kicks);
 	if (!kick_hold(t))
-		return kick_end(t, section, (struct hml_kick) {
+		return kick_end(t, (struct hml_kick) {
 			.more = hml_tx_pending(&t->core),
 		});
 	entry = hml_tx_plain(&t->core);
 	if (!entry || trace_hamlyn_work_enabled())
-		return kick_any(t, section, 0);
-	return kick_plain(t, section, entry);
+		return kick_any(t, 0);
+	return kick_plain(t, entry);
 }
 
 /**
@@ -388,12 +370,13 @@ __releases(&hml_srcu)
  */
 int __flatten hml_engine_kick(struct hml_context *c, u32 id)
 {
-	int section = hml_notify_begin();
-	struct hml_term *t = xa_load(&c->termini, id);
+	struct hml_term *t;
 
+	hml_notify_begin();
+	t = xa_load(&c->termini, id);
 	if (likely(t))
-		return kick(t, section);
-	hml_notify_end(section);
+		return kick(t);
+	hml_notify_end();
 	return -ENOENT;
 }
 
@@ -423,12 +406,13 @@ static noinline int flush_all(struct hml_context *c)
  */
 int __flatten hml_engine_flush(struct hml_context *c)
 {
-	int section = hml_notify_begin();
-	struct hml_term *t = srcu_dereference(c->only, &hml_srcu);
+	struct hml_term *t;
 
+	hml_notify_begin();
+	t = hml_dereference(c->only);
 	if (likely(t))
-		return kick(t, section);
-	hml_notify_end(section);
+		return kick(t);
+	hml_notify_end();
 	return flush_all(c);
 }
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The loop fabric: the switch inside one kernel, between all its NICs. */
 #include <linux/nospec.h>
-#include <linux/srcu.h>
+#include <linux/delay.h>
 
 #include "hml.h"
 #include "trace.h"
 
-DEFINE_SRCU(hml_srcu);
+#define LOOKS_AT_ONCE	1000	/* at a section that goes on, before we sleep */
+
+DEFINE_PER_CPU_SHARED_ALIGNED(struct hml_passage, hml_passage);
 
 static DEFINE_RAW_SPINLOCK(hosts_lock);
 
-/* By host id. Changed under hosts_lock, read in sections of hml_srcu. */
+/* By host id. Changed under hosts_lock, read in sections. */
 static struct hml_device __rcu *hosts[HML_MAX_NICS];
 
 static bool host_taken(u32 host)
@@ -66,15 +68,36 @@ void hml_fabric_detach(struct hml_device *d)
 	hml_fabric_quiesce();
 }
 
+/* Until a processor has left the section that it is in, if it is in one. */
+static void wait_for(const struct hml_passage *p)
+{
+	u32 turn = smp_load_acquire(&p->turn);			/* B8 */
+	u32 looks = 0;
+
+	while (turn & 1 && smp_load_acquire(&p->turn) == turn) { /* B8 */
+		if (++looks % LOOKS_AT_ONCE)
+			cpu_relax();
+		else
+			usleep_range(10, 50);
+	}
+}
+
 /**
  * hml_fabric_quiesce() - wait for all packets that are landing now
  *
- * SRCU of our own: its expedited grace period disturbs nobody else, however
- * often users ask for it, and is bounded by what a terminus sends in one turn.
+ * Bounded by what a terminus sends in one turn, for sections are not preempted. It
+ * disturbs nobody, however often users ask for it: processors are looked at, and not
+ * interrupted. A full barrier (B18).
  */
 void hml_fabric_quiesce(void)
 {
-	synchronize_srcu_expedited(&hml_srcu);
+	int cpu;
+
+	might_sleep();
+	smp_mb();						/* B8 */
+	for_each_possible_cpu(cpu)
+		wait_for(per_cpu_ptr(&hml_passage, cpu));
+	smp_mb();						/* B18 */
 }
 
 /**
@@ -82,7 +105,7 @@ void hml_fabric_quiesce(void)
  * @nic: the sending NIC
  * @host: destination host id
  *
- * In a section of hml_srcu, which keeps what is returned.
+ * In a section, which keeps what is returned.
  *
  * Return: the NIC whose hml_rx() takes it, or NULL.
  */
@@ -95,7 +118,7 @@ struct hml_nic *hml_port_route(struct hml_nic *nic, u32 host)
 	if (host >= HML_MAX_NICS)
 		return NULL;
 	host = array_index_nospec(host, HML_MAX_NICS);
-	d = srcu_dereference(hosts[host], &hml_srcu);
+	d = hml_dereference(hosts[host]);
 	return d ? &d->nic : NULL;
 }
 
@@ -114,8 +137,7 @@ static __always_inline void carry(struct hml_nic *from, struct hml_nic *to,
 				  const struct hml_payload *payload,
 				  struct hml_sender *sender)
 {
-	struct hml_adversary *a = srcu_dereference(from->port.adversary,
-						   &hml_srcu);
+	struct hml_adversary *a = hml_dereference(from->port.adversary);
 
 	if (likely(!a))
 		hml_rx(to, h, payload, sender);

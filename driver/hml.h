@@ -329,7 +329,7 @@ struct hml_device {
  * @slots: struct hml_slot_object by slot number
  * @termini: struct hml_term by id
  * @only: the one in @termini, or NULL: none or several. Written under @lock, read
- *	in sections of hml_srcu
+ *	in sections
  * @watches: struct hml_watch by id
  * @audit: packets discarded at its slots
  * @explain_lock: protects @explanation
@@ -701,9 +701,9 @@ int hml_term_hold(struct hml_term *t);
 int hml_term_hold_killable(struct hml_term *t);
 void hml_term_retire(struct hml_term *t);
 void hml_term_release(struct hml_term *t);
-int hml_notify_begin(void);
-void hml_notify_end(int section);
-void hml_notify_end_later(int section);
+void hml_notify_begin(void);
+void hml_notify_end(void);
+void hml_notify_end_later(void);
 
 /**
  * struct hml_kick - what a doorbell has done so far

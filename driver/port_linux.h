@@ -11,7 +11,8 @@
 #include <linux/minmax.h>
 #include <linux/nospec.h>
 #include <linux/prefetch.h>
-#include <linux/srcu.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
 #include <linux/string.h>
 #include <linux/tracepoint-defs.h>
 #include <linux/types.h>
@@ -71,8 +72,56 @@ typedef void *hml_ref_t;
 
 #define HML_NQ_NONE	NULL
 
-/* Section around all work on termini of all NICs; see hml_term_work(). */
-extern struct srcu_struct hml_srcu;
+/**
+ * struct hml_passage - a processor's sections
+ * @turn: odd while it is in one; read by others
+ * @depth: sections inside of each other; its own
+ *
+ * Around all work on termini of all NICs; see hml_term_work(). Not SRCU: its grace periods
+ * need workers, and call_srcu() is a section of it in which the caller may lose its
+ * processor, and with it all the others theirs. Ours cannot be preempted anywhere.
+ */
+struct hml_passage {
+	u32 turn;
+	u32 depth;
+};
+
+DECLARE_PER_CPU_SHARED_ALIGNED(struct hml_passage, hml_passage);
+
+static __always_inline void hml_section_begin(void)
+{
+	struct hml_passage *p;
+
+	preempt_disable();
+	p = this_cpu_ptr(&hml_passage);
+	if (p->depth++)
+		return;
+	WRITE_ONCE(p->turn, p->turn + 1);
+	smp_mb();						/* B8 */
+}
+
+/* Preemption is still off: for what is to be done right after it. */
+static __always_inline void hml_section_leave(void)
+{
+	struct hml_passage *p = this_cpu_ptr(&hml_passage);
+
+	if (!--p->depth)
+		smp_store_release(&p->turn, p->turn + 1);	/* B8 */
+}
+
+static __always_inline void hml_section_end(void)
+{
+	hml_section_leave();
+	preempt_enable();
+}
+
+static inline bool hml_in_section(void)
+{
+	return !preemptible() && __this_cpu_read(hml_passage.depth);
+}
+
+/* What a section keeps. */
+#define hml_dereference(p)	rcu_dereference_check(p, hml_in_section())
 
 /**
  * struct hml_port - kernel part of a NIC
@@ -221,8 +270,7 @@ static inline void hml_mem_copy(const struct hml_port *port,
  */
 static inline void hml_port_notify_enter(const struct hml_port *port)
 {
-	lockdep_assert(srcu_read_lock_held(&hml_srcu));
-	lockdep_assert_preemption_disabled();
+	lockdep_assert(hml_in_section());
 }
 
 static inline void hml_port_notify_exit(const struct hml_port *port)
@@ -235,7 +283,7 @@ static inline struct hml_slot *hml_port_slot(const struct hml_port *port,
 	if (number >= port->max_slots)
 		return NULL;
 	number = array_index_nospec(number, port->max_slots);
-	return srcu_dereference(port->slots[number], &hml_srcu);
+	return hml_dereference(port->slots[number]);
 }
 
 static inline u64 hml_port_now_ns(const struct hml_port *port)

@@ -15,7 +15,6 @@
 #include <linux/module.h>
 #include <linux/nospec.h>
 #include <linux/slab.h>
-#include <linux/srcu.h>
 
 #include "hml.h"
 #include "trace.h"
@@ -152,18 +151,15 @@ static bool still_good(struct hml_device *d, const struct hml_ticket *k)
 {
 	const struct hml_slot *slot = NULL;
 	struct hml_nic *nic;
-	int section;
 	bool good;
 
 	/* Whoever rekeys waits for us: we must not lose the processor here. */
-	preempt_disable();
-	section = srcu_read_lock(&hml_srcu);
+	hml_section_begin();
 	nic = hml_port_route(&d->nic, k->host);
 	if (nic)
 		slot = hml_port_slot(&nic->port, k->slot);
 	good = slot && READ_ONCE(slot->ticket_key) == k->key;
-	srcu_read_unlock(&hml_srcu, section);
-	preempt_enable();
+	hml_section_end();
 	return good;
 }
 

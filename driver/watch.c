@@ -23,7 +23,6 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/srcu.h>
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
 
@@ -60,7 +59,7 @@ struct hml_watch {
 
 /*
  * Protects where watches are, nq.untold and nq.late, and the change of keys.
- * Inside of hml_context.lock and sections of hml_srcu; outside of wait queues.
+ * Inside of hml_context.lock and sections; outside of wait queues.
  */
 static DEFINE_RAW_SPINLOCK(watch_lock);
 
@@ -75,23 +74,6 @@ static unsigned long retry_after = 1;
 
 static void retry(struct work_struct *work);
 static DECLARE_DELAYED_WORK(retry_work, retry);
-
-/* ---- sections ---- */
-
-/* As hml_notify_begin(): whoever rekeys waits for us, so we must not lose the processor. */
-static int section_begin(void)
-__acquires(&hml_srcu)
-{
-	preempt_disable();
-	return srcu_read_lock(&hml_srcu);
-}
-
-static void section_end(int section)
-__releases(&hml_srcu)
-{
-	srcu_read_unlock(&hml_srcu, section);
-	preempt_enable();
-}
 
 /* ---- telling ---- */
 
@@ -127,16 +109,15 @@ static bool append(const struct hml_watch *w)
 	};
 	struct hml_nqueue *nq = w->nq;
 	struct hml_nic *nic = &nq->context->device->nic;
-	int section;
 	bool done;
 
 	if (!has_room(nq))
 		return false;
 	/* As a packet would: to be woken is also who sleeps over an entry behind ours. */
-	section = hml_notify_begin();
+	hml_notify_begin();
 	done = hml_nq_append(nic, &nq->core, hml_nq_expect(nic, &nq->core), &e,
 			     true);
-	hml_notify_end_later(section);
+	hml_notify_end_later();
 	if (done)
 		trace_hamlyn_peer_gone(nq, w->id, w->host, w->slot);
 	return done;
@@ -273,16 +254,17 @@ u64 hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
 /* Everybody who ends something waits for a section: a batch of one slot in each. */
 static bool tell_number(struct hml_device *d, u32 number, u64 before)
 {
-	int section = section_begin();
-	struct hml_slot *slot = hml_port_slot(&d->nic.port, number);
 	struct hml_slot_object *s;
+	struct hml_slot *slot;
 	bool more = false;
 
+	hml_section_begin();
+	slot = hml_port_slot(&d->nic.port, number);
 	if (slot) {
 		s = container_of(slot, struct hml_slot_object, core);
 		more = !list_empty(&s->watches) && tell_some(s, before);
 	}
-	section_end(section);
+	hml_section_end();
 	return more;
 }
 
@@ -407,7 +389,7 @@ static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
 }
 
 /*
- * Arm the watch, or tell at once. In a section of hml_srcu: NIC and slot stay
+ * Arm the watch, or tell at once. In a section: NIC and slot stay
  * until it is in the slot's list, and the slot until that is empty again. How many
  * guesses are @free is up to the NIC of the slot, which may be gone then.
  *
@@ -416,11 +398,12 @@ static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
 static int arm(struct hml_context *c, struct hml_watch *w,
 	       const struct hamlyn_watch *arg, u32 *free)
 {
-	int section = section_begin();
-	struct hml_nic *nic = hml_port_route(&c->device->nic, w->host);
 	struct hml_slot *slot = NULL;
+	struct hml_nic *nic;
 	int reject = -1;
 
+	hml_section_begin();
+	nic = hml_port_route(&c->device->nic, w->host);
 	trace_hamlyn_watch(w->nq, w->id, w->host, w->slot);
 	raw_spin_lock(&watch_lock);
 	if (nic) {
@@ -434,7 +417,7 @@ static int arm(struct hml_context *c, struct hml_watch *w,
 	raw_spin_unlock(&watch_lock);
 	if (reject >= 0)
 		note_reject(c, nic, slot, w, reject);
-	section_end(section);
+	hml_section_end();
 	if (reject >= 0)
 		count_reject(c, reject);
 	return reject;
