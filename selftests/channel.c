@@ -315,6 +315,91 @@ TEST_F(channel, the_rest_of_a_long_message_goes_out_later)
 	h_channel_release(self->b, &m);
 }
 
+TEST_F(channel, whoever_polls_pays_what_another_channel_owes)
+{
+	struct ht_poll poll;
+	struct h_message m;
+	int ret;
+
+	ht_fill(self->data, LONGEST, 4);
+	ASSERT_EQ(0, put(self->a, self->m[1], self->data, LONGEST));
+	ht_poll_begin(&poll);
+	do {
+		h_manager_poll(self->m[0]);
+		ret = h_channel_receive(self->b, &m, H_NOWAIT);
+	} while (ret == -EAGAIN && ht_poll_more(&poll));
+	ASSERT_EQ(1, ret);
+	EXPECT_EQ(LONGEST, ht_match(m.data, LONGEST, 4));
+	h_channel_release(self->b, &m);
+}
+
+struct taker {
+	struct h_channel *ch;
+	int result;
+	size_t good;
+};
+
+static void *take_one(void *arg)
+{
+	struct taker *t = arg;
+	struct h_message m;
+
+	t->result = h_channel_receive(t->ch, &m, ht_patience_ns());
+	if (t->result != 1)
+		return NULL;
+	t->good = ht_match(m.data, m.length, 5);
+	h_channel_release(t->ch, &m);
+	return NULL;
+}
+
+TEST_F(channel, who_sleeps_for_another_channel_pays_too)
+{
+	struct taker t = { .ch = self->b };
+	struct h_channel *from, *to;
+	struct h_message m;
+	pthread_t thread;
+
+	/* On a manager of one thread its two ends would be two threads'. */
+	ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], NULL, &from, &to));
+	ht_fill(self->data, LONGEST, 5);
+	ASSERT_EQ(0, put(self->a, self->m[1], self->data, LONGEST));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, take_one, &t));
+	/* Longer than that takes; nothing comes. */
+	EXPECT_EQ(-ETIMEDOUT, h_channel_receive(from, &m, ht_patience_ns() / 20));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(1, t.result);
+	EXPECT_EQ(LONGEST, t.good);
+	h_channel_close(from, H_NOWAIT);
+	h_channel_close(to, H_NOWAIT);
+}
+
+TEST_F(channel, who_has_drained_owes_nothing)
+{
+	struct taker t = { .ch = self->b };
+	pthread_t thread;
+
+	ht_fill(self->data, LONGEST, 5);
+	ASSERT_EQ(0, put(self->a, self->m[1], self->data, LONGEST));
+	EXPECT_EQ(-EAGAIN, h_manager_drain(self->m[0], H_NOWAIT));
+	EXPECT_EQ(-ETIMEDOUT, h_manager_drain(self->m[0], HT_MS));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, take_one, &t));
+	EXPECT_EQ(0, h_manager_drain(self->m[0], ht_patience_ns()));
+	/* From here on this end does nothing, as one that has ended. */
+	pthread_join(thread, NULL);
+	EXPECT_EQ(1, t.result);
+	EXPECT_EQ(LONGEST, t.good);
+	EXPECT_EQ(0, h_manager_drain(self->m[0], H_FOREVER));
+}
+
+TEST_F(channel, who_owes_to_one_that_is_gone_owes_nothing)
+{
+	ASSERT_EQ(0, put(self->a, self->m[1], self->data, LONGEST));
+	EXPECT_EQ(-EAGAIN, h_manager_drain(self->m[0], H_NOWAIT));
+	h_channel_close(self->b, H_NOWAIT);
+	self->b = NULL;
+	EXPECT_EQ(0, h_manager_drain(self->m[0], ht_patience_ns()));
+}
+
 TEST_F(channel, the_rest_goes_out_also_if_there_is_no_more_memory)
 {
 	ht_fill(self->data, 1000, 1);

@@ -57,6 +57,32 @@ FIXTURE_TEARDOWN(calls)
 	free(self->data);
 }
 
+/* ---- what is collected ---- */
+
+TEST_F(calls, who_drains_sends_what_was_collected)
+{
+	struct h_record record;
+
+	ASSERT_EQ(3, h_stream_send(self->sender, "abc", 3, H_NOWAIT));
+	EXPECT_EQ(-EAGAIN, h_stream_receive(self->receiver, &record, H_NOWAIT));
+	ASSERT_EQ(0, h_manager_drain(self->from, ht_patience_ns()));
+	ASSERT_EQ(1, h_stream_receive(self->receiver, &record, ht_patience_ns()));
+	EXPECT_EQ(3, record.length);
+	h_stream_release(self->receiver, &record);
+}
+
+TEST_F(calls, who_drains_says_so_when_there_is_no_room)
+{
+	ssize_t n;
+
+	do
+		n = h_stream_send(self->sender, self->data, LONG, 10 * HT_MS);
+	while (n > 0);
+	ASSERT_EQ(-ETIMEDOUT, n);
+	EXPECT_EQ(-EAGAIN, h_manager_drain(self->from, H_NOWAIT));
+	EXPECT_EQ(-ETIMEDOUT, h_manager_drain(self->from, HT_MS));
+}
+
 /* ---- call backs ---- */
 
 static void count(struct h_stream_sender *s, void *arg)

@@ -47,6 +47,7 @@ static int channel_of(struct h_half *half, bool joined,
 	h__receiver_pair(&ch->sender->r, &ch->receiver->r);
 	ch->limit = half->limit;
 	ch->peer_limit = half->peer_limit;
+	ch->debt.pay = h__channel_pay;
 	ch->done_mask = n - 1;
 	ch->joined = joined;
 	*channel = ch;
@@ -313,6 +314,7 @@ int h_channel_close(struct h_channel *ch, int64_t timeout_ns)
 	if (!ch)
 		return 0;
 	call_no_more(ch);
+	h__debt_remove(ch->manager, &ch->debt);
 	ret = finish(ch, h_deadline(timeout_ns));
 	err = h__stream_sender_destroy(ch->sender);
 	ret = ret ? ret : err;

@@ -37,6 +37,8 @@ struct h_channel {
 	char *rest;			/* of the last message, not sent yet; atomic */
 	size_t rest_length;
 	size_t rest_done;
+	bool pushing;			/* it is being sent: who polls there does not */
+	struct h_debt debt;		/* while there is a rest */
 	bool torn;			/* it is lost: nothing can follow */
 	bool blocked;			/* a send returned -EAGAIN */
 	bool armed;			/* send_ready() is called */
@@ -68,6 +70,7 @@ struct h_channel_call h__channel_call(struct h_channel *ch);
 int h__channel_push(struct h_channel *ch, int64_t deadline_ns);
 /* The same without waiting for anything, if there is one and nobody else does. */
 void h__channel_try_push(struct h_channel *ch);
+int h__channel_pay(struct h_debt *d);
 /* Give up sending. */
 void h__channel_sent(struct h_channel *ch);
 /* There is somebody to call now; a send may have returned -EAGAIN before. */

@@ -162,7 +162,12 @@ int h__channel_push(struct h_channel *ch, int64_t deadline_ns)
 		return -EPIPE;
 	if (!ch->rest)
 		return 0;
+	/* On a manager of one thread there is no lock that would keep it out. */
+	if (ch->pushing)
+		return -EAGAIN;
+	ch->pushing = true;
 	err = send_records(s, &c, deadline_ns);
+	ch->pushing = false;
 	ch->rest_done = ch->rest_length - c.left;
 	if (err == -EPIPE)
 		ch->torn = true;
@@ -240,6 +245,24 @@ void h__channel_try_push(struct h_channel *ch)
 	h__channel_sent(ch);
 }
 
+int h__channel_pay(struct h_debt *d)
+{
+	struct h_channel *ch = (void *)((char *)d - offsetof(struct h_channel, debt));
+	struct h_stream_sender *s = ch->sender;
+	int err = 0;
+
+	if (!h__load_acquire(&ch->rest))
+		return 0;
+	if (h__mutex_lock(ch->manager, &s->sending, H_NOWAIT))
+		return -EBUSY;
+	h__channel_push(ch, H_NOWAIT);
+	/* Without room at the other end it waits for a credit. */
+	if (ch->rest)
+		err = h__stream_wait_for_ticket(s, H_NOWAIT) == -EAGAIN ? -EAGAIN : -EBUSY;
+	h__channel_sent(ch);
+	return err;
+}
+
 /* A send returns -EAGAIN. */
 static void block(struct h_channel *ch)
 {
@@ -267,6 +290,7 @@ static int keep_rest(struct h_channel *ch, const struct cursor *c)
 	ch->rest_done = 0;
 	set_rest(ch, rest);
 	want(ch, true);
+	h__debt_add(ch->manager, &ch->debt);
 	/* Who is asleep because there was nothing to be done looks again. */
 	h__receiver_wake(&ch->receiver->r);
 	return 0;

@@ -61,7 +61,7 @@ void h__event_update(struct h_manager *m)
 		syscall(SYS_futex, &e->nq_ready, FUTEX_WAKE_PRIVATE, 1, NULL,
 			NULL, 0);
 	}
-	set_readable(e, m->ready || e->nq_ready || h__read_once(&m->owing));
+	set_readable(e, m->ready || e->nq_ready || h__owes_soon(m));
 }
 
 /* ---- the embedded device's thread ---- */

@@ -506,7 +506,7 @@ int h_gather_destroy(struct h_gather *g)
 		return 0;
 	/* Or members might be told first that it is gone. */
 	inform(g, h_deadline(H_GATHER_DRAIN_NS));
-	h_manager_drain(g->r.manager, H_GATHER_DRAIN_NS);
+	h__manager_left(g->r.manager, H_GATHER_DRAIN_NS);
 	err = unwatch_all(g);
 	if (!err)
 		err = h_receiver_exit(&g->r);

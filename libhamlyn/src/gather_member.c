@@ -191,7 +191,7 @@ static void say_bye(struct h_gather_member *m)
 	h__put(bytes, m->sent, sizeof(bytes));
 	say(m, H_GATHER_BYE, bytes, sizeof(bytes));
 	/* Before the root is told that the slot is gone. */
-	h_manager_drain(m->r.manager, H_GATHER_DRAIN_NS);
+	h__manager_left(m->r.manager, H_GATHER_DRAIN_NS);
 }
 
 static int adopt(struct h_gather_member *m, const struct h_seed *seed)

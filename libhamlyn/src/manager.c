@@ -224,7 +224,7 @@ int h_manager_create(struct h_dev *dev, const struct h_manager_attr *attr,
 	return err;
 }
 
-int h_manager_drain(struct h_manager *m, int64_t timeout_ns)
+int h__manager_left(struct h_manager *m, int64_t timeout_ns)
 {
 	uint32_t last = h__read_once(&m->terminus->producer) - 1;
 	int ret;
@@ -234,6 +234,17 @@ int h_manager_drain(struct h_manager *m, int64_t timeout_ns)
 	if (ret == -ETIMEDOUT && !timeout_ns)
 		return -EAGAIN;
 	return ret == -ETIMEDOUT || ret == -EINTR ? ret : 0;
+}
+
+int h_manager_drain(struct h_manager *m, int64_t timeout_ns)
+{
+	int64_t deadline = h_deadline(timeout_ns);
+	int err = h__debts_drain(m, deadline);
+
+	if (err)
+		return err;
+	err = h__manager_left(m, h__time_left(deadline));
+	return err == -EAGAIN && timeout_ns ? -ETIMEDOUT : err;
 }
 
 int h_manager_destroy(struct h_manager *m)
@@ -247,7 +258,7 @@ int h_manager_destroy(struct h_manager *m)
 				 "the manager is calling back: not in h_manager_dispatch()");
 	h__event_exit(m);
 	/* The last words of a process that ends have a moment to leave. */
-	h_manager_drain(m, DRAIN_NS);
+	h__manager_left(m, DRAIN_NS);
 	manager_free(m);
 	return 0;
 }

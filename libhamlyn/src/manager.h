@@ -57,7 +57,7 @@ struct h_manager {
 	uint32_t flags;
 	uint32_t polling;		/* the lock of those who take arrivals */
 	uint32_t asleep;		/* sleepers, not the event thread: lock */
-	uint32_t owing;			/* receivers with something to settle; atomic */
+	uint64_t owing;			/* receivers with something to settle, debts; atomic */
 	uint32_t slots;
 	struct h_receiver **by_slot;	/* polling */
 	int64_t spin_ns;
@@ -87,6 +87,10 @@ struct h_manager {
 	uint32_t dispatching;		/* in h_manager_dispatch(), not in a call back */
 	int64_t settled_ns;		/* when that was tried last; atomic */
 	struct h_event *event;		/* event.c, or NULL */
+	struct h_debt *debts;
+	struct h_debt *paid;		/* just now: it stays */
+	uint32_t paying;		/* the lock of who pays */
+	bool debts_soon;		/* one waits for nothing that arrives; atomic */
 };
 
 static inline bool h__single(const struct h_manager *m)
@@ -143,6 +147,43 @@ int h__receiver_wait(struct h_receiver *r, uint32_t seen, bool again,
 /* Sleep until the NQ has something. */
 int h__nq_sleep(struct h_nq *nq, int64_t deadline_ns);
 
+/* ---- debt.c: what was said to be sent, and is kept ---- */
+
+struct h_debt {
+	/*
+	 * By one thread at a time, without a lock, and without waiting: 0 if nothing is left,
+	 * -EAGAIN if that waits for an arrival, -EBUSY if it is to be tried again soon.
+	 */
+	int (*pay)(struct h_debt *d);
+	/* manager->lock */
+	struct h_debt *next;
+	struct h_debt *prev;
+	bool listed;
+	bool more;		/* was added since it began to be paid */
+};
+
+#define H_ONE_DEBT	(1ULL << 32)	/* in manager->owing: receivers are below */
+
+void h__debt_add(struct h_manager *m, struct h_debt *d);
+/* For ever: nobody pays it any more afterwards; not with anything locked that pay() locks. */
+void h__debt_remove(struct h_manager *m, struct h_debt *d);
+void h__debts_pay(struct h_manager *m);
+/* All of them, and what streams collect. */
+int h__debts_drain(struct h_manager *m, int64_t deadline_ns);
+/* stream_send.c: what this one owes, if it is a stream's and collects anything. */
+struct h_debt *h__stream_collected(struct h_receiver *r);
+
+/* Has anything to be tried again although nothing arrives? */
+static inline bool h__owes_soon(const struct h_manager *m)
+{
+	return (uint32_t)h__read_once(&m->owing) || h__read_once(&m->debts_soon);
+}
+
+/* ---- manager.c ---- */
+
+/* As h_manager_drain(), of what is in the work queue only. */
+int h__manager_left(struct h_manager *m, int64_t timeout_ns);
+
 /* ---- ready.c; manager->lock held, but for those from h__receiver_look() on ---- */
 
 void h__ready_add(struct h_manager *m, struct h_receiver *r);
@@ -151,8 +192,11 @@ void h__ready_remove(struct h_manager *m, struct h_receiver *r);
 void h__receiver_look(struct h_receiver *r);
 /* And who is asleep in h_receiver_wait() for it looks again as well. */
 void h__receiver_wake(struct h_receiver *r);
-/* Try to send what receivers owe, unless that was done just now. Without a lock. */
-void h__manager_settle(struct h_manager *m);
+/*
+ * Try to send what receivers owe, unless that was done just now, and pay debts, if
+ * anything has @arrived or they were tried a while ago. Without a lock.
+ */
+void h__manager_settle(struct h_manager *m, int arrived);
 /* One has begun to owe something outside of polling: who is asleep has to see to that. */
 void h__manager_owes(struct h_manager *m);
 /* Two receivers of one end point: only one of them is called back at a time. */

@@ -222,7 +222,7 @@ int h__manager_take(struct h_manager *m)
 	n = h__take(m);
 	h__polling_unlock(m, n);
 	if (h__unlikely(h__read_once(&m->owing)))
-		h__manager_settle(m);
+		h__manager_settle(m, n);
 	return n;
 }
 
@@ -452,7 +452,7 @@ static void poll_awhile(struct h_manager *m, const struct h_sleeper *s,
 static int64_t until_settled(const struct h_manager *m, int64_t deadline_ns, int64_t most_ns)
 {
 	int64_t until = h__now_ns() +
-			(h__read_once(&m->owing) ? H_AGAIN_NS : most_ns);
+			(h__owes_soon(m) ? H_AGAIN_NS : most_ns);
 
 	return deadline_ns >= 0 && deadline_ns < until ? deadline_ns : until;
 }
@@ -477,7 +477,7 @@ static int lead(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
 		/* Nobody has told of anything: then there is nothing to poll for. */
 		if (ret == -ETIMEDOUT && until != deadline_ns) {
 			ret = 0;
-			if (!h__read_once(&m->owing))
+			if (!h__owes_soon(m))
 				continue;
 		}
 		if (ret)
@@ -511,7 +511,7 @@ static int sleep_for(struct h_manager *m, const struct h_receiver *r,
 	int ret = 0;
 
 	if (h__single(m))
-		return h__nq_sleep(m->nq, h__read_once(&m->owing) ?
+		return h__nq_sleep(m->nq, h__owes_soon(m) ?
 				   until_settled(m, deadline_ns, 0) : deadline_ns);
 	pthread_mutex_lock(&m->lock);
 	sleeper_add(m, &s);

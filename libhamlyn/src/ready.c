@@ -137,7 +137,7 @@ void h_receiver_owes(struct h_receiver *r, bool owes)
 	if (h__likely(r->owes == owes))
 		return;
 	h__write_once(&r->owes, owes);
-	__atomic_fetch_add(&r->manager->owing, owes ? 1 : -1U, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&r->manager->owing, owes ? 1 : -1ULL, __ATOMIC_RELAXED);
 }
 
 static void settle_one(struct h_receiver *r)
@@ -149,14 +149,10 @@ static void settle_one(struct h_receiver *r)
 }
 
 /* Where there is a descriptor who polls has to tell by it whether anything is left. */
-void h__manager_settle(struct h_manager *m)
+static void settle_all(struct h_manager *m)
 {
-	int64_t now = h__now_ns();
 	struct h_receiver *r;
 
-	if (now - h__read_once(&m->settled_ns) < H_AGAIN_NS && !h__read_once(&m->event))
-		return;
-	h__write_once(&m->settled_ns, now);
 	pthread_mutex_lock(&m->lock);
 	for (r = m->receivers; r; r = r->next)
 		if (h__read_once(&r->owes))
@@ -164,6 +160,20 @@ void h__manager_settle(struct h_manager *m)
 	if (m->event)
 		h__event_update(m);
 	pthread_mutex_unlock(&m->lock);
+}
+
+void h__manager_settle(struct h_manager *m, int arrived)
+{
+	uint64_t owing = h__read_once(&m->owing);
+	int64_t now = h__now_ns();
+	bool again = now - h__read_once(&m->settled_ns) >= H_AGAIN_NS || h__read_once(&m->event);
+
+	if (again)
+		h__write_once(&m->settled_ns, now);
+	if (again && (uint32_t)owing)
+		settle_all(m);
+	if (owing >= H_ONE_DEBT && (again || arrived))
+		h__debts_pay(m);
 }
 
 void h__manager_owes(struct h_manager *m)

@@ -147,6 +147,8 @@ struct h_stream_sender {
 	uint32_t stage_size;
 	uint32_t stage_for;		/* what s->buffer was when there was a try; 0: none */
 	uint32_t staged;
+	bool flushing;			/* it is being sent: who polls there does not */
+	struct h_debt debt;		/* staged, once h_manager_drain() has asked */
 	int which;
 	void (*ready)(struct h_stream_sender *sender, void *arg);
 	void *ready_arg;

@@ -568,6 +568,32 @@ static void sent(struct h_stream_sender *s)
 		refuse(s);
 }
 
+/* ---- what is collected, when the manager is to be drained ---- */
+
+static int pay_staged(struct h_debt *d)
+{
+	struct h_stream_sender *s = (void *)((char *)d - offsetof(struct h_stream_sender, debt));
+	int err;
+
+	if (h__mutex_lock(s->r.manager, &s->sending, H_NOWAIT))
+		return -EBUSY;
+	err = h__stream_failed(s) ? 0 : h__stage_flush(s, 0, H_NOWAIT);
+	/* Without room at the other end it waits for a credit. */
+	if (err)
+		err = h__stream_wait_for_ticket(s, H_NOWAIT) == -EAGAIN ? -EAGAIN : -EBUSY;
+	if (h__stream_failed(s))
+		err = 0;
+	sent(s);
+	return err;
+}
+
+struct h_debt *h__stream_collected(struct h_receiver *r)
+{
+	struct h_stream_sender *s = of(r);
+
+	return r->class_ == &credit_class && h__read_once(&s->staged) ? &s->debt : NULL;
+}
+
 ssize_t h_stream_send(struct h_stream_sender *s, const void *data,
 		      size_t length, int64_t timeout_ns)
 {
@@ -689,8 +715,11 @@ static int hello(struct h_stream_sender *s)
 
 int h__stream_sender_destroy(struct h_stream_sender *s)
 {
+	int err;
+
+	h__debt_remove(s->r.manager, &s->debt);
 	/* If it stays, so does the slot that it tells. */
-	int err = end_watch(s);
+	err = end_watch(s);
 
 	h__stage_wait(s, 0);
 	h__stage_wait(s, 1);
@@ -726,6 +755,7 @@ int h__stream_sender_prepare(struct h_manager *m, uint32_t slot_flags,
 	*sender = NULL;
 	if (!s)
 		return -ENOMEM;
+	s->debt.pay = pay_staged;
 	s->stage_handle[0] = -1;
 	s->stage_handle[1] = -1;
 	s->fixed = slot_flags & HAMLYN_SLOT_TICKET_ONLY;
@@ -812,6 +842,7 @@ int h_stream_sender_close(struct h_stream_sender *s, int64_t timeout_ns)
 
 	if (!s)
 		return 0;
+	h__debt_remove(s->r.manager, &s->debt);
 	ret = h__stream_finish(s, h_deadline(timeout_ns));
 	err = h__stream_sender_destroy(s);
 	return ret ? ret : err;

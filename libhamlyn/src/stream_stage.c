@@ -91,8 +91,12 @@ int h__stage_flush(struct h_stream_sender *s, uint64_t more,
 
 	if (!s->staged)
 		return 0;
+	if (s->flushing)
+		return -EAGAIN;
+	s->flushing = true;
 	handle = h__stream_post(s, s->stage[s->which], s->staged, more, 0,
 				deadline_ns);
+	s->flushing = false;
 	if (handle < 0)
 		return (int)handle;
 	s->stage_handle[s->which] = handle;

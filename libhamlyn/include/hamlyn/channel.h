@@ -159,8 +159,9 @@ int h_channel_peer(const struct h_channel *channel, struct h_peer *peer);
  *
  * When it returns @data may be changed. A message is taken whole or not at all. Of
  * one for which the receiver's buffers have not enough room until the time is over,
- * the rest is kept, and goes out in the next calls on the channel and in
- * h_manager_dispatch(); until then nothing else is taken.
+ * the rest is kept, and goes out in whatever call polls or waits on the manager next:
+ * of this or another end point, h_manager_poll(), h_manager_dispatch(), h_manager_wait().
+ * Until then nothing else is taken. h_manager_drain() tells whether all has left.
  *
  * Return: 0; -EMSGSIZE if the other end does not take messages that long; -EAGAIN,
  * also if only the work queue is full for a moment, or another thread sends;

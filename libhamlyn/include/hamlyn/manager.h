@@ -70,9 +70,12 @@ int h_manager_create(struct h_dev *dev, const struct h_manager_attr *attr,
  * @manager: the manager
  * @timeout_ns: most time to wait
  *
- * Before one ends a process whose last message matters, for instance.
+ * Before one ends a process whose last message matters, for instance. Everything that a
+ * call said was sent is in the receivers' memory then: also what was kept of a long message
+ * (h_channel_send()), and what streams collect. That may have to wait for the receivers.
  *
- * Return: 0, also for messages that the NIC refused; -EAGAIN, -ETIMEDOUT, -EINTR.
+ * Return: 0, also for messages that the NIC refused, or whose receiver is gone; -EAGAIN,
+ * -ETIMEDOUT, -EINTR: something is left, and stays to be sent.
  */
 int h_manager_drain(struct h_manager *manager, int64_t timeout_ns);
 
@@ -110,7 +113,8 @@ struct h_terminus *h_manager_terminus(const struct h_manager *manager);
  * h_manager_poll() - look for arrivals and give them to their receivers
  * @manager: the manager
  *
- * The paper's poll_nowait. Receive calls do it by themselves.
+ * The paper's poll_nowait. Receive calls do it by themselves. What was kept of messages
+ * that count as sent goes on, of all channels of the manager.
  *
  * Return: how many there were (64 at most per call), or 0; also 0 while
  * another thread is at it.

@@ -162,8 +162,8 @@ class Channel(Endpoint):
 
         Raises TimeoutError, or BlockingIOError if timeout is 0; BrokenPipeError if the
         other end is gone, or this one was shut down. A message of which a part had gone
-        when the time was over counts as sent: the rest goes out in the next calls, and in
-        Manager.dispatch().
+        when the time was over counts as sent: the rest goes out in whatever call polls or
+        waits on the manager next; Manager.drain() tells whether all has left.
         """
         if type(data) is bytes:
             self._send(data, len(data), timeout)
