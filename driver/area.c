@@ -181,6 +181,8 @@ static void area_free(struct hml_memory *memory)
 		free_extents(a);
 	if (!a->allocated)
 		hml_pin_undo(a);
+	if (a->price)
+		hml_user_uncharge_small(memory->device, a->price_payer, a->price);
 	kvfree(a->mem);
 }
 
@@ -201,12 +203,29 @@ static struct hml_area *area_new(unsigned long pages)
 	return a;
 }
 
+/* What it takes beside its memory: 16 bytes for each extent, which a page may be. */
+static int pay_table(struct hml_context *c, struct hml_area *a)
+{
+	size_t table = struct_size(a->mem, extents, a->room);
+	u32 price = hml_price(sizeof(*a)) + (u32)min_t(size_t, table, SZ_1G);
+	int err = hml_user_charge_small(c, price);
+
+	if (err)
+		return err;
+	a->price = price;
+	a->price_payer = hml_payer(c);
+	return 0;
+}
+
 static int area_publish(struct hml_context *c, struct hml_area *a, u32 *id)
 {
 	int err;
 
 	/* If there is no memory for a smaller table, the larger one is as good. */
 	mem_resize(a, a->mem->count);
+	err = pay_table(c, a);
+	if (err)
+		return err;
 	mutex_lock(&c->lock);
 	/* From here on another thread may remove it: it is not ours. */
 	err = xa_alloc(hml_table(c, &c->areas), &a->id, a,

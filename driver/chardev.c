@@ -555,6 +555,36 @@ static int open_loan(struct hml_context *c)
 	return 0;
 }
 
+/* Also for what the kernel has of an open file, about. */
+static u32 context_price(void)
+{
+	return hml_price(sizeof(struct hml_context)) +
+	       hml_price(HML_AUDIT_CONTEXT *
+			 sizeof(struct hamlyn_audit_entry)) +
+	       hml_price(sizeof(struct file));
+}
+
+static int begin_paying(struct hml_context *c)
+{
+	struct hml_payer payer;
+	int err = hml_user_get(c->device, &payer);
+
+	if (err)
+		return err;
+	c->user = payer.user;
+	c->share = payer.share;
+	err = hml_user_charge_small(c, context_price());
+	if (err)
+		hml_user_put(c->device, payer);
+	return err;
+}
+
+static void end_paying(struct hml_context *c)
+{
+	hml_user_uncharge_small(c->device, hml_payer(c), context_price());
+	hml_user_put(c->device, hml_payer(c));
+}
+
 static int hml_fop_open(struct inode *inode, struct file *file)
 {
 	struct hml_device *d = container_of(inode->i_cdev, struct hml_device,
@@ -568,11 +598,9 @@ static int hml_fop_open(struct inode *inode, struct file *file)
 	c = context_new(d);
 	if (!c)
 		return -ENOMEM;
-	c->user = hml_user_get(d);
-	if (IS_ERR(c->user)) {
-		err = PTR_ERR(c->user);
+	err = begin_paying(c);
+	if (err)
 		goto err_free;
-	}
 	err = open_loan(c);
 	if (!err)
 		err = context_link(c);
@@ -585,7 +613,7 @@ static int hml_fop_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 
 err_user:
-	hml_user_put(d, c->user);
+	end_paying(c);
 err_free:
 	hml_context_put(c);
 	return err;
@@ -599,7 +627,6 @@ err_free:
 static int hml_fop_release(struct inode *inode, struct file *file)
 {
 	struct hml_context *c = file->private_data;
-	struct hml_device *d = c->device;
 
 	trace_hamlyn_context_close(c);
 	hml_event_context(c, HAMLYN_NL_EVENT_CONTEXT_CLOSE);
@@ -617,7 +644,7 @@ static int hml_fop_release(struct inode *inode, struct file *file)
 	hml_nq_destroy_all(c);
 	flush_delayed_work(&c->waking);
 	hml_area_destroy_all(c);
-	hml_user_put(d, c->user);
+	end_paying(c);
 	context_unlink(c, true);
 	hml_context_put(c);
 	return 0;

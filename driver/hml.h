@@ -24,6 +24,7 @@
 #include <linux/device.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
+#include <linux/log2.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/rbtree.h>
@@ -54,6 +55,7 @@
 #define HML_MAX_ENGINES		16
 #define HML_MAX_SLOTS		SZ_1M
 #define HML_PACKETS_PER_XMIT	4	/* with an adversary */
+#define HML_USER_WATCHES	65536	/* of a user, or of a container */
 #define HML_AUDIT_NIC		1024	/* discarded packets remembered by a NIC */
 #define HML_AUDIT_CONTEXT	64	/* and by a context, of its own slots */
 
@@ -126,6 +128,36 @@ struct hml_client {
 	unsigned long uid;
 	s64 left;
 	u32 users;
+};
+
+/**
+ * struct hml_quota - what a user, or all users of a container, have of a NIC
+ * @node: in device.shares, by @key
+ * @key: whose; see share_key(); constant
+ * @account: what it has of all NICs, with a reference; constant
+ * @ref: contexts and memory that count here
+ * @used: what there is
+ * @watches: watches
+ *
+ * All under device.users_lock.
+ */
+struct hml_quota {
+	struct rb_node node;
+	u64 key;
+	struct hml_account *account;
+	u32 ref;
+	struct hml_limits used;
+	unsigned long watches;
+};
+
+/**
+ * struct hml_payer - who pays for something
+ * @user: the user, or NULL: nobody
+ * @share: its share
+ */
+struct hml_payer {
+	struct hml_user *user;
+	struct hml_quota *share;
 };
 
 /**
@@ -251,6 +283,8 @@ struct hml_walk {
  * @gone: not there yet, or deleted: cannot be opened
  * @users_lock: protects @users, what is in them, @pages and the limits
  * @users: struct hml_user by uid
+ * @shares: struct hml_quota by key; under @users_lock
+ * @slots_taken: slots of all users; under @users_lock
  * @users_seen: where to look for one to be forgotten; under @users_lock
  * @pages: kernel memory for areas and rings of all users
  * @max_pages: its limit
@@ -296,6 +330,8 @@ struct hml_device {
 	bool gone;
 	raw_spinlock_t users_lock;
 	struct rb_root users;
+	struct rb_root shares;
+	unsigned long slots_taken;
 	u32 users_seen;
 	unsigned long pages;
 	unsigned long max_pages;
@@ -317,6 +353,7 @@ struct hml_device {
  * @id: id on the NIC
  * @user: whose limits and guesses count
  * @loan: who pays for engines, with a reference
+ * @share: whose share of the NIC
  * @uid: who opened it; @user's, or one that is subordinate to it
  * @pid: process that opened it
  * @comm: its name then
@@ -346,6 +383,7 @@ struct hml_context {
 	u32 id;
 	struct hml_user *user;
 	struct hml_loan *loan;
+	struct hml_quota *share;
 	kuid_t uid;
 	struct pid *pid;
 	char comm[TASK_COMM_LEN];
@@ -369,7 +407,7 @@ struct hml_context {
  * struct hml_memory - kernel memory that can be mapped
  * @ref: 1 for the object, 1 for each mapping
  * @device: the NIC
- * @user: who pays for it, with a reference; NULL: it costs nothing
+ * @payer: who pays for it, with references, or none
  * @pages: its price
  * @free: frees what belongs to it
  * @folios: what is not free yet, for others have references: by folio.lru
@@ -382,7 +420,7 @@ struct hml_context {
 struct hml_memory {
 	refcount_t ref;
 	struct hml_device *device;
-	struct hml_user *user;
+	struct hml_payer payer;
 	unsigned long pages;
 	void (*free)(struct hml_memory *memory);
 	struct list_head folios;
@@ -403,8 +441,9 @@ struct hml_memory {
  * @page_size: bytes of the smallest page it is made of; constant
  * @mm: where pinned pages are shown as VmPin
  * @owner: whose RLIMIT_MEMLOCK pinned pages count against
- * @user: whose limit for pinned pages of the NIC they count against, with a
- *	reference
+ * @payer: whose limits for pinned pages they count against, with references
+ * @price: bytes of small objects that it counts as; 0: none yet
+ * @price_payer: who pays that
  */
 struct hml_area {
 	struct hml_memory memory;
@@ -418,7 +457,9 @@ struct hml_area {
 	unsigned long page_size;
 	struct mm_struct *mm;
 	struct user_struct *owner;
-	struct hml_user *user;
+	struct hml_payer payer;
+	u32 price;
+	struct hml_payer price_payer;
 };
 
 /**
@@ -507,6 +548,7 @@ struct hml_slot_object {
  * @kicks_in_row: doorbells in quick succession; a hint
  * @kicks_to_wake: how many of them start polling; a hint, written by the engine
  * @areas: areas bound to the tags; under the context's lock
+ * @payer: who pays for it and its tickets; constant
  * @wq: work queue; mapped writable
  * @status: status; mapped read-only
  * @rcu: for lookups without the context's lock
@@ -533,6 +575,7 @@ struct hml_term {
 	u32 kicks_in_row;
 	u32 kicks_to_wake;
 	struct hml_area *areas[HAMLYN_MAX_TAGS];
+	struct hml_payer payer;
 	struct hml_ring *wq;
 	struct hml_ring *status;
 	struct rcu_head rcu;
@@ -555,6 +598,7 @@ int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set)
 /* main.c */
 void hml_nic_default_attr(struct hml_nic_attr *attr);
 unsigned long hml_max_pages(void);
+unsigned long hml_max_wired(void);
 
 /* adversary.c */
 void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,
@@ -604,17 +648,36 @@ struct hml_ring *hml_ring_alloc(struct hml_context *c, size_t bytes);
 void hml_ring_put(struct hml_ring *ring);
 size_t hml_ring_bytes(const struct hml_ring *ring);
 
+static inline struct hml_payer hml_payer(const struct hml_context *c)
+{
+	return (struct hml_payer) { c->user, c->share };
+}
+
+/* What an object of @bytes counts as: with what the allocator adds, and a place in a table. */
+static inline u32 hml_price(size_t bytes)
+{
+	return roundup_pow_of_two(bytes) + 64;
+}
+
 /* user.c */
 void hml_users_free(struct hml_device *d);
-struct hml_user *hml_user_get(struct hml_device *d);
-void hml_user_put(struct hml_device *d, struct hml_user *u);
+int hml_user_get(struct hml_device *d, struct hml_payer *payer);
+void hml_user_put(struct hml_device *d, struct hml_payer payer);
 int hml_user_charge(struct hml_context *c, unsigned long pages);
-void hml_user_uncharge(struct hml_device *d, struct hml_user *u,
+void hml_user_uncharge(struct hml_device *d, struct hml_payer payer,
 		       unsigned long pages, bool all);
-int hml_user_charge_wired(struct hml_context *c, struct hml_user **u,
+int hml_user_charge_small(struct hml_context *c, u32 bytes);
+void hml_user_uncharge_small(struct hml_device *d, struct hml_payer payer,
+			     u32 bytes);
+int hml_user_charge_wired(struct hml_context *c, struct hml_payer *payer,
 			  unsigned long had, unsigned long pages);
-void hml_user_uncharge_wired(struct hml_device *d, struct hml_user *u,
+void hml_user_uncharge_wired(struct hml_device *d, struct hml_payer payer,
 			     unsigned long pages, bool all);
+bool hml_user_charge_locked(struct hml_user *u, unsigned long pages,
+			    unsigned long limit, unsigned long *had);
+void hml_user_uncharge_locked(struct hml_user *u, unsigned long pages);
+int hml_user_charge_watch(struct hml_context *c);
+void hml_user_uncharge_watch(struct hml_context *c);
 int hml_user_charge_slot(struct hml_context *c);
 void hml_user_uncharge_slot(struct hml_context *c);
 int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard);

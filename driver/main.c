@@ -82,6 +82,10 @@ static unsigned int user_mem_limit_mb;
 module_param(user_mem_limit_mb, uint, 0444);
 MODULE_PARM_DESC(user_mem_limit_mb, "kernel memory of one user, in MiB (half of that)");
 
+static unsigned int wired_limit_mb;
+module_param(wired_limit_mb, uint, 0444);
+MODULE_PARM_DESC(wired_limit_mb, "memory that all users may wire, in MiB (half the memory)");
+
 static unsigned int user_wired_limit_mb;
 module_param(user_wired_limit_mb, uint, 0444);
 MODULE_PARM_DESC(user_wired_limit_mb, "memory that one user may wire, in MiB (half the memory)");
@@ -103,6 +107,13 @@ static unsigned long mb_to_pages(unsigned long mb)
 unsigned long hml_max_pages(void)
 {
 	return mem_limit_mb ? mb_to_pages(mem_limit_mb) : totalram_pages() / 4;
+}
+
+/* Memory that all users of all NICs may wire. */
+unsigned long hml_max_wired(void)
+{
+	return wired_limit_mb ? mb_to_pages(wired_limit_mb) :
+				totalram_pages() / 2;
 }
 
 /* Index and host are left open; what is 0 gets its default from nic.c. */

@@ -85,8 +85,8 @@ static void end(struct hml_memory *memory, unsigned long pages)
 {
 	struct hml_device *d = memory->device;
 
-	if (memory->user)
-		hml_user_uncharge(d, memory->user, pages, true);
+	if (memory->payer.user)
+		hml_user_uncharge(d, memory->payer, pages, true);
 	/* Begins what it is part of. */
 	kfree(memory);
 	put_device(&d->dev);
@@ -110,7 +110,7 @@ static void scan(struct work_struct *work)
 		if (memory == last)
 			last = NULL;
 		if (memory->held) {
-			hml_user_uncharge(memory->device, memory->user, freed,
+			hml_user_uncharge(memory->device, memory->payer, freed,
 					  false);
 			spin_lock(&held_lock);
 			list_add_tail(&memory->place, &held);
@@ -128,7 +128,7 @@ static void scan(struct work_struct *work)
 
 static void hold(struct hml_memory *memory)
 {
-	hml_user_uncharge(memory->device, memory->user,
+	hml_user_uncharge(memory->device, memory->payer,
 			  memory->pages - memory->held, false);
 	spin_lock(&held_lock);
 	list_add_tail(&memory->place, &held);
@@ -175,7 +175,7 @@ int hml_memory_init(struct hml_memory *memory, struct hml_context *c,
 	INIT_LIST_HEAD(&memory->folios);
 	memory->device = c->device;
 	get_device(&memory->device->dev);
-	memory->user = pages && !err ? c->user : NULL;
+	memory->payer = pages && !err ? hml_payer(c) : (struct hml_payer) {};
 	memory->pages = pages;
 	memory->free = free;
 	return err;
@@ -198,6 +198,12 @@ void hml_memory_put(struct hml_memory *memory)
 
 /* ---- rings ---- */
 
+static u32 ring_price(unsigned long pages)
+{
+	return hml_price(sizeof(struct hml_ring)) +
+	       hml_price(pages * sizeof(struct page *));
+}
+
 static void ring_free(struct hml_memory *memory)
 {
 	struct hml_ring *ring = container_of(memory, struct hml_ring, memory);
@@ -207,6 +213,9 @@ static void ring_free(struct hml_memory *memory)
 		vunmap(ring->va);
 	for (i = 0; ring->pages && i < memory->pages && ring->pages[i]; i++)
 		hml_memory_give_back(memory, page_folio(ring->pages[i]));
+	if (memory->payer.user)
+		hml_user_uncharge_small(memory->device, memory->payer,
+					ring_price(memory->pages));
 	kvfree(ring->pages);
 }
 
@@ -243,13 +252,21 @@ static int fill_ring(struct hml_ring *ring)
 struct hml_ring *hml_ring_alloc(struct hml_context *c, size_t bytes)
 {
 	struct hml_ring *ring = kzalloc(sizeof(*ring), GFP_KERNEL_ACCOUNT);
+	unsigned long pages = PAGE_ALIGN(bytes) >> PAGE_SHIFT;
+	u32 price = ring_price(pages);
 	int err;
 
 	if (!ring)
 		return ERR_PTR(-ENOMEM);
-	err = hml_memory_init(&ring->memory, c, PAGE_ALIGN(bytes) >> PAGE_SHIFT,
-			      ring_free);
-	if (!err)
+	err = hml_user_charge_small(c, price);
+	if (err) {
+		kfree(ring);
+		return ERR_PTR(err);
+	}
+	err = hml_memory_init(&ring->memory, c, pages, ring_free);
+	if (err)
+		hml_user_uncharge_small(c->device, hml_payer(c), price);
+	else
 		err = fill_ring(ring);
 	if (err) {
 		hml_ring_put(ring);

@@ -54,6 +54,7 @@ static void nq_free(struct work_struct *work)
 
 	hml_ring_put(nq->ring);
 	hml_ring_put(nq->control);
+	hml_user_uncharge_small(c->device, hml_payer(c), hml_price(sizeof(*nq)));
 	kfree(nq);
 	hml_context_put(c);
 }
@@ -274,11 +275,17 @@ static int alloc_rings(struct hml_nqueue *nq, u32 entries)
 
 static struct hml_nqueue *nq_new(struct hml_context *c, u32 entries)
 {
-	struct hml_nqueue *nq = kzalloc(sizeof(*nq), GFP_KERNEL_ACCOUNT);
-	int err;
+	int err = hml_user_charge_small(c, hml_price(sizeof(struct hml_nqueue)));
+	struct hml_nqueue *nq;
 
-	if (!nq)
+	if (err)
+		return ERR_PTR(err);
+	nq = kzalloc(sizeof(*nq), GFP_KERNEL_ACCOUNT);
+	if (!nq) {
+		hml_user_uncharge_small(c->device, hml_payer(c),
+					hml_price(sizeof(*nq)));
 		return ERR_PTR(-ENOMEM);
+	}
 	nq->context = c;
 	hml_context_get(c);
 	refcount_set(&nq->ref, 1);

@@ -27,29 +27,41 @@
 /* ---- RLIMIT_MEMLOCK, VmPin and the user's limit ---- */
 
 /*
- * Of the user, not of the mm: pinned pages live as long as the open file,
- * which a process can hand on before it ends.
+ * RLIMIT_MEMLOCK is of the user, not of the mm: pinned pages live as long as the
+ * open file, which a process can hand on before it ends.
  */
+static int refuse_locked(struct hml_context *c, const struct hml_area *a,
+			 unsigned long pages, unsigned long had,
+			 unsigned long limit)
+{
+	unsigned long asked = a->pages + pages;
+	unsigned long others = had - min(had, a->pages);
+
+	hml_explain(c, "%lu pages asked for, %lu of RLIMIT_MEMLOCK's %lu in use (%s)",
+		    asked, others, limit,
+		    "huge pages (folios) are charged whole");
+	trace_hamlyn_quota(c, "RLIMIT_MEMLOCK",
+			   (u64)asked << (PAGE_SHIFT - 10),
+			   (u64)others << (PAGE_SHIFT - 10),
+			   (u64)limit << (PAGE_SHIFT - 10));
+	return -ENOMEM;
+}
+
+/* By the uid that the process has, as everybody counts; and by the one that answers for it. */
 static int charge_locked(struct hml_context *c, struct hml_area *a,
 			 unsigned long pages)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	unsigned long had = atomic_long_read(&a->owner->locked_vm);
-	unsigned long asked, others;
+	unsigned long had;
 
+	if (!hml_user_charge_locked(c->user, pages, limit, &had))
+		return refuse_locked(c, a, pages, had, limit);
+	had = atomic_long_read(&a->owner->locked_vm);
 	do {
 		if (had <= limit && pages <= limit - had)
 			continue;
-		asked = a->pages + pages;
-		others = had - min(had, a->pages);
-		hml_explain(c, "%lu pages asked for, %lu of RLIMIT_MEMLOCK's %lu in use (%s)",
-			    asked, others, limit,
-			    "huge pages (folios) are charged whole");
-		trace_hamlyn_quota(c, "RLIMIT_MEMLOCK",
-				   (u64)asked << (PAGE_SHIFT - 10),
-				   (u64)others << (PAGE_SHIFT - 10),
-				   (u64)limit << (PAGE_SHIFT - 10));
-		return -ENOMEM;
+		hml_user_uncharge_locked(c->user, pages);
+		return refuse_locked(c, a, pages, had, limit);
 	} while (!atomic_long_try_cmpxchg(&a->owner->locked_vm, &had,
 					  had + pages));
 	return 0;
@@ -72,13 +84,13 @@ static int charge(struct hml_context *c, struct hml_area *a,
 
 	if (!pages)
 		return 0;
-	err = hml_user_charge_wired(c, &a->user, a->pages, pages);
+	err = hml_user_charge_wired(c, &a->payer, a->pages, pages);
 	if (err)
 		return err;
 	if (a->owner)
 		err = charge_locked(c, a, pages);
 	if (err) {
-		hml_user_uncharge_wired(c->device, a->user, pages, false);
+		hml_user_uncharge_wired(c->device, a->payer, pages, false);
 		return err;
 	}
 	/* What /proc/PID/status shows as VmPin. */
@@ -97,8 +109,10 @@ static void uncharge(struct hml_area *a)
 		atomic_long_sub(a->pages, &a->owner->locked_vm);
 		free_uid(a->owner);
 	}
-	if (a->user)
-		hml_user_uncharge_wired(a->memory.device, a->user, a->pages,
+	if (a->owner && a->payer.user)
+		hml_user_uncharge_locked(a->payer.user, a->pages);
+	if (a->payer.user)
+		hml_user_uncharge_wired(a->memory.device, a->payer, a->pages,
 					true);
 }
 

@@ -160,6 +160,26 @@ static struct hml_slot_object *slot_new(struct hml_context *c)
 	return s;
 }
 
+/* By number, and as memory. */
+static int pay(struct hml_context *c)
+{
+	int err = hml_user_charge_slot(c);
+
+	if (err)
+		return err;
+	err = hml_user_charge_small(c, hml_price(sizeof(struct hml_slot_object)));
+	if (err)
+		hml_user_uncharge_slot(c);
+	return err;
+}
+
+static void pay_no_more(struct hml_context *c)
+{
+	hml_user_uncharge_small(c->device, hml_payer(c),
+				hml_price(sizeof(struct hml_slot_object)));
+	hml_user_uncharge_slot(c);
+}
+
 int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg)
 {
 	struct hml_slot_object *s;
@@ -169,12 +189,12 @@ int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg)
 	    arg->mode > HAMLYN_SLOT_PARANOID_ONE_SHOT ||
 	    (arg->mode != HAMLYN_SLOT_NORMAL && !arg->meta_count))
 		return -EINVAL;
-	err = hml_user_charge_slot(c);
+	err = pay(c);
 	if (err)
 		return err;
 	s = slot_new(c);
 	if (IS_ERR(s)) {
-		hml_user_uncharge_slot(c);
+		pay_no_more(c);
 		return PTR_ERR(s);
 	}
 	if (!(arg->flags & HAMLYN_SLOT_KEY_GIVEN))
@@ -186,7 +206,7 @@ int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg)
 	err = link_slot(c, s, arg);
 	if (err) {
 		number_put(c->device, arg->slot);
-		hml_user_uncharge_slot(c);
+		pay_no_more(c);
 		kfree(s);
 	} else {
 		trace_hamlyn_slot_create(c, arg);
@@ -205,7 +225,7 @@ static void slot_free(struct hml_context *c, struct hml_slot_object *s)
 {
 	drop_users(s);
 	number_put(c->device, s->core.number);
-	hml_user_uncharge_slot(c);
+	pay_no_more(c);
 	kfree(s);
 }
 

@@ -37,6 +37,7 @@ void hml_term_put(struct hml_term *t)
 	hml_ring_put(t->status);
 	hml_tickets_free(t);
 	hml_engine_disown(t);
+	hml_user_uncharge_small(t->device, t->payer, hml_price(sizeof(*t)));
 	kfree_rcu(t, rcu);
 }
 
@@ -67,11 +68,18 @@ static int alloc_rings(struct hml_context *c, struct hml_term *t, u32 entries,
 static struct hml_term *term_new(struct hml_context *c,
 				 const struct hamlyn_terminus_create *arg)
 {
-	struct hml_term *t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
-	int err;
+	int err = hml_user_charge_small(c, hml_price(sizeof(struct hml_term)));
+	struct hml_term *t;
 
-	if (!t)
+	if (err)
+		return ERR_PTR(err);
+	t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+	if (!t) {
+		hml_user_uncharge_small(c->device, hml_payer(c),
+					hml_price(sizeof(*t)));
 		return ERR_PTR(-ENOMEM);
+	}
+	t->payer = hml_payer(c);
 	t->device = c->device;
 	t->context = c->id;
 	refcount_set(&t->ref, 1);

@@ -21,9 +21,55 @@
 
 #define FIRST_TICKETS	16	/* length of a new key table; then it doubles */
 
+/**
+ * struct ticket_file - what a descriptor of a ticket is of
+ * @ticket: the ticket; constant
+ * @device: NIC of who pays for it, with a reference
+ * @payer: who pays for it
+ *
+ * The NIC may be deleted meanwhile: of it there is the structure only then.
+ */
+struct ticket_file {
+	struct hml_ticket ticket;
+	struct hml_device *device;
+	struct hml_payer payer;
+};
+
+/* With what the kernel has of an open file, about. */
+static u32 file_price(void)
+{
+	return hml_price(sizeof(struct ticket_file)) +
+	       hml_price(sizeof(struct file));
+}
+
+static struct ticket_file *file_new(struct hml_context *c)
+{
+	int err = hml_user_charge_small(c, file_price());
+	struct ticket_file *f;
+
+	if (err)
+		return ERR_PTR(err);
+	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+	if (!f) {
+		hml_user_uncharge_small(c->device, hml_payer(c), file_price());
+		return ERR_PTR(-ENOMEM);
+	}
+	f->device = c->device;
+	get_device(&f->device->dev);
+	f->payer = hml_payer(c);
+	return f;
+}
+
+static void file_free(struct ticket_file *f)
+{
+	hml_user_uncharge_small(f->device, f->payer, file_price());
+	put_device(&f->device->dev);
+	kfree_sensitive(f);
+}
+
 static int ticket_release(struct inode *inode, struct file *file)
 {
-	kfree_sensitive(file->private_data);
+	file_free(file->private_data);
 	return 0;
 }
 
@@ -60,14 +106,14 @@ static int fill_ticket(struct hml_context *c, struct hml_ticket *k,
 	return err;
 }
 
-/* The file, which owns @k from then on, and a descriptor reserved for it. */
-static int open_ticket(struct hml_ticket *k, struct file **file)
+/* The file, which owns @f from then on, and a descriptor reserved for it. */
+static int open_ticket(struct ticket_file *f, struct file **file)
 {
 	int fd = get_unused_fd_flags(O_CLOEXEC);
 
 	if (fd < 0)
 		return fd;
-	*file = anon_inode_getfile("[hamlyn-ticket]", &ticket_fops, k,
+	*file = anon_inode_getfile("[hamlyn-ticket]", &ticket_fops, f,
 				   O_RDONLY);
 	if (IS_ERR(*file)) {
 		put_unused_fd(fd);
@@ -87,28 +133,29 @@ static int open_ticket(struct hml_ticket *k, struct file **file)
  * hml_ticket_commit(), or hml_ticket_undo() if it could not be told. Until then
  * close() of the number fails, and so does dup2() to it.
  *
- * Return: 0, or -EINVAL, -ENOENT, -ERANGE, -ENOMEM, -EMFILE, -ENFILE.
+ * Return: 0, or -EINVAL, -ENOENT, -ERANGE, -ENOMEM, -EDQUOT, -EMFILE, -ENFILE.
  */
 int hml_ticket_create(struct hml_context *c, struct hamlyn_ticket_create *arg,
 		      struct file **file)
 {
-	struct hml_ticket *k;
+	struct ticket_file *f;
 	int ret;
 
 	if (arg->flags)
 		return -EINVAL;
-	k = kzalloc(sizeof(*k), GFP_KERNEL_ACCOUNT);
-	if (!k)
-		return -ENOMEM;
-	ret = fill_ticket(c, k, arg);
+	f = file_new(c);
+	if (IS_ERR(f))
+		return PTR_ERR(f);
+	ret = fill_ticket(c, &f->ticket, arg);
 	if (!ret)
-		ret = open_ticket(k, file);
+		ret = open_ticket(f, file);
 	if (ret < 0) {
-		kfree_sensitive(k);
+		file_free(f);
 		return ret;
 	}
 	arg->fd = ret;
-	trace_hamlyn_ticket_create(c, k->slot, k->base, k->length);
+	trace_hamlyn_ticket_create(c, f->ticket.slot, f->ticket.base,
+				   f->ticket.length);
 	return 0;
 }
 
@@ -136,7 +183,7 @@ int hml_ticket_of_fd(int fd, struct hml_ticket *k)
 		return -EBADF;
 	/* Its contents never change, so the copy needs no lock. */
 	if (file->f_op == &ticket_fops)
-		*k = *(const struct hml_ticket *)file->private_data;
+		*k = ((const struct ticket_file *)file->private_data)->ticket;
 	else
 		err = -EBADF;
 	fput(file);
@@ -163,26 +210,42 @@ static bool still_good(struct hml_device *d, const struct hml_ticket *k)
 	return good;
 }
 
+static u32 table_price(u32 count)
+{
+	return hml_price(count * sizeof(struct hml_ticket));
+}
+
 /* Nobody looks at the table any more. What is in it may still open something. */
 void hml_tickets_free(struct hml_term *t)
 {
+	if (!t->core.ticket_count)
+		return;
+	hml_user_uncharge_small(t->device, t->payer,
+				table_price(t->core.ticket_count));
 	kvfree_sensitive(t->core.tickets,
 			 t->core.ticket_count * sizeof(*t->core.tickets));
 }
 
 /* Terminus held: nobody else looks at the table, and it may move. */
-static int grow(struct hml_term *t)
+static int grow(struct hml_context *c, struct hml_term *t)
 {
 	u32 old = t->core.ticket_count;
 	u32 count = old ? 2 * old : FIRST_TICKETS;
 	struct hml_ticket *tickets;
+	int err;
 
 	if (old >= HAMLYN_MAX_TICKETS)
 		return -ENOSPC;
 	count = min_t(u32, count, HAMLYN_MAX_TICKETS);
+	err = hml_user_charge_small(c, table_price(count));
+	if (err)
+		return err;
 	tickets = kvcalloc(count, sizeof(*tickets), GFP_KERNEL_ACCOUNT);
-	if (!tickets)
+	if (!tickets) {
+		hml_user_uncharge_small(c->device, hml_payer(c),
+					table_price(count));
 		return -ENOMEM;
+	}
 	if (old)
 		memcpy(tickets, t->core.tickets, old * sizeof(*tickets));
 	hml_tickets_free(t);
@@ -192,7 +255,8 @@ static int grow(struct hml_term *t)
 }
 
 /* Terminus held. The lowest free index, or an error. */
-static int add_ticket(struct hml_term *t, const struct hml_ticket *k)
+static int add_ticket(struct hml_context *c, struct hml_term *t,
+		      const struct hml_ticket *k)
 {
 	u32 i;
 	int err;
@@ -201,7 +265,7 @@ static int add_ticket(struct hml_term *t, const struct hml_ticket *k)
 		if (!t->core.tickets[i].key)
 			break;
 	if (i == t->core.ticket_count) {
-		err = grow(t);
+		err = grow(c, t);
 		if (err)
 			return err;
 	}
@@ -209,13 +273,14 @@ static int add_ticket(struct hml_term *t, const struct hml_ticket *k)
 	return i;
 }
 
-static int import(struct hml_term *t, const struct hml_ticket *k)
+static int import(struct hml_context *c, struct hml_term *t,
+		  const struct hml_ticket *k)
 {
 	int ret = hml_term_hold(t);
 
 	if (ret)
 		return ret;
-	ret = add_ticket(t, k);
+	ret = add_ticket(c, t, k);
 	hml_term_release(t);
 	return ret;
 }
@@ -244,7 +309,7 @@ int hml_ticket_import(struct hml_context *c, struct hamlyn_ticket_import *arg,
 	t = hml_term_get(c, arg->terminus);
 	if (!t)
 		return -ENOENT;
-	ret = import(t, &k);
+	ret = import(c, t, &k);
 	if (ret == -ENOSPC)
 		hml_explain(c, "a terminus holds at most %u tickets",
 			    HAMLYN_MAX_TICKETS);

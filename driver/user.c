@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What one user may have of a NIC, so that there is something for the others. */
+/*
+ * What one user may have of a NIC, so that there is something for the others.
+ *
+ * Not by cgroups, which are not a module's to ask: ucounts are not exported, and the misc
+ * controller's resources are an enum of the kernel. Nor could they say what is left for those
+ * who come later. What the kernel allocates is charged to the memory cgroup as well
+ * (GFP_KERNEL_ACCOUNT), which may be stricter.
+ */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/ktime.h>
@@ -32,9 +39,9 @@ static bool exceeds(unsigned long used, unsigned long more, unsigned long limit)
 /* ---- records ---- */
 
 /*
- * Who answers for the current user: himself, or who made the outermost of his user
- * namespaces. Else whoever has subordinate uids would have as many shares, and as many
- * free guesses. Not if that was root, who makes containers for others.
+ * The uid to charge: the creator of the outermost user namespace that root did not make, so
+ * that subordinate uids share one quota, and one number of free guesses, also inside of
+ * containers that root makes for others.
  */
 static kuid_t responsible(void)
 {
@@ -42,36 +49,59 @@ static kuid_t responsible(void)
 	kuid_t uid = current_euid();
 
 	for (; ns != &init_user_ns; ns = ns->parent)
-		uid = ns->owner;
-	return uid_eq(uid, GLOBAL_ROOT_UID) ? current_euid() : uid;
+		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			uid = ns->owner;
+	return uid;
+}
+
+/*
+ * Whose share: the user's, or if root made the outermost namespace all of that container's
+ * together. It has its number as long as there is anybody in it, and one in a pipe of which memory
+ * outlived it is nothing to worry about.
+ */
+static u64 share_key(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+
+	if (ns == &init_user_ns)
+		return __kuid_val(responsible());
+	while (ns->parent != &init_user_ns)
+		ns = ns->parent;
+	return uid_eq(ns->owner, GLOBAL_ROOT_UID) ?
+	       BIT_ULL(32) | ns->ns.inum : __kuid_val(responsible());
 }
 
 /* ---- all NICs together ---- */
 
-/*
- * A NIC's limit is not enough where there are several: the memory is one. Half
- * of what all may have is one user's share.
- */
-static DEFINE_RAW_SPINLOCK(all_lock);	/* all_pages, accounts and what is in them */
+/* A NIC's limit is not enough where there are several: the memory is one. */
+static DEFINE_RAW_SPINLOCK(all_lock);	/* what follows, and what is in accounts */
 static unsigned long all_pages;
+static unsigned long all_wired;
+static unsigned long all_small;
 static struct rb_root accounts = RB_ROOT;
 
 /**
- * struct hml_account - what one user has of all NICs
- * @node: in accounts, by @uid
- * @uid: the user; constant
+ * struct hml_account - what one user, or one container, has of all NICs
+ * @node: in accounts, by @key
+ * @key: as in struct hml_quota, or a uid; constant
  * @ref: records of NICs
  * @pages: kernel memory
+ * @wired: pinned pages
+ * @small: bytes of objects
+ * @locked: those that count against RLIMIT_MEMLOCK
  */
 struct hml_account {
 	struct rb_node node;
-	kuid_t uid;
+	u64 key;
 	u32 ref;
 	unsigned long pages;
+	unsigned long wired;
+	unsigned long small;
+	unsigned long locked;
 };
 
-/* Where an account of @uid hangs, or would. */
-static struct rb_node **account_place(kuid_t uid, struct rb_node **parent)
+/* Where an account of @key hangs, or would. */
+static struct rb_node **account_place(u64 key, struct rb_node **parent)
 {
 	struct rb_node **link = &accounts.rb_node;
 
@@ -81,19 +111,18 @@ static struct rb_node **account_place(kuid_t uid, struct rb_node **parent)
 		struct hml_account *a = rb_entry(*link, struct hml_account,
 						 node);
 
-		if (uid_eq(uid, a->uid))
+		if (key == a->key)
 			break;
 		*parent = *link;
-		link = uid_lt(uid, a->uid) ? &(*link)->rb_left :
-					     &(*link)->rb_right;
+		link = key < a->key ? &(*link)->rb_left : &(*link)->rb_right;
 	}
 	return link;
 }
 
-/* @fresh, or what there was of that user. */
+/* @fresh, or what there was of that key. */
 static struct hml_account *account_find(struct hml_account *fresh)
 {
-	struct rb_node *parent, **link = account_place(fresh->uid, &parent);
+	struct rb_node *parent, **link = account_place(fresh->key, &parent);
 
 	if (*link)
 		return rb_entry(*link, struct hml_account, node);
@@ -103,14 +132,14 @@ static struct hml_account *account_find(struct hml_account *fresh)
 }
 
 /* With one more reference, or NULL. */
-static struct hml_account *account_get(kuid_t uid)
+static struct hml_account *account_get(u64 key)
 {
 	struct hml_account *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
 	struct hml_account *a;
 
 	if (!fresh)
 		return NULL;
-	fresh->uid = uid;
+	fresh->key = key;
 	raw_spin_lock(&all_lock);
 	a = account_find(fresh);
 	a->ref++;
@@ -240,7 +269,7 @@ static struct hml_user *user_new(kuid_t uid)
 	if (!u)
 		return NULL;
 	u->uid = uid;
-	u->account = account_get(uid);
+	u->account = account_get(__kuid_val(uid));
 	if (u->account)
 		return u;
 	kfree(u);
@@ -345,51 +374,125 @@ static void forget_some(struct hml_device *d, struct hml_user **gone)
 	d->users_seen = u ? __kuid_val(u->uid) : 0;
 }
 
-/**
- * hml_user_get() - the record of the current user, for a new context
- * @d: the NIC
- *
- * Return: the record, with one more reference, or an ERR_PTR().
- */
-struct hml_user *hml_user_get(struct hml_device *d)
-{
-	struct hml_user *gone[FORGET_BATCH] = {};
-	struct hml_user *fresh = user_new(responsible());
-	struct hml_user *u;
-	u32 i;
+/* ---- shares ---- */
 
-	if (!fresh)
-		return ERR_PTR(-ENOMEM);
-	raw_spin_lock(&d->users_lock);
-	forget_some(d, gone);
-	u = user_find(d, &fresh);
-	u->ref++;
-	u->contexts++;
-	raw_spin_unlock(&d->users_lock);
-	user_free(fresh);
-	for (i = 0; i < FORGET_BATCH; i++)
-		user_free(gone[i]);
-	return u;
+static void share_free(struct hml_quota *s)
+{
+	if (!s)
+		return;
+	account_put(s->account);
+	kfree(s);
 }
 
-/* Return: what user_free() is to free. */
-static struct hml_user *put_locked(struct hml_device *d, struct hml_user *u)
+static struct hml_quota *share_new(void)
 {
-	u->ref--;
-	return forget(d, u);
+	struct hml_quota *s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
+
+	if (!s)
+		return NULL;
+	s->key = share_key();
+	s->account = account_get(s->key);
+	if (s->account)
+		return s;
+	kfree(s);
+	return NULL;
+}
+
+/* That of *@fresh's key: *@fresh, which is NULL from then on, or what there was. */
+static struct hml_quota *share_find(struct hml_device *d,
+				    struct hml_quota **fresh)
+{
+	struct rb_node **link = &d->shares.rb_node, *parent = NULL;
+	struct hml_quota *s;
+
+	lockdep_assert_held(&d->users_lock);
+	while (*link) {
+		s = rb_entry(*link, struct hml_quota, node);
+		if ((*fresh)->key == s->key)
+			return s;
+		parent = *link;
+		link = (*fresh)->key < s->key ? &parent->rb_left :
+						&parent->rb_right;
+	}
+	s = *fresh;
+	rb_link_node(&s->node, parent, link);
+	rb_insert_color(&s->node, &d->shares);
+	*fresh = NULL;
+	return s;
+}
+
+/* users_lock is held. One more object of theirs. */
+static void payer_get(struct hml_payer p)
+{
+	p.user->ref++;
+	p.share->ref++;
+}
+
+/* users_lock is held. Return: what payer_free() is to free. */
+static struct hml_payer payer_put(struct hml_device *d, struct hml_payer p)
+{
+	struct hml_payer gone = {};
+
+	lockdep_assert_held(&d->users_lock);
+	p.user->ref--;
+	gone.user = forget(d, p.user);
+	if (--p.share->ref)
+		return gone;
+	rb_erase(&p.share->node, &d->shares);
+	gone.share = p.share;
+	return gone;
+}
+
+static void payer_free(struct hml_payer gone)
+{
+	user_free(gone.user);
+	share_free(gone.share);
+}
+
+/**
+ * hml_user_get() - who pays for a new context
+ * @d: the NIC
+ * @payer: out: the records of the current user, with one more reference
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int hml_user_get(struct hml_device *d, struct hml_payer *payer)
+{
+	struct hml_user *gone[FORGET_BATCH] = {};
+	struct hml_user *user = user_new(responsible());
+	struct hml_quota *share = share_new();
+	u32 i;
+
+	if (!user || !share) {
+		payer_free((struct hml_payer) { user, share });
+		return -ENOMEM;
+	}
+	raw_spin_lock(&d->users_lock);
+	forget_some(d, gone);
+	payer->user = user_find(d, &user);
+	payer->share = share_find(d, &share);
+	payer_get(*payer);
+	payer->user->contexts++;
+	raw_spin_unlock(&d->users_lock);
+	payer_free((struct hml_payer) { user, share });
+	for (i = 0; i < FORGET_BATCH; i++)
+		user_free(gone[i]);
+	return 0;
 }
 
 /* A context is gone. */
-void hml_user_put(struct hml_device *d, struct hml_user *u)
+void hml_user_put(struct hml_device *d, struct hml_payer payer)
 {
+	struct hml_payer gone;
+
 	raw_spin_lock(&d->users_lock);
-	u->contexts--;
-	u = put_locked(d, u);
+	payer.user->contexts--;
+	gone = payer_put(d, payer);
 	raw_spin_unlock(&d->users_lock);
-	user_free(u);
+	payer_free(gone);
 }
 
-/* The NIC is gone. */
+/* The NIC is gone, and with it all shares. */
 void hml_users_free(struct hml_device *d)
 {
 	struct hml_user *u, *next;
@@ -460,16 +563,75 @@ int hml_user_set_limits(struct hml_device *d, kuid_t uid,
 	return 0;
 }
 
+/* ---- shares that nobody can take ---- */
+
+/*
+ * What there is of something is @total. Nobody knows who comes yet, so a part is open
+ * to those only that have little:
+ *
+ *	least = min(guaranteed, total / 14)
+ *	reserve = min(16 * least, total / 2)
+ *
+ * Up to @least anybody may take from all of it: so there is something left for at least
+ * the tenth, also on a small machine, where two have taken three quarters of what is open to
+ * all. Above, from what is not reserved, and no more than is left free of that then
+ * (Choudhury and Hahne's dynamic threshold): one user alone gets a half of it, two a third
+ * each, and so on. A user for whom an administrator has set limits keeps out of the
+ * reserve, and has no such threshold.
+ */
+#define LEAST_SLOTS	128
+#define LEAST_PAGES	(SZ_32M >> PAGE_SHIFT)
+#define LEAST_SMALL	SZ_4M
+
+static unsigned long most_of(unsigned long total, unsigned long taken,
+			     unsigned long used, unsigned long guaranteed,
+			     bool alone)
+{
+	unsigned long least = min(guaranteed, total / 14);
+	unsigned long open = total - min(16 * least, total / 2);
+	unsigned long free = open - min(open, taken);
+
+	if (alone)
+		return max(least, used + free);
+	return max(least, used + (free - min(free, used)) / 2);
+}
+
+/**
+ * struct pool - something that all share
+ * @total: all there is; ULONG_MAX: there is no end of it
+ * @taken: of which all have
+ * @guaranteed: that everybody can have, if there is enough
+ */
+struct pool {
+	unsigned long total;
+	unsigned long taken;
+	unsigned long guaranteed;
+};
+
+/* May one who has @used of it have @more? Else @r says why not. */
+static bool pool_refuses(struct refusal *r, const struct pool *p,
+			 unsigned long more, unsigned long used,
+			 unsigned long limit, bool alone)
+{
+	return over(r, more, used,
+		    min(limit, most_of(p->total, p->taken, used, p->guaranteed,
+				       alone)));
+}
+
 /* As charge_pages(); under its lock. */
-static void charge_all(struct hml_account *a, unsigned long pages, bool exempt,
+static void charge_all(struct hml_payer payer, unsigned long pages, bool exempt,
 		       struct refusal *r)
 {
-	unsigned long most = hml_max_pages();
+	struct pool pool = { hml_max_pages(), 0, LEAST_PAGES };
+	struct hml_account *a = payer.share->account;
 
 	r->what = "kernel memory of all NICs";
 	raw_spin_lock(&all_lock);
-	r->all = over(r, pages, all_pages, most);
-	if (!r->all && (exempt || !over(r, pages, a->pages, most / 2))) {
+	pool.taken = all_pages;
+	r->all = over(r, pages, all_pages, pool.total);
+	if (!r->all &&
+	    (exempt || !pool_refuses(r, &pool, pages, a->pages, ULONG_MAX,
+				     payer.user->limited))) {
 		r->attr = 0;
 		all_pages += pages;
 		a->pages += pages;
@@ -491,6 +653,7 @@ static void charge_pages(struct hml_context *c, unsigned long pages,
 	struct hml_device *d = c->device;
 	struct hml_user *u = user_of(c);
 	struct hml_limits limits = hml_user_limits(d, u);
+	const struct pool pool = { d->max_pages, d->pages, LEAST_PAGES };
 
 	r->attr = HAMLYN_A_KERNEL_BYTES;
 	r->had = u->used;
@@ -499,19 +662,34 @@ static void charge_pages(struct hml_context *c, unsigned long pages,
 	if (r->all)
 		return;
 	r->what = "kernel memory";
-	if (!exempt && over(r, pages, u->used.pages, limits.pages))
+	if (!exempt &&
+	    (pool_refuses(r, &pool, pages, u->used.pages, limits.pages,
+			  u->limited) ||
+	     pool_refuses(r, &pool, pages, c->share->used.pages, limits.pages,
+			  u->limited)))
 		return;
-	charge_all(u->account, pages, exempt, r);
+	charge_all(hml_payer(c), pages, exempt, r);
 	if (r->attr)
 		return;
 	d->pages += pages;
 	u->used.pages += pages;
-	u->ref++;
+	c->share->used.pages += pages;
+}
+
+/* users_lock is held. */
+static void uncharge_pages(struct hml_device *d, struct hml_payer p,
+			   unsigned long pages)
+{
+	lockdep_assert_held(&d->users_lock);
+	d->pages -= pages;
+	p.user->used.pages -= pages;
+	p.share->used.pages -= pages;
+	uncharge_all(p.share->account, pages);
 }
 
 /**
  * hml_user_charge() - charge kernel memory to the NIC and to a context's user
- * @c: the context; its user gets one more reference
+ * @c: the context; its payer gets one more reference
  * @pages: how much
  *
  * Return: 0, or -EDQUOT. CAP_SYS_RESOURCE passes the user's limit, nobody the NIC's.
@@ -523,6 +701,8 @@ int hml_user_charge(struct hml_context *c, unsigned long pages)
 
 	raw_spin_lock(&c->device->users_lock);
 	charge_pages(c, pages, exempt, &r);
+	if (!r.attr)
+		payer_get(hml_payer(c));
 	raw_spin_unlock(&c->device->users_lock);
 	return refuse(c, &r);
 }
@@ -530,70 +710,211 @@ int hml_user_charge(struct hml_context *c, unsigned long pages)
 /**
  * hml_user_uncharge() - less kernel memory
  * @d: the NIC
- * @u: the user
+ * @payer: who paid
  * @pages: how much less
  * @all: that was all: the reference is put
  */
-void hml_user_uncharge(struct hml_device *d, struct hml_user *u,
+void hml_user_uncharge(struct hml_device *d, struct hml_payer payer,
 		       unsigned long pages, bool all)
 {
+	struct hml_payer gone = {};
+
 	raw_spin_lock(&d->users_lock);
-	d->pages -= pages;
-	u->used.pages -= pages;
-	uncharge_all(u->account, pages);
-	u = all ? put_locked(d, u) : NULL;
+	uncharge_pages(d, payer, pages);
+	if (all)
+		gone = payer_put(d, payer);
 	raw_spin_unlock(&d->users_lock);
-	user_free(u);
+	payer_free(gone);
+}
+
+/* ---- objects of the kernel ---- */
+
+/*
+ * Contexts, NQs, slots, watches, tickets: what the kernel has of each is counted in bytes, by
+ * itself, so that areas and rings get all that the limits for memory say: of all NICs together it
+ * may be a quarter of that in addition.
+ */
+static unsigned long small_total(void)
+{
+	return max(hml_max_pages() << (PAGE_SHIFT - 2), (unsigned long)SZ_16M);
+}
+
+static void charge_small(struct hml_payer p, u32 bytes, bool exempt,
+			 struct refusal *r)
+{
+	struct pool pool = { small_total(), 0, LEAST_SMALL };
+	struct hml_account *a = p.share->account;
+
+	raw_spin_lock(&all_lock);
+	pool.taken = all_small;
+	r->all = over(r, bytes, all_small, pool.total);
+	if (r->all || (!exempt && pool_refuses(r, &pool, bytes, a->small,
+					       ULONG_MAX, p.user->limited))) {
+		r->attr = HAMLYN_A_KERNEL_BYTES;
+	} else {
+		all_small += bytes;
+		a->small += bytes;
+	}
+	raw_spin_unlock(&all_lock);
+}
+
+/**
+ * hml_user_charge_small() - charge an object of the kernel
+ * @c: the context; its payer gets one more reference
+ * @bytes: its price, hml_price()
+ *
+ * Return: 0, or -EDQUOT.
+ */
+int hml_user_charge_small(struct hml_context *c, u32 bytes)
+{
+	struct refusal r = { .what = "objects of the kernel" };
+	bool exempt = exempt_user();
+
+	raw_spin_lock(&c->device->users_lock);
+	r.had = c->user->used;
+	charge_small(hml_payer(c), bytes, exempt, &r);
+	if (!r.attr)
+		payer_get(hml_payer(c));
+	raw_spin_unlock(&c->device->users_lock);
+	/* Told in pages, as memory is. */
+	r.more = DIV_ROUND_UP(r.more, PAGE_SIZE);
+	r.used = DIV_ROUND_UP(r.used, PAGE_SIZE);
+	r.limit >>= PAGE_SHIFT;
+	return refuse(c, &r);
+}
+
+/* An object of that price is gone. */
+void hml_user_uncharge_small(struct hml_device *d, struct hml_payer payer,
+			     u32 bytes)
+{
+	struct hml_payer gone;
+
+	raw_spin_lock(&d->users_lock);
+	raw_spin_lock(&all_lock);
+	all_small -= bytes;
+	payer.share->account->small -= bytes;
+	raw_spin_unlock(&all_lock);
+	gone = payer_put(d, payer);
+	raw_spin_unlock(&d->users_lock);
+	payer_free(gone);
+}
+
+/* ---- pinned memory ---- */
+
+static void charge_all_wired(struct hml_payer p, unsigned long pages,
+			     bool exempt, struct refusal *r)
+{
+	struct pool pool = { hml_max_wired(), 0, LEAST_PAGES };
+	struct hml_account *a = p.share->account;
+
+	raw_spin_lock(&all_lock);
+	pool.taken = all_wired;
+	if (!exempt &&
+	    (pool_refuses(r, &pool, pages, a->wired, ULONG_MAX,
+			  p.user->limited) ||
+	     over(r, pages, all_wired, pool.total))) {
+		r->attr = HAMLYN_A_WIRED_BYTES;
+	} else {
+		all_wired += pages;
+		a->wired += pages;
+	}
+	raw_spin_unlock(&all_lock);
 }
 
 /**
  * hml_user_charge_wired() - charge pinned memory to a context's user
  * @c: the context
- * @u: the user, or NULL; out: the user, with one more reference if it was NULL
+ * @payer: none yet; out: the payer, with one more reference if there was none
  * @had: what is charged already of what is being pinned
  * @pages: how much more
  *
  * Return: 0, or -EDQUOT.
  */
-int hml_user_charge_wired(struct hml_context *c, struct hml_user **u,
+int hml_user_charge_wired(struct hml_context *c, struct hml_payer *payer,
 			  unsigned long had, unsigned long pages)
 {
 	struct refusal r = { .what = "wired memory (folios whole)" };
+	struct hml_payer p = hml_payer(c);
 	bool exempt = exempt_user();
-	struct hml_user *user;
 	struct hml_limits limits;
 
 	raw_spin_lock(&c->device->users_lock);
-	user = user_of(c);
-	limits = hml_user_limits(c->device, user);
-	r.had = user->used;
-	if (!exempt && over(&r, pages, user->used.wired, limits.wired)) {
+	limits = hml_user_limits(c->device, p.user);
+	r.had = p.user->used;
+	if (!exempt && (over(&r, pages, p.user->used.wired, limits.wired) ||
+			over(&r, pages, p.share->used.wired, limits.wired)))
+		r.attr = HAMLYN_A_WIRED_BYTES;
+	else
+		charge_all_wired(p, pages, exempt, &r);
+	if (r.attr) {
 		/* All that is being pinned was asked for, and none of it is in use. */
 		r.more += had;
-		r.used -= had;
-		r.attr = HAMLYN_A_WIRED_BYTES;
+		r.used -= min(r.used, had);
 	} else {
-		user->used.wired += pages;
+		p.user->used.wired += pages;
+		p.share->used.wired += pages;
 		c->device->wired += pages;
-		if (!*u)
-			user->ref++;
-		*u = user;
+		if (!payer->user)
+			payer_get(p);
+		*payer = p;
 	}
 	raw_spin_unlock(&c->device->users_lock);
 	return refuse(c, &r);
 }
 
 /* As hml_user_uncharge(), of pinned memory. */
-void hml_user_uncharge_wired(struct hml_device *d, struct hml_user *u,
+void hml_user_uncharge_wired(struct hml_device *d, struct hml_payer payer,
 			     unsigned long pages, bool all)
 {
+	struct hml_payer gone = {};
+
 	raw_spin_lock(&d->users_lock);
-	u->used.wired -= pages;
+	payer.user->used.wired -= pages;
+	payer.share->used.wired -= pages;
 	d->wired -= pages;
-	u = all ? put_locked(d, u) : NULL;
+	raw_spin_lock(&all_lock);
+	all_wired -= pages;
+	payer.share->account->wired -= pages;
+	raw_spin_unlock(&all_lock);
+	if (all)
+		gone = payer_put(d, payer);
 	raw_spin_unlock(&d->users_lock);
-	user_free(u);
+	payer_free(gone);
 }
+
+/**
+ * hml_user_charge_locked() - RLIMIT_MEMLOCK of all subordinate uids of a user together
+ * @u: the user
+ * @pages: how much more
+ * @limit: the limit, in pages
+ * @had: out: how much there was
+ *
+ * What the kernel counts, it counts for each uid.
+ *
+ * Return: whether it is within the limit, and charged.
+ */
+bool hml_user_charge_locked(struct hml_user *u, unsigned long pages,
+			    unsigned long limit, unsigned long *had)
+{
+	bool may;
+
+	raw_spin_lock(&all_lock);
+	*had = u->account->locked;
+	may = !exceeds(*had, pages, limit);
+	if (may)
+		u->account->locked += pages;
+	raw_spin_unlock(&all_lock);
+	return may;
+}
+
+void hml_user_uncharge_locked(struct hml_user *u, unsigned long pages)
+{
+	raw_spin_lock(&all_lock);
+	u->account->locked -= pages;
+	raw_spin_unlock(&all_lock);
+}
+
+/* ---- objects by number ---- */
 
 /**
  * hml_user_charge_slot() - count one more slot
@@ -603,20 +924,30 @@ void hml_user_uncharge_wired(struct hml_device *d, struct hml_user *u,
  */
 int hml_user_charge_slot(struct hml_context *c)
 {
+	struct hml_device *d = c->device;
+	struct pool pool = { d->nic.port.max_slots, 0, LEAST_SLOTS };
 	struct refusal r = { .what = "slots" };
 	bool exempt = exempt_user();
 	struct hml_limits limits;
 	struct hml_user *u;
 
-	raw_spin_lock(&c->device->users_lock);
+	raw_spin_lock(&d->users_lock);
 	u = user_of(c);
-	limits = hml_user_limits(c->device, u);
+	limits = hml_user_limits(d, u);
+	pool.taken = d->slots_taken;
 	r.had = u->used;
-	if (!exempt && over(&r, 1, u->used.slots, limits.slots))
+	if (!exempt &&
+	    (pool_refuses(&r, &pool, 1, u->used.slots, limits.slots,
+			  u->limited) ||
+	     pool_refuses(&r, &pool, 1, c->share->used.slots, limits.slots,
+			  u->limited))) {
 		r.attr = HAMLYN_A_SLOTS;
-	else
+	} else {
 		u->used.slots++;
-	raw_spin_unlock(&c->device->users_lock);
+		c->share->used.slots++;
+		d->slots_taken++;
+	}
+	raw_spin_unlock(&d->users_lock);
 	return refuse(c, &r);
 }
 
@@ -624,6 +955,39 @@ void hml_user_uncharge_slot(struct hml_context *c)
 {
 	raw_spin_lock(&c->device->users_lock);
 	user_of(c)->used.slots--;
+	c->share->used.slots--;
+	c->device->slots_taken--;
+	raw_spin_unlock(&c->device->users_lock);
+}
+
+/**
+ * hml_user_charge_watch() - count one more watch
+ * @c: the context
+ *
+ * Return: 0, or -EDQUOT.
+ */
+int hml_user_charge_watch(struct hml_context *c)
+{
+	bool exempt = exempt_user();
+	bool may;
+
+	raw_spin_lock(&c->device->users_lock);
+	may = exempt || c->share->watches < HML_USER_WATCHES;
+	if (may)
+		c->share->watches++;
+	raw_spin_unlock(&c->device->users_lock);
+	if (may)
+		return 0;
+	hml_explain(c, "watches: 1 asked for, %u of the user's %u in use",
+		    HML_USER_WATCHES, HML_USER_WATCHES);
+	trace_hamlyn_quota(c, "watches", 1, HML_USER_WATCHES, HML_USER_WATCHES);
+	return -EDQUOT;
+}
+
+void hml_user_uncharge_watch(struct hml_context *c)
+{
+	raw_spin_lock(&c->device->users_lock);
+	c->share->watches--;
 	raw_spin_unlock(&c->device->users_lock);
 }
 
@@ -631,6 +995,8 @@ void hml_user_uncharge_slot(struct hml_context *c)
  * hml_user_charge_terminus() - count one more terminus
  * @c: the context
  * @guard: out: what earlier termini of the user were guilty of
+ *
+ * Of termini there is no end: what they cost is memory.
  *
  * Return: 0, or -EDQUOT.
  */
@@ -645,10 +1011,13 @@ int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard)
 	u = user_of(c);
 	limits = hml_user_limits(c->device, u);
 	r.had = u->used;
-	if (!exempt && over(&r, 1, u->used.termini, limits.termini)) {
+	if (!exempt &&
+	    (over(&r, 1, u->used.termini, limits.termini) ||
+	     over(&r, 1, c->share->used.termini, limits.termini))) {
 		r.attr = HAMLYN_A_TERMINI;
 	} else {
 		u->used.termini++;
+		c->share->used.termini++;
 		c->device->term_count++;
 		*guard = u->guard;
 	}
@@ -710,6 +1079,7 @@ void hml_user_uncharge_terminus(struct hml_context *c,
 {
 	raw_spin_lock(&c->device->users_lock);
 	user_of(c)->used.termini--;
+	c->share->used.termini--;
 	c->device->term_count--;
 	hml_guard_inherit(&user_of(c)->guard, guard);
 	raw_spin_unlock(&c->device->users_lock);

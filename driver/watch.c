@@ -479,6 +479,30 @@ static void give_back_parts(struct hml_context *c, struct hml_watch *w)
 	w->nq->users--;
 }
 
+/*
+ * By number, for others tell them, and as memory. There is no limit of those of one slot: whoever
+ * has its key could use it up, and others that have it too would not be told. Nor is one
+ * needed: whoever ends the slot tells a few, a worker the rest.
+ */
+static int pay(struct hml_context *c)
+{
+	int err = hml_user_charge_watch(c);
+
+	if (err)
+		return err;
+	err = hml_user_charge_small(c, hml_price(sizeof(struct hml_watch)));
+	if (err)
+		hml_user_uncharge_watch(c);
+	return err;
+}
+
+static void pay_no_more(struct hml_context *c)
+{
+	hml_user_uncharge_small(c->device, hml_payer(c),
+				hml_price(sizeof(struct hml_watch)));
+	hml_user_uncharge_watch(c);
+}
+
 static struct hml_watch *watch_new(const struct hamlyn_watch *arg)
 {
 	struct hml_watch *w = kzalloc(sizeof(*w), GFP_KERNEL_ACCOUNT);
@@ -542,19 +566,26 @@ int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 	err = resolve_ticket(arg, &by);
 	if (err)
 		return err;
+	err = pay(c);
+	if (err)
+		return err;
 	w = watch_new(&by);
-	if (!w)
+	if (!w) {
+		pay_no_more(c);
 		return -ENOMEM;
+	}
 	mutex_lock(&c->lock);
 	err = start(c, w, &by, arg->nq);
 	if (!err)
 		arg->watch = w->id;
 	/* From here on another thread may destroy it: it is not ours. */
 	mutex_unlock(&c->lock);
-	if (err)
+	if (err) {
+		pay_no_more(c);
 		kfree(w);
-	else
+	} else {
 		hml_changed();
+	}
 	return err;
 }
 
@@ -569,6 +600,7 @@ static void watch_free(struct hml_watch *w)
 	raw_spin_unlock(&watch_lock);
 	trace_hamlyn_unwatch(w->nq, w->id, w->host, w->slot);
 	w->nq->users--;
+	pay_no_more(w->nq->context);
 	kfree(w);
 }
 

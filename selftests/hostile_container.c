@@ -6,9 +6,11 @@
  */
 #include "kselftest_harness.h"
 #include "hostile.h"
+
 #include "nics.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #define NEED_ROOT	"kernel: as root"
 #define NO_CONTAINER	77
@@ -222,6 +224,64 @@ TEST_F(hostile_container, containers_that_root_made_have_shares_of_their_own)
 	EXPECT_EQ(0, be_inside(0, somebody(5), has_none));
 	EXPECT_EQ(0, be_inside(0, somebody(7), has_one));
 	EXPECT_EQ(0, leave(&first));
+}
+
+/* ---- RLIMIT_MEMLOCK of all of them together --------------------------------- */
+
+#define LOCKED	8	/* pages */
+
+static int wire(unsigned int pages)
+{
+	struct rlimit limit = { LOCKED * PAGE, LOCKED * PAGE };
+	struct hamlyn_area_add arg = { .size = sizeof(arg), .length = pages * PAGE };
+	void *p = mmap(NULL, LOCKED * PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = ht_raw_open();
+
+	if (p == MAP_FAILED || fd < 0 || setrlimit(RLIMIT_MEMLOCK, &limit))
+		return -EIO;
+	madvise(p, LOCKED * PAGE, MADV_NOHUGEPAGE);
+	arg.addr = (uintptr_t)p;
+	return ht_raw(fd, HAMLYN_IOC_AREA_ADD, &arg);
+}
+
+static int wire_all(int socket)
+{
+	if (wire(LOCKED) || say(socket))
+		return 1;
+	hear(socket);
+	return 0;
+}
+
+static int wires_one(int socket)
+{
+	(void)socket;
+	return wire(1) ? 1 : 0;
+}
+
+static int wires_none(int socket)
+{
+	(void)socket;
+	return wire(1) == -ENOMEM ? 0 : 1;
+}
+
+TEST_F(hostile_container, subordinate_uids_have_one_RLIMIT_MEMLOCK)
+{
+	unsigned int user = somebody(0);
+	struct inside first = { .owner = user, .uid = somebody(2),
+				.act = wire_all };
+	int ret = enter(&first);
+
+	if (!ret)
+		ret = hear(first.socket);
+	if (ret && leave(&first) == NO_CONTAINER)
+		SKIP(return, "no user namespaces here");
+	ASSERT_EQ(0, ret);
+	EXPECT_EQ(0, be_inside(user, somebody(3), wires_none));
+	EXPECT_EQ(0, be_inside(user, user, wires_none));
+	EXPECT_EQ(0, be_inside(somebody(1), somebody(4), wires_one));
+	EXPECT_EQ(0, leave(&first));
+	EXPECT_EQ(0, be_inside(user, somebody(3), wires_one));
 }
 
 /* How many contexts on the NIC of the suite one is told of. */

@@ -7,6 +7,7 @@
 #include "hostile.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #define CHUNK		(16ull << 20)
 
@@ -126,6 +127,220 @@ TEST(a_nic_has_no_more_memory_than_its_limit_not_even_for_root)
 	EXPECT_EQ(-EDQUOT, err);
 	EXPECT_EQ(0, below);
 	EXPECT_EQ(-EDQUOT, lowered);
+}
+
+/* ---- a share that nobody can take ---- */
+
+#define HOARDERS	8
+#define CONTAINED	4
+#define WIRED		(16u << 20)
+
+/* Whatever there is, in ever smaller pieces. */
+static void hoard_areas(int fd)
+{
+	uint64_t length;
+
+	for (length = CHUNK; length >= PAGE; length /= 2) {
+		struct hamlyn_area_alloc arg;
+
+		do
+			arg = (struct hamlyn_area_alloc){ .size = sizeof(arg),
+							  .length = length };
+		while (!ht_raw(fd, HAMLYN_IOC_AREA_ALLOC, &arg));
+	}
+}
+
+/* The same memory again and again: each area counts. */
+static void hoard_wired(int fd)
+{
+	unsigned char *p = mmap(NULL, WIRED, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t length;
+
+	madvise(p, WIRED, MADV_NOHUGEPAGE);
+	for (length = WIRED; length >= PAGE; length /= 2) {
+		struct hamlyn_area_add arg;
+
+		do
+			arg = (struct hamlyn_area_add){ .size = sizeof(arg),
+							.addr = (uintptr_t)p,
+							.length = length };
+		while (!ht_raw(fd, HAMLYN_IOC_AREA_ADD, &arg));
+	}
+}
+
+static unsigned int hoard_slots(int fd, uint32_t area)
+{
+	struct hamlyn_slot_create slot;
+	unsigned int n = 0;
+
+	while (!ht_raw_slot_create(fd, area, 1, HAMLYN_NONE, &slot))
+		n++;
+	return n;
+}
+
+static unsigned int make_termini(int fd, unsigned int most)
+{
+	unsigned int n;
+
+	for (n = 0; n < most; n++) {
+		struct hamlyn_terminus_create t = { .size = sizeof(t), .entries = 2,
+						    .entry_size = 128 };
+
+		if (ht_raw(fd, HAMLYN_IOC_TERMINUS_CREATE, &t))
+			break;
+	}
+	return n;
+}
+
+/* Takes all that it can, tells @out, and stays. Never returns. */
+static void hoard_all(unsigned int uid, int out)
+{
+	struct hamlyn_area_alloc area;
+	int fd;
+
+	if ((uid && become(uid)) || (fd = ht_raw_open()) < 0 ||
+	    ht_raw_area_alloc(fd, 1, &area, NULL))
+		_exit(1);
+	make_termini(fd, 4096);
+	fprintf(stderr, "# uid %u: %u slots\n", uid, hoard_slots(fd, area.area));
+	hoard_areas(fd);
+	hoard_wired(fd);
+	ht_stay_child();
+	if (write(out, "x", 1) == 1)
+		pause();
+	_exit(2);
+}
+
+static pid_t start_hoarder(unsigned int uid)
+{
+	int pipefd[2];
+	pid_t pid;
+	char byte;
+
+	if (pipe(pipefd))
+		return -1;
+	pid = ht_fork();
+	if (!pid)
+		hoard_all(uid, pipefd[1]);
+	close(pipefd[1]);
+	if (ht_read_all(pipefd[0], &byte, 1)) {
+		fprintf(stderr, "# uid %u: ended %d\n", uid, ht_reap(pid));
+		pid = -1;
+	}
+	close(pipefd[0]);
+	return pid;
+}
+
+/* Of root's making, with many uids: they take what they can one after the other. */
+static void live_in_container(int in, int out)
+{
+	unsigned int i;
+	char byte;
+
+	if (unshare(CLONE_NEWUSER) || write(out, "x", 1) != 1 ||
+	    ht_read_all(in, &byte, 1))
+		_exit(3);
+	for (i = 1; i <= CONTAINED; i++)
+		start_hoarder(i);
+	ht_stay_child();
+	if (write(out, "x", 1) == 1)
+		pause();
+	_exit(4);
+}
+
+static int map_ids(pid_t pid, const char *file)
+{
+	char path[64], line[64];
+	int fd, length, ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	length = snprintf(line, sizeof(line), "0 %u 16\n", somebody(40));
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ret = fd < 0 || write(fd, line, (size_t)length) != length;
+	close(fd);
+	return ret;
+}
+
+/* Its process, or -1 where there are no containers. */
+static pid_t start_container(void)
+{
+	int up[2], down[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(up) || pipe(down))
+		return -1;
+	pid = ht_fork();
+	if (!pid)
+		live_in_container(down[0], up[1]);
+	close(up[1]);
+	if (ht_read_all(up[0], &byte, 1))
+		return -1;
+	if (map_ids(pid, "uid_map") || map_ids(pid, "gid_map") ||
+	    write(down[1], "x", 1) != 1 || ht_read_all(up[0], &byte, 1))
+		return -1;
+	return pid;
+}
+
+/* Returns 0, or the step that failed. */
+static int come_last(void *arg)
+{
+	struct hamlyn_area_alloc area;
+	struct hamlyn_area_add added = { .size = sizeof(added),
+					 .length = WIRED };
+	struct hamlyn_slot_create slot;
+	struct hamlyn_trb trb;
+	struct party p;
+	void *memory;
+	int i;
+
+	(void)arg;
+	if (party_open(&p))
+		return 1;
+	if (make_termini(p.fd, 8) != 8)
+		return 2;
+	for (i = 0; i < 64; i++)
+		if (ht_raw_slot_create(p.fd, p.area.area, 1, HAMLYN_NONE, &slot))
+			return 3;
+	if (ht_raw_area_alloc(p.fd, WIRED, &area, NULL)) {
+		fprintf(stderr, "# %s\n", explained(p.fd));
+		return 4;
+	}
+	memory = mmap(NULL, WIRED, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	added.addr = (uintptr_t)memory;
+	if (memory == MAP_FAILED || ht_raw(p.fd, HAMLYN_IOC_AREA_ADD, &added)) {
+		fprintf(stderr, "# %s\n", explained(p.fd));
+		return 5;
+	}
+	trb = to_party(&p);
+	if (post(&p.terminus, &trb) || !came(&p))
+		return 6;
+	return 0;
+}
+
+TEST(what_comes_last_has_a_share_whatever_others_took)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+	pid_t pids[HOARDERS + 1];
+	unsigned int i;
+
+	if (geteuid())
+		SKIP(return, "kernel: as root");
+	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &limit));
+	for (i = 0; i < HOARDERS; i++) {
+		pids[i] = start_hoarder(somebody(10 + i));
+		ASSERT_LT(0, pids[i]);
+	}
+	pids[i] = start_container();
+	EXPECT_EQ(0, as(somebody(20), come_last, NULL));
+	for (i = 0; i <= HOARDERS; i++) {
+		if (pids[i] <= 0)
+			continue;
+		kill(pids[i], SIGKILL);
+		ht_reap(pids[i]);
+	}
 }
 
 TEST_HARNESS_MAIN

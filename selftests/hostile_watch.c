@@ -325,6 +325,48 @@ TEST_F(hostile_watch, a_crowd_of_watchers_does_not_hold_up_the_owner)
 	EXPECT_LT(ht_now_ns() - begun, ht_patience_ns() / 10);
 }
 
+#define MOST_WATCHES	65536
+
+/* Watches a slot of its own by as many contexts as it takes. Returns 0 or the step. */
+static int watch_all(void *arg)
+{
+	static struct party parties[4];
+	struct hamlyn_watch w;
+	unsigned int n = 0, i;
+	int ret = 0;
+
+	(void)arg;
+	for (i = 0; i < ARRAY_SIZE(parties) && ret != -EDQUOT; i++) {
+		if (party_open(&parties[i]))
+			return 1;
+		for (;;) {
+			w = watch_of(&parties[i], &parties[0]);
+			ret = watch(parties[i].fd, &w);
+			if (ret)
+				break;
+			n++;
+		}
+		if (ret != -ENOSPC && ret != -EDQUOT)
+			return 2;
+	}
+	fprintf(stderr, "# %u watches, then %d\n", n, ret);
+	if (ret != -EDQUOT || n > MOST_WATCHES)
+		return 3;
+	if (!strstr(explained(parties[i - 1].fd), "of the user's"))
+		return 4;
+	/* What is let go may be had again. */
+	w = watch_of(&parties[0], &parties[0]);
+	if (ht_raw_id(parties[0].fd, HAMLYN_IOC_UNWATCH, 0) ||
+	    watch(parties[0].fd, &w))
+		return 5;
+	return 0;
+}
+
+TEST_F(hostile_watch, there_is_an_end_of_one_users_watches)
+{
+	EXPECT_EQ(0, as(somebody(7), watch_all, NULL));
+}
+
 #define TOLD	20000
 #define NEXT	0x1f00df00d5f00d5aULL
 

@@ -790,6 +790,73 @@ TEST_F(limits, of_rings_in_pipes_the_rest_is_free)
 	EXPECT_EQ(0, as(NOBODY, keep_rings));
 }
 
+/* ---- what the kernel has of each object ---------------------------------- */
+
+#define MANY	4096
+
+static int make_ticket(int fd, uint32_t slot)
+{
+	struct hamlyn_ticket_create t = { .size = sizeof(t), .slot = slot };
+
+	return ht_raw(fd, HAMLYN_IOC_TICKET_CREATE, &t);
+}
+
+/* One more of kind @kind: 0, or why not. */
+static int make_one(int fd, int kind, const struct hamlyn_slot_create *slot,
+		    uint32_t nq)
+{
+	struct hamlyn_query query;
+	struct hamlyn_slot_create s;
+	struct hamlyn_watch w;
+
+	switch (kind) {
+	case 0:
+		return ht_raw_open() < 0 ? -errno : 0;
+	case 1:
+		return make_ticket(fd, slot->slot);
+	case 2:
+		return ht_raw_slot_create(fd, slot->area, 1, HAMLYN_NONE, &s);
+	default:
+		if (ht_raw_query(fd, &query))
+			return -EIO;
+		w = (struct hamlyn_watch){ .size = sizeof(w), .host = query.host,
+					   .slot = slot->slot, .key = slot->key,
+					   .nq = nq };
+		return ht_raw(fd, HAMLYN_IOC_WATCH, &w);
+	}
+}
+
+/* Open files until it is refused, and then of the others: 0, or the kind. */
+static int make_small_ones(unsigned int uid)
+{
+	struct rlimit files = { 16 * MANY, 16 * MANY };
+	struct hamlyn_nq_create nq = { .size = sizeof(nq), .entries = 2 };
+	struct hamlyn_slot_create slot;
+	struct hamlyn_area_alloc area;
+	int fd, kind, n, ret = 0;
+
+	if (setrlimit(RLIMIT_NOFILE, &files) || become(uid))
+		return 90;
+	fd = ht_raw_open();
+	if (fd < 0 || alloc(fd, 1, &area) ||
+	    ht_raw_slot_create(fd, area.area, 1, HAMLYN_NONE, &slot) ||
+	    ht_raw(fd, HAMLYN_IOC_NQ_CREATE, &nq))
+		return 91;
+	for (kind = 0; kind < 4; kind++) {
+		for (n = 0, ret = 0; n < (kind ? MANY : 14 * MANY) && !ret; n++)
+			ret = make_one(fd, kind, &slot, nq.nq);
+		fprintf(stderr, "# kind %d: %d, then %d\n", kind, n - 1, ret);
+		if (ret != -EDQUOT)
+			return kind + 1;
+	}
+	return 0;
+}
+
+TEST_F(limits, every_object_of_the_kernel_counts)
+{
+	EXPECT_EQ(0, as(NOBODY, make_small_ones));
+}
+
 /* ---- folios -------------------------------------------------------------- */
 
 /*

@@ -292,18 +292,22 @@ stats-admin    vm hostile_admin             driver/stats.c       s/if (!hml_nic_
 term-admin     vm hostile_admin             driver/terminus.c    s/if ((arg->priority == HAMLYN_PRIORITY_HIGH || arg->weight > 1) \&\&/if (0 \&\&/
 term-priority  vm hostile_admin             driver/terminus.c    s/arg->priority >= HAMLYN_PRIORITIES ||/0 ||/
 term-weight    vm hostile_admin             driver/terminus.c    s/arg->weight > HAMLYN_MAX_WEIGHT)/0)/
-user-memory    vm limits                    driver/user.c        s/if (!exempt \&\& over(r, pages, u->used.pages, limits.pages))/if (0)/
+user-memory    vm limits                    driver/user.c        s/^\treturn over(r, more, used,/\treturn 0 \&\& over(r, more, used,/
 nic-memory     vm hostile_share             driver/user.c        s/r->all = over(r, pages, d->pages, d->max_pages);/r->all = false;/
-user-all-nics  vm hostile_share             driver/user.c        s/(exempt || !over(r, pages, a->pages, most \/ 2))/1/
-user-wired     vm limits                    driver/user.c        s/if (!exempt \&\& over(\&r, pages, user->used.wired, limits.wired)) {/if (0) {/
-user-slots     vm limits                    driver/user.c        s/if (!exempt \&\& over(\&r, 1, u->used.slots, limits.slots))/if (0)/
-user-termini   vm limits                    driver/user.c        s/if (!exempt \&\& over(\&r, 1, u->used.termini, limits.termini)) {/if (0) {/
+user-all-nics  vm hostile_share             driver/user.c        s/(exempt || !pool_refuses(/(1 || !pool_refuses(/
+user-wired     vm limits                    driver/user.c        s/r.attr = HAMLYN_A_WIRED_BYTES;/r.attr = 0;/;s/r->attr = HAMLYN_A_WIRED_BYTES;/r->attr = 0;/
+user-slots     vm limits                    driver/user.c        s/r.attr = HAMLYN_A_SLOTS;/u->used.slots++, c->share->used.slots++;/
+user-termini   vm limits                    driver/user.c        s/r.attr = HAMLYN_A_TERMINI;/u->used.termini++, c->share->used.termini++;/
 poll-crowd     vm poll_wait                 driver/chardev.c     s/if (hml_nq_crowded(c))/if (0)/
 poll-all       vm poll_wait                 driver/nq.c          s/^\twake_up_all(\&c->wait);/\twake_up(\&c->wait);/
 poll-key       vm poll_uring                driver/nq.c          s/^\twake_up_all(\&c->wait);/\twake_up_poll(\&c->wait, EPOLLIN);/
 watch-rest     vm hostile_watch             driver/watch.c       s/nsecs_to_jiffies(RETRY_REST/nsecs_to_jiffies(0/
 user-sub       vm hostile_container         driver/user.c        s/uid = ns->owner;/;/
-user-root      vm hostile_container         driver/user.c        s/return uid_eq(uid, GLOBAL_ROOT_UID) ? current_euid() : uid;/return uid;/
+user-root      vm hostile_container         driver/user.c        s/if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))/if (1)/
+user-least     vm hostile_share             driver/user.c        s/total - min(16 \* least, total \/ 2)/total/
+user-small     vm limits                    driver/user.c        s/(!exempt \&\& pool_refuses(r, \&pool, bytes/(0 \&\& pool_refuses(r, \&pool, bytes/
+watch-count    vm hostile_watch             driver/user.c        s/exempt || c->share->watches < HML_USER_WATCHES/1/
+memlock-sub    vm hostile_container         driver/pin.c         s/if (!hml_user_charge_locked(c->user, pages, limit, \&had))/hml_user_charge_locked(c->user, pages, ULONG_MAX, \&had);if (0)/
 nl-host-admin  vm hostile_container         driver/netlink_nic.c s/!netlink_capable(skb, CAP_NET_ADMIN)/0/
 nl-move-admin  vm hostile_container         driver/netlink_nic.c s/if (!netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN))/if (0)/
 stats-host     vm hostile_container         driver/stats.c       s/if (ns_capable_noaudit(&init_user_ns, CAP_NET_ADMIN))/if (1)/

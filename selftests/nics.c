@@ -1097,7 +1097,8 @@ TEST_F(nics, root_passes_a_users_limit_and_not_the_nics)
 	ASSERT_EQ(0, limit(g, nic, NULL, HAMLYN_A_LIMITS_KERNEL_BYTES,
 			   6 * PAGE, true));
 	EXPECT_EQ(6, can_take(0, memory));
-	EXPECT_EQ(6, can_take(somebody(5), memory));
+	/* Half of it: the rest may be somebody's who comes yet. */
+	EXPECT_EQ(3, can_take(somebody(5), memory));
 	ASSERT_EQ(0, limit(g, nic, NULL, HAMLYN_A_LIMITS_KERNEL_BYTES,
 			   UINT64_MAX, true));
 	EXPECT_EQ(MOST, can_take(0, memory));
@@ -1137,11 +1138,11 @@ static int take_eighths(void *arg)
 }
 
 /* What was given back can be had again, also by who had as much as he may. */
-TEST_F(nics, half_of_all_is_a_users_and_more_is_roots)
+TEST_F(nics, half_of_all_at_most_is_a_users_and_more_is_roots)
 {
 	const unsigned int uid = somebody(7);
 	uint64_t all;
-	int root;
+	int root, first;
 
 	self->nic = nic_new(&self->g);
 	ASSERT_LE(0, self->nic);
@@ -1149,8 +1150,11 @@ TEST_F(nics, half_of_all_is_a_users_and_more_is_roots)
 	ASSERT_EQ(0, nic_get(&self->g, (uint32_t)self->nic));
 	all = genl_number(genl_nested(genl_attr(&self->g, HAMLYN_A_LIMITS),
 				      HAMLYN_A_LIMITS_KERNEL_BYTES));
-	EXPECT_EQ(4, as(uid, take_eighths, &all));
-	EXPECT_EQ(4, as(uid, take_eighths, &all));
+	/* Where little is reserved a half, and on a small machine a quarter. */
+	first = as(uid, take_eighths, &all);
+	EXPECT_LE(1, first);
+	EXPECT_GE(4, first);
+	EXPECT_EQ(first, as(uid, take_eighths, &all));
 	root = as(0, take_eighths, &all);
 	EXPECT_LT(4, root);
 	EXPECT_GE(8, root);

@@ -85,10 +85,12 @@
  *	is wired.
  * EDQUOT
  *	Allocated areas, NQs and termini would exceed the NIC's or the user's
- *	limit for kernel memory, or pinned memory, slots or termini the user's
- *	limit. EXPLAIN tells which, and how much is missing. CAP_SYS_RESOURCE
- *	passes the user's limits. What is destroyed counts until it is
- *	unmapped as well, and nothing else (a pipe, O_DIRECT) has its pages.
+ *	limit for kernel memory, or pinned memory, slots, termini or watches
+ *	the user's limit, or what is not kept for other users; any object, also
+ *	open(), what the kernel may have of a user's objects. EXPLAIN tells
+ *	which, and how much is missing. CAP_SYS_RESOURCE passes the user's
+ *	limits. What is destroyed counts until it is unmapped as well, and
+ *	nothing else (a pipe, O_DIRECT) has its pages.
  * ENOSPC
  *	The NIC has no free slot, the context no free id, or the terminus no
  *	room for another imported ticket.
