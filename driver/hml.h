@@ -83,10 +83,11 @@ struct hml_limits {
  * @used: what there is
  * @limits: what there may be, if @limited
  * @limited: has limits of its own, not the NIC's
- * @guard: what the user's termini that are gone were guilty of
- * @guessing: guesses of WATCH of which it is not known yet whether they are right
+ * @bucket: wrong keys that it may present: of all its termini and watches. Without a
+ *	lock
+ * @paused_told: when an event told last that one of its termini pauses, ns; atomic
  *
- * All under device.users_lock. Kept without a reference while it has limits of
+ * All else under device.users_lock. Kept without a reference while it has limits of
  * its own, or something to remember.
  */
 struct hml_user {
@@ -98,8 +99,8 @@ struct hml_user {
 	struct hml_limits used;
 	struct hml_limits limits;
 	bool limited;
-	struct hml_guard guard;
-	u32 guessing;
+	struct hml_bucket bucket;
+	u64 paused_told;
 };
 
 /**
@@ -208,7 +209,7 @@ struct hml_engine {
  * @kick_window_us: between doorbells that make the engine poll
  * @packet_size: most payload bytes of a packet
  * @max_slots: slots
- * @guesses: free guesses of a sender
+ * @guesses: wrong keys a second that a user may present
  * @max_pages: kernel memory of all users
  * @user: limits of one user
  */
@@ -680,11 +681,8 @@ int hml_user_charge_watch(struct hml_context *c);
 void hml_user_uncharge_watch(struct hml_context *c);
 int hml_user_charge_slot(struct hml_context *c);
 void hml_user_uncharge_slot(struct hml_context *c);
-int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard);
-bool hml_user_guess_begin(struct hml_context *c);
-void hml_user_guess_end(struct hml_context *c, bool wrong, u32 free);
-void hml_user_uncharge_terminus(struct hml_context *c,
-				const struct hml_guard *guard);
+int hml_user_charge_terminus(struct hml_context *c);
+void hml_user_uncharge_terminus(struct hml_context *c);
 struct hml_limits hml_user_limits(const struct hml_device *d,
 				  const struct hml_user *u);
 struct hml_limits hml_user_limits_of(struct hml_device *d, kuid_t uid);

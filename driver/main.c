@@ -23,7 +23,7 @@ MODULE_PARM_DESC(nics, "NICs to begin with, 0 to 256 (default 1)");
 
 static unsigned int idle_us = 50;
 static unsigned int kick_window_us = 1000;
-static unsigned int guesses = HML_GUARD_FREE;
+static unsigned int guesses = HML_GUARD_RATE;
 
 static void apply(struct hml_device *d, const unsigned int *param)
 {
@@ -64,7 +64,7 @@ module_param_cb(kick_window_us, &live_ops, &kick_window_us, 0644);
 MODULE_PARM_DESC(kick_window_us, "us between doorbells that make the engine poll (1000)");
 
 module_param_cb(guesses, &live_ops, &guesses, 0644);
-MODULE_PARM_DESC(guesses, "wrong keys of a sender until it must pause; 0: no limit (256)");
+MODULE_PARM_DESC(guesses, "wrong keys a second that a user may present; 0: no limit (10000)");
 
 static unsigned int packet_size = 16384;
 module_param(packet_size, uint, 0444);

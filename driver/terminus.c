@@ -125,7 +125,6 @@ static bool sizes_valid(const struct hamlyn_terminus_create *arg)
 
 int hml_term_create(struct hml_context *c, struct hamlyn_terminus_create *arg)
 {
-	struct hml_guard guard;
 	struct hml_term *t;
 	int err;
 
@@ -142,15 +141,16 @@ int hml_term_create(struct hml_context *c, struct hamlyn_terminus_create *arg)
 		hml_explain(c, "a high priority or a weight needs CAP_NET_ADMIN");
 		return -EPERM;
 	}
-	err = hml_user_charge_terminus(c, &guard);
+	err = hml_user_charge_terminus(c);
 	if (err)
 		return err;
 	t = term_new(c, arg);
 	if (IS_ERR(t)) {
-		hml_user_uncharge_terminus(c, &guard);
+		hml_user_uncharge_terminus(c);
 		return PTR_ERR(t);
 	}
-	t->core.sender.guard = guard;
+	hml_guard_begin(&t->core.sender.guard, &c->user->bucket,
+			ktime_get_ns());
 	arg->entries_offset = arg->entry_size;
 	arg->wq_length = hml_ring_bytes(t->wq);
 	arg->status_length = hml_ring_bytes(t->status);
@@ -165,7 +165,7 @@ int hml_term_create(struct hml_context *c, struct hamlyn_terminus_create *arg)
 	}
 	mutex_unlock(&c->lock);
 	if (err) {
-		hml_user_uncharge_terminus(c, &guard);
+		hml_user_uncharge_terminus(c);
 		hml_term_put(t);
 		return err == -EBUSY ? -ENOSPC : err;
 	}
@@ -182,7 +182,7 @@ static void shut(struct hml_context *c, struct hml_term *t)
 	hml_term_retire(t);
 	hml_engine_leave(t);
 	trace_hamlyn_terminus_destroy(t);
-	hml_user_uncharge_terminus(c, &t->core.sender.guard);
+	hml_user_uncharge_terminus(c);
 	hml_changed();
 }
 

@@ -414,7 +414,6 @@ TRACE_EVENT(hamlyn_pause,
 		__field(u32, terminus)
 		__field(u32, pid)
 		__field(u32, uid)
-		__field(u32, score)
 	),
 
 	TP_fast_assign(
@@ -424,12 +423,11 @@ TRACE_EVENT(hamlyn_pause,
 		__entry->terminus = t->id;
 		__entry->pid = t->core.sender.pid;
 		__entry->uid = t->core.sender.uid;
-		__entry->score = t->core.sender.guard.score;
 	),
 
-	TP_printk("nic=%u context=%u terminus=%u pid=%u uid=%u until=%llu score=%u",
+	TP_printk("nic=%u context=%u terminus=%u pid=%u uid=%u until=%llu",
 		  __entry->nic, __entry->context, __entry->terminus,
-		  __entry->pid, __entry->uid, __entry->until, __entry->score)
+		  __entry->pid, __entry->uid, __entry->until)
 );
 
 TRACE_EVENT(hamlyn_terminus_create,

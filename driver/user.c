@@ -40,7 +40,7 @@ static bool exceeds(unsigned long used, unsigned long more, unsigned long limit)
 
 /*
  * The uid to charge: the creator of the outermost user namespace that root did not make, so
- * that subordinate uids share one quota, and one number of free guesses, also inside of
+ * that subordinate uids share one quota, and one bucket of wrong keys, also inside of
  * containers that root makes for others.
  */
 static kuid_t responsible(void)
@@ -231,13 +231,13 @@ static bool over(struct refusal *r, unsigned long more, unsigned long used,
 /* ---- records ---- */
 
 /*
- * Whoever closes everything and begins anew must not have free guesses again, so a record
- * outlives its last reference until they are forgiven.
+ * A user that closes everything and begins anew must not find its bucket full again:
+ * so a record outlives its last reference until it is, a moment later.
  */
 static bool forgettable(const struct hml_user *u)
 {
 	return !u->ref && !u->limited &&
-	       hml_guard_forgiven(&u->guard, ktime_get_ns());
+	       hml_bucket_full(&u->bucket, ktime_get_ns());
 }
 
 /* Out of the NIC's tree. Return: @u if it is to be freed, without the lock; or NULL. */
@@ -994,13 +994,12 @@ void hml_user_uncharge_watch(struct hml_context *c)
 /**
  * hml_user_charge_terminus() - count one more terminus
  * @c: the context
- * @guard: out: what earlier termini of the user were guilty of
  *
  * Of termini there is no end: what they cost is memory.
  *
  * Return: 0, or -EDQUOT.
  */
-int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard)
+int hml_user_charge_terminus(struct hml_context *c)
 {
 	struct refusal r = { .what = "termini" };
 	bool exempt = exempt_user();
@@ -1019,68 +1018,16 @@ int hml_user_charge_terminus(struct hml_context *c, struct hml_guard *guard)
 		u->used.termini++;
 		c->share->used.termini++;
 		c->device->term_count++;
-		*guard = u->guard;
 	}
 	raw_spin_unlock(&c->device->users_lock);
 	return refuse(c, &r);
 }
 
-/* Free guesses that are left, beside those that are being made. */
-static bool guess_left(const struct hml_device *d, const struct hml_user *u)
-{
-	u32 free = READ_ONCE(d->nic.guesses);
-	u64 score = hml_guard_score(&u->guard, ktime_get_ns());
-
-	return !free || score + u->guessing < free;
-}
-
-/*
- * May the user guess without a terminus? Counted until hml_user_guess_end(), for what
- * becomes of it is not known before: once there are no free guesses left there is one at a
- * time, so that each is answered by what is known of the one before.
- */
-bool hml_user_guess_begin(struct hml_context *c)
-{
-	struct hml_device *d = c->device;
-	struct hml_user *u;
-	bool may;
-
-	raw_spin_lock(&d->users_lock);
-	u = user_of(c);
-	may = !hml_guard_paused(&d->nic, &u->guard) &&
-	      (!u->guessing || guess_left(d, u));
-	if (may)
-		u->guessing++;
-	raw_spin_unlock(&d->users_lock);
-	return may;
-}
-
-/* It was @wrong, at a NIC that leaves @free of them. A terminus made now begins with it. */
-void hml_user_guess_end(struct hml_context *c, bool wrong, u32 free)
-{
-	struct hml_stats stats = {};
-	struct hml_sender sender = { .stats = &stats };
-	struct hml_user *u;
-
-	raw_spin_lock(&c->device->users_lock);
-	u = user_of(c);
-	u->guessing--;
-	if (wrong) {
-		sender.guard = u->guard;
-		hml_guard_wrong(free, hml_port_now_ns(&c->device->nic.port),
-				&sender);
-		u->guard = sender.guard;
-	}
-	raw_spin_unlock(&c->device->users_lock);
-}
-
-void hml_user_uncharge_terminus(struct hml_context *c,
-				const struct hml_guard *guard)
+void hml_user_uncharge_terminus(struct hml_context *c)
 {
 	raw_spin_lock(&c->device->users_lock);
 	user_of(c)->used.termini--;
 	c->share->used.termini--;
 	c->device->term_count--;
-	hml_guard_inherit(&user_of(c)->guard, guard);
 	raw_spin_unlock(&c->device->users_lock);
 }

@@ -389,14 +389,38 @@ static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
 }
 
 /*
+ * As a packet's guess. Under the lock it is taken before anybody else's key is looked
+ * at: so those who ask at the same moment are tried one after the other.
+ */
+static void take_guess(struct hml_context *c, const struct hml_nic *nic, int reject)
+{
+	lockdep_assert_held(&watch_lock);
+	if (reject == HAMLYN_REJECT_KEY || reject == HAMLYN_REJECT_TICKET)
+		hml_bucket_take(&c->user->bucket, READ_ONCE(nic->guesses),
+				ktime_get_ns());
+}
+
+/*
+ * By a key, which may be wrong. Whether one may be tried is asked before slot and key
+ * are looked at, so that the answer tells nothing of them. Nobody waits here: a peer can
+ * make others present wrong keys, and would stop all that they do. Nobody chooses the
+ * key of a ticket: that is no guess.
+ */
+static bool may_try(struct hml_context *c, const struct hamlyn_watch *arg)
+{
+	lockdep_assert_held(&watch_lock);
+	return arg->flags & HAMLYN_WATCH_TICKET ||
+	       !hml_bucket_until(&c->user->bucket, ktime_get_ns());
+}
+
+/*
  * Arm the watch, or tell at once. In a section: NIC and slot stay
- * until it is in the slot's list, and the slot until that is empty again. How many
- * guesses are @free is up to the NIC of the slot, which may be gone then.
+ * until it is in the slot's list, and the slot until that is empty again.
  *
- * Return: -1 if nothing was rejected, or the enum hamlyn_reject why.
+ * Return: 0, or -EAGAIN.
  */
 static int arm(struct hml_context *c, struct hml_watch *w,
-	       const struct hamlyn_watch *arg, u32 *free)
+	       const struct hamlyn_watch *arg)
 {
 	struct hml_slot *slot = NULL;
 	struct hml_nic *nic;
@@ -406,11 +430,17 @@ static int arm(struct hml_context *c, struct hml_watch *w,
 	nic = hml_port_route(&c->device->nic, w->host);
 	trace_hamlyn_watch(w->nq, w->id, w->host, w->slot);
 	raw_spin_lock(&watch_lock);
+	if (!may_try(c, arg)) {
+		raw_spin_unlock(&watch_lock);
+		hml_section_end();
+		return -EAGAIN;
+	}
 	if (nic) {
-		*free = READ_ONCE(nic->guesses);
 		slot = hml_port_slot(&nic->port, w->slot);
 		reject = arm_on(nic, slot, w, arg);
 	}
+	if (!(arg->flags & HAMLYN_WATCH_TICKET))
+		take_guess(c, nic, reject);
 	/* Which hosts there are is no secret: see EHOSTUNREACH. */
 	if (!nic || reject >= 0)
 		tell(w);
@@ -420,41 +450,7 @@ static int arm(struct hml_context *c, struct hml_watch *w,
 	hml_section_end();
 	if (reject >= 0)
 		count_reject(c, reject);
-	return reject;
-}
-
-/*
- * By key: it may be a guess. Guesses are counted by user: contexts are cheap, and there is
- * no end of them; so they are tried one behind the other. Whether one may be tried is asked
- * before slot and key are looked at, so that the answer tells nothing of them. Nobody waits
- * here: a peer can make others guess, by slots that are gone, and would stop all that they
- * do.
- */
-static int arm_by_key(struct hml_context *c, struct hml_watch *w,
-		      const struct hamlyn_watch *arg)
-{
-	u32 free = 0;
-	int reject;
-	bool wrong;
-
-	if (!hml_user_guess_begin(c)) {
-		hml_explain(c, "held back: this user guesses keys");
-		return -EAGAIN;
-	}
-	reject = arm(c, w, arg, &free);
-	wrong = reject >= 0 && reject != HAMLYN_REJECT_DOWN &&
-		reject != HAMLYN_REJECT_METADATA;
-	hml_user_guess_end(c, wrong, free);
 	return 0;
-}
-
-/* Nobody chooses the key of a ticket: that is no guess. */
-static void arm_by_ticket(struct hml_context *c, struct hml_watch *w,
-			  const struct hamlyn_watch *arg)
-{
-	u32 free;
-
-	arm(c, w, arg, &free);
 }
 
 /* Context locked. It has an id, and its NQ cannot go any more. */
@@ -546,12 +542,11 @@ static int start(struct hml_context *c, struct hml_watch *w,
 
 	if (err)
 		return err;
-	if (by->flags & HAMLYN_WATCH_TICKET)
-		arm_by_ticket(c, w, by);
-	else
-		err = arm_by_key(c, w, by);
-	if (err)
-		give_back_parts(c, w);
+	err = arm(c, w, by);
+	if (!err)
+		return 0;
+	hml_explain(c, "held back: this user guesses keys");
+	give_back_parts(c, w);
 	return err;
 }
 

@@ -64,7 +64,6 @@ static bool wait_for(const uint32_t *word, uint32_t least)
 
 /* ---- revoking while somebody sends ---- */
 
-/* All rounds together must cost fewer guesses than are free: 3 * (60 + 15). */
 #define ROUNDS		3
 #define WHILE_REVOKED	60
 #define AFTERWARDS	15
@@ -503,16 +502,16 @@ TEST_F(conformance, beyond_audit_tells_gaps)
 
 /* ---- holding back who guesses ---- */
 
-/* What a guesser may have free. */
-static uint64_t free_guesses(bool embedded)
+/* Wrong keys a second, and as many at once. */
+static uint64_t most_guesses(bool embedded)
 {
 	FILE *f = embedded ? NULL :
 		  fopen("/sys/module/hamlyn/parameters/guesses", "re");
-	unsigned long n = 256;
+	unsigned long n = 10000;
 
 	if (f) {
 		if (fscanf(f, "%lu", &n) != 1)
-			n = 256;
+			n = 10000;
 		fclose(f);
 	}
 	return n;
@@ -544,7 +543,7 @@ static uint64_t guesses_at(struct h_slot *slot)
 
 static const char *start_guesser(FIXTURE_DATA(conformance) *self, pid_t *pid)
 {
-	uint64_t enough = free_guesses(self->embedded) + 8;
+	uint64_t enough = most_guesses(self->embedded) + 8;
 	struct ht_poll poll;
 
 	self->board->ticket = self->ticket;
@@ -552,7 +551,7 @@ static const char *start_guesser(FIXTURE_DATA(conformance) *self, pid_t *pid)
 	*pid = ht_fork();
 	if (!*pid)
 		_exit(guess(self->board, self->embedded));
-	/* From here on a pause is at least 128 ms. */
+	/* From here on he has what comes in, and no more. */
 	ht_poll_begin(&poll);
 	while (guesses_at(self->pair.slot) < enough)
 		if (!ht_poll_more(&poll))
@@ -560,23 +559,23 @@ static const char *start_guesser(FIXTURE_DATA(conformance) *self, pid_t *pid)
 	return NULL;
 }
 
-/* Who guesses keys is held, after 256 wrong ones, to about one a second. */
+/* Who guesses keys is held to 10000 a second. */
 TEST_F(conformance, beyond_guesses_are_held_back)
 {
 	struct ht_pair *p = &self->pair;
-	uint64_t count;
-	int64_t took;
+	uint64_t most = most_guesses(self->embedded), count;
+	int64_t begun = ht_now_ns();
 	pid_t pid;
 
-	if (!free_guesses(self->embedded))
+	if (!most)
 		SKIP(return, "kernel: yes, but not with guesses=0");
 	ASSERT_NO(start_guesser(self, &pid));
-	took = ht_now_ns();
 	count = guesses_at(p->slot);
 	ht_sleep_ns(700 * HT_MS);
-	count = guesses_at(p->slot) - count;
-	took = ht_now_ns() - took;
-	EXPECT_LE(count, 2 + (uint64_t)(took / (128 * HT_MS)));
+	/* Nor is he shut out: 1 % is what a busy machine leaves of it. */
+	EXPECT_LE(count + most / 100, guesses_at(p->slot));
+	count = guesses_at(p->slot);
+	EXPECT_LE(count, most + 2 + most * (uint64_t)(ht_now_ns() - begun) / HT_SEC);
 	h__store_release(&self->board->stop, 1);
 	EXPECT_EQ(0, ht_reap(pid));
 	EXPECT_TRUE(ht_pair_untouched(p));
@@ -591,16 +590,13 @@ TEST_F(conformance, beyond_guessers_pause_alone)
 	pid_t pid;
 	int i;
 
-	if (!free_guesses(self->embedded))
+	if (!most_guesses(self->embedded))
 		SKIP(return, "kernel: yes, but not with guesses=0");
 	ASSERT_NO(start_guesser(self, &pid));
 	count = guesses_at(p->slot);
-	for (i = 0; i < MESSAGES; i++) {
+	for (i = 0; i < MESSAGES || guesses_at(p->slot) == count; i++) {
 		ASSERT_EQ(0, ht_pair_fence(p));
 	}
-	count = guesses_at(p->slot) - count;
-	/* In step with him there would be as many. */
-	EXPECT_LT(count, MESSAGES / 4);
 	h__store_release(&self->board->stop, 1);
 	EXPECT_EQ(0, ht_reap(pid));
 }

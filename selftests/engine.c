@@ -14,7 +14,7 @@
 #define WINDOW_US	1000000	/* doorbells in a row, also on a slow machine */
 #define IDLE_US		1000
 #define PACKET		1024
-#define GUESSES		8	/* behind them a pause takes a good while */
+#define GUESSES		3	/* after the first one each takes a second */
 
 FIXTURE(engine) {
 	struct genl g;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who guesses keys is held back, whatever he makes anew to begin again. With
- * few free guesses, so that it does not take long. Kernel device only.
+ * Who guesses keys is held to a rate, whatever he makes anew to begin again: in any time T
+ * a user presents at most RATE * (T + 1 s) wrong keys, and one more for each terminus. With
+ * a low rate, so that it does not take many. Kernel device only.
  */
 #include "kselftest_harness.h"
 #include "hostile.h"
@@ -10,14 +11,12 @@
 #include <pthread.h>
 
 #define OTHER_NIC	"/dev/hamlyn1"
-#define FREE_GUESSES	8
-#define TOO_MANY	(FREE_GUESSES + 11)
-/* The pauses before the last of so many: 1 + 2 + 4 ... + 512 ms. */
-#define LEAST_NS	(1000 * HT_MS)
-/* Two guesses of somebody who is known; he was forgiven some meanwhile. */
-#define KNOWN_NS	(60 * HT_MS)
-/* A guess is forgiven each 1.07 s. So many more, if others are busy in between. */
-#define MUCH_TOO_MANY	(TOO_MANY + 10)
+#define RATE		8	/* wrong keys a second, and as many at once */
+#define EACH_NS		(HT_SEC / RATE)
+#define TOO_MANY	(RATE + 9)
+
+/* What so many take at least, by one who begins with a full bucket. */
+#define LEAST_NS(count)	(((count) - RATE - 1) * EACH_NS)
 
 FIXTURE(hostile_guess) {
 	struct party owner;
@@ -28,11 +27,11 @@ FIXTURE(hostile_guess) {
 static uint32_t usual_guesses(void)
 {
 	FILE *file = fopen("/sys/module/hamlyn/parameters/guesses", "re");
-	unsigned int n = 256;
+	unsigned int n = 10000;
 
 	if (file) {
 		if (fscanf(file, "%u", &n) != 1)
-			n = 256;
+			n = 10000;
 		fclose(file);
 	}
 	return n;
@@ -42,7 +41,7 @@ FIXTURE_SETUP(hostile_guess)
 {
 	self->guesses = usual_guesses();
 	ASSERT_EQ(0, party_open(&self->owner));
-	ASSERT_EQ(0, set_nic(0, HAMLYN_A_GUESSES, FREE_GUESSES));
+	ASSERT_EQ(0, set_nic(0, HAMLYN_A_GUESSES, RATE));
 }
 
 /* In the parent, also when the test crashes. The owner goes with its process. */
@@ -53,10 +52,11 @@ FIXTURE_TEARDOWN_PARENT(hostile_guess)
 		EXPECT_EQ(0, set_nic(1, HAMLYN_A_GUESSES, self->guesses));
 }
 
-/* What nobody is held back for: if it counted, it would take a minute. */
+/* What nobody is held back for takes less: if it counted it would take MANY * EACH_NS. */
+#define MANY		(40 * RATE)
 static int64_t unhindered_ns(void)
 {
-	return 10 * LEAST_NS * ht_scale();
+	return LEAST_NS(MANY) / 2;
 }
 
 static void take_pauses(const struct nlmsghdr *h, void *arg)
@@ -120,20 +120,18 @@ static int too_quick(int64_t took, int64_t least)
 static int guess_with_one(void *arg)
 {
 	const struct party *owner = arg;
+	int64_t took, begun = ht_now_ns();
 	struct party p;
-	int64_t took;
 
 	if (party_open(&p))
 		return 1;
-	/* The free ones cost nothing that could be told from sending. */
-	took = guess(&p, owner, FREE_GUESSES);
-	if (took < 0 || took > unhindered_ns())
+	took = guess(&p, owner, TOO_MANY);
+	if (took < 0)
 		return 2;
-	took = guess(&p, owner, TOO_MANY - FREE_GUESSES);
-	if (too_quick(took, LEAST_NS))
+	if (too_quick(ht_now_ns() - begun, LEAST_NS(TOO_MANY)))
 		return 3;
-	/* What stands behind a guess waits, right or not. */
-	return too_quick(say(&p, owner), 300 * HT_MS) ? 4 : 0;
+	/* What is queued after a guess waits for its token, right or not. */
+	return too_quick(say(&p, owner), EACH_NS / 2) ? 4 : 0;
 }
 
 TEST_F(hostile_guess, who_guesses_is_held_back)
@@ -141,14 +139,39 @@ TEST_F(hostile_guess, who_guesses_is_held_back)
 	EXPECT_EQ(0, as(somebody(0), guess_with_one, &self->owner));
 }
 
+/* Nobody is shut out: no pause is longer than a token takes, however many there were. */
+static int guess_on(void *arg)
+{
+	const struct party *owner = arg;
+	struct party p;
+	int64_t took;
+	int i;
+
+	if (party_open(&p) || guess(&p, owner, TOO_MANY) < 0)
+		return 1;
+	for (i = 0; i < 5; i++) {
+		took = say(&p, owner);
+		if (took < 0 || took > ht_scale() * 3 * EACH_NS)
+			return 2;
+		if (guess(&p, owner, 2) < 0)
+			return 3;
+	}
+	return 0;
+}
+
+TEST_F(hostile_guess, no_pause_is_longer_than_a_token_takes)
+{
+	EXPECT_EQ(0, as(somebody(23), guess_on, &self->owner));
+}
+
 static int guess_freely(void *arg)
 {
 	struct party p;
 
-	return party_open(&p) || guess(&p, arg, FREE_GUESSES) < 0;
+	return party_open(&p) || guess(&p, arg, RATE) < 0;
 }
 
-TEST_F(hostile_guess, the_free_guesses_are_free)
+TEST_F(hostile_guess, a_seconds_worth_is_free)
 {
 	int64_t before = pauses();
 
@@ -175,17 +198,21 @@ static int guess_slots(void *arg)
 		if (slots[i] == HAMLYN_NONE)
 			return 1;
 	}
-	for (i = 0; i < TOO_MANY; i++) {
+	for (i = 0; i < MANY; i++) {
 		trb.slot = slots[i % 4];
 		if (post(&p.terminus, &trb))
 			return 2;
 	}
-	return too_quick(ht_now_ns() - begun, LEAST_NS) ? 3 : 0;
+	return ht_now_ns() - begun > unhindered_ns() ? 3 : 0;
 }
 
-TEST_F(hostile_guess, a_slot_that_is_not_there_is_a_guess)
+/* Nothing opens it. Which there are he sees from the numbers that he is given. */
+TEST_F(hostile_guess, a_slot_that_is_not_there_is_no_guess)
 {
+	int64_t before = pauses();
+
 	EXPECT_EQ(0, as(somebody(1), guess_slots, &self->owner));
+	EXPECT_EQ(before, pauses());
 }
 
 static int miss(void *arg)
@@ -200,7 +227,7 @@ static int miss(void *arg)
 		return 1;
 	begun = ht_now_ns();
 	trb.offset = PAGE;
-	for (i = 0; i < 4 * TOO_MANY; i++)
+	for (i = 0; i < MANY; i++)
 		if (post(&p.terminus, &trb))
 			return 2;
 	return ht_now_ns() - begun > unhindered_ns() ? 3 : 0;
@@ -222,9 +249,13 @@ TEST_F(hostile_guess, a_key_where_a_ticket_is_needed_is_a_guess)
 
 /* ---- beginning anew ----------------------------------------------------- */
 
+/* With a bucket of its own what comes anew would have RATE of them in no time. */
+#define ALL		(TOO_MANY + RATE)
+
 static int another_terminus(void *arg)
 {
 	const struct party *owner = arg;
+	int64_t begun = ht_now_ns();
 	struct party p;
 
 	if (party_open(&p) || guess(&p, owner, TOO_MANY) < 0)
@@ -234,7 +265,9 @@ static int another_terminus(void *arg)
 		return 2;
 	if (ht_raw_terminus_create(p.fd, 8, 256, &p.terminus))
 		return 3;
-	return too_quick(guess(&p, owner, 2), KNOWN_NS) ? 4 : 0;
+	if (guess(&p, owner, RATE) < 0)
+		return 4;
+	return too_quick(ht_now_ns() - begun, LEAST_NS(ALL)) ? 5 : 0;
 }
 
 TEST_F(hostile_guess, a_new_terminus_is_no_new_beginning)
@@ -242,9 +275,36 @@ TEST_F(hostile_guess, a_new_terminus_is_no_new_beginning)
 	EXPECT_EQ(0, as(somebody(4), another_terminus, &self->owner));
 }
 
+#define AT_THE_SAME_TIME	6
+
+/* One after the other, so that each finds what the others have left: less than one each. */
+static int many_termini(void *arg)
+{
+	const struct party *owner = arg;
+	int64_t begun = ht_now_ns();
+	struct party p[AT_THE_SAME_TIME];
+	int i, k;
+
+	for (i = 0; i < AT_THE_SAME_TIME; i++)
+		if (party_open(&p[i]))
+			return 1;
+	for (k = 0; k < 4; k++)
+		for (i = 0; i < AT_THE_SAME_TIME; i++)
+			if (guess(&p[i], owner, 1) < 0)
+				return 2;
+	return too_quick(ht_now_ns() - begun,
+			 LEAST_NS(4 * AT_THE_SAME_TIME - AT_THE_SAME_TIME)) ? 3 : 0;
+}
+
+TEST_F(hostile_guess, termini_of_a_user_have_one_bucket)
+{
+	EXPECT_EQ(0, as(somebody(24), many_termini, &self->owner));
+}
+
 static int another_file(void *arg)
 {
 	const struct party *owner = arg;
+	int64_t begun = ht_now_ns();
 	struct party p;
 
 	if (party_open(&p) || guess(&p, owner, TOO_MANY) < 0)
@@ -254,7 +314,9 @@ static int another_file(void *arg)
 	ht_sleep_ns(10 * HT_MS);
 	if (party_open(&p))
 		return 2;
-	return too_quick(guess(&p, owner, 2), KNOWN_NS) ? 3 : 0;
+	if (guess(&p, owner, RATE) < 0)
+		return 3;
+	return too_quick(ht_now_ns() - begun, LEAST_NS(ALL)) ? 4 : 0;
 }
 
 TEST_F(hostile_guess, opening_the_device_again_is_no_new_beginning)
@@ -262,13 +324,11 @@ TEST_F(hostile_guess, opening_the_device_again_is_no_new_beginning)
 	EXPECT_EQ(0, as(somebody(5), another_file, &self->owner));
 }
 
-static int begin_again(void *arg)
+static int guess_rate(void *arg)
 {
 	struct party p;
 
-	if (party_open(&p))
-		return 1;
-	return too_quick(guess(&p, arg, 2), KNOWN_NS) ? 2 : 0;
+	return party_open(&p) || guess(&p, arg, RATE) < 0;
 }
 
 static int guess_and_die(void *arg)
@@ -281,25 +341,26 @@ static int guess_and_die(void *arg)
 	return 2;
 }
 
-static int guess_on_and_die(void *arg)
+/* Which is when records are looked through. */
+static int only_open(void *arg)
 {
 	struct party p;
 
-	if (party_open(&p) || guess(&p, arg, MUCH_TOO_MANY) < 0)
-		return 1;
-	kill(getpid(), SIGKILL);
-	return 2;
+	(void)arg;
+	return party_open(&p);
 }
 
 TEST_F(hostile_guess, another_process_is_no_new_beginning)
 {
-	ASSERT_EQ(128 + SIGKILL, as(somebody(6), guess_on_and_die, &self->owner));
-	/* Others open it meanwhile, which is when records are looked through. */
-	EXPECT_EQ(0, as(somebody(7), guess_with_one, &self->owner));
-	EXPECT_EQ(0, as(somebody(6), begin_again, &self->owner));
+	int64_t begun = ht_now_ns();
+
+	ASSERT_EQ(128 + SIGKILL, as(somebody(6), guess_and_die, &self->owner));
+	EXPECT_EQ(0, as(somebody(7), only_open, &self->owner));
+	EXPECT_EQ(0, as(somebody(6), guess_rate, &self->owner));
+	EXPECT_FALSE(too_quick(ht_now_ns() - begun, LEAST_NS(ALL)));
 }
 
-/* His first guess is free, and what comes behind it leaves. */
+/* A first guess is free, and what is sent after it leaves. */
 static int guess_once(void *arg)
 {
 	struct party p;
@@ -391,7 +452,7 @@ static int guess_by_watch(void *arg)
 	for (i = 0; i < TOO_MANY; i++)
 		if (watch_in_the_end(&p, owner, owner->slot.key ^ (i + 1)))
 			return 2;
-	return too_quick(ht_now_ns() - begun, LEAST_NS) ? 3 : 0;
+	return too_quick(ht_now_ns() - begun, LEAST_NS(TOO_MANY)) ? 3 : 0;
 }
 
 TEST_F(hostile_guess, watches_with_wrong_keys_are_guesses)
@@ -412,7 +473,7 @@ TEST_F(hostile_guess, the_slots_nic_says_how_many_are_free_not_the_watchers)
 	ASSERT_EQ(0, set_nic(1, HAMLYN_A_GUESSES, 0));
 	EXPECT_EQ(0, as(somebody(18), guess_from_elsewhere, &self->owner));
 	ASSERT_EQ(0, set_nic(0, HAMLYN_A_GUESSES, 0));
-	ASSERT_EQ(0, set_nic(1, HAMLYN_A_GUESSES, FREE_GUESSES));
+	ASSERT_EQ(0, set_nic(1, HAMLYN_A_GUESSES, RATE));
 	/* 3: it took no time. */
 	EXPECT_EQ(3, as(somebody(19), guess_from_elsewhere, &self->owner));
 }
@@ -433,7 +494,7 @@ static int guess_by_contexts(void *arg)
 		if (i % 2)
 			party_close(&p);
 	}
-	return too_quick(ht_now_ns() - begun, LEAST_NS) ? 3 : 0;
+	return too_quick(ht_now_ns() - begun, LEAST_NS(TOO_MANY)) ? 3 : 0;
 }
 
 TEST_F(hostile_guess, many_contexts_count_together)
@@ -490,20 +551,15 @@ static int earlier(const void *a, const void *b)
 	return x->told < y->told ? -1 : x->told > y->told;
 }
 
-/* Of those that are not free, how many came without a pause since the one before? */
-static int without_pause(struct answer *all, unsigned int n)
+/* How many came sooner than there was a token for them? The first was asked at @begun. */
+static int too_soon(struct answer *all, unsigned int n, int64_t begun)
 {
-	int64_t forgiven = 0;
 	int found = 0;
 
 	qsort(all, n, sizeof(*all), earlier);
-	for (unsigned int i = 1; i < n; i++) {
-		/* One each second in which nobody was asked, also of the free ones. */
-		forgiven += (all[i].told - all[i - 1].asked) / HT_SEC;
-		if (i > FREE_GUESSES && all[i].told - all[i - 1].asked < HT_MS &&
-		    forgiven-- <= 0)
+	for (unsigned int i = 1; i <= n; i++)
+		if (all[i - 1].told - begun < LEAST_NS((int)i))
 			found++;
-	}
 	return found;
 }
 
@@ -511,8 +567,9 @@ static int guess_at_once(void *arg)
 {
 	struct rival g[AT_ONCE] = {};
 	struct answer all[AT_ONCE * TOO_MANY];
-	pthread_t threads[AT_ONCE];
 	unsigned int answers = 0, n = 0;
+	int64_t begun = ht_now_ns();
+	pthread_t threads[AT_ONCE];
 	int i;
 
 	for (i = 0; i < AT_ONCE; i++) {
@@ -530,10 +587,10 @@ static int guess_at_once(void *arg)
 	}
 	if (n < TOO_MANY)
 		return 102;
-	return without_pause(all, n);
+	return too_soon(all, n, begun);
 }
 
-/* All of them ask at the moment at which a pause is over: one is answered. */
+/* All of them ask at the moment at which there is a token: one is answered. */
 TEST_F(hostile_guess, many_at_once_are_one_behind_the_other)
 {
 	EXPECT_EQ(0, as(somebody(22), guess_at_once, &self->owner));
@@ -541,12 +598,15 @@ TEST_F(hostile_guess, many_at_once_are_one_behind_the_other)
 
 static int watch_then_send(void *arg)
 {
+	int64_t begun = ht_now_ns();
 	int ret = guess_by_watch(arg);
 
-	return ret ? 10 + ret : begin_again(arg);
+	if (ret || guess_rate(arg))
+		return 10 + ret;
+	return too_quick(ht_now_ns() - begun, LEAST_NS(ALL)) ? 1 : 0;
 }
 
-TEST_F(hostile_guess, termini_begin_with_what_watches_guessed)
+TEST_F(hostile_guess, termini_and_watches_have_one_bucket)
 {
 	EXPECT_EQ(0, as(somebody(11), watch_then_send, &self->owner));
 }
@@ -561,7 +621,7 @@ static int watch_rightly(void *arg)
 	if (party_open(&p))
 		return 1;
 	begun = ht_now_ns();
-	for (i = 0; i < 4 * TOO_MANY; i++)
+	for (i = 0; i < MANY; i++)
 		if (watch(&p, owner, owner->slot.key))
 			return 2;
 	return ht_now_ns() - begun > unhindered_ns() ? 3 : 0;
@@ -707,6 +767,7 @@ TEST_F(hostile_guess, guesses_through_a_passed_descriptor_are_its_openers)
 	struct passed passed = { .owner = &self->owner };
 	unsigned int opener = somebody(13);
 	int sockets[2];
+	int64_t begun = ht_now_ns();
 	pid_t pid;
 	int fd;
 
@@ -723,7 +784,8 @@ TEST_F(hostile_guess, guesses_through_a_passed_descriptor_are_its_openers)
 	ASSERT_EQ(0, as(somebody(14), guess_through, &passed));
 	ASSERT_EQ(0, ht_raw_id(passed.fd, HAMLYN_IOC_TERMINUS_DESTROY, 0));
 	close(passed.fd);
-	EXPECT_EQ(0, as(opener, begin_again, &self->owner));
+	EXPECT_EQ(0, as(opener, guess_rate, &self->owner));
+	EXPECT_FALSE(too_quick(ht_now_ns() - begun, LEAST_NS(ALL)));
 }
 
 TEST_HARNESS_MAIN

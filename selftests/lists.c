@@ -458,7 +458,7 @@ TEST_F(lists, the_largest_limit_is_told_as_one)
 						   HAMLYN_A_LIMITS_USER_WIRED_BYTES)));
 }
 
-#define GUESSES		11	/* behind them a pause is as long as it gets: a second */
+#define GUESSES		2	/* the second one brings a pause of a second */
 #define TOO_LATE	3
 
 /* Whether it is told for how long; 2: no such terminus. */

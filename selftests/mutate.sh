@@ -65,13 +65,13 @@ ticket-index   native unit_ticket           driver/core/tx.c     s/if (trb->tick
 ticket-empty   native unit_ticket           driver/core/tx.c     s/if (!k->key)/if (0)/
 ticket-range   native unit_ticket           driver/core/tx.c     s/if (trb->offset < k->base ||/if (0 \&\&/
 ticket-flag    native unit_tx               driver/core/tx.c     s/(trb->ticket \&\& !(trb->flags & HAMLYN_TRB_TICKET)))/0)/
-guard-pause    native unit_guard            driver/core/guard.c  s/WRITE_ONCE(g->until, now + .*/;/
-guard-free     native unit_guard            driver/core/guard.c  s/if (g->score <= free)/if (1)/
-guard-all-free native unit_guard            driver/core/guard.c  s/if (!free)/if (0)/
-guard-inherit  native unit_guard            driver/core/guard.c  s/if (score > to->score)/if (0)/
-guard-until    native unit_guard            driver/core/guard.c  s/if (from->until > to->until)/if (0)/
-guard-forget   native unit_guard            driver/core/guard.c  s/return !hml_guard_score(guard, now) \&\& now >= guard->until;/return now >= guard->until;/
-guard-forgiven native unit_guard            driver/core/guard.c  s/return !hml_guard_score(guard, now) \&\& now >= guard->until;/return !score_at(guard, now);/
+guard-pause    native unit_guard            driver/core/guard.c  s/WRITE_ONCE(g->until, until);/;/
+guard-burst    native unit_guard            driver/core/guard.c  s/full - now <= HML_GUARD_SECOND_NS/full - now <= 2 * HML_GUARD_SECOND_NS/
+guard-all-free native unit_guard            driver/core/guard.c  s/if (!rate)/if (0)/
+guard-begin    native unit_guard            driver/core/guard.c  s/guard->until = hml_bucket_until(bucket, now);/guard->until = 0;/
+guard-round    native unit_guard            driver/core/guard.c  s/return (HML_GUARD_SECOND_NS + rate - 1) \/ rate;/return HML_GUARD_SECOND_NS \/ rate;/
+guard-forget   native unit_guard            driver/core/guard.c  s/return READ_ONCE(b->full) <= now;/return true;/
+guard-save     native unit_guard            driver/core/guard.c  s/(was > now ? was : now)/was/
 guard-asked    native unit_guard            driver/core/tx.c     s/hml_guard_paused(nic, &t->sender.guard))/0)/
 guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(slot, \&h, reject) \&\& !sender->guessed) {/if (0) {/
 link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(nic->link->down))/if (0)/
@@ -118,7 +118,6 @@ seed-version   native rendezvous            libhamlyn/src/seed.c  s/if (p\[4\] !
 seed-kind      native stream,rendezvous     libhamlyn/src/seed.c  s/p\[KIND\] != kind || //
 card-check     native rendezvous            libhamlyn/src/rendezvous.c s/if (h__get(card + CHECK, 4) != h__check_word(card, CHECK))/if (0)/
 card-kind      native rendezvous            libhamlyn/src/rendezvous.c s/if (h__get(card + KIND, 4) != h->kind)/if (0)/
-accept-held    native channel               libhamlyn/src/rendezvous.c s/if (h__read_once(\&h->sender->unwatched) || h__stream_unwatched(h->receiver))/if (0)/
 said-version   native rendezvous            libhamlyn/src/rendezvous_message.c s/h__get(p + AT_VERSION, 4) != VERSION ||/0 ||/
 reply-what     native rendezvous            libhamlyn/src/rendezvous_connect.c s/(s->what != H_SAYS_REPLY || s->status/(s->status/
 am-sequence    native am-engine             libhamlyn/am/arrive.c s/if (am_unlikely(p->seq != r->seq + 1))/if (0)/
@@ -189,8 +188,8 @@ am-reply-enabled native am-rules            libhamlyn/am/reply.c  s/if (am_unlik
 am-reply-where native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(am->context != AM_IN_REQUEST))/if (0)/
 am-reply-once  native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(am->replied))/if (0)/
 am-reply-dest  native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(dest != HPAM_reply_dest))/if (0)/
-shm-watch-fd   native errnos                libhamlyn/src/shm_watch.c s/if (!ticket \&\& hml_guard_paused/if (hml_guard_paused/
-shm-watch-held native errnos                libhamlyn/src/shm_watch.c s/if (!ticket \&\& hml_guard_paused/if (0 \&\& hml_guard_paused/
+shm-watch-fd   native errnos                libhamlyn/src/shm_watch.c s/if (!ticket \&\& hml_bucket_until/if (hml_bucket_until/
+shm-watch-held native errnos                libhamlyn/src/shm_watch.c s/if (!ticket \&\& hml_bucket_until/if (0 \&\& hml_bucket_until/
 am-watch       native am-killed             libhamlyn/am/start.c  s/return p != am->self &&/return 0 \&\&/
 am-program     native am-programs           libhamlyn/am/start.c  s/if (theirs.program != id->program)/if (0)/
 am-libraries   native am-libraries          libhamlyn/am/start.c  s/if (theirs.libraries != id->libraries)/if (0)/
@@ -214,11 +213,10 @@ watch-second   vm hostile_watch             driver/core/rx.c     s/return right 
 watch-zero     vm hostile_watch             driver/core/rx.c     s/return right \&\& key == right/return key == right/
 watch-index    vm hostile_watch             driver/core/rx.c     s/if (meta_index >= slot->meta_count)/if (0)/
 watch-audit    vm hostile_watch             driver/watch.c       s/hml_port_rejected(nic, slot, &h, reject, &sender);//
-watch-free     vm hostile_guess             driver/watch.c       s/free = READ_ONCE(nic->guesses);/free = READ_ONCE(c->device->nic.guesses);/
-watch-guess    vm hostile_guess             driver/watch.c       s/hml_user_guess_end(c, wrong, free);/hml_user_guess_end(c, false, free);/
-watch-pause    vm hostile_guess             driver/user.c        s/!hml_guard_paused(\&d->nic, \&u->guard) \&\&/true \&\&/
-watch-free-fd  vm hostile_guess             driver/watch.c       s/if (by->flags \& HAMLYN_WATCH_TICKET)/if (0)/
-watch-one      vm hostile_guess             driver/user.c        s/(!u->guessing || guess_left(d, u));/true;/
+watch-free     vm hostile_guess             driver/watch.c       s/READ_ONCE(nic->guesses)/READ_ONCE(c->device->nic.guesses)/
+watch-guess    vm hostile_guess             driver/watch.c       s/if (reject == HAMLYN_REJECT_KEY || reject == HAMLYN_REJECT_TICKET)/if (0)/
+watch-pause    vm hostile_guess             driver/watch.c       s/!hml_bucket_until(\&c->user->bucket, ktime_get_ns());/1;/
+watch-free-fd  vm hostile_guess             driver/watch.c       s/return arg->flags \& HAMLYN_WATCH_TICKET ||/return/
 watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tell_rekeyed(c->device, arg->slot, era);//
 watch-crowd    vm hostile_watch             driver/slot.c        s/trace_hamlyn_slot_rekey(c, arg->slot, hml_trace_ns(since));/& hml_watch_tell_rekeyed(c->device, arg->slot, era);/
 user-turns     native unit_sched            driver/core/sched.c  s/end_visit(order, share_of(turn), rank(turn));/;/
@@ -315,10 +313,8 @@ nl-stats-host  vm hostile_container         driver/netlink_fill.c s/(r->host_adm
 memlock-exempt vm limits                    driver/pin.c         s/if (!ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))/if (1)/
 user-opener    vm inherit,limits            driver/user.c        s/= user_new(responsible());/= user_new(GLOBAL_ROOT_UID);/
 user-exempt    vm hostile_admin             driver/user.c        s/ns_capable_noaudit(\&init_user_ns, CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
-guess-begin    vm hostile_guess             driver/user.c        s/\*guard = u->guard;/*guard = (struct hml_guard){};/
-guess-inherit  vm hostile_guess             driver/user.c        s/hml_guard_inherit(&user_of(c)->guard, guard);//
-guess-forget   vm hostile_guess             driver/user.c        s/hml_guard_forgiven(&u->guard, ktime_get_ns())/1/
-guess-store    vm hostile_guess             driver/user.c        s/u->guard = sender.guard;//
+guess-forget   vm hostile_guess             driver/user.c        s/hml_bucket_full(&u->bucket, ktime_get_ns())/1/
+pause-told     vm hostile_pause             driver/datapath.c    s/return now - told >= NSEC_PER_SEC \&\&/return/
 audit-own      vm hostile_audit             driver/audit.c       s/read_translated(c->audit,/read_translated(c->device->audit,/
 audit-key      vm hostile_audit             driver/audit.c       s/\.offset = h->offset,/.offset = h->key,/
 audit-translate vm hostile_audit            driver/audit.c       s/translate(&entries\[i\]);/;/

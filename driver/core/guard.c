@@ -1,40 +1,63 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Holding back who guesses keys (H 6.5). */
+/*
+ * Holding back who guesses keys (H 6.5).
+ *
+ * A guess names one slot, and is right once in 2^64. At HML_GUARD_RATE a second, for a
+ * year, some guess is right with a chance of 2 x 10^-8, however many slots there are. So
+ * nobody has to be held back for longer than his rate demands, and a pause never grows.
+ *
+ * A bucket is one word, a theoretical arrival time: it says when the bucket will be full
+ * again. Each wrong key takes one interval of it, so that nothing has to be counted down,
+ * and a bucket that nobody touches forgets by itself.
+ */
 #include "nic.h"
 
-#define SECOND_SHIFT	30	/* 2^30 ns */
-
-u32 hml_guard_score(const struct hml_guard *g, u64 now)
+/* Rounded up: never more than the rate. */
+static u64 interval(u32 rate)
 {
-	u64 quiet = now > g->last ? (now - g->last) >> SECOND_SHIFT : 0;
+	return (HML_GUARD_SECOND_NS + rate - 1) / rate;
+}
 
-	return quiet < g->score ? g->score - (u32)quiet : 0;
+u64 hml_bucket_until(const struct hml_bucket *b, u64 now)
+{
+	u64 full = READ_ONCE(b->full);
+
+	if (full <= now || full - now <= HML_GUARD_SECOND_NS)
+		return 0;
+	return full - HML_GUARD_SECOND_NS;
+}
+
+u64 hml_bucket_take(struct hml_bucket *b, u32 rate, u64 now)
+{
+	u64 was, full;
+
+	/* Nothing to remember: it would be held against the user on another NIC. */
+	if (!rate)
+		return 0;
+	full = READ_ONCE(b->full);
+	do {
+		was = full;
+		full = hml_atomic_cmpxchg64(&b->full, was,
+					    (was > now ? was : now) +
+					    interval(rate));
+	} while (full != was);
+	return hml_bucket_until(b, now);
+}
+
+bool hml_bucket_full(const struct hml_bucket *b, u64 now)
+{
+	return READ_ONCE(b->full) <= now;
 }
 
 void hml_guard_guess(struct hml_nic *nic, struct hml_sender *sender)
 {
-	hml_guard_wrong(READ_ONCE(nic->guesses), hml_port_now_ns(&nic->port),
-			sender);
-}
-
-void hml_guard_wrong(u32 free, u64 now, struct hml_sender *sender)
-{
 	struct hml_guard *g = &sender->guard;
-	u32 over;
+	u64 until = hml_bucket_take(g->bucket, READ_ONCE(nic->guesses),
+				    hml_port_now_ns(&nic->port));
 
-	/* Nothing to remember: it would be held against the sender on another NIC. */
-	if (!free)
+	if (!until)
 		return;
-	g->score = hml_guard_score(g, now);
-	if (g->score < (u32)-1)
-		g->score++;
-	g->last = now;
-	if (g->score <= free)
-		return;
-	over = g->score - free - 1;
-	if (over > HML_GUARD_DOUBLINGS)
-		over = HML_GUARD_DOUBLINGS;
-	WRITE_ONCE(g->until, now + (HML_GUARD_SHORTEST_NS << over));
+	WRITE_ONCE(g->until, until);
 	sender->stats->pauses++;
 }
 
@@ -48,20 +71,8 @@ bool hml_guard_paused(const struct hml_nic *nic, struct hml_guard *guard)
 	return false;
 }
 
-bool hml_guard_forgiven(const struct hml_guard *guard, u64 now)
+void hml_guard_begin(struct hml_guard *guard, struct hml_bucket *bucket, u64 now)
 {
-	return !hml_guard_score(guard, now) && now >= guard->until;
-}
-
-void hml_guard_inherit(struct hml_guard *to, const struct hml_guard *from)
-{
-	u64 now = to->last > from->last ? to->last : from->last;
-	u32 score = hml_guard_score(from, now);
-
-	to->score = hml_guard_score(to, now);
-	if (score > to->score)
-		to->score = score;
-	to->last = now;
-	if (from->until > to->until)
-		to->until = from->until;
+	guard->bucket = bucket;
+	guard->until = hml_bucket_until(bucket, now);
 }

@@ -119,18 +119,23 @@ struct hml_stats {
 };
 
 /**
+ * struct hml_bucket - wrong keys that a user may still present (H 6.5)
+ * @full: when it will be full again, ns. It is empty for as long as that is more
+ *	than a second from now; atomic
+ */
+struct hml_bucket {
+	u64 full;
+};
+
+/**
  * struct hml_guard - holds back who guesses (H 6.5)
- * @until: no packet before that time, ns; 0: not paused
- * @last: time of the last guess, ns
- * @score: guesses of late: grows by one for each, falls by one about each second
- *	without one
- *
- * Written by whoever holds the terminus.
+ * @until: no packet before that time, ns; 0: not paused. Written by whoever holds the
+ *	terminus
+ * @bucket: of all senders of the user; constant
  */
 struct hml_guard {
 	u64 until;
-	u64 last;
-	u32 score;
+	struct hml_bucket *bucket;
 };
 
 /**
@@ -175,7 +180,7 @@ struct hml_link {
  * @port: the home's part
  * @host: host id on the fabric
  * @packet_size: most payload bytes of a packet
- * @guesses: rejected guesses that a sender has free; 0: no limit
+ * @guesses: wrong keys a second that a user may present; 0: no limit
  * @link: up, down or unfed; constant pointer
  */
 struct hml_nic {
@@ -467,31 +472,52 @@ int hml_slot_opens(struct hml_nic *nic, const struct hml_slot *slot, u64 key,
 
 /* guard.c */
 
-#define HML_GUARD_FREE		256		/* guesses before the first pause */
-#define HML_GUARD_SHORTEST_NS	1000000ull	/* the first pause */
-#define HML_GUARD_DOUBLINGS	10		/* then no longer: about 1 s */
+#define HML_GUARD_RATE		10000		/* wrong keys a second, by default */
+#define HML_GUARD_SECOND_NS	1000000000ull	/* so long saves up tokens */
+
+/**
+ * hml_bucket_take() - a wrong key was presented
+ * @b: the bucket of the user who did
+ * @rate: wrong keys a second, and as many at once; 0: no limit
+ * @now: ns
+ *
+ * Takes a token, which may not be there yet.
+ *
+ * Return: 0, or until when the one who presented it has to pause, ns: until all that was
+ * taken is there.
+ */
+u64 hml_bucket_take(struct hml_bucket *b, u32 rate, u64 now);
+
+/**
+ * hml_bucket_until() - is a bucket empty?
+ * @b: the bucket
+ * @now: ns
+ *
+ * Return: 0 if it is not, or until when it is, ns.
+ */
+u64 hml_bucket_until(const struct hml_bucket *b, u64 now);
+
+/**
+ * hml_bucket_full() - is there nothing left to remember?
+ * @b: the bucket
+ * @now: ns
+ *
+ * Return: true if a new one would be no better.
+ */
+bool hml_bucket_full(const struct hml_bucket *b, u64 now);
 
 /**
  * hml_guard_guess() - a sender has guessed wrong
  * @nic: the NIC of the receiver
  * @sender: the sender
  *
- * After nic->guesses of them it is paused, each time twice as long, up to
- * about a second; each quiet second takes one off. So in the long run a
- * sender has about one guess a second.
+ * Takes a token of its user's bucket. If there is none, the sender pauses until there is
+ * one: about 1 / nic->guesses seconds, however often it guesses.
  */
 void hml_guard_guess(struct hml_nic *nic, struct hml_sender *sender);
 
 /**
- * hml_guard_wrong() - the same, where the receiver's NIC is not at hand any more
- * @free: how many guesses that NIC leaves free; 0: all, and they are not counted
- * @now: ns
- * @sender: the sender
- */
-void hml_guard_wrong(u32 free, u64 now, struct hml_sender *sender);
-
-/**
- * hml_guard_paused() - must a sender wait? Ends a pause that is over
+ * hml_guard_paused() - must a sender wait?
  * @nic: the NIC
  * @guard: the sender's
  *
@@ -500,31 +526,14 @@ void hml_guard_wrong(u32 free, u64 now, struct hml_sender *sender);
 bool hml_guard_paused(const struct hml_nic *nic, struct hml_guard *guard);
 
 /**
- * hml_guard_forgiven() - is there nothing left to remember?
- * @guard: what is remembered
+ * hml_guard_begin() - a new sender of a user
+ * @guard: its guard
+ * @bucket: the user's
  * @now: ns
  *
- * Return: true if who has no record is no better off.
+ * While the bucket is empty the sender begins with a pause.
  */
-bool hml_guard_forgiven(const struct hml_guard *guard, u64 now);
-
-/**
- * hml_guard_score() - wrong guesses that are not forgiven yet
- * @g: what is remembered
- * @now: ns
- *
- * Return: how many.
- */
-u32 hml_guard_score(const struct hml_guard *g, u64 now);
-
-/**
- * hml_guard_inherit() - who begins anew does not begin blameless
- * @to: the guard of a new sender, or what is remembered for one
- * @from: the guard of a sender, or what was remembered
- *
- * Takes over the score if it is worse, and the pause if it is longer.
- */
-void hml_guard_inherit(struct hml_guard *to, const struct hml_guard *from);
+void hml_guard_begin(struct hml_guard *guard, struct hml_bucket *bucket, u64 now);
 
 /* link.c */
 

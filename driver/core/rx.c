@@ -287,17 +287,19 @@ static void notify_late(struct hml_nic *nic, struct hml_slot *slot,
 
 /*
  * Held back is who does not know a key. Who knows it and still goes wrong has
- * nothing to find out.
+ * nothing to find out; nor has who names a slot that is not there, for nothing
+ * opens that. Which slots there are is no secret: numbers that one is not given
+ * are in use.
  */
 static bool guessed(const struct hml_slot *slot, const struct hamlyn_packet *h,
 		    int reject)
 {
+	if (reject == HAMLYN_REJECT_TICKET)
+		return true;
 	/* Nobody chooses the key of a ticket: one that is void is no guess. */
-	if (h->flags & HAMLYN_PACKET_TICKET &&
-	    (!slot || slot->mode == HAMLYN_SLOT_NORMAL))
-		return false;
-	return reject == HAMLYN_REJECT_SLOT || reject == HAMLYN_REJECT_KEY ||
-	       reject == HAMLYN_REJECT_TICKET;
+	return reject == HAMLYN_REJECT_KEY &&
+	       !(h->flags & HAMLYN_PACKET_TICKET &&
+		 slot->mode == HAMLYN_SLOT_NORMAL);
 }
 
 static noinline void discard(struct hml_nic *nic, struct hml_slot *slot,

@@ -56,9 +56,8 @@ void am_lose(struct am *am, int lost, int error)
 }
 
 /*
- * What is sent to a slot that is gone counts as a guess of its key, and who guesses too
- * often is held back, with all that it sends to others. A watch tells at once, and counts
- * once. There is room for a few in each process of the largest program, so the oldest one
+ * What is sent to a slot that is gone is discarded without a word. A watch tells at once.
+ * There is room for a few in each process of the largest program, so the oldest one
  * of these ends. Return: 0 if those that are new have to be heard first.
  */
 static int watch_late(struct am *am, uint32_t peer)

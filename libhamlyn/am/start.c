@@ -448,9 +448,8 @@ static int is_watched(const struct am *am, uint32_t p)
 }
 
 /*
- * A user who guessed keys is held back for up to a second, by an earlier program perhaps, or
- * because another one watched who had died. It passes; and one that goes on guessing must not
- * be the first each time.
+ * A user that has presented too many wrong keys, by an earlier program perhaps, is held back
+ * for a moment. It passes; and one that goes on guessing must not be the first each time.
  */
 static int watch_peer(struct am *am, uint32_t p)
 {

@@ -38,8 +38,8 @@ static const char usage[] =
 "  -s HOST:SLOT   the slot, by its number\n"
 "  -p             only print the counters of the NIC\n"
 "  -n N           most random keys to try (default 1000)\n"
-"  -T SECONDS     stop guessing after so long (default 10): the NIC lets a sender\n"
-"                 guess a few hundred keys, then makes it wait longer and longer\n"
+"  -T SECONDS     stop guessing after so long (default 10): the NIC lets a user\n"
+"                 guess 10000 keys, and then as many a second\n"
 "  -d DEVICE      /dev/hamlynN or shm:NAME (default: the library's choice)\n";
 
 static uint64_t random_word(void)

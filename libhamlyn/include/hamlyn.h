@@ -48,8 +48,8 @@ struct h_watch;
  *	"shm:NAME[,size=BYTES][,guesses=N][,huge]": embedded device, a segment shared
  *	by the processes of this user that name it, made if it is not there. NAME is 1
  *	to 64 letters, digits, '.', '_' and '-'; who makes it chooses the rest: BYTES, 4M
- *	to 1024G (32M; K, M and G are understood); N wrong keys a sender has free until
- *	it must pause (256; 0: no limit); huge: of huge pages, if /dev/shm is mounted so
+ *	to 1024G (32M; K, M and G are understood); N wrong keys a second that a
+ *	process may present, and as many at once (10000; 0: no limit); huge: of huge pages, if /dev/shm is mounted so
  *	that it may have them. NULL:
  *	$HAMLYN_DEVICE if set, else /dev/hamlyn0, else, if that is not there or not for
  *	this user, "shm:default"
@@ -719,8 +719,8 @@ int64_t h_send(struct h_terminus *terminus, const struct h_msg *msg);
  * vain for a while.
  *
  * Return: 0, -EOPNOTSUPP for an imported ticket (see h_watch_fd()), -EINVAL, -ENOMEM, -ENOSPC,
- * -EAGAIN while this user (kernel device) or process (embedded device) is held back because
- * it guessed keys: try again later, a pause takes about a second at most. Whether the ticket
+ * -EAGAIN while this user (kernel device) or process (embedded device) has presented too many
+ * wrong keys: try again, by default there may be another one every 100 us. Whether the ticket
  * opens the slot it does not tell.
  */
 int h_watch(struct h_dev *dev, const struct h_ticket *ticket, struct h_nq *nq,

@@ -119,7 +119,7 @@ struct shm_segment {
 	u64 magic;		/* last to be written when it is made */
 	u32 abi;
 	u32 packet_size;
-	u32 guesses;		/* that a sender has free */
+	u32 guesses;		/* wrong keys a second of a process; 0: no limit */
 	u32 changes;		/* how often the tables were unlocked: by who did it, then (B14) */
 	u64 size;
 	u64 data_first;		/* page */
@@ -152,7 +152,8 @@ struct shm_dev {
 	char file[128];
 	bool fenced;		/* h__shm_fence() of others reaches our threads */
 	struct hml_nic nic;
-	struct hml_sender self;	/* guesses by h_watch(), and of old termini */
+	struct hml_sender self;	/* who guesses by h_watch() */
+	struct hml_bucket bucket;	/* wrong keys that the process may present */
 	int64_t looked_ns;	/* when we last looked who is dead; dev->lock */
 };
 

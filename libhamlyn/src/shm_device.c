@@ -494,7 +494,7 @@ static int shm_terminus_create(struct h_terminus *t,
 			   SHM_MAX_TERMINI);
 		goto err_free;
 	}
-	hml_guard_inherit(&s->core.sender.guard, &s->shm->self.guard);
+	hml_guard_begin(&s->core.sender.guard, &s->shm->bucket, (u64)h__now_ns());
 	s->nic = &s->shm->nic;
 	s->alone = at->flags & H_TERMINUS_SINGLE && s->shm->fenced;
 	t->priv = s;
@@ -513,7 +513,6 @@ static int shm_terminus_destroy(struct h_terminus *t)
 
 	if (err)
 		return err;
-	hml_guard_inherit(&s->shm->self.guard, &s->core.sender.guard);
 	h__shm_retire(s->shm, t->id);
 	h__shm_unlock(t->dev);
 	return 0;

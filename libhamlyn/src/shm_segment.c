@@ -318,7 +318,7 @@ static int parse_spec(const char *spec, char *file, size_t room,
 
 	*o = (struct shm_options) {
 		.size = SHM_DEFAULT_SIZE,
-		.guesses = HML_GUARD_FREE,
+		.guesses = HML_GUARD_RATE,
 	};
 	if (!n || n > NAME_MAX_CHARS)
 		return -EINVAL;
@@ -573,6 +573,7 @@ static void fill_nic(struct shm_dev *shm)
 	};
 	/* With the segment locked only: as those of termini that are gone. */
 	shm->self.stats = &seg->retired;
+	shm->self.guard.bucket = &shm->bucket;
 	shm->self.pid = (u32)getpid();
 	shm->self.uid = (u32)getuid();
 }

@@ -237,8 +237,8 @@ static void count_reject(struct shm_dev *shm, struct hml_slot *slot,
 	shm->self.stats->rejects[reason]++;
 	if (slot)
 		hml_atomic_inc64(&slot->rejects[reason]);
-	/* Nobody chooses the key of a ticket: a void one is no guess. */
-	if (reason != HAMLYN_REJECT_METADATA && !ticket)
+	/* As a packet. Nobody chooses the key of a ticket: a void one is no guess. */
+	if ((reason == HAMLYN_REJECT_KEY || reason == HAMLYN_REJECT_TICKET) && !ticket)
 		hml_guard_guess(&shm->nic, &shm->self);
 	hml_port_rejected(&shm->nic, slot, &h, reason, &shm->self);
 }
@@ -325,7 +325,7 @@ int h__shm_watch(struct h_watch *hw, const struct h_ticket *k, int fd,
 		k = &of_fd;
 	}
 	/* As in count_reject(): a ticket is no guess. */
-	if (!ticket && hml_guard_paused(&shm->nic, &shm->self.guard))
+	if (!ticket && hml_bucket_until(&shm->bucket, (u64)h__now_ns()))
 		return h__because(hw->dev, -EAGAIN,
 				  "held back: this process guesses keys");
 	err = h__shm_lock(hw->dev);

@@ -71,6 +71,7 @@ static struct {
 	struct hamlyn_wq_control control_wq;
 	struct hml_terminus t;
 	struct hml_stats stats;
+	struct hml_bucket bucket;
 	struct hml_ticket tickets[3];
 	uint64_t placed;		/* packets */
 	uint64_t rejected;
@@ -425,6 +426,7 @@ static void core_terminus(struct fuzz *f)
 	uint32_t size_shift = 7 + fuzz_below(f, 3), i;
 
 	core.t.sender.stats = &core.stats;
+	core.t.sender.guard.bucket = &core.bucket;
 	core.t.wq = &core.control_wq;
 	core.t.entries = core.wq;
 	core.t.status = &core.status.head;

@@ -101,7 +101,7 @@ static void run(struct fuzz *f, uint32_t posted)
 		bytes = 1 + fuzz_u16(f);
 		core.control.consumer = fuzz_u8(f) & 3 ? core.nq.cursor :
 							  core.control.consumer;
-		/* Nobody waits longer than about a second for having guessed. */
+		/* Nobody waits longer than a second for having guessed. */
 		core_now_ns += 1ULL << 31;
 		tamper.on = true;
 		hml_guard_paused(&core.nic, &core.t.sender.guard);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Holding back who guesses keys (H 6.5): when a sender is paused and for how
- * long, what is forgiven, and what becomes of its work queue meanwhile.
+ * Holding back who guesses keys (H 6.5): what a bucket holds, when a sender is paused
+ * and for how long, and what becomes of its work queue meanwhile.
  */
+#include <pthread.h>
+
 #include "unit_world.h"
 
-#define FREE		4		/* guesses, of the receiving NIC */
-#define QUIET		(1ULL << 30)	/* what the guard takes for a second */
+#define FREE		4		/* wrong keys a second, of the receiving NIC */
+#define EACH		(UNIT_SECOND / FREE)
 #define HOUR		(3600 * UNIT_SECOND)
 
 static struct hml_nic *nic;
 static struct hml_guard *guard;
+static struct hml_bucket *bucket;
 
 static int setup(void **state)
 {
@@ -18,6 +21,7 @@ static int setup(void **state)
 	nic = &hosts[1].nic;
 	nic->guesses = FREE;
 	guard = &snd.t.sender.guard;
+	bucket = &snd.bucket;
 	return 0;
 }
 
@@ -38,9 +42,15 @@ static void sit_out(void)
 	assert_false(hml_guard_paused(nic, guard));
 }
 
+/* How many wrong keys the bucket has taken, if nothing has been given back. */
+static u64 taken(void)
+{
+	return bucket->full > unit_now_ns ? (bucket->full - unit_now_ns) / EACH : 0;
+}
+
 /* ---- hml_guard_guess() --------------------------------------------------- */
 
-static void free_guesses_cost_nothing_and_the_next_one_a_pause(void **state)
+static void a_seconds_worth_costs_nothing_and_the_next_one_a_pause(void **state)
 {
 	u32 i;
 
@@ -53,43 +63,36 @@ static void free_guesses_cost_nothing_and_the_next_one_a_pause(void **state)
 	guess();
 	assert_true(hml_guard_paused(nic, guard));
 	assert_int_equal(snd.stats.pauses, 1);
-	assert_int_equal(pause_left(), HML_GUARD_SHORTEST_NS);
+	assert_int_equal(pause_left(), EACH);
 }
 
-static void default_number_of_free_guesses_is_kept_exactly(void **state)
+static void default_rate_is_kept_exactly(void **state)
 {
 	u32 i;
 
 	(void)state;
-	nic->guesses = HML_GUARD_FREE;
-	for (i = 0; i < HML_GUARD_FREE; i++)
+	nic->guesses = HML_GUARD_RATE;
+	for (i = 0; i < HML_GUARD_RATE; i++)
 		guess();
 	assert_false(hml_guard_paused(nic, guard));
 	guess();
 	assert_true(hml_guard_paused(nic, guard));
+	assert_int_equal(pause_left(), 100000);
 }
 
-static void each_pause_is_twice_as_long_up_to_about_a_second(void **state)
+static void no_pause_is_longer_than_the_first(void **state)
 {
-	u64 expected = UNIT_MS;
 	u32 i;
 
 	(void)state;
 	for (i = 0; i < FREE; i++)
 		guess();
-	for (i = 0; i <= 10; i++) {
+	for (i = 0; i < 1000; i++) {
 		guess();
-		assert_int_equal(pause_left(), expected);
-		sit_out();
-		expected *= 2;
-	}
-	assert_int_equal(expected / 2, 1024 * UNIT_MS);
-	for (i = 0; i < 100; i++) {
-		guess();
-		assert_int_equal(pause_left(), 1024 * UNIT_MS);
+		assert_int_equal(pause_left(), EACH);
 		sit_out();
 	}
-	assert_int_equal(snd.stats.pauses, 111);
+	assert_int_equal(snd.stats.pauses, 1000);
 }
 
 static void pause_ends_at_its_time_and_not_a_nanosecond_before(void **state)
@@ -99,50 +102,51 @@ static void pause_ends_at_its_time_and_not_a_nanosecond_before(void **state)
 	(void)state;
 	for (i = 0; i <= FREE; i++)
 		guess();
-	unit_now_ns += HML_GUARD_SHORTEST_NS - 1;
+	unit_now_ns += EACH - 1;
 	assert_true(hml_guard_paused(nic, guard));
 	assert_int_not_equal(guard->until, 0);
 	unit_now_ns++;
 	assert_false(hml_guard_paused(nic, guard));
 	assert_int_equal(guard->until, 0);
 	/* It is over for good, also for a clock that were to go back. */
-	unit_now_ns -= HML_GUARD_SHORTEST_NS;
+	unit_now_ns -= EACH;
 	assert_false(hml_guard_paused(nic, guard));
 }
 
-static void each_quiet_second_forgives_one_guess(void **state)
+static void each_interval_gives_one_back_up_to_a_seconds_worth(void **state)
 {
-	u32 seconds, i;
+	u32 intervals, i;
 
 	(void)state;
-	for (seconds = 0; seconds <= FREE + 2; seconds++) {
+	for (intervals = 0; intervals <= FREE + 2; intervals++) {
 		u32 free = 0;
 
-		memset(guard, 0, sizeof(*guard));
+		bucket->full = 0;
+		guard->until = 0;
 		for (i = 0; i < FREE; i++)
 			guess();
-		unit_now_ns += seconds * QUIET;
+		unit_now_ns += intervals * EACH;
 		while (!hml_guard_paused(nic, guard)) {
 			guess();
 			free++;
 		}
-		assert_int_equal(free - 1, seconds < FREE ? seconds : FREE);
+		assert_int_equal(free - 1, intervals < FREE ? intervals : FREE);
 	}
 }
 
-static void second_that_is_not_over_forgives_nothing(void **state)
+static void interval_that_is_not_over_gives_nothing_back(void **state)
 {
 	u32 i;
 
 	(void)state;
 	for (i = 0; i < FREE; i++)
 		guess();
-	unit_now_ns += QUIET - 1;
+	unit_now_ns += EACH - 1;
 	guess();
-	assert_true(hml_guard_paused(nic, guard));
+	assert_int_equal(pause_left(), 1);
 }
 
-static void long_silence_forgives_all_and_no_more(void **state)
+static void long_silence_saves_up_no_more_than_a_second(void **state)
 {
 	u32 i;
 
@@ -155,26 +159,10 @@ static void long_silence_forgives_all_and_no_more(void **state)
 		guess();
 	assert_false(hml_guard_paused(nic, guard));
 	guess();
-	assert_int_equal(pause_left(), HML_GUARD_SHORTEST_NS);
+	assert_int_equal(pause_left(), EACH);
 }
 
-/* Forgetting is as slow as guessing: a long history takes as long to go. */
-static void history_is_forgiven_a_second_a_guess(void **state)
-{
-	u32 i;
-
-	(void)state;
-	for (i = 0; i < 1000; i++)
-		guess();
-	unit_now_ns += (1000 - FREE) * QUIET;
-	guess();
-	assert_int_equal(pause_left(), HML_GUARD_SHORTEST_NS);
-	unit_now_ns += 2 * QUIET;
-	guess();
-	assert_false(hml_guard_paused(nic, guard));
-}
-
-static void without_a_number_of_free_guesses_all_are_free(void **state)
+static void without_a_rate_all_are_free(void **state)
 {
 	u32 i;
 
@@ -186,39 +174,39 @@ static void without_a_number_of_free_guesses_all_are_free(void **state)
 	assert_int_equal(snd.stats.pauses, 0);
 	assert_false(hml_guard_paused(nic, guard));
 	/* Nor are they counted where they are not, nor remembered. */
-	assert_true(hml_guard_forgiven(guard, unit_now_ns));
-	nic->guesses = FREE;
-	for (i = 0; i < FREE; i++)
-		guess();
-	assert_false(hml_guard_paused(nic, guard));
-	guess();
-	assert_true(hml_guard_paused(nic, guard));
+	assert_true(hml_bucket_full(bucket, unit_now_ns));
 }
 
-static void score_does_not_come_round_to_nothing(void **state)
+/* Rounded, it would be a little more than the rate, or no limit at all. */
+static void rate_that_is_no_part_of_a_second_is_not_exceeded(void **state)
 {
+	static const u32 rates[] = { 1, 3, 7, 11, 9999, 999999999, 1000000001,
+				     UINT32_MAX };
+	u32 i;
+
 	(void)state;
-	guard->score = UINT32_MAX - 1;
-	guard->last = unit_now_ns;
-	guess();
-	assert_int_equal(guard->score, UINT32_MAX);
-	guess();
-	assert_int_equal(guard->score, UINT32_MAX);
-	assert_int_equal(pause_left(), 1024 * UNIT_MS);
+	for (i = 0; i < ARRAY_SIZE(rates); i++) {
+		u64 each;
+
+		bucket->full = 0;
+		hml_bucket_take(bucket, rates[i], unit_now_ns);
+		each = bucket->full - unit_now_ns;
+		assert_true(each && (rates[i] > UNIT_SECOND ||
+				     each * rates[i] >= UNIT_SECOND));
+	}
 }
 
-static void clock_that_stands_still_or_goes_back_forgives_nothing(void **state)
+static void clock_that_stands_still_or_goes_back_gives_nothing_back(void **state)
 {
 	u32 i;
 
 	(void)state;
 	for (i = 0; i < FREE; i++) {
 		guess();
-		unit_now_ns -= 10 * QUIET;
+		unit_now_ns -= 10 * UNIT_SECOND;
 	}
 	guess();
 	assert_true(hml_guard_paused(nic, guard));
-	assert_int_equal(pause_left(), HML_GUARD_SHORTEST_NS);
 }
 
 static void clock_may_begin_at_nothing(void **state)
@@ -229,25 +217,13 @@ static void clock_may_begin_at_nothing(void **state)
 	unit_now_ns = 0;
 	for (i = 0; i <= FREE; i++)
 		guess();
-	assert_int_equal(guard->until, HML_GUARD_SHORTEST_NS);
+	assert_int_equal(guard->until, EACH);
 	assert_true(hml_guard_paused(nic, guard));
-	unit_now_ns = HML_GUARD_SHORTEST_NS;
+	unit_now_ns = EACH;
 	assert_false(hml_guard_paused(nic, guard));
 }
 
-static void clock_may_be_late_in_its_range(void **state)
-{
-	u32 i;
-
-	(void)state;
-	unit_now_ns = U64_MAX - 100 * UNIT_SECOND;
-	for (i = 0; i <= FREE + 20; i++)
-		guess();
-	assert_int_equal(pause_left(), 1024 * UNIT_MS);
-	sit_out();
-}
-
-/* Whatever its pace, over hours: the free ones, then about one a second. */
+/* Whatever its pace, over hours: a second's worth, and the rate. */
 static u64 guesses_in_hours(u32 hours, u64 (*pace)(u64 *rng))
 {
 	u64 end = unit_now_ns + hours * HOUR;
@@ -275,175 +251,140 @@ static u64 now_and_then(u64 *state)
 				      unit_below(state, 3 * UNIT_SECOND);
 }
 
-static u64 a_second_less_something(u64 *state)
+static u64 an_interval_less_something(u64 *state)
 {
-	return QUIET - unit_below(state, 2) * unit_below(state, QUIET);
+	return EACH - unit_below(state, 2) * unit_below(state, EACH);
 }
 
-/* Saves up all the free ones and spends them in one go. */
+/* Saves up all that can be, and spends it in one go. */
 static u64 in_bursts(u64 *state)
 {
-	return *state++ % (HML_GUARD_FREE + 12) ? 0 :
-						  HML_GUARD_FREE * QUIET;
+	return *state++ % (2 * FREE) ? 0 : UNIT_SECOND;
 }
 
-static void in_the_long_run_it_is_about_one_guess_a_second(void **state)
+static void in_the_long_run_it_is_the_rate(void **state)
 {
 	static u64 (*const paces[])(u64 *) = {
-		at_once, now_and_then, a_second_less_something, in_bursts,
+		at_once, now_and_then, an_interval_less_something, in_bursts,
 	};
 	u32 i;
 
 	(void)state;
-	nic->guesses = HML_GUARD_FREE;
 	for (i = 0; i < ARRAY_SIZE(paces); i++) {
-		u64 n;
-
-		memset(guard, 0, sizeof(*guard));
-		n = guesses_in_hours(6, paces[i]);
-		assert_true(n <= HML_GUARD_FREE + 12 +
-			    6 * HOUR / (1024 * UNIT_MS));
+		bucket->full = 0;
+		assert_true(guesses_in_hours(6, paces[i]) <=
+			    FREE + 1 + 6 * 3600 * FREE);
 	}
-	/* And it is not less either: an honest mistake is not for ever. */
-	memset(guard, 0, sizeof(*guard));
-	assert_true(guesses_in_hours(6, at_once) > 6 * 3600 * 9 / 10);
+	/* And it is not less either: an honest mistake costs its interval. */
+	bucket->full = 0;
+	assert_true(guesses_in_hours(6, at_once) >= 6 * 3600 * FREE);
 }
 
-/* ---- hml_guard_inherit() ------------------------------------------------- */
+/* ---- one bucket for all that a user has ---------------------------------- */
 
-static void new_sender_inherits_score_and_pause(void **state)
+static void senders_of_a_user_share_what_there_is(void **state)
+{
+	static struct world_sender other;
+	u32 i;
+
+	(void)state;
+	world_sender_init(&other, 0);
+	hml_guard_begin(&other.t.sender.guard, bucket, unit_now_ns);
+	for (i = 0; i < FREE; i++)
+		hml_guard_guess(nic, i % 2 ? &snd.t.sender : &other.t.sender);
+	assert_false(hml_guard_paused(nic, guard));
+	hml_guard_guess(nic, &other.t.sender);
+	assert_true(hml_guard_paused(nic, &other.t.sender.guard));
+	/* The one that has not guessed sends; when it does it waits for both. */
+	assert_false(hml_guard_paused(nic, guard));
+	guess();
+	assert_int_equal(pause_left(), 2 * EACH);
+	assert_int_equal(snd.stats.pauses, 1);
+	world_sender_free(&other);
+}
+
+static void new_sender_begins_with_what_there_is(void **state)
 {
 	struct hml_guard to = { 0 };
 	u32 i;
 
 	(void)state;
-	for (i = 0; i < FREE + 3; i++)
+	for (i = 0; i < FREE; i++)
 		guess();
-	hml_guard_inherit(&to, guard);
-	assert_int_equal(to.score, FREE + 3);
-	assert_int_equal(to.last, guard->last);
+	hml_guard_begin(&to, bucket, unit_now_ns);
+	assert_ptr_equal(to.bucket, bucket);
+	assert_int_equal(to.until, 0);
+	guess();
+	hml_guard_begin(&to, bucket, unit_now_ns);
 	assert_int_equal(to.until, guard->until);
 	assert_true(hml_guard_paused(nic, &to));
-}
-
-static void blameless_one_leaves_what_is_remembered_as_it_is(void **state)
-{
-	struct hml_guard blameless = { 0 };
-	struct hml_guard remembered;
-	u32 i;
-
-	(void)state;
-	for (i = 0; i < FREE + 3; i++)
-		guess();
-	remembered = *guard;
-	hml_guard_inherit(&remembered, &blameless);
-	assert_memory_equal(&remembered, guard, sizeof(*guard));
-}
-
-static void worse_score_of_the_two_counts_at_the_time_of_the_later(void **state)
-{
-	const struct hml_guard early = { .last = 10 * QUIET, .score = 9 };
-	const struct hml_guard late = { .last = 15 * QUIET, .score = 3 };
-	struct hml_guard to = early;
-
-	(void)state;
-	hml_guard_inherit(&to, &late);		/* 9 - 5 is more than 3 */
-	assert_int_equal(to.score, 4);
-	assert_int_equal(to.last, 15 * QUIET);
-	to = late;
-	hml_guard_inherit(&to, &early);
-	assert_int_equal(to.score, 4);
-	assert_int_equal(to.last, 15 * QUIET);
-	to = (struct hml_guard) { .last = 10 * QUIET, .score = 7 };
-	hml_guard_inherit(&to, &late);		/* 7 - 5 is less than 3 */
-	assert_int_equal(to.score, 3);
-}
-
-static void longer_pause_of_the_two_counts(void **state)
-{
-	struct hml_guard to = { .until = 5 };
-	struct hml_guard from = { .until = 7 };
-
-	(void)state;
-	hml_guard_inherit(&to, &from);
-	assert_int_equal(to.until, 7);
-	from.until = 6;
-	hml_guard_inherit(&to, &from);
-	assert_int_equal(to.until, 7);
-}
-
-static void inheriting_does_not_add_up(void **state)
-{
-	struct hml_guard remembered = { 0 };
-	u32 i;
-
-	(void)state;
-	for (i = 0; i < 5; i++)
-		guess();
-	for (i = 0; i < 100; i++)
-		hml_guard_inherit(&remembered, guard);
-	assert_int_equal(remembered.score, 5);
 }
 
 /* A new terminus for each guess is no way round it. */
 static void new_sender_for_each_guess_guesses_no_faster(void **state)
 {
-	struct hml_guard remembered = { 0 };
 	u64 end = unit_now_ns + HOUR;
 	u64 n = 0;
 
 	(void)state;
 	while (unit_now_ns < end) {
-		*guard = remembered;
+		hml_guard_begin(guard, bucket, unit_now_ns);
 		if (!hml_guard_paused(nic, guard)) {
 			guess();
 			n++;
 		}
-		hml_guard_inherit(&remembered, guard);
-		unit_now_ns += UNIT_MS / 10;
+		unit_now_ns += EACH / 10;
 	}
-	assert_true(n <= FREE + 12 + 3600);
+	assert_true(n <= FREE + 1 + 3600 * FREE);
 }
 
-/* ---- hml_guard_forgiven() ------------------------------------------------ */
+#define THREADS		4
+#define EACH_TAKES	100000
 
-static void is_forgiven_when_a_guess_has_been_forgiven_each_second(void **state)
-{
-	const struct hml_guard many = { .last = QUIET, .score = 5000 };
-
-	(void)state;
-	assert_false(hml_guard_forgiven(&many, many.last));
-	assert_false(hml_guard_forgiven(&many, many.last + 2049 * UNIT_SECOND));
-	assert_false(hml_guard_forgiven(&many, many.last + 5000 * QUIET - 1));
-	assert_true(hml_guard_forgiven(&many, many.last + 5000 * QUIET));
-	assert_true(hml_guard_forgiven(&(struct hml_guard) { 0 }, 0));
-}
-
-static void who_is_paused_is_not_forgiven(void **state)
-{
-	const struct hml_guard paused = { .until = 2 * QUIET, .last = QUIET / 2,
-					  .score = 1 };
-
-	(void)state;
-	assert_false(hml_guard_forgiven(&paused, 2 * QUIET - 1));
-	assert_true(hml_guard_forgiven(&paused, 2 * QUIET));
-}
-
-/* Whoever is forgotten then begins as who never guessed. */
-static void who_is_forgiven_is_no_worse_off_than_others(void **state)
+static void *take_many(void *arg)
 {
 	u32 i;
 
+	for (i = 0; i < EACH_TAKES; i++)
+		hml_bucket_take(arg, 10, 0);
+	return NULL;
+}
+
+static void what_many_take_at_once_is_all_counted(void **state)
+{
+	pthread_t threads[THREADS];
+	u32 i;
+
 	(void)state;
-	for (i = 0; i < 3 * HML_GUARD_FREE; i++)
-		guess();
-	while (!hml_guard_forgiven(guard, unit_now_ns))
-		unit_now_ns += UNIT_SECOND;
-	for (i = 0; i < FREE; i++) {
-		assert_false(hml_guard_paused(nic, guard));
-		guess();
-	}
-	assert_false(hml_guard_paused(nic, guard));
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(0, pthread_create(&threads[i], NULL, take_many, bucket));
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(bucket->full, THREADS * EACH_TAKES * (UNIT_SECOND / 10));
+}
+
+static void bucket_is_full_when_all_was_given_back(void **state)
+{
+	(void)state;
+	assert_true(hml_bucket_full(bucket, 0));
+	guess();
+	guess();
+	assert_false(hml_bucket_full(bucket, unit_now_ns));
+	assert_false(hml_bucket_full(bucket, unit_now_ns + 2 * EACH - 1));
+	assert_true(hml_bucket_full(bucket, unit_now_ns + 2 * EACH));
+}
+
+static void bucket_is_empty_while_more_than_a_second_is_owed(void **state)
+{
+	(void)state;
+	assert_int_equal(hml_bucket_until(bucket, unit_now_ns), 0);
+	bucket->full = unit_now_ns + UNIT_SECOND;
+	assert_int_equal(hml_bucket_until(bucket, unit_now_ns), 0);
+	bucket->full++;
+	assert_int_equal(hml_bucket_until(bucket, unit_now_ns), unit_now_ns + 1);
+	/* Nothing wraps where the clock is younger than a second. */
+	bucket->full = 10;
+	assert_int_equal(hml_bucket_until(bucket, 5), 0);
 }
 
 /* ---- what counts --------------------------------------------------------- */
@@ -487,14 +428,13 @@ static struct hamlyn_packet rejected_packet(int reason)
 	return h;
 }
 
-static void wrong_slot_key_and_missing_ticket_count_and_nothing_else(void **state)
+static void wrong_key_and_missing_ticket_count_and_nothing_else(void **state)
 {
 	const struct hml_payload nothing = { 0 };
 	int reason;
 
 	for (reason = 0; reason < HAMLYN_REJECT_DOWN; reason++) {
-		bool counts = reason == HAMLYN_REJECT_SLOT ||
-			      reason == HAMLYN_REJECT_KEY ||
+		bool counts = reason == HAMLYN_REJECT_KEY ||
 			      reason == HAMLYN_REJECT_TICKET;
 		struct hamlyn_packet h = rejected_packet(reason);
 		u32 i;
@@ -505,7 +445,7 @@ static void wrong_slot_key_and_missing_ticket_count_and_nothing_else(void **stat
 			hml_rx(nic, &h, &nothing, &snd.t.sender);
 		}
 		assert_int_equal(snd.stats.rejects[reason], FREE + 1);
-		assert_int_equal(guard->score, counts ? FREE + 1 : 0);
+		assert_int_equal(taken(), counts ? FREE + 1 : 0);
 		assert_int_equal(hml_guard_paused(nic, guard), counts);
 		assert_int_equal(snd.stats.pauses, counts);
 		world_teardown(state);
@@ -524,15 +464,15 @@ static void void_ticket_is_no_guess(void **state)
 	h.ticket_key = WORLD_TICKET + 1;
 	hml_rx(nic, &h, &nothing, &snd.t.sender);
 	assert_int_equal(snd.stats.rejects[HAMLYN_REJECT_KEY], 1);
-	assert_int_equal(guard->score, 0);
+	assert_int_equal(taken(), 0);
 	h.slot = UINT32_MAX;
 	hml_rx(nic, &h, &nothing, &snd.t.sender);
 	assert_int_equal(snd.stats.rejects[HAMLYN_REJECT_SLOT], 1);
-	assert_int_equal(guard->score, 0);
+	assert_int_equal(taken(), 0);
 	h.slot = 1;
 	hosts[1].slots[1].mode = HAMLYN_SLOT_PARANOID;
 	hml_rx(nic, &h, &nothing, &snd.t.sender);
-	assert_int_equal(guard->score, 1);
+	assert_int_equal(taken(), 1);
 }
 
 static void secondary_key_counts_and_secondary_limits_do_not(void **state)
@@ -544,12 +484,12 @@ static void secondary_key_counts_and_secondary_limits_do_not(void **state)
 	hosts[1].slots[1].mode = HAMLYN_SLOT_PARANOID;
 	hml_rx(nic, &h, &nothing, &snd.t.sender);
 	assert_int_equal(snd.stats.rejects[HAMLYN_REJECT_KEY], 1);
-	assert_int_equal(guard->score, 1);
+	assert_int_equal(taken(), 1);
 	hosts[1].entries[1]->key = WORLD_KEY;
 	hosts[1].entries[1]->low = 5;
 	hml_rx(nic, &h, &nothing, &snd.t.sender);
 	assert_int_equal(snd.stats.rejects[HAMLYN_REJECT_BOUNDS], 1);
-	assert_int_equal(guard->score, 1);
+	assert_int_equal(taken(), 1);
 }
 
 static void packets_that_land_do_not_count(void **state)
@@ -560,7 +500,7 @@ static void packets_that_land_do_not_count(void **state)
 	(void)state;
 	for (i = 0; i < 100; i++)
 		world_send(&snd, &trb);
-	assert_int_equal(guard->score, 0);
+	assert_int_equal(taken(), 0);
 	assert_int_equal(world_told(1), 100);
 }
 
@@ -589,7 +529,7 @@ static void sender_that_guessed_too_often_sends_nothing_until_its_time(void **st
 	assert_int_equal(snd.stats.packets, FREE + 1);
 	for (i = 0; i < 10; i++) {
 		assert_int_equal(world_run(&snd, 100), 0);
-		unit_now_ns += HML_GUARD_SHORTEST_NS / 10 - 1;
+		unit_now_ns += EACH / 10 - 1;
 	}
 	assert_true(hml_tx_pending(&snd.t));
 	assert_int_equal(world_told(1), 0);
@@ -639,10 +579,10 @@ static void message_is_one_guess_however_many_packets_it_has(void **state)
 	trb.key++;
 	world_post(&snd, &trb);
 	assert_int_equal(world_run(&snd, 100), 12);
-	assert_int_equal(snd.t.sender.guard.score, 1);
+	assert_int_equal(taken(), 1);
 	world_post(&snd, &trb);
 	assert_int_equal(world_run(&snd, 100), 12);
-	assert_int_equal(snd.t.sender.guard.score, 2);
+	assert_int_equal(taken(), 2);
 	assert_int_equal(snd.stats.rejects[HAMLYN_REJECT_KEY], 24);
 }
 
@@ -747,33 +687,27 @@ static void paused_queue_loses_nothing_and_keeps_its_order(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(free_guesses_cost_nothing_and_the_next_one_a_pause),
-		TEST(default_number_of_free_guesses_is_kept_exactly),
-		TEST(each_pause_is_twice_as_long_up_to_about_a_second),
+		TEST(a_seconds_worth_costs_nothing_and_the_next_one_a_pause),
+		TEST(default_rate_is_kept_exactly),
+		TEST(no_pause_is_longer_than_the_first),
 		TEST(pause_ends_at_its_time_and_not_a_nanosecond_before),
-		TEST(each_quiet_second_forgives_one_guess),
-		TEST(second_that_is_not_over_forgives_nothing),
-		TEST(long_silence_forgives_all_and_no_more),
-		TEST(history_is_forgiven_a_second_a_guess),
-		TEST(without_a_number_of_free_guesses_all_are_free),
-		TEST(score_does_not_come_round_to_nothing),
-		TEST(clock_that_stands_still_or_goes_back_forgives_nothing),
+		TEST(each_interval_gives_one_back_up_to_a_seconds_worth),
+		TEST(interval_that_is_not_over_gives_nothing_back),
+		TEST(long_silence_saves_up_no_more_than_a_second),
+		TEST(without_a_rate_all_are_free),
+		TEST(rate_that_is_no_part_of_a_second_is_not_exceeded),
+		TEST(clock_that_stands_still_or_goes_back_gives_nothing_back),
 		TEST(clock_may_begin_at_nothing),
-		TEST(clock_may_be_late_in_its_range),
-		TEST(in_the_long_run_it_is_about_one_guess_a_second),
+		TEST(in_the_long_run_it_is_the_rate),
 
-		TEST(new_sender_inherits_score_and_pause),
-		TEST(blameless_one_leaves_what_is_remembered_as_it_is),
-		TEST(worse_score_of_the_two_counts_at_the_time_of_the_later),
-		TEST(longer_pause_of_the_two_counts),
-		TEST(inheriting_does_not_add_up),
+		TEST(senders_of_a_user_share_what_there_is),
+		TEST(new_sender_begins_with_what_there_is),
 		TEST(new_sender_for_each_guess_guesses_no_faster),
+		TEST(what_many_take_at_once_is_all_counted),
+		TEST(bucket_is_full_when_all_was_given_back),
+		TEST(bucket_is_empty_while_more_than_a_second_is_owed),
 
-		TEST(is_forgiven_when_a_guess_has_been_forgiven_each_second),
-		TEST(who_is_paused_is_not_forgiven),
-		TEST(who_is_forgiven_is_no_worse_off_than_others),
-
-		TEST(wrong_slot_key_and_missing_ticket_count_and_nothing_else),
+		TEST(wrong_key_and_missing_ticket_count_and_nothing_else),
 		TEST(void_ticket_is_no_guess),
 		TEST(secondary_key_counts_and_secondary_limits_do_not),
 		TEST(packets_that_land_do_not_count),

@@ -282,7 +282,7 @@ static void assert_discarded(u32 messages, u64 packets)
 	assert_int_equal(world_slot_rejects(), 0);
 	assert_int_equal(world_rejected, 0);
 	assert_int_equal(world_wakes, 0);
-	assert_int_equal(snd.t.sender.guard.score, 0);
+	assert_int_equal(snd.bucket.full, 0);
 	world_assert_nothing_landed();
 }
 

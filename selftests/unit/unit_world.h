@@ -43,6 +43,7 @@ struct world_host {
 };
 
 struct world_sender {
+	struct hml_bucket bucket;
 	struct hml_nic *nic;
 	struct hml_terminus t;
 	struct hml_stats stats;
@@ -111,6 +112,7 @@ static inline void world_sender_init(struct world_sender *s, u32 host)
 	s->nic = &hosts[host].nic;
 	s->entries = unit_zalloc(WORLD_WQ * WORLD_ENTRY);
 	s->t.sender.stats = &s->stats;
+	s->t.sender.guard.bucket = &s->bucket;
 	s->t.sender.pid = 77;
 	s->t.wq = &s->wq;
 	s->t.entries = s->entries;

@@ -136,7 +136,7 @@ guess_keys_in_vain()
 	rm -f "$WORK/leaked"
 	figure near "$near"
 	say "mallory guesses keys for slot $slot as fast as the NIC lets him, for 8 s"
-	guess -s "$slot" -n 100000 -T 8
+	guess -s "$slot" -n 1000000 -T 8
 	figure guesses "$tried"
 	held=$(sed -n 's/^held back: \([0-9.]*\) guesses.*/\1/p' "$WORK/guess.log")
 	[ -n "$held" ] || die "nobody held mallory back"

@@ -52,7 +52,7 @@ static const struct param set_params[] = {
 	      HAMLYN_A_IDLE_US, 0, MAX_US),
 	PARAM("kick-window-us", "US", "doorbells closer together make the engine poll",
 	      PARAM_NUMBER, HAMLYN_A_KICK_WINDOW_US, 0, MAX_US),
-	PARAM("guesses", "N", "wrong keys until a sender must pause; 0: no limit",
+	PARAM("guesses", "N", "wrong keys a second of a user; 0: no limit",
 	      PARAM_NUMBER, HAMLYN_A_GUESSES, 0, UINT32_MAX),
 	PARAM("netns", "NAME|PATH|PID",
 	      "the network namespace to be in; with set, the only keyword",

@@ -100,8 +100,8 @@
  *	WAIT, KICK: a signal arrived first. WAIT is restarted under SA_RESTART:
  *	its deadline is absolute.
  * EAGAIN
- *	WATCH by key: the user is paused, for up to about a second, because he
- *	guessed keys; fsync(), fdatasync(): there is more to send; call again.
+ *	WATCH by key: the user has presented more wrong keys than it may in a
+ *	second; fsync(), fdatasync(): there is more to send; call again.
  *	(By io_submit() those are EINVAL.)
  * EMFILE, ENFILE
  *	TICKET_CREATE: there is no free descriptor.
@@ -581,9 +581,9 @@ struct hamlyn_stats {
  * arrives at once, and the call counts as a rejected packet does. After UNWATCH
  * none arrives. A watch that has told keeps its id until UNWATCH.
  *
- * While the user is paused because he guessed keys, a key is not even looked at:
- * EAGAIN. A ticket's descriptor is no guess, and nobody is held back who has one.
- * The call never waits for a pause to end.
+ * While the user has presented more wrong keys than it may, a key is not even looked
+ * at: EAGAIN. A ticket's descriptor is no guess, and nobody is held back who has one.
+ * Nor is a slot that does not exist: nothing opens it. The call never waits.
  */
 struct hamlyn_watch {
 	__u32 size;

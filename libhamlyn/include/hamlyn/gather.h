@@ -100,7 +100,7 @@ int h_gather_receive(struct h_gather *gather, const void **data,
  * @gather: the root
  *
  * Where the manager cannot send, because its work queue is full or it is held back for
- * guesses, it waits for that, a second at most; then whoever polls goes on.
+ * wrong keys, it waits for that, a second at most; then whoever polls goes on.
  *
  * Return: 0, or -EINVAL if all were released.
  */
