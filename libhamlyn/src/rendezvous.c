@@ -7,6 +7,7 @@
  * that was made from a seed alone is told by its first record. So both know from the
  * beginning whom to watch, and neither waits for one who never says a word.
  */
+#include <time.h>
 #include <unistd.h>
 
 #include "rendezvous.h"
@@ -16,6 +17,10 @@
 #define LIMIT		(2 * H_SEED_BYTES)
 #define KIND		(LIMIT + 8)
 #define CHECK		(KIND + 4)
+
+/* While it is held back: about as long as a few wrong keys take by default. */
+#define WATCH_PAUSE_NS	100000
+#define WATCH_TRIES	10
 
 _Static_assert(CHECK + 4 == H_CARD_BYTES, "a card's bytes");
 
@@ -93,15 +98,32 @@ void h__half_card(const struct h_half *h, unsigned char *card)
 	h__put(card + CHECK, h__check_word(card, CHECK), 4);
 }
 
+static bool unwatched(const struct h_half *h)
+{
+	return h__read_once(&h->sender->unwatched) || h__stream_unwatched(h->receiver);
+}
+
 /*
- * The watches tell at once if there is nothing at the other end. Without them others could
- * leave us any number of ends whose other one is gone.
+ * Whom it may watch is a matter of a moment for a user that has presented wrong keys,
+ * perhaps because strangers gave them to it. It must not be a way to have others turned
+ * away: so if it takes longer, the end is taken as it is, and watched by who uses it.
  */
+static void watch_both(struct h_half *h)
+{
+	const struct timespec pause = { .tv_nsec = WATCH_PAUSE_NS };
+	unsigned int tries;
+
+	for (tries = 0; tries < WATCH_TRIES && unwatched(h); tries++) {
+		nanosleep(&pause, NULL);
+		h__stream_sender_watch(h->sender);
+		h__stream_receiver_watch(h->receiver);
+	}
+}
+
+/* The watches tell at once if there is nothing at the other end. */
 static int still_there(struct h_half *h)
 {
-	if (h__read_once(&h->sender->unwatched) || h__stream_unwatched(h->receiver))
-		return h__refuse(h->manager->dev, -EBUSY,
-				 "held back for guesses: nobody can be watched for a moment");
+	watch_both(h);
 	h_manager_poll(h->manager);
 	return h__stream_failed(h->sender) ? -ECONNRESET : 0;
 }

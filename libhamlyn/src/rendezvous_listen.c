@@ -425,6 +425,17 @@ static int welcome(struct h_half *half, const struct h_listener *l,
 	return err == -EPIPE ? -ECONNRESET : err;
 }
 
+/*
+ * Whoever has given up meanwhile has nothing left that could be watched: it would be
+ * known for the price of two slots, and of two packets that come too late.
+ */
+static bool hung_up(const struct guest *g)
+{
+	struct pollfd p = { .fd = g->fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) > 0;
+}
+
 /* 0: it is in. 1: it is not, by its own fault. */
 static int receive_guest(struct h_half *half, const struct h_listener *l,
 			 struct h_manager *m, const struct h_stream_attr *attr,
@@ -433,6 +444,8 @@ static int receive_guest(struct h_half *half, const struct h_listener *l,
 	bool tickets = l->flags & H_CONNECT_TICKETS;
 	int err;
 
+	if (hung_up(g))
+		return 1;
 	if (!m) {
 		say_no(g->fd, -EUSERS);
 		return -ECANCELED;
@@ -446,7 +459,7 @@ static int receive_guest(struct h_half *half, const struct h_listener *l,
 		say_no(g->fd, -EUSERS);
 		return err;
 	}
-	err = welcome(half, l, g);
+	err = hung_up(g) ? -ECONNRESET : welcome(half, l, g);
 	if (!err) {
 		h__half_close_fds(half);
 		return 0;

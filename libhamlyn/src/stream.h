@@ -184,6 +184,8 @@ bool h__sending_unlock(struct h_stream_sender *s);
 int64_t h__stream_post(struct h_stream_sender *s, const void *data,
 		       size_t length, uint64_t more, uint32_t flags,
 		       int64_t deadline_ns);
+/* Try again to watch the receiver, if that was refused. */
+void h__stream_sender_watch(struct h_stream_sender *s);
 /* Wait until there is a buffer to send to; then s->buffer is its size. */
 int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns);
 /* Say that everything was sent, and wait until it has arrived. Again and again. */
@@ -322,6 +324,8 @@ int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 
 /* Has it to be tried soon again to watch the sender? */
 bool h__stream_unwatched(struct h_stream_receiver *r);
+/* Try it again, if it was refused. */
+void h__stream_receiver_watch(struct h_stream_receiver *r);
 
 /* Is something left of what it gave, and still to be received? reading held. */
 void h__stream_leave(struct h_stream_receiver *r, bool left);

@@ -381,6 +381,12 @@ static void do_what_is_due(struct h_stream_receiver *r)
 	give_credit(r);
 }
 
+void h__stream_receiver_watch(struct h_stream_receiver *r)
+{
+	if (h__stream_unwatched(r))
+		do_what_is_due(r);
+}
+
 /* Locked. */
 static bool is_due(const struct h_stream_receiver *r)
 {

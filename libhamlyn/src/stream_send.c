@@ -234,7 +234,7 @@ static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
 }
 
 /* Until there is one it has to be tried again and again, by who waits too. */
-static void watch_again(struct h_stream_sender *s)
+void h__stream_sender_watch(struct h_stream_sender *s)
 {
 	if (h__unlikely(s->unwatched))
 		h__write_once(&s->unwatched, watch_now(s));
@@ -270,7 +270,7 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 		uint32_t seen = h_receiver_events(&s->r);
 		int err = 0;
 
-		watch_again(s);
+		h__stream_sender_watch(s);
 		if (h__stream_failed(s))
 			return -EPIPE;
 		if (h__load_acquire(&s->grows))
@@ -822,7 +822,7 @@ int h__stream_finish(struct h_stream_sender *s, int64_t deadline_ns)
 	for (;;) {
 		uint32_t seen = h_receiver_events(&s->r);
 
-		watch_again(s);
+		h__stream_sender_watch(s);
 		if (h__read_once(&s->finished))
 			return 0;
 		if (h__stream_failed(s))

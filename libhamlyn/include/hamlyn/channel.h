@@ -76,8 +76,8 @@ int h_channel_accept(struct h_listener *listener, struct h_manager *manager,
  * @a: out: one end
  * @b: out: the other one
  *
- * Return: 0, -EXDEV if the managers are on different devices, -EBUSY as
- * h_listener_accept(), or as h_stream_receiver_create(), h_stream_sender_create().
+ * Return: 0, -EXDEV if the managers are on different devices, or as
+ * h_stream_receiver_create(), h_stream_sender_create().
  */
 int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
 		   const struct h_channel_attr *attr, struct h_channel **a,

@@ -113,14 +113,15 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
  * @timeout_ns: most time to wait
  *
  * Clients that are not allowed, are on another device, want a channel or talk
- * nonsense are sent away meanwhile, with a reason where they can be told.
+ * nonsense are sent away meanwhile, with a reason where they can be told; those that have
+ * given up are forgotten. What a client says is never a reason to turn others away: while
+ * this user (embedded device: this process) is held back for wrong keys it takes a
+ * millisecond or two longer.
  *
  * Return: 0; -EAGAIN, -ETIMEDOUT, -EINTR; or why this client could not be taken,
  * which has been told so: -ECANCELED without @manager, -ENOSPC if the manager has no
- * room, -ENOMEM, -EBUSY if this user (embedded device: this process) is held back for a
- * moment because it guessed keys (without H_CONNECT_TICKETS), -ETOOMANYREFS if too many
- * descriptors of this user are on their way (H_CONNECT_TICKETS), or as
- * h_stream_receiver_create(); h_explain() says more. -EMFILE
+ * room, -ENOMEM, -ETOOMANYREFS if too many descriptors of this user are on their way
+ * (H_CONNECT_TICKETS), or as h_stream_receiver_create(); h_explain() says more. -EMFILE
  * or -ENFILE if there is no descriptor to take anybody with: then the clients go on
  * waiting, and h_listener_fd() stays readable; with H_CONNECT_TICKETS also if there was
  * one, but not the four more that a client needs for a moment: that one was told -EUSERS.
@@ -184,8 +185,6 @@ struct h_connect_attr {
  * an empty @path or unknown flags; -EAGAIN, -ETIMEDOUT, -EINTR; why there can be no
  * socket; -EMFILE or -ENFILE if there are not three free descriptors, and
  * -ETOOMANYREFS if too many of this user are on their way (H_CONNECT_TICKETS);
- * -EBUSY if this user (embedded device: this process) is held back for a moment because
- * it guessed keys;
  * or as h_stream_receiver_create(), h_stream_sender_create(). h_explain() says more.
  */
 int h_connect(struct h_manager *manager, const char *path,
