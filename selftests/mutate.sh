@@ -94,7 +94,7 @@ dispatch-bound native manager               libhamlyn/src/ready.c s/while (round
 unread-replies native rendezvous            libhamlyn/src/rendezvous_listen.c s/of_user >= UNREAD_OF_USER/0/
 slow-close     native rendezvous            libhamlyn/src/rendezvous_close.c s/later = make_room();/later = make_room() \&\& 0;/
 grace-goes-on  native crowd                 libhamlyn/src/shm_table.c s/if (g \&\& g->about != about)/if (g)/
-shm-owner      native hostile_segment       libhamlyn/src/shm_segment.c s/st.st_uid != geteuid() || st.st_mode & 077/0/
+shm-owner      native hostile_segment       libhamlyn/src/shm_segment.c s/if (st.st_uid != geteuid())$/if (0)/; s/if (st.st_mode & 077)$/if (0)/
 note-credits   native stream                libhamlyn/src/stream_arrive.c s/if ((uint8_t)(sent - seen) > 1)/if (0)/
 note-flags     native stream                libhamlyn/src/stream_arrive.c s/if (note.flags & ~H_NOTE_FLAGS)/if (0)/
 note-empty     native stream                libhamlyn/src/stream_arrive.c s/(!r->messages || a->length))/a->length)/

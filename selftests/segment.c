@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -1758,6 +1759,219 @@ TEST_F(segment, what_arrives_while_an_end_point_is_not_ended_is_not_lost)
 	EXPECT_EQ(0, h_manager_destroy(from));
 	h_close(devs[0]);
 	h_close(devs[1]);
+}
+
+
+/* ---- what cannot be made ---- */
+
+/* What a child of limited means gets; its own process, as limits are not given back. */
+struct attempt {
+	int ret;
+	int at_end;		/* status of waitpid() */
+	char text[HAMLYN_EXPLAIN_BYTES];
+};
+
+static struct attempt attempt(const char *name, int (*limit)(const void *), const void *arg)
+{
+	struct attempt a = { .ret = 1 };
+	struct h_dev *dev;
+	int ends[2];
+	pid_t pid;
+
+	if (pipe(ends))
+		return a;
+	pid = fork();
+	if (!pid) {
+		a.ret = limit(arg) ? 2 : h_open(name, &dev);
+		h_explain(NULL, a.text, sizeof(a.text));
+		ht_write_all(ends[1], &a, sizeof(a));
+		_exit(0);
+	}
+	waitpid(pid, &a.at_end, 0);
+	close(ends[1]);
+	if (pid > 0 && !a.at_end) {
+		int status = a.at_end;
+
+		if (read(ends[0], &a, sizeof(a)) != sizeof(a))
+			a.ret = 1;
+		a.at_end = status;
+	}
+	close(ends[0]);
+	return a;
+}
+
+static int file_of(const char *name, struct stat *st)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), SHM "/hamlyn-%u-%s", geteuid(), name + strlen("shm:"));
+	return lstat(path, st);
+}
+
+static int limit_files(const void *arg)
+{
+	const struct rlimit limit = { 1 << 20, 1 << 20 };
+
+	(void)arg;
+	return setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+TEST_F(segment, a_limit_of_files_is_an_error_and_no_signal)
+{
+	struct attempt a = attempt(self->name, limit_files, NULL);
+	struct stat st;
+
+	ASSERT_EQ(0, a.at_end);
+	EXPECT_EQ(-EFBIG, a.ret);
+	EXPECT_NE(NULL, strstr(a.text, "RLIMIT_FSIZE"));
+	EXPECT_EQ(-1, file_of(self->name, &st));
+}
+
+static int strange_umask(const void *arg)
+{
+	(void)arg;
+	umask(0777);
+	return 0;
+}
+
+TEST_F(segment, a_name_is_of_use_whatever_umask_there_was)
+{
+	struct h_dev *dev, *other;
+	struct stat st;
+
+	if (!geteuid())
+		ASSERT_EQ(0, seteuid(12345));
+	strange_umask(NULL);
+	ASSERT_EQ(0, h_open(self->name, &dev));
+	ASSERT_EQ(0, file_of(self->name, &st));
+	EXPECT_EQ(0600, st.st_mode & 0777);
+	EXPECT_EQ(0, h_open(self->name, &other));
+	h_close(other);
+	h_close(dev);
+}
+
+/* As older versions have left them */
+TEST_F(segment, a_file_without_rights_of_its_owner_is_taken)
+{
+	struct h_dev *dev;
+	char path[300];
+	int fd;
+
+	if (!geteuid())
+		ASSERT_EQ(0, seteuid(12345));
+	snprintf(path, sizeof(path), SHM "/hamlyn-%u-%s", geteuid(), self->name + strlen("shm:"));
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0);
+	ASSERT_LE(0, fd);
+	close(fd);
+	EXPECT_EQ(0, h_open(self->name, &dev));
+	h_close(dev);
+}
+
+/* Of version 1, as the machines of these tests have them, or 2. Return: 0, or -1: none to be had */
+static int enter_cgroup(const void *arg)
+{
+	static const char *const limits[] = { "memory.limit_in_bytes", "memory.max" };
+	char path[400], number[32];
+	int i;
+
+	snprintf(number, sizeof(number), "%d", getpid());
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", (const char *)arg, limits[i]);
+		if (!write_text(path, "16777216"))
+			break;
+	}
+	snprintf(path, sizeof(path), "%s/cgroup.procs", (const char *)arg);
+	return i < 2 && !write_text(path, number) ? 0 : -1;
+}
+
+static int make_cgroup(char *path, size_t size)
+{
+	char line[300], *own = NULL;
+	FILE *file = fopen("/proc/self/cgroup", "re");
+
+	while (file && !own && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = 0;
+		own = strstr(line, ":memory:");
+		own = own ? own + strlen(":memory:") : NULL;
+	}
+	if (file)
+		fclose(file);
+	snprintf(path, size, "/sys/fs/cgroup%s%s/hamlyn-test-%d", own ? "/memory" : "",
+		 own ? own : "", getpid());
+	return mkdir(path, 0700);
+}
+
+TEST_F(segment, a_small_memory_cgroup_is_an_error_and_no_end)
+{
+	char path[400];
+	struct attempt a;
+	struct stat st;
+
+	if (make_cgroup(path, sizeof(path)))
+		SKIP(return, "no memory cgroup can be made here");
+	a = attempt(self->name, enter_cgroup, path);
+	rmdir(path);
+	ASSERT_EQ(0, a.at_end);
+	if (a.ret == 2)
+		SKIP(return, "no memory cgroup can be limited here");
+	EXPECT_EQ(-ENOMEM, a.ret);
+	EXPECT_NE(NULL, strstr(a.text, "memory.max"));
+	EXPECT_EQ(-1, file_of(self->name, &st));
+}
+
+TEST_F(segment, what_is_wrong_is_said_to_who_has_no_device)
+{
+	static const struct {
+		const char *name;
+		int err;
+		const char *text;
+	} wrong[] = {
+		{ "shm:a b", -EINVAL, "letters, digits" },
+		{ "shm:", -EINVAL, "1 to 64" },
+		{ "shm:x,fly=1", -EINVAL, "\"fly=1\"" },
+		{ "/dev/null", -EINVAL, "/dev/hamlynN" },
+		{ "/dev/hamlyn250", -ENOENT, "is the module hamlyn loaded?" },
+		{ "shm:x,size=512G", -ENOSPC, "make it larger" },
+	};
+	char text[HAMLYN_EXPLAIN_BYTES];
+	struct h_dev *dev;
+	size_t i;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		EXPECT_EQ(wrong[i].err, h_open(wrong[i].name, &dev));
+		EXPECT_EQ(0, h_explain(NULL, text, sizeof(text)));
+		EXPECT_NE(NULL, strstr(text, wrong[i].text)) {
+			TH_LOG("%s: \"%s\"", wrong[i].name, text);
+		}
+		/* Once */
+		h_explain(NULL, text, sizeof(text));
+		EXPECT_STREQ("", text);
+	}
+	EXPECT_EQ(-ENOENT, h_open("/dev/hamlyn250", &dev));
+	EXPECT_EQ(0, h_open(self->name, &dev));
+	h_explain(NULL, text, sizeof(text));
+	EXPECT_STREQ("", text);
+	h_close(dev);
+}
+
+TEST_F(segment, a_segment_of_another_version_is_said_to_be_one)
+{
+	char path[300], text[HAMLYN_EXPLAIN_BYTES];
+	struct h_dev *dev, *other;
+	int fd;
+
+	ASSERT_EQ(0, h_open(self->name, &dev));
+	snprintf(path, sizeof(path), SHM "/hamlyn-%u-%s", geteuid(), self->name + strlen("shm:"));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	/* Its header is in the first page. */
+	EXPECT_EQ(0, ftruncate(fd, 4096 * 1000));
+	close(fd);
+	EXPECT_EQ(-EPROTO, h_open(self->name, &other));
+	h_explain(NULL, text, sizeof(text));
+	EXPECT_NE(NULL, strstr(text, "take another name"));
+	unlink(path);
+	/* Not closed: what it has mapped is gone. */
 }
 
 TEST_HARNESS_MAIN

@@ -51,17 +51,20 @@ struct h_watch;
  *	to 1024G (32M; K, M and G are understood); N wrong keys a second that a
  *	process may present, and as many at once (10000; 0: no limit); huge: of huge pages, if /dev/shm is mounted so
  *	that it may have them. NULL:
- *	$HAMLYN_DEVICE if set, else /dev/hamlyn0, else, if that is not there or not for
- *	this user, "shm:default"
+ *	$HAMLYN_DEVICE if set, else /dev/hamlyn0, else, if that is not there,
+ *	"shm:default"
  * @dev: out: the device
  *
  * The embedded device's checks stop mistakes, not malice: everyone who can
  * open the segment can write to all of it.
  *
+ * h_explain() with no device says in words why it failed, to the thread that called.
+ *
  * Return: 0, or -ENOENT/-EACCES/-ENODEV from opening (-EACCES also if the segment's
  * file is another user's, or others may open it), -EINVAL if @name is not of these
  * forms, -EPERM in another network namespace than the
- * NIC's, -ENOSPC if there is no room for the segment, -EUSERS if
+ * NIC's, -ENOSPC if there is no room for the segment, -ENOMEM also if the memory cgroup
+ * leaves less than it takes, -EFBIG if RLIMIT_FSIZE is less, -EUSERS if
  * the segment has no room for another process, -EPROTO if the other side
  * (module, or processes on the segment) is of another ABI version, -ETIMEDOUT
  * if a process was stopped while it changed the segment, -EAGAIN if others
@@ -167,7 +170,7 @@ int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
 
 /**
  * h_explain() - why did the last call fail?
- * @dev: the device
+ * @dev: the device; NULL: of this thread's last h_open() or h_listener_create()
  * @text: out: what was wrong and what is allowed, for people to read, with a 0
  *	at the end; "" if there is nothing to say beyond the errno
  * @size: bytes at @text, at least 1; a longer text is cut.

@@ -129,11 +129,13 @@ static const char *default_name(void)
 	return name && *name ? name : NULL;
 }
 
-/* It is not there, or not for us: then the embedded device will do. */
+/*
+ * Then the embedded device will do. Not if there is one that refuses us: other processes
+ * of the program may be let in, and would wait for us there.
+ */
 static bool no_kernel_device(int err)
 {
-	return err == -ENOENT || err == -ENXIO || err == -ENODEV ||
-	       err == -EACCES || err == -EPERM;
+	return err == -ENOENT || err == -ENXIO || err == -ENODEV;
 }
 
 static bool is_kernel_name(const char *name)
@@ -151,7 +153,7 @@ static int open_kind(struct h_dev *dev, struct h_open_wait *wait)
 		return h__shm_open(dev, dev->name + 4, wait);
 	if (is_kernel_name(dev->name))
 		return h__kernel_open(dev, dev->name);
-	return -EINVAL;
+	return h__early(-EINVAL, "\"%.100s\": must be /dev/hamlynN or shm:NAME[,OPTION...]", dev->name);
 }
 
 /*
@@ -222,7 +224,10 @@ static int open_default(struct h_dev **out)
 {
 	int err = open_as("/dev/hamlyn0", out);
 
-	return no_kernel_device(err) ? open_as("shm:default", out) : err;
+	if (!no_kernel_device(err))
+		return err;
+	h__early_begin();
+	return open_as("shm:default", out);
 }
 
 /* A thread that is cancelled within would leave open_lock, and files, behind. */
@@ -231,13 +236,14 @@ int h_open(const char *name, struct h_dev **out)
 	int err, cancel;
 
 	*out = NULL;
+	h__early_begin();
 	pthread_once(&fork_once, watch_forks);
 	if (!name)
 		name = default_name();
 	cancel = h__cancel_off();
 	err = name ? open_as(name, out) : open_default(out);
 	h__cancel_restore(cancel);
-	return err;
+	return h__early_end(err, name ? name : (*out ? (*out)->name : "the default device"));
 }
 
 /*
@@ -446,6 +452,10 @@ int h_explain(struct h_dev *dev, char *text, size_t size)
 
 	if (!size)
 		return -EINVAL;
+	if (!dev) {
+		h__early_read(text, size);
+		return 0;
+	}
 	pthread_mutex_lock(&dev->lock);
 	err = fetch_why(dev, why);
 	dev->why[0] = 0;

@@ -217,6 +217,18 @@ int h__refuse(struct h_dev *dev, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
+ * early.c: the same for calls that make a device, or a listener, of which the thread asks
+ * with no device. Who knows says why first; h__early_end() has the last word.
+ */
+void h__early_begin(void);
+int h__early(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int h__early_end(int err, const char *name);
+void h__early_read(char *text, size_t size);
+
+/* cgroup.c: bytes, INT64_MAX if nobody limits them or says so */
+int64_t h__memory_left(void);
+
+/*
  * A thread that was asked to end does so in calls of the C library that may wait, and
  * takes with it what it has locked: not between these two.
  */

@@ -450,6 +450,27 @@ static const struct h_dev_ops kernel_ops = {
 	.nq_sleep = kernel_nq_sleep,
 };
 
+/* The words of errnos that mean something here */
+static int cannot_open(const char *path, int err)
+{
+	switch (err) {
+	case -EACCES:
+		return h__early(err, "%s: its access rights do not let user %u in", path,
+				(unsigned int)geteuid());
+	case -EPERM:
+		return h__early(err, "%s belongs to another network namespace, or a container's rules keep it from this process",
+				path);
+	case -ENOENT:
+	case -ENXIO:
+	case -ENODEV:
+		return h__early(err, "%s is not there: is the module hamlyn loaded?", path);
+	case -EMFILE:
+		return h__early(err, "%s: this process has as many descriptors as RLIMIT_NOFILE allows",
+				path);
+	}
+	return err;
+}
+
 int h__kernel_open(struct h_dev *dev, const char *path)
 {
 	struct hamlyn_query q;
@@ -458,12 +479,13 @@ int h__kernel_open(struct h_dev *dev, const char *path)
 	dev->ops = &kernel_ops;
 	dev->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (dev->fd < 0)
-		return -errno;
+		return cannot_open(path, -errno);
 	err = kernel_query(dev, &q);
 	if (err == -ENOTTY)
-		err = -ENODEV;	/* some other device */
+		err = h__early(-ENODEV, "%s is not a device of hamlyn", path);
 	else if (!err && q.abi_version != HAMLYN_ABI_VERSION)
-		err = -EPROTO;
+		err = h__early(-EPROTO, "%s: the module has ABI version %u, this library %u", path,
+			       q.abi_version, HAMLYN_ABI_VERSION);
 	if (err) {
 		close(dev->fd);
 		dev->fd = -1;

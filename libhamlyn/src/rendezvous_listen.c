@@ -722,6 +722,44 @@ static int listener_init(struct h_listener *l,
 	return 0;
 }
 
+static int check_attr(const struct h_listener_attr *attr)
+{
+	if (attr->flags & ~H_CONNECT_TICKETS)
+		return h__early(-EINVAL, "flags 0x%x: only H_CONNECT_TICKETS is allowed",
+				attr->flags);
+	if (attr->mode & ~07777U)
+		return h__early(-EINVAL, "mode 0%o: at most 07777", attr->mode);
+	if (attr->patience_ns < 0)
+		return h__early(-EINVAL, "patience_ns %lld: must not be negative",
+				(long long)attr->patience_ns);
+	if (attr->waiting > MAX_WAITING)
+		return h__early(-EINVAL, "waiting %u: at most %d", attr->waiting, MAX_WAITING);
+	return 0;
+}
+
+static int cannot_listen(const char *path, int err)
+{
+	switch (err) {
+	case -EINVAL:
+		return h__early(err, "\"%.100s\": must be a path, or '@' and a name", path);
+	case -ENAMETOOLONG:
+		return h__early(err, "%.60s...: a path of a socket has at most 107 bytes", path);
+	case -EADDRINUSE:
+		return h__early(err, "%.100s: another server listens there", path);
+	case -EEXIST:
+		return h__early(err, "%.100s is there, and is no socket", path);
+	case -ENOENT:
+		return h__early(err, "%.100s: the directory is not there", path);
+	case -EACCES:
+	case -EROFS:
+		return h__early(err, "%.100s: this user may not make files in its directory",
+				path);
+	case -EMFILE:
+		return h__early(err, "this process has as many descriptors as RLIMIT_NOFILE allows");
+	}
+	return h__early_end(err, path);
+}
+
 int h_listener_create(const char *path, const struct h_listener_attr *attr,
 		      struct h_listener **listener)
 {
@@ -730,14 +768,15 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
 	int err, cancel;
 
 	*listener = NULL;
+	h__early_begin();
 	if (!attr)
 		attr = &defaults;
-	if (attr->flags & ~H_CONNECT_TICKETS || attr->mode & ~07777U ||
-	    attr->patience_ns < 0 || attr->waiting > MAX_WAITING)
-		return -EINVAL;
+	err = check_attr(attr);
+	if (err)
+		return err;
 	l = calloc(1, sizeof(*l));
 	if (!l)
-		return -ENOMEM;
+		return h__early_end(-ENOMEM, path);
 	l->fd = -1;
 	l->epoll = -1;
 	l->pid = getpid();
@@ -753,7 +792,7 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
 	else
 		*listener = l;
 	h__cancel_restore(cancel);
-	return err;
+	return cannot_listen(path, err);
 }
 
 void h_listener_destroy(struct h_listener *l)

@@ -180,14 +180,18 @@ static int keep_path(struct h_path *p, const char *path, uint32_t mode)
 	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	err = fstat(fd, &st) ? -errno : set_mode(fd, &st, mode);
+	err = fstat(fd, &st) ? -errno : 0;
+	if (!err && S_ISSOCK(st.st_mode)) {
+		/* From here on it is removed with the listener. */
+		p->name = strdup(path);
+		p->dev = st.st_dev;
+		p->ino = st.st_ino;
+		err = p->name ? 0 : -ENOMEM;
+	}
+	if (!err)
+		err = set_mode(fd, &st, mode);
 	close(fd);
-	if (err)
-		return err;
-	p->name = strdup(path);
-	p->dev = st.st_dev;
-	p->ino = st.st_ino;
-	return p->name ? 0 : -ENOMEM;
+	return err;
 }
 
 /* From bind() to listen(). */
@@ -196,10 +200,14 @@ static int take(struct h_path *p, int sock, const char *path, uint32_t mode)
 	int err;
 
 	err = take_address(sock, path);
-	if (!err)
-		err = keep_path(p, path, mode);
+	if (err)
+		return err;
+	err = keep_path(p, path, mode);
 	if (!err && listen(sock, BACKLOG))
 		err = -errno;
+	/* Else the next one would have to find out that nobody listens there. */
+	if (err && *path != '@' && !p->name)
+		unlink(path);
 	return err;
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -27,6 +28,7 @@
 #define NAP_DOUBLINGS	5
 #define LEAVE_WAIT_NS	(100ll * 1000000)
 #define OPEN_TRIES	100
+#define OVERFLOW_UID	65534		/* whom a user namespace has no number for */
 /* Larger ones are many processes', of which none touches all. */
 #define POPULATE_MOST	(128ull << 20)
 
@@ -304,6 +306,9 @@ static int parse_options(const char *options, struct shm_options *o)
 			o->huge = true;
 		else
 			err = -EINVAL;
+		if (err)
+			h__early(err, "\"%.60s\": must be size=BYTES (4M to 1024G), guesses=N or huge",
+				 word);
 	}
 	return err;
 }
@@ -321,35 +326,104 @@ static int parse_spec(const char *spec, char *file, size_t room,
 		.guesses = HML_GUARD_RATE,
 	};
 	if (!n || n > NAME_MAX_CHARS)
-		return -EINVAL;
+		return h__early(-EINVAL, "a name of %zu letters: must have 1 to %d", n,
+				NAME_MAX_CHARS);
 	for (i = 0; i < n; i++)
 		if (!isalnum((unsigned char)spec[i]) &&
 		    !strchr("._-", spec[i]))
-			return -EINVAL;
+			return h__early(-EINVAL, "\"%.64s\": must be letters, digits, '.', '_' and '-'",
+					spec);
 	snprintf(file, room, "hamlyn-%u-%.*s", (unsigned int)geteuid(), (int)n,
 		 spec);
 	return comma ? parse_options(comma + 1, o) : 0;
 }
 
-static int open_file(const char *file, int flags)
+/* Whoever owns the file, or may open it, can do to this process what it likes. */
+static int check_file(int fd, const char *path)
 {
 	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return h__early(-EACCES, "%s is no file", path);
+	if (st.st_uid != geteuid())
+		return h__early(-EACCES, "%s belongs to user %u%s, and this is user %u", path,
+				(unsigned int)st.st_uid, st.st_uid == OVERFLOW_UID ?
+				" (none of this user namespace)" : "",
+				(unsigned int)geteuid());
+	if (st.st_mode & 077)
+		return h__early(-EACCES, "%s may be opened by others (mode %03o): must be 600",
+				path, (unsigned int)st.st_mode & 0777);
+	/* Made under a umask that takes these away */
+	if ((st.st_mode & 0600) != 0600 && fchmod(fd, 0600))
+		return -errno;
+	return 0;
+}
+
+/*
+ * A umask that takes the owner's rights away made it so. In a directory where only the
+ * owner may replace it, as /dev/shm is: it is what was looked at.
+ */
+static bool mended_mode(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	       (st.st_mode & 0777) != 0600 && !(st.st_mode & 077) && !chmod(path, 0600);
+}
+
+static int open_path(const char *path, int flags)
+{
+	/* Non-blocking: another user's file, with a lease on it, would block. */
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_file(const char *file, int flags)
+{
 	char path[sizeof(SHM_DIR) + NAME_MAX + 1];
-	int fd;
+	int fd, err;
 
 	snprintf(path, sizeof(path), SHM_DIR "/%s", file);
-	/* Non-blocking: another user's file, with a lease on it, would block. */
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags,
-		  0600);
+	fd = open_path(path, flags);
+	if (fd == -EACCES && mended_mode(path))
+		fd = open_path(path, flags);
 	if (fd < 0)
-		return -errno;
-	/* Whoever owns it, or may open it, can do with us what he likes. */
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-	    st.st_uid != geteuid() || st.st_mode & 077) {
+		return fd;
+	err = check_file(fd, path);
+	if (err) {
 		close(fd);
-		return -EACCES;
+		return err;
 	}
 	return fd;
+}
+
+/* Of an error that open_file() has not explained */
+static int cannot_open(const char *file, int err)
+{
+	struct stat st;
+
+	switch (err) {
+	case -ENOENT:
+		return h__early(err, SHM_DIR " is not there, or not mounted");
+	case -EROFS:
+		return h__early(err, SHM_DIR " is mounted read-only");
+	case -EMFILE:
+		return h__early(err, "this process has as many descriptors as RLIMIT_NOFILE allows");
+	case -ENOSPC:
+		return h__early(err, SHM_DIR " is full");
+	case -ELOOP:
+		return h__early(err, SHM_DIR "/%s is a symbolic link", file);
+	case -EACCES:
+		if (!stat(SHM_DIR, &st))
+			return h__early(err, "this user may not open or make " SHM_DIR
+					"/%s (mode of " SHM_DIR ": %04o)", file,
+					(unsigned int)st.st_mode & 07777);
+		break;
+	}
+	return err;
 }
 
 static void remove_file(const char *file)
@@ -460,7 +534,28 @@ static int allocate(int fd, u64 size)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = posix_fallocate(fd, 0, (off_t)size);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return err ? -ENOSPC : 0;
+	if (err == ENOSPC)
+		return h__early(-err, SHM_DIR " has not the %llu KiB that the segment takes: make it larger (mount -o remount,size=), or the segment smaller (size=)",
+				(unsigned long long)size >> 10);
+	return -err;
+}
+
+/* What would end this process by a signal, or have it killed, is an error in time. */
+static int may_have(u64 size)
+{
+	struct rlimit file;
+	int64_t left;
+
+	if (!getrlimit(RLIMIT_FSIZE, &file) && file.rlim_cur != RLIM_INFINITY &&
+	    file.rlim_cur < size)
+		return h__early(-EFBIG, "the segment takes %llu KiB, and RLIMIT_FSIZE (ulimit -f) allows files of %llu KiB",
+				(unsigned long long)size >> 10,
+				(unsigned long long)file.rlim_cur >> 10);
+	left = h__memory_left();
+	if (left < 0 || (u64)left < size)
+		return h__early(-ENOMEM, "the segment takes %llu KiB, and the memory cgroup (memory.max) leaves %lld KiB",
+				(unsigned long long)size >> 10, (long long)left >> 10);
+	return 0;
 }
 
 static int make_segment(int fd, const struct shm_options *o)
@@ -469,8 +564,10 @@ static int make_segment(int fd, const struct shm_options *o)
 	u64 size = huge ? (o->size + huge - 1) & ~(huge - 1) : o->size;
 	u64 pages = size / SHM_PAGE;
 	struct shm_segment *seg;
-	int err;
+	int err = may_have(size);
 
+	if (err)
+		return err;
 	if (huge) {
 		err = try_huge(fd, size);
 		if (err)
@@ -499,6 +596,12 @@ static int make_segment(int fd, const struct shm_options *o)
 	return 0;
 }
 
+static int other_version(const struct shm_dev *shm)
+{
+	return h__early(-EPROTO, SHM_DIR "/%s is no segment of this version of the library: end the programs that use it, or take another name",
+			shm->file);
+}
+
 static int join_segment(struct h_dev *dev, struct shm_dev *shm)
 {
 	struct stat st;
@@ -509,7 +612,7 @@ static int join_segment(struct h_dev *dev, struct shm_dev *shm)
 	shm->pages = shm->size / SHM_PAGE;
 	shm->data_first = first_page(shm->pages);
 	if (shm->size % SHM_PAGE || shm->data_first >= shm->pages)
-		return -EPROTO;
+		return other_version(shm);
 	shm->seg = map_segment(dev->fd, shm->size, shm->size <= POPULATE_MOST ?
 			       MAP_POPULATE : 0);
 	if (!shm->seg)
@@ -520,7 +623,7 @@ static int join_segment(struct h_dev *dev, struct shm_dev *shm)
 	    shm->seg->page_owners != shm_owners_at() ||
 	    shm->seg->data_first != shm->data_first) {
 		munmap(shm->seg, shm->size);
-		return -EPROTO;
+		return other_version(shm);
 	}
 	return 0;
 }
@@ -551,7 +654,8 @@ static int take_attachment(struct h_dev *dev, struct shm_dev *shm)
 		if (err != -EAGAIN && err != -EACCES)
 			return err;
 	}
-	return -EUSERS;
+	return h__early(-EUSERS, "%d processes use the segment, which is as many as can",
+			SHM_MAX_ATTACH);
 }
 
 static void fill_nic(struct shm_dev *shm)
@@ -605,6 +709,18 @@ static int enter(struct h_dev *dev, struct shm_dev *shm,
 	return err;
 }
 
+/*
+ * The file of a segment that could not be locked, and so was not made: an empty one, that
+ * nobody else has locked either, is nobody's. The tables stay locked until it is closed.
+ */
+static void remove_empty(int fd, const char *file)
+{
+	struct stat st;
+
+	if (!try_tables(fd) && !fstat(fd, &st) && !st.st_size && st.st_nlink)
+		remove_file(file);
+}
+
 static int open_and_lock(struct h_dev *dev, const char *file,
 			 struct h_open_wait *wait)
 {
@@ -614,7 +730,7 @@ static int open_and_lock(struct h_dev *dev, const char *file,
 	for (tries = 0; tries < OPEN_TRIES; tries++) {
 		dev->fd = open_file(file, O_CREAT);
 		if (dev->fd < 0)
-			return dev->fd;
+			return cannot_open(file, dev->fd);
 		err = lock_unmapped(dev->fd, wait);
 		if (!err && fstat(dev->fd, &st))
 			err = -errno;
@@ -628,6 +744,8 @@ static int open_and_lock(struct h_dev *dev, const char *file,
 				return 0;
 			remove_file(file);
 		}
+		if (err && err != -EAGAIN && err != -ETIMEDOUT)
+			remove_empty(dev->fd, file);
 		unlock_and_close(dev->fd);
 		dev->fd = -1;
 		if (err)
@@ -649,6 +767,8 @@ int h__shm_attach(struct h_dev *dev, const char *spec, struct h_open_wait *wait)
 		goto err_free;
 	if (!wait->begun)
 		sweep();
+	/* What others' files are like is no news. */
+	h__early_begin();
 	err = open_and_lock(dev, shm->file, wait);
 	if (err)
 		goto err_free;

@@ -340,6 +340,17 @@ namespace detail {
 	throw error(static_cast<int>(-err), call, text);
 }
 
+/* For calls that make what there could be asked: h_explain() of this thread. */
+inline void check_early(std::int64_t ret, const char *call)
+{
+	char text[HAMLYN_EXPLAIN_BYTES] = "";
+
+	if (ret >= 0)
+		return;
+	h_explain(nullptr, text, sizeof(text));
+	throw error(static_cast<int>(-ret), call, text);
+}
+
 inline void check(std::int64_t ret, const char *call, h_dev *dev = nullptr)
 {
 	if (ret < 0)
@@ -573,7 +584,7 @@ public:
 		h_dev *dev;
 
 		detail::watch_forks();
-		detail::check(h_open(name, &dev), "h_open");
+		detail::check_early(h_open(name, &dev), "h_open");
 		dev_.reset(dev, h_close);
 	}
 	explicit device(const std::string &name) : device(name.c_str()) {}
@@ -2106,7 +2117,7 @@ public:
 		attr.patience_ns = options.patience.count();
 		attr.uids = options.users.empty() ? nullptr : options.users.data();
 		attr.uid_count = static_cast<std::uint32_t>(options.users.size());
-		detail::check(h_listener_create(path.c_str(), &attr, &l), "h_listener_create");
+		detail::check_early(h_listener_create(path.c_str(), &attr, &l), "h_listener_create");
 		listener_.reset(l);
 	}
 	listener(listener &&) noexcept = default;

@@ -352,7 +352,7 @@ class Listener(Owner):
         out = c_void_p()
         with manager._need():
             check(library.h_listener_create(_library.text(path), byref(attr), byref(out)),
-                  "h_listener_create")
+                  "h_listener_create", 0)
             self._handle = Handle("listener", out.value, library.h_listener_destroy,
                                   manager._need())
         self._manager = manager

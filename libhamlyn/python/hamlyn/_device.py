@@ -46,12 +46,13 @@ class Device(Owner):
     """A NIC.
 
     name: "/dev/hamlynN", or "shm:NAME[,size=BYTES][,guesses=N][,huge]"; None:
-    $HAMLYN_DEVICE, else /dev/hamlyn0 if it opens, else "shm:default"
+    $HAMLYN_DEVICE, else /dev/hamlyn0 if it is there, else "shm:default"
     """
 
     def __init__(self, name: Optional[str] = None):
         out = c_void_p()
-        check(library.h_open(None if name is None else _library.text(name), byref(out)), "h_open")
+        check(library.h_open(None if name is None else _library.text(name), byref(out)),
+              "h_open", 0)
         self._handle = Handle("device", out.value, library.h_close)
 
     @property

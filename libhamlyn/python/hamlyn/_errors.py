@@ -59,9 +59,12 @@ def _make(number: int, call: str, explanation: str) -> Error:
 
 
 def failure(result: int, call: str, device: Optional[int] = None) -> Error:
-    """The exception for what a C function returned; device: what may tell more."""
+    """The exception for what a C function returned; device: what may tell more.
+
+    0 is this thread, for calls that make what could be asked.
+    """
     explanation = ""
-    if device:
+    if device is not None:
         text = create_string_buffer(_library.EXPLAIN_BYTES)
         if not library.h_explain(device, text, len(text)):
             explanation = text.value.decode("utf-8", "replace")
