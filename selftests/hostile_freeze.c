@@ -179,14 +179,19 @@ static int administrate(struct user *u)
 static int live(void)
 {
 	struct user u;
+	struct hamlyn_trb trb;
 	int ret = begin(&u);
 
 	if (!ret)
 		ret = alloc(&u) ?: slot(&u) ?: terminus(&u) ?: watch(&u) ?:
 		      new_key(&u) ?: list_nics(&u) ?: list_own(&u);
-	if (!ret && post(&u.p.terminus, &(struct hamlyn_trb) {
-			.host = u.p.query.host, .slot = u.p.slot.slot,
-			.key = u.p.slot.key, .length = 8, }))
+	trb = (struct hamlyn_trb) {
+		.host = u.p.query.host,
+		.slot = u.p.slot.slot,
+		.key = u.p.slot.key,
+		.length = 8,
+	};
+	if (!ret && post(&u.p.terminus, &trb))
 		ret = -EIO;
 	party_close(&u.p);
 	close(u.netlink);
@@ -441,7 +446,8 @@ static int attack(const struct kind *kind)
 	if (!pid)
 		_exit(-freeze(seen, kind, uid));
 	ret = pid < 0 ? 99 : ht_reap(pid);
-	fprintf(stderr, "# %u runs beside %u interruptions: %lld ms at most, %u late, last error %d\n",
+	fprintf(stderr,
+		"# %u runs beside %u interruptions: %lld ms at most, %u late, last error %d\n",
 		seen->runs, sh->tries, (long long)seen->worst, seen->late,
 		seen->failed);
 	return ret;

@@ -424,7 +424,8 @@ static int guess(struct party *p, const struct party *to)
 }
 
 /*
- * One message is one guess. The last one is long, and waits when its first packet has left. 0, or where it went wrong.
+ * One message is one guess. The last one is long, and waits when its first packet has
+ * left. Return: 0, or where it went wrong.
  */
 static int guess_until_held(struct party *p, const struct party *to)
 {

@@ -199,8 +199,10 @@ static void hoard_all(unsigned int uid, int out)
 	struct hamlyn_area_alloc area;
 	int fd;
 
-	if ((uid && become(uid)) || (fd = ht_raw_open()) < 0 ||
-	    ht_raw_area_alloc(fd, 1, &area, NULL))
+	if (uid && become(uid))
+		_exit(1);
+	fd = ht_raw_open();
+	if (fd < 0 || ht_raw_area_alloc(fd, 1, &area, NULL))
 		_exit(1);
 	make_termini(fd, 4096);
 	fprintf(stderr, "# uid %u: %u slots\n", uid, hoard_slots(fd, area.area));

@@ -1761,7 +1761,6 @@ TEST_F(segment, what_arrives_while_an_end_point_is_not_ended_is_not_lost)
 	h_close(devs[1]);
 }
 
-
 /* ---- what cannot be made ---- */
 
 /* What a child of limited means gets; its own process, as limits are not given back. */
@@ -1937,7 +1936,7 @@ TEST_F(segment, what_is_wrong_is_said_to_who_has_no_device)
 	struct h_dev *dev;
 	size_t i;
 
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
 		EXPECT_EQ(wrong[i].err, h_open(wrong[i].name, &dev));
 		EXPECT_EQ(0, h_explain(NULL, text, sizeof(text)));
 		EXPECT_NE(NULL, strstr(text, wrong[i].text)) {

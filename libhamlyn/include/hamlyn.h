@@ -49,8 +49,8 @@ struct h_watch;
  *	by the processes of this user that name it, made if it is not there. NAME is 1
  *	to 64 letters, digits, '.', '_' and '-'; who makes it chooses the rest: BYTES, 4M
  *	to 1024G (32M; K, M and G are understood); N wrong keys a second that a
- *	process may present, and as many at once (10000; 0: no limit); huge: of huge pages, if /dev/shm is mounted so
- *	that it may have them. NULL:
+ *	process may present, and as many at once (10000; 0: no limit); huge: of huge
+ *	pages, if /dev/shm is mounted so that it may have them. NULL:
  *	$HAMLYN_DEVICE if set, else /dev/hamlyn0, else, if that is not there,
  *	"shm:default"
  * @dev: out: the device

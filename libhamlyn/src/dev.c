@@ -153,7 +153,8 @@ static int open_kind(struct h_dev *dev, struct h_open_wait *wait)
 		return h__shm_open(dev, dev->name + 4, wait);
 	if (is_kernel_name(dev->name))
 		return h__kernel_open(dev, dev->name);
-	return h__early(-EINVAL, "\"%.100s\": must be /dev/hamlynN or shm:NAME[,OPTION...]", dev->name);
+	return h__early(-EINVAL, "\"%.100s\": must be /dev/hamlynN or shm:NAME[,OPTION...]",
+			dev->name);
 }
 
 /*

@@ -458,14 +458,14 @@ static int cannot_open(const char *path, int err)
 		return h__early(err, "%s: its access rights do not let user %u in", path,
 				(unsigned int)geteuid());
 	case -EPERM:
-		return h__early(err, "%s belongs to another network namespace, or a container's rules keep it from this process",
+		return h__early(err, "%s belongs to another namespace, or is kept from this one",
 				path);
 	case -ENOENT:
 	case -ENXIO:
 	case -ENODEV:
 		return h__early(err, "%s is not there: is the module hamlyn loaded?", path);
 	case -EMFILE:
-		return h__early(err, "%s: this process has as many descriptors as RLIMIT_NOFILE allows",
+		return h__early(err, "%s: this process has all descriptors of its RLIMIT_NOFILE",
 				path);
 	}
 	return err;

@@ -755,7 +755,7 @@ static int cannot_listen(const char *path, int err)
 		return h__early(err, "%.100s: this user may not make files in its directory",
 				path);
 	case -EMFILE:
-		return h__early(err, "this process has as many descriptors as RLIMIT_NOFILE allows");
+		return h__early(err, "this process has all descriptors of its RLIMIT_NOFILE");
 	}
 	return h__early_end(err, path);
 }

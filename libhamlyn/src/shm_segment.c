@@ -28,6 +28,8 @@
 #define NAP_DOUBLINGS	5
 #define LEAVE_WAIT_NS	(100ll * 1000000)
 #define OPEN_TRIES	100
+#define NO_ROOM_ADVICE	"make it larger (mount -o remount,size=), or the segment smaller (size=)"
+#define OTHER_VERSION_ADVICE "end the programs that use it, or take another name"
 #define OVERFLOW_UID	65534		/* whom a user namespace has no number for */
 /* Larger ones are many processes', of which none touches all. */
 #define POPULATE_MOST	(128ull << 20)
@@ -307,7 +309,7 @@ static int parse_options(const char *options, struct shm_options *o)
 		else
 			err = -EINVAL;
 		if (err)
-			h__early(err, "\"%.60s\": must be size=BYTES (4M to 1024G), guesses=N or huge",
+			h__early(err, "\"%.60s\": options are size=BYTES, guesses=N and huge",
 				 word);
 	}
 	return err;
@@ -331,7 +333,8 @@ static int parse_spec(const char *spec, char *file, size_t room,
 	for (i = 0; i < n; i++)
 		if (!isalnum((unsigned char)spec[i]) &&
 		    !strchr("._-", spec[i]))
-			return h__early(-EINVAL, "\"%.64s\": must be letters, digits, '.', '_' and '-'",
+			return h__early(-EINVAL,
+					"\"%.64s\": must be letters, digits, '.', '_' and '-'",
 					spec);
 	snprintf(file, room, "hamlyn-%u-%.*s", (unsigned int)geteuid(), (int)n,
 		 spec);
@@ -411,7 +414,7 @@ static int cannot_open(const char *file, int err)
 	case -EROFS:
 		return h__early(err, SHM_DIR " is mounted read-only");
 	case -EMFILE:
-		return h__early(err, "this process has as many descriptors as RLIMIT_NOFILE allows");
+		return h__early(err, "this process has all descriptors of its RLIMIT_NOFILE");
 	case -ENOSPC:
 		return h__early(err, SHM_DIR " is full");
 	case -ELOOP:
@@ -535,8 +538,8 @@ static int allocate(int fd, u64 size)
 	err = posix_fallocate(fd, 0, (off_t)size);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err == ENOSPC)
-		return h__early(-err, SHM_DIR " has not the %llu KiB that the segment takes: make it larger (mount -o remount,size=), or the segment smaller (size=)",
-				(unsigned long long)size >> 10);
+		return h__early(-err, SHM_DIR " has no room for the %llu KiB of the segment: "
+				NO_ROOM_ADVICE, (unsigned long long)size >> 10);
 	return -err;
 }
 
@@ -548,12 +551,12 @@ static int may_have(u64 size)
 
 	if (!getrlimit(RLIMIT_FSIZE, &file) && file.rlim_cur != RLIM_INFINITY &&
 	    file.rlim_cur < size)
-		return h__early(-EFBIG, "the segment takes %llu KiB, and RLIMIT_FSIZE (ulimit -f) allows files of %llu KiB",
+		return h__early(-EFBIG, "a segment of %llu KiB: RLIMIT_FSIZE allows %llu KiB",
 				(unsigned long long)size >> 10,
 				(unsigned long long)file.rlim_cur >> 10);
 	left = h__memory_left();
 	if (left < 0 || (u64)left < size)
-		return h__early(-ENOMEM, "the segment takes %llu KiB, and the memory cgroup (memory.max) leaves %lld KiB",
+		return h__early(-ENOMEM, "a segment of %llu KiB: memory.max leaves %lld KiB",
 				(unsigned long long)size >> 10, (long long)left >> 10);
 	return 0;
 }
@@ -598,8 +601,8 @@ static int make_segment(int fd, const struct shm_options *o)
 
 static int other_version(const struct shm_dev *shm)
 {
-	return h__early(-EPROTO, SHM_DIR "/%s is no segment of this version of the library: end the programs that use it, or take another name",
-			shm->file);
+	return h__early(-EPROTO, SHM_DIR "/%s is a segment of another version: "
+			OTHER_VERSION_ADVICE, shm->file);
 }
 
 static int join_segment(struct h_dev *dev, struct shm_dev *shm)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The order of service against a model of it: arrays instead of rings, sets of who
- * has passed instead of counts. Termini come and go at any time, also while they
- * have their turn.
+ * The order of service within a user against a model of it: arrays instead of rings,
+ * sets of who has passed instead of counts. Termini come and go at any time, also
+ * while they have their turn. Several users: unit_sched.
  */
 #include "fuzz.h"
 #include "nic.h"
@@ -15,6 +15,7 @@
 
 static struct hml_order order;
 static struct hml_turn turns[TURNS];
+static struct hml_share share;
 
 static struct model {
 	struct hml_turn *ring[RANKS][TURNS];
@@ -130,10 +131,11 @@ static void check(void)
 	uint32_t r, i;
 
 	for (r = 0; r < RANKS; r++) {
-		const struct hml_turn *turn = order.first[r];
+		const struct hml_share_rank *s = &share.ranks[r];
+		const struct hml_turn *turn = s->first;
 		uint32_t passed = 0;
 
-		MUST(order.count[r] == model.count[r]);
+		MUST(s->count == model.count[r]);
 		MUST(!turn == !model.count[r]);
 		for (i = 0; i < model.count[r]; i++) {
 			MUST(turn == model.ring[r][i]);
@@ -141,8 +143,10 @@ static void check(void)
 			passed += model.passed[number_of(turn)];
 			turn = turn->next;
 		}
-		MUST(turn == order.first[r]);
-		MUST(order.idle[r] == passed);
+		MUST(turn == s->first);
+		MUST((s->round == order.round ? s->idle : 0) == passed || !s->count);
+		MUST(order.open[r] == (passed < s->count ? s : NULL));
+		MUST(order.closed[r] == (s->count && passed == s->count ? s : NULL));
 	}
 }
 
@@ -154,6 +158,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&order, 0, sizeof(order));
 	memset(turns, 0, sizeof(turns));
 	memset(&model, 0, sizeof(model));
+	memset(&share, 0, sizeof(share));
+	for (n = 0; n < TURNS; n++)
+		turns[n].share = &share;
 	for (n = 0; n < STEPS && f.left; n++) {
 		uint8_t what = fuzz_u8(&f);
 		struct hml_turn *turn = &turns[(what >> 2) % TURNS];
