@@ -557,7 +557,7 @@ static int may_have(u64 size)
 	left = h__memory_left();
 	if (left < 0 || (u64)left < size)
 		return h__early(-ENOMEM, "a segment of %llu KiB: memory.max leaves %lld KiB",
-				(unsigned long long)size >> 10, (long long)left >> 10);
+				(unsigned long long)size >> 10, (long long)left / 1024);
 	return 0;
 }
 
