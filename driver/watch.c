@@ -478,7 +478,7 @@ static void give_back_parts(struct hml_context *c, struct hml_watch *w)
 /*
  * By number, for others tell them, and as memory. There is no limit of those of one slot: whoever
  * has its key could use it up, and others that have it too would not be told. Nor is one
- * needed: whoever ends the slot tells a few, a worker the rest.
+ * needed: whoever ends the slot tells all, in batches.
  */
 static int pay(struct hml_context *c)
 {

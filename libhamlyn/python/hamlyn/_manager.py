@@ -98,6 +98,15 @@ class Manager(Owner):
         with self._need() as manager:
             return library.h_manager_poll(manager)
 
+    def drain(self, timeout: Optional[float] = None) -> None:
+        """Waits until everything that a call said was sent is in the receivers' memory.
+
+        Raises TimeoutError when the time is over, BlockingIOError if it was 0: what is
+        left stays to be sent.
+        """
+        handle = self._need()
+        wait(handle, "h_manager_drain", library.h_manager_drain, timeout)
+
     def fileno(self) -> int:
         """A descriptor for event loops, readable while dispatch() has something to do."""
         with self._need() as manager:

@@ -31,6 +31,14 @@ def echo(path):
 
 
 class Channels(DeviceTest):
+    def test_what_was_sent_is_drained(self):
+        a, b = self.pair(max_message=1 << 20, buffers=2, buffer_size=4096, max_buffer_size=4096)
+        with self.assertRaises((BlockingIOError, TimeoutError)):
+            a.send(bytes(4096 * 8 + 100), 0.05)
+            self.manager.drain(0)
+        b.close()
+        self.manager.drain(PATIENCE)
+
     def test_both_ways(self):
         a, b = self.pair()
         a.send(b"there")
