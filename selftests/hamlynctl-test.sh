@@ -315,8 +315,11 @@ $ctl nic add index 5 >/dev/null
 $ctl nic set 5 down
 $ctl nic set 5 up
 $ctl nic del 5
-start_peer bob /dev/hamlyn0 0 262
+# At the default rate nobody is paused by a few.
+$ctl nic set 0 guesses 5
+start_peer bob /dev/hamlyn0 0 8
 stop_peer
+$ctl nic set 0 guesses 10000
 $ctl limit set 0 uid bob user-slots 0
 refused_peer bob >/dev/null
 $ctl limit reset 0 uid bob
