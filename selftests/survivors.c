@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 
 #define PAGE	4096UL
@@ -1234,6 +1235,23 @@ TEST_F(edge, one_doorbell_is_enough_for_all_that_is_posted)
 	}
 }
 
+/*
+ * An engine is lent as much as this task has run since it rang first; what other tests have
+ * overdrawn is made up for as well.
+ */
+static void earn_an_engine(int fd, const struct ht_raw_terminus *t)
+{
+	struct timespec ts;
+	int64_t end = 0, now;
+
+	ioctl(fd, HAMLYN_IOC_KICK, (unsigned long)t->arg.terminus);
+	do {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+		now = ts.tv_sec * 1000000000LL + ts.tv_nsec;
+		end = end ? end : now + 400 * HT_MS;
+	} while (now < end);
+}
+
 /* More than one doorbell sends: the rest is for the thread, or the next one. */
 TEST_F(edge, one_doorbell_is_enough_for_more_than_it_sends)
 {
@@ -1246,6 +1264,7 @@ TEST_F(edge, one_doorbell_is_enough_for_more_than_it_sends)
 
 	ASSERT_EQ(0, ht_raw_query(self->fd, &query));
 	ASSERT_EQ(0, ht_raw_terminus_create(self->fd, 256, 128, &t));
+	earn_an_engine(self->fd, &t);
 	for (n = 0; n < MANY; n++) {
 		struct hamlyn_trb *trb = ht_raw_entry(&t);
 
