@@ -307,7 +307,7 @@ check "a message: notified" \
 check "a message: doorbell" has 'kick: nic=7 context=[0-9]+ terminus=0$'
 check "a message: end of the doorbell" has 'kick_done: nic=7 context=[0-9]+ terminus=0 packets=1 more=0$'
 check "a message: section of work" has 'work: nic=7 context=[0-9]+ terminus=0 packets=1 bytes=6$'
-check "the process that opened the device" has 'context_open: nic=0 context=0 pid=[0-9]+ uid=0 comm=receive_file$'
+check "the process that opened the device" has 'context_open: nic=0 context=[0-9]+ pid=[0-9]+ uid=0 comm=receive_file$'
 check "a wrong key is told as such, with its sender" \
 	has 'reject: nic=0 slot=[0-9]+ reason=key source=0 offset=[0-9]+ length=16 pid=[1-9][0-9]* uid=0$'
 check "a NIC appears" has 'nic_create: nic=7 host=7 engine=inline engines=1 packet_size=[0-9]+ max_slots=[0-9]+$'
