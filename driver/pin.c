@@ -247,9 +247,10 @@ static int pin_batches(struct hml_context *c, struct hml_area *a,
 		       struct page **batch, unsigned long addr, u64 end)
 {
 	unsigned int gup = FOLL_LONGTERM;
-	DEFINE_XARRAY(seen);
+	struct xarray seen;
 	int err = 0;
 
+	xa_init(&seen);
 	if (!(a->flags & HAMLYN_AREA_READONLY))
 		gup |= FOLL_WRITE;
 	while (addr < end && !err) {
