@@ -949,6 +949,45 @@ TEST_F(manager, memory_is_apart_aligned_and_used_again)
 	h_manager_free(self->from, NULL);
 }
 
+/* What was done in vain is undone, and the reason is told all the same. */
+static bool is_explained(struct h_dev *dev, const char *by)
+{
+	char why[HAMLYN_EXPLAIN_BYTES];
+
+	return !h_explain(dev, why, sizeof(why)) && strstr(why, by);
+}
+
+TEST_F(manager, memory_is_given_back_once_and_whole)
+{
+	size_t length = 1000, at;
+	char foreign[64];
+	void *p, *q, *r;
+
+	ASSERT_EQ(0, h_manager_alloc(self->from, length, &p));
+	memset(p, 'x', length);
+	/* Nothing begins inside of it, whatever the address is aligned to. */
+	for (at = 1; at < length; at++) {
+		ASSERT_EQ(-EINVAL, h_manager_free(self->from, (char *)p + at));
+		ASSERT_TRUE(is_explained(self->tx, "first byte"));
+	}
+	ASSERT_EQ(0, h_manager_alloc(self->from, 64, &q));
+	EXPECT_TRUE((char *)q < (char *)p || (char *)q >= (char *)p + length);
+	EXPECT_EQ(length, ht_match_byte(p, length, 'x'));
+	EXPECT_EQ(-EINVAL, h_manager_free(self->from, foreign));
+	EXPECT_EQ(-EINVAL, h_manager_free(self->to, p));
+
+	EXPECT_EQ(0, h_manager_free(self->from, p));
+	EXPECT_EQ(-EALREADY, h_manager_free(self->from, p));
+	EXPECT_TRUE(is_explained(self->tx, "before"));
+	ASSERT_EQ(0, h_manager_alloc(self->from, length, &q));
+	ASSERT_EQ(0, h_manager_alloc(self->from, length, &r));
+	EXPECT_NE(q, r);
+	/* Whoever has it now gives it back, again once. */
+	EXPECT_EQ(0, h_manager_free(self->from, q));
+	EXPECT_EQ(-EALREADY, h_manager_free(self->from, q));
+	EXPECT_EQ(0, h_manager_free(self->from, r));
+}
+
 TEST_F(manager, many_small_pieces_need_few_tags)
 {
 	uint32_t i, n = h_dev_is_embedded(self->rx) ? 3000 : 1000;
@@ -974,14 +1013,6 @@ TEST_F(manager, many_small_pieces_need_few_tags)
 	EXPECT_EQ(0, err);
 	EXPECT_EQ(0, h_manager_destroy(m));
 	h_close(dev);
-}
-
-/* What was done in vain is undone, and the reason is told all the same. */
-static bool is_explained(struct h_dev *dev, const char *by)
-{
-	char why[HAMLYN_EXPLAIN_BYTES];
-
-	return !h_explain(dev, why, sizeof(why)) && strstr(why, by);
 }
 
 TEST_F(manager, registered_memory_is_the_callers)

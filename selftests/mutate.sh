@@ -90,6 +90,8 @@ datagram-live  native datagram              libhamlyn/src/datagram.c s/return de
 grace-dead     native datagram              libhamlyn/src/shm_table.c s/^\treturn ask \&\& (!owner || !h__shm_alive(dev, owner - 1));/\treturn false;/
 stream-debt    native channel               libhamlyn/src/stream_receive.c s/^\th_receiver_owes(&r->r, r->late || r->fin_due);/\th_receiver_owes(\&r->r, false);/
 gather-left    native gather                libhamlyn/src/gather.c s/over = m->left || m->gone;/over = false;/
+free-inside    native manager               libhamlyn/src/memory.c s/if (!(piece \& PIECE_BEGINS))/if (0)/
+free-twice     native manager               libhamlyn/src/memory.c s/if (!(piece \& PIECE_GIVEN))/if (0)/
 dispatch-bound native manager               libhamlyn/src/ready.c s/while (rounds-- \&\& h_manager_poll/while ((void)rounds, h_manager_poll/
 unread-replies native rendezvous            libhamlyn/src/rendezvous_listen.c s/of_user >= UNREAD_OF_USER/0/
 slow-close     native rendezvous            libhamlyn/src/rendezvous_close.c s/later = make_room();/later = make_room() \&\& 0;/

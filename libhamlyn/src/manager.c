@@ -21,16 +21,25 @@ int h_manager_alloc(struct h_manager *m, size_t length, void **addr)
 	return err;
 }
 
-void h_manager_free(struct h_manager *m, void *addr)
+int h_manager_free(struct h_manager *m, void *addr)
 {
 	struct h_memory memory;
+	int err;
 
 	if (!addr)
-		return;
+		return 0;
 	pthread_mutex_lock(&m->lock);
-	if (!h__pool_find(&m->send, addr, &memory))
+	err = h__pool_find(&m->send, addr, &memory);
+	if (!err)
 		h__pool_free(&m->send, &memory);
 	pthread_mutex_unlock(&m->lock);
+	if (err == -EALREADY)
+		return h__refuse(m->dev, err, "memory at %p was given back before", addr);
+	if (err)
+		return h__refuse(m->dev, err,
+				 "%p is not the first byte of memory that h_manager_alloc() gave",
+				 addr);
+	return 0;
 }
 
 /* m->area_lock held. */

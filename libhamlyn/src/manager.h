@@ -35,7 +35,10 @@ struct h_pool {
 int h__pool_alloc(struct h_pool *pool, size_t length, struct h_memory *memory);
 /* With it. */
 void h__pool_free(struct h_pool *pool, const struct h_memory *memory);
-/* The piece at @addr, which was given by h__pool_alloc(). */
+/*
+ * The piece at @addr, if h__pool_alloc() gave it and nobody has given it back since:
+ * -EINVAL if none begins there, -EALREADY if it was given back.
+ */
 int h__pool_find(struct h_pool *pool, const void *addr,
 		 struct h_memory *memory);
 void h__pool_exit(struct h_pool *pool);

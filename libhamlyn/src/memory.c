@@ -17,6 +17,17 @@
 #define SMALL_CHUNKS	3	/* of a terminus, before they grow faster */
 
 /*
+ * What is known of each SMALLEST bytes: the class of the piece that begins there, and
+ * whether somebody has it. Pieces are neither split nor joined, so where one begins
+ * one begins for ever.
+ */
+#define PIECE_CLASS	0x3f
+#define PIECE_BEGINS	0x40
+#define PIECE_GIVEN	0x80
+
+_Static_assert(!((H_MEMORY_CLASSES - 1) & ~PIECE_CLASS), "a class fits into a piece's byte");
+
+/*
  * What each piece was cut as is kept outside of it: receive memory is written by
  * others.
  */
@@ -32,7 +43,7 @@ struct h_chunk {
 	struct h_area *area;
 	size_t used;
 	int tag;		/* -1: of no terminus */
-	unsigned char *classes;	/* of the piece that begins there, by SMALLEST */
+	unsigned char *pieces;	/* PIECE_*, by SMALLEST */
 };
 
 static unsigned int class_of(size_t length)
@@ -116,17 +127,17 @@ static int chunk_make(struct h_pool *pool, unsigned int class, size_t length,
 	if (err)
 		goto free_chunk;
 	err = -ENOMEM;
-	chunk->classes = calloc(1, h_area_length(chunk->area) / SMALLEST);
-	if (!chunk->classes)
+	chunk->pieces = calloc(1, h_area_length(chunk->area) / SMALLEST);
+	if (!chunk->pieces)
 		goto remove_area;
 	err = chunk_bind(pool, chunk);
 	if (err)
-		goto free_classes;
+		goto free_pieces;
 	*out = chunk;
 	return 0;
 
-free_classes:
-	free(chunk->classes);
+free_pieces:
+	free(chunk->pieces);
 remove_area:
 	h__why_keep(dev, &why);
 	h_area_remove(chunk->area);
@@ -168,7 +179,8 @@ static bool cut(struct h_chunk *chunk, unsigned int class, size_t length,
 	    length > h_area_length(chunk->area) - base)
 		return false;
 	chunk->used = base + room_at(chunk, base, class);
-	chunk->classes[base / SMALLEST] = (unsigned char)class;
+	chunk->pieces[base / SMALLEST] =
+		(unsigned char)(class | PIECE_BEGINS | PIECE_GIVEN);
 	piece_is(chunk, base, class, memory);
 	return true;
 }
@@ -186,6 +198,7 @@ static bool take_free(struct h_pool *pool, unsigned int class, size_t length,
 	if (!piece)
 		return false;
 	*at = piece->next;
+	piece->chunk->pieces[piece->base / SMALLEST] |= PIECE_GIVEN;
 	piece_is(piece->chunk, piece->base, class, memory);
 	free(piece);
 	return true;
@@ -271,26 +284,35 @@ int h__pool_find(struct h_pool *pool, const void *addr,
 		 struct h_memory *memory)
 {
 	struct h_chunk *chunk;
+	unsigned char piece;
 	uint64_t base;
 
 	chunk = chunk_of(pool, addr, &base);
 	if (!chunk || base % SMALLEST)
-		return -ENOENT;
-	piece_is(chunk, base, chunk->classes[base / SMALLEST], memory);
+		return -EINVAL;
+	piece = chunk->pieces[base / SMALLEST];
+	if (!(piece & PIECE_BEGINS))
+		return -EINVAL;
+	if (!(piece & PIECE_GIVEN))
+		return -EALREADY;
+	piece_is(chunk, base, piece & PIECE_CLASS, memory);
 	return 0;
 }
 
 void h__pool_free(struct h_pool *pool, const struct h_memory *memory)
 {
+	struct h_chunk *chunk;
 	struct h_piece *piece;
 	uint64_t base;
 
 	if (!memory->addr)
 		return;
+	chunk = chunk_of(pool, memory->addr, &base);
+	chunk->pieces[base / SMALLEST] &= (unsigned char)~PIECE_GIVEN;
 	piece = malloc(sizeof(*piece));
 	if (!piece)
 		return;		/* lost until the manager ends */
-	piece->chunk = chunk_of(pool, memory->addr, &base);
+	piece->chunk = chunk;
 	piece->base = base;
 	piece->class = class_of(memory->length);
 	piece->next = pool->free[piece->class];
@@ -313,7 +335,7 @@ void h__pool_exit(struct h_pool *pool)
 		if (chunk->tag >= 0)
 			h_terminus_bind(pool->terminus, chunk->tag, NULL, 0, 0);
 		h_area_remove(chunk->area);
-		free(chunk->classes);
+		free(chunk->pieces);
 		free(chunk);
 	}
 	pool->chunks = NULL;

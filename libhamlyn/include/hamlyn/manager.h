@@ -142,8 +142,12 @@ int h_manager_alloc(struct h_manager *manager, size_t length, void **addr);
  * @addr: its address, or NULL; nothing is being sent from it any more
  *
  * The memory stays with the manager for the next h_manager_alloc().
+ *
+ * Return: 0, also for NULL; -EALREADY if it was given back before and is nobody's since,
+ * -EINVAL if no memory of h_manager_alloc() of this manager begins there. Then nothing
+ * happens, and h_explain() says which.
  */
-void h_manager_free(struct h_manager *manager, void *addr);
+int h_manager_free(struct h_manager *manager, void *addr);
 
 /**
  * h_manager_register() - let memory of one's own be sent from without copying
