@@ -225,6 +225,43 @@ TEST_F(stream, a_closed_stream_ends_with_its_last_byte)
 	self->sender = NULL;
 }
 
+/* Each try is cut off at once; only the receiver's progress ends it. */
+TEST_F(stream, it_is_shut_down_in_as_many_tries_as_it_takes)
+{
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	bool refused = false;
+	size_t got = 0;
+	ssize_t taken;
+	int ret;
+
+	do {
+		taken = h_stream_send(self->sender, self->data, 1000, H_NOWAIT);
+	} while (taken == 1000 && (got += 1000) < 1000000);
+	taken = got + (taken > 0 && taken < 1000 ? taken : 0);
+	got = 0;
+	while ((ret = h_stream_sender_shutdown(self->sender, H_NOWAIT)) == -EAGAIN &&
+	       ht_now_ns() < end) {
+		struct h_record record;
+
+		refused = true;
+		h_manager_poll(self->to);
+		if (h_stream_receive(self->receiver, &record, H_NOWAIT) != 1)
+			continue;
+		got += record.length;
+		h_stream_release(self->receiver, &record);
+	}
+	EXPECT_EQ(0, ret);
+	EXPECT_EQ(true, refused);
+	EXPECT_EQ(0, h_stream_sender_shutdown(self->sender, H_NOWAIT));
+	EXPECT_EQ(-EPIPE, h_stream_send(self->sender, "x", 1, H_NOWAIT));
+	EXPECT_EQ(0, h_stream_sender_close(self->sender, H_NOWAIT));
+	self->sender = NULL;
+	while ((ret = (int)h_stream_read(self->receiver, self->data, 1000, SECOND)) > 0)
+		got += (size_t)ret;
+	EXPECT_EQ(0, ret);
+	EXPECT_EQ((size_t)taken, got);
+}
+
 static uint32_t buffers(const struct h_stream_attr *attr)
 {
 	return attr->buffers ? attr->buffers : 16;

@@ -603,7 +603,7 @@ ssize_t h_stream_send(struct h_stream_sender *s, const void *data,
 	ret = h__sending_lock(s, deadline);
 	if (ret)
 		return ret;
-	ret = send_all(s, data, length, deadline);
+	ret = s->closed ? -EPIPE : send_all(s, data, length, deadline);
 	sent(s);
 	return ret;
 }
@@ -834,6 +834,19 @@ int h__stream_finish(struct h_stream_sender *s, int64_t deadline_ns)
 		if (err)
 			return err;
 	}
+}
+
+int h_stream_sender_shutdown(struct h_stream_sender *s, int64_t timeout_ns)
+{
+	int64_t deadline = h_deadline(timeout_ns);
+	int err;
+
+	err = h__sending_lock(s, deadline);
+	if (err)
+		return err;
+	err = h__stream_finish(s, deadline);
+	sent(s);
+	return err;
 }
 
 int h_stream_sender_close(struct h_stream_sender *s, int64_t timeout_ns)

@@ -44,6 +44,24 @@ TEST(send_and_receive)
 	CHECK(n && *n == 5 && !std::memcmp(buffer, "world", 5));
 }
 
+TEST(shut_down_in_several_tries)
+{
+	hamlyn::device dev;
+	hamlyn::manager here{ dev }, there{ dev };
+	hamlyn::stream_receiver to{ there };
+	hamlyn::stream_sender from{ here, to.seed() };
+
+	CHECK(from.send("all", patience()));
+	CHECK(from.shutdown(hamlyn::nowait) == status::again);
+	auto r = to.receive(patience());
+	CHECK(r && r->text() == "all");
+	r->release();
+	CHECK(to.receive(patience()).why() == status::end);
+	CHECK(from.shutdown(patience()) == status::ok);
+	CHECK(ERRNO_OF((void)from.send("more", patience())) == EPIPE);
+	CHECK(from.close(hamlyn::nowait) == status::ok);
+}
+
 TEST(the_end)
 {
 	stream s;

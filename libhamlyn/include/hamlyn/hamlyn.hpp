@@ -1658,6 +1658,15 @@ public:
 	stream_sender &operator=(stream_sender &&) noexcept = default;
 
 	/**
+	 * Ends the stream and waits until everything has arrived. If that is not known when
+	 * the time is over, to be called again. Throws EPIPE if the receiver is gone.
+	 */
+	status shutdown(timeout t = forever)
+	{
+		return detail::outcome(h_stream_sender_shutdown(need(), t.ns()),
+				       "h_stream_sender_shutdown");
+	}
+	/**
 	 * Ends the stream and waits until everything has arrived. Whatever it returns or
 	 * throws, this end is gone. Throws EPIPE if the receiver is gone.
 	 */

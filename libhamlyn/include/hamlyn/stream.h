@@ -169,8 +169,9 @@ int h_stream_sender_create(struct h_manager *manager, const struct h_seed *seed,
  * h_stream_flush().
  *
  * Return: bytes taken, all of @length or, when the time was over, fewer; -EAGAIN
- * or -ETIMEDOUT if none; -EPIPE if the receiver is gone; -EINTR if none and a signal
- * was handled; or, if none, as h_manager_alloc() and h_send_msg().
+ * or -ETIMEDOUT if none; -EPIPE if the receiver is gone, or after
+ * h_stream_sender_shutdown(); -EINTR if none and a signal was handled; or, if none, as
+ * h_manager_alloc() and h_send_msg().
  */
 ssize_t h_stream_send(struct h_stream_sender *sender, const void *data,
 		      size_t length, int64_t timeout_ns);
@@ -183,6 +184,20 @@ ssize_t h_stream_send(struct h_stream_sender *sender, const void *data,
  * Return: 0, -EAGAIN, -ETIMEDOUT, -EINTR, -EPIPE.
  */
 int h_stream_flush(struct h_stream_sender *sender, int64_t timeout_ns);
+
+/**
+ * h_stream_sender_shutdown() - end the stream, and wait until everything has arrived
+ * @sender: the sender, which sends no more
+ * @timeout_ns: most time to wait for a buffer, if none is free, and for the receiving
+ *	process to poll; it need not receive everything
+ *
+ * May be called again, until it has returned 0 or -EPIPE: a time-out or a signal cuts
+ * nothing off, as h_stream_sender_close() would.
+ *
+ * Return: 0; -EAGAIN, -ETIMEDOUT or -EINTR if not everything is known to have arrived;
+ * -EPIPE if the receiver is gone.
+ */
+int h_stream_sender_shutdown(struct h_stream_sender *sender, int64_t timeout_ns);
 
 /**
  * h_stream_sender_close() - end the stream, and destroy the sending end

@@ -335,6 +335,7 @@ _declare("h_stream_sender_create", c_int, _OBJECT, POINTER(CSeed), _OUT)
 _declare("h_stream_send", c_ssize_t, _OBJECT, c_void_p, c_size_t, c_int64)
 _declare("h_stream_flush", c_int, _OBJECT, c_int64)
 _declare("h_stream_sender_close", c_int, _OBJECT, c_int64)
+_declare("h_stream_sender_shutdown", c_int, _OBJECT, c_int64)
 _declare("h_stream_sender_on_ready", None, _OBJECT, c_void_p, c_void_p)
 _declare("h_listener_create", c_int, c_char_p, POINTER(ListenerAttr), _OUT)
 _declare("h_listener_accept", c_int, _OBJECT, _OBJECT, POINTER(StreamAttr),

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import errno
-import signal
 import threading
 import time
 from ctypes import byref, c_void_p
@@ -14,7 +12,8 @@ from typing import Any, Iterator, NamedTuple, Optional
 
 from . import _errors, _library
 from ._device import check
-from ._handle import MOST_SECONDS, Handle, Pin, Single, copy, is_waiting, timeout_ns, view, wait
+from ._handle import (MOST_SECONDS, SLICE, Handle, Pin, Single, copy, is_waiting, timeout_ns, view,
+                      wait)
 from ._library import unsigned
 from ._manager import Endpoint, Manager
 
@@ -235,12 +234,20 @@ class StreamSender(Endpoint):
         """Forces out what was collected."""
         wait(self._need(), "h_stream_flush", library.h_stream_flush, timeout)
 
+    def shutdown(self, timeout: Optional[float] = None) -> None:
+        """Ends the stream, and waits until everything has arrived.
+
+        Raises TimeoutError, or BlockingIOError if timeout is 0, if not everything is known to
+        have arrived: to be called again. BrokenPipeError if the receiver is gone.
+        """
+        wait(self._need(), "h_stream_sender_shutdown", library.h_stream_sender_shutdown, timeout)
+
     def close(self, timeout: Optional[float] = 5) -> None:
         """Ends the stream, and waits until everything has arrived.
 
         Raises TimeoutError if not everything is known to have arrived when the time is
-        over, BrokenPipeError if the receiver is gone; it is closed all the same. Handlers
-        of signals run afterwards; but Ctrl-C, if nobody handles it, ends the waiting.
+        over, BrokenPipeError if the receiver is gone; it is closed all the same. What a
+        handler of a signal raises, Ctrl-C's for one, ends the waiting.
         From a handler that interrupts a call of the sender it returns at once: it waits on
         the way out of that call, and nobody is told how that ends.
         """
@@ -252,11 +259,11 @@ class StreamSender(Endpoint):
             return
 
         def last(sender: int) -> None:
-            # There is no second try: a signal would cut off what has not arrived.
             try:
-                with _signals_later() if waits else contextlib.nullcontext():
-                    result[0] = library.h_stream_sender_close(sender, timeout_ns(timeout))
+                if waits:
+                    result[0] = _arrive(sender, timeout)
             finally:  # Ctrl-C in the thread that was in a call: another one waits here
+                library.h_stream_sender_close(sender, _library.NOWAIT)
                 ended.set()
 
         if not handle.close(last) or not waits:
@@ -278,17 +285,15 @@ class StreamSender(Endpoint):
             pass
 
 
-@contextlib.contextmanager
-def _signals_later() -> Iterator[None]:
-    """This thread gets no signals that have a handler of Python's, but for Ctrl-C's."""
-    handled = {number for number in signal.valid_signals()
-               if callable(signal.getsignal(number)) and
-               signal.getsignal(number) is not signal.default_int_handler}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, handled)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def _arrive(sender: int, timeout: Optional[float]) -> int:
+    """Waits in slices: C does not see a signal that comes while it is not asleep."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while True:
+        left = SLICE if deadline is None else deadline - time.monotonic()
+        result: int = library.h_stream_sender_shutdown(sender,
+                                                       timeout_ns(max(min(left, SLICE), 1e-6)))
+        if result not in (-errno.EINTR, -errno.ETIMEDOUT) or left <= 0:
+            return result
 
 
 def _exactly(data, length: int) -> bytes:

@@ -286,6 +286,10 @@ class StreamSender(Single):
         """Forces out what was collected."""
         await self.sender._again(lambda: self.sender.flush(0))
 
+    async def shutdown(self, timeout: Optional[float] = hamlyn.LINGER) -> None:
+        """Ends the stream, and waits until everything has arrived."""
+        await _until_arrived(lambda: self.sender.shutdown(0), timeout)
+
 
 async def receive(endpoint, *args: Any) -> Any:
     """receive() of a DatagramReceiver, a TaggedReceiver or a Group, in an event loop."""

@@ -354,6 +354,48 @@ class Channels(DeviceTest):
             self.assertEqual(len(ended), 1)
             other.close()
 
+    def test_shut_down_in_several_tries(self):
+        other = hamlyn.Manager(self.device)
+        self.addCleanup(other.close)
+        receiver = hamlyn.StreamReceiver(other)
+        self.addCleanup(receiver.close)
+        sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        self.addCleanup(sender.close, 0)
+        sender.send(b"all", PATIENCE)
+        with self.assertRaises(BlockingIOError):
+            sender.shutdown(0)
+        self.assertEqual(receiver.read(10, PATIENCE), b"all")
+        self.assertEqual(receiver.read(10, PATIENCE), b"")
+        sender.shutdown(PATIENCE)
+        with self.assertRaises(BrokenPipeError):
+            sender.send(b"more", PATIENCE)
+        sender.close(0)
+
+    def test_closing_goes_on_after_a_signal(self):
+        other = hamlyn.Manager(self.device)
+        receiver = hamlyn.StreamReceiver(other)
+        sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        handled = []
+        before = signal.signal(signal.SIGALRM, lambda *_: handled.append(1))
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        sender.send(b"all", PATIENCE)
+        got = []
+
+        def read():
+            time.sleep(0.5)
+            got.append(receiver.read(10, PATIENCE))
+            got.append(receiver.read(10, PATIENCE))
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.02)
+        sender.close(PATIENCE)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        thread.join(PATIENCE)
+        self.assertEqual(got, [b"all", b""])
+        self.assertTrue(handled)
+        other.close()
+
     def test_closed_while_another_thread_sends_until_ctrl_c(self):
         other = hamlyn.Manager(self.device)
         self.addCleanup(other.close)
