@@ -151,16 +151,13 @@ $(BUILD)/libhamlyn-am.so: $(AM_SO)
 	ln -sf libhamlyn-am.so.$(SOVERSION) $@
 
 # The papers' test programs. Static, so that they run in the guest: then start-up is PMI's.
-AM_TOOL_SRC := $(wildcard tools/am/*.c)
-AM_TOOL_OBJ := $(AM_TOOL_SRC:tools/am/%.c=$(BUILD)/obj/am-tools/%.o)
-AM_TOOL_NAMES := cost rate ping_pong ping_bulk thru_bulk test_xfer test_med logp hpam_pingpong radix exactly_once
-AM_SHARED_OBJ := $(filter-out $(AM_TOOL_NAMES:%=$(BUILD)/obj/am-tools/%.o),$(AM_TOOL_OBJ))
-AM_TOOLS := $(AM_TOOL_NAMES:%=$(BUILD)/am/%)
+AM_TOOLS := $(patsubst tools/am/%.c,$(BUILD)/am/%,$(wildcard tools/am/*.c))
+AM_SHARED_OBJ := $(patsubst tools/am/%.c,$(BUILD)/obj/am-tools/%.o,$(wildcard tools/am/lib/*.c))
 AM_LIBS := $(BUILD)/libhamlyn-am.a $(BUILD)/libhamlyn.a
 
-$(BUILD)/obj/am-tools/%.o: tools/am/%.c $(wildcard tools/am/*.h) $(AM_HDR)
+$(BUILD)/obj/am-tools/%.o: tools/am/%.c $(wildcard tools/am/lib/*.h) $(AM_HDR)
 	@mkdir -p $(@D)
-	$(CC) -D_GNU_SOURCE -Ilibhamlyn/am/include $(CPPFLAGS) $(am_cflags) -c $< -o $@
+	$(CC) -D_GNU_SOURCE -Itools/am/lib -Ilibhamlyn/am/include $(CPPFLAGS) $(am_cflags) -c $< -o $@
 
 $(AM_TOOLS): $(BUILD)/am/%: $(BUILD)/obj/am-tools/%.o $(AM_SHARED_OBJ) $(AM_LIBS)
 	@mkdir -p $(@D)
