@@ -66,7 +66,7 @@ EOT
 }
 
 targets() {
-	make --no-print-directory -s -f "$HERE/Makefile" "BUILD=$BUILD" fuzz-print-targets
+	make --no-print-directory -s -f "$HERE/build.mk" "BUILD=$BUILD" fuzz-print-targets
 }
 
 fail_usage() {
@@ -84,7 +84,7 @@ chosen() { # TARGET|all
 }
 
 build() { # TARGET...
-	make --no-print-directory -s "-j$JOBS" -f "$HERE/Makefile" "BUILD=$BUILD" "${@/#/$OUT/}"
+	make --no-print-directory -s "-j$JOBS" -f "$HERE/build.mk" "BUILD=$BUILD" "${@/#/$OUT/}"
 }
 
 seeds() { # TARGET: folders with what is known, the first one for what is found
@@ -216,7 +216,7 @@ prove_one() { # NAME TARGET FILE EXPRESSION
 	cp -p "$tree/$file" "$tree/was"
 	sed -i "$4" "$tree/$file"
 	(cd "$tree" && BUILD=build make --no-print-directory -s "-j$JOBS" \
-		-f "$HERE/Makefile" BUILD=build "build/fuzz/$target" &&
+		-f "$HERE/build.mk" BUILD=build "build/fuzz/$target" &&
 		mkdir -p build/fuzz/crashes && rm -rf empty && mkdir empty) >"$log" 2>&1 ||
 		{ echo "not ok - $name: does not build: $log"; rc=1; }
 	if [ $rc = 0 ]; then

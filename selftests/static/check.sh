@@ -18,8 +18,8 @@ MAX_DIAGNOSTICS=200
 
 CHECKS=(
 	format spdx core-includes version-tests private-paths shellcheck codespell
-	checkpatch kernel-doc netlink-generated conformance-table threat-catalogue sparse
-	w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
+	checkpatch kernel-doc netlink-generated conformance-table threat-catalogue build-help sparse
+	in-tree kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
 )
 # Run when they are named: they take minutes
 SLOW_CHECKS=(gcc-analyzer gcc-analyzer-module clang-analyzer coccinelle)
@@ -82,7 +82,7 @@ check_format() {
 	local text code
 	text=$(tree_files -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.md' -o -name '*.rst' \
 		-o -name '*.yaml' -o -name '*.conf' -o -name '*.map' -o -name '*.in' -o -name 'Makefile' \
-		-o -name 'Kbuild' -o -name 'Kconfig' -o -name '*.[1-9]' -o -path './.ci/run')
+		-o -name '*.mk' -o -name 'Kbuild' -o -name 'Kconfig' -o -name '*.[1-9]' -o -path './.ci/run')
 	code=$(c_files | files_in .) || return 1
 	quiet format_text "$text" && quiet format_c "$code"
 }
@@ -243,6 +243,62 @@ check_netlink_generated() { "$STATIC_DIR/netlink-regen.sh"; }
 check_conformance_table() { "$REPO_DIR/selftests/conformance.sh" --check; }
 check_threat_catalogue() {
 	"$REPO_DIR/selftests/threat.sh" --check && "$REPO_DIR/selftests/mutate.sh" --check
+}
+
+# One screen, and each target that it names is there
+check_build_help() {
+	local help target missing=0
+	help=$(cd "$REPO_DIR" && make -s help) || fail "make help: $help" || return 1
+	[ "$(wc -l <<<"$help")" -le 24 ] || fail "make help has more than 24 lines" || return 1
+	! grep -qE '.{101}' <<<"$help" || fail "make help is wider than 100 columns" || return 1
+	while read -r _ target; do
+		(cd "$REPO_DIR" && make -s -n BUILD="$WORK_DIR/help" "$target" >/dev/null 2>"$WORK_DIR/help") ||
+			! grep "No rule to make target '$target'" "$WORK_DIR/help" || missing=1
+	done < <(grep -oE '(make|\|) [a-z]+(-[a-z]+)*' <<<"$help")
+	return $missing
+}
+
+# As README says it is put into a kernel: these four, and what the folder above them has
+check_in_tree() {
+	local stage=$WORK_DIR/in-tree headers
+	headers=("$CACHE"/kernel-6.1/root/usr/src/linux-headers-*-amd64)
+	[ -e "${headers[0]}/Makefile" ] ||
+		fail "kernel 6.1 is not in the cache; run: selftests/setup.sh kernel 6.1" || return 1
+	rm -rf "$stage"
+	mkdir -p "$stage/hamlyn"
+	cp -r "$REPO_DIR"/{driver,uapi,Kconfig,Makefile} "$stage/hamlyn/"
+	# shellcheck disable=SC2016 # the $ is make's
+	echo 'obj-$(CONFIG_HAMLYN) += hamlyn/' >"$stage/Makefile"
+	make -C "${headers[0]}" M="$stage" CONFIG_HAMLYN=m modules || return 1
+	[ -e "$stage/hamlyn/driver/hamlyn.ko" ]
+}
+
+# asked KCONFIG-LINES: what CONFIG_HAMLYN becomes where everything is wanted
+asked() {
+	local conf=("$CACHE"/kernel-6.1/root/usr/lib/linux-kbuild-6.1/scripts/kconfig/conf)
+	local dir=$WORK_DIR/kconfig
+	[ -x "${conf[0]}" ] || fail "kernel 6.1 is not in the cache; run: selftests/setup.sh kernel 6.1" || return 1
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	{
+		printf 'mainmenu "test"\nconfig MODULES\n\tbool "modules"\n\tmodules\n'
+		printf 'config %s\n\tdef_bool y\n' "$@"
+		printf 'source "%s/Kconfig"\n' "$REPO_DIR"
+	} >"$dir/Kconfig"
+	(cd "$dir" && KCONFIG_CONFIG=$dir/config "${conf[0]}" --allmodconfig Kconfig >/dev/null) &&
+		sed -n 's/^CONFIG_HAMLYN=//p' "$dir/config"
+}
+
+check_kconfig() {
+	local got
+	got=$(asked 64BIT MMU NET)
+	[ "$got" = m ] || fail "with all it needs CONFIG_HAMLYN is \"$got\", not m" || return 1
+	for without in '64BIT MMU' '64BIT NET' 'MMU NET' '64BIT MMU NET ARCH_HAS_CPU_CACHE_ALIASING' \
+		'64BIT MMU NET SPARC'; do
+		# shellcheck disable=SC2086 # several words
+		got=$(asked $without)
+		[ -z "$got" ] || fail "with only $without CONFIG_HAMLYN is $got" || return 1
+	done
 }
 
 # build_log KERNEL WORK-FOLDER [make argument]...: builds from nothing, because an object that is

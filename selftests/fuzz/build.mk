@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Fuzz targets: included by the Makefile above, or alone: make -f selftests/fuzz/Makefile.
+#: make fuzz       fuzz targets, into build/fuzz; make fuzz-quick: two minutes of all of them
+# Fuzz targets: included by the Makefile above, or alone: make -f selftests/fuzz/build.mk.
 # libFuzzer comes with clang; all that is fuzzed is compiled for it, with ASan and UBSan.
 BUILD ?= build
 FUZZ := $(BUILD)/fuzz

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+#
+# libhamlyn.a and libhamlyn.so.
+LIB_SRC := $(wildcard libhamlyn/src/*.c)
+LIB_OBJ := $(LIB_SRC:libhamlyn/src/%.c=$(BUILD)/obj/lib/%.o)
+LIB_HDR := $(wildcard libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h libhamlyn/src/*.h uapi/linux/*.h)
+LIB_SO := $(BUILD)/libhamlyn.so.$(VERSION)
+
+lib: $(BUILD)/libhamlyn.a $(BUILD)/libhamlyn.so
+
+$(BUILD)/obj/lib/%.o: libhamlyn/src/%.c $(LIB_HDR) $(CORE)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core $(CFLAGS_ALL) -fPIC -fno-semantic-interposition -c $< -o $@
+
+# Call backs may be left by an exception: that ends what they have begun
+$(BUILD)/obj/lib/ready.o: CFLAGS_ALL += -fexceptions
+
+$(BUILD)/libhamlyn.a: $(LIB_OBJ)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(LIB_SO): $(LIB_OBJ) libhamlyn/libhamlyn.map
+	$(CC) -shared -Wl,-soname,libhamlyn.so.$(SOVERSION) -Wl,--no-undefined -Wl,-z,nodelete \
+		-Wl,--version-script=libhamlyn/libhamlyn.map $(LDFLAGS) \
+		$(LIB_OBJ) -o $@ -lpthread
+
+$(BUILD)/libhamlyn.so: $(LIB_SO)
+	ln -sf $(<F) $(BUILD)/libhamlyn.so.$(SOVERSION)
+	ln -sf libhamlyn.so.$(SOVERSION) $@
+
+install: install-lib
+install-lib: lib
+	install -d "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)/linux"
+	install -m 644 $(BUILD)/libhamlyn.a "$(DESTDIR)$(LIBDIR)/"
+	install -m 755 $(LIB_SO) "$(DESTDIR)$(LIBDIR)/"
+	ln -sf libhamlyn.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn.so.$(SOVERSION)"
+	ln -sf libhamlyn.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn.so"
+	install -m 644 libhamlyn/include/hamlyn.h "$(DESTDIR)$(INCLUDEDIR)/"
+	install -d "$(DESTDIR)$(INCLUDEDIR)/hamlyn"
+	install -m 644 libhamlyn/include/hamlyn/*.h* "$(DESTDIR)$(INCLUDEDIR)/hamlyn/"
+	install -m 644 uapi/linux/hamlyn.h uapi/linux/hamlyn_netlink.h \
+		"$(DESTDIR)$(INCLUDEDIR)/linux/"
+	$(call fill_in,libhamlyn/libhamlyn.pc.in) > "$(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn.pc"
+	install -D -m 644 libhamlyn/tsan.suppressions "$(DESTDIR)$(DATADIR)/hamlyn/tsan.suppressions"
+
+.PHONY: lib install-lib

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Tests of the core and of what else needs no device, under sanitizers.
+UNITS := $(patsubst selftests/unit/%.c,$(BUILD)/unit/%,$(wildcard selftests/unit/unit_*.c))
+
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+$(BUILD)/unit/%: selftests/unit/%.c $(wildcard selftests/unit/*.h) $(CORE) $(LIB_HDR) $(AM_SRC) $(AM_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core -std=gnu11 -Wall -Wextra -Wshadow \
+		-O1 -g $(SANITIZE) $< -lcmocka -lpthread -o $@
+
+units: $(UNITS)
+
+.PHONY: units

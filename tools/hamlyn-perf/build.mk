@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#: make peers      hamlyn-perf over MPI, to compare with, into build/
+PERF_OBJ := $(patsubst tools/hamlyn-perf/%.c,$(BUILD)/obj/perf/%.o,$(wildcard tools/hamlyn-perf/*.c))
+
+tools: $(BUILD)/hamlyn-perf
+
+$(BUILD)/obj/perf/%.o: tools/hamlyn-perf/%.c $(wildcard tools/hamlyn-perf/*.h) $(LIB_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -DHAMLYN_VERSION='"$(VERSION)"' $(CFLAGS_ALL) -c $< -o $@
+
+$(BUILD)/hamlyn-perf: $(PERF_OBJ) $(BUILD)/libhamlyn.a
+	$(CC) $(PERF_OBJ) $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -lm -o $@
+
+# hamlyn-perf's tests over MPI, with each MPI whose compiler is installed
+PEERS := $(if $(shell command -v mpicc.openmpi),$(BUILD)/hamlyn-perf-openmpi) \
+	$(if $(shell command -v mpicc.mpich),$(BUILD)/hamlyn-perf-mpich)
+peers: $(PEERS)
+	@echo 'peers: $(if $(strip $(PEERS)),$(notdir $(PEERS)),none: neither mpicc.openmpi nor mpicc.mpich is installed)'
+
+$(BUILD)/hamlyn-perf-%: tools/hamlyn-perf/mpi/pingpong.c $(wildcard tools/hamlyn-perf/*.h) \
+		$(addprefix tools/hamlyn-perf/,payload.c stats.c fail.c)
+	@mkdir -p $(@D)
+	OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$* $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(filter %.c,$^) \
+		$(LDFLAGS) -lm -o $@
+
+install: install-perf
+install-perf: $(BUILD)/hamlyn-perf
+	install -D -m 755 $(BUILD)/hamlyn-perf "$(DESTDIR)$(BINDIR)/hamlyn-perf"
+	install -D -m 644 tools/hamlyn-perf/hamlyn-perf.1 "$(DESTDIR)$(MANDIR)/man1/hamlyn-perf.1"
+
+.PHONY: peers install-perf

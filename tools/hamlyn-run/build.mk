@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-only
+RUN_OBJ := $(patsubst tools/hamlyn-run/%.c,$(BUILD)/obj/run/%.o,$(wildcard tools/hamlyn-run/*.c))
+
+$(BUILD)/obj/run/%.o: tools/hamlyn-run/%.c $(wildcard tools/hamlyn-run/*.h libhamlyn/am/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/am -DHAMLYN_VERSION='"$(VERSION)"' $(CFLAGS_ALL) -c $< -o $@
+
+$(BUILD)/hamlyn-run: $(RUN_OBJ)
+	$(CC) $(RUN_OBJ) $(LDFLAGS) -o $@
+
+am: $(BUILD)/hamlyn-run
+
+install: install-run
+install-run: $(BUILD)/hamlyn-run
+	install -D -m 755 $(BUILD)/hamlyn-run "$(DESTDIR)$(BINDIR)/hamlyn-run"
+	install -D -m 644 tools/hamlyn-run/hamlyn-run.1 "$(DESTDIR)$(MANDIR)/man1/hamlyn-run.1"
+
+.PHONY: install-run

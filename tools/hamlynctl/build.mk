@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only
+CTL_SRC := $(wildcard tools/hamlynctl/*.c)
+CTL_OBJ := $(CTL_SRC:tools/hamlynctl/%.c=$(BUILD)/obj/ctl/%.o)
+CTL_HDR := $(wildcard tools/hamlynctl/*.h uapi/linux/*.h)
+CTL_PKGS := libnl-genl-3.0 libnl-3.0 json-c ncursesw
+
+tools: $(BUILD)/hamlynctl
+
+# The flags of the libraries are asked for only when they are needed.
+ctl_cflags = -Iuapi -D_GNU_SOURCE -DHAMLYN_VERSION='"$(VERSION)"' \
+	$(shell pkg-config --cflags-only-I $(CTL_PKGS)) $(CPPFLAGS)
+ctl_libs = $(shell pkg-config --libs $(CTL_PKGS))
+
+$(BUILD)/obj/ctl/%.o: tools/hamlynctl/%.c $(CTL_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(ctl_cflags) $(CFLAGS_ALL) -c $< -o $@
+
+$(BUILD)/hamlynctl: $(CTL_OBJ)
+	$(CC) $(CTL_OBJ) $(LDFLAGS) $(ctl_libs) -o $@
+
+# For selftests/hamlynctl-test.sh in the guest: something to administrate, a terminal.
+$(BUILD)/hamlynctl-peer: tools/hamlynctl/test/peer.c $(BUILD)/libhamlyn.a $(LIB_HDR)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -static $< $(BUILD)/libhamlyn.a -lpthread -o $@
+
+$(BUILD)/hamlynctl-pty: tools/hamlynctl/test/pty.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -static $< -o $@
+
+# With what run.sh has to put into the guest.
+CTL_TEST := $(addprefix $(BUILD)/,hamlynctl hamlynctl-peer hamlynctl-pty)
+hamlynctl-test: $(CTL_TEST)
+
+# The whole of hamlynctl with a kernel that is made up.
+CTL_UNIT_OBJ := $(CTL_SRC:tools/hamlynctl/%.c=$(BUILD)/obj/ctl-unit/%.o)
+ctl_unit_cflags = $(ctl_cflags) -std=gnu11 -Wall -Wextra -Wshadow -O1 -g $(SANITIZE)
+
+$(BUILD)/obj/ctl-unit/%.o: tools/hamlynctl/%.c $(CTL_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(ctl_unit_cflags) -Dmain=ctl_main -c $< -o $@
+
+$(BUILD)/unit/unit_hamlynctl: tools/hamlynctl/test/unit_hamlynctl.c tools/hamlynctl/test/unit.h \
+		$(CTL_UNIT_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(ctl_unit_cflags) $< $(CTL_UNIT_OBJ) -o $@ $(ctl_libs) -lcmocka \
+		-Wl,--wrap=genl_ctrl_resolve,--wrap=nl_send_auto,--wrap=nl_recvmsgs
+
+units: $(BUILD)/unit/unit_hamlynctl
+
+install: install-ctl
+install-ctl: $(BUILD)/hamlynctl
+	install -D -m 755 $(BUILD)/hamlynctl "$(DESTDIR)$(SBINDIR)/hamlynctl"
+	install -D -m 644 tools/hamlynctl/hamlynctl.8 "$(DESTDIR)$(MANDIR)/man8/hamlynctl.8"
+	install -D -m 644 tools/hamlynctl/hamlynctl.bash-completion \
+		"$(DESTDIR)$(COMPLETIONDIR)/hamlynctl"
+
+.PHONY: hamlynctl-test install-ctl
