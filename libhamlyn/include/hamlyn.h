@@ -231,7 +231,8 @@ int h_area_alloc_flags(struct h_dev *dev, size_t length, uint32_t flags,
  *
  * The memory must stay mapped and must not be replaced (munmap, mremap,
  * MADV_DONTNEED, fork with later writes) while the area exists. On the
- * embedded device such an area can be sent from but not received into.
+ * embedded device such an area can be sent from but not received into, and may be larger
+ * than the segment.
  *
  * Return: 0, or -EFAULT if not mapped with the rights needed, or to be written to
  * and of a file on a disk (kernel device), -ENOMEM if RLIMIT_MEMLOCK would be exceeded,

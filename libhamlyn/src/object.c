@@ -18,7 +18,8 @@ static int area_make(struct h_dev *dev, void *addr, size_t length,
 		return h__refuse(dev, -EINVAL,
 				 "an area of %zu bytes, flags %#x", length,
 				 flags);
-	if (length > dev->limits.max_area)
+	/* Of the embedded device that is what the segment holds, where only ours is outside. */
+	if (length > dev->limits.max_area && (allocate || !h_dev_is_embedded(dev)))
 		return h__refuse(dev, -E2BIG,
 				 "an area of %zu bytes; at most %llu can be had here",
 				 length,
