@@ -91,6 +91,11 @@ grace-dead     native datagram              libhamlyn/src/shm_table.c s/^\tretur
 stream-debt    native channel               libhamlyn/src/stream_receive.c s/^\th_receiver_owes(&r->r, r->late || r->fin_due);/\th_receiver_owes(\&r->r, false);/
 gather-left    native gather                libhamlyn/src/gather.c s/over = m->left || m->gone;/over = false;/
 free-inside    native manager               libhamlyn/src/memory.c s/if (!(piece \& PIECE_BEGINS))/if (0)/
+grow-paid      native capacity              libhamlyn/src/stream_arrive.c s/ \&\& r->paid >= all / /
+grow-budget    native capacity              libhamlyn/src/budget.c s/if (bytes > b->most - b->taken)/if (0)/
+spare-age      native capacity              libhamlyn/src/budget.c s/if (h__now_ns() - b->used_ns >= SPARE_NS)/if (0)/
+stage-reserve  native capacity              libhamlyn/src/stream_send.c s/err = h__stage_reserve(s);/err = 0;/
+own-tags       native capacity              libhamlyn/src/memory.c s/if (free_tags(pool->terminus) > own)/if (free_tags(pool->terminus))/
 free-twice     native manager               libhamlyn/src/memory.c s/if (!(piece \& PIECE_GIVEN))/if (0)/
 dispatch-bound native manager               libhamlyn/src/ready.c s/while (rounds-- \&\& h_manager_poll/while ((void)rounds, h_manager_poll/
 unread-replies native rendezvous            libhamlyn/src/rendezvous_listen.c s/of_user >= UNREAD_OF_USER/0/

@@ -442,7 +442,7 @@ TEST_F(segment, what_the_killed_held_comes_back_to_the_living)
 	char byte;
 
 	ASSERT_EQ(0, make_place(self->name, &place));
-	slots = ht_count_slots(place.dev, place.attr.area, 5000);
+	slots = ht_count_slots(place.dev, place.attr.area, 10000);
 	areas = ht_count_areas(place.dev, 65536, 5000);
 	ASSERT_GT(slots, 0);
 	ASSERT_GT(areas, 0);
@@ -454,14 +454,14 @@ TEST_F(segment, what_the_killed_held_comes_back_to_the_living)
 			ASSERT_EQ(0, ht_read_all(pipefd[0], &byte, 1));
 		}
 		EXPECT_GT(slots, ht_count_slots(place.dev, place.attr.area,
-						5000));
+						10000));
 		for (i = 0; i < ARRAY_SIZE(pids); i++) {
 			kill(pids[i], SIGKILL);
 			ASSERT_EQ(128 + SIGKILL, ht_reap(pids[i]));
 		}
 		EXPECT_NO(does_not_reach(self->name, &place));
 	}
-	EXPECT_EQ(slots, ht_count_slots(place.dev, place.attr.area, 5000));
+	EXPECT_EQ(slots, ht_count_slots(place.dev, place.attr.area, 10000));
 	EXPECT_EQ(areas, ht_count_areas(place.dev, 65536, 5000));
 	h_close(place.dev);
 }
@@ -681,7 +681,7 @@ TEST_F(segment, a_sender_killed_at_any_instruction_leaves_the_others_working)
 	pid_t pid;
 
 	ASSERT_EQ(0, make_counting_place(self->name, &place));
-	slots = ht_count_slots(place.dev, place.attr.area, 5000);
+	slots = ht_count_slots(place.dev, place.attr.area, 10000);
 	steps = count_steps(self->name, &place.ticket);
 	ASSERT_GT(steps, 0);
 	ASSERT_LT(steps, MOST_STEPS);
@@ -700,7 +700,7 @@ TEST_F(segment, a_sender_killed_at_any_instruction_leaves_the_others_working)
 			TH_LOG("instruction %ld of %ld", step, steps);
 		}
 	}
-	EXPECT_EQ(slots, ht_count_slots(place.dev, place.attr.area, 5000));
+	EXPECT_EQ(slots, ht_count_slots(place.dev, place.attr.area, 10000));
 	h_close(place.dev);
 	EXPECT_EQ(0, files(self));
 }
@@ -854,7 +854,7 @@ TEST_F(segment, builders_killed_at_any_time_leave_nothing_behind)
 	unsigned int i;
 
 	ASSERT_EQ(0, make_place(self->name, &place));
-	slots = ht_count_slots(place.dev, place.attr.area, 5000);
+	slots = ht_count_slots(place.dev, place.attr.area, 10000);
 	areas = ht_count_areas(place.dev, 65536, 5000);
 	for (round = 0; round < 300; round++) {
 		for (i = 0; i < ARRAY_SIZE(pids); i++) {
@@ -874,7 +874,7 @@ TEST_F(segment, builders_killed_at_any_time_leave_nothing_behind)
 			TH_LOG("round %d", round);
 		}
 	}
-	EXPECT_EQ(slots, ht_count_slots(place.dev, place.attr.area, 5000));
+	EXPECT_EQ(slots, ht_count_slots(place.dev, place.attr.area, 10000));
 	EXPECT_EQ(areas, ht_count_areas(place.dev, 65536, 5000));
 	h_close(place.dev);
 	EXPECT_EQ(0, files(self));

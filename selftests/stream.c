@@ -1027,6 +1027,10 @@ static const char *turn_to_larger(FIXTURE_DATA(hostile) *self)
 
 	if (connect_two(self->good, self->bad, &few, &self->r, &self->s))
 		return "cannot connect";
+	/* As if it had sent enough for that. */
+	h_receiver_lock(&self->r->r);
+	self->r->paid = 1 << 20;
+	h_receiver_unlock(&self->r->r);
 	if (send_record_raw(self, &record_lies[0], self->s->sent, 1 << 20))
 		return "cannot send";
 	if (h_stream_receive(self->r, &record, ht_patience_ns()) != 1)

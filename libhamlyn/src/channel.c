@@ -12,7 +12,6 @@ static void channel_free(struct h_channel *ch)
 	if (!ch->in.lent)
 		free(ch->in.to);
 	free(ch->kept.heap);
-	free(ch->spare);
 	free(ch->done);
 	free(ch);
 }

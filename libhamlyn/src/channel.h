@@ -53,8 +53,6 @@ struct h_channel {
 	uint32_t low;			/* and before this are released */
 	unsigned char *done;		/* those between that are to be released */
 	uint32_t done_mask;
-	void *spare;			/* memory for the next long message */
-	size_t spare_room;
 	/* receiver->r.lock */
 	struct h_channel_call call;
 };

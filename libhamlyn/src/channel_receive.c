@@ -4,7 +4,7 @@
 
 #include "channel.h"
 
-#define FIRST_ROOM	(256u << 10)	/* for a long message; it doubles */
+#define FIRST_ROOM	4096u	/* for a long message; it doubles */
 
 /* ---- releasing ---- */
 
@@ -51,25 +51,10 @@ static void take_record(struct h_channel *ch, uint32_t number)
 	h__spin_unlock(ch->manager, &ch->lock);
 }
 
-/* Large pieces of memory are dear to get: one is kept. */
-static void release_heap(struct h_channel *ch, void *heap, size_t room)
-{
-	void *old = heap;
-
-	h__spin_lock(ch->manager, &ch->lock);
-	if (room > ch->spare_room) {
-		old = ch->spare;
-		ch->spare = heap;
-		ch->spare_room = room;
-	}
-	h__spin_unlock(ch->manager, &ch->lock);
-	free(old);
-}
-
 void h_channel_release(struct h_channel *ch, struct h_message *m)
 {
 	if (m->heap)
-		release_heap(ch, m->heap, m->room);
+		h__spare_give(ch->manager, m->heap, m->room);
 	else if (m->held)
 		release_record(ch, m->number);
 	*m = (struct h_message) {};
@@ -111,24 +96,17 @@ static int next_record(struct h_channel *ch, struct h_record *record,
 static int more_room(struct h_channel *ch, size_t need)
 {
 	struct h_assembly *in = &ch->in;
-	size_t room = in->room ? 2 * in->room : FIRST_ROOM;
+	size_t room;
 	char *to;
 
-	if (!in->to) {
-		h__spin_lock(ch->manager, &ch->lock);
-		in->to = ch->spare;
-		in->room = ch->spare_room;
-		ch->spare = NULL;
-		ch->spare_room = 0;
-		h__spin_unlock(ch->manager, &ch->lock);
-	}
+	if (!in->to)
+		in->to = h__spare_take(ch->manager, &in->room);
 	if (need <= in->room)
 		return 0;
-	/* Of what is announced nothing is believed before it is there. */
+	/* Of what is announced nothing is believed before it is there: twice as much at most. */
+	room = 2 * need < FIRST_ROOM ? FIRST_ROOM : 2 * need;
 	if (room > in->total)
 		room = in->total;
-	if (room < need)
-		room = need;
 	to = realloc(in->to, room);
 	if (!to)
 		return -ENOMEM;

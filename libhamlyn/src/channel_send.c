@@ -70,7 +70,7 @@ static ssize_t send_staged(struct h_stream_sender *s, const struct cursor *c,
 {
 	int err;
 
-	err = h__stage_begin(s, deadline_ns);
+	err = h__stage_begin(s, n);
 	if (err)
 		return err;
 	if (n > s->stage_size)

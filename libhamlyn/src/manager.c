@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* Managers (H 3.3), and memory that they send from. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "manager.h"
 
 #define DEFAULT_NQ_ENTRIES	4096
+#define MOST_DEFAULT_BUDGET	((size_t)32 << 20)	/* two of the longest messages */
 #define DEFAULT_SPIN_NS		20000
 /* Longer than anybody waits: a sum with the time of day does not overflow */
 #define MOST_SPIN_NS		(INT64_MAX / 2)
 #define MIN_ENTRY_SIZE		256	/* a note and the longest seed */
 #define MIN_NQ_ENTRIES		16
+#define MIN_CHANNEL_ENTRIES	64
+#define MOST_CHANNELS		((1U << 30) / H_CHANNEL_ARRIVALS - 1)
+#define CHANNELS_VARIABLE	"HAMLYN_CHANNELS"
 #define DRAIN_NS		1000000000
 
 int h_manager_alloc(struct h_manager *m, size_t length, void **addr)
@@ -39,19 +44,16 @@ int h_manager_free(struct h_manager *m, void *addr)
 		return h__refuse(m->dev, err,
 				 "%p is not the first byte of memory that h_manager_alloc() gave",
 				 addr);
+	h__pool_trim(&m->send);
 	return 0;
 }
 
 /* m->area_lock held. */
 static int bind_added(struct h_manager *m, struct h_area *area)
 {
-	int tag = h__terminus_free_tag(m->terminus);
+	int tag = h__pool_spare_tag(&m->send);
 
-	if (tag < 0)
-		return h__refuse(m->dev, tag,
-				 "all %u send buffer tags are in use",
-				 HAMLYN_MAX_TAGS);
-	return h_terminus_bind(m->terminus, tag, area, 0, 0);
+	return tag < 0 ? tag : h_terminus_bind(m->terminus, tag, area, 0, 0);
 }
 
 int h_manager_register(struct h_manager *m, void *addr, size_t length)
@@ -146,6 +148,7 @@ static void manager_free(struct h_manager *m)
 		h_slot_destroy(m->self);
 	h__pool_exit(&m->receive);
 	h__calls_exit(m);
+	h__spares_exit(m);
 	if (m->terminus) {
 		h__pool_exit(&m->send);
 		unregister_all(m);
@@ -170,17 +173,80 @@ static void manager_undo(struct h_manager *m)
 	h__why_restore(dev, &why);
 }
 
+/* No more than a quarter of what the device has for all. */
+static size_t default_budget(const struct h_dev *dev)
+{
+	uint64_t quarter = dev->limits.max_area / 4;
+
+	return quarter < MOST_DEFAULT_BUDGET ? (size_t)quarter : MOST_DEFAULT_BUDGET;
+}
+
+static uint32_t entries_for(uint64_t channels)
+{
+	uint64_t need = channels * H_CHANNEL_ARRIVALS + H_SELF_ARRIVALS + 1;
+	uint32_t entries = MIN_CHANNEL_ENTRIES;
+
+	while (entries < need)
+		entries *= 2;
+	return entries;
+}
+
+/*
+ * @entries: 0 if it is not said how many channels the manager is for. What the NQ of a
+ * device cannot have, h_nq_create() refuses in words.
+ */
+static int entries_by_environment(struct h_dev *dev, uint32_t *entries)
+{
+	const char *said = secure_getenv(CHANNELS_VARIABLE);
+	unsigned long n;
+	char *end;
+
+	*entries = 0;
+	if (!said || !*said)
+		return 0;
+	errno = 0;
+	n = strtoul(said, &end, 10);
+	if (errno || *end || *said < '0' || *said > '9' || !n || n > MOST_CHANNELS)
+		return h__refuse(dev, -EINVAL, CHANNELS_VARIABLE "=%.20s: 1 to %u", said,
+				 MOST_CHANNELS);
+	*entries = entries_for(n);
+	return 0;
+}
+
+static int choose_entries(struct h_dev *dev, const struct h_manager_attr *attr,
+			  uint32_t *entries)
+{
+	int err;
+
+	if (attr->channels > MOST_CHANNELS)
+		return h__refuse(dev, -EINVAL, "a manager for %u channels: at most %u",
+				 attr->channels, MOST_CHANNELS);
+	*entries = attr->nq_entries;
+	if (*entries)
+		return 0;
+	if (attr->channels) {
+		*entries = entries_for(attr->channels);
+		return 0;
+	}
+	err = entries_by_environment(dev, entries);
+	if (!err && !*entries)
+		*entries = DEFAULT_NQ_ENTRIES;
+	return err;
+}
+
 static int manager_init(struct h_manager *m, const struct h_manager_attr *attr)
 {
 	struct h_terminus_attr terminus = attr->terminus;
+	uint32_t entries = 0;
 	int err;
 
 	m->slots = m->dev->limits.max_slots;
 	m->by_slot = calloc(m->slots, sizeof(*m->by_slot));
 	if (!m->by_slot)
 		return -ENOMEM;
-	err = h_nq_create(m->dev, attr->nq_entries ? attr->nq_entries :
-						     DEFAULT_NQ_ENTRIES, &m->nq);
+	err = choose_entries(m->dev, attr, &entries);
+	if (!err)
+		err = h_nq_create(m->dev, entries, &m->nq);
 	if (err)
 		return err;
 	if (h__single(m))
@@ -202,9 +268,10 @@ int h_manager_create(struct h_dev *dev, const struct h_manager_attr *attr,
 	*manager = NULL;
 	if (!attr)
 		attr = &defaults;
-	if (attr->flags & ~H_MANAGER_SINGLE)
-		return h__refuse(dev, -EINVAL, "flags 0x%x: 0 or H_MANAGER_SINGLE",
-				 attr->flags);
+	if (attr->flags & ~H_MANAGER_SINGLE || attr->reserved)
+		return h__refuse(dev, -EINVAL,
+				 "flags 0x%x: 0 or H_MANAGER_SINGLE; reserved %u: 0",
+				 attr->flags, attr->reserved);
 	if (attr->terminus.entry_size && attr->terminus.entry_size < MIN_ENTRY_SIZE)
 		return h__refuse(dev, -EINVAL,
 				 "work queue entries of %u bytes: at least %u",
@@ -220,6 +287,7 @@ int h_manager_create(struct h_dev *dev, const struct h_manager_attr *attr,
 	m->spin_ns = attr->spin_ns ? attr->spin_ns : DEFAULT_SPIN_NS;
 	if (m->spin_ns > MOST_SPIN_NS)
 		m->spin_ns = MOST_SPIN_NS;
+	m->budget.most = attr->budget ? attr->budget : default_budget(dev);
 	m->receive.manager = m;
 	m->send.manager = m;
 	m->ready_tail = &m->ready;

@@ -42,10 +42,44 @@ void h__pool_free(struct h_pool *pool, const struct h_memory *memory);
 int h__pool_find(struct h_pool *pool, const void *addr,
 		 struct h_memory *memory);
 void h__pool_exit(struct h_pool *pool);
+/* Areas that nobody has a piece of go back to the device, but for some. Without a lock. */
+void h__pool_trim(struct h_pool *pool);
 /* Could what failed so work with less? */
 bool h__is_too_much(int err);
 /* manager->area_lock held, until it is bound. */
 int h__terminus_free_tag(const struct h_terminus *t);
+/* The same for the application: so many are the library's, for areas of a send pool. */
+#define H_OWN_TAGS	3
+int h__pool_spare_tag(const struct h_pool *pool);
+
+/* ---- budget.c: by how much buffers may grow beyond what they were made with ---- */
+
+#define H_SPARES	4
+
+/* Heap of long messages that were released: dear to get again. */
+struct h_spare {
+	void *memory;
+	size_t room;
+};
+
+struct h_budget {
+	size_t most;
+	size_t taken;		/* manager->lock, as all that follows */
+	struct h_spare spares[H_SPARES];
+	int64_t used_ns;	/* when a spare was given or taken last */
+	bool spare;		/* there is one; atomic */
+};
+
+/* Without manager->lock. False: not now; others may give some back. */
+bool h__budget_take(struct h_manager *m, size_t bytes);
+void h__budget_give(struct h_manager *m, size_t bytes);
+/* The largest spare; @room: its bytes, or 0. */
+void *h__spare_take(struct h_manager *m, size_t *room);
+/* Keep it for the next one, or free it. */
+void h__spare_give(struct h_manager *m, void *memory, size_t room);
+/* Free what nobody has used for a while. */
+void h__spares_age(struct h_manager *m);
+void h__spares_exit(struct h_manager *m);
 
 /* ---- managers ---- */
 
@@ -80,6 +114,7 @@ struct h_manager {
 	uint64_t calls_made;
 	struct h_pool receive;		/* memory of slots */
 	struct h_pool send;
+	struct h_budget budget;
 	struct h_memory self_memory;
 	struct h_slot *self;		/* to wake who sleeps on the NQ */
 	uint32_t nudged;		/* a message to it is under way, since */
@@ -219,6 +254,9 @@ bool h__calls_mend(struct h_manager *m, void *frame);
 void h__calls_exit(struct h_manager *m);
 
 /* ---- place.c ---- */
+
+/* Entries of the NQ for a channel with default buffers: its receiver's and its sender's. */
+#define H_CHANNEL_ARRIVALS	24
 
 /* A slot with memory of its own whose arrivals a receiver processes. */
 struct h_place {

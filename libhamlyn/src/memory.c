@@ -4,9 +4,12 @@
  *
  * Pieces are powers of two, but for the last one of an area, which may end with it:
  * where there is no more memory, that is. They are kept by size when they are given
- * back. An area is never given back before the manager's end: what was needed once
- * will be needed again, and the number of areas that a terminus can send from is
- * small: the fewer are left, the faster they grow.
+ * back. An area that nothing is left of goes back to the device when the manager keeps
+ * more unused than it uses: then others have it.
+ *
+ * The number of areas that a terminus can send from is small. Some of its tags are the
+ * library's, or what an end point needs to send could not be had any more when the
+ * application had registered enough; and the fewer are left, the faster areas grow.
  */
 #include <stdlib.h>
 
@@ -15,6 +18,11 @@
 #define SMALLEST	64
 #define FIRST_CHUNK	(64u << 10)
 #define SMALL_CHUNKS	3	/* of a terminus, before they grow faster */
+#define FEW_TAGS	2	/* then each has to last */
+#define MOST_CHUNK	((size_t)16 << 20)	/* but for one piece that is larger */
+#define FEWER_ADVICE	"unregister one, or register one area that holds several"
+#define OTHER_ADVICE	"register fewer areas, or take another manager"
+#define KEEP_UNUSED	((size_t)1 << 20)	/* of a pool, in any case */
 
 /*
  * What is known of each SMALLEST bytes: the class of the piece that begins there, and
@@ -42,6 +50,7 @@ struct h_chunk {
 	struct h_chunk *next;
 	struct h_area *area;
 	size_t used;
+	uint32_t given;		/* pieces that somebody has */
 	int tag;		/* -1: of no terminus */
 	unsigned char *pieces;	/* PIECE_*, by SMALLEST */
 };
@@ -65,6 +74,38 @@ int h__terminus_free_tag(const struct h_terminus *t)
 	return -ENOSPC;
 }
 
+static unsigned int free_tags(const struct h_terminus *t)
+{
+	unsigned int n = 0;
+	int tag;
+
+	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++)
+		n += !t->tags[tag].length;
+	return n;
+}
+
+static unsigned int areas_of(const struct h_pool *pool)
+{
+	const struct h_chunk *chunk;
+	unsigned int n = 0;
+
+	for (chunk = pool->chunks; chunk; chunk = chunk->next)
+		n++;
+	return n;
+}
+
+int h__pool_spare_tag(const struct h_pool *pool)
+{
+	unsigned int areas = areas_of(pool);
+	unsigned int own = areas < H_OWN_TAGS ? H_OWN_TAGS - areas : 0;
+
+	if (free_tags(pool->terminus) > own)
+		return h__terminus_free_tag(pool->terminus);
+	return h__refuse(pool->manager->dev, -ENOSPC,
+			 "%u of %u send buffer tags are the manager's own: " FEWER_ADVICE,
+			 areas + own, HAMLYN_MAX_TAGS);
+}
+
 static int chunk_bind(struct h_pool *pool, struct h_chunk *chunk)
 {
 	chunk->tag = -1;
@@ -73,24 +114,24 @@ static int chunk_bind(struct h_pool *pool, struct h_chunk *chunk)
 	chunk->tag = h__terminus_free_tag(pool->terminus);
 	if (chunk->tag < 0)
 		return h__refuse(pool->manager->dev, -ENOSPC,
-				 "all %u send buffer tags are in use",
-				 HAMLYN_MAX_TAGS);
+				 "all %u send buffer tags, and %zu KiB, are in use: " OTHER_ADVICE,
+				 HAMLYN_MAX_TAGS, pool->total >> 10);
 	return h_terminus_bind(pool->terminus, chunk->tag, chunk->area, 0, 0);
 }
 
-/* Each as large as all before, or three times: few areas, whatever is asked for. */
+/* Each as large as all before, or more: few areas, whatever is asked for. */
 static size_t chunk_size(const struct h_pool *pool, size_t length)
 {
-	const struct h_chunk *chunk;
 	size_t size = pool->total;
-	unsigned int n = 0;
 
-	for (chunk = pool->chunks; chunk; chunk = chunk->next)
-		n++;
-	if (pool->terminus && n >= SMALL_CHUNKS)
+	if (pool->terminus && free_tags(pool->terminus) <= FEW_TAGS)
+		size *= 7;
+	else if (pool->terminus && areas_of(pool) >= SMALL_CHUNKS)
 		size *= 3;
 	if (size < FIRST_CHUNK)
 		size = FIRST_CHUNK;
+	if (size > MOST_CHUNK)
+		size = MOST_CHUNK;
 	return size < length ? length : size;
 }
 
@@ -179,6 +220,7 @@ static bool cut(struct h_chunk *chunk, unsigned int class, size_t length,
 	    length > h_area_length(chunk->area) - base)
 		return false;
 	chunk->used = base + room_at(chunk, base, class);
+	chunk->given++;
 	chunk->pieces[base / SMALLEST] =
 		(unsigned char)(class | PIECE_BEGINS | PIECE_GIVEN);
 	piece_is(chunk, base, class, memory);
@@ -199,6 +241,7 @@ static bool take_free(struct h_pool *pool, unsigned int class, size_t length,
 		return false;
 	*at = piece->next;
 	piece->chunk->pieces[piece->base / SMALLEST] |= PIECE_GIVEN;
+	piece->chunk->given++;
 	piece_is(piece->chunk, piece->base, class, memory);
 	free(piece);
 	return true;
@@ -309,6 +352,7 @@ void h__pool_free(struct h_pool *pool, const struct h_memory *memory)
 		return;
 	chunk = chunk_of(pool, memory->addr, &base);
 	chunk->pieces[base / SMALLEST] &= (unsigned char)~PIECE_GIVEN;
+	chunk->given--;
 	piece = malloc(sizeof(*piece));
 	if (!piece)
 		return;		/* lost until the manager ends */
@@ -317,6 +361,96 @@ void h__pool_free(struct h_pool *pool, const struct h_memory *memory)
 	piece->class = class_of(memory->length);
 	piece->next = pool->free[piece->class];
 	pool->free[piece->class] = piece;
+}
+
+/* ---- giving back ---- */
+
+/* What nobody has a piece of, with manager->lock. */
+static size_t unused(const struct h_pool *pool)
+{
+	const struct h_chunk *chunk;
+	size_t n = 0;
+
+	for (chunk = pool->chunks; chunk; chunk = chunk->next)
+		if (!chunk->given)
+			n += h_area_length(chunk->area);
+	return n;
+}
+
+static bool keeps_too_much(const struct h_pool *pool)
+{
+	size_t idle = unused(pool);
+
+	return idle > KEEP_UNUSED && idle > pool->total - idle;
+}
+
+static void forget_pieces(struct h_pool *pool, const struct h_chunk *chunk)
+{
+	struct h_piece **at, *piece;
+	unsigned int class;
+
+	for (class = 0; class < H_MEMORY_CLASSES; class++)
+		for (at = &pool->free[class]; (piece = *at);) {
+			if (piece->chunk != chunk) {
+				at = &piece->next;
+				continue;
+			}
+			*at = piece->next;
+			free(piece);
+		}
+}
+
+/* The largest of those that nobody has a piece of, or NULL if they are to stay. */
+static struct h_chunk *take_out(struct h_pool *pool)
+{
+	struct h_chunk **at, **largest = NULL, *chunk;
+
+	if (!keeps_too_much(pool))
+		return NULL;
+	for (at = &pool->chunks; *at; at = &(*at)->next)
+		if (!(*at)->given && (!largest || h_area_length((*at)->area) >
+						  h_area_length((*largest)->area)))
+			largest = at;
+	chunk = *largest;
+	*largest = chunk->next;
+	pool->total -= h_area_length(chunk->area);
+	forget_pieces(pool, chunk);
+	return chunk;
+}
+
+static void chunk_end(struct h_pool *pool, struct h_chunk *chunk)
+{
+	if (chunk->tag >= 0)
+		h_terminus_bind(pool->terminus, chunk->tag, NULL, 0, 0);
+	h_area_remove(chunk->area);
+	free(chunk->pieces);
+	free(chunk);
+}
+
+/* Nobody waits for it: not while that would wait for who changes the tables. */
+void h__pool_trim(struct h_pool *pool)
+{
+	struct h_manager *m = pool->manager;
+	struct h_chunk *chunk;
+	struct h_why why;
+	bool much;
+
+	pthread_mutex_lock(&m->lock);
+	much = keeps_too_much(pool);
+	pthread_mutex_unlock(&m->lock);
+	if (!much || h__dev_changing(m->dev))
+		return;
+	h__why_keep(m->dev, &why);
+	pthread_mutex_lock(&m->area_lock);
+	do {
+		pthread_mutex_lock(&m->lock);
+		chunk = take_out(pool);
+		pthread_mutex_unlock(&m->lock);
+		if (chunk)
+			chunk_end(pool, chunk);
+	} while (chunk);
+	pthread_mutex_unlock(&m->area_lock);
+	h__why_restore(m->dev, &why);
 }
 
 void h__pool_exit(struct h_pool *pool)
@@ -332,11 +466,7 @@ void h__pool_exit(struct h_pool *pool)
 		}
 	for (chunk = pool->chunks; chunk; chunk = next) {
 		next = chunk->next;
-		if (chunk->tag >= 0)
-			h_terminus_bind(pool->terminus, chunk->tag, NULL, 0, 0);
-		h_area_remove(chunk->area);
-		free(chunk->pieces);
-		free(chunk);
+		chunk_end(pool, chunk);
 	}
 	pool->chunks = NULL;
 }

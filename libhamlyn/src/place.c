@@ -5,6 +5,18 @@
 #include "manager.h"
 
 #define DEFAULT_ARRIVALS	64
+#define NQ_ADVICE "nq_entries %u of the manager, or channels (HAMLYN_CHANNELS) %u instead of %u"
+
+static int no_entries(struct h_manager *m, uint32_t arrivals, uint32_t room)
+{
+	uint32_t entries = m->nq->mask + 1, twice = 2 * entries;
+
+	return h__refuse(m->dev, -ENOSPC,
+			 "%u arrivals to set aside; %u are left of an NQ of %u entries: " NQ_ADVICE,
+			 arrivals, room, entries, twice,
+			 (twice - H_SELF_ARRIVALS - 1) / H_CHANNEL_ARRIVALS,
+			 (entries - H_SELF_ARRIVALS - 1) / H_CHANNEL_ARRIVALS);
+}
 
 /* The NQ has entries for all that is on its way to all end points. */
 static int reserve(struct h_manager *m, uint32_t arrivals)
@@ -16,11 +28,7 @@ static int reserve(struct h_manager *m, uint32_t arrivals)
 	if (arrivals <= room)
 		m->reserved += arrivals;
 	pthread_mutex_unlock(&m->lock);
-	if (arrivals > room)
-		return h__refuse(m->dev, -ENOSPC,
-				 "%u arrivals to set aside; %u are left of an NQ of %u entries",
-				 arrivals, room, m->nq->mask + 1);
-	return 0;
+	return arrivals > room ? no_entries(m, arrivals, room) : 0;
 }
 
 static int place_memory(struct h_manager *m, struct h_place *p,
@@ -194,6 +202,7 @@ int h__place_exit(struct h_place *p, struct h_receiver *r)
 	free(p->slot);
 	p->slot = NULL;
 	give_back(m, p);
+	h__pool_trim(&m->receive);
 	return 0;
 }
 

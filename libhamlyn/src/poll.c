@@ -230,6 +230,7 @@ int h_manager_poll(struct h_manager *m)
 {
 	int n = h__manager_take(m);
 
+	h__spares_age(m);
 	return n < 0 ? 0 : n;
 }
 

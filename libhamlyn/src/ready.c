@@ -439,6 +439,7 @@ int h_manager_dispatch(struct h_manager *m)
 		calls_mend(m, frame);
 	pthread_mutex_unlock(&m->lock);
 	take_all(m);
+	h__spares_age(m);
 	pthread_mutex_lock(&m->lock);
 	for (n = count_ready(m); n && (r = first_ready(m)); n--) {
 		if (!is_ready(r))

@@ -18,7 +18,7 @@
 #include "nic.h"
 
 #define SHM_MAGIC		0x316d68736e796c68ull	/* "hlynshm1" */
-#define SHM_ABI			(HAMLYN_ABI_VERSION << 16 | 4)
+#define SHM_ABI			(HAMLYN_ABI_VERSION << 16 | 5)
 #define SHM_PAGE		4096
 #define SHM_MAX_ATTACH		1024
 #define SHM_MAX_WQ_ENTRIES	4096
@@ -27,7 +27,7 @@
 #define SHM_DEFAULT_SIZE	(32ull << 20)
 #define SHM_MIN_SIZE		(4ull << 20)
 #define SHM_MAX_SIZE		(1ull << 40)
-#define SHM_MAX_SLOTS		4096
+#define SHM_MAX_SLOTS		8192	/* 1000 clients: 4 a connection, 1 a manager, and growth */
 #define SHM_MAX_TERMINI		2048
 #define SHM_MAX_NQS		2048
 #define SHM_MAX_AREAS		8192

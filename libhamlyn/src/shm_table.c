@@ -11,6 +11,7 @@
 
 #define QUIESCE_SPINS	1000
 #define AT_A_TIME	128
+#define SIZE_ADVICE	"size=%lluM of the segment, for this alone, instead of %lluM"
 
 /* ---- memory: runs of pages, each marked with its area ---- */
 
@@ -41,6 +42,11 @@ static u32 free_record(const struct shm_dev *shm)
 	return SHM_MAX_AREAS;
 }
 
+static u64 mebibytes(u64 pages)
+{
+	return (pages * SHM_PAGE + (1 << 20) - 1) >> 20;
+}
+
 static int no_room(struct h_dev *dev, u64 pages)
 {
 	const struct shm_dev *shm = shm_of(dev);
@@ -58,10 +64,12 @@ static int no_room(struct h_dev *dev, u64 pages)
 			longest = run;
 	}
 	return h__because(dev, -ENOSPC,
-			  "%llu KiB asked for, %llu KiB free, %llu KiB in one piece",
+			  "%llu KiB asked for, %llu KiB free, %llu KiB in one piece: " SIZE_ADVICE,
 			  (unsigned long long)pages * (SHM_PAGE / 1024),
 			  (unsigned long long)unused * (SHM_PAGE / 1024),
-			  (unsigned long long)longest * (SHM_PAGE / 1024));
+			  (unsigned long long)longest * (SHM_PAGE / 1024),
+			  (unsigned long long)mebibytes(shm->pages + pages),
+			  (unsigned long long)mebibytes(shm->pages));
 }
 
 static int take_run(struct h_dev *dev, u64 pages, u64 align, u32 *area)

@@ -144,8 +144,10 @@ struct h_stream_sender {
 	/* What small sends collect in: two halves of one piece. */
 	char *stage[2];
 	int64_t stage_handle[2];
-	uint32_t stage_size;
+	uint32_t stage_room;		/* of each */
+	uint32_t stage_size;		/* that a record of now may have of it */
 	uint32_t stage_for;		/* what s->buffer was when there was a try; 0: none */
+	size_t stage_grown;		/* of the manager's budget */
 	uint32_t staged;
 	bool flushing;			/* it is being sent: who polls there does not */
 	struct h_debt debt;		/* staged, once h_manager_drain() has asked */
@@ -197,10 +199,12 @@ bool h__stream_failed(const struct h_stream_sender *s);
 
 /* ---- stream_stage.c: what small sends collect in ---- */
 
+/* Have the least that sending takes. */
+int h__stage_reserve(struct h_stream_sender *s);
 void h__stage_free(struct h_stream_sender *s);
 int h__stage_wait(struct h_stream_sender *s, int which);
-/* Make it ready to be filled, with s->stage_size bytes: s->buffer, or for now fewer. */
-int h__stage_begin(struct h_stream_sender *s, int64_t deadline_ns);
+/* Make it ready to be filled, with s->stage_size bytes: @want, or for now fewer. */
+int h__stage_begin(struct h_stream_sender *s, size_t want);
 size_t h__stage_put(struct h_stream_sender *s, const void *data, size_t length);
 /* Send what is in it, if anything is; and throw it away. */
 int h__stage_flush(struct h_stream_sender *s, uint64_t more,
@@ -223,6 +227,7 @@ struct h_generation {
 	uint32_t start;		/* its first record */
 	bool started;		/* that is known */
 	uint64_t key;
+	size_t grown;		/* of the manager's budget */
 	struct h_stream_arrival *arrivals;
 };
 
@@ -259,6 +264,7 @@ struct h_stream_receiver {
 	int64_t retire_ns;		/* his: not before */
 	struct h_grace *grace;		/* his */
 	uint32_t max_buffer;
+	uint64_t paid;			/* bytes that came since it grew last, or tried to */
 	uint32_t slot_flags;
 	bool messages;			/* records may be empty, pieces few */
 	int64_t credit_handle;		/* of the last one; -1: none */

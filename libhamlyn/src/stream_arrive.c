@@ -63,9 +63,11 @@ int h__generation_exit(struct h_generation *g, struct h_receiver *r)
 {
 	int err = h__place_exit(&g->place, r);
 
-	if (!err)
-		free(g->arrivals);
-	return err;
+	if (err)
+		return err;
+	h__budget_give(r->manager, g->grown);
+	free(g->arrivals);
+	return 0;
 }
 
 /* Its slot stays, and its memory with it, but nothing of it is looked at any more. */
@@ -142,14 +144,18 @@ static int take_hello(struct h_stream_receiver *r, const struct h_generation *g,
 	return 0;
 }
 
-/* A message in one piece is not copied by who receives it. */
+/*
+ * A message in one piece is not copied by who receives it. What is said to come is not
+ * believed: memory costs as much to send as the buffers that there are hold, so that nobody
+ * has more set aside than a few times what it has sent.
+ */
 static bool wants_more(const struct h_stream_receiver *r,
 		       const struct h_generation *g, uint64_t more)
 {
-	uint64_t enough = r->messages ? 1 :
-				(uint64_t)g->buffer * g->entries / 2;
+	uint64_t all = (uint64_t)g->buffer * g->entries;
 
-	return more >= enough && g->buffer < r->max_buffer && r->gens == 1;
+	return more >= (r->messages ? 1 : all / 2) && r->paid >= all &&
+	       g->buffer < r->max_buffer && r->gens == 1;
 }
 
 /* Of each buffer: all that were sent, or all but the last; and what was in them. */
@@ -215,6 +221,7 @@ static bool turn_over(struct h_stream_receiver *r)
 		return false;
 	g->start = r->high;
 	g->started = true;
+	r->paid = 0;
 	/* All before are nothing to the sender any more. */
 	r->credited = r->high;
 	r->arriving = 1;
@@ -258,6 +265,7 @@ static void advance(struct h_stream_receiver *r)
 			break;
 		}
 		a->here = 2;
+		r->paid += a->length;
 		/* Nothing of a record that breaks the rules is handed out. */
 		if (take_note(r, g, index, a)) {
 			r->broken = true;

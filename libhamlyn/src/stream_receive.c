@@ -9,6 +9,10 @@
 #define DEFAULT_SIZE		4096
 #define DEFAULT_MAX_SIZE	65536
 #define GROW_BY			4
+
+_Static_assert(DEFAULT_BUFFERS + 1 + H_CREDITS + 1 + 2 == H_CHANNEL_ARRIVALS,
+	       "what a channel has set aside");
+
 #define ROOM_NS			10000000LL	/* for the work queue to empty */
 #define SETTLE_NS		200000000LL	/* the same, for the last words */
 #define OLD_GRACE_NS		100000000LL	/* who came in since may have been stopped */
@@ -269,21 +273,38 @@ static void begin_watch(struct h_stream_receiver *r)
 		h__receiver_wake(&r->r);
 }
 
+/* Others may have given some back when as much has come again. */
+static void grow_later(struct h_stream_receiver *r)
+{
+	h_receiver_lock(&r->r);
+	r->paid = 0;
+	h_receiver_unlock(&r->r);
+}
+
 static void offer_larger(struct h_stream_receiver *r)
 {
 	uint32_t size = r->gen[0].buffer * GROW_BY;
+	struct h_manager *m = r->r.manager;
 	struct h_generation g;
+	size_t bytes;
 
 	/* The next record that fills its buffer asks again. */
-	if (h__dev_changing(r->r.manager->dev))
+	if (h__dev_changing(m->dev))
 		return;
 	if (size > r->max_buffer)
 		size = r->max_buffer;
+	bytes = (size_t)r->gen[0].entries * size;
 	/* What there is will do, if there is no more memory. */
-	if (h__generation_init(&g, &r->r, r->gen[0].entries, size)) {
-		r->max_buffer = r->gen[0].buffer;
+	if (!h__budget_take(m, bytes)) {
+		grow_later(r);
 		return;
 	}
+	if (h__generation_init(&g, &r->r, r->gen[0].entries, size)) {
+		h__budget_give(m, bytes);
+		grow_later(r);
+		return;
+	}
+	g.grown = bytes;
 	h_receiver_lock(&r->r);
 	r->gen[1] = g;
 	r->gens = 2;

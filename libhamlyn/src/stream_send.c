@@ -435,7 +435,7 @@ static ssize_t send_copied(struct h_stream_sender *s, const char *data,
 			return err;
 	}
 	if (!s->staged) {
-		err = h__stage_begin(s, deadline_ns);
+		err = h__stage_begin(s, s->buffer);
 		if (err)
 			return err;
 	}
@@ -762,6 +762,8 @@ int h__stream_sender_prepare(struct h_manager *m, uint32_t slot_flags,
 	pthread_mutex_init(&s->sending, NULL);
 	h__receiver_add(&s->r, m, &credit_class);
 	err = credits_init(s, slot_flags);
+	if (!err)
+		err = h__stage_reserve(s);
 	if (err)
 		sender_undo(s);
 	else

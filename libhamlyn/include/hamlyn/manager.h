@@ -40,17 +40,28 @@ struct h_receiver;
  * struct h_manager_attr - properties of a manager; zero means default
  * @nq_entries: entries of the NQ, a power of two, at least 16 (4096). Each end point has some
  *	of them set aside, so that they can never run out: a stream as many as
- *	it has buffers
+ *	it has buffers, and 1; the other end of it 7
  * @flags: H_MANAGER_*
  * @spin_ns: how long a call polls before it sleeps, in nanoseconds (20000);
  *	negative: for ever
  * @terminus: properties of the send terminus; its entries have at least 256 bytes
+ * @channels: with @nq_entries 0: how many channels with default buffers the manager is for.
+ *	The NQ is as large as that takes: 24 entries each. 0: what the environment says in
+ *	HAMLYN_CHANNELS, or 170
+ * @reserved: 0
+ * @budget: bytes by which the buffers of all end points of the manager together may grow
+ *	beyond what they were made with, as long messages come and go, and that are kept on
+ *	the heap for the next ones. With less the same is slower. 0: a quarter of the largest
+ *	area of the device, at most 32 MiB
  */
 struct h_manager_attr {
 	uint32_t nq_entries;
 	uint32_t flags;
 	int64_t spin_ns;
 	struct h_terminus_attr terminus;
+	uint32_t channels;
+	uint32_t reserved;
+	uint64_t budget;
 };
 
 /**
@@ -141,7 +152,8 @@ int h_manager_alloc(struct h_manager *manager, size_t length, void **addr);
  * @manager: the manager
  * @addr: its address, or NULL; nothing is being sent from it any more
  *
- * The memory stays with the manager for the next h_manager_alloc().
+ * The memory stays with the manager for the next h_manager_alloc(), unless much more of it
+ * is unused than used: then it goes back to the device.
  *
  * Return: 0, also for NULL; -EALREADY if it was given back before and is nobody's since,
  * -EINVAL if no memory of h_manager_alloc() of this manager begins there. Then nothing
@@ -155,8 +167,8 @@ int h_manager_free(struct h_manager *manager, void *addr);
  * @addr: first byte; stays mapped as h_area_add() says
  * @length: bytes
  *
- * Return: 0, or -ENOSPC if the terminus has no send buffer tag left, or as
- * h_area_add().
+ * Return: 0, or -ENOSPC if the terminus has no send buffer tag left: of 8 the manager keeps
+ * 3 for memory of its own. Or as h_area_add().
  */
 int h_manager_register(struct h_manager *manager, void *addr, size_t length);
 

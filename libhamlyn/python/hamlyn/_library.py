@@ -115,7 +115,8 @@ class Msg(Structure):
 class ManagerAttr(Structure):
     """struct h_manager_attr"""
     _fields_ = [("nq_entries", c_uint32), ("flags", c_uint32), ("spin_ns", c_int64),
-                ("terminus", TerminusAttr)]
+                ("terminus", TerminusAttr), ("channels", c_uint32), ("reserved", c_uint32),
+                ("budget", c_uint64)]
 
 
 class CSeed(Structure):

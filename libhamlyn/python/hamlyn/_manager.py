@@ -69,12 +69,16 @@ class Manager(Owner):
     close them: what is only dropped is destroyed by whichever thread drops it, or runs the
     collector. aio.connect() needs a thread of its own and refuses it.
     spin: how long a call polls before it sleeps, in seconds; None: for ever
+    channels: how many channels it is for, 0: as HAMLYN_CHANNELS says, or 170
+    budget: bytes by which buffers of its end points may grow, 0: the default
     """
 
     def __init__(self, device: Device, *, single: bool = False, nq_entries: int = 0,
-                 spin: Optional[float] = 0.00002):
+                 spin: Optional[float] = 0.00002, channels: int = 0, budget: int = 0):
         attr = _library.ManagerAttr(nq_entries=unsigned(nq_entries, 32),
-                                    flags=1 if single else 0, spin_ns=timeout_ns(spin) or 1)
+                                    flags=1 if single else 0, spin_ns=timeout_ns(spin) or 1,
+                                    channels=unsigned(channels, 32),
+                                    budget=unsigned(budget, 64))
         out = c_void_p()
         with device._need() as dev:
             check(library.h_manager_create(dev, byref(attr), byref(out)), "h_manager_create",
