@@ -271,7 +271,7 @@ void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,
 {
 	bool reorder;
 
-	raw_spin_lock(&a->lock);
+	hml_lock(&a->lock);
 	reorder = happens(a, a->attr.reorder);
 	if (!happens(a, a->attr.drop)) {
 		if (happens(a, a->attr.duplicate)) {
@@ -287,7 +287,7 @@ void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,
 		trace_hamlyn_adversary(a->device, HML_TRACE_DROP, h);
 	}
 	overtake(a);
-	raw_spin_unlock(&a->lock);
+	hml_unlock(&a->lock);
 }
 
 /* Send on what is due; all of it, if it has to be. Returns how many remain. */
@@ -297,7 +297,7 @@ static u32 send_due(struct hml_adversary *a, bool all)
 	u64 now = ktime_get_ns();
 
 	hml_notify_begin();
-	raw_spin_lock(&a->lock);
+	hml_lock(&a->lock);
 	for (i = 0; i < HELD; i++) {
 		struct held *p = &a->held[i];
 
@@ -310,7 +310,7 @@ static u32 send_due(struct hml_adversary *a, bool all)
 			left++;
 		}
 	}
-	raw_spin_unlock(&a->lock);
+	hml_unlock(&a->lock);
 	hml_notify_end();
 	return left;
 }
@@ -364,9 +364,9 @@ static void adversary_end(struct hml_adversary *a)
 	cancel_delayed_work_sync(&a->flush);
 	while (send_due(a, true))
 		cond_resched();
-	raw_spin_lock(&a->device->termini_lock);
+	hml_lock(&a->device->termini_lock);
 	hml_stats_add(hml_retired(a->device), &a->stats);
-	raw_spin_unlock(&a->device->termini_lock);
+	hml_unlock(&a->device->termini_lock);
 	adversary_free(a);
 }
 

@@ -69,11 +69,11 @@ static void add_entry(struct hml_audit *audit,
 
 	if (!audit)
 		return;
-	raw_spin_lock(&audit->lock);
+	hml_lock(&audit->lock);
 	e = &audit->entries[audit->next & audit->mask];
 	*e = *entry;
 	e->sequence = audit->next++;
-	raw_spin_unlock(&audit->lock);
+	hml_unlock(&audit->lock);
 }
 
 /**
@@ -117,12 +117,14 @@ static u32 read_batch(struct hml_audit *audit, u64 *sequence,
 	u64 oldest;
 	u32 n = 0;
 
-	raw_spin_lock(&audit->lock);
+	hml_lock(&audit->lock);
 	oldest = audit->next > audit->mask ? audit->next - audit->mask - 1 : 0;
 	from = max(from, oldest);
-	while (n < count && from < audit->next)
+	while (n < count && from < audit->next) {
+		hml_lock_step();
 		entries[n++] = audit->entries[from++ & audit->mask];
-	raw_spin_unlock(&audit->lock);
+	}
+	hml_unlock(&audit->lock);
 	*sequence = from;
 	return n;
 }

@@ -415,7 +415,7 @@ static struct hml_context *context_new(struct hml_device *d)
 	xa_init(&c->slots);
 	xa_init_flags(&c->termini, XA_FLAGS_ALLOC);
 	xa_init_flags(&c->watches, XA_FLAGS_ALLOC);
-	spin_lock_init(&c->explain_lock);
+	raw_spin_lock_init(&c->explain_lock);
 	init_waitqueue_head(&c->wait);
 	INIT_DELAYED_WORK(&c->waking, hml_nq_wake_polls);
 	c->uid = current_euid();
@@ -465,7 +465,7 @@ struct hml_context *hml_context_from(struct hml_device *d, u32 id)
 	struct hml_context *best = NULL;
 	struct rb_node *n;
 
-	raw_spin_lock(&d->contexts_lock);
+	hml_lock(&d->contexts_lock);
 	n = hml_contexts(d)->rb_node;
 	while (n) {
 		struct hml_context *c = rb_entry(n, struct hml_context, node);
@@ -479,7 +479,7 @@ struct hml_context *hml_context_from(struct hml_device *d, u32 id)
 	}
 	if (best)
 		hml_context_get(best);
-	raw_spin_unlock(&d->contexts_lock);
+	hml_unlock(&d->contexts_lock);
 	return best;
 }
 
@@ -514,9 +514,9 @@ static int context_link(struct hml_context *c)
 	int err;
 
 	do {
-		raw_spin_lock(&d->contexts_lock);
+		hml_lock(&d->contexts_lock);
 		err = context_insert(c);
-		raw_spin_unlock(&d->contexts_lock);
+		hml_unlock(&d->contexts_lock);
 	} while (err == -EAGAIN);
 	return err;
 }
@@ -526,12 +526,12 @@ static void context_unlink(struct hml_context *c, bool closed)
 {
 	struct hml_device *d = c->device;
 
-	raw_spin_lock(&d->contexts_lock);
+	hml_lock(&d->contexts_lock);
 	if (closed)
 		--*hml_opens(d);
 	else
 		rb_erase(&c->node, hml_contexts(d));
-	raw_spin_unlock(&d->contexts_lock);
+	hml_unlock(&d->contexts_lock);
 	hml_changed();
 }
 

@@ -26,6 +26,7 @@
 #define LOOKS_CHARGED	4	/* turns without work between two charges, at least */
 #define MOST_CHARGED_NS	(10 * NSEC_PER_MSEC)	/* for a turn, */
 #define SWITCH_CHARGED_NS (100 * NSEC_PER_USEC)	/* in which others had the processor */
+#define READMIT_BATCH	32	/* termini in one section */
 #define BROKE_NS	(10 * NSEC_PER_MSEC)	/* until an account is looked at again */
 #define MAX_KICKS_TO_WAKE 1024	/* doorbells in a row, while processors are scarce */
 
@@ -74,13 +75,13 @@ static void activate(struct hml_term *t)
 {
 	struct hml_engine *e = t->engine;
 
-	spin_lock(&e->lock);
+	hml_lock(&e->lock);
 	if (!t->dead) {
 		WRITE_ONCE(t->idle_since, ktime_get_ns());
 		put_in(t);
 		WRITE_ONCE(t->core.status->need_kick, 0);
 	}
-	spin_unlock(&e->lock);
+	hml_unlock(&e->lock);
 	wake_up(&e->wait);
 }
 
@@ -90,14 +91,14 @@ static void doze(struct hml_term *t)
 	struct hml_engine *e = t->engine;
 	bool removed = false;
 
-	spin_lock(&e->lock);
+	hml_lock(&e->lock);
 	WRITE_ONCE(t->core.status->need_kick, 1);
 	smp_mb();						/* B2 */
 	if (hml_tx_pending(&t->core))
 		WRITE_ONCE(t->core.status->need_kick, 0);
 	else
 		removed = take_out(t);
-	spin_unlock(&e->lock);
+	hml_unlock(&e->lock);
 	if (removed)
 		hml_term_put(t);
 }
@@ -112,13 +113,13 @@ static bool ask_to_ring(struct hml_term *t)
 	bool removed = false;
 	bool pending;
 
-	spin_lock(&e->lock);
+	hml_lock(&e->lock);
 	WRITE_ONCE(t->core.status->need_kick, 1);
 	smp_mb();						/* B2 */
 	pending = hml_tx_pending(&t->core);
 	if (!pending)
 		removed = take_out(t);
-	spin_unlock(&e->lock);
+	hml_unlock(&e->lock);
 	if (removed)
 		hml_term_put(t);
 	return pending;
@@ -129,13 +130,13 @@ static void set_aside(struct hml_term *t, u64 until)
 {
 	struct hml_engine *e = t->engine;
 
-	spin_lock(&e->lock);
+	hml_lock(&e->lock);
 	if (in_order(t)) {
 		take_out(t);
 		t->paused.expires = until;
 		timerqueue_add(&e->paused, &t->paused);
 	}
-	spin_unlock(&e->lock);
+	hml_unlock(&e->lock);
 }
 
 /*
@@ -146,20 +147,26 @@ static long readmit(struct hml_engine *e)
 {
 	struct timerqueue_node *node;
 	u64 now, next = U64_MAX;
+	u32 n = 0;
 
 	/* Before every turn, and only we put something in. */
 	if (likely(!READ_ONCE(e->paused.rb_root.rb_root.rb_node)))
 		return MAX_SCHEDULE_TIMEOUT;
 	now = ktime_get_ns();
-	spin_lock(&e->lock);
+	hml_lock(&e->lock);
 	while ((node = timerqueue_getnext(&e->paused))) {
 		if (node->expires > (s64)now) {
 			next = node->expires;
 			break;
 		}
+		hml_lock_step();
 		put_in(container_of(node, struct hml_term, paused));
+		if (++n == READMIT_BATCH) {
+			next = now;
+			break;
+		}
 	}
-	spin_unlock(&e->lock);
+	hml_unlock(&e->lock);
 	return next == U64_MAX ? MAX_SCHEDULE_TIMEOUT :
 				 1 + nsecs_to_jiffies(next - now);
 }
@@ -186,21 +193,26 @@ static struct hml_engine *choose(struct hml_device *d)
 
 /* ---- users ---- */
 
-/* Lock of clients held; it is let go if memory has to be waited for. */
-static struct hml_client *find_or_store(struct hml_engine *e,
-					struct hml_client *fresh)
+/* That of @fresh's user: @fresh, or the one that there was. */
+static struct hml_client *client_find(struct hml_engine *e,
+				      struct hml_client *fresh)
 {
-	struct hml_client *client;
-	int err;
+	struct rb_node **link = &e->clients.rb_node, *parent = NULL;
 
-	do {
-		client = xa_load(&e->clients, fresh->uid);
-		if (client)
+	lockdep_assert_held(&e->lock);
+	while (*link) {
+		struct hml_client *client = rb_entry(*link, struct hml_client,
+						     node);
+
+		if (uid_eq(fresh->uid, client->uid))
 			return client;
-		err = __xa_insert(&e->clients, fresh->uid, fresh,
-				  GFP_KERNEL_ACCOUNT);
-	} while (err == -EBUSY);
-	return err ? ERR_PTR(err) : fresh;
+		parent = *link;
+		link = uid_lt(fresh->uid, client->uid) ? &parent->rb_left :
+							 &parent->rb_right;
+	}
+	rb_link_node(&fresh->node, parent, link);
+	rb_insert_color(&fresh->node, &e->clients);
+	return fresh;
 }
 
 static struct hml_client *client_get(struct hml_engine *e,
@@ -212,12 +224,11 @@ static struct hml_client *client_get(struct hml_engine *e,
 	if (!fresh)
 		return ERR_PTR(-ENOMEM);
 	fresh->loan = c->loan;
-	fresh->uid = __kuid_val(c->user->uid);
-	xa_lock(&e->clients);
-	client = find_or_store(e, fresh);
-	if (!IS_ERR(client))
-		client->users++;
-	xa_unlock(&e->clients);
+	fresh->uid = c->user->uid;
+	hml_lock(&e->lock);
+	client = client_find(e, fresh);
+	client->users++;
+	hml_unlock(&e->lock);
 	if (client == fresh)
 		hml_loan_hold(client->loan);
 	else
@@ -229,11 +240,11 @@ static void client_put(struct hml_engine *e, struct hml_client *client)
 {
 	bool last;
 
-	xa_lock(&e->clients);
+	hml_lock(&e->lock);
 	last = !--client->users;
 	if (last)
-		__xa_erase(&e->clients, client->uid);
-	xa_unlock(&e->clients);
+		rb_erase(&client->node, &e->clients);
+	hml_unlock(&e->lock);
 	if (!last)
 		return;
 	hml_loan_put(client->loan);
@@ -277,7 +288,7 @@ void hml_engine_set_turn(struct hml_term *t, u32 priority, u32 weight)
 	struct hml_engine *e = t->engine;
 	bool served;
 
-	spin_lock(&e->lock);
+	hml_lock(&e->lock);
 	served = in_order(t);
 	if (served)
 		hml_order_remove(order_of(e), &t->turn);
@@ -285,7 +296,7 @@ void hml_engine_set_turn(struct hml_term *t, u32 priority, u32 weight)
 	WRITE_ONCE(t->turn.weight, weight);
 	if (served)
 		hml_order_add(order_of(e), &t->turn);
-	spin_unlock(&e->lock);
+	hml_unlock(&e->lock);
 }
 
 /* Destroyed: nobody takes it up again but who has it in turn. */
@@ -294,10 +305,10 @@ void hml_engine_remove(struct hml_term *t)
 	struct hml_engine *e = t->engine;
 	bool removed;
 
-	spin_lock(&e->lock);
+	hml_lock(&e->lock);
 	WRITE_ONCE(t->dead, true);
 	removed = take_out(t);
-	spin_unlock(&e->lock);
+	hml_unlock(&e->lock);
 	if (removed)
 		hml_term_put(t);
 }
@@ -307,9 +318,9 @@ static bool has_turn(const struct hml_term *t)
 	struct hml_engine *e = t->engine;
 	bool has;
 
-	spin_lock(&e->lock);
+	hml_lock(&e->lock);
 	has = e->serving == t;
-	spin_unlock(&e->lock);
+	hml_unlock(&e->lock);
 	return has;
 }
 
@@ -464,7 +475,7 @@ static bool next_turn(struct hml_engine *e, struct turn *turn)
 	struct hml_term *last = turn->t;
 	struct hml_turn *next;
 
-	spin_lock(&e->lock);
+	hml_lock(&e->lock);
 	if (last)
 		hml_order_done(order_of(e), &last->turn, turn->credit,
 			       turn->sent);
@@ -476,7 +487,7 @@ static bool next_turn(struct hml_engine *e, struct turn *turn)
 					       e->device->nic.packet_size);
 	}
 	e->serving = turn->t;
-	spin_unlock(&e->lock);
+	hml_unlock(&e->lock);
 	return turn->t;
 }
 
@@ -623,8 +634,8 @@ int hml_engine_start(struct hml_device *d, u32 mode, u32 count)
 
 		e->device = d;
 		e->node = NUMA_NO_NODE;
-		spin_lock_init(&e->lock);
-		xa_init(&e->clients);
+		raw_spin_lock_init(&e->lock);
+		e->clients = RB_ROOT;
 		timerqueue_init_head(&e->paused);
 		init_waitqueue_head(&e->wait);
 	}

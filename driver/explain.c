@@ -23,26 +23,26 @@ void hml_explain(struct hml_context *c, const char *format, ...)
 	va_start(args, format);
 	vscnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	spin_lock(&c->explain_lock);
+	hml_lock(&c->explain_lock);
 	strscpy_pad(explanation_of(c), text, sizeof(c->explanation));
-	spin_unlock(&c->explain_lock);
+	hml_unlock(&c->explain_lock);
 }
 
 /* A new call begins. */
 void hml_explain_nothing(struct hml_context *c)
 {
-	spin_lock(&c->explain_lock);
+	hml_lock(&c->explain_lock);
 	*explanation_of(c) = 0;
-	spin_unlock(&c->explain_lock);
+	hml_unlock(&c->explain_lock);
 }
 
 int hml_explain_get(struct hml_context *c, struct hamlyn_explain *arg)
 {
 	if (arg->reserved)
 		return -EINVAL;
-	spin_lock(&c->explain_lock);
+	hml_lock(&c->explain_lock);
 	strscpy_pad(arg->text, explanation_of(c), sizeof(arg->text));
 	*explanation_of(c) = 0;
-	spin_unlock(&c->explain_lock);
+	hml_unlock(&c->explain_lock);
 	return 0;
 }

@@ -49,22 +49,22 @@ int hml_fabric_attach(struct hml_device *d, u32 host)
 
 	if (host != HAMLYN_NONE && host >= HML_MAX_NICS)
 		return -EINVAL;
-	raw_spin_lock(&hosts_lock);
+	hml_lock(&hosts_lock);
 	got = choose_host(d, host);
 	if (got >= 0) {
 		d->nic.host = got;
 		rcu_assign_pointer(hosts[got], d);
 	}
-	raw_spin_unlock(&hosts_lock);
+	hml_unlock(&hosts_lock);
 	return min(got, 0);
 }
 
 /* When it returns no packet is on its way to the NIC. */
 void hml_fabric_detach(struct hml_device *d)
 {
-	raw_spin_lock(&hosts_lock);
+	hml_lock(&hosts_lock);
 	RCU_INIT_POINTER(hosts[d->nic.host], NULL);
-	raw_spin_unlock(&hosts_lock);
+	hml_unlock(&hosts_lock);
 	hml_fabric_quiesce();
 }
 

@@ -41,6 +41,7 @@
 #include <linux/hamlyn_netlink.h>
 
 #include "core/nic.h"
+#include "shared_lock.h"
 
 #define HML_MAX_NQ_ENTRIES	SZ_1M
 #define HML_MAX_WQ_ENTRIES	4096
@@ -117,16 +118,18 @@ enum hml_credit {
 
 /**
  * struct hml_client - a user that an engine works for
+ * @node: in engine.clients, by @uid; under engine.lock
  * @share: its part of the order; under engine.lock
  * @loan: who pays; constant
- * @uid: in engine.clients by this; constant
+ * @uid: constant
  * @left: ns that the engine may still work for it; the engine's thread only
- * @users: termini of the user that the engine has; under the lock of engine.clients
+ * @users: termini of the user that the engine has; under engine.lock
  */
 struct hml_client {
+	struct rb_node node;
 	struct hml_share share;
 	struct hml_loan *loan;
-	unsigned long uid;
+	kuid_t uid;
 	s64 left;
 	u32 users;
 };
@@ -164,7 +167,7 @@ struct hml_payer {
 /**
  * struct hml_engine - one polling thread, and the termini it serves
  * @device: the NIC
- * @lock: protects @order, @paused, and need_kick of its termini
+ * @lock: protects @order, @paused, @clients, and need_kick of its termini
  * @order: termini that are polled
  * @paused: termini with something to send that are held back, or whose user is broke, by
  *	when they are to be looked at again
@@ -183,11 +186,11 @@ struct hml_payer {
  */
 struct hml_engine {
 	struct hml_device *device;
-	spinlock_t lock;
+	raw_spinlock_t lock;
 	struct hml_order order;
 	struct timerqueue_head paused;
 	struct hml_term *serving;
-	struct xarray clients;
+	struct rb_root clients;
 	u64 clock;
 	unsigned long switches;
 	u32 looks;
@@ -397,7 +400,7 @@ struct hml_context {
 	struct hml_term __rcu *only;
 	struct xarray watches;
 	struct hml_audit *audit;
-	spinlock_t explain_lock;
+	raw_spinlock_t explain_lock;
 	char explanation[HAMLYN_EXPLAIN_BYTES];
 	bool crowded;
 	wait_queue_head_t wait;

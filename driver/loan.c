@@ -14,6 +14,7 @@
  */
 #include <linux/jiffies.h>
 #include <linux/pid.h>
+#include <linux/rbtree.h>
 #include <linux/sched/cputime.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -31,7 +32,7 @@
 #define SAMPLE_NS	NSEC_PER_MSEC		/* between two looks at the payers */
 #define TRICKLE		100			/* 1/100 of a processor for nothing */
 #define PAYERS		16
-#define FORGET_BATCH	8
+#define FORGET_BATCH	2			/* accounts looked at, each with its payers */
 
 /**
  * struct payer - a task whose time counts
@@ -45,8 +46,9 @@ struct payer {
 
 /**
  * struct hml_loan - processor time lent to a user
+ * @node: in loans, by @uid; under loans_lock
  * @uid: the user that answers, as in struct hml_user; constant
- * @ref: contexts and clients of engines; under the lock of loans
+ * @ref: contexts and clients of engines; under loans_lock
  * @lock: protects what follows. Leaf but for the scheduler's locks
  * @balance: ns that engines may still work; negative: overdrawn
  * @refilled: when the trickle was added last, ns
@@ -56,6 +58,7 @@ struct payer {
  * @payers: tasks that rang of late
  */
 struct hml_loan {
+	struct rb_node node;
 	kuid_t uid;
 	u32 ref;
 	raw_spinlock_t lock;
@@ -67,8 +70,9 @@ struct hml_loan {
 	struct payer payers[PAYERS];
 };
 
-static DEFINE_XARRAY(loans);			/* by uid; its lock protects loans_seen, too */
-static unsigned long loans_seen;	/* where to look for one to be forgotten */
+static DEFINE_RAW_SPINLOCK(loans_lock);	/* what follows */
+static struct rb_root loans = RB_ROOT;
+static u32 loans_seen;			/* the uid where to look for one to be forgotten */
 
 /* ---- what the user's tasks have spent ---- */
 
@@ -117,8 +121,10 @@ static void refill(struct hml_loan *a)
 	a->sampled = now;
 	earn(a, (now - a->refilled) / TRICKLE);
 	a->refilled = now;
-	for (i = 0; i < PAYERS; i++)
+	for (i = 0; i < PAYERS; i++) {
+		hml_lock_step();
 		earn(a, earned_by(&a->payers[i]));
+	}
 }
 
 static bool pays_already(const struct hml_loan *a, const struct pid *pid)
@@ -136,14 +142,14 @@ static void add_payer(struct hml_loan *a)
 	struct pid *pid = get_task_pid(current, PIDTYPE_PID);
 	struct payer *p;
 
-	raw_spin_lock(&a->lock);
+	hml_lock(&a->lock);
 	if (!pays_already(a, pid)) {
 		p = &a->payers[a->next++ % PAYERS];
 		earn(a, earned_by(p));
 		swap(p->pid, pid);
 		p->seen = time_of(p->pid);
 	}
-	raw_spin_unlock(&a->lock);
+	hml_unlock(&a->lock);
 	put_pid(pid);
 }
 
@@ -172,11 +178,11 @@ bool hml_loan_affords(struct hml_loan *a)
 	bool affords;
 
 	hml_loan_pay_in(a);
-	raw_spin_lock(&a->lock);
+	hml_lock(&a->lock);
 	if (a->balance < PORTION_NS)
 		refill(a);
 	affords = a->balance >= PORTION_NS;
-	raw_spin_unlock(&a->lock);
+	hml_unlock(&a->lock);
 	return affords;
 }
 
@@ -193,7 +199,7 @@ enum hml_credit hml_loan_draw(struct hml_loan *a, s64 *left)
 	enum hml_credit credit;
 	s64 got;
 
-	raw_spin_lock(&a->lock);
+	hml_lock(&a->lock);
 	if (a->balance < want)
 		refill(a);
 	got = clamp_t(s64, a->balance, 0, want);
@@ -208,17 +214,17 @@ enum hml_credit hml_loan_draw(struct hml_loan *a, s64 *left)
 						      HML_CREDIT_BROKE;
 	}
 	WRITE_ONCE(a->broke, credit == HML_CREDIT_BROKE);
-	raw_spin_unlock(&a->lock);
+	hml_unlock(&a->lock);
 	return credit;
 }
 
 /* Somebody else than an engine has worked for the user. */
 void hml_loan_debit(struct hml_loan *a, u64 ns)
 {
-	raw_spin_lock(&a->lock);
+	hml_lock(&a->lock);
 	a->balance = max_t(s64, a->balance - (s64)min_t(u64, ns, MOST_DEBIT_NS),
 			   -DEEPEST_NS);
-	raw_spin_unlock(&a->lock);
+	hml_unlock(&a->lock);
 }
 
 /**
@@ -234,11 +240,11 @@ unsigned long hml_loan_delay(struct hml_loan *a)
 {
 	s64 debt;
 
-	raw_spin_lock(&a->lock);
+	hml_lock(&a->lock);
 	if (a->balance < -PATIENCE_NS)
 		refill(a);
 	debt = -PATIENCE_NS - a->balance;
-	raw_spin_unlock(&a->lock);
+	hml_unlock(&a->lock);
 	if (debt <= 0)
 		return 0;
 	return 1 + nsecs_to_jiffies(min_t(s64, debt * TRICKLE, MOST_DELAY_NS));
@@ -256,6 +262,8 @@ static void loan_free(struct hml_loan *a)
 {
 	u32 i;
 
+	if (!a)
+		return;
 	for (i = 0; i < PAYERS; i++)
 		put_pid(a->payers[i].pid);
 	kfree(a);
@@ -266,50 +274,80 @@ static bool settled(struct hml_loan *a)
 {
 	bool settled;
 
-	raw_spin_lock(&a->lock);
+	hml_lock(&a->lock);
 	refill(a);
 	settled = a->balance >= 0;
-	raw_spin_unlock(&a->lock);
+	hml_unlock(&a->lock);
 	return settled;
 }
 
-/* Lock of loans held. A debt outlives the user's last open file. */
-static void forget(struct hml_loan *a)
+/*
+ * A debt outlives the user's last open file.
+ * Return: @a if it is to be freed, without the lock; or NULL.
+ */
+static struct hml_loan *forget(struct hml_loan *a)
 {
+	lockdep_assert_held(&loans_lock);
 	if (a->ref || !settled(a))
-		return;
-	__xa_erase(&loans, __kuid_val(a->uid));
-	loan_free(a);
+		return NULL;
+	rb_erase(&a->node, &loans);
+	return a;
 }
 
-static void forget_some(void)
+/* The first whose uid is @from or more, or NULL. */
+static struct hml_loan *loan_from(u32 from)
 {
-	unsigned long uid = loans_seen;
-	struct hml_loan *a;
-	u32 n = 0;
+	struct rb_node *n = loans.rb_node;
+	struct hml_loan *best = NULL;
 
-	xa_for_each_start(&loans, uid, a, loans_seen) {
-		if (n++ == FORGET_BATCH)
-			break;
-		forget(a);
+	lockdep_assert_held(&loans_lock);
+	while (n) {
+		struct hml_loan *a = rb_entry(n, struct hml_loan, node);
+
+		if (__kuid_val(a->uid) < from) {
+			n = n->rb_right;
+		} else {
+			best = a;
+			n = n->rb_left;
+		}
 	}
-	loans_seen = a ? uid : 0;
+	return best;
 }
 
-/* Lock of loans held; it is let go if memory has to be waited for. */
-static struct hml_loan *find_or_store(struct hml_loan *fresh)
+static void forget_some(struct hml_loan **gone)
 {
-	unsigned long uid = __kuid_val(fresh->uid);
-	struct hml_loan *a;
-	int err;
+	struct hml_loan *a = loan_from(loans_seen);
+	u32 n = 0, seen = 0;
 
-	do {
-		a = xa_load(&loans, uid);
-		if (a)
+	for (; a && seen < FORGET_BATCH; seen++) {
+		struct rb_node *next = rb_next(&a->node);
+
+		hml_lock_step();
+		if (forget(a))
+			gone[n++] = a;
+		a = rb_entry_safe(next, struct hml_loan, node);
+	}
+	loans_seen = a ? __kuid_val(a->uid) : 0;
+}
+
+/* That of @fresh's user: @fresh, or the one that there was. */
+static struct hml_loan *loan_find(struct hml_loan *fresh)
+{
+	struct rb_node **link = &loans.rb_node, *parent = NULL;
+
+	lockdep_assert_held(&loans_lock);
+	while (*link) {
+		struct hml_loan *a = rb_entry(*link, struct hml_loan, node);
+
+		if (uid_eq(fresh->uid, a->uid))
 			return a;
-		err = __xa_insert(&loans, uid, fresh, GFP_KERNEL_ACCOUNT);
-	} while (err == -EBUSY);
-	return err ? ERR_PTR(err) : fresh;
+		parent = *link;
+		link = uid_lt(fresh->uid, a->uid) ? &parent->rb_left :
+						    &parent->rb_right;
+	}
+	rb_link_node(&fresh->node, parent, link);
+	rb_insert_color(&fresh->node, &loans);
+	return fresh;
 }
 
 /**
@@ -321,47 +359,52 @@ static struct hml_loan *find_or_store(struct hml_loan *fresh)
 struct hml_loan *hml_loan_get(kuid_t uid)
 {
 	struct hml_loan *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+	struct hml_loan *gone[FORGET_BATCH] = {};
 	struct hml_loan *a;
+	u32 i;
 
 	if (!fresh)
 		return ERR_PTR(-ENOMEM);
 	fresh->uid = uid;
 	raw_spin_lock_init(&fresh->lock);
 	fresh->refilled = ktime_get_ns();
-	xa_lock(&loans);
-	forget_some();
-	a = find_or_store(fresh);
-	if (!IS_ERR(a))
-		a->ref++;
-	xa_unlock(&loans);
+	hml_lock(&loans_lock);
+	forget_some(gone);
+	a = loan_find(fresh);
+	a->ref++;
+	hml_unlock(&loans_lock);
 	if (a != fresh)
 		kfree(fresh);
+	for (i = 0; i < FORGET_BATCH; i++)
+		loan_free(gone[i]);
 	return a;
 }
 
 /* One more, of who has one. */
 void hml_loan_hold(struct hml_loan *a)
 {
-	xa_lock(&loans);
+	hml_lock(&loans_lock);
 	a->ref++;
-	xa_unlock(&loans);
+	hml_unlock(&loans_lock);
 }
 
 void hml_loan_put(struct hml_loan *a)
 {
-	xa_lock(&loans);
+	struct hml_loan *gone;
+
+	hml_lock(&loans_lock);
 	a->ref--;
-	forget(a);
-	xa_unlock(&loans);
+	gone = forget(a);
+	hml_unlock(&loans_lock);
+	loan_free(gone);
 }
 
 /* There are no NICs any more. */
 void hml_loans_exit(void)
 {
-	struct hml_loan *a;
-	unsigned long uid;
+	struct hml_loan *a, *next;
 
-	xa_for_each(&loans, uid, a)
+	rbtree_postorder_for_each_entry_safe(a, next, &loans, node)
 		loan_free(a);
-	xa_destroy(&loans);
+	loans = RB_ROOT;
 }

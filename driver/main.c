@@ -5,6 +5,10 @@
 
 #include "hml.h"
 
+#ifdef CONFIG_PROVE_LOCKING
+DEFINE_PER_CPU(struct hml_held, hml_held);
+#endif
+
 static char *engine = "poll";
 module_param(engine, charp, 0444);
 MODULE_PARM_DESC(engine, "poll (kernel threads; default) or inline (the sender)");

@@ -26,7 +26,7 @@
 
 /* ---- what others have too ---- */
 
-static DEFINE_SPINLOCK(held_lock);
+static DEFINE_RAW_SPINLOCK(held_lock);
 static LIST_HEAD(held);			/* of struct hml_memory.place; under held_lock */
 
 static void scan(struct work_struct *work);
@@ -99,41 +99,41 @@ static void scan(struct work_struct *work)
 	struct hml_memory *memory, *last;
 	unsigned long freed;
 
-	spin_lock(&held_lock);
+	hml_lock(&held_lock);
 	last = list_empty(&held) ? NULL :
 				   list_last_entry(&held, struct hml_memory, place);
 	while (last && budget) {
 		memory = list_first_entry(&held, struct hml_memory, place);
 		list_del(&memory->place);
-		spin_unlock(&held_lock);
+		hml_unlock(&held_lock);
 		freed = free_some(memory, &budget);
 		if (memory == last)
 			last = NULL;
 		if (memory->held) {
 			hml_user_uncharge(memory->device, memory->payer, freed,
 					  false);
-			spin_lock(&held_lock);
+			hml_lock(&held_lock);
 			list_add_tail(&memory->place, &held);
 		} else {
 			end(memory, freed);
 			cond_resched();
-			spin_lock(&held_lock);
+			hml_lock(&held_lock);
 		}
 	}
 	if (!list_empty(&held))
 		queue_delayed_work(hml_workers, &scan_work,
 				   msecs_to_jiffies(SCAN_MS));
-	spin_unlock(&held_lock);
+	hml_unlock(&held_lock);
 }
 
 static void hold(struct hml_memory *memory)
 {
 	hml_user_uncharge(memory->device, memory->payer,
 			  memory->pages - memory->held, false);
-	spin_lock(&held_lock);
+	hml_lock(&held_lock);
 	list_add_tail(&memory->place, &held);
 	queue_delayed_work(hml_workers, &scan_work, msecs_to_jiffies(SCAN_MS));
-	spin_unlock(&held_lock);
+	hml_unlock(&held_lock);
 }
 
 /**

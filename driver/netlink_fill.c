@@ -198,13 +198,13 @@ static int fill_use(struct sk_buff *skb, struct hml_device *d)
 	struct hml_limits limits;
 	u32 termini;
 
-	raw_spin_lock(&d->users_lock);
+	hml_lock(&d->users_lock);
 	termini = d->term_count;
 	pages = d->pages;
 	wired = d->wired;
 	max_pages = d->max_pages;
 	limits = *hml_limits_of_all(d);
-	raw_spin_unlock(&d->users_lock);
+	hml_unlock(&d->users_lock);
 	return put_u64(skb, HAMLYN_A_KERNEL_BYTES, bytes_of(pages)) ?:
 	       put_u64(skb, HAMLYN_A_WIRED_BYTES, bytes_of(wired)) ?:
 	       put_limits(skb, &limits, &max_pages) ?:

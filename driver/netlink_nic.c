@@ -60,10 +60,10 @@ static void take_limits(struct nlattr **tb, struct hml_limits *l)
 
 static void set_nic_limits(struct hml_device *d, struct nlattr **tb)
 {
-	raw_spin_lock(&d->users_lock);
+	hml_lock(&d->users_lock);
 	take_pages(tb[HAMLYN_A_LIMITS_KERNEL_BYTES], &d->max_pages);
 	take_limits(tb, hml_limits_of_all(d));
-	raw_spin_unlock(&d->users_lock);
+	hml_unlock(&d->users_lock);
 }
 
 static int set_user_limits(struct genl_info *info, struct hml_device *d,
@@ -231,11 +231,11 @@ static int move_nic(struct genl_info *info, struct hml_device *d,
 
 	if (net_eq(from, net))
 		return 0;
-	raw_spin_lock(&d->contexts_lock);
+	hml_lock(&d->contexts_lock);
 	busy = *hml_opens(d);
 	if (!busy)
 		write_pnet(&d->net, net);
-	raw_spin_unlock(&d->contexts_lock);
+	hml_unlock(&d->contexts_lock);
 	if (busy)
 		return refuse_busy(info, d);
 	hml_changed();

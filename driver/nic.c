@@ -180,31 +180,31 @@ static int take_index(struct hml_device *d, u32 index)
 
 	if (to >= HML_MAX_NICS)
 		return -EINVAL;
-	raw_spin_lock(&nics_lock);
+	hml_lock(&nics_lock);
 	got = choose_index(from, to);
 	if (got >= 0) {
 		d->index = got;
 		d->dev.devt = MKDEV(MAJOR(hml_devt), got);
 		rcu_assign_pointer(nics[got], d);
 	}
-	raw_spin_unlock(&nics_lock);
+	hml_unlock(&nics_lock);
 	return min(got, 0);
 }
 
 static void give_index(struct hml_device *d)
 {
-	raw_spin_lock(&nics_lock);
+	hml_lock(&nics_lock);
 	RCU_INIT_POINTER(nics[d->index], NULL);
-	raw_spin_unlock(&nics_lock);
+	hml_unlock(&nics_lock);
 }
 
 /* From here on it can be found and opened. */
 static void enlist(struct hml_device *d)
 {
-	raw_spin_lock(&d->contexts_lock);
+	hml_lock(&d->contexts_lock);
 	WRITE_ONCE(d->gone, false);
 	WRITE_ONCE(d->listed, true);
-	raw_spin_unlock(&d->contexts_lock);
+	hml_unlock(&d->contexts_lock);
 }
 
 /*
@@ -215,7 +215,7 @@ static int delist(struct hml_device *d)
 {
 	int err = 0;
 
-	raw_spin_lock(&d->contexts_lock);
+	hml_lock(&d->contexts_lock);
 	if (READ_ONCE(d->gone))
 		err = -ENODEV;
 	else if (*hml_opens(d))
@@ -224,7 +224,7 @@ static int delist(struct hml_device *d)
 		WRITE_ONCE(d->gone, true);
 		WRITE_ONCE(d->listed, false);
 	}
-	raw_spin_unlock(&d->contexts_lock);
+	hml_unlock(&d->contexts_lock);
 	return err;
 }
 
@@ -405,13 +405,13 @@ static bool set_link(struct hml_device *d, const struct hamlyn_nic_set *set,
 {
 	bool was_up;
 
-	raw_spin_lock(&d->contexts_lock);
+	hml_lock(&d->contexts_lock);
 	was_up = !READ_ONCE(d->link.down);
 	hml_link_set(&d->nic, set);
 	*is_down = READ_ONCE(d->link.down);
 	if (was_up && *is_down && READ_ONCE(d->listed))
 		smp_store_release(&d->down_era, hml_watch_down());	/* B18 */
-	raw_spin_unlock(&d->contexts_lock);
+	hml_unlock(&d->contexts_lock);
 	return was_up;
 }
 
@@ -494,9 +494,9 @@ int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set)
 /* Whose namespace goes, and somebody has it open. */
 static void move_home(struct hml_device *d)
 {
-	raw_spin_lock(&d->contexts_lock);
+	hml_lock(&d->contexts_lock);
 	write_pnet(&d->net, &init_net);
-	raw_spin_unlock(&d->contexts_lock);
+	hml_unlock(&d->contexts_lock);
 	hml_changed();
 	hml_event_nic(d, HAMLYN_NL_EVENT_NIC_NEW);
 }

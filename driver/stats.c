@@ -64,9 +64,9 @@ void hml_stats_begin(struct hml_term *t)
 {
 	struct hml_device *d = t->device;
 
-	raw_spin_lock(&d->termini_lock);
+	hml_lock(&d->termini_lock);
 	list_add(&t->all, hml_termini(d));
-	raw_spin_unlock(&d->termini_lock);
+	hml_unlock(&d->termini_lock);
 }
 
 /**
@@ -80,7 +80,7 @@ void hml_stats_retire(struct hml_term *t)
 	struct hml_device *d = t->device;
 	struct hml_walk *w;
 
-	raw_spin_lock(&d->termini_lock);
+	hml_lock(&d->termini_lock);
 	w = hml_walk_of(d);
 	if (w->next == t)
 		w->next = term_after(d, &t->all);
@@ -88,7 +88,7 @@ void hml_stats_retire(struct hml_term *t)
 		hml_stats_add(&w->sum, &t->stats);
 	list_del(&t->all);
 	hml_stats_add(hml_retired(d), &t->stats);
-	raw_spin_unlock(&d->termini_lock);
+	hml_unlock(&d->termini_lock);
 }
 
 static void walk_begin(struct hml_device *d)
@@ -110,6 +110,7 @@ static void walk_on(struct hml_device *d)
 	if (!w->going)
 		walk_begin(d);
 	for (n = 0; n < WALK_BATCH && w->next; n++) {
+		hml_lock_step();
 		hml_stats_add(&w->sum, &w->next->stats);
 		w->next->walked = w->number;
 		w->next = term_after(d, &w->next->all);
@@ -144,16 +145,16 @@ void hml_stats_sum(struct hml_device *d, struct hml_stats *sum)
 {
 	u64 number;
 
-	raw_spin_lock(&d->termini_lock);
+	hml_lock(&d->termini_lock);
 	number = next_walk(d);
 	while (!walk_ended(d, number)) {
 		walk_on(d);
-		raw_spin_unlock(&d->termini_lock);
+		hml_unlock(&d->termini_lock);
 		cond_resched();
-		raw_spin_lock(&d->termini_lock);
+		hml_lock(&d->termini_lock);
 	}
 	*sum = hml_walk_of(d)->whole;
-	raw_spin_unlock(&d->termini_lock);
+	hml_unlock(&d->termini_lock);
 	hml_adversary_add_stats(d, sum);
 }
 

@@ -140,10 +140,10 @@ static struct hml_account *account_get(u64 key)
 	if (!fresh)
 		return NULL;
 	fresh->key = key;
-	raw_spin_lock(&all_lock);
+	hml_lock(&all_lock);
 	a = account_find(fresh);
 	a->ref++;
-	raw_spin_unlock(&all_lock);
+	hml_unlock(&all_lock);
 	if (a != fresh)
 		kfree(fresh);
 	return a;
@@ -153,11 +153,11 @@ static void account_put(struct hml_account *a)
 {
 	bool last;
 
-	raw_spin_lock(&all_lock);
+	hml_lock(&all_lock);
 	last = !--a->ref;
 	if (last)
 		rb_erase(&a->node, &accounts);
-	raw_spin_unlock(&all_lock);
+	hml_unlock(&all_lock);
 	if (last)
 		kfree(a);
 }
@@ -342,11 +342,11 @@ bool hml_user_next(struct hml_device *d, kuid_t from, struct hml_user *copy)
 {
 	struct hml_user *u;
 
-	raw_spin_lock(&d->users_lock);
+	hml_lock(&d->users_lock);
 	u = user_from(d, __kuid_val(from));
 	if (u)
 		*copy = *u;
-	raw_spin_unlock(&d->users_lock);
+	hml_unlock(&d->users_lock);
 	return u;
 }
 
@@ -367,6 +367,7 @@ static void forget_some(struct hml_device *d, struct hml_user **gone)
 	for (; u && seen < FORGET_BATCH; seen++) {
 		struct rb_node *next = rb_next(&u->node);
 
+		hml_lock_step();
 		if (forget(d, u))
 			gone[n++] = u;
 		u = rb_entry_safe(next, struct hml_user, node);
@@ -467,13 +468,13 @@ int hml_user_get(struct hml_device *d, struct hml_payer *payer)
 		payer_free((struct hml_payer) { user, share });
 		return -ENOMEM;
 	}
-	raw_spin_lock(&d->users_lock);
+	hml_lock(&d->users_lock);
 	forget_some(d, gone);
 	payer->user = user_find(d, &user);
 	payer->share = share_find(d, &share);
 	payer_get(*payer);
 	payer->user->contexts++;
-	raw_spin_unlock(&d->users_lock);
+	hml_unlock(&d->users_lock);
 	payer_free((struct hml_payer) { user, share });
 	for (i = 0; i < FORGET_BATCH; i++)
 		user_free(gone[i]);
@@ -485,10 +486,10 @@ void hml_user_put(struct hml_device *d, struct hml_payer payer)
 {
 	struct hml_payer gone;
 
-	raw_spin_lock(&d->users_lock);
+	hml_lock(&d->users_lock);
 	payer.user->contexts--;
 	gone = payer_put(d, payer);
-	raw_spin_unlock(&d->users_lock);
+	hml_unlock(&d->users_lock);
 	payer_free(gone);
 }
 
@@ -523,11 +524,11 @@ struct hml_limits hml_user_limits_of(struct hml_device *d, kuid_t uid)
 	struct rb_node *parent, **link;
 	struct hml_limits l;
 
-	raw_spin_lock(&d->users_lock);
+	hml_lock(&d->users_lock);
 	link = user_place(d, uid, &parent);
 	l = *link ? hml_user_limits(d, rb_entry(*link, struct hml_user, node)) :
 		    d->user_limits;
-	raw_spin_unlock(&d->users_lock);
+	hml_unlock(&d->users_lock);
 	return l;
 }
 
@@ -549,13 +550,13 @@ int hml_user_set_limits(struct hml_device *d, kuid_t uid,
 
 	if (!fresh)
 		return -ENOMEM;
-	raw_spin_lock(&d->users_lock);
+	hml_lock(&d->users_lock);
 	u = user_find(d, &fresh);
 	u->limited = limits;
 	if (limits)
 		u->limits = *limits;
 	u = forget(d, u);
-	raw_spin_unlock(&d->users_lock);
+	hml_unlock(&d->users_lock);
 	user_free(fresh);
 	user_free(u);
 	/* It may be listed now, or no more. */
@@ -626,7 +627,7 @@ static void charge_all(struct hml_payer payer, unsigned long pages, bool exempt,
 	struct hml_account *a = payer.share->account;
 
 	r->what = "kernel memory of all NICs";
-	raw_spin_lock(&all_lock);
+	hml_lock(&all_lock);
 	pool.taken = all_pages;
 	r->all = over(r, pages, all_pages, pool.total);
 	if (!r->all &&
@@ -636,15 +637,15 @@ static void charge_all(struct hml_payer payer, unsigned long pages, bool exempt,
 		all_pages += pages;
 		a->pages += pages;
 	}
-	raw_spin_unlock(&all_lock);
+	hml_unlock(&all_lock);
 }
 
 static void uncharge_all(struct hml_account *a, unsigned long pages)
 {
-	raw_spin_lock(&all_lock);
+	hml_lock(&all_lock);
 	all_pages -= pages;
 	a->pages -= pages;
-	raw_spin_unlock(&all_lock);
+	hml_unlock(&all_lock);
 }
 
 static void charge_pages(struct hml_context *c, unsigned long pages,
@@ -699,11 +700,11 @@ int hml_user_charge(struct hml_context *c, unsigned long pages)
 	bool exempt = exempt_user();
 	struct refusal r = {};
 
-	raw_spin_lock(&c->device->users_lock);
+	hml_lock(&c->device->users_lock);
 	charge_pages(c, pages, exempt, &r);
 	if (!r.attr)
 		payer_get(hml_payer(c));
-	raw_spin_unlock(&c->device->users_lock);
+	hml_unlock(&c->device->users_lock);
 	return refuse(c, &r);
 }
 
@@ -719,11 +720,11 @@ void hml_user_uncharge(struct hml_device *d, struct hml_payer payer,
 {
 	struct hml_payer gone = {};
 
-	raw_spin_lock(&d->users_lock);
+	hml_lock(&d->users_lock);
 	uncharge_pages(d, payer, pages);
 	if (all)
 		gone = payer_put(d, payer);
-	raw_spin_unlock(&d->users_lock);
+	hml_unlock(&d->users_lock);
 	payer_free(gone);
 }
 
@@ -745,7 +746,7 @@ static void charge_small(struct hml_payer p, u32 bytes, bool exempt,
 	struct pool pool = { small_total(), 0, LEAST_SMALL };
 	struct hml_account *a = p.share->account;
 
-	raw_spin_lock(&all_lock);
+	hml_lock(&all_lock);
 	pool.taken = all_small;
 	r->all = over(r, bytes, all_small, pool.total);
 	if (r->all || (!exempt && pool_refuses(r, &pool, bytes, a->small,
@@ -755,7 +756,7 @@ static void charge_small(struct hml_payer p, u32 bytes, bool exempt,
 		all_small += bytes;
 		a->small += bytes;
 	}
-	raw_spin_unlock(&all_lock);
+	hml_unlock(&all_lock);
 }
 
 /**
@@ -770,12 +771,12 @@ int hml_user_charge_small(struct hml_context *c, u32 bytes)
 	struct refusal r = { .what = "objects of the kernel" };
 	bool exempt = exempt_user();
 
-	raw_spin_lock(&c->device->users_lock);
+	hml_lock(&c->device->users_lock);
 	r.had = c->user->used;
 	charge_small(hml_payer(c), bytes, exempt, &r);
 	if (!r.attr)
 		payer_get(hml_payer(c));
-	raw_spin_unlock(&c->device->users_lock);
+	hml_unlock(&c->device->users_lock);
 	/* Told in pages, as memory is. */
 	r.more = DIV_ROUND_UP(r.more, PAGE_SIZE);
 	r.used = DIV_ROUND_UP(r.used, PAGE_SIZE);
@@ -789,13 +790,13 @@ void hml_user_uncharge_small(struct hml_device *d, struct hml_payer payer,
 {
 	struct hml_payer gone;
 
-	raw_spin_lock(&d->users_lock);
-	raw_spin_lock(&all_lock);
+	hml_lock(&d->users_lock);
+	hml_lock(&all_lock);
 	all_small -= bytes;
 	payer.share->account->small -= bytes;
-	raw_spin_unlock(&all_lock);
+	hml_unlock(&all_lock);
 	gone = payer_put(d, payer);
-	raw_spin_unlock(&d->users_lock);
+	hml_unlock(&d->users_lock);
 	payer_free(gone);
 }
 
@@ -807,7 +808,7 @@ static void charge_all_wired(struct hml_payer p, unsigned long pages,
 	struct pool pool = { hml_max_wired(), 0, LEAST_PAGES };
 	struct hml_account *a = p.share->account;
 
-	raw_spin_lock(&all_lock);
+	hml_lock(&all_lock);
 	pool.taken = all_wired;
 	if (!exempt &&
 	    (pool_refuses(r, &pool, pages, a->wired, ULONG_MAX,
@@ -818,7 +819,7 @@ static void charge_all_wired(struct hml_payer p, unsigned long pages,
 		all_wired += pages;
 		a->wired += pages;
 	}
-	raw_spin_unlock(&all_lock);
+	hml_unlock(&all_lock);
 }
 
 /**
@@ -838,7 +839,7 @@ int hml_user_charge_wired(struct hml_context *c, struct hml_payer *payer,
 	bool exempt = exempt_user();
 	struct hml_limits limits;
 
-	raw_spin_lock(&c->device->users_lock);
+	hml_lock(&c->device->users_lock);
 	limits = hml_user_limits(c->device, p.user);
 	r.had = p.user->used;
 	if (!exempt && (over(&r, pages, p.user->used.wired, limits.wired) ||
@@ -858,7 +859,7 @@ int hml_user_charge_wired(struct hml_context *c, struct hml_payer *payer,
 			payer_get(p);
 		*payer = p;
 	}
-	raw_spin_unlock(&c->device->users_lock);
+	hml_unlock(&c->device->users_lock);
 	return refuse(c, &r);
 }
 
@@ -868,17 +869,17 @@ void hml_user_uncharge_wired(struct hml_device *d, struct hml_payer payer,
 {
 	struct hml_payer gone = {};
 
-	raw_spin_lock(&d->users_lock);
+	hml_lock(&d->users_lock);
 	payer.user->used.wired -= pages;
 	payer.share->used.wired -= pages;
 	d->wired -= pages;
-	raw_spin_lock(&all_lock);
+	hml_lock(&all_lock);
 	all_wired -= pages;
 	payer.share->account->wired -= pages;
-	raw_spin_unlock(&all_lock);
+	hml_unlock(&all_lock);
 	if (all)
 		gone = payer_put(d, payer);
-	raw_spin_unlock(&d->users_lock);
+	hml_unlock(&d->users_lock);
 	payer_free(gone);
 }
 
@@ -898,20 +899,20 @@ bool hml_user_charge_locked(struct hml_user *u, unsigned long pages,
 {
 	bool may;
 
-	raw_spin_lock(&all_lock);
+	hml_lock(&all_lock);
 	*had = u->account->locked;
 	may = !exceeds(*had, pages, limit);
 	if (may)
 		u->account->locked += pages;
-	raw_spin_unlock(&all_lock);
+	hml_unlock(&all_lock);
 	return may;
 }
 
 void hml_user_uncharge_locked(struct hml_user *u, unsigned long pages)
 {
-	raw_spin_lock(&all_lock);
+	hml_lock(&all_lock);
 	u->account->locked -= pages;
-	raw_spin_unlock(&all_lock);
+	hml_unlock(&all_lock);
 }
 
 /* ---- objects by number ---- */
@@ -931,7 +932,7 @@ int hml_user_charge_slot(struct hml_context *c)
 	struct hml_limits limits;
 	struct hml_user *u;
 
-	raw_spin_lock(&d->users_lock);
+	hml_lock(&d->users_lock);
 	u = user_of(c);
 	limits = hml_user_limits(d, u);
 	pool.taken = d->slots_taken;
@@ -947,17 +948,17 @@ int hml_user_charge_slot(struct hml_context *c)
 		c->share->used.slots++;
 		d->slots_taken++;
 	}
-	raw_spin_unlock(&d->users_lock);
+	hml_unlock(&d->users_lock);
 	return refuse(c, &r);
 }
 
 void hml_user_uncharge_slot(struct hml_context *c)
 {
-	raw_spin_lock(&c->device->users_lock);
+	hml_lock(&c->device->users_lock);
 	user_of(c)->used.slots--;
 	c->share->used.slots--;
 	c->device->slots_taken--;
-	raw_spin_unlock(&c->device->users_lock);
+	hml_unlock(&c->device->users_lock);
 }
 
 /**
@@ -971,11 +972,11 @@ int hml_user_charge_watch(struct hml_context *c)
 	bool exempt = exempt_user();
 	bool may;
 
-	raw_spin_lock(&c->device->users_lock);
+	hml_lock(&c->device->users_lock);
 	may = exempt || c->share->watches < HML_USER_WATCHES;
 	if (may)
 		c->share->watches++;
-	raw_spin_unlock(&c->device->users_lock);
+	hml_unlock(&c->device->users_lock);
 	if (may)
 		return 0;
 	hml_explain(c, "watches: 1 asked for, %u of the user's %u in use",
@@ -986,9 +987,9 @@ int hml_user_charge_watch(struct hml_context *c)
 
 void hml_user_uncharge_watch(struct hml_context *c)
 {
-	raw_spin_lock(&c->device->users_lock);
+	hml_lock(&c->device->users_lock);
 	c->share->watches--;
-	raw_spin_unlock(&c->device->users_lock);
+	hml_unlock(&c->device->users_lock);
 }
 
 /**
@@ -1006,7 +1007,7 @@ int hml_user_charge_terminus(struct hml_context *c)
 	struct hml_limits limits;
 	struct hml_user *u;
 
-	raw_spin_lock(&c->device->users_lock);
+	hml_lock(&c->device->users_lock);
 	u = user_of(c);
 	limits = hml_user_limits(c->device, u);
 	r.had = u->used;
@@ -1019,15 +1020,15 @@ int hml_user_charge_terminus(struct hml_context *c)
 		c->share->used.termini++;
 		c->device->term_count++;
 	}
-	raw_spin_unlock(&c->device->users_lock);
+	hml_unlock(&c->device->users_lock);
 	return refuse(c, &r);
 }
 
 void hml_user_uncharge_terminus(struct hml_context *c)
 {
-	raw_spin_lock(&c->device->users_lock);
+	hml_lock(&c->device->users_lock);
 	user_of(c)->used.termini--;
 	c->share->used.termini--;
 	c->device->term_count--;
-	raw_spin_unlock(&c->device->users_lock);
+	hml_unlock(&c->device->users_lock);
 }

@@ -80,9 +80,9 @@ static DECLARE_DELAYED_WORK(retry_work, retry);
 /* Others want the lock, and this processor; whatever the kernel's preemption. */
 static void let_others(void)
 {
-	raw_spin_unlock(&watch_lock);
+	hml_unlock(&watch_lock);
 	cond_resched();
-	raw_spin_lock(&watch_lock);
+	hml_lock(&watch_lock);
 }
 
 /*
@@ -155,6 +155,7 @@ static bool tell_late(struct hml_nqueue *nq)
 
 	lockdep_assert_held(&watch_lock);
 	for (i = 0; i < LATE_BATCH; i++) {
+		hml_lock_step();
 		w = list_first_entry_or_null(&nq->untold, struct hml_watch,
 					     place);
 		if (!w)
@@ -179,7 +180,7 @@ static void retry(struct work_struct *work)
 	struct hml_nqueue *nq;
 	LIST_HEAD(todo);
 
-	raw_spin_lock(&watch_lock);
+	hml_lock(&watch_lock);
 	list_splice_init(&late, &todo);
 	while ((nq = list_first_entry_or_null(&todo, struct hml_nqueue,
 					      late))) {
@@ -192,7 +193,7 @@ static void retry(struct work_struct *work)
 			  msecs_to_jiffies(MOST_REST_MS));
 	if (!list_empty(&late))
 		mod_delayed_work(hml_workers, &retry_work, retry_after);
-	raw_spin_unlock(&watch_lock);
+	hml_unlock(&watch_lock);
 }
 
 /*
@@ -204,16 +205,17 @@ static bool tell_some(struct hml_slot_object *s, u64 before)
 	struct hml_watch *w;
 	u32 told = 0;
 
-	raw_spin_lock(&watch_lock);
+	hml_lock(&watch_lock);
 	while (told < LATE_BATCH &&
 	       (w = list_first_entry_or_null(&s->watches, struct hml_watch,
 					     place))) {
 		if (w->era >= before)
 			break;
+		hml_lock_step();
 		tell(w);
 		told++;
 	}
-	raw_spin_unlock(&watch_lock);
+	hml_unlock(&watch_lock);
 	return told == LATE_BATCH;
 }
 
@@ -243,11 +245,11 @@ u64 hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
 	u64 era;
 
 	hml_context_assert_locked(s->context);
-	raw_spin_lock(&watch_lock);
+	hml_lock(&watch_lock);
 	WRITE_ONCE(s->core.key, key);
 	WRITE_ONCE(s->core.ticket_key, ticket_key);
 	era = ++eras;
-	raw_spin_unlock(&watch_lock);
+	hml_unlock(&watch_lock);
 	return era;
 }
 
@@ -271,8 +273,8 @@ static bool tell_number(struct hml_device *d, u32 number, u64 before)
 /* Another one may be about to append for a watch that it has taken out of its list. */
 static void wait_told(void)
 {
-	raw_spin_lock(&watch_lock);
-	raw_spin_unlock(&watch_lock);
+	hml_lock(&watch_lock);
+	hml_unlock(&watch_lock);
 }
 
 /**
@@ -304,9 +306,9 @@ u64 hml_watch_down(void)
 {
 	u64 era;
 
-	raw_spin_lock(&watch_lock);
+	hml_lock(&watch_lock);
 	era = ++eras;
-	raw_spin_unlock(&watch_lock);
+	hml_unlock(&watch_lock);
 	return era;
 }
 
@@ -363,9 +365,9 @@ static void count_reject(struct hml_context *c, int reject)
 	struct hml_stats stats = {};
 
 	stats.rejects[reject]++;
-	raw_spin_lock(&c->device->termini_lock);
+	hml_lock(&c->device->termini_lock);
 	hml_stats_add(hml_retired(c->device), &stats);
-	raw_spin_unlock(&c->device->termini_lock);
+	hml_unlock(&c->device->termini_lock);
 }
 
 /* Return: -1 if the watch is armed, or the enum hamlyn_reject why not. */
@@ -429,9 +431,9 @@ static int arm(struct hml_context *c, struct hml_watch *w,
 	hml_section_begin();
 	nic = hml_port_route(&c->device->nic, w->host);
 	trace_hamlyn_watch(w->nq, w->id, w->host, w->slot);
-	raw_spin_lock(&watch_lock);
+	hml_lock(&watch_lock);
 	if (!may_try(c, arg)) {
-		raw_spin_unlock(&watch_lock);
+		hml_unlock(&watch_lock);
 		hml_section_end();
 		return -EAGAIN;
 	}
@@ -444,7 +446,7 @@ static int arm(struct hml_context *c, struct hml_watch *w,
 	/* Which hosts there are is no secret: see EHOSTUNREACH. */
 	if (!nic || reject >= 0)
 		tell(w);
-	raw_spin_unlock(&watch_lock);
+	hml_unlock(&watch_lock);
 	if (reject >= 0)
 		note_reject(c, nic, slot, w, reject);
 	hml_section_end();
@@ -590,9 +592,9 @@ int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 static void watch_free(struct hml_watch *w)
 {
 	hml_context_assert_locked(w->nq->context);
-	raw_spin_lock(&watch_lock);
+	hml_lock(&watch_lock);
 	detach(w);
-	raw_spin_unlock(&watch_lock);
+	hml_unlock(&watch_lock);
 	trace_hamlyn_unwatch(w->nq, w->id, w->host, w->slot);
 	w->nq->users--;
 	pay_no_more(w->nq->context);
