@@ -518,12 +518,20 @@ struct hml_nqueue {
  * @meta_area: metadata entries' area, or NULL
  * @nq: NQ, or NULL
  * @context: owner; outlives the slot
- * @watches: struct hml_watch of all contexts; under watch.c's lock
+ * @watches: struct hml_watch of all contexts that are armed; under watch.c's lock
+ * @old: those that were, under keys that are being replaced; under watch.c's lock
+ * @leaving: those that are being told; under watch.c's lock
+ * @crowd: among those with too many of them for the owner; under watch.c's lock
+ * @gone: the NIC, with a reference, if it is freed when all are told; under watch.c's lock
  */
 struct hml_slot_object {
 	struct hml_slot core;
 	struct hml_context *context;
 	struct list_head watches;
+	struct list_head old;
+	struct list_head leaving;
+	struct list_head crowd;
+	struct hml_device *gone;
 	struct hml_area *area;
 	struct hml_area *meta_area;
 	struct hml_nqueue *nq;
@@ -738,6 +746,7 @@ void hml_nq_put(struct hml_nqueue *nq);
 void hml_nq_put_later(struct hml_nqueue *nq);
 
 /* slot.c */
+void hml_slot_free(struct hml_device *d, struct hml_slot_object *s);
 struct hml_slot_object *hml_slot_find(struct hml_context *c, u32 number);
 int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg);
 int hml_slot_destroy(struct hml_context *c, u32 number);
@@ -828,9 +837,11 @@ void hml_ticket_undo_import(const struct hamlyn_ticket_import *arg,
 int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg);
 int hml_watch_destroy(struct hml_context *c, u32 id);
 void hml_watch_destroy_all(struct hml_context *c);
-u64 hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key);
+void hml_watch_init_slot(struct hml_slot_object *s);
+void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key);
+void hml_watch_tell_rekeyed(struct hml_slot_object *s);
 void hml_watch_tell(struct hml_slot_object *s);
-void hml_watch_tell_rekeyed(struct hml_device *d, u32 number, u64 era);
+bool hml_watch_leave(struct hml_slot_object *s);
 u64 hml_watch_down(void);
 void hml_watch_tell_all(struct hml_device *d, u64 era);
 void hml_watch_exit(void);

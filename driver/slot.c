@@ -155,7 +155,7 @@ static struct hml_slot_object *slot_new(struct hml_context *c)
 	s->core.live = 1;
 	s->core.ticket_key = new_key();
 	s->context = c;
-	INIT_LIST_HEAD(&s->watches);
+	hml_watch_init_slot(s);
 	atomic_inc(&c->device->slot_count);
 	return s;
 }
@@ -220,13 +220,23 @@ static void unlink_slot(struct hml_context *c, struct hml_slot_object *s)
 	RCU_INIT_POINTER(c->device->nic.port.slots[s->core.number], NULL);
 }
 
-/* After a grace period: no packet sees the slot any more. */
-static void slot_free(struct hml_context *c, struct hml_slot_object *s)
+/* All its watches are told: its number may be another one's. */
+void hml_slot_free(struct hml_device *d, struct hml_slot_object *s)
+{
+	number_put(d, s->core.number);
+	kfree(s);
+}
+
+/*
+ * After a grace period: no packet sees the slot any more. How many watched it is not the
+ * owner's doing, nor to pay for.
+ */
+static void slot_end(struct hml_context *c, struct hml_slot_object *s)
 {
 	drop_users(s);
-	number_put(c->device, s->core.number);
 	pay_no_more(c);
-	kfree(s);
+	if (!hml_watch_leave(s))
+		hml_slot_free(c->device, s);
 }
 
 int hml_slot_destroy(struct hml_context *c, u32 number)
@@ -247,7 +257,7 @@ int hml_slot_destroy(struct hml_context *c, u32 number)
 	hml_watch_tell(s);
 	hml_changed();
 	mutex_lock(&c->lock);
-	slot_free(c, s);
+	slot_end(c, s);
 	mutex_unlock(&c->lock);
 	return 0;
 }
@@ -255,7 +265,7 @@ int hml_slot_destroy(struct hml_context *c, u32 number)
 int hml_slot_rekey(struct hml_context *c, struct hamlyn_slot_rekey *arg)
 {
 	struct hml_slot_object *s;
-	u64 since, era;
+	u64 since;
 
 	if (arg->flags & ~HAMLYN_SLOT_KEY_GIVEN || arg->reserved)
 		return -EINVAL;
@@ -264,16 +274,14 @@ int hml_slot_rekey(struct hml_context *c, struct hamlyn_slot_rekey *arg)
 	mutex_lock(&c->lock);
 	s = hml_slot_find(c, arg->slot);
 	if (s) {
-		era = hml_watch_rekey(s, arg->key, new_key());
+		hml_watch_rekey(s, arg->key, new_key());
 		since = hml_trace_clock(trace_hamlyn_slot_rekey_enabled());
 		hml_fabric_quiesce();
 		trace_hamlyn_slot_rekey(c, arg->slot, hml_trace_ns(since));
+		hml_watch_tell_rekeyed(s);
 	}
 	mutex_unlock(&c->lock);
-	if (!s)
-		return -ENOENT;
-	hml_watch_tell_rekeyed(c->device, arg->slot, era);
-	return 0;
+	return s ? 0 : -ENOENT;
 }
 
 /* Context is going away: no packet finds its slots after this. */
@@ -308,7 +316,7 @@ void hml_slot_destroy_all(struct hml_context *c)
 	unsigned long number;
 
 	xa_for_each(&c->slots, number, s) {
-		slot_free(c, s);
+		slot_end(c, s);
 		cond_resched();
 	}
 	xa_destroy(&c->slots);

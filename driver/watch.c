@@ -5,6 +5,7 @@
  * The claim is: exactly once. A watch is in one place at a time,
  *
  *  - armed: in the slot's list;
+ *  - leaving: in another one of the slot's, because it is gone or has a new key;
  *  - late: told to a full NQ, in the NQ's list, tried again every RETRY_MS, or
  *    later if there are very many of them;
  *  - told: nowhere. It keeps its id until UNWATCH.
@@ -22,6 +23,7 @@
 #include <linux/ktime.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/sched/clock.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
@@ -34,12 +36,13 @@
 #define RETRY_REST	15	/* and so many times as long as the looks take */
 #define MOST_REST_MS	2000	/* also if they were held up by others */
 #define LATE_BATCH	16	/* watches of an NQ told in one go */
+#define OWNER_BATCHES	4	/* told by who ends a slot; the others by a worker */
 #define TABLE_BATCH	4096	/* slots looked at in one go */
 #define ALL		U64_MAX	/* behind every era */
 
 /**
  * struct hml_watch - watch of a context on a slot
- * @place: in slot.watches, in nq.untold, or empty; under watch_lock
+ * @place: in a list of the slot, in nq.untold, or empty; under watch_lock
  * @nq: NQ to be told, which it keeps from being destroyed; constant
  * @cookie: what to tell it; constant
  * @era: of @eras, when it was armed; constant once armed
@@ -63,14 +66,20 @@ struct hml_watch {
  */
 static DEFINE_RAW_SPINLOCK(watch_lock);
 
+/* Slots with watches that a worker tells; under watch_lock. */
+static LIST_HEAD(crowds);
+
 /* NQs that were full when they were to be told; under watch_lock. */
 static LIST_HEAD(late);
 
-/* How many times slots were rekeyed, or NICs set down; under watch_lock. */
+/* How many times NICs were set down; under watch_lock. */
 static u64 eras;
 
 /* Until the next look, in jiffies; under watch_lock. */
 static unsigned long retry_after = 1;
+
+static void tell_crowds(struct work_struct *work);
+static DECLARE_WORK(crowd_work, tell_crowds);
 
 static void retry(struct work_struct *work);
 static DECLARE_DELAYED_WORK(retry_work, retry);
@@ -197,17 +206,17 @@ static void retry(struct work_struct *work)
 }
 
 /*
- * Tell those that were armed before an era: they come first.
+ * Tell those in a list that were armed before an era: they come first.
  * Return: whether there may be more than a batch of them.
  */
-static bool tell_some(struct hml_slot_object *s, u64 before)
+static bool tell_some(struct list_head *watches, u64 before)
 {
 	struct hml_watch *w;
 	u32 told = 0;
 
-	hml_lock(&watch_lock);
+	lockdep_assert_held(&watch_lock);
 	while (told < LATE_BATCH &&
-	       (w = list_first_entry_or_null(&s->watches, struct hml_watch,
+	       (w = list_first_entry_or_null(watches, struct hml_watch,
 					     place))) {
 		if (w->era >= before)
 			break;
@@ -215,8 +224,96 @@ static bool tell_some(struct hml_slot_object *s, u64 before)
 		tell(w);
 		told++;
 	}
-	hml_unlock(&watch_lock);
 	return told == LATE_BATCH;
+}
+
+/* ---- the end of a slot, and of a key ---- */
+
+/*
+ * One who is told by a worker pays for it, not the owner: what it costs is less than to make
+ * the watch.
+ */
+static void tell_and_charge(struct list_head *watches)
+{
+	struct hml_watch *w;
+	u64 begin;
+	u32 i;
+
+	lockdep_assert_held(&watch_lock);
+	for (i = 0; i < LATE_BATCH; i++) {
+		struct hml_loan *loan;
+
+		w = list_first_entry_or_null(watches, struct hml_watch, place);
+		if (!w)
+			break;
+		hml_lock_step();
+		loan = w->nq->context->loan;
+		begin = sched_clock();
+		tell(w);
+		hml_loan_debit(loan, sched_clock() - begin);
+	}
+}
+
+/*
+ * In turn, so that nobody who has a few waits for who has many. Each is told once: all this is
+ * less work than it was to make the watches.
+ */
+static void tell_crowds(struct work_struct *work)
+{
+	struct hml_slot_object *s;
+	struct hml_device *d;
+
+	hml_lock(&watch_lock);
+	while ((s = list_first_entry_or_null(&crowds, struct hml_slot_object,
+					     crowd))) {
+		tell_and_charge(&s->leaving);
+		if (!list_empty(&s->leaving)) {
+			list_move_tail(&s->crowd, &crowds);
+			let_others();
+			continue;
+		}
+		list_del_init(&s->crowd);
+		d = s->gone;
+		hml_unlock(&watch_lock);
+		if (d) {
+			hml_slot_free(d, s);
+			put_device(&d->dev);
+		}
+		cond_resched();
+		hml_lock(&watch_lock);
+	}
+	hml_unlock(&watch_lock);
+}
+
+/*
+ * Whoever has a key may watch as often as he likes. So the owner tells some, and leaves the
+ * others to a worker.
+ */
+static void tell_leaving(struct hml_slot_object *s)
+{
+	bool more = true;
+	u32 i;
+
+	for (i = 0; more && i < OWNER_BATCHES; i++) {
+		hml_lock(&watch_lock);
+		more = tell_some(&s->leaving, ALL);
+		hml_unlock(&watch_lock);
+		cond_resched();
+	}
+	hml_lock(&watch_lock);
+	if (!list_empty(&s->leaving) && list_empty(&s->crowd)) {
+		list_add_tail(&s->crowd, &crowds);
+		queue_work(hml_workers, &crowd_work);
+	}
+	hml_unlock(&watch_lock);
+}
+
+void hml_watch_init_slot(struct hml_slot_object *s)
+{
+	INIT_LIST_HEAD(&s->watches);
+	INIT_LIST_HEAD(&s->old);
+	INIT_LIST_HEAD(&s->leaving);
+	INIT_LIST_HEAD(&s->crowd);
 }
 
 /**
@@ -225,8 +322,31 @@ static bool tell_some(struct hml_slot_object *s, u64 before)
  */
 void hml_watch_tell(struct hml_slot_object *s)
 {
-	while (tell_some(s, ALL))
-		cond_resched();
+	hml_lock(&watch_lock);
+	list_splice_tail_init(&s->watches, &s->leaving);
+	hml_unlock(&watch_lock);
+	tell_leaving(s);
+}
+
+/**
+ * hml_watch_leave() - a slot is about to be freed
+ * @s: the slot, behind hml_watch_tell()
+ *
+ * Return: true if that is done later, by hml_slot_free(), when all its watches are told.
+ */
+bool hml_watch_leave(struct hml_slot_object *s)
+{
+	struct hml_device *d = s->context->device;
+	bool later;
+
+	hml_lock(&watch_lock);
+	later = !list_empty(&s->crowd);
+	if (later) {
+		get_device(&d->dev);
+		s->gone = d;
+	}
+	hml_unlock(&watch_lock);
+	return later;
 }
 
 /**
@@ -237,21 +357,33 @@ void hml_watch_tell(struct hml_slot_object *s)
  *
  * Under the lock, so that WATCH sees both old, and is told, or both new. When
  * no packet under the old keys can land any more call hml_watch_tell_rekeyed().
- *
- * Return: the era that begins with it.
  */
-u64 hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
+void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
 {
-	u64 era;
-
 	hml_context_assert_locked(s->context);
 	hml_lock(&watch_lock);
 	WRITE_ONCE(s->core.key, key);
 	WRITE_ONCE(s->core.ticket_key, ticket_key);
-	era = ++eras;
+	list_splice_tail_init(&s->watches, &s->old);
 	hml_unlock(&watch_lock);
-	return era;
 }
+
+/**
+ * hml_watch_tell_rekeyed() - a slot was rekeyed
+ * @s: the slot
+ *
+ * Those with the new key are armed, and not told.
+ */
+void hml_watch_tell_rekeyed(struct hml_slot_object *s)
+{
+	hml_context_assert_locked(s->context);
+	hml_lock(&watch_lock);
+	list_splice_tail_init(&s->old, &s->leaving);
+	hml_unlock(&watch_lock);
+	tell_leaving(s);
+}
+
+/* ---- the end of a NIC ---- */
 
 /* Everybody who ends something waits for a section: a batch of one slot in each. */
 static bool tell_number(struct hml_device *d, u32 number, u64 before)
@@ -264,7 +396,11 @@ static bool tell_number(struct hml_device *d, u32 number, u64 before)
 	slot = hml_port_slot(&d->nic.port, number);
 	if (slot) {
 		s = container_of(slot, struct hml_slot_object, core);
-		more = !list_empty(&s->watches) && tell_some(s, before);
+		if (!list_empty(&s->watches)) {
+			hml_lock(&watch_lock);
+			more = tell_some(&s->watches, before);
+			hml_unlock(&watch_lock);
+		}
 	}
 	hml_section_end();
 	return more;
@@ -275,23 +411,6 @@ static void wait_told(void)
 {
 	hml_lock(&watch_lock);
 	hml_unlock(&watch_lock);
-}
-
-/**
- * hml_watch_tell_rekeyed() - a slot was rekeyed
- * @d: its NIC
- * @number: its number
- * @era: of hml_watch_rekey()
- *
- * Without the context's lock, for which all its other calls would wait. The slot
- * may be rekeyed again, or its number another one's: who watches under a newer key
- * is not told.
- */
-void hml_watch_tell_rekeyed(struct hml_device *d, u32 number, u64 era)
-{
-	while (tell_number(d, number, era))
-		cond_resched();
-	wait_told();
 }
 
 /**
@@ -480,7 +599,7 @@ static void give_back_parts(struct hml_context *c, struct hml_watch *w)
 /*
  * By number, for others tell them, and as memory. There is no limit of those of one slot: whoever
  * has its key could use it up, and others that have it too would not be told. Nor is one
- * needed: whoever ends the slot tells all, in batches.
+ * needed: whoever ends the slot tells some, and a worker the others.
  */
 static int pay(struct hml_context *c)
 {
@@ -632,5 +751,6 @@ void hml_watch_destroy_all(struct hml_context *c)
 /* Module is going away, and there is no context any more. */
 void hml_watch_exit(void)
 {
+	flush_work(&crowd_work);
 	cancel_delayed_work_sync(&retry_work);
 }

@@ -477,6 +477,178 @@ TEST_F(hostile_watch, a_crowd_of_watchers_does_not_keep_other_calls_from_going_o
 	EXPECT_LT(0, b.between);
 }
 
+#define FEW_WATCHES	64
+#define MANY_WATCHES	65536
+#define ROUNDS		3
+
+/* Watches of one slot, told into a queue of their own. */
+struct crowd {
+	struct ht_raw_nq nq;
+	uint32_t *ids;
+	uint32_t count;
+};
+
+static int crowd_begin(struct crowd *c, struct party *watcher, struct party *owner,
+		       uint32_t count)
+{
+	uint32_t entries = 128, i;
+	struct hamlyn_watch w;
+	int err;
+
+	while (entries < 2 * count)
+		entries *= 2;
+	c->count = count;
+	c->ids = calloc(count, sizeof(*c->ids));
+	err = c->ids ? ht_raw_nq_create(watcher->fd, entries, &c->nq) : -ENOMEM;
+	for (i = 0; !err && i < count; i++) {
+		w = watch_of(watcher, owner);
+		w.nq = c->nq.arg.nq;
+		w.cookie = i;
+		err = watch(watcher->fd, &w);
+		c->ids[i] = w.watch;
+	}
+	return err;
+}
+
+/* Each of them once, in whatever order; and no other one. NULL if that is so. */
+static const char *crowd_told(struct crowd *c)
+{
+	unsigned char *seen = calloc(c->count, 1);
+	struct hamlyn_nq_entry entry;
+	const char *wrong = NULL;
+	struct ht_poll poll;
+	uint32_t n = 0;
+
+	ht_poll_begin(&poll);
+	while (!wrong && n < c->count) {
+		if (!ht_raw_recv(&c->nq, &entry)) {
+			wrong = ht_poll_more(&poll) ? NULL : "not all are told";
+			continue;
+		}
+		if (entry.flags != HAMLYN_NQE_PEER_GONE || entry.data >= c->count)
+			wrong = "told something else";
+		else if (seen[entry.data]++)
+			wrong = "told twice";
+		n++;
+	}
+	free(seen);
+	if (!wrong && ht_raw_recv(&c->nq, &entry))
+		wrong = "told one too many";
+	return wrong;
+}
+
+static int crowd_end(struct crowd *c, struct party *watcher)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < c->count; i++)
+		err = err ?: ht_raw_id(watcher->fd, HAMLYN_IOC_UNWATCH, c->ids[i]);
+	free(c->ids);
+	ht_raw_nq_unmap(&c->nq);
+	return err ?: ht_raw_id(watcher->fd, HAMLYN_IOC_NQ_DESTROY, c->nq.arg.nq);
+}
+
+/* The processor's time that a thread has used does not depend on who else wants it. */
+static int64_t used_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static int end_of_slot(struct party *owner)
+{
+	return ht_raw_id(owner->fd, HAMLYN_IOC_SLOT_DESTROY, owner->slot.slot) ?:
+	       ht_raw_slot_create(owner->fd, owner->area.area, PAGE, HAMLYN_NONE,
+				  &owner->slot);
+}
+
+static int end_of_key(struct party *owner)
+{
+	return rekey(owner, 0);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* What it took the owner to end what so many watch; the middle of several times. */
+static const char *cost_of(struct party *watcher, struct party *owner,
+			   int (*end)(struct party *owner), uint32_t count,
+			   int64_t *cost)
+{
+	const char *wrong = NULL;
+	int64_t took[ROUNDS];
+	struct crowd c;
+	int i;
+
+	for (i = 0; !wrong && i < ROUNDS; i++) {
+		if (crowd_begin(&c, watcher, owner, count))
+			return "watches are refused";
+		took[i] = used_ns();
+		if (end(owner))
+			return "cannot be ended";
+		took[i] = used_ns() - took[i];
+		wrong = crowd_told(&c);
+		if (crowd_end(&c, watcher))
+			return "cannot be unmade";
+	}
+	qsort(took, ROUNDS, sizeof(took[0]), by_size);
+	*cost = took[ROUNDS / 2];
+	return wrong;
+}
+
+static const char *costs_the_owner(struct party *watcher, struct party *owner,
+				   int (*end)(struct party *owner))
+{
+	const char *wrong;
+	int64_t few, many;
+
+	wrong = cost_of(watcher, owner, end, FEW_WATCHES, &few) ?:
+		cost_of(watcher, owner, end, MANY_WATCHES, &many);
+	if (wrong)
+		return wrong;
+	fprintf(stderr, "# %u watches: %lld us, %u: %lld us\n", FEW_WATCHES,
+		(long long)few / 1000, MANY_WATCHES, (long long)many / 1000);
+	return many > 10 * (few + HT_MS) ? "it takes longer, the more there are" : NULL;
+}
+
+TEST_F(hostile_watch, the_end_of_a_slot_costs_its_owner_no_more_for_a_crowd)
+{
+	EXPECT_NO(costs_the_owner(&self->watcher, &self->owner, end_of_slot));
+}
+
+TEST_F(hostile_watch, the_end_of_a_key_costs_its_owner_no_more_for_a_crowd)
+{
+	EXPECT_NO(costs_the_owner(&self->watcher, &self->owner, end_of_key));
+}
+
+/* What is left to be told outlives the owner, not who watches. */
+TEST_F(hostile_watch, a_crowd_is_told_when_the_owner_is_gone)
+{
+	struct crowd c;
+
+	ASSERT_EQ(0, crowd_begin(&c, &self->watcher, &self->owner, TOLD));
+	party_close(&self->owner);
+	EXPECT_NO(crowd_told(&c));
+	EXPECT_EQ(0, crowd_end(&c, &self->watcher));
+	ASSERT_EQ(0, party_open(&self->owner));
+	/* And nothing is left of who goes first, or at the same time. */
+	ASSERT_EQ(0, crowd_begin(&c, &self->watcher, &self->owner, TOLD));
+	ASSERT_EQ(0, end_of_slot(&self->owner));
+	party_close(&self->owner);
+	party_close(&self->watcher);
+	free(c.ids);
+	ht_raw_nq_unmap(&c.nq);
+	ASSERT_EQ(0, party_open(&self->owner));
+	ASSERT_EQ(0, party_open(&self->watcher));
+}
+
 TEST_F(hostile_watch, a_rekey_tells_nobody_who_has_its_key)
 {
 	int64_t end = ht_now_ns() + ht_patience_ns();
