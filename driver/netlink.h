@@ -32,11 +32,13 @@ struct hml_reader {
  * @d: NIC
  * @c: its context, if it is about one
  * @object: object or record of those, if it is about one
+ * @busy: what is under the context's lock is left out
  */
 struct hml_subject {
 	struct hml_device *d;
 	struct hml_context *c;
 	void *object;
+	bool busy;
 };
 
 /* Writes attributes; returns 0 or -EMSGSIZE. */

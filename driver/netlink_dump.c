@@ -11,6 +11,7 @@
 #include "netlink.h"
 
 #define AUDIT_BATCH	8
+#define PATIENCE_US	(100 * USEC_PER_MSEC)	/* of a dump, for all contexts that are in use */
 
 /**
  * struct position - where a dump goes on; in netlink_callback.ctx
@@ -18,6 +19,7 @@
  * @object: id of the object, uid, or sequence of the audit record
  * @context: id of the context
  * @nic: index of the NIC
+ * @waited_us: for contexts whose owners are at them
  * @nic_found: there was a NIC to list, if it is there no more
  * @context_found: and a context
  */
@@ -26,6 +28,7 @@ struct position {
 	u64 object;
 	unsigned long context;
 	u32 nic;
+	u32 waited_us;
 	bool nic_found;
 	bool context_found;
 };
@@ -57,6 +60,7 @@ struct dump {
  * @fill: writes a message about one
  * @nic: lists those of a NIC
  * @context: lists those of a context, which is locked
+ * @busy: the same of one that somebody else has locked, or NULL: nothing
  * @table: where the context has them
  */
 struct kind {
@@ -65,13 +69,12 @@ struct kind {
 	hml_fill_fn fill;
 	int (*nic)(struct dump *dump, struct hml_device *d);
 	int (*context)(struct dump *dump, struct hml_context *c);
+	int (*busy)(struct dump *dump, struct hml_context *c);
 	size_t table;
 };
 
-static int message(struct dump *dump, struct hml_device *d,
-		   struct hml_context *c, void *object)
+static int message_of(struct dump *dump, const struct hml_subject *subject)
 {
-	struct hml_subject subject = { .d = d, .c = c, .object = object };
 	struct sk_buff *skb = dump->skb;
 	void *header = genlmsg_put(skb, NETLINK_CB(dump->cb->skb).portid,
 				   dump->cb->nlh->nlmsg_seq,
@@ -81,12 +84,20 @@ static int message(struct dump *dump, struct hml_device *d,
 	if (!header)
 		return -EMSGSIZE;
 	genl_dump_check_consistent(dump->cb, header);
-	if (dump->kind->fill(skb, &dump->reader, &subject)) {
+	if (dump->kind->fill(skb, &dump->reader, subject)) {
 		genlmsg_cancel(skb, header);
 		return -EMSGSIZE;
 	}
 	genlmsg_end(skb, header);
 	return 0;
+}
+
+static int message(struct dump *dump, struct hml_device *d,
+		   struct hml_context *c, void *object)
+{
+	struct hml_subject subject = { .d = d, .c = c, .object = object };
+
+	return message_of(dump, &subject);
 }
 
 /* ---- of a NIC ---- */
@@ -151,6 +162,43 @@ static bool context_visible(const struct dump *dump,
 	       uid_eq(c->user->uid, dump->reader.uid);
 }
 
+/*
+ * Its owner may keep the lock for as long as it likes, in as many contexts as it has, and is not to
+ * keep anybody from seeing those of the others.
+ */
+static bool lock_patiently(struct dump *dump, struct hml_context *c)
+{
+	u64 begin;
+
+	while (!mutex_trylock(&c->lock)) {
+		if (dump->at->waited_us >= PATIENCE_US ||
+		    fatal_signal_pending(current))
+			return false;
+		begin = ktime_get_ns();
+		usleep_range(50, 200);
+		dump->at->waited_us += 1 + (u32)((ktime_get_ns() - begin) /
+						 NSEC_PER_USEC);
+	}
+	return true;
+}
+
+/* Something is left out: as what changes meanwhile that is NLM_F_DUMP_INTR. */
+static void mark_incomplete(struct dump *dump)
+{
+	dump->cb->prev_seq = dump->cb->seq == 1 ? 2 : 1;
+}
+
+static int list_busy(struct dump *dump, struct hml_context *c)
+{
+	if (dump->attrs[HAMLYN_A_CONTEXT]) {
+		NL_SET_ERR_MSG(dump->cb->extack,
+			       "the context is in a call of its owner's: try again");
+		return -EBUSY;
+	}
+	mark_incomplete(dump);
+	return dump->kind->busy ? dump->kind->busy(dump, c) : 0;
+}
+
 /* Goes on at the place where it was, if that is still there. */
 static int list_context(struct dump *dump, struct hml_context *c)
 {
@@ -160,12 +208,13 @@ static int list_context(struct dump *dump, struct hml_context *c)
 		dump->at->context = c->id;
 		dump->at->object = 0;
 	}
-	/* Its owner may keep it for long: whoever waits can be killed. */
-	if (mutex_lock_killable(&c->lock))
-		return -EINTR;
-	if (!c->closing)
-		err = dump->kind->context(dump, c);
-	mutex_unlock(&c->lock);
+	if (lock_patiently(dump, c)) {
+		if (!c->closing)
+			err = dump->kind->context(dump, c);
+		mutex_unlock(&c->lock);
+	} else {
+		err = list_busy(dump, c);
+	}
 	if (!err) {
 		dump->at->context++;
 		dump->at->object = 0;
@@ -237,6 +286,13 @@ static int list_nic_audit(struct dump *dump, struct hml_device *d)
 static int list_itself(struct dump *dump, struct hml_context *c)
 {
 	return message(dump, c->device, c, NULL);
+}
+
+static int list_who(struct dump *dump, struct hml_context *c)
+{
+	struct hml_subject subject = { .d = c->device, .c = c, .busy = true };
+
+	return message_of(dump, &subject);
 }
 
 static int list_table(struct dump *dump, struct hml_context *c)
@@ -382,6 +438,7 @@ static const struct kind contexts = {
 	.fill = hml_fill_context,
 	.nic = list_contexts,
 	.context = list_itself,
+	.busy = list_who,
 };
 
 static const struct kind audit = {

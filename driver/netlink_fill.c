@@ -304,14 +304,17 @@ int hml_fill_context(struct sk_buff *skb, const struct hml_reader *r,
 {
 	struct hml_context *c = s->c;
 	struct counts n = {};
+	int err;
 
+	err = fill_place(skb, s) ?:
+	      put_u32(skb, HAMLYN_A_PID, pid_nr_ns(c->pid, r->pid_ns)) ?:
+	      nla_put_string(skb, HAMLYN_A_COMM, c->comm) ?:
+	      put_u32(skb, HAMLYN_A_UID, from_kuid_munged(r->user_ns, c->uid));
+	/* What it has is known to who has locked it. */
+	if (err || s->busy)
+		return err;
 	count_objects(c, &n);
-	return fill_place(skb, s) ?:
-	       put_u32(skb, HAMLYN_A_PID, pid_nr_ns(c->pid, r->pid_ns)) ?:
-	       nla_put_string(skb, HAMLYN_A_COMM, c->comm) ?:
-	       put_u32(skb, HAMLYN_A_UID,
-		       from_kuid_munged(r->user_ns, c->uid)) ?:
-	       put_u32(skb, HAMLYN_A_AREAS, n.areas) ?:
+	return put_u32(skb, HAMLYN_A_AREAS, n.areas) ?:
 	       put_u32(skb, HAMLYN_A_SLOTS, entries_of(&c->slots)) ?:
 	       put_u32(skb, HAMLYN_A_NQS, n.nqs) ?:
 	       put_u32(skb, HAMLYN_A_TERMINI, n.termini) ?:
