@@ -16,7 +16,7 @@ export HAMLYN_CACHE ?= $(CURDIR)/.cache
 KERNEL ?= 6.1
 # Kernels that "make check" covers, and those that "make check-all" does.
 KERNELS ?= 6.1 7.2 debug
-ALL_KERNELS ?= 6.1 6.12 7.2 debug kcsan
+ALL_KERNELS ?= 6.1 6.12 7.2 6.1-rt debug kcsan
 # Minutes in which "make check" is to end: a debug kernel that is not built in time is left out.
 CHECK_MINUTES ?= 80
 

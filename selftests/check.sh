@@ -33,6 +33,8 @@ Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
             poll    the selftests with the polling engine
             inline  those with doorbells only
             am      Active Messages
+            preempt what may be stopped anywhere (preempt=full, or a kernel with PREEMPT_RT):
+                    who loses the processor stops nobody
             admin   administration with tracing, files on a disk, places of engines
             storm   processes killed in traffic, and what is left of them
             leak    what is left of objects that came and went (kernel debug)
@@ -51,6 +53,11 @@ EOT
 SLOW_KERNEL_TESTS=" lifecycle protection tickets share nq uapi_size hostile_mmap hostile_wq"
 SLOW_KERNEL_TESTS+=" hostile_watch hostile_ticket fork_kill limits"
 RACE_TESTS="race race_kernel threads hostile_watch hostile_ticket"
+# What is about who stops whom, where everything can be preempted; 7.2 has less of it, and
+# PREEMPT_RT, where locks are others, more
+PREEMPT_TESTS="hostile_freeze hostile_watch hostile_share hostile_time hostile_guess limits"
+PREEMPT_BRIEF="hostile_freeze hostile_watch"
+PREEMPT_RT_MORE="lifecycle protection nq poll_wait hostile_wake hostile_pause share race"
 # Minutes that their selftests take at most
 SLOW_TAKES=25
 # Building one takes 8, on an idle machine.
@@ -215,6 +222,23 @@ poll_part() { # KERNEL
 
 inline_part() { # KERNEL
 	vm_part "$1" "engine=inline nics=2 max_slots=4096" 1
+}
+
+preempt_part() { # KERNEL
+	local kernel=$1 files=() test tests=$PREEMPT_BRIEF more="preempt=full "
+	case $kernel in
+	*-rt) tests="$PREEMPT_TESTS $PREEMPT_RT_MORE" more="" ;;
+	6.1) tests=$PREEMPT_TESTS ;;
+	esac
+	for test in $tests; do
+		files+=(--file "$BUILD/selftests/$test")
+	done
+	part "preempted anywhere, Linux $kernel" \
+		vm_run "$LOGS/vm-$kernel-preempt" "$kernel" --smp 2 --timeout 900 \
+		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
+		--module-args "engine=poll engines=2 nics=2 max_slots=4096" "${files[@]}" \
+		--file selftests/run-tests.sh --script selftests/guest.sh \
+		--append "${more}hamlyn.tests=${tests// /,}"
 }
 
 # Active Messages, over the adversary of the kernel's fabric, too.
@@ -460,10 +484,12 @@ is_brief() { # KERNEL
 
 # Storms and leaks are about what every kernel does alike: one of several is enough.
 vm_lanes() { # KERNEL [KERNEL-FOR-STORMS]
-	local part parts="poll inline am admin"
+	local part parts="poll inline am admin preempt"
 	case $1 in
+	*-rt) parts=preempt ;;
 	debug) [ "$MINUTES" = 0 ] && parts="faults leak storm poll inline" || parts="poll inline" ;;
 	kcsan) parts="races poll inline am storm" ;;
+	6.12) parts="poll inline am admin" ;;
 	"${2:-$1}") parts+=" storm" ;;
 	esac
 	for part in $parts; do
@@ -508,8 +534,8 @@ all() {
 run_part() { # PART [KERNEL]
 	case $1${2+ KERNEL} in
 	native | static | search) "$1_parts" ;;
-	"poll KERNEL" | "inline KERNEL" | "am KERNEL" | "admin KERNEL" | "storm KERNEL" | "leak KERNEL" | \
-		"races KERNEL" | "faults KERNEL")
+	"poll KERNEL" | "inline KERNEL" | "am KERNEL" | "preempt KERNEL" | "admin KERNEL" | \
+		"storm KERNEL" | "leak KERNEL" | "races KERNEL" | "faults KERNEL")
 		"$1_part" "$2"
 		;;
 	*) usage >&2; exit 2 ;;

@@ -224,8 +224,11 @@ watch-free     vm hostile_guess             driver/watch.c       s/READ_ONCE(nic
 watch-guess    vm hostile_guess             driver/watch.c       s/if (reject == HAMLYN_REJECT_KEY || reject == HAMLYN_REJECT_TICKET)/if (0)/
 watch-pause    vm hostile_guess             driver/watch.c       s/!hml_bucket_until(\&c->user->bucket, ktime_get_ns());/1;/
 watch-free-fd  vm hostile_guess             driver/watch.c       s/return arg->flags \& HAMLYN_WATCH_TICKET ||/return/
-watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tell_rekeyed(c->device, arg->slot, era);//
-watch-crowd    vm hostile_watch             driver/slot.c        s/trace_hamlyn_slot_rekey(c, arg->slot, hml_trace_ns(since));/& hml_watch_tell_rekeyed(c->device, arg->slot, era);/
+watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tell_rekeyed(s);//
+watch-crowd    vm hostile_watch             driver/watch.c       s/^#define OWNER_BATCHES\t4/#define OWNER_BATCHES 100000/
+watch-rest-of  vm hostile_watch             driver/watch.c       s/queue_work(hml_workers, \&crowd_work);/;/
+freeze-lock    vm hostile_freeze            driver/shared_lock.h s/^\traw_spin_lock(lock);/&preempt_enable();cond_resched();/;s/^\traw_spin_unlock(lock);/preempt_disable();&/
+freeze-list    vm hostile_freeze            driver/netlink_dump.c s/if (dump->at->waited_us >= PATIENCE_US ||/if (/
 user-turns     native unit_sched            driver/core/sched.c  s/end_visit(order, share_of(turn), rank(turn));/;/
 user-visit     native unit_sched            driver/core/sched.c  s/else if (++s->asks >= HML_ORDER_ASKS)/else if (0)/
 time-draw      vm hostile_time              driver/engine.c      s/if (unlikely(t->client->left <= 0) \&\& !may_borrow(t))/if (0)/
