@@ -842,14 +842,14 @@ static void *send_one(void *arg)
 /* Does a thread wait for buffers? */
 static bool is_sending(struct h_channel *ch)
 {
-	pthread_mutex_t *sending = &ch->sender->sending;
+	uint32_t *sending = &ch->sender->sending;
 	struct ht_poll poll;
 
 	ht_poll_begin(&poll);
 	do {
-		if (pthread_mutex_trylock(sending))
+		if (!h__try_lock(sending))
 			return true;
-		pthread_mutex_unlock(sending);
+		h__unlock(sending);
 		ht_sleep_ns(HT_MS);
 	} while (ht_poll_more(&poll));
 	return false;

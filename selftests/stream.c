@@ -505,8 +505,8 @@ TEST_F(stream, who_is_kept_out_by_another_thread_is_called_back)
 	self->sender->refused = false;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, write_one, &w));
 	ht_poll_begin(&poll);
-	while (!pthread_mutex_trylock(&self->sender->sending)) {
-		pthread_mutex_unlock(&self->sender->sending);
+	while (h__try_lock(&self->sender->sending)) {
+		h__unlock(&self->sender->sending);
 		ht_sleep_ns(HT_MS);
 		ASSERT_TRUE(ht_poll_more(&poll));
 	}

@@ -232,15 +232,15 @@ TEST_F(calls, who_was_kept_out_is_called_although_the_other_sends_again)
 		.sender = self->sender, .data = self->data, .length = LONG,
 		.again = 1,
 	};
-	pthread_mutex_t *sending = &self->sender->sending;
+	uint32_t *sending = &self->sender->sending;
 	struct ht_poll poll;
 	pthread_t thread;
 
 	h_stream_sender_on_ready(self->sender, count, self);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, send_too, &o));
 	ht_poll_begin(&poll);
-	while (!pthread_mutex_trylock(sending)) {
-		pthread_mutex_unlock(sending);
+	while (h__try_lock(sending)) {
+		h__unlock(sending);
 		ht_sleep_ns(HT_MS);
 		ASSERT_TRUE(ht_poll_more(&poll));
 	}

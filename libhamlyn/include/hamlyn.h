@@ -850,16 +850,17 @@ int64_t h__send_short(struct h_terminus *terminus,
 		      size_t length);
 int64_t h__send_word(struct h_terminus *terminus,
 		     const struct h_ticket *ticket, uint64_t word);
-void h__terminus_lock_slow(struct h_terminus *terminus);
+int h__terminus_lock_slow(struct h_terminus *terminus);
 int h__terminus_kick(struct h_terminus *terminus);
 int h__terminus_refresh(struct h_terminus *terminus);
 
-static inline void h__terminus_lock(struct h_terminus *t)
+/* 0: another thread has it, and does not get on. */
+static inline int h__terminus_lock(struct h_terminus *t)
 {
 	if (t->flags & H_TERMINUS_SINGLE)
-		return;
-	if (h__unlikely(__atomic_exchange_n(&t->lock, 1, __ATOMIC_ACQUIRE)))
-		h__terminus_lock_slow(t);
+		return 1;
+	return h__likely(!__atomic_exchange_n(&t->lock, 1, __ATOMIC_ACQUIRE)) ||
+	       h__terminus_lock_slow(t);
 }
 
 static inline void h__terminus_unlock(struct h_terminus *t)
@@ -946,7 +947,8 @@ static inline void h__trb_fill(struct hamlyn_trb *trb,
  * a sender that guesses keys.
  *
  * Return: a handle for h_send_done(), not negative; or -EAGAIN if the work
- * queue is full or, on the embedded device, the terminus is held back because it
+ * queue is full, another thread that is in a send through @t does not get on for some
+ * milliseconds or, on the embedded device, the terminus is held back because it
  * guessed keys; -ERANGE if the ticket does not cover @length, -EMSGSIZE if
  * @meta_length is too long, the message does not fit an entry or a fast one a packet,
  * -EFAULT if @data is in no bound area, -EINVAL for flags, words, deltas or metadata
@@ -965,7 +967,8 @@ static inline int64_t h_send_msg(struct h_terminus *t,
 		return h__send_slow(t, ticket, data, length, meta, meta_length);
 	if (t->priv)
 		return h__send_short(t, ticket, data, length);
-	h__terminus_lock(t);
+	if (h__unlikely(!h__terminus_lock(t)))
+		return -EAGAIN;
 	trb = h__terminus_entry(t);
 	if (h__unlikely(!trb)) {
 		h__terminus_unlock(t);
@@ -994,7 +997,8 @@ static inline int64_t h_send_word(struct h_terminus *t,
 		return h__send_word_slow(t, ticket, word);
 	if (t->priv)
 		return h__send_word(t, ticket, word);
-	h__terminus_lock(t);
+	if (h__unlikely(!h__terminus_lock(t)))
+		return -EAGAIN;
 	trb = h__terminus_entry(t);
 	if (h__unlikely(!trb)) {
 		h__terminus_unlock(t);

@@ -54,12 +54,12 @@ bool h__budget_take(struct h_manager *m, size_t bytes)
 
 	do {
 		dropped = (struct h_spare) {};
-		pthread_mutex_lock(&m->lock);
+		h__lock(&m->lock);
 		taken = take(b, bytes);
 		if (!taken)
 			dropped = drop_one(b);
 		note_spares(b);
-		pthread_mutex_unlock(&m->lock);
+		h__unlock(&m->lock);
 		free(dropped.memory);
 	} while (!taken && dropped.memory);
 	return taken;
@@ -69,9 +69,9 @@ void h__budget_give(struct h_manager *m, size_t bytes)
 {
 	if (!bytes)
 		return;
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	m->budget.taken -= bytes;
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 }
 
 void *h__spare_take(struct h_manager *m, size_t *room)
@@ -83,7 +83,7 @@ void *h__spare_take(struct h_manager *m, size_t *room)
 	*room = 0;
 	if (!h__read_once(&b->spare))
 		return NULL;
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	for (i = 1; i < H_SPARES; i++)
 		if (b->spares[i].room > largest->room)
 			largest = &b->spares[i];
@@ -92,7 +92,7 @@ void *h__spare_take(struct h_manager *m, size_t *room)
 	b->taken -= out.room;
 	b->used_ns = h__now_ns();
 	note_spares(b);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	*room = out.room;
 	return out.memory;
 }
@@ -120,11 +120,11 @@ void h__spare_give(struct h_manager *m, void *memory, size_t room)
 
 	if (!memory)
 		return;
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	out = keep(b, out);
 	b->used_ns = h__now_ns();
 	note_spares(b);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	free(out.memory);
 }
 
@@ -137,12 +137,12 @@ void h__spares_age(struct h_manager *m)
 
 	if (h__likely(!h__read_once(&b->spare)))
 		return;
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	if (h__now_ns() - b->used_ns >= SPARE_NS)
 		for (i = 0; i < H_SPARES; i++)
 			old[i] = drop_one(b);
 	note_spares(b);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	for (i = 0; i < H_SPARES; i++)
 		free(old[i].memory);
 }

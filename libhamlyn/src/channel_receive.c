@@ -289,7 +289,7 @@ static int receive(struct h_channel *ch, struct h_message *m,
 int h_channel_receive(struct h_channel *ch, struct h_message *m,
 		      int64_t timeout_ns)
 {
-	pthread_mutex_t *reading = &ch->receiver->reading;
+	uint32_t *reading = &ch->receiver->reading;
 	int64_t deadline = h_deadline(timeout_ns);
 	int ret;
 
@@ -328,7 +328,7 @@ static ssize_t receive_into(struct h_channel *ch, const struct target *t,
 ssize_t h_channel_recv(struct h_channel *ch, void *data, size_t size,
 		       int64_t timeout_ns)
 {
-	pthread_mutex_t *reading = &ch->receiver->reading;
+	uint32_t *reading = &ch->receiver->reading;
 	const struct target t = { .data = data, .size = size };
 	int64_t deadline = h_deadline(timeout_ns);
 	ssize_t ret;

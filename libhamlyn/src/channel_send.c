@@ -237,7 +237,7 @@ static void send_ready(struct h_stream_sender *s, void *arg)
 
 void h__channel_try_push(struct h_channel *ch)
 {
-	pthread_mutex_t *sending = &ch->sender->sending;
+	uint32_t *sending = &ch->sender->sending;
 
 	if (h__mutex_lock(ch->manager, sending, H_NOWAIT))
 		return;

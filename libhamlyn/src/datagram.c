@@ -37,7 +37,7 @@ enum phase {
 
 struct h_datagram_receiver {
 	struct h_receiver r;
-	pthread_mutex_t keys;		/* who changes the key */
+	uint32_t keys;		/* who changes the key */
 	struct h_grace *grace;		/* keys; of free_entry() */
 	size_t length;
 	/* r.lock */
@@ -362,7 +362,7 @@ static void free_entry(struct h_datagram_receiver *d)
 	int64_t closed_ns;
 
 	/* Who has it revokes or rekeys, which will do, or is at this. */
-	if (pthread_mutex_trylock(&d->keys))
+	if (!h__try_lock(&d->keys))
 		return;
 	h_receiver_lock(&d->r);
 	about = 2 * d->pieces;
@@ -377,7 +377,7 @@ static void free_entry(struct h_datagram_receiver *d)
 		else if (h__now_ns() - closed_ns > CLOSED_NS)
 			open_entry(d, false);
 	}
-	pthread_mutex_unlock(&d->keys);
+	h__unlock(&d->keys);
 }
 
 /* ---- receiving ---- */
@@ -479,9 +479,9 @@ int h_datagram_revoke(struct h_datagram_receiver *d)
 {
 	int err;
 
-	pthread_mutex_lock(&d->keys);
+	h__lock(&d->keys);
 	err = revoke(d);
-	pthread_mutex_unlock(&d->keys);
+	h__unlock(&d->keys);
 	return err;
 }
 
@@ -489,11 +489,11 @@ int h_datagram_rekey(struct h_datagram_receiver *d, struct h_seed *seed)
 {
 	int err;
 
-	pthread_mutex_lock(&d->keys);
+	h__lock(&d->keys);
 	err = revoke(d);
 	if (!err)
 		err = new_key(d);
-	pthread_mutex_unlock(&d->keys);
+	h__unlock(&d->keys);
 	if (!err)
 		h_datagram_receiver_seed(d, seed);
 	return err;
@@ -545,7 +545,6 @@ int h_datagram_receiver_create(struct h_manager *m,
 		return -ENOMEM;
 	d->length = length;
 	d->phase = REVOKED;
-	pthread_mutex_init(&d->keys, NULL);
 	err = h_receiver_init(&d->r, m, &datagram_class, &at);
 	if (err)
 		goto free_receiver;
@@ -558,7 +557,6 @@ int h_datagram_receiver_create(struct h_manager *m,
 	return 0;
 
 free_receiver:
-	pthread_mutex_destroy(&d->keys);
 	free(d);
 	return err;
 }
@@ -573,7 +571,6 @@ int h_datagram_receiver_destroy(struct h_datagram_receiver *d)
 	if (err)
 		return err;
 	h__grace_end(&d->grace);
-	pthread_mutex_destroy(&d->keys);
 	free(d);
 	return 0;
 }

@@ -38,26 +38,27 @@ static void debt_unlink(struct h_manager *m, struct h_debt *d)
 
 void h__debt_add(struct h_manager *m, struct h_debt *d)
 {
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	debt_link(m, d);
 	/* Why it did not go is not known: who sleeps looks again soon. */
 	h__write_once(&m->debts_soon, true);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	h__manager_owes(m);
 }
 
 /* Who pays it just now does not wait for anything. */
 void h__debt_remove(struct h_manager *m, struct h_debt *d)
 {
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	while (m->paid == d) {
-		pthread_mutex_unlock(&m->lock);
-		sched_yield();
-		pthread_mutex_lock(&m->lock);
+		h__unlock(&m->lock);
+		h__lock(&m->paying);
+		h__unlock(&m->paying);
+		h__lock(&m->lock);
 	}
 	debt_unlink(m, d);
 	d->pay = NULL;
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 }
 
 /*
@@ -70,9 +71,9 @@ static int pay_one(struct h_manager *m, struct h_debt *d)
 
 	m->paid = d;
 	d->more = false;
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	ret = d->pay(d);
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	m->paid = NULL;
 	return ret || !d->more ? ret : -EBUSY;
 }
@@ -99,16 +100,16 @@ void h__debts_pay(struct h_manager *m)
 	int cancel;
 	bool soon;
 
-	if (h__read_once(&m->paying) || __atomic_exchange_n(&m->paying, 1, __ATOMIC_ACQUIRE))
+	if (h__read_once(&m->paying) || !h__try_lock(&m->paying))
 		return;
 	cancel = h__cancel_off();
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	soon = pay_all(m);
 	h__write_once(&m->debts_soon, soon);
 	if (m->event)
 		h__event_update(m);
-	pthread_mutex_unlock(&m->lock);
-	h__store_release(&m->paying, 0);
+	h__unlock(&m->lock);
+	h__unlock(&m->paying);
 	h__cancel_restore(cancel);
 }
 
@@ -117,13 +118,13 @@ static void collect(struct h_manager *m)
 	struct h_receiver *r;
 	struct h_debt *d;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	for (r = m->receivers; r; r = r->next) {
 		d = h__stream_collected(r);
 		if (d && d->pay)
 			debt_link(m, d);
 	}
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 }
 
 static int nap(void)

@@ -15,7 +15,7 @@
 #include "msan.h"
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t open_lock;		/* lock.h */
 static struct h_dev *open_devs;
 
 int64_t h__now_ns(void)
@@ -60,12 +60,12 @@ bool h__is_power_of_two(uint32_t n)
  */
 static void before_fork(void)
 {
-	pthread_mutex_lock(&open_lock);
+	h__lock(&open_lock);
 }
 
 static void after_fork_parent(void)
 {
-	pthread_mutex_unlock(&open_lock);
+	h__unlock(&open_lock);
 }
 
 static void after_fork_child(void)
@@ -74,6 +74,7 @@ static void after_fork_child(void)
 	struct h_dev *dev;
 	int i;
 
+	h__lock_forked();
 	for (dev = open_devs; dev; dev = dev->next_open) {
 		close(dev->fd);
 		dev->fd = -1;
@@ -83,7 +84,7 @@ static void after_fork_child(void)
 					close(f->fd[i]);
 	}
 	open_devs = NULL;
-	pthread_mutex_unlock(&open_lock);
+	h__lock_renew(&open_lock);
 }
 
 static void watch_forks(void)
@@ -93,21 +94,21 @@ static void watch_forks(void)
 
 void h__fork_fds_add(struct h_dev *dev, struct h_fork_fds *fds)
 {
-	pthread_mutex_lock(&open_lock);
+	h__lock(&open_lock);
 	fds->next = dev->fork_fds;
 	dev->fork_fds = fds;
-	pthread_mutex_unlock(&open_lock);
+	h__unlock(&open_lock);
 }
 
 void h__fork_fds_remove(struct h_dev *dev, struct h_fork_fds *fds)
 {
 	struct h_fork_fds **p;
 
-	pthread_mutex_lock(&open_lock);
+	h__lock(&open_lock);
 	for (p = &dev->fork_fds; *p != fds; p = &(*p)->next)
 		;
 	*p = fds->next;
-	pthread_mutex_unlock(&open_lock);
+	h__unlock(&open_lock);
 }
 
 static void forget(struct h_dev *dev)
@@ -165,7 +166,7 @@ static int open_once(struct h_dev *dev, struct h_open_wait *wait)
 {
 	int err;
 
-	pthread_mutex_lock(&open_lock);
+	h__lock(&open_lock);
 	err = open_kind(dev, wait);
 	if (!err) {
 		err = dev->ops->query(dev, &dev->limits);
@@ -176,7 +177,7 @@ static int open_once(struct h_dev *dev, struct h_open_wait *wait)
 		dev->next_open = open_devs;
 		open_devs = dev;
 	}
-	pthread_mutex_unlock(&open_lock);
+	h__unlock(&open_lock);
 	return err;
 }
 
@@ -206,7 +207,6 @@ static int open_as(const char *name, struct h_dev **out)
 		err = -ENOMEM;
 		goto err_free;
 	}
-	pthread_mutex_init(&dev->lock, NULL);
 	err = open_named(dev);
 	if (err)
 		goto err_mutex;
@@ -214,7 +214,6 @@ static int open_as(const char *name, struct h_dev **out)
 	return 0;
 
 err_mutex:
-	pthread_mutex_destroy(&dev->lock);
 	free(dev->name);
 err_free:
 	free(dev);
@@ -307,12 +306,11 @@ void h_close(struct h_dev *dev)
 	child = in_child(dev);
 	drop_objects(dev, child);
 	if (!child) {
-		pthread_mutex_lock(&open_lock);
+		h__lock(&open_lock);
 		forget(dev);
 		dev->ops->close(dev);
-		pthread_mutex_unlock(&open_lock);
+		h__unlock(&open_lock);
 	}
-	pthread_mutex_destroy(&dev->lock);
 	free(dev->name);
 	free(dev);
 	h__cancel_restore(cancel);
@@ -347,7 +345,7 @@ int h_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set)
 
 	h__dev_lock(dev);
 	err = dev->ops->nic_set(dev, set);
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	return err;
 }
 
@@ -362,7 +360,7 @@ int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
 		count = INT_MAX;
 	h__dev_lock(dev);
 	n = dev->ops->audit(dev, entries, count, sequence);
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	return n;
 }
 
@@ -370,7 +368,7 @@ int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
 
 void h__dev_lock(struct h_dev *dev)
 {
-	pthread_mutex_lock(&dev->lock);
+	h__lock(&dev->lock);
 	dev->why[0] = 0;
 	dev->why_ours = false;
 }
@@ -382,10 +380,10 @@ bool h__dev_changing(struct h_dev *dev)
 	if (!dev->ops->changing)
 		return false;
 	/* Another thread that changes them has it, and may wait itself. */
-	if (pthread_mutex_trylock(&dev->lock))
+	if (!h__try_lock(&dev->lock))
 		return true;
 	changing = dev->ops->changing(dev);
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	return changing;
 }
 
@@ -409,11 +407,11 @@ int h__refuse(struct h_dev *dev, int err, const char *format, ...)
 {
 	va_list args;
 
-	pthread_mutex_lock(&dev->lock);
+	h__lock(&dev->lock);
 	va_start(args, format);
 	write_why(dev, format, args);
 	va_end(args);
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	return err;
 }
 
@@ -432,18 +430,18 @@ static int fetch_why(struct h_dev *dev, char *why)
  */
 void h__why_keep(struct h_dev *dev, struct h_why *why)
 {
-	pthread_mutex_lock(&dev->lock);
+	h__lock(&dev->lock);
 	if (fetch_why(dev, why->text))
 		why->text[0] = 0;
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 }
 
 void h__why_restore(struct h_dev *dev, const struct h_why *why)
 {
-	pthread_mutex_lock(&dev->lock);
+	h__lock(&dev->lock);
 	memcpy(dev->why, why->text, sizeof(dev->why));
 	dev->why_ours = true;
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 }
 
 int h_explain(struct h_dev *dev, char *text, size_t size)
@@ -457,10 +455,10 @@ int h_explain(struct h_dev *dev, char *text, size_t size)
 		h__early_read(text, size);
 		return 0;
 	}
-	pthread_mutex_lock(&dev->lock);
+	h__lock(&dev->lock);
 	err = fetch_why(dev, why);
 	dev->why[0] = 0;
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	snprintf(text, size, "%s", err ? "" : why);
 	return err;
 }

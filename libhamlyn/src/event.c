@@ -75,10 +75,10 @@ static void *watch_nq(void *arg)
 		h__nq_sleep(m->nq, -1);
 		if (!nq_has_entry(m->nq))
 			continue;
-		pthread_mutex_lock(&m->lock);
+		h__lock(&m->lock);
 		h__write_once(&e->nq_ready, 1);
 		set_readable(e, true);
-		pthread_mutex_unlock(&m->lock);
+		h__unlock(&m->lock);
 		while (h__read_once(&e->nq_ready) && !h__load_acquire(&e->stop))
 			syscall(SYS_futex, &e->nq_ready, FUTEX_WAIT_PRIVATE, 1,
 				NULL, NULL, 0);
@@ -173,13 +173,13 @@ int h_manager_fd(struct h_manager *m)
 
 	if (h__unlikely(h__read_once(&m->calls)))
 		h__calls_mend(m, __builtin_frame_address(0));
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	fd = m->event ? 0 : event_create(m);
 	if (!fd) {
 		fd = m->event->fd;
 		h__event_update(m);
 	}
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	h__cancel_restore(cancel);
 	return fd;
 }

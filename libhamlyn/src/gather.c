@@ -6,7 +6,6 @@
  * what can be complete. From then on the number of rounds is known: members wait for
  * the release of those only.
  */
-#include <sched.h>
 #include <stdlib.h>
 
 #include "gather.h"
@@ -235,6 +234,8 @@ static const struct h_receiver_class gather_class = {
  */
 static void inform(struct h_gather *g, int64_t deadline)
 {
+	struct h_wait wait = { 0 };
+
 	for (;;) {
 		bool more;
 
@@ -245,7 +246,7 @@ static void inform(struct h_gather *g, int64_t deadline)
 		if (!more || deadline == H_NOWAIT || h__now_ns() >= deadline)
 			return;
 		if (!h_manager_poll(g->r.manager))
-			sched_yield();
+			h__wait_more(&wait, deadline);
 	}
 }
 

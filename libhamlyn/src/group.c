@@ -136,7 +136,7 @@ int h_share_send(struct h_manager *m, const struct h_share *share,
 
 struct h_group {
 	struct h_receiver r;
-	pthread_mutex_t keys;		/* who changes the key */
+	uint32_t keys;		/* who changes the key */
 	size_t length;
 	/* r.lock */
 	uint64_t key;			/* 0: being changed */
@@ -246,7 +246,7 @@ int h_group_reset(struct h_group *g, uint32_t flags)
 
 	if (flags & ~H_GROUP_NEW_KEY)
 		return -EINVAL;
-	pthread_mutex_lock(&g->keys);
+	h__lock(&g->keys);
 	if (flags & H_GROUP_NEW_KEY) {
 		err = give_up(g);
 	} else {
@@ -257,7 +257,7 @@ int h_group_reset(struct h_group *g, uint32_t flags)
 			err = -EBUSY;
 		h_receiver_unlock(&g->r);
 	}
-	pthread_mutex_unlock(&g->keys);
+	h__unlock(&g->keys);
 	return err;
 }
 
@@ -323,10 +323,8 @@ int h_group_create(struct h_manager *m, size_t length,
 	if (!g)
 		return -ENOMEM;
 	g->length = length;
-	pthread_mutex_init(&g->keys, NULL);
 	err = h_receiver_init(&g->r, m, &group_class, &at);
 	if (err) {
-		pthread_mutex_destroy(&g->keys);
 		free(g);
 		return err;
 	}
@@ -346,7 +344,6 @@ int h_group_destroy(struct h_group *g)
 	err = h_receiver_exit(&g->r);
 	if (err)
 		return err;
-	pthread_mutex_destroy(&g->keys);
 	free(g);
 	return 0;
 }

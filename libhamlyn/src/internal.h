@@ -11,6 +11,9 @@
 #include <sys/types.h>
 
 #include <hamlyn.h>
+#include <hamlyn/manager.h>
+
+#include "lock.h"
 
 #define H_PATIENCE	(1u << 16)	/* most empty polls between h__nq_idle() calls */
 #define H_FIRST_PATIENCE	64	/* until it is known how many make up some ms */
@@ -155,7 +158,7 @@ struct h_dev {
 	int fd;
 	struct h_fork_fds *fork_fds;	/* dev.c's lock */
 	pid_t pid;		/* who opened it: not valid in children */
-	pthread_mutex_t lock;	/* lists, user counts, control calls */
+	uint32_t lock;		/* lists, user counts, control calls */
 	struct h_area *areas;
 	struct h_nq *nqs;
 	struct h_slot *slots;

@@ -33,11 +33,11 @@ int h_manager_free(struct h_manager *m, void *addr)
 
 	if (!addr)
 		return 0;
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	err = h__pool_find(&m->send, addr, &memory);
 	if (!err)
 		h__pool_free(&m->send, &memory);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	if (err == -EALREADY)
 		return h__refuse(m->dev, err, "memory at %p was given back before", addr);
 	if (err)
@@ -65,9 +65,9 @@ int h_manager_register(struct h_manager *m, void *addr, size_t length)
 	err = h_area_add(m->dev, addr, length, HAMLYN_AREA_READONLY, &area);
 	if (err)
 		return err;
-	pthread_mutex_lock(&m->area_lock);
+	h__lock(&m->area_lock);
 	err = bind_added(m, area);
-	pthread_mutex_unlock(&m->area_lock);
+	h__unlock(&m->area_lock);
 	if (err) {
 		h__why_keep(m->dev, &why);
 		h_area_remove(area);
@@ -82,7 +82,7 @@ int h_manager_unregister(struct h_manager *m, void *addr)
 	struct h_area *area = NULL;
 	int err = -ENOENT, tag;
 
-	pthread_mutex_lock(&m->area_lock);
+	h__lock(&m->area_lock);
 	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
 		area = full->areas[tag];
 		if (!area || area->allocated || area->addr != addr)
@@ -90,7 +90,7 @@ int h_manager_unregister(struct h_manager *m, void *addr)
 		err = h_terminus_bind(m->terminus, tag, NULL, 0, 0);
 		break;
 	}
-	pthread_mutex_unlock(&m->area_lock);
+	h__unlock(&m->area_lock);
 	return err ? err : h_area_remove(area);
 }
 
@@ -156,8 +156,6 @@ static void manager_free(struct h_manager *m)
 	}
 	if (m->nq)
 		h_nq_destroy(m->nq);
-	pthread_mutex_destroy(&m->lock);
-	pthread_mutex_destroy(&m->area_lock);
 	free(m->by_slot);
 	free(m);
 }
@@ -291,8 +289,6 @@ int h_manager_create(struct h_dev *dev, const struct h_manager_attr *attr,
 	m->receive.manager = m;
 	m->send.manager = m;
 	m->ready_tail = &m->ready;
-	pthread_mutex_init(&m->area_lock, NULL);
-	pthread_mutex_init(&m->lock, NULL);
 	err = manager_init(m, attr);
 	if (err)
 		manager_undo(m);

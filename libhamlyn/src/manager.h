@@ -102,8 +102,8 @@ struct h_manager {
 	 * Who adds areas, and binds them. The device may keep him waiting, for minutes:
 	 * lock, which those who send and receive take, is taken inside, but not then.
 	 */
-	pthread_mutex_t area_lock;
-	pthread_mutex_t lock;		/* what follows; taken inside polling */
+	uint32_t area_lock;
+	uint32_t lock;		/* what follows; taken inside polling */
 	struct h_sleeper *sleepers;	/* the first one sleeps on the NQ */
 	bool led;			/* one of them does */
 	struct h_receiver *receivers;
@@ -136,19 +136,17 @@ static inline bool h__single(const struct h_manager *m)
 	return m->flags & H_MANAGER_SINGLE;
 }
 
+/* Sections of a few instructions, or a function of a class. */
 static inline void h__spin_lock(struct h_manager *m, uint32_t *lock)
 {
-	if (h__single(m))
-		return;
-	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
-		while (h__read_once(lock))
-			h__relax();
+	if (!h__single(m))
+		h__lock(lock);
 }
 
 static inline void h__spin_unlock(struct h_manager *m, uint32_t *lock)
 {
 	if (!h__single(m))
-		h__store_release(lock, 0);
+		h__unlock(lock);
 }
 
 /* Entries of the NQ that are set aside for nudges, and of the work queue they are in. */

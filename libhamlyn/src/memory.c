@@ -254,11 +254,11 @@ static bool find_room(struct h_pool *pool, unsigned int class, size_t length,
 	struct h_chunk *chunk;
 	bool found;
 
-	pthread_mutex_lock(&pool->manager->lock);
+	h__lock(&pool->manager->lock);
 	found = take_free(pool, class, length, memory);
 	for (chunk = pool->chunks; chunk && !found; chunk = chunk->next)
 		found = cut(chunk, class, length, memory);
-	pthread_mutex_unlock(&pool->manager->lock);
+	h__unlock(&pool->manager->lock);
 	return found;
 }
 
@@ -268,12 +268,12 @@ static int chunk_add(struct h_pool *pool, struct h_chunk *chunk, unsigned int cl
 {
 	bool found;
 
-	pthread_mutex_lock(&pool->manager->lock);
+	h__lock(&pool->manager->lock);
 	chunk->next = pool->chunks;
 	pool->chunks = chunk;
 	pool->total += h_area_length(chunk->area);
 	found = cut(chunk, class, length, memory);
-	pthread_mutex_unlock(&pool->manager->lock);
+	h__unlock(&pool->manager->lock);
 	return found ? 0 : -ENOMEM;
 }
 
@@ -303,9 +303,9 @@ int h__pool_alloc(struct h_pool *pool, size_t length, struct h_memory *memory)
 	class = class_of(length);
 	if (find_room(pool, class, length, memory))
 		return 0;
-	pthread_mutex_lock(&m->area_lock);
+	h__lock(&m->area_lock);
 	err = grow(pool, class, length, memory);
-	pthread_mutex_unlock(&m->area_lock);
+	h__unlock(&m->area_lock);
 	return err;
 }
 
@@ -435,21 +435,21 @@ void h__pool_trim(struct h_pool *pool)
 	struct h_why why;
 	bool much;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	much = keeps_too_much(pool);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	if (!much || h__dev_changing(m->dev))
 		return;
 	h__why_keep(m->dev, &why);
-	pthread_mutex_lock(&m->area_lock);
+	h__lock(&m->area_lock);
 	do {
-		pthread_mutex_lock(&m->lock);
+		h__lock(&m->lock);
 		chunk = take_out(pool);
-		pthread_mutex_unlock(&m->lock);
+		h__unlock(&m->lock);
 		if (chunk)
 			chunk_end(pool, chunk);
 	} while (chunk);
-	pthread_mutex_unlock(&m->area_lock);
+	h__unlock(&m->area_lock);
 	h__why_restore(m->dev, &why);
 }
 

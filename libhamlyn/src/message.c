@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 /* Messages whose data the caller may change afterwards. */
-#include <sched.h>
-
 #include "message.h"
 
 static int64_t post(struct h_manager *m, const struct h_msg *msg,
 		    int64_t deadline_ns)
 {
+	struct h_wait wait = { 0 };
 	int64_t ret;
+	int err;
 
 	for (;;) {
 		ret = h_send(m->terminus, msg);
 		if (ret != -EAGAIN || deadline_ns == H_NOWAIT)
 			return ret;
-		if (deadline_ns > 0 && h__now_ns() >= deadline_ns)
-			return -ETIMEDOUT;
-		if (!h_manager_poll(m))
-			sched_yield();
+		err = h_manager_poll(m) ? h__go_on(&wait.rounds, deadline_ns) :
+					 h__wait_more(&wait, deadline_ns);
+		if (err)
+			return err;
 	}
 }
 

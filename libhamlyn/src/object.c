@@ -38,7 +38,7 @@ static int area_make(struct h_dev *dev, void *addr, size_t length,
 	err = allocate ? dev->ops->area_alloc(a) : dev->ops->area_add(a);
 	if (!err)
 		H_LINK(dev->areas, a);
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	h__cancel_restore(cancel);
 	if (err) {
 		free(a);
@@ -82,7 +82,7 @@ int h_area_remove(struct h_area *a)
 			dev->ops->area_forget(a, false);
 		H_UNLINK(dev->areas, a);
 	}
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	if (!err)
 		free(a);
 	return err;
@@ -141,7 +141,7 @@ int h_nq_create(struct h_dev *dev, uint32_t entries, struct h_nq **out)
 	err = dev->ops->nq_create(nq, entries);
 	if (!err)
 		H_LINK(dev->nqs, nq);
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	if (err) {
 		free(nq);
 		return err;
@@ -166,7 +166,7 @@ int h_nq_destroy(struct h_nq *nq)
 			dev->ops->nq_forget(nq, false);
 		H_UNLINK(dev->nqs, nq);
 	}
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	if (!err)
 		free(nq);
 	return err;
@@ -238,7 +238,7 @@ int h_slot_create(struct h_dev *dev, const struct h_slot_attr *at,
 		if (s->nq)
 			s->nq->users++;
 	}
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	if (err)
 		goto err_free;
 	*out = s;
@@ -264,7 +264,7 @@ int h__slot_end(struct h_slot *s)
 		if (s->nq)
 			s->nq->users--;
 	}
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	return err;
 }
 
@@ -283,7 +283,7 @@ int h_slot_rekey(struct h_slot *s)
 
 	h__dev_lock(s->dev);
 	err = s->dev->ops->slot_rekey(s);
-	pthread_mutex_unlock(&s->dev->lock);
+	h__unlock(&s->dev->lock);
 	return err;
 }
 
@@ -341,7 +341,7 @@ int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
 	err = dev->ops->terminus_create(t, &at);
 	if (!err)
 		H_LINK(dev->termini, t);
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	if (err) {
 		free(f);
 		return err;
@@ -364,7 +364,7 @@ int h_terminus_destroy(struct h_terminus *t)
 			if (full(t)->areas[i])
 				full(t)->areas[i]->users--;
 	}
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	if (!err)
 		free(full(t));
 	return err;
@@ -413,6 +413,6 @@ int h_terminus_bind(struct h_terminus *t, uint32_t tag, struct h_area *a,
 		if (a)
 			a->users++;
 	}
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	return err;
 }

@@ -23,11 +23,11 @@ static int reserve(struct h_manager *m, uint32_t arrivals)
 {
 	uint32_t room;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	room = m->nq->mask - m->reserved;
 	if (arrivals <= room)
 		m->reserved += arrivals;
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	return arrivals > room ? no_entries(m, arrivals, room) : 0;
 }
 
@@ -65,11 +65,11 @@ static int place_slot(struct h_manager *m, struct h_place *p,
 
 static void put_back(struct h_manager *m, const struct h_place *p)
 {
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	h__pool_free(&m->receive, &p->metadata);
 	h__pool_free(&m->receive, &p->data);
 	m->reserved -= p->arrivals;
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 }
 
 static uint32_t arrivals_of(const struct h_receiver_attr *attr)
@@ -243,20 +243,20 @@ void h__receiver_add(struct h_receiver *r, struct h_manager *m,
 		     const struct h_receiver_class *class)
 {
 	*r = (struct h_receiver) { .class_ = class, .manager = m };
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	H_LINK(m->receivers, r);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 }
 
 void h__receiver_remove(struct h_receiver *r)
 {
 	struct h_manager *m = r->manager;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	h__ready_remove(m, r);
 	H_UNLINK(m->receivers, r);
 	h_receiver_owes(r, false);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 }
 
 /* The place is told apart from the receiver by those who have several. */
@@ -292,11 +292,11 @@ int h_receiver_exit(struct h_receiver *r)
 	struct h_manager *m = r->manager;
 	int err;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	h__pool_find(&m->receive, r->data, &place.data);
 	if (r->metadata)
 		h__pool_find(&m->receive, r->metadata, &place.metadata);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	err = h__place_exit(&place, r);
 	if (!err)
 		h__receiver_remove(r);

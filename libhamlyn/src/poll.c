@@ -12,7 +12,6 @@
  * another sleeper is woken to lead.
  */
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,18 +41,15 @@ static bool try_lock(struct h_manager *m)
 {
 	if (h__single(m))
 		return true;
-	return !h__read_once(&m->polling) &&
-	       !__atomic_exchange_n(&m->polling, 1, __ATOMIC_ACQUIRE);
+	return !h__read_once(&m->polling) && h__lock_free(&m->polling);
 }
 
-/* Who needs it may be asleep while another thread is preempted inside. */
 void h__polling_lock(struct h_manager *m)
 {
-	while (!try_lock(m))
-		sched_yield();
+	h__spin_lock(m, &m->polling);
 }
 
-/* A SEQ_CST atomic is a full barrier by itself on x86 only. */
+/* A SEQ_CST atomic, as h__unlock() is one, is a full barrier by itself on x86 only. */
 static inline void full_barrier_behind_atomic(void)
 {
 #if !defined(__x86_64__)
@@ -98,26 +94,24 @@ static void wake_sleepers(struct h_manager *m)
 {
 	bool nudge;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	nudge = h__wake_sleepers(m);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	if (nudge)
 		h__manager_nudge(m);
 }
 
 /*
- * The exchange orders the receivers' events before the look at m->asleep (B13):
+ * Unlocking orders the receivers' events before the look at m->asleep (B13):
  * who goes to sleep counts itself first and looks at its events then.
  */
 void h__polling_unlock(struct h_manager *m, bool took)
 {
 	if (h__single(m))
 		return;
-	if (!took) {
-		h__store_release(&m->polling, 0);
+	h__unlock(&m->polling);					/* B13 */
+	if (!took)
 		return;
-	}
-	__atomic_exchange_n(&m->polling, 0, __ATOMIC_SEQ_CST);	/* B13 */
 	full_barrier_behind_atomic();
 	if (h__unlikely(h__read_once(&m->asleep)))
 		wake_sleepers(m);
@@ -137,10 +131,10 @@ void h_receiver_unlock(struct h_receiver *r)
 
 static void make_ready(struct h_manager *m, struct h_receiver *r)
 {
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	if (r->on_ready)
 		h__ready_add(m, r);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 }
 
 static void event_happened(struct h_receiver *r)
@@ -190,11 +184,11 @@ static void overrun(struct h_manager *m)
 	struct h_receiver *r;
 
 	h__write_once(&m->nudged, 0);
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	for (r = m->receivers; r; r = r->next)
 		if (r->class_->process_overrun)
 			overrun_of(m, r);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 }
 
 /* m->polling held. */
@@ -471,9 +465,9 @@ static int lead(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
 		int64_t until = until_settled(m, deadline_ns, LOOK_AROUND_NS);
 
 		s->on_nq = true;
-		pthread_mutex_unlock(&m->lock);
+		h__unlock(&m->lock);
 		ret = h__nq_sleep(m->nq, until);
-		pthread_mutex_lock(&m->lock);
+		h__lock(&m->lock);
 		s->on_nq = false;
 		/* Nobody has told of anything: then there is nothing to poll for. */
 		if (ret == -ETIMEDOUT && until != deadline_ns) {
@@ -483,9 +477,9 @@ static int lead(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
 		}
 		if (ret)
 			break;
-		pthread_mutex_unlock(&m->lock);
+		h__unlock(&m->lock);
 		poll_awhile(m, s, deadline_ns);
-		pthread_mutex_lock(&m->lock);
+		h__lock(&m->lock);
 	}
 	return ret;
 }
@@ -497,9 +491,9 @@ static int sleep_in_turn(struct h_manager *m, struct h_sleeper *s,
 	int ret = 0;
 
 	while (!s->leads && !h__read_once(&s->woken) && !ret) {
-		pthread_mutex_unlock(&m->lock);
+		h__unlock(&m->lock);
 		ret = sleep_on_word(m, s, deadline_ns);
-		pthread_mutex_lock(&m->lock);
+		h__lock(&m->lock);
 	}
 	return ret || !s->leads ? ret : lead(m, s, deadline_ns);
 }
@@ -514,12 +508,12 @@ static int sleep_for(struct h_manager *m, const struct h_receiver *r,
 	if (h__single(m))
 		return h__nq_sleep(m->nq, h__owes_soon(m) ?
 				   until_settled(m, deadline_ns, 0) : deadline_ns);
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	sleeper_add(m, &s);
 	if (!has_news(m, &s))
 		ret = sleep_in_turn(m, &s, deadline_ns);
 	sleeper_remove(m, &s);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	return ret;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Receivers that have something, and who is called back for them. */
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -21,18 +20,9 @@ struct h_call {
 	struct h_call *next;
 	struct h_receiver *receiver;	/* NULL: it is no more */
 	uint64_t id;			/* of this use of the memory */
-	pid_t thread;
+	uint32_t thread;
 	uintptr_t frame;		/* of h_manager_dispatch(): compared, not followed */
 };
-
-static __thread pid_t own_tid;
-
-static pid_t this_thread(void)
-{
-	if (!own_tid)
-		own_tid = (pid_t)syscall(SYS_gettid);
-	return own_tid;
-}
 
 /* On the list of those that h_manager_dispatch() calls back. m->lock held. */
 void h__ready_add(struct h_manager *m, struct h_receiver *r)
@@ -54,12 +44,12 @@ void h_receiver_on_ready(struct h_receiver *r,
 {
 	struct h_manager *m = r->manager;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	h_receiver_lock(r);
 	r->arg = arg;
 	h__write_once(&r->on_ready, ready);
 	h_receiver_unlock(r);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	/* Something may have come before. */
 	if (ready)
 		h__receiver_look(r);
@@ -103,12 +93,12 @@ void h__receiver_look(struct h_receiver *r)
 	struct h_manager *m = r->manager;
 	bool nudge = false;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	if (is_ready(r)) {
 		h__ready_add(m, r);
 		nudge = h__wake_sleepers(m);
 	}
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	if (nudge)
 		h__manager_nudge(m);
 }
@@ -118,14 +108,14 @@ void h__receiver_wake(struct h_receiver *r)
 	struct h_manager *m = r->manager;
 	bool nudge;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	h_receiver_lock(r);
 	h__store_release(&r->events, r->events + 1);
 	h_receiver_unlock(r);
 	if (is_ready(r))
 		h__ready_add(m, r);
 	nudge = h__wake_sleepers(m);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	if (nudge)
 		h__manager_nudge(m);
 }
@@ -153,13 +143,13 @@ static void settle_all(struct h_manager *m)
 {
 	struct h_receiver *r;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	for (r = m->receivers; r; r = r->next)
 		if (h__read_once(&r->owes))
 			settle_one(r);
 	if (m->event)
 		h__event_update(m);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 }
 
 void h__manager_settle(struct h_manager *m, int arrived)
@@ -180,11 +170,11 @@ void h__manager_owes(struct h_manager *m)
 {
 	bool nudge;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	if (m->event)
 		h__event_update(m);
 	nudge = m->sleepers;
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	if (nudge)
 		h__manager_nudge(m);
 }
@@ -193,10 +183,10 @@ void h__receiver_pair(struct h_receiver *a, struct h_receiver *b)
 {
 	struct h_manager *m = a->manager;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	a->twin = b;
 	b->twin = a;
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 }
 
 /*
@@ -225,16 +215,17 @@ static bool silence(struct h_receiver *r)
 void h__receivers_silence(struct h_receiver *a, struct h_receiver *b)
 {
 	struct h_manager *m = a->manager;
+	struct h_wait wait = { 0 };
 	bool silent;
 
 	for (;;) {
-		pthread_mutex_lock(&m->lock);
+		h__lock(&m->lock);
 		silent = silence(a);
 		silent = silence(b) && silent;
-		pthread_mutex_unlock(&m->lock);
+		h__unlock(&m->lock);
 		if (silent)
 			return;
-		sched_yield();
+		h__wait_more(&wait, H_FOREVER);
 	}
 }
 
@@ -255,7 +246,7 @@ static struct h_call *call_begin(struct h_manager *m, struct h_receiver *r, uint
 		.next = m->calls,
 		.receiver = r,
 		.id = ++m->calls_made,
-		.thread = this_thread(),
+		.thread = h__thread_number(),
 		.frame = frame,
 	};
 	m->calls = call;
@@ -293,7 +284,7 @@ static void call_end(struct h_manager *m, struct h_call *call, uint64_t id)
  */
 static bool was_left(const struct h_call *call, uintptr_t frame)
 {
-	if (call->thread == this_thread())
+	if (call->thread == h__thread_number())
 		return call->frame <= frame;
 	return syscall(SYS_tgkill, getpid(), call->thread, 0) && errno == ESRCH;
 }
@@ -313,10 +304,10 @@ bool h__calls_mend(struct h_manager *m, void *frame)
 {
 	bool left;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	calls_mend(m, (uintptr_t)frame);
 	left = m->calls;
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	return left;
 }
 
@@ -347,13 +338,13 @@ static void call_left(struct call_scope *s)
 
 	if (s->returned)
 		return;
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	call_end(m, s->call, s->id);
 	if (m->event)
 		h__event_update(m);
 	if (m->ready)
 		nudge = h__wake_sleepers(m);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	if (nudge)
 		h__manager_nudge(m);
 }
@@ -382,9 +373,9 @@ static bool call_back(struct h_manager *m, struct h_receiver *r, uintptr_t frame
 	m->dispatching--;
 	if (m->ready && m->event)
 		h__event_update(m);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	ready(r, arg);
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	s.returned = true;
 	m->dispatching++;
 	call_end(m, s.call, s.id);
@@ -433,14 +424,14 @@ int h_manager_dispatch(struct h_manager *m)
 	unsigned int n;
 	int called = 0;
 
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	m->dispatching++;
 	if (h__unlikely(m->calls))
 		calls_mend(m, frame);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	take_all(m);
 	h__spares_age(m);
-	pthread_mutex_lock(&m->lock);
+	h__lock(&m->lock);
 	for (n = count_ready(m); n && (r = first_ready(m)); n--) {
 		if (!is_ready(r))
 			continue;
@@ -453,7 +444,7 @@ int h_manager_dispatch(struct h_manager *m)
 	/* What is left behind is for whoever comes first. */
 	if (m->ready)
 		nudge = h__wake_sleepers(m);
-	pthread_mutex_unlock(&m->lock);
+	h__unlock(&m->lock);
 	if (nudge)
 		h__manager_nudge(m);
 	return called;

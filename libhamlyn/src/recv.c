@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Receiving: waiting, and the rare entries that are no messages. */
-#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 

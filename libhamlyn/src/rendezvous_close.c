@@ -22,7 +22,7 @@
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 /* Behind a listener's, and not for long: forks wait for it. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t lock;		/* lock.h */
 static int *waiting;
 static unsigned int count, room;
 static unsigned int threads;
@@ -31,12 +31,12 @@ static unsigned int threads;
 
 static void before_fork(void)
 {
-	pthread_mutex_lock(&lock);
+	h__lock(&lock);
 }
 
 static void after_fork_parent(void)
 {
-	pthread_mutex_unlock(&lock);
+	h__unlock(&lock);
 }
 
 /* Copies, and hardly ever the last ones: the parent would have been faster. */
@@ -45,7 +45,8 @@ static void after_fork_child(void)
 	while (count)
 		close(waiting[--count]);
 	threads = 0;
-	pthread_mutex_unlock(&lock);
+	h__lock_forked();
+	h__lock_renew(&lock);
 }
 
 static void watch_forks(void)
@@ -69,18 +70,18 @@ static void close_down_to(unsigned int most)
 	while (count > most) {
 		int fd = waiting[--count];
 
-		pthread_mutex_unlock(&lock);
+		h__unlock(&lock);
 		close(fd);
-		pthread_mutex_lock(&lock);
+		h__lock(&lock);
 	}
 }
 
 static void *close_all(void *arg)
 {
-	pthread_mutex_lock(&lock);
+	h__lock(&lock);
 	close_down_to(0);
 	threads--;
-	pthread_mutex_unlock(&lock);
+	h__unlock(&lock);
 	return arg;
 }
 
@@ -109,15 +110,15 @@ void h__close_waiting(void)
 	bool start;
 	int err;
 
-	pthread_mutex_lock(&lock);
+	h__lock(&lock);
 	start = count && threads < THREADS;
 	threads += start;
-	pthread_mutex_unlock(&lock);
+	h__unlock(&lock);
 	err = start ? start_thread() : 0;
-	pthread_mutex_lock(&lock);
+	h__lock(&lock);
 	threads -= err != 0;
 	close_down_to(threads ? WAITING : 0);
-	pthread_mutex_unlock(&lock);
+	h__unlock(&lock);
 }
 
 /* ---- what is to be closed ---- */
@@ -142,11 +143,11 @@ void h__close_later(int fd)
 	bool later;
 
 	h__close_watch_forks();
-	pthread_mutex_lock(&lock);
+	h__lock(&lock);
 	later = make_room();
 	if (later)
 		waiting[count++] = fd;
-	pthread_mutex_unlock(&lock);
+	h__unlock(&lock);
 	/* Without memory there is nothing better. */
 	if (!later)
 		close(fd);

@@ -58,7 +58,7 @@ struct h_listener {
 	struct h_listener *next;	/* list_lock */
 	struct h_listener *prev;
 	bool listed;
-	pthread_mutex_t lock;	/* whom we talk to: all descriptors but these two */
+	uint32_t lock;	/* whom we talk to: all descriptors but these two */
 	struct waiting *clients;
 	uint32_t waiting;	/* room for them */
 	struct guest *guests;
@@ -261,7 +261,7 @@ static bool has_too_many_unread(const struct h_listener *l, uid_t uid)
 /* It was answered: here, as the lock keeps a child from closing another file by then. */
 static void part_with(struct h_listener *l, struct guest *g, bool welcome)
 {
-	pthread_mutex_lock(&l->lock);
+	h__lock(&l->lock);
 	H_UNLINK(l->guests, g);
 	if (welcome && is_counted(l, g->peer.uid))
 		l->unread[l->unread_count++] = (struct unread) {
@@ -270,7 +270,7 @@ static void part_with(struct h_listener *l, struct guest *g, bool welcome)
 		};
 	else
 		h__hang_up(g->fd);
-	pthread_mutex_unlock(&l->lock);
+	h__unlock(&l->lock);
 	h__close_waiting();
 }
 
@@ -296,10 +296,10 @@ static int check_unread(struct h_listener *l, struct guest *g)
 {
 	int err;
 
-	pthread_mutex_lock(&l->lock);
+	h__lock(&l->lock);
 	err = has_too_many_unread(l, g->peer.uid) ? -EUSERS : 0;
 	g->makes_sense = !err;
-	pthread_mutex_unlock(&l->lock);
+	h__unlock(&l->lock);
 	return err;
 }
 
@@ -377,13 +377,13 @@ static int look_for_guest(struct h_listener *l, uint32_t kind, struct guest *g,
 	int ret;
 
 	for (round = 0; round < ROUNDS_AT_ONCE; round++) {
-		pthread_mutex_lock(&l->lock);
+		h__lock(&l->lock);
 		if (!round) {
 			expire(l);
 			forget_read(l);
 		}
 		ret = next_guest(l, g);
-		pthread_mutex_unlock(&l->lock);
+		h__unlock(&l->lock);
 		h__close_waiting();
 		if (ret <= 0)
 			return ret;
@@ -560,7 +560,7 @@ int h_listener_fd(const struct h_listener *l)
 /* ---- forks ---- */
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t list_lock;		/* lock.h */
 static struct h_listener *listeners;
 
 static void end(int *fd, void (*by)(int fd))
@@ -619,9 +619,9 @@ static void before_fork(void)
 {
 	struct h_listener *l;
 
-	pthread_mutex_lock(&list_lock);
+	h__lock(&list_lock);
 	for (l = listeners; l; l = l->next)
-		pthread_mutex_lock(&l->lock);
+		h__lock(&l->lock);
 }
 
 static void after_fork_parent(void)
@@ -629,21 +629,22 @@ static void after_fork_parent(void)
 	struct h_listener *l;
 
 	for (l = listeners; l; l = l->next)
-		pthread_mutex_unlock(&l->lock);
-	pthread_mutex_unlock(&list_lock);
+		h__unlock(&l->lock);
+	h__unlock(&list_lock);
 }
 
 static void after_fork_child(void)
 {
 	struct h_listener *l;
 
+	h__lock_forked();
 	for (l = listeners; l; l = l->next) {
 		close_all(l, close_copy);
 		l->listed = false;
-		pthread_mutex_unlock(&l->lock);
+		h__lock_renew(&l->lock);
 	}
 	listeners = NULL;
-	pthread_mutex_unlock(&list_lock);
+	h__lock_renew(&list_lock);
 }
 
 static void watch_forks(void)
@@ -655,10 +656,10 @@ static void watch_forks(void)
 static void enlist(struct h_listener *l)
 {
 	pthread_once(&fork_once, watch_forks);
-	pthread_mutex_lock(&list_lock);
+	h__lock(&list_lock);
 	H_LINK(listeners, l);
 	l->listed = true;
-	pthread_mutex_unlock(&list_lock);
+	h__unlock(&list_lock);
 }
 
 /* ---- from create to destroy ---- */
@@ -668,14 +669,14 @@ static int open_both(struct h_listener *l)
 	int err = 0;
 
 	/* Forks see both or neither. */
-	pthread_mutex_lock(&l->lock);
+	h__lock(&l->lock);
 	l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (l->fd < 0)
 		err = -errno;
 	l->epoll = err ? -1 : epoll_create1(EPOLL_CLOEXEC);
 	if (!err && l->epoll < 0)
 		err = -errno;
-	pthread_mutex_unlock(&l->lock);
+	h__unlock(&l->lock);
 	return err;
 }
 
@@ -780,7 +781,6 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
 	l->fd = -1;
 	l->epoll = -1;
 	l->pid = getpid();
-	pthread_mutex_init(&l->lock, NULL);
 	cancel = h__cancel_off();
 	err = listener_init(l, attr);
 	if (!err) {
@@ -807,14 +807,13 @@ void h_listener_destroy(struct h_listener *l)
 	ours = l->fd >= 0 && l->pid == getpid();
 	if (ours)
 		h__path_remove(&l->path);
-	pthread_mutex_lock(&list_lock);
+	h__lock(&list_lock);
 	close_all(l, ours ? h__hang_up : close_copy);
 	if (l->listed)
 		H_UNLINK(listeners, l);
-	pthread_mutex_unlock(&list_lock);
+	h__unlock(&list_lock);
 	h__close_waiting();
 	h__cancel_restore(cancel);
-	pthread_mutex_destroy(&l->lock);
 	free(l->path.name);
 	free(l->clients);
 	free(l->uids);

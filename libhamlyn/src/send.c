@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Sending what the inline fast path in hamlyn.h does not. */
-#include <sched.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -9,21 +8,24 @@
 
 #include "internal.h"
 
-#define SPIN_BEFORE_YIELD	256
+#define SPIN_BEFORE_KICK	256
 
-void h__terminus_lock_slow(struct h_terminus *t)
+/*
+ * The holder is another thread of this process, a few dozen instructions from the unlock
+ * unless it was preempted. Which one it is the lock does not say: that would be an
+ * instruction of each message.
+ */
+int h__terminus_lock_slow(struct h_terminus *t)
 {
-	unsigned int spins = 0;
+	int64_t deadline = h__now_ns() + H_SEND_NS;
+	struct h_wait wait = { 0 };
 
-	/*
-	 * The holder is another thread of this process, a few dozen
-	 * instructions from the unlock unless it was preempted.
-	 */
 	do {
 		while (h__read_once(&t->lock))
-			if (++spins % SPIN_BEFORE_YIELD == 0)
-				sched_yield();
+			if (h__wait_more(&wait, deadline))
+				return 0;
 	} while (__atomic_exchange_n(&t->lock, 1, __ATOMIC_ACQUIRE));
+	return 1;
 }
 
 /*
@@ -232,7 +234,8 @@ static int64_t send_mapped(struct h_terminus *t, const struct h_msg *m,
 		if ((size_t)n * sizeof(f[0]) > room)
 			return -EMSGSIZE;
 	}
-	h__terminus_lock(t);
+	if (!h__terminus_lock(t))
+		return -EAGAIN;
 	trb = h__terminus_entry(t);
 	if (!trb) {
 		h__terminus_unlock(t);
@@ -311,6 +314,7 @@ int64_t h__send_word_slow(struct h_terminus *t, const struct h_ticket *ticket,
 int h_send_wait(struct h_terminus *t, int64_t handle, int64_t timeout_ns)
 {
 	int64_t deadline = h__deadline(timeout_ns);
+	struct h_wait wait = { 0 };
 	unsigned int spins = 0;
 	int ret;
 
@@ -318,15 +322,13 @@ int h_send_wait(struct h_terminus *t, int64_t handle, int64_t timeout_ns)
 		ret = h_send_done(t, handle);
 		if (ret)
 			return ret;
-		if (++spins % SPIN_BEFORE_YIELD)
-			continue;
 		/* Once: in inline mode it may have to wait out a pause. */
-		if (h__read_once(&t->status->need_kick) &&
+		if (++spins % SPIN_BEFORE_KICK == 0 && h__read_once(&t->status->need_kick) &&
 		    ioctl(t->fd, HAMLYN_IOC_KICK, (unsigned long)t->id) < 0 &&
 		    errno != EINTR)
 			return -errno;
-		if (deadline >= 0 && h__now_ns() > deadline)
+		ret = h__wait_more(&wait, deadline);
+		if (ret)
 			return -ETIMEDOUT;
-		sched_yield();
 	}
 }

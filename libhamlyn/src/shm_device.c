@@ -221,7 +221,7 @@ static void mend_hole(struct h_nq *nq)
 	if (smp_load_acquire(&core->cursor) == pos ||
 	    hml_nq_ready(&shm->nic, core, pos))
 		return;
-	if (pthread_mutex_trylock(&nq->dev->lock))
+	if (!h__try_lock(&nq->dev->lock))
 		return;
 	/* A child of fork() has what it finds here. */
 	hole = nq->hole;
@@ -231,7 +231,7 @@ static void mend_hole(struct h_nq *nq)
 		h__shm_unlock(nq->dev);
 	}
 	nq->hole = hole;
-	pthread_mutex_unlock(&nq->dev->lock);
+	h__unlock(&nq->dev->lock);
 }
 
 static void shm_nq_mend(struct h_nq *nq)

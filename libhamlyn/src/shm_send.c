@@ -14,7 +14,6 @@
 
 #include <linux/futex.h>
 #include <limits.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,8 +24,6 @@
 #include "notify.c"
 #include "rx.c"
 #include "tx.c"
-
-#define SPINS_BEFORE_YIELD	256
 
 noinline void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *nq)
 {
@@ -66,32 +63,38 @@ static __always_inline void step(u32 *word, u32 by)
 }
 
 /* Full barrier: whoever replaced a key sees us, or we see the new key (B8). */
-static noinline void hold_shared(struct shm_terminus *r)
+static __always_inline bool try_hold(struct shm_terminus *r)
 {
-	unsigned int spins = 0;
 	u32 hold = READ_ONCE(r->hold);
 
-	for (;;) {
-		if (likely(!(hold & 1))) {
-			u32 seen = hml_atomic_cmpxchg(&r->hold, hold, hold + 1);
-
-			if (likely(seen == hold))
-				return;
-			hold = seen;
-			continue;
-		}
-		if (++spins % SPINS_BEFORE_YIELD == 0)
-			sched_yield();
-		hold = READ_ONCE(r->hold);
-	}
+	return likely(!(hold & 1)) &&
+	       likely(hml_atomic_cmpxchg(&r->hold, hold, hold + 1) == hold);
 }
 
-static __always_inline void enter(struct shm_sender *s)
+/* Another thread sends. Which one the segment does not say, for others could lie. */
+static noinline bool hold_shared(struct shm_terminus *r, int64_t deadline_ns)
 {
-	if (likely(s->alone))
+	struct h_wait wait = { 0 };
+
+	while (!try_hold(r))
+		if (h__wait_more(&wait, deadline_ns))
+			return false;
+	return true;
+}
+
+static noinline bool hold_soon(struct shm_terminus *r)
+{
+	return try_hold(r) || hold_shared(r, h__now_ns() + H_SEND_NS);
+}
+
+/* False: it was another thread's for too long. */
+static __always_inline bool enter(struct shm_sender *s)
+{
+	if (likely(s->alone)) {
 		step(&s->record->hold, 1);	/* B8: h__shm_fence() */
-	else
-		hold_shared(s->record);
+		return true;
+	}
+	return hold_soon(s->record);
 }
 
 static __always_inline void leave(struct shm_sender *s)
@@ -101,7 +104,10 @@ static __always_inline void leave(struct shm_sender *s)
 
 void h__shm_hold(struct shm_sender *s)
 {
-	enter(s);
+	if (s->alone)
+		enter(s);
+	else
+		hold_shared(s->record, H_FOREVER);
 }
 
 void h__shm_release(struct shm_sender *s)
@@ -198,7 +204,8 @@ static int64_t transmit(struct h_terminus *t, struct hamlyn_trb *trb,
 	u32 handle;
 	int err;
 
-	enter(s);
+	if (unlikely(!enter(s)))
+		return -EAGAIN;
 	if (unlikely(held_back(s))) {
 		leave(s);
 		return -EAGAIN;
@@ -237,7 +244,8 @@ static __always_inline int64_t send_flat(struct h_terminus *t,
 	u32 handle;
 	int err;
 
-	enter(s);
+	if (unlikely(!enter(s)))
+		return -EAGAIN;
 	if (unlikely(held_back(s))) {
 		leave(s);
 		return -EAGAIN;

@@ -3,13 +3,12 @@
  * The embedded device's tables: memory, and what belonged to the dead. All of
  * it with the segment locked, but for waiting.
  */
-#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "shm.h"
 
-#define QUIESCE_SPINS	1000
+#define QUIESCE_SPINS	128
 #define AT_A_TIME	128
 #define SIZE_ADVICE	"size=%lluM of the segment, for this alone, instead of %lluM"
 
@@ -200,14 +199,12 @@ static bool look(const struct h_dev *dev, struct inside *at, u32 *count, bool as
 static int wait_out(const struct h_dev *dev, struct inside *at, u32 *count, int64_t give_up)
 {
 	unsigned int spins = give_up ? 1 : QUIESCE_SPINS;
+	struct h_wait wait = { 0 };
 
-	for (; !look(dev, at, count, !(spins % QUIESCE_SPINS)); spins++) {
-		if (spins % QUIESCE_SPINS)
-			continue;
-		if (h__now_ns() >= give_up)
+	for (; !look(dev, at, count, !(spins % QUIESCE_SPINS)); spins++)
+		/* Both count the same. */
+		if ((!give_up || h__wait_more(&wait, give_up)) && !(spins % QUIESCE_SPINS))
 			return -ETIMEDOUT;
-		sched_yield();
-	}
 	return 0;
 }
 

@@ -174,10 +174,10 @@ bool h__shm_look(struct h_nq *nq)
 
 	if (!h__read_once(&nq->watches))
 		return false;
-	if (pthread_mutex_trylock(&nq->dev->lock))
+	if (!h__try_lock(&nq->dev->lock))
 		return true;
 	left = look(nq->dev);
-	pthread_mutex_unlock(&nq->dev->lock);
+	h__unlock(&nq->dev->lock);
 	return left;
 }
 

@@ -123,7 +123,7 @@ struct h_stream_sender {
 	bool told;			/* of an error, by a call back */
 	struct h_seed next;
 	/* sending */
-	pthread_mutex_t sending;
+	uint32_t sending;
 	bool contended;			/* it was refused to somebody; atomic */
 	bool unwatched;			/* a watch was refused: again later; atomic */
 	struct h_ticket ticket;		/* of the generation's first buffer */
@@ -272,7 +272,7 @@ struct h_stream_receiver {
 	struct h_watch *former;		/* has not ended yet */
 	bool left;			/* of what was handed out: written with reading */
 	/* h_stream_read() */
-	pthread_mutex_t reading;
+	uint32_t reading;
 	struct h_record part;
 	size_t part_done;
 	void (*ready)(struct h_stream_receiver *receiver, void *arg);
@@ -337,8 +337,7 @@ void h__stream_receiver_watch(struct h_stream_receiver *r);
 void h__stream_leave(struct h_stream_receiver *r, bool left);
 
 /* A mutex with a deadline, or nothing where there is one thread. */
-int h__mutex_lock(const struct h_manager *m, pthread_mutex_t *mutex,
-		  int64_t deadline_ns);
-void h__mutex_unlock(const struct h_manager *m, pthread_mutex_t *mutex);
+int h__mutex_lock(const struct h_manager *m, uint32_t *mutex, int64_t deadline_ns);
+void h__mutex_unlock(const struct h_manager *m, uint32_t *mutex);
 
 #endif /* H_STREAM_INTERNAL_H */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The receiving end of a stream: what is handed out, and what the sender is told. */
-#include <sched.h>
 #include <stdlib.h>
 
 #include "stream.h"
@@ -167,6 +166,7 @@ void h__stream_settle(struct h_receiver *r)
 /* True if none is late any more. Who has received the end may never poll again. */
 static bool credit_settles(struct h_stream_receiver *r)
 {
+	struct h_wait wait = { 0 };
 	bool done, last;
 	int64_t end = 0;
 
@@ -179,9 +179,8 @@ static bool credit_settles(struct h_stream_receiver *r)
 			return true;
 		if (!end)
 			end = h__now_ns() + (last ? SETTLE_NS : ROOM_NS);
-		else if (h__now_ns() >= end)
+		if (h__wait_more(&wait, end))
 			return false;
-		sched_yield();
 	}
 }
 
@@ -636,7 +635,6 @@ int h__stream_receiver_prepare(struct h_manager *m,
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
-	pthread_mutex_init(&r->reading, NULL);
 	r->max_buffer = at.max_buffer_size;
 	r->slot_flags = slot_flags;
 	r->credit_handle = -1;
@@ -644,7 +642,6 @@ int h__stream_receiver_prepare(struct h_manager *m,
 	err = h__generation_init(&r->gen[0], &r->r, at.buffers, at.buffer_size);
 	if (err) {
 		h__receiver_remove(&r->r);
-		pthread_mutex_destroy(&r->reading);
 		free(r);
 		return err;
 	}
@@ -731,7 +728,6 @@ static void settle_credits(struct h_stream_receiver *r)
 static void receiver_free(struct h_stream_receiver *r)
 {
 	h__receiver_remove(&r->r);
-	pthread_mutex_destroy(&r->reading);
 	h__grace_end(&r->grace);
 	free(r);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The sending end of a stream. */
-#include <sched.h>
 #include <stdlib.h>
 
 #include "stream.h"
@@ -359,17 +358,19 @@ static int64_t send_record(struct h_stream_sender *s, const struct h_ticket *t,
 			   size_t note_length, int64_t deadline_ns)
 {
 	struct h_manager *m = s->r.manager;
+	struct h_wait wait = { 0 };
 	int64_t ret;
+	int err;
 
 	for (;;) {
 		ret = h_send_msg(m->terminus, t, data, length, note,
 				 note_length);
 		if (ret != -EAGAIN || deadline_ns == H_NOWAIT)
 			return ret;
-		if (deadline_ns > 0 && h__now_ns() >= deadline_ns)
-			return -ETIMEDOUT;
-		if (!h_manager_poll(m))
-			sched_yield();
+		err = h_manager_poll(m) ? h__go_on(&wait.rounds, deadline_ns) :
+					 h__wait_more(&wait, deadline_ns);
+		if (err)
+			return err;
 		if (h__stream_failed(s))
 			return -EPIPE;
 	}
@@ -730,7 +731,6 @@ int h__stream_sender_destroy(struct h_stream_sender *s)
 	if (err && s->credits.slot)
 		h__place_abandon(&s->credits, &s->r);
 	h__receiver_remove(&s->r);
-	pthread_mutex_destroy(&s->sending);
 	free(s);
 	return err;
 }
@@ -759,7 +759,6 @@ int h__stream_sender_prepare(struct h_manager *m, uint32_t slot_flags,
 	s->stage_handle[0] = -1;
 	s->stage_handle[1] = -1;
 	s->fixed = slot_flags & HAMLYN_SLOT_TICKET_ONLY;
-	pthread_mutex_init(&s->sending, NULL);
 	h__receiver_add(&s->r, m, &credit_class);
 	err = credits_init(s, slot_flags);
 	if (!err)

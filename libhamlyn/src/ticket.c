@@ -105,7 +105,7 @@ int h_slot_ticket_fd(struct h_slot *s, uint64_t base, uint64_t length, int *fd)
 		length = s->length - base;
 	h__dev_lock(s->dev);
 	err = s->dev->ops->slot_ticket_fd(s, base, length, fd);
-	pthread_mutex_unlock(&s->dev->lock);
+	h__unlock(&s->dev->lock);
 	return err;
 }
 
@@ -117,7 +117,7 @@ int h_terminus_import(struct h_terminus *t, int fd, struct h_ticket *k)
 	*k = (struct h_ticket) {};
 	h__dev_lock(t->dev);
 	err = t->dev->ops->terminus_import(t, fd, &index, k);
-	pthread_mutex_unlock(&t->dev->lock);
+	h__unlock(&t->dev->lock);
 	if (!err)
 		k->flags = H_TICKET_IMPORTED | index;
 	return err;
@@ -131,6 +131,6 @@ int h_terminus_drop(struct h_terminus *t, const struct h_ticket *k)
 		return h__refuse(t->dev, -EINVAL, "the ticket was not imported");
 	h__dev_lock(t->dev);
 	err = t->dev->ops->terminus_drop(t, h__ticket_index(k));
-	pthread_mutex_unlock(&t->dev->lock);
+	h__unlock(&t->dev->lock);
 	return err;
 }

@@ -25,7 +25,7 @@ static int watch(struct h_dev *dev, const struct h_ticket *ticket, int fd,
 		nq->users++;
 		h__write_once(&nq->watches, nq->watches + 1);
 	}
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	if (err) {
 		free(w);
 		return err;
@@ -63,7 +63,7 @@ int h_unwatch(struct h_watch *w)
 		w->nq->users--;
 		h__write_once(&w->nq->watches, w->nq->watches - 1);
 	}
-	pthread_mutex_unlock(&dev->lock);
+	h__unlock(&dev->lock);
 	if (!err)
 		free(w);
 	return err;
