@@ -98,6 +98,8 @@ struct h_manager {
 	uint32_t slots;
 	struct h_receiver **by_slot;	/* polling */
 	int64_t spin_ns;
+	bool crowded;			/* more threads than processors; atomic, both */
+	int64_t hogged_ns;		/* until then nobody gives his away */
 	/*
 	 * Who adds areas, and binds them. The device may keep him waiting, for minutes:
 	 * lock, which those who send and receive take, is taken inside, but not then.

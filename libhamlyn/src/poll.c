@@ -12,6 +12,7 @@
  * another sleeper is woken to lead.
  */
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +24,10 @@
 #define NUDGE_TRIES		1000
 #define NUDGE_TRY_NS		1000000
 #define ROUNDS_PER_CLOCK	32
+#define POLLS_IN_CROWD	2
+#define SWITCH_NS	1000		/* to another thread; less if there is none */
+#define HOG_NS		1000000
+#define HOGGED_NS	50000000
 #define LOOK_AROUND_NS		500000000
 
 struct h_sleeper {
@@ -382,11 +387,39 @@ struct patience {
 
 enum verdict { POLL, SLEEP, GIVE_UP };
 
-static enum verdict patience_left(const struct h_manager *m, struct patience *p)
+/*
+ * Where there are more threads than processors, whoever is to send what is waited for may
+ * need this one: it gets it, after few polls if that was so last time. What others take
+ * does not count as polling; but who gives it away to one that keeps it for long, instead
+ * of sleeping, has no right to be woken: then there is none of this for a while.
+ *
+ * Return: when that was over.
+ */
+static int64_t make_way(struct h_manager *m, struct patience *p, int64_t now)
+{
+	int64_t back;
+
+	sched_yield();
+	back = h__now_ns();
+	if (back - now < SWITCH_NS) {
+		if (h__read_once(&m->crowded))
+			h__write_once(&m->crowded, false);
+		return back;
+	}
+	if (!h__read_once(&m->crowded))
+		h__write_once(&m->crowded, true);
+	if (back - now > HOG_NS)
+		h__write_once(&m->hogged_ns, back + HOGGED_NS);
+	else
+		p->spin_until += back - now;
+	return back;
+}
+
+static enum verdict patience_left(struct h_manager *m, struct patience *p)
 {
 	int64_t now;
 
-	if (++p->polls % POLLS_PER_CLOCK)
+	if (++p->polls % (h__read_once(&m->crowded) ? POLLS_IN_CROWD : POLLS_PER_CLOCK))
 		return POLL;
 	now = h__now_ns();
 	if (p->deadline_ns >= 0 && now >= p->deadline_ns)
@@ -395,11 +428,14 @@ static enum verdict patience_left(const struct h_manager *m, struct patience *p)
 		return POLL;
 	if (!p->spin_until)
 		p->spin_until = now + m->spin_ns;
+	if (now < h__read_once(&m->hogged_ns))
+		return now >= p->spin_until ? SLEEP : POLL;
+	now = make_way(m, p, now);
 	return now >= p->spin_until ? SLEEP : POLL;
 }
 
 /* What arrives for others starts patience anew, but holds up no deadline. */
-static bool others_may(const struct h_manager *m, struct patience *p)
+static bool others_may(struct h_manager *m, struct patience *p)
 {
 	p->spin_until = 0;
 	return patience_left(m, p) != GIVE_UP;
