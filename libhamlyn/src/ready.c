@@ -249,7 +249,7 @@ static struct h_call *call_begin(struct h_manager *m, struct h_receiver *r, uint
 		.thread = h__thread_number(),
 		.frame = frame,
 	};
-	m->calls = call;
+	h__write_once(&m->calls, call);
 	r->queued = CALLED;
 	return call;
 }
@@ -264,7 +264,7 @@ static void call_end(struct h_manager *m, struct h_call *call, uint64_t id)
 		at = &(*at)->next;
 	if (!*at || call->id != id)
 		return;
-	*at = call->next;
+	h__write_once(at, call->next);
 	call->next = m->spare_calls;
 	m->spare_calls = call;
 	r = call->receiver;

@@ -42,8 +42,8 @@ struct h_receiver;
  *	of them set aside, so that they can never run out: a stream as many as
  *	it has buffers, and 1; the other end of it 7
  * @flags: H_MANAGER_*
- * @spin_ns: how long a call polls before it sleeps, in nanoseconds (20000);
- *	negative: for ever
+ * @spin_ns: how long a call polls before it sleeps, in nanoseconds (20000), not counted
+ *	what it leaves to other threads meanwhile; negative: for ever
  * @terminus: properties of the send terminus; its entries have at least 256 bytes
  * @channels: with @nq_entries 0: how many channels with default buffers the manager is for.
  *	The NQ is as large as that takes: 24 entries each. 0: what the environment says in
