@@ -411,7 +411,7 @@ TEST_F(priority, a_raw_send_says_that_another_thread_stands_still)
 /* ---- the lock itself ------------------------------------------------------- */
 
 #define THREADS	8
-#define TURNS	20000
+#define TURNS	2000
 
 struct counted {
 	uint32_t lock;
@@ -432,7 +432,7 @@ static void *count(void *arg)
 				;
 		c->count++;
 		/* Now and then in the middle of it, so that others have to sleep. */
-		if (i % 1000 == 0)
+		if (i % 100 == 0)
 			ht_sleep_ns(HT_MS / 10);
 		h__unlock(&c->lock);
 	}
