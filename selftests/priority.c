@@ -14,6 +14,7 @@
 #include <hamlyn/channel.h>
 
 #include "../libhamlyn/src/channel.h"
+#include "../libhamlyn/src/shm.h"
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
@@ -23,11 +24,6 @@
 #define OWN_NS		(200 * HT_MS)
 #define HIGH		10
 #define MIDDLE		5
-
-/* As embedded termini have it: shm.h is the device's own. */
-struct shm_sender;
-void h__shm_hold(struct shm_sender *s);
-void h__shm_release(struct shm_sender *s);
 
 struct scene {
 	struct h_dev *dev[2];

@@ -21,13 +21,29 @@
 #define LEAST_NAP_NS	20000
 #define MOST_NAP_NS	1000000
 
+/* The thread sanitizer does not see what the kernel does with the word. */
 #ifdef __SANITIZE_THREAD__
-/* It does not see what the kernel does with the word. */
-void __tsan_acquire(void *addr);
-void __tsan_release(void *addr);
+#include <sanitizer/tsan_interface.h>
+
+static void got_from_kernel(uint32_t *word)
+{
+	__tsan_acquire(word);
+}
+
+static void left_to_kernel(uint32_t *word)
+{
+	__tsan_release(word);
+}
 #else
-#define __tsan_acquire(addr)
-#define __tsan_release(addr)
+static void got_from_kernel(uint32_t *word)
+{
+	(void)word;
+}
+
+static void left_to_kernel(uint32_t *word)
+{
+	(void)word;
+}
 #endif
 
 __thread uint32_t h__own_number;
@@ -133,7 +149,7 @@ static int lock_asleep(uint32_t *word, uint32_t self, int64_t deadline_ns)
 		if (errno != EINTR)
 			return lock_alone(word, self, deadline_ns);
 	}
-	__tsan_acquire(word);
+	got_from_kernel(word);
 	return 0;
 }
 
@@ -158,7 +174,7 @@ void h__unlock_slow(uint32_t *word)
 {
 	int old = errno;
 
-	__tsan_release(word);
+	left_to_kernel(word);
 	syscall(SYS_futex, word, FUTEX_UNLOCK_PI | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0);
 	errno = old;
 }
