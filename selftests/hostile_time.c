@@ -10,11 +10,14 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define ENTRIES		64
 #define BYTES		(32u << 20)	/* of a message: 64 of them take a good while */
 #define PACKET		4096
+#define FLOOD_BYTES	(64u << 10)
 
 /* driver/loan.c: what is lent beyond the user's own time, and some for the tick. */
 #define LENT_NS		((20 + 2 + 1 + 20) * HT_MS)
@@ -22,6 +25,7 @@
 /* What a sender tells of itself. */
 struct report {
 	int64_t own_ns;
+	int64_t wall_ns;
 	uint64_t messages;
 	uint64_t asked;		/* to ring */
 };
@@ -96,7 +100,7 @@ struct sender {
 	struct ht_raw_terminus terminus;
 };
 
-static int sender_open(struct sender *s)
+static int sender_open_with(struct sender *s, uint32_t bytes)
 {
 	void *data;
 	int ret;
@@ -107,14 +111,24 @@ static int sender_open(struct sender *s)
 		return s->fd;
 	ret = ht_raw_query(s->fd, &s->query);
 	if (!ret)
-		ret = ht_raw_area_alloc(s->fd, BYTES, &s->area, &data);
+		ret = ht_raw_area_alloc(s->fd, bytes, &s->area, &data);
 	if (!ret)
-		ret = ht_raw_slot_create(s->fd, s->area.area, BYTES, HAMLYN_NONE, &s->slot);
+		ret = ht_raw_slot_create(s->fd, s->area.area, bytes, HAMLYN_NONE, &s->slot);
 	if (!ret)
 		ret = ht_raw_terminus_create(s->fd, ENTRIES, 256, &s->terminus);
 	if (!ret)
-		ret = ht_raw_bind(s->fd, s->terminus.arg.terminus, 0, s->area.area, 0, BYTES);
+		ret = ht_raw_bind(s->fd, s->terminus.arg.terminus, 0, s->area.area, 0, bytes);
 	return ret;
+}
+
+static int sender_open(struct sender *s)
+{
+	return sender_open_with(s, BYTES);
+}
+
+static int sender_open_small(struct sender *s)
+{
+	return sender_open_with(s, FLOOD_BYTES);
 }
 
 /* The next entry: a message of @length from the sender to itself. */
@@ -254,6 +268,235 @@ TEST_F(hostile_time, an_engine_works_for_a_user_about_as_long_as_that_does_itsel
 	       (long long)wall / 1000);
 	EXPECT_LT(0, engine);
 	EXPECT_GT(2 * self->report->own_ns + LENT_NS + wall / 100, engine);
+}
+
+/* ---- who has a quota ---- */
+
+#define QUOTA_PERCENT	5
+#define QUOTA_S		3
+#define QUOTA_BYTES	(1u << 20)	/* of a message: 64 take longer than the quota */
+#define QUOTA_ROUNDS	3
+
+/* What writes a line into a file of a cgroup. Returns 0 or -errno. */
+static int cgroup_write(const char *group, const char *name, const char *line)
+{
+	char path[128];
+	int fd, ret = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", group, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, line, strlen(line)) < 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/* A group of its own below a mount of its own. Returns 0, or -errno: there is no such thing. */
+static int cgroup_make(char *mounted, char *group, size_t size)
+{
+	char line[32];
+	int ret;
+
+	if (!mkdtemp(mounted))
+		return -errno;
+	if (mount("none", mounted, "cgroup2", 0, NULL))
+		return -errno;
+	snprintf(group, size, "%s/hamlyn-quota", mounted);
+	ret = cgroup_write(mounted, "cgroup.subtree_control", "+cpu");
+	if (!ret && mkdir(group, 0755))
+		ret = -errno;
+	snprintf(line, sizeof(line), "%d 100000", QUOTA_PERCENT * 1000);
+	return ret ? ret : cgroup_write(group, "cpu.max", line);
+}
+
+static void cgroup_end(const char *mounted, const char *group)
+{
+	rmdir(group);
+	umount(mounted);
+	rmdir(mounted);
+}
+
+/* As much as it can, once it is ready and in its group. @procs was opened by root. */
+static int send_for_a_while(struct report *report, int procs)
+{
+	struct sender s;
+	int64_t begin;
+
+	if (sender_open_with(&s, QUOTA_BYTES))
+		return 90;
+	if (write(procs, "0", 1) < 0)
+		return 91;
+	begin = ht_now_ns();
+	report->own_ns = -own_ns();
+	while (ht_now_ns() < begin + QUOTA_S * HT_SEC) {
+		if (!has_room(&s))
+			continue;
+		fill(&s, QUOTA_BYTES);
+		report->messages++;
+		if (ht_raw_publish(&s.terminus, s.terminus.producer) < 0)
+			return 92;
+	}
+	report->own_ns += own_ns();
+	report->wall_ns = ht_now_ns() - begin;
+	return 0;
+}
+
+static int open_procs(const char *group)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	return open(path, O_WRONLY | O_CLOEXEC);
+}
+
+/* One round. Return: the milliseconds of a second that the engine ran, or less than 0. */
+static int64_t engine_ms_beside(pid_t engine, const char *group, struct report *report)
+{
+	int procs = open_procs(group);
+	unsigned int uid = somebody(1);
+	int64_t ran = ran_ns(engine);
+	pid_t pid = ht_fork();
+	int ret;
+
+	memset(report, 0, sizeof(*report));
+	if (!pid)
+		_exit(become(uid) ? 99 : send_for_a_while(report, procs));
+	ret = ht_reap(pid);
+	ran = ran_ns(engine) - ran;
+	close(procs);
+	fprintf(stderr, "# in %lld ms the sender ran %lld for %llu messages, the engine %lld\n",
+		(long long)(report->wall_ns / HT_MS), (long long)(report->own_ns / HT_MS),
+		(unsigned long long)report->messages, (long long)(ran / HT_MS));
+	if (ret || !report->messages)
+		return -1;
+	ran = ran > LENT_NS ? ran - LENT_NS : 0;
+	return ran * 1000 / report->wall_ns;
+}
+
+/*
+ * The scheduler counts also what a machine stands still while the engine has its processor. Who has
+ * what is not lent has it each time.
+ */
+TEST_F(hostile_time, an_engine_works_for_who_has_a_quota_for_twice_that_at_most)
+{
+	char mounted[] = "/tmp/hamlyn-cgroup-XXXXXX", group[64];
+	int64_t most = 2 * QUOTA_PERCENT * 10, ms;
+	int rounds = QUOTA_ROUNDS;
+
+	if (!self->engine)
+		SKIP(return, "kernel: with engine=poll, on two processors");
+	if (cgroup_make(mounted, group, sizeof(group))) {
+		cgroup_end(mounted, group);
+		SKIP(return, "kernel: CONFIG_CFS_BANDWIDTH, and its controller in cgroup2");
+	}
+	do {
+		ms = engine_ms_beside(self->engine, group, self->report);
+	} while (ms > most && --rounds);
+	cgroup_end(mounted, group);
+	EXPECT_LE(0, ms);
+	EXPECT_GE(most, ms);
+}
+
+/* ---- who has many termini ---- */
+
+#define CROWD		64
+#define SAMPLES		200
+#define MIDDLE		(SAMPLES / 2)
+
+static int flood(unsigned int termini, const int *quit)
+{
+	static struct sender senders[CROWD];
+	unsigned int i;
+
+	for (i = 0; i < termini; i++)
+		if (sender_open_small(&senders[i]))
+			return 90;
+	while (!__atomic_load_n(quit, __ATOMIC_ACQUIRE))
+		for (i = 0; i < termini; i++) {
+			if (!has_room(&senders[i]))
+				continue;
+			fill(&senders[i], FLOOD_BYTES);
+			if (ht_raw_publish(&senders[i].terminus,
+					   senders[i].terminus.producer) < 0)
+				return 92;
+		}
+	return 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* From when a message is posted until it has been sent; the middle one, in ns. */
+static int measure(void *arg)
+{
+	static int64_t took[SAMPLES];
+	struct report *report = arg;
+	struct ht_poll poll;
+	struct sender s;
+	int64_t begin;
+	int i;
+
+	if (sender_open_small(&s))
+		return 90;
+	for (i = 0; i < SAMPLES; i++) {
+		ht_sleep_ns(HT_MS);
+		begin = ht_now_ns();
+		fill(&s, 64);
+		if (ht_raw_publish(&s.terminus, s.terminus.producer) < 0)
+			return 92;
+		ht_poll_begin(&poll);
+		while (h__load_acquire(&s.terminus.status->completed) !=
+		       s.terminus.producer)
+			if (!ht_poll_more(&poll))
+				return 93;
+		took[i] = ht_now_ns() - begin;
+	}
+	qsort(took, SAMPLES, sizeof(took[0]), by_size);
+	report->own_ns = took[MIDDLE];
+	return 0;
+}
+
+/* Beside so many termini of another user's. Returns ns, or less than 0. */
+static int64_t latency_beside(struct report *report, unsigned int termini)
+{
+	int *quit = (int *)(report + 1);
+	pid_t pid;
+	int ret;
+
+	*quit = 0;
+	pid = ht_fork();
+	if (!pid)
+		_exit(become(somebody(1)) ? 99 : flood(termini, quit));
+	ht_sleep_ns(HT_SEC / 4);
+	ret = as(somebody(2), measure, report);
+	__atomic_store_n(quit, 1, __ATOMIC_RELEASE);
+	ret = ht_reap(pid) ?: ret;
+	return ret ? -ret : report->own_ns;
+}
+
+/*
+ * How many packets are between is counted in unit_sched, where it is one. Here it is what it takes
+ * with all the rest, on a machine that others use, too: so much more than twice is none of that.
+ */
+TEST_F(hostile_time, a_crowd_of_one_users_termini_slows_nobody_down_more_than_one_does)
+{
+	int64_t one, crowd;
+
+	if (!self->engine)
+		SKIP(return, "kernel: with engine=poll, on two processors");
+	one = latency_beside(self->report, 1);
+	crowd = latency_beside(self->report, CROWD);
+	TH_LOG("beside 1 terminus %lld us, beside %d %lld us", (long long)one / 1000,
+	       CROWD, (long long)crowd / 1000);
+	ASSERT_LT(0, one);
+	ASSERT_LT(0, crowd);
+	EXPECT_GT(8 * one + 2 * HT_MS * ht_scale(), crowd);
 }
 
 /* ---- who works as much ---- */
