@@ -238,7 +238,7 @@ preempt_part() { # KERNEL
 		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
 		--module-args "engine=poll engines=2 nics=2 max_slots=4096" "${files[@]}" \
 		--file selftests/run-tests.sh --script selftests/guest.sh \
-		--append "${more}hamlyn.tests=${tests// /,}"
+		--append "${more}HAMLYN_TEST_SCALE=2 hamlyn.tests=${tests// /,}"
 }
 
 # Active Messages, over the adversary of the kernel's fabric, too.
