@@ -15,7 +15,7 @@
 
 #define MOST_SPINS	128		/* of h__relax(): some microseconds */
 #define LEAST_SPINS	8
-#define YIELDS		4
+#define YIELDS		16
 #define ROUNDS_PER_CLOCK	32
 #define YIELD_NS	100000
 #define LEAST_NAP_NS	20000

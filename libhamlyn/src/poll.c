@@ -24,7 +24,7 @@
 #define NUDGE_TRIES		1000
 #define NUDGE_TRY_NS		1000000
 #define ROUNDS_PER_CLOCK	32
-#define POLLS_IN_CROWD	2
+#define POLLS_IN_CROWD	1
 #define SWITCH_NS	1000		/* to another thread; less if there is none */
 #define HOG_NS		1000000
 #define HOGGED_NS	50000000
@@ -389,7 +389,7 @@ enum verdict { POLL, SLEEP, GIVE_UP };
 
 /*
  * Where there are more threads than processors, whoever is to send what is waited for may
- * need this one: it gets it, after few polls if that was so last time. What others take
+ * need this one: it gets it, after each poll if that was so last time. What others take
  * does not count as polling; but who gives it away to one that keeps it for long, instead
  * of sleeping, has no right to be woken: then there is none of this for a while.
  *
