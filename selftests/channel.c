@@ -335,7 +335,7 @@ TEST_F(channel, whoever_polls_pays_what_another_channel_owes)
 
 struct taker {
 	struct h_channel *ch;
-	int result;
+	int result;		/* atomic */
 	size_t good;
 };
 
@@ -343,12 +343,13 @@ static void *take_one(void *arg)
 {
 	struct taker *t = arg;
 	struct h_message m;
+	int ret = h_channel_receive(t->ch, &m, ht_patience_ns());
 
-	t->result = h_channel_receive(t->ch, &m, ht_patience_ns());
-	if (t->result != 1)
-		return NULL;
-	t->good = ht_match(m.data, m.length, 5);
-	h_channel_release(t->ch, &m);
+	if (ret == 1) {
+		t->good = ht_match(m.data, m.length, 5);
+		h_channel_release(t->ch, &m);
+	}
+	__atomic_store_n(&t->result, ret, __ATOMIC_RELEASE);
 	return NULL;
 }
 
