@@ -227,7 +227,8 @@ inline_part() { # KERNEL
 preempt_part() { # KERNEL
 	local kernel=$1 files=() test tests=$PREEMPT_BRIEF more="preempt=full "
 	case $kernel in
-	*-rt) tests="$PREEMPT_TESTS $PREEMPT_RT_MORE" more="" ;;
+	# No huge pages there, which limits is about in part
+	*-rt) tests="${PREEMPT_TESTS% limits} $PREEMPT_RT_MORE" more="" ;;
 	6.1) tests=$PREEMPT_TESTS ;;
 	esac
 	for test in $tests; do
