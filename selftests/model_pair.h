@@ -311,10 +311,17 @@ static size_t at_most(size_t n, size_t most)
 	return n < most ? n : most;
 }
 
-/* What was sent to one who is gone would pass for a guess of his key. */
+/*
+ * What was sent to one who is gone would pass for a guess of his key. Not h_manager_drain():
+ * it waits for what the other pairs' receivers have no room for, and with one thread nobody
+ * makes any meanwhile.
+ */
 static void settle(struct pair *p)
 {
-	h_manager_drain(p->world->from, ht_patience_ns());
+	struct h_terminus *t = h_manager_terminus(p->world->from);
+	uint32_t last = __atomic_load_n(&t->producer, __ATOMIC_ACQUIRE) - 1;
+
+	h_send_wait(t, last, ht_patience_ns());
 }
 
 /* The other thread goes on, or fails. */
