@@ -523,6 +523,7 @@ struct hml_nqueue {
  * @leaving: those that are being told; under watch.c's lock
  * @crowd: among those with too many of them for the owner; under watch.c's lock
  * @gone: the NIC, with a reference, if it is freed when all are told; under watch.c's lock
+ * @claimed: by one of them, which may have ended since; under watch.c's lock
  */
 struct hml_slot_object {
 	struct hml_slot core;
@@ -532,6 +533,7 @@ struct hml_slot_object {
 	struct list_head leaving;
 	struct list_head crowd;
 	struct hml_device *gone;
+	bool claimed;
 	struct hml_area *area;
 	struct hml_area *meta_area;
 	struct hml_nqueue *nq;

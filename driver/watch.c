@@ -39,6 +39,8 @@
 #define OWNER_BATCHES	4	/* told by who ends a slot; the others by a worker */
 #define TABLE_BATCH	4096	/* slots looked at in one go */
 #define ALL		U64_MAX	/* behind every era */
+#define ARMED		(-1)	/* no enum hamlyn_reject */
+#define CLAIMED		(-2)	/* by somebody else: not armed, nor rejected */
 
 /**
  * struct hml_watch - watch of a context on a slot
@@ -489,7 +491,7 @@ static void count_reject(struct hml_context *c, int reject)
 	hml_unlock(&c->device->termini_lock);
 }
 
-/* Return: -1 if the watch is armed, or the enum hamlyn_reject why not. */
+/* Return: ARMED, CLAIMED, or the enum hamlyn_reject why not. */
 static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
 		  struct hml_watch *w, const struct hamlyn_watch *arg)
 {
@@ -504,9 +506,12 @@ static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
 	if (reject >= 0)
 		return reject;
 	s = container_of(slot, struct hml_slot_object, core);
+	if (arg->flags & HAMLYN_WATCH_CLAIM && s->claimed)
+		return CLAIMED;
+	s->claimed |= !!(arg->flags & HAMLYN_WATCH_CLAIM);
 	w->era = eras;
 	list_add_tail(&w->place, &s->watches);
-	return -1;
+	return ARMED;
 }
 
 /*
@@ -538,14 +543,14 @@ static bool may_try(struct hml_context *c, const struct hamlyn_watch *arg)
  * Arm the watch, or tell at once. In a section: NIC and slot stay
  * until it is in the slot's list, and the slot until that is empty again.
  *
- * Return: 0, or -EAGAIN.
+ * Return: 0, -EAGAIN or -EALREADY.
  */
 static int arm(struct hml_context *c, struct hml_watch *w,
 	       const struct hamlyn_watch *arg)
 {
 	struct hml_slot *slot = NULL;
 	struct hml_nic *nic;
-	int reject = -1;
+	int reject = ARMED;
 
 	hml_section_begin();
 	nic = hml_port_route(&c->device->nic, w->host);
@@ -571,7 +576,7 @@ static int arm(struct hml_context *c, struct hml_watch *w,
 	hml_section_end();
 	if (reject >= 0)
 		count_reject(c, reject);
-	return 0;
+	return reject == CLAIMED ? -EALREADY : 0;
 }
 
 /* Context locked. It has an id, and its NQ cannot go any more. */
@@ -666,7 +671,8 @@ static int start(struct hml_context *c, struct hml_watch *w,
 	err = arm(c, w, by);
 	if (!err)
 		return 0;
-	hml_explain(c, "held back: this user guesses keys");
+	hml_explain(c, err == -EALREADY ? "the slot was claimed before" :
+					  "held back: this user guesses keys");
 	give_back_parts(c, w);
 	return err;
 }
@@ -677,7 +683,7 @@ int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 	struct hml_watch *w;
 	int err;
 
-	if (arg->flags & ~HAMLYN_WATCH_TICKET || arg->reserved)
+	if (arg->flags & ~(HAMLYN_WATCH_TICKET | HAMLYN_WATCH_CLAIM) || arg->reserved)
 		return -EINVAL;
 	err = resolve_ticket(arg, &by);
 	if (err)

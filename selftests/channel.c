@@ -243,6 +243,93 @@ TEST_F(channel, what_was_received_stays_until_it_is_released)
 	EXPECT_EQ(NULL, m[0].data);
 }
 
+static bool is_explained(struct h_dev *dev, const char *by)
+{
+	char why[HAMLYN_EXPLAIN_BYTES];
+
+	return !h_explain(dev, why, sizeof(why)) && strstr(why, by);
+}
+
+/* By whomever, and also if that one is gone: its place in the stream is not free again. */
+TEST_F(channel, a_seed_makes_one_channel)
+{
+	struct h_channel *c[3];
+	struct h_channel_seed seed;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, h_channel_create(self->m[i % 2], &variant->attr, &c[i]));
+	}
+	h_channel_seed(c[0], &seed);
+	ASSERT_EQ(0, h_channel_join(c[1], &seed));
+	EXPECT_EQ(-EALREADY, h_channel_join(c[2], &seed));
+	EXPECT_TRUE(is_explained(h_manager_dev(self->m[0]), "made from this seed before"));
+	EXPECT_EQ(-ENOTCONN, h_channel_send(c[2], "x", 1, H_NOWAIT));
+	h_channel_close(c[2], H_NOWAIT);
+	h_channel_seed(c[1], &seed);
+	ASSERT_EQ(0, h_channel_join(c[0], &seed));
+	ASSERT_EQ(0, put(c[1], self->m[0], "one", 3));
+	h_channel_close(c[1], H_NOWAIT);
+	ASSERT_EQ(0, h_channel_create(self->m[1], &variant->attr, &c[1]));
+	h_channel_seed(c[0], &seed);
+	EXPECT_EQ(-EALREADY, h_channel_join(c[1], &seed));
+	h_channel_close(c[1], H_NOWAIT);
+	h_channel_close(c[0], H_NOWAIT);
+}
+
+/* One that is received in place, and one that is not. */
+TEST_F(channel, a_message_is_released_once_whatever_it_was_copied_to)
+{
+	static const size_t lengths[] = { 100, LONGEST };
+	struct h_dev *dev = h_manager_dev(self->m[1]);
+	struct h_message first, copy, next;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		ht_fill(self->data, lengths[i], i);
+		ASSERT_EQ(0, put(self->a, self->m[1], self->data, lengths[i]));
+		ASSERT_EQ(1, get(self->b, self->m[0], &first));
+		copy = first;
+		EXPECT_EQ(-EINVAL, h_channel_release(self->a, &first));
+		EXPECT_TRUE(is_explained(h_manager_dev(self->m[0]), "another channel"));
+		EXPECT_EQ(lengths[i], ht_match(first.data, lengths[i], i));
+		EXPECT_EQ(0, h_channel_release(self->b, &first));
+		EXPECT_EQ(0, h_channel_release(self->b, &first));
+		/* Its memory is the next one's, which must not go with it. */
+		ht_fill(self->data, lengths[i], i + 1);
+		ASSERT_EQ(0, put(self->a, self->m[1], self->data, lengths[i]));
+		ASSERT_EQ(1, get(self->b, self->m[0], &next));
+		first = copy;
+		EXPECT_EQ(-EALREADY, h_channel_release(self->b, &first));
+		EXPECT_TRUE(is_explained(dev, "before"));
+		EXPECT_EQ(-EALREADY, h_channel_release(self->b, &copy));
+		EXPECT_EQ(lengths[i], ht_match(next.data, lengths[i], i + 1));
+		copy = next;
+		EXPECT_EQ(0, h_channel_release(self->b, &next));
+		EXPECT_EQ(-EALREADY, h_channel_release(self->b, &copy));
+	}
+}
+
+/* Whoever holds many long ones gives them back in any order. */
+TEST_F(channel, many_long_messages_are_released_in_any_order)
+{
+	struct h_message m[23], copy[ARRAY_SIZE(m)];
+	unsigned int i, at;
+
+	for (i = 0; i < ARRAY_SIZE(m); i++) {
+		ht_fill(self->data, LONGEST / 4, i);
+		ASSERT_EQ(0, put(self->a, self->m[1], self->data, LONGEST / 4));
+		ASSERT_EQ(1, get(self->b, self->m[0], &m[i]));
+		copy[i] = m[i];
+	}
+	for (i = 0; i < ARRAY_SIZE(m); i++) {
+		at = i * 7 % ARRAY_SIZE(m);
+		ASSERT_EQ(LONGEST / 4, ht_match(m[at].data, LONGEST / 4, at));
+		ASSERT_EQ(0, h_channel_release(self->b, &m[at]));
+		ASSERT_EQ(-EALREADY, h_channel_release(self->b, &copy[at]));
+	}
+}
+
 TEST_F(channel, a_message_that_is_too_long_for_the_caller_is_not_lost)
 {
 	static const size_t lengths[] = { 100, 100000 };

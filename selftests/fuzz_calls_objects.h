@@ -264,6 +264,8 @@ static void op_watch(struct thread *t)
 		arg.slot = some_id(t, n->slot);
 		arg.key = one_in(t, 8) ? draw(t) : n->key;
 	}
+	if (one_in(t, 8))
+		arg.flags |= HAMLYN_WATCH_CLAIM;
 	if (n->metas && one_in(t, 2))
 		arg.meta_index = below(t, n->metas + 1);
 	make_room(t, true, K_UNWATCH, *watch);

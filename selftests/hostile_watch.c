@@ -190,6 +190,40 @@ TEST_F(hostile_watch, a_key_does_not_do_where_a_ticket_is_demanded)
 	close(ticket);
 }
 
+/* Only those who have the key learn that there was another one. */
+TEST_F(hostile_watch, a_slot_is_claimed_once)
+{
+	struct hamlyn_watch w = watch_of(&self->watcher, &self->owner);
+	struct hamlyn_watch wrong = w, by_ticket = {
+		.size = sizeof(by_ticket),
+		.flags = HAMLYN_WATCH_TICKET | HAMLYN_WATCH_CLAIM,
+		.nq = self->watcher.nq.arg.nq,
+	};
+	int ticket = ticket_of(&self->owner);
+	uint32_t first;
+
+	ASSERT_GE(ticket, 0);
+	by_ticket.key = (uint64_t)ticket;
+	wrong.key++;
+	wrong.flags = HAMLYN_WATCH_CLAIM;
+	EXPECT_NO(not_told_at_once(&self->watcher, &wrong));
+	w.flags = HAMLYN_WATCH_CLAIM;
+	ASSERT_EQ(0, watch(self->watcher.fd, &w));
+	first = w.watch;
+	EXPECT_EQ(-EALREADY, watch(self->watcher.fd, &w));
+	EXPECT_EQ(-EALREADY, watch(self->watcher.fd, &by_ticket));
+	EXPECT_NO(not_told_at_once(&self->watcher, &wrong));
+	/* Others are who they were. */
+	w.flags = 0;
+	EXPECT_EQ(0, watch(self->watcher.fd, &w));
+	EXPECT_FALSE(came(&self->watcher));
+	ASSERT_EQ(0, ht_raw_id(self->watcher.fd, HAMLYN_IOC_UNWATCH, first));
+	w.flags = HAMLYN_WATCH_CLAIM;
+	EXPECT_EQ(-EALREADY, watch(self->watcher.fd, &w));
+	EXPECT_FALSE(came(&self->watcher));
+	close(ticket);
+}
+
 TEST_F(hostile_watch, only_a_ticket_is_watched_as_a_ticket)
 {
 	const uint64_t keys[] = {

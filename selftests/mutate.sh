@@ -90,6 +90,11 @@ datagram-live  native datagram              libhamlyn/src/datagram.c s/return de
 grace-dead     native datagram              libhamlyn/src/shm_table.c s/^\treturn ask \&\& (!owner || !h__shm_alive(dev, owner - 1));/\treturn false;/
 stream-debt    native channel               libhamlyn/src/stream_receive.c s/^\th_receiver_owes(&r->r, r->late || r->fin_due);/\th_receiver_owes(\&r->r, false);/
 gather-left    native gather                libhamlyn/src/gather.c s/over = m->left || m->gone;/over = false;/
+release-long   native channel               libhamlyn/src/channel_long.c s/ || ch->longs\[m->number\].serial != m->serial//
+release-record native channel               libhamlyn/src/channel_receive.c s/ \&\& !ch->done\[number \& ch->done_mask\])/)/
+release-owner  native channel               libhamlyn/src/channel_receive.c s/if (m->held \&\& m->held != ch->id)/if (0)/
+shm-claim      native stream,channel        libhamlyn/src/shm_watch.c s/if (hw->claim \&\& slot->claimed)/if (0)/
+seed-claim     native stream,channel        libhamlyn/src/stream_send.c s/return s->claims \&\& s->generation == 1/return 0/
 free-inside    native manager               libhamlyn/src/memory.c s/if (!(piece \& PIECE_BEGINS))/if (0)/
 grow-paid      native capacity              libhamlyn/src/stream_arrive.c s/ \&\& r->paid >= all / /
 grow-budget    native capacity              libhamlyn/src/budget.c s/if (bytes > b->most - b->taken)/if (0)/
@@ -236,7 +241,8 @@ time-aside     vm hostile_time              driver/engine.c      s/set_aside(t, 
 engine-leave   vm engine                    driver/terminus.c    s/hml_engine_leave(t);/;/
 watch-tell     vm hostile_watch             driver/slot.c        s/hml_watch_tell(s);/;/
 watch-nq       vm hostile_watch             driver/watch.c       s/w->nq->users++;//
-watch-flags    vm uapi_size                 driver/watch.c       s/if (arg->flags & ~HAMLYN_WATCH_TICKET || arg->reserved)/if (0)/
+watch-claim    vm hostile_watch             driver/watch.c       s/HAMLYN_WATCH_CLAIM \&\& s->claimed/HAMLYN_WATCH_CLAIM \&\& 0/
+watch-flags    vm uapi_size                 driver/watch.c       s/if (arg->flags & ~(HAMLYN_WATCH_TICKET | HAMLYN_WATCH_CLAIM) || arg->reserved)/if (0)/
 watch-only     vm hostile_watch             driver/core/rx.c     s/if (slot->flags & HAMLYN_SLOT_TICKET_ONLY)$/if (0)/
 watch-ticket   vm hostile_watch             driver/core/rx.c     s/return key \&\& key == READ_ONCE(slot->ticket_key) ?/return 1 ?/
 watch-fd       vm hostile_watch             driver/watch.c       s/if (arg->key > INT_MAX)/if (0)/

@@ -1287,6 +1287,29 @@ TEST_F(hostile, a_receiver_that_makes_others_guess_is_found_out)
 	ASSERT_NO(disconnect(self));
 }
 
+/* Its records would be rejected, or taken for the first one's. */
+TEST_F(stream, a_seed_is_for_one_sender)
+{
+	struct h_stream_sender *second = (void *)1;
+	char why[HAMLYN_EXPLAIN_BYTES];
+	struct h_record record;
+	struct h_seed seed;
+
+	h_stream_receiver_seed(self->receiver, &seed);
+	EXPECT_EQ(-EALREADY, h_stream_sender_create(self->from, &seed, &second));
+	EXPECT_EQ(NULL, second);
+	ASSERT_EQ(0, h_explain(self->tx, why, sizeof(why)));
+	EXPECT_NE(NULL, strstr(why, "made from this seed before"));
+	EXPECT_EQ(3, h_stream_send(self->sender, "one", 3, SECOND));
+	EXPECT_EQ(0, h_stream_flush(self->sender, SECOND));
+	ASSERT_EQ(1, h_stream_receive(self->receiver, &record, 10 * SECOND));
+	EXPECT_EQ(0, memcmp(record.data, "one", 3));
+	h_stream_release(self->receiver, &record);
+	h_stream_sender_close(self->sender, H_NOWAIT);
+	self->sender = NULL;
+	EXPECT_EQ(-EALREADY, h_stream_sender_create(self->from, &seed, &second));
+}
+
 /* Or one would be forgotten before its record is released, and an honest end found out. */
 TEST_F(hostile, few_records_under_way_have_words)
 {

@@ -11,7 +11,7 @@ static void channel_free(struct h_channel *ch)
 	free(ch->rest);
 	if (!ch->in.lent)
 		free(ch->in.to);
-	free(ch->kept.heap);
+	h__longs_exit(ch);
 	free(ch->done);
 	free(ch);
 }
@@ -24,6 +24,18 @@ static struct h_half half_of(const struct h_channel_attr *attr)
 		.limit = attr->max_message ? attr->max_message :
 					     H_CHANNEL_DEFAULT_MAX,
 	};
+}
+
+/* Not 0, which is nobody's. */
+static uint32_t next_id(void)
+{
+	static uint32_t last;
+	uint32_t id;
+
+	do {
+		id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+	} while (!id);
+	return id;
 }
 
 /* The channel gets what the half has, or that is destroyed. */
@@ -41,6 +53,7 @@ static int channel_of(struct h_half *half, bool joined,
 		return -ENOMEM;
 	}
 	ch->manager = half->manager;
+	ch->id = next_id();
 	ch->sender = half->sender;
 	ch->receiver = half->receiver;
 	h__receiver_pair(&ch->sender->r, &ch->receiver->r);
@@ -152,6 +165,7 @@ int h_channel_join(struct h_channel *ch, const struct h_channel_seed *seed)
 	err = h__sending_lock(ch->sender, H_FOREVER);
 	if (err)
 		return err;
+	ch->sender->claims = true;
 	err = ch->joined ? -EISCONN : h__half_join(&half, seed->bytes, NULL);
 	if (!err) {
 		ch->peer_limit = half.peer_limit;

@@ -18,6 +18,14 @@ struct h_assembly {
 	bool lent;		/* to is the caller's */
 };
 
+/* A long message that the caller has, or a free place for one. */
+struct h_long {
+	void *heap;
+	size_t room;
+	uint64_t serial;	/* 0: free */
+	uint32_t next;		/* free place */
+};
+
 /* Whom h_channel_on_ready() has set, if any. */
 struct h_channel_call {
 	void (*ready)(struct h_channel *channel, void *arg);
@@ -26,6 +34,7 @@ struct h_channel_call {
 
 struct h_channel {
 	struct h_manager *manager;
+	uint32_t id;			/* of the process' channels, in its messages */
 	struct h_stream_sender *sender;
 	struct h_stream_receiver *receiver;
 	uint64_t limit;			/* longest message that we take */
@@ -53,6 +62,10 @@ struct h_channel {
 	uint32_t low;			/* and before this are released */
 	unsigned char *done;		/* those between that are to be released */
 	uint32_t done_mask;
+	struct h_long *longs;
+	uint32_t longs_max;		/* grown by who holds reading */
+	uint32_t longs_free;		/* the first one; longs_max: none */
+	uint64_t longs_made;
 	/* receiver->r.lock */
 	struct h_channel_call call;
 };
@@ -61,6 +74,16 @@ struct h_channel {
 
 /* Whom to call now. */
 struct h_channel_call h__channel_call(struct h_channel *ch);
+
+/* ---- channel_long.c ---- */
+
+/* See to it that h__long_add() finds a place. reading held, for both. */
+int h__longs_reserve(struct h_channel *ch);
+/* What is to be freed with @m, which is the caller's from now on. */
+void h__long_add(struct h_channel *ch, struct h_message *m, void *heap, size_t room);
+/* Channel locked. 0, or -EALREADY if that was done before. */
+int h__long_take(struct h_channel *ch, const struct h_message *m, void **heap, size_t *room);
+void h__longs_exit(struct h_channel *ch);
 
 /* ---- channel_send.c ---- */
 

@@ -19,21 +19,25 @@ static void skip_done(struct h_channel *ch)
  * A stream takes records back in order, a channel in any: those that are given back
  * before older ones are marked.
  */
-static void release_record(struct h_channel *ch, uint32_t number)
+static int release_record(struct h_channel *ch, uint32_t number)
 {
 	struct h_record last = {};
+	int err = -EALREADY;
 	uint32_t low;
 
 	h__spin_lock(ch->manager, &ch->lock);
 	low = ch->low;
-	if (number - low < ch->handed - low)
+	if (number - low < ch->handed - low && !ch->done[number & ch->done_mask]) {
 		ch->done[number & ch->done_mask] = 1;
+		err = 0;
+	}
 	skip_done(ch);
 	last.number = ch->low - 1;
 	low = ch->low - low;
 	h__spin_unlock(ch->manager, &ch->lock);
 	if (low)
 		h_stream_release(ch->receiver, &last);
+	return err;
 }
 
 /*
@@ -51,13 +55,35 @@ static void take_record(struct h_channel *ch, uint32_t number)
 	h__spin_unlock(ch->manager, &ch->lock);
 }
 
-void h_channel_release(struct h_channel *ch, struct h_message *m)
+static int release_long(struct h_channel *ch, const struct h_message *m)
 {
-	if (m->heap)
-		h__spare_give(ch->manager, m->heap, m->room);
+	size_t room;
+	void *heap;
+	int err;
+
+	h__spin_lock(ch->manager, &ch->lock);
+	err = h__long_take(ch, m, &heap, &room);
+	h__spin_unlock(ch->manager, &ch->lock);
+	if (!err)
+		h__spare_give(ch->manager, heap, room);
+	return err;
+}
+
+int h_channel_release(struct h_channel *ch, struct h_message *m)
+{
+	int err = 0;
+
+	if (m->held && m->held != ch->id)
+		return h__refuse(ch->manager->dev, -EINVAL, "the message is of another channel");
+	if (m->is_long)
+		err = release_long(ch, m);
 	else if (m->held)
-		release_record(ch, m->number);
+		err = release_record(ch, m->number);
+	if (h__unlikely(err))
+		return h__refuse(ch->manager->dev, err,
+				 "a copy of this message was released before");
 	*m = (struct h_message) {};
+	return 0;
 }
 
 /* ---- records ---- */
@@ -99,8 +125,13 @@ static int more_room(struct h_channel *ch, size_t need)
 	size_t room;
 	char *to;
 
-	if (!in->to)
+	if (!in->to) {
+		int err = h__longs_reserve(ch);
+
+		if (err)
+			return err;
 		in->to = h__spare_take(ch->manager, &in->room);
+	}
 	if (need <= in->room)
 		return 0;
 	/* Of what is announced nothing is believed before it is there: twice as much at most. */
@@ -160,8 +191,8 @@ static void hand_over(struct h_channel *ch, struct h_message *m)
 
 	*m = (struct h_message) { .data = in->to, .length = in->done };
 	if (!in->lent) {
-		m->heap = in->to;
-		m->room = in->room;
+		m->held = ch->id;
+		h__long_add(ch, m, in->to, in->room);
 	}
 	*in = (struct h_assembly) {};
 }
@@ -177,7 +208,7 @@ static int begin(struct h_channel *ch, const struct h_record *record,
 			.data = record->data,
 			.length = record->length,
 			.number = record->number,
-			.held = 1,
+			.held = ch->id,
 		};
 		return 1;
 	}

@@ -81,6 +81,7 @@ struct h_watch {
 	struct h_watch *prev;
 	struct h_nq *nq;
 	uint32_t id;
+	bool claim;
 };
 
 /*
@@ -247,6 +248,13 @@ static inline void h__cancel_restore(int old)
 {
 	pthread_setcancelstate(old, NULL);
 }
+
+/*
+ * watch.c: as h_watch(), or with a descriptor h_watch_fd(), by whom the slot is meant for
+ * alone: -EALREADY if somebody else has done so before.
+ */
+int h__watch_claim(struct h_dev *dev, const struct h_ticket *ticket, int fd,
+		   struct h_nq *nq, uint64_t cookie, struct h_watch **out);
 
 /* pages.c */
 size_t h__huge_page_size(void);

@@ -363,6 +363,8 @@ static int kernel_watch(struct h_watch *w, const struct h_ticket *k, int fd,
 		arg.flags = HAMLYN_WATCH_TICKET;
 		arg.key = (uint32_t)fd;
 	}
+	if (w->claim)
+		arg.flags |= HAMLYN_WATCH_CLAIM;
 	err = call(w->dev, HAMLYN_IOC_WATCH, &arg);
 
 	w->id = arg.watch;

@@ -62,7 +62,8 @@ struct shm_slot {
 	u32 owner;
 	u32 epoch;
 	u32 born;		/* epoch when it was made */
-	u32 watched;		/* there may be watches on it */
+	u16 watched;		/* there may be watches on it */
+	u16 claimed;		/* by one of them, which may have ended since */
 } __attribute__((aligned(64)));
 
 struct shm_nq {

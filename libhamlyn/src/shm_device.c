@@ -386,6 +386,7 @@ static int make_slot(struct h_slot *s, const struct h_slot_attr *at,
 	h__shm_slot_changed(rec);
 	WRITE_ONCE(rec->born, rec->epoch);
 	rec->watched = 0;
+	rec->claimed = 0;
 	smp_store_release(&rec->slot.live, 1);			/* B9 */
 	return 0;
 }

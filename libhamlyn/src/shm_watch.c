@@ -263,12 +263,13 @@ static bool opens(struct shm_dev *shm, const struct h_ticket *k, bool ticket)
 	return reject < 0;
 }
 
-static void fill(struct shm_dev *shm, struct shm_watch *w,
-		 const struct h_watch *hw, const struct h_ticket *k, bool ticket,
-		 u64 cookie)
+static int fill(struct shm_dev *shm, struct shm_watch *w,
+		const struct h_watch *hw, const struct h_ticket *k, bool ticket,
+		u64 cookie)
 {
 	struct shm_segment *seg = shm->seg;
 	u32 generation = READ_ONCE(w->state) / (SHM_WATCH_STATE + 1) + 1;
+	struct shm_slot *slot;
 
 	w->host = k->host;
 	w->slot = k->slot;
@@ -277,13 +278,18 @@ static void fill(struct shm_dev *shm, struct shm_watch *w,
 	w->downs = seg->downs;
 	w->void_ = !opens(shm, k, ticket);
 	if (!w->void_) {
-		w->epoch = seg->slots[k->slot].epoch;
-		seg->slots[k->slot].watched = 1;
+		slot = &seg->slots[k->slot];
+		if (hw->claim && slot->claimed)
+			return -EALREADY;
+		w->epoch = slot->epoch;
+		slot->watched = 1;
+		slot->claimed |= hw->claim;
 	}
 	WRITE_ONCE(w->state, generation * (SHM_WATCH_STATE + 1) |
 			     SHM_WATCH_ARMED);
 	/* Last: if we die before, there was no watch. */
 	smp_store_release(&w->owner, shm->attach + 1);
+	return 0;
 }
 
 static int make_watch(struct h_watch *hw, const struct h_ticket *k, bool ticket,
@@ -293,6 +299,7 @@ static int make_watch(struct h_watch *hw, const struct h_ticket *k, bool ticket,
 	struct shm_dev *shm = shm_of(dev);
 	struct shm_watch *w = free_record(shm->seg);
 	struct shm_dead d = {};
+	int err;
 
 	if (!w) {
 		h__shm_reclaim_dead(dev);
@@ -302,7 +309,9 @@ static int make_watch(struct h_watch *hw, const struct h_ticket *k, bool ticket,
 		return h__because(dev, -ENOSPC,
 				  "the segment has %u watches already",
 				  SHM_MAX_WATCHES);
-	fill(shm, w, hw, k, ticket, cookie);
+	err = fill(shm, w, hw, k, ticket, cookie);
+	if (err)
+		return h__because(dev, err, "the slot was claimed before");
 	hw->id = (u32)(w - shm->seg->watches);
 	if (gone(dev, w, &d))
 		tell(shm, hw->id);

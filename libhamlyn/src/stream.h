@@ -139,6 +139,7 @@ struct h_stream_sender {
 	uint32_t generation;
 	uint32_t credits_told;
 	bool starts;			/* the next record is its first one */
+	bool claims;			/* the seed came in ways of the application's */
 	bool closed;			/* the last record was sent */
 	struct h_watch *watch;
 	/* What small sends collect in: two halves of one piece. */

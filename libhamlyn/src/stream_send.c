@@ -183,11 +183,31 @@ static int end_watch(struct h_stream_sender *s)
 	return err;
 }
 
+/*
+ * The application may have given the seed to two: each would have the other's records
+ * rejected, which nobody is told.
+ */
+static int claim(struct h_stream_sender *s, int fd)
+{
+	struct h_manager *m = s->r.manager;
+	int err;
+
+	err = h__watch_claim(m->dev, &s->ticket, fd, m->nq,
+			     h_receiver_cookie(&s->r, s->generation), &s->watch);
+	if (err == -EALREADY)
+		h__refuse(m->dev, err, "a sender was made from this seed before");
+	return err;
+}
+
 static int watch(struct h_stream_sender *s, int fd)
 {
 	int err = end_watch(s);
 
-	return err ? err : h_receiver_watch(&s->r, &s->ticket, fd, s->generation, &s->watch);
+	if (err)
+		return err;
+	return s->claims && s->generation == 1 ?
+	       claim(s, fd) :
+	       h_receiver_watch(&s->r, &s->ticket, fd, s->generation, &s->watch);
 }
 
 /* By who sends, or waits with a deadline of his own. */
@@ -235,8 +255,17 @@ static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
 /* Until there is one it has to be tried again and again, by who waits too. */
 void h__stream_sender_watch(struct h_stream_sender *s)
 {
-	if (h__unlikely(s->unwatched))
-		h__write_once(&s->unwatched, watch_now(s));
+	int err;
+
+	if (h__likely(!s->unwatched))
+		return;
+	err = watch_now(s);
+	h__write_once(&s->unwatched, err);
+	if (err == -EALREADY) {
+		h_receiver_lock(&s->r);
+		h__write_once(&s->broken, true);
+		h_receiver_unlock(&s->r);
+	}
 }
 
 /* Nobody has more than two: before the third one all of the first one has arrived. */
@@ -784,6 +813,7 @@ int h_stream_sender_create(struct h_manager *m, const struct h_seed *seed,
 	err = h__stream_sender_prepare(m, 0, sender);
 	if (err)
 		return err;
+	(*sender)->claims = true;
 	err = adopt(*sender, seed, -1);
 	if (!err)
 		err = hello(*sender);

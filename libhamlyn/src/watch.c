@@ -5,7 +5,7 @@
 #include "internal.h"
 
 static int watch(struct h_dev *dev, const struct h_ticket *ticket, int fd,
-		 struct h_nq *nq, uint64_t cookie, struct h_watch **out)
+		 struct h_nq *nq, uint64_t cookie, bool claim, struct h_watch **out)
 {
 	struct h_watch *w;
 	int err;
@@ -18,6 +18,7 @@ static int watch(struct h_dev *dev, const struct h_ticket *ticket, int fd,
 		return -ENOMEM;
 	w->dev = dev;
 	w->nq = nq;
+	w->claim = claim;
 	h__dev_lock(dev);
 	err = dev->ops->watch(w, ticket, fd, cookie);
 	if (!err) {
@@ -34,21 +35,34 @@ static int watch(struct h_dev *dev, const struct h_ticket *ticket, int fd,
 	return 0;
 }
 
-int h_watch(struct h_dev *dev, const struct h_ticket *ticket, struct h_nq *nq,
-	    uint64_t cookie, struct h_watch **out)
+static int watch_slot(struct h_dev *dev, const struct h_ticket *ticket, struct h_nq *nq,
+		      uint64_t cookie, bool claim, struct h_watch **out)
 {
 	*out = NULL;
 	if (ticket->flags)
 		return h__refuse(dev, ticket->flags & H_TICKET_IMPORTED ?
 				 -EOPNOTSUPP : -EINVAL,
 				 "an imported ticket: watch by its descriptor");
-	return watch(dev, ticket, -1, nq, cookie, out);
+	return watch(dev, ticket, -1, nq, cookie, claim, out);
+}
+
+int h_watch(struct h_dev *dev, const struct h_ticket *ticket, struct h_nq *nq,
+	    uint64_t cookie, struct h_watch **out)
+{
+	return watch_slot(dev, ticket, nq, cookie, false, out);
+}
+
+int h__watch_claim(struct h_dev *dev, const struct h_ticket *ticket, int fd,
+		   struct h_nq *nq, uint64_t cookie, struct h_watch **out)
+{
+	return fd < 0 ? watch_slot(dev, ticket, nq, cookie, true, out) :
+			watch(dev, NULL, fd, nq, cookie, true, out);
 }
 
 int h_watch_fd(struct h_dev *dev, int fd, struct h_nq *nq, uint64_t cookie,
 	       struct h_watch **out)
 {
-	return watch(dev, NULL, fd, nq, cookie, out);
+	return watch(dev, NULL, fd, nq, cookie, false, out);
 }
 
 int h_unwatch(struct h_watch *w)

@@ -234,6 +234,7 @@ TEST(seeds)
 	CHECK(got && got->text() == "by seeds");
 	hamlyn::channel c(m);
 	CHECK(ERRNO_OF(c.join(hamlyn::channel_seed())) == EINVAL);
+	CHECK(ERRNO_OF(c.join(a.seed())) == EALREADY);
 	CHECK(ERRNO_OF(hamlyn::channel_seed::from_bytes("short")) == EINVAL);
 }
 

@@ -103,6 +103,8 @@
  *	WATCH by key: the user has presented more wrong keys than it may in a
  *	second; fsync(), fdatasync(): there is more to send; call again.
  *	(By io_submit() those are EINVAL.)
+ * EALREADY
+ *	WATCH, to claim: the slot was claimed before.
  * EMFILE, ENFILE
  *	TICKET_CREATE: there is no free descriptor.
  * ENODEV
@@ -558,11 +560,12 @@ struct hamlyn_stats {
 };
 
 #define HAMLYN_WATCH_TICKET	(1U << 0)	/* @key is a ticket's descriptor */
+#define HAMLYN_WATCH_CLAIM	(1U << 1)	/* and be the only one to claim the slot */
 
 /**
  * struct hamlyn_watch - HAMLYN_IOC_WATCH: tell me when that slot is gone (H 6.3)
  * @size: size of this structure
- * @flags: HAMLYN_WATCH_TICKET or 0
+ * @flags: HAMLYN_WATCH_* or 0
  * @host: host of the slot
  * @slot: slot number
  * @key: a key that opens it, as in a ticket; or the descriptor of a ticket, which
@@ -580,6 +583,10 @@ struct hamlyn_stats {
  * does not exist, and a key that does not open it, are gone already: the entry
  * arrives at once, and the call counts as a rejected packet does. After UNWATCH
  * none arrives. A watch that has told keeps its id until UNWATCH.
+ *
+ * A slot is claimed once as long as it lives, also if that watch is ended: EALREADY is for
+ * those who have a key that opens it, and come second. Two who were given the same key by
+ * mistake, where it was meant for one, learn of it that way.
  *
  * While the user has presented more wrong keys than it may, a key is not even looked
  * at: EAGAIN. A ticket's descriptor is no guess, and nobody is held back who has one.

@@ -131,9 +131,9 @@ void h_channel_seed(const struct h_channel *channel,
  * @seed: the other end's; both have to join
  *
  * Return: 0, -EISCONN if it was joined already, -EINVAL if these bytes are no seed of
- * a channel, -EPROTO if they are one of another version, -ECONNRESET if the other
- * end is gone already or cannot be reached, or as h_watch(). After an error the
- * channel is of no more use.
+ * a channel, -EPROTO if they are one of another version, -EALREADY if a channel was
+ * joined to that end before, by whomever, -ECONNRESET if the other end is gone already or
+ * cannot be reached, or as h_watch(). After an error the channel is of no more use.
  */
 int h_channel_join(struct h_channel *channel,
 		   const struct h_channel_seed *seed);
@@ -197,8 +197,8 @@ struct h_message {
 	const void *data;
 	size_t length;
 	/* private: */
-	void *heap;
-	size_t room;
+	uint64_t serial;
+	uint64_t is_long;
 	uint32_t number;
 	uint32_t held;
 };
@@ -222,10 +222,13 @@ int h_channel_receive(struct h_channel *channel, struct h_message *message,
 /**
  * h_channel_release() - give back a message
  * @channel: the channel
- * @message: what h_channel_receive() gave; in any order, by any thread. Nothing
- *	happens if it was given back before
+ * @message: what h_channel_receive() gave; in any order, by any thread. It is empty
+ *	afterwards
+ *
+ * Return: 0, also of one that is empty; -EALREADY if a copy of it was given back before,
+ * and -EINVAL if it is another channel's: then nothing happens.
  */
-void h_channel_release(struct h_channel *channel, struct h_message *message);
+int h_channel_release(struct h_channel *channel, struct h_message *message);
 
 /**
  * h_channel_recv() - receive by copying

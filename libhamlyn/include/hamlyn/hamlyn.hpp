@@ -1639,7 +1639,7 @@ private:
 };
 
 /**
- * The sending end of a stream.
+ * The sending end of a stream: one for each seed. A second one throws EALREADY.
  *
  * The destructor does not wait: unless all has arrived, the receiver finds a broken
  * stream. Call close() to end it well.
@@ -1968,7 +1968,7 @@ public:
 		::h_channel_seed(need(), &s);
 		return s;
 	}
-	/** Tells this end of the other one. */
+	/** Tells this end of the other one; throws EALREADY if another one has joined that. */
 	void join(const detail::c_channel_seed &other)
 	{
 		h_channel *c = need();

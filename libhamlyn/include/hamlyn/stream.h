@@ -71,7 +71,7 @@ int h_stream_receiver_destroy(struct h_stream_receiver *receiver);
 /**
  * h_stream_receiver_seed() - make a seed for the sender (H 3.3)
  * @receiver: the receiver
- * @seed: out: the seed; for one sender, once
+ * @seed: out: the seed; for one sender, once, which is seen to
  */
 void h_stream_receiver_seed(const struct h_stream_receiver *receiver,
 			    struct h_seed *seed);
@@ -151,8 +151,11 @@ void h_stream_receiver_on_ready(struct h_stream_receiver *receiver,
  * @sender: out: the sender
  *
  * Return: 0, -EINVAL if these bytes are no seed of a stream, -EPROTO if they are
- * one of another version, -EPIPE if the receiver is gone, -ENOSPC, -ENOMEM, or as
- * h_slot_create(), h_watch(), h_send_msg().
+ * one of another version, -EALREADY if a sender was made from this seed before, by
+ * whomever, also if it is gone since; -EPIPE if the receiver is gone, -ENOSPC, -ENOMEM,
+ * or as h_slot_create(), h_watch(), h_send_msg(). While this user guesses keys (see
+ * h_watch()) it cannot be seen to at once that there is one sender only: then calls of the
+ * second one fail with -EPIPE, as soon as it can.
  */
 int h_stream_sender_create(struct h_manager *manager, const struct h_seed *seed,
 			   struct h_stream_sender **sender);

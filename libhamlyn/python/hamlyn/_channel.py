@@ -138,7 +138,7 @@ class Channel(Endpoint):
         return bytes(seed.bytes)
 
     def join(self, seed) -> None:
-        """Tells this end of the other one."""
+        """Tells this end of the other one. Error, with EALREADY, if another one has joined it."""
         c_seed = _library.CChannelSeed.from_buffer_copy(
             _exactly(seed, _library.CHANNEL_SEED_BYTES))
         with self._need() as channel:

@@ -170,8 +170,8 @@ class CChannelSeed(Structure):
 
 class CMessage(Structure):
     """struct h_message"""
-    _fields_ = [("data", c_void_p), ("length", c_size_t), ("heap", c_void_p),
-                ("room", c_size_t), ("number", c_uint32), ("held", c_uint32)]
+    _fields_ = [("data", c_void_p), ("length", c_size_t), ("serial", c_uint64),
+                ("is_long", c_uint64), ("number", c_uint32), ("held", c_uint32)]
 
 
 class DatagramAttr(Structure):
@@ -355,7 +355,7 @@ _declare("h_channel_peer", c_int, _OBJECT, POINTER(CPeer))
 _declare("h_channel_send", c_int, _OBJECT, c_void_p, c_size_t, c_int64)
 _declare("h_channel_sendv", c_int, _OBJECT, POINTER(IoVec), c_int, c_int64)
 _declare("h_channel_receive", c_int, _OBJECT, POINTER(CMessage), c_int64)
-_declare("h_channel_release", None, _OBJECT, POINTER(CMessage))
+_declare("h_channel_release", c_int, _OBJECT, POINTER(CMessage))
 _declare("h_channel_recv", c_ssize_t, _OBJECT, c_void_p, c_size_t, c_int64)
 _declare("h_channel_on_ready", None, _OBJECT, c_void_p, c_void_p)
 _declare("h_channel_shutdown", c_int, _OBJECT, c_int64)

@@ -188,7 +188,10 @@ def _close(sender: int) -> None:
 
 
 class StreamSender(Endpoint):
-    """The sending end of a stream, made from the receiver's seed."""
+    """The sending end of a stream, made from the receiver's seed.
+
+    A seed makes one: after that Error is raised, with EALREADY.
+    """
     _on_ready_call = library.h_stream_sender_on_ready
 
     def __init__(self, manager: Manager, seed):

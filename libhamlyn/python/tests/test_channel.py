@@ -178,6 +178,9 @@ class Channels(DeviceTest):
         self.assertEqual(b.receive_bytes(PATIENCE), b"by seeds")
         with self.assertRaises(hamlyn.Error):
             hamlyn.Channel(self.manager).join(b"short")
+        with self.assertRaises(hamlyn.Error) as caught:
+            hamlyn.Channel(self.manager).join(a.seed())
+        self.assertEqual(caught.exception.errno, errno.EALREADY)
         a.close()
         b.close()
 
@@ -285,6 +288,9 @@ class Channels(DeviceTest):
     def test_streams(self):
         receiver = hamlyn.StreamReceiver(self.manager)
         sender = hamlyn.StreamSender(self.manager, receiver.seed())
+        with self.assertRaises(hamlyn.Error) as caught:
+            hamlyn.StreamSender(self.manager, receiver.seed())
+        self.assertEqual(caught.exception.errno, errno.EALREADY)
         self.assertEqual(sender.send(b"hello "), 6)
         sender.send(bytearray(b"world"))
         sender.flush(PATIENCE)
