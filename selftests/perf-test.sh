@@ -250,7 +250,7 @@ EOT
 		"$work/quantile.c" -lm -o "$work/quantile" >"$work/out" 2>"$work/err" &&
 		"$work/quantile" || return 1
 	# Of the rest of that program nothing is called
-	"${CC:-gcc}" -D_GNU_SOURCE -Itools/am -Ilibhamlyn/am/include -Iuapi -Ilibhamlyn/include \
+	"${CC:-gcc}" -D_GNU_SOURCE -Itools/am/lib -Ilibhamlyn/am/include -Iuapi -Ilibhamlyn/include \
 		-ffunction-sections -Wl,--gc-sections \
 		"$work/quantile.c" -lm -o "$work/quantile" >"$work/out" 2>"$work/err" &&
 		"$work/quantile"
