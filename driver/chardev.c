@@ -4,7 +4,9 @@
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/poll.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "hml.h"
@@ -233,6 +235,7 @@ static int do_explain(struct hml_context *c, union hml_arg *arg)
  * @undo: takes back what it made, when the result cannot be told; or NULL
  * @commit: makes it visible to others, once the result was told; or NULL
  * @result: there is something to tell
+ * @reads: it changes nothing: the file may be open for reading only
  */
 struct hml_ioctl {
 	u32 size;
@@ -241,6 +244,7 @@ struct hml_ioctl {
 	void (*undo)(struct hml_context *c, union hml_arg *arg);
 	void (*commit)(struct hml_context *c, union hml_arg *arg);
 	bool result;
+	bool reads;
 };
 
 #define IOCTL(cmd, type, last, fn, undo_fn, tells)			\
@@ -252,9 +256,21 @@ struct hml_ioctl {
 		.result = tells,					\
 	}
 
-/* KICK is not here: it takes no structure. */
+#define IOCTL_READS(cmd, type, last, fn)				\
+	[HAMLYN_CMD_##cmd] = {						\
+		.size = sizeof(struct type),				\
+		.min_size = offsetofend(struct type, last),		\
+		.run = fn,						\
+		.result = true,						\
+		.reads = true,						\
+	}
+
+/*
+ * KICK is not here: it takes no structure. Nor does it ask for write access: without that
+ * there is no terminus to ring for.
+ */
 static const struct hml_ioctl ioctls[] = {
-	IOCTL(QUERY, hamlyn_query, max_message, do_query, NULL, true),
+	IOCTL_READS(QUERY, hamlyn_query, max_message, do_query),
 	IOCTL(AREA_ADD, hamlyn_area_add, reserved, do_area_add, undo_area_add,
 	      true),
 	IOCTL(AREA_ALLOC, hamlyn_area_alloc, reserved, do_area_alloc,
@@ -274,7 +290,7 @@ static const struct hml_ioctl ioctls[] = {
 	IOCTL(TERMINUS_BIND, hamlyn_terminus_bind, length, do_terminus_bind,
 	      NULL, false),
 	IOCTL(WAIT, hamlyn_wait, deadline_ns, do_wait, NULL, false),
-	IOCTL(STATS, hamlyn_stats, rejects, do_stats, NULL, true),
+	IOCTL_READS(STATS, hamlyn_stats, rejects, do_stats),
 	IOCTL(WATCH, hamlyn_watch, reserved, do_watch, undo_watch, true),
 	IOCTL(UNWATCH, hamlyn_id, id, do_unwatch, NULL, false),
 	[HAMLYN_CMD_TICKET_CREATE] = {
@@ -295,10 +311,29 @@ static const struct hml_ioctl ioctls[] = {
 	},
 	IOCTL(TICKET_DROP, hamlyn_ticket_drop, reserved, do_ticket_drop, NULL,
 	      false),
-	IOCTL(AUDIT, hamlyn_audit, entries, do_audit, NULL, true),
+	IOCTL_READS(AUDIT, hamlyn_audit, entries, do_audit),
 	IOCTL(NIC_SET, hamlyn_nic_set, watchdog_ms, do_nic_set, NULL, false),
-	IOCTL(EXPLAIN, hamlyn_explain, text, do_explain, NULL, true),
+	IOCTL_READS(EXPLAIN, hamlyn_explain, text, do_explain),
 };
+
+/* @arg is what the caller gave, in its first @size bytes. */
+static int run_arg(struct hml_context *c, const struct hml_ioctl *op,
+		   union hml_arg *arg, void __user *user, u32 size)
+{
+	int ret;
+
+	ret = op->run(c, arg);
+	if (ret || !op->result)
+		return ret;
+	if (copy_to_user(user, arg, min(size, op->size))) {
+		if (op->undo)
+			op->undo(c, arg);
+		return -EFAULT;
+	}
+	if (op->commit)
+		op->commit(c, arg);
+	return 0;
+}
 
 static int run_ioctl(struct hml_context *c, const struct hml_ioctl *op,
 		     void __user *user)
@@ -320,17 +355,20 @@ static int run_ioctl(struct hml_context *c, const struct hml_ioctl *op,
 	arg.size = size;
 	if (op->run != do_explain)
 		hml_explain_nothing(c);
-	ret = op->run(c, &arg);
-	if (ret || !op->result)
-		return ret;
-	if (copy_to_user(user, &arg, min(size, op->size))) {
-		if (op->undo)
-			op->undo(c, &arg);
-		return -EFAULT;
-	}
-	if (op->commit)
-		op->commit(c, &arg);
-	return 0;
+	ret = run_arg(c, op, &arg, user, size);
+	/* There may have been a key in it. */
+	memzero_explicit(&arg, sizeof(arg));
+	return ret;
+}
+
+/* Whoever may only read the node may look, and leaves all as it is. */
+static int check_mode(const struct file *file, const struct hml_ioctl *op)
+{
+	if (op->reads || file->f_mode & FMODE_WRITE)
+		return 0;
+	hml_explain(file->private_data,
+		    "the device is open for reading only: this needs O_RDWR");
+	return -EBADF;
 }
 
 static long hml_fop_ioctl(struct file *file, unsigned int cmd,
@@ -338,6 +376,7 @@ static long hml_fop_ioctl(struct file *file, unsigned int cmd,
 {
 	struct hml_context *c = file->private_data;
 	u32 nr = _IOC_NR(cmd);
+	int ret;
 
 	BUILD_BUG_ON(ARRAY_SIZE(ioctls) != HAMLYN_CMD_EXPLAIN + 1);
 
@@ -349,6 +388,9 @@ static long hml_fop_ioctl(struct file *file, unsigned int cmd,
 	nr = array_index_nospec(nr, ARRAY_SIZE(ioctls));
 	if (!ioctls[nr].run)
 		return -ENOTTY;
+	ret = check_mode(file, &ioctls[nr]);
+	if (ret)
+		return ret;
 	return run_ioctl(c, &ioctls[nr], (void __user *)arg);
 }
 
@@ -429,9 +471,29 @@ static struct hml_context *context_new(struct hml_device *d)
 	return c;
 }
 
-static bool in_namespace(const struct hml_device *d)
+/* Does the process look from the NIC's namespace? */
+static bool in_namespace(const struct hml_device *d, const struct net *net)
 {
-	return net_eq(current->nsproxy->net_ns, read_pnet(&d->net));
+	return net_eq(net, read_pnet(&d->net));
+}
+
+/*
+ * The namespace of whoever opens, with a reference, or NULL. A worker of an io_uring keeps
+ * the namespaces that its maker had then, and its maker may have left them since, as whoever
+ * enters a container does: those of the process count.
+ */
+static struct net *opener_net(void)
+{
+	struct task_struct *leader = current->group_leader;
+	struct net *net = NULL;
+
+	if (likely(!(current->flags & PF_IO_WORKER)))
+		return get_net(current->nsproxy->net_ns);
+	task_lock(leader);
+	if (leader->nsproxy)
+		net = get_net(leader->nsproxy->net_ns);
+	task_unlock(leader);
+	return net;
 }
 
 /* Where the context with @id hangs, or would. */
@@ -484,13 +546,13 @@ struct hml_context *hml_context_from(struct hml_device *d, u32 id)
 }
 
 /* Return: -EAGAIN if the id whose turn it was is in use: there is another one. */
-static int context_insert(struct hml_context *c)
+static int context_insert(struct hml_context *c, const struct net *net)
 {
 	struct hml_device *d = c->device;
 	struct rb_node *parent, **link;
 
 	lockdep_assert_held(&d->contexts_lock);
-	if (!in_namespace(d))
+	if (!in_namespace(d, net))
 		return -EPERM;
 	if (d->gone)
 		return -ENODEV;
@@ -508,14 +570,14 @@ static int context_insert(struct hml_context *c)
  * Into the NIC's table. A NIC that is being deleted takes nobody, and one that
  * is open is not moved to another namespace.
  */
-static int context_link(struct hml_context *c)
+static int context_link(struct hml_context *c, const struct net *net)
 {
 	struct hml_device *d = c->device;
 	int err;
 
 	do {
 		hml_lock(&d->contexts_lock);
-		err = context_insert(c);
+		err = context_insert(c, net);
 		hml_unlock(&d->contexts_lock);
 	} while (err == -EAGAIN);
 	return err;
@@ -536,9 +598,9 @@ static void context_unlink(struct hml_context *c, bool closed)
 }
 
 /* Of a NIC that is being made it is not known yet whether it is there. */
-static int wait_made(struct hml_device *d)
+static int wait_made(struct hml_device *d, const struct net *net)
 {
-	if (!in_namespace(d))
+	if (!in_namespace(d, net))
 		return -EPERM;
 	if (!READ_ONCE(d->gone))
 		return 0;
@@ -585,14 +647,14 @@ static void end_paying(struct hml_context *c)
 	hml_user_put(c->device, hml_payer(c));
 }
 
-static int hml_fop_open(struct inode *inode, struct file *file)
+/* As seen from the namespace @net. */
+static int open_in(struct hml_device *d, const struct net *net,
+		   struct file *file)
 {
-	struct hml_device *d = container_of(inode->i_cdev, struct hml_device,
-					    cdev);
 	struct hml_context *c;
 	int err;
 
-	err = wait_made(d);
+	err = wait_made(d, net);
 	if (err)
 		return err;
 	c = context_new(d);
@@ -603,20 +665,34 @@ static int hml_fop_open(struct inode *inode, struct file *file)
 		goto err_free;
 	err = open_loan(c);
 	if (!err)
-		err = context_link(c);
+		err = context_link(c, net);
 	if (err)
 		goto err_user;
 	file->private_data = c;
 	hml_changed();
 	trace_hamlyn_context_open(c);
 	hml_event_context(c, HAMLYN_NL_EVENT_CONTEXT_OPEN);
-	return nonseekable_open(inode, file);
+	return 0;
 
 err_user:
 	end_paying(c);
 err_free:
 	hml_context_put(c);
 	return err;
+}
+
+static int hml_fop_open(struct inode *inode, struct file *file)
+{
+	struct hml_device *d = container_of(inode->i_cdev, struct hml_device,
+					    cdev);
+	struct net *net = opener_net();
+	int err;
+
+	if (!net)
+		return -EPERM;
+	err = open_in(d, net, file);
+	put_net(net);
+	return err ?: nonseekable_open(inode, file);
 }
 
 /*
