@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Audit: the last packets that were discarded, by NIC and by slot owner. */
 #include <linux/cred.h>
+#include <linux/hash.h>
 #include <linux/ktime.h>
-#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/pid.h>
@@ -19,38 +19,66 @@
 #define READ_BATCH	16	/* entries copied with the writers kept out */
 #define USER_BATCH	8	/* entries on the stack on their way out */
 
+/* Whoever has a key has the first half, and users that have none a group of shares. */
+#define KEYLESS_BITS	2
+#define SHARES		(1 + BIT(KEYLESS_BITS))
+
 /**
- * struct hml_audit - ring of discarded packets
+ * struct share - a ring of its own in an audit
+ * @count: entries that were ever written here
+ * @first: where it begins; constant
+ * @mask: its length - 1; constant
+ */
+struct share {
+	u64 count;
+	u32 first;
+	u32 mask;
+};
+
+/**
+ * struct hml_audit - discarded packets, in shares
  * @lock: protects the rest. Raw: writers have preemption off, on PREEMPT_RT too
  * @next: sequence of the next entry
- * @mask: entries - 1; constant
- * @entries: entry s is at s & @mask; pid as in the initial pid namespace, uid
- *	as a kuid
+ * @shares: anybody may send without a key, as often as he likes, and must not push out what
+ *	was told of others
+ * @entries: entry number n of a share is at first + (n & mask); pid as in the initial
+ *	pid namespace, uid as a kuid
  */
 struct hml_audit {
 	raw_spinlock_t lock;
 	u64 next;
-	u32 mask;
+	struct share shares[SHARES];
 	struct hamlyn_audit_entry entries[];
 };
 
+static void divide(struct hml_audit *audit, u32 entries)
+{
+	u32 keyless = entries / 2 >> KEYLESS_BITS;
+	u32 i;
+
+	audit->shares[0].mask = entries / 2 - 1;
+	for (i = 1; i < SHARES; i++) {
+		audit->shares[i].first = entries / 2 + (i - 1) * keyless;
+		audit->shares[i].mask = keyless - 1;
+	}
+}
+
 /**
- * hml_audit_alloc() - an empty ring
- * @entries: how many it remembers; rounded up to a power of two
+ * hml_audit_alloc() - an empty audit
+ * @entries: how many it remembers; a power of two
  *
- * Return: the ring, or NULL.
+ * Return: the audit, or NULL.
  */
 struct hml_audit *hml_audit_alloc(u32 entries)
 {
 	struct hml_audit *audit;
 
-	entries = roundup_pow_of_two(entries);
 	audit = kvzalloc(struct_size(audit, entries, entries),
 			 GFP_KERNEL_ACCOUNT);
 	if (!audit)
 		return NULL;
 	raw_spin_lock_init(&audit->lock);
-	audit->mask = entries - 1;
+	divide(audit, entries);
 	return audit;
 }
 
@@ -62,18 +90,42 @@ void hml_audit_free(struct hml_audit *audit)
 
 /* ---- writing ---- */
 
-static void add_entry(struct hml_audit *audit,
+/* The number @n that was ever written to a share. */
+static struct hamlyn_audit_entry *entry_at(struct hml_audit *audit,
+					   const struct share *s, u64 n)
+{
+	return &audit->entries[s->first + (n & s->mask)];
+}
+
+static void add_entry(struct hml_audit *audit, u32 share,
 		      const struct hamlyn_audit_entry *entry)
 {
 	struct hamlyn_audit_entry *e;
+	struct share *s;
 
 	if (!audit)
 		return;
 	hml_lock(&audit->lock);
-	e = &audit->entries[audit->next & audit->mask];
+	s = &audit->shares[share];
+	e = entry_at(audit, s, s->count++);
 	*e = *entry;
 	e->sequence = audit->next++;
 	hml_unlock(&audit->lock);
+}
+
+/*
+ * Did the sender have a key? What is wrong beside it is found out behind it, but for the
+ * paranoid modes, where the key comes last.
+ */
+static bool had_key(const struct hml_slot *slot, const struct hamlyn_packet *h,
+		    int reason)
+{
+	if (!slot || reason == HAMLYN_REJECT_SLOT ||
+	    reason == HAMLYN_REJECT_KEY || reason == HAMLYN_REJECT_TICKET)
+		return false;
+	return slot->mode == HAMLYN_SLOT_NORMAL ||
+	       reason == HAMLYN_REJECT_ONE_SHOT ||
+	       h->flags & HAMLYN_PACKET_TICKET;
 }
 
 /**
@@ -101,37 +153,85 @@ void hml_port_rejected(struct hml_nic *nic, const struct hml_slot *slot,
 		.uid = sender->uid,
 	};
 
+	u32 share = had_key(slot, h, reason) ?
+		    0 : 1 + hash_32(sender->uid, KEYLESS_BITS);
+
 	trace_hamlyn_reject(nic, h, reason, sender);
-	add_entry(container_of(nic, struct hml_device, nic)->audit, &entry);
+	add_entry(container_of(nic, struct hml_device, nic)->audit, share,
+		  &entry);
 	if (slot)
 		add_entry(container_of(slot, struct hml_slot_object,
-				       core)->context->audit, &entry);
+				       core)->context->audit, share, &entry);
 }
 
 /* ---- reading ---- */
 
+/* The number in a share of the first entry from @from on. */
+static u64 first_from(struct hml_audit *audit, const struct share *s, u64 from)
+{
+	u64 high = s->count;
+	u64 low = high > s->mask ? high - s->mask - 1 : 0;
+
+	while (low < high) {
+		u64 middle = low + (high - low) / 2;
+
+		hml_lock_step();
+		if (entry_at(audit, s, middle)->sequence < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The earliest of those that are next in their shares, of which it is the next no more. */
+static const struct hamlyn_audit_entry *earliest(struct hml_audit *audit,
+						 u64 *next)
+{
+	const struct hamlyn_audit_entry *best = NULL;
+	u32 i, of = 0;
+
+	for (i = 0; i < SHARES; i++) {
+		const struct share *s = &audit->shares[i];
+		const struct hamlyn_audit_entry *e;
+
+		if (next[i] >= s->count)
+			continue;
+		e = entry_at(audit, s, next[i]);
+		if (best && best->sequence < e->sequence)
+			continue;
+		best = e;
+		of = i;
+	}
+	if (best)
+		next[of]++;
+	return best;
+}
+
 static u32 read_batch(struct hml_audit *audit, u64 *sequence,
 		      struct hamlyn_audit_entry *entries, u32 count)
 {
-	u64 from = *sequence;
-	u64 oldest;
+	const struct hamlyn_audit_entry *e;
+	u64 next[SHARES];
 	u32 n = 0;
+	u32 i;
 
 	hml_lock(&audit->lock);
-	oldest = audit->next > audit->mask ? audit->next - audit->mask - 1 : 0;
-	from = max(from, oldest);
-	while (n < count && from < audit->next) {
+	for (i = 0; i < SHARES; i++)
+		next[i] = first_from(audit, &audit->shares[i], *sequence);
+	while (n < count && (e = earliest(audit, next))) {
 		hml_lock_step();
-		entries[n++] = audit->entries[from++ & audit->mask];
+		entries[n++] = *e;
 	}
 	hml_unlock(&audit->lock);
-	*sequence = from;
+	if (n)
+		*sequence = entries[n - 1].sequence + 1;
 	return n;
 }
 
 /**
  * hml_audit_read() - copy entries, as they are
- * @audit: the ring
+ * @audit: the audit
  * @sequence: first entry of interest; where to go on. Entries that were
  *	overwritten are skipped
  * @entries: where to
@@ -205,7 +305,7 @@ int hml_audit_get(struct hml_context *c, struct hamlyn_audit *arg)
 	u32 done = 0;
 	u32 room;
 
-	/* Who fills the ring as fast as we read must not keep us here. */
+	/* Who fills it as fast as we read must not keep us here. */
 	room = min_t(u32, arg->count, HML_AUDIT_CONTEXT);
 	while (done < room) {
 		u32 n = read_translated(c->audit, &sequence, batch,

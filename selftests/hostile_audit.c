@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 
 #define ROOM	64	/* what a context remembers */
+#define KEYED	(ROOM / 2)	/* of who has a key */
 
 FIXTURE(hostile_audit) {
 	struct party owner;
@@ -138,11 +139,11 @@ TEST_F(hostile_audit, a_flood_leaves_the_last_and_shows_the_gap)
 	for (i = 0; i < 1000; i++) {
 		ASSERT_EQ(0, post(&self->enemy.terminus, &trb));
 	}
-	ASSERT_EQ(ROOM, read_audit(self->owner.fd, &sequence, 4 * ROOM,
-				   self->entries));
+	ASSERT_EQ(KEYED, read_audit(self->owner.fd, &sequence, 4 * ROOM,
+				    self->entries));
 	EXPECT_EQ(1001, sequence);
-	for (i = 0; i < ROOM; i++) {
-		EXPECT_EQ((uint64_t)(1001 - ROOM + i),
+	for (i = 0; i < KEYED; i++) {
+		EXPECT_EQ((uint64_t)(1001 - KEYED + i),
 			  self->entries[i].sequence);
 		EXPECT_EQ(HAMLYN_REJECT_BOUNDS, self->entries[i].reason);
 	}
@@ -153,6 +154,89 @@ TEST_F(hostile_audit, a_flood_leaves_the_last_and_shows_the_gap)
 				self->entries));
 	/* And the counter has not forgotten the first one. */
 	EXPECT_EQ(1, rejects(&self->owner, HAMLYN_REJECT_KEY));
+}
+
+/* Entries about @uid with that reason. */
+static int about(FIXTURE_DATA(hostile_audit) *self, unsigned int uid,
+		 enum hamlyn_reject reason)
+{
+	int n = all(self, &self->owner), found = 0, i;
+
+	for (i = 0; i < n; i++)
+		if (self->entries[i].uid == uid &&
+		    self->entries[i].reason == reason)
+			found++;
+	return found;
+}
+
+/* Two users may share a room for who has no key; this one is not root's neighbour. */
+static unsigned int another_group(void)
+{
+	unsigned int n = 0;
+
+	while (!(somebody(n) * 0x61C88647U >> 30))
+		n++;
+	return somebody(n);
+}
+
+static int guess_as(void *arg)
+{
+	FIXTURE_DATA(hostile_audit) *self = arg;
+	struct party p;
+
+	return party_open(&p) || shoot(&p, &self->owner);
+}
+
+/* Outside of the message area, which who has the key only can be. */
+static int stray(struct party *from, const struct party *to)
+{
+	struct hamlyn_trb trb = to_party(to);
+
+	trb.offset = PAGE;
+	return post(&from->terminus, &trb);
+}
+
+/*
+ * No key, a wrong one, and none that a paranoid slot asks for before it looks at the rest:
+ * as often as one likes.
+ */
+static int flood_keyless(FIXTURE_DATA(hostile_audit) *self)
+{
+	struct hamlyn_slot_create slot = {
+		.size = sizeof(slot),
+		.mode = HAMLYN_SLOT_PARANOID,
+		.area = self->owner.area.area,
+		.length = PAGE / 2,
+		.meta_area = self->owner.area.area,
+		.meta_base = PAGE / 2,
+		.meta_count = 4,
+		.nq = self->owner.nq.arg.nq,
+	};
+	struct hamlyn_trb trb = to_party(&self->owner);
+	int i, ret = ht_raw(self->owner.fd, HAMLYN_IOC_SLOT_CREATE, &slot);
+
+	trb.slot = slot.slot;
+	trb.offset = PAGE;
+	for (i = 0; !ret && i < 4 * ROOM; i++)
+		ret = shoot(&self->enemy, &self->owner) ?:
+		      post(&self->enemy.terminus, &trb);
+	return ret;
+}
+
+TEST_F(hostile_audit, who_has_no_key_pushes_nobody_out)
+{
+	unsigned int guesser = another_group();
+
+	ASSERT_EQ(0, stray(&self->other, &self->owner));
+	ASSERT_EQ(0, as(guesser, guess_as, self));
+	ASSERT_EQ(0, flood_keyless(self));
+	/* What a holder of the key did wrong, and another one's guess. */
+	EXPECT_EQ(1, about(self, guesser, HAMLYN_REJECT_KEY));
+	EXPECT_EQ(0, self->entries[0].sequence);
+	EXPECT_EQ(HAMLYN_REJECT_BOUNDS, self->entries[0].reason);
+	EXPECT_EQ(8U, self->entries[0].length);
+	/* The flood is told of as well. */
+	EXPECT_NE(0, about(self, 0, HAMLYN_REJECT_KEY));
 }
 
 struct flood {
@@ -225,6 +309,7 @@ TEST_F(hostile_audit, it_writes_no_more_than_it_may)
 				      map + 2 * PAGE));
 	EXPECT_EQ(-EFAULT, read_audit(self->owner.fd, &sequence, 1,
 				      (void *)0xffff888000000000UL));
+	p = map + 2 * PAGE - KEYED * sizeof(struct hamlyn_audit_entry);
 	EXPECT_EQ(-EFAULT, read_audit(self->owner.fd, &sequence, ROOM,
 				      p + 8));
 }
