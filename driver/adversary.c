@@ -326,8 +326,9 @@ static void flush_due(struct work_struct *work)
 
 static void adversary_free(struct hml_adversary *a)
 {
-	kvfree(a->memory);
-	kfree(a);
+	kvfree_sensitive(a->memory,
+			 (HELD + 1) * (size_t)a->device->nic.packet_size);
+	kfree_sensitive(a);
 }
 
 static struct hml_adversary *adversary_new(struct hml_device *d,

@@ -148,6 +148,7 @@ static struct hml_slot_object *slot_new(struct hml_context *c)
 		return ERR_PTR(-ENOMEM);
 	number = number_get(c->device);
 	if (number < 0) {
+		/* No key yet. */
 		kfree(s);
 		return ERR_PTR(number);
 	}
@@ -207,7 +208,7 @@ int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg)
 	if (err) {
 		number_put(c->device, arg->slot);
 		pay_no_more(c);
-		kfree(s);
+		kfree_sensitive(s);
 	} else {
 		trace_hamlyn_slot_create(c, arg);
 	}
@@ -224,7 +225,7 @@ static void unlink_slot(struct hml_context *c, struct hml_slot_object *s)
 void hml_slot_free(struct hml_device *d, struct hml_slot_object *s)
 {
 	number_put(d, s->core.number);
-	kfree(s);
+	kfree_sensitive(s);
 }
 
 /*

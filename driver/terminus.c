@@ -38,6 +38,8 @@ void hml_term_put(struct hml_term *t)
 	hml_tickets_free(t);
 	hml_engine_disown(t);
 	hml_user_uncharge_small(t->device, t->payer, hml_price(sizeof(*t)));
+	/* The key of the last long message; whoever still looks reads @ref only. */
+	memzero_explicit(&t->core.message, sizeof(t->core.message));
 	kfree_rcu(t, rcu);
 }
 

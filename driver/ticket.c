@@ -285,6 +285,40 @@ static int import(struct hml_context *c, struct hml_term *t,
 	return ret;
 }
 
+static int import_ticket(struct hml_context *c,
+			 struct hamlyn_ticket_import *arg, struct hml_ticket *k,
+			 struct hml_term **term)
+{
+	struct hml_term *t;
+	int ret;
+
+	ret = hml_ticket_of_fd(arg->fd, k);
+	if (ret)
+		return ret;
+	if (!still_good(c->device, k))
+		return -ENOKEY;
+	t = hml_term_get(c, arg->terminus);
+	if (!t)
+		return -ENOENT;
+	ret = import(c, t, k);
+	if (ret == -ENOSPC)
+		hml_explain(c, "a terminus holds at most %u tickets",
+			    HAMLYN_MAX_TICKETS);
+	if (ret < 0) {
+		hml_term_put(t);
+		return ret;
+	}
+	*term = t;
+	arg->index = ret;
+	arg->host = k->host;
+	arg->slot = k->slot;
+	arg->base = k->base;
+	arg->length = k->length;
+	trace_hamlyn_ticket_import(c, arg);
+	return 0;
+}
+
+
 /**
  * hml_ticket_import() - put a ticket into a terminus' table
  * @c: the context
@@ -297,34 +331,11 @@ static int import(struct hml_context *c, struct hml_term *t,
 int hml_ticket_import(struct hml_context *c, struct hamlyn_ticket_import *arg,
 		      struct hml_term **term)
 {
-	struct hml_term *t;
 	struct hml_ticket k;
-	int ret;
+	int ret = import_ticket(c, arg, &k, term);
 
-	ret = hml_ticket_of_fd(arg->fd, &k);
-	if (ret)
-		return ret;
-	if (!still_good(c->device, &k))
-		return -ENOKEY;
-	t = hml_term_get(c, arg->terminus);
-	if (!t)
-		return -ENOENT;
-	ret = import(c, t, &k);
-	if (ret == -ENOSPC)
-		hml_explain(c, "a terminus holds at most %u tickets",
-			    HAMLYN_MAX_TICKETS);
-	if (ret < 0) {
-		hml_term_put(t);
-		return ret;
-	}
-	*term = t;
-	arg->index = ret;
-	arg->host = k.host;
-	arg->slot = k.slot;
-	arg->base = k.base;
-	arg->length = k.length;
-	trace_hamlyn_ticket_import(c, arg);
-	return 0;
+	memzero_explicit(&k, sizeof(k));
+	return ret;
 }
 
 /* ---- forgetting one ---- */
