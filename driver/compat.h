@@ -10,13 +10,26 @@
 #include <linux/version.h>
 #include <net/genetlink.h>
 
-static inline struct class *hml_compat_class_create(const char *name)
-{
+/* In struct class. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
-	return class_create(name);
+#define HML_COMPAT_CLASS_OWNER
 #else
-	return class_create(THIS_MODULE, name);
+#define HML_COMPAT_CLASS_OWNER	.owner = THIS_MODULE,
 #endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define HML_COMPAT_CLASS_DEV	const struct device
+#else
+#define HML_COMPAT_CLASS_DEV	struct device
+#endif
+
+/* What its namespace() tells: the network namespace, or, in 7.x, what all namespaces begin with. */
+#define HML_COMPAT_NS	typeof(((struct class *)NULL)->namespace(NULL))
+
+static inline HML_COMPAT_NS hml_compat_ns(const struct net *net)
+{
+	return __builtin_choose_expr(
+		__builtin_types_compatible_p(HML_COMPAT_NS, const void *),
+		(const void *)net, &net->ns);
 }
 
 /* In struct device_type. */

@@ -262,6 +262,11 @@ struct hml_walk {
  * @ended: completed when nothing is left of it but the structure
  * @ending: does what there is to do for that, in the background
  * @net: network namespace; changed under contexts_lock
+ * @shown: where sysfs and uevents show it: @net, or where it was a moment ago. Changed
+ *	with no other lock than the kernel's, while nobody else can move or delete it
+ * @staying: @shown, with a reference while it is being deleted; or NULL
+ * @showing: shows it elsewhere
+ * @name: hamlynN; constant. The device's own name is freed when it is shown elsewhere
  * @dev: device, which owns this structure
  * @cdev: character device
  * @slot_ids: slot numbers in use, one bit each; changed atomically
@@ -310,6 +315,10 @@ struct hml_device {
 	struct completion ended;
 	struct work_struct ending;
 	possible_net_t net;
+	struct net *shown;
+	struct net *staying;
+	struct work_struct showing;
+	char name[16];
 	struct device dev;
 	struct cdev cdev;
 	unsigned long *slot_ids;
@@ -607,6 +616,7 @@ int hml_nic_delete(struct hml_device *d);
 bool hml_nic_admin(const struct hml_device *d);
 int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set);
 void hml_nic_tell_down(struct hml_device *d);
+void hml_nic_show_in(struct hml_device *d, struct net *net);
 int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set);
 
 /* main.c */

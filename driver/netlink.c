@@ -54,7 +54,7 @@ bool hml_netlink_names(struct nlattr **attrs, const struct hml_device *d)
 	const struct nlattr *name = attrs[HAMLYN_A_NAME];
 
 	return (!nic || nla_get_u32(nic) == d->index) &&
-	       (!name || !nla_strcmp(name, dev_name(&d->dev)));
+	       (!name || !nla_strcmp(name, d->name));
 }
 
 /* Return: -ENODEV, and why. */

@@ -72,7 +72,7 @@ static bool begin_in(struct event *e, struct hml_device *d, u32 event,
 				HAMLYN_NL_CMD_EVENT);
 	if (e->header && !nla_put_u32(e->skb, HAMLYN_A_EVENT, event) &&
 	    !nla_put_u32(e->skb, HAMLYN_A_NIC, d->index) &&
-	    !nla_put_string(e->skb, HAMLYN_A_NAME, dev_name(&d->dev)))
+	    !nla_put_string(e->skb, HAMLYN_A_NAME, d->name))
 		return true;
 err_end:
 	end(e, err);

@@ -166,7 +166,7 @@ static void count_objects(struct hml_context *c, struct counts *n)
 static int fill_name(struct sk_buff *skb, const struct hml_device *d)
 {
 	return put_u32(skb, HAMLYN_A_NIC, d->index) ?:
-	       nla_put_string(skb, HAMLYN_A_NAME, dev_name(&d->dev));
+	       nla_put_string(skb, HAMLYN_A_NAME, d->name);
 }
 
 static int fill_settings(struct sk_buff *skb, const struct hml_device *d)
@@ -188,31 +188,58 @@ static int fill_settings(struct sk_buff *skb, const struct hml_device *d)
 	       put_u32(skb, HAMLYN_A_GUESSES, READ_ONCE(d->nic.guesses));
 }
 
+static int fill_limits(struct sk_buff *skb, struct hml_device *d)
+{
+	struct hml_limits limits;
+	unsigned long max_pages;
+
+	hml_lock(&d->users_lock);
+	max_pages = d->max_pages;
+	limits = *hml_limits_of_all(d);
+	hml_unlock(&d->users_lock);
+	return put_limits(skb, &limits, &max_pages);
+}
+
 /*
- * Counters, not a walk through everybody's objects: anybody may ask, and what
- * others do with theirs must not wait for it.
+ * Counters, not a walk through everybody's objects: what others do with theirs must not
+ * wait for it.
  */
 static int fill_use(struct sk_buff *skb, struct hml_device *d)
 {
-	unsigned long pages, wired, max_pages;
-	struct hml_limits limits;
+	unsigned long pages, wired;
 	u32 termini;
 
 	hml_lock(&d->users_lock);
 	termini = d->term_count;
 	pages = d->pages;
 	wired = d->wired;
-	max_pages = d->max_pages;
-	limits = *hml_limits_of_all(d);
 	hml_unlock(&d->users_lock);
 	return put_u64(skb, HAMLYN_A_KERNEL_BYTES, bytes_of(pages)) ?:
 	       put_u64(skb, HAMLYN_A_WIRED_BYTES, bytes_of(wired)) ?:
-	       put_limits(skb, &limits, &max_pages) ?:
 	       put_u32(skb, HAMLYN_A_CONTEXTS, READ_ONCE(d->opens)) ?:
 	       put_u32(skb, HAMLYN_A_AREAS, atomic_read(&d->area_count)) ?:
 	       put_u32(skb, HAMLYN_A_SLOTS, atomic_read(&d->slot_count)) ?:
 	       put_u32(skb, HAMLYN_A_NQS, atomic_read(&d->nq_count)) ?:
 	       put_u32(skb, HAMLYN_A_TERMINI, termini);
+}
+
+static int put_used(struct sk_buff *skb, const struct hml_user *u)
+{
+	return put_u32(skb, HAMLYN_A_CONTEXTS, u->contexts) ?:
+	       put_u32(skb, HAMLYN_A_SLOTS, u->used.slots) ?:
+	       put_u32(skb, HAMLYN_A_TERMINI, u->used.termini) ?:
+	       put_u64(skb, HAMLYN_A_KERNEL_BYTES, bytes_of(u->used.pages)) ?:
+	       put_u64(skb, HAMLYN_A_WIRED_BYTES, bytes_of(u->used.wired));
+}
+
+/* Of one user: when others begin, and how much they have, is theirs. */
+static int fill_own_use(struct sk_buff *skb, struct hml_device *d, kuid_t uid)
+{
+	struct hml_user u;
+
+	if (!hml_user_next(d, uid, &u) || !uid_eq(u.uid, uid))
+		u = (struct hml_user) {};
+	return put_used(skb, &u);
 }
 
 static int fill_adversary(struct sk_buff *skb, struct hml_device *d)
@@ -240,11 +267,13 @@ int hml_fill_nic(struct sk_buff *skb, const struct hml_reader *r,
 {
 	int err = fill_name(skb, s->d) ?:
 		  fill_settings(skb, s->d) ?:
-		  fill_use(skb, s->d);
+		  fill_limits(skb, s->d);
 
-	if (err || !r->admin)
+	if (err)
 		return err;
-	return fill_adversary(skb, s->d);
+	if (!r->admin)
+		return fill_own_use(skb, s->d, r->uid);
+	return fill_use(skb, s->d) ?: fill_adversary(skb, s->d);
 }
 
 static int fill_received(struct sk_buff *skb, const struct hml_stats *sum)
@@ -280,11 +309,7 @@ int hml_fill_user(struct sk_buff *skb, const struct hml_reader *r,
 	err = put_u32(skb, HAMLYN_A_NIC, s->d->index) ?:
 	      put_u32(skb, HAMLYN_A_UID,
 		      from_kuid_munged(r->user_ns, u->uid)) ?:
-	      put_u32(skb, HAMLYN_A_CONTEXTS, u->contexts) ?:
-	      put_u32(skb, HAMLYN_A_SLOTS, u->used.slots) ?:
-	      put_u32(skb, HAMLYN_A_TERMINI, u->used.termini) ?:
-	      put_u64(skb, HAMLYN_A_KERNEL_BYTES, bytes_of(u->used.pages)) ?:
-	      put_u64(skb, HAMLYN_A_WIRED_BYTES, bytes_of(u->used.wired));
+	      put_used(skb, u);
 	if (err || !u->limited)
 		return err;
 	return put_limits(skb, &u->limits, NULL);

@@ -217,7 +217,7 @@ static struct net *get_target(struct sk_buff *skb, struct genl_info *info)
 static int refuse_busy(struct genl_info *info, const struct hml_device *d)
 {
 	HML_COMPAT_REFUSE(info->extack, NULL, "processes have the NIC open",
-			  "%s is open: %u descriptors", dev_name(&d->dev),
+			  "%s is open: %u descriptors", d->name,
 			  READ_ONCE(d->opens));
 	return -EBUSY;
 }
@@ -238,6 +238,7 @@ static int move_nic(struct genl_info *info, struct hml_device *d,
 	hml_unlock(&d->contexts_lock);
 	if (busy)
 		return refuse_busy(info, d);
+	hml_nic_show_in(d, net);
 	hml_changed();
 	hml_event_nic_in(d, from, HAMLYN_NL_EVENT_NIC_DEL);
 	hml_event_nic(d, HAMLYN_NL_EVENT_NIC_NEW);
@@ -339,14 +340,14 @@ static int check_other(struct genl_info *info, const struct hml_nic_attr *attr,
 	if (d->index == attr->index) {
 		HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_NIC],
 				  "there is such a NIC already",
-				  "%s exists already", dev_name(&d->dev));
+				  "%s exists already", d->name);
 		return -EEXIST;
 	}
 	if (d->nic.host == attr->host) {
 		HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_HOST],
 				  "the host is taken by another NIC",
 				  "host %u is taken by %s", attr->host,
-				  dev_name(&d->dev));
+				  d->name);
 		return -EEXIST;
 	}
 	return 0;
@@ -416,7 +417,7 @@ static int fill_new(struct sk_buff *skb, const struct hml_reader *r,
 		    const struct hml_subject *s)
 {
 	return nla_put_u32(skb, HAMLYN_A_NIC, s->d->index) ?:
-	       nla_put_string(skb, HAMLYN_A_NAME, dev_name(&s->d->dev));
+	       nla_put_string(skb, HAMLYN_A_NAME, s->d->name);
 }
 
 static int new_nic(struct sk_buff *request, struct genl_info *info,

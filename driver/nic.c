@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/netdevice.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -27,7 +28,6 @@ module_param(dev_gid, uint, 0444);
 MODULE_PARM_DESC(dev_gid, "group of the device nodes (0)");
 
 static dev_t hml_devt;
-static struct class *hml_class;
 
 /*
  * NICs by index, from when an index is taken until nothing is left of the NIC. Changed under
@@ -81,6 +81,21 @@ static void device_release(struct device *dev)
 	kfree_rcu(d, rcu);
 }
 
+/* A NIC, and its uevents, are for those who could open it. */
+static HML_COMPAT_NS nic_namespace(HML_COMPAT_CLASS_DEV *dev)
+{
+	struct hml_device *d = container_of(dev, struct hml_device, dev);
+
+	return hml_compat_ns(READ_ONCE(d->shown));
+}
+
+static struct class hml_class = {
+	.name = "hamlyn",
+	HML_COMPAT_CLASS_OWNER
+	.ns_type = &net_ns_type_operations,
+	.namespace = nic_namespace,
+};
+
 /* As with RDMA: who may use it is limited by keys and quotas, not by root. */
 static char *devnode(HML_COMPAT_TYPE_DEV *dev, umode_t *mode, kuid_t *uid,
 		     kgid_t *gid)
@@ -112,6 +127,7 @@ static void init_limits(struct hml_device *d, const struct hml_nic_attr *attr)
 }
 
 static void end_nic(struct work_struct *work);
+static void show(struct work_struct *work);
 
 static void init_nic(struct hml_device *d, const struct hml_nic_attr *attr)
 {
@@ -126,6 +142,7 @@ static void init_nic(struct hml_device *d, const struct hml_nic_attr *attr)
 	init_completion(&d->made);
 	init_completion(&d->ended);
 	INIT_WORK(&d->ending, end_nic);
+	INIT_WORK(&d->showing, show);
 	raw_spin_lock_init(&d->contexts_lock);
 	d->contexts = RB_ROOT;
 	raw_spin_lock_init(&d->users_lock);
@@ -145,7 +162,7 @@ static struct hml_device *device_new(const struct hml_nic_attr *attr)
 	d->gone = true;
 	init_nic(d, attr);
 	device_initialize(&d->dev);
-	d->dev.class = hml_class;
+	d->dev.class = &hml_class;
 	d->dev.type = &hml_type;
 	d->dev.release = device_release;
 	d->nic.port.slots = kvcalloc(attr->max_slots,
@@ -236,7 +253,8 @@ static int device_start(struct hml_device *d, const struct hml_nic_attr *attr)
 {
 	int err;
 
-	err = dev_set_name(&d->dev, "hamlyn%u", d->index);
+	snprintf(d->name, sizeof(d->name), "hamlyn%u", d->index);
+	err = dev_set_name(&d->dev, "%s", d->name);
 	if (err)
 		return err;
 	err = hml_fabric_attach(d, attr->host);
@@ -310,6 +328,7 @@ struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
 	if (!d)
 		return ERR_PTR(-ENOMEM);
 	write_pnet(&d->net, net);
+	d->shown = net;
 	err = take_index(d, attr->index);
 	if (err)
 		goto err_put;
@@ -340,6 +359,8 @@ static void end_nic(struct work_struct *work)
 	struct hml_device *d = container_of(work, struct hml_device, ending);
 
 	cdev_device_del(&d->cdev, &d->dev);
+	if (d->staying)
+		put_net(d->staying);
 	hml_fabric_detach(d);
 	hml_engine_stop(d);
 	hml_adversary_stop(d);
@@ -348,12 +369,56 @@ static void end_nic(struct work_struct *work)
 	put_device(&d->dev);
 }
 
+/* ---- where it is shown ---- */
+
+/*
+ * By a worker, which does not lack the few bytes that this takes: half done, it could not be
+ * done again.
+ */
+static void show(struct work_struct *work)
+{
+	struct hml_device *d = container_of(work, struct hml_device, showing);
+
+	device_rename(&d->dev, d->name);
+}
+
+/**
+ * hml_nic_show_in() - show a NIC in another network namespace
+ * @d: the NIC, which nobody else moves or deletes meanwhile
+ * @net: the namespace
+ *
+ * The former one is still there. It waits for the kernel's locks, for no user's.
+ */
+void hml_nic_show_in(struct hml_device *d, struct net *net)
+{
+	kobject_uevent(&d->dev.kobj, KOBJ_REMOVE);
+	WRITE_ONCE(d->shown, net);
+	queue_work(system_unbound_wq, &d->showing);
+	flush_work(&d->showing);
+	kobject_uevent(&d->dev.kobj, KOBJ_ADD);
+}
+
+/*
+ * A namespace that ends is not there any more when a worker gets to deleting its NICs: what
+ * refers to it goes before. Nobody is told: nobody is left there.
+ */
+static void leave(struct hml_device *d)
+{
+	dev_set_uevent_suppress(&d->dev, true);
+	hml_nic_show_in(d, &init_net);
+}
+
+/* ---- deleting one ---- */
+
 static int begin_end(struct hml_device *d)
 {
 	int err = delist(d);
 
 	if (err)
 		return err;
+	d->staying = maybe_get_net(d->shown);
+	if (!d->staying)
+		leave(d);
 	trace_hamlyn_nic_delete(d);
 	hml_changed();
 	hml_event_nic(d, HAMLYN_NL_EVENT_NIC_DEL);
@@ -494,6 +559,7 @@ int hml_nic_set_checked(struct hml_context *c, const struct hamlyn_nic_set *set)
 /* Whose namespace goes, and somebody has it open. */
 static void move_home(struct hml_device *d)
 {
+	hml_nic_show_in(d, &init_net);
 	hml_lock(&d->contexts_lock);
 	write_pnet(&d->net, &init_net);
 	hml_unlock(&d->contexts_lock);
@@ -536,18 +602,16 @@ int hml_nics_init(void)
 	err = alloc_chrdev_region(&hml_devt, 0, HML_MAX_NICS, "hamlyn");
 	if (err)
 		return err;
-	hml_class = hml_compat_class_create("hamlyn");
-	if (IS_ERR(hml_class)) {
-		err = PTR_ERR(hml_class);
+	err = class_register(&hml_class);
+	if (err)
 		goto err_region;
-	}
 	err = register_pernet_subsys(&net_ops);
 	if (err)
 		goto err_class;
 	return 0;
 
 err_class:
-	class_destroy(hml_class);
+	class_unregister(&hml_class);
 err_region:
 	unregister_chrdev_region(hml_devt, HML_MAX_NICS);
 	return err;
@@ -559,6 +623,6 @@ void hml_nics_exit(void)
 	/* It ends them all: every namespace's .pre_exit is called. */
 	unregister_pernet_subsys(&net_ops);
 	flush_workqueue(hml_workers);
-	class_destroy(hml_class);
+	class_unregister(&hml_class);
 	unregister_chrdev_region(hml_devt, HML_MAX_NICS);
 }

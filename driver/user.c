@@ -207,9 +207,12 @@ static int refuse(struct hml_context *c, const struct refusal *r)
 		limit = kib(limit);
 		unit = " KiB";
 	}
-	if (r->all)
+	if (r->all && hml_nic_admin(c->device))
 		hml_explain(c, "%s: %lu KiB asked for, %lu of %lu KiB in use",
 			    r->what, more, used, limit);
+	else if (r->all)
+		hml_explain(c, "%s: %lu KiB asked for, more than others leave of %lu KiB",
+			    r->what, more, limit);
 	else
 		hml_explain(c, "%s: %lu%s asked for, %lu%s of the user's %lu%s in use",
 			    r->what, more, unit, used, unit, limit, unit);

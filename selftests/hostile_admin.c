@@ -384,6 +384,71 @@ TEST_F(hostile_admin, an_ordinary_user_lists_only_what_is_his)
 	EXPECT_EQ(0, as(somebody(6), look_as, NULL));
 }
 
+/* What nic-get says is in use. */
+struct use {
+	uint32_t contexts, slots, termini;
+	uint64_t bytes;
+	bool more;
+	unsigned int nics;
+};
+
+static void take_use(const struct nlmsghdr *h, void *arg)
+{
+	const struct nlattr *bytes = attr_of(h, HAMLYN_A_KERNEL_BYTES);
+	struct use *use = arg;
+
+	if (attr_u32(attr_of(h, HAMLYN_A_NIC)))
+		return;
+	use->nics++;
+	use->contexts = attr_u32(attr_of(h, HAMLYN_A_CONTEXTS));
+	use->slots = attr_u32(attr_of(h, HAMLYN_A_SLOTS));
+	use->termini = attr_u32(attr_of(h, HAMLYN_A_TERMINI));
+	if (bytes)
+		memcpy(&use->bytes, bytes + 1, sizeof(use->bytes));
+	/* Nobody counts these by user. */
+	use->more = attr_of(h, HAMLYN_A_AREAS) || attr_of(h, HAMLYN_A_NQS);
+}
+
+static int ask_use(struct use *use)
+{
+	struct request r;
+	uint16_t family = 0;
+	int fd = netlink_open(&family), ret;
+
+	memset(use, 0, sizeof(*use));
+	request_init(&r, family, HAMLYN_NL_CMD_NIC_GET, NLM_F_DUMP);
+	ret = ask(fd, &r, take_use, use);
+	close(fd);
+	return ret;
+}
+
+static int use_as(void *arg)
+{
+	struct use before, use;
+	struct party p;
+
+	(void)arg;
+	if (ask_use(&before) || before.nics != 1 || before.contexts ||
+	    before.slots || before.termini || before.bytes || before.more)
+		return 1;
+	if (party_open(&p) || ask_use(&use))
+		return 2;
+	if (use.contexts != 1 || use.slots != 1 || use.termini != 1 || use.more)
+		return 3;
+	return use.bytes >= 4 * PAGE && use.bytes <= 64 * PAGE ? 0 : 4;
+}
+
+/* Others have something all the time: the fixture. */
+TEST_F(hostile_admin, an_ordinary_user_is_told_his_own_use_only)
+{
+	struct use use;
+
+	EXPECT_EQ(0, as(somebody(8), use_as, NULL));
+	ASSERT_EQ(0, ask_use(&use));
+	EXPECT_NE(0, use.contexts);
+	EXPECT_TRUE(use.more);
+}
+
 static int audit_as(void *arg)
 {
 	struct hamlyn_trb trb = to_party(arg);

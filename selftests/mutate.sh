@@ -281,7 +281,7 @@ ticket-rekey   vm hostile_ticket            driver/watch.c       s/WRITE_ONCE(s-
 ticket-file    vm hostile_ticket            driver/ticket.c      s/if (file->f_op == &ticket_fops)/if (1)/
 ticket-owner   vm hostile_ticket            driver/ticket.c      s/\.owner.*= THIS_MODULE,//
 ticket-cloexec vm hostile_ticket,inherit    driver/ticket.c      s/get_unused_fd_flags(O_CLOEXEC)/get_unused_fd_flags(0)/
-ticket-good    vm hostile_ticket            driver/ticket.c      s/if (!still_good(c->device, &k))/if (0)/
+ticket-good    vm hostile_ticket            driver/ticket.c      s/if (!still_good(c->device, k))/if (0)/
 ticket-inside  vm hostile_ticket            driver/ticket.c      s/} else if (!hml_view_covers(s->core.data.length, arg->base,/} else if (0 \&\& !hml_view_covers(s->core.data.length, arg->base,/
 drop-index     vm hostile_ticket            driver/ticket.c      s/if (index >= t->core.ticket_count)/if (0)/
 drop-empty     vm hostile_ticket            driver/ticket.c      s/if (!k->key)/if (0)/
@@ -296,7 +296,11 @@ kick-range     vm uapi_size                 driver/chardev.c     s/return arg > 
 explain-form   vm uapi_size                 driver/explain.c     s/if (arg->reserved)/if (0)/
 explain-once   vm limits                    driver/explain.c     s/\*explanation_of(c) = 0;//
 explain-text   vm limits                    driver/explain.c     s/strscpy_pad(explanation_of(c), text, sizeof(c->explanation));//
-open-netns     vm hostile_admin             driver/chardev.c     s/if (!in_namespace(d))/if (0)/
+open-netns     vm hostile_admin             driver/chardev.c     s/if (!in_namespace(d, net))/if (0)/
+open-read      vm hostile_open              driver/chardev.c     s/if (op->reads || file->f_mode \& FMODE_WRITE)/if (1)/
+open-worker    vm hostile_open              driver/chardev.c     s/if (likely(!(current->flags \& PF_IO_WORKER)))/if (1)/
+clear-slot     vm hostile_remains           driver/slot.c        s/^\tkfree_sensitive(s);/\tkfree(s);/
+clear-terminus vm hostile_remains           driver/terminus.c    s/memzero_explicit(\&t->core.message, sizeof(t->core.message));/;/
 admin-ns       vm hostile_admin             driver/nic.c         s/ns_capable(read_pnet(&d->net)->user_ns, CAP_NET_ADMIN)/ns_capable(current_user_ns(), CAP_NET_ADMIN)/
 nic-set        vm hostile_admin             driver/nic.c         s/if (!hml_nic_admin(c->device)) {/if (0) {/
 nic-flags      vm hostile_admin,uapi_size   driver/nic.c         s/if (set->flags & ~(HAMLYN_NIC_SET_STATE | HAMLYN_NIC_SET_WATCHDOG |/if (0 \&\& (0 |/
@@ -335,6 +339,9 @@ audit-own      vm hostile_audit             driver/audit.c       s/read_translat
 audit-key      vm hostile_audit             driver/audit.c       s/\.offset = h->offset,/.offset = h->key,/
 audit-translate vm hostile_audit            driver/audit.c       s/translate(&entries\[i\]);/;/
 audit-anew      vm hostile_audit            driver/audit.c       s/task && READ_ONCE(task->start_time) <= e->time_ns/task/
+audit-share    vm hostile_audit             driver/audit.c       s/0 : 1 + hash_32(sender->uid, KEYLESS_BITS);/0 : 0;/
+audit-user     vm hostile_audit             driver/audit.c       s/0 : 1 + hash_32(sender->uid, KEYLESS_BITS);/0 : 1;/
+audit-paranoid vm hostile_audit             driver/audit.c       s/return slot->mode == HAMLYN_SLOT_NORMAL ||/return true ||/
 audit-room     vm hostile_audit             driver/audit.c       s/room = min_t(u32, arg->count, HML_AUDIT_CONTEXT);/room = arg->count;/
 nl-nic-new     vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_nic_new_doit/,/flags/s/GENL_ADMIN_PERM/0/
 nl-nic-del     vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_nic_del_doit/,/flags/s/GENL_ADMIN_PERM/0/
@@ -346,6 +353,10 @@ nl-limit       vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_li
 nl-contexts    vm hostile_admin             driver/netlink_dump.c s/return dump->reader.admin || uid_eq(c->uid, dump->reader.uid) ||/return true ||/
 nl-users       vm hostile_admin             driver/netlink_dump.c s/return dump->reader.admin || uid_eq(u->uid, dump->reader.uid);/return true;/
 nl-audit       vm hostile_admin             driver/netlink_dump.c s/if (dump->reader.admin \&\& !dump->attrs\[HAMLYN_A_CONTEXT\])/if (!dump->attrs[HAMLYN_A_CONTEXT])/
+nl-use         vm hostile_admin             driver/netlink_fill.c s/if (!r->admin)$/if (0)/
+uevent-ns      vm hostile_uevent            driver/nic.c         s/^\t.ns_type = .net_ns_type_operations,$//
+uevent-move    vm hostile_uevent            driver/netlink_nic.c s/hml_nic_show_in(d, net);/;/
+uevent-home    vm hostile_uevent            driver/nic.c         s/^\thml_nic_show_in(d, .init_net);$/\t;/
 nl-netns       vm hostile_admin             driver/netlink.c     s/hml_nic_get(genl_info_net(info), from)/hml_nic_get(NULL, from)/
 nl-dump-netns  vm hostile_admin             driver/netlink_dump.c s/hml_nic_get(dump->net, from)/hml_nic_get(NULL, from)/
 lib-cloexec    vm inherit                   libhamlyn/src/kernel.c s/O_RDWR | O_CLOEXEC/O_RDWR/

@@ -64,7 +64,7 @@ test_exists() { # TEST
 	hamlynctl-test) of_hamlynctl_test "$name" ;;
 	unit_*) program_is_run "$program" && grep -qE "TEST\($name\)" "selftests/unit/$program.c" ;;
 	*) program_is_run "$program" &&
-		grep -qE "^TEST(_F)?\(([a-z_]+, )?$name\)" "selftests/$program.c" ;;
+		grep -qE "^TEST(_F(_TIMEOUT)?)?\\(([a-z_]+, )?$name(, [0-9]+)?\\)" "selftests/$program.c" ;;
 	esac
 }
 

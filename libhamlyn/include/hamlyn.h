@@ -159,7 +159,9 @@ int h_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set);
  *	to go on next time
  *
  * Entries are kept for a while only; a jump in their numbers tells that some
- * were overwritten. The kernel device keeps the last 64. On the embedded device all
+ * were overwritten. The kernel device keeps the last 32 of senders that had the key, and
+ * of others, who may send as often as they like, the last 8 of each of four groups of
+ * users: nobody without a key makes it forget what the first did. On the embedded device all
  * users of the segment share one ring of 1024 entries: there, rejects at slots of
  * others make jumps as well.
  *

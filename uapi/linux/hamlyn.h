@@ -65,7 +65,8 @@
  *	TRB status only: no host of that id is on the fabric.
  * EBADF
  *	TICKET_IMPORT, or WATCH by ticket: the descriptor is none, or not of a
- *	ticket.
+ *	ticket. All calls but QUERY, STATS, AUDIT and EXPLAIN: the device was
+ *	opened for reading only. (KICK: ENOENT, for there is no terminus.)
  * ENOKEY
  *	TICKET_IMPORT: the slot was destroyed or rekeyed since; TICKET_DROP and
  *	TRB status: the terminus has no imported ticket of that index.
@@ -75,7 +76,8 @@
  *	mmap() asked for rights that the region never grants (writing to an NQ
  *	ring or a terminus status, executing anything, a private mapping);
  *	STATS of the NIC, NIC_SET, a high priority or a weight without
- *	CAP_NET_ADMIN; open() in another network namespace than the NIC's.
+ *	CAP_NET_ADMIN; open() in another network namespace than the NIC's (for
+ *	a worker of an io_uring, than that of its process).
  * EBUSY
  *	The object is still used by another (an area by a slot or a terminus,
  *	an NQ by a slot or a watch); remove that one first.
@@ -695,7 +697,9 @@ struct hamlyn_audit_entry {
  * @sequence: in: first entry of interest; out: where to go on
  * @entries: address of an array of struct hamlyn_audit_entry
  *
- * The last 64 are kept, and no more are written by a call.
+ * Kept are the last 32 of senders that had the key, and of others the last 8 of each of
+ * four groups of users, so that whoever has no key pushes none of the former out. No more
+ * than 64 are written by a call.
  */
 struct hamlyn_audit {
 	__u32 size;
