@@ -320,7 +320,7 @@ static int hear_guest(struct h_listener *l, uint32_t kind, struct guest *g)
 	int err;
 
 	err = h__hear(g->fd, &g->says, tickets ? g->fds : NULL);
-	if (err == -EMFILE || err == -ENFILE) {
+	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS) {
 		send_away(l, g, -EUSERS);
 		return err;
 	}

@@ -200,8 +200,7 @@ int h__hear(int sock, struct h_saying *s, int *fds)
 	msg.msg_controllen = sizeof(control);
 	n = receive(sock, &msg);
 	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? -EAGAIN :
-							   -ECONNRESET;
+		return errno == EINTR ? -EAGAIN : -errno;
 	/* Also of an empty message, which looks like the end. */
 	came = take_fds(&msg, fds);
 	err = n ? read_bytes(s, bytes, (size_t)n) : -ECONNRESET;

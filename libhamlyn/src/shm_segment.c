@@ -482,6 +482,7 @@ static void sweep(void)
 
 /* ---- making and joining ---- */
 
+/* NULL, with errno, if it fails. */
 static void *map_segment(int fd, size_t size, int extra)
 {
 	void *p = h__map_aligned(size, fd, 0, extra);
@@ -511,7 +512,7 @@ static int try_huge(int fd, u64 size)
 		return -errno;
 	p = map_segment(fd, size, 0);
 	if (!p)
-		return -ENOMEM;
+		return -errno;
 	if (!madvise(p, size, MADV_HUGEPAGE))
 		madvise(p, size, MADV_POPULATE_WRITE);
 	munmap(p, size);
@@ -581,7 +582,7 @@ static int make_segment(int fd, const struct shm_options *o)
 		return err;
 	seg = map_segment(fd, size, 0);
 	if (!seg)
-		return -ENOMEM;
+		return -errno;
 	err = h__random(seg->identity, sizeof(seg->identity));
 	if (err) {
 		munmap(seg, size);
@@ -619,7 +620,7 @@ static int join_segment(struct h_dev *dev, struct shm_dev *shm)
 	shm->seg = map_segment(dev->fd, shm->size, shm->size <= POPULATE_MOST ?
 			       MAP_POPULATE : 0);
 	if (!shm->seg)
-		return -ENOMEM;
+		return -errno;
 	if (shm->seg->magic != SHM_MAGIC || shm->seg->abi != SHM_ABI ||
 	    shm->seg->packet_size != SHM_PACKET_SIZE ||
 	    shm->seg->size != shm->size || shm->seg->pages != shm->pages ||
