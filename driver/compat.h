@@ -27,9 +27,9 @@
 
 static inline HML_COMPAT_NS hml_compat_ns(const struct net *net)
 {
-	return __builtin_choose_expr(
-		__builtin_types_compatible_p(HML_COMPAT_NS, const void *),
-		(const void *)net, &net->ns);
+	return __builtin_choose_expr(__builtin_types_compatible_p(HML_COMPAT_NS,
+								  const void *),
+				     (const void *)net, &net->ns);
 }
 
 /* In struct device_type. */

@@ -318,7 +318,6 @@ static int import_ticket(struct hml_context *c,
 	return 0;
 }
 
-
 /**
  * hml_ticket_import() - put a ticket into a terminus' table
  * @c: the context

@@ -18,9 +18,9 @@
 /* Keys as they are must be nowhere in our own memory: that is looked at as well. */
 static uint64_t hidden;
 
-static uint64_t __attribute__((noinline)) the_key(void)
+static uint64_t the_key(void)
 {
-	return hidden ^ *(volatile uint64_t *)&(uint64_t){ ODDS };
+	return hidden ^ ODDS;
 }
 
 /* ---- the kernel's memory ---- */
@@ -58,7 +58,7 @@ static unsigned int found_at(int core, const Elf64_Phdr *part)
 /* Only what has a physical address: the machine's memory, once. */
 static bool is_memory(const Elf64_Phdr *part)
 {
-	return part->p_type == PT_LOAD && part->p_paddr != (Elf64_Addr)-1;
+	return part->p_type == PT_LOAD && part->p_paddr != UINT64_MAX;
 }
 
 /* How often the key is there; -1: it cannot be told. */
