@@ -107,6 +107,13 @@ unread-replies native rendezvous            libhamlyn/src/rendezvous_listen.c s/
 slow-close     native rendezvous            libhamlyn/src/rendezvous_close.c s/later = make_room();/later = make_room() \&\& 0;/
 grace-goes-on  native crowd                 libhamlyn/src/shm_table.c s/if (g \&\& g->about != about)/if (g)/
 shm-owner      native hostile_segment       libhamlyn/src/shm_segment.c s/if (st.st_uid != geteuid())$/if (0)/; s/if (st.st_mode & 077)$/if (0)/
+request-id     native requests             libhamlyn/src/channel_receive.c s/kind == REPLY \&\& w->id == h__message_id(m) \&\&/kind == REPLY \&\&/
+request-late   native requests             libhamlyn/src/channel_request.c s/while (\*at \&\& (\*at)->id != id)/while (0)/
+request-drop   native requests             libhamlyn/src/channel_receive.c s/int kind = in->drop ? NOTHING :/int kind =/
+request-bound  native requests             libhamlyn/src/channel_request.c s/return h__read_once(&ch->stored_bytes) >= most;/(void)most; return false;/
+request-card   native requests             libhamlyn/src/rendezvous.c s/if (h__get(card + KIND, 4) != h->kind)/if (0)/
+note-label     native requests             libhamlyn/src/stream_arrive.c s/!(note.label \& H_LABEL_ID))/0)/
+note-more      native requests             libhamlyn/src/stream_arrive.c s/if (note.more \& H_MORE_LABELLED)/if (0)/
 note-credits   native stream                libhamlyn/src/stream_arrive.c s/if ((uint8_t)(sent - seen) > 1)/if (0)/
 note-flags     native stream                libhamlyn/src/stream_arrive.c s/if (note.flags & ~H_NOTE_FLAGS)/if (0)/
 note-empty     native stream                libhamlyn/src/stream_arrive.c s/(!r->messages || a->length))/a->length)/
@@ -129,8 +136,8 @@ seed-check     native rendezvous            libhamlyn/src/seed.c  s/h__get(p + C
 seed-version   native rendezvous            libhamlyn/src/seed.c  s/if (p\[4\] != SEED_VERSION)/if (0)/
 seed-kind      native stream,rendezvous     libhamlyn/src/seed.c  s/p\[KIND\] != kind || //
 card-check     native rendezvous            libhamlyn/src/rendezvous.c s/if (h__get(card + CHECK, 4) != h__check_word(card, CHECK))/if (0)/
-card-kind      native rendezvous            libhamlyn/src/rendezvous.c s/if (h__get(card + KIND, 4) != h->kind)/if (0)/
-said-version   native rendezvous            libhamlyn/src/rendezvous_message.c s/h__get(p + AT_VERSION, 4) != VERSION ||/0 ||/
+card-kind      native rendezvous            libhamlyn/src/rendezvous.c s/if (h__get(card + KIND, 2) != (h->kind \& 0xffff))/if (0)/; s/if (h__get(card + KIND, 4) != h->kind)/if (0)/
+said-version   native rendezvous            libhamlyn/src/rendezvous_message.c s/|| s->other_version ||/||/
 reply-what     native rendezvous            libhamlyn/src/rendezvous_connect.c s/(s->what != H_SAYS_REPLY || s->status/(s->status/
 am-sequence    native am-engine             libhamlyn/am/arrive.c s/if (am_unlikely(p->seq != r->seq + 1))/if (0)/
 am-duplicate   native am-engine             libhamlyn/am/arrive.c s/p->seq != r->seq + 1))/p->seq != r->seq + 1 \&\& p->seq != r->seq))/

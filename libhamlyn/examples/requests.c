@@ -160,6 +160,7 @@ struct session {
 	struct h_channel *ch;
 	struct h_peer peer;
 	struct answer answer;
+	struct h_message request;	/* it is to: released, kept for its number */
 	bool ours;
 	bool due;		/* the answer is to be sent */
 };
@@ -180,8 +181,8 @@ static void make_answer(struct session *c, const struct h_message *m)
 /* -EAGAIN: the channel calls back when it can be tried again. */
 static int send_answer(struct session *c)
 {
-	int ret = c->due ? h_channel_send(c->ch, &c->answer, sizeof(c->answer),
-					  H_NOWAIT) : 0;
+	int ret = c->due ? h_channel_reply(c->ch, &c->request, &c->answer, sizeof(c->answer),
+					   H_NOWAIT) : 0;
 
 	if (!ret) {
 		c->server->served += c->due;
@@ -203,6 +204,7 @@ static int serve_one(struct session *c)
 	if (ret != 1)
 		return ret ? ret : -ENODATA;
 	make_answer(c, &m);
+	c->request = m;
 	h_channel_release(c->ch, &m);
 	return send_answer(c);
 }

@@ -11,6 +11,7 @@ static void channel_free(struct h_channel *ch)
 	free(ch->rest);
 	if (!ch->in.lent)
 		free(ch->in.to);
+	h__channel_requests_free(ch);
 	h__longs_exit(ch);
 	free(ch->done);
 	free(ch);
@@ -61,6 +62,7 @@ static int channel_of(struct h_half *half, bool joined,
 	ch->peer_limit = half->peer_limit;
 	ch->debt.pay = h__channel_pay;
 	ch->done_mask = n - 1;
+	ch->stored_tail = &ch->stored;
 	ch->joined = joined;
 	*channel = ch;
 	return 0;

@@ -19,7 +19,7 @@ static void skip_done(struct h_channel *ch)
  * A stream takes records back in order, a channel in any: those that are given back
  * before older ones are marked.
  */
-static int release_record(struct h_channel *ch, uint32_t number)
+int h__channel_release_record(struct h_channel *ch, uint32_t number)
 {
 	struct h_record last = {};
 	int err = -EALREADY;
@@ -75,10 +75,12 @@ int h_channel_release(struct h_channel *ch, struct h_message *m)
 
 	if (m->held && m->held != ch->id)
 		return h__refuse(ch->manager->dev, -EINVAL, "the message is of another channel");
-	if (m->is_long)
+	if (m->is_long & 1)
 		err = release_long(ch, m);
 	else if (m->held)
-		err = release_record(ch, m->number);
+		err = h__channel_release_record(ch, m->number);
+	if (h__unlikely(h__message_id(m)))
+		h__channel_asked_released(ch, h__message_id(m));
 	if (h__unlikely(err))
 		return h__refuse(ch->manager->dev, err,
 				 "a copy of this message was released before");
@@ -152,16 +154,17 @@ static int assemble(struct h_channel *ch, const struct h_record *record,
 	struct h_assembly *in = &ch->in;
 	int err;
 
-	/* What it says is still to come is its word: also that wraps around. */
+	/* What it says is still to come is its word: also that wraps around, or has a label. */
 	if (!record->length || record->length > in->total - in->done ||
 	    in->total - in->done - record->length != more)
 		return -EPROTO;
-	err = in->lent ? 0 : more_room(ch, in->done + record->length);
+	err = in->lent || in->drop ? 0 : more_room(ch, in->done + record->length);
 	if (err)
 		return err;
-	memcpy(in->to + in->done, record->data, record->length);
+	if (!in->drop)
+		memcpy(in->to + in->done, record->data, record->length);
 	in->done += record->length;
-	release_record(ch, record->number);
+	h__channel_release_record(ch, record->number);
 	return 0;
 }
 
@@ -185,21 +188,32 @@ static int take_back(struct h_channel *ch)
 	return err;
 }
 
-static void hand_over(struct h_channel *ch, struct h_message *m)
+/* What has come; the number of a request or reply is in the upper half of is_long. */
+enum { PLAIN = 1, REQUEST, REPLY, NOTHING };
+
+static int kind_of(uint32_t label)
+{
+	return !label ? PLAIN : label & H_LABEL_REPLY ? REPLY : REQUEST;
+}
+
+static int hand_over(struct h_channel *ch, struct h_message *m)
 {
 	struct h_assembly *in = &ch->in;
+	int kind = in->drop ? NOTHING : kind_of(in->label);
 
 	*m = (struct h_message) { .data = in->to, .length = in->done };
-	if (!in->lent) {
+	if (!in->lent && !in->drop) {
 		m->held = ch->id;
 		h__long_add(ch, m, in->to, in->room);
 	}
+	m->is_long |= (uint64_t)(in->label & H_LABEL_ID) << 32;
 	*in = (struct h_assembly) {};
+	return kind;
 }
 
-/* 1 with the first record of a message in @m if that is all of it. */
-static int begin(struct h_channel *ch, const struct h_record *record,
-		 uint64_t more, struct h_message *m)
+/* 0, or what the first record of a message is, in @m, if that is all of it. */
+static inline int begin(struct h_channel *ch, const struct h_record *record,
+		 uint64_t more, uint32_t label, struct h_message *m)
 {
 	if (record->length > ch->limit || more > ch->limit - record->length)
 		return -EPROTO;
@@ -208,12 +222,28 @@ static int begin(struct h_channel *ch, const struct h_record *record,
 			.data = record->data,
 			.length = record->length,
 			.number = record->number,
+			.is_long = (uint64_t)(label & H_LABEL_ID) << 32,
 			.held = ch->id,
 		};
-		return 1;
+		return kind_of(label);
 	}
 	ch->in.total = record->length + more;
+	ch->in.label = label;
+	ch->in.drop = label & H_LABEL_REPLY && !h__channel_awaits(ch, label & H_LABEL_ID);
 	return 0;
+}
+
+/* The same of a record with a label. */
+static __attribute__((noinline)) int
+begin_labelled(struct h_channel *ch, const struct h_record *record, uint64_t more,
+	       struct h_message *m)
+{
+	uint32_t label = h__stream_label(ch->receiver, record->number);
+
+	/* On the embedded device it may have been written since it was looked at. */
+	if (!(label & H_LABEL_ID))
+		return -EPROTO;
+	return begin(ch, record, more & ~H_MORE_LABELLED, label, m);
 }
 
 /* Where a message goes that is received by copying. */
@@ -224,7 +254,7 @@ struct target {
 
 static void lend(struct h_assembly *in, const struct target *t)
 {
-	if (!t || in->done || in->to || in->total > t->size)
+	if (!t || in->done || in->to || in->total > t->size || in->label & H_LABEL_REPLY)
 		return;
 	in->to = t->data;
 	in->lent = true;
@@ -244,6 +274,7 @@ static int go_on(const struct h_channel *ch, unsigned int *rounds,
 	return ++*rounds < gen[0].entries + gen[1].entries ? 0 : -EAGAIN;
 }
 
+/* What has come, in @m, or 0 at the end, or an errno. */
 static int next_message(struct h_channel *ch, struct h_message *m,
 			const struct target *t, int64_t deadline_ns)
 {
@@ -258,18 +289,19 @@ static int next_message(struct h_channel *ch, struct h_message *m,
 			return ret || !ch->in.total ? ret : -EPROTO;
 		take_record(ch, record.number);
 		if (!ch->in.total) {
-			ret = begin(ch, &record, more, m);
+			ret = h__unlikely((int64_t)more < 0) ?
+			      begin_labelled(ch, &record, more, m) :
+			      begin(ch, &record, more, 0, m);
 			if (ret)
 				return ret;
+			more &= ~H_MORE_LABELLED;
 			lend(&ch->in, t);
 		}
 		ret = assemble(ch, &record, more);
 		if (ret)
 			return ret;
-		if (!more) {
-			hand_over(ch, m);
-			return 1;
-		}
+		if (!more)
+			return hand_over(ch, m);
 		ret = go_on(ch, &rounds, deadline_ns);
 		if (ret)
 			return ret;
@@ -290,28 +322,171 @@ static void call_no_more(struct h_channel *ch)
 	h_receiver_on_ready(&ch->receiver->r, NULL, NULL);
 }
 
-/* reading held. */
-static int receive(struct h_channel *ch, struct h_message *m,
-		   const struct target *t, int64_t deadline_ns)
+/* ---- whose it is ---- */
+
+/* Who receives, and what. */
+struct wanted {
+	uint32_t id;			/* the reply to this; 0: what is no reply */
+	const struct target *t;
+};
+
+/* It is for somebody else, or nobody. */
+static int put_away(struct h_channel *ch, int kind, struct h_message *m)
 {
+	uint32_t id = h__message_id(m);
+
+	if (kind == REPLY)
+		h__channel_answer(ch, id, m);
+	else if (kind != NOTHING)
+		return h__channel_store(ch, m);
+	return 0;
+}
+
+static bool is_for(struct h_channel *ch, const struct wanted *w, int kind,
+		   struct h_message *m)
+{
+	if (kind == REPLY && w->id == h__message_id(m) && h__channel_awaits(ch, w->id)) {
+		m->is_long &= 1;
+		return true;
+	}
+	if (kind == REQUEST && !w->id)
+		h__channel_asked(ch, h__message_id(m));
+	return kind <= REQUEST && !w->id;
+}
+
+/* reading held. */
+static int receive_new(struct h_channel *ch, struct h_message *m,
+		       const struct wanted *w, int64_t deadline_ns)
+{
+	unsigned int rounds = 0;
 	int ret, err;
 
-	if (h__unlikely(ch->kept.data)) {
-		*m = ch->kept;
-		ch->kept = (struct h_message) {};
-		h__stream_leave(ch->receiver, false);
-		return 1;
+	for (;;) {
+		ret = next_message(ch, m, w->t, deadline_ns);
+		if (h__likely(ret == PLAIN && !w->id))
+			return 1;
+		err = take_back(ch);
+		if (err)
+			ret = err;
+		if (ret <= 0 || is_for(ch, w, ret, m))
+			return ret > 0 ? 1 : ret;
+		ret = put_away(ch, ret, m);
+		*m = (struct h_message) {};
+		if (!ret)
+			ret = w->id && h__channel_is_full(ch) ? -ENOBUFS :
+			      go_on(ch, &rounds, deadline_ns);
+		if (ret)
+			return ret;
 	}
-	if (h__unlikely(ch->failed))
-		return ch->failed;
-	ret = next_message(ch, m, t, deadline_ns);
-	err = take_back(ch);
-	if (err)
-		ret = err;
+}
+
+/* What has come before, and is the caller's: 1, or 0, or an errno. */
+static __attribute__((noinline)) int
+take_stored(struct h_channel *ch, struct h_message *m, const struct wanted *w)
+{
+	int ret;
+
+	if (w->id)
+		return h__channel_take_answer(ch, w->id, m);
+	ret = h__channel_take_stored(ch, m, w->t ? w->t->size : SIZE_MAX);
+	if (ret == 1 && h__message_id(m))
+		h__channel_asked(ch, h__message_id(m));
+	return ret;
+}
+
+/* reading held. -ENOBUFS if others have to take what is theirs first. */
+static int receive(struct h_channel *ch, struct h_message *m,
+		   const struct wanted *w, int64_t deadline_ns)
+{
+	int ret;
+
+	if (h__unlikely(w->id || h__read_once(&ch->here))) {
+		ret = take_stored(ch, m, w);
+		if (!ret && w->id && h__channel_is_full(ch))
+			ret = -ENOBUFS;
+		if (ret)
+			return ret;
+	}
+	ret = ch->failed;
+	if (h__likely(!ret))
+		ret = receive_new(ch, m, w, deadline_ns);
+	if (h__likely(ret > 0) || ret == -ENOBUFS)
+		return ret;
 	if (lasts(ret))
-		ch->failed = ret;
-	if (!ret || ch->failed)
+		h__write_once(&ch->failed, ret);
+	/* Who waits for a reply leaves it to h_channel_receive(), behind what was kept. */
+	if (w->id && ch->failed)
+		h__channel_tell(ch);
+	else if (!w->id && (!ret || ch->failed))
 		call_no_more(ch);
+	return ret;
+}
+
+/* ---- turns ---- */
+
+/*
+ * Kept from reading by another thread, which may wait for long, and find what is for this
+ * one: 0 with reading held, 1 with a message, or an errno.
+ */
+static __attribute__((noinline)) int
+wait_for_turn(struct h_channel *ch, struct h_message *m,
+	      const struct wanted *w, int64_t deadline_ns)
+{
+	uint32_t *reading = &ch->receiver->reading;
+	struct h_receiver *r = &ch->receiver->r;
+	unsigned int rounds = 0;
+	int ret;
+
+	__atomic_fetch_add(&ch->waiting, 1, __ATOMIC_SEQ_CST);	/* B15 */
+	for (;;) {
+		uint32_t seen = h_receiver_events(r);
+
+		ret = take_stored(ch, m, w);
+		if (ret)
+			break;
+		if (!(w->id && h__channel_is_full(ch)) &&
+		    !h__mutex_lock(ch->manager, reading, H_NOWAIT))
+			break;
+		ret = deadline_ns == H_NOWAIT ? -EAGAIN : h__go_on(&rounds, deadline_ns);
+		if (!ret)
+			ret = h__receiver_wait(r, seen, false, deadline_ns);
+		if (ret)
+			break;
+	}
+	__atomic_fetch_sub(&ch->waiting, 1, __ATOMIC_RELAXED);
+	return ret;
+}
+
+static int begin_reading(struct h_channel *ch, struct h_message *m,
+			 const struct wanted *w, int64_t deadline_ns)
+{
+	if (h__likely(!h__mutex_lock(ch->manager, &ch->receiver->reading, H_NOWAIT)))
+		return 0;
+	return wait_for_turn(ch, m, w, deadline_ns);
+}
+
+static void end_reading(struct h_channel *ch)
+{
+	h__mutex_unlock(ch->manager, &ch->receiver->reading);
+	h__full_barrier_behind_unlock();
+	if (h__unlikely(h__read_once(&ch->waiting)))
+		h__receiver_wake(&ch->receiver->r);
+}
+
+int h__channel_receive_reply(struct h_channel *ch, uint32_t id, struct h_message *m,
+			     int64_t deadline_ns)
+{
+	const struct wanted w = { .id = id };
+	int ret;
+
+	ret = begin_reading(ch, m, &w, deadline_ns);
+	while (!ret) {
+		ret = receive(ch, m, &w, deadline_ns);
+		end_reading(ch);
+		if (ret != -ENOBUFS)
+			break;
+		ret = wait_for_turn(ch, m, &w, deadline_ns);
+	}
 	return ret;
 }
 
@@ -320,68 +495,54 @@ static int receive(struct h_channel *ch, struct h_message *m,
 int h_channel_receive(struct h_channel *ch, struct h_message *m,
 		      int64_t timeout_ns)
 {
-	uint32_t *reading = &ch->receiver->reading;
+	static const struct wanted any;
 	int64_t deadline = h_deadline(timeout_ns);
 	int ret;
 
 	*m = (struct h_message) {};
-	ret = h__mutex_lock(ch->manager, reading, deadline);
-	if (ret)
+	ret = begin_reading(ch, m, &any, deadline);
+	if (h__unlikely(ret))
 		return ret;
-	ret = receive(ch, m, NULL, deadline);
-	h__mutex_unlock(ch->manager, reading);
+	ret = receive(ch, m, &any, deadline);
+	end_reading(ch);
 	return ret;
 }
 
 /* reading held. */
-static ssize_t receive_into(struct h_channel *ch, const struct target *t,
-			    int64_t deadline_ns)
+static ssize_t receive_into(struct h_channel *ch, struct h_message *m,
+			    const struct wanted *w, int64_t deadline_ns)
 {
-	struct h_message m = {};
-	size_t length;
 	int ret;
 
-	ret = receive(ch, &m, t, deadline_ns);
+	ret = receive(ch, m, w, deadline_ns);
 	if (ret <= 0)
 		return ret ? ret : -ENODATA;
-	length = m.length;
-	if (length > t->size) {
-		ch->kept = m;
-		h__stream_leave(ch->receiver, true);
-		return -EMSGSIZE;
-	}
-	if (length && m.data != t->data)
-		memcpy(t->data, m.data, length);
-	h_channel_release(ch, &m);
-	return (ssize_t)length;
+	if (m->length <= w->t->size)
+		return 1;
+	h__channel_keep(ch, m);
+	return -EMSGSIZE;
 }
 
 ssize_t h_channel_recv(struct h_channel *ch, void *data, size_t size,
 		       int64_t timeout_ns)
 {
-	uint32_t *reading = &ch->receiver->reading;
 	const struct target t = { .data = data, .size = size };
+	const struct wanted w = { .t = &t };
 	int64_t deadline = h_deadline(timeout_ns);
+	struct h_message m = {};
+	size_t length;
 	ssize_t ret;
 
-	ret = h__mutex_lock(ch->manager, reading, deadline);
-	if (ret)
+	ret = begin_reading(ch, &m, &w, deadline);
+	if (!ret) {
+		ret = receive_into(ch, &m, &w, deadline);
+		end_reading(ch);
+	}
+	if (ret != 1)
 		return ret;
-	ret = receive_into(ch, &t, deadline);
-	h__mutex_unlock(ch->manager, reading);
-	return ret;
-}
-
-int h_channel_request(struct h_channel *ch, const void *data, size_t length,
-		      struct h_message *reply, int64_t timeout_ns)
-{
-	int64_t deadline = h_deadline(timeout_ns);
-	int err;
-
-	*reply = (struct h_message) {};
-	err = h_channel_send(ch, data, length, timeout_ns);
-	if (err)
-		return err;
-	err = h_channel_receive(ch, reply, h__time_left(deadline));
-	return err == -EAGAIN && deadline > 0 ? -ETIMEDOUT : err;
+	length = m.length;
+	if (length && m.data != data)
+		memcpy(data, m.data, length);
+	h_channel_release(ch, &m);
+	return (ssize_t)length;
 }

@@ -9,6 +9,7 @@ struct cursor {
 	const struct iovec *iov;
 	size_t skip;		/* of the first one */
 	uint64_t left;		/* of all */
+	uint64_t label;		/* as flags: for the first record */
 };
 
 /* By any number, 0 included: pieces may be empty. */
@@ -76,7 +77,7 @@ static ssize_t send_staged(struct h_stream_sender *s, const struct cursor *c,
 	if (n > s->stage_size)
 		n = s->stage_size;
 	fill_stage(s, *c, n);
-	err = h__stage_flush(s, c->left - n, deadline_ns);
+	err = h__stage_flush(s, c->left - n, c->label, deadline_ns);
 	if (!err)
 		return (ssize_t)n;
 	h__stage_drop(s);
@@ -99,7 +100,7 @@ static int send_record(struct h_stream_sender *s, struct cursor *c,
 	p = in_one_piece(c, n);
 	if (p && (is_short(s, n) ||
 		  h__terminus_find_tag(s->r.manager->terminus, p, n) >= 0)) {
-		ret = h__stream_post(s, p, n, c->left - n, 0, deadline_ns);
+		ret = h__stream_post(s, p, n, c->left - n, c->label, deadline_ns);
 		if (ret >= 0 && !is_short(s, n))
 			*handle = ret;
 	} else {
@@ -109,6 +110,7 @@ static int send_record(struct h_stream_sender *s, struct cursor *c,
 	}
 	if (ret < 0)
 		return (int)ret;
+	c->label = 0;
 	advance(c, n);
 	return 0;
 }
@@ -298,12 +300,17 @@ static int keep_rest(struct h_channel *ch, const struct cursor *c)
 
 /* ---- messages ---- */
 
-static int send_empty(struct h_stream_sender *s, int64_t deadline_ns)
+static int send_empty(struct h_stream_sender *s, uint64_t label, int64_t deadline_ns)
 {
 	int64_t ret;
 
-	ret = h__stream_post(s, NULL, 0, 0, H_NOTE_EMPTY, deadline_ns);
+	ret = h__stream_post(s, NULL, 0, 0, H_NOTE_EMPTY | label, deadline_ns);
 	return ret < 0 ? (int)ret : 0;
+}
+
+static uint64_t as_flags(uint32_t label)
+{
+	return (uint64_t)label << H_LABEL_SHIFT;
 }
 
 static int send_message(struct h_channel *ch, struct cursor *c,
@@ -318,7 +325,7 @@ static int send_message(struct h_channel *ch, struct cursor *c,
 	err = h__channel_push(ch, deadline_ns);
 	if (!err)
 		err = length ? send_records(ch->sender, c, deadline_ns) :
-			       send_empty(ch->sender, deadline_ns);
+			       send_empty(ch->sender, c->label, deadline_ns);
 	if (err && c->left < length) {
 		if (err != -EPIPE)
 			return keep_rest(ch, c);
@@ -326,6 +333,20 @@ static int send_message(struct h_channel *ch, struct cursor *c,
 	}
 	if (err == -EAGAIN)
 		block(ch);
+	return err;
+}
+
+/* To a server that does not know h_channel_reply() a message that follows a request is that. */
+static int send_plain(struct h_channel *ch, struct cursor *c, int64_t deadline_ns)
+{
+	uint32_t id = h__channel_unanswered(ch);
+	int err;
+
+	if (id)
+		c->label = as_flags(H_LABEL_REPLY | id);
+	err = send_message(ch, c, deadline_ns);
+	if (!err && id)
+		h__channel_answered(ch, id);
 	return err;
 }
 
@@ -347,7 +368,24 @@ int h_channel_sendv(struct h_channel *ch, const struct iovec *iov, int iovcnt,
 	err = h__sending_lock(ch->sender, deadline);
 	if (err)
 		return err;
-	err = send_message(ch, &c, deadline);
+	err = send_plain(ch, &c, deadline);
+	h__channel_sent(ch);
+	return err;
+}
+
+int h__channel_send_labelled(struct h_channel *ch, uint32_t label, const void *data,
+			     size_t length, int64_t deadline_ns)
+{
+	const struct iovec iov = { .iov_base = (void *)data, .iov_len = length };
+	struct cursor c = { .iov = &iov, .left = length, .label = as_flags(label) };
+	int err;
+
+	if (length > ch->peer_limit)
+		return -EMSGSIZE;
+	err = h__sending_lock(ch->sender, deadline_ns);
+	if (err)
+		return err;
+	err = send_message(ch, &c, deadline_ns);
 	h__channel_sent(ch);
 	return err;
 }
@@ -358,7 +396,8 @@ static bool goes_at_once(const struct h_channel *ch, size_t length)
 	const struct h_stream_sender *s = ch->sender;
 
 	return length && is_short(s, length) && length <= s->buffer &&
-	       ch->joined && !ch->rest && !ch->torn && !s->closed;
+	       ch->joined && !ch->rest && !ch->torn && !s->closed &&
+	       !h__read_once(&ch->asked_count);
 }
 
 int h_channel_send(struct h_channel *ch, const void *data, size_t length,
@@ -378,7 +417,7 @@ int h_channel_send(struct h_channel *ch, const void *data, size_t length,
 	if (h__likely(goes_at_once(ch, length)))
 		ret = h__stream_post(ch->sender, data, length, 0, 0, deadline);
 	if (h__unlikely(ret == -EAGAIN))
-		ret = send_message(ch, &c, deadline);
+		ret = send_plain(ch, &c, deadline);
 	h__channel_sent(ch);
 	return ret < 0 ? (int)ret : 0;
 }

@@ -135,8 +135,10 @@ int h__half_join(struct h_half *h, const unsigned char *card, const int *fds)
 
 	if (h__get(card + CHECK, 4) != h__check_word(card, CHECK))
 		return -EINVAL;
-	if (h__get(card + KIND, 4) != h->kind)
+	if (h__get(card + KIND, 2) != (h->kind & 0xffff))
 		return -EPROTOTYPE;
+	if (h__get(card + KIND, 4) != h->kind)
+		return -EPROTO;
 	h->peer_limit = h__get(card + LIMIT, 8);
 	memcpy(seed.bytes, card + CREDITS, H_SEED_BYTES);
 	err = h__stream_receiver_attach(h->receiver, &seed, fds ? fds[1] : -1);

@@ -11,8 +11,9 @@
 
 #define H_CARD_BYTES	176	/* both seeds, and what else the other end needs */
 
+/* Above the kind is the version of what its ends say to each other. */
 #define H_KIND_STREAMS	1
-#define H_KIND_CHANNEL	2
+#define H_KIND_CHANNEL	(2 | 1 << 16)	/* 1: with labels */
 
 struct h_half {
 	struct h_manager *manager;
@@ -47,6 +48,7 @@ int h__half_join(struct h_half *half, const unsigned char *card,
 struct h_saying {
 	uint32_t what;		/* H_SAYS_* */
 	uint32_t status;	/* an errno, of a reply */
+	bool other_version;	/* heard: nothing else of it is known */
 	uint32_t kind;		/* H_KIND_* */
 	uint32_t flags;		/* H_CONNECT_TICKETS or 0 */
 	uint32_t device;	/* embedded or not */

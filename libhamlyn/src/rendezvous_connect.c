@@ -86,6 +86,9 @@ static int why_refused(uint32_t status)
 	}
 }
 
+/* An EPROTO, to the application. */
+#define OTHER_VERSION	(-ELIBBAD)
+
 /* Of errors that nobody else explains. */
 static const char *text_of(int err)
 {
@@ -102,6 +105,8 @@ static const char *text_of(int err)
 		return "one end wants tickets that are descriptors, the other not";
 	case -EUSERS:
 		return "the server has no room, or turned us down";
+	case OTHER_VERSION:
+		return "the server has another version of the library: both ends need the same";
 	case -EPROTO:
 		return "the server is of another version, or talks nonsense";
 	case -ECONNRESET:
@@ -118,6 +123,8 @@ static int explained(struct h_manager *m, int err)
 {
 	const char *text = text_of(err);
 
+	if (err == OTHER_VERSION)
+		err = -EPROTO;
 	return text ? h__refuse(m->dev, err, "%s", text) :
 		      h__no_descriptor(m, err);
 }
@@ -146,8 +153,10 @@ static int judge(struct h_half *half, const struct h_saying *s, int err,
 		err = -EPROTO;
 	if (!err && tickets && fds[0] < 0)
 		err = -EPROTO;
-	if (err == -EPROTO)
-		return why_refused(s->status);
+	if (err == -EPROTO) {
+		err = why_refused(s->status);
+		return err == -EPROTO && s->other_version ? OTHER_VERSION : err;
+	}
 	if (err)
 		return err;
 	if (!h__same_device(s, half->manager->dev))

@@ -14,7 +14,7 @@
 #include "shm.h"
 
 #define MAGIC		0x76526d48u	/* "HmRv" */
-#define VERSION		1
+#define VERSION		2	/* 1: channels without requests */
 
 /* Magic, version and status stay where they are in other versions. */
 #define AT_VERSION	4
@@ -70,7 +70,8 @@ static int read_bytes(struct h_saying *s, const unsigned char *p, size_t n)
 	if (n < AT_WHAT || h__get(p, 4) != MAGIC)
 		return -EPROTO;
 	s->status = (uint32_t)h__get(p + AT_STATUS, 4);
-	if (n != BYTES || h__get(p + AT_VERSION, 4) != VERSION ||
+	s->other_version = h__get(p + AT_VERSION, 4) != VERSION;
+	if (n != BYTES || s->other_version ||
 	    h__get(p + AT_CHECK, 4) != h__check_word(p, AT_CHECK))
 		return -EPROTO;
 	s->what = (uint32_t)h__get(p + AT_WHAT, 4);

@@ -44,6 +44,12 @@
 #define H_NOTE_FLAGS	(H_NOTE_HELLO | H_NOTE_FIN | H_NOTE_START | H_NOTE_EMPTY)
 
 #define H_NOTE_BYTES	24
+#define H_LABELLED_NOTE_BYTES	28	/* and the label of a request or reply (channels) */
+
+/* A label: what it is, and the number of the request. Above the flags of h__stream_post(). */
+#define H_LABEL_REPLY	(1u << 31)
+#define H_LABEL_ID	(H_LABEL_REPLY - 1)	/* not 0 */
+#define H_LABEL_SHIFT	32
 
 struct h_note {
 	uint32_t flags;
@@ -52,6 +58,8 @@ struct h_note {
 	uint16_t word;		/* to be added up by the receiver */
 	uint16_t proof;		/* sum of the words of all credits seen */
 	uint64_t more;		/* bytes of the same send still to come */
+	uint32_t label;
+	bool labelled;
 };
 
 /* ---- credits ---- */
@@ -182,10 +190,11 @@ bool h__sending_unlock(struct h_stream_sender *s);
 /*
  * What follows is for who has locked sending.
  *
- * One record, with nothing collected before it. Returns a handle.
+ * One record, with nothing collected before it. @flags: H_NOTE_*, and a label, shifted.
+ * Returns a handle.
  */
 int64_t h__stream_post(struct h_stream_sender *s, const void *data,
-		       size_t length, uint64_t more, uint32_t flags,
+		       size_t length, uint64_t more, uint64_t flags,
 		       int64_t deadline_ns);
 /* Try again to watch the receiver, if that was refused. */
 void h__stream_sender_watch(struct h_stream_sender *s);
@@ -208,7 +217,7 @@ int h__stage_wait(struct h_stream_sender *s, int which);
 int h__stage_begin(struct h_stream_sender *s, size_t want);
 size_t h__stage_put(struct h_stream_sender *s, const void *data, size_t length);
 /* Send what is in it, if anything is; and throw it away. */
-int h__stage_flush(struct h_stream_sender *s, uint64_t more,
+int h__stage_flush(struct h_stream_sender *s, uint64_t more, uint64_t flags,
 		   int64_t deadline_ns);
 void h__stage_drop(struct h_stream_sender *s);
 
@@ -218,8 +227,10 @@ struct h_stream_arrival {
 	uint8_t here;
 	uint8_t control;	/* for the library, not the application */
 	uint16_t word;
-	uint64_t more;
+	uint64_t more;		/* and H_MORE_LABELLED */
 };
+
+#define H_MORE_LABELLED	(1ULL << 63)	/* more than anybody sends */
 
 struct h_generation {
 	struct h_place place;
@@ -325,9 +336,11 @@ void h__ticket_drop(struct h_manager *m, const struct h_ticket *t);
 /* Destroy it whatever happens: it is gone although its slot may not be. */
 int h__stream_receiver_end(struct h_stream_receiver *r);
 
-/* As h_stream_receive(), and how much of the same send is still to come. */
+/* As h_stream_receive(), and how much of the same send is still to come, as an arrival. */
 int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 		   uint64_t *more, int64_t deadline_ns);
+/* Of a record that was not released, and is H_MORE_LABELLED: the other end's word. */
+uint32_t h__stream_label(struct h_stream_receiver *r, uint32_t number);
 
 /* Has it to be tried soon again to watch the sender? */
 bool h__stream_unwatched(struct h_stream_receiver *r);
@@ -336,6 +349,14 @@ void h__stream_receiver_watch(struct h_stream_receiver *r);
 
 /* Is something left of what it gave, and still to be received? reading held. */
 void h__stream_leave(struct h_stream_receiver *r, bool left);
+
+/* To unlock a mutex is a full barrier by itself on x86 only. */
+static inline void h__full_barrier_behind_unlock(void)
+{
+#if !defined(__x86_64__)
+	h__full_barrier();					/* B15 */
+#endif
+}
 
 /* A mutex with a deadline, or nothing where there is one thread. */
 int h__mutex_lock(const struct h_manager *m, uint32_t *mutex, int64_t deadline_ns);

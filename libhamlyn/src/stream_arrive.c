@@ -98,9 +98,10 @@ static bool read_note(const struct h_generation *g, uint32_t index,
 		      struct h_note *note)
 {
 	const struct hamlyn_metadata *entry = h__place_entry(&g->place, index);
-	unsigned char bytes[H_NOTE_BYTES];
+	unsigned char bytes[H_LABELLED_NOTE_BYTES];
+	uint32_t length = h__read_once(&entry->meta_length);
 
-	if (h__read_once(&entry->meta_length) != H_NOTE_BYTES)
+	if (h__likely(length != H_NOTE_BYTES && length != H_LABELLED_NOTE_BYTES))
 		return false;
 	memcpy(bytes, entry->user, sizeof(bytes));
 	note->flags = (uint32_t)h__get(bytes, 4);
@@ -109,7 +110,22 @@ static bool read_note(const struct h_generation *g, uint32_t index,
 	note->word = (uint16_t)h__get(bytes + 12, 2);
 	note->proof = (uint16_t)h__get(bytes + 14, 2);
 	note->more = h__get(bytes + 16, 8);
+	note->label = (uint32_t)h__get(bytes + 24, 4);
+	note->labelled = length == H_LABELLED_NOTE_BYTES;
 	return true;
+}
+
+uint32_t h__stream_label(struct h_stream_receiver *r, uint32_t number)
+{
+	const struct h_generation *g;
+	unsigned char bytes[4];
+
+	h_receiver_lock(&r->r);
+	g = h__generation_of(r, number);
+	memcpy(bytes, h__place_entry(&g->place, h__generation_index(g, number))->user +
+	       H_NOTE_BYTES, sizeof(bytes));
+	h_receiver_unlock(&r->r);
+	return (uint32_t)h__get(bytes, 4);
 }
 
 int h__credit_ticket(const struct h_seed *seed, struct h_ticket *ticket)
@@ -192,12 +208,20 @@ static int take_note(struct h_stream_receiver *r, struct h_generation *g,
 		return -EPROTO;
 	if (note.flags & ~H_NOTE_FLAGS)
 		return -EPROTO;
+	if (note.more & H_MORE_LABELLED)
+		return -EPROTO;
 	if (note.flags & H_NOTE_EMPTY && (!r->messages || a->length))
 		return -EPROTO;
 	a->more = note.more;
 	a->word = note.word;
 	a->control = note.flags & H_NOTE_HELLO ||
 		     (!a->length && !(note.flags & H_NOTE_EMPTY));
+	if (h__unlikely(note.labelled)) {
+		if (!r->messages || a->control || note.flags & H_NOTE_FIN ||
+		    !(note.label & H_LABEL_ID))
+			return -EPROTO;
+		a->more |= H_MORE_LABELLED;
+	}
 	if (wants_more(r, g, note.more))
 		r->grow_due = true;
 	if (note.flags & H_NOTE_FIN) {

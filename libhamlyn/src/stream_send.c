@@ -362,7 +362,7 @@ static int take_mark(struct h_stream_sender *s, const struct h_mark **mark)
 }
 
 static size_t write_note(struct h_stream_sender *s, unsigned char *bytes,
-			 uint64_t more, uint32_t flags, const struct h_mark *mark)
+			 uint64_t more, uint64_t flags, const struct h_mark *mark)
 {
 	uint64_t seen = h__load_acquire(&s->credits_seen);
 	uint32_t credits = (uint32_t)seen;
@@ -378,7 +378,10 @@ static size_t write_note(struct h_stream_sender *s, unsigned char *bytes,
 	h__put(bytes + 12, mark ? mark->word : 0, 2);
 	h__put(bytes + 14, seen >> 32, 2);
 	h__put(bytes + 16, more, 8);
-	return H_NOTE_BYTES;
+	if (h__likely(!(flags >> H_LABEL_SHIFT)))
+		return H_NOTE_BYTES;
+	h__put(bytes + 24, flags >> H_LABEL_SHIFT, 4);
+	return H_LABELLED_NOTE_BYTES;
 }
 
 /* The work queue is full for a moment only: the NIC is at work on it. */
@@ -406,10 +409,10 @@ static int64_t send_record(struct h_stream_sender *s, const struct h_ticket *t,
 }
 
 int64_t h__stream_post(struct h_stream_sender *s, const void *data,
-		       size_t length, uint64_t more, uint32_t flags,
+		       size_t length, uint64_t more, uint64_t flags,
 		       int64_t deadline_ns)
 {
-	unsigned char note[H_NOTE_BYTES];
+	unsigned char note[H_LABELLED_NOTE_BYTES];
 	uint32_t told = s->credits_told;
 	const struct h_mark *mark;
 	struct h_ticket t;
@@ -460,7 +463,7 @@ static ssize_t send_copied(struct h_stream_sender *s, const char *data,
 	int err;
 
 	if (s->staged == s->stage_size) {
-		err = h__stage_flush(s, length, deadline_ns);
+		err = h__stage_flush(s, length, 0, deadline_ns);
 		if (err)
 			return err;
 	}
@@ -472,7 +475,7 @@ static ssize_t send_copied(struct h_stream_sender *s, const char *data,
 	n = h__stage_put(s, data, length);
 	/* A full one that does not go now goes before what comes next. */
 	if (s->staged == s->stage_size && n == length)
-		h__stage_flush(s, 0, H_NOWAIT);
+		h__stage_flush(s, 0, 0, H_NOWAIT);
 	return (ssize_t)n;
 }
 
@@ -483,7 +486,7 @@ static ssize_t send_in_place(struct h_stream_sender *s, const char *data,
 	int64_t ret;
 	size_t n;
 
-	ret = h__stage_flush(s, length, deadline_ns);
+	ret = h__stage_flush(s, length, 0, deadline_ns);
 	if (ret)
 		return ret;
 	/* The buffers may be larger than a moment ago. */
@@ -552,14 +555,6 @@ static ssize_t send_all(struct h_stream_sender *s, const char *data,
 	return done ? (ssize_t)done : n;
 }
 
-/* To unlock a mutex is a full barrier by itself on x86 only. */
-static inline void full_barrier_behind_unlock(void)
-{
-#if !defined(__x86_64__)
-	h__full_barrier();					/* B15 */
-#endif
-}
-
 /*
  * Who is refused it says so, and looks again. Who gives it up looks afterwards whether
  * anybody has said so: one of the two sees the other.
@@ -583,7 +578,7 @@ bool h__sending_unlock(struct h_stream_sender *s)
 	h__mutex_unlock(m, &s->sending);
 	if (h__single(m))
 		return false;
-	full_barrier_behind_unlock();
+	h__full_barrier_behind_unlock();
 	/* Who has it meanwhile will look in turn. */
 	if (h__likely(!h__read_once(&s->contended)) ||
 	    h__mutex_lock(m, &s->sending, H_NOWAIT))
@@ -607,7 +602,7 @@ static int pay_staged(struct h_debt *d)
 
 	if (h__mutex_lock(s->r.manager, &s->sending, H_NOWAIT))
 		return -EBUSY;
-	err = h__stream_failed(s) ? 0 : h__stage_flush(s, 0, H_NOWAIT);
+	err = h__stream_failed(s) ? 0 : h__stage_flush(s, 0, 0, H_NOWAIT);
 	/* Without room at the other end it waits for a credit. */
 	if (err)
 		err = h__stream_wait_for_ticket(s, H_NOWAIT) == -EAGAIN ? -EAGAIN : -EBUSY;
@@ -646,7 +641,7 @@ int h_stream_flush(struct h_stream_sender *s, int64_t timeout_ns)
 	ret = h__sending_lock(s, deadline);
 	if (ret)
 		return ret;
-	ret = h__stream_failed(s) ? -EPIPE : h__stage_flush(s, 0, deadline);
+	ret = h__stream_failed(s) ? -EPIPE : h__stage_flush(s, 0, 0, deadline);
 	if (ret && ret != -EPIPE)
 		refuse(s);
 	sent(s);
@@ -830,7 +825,7 @@ static int send_fin(struct h_stream_sender *s, int64_t deadline_ns)
 	int64_t handle;
 	int err;
 
-	err = h__stage_flush(s, 0, deadline_ns);
+	err = h__stage_flush(s, 0, 0, deadline_ns);
 	if (err)
 		return err;
 	handle = h__stream_post(s, NULL, 0, 0, H_NOTE_FIN, deadline_ns);

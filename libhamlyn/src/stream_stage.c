@@ -116,7 +116,7 @@ int h__stage_begin(struct h_stream_sender *s, size_t want)
 	return 0;
 }
 
-int h__stage_flush(struct h_stream_sender *s, uint64_t more,
+int h__stage_flush(struct h_stream_sender *s, uint64_t more, uint64_t flags,
 		   int64_t deadline_ns)
 {
 	int64_t handle;
@@ -126,7 +126,7 @@ int h__stage_flush(struct h_stream_sender *s, uint64_t more,
 	if (s->flushing)
 		return -EAGAIN;
 	s->flushing = true;
-	handle = h__stream_post(s, s->stage[s->which], s->staged, more, 0,
+	handle = h__stream_post(s, s->stage[s->which], s->staged, more, flags,
 				deadline_ns);
 	s->flushing = false;
 	if (handle < 0)

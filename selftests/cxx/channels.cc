@@ -90,6 +90,35 @@ TEST(receive_by_copying)
 	CHECK(e.b.receive(large, patience()).why() == status::end);
 }
 
+TEST(a_request_gets_its_own_reply)
+{
+	ends e;
+	auto late = e.a.request("late", std::chrono::milliseconds(1));
+
+	CHECK(!late && late.why() == status::unanswered);
+	auto first = e.a.request_send("1", patience()), second = e.a.request_send("2", patience());
+	CHECK(first && second);
+	auto none = e.b.receive(patience());
+	CHECK(none && none->is_request());
+	CHECK(e.b.reply(*none, "late", patience()) == status::ok);
+	none->release();
+	CHECK(!none->is_request() && ERRNO_OF((void)e.b.reply(*none, "x")) == EINVAL);
+	CHECK(e.a.request_wait(*first, hamlyn::nowait).why() == status::again);
+	auto one = e.b.receive(patience()), two = e.b.receive(patience());
+	CHECK(one && two && one->text() == "1" && two->text() == "2");
+	send(e.b, std::string("plain"));
+	CHECK(e.b.reply(*two, "to 2", patience()) == status::ok);
+	CHECK(e.b.reply(*one, "to 1", patience()) == status::ok);
+	auto reply = e.a.request_wait(*first, patience());
+	CHECK(reply && reply->text() == "to 1" && !reply->is_request());
+	e.a.request_cancel(*second);
+	CHECK(ERRNO_OF((void)e.a.request_wait(*second, hamlyn::nowait)) == EINVAL);
+	auto plain = e.a.receive(patience());
+	CHECK(plain && plain->text() == "plain");
+	CHECK(e.a.receive(hamlyn::nowait).why() == status::again);
+	e.b.reply_only();
+}
+
 TEST(echo_of_all_sizes_between_threads)
 {
 	hamlyn::device dev;

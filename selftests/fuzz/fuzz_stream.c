@@ -33,6 +33,7 @@ static struct h_stream_sender *sender;
 static struct h_channel *channel;
 static uint32_t records_sent;
 static uint64_t message_left;		/* of the one in several records that is under way */
+static uint32_t request;		/* that the channel has sent last */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -180,6 +181,18 @@ static uint16_t right_proof(uint32_t released)
 	return sum;
 }
 
+/* Of a request, or of a reply: to one of those that are under way, or to any. */
+static size_t label(struct fuzz *f, unsigned char *bytes)
+{
+	uint8_t how = fuzz_u8(f);
+	uint32_t id = how & 0x40 ? request : how & 0x20 ? fuzz_u32(f) : how & 7;
+
+	if (how & 0x10)
+		return H_NOTE_BYTES;
+	h__put(bytes + 24, how & 0x80 ? id | H_LABEL_REPLY : id, 4);
+	return H_LABELLED_NOTE_BYTES;
+}
+
 static size_t note(struct fuzz *f, unsigned char *bytes, size_t length)
 {
 	uint8_t how = fuzz_u8(f);
@@ -188,8 +201,10 @@ static size_t note(struct fuzz *f, unsigned char *bytes, size_t length)
 		return 0;
 	if ((how & 0xc1) == 0x80) {
 		memset(bytes, 0, HAMLYN_MAX_METADATA);
+		if (!length)
+			h__put(bytes, H_NOTE_EMPTY, 4);
 		h__put(bytes + 16, rest_of_message(f, length, how & 2), 8);
-		return H_NOTE_BYTES;
+		return how & 4 ? label(f, bytes) : H_NOTE_BYTES;
 	}
 	memset(bytes, 0, HAMLYN_MAX_METADATA);
 	h__put(bytes, how & 2 ? 0 : how & 4 ? fuzz_u8(f) & 31 : fuzz_u32(f), 4);
@@ -287,6 +302,8 @@ static void check_channel(const struct h_channel *ch)
 {
 	check_receiver(ch->receiver);
 	MUST(ch->in.total <= LIMIT && ch->in.done <= ch->in.total);
+	MUST(ch->asked_count <= H_MOST_ASKED);
+	MUST(ch->request_count <= STEPS);
 }
 
 /* It has never more on its way than there are buffers. */
@@ -325,6 +342,16 @@ static void channel_receive(uint8_t how)
 	struct h_message m;
 	ssize_t n;
 
+	if (how & 0x20) {
+		if (h_channel_request_wait(channel, how & 0x10 ? request : how & 15, &m,
+					   H_NOWAIT) == 1) {
+			MUST(m.length <= LIMIT && !h_channel_is_request(&m));
+			if (m.length)
+				memcpy(copy, m.data, m.length);
+			h_channel_release(channel, &m);
+		}
+		return;
+	}
 	if (how & 0x40) {
 		size_t room = how & 0x80 ? LIMIT : SIZE;
 		char *bytes = malloc(room);
@@ -339,6 +366,8 @@ static void channel_receive(uint8_t how)
 	MUST(m.length <= LIMIT);
 	if (m.length)
 		memcpy(copy, m.data, m.length);
+	if (how & 0x10)
+		h_channel_reply(channel, &m, "reply", 5, H_NOWAIT);
 	h_channel_release(channel, &m);
 	/* Once more does no harm. */
 	h_channel_release(channel, &m);
@@ -349,7 +378,11 @@ static void send_something(struct fuzz *f, uint8_t how)
 	static char data[1500];
 	size_t length = fuzz_u16(f) % sizeof(data);
 
-	if (channel)
+	if (channel && how & 0x20)
+		h_channel_request_send(channel, data, length % LIMIT, &request, H_NOWAIT);
+	else if (channel && how & 0x10)
+		h_channel_request_cancel(channel, request);
+	else if (channel)
 		h_channel_send(channel, data, length, H_NOWAIT);
 	else if (how & 0x40)
 		h_stream_flush(sender, H_NOWAIT);
@@ -473,6 +506,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	raw.knows_theirs = false;
 	records_sent = 0;
 	message_left = 0;
+	request = 0;
 	make(&f);
 	for (n = 0; f.left && n < STEPS; n++)
 		step(&f);

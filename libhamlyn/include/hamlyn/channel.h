@@ -15,6 +15,12 @@
  *
  * Any thread may send and any receive; one thread's message is not mixed with
  * another's. Two ends that only send, and never receive, wait for each other.
+ *
+ * A request is a message that wants a reply (h_channel_request(), h_channel_reply()).
+ * The two carry a number that the library gives them, so a reply is only ever taken for
+ * that of its own request, also after a time-out. Both ends can send requests, and each
+ * any number of other messages meanwhile. The two ends need the same version of this
+ * library: they refuse each other otherwise.
  */
 #ifndef HAMLYN_CHANNEL_H
 #define HAMLYN_CHANNEL_H
@@ -163,6 +169,11 @@ int h_channel_peer(const struct h_channel *channel, struct h_peer *peer);
  * of this or another end point, h_manager_poll(), h_manager_dispatch(), h_manager_wait().
  * Until then nothing else is taken. h_manager_drain() tells whether all has left.
  *
+ * To a server that never called h_channel_reply(), or h_channel_reply_only(), a message
+ * is the reply to a request as well: to the oldest unanswered one that the calling thread
+ * has received, or else any thread. A thread that has released a request and then receives
+ * another one will not answer the former. Of unanswered ones the last 16 are remembered.
+ *
  * Return: 0; -EMSGSIZE if the other end does not take messages that long; -EAGAIN,
  * also if only the work queue is full for a moment, or another thread sends;
  * -ETIMEDOUT, -EINTR; -ENOTCONN before h_channel_join(); -EPIPE if the
@@ -243,21 +254,110 @@ int h_channel_release(struct h_channel *channel, struct h_message *message);
 ssize_t h_channel_recv(struct h_channel *channel, void *data, size_t size,
 		       int64_t timeout_ns);
 
+/* ---- requests ----------------------------------------------------------- */
+
 /**
- * h_channel_request() - send a message, and receive the next one
+ * h_channel_request() - send a request, and receive its reply
  * @channel: the channel
  * @data: bytes of the request
  * @length: how many
  * @reply: out: the reply, valid until h_channel_release()
  * @timeout_ns: most time to wait for both
  *
- * For one thread at a time: replies are the next messages, whoever asked.
+ * Any number of threads may do so at once, also while others receive: each gets its own
+ * reply. Other messages that come meanwhile are kept for h_channel_receive(), in order:
+ * until they are as many bytes as the longest message that this end takes, but at least
+ * 64 KiB. Then the other end has to wait until some are received, and so does the reply.
  *
- * Return: 1, or as h_channel_send() if it was not sent, else as h_channel_receive().
+ * A request that was sent and got no reply is given up: a reply that comes later is dropped.
+ * Whoever wants to go on waiting calls h_channel_request_send(), h_channel_request_wait().
+ *
+ * Return: 1 with the reply. If nothing was sent: -EAGAIN, also when the time was over;
+ * -EINTR; -EBUSY if 1024 requests are under way; -EMSGSIZE, -ENOTCONN, -EPIPE, -ENOMEM as
+ * h_channel_send(). If the request was sent: -ETIMEDOUT if there was no reply in time;
+ * -EINPROGRESS if a signal came before it; 0, -ECONNRESET, -EPROTO as h_channel_receive();
+ * -ENOBUFS if there was no memory to receive.
  */
 int h_channel_request(struct h_channel *channel, const void *data,
 		      size_t length, struct h_message *reply,
 		      int64_t timeout_ns);
+
+/**
+ * h_channel_request_send() - send a request
+ * @channel: the channel
+ * @data: bytes of the request
+ * @length: how many
+ * @id: out: what to wait for; 0 if it was not sent
+ * @timeout_ns: most time to wait until it can be taken
+ *
+ * Its reply stays with this end until h_channel_request_wait() or
+ * h_channel_request_cancel(): one of them has to be called.
+ *
+ * Return: 0; -EBUSY if 1024 requests are under way; or as h_channel_send(): then
+ * nothing was sent.
+ */
+int h_channel_request_send(struct h_channel *channel, const void *data,
+			   size_t length, uint32_t *id, int64_t timeout_ns);
+
+/**
+ * h_channel_request_wait() - receive the reply to a request
+ * @channel: the channel
+ * @id: of h_channel_request_send(); for one thread at a time
+ * @reply: out: the reply, valid until h_channel_release()
+ * @timeout_ns: most time to wait
+ *
+ * In any order, whatever else comes: see h_channel_request().
+ *
+ * Return: 1; -EAGAIN, -ETIMEDOUT, -EINTR: to be called again, or given up by
+ * h_channel_request_cancel(); -EINVAL if there is no such request, or it is done; 0,
+ * -ECONNRESET, -EPROTO, -ENOMEM as h_channel_receive(): then it is done.
+ */
+int h_channel_request_wait(struct h_channel *channel, uint32_t id,
+			   struct h_message *reply, int64_t timeout_ns);
+
+/**
+ * h_channel_request_cancel() - give up a request
+ * @channel: the channel
+ * @id: of h_channel_request_send(); no thread waits for it. Nothing happens if it is done
+ *
+ * The other end is not told. Its reply is dropped when it comes.
+ */
+void h_channel_request_cancel(struct h_channel *channel, uint32_t id);
+
+/**
+ * h_channel_is_request() - does a message want a reply?
+ * @message: what was received, not released yet
+ *
+ * Return: 1 if it is a request, else 0.
+ */
+int h_channel_is_request(const struct h_message *message);
+
+/**
+ * h_channel_reply() - answer a request
+ * @channel: the channel
+ * @request: the request, or a copy of the structure made before it was released
+ * @data: bytes of the reply
+ * @length: how many; may be 0
+ * @timeout_ns: most time to wait until it can be taken
+ *
+ * By any thread, and in any order. A second reply to the same request is dropped by the
+ * other end. From the first call on h_channel_send() of this end answers nothing.
+ *
+ * Return: 0, -EINVAL if it is no request, or was released; or as h_channel_send().
+ */
+int h_channel_reply(struct h_channel *channel, const struct h_message *request,
+		    const void *data, size_t length, int64_t timeout_ns);
+
+/**
+ * h_channel_reply_only() - answer by h_channel_reply() only
+ * @channel: the channel
+ *
+ * For an end that may send other messages before its first h_channel_reply(): none of
+ * them is taken for a reply, see h_channel_send().
+ */
+void h_channel_reply_only(struct h_channel *channel);
+
+/* ---- event loops -------------------------------------------------------- */
 
 /**
  * h_channel_on_ready() - have h_manager_dispatch() call back

@@ -298,6 +298,7 @@ enum class status {
 	again,		/**< nothing yet: the time is over, or was not to be waited */
 	interrupted,	/**< a signal was handled before there was anything */
 	end,		/**< nothing will come any more: the other end has closed */
+	unanswered,	/**< a request was sent, and given up without a reply */
 };
 
 /** A value, or why there is none. */
@@ -1848,6 +1849,8 @@ public:
 		return state_ ? bytes(message_.data, message_.length) : bytes();
 	}
 	std::string_view text() const noexcept { return view().text(); }
+	/** Does it want a reply, by channel::reply()? */
+	bool is_request() const noexcept { return state_ && h_channel_is_request(&message_); }
 
 	/** Gives it back before the end. */
 	void release() noexcept
@@ -2032,14 +2035,51 @@ public:
 			return status::end;
 		return detail::outcome(ret, "h_channel_recv");
 	}
-	/** Sends a message and receives the next one. */
+	/**
+	 * Sends a request and receives its reply. status::again and status::interrupted:
+	 * nothing was sent; status::unanswered: it was, see h_channel_request().
+	 */
 	result<message> request(bytes data, timeout t = forever)
 	{
 		h_message m;
+		int ret = h_channel_request(need(), data.data(), data.size(), &m, t.ns());
 
-		return received(h_channel_request(need(), data.data(), data.size(), &m, t.ns()), m,
-				"h_channel_request");
+		if (ret == -ETIMEDOUT || ret == -EINPROGRESS)
+			return status::unanswered;
+		return received(ret, m, "h_channel_request");
 	}
+	/** Sends a request: the number is for request_wait(), or request_cancel(). */
+	result<std::uint32_t> request_send(bytes data, timeout t = forever)
+	{
+		std::uint32_t id;
+		int ret = h_channel_request_send(need(), data.data(), data.size(), &id, t.ns());
+
+		if (ret)
+			return detail::outcome(ret, "h_channel_request_send");
+		return id;
+	}
+	/** Receives the reply to a request; empty: to be called again, or it is the end. */
+	result<message> request_wait(std::uint32_t id, timeout t = forever)
+	{
+		h_message m;
+
+		return received(h_channel_request_wait(need(), id, &m, t.ns()), m,
+				"h_channel_request_wait");
+	}
+	/** Gives a request up: its reply is dropped when it comes. */
+	void request_cancel(std::uint32_t id) { h_channel_request_cancel(need(), id); }
+	/** Answers a request that was received here. Throws EINVAL if it is none. */
+	status reply(const message &request, bytes data, timeout t = forever)
+	{
+		const h_message none = {};
+
+		return detail::outcome(h_channel_reply(need(),
+						       request.state_ ? &request.message_ : &none,
+						       data.data(), data.size(), t.ns()),
+				       "h_channel_reply");
+	}
+	/** Nothing that is sent is a reply but by reply(), see h_channel_reply_only(). */
+	void reply_only() { h_channel_reply_only(need()); }
 	/**
 	 * Sends no more, but goes on receiving. status::ok when everything has arrived,
 	 * else to be called again.

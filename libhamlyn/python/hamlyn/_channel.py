@@ -44,6 +44,11 @@ class Message(Record):
     """
     __slots__ = ()
 
+    @property
+    def is_request(self) -> bool:
+        """Does it want a reply, by Channel.reply()?"""
+        return bool(library.h_channel_is_request(self._check()._message))
+
 
 class _Held(Single):
     """A message that is held; inside a use of its channel."""
@@ -277,12 +282,96 @@ class Channel(Endpoint):
                     return None
                 raise
 
+    # ---- requests ----
+
     def request(self, data, timeout: Optional[float] = None) -> Optional[Message]:
-        """Sends a message and receives the next one. For one thread at a time."""
+        """Sends a request and receives its reply; None at the end. For any thread.
+
+        Other messages that come meanwhile are kept for receive().
+
+        Raises BlockingIOError if it was not sent in time: then nothing was sent.
+        TimeoutError if it was sent, and there was no reply in time, also if timeout is 0: it
+        is given up, and a reply that comes later is dropped. Other errors as send(), if
+        it was not sent, or as receive().
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
-        self.send(data, timeout)
-        return self.receive(None if deadline is None else
-                            max(deadline - time.monotonic(), 0 if not timeout else 1e-6))
+        try:
+            number = self.request_send(data, timeout)
+        except TimeoutError:
+            raise _errors.failure(-errno.EAGAIN, "h_channel_request") from None
+        try:
+            return self.request_wait(number, None if deadline is None else
+                                     max(deadline - time.monotonic(), 0 if not timeout else 1e-6))
+        except BlockingIOError:
+            raise _errors.failure(-errno.ETIMEDOUT, "h_channel_request") from None
+        finally:
+            self._give_up(number)
+
+    def request_send(self, data, timeout: Optional[float] = None) -> int:
+        """Sends a request; the number is for request_wait(), or request_cancel().
+
+        Raises as send(): then nothing was sent.
+        """
+        number = c_uint32()
+        with _library.Buffer(data) as b:
+            self._at_once("h_channel_request_send",
+                          lambda channel, ns: library.h_channel_request_send(
+                              channel, b.address, b.length, byref(number), ns), timeout)
+        return number.value
+
+    def request_wait(self, number: int, timeout: Optional[float] = None) -> Optional[Message]:
+        """The reply to a request; None at the end.
+
+        Raises TimeoutError, or BlockingIOError if timeout is 0: to be called again, or given
+        up by request_cancel(). Error (EINVAL) if there is no such request, or it is done.
+        """
+        number = unsigned(number, 32)
+        message = _library.CMessage()
+        handle = self._need()
+        pointer = handle.enter()
+        try:
+            if not wait(handle, "h_channel_request_wait",
+                        lambda channel, ns: library.h_channel_request_wait(channel, number,
+                                                                           message, ns), timeout):
+                return None
+            handle.hold()
+            held = _Held(handle, message)
+        finally:
+            handle.leave()
+        return Message(message.data, message.length, held)
+
+    def request_cancel(self, number: int) -> None:
+        """Gives a request up: its reply is dropped when it comes."""
+        with self._need() as channel:
+            library.h_channel_request_cancel(channel, unsigned(number, 32))
+
+    def _give_up(self, number: int) -> None:
+        try:
+            self.request_cancel(number)
+        except ValueError:
+            pass  # it was closed
+
+    def reply(self, request: Message, data, timeout: Optional[float] = None) -> None:
+        """Answers a request that was received from this channel, not released yet.
+
+        Raises as send(); Error (EINVAL) if it is no request.
+        """
+        held = request._check()
+        if held._handle is not self._need():
+            raise ValueError("the request is another channel's")
+        with _library.Buffer(data) as b:
+            self._at_once("h_channel_reply",
+                          lambda channel, ns: library.h_channel_reply(
+                              channel, held._message, b.address, b.length, ns), timeout)
+
+    def reply_only(self) -> None:
+        """Answers by reply() only: nothing that is sent before the first one is a reply.
+
+        Without it send() answers the request that was received before, until there is a
+        reply().
+        """
+        with self._need() as channel:
+            library.h_channel_reply_only(channel)
 
     def __iter__(self) -> Iterator[Message]:
         while True:

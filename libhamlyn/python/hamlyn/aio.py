@@ -12,7 +12,7 @@
 Devices and managers are those of hamlyn itself. The first wait gives the manager's
 descriptor to the running event loop; a manager belongs to one loop at a time. For
 time-outs there is asyncio.wait_for(): who is cancelled has received nothing, and has
-sent nothing. Who never has to wait lets the event loop run now and then all the same.
+sent nothing, except for a request that still waits for its reply. Who never has to wait lets the event loop run now and then all the same.
 """
 
 from __future__ import annotations
@@ -75,9 +75,31 @@ class Channel(Single):
         return await self.channel._again(lambda: self.channel.receive_bytes(0))
 
     async def request(self, data) -> Optional[hamlyn.Message]:
-        """Sends a message and receives the next one. For one task at a time."""
-        await self.send(data)
-        return await self.recv()
+        """Sends a request and receives its reply; None at the end. For any task.
+
+        If it is cancelled the request may have been sent: its reply is dropped.
+        """
+        number = await self.request_send(data)
+        try:
+            return await self.request_wait(number)
+        finally:
+            self.channel._give_up(number)
+
+    async def request_send(self, data) -> int:
+        """Sends a request; the number is for request_wait(), or request_cancel()."""
+        return await self.channel._again(lambda: self.channel.request_send(data, 0), True)
+
+    async def request_wait(self, number: int) -> Optional[hamlyn.Message]:
+        """The reply to a request; None at the end."""
+        return await self.channel._again(lambda: self.channel.request_wait(number, 0))
+
+    def request_cancel(self, number: int) -> None:
+        """Gives a request up: its reply is dropped when it comes."""
+        self.channel.request_cancel(number)
+
+    async def reply(self, request: hamlyn.Message, data) -> None:
+        """Answers a request that was received from this channel, not released yet."""
+        await self.channel._again(lambda: self.channel.reply(request, data, 0), True)
 
     async def __aiter__(self) -> AsyncIterator[hamlyn.Message]:
         while True:

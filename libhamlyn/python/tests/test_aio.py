@@ -66,6 +66,30 @@ class Asyncio(DeviceTest):
 
         self.run_bounded(main())
 
+    def test_requests_that_overtake_each_other(self):
+        async def ask(channel, i):
+            data = str(i).encode()
+            with await channel.request(data) as reply:
+                self.assertEqual(reply.data, data)
+
+        async def main():
+            a, b = aio.Channel.pair(self.manager)
+            tasks = [asyncio.create_task(ask(a, i)) for i in range(10)]
+            plain = asyncio.create_task(a.recv_bytes())
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(a.request(b"late"), 0.05)
+            requests = [await b.recv() for _ in range(11)]
+            await b.reply(requests.pop(), b"late")
+            b.channel.reply_only()
+            await b.send(b"plain")
+            for request in reversed(requests):
+                with request:
+                    await b.reply(request, request.data)
+            await asyncio.gather(*tasks)
+            self.assertEqual(await plain, b"plain")
+
+        self.run_bounded(main())
+
     def test_fifty_channels(self):
         async def client(i):
             async with await aio.connect(self.manager, path, PATIENCE) as channel:

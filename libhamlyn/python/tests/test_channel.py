@@ -170,6 +170,54 @@ class Channels(DeviceTest):
             self.assertEqual(bytes(reply), b"QUESTION")
         thread.join()
 
+    def test_request_gets_its_own_reply(self):
+        a, b = self.pair()
+        for timeout in (0.01, 0):
+            with self.assertRaises(TimeoutError):
+                a.request(b"late", timeout)
+            late = b.receive(PATIENCE)
+            self.assertTrue(late.is_request)
+            first, second = a.request_send(b"1"), a.request_send(b"2")
+            b.reply(late, b"late")
+            late.release()
+            b.send(b"plain")
+            with self.assertRaises(BlockingIOError):
+                a.request_wait(first, 0)
+            with b.receive(PATIENCE) as one, b.receive(PATIENCE) as two:
+                b.reply(two, bytearray(b"to 2"))
+                b.reply(one, b"to 1")
+            for number in (first, second):
+                with a.request_wait(number, PATIENCE) as reply:
+                    self.assertFalse(reply.is_request)
+                    self.assertEqual(bytes(reply), b"to 1" if number == first else b"to 2")
+            self.assertEqual(a.receive_bytes(PATIENCE), b"plain")
+            with self.assertRaises(hamlyn.Error) as e:
+                a.request_wait(first, PATIENCE)
+            self.assertEqual(e.exception.errno, errno.EINVAL)
+        a.send(b"no request")
+        with b.receive(PATIENCE) as message:
+            with self.assertRaises(hamlyn.Error):
+                b.reply(message, b"x")
+            with self.assertRaises(ValueError):
+                a.reply(message, b"x")
+        with self.assertRaises(ValueError):
+            b.reply(message, b"x")
+
+    def test_request_that_was_not_sent(self):
+        a, b = self.pair()
+        sent = 0
+        with self.assertRaises(TimeoutError):
+            while True:
+                a.send(b"x", 0.05)
+                sent += 1
+        for timeout in (0, 0.01):
+            with self.assertRaises(BlockingIOError):
+                a.request(b"?", timeout)
+        for _ in range(sent):
+            self.assertEqual(b.receive_bytes(PATIENCE), b"x")
+        with self.assertRaises(TimeoutError):
+            b.receive(0.01)
+
     def test_seeds(self):
         a, b = hamlyn.Channel(self.manager), hamlyn.Channel(self.manager)
         a.join(b.seed())
