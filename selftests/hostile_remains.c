@@ -18,9 +18,9 @@
 /* Keys as they are must be nowhere in our own memory: that is looked at as well. */
 static uint64_t hidden;
 
-static uint64_t the_key(void)
+static uint64_t __attribute__((noinline)) the_key(void)
 {
-	return hidden ^ ODDS;
+	return hidden ^ *(volatile uint64_t *)&(uint64_t){ ODDS };
 }
 
 /* ---- the kernel's memory ---- */
