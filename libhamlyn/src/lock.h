@@ -26,6 +26,16 @@ uint32_t h__thread_number(void);
 int h__lock_slow(uint32_t *word, int64_t deadline_ns);
 void h__unlock_slow(uint32_t *word);
 
+/* A test's: what may happen whenever a lock was taken (1) or let go (-1). */
+#ifdef H_LOCK_STEPS
+void h__lock_step(int by);
+#else
+static inline void h__lock_step(int by)
+{
+	(void)by;
+}
+#endif
+
 static inline bool h__lock_free(uint32_t *word)
 {
 	uint32_t self = h__own_number, none = 0;
@@ -39,12 +49,16 @@ static inline void h__lock(uint32_t *word)
 {
 	if (!h__lock_free(word))
 		h__lock_slow(word, H_FOREVER);
+	h__lock_step(1);
 }
 
 /* Does not wait, but for who is about to let go. */
 static inline bool h__try_lock(uint32_t *word)
 {
-	return h__lock_free(word) || !h__lock_slow(word, H_NOWAIT);
+	if (!h__lock_free(word) && h__lock_slow(word, H_NOWAIT))
+		return false;
+	h__lock_step(1);
+	return true;
 }
 
 /* A full barrier where an atomic instruction is one, see full_barrier_behind_atomic(). */
@@ -55,12 +69,17 @@ static inline void h__unlock(uint32_t *word)
 	if (h__unlikely(!__atomic_compare_exchange_n(word, &self, 0, false, __ATOMIC_SEQ_CST,
 						     __ATOMIC_RELAXED)))
 		h__unlock_slow(word);
+	h__lock_step(-1);
 }
 
 /* 0, or -EAGAIN or -ETIMEDOUT. */
 static inline int h__lock_until(uint32_t *word, int64_t deadline_ns)
 {
-	return h__lock_free(word) ? 0 : h__lock_slow(word, deadline_ns);
+	int err = h__lock_free(word) ? 0 : h__lock_slow(word, deadline_ns);
+
+	if (!err)
+		h__lock_step(1);
+	return err;
 }
 
 /*
