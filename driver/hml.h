@@ -29,6 +29,7 @@
 #include <linux/pid.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
+#include <linux/siphash.h>
 #include <linux/sched/user.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
@@ -74,6 +75,20 @@ struct hml_limits {
 	unsigned long termini;
 };
 
+#define HML_KNOWN	1008	/* with the rest less than two pages */
+
+/**
+ * struct hml_known - keys that a user has watched slots by, and that were right
+ * @lock: protects the lists; innermost
+ * @secret: so that nobody chooses keys that fall into one list; constant
+ * @watches: struct hml_watch, by slot and key
+ */
+struct hml_known {
+	raw_spinlock_t lock;
+	siphash_key_t secret;
+	struct hlist_head watches[HML_KNOWN];
+};
+
 /**
  * struct hml_user - what one user has of a NIC
  * @node: in device.users, by @uid
@@ -86,6 +101,7 @@ struct hml_limits {
  * @limited: has limits of its own, not the NIC's
  * @bucket: wrong keys that it may present: of all its termini and watches. Without a
  *	lock
+ * @known: keys that it has had; constant
  * @paused_told: when an event told last that one of its termini pauses, ns; atomic
  *
  * All else under device.users_lock. Kept without a reference while it has limits of
@@ -101,6 +117,7 @@ struct hml_user {
 	struct hml_limits limits;
 	bool limited;
 	struct hml_bucket bucket;
+	struct hml_known *known;
 	u64 paused_told;
 };
 
@@ -852,6 +869,7 @@ void hml_watch_destroy_all(struct hml_context *c);
 void hml_watch_init_slot(struct hml_slot_object *s);
 void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key);
 void hml_watch_tell_rekeyed(struct hml_slot_object *s);
+struct hml_known *hml_known_new(void);
 void hml_watch_tell(struct hml_slot_object *s);
 bool hml_watch_leave(struct hml_slot_object *s);
 u64 hml_watch_down(void);

@@ -323,6 +323,8 @@ void hml_port_xmit(struct hml_nic *from, struct hml_nic *to,
 void hml_port_rejected(struct hml_nic *nic, const struct hml_slot *slot,
 		       const struct hamlyn_packet *h, int reason,
 		       const struct hml_sender *sender);
+bool hml_port_knew(const struct hml_nic *nic, const struct hamlyn_packet *h,
+		   const struct hml_sender *sender);
 void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *nq);
 
 #endif /* HML_PORT_LINUX_H */

@@ -258,6 +258,7 @@ static void user_free(struct hml_user *u)
 	if (!u)
 		return;
 	account_put(u->account);
+	kfree(u->known);
 	kfree(u);
 }
 
@@ -272,9 +273,12 @@ static struct hml_user *user_new(kuid_t uid)
 	if (!u)
 		return NULL;
 	u->uid = uid;
-	u->account = account_get(__kuid_val(uid));
+	u->known = hml_known_new();
+	if (u->known)
+		u->account = account_get(__kuid_val(uid));
 	if (u->account)
 		return u;
+	kfree(u->known);
 	kfree(u);
 	return NULL;
 }

@@ -20,8 +20,10 @@
  * takes the lock to tell. Either it finds the watch, or WATCH finds the end.
  */
 #include <linux/cred.h>
+#include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/preempt.h>
+#include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/slab.h>
@@ -45,6 +47,8 @@
 /**
  * struct hml_watch - watch of a context on a slot
  * @place: in a list of the slot, in nq.untold, or empty; under watch_lock
+ * @known: in the user's known keys, or nowhere; under their lock
+ * @key: the key that was right, if it is there; constant then
  * @nq: NQ to be told, which it keeps from being destroyed; constant
  * @cookie: what to tell it; constant
  * @era: of @eras, when it was armed; constant once armed
@@ -54,6 +58,8 @@
  */
 struct hml_watch {
 	struct list_head place;
+	struct hlist_node known;
+	u64 key;
 	struct hml_nqueue *nq;
 	u64 cookie;
 	u64 era;
@@ -452,6 +458,90 @@ void hml_watch_tell_all(struct hml_device *d, u64 era)
 	wait_told();
 }
 
+/* ---- keys that were right ---- */
+
+/* Of one list: it takes tens of thousands of watches, of the same user, to make it longer. */
+#define MOST_KNOWN	HML_LOCK_STEPS
+
+struct hml_known *hml_known_new(void)
+{
+	struct hml_known *known = kzalloc(sizeof(*known), GFP_KERNEL_ACCOUNT);
+
+	if (!known)
+		return NULL;
+	raw_spin_lock_init(&known->lock);
+	get_random_bytes(&known->secret, sizeof(known->secret));
+	return known;
+}
+
+static struct hlist_head *known_list(struct hml_known *known, u32 host, u32 slot, u64 key)
+{
+	u64 hash = siphash_2u64((u64)host << 32 | slot, key, &known->secret);
+
+	return &known->watches[reciprocal_scale((u32)hash, HML_KNOWN)];
+}
+
+static struct hml_known *known_of(const struct hml_watch *w)
+{
+	return w->nq->context->user->known;
+}
+
+/* For as long as there is the watch, told or not: what is on its way comes later. */
+static void remember(struct hml_watch *w, u64 key)
+{
+	struct hml_known *known = known_of(w);
+
+	w->key = key;
+	hml_lock(&known->lock);
+	hlist_add_head(&w->known, known_list(known, w->host, w->slot, key));
+	hml_unlock(&known->lock);
+}
+
+static void forget(struct hml_watch *w)
+{
+	struct hml_known *known = known_of(w);
+
+	hml_lock(&known->lock);
+	hlist_del_init(&w->known);
+	hml_unlock(&known->lock);
+}
+
+static bool knew(struct hml_known *known, u32 host, u32 slot, u64 key)
+{
+	const struct hml_watch *w;
+	bool found = false;
+	u32 looks = 0;
+
+	hml_lock(&known->lock);
+	hlist_for_each_entry(w, known_list(known, host, slot, key), known) {
+		hml_lock_step();
+		found = w->key == key && w->slot == slot && w->host == host;
+		if (found || ++looks == MOST_KNOWN)
+			break;
+	}
+	hml_unlock(&known->lock);
+	return found;
+}
+
+/**
+ * hml_port_knew() - is a wrong key late, and no guess?
+ * @nic: the slot's NIC
+ * @h: the packet
+ * @sender: who sent it, and no adversary
+ *
+ * Its user has it from the slot's owner if it was right when the user began to watch by it.
+ *
+ * Return: true if so.
+ */
+bool hml_port_knew(const struct hml_nic *nic, const struct hamlyn_packet *h,
+		   const struct hml_sender *sender)
+{
+	const struct hml_user *user = container_of(sender->guard.bucket, struct hml_user,
+						   bucket);
+
+	return knew(user->known, nic->host, h->slot, h->key);
+}
+
 /* ---- making one ---- */
 
 /*
@@ -511,6 +601,8 @@ static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
 	s->claimed |= !!(arg->flags & HAMLYN_WATCH_CLAIM);
 	w->era = eras;
 	list_add_tail(&w->place, &s->watches);
+	if (!(arg->flags & HAMLYN_WATCH_TICKET))
+		remember(w, arg->key);
 	return ARMED;
 }
 
@@ -518,10 +610,13 @@ static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
  * As a packet's guess. Under the lock it is taken before anybody else's key is looked
  * at: so those who ask at the same moment are tried one after the other.
  */
-static void take_guess(struct hml_context *c, const struct hml_nic *nic, int reject)
+static void take_guess(struct hml_context *c, const struct hml_nic *nic,
+		       const struct hamlyn_watch *arg, int reject)
 {
 	lockdep_assert_held(&watch_lock);
-	if (reject == HAMLYN_REJECT_KEY || reject == HAMLYN_REJECT_TICKET)
+	if (reject != HAMLYN_REJECT_KEY && reject != HAMLYN_REJECT_TICKET)
+		return;
+	if (!knew(c->user->known, arg->host, arg->slot, arg->key))
 		hml_bucket_take(&c->user->bucket, READ_ONCE(nic->guesses),
 				ktime_get_ns());
 }
@@ -566,7 +661,7 @@ static int arm(struct hml_context *c, struct hml_watch *w,
 		reject = arm_on(nic, slot, w, arg);
 	}
 	if (!(arg->flags & HAMLYN_WATCH_TICKET))
-		take_guess(c, nic, reject);
+		take_guess(c, nic, arg, reject);
 	/* Which hosts there are is no secret: see EHOSTUNREACH. */
 	if (!nic || reject >= 0)
 		tell(w);
@@ -720,10 +815,11 @@ static void watch_free(struct hml_watch *w)
 	hml_lock(&watch_lock);
 	detach(w);
 	hml_unlock(&watch_lock);
+	forget(w);
 	trace_hamlyn_unwatch(w->nq, w->id, w->host, w->slot);
 	w->nq->users--;
 	pay_no_more(w->nq->context);
-	kfree(w);
+	kfree_sensitive(w);
 }
 
 int hml_watch_destroy(struct hml_context *c, u32 id)

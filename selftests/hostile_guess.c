@@ -678,6 +678,121 @@ TEST_F(hostile_guess, who_is_held_back_is_told_so_and_may_watch_by_tickets)
 	EXPECT_EQ(0, as(somebody(20), watch_while_paused, &self->owner));
 }
 
+/* ---- keys that were right ------------------------------------------------ */
+
+/* By @key, which is no other one: the same again and again. Or a negative errno. */
+static int64_t repeat(struct party *p, const struct party *to, uint64_t key, int count)
+{
+	struct hamlyn_trb trb = to_party(to);
+	int64_t begun = ht_now_ns();
+	int i;
+
+	trb.key = key;
+	for (i = 0; i < count; i++)
+		if (post(&p->terminus, &trb))
+			return -EIO;
+	return ht_now_ns() - begun;
+}
+
+struct known {
+	struct party *owner;
+	uint64_t old;
+};
+
+/* Watches by the right key, which the owner then changes. */
+static int be_late(void *arg)
+{
+	struct known *k = arg;
+	struct hamlyn_watch w = {
+		.size = sizeof(w),
+		.host = k->owner->query.host,
+		.slot = k->owner->slot.slot,
+		.key = k->old,
+	};
+	struct party p;
+	int64_t took;
+
+	if (party_open(&p))
+		return 1;
+	w.nq = p.nq.arg.nq;
+	if (ht_raw(p.fd, HAMLYN_IOC_WATCH, &w) || rekey(k->owner, 0))
+		return 2;
+	took = repeat(&p, k->owner, k->old, MANY);
+	if (took < 0 || took > unhindered_ns())
+		return 3;
+	/* By a watch as well. */
+	for (int i = 0; i < MANY; i++)
+		if (watch(&p, k->owner, k->old))
+			return 4;
+	/* Any other one is a guess, and so is this one of who has let go of it. */
+	if (ht_raw_id(p.fd, HAMLYN_IOC_UNWATCH, w.watch))
+		return 5;
+	return too_quick(repeat(&p, k->owner, k->old, TOO_MANY), LEAST_NS(TOO_MANY)) ? 6 : 0;
+}
+
+TEST_F(hostile_guess, a_key_that_was_right_is_late)
+{
+	struct known k = { &self->owner, self->owner.slot.key };
+	int64_t before = rejects(&self->owner, HAMLYN_REJECT_KEY);
+
+	EXPECT_EQ(0, as(somebody(25), be_late, &k));
+	EXPECT_LE(before + 2 * MANY + TOO_MANY, rejects(&self->owner, HAMLYN_REJECT_KEY));
+}
+
+/* Had by one user, and tried by another. */
+static int try_anothers(void *arg)
+{
+	const struct known *k = arg;
+	struct party p;
+
+	if (party_open(&p))
+		return 1;
+	return too_quick(repeat(&p, k->owner, k->old, TOO_MANY), LEAST_NS(TOO_MANY)) ? 2 : 0;
+}
+
+TEST_F(hostile_guess, a_key_that_another_user_had_is_a_guess)
+{
+	struct known k = { &self->owner, self->owner.slot.key };
+	struct hamlyn_watch w = {
+		.size = sizeof(w),
+		.host = self->owner.query.host,
+		.slot = self->owner.slot.slot,
+		.key = k.old,
+		.nq = self->owner.nq.arg.nq,
+	};
+
+	ASSERT_EQ(0, ht_raw(self->owner.fd, HAMLYN_IOC_WATCH, &w));
+	ASSERT_EQ(0, rekey(&self->owner, 0));
+	EXPECT_EQ(0, as(somebody(26), try_anothers, &k));
+}
+
+/* A watch by a wrong key is told at once, and proves nothing. */
+static int watch_wrongly(void *arg)
+{
+	const struct known *k = arg;
+	struct hamlyn_watch w = {
+		.size = sizeof(w),
+		.host = k->owner->query.host,
+		.slot = k->owner->slot.slot,
+		.key = k->old,
+	};
+	struct party p;
+
+	if (party_open(&p))
+		return 1;
+	w.nq = p.nq.arg.nq;
+	if (ht_raw(p.fd, HAMLYN_IOC_WATCH, &w))
+		return 2;
+	return too_quick(repeat(&p, k->owner, k->old, TOO_MANY), LEAST_NS(TOO_MANY)) ? 3 : 0;
+}
+
+TEST_F(hostile_guess, to_watch_by_a_wrong_key_makes_it_no_better)
+{
+	struct known k = { &self->owner, self->owner.slot.key ^ 1 };
+
+	EXPECT_EQ(0, as(somebody(27), watch_wrongly, &k));
+}
+
 struct guesser {
 	struct h_dev *dev;
 	struct h_nq *nq;

@@ -73,7 +73,10 @@ guard-round    native unit_guard            driver/core/guard.c  s/return (HML_G
 guard-forget   native unit_guard            driver/core/guard.c  s/return READ_ONCE(b->full) <= now;/return true;/
 guard-save     native unit_guard            driver/core/guard.c  s/(was > now ? was : now)/was/
 guard-asked    native unit_guard            driver/core/tx.c     s/hml_guard_paused(nic, &t->sender.guard))/0)/
-guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(slot, \&h, reject) \&\& !sender->guessed) {/if (0) {/
+guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(\&h, reject) \&\& !sender->guessed) {/if (0) {/
+guard-late     native unit_guard            driver/core/rx.c     s/if (!hml_port_knew(nic, \&h, sender))/if (1)/
+guard-ticket   native unit_guard            driver/core/rx.c     s/ \&\& !(h->flags \& HAMLYN_PACKET_TICKET);/;/
+shm-late       native stream                libhamlyn/src/shm_watch.c s/remember(shm, k->slot, k->key);/;/
 link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(nic->link->down))/if (0)/
 link-unfed     native unit_link             driver/core/link.c   s/if (!watchdog_ms)/if (1)/
 link-sender    native unit_link             driver/core/tx.c     s/if (likely(hml_link_up(nic) \&\& to/if (likely(to/
@@ -122,14 +125,11 @@ note-start     native stream                libhamlyn/src/stream_arrive.c s/if (
 note-number    native stream                libhamlyn/src/stream_arrive.c s/ || note.number != r->high)/)/
 hello-twice    native stream                libhamlyn/src/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (length != H_SEED_BYTES)/
 hello-length   native stream                libhamlyn/src/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (r->connected)/
-credit-bound   native stream                libhamlyn/src/stream_send.c s/if (released - s->released > sent - s->released ||/if (/
-credit-proof   native stream                libhamlyn/src/stream_send.c s/return proof == s->marks_sum;/return true;/
-credit-seen    native stream                libhamlyn/src/stream_arrive.c s/if (proof != sum)/if (0)/
-seed-third     native stream                libhamlyn/src/stream_send.c s/if ((int32_t)(released - s->start) >= 0 \&\& /if (/
+credit-bound   native stream                libhamlyn/src/stream_send.c s/if (released - s->released > sent - s->released)/if (0)/
 credit-short   native stream                libhamlyn/src/stream_send.c s/if (length < H_CREDIT_SHORT ||/if (/
 credit-long    native stream                libhamlyn/src/stream_send.c s/(flags & H_CREDIT_SEED \&\& length < H_CREDIT_LONG)) {/0) {/
 credit-fixed   native stream                libhamlyn/src/stream_send.c s/if (flags & H_CREDIT_SEED \&\& s->fixed) {/if (0) {/
-credit-smaller native stream                libhamlyn/src/stream_send.c s/ || f.buffer < s->buffer)/)/
+credit-smaller native stream                libhamlyn/src/stream_send.c s/ || f.buffer <= s->buffer)/)/
 seed-sense     native stream,rendezvous     libhamlyn/src/stream_send.c s/if (!seed_makes_sense(&f) || /if (/
 seed-credit    native rendezvous            libhamlyn/src/stream_arrive.c s/if (f.entries != H_CREDITS || /if (/
 seed-check     native rendezvous            libhamlyn/src/seed.c  s/h__get(p + CHECK, 4) != h__check_word(p, CHECK))/0)/
@@ -224,7 +224,11 @@ kernel-index   vm hostile_ticket            driver/core/tx.c     s/if (trb->tick
 kernel-empty   vm hostile_ticket            driver/core/tx.c     s/if (!k->key)/if (0)/
 kernel-ticket  vm hostile_ticket            driver/core/rx.c     s/ticket_key == READ_ONCE(slot->ticket_key) ?/1 ?/
 kernel-only    vm hostile_ticket            driver/core/rx.c     s/if (slot->flags \& HAMLYN_SLOT_TICKET_ONLY)$/if (0)/
-kernel-guess   vm hostile_guess             driver/core/rx.c     s/if (guessed(slot, \&h, reject) \&\& !sender->guessed) {/if (0) {/
+kernel-guess   vm hostile_guess             driver/core/rx.c     s/if (guessed(\&h, reject) \&\& !sender->guessed) {/if (0) {/
+kernel-late    vm hostile_guess             driver/watch.c       s/remember(w, arg->key);/;/
+kernel-forget  vm hostile_guess             driver/watch.c       s/^\tforget(w);/\t;/
+known-wrong    vm hostile_guess             driver/watch.c       s/^\tif (reject >= 0)$/\tif (remember(w, arg->key), reject >= 0)/
+watch-late     vm hostile_guess             driver/watch.c       s/if (!knew(c->user->known, arg->host, arg->slot, arg->key))/if (1)/
 guess-again    vm hostile_guess             driver/core/tx.c     s/t->sender.guessed = false;//
 kernel-second  vm hostile_ticket,paranoid   driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
 watch-key      vm hostile_watch             driver/core/rx.c     s/return key == READ_ONCE(slot->key) ? -1 : HAMLYN_REJECT_KEY;/return -1;/
@@ -233,7 +237,7 @@ watch-zero     vm hostile_watch             driver/core/rx.c     s/return right 
 watch-index    vm hostile_watch             driver/core/rx.c     s/if (meta_index >= slot->meta_count)/if (0)/
 watch-audit    vm hostile_watch             driver/watch.c       s/hml_port_rejected(nic, slot, &h, reject, &sender);//
 watch-free     vm hostile_guess             driver/watch.c       s/READ_ONCE(nic->guesses)/READ_ONCE(c->device->nic.guesses)/
-watch-guess    vm hostile_guess             driver/watch.c       s/if (reject == HAMLYN_REJECT_KEY || reject == HAMLYN_REJECT_TICKET)/if (0)/
+watch-guess    vm hostile_guess             driver/watch.c       s/if (reject != HAMLYN_REJECT_KEY \&\& reject != HAMLYN_REJECT_TICKET)/if (1)/
 watch-pause    vm hostile_guess             driver/watch.c       s/!hml_bucket_until(\&c->user->bucket, ktime_get_ns());/1;/
 watch-free-fd  vm hostile_guess             driver/watch.c       s/return arg->flags \& HAMLYN_WATCH_TICKET ||/return/
 watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tell_rekeyed(s);//

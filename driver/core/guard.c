@@ -6,6 +6,11 @@
  * year, some guess is right with a chance of 2 x 10^-8, however many slots there are. So
  * nobody has to be held back for longer than his rate demands, and a pause never grows.
  *
+ * Held back is only who could not have had the key. A wrong one that was right when its
+ * sender began to watch the slot is late: hml_port_knew(). A receiver may change its keys
+ * behind the back of an honest sender, and go on saying that all arrives: that costs the
+ * sender nothing. Who presents such a key finds out nothing, it is always the same one.
+ *
  * A bucket is one word, a theoretical arrival time: it says when the bucket will be full
  * again. Each wrong key takes one interval of it, so that nothing has to be counted down,
  * and a bucket that nobody touches forgets by itself.

@@ -30,6 +30,8 @@
  *  - hml_port_now_ns(port), a clock that never goes back;
  *  - hml_port_rejected(nic, slot, header, reason, sender), called for every
  *    packet that a NIC which is up discards, with the slot if there is one;
+ *  - hml_port_knew(nic, header, sender), called for packets that have a wrong key:
+ *    did the sender's user show that it was right, by watching the slot (H 6.3)?
  *  - a section around hml_tx_run() and hml_rx(), the home's business: a slot
  *    that was unlinked is not freed, and a key that was replaced is still in
  *    use, until all that are in such a section have left it;

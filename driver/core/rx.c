@@ -291,15 +291,15 @@ static void notify_late(struct hml_nic *nic, struct hml_slot *slot,
  * opens that. Which slots there are is no secret: numbers that one is not given
  * are in use.
  */
-static bool guessed(const struct hml_slot *slot, const struct hamlyn_packet *h,
-		    int reject)
+static bool guessed(const struct hamlyn_packet *h, int reject)
 {
 	if (reject == HAMLYN_REJECT_TICKET)
 		return true;
-	/* Nobody chooses the key of a ticket: one that is void is no guess. */
-	return reject == HAMLYN_REJECT_KEY &&
-	       !(h->flags & HAMLYN_PACKET_TICKET &&
-		 slot->mode == HAMLYN_SLOT_NORMAL);
+	/*
+	 * Nobody chooses the key of a ticket. One that is void is late; and whom the owner
+	 * has given one was let in by it: an entry's key is the owner's to change.
+	 */
+	return reject == HAMLYN_REJECT_KEY && !(h->flags & HAMLYN_PACKET_TICKET);
 }
 
 static noinline void discard(struct hml_nic *nic, struct hml_slot *slot,
@@ -310,9 +310,10 @@ static noinline void discard(struct hml_nic *nic, struct hml_slot *slot,
 	if (slot)
 		hml_atomic_inc64(&slot->rejects[reject]);
 	/* The packets of a message have one key, and are one guess. */
-	if (guessed(slot, &h, reject) && !sender->guessed) {
+	if (guessed(&h, reject) && !sender->guessed) {
 		sender->guessed = true;
-		hml_guard_guess(nic, sender);
+		if (!hml_port_knew(nic, &h, sender))
+			hml_guard_guess(nic, sender);
 	}
 	hml_port_rejected(nic, slot, &h, reject, sender);
 }

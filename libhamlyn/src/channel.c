@@ -287,7 +287,7 @@ static int finish(struct h_channel *ch, int64_t deadline_ns)
 
 	if (!ch->joined)
 		return 0;
-	/* What is sent to one who has gone would pass for a guess of a key. */
+	/* Nothing need be sent to one who has gone. */
 	h_manager_poll(ch->manager);
 	/* Half a message is not to be followed by the end. */
 	err = ch->sender->closed ? 0 : h__channel_push(ch, deadline_ns);

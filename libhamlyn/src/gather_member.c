@@ -181,7 +181,7 @@ static void say_bye(struct h_gather_member *m)
 	if (m->left)
 		return;
 	m->left = true;
-	/* What is sent to one who has gone would pass for a guess of a key. */
+	/* Nothing need be sent to one who has gone. */
 	h_manager_poll(m->r.manager);
 	h_receiver_lock(&m->r);
 	gone = m->gone;

@@ -251,6 +251,8 @@ static inline u64 hml_port_now_ns(const struct hml_port *port)
 void hml_port_rejected(struct hml_nic *nic, const struct hml_slot *slot,
 		       const struct hamlyn_packet *h, int reason,
 		       const struct hml_sender *sender);
+bool hml_port_knew(const struct hml_nic *nic, const struct hamlyn_packet *h,
+		   const struct hml_sender *sender);
 void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *nq);
 
 #endif /* PORT_USER_H */

@@ -8,7 +8,7 @@
  */
 #include "manager.h"
 
-#define SEED_VERSION	1
+#define SEED_VERSION	2
 #define SEED_MAGIC	0x6453486du
 
 /* Where things are. */

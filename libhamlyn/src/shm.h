@@ -143,6 +143,14 @@ struct shm_segment {
 	struct shm_audit_entry audit[SHM_AUDIT_ENTRIES];
 };
 
+#define SHM_KNOWN	256
+
+/* A key that a slot was watched by and that was right: all 0 is none, slot 0's key is not 0. */
+struct shm_known {
+	u64 key;
+	u32 slot;
+};
+
 /* data_first, pages: as they were when the segment was joined, and checked. */
 struct shm_dev {
 	struct shm_segment *seg;
@@ -155,6 +163,7 @@ struct shm_dev {
 	struct hml_nic nic;
 	struct hml_sender self;	/* who guesses by h_watch() */
 	struct hml_bucket bucket;	/* wrong keys that the process may present */
+	struct shm_known known[SHM_KNOWN];	/* late, if they come again: hml_port_knew() */
 	int64_t looked_ns;	/* when we last looked who is dead; dev->lock */
 };
 

@@ -206,6 +206,33 @@ bool h__shm_nq_gone(struct h_nq *nq, struct hamlyn_nq_entry *e)
 	return true;
 }
 
+/* ---- keys that were right ---- */
+
+static struct shm_known *known_of(struct shm_dev *shm, u32 slot, u64 key)
+{
+	return &shm->known[(slot ^ key) % SHM_KNOWN];
+}
+
+/* Segment locked. It may displace another one, which is then counted as a guess. */
+static void remember(struct shm_dev *shm, u32 slot, u64 key)
+{
+	struct shm_known *k = known_of(shm, slot, key);
+
+	WRITE_ONCE(k->key, key);
+	WRITE_ONCE(k->slot, slot);
+}
+
+bool hml_port_knew(const struct hml_nic *nic, const struct hamlyn_packet *h,
+		   const struct hml_sender *sender)
+{
+	struct shm_dev *shm = (struct shm_dev *)((char *)sender->guard.bucket -
+						 offsetof(struct shm_dev, bucket));
+	const struct shm_known *k = known_of(shm, h->slot, h->key);
+
+	(void)nic;
+	return READ_ONCE(k->key) == h->key && READ_ONCE(k->slot) == h->slot;
+}
+
 /* ---- making and ending ---- */
 
 static struct shm_watch *free_record(struct shm_segment *seg)
@@ -232,13 +259,15 @@ static void count_reject(struct shm_dev *shm, struct hml_slot *slot,
 		.slot = k->slot,
 		.meta_index = k->meta_index,
 		.offset = k->base,
+		.key = k->key,
 	};
 
 	shm->self.stats->rejects[reason]++;
 	if (slot)
 		hml_atomic_inc64(&slot->rejects[reason]);
 	/* As a packet. Nobody chooses the key of a ticket: a void one is no guess. */
-	if ((reason == HAMLYN_REJECT_KEY || reason == HAMLYN_REJECT_TICKET) && !ticket)
+	if ((reason == HAMLYN_REJECT_KEY || reason == HAMLYN_REJECT_TICKET) && !ticket &&
+	    !hml_port_knew(&shm->nic, &h, &shm->self))
 		hml_guard_guess(&shm->nic, &shm->self);
 	hml_port_rejected(&shm->nic, slot, &h, reason, &shm->self);
 }
@@ -284,6 +313,8 @@ static int fill(struct shm_dev *shm, struct shm_watch *w,
 		w->epoch = slot->epoch;
 		slot->watched = 1;
 		slot->claimed |= hw->claim;
+		if (!ticket)
+			remember(shm, k->slot, k->key);
 	}
 	WRITE_ONCE(w->state, generation * (SHM_WATCH_STATE + 1) |
 			     SHM_WATCH_ARMED);

@@ -15,13 +15,11 @@
  * so that the newest one leaves it a record to say with that it has seen it. That is
  * why there are none for records of a generation whose end the sender was told.
  *
- * Neither believes that the other has received what it says it has: it could have changed
- * its keys, so that all that comes is a guess of who sent it, who is held back for that
- * together with everything else he sends. Each credit has a word in it that nobody knows
- * who did not receive it, and so has one record of each half of a lap, which one is up to
- * chance. The other end answers with the sum of all words so far. Who lets records be
- * rejected is found out when such a one is among them: with half as many as it has buffers
- * on the average; and more than two generations of them are never sent without an answer.
+ * Either may lie about what it has received, and have changed its keys before: so that all
+ * that comes to it is rejected, and the other one goes on. That is held against nobody: each
+ * watches the other by the key that it has, which is late and no guess from then on, or has
+ * it as a descriptor (driver/core/guard.c). Buffers grow each time that there are new ones, so
+ * that nobody is given key after key.
  */
 #ifndef H_STREAM_INTERNAL_H
 #define H_STREAM_INTERNAL_H
@@ -54,9 +52,7 @@
 struct h_note {
 	uint32_t flags;
 	uint32_t credits;	/* seen so far, see h__credit_count() */
-	uint32_t number;	/* of this record, with H_NOTE_START */
-	uint16_t word;		/* to be added up by the receiver */
-	uint16_t proof;		/* sum of the words of all credits seen */
+	uint32_t number;	/* of this record, with H_NOTE_START; behind it 4 zero bytes */
 	uint64_t more;		/* bytes of the same send still to come */
 	uint32_t label;
 	bool labelled;
@@ -78,49 +74,16 @@ static inline uint32_t h__credit_count(uint32_t counts, uint32_t index)
 	return (counts & ~byte) | ((counts + (1u << 8 * index)) & byte);
 }
 
-/* released, flags, proof: the sum of released records' words; word, 0; seed */
-#define H_CREDIT_SHORT	12
+/* released, flags; seed */
+#define H_CREDIT_SHORT	8
 #define H_CREDIT_LONG	(H_CREDIT_SHORT + H_SEED_BYTES)
-
-/* ---- what nobody can know who has not received it ---- */
-
-/* Random bytes, some at a time. */
-struct h_words {
-	unsigned int left;
-	uint16_t words[128];
-};
-
-static inline int h__words_take(struct h_words *w, uint16_t *word)
-{
-	int err;
-
-	if (!w->left) {
-		err = h__random(w->words, sizeof(w->words));
-		if (err)
-			return err;
-		w->left = sizeof(w->words) / sizeof(*w->words);
-	}
-	*word = w->words[--w->left];
-	return 0;
-}
-
-/* A record with a word. */
-struct h_mark {
-	uint32_t number;
-	uint16_t word;
-};
-
-/* Each half of a lap has one: more than two generations can have under way, and be planned. */
-#define H_MARKS		16
 
 struct h_stream_sender {
 	struct h_receiver r;		/* of credits */
 	struct h_place credits;
 	/* r.lock */
 	uint32_t released;		/* records whose buffers are free again */
-	uint64_t credits_seen;		/* counts, and above them the sum of their words */
-	uint32_t marks_seen;		/* of those before released */
-	uint16_t marks_sum;		/* of their words */
+	uint32_t credits_seen;		/* counts */
 	bool gone;			/* the receiver is */
 	bool broken;			/* it broke the rules */
 	bool finished;			/* it has everything */
@@ -139,11 +102,6 @@ struct h_stream_sender {
 	uint32_t buffer;
 	uint32_t start;
 	uint32_t sent;			/* written by who is sending, read by all */
-	/* The last one is planned: its record was not sent. Read where sent is behind it. */
-	struct h_mark marks[H_MARKS];
-	uint32_t marks_made;
-	uint32_t marks_from;		/* the next half of a lap */
-	struct h_words words;
 	uint32_t generation;
 	uint32_t credits_told;
 	bool starts;			/* the next record is its first one */
@@ -226,7 +184,6 @@ struct h_stream_arrival {
 	uint32_t length;
 	uint8_t here;
 	uint8_t control;	/* for the library, not the application */
-	uint16_t word;
 	uint64_t more;		/* and H_MORE_LABELLED */
 };
 
@@ -256,11 +213,6 @@ struct h_stream_receiver {
 	uint32_t credited;		/* what the sender was told of that */
 	uint32_t credit_sent;		/* counts */
 	uint32_t credit_seen;		/* counts, as the sender says */
-	uint16_t credit_words[H_CREDITS];	/* of the last one of each buffer */
-	uint16_t credit_sum;		/* of the words of those seen */
-	uint16_t high_sum;		/* of the words of records before high */
-	uint16_t released_sum;
-	struct h_words words;
 	struct h_ticket credit;
 	bool connected;			/* credit is known */
 	bool fin;

@@ -107,8 +107,6 @@ static bool read_note(const struct h_generation *g, uint32_t index,
 	note->flags = (uint32_t)h__get(bytes, 4);
 	note->credits = (uint32_t)h__get(bytes + 4, 4);
 	note->number = (uint32_t)h__get(bytes + 8, 4);
-	note->word = (uint16_t)h__get(bytes + 12, 2);
-	note->proof = (uint16_t)h__get(bytes + 14, 2);
 	note->more = h__get(bytes + 16, 8);
 	note->label = (uint32_t)h__get(bytes + 24, 4);
 	note->labelled = length == H_LABELLED_NOTE_BYTES;
@@ -174,10 +172,9 @@ static bool wants_more(const struct h_stream_receiver *r,
 	       g->buffer < r->max_buffer && r->gens == 1;
 }
 
-/* Of each buffer: all that were sent, or all but the last; and what was in them. */
-static int take_credits_seen(struct h_stream_receiver *r, uint32_t counts, uint16_t proof)
+/* Of each buffer: all that were sent, or all but the last. */
+static int take_credits_seen(struct h_stream_receiver *r, uint32_t counts)
 {
-	uint16_t sum = r->credit_sum;
 	uint32_t i;
 
 	for (i = 0; i < H_CREDITS; i++) {
@@ -185,13 +182,8 @@ static int take_credits_seen(struct h_stream_receiver *r, uint32_t counts, uint1
 
 		if ((uint8_t)(sent - seen) > 1)
 			return -EPROTO;
-		if (seen != (uint8_t)(r->credit_seen >> 8 * i))
-			sum += r->credit_words[i];
 	}
-	if (proof != sum)
-		return -EPROTO;
 	r->credit_seen = counts;
-	r->credit_sum = sum;
 	return 0;
 }
 
@@ -204,7 +196,7 @@ static int take_note(struct h_stream_receiver *r, struct h_generation *g,
 	a->control = !a->length;
 	if (h__likely(!read_note(g, index, &note)))
 		return 0;
-	if (take_credits_seen(r, note.credits, note.proof))
+	if (take_credits_seen(r, note.credits))
 		return -EPROTO;
 	if (note.flags & ~H_NOTE_FLAGS)
 		return -EPROTO;
@@ -213,7 +205,6 @@ static int take_note(struct h_stream_receiver *r, struct h_generation *g,
 	if (note.flags & H_NOTE_EMPTY && (!r->messages || a->length))
 		return -EPROTO;
 	a->more = note.more;
-	a->word = note.word;
 	a->control = note.flags & H_NOTE_HELLO ||
 		     (!a->length && !(note.flags & H_NOTE_EMPTY));
 	if (h__unlikely(note.labelled)) {
@@ -258,7 +249,6 @@ void h__stream_release_one(struct h_stream_receiver *r)
 	uint32_t index = h__generation_index(g, r->released);
 
 	r->controls -= g->arrivals[index].control;
-	r->released_sum += g->arrivals[index].word;
 	g->arrivals[index].here = 0;
 	h__entry_arm(h__place_entry(&g->place, index));
 	r->released++;
@@ -296,7 +286,6 @@ static void advance(struct h_stream_receiver *r)
 			break;
 		}
 		r->controls += a->control;
-		r->high_sum += a->word;
 		h__write_once(&r->high, r->high + 1);
 	}
 	h__stream_pass_control(r);

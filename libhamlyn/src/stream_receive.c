@@ -70,9 +70,7 @@ void h__stream_credit_fin(struct h_stream_receiver *r)
 	r->fin_due = false;
 	if (r->connected && !r->gone) {
 		h__put(bytes, r->high, 4);	/* nothing is sent any more */
-		h__put(bytes + 4, H_CREDIT_FIN, 2);
-		h__put(bytes + 6, r->high_sum, 2);
-		h__put(bytes + 8, 0, 4);
+		h__put(bytes + 4, H_CREDIT_FIN, 4);
 		r->fin_due = send_credit(r, H_CREDITS, bytes, sizeof(bytes)) == -EAGAIN;
 	}
 	note_debt(r);
@@ -103,19 +101,15 @@ static bool credit_due(const struct h_stream_receiver *r)
 }
 
 static size_t write_credit(struct h_stream_receiver *r, unsigned char *bytes,
-			   uint32_t *index, uint16_t word)
+			   uint32_t *index)
 {
 	struct h_seed seed;
 
 	*index = free_credit(r);
 	r->credit_sent = h__credit_count(r->credit_sent, *index);
-	r->credit_words[*index] = word;
 	r->credited = r->released;
 	h__put(bytes, r->released, 4);
-	h__put(bytes + 4, r->seed_due ? H_CREDIT_SEED : 0, 2);
-	h__put(bytes + 6, r->released_sum, 2);
-	h__put(bytes + 8, word, 2);
-	h__put(bytes + 10, 0, 2);
+	h__put(bytes + 4, r->seed_due ? H_CREDIT_SEED : 0, 4);
 	if (!r->seed_due)
 		return H_CREDIT_SHORT;
 	r->seed_due = false;
@@ -131,14 +125,11 @@ static bool credit_goes(struct h_stream_receiver *r)
 	uint32_t credited = r->credited, sent = r->credit_sent;
 	bool seed = r->seed_due;
 	uint32_t index;
-	uint16_t word;
 	size_t length;
 
 	if (!credit_due(r))
 		return true;
-	if (h__words_take(&r->words, &word))
-		return false;
-	length = write_credit(r, bytes, &index, word);
+	length = write_credit(r, bytes, &index);
 	if (send_credit(r, index, bytes, length) != -EAGAIN)
 		return true;
 	r->credit_sent = sent;

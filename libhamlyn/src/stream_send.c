@@ -15,29 +15,13 @@ static struct h_stream_sender *of(struct h_receiver *r)
 	return (struct h_stream_sender *)r;
 }
 
-/* Has it received what it says? No mark is read that was not there before @released. */
-static bool proven(struct h_stream_sender *s, uint32_t released, uint16_t proof)
-{
-	unsigned int i;
-
-	for (i = 0; i < H_MARKS; i++) {
-		const struct h_mark *m = &s->marks[s->marks_seen % H_MARKS];
-
-		if ((int32_t)(m->number - released) >= 0)
-			break;
-		s->marks_sum += m->word;
-		s->marks_seen++;
-	}
-	return proof == s->marks_sum;
-}
-
 /* The credit was copied; what it says is the other end's word. */
 static void take_credit(struct h_stream_sender *s, const unsigned char *p,
 			uint32_t length)
 {
 	uint32_t sent = h__load_acquire(&s->sent);
 	uint32_t released = (uint32_t)h__get(p, 4);
-	uint32_t flags = (uint32_t)h__get(p + 4, 2);
+	uint32_t flags = (uint32_t)h__get(p + 4, 4);
 
 	if (length < H_CREDIT_SHORT ||
 	    (flags & H_CREDIT_SEED && length < H_CREDIT_LONG)) {
@@ -46,8 +30,7 @@ static void take_credit(struct h_stream_sender *s, const unsigned char *p,
 	}
 	/* An older one may come late. */
 	if ((int32_t)(released - s->released) > 0) {
-		if (released - s->released > sent - s->released ||
-		    !proven(s, released, (uint16_t)h__get(p + 6, 2))) {
+		if (released - s->released > sent - s->released) {
 			h__write_once(&s->broken, true);
 			return;
 		}
@@ -71,8 +54,6 @@ static void look_at_credit(struct h_stream_sender *s, uint32_t index)
 {
 	struct hamlyn_metadata *entry = h__place_entry(&s->credits, index);
 	unsigned char bytes[H_CREDIT_BYTES];
-	uint32_t counts;
-	uint16_t sum;
 
 	memcpy(bytes, (char *)s->credits.data.addr + index * H_CREDIT_BYTES,
 	       sizeof(bytes));
@@ -80,10 +61,8 @@ static void look_at_credit(struct h_stream_sender *s, uint32_t index)
 	h__entry_arm(entry);
 	if (index == H_CREDITS)
 		return;
-	counts = h__credit_count((uint32_t)s->credits_seen, index);
-	sum = (uint16_t)((s->credits_seen >> 32) + h__get(bytes + 8, 2));
 	/* Behind arming: from now on the receiver may be told, and send another. */
-	h__store_release(&s->credits_seen, (uint64_t)sum << 32 | counts);
+	h__store_release(&s->credits_seen, h__credit_count(s->credits_seen, index));
 }
 
 static void process_credit(struct h_receiver *r,
@@ -225,7 +204,8 @@ static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
 	err = h__seed_get(seed, H_SEED_STREAM, &f);
 	if (err)
 		return err;
-	if (!seed_makes_sense(&f) || f.buffer < s->buffer)
+	/* Larger each time: there are only so many. */
+	if (!seed_makes_sense(&f) || f.buffer <= s->buffer)
 		return -EINVAL;
 	if (fd >= 0)
 		err = h__ticket_adopt(s->r.manager, fd, &f.ticket);
@@ -268,18 +248,15 @@ void h__stream_sender_watch(struct h_stream_sender *s)
 	}
 }
 
-/* Nobody has more than two: before the third one all of the first one has arrived. */
 static int grow(struct h_stream_sender *s)
 {
 	struct h_seed next;
-	uint32_t released;
 
 	h_receiver_lock(&s->r);
 	next = s->next;
-	released = s->released;
 	s->grows = false;
 	h_receiver_unlock(&s->r);
-	if ((int32_t)(released - s->start) >= 0 && !adopt(s, &next, -1))
+	if (!adopt(s, &next, -1))
 		return 0;
 	h_receiver_lock(&s->r);
 	h__write_once(&s->broken, true);
@@ -316,67 +293,19 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 	}
 }
 
-/* Which record of the next half of a lap has a word, and what it is. */
-static int plan_mark(struct h_stream_sender *s)
-{
-	struct h_mark *m = &s->marks[s->marks_made % H_MARKS];
-	uint32_t half = s->entries / 2;
-	uint16_t offset;
-	int err;
-
-	err = h__words_take(&s->words, &offset);
-	if (!err)
-		err = h__words_take(&s->words, &m->word);
-	if (err)
-		return err;
-	m->number = s->marks_from + offset % half;
-	s->marks_from += half;
-	s->marks_made++;
-	return 0;
-}
-
-/* The record that was taken a mark for has not gone: it is the last one that is planned. */
-static void plan_again(struct h_stream_sender *s)
-{
-	s->marks_from -= s->entries / 2;
-	s->marks_made--;
-}
-
-/* The mark of the next record: it is not the last one that is planned any more. Or NULL. */
-static int take_mark(struct h_stream_sender *s, const struct h_mark **mark)
-{
-	const struct h_mark *m;
-	int err;
-
-	*mark = NULL;
-	if (h__unlikely(!s->marks_made)) {
-		err = plan_mark(s);
-		if (err)
-			return err;
-	}
-	m = &s->marks[(s->marks_made - 1) % H_MARKS];
-	if (h__likely(m->number != s->sent))
-		return 0;
-	*mark = m;
-	return plan_mark(s);
-}
-
 static size_t write_note(struct h_stream_sender *s, unsigned char *bytes,
-			 uint64_t more, uint64_t flags, const struct h_mark *mark)
+			 uint64_t more, uint64_t flags)
 {
-	uint64_t seen = h__load_acquire(&s->credits_seen);
-	uint32_t credits = (uint32_t)seen;
+	uint32_t credits = h__load_acquire(&s->credits_seen);
 
 	if (s->starts && s->generation > 1)
 		flags |= H_NOTE_START;
-	if (!flags && !more && credits == s->credits_told && !mark)
+	if (!flags && !more && credits == s->credits_told)
 		return 0;
 	s->credits_told = credits;
 	h__put(bytes, flags, 4);
 	h__put(bytes + 4, credits, 4);
-	h__put(bytes + 8, s->sent, 4);
-	h__put(bytes + 12, mark ? mark->word : 0, 2);
-	h__put(bytes + 14, seen >> 32, 2);
+	h__put(bytes + 8, s->sent, 8);
 	h__put(bytes + 16, more, 8);
 	if (h__likely(!(flags >> H_LABEL_SHIFT)))
 		return H_NOTE_BYTES;
@@ -414,7 +343,6 @@ int64_t h__stream_post(struct h_stream_sender *s, const void *data,
 {
 	unsigned char note[H_LABELLED_NOTE_BYTES];
 	uint32_t told = s->credits_told;
-	const struct h_mark *mark;
 	struct h_ticket t;
 	uint32_t index;
 	int64_t ret;
@@ -423,22 +351,18 @@ int64_t h__stream_post(struct h_stream_sender *s, const void *data,
 	if (s->sent % POLL_EVERY == 0)
 		h_manager_poll(s->r.manager);
 	ret = h__stream_wait_for_ticket(s, deadline_ns);
-	if (!ret)
-		ret = take_mark(s, &mark);
 	if (ret)
 		return ret;
 	index = (s->sent - s->start) & (s->entries - 1);
 	t = s->ticket;
 	t.base += (uint64_t)index * s->buffer;
 	t.meta_index = index;
-	n = write_note(s, note, more, flags, mark);
+	n = write_note(s, note, more, flags);
 	/* Before it is sent: the credit for it may come at any time then. */
 	h__store_release(&s->sent, s->sent + 1);
 	ret = send_record(s, &t, data, length, note, n, deadline_ns);
 	if (ret < 0) {
 		h__store_release(&s->sent, s->sent - 1);
-		if (mark)
-			plan_again(s);
 		s->credits_told = told;
 		return ret;
 	}

@@ -150,35 +150,14 @@ static uint64_t rest_of_message(struct fuzz *f, size_t length, bool beyond)
 	return message_left;
 }
 
-/* What only who has received it all knows: how many credits there were, and the words. */
+/* What only who has received it all knows: how many credits there were. */
 static void right_credits(unsigned char *bytes)
 {
 	const struct h_stream_receiver *r = receiver ? receiver :
 					    channel ? channel->receiver : NULL;
-	uint16_t sum;
-	uint32_t i;
 
-	if (!r)
-		return;
-	sum = r->credit_sum;
-	for (i = 0; i < H_CREDITS; i++)
-		if ((r->credit_sent ^ r->credit_seen) >> 8 * i & 0xff)
-			sum += r->credit_words[i];
-	h__put(bytes + 4, r->credit_sent, 4);
-	h__put(bytes + 14, sum, 2);
-}
-
-static uint16_t right_proof(uint32_t released)
-{
-	const struct h_stream_sender *s = sender ? sender :
-					  channel ? channel->sender : NULL;
-	uint16_t sum = s ? s->marks_sum : 0;
-	uint32_t i;
-
-	for (i = s ? s->marks_seen : 0; s && i != s->marks_made; i++)
-		if ((int32_t)(s->marks[i % H_MARKS].number - released) < 0)
-			sum += s->marks[i % H_MARKS].word;
-	return sum;
+	if (r)
+		h__put(bytes + 4, r->credit_sent, 4);
 }
 
 /* Of a request, or of a reply: to one of those that are under way, or to any. */
@@ -261,9 +240,7 @@ static void send_credit(struct fuzz *f)
 		return;
 	released = how & 2 ? fuzz_u32(f) : fuzz_u8(f);
 	h__put(bytes, released, 4);
-	h__put(bytes + 4, how & 4 ? fuzz_u8(f) & 3 : 0, 2);
-	h__put(bytes + 6, how & 16 ? 0 : right_proof(released), 2);
-	h__put(bytes + 8, how, 2);
+	h__put(bytes + 4, how & 4 ? fuzz_u8(f) & 3 : 0, 4);
 	if (how & 8) {
 		own_seed(f, H_SEED_STREAM, &seed);
 		memcpy(bytes + H_CREDIT_SHORT, seed.bytes, H_SEED_BYTES);

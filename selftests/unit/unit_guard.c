@@ -453,7 +453,7 @@ static void wrong_key_and_missing_ticket_count_and_nothing_else(void **state)
 	}
 }
 
-/* Nobody chose its key. In the paranoid modes there is another one to guess. */
+/* Nobody chose its key; and whom the owner has given one was let in by it. */
 static void void_ticket_is_no_guess(void **state)
 {
 	const struct hml_payload nothing = { 0 };
@@ -471,6 +471,37 @@ static void void_ticket_is_no_guess(void **state)
 	assert_int_equal(taken(), 0);
 	h.slot = 1;
 	hosts[1].slots[1].mode = HAMLYN_SLOT_PARANOID;
+	hml_rx(nic, &h, &nothing, &snd.t.sender);
+	h.ticket_key = WORLD_TICKET;
+	hml_rx(nic, &h, &nothing, &snd.t.sender);
+	assert_int_equal(snd.stats.rejects[HAMLYN_REJECT_KEY], 3);
+	assert_int_equal(taken(), 0);
+}
+
+/* Also where the owner has changed it without a call, which it may in the paranoid modes. */
+static void key_that_was_right_is_late(void **state)
+{
+	static const u8 modes[] = { HAMLYN_SLOT_NORMAL, HAMLYN_SLOT_PARANOID,
+				    HAMLYN_SLOT_PARANOID_ONE_SHOT };
+	const struct hml_payload nothing = { 0 };
+	struct hamlyn_packet h = rejected_packet(HAMLYN_REJECT_KEY);
+	u32 i, k;
+
+	(void)state;
+	world_known = h.key;
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		hosts[1].slots[1].mode = modes[i];
+		for (k = 0; k < 10 * FREE; k++) {
+			snd.t.sender.guessed = false;
+			hml_rx(nic, &h, &nothing, &snd.t.sender);
+		}
+	}
+	assert_int_equal(snd.stats.rejects[HAMLYN_REJECT_KEY], 30 * FREE);
+	assert_int_equal(taken(), 0);
+	assert_false(hml_guard_paused(nic, guard));
+	/* It opens nothing else. */
+	h.key++;
+	snd.t.sender.guessed = false;
 	hml_rx(nic, &h, &nothing, &snd.t.sender);
 	assert_int_equal(taken(), 1);
 }
@@ -709,6 +740,7 @@ int main(void)
 
 		TEST(wrong_key_and_missing_ticket_count_and_nothing_else),
 		TEST(void_ticket_is_no_guess),
+		TEST(key_that_was_right_is_late),
 		TEST(secondary_key_counts_and_secondary_limits_do_not),
 		TEST(packets_that_land_do_not_count),
 

@@ -135,6 +135,15 @@ void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *nq)
 
 static u64 nr_rejected;
 
+bool hml_port_knew(const struct hml_nic *nic, const struct hamlyn_packet *h,
+		   const struct hml_sender *sender)
+{
+	(void)nic;
+	(void)h;
+	(void)sender;
+	return false;
+}
+
 void hml_port_rejected(struct hml_nic *nic, const struct hml_slot *slot,
 		       const struct hamlyn_packet *h, int reason,
 		       const struct hml_sender *sender)
