@@ -225,13 +225,13 @@ inline_part() { # KERNEL
 }
 
 preempt_part() { # KERNEL
-	local kernel=$1 files=() test tests=$PREEMPT_BRIEF more="preempt=full "
+	local kernel=$1 files=() test list=$PREEMPT_BRIEF more="preempt=full "
 	case $kernel in
 	# No huge pages there, which limits is about in part
-	*-rt) tests="${PREEMPT_TESTS% limits} $PREEMPT_RT_MORE" more="" ;;
-	6.1) tests=$PREEMPT_TESTS ;;
+	*-rt) list="${PREEMPT_TESTS% limits} $PREEMPT_RT_MORE" more="" ;;
+	6.1) list=$PREEMPT_TESTS ;;
 	esac
-	for test in $tests; do
+	for test in $list; do
 		files+=(--file "$BUILD/selftests/$test")
 	done
 	part "preempted anywhere, Linux $kernel" \
@@ -239,7 +239,7 @@ preempt_part() { # KERNEL
 		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
 		--module-args "engine=poll engines=2 nics=2 max_slots=4096" "${files[@]}" \
 		--file selftests/run-tests.sh --script selftests/guest.sh \
-		--append "${more}HAMLYN_TEST_SCALE=2 hamlyn.tests=${tests// /,}"
+		--append "${more}HAMLYN_TEST_SCALE=2 hamlyn.tests=${list// /,}"
 }
 
 # Active Messages, over the adversary of the kernel's fabric, too.

@@ -429,7 +429,8 @@ TEST_F(requests, any_size)
 		ASSERT_EQ(sizes[i], q.length);
 		EXPECT_EQ(sizes[i], ht_match(q.data, q.length, i));
 		ht_fill(data, sizes[i], ~i);
-		ASSERT_EQ(0, put(self->b, self->a, H_LABEL_REPLY | h__message_id(&q), data, sizes[i]));
+		ASSERT_EQ(0, put(self->b, self->a, H_LABEL_REPLY | h__message_id(&q), data,
+				 sizes[i]));
 		h_channel_release(self->b, &q);
 		ASSERT_EQ(1, get_reply(self->a, self->b, id, &m));
 		ASSERT_EQ(sizes[i], m.length);

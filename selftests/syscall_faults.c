@@ -703,18 +703,39 @@ static void walk_all(struct __test_metadata *_metadata, FIXTURE_DATA(syscall_fau
 	TH_LOG("%d faults", s->tried);
 }
 
-#define WALK(name, index)						\
-TEST_F(syscall_faults, name)						\
-{									\
-	walk_all(_metadata, self, &scenarios[index]);			\
+TEST_F(syscall_faults, of_a_segment_or_an_open_file)
+{
+	walk_all(_metadata, self, &scenarios[0]);
 }
 
-WALK(of_a_segment_or_an_open_file, 0)
-WALK(of_one_more, 1)
-WALK(of_a_manager, 2)
-WALK(of_a_manager_for_an_event_loop, 3)
-WALK(of_a_pair_of_channels, 4)
-WALK(of_a_listener, 5)
-WALK(of_a_connection, 6)
+TEST_F(syscall_faults, of_one_more)
+{
+	walk_all(_metadata, self, &scenarios[1]);
+}
+
+TEST_F(syscall_faults, of_a_manager)
+{
+	walk_all(_metadata, self, &scenarios[2]);
+}
+
+TEST_F(syscall_faults, of_a_manager_for_an_event_loop)
+{
+	walk_all(_metadata, self, &scenarios[3]);
+}
+
+TEST_F(syscall_faults, of_a_pair_of_channels)
+{
+	walk_all(_metadata, self, &scenarios[4]);
+}
+
+TEST_F(syscall_faults, of_a_listener)
+{
+	walk_all(_metadata, self, &scenarios[5]);
+}
+
+TEST_F(syscall_faults, of_a_connection)
+{
+	walk_all(_metadata, self, &scenarios[6]);
+}
 
 TEST_HARNESS_MAIN

@@ -213,7 +213,7 @@ static int hand_over(struct h_channel *ch, struct h_message *m)
 
 /* 0, or what the first record of a message is, in @m, if that is all of it. */
 static inline int begin(struct h_channel *ch, const struct h_record *record,
-		 uint64_t more, uint32_t label, struct h_message *m)
+			uint64_t more, uint32_t label, struct h_message *m)
 {
 	if (record->length > ch->limit || more > ch->limit - record->length)
 		return -EPROTO;
