@@ -144,6 +144,7 @@ struct shm_segment {
 };
 
 #define SHM_KNOWN	256
+#define SHM_KNOWN_WAYS	4	/* of them one displaces another */
 
 /* A key that a slot was watched by and that was right: all 0 is none, slot 0's key is not 0. */
 struct shm_known {

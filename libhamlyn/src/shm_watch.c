@@ -208,16 +208,34 @@ bool h__shm_nq_gone(struct h_nq *nq, struct hamlyn_nq_entry *e)
 
 /* ---- keys that were right ---- */
 
-static struct shm_known *known_of(struct shm_dev *shm, u32 slot, u64 key)
+/* The first of those among which it is. */
+static const struct shm_known *known_of(const struct shm_dev *shm, u32 slot, u64 key)
 {
-	return &shm->known[(slot ^ key) % SHM_KNOWN];
+	return &shm->known[(slot ^ key) % (SHM_KNOWN / SHM_KNOWN_WAYS) * SHM_KNOWN_WAYS];
 }
 
-/* Segment locked. It may displace another one, which is then counted as a guess. */
+static bool knows(const struct shm_known *k, u32 slot, u64 key)
+{
+	unsigned int i;
+
+	for (i = 0; i < SHM_KNOWN_WAYS; i++)
+		if (READ_ONCE(k[i].key) == key && READ_ONCE(k[i].slot) == slot)
+			return true;
+	return false;
+}
+
+/* Segment locked. It may displace the oldest one, which is then counted as a guess. */
 static void remember(struct shm_dev *shm, u32 slot, u64 key)
 {
-	struct shm_known *k = known_of(shm, slot, key);
+	struct shm_known *k = (struct shm_known *)known_of(shm, slot, key);
+	unsigned int i;
 
+	if (knows(k, slot, key))
+		return;
+	for (i = SHM_KNOWN_WAYS - 1; i; i--) {
+		WRITE_ONCE(k[i].key, k[i - 1].key);
+		WRITE_ONCE(k[i].slot, k[i - 1].slot);
+	}
 	WRITE_ONCE(k->key, key);
 	WRITE_ONCE(k->slot, slot);
 }
@@ -225,12 +243,11 @@ static void remember(struct shm_dev *shm, u32 slot, u64 key)
 bool hml_port_knew(const struct hml_nic *nic, const struct hamlyn_packet *h,
 		   const struct hml_sender *sender)
 {
-	struct shm_dev *shm = (struct shm_dev *)((char *)sender->guard.bucket -
-						 offsetof(struct shm_dev, bucket));
-	const struct shm_known *k = known_of(shm, h->slot, h->key);
+	const struct shm_dev *shm = (struct shm_dev *)((char *)sender->guard.bucket -
+						       offsetof(struct shm_dev, bucket));
 
 	(void)nic;
-	return READ_ONCE(k->key) == h->key && READ_ONCE(k->slot) == h->slot;
+	return knows(known_of(shm, h->slot, h->key), h->slot, h->key);
 }
 
 /* ---- making and ending ---- */
