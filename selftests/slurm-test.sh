@@ -196,10 +196,7 @@ jobs_differ() { # WAY
 
 # The test programs of BUILD/am are static and cannot load libpmix: they are linked anew.
 link_dynamic() {
-	local file others=() program
-	for file in "$BUILD"/obj/am-tools/*.o; do
-		nm "$file" | grep -q ' T main$' || others+=("$file")
-	done
+	local others=("$BUILD"/obj/am-tools/lib/*.o) program
 	for program in ping_pong test_xfer exactly_once; do
 		"${CC:-cc}" "$BUILD/obj/am-tools/$program.o" "${others[@]}" -L"$BUILD" -Wl,--no-as-needed \
 			-Wl,-rpath,"$BUILD" -lhamlyn-am -lhamlyn -lm -lpthread \

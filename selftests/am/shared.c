@@ -73,7 +73,8 @@ static int count_one(struct dl_phdr_info *info, size_t size, void *arg)
 	if (!strchr(info->dlpi_name, '/'))
 		return 0;
 	all->count++;
-	if (!strstr(info->dlpi_name, "libhamlyn.so"))
+	/* Not libhamlyn: each copy would want a place among all threads' variables. */
+	if (!strstr(info->dlpi_name, "libhamlyn-am.so"))
 		return 0;
 	snprintf(all->path, sizeof(all->path), "%s", info->dlpi_name);
 	for (i = 0; i < info->dlpi_phnum; i++) {
