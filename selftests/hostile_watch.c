@@ -429,14 +429,16 @@ static bool ended(const struct beside *b)
 static void *call_beside(void *arg)
 {
 	struct beside *b = arg;
+	int64_t end = ht_now_ns() + ht_patience_ns();
 	bool begun;
 
-	while (!ended(b)) {
+	/* A worker goes on with it when the owner has told the first ones. */
+	do {
 		begun = told(b, 0);
 		rejects(b->owner, HAMLYN_REJECT_KEY);
 		b->between += begun && !told(b, TOLD - 1);
 		__atomic_store_n(&b->begun, true, __ATOMIC_RELEASE);
-	}
+	} while (!ended(b) || (!told(b, TOLD - 1) && ht_now_ns() < end));
 	return NULL;
 }
 
