@@ -2,14 +2,14 @@
 /*
  * libhamlyn, low layer: sender-managed messages between processes.
  *
- * A receiver makes an area, an NQ and a slot, and gives a ticket for the slot
- * to a sender. The sender makes a terminus and calls h_send_msg() with the
- * ticket; the bytes appear in the receiver's area and h_recv() says so.
+ * A receiver creates an area, an NQ and a slot, and gives a ticket for the slot
+ * to a sender. The sender creates a terminus and calls h_send_msg() with the
+ * ticket; the bytes appear in the receiver's area and h_recv() reports them.
  *
- * Functions return 0 or a count or a handle, or a negative errno. They may be
- * called from any thread at any time, except that an object must not be
- * destroyed while another thread is inside a call on it. Section numbers
- * "H 2.5" point into the Hamlyn paper (OSDI 1996).
+ * Functions return 0, a count or a handle, or a negative errno. Any thread may
+ * call them at any time, except that an object must not be destroyed while
+ * another thread is inside a call on it. Section numbers such as "H 2.5" refer
+ * to the Hamlyn paper (OSDI 1996).
  */
 #ifndef HAMLYN_H
 #define HAMLYN_H
@@ -44,33 +44,32 @@ struct h_watch;
 
 /**
  * h_open() - open a NIC
- * @name: "/dev/hamlynN": kernel device;
- *	"shm:NAME[,size=BYTES][,guesses=N][,huge]": embedded device, a segment shared
- *	by the processes of this user that name it, made if it is not there. NAME is 1
- *	to 64 letters, digits, '.', '_' and '-'; who makes it chooses the rest: BYTES, 4M
- *	to 1024G (32M; K, M and G are understood); N wrong keys a second that a
- *	process may present, and as many at once (10000; 0: no limit); huge: of huge
- *	pages, if /dev/shm is mounted so that it may have them. NULL:
- *	$HAMLYN_DEVICE if set, else /dev/hamlyn0, else, if that is not there,
- *	"shm:default"
+ * @name: "/dev/hamlynN": a kernel device;
+ *	"shm:NAME[,size=BYTES][,guesses=N][,huge]": the embedded device, a segment shared
+ *	by the processes of this user that name it, created if it does not exist. NAME is
+ *	1 to 64 letters, digits, '.', '_' and '-'. The process that creates the segment
+ *	chooses the rest: its size in BYTES, 4M to 1024G (default 32M; suffixes K, M and G);
+ *	the number N of wrong keys that a process may present per second, which is also the
+ *	largest burst (default 10000; 0: no limit); huge: use huge pages, if /dev/shm is
+ *	mounted to allow them. NULL: $HAMLYN_DEVICE if set, else /dev/hamlyn0, else, if
+ *	that does not exist, "shm:default"
  * @dev: out: the device
  *
  * The embedded device's checks stop mistakes, not malice: everyone who can
  * open the segment can write to all of it.
  *
- * h_explain() with no device says in words why it failed, to the thread that called.
+ * If it fails, h_explain() with no device tells the calling thread why, in words.
  *
  * Return: 0, or -ENOENT/-EACCES/-ENODEV from opening (-EACCES also if the segment's
- * file is another user's, or others may open it), -EINVAL if @name is not of these
- * forms, -EPERM in another network namespace than the
- * NIC's, -ENOSPC if there is no room for the segment, -ENOMEM also if the memory cgroup
- * leaves less than it takes, -EFBIG if RLIMIT_FSIZE is less, -EUSERS if
- * the segment has no room for another process, -EPROTO if the other side
- * (module, or processes on the segment) is of another ABI version, -ETIMEDOUT
- * if a process was stopped while it changed the segment, -EAGAIN if others
- * made and removed the segment again and again meanwhile, -ENOMEM. Objects of the
- * embedded device are made, changed and destroyed under the same lock: all such
- * calls may end with -ETIMEDOUT then.
+ * file belongs to another user, or others may open it), -EINVAL if @name has none of
+ * these forms, -EPERM if the NIC is in another network namespace, -ENOSPC if there is no
+ * room for the segment, -ENOMEM also if the memory cgroup has less room than the segment
+ * takes, -EFBIG if the segment is larger than RLIMIT_FSIZE, -EUSERS if the segment has no
+ * room for another process, -EPROTO if the other side (the module, or the processes on
+ * the segment) has another ABI version, -ETIMEDOUT if a process was stopped while it
+ * changed the segment, -EAGAIN if others kept creating and removing the segment
+ * meanwhile, -ENOMEM. Objects of the embedded device are created, changed and destroyed
+ * under the same lock, so all such calls may then fail with -ETIMEDOUT.
  */
 int h_open(const char *name, struct h_dev **dev);
 
@@ -78,11 +77,12 @@ int h_open(const char *name, struct h_dev **dev);
  * h_close() - close a NIC and destroy everything made through it
  * @dev: the device, or NULL
  *
- * Pointers to its areas, slots, NQs and termini are invalid afterwards. Waits
- * for no peer; on the embedded device for at most 0.2 s if one was stopped in the
- * middle of something, and what cannot be given back then, the next one does.
- * Devices of a process are opened and closed one after the other: it may have to
- * wait until another thread has made a segment, or closed a device.
+ * Pointers to its areas, slots, NQs and termini are invalid afterwards. The call does
+ * not wait for peers, except on the embedded device, for at most 0.2 s, if one was
+ * stopped in the middle of an operation; whatever cannot be freed then is freed later, by a
+ * process that opens the segment or needs the room. The devices of a process are opened
+ * and closed one at a time, so the call may have to wait until another thread has created
+ * a segment or closed a device.
  */
 void h_close(struct h_dev *dev);
 
@@ -128,8 +128,9 @@ int h_query(struct h_dev *dev, struct hamlyn_query *query);
  * @dev: the device
  * @stats: out: see struct hamlyn_stats
  *
- * For administrators: who guesses keys must not see which guess was rejected. So
- * notifications, overruns and rejects are 0 for root of a container (kernel device).
+ * For administrators: a task that guesses keys must not see which guess was rejected.
+ * For the same reason root of a container reads notifications, overruns and rejects as 0
+ * (kernel device).
  *
  * Return: 0, or -EPERM without CAP_NET_ADMIN (kernel device).
  */
@@ -142,8 +143,8 @@ int h_dev_stats(struct h_dev *dev, struct hamlyn_stats *stats);
  *	@set->size need not be set
  *
  * A NIC that is down, or whose watchdog was not fed for watchdog_ms
- * milliseconds, accepts packets and discards them. Setting it down tells every
- * watch of its slots. It concerns all processes that use the NIC.
+ * milliseconds, accepts packets and discards them. Setting it down notifies every
+ * watch of its slots. This affects all processes that use the NIC.
  *
  * Return: 0, -EINVAL for unknown flags or values, -EPERM without CAP_NET_ADMIN
  * (kernel device), -ETIMEDOUT as h_open().
@@ -151,19 +152,19 @@ int h_dev_stats(struct h_dev *dev, struct hamlyn_stats *stats);
 int h_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set);
 
 /**
- * h_audit() - which packets were rejected at own slots?
+ * h_audit() - which packets were rejected at slots made through this device?
  * @dev: the device
  * @entries: out: array of @count entries, filled oldest first
  * @count: room in it, in entries
  * @sequence: in: number of the first entry of interest, 0 at first; out: where
- *	to go on next time
+ *	to continue next time
  *
- * Entries are kept for a while only; a jump in their numbers tells that some
- * were overwritten. The kernel device keeps the last 32 of senders that had the key, and
- * of others, who may send as often as they like, the last 8 of each of four groups of
- * users: nobody without a key makes it forget what the first did. On the embedded device all
- * users of the segment share one ring of 1024 entries: there, rejects at slots of
- * others make jumps as well.
+ * Entries are kept only for a while; a jump in their numbers means that some
+ * were overwritten. The kernel device keeps the last 32 from senders that had the key.
+ * Senders without it may send as often as they like: they are divided by user into four
+ * groups, and the last 8 of each group are kept, so that no flood of theirs pushes out
+ * the entries of the first kind. On the embedded device all users of the segment share
+ * one ring of 1024 entries, so rejects at other users' slots cause jumps as well.
  *
  * Return: number of entries written, which may be 0; or -ETIMEDOUT as h_open().
  */
@@ -172,15 +173,15 @@ int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
 
 /**
  * h_explain() - why did the last call fail?
- * @dev: the device; NULL: of this thread's last h_open() or h_listener_create()
- * @text: out: what was wrong and what is allowed, for people to read, with a 0
- *	at the end; "" if there is nothing to say beyond the errno
- * @size: bytes at @text, at least 1; a longer text is cut.
+ * @dev: the device; NULL: about this thread's last h_open() or h_listener_create()
+ * @text: out: what was wrong and what is allowed, for people to read, with a
+ *	terminating 0; "" if there is nothing to add to the errno
+ * @size: bytes at @text, at least 1; a longer text is truncated.
  *	HAMLYN_EXPLAIN_BYTES are always enough
  *
- * It tells of the last call on @dev that made, changed or destroyed an object, or read
- * the audit, of whichever thread, and "" if that succeeded: so it is to be called
- * before the next one. It tells it once.
+ * It describes the last call on @dev, by any thread, that created, changed or destroyed an
+ * object, or read the audit; the text is "" if that call succeeded. So call it before the
+ * next such call. Each text is returned once.
  *
  * Return: 0, or -EINVAL if @size is 0.
  */
@@ -194,9 +195,9 @@ int h_explain(struct h_dev *dev, char *text, size_t size);
  * @length: bytes, rounded up to whole pages
  * @area: out: the area
  *
- * The memory is zeroed and page aligned. The preferred way: it works on both
- * devices and does not count against RLIMIT_MEMLOCK. It is not inherited by
- * fork().
+ * The memory is zeroed and page aligned. Prefer this to h_area_add(): it works on both
+ * devices and does not count against RLIMIT_MEMLOCK. A child of fork() does not
+ * inherit it.
  *
  * Return: 0, or -EINVAL if @length is 0, -E2BIG above max_area, -EDQUOT above
  * the limit of the NIC, of the user, or of all NICs, -ENOSPC if the embedded device's
@@ -205,17 +206,17 @@ int h_explain(struct h_dev *dev, char *text, size_t size);
 int h_area_alloc(struct h_dev *dev, size_t length, struct h_area **area);
 
 /**
- * h_area_alloc_flags() - as h_area_alloc(), and of which pages
+ * h_area_alloc_flags() - as h_area_alloc(), with a choice of page size
  * @dev: the device
  * @length: bytes, rounded up to whole pages
- * @flags: HAMLYN_AREA_HUGE: of huge pages, if there are; or 0
+ * @flags: HAMLYN_AREA_HUGE: use huge pages, if available; or 0
  * @area: out: the area
  *
  * Huge pages save TLB misses where messages go to, and are read from, many
- * places of a large area. They are a wish that cannot fail: h_area_page_size()
- * tells what became of it. A length of one huge page (2 MiB on x86) or more is
- * rounded up to whole ones. On the embedded device it depends on the segment:
- * see "huge" in h_open().
+ * places of a large area. They are a hint that cannot fail: h_area_page_size()
+ * tells which pages the area got. With them, a length of one huge page (2 MiB on x86) or
+ * more is rounded up to whole huge pages. On the embedded device it depends on the
+ * segment: see "huge" in h_open().
  *
  * Return: as h_area_alloc().
  */
@@ -227,7 +228,7 @@ int h_area_alloc_flags(struct h_dev *dev, size_t length, uint32_t flags,
  * @dev: the device
  * @addr: first byte
  * @length: bytes
- * @flags: HAMLYN_AREA_READONLY: only to be sent from; works for memory that
+ * @flags: HAMLYN_AREA_READONLY: messages are only sent from it; allows memory that
  *	is mapped read-only
  * @area: out: the area
  *
@@ -236,9 +237,9 @@ int h_area_alloc_flags(struct h_dev *dev, size_t length, uint32_t flags,
  * embedded device such an area can be sent from but not received into, and may be larger
  * than the segment.
  *
- * Return: 0, or -EFAULT if not mapped with the rights needed, or to be written to
- * and of a file on a disk (kernel device), -ENOMEM if RLIMIT_MEMLOCK would be exceeded,
- * -EDQUOT above the user's limit, -EINVAL, -E2BIG, -ENOSPC.
+ * Return: 0, or -EFAULT if it is not mapped with the rights needed, or is to be written
+ * to and is mapped from a file on a disk (kernel device), -ENOMEM if RLIMIT_MEMLOCK would
+ * be exceeded, -EDQUOT above the user's limit, -EINVAL, -E2BIG, -ENOSPC.
  */
 int h_area_add(struct h_dev *dev, void *addr, size_t length, uint32_t flags,
 	       struct h_area **area);
@@ -268,15 +269,15 @@ void *h_area_addr(const struct h_area *area);
 size_t h_area_length(const struct h_area *area);
 
 /**
- * h_area_page_size() - of which pages is an area?
+ * h_area_page_size() - what pages is an area made of?
  * @area: the area
  *
- * Of an area that was added: the pages of the memory when it was wired (kernel
- * device), or as it is mapped now (embedded device). There the kernel is asked
- * for the whole mapping that the area is in, which takes a while; an area counts
- * as of small pages unless all that could be huge in it is.
+ * For an area that was added: the pages of the memory when it was wired (kernel
+ * device), or as it is mapped now (embedded device). The embedded device asks the kernel
+ * about the whole mapping that contains the area, which takes a while; the area counts
+ * as small pages unless everything in the mapping that could be huge is.
  *
- * Return: bytes of the smallest page that any byte of it is in.
+ * Return: size in bytes of the smallest page that holds any byte of it.
  */
 size_t h_area_page_size(const struct h_area *area);
 
@@ -304,7 +305,7 @@ int h_nq_destroy(struct h_nq *nq);
  * h_recv_block() - wait for the next notification
  * @nq: the NQ
  * @entry: out: the notification
- * @timeout_ns: most time to wait, in nanoseconds; negative: for ever
+ * @timeout_ns: longest time to wait, in nanoseconds; negative: forever
  *
  * Polls for a short while before it sleeps.
  *
@@ -324,16 +325,16 @@ uint32_t h_nq_lost(const struct h_nq *nq);
 /* ---- slots -------------------------------------------------------------- */
 
 /**
- * struct h_slot_attr - what a slot is made of; zero what is not needed
+ * struct h_slot_attr - what a slot is made of; leave at zero what is not needed
  * @area: area that messages go to
  * @base: first byte of the message area in @area
  * @length: its bytes; 0: up to the end of @area
  * @meta_area: area of the metadata entries, or NULL
  * @meta_base: where in it entry 0 is (the entry must be 128-byte aligned)
- * @meta_count: metadata entries
+ * @meta_count: number of metadata entries
  * @mode: enum hamlyn_slot_mode; the paranoid modes need metadata entries
- * @flags: HAMLYN_SLOT_*. With HAMLYN_SLOT_TICKET_ONLY only those get in who
- *	imported a ticket of h_slot_ticket_fd(): to know a key is not enough
+ * @flags: HAMLYN_SLOT_*. HAMLYN_SLOT_TICKET_ONLY admits only senders that
+ *	imported a ticket of h_slot_ticket_fd(): knowing a key is not enough
  * @nq: NQ for notifications, or NULL for none
  * @key: the key, with HAMLYN_SLOT_KEY_GIVEN
  */
@@ -368,8 +369,8 @@ int h_slot_create(struct h_dev *dev, const struct h_slot_attr *attr,
  * @slot: the slot
  *
  * When it returns nothing can land through the slot any more. Watches of the
- * slot are told. After -ETIMEDOUT (embedded device, a peer was stopped in the
- * middle of a packet) nothing new gets in, and the call is to be repeated.
+ * slot are notified. After -ETIMEDOUT (embedded device, a peer was stopped in the
+ * middle of a packet) nothing new gets in, and the call must be repeated.
  *
  * Return: 0 or a negative errno.
  */
@@ -380,11 +381,11 @@ int h_slot_destroy(struct h_slot *slot);
  * @slot: the slot
  *
  * When it returns, nothing can land under the old key any more: all tickets
- * given out so far are void, also those of h_slot_ticket_fd(). Watches of the
- * slot are told that it is gone. After -ETIMEDOUT because a peer was stopped in the
- * middle of a packet (embedded device) the key is a new one too, but that packet
- * may still land: the call is to be repeated. h_explain() tells that from a peer
- * that was stopped while it changed the segment: then nothing has changed.
+ * given out so far are void, including those of h_slot_ticket_fd(). Watches of the
+ * slot are notified that it is gone. After -ETIMEDOUT because a peer was stopped in the
+ * middle of a packet (embedded device) the key has changed too, but that packet
+ * may still land: the call must be repeated. If instead a peer was stopped while it
+ * changed the segment, nothing has changed; h_explain() says which of the two it was.
  *
  * Return: 0 or a negative errno.
  */
@@ -413,15 +414,15 @@ int h_slot_stats(struct h_slot *slot, struct hamlyn_stats *stats);
  * struct h_ticket - the right to send to a place (H 3.2)
  * @host: destination host id
  * @slot: destination slot
- * @key: protection key; who knows it can send
+ * @key: protection key; anyone who knows it can send
  * @base: first byte in the slot's message area that the ticket is for
  * @length: bytes from @base on; the library keeps messages inside, the NIC
  *	only keeps them inside the slot's message area
  * @meta_index: metadata entry, or HAMLYN_META_FAST for fast messages
  * @flags: 0, or set by h_terminus_import(): H_TICKET_IMPORTED | index
  *
- * A plain value: copy it, keep it, send it on. Only one with flags 0, that is:
- * an imported ticket means nothing outside its terminus.
+ * A plain value that can be copied, kept and sent on, provided that its flags are 0: an
+ * imported ticket means nothing outside its terminus.
  */
 struct h_ticket {
 	uint32_t host;
@@ -439,7 +440,7 @@ struct h_ticket {
  * @base: first byte of its message area that the ticket is for
  * @length: bytes; 0: up to the end of the message area
  * @meta_index: metadata entry, 0 if the slot has none, or HAMLYN_META_FAST (not
- *	in the paranoid modes, where the ticket has the entry's key)
+ *	in the paranoid modes, where the ticket carries the entry's key)
  * @ticket: out: the ticket
  *
  * Return: 0, or -ERANGE if outside the message area or the metadata entries.
@@ -450,7 +451,7 @@ int h_slot_ticket(const struct h_slot *slot, uint64_t base, uint64_t length,
 /**
  * h_slot_entry() - metadata entry of a slot (H 2.4)
  * @slot: the slot
- * @index: which
+ * @index: which entry
  *
  * Return: the entry, in the slot's metadata area; NULL if there is none.
  */
@@ -465,7 +466,7 @@ struct hamlyn_metadata *h_slot_entry(const struct h_slot *slot, uint32_t index);
  * @ticket: out: the ticket for it
  *
  * Gives the entry a key and limits of its own, zeroes its accumulator and arms
- * it. No system call but for the random key.
+ * it. The only system call it makes is for the random key.
  *
  * Return: 0, -EINVAL if the slot is of normal mode, -ERANGE if there is no such
  * entry or the range is outside the message area.
@@ -474,7 +475,7 @@ int h_slot_entry_grant(struct h_slot *slot, uint32_t index, uint64_t base,
 		       uint64_t length, struct h_ticket *ticket);
 
 /**
- * h_slot_entry_arm() - let the next message in, in paranoid one-shot mode
+ * h_slot_entry_arm() - admit the next message, in paranoid one-shot mode
  * @slot: the slot
  * @index: which entry; its message was received and is no longer needed
  *
@@ -488,8 +489,8 @@ int h_slot_entry_arm(struct h_slot *slot, uint32_t index);
  * @index: which entry
  *
  * Packets that arrive from now on are rejected; one that is landing at this
- * moment lands. Where that matters, h_slot_rekey() waits for it as well, without
- * disturbing other senders: their entries keep their keys.
+ * moment still lands. Where that matters, call h_slot_rekey(): it waits for such a packet
+ * too and does not disturb other senders, whose entries keep their keys.
  *
  * Return: 0, or -ERANGE if there is no such entry.
  */
@@ -502,12 +503,12 @@ int h_slot_entry_revoke(struct h_slot *slot, uint32_t index);
  * @length: bytes; 0: up to the end of the message area
  * @fd: out: the descriptor, close-on-exec, owned by the caller
  *
- * To be passed with SCM_RIGHTS; who gets it calls h_terminus_import(). Nobody
- * ever sees a key, so nobody can guess, copy or leak one, and the NIC keeps
+ * Pass it with SCM_RIGHTS; the process that receives it calls h_terminus_import(). No
+ * process ever sees a key, so none can guess, copy or leak one, and the NIC keeps
  * messages inside the range. h_slot_rekey() makes it void.
  *
  * On the embedded device the descriptor is a sealed memory file that holds a
- * key: like all of that device it stops mistakes, not malice.
+ * key: like everything on that device it stops mistakes, not malice.
  *
  * Return: 0, -ERANGE if outside the message area, -EMFILE or -ENFILE if there
  * is no free descriptor, -ENOMEM.
@@ -518,22 +519,22 @@ int h_slot_ticket_fd(struct h_slot *slot, uint64_t base, uint64_t length,
 #define H_TICKET_BYTES	48	/* a ticket in its exported form */
 
 /**
- * h_ticket_export() - ticket to bytes that can travel anywhere
+ * h_ticket_export() - turn a ticket into bytes that can travel anywhere
  * @ticket: the ticket
  * @bytes: out: H_TICKET_BYTES bytes, the same on every machine
  *
- * Of an imported ticket (H_TICKET_IMPORTED) the bytes carry nothing that opens
- * anything: pass its descriptor on in its place.
+ * The bytes of an imported ticket (H_TICKET_IMPORTED) open nothing: pass its
+ * descriptor on instead.
  */
 void h_ticket_export(const struct h_ticket *ticket, void *bytes);
 
 /**
- * h_ticket_import() - bytes to ticket
+ * h_ticket_import() - turn bytes into a ticket
  * @bytes: what h_ticket_export() wrote
  * @length: how many bytes there are
  * @ticket: out: the ticket; its flags are 0
  *
- * Return: 0, or -EINVAL if these bytes are no ticket, -EPROTO if they are one
+ * Return: 0, or -EINVAL if these bytes are not a ticket, -EPROTO if they are a ticket
  * of another version.
  */
 int h_ticket_import(const void *bytes, size_t length, struct h_ticket *ticket);
@@ -546,15 +547,15 @@ int h_ticket_import(const void *bytes, size_t length, struct h_ticket *ticket);
  * struct h_terminus_attr - properties of a terminus; zero means default
  * @entries: work queue entries, a power of two (default 64)
  * @entry_size: bytes of an entry, a power of two, at least 128 (default 512);
- *	payloads up to @entry_size - 64, with metadata 64 less, travel by
+ *	payloads up to @entry_size - 64, or 64 less with metadata, travel by
  *	direct I/O, from any memory
  * @flags: H_TERMINUS_*
  * @priority: enum hamlyn_priority: strict, the lower waits for the higher
  * @weight: share among the termini of its priority, in bytes, 1 to
  *	HAMLYN_MAX_WEIGHT; 0: 1
  *
- * Priority and weight say whom the NIC's engine serves. The embedded device has
- * none: each sender does the work itself, and they have no effect there.
+ * Priority and weight decide which terminus the NIC's engine serves next. They have no
+ * effect on the embedded device, which has no engine: each sender does the work itself.
  */
 struct h_terminus_attr {
 	uint32_t entries;
@@ -580,7 +581,7 @@ int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
  * h_terminus_destroy() - destroy a terminus
  * @terminus: the terminus
  *
- * Messages not yet sent are dropped; h_send_wait() for the last one first.
+ * Messages not yet sent are dropped: call h_send_wait() for the last one first.
  *
  * Return: 0 or a negative errno.
  */
@@ -594,8 +595,8 @@ int h_terminus_destroy(struct h_terminus *terminus);
  * @base: first byte of the send buffer area in @area
  * @length: its bytes; 0: up to the end of @area
  *
- * Not while another thread sends from the tag, or messages from it are under
- * way.
+ * Must not be called while another thread sends from the tag, or while messages from it
+ * are under way.
  *
  * Return: 0, or -EINVAL, -ERANGE.
  */
@@ -607,13 +608,13 @@ int h_terminus_bind(struct h_terminus *terminus, uint32_t tag,
 /**
  * h_terminus_import() - use a ticket that came as a descriptor (H 6.5)
  * @terminus: the terminus
- * @fd: descriptor of h_slot_ticket_fd(), from whomever; it remains the caller's
+ * @fd: descriptor of h_slot_ticket_fd(), from any process; it remains the caller's
  *	and may be closed afterwards
  * @ticket: out: ticket for all send calls, of this terminus only. Host, slot,
- *	base and length are told; the key is 0 and stays the NIC's secret.
+ *	base and length are filled in; the key is 0, for the real one stays the NIC's secret.
  *
- * The caller may set @ticket->meta_index to the metadata entry that he was told
- * of, or HAMLYN_META_FAST; for an entry of a paranoid slot also @ticket->key.
+ * The caller may set @ticket->meta_index to the metadata entry that the receiver
+ * named, or to HAMLYN_META_FAST; for an entry of a paranoid slot also @ticket->key.
  *
  * Return: 0, -EBADF if @fd is no descriptor of a ticket, or of another segment
  * (embedded device), -ENOKEY if the slot was destroyed or rekeyed since, -ENOSPC if the
@@ -627,8 +628,8 @@ int h_terminus_import(struct h_terminus *terminus, int fd,
  * @terminus: the terminus that imported it
  * @ticket: the ticket
  *
- * Messages by it that were not sent yet end with -ENOKEY. Its index may be
- * given to another ticket: do not use @ticket, or copies of it, again.
+ * Messages under it that were not sent yet end with -ENOKEY. Its index may be
+ * reused for another ticket: do not use @ticket, or copies of it, again.
  *
  * Return: 0, -EINVAL if @ticket was not imported, -ENOKEY if the terminus has
  * none of that index.
@@ -648,7 +649,7 @@ int h_terminus_stats(struct h_terminus *terminus, struct hamlyn_stats *stats);
  * h_send_wait() - wait until a message has left
  * @terminus: the terminus
  * @handle: what the send call returned
- * @timeout_ns: most time to wait, in nanoseconds; negative: for ever
+ * @timeout_ns: longest time to wait, in nanoseconds; negative: forever
  *
  * Return: as h_send_done(), but -ETIMEDOUT instead of 0.
  */
@@ -656,21 +657,21 @@ int h_send_wait(struct h_terminus *terminus, int64_t handle,
 		int64_t timeout_ns);
 
 /**
- * struct h_msg - everything a message can have; zero what is not needed
+ * struct h_msg - everything a message can have; leave at zero what is not needed
  * @ticket: where to
  * @offset: first byte, counted from the ticket's base
- * @data: payload; longer than direct I/O carries: inside bound areas
+ * @data: payload; must be in bound areas if it is longer than direct I/O carries
  * @length: its bytes
- * @iov: payload in pieces, in place of @data and @length
+ * @iov: payload in pieces, instead of @data and @length
  * @iovcnt: number of pieces, at most HAMLYN_MAX_FRAGMENTS
  * @meta: user metadata, or NULL
  * @meta_length: its bytes, at most HAMLYN_MAX_METADATA
  * @delta: packet counter's initial value (H 2.5): 0, or a share in a group: the
- *	shares add up to 2^32, each is at least the number of its packets (else
+ *	shares add up to 2^32, and each is at least the number of its packets (otherwise
  *	the sum may pass 0 before the end)
  * @word: fast mode word (the ticket's meta_index is HAMLYN_META_FAST)
- * @flags: HAMLYN_TRB_NO_NOTIFY, HAMLYN_TRB_QUIET: the notification wakes
- *	nobody who sleeps; it is seen with the next one, or by polling
+ * @flags: HAMLYN_TRB_NO_NOTIFY, HAMLYN_TRB_QUIET: the notification wakes no
+ *	sleeping receiver, which sees it with the next one, or by polling
  */
 struct h_msg {
 	const struct h_ticket *ticket;
@@ -691,7 +692,7 @@ struct h_msg {
  * @terminus: the terminus
  * @msg: the message
  *
- * As h_send_msg(), and for gathered payloads, groups, fast words, offsets.
+ * As h_send_msg(), with gathered payloads, groups, fast words and offsets as well.
  *
  * Return: as h_send_msg().
  */
@@ -706,28 +707,28 @@ int64_t h_send(struct h_terminus *terminus, const struct h_msg *msg);
 #endif
 
 /**
- * h_watch() - be told when a slot is gone (H 6.3)
+ * h_watch() - be notified when a slot is gone (H 6.3)
  * @dev: the device
  * @ticket: a ticket that opens the slot; an entry's ticket in the paranoid modes
- * @nq: NQ that is to be told, of @dev; it cannot be destroyed before the watch
- * @cookie: any value, to know the watch by
+ * @nq: NQ to notify, of @dev; it cannot be destroyed before the watch
+ * @cookie: any value, to identify the watch by
  * @watch: out: the watch
  *
- * Exactly one notification with HAMLYN_NQE_PEER_GONE is returned by h_recv() as
+ * h_recv() returns exactly one notification with HAMLYN_NQE_PEER_GONE, like
  * any other: @cookie in data, slot and source of the slot, HAMLYN_NONE in index.
- * It comes when the slot is destroyed, in whatever way its owner ended, or
- * rekeyed, or its NIC is set down; later, if @nq was full then. If the ticket
+ * It comes when the slot is rekeyed or destroyed, however its owner ended,
+ * or when its NIC is set down; later, if @nq was full then. If the ticket
  * does not open the slot it comes at once, and the call counts as a rejected
  * packet does.
  *
- * On the embedded device a receiver sees for itself that an owner was killed,
- * within about 0.1 s if it sleeps in h_recv_block(), or when it has polled in
+ * On the embedded device the receiver of the notification itself finds out that an owner
+ * was killed: within about 0.1 s if it sleeps in h_recv_block(), or after it has polled in
  * vain for a while.
  *
- * Return: 0, -EOPNOTSUPP for an imported ticket (see h_watch_fd()), -EINVAL, -ENOMEM, -ENOSPC,
- * -EAGAIN while this user (kernel device) or process (embedded device) has presented too many
- * wrong keys: try again, by default there may be another one every 100 us. Whether the ticket
- * opens the slot it does not tell.
+ * Return: 0, -EOPNOTSUPP for an imported ticket (see h_watch_fd()), -EINVAL, -ENOMEM,
+ * -ENOSPC, -EAGAIN while this user (kernel device) or process (embedded device) has
+ * presented too many wrong keys: try again, by default one more is allowed every 100 us.
+ * The return value does not reveal whether the ticket opens the slot.
  */
 int h_watch(struct h_dev *dev, const struct h_ticket *ticket, struct h_nq *nq,
 	    uint64_t cookie, struct h_watch **watch);
@@ -737,30 +738,30 @@ int h_watch(struct h_dev *dev, const struct h_ticket *ticket, struct h_nq *nq,
 #endif
 
 /**
- * h_watch_fd() - be told when the slot of a ticket that is a descriptor is gone
+ * h_watch_fd() - be notified when the slot of a ticket that is a descriptor is gone
  * @dev: the device
- * @fd: descriptor of h_slot_ticket_fd(), from whomever; it remains the caller's
+ * @fd: descriptor of h_slot_ticket_fd(), from any process; it remains the caller's
  *	and may be closed afterwards
  * @nq: as for h_watch()
  * @cookie: as for h_watch()
  * @watch: out: the watch
  *
- * The only way for slots with HAMLYN_SLOT_TICKET_ONLY.
+ * The only way to watch slots with HAMLYN_SLOT_TICKET_ONLY.
  *
- * Return: as h_watch(), but never -EAGAIN: a ticket is no guess. And -EBADF if @fd is no
- * descriptor of a ticket.
+ * Return: as h_watch(), but never -EAGAIN, since a ticket is no guess; and -EBADF if @fd
+ * is no descriptor of a ticket.
  */
 int h_watch_fd(struct h_dev *dev, int fd, struct h_nq *nq, uint64_t cookie,
 	       struct h_watch **watch);
 
 /**
  * h_unwatch() - end a watch
- * @watch: the watch, which may have told already
+ * @watch: the watch, which may have notified already
  *
- * Afterwards nothing is appended to its NQ. If the notification is there and
+ * Afterwards nothing is appended to its NQ. If the notification is there but
  * was not taken yet, it may still come (kernel device) or not (embedded device).
  *
- * Return: 0, or -ETIMEDOUT as h_open(): then the watch is still there.
+ * Return: 0, or -ETIMEDOUT as h_open(): then the watch still exists.
  */
 int h_unwatch(struct h_watch *watch);
 
@@ -776,7 +777,7 @@ int h_unwatch(struct h_watch *watch);
 #define h__likely(x)		__builtin_expect(!!(x), 1)
 #define h__unlikely(x)		__builtin_expect(!!(x), 0)
 
-/* Count a word down; 1 when it is not above 0 any more. Need not be exact. */
+/* Count a word down; 1 once it is no longer above 0. Need not be exact. */
 static inline int h__count_down(uint32_t *p)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
@@ -804,11 +805,11 @@ struct h_nq {
 	struct h_nq *prev;
 	uint32_t id;
 	uint32_t users;		/* slots and watches; the device's lock */
-	uint32_t watches;	/* of them watches */
-	uint32_t looked;	/* when h__nq_idle() was called last, ms */
-	uint32_t polls;		/* how many empty ones make up some ms */
-	uint32_t told;		/* h_nq_lost() when an overrun was told last */
-	void *hole;		/* the embedded device's; the device's lock */
+	uint32_t watches;	/* how many of the users are watches */
+	uint32_t looked;	/* when h__nq_idle() was last called, ms */
+	uint32_t polls;		/* how many empty ones take some ms */
+	uint32_t told;		/* h_nq_lost() when an overrun was last reported */
+	void *hole;		/* embedded device only; the device's lock */
 };
 
 struct h__send_buffer {
@@ -816,7 +817,7 @@ struct h__send_buffer {
 	size_t length;
 };
 
-/* What a send needs is in the first cache line. */
+/* The first cache line holds what a send needs. */
 struct h_terminus {
 	struct hamlyn_terminus_status *status;
 	unsigned char *entries;
@@ -846,7 +847,7 @@ int64_t h__send_slow(struct h_terminus *terminus, const struct h_ticket *ticket,
 		     size_t meta_length);
 int64_t h__send_word_slow(struct h_terminus *terminus,
 			  const struct h_ticket *ticket, uint64_t word);
-/* The embedded device's. */
+/* Embedded device only. */
 int64_t h__send_short(struct h_terminus *terminus,
 		      const struct h_ticket *ticket, const void *data,
 		      size_t length);
@@ -856,7 +857,7 @@ int h__terminus_lock_slow(struct h_terminus *terminus);
 int h__terminus_kick(struct h_terminus *terminus);
 int h__terminus_refresh(struct h_terminus *terminus);
 
-/* 0: another thread has it, and does not get on. */
+/* 0: another thread holds the lock and makes no progress. */
 static inline int h__terminus_lock(struct h_terminus *t)
 {
 	if (t->flags & H_TERMINUS_SINGLE)
@@ -883,8 +884,8 @@ static inline struct hamlyn_trb *h__terminus_entry(struct h_terminus *t)
 }
 
 /*
- * Publish the entry just filled (B1), ring the doorbell if nobody polls (B2).
- * Returns the message's handle with the terminus unlocked.
+ * Publish the entry just filled (B1) and ring the doorbell if nobody polls (B2).
+ * Unlocks the terminus and returns the message's handle.
  */
 static inline int64_t h__terminus_post(struct h_terminus *t,
 				       struct hamlyn_trb *trb)
@@ -900,7 +901,7 @@ static inline int64_t h__terminus_post(struct h_terminus *t,
 		return handle;
 	}
 #if defined(__x86_64__)
-	/* Both in one. */
+	/* The exchange is both. */
 	(void)__atomic_exchange_n(&trb->sequence, handle + 1,	/* B1, B2 */
 				  __ATOMIC_SEQ_CST);
 #else
@@ -942,17 +943,17 @@ static inline void h__trb_fill(struct hamlyn_trb *trb,
  * @meta_length: its bytes, at most HAMLYN_MAX_METADATA
  *
  * A payload that fits the work queue entry is copied by the call (direct I/O)
- * and may come from any memory. A longer one is fetched by the NIC later: it
- * must lie in areas bound to the terminus, and stay as it is until
- * h_send_done() says so. While no engine polls the call does the NIC's work
- * itself; without any engine (engine_mode inline) it also waits out a pause of
- * a sender that guesses keys.
+ * and may come from any memory. The NIC fetches a longer one later: it
+ * must lie in areas bound to the terminus, and stay unchanged until
+ * h_send_done() says so. While no engine polls, the call does the NIC's work
+ * itself; if there is no engine at all (engine_mode inline) it also waits while a
+ * sender that guesses keys is held back.
  *
  * Return: a handle for h_send_done(), not negative; or -EAGAIN if the work
- * queue is full, another thread that is in a send through @t does not get on for some
- * milliseconds or, on the embedded device, the terminus is held back because it
+ * queue is full, if another thread inside a send through @t makes no progress for some
+ * milliseconds or, on the embedded device, if the terminus is held back because it
  * guessed keys; -ERANGE if the ticket does not cover @length, -EMSGSIZE if
- * @meta_length is too long, the message does not fit an entry or a fast one a packet,
+ * @meta_length is too long, or the message does not fit an entry or a fast one a packet,
  * -EFAULT if @data is in no bound area, -EINVAL for flags, words, deltas or metadata
  * that do not go with the ticket.
  */
@@ -1013,13 +1014,13 @@ static inline int64_t h_send_word(struct h_terminus *t,
 }
 
 /**
- * h_cork() - send much with one doorbell
+ * h_cork() - send several messages with one doorbell
  * @t: the terminus
  *
- * Until h_uncork() nothing that is sent through the terminus rings the doorbell.
- * An engine that is awake takes it nevertheless, and when the work queue is full it
- * is rung. For one thread: not while another one sends through the terminus. No effect
- * on the embedded device, which has no doorbell.
+ * Until h_uncork(), nothing that is sent through the terminus rings the doorbell, except
+ * when the work queue is full. An engine that is awake takes the messages nevertheless.
+ * Use it from one thread, while no other thread sends through the terminus. It has no
+ * effect on the embedded device, which has no doorbell.
  */
 static inline void h_cork(struct h_terminus *t)
 {
@@ -1049,8 +1050,8 @@ static inline int h_uncork(struct h_terminus *t)
  *
  * Return: 1 if the message has left and its buffers may be reused, 0 if not
  * yet; or the negative errno with which the NIC refused the message: -EINVAL,
- * -ENXIO, -ERANGE, -ENOKEY, -EHOSTUNREACH (told until @entries more were sent).
- * That a message left does not say that the receiver's NIC accepted it.
+ * -ENXIO, -ERANGE, -ENOKEY, -EHOSTUNREACH (reported until @entries more were sent).
+ * A message that has left was not necessarily accepted by the receiver's NIC.
  */
 static inline int h_send_done(struct h_terminus *t, int64_t handle)
 {
@@ -1062,8 +1063,8 @@ static inline int h_send_done(struct h_terminus *t, int64_t handle)
 
 	if ((int32_t)(completed - h) <= 0) {
 		/*
-		 * Or it left so long ago that counting has come round: who
-		 * posted over its entry had seen it complete.
+		 * Or it left so long ago that the counter has wrapped: the thread
+		 * that reused its entry had seen it complete.
 		 */
 		if (h__load_acquire(&t->producer) - h <= t->mask + 1)
 			return 0;
@@ -1071,7 +1072,7 @@ static inline int h_send_done(struct h_terminus *t, int64_t handle)
 	}
 	if (h__likely(!h__read_once(&t->status->failed)))
 		return 1;
-	/* B6. Not if the entry has been posted anew: then it may be the new one's. */
+	/* B6. If the entry has been reused, the status may be that of its new message. */
 	result = h__load_acquire(&status[h & t->mask]);
 	if (h__read_once(&t->producer) - h > t->mask + 1)
 		return 1;
@@ -1081,12 +1082,12 @@ static inline int h_send_done(struct h_terminus *t, int64_t handle)
 /**
  * h_recv() - take the next notification, if there is one (H 3.2)
  * @nq: the NQ
- * @entry: out: the notification; the message it tells of is in memory
+ * @entry: out: the notification; the message it reports is in memory
  *
  * Return: 1 with a notification in @entry, 0 if there is none, or -EOVERFLOW:
  * at this point of the sequence notifications were lost because the NQ was
  * full (h_nq_lost() counts them; their data is in memory all the same).
- * With HAMLYN_NQE_PEER_GONE in @entry->flags it is no message: see h_watch().
+ * With HAMLYN_NQE_PEER_GONE in @entry->flags it is not a message: see h_watch().
  */
 static inline int h_recv(struct h_nq *nq, struct hamlyn_nq_entry *entry)
 {
@@ -1104,9 +1105,9 @@ static inline int h_recv(struct h_nq *nq, struct hamlyn_nq_entry *entry)
 	entry->flags = h__read_once(&e->flags);
 	entry->sequence = pos + 1;
 	/*
-	 * B4. Another thread may have taken this entry, and the NIC may have
-	 * refilled it, while it was copied: then the exchange fails and the
-	 * copy, torn or not, is not used.
+	 * B4. While the entry was copied another thread may have taken it and the
+	 * NIC may have refilled it: then the exchange fails and the copy, torn or
+	 * not, is not used.
 	 */
 	if (!__atomic_compare_exchange_n(&nq->control->consumer, &pos, pos + 1,
 					 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
