@@ -4,23 +4,23 @@
  *
  * The two processes need not trust each other.
  *
- * What most programs want in place of a socket pair: boundaries are kept, a message
- * arrives whole or not at all, and in order; who is gone is told at once. A message
- * that fits one of the receiver's buffers is received where it arrived, without
- * being copied; a longer one is put together, in memory that grows as it comes.
+ * Channels are what most programs want instead of a socket pair: boundaries are kept, a
+ * message arrives whole or not at all, messages arrive in order, and each end learns at
+ * once when the other is gone. A message that fits one of the receiver's buffers is
+ * received where it arrived, without being copied; a longer one is assembled, in memory
+ * that grows as it comes.
  *
- * A channel is made by way of a listener (h_channel_accept(), h_channel_connect()),
- * in one process (h_channel_pair()), or by bringing a seed each way by whatever way
- * there is (h_channel_create(), h_channel_seed(), h_channel_join()).
+ * There are three ways to make a channel: through a listener (h_channel_accept(),
+ * h_channel_connect()), both ends in one process (h_channel_pair()), or by carrying a seed
+ * each way by any means (h_channel_create(), h_channel_seed(), h_channel_join()).
  *
- * Any thread may send and any receive; one thread's message is not mixed with
- * another's. Two ends that only send, and never receive, wait for each other.
+ * Any thread may send and any may receive; the messages of different threads are not
+ * mixed. Two ends that only send, and never receive, wait for each other.
  *
  * A request is a message that wants a reply (h_channel_request(), h_channel_reply()).
- * The two carry a number that the library gives them, so a reply is only ever taken for
- * that of its own request, also after a time-out. Both ends can send requests, and each
- * any number of other messages meanwhile. The two ends need the same version of this
- * library: they refuse each other otherwise.
+ * The library numbers both, so a reply only ever answers its own request, even after a
+ * time-out. Both ends can send requests, and any number of other messages meanwhile. The
+ * two ends need the same version of this library: otherwise they refuse each other.
  */
 #ifndef HAMLYN_CHANNEL_H
 #define HAMLYN_CHANNEL_H
@@ -36,8 +36,8 @@ struct h_channel;
 /**
  * struct h_channel_attr - properties of one end of a channel; zero means default
  * @max_message: longest message that this end takes, in bytes (16 MiB)
- * @connect: of the connection; @connect.stream is of what this end receives. Only
- *	h_channel_connect() makes use of @connect.flags and @connect.uids
+ * @connect: of the connection; @connect.stream is the stream that this end receives. Only
+ *	h_channel_connect() uses @connect.flags and @connect.uids
  */
 struct h_channel_attr {
 	uint64_t max_message;
@@ -52,7 +52,7 @@ struct h_channel_attr {
  * @path: what the listener was given
  * @attr: properties, or NULL
  * @channel: out: the channel
- * @timeout_ns: most time to wait; it takes some, as the server has to accept
+ * @timeout_ns: longest time to wait; it takes some time, as the server has to accept
  *
  * Return: as h_connect().
  */
@@ -66,7 +66,7 @@ int h_channel_connect(struct h_manager *manager, const char *path,
  * @manager: the manager that gets this end, or NULL to turn the client down
  * @attr: properties, or NULL
  * @channel: out: the channel
- * @timeout_ns: most time to wait
+ * @timeout_ns: longest time to wait
  *
  * Return: as h_listener_accept().
  */
@@ -77,7 +77,7 @@ int h_channel_accept(struct h_listener *listener, struct h_manager *manager,
 /**
  * h_channel_pair() - make both ends of a channel in this process
  * @manager_a: the manager of one end
- * @manager_b: and of the other one; may be the same
+ * @manager_b: the manager of the other; may be the same
  * @attr: properties of both, or NULL
  * @a: out: one end
  * @b: out: the other one
@@ -95,14 +95,14 @@ int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
  * struct h_channel_seed - what the other end of a channel has to know
  * @bytes: they can travel anywhere, and mean the same on every machine
  *
- * Who has a seed has the right to send: send it to whom it is meant for only.
+ * Holding a seed is the right to send: pass it only to the intended peer.
  */
 struct h_channel_seed {
 	unsigned char bytes[H_CHANNEL_SEED_BYTES];
 };
 
 /**
- * h_channel_create() - make one end of a channel, by itself
+ * h_channel_create() - make one end of a channel on its own
  * @manager: the manager that gets it
  * @attr: properties, or NULL
  * @channel: out: the channel; it cannot send before h_channel_join()
@@ -120,7 +120,7 @@ int h_channel_create(struct h_manager *manager,
 #endif
 
 /**
- * h_channel_seed() - what the other end has to know of this one
+ * h_channel_seed() - what the other end has to know about this one
  * @channel: made by h_channel_create()
  * @seed: out: for h_channel_join() at one other end, once
  */
@@ -132,22 +132,22 @@ void h_channel_seed(const struct h_channel *channel,
 #endif
 
 /**
- * h_channel_join() - tell an end of the other one
+ * h_channel_join() - connect an end to the other one
  * @channel: made by h_channel_create(), not joined yet
  * @seed: the other end's; both have to join
  *
- * Return: 0, -EISCONN if it was joined already, -EINVAL if these bytes are no seed of
- * a channel, -EPROTO if they are one of another version, -EALREADY if a channel was
- * joined to that end before, by whomever, -ECONNRESET if the other end is gone already or
- * cannot be reached, or as h_watch(). After an error the channel is of no more use.
+ * Return: 0, -EISCONN if it was joined already, -EINVAL if these bytes are not the seed of
+ * a channel, -EPROTO if they are a seed of another version, -EALREADY if any channel was
+ * joined to that end before, -ECONNRESET if the other end is gone already or cannot be
+ * reached, or as h_watch(). After an error the channel is of no further use.
  */
 int h_channel_join(struct h_channel *channel,
 		   const struct h_channel_seed *seed);
 
 /**
- * h_channel_peer() - who is at the other end?
+ * h_channel_peer() - which process is at the other end?
  * @channel: the channel
- * @peer: out: as the kernel said when they met
+ * @peer: out: as the kernel identified it when the two met
  *
  * Return: 0, or -ENODATA if they did not meet at a listener.
  */
@@ -158,21 +158,22 @@ int h_channel_peer(const struct h_channel *channel, struct h_peer *peer);
 /**
  * h_channel_send() - send a message
  * @channel: the channel
- * @data: its bytes; from memory of h_manager_alloc() or h_manager_register() long
- *	messages are not copied by this process
+ * @data: its bytes; this process does not copy long messages in memory of
+ *	h_manager_alloc() or h_manager_register()
  * @length: how many; may be 0
- * @timeout_ns: most time to wait until it can be taken
+ * @timeout_ns: longest time to wait until it can be taken
  *
- * When it returns @data may be changed. A message is taken whole or not at all. Of
- * one for which the receiver's buffers have not enough room until the time is over,
- * the rest is kept, and goes out in whatever call polls or waits on the manager next:
- * of this or another end point, h_manager_poll(), h_manager_dispatch(), h_manager_wait().
- * Until then nothing else is taken. h_manager_drain() tells whether all has left.
+ * When it returns @data may be changed. A message is taken whole or not at all. If the
+ * receiver's buffers do not have enough room for a message when the time is over, the rest
+ * of it is kept, and goes out in the next call that polls or waits on the manager: a call on
+ * this or another end point, h_manager_poll(), h_manager_dispatch(), h_manager_wait().
+ * Until then nothing else is taken. h_manager_drain() tells whether everything has left.
  *
- * To a server that never called h_channel_reply(), or h_channel_reply_only(), a message
- * is the reply to a request as well: to the oldest unanswered one that the calling thread
- * has received, or else any thread. A thread that has released a request and then receives
- * another one will not answer the former. Of unanswered ones the last 16 are remembered.
+ * From an end that never called h_channel_reply() or h_channel_reply_only(), a message is
+ * also the reply to a request: to the oldest unanswered one that the calling thread
+ * has received, or, if there is none, to the oldest that any thread has. If a thread has
+ * released a request and then receives another, it no longer answers the former. The last
+ * 16 unanswered requests are remembered.
  *
  * Return: 0; -EMSGSIZE if the other end does not take messages that long; -EAGAIN,
  * also if only the work queue is full for a moment, or another thread sends;
@@ -188,7 +189,7 @@ int h_channel_send(struct h_channel *channel, const void *data, size_t length,
  * @channel: the channel
  * @iov: the pieces
  * @iovcnt: how many
- * @timeout_ns: most time to wait until it can be taken
+ * @timeout_ns: longest time to wait until it can be taken
  *
  * Return: as h_channel_send(), and -EINVAL if @iovcnt is negative.
  */
@@ -218,10 +219,10 @@ struct h_message {
  * h_channel_receive() - receive the next message
  * @channel: the channel
  * @message: out: the message, valid until h_channel_release()
- * @timeout_ns: most time to wait
+ * @timeout_ns: longest time to wait
  *
- * Messages that are held keep the buffers of later ones: the other end has to wait
- * when all are. Who needs them for long should copy them.
+ * Messages that are held occupy the buffers of later ones: when all buffers are held, the
+ * other end has to wait. Copy what is needed for long.
  *
  * Return: 1; 0 at the end, when the other end has closed or shut down and everything
  * was received; -EAGAIN, -ETIMEDOUT, -EINTR; -ECONNRESET if the other end is gone
@@ -236,8 +237,8 @@ int h_channel_receive(struct h_channel *channel, struct h_message *message,
  * @message: what h_channel_receive() gave; in any order, by any thread. It is empty
  *	afterwards
  *
- * Return: 0, also of one that is empty; -EALREADY if a copy of it was given back before,
- * and -EINVAL if it is another channel's: then nothing happens.
+ * Return: 0, also if it is empty; -EALREADY if a copy of it was given back before,
+ * and -EINVAL if it belongs to another channel: then nothing happens.
  */
 int h_channel_release(struct h_channel *channel, struct h_message *message);
 
@@ -245,11 +246,11 @@ int h_channel_release(struct h_channel *channel, struct h_message *message);
  * h_channel_recv() - receive by copying
  * @channel: the channel
  * @data: where to
- * @size: room there
- * @timeout_ns: most time to wait
+ * @size: room there, in bytes
+ * @timeout_ns: longest time to wait
  *
  * Return: the message's bytes, which may be 0; -EMSGSIZE if it is longer than @size:
- * then it is the next one still; -ENODATA at the end; or as h_channel_receive().
+ * then it is still the next message; -ENODATA at the end; or as h_channel_receive().
  */
 ssize_t h_channel_recv(struct h_channel *channel, void *data, size_t size,
 		       int64_t timeout_ns);
@@ -262,15 +263,16 @@ ssize_t h_channel_recv(struct h_channel *channel, void *data, size_t size,
  * @data: bytes of the request
  * @length: how many
  * @reply: out: the reply, valid until h_channel_release()
- * @timeout_ns: most time to wait for both
+ * @timeout_ns: longest time to wait for both
  *
- * Any number of threads may do so at once, also while others receive: each gets its own
- * reply. Other messages that come meanwhile are kept for h_channel_receive(), in order:
- * until they are as many bytes as the longest message that this end takes, but at least
- * 64 KiB. Then the other end has to wait until some are received, and so does the reply.
+ * Any number of threads may do so at once, even while others receive: each gets its own
+ * reply. Other messages that come meanwhile are kept for h_channel_receive(), in order,
+ * up to as many bytes as the longest message that this end takes, but at least
+ * 64 KiB. Beyond that the other end, and with it the reply, has to wait until some are
+ * received.
  *
  * A request that was sent and got no reply is given up: a reply that comes later is dropped.
- * Whoever wants to go on waiting calls h_channel_request_send(), h_channel_request_wait().
+ * To go on waiting instead, use h_channel_request_send() and h_channel_request_wait().
  *
  * Return: 1 with the reply. If nothing was sent: -EAGAIN, also when the time was over;
  * -EINTR; -EBUSY if 1024 requests are under way; -EMSGSIZE, -ENOTCONN, -EPIPE, -ENOMEM as
@@ -288,7 +290,7 @@ int h_channel_request(struct h_channel *channel, const void *data,
  * @data: bytes of the request
  * @length: how many
  * @id: out: what to wait for; 0 if it was not sent
- * @timeout_ns: most time to wait until it can be taken
+ * @timeout_ns: longest time to wait until it can be taken
  *
  * Its reply stays with this end until h_channel_request_wait() or
  * h_channel_request_cancel(): one of them has to be called.
@@ -302,13 +304,13 @@ int h_channel_request_send(struct h_channel *channel, const void *data,
 /**
  * h_channel_request_wait() - receive the reply to a request
  * @channel: the channel
- * @id: of h_channel_request_send(); for one thread at a time
+ * @id: of h_channel_request_send(); one thread at a time may wait for it
  * @reply: out: the reply, valid until h_channel_release()
- * @timeout_ns: most time to wait
+ * @timeout_ns: longest time to wait
  *
- * In any order, whatever else comes: see h_channel_request().
+ * Requests may be waited for in any order, whatever else comes: see h_channel_request().
  *
- * Return: 1; -EAGAIN, -ETIMEDOUT, -EINTR: to be called again, or given up by
+ * Return: 1; -EAGAIN, -ETIMEDOUT, -EINTR: call it again, or give the request up with
  * h_channel_request_cancel(); -EINVAL if there is no such request, or it is done; 0,
  * -ECONNRESET, -EPROTO, -ENOMEM as h_channel_receive(): then it is done.
  */
@@ -318,7 +320,8 @@ int h_channel_request_wait(struct h_channel *channel, uint32_t id,
 /**
  * h_channel_request_cancel() - give up a request
  * @channel: the channel
- * @id: of h_channel_request_send(); no thread waits for it. Nothing happens if it is done
+ * @id: of h_channel_request_send(); no thread may be waiting for it. Nothing happens if
+ *	it is done
  *
  * The other end is not told. Its reply is dropped when it comes.
  */
@@ -338,10 +341,10 @@ int h_channel_is_request(const struct h_message *message);
  * @request: the request, or a copy of the structure made before it was released
  * @data: bytes of the reply
  * @length: how many; may be 0
- * @timeout_ns: most time to wait until it can be taken
+ * @timeout_ns: longest time to wait until it can be taken
  *
- * By any thread, and in any order. A second reply to the same request is dropped by the
- * other end. From the first call on h_channel_send() of this end answers nothing.
+ * Any thread may answer, and in any order. The other end drops a second reply to the same
+ * request. From the first call on, h_channel_send() on this end answers nothing.
  *
  * Return: 0, -EINVAL if it is no request, or was released; or as h_channel_send().
  */
@@ -349,11 +352,11 @@ int h_channel_reply(struct h_channel *channel, const struct h_message *request,
 		    const void *data, size_t length, int64_t timeout_ns);
 
 /**
- * h_channel_reply_only() - answer by h_channel_reply() only
+ * h_channel_reply_only() - let only h_channel_reply() answer requests
  * @channel: the channel
  *
- * For an end that may send other messages before its first h_channel_reply(): none of
- * them is taken for a reply, see h_channel_send().
+ * For an end that may send other messages before its first h_channel_reply(), so that none
+ * of them is taken for a reply: see h_channel_send().
  */
 void h_channel_reply_only(struct h_channel *channel);
 
@@ -362,10 +365,10 @@ void h_channel_reply_only(struct h_channel *channel);
 /**
  * h_channel_on_ready() - have h_manager_dispatch() call back
  * @channel: the channel
- * @ready: called while there may be something to be received, up to the end or a
+ * @ready: called as long as there may be something to receive, including the end or a
  *	lasting error, until that was returned; and once when a send that returned
- *	-EAGAIN could be tried again; at times in vain. It may do anything, also close
- *	the channel; by one thread at a time. Or NULL
+ *	-EAGAIN could be tried again. Calls may be spurious. It may do anything, including
+ *	closing the channel; no two threads call it at the same time. NULL: no call back
  * @arg: its second argument
  */
 void h_channel_on_ready(struct h_channel *channel,
@@ -377,13 +380,13 @@ void h_channel_on_ready(struct h_channel *channel,
 /**
  * h_channel_shutdown() - send no more, but go on receiving
  * @channel: the channel
- * @timeout_ns: most time to wait until everything has arrived
+ * @timeout_ns: longest time to wait until everything has arrived
  *
- * The other end finds the end of the channel behind the last message. Before
+ * The other end sees the end of the channel after the last message. Before
  * h_channel_join() there is no other end, and nothing is done.
  *
  * Return: 0, also if the other end had closed before; -EAGAIN, -ETIMEDOUT or -EINTR
- * if not everything is known to have arrived: to be called again; -EPIPE if the other
+ * if not everything is known to have arrived: call it again; -EPIPE if the other
  * end is gone.
  */
 int h_channel_shutdown(struct h_channel *channel, int64_t timeout_ns);
@@ -391,15 +394,16 @@ int h_channel_shutdown(struct h_channel *channel, int64_t timeout_ns);
 /**
  * h_channel_close() - end and destroy this end of a channel
  * @channel: the channel, or NULL; its messages were released
- * @timeout_ns: most time to wait until everything has arrived; 0: the other end finds
- *	a broken channel, unless all had arrived
+ * @timeout_ns: longest time to wait until everything has arrived; 0: the other end sees
+ *	a broken channel, unless everything had arrived
  *
- * Waits for the other process to poll, not for it to receive. What it sent and was
- * not received is lost. Whatever is returned, the channel is destroyed.
+ * Waits for the other process to poll, not for it to receive. What the other end sent and
+ * was not received is lost. The channel is destroyed, whatever the call returns.
  *
- * Other threads may be in h_manager_dispatch() meanwhile. A call back that
- * h_channel_on_ready() has set is not called any more, but not waited for either: who
- * closes outside of it sees to it that no other thread is in it, or on its way there.
+ * Other threads may be in h_manager_dispatch() meanwhile. The call back that
+ * h_channel_on_ready() has set is not called any more, but a call in progress is not waited
+ * for: a caller outside that call back must make sure that no other thread is in it, or on
+ * its way there.
  *
  * Return: 0, also if the other end had closed before; -ETIMEDOUT, -EAGAIN or
  * -EINTR if not everything is known to have arrived; -EPIPE if the other end is gone.

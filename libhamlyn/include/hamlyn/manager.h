@@ -2,18 +2,18 @@
 /*
  * libhamlyn, upper layer: the manager and what receivers have in common (H 3.3).
  *
- * A manager has one send terminus, one NQ and memory of both kinds; and, once one of
- * its threads had to wake another, a small terminus for that. End points
- * (datagram.h, stream.h, tagged.h, group.h, channel.h) are made on a manager and
- * hand each other what arrives: whoever receives on one of them polls for all.
+ * A manager has one send terminus, one NQ and memory for both sending and receiving; and,
+ * once one of its threads has had to wake another, a small terminus for that. End points
+ * (datagram.h, stream.h, tagged.h, group.h, channel.h) are made on a manager and hand each
+ * other what arrives: a thread that receives on one of them polls for all.
  *
  * Unlike the paper's upper layer this one is thread-safe: any thread may call
  * anything at any time, except that an object must not be destroyed while another
- * thread is inside a call on it. With H_MANAGER_SINGLE the caller sees to it that
- * there is one thread at a time, and saves the locks.
+ * thread is inside a call on it. With H_MANAGER_SINGLE the caller guarantees that only
+ * one thread at a time makes calls, which saves the locks.
  *
- * Time-outs are in nanoseconds: 0: do not wait (-EAGAIN), negative: for ever,
- * else -ETIMEDOUT when they are over.
+ * Time-outs are in nanoseconds. 0: do not wait (-EAGAIN); negative: wait forever; otherwise
+ * calls return -ETIMEDOUT when the time is over.
  */
 #ifndef HAMLYN_MANAGER_H
 #define HAMLYN_MANAGER_H
@@ -38,21 +38,21 @@ struct h_receiver;
 
 /**
  * struct h_manager_attr - properties of a manager; zero means default
- * @nq_entries: entries of the NQ, a power of two, at least 16 (4096). Each end point has some
- *	of them set aside, so that they can never run out: a stream as many as
- *	it has buffers, and 1; the other end of it 7
+ * @nq_entries: entries of the NQ, a power of two, at least 16 (4096). Some of them are set
+ *	aside for each end point, so that it can never run out: for a stream as many as
+ *	it has buffers, plus 1; for the other end of it 7
  * @flags: H_MANAGER_*
- * @spin_ns: how long a call polls before it sleeps, in nanoseconds (20000), not counted
- *	what it leaves to other threads meanwhile; negative: for ever
+ * @spin_ns: how long a call polls before it sleeps, in nanoseconds (20000), not counting
+ *	time that it leaves to other threads meanwhile; negative: forever
  * @terminus: properties of the send terminus; its entries have at least 256 bytes
  * @channels: with @nq_entries 0: how many channels with default buffers the manager is for.
- *	The NQ is as large as that takes: 24 entries each. 0: what the environment says in
- *	HAMLYN_CHANNELS, or 170
+ *	The NQ is made large enough for them: 24 entries each. 0: the value of HAMLYN_CHANNELS
+ *	in the environment, or 170
  * @reserved: 0
  * @budget: bytes by which the buffers of all end points of the manager together may grow
  *	beyond what they were made with, as long messages come and go, and that are kept on
- *	the heap for the next ones. With less the same is slower. 0: a quarter of the largest
- *	area of the device, at most 32 MiB
+ *	the heap for the next ones. A smaller budget only makes this slower. 0: a quarter of
+ *	the largest area of the device, at most 32 MiB
  */
 struct h_manager_attr {
 	uint32_t nq_entries;
@@ -66,7 +66,7 @@ struct h_manager_attr {
 
 /**
  * h_manager_create() - create a manager (H 3.3)
- * @dev: the device; not closed before the manager is destroyed
+ * @dev: the device; it must stay open until the manager is destroyed
  * @attr: properties, or NULL
  * @manager: out: the manager
  *
@@ -79,14 +79,15 @@ int h_manager_create(struct h_dev *dev, const struct h_manager_attr *attr,
 /**
  * h_manager_drain() - wait until everything that was sent has left
  * @manager: the manager
- * @timeout_ns: most time to wait
+ * @timeout_ns: longest time to wait
  *
- * Before one ends a process whose last message matters, for instance. Everything that a
- * call said was sent is in the receivers' memory then: also what was kept of a long message
- * (h_channel_send()), and what streams collect. That may have to wait for the receivers.
+ * Call it, for instance, before a process exits whose last message matters. After it,
+ * everything that a call reported as sent is in the receivers' memory, including what was
+ * kept of a long message (h_channel_send()) and what streams collect. It may have to wait
+ * for the receivers.
  *
  * Return: 0, also for messages that the NIC refused, or whose receiver is gone; -EAGAIN,
- * -ETIMEDOUT, -EINTR: something is left, and stays to be sent.
+ * -ETIMEDOUT, -EINTR: something is left, and is still to be sent.
  */
 int h_manager_drain(struct h_manager *manager, int64_t timeout_ns);
 
@@ -94,11 +95,11 @@ int h_manager_drain(struct h_manager *manager, int64_t timeout_ns);
  * h_manager_destroy() - destroy a manager
  * @manager: the manager, or NULL
  *
- * What was sent has a second to leave. What h_manager_alloc() gave and the
+ * What was sent has a second to leave. The memory of h_manager_alloc() and the
  * descriptor of h_manager_fd() are gone with it.
  *
- * Return: 0, or -EBUSY while it has end points, or calls back: not in a call back, also
- * not after having destroyed all end points there.
+ * Return: 0, or -EBUSY while it has end points, or is calling back: it cannot be destroyed
+ * in a call back, not even after that has destroyed all end points.
  */
 int h_manager_destroy(struct h_manager *manager);
 
@@ -114,7 +115,7 @@ struct h_dev *h_manager_dev(const struct h_manager *manager);
  * h_manager_terminus() - the send terminus of a manager
  * @manager: the manager
  *
- * For raw sends besides. Its send buffer tags belong to the manager.
+ * For additional raw sends. Its send buffer tags belong to the manager.
  *
  * Return: the terminus, which lives as long as the manager.
  */
@@ -124,11 +125,11 @@ struct h_terminus *h_manager_terminus(const struct h_manager *manager);
  * h_manager_poll() - look for arrivals and give them to their receivers
  * @manager: the manager
  *
- * The paper's poll_nowait. Receive calls do it by themselves. What was kept of messages
- * that count as sent goes on, of all channels of the manager.
+ * The paper's poll_nowait. Receive calls poll on their own. It also sends on what was kept
+ * of messages that count as sent, of all channels of the manager.
  *
- * Return: how many there were (64 at most per call), or 0; also 0 while
- * another thread is at it.
+ * Return: how many arrivals there were (at most 64 per call), or 0; also 0 while
+ * another thread is polling.
  */
 int h_manager_poll(struct h_manager *manager);
 
@@ -142,8 +143,7 @@ int h_manager_poll(struct h_manager *manager);
  *
  * Return: 0, or -EINVAL if @length is 0, -ENOSPC if the terminus has no send
  * buffer tag left for another area, or as h_area_alloc(): -E2BIG, -EDQUOT, -ENOSPC,
- * -ENOMEM; -ETIMEDOUT if the embedded device's tables are held by a process that is
- * stopped.
+ * -ENOMEM; -ETIMEDOUT if a process that is stopped holds the embedded device's tables.
  */
 int h_manager_alloc(struct h_manager *manager, size_t length, void **addr);
 
@@ -155,14 +155,14 @@ int h_manager_alloc(struct h_manager *manager, size_t length, void **addr);
  * The memory stays with the manager for the next h_manager_alloc(), unless much more of it
  * is unused than used: then it goes back to the device.
  *
- * Return: 0, also for NULL; -EALREADY if it was given back before and is nobody's since,
+ * Return: 0, also for NULL; -EALREADY if it was given back before and not allocated since,
  * -EINVAL if no memory of h_manager_alloc() of this manager begins there. Then nothing
  * happens, and h_explain() says which.
  */
 int h_manager_free(struct h_manager *manager, void *addr);
 
 /**
- * h_manager_register() - let memory of one's own be sent from without copying
+ * h_manager_register() - let the caller's own memory be sent from without copying
  * @manager: the manager
  * @addr: first byte; stays mapped as h_area_add() says
  * @length: bytes
@@ -175,7 +175,7 @@ int h_manager_register(struct h_manager *manager, void *addr, size_t length);
 /**
  * h_manager_unregister() - end of h_manager_register()
  * @manager: the manager
- * @addr: the address it was given; nothing is being sent from it any more
+ * @addr: the address passed to it; nothing is being sent from it any more
  *
  * Return: 0, or -ENOENT if it was not registered.
  */
@@ -188,13 +188,13 @@ int h_manager_unregister(struct h_manager *manager, void *addr);
  * @manager: the manager
  *
  * Readable while something waits for h_manager_dispatch(): on both devices, level
- * triggered, nothing else to do before one sleeps. On the embedded device a thread
+ * triggered, with nothing else to do before sleeping. On the embedded device a thread
  * of the library watches the NQ from the first call on. On the kernel device it is
- * readable for whatever arrives in the context: give each manager that is waited for
- * in this way a context (h_open()) of its own.
+ * readable for anything that arrives in the context, so give each manager that is waited
+ * for in this way a context (h_open()) of its own.
  *
- * Wait for it to be readable, and for nothing else; not for edges (EPOLLET). It is
- * taken out of the loop before h_manager_destroy(), which closes it.
+ * Wait for it to be readable, and for nothing else; not for edges (EPOLLET). Take it out of
+ * the loop before h_manager_destroy(), which closes it.
  *
  * Return: the descriptor, owned by @manager, or a negative errno.
  */
@@ -204,18 +204,19 @@ int h_manager_fd(struct h_manager *manager);
  * h_manager_dispatch() - look for arrivals, call back for each end point that has some
  * @manager: the manager
  *
- * Calls, in this thread and without a lock held, what h_receiver_on_ready() and
- * the like of the end points have set, once for each end point that has something
- * to be received. One that leaves something behind is called again next time.
- * A call back may do anything, also destroy its own end point, but not the manager.
- * Several threads may dispatch; no end point is called by two of them at a time.
+ * Calls, in this thread and without holding a lock, what h_receiver_on_ready() and
+ * its counterparts for end points have set, once for each end point that has something
+ * to receive. One that leaves something unreceived is called again next time.
+ * A call back may do anything, including destroying its own end point, but it must not
+ * destroy the manager. Several threads may dispatch; no end point is called by two of them
+ * at the same time.
  *
- * A call back may also be left, and this function with it: by an exception of C++, by
+ * A call back may also be left abruptly, and this function with it: by a C++ exception, by
  * pthread_exit() or a cancellation, or by longjmp(). The end point is called again as
- * long as it has something. After longjmp() that is so from the next call of this
- * function, h_manager_wait() or h_manager_fd() on, by the same thread, from the function
- * that called this one or from one of its callers: call one of them before sleeping, or
- * before h_manager_destroy(). What runs with something locked has to return:
+ * long as it has something. After longjmp() the manager recovers in the next call of this
+ * function, h_manager_wait() or h_manager_fd() that the same thread makes, from the function
+ * that called this one or from one of its callers: make such a call before sleeping, or
+ * before h_manager_destroy(). Functions that run with something locked must return:
  * process_arrival(), process_overrun(), pending() and settle() of a receiver's class.
  *
  * Return: how many were called, or 0.
@@ -225,29 +226,29 @@ int h_manager_dispatch(struct h_manager *manager);
 /**
  * h_manager_wait() - sleep until h_manager_dispatch() has something to do
  * @manager: the manager
- * @timeout_ns: most time to wait
+ * @timeout_ns: longest time to wait
  *
  * For loops that wait for nothing else.
  *
  * Return: 0, or -EAGAIN, -ETIMEDOUT, -EINTR if a signal was handled (kernel device: by a
- * handler without SA_RESTART; else it may go on sleeping).
+ * handler without SA_RESTART; otherwise it may go on sleeping).
  */
 int h_manager_wait(struct h_manager *manager, int64_t timeout_ns);
 
-/* ---- receivers of one's own --------------------------------------------- */
+/* ---- custom receivers --------------------------------------------------- */
 
 /**
  * struct h_receiver_class - what a kind of receiver does
  * @name: for people
- * @process_arrival: record an arrival. Called by whichever thread polls, or makes or
+ * @process_arrival: record an arrival. Called by any thread that polls, or that makes or
  *	ends an end point of the manager, with the receiver locked: it may change the
- *	receiver and send, and must not wait nor receive. @entry is a copy. With
- *	HAMLYN_NQE_PEER_GONE a watch tells, whose cookie was h_receiver_cookie().
+ *	receiver and send, but must neither wait nor receive. @entry is a copy. With
+ *	HAMLYN_NQE_PEER_GONE it comes from a watch whose cookie was h_receiver_cookie().
  * @process_overrun: notifications were lost (H 2.6): look in the metadata entries.
  *	Called as @process_arrival; may be NULL. It happens only on a manager with
  *	receivers of other modes than paranoid one-shot whose senders sent more
  *	than was set aside for them.
- * @pending: is there something to be received? Called with the receiver locked.
+ * @pending: is there something to receive? Called with the receiver locked.
  * @settle: send what could not be sent, and say by h_receiver_owes() whether something
  *	is still left. Called as @process_arrival, about once a millisecond; may be NULL if that
  *	function is not called.
@@ -262,12 +263,12 @@ struct h_receiver_class {
 };
 
 /**
- * struct h_receiver_attr - what a receiver is made of; zero what is not needed
+ * struct h_receiver_attr - what a receiver is made of; leave at zero what is not needed
  * @length: bytes of the message area; 0: 64
  * @entries: metadata entries
  * @mode: enum hamlyn_slot_mode
  * @flags: HAMLYN_SLOT_*
- * @arrivals: entries of the NQ to set aside: most notifications that are on
+ * @arrivals: entries of the NQ to set aside: the most notifications that can be on
  *	their way at a time; 0: as @entries, or 64 without entries
  */
 struct h_receiver_attr {
@@ -279,7 +280,7 @@ struct h_receiver_attr {
 };
 
 /**
- * struct h_receiver - what all receivers have; the first member of one's own
+ * struct h_receiver - what all receivers have; the first member of a custom one
  * @class_: what kind it is
  * @manager: its manager
  * @slot: its slot
@@ -302,7 +303,7 @@ struct h_receiver {
 	struct h_receiver *next_ready;
 	uint32_t lock;
 	uint32_t events;	/* arrivals so far, modulo 2^32 */
-	uint32_t queued;	/* on the manager's list of those that are ready */
+	uint32_t queued;	/* on the manager's list of ready receivers */
 	uint32_t arrivals;
 	struct h_receiver *twin;	/* of the same end point, or NULL */
 	uint32_t owes;		/* h_receiver_owes() */
@@ -310,15 +311,15 @@ struct h_receiver {
 };
 
 /**
- * h_receiver_init() - make a receiver of one's own
+ * h_receiver_init() - make a custom receiver
  * @receiver: out: filled in
  * @manager: its manager
- * @class_: what it does; stays valid
+ * @class_: what it does; must stay valid
  * @attr: what it is made of
  *
  * The first arrival may be processed before the call returns.
  *
- * Return: 0, or -ENOSPC if the manager's NQ has not @arrivals entries left, or as
+ * Return: 0, or -ENOSPC if the manager's NQ does not have @arrivals entries left, or as
  * h_area_alloc(), h_slot_create().
  */
 int h_receiver_init(struct h_receiver *receiver, struct h_manager *manager,
@@ -332,7 +333,7 @@ int h_receiver_init(struct h_receiver *receiver, struct h_manager *manager,
  * Destroys the slot; what arrived and was not received is lost. Afterwards
  * process_arrival() is not called any more.
  *
- * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it is still there.
+ * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it still exists.
  */
 int h_receiver_exit(struct h_receiver *receiver);
 
@@ -350,7 +351,7 @@ void h_receiver_on_ready(struct h_receiver *receiver,
  * h_receiver_lock() - keep process_arrival() out
  * @receiver: the receiver
  *
- * For short: a lock that spins. Not to be held in h_receiver_wait().
+ * Hold it only briefly, since it is a spin lock, and never across h_receiver_wait().
  */
 void h_receiver_lock(struct h_receiver *receiver);
 
@@ -361,13 +362,13 @@ void h_receiver_lock(struct h_receiver *receiver);
 void h_receiver_unlock(struct h_receiver *receiver);
 
 /**
- * h_receiver_owes() - say that something could not be sent, or no longer so
+ * h_receiver_owes() - say that something could not be sent, or that nothing is left
  * @receiver: the receiver, locked
  * @owes: whether @settle of its class is to be called
  *
  * For what the work queue had no room for, or what has to wait because the manager is
- * held back for guesses: it is tried again by whoever polls, or waits for whatever, on
- * this manager, and its descriptor is readable meanwhile.
+ * held back for guesses. Every thread that polls, or waits for anything, on this manager
+ * tries again, and the manager's descriptor is readable meanwhile.
  */
 void h_receiver_owes(struct h_receiver *receiver, bool owes);
 
@@ -375,8 +376,8 @@ void h_receiver_owes(struct h_receiver *receiver, bool owes);
  * h_receiver_events() - how many arrivals there were
  * @receiver: the receiver
  *
- * Return: a number for h_receiver_wait(), to be taken before one looks whether
- * there is something.
+ * Return: a number for h_receiver_wait(), to be read before checking whether there is
+ * something to receive.
  */
 static inline uint32_t h_receiver_events(const struct h_receiver *receiver)
 {
@@ -386,10 +387,10 @@ static inline uint32_t h_receiver_events(const struct h_receiver *receiver)
 /**
  * h_receiver_wait() - poll, and sleep, until something arrives for a receiver
  * @receiver: the receiver
- * @events: what h_receiver_events() was: returns when it is something else
+ * @events: an earlier result of h_receiver_events(): returns when the number differs
  * @deadline_ns: when to give up, as h_deadline() says
  *
- * What arrives for others in the meantime is given to them.
+ * What arrives for other receivers in the meantime is given to them.
  *
  * Return: 0, or -EAGAIN if the deadline is H_NOWAIT, -ETIMEDOUT, -EINTR if a
  * signal was handled.
@@ -407,7 +408,7 @@ int64_t h_deadline(int64_t timeout_ns);
 
 /**
  * h_receiver_cookie() - cookie for h_watch() on the manager's NQ
- * @receiver: who is told
+ * @receiver: the receiver to notify
  * @number: any number
  *
  * Return: the cookie; @number is in its upper 32 bits.
@@ -419,8 +420,8 @@ static inline uint64_t h_receiver_cookie(const struct h_receiver *receiver,
 }
 
 /**
- * h_receiver_watch() - have process_arrival() told when a slot is gone (H 6.3)
- * @receiver: who is told; not destroyed before h_unwatch()
+ * h_receiver_watch() - have process_arrival() called when a slot is gone (H 6.3)
+ * @receiver: the receiver to notify; not destroyed before h_unwatch()
  * @ticket: as for h_watch()
  * @fd: descriptor of a ticket, as for h_watch_fd(), or -1 to go by @ticket
  * @number: comes back in the upper 32 bits of the entry's data
@@ -433,13 +434,13 @@ int h_receiver_watch(struct h_receiver *receiver, const struct h_ticket *ticket,
 
 /* ---- seeds -------------------------------------------------------------- */
 
-#define H_SEED_BYTES	80	/* a seed in bytes, of whatever protocol */
+#define H_SEED_BYTES	80	/* a seed in bytes, of any protocol */
 
 /**
  * struct h_seed - what the other end of a connection is made from (H 3.3)
  * @bytes: they can travel anywhere, and mean the same on every machine
  *
- * Who has a seed has the right to send: send it to whom it is meant for only.
+ * Holding a seed is the right to send: pass it only to the intended peer.
  */
 struct h_seed {
 	unsigned char bytes[H_SEED_BYTES];
