@@ -2,15 +2,16 @@
 /*
  * libhamlyn, upper layer: how processes that do not trust each other meet (H 6.3).
  *
- * A server listens at a path, a client connects to it: a local socket carries the
- * seeds of two streams, one each way, and is closed. What each end learns of the
- * other from the kernel is who it is. Nothing of what the other end says is trusted:
- * who is silent, or talks nonsense, is dropped, and keeps nobody else waiting.
+ * A server listens at a path and a client connects to it: a local socket carries the
+ * seeds of two streams, one each way, and is closed. From the kernel each end learns the
+ * other's identity. Nothing that the other end says is trusted: a peer that is silent,
+ * or talks nonsense, is dropped, and keeps nobody else waiting.
  *
- * A path may begin with '@': then it is an abstract name, which is in no file system
- * and which anybody may take. Clients should say whose server they want.
+ * A path that begins with '@' is an abstract name, which is in no file system
+ * and which any process may take. Clients should say whose server they want.
  *
- * Most want channels (channel.h), which keep messages apart, and are made likewise.
+ * Most programs want channels (channel.h), which preserve message boundaries and are made
+ * in the same way.
  */
 #ifndef HAMLYN_RENDEZVOUS_H
 #define HAMLYN_RENDEZVOUS_H
@@ -26,8 +27,8 @@ extern "C" {
 struct h_listener;
 
 /**
- * struct h_peer - who is at the other end, as the kernel says
- * @pid: process, when it connected or began to listen
+ * struct h_peer - which process is at the other end, according to the kernel
+ * @pid: the process that connected or began to listen, at that time
  * @uid: its effective user
  * @gid: its effective group
  */
@@ -40,9 +41,9 @@ struct h_peer {
 /**
  * struct h_stream_pair - both directions of a connection
  * @sender: to the peer; destroyed by h_stream_sender_close()
- * @receiver: from the peer; destroyed by h_stream_receiver_destroy(), the sender
- *	first
- * @peer: who it is
+ * @receiver: from the peer; destroyed by h_stream_receiver_destroy(), after the
+ *	sender
+ * @peer: the process at the other end
  */
 struct h_stream_pair {
 	struct h_stream_sender *sender;
@@ -51,16 +52,17 @@ struct h_stream_pair {
 };
 
 /*
- * Tickets are descriptors (H 6.5): no keys that could be guessed or copied open the
- * streams, for the price of larger buffers from the start, as they cannot grow. Both
- * ends have it or neither.
+ * Tickets are descriptors (H 6.5): no key opens the streams that could be guessed or
+ * copied. The price is larger buffers from the start, as they cannot grow. Either both
+ * ends set it or neither does.
  *
- * Until the other end reads them they are on their way, and of these a user may have no
- * more than RLIMIT_NOFILE; root any number. A listener lets another user in only as long
- * as he left fewer than 32 replies unread, and all other users together fewer than 256.
+ * Until the other end reads them the descriptors are in flight, and a user may have no
+ * more than RLIMIT_NOFILE of those; root any number. A listener admits another user only
+ * while that user has fewer than 32 unread replies, and all other users together have
+ * fewer than 256.
  */
 #define H_CONNECT_TICKETS	(1U << 0)
-/* Clients: if nobody listens there yet, wait for it. */
+/* Clients: if nothing listens there yet, wait for a server. */
 #define H_CONNECT_WAIT		(1U << 1)
 
 /* ---- servers ------------------------------------------------------------ */
@@ -68,12 +70,12 @@ struct h_stream_pair {
 /**
  * struct h_listener_attr - properties of a listener; zero means default
  * @flags: H_CONNECT_TICKETS or 0
- * @mode: permission bits of the path, as for chmod(); who may write to it may
+ * @mode: permission bits of the path, as for chmod(); users who may write to it may
  *	connect. 0: as umask says
  * @waiting: how many clients can be in the middle of connecting (256), at most 1024.
- *	When there are more, the user who has most of them loses his oldest one
- * @patience_ns: how long one may take to say what it wants (1 s)
- * @uids: users who may connect, copied; NULL: who can, may
+ *	When there are more, the user with the most of them loses the oldest one
+ * @patience_ns: how long a client may take to say what it wants, in nanoseconds (1 s)
+ * @uids: users who may connect, copied; NULL: everyone whom the path admits
  * @uid_count: how many
  */
 struct h_listener_attr {
@@ -91,15 +93,16 @@ struct h_listener_attr {
  * @attr: properties, or NULL
  * @listener: out: the listener
  *
- * A socket that a dead server left at @path is replaced. Of several servers that start at
- * @path at a time one has it, and the others fail: while one starts it has the directory
- * locked (flock()), where it may be read, and waits half a second for others that have.
+ * A socket that a dead server left at @path is replaced. If several servers start at
+ * @path at the same time, one gets it and the others fail: each locks the directory while
+ * it starts (flock()), if it can read the directory, and waits half a second for others
+ * that hold the lock.
  *
- * It is this process' own: in a child of fork() its descriptors are closed, and nothing
- * but h_listener_destroy() is of use there.
+ * The listener belongs to this process: in a child of fork() its descriptors are closed,
+ * and only h_listener_destroy() is of use there.
  *
  * Return: 0, -EADDRINUSE if there is a server already, -EEXIST if there is something
- * else at @path, -ENAMETOOLONG, -EINVAL, -ENOMEM, or why there can be no socket.
+ * else at @path, -ENAMETOOLONG, -EINVAL, -ENOMEM, or the reason why there can be no socket.
  */
 int h_listener_create(const char *path, const struct h_listener_attr *attr,
 		      struct h_listener **listener);
@@ -110,22 +113,22 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
  * @manager: the manager that gets the end points, or NULL to turn the client down
  * @attr: properties of the stream from the client, or NULL
  * @pair: out: the streams, owned by the caller
- * @timeout_ns: most time to wait
+ * @timeout_ns: longest time to wait
  *
- * Clients that are not allowed, are on another device, want a channel or talk
- * nonsense are sent away meanwhile, with a reason where they can be told; those that have
- * given up are forgotten. What a client says is never a reason to turn others away: while
- * this user (embedded device: this process) is held back for wrong keys it takes a
+ * Meanwhile, clients that are not allowed, are on another device, want a channel or talk
+ * nonsense are sent away, with a reason where they can be told; those that have
+ * given up are forgotten. What a client says never causes others to be turned away. While
+ * this user (embedded device: this process) is held back for wrong keys, the call takes a
  * millisecond or two longer.
  *
- * Return: 0; -EAGAIN, -ETIMEDOUT, -EINTR; or why this client could not be taken,
- * which has been told so: -ECANCELED without @manager, -ENOSPC if the manager has no
- * room, -ENOMEM, -ETOOMANYREFS if too many descriptors of this user are on their way
+ * Return: 0; -EAGAIN, -ETIMEDOUT, -EINTR; or the reason why this client could not be
+ * taken, and the client has been told: -ECANCELED without @manager, -ENOSPC if the manager
+ * has no room, -ENOMEM, -ETOOMANYREFS if too many descriptors of this user are in flight
  * (H_CONNECT_TICKETS), or as h_stream_receiver_create(); h_explain() says more. -EMFILE
- * or -ENFILE if there is no descriptor to take anybody with: then the clients go on
+ * or -ENFILE if there is no descriptor to take any client with: then the clients go on
  * waiting, and h_listener_fd() stays readable; with H_CONNECT_TICKETS also if there was
- * one, but not the four more that a client needs for a moment: that one was told -EUSERS.
- * -EBADF in a child of who made @listener.
+ * one, but not the four more that a client needs for a moment: that client was told
+ * -EUSERS. -EBADF in a child of the process that made @listener.
  */
 int h_listener_accept(struct h_listener *listener, struct h_manager *manager,
 		      const struct h_stream_attr *attr,
@@ -135,8 +138,8 @@ int h_listener_accept(struct h_listener *listener, struct h_manager *manager,
  * h_listener_fd() - a descriptor for event loops
  * @listener: the listener
  *
- * Readable when accepting, with H_NOWAIT, has something to do; which may be to send
- * somebody away.
+ * Readable when accepting, with H_NOWAIT, has something to do, which may only be to send
+ * a client away.
  *
  * Return: the descriptor, owned by @listener.
  */
@@ -147,8 +150,8 @@ int h_listener_fd(const struct h_listener *listener);
  * @listener: the listener, or NULL
  *
  * Removes its path, unless another server has taken that. Clients in the middle of
- * connecting find nobody. What was accepted stays. In a child of who made it: gives back
- * memory, no more.
+ * connecting find no server. What was accepted stays. In a child of the process that made
+ * it, it only frees memory.
  */
 void h_listener_destroy(struct h_listener *listener);
 
@@ -158,7 +161,7 @@ void h_listener_destroy(struct h_listener *listener);
  * struct h_connect_attr - properties of a connection; zero means default
  * @flags: H_CONNECT_*
  * @stream: of the stream from the server
- * @uids: users whose server is good enough; NULL: anybody's
+ * @uids: users whose servers are acceptable; NULL: any user's
  * @uid_count: how many
  */
 struct h_connect_attr {
@@ -174,17 +177,17 @@ struct h_connect_attr {
  * @path: what the listener was given
  * @attr: properties, or NULL
  * @pair: out: the streams, owned by the caller
- * @timeout_ns: most time to wait; it takes some, as the server has to accept
+ * @timeout_ns: longest time to wait; it takes some time, as the server has to accept
  *
- * Return: 0; -ENOENT or -ECONNREFUSED if nobody listens there; -EACCES if this
- * user may not connect; -EPERM if the server is of none of @uids; -EXDEV if the server
+ * Return: 0; -ENOENT or -ECONNREFUSED if nothing listens there; -EACCES if this
+ * user may not connect; -EPERM if the server belongs to none of @uids; -EXDEV if the server
  * is on another device; -EPROTOTYPE if it has channels and not streams;
  * -EPROTONOSUPPORT if only one end has H_CONNECT_TICKETS; -EPROTO if it is of
  * another version, or broke the rules; -ECONNRESET if it went away; -EUSERS if it
  * turned this client down, or has no room for it; -ENAMETOOLONG; -EINVAL for
- * an empty @path or unknown flags; -EAGAIN, -ETIMEDOUT, -EINTR; why there can be no
- * socket; -EMFILE or -ENFILE if there are not three free descriptors, and
- * -ETOOMANYREFS if too many of this user are on their way (H_CONNECT_TICKETS);
+ * an empty @path or unknown flags; -EAGAIN, -ETIMEDOUT, -EINTR; the reason why there can be
+ * no socket; -EMFILE or -ENFILE if there are not three free descriptors, and
+ * -ETOOMANYREFS if too many of this user are in flight (H_CONNECT_TICKETS);
  * or as h_stream_receiver_create(), h_stream_sender_create(). h_explain() says more.
  */
 int h_connect(struct h_manager *manager, const char *path,

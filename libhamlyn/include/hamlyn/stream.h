@@ -2,15 +2,15 @@
 /*
  * libhamlyn, upper layer: streams (H 3.3).
  *
- * One way, one sender to one receiver, in order, any amount of data. The receiver
- * makes a seed, which travels to the sender by whatever way there is; the sender is
+ * A stream goes one way, from one sender to one receiver, in order, with any amount of
+ * data. The receiver makes a seed, which travels to the sender by any means; the sender is
  * made from it. Small sends are collected until h_stream_flush() or until a buffer
  * is full, large ones are sent as they are. The receiver is given pointers into its
- * buffers and releases what it has seen; that lets the sender go on.
+ * buffers and releases what it has seen, so that the sender can go on.
  *
  * Neither end needs to trust the other: each buffer lets in one message until its
  * owner has released it (paranoid one-shot mode, H 2.7), so what was received does
- * not change any more, and nobody can fill up the other's NQ. The other end can stop
+ * not change any more, and neither end can fill up the other's NQ. The other end can stop
  * sending, or send nonsense, and that is all.
  */
 #ifndef HAMLYN_STREAM_H
@@ -28,11 +28,11 @@ struct h_stream_sender;
 /**
  * struct h_stream_attr - properties of a stream; zero means default
  * @buffers: how many messages can be on their way: a power of two, 2 to 1024 (16).
- *	As many entries of the receiving manager's NQ are set aside, twice while
+ *	As many entries of the receiving manager's NQ are set aside, twice as many while
  *	buffers grow
- * @buffer_size: bytes of each to begin with, a power of two, 128 to 1 MiB (4096)
- * @max_buffer_size: buffers grow up to that, a power of two, at most 1 MiB, while the
- *	sender has more to send than they hold (65536); below @buffer_size: they do not
+ * @buffer_size: initial bytes of each, a power of two, 128 to 1 MiB (4096)
+ * @max_buffer_size: while the sender has more to send than the buffers hold, they grow up
+ *	to that, a power of two, at most 1 MiB (65536); below @buffer_size: they do not
  *	grow
  * @flags: must be 0
  */
@@ -47,7 +47,7 @@ struct h_stream_attr {
 
 /**
  * h_stream_receiver_create() - create the receiving end of a stream
- * @manager: whose thread polls for it, whose memory it has
+ * @manager: polls for it and provides its memory
  * @attr: properties, or NULL
  * @receiver: out: the receiver
  *
@@ -71,7 +71,7 @@ int h_stream_receiver_destroy(struct h_stream_receiver *receiver);
 /**
  * h_stream_receiver_seed() - make a seed for the sender (H 3.3)
  * @receiver: the receiver
- * @seed: out: the seed; for one sender, once, which is seen to
+ * @seed: out: the seed; it makes one sender, once, and a second one is refused
  */
 void h_stream_receiver_seed(const struct h_stream_receiver *receiver,
 			    struct h_seed *seed);
@@ -92,10 +92,10 @@ struct h_record {
  * h_stream_receive() - receive the next piece, without copying
  * @receiver: the receiver
  * @record: out: the piece, valid until h_stream_release()
- * @timeout_ns: most time to wait
+ * @timeout_ns: longest time to wait
  *
- * How a stream falls into pieces does not mean anything. Several can be held at
- * a time, but the sender stops when all buffers are.
+ * How a stream is divided into pieces has no meaning. Several can be held at
+ * a time, but the sender stops when all buffers are held.
  *
  * Return: 1; 0 at the end, when the sender has closed it and everything was
  * received; -EAGAIN, -ETIMEDOUT, -EINTR; -ECONNRESET if the sender is gone
@@ -109,7 +109,7 @@ int h_stream_receive(struct h_stream_receiver *receiver,
  * @receiver: the receiver
  * @record: what h_stream_receive() gave
  *
- * Nothing happens to those that were released before.
+ * Pieces that were released before are left alone.
  */
 void h_stream_release(struct h_stream_receiver *receiver,
 		      const struct h_record *record);
@@ -118,10 +118,10 @@ void h_stream_release(struct h_stream_receiver *receiver,
  * h_stream_read() - receive by copying
  * @receiver: the receiver
  * @data: where to
- * @length: room there; at least 1
- * @timeout_ns: most time to wait for the first byte
+ * @length: room there, in bytes; at least 1
+ * @timeout_ns: longest time to wait for the first byte
  *
- * What of a piece does not fit is returned next time. Not to be mixed with
+ * The part of a piece that does not fit is returned next time. Do not mix it with
  * h_stream_receive() while part of a piece is left. A piece that was read is released,
  * and with it all that h_stream_receive() returned before.
  *
@@ -133,8 +133,8 @@ ssize_t h_stream_read(struct h_stream_receiver *receiver, void *data,
 /**
  * h_stream_receiver_on_ready() - have h_manager_dispatch() call back
  * @receiver: the receiver
- * @ready: called while there is something to be received, or the end was reached,
- *	or an error is to be told; at times in vain; or NULL
+ * @ready: called while there is something to receive, or the end was reached,
+ *	or an error is to be reported. Calls may be spurious. NULL: no call back
  * @arg: its second argument
  */
 void h_stream_receiver_on_ready(struct h_stream_receiver *receiver,
@@ -146,16 +146,17 @@ void h_stream_receiver_on_ready(struct h_stream_receiver *receiver,
 
 /**
  * h_stream_sender_create() - create the sending end of a stream from a seed
- * @manager: whose terminus sends, and whose thread polls for news from the receiver
+ * @manager: its terminus sends, and it polls for news from the receiver
  * @seed: of h_stream_receiver_seed()
  * @sender: out: the sender
  *
- * Return: 0, -EINVAL if these bytes are no seed of a stream, -EPROTO if they are
- * one of another version, -EALREADY if a sender was made from this seed before, by
- * whomever, also if it is gone since; -EPIPE if the receiver is gone, -ENOSPC, -ENOMEM,
- * or as h_slot_create(), h_watch(), h_send_msg(). While this user guesses keys (see
- * h_watch()) it cannot be seen to at once that there is one sender only: then calls of the
- * second one fail with -EPIPE, as soon as it can.
+ * Return: 0, -EINVAL if these bytes are not the seed of a stream, -EPROTO if they are
+ * a seed of another version, -EALREADY if any sender was made from this seed before, even
+ * if that is gone by now; -EPIPE if the receiver is gone, -ENOSPC, -ENOMEM,
+ * or as h_slot_create(), h_watch(), h_send_msg(). While the user (embedded device: this
+ * process) is held back for wrong keys (see h_watch()) the library cannot check at once that
+ * this is the only sender: it checks as soon as it can, and then calls of a second one fail
+ * with -EPIPE.
  */
 int h_stream_sender_create(struct h_manager *manager, const struct h_seed *seed,
 			   struct h_stream_sender **sender);
@@ -163,12 +164,12 @@ int h_stream_sender_create(struct h_manager *manager, const struct h_seed *seed,
 /**
  * h_stream_send() - send
  * @sender: the sender
- * @data: bytes; from memory of h_manager_alloc() or h_manager_register() large
- *	ones are not copied by this process
+ * @data: bytes; this process does not copy large amounts in memory of h_manager_alloc()
+ *	or h_manager_register()
  * @length: how many
- * @timeout_ns: most time to wait for buffers
+ * @timeout_ns: longest time to wait for buffers
  *
- * When it returns @data may be changed. Little data may stay behind until
+ * When it returns @data may be changed. A small amount may be held back until
  * h_stream_flush().
  *
  * Return: bytes taken, all of @length or, when the time was over, fewer; -EAGAIN
@@ -182,7 +183,7 @@ ssize_t h_stream_send(struct h_stream_sender *sender, const void *data,
 /**
  * h_stream_flush() - force out what was collected
  * @sender: the sender
- * @timeout_ns: most time to wait for a buffer
+ * @timeout_ns: longest time to wait for a buffer
  *
  * Return: 0, -EAGAIN, -ETIMEDOUT, -EINTR, -EPIPE.
  */
@@ -191,11 +192,11 @@ int h_stream_flush(struct h_stream_sender *sender, int64_t timeout_ns);
 /**
  * h_stream_sender_shutdown() - end the stream, and wait until everything has arrived
  * @sender: the sender, which sends no more
- * @timeout_ns: most time to wait for a buffer, if none is free, and for the receiving
+ * @timeout_ns: longest time to wait for a buffer, if none is free, and for the receiving
  *	process to poll; it need not receive everything
  *
- * May be called again, until it has returned 0 or -EPIPE: a time-out or a signal cuts
- * nothing off, as h_stream_sender_close() would.
+ * May be called again, until it has returned 0 or -EPIPE: unlike with
+ * h_stream_sender_close(), a time-out or a signal cuts nothing off.
  *
  * Return: 0; -EAGAIN, -ETIMEDOUT or -EINTR if not everything is known to have arrived;
  * -EPIPE if the receiver is gone.
@@ -205,11 +206,11 @@ int h_stream_sender_shutdown(struct h_stream_sender *sender, int64_t timeout_ns)
 /**
  * h_stream_sender_close() - end the stream, and destroy the sending end
  * @sender: the sender, or NULL
- * @timeout_ns: most time to wait until everything has arrived; 0: the receiver
- *	finds a broken stream, unless all had arrived
+ * @timeout_ns: longest time to wait until everything has arrived; 0: the receiver
+ *	sees a broken stream, unless everything had arrived
  *
  * Waits for a buffer, if none is free, and for the receiving process to poll; not
- * for it to receive everything. Whatever is returned, the sender is destroyed.
+ * for it to receive everything. The sender is destroyed, whatever the call returns.
  *
  * Return: 0, -ETIMEDOUT, -EAGAIN or -EINTR if not everything is known to have
  * arrived, -EPIPE if the receiver is gone.
@@ -221,8 +222,8 @@ int h_stream_sender_close(struct h_stream_sender *sender, int64_t timeout_ns);
  * @sender: the sender
  * @ready: called when a send or flush that returned -EAGAIN, or took less than all,
  *	could go on, whatever other threads have sent meanwhile, and not again before
- *	another one did; and once when the receiver is gone or breaks the rules. At
- *	times in vain; or NULL
+ *	another one did so; and once when the receiver is gone or breaks the rules. Calls may
+ *	be spurious. NULL: no call back
  * @arg: its second argument
  */
 void h_stream_sender_on_ready(struct h_stream_sender *sender,
