@@ -4,19 +4,19 @@
  *
  * The raw semantics of the NIC: a receiver has one metadata entry and one buffer and
  * is either ready or not; there is no queue. The sender says where in the buffer the
- * data goes, the metadata tells the receiver where that was, how much it was, and, if
+ * data goes; the metadata tells the receiver where that was, how much it was, and, if
  * the sender wants an answer, to what address.
  *
- * A datagram for a receiver that is not ready is dropped, without a word to its
+ * A datagram for a receiver that is not ready is dropped, without telling its
  * sender, and counted (h_datagram_receiver_stats()). What was received does not change
  * until it is released (paranoid one-shot mode, H 2.7).
  *
- * Several senders may have the seed of one receiver, and are then in each other's
- * way: of two datagrams at a time, and of those longer than a packet, one or both may
- * be dropped. A sender that lies about where his data went is believed, so nothing of a
- * datagram is left in the buffer once it was released or dropped: behind one longer than
- * a packet, or malformed, all of the buffer is erased. What somebody else sends at the
- * same time he may get for his own. Who does not trust his senders has a receiver for
+ * Several senders may have the seed of one receiver, but then they interfere: of two
+ * datagrams at a time, or of those longer than a packet, one or both may be dropped. A
+ * sender that lies about where its data went is believed, so nothing of a datagram is
+ * left in the buffer once it was released or dropped: after one longer than a packet, or
+ * malformed, the whole buffer is erased. Such a sender may still pass off as its own what
+ * another sends at the same time. If the senders are not trusted, create a receiver for
  * each of them.
  */
 #ifndef HAMLYN_DATAGRAM_H
@@ -55,7 +55,7 @@ struct h_datagram_address {
 
 /**
  * h_datagram_receiver_create() - create a receiver, which is ready
- * @manager: whose thread polls for it, whose memory it has
+ * @manager: polls for it and provides its memory
  * @attr: properties, or NULL
  * @receiver: out: the receiver
  *
@@ -71,7 +71,7 @@ int h_datagram_receiver_create(struct h_manager *manager,
  *
  * What was received from it is gone as well.
  *
- * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it is still there.
+ * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it still exists.
  */
 int h_datagram_receiver_destroy(struct h_datagram_receiver *receiver);
 
@@ -86,7 +86,7 @@ void h_datagram_receiver_seed(struct h_datagram_receiver *receiver,
 /**
  * h_datagram_receiver_address() - address of a receiver, for answers to go to
  * @receiver: the receiver
- * @address: out: what h_datagram_resolve() would make of its seed
+ * @address: out: the address that h_datagram_resolve() would make of its seed
  */
 void h_datagram_receiver_address(struct h_datagram_receiver *receiver,
 				 struct h_datagram_address *address);
@@ -94,11 +94,11 @@ void h_datagram_receiver_address(struct h_datagram_receiver *receiver,
 /**
  * struct h_datagram - what was received
  * @data: first byte, in the receiver's buffer; valid until h_datagram_release()
- * @offset: where in the buffer that is
+ * @offset: where in the buffer that is, in bytes
  * @length: bytes, may be 0
  * @has_reply: the sender wants an answer
- * @reply: to this address, with @has_reply. That is the sender's word: to send to an
- *	address whose key is wrong counts as a guess, of the one who sends (H 6.5)
+ * @reply: to this address, with @has_reply. It is only the sender's word: sending to an
+ *	address whose key is wrong counts as a guess by the process that sends (H 6.5)
  */
 struct h_datagram {
 	const void *data;
@@ -112,17 +112,17 @@ struct h_datagram {
  * h_datagram_receive() - receive a datagram
  * @receiver: the receiver
  * @datagram: out: the datagram
- * @timeout_ns: most time to wait
+ * @timeout_ns: longest time to wait
  *
- * The receiver is not ready from then on. One that arrives malformed, or mixed with
- * another one, is dropped, and the receiver is ready again, once all of its buffer has
+ * The receiver is not ready from then on. A datagram that arrives malformed, or mixed with
+ * another one, is dropped, and the receiver is ready again as soon as its whole buffer has
  * been erased.
  *
- * On the embedded device a process that is killed while its datagram lands keeps the
- * others' out until the receiver has looked, by calls of this function half a second
- * apart, or by one that waits that long; one that was stopped, until it goes on or is
- * killed. Senders' addresses stay valid. Who uses an event loop calls it with %H_NOWAIT
- * now and then.
+ * On the embedded device a process that is killed while its datagram lands keeps those of
+ * others out until the receiver has checked, by calls of this function half a second
+ * apart, or by one that waits that long; a process that was stopped keeps them out until it
+ * continues or is killed. Senders' addresses stay valid. In an event loop, call this
+ * function with %H_NOWAIT now and then.
  *
  * Return: 0, or -EAGAIN, -ETIMEDOUT, -EINTR.
  */
@@ -141,16 +141,16 @@ void h_datagram_release(struct h_datagram_receiver *receiver);
  * h_datagram_revoke() - take the right to send from all who have it (H 2.7)
  * @receiver: the receiver
  *
- * When it returns nothing lands any more; watches of the receiver's slot are told
+ * When it returns nothing lands any more; watches of the receiver's slot are notified
  * that it is gone. What has arrived before can be received.
  *
- * Return: 0, or -ETIMEDOUT as h_slot_rekey(): new datagrams are kept out, one that
- * was under way may land; call again.
+ * Return: 0, or -ETIMEDOUT as h_slot_rekey(): new datagrams are kept out, but one that
+ * was under way may land; call it again.
  */
 int h_datagram_revoke(struct h_datagram_receiver *receiver);
 
 /**
- * h_datagram_rekey() - revoke, and begin anew with another key
+ * h_datagram_rekey() - revoke, and start over with another key
  * @receiver: the receiver
  * @seed: out: its seed from now on
  *
@@ -183,8 +183,8 @@ int h_datagram_receiver_stats(struct h_datagram_receiver *receiver,
 /**
  * h_datagram_receiver_on_ready() - have h_manager_dispatch() call back
  * @receiver: the receiver
- * @ready: called while something is there to be received; or NULL. It may turn out to be
- *	malformed then: receive with H_NOWAIT
+ * @ready: called while there is something to receive. That may turn out to be malformed,
+ *	so receive with H_NOWAIT. NULL: no call back
  * @arg: its second argument
  */
 void h_datagram_receiver_on_ready(struct h_datagram_receiver *receiver,
@@ -195,31 +195,31 @@ void h_datagram_receiver_on_ready(struct h_datagram_receiver *receiver,
 /* ---- sending ------------------------------------------------------------ */
 
 /**
- * h_datagram_resolve() - seed to address
+ * h_datagram_resolve() - turn a seed into an address
  * @seed: of h_datagram_receiver_seed()
  * @address: out: the address
  *
- * Return: 0, -EINVAL if these bytes are no seed of a datagram receiver, -EPROTO if
- * they are one of another version.
+ * Return: 0, -EINVAL if these bytes are not the seed of a datagram receiver, -EPROTO if
+ * they are a seed of another version.
  */
 int h_datagram_resolve(const struct h_seed *seed,
 		       struct h_datagram_address *address);
 
 /**
  * h_datagram_send() - send a datagram
- * @manager: whose terminus sends
+ * @manager: its terminus sends
  * @to: where to
  * @offset: where in the receiver's buffer, in bytes
- * @data: bytes; long ones from memory of h_manager_alloc() or h_manager_register()
- *	are not copied by this process
+ * @data: bytes; this process does not copy long datagrams in memory of h_manager_alloc()
+ *	or h_manager_register()
  * @length: how many
  * @reply: where an answer is to go, or NULL
- * @timeout_ns: most time to wait while the work queue is full
+ * @timeout_ns: longest time to wait while the work queue is full
  *
  * When it returns @data may be changed. It does not tell whether the receiver was
  * ready.
  *
- * Return: 0, -ERANGE if it is outside the buffer, -EINVAL if @to is no address of a
+ * Return: 0, -ERANGE if it is outside the buffer, -EINVAL if @to is not the address of a
  * datagram receiver, -EAGAIN, -ETIMEDOUT, -EHOSTUNREACH; or, if there is no memory to
  * copy it to, as h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT, -ETIMEDOUT.
  */
@@ -235,10 +235,11 @@ int h_datagram_send(struct h_manager *manager,
  * @data: bytes, to go to offset 0
  * @length: how many
  * @answer: out: the answer, to be released from @replies
- * @timeout_ns: most time to wait, for all of it
+ * @timeout_ns: longest time to wait, for everything together
  *
- * After a time-out @replies is rekeyed: an answer that comes late is not taken for
- * that to the next request. So it is before, if it was revoked.
+ * If the wait for the answer ends without one, @replies is rekeyed, so that an answer that
+ * comes late is not taken for that to the next request. A request on a receiver that was
+ * revoked rekeys it first.
  *
  * Return: 0, -EBUSY if a datagram of @replies was not released, or as
  * h_datagram_send(), h_datagram_receive(), h_datagram_rekey().

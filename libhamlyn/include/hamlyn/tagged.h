@@ -2,14 +2,14 @@
 /*
  * libhamlyn, upper layer: tagged remote writes (H 3.3).
  *
- * The sender writes to where it wants in the receiver's message area, and gives a
- * 64-bit tag along. The receiver is told the tags, in whatever order, and knows by
- * them what has been written. It uses fast mode: the shortest way there is, one
+ * The sender writes wherever it wants in the receiver's message area, and passes a
+ * 64-bit tag along. The receiver gets the tags, in any order, and learns from
+ * them what has been written. It uses fast mode: the shortest path there is, one
  * packet for each write.
  *
- * Whoever has the seed can write to all of the message area at any time, and fill up
- * the NQ of the receiving manager: it is for processes that trust each other, and
- * that have agreed on who writes where and when.
+ * A process that has the seed can write to all of the message area at any time, and fill
+ * up the NQ of the receiving manager: tagged writes are for processes that trust each
+ * other, and that have agreed on who writes where and when.
  */
 #ifndef HAMLYN_TAGGED_H
 #define HAMLYN_TAGGED_H
@@ -26,8 +26,8 @@ struct h_tagged_receiver;
  * struct h_tagged_attr - properties of a receiver; zero means default
  * @length: bytes of the message area (4096)
  * @arrivals: entries of the manager's NQ to set aside: tags that can be on their way
- *	while nobody polls (256)
- * @max_tags: tags that are kept until somebody asks for them, at most 2^30 (65536)
+ *	while no thread polls (256)
+ * @max_tags: tags that are kept until a thread asks for them, at most 2^30 (65536)
  * @flags: must be 0
  */
 struct h_tagged_attr {
@@ -51,7 +51,7 @@ struct h_tagged_address {
 
 /**
  * h_tagged_receiver_create() - create a receiver
- * @manager: whose thread polls for it, whose memory it has
+ * @manager: polls for it and provides its memory
  * @attr: properties, or NULL
  * @receiver: out: the receiver
  *
@@ -65,7 +65,7 @@ int h_tagged_receiver_create(struct h_manager *manager,
  * h_tagged_receiver_destroy() - destroy a receiver
  * @receiver: the receiver, or NULL
  *
- * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it is still there.
+ * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it still exists.
  */
 int h_tagged_receiver_destroy(struct h_tagged_receiver *receiver);
 
@@ -82,7 +82,7 @@ void h_tagged_receiver_seed(const struct h_tagged_receiver *receiver,
  * @receiver: the receiver
  * @seed: out: its seed from now on
  *
- * When it returns nothing is written by the old seeds any more. Tags that have
+ * When it returns the old seeds can write nothing any more. Tags that have
  * arrived stay.
  *
  * Return: 0, or as h_slot_rekey().
@@ -101,14 +101,14 @@ void *h_tagged_receiver_data(const struct h_tagged_receiver *receiver);
 /**
  * h_tagged_get_tag() - get the oldest tag
  * @receiver: the receiver
- * @tag: out: the tag; what was written with it is there
- * @length: out: how many bytes that were, or NULL
- * @timeout_ns: most time to wait
+ * @tag: out: the tag; what was written with it is in the message area
+ * @length: out: how many bytes that was, or NULL
+ * @timeout_ns: longest time to wait
  *
  * Return: 0, or -EAGAIN, -ETIMEDOUT, -EINTR; -EOVERFLOW if tags were lost, because
  * more than max_tags were kept or the manager's NQ was full (then all its receivers
- * are told, for nobody knows whose they were). What was written is written all the
- * same. It is told once: to all calls that wait, else to the next one.
+ * report it, since the NIC does not say whose notifications were lost). The data was
+ * written all the same. It is reported once: to all calls that wait, else to the next one.
  */
 int h_tagged_get_tag(struct h_tagged_receiver *receiver, uint64_t *tag,
 		     uint32_t *length, int64_t timeout_ns);
@@ -118,9 +118,9 @@ int h_tagged_get_tag(struct h_tagged_receiver *receiver, uint64_t *tag,
  * @receiver: the receiver
  * @tag: the tag
  * @length: out: how many bytes were written with it, or NULL
- * @timeout_ns: most time to wait
+ * @timeout_ns: longest time to wait
  *
- * Others stay where they are. Threads may wait for different tags at a time.
+ * Other tags stay where they are. Threads may wait for different tags at the same time.
  *
  * Return: as h_tagged_get_tag().
  */
@@ -130,7 +130,7 @@ int h_tagged_get_specific_tag(struct h_tagged_receiver *receiver, uint64_t tag,
 /**
  * h_tagged_receiver_on_ready() - have h_manager_dispatch() call back
  * @receiver: the receiver
- * @ready: called while there are tags, or a loss is to be told; or NULL
+ * @ready: called while there are tags, or a loss is to be reported; or NULL
  * @arg: its second argument
  */
 void h_tagged_receiver_on_ready(struct h_tagged_receiver *receiver,
@@ -141,25 +141,25 @@ void h_tagged_receiver_on_ready(struct h_tagged_receiver *receiver,
 /* ---- sending ------------------------------------------------------------ */
 
 /**
- * h_tagged_resolve() - seed to address
+ * h_tagged_resolve() - turn a seed into an address
  * @seed: of h_tagged_receiver_seed()
  * @address: out: the address
  *
- * Return: 0, -EINVAL if these bytes are no seed of a tagged receiver, -EPROTO if they
- * are one of another version.
+ * Return: 0, -EINVAL if these bytes are not the seed of a tagged receiver, -EPROTO if they
+ * are a seed of another version.
  */
 int h_tagged_resolve(const struct h_seed *seed, struct h_tagged_address *address);
 
 /**
- * h_tagged_send() - write, and tell it by a tag
- * @manager: whose terminus sends
+ * h_tagged_send() - write, and report it with a tag
+ * @manager: its terminus sends
  * @to: where to
  * @offset: where in the message area, in bytes
- * @data: bytes; long ones from memory of h_manager_alloc() or h_manager_register()
- *	are not copied by this process
+ * @data: bytes; this process does not copy long writes from memory of h_manager_alloc()
+ *	or h_manager_register()
  * @length: how many, may be 0; at most the packet_size of h_query()
  * @tag: any number
- * @timeout_ns: most time to wait while the work queue is full
+ * @timeout_ns: longest time to wait while the work queue is full
  *
  * When it returns @data may be changed. Writes may arrive in another order.
  *
