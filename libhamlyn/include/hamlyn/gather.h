@@ -4,18 +4,18 @@
  *
  * Each member has a part of the root's buffer and fills it once a round; the root is
  * notified once a round, when all have. There are two buffers: members can be a round
- * ahead of what the root looks at, and wait when they would be further.
+ * ahead of what the root looks at, and wait rather than get further ahead.
  *
- * Members trust each other and the root, as those of a group do (group.h). Who is gone
- * is told to the root, and by it to the others: nobody waits for a round that will
- * never be complete. Of a member that has not joined yet nothing is known: it is
+ * Members trust each other and the root, as those of a group do (group.h). If a member is
+ * gone, the root learns of it and tells the others, so that none waits for a round that will
+ * never be complete. Nothing is known of a member that has not joined yet: it is
  * waited for.
  *
- * The root, and each member, is for one thread at a time.
+ * One thread at a time may use the root, and likewise each member.
  *
- * The root's calls, or others' polling on its manager, let the members go on and tell
- * them who is gone; a root that ends its process drains its manager first
- * (h_manager_drain(), h_manager_destroy()), or its last words may be lost.
+ * The root's calls, or other threads' polling on its manager, let the members go on and tell
+ * them who is gone. A root whose process is about to exit must drain its manager first
+ * (h_manager_drain(), h_manager_destroy()), or its last messages may be lost.
  */
 #ifndef HAMLYN_GATHER_H
 #define HAMLYN_GATHER_H
@@ -33,13 +33,13 @@ struct h_gather_member;
 
 /**
  * h_gather_create() - create the root of a gather
- * @manager: whose thread polls for it, whose memory it has
+ * @manager: polls for it and provides its memory
  * @members: how many; the root is not one of them
  * @lengths: bytes of each member's part, which may be 0; NULL: @length of each
  * @length: see @lengths
  * @gather: out: the root
  *
- * The manager's NQ has two entries set aside, and three more for each member.
+ * Sets aside two entries of the manager's NQ, and three more for each member.
  *
  * Return: 0, or -EINVAL, -E2BIG if it is too long, -ENOMEM, or as h_receiver_init().
  */
@@ -51,10 +51,10 @@ int h_gather_create(struct h_manager *manager, uint32_t members,
  * h_gather_destroy() - destroy the root
  * @gather: the root, or NULL
  *
- * Does not wait for members. What they were told before they get to know; then their
+ * Does not wait for members. They still learn what they had been told before; then their
  * calls fail with -EPIPE.
  *
- * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it is still there.
+ * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it still exists.
  */
 int h_gather_destroy(struct h_gather *gather);
 
@@ -74,33 +74,35 @@ int h_gather_seed(const struct h_gather *gather, uint32_t member,
  * @gather: the root
  * @member: which one
  *
- * Return: bytes from what h_gather_receive() gives; for @members: bytes of a round.
+ * Return: offset in bytes from the pointer of h_gather_receive(); for @members: bytes of a
+ * round.
  */
 uint64_t h_gather_offset(const struct h_gather *gather, uint32_t member);
 
 /**
  * h_gather_receive() - wait for all parts of the next round
  * @gather: the root
- * @data: out: the parts, one behind the other, until h_gather_release(); the root's
- *	memory. May be NULL
- * @timeout_ns: most time to wait
+ * @data: out: the parts, one after the other, in the root's memory, valid until
+ *	h_gather_release(). May be NULL
+ * @timeout_ns: longest time to wait
  *
  * Two rounds can be held at a time. After -EAGAIN, -ETIMEDOUT and -EINTR the next call
  * waits for the same round.
  *
  * Return: 0, -EBUSY if two rounds are held; -EAGAIN, -ETIMEDOUT, -EINTR; -EPIPE if a
- * member has left and -ECONNRESET if one is gone without: there will be no more
+ * member has left and -ECONNRESET if one is gone without leaving: there will be no more
  * rounds. Or as h_receiver_watch().
  */
 int h_gather_receive(struct h_gather *gather, const void **data,
 		     int64_t timeout_ns);
 
 /**
- * h_gather_release() - let members fill the oldest buffer that was received again
+ * h_gather_release() - let members refill the oldest buffer that was received
  * @gather: the root
  *
- * Where the manager cannot send, because its work queue is full or it is held back for
- * wrong keys, it waits for that, a second at most; then whoever polls goes on.
+ * While the manager cannot send, because its work queue is full or it is held back for
+ * wrong keys, the call waits, for at most a second; after that, the next thread that polls
+ * sends the rest.
  *
  * Return: 0, or -EINVAL if all were released.
  */
@@ -110,11 +112,11 @@ int h_gather_release(struct h_gather *gather);
 
 /**
  * h_gather_join() - become a member
- * @manager: whose terminus sends, and whose thread polls for news from the root
+ * @manager: its terminus sends, and it polls for news from the root
  * @seed: of h_gather_seed()
  * @member: out: the member
  *
- * Return: 0, -EINVAL if these bytes are no seed of a gather, -EPROTO if they are one
+ * Return: 0, -EINVAL if these bytes are not the seed of a gather, -EPROTO if they are a seed
  * of another version, -ENOMEM, -ETIMEDOUT, or as h_receiver_init(), h_watch(). If the
  * root is gone the first call that waits says so.
  */
@@ -130,43 +132,43 @@ int h_gather_join(struct h_manager *manager, const struct h_seed *seed,
 uint64_t h_gather_length(const struct h_gather_member *member);
 
 /**
- * h_gather_send() - do one's part of the next round
+ * h_gather_send() - send one's part of the next round
  * @member: the member
- * @data: bytes, which may be changed when it returns; long ones from memory of
- *	h_manager_alloc() or h_manager_register() are not copied by this process
- * @length: how many, at most h_gather_length(). If they are fewer the rest of the
+ * @data: bytes, which may be changed when it returns; this process does not copy long
+ *	ones in memory of h_manager_alloc() or h_manager_register()
+ * @length: how many, at most h_gather_length(). If they are fewer, the rest of the
  *	part is what was there two rounds before
- * @timeout_ns: most time to wait for the root to release a buffer
+ * @timeout_ns: longest time to wait for the root to release a buffer
  *
- * Nothing was sent if it fails.
+ * If it fails, nothing was sent.
  *
- * Return: 0, -ERANGE if it is too much; -EAGAIN, -ETIMEDOUT, -EINTR; -EPIPE if the root
- * is gone or a member has left, -ECONNRESET if a member is gone without; or, if there
- * is no memory to copy it to, as h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT,
+ * Return: 0, -ERANGE if @length is too much; -EAGAIN, -ETIMEDOUT, -EINTR; -EPIPE if the root
+ * is gone or a member has left, -ECONNRESET if a member is gone without leaving; or, if
+ * there is no memory to copy it to, as h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT,
  * -ETIMEDOUT.
  */
 int h_gather_send(struct h_gather_member *member, const void *data, size_t length,
 		  int64_t timeout_ns);
 
 /**
- * h_gather_wait() - wait until the root has released all that one has sent
+ * h_gather_wait() - wait until the root has released all that this member has sent
  * @member: the member
- * @timeout_ns: most time to wait
+ * @timeout_ns: longest time to wait
  *
  * Return: 0; -EAGAIN, -ETIMEDOUT, -EINTR, -EPIPE, -ECONNRESET as h_gather_send().
  */
 int h_gather_wait(struct h_gather_member *member, int64_t timeout_ns);
 
 /**
- * h_gather_leave() - do no more
+ * h_gather_leave() - leave a gather
  * @member: the member, or NULL; destroyed
  *
- * Waits for nobody. The rounds that one has done one's part of can still be received
- * by the root, later ones fail with -EPIPE, for all. Over a fabric that delays or
- * reorders packets the root may find out that the member is gone before it gets this
- * word: then that is what all are told.
+ * Does not wait for other members or the root. The root can still receive the rounds that
+ * this member has sent its part of; later ones fail with -EPIPE, for all. Over a fabric that
+ * delays or reorders packets the root may find out that the member is gone before it gets
+ * the message that it left: then all are told that it is gone.
  *
- * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it is still there.
+ * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it still exists.
  */
 int h_gather_leave(struct h_gather_member *member);
 

@@ -2,15 +2,15 @@
 /*
  * libhamlyn, upper layer: group receives (H 2.5).
  *
- * In a group receive many senders fill one buffer, and the receiver is told once, when
- * all have. It needs to know neither who they are nor how many: it makes one share, of
- * the whole buffer and all of the packet count, and whoever has a share may divide it
+ * In a group receive many senders fill one buffer, and the receiver is notified once, when
+ * all of them have. It needs to know neither who they are nor how many: it makes one share,
+ * of the whole buffer and all of the packet count, and whoever has a share may divide it
  * among others. The counts of all shares add up to 2^32, so that the NIC's packet
  * accumulator comes back to 0 with the last packet.
  *
- * The members of a group trust each other and the receiver: who has a share can write
- * to all of the buffer, and who sends one twice spoils the count of the round. The
- * receiver is not hurt beyond that: h_group_reset() puts an end to it.
+ * The members of a group trust each other and the receiver: a member that has a share can
+ * write to all of the buffer, and one that sends a share twice spoils the count of the
+ * round. That is all the harm it does to the receiver: h_group_reset() puts an end to it.
  */
 #ifndef HAMLYN_GROUP_H
 #define HAMLYN_GROUP_H
@@ -40,49 +40,49 @@ struct h_share {
  * @share: the share; its counter is 0 afterwards
  * @count: into how many
  * @lengths: bytes of each part, which add up to those of @share; parts may be empty.
- *	NULL: equal parts, the first ones a byte longer if it does not come out even
- * @shares: out: @count shares, one behind the other. Not overlapping @share
+ *	NULL: equal parts, the first ones a byte longer if it does not divide evenly
+ * @shares: out: @count shares, one after the other. Must not overlap @share
  *
- * Return: 0, -EINVAL if @count is 0 or @share is none or divided already, -ERANGE if
+ * Return: 0, -EINVAL if @count is 0 or @share is not valid or divided already, -ERANGE if
  * the lengths do not add up to its own, -E2BIG if its packet count is too small for
- * so many parts. @share is unchanged then.
+ * so many parts. On error @share is unchanged.
  */
 int h_share_split(struct h_share *share, uint32_t count, const uint64_t *lengths,
 		  struct h_share *shares);
 
 /**
- * h_share_export() - share to bytes that can travel anywhere
+ * h_share_export() - turn a share into bytes that can travel anywhere
  * @share: the share
  * @seed: out: the bytes
  *
- * Return: 0, or -EINVAL if @share is none or divided already.
+ * Return: 0, or -EINVAL if @share is not valid or divided already.
  */
 int h_share_export(const struct h_share *share, struct h_seed *seed);
 
 /**
- * h_share_import() - bytes to share
+ * h_share_import() - turn bytes into a share
  * @seed: what h_share_export() wrote
  * @share: out: the share
  *
- * Return: 0, -EINVAL if these bytes are no share, -EPROTO if they are one of another
+ * Return: 0, -EINVAL if these bytes are not a share, -EPROTO if they are a share of another
  * version.
  */
 int h_share_import(const struct h_seed *seed, struct h_share *share);
 
 /**
- * h_share_send() - do one's part
- * @manager: whose terminus sends
+ * h_share_send() - send one part of a round
+ * @manager: its terminus sends
  * @share: the share
- * @data: bytes, for the beginning of its part; long ones from memory of
- *	h_manager_alloc() or h_manager_register() are not copied by this process
- * @length: how many; fewer than the part has, or 0, are all right: the share is done
- *	with, and the rest of the part stays as it was
- * @timeout_ns: most time to wait while the work queue is full
+ * @data: bytes, for the beginning of its part; this process does not copy long ones in
+ *	memory of h_manager_alloc() or h_manager_register()
+ * @length: how many; may be fewer than the part has, or 0: the share is used up, and
+ *	the rest of the part stays as it was
+ * @timeout_ns: longest time to wait while the work queue is full
  *
  * When it returns 0 @data may be changed, and the share must not be sent again before
  * the receiver's next round.
  *
- * Return: 0, -EINVAL if @share is none or divided, -ERANGE if it is too much,
+ * Return: 0, -EINVAL if @share is not valid or divided, -ERANGE if @length exceeds its part,
  * -EAGAIN, -ETIMEDOUT, -EHOSTUNREACH; or, if there is no memory to copy it to, as
  * h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT, -ETIMEDOUT.
  */
@@ -103,7 +103,7 @@ struct h_group_attr {
 
 /**
  * h_group_create() - create the receiving end of a group
- * @manager: whose thread polls for it, whose memory it has
+ * @manager: polls for it and provides its memory
  * @length: bytes of the buffer; may be 0
  * @attr: properties, or NULL
  * @group: out: the group, in its first round
@@ -117,14 +117,14 @@ int h_group_create(struct h_manager *manager, size_t length,
  * h_group_destroy() - destroy a group
  * @group: the group, or NULL
  *
- * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it is still there.
+ * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it still exists.
  */
 int h_group_destroy(struct h_group *group);
 
 /**
  * h_group_share() - the share of everything
  * @group: the group
- * @share: out: the share; use one only, however often it is asked for
+ * @share: out: the share; every call gives the same one: use only one of the copies
  */
 void h_group_share(struct h_group *group, struct h_share *share);
 
@@ -132,29 +132,29 @@ void h_group_share(struct h_group *group, struct h_share *share);
  * h_group_receive() - wait until all parts have arrived
  * @group: the group
  * @data: out: the buffer, which does not change until h_group_reset(); or NULL
- * @timeout_ns: most time to wait
+ * @timeout_ns: longest time to wait
  *
  * Return: 0, also when called again; or -EAGAIN, -ETIMEDOUT, -EINTR.
  */
 int h_group_receive(struct h_group *group, const void **data,
 		    int64_t timeout_ns);
 
-#define H_GROUP_NEW_KEY		(1U << 0)	/* all shares so far are void */
+#define H_GROUP_NEW_KEY		(1U << 0)	/* all earlier shares are void */
 
 /**
  * h_group_reset() - begin the next round
  * @group: the group
- * @flags: 0: the same shares are good for another round. That every member knows when
- *	it may send again is up to the application: what comes before the reset is
- *	dropped. H_GROUP_NEW_KEY: all shares are void, ask for the new one. So a round
- *	is given up whose members are lost: nothing that they still send lands.
+ * @flags: 0: the same shares are good for another round. The application must let every
+ *	member know when it may send again: what comes before the reset is dropped.
+ *	H_GROUP_NEW_KEY: all shares are void, ask for the new one. Use it to give up a round
+ *	whose members are lost: nothing that they still send lands.
  *
- * With H_GROUP_NEW_KEY watches of the group's slot are told that it is gone, and the
- * buffer is erased. With the same shares it is as the last round left it: where a part
- * is sent that is shorter than its share, what was there stays.
+ * With H_GROUP_NEW_KEY watches of the group's slot are notified that it is gone, and the
+ * buffer is erased. With the same shares the buffer is as the last round left it: where a
+ * member sends less than its share, the old bytes stay.
  *
  * Return: 0, -EINVAL, -EBUSY without H_GROUP_NEW_KEY if the round is not over; or with
- * it as h_slot_rekey(): then nothing new lands, and it is to be called again.
+ * it as h_slot_rekey(): then nothing new lands, and the call must be repeated.
  */
 int h_group_reset(struct h_group *group, uint32_t flags);
 
