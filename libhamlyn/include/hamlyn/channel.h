@@ -368,7 +368,7 @@ void h_channel_reply_only(struct h_channel *channel);
  * @ready: called as long as there may be something to receive, including the end or a
  *	lasting error, until that was returned; and once when a send that returned
  *	-EAGAIN could be tried again. Calls may be spurious. It may do anything, including
- *	closing the channel; no two threads call it at the same time. NULL: no call back
+ *	closing the channel; no two threads call it at the same time. NULL: no callback
  * @arg: its second argument
  */
 void h_channel_on_ready(struct h_channel *channel,
@@ -400,9 +400,9 @@ int h_channel_shutdown(struct h_channel *channel, int64_t timeout_ns);
  * Waits for the other process to poll, not for it to receive. What the other end sent and
  * was not received is lost. The channel is destroyed, whatever the call returns.
  *
- * Other threads may be in h_manager_dispatch() meanwhile. The call back that
+ * Other threads may be in h_manager_dispatch() meanwhile. The callback that
  * h_channel_on_ready() has set is not called any more, but a call in progress is not waited
- * for: a caller outside that call back must make sure that no other thread is in it, or on
+ * for: a caller outside that callback must make sure that no other thread is in it, or on
  * its way there.
  *
  * Return: 0, also if the other end had closed before; -ETIMEDOUT, -EAGAIN or

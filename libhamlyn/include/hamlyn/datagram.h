@@ -184,7 +184,7 @@ int h_datagram_receiver_stats(struct h_datagram_receiver *receiver,
  * h_datagram_receiver_on_ready() - have h_manager_dispatch() call back
  * @receiver: the receiver
  * @ready: called while there is something to receive. That may turn out to be malformed,
- *	so receive with H_NOWAIT. NULL: no call back
+ *	so receive with H_NOWAIT. NULL: no callback
  * @arg: its second argument
  */
 void h_datagram_receiver_on_ready(struct h_datagram_receiver *receiver,

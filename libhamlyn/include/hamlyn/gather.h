@@ -143,9 +143,9 @@ uint64_t h_gather_length(const struct h_gather_member *member);
  * If it fails, nothing was sent.
  *
  * Return: 0, -ERANGE if @length is too much; -EAGAIN, -ETIMEDOUT, -EINTR; -EPIPE if the root
- * is gone or a member has left, -ECONNRESET if a member is gone without leaving; or, if
- * there is no memory to copy it to, as h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT,
- * -ETIMEDOUT.
+ * is gone or a member has left, -ECONNRESET if a member is gone without leaving;
+ * -EHOSTUNREACH; or, if there is no memory to copy it to, as h_manager_alloc(): -ENOMEM,
+ * -ENOSPC, -E2BIG, -EDQUOT, -ETIMEDOUT.
  */
 int h_gather_send(struct h_gather_member *member, const void *data, size_t length,
 		  int64_t timeout_ns);

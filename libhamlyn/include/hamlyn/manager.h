@@ -99,7 +99,7 @@ int h_manager_drain(struct h_manager *manager, int64_t timeout_ns);
  * descriptor of h_manager_fd() are gone with it.
  *
  * Return: 0, or -EBUSY while it has end points, or is calling back: it cannot be destroyed
- * in a call back, not even after that has destroyed all end points.
+ * in a callback, not even after that has destroyed all end points.
  */
 int h_manager_destroy(struct h_manager *manager);
 
@@ -207,11 +207,11 @@ int h_manager_fd(struct h_manager *manager);
  * Calls, in this thread and without holding a lock, what h_receiver_on_ready() and
  * its counterparts for end points have set, once for each end point that has something
  * to receive. One that leaves something unreceived is called again next time.
- * A call back may do anything, including destroying its own end point, but it must not
+ * A callback may do anything, including destroying its own end point, but it must not
  * destroy the manager. Several threads may dispatch; no end point is called by two of them
  * at the same time.
  *
- * A call back may also be left abruptly, and this function with it: by a C++ exception, by
+ * A callback may also be left abruptly, and this function with it: by a C++ exception, by
  * pthread_exit() or a cancellation, or by longjmp(). The end point is called again as
  * long as it has something. After longjmp() the manager recovers in the next call of this
  * function, h_manager_wait() or h_manager_fd() that the same thread makes, from the function

@@ -134,7 +134,7 @@ ssize_t h_stream_read(struct h_stream_receiver *receiver, void *data,
  * h_stream_receiver_on_ready() - have h_manager_dispatch() call back
  * @receiver: the receiver
  * @ready: called while there is something to receive, or the end was reached,
- *	or an error is to be reported. Calls may be spurious. NULL: no call back
+ *	or an error is to be reported. Calls may be spurious. NULL: no callback
  * @arg: its second argument
  */
 void h_stream_receiver_on_ready(struct h_stream_receiver *receiver,
@@ -223,7 +223,7 @@ int h_stream_sender_close(struct h_stream_sender *sender, int64_t timeout_ns);
  * @ready: called when a send or flush that returned -EAGAIN, or took less than all,
  *	could go on, whatever other threads have sent meanwhile, and not again before
  *	another one did so; and once when the receiver is gone or breaks the rules. Calls may
- *	be spurious. NULL: no call back
+ *	be spurious. NULL: no callback
  * @arg: its second argument
  */
 void h_stream_sender_on_ready(struct h_stream_sender *sender,
