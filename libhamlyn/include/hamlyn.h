@@ -946,8 +946,8 @@ static inline void h__trb_fill(struct hamlyn_trb *trb,
  * and may come from any memory. The NIC fetches a longer one later: it
  * must lie in areas bound to the terminus, and stay unchanged until
  * h_send_done() says so. While no engine polls, the call does the NIC's work
- * itself; if there is no engine at all (engine_mode inline) it also waits while a
- * sender that guesses keys is held back.
+ * itself; if there is no engine at all (engine_mode inline), the call of a sender that is
+ * held back because it guesses keys also waits out that pause.
  *
  * Return: a handle for h_send_done(), not negative; or -EAGAIN if the work
  * queue is full, if another thread inside a send through @t makes no progress for some
