@@ -11,7 +11,7 @@
 #include <linux/types.h>
 #include <linux/ioctl.h>
 
-/* Older <linux/types.h>, as in the C library of many distributions, does not have it. */
+/* The <linux/types.h> that many distributions ship is older and lacks it. */
 #ifndef __aligned_s64
 #define __aligned_s64	__s64 __attribute__((aligned(8)))
 #endif
@@ -25,12 +25,12 @@
  * numbers are the NIC's.
  *
  * Every ioctl but KICK takes a pointer to a structure whose first member,
- * size, is the size of the structure as the caller knows it. A caller with
- * an older, shorter structure is served as long as size covers the first
- * published version; a longer one is accepted if what the kernel does not
- * know is zero. Members named reserved and undefined flag bits must be zero.
- * On success calls that have something to tell write the structure back, at
- * most size bytes of it.
+ * size, is the size of the structure as the caller knows it. An older,
+ * shorter structure is accepted as long as size covers the first published
+ * version; a longer one is accepted if all bytes unknown to the kernel are
+ * zero. Members named reserved and undefined flag bits must be zero. On
+ * success, calls with results write the structure back, at most size bytes
+ * of it.
  */
 
 /**
@@ -46,78 +46,82 @@
  *	not add up to the message length).
  * E2BIG
  *	A structure is longer than the kernel knows and the rest is not zero,
- *	or longer than a page; or an area is larger than max_area of QUERY.
+ *	or it is longer than a page; or an area is larger than QUERY's max_area.
  * EFAULT
- *	A user pointer or a range that is to be wired is not mapped, or not
- *	mapped with the rights that are needed (writable unless READONLY), or,
- *	unless READONLY, a shared mapping of a file on a disk.
+ *	A user pointer, or a range to be wired, is not mapped or lacks the
+ *	rights needed (writable unless READONLY); or the range is a shared
+ *	mapping of a file on a disk and READONLY was not given.
  * ENOENT
- *	The context has no area, NQ, slot, terminus or watch of that id, or it was
- *	destroyed meanwhile (WAIT, TERMINUS_BIND). (mmap() of an offset that names
- *	none: EINVAL.)
+ *	The context has no area, NQ, slot, terminus or watch with that id, or
+ *	the object was destroyed during the call (WAIT, TERMINUS_BIND). (mmap()
+ *	of an offset that names no object: EINVAL.)
  * ERANGE
- *	A view (base, length) does not lie inside its area, or a ticket's not
- *	inside its slot's message area; for a TRB status: a fragment does not lie
- *	inside its send buffer area, or the message not inside its ticket's range.
+ *	A view (base, length) does not lie inside its area, or a ticket's range
+ *	not inside its slot's message area; for a TRB status: a fragment does not
+ *	lie inside its send buffer area, or the message not inside its ticket's
+ *	range.
  * ENXIO
  *	TRB status only: no send buffer area is bound to that tag.
  * EHOSTUNREACH
- *	TRB status only: no host of that id is on the fabric.
+ *	TRB status only: no host with that id is on the fabric.
  * EBADF
- *	TICKET_IMPORT, or WATCH by ticket: the descriptor is none, or not of a
- *	ticket. All calls but QUERY, STATS, AUDIT and EXPLAIN: the device was
- *	opened for reading only. (KICK: ENOENT, for there is no terminus.)
+ *	TICKET_IMPORT, or WATCH by ticket: the descriptor is not open, or is not
+ *	a ticket. All calls but QUERY, STATS, AUDIT and EXPLAIN: the device was
+ *	opened read-only. (KICK: ENOENT, since such a context has no terminus.)
  * ENOKEY
- *	TICKET_IMPORT: the slot was destroyed or rekeyed since; TICKET_DROP and
- *	TRB status: the terminus has no imported ticket of that index.
+ *	TICKET_IMPORT: the slot has been destroyed or rekeyed since the ticket
+ *	was made; TICKET_DROP and TRB status: the terminus has no imported ticket
+ *	at that index.
  * EACCES
- *	A writable view was asked of an area registered READONLY.
+ *	A writable view was requested of an area registered READONLY.
  * EPERM
  *	mmap() asked for rights that the region never grants (writing to an NQ
  *	ring or a terminus status, executing anything, a private mapping);
- *	STATS of the NIC, NIC_SET, a high priority or a weight without
- *	CAP_NET_ADMIN; open() in another network namespace than the NIC's (for
- *	a worker of an io_uring, than that of its process).
+ *	STATS of the NIC, NIC_SET, a high priority or a weight above 1 without
+ *	CAP_NET_ADMIN; open() from a network namespace other than the NIC's (for
+ *	an io_uring worker, that of its process counts).
  * EBUSY
- *	The object is still used by another (an area by a slot or a terminus,
- *	an NQ by a slot or a watch); remove that one first.
+ *	Another object still uses this one (a slot or a terminus an area, a
+ *	slot or a watch an NQ); remove that one first.
  * ENOMEM
- *	The kernel is out of memory, or wiring would exceed RLIMIT_MEMLOCK, of
- *	which huge pages (folios) take all that they have, also if only a part
- *	is wired.
+ *	The kernel is out of memory, or wiring would exceed RLIMIT_MEMLOCK. A
+ *	huge page (folio) counts whole against that limit, even if only part of
+ *	it is wired.
  * EDQUOT
- *	Allocated areas, NQs and termini would exceed the NIC's or the user's
- *	limit for kernel memory, or pinned memory, slots, termini or watches
- *	the user's limit, or what is not kept for other users; any object, also
- *	open(), what the kernel may have of a user's objects. EXPLAIN tells
- *	which, and how much is missing. CAP_SYS_RESOURCE passes the user's
- *	limits. What is destroyed counts until it is unmapped as well, and
- *	nothing else (a pipe, O_DIRECT) has its pages.
+ *	Areas, NQs and termini would exceed the NIC's or the user's limit for
+ *	kernel memory; or pinned memory, slots, termini or watches would exceed
+ *	the user's limit, or eat into what is reserved for other users; or any
+ *	object, including the open file, would exceed the user's share of the
+ *	memory for kernel objects. EXPLAIN tells which limit, and how much is
+ *	missing.
+ *	CAP_SYS_RESOURCE overrides the user's limits. A destroyed object stays
+ *	charged until it is unmapped and nothing else (a pipe, O_DIRECT) holds
+ *	its pages.
  * ENOSPC
  *	The NIC has no free slot, the context no free id, or the terminus no
  *	room for another imported ticket.
  * ETIMEDOUT
  *	WAIT: the deadline passed and nothing arrived.
  * EINTR
- *	WAIT, KICK: a signal arrived first. WAIT is restarted under SA_RESTART:
- *	its deadline is absolute.
+ *	WAIT, KICK: a signal arrived first. WAIT is restarted under SA_RESTART,
+ *	since its deadline is absolute.
  * EAGAIN
- *	WATCH by key: the user has presented more wrong keys than it may in a
- *	second; fsync(), fdatasync(): there is more to send; call again.
- *	(By io_submit() those are EINVAL.)
+ *	WATCH by key: the user has presented wrong keys faster than it may;
+ *	fsync(), fdatasync(): there is more to send, call again. (Through
+ *	io_submit(), these two are EINVAL.)
  * EALREADY
- *	WATCH, to claim: the slot was claimed before.
+ *	WATCH with a claim: the slot has been claimed before.
  * EMFILE, ENFILE
- *	TICKET_CREATE: there is no free descriptor.
+ *	TICKET_CREATE: no free descriptor.
  * ENODEV
- *	open(): the NIC is being removed. (One that is open is not.)
+ *	open(): the NIC is being removed. (A NIC that is open cannot be removed.)
  * ENOTTY
- *	The kernel does not know this ioctl, or it is that of a 32-bit program:
- *	those are not served, because mapped memory has counters and keys of 64
- *	bits that are read and written at once.
+ *	The kernel does not know this ioctl, or a 32-bit program called it.
+ *	32-bit programs are not supported: mapped memory holds 64-bit counters
+ *	and keys that must be read and written in one access.
  *
  * A packet that the receiving side rejects (key, bounds, mode) is discarded
- * without a word to its sender (H 2.2): it is counted, see STATS, and the
+ * without telling its sender (H 2.2): it is counted, see STATS, and the
  * sender's own TRB status is 0. Anything else would be an oracle.
  */
 
@@ -151,7 +155,7 @@ enum {
 	HAMLYN_CMD_EXPLAIN		= 0x16,
 };
 
-/* The size is in the structure, not in the number: structures may grow. */
+/* The size is in the structure, not in the ioctl number: structures may grow. */
 #define HAMLYN_IOC_QUERY	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_QUERY)
 #define HAMLYN_IOC_AREA_ADD	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_AREA_ADD)
 #define HAMLYN_IOC_AREA_ALLOC	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_AREA_ALLOC)
@@ -168,8 +172,8 @@ enum {
 #define HAMLYN_IOC_TERMINUS_BIND \
 				_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_TERMINUS_BIND)
 /*
- * KICK takes the terminus id itself as its argument: it is the hot one. It returns
- * 0, or 1: there is more, call again.
+ * KICK is the hot call, so its argument is the terminus id itself, not a pointer.
+ * It returns 0, or 1 if there is more to send: call again.
  */
 #define HAMLYN_IOC_KICK		_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_KICK)
 #define HAMLYN_IOC_WAIT		_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_WAIT)
@@ -185,7 +189,7 @@ enum {
 #define HAMLYN_IOC_NIC_SET	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_NIC_SET)
 #define HAMLYN_IOC_EXPLAIN	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_EXPLAIN)
 
-/* Ceilings of the format; a NIC's own limits, told by QUERY, may be lower. */
+/* Ceilings of the format; a NIC's own limits, reported by QUERY, may be lower. */
 #define HAMLYN_MAX_TAGS		8	/* send buffer areas of a terminus (H 2.3) */
 #define HAMLYN_MAX_FRAGMENTS	16
 #define HAMLYN_MAX_METADATA	60	/* bytes of user metadata (H 2.2) */
@@ -205,7 +209,7 @@ enum hamlyn_engine_mode {
 	HAMLYN_ENGINE_POLL	= 1,	/* polling kernel threads, kicked when asleep */
 };
 
-/* H 2.8: a NIC that is down accepts packets and discards them. */
+/* H 2.8: a NIC that is down still accepts packets, and discards them. */
 enum hamlyn_nic_state {
 	HAMLYN_NIC_UP		= 0,
 	HAMLYN_NIC_DOWN		= 1,	/* set down by an administrator */
@@ -213,8 +217,8 @@ enum hamlyn_nic_state {
 };
 
 /*
- * Packets may be lost, repeated, damaged, or overtake each other, at present. Else
- * messages of one terminus arrive once, whole, in order.
+ * At present packets may be lost, repeated, damaged or reordered. Without this flag
+ * the messages of one terminus arrive once, whole and in order.
  */
 #define HAMLYN_FABRIC_LOSSY	(1U << 0)
 
@@ -253,24 +257,24 @@ struct hamlyn_query {
 };
 
 #define HAMLYN_AREA_READONLY	(1U << 0)	/* ADD: may only be sent from */
-#define HAMLYN_AREA_HUGE	(1U << 1)	/* ALLOC: of huge pages, if there are */
+#define HAMLYN_AREA_HUGE	(1U << 1)	/* ALLOC: huge pages if available */
 
 /**
  * struct hamlyn_area_add - HAMLYN_IOC_AREA_ADD: wire a range of own memory
  * @size: size of this structure
  * @flags: HAMLYN_AREA_READONLY or 0
- * @addr: first byte; need not be page aligned, the pages around it are wired
+ * @addr: first byte; need not be page aligned: whole pages are wired
  * @length: bytes, at least 1
  * @area: out: id of the area
  * @reserved: must be zero
  * @page_size: out: bytes of the smallest page that any byte of the range is in;
  *	0: the kernel does not tell
  *
- * The pages stay wired, and charged to RLIMIT_MEMLOCK of the user who wired
- * them (of nobody if he has CAP_IPC_LOCK), until AREA_REMOVE or the end of the
- * context. What the range maps to is looked up once: after munmap() the area
- * still names the old pages. What counts is what the range covers, also where
- * that is a part of a huge page.
+ * The pages stay wired until AREA_REMOVE or the end of the context, and are
+ * charged to the RLIMIT_MEMLOCK of the user who wired them (to nobody if that
+ * user has CAP_IPC_LOCK). The range is translated once: after munmap() the area
+ * still names the old pages. The area is exactly the range, even where that is
+ * only part of a huge page.
  */
 struct hamlyn_area_add {
 	__u32 size;
@@ -286,19 +290,19 @@ struct hamlyn_area_add {
  * struct hamlyn_area_alloc - HAMLYN_IOC_AREA_ALLOC: an area of kernel memory
  * @size: size of this structure
  * @flags: HAMLYN_AREA_HUGE or 0
- * @length: in: bytes wanted, at least 1; out: bytes got (whole pages)
+ * @length: in: bytes wanted, at least 1; out: bytes allocated (whole pages)
  * @mmap_offset: out: offset for mmap() of the area, shared, read and write
  * @area: out: id of the area
  * @reserved: must be zero
  * @page_size: out: bytes of the pages it is made of. They are mapped as such if
  *	the mapping begins at a multiple of it. 0: the kernel does not tell
  *
- * The memory is zeroed, charged to the memory cgroup and to the NIC's limits,
- * not to RLIMIT_MEMLOCK, and untouched by fork, copy-on-write and munmap.
+ * The memory is zeroed, charged to the memory cgroup and to the NIC's limits but
+ * not to RLIMIT_MEMLOCK, and not affected by fork, copy-on-write or munmap.
  *
- * HAMLYN_AREA_HUGE is a wish: where memory is too short, or too fragmented, the
- * area is of small pages in part, and @page_size is theirs. What is not shorter
- * than a huge page (2 MiB on x86) is rounded up to whole ones.
+ * HAMLYN_AREA_HUGE is a hint: if memory is short or fragmented, the area falls
+ * back to small pages in part, and @page_size is that of the small ones. A length
+ * of at least one huge page (2 MiB on x86) is rounded up to whole huge pages.
  */
 struct hamlyn_area_alloc {
 	__u32 size;
@@ -316,7 +320,7 @@ struct hamlyn_area_alloc {
  * @size: size of this structure
  * @id: area, NQ, terminus or watch id, or slot number
  *
- * SLOT_DESTROY: when the call returns no packet can land any more.
+ * SLOT_DESTROY: once the call has returned, no packet can land any more.
  */
 struct hamlyn_id {
 	__u32 size;
@@ -326,8 +330,8 @@ struct hamlyn_id {
 /**
  * struct hamlyn_nq_create - HAMLYN_IOC_NQ_CREATE: a notification queue (H 2.6)
  * @size: size of this structure
- * @entries: entries, a power of two, 2 to max_nq_entries. One of them is kept
- *	for the report of an overrun: @entries - 1 notifications fit.
+ * @entries: entries, a power of two, 2 to max_nq_entries. One of them is reserved
+ *	for the overrun report, so @entries - 1 notifications fit.
  * @nq: out: id of the NQ
  * @entries_offset: out: where in the ring mapping entry 0 is
  * @ring_offset: out: offset for mmap() of the ring, shared, read only
@@ -348,23 +352,23 @@ struct hamlyn_nq_create {
 
 /*
  * H 2.7. In the paranoid modes every message needs a metadata entry, whose key
- * supersedes the slot's and whose low and high limits hold in addition to the
- * slot's bounds. The application sets them in its memory, without a call.
+ * replaces the slot's and whose low and high limits apply in addition to the
+ * slot's bounds. The application sets them in its own memory, without a call.
  */
 enum hamlyn_slot_mode {
 	HAMLYN_SLOT_NORMAL		= 0,
 	HAMLYN_SLOT_PARANOID		= 1,
 	/*
-	 * One message, then none until the application arms the entry anew.
-	 * Messages with HAMLYN_TRB_NO_NOTIFY have no end and are not let in.
+	 * One message, then none until the application arms the entry again.
+	 * HAMLYN_TRB_NO_NOTIFY messages never complete, so they are rejected.
 	 */
 	HAMLYN_SLOT_PARANOID_ONE_SHOT	= 2,
 };
 
 #define HAMLYN_SLOT_KEY_GIVEN	(1U << 0)	/* take @key instead of a new one */
 /*
- * Only senders that imported a ticket as a file descriptor get in; to know a
- * key, the slot's own included, is not enough (H 6.5).
+ * Only senders that have imported a ticket as a file descriptor are admitted;
+ * knowing a key, even the slot's own, is not enough (H 6.5).
  */
 #define HAMLYN_SLOT_TICKET_ONLY	(1U << 1)
 
@@ -373,11 +377,12 @@ enum hamlyn_slot_mode {
  * @size: size of this structure
  * @flags: HAMLYN_SLOT_*
  * @mode: enum hamlyn_slot_mode; the paranoid modes need metadata entries
- * @area: area that messages go to
+ * @area: area that receives the messages
  * @base: first byte of the message area within @area
  * @length: bytes of the message area; offsets in packets count from @base
  * @meta_area: area that holds the metadata entries, or HAMLYN_NONE
- * @meta_count: number of metadata entries; 0 if and only if there is no area
+ * @meta_count: number of metadata entries; 0 if and only if there is no
+ *	@meta_area
  * @meta_base: where in @meta_area entry 0 is; entry 0's address must be a
  *	multiple of 128; 0 without @meta_area
  * @nq: NQ for the slot's notifications, or HAMLYN_NONE for none
@@ -385,8 +390,8 @@ enum hamlyn_slot_mode {
  * @key: in: the key, with HAMLYN_SLOT_KEY_GIVEN; out: the slot's key
  *
  * Without metadata entries there is nowhere to put metadata or to count
- * packets: the slot then takes single-packet messages that are no share of a
- * group, fast ones, and, of any length, those with HAMLYN_TRB_NO_NOTIFY.
+ * packets. Such a slot accepts single-packet messages that are not part of a
+ * group receive, fast ones, and HAMLYN_TRB_NO_NOTIFY messages of any length.
  */
 struct hamlyn_slot_create {
 	__u32 size;
@@ -411,7 +416,7 @@ struct hamlyn_slot_create {
  * @reserved: must be zero
  * @key: in: the new key, with HAMLYN_SLOT_KEY_GIVEN; out: the new key
  *
- * When the call returns, no packet under the old key can land any more.
+ * Once the call has returned, no packet with the old key can land any more.
  */
 struct hamlyn_slot_rekey {
 	__u32 size;
@@ -422,8 +427,9 @@ struct hamlyn_slot_rekey {
 };
 
 /*
- * Priorities are strict: while a terminus of a higher one has packets, none of
- * a lower one leaves. Within one, termini share by weight, in bytes.
+ * Priorities are strict: while a terminus of a higher priority has packets, none
+ * of a lower one leaves. Within a priority the users take turns, and the termini
+ * of one user share by weight, in bytes.
  */
 enum hamlyn_priority {
 	HAMLYN_PRIORITY_NORMAL	= 0,
@@ -445,8 +451,8 @@ enum hamlyn_priority {
  * @status_offset: out: offset for mmap() of the status, shared, read only
  * @status_length: out: bytes of that mapping
  * @priority: enum hamlyn_priority
- * @weight: share among the termini of its priority, 1 to HAMLYN_MAX_WEIGHT; 0
- *	means 1, more than 1 needs CAP_NET_ADMIN
+ * @weight: share among the termini of its user and priority, 1 to
+ *	HAMLYN_MAX_WEIGHT; 0 means 1, more than 1 needs CAP_NET_ADMIN
  */
 struct hamlyn_terminus_create {
 	__u32 size;
@@ -472,7 +478,7 @@ struct hamlyn_terminus_create {
  * @base: first byte of the send buffer area within @area; 0 to unbind
  * @length: its bytes, at least 1; 0 to unbind
  *
- * Returns when no message under the old binding is being read any more.
+ * Returns once no message is being read under the old binding any more.
  */
 struct hamlyn_terminus_bind {
 	__u32 size;
@@ -490,8 +496,8 @@ struct hamlyn_terminus_bind {
  * @position: sequence position that the caller wants to see filled (the
  *	consumer index that it would read next)
  * @flags: must be zero
- * @deadline_ns: absolute time-out on CLOCK_MONOTONIC of the caller's time
- *	namespace, nanoseconds; negative for none; a time in the past only looks
+ * @deadline_ns: absolute timeout on CLOCK_MONOTONIC of the caller's time
+ *	namespace, in nanoseconds; negative: none; a time in the past polls once
  */
 struct hamlyn_wait {
 	__u32 size;
@@ -514,7 +520,7 @@ enum hamlyn_reject {
 	HAMLYN_REJECT_REASONS	= 8,
 };
 
-#define HAMLYN_STATS_REASONS	16	/* room for reasons to come: those are 0 */
+#define HAMLYN_STATS_REASONS	16	/* with room for future reasons, 0 until then */
 
 enum hamlyn_stats_kind {
 	HAMLYN_STATS_NIC	= 0,	/* all of the NIC; needs CAP_NET_ADMIN */
@@ -537,14 +543,13 @@ enum hamlyn_stats_kind {
  * @kicks: out: KICK calls (NIC, terminus)
  * @rejects: out: packets discarded, by enum hamlyn_reject (NIC, slot)
  *
- * What a kind does not count is 0. Of the NIC, @notifications, @overruns and
- * @rejects are 0 as well without CAP_NET_ADMIN in the initial user namespace: root
- * of a container could see which of its guesses was a key.
+ * Counters that a kind does not have are 0. A NIC's @notifications, @overruns and
+ * @rejects also read 0 without CAP_NET_ADMIN in the initial user namespace;
+ * otherwise root in a container could see which of its guesses was a key.
  *
  * A terminus does not tell what became of its packets: that would be the oracle
- * that silent discard avoids. A slot
- * counts only what goes wrong: with its good packets every sender would write
- * to one cache line.
+ * that silent discard avoids. A slot counts only what goes wrong: counting good
+ * packets would make every sender write to one cache line.
  */
 struct hamlyn_stats {
 	__u32 size;
@@ -562,37 +567,40 @@ struct hamlyn_stats {
 };
 
 #define HAMLYN_WATCH_TICKET	(1U << 0)	/* @key is a ticket's descriptor */
-#define HAMLYN_WATCH_CLAIM	(1U << 1)	/* and be the only one to claim the slot */
+#define HAMLYN_WATCH_CLAIM	(1U << 1)	/* and claim the slot, which only one can */
 
 /**
- * struct hamlyn_watch - HAMLYN_IOC_WATCH: tell me when that slot is gone (H 6.3)
+ * struct hamlyn_watch - HAMLYN_IOC_WATCH: report when a slot is gone (H 6.3)
  * @size: size of this structure
  * @flags: HAMLYN_WATCH_* or 0
  * @host: host of the slot
  * @slot: slot number
  * @key: a key that opens it, as in a ticket; or the descriptor of a ticket, which
  *	names host and slot: these and @meta_index must be zero then
- * @meta_index: the metadata entry whose key it is, in the paranoid modes;
+ * @meta_index: in the paranoid modes, the metadata entry whose key it is;
  *	else 0
- * @nq: own NQ that is to be told
- * @cookie: the caller's, to know the watch by
+ * @nq: own NQ that receives the entry
+ * @cookie: chosen by the caller to identify the watch
  * @watch: out: id of the watch, for UNWATCH
  * @reserved: must be zero
  *
- * Exactly one entry with HAMLYN_NQE_PEER_GONE arrives in @nq, when the slot is
+ * Exactly one entry with HAMLYN_NQE_PEER_GONE arrives in @nq when the slot is
  * destroyed (however its owner ended) or rekeyed, its NIC is set down, or its
- * host leaves the fabric; also when the NQ was full at that time. A slot that
- * does not exist, and a key that does not open it, are gone already: the entry
- * arrives at once, and the call counts as a rejected packet does. After UNWATCH
- * none arrives. A watch that has told keeps its id until UNWATCH.
+ * host leaves the fabric. If the NQ is full at that time, the entry arrives
+ * later. A slot that does not exist, or that the key does not open, counts as
+ * gone already: the entry arrives at once, and the call counts as a rejected
+ * packet does. After UNWATCH no entry arrives. A watch that has reported keeps
+ * its id until UNWATCH.
  *
- * A slot is claimed once as long as it lives, also if that watch is ended: EALREADY is for
- * those who have a key that opens it, and come second. Two who were given the same key by
- * mistake, where it was meant for one, learn of it that way.
+ * A slot can be claimed once in its lifetime, even if the claiming watch has
+ * ended. EALREADY goes to a caller that has a key that opens the slot but comes
+ * second: if a key meant for one was given to two by mistake, the second learns
+ * of it that way.
  *
- * While the user has presented more wrong keys than it may, a key is not even looked
- * at: EAGAIN. A ticket's descriptor is no guess, and nobody is held back who has one.
- * Nor is a slot that does not exist: nothing opens it. The call never waits.
+ * While the user has presented more wrong keys than it may, a key is not even
+ * looked at: EAGAIN. A ticket's descriptor is no guess and is never held back. A
+ * slot that does not exist takes nothing from the user's allowance: nothing opens
+ * it. The call never waits.
  */
 struct hamlyn_watch {
 	__u32 size;
@@ -613,10 +621,10 @@ struct hamlyn_watch {
  * @flags: must be zero
  * @slot: own slot
  * @fd: out: descriptor, close-on-exec, to be passed on with SCM_RIGHTS
- * @base: first byte of the message area that the ticket is for
+ * @base: first byte of the message area that the ticket covers
  * @length: bytes from there on; 0: up to the end
  *
- * Nobody can make or guess one. REKEY makes all of a slot's tickets void.
+ * Such a ticket cannot be forged or guessed. REKEY voids all tickets of a slot.
  */
 struct hamlyn_ticket_create {
 	__u32 size;
@@ -628,14 +636,14 @@ struct hamlyn_ticket_create {
 };
 
 /**
- * struct hamlyn_ticket_import - HAMLYN_IOC_TICKET_IMPORT: use such a ticket
+ * struct hamlyn_ticket_import - HAMLYN_IOC_TICKET_IMPORT: make it usable
  * @size: size of this structure
  * @terminus: own terminus, whose key table the ticket goes to
  * @fd: the descriptor; may be closed afterwards
  * @index: out: its index in the key table, for hamlyn_trb.ticket
  * @host: out: host of the slot
  * @slot: out: slot number
- * @base: out: first byte that the ticket is for
+ * @base: out: first byte that the ticket covers
  * @length: out: bytes from there on
  */
 struct hamlyn_ticket_import {
@@ -665,18 +673,18 @@ struct hamlyn_ticket_drop {
 
 /**
  * struct hamlyn_audit_entry - a packet that was discarded
- * @time_ns: when, CLOCK_MONOTONIC as the initial time namespace has it
- * @sequence: number of the entry: gaps tell that entries were overwritten
+ * @time_ns: when, CLOCK_MONOTONIC of the initial time namespace, nanoseconds
+ * @sequence: number of the entry; a gap means that entries were overwritten
  * @offset: from the packet's header
  * @length: from the packet's header
  * @slot: slot number that the packet named
  * @reason: enum hamlyn_reject
  * @source: host it came from
- * @pid: process that made the terminus, or called WATCH, in the reader's pid
+ * @pid: process that created the terminus, or called WATCH, in the reader's pid
  *	namespace; 0 if it has ended or is not visible there
  * @uid: its user, in the reader's user namespace
  *
- * The key is not told: it may be a good one, of another slot.
+ * The key is left out: it may be a valid one of another slot.
  */
 struct hamlyn_audit_entry {
 	__aligned_u64 time_ns;
@@ -694,12 +702,12 @@ struct hamlyn_audit_entry {
  * struct hamlyn_audit - HAMLYN_IOC_AUDIT: last rejects at the context's slots
  * @size: size of this structure
  * @count: in: room at @entries, in entries; out: entries written
- * @sequence: in: first entry of interest; out: where to go on
+ * @sequence: in: first entry of interest; out: where to continue
  * @entries: address of an array of struct hamlyn_audit_entry
  *
- * Kept are the last 32 of senders that had the key, and of others the last 8 of each of
- * four groups of users, so that whoever has no key pushes none of the former out. No more
- * than 64 are written by a call.
+ * The kernel keeps the last 32 rejects of senders that had the key, and of the others
+ * the last 8 of each of four groups of users, so that a sender without a key cannot push
+ * out the former. A call writes at most 64.
  */
 struct hamlyn_audit {
 	__u32 size;
@@ -720,7 +728,7 @@ struct hamlyn_audit {
  * @watchdog_ms: the NIC discards packets unless it is fed at least that often;
  *	0: no watchdog. Setting it feeds it.
  *
- * @state and @watchdog_ms must be valid also where @flags does not take them: 0 is.
+ * @state and @watchdog_ms must be valid even where @flags does not take them: 0 is.
  *
  * Needs CAP_NET_ADMIN in the user namespace of the NIC's network namespace.
  */
@@ -737,11 +745,11 @@ struct hamlyn_nic_set {
  * struct hamlyn_explain - HAMLYN_IOC_EXPLAIN: why did the last call fail?
  * @size: size of this structure
  * @reserved: must be zero
- * @text: out: what was wrong and what is allowed, with a 0 at the end; empty if
+ * @text: out: what was wrong and what is allowed, NUL-terminated; empty if
  *	there is nothing to say beyond the errno
  *
- * Of the last ioctl() through this open file, and empty if that succeeded: it is asked
- * for before the next one. KICK and mmap() leave it alone. It is told once.
+ * Explains the last ioctl() through this open file, and is empty if that succeeded; so
+ * ask before the next ioctl(). KICK and mmap() leave the text alone. It is told once.
  */
 struct hamlyn_explain {
 	__u32 size;
@@ -761,8 +769,8 @@ struct hamlyn_explain {
 
 #define HAMLYN_TRB_FAST		(1U << 0)	/* word goes to the NQ entry */
 #define HAMLYN_TRB_NO_NOTIFY	(1U << 1)	/* move data: do not count, do not notify */
-#define HAMLYN_TRB_QUIET	(1U << 2)	/* notify, but wake nobody for it */
-#define HAMLYN_TRB_TICKET	(1U << 3)	/* by the imported ticket @ticket */
+#define HAMLYN_TRB_QUIET	(1U << 2)	/* notify, but do not wake anybody */
+#define HAMLYN_TRB_TICKET	(1U << 3)	/* use the imported ticket @ticket */
 #define HAMLYN_TRB_FLAGS \
 	(HAMLYN_TRB_FAST | HAMLYN_TRB_NO_NOTIFY | HAMLYN_TRB_QUIET | \
 	 HAMLYN_TRB_TICKET)
@@ -786,22 +794,22 @@ struct hamlyn_explain {
  * @flags: HAMLYN_TRB_*
  * @ticket: with HAMLYN_TRB_TICKET: index in the terminus' key table. Host and
  *	slot are the ticket's, and the message must be inside its range; @key
- *	counts in the paranoid modes only. Else 0.
+ *	matters in the paranoid modes only. Else 0.
  * @sequence: position of the entry + 1: the entry is posted. Store-release,
- *	behind all of the entry (B1); then full barrier and a look at need_kick
- *	(B2).
+ *	after the rest of the entry is written (B1); then a full barrier and a
+ *	look at need_kick (B2).
  *
- * Written by the application. The NIC copies it once and looks at nothing but
- * its copy. It takes entry after entry, each when its sequence says so: the line
- * that tells is the one that it needs.
+ * Written by the application. The NIC copies it once and uses nothing but its
+ * copy. It takes the entries in order, each once its sequence is there: the cache
+ * line that says so is the one the NIC needs anyway.
  *
- * Behind the TRB in the entry come, if meta_length is not 0, 64 bytes that
- * begin with the metadata; then the payload, or the fragments.
+ * After the TRB the entry has, if meta_length is not 0, 64 bytes that begin
+ * with the metadata; then the payload, or the fragments.
  *
- * Where this differs from H 2.3 and Table 1: offset and length are 64 bits
- * wide, slot and metadata index 32, for today's memories; metadata always
- * travels by direct I/O, as the paper's own hindsight has it (H 6.2); the
- * fast mode word has a place of its own, 64 bits wide.
+ * Differences from H 2.3 and Table 1: offset and length are 64 bits wide, slot
+ * and metadata index 32, for today's memories; metadata always travels by direct
+ * I/O, as the paper recommends in hindsight (H 6.2); the fast mode word has a
+ * field of its own, 64 bits wide.
  */
 struct hamlyn_trb {
 	__u32 host;
@@ -819,7 +827,7 @@ struct hamlyn_trb {
 	__u32 sequence;
 };
 
-#define HAMLYN_TRB_METADATA_SPACE	64	/* kept behind a TRB for metadata */
+#define HAMLYN_TRB_METADATA_SPACE	64	/* reserved after a TRB for metadata */
 
 /**
  * struct hamlyn_fragment - part of a payload that is fetched (DMA in H 2.3)
@@ -839,8 +847,8 @@ struct hamlyn_fragment {
 
 /**
  * struct hamlyn_wq_control - first bytes of the work queue mapping
- * @producer: entries posted so far, for those who look after the queue: written
- *	by the application, read by nobody who works on it
+ * @producer: entries posted so far, for monitoring only: written by the
+ *	application, not used by the NIC
  * @reserved: unused
  */
 struct hamlyn_wq_control {
@@ -851,17 +859,17 @@ struct hamlyn_wq_control {
 /**
  * struct hamlyn_terminus_status - first bytes of the status mapping
  * @need_kick: not 0: nobody polls this work queue, call KICK. Written by the
- *	NIC; set, full barrier, look at the next entry (B2). In a cache line of its
- *	own, which is written only when the engine dozes off or wakes.
+ *	NIC: set, full barrier, look at the next entry (B2). In a cache line of its
+ *	own, written only when the engine goes to sleep or wakes up.
  * @reserved: unused
  * @completed: entries done: their memory and their buffers may be reused.
  *	Written by the NIC, store-release after the entry's status (B6).
- * @failed: entries that ended with a status other than 0; never 0 again, 1 comes
- *	after 2^32 - 1; written before completed (B6)
+ * @failed: entries that ended with a status other than 0. Once not 0 it never
+ *	is again: 2^32 - 1 is followed by 1. Written before completed (B6)
  * @reserved2: unused
  *
- * Followed by one __s32 an entry: 0 or the negative errno with which the
- * entry's last message ended; valid once completed has passed it (B6).
+ * Followed by one __s32 per entry: 0 or the negative errno with which the
+ * entry's last message ended; valid once completed has passed the entry (B6).
  */
 struct hamlyn_terminus_status {
 	__u32 need_kick;
@@ -900,11 +908,11 @@ struct hamlyn_terminus_status {
  * @ticket_key: the slot's other key, which no application ever sees; with
  *	HAMLYN_PACKET_TICKET, set by the sending NIC from an imported ticket
  *
- * Host byte order inside a host, network byte order on a wire; metadata,
- * then payload follow it there. Beyond Table 1: wider offset, version and
- * source host; the packet tells that it is its message's only one, because
- * delta 0 alone does not: the last packet of a group member whose share Y
- * happens to equal its count of other packets has delta 0 as well.
+ * Host byte order inside a host, network byte order on a wire, where metadata
+ * and then the payload follow it. Beyond Table 1: a wider offset, the version,
+ * the source host, and HAMLYN_PACKET_SINGLE. Delta 0 does not imply a single
+ * packet: if a group member's share Y happens to equal the number of its other
+ * packets, its last packet has delta 0 as well.
  */
 struct hamlyn_packet {
 	__u8 version;
@@ -926,7 +934,7 @@ struct hamlyn_packet {
 #define HAMLYN_METADATA_SIZE	128
 
 #define HAMLYN_META_ARMED	(1U << 31)	/* written by the application */
-#define HAMLYN_META_COMPLETE	(1U << 30)	/* the NIC's: last packet is there */
+#define HAMLYN_META_COMPLETE	(1U << 30)	/* the NIC's: last packet has arrived */
 
 /**
  * struct hamlyn_metadata - metadata entry (H Table 2), in wired user memory
@@ -934,26 +942,27 @@ struct hamlyn_packet {
  *	notification (B3).
  * @accumulator: packet accumulator modulo 2^32. Added to atomically by the
  *	NIC; zeroed by the application before the entry is first used.
- * @key: paranoid mode protection key, 0: nobody's; written by the application
+ * @key: paranoid mode protection key; 0: nobody is admitted; written by the
+ *	application
  * @low: paranoid mode message area low limit: offset in the message area of the
  *	first byte that may be written; written by the application
- * @high: paranoid mode message area high limit: offset behind the last byte that
- *	may be written; written by the application
+ * @high: paranoid mode message area high limit: offset of the first byte after
+ *	those that may be written; written by the application
  * @receive_class: the library's receive class pointer; the NIC ignores it
  * @meta_length: bytes written to @user. Written by the NIC with it (B3); a
  *	message without metadata leaves both as they were.
- * @state: paranoid one-shot mode: HAMLYN_META_ARMED, written by the application,
- *	store-release after what it has made of the entry (B10), lets one message
- *	in. The NIC counts packets under way in the low bits, and writes 0 before
- *	it notifies (B3): from then on nothing is written until the next arming.
- *	A message of one packet is let in only if no other packet is under way.
+ * @state: paranoid one-shot mode: HAMLYN_META_ARMED admits one message; written
+ *	by the application, store-release after the rest of the entry (B10). The
+ *	NIC counts packets in progress in the low bits, and writes 0 before it
+ *	notifies (B3): from then on it writes nothing until the next arming. A
+ *	single-packet message is admitted only if no other packet is in progress.
  * @length: paranoid one-shot mode: payload bytes of the message so far, modulo
  *	2^32. Added to by the NIC before it writes @state; zeroed by the application
- *	before it arms the entry. How much, not where: a sender can leave gaps, in
- *	which is what was there before.
+ *	before it arms the entry. It says how much arrived, not where: a sender can
+ *	leave gaps, which keep their old contents.
  * @reserved: must be zero
  *
- * The NIC trusts nothing in here: a wrong value hurts the owner only.
+ * The NIC trusts nothing in here: a wrong value hurts only the owner.
  */
 struct hamlyn_metadata {
 	__u8 user[HAMLYN_MAX_METADATA];
@@ -971,8 +980,8 @@ struct hamlyn_metadata {
 #define HAMLYN_NQE_FAST		(1U << 0)	/* data is the fast mode word */
 #define HAMLYN_NQE_SINGLE	(1U << 1)	/* a single-packet message */
 #define HAMLYN_NQE_OVERRUN	(1U << 2)	/* no message: the queue was full */
-#define HAMLYN_NQE_VOID		(1U << 3)	/* no message: the sender died in here */
-#define HAMLYN_NQE_PEER_GONE	(1U << 4)	/* no message: a watch tells; data is its cookie */
+#define HAMLYN_NQE_VOID		(1U << 3)	/* no message: its sender died while filling it */
+#define HAMLYN_NQE_PEER_GONE	(1U << 4)	/* no message: a watch reports; data: its cookie */
 
 /**
  * struct hamlyn_nq_entry - notification queue entry (H Table 3)
@@ -985,13 +994,13 @@ struct hamlyn_metadata {
  * @length: payload bytes of the packet that completed the message; of the
  *	whole message when HAMLYN_NQE_SINGLE is set
  * @flags: HAMLYN_NQE_*
- * @sequence: position of the entry + 1. It takes the place of the paper's
- *	wrap flag and tells more: a reader that expects position p finds p + 1
- *	here when the entry is there, and anything else when it is not.
+ * @sequence: position of the entry + 1. It replaces the paper's wrap flag and
+ *	says more: a reader that expects position p finds p + 1 here if the entry
+ *	is there, and anything else if it is not.
  *
  * Written by the NIC, the sequence last, store-release (B3); read by the
- * application, the sequence first, load-acquire. An entry is not written
- * again before the consumer index has passed it (B4).
+ * application, the sequence first, load-acquire. The NIC does not reuse an
+ * entry until the consumer index has passed it (B4).
  */
 struct hamlyn_nq_entry {
 	__aligned_u64 data;
