@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The NIC: objects and state machine, the same in the kernel and in the
+ * The NIC: objects and state machine, shared by the kernel module and the
  * library's embedded device. Barrier pairs Bn: Documentation/barriers.rst.
  */
 #ifndef HML_CORE_NIC_H
@@ -9,7 +9,7 @@
 #include "port.h"
 
 /**
- * struct hml_view - part of a wired memory
+ * struct hml_view - part of wired memory
  * @mem: the memory
  * @base: first byte
  * @length: bytes
@@ -25,13 +25,13 @@ struct hml_view {
  * @cursor: position of the next entry; advanced by compare-and-exchange
  * @consumer: the consumer index as last read from the application (B4)
  * @mask: entries - 1; constant
- * @armed: somebody sleeps, or may have begun before there was the NQ, and wants
- *	hml_port_nq_wake(), once. Set by the sleeper, cleared by whoever wakes it (B5)
+ * @armed: a task sleeps, or may have begun to before the NQ existed, and wants
+ *	hml_port_nq_wake(), once. Set by the sleeper, cleared by the waker (B5)
  * @ring: struct hamlyn_nq_ring; constant
  * @entries: struct hamlyn_nq_entry array; constant
  * @control: struct hamlyn_nq_control, written by the application
  *
- * Written by NICs only, and by several at a time.
+ * Written only by NICs, several of them concurrently.
  */
 struct hml_nq {
 	u32 cursor;
@@ -48,7 +48,7 @@ struct hml_nq {
  * @live: not 0: in use
  * @mode: enum hamlyn_slot_mode; constant
  * @flags: HAMLYN_SLOT_TICKET_ONLY; constant
- * @state: the three in one look
+ * @state: @live, @mode and @flags in one load
  * @meta_count: metadata entries; constant
  * @key: protection key; changes by rekey only
  * @data: message area; constant
@@ -60,8 +60,8 @@ struct hml_nq {
  * @overruns: notifications lost; atomic
  * @number: slot number; constant
  *
- * What a packet needs is in the first cache line. "Constant" is between
- * creation and the end of the grace period after unlinking.
+ * What a packet needs is in the first cache line. "Constant" means from
+ * creation to the end of the grace period after unlinking.
  */
 struct hml_slot {
 	union {
@@ -84,7 +84,7 @@ struct hml_slot {
 	u32 number;
 };
 
-/* State of nearly every slot: in use, of normal mode, without flags. */
+/* The state of nearly every slot: in use, normal mode, no flags. */
 static inline u32 hml_slot_plain(void)
 {
 	const struct hml_slot plain = { .live = 1 };
@@ -101,10 +101,10 @@ static inline u32 hml_slot_plain(void)
  * @notifications: NQ entries appended
  * @overruns: notifications lost to a full NQ
  * @kicks: doorbells
- * @pauses: times that it was made to pause
+ * @pauses: times the sender was paused
  * @rejects: packets discarded by the receiving NIC, by reason
  *
- * Written by whoever holds the terminus. Read without a lock.
+ * Written by the holder of the terminus. Read without a lock.
  */
 struct hml_stats {
 	u64 messages;
@@ -120,7 +120,7 @@ struct hml_stats {
 
 /**
  * struct hml_bucket - wrong keys that a user may still present (H 6.5)
- * @full: when it will be full again, ns. It is empty for as long as that is more
+ * @full: when the bucket will be full again, ns. It is empty while that is more
  *	than a second from now; atomic
  */
 struct hml_bucket {
@@ -128,10 +128,10 @@ struct hml_bucket {
 };
 
 /**
- * struct hml_guard - holds back who guesses (H 6.5)
- * @until: no packet before that time, ns; 0: not paused. Written by whoever holds the
- *	terminus
- * @bucket: of all senders of the user; constant
+ * struct hml_guard - holds back a sender that guesses keys (H 6.5)
+ * @until: send no packet before that time, ns; 0: not paused. Written by the holder of
+ *	the terminus
+ * @bucket: shared by all senders of the user; constant
  */
 struct hml_guard {
 	u64 until;
@@ -139,11 +139,11 @@ struct hml_guard {
 };
 
 /**
- * struct hml_sender - who sends, as far as the NIC knows
+ * struct hml_sender - the sender, as far as the NIC knows
  * @stats: counters; constant pointer
- * @guard: holds back who guesses keys
- * @guessed: its present message was counted as a guess
- * @pid: process that made the terminus; constant
+ * @guard: holds it back if it guesses keys
+ * @guessed: its current message has been counted as a guess
+ * @pid: process that created the terminus; constant
  * @uid: its user; constant
  */
 struct hml_sender {
@@ -158,8 +158,8 @@ struct hml_sender {
  * struct hml_link - does a NIC take part? (H 2.8)
  * @down: set down by an administrator
  * @watchdog_ms: must be fed that often; 0: no watchdog
- * @doubts: both in one look
- * @fed: when it was fed last, ns
+ * @doubts: @down and @watchdog_ms in one load
+ * @fed: when it was last fed, ns
  *
  * Written by administrators: @down and @watchdog_ms by one at a time, @fed by any
  * number of them (B11). Read at any time.
@@ -180,7 +180,7 @@ struct hml_link {
  * @port: the home's part
  * @host: host id on the fabric
  * @packet_size: most payload bytes of a packet
- * @guesses: wrong keys a second that a user may present; 0: no limit
+ * @guesses: wrong keys per second that a user may present; 0: no limit
  * @link: up, down or unfed; constant pointer
  */
 struct hml_nic {
@@ -208,7 +208,7 @@ struct hml_piece {
  * @meta: metadata, or NULL
  * @flat: direct I/O payload, or NULL
  * @piece: first piece; NULL: the payload is @flat
- * @skip: bytes of the first piece that are not of this packet
+ * @skip: bytes at the start of the first piece that are not part of this packet
  *
  * @meta and @flat may point into memory that the application can still
  * change: only their contents are used, never their values.
@@ -221,8 +221,8 @@ struct hml_payload {
 };
 
 /*
- * Copies for functions that few packets need, and that are compiled apart: made
- * field by field, so that what is in registers goes to memory there only.
+ * Copies to pass by value to the out-of-line functions that few packets need. Made
+ * field by field, so that the compiler spills registers to memory only on that path.
  */
 static __always_inline struct hamlyn_packet
 hml_packet_copy(const struct hamlyn_packet *h)
@@ -260,7 +260,7 @@ hml_payload_copy(const struct hml_payload *p)
  * struct hml_message - message on its way out
  * @header: header of its next packet
  * @payload: payload of its next packet
- * @left: payload bytes that have not left yet
+ * @left: payload bytes not yet sent
  * @counter: packet counter (H 2.5)
  * @pieces: checked copy of the fragments
  */
@@ -274,8 +274,8 @@ struct hml_message {
 
 /**
  * struct hml_ticket - imported ticket (H 6.5)
- * @key: ticket key of the slot; 0: none here
- * @base: first byte that it is for, in the slot's message area
+ * @key: ticket key of the slot; 0: this entry is free
+ * @base: first byte that the ticket covers, in the slot's message area
  * @length: bytes from there on
  * @host: host of the slot
  * @slot: slot number
@@ -290,23 +290,23 @@ struct hml_ticket {
 
 /**
  * struct hml_terminus - NIC side of a send terminus (H 2.3)
- * @sender: who it is
- * @wq: work queue control, written by the application, not for the core
+ * @sender: the sender it belongs to
+ * @wq: work queue control, written by the application, not used by the core
  * @entries: work queue entries, written by the application; NULL on a terminus
  *	without a work queue (the embedded device's)
- * @status: status, with one __s32 an entry behind it; written by the NIC only
+ * @status: status, followed by one __s32 per entry; written only by the NIC
  * @mask: entries - 1; constant
  * @entry_size: bytes of an entry; constant
  * @entry_shift: its logarithm; constant
  * @head: entries taken so far
- * @busy: @message is on its way
+ * @busy: @message is being sent
  * @message: the message
  * @tags: send buffer areas; length 0: not bound
  * @tickets: key table
  * @ticket_count: its length
  *
- * Everything is touched only by the one who holds the terminus. How it is held
- * is the home's business.
+ * Only the holder of the terminus touches any of this, apart from lockless reads such as
+ * hml_tx_pending()'s. How a terminus is held is up to the home.
  */
 struct hml_terminus {
 	struct hml_sender sender;
@@ -341,7 +341,7 @@ static inline bool hml_view_covers(u64 length, u64 offset, u64 bytes)
 	return offset <= length && bytes <= length - offset;
 }
 
-/* The next count of refused messages: 0 says that there never was one (status->failed). */
+/* The next count of refused messages, skipping 0: that means there were none (status->failed). */
 static inline u32 hml_failed_next(u32 failed)
 {
 	return ~failed ? failed + 1 : 1;
@@ -351,13 +351,13 @@ static inline u32 hml_failed_next(u32 failed)
  * hml_tx_begin() - check a request and make it the terminus' message
  * @nic: the NIC
  * @t: the terminus, held, not busy
- * @trb: the request; a private copy, nobody else can change it; host and slot
- *	may be filled in
+ * @trb: the request; a private copy that nobody else can change; host and slot
+ *	are overwritten from a ticket
  * @meta: the metadata, if there is any
  * @tail: the direct I/O payload, or the fragments
  * @tail_size: bytes of @tail
  *
- * What @meta and @tail point to may change at any time, but must stay
+ * The contents of @meta and @tail may change at any time, but must stay
  * readable until the message is done.
  *
  * Return: 0, or the status of the request: -EINVAL, -ENXIO, -ERANGE, -ENOKEY,
@@ -372,11 +372,11 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
  * @nic: the NIC
  * @t: the terminus, held, not busy
  * @trb: the request, without fragments, its length at most a packet's; a private
- *	copy
+ *	copy, whose host and slot are overwritten from a ticket
  * @meta: the metadata, if there is any
- * @data: the payload, all of it readable; may change at any time, as @meta
+ * @data: the payload, all of it readable; may change at any time, like @meta
  *
- * The short way for short messages: no message is under way in between.
+ * The fast path for short messages: t->message is not used.
  *
  * Return: 0, or the status of the request, as hml_tx_begin().
  */
@@ -388,12 +388,12 @@ int hml_tx_flat(struct hml_nic *nic, struct hml_terminus *t,
  * @nic: the NIC
  * @t: the terminus, held, busy
  *
- * Clears busy with the last packet.
+ * The last packet clears busy.
  */
 void hml_tx_packet(struct hml_nic *nic, struct hml_terminus *t);
 
 /**
- * hml_tx_pending() - has the application posted more than was taken?
+ * hml_tx_pending() - is there a message in progress, or a posted entry to take?
  * @t: the terminus; need not be held
  *
  * Return: true if there is work.
@@ -401,12 +401,14 @@ void hml_tx_packet(struct hml_nic *nic, struct hml_terminus *t);
 bool hml_tx_pending(const struct hml_terminus *t);
 
 /**
- * hml_tx_plain() - is the next request there, and a plain one?
+ * hml_tx_plain() - has the next request been posted, and is it plain?
  * @t: the terminus, held
  *
- * Plain is without fragments, metadata, flags, ticket and packet counter.
+ * A plain request has no fragments, metadata, flags, fast mode word, ticket or initial
+ * packet counter.
  *
- * Return: the request, for hml_tx_run_plain(), or NULL: that is for hml_tx_run().
+ * Return: the request, for hml_tx_run_plain(), or NULL: call hml_tx_run(). NULL also if
+ * the terminus is busy or its sender paused.
  */
 const struct hamlyn_trb *hml_tx_plain(const struct hml_terminus *t);
 
@@ -414,16 +416,16 @@ const struct hamlyn_trb *hml_tx_plain(const struct hml_terminus *t);
  * hml_tx_run_plain() - send a plain request
  * @nic: the NIC
  * @t: the terminus, held
- * @entry: what hml_tx_plain() has just said
+ * @entry: what hml_tx_plain() has just returned
  *
- * The short way for a single short message: as hml_tx_run() with a budget of one.
+ * The fast path for a single short message: like hml_tx_run() with a budget of one.
  *
- * Return: true; false if it is not one packet of direct I/O, and nothing was done.
+ * Return: true; false, with nothing done, if it is not a single packet of direct I/O.
  */
 bool hml_tx_run_plain(struct hml_nic *nic, struct hml_terminus *t,
 		      const struct hamlyn_trb *entry);
 
-/* What the shortest packet costs of a budget, in bytes: 16 are a long one. */
+/* Even the shortest packet costs 1/16 of the longest from a budget of bytes. */
 #define HML_PACKET_SHARE	16
 
 /**
@@ -431,13 +433,13 @@ bool hml_tx_run_plain(struct hml_nic *nic, struct hml_terminus *t,
  * @nic: the NIC
  * @t: the terminus, held
  * @budget: most packets to send; a refused entry counts as a packet
- * @bytes: stop when it is used up; what was sent is taken off, so that it may
- *	be overdrawn by one packet
+ * @bytes: stop when it is used up; what was sent is subtracted, so it may be
+ *	overdrawn by one packet
  *
- * A sender that is paused sends nothing (hml_guard_paused()).
+ * A paused sender sends nothing (hml_guard_paused()).
  *
- * Return: packets sent. If budget and bytes are left the queue is empty or the
- * sender paused.
+ * Return: packets sent. If budget and bytes are left, the queue is empty or the
+ * sender is paused.
  */
 u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget,
 	       s64 *bytes);
@@ -449,10 +451,11 @@ u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget,
  * @nic: the NIC it arrived at
  * @h: its header, not in memory that anybody else can change
  * @payload: where its bytes are
- * @sender: who sent it: counts what becomes of it, and is held back
+ * @sender: its sender, whose counters say what became of it, and which is held
+ *	back for a wrong key
  *
- * Places the packet and notifies, or discards it. Waits for nothing: what
- * comes in never depends on what goes out (H 2.8).
+ * Places the packet and notifies, or discards it. Never waits: receiving
+ * never depends on sending (H 2.8).
  */
 void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 	    const struct hml_payload *payload, struct hml_sender *sender);
@@ -463,7 +466,7 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
  * @slot: the slot, or NULL
  * @key: the key
  * @meta_index: metadata entry, for the paranoid modes
- * @ticket: it is a ticket key
+ * @ticket: the key is a ticket key
  *
  * Return: -1 if it does, or the enum hamlyn_reject that says why not.
  */
@@ -472,19 +475,18 @@ int hml_slot_opens(struct hml_nic *nic, const struct hml_slot *slot, u64 key,
 
 /* guard.c */
 
-#define HML_GUARD_RATE		10000		/* wrong keys a second, by default */
-#define HML_GUARD_SECOND_NS	1000000000ull	/* so long saves up tokens */
+#define HML_GUARD_RATE		10000		/* wrong keys per second, by default */
+#define HML_GUARD_SECOND_NS	1000000000ull	/* an empty bucket is full after that */
 
 /**
- * hml_bucket_take() - a wrong key was presented
- * @b: the bucket of the user who did
- * @rate: wrong keys a second, and as many at once; 0: no limit
+ * hml_bucket_take() - account for a wrong key
+ * @b: the bucket of the user that presented it
+ * @rate: wrong keys per second, and as many in one burst; 0: no limit
  * @now: ns
  *
- * Takes a token, which may not be there yet.
+ * Takes a token even if there is none left: the bucket goes into debt.
  *
- * Return: 0, or until when the one who presented it has to pause, ns: until all that was
- * taken is there.
+ * Return: 0, or the time until which the sender has to pause, ns: when the debt is paid.
  */
 u64 hml_bucket_take(struct hml_bucket *b, u32 rate, u64 now);
 
@@ -493,16 +495,16 @@ u64 hml_bucket_take(struct hml_bucket *b, u32 rate, u64 now);
  * @b: the bucket
  * @now: ns
  *
- * Return: 0 if it is not, or until when it is, ns.
+ * Return: 0 if it is not, or the time until which it is, ns.
  */
 u64 hml_bucket_until(const struct hml_bucket *b, u64 now);
 
 /**
- * hml_bucket_full() - is there nothing left to remember?
+ * hml_bucket_full() - is a bucket full?
  * @b: the bucket
  * @now: ns
  *
- * Return: true if a new one would be no better.
+ * Return: true if it is: it can be forgotten, as a new one would be no better.
  */
 bool hml_bucket_full(const struct hml_bucket *b, u64 now);
 
@@ -511,8 +513,8 @@ bool hml_bucket_full(const struct hml_bucket *b, u64 now);
  * @nic: the NIC of the receiver
  * @sender: the sender
  *
- * Takes a token of its user's bucket. If there is none, the sender pauses until there is
- * one: about 1 / nic->guesses seconds, however often it guesses.
+ * Takes a token from its user's bucket. If there is none left, the sender pauses until
+ * there is: about 1 / nic->guesses seconds, however often it guesses.
  */
 void hml_guard_guess(struct hml_nic *nic, struct hml_sender *sender);
 
@@ -526,12 +528,12 @@ void hml_guard_guess(struct hml_nic *nic, struct hml_sender *sender);
 bool hml_guard_paused(const struct hml_nic *nic, struct hml_guard *guard);
 
 /**
- * hml_guard_begin() - a new sender of a user
+ * hml_guard_begin() - set up the guard of a user's new sender
  * @guard: its guard
  * @bucket: the user's
  * @now: ns
  *
- * While the bucket is empty the sender begins with a pause.
+ * If the bucket is empty, the sender begins with a pause.
  */
 void hml_guard_begin(struct hml_guard *guard, struct hml_bucket *bucket, u64 now);
 
@@ -554,15 +556,15 @@ bool hml_link_fed(const struct hml_nic *nic);
 u32 hml_link_state(const struct hml_nic *nic);
 
 /**
- * hml_link_set() - change it (H 2.8)
+ * hml_link_set() - set a NIC up or down, set or feed its watchdog (H 2.8)
  * @nic: the NIC
  * @set: what to change; its values have been checked
  *
- * One caller at a time, but for those who only feed.
+ * One caller at a time, except for callers that only feed.
  */
 void hml_link_set(struct hml_nic *nic, const struct hamlyn_nic_set *set);
 
-/* One look, nearly always, at a line that is nearly never written. */
+/* Nearly always a single load, from a cache line that is nearly never written. */
 static inline bool hml_link_up(const struct hml_nic *nic)
 {
 	if (likely(!READ_ONCE(nic->link->doubts)))
@@ -575,7 +577,7 @@ static inline bool hml_link_up(const struct hml_nic *nic)
 /**
  * struct hml_nq_place - where an entry will probably go
  * @cursor: its position
- * @entry: the entry
+ * @entry: its memory
  */
 struct hml_nq_place {
 	u32 cursor;
@@ -583,19 +585,19 @@ struct hml_nq_place {
 };
 
 /**
- * hml_nq_expect() - have an NQ's next entry fetched
+ * hml_nq_expect() - prefetch an NQ's next entry
  * @nic: the NIC
  * @nq: the NQ
  *
- * Its line is with the one who polls it. So it comes while the message is put in
- * its place, and not afterwards.
+ * The poller's processor has its cache line. Fetch it while the message is being placed,
+ * rather than wait for it afterwards.
  *
  * Return: where an entry would go now, for hml_nq_append().
  */
 static inline struct hml_nq_place hml_nq_expect(struct hml_nic *nic,
 						struct hml_nq *nq)
 {
-	/* Before the consumer index: else an empty queue may look full. */
+	/* Before the consumer index; otherwise an empty queue may look full. */
 	u32 cursor = smp_load_acquire(&nq->cursor);		/* B4 */
 	struct hamlyn_nq_entry *e = hml_ref_deref(&nic->port, nq->entries);
 
@@ -608,11 +610,12 @@ static inline struct hml_nq_place hml_nq_expect(struct hml_nic *nic,
  * hml_nq_append() - append an entry to an NQ (H 2.6)
  * @nic: the NIC
  * @nq: the NQ
- * @place: what hml_nq_expect() said
+ * @place: what hml_nq_expect() returned
  * @entry: the entry; its sequence is ignored
  * @wake: wake the sleeper if there is one
  *
- * Safe against any number of others appending to the same NQ.
+ * Any number of callers may append to the same NQ concurrently. Even without @wake the
+ * sleeper is woken if somebody appended after this entry or lost one meanwhile.
  *
  * Return: true; false if the NQ was full and the notification is lost.
  */
@@ -626,7 +629,7 @@ bool hml_nq_append(struct hml_nic *nic, struct hml_nq *nq,
  * @nq: the NQ
  * @position: the position
  *
- * Return: true if the entry is there, or was taken and replaced already.
+ * Return: true if the entry is there, or has already been taken and replaced.
  */
 bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,
 		  u32 position);
@@ -638,11 +641,11 @@ bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,
  * @share: its user's; constant
  * @next: the next of the same user and priority, in a ring; NULL: not in the order
  * @prev: the one before it
- * @credit: bytes that it may still send; overdrawn by at most one packet
+ * @credit: bytes carried over from its last turn: 0, or a debt of at most one packet
  * @weight: its share, at least 1
  * @priority: enum hamlyn_priority
- * @passed: the order's @round when it had nothing to send last
- * @asked: it has its turn
+ * @passed: the order's @round when it last had nothing to send
+ * @asked: it is having its turn
  *
  * @weight and @priority change only while it is not in the order.
  */
@@ -658,13 +661,13 @@ struct hml_turn {
 };
 
 /**
- * struct hml_share_rank - the termini of one user that have one priority
- * @next: the next user that has such ones, in one of the order's rings
+ * struct hml_share_rank - the termini of one user and one priority
+ * @next: the next user that has termini of that priority, in one of the order's rings
  * @prev: the one before it
- * @first: whose turn it is; the rest follows in the ring; NULL: there are none
+ * @first: the next to be served; the others follow in the ring; NULL: there are none
  * @count: how many there are
- * @idle: how many of them have passed in round @round; stale in another one
- * @asks: how many have passed since the user had its turn
+ * @idle: how many of them have passed in round @round; stale in any other round
+ * @asks: how many have passed since it became the user's turn
  * @round: see @idle
  */
 struct hml_share_rank {
@@ -678,7 +681,7 @@ struct hml_share_rank {
 };
 
 /**
- * struct hml_share - what one user has in an order; zeroed while that is nothing
+ * struct hml_share - what one user has in an order; zeroed before its first use
  * @ranks: by rank
  */
 struct hml_share {
@@ -686,16 +689,16 @@ struct hml_share {
 };
 
 /**
- * struct hml_order - who is served when
- * @open: by rank: the user whose turn it is; others of whose termini not all have passed
- *	follow in the ring
- * @closed: by rank: users of whose termini all have passed in this round
+ * struct hml_order - the order of service
+ * @open: by rank: the user whose turn it is; the other users that have termini which have
+ *	not passed follow in the ring
+ * @closed: by rank: users whose termini have all passed in this round
  * @count: how many termini there are
- * @round: ends when somebody has sent something, or all have passed
+ * @round: ends when a terminus has sent something, or all have passed
  *
- * Priorities are strict, and only administrators give a higher one than normal. Within a
- * priority users come round robin, and each in its turn serves the next of its termini:
- * deficit round robin by bytes, by weight. The home locks it.
+ * Priorities are strict, and only administrators can raise one above normal. Within a
+ * priority users take turns, round robin, and each turn serves the next of the user's
+ * termini: deficit round robin in bytes, by weight. The home does the locking.
  */
 struct hml_order {
 	struct hml_share_rank *open[HAMLYN_PRIORITIES];
@@ -704,10 +707,10 @@ struct hml_order {
 	u64 round;
 };
 
-#define HML_ORDER_ASKS	16	/* termini of a user that pass before it is another's turn */
+#define HML_ORDER_ASKS	16	/* termini of a user that may pass before the next user's turn */
 
 /**
- * hml_order_add() - last of its user and priority
+ * hml_order_add() - add a terminus, as the last of its user and priority
  * @order: the order
  * @turn: not in the order; share, weight and priority are set
  */
@@ -724,10 +727,10 @@ void hml_order_remove(struct hml_order *order, struct hml_turn *turn);
  * hml_order_next() - whose turn is it?
  * @order: the order
  *
- * It goes to the end of its ring. Tell hml_order_done() what became of it, before the next
- * one is asked for.
+ * The turn moves to the end of its ring. Call hml_order_done() for it before asking for the
+ * next one.
  *
- * Return: the turn, or NULL if there is none.
+ * Return: the turn, or NULL if the order is empty.
  */
 struct hml_turn *hml_order_next(struct hml_order *order);
 
@@ -736,7 +739,8 @@ struct hml_turn *hml_order_next(struct hml_order *order);
  * @turn: the turn
  * @packet_size: of the NIC
  *
- * One long packet for each unit of weight, or its worth in short ones.
+ * One packet of full size for each unit of weight, or its worth in short ones, less
+ * any debt.
  *
  * Return: bytes, for hml_tx_run().
  */
