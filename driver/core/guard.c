@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Holding back who guesses keys (H 6.5).
+ * Holding back senders that guess keys (H 6.5).
  *
- * A guess names one slot, and is right once in 2^64. At HML_GUARD_RATE a second, for a
- * year, some guess is right with a chance of 2 x 10^-8, however many slots there are. So
- * nobody has to be held back for longer than his rate demands, and a pause never grows.
+ * A guess names one slot, and is right once in 2^64. At HML_GUARD_RATE guesses a second,
+ * the chance that one is right within a year is 2 x 10^-8, however many slots there are. So
+ * no sender has to be held back for longer than its rate demands, and pauses never grow.
  *
- * Held back is only who could not have had the key. A wrong one that was right when its
- * sender began to watch the slot is late: hml_port_knew(). A receiver may change its keys
- * behind the back of an honest sender, and go on saying that all arrives: that costs the
- * sender nothing. Who presents such a key finds out nothing, it is always the same one.
+ * Only a sender that cannot have had the key is held back. A wrong key that was right when
+ * the sender's user began to watch the slot by it is late, not guessed: hml_port_knew(). A
+ * receiver may change its keys without telling an honest sender, and keep claiming that
+ * everything arrives; that costs the sender nothing. Presenting such a key reveals nothing:
+ * it is always the same one.
  *
- * A bucket is one word, a theoretical arrival time: it says when the bucket will be full
- * again. Each wrong key takes one interval of it, so that nothing has to be counted down,
- * and a bucket that nobody touches forgets by itself.
+ * A bucket is one word, a theoretical arrival time: the time when the bucket will be full
+ * again. Each wrong key moves it on by one interval, so nothing has to be counted down, and
+ * a bucket that is left alone refills by itself.
  */
 #include "nic.h"
 
-/* Rounded up: never more than the rate. */
+/* ns per wrong key, rounded up so as never to exceed the rate. */
 static u64 interval(u32 rate)
 {
 	return (HML_GUARD_SECOND_NS + rate - 1) / rate;
@@ -36,7 +37,7 @@ u64 hml_bucket_take(struct hml_bucket *b, u32 rate, u64 now)
 {
 	u64 was, full;
 
-	/* Nothing to remember: it would be held against the user on another NIC. */
+	/* No limit here: a token taken would be held against the user on another NIC. */
 	if (!rate)
 		return 0;
 	full = READ_ONCE(b->full);

@@ -2,9 +2,9 @@
 /*
  * Receiving: admit, place, count, notify (H 2.2 - 2.7).
  *
- * What few packets need is in functions of its own, which get the header by
- * value: where all of this is compiled into the sender a pointer to it would
- * keep the headers of all packets in memory and out of registers.
+ * Code that few packets need is in out-of-line functions that take the header by
+ * value: where all of this is inlined into the sender, passing a pointer would
+ * force the header of every packet out of registers and into memory.
  */
 #include "nic.h"
 
@@ -13,7 +13,7 @@ static int admit_metadata(const struct hml_slot *slot,
 {
 	bool single = h->flags & HAMLYN_PACKET_SINGLE;
 
-	/* It would never be over. */
+	/* The message would never complete. */
 	if (h->flags & HAMLYN_PACKET_NO_NOTIFY &&
 	    slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT)
 		return HAMLYN_REJECT_FORMAT;
@@ -29,7 +29,7 @@ static int admit_metadata(const struct hml_slot *slot,
 	if (likely(slot->meta_count))
 		return likely(h->meta_index < slot->meta_count) ?
 			-1 : HAMLYN_REJECT_METADATA;
-	/* Nowhere to put metadata and nowhere to count packets. */
+	/* No entry: nowhere to put metadata, and nowhere to count packets. */
 	if (h->meta_length || h->meta_index)
 		return HAMLYN_REJECT_METADATA;
 	if ((!single || h->delta) && !(h->flags & HAMLYN_PACKET_NO_NOTIFY))
@@ -38,8 +38,8 @@ static int admit_metadata(const struct hml_slot *slot,
 }
 
 /*
- * What opens a slot that is not a plain one, or by what is not its key: a ticket
- * that came as a descriptor (H 6.5).
+ * Does the packet open a slot that is not plain, or by something other than the slot's
+ * key: a ticket that was imported as a descriptor (H 6.5)?
  */
 static noinline int admit_special(const struct hml_slot *slot, u32 flags,
 				  u64 key, u64 ticket_key)
@@ -47,18 +47,18 @@ static noinline int admit_special(const struct hml_slot *slot, u32 flags,
 	if (!smp_load_acquire(&slot->live))				/* B9 */
 		return HAMLYN_REJECT_SLOT;
 	if (flags & HAMLYN_PACKET_TICKET)
-		return ticket_key &&	/* 0: nobody's */
+		return ticket_key &&	/* 0: no ticket */
 		       ticket_key == READ_ONCE(slot->ticket_key) ?
 			-1 : HAMLYN_REJECT_KEY;
 	if (slot->flags & HAMLYN_SLOT_TICKET_ONLY)
 		return HAMLYN_REJECT_TICKET;
-	/* In the paranoid modes the metadata entry's key takes its place. */
+	/* In the paranoid modes the metadata entry's key replaces it. */
 	if (slot->mode == HAMLYN_SLOT_NORMAL && key != READ_ONCE(slot->key))
 		return HAMLYN_REJECT_KEY;
 	return -1;
 }
 
-/* One look at the state tells that only its key opens a slot: nearly all are so. */
+/* One load of the state tells that the key alone opens the slot, as for nearly all slots. */
 static __always_inline bool plain(const struct hml_slot *slot,
 				  const struct hamlyn_packet *h)
 {
@@ -67,8 +67,8 @@ static __always_inline bool plain(const struct hml_slot *slot,
 }
 
 /*
- * May this packet touch what it names in this slot? Nothing else decides it but the
- * secondary tests of the paranoid modes, which can only refuse more. -1, or why not.
+ * May this packet touch what it names in this slot? This alone decides, together with the
+ * secondary tests of the paranoid modes, which can only refuse more. Return: -1, or why not.
  */
 static __always_inline int admit_packet(const struct hml_slot *slot,
 					const struct hamlyn_packet *h,
@@ -105,8 +105,8 @@ static struct hamlyn_metadata *metadata(struct hml_nic *nic,
 
 /*
  * The second half of the paranoid modes' tests (H 2.7). The limits are in the
- * owner's memory and may change at any time: each is read once, and what they
- * let in is inside the slot's own bounds whatever they say.
+ * owner's memory and may change at any time: each is read once, and whatever
+ * they say, a packet must also be inside the slot's own bounds.
  */
 static int admit_secondary(const struct hamlyn_metadata *m,
 			   const struct hamlyn_packet *h)
@@ -115,7 +115,7 @@ static int admit_secondary(const struct hamlyn_metadata *m,
 	u64 high = READ_ONCE(m->high);
 	u64 key = READ_ONCE(m->key);
 
-	/* 0: the entry was never granted to anybody. */
+	/* 0: the entry is granted to nobody. */
 	if (!key || h->key != key)
 		return HAMLYN_REJECT_KEY;
 	if (high < low || h->offset < low ||
@@ -124,16 +124,17 @@ static int admit_secondary(const struct hamlyn_metadata *m,
 	return -1;
 }
 
-/* Losing that often needs the owner's help: the word is in its memory. */
+/* To lose the race that often takes the owner's help: the word is in its memory. */
 #define ONE_SHOT_TRIES	1000
 
-/* Nobody else comes in. */
+/* Admits no other packet. */
 #define ONE_SHOT_ALONE	(HAMLYN_META_ARMED | HAMLYN_META_COMPLETE | 1)
 
 /*
- * Paranoid one-shot: come in, as one more packet of the message that the entry
- * was armed for; @alone if it is the whole message, and two of them would be a
- * mixture. The word is the owner's to spoil, and only the owner loses.
+ * Paranoid one-shot: enter as one more packet of the message that the entry was
+ * armed for. @alone: the packet is the whole message, so no other may be in
+ * progress, or the two would mix. The owner can corrupt the word, and only the
+ * owner loses by it.
  */
 static bool one_shot_enter(struct hamlyn_metadata *m, bool alone)
 {
@@ -155,9 +156,9 @@ static bool one_shot_enter(struct hamlyn_metadata *m, bool alone)
 }
 
 /*
- * Leave. The message is over when its last packet has arrived and all have
- * left; whoever sees both closes the entry and tells. So nothing is written
- * behind a notification, and an arming lets one notification through.
+ * Leave. The message is over once its last packet has arrived and all packets
+ * have left; the one that sees both closes the entry and notifies. So nothing is
+ * written after the notification, and each arming yields at most one.
  */
 static bool one_shot_leave(struct hamlyn_metadata *m, bool complete)
 {
@@ -178,7 +179,7 @@ static bool one_shot_leave(struct hamlyn_metadata *m, bool complete)
 	return false;
 }
 
-/* From checked pieces of wired memory. */
+/* Copy from checked pieces of wired memory. */
 static noinline void gather(struct hml_nic *nic, hml_mem_t mem, u64 to,
 			    const struct hml_piece *piece, u64 skip,
 			    u32 left)
@@ -221,8 +222,8 @@ static bool is_whole(const struct hamlyn_packet *h)
 
 /*
  * Packet counting (H 2.5): is there anything to tell the receiver? The
- * accumulator is in memory that the application may rewrite at any time; it
- * decides about nothing but a notification of its owner.
+ * accumulator is in memory that the application may rewrite at any time; all it
+ * decides is whether its owner is notified.
  */
 static bool count(struct hml_nic *nic, const struct hml_slot *slot,
 		  const struct hamlyn_packet *h)
@@ -231,7 +232,7 @@ static bool count(struct hml_nic *nic, const struct hml_slot *slot,
 		return false;
 	if (is_whole(h))
 		return true;
-	/* Full barrier: whoever reads 0 here has everybody's data behind it. */
+	/* Full barrier: the one that gets 0 here comes after everybody's data. */
 	return !hml_atomic_add_return(&metadata(nic, slot,
 						h->meta_index)->accumulator,
 				      h->delta);
@@ -253,7 +254,7 @@ static __always_inline void notify(struct hml_nic *nic, struct hml_slot *slot,
 {
 	bool fast = h->flags & HAMLYN_PACKET_FAST;
 	const struct hamlyn_nq_entry e = {
-		/* Without metadata the base is 0, and the only index is 0. */
+		/* Without metadata entries the base is 0, and the only index is 0. */
 		.data = fast ? h->word :
 			       slot->meta_base +
 			       (u64)h->meta_index * HAMLYN_METADATA_SIZE,
@@ -274,7 +275,7 @@ static __always_inline void notify(struct hml_nic *nic, struct hml_slot *slot,
 	}
 }
 
-/* Which packet completes a message is known only when it is in its place. */
+/* Only once a packet has been placed is it known whether it completes the message. */
 static void notify_late(struct hml_nic *nic, struct hml_slot *slot,
 			const struct hamlyn_packet *h,
 			struct hml_sender *sender)
@@ -286,9 +287,9 @@ static void notify_late(struct hml_nic *nic, struct hml_slot *slot,
 }
 
 /*
- * Held back is who does not know a key. Who knows it and still goes wrong has
- * nothing to find out; nor has who names a slot that is not there, for nothing
- * opens that. Which slots there are is no secret: numbers that one is not given
+ * Only a sender that does not know a key is guessing. One that knows it and fails for another
+ * reason has nothing to find out, nor has one that names a slot that does not exist, as
+ * nothing opens that. Which slots exist is no secret: the numbers that a caller is not given
  * are in use.
  */
 static bool guessed(const struct hamlyn_packet *h, int reject)
@@ -296,8 +297,9 @@ static bool guessed(const struct hamlyn_packet *h, int reject)
 	if (reject == HAMLYN_REJECT_TICKET)
 		return true;
 	/*
-	 * Nobody chooses the key of a ticket. One that is void is late; and whom the owner
-	 * has given one was let in by it: an entry's key is the owner's to change.
+	 * A sender does not choose a ticket's key. If the ticket is void, the packet is late;
+	 * if it is valid, the owner has admitted the sender, and it was the owner's doing that
+	 * the entry's key (paranoid modes) has changed.
 	 */
 	return reject == HAMLYN_REJECT_KEY && !(h->flags & HAMLYN_PACKET_TICKET);
 }
@@ -309,7 +311,7 @@ static noinline void discard(struct hml_nic *nic, struct hml_slot *slot,
 	sender->stats->rejects[reject]++;
 	if (slot)
 		hml_atomic_inc64(&slot->rejects[reject]);
-	/* The packets of a message have one key, and are one guess. */
+	/* All packets of a message have the same key: they are one guess. */
 	if (guessed(&h, reject) && !sender->guessed) {
 		sender->guessed = true;
 		if (!hml_port_knew(nic, &h, sender))
@@ -338,7 +340,7 @@ static noinline void accept_any(struct hml_nic *nic, struct hml_slot *slot,
 		notify_late(nic, slot, &h, sender);
 }
 
-/* A message of one packet that nobody counts: surely there is an entry to fill. */
+/* A single packet that is not counted: an NQ entry is certain to be needed. */
 static __always_inline bool notifies(const struct hamlyn_packet *h)
 {
 	return h->flags & HAMLYN_PACKET_SINGLE && !h->delta &&
@@ -364,7 +366,7 @@ static __always_inline void accept(struct hml_nic *nic, struct hml_slot *slot,
 	notify(nic, slot, nq, next, h, sender);
 }
 
-/* The message's length is known in its entry, also when its notification is lost. */
+/* The entry has the message's length even if the notification is lost. */
 static void count_bytes(struct hamlyn_metadata *m,
 			const struct hamlyn_packet *h)
 {
@@ -375,8 +377,8 @@ static void count_bytes(struct hamlyn_metadata *m,
 }
 
 /*
- * Who was refused behind the door leaves the entry as it was, or tells of the others'
- * message, not of its own.
+ * A packet rejected after it entered must undo its entry, or, if it is the last to leave,
+ * complete the notification on behalf of the others.
  */
 static noinline void one_shot_refused(struct hml_nic *nic,
 				      struct hml_slot *slot,
@@ -408,8 +410,8 @@ static int accept_one_shot(struct hml_nic *nic, struct hml_slot *slot,
 	if (!one_shot_enter(m, is_whole(h)))			/* B10 */
 		return HAMLYN_REJECT_ONE_SHOT;
 	/*
-	 * Again: between the first look and the door the owner may have taken
-	 * the entry away and armed it for somebody else.
+	 * Check again: between the first check and the entry the owner may have
+	 * withdrawn the metadata entry and armed it for somebody else.
 	 */
 	reject = admit_secondary(m, h);
 	if (unlikely(reject >= 0)) {
@@ -442,7 +444,7 @@ static int accept_paranoid(struct hml_nic *nic, struct hml_slot *slot,
 	return -1;
 }
 
-/* Apart, so that plain packets need no registers for it. */
+/* Out of line, so that plain packets need no registers for it. */
 static noinline int receive_special(struct hml_nic *nic, struct hml_slot *slot,
 				    struct hamlyn_packet h,
 				    struct hml_payload payload,
