@@ -3,22 +3,22 @@
 #include "nic.h"
 
 /*
- * Contended appenders retry. Each failure means that another one succeeded,
- * so this many in a row would need as many others in one append; giving up
- * is counted as an overrun, not silent.
+ * Contended appenders retry. Each failure means that another appender succeeded,
+ * so to fail this often takes as many other appends during this one. Giving up
+ * is not silent: it counts as an overrun.
  */
 #define RESERVE_TRIES	1000000
 
 enum reserve_result {
 	RESERVE_OK,		/* room for the notification */
-	RESERVE_LAST,		/* the last entry: say in it that some are lost */
+	RESERVE_LAST,		/* the last entry: for the overrun report */
 	RESERVE_FULL,		/* no room even for that */
 };
 
 /*
- * How many entries are in use at @cursor. The consumer index is read from the
- * application only when the NIC's own copy of it says that there is no room:
- * its cache line moves once a lap, not once a message.
+ * How many entries are in use at @cursor. Read the consumer index from the
+ * application only if the NIC's own copy of it leaves no room: that way its cache
+ * line moves once per lap, not once per message.
  */
 static u32 entries_used(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
 {
@@ -31,7 +31,7 @@ static u32 entries_used(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
 	control = hml_ref_deref(&nic->port, nq->control);
 	consumer = smp_load_acquire(&control->consumer);	/* B4 */
 	used = cursor - consumer;
-	/* More than all: nonsense from its owner, who then gets overruns. */
+	/* More than all: the owner wrote nonsense, and gets overruns. */
 	if (used > nq->mask + 1)
 		return nq->mask + 1;
 	smp_store_release(&nq->consumer, consumer);		/* B4 */
@@ -39,8 +39,9 @@ static u32 entries_used(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
 }
 
 /*
- * Is the last entry a report of an overrun, which nobody has taken yet? It
- * stands for all that follow; another one would fill the queue with reports.
+ * Is the last entry an overrun report that has not been taken yet? It stands for
+ * all losses that follow; a new one for each entry that is taken would fill the queue
+ * with reports.
  */
 static bool overrun_told(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
 {
@@ -58,14 +59,14 @@ static enum reserve_result reserve(struct hml_nic *nic, struct hml_nq *nq,
 	u32 tries;
 
 	for (tries = 0; tries < RESERVE_TRIES; tries++) {
-		/* Before the consumer index: else an empty queue may look full. */
+		/* Before the consumer index; otherwise an empty queue may look full. */
 		u32 cursor = smp_load_acquire(&nq->cursor);	/* B4 */
 		u32 used = entries_used(nic, nq, cursor);
 
 		if (used == nq->mask && overrun_told(nic, nq, cursor))
 			used++;
 		if (unlikely(used > nq->mask)) {
-			/* A stale cursor looks full too: look again then. */
+			/* A stale cursor looks full, too: if it is one, look again. */
 			if (cursor != smp_load_acquire(&nq->cursor))
 				continue;
 			return RESERVE_FULL;
@@ -99,11 +100,11 @@ static const struct hamlyn_nq_entry overrun = {
 
 /*
  * struct reserved - what became of a notification
- * @result: which entry it has
- * @position: of that
- * @others_lost: when it was lost: since the entry for the report was taken, and before
- *	it was filled, others were lost: if they were to wake somebody, he may have seen
- *	neither, and sleeps
+ * @result: which entry it got
+ * @position: position of that entry
+ * @others_lost: this one was lost, and others were lost after the entry for the report was
+ *	taken and before it was filled. If one of them woke the sleeper, the sleeper may
+ *	have found no entry yet, and gone back to sleep
  */
 struct reserved {
 	enum reserve_result result;
@@ -112,8 +113,8 @@ struct reserved {
 };
 
 /*
- * @entry by value: a pointer would keep also those in memory that need not
- * come here.
+ * @entry by value: a pointer would force the entry into memory even on the fast path,
+ * which does not come here.
  */
 static noinline struct reserved append_slowly(struct hml_nic *nic,
 					      struct hml_nq *nq,
@@ -139,7 +140,7 @@ static noinline struct reserved append_slowly(struct hml_nic *nic,
 	return r;
 }
 
-/* As hml_packet_copy(). */
+/* Like hml_packet_copy(). */
 static __always_inline struct hamlyn_nq_entry
 copy_entry(const struct hamlyn_nq_entry *e)
 {
@@ -154,7 +155,7 @@ copy_entry(const struct hamlyn_nq_entry *e)
 	};
 }
 
-/* Nearly always there is room, and nobody else wants it. */
+/* Nearly always there is room, and no other appender competes for it. */
 static __always_inline struct reserved append_at_once(struct hml_nic *nic,
 						      struct hml_nq *nq,
 						      struct hml_nq_place place,
@@ -172,8 +173,9 @@ static __always_inline struct reserved append_at_once(struct hml_nic *nic,
 }
 
 /*
- * Behind the entry there is a full barrier (B5): who took a later one may have
- * woken the sleeper before ours was there; he saw nothing, and sleeps again.
+ * Publishing the entry ends in a full barrier (B5). The appender of a later entry may have
+ * woken the sleeper before ours was there; the sleeper then saw nothing and went back to
+ * sleep. So a quiet entry that is not the last has to wake it, too.
  */
 static __always_inline bool append_one(struct hml_nic *nic, struct hml_nq *nq,
 				       struct hml_nq_place place,
@@ -190,13 +192,13 @@ static __always_inline bool append_one(struct hml_nic *nic, struct hml_nq *nq,
 				(READ_ONCE(nq->cursor) == r.position + 1 &&
 				 !r.others_lost)))
 		return r.result == RESERVE_OK;
-	/* Also when it was lost: what fills the queue may all be quiet. */
+	/* Even if this one was lost: all entries that fill the queue may be quiet. */
 	if (unlikely(READ_ONCE(nq->armed)))
 		hml_port_nq_wake(&nic->port, nq);
 	return r.result == RESERVE_OK;
 }
 
-/* Apart, so that nothing has to be kept for it where nobody traces. */
+/* Out of line, so that nothing has to be kept for it while nobody traces. */
 static noinline bool append_traced(struct hml_nic *nic, struct hml_nq *nq,
 				   struct hml_nq_place place,
 				   struct hamlyn_nq_entry entry, bool wake)
@@ -226,11 +228,11 @@ bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,
 							nq->entries);
 	u32 behind = READ_ONCE(nq->cursor) - position;
 
-	/* So far behind that its sequence numbers have come round; but not ahead. */
+	/* So far behind that its sequence numbers may have wrapped; but not ahead. */
 	if (behind > nq->mask + 1 && -behind > nq->mask + 1)
 		return true;
 	e += position & nq->mask;
-	/* A later lap is as good: the caller's position was overtaken. */
+	/* A later lap will do: the caller's position was overtaken. */
 	return (s32)(smp_load_acquire(&e->sequence) -		/* B3 */
 		     (position + 1)) >= 0;
 }

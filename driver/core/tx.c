@@ -18,7 +18,7 @@ static int check_trb(const struct hml_nic *nic, const struct hamlyn_trb *trb)
 	return 0;
 }
 
-/* Checked copy of one fragment. @f may change any time: it is copied once. */
+/* Make a checked copy of one fragment. @f may change at any time: each word is read once. */
 static int take_fragment(const struct hml_terminus *t,
 			 const struct hamlyn_fragment *f, struct hml_piece *p)
 {
@@ -58,14 +58,14 @@ static int take_fragments(struct hml_terminus *t, const struct hamlyn_trb *trb,
 		if (p->length > left)
 			return -EINVAL;
 		left -= p->length;
-		/* An empty one would make a packet begin behind its end. */
+		/* An empty piece would make a packet begin at its end. */
 		if (p->length)
 			n++;
 	}
 	return left ? -EINVAL : 0;
 }
 
-/* Host and slot are the ticket's: they are in nobody's hands but ours. */
+/* Take host and slot from the ticket, where only the NIC can write them. */
 static int take_ticket(const struct hml_terminus *t, struct hamlyn_trb *trb,
 		       u64 *key)
 {
@@ -97,8 +97,9 @@ static_assert(HAMLYN_TRB_FAST << 1 == HAMLYN_PACKET_FAST &&
 	      "a packet has its request's flags");
 
 /*
- * Header of the first packet. A value with all its fields, where it is used: a
- * struct to be filled would be zeroed first, by kernels that are built so.
+ * Header of the first packet. Returned as a value that sets every field: a struct
+ * filled in by the callee would first be zeroed by kernels built to initialize
+ * stack variables.
  */
 static __always_inline struct hamlyn_packet
 header_of(const struct hml_nic *nic, const struct hamlyn_trb *trb,
@@ -132,8 +133,8 @@ static noinline void discard_down(struct hml_nic *nic, struct hamlyn_packet h,
 }
 
 /*
- * A NIC that is down discards, without a word to the sender (H 2.8). So does
- * one that is gone: @to is NULL.
+ * A NIC that is down discards packets without telling the sender (H 2.8). So does
+ * one that is gone: then @to is NULL.
  */
 static void xmit(struct hml_nic *nic, struct hml_nic *to,
 		 const struct hamlyn_packet *h,
@@ -216,12 +217,12 @@ int hml_tx_flat(struct hml_nic *nic, struct hml_terminus *t,
 	return 0;
 }
 
-/* Move the message on to the packet behind the one just sent. */
+/* Advance the message to the packet after the one just sent. */
 static void advance(struct hml_message *m, u32 sent)
 {
 	struct hml_payload *p = &m->payload;
 
-	/* It must not come round to the bottom of the area: stay outside. */
+	/* The offset must not wrap to the bottom of the area: keep it outside. */
 	if (m->header.offset > U64_MAX - sent)
 		m->header.offset = U64_MAX;
 	else
@@ -254,7 +255,7 @@ void hml_tx_packet(struct hml_nic *nic, struct hml_terminus *t)
 	}
 	m->header.length = n;
 	m->left -= n;
-	/* It was there when the message began, but may be gone. */
+	/* The host existed when the message began, but may be gone by now. */
 	xmit(nic, hml_port_route(nic, m->header.host), &m->header, &m->payload,
 	     t);
 	if (t->busy)
@@ -270,9 +271,9 @@ static const struct hamlyn_trb *wq_entry(const struct hml_terminus *t, u32 head)
 }
 
 /*
- * Has the entry of position @head been posted? Its own line says so: no other
- * one has to move for that. Whatever its writer puts there, an entry is taken
- * once and checked.
+ * Has the entry at position @head been posted? Its own cache line says so; no other
+ * line has to move. Whatever the application writes there, an entry is taken once
+ * and checked.
  */
 static bool posted(const struct hamlyn_trb *trb, u32 head)
 {
@@ -286,12 +287,12 @@ bool hml_tx_pending(const struct hml_terminus *t)
 	return READ_ONCE(t->busy) || posted(wq_entry(t, head), head);
 }
 
-/* Statuses are looked at only once there was a failure: then all are valid. */
+/* Readers look at statuses only after there has been a failure; from then on all are set. */
 static noinline void set_status(struct hml_terminus *t, int err)
 {
 	s32 *status = (s32 *)(t->status + 1) + (t->head & t->mask);
 
-	/* Nearly always 0 after 0: do not take the line from its reader. */
+	/* Nearly always 0 replaces 0: do not take the cache line from its reader. */
 	if (*status != err)
 		smp_store_release(status, err);			/* B6 */
 	if (err) {
@@ -309,9 +310,10 @@ static void finish(struct hml_terminus *t, int err)
 }
 
 /*
- * The sender looks at that line: once for all short messages of a run, whose
- * buffers are not waited for, and at once for each long one. But not later than
- * for half a queue: who has got all his messages back would find it full.
+ * The sender reads that cache line, so write it rarely: once for all short messages of
+ * a run, as nobody waits for their buffers, and at once for each long one. But publish at
+ * least every half queue; otherwise a sender whose messages have all completed would still
+ * see a full queue.
  */
 static void tell_completed(struct hml_terminus *t)
 {
@@ -337,7 +339,7 @@ static __always_inline struct hamlyn_trb copy_trb(const struct hamlyn_trb *trb)
 	};
 }
 
-/* By value, as hml_packet_copy(). */
+/* By value, like hml_packet_copy(). */
 static noinline void begin_long(struct hml_nic *nic, struct hml_terminus *t,
 				struct hamlyn_trb trb, const void *meta,
 				const void *tail, u32 room)
@@ -356,9 +358,9 @@ static void take_any(struct hml_nic *nic, struct hml_terminus *t,
 	const u8 *meta = NULL;
 	u32 room;
 
-	hml_barrier();	/* the compiler must not read the entry again */
+	hml_barrier();	/* keep the compiler from reading the entry again */
 	if (trb.meta_length) {
-		/* The smallest entry has room for the metadata. */
+		/* Even the smallest entry has room for the metadata. */
 		meta = tail;
 		tail += HAMLYN_TRB_METADATA_SPACE;
 	}
@@ -370,7 +372,7 @@ static void take_any(struct hml_nic *nic, struct hml_terminus *t,
 		begin_long(nic, t, trb, meta, tail, room);
 }
 
-/* meta_length, fragments and flags of a TRB: one word, which is 0 in most. */
+/* A TRB's meta_length, fragments and flags in one word, which is 0 in most. */
 typedef u64 __attribute__((__may_alias__)) options_t;
 
 static_assert(offsetof(struct hamlyn_trb, meta_length) % sizeof(options_t) == 0 &&
@@ -390,8 +392,8 @@ static __always_inline bool plain_request(const struct hamlyn_trb *trb)
 }
 
 /*
- * What was seen to be 0 is 0 from here on, whatever there is now: so the
- * compiler leaves out what would be done for it, here and in the receiver. None
+ * Words that were seen to be 0 count as 0 from here on, whatever they are now, so
+ * the compiler can drop the code that handles them, here and in the receiver. None
  * of the other words has been read yet, and each is read once.
  */
 static __always_inline void send_plain(struct hml_nic *nic,
@@ -411,7 +413,7 @@ static __always_inline void send_plain(struct hml_nic *nic,
 	finish(t, hml_tx_flat(nic, t, &trb, NULL, entry + 1));
 }
 
-/* Returns false if it is too long for it; then take_any() begins anew. */
+/* Return: false if the message is too long for this path; take_any() then starts over. */
 static __always_inline bool take_plain(struct hml_nic *nic,
 				       struct hml_terminus *t,
 				       const struct hamlyn_trb *entry)
@@ -428,7 +430,7 @@ static __always_inline bool take_plain(struct hml_nic *nic,
 static void take_next(struct hml_nic *nic, struct hml_terminus *t,
 		      const struct hamlyn_trb *entry)
 {
-	/* The payload of a short message: it comes while the rest is checked. */
+	/* Fetch the payload of a short message while the rest is checked. */
 	hml_prefetch(entry + 1);
 	if (!plain_request(entry) || unlikely(!take_plain(nic, t, entry)))
 		take_any(nic, t, entry);
@@ -454,7 +456,7 @@ bool hml_tx_run_plain(struct hml_nic *nic, struct hml_terminus *t,
 	return true;
 }
 
-/* What was sent since @before, and at least the share of a short packet. */
+/* Bytes sent since @before, but at least the share of a short packet. */
 static s64 cost(const struct hml_nic *nic, const struct hml_terminus *t,
 		u64 before)
 {
