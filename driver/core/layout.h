@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Size of every structure and place of every member in linux/hamlyn.h.
+ * Size of every structure and offset of every member in linux/hamlyn.h.
  *
- * Expand it with two macros that each make a whole statement, in the driver
+ * Expand it with two macros that each make a whole statement; in the driver
  *
  *	#define SIZE(s, n)	BUILD_BUG_ON(sizeof(struct s) != (n));
  *	#define OFFSET(s, m, n)	BUILD_BUG_ON(offsetof(struct s, m) != (n));
  *	HML_LAYOUT(SIZE, OFFSET)
  *
  * and likewise with _Static_assert() in the library and the unit tests. The
- * user includes linux/hamlyn.h and whatever declares offsetof(). Members are
- * in the order of their structure: the unit test derives from it that no byte
- * is left out.
+ * file that uses it includes linux/hamlyn.h and a header that declares
+ * offsetof(). Members are listed in the order of their structure, from which the
+ * unit test derives that no byte is left out.
  */
 #ifndef HML_CORE_LAYOUT_H
 #define HML_CORE_LAYOUT_H
@@ -238,7 +238,7 @@
 	OFFSET(hamlyn_nq_control, consumer, 0) \
 	OFFSET(hamlyn_nq_control, reserved, 4)
 
-/* Written by a call to where the caller said. */
+/* Written by a call to an address that the caller gives. */
 #define HML_LAYOUT_OUT(SIZE, OFFSET) \
 	SIZE(hamlyn_audit_entry, 48) \
 	OFFSET(hamlyn_audit_entry, time_ns, 0) \

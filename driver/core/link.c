@@ -13,7 +13,7 @@ bool hml_link_fed(const struct hml_nic *nic)
 	if (!watchdog_ms)
 		return true;
 	now = hml_port_now_ns(&nic->port);
-	/* Signed: it may have been fed since we looked at the clock. */
+	/* Signed: it may have been fed since we read the clock. */
 	return (s64)(now - READ_ONCE(l->fed)) <= (s64)(watchdog_ms * NS_PER_MS);
 }
 
@@ -24,7 +24,7 @@ u32 hml_link_state(const struct hml_nic *nic)
 	return hml_link_fed(nic) ? HAMLYN_NIC_UP : HAMLYN_NIC_UNFED;
 }
 
-/* Who has looked at the clock and lost the processor must not take back another's food. */
+/* A task preempted after it read the clock must not move @fed back past a later feeding. */
 static void link_feed(struct hml_nic *nic)
 {
 	u64 now = hml_port_now_ns(&nic->port);
@@ -43,7 +43,7 @@ void hml_link_set(struct hml_nic *nic, const struct hamlyn_nic_set *set)
 {
 	struct hml_link *l = nic->link;
 
-	/* Food first: a watchdog that is set anew must not bite at once. */
+	/* Feed first: a newly set watchdog must not expire at once. */
 	if (set->flags & (HAMLYN_NIC_FEED | HAMLYN_NIC_SET_WATCHDOG))
 		link_feed(nic);
 	if (set->flags & HAMLYN_NIC_SET_WATCHDOG)

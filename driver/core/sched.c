@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Who is served when: strict priorities, then users in turn, then the termini of
- * the user by deficit round robin in bytes (H 2.3 has the last, and wished for
- * the first). So another user's message waits for one turn of a user, however
- * many termini that one has.
+ * The order of service: strict priorities, then users in turn, then the termini
+ * of a user by deficit round robin in bytes (H 2.3 has the last, and wished for
+ * the first). So a message waits for one turn of each other user, however many
+ * termini that user has.
  *
- * All termini that are polled are in the order, and most have nothing to send
- * most of the time. So a turn is an offer: who has nothing passes, and the next
- * of the same user is asked, up to HML_ORDER_ASKS of them. When all of a
- * priority have passed, it is the next priority's turn; as soon as anybody has
- * sent something, the highest is asked again. Users of whose termini all have
- * passed are kept apart, so that each step takes the same time whatever there is.
+ * All polled termini are in the order, and most have nothing to send most of the
+ * time. So a turn is an offer: a terminus with nothing to send passes, and the
+ * next of the same user is asked, up to HML_ORDER_ASKS of them. Once all of a
+ * priority have passed, the next priority is asked; as soon as a terminus has sent
+ * something, the highest is asked again. Users whose termini have all passed are
+ * kept apart, so that each step takes constant time.
  */
 #include "nic.h"
 
-/* Priorities from first to last. */
+/* Index of a priority, in the order in which they are served. */
 static u32 rank(const struct hml_turn *turn)
 {
 	switch (turn->priority) {
@@ -64,7 +64,7 @@ static void ring_remove(struct hml_share_rank **ring, struct hml_share_rank *s)
 	s->prev = NULL;
 }
 
-/* What is in @from comes after all that is in @to. */
+/* Append the ring @from to the ring @to, and empty it. */
 static void ring_join(struct hml_share_rank **to, struct hml_share_rank **from)
 {
 	struct hml_share_rank *first = *to, *second = *from;
@@ -160,14 +160,14 @@ void hml_order_add(struct hml_order *order, struct hml_turn *turn)
 		s->asks = 0;
 		ring_add(&order->open[r], s);
 	} else if (is_closed(order, s)) {
-		/* Whoever comes is asked at once, also if all others have passed. */
+		/* A newcomer is asked in this round, even if all others have passed. */
 		ring_remove(&order->closed[r], s);
 		ring_add(&order->open[r], s);
 	}
 	link_turn(s, turn);
 	order->count++;
 	turn->passed = order->round - 1;
-	/* Being away does not save up credit. Debts stay. */
+	/* Being away does not accumulate credit. Debts stay. */
 	if (turn->credit > 0)
 		turn->credit = 0;
 }
@@ -181,7 +181,7 @@ void hml_order_remove(struct hml_order *order, struct hml_turn *turn)
 	unlink_turn(s, turn);
 	order->count--;
 	turn->asked = false;
-	/* Its pass is not another one's. */
+	/* Its pass does not count for the others. */
 	if (turn->passed == order->round)
 		s->idle--;
 	if (!s->count)
@@ -244,14 +244,14 @@ static void pass(struct hml_order *order, struct hml_turn *turn)
 void hml_order_done(struct hml_order *order, struct hml_turn *turn, s64 credit,
 		    u32 sent)
 {
-	/* Not if it has left meanwhile, nor if it came back. */
+	/* False if it has left meanwhile, even if it came back. */
 	bool asked = turn->asked;
 
 	turn->asked = false;
-	/* Only a debt is carried over: who has nothing to send saves nothing. */
+	/* Only a debt is carried over: an idle terminus saves up nothing. */
 	turn->credit = credit < 0 ? credit : 0;
 	if (sent) {
-		/* First, so that users who have passed come before this one again. */
+		/* First, so that users that have passed come before this one again. */
 		begin_round(order);
 		end_visit(order, share_of(turn), rank(turn));
 	} else if (asked && turn->passed != order->round) {
