@@ -209,11 +209,11 @@ static int open_as(const char *name, struct h_dev **out)
 	}
 	err = open_named(dev);
 	if (err)
-		goto err_mutex;
+		goto err_name;
 	*out = dev;
 	return 0;
 
-err_mutex:
+err_name:
 	free(dev->name);
 err_free:
 	free(dev);
@@ -237,6 +237,8 @@ int h_open(const char *name, struct h_dev **out)
 
 	*out = NULL;
 	h__early_begin();
+	/* A child that no handler of pthread_atfork() was called in begins here. */
+	h__lock_forked();
 	pthread_once(&fork_once, watch_forks);
 	if (!name)
 		name = default_name();

@@ -770,6 +770,7 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
 
 	*listener = NULL;
 	h__early_begin();
+	h__lock_forked();
 	if (!attr)
 		attr = &defaults;
 	err = check_attr(attr);

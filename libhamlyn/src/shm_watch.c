@@ -209,7 +209,7 @@ bool h__shm_nq_gone(struct h_nq *nq, struct hamlyn_nq_entry *e)
 /* ---- keys that were right ---- */
 
 /* The first of those among which it is. */
-static const struct shm_known *known_of(const struct shm_dev *shm, u32 slot, u64 key)
+static struct shm_known *known_of(struct shm_dev *shm, u32 slot, u64 key)
 {
 	return &shm->known[(slot ^ key) % (SHM_KNOWN / SHM_KNOWN_WAYS) * SHM_KNOWN_WAYS];
 }
@@ -227,7 +227,7 @@ static bool knows(const struct shm_known *k, u32 slot, u64 key)
 /* Segment locked. It may displace the oldest one, which is then counted as a guess. */
 static void remember(struct shm_dev *shm, u32 slot, u64 key)
 {
-	struct shm_known *k = (struct shm_known *)known_of(shm, slot, key);
+	struct shm_known *k = known_of(shm, slot, key);
 	unsigned int i;
 
 	if (knows(k, slot, key))
@@ -243,8 +243,8 @@ static void remember(struct shm_dev *shm, u32 slot, u64 key)
 bool hml_port_knew(const struct hml_nic *nic, const struct hamlyn_packet *h,
 		   const struct hml_sender *sender)
 {
-	const struct shm_dev *shm = (struct shm_dev *)((char *)sender->guard.bucket -
-						       offsetof(struct shm_dev, bucket));
+	struct shm_dev *shm = (struct shm_dev *)((char *)sender->guard.bucket -
+						 offsetof(struct shm_dev, bucket));
 
 	(void)nic;
 	return knows(known_of(shm, h->slot, h->key), h->slot, h->key);
