@@ -80,14 +80,25 @@ static void let_go(const struct scene *s, enum lock lock)
 
 /* ---- the calls ------------------------------------------------------------- */
 
-static int receive(struct scene *s)
+static int receive_for(struct scene *s, int64_t timeout_ns)
 {
 	struct h_message m;
-	int ret = h_channel_receive(s->ch, &m, H_NOWAIT);
+	int ret = h_channel_receive(s->ch, &m, timeout_ns);
 
 	if (ret == 1)
 		h_channel_release(s->ch, &m);
 	return ret;
+}
+
+static int receive(struct scene *s)
+{
+	return receive_for(s, H_NOWAIT);
+}
+
+/* Something has come before. */
+static int receive_in_time(struct scene *s)
+{
+	return receive_for(s, 400 * HT_MS);
 }
 
 static int send_word(struct scene *s)
@@ -143,6 +154,7 @@ static const struct {
 	int (*call)(struct scene *s);
 } calls[] = {
 	{ "h_channel_receive", receive },
+	{ "h_channel_receive, which waits", receive_in_time },
 	{ "h_channel_send", send_word },
 	{ "h_send_word", send_raw },
 	{ "h_manager_poll", poll_once },
@@ -322,7 +334,9 @@ TEST_F(priority, no_call_waits_for_who_is_kept_from_the_processor)
 			struct act a = { .scene = s, .lock = lock, .call = calls[i].call };
 			const char *wrong;
 
-			/* There is something to receive, and room to send. */
+			/* There is something to receive, not taken yet, and room to send. */
+			while (receive(s) == 1)
+				;
 			h_channel_send(s->other, "more", 4, H_NOWAIT);
 			while (h_manager_poll(s->peer))
 				;
@@ -387,6 +401,60 @@ TEST_F(priority, no_call_outlasts_its_time_because_another_thread_stands_still)
 		sem_post(&h.end);
 		pthread_join(thread, NULL);
 	}
+}
+
+static int send_in_a_ms(struct scene *s)
+{
+	return h_channel_send(s->ch, "x", 1, HT_MS);
+}
+
+/* A send of the library's own looks whether the terminus is free each time that it tries. */
+TEST_F(priority, a_send_looks_at_the_clock_however_long_each_try_takes)
+{
+	struct holder h = { .scene = &self->scene, .lock = TERMINUS };
+	int64_t begin, least = INT64_MAX, took;
+	pthread_t thread;
+	int i;
+
+	sem_init(&h.held, 0, 0);
+	sem_init(&h.end, 0, 0);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, hold, &h));
+	sem_wait(&h.held);
+	for (i = 0; i < 5; i++) {
+		begin = ht_now_ns();
+		EXPECT_EQ(-ETIMEDOUT, send_in_a_ms(&self->scene));
+		took = ht_now_ns() - begin;
+		if (took < least)
+			least = took;
+	}
+	sem_post(&h.end);
+	pthread_join(thread, NULL);
+	/* 32 tries are 160 ms and more. */
+	EXPECT_LT(least, 100 * HT_MS);
+}
+
+static void *poll_only(void *arg)
+{
+	struct scene *s = arg;
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	while (!h_manager_poll(s->m))
+		if (!ht_poll_more(&poll))
+			return NULL;
+	return arg;
+}
+
+TEST_F(priority, a_thread_that_does_nothing_but_poll_takes_what_comes)
+{
+	struct scene *s = &self->scene;
+	pthread_t thread;
+	void *took;
+
+	ASSERT_EQ(0, h_channel_send(s->other, "more", 4, ht_patience_ns()));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, poll_only, s));
+	pthread_join(thread, &took);
+	EXPECT_EQ(s, took);
 }
 
 TEST_F(priority, a_raw_send_says_that_another_thread_stands_still)

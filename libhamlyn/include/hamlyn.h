@@ -853,7 +853,7 @@ int64_t h__send_short(struct h_terminus *terminus,
 		      size_t length);
 int64_t h__send_word(struct h_terminus *terminus,
 		     const struct h_ticket *ticket, uint64_t word);
-int h__terminus_lock_slow(struct h_terminus *terminus);
+int h__terminus_lock_wait(struct h_terminus *terminus);
 int h__terminus_kick(struct h_terminus *terminus);
 int h__terminus_refresh(struct h_terminus *terminus);
 
@@ -863,7 +863,7 @@ static inline int h__terminus_lock(struct h_terminus *t)
 	if (t->flags & H_TERMINUS_SINGLE)
 		return 1;
 	return h__likely(!__atomic_exchange_n(&t->lock, 1, __ATOMIC_ACQUIRE)) ||
-	       h__terminus_lock_slow(t);
+	       h__terminus_lock_wait(t);
 }
 
 static inline void h__terminus_unlock(struct h_terminus *t)

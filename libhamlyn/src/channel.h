@@ -108,6 +108,7 @@ struct h_channel {
 	bool replies;			/* it answers by h_channel_reply() only */
 	/* */
 	uint32_t waiting;		/* threads that were refused reading; atomic */
+	bool resting;			/* who holds reading waits for messages; atomic */
 	/* receiver->r.lock */
 	struct h_channel_call call;
 };

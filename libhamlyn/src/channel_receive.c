@@ -4,6 +4,7 @@
 
 #include "channel.h"
 
+#define TURN_NS		5000000	/* longer than a thread that receives goes on with something */
 #define FIRST_ROOM	4096u	/* for a long message; it doubles */
 
 /* ---- releasing ---- */
@@ -112,8 +113,11 @@ static int next_record(struct h_channel *ch, struct h_record *record,
 			return ret;
 		again = again || h__stream_unwatched(ch->receiver);
 		ret = h__go_on(&rounds, deadline_ns);
-		if (!ret)
-			ret = h__receiver_wait(r, seen, again, deadline_ns);
+		if (ret)
+			return ret;
+		h__write_once(&ch->resting, true);
+		ret = h__receiver_wait(r, seen, again, deadline_ns);
+		h__write_once(&ch->resting, false);
 		if (ret)
 			return ret;
 	}
@@ -425,6 +429,20 @@ static int receive(struct h_channel *ch, struct h_message *m,
 /* ---- turns ---- */
 
 /*
+ * How long the lock itself is waited for, which lends its holder our priority: not while the
+ * holder waits for messages, for it may find ours then.
+ */
+static int64_t turn_until(const struct h_channel *ch, int64_t deadline_ns)
+{
+	int64_t until;
+
+	if (deadline_ns == H_NOWAIT || h__read_once(&ch->resting))
+		return H_NOWAIT;
+	until = h__now_ns() + TURN_NS;
+	return deadline_ns > 0 && deadline_ns < until ? deadline_ns : until;
+}
+
+/*
  * Kept from reading by another thread, which may wait for long, and find what is for this
  * one: 0 with reading held, 1 with a message, or an errno.
  */
@@ -445,7 +463,7 @@ wait_for_turn(struct h_channel *ch, struct h_message *m,
 		if (ret)
 			break;
 		if (!(w->id && h__channel_is_full(ch)) &&
-		    !h__mutex_lock(ch->manager, reading, H_NOWAIT))
+		    !h__mutex_lock(ch->manager, reading, turn_until(ch, deadline_ns)))
 			break;
 		ret = deadline_ns == H_NOWAIT ? -EAGAIN : h__go_on(&rounds, deadline_ns);
 		if (!ret)
@@ -468,7 +486,7 @@ static int begin_reading(struct h_channel *ch, struct h_message *m,
 static void end_reading(struct h_channel *ch)
 {
 	h__mutex_unlock(ch->manager, &ch->receiver->reading);
-	h__full_barrier_behind_unlock();
+	h__full_barrier_behind_atomic();			/* B15 */
 	if (h__unlikely(h__read_once(&ch->waiting)))
 		h__receiver_wake(&ch->receiver->r);
 }

@@ -48,9 +48,8 @@ void h__channel_tell(struct h_channel *ch)
 /* Where there is no memory it stays where it is. */
 static void copy_out(struct h_channel *ch, struct h_message *m)
 {
-	void *heap;
-
 	uint64_t label = m->is_long & ~UINT64_C(1);
+	void *heap;
 
 	if (!m->held || m->is_long & 1 || h__longs_reserve(ch))
 		return;

@@ -97,12 +97,13 @@ static bool pay_all(struct h_manager *m)
 
 void h__debts_pay(struct h_manager *m)
 {
+	bool before, soon;
 	int cancel;
-	bool soon;
 
 	if (h__read_once(&m->paying) || !h__try_lock(&m->paying))
 		return;
 	cancel = h__cancel_off();
+	before = h__send_now_or_not(true);
 	h__lock(&m->lock);
 	soon = pay_all(m);
 	h__write_once(&m->debts_soon, soon);
@@ -110,6 +111,7 @@ void h__debts_pay(struct h_manager *m)
 		h__event_update(m);
 	h__unlock(&m->lock);
 	h__unlock(&m->paying);
+	h__send_now_or_not(before);
 	h__cancel_restore(cancel);
 }
 

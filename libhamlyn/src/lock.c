@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@
 #define MOST_SPINS	128		/* of h__relax(): some microseconds */
 #define LEAST_SPINS	8
 #define YIELDS		16
-#define ROUNDS_PER_CLOCK	32
+#define SEND_NS		5000000
 #define YIELD_NS	100000
 #define LEAST_NAP_NS	20000
 #define MOST_NAP_NS	1000000
@@ -100,7 +101,7 @@ static bool spin(uint32_t *word, uint32_t self)
  * to whoever comes first; the kernel would give it to one that has to be woken, while all
  * others wait for that.
  */
-static bool after_others(uint32_t *word, uint32_t self)
+static bool after_others(uint32_t *word, uint32_t self, int64_t deadline_ns)
 {
 	unsigned int i;
 
@@ -108,6 +109,9 @@ static bool after_others(uint32_t *word, uint32_t self)
 		sched_yield();
 		if (try_lock(word, self))
 			return true;
+		/* Each may have taken as long as the others' turns do. */
+		if (deadline_ns > 0 && h__now_ns() >= deadline_ns)
+			break;
 	}
 	return false;
 }
@@ -162,7 +166,7 @@ int h__lock_slow(uint32_t *word, int64_t deadline_ns)
 		return 0;
 	if (deadline_ns == H_NOWAIT)
 		return -EAGAIN;
-	if (after_others(word, self))
+	if (after_others(word, self, deadline_ns))
 		return 0;
 	err = lock_asleep(word, self, deadline_ns);
 	errno = old;
@@ -175,7 +179,9 @@ void h__unlock_slow(uint32_t *word)
 	int old = errno;
 
 	left_to_kernel(word);
-	syscall(SYS_futex, word, FUTEX_UNLOCK_PI | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0);
+	/* Not ours: then nobody would ever get it, without a word. */
+	if (syscall(SYS_futex, word, FUTEX_UNLOCK_PI | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0))
+		abort();
 	errno = old;
 }
 
@@ -204,7 +210,7 @@ int h__wait_more(struct h_wait *w, int64_t deadline_ns)
 {
 	int64_t now;
 
-	if (++w->rounds % ROUNDS_PER_CLOCK) {
+	if (++w->rounds % H_ROUNDS_PER_CLOCK) {
 		h__relax();
 		return 0;
 	}
@@ -220,4 +226,21 @@ int h__wait_more(struct h_wait *w, int64_t deadline_ns)
 	else
 		nap(nap_of(now - w->begun_ns, deadline_ns < 0 ? INT64_MAX : deadline_ns - now));
 	return 0;
+}
+
+static __thread bool now_or_not;
+
+bool h__send_now_or_not(bool now)
+{
+	bool before = now_or_not;
+
+	now_or_not = now;
+	return before;
+}
+
+/* The clock is looked at when it has not been a matter of a few instructions. */
+int h__wait_to_send(struct h_wait *w)
+{
+	return h__wait_more(w, now_or_not ? H_NOWAIT :
+			    w->begun_ns ? w->begun_ns + SEND_NS : H_FOREVER);
 }

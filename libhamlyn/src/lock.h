@@ -3,9 +3,9 @@
  * The lock of all that threads of a process share, and how to wait for what has none.
  *
  * A word has the number of the thread that holds it, or 0: one atomic instruction takes it
- * and one gives it back. Who finds it taken looks again for about as long as a section
- * lasts, and then sleeps in the kernel, which lends the holder the priority of who waits:
- * a holder that was preempted would otherwise not run before those that wait for it.
+ * and one gives it back. A thread that finds it taken looks again for about as long as a
+ * section lasts, and then sleeps in the kernel, which lends the holder the priority of its
+ * waiters: a holder that was preempted would otherwise not run before those that wait for it.
  */
 #ifndef H_LOCK_H
 #define H_LOCK_H
@@ -36,6 +36,7 @@ static inline void h__lock_step(int by)
 }
 #endif
 
+/* False also of a thread whose number is not known: for what follows only. */
 static inline bool h__lock_free(uint32_t *word)
 {
 	uint32_t self = h__own_number, none = 0;
@@ -52,7 +53,19 @@ static inline void h__lock(uint32_t *word)
 	h__lock_step(1);
 }
 
-/* Does not wait, but for who is about to let go. */
+/* Does not wait for anything. */
+static inline bool h__lock_at_once(uint32_t *word)
+{
+	/* A thread that does nothing else would be without a number for ever. */
+	if (h__unlikely(!h__own_number))
+		h__thread_number();
+	if (!h__lock_free(word))
+		return false;
+	h__lock_step(1);
+	return true;
+}
+
+/* Waits only for a holder that is about to let go. */
 static inline bool h__try_lock(uint32_t *word)
 {
 	if (!h__lock_free(word) && h__lock_slow(word, H_NOWAIT))
@@ -61,7 +74,10 @@ static inline bool h__try_lock(uint32_t *word)
 	return true;
 }
 
-/* A full barrier where an atomic instruction is one, see full_barrier_behind_atomic(). */
+/*
+ * A full barrier where an atomic instruction is one; where somebody sleeps for the lock, the
+ * system call is.
+ */
 static inline void h__unlock(uint32_t *word)
 {
 	uint32_t self = h__own_number;
@@ -70,6 +86,14 @@ static inline void h__unlock(uint32_t *word)
 						     __ATOMIC_RELAXED)))
 		h__unlock_slow(word);
 	h__lock_step(-1);
+}
+
+/* After h__unlock(), or another SEQ_CST atomic: those are full barriers by themselves on x86 only. */
+static inline void h__full_barrier_behind_atomic(void)
+{
+#if !defined(__x86_64__)
+	h__full_barrier();					/* B13, B15 */
+#endif
 }
 
 /* 0, or -EAGAIN or -ETIMEDOUT. */
@@ -93,10 +117,9 @@ static inline void h__lock_renew(uint32_t *word)
 	h__store_release(word, 0);
 }
 
-/* The longest that a send waits for another one through the same terminus. */
-#define H_SEND_NS	5000000
-
 /* ---- what has no lock: another process, an engine, a call back ---- */
+
+#define H_ROUNDS_PER_CLOCK	32
 
 /* Zero at first. */
 struct h_wait {
@@ -110,5 +133,12 @@ struct h_wait {
  * 0, or -EAGAIN or -ETIMEDOUT when it has taken long enough.
  */
 int h__wait_more(struct h_wait *w, int64_t deadline_ns);
+/* The same for the longest that a send waits for another one through the same terminus. */
+int h__wait_to_send(struct h_wait *w);
+/*
+ * This thread sends for others meanwhile, and there are more of them: it does not wait for
+ * the terminus. Returns what it was.
+ */
+bool h__send_now_or_not(bool now_or_not);
 
 #endif /* H_LOCK_H */

@@ -177,6 +177,8 @@ void h__manager_nudge(struct h_manager *m);
  * 0, or -EAGAIN or -ETIMEDOUT when that has gone on for long enough. @rounds: 0 at first.
  */
 int h__go_on(unsigned int *rounds, int64_t deadline_ns);
+/* The work queue is full, or another thread's: look at what comes, and wait. As h__wait_more(). */
+int h__wait_for_room(struct h_manager *m, struct h_wait *w, int64_t deadline_ns);
 /* What is left of the time until @deadline_ns, as a time-out; H_NOWAIT when it is over. */
 int64_t h__time_left(int64_t deadline_ns);
 /* As h_receiver_wait(); @again: not for long, and 0 then. */

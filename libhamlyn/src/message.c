@@ -13,8 +13,7 @@ static int64_t post(struct h_manager *m, const struct h_msg *msg,
 		ret = h_send(m->terminus, msg);
 		if (ret != -EAGAIN || deadline_ns == H_NOWAIT)
 			return ret;
-		err = h_manager_poll(m) ? h__go_on(&wait.rounds, deadline_ns) :
-					 h__wait_more(&wait, deadline_ns);
+		err = h__wait_for_room(m, &wait, deadline_ns);
 		if (err)
 			return err;
 	}

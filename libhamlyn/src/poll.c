@@ -23,9 +23,7 @@
 #define NUDGE_AGAIN_NS		10000000
 #define NUDGE_TRIES		1000
 #define NUDGE_TRY_NS		1000000
-#define ROUNDS_PER_CLOCK	32
-#define POLLS_IN_CROWD	1
-#define SWITCH_NS	1000		/* to another thread; less if there is none */
+#define SWITCH_NS	1000		/* to another thread, beside what yielding takes */
 #define HOG_NS		1000000
 #define HOGGED_NS	50000000
 #define LOOK_AROUND_NS		500000000
@@ -44,22 +42,13 @@ struct h_sleeper {
 
 static bool try_lock(struct h_manager *m)
 {
-	if (h__single(m))
-		return true;
-	return !h__read_once(&m->polling) && h__lock_free(&m->polling);
+	return h__single(m) ||
+	       (!h__read_once(&m->polling) && h__lock_at_once(&m->polling));
 }
 
 void h__polling_lock(struct h_manager *m)
 {
 	h__spin_lock(m, &m->polling);
-}
-
-/* A SEQ_CST atomic, as h__unlock() is one, is a full barrier by itself on x86 only. */
-static inline void full_barrier_behind_atomic(void)
-{
-#if !defined(__x86_64__)
-	h__full_barrier();
-#endif
 }
 
 /* Not the one that leads. */
@@ -117,7 +106,7 @@ void h__polling_unlock(struct h_manager *m, bool took)
 	h__unlock(&m->polling);					/* B13 */
 	if (!took)
 		return;
-	full_barrier_behind_atomic();
+	h__full_barrier_behind_atomic();			/* B13 */
 	if (h__unlikely(h__read_once(&m->asleep)))
 		wake_sleepers(m);
 }
@@ -212,17 +201,20 @@ int h__take(struct h_manager *m)
 	return n;
 }
 
-int h__manager_take(struct h_manager *m)
+/* polling held, until it returns. */
+static int take_and_unlock(struct h_manager *m)
 {
-	int n;
+	int n = h__take(m);
 
-	if (!try_lock(m))
-		return -EBUSY;
-	n = h__take(m);
 	h__polling_unlock(m, n);
 	if (h__unlikely(h__read_once(&m->owing)))
 		h__manager_settle(m, n);
 	return n;
+}
+
+int h__manager_take(struct h_manager *m)
+{
+	return try_lock(m) ? take_and_unlock(m) : -EBUSY;
 }
 
 int h_manager_poll(struct h_manager *m)
@@ -336,7 +328,7 @@ static void sleeper_add(struct h_manager *m, struct h_sleeper *s)
 	m->led = true;
 	H_LINK(m->sleepers, s);
 	__atomic_fetch_add(&m->asleep, 1, __ATOMIC_SEQ_CST);	/* B13 */
-	full_barrier_behind_atomic();
+	h__full_barrier_behind_atomic();			/* B13 */
 }
 
 /* Somebody has to sleep on the NQ as long as anybody sleeps. */
@@ -397,11 +389,17 @@ enum verdict { POLL, SLEEP, GIVE_UP };
  */
 static int64_t make_way(struct h_manager *m, struct patience *p, int64_t now)
 {
-	int64_t back;
+	static int64_t least = INT64_MAX;	/* that it takes where there is nobody */
+	int64_t back, alone;
 
 	sched_yield();
 	back = h__now_ns();
-	if (back - now < SWITCH_NS) {
+	alone = h__read_once(&least);
+	if (back - now < alone) {
+		alone = back - now;
+		h__write_once(&least, alone);
+	}
+	if (back - now - alone < SWITCH_NS) {
 		if (h__read_once(&m->crowded))
 			h__write_once(&m->crowded, false);
 		return back;
@@ -411,7 +409,7 @@ static int64_t make_way(struct h_manager *m, struct patience *p, int64_t now)
 	if (back - now > HOG_NS)
 		h__write_once(&m->hogged_ns, back + HOGGED_NS);
 	else
-		p->spin_until += back - now;
+		p->spin_until += back - now - alone;
 	return back;
 }
 
@@ -419,7 +417,7 @@ static enum verdict patience_left(struct h_manager *m, struct patience *p)
 {
 	int64_t now;
 
-	if (++p->polls % (h__read_once(&m->crowded) ? POLLS_IN_CROWD : POLLS_PER_CLOCK))
+	if (++p->polls % POLLS_PER_CLOCK && !h__read_once(&m->crowded))
 		return POLL;
 	now = h__now_ns();
 	if (p->deadline_ns >= 0 && now >= p->deadline_ns)
@@ -443,11 +441,19 @@ static bool others_may(struct h_manager *m, struct patience *p)
 
 int h__go_on(unsigned int *rounds, int64_t deadline_ns)
 {
-	if (++*rounds % ROUNDS_PER_CLOCK)
+	if (++*rounds % H_ROUNDS_PER_CLOCK)
 		return 0;
 	if (deadline_ns == H_NOWAIT)
 		return -EAGAIN;
 	return deadline_ns > 0 && h__now_ns() >= deadline_ns ? -ETIMEDOUT : 0;
+}
+
+/* A round may have taken as long as a send waits for the terminus: the clock each time. */
+int h__wait_for_room(struct h_manager *m, struct h_wait *w, int64_t deadline_ns)
+{
+	if (deadline_ns > 0 && h__now_ns() >= deadline_ns)
+		return -ETIMEDOUT;
+	return h_manager_poll(m) ? 0 : h__wait_more(w, deadline_ns);
 }
 
 int64_t h__time_left(int64_t deadline_ns)
@@ -477,6 +483,9 @@ static void poll_awhile(struct h_manager *m, const struct h_sleeper *s,
 		else if (n < 0)
 			h__relax();
 	} while (patience_left(m, &p) == POLL);
+	/* We may be what keeps a thread that has begun to take them from its processor. */
+	if (n < 0 && !h__lock_until(&m->polling, deadline_ns))
+		take_and_unlock(m);
 }
 
 /* The deadline, or sooner where something has to be sent yet. */

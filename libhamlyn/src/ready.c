@@ -141,6 +141,7 @@ static void settle_one(struct h_receiver *r)
 /* Where there is a descriptor who polls has to tell by it whether anything is left. */
 static void settle_all(struct h_manager *m)
 {
+	bool before = h__send_now_or_not(true);
 	struct h_receiver *r;
 
 	h__lock(&m->lock);
@@ -150,6 +151,7 @@ static void settle_all(struct h_manager *m)
 	if (m->event)
 		h__event_update(m);
 	h__unlock(&m->lock);
+	h__send_now_or_not(before);
 }
 
 void h__manager_settle(struct h_manager *m, int arrived)

@@ -8,21 +8,18 @@
 
 #include "internal.h"
 
-#define SPIN_BEFORE_KICK	256
-
 /*
  * The holder is another thread of this process, a few dozen instructions from the unlock
  * unless it was preempted. Which one it is the lock does not say: that would be an
  * instruction of each message.
  */
-int h__terminus_lock_slow(struct h_terminus *t)
+int h__terminus_lock_wait(struct h_terminus *t)
 {
-	int64_t deadline = h__now_ns() + H_SEND_NS;
 	struct h_wait wait = { 0 };
 
 	do {
 		while (h__read_once(&t->lock))
-			if (h__wait_more(&wait, deadline))
+			if (h__wait_to_send(&wait))
 				return 0;
 	} while (__atomic_exchange_n(&t->lock, 1, __ATOMIC_ACQUIRE));
 	return 1;
@@ -315,20 +312,19 @@ int h_send_wait(struct h_terminus *t, int64_t handle, int64_t timeout_ns)
 {
 	int64_t deadline = h__deadline(timeout_ns);
 	struct h_wait wait = { 0 };
-	unsigned int spins = 0;
 	int ret;
 
 	for (;;) {
 		ret = h_send_done(t, handle);
 		if (ret)
 			return ret;
-		/* Once: in inline mode it may have to wait out a pause. */
-		if (++spins % SPIN_BEFORE_KICK == 0 && h__read_once(&t->status->need_kick) &&
+		/* Before each yield or nap, and once: in inline mode it may wait out a pause. */
+		if (wait.rounds % H_ROUNDS_PER_CLOCK == H_ROUNDS_PER_CLOCK - 1 &&
+		    h__read_once(&t->status->need_kick) &&
 		    ioctl(t->fd, HAMLYN_IOC_KICK, (unsigned long)t->id) < 0 &&
 		    errno != EINTR)
 			return -errno;
-		ret = h__wait_more(&wait, deadline);
-		if (ret)
+		if (h__wait_more(&wait, deadline))
 			return -ETIMEDOUT;
 	}
 }

@@ -72,19 +72,14 @@ static __always_inline bool try_hold(struct shm_terminus *r)
 }
 
 /* Another thread sends. Which one the segment does not say, for others could lie. */
-static noinline bool hold_shared(struct shm_terminus *r, int64_t deadline_ns)
+static noinline bool hold_soon(struct shm_terminus *r)
 {
 	struct h_wait wait = { 0 };
 
 	while (!try_hold(r))
-		if (h__wait_more(&wait, deadline_ns))
+		if (h__wait_to_send(&wait))
 			return false;
 	return true;
-}
-
-static noinline bool hold_soon(struct shm_terminus *r)
-{
-	return try_hold(r) || hold_shared(r, h__now_ns() + H_SEND_NS);
 }
 
 /* False: it was another thread's for too long. */
@@ -104,10 +99,13 @@ static __always_inline void leave(struct shm_sender *s)
 
 void h__shm_hold(struct shm_sender *s)
 {
+	struct h_wait wait = { 0 };
+
 	if (s->alone)
 		enter(s);
 	else
-		hold_shared(s->record, H_FOREVER);
+		while (!try_hold(s->record))
+			h__wait_more(&wait, H_FOREVER);
 }
 
 void h__shm_release(struct shm_sender *s)

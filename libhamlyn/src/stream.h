@@ -302,14 +302,6 @@ void h__stream_receiver_watch(struct h_stream_receiver *r);
 /* Is something left of what it gave, and still to be received? reading held. */
 void h__stream_leave(struct h_stream_receiver *r, bool left);
 
-/* To unlock a mutex is a full barrier by itself on x86 only. */
-static inline void h__full_barrier_behind_unlock(void)
-{
-#if !defined(__x86_64__)
-	h__full_barrier();					/* B15 */
-#endif
-}
-
 /* A mutex with a deadline, or nothing where there is one thread. */
 int h__mutex_lock(const struct h_manager *m, uint32_t *mutex, int64_t deadline_ns);
 void h__mutex_unlock(const struct h_manager *m, uint32_t *mutex);

@@ -328,8 +328,7 @@ static int64_t send_record(struct h_stream_sender *s, const struct h_ticket *t,
 				 note_length);
 		if (ret != -EAGAIN || deadline_ns == H_NOWAIT)
 			return ret;
-		err = h_manager_poll(m) ? h__go_on(&wait.rounds, deadline_ns) :
-					 h__wait_more(&wait, deadline_ns);
+		err = h__wait_for_room(m, &wait, deadline_ns);
 		if (err)
 			return err;
 		if (h__stream_failed(s))
@@ -502,7 +501,7 @@ bool h__sending_unlock(struct h_stream_sender *s)
 	h__mutex_unlock(m, &s->sending);
 	if (h__single(m))
 		return false;
-	h__full_barrier_behind_unlock();
+	h__full_barrier_behind_atomic();			/* B15 */
 	/* Who has it meanwhile will look in turn. */
 	if (h__likely(!h__read_once(&s->contended)) ||
 	    h__mutex_lock(m, &s->sending, H_NOWAIT))
