@@ -364,6 +364,12 @@ static int check_file(int fd, const char *path)
 	return 0;
 }
 
+/* Nobody else could have opened it. */
+static bool is_ours(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 077);
+}
+
 /*
  * A umask that takes the owner's rights away made it so. In a directory where only the
  * owner may replace it, as /dev/shm is: it is what was looked at.
@@ -372,8 +378,32 @@ static bool mended_mode(const char *path)
 {
 	struct stat st;
 
-	return !lstat(path, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-	       (st.st_mode & 0777) != 0600 && !(st.st_mode & 077) && !chmod(path, 0600);
+	return !lstat(path, &st) && is_ours(&st) && (st.st_mode & 0777) != 0600 &&
+	       !chmod(path, 0600);
+}
+
+static void remove_file(const char *file)
+{
+	char path[sizeof(SHM_DIR) + NAME_MAX + 1];
+
+	snprintf(path, sizeof(path), SHM_DIR "/%s", file);
+	unlink(path);
+}
+
+/*
+ * May the name of a file that is ours be taken away? Asked first without a lock: a process
+ * that is stopped here must not keep all others from the tables of a segment that is in
+ * use. With it again, as another may have joined meanwhile: to join takes the lock. One that
+ * has opened the file and not locked it yet finds it without a link, and makes a new one.
+ * The tables stay locked until the file is closed.
+ */
+static bool is_left_behind(int fd)
+{
+	struct stat st;
+
+	/* No link: its name may be another's by now. */
+	return !others_attached(fd) && !try_tables(fd) && !fstat(fd, &st) &&
+	       st.st_nlink && !others_attached(fd);
 }
 
 static int open_path(const char *path, int flags)
@@ -387,6 +417,7 @@ static int open_path(const char *path, int flags)
 static int open_file(const char *file, int flags)
 {
 	char path[sizeof(SHM_DIR) + NAME_MAX + 1];
+	struct stat st;
 	int fd, err;
 
 	snprintf(path, sizeof(path), SHM_DIR "/%s", file);
@@ -396,11 +427,13 @@ static int open_file(const char *file, int flags)
 	if (fd < 0)
 		return fd;
 	err = check_file(fd, path);
-	if (err) {
-		close(fd);
-		return err;
-	}
-	return fd;
+	if (!err)
+		return fd;
+	/* It may be of our making. Another user's is not even locked. */
+	if ((flags & O_CREAT) && !fstat(fd, &st) && is_ours(&st) && is_left_behind(fd))
+		remove_file(file);
+	unlock_and_close(fd);
+	return err;
 }
 
 /* Of an error that open_file() has not explained */
@@ -427,27 +460,6 @@ static int cannot_open(const char *file, int err)
 		break;
 	}
 	return err;
-}
-
-static void remove_file(const char *file)
-{
-	char path[sizeof(SHM_DIR) + NAME_MAX + 1];
-
-	snprintf(path, sizeof(path), SHM_DIR "/%s", file);
-	unlink(path);
-}
-
-/*
- * Asked first without a lock: who is stopped here must not keep all others from the
- * tables of a segment that is in use. With it again, as one may have come meanwhile.
- */
-static bool is_left_behind(int fd)
-{
-	struct stat st;
-
-	/* No link: its name may be another's by now. */
-	return !others_attached(fd) && !try_tables(fd) && !fstat(fd, &st) &&
-	       st.st_nlink && !others_attached(fd);
 }
 
 /*
@@ -686,7 +698,7 @@ static void fill_nic(struct shm_dev *shm)
 	shm->self.uid = (u32)getuid();
 }
 
-/* Tables locked. Leaves them locked, and the device attached, on success. */
+/* Tables locked. Leaves them locked, and the device attached on success. */
 static int enter(struct h_dev *dev, struct shm_dev *shm,
 		 const struct shm_options *o)
 {
@@ -697,10 +709,8 @@ static int enter(struct h_dev *dev, struct shm_dev *shm,
 		return -errno;
 	if (!st.st_size) {
 		err = make_segment(dev->fd, o);
-		if (err) {
-			remove_file(shm->file);
+		if (err)
 			return err;
-		}
 	}
 	err = join_segment(dev, shm);
 	if (err)
@@ -711,18 +721,6 @@ static int enter(struct h_dev *dev, struct shm_dev *shm,
 	if (err)
 		munmap(shm->seg, shm->size);
 	return err;
-}
-
-/*
- * The file of a segment that could not be locked, and so was not made: an empty one, that
- * nobody else has locked either, is nobody's. The tables stay locked until it is closed.
- */
-static void remove_empty(int fd, const char *file)
-{
-	struct stat st;
-
-	if (!try_tables(fd) && !fstat(fd, &st) && !st.st_size && st.st_nlink)
-		remove_file(file);
 }
 
 static int open_and_lock(struct h_dev *dev, const char *file,
@@ -748,8 +746,8 @@ static int open_and_lock(struct h_dev *dev, const char *file,
 				return 0;
 			remove_file(file);
 		}
-		if (err && err != -EAGAIN && err != -ETIMEDOUT)
-			remove_empty(dev->fd, file);
+		if (err && err != -EAGAIN && err != -ETIMEDOUT && is_left_behind(dev->fd))
+			remove_file(file);
 		unlock_and_close(dev->fd);
 		dev->fd = -1;
 		if (err)
@@ -785,6 +783,9 @@ int h__shm_attach(struct h_dev *dev, const char *spec, struct h_open_wait *wait)
 	return 0;
 
 err_close:
+	/* A segment that was not made, or that nobody has joined. */
+	if (is_left_behind(dev->fd))
+		remove_file(shm->file);
 	unlock_and_close(dev->fd);
 	dev->fd = -1;
 err_free:
