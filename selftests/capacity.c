@@ -310,6 +310,60 @@ TEST_F(capacity, heap_of_long_messages_is_kept_for_a_second)
 	h_channel_close(b, H_NOWAIT);
 }
 
+/* The first part of a message, as far as @b has it. */
+static const char *begin(FIXTURE_DATA(capacity) *self, struct h_channel *a, struct h_channel *b,
+			 uint64_t more)
+{
+	struct ht_poll poll;
+	struct h_message m;
+
+	if (announce(a, 10, more))
+		return "cannot send";
+	ht_poll_begin(&poll);
+	do {
+		if (h_channel_receive(b, &m, H_NOWAIT) != -EAGAIN)
+			return "something else came";
+		h_manager_poll(self->m[0]);
+	} while (b->in.done < 10 && ht_poll_more(&poll));
+	return b->in.done == 10 ? NULL : "it has not come";
+}
+
+/* Or each peer that sends half a message has a spare kept for it that nobody counts. */
+TEST_F(capacity, a_spare_stays_charged_while_a_message_comes)
+{
+	const struct h_channel_attr attr = { .connect.stream = { .max_buffer_size = 1 } };
+	struct h_channel *a, *b;
+	struct ht_poll poll;
+	struct h_message m;
+	size_t spare;
+	int ret;
+
+	ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], &attr, &a, &b));
+	ASSERT_NO(pass(self, a, b, LONG));
+	spare = self->m[1]->budget.taken;
+	ASSERT_LE(LONG, spare);
+	ASSERT_NO(begin(self, a, b, 100));
+	EXPECT_EQ(spare, b->in.room);
+	EXPECT_EQ(spare, self->m[1]->budget.taken);
+	ASSERT_EQ(0, announce(a, 100, 0));
+	ht_poll_begin(&poll);
+	do {
+		h_manager_poll(self->m[0]);
+		ret = h_channel_receive(b, &m, H_NOWAIT);
+	} while (ret == -EAGAIN && ht_poll_more(&poll));
+	ASSERT_EQ(1, ret);
+	ASSERT_EQ(110, m.length);
+	/* What the caller has is no longer charged, and no longer large. */
+	EXPECT_LE(b->longs[m.number].room, 2 * m.length);
+	EXPECT_EQ(0, self->m[1]->budget.taken);
+	EXPECT_EQ(0, h_channel_release(b, &m));
+	ASSERT_NO(begin(self, a, b, 100));
+	EXPECT_LT(0, self->m[1]->budget.taken);
+	h_channel_close(a, H_NOWAIT);
+	h_channel_close(b, H_NOWAIT);
+	EXPECT_EQ(0, self->m[1]->budget.taken);
+}
+
 TEST_F(capacity, memory_goes_back_to_the_device)
 {
 	static struct h_channel *pair[PAIRS][2];

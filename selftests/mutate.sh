@@ -102,6 +102,7 @@ free-inside    native manager               libhamlyn/src/memory.c s/if (!(piece
 grow-paid      native capacity              libhamlyn/src/stream_arrive.c s/ \&\& r->paid >= all / /
 grow-budget    native capacity              libhamlyn/src/budget.c s/if (bytes > b->most - b->taken)/if (0)/
 spare-age      native capacity              libhamlyn/src/budget.c s/if (h__now_ns() - b->used_ns >= SPARE_NS)/if (0)/
+spare-charge   native capacity             libhamlyn/src/channel_receive.c s/in->charged = in->room;/h__budget_give(ch->manager, in->room);/
 stage-reserve  native capacity              libhamlyn/src/stream_send.c s/err = h__stage_reserve(s);/err = 0;/
 own-tags       native capacity              libhamlyn/src/memory.c s/if (free_tags(pool->terminus) > own)/if (free_tags(pool->terminus))/
 free-twice     native manager               libhamlyn/src/memory.c s/if (!(piece \& PIECE_GIVEN))/if (0)/

@@ -648,6 +648,32 @@ TEST_F(requests, who_knows_of_replies_answers_by_nothing_else)
 	h_channel_release(self->a, &m);
 }
 
+TEST_F(requests, a_request_is_answered_on_its_own_channel_only)
+{
+	uint32_t id = ask(self->a, self->b, "Q");
+	char why[HAMLYN_EXPLAIN_BYTES];
+	struct h_channel *c, *d;
+	struct h_message q, m;
+
+	ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], &variant->attr, &c, &d));
+	ASSERT_NE(0, ask(c, d, "other"));
+	ASSERT_TRUE(comes(self->b, self->a, "Q", &q));
+	EXPECT_EQ(-EINVAL, h_channel_reply(d, &q, "wrong", 5, H_NOWAIT));
+	EXPECT_EQ(0, h_explain(self->dev[1], why, sizeof(why)));
+	EXPECT_NE(NULL, strstr(why, "another channel"));
+	/* Nothing has happened to the other one, which answers as it did. */
+	EXPECT_FALSE(d->replies);
+	EXPECT_EQ(-EAGAIN, h_channel_request_wait(c, 1, &m, H_NOWAIT));
+	ASSERT_EQ(0, answer(self->b, self->a, &q, "own"));
+	h_channel_release(self->b, &q);
+	EXPECT_EQ(-EINVAL, h_channel_reply(self->b, &q, "again", 5, H_NOWAIT));
+	EXPECT_EQ(0, h_explain(self->dev[1], why, sizeof(why)));
+	EXPECT_NE(NULL, strstr(why, "released"));
+	EXPECT_TRUE(brings_reply(self->a, self->b, id, "own"));
+	h_channel_close(c, H_NOWAIT);
+	h_channel_close(d, H_NOWAIT);
+}
+
 /* ---- one who keeps to no rule ----------------------------------------------------- */
 
 /* Until all of it has come nothing is received. */

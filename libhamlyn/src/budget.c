@@ -89,7 +89,6 @@ void *h__spare_take(struct h_manager *m, size_t *room)
 			largest = &b->spares[i];
 	out = *largest;
 	*largest = (struct h_spare) {};
-	b->taken -= out.room;
 	b->used_ns = h__now_ns();
 	note_spares(b);
 	h__unlock(&m->lock);

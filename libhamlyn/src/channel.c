@@ -11,6 +11,7 @@ static void channel_free(struct h_channel *ch)
 	free(ch->rest);
 	if (!ch->in.lent)
 		free(ch->in.to);
+	h__budget_give(ch->manager, ch->in.charged);
 	h__channel_requests_free(ch);
 	h__longs_exit(ch);
 	free(ch->done);

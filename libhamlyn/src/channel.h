@@ -13,6 +13,7 @@
 struct h_assembly {
 	char *to;
 	size_t room;
+	size_t charged;		/* of it, to the manager's budget: it was a spare */
 	size_t done;
 	uint64_t total;		/* 0: none */
 	bool lent;		/* to is the caller's */

@@ -137,6 +137,7 @@ static int more_room(struct h_channel *ch, size_t need)
 		if (err)
 			return err;
 		in->to = h__spare_take(ch->manager, &in->room);
+		in->charged = in->room;
 	}
 	if (need <= in->room)
 		return 0;
@@ -200,11 +201,33 @@ static int kind_of(uint32_t label)
 	return !label ? PLAIN : label & H_LABEL_REPLY ? REPLY : REQUEST;
 }
 
+/*
+ * What the caller gets costs no more than twice what came, so that it need not be charged: the
+ * spare that it is in may have been made by a message far longer.
+ */
+static void settle_room(struct h_channel *ch)
+{
+	struct h_assembly *in = &ch->in;
+	char *to;
+
+	if (in->room / 2 > in->done) {
+		to = realloc(in->to, in->done);
+		if (to) {
+			in->to = to;
+			in->room = in->done;
+		}
+	}
+	h__budget_give(ch->manager, in->charged);
+	in->charged = 0;
+}
+
 static int hand_over(struct h_channel *ch, struct h_message *m)
 {
 	struct h_assembly *in = &ch->in;
 	int kind = in->drop ? NOTHING : kind_of(in->label);
 
+	if (!in->lent && !in->drop)
+		settle_room(ch);
 	*m = (struct h_message) { .data = in->to, .length = in->done };
 	if (!in->lent && !in->drop) {
 		m->held = ch->id;

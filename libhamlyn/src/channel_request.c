@@ -368,7 +368,9 @@ int h_channel_reply(struct h_channel *ch, const struct h_message *request, const
 	uint32_t id = h__message_id(request);
 
 	if (!id)
-		return -EINVAL;
+		return h__refuse(ch->manager->dev, -EINVAL, "it is no request, or was released");
+	if (request->held != ch->id)
+		return h__refuse(ch->manager->dev, -EINVAL, "the request is of another channel");
 	h_channel_reply_only(ch);
 	return h__channel_send_labelled(ch, H_LABEL_REPLY | id, data, length,
 					h_deadline(timeout_ns));

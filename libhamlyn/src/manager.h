@@ -73,7 +73,10 @@ struct h_budget {
 /* Without manager->lock. False: not now; others may give some back. */
 bool h__budget_take(struct h_manager *m, size_t bytes);
 void h__budget_give(struct h_manager *m, size_t bytes);
-/* The largest spare; @room: its bytes, or 0. */
+/*
+ * The largest spare; @room: its bytes, or 0. They stay in the budget until the caller gives
+ * them back: what it holds may be far more than it needs.
+ */
 void *h__spare_take(struct h_manager *m, size_t *room);
 /* Keep it for the next one, or free it. */
 void h__spare_give(struct h_manager *m, void *memory, size_t room);

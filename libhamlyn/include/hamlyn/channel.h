@@ -346,7 +346,8 @@ int h_channel_is_request(const struct h_message *message);
  * Any thread may answer, and in any order. The other end drops a second reply to the same
  * request. From the first call on, h_channel_send() on this end answers nothing.
  *
- * Return: 0, -EINVAL if it is no request, or was released; or as h_channel_send().
+ * Return: 0, -EINVAL if it is no request, was released, or belongs to another channel (see
+ * h_explain()): then nothing was sent; or as h_channel_send().
  */
 int h_channel_reply(struct h_channel *channel, const struct h_message *request,
 		    const void *data, size_t length, int64_t timeout_ns);
@@ -370,6 +371,11 @@ void h_channel_reply_only(struct h_channel *channel);
  *	-EAGAIN could be tried again. Calls may be spurious. It may do anything, including
  *	closing the channel; no two threads call it at the same time. NULL: no callback
  * @arg: its second argument
+ *
+ * Something to receive is a message, or a reply that was received already and waits for
+ * h_channel_request_wait(). It is not said which: each dispatch calls back while either is
+ * there. A caller that waits for only one of the two has to take the other as well, or to
+ * pause after a call in vain.
  */
 void h_channel_on_ready(struct h_channel *channel,
 			void (*ready)(struct h_channel *channel, void *arg),

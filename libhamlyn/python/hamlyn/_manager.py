@@ -26,6 +26,11 @@ _tokens = itertools.count(1)
 _endpoints: weakref.WeakValueDictionary[int, Endpoint] = weakref.WeakValueDictionary()
 
 
+#: How often one who waits in an event loop is woken in vain before it looks less often: more
+#: than there are parts of a long message, or others' replies, in most cases
+_VAIN = 64
+
+
 class _Dispatching(threading.local):
     """The innermost Manager.dispatch() of this thread."""
     handle: Optional[Handle] = None
@@ -325,10 +330,13 @@ class Endpoint(Owner):
     async def _again(self, attempt: Callable[[], Any], sending: bool = False) -> Any:
         """Calls attempt until it does not raise BlockingIOError.
 
-        sending: what wakes may be something to be received as well. If nobody waits for
-        that, it would do so again at once, for ever: looks less and less often.
+        What wakes may be something else, to be received by others: for one who sends,
+        for one who waits for a reply, and for one who receives a reply that nobody has
+        taken yet. If nobody takes it, it would wake again at once, for ever: looks less
+        and less often. sending: already after the first time, if only senders waited.
         """
         delay = 0.0005
+        vain = 0
         for_us = True
         # Else one who is never kept waiting keeps everybody else from the event loop.
         await self._turns.take()
@@ -343,6 +351,8 @@ class Endpoint(Owner):
                 for_us = True
             else:
                 for_us = await self._until_ready(sending) or not sending
+                for_us = for_us and vain < _VAIN
+                vain += 1
 
 
 def _after_fork() -> None:

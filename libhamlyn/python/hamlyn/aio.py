@@ -77,7 +77,9 @@ class Channel(Single):
     async def request(self, data) -> Optional[hamlyn.Message]:
         """Sends a request and receives its reply; None at the end. For any task.
 
-        If it is cancelled the request may have been sent: its reply is dropped.
+        If it is cancelled the request may have been sent: its reply is dropped. Other
+        messages that come meanwhile are kept for recv(); while nobody takes them, it looks
+        for the reply every 5 ms at least, instead of being woken.
         """
         number = await self.request_send(data)
         try:

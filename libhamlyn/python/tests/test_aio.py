@@ -90,6 +90,55 @@ class Asyncio(DeviceTest):
 
         self.run_bounded(main())
 
+    async def attempts_of(self, owner, call, task):
+        """How often a task that goes on waiting calls a method meanwhile."""
+        attempts = 0
+        method = getattr(owner, call)
+
+        def count(*arguments):
+            nonlocal attempts
+            attempts += 1
+            return method(*arguments)
+
+        with mock.patch.object(owner, call, count):
+            waiting = asyncio.create_task(task)
+            await asyncio.sleep(1)
+            self.assertFalse(waiting.done())
+        return attempts, waiting
+
+    def test_waiting_for_a_reply_with_unread_messages_sleeps(self):
+        async def main():
+            a, b = aio.Channel.pair(self.manager)
+            b.channel.reply_only()
+            await b.send(b"nobody reads this")
+            attempts, waiting = await self.attempts_of(a.channel, "request_wait", a.request(b"x"))
+            self.assertLess(attempts, 1000)
+            with await b.recv() as request:
+                await b.reply(request, b"own")
+            self.assertEqual((await waiting).data, b"own")
+            self.assertEqual(await a.recv_bytes(), b"nobody reads this")
+            await a.close(0)
+            await b.close(0)
+
+        self.run_bounded(main())
+
+    def test_receiving_with_a_reply_that_is_not_taken_sleeps(self):
+        async def main():
+            a, b = aio.Channel.pair(self.manager)
+            number = await a.request_send(b"x")
+            with await b.recv() as request:
+                await b.reply(request, b"own")
+            attempts, waiting = await self.attempts_of(a.channel, "receive_bytes", a.recv_bytes())
+            self.assertLess(attempts, 1000)
+            await b.send(b"plain")
+            self.assertEqual(await waiting, b"plain")
+            with await a.request_wait(number) as reply:
+                self.assertEqual(reply.data, b"own")
+            await a.close(0)
+            await b.close(0)
+
+        self.run_bounded(main())
+
     def test_fifty_channels(self):
         async def client(i):
             async with await aio.connect(self.manager, path, PATIENCE) as channel:
