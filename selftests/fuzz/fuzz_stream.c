@@ -175,6 +175,7 @@ static size_t label(struct fuzz *f, unsigned char *bytes)
 static size_t note(struct fuzz *f, unsigned char *bytes, size_t length)
 {
 	uint8_t how = fuzz_u8(f);
+	uint64_t more;
 
 	if (how & 1)
 		return 0;
@@ -182,7 +183,9 @@ static size_t note(struct fuzz *f, unsigned char *bytes, size_t length)
 		memset(bytes, 0, HAMLYN_MAX_METADATA);
 		if (!length)
 			h__put(bytes, H_NOTE_EMPTY, 4);
-		h__put(bytes + 16, rest_of_message(f, length, how & 2), 8);
+		more = rest_of_message(f, length, how & 2);
+		/* Of a record with a label the receiver sets the highest bit itself. */
+		h__put(bytes + 16, how & 4 ? more & ~H_MORE_LABELLED : more, 8);
 		return how & 4 ? label(f, bytes) : H_NOTE_BYTES;
 	}
 	memset(bytes, 0, HAMLYN_MAX_METADATA);
