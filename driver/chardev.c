@@ -471,7 +471,7 @@ static struct hml_context *context_new(struct hml_device *d)
 	return c;
 }
 
-/* Does the process look from the NIC's namespace? */
+/* May be opened from the namespace @net? */
 static bool in_namespace(const struct hml_device *d, const struct net *net)
 {
 	return net_eq(net, read_pnet(&d->net));
@@ -617,10 +617,13 @@ static int open_loan(struct hml_context *c)
 	return 0;
 }
 
-/* Also for what the kernel has of an open file, about. */
+/*
+ * Also for what the kernel has of an open file, about, and for the records of its user: in a
+ * container each context may be the first one of another uid.
+ */
 static u32 context_price(void)
 {
-	return hml_price(sizeof(struct hml_context)) +
+	return hml_price(sizeof(struct hml_context)) + hml_user_price() + hml_loan_price() +
 	       hml_price(HML_AUDIT_CONTEXT *
 			 sizeof(struct hamlyn_audit_entry)) +
 	       hml_price(sizeof(struct file));

@@ -29,7 +29,6 @@
 #include <linux/pid.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
-#include <linux/siphash.h>
 #include <linux/sched/user.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
@@ -75,18 +74,14 @@ struct hml_limits {
 	unsigned long termini;
 };
 
-#define HML_KNOWN	1008	/* with the rest less than two pages */
-
 /**
  * struct hml_known - keys that a user has watched slots by, and that were right
- * @lock: protects the lists; innermost
- * @secret: so that nobody chooses keys that fall into one list; constant
- * @watches: struct hml_watch, by slot and key
+ * @lock: protects @watches; innermost
+ * @watches: struct hml_watch, by host, slot and key
  */
 struct hml_known {
 	raw_spinlock_t lock;
-	siphash_key_t secret;
-	struct hlist_head watches[HML_KNOWN];
+	struct rb_root watches;
 };
 
 /**
@@ -101,7 +96,7 @@ struct hml_known {
  * @limited: has limits of its own, not the NIC's
  * @bucket: wrong keys that it may present: of all its termini and watches. Without a
  *	lock
- * @known: keys that it has had; constant
+ * @known: keys that it has had
  * @paused_told: when an event told last that one of its termini pauses, ns; atomic
  *
  * All else under device.users_lock. Kept without a reference while it has limits of
@@ -117,7 +112,7 @@ struct hml_user {
 	struct hml_limits limits;
 	bool limited;
 	struct hml_bucket bucket;
-	struct hml_known *known;
+	struct hml_known known;
 	u64 paused_told;
 };
 
@@ -701,6 +696,7 @@ static inline u32 hml_price(size_t bytes)
 }
 
 /* user.c */
+u32 hml_user_price(void);
 void hml_users_free(struct hml_device *d);
 int hml_user_get(struct hml_device *d, struct hml_payer *payer);
 void hml_user_put(struct hml_device *d, struct hml_payer payer);
@@ -731,6 +727,7 @@ int hml_user_set_limits(struct hml_device *d, kuid_t uid,
 			const struct hml_limits *limits);
 
 /* loan.c */
+u32 hml_loan_price(void);
 struct hml_loan *hml_loan_get(kuid_t uid);
 void hml_loan_hold(struct hml_loan *a);
 void hml_loan_put(struct hml_loan *a);
@@ -869,7 +866,7 @@ void hml_watch_destroy_all(struct hml_context *c);
 void hml_watch_init_slot(struct hml_slot_object *s);
 void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key);
 void hml_watch_tell_rekeyed(struct hml_slot_object *s);
-struct hml_known *hml_known_new(void);
+void hml_known_init(struct hml_known *known);
 void hml_watch_tell(struct hml_slot_object *s);
 bool hml_watch_leave(struct hml_slot_object *s);
 u64 hml_watch_down(void);

@@ -350,6 +350,12 @@ static struct hml_loan *loan_find(struct hml_loan *fresh)
 	return fresh;
 }
 
+/* What a context costs that is the first one of its user. */
+u32 hml_loan_price(void)
+{
+	return hml_price(sizeof(struct hml_loan));
+}
+
 /**
  * hml_loan_get() - the account of a user
  * @uid: the user that answers

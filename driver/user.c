@@ -258,7 +258,6 @@ static void user_free(struct hml_user *u)
 	if (!u)
 		return;
 	account_put(u->account);
-	kfree(u->known);
 	kfree(u);
 }
 
@@ -273,12 +272,10 @@ static struct hml_user *user_new(kuid_t uid)
 	if (!u)
 		return NULL;
 	u->uid = uid;
-	u->known = hml_known_new();
-	if (u->known)
-		u->account = account_get(__kuid_val(uid));
+	hml_known_init(&u->known);
+	u->account = account_get(__kuid_val(uid));
 	if (u->account)
 		return u;
-	kfree(u->known);
 	kfree(u);
 	return NULL;
 }
@@ -351,8 +348,16 @@ bool hml_user_next(struct hml_device *d, kuid_t from, struct hml_user *copy)
 
 	hml_lock(&d->users_lock);
 	u = user_from(d, __kuid_val(from));
+	/* What is under another lock, or none, stays. */
 	if (u)
-		*copy = *u;
+		*copy = (struct hml_user) {
+			.uid = u->uid,
+			.ref = u->ref,
+			.contexts = u->contexts,
+			.used = u->used,
+			.limits = u->limits,
+			.limited = u->limited,
+		};
 	hml_unlock(&d->users_lock);
 	return u;
 }
@@ -383,6 +388,13 @@ static void forget_some(struct hml_device *d, struct hml_user **gone)
 }
 
 /* ---- shares ---- */
+
+/* What a context costs that is the first one of its user, and of its share. */
+u32 hml_user_price(void)
+{
+	return hml_price(sizeof(struct hml_user)) + hml_price(sizeof(struct hml_quota)) +
+	       2 * hml_price(sizeof(struct hml_account));
+}
 
 static void share_free(struct hml_quota *s)
 {

@@ -23,7 +23,7 @@
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/preempt.h>
-#include <linux/random.h>
+#include <linux/rbtree.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/slab.h>
@@ -58,7 +58,7 @@
  */
 struct hml_watch {
 	struct list_head place;
-	struct hlist_node known;
+	struct rb_node known;
 	u64 key;
 	struct hml_nqueue *nq;
 	u64 cookie;
@@ -460,30 +460,48 @@ void hml_watch_tell_all(struct hml_device *d, u64 era)
 
 /* ---- keys that were right ---- */
 
-/* Of one list: it takes tens of thousands of watches, of the same user, to make it longer. */
-#define MOST_KNOWN	HML_LOCK_STEPS
+/*
+ * A tree, not a hash: a user pays for it by its watches, and nobody can choose keys that make a
+ * look long. The depth is at most twice the logarithm of HML_USER_WATCHES.
+ */
 
-struct hml_known *hml_known_new(void)
+void hml_known_init(struct hml_known *known)
 {
-	struct hml_known *known = kzalloc(sizeof(*known), GFP_KERNEL_ACCOUNT);
-
-	if (!known)
-		return NULL;
 	raw_spin_lock_init(&known->lock);
-	get_random_bytes(&known->secret, sizeof(known->secret));
-	return known;
-}
-
-static struct hlist_head *known_list(struct hml_known *known, u32 host, u32 slot, u64 key)
-{
-	u64 hash = siphash_2u64((u64)host << 32 | slot, key, &known->secret);
-
-	return &known->watches[reciprocal_scale((u32)hash, HML_KNOWN)];
+	known->watches = RB_ROOT;
 }
 
 static struct hml_known *known_of(const struct hml_watch *w)
 {
-	return w->nq->context->user->known;
+	return &w->nq->context->user->known;
+}
+
+/* Is what is looked for before @w, or behind? 0: it is that. */
+static int compare(u32 host, u32 slot, u64 key, const struct hml_watch *w)
+{
+	if (host != w->host)
+		return host < w->host ? -1 : 1;
+	if (slot != w->slot)
+		return slot < w->slot ? -1 : 1;
+	if (key != w->key)
+		return key < w->key ? -1 : 1;
+	return 0;
+}
+
+/* Of those with one key each has a place of its own. */
+static void insert_known(struct rb_root *root, struct hml_watch *w)
+{
+	struct rb_node **link = &root->rb_node, *parent = NULL;
+
+	while (*link) {
+		parent = *link;
+		hml_lock_step();
+		link = compare(w->host, w->slot, w->key,
+			       rb_entry(parent, struct hml_watch, known)) < 0 ?
+		       &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(&w->known, parent, link);
+	rb_insert_color(&w->known, root);
 }
 
 /* For as long as there is the watch, told or not: what is on its way comes later. */
@@ -493,7 +511,7 @@ static void remember(struct hml_watch *w, u64 key)
 
 	w->key = key;
 	hml_lock(&known->lock);
-	hlist_add_head(&w->known, known_list(known, w->host, w->slot, key));
+	insert_known(&known->watches, w);
 	hml_unlock(&known->lock);
 }
 
@@ -501,26 +519,29 @@ static void forget(struct hml_watch *w)
 {
 	struct hml_known *known = known_of(w);
 
+	if (RB_EMPTY_NODE(&w->known))
+		return;
 	hml_lock(&known->lock);
-	hlist_del_init(&w->known);
+	rb_erase(&w->known, &known->watches);
 	hml_unlock(&known->lock);
 }
 
 static bool knew(struct hml_known *known, u32 host, u32 slot, u64 key)
 {
-	const struct hml_watch *w;
-	bool found = false;
-	u32 looks = 0;
+	struct rb_node *n;
+	int order;
 
 	hml_lock(&known->lock);
-	hlist_for_each_entry(w, known_list(known, host, slot, key), known) {
+	n = known->watches.rb_node;
+	while (n) {
 		hml_lock_step();
-		found = w->key == key && w->slot == slot && w->host == host;
-		if (found || ++looks == MOST_KNOWN)
+		order = compare(host, slot, key, rb_entry(n, struct hml_watch, known));
+		if (!order)
 			break;
+		n = order < 0 ? n->rb_left : n->rb_right;
 	}
 	hml_unlock(&known->lock);
-	return found;
+	return n;
 }
 
 /**
@@ -536,10 +557,9 @@ static bool knew(struct hml_known *known, u32 host, u32 slot, u64 key)
 bool hml_port_knew(const struct hml_nic *nic, const struct hamlyn_packet *h,
 		   const struct hml_sender *sender)
 {
-	const struct hml_user *user = container_of(sender->guard.bucket, struct hml_user,
-						   bucket);
+	struct hml_user *user = container_of(sender->guard.bucket, struct hml_user, bucket);
 
-	return knew(user->known, nic->host, h->slot, h->key);
+	return knew(&user->known, nic->host, h->slot, h->key);
 }
 
 /* ---- making one ---- */
@@ -616,7 +636,7 @@ static void take_guess(struct hml_context *c, const struct hml_nic *nic,
 	lockdep_assert_held(&watch_lock);
 	if (reject != HAMLYN_REJECT_KEY && reject != HAMLYN_REJECT_TICKET)
 		return;
-	if (!knew(c->user->known, arg->host, arg->slot, arg->key))
+	if (!knew(&c->user->known, arg->host, arg->slot, arg->key))
 		hml_bucket_take(&c->user->bucket, READ_ONCE(nic->guesses),
 				ktime_get_ns());
 }
@@ -727,6 +747,7 @@ static struct hml_watch *watch_new(const struct hamlyn_watch *arg)
 	if (!w)
 		return NULL;
 	INIT_LIST_HEAD(&w->place);
+	RB_CLEAR_NODE(&w->known);
 	w->cookie = arg->cookie;
 	w->host = arg->host;
 	w->slot = arg->slot;

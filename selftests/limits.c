@@ -7,8 +7,10 @@
 #include "hamlyn_test.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <linux/capability.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -855,6 +857,118 @@ static int make_small_ones(unsigned int uid)
 TEST_F(limits, every_object_of_the_kernel_counts)
 {
 	EXPECT_EQ(0, as(NOBODY, make_small_ones));
+}
+
+#define CONTAINER_UIDS	65536
+#define FIRST_UID	(1U << 20)
+
+/* KiB of objects that the kernel has, of all kinds; -1: not told. */
+static long slab_kib(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	char line[128];
+	long kib = -1;
+
+	while (file && kib < 0 && fgets(line, sizeof(line), file))
+		if (sscanf(line, "SUnreclaim: %ld", &kib) != 1)
+			kib = -1;
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+/* KiB that are charged, once there is no room for a ticket more; or -1. */
+static long charged_objects(int fd, uint32_t slot)
+{
+	struct hamlyn_explain why = { .size = sizeof(why) };
+	const char *at;
+	long asked, used;
+
+	while (!make_ticket(fd, slot))
+		;
+	if (ht_raw(fd, HAMLYN_IOC_EXPLAIN, &why))
+		return -1;
+	at = strstr(why.text, "objects of the kernel: ");
+	if (!at || sscanf(at, "objects of the kernel: %ld KiB asked for, %ld KiB of",
+			  &asked, &used) != 2)
+		return -1;
+	return used;
+}
+
+/* Each file as another user, until it is refused. */
+static int open_as_many(void)
+{
+	struct hamlyn_slot_create slot;
+	struct hamlyn_area_alloc area;
+	long before, taken, paid;
+	unsigned int n;
+	int fd;
+
+	fd = ht_raw_open();
+	if (fd < 0 || alloc(fd, 1, &area) ||
+	    ht_raw_slot_create(fd, area.area, 1, HAMLYN_NONE, &slot))
+		return 91;
+	before = slab_kib();
+	for (n = 1; n < 15 * MANY; n++)
+		if (seteuid(0) || seteuid(n) || ht_raw_open() < 0)
+			break;
+	if (errno != EDQUOT)
+		return 92;
+	taken = slab_kib() - before;
+	paid = charged_objects(fd, slot.slot);
+	fprintf(stderr, "# %u users: %ld KiB taken, %ld charged\n", n, taken, paid);
+	if (before < 0 || paid < 0)
+		return 93;
+	/* The allocator keeps some; the records of users are more than that. */
+	return taken > paid + paid / 20 ? 1 : 0;
+}
+
+/* In a user namespace that root has made for another: all of it is one share. */
+static int live_in_container(int socket, const struct rlimit *files)
+{
+	char byte = 0;
+
+	if (setrlimit(RLIMIT_NOFILE, files) || unshare(CLONE_NEWUSER))
+		return 94;
+	ht_stay_child();
+	if (write(socket, &byte, 1) != 1 || ht_read_all(socket, &byte, 1))
+		return 95;
+	return setresgid(0, 0, 0) || setresuid(0, 0, 0) ? 96 : open_as_many();
+}
+
+static int map_ids(pid_t pid, const char *file)
+{
+	char path[64], line[64];
+	int fd, length, ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	length = snprintf(line, sizeof(line), "0 %u %u\n", FIRST_UID, CONTAINER_UIDS);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, line, (size_t)length) == length ? 0 : -errno;
+	close(fd);
+	return ret;
+}
+
+TEST_F(limits, the_records_of_a_containers_users_count)
+{
+	const struct rlimit files = { 16 * MANY, 16 * MANY };
+	int sockets[2];
+	char byte;
+	pid_t pid;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets));
+	pid = ht_fork();
+	if (!pid)
+		_exit(live_in_container(sockets[1], &files));
+	ASSERT_LT(0, pid);
+	close(sockets[1]);
+	if (ht_read_all(sockets[0], &byte, 1) || map_ids(pid, "uid_map") ||
+	    map_ids(pid, "gid_map") || write(sockets[0], "x", 1) != 1)
+		TH_LOG("no container: %d", errno);
+	EXPECT_EQ(0, ht_reap(pid));
+	close(sockets[0]);
 }
 
 /* ---- folios -------------------------------------------------------------- */
