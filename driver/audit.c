@@ -39,8 +39,8 @@ struct share {
  * struct hml_audit - discarded packets, in shares
  * @lock: protects the rest. Raw: writers have preemption off, on PREEMPT_RT too
  * @next: sequence of the next entry
- * @shares: anybody may send without a key, as often as he likes, and must not push out what
- *	was told of others
+ * @shares: sending without a key is open to everybody, at any rate, and must not push out
+ *	what was told of others
  * @entries: entry number n of a share is at first + (n & mask); pid as in the initial
  *	pid namespace, uid as a kuid
  */
@@ -114,7 +114,7 @@ static void add_entry(struct hml_audit *audit, u32 share,
 }
 
 /*
- * Did the sender have a key? What is wrong beside it is found out behind it, but for the
+ * Did the sender have a key? What is wrong beside it is found out after it, but for the
  * paranoid modes, where the key comes last.
  */
 static bool had_key(const struct hml_slot *slot, const struct hamlyn_packet *h,
@@ -260,7 +260,7 @@ u32 hml_audit_read(struct hml_audit *audit, u64 *sequence,
  * @e: the entry, as hml_audit_read() has it
  * @ns: the reader's namespace
  *
- * Numbers are given anew: who began behind the packet did not send it.
+ * Numbers are given anew: a process that began after the packet did not send it.
  *
  * Return: the process' number there; 0 for one that has ended, or has none there.
  */
@@ -305,7 +305,7 @@ int hml_audit_get(struct hml_context *c, struct hamlyn_audit *arg)
 	u32 done = 0;
 	u32 room;
 
-	/* Who fills it as fast as we read must not keep us here. */
+	/* A sender that fills it as fast as we read must not keep us here. */
 	room = min_t(u32, arg->count, HML_AUDIT_CONTEXT);
 	while (done < room) {
 		u32 n = read_translated(c->audit, &sequence, batch,

@@ -55,7 +55,7 @@ static int hold(struct hml_term *t, bool killable)
  * Whoever holds it lets go after a few packets, and nobody else gets it.
  *
  * Return: 0, -ENOENT if it was destroyed meanwhile, -ERESTARTNOINTR if a signal is to be
- * handled first: who is before us may wait for the end of a message, and neither SIGSTOP
+ * handled first: the holder before us may wait for the end of a message, and neither SIGSTOP
  * nor the machine's suspending may wait for that.
  */
 int hml_term_hold(struct hml_term *t)
@@ -71,7 +71,7 @@ int hml_term_hold_killable(struct hml_term *t)
 
 /*
  * Destroyed, and removed from the engine: hold it, and never let go. Also if we were
- * killed: behind this what it sends from is given back. It stays wanted: nobody is to
+ * killed: after this what it sends from is given back. It stays wanted: nobody is to
  * send by it any more.
  */
 void hml_term_retire(struct hml_term *t)
@@ -96,7 +96,7 @@ static DEFINE_PER_CPU(struct wakes, wakes);
 
 /*
  * In rx, between hml_notify_begin() and end: the slot keeps the NQ. It stays armed until
- * we wake, for others who notify it: behind the section we may lose the processor.
+ * we wake, for others who notify it: after the section we may lose the processor.
  */
 void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *core)
 {
@@ -146,7 +146,7 @@ static noinline void wake_noted(bool later)
 /**
  * hml_notify_end() - wake who is to be woken for what was appended
  *
- * Behind the section, for these wake-ups' locks may sleep (PREEMPT_RT), and we
+ * After the section, for these wake-ups' locks may sleep (PREEMPT_RT), and we
  * may lose the processor. Not under a lock: it may be us who free an NQ.
  */
 void hml_notify_end(void)
@@ -158,7 +158,7 @@ void hml_notify_end(void)
 	hml_section_end();
 }
 
-/* The same by a worker, for who has a lock, and knows that somebody keeps the NQ. */
+/* The same by a worker, for callers that have a lock, and know that somebody keeps the NQ. */
 void hml_notify_end_later(void)
 {
 	wake_noted(true);

@@ -299,7 +299,7 @@ void hml_engine_set_turn(struct hml_term *t, u32 priority, u32 weight)
 	hml_unlock(&e->lock);
 }
 
-/* Destroyed: nobody takes it up again but who has it in turn. */
+/* Destroyed: nobody takes it up again but the engine that has it in turn. */
 void hml_engine_remove(struct hml_term *t)
 {
 	struct hml_engine *e = t->engine;
@@ -356,7 +356,7 @@ static u32 served(const struct hml_engine *e)
 }
 
 /*
- * Is there work? Without holding the terminus: that is for who has work. While
+ * Is there work? Without holding the terminus: that is for those that have work. While
  * nobody else is waiting for a turn several looks are cheaper than as many
  * turns, and see a message sooner.
  */

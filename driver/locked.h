@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is under which lock, for who holds it: lockdep says so of who does not. */
+/* What is under which lock, for its holder; lockdep reports whoever does not hold it. */
 #ifndef HML_LOCKED_H
 #define HML_LOCKED_H
 

@@ -92,7 +92,7 @@ static vm_fault_t area_huge_fault(struct vm_fault *vmf, unsigned int order)
 		return VM_FAULT_FALLBACK;
 	/*
 	 * Not "for writing", by which the kernel warns of what it finds if somebody else has
-	 * made a table of small pages meanwhile. Who may write may do so anyway.
+	 * made a table of small pages meanwhile. A writable mapping can be written anyway.
 	 */
 	return vmf_insert_folio_pmd(vmf, folio, false);
 }

@@ -12,7 +12,7 @@
 #define HML_ATTRS_NIC	(HML_ATTR(NIC) | HML_ATTR(NAME))
 
 /**
- * struct hml_reader - who reads a reply, and what he may see
+ * struct hml_reader - who reads a reply, and what it may see
  * @admin: everything but keys, and
  * @host_admin: what became of packets, too: CAP_NET_ADMIN on the host
  * @uid: else what belongs to this user

@@ -245,7 +245,7 @@ static struct hml_context *next_context(const struct dump *dump,
 }
 
 /*
- * One at a time: whose context it is may keep its lock for as long as he likes,
+ * One at a time: the process that has the context may keep its lock for as long as it likes,
  * and must not keep the others from opening and closing theirs.
  */
 static int list_contexts(struct dump *dump, struct hml_device *d)

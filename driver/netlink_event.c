@@ -95,7 +95,7 @@ static int put_uid(struct event *e, kuid_t uid)
 }
 
 /*
- * Who listens in a container knows its processes as they know themselves. Those of
+ * A listener in a container knows its processes as they know themselves. Those of
  * outside, which have come into its network only, have no number there: 0.
  */
 static u32 pid_for(const struct event *e, struct pid *pid)

@@ -335,7 +335,7 @@ int hml_fill_context(struct sk_buff *skb, const struct hml_reader *r,
 	      put_u32(skb, HAMLYN_A_PID, pid_nr_ns(c->pid, r->pid_ns)) ?:
 	      nla_put_string(skb, HAMLYN_A_COMM, c->comm) ?:
 	      put_u32(skb, HAMLYN_A_UID, from_kuid_munged(r->user_ns, c->uid));
-	/* What it has is known to who has locked it. */
+	/* What it has is known only to the task that has locked it. */
 	if (err || s->busy)
 		return err;
 	count_objects(c, &n);
@@ -421,7 +421,7 @@ static int fill_term_stats(struct sk_buff *skb, const struct hml_stats *s)
 	       put_u64(skb, HAMLYN_A_KICKS, READ_ONCE(s->kicks));
 }
 
-/* Who guesses keys would learn from it which guess was wrong. */
+/* A user that guesses keys would learn from it which guess was wrong. */
 static int fill_pause(struct sk_buff *skb, const struct hml_reader *r,
 		      const struct hml_term *t)
 {

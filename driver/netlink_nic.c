@@ -434,7 +434,7 @@ static int new_nic(struct sk_buff *request, struct genl_info *info,
 		if (err)
 			return err;
 	}
-	/* First, so that it is not made behind the back of who asked for it. */
+	/* First, so that it is not made behind the back of the task that asked for it. */
 	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	if (!skb)
 		return -ENOMEM;

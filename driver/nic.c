@@ -523,7 +523,7 @@ void hml_nic_tell_down(struct hml_device *d)
 	u64 era = READ_ONCE(d->down_era);		/* B18 */
 
 	/*
-	 * What is landing has landed when they are told. Of an era that begins behind it,
+	 * What is landing has landed when they are told. Of an era that begins after it,
 	 * when it was up again meanwhile, that were not so.
 	 */
 	hml_fabric_quiesce();

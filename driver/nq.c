@@ -16,10 +16,10 @@
 #include "trace.h"
 
 /*
- * How many sleep is up to an NQ's owner, and who wakes them may be an engine that
- * serves all: so he wakes no more than a few, and none that poll, whose epolls may wake
+ * How many sleep is up to an NQ's owner, and what wakes them may be an engine that
+ * serves all: so it wakes no more than a few, and none that poll, whose epolls may wake
  * others in turn. A worker does the others, some at a time, for interrupts are off.
- * Who polls cannot be woken in parts: hence the limit, which is as high as epoll's own.
+ * Pollers cannot be woken in parts: hence the limit, which is as high as epoll's own.
  */
 #define FEW_SLEEPERS	16
 #define SLEEPERS_AT_ONCE	64
@@ -98,7 +98,7 @@ static u32 lock_and_count(struct wait_queue_head *head, u32 most)
 }
 
 /*
- * How many there are if they are few, or -1: that one is waited for who wakes or
+ * How many there are if they are few, or -1: to wait for a task that wakes or
  * counts them now is as bad. Under the lock, so that whoever comes later finds the
  * entry that is there by now.
  */
@@ -132,7 +132,7 @@ bool hml_nq_crowded(struct hml_context *c)
 }
 
 /*
- * Who comes meanwhile sleeps at the end of the queue. How many there are is not counted
+ * Tasks that come meanwhile sleep at the end of the queue. How many there are is not counted
  * one by one, with interrupts off: each has a reference.
  */
 static void wake_sleepers(struct work_struct *work)
@@ -192,7 +192,7 @@ void hml_nq_wake_polls(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
-/* Who is queued already has a reference, and sees what we have appended. */
+/* A worker that is queued already has a reference, and sees what we have appended. */
 static void wake_sleepers_later(struct hml_nqueue *nq)
 {
 	refcount_inc(&nq->ref);
@@ -238,8 +238,8 @@ static void wake(struct hml_nqueue *nq, bool later)
  * @nq: the NQ, with a reference
  * @later: in the background; else only if there are many
  *
- * The one who clears @armed wakes: one wake for each time it was armed. Between the two
- * nobody else can, so no process may lose the processor there. On PREEMPT_RT, where
+ * The task that clears @armed wakes: one wake for each time it was armed. Between the two
+ * nobody else can, so no task may lose the processor there. On PREEMPT_RT, where
  * locks of wait queues sleep, a worker wakes.
  */
 void hml_nq_wake(struct hml_nqueue *nq, bool later)

@@ -179,8 +179,8 @@ static inline void *hml_mem_at(const struct hml_port *port, hml_mem_t mem,
 
 /*
  * Messages are short, and a string instruction takes longer to begin than all
- * of this: the first and the last words, which may overlap. Who else writes there
- * at the same time is up to those whose bytes they are: nothing for KCSAN.
+ * of this: the first and the last words, which may overlap. Whether others write
+ * there at the same time is up to those whose bytes they are: nothing for KCSAN.
  */
 static __always_inline void hml_mem_short(u8 *to, const u8 *from, u32 n)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Counters. Written without a lock by who holds a terminus; read as they are. */
+/* Counters. Written without a lock by the task that holds a terminus; read as they are. */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/string.h>
@@ -159,8 +159,8 @@ void hml_stats_sum(struct hml_device *d, struct hml_stats *sum)
 }
 
 /*
- * What became of packets at their receivers is not for who administrates a container:
- * he may be the one who guesses keys, and must not see which guess was right.
+ * What became of packets at their receivers is not for the administrator of a container, which
+ * may guess keys itself, and must not see which guess was right.
  */
 static void hide_received(struct hml_stats *sum)
 {
@@ -175,7 +175,7 @@ static int of_nic(struct hml_context *c, struct hamlyn_stats *arg)
 {
 	struct hml_stats sum;
 
-	/* Who guesses keys must not see which guess was rejected. */
+	/* A user that guesses keys must not see which guess was rejected. */
 	if (!hml_nic_admin(c->device)) {
 		hml_explain(c, "the NIC's counters need CAP_NET_ADMIN in its network namespace");
 		return -EPERM;

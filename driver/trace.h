@@ -29,7 +29,7 @@ enum hml_trace_mischief {
 	HML_TRACE_RELEASE,
 };
 
-/* For durations, which nobody measures who does not trace them. */
+/* For durations, which are not measured unless they are traced. */
 static inline u64 hml_trace_clock(bool on)
 {
 	return on ? ktime_get_ns() : 0;

@@ -11,7 +11,7 @@
  *  - told: nowhere. It keeps its id until UNWATCH.
  *
  * and moves under watch_lock, under which the entry is appended as well. So
- * nobody tells twice, and behind UNWATCH, which takes the lock too, nobody
+ * nobody tells twice, and after UNWATCH, which takes the lock too, nobody
  * tells. One lock for all NICs: a watch joins two of them, and neither keeps the
  * other's lock alive; and whoever needs it waits for a grace period anyway.
  *
@@ -40,7 +40,7 @@
 #define LATE_BATCH	16	/* watches of an NQ told in one go */
 #define OWNER_BATCHES	4	/* told by who ends a slot; the others by a worker */
 #define TABLE_BATCH	4096	/* slots looked at in one go */
-#define ALL		U64_MAX	/* behind every era */
+#define ALL		U64_MAX	/* after every era */
 #define ARMED		(-1)	/* no enum hamlyn_reject */
 #define CLAIMED		(-2)	/* by somebody else: not armed, nor rejected */
 
@@ -130,7 +130,7 @@ static bool append(const struct hml_watch *w)
 
 	if (!has_room(nq))
 		return false;
-	/* As a packet would: to be woken is also who sleeps over an entry behind ours. */
+	/* As a packet would: a task that sleeps over an entry after ours is to be woken as well. */
 	hml_notify_begin();
 	done = hml_nq_append(nic, &nq->core, hml_nq_expect(nic, &nq->core), &e,
 			     true);
@@ -238,8 +238,8 @@ static bool tell_some(struct list_head *watches, u64 before)
 /* ---- the end of a slot, and of a key ---- */
 
 /*
- * One who is told by a worker pays for it, not the owner: what it costs is less than to make
- * the watch.
+ * A worker's time is nobody's. So the watcher's account pays for it, not the owner's: the time
+ * is measured, and taken from what engines may still work for that user.
  */
 static void tell_and_charge(struct list_head *watches)
 {
@@ -263,8 +263,8 @@ static void tell_and_charge(struct list_head *watches)
 }
 
 /*
- * In turn, so that nobody who has a few waits for who has many. Each is told once: all this is
- * less work than it was to make the watches.
+ * In turn, a batch of each slot, so that a slot with few watches does not wait for one with
+ * many. It ends: each watch is told once, and a user has no more than HML_USER_WATCHES.
  */
 static void tell_crowds(struct work_struct *work)
 {
@@ -294,8 +294,8 @@ static void tell_crowds(struct work_struct *work)
 }
 
 /*
- * Whoever has a key may watch as often as he likes. So the owner tells some, and leaves the
- * others to a worker.
+ * Whoever has a key may watch by it up to HML_USER_WATCHES times, and so may every other user.
+ * So the owner tells some, and leaves the others to a worker.
  */
 static void tell_leaving(struct hml_slot_object *s)
 {
@@ -338,7 +338,7 @@ void hml_watch_tell(struct hml_slot_object *s)
 
 /**
  * hml_watch_leave() - a slot is about to be freed
- * @s: the slot, behind hml_watch_tell()
+ * @s: the slot, after hml_watch_tell()
  *
  * Return: true if that is done later, by hml_slot_free(), when all its watches are told.
  */
@@ -442,7 +442,7 @@ u64 hml_watch_down(void)
 /**
  * hml_watch_tell_all() - tell who watched any slot of a NIC
  * @d: the NIC; a reference is held. It may be up again, or be deleted
- * @era: of hml_watch_down(): who watches since is not told
+ * @era: of hml_watch_down(): watches that were made since are not told
  */
 void hml_watch_tell_all(struct hml_device *d, u64 era)
 {
@@ -476,7 +476,7 @@ static struct hml_known *known_of(const struct hml_watch *w)
 	return &w->nq->context->user->known;
 }
 
-/* Is what is looked for before @w, or behind? 0: it is that. */
+/* Is what is looked for before @w, or after it? 0: it is that. */
 static int compare(u32 host, u32 slot, u64 key, const struct hml_watch *w)
 {
 	if (host != w->host)
