@@ -229,7 +229,7 @@ kernel-guess   vm hostile_guess             driver/core/rx.c     s/if (guessed(\
 kernel-late    vm hostile_guess             driver/watch.c       s/remember(w, arg->key);/;/
 kernel-forget  vm hostile_guess             driver/watch.c       s/^\tforget(w);/\t;/
 known-wrong    vm hostile_guess             driver/watch.c       s/^\tif (reject >= 0)$/\tif (remember(w, arg->key), reject >= 0)/
-watch-late     vm hostile_guess             driver/watch.c       s/if (!knew(c->user->known, arg->host, arg->slot, arg->key))/if (1)/
+watch-late     vm hostile_guess             driver/watch.c       s/if (!knew(\&c->user->known, arg->host, arg->slot, arg->key))/if (1)/
 guess-again    vm hostile_guess             driver/core/tx.c     s/t->sender.guessed = false;//
 kernel-second  vm hostile_ticket,paranoid   driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
 watch-key      vm hostile_watch             driver/core/rx.c     s/return key == READ_ONCE(slot->key) ? -1 : HAMLYN_REJECT_KEY;/return -1;/
@@ -336,6 +336,7 @@ user-sub       vm hostile_container         driver/user.c        s/uid = ns->own
 user-root      vm hostile_container         driver/user.c        s/if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))/if (1)/
 user-least     vm hostile_share             driver/user.c        s/total - min(16 \* least, total \/ 2)/total/
 user-small     vm limits                    driver/user.c        s/(!exempt \&\& pool_refuses(r, \&pool, bytes/(0 \&\& pool_refuses(r, \&pool, bytes/
+price-user     vm limits                    driver/chardev.c     s/ + hml_user_price() + hml_loan_price() +/ +/
 watch-count    vm hostile_watch             driver/user.c        s/exempt || c->share->watches < HML_USER_WATCHES/1/
 memlock-sub    vm hostile_container         driver/pin.c         s/if (!hml_user_charge_locked(c->user, pages, limit, \&had))/hml_user_charge_locked(c->user, pages, ULONG_MAX, \&had);if (0)/
 nl-host-admin  vm hostile_container         driver/netlink_nic.c s/!netlink_capable(skb, CAP_NET_ADMIN)/0/
