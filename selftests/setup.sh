@@ -549,8 +549,8 @@ cmd_arm64() {
 
 # ---- User-Mode Linux ----
 
-# Not to be configured: 100. A grace period of SRCU takes a tick here, and programs that make and
-# end thousands of objects a minute.
+# Not to be configured: 100. Grace periods of RCU take ticks here, and programs make and end
+# thousands of objects a minute.
 UML_TICK='/^config HZ$/,/default/s/default 100$/default 1000/'
 
 uml_config() { # NAME

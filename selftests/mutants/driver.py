@@ -305,7 +305,7 @@ echo "END {m.number}"''')
 
 
 class Uml(Driver):
-    """The same in User-Mode Linux: many times faster, but a grace period of SRCU takes a tick there."""
+    """The same in User-Mode Linux: many times faster, but grace periods of RCU take ticks there."""
     PASSED, UNFIT = 'passed-uml', 'unfit-uml'
     WHERE = '(in User-Mode Linux)'
     MORE = []		# words for uml.sh
