@@ -104,8 +104,8 @@ struct h_manager {
 	bool crowded;			/* more threads than processors; atomic, both */
 	int64_t hogged_ns;		/* until then nobody gives his away */
 	/*
-	 * Who adds areas, and binds them. The device may keep him waiting, for minutes:
-	 * lock, which those who send and receive take, is taken inside, but not then.
+	 * Held while areas are added and bound. The device may keep the holder waiting, for
+	 * minutes: lock, which those who send and receive take, is taken inside, but not then.
 	 */
 	uint32_t area_lock;
 	uint32_t lock;		/* what follows; taken inside polling */

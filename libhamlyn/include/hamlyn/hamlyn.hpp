@@ -28,7 +28,7 @@
  * object must not be destroyed, moved or assigned to while another thread is inside
  * a call on it. manager::dispatch() is one on each end point with an on_ready().
  *
- * **Call backs** may do anything, also destroy their own end point, and let go of the
+ * **Callbacks** may do anything, also destroy their own end point, and let go of the
  * manager. What they throw is thrown by manager::dispatch().
  *
  * **fork()**: a child must not use its parent's objects; it may destroy them, which then
@@ -478,7 +478,7 @@ private:
 	origin origin_;
 };
 
-/* ---- call backs: exceptions do not pass through C, dispatch() throws them ---- */
+/* ---- callbacks: exceptions do not pass through C, dispatch() throws them ---- */
 
 inline std::exception_ptr *&dispatching() noexcept
 {
@@ -541,7 +541,7 @@ void end_last(const std::shared_ptr<State> &state, const char *call)
 		fail(err, call, dev_of(state->manager));
 }
 
-/* Set is the C function that takes an end point, a call back and its argument. */
+/* Set is the C function that takes an end point, a callback and its argument. */
 template <class T, class Set>
 void set_ready(T *p, cell_ref &cell, Set set, std::function<void()> f)
 {
@@ -1336,7 +1336,7 @@ public:
 	 */
 	int dispatch()
 	{
-		/* A call back may let go of the manager, too. */
+		/* A callback may let go of the manager, too. */
 		const detail::manager_ref keep = ref();
 		std::exception_ptr first;
 		std::exception_ptr *outer = std::exchange(detail::dispatching(), &first);
