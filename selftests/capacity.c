@@ -94,16 +94,6 @@ static const char *pass(FIXTURE_DATA(capacity) *self, struct h_channel *from,
 	return wrong;
 }
 
-static bool is_explained(struct h_dev *dev, const char *words)
-{
-	char why[HAMLYN_EXPLAIN_BYTES];
-
-	if (!h_explain(dev, why, sizeof(why)) && strstr(why, words))
-		return true;
-	fprintf(stderr, "# \"%s\" is not in: %s\n", words, why);
-	return false;
-}
-
 /* ---- what was made can send ---- */
 
 #define PAIRS	400
@@ -131,8 +121,8 @@ TEST_F(capacity, what_was_made_can_send_whatever_others_take)
 	n = make_pairs(self, pair);
 	ASSERT_GT(n, 20);
 	ASSERT_LT(n, PAIRS);
-	EXPECT_TRUE(is_explained(self->dev[0], "size=17M") ||
-		    is_explained(self->dev[1], "size=17M"));
+	EXPECT_TRUE(ht_is_explained(self->dev[0], "size=17M") ||
+		    ht_is_explained(self->dev[1], "size=17M"));
 	/* All the rest. */
 	for (size = 1 << 20; size >= 4096; size /= 2)
 		while (!h_area_alloc(self->dev[0], size, &area))
@@ -157,7 +147,7 @@ TEST_F(capacity, memory_of_ones_own_leaves_a_channel_what_it_needs)
 		err = h_manager_register(self->m[0], own[i], sizeof(own[i]));
 	EXPECT_EQ(-ENOSPC, err);
 	EXPECT_EQ(HAMLYN_MAX_TAGS - 3, i - 1);
-	EXPECT_TRUE(is_explained(self->dev[0], "tags"));
+	EXPECT_TRUE(ht_is_explained(self->dev[0], "tags"));
 	ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], NULL, &a, &b));
 	EXPECT_NO(pass(self, a, b, 1000));
 	EXPECT_NO(pass(self, a, b, LONG));
@@ -176,7 +166,7 @@ TEST_F(capacity, without_a_tag_there_is_no_channel_rather_than_one_that_cannot_s
 	EXPECT_EQ(-ENOSPC, h_channel_pair(self->m[0], self->m[1], NULL, &a, &b));
 	EXPECT_EQ(NULL, a);
 	EXPECT_EQ(NULL, b);
-	EXPECT_TRUE(is_explained(self->dev[0], "tags"));
+	EXPECT_TRUE(ht_is_explained(self->dev[0], "tags"));
 }
 
 /* The segment's size is no limit of what is not in it. */
@@ -197,7 +187,7 @@ TEST_F(capacity, memory_of_ones_own_may_be_larger_than_the_segment)
 	EXPECT_EQ(0, h_manager_unregister(self->m[0], p));
 	munmap(p, length);
 	EXPECT_EQ(-E2BIG, h_area_alloc(self->dev[0], length, &area));
-	EXPECT_TRUE(is_explained(self->dev[0], "at most"));
+	EXPECT_TRUE(ht_is_explained(self->dev[0], "at most"));
 }
 
 /* ---- what is said to come costs nothing before it comes ---- */
@@ -295,17 +285,20 @@ TEST_F(capacity, growth_stays_within_the_budget)
 
 TEST_F(capacity, heap_of_long_messages_is_kept_for_a_second)
 {
+	struct h_budget *budget = &self->m[1]->budget;
 	struct h_channel *a, *b;
 
 	ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], NULL, &a, &b));
-	EXPECT_FALSE(self->m[1]->budget.spare);
+	EXPECT_FALSE(budget->spare);
 	EXPECT_NO(pass(self, a, b, LONG));
-	EXPECT_TRUE(self->m[1]->budget.spare);
+	EXPECT_TRUE(budget->spare);
 	h_manager_dispatch(self->m[1]);
+	/* Or the machine stood still for so long. */
+	if (h__now_ns() - budget->used_ns < HT_SEC)
+		EXPECT_TRUE(budget->spare);
 	ht_sleep_ns(1100 * HT_MS);
-	EXPECT_TRUE(self->m[1]->budget.spare);
 	h_manager_dispatch(self->m[1]);
-	EXPECT_FALSE(self->m[1]->budget.spare);
+	EXPECT_FALSE(budget->spare);
 	h_channel_close(a, H_NOWAIT);
 	h_channel_close(b, H_NOWAIT);
 }
@@ -422,7 +415,7 @@ TEST_F(capacity, a_manager_is_for_as_many_channels_as_was_said)
 	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		setenv("HAMLYN_CHANNELS", wrong[i], 1);
 		EXPECT_EQ(-EINVAL, h_manager_create(self->dev[0], &attr, &m));
-		EXPECT_TRUE(is_explained(self->dev[0], "HAMLYN_CHANNELS"));
+		EXPECT_TRUE(ht_is_explained(self->dev[0], "HAMLYN_CHANNELS"));
 	}
 	/* What is said in the program counts. */
 	attr.nq_entries = 64;
@@ -444,7 +437,7 @@ TEST_F(capacity, who_finds_no_entries_is_told_how_many_would_do)
 	for (i = 0; i < 3 && !err; i++)
 		err = h_channel_pair(m, self->m[1], NULL, &a[i], &b[i]);
 	EXPECT_EQ(-ENOSPC, err);
-	EXPECT_TRUE(is_explained(self->dev[0], "nq_entries 128 of the manager, "
+	EXPECT_TRUE(ht_is_explained(self->dev[0], "nq_entries 128 of the manager, "
 				 "or channels (HAMLYN_CHANNELS) 4 instead of 2"));
 	for (i = 0; i < 3; i++) {
 		h_channel_close(a[i], H_NOWAIT);

@@ -243,13 +243,6 @@ TEST_F(channel, what_was_received_stays_until_it_is_released)
 	EXPECT_EQ(NULL, m[0].data);
 }
 
-static bool is_explained(struct h_dev *dev, const char *by)
-{
-	char why[HAMLYN_EXPLAIN_BYTES];
-
-	return !h_explain(dev, why, sizeof(why)) && strstr(why, by);
-}
-
 /* By whomever, and also if that one is gone: its place in the stream is not free again. */
 TEST_F(channel, a_seed_makes_one_channel)
 {
@@ -263,7 +256,7 @@ TEST_F(channel, a_seed_makes_one_channel)
 	h_channel_seed(c[0], &seed);
 	ASSERT_EQ(0, h_channel_join(c[1], &seed));
 	EXPECT_EQ(-EALREADY, h_channel_join(c[2], &seed));
-	EXPECT_TRUE(is_explained(h_manager_dev(self->m[0]), "made from this seed before"));
+	EXPECT_TRUE(ht_is_explained(h_manager_dev(self->m[0]), "made from this seed before"));
 	EXPECT_EQ(-ENOTCONN, h_channel_send(c[2], "x", 1, H_NOWAIT));
 	h_channel_close(c[2], H_NOWAIT);
 	h_channel_seed(c[1], &seed);
@@ -291,7 +284,7 @@ TEST_F(channel, a_message_is_released_once_whatever_it_was_copied_to)
 		ASSERT_EQ(1, get(self->b, self->m[0], &first));
 		copy = first;
 		EXPECT_EQ(-EINVAL, h_channel_release(self->a, &first));
-		EXPECT_TRUE(is_explained(h_manager_dev(self->m[0]), "another channel"));
+		EXPECT_TRUE(ht_is_explained(h_manager_dev(self->m[0]), "another channel"));
 		EXPECT_EQ(lengths[i], ht_match(first.data, lengths[i], i));
 		EXPECT_EQ(0, h_channel_release(self->b, &first));
 		EXPECT_EQ(0, h_channel_release(self->b, &first));
@@ -301,7 +294,7 @@ TEST_F(channel, a_message_is_released_once_whatever_it_was_copied_to)
 		ASSERT_EQ(1, get(self->b, self->m[0], &next));
 		first = copy;
 		EXPECT_EQ(-EALREADY, h_channel_release(self->b, &first));
-		EXPECT_TRUE(is_explained(dev, "before"));
+		EXPECT_TRUE(ht_is_explained(dev, "before"));
 		EXPECT_EQ(-EALREADY, h_channel_release(self->b, &copy));
 		EXPECT_EQ(lengths[i], ht_match(next.data, lengths[i], i + 1));
 		copy = next;

@@ -113,13 +113,6 @@ TEST_F(engine, who_is_polled_may_ring)
 
 #define TIMES		9
 
-static int by_size(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Until a doorbell is asked for again. */
 static int64_t polled_ns(struct party *p)
 {
@@ -146,7 +139,7 @@ TEST_F(engine, who_has_nothing_to_send_is_polled_no_more)
 		ASSERT_TRUE(take_up(&self->p));
 		ns[i] = polled_ns(&self->p);
 	}
-	qsort(ns, TIMES, sizeof(*ns), by_size);
+	qsort(ns, TIMES, sizeof(*ns), ht_by_size);
 	TH_LOG("median %lld us, longest %lld us", (long long)ns[TIMES / 2] / 1000,
 	       (long long)ns[TIMES - 1] / 1000);
 	EXPECT_LT(ns[TIMES / 2], 300 * HT_MS * ht_scale());

@@ -54,6 +54,21 @@ void ht_sleep_ns(int64_t ns)
 	nanosleep(&ts, NULL);
 }
 
+int64_t ht_thread_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * HT_SEC + t.tv_nsec;
+}
+
+int ht_by_size(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 void ht_poll_begin(struct ht_poll *poll)
 {
 	poll->end = 0;
@@ -290,6 +305,16 @@ const char *ht_device(void)
 int ht_open(struct h_dev **dev)
 {
 	return h_open(ht_device(), dev);
+}
+
+bool ht_is_explained(struct h_dev *dev, const char *words)
+{
+	char why[HAMLYN_EXPLAIN_BYTES] = "";
+
+	if (!h_explain(dev, why, sizeof(why)) && *why && strstr(why, words))
+		return true;
+	fprintf(stderr, "# \"%s\" is not in: %s\n", words, why);
+	return false;
 }
 
 void ht_guess_keys(struct h_terminus *t, struct h_ticket ticket, int guesses)

@@ -41,6 +41,12 @@ int64_t ht_patience_ns(void);
 
 void ht_sleep_ns(int64_t ns);
 
+/* The processor's time that this thread has used: it does not depend on who else wants it. */
+int64_t ht_thread_ns(void);
+
+/* For qsort(), of int64_t. */
+int ht_by_size(const void *a, const void *b);
+
 /* Bounded polling: yields after some empty polls, later sleeps a little. */
 struct ht_poll {
 	int64_t end;
@@ -109,6 +115,9 @@ void ht_tell_key(uint64_t key);
 const char *ht_device(void);
 
 int ht_open(struct h_dev **dev);
+
+/* Does h_explain() say anything of the last failure, and these words? Prints what it says else. */
+bool ht_is_explained(struct h_dev *dev, const char *words);
 
 /* As h_recv(), but waits; -ETIMEDOUT when the patience is over. */
 int ht_recv(struct h_nq *nq, struct hamlyn_nq_entry *entry);

@@ -101,6 +101,19 @@ static inline struct hamlyn_trb to_party(const struct party *to)
 	};
 }
 
+/* A watch of @of's slot, for @by's NQ. */
+static inline struct hamlyn_watch watch_of(const struct party *by, const struct party *of)
+{
+	return (struct hamlyn_watch) {
+		.size = sizeof(struct hamlyn_watch),
+		.host = of->query.host,
+		.slot = of->slot.slot,
+		.key = of->slot.key,
+		.nq = by->nq.arg.nq,
+		.cookie = 0x600d,
+	};
+}
+
 /* Send it: the status that it ended with, or -ETIMEDOUT. */
 static inline int post(struct ht_raw_terminus *t, const struct hamlyn_trb *trb)
 {

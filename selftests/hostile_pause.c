@@ -166,19 +166,11 @@ static int held_back(int fd, const struct hamlyn_watch *w)
 	return 0;
 }
 
-static struct hamlyn_watch watch_of(const struct party *to)
-{
-	return (struct hamlyn_watch) {
-		.host = to->query.host, .slot = to->slot.slot,
-		.key = to->slot.key,
-	};
-}
-
 /* Which of TRIES is held back; 0: none is, nor is one with the right key behind them. */
 static int try_watch(void *arg)
 {
 	const struct stranger *s = arg;
-	struct hamlyn_watch right = watch_of(s->to), w = s->watch;
+	struct hamlyn_watch right = watch_of(s->to, s->to), w = s->watch;
 	struct party own;
 	int ret;
 
@@ -222,7 +214,7 @@ TEST_F(hostile_pause, only_wrong_keys_are_guesses_of_who_watches)
 		.meta_count = 1, .nq = HAMLYN_NONE,
 	};
 	ASSERT_EQ(0, ht_raw(self->rx.fd, HAMLYN_IOC_SLOT_CREATE, &paranoid));
-	s.watch = watch_of(s.to);
+	s.watch = watch_of(s.to, s.to);
 	EXPECT_EQ(0, as(somebody(6), try_watch, &s));
 	/* An entry that there is not, where each has a key of its own. */
 	s.watch.slot = paranoid.slot;
@@ -231,7 +223,7 @@ TEST_F(hostile_pause, only_wrong_keys_are_guesses_of_who_watches)
 	EXPECT_EQ(TRIES, nic_rejects(&self->g, (uint32_t)self->nic,
 				     HAMLYN_A_REJECTS_METADATA));
 	/* The one after the free ones brings a pause, of a third of a second. */
-	s.watch = watch_of(s.to);
+	s.watch = watch_of(s.to, s.to);
 	s.watch.key ^= 1;
 	wrong = as(somebody(8), try_watch, &s);
 	EXPECT_LE(5, wrong);
@@ -257,8 +249,7 @@ static int guess_slots(void *arg)
 
 	if (party_open(&own) || ht_raw_nq_create(own.fd, 8, &nq))
 		return 90;
-	w = watch_of(to);
-	w.size = sizeof(w);
+	w = watch_of(to, to);
 	w.slot = to->query.max_slots - 1;
 	w.nq = nq.arg.nq;
 	for (i = 1; i <= TRIES && !ht_raw(own.fd, HAMLYN_IOC_WATCH, &w); i++)
@@ -287,8 +278,7 @@ static int leave_nothing(void *arg)
 
 	if (party_open(&own) || ht_raw_nq_create(own.fd, 8, &nq))
 		return 90;
-	w = watch_of(to);
-	w.size = sizeof(w);
+	w = watch_of(to, to);
 	w.key ^= 1;
 	w.nq = nq.arg.nq;
 	for (i = 0; i < TRIES && !ret; i++) {
@@ -335,7 +325,7 @@ TEST_F(hostile_pause, each_wrong_watch_is_counted_once)
 
 	HAVE_PARTIES({ HAMLYN_A_GUESSES, 0 });
 	nic = (uint32_t)self->nic;
-	w = watch_of(&self->rx);
+	w = watch_of(&self->rx, &self->rx);
 	w.nq = self->tx.nq.arg.nq;
 	w.key++;
 	for (i = 1; i <= 5; i++) {

@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #define ENTRIES		64
@@ -274,7 +275,6 @@ TEST_F(hostile_time, an_engine_works_for_a_user_about_as_long_as_that_does_itsel
 
 #define QUOTA_PERCENT	5
 #define QUOTA_S		3
-#define QUOTA_BYTES	(1u << 20)	/* of a message: 64 take longer than the quota */
 #define QUOTA_ROUNDS	3
 
 /* What writes a line into a file of a cgroup. Returns 0 or -errno. */
@@ -324,7 +324,7 @@ static int send_for_a_while(struct report *report, int procs)
 	struct sender s;
 	int64_t begin;
 
-	if (sender_open_with(&s, QUOTA_BYTES))
+	if (sender_open(&s))
 		return 90;
 	if (write(procs, "0", 1) < 0)
 		return 91;
@@ -333,7 +333,7 @@ static int send_for_a_while(struct report *report, int procs)
 	while (ht_now_ns() < begin + QUOTA_S * HT_SEC) {
 		if (!has_room(&s))
 			continue;
-		fill(&s, QUOTA_BYTES);
+		fill(&s, BYTES);
 		report->messages++;
 		if (ht_raw_publish(&s.terminus, s.terminus.producer) < 0)
 			return 92;
@@ -404,35 +404,67 @@ TEST_F(hostile_time, a_quota_bounds_what_an_engine_works)
 
 /* ---- who has many termini ---- */
 
-#define CROWD		64
+#define CROWD		512
 #define SAMPLES		200
 #define MIDDLE		(SAMPLES / 2)
 
-static int flood(unsigned int termini, const int *quit)
+/* What a crowd is told, and tells, in the page of the report. */
+struct crowd {
+	int quit;
+	int sending;		/* something has been sent from each of its termini */
+	uint64_t rounds;
+};
+
+static struct crowd *crowd_of(struct report *report)
+{
+	return (struct crowd *)(report + 1);
+}
+
+/* One more terminus of the context of @first. */
+static int sender_join(struct sender *s, const struct sender *first)
+{
+	*s = *first;
+	return ht_raw_terminus_create(s->fd, ENTRIES, 256, &s->terminus) ?:
+	       ht_raw_bind(s->fd, s->terminus.arg.terminus, 0, s->area.area, 0, FLOOD_BYTES);
+}
+
+/* Return: from how many termini something has been sent, or less than 0. */
+static int flood_once(struct sender *senders, unsigned int termini)
+{
+	unsigned int i;
+	int began = 0;
+
+	for (i = 0; i < termini; i++) {
+		began += h__load_acquire(&senders[i].terminus.status->completed) != 0;
+		if (!has_room(&senders[i]))
+			continue;
+		fill(&senders[i], FLOOD_BYTES);
+		if (ht_raw_publish(&senders[i].terminus, senders[i].terminus.producer) < 0)
+			return -1;
+	}
+	return began;
+}
+
+static int flood(unsigned int termini, struct crowd *crowd)
 {
 	static struct sender senders[CROWD];
 	unsigned int i;
+	int began;
 
-	for (i = 0; i < termini; i++)
-		if (sender_open_small(&senders[i]))
-			return 90;
-	while (!__atomic_load_n(quit, __ATOMIC_ACQUIRE))
-		for (i = 0; i < termini; i++) {
-			if (!has_room(&senders[i]))
-				continue;
-			fill(&senders[i], FLOOD_BYTES);
-			if (ht_raw_publish(&senders[i].terminus,
-					   senders[i].terminus.producer) < 0)
-				return 92;
-		}
+	if (sender_open_small(&senders[0]))
+		return 90;
+	for (i = 1; i < termini; i++)
+		if (sender_join(&senders[i], &senders[0]))
+			return 91;
+	while (!__atomic_load_n(&crowd->quit, __ATOMIC_ACQUIRE)) {
+		began = flood_once(senders, termini);
+		if (began < 0)
+			return 92;
+		__atomic_add_fetch(&crowd->rounds, 1, __ATOMIC_RELAXED);
+		if (began == (int)termini)
+			__atomic_store_n(&crowd->sending, 1, __ATOMIC_RELEASE);
+	}
 	return 0;
-}
-
-static int by_size(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 /* From when a message is posted until it has been sent; the middle one, in ns. */
@@ -460,25 +492,49 @@ static int measure(void *arg)
 				return 93;
 		took[i] = ht_now_ns() - begin;
 	}
-	qsort(took, SAMPLES, sizeof(took[0]), by_size);
+	qsort(took, SAMPLES, sizeof(took[0]), ht_by_size);
 	report->own_ns = took[MIDDLE];
 	return 0;
+}
+
+/* Does it send? It may end before, and is reaped by the caller all the same. */
+static bool sends_soon(pid_t pid, const struct crowd *crowd)
+{
+	struct ht_poll poll;
+	siginfo_t end;
+
+	ht_poll_begin(&poll);
+	while (!__atomic_load_n(&crowd->sending, __ATOMIC_ACQUIRE)) {
+		end.si_pid = 0;
+		if (!ht_poll_more(&poll) ||
+		    waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) || end.si_pid)
+			return false;
+	}
+	return true;
 }
 
 /* Beside so many termini of another user's. Returns ns, or less than 0. */
 static int64_t latency_beside(struct report *report, unsigned int termini)
 {
-	int *quit = (int *)(report + 1);
+	struct crowd *crowd = crowd_of(report);
+	struct ht_poll poll;
+	uint64_t rounds;
 	pid_t pid;
 	int ret;
 
-	*quit = 0;
+	*crowd = (struct crowd) { 0 };
 	pid = ht_fork();
 	if (!pid)
-		_exit(become(somebody(1)) ? 99 : flood(termini, quit));
-	ht_sleep_ns(HT_SEC / 4);
-	ret = as(somebody(2), measure, report);
-	__atomic_store_n(quit, 1, __ATOMIC_RELEASE);
+		_exit(become(somebody(1)) ? 99 : flood(termini, crowd));
+	ret = sends_soon(pid, crowd) ? 0 : 94;
+	ht_poll_begin(&poll);
+	/* Again, if the crowd had no processor meanwhile. */
+	do {
+		rounds = __atomic_load_n(&crowd->rounds, __ATOMIC_RELAXED);
+		ret = ret ?: as(somebody(2), measure, report);
+	} while (!ret && __atomic_load_n(&crowd->rounds, __ATOMIC_RELAXED) == rounds &&
+		 ht_poll_more(&poll));
+	__atomic_store_n(&crowd->quit, 1, __ATOMIC_RELEASE);
 	ret = ht_reap(pid) ?: ret;
 	return ret ? -ret : report->own_ns;
 }
@@ -507,13 +563,14 @@ TEST_F(hostile_time, a_crowd_of_one_users_termini_slows_nobody_down_more_than_on
 static int send_all_the_time(void *arg)
 {
 	struct report *report = arg;
-	int64_t begin = ht_now_ns(), now;
+	int64_t begin, now;
 	struct sender s;
 
 	if (sender_open(&s))
 		return 90;
 	if (!take_up(&s))
 		return 91;
+	begin = ht_now_ns();
 	while ((now = ht_now_ns()) < begin + HT_SEC) {
 		if (now < begin + HT_SEC / 2)
 			*report = (struct report) { 0 };

@@ -28,19 +28,6 @@ FIXTURE_TEARDOWN(hostile_watch)
 	party_close(&self->owner);
 }
 
-static struct hamlyn_watch watch_of(const struct party *watcher,
-				    const struct party *owner)
-{
-	return (struct hamlyn_watch) {
-		.size = sizeof(struct hamlyn_watch),
-		.host = owner->query.host,
-		.slot = owner->slot.slot,
-		.key = owner->slot.key,
-		.nq = watcher->nq.arg.nq,
-		.cookie = 0x600d,
-	};
-}
-
 /* What other tests of this user guessed may hold him back for a moment. */
 static int watch(int fd, struct hamlyn_watch *w)
 {
@@ -515,7 +502,7 @@ TEST_F(hostile_watch, a_crowd_of_watchers_does_not_keep_other_calls_from_going_o
 
 #define FEW_WATCHES	64
 #define MANY_WATCHES	65536
-#define ROUNDS		3
+#define ROUNDS		5
 
 /* Watches of one slot, told into a queue of their own. */
 struct crowd {
@@ -585,15 +572,6 @@ static int crowd_end(struct crowd *c, struct party *watcher)
 	return err ?: ht_raw_id(watcher->fd, HAMLYN_IOC_NQ_DESTROY, c->nq.arg.nq);
 }
 
-/* The processor's time that a thread has used does not depend on who else wants it. */
-static int64_t used_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
 static int end_of_slot(struct party *owner)
 {
 	return ht_raw_id(owner->fd, HAMLYN_IOC_SLOT_DESTROY, owner->slot.slot) ?:
@@ -606,36 +584,33 @@ static int end_of_key(struct party *owner)
 	return rekey(owner, 0);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* What it took the owner to end what so many watch; the middle of several times. */
+/*
+ * What it took the owner to end what so many watch; the least of several times: an interrupt
+ * adds to it, nothing takes away.
+ */
 static const char *cost_of(struct party *watcher, struct party *owner,
 			   int (*end)(struct party *owner), uint32_t count,
 			   int64_t *cost)
 {
 	const char *wrong = NULL;
-	int64_t took[ROUNDS];
 	struct crowd c;
+	int64_t took;
 	int i;
 
+	*cost = INT64_MAX;
 	for (i = 0; !wrong && i < ROUNDS; i++) {
 		if (crowd_begin(&c, watcher, owner, count))
 			return "watches are refused";
-		took[i] = used_ns();
+		took = ht_thread_ns();
 		if (end(owner))
 			return "cannot be ended";
-		took[i] = used_ns() - took[i];
+		took = ht_thread_ns() - took;
+		if (took < *cost)
+			*cost = took;
 		wrong = crowd_told(&c);
 		if (crowd_end(&c, watcher))
 			return "cannot be unmade";
 	}
-	qsort(took, ROUNDS, sizeof(took[0]), by_size);
-	*cost = took[ROUNDS / 2];
 	return wrong;
 }
 
@@ -651,7 +626,8 @@ static const char *costs_the_owner(struct party *watcher, struct party *owner,
 		return wrong;
 	fprintf(stderr, "# %u watches: %lld us, %u: %lld us\n", FEW_WATCHES,
 		(long long)few / 1000, MANY_WATCHES, (long long)many / 1000);
-	return many > 10 * (few + HT_MS) ? "it takes longer, the more there are" : NULL;
+	/* A worker that lost its virtual processor with the lock is the machine's affair. */
+	return many > 5 * few + HT_MS * ht_scale() ? "it takes longer, the more there are" : NULL;
 }
 
 TEST_F(hostile_watch, the_end_of_a_slot_costs_its_owner_no_more_for_a_crowd)

@@ -953,13 +953,6 @@ TEST_F(manager, memory_is_apart_aligned_and_used_again)
 }
 
 /* What was done in vain is undone, and the reason is told all the same. */
-static bool is_explained(struct h_dev *dev, const char *by)
-{
-	char why[HAMLYN_EXPLAIN_BYTES];
-
-	return !h_explain(dev, why, sizeof(why)) && strstr(why, by);
-}
-
 TEST_F(manager, memory_is_given_back_once_and_whole)
 {
 	size_t length = 1000, at;
@@ -971,7 +964,7 @@ TEST_F(manager, memory_is_given_back_once_and_whole)
 	/* Nothing begins inside of it, whatever the address is aligned to. */
 	for (at = 1; at < length; at++) {
 		ASSERT_EQ(-EINVAL, h_manager_free(self->from, (char *)p + at));
-		ASSERT_TRUE(is_explained(self->tx, "first byte"));
+		ASSERT_TRUE(ht_is_explained(self->tx, "first byte"));
 	}
 	ASSERT_EQ(0, h_manager_alloc(self->from, 64, &q));
 	EXPECT_TRUE((char *)q < (char *)p || (char *)q >= (char *)p + length);
@@ -981,7 +974,7 @@ TEST_F(manager, memory_is_given_back_once_and_whole)
 
 	EXPECT_EQ(0, h_manager_free(self->from, p));
 	EXPECT_EQ(-EALREADY, h_manager_free(self->from, p));
-	EXPECT_TRUE(is_explained(self->tx, "before"));
+	EXPECT_TRUE(ht_is_explained(self->tx, "before"));
 	ASSERT_EQ(0, h_manager_alloc(self->from, length, &q));
 	ASSERT_EQ(0, h_manager_alloc(self->from, length, &r));
 	EXPECT_NE(q, r);
@@ -1035,7 +1028,7 @@ TEST_F(manager, registered_memory_is_the_callers)
 	for (i = 0; i <= HAMLYN_MAX_TAGS && !err; i++)
 		err = h_manager_register(self->from, p, length);
 	EXPECT_EQ(-ENOSPC, err);
-	EXPECT_TRUE(is_explained(self->tx, "tags"));
+	EXPECT_TRUE(ht_is_explained(self->tx, "tags"));
 	while (!h_manager_unregister(self->from, p))
 		i--;
 	EXPECT_EQ(1, i);
@@ -1081,7 +1074,7 @@ TEST_F(manager, one_that_cannot_be_made_says_why_not)
 
 	EXPECT_EQ(-EINVAL, h_manager_create(self->rx, &attr, &m));
 	EXPECT_EQ(NULL, m);
-	EXPECT_TRUE(is_explained(self->rx, "3000"));
+	EXPECT_TRUE(ht_is_explained(self->rx, "3000"));
 }
 
 /* More than the NQ has room for, while nobody polls: some notifications are lost. */

@@ -312,9 +312,9 @@ static size_t at_most(size_t n, size_t most)
 }
 
 /*
- * What was sent to one who is gone would pass for a guess of his key. Not h_manager_drain():
- * it waits for what the other pairs' receivers have no room for, and with one thread nobody
- * makes any meanwhile.
+ * A message to a receiver that is gone would pass for a guess of its key. Not
+ * h_manager_drain(): it waits for what the other pairs' receivers have no room for, and with
+ * one thread nobody makes any meanwhile.
  */
 static void settle(struct pair *p)
 {

@@ -672,13 +672,6 @@ TEST_F(rendezvous, what_does_not_fit_is_told_so)
 	EXPECT_EQ(-EUSERS, c.result);
 }
 
-static bool is_explained(struct h_dev *dev)
-{
-	char why[HAMLYN_EXPLAIN_BYTES];
-
-	return !h_explain(dev, why, sizeof(why)) && *why;
-}
-
 /* What was made of the connection is gone by then, and the reason is told all the same. */
 TEST_F(rendezvous, both_ends_say_what_they_have_no_room_for)
 {
@@ -699,12 +692,12 @@ TEST_F(rendezvous, both_ends_say_what_they_have_no_room_for)
 	ASSERT_EQ(0, h_manager_create(self->dev, &small, &m));
 	ASSERT_EQ(0, h_stream_receiver_create(m, &rest, &r));
 	EXPECT_EQ(-ENOSPC, h_connect(m, self->path, &c.attr, &pair, SECOND));
-	EXPECT_TRUE(is_explained(self->dev));
+	EXPECT_TRUE(ht_is_explained(self->dev, ""));
 	c.streams = true;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, client, &c));
 	EXPECT_EQ(-ENOSPC, h_listener_accept(self->listener, m, &most, &pair,
 					     60 * SECOND));
-	EXPECT_TRUE(is_explained(self->dev));
+	EXPECT_TRUE(ht_is_explained(self->dev, ""));
 	pthread_join(thread, NULL);
 	EXPECT_EQ(-EUSERS, c.result);
 	EXPECT_EQ(0, h_stream_receiver_destroy(r));
@@ -1164,7 +1157,7 @@ static pid_t begin_client(const char *path, uint32_t flags, unsigned int n)
 	if (n != UINT_MAX)
 		leave_free(n, &old);
 	ret = h_channel_connect(m, path, &attr, &ch, ht_patience_ns() / 4);
-	if (ret == -EMFILE && flags && !is_explained(dev))
+	if (ret == -EMFILE && flags && !ht_is_explained(dev, ""))
 		_exit(2);
 	if (!ret)
 		h_channel_close(ch, H_NOWAIT);
@@ -1192,7 +1185,7 @@ TEST_F(rendezvous, a_server_without_descriptors_says_so_at_both_ends)
 		EXPECT_EQ(n < enough ? -EMFILE : 0, ret) {
 			TH_LOG("%u free", n);
 		}
-		EXPECT_TRUE(!ret || is_explained(self->dev));
+		EXPECT_TRUE(!ret || ht_is_explained(self->dev, ""));
 		/* Nobody took it: it waits, and is let in with the next try. */
 		if (!n)
 			ret = h_channel_accept(self->listener, self->m, NULL,
@@ -2227,7 +2220,7 @@ static int serve_in_full_flight(const char *path)
 	ret = h_channel_accept(l, m, NULL, &ch, ht_patience_ns() / 8);
 	if (ret != -ETOOMANYREFS)
 		return ret ? 4 : 5;
-	if (!is_explained(dev))
+	if (!ht_is_explained(dev, ""))
 		return 6;
 	h_listener_destroy(l);
 	return ht_reap(pid) == EUSERS ? 0 : 7;
