@@ -134,6 +134,19 @@ static int make_slot(const struct party *p)
 	return ret ? ret : (int)arg.slot;
 }
 
+/* By the key of a slot that has it. The number, or a negative errno. */
+static int make_watch(const struct party *p, int slot)
+{
+	struct hamlyn_watch arg = watch_of(p, p);
+	int ret;
+
+	arg.slot = (uint32_t)slot;
+	arg.key = the_key();
+	ret = ht_raw(p->fd, HAMLYN_IOC_WATCH, &arg);
+	explicit_bzero(&arg.key, sizeof(arg.key));
+	return ret ? ret : (int)arg.watch;
+}
+
 static int destroy(const struct party *p, int slot)
 {
 	return ht_raw_id(p->fd, HAMLYN_IOC_SLOT_DESTROY, (uint32_t)slot);
@@ -171,11 +184,13 @@ static int send_long(struct party *p, uint32_t slot, bool hide)
 
 TEST_F_TIMEOUT(hostile_remains, no_key_of_what_is_gone, 300)
 {
-	int slots[SLOTS], i, found;
+	int slots[SLOTS], watches[SLOTS], i, found;
 
 	for (i = 0; i < SLOTS; i++) {
 		slots[i] = make_slot(&self->p);
 		ASSERT_LE(0, slots[i]);
+		watches[i] = make_watch(&self->p, slots[i]);
+		ASSERT_LE(0, watches[i]);
 	}
 	ASSERT_EQ(0, send_long(&self->p, (uint32_t)slots[0], true));
 	found = remains();
@@ -183,8 +198,11 @@ TEST_F_TIMEOUT(hostile_remains, no_key_of_what_is_gone, 300)
 		SKIP(return, "no /proc/kcore here");
 	/* That they would be found. */
 	ASSERT_NE(0, found);
-	for (i = 0; i < SLOTS / 2; i++)
+	for (i = 0; i < SLOTS / 2; i++) {
+		ASSERT_EQ(0, ht_raw_id(self->p.fd, HAMLYN_IOC_UNWATCH,
+				       (uint32_t)watches[i]));
 		ASSERT_EQ(0, destroy(&self->p, slots[i]));
+	}
 	/* The others with the file, and the terminus. */
 	party_close(&self->p);
 	/* Stacks, of engines above all, are no memory that was freed: others write there. */

@@ -35,6 +35,7 @@
 #define MOST_ERRNOS	3
 #define COMPLAINTS	16
 #define THREAD_NS	(5 * SECOND)	/* until one that was joined is gone */
+#define MOST_KIB	1024		/* that the heap may grow by while all calls fail */
 #define ROOM		400		/* bytes of one */
 
 /* ---- which calls fail, and how ------------------------------------------ */
@@ -120,6 +121,7 @@ struct shared {
 	volatile int complaints;
 	char said[COMPLAINTS][ROOM];
 	volatile int tried;
+	int64_t end;			/* of all rounds */
 };
 
 static const struct fault *fault_of(int nr)
@@ -345,6 +347,8 @@ struct scenario {
 	/* What there is before; of it nothing is let fail. */
 	int (*prepare)(struct made *p);
 	int (*make)(struct made *p);
+	/* What was made in spite of a fault does what it is for: 0 or an errno. */
+	int (*use)(struct made *p);
 	int (*undo)(struct made *p);
 	void (*end)(struct made *p);
 	bool early;		/* h_explain() is asked with no device */
@@ -362,7 +366,10 @@ static int with_manager(struct made *p)
 	return err ? err : h_manager_create(p->dev, NULL, &p->m);
 }
 
-/* Who leaves goes on being counted until all that he had is gone. */
+/*
+ * In a process of its own: a client that leaves goes on being counted until all that it had
+ * is gone.
+ */
 static void serve(struct made *p)
 {
 	struct h_listener *l;
@@ -419,6 +426,13 @@ static int make_open(struct made *p)
 	return h_open(p->name, &p->dev2);
 }
 
+static int use_open(struct made *p)
+{
+	struct hamlyn_query query;
+
+	return h_query(p->dev2, &query);
+}
+
 static int undo_open(struct made *p)
 {
 	h_close(p->dev2);
@@ -428,6 +442,18 @@ static int undo_open(struct made *p)
 static int make_manager(struct made *p)
 {
 	return h_manager_create(p->dev, NULL, &p->m);
+}
+
+static int use_manager(struct made *p)
+{
+	void *memory;
+	int err = h_manager_alloc(p->m, 4096, &memory);
+
+	if (err)
+		return err;
+	memset(memory, 1, 4096);
+	h_manager_poll(p->m);
+	return h_manager_free(p->m, memory);
 }
 
 static int undo_manager(struct made *p)
@@ -456,6 +482,25 @@ static int make_pair(struct made *p)
 	return h_channel_pair(p->m, p->m, NULL, &p->ch, &p->other);
 }
 
+static int pass(struct h_channel *from, struct h_channel *to)
+{
+	struct h_message m;
+	int err = h_channel_send(from, "word", 4, 10 * SECOND);
+
+	if (err)
+		return err;
+	err = h_channel_receive(to, &m, 10 * SECOND);
+	if (err != 1)
+		return err ? err : -ENODATA;
+	err = m.length == 4 && !memcmp(m.data, "word", 4) ? 0 : -EBADMSG;
+	return h_channel_release(to, &m) ?: err;
+}
+
+static int use_pair(struct made *p)
+{
+	return pass(p->ch, p->other) ?: pass(p->other, p->ch);
+}
+
 static int undo_pair(struct made *p)
 {
 	h_channel_close(p->ch, H_NOWAIT);
@@ -468,6 +513,25 @@ static int make_listener(struct made *p)
 	return h_listener_create(p->path, NULL, &p->listener);
 }
 
+/* Nobody has come. */
+static int use_listener(struct made *p)
+{
+	struct h_channel *ch;
+	struct h_manager *m;
+	struct h_dev *dev;
+	int err = h_open(p->name, &dev);
+
+	if (err)
+		return err;
+	err = h_manager_create(dev, NULL, &m);
+	if (!err) {
+		err = h_channel_accept(p->listener, m, NULL, &ch, H_NOWAIT);
+		err = err == -EAGAIN ? h_manager_destroy(m) : -EPROTO;
+	}
+	h_close(dev);
+	return err;
+}
+
 static int undo_listener(struct made *p)
 {
 	h_listener_destroy(p->listener);
@@ -477,6 +541,11 @@ static int undo_listener(struct made *p)
 static int make_connection(struct made *p)
 {
 	return h_channel_connect(p->m, p->path, NULL, &p->ch, 20 * SECOND);
+}
+
+static int use_connection(struct made *p)
+{
+	return h_channel_send(p->ch, "word", 4, 20 * SECOND);
 }
 
 static int undo_connection(struct made *p)
@@ -491,14 +560,15 @@ static int nothing(struct made *p)
 }
 
 static const struct scenario scenarios[] = {
-	{ "a segment or an open file", nothing, make_open, undo_open, end_all, true },
-	{ "one more of it", with_device, make_open, undo_open, end_all, true },
-	{ "a manager", with_device, make_manager, undo_manager, end_all, false },
-	{ "a manager for an event loop", with_device, make_loop, undo_manager, end_all,
-	  false },
-	{ "a pair of channels", with_manager, make_pair, undo_pair, end_all, false },
-	{ "a listener", nothing, make_listener, undo_listener, end_all, true },
-	{ "a connection", with_server, make_connection, undo_connection, end_all, false },
+	{ "a segment or an open file", nothing, make_open, use_open, undo_open, end_all, true },
+	{ "one more of it", with_device, make_open, use_open, undo_open, end_all, true },
+	{ "a manager", with_device, make_manager, use_manager, undo_manager, end_all, false },
+	{ "a manager for an event loop", with_device, make_loop, use_manager, undo_manager,
+	  end_all, false },
+	{ "a pair of channels", with_manager, make_pair, use_pair, undo_pair, end_all, false },
+	{ "a listener", nothing, make_listener, use_listener, undo_listener, end_all, true },
+	{ "a connection", with_server, make_connection, use_connection, undo_connection,
+	  end_all, false },
 };
 
 /* ---- the child's part --------------------------------------------------- */
@@ -555,6 +625,18 @@ static void look_at_failure(struct shared *s, const struct scenario *sc, struct 
 		complain(s, sc, "not explained: %d", ret);
 }
 
+/* It has been made. */
+static void use_and_undo(struct shared *s, const struct scenario *sc, struct made *p)
+{
+	int err = sc->use(p);
+
+	if (err)
+		complain(s, sc, "cannot be used: %s", strerrorname_np(-err) ?: "?");
+	err = sc->undo(p);
+	if (err)
+		complain(s, sc, "cannot be undone: %s", strerrorname_np(-err) ?: "?");
+}
+
 /* One fault. False if there was no call of that number. */
 static bool try_one(struct shared *s, const struct scenario *sc, struct made *p,
 		    const struct state *before)
@@ -570,7 +652,7 @@ static bool try_one(struct shared *s, const struct scenario *sc, struct made *p,
 	if (s->nr < 0 && err)
 		complain(s, sc, "without a fault: %s", strerrorname_np(-err) ?: "?");
 	if (!err)
-		err = sc->undo(p);
+		use_and_undo(s, sc, p);
 	else if (s->nr >= 0)
 		look_at_failure(s, sc, p, err);
 	compare(s, sc, "left", before);
@@ -580,7 +662,7 @@ static bool try_one(struct shared *s, const struct scenario *sc, struct made *p,
 	if (err)
 		complain(s, sc, "a second try: %s", strerrorname_np(-err) ?: "?");
 	else
-		sc->undo(p);
+		use_and_undo(s, sc, p);
 	compare(s, sc, "after a second try", before);
 	return true;
 }
@@ -590,13 +672,14 @@ static int child(struct shared *s, const struct scenario *sc, int sock)
 	struct made p = {};
 	struct state before;
 	int i, err;
+	long grown;
 
 	snprintf(p.name, sizeof(p.name), "%s", ht_device() && ht_device()[0] == '/' ?
 		 ht_device() : "shm:");
 	if (p.name[0] != '/')
 		snprintf(p.name, sizeof(p.name), "shm:%s,size=16m", stem);
 	snprintf(p.path, sizeof(p.path), "%s/%s", folder, stem);
-	alarm((unsigned int)(ht_patience_ns() / SECOND * 10));
+	alarm((unsigned int)(s->end > ht_now_ns() ? (s->end - ht_now_ns()) / SECOND + 1 : 1));
 	err = sc->prepare(&p);
 	if (err) {
 		complain(s, sc, "cannot be prepared: %s", strerrorname_np(-err) ?: "?");
@@ -609,7 +692,7 @@ static int child(struct shared *s, const struct scenario *sc, int sock)
 			complain(s, sc, "cannot be made: %s", strerrorname_np(-err) ?: "?");
 			return 1;
 		}
-		sc->undo(&p);
+		use_and_undo(s, sc, &p);
 	}
 	err = install(sock);
 	if (err)
@@ -621,6 +704,9 @@ static int child(struct shared *s, const struct scenario *sc, int sock)
 		s->target++;
 		s->tried++;
 	}
+	grown = state_now().private_kib - before.private_kib;
+	if (grown > MOST_KIB)
+		complain(s, sc, "%ld KiB more than before", grown);
 	sc->end(&p);
 	return 0;
 }
@@ -681,6 +767,7 @@ static void walk_all(struct __test_metadata *_metadata, FIXTURE_DATA(syscall_fau
 	struct shared *s = self->s;
 	int i, status;
 
+	s->end = ht_now_ns() + 10 * ht_patience_ns();
 	for (s->round = 0; s->round < MOST_ERRNOS; s->round++) {
 		s->target = 0;
 		do {
@@ -692,14 +779,14 @@ static void walk_all(struct __test_metadata *_metadata, FIXTURE_DATA(syscall_fau
 				       s->target, s->round, status);
 			}
 			s->target += !!status;
-		} while (status > 2 && s->target < MOST_CALLS);
+		} while (status > 2 && s->target < MOST_CALLS && ht_now_ns() < s->end);
 	}
 	for (i = 0; i < s->complaints && i < COMPLAINTS; i++)
 		TH_LOG("%s", s->said[i]);
 	EXPECT_EQ(0, s->complaints);
 	/* Or nothing was tried. */
 	EXPECT_LT(3, s->tried);
-	TH_LOG("%d faults", s->tried);
+	TH_LOG("%s: %d faults", sc->name, s->tried);
 }
 
 TEST_F(syscall_faults, of_a_segment_or_an_open_file)
