@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who loses the processor while he is about to wake a receiver keeps nobody else from waking
- * it. Somebody of a low priority sends to it without end; at random a real-time thread takes
- * his processor for as long as it takes another sender to be heard. Kernel device only, run
- * as root, on two processors. Without preemption in the kernel he never loses it there.
+ * A task that loses the processor while it is about to wake a receiver keeps nobody else from
+ * waking it. A task of a low priority sends to it without end; at random a real-time thread takes
+ * its processor for as long as it takes another sender to be heard. Kernel device only, run
+ * as root, on two processors. Without preemption in the kernel it never loses it there.
+ *
+ * And what workers do to wake a crowd is bounded by what the crowd's user has worked itself.
  */
 #include "kselftest_harness.h"
-#include "hamlyn_test.h"
+#include "hostile.h"
 #include "genl.h"
 #include "nics.h"
 
+#include <dirent.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/epoll.h>
 #include <sys/sysinfo.h>
+#include <time.h>
 
 #define ROUNDS		300
 #define END		UINT64_MAX
@@ -39,7 +45,7 @@ FIXTURE(hostile_wake) {
 	uint32_t taken;			/* it is */
 	uint32_t stop;
 	int failed;
-	unsigned int late;		/* heard when the first one had his processor again */
+	unsigned int late;		/* heard when the first one had its processor again */
 };
 
 FIXTURE_SETUP(hostile_wake)
@@ -208,6 +214,165 @@ TEST_F(hostile_wake, who_loses_the_processor_keeps_nobody_from_waking)
 	EXPECT_EQ(0, self->failed);
 	EXPECT_GE(LATE, self->late);
 	TH_LOG("%u of %u late", self->late, ROUNDS);
+}
+
+/* ---- who pays for it ---- */
+
+#define CROWD		31		/* epolls, and files in each: less than may poll */
+#define NESTED		15		/* epolls that are in another one */
+#define CROWDS		8		/* contexts with such a crowd */
+#define WAKES		150
+#define TRIES		3		/* on a machine that is busy with something else */
+/*
+ * driver/loan.c: what is lent, and what may be overdrawn before wake-ups are late; and some for
+ * what else workers do, each of which tells its time in hundredths of a second.
+ */
+#define LENT_NS		((20 + 20 + 160) * HT_MS)
+/* Of its own time: what the kernel needs to run a worker is not measured, and is nobody's. */
+#define MOST_TIMES(ns)	((ns) * 5 / 2)
+
+/* Processor time of one task, if it is a worker of no processor; else 0. */
+static int64_t worker_ns(const char *pid)
+{
+	unsigned long utime, stime;
+	char path[300], line[512];
+	const char *end = NULL;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fgets(line, sizeof(line), f) && strstr(line, "(kworker/u"))
+		end = strrchr(line, ')');
+	fclose(f);
+	if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+			   &utime, &stime) != 2)
+		return 0;
+	return (int64_t)(utime + stime) * (HT_SEC / sysconf(_SC_CLK_TCK));
+}
+
+static int64_t workers_ns(void)
+{
+	const struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	int64_t ns = 0;
+
+	while (dir && (entry = readdir(dir)))
+		ns += worker_ns(entry->d_name);
+	if (dir)
+		closedir(dir);
+	return ns;
+}
+
+static int64_t own_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * HT_SEC + t.tv_nsec;
+}
+
+/*
+ * As many entries of epolls as may be; nobody has to sleep there. Each entry of an epoll that is
+ * in another one is two to be woken.
+ */
+static int crowd(int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int outer = epoll_create1(EPOLL_CLOEXEC);
+	int fds[CROWD], i, j, epoll;
+
+	for (i = 0; i < CROWD; i++) {
+		fds[i] = dup(fd);
+		if (fds[i] < 0)
+			return -errno;
+	}
+	for (i = 0; i < CROWD; i++) {
+		epoll = epoll_create1(EPOLL_CLOEXEC);
+		if (epoll < 0)
+			return -errno;
+		for (j = 0; j < CROWD; j++)
+			if (epoll_ctl(epoll, EPOLL_CTL_ADD, fds[j], &event))
+				return -errno;
+		if (i < NESTED && epoll_ctl(outer, EPOLL_CTL_ADD, epoll, &event))
+			return -errno;
+	}
+	return 0;
+}
+
+/* A message to each, by one doorbell: 0 when all have landed. */
+static int post_to_all(struct party *crowds)
+{
+	struct ht_raw_terminus *t = &crowds[0].terminus;
+	struct hamlyn_trb trb;
+	int i, status;
+
+	for (i = 0; i < CROWDS; i++) {
+		trb = to_party(&crowds[i]);
+		memset(ht_raw_entry(t), 0, t->arg.entry_size);
+		memcpy(ht_raw_entry(t), &trb, sizeof(trb));
+		t->producer++;
+	}
+	if (ht_raw_publish(t, t->producer) < 0 || ht_raw_done(t, t->producer - 1, &status))
+		return -ETIMEDOUT;
+	return status;
+}
+
+/* One call arms them all, and one has them all woken. */
+static int wake_once(struct party *crowds, struct pollfd *looks)
+{
+	int i;
+
+	if (poll(looks, CROWDS, 0))
+		return 11;
+	if (post_to_all(crowds))
+		return 12;
+	ht_sleep_ns(10 * HT_MS);
+	for (i = 0; i < CROWDS; i++)
+		if (!came(&crowds[i]))
+			return 13;
+	return 0;
+}
+
+/* 0 if workers have worked no more for it than they may, -1 if they have, else what failed. */
+static int wake_often(struct party *crowds, struct pollfd *looks)
+{
+	int64_t begin = ht_now_ns(), workers = workers_ns(), own = own_ns();
+	int i, ret = 0;
+
+	for (i = 0; i < WAKES && !ret; i++)
+		ret = wake_once(crowds, looks);
+	if (ret)
+		return ret;
+	own = own_ns() - own;
+	workers = workers_ns() - workers;
+	fprintf(stderr, "# %d x %d wake-ups: %d ms of its own, %d ms of workers, in %d ms\n",
+		WAKES, CROWDS, (int)(own / HT_MS), (int)(workers / HT_MS),
+		(int)((ht_now_ns() - begin) / HT_MS));
+	return workers > LENT_NS + MOST_TIMES(own) ? -1 : 0;
+}
+
+static int wake_crowds(void *arg)
+{
+	struct pollfd looks[CROWDS];
+	struct party crowds[CROWDS];
+	int i, ret = -1;
+
+	(void)arg;
+	for (i = 0; i < CROWDS; i++) {
+		if (party_open(&crowds[i]) || crowd(crowds[i].fd))
+			return 1;
+		looks[i] = (struct pollfd) { .fd = crowds[i].fd, .events = POLLIN };
+	}
+	for (i = 0; i < TRIES && ret == -1; i++)
+		ret = wake_often(crowds, looks);
+	return ret == -1 ? 2 : ret;
+}
+
+TEST_F(hostile_wake, workers_wake_a_crowd_for_what_its_user_has_worked)
+{
+	EXPECT_EQ(0, as(somebody(1), wake_crowds, NULL));
 }
 
 TEST_HARNESS_MAIN

@@ -344,6 +344,7 @@ user-root      vm hostile_container         driver/user.c        s/if (!uid_eq(n
 user-least     vm hostile_share             driver/user.c        s/total - min(16 \* least, total \/ 2)/total/
 user-small     vm limits                    driver/user.c        s/(!exempt \&\& pool_refuses(r, \&pool, bytes/(0 \&\& pool_refuses(r, \&pool, bytes/
 price-user     vm limits                    driver/chardev.c     s/ + hml_user_price() + hml_loan_price() +/ +/
+wake-debit     vm hostile_wake              driver/nq.c          s/^\t\thml_loan_debit(c->loan, sched_clock() - begin);/\t\t(void)begin;/
 watch-count    vm hostile_watch             driver/user.c        s/exempt || c->share->watches < HML_USER_WATCHES/1/
 memlock-sub    vm hostile_container         driver/pin.c         s/if (!hml_user_charge_locked(c->user, pages, limit, \&had))/hml_user_charge_locked(c->user, pages, ULONG_MAX, \&had);if (0)/
 nl-host-admin  vm hostile_container         driver/netlink_nic.c s/!netlink_capable(skb, CAP_NET_ADMIN)/0/
