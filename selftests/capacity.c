@@ -7,6 +7,7 @@
 #include <hamlyn/channel.h>
 
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -355,6 +356,138 @@ TEST_F(capacity, a_spare_stays_charged_while_a_message_comes)
 	h_channel_close(a, H_NOWAIT);
 	h_channel_close(b, H_NOWAIT);
 	EXPECT_EQ(0, self->m[1]->budget.taken);
+}
+
+/* ---- locks that are not waited for ---- */
+
+struct holder {
+	uint32_t *lock;
+	pthread_t thread;
+	bool has_it;		/* atomic, both */
+	bool let_go;
+	bool waited_for;
+};
+
+static void *hold(void *arg)
+{
+	int64_t end = ht_now_ns() + 10000 * HT_MS * ht_scale();
+	struct holder *h = arg;
+
+	h__lock(h->lock);
+	__atomic_store_n(&h->has_it, true, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&h->let_go, __ATOMIC_ACQUIRE) && !h->waited_for) {
+		ht_sleep_ns(HT_MS);
+		h->waited_for = ht_now_ns() > end;
+	}
+	h__unlock(h->lock);
+	return NULL;
+}
+
+static bool hold_begin(struct holder *h, uint32_t *lock)
+{
+	*h = (struct holder) { .lock = lock };
+	if (pthread_create(&h->thread, NULL, hold, h))
+		return false;
+	while (!__atomic_load_n(&h->has_it, __ATOMIC_ACQUIRE))
+		ht_sleep_ns(HT_MS);
+	return true;
+}
+
+/* Was what came in between done before the lock was let go? */
+static bool hold_end(struct holder *h)
+{
+	__atomic_store_n(&h->let_go, true, __ATOMIC_RELEASE);
+	pthread_join(h->thread, NULL);
+	return !h->waited_for;
+}
+
+TEST_F(capacity, a_poll_looks_at_young_spares_without_the_lock)
+{
+	struct h_channel *a, *b;
+	struct holder h;
+
+	ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], NULL, &a, &b));
+	ASSERT_NO(pass(self, a, b, LONG));
+	h_manager_dispatch(self->m[1]);
+	ASSERT_TRUE(self->m[1]->budget.spare);
+	ASSERT_TRUE(hold_begin(&h, &self->m[1]->lock));
+	/* However long it took to get here. */
+	self->m[1]->budget.used_ns = h__now_ns();
+	h_manager_poll(self->m[1]);
+	EXPECT_TRUE(hold_end(&h));
+	EXPECT_TRUE(self->m[1]->budget.spare);
+	h_channel_close(a, H_NOWAIT);
+	h_channel_close(b, H_NOWAIT);
+}
+
+#define IDLE	((size_t)4 << 20)	/* more than is kept unused */
+
+TEST_F(capacity, giving_back_does_not_wait_for_a_thread_that_adds_memory)
+{
+	struct h_manager *m = self->m[0];
+	struct holder h;
+	size_t total;
+	void *p;
+
+	ASSERT_EQ(0, h_manager_alloc(m, IDLE, &p));
+	total = m->send.total;
+	ASSERT_TRUE(hold_begin(&h, &m->area_lock));
+	EXPECT_EQ(0, h_manager_free(m, p));
+	EXPECT_TRUE(hold_end(&h));
+	EXPECT_EQ(total, m->send.total);
+	/* And the next one does what that did not. */
+	ASSERT_EQ(0, h_manager_alloc(m, 64, &p));
+	EXPECT_EQ(0, h_manager_free(m, p));
+	EXPECT_GE(total - IDLE, m->send.total);
+}
+
+static struct {
+	bool unbind, bind, remove;
+} fails;
+
+static const struct h_dev_ops *real_ops;
+
+static int bind_or_not(struct h_terminus *t, uint32_t tag, struct h_area *a, uint64_t base,
+		       uint64_t length)
+{
+	return (a ? fails.bind : fails.unbind) ? -EINTR :
+	       real_ops->terminus_bind(t, tag, a, base, length);
+}
+
+static int remove_or_not(struct h_area *a)
+{
+	return fails.remove ? -EINTR : real_ops->area_remove(a);
+}
+
+TEST_F(capacity, memory_that_does_not_go_back_stays_of_use)
+{
+	struct h_manager *m = self->m[0];
+	struct h_dev_ops ops = *self->dev[0]->ops;
+	size_t total;
+	void *p, *q;
+	int way;
+
+	real_ops = self->dev[0]->ops;
+	ops.terminus_bind = bind_or_not;
+	ops.area_remove = remove_or_not;
+	self->dev[0]->ops = &ops;
+	for (way = 0; way < 3; way++) {
+		memset(&fails, 0, sizeof(fails));
+		ASSERT_EQ(0, h_manager_alloc(m, IDLE, &p));
+		total = m->send.total;
+		fails.unbind = way == 0;
+		fails.remove = way > 0;
+		fails.bind = way == 2;
+		EXPECT_EQ(0, h_manager_free(m, p));
+		EXPECT_EQ(total, m->send.total);
+		memset(&fails, 0, sizeof(fails));
+		ASSERT_EQ(0, h_manager_alloc(m, IDLE, &q));
+		EXPECT_EQ(way < 2, q == p);
+		EXPECT_LE(0, h__terminus_find_tag(m->terminus, q, IDLE));
+		EXPECT_EQ(0, h_manager_free(m, q));
+		EXPECT_GE(total - IDLE, m->send.total);
+	}
+	self->dev[0]->ops = real_ops;
 }
 
 TEST_F(capacity, memory_goes_back_to_the_device)

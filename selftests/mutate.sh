@@ -104,7 +104,7 @@ seed-claim     native stream,channel        libhamlyn/src/stream_send.c s/return
 free-inside    native manager               libhamlyn/src/memory.c s/if (!(piece \& PIECE_BEGINS))/if (0)/
 grow-paid      native capacity              libhamlyn/src/stream_arrive.c s/ \&\& r->paid >= all / /
 grow-budget    native capacity              libhamlyn/src/budget.c s/if (bytes > b->most - b->taken)/if (0)/
-spare-age      native capacity              libhamlyn/src/budget.c s/if (h__now_ns() - b->used_ns >= SPARE_NS)/if (0)/
+spare-age      native capacity             libhamlyn/src/budget.c s/	if (are_old(b))/	if (0)/
 spare-charge   native capacity             libhamlyn/src/channel_receive.c s/in->charged = in->room;/h__budget_give(ch->manager, in->room);/
 stage-reserve  native capacity              libhamlyn/src/stream_send.c s/err = h__stage_reserve(s);/err = 0;/
 own-tags       native capacity              libhamlyn/src/memory.c s/if (free_tags(pool->terminus) > own)/if (free_tags(pool->terminus))/
@@ -120,9 +120,11 @@ shm-unjoined   native syscall_faults        libhamlyn/src/shm_segment.c s/^\tif 
 request-id     native requests             libhamlyn/src/channel_receive.c s/kind == REPLY \&\& w->id == h__message_id(m) \&\&/kind == REPLY \&\&/
 request-late   native requests             libhamlyn/src/channel_request.c s/while (\*at \&\& (\*at)->id != id)/while (0)/
 request-drop   native requests             libhamlyn/src/channel_receive.c s/int kind = in->drop ? NOTHING :/int kind =/
-request-bound  native requests             libhamlyn/src/channel_request.c s/return h__read_once(&ch->stored_bytes) >= most;/(void)most; return false;/
+request-bound  native requests             libhamlyn/src/channel_request.c s/return h__read_once(&ch->stored_bytes) >= most ||/(void)most; return/
+request-count  native requests             libhamlyn/src/channel_request.c s/h__read_once(&ch->stored_count) >= H_MOST_STORED/0/
+request-over   native requests             libhamlyn/src/channel_request.c s/ \&\& !h__stream_is_over(ch->receiver)//
 request-card   native requests             libhamlyn/src/rendezvous.c s/if (h__get(card + KIND, 4) != h->kind)/if (0)/
-note-label     native requests             libhamlyn/src/stream_arrive.c s/!(note.label \& H_LABEL_ID))/0)/
+note-label     native requests             libhamlyn/src/channel_receive.c s/if (!(label \& H_LABEL_ID))/if (0)/
 note-more      native requests             libhamlyn/src/stream_arrive.c s/if (note.more \& H_MORE_LABELLED)/if (0)/
 note-credits   native stream                libhamlyn/src/stream_arrive.c s/if ((uint8_t)(sent - seen) > 1)/if (0)/
 note-flags     native stream                libhamlyn/src/stream_arrive.c s/if (note.flags & ~H_NOTE_FLAGS)/if (0)/

@@ -555,6 +555,102 @@ TEST_F(requests, who_does_not_receive_keeps_no_more_than_so_much)
 	EXPECT_TRUE(brings_reply(self->a, self->b, id, "own"));
 }
 
+/* Nor more than so many, however short they are. */
+TEST_F(requests, who_does_not_receive_keeps_no_more_than_so_many)
+{
+	uint32_t id = ask(self->a, self->b, "Q"), sent = 0, got = 0;
+	struct ht_poll poll;
+	struct h_message m;
+
+	self->a->limit = 16 << 20;
+	ASSERT_TRUE(comes(self->b, self->a, "Q", &m));
+	h_channel_release(self->b, &m);
+	h_channel_reply_only(self->b);
+	ht_poll_begin(&poll);
+	while (!h__channel_is_full(self->a) && ht_poll_more(&poll)) {
+		sent += !h_channel_send(self->b, "x", 1, H_NOWAIT);
+		ASSERT_EQ(-EAGAIN, h_channel_request_wait(self->a, id, &m, H_NOWAIT));
+	}
+	EXPECT_EQ(H_MOST_STORED, self->a->stored_count);
+	EXPECT_EQ(H_MOST_STORED, self->a->longs_max);
+	ht_poll_begin(&poll);
+	while (got < sent && ht_poll_more(&poll)) {
+		h_manager_dispatch(self->m[1]);
+		got += h_channel_receive(self->a, &m, H_NOWAIT) == 1;
+		h_channel_release(self->a, &m);
+	}
+	EXPECT_EQ(sent, got);
+	EXPECT_EQ(0, self->a->stored_count);
+	EXPECT_EQ(0, self->a->stored_bytes);
+	h_channel_request_cancel(self->a, id);
+	EXPECT_TRUE(in_step(self->a, self->b, "Q1"));
+}
+
+enum { SHUT_DOWN, GONE, LIED };
+
+/* As many as are kept, and then @how. */
+static const char *fill_and_end(struct h_channel *a, struct h_channel **b, uint32_t id, int how,
+				uint32_t *sent)
+{
+	struct ht_poll poll;
+	struct h_message m;
+	int ret = 0;
+
+	h_channel_reply_only(*b);
+	ht_poll_begin(&poll);
+	while (!h__channel_is_full(a) && ht_poll_more(&poll)) {
+		*sent += !h_channel_send(*b, "x", 1, H_NOWAIT);
+		if (h_channel_request_wait(a, id, &m, H_NOWAIT) != -EAGAIN)
+			return "cannot wait";
+	}
+	if (how == SHUT_DOWN)
+		do {
+			ret = h_channel_shutdown(*b, H_NOWAIT);
+			h_manager_poll(a->manager);
+		} while (ret == -EAGAIN && ht_poll_more(&poll));
+	else if (how == LIED)
+		ret = h__stream_post((*b)->sender, "x", 1, H_MORE_LABELLED, 0, SECOND) < 0;
+	if (how != GONE)
+		return ret ? "cannot end" : NULL;
+	/* As if it had been killed: it does not say that this is the end. */
+	(*b)->sender->closed = true;
+	h_channel_close(*b, H_NOWAIT);
+	*b = NULL;
+	return NULL;
+}
+
+/* The only thread waits for a reply, and nobody takes what is kept. */
+TEST_F(requests, who_waits_is_told_of_the_end_whatever_is_kept)
+{
+	static const int results[] = { 0, -ECONNRESET, -EPROTO };
+	int how;
+
+	for (how = SHUT_DOWN; how <= LIED; how++) {
+		uint32_t sent = 0, got = 0, id;
+		struct h_channel *a, *b;
+		struct h_message m;
+
+		ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], &variant->attr, &a, &b));
+		a->limit = 1;
+		id = ask(a, b, "Q");
+		ASSERT_NE(0, id);
+		ASSERT_TRUE(comes(b, a, "Q", &m));
+		h_channel_release(b, &m);
+		ASSERT_NO(fill_and_end(a, &b, id, how, &sent));
+		EXPECT_EQ(results[how], h_channel_request_wait(a, id, &m, ht_patience_ns())) {
+			TH_LOG("%d", how);
+		}
+		while (h_channel_receive(a, &m, H_NOWAIT) == 1) {
+			got++;
+			h_channel_release(a, &m);
+		}
+		EXPECT_EQ(sent, got);
+		EXPECT_EQ(results[how], h_channel_receive(a, &m, H_NOWAIT));
+		h_channel_close(a, H_NOWAIT);
+		h_channel_close(b, H_NOWAIT);
+	}
+}
+
 TEST_F(requests, what_was_kept_comes_before_the_end)
 {
 	uint32_t id = ask(self->a, self->b, "Q");
@@ -625,6 +721,24 @@ TEST_F(requests, a_plain_message_answers_what_was_received_before)
 	ASSERT_EQ('4', byte);
 	ASSERT_EQ(0, puts_to(self->b, self->a, ""));
 	EXPECT_TRUE(brings_reply(self->a, self->b, id[0], ""));
+}
+
+TEST_F(requests, what_was_too_long_to_be_received_is_not_answered)
+{
+	uint32_t id = ask(self->a, self->b, "question");
+	char data[16];
+	int ret;
+
+	do {
+		h_manager_dispatch(self->m[0]);
+		ret = (int)h_channel_recv(self->b, data, 2, H_NOWAIT);
+	} while (ret == -EAGAIN);
+	ASSERT_EQ(-EMSGSIZE, ret);
+	ASSERT_EQ(0, puts_to(self->b, self->a, "plain"));
+	EXPECT_TRUE(brings(self->a, self->b, "plain"));
+	ASSERT_EQ(8, h_channel_recv(self->b, data, sizeof(data), H_NOWAIT));
+	ASSERT_EQ(0, puts_to(self->b, self->a, "own"));
+	EXPECT_TRUE(brings_reply(self->a, self->b, id, "own"));
 }
 
 TEST_F(requests, who_knows_of_replies_answers_by_nothing_else)

@@ -138,6 +138,17 @@ static const char *pass(FIXTURE_DATA(stream) *self, size_t length, uint64_t *sen
 	return wrong;
 }
 
+/* Its own NIC refuses it: nobody will say that everything has arrived. */
+TEST_F(stream, an_end_that_does_not_leave_is_not_waited_for)
+{
+	uint64_t sent = 0, got = 0;
+
+	ASSERT_NO(pass(self, 10, &sent, &got));
+	self->sender->ticket.host = 4711;
+	EXPECT_EQ(-EPIPE, h_stream_sender_shutdown(self->sender, SECOND));
+	EXPECT_EQ(-EPIPE, h_stream_sender_shutdown(self->sender, SECOND));
+}
+
 TEST_F(stream, any_size_arrives_whole_and_in_order)
 {
 	static const size_t sizes[] = { 1, 2, 60, 127, 128, 129, 1000, 4095,

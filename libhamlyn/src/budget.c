@@ -89,7 +89,7 @@ void *h__spare_take(struct h_manager *m, size_t *room)
 			largest = &b->spares[i];
 	out = *largest;
 	*largest = (struct h_spare) {};
-	b->used_ns = h__now_ns();
+	h__write_once(&b->used_ns, h__now_ns());
 	note_spares(b);
 	h__unlock(&m->lock);
 	*room = out.room;
@@ -121,10 +121,15 @@ void h__spare_give(struct h_manager *m, void *memory, size_t room)
 		return;
 	h__lock(&m->lock);
 	out = keep(b, out);
-	b->used_ns = h__now_ns();
+	h__write_once(&b->used_ns, h__now_ns());
 	note_spares(b);
 	h__unlock(&m->lock);
 	free(out.memory);
+}
+
+static bool are_old(const struct h_budget *b)
+{
+	return h__now_ns() - h__read_once(&b->used_ns) >= SPARE_NS;
 }
 
 /* All of them at once: who receives long messages again begins anew. */
@@ -136,8 +141,11 @@ void h__spares_age(struct h_manager *m)
 
 	if (h__likely(!h__read_once(&b->spare)))
 		return;
+	/* Each poll comes here while there is one: only who finds it old takes the lock. */
+	if (!are_old(b))
+		return;
 	h__lock(&m->lock);
-	if (h__now_ns() - b->used_ns >= SPARE_NS)
+	if (are_old(b))
 		for (i = 0; i < H_SPARES; i++)
 			old[i] = drop_one(b);
 	note_spares(b);

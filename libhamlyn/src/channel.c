@@ -18,13 +18,20 @@ static void channel_free(struct h_channel *ch)
 	free(ch);
 }
 
+static uint64_t limit_of(const struct h_channel_attr *attr)
+{
+	if (!attr->max_message)
+		return H_CHANNEL_DEFAULT_MAX;
+	/* More than anybody can have; what follows is no length: see begin(). */
+	return attr->max_message < H_MORE_LABELLED ? attr->max_message : H_MORE_LABELLED - 1;
+}
+
 static struct h_half half_of(const struct h_channel_attr *attr)
 {
 	return (struct h_half) {
 		.fds = { -1, -1 },
 		.kind = H_KIND_CHANNEL,
-		.limit = attr->max_message ? attr->max_message :
-					     H_CHANNEL_DEFAULT_MAX,
+		.limit = limit_of(attr),
 	};
 }
 

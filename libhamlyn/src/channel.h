@@ -45,8 +45,13 @@ struct h_stored {
 	struct h_message message;
 };
 
-/* Of these there may be as many bytes as the longest message has, or this, and one more. */
+/*
+ * Of these there may be as many bytes as the longest message has, or H_LEAST_STORED, and one
+ * more; and so many, because what there is to free is in a table (channel_long.c) that is
+ * copied with the channel locked.
+ */
 #define H_LEAST_STORED	65536
+#define H_MOST_STORED	4096
 
 /* A request of the other end's that was received, for servers that answer by h_channel_send(). */
 struct h_asked {
@@ -99,14 +104,15 @@ struct h_channel {
 	struct h_message kept;		/* the next one: was too long for the caller */
 	struct h_stored *stored;	/* and those behind it */
 	struct h_stored **stored_tail;
-	size_t stored_bytes;
+	size_t stored_bytes;		/* atomic */
+	uint32_t stored_count;		/* atomic */
 	struct h_request *requests;
 	uint32_t request_count;
 	uint32_t last_id;
 	uint32_t here;			/* kept, stored and answers; atomic */
 	uint32_t asked_count;		/* atomic */
 	struct h_asked asked[H_MOST_ASKED];	/* the oldest first */
-	bool replies;			/* it answers by h_channel_reply() only */
+	bool replies;			/* it answers by h_channel_reply() only; atomic */
 	/* */
 	uint32_t waiting;		/* threads that were refused reading; atomic */
 	bool resting;			/* who holds reading waits for messages; atomic */
@@ -160,6 +166,8 @@ static inline uint32_t h__message_id(const struct h_message *m)
 
 /* Is there anybody for the reply to @id? */
 bool h__channel_awaits(struct h_channel *ch, uint32_t id);
+/* The same: then the caller has it, and the request is done. */
+bool h__channel_end_waiting(struct h_channel *ch, uint32_t id);
 /* Hand a reply to whom it is for, or drop it. */
 void h__channel_answer(struct h_channel *ch, uint32_t id, struct h_message *m);
 /* 1 with the reply, 0 if there is none yet, -EINVAL if there is no such request. */

@@ -70,7 +70,13 @@ static int release_long(struct h_channel *ch, const struct h_message *m)
 	return err;
 }
 
-int h_channel_release(struct h_channel *ch, struct h_message *m)
+static int released_before(struct h_channel *ch, int err)
+{
+	return h__refuse(ch->manager->dev, err, "a copy of this message was released before");
+}
+
+/* Long ones, requests, and those that no release changes. */
+static __attribute__((noinline)) int release_other(struct h_channel *ch, struct h_message *m)
 {
 	int err = 0;
 
@@ -80,11 +86,23 @@ int h_channel_release(struct h_channel *ch, struct h_message *m)
 		err = release_long(ch, m);
 	else if (m->held)
 		err = h__channel_release_record(ch, m->number);
-	if (h__unlikely(h__message_id(m)))
+	if (err)
+		return released_before(ch, err);
+	if (h__message_id(m))
 		h__channel_asked_released(ch, h__message_id(m));
+	*m = (struct h_message) {};
+	return 0;
+}
+
+int h_channel_release(struct h_channel *ch, struct h_message *m)
+{
+	int err;
+
+	if (h__unlikely(m->held != ch->id || m->is_long))
+		return release_other(ch, m);
+	err = h__channel_release_record(ch, m->number);
 	if (h__unlikely(err))
-		return h__refuse(ch->manager->dev, err,
-				 "a copy of this message was released before");
+		return released_before(ch, err);
 	*m = (struct h_message) {};
 	return 0;
 }
@@ -238,12 +256,18 @@ static int hand_over(struct h_channel *ch, struct h_message *m)
 	return kind;
 }
 
-/* 0, or what the first record of a message is, in @m, if that is all of it. */
+static int begin_refused(struct h_channel *ch, const struct h_record *record, uint64_t more,
+			 struct h_message *m);
+
+/*
+ * 0, or what the first record of a message is, in @m, if that is all of it. No limit is as
+ * large as H_MORE_LABELLED.
+ */
 static inline int begin(struct h_channel *ch, const struct h_record *record,
 			uint64_t more, uint32_t label, struct h_message *m)
 {
-	if (record->length > ch->limit || more > ch->limit - record->length)
-		return -EPROTO;
+	if (h__unlikely(record->length > ch->limit || more > ch->limit - record->length))
+		return begin_refused(ch, record, more, m);
 	if (!more) {
 		*m = (struct h_message) {
 			.data = record->data,
@@ -260,14 +284,16 @@ static inline int begin(struct h_channel *ch, const struct h_record *record,
 	return 0;
 }
 
-/* The same of a record with a label. */
+/* It has a label, or is longer than we take. */
 static __attribute__((noinline)) int
-begin_labelled(struct h_channel *ch, const struct h_record *record, uint64_t more,
-	       struct h_message *m)
+begin_refused(struct h_channel *ch, const struct h_record *record, uint64_t more,
+	      struct h_message *m)
 {
-	uint32_t label = h__stream_label(ch->receiver, record->number);
+	uint32_t label;
 
-	/* On the embedded device it may have been written since it was looked at. */
+	if (!(more & H_MORE_LABELLED))
+		return -EPROTO;
+	label = h__stream_label(ch->receiver, record->number);
 	if (!(label & H_LABEL_ID))
 		return -EPROTO;
 	return begin(ch, record, more & ~H_MORE_LABELLED, label, m);
@@ -303,10 +329,10 @@ static int go_on(const struct h_channel *ch, unsigned int *rounds,
 
 /* What has come, in @m, or 0 at the end, or an errno. */
 static int next_message(struct h_channel *ch, struct h_message *m,
-			const struct target *t, int64_t deadline_ns)
+			const struct target *t, unsigned int *rounds,
+			int64_t deadline_ns)
 {
 	struct h_record record;
-	unsigned int rounds = 0;
 	uint64_t more;
 	int ret;
 
@@ -316,9 +342,7 @@ static int next_message(struct h_channel *ch, struct h_message *m,
 			return ret || !ch->in.total ? ret : -EPROTO;
 		take_record(ch, record.number);
 		if (!ch->in.total) {
-			ret = h__unlikely((int64_t)more < 0) ?
-			      begin_labelled(ch, &record, more, m) :
-			      begin(ch, &record, more, 0, m);
+			ret = begin(ch, &record, more, 0, m);
 			if (ret)
 				return ret;
 			more &= ~H_MORE_LABELLED;
@@ -329,7 +353,7 @@ static int next_message(struct h_channel *ch, struct h_message *m,
 			return ret;
 		if (!more)
 			return hand_over(ch, m);
-		ret = go_on(ch, &rounds, deadline_ns);
+		ret = go_on(ch, rounds, deadline_ns);
 		if (ret)
 			return ret;
 	}
@@ -372,7 +396,7 @@ static int put_away(struct h_channel *ch, int kind, struct h_message *m)
 static bool is_for(struct h_channel *ch, const struct wanted *w, int kind,
 		   struct h_message *m)
 {
-	if (kind == REPLY && w->id == h__message_id(m) && h__channel_awaits(ch, w->id)) {
+	if (kind == REPLY && w->id == h__message_id(m) && h__channel_end_waiting(ch, w->id)) {
 		m->is_long &= 1;
 		return true;
 	}
@@ -382,14 +406,15 @@ static bool is_for(struct h_channel *ch, const struct wanted *w, int kind,
 }
 
 /* reading held. */
-static int receive_new(struct h_channel *ch, struct h_message *m,
-		       const struct wanted *w, int64_t deadline_ns)
+static inline __attribute__((always_inline)) int
+receive_new(struct h_channel *ch, struct h_message *m, const struct wanted *w,
+	    int64_t deadline_ns)
 {
 	unsigned int rounds = 0;
 	int ret, err;
 
 	for (;;) {
-		ret = next_message(ch, m, w->t, deadline_ns);
+		ret = next_message(ch, m, w->t, &rounds, deadline_ns);
 		if (h__likely(ret == PLAIN && !w->id))
 			return 1;
 		err = take_back(ch);
@@ -422,8 +447,9 @@ take_stored(struct h_channel *ch, struct h_message *m, const struct wanted *w)
 }
 
 /* reading held. -ENOBUFS if others have to take what is theirs first. */
-static int receive(struct h_channel *ch, struct h_message *m,
-		   const struct wanted *w, int64_t deadline_ns)
+static inline __attribute__((always_inline)) int
+receive(struct h_channel *ch, struct h_message *m, const struct wanted *w,
+	int64_t deadline_ns)
 {
 	int ret;
 

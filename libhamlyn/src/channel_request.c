@@ -123,6 +123,21 @@ bool h__channel_awaits(struct h_channel *ch, uint32_t id)
 	return awaits;
 }
 
+bool h__channel_end_waiting(struct h_channel *ch, uint32_t id)
+{
+	struct h_request **at, *q = NULL;
+	bool awaited;
+
+	lock(ch);
+	at = find(ch, id);
+	if (*at && !(*at)->answered)
+		q = take_out(ch, at);
+	unlock(ch);
+	awaited = q;
+	free(q);
+	return awaited;
+}
+
 void h__channel_answer(struct h_channel *ch, uint32_t id, struct h_message *m)
 {
 	struct h_request *q = NULL;
@@ -200,6 +215,7 @@ int h__channel_store(struct h_channel *ch, struct h_message *m)
 	*ch->stored_tail = s;
 	ch->stored_tail = &s->next;
 	h__write_once(&ch->stored_bytes, ch->stored_bytes + sizeof(*s) + m->length);
+	h__write_once(&ch->stored_count, ch->stored_count + 1);
 	count_here(ch, 1);
 	unlock(ch);
 	h__channel_tell(ch);
@@ -208,6 +224,9 @@ int h__channel_store(struct h_channel *ch, struct h_message *m)
 
 void h__channel_keep(struct h_channel *ch, const struct h_message *m)
 {
+	/* Until it is received: a message that is sent meanwhile does not answer it. */
+	if (h__message_id(m))
+		h__channel_answered(ch, h__message_id(m));
 	lock(ch);
 	ch->kept = *m;
 	count_here(ch, 1);
@@ -224,6 +243,7 @@ static struct h_stored *first_stored(struct h_channel *ch)
 	if (!ch->stored)
 		ch->stored_tail = &ch->stored;
 	h__write_once(&ch->stored_bytes, ch->stored_bytes - sizeof(*s) - s->message.length);
+	h__write_once(&ch->stored_count, ch->stored_count - 1);
 	return s;
 }
 
@@ -253,11 +273,21 @@ int h__channel_take_stored(struct h_channel *ch, struct h_message *m, size_t mos
 	return 1;
 }
 
-bool h__channel_is_full(struct h_channel *ch)
+static bool stores_most(struct h_channel *ch)
 {
 	size_t most = ch->limit > H_LEAST_STORED ? ch->limit : H_LEAST_STORED;
 
-	return h__read_once(&ch->stored_bytes) >= most;
+	return h__read_once(&ch->stored_bytes) >= most ||
+	       h__read_once(&ch->stored_count) >= H_MOST_STORED;
+}
+
+/*
+ * Not at the end: what is still to come is in the buffers, and a thread that waits for a
+ * reply, and perhaps is the only one, has to find the end after it.
+ */
+bool h__channel_is_full(struct h_channel *ch)
+{
+	return h__unlikely(stores_most(ch)) && !h__stream_is_over(ch->receiver);
 }
 
 /* ---- requests of the other end's ---- */
@@ -281,6 +311,8 @@ void h__channel_asked(struct h_channel *ch, uint32_t id)
 	pthread_t self = pthread_self();
 	uint32_t i = 0;
 
+	if (h__read_once(&ch->replies))
+		return;
 	lock(ch);
 	while (i < ch->asked_count)
 		if (ch->asked[i].id == id ||
@@ -342,6 +374,8 @@ void h__channel_asked_released(struct h_channel *ch, uint32_t id)
 {
 	uint32_t i;
 
+	if (!h__read_once(&ch->asked_count))
+		return;
 	lock(ch);
 	i = find_asked(ch, id);
 	if (i < ch->asked_count)
@@ -352,7 +386,7 @@ void h__channel_asked_released(struct h_channel *ch, uint32_t id)
 void h_channel_reply_only(struct h_channel *ch)
 {
 	lock(ch);
-	ch->replies = true;
+	h__write_once(&ch->replies, true);
 	h__write_once(&ch->asked_count, 0);
 	unlock(ch);
 }
@@ -371,7 +405,8 @@ int h_channel_reply(struct h_channel *ch, const struct h_message *request, const
 		return h__refuse(ch->manager->dev, -EINVAL, "it is no request, or was released");
 	if (request->held != ch->id)
 		return h__refuse(ch->manager->dev, -EINVAL, "the request is of another channel");
-	h_channel_reply_only(ch);
+	if (!h__read_once(&ch->replies))
+		h_channel_reply_only(ch);
 	return h__channel_send_labelled(ch, H_LABEL_REPLY | id, data, length,
 					h_deadline(timeout_ns));
 }
@@ -410,7 +445,8 @@ static int request_wait(struct h_channel *ch, uint32_t id, struct h_message *rep
 {
 	int ret = id ? h__channel_receive_reply(ch, id, reply, deadline_ns) : -EINVAL;
 
-	if (!may_wait_again(ret))
+	/* With a reply it was done when that was taken. */
+	if (ret != 1 && !may_wait_again(ret))
 		h_channel_request_cancel(ch, id);
 	return ret;
 }

@@ -66,7 +66,7 @@ struct h_budget {
 	size_t most;
 	size_t taken;		/* manager->lock, as all that follows */
 	struct h_spare spares[H_SPARES];
-	int64_t used_ns;	/* when a spare was given or taken last */
+	int64_t used_ns;	/* when a spare was given or taken last; atomic */
 	bool spare;		/* there is one; atomic */
 };
 

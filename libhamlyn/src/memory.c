@@ -418,20 +418,70 @@ static struct h_chunk *take_out(struct h_pool *pool)
 	return chunk;
 }
 
-static void chunk_end(struct h_pool *pool, struct h_chunk *chunk)
+static void chunk_free(struct h_chunk *chunk)
 {
-	if (chunk->tag >= 0)
-		h_terminus_bind(pool->terminus, chunk->tag, NULL, 0, 0);
-	h_area_remove(chunk->area);
 	free(chunk->pieces);
 	free(chunk);
 }
 
-/* Nobody waits for it: not while that would wait for who changes the tables. */
-void h__pool_trim(struct h_pool *pool)
+/* area_lock held, until the chunk is of use again. */
+static int chunk_end(struct h_pool *pool, struct h_chunk *chunk)
+{
+	int err = 0;
+
+	if (chunk->tag >= 0)
+		err = h_terminus_bind(pool->terminus, chunk->tag, NULL, 0, 0);
+	if (err)
+		return err;
+	err = h_area_remove(chunk->area);
+	if (!err)
+		chunk_free(chunk);
+	else if (chunk_bind(pool, chunk))
+		chunk->tag = -1;
+	return err;
+}
+
+/*
+ * It has stayed with the device: then somebody may as well use it, from its beginning. Not one
+ * that could not be bound again: it is full, and tried again with the next one.
+ */
+static void put_back(struct h_pool *pool, struct h_chunk *chunk)
+{
+	size_t length = h_area_length(chunk->area);
+
+	memset(chunk->pieces, 0, length / SMALLEST);
+	chunk->used = pool->terminus && chunk->tag < 0 ? length : 0;
+	chunk->next = pool->chunks;
+	pool->chunks = chunk;
+	pool->total += length;
+}
+
+/* area_lock held. False if nothing more can be given back. */
+static bool trim_one(struct h_pool *pool)
 {
 	struct h_manager *m = pool->manager;
 	struct h_chunk *chunk;
+
+	h__lock(&m->lock);
+	chunk = take_out(pool);
+	h__unlock(&m->lock);
+	if (!chunk)
+		return false;
+	if (!chunk_end(pool, chunk))
+		return true;
+	h__lock(&m->lock);
+	put_back(pool, chunk);
+	h__unlock(&m->lock);
+	return false;
+}
+
+/*
+ * Nobody waits for it: not while that would wait for a thread that changes the tables, or
+ * that adds an area, which may take minutes. There will be other calls.
+ */
+void h__pool_trim(struct h_pool *pool)
+{
+	struct h_manager *m = pool->manager;
 	struct h_why why;
 	bool much;
 
@@ -440,15 +490,11 @@ void h__pool_trim(struct h_pool *pool)
 	h__unlock(&m->lock);
 	if (!much || h__dev_changing(m->dev))
 		return;
+	if (!h__try_lock(&m->area_lock))
+		return;
 	h__why_keep(m->dev, &why);
-	h__lock(&m->area_lock);
-	do {
-		h__lock(&m->lock);
-		chunk = take_out(pool);
-		h__unlock(&m->lock);
-		if (chunk)
-			chunk_end(pool, chunk);
-	} while (chunk);
+	while (trim_one(pool))
+		;
 	h__unlock(&m->area_lock);
 	h__why_restore(m->dev, &why);
 }
@@ -466,7 +512,9 @@ void h__pool_exit(struct h_pool *pool)
 		}
 	for (chunk = pool->chunks; chunk; chunk = next) {
 		next = chunk->next;
-		chunk_end(pool, chunk);
+		/* What cannot be given back now goes with the device. */
+		if (chunk_end(pool, chunk))
+			chunk_free(chunk);
 	}
 	pool->chunks = NULL;
 }

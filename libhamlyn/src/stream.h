@@ -54,8 +54,7 @@ struct h_note {
 	uint32_t credits;	/* seen so far, see h__credit_count() */
 	uint32_t number;	/* of this record, with H_NOTE_START; behind it 4 zero bytes */
 	uint64_t more;		/* bytes of the same send still to come */
-	uint32_t label;
-	bool labelled;
+	bool labelled;		/* h__stream_label() */
 };
 
 /* ---- credits ---- */
@@ -293,6 +292,9 @@ int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 		   uint64_t *more, int64_t deadline_ns);
 /* Of a record that was not released, and is H_MORE_LABELLED: the other end's word. */
 uint32_t h__stream_label(struct h_stream_receiver *r, uint32_t number);
+
+/* Nothing will come any more; what came may not have been received yet. */
+bool h__stream_is_over(struct h_stream_receiver *r);
 
 /* Has it to be tried soon again to watch the sender? */
 bool h__stream_unwatched(struct h_stream_receiver *r);

@@ -98,7 +98,7 @@ static bool read_note(const struct h_generation *g, uint32_t index,
 		      struct h_note *note)
 {
 	const struct hamlyn_metadata *entry = h__place_entry(&g->place, index);
-	unsigned char bytes[H_LABELLED_NOTE_BYTES];
+	unsigned char bytes[H_NOTE_BYTES];
 	uint32_t length = h__read_once(&entry->meta_length);
 
 	if (h__likely(length != H_NOTE_BYTES && length != H_LABELLED_NOTE_BYTES))
@@ -108,7 +108,6 @@ static bool read_note(const struct h_generation *g, uint32_t index,
 	note->credits = (uint32_t)h__get(bytes + 4, 4);
 	note->number = (uint32_t)h__get(bytes + 8, 4);
 	note->more = h__get(bytes + 16, 8);
-	note->label = (uint32_t)h__get(bytes + 24, 4);
 	note->labelled = length == H_LABELLED_NOTE_BYTES;
 	return true;
 }
@@ -208,8 +207,7 @@ static int take_note(struct h_stream_receiver *r, struct h_generation *g,
 	a->control = note.flags & H_NOTE_HELLO ||
 		     (!a->length && !(note.flags & H_NOTE_EMPTY));
 	if (h__unlikely(note.labelled)) {
-		if (!r->messages || a->control || note.flags & H_NOTE_FIN ||
-		    !(note.label & H_LABEL_ID))
+		if (!r->messages || a->control || note.flags & H_NOTE_FIN)
 			return -EPROTO;
 		a->more |= H_MORE_LABELLED;
 	}

@@ -459,6 +459,16 @@ int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 	}
 }
 
+bool h__stream_is_over(struct h_stream_receiver *r)
+{
+	bool over;
+
+	h_receiver_lock(&r->r);
+	over = r->fin || r->gone || r->broken;
+	h_receiver_unlock(&r->r);
+	return over;
+}
+
 int h_stream_receive(struct h_stream_receiver *r, struct h_record *record,
 		     int64_t timeout_ns)
 {

@@ -756,8 +756,13 @@ static int send_fin(struct h_stream_sender *s, int64_t deadline_ns)
 		return (int)handle;
 	s->closed = true;
 	/* Or the receiver might be told first that the sender is gone. */
-	return h_send_wait(s->r.manager->terminus, handle, H_FOREVER) < 0 ?
-	       -EPIPE : 0;
+	if (h_send_wait(s->r.manager->terminus, handle, H_FOREVER) >= 0)
+		return 0;
+	/* It has not left, and is not sent again: nobody will say that everything has arrived. */
+	h_receiver_lock(&s->r);
+	s->broken = true;
+	h_receiver_unlock(&s->r);
+	return -EPIPE;
 }
 
 int h__stream_finish(struct h_stream_sender *s, int64_t deadline_ns)

@@ -35,7 +35,9 @@ struct h_channel;
 
 /**
  * struct h_channel_attr - properties of one end of a channel; zero means default
- * @max_message: longest message that this end takes, in bytes (16 MiB)
+ * @max_message: longest message that this end takes, in bytes (16 MiB). The other end can
+ *	make this one keep up to four times as much at once, and as much again for each
+ *	request of this end that is under way
  * @connect: of the connection; @connect.stream is the stream that this end receives. Only
  *	h_channel_connect() uses @connect.flags and @connect.uids
  */
@@ -139,7 +141,10 @@ void h_channel_seed(const struct h_channel *channel,
  * Return: 0, -EISCONN if it was joined already, -EINVAL if these bytes are not the seed of
  * a channel, -EPROTO if they are a seed of another version, -EALREADY if any channel was
  * joined to that end before, -ECONNRESET if the other end is gone already or cannot be
- * reached, or as h_watch(). After an error the channel is of no further use.
+ * reached, or as h_watch(). After an error the channel is of no further use, and the seed
+ * may be spent: joining claims the other end first, and what fails afterwards does not undo
+ * that, so that a second attempt with the same seed fails with -EALREADY. Make a new pair
+ * of ends.
  */
 int h_channel_join(struct h_channel *channel,
 		   const struct h_channel_seed *seed);
@@ -267,9 +272,9 @@ ssize_t h_channel_recv(struct h_channel *channel, void *data, size_t size,
  *
  * Any number of threads may do so at once, even while others receive: each gets its own
  * reply. Other messages that come meanwhile are kept for h_channel_receive(), in order,
- * up to as many bytes as the longest message that this end takes, but at least
- * 64 KiB. Beyond that the other end, and with it the reply, has to wait until some are
- * received.
+ * up to 4096 of them, and up to as many bytes as the longest message that this end takes,
+ * but at least 64 KiB. Beyond that the other end, and with it the reply, has to wait until
+ * some are received.
  *
  * A request that was sent and got no reply is given up: a reply that comes later is dropped.
  * To go on waiting instead, use h_channel_request_send() and h_channel_request_wait().
@@ -293,7 +298,10 @@ int h_channel_request(struct h_channel *channel, const void *data,
  * @timeout_ns: longest time to wait until it can be taken
  *
  * Its reply stays with this end until h_channel_request_wait() or
- * h_channel_request_cancel(): one of them has to be called.
+ * h_channel_request_cancel(): one of them has to be called. A reply may be as long as
+ * the longest message that this end takes, and is not charged to the manager's budget: n
+ * requests under way cost up to n times max_message of struct h_channel_attr. With peers
+ * that are not trusted choose both with that in mind.
  *
  * Return: 0; -EBUSY if 1024 requests are under way; or as h_channel_send(): then
  * nothing was sent.
