@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: MIT
 #
 # libhamlyn.a and libhamlyn.so.
-LIB_SRC := $(wildcard libhamlyn/src/*.c)
+LIB_SRC := $(wildcard libhamlyn/src/*/*.c)
 LIB_OBJ := $(LIB_SRC:libhamlyn/src/%.c=$(BUILD)/obj/lib/%.o)
-LIB_HDR := $(wildcard libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h libhamlyn/src/*.h uapi/linux/*.h)
+LIB_HDR := $(wildcard libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h libhamlyn/src/*/*.h uapi/linux/*.h)
+# Its own headers are named with their folder; the core asks for port_user.h.
+LIB_INC := -Ilibhamlyn/src -Ilibhamlyn/src/embedded -Idriver/core
 LIB_SO := $(BUILD)/libhamlyn.so.$(VERSION)
 
 lib: $(BUILD)/libhamlyn.a $(BUILD)/libhamlyn.so
 
 $(BUILD)/obj/lib/%.o: libhamlyn/src/%.c $(LIB_HDR) $(CORE)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core $(CFLAGS_ALL) -fPIC -fno-semantic-interposition -c $< -o $@
+	$(CC) $(CPPFLAGS_ALL) $(LIB_INC) $(CFLAGS_ALL) -fPIC -fno-semantic-interposition -c $< -o $@
 
 # Call backs may be left by an exception: that ends what they have begun
-$(BUILD)/obj/lib/ready.o: CFLAGS_ALL += -fexceptions
+$(BUILD)/obj/lib/manager/ready.o: CFLAGS_ALL += -fexceptions
 
 $(BUILD)/libhamlyn.a: $(LIB_OBJ)
 	rm -f $@

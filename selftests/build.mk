@@ -37,8 +37,9 @@ $(BUILD)/selftests/%: selftests/%.c selftests/hamlyn_test.c $(wildcard selftests
 	$(CC) $(CPPFLAGS_ALL) -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) $(TEST_LINK) \
 		$< selftests/hamlyn_test.c $(BUILD)/libhamlyn.a -lpthread -o $@
 
-# They make what the dead leave behind, and hold the locks of the library.
-$(BUILD)/selftests/crowd $(BUILD)/selftests/priority: private CPPFLAGS_ALL += -Ilibhamlyn/src -Idriver/core
+# They make what the dead leave behind, hold the locks of the library, or count what it keeps.
+TESTS_INSIDE := $(shell grep -lE '^#include "(\.\./libhamlyn/src/|refused_watch\.h)' selftests/*.c)
+$(call test_bins,$(TESTS_INSIDE)): private CPPFLAGS_ALL += $(LIB_INC)
 
 selftests: $(call test_bins,$(TESTS_BOTH) $(TESTS_SHM) $(TESTS_KERNEL) $(TESTS_DEBUG))
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* For what others' words make a receiver do, and what is counted. */
-#include "../libhamlyn/src/channel.h"
+#include "../libhamlyn/src/channel/channel.h"
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"

@@ -9,7 +9,7 @@
 #include <hamlyn/channel.h>
 
 /* For records that say anything, and to know what a thread is at. */
-#include "../libhamlyn/src/channel.h"
+#include "../libhamlyn/src/channel/channel.h"
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"

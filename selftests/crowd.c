@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /* What the dead leave behind is made here: they cannot be killed at that instruction. */
-#include "manager.h"
-#include "shm.h"
+#include "../libhamlyn/src/manager/manager.h"
+#include "../libhamlyn/src/embedded/shm.h"
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"

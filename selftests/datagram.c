@@ -11,7 +11,7 @@
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
 #include "stopped.h"
-#include "../libhamlyn/src/xxh.h"
+#include "../libhamlyn/src/low/xxh.h"
 
 #define LENGTH	300000
 #define PAGE	4096

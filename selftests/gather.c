@@ -13,7 +13,7 @@
 #include <ucontext.h>
 
 /* To stop within the search for a tag. */
-#include "../libhamlyn/src/internal.h"
+#include "../libhamlyn/src/low/internal.h"
 
 FIXTURE(gather) {
 	struct ht_pair pair;

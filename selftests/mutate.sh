@@ -79,75 +79,75 @@ guard-asked    native unit_guard            driver/core/tx.c     s/hml_guard_pau
 guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(\&h, reject) \&\& !sender->guessed) {/if (0) {/
 guard-late     native unit_guard            driver/core/rx.c     s/if (!hml_port_knew(nic, \&h, sender))/if (1)/
 guard-ticket   native unit_guard            driver/core/rx.c     s/ \&\& !(h->flags \& HAMLYN_PACKET_TICKET);/;/
-shm-late       native stream                libhamlyn/src/shm_watch.c s/remember(shm, k->slot, k->key);/;/
+shm-late       native stream                libhamlyn/src/embedded/shm_watch.c s/remember(shm, k->slot, k->key);/;/
 link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(nic->link->down))/if (0)/
 link-unfed     native unit_link             driver/core/link.c   s/if (!watchdog_ms)/if (1)/
 link-sender    native unit_link             driver/core/tx.c     s/if (likely(hml_link_up(nic) \&\& to/if (likely(to/
 link-receiver  native unit_link             driver/core/tx.c     s/(to == nic || hml_link_up(to))/1/
-shm-rekey      native conformance_beyond    libhamlyn/src/shm_device.c s/WRITE_ONCE(rec->slot.key, keys\[0\]);//
-place-leftover native leftover              libhamlyn/src/place.c s/^\tmemset(p->data.addr, 0, p->data.length);//
-group-leftover native leftover              libhamlyn/src/group.c s/^\tmemset(g->r.data, 0, g->length);//
-datagram-erase native datagram              libhamlyn/src/datagram.c s/memset(data + d->here.offset, 0, d->here.length);/;/
-datagram-all   native datagram              libhamlyn/src/datagram.c s/memset(data, 0, d->length);/;/
-datagram-alone native datagram              libhamlyn/src/datagram.c s/told->length == h__read_once(&entry->length) \&\&/1 \&\&/
-datagram-check native datagram              libhamlyn/src/datagram.c s/good = check == check_word(.*);/good = true;/
-datagram-end   native datagram              libhamlyn/src/datagram.c s/(bytes != d->partial \&\& bytes <= d->length)/bytes != d->partial/
-datagram-live  native datagram              libhamlyn/src/datagram.c s/return dev->ops->grace \&\& !dev->ops->grace(dev, &d->grace, about);/return dev->ops->grace;/
-grace-dead     native datagram              libhamlyn/src/shm_table.c s/^\treturn ask \&\& (!owner || !h__shm_alive(dev, owner - 1));/\treturn false;/
-stream-debt    native channel               libhamlyn/src/stream_receive.c s/^\th_receiver_owes(&r->r, r->late || r->fin_due);/\th_receiver_owes(\&r->r, false);/
-gather-left    native gather                libhamlyn/src/gather.c s/over = m->left || m->gone;/over = false;/
-release-long   native channel               libhamlyn/src/channel_long.c s/ || ch->longs\[m->number\].serial != m->serial//
-release-record native channel               libhamlyn/src/channel_receive.c s/ \&\& !ch->done\[number \& ch->done_mask\])/)/
-release-owner  native channel               libhamlyn/src/channel_receive.c s/if (m->held \&\& m->held != ch->id)/if (0)/
-shm-claim      native stream,channel        libhamlyn/src/shm_watch.c s/if (hw->claim \&\& slot->claimed)/if (0)/
-seed-claim     native stream,channel        libhamlyn/src/stream_send.c s/return s->claims \&\& s->generation == 1/return 0/
-free-inside    native manager               libhamlyn/src/memory.c s/if (!(piece \& PIECE_BEGINS))/if (0)/
-grow-paid      native capacity              libhamlyn/src/stream_arrive.c s/ \&\& r->paid >= all / /
-grow-budget    native capacity              libhamlyn/src/budget.c s/if (bytes > b->most - b->taken)/if (0)/
-spare-age      native capacity             libhamlyn/src/budget.c s/	if (are_old(b))/	if (0)/
-spare-charge   native capacity             libhamlyn/src/channel_receive.c s/in->charged = in->room;/h__budget_give(ch->manager, in->room);/
-stage-reserve  native capacity              libhamlyn/src/stream_send.c s/err = h__stage_reserve(s);/err = 0;/
-own-tags       native capacity              libhamlyn/src/memory.c s/if (free_tags(pool->terminus) > own)/if (free_tags(pool->terminus))/
-free-twice     native manager               libhamlyn/src/memory.c s/if (!(piece \& PIECE_GIVEN))/if (0)/
-dispatch-bound native manager               libhamlyn/src/ready.c s/while (rounds-- \&\& h_manager_poll/while ((void)rounds, h_manager_poll/
-unread-replies native rendezvous            libhamlyn/src/rendezvous_listen.c s/of_user >= UNREAD_OF_USER/0/
-slow-close     native rendezvous            libhamlyn/src/rendezvous_close.c s/later = make_room();/later = make_room() \&\& 0;/
-grace-goes-on  native crowd                 libhamlyn/src/shm_table.c s/if (g \&\& g->about != about)/if (g)/
-shm-owner      native hostile_segment       libhamlyn/src/shm_segment.c s/if (st.st_uid != geteuid())$/if (0)/; s/if (st.st_mode & 077)$/if (0)/
-lock-lend      native priority              libhamlyn/src/lock.c s/err = lock_asleep(word, self, deadline_ns);/err = lock_alone(word, self, deadline_ns);/
-shm-left       native syscall_faults        libhamlyn/src/shm_segment.c s/if ((flags \& O_CREAT) \&\& .*$/if (0)/
-shm-unjoined   native syscall_faults        libhamlyn/src/shm_segment.c s/^\tif (is_left_behind(dev->fd))$/\tif (0)/
-request-id     native requests             libhamlyn/src/channel_receive.c s/kind == REPLY \&\& w->id == h__message_id(m) \&\&/kind == REPLY \&\&/
-request-late   native requests             libhamlyn/src/channel_request.c s/while (\*at \&\& (\*at)->id != id)/while (0)/
-request-drop   native requests             libhamlyn/src/channel_receive.c s/int kind = in->drop ? NOTHING :/int kind =/
-request-bound  native requests             libhamlyn/src/channel_request.c s/return h__read_once(&ch->stored_bytes) >= most ||/(void)most; return/
-request-count  native requests             libhamlyn/src/channel_request.c s/h__read_once(&ch->stored_count) >= H_MOST_STORED/0/
-request-over   native requests             libhamlyn/src/channel_request.c s/ \&\& !h__stream_is_over(ch->receiver)//
-request-card   native requests             libhamlyn/src/rendezvous.c s/if (h__get(card + KIND, 4) != h->kind)/if (0)/
-note-label     native requests             libhamlyn/src/channel_receive.c s/if (!(label \& H_LABEL_ID))/if (0)/
-note-more      native requests             libhamlyn/src/stream_arrive.c s/if (note.more \& H_MORE_LABELLED)/if (0)/
-note-credits   native stream                libhamlyn/src/stream_arrive.c s/if ((uint8_t)(sent - seen) > 1)/if (0)/
-note-flags     native stream                libhamlyn/src/stream_arrive.c s/if (note.flags & ~H_NOTE_FLAGS)/if (0)/
-note-empty     native stream                libhamlyn/src/stream_arrive.c s/(!r->messages || a->length))/a->length)/
-note-length    native stream                libhamlyn/src/stream_arrive.c s/if (length > g->buffer) {/if (0) {/
-note-start     native stream                libhamlyn/src/stream_arrive.c s/if (!(note.flags & H_NOTE_START) || /if (/
-note-number    native stream                libhamlyn/src/stream_arrive.c s/ || note.number != r->high)/)/
-hello-twice    native stream                libhamlyn/src/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (length != H_SEED_BYTES)/
-hello-length   native stream                libhamlyn/src/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (r->connected)/
-credit-bound   native stream                libhamlyn/src/stream_send.c s/if (released - s->released > sent - s->released)/if (0)/
-credit-short   native stream                libhamlyn/src/stream_send.c s/if (length < H_CREDIT_SHORT ||/if (/
-credit-long    native stream                libhamlyn/src/stream_send.c s/(flags & H_CREDIT_SEED \&\& length < H_CREDIT_LONG)) {/0) {/
-credit-fixed   native stream                libhamlyn/src/stream_send.c s/if (flags & H_CREDIT_SEED \&\& s->fixed) {/if (0) {/
-credit-smaller native stream                libhamlyn/src/stream_send.c s/ || f.buffer <= s->buffer)/)/
-seed-sense     native stream,rendezvous     libhamlyn/src/stream_send.c s/if (!seed_makes_sense(&f) || /if (/
-seed-credit    native rendezvous            libhamlyn/src/stream_arrive.c s/if (f.entries != H_CREDITS || /if (/
-seed-check     native rendezvous            libhamlyn/src/seed.c  s/h__get(p + CHECK, 4) != h__check_word(p, CHECK))/0)/
-seed-version   native rendezvous            libhamlyn/src/seed.c  s/if (p\[4\] != SEED_VERSION)/if (0)/
-seed-kind      native stream,rendezvous     libhamlyn/src/seed.c  s/p\[KIND\] != kind || //
-card-check     native rendezvous            libhamlyn/src/rendezvous.c s/if (h__get(card + CHECK, 4) != h__check_word(card, CHECK))/if (0)/
-card-kind      native rendezvous            libhamlyn/src/rendezvous.c s/if (h__get(card + KIND, 2) != (h->kind \& 0xffff))/if (0)/; s/if (h__get(card + KIND, 4) != h->kind)/if (0)/
-said-version   native rendezvous            libhamlyn/src/rendezvous_message.c s/|| s->other_version ||/||/
-reply-what     native rendezvous            libhamlyn/src/rendezvous_connect.c s/(s->what != H_SAYS_REPLY || s->status/(s->status/
+shm-rekey      native conformance_beyond    libhamlyn/src/embedded/shm_device.c s/WRITE_ONCE(rec->slot.key, keys\[0\]);//
+place-leftover native leftover              libhamlyn/src/manager/place.c s/^\tmemset(p->data.addr, 0, p->data.length);//
+group-leftover native leftover              libhamlyn/src/message/group.c s/^\tmemset(g->r.data, 0, g->length);//
+datagram-erase native datagram              libhamlyn/src/message/datagram.c s/memset(data + d->here.offset, 0, d->here.length);/;/
+datagram-all   native datagram              libhamlyn/src/message/datagram.c s/memset(data, 0, d->length);/;/
+datagram-alone native datagram              libhamlyn/src/message/datagram.c s/told->length == h__read_once(&entry->length) \&\&/1 \&\&/
+datagram-check native datagram              libhamlyn/src/message/datagram.c s/good = check == check_word(.*);/good = true;/
+datagram-end   native datagram              libhamlyn/src/message/datagram.c s/(bytes != d->partial \&\& bytes <= d->length)/bytes != d->partial/
+datagram-live  native datagram              libhamlyn/src/message/datagram.c s/return dev->ops->grace \&\& !dev->ops->grace(dev, &d->grace, about);/return dev->ops->grace;/
+grace-dead     native datagram              libhamlyn/src/embedded/shm_table.c s/^\treturn ask \&\& (!owner || !h__shm_alive(dev, owner - 1));/\treturn false;/
+stream-debt    native channel               libhamlyn/src/stream/stream_receive.c s/^\th_receiver_owes(&r->r, r->late || r->fin_due);/\th_receiver_owes(\&r->r, false);/
+gather-left    native gather                libhamlyn/src/message/gather.c s/over = m->left || m->gone;/over = false;/
+release-long   native channel               libhamlyn/src/channel/channel_long.c s/ || ch->longs\[m->number\].serial != m->serial//
+release-record native channel               libhamlyn/src/channel/channel_receive.c s/ \&\& !ch->done\[number \& ch->done_mask\])/)/
+release-owner  native channel               libhamlyn/src/channel/channel_receive.c s/if (m->held \&\& m->held != ch->id)/if (0)/
+shm-claim      native stream,channel        libhamlyn/src/embedded/shm_watch.c s/if (hw->claim \&\& slot->claimed)/if (0)/
+seed-claim     native stream,channel        libhamlyn/src/stream/stream_send.c s/return s->claims \&\& s->generation == 1/return 0/
+free-inside    native manager               libhamlyn/src/manager/memory.c s/if (!(piece \& PIECE_BEGINS))/if (0)/
+grow-paid      native capacity              libhamlyn/src/stream/stream_arrive.c s/ \&\& r->paid >= all / /
+grow-budget    native capacity              libhamlyn/src/manager/budget.c s/if (bytes > b->most - b->taken)/if (0)/
+spare-age      native capacity             libhamlyn/src/manager/budget.c s/	if (are_old(b))/	if (0)/
+spare-charge   native capacity             libhamlyn/src/channel/channel_receive.c s/in->charged = in->room;/h__budget_give(ch->manager, in->room);/
+stage-reserve  native capacity              libhamlyn/src/stream/stream_send.c s/err = h__stage_reserve(s);/err = 0;/
+own-tags       native capacity              libhamlyn/src/manager/memory.c s/if (free_tags(pool->terminus) > own)/if (free_tags(pool->terminus))/
+free-twice     native manager               libhamlyn/src/manager/memory.c s/if (!(piece \& PIECE_GIVEN))/if (0)/
+dispatch-bound native manager               libhamlyn/src/manager/ready.c s/while (rounds-- \&\& h_manager_poll/while ((void)rounds, h_manager_poll/
+unread-replies native rendezvous            libhamlyn/src/rendezvous/rendezvous_listen.c s/of_user >= UNREAD_OF_USER/0/
+slow-close     native rendezvous            libhamlyn/src/rendezvous/rendezvous_close.c s/later = make_room();/later = make_room() \&\& 0;/
+grace-goes-on  native crowd                 libhamlyn/src/embedded/shm_table.c s/if (g \&\& g->about != about)/if (g)/
+shm-owner      native hostile_segment       libhamlyn/src/embedded/shm_segment.c s/if (st.st_uid != geteuid())$/if (0)/; s/if (st.st_mode & 077)$/if (0)/
+lock-lend      native priority              libhamlyn/src/low/lock.c s/err = lock_asleep(word, self, deadline_ns);/err = lock_alone(word, self, deadline_ns);/
+shm-left       native syscall_faults        libhamlyn/src/embedded/shm_segment.c s/if ((flags \& O_CREAT) \&\& .*$/if (0)/
+shm-unjoined   native syscall_faults        libhamlyn/src/embedded/shm_segment.c s/^\tif (is_left_behind(dev->fd))$/\tif (0)/
+request-id     native requests             libhamlyn/src/channel/channel_receive.c s/kind == REPLY \&\& w->id == h__message_id(m) \&\&/kind == REPLY \&\&/
+request-late   native requests             libhamlyn/src/channel/channel_request.c s/while (\*at \&\& (\*at)->id != id)/while (0)/
+request-drop   native requests             libhamlyn/src/channel/channel_receive.c s/int kind = in->drop ? NOTHING :/int kind =/
+request-bound  native requests             libhamlyn/src/channel/channel_request.c s/return h__read_once(&ch->stored_bytes) >= most ||/(void)most; return/
+request-count  native requests             libhamlyn/src/channel/channel_request.c s/h__read_once(&ch->stored_count) >= H_MOST_STORED/0/
+request-over   native requests             libhamlyn/src/channel/channel_request.c s/ \&\& !h__stream_is_over(ch->receiver)//
+request-card   native requests             libhamlyn/src/rendezvous/rendezvous.c s/if (h__get(card + KIND, 4) != h->kind)/if (0)/
+note-label     native requests             libhamlyn/src/channel/channel_receive.c s/if (!(label \& H_LABEL_ID))/if (0)/
+note-more      native requests             libhamlyn/src/stream/stream_arrive.c s/if (note.more \& H_MORE_LABELLED)/if (0)/
+note-credits   native stream                libhamlyn/src/stream/stream_arrive.c s/if ((uint8_t)(sent - seen) > 1)/if (0)/
+note-flags     native stream                libhamlyn/src/stream/stream_arrive.c s/if (note.flags & ~H_NOTE_FLAGS)/if (0)/
+note-empty     native stream                libhamlyn/src/stream/stream_arrive.c s/(!r->messages || a->length))/a->length)/
+note-length    native stream                libhamlyn/src/stream/stream_arrive.c s/if (length > g->buffer) {/if (0) {/
+note-start     native stream                libhamlyn/src/stream/stream_arrive.c s/if (!(note.flags & H_NOTE_START) || /if (/
+note-number    native stream                libhamlyn/src/stream/stream_arrive.c s/ || note.number != r->high)/)/
+hello-twice    native stream                libhamlyn/src/stream/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (length != H_SEED_BYTES)/
+hello-length   native stream                libhamlyn/src/stream/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (r->connected)/
+credit-bound   native stream                libhamlyn/src/stream/stream_send.c s/if (released - s->released > sent - s->released)/if (0)/
+credit-short   native stream                libhamlyn/src/stream/stream_send.c s/if (length < H_CREDIT_SHORT ||/if (/
+credit-long    native stream                libhamlyn/src/stream/stream_send.c s/(flags & H_CREDIT_SEED \&\& length < H_CREDIT_LONG)) {/0) {/
+credit-fixed   native stream                libhamlyn/src/stream/stream_send.c s/if (flags & H_CREDIT_SEED \&\& s->fixed) {/if (0) {/
+credit-smaller native stream                libhamlyn/src/stream/stream_send.c s/ || f.buffer <= s->buffer)/)/
+seed-sense     native stream,rendezvous     libhamlyn/src/stream/stream_send.c s/if (!seed_makes_sense(&f) || /if (/
+seed-credit    native rendezvous            libhamlyn/src/stream/stream_arrive.c s/if (f.entries != H_CREDITS || /if (/
+seed-check     native rendezvous            libhamlyn/src/manager/seed.c  s/h__get(p + CHECK, 4) != h__check_word(p, CHECK))/0)/
+seed-version   native rendezvous            libhamlyn/src/manager/seed.c  s/if (p\[4\] != SEED_VERSION)/if (0)/
+seed-kind      native stream,rendezvous     libhamlyn/src/manager/seed.c  s/p\[KIND\] != kind || //
+card-check     native rendezvous            libhamlyn/src/rendezvous/rendezvous.c s/if (h__get(card + CHECK, 4) != h__check_word(card, CHECK))/if (0)/
+card-kind      native rendezvous            libhamlyn/src/rendezvous/rendezvous.c s/if (h__get(card + KIND, 2) != (h->kind \& 0xffff))/if (0)/; s/if (h__get(card + KIND, 4) != h->kind)/if (0)/
+said-version   native rendezvous            libhamlyn/src/rendezvous/rendezvous_message.c s/|| s->other_version ||/||/
+reply-what     native rendezvous            libhamlyn/src/rendezvous/rendezvous_connect.c s/(s->what != H_SAYS_REPLY || s->status/(s->status/
 am-sequence    native am-engine             libhamlyn/am/arrive.c s/if (am_unlikely(p->seq != r->seq + 1))/if (0)/
 am-duplicate   native am-engine             libhamlyn/am/arrive.c s/p->seq != r->seq + 1))/p->seq != r->seq + 1 \&\& p->seq != r->seq))/
 am-too-new     native am-engine             libhamlyn/am/arrive.c s/am_unlikely(p->seq != r->seq + 1)/(int32_t)(p->seq - r->seq) <= 0/
@@ -216,8 +216,8 @@ am-reply-enabled native am-rules            libhamlyn/am/reply.c  s/if (am_unlik
 am-reply-where native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(am->context != AM_IN_REQUEST))/if (0)/
 am-reply-once  native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(am->replied))/if (0)/
 am-reply-dest  native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(dest != HPAM_reply_dest))/if (0)/
-shm-watch-fd   native errnos                libhamlyn/src/shm_watch.c s/if (!ticket \&\& hml_bucket_until/if (hml_bucket_until/
-shm-watch-held native errnos                libhamlyn/src/shm_watch.c s/if (!ticket \&\& hml_bucket_until/if (0 \&\& hml_bucket_until/
+shm-watch-fd   native errnos                libhamlyn/src/embedded/shm_watch.c s/if (!ticket \&\& hml_bucket_until/if (hml_bucket_until/
+shm-watch-held native errnos                libhamlyn/src/embedded/shm_watch.c s/if (!ticket \&\& hml_bucket_until/if (0 \&\& hml_bucket_until/
 am-watch       native am-killed             libhamlyn/am/start.c  s/return p != am->self &&/return 0 \&\&/
 am-program     native am-programs           libhamlyn/am/start.c  s/if (theirs.program != id->program)/if (0)/
 am-libraries   native am-libraries          libhamlyn/am/start.c  s/if (theirs.libraries != id->libraries)/if (0)/
@@ -382,7 +382,7 @@ uevent-move    vm hostile_uevent            driver/netlink_nic.c s/hml_nic_show_
 uevent-home    vm hostile_uevent            driver/nic.c         /^static void move_home/,/^}/s/^\thml_nic_show_in(d, .init_net);$/\t;/
 nl-netns       vm hostile_admin             driver/netlink.c     s/hml_nic_get(genl_info_net(info), from)/hml_nic_get(NULL, from)/
 nl-dump-netns  vm hostile_admin             driver/netlink_dump.c s/hml_nic_get(dump->net, from)/hml_nic_get(NULL, from)/
-lib-cloexec    vm inherit                   libhamlyn/src/kernel.c s/O_RDWR | O_CLOEXEC/O_RDWR/
+lib-cloexec    vm inherit                   libhamlyn/src/low/kernel.c s/O_RDWR | O_CLOEXEC/O_RDWR/
 '
 
 BUILD=$(realpath -m "${BUILD:-build}")

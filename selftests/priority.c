@@ -13,8 +13,8 @@
 
 #include <hamlyn/channel.h>
 
-#include "../libhamlyn/src/channel.h"
-#include "../libhamlyn/src/shm.h"
+#include "../libhamlyn/src/channel/channel.h"
+#include "../libhamlyn/src/embedded/shm.h"
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"

@@ -6,7 +6,7 @@
 #include <hamlyn/channel.h>
 
 /* For labels that say anything, and numbers near their end. */
-#include "../libhamlyn/src/channel.h"
+#include "../libhamlyn/src/channel/channel.h"
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"

@@ -5,7 +5,7 @@
 #include <hamlyn/stream.h>
 
 /* For the numbers of records: nobody can wait until they wrap around. */
-#include "../libhamlyn/src/stream.h"
+#include "../libhamlyn/src/stream/stream.h"
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"

@@ -5,7 +5,7 @@
 #include <hamlyn/stream.h>
 
 /* To see that another thread is in the middle of a send. */
-#include "../libhamlyn/src/stream.h"
+#include "../libhamlyn/src/stream/stream.h"
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"

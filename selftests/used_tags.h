@@ -6,7 +6,7 @@
 #ifndef USED_TAGS_H
 #define USED_TAGS_H
 
-#include "../libhamlyn/src/manager.h"
+#include "../libhamlyn/src/manager/manager.h"
 
 /* The manager's end takes them back. */
 static inline const char *use_up_tags(struct h_manager *m)

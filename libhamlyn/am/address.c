@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "am.h"
-#include "../src/xxh.h"
+#include "../src/low/xxh.h"
 
 #define MAX_LIBRARIES	64
 #define MAX_MODULES	(MAX_LIBRARIES + 1)	/* the program is the first one */

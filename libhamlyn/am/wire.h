@@ -6,7 +6,7 @@
 #include <sched.h>
 
 #include "am.h"
-#include "../src/xxh.h"
+#include "../src/low/xxh.h"
 
 #define AM_WIRE_TRIES	1000000
 

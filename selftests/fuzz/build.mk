@@ -18,10 +18,10 @@ FUZZ_BINS := $(FUZZ_TARGETS:%=$(FUZZ)/%)
 
 fuzz_sanitize := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 fuzz_includes := -D_GNU_SOURCE -DHAMLYN_VERSION='"fuzz"' -I$(FUZZ_DIR) -Iuapi -Ilibhamlyn/include \
-	-Ilibhamlyn/src -Idriver/core
+	-Ilibhamlyn/src -Ilibhamlyn/src/embedded -Idriver/core
 fuzz_cflags := -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-function $(fuzz_includes) \
 	-fsanitize=fuzzer-no-link $(fuzz_sanitize)
-fuzz_headers := $(wildcard $(FUZZ_DIR)/*.h driver/core/*.[ch] libhamlyn/src/*.h \
+fuzz_headers := $(wildcard $(FUZZ_DIR)/*.h driver/core/*.[ch] libhamlyn/src/*/*.h \
 	libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h uapi/linux/*.h)
 
 fuzz: $(FUZZ_BINS)
@@ -36,7 +36,7 @@ $(FUZZ)/lib/%.o: libhamlyn/src/%.c $(fuzz_headers)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(fuzz_cflags) -c $< -o $@
 
-$(FUZZ)/libhamlyn.a: $(patsubst libhamlyn/src/%.c,$(FUZZ)/lib/%.o,$(wildcard libhamlyn/src/*.c))
+$(FUZZ)/libhamlyn.a: $(patsubst libhamlyn/src/%.c,$(FUZZ)/lib/%.o,$(wildcard libhamlyn/src/*/*.c))
 	rm -f $@
 	ar rcs $@ $^
 

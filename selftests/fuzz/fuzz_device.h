@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "internal.h"
-#include "shm.h"
+#include "low/internal.h"
+#include "embedded/shm.h"
 
 /* Nobody is held back for guesses: the target makes a great many. */
 static struct h_dev *fuzz_device(const char *name)

@@ -10,7 +10,7 @@
 #include <hamlyn/tagged.h>
 
 #include "fuzz_device.h"
-#include "manager.h"
+#include "manager/manager.h"
 
 #define LENGTH		700
 #define TAGS		6

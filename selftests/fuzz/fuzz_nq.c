@@ -6,8 +6,8 @@
  */
 #include "fuzz_core.h"
 
-#include "internal.h"
-#include "recv.c"
+#include "low/internal.h"
+#include "low/recv.c"
 
 #define STEPS	300
 

@@ -12,8 +12,8 @@
 #include <hamlyn/channel.h>
 
 #include "fuzz_device.h"
-#include "channel.h"
-#include "rendezvous.h"
+#include "channel/channel.h"
+#include "rendezvous/rendezvous.h"
 
 #define BYTES		220		/* of a message, see rendezvous_message.c */
 #define AT_CARD		40

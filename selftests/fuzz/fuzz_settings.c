@@ -16,7 +16,7 @@
 #define h__shm_trylock	settings_trylock
 #define h__shm_unlock	settings_unlock
 #define h__shm_alive	settings_alive
-#include "shm_segment.c"
+#include "embedded/shm_segment.c"
 #undef h__shm_attach
 
 static uint64_t unit_of(char c)

@@ -6,8 +6,8 @@
 #include <hamlyn/channel.h>
 
 #include "fuzz_device.h"
-#include "channel.h"
-#include "stream.h"
+#include "channel/channel.h"
+#include "stream/stream.h"
 
 #define BUFFERS		4
 #define SIZE		128

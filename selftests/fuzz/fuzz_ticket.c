@@ -15,7 +15,7 @@
 #include <hamlyn/tagged.h>
 
 #include "fuzz_device.h"
-#include "manager.h"
+#include "manager/manager.h"
 
 #define GUARD		0xa5
 #define AREA		4096

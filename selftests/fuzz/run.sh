@@ -44,18 +44,18 @@ one-shot packet driver/core/rx.c s/if (!(state & HAMLYN_META_ARMED) ||/if (/
 last-entry nq driver/core/notify.c s/used >= nq->mask ||/used > nq->mask ||/
 quiet nq driver/core/notify.c s/if (unlikely(!wake) &&/if (0 \&\&/
 pass-of-another sched driver/core/sched.c s/^\t\torder->idle\[r\]--;/\t\t;/
-ticket-length ticket libhamlyn/src/ticket.c s/length < H_TICKET_BYTES || //
-ticket-file ticket libhamlyn/src/shm_ticket.c s/f->key != READ_ONCE(slot->ticket_key)/0/
-slot-range embedded libhamlyn/src/object.c s/if (!inside(a, at->base, s->length) ||/if (/
-area-in-use embedded libhamlyn/src/object.c /^int h_area_remove/,/^}/s/if (a->users)/if (0)/
-watch-end segment libhamlyn/src/shm_table.c s/i < shm_watch_end(seg)/i < seg->watch_end/
-page-table segment libhamlyn/src/shm_table.c s/if (end > shm->pages)/if (0)/
-credit stream libhamlyn/src/stream_send.c s/if (released - s->released > sent - s->released) {/if (0) {/
-message-limit stream libhamlyn/src/channel_receive.c s/if (record->length > ch->limit || more > ch->limit - record->length)/if (0)/
-message-end stream libhamlyn/src/channel_receive.c s/ || record->length > in->total - in->done ||/ ||/
-datagram-offset message libhamlyn/src/datagram.c s/|| out->offset > d->length ||/||/
-empty-message rendezvous libhamlyn/src/rendezvous_message.c s/^\tif (n < 0)$/\tif (n <= 0)/
-name-characters settings libhamlyn/src/shm_segment.c s/if (!isalnum((unsigned char)spec\[i\]) \&\&/if (0 \&\&/
+ticket-length ticket libhamlyn/src/low/ticket.c s/length < H_TICKET_BYTES || //
+ticket-file ticket libhamlyn/src/embedded/shm_ticket.c s/f->key != READ_ONCE(slot->ticket_key)/0/
+slot-range embedded libhamlyn/src/low/object.c s/if (!inside(a, at->base, s->length) ||/if (/
+area-in-use embedded libhamlyn/src/low/object.c /^int h_area_remove/,/^}/s/if (a->users)/if (0)/
+watch-end segment libhamlyn/src/embedded/shm_table.c s/i < shm_watch_end(seg)/i < seg->watch_end/
+page-table segment libhamlyn/src/embedded/shm_table.c s/if (end > shm->pages)/if (0)/
+credit stream libhamlyn/src/stream/stream_send.c s/if (released - s->released > sent - s->released) {/if (0) {/
+message-limit stream libhamlyn/src/channel/channel_receive.c s/if (record->length > ch->limit || more > ch->limit - record->length)/if (0)/
+message-end stream libhamlyn/src/channel/channel_receive.c s/ || record->length > in->total - in->done ||/ ||/
+datagram-offset message libhamlyn/src/message/datagram.c s/|| out->offset > d->length ||/||/
+empty-message rendezvous libhamlyn/src/rendezvous/rendezvous_message.c s/^\tif (n < 0)$/\tif (n <= 0)/
+name-characters settings libhamlyn/src/embedded/shm_segment.c s/if (!isalnum((unsigned char)spec\[i\]) \&\&/if (0 \&\&/
 control-characters netlink tools/hamlynctl/output.c s/return \*bytes < ' ' || \*bytes == 0x7f ||/return/
 kernels-words netlink tools/hamlynctl/netlink.c s/text = clean_sentence(nl->text, strlen(nl->text));/text = must_alloc(strdup(nl->text));/
 no-object cmdline tools/hamlynctl/main.c s/^\tif (!object)$/\tif (0)/

@@ -5,7 +5,7 @@
  * its own, and one who replaces the key. Stores take their time: see weak.pml.
  *
  * Embedded device (the default): hold_shared(), between_packets(), leave() in
- * libhamlyn/src/shm_send.c; begin(), is_out() in shm_table.c. ALONE: by plain
+ * libhamlyn/src/embedded/shm_send.c; begin(), is_out() in shm_table.c. ALONE: by plain
  * stores, and the revoker has the system drain everybody's (h__shm_fence()). A sender that
  * dies inside is not waited for; KILL of them do.
  * SRCU: the kernel device, hml_notify_begin() and hml_fabric_quiesce(), as readers of SRCU and

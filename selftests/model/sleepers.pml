@@ -2,7 +2,7 @@
 /*
  * Two more who sleep, for spin. Stores take their time: see weak.pml.
  *
- * The sleepers of a manager (libhamlyn/src/poll.c, B13). T threads wait for a message each,
+ * The sleepers of a manager (libhamlyn/src/manager/poll.c, B13). T threads wait for a message each,
  * for a receiver of its own; one of them leads, that is, sleeps on the NQ, the others on a
  * word of theirs. Whoever takes messages gives them to their receivers and wakes those who
  * have news, the leader by a message to the manager itself. That the NQ itself wakes who
@@ -10,7 +10,7 @@
  * only polls, for whatever comes.
  *
  * TABLES: those who wait for the lock of an embedded device's tables (try_again() and
- * h__shm_unlock() in libhamlyn/src/shm_segment.c, B14). No sleep ends by itself here.
+ * h__shm_unlock() in libhamlyn/src/embedded/shm_segment.c, B14). No sleep ends by itself here.
  */
 #ifndef T
 #define T 2

@@ -148,7 +148,7 @@ class Core:
             source = SOURCES[mutant.path]
             for user in users:
                 command = ['gcc', '-O2', '-w', '-c', '-std=gnu11', '-D_GNU_SOURCE', '-Iuapi',
-                           '-Ilibhamlyn/include', '-Ilibhamlyn/src', '-Idriver/core', user]
+                           '-Ilibhamlyn/include', '-Ilibhamlyn/src', '-Ilibhamlyn/src/embedded', '-Idriver/core', user]
                 out = f'{self.work}/alone.o'
                 if (user, mutant.path) not in self.base:
                     self.base[user, mutant.path] = object_of(command, self.plain, changed, source.text, out)

@@ -6,7 +6,7 @@
 # which of it is none, and why. Sourced by check.sh.
 
 USER_FLAGS=(
-	-std=gnu11 -D_GNU_SOURCE '-DHAMLYN_VERSION="0"' -Iuapi -Ilibhamlyn/include -Ilibhamlyn/src
+	-std=gnu11 -D_GNU_SOURCE '-DHAMLYN_VERSION="0"' -Iuapi -Ilibhamlyn/include -Ilibhamlyn/src -Ilibhamlyn/src/embedded
 	-Idriver/core -Ilibhamlyn/am -Ilibhamlyn/am/include -Itools/am/lib
 )
 

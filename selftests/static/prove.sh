@@ -16,9 +16,9 @@ PLANTED=(
 	"w1-6.1 driver/stats.c -Wunused-but-set-variable"
 	"gcc-analyzer-module driver/stats.c [analyzer-null-dereference]"
 	"coccinelle driver/stats.c [kfree] ERROR"
-	"cppcheck libhamlyn/src/seed.c [memleak]"
-	"gcc-analyzer libhamlyn/src/seed.c [analyzer-malloc-leak]"
-	"clang-analyzer libhamlyn/src/seed.c [unix.Malloc]"
+	"cppcheck libhamlyn/src/manager/seed.c [memleak]"
+	"gcc-analyzer libhamlyn/src/manager/seed.c [analyzer-malloc-leak]"
+	"clang-analyzer libhamlyn/src/manager/seed.c [unix.Malloc]"
 	"refuses-32-bit library"
 )
 
@@ -72,7 +72,7 @@ int planted_free(int *value)
 	return *value;
 }
 EOF
-	cat >>"$COPY/libhamlyn/src/seed.c" <<'EOF'
+	cat >>"$COPY/libhamlyn/src/manager/seed.c" <<'EOF'
 
 #include <stdlib.h>
 

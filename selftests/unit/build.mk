@@ -6,7 +6,7 @@ UNITS := $(patsubst selftests/unit/%.c,$(BUILD)/unit/%,$(wildcard selftests/unit
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 $(BUILD)/unit/%: selftests/unit/%.c $(wildcard selftests/unit/*.h) $(CORE) $(LIB_HDR) $(AM_SRC) $(AM_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core -std=gnu11 -Wall -Wextra -Wshadow \
+	$(CC) $(CPPFLAGS_ALL) $(LIB_INC) -std=gnu11 -Wall -Wextra -Wshadow \
 		-O1 -g $(SANITIZE) $< -lcmocka -lpthread -o $@
 
 units: $(UNITS)

@@ -26,7 +26,7 @@ def ranges():
     """(file, first line, last line) of the functions that protect."""
     found = []
     for name, functions in PROTECTION.items():
-        path = next(p for p in (TOP / "driver/core" / name, TOP / "libhamlyn/src" / name)
+        path = next(p for p in (TOP / "driver/core" / name, TOP / "libhamlyn/src/embedded" / name)
                     if p.exists())
         text = path.read_text().split("\n")
         for function in functions:

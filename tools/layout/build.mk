@@ -3,7 +3,7 @@
 #: make layout     which cache lines a message touches, into Documentation/layout.rst
 # No position independence, so that the trace names the addresses of nm.
 $(BUILD)/layout-subject: tools/layout/subject.c $(BUILD)/libhamlyn.a $(LIB_HDR) $(CORE)
-	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/src -Idriver/core $(CFLAGS_ALL) -fno-pie -no-pie -static \
+	$(CC) $(CPPFLAGS_ALL) $(LIB_INC) $(CFLAGS_ALL) -fno-pie -no-pie -static \
 		$< $(BUILD)/libhamlyn.a -lpthread -o $@
 
 layout: $(BUILD)/layout-subject

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm.h"
+#include "embedded/shm.h"
 
 #define WARM_UP		200
 #define MESSAGES	64

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* A channel: messages on the two streams of a connection. */
+#ifndef H_CHANNEL_INTERNAL_H
+#define H_CHANNEL_INTERNAL_H
+
+#include <hamlyn/channel.h>
+
+#include "rendezvous/rendezvous.h"
+
+#define H_CHANNEL_DEFAULT_MAX	(16ULL << 20)
+
+/* A message in several records, as far as it has come. receiver->reading. */
+struct h_assembly {
+	char *to;
+	size_t room;
+	size_t charged;		/* of it, to the manager's budget: it was a spare */
+	size_t done;
+	uint64_t total;		/* 0: none */
+	bool lent;		/* to is the caller's */
+	bool drop;		/* nobody waits for it: nothing is kept of it */
+	uint32_t label;		/* or 0 */
+};
+
+/* A long message that the caller has, or a free place for one. */
+struct h_long {
+	void *heap;
+	size_t room;
+	uint64_t serial;	/* 0: free */
+	uint32_t next;		/* free place */
+};
+
+/* A request of ours that has no reply yet, or whose reply was not taken yet. */
+struct h_request {
+	struct h_request *next;
+	uint32_t id;
+	bool answered;
+	struct h_message reply;
+};
+
+#define H_MOST_REQUESTS	1024
+
+/* A message that came while only a reply was waited for. */
+struct h_stored {
+	struct h_stored *next;
+	struct h_message message;
+};
+
+/*
+ * Of these there may be as many bytes as the longest message has, or H_LEAST_STORED, and one
+ * more; and so many, because what there is to free is in a table (channel_long.c) that is
+ * copied with the channel locked.
+ */
+#define H_LEAST_STORED	65536
+#define H_MOST_STORED	4096
+
+/* A request of the other end's that was received, for servers that answer by h_channel_send(). */
+struct h_asked {
+	uint32_t id;
+	bool released;
+	pthread_t thread;	/* that has received it */
+};
+
+#define H_MOST_ASKED	16
+
+/* Whom h_channel_on_ready() has set, if any. */
+struct h_channel_call {
+	void (*ready)(struct h_channel *channel, void *arg);
+	void *arg;
+};
+
+struct h_channel {
+	struct h_manager *manager;
+	uint32_t id;			/* of the process' channels, in its messages */
+	struct h_stream_sender *sender;
+	struct h_stream_receiver *receiver;
+	uint64_t limit;			/* longest message that we take */
+	uint64_t peer_limit;		/* that they take */
+	bool joined;
+	bool met;			/* peer is known */
+	struct h_peer peer;
+	/* sender->sending */
+	char *rest;			/* of the last message, not sent yet; atomic */
+	size_t rest_length;
+	size_t rest_done;
+	bool pushing;			/* it is being sent: who polls there does not */
+	struct h_debt debt;		/* while there is a rest */
+	bool torn;			/* it is lost: nothing can follow */
+	bool blocked;			/* a send returned -EAGAIN */
+	bool armed;			/* send_ready() is called */
+	/* receiver->reading */
+	struct h_assembly in;
+	int failed;			/* an errno for ever */
+	bool told;			/* the end, or that errno, was returned; atomic */
+	/* lock */
+	uint32_t lock;
+	uint32_t handed;		/* records before this were handed to us */
+	uint32_t low;			/* and before this are released */
+	unsigned char *done;		/* those between that are to be released */
+	uint32_t done_mask;
+	struct h_long *longs;
+	uint32_t longs_max;		/* grown by who holds reading */
+	uint32_t longs_free;		/* the first one; longs_max: none */
+	uint64_t longs_made;
+	struct h_message kept;		/* the next one: was too long for the caller */
+	struct h_stored *stored;	/* and those behind it */
+	struct h_stored **stored_tail;
+	size_t stored_bytes;		/* atomic */
+	uint32_t stored_count;		/* atomic */
+	struct h_request *requests;
+	uint32_t request_count;
+	uint32_t last_id;
+	uint32_t here;			/* kept, stored and answers; atomic */
+	uint32_t asked_count;		/* atomic */
+	struct h_asked asked[H_MOST_ASKED];	/* the oldest first */
+	bool replies;			/* it answers by h_channel_reply() only; atomic */
+	/* */
+	uint32_t waiting;		/* threads that were refused reading; atomic */
+	bool resting;			/* who holds reading waits for messages; atomic */
+	/* receiver->r.lock */
+	struct h_channel_call call;
+};
+
+/* ---- channel.c ---- */
+
+/* Whom to call now. */
+struct h_channel_call h__channel_call(struct h_channel *ch);
+
+/* ---- channel_long.c ---- */
+
+/* See to it that h__long_add() finds a place. reading held, for both. */
+int h__longs_reserve(struct h_channel *ch);
+/* What is to be freed with @m, which is the caller's from now on. */
+void h__long_add(struct h_channel *ch, struct h_message *m, void *heap, size_t room);
+/* Channel locked. 0, or -EALREADY if that was done before. */
+int h__long_take(struct h_channel *ch, const struct h_message *m, void **heap, size_t *room);
+void h__longs_exit(struct h_channel *ch);
+
+/* ---- channel_send.c ---- */
+
+/* Send the rest of the last message. sending held. */
+int h__channel_push(struct h_channel *ch, int64_t deadline_ns);
+/* The same without waiting for anything, if there is one and nobody else does. */
+void h__channel_try_push(struct h_channel *ch);
+int h__channel_pay(struct h_debt *d);
+/* A request, or a reply. */
+int h__channel_send_labelled(struct h_channel *ch, uint32_t label, const void *data,
+			     size_t length, int64_t deadline_ns);
+/* Give up sending. */
+void h__channel_sent(struct h_channel *ch);
+/* There is somebody to call now; a send may have returned -EAGAIN before. */
+void h__channel_ready_set(struct h_channel *ch);
+
+/* ---- channel_receive.c ---- */
+
+int h__channel_receive_reply(struct h_channel *ch, uint32_t id, struct h_message *m,
+			     int64_t deadline_ns);
+int h__channel_release_record(struct h_channel *ch, uint32_t number);
+
+/* The number of the request that it is, or 0. */
+static inline uint32_t h__message_id(const struct h_message *m)
+{
+	return (uint32_t)(m->is_long >> 32);
+}
+
+/* ---- channel_request.c: requests under way, and what came that is for others ---- */
+
+/* Is there anybody for the reply to @id? */
+bool h__channel_awaits(struct h_channel *ch, uint32_t id);
+/* The same: then the caller has it, and the request is done. */
+bool h__channel_end_waiting(struct h_channel *ch, uint32_t id);
+/* Hand a reply to whom it is for, or drop it. */
+void h__channel_answer(struct h_channel *ch, uint32_t id, struct h_message *m);
+/* 1 with the reply, 0 if there is none yet, -EINVAL if there is no such request. */
+int h__channel_take_answer(struct h_channel *ch, uint32_t id, struct h_message *m);
+/* Keep a message for h_channel_receive(); it is lost if there is no memory. */
+int h__channel_store(struct h_channel *ch, struct h_message *m);
+/* 1 with the first of them, 0, or -EMSGSIZE if it has more than @most bytes. */
+int h__channel_take_stored(struct h_channel *ch, struct h_message *m, size_t most);
+/* It is the first one still: there is none. */
+void h__channel_keep(struct h_channel *ch, const struct h_message *m);
+/* No more can be kept: what comes stays where it is. */
+bool h__channel_is_full(struct h_channel *ch);
+/* There is news for those who wait. */
+void h__channel_tell(struct h_channel *ch);
+/* The request that a plain message answers, or 0; it was received; answered; released. */
+uint32_t h__channel_unanswered(struct h_channel *ch);
+void h__channel_asked(struct h_channel *ch, uint32_t id);
+void h__channel_answered(struct h_channel *ch, uint32_t id);
+void h__channel_asked_released(struct h_channel *ch, uint32_t id);
+void h__channel_requests_free(struct h_channel *ch);
+
+#endif /* H_CHANNEL_INTERNAL_H */

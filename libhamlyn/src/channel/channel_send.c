@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: MIT
+/* Sending messages. */
+#include <stdlib.h>
+
+#include "channel/channel.h"
+
+/* What of a message has not been sent yet. */
+struct cursor {
+	const struct iovec *iov;
+	size_t skip;		/* of the first one */
+	uint64_t left;		/* of all */
+	uint64_t label;		/* as flags: for the first record */
+};
+
+/* By any number, 0 included: pieces may be empty. */
+static void advance(struct cursor *c, size_t n)
+{
+	c->left -= n;
+	c->skip += n;
+	while (c->left && c->skip >= c->iov->iov_len) {
+		c->skip -= c->iov->iov_len;
+		c->iov++;
+	}
+}
+
+/* The next @n bytes, if they are in one place. */
+static const char *in_one_piece(const struct cursor *c, size_t n)
+{
+	return c->iov->iov_len - c->skip >= n ?
+	       (const char *)c->iov->iov_base + c->skip : NULL;
+}
+
+static void copy_out(struct cursor c, char *to)
+{
+	while (c.left) {
+		size_t n = c.iov->iov_len - c.skip;
+
+		if (n > c.left)
+			n = c.left;
+		memcpy(to, (const char *)c.iov->iov_base + c.skip, n);
+		to += n;
+		advance(&c, n);
+	}
+}
+
+static void fill_stage(struct h_stream_sender *s, struct cursor c, size_t n)
+{
+	while (n) {
+		size_t here = c.iov->iov_len - c.skip;
+
+		if (here > n)
+			here = n;
+		h__stage_put(s, (const char *)c.iov->iov_base + c.skip, here);
+		advance(&c, here);
+		n -= here;
+	}
+}
+
+/* ---- records ---- */
+
+/* The NIC takes these out of the work queue's entry, also with a note. */
+static bool is_short(const struct h_stream_sender *s, size_t n)
+{
+	return n + HAMLYN_TRB_METADATA_SPACE <=
+	       s->r.manager->terminus->inline_max;
+}
+
+/* Up to @n bytes; returns how many. */
+static ssize_t send_staged(struct h_stream_sender *s, const struct cursor *c,
+			   size_t n, int64_t deadline_ns)
+{
+	int err;
+
+	err = h__stage_begin(s, n);
+	if (err)
+		return err;
+	if (n > s->stage_size)
+		n = s->stage_size;
+	fill_stage(s, *c, n);
+	err = h__stage_flush(s, c->left - n, c->label, deadline_ns);
+	if (!err)
+		return (ssize_t)n;
+	h__stage_drop(s);
+	return err;
+}
+
+/* @handle: what has to have left before the caller may change the data. */
+static int send_record(struct h_stream_sender *s, struct cursor *c,
+		       int64_t deadline_ns, int64_t *handle)
+{
+	const char *p;
+	int64_t ret;
+	size_t n;
+
+	/* Then it is known how large the buffers are. */
+	ret = h__stream_wait_for_ticket(s, deadline_ns);
+	if (ret)
+		return (int)ret;
+	n = c->left < s->buffer ? c->left : s->buffer;
+	p = in_one_piece(c, n);
+	if (p && (is_short(s, n) ||
+		  h__terminus_find_tag(s->r.manager->terminus, p, n) >= 0)) {
+		ret = h__stream_post(s, p, n, c->left - n, c->label, deadline_ns);
+		if (ret >= 0 && !is_short(s, n))
+			*handle = ret;
+	} else {
+		ret = send_staged(s, c, n, deadline_ns);
+		if (ret > 0)
+			n = (size_t)ret;
+	}
+	if (ret < 0)
+		return (int)ret;
+	c->label = 0;
+	advance(c, n);
+	return 0;
+}
+
+/* A message that its NIC refused went nowhere, and neither will others. */
+static int wait_until_left(struct h_stream_sender *s, int64_t handle)
+{
+	if (handle < 0)
+		return 0;
+	return h_send_wait(s->r.manager->terminus, handle, H_FOREVER) < 0 ?
+	       -EPIPE : 0;
+}
+
+static int send_records(struct h_stream_sender *s, struct cursor *c,
+			int64_t deadline_ns)
+{
+	int64_t handle = -1;
+	int err = 0, gone;
+
+	while (c->left && !err)
+		err = send_record(s, c, deadline_ns, &handle);
+	gone = wait_until_left(s, handle);
+	return gone ? gone : err;
+}
+
+/* ---- what is left of a message ---- */
+
+static void set_rest(struct h_channel *ch, char *rest)
+{
+	__atomic_store_n(&ch->rest, rest, __ATOMIC_RELEASE);
+}
+
+static void drop_rest(struct h_channel *ch)
+{
+	free(ch->rest);
+	set_rest(ch, NULL);
+}
+
+int h__channel_push(struct h_channel *ch, int64_t deadline_ns)
+{
+	struct h_stream_sender *s = ch->sender;
+	struct iovec iov = { .iov_base = ch->rest, .iov_len = ch->rest_length };
+	struct cursor c = {
+		.iov = &iov,
+		.skip = ch->rest_done,
+		.left = ch->rest_length - ch->rest_done,
+	};
+	int err;
+
+	if (ch->torn || s->closed)
+		return -EPIPE;
+	if (!ch->rest)
+		return 0;
+	/* On a manager of one thread there is no lock that would keep it out. */
+	if (ch->pushing)
+		return -EAGAIN;
+	ch->pushing = true;
+	err = send_records(s, &c, deadline_ns);
+	ch->pushing = false;
+	ch->rest_done = ch->rest_length - c.left;
+	if (err == -EPIPE)
+		ch->torn = true;
+	if (!c.left || err == -EPIPE)
+		drop_rest(ch);
+	return err;
+}
+
+static void send_ready(struct h_stream_sender *s, void *arg);
+
+static void arm(struct h_channel *ch)
+{
+	h_stream_sender_on_ready(ch->sender, send_ready, ch);
+}
+
+/* Go on when there are buffers again; said with sending held. */
+static void want(struct h_channel *ch, bool wanted)
+{
+	if (wanted && !ch->armed) {
+		ch->armed = true;
+		arm(ch);
+	}
+	h__stream_want(ch->sender, wanted);
+}
+
+/*
+ * There is nobody to tell that a send can be tried again: h_channel_on_ready() will
+ * see to it. If it does so just now it has set whom to call before we look.
+ */
+static void leave_to_on_ready(struct h_channel *ch)
+{
+	ch->armed = false;
+	h_stream_sender_on_ready(ch->sender, NULL, NULL);
+	if (h__channel_call(ch).ready)
+		arm(ch);
+}
+
+void h__channel_ready_set(struct h_channel *ch)
+{
+	if (h__read_once(&ch->blocked))
+		arm(ch);
+}
+
+/* Called while buffers are free, or there never will be any. */
+static void send_ready(struct h_stream_sender *s, void *arg)
+{
+	struct h_channel_call call = {};
+	struct h_channel *ch = arg;
+
+	if (h__mutex_lock(ch->manager, &s->sending, H_NOWAIT))
+		return;
+	h__channel_push(ch, H_NOWAIT);
+	if (ch->blocked && !ch->rest)
+		call = h__channel_call(ch);
+	if (call.ready)
+		h__write_once(&ch->blocked, false);
+	want(ch, ch->rest || ch->blocked);
+	if (!ch->rest && ch->blocked)
+		leave_to_on_ready(ch);
+	h__channel_sent(ch);
+	if (!call.ready)
+		return;
+	h__receiver_hand_over(&s->r);
+	/* Afterwards there may be no channel any more. */
+	call.ready(ch, call.arg);
+}
+
+void h__channel_try_push(struct h_channel *ch)
+{
+	uint32_t *sending = &ch->sender->sending;
+
+	if (h__mutex_lock(ch->manager, sending, H_NOWAIT))
+		return;
+	h__channel_push(ch, H_NOWAIT);
+	h__channel_sent(ch);
+}
+
+int h__channel_pay(struct h_debt *d)
+{
+	struct h_channel *ch = (void *)((char *)d - offsetof(struct h_channel, debt));
+	struct h_stream_sender *s = ch->sender;
+	int err = 0;
+
+	if (!h__load_acquire(&ch->rest))
+		return 0;
+	if (h__mutex_lock(ch->manager, &s->sending, H_NOWAIT))
+		return -EBUSY;
+	h__channel_push(ch, H_NOWAIT);
+	/* Without room at the other end it waits for a credit. */
+	if (ch->rest)
+		err = h__stream_wait_for_ticket(s, H_NOWAIT) == -EAGAIN ? -EAGAIN : -EBUSY;
+	h__channel_sent(ch);
+	return err;
+}
+
+/* A send returns -EAGAIN. */
+static void block(struct h_channel *ch)
+{
+	h__write_once(&ch->blocked, true);
+	want(ch, true);
+}
+
+void h__channel_sent(struct h_channel *ch)
+{
+	while (h__sending_unlock(ch->sender))
+		block(ch);
+}
+
+/* A part of the message is on its way: the rest has to follow. */
+static int keep_rest(struct h_channel *ch, const struct cursor *c)
+{
+	char *rest = malloc(c->left);
+
+	if (!rest) {
+		ch->torn = true;
+		return -ENOMEM;
+	}
+	copy_out(*c, rest);
+	ch->rest_length = c->left;
+	ch->rest_done = 0;
+	set_rest(ch, rest);
+	want(ch, true);
+	h__debt_add(ch->manager, &ch->debt);
+	/* Who is asleep because there was nothing to be done looks again. */
+	h__receiver_wake(&ch->receiver->r);
+	return 0;
+}
+
+/* ---- messages ---- */
+
+static int send_empty(struct h_stream_sender *s, uint64_t label, int64_t deadline_ns)
+{
+	int64_t ret;
+
+	ret = h__stream_post(s, NULL, 0, 0, H_NOTE_EMPTY | label, deadline_ns);
+	return ret < 0 ? (int)ret : 0;
+}
+
+static uint64_t as_flags(uint32_t label)
+{
+	return (uint64_t)label << H_LABEL_SHIFT;
+}
+
+static int send_message(struct h_channel *ch, struct cursor *c,
+			int64_t deadline_ns)
+{
+	uint64_t length = c->left;
+	int err;
+
+	/* Who waited would keep out h_channel_join(). */
+	if (!ch->joined)
+		return -ENOTCONN;
+	err = h__channel_push(ch, deadline_ns);
+	if (!err)
+		err = length ? send_records(ch->sender, c, deadline_ns) :
+			       send_empty(ch->sender, c->label, deadline_ns);
+	if (err && c->left < length) {
+		if (err != -EPIPE)
+			return keep_rest(ch, c);
+		ch->torn = true;
+	}
+	if (err == -EAGAIN)
+		block(ch);
+	return err;
+}
+
+/* To a server that does not know h_channel_reply() a message that follows a request is that. */
+static int send_plain(struct h_channel *ch, struct cursor *c, int64_t deadline_ns)
+{
+	uint32_t id = h__channel_unanswered(ch);
+	int err;
+
+	if (id)
+		c->label = as_flags(H_LABEL_REPLY | id);
+	err = send_message(ch, c, deadline_ns);
+	if (!err && id)
+		h__channel_answered(ch, id);
+	return err;
+}
+
+int h_channel_sendv(struct h_channel *ch, const struct iovec *iov, int iovcnt,
+		    int64_t timeout_ns)
+{
+	int64_t deadline = h_deadline(timeout_ns);
+	struct cursor c = { .iov = iov };
+	int i, err;
+
+	if (iovcnt < 0)
+		return -EINVAL;
+	for (i = 0; i < iovcnt; i++) {
+		if (iov[i].iov_len > ch->peer_limit - c.left)
+			return -EMSGSIZE;
+		c.left += iov[i].iov_len;
+	}
+	advance(&c, 0);
+	err = h__sending_lock(ch->sender, deadline);
+	if (err)
+		return err;
+	err = send_plain(ch, &c, deadline);
+	h__channel_sent(ch);
+	return err;
+}
+
+int h__channel_send_labelled(struct h_channel *ch, uint32_t label, const void *data,
+			     size_t length, int64_t deadline_ns)
+{
+	const struct iovec iov = { .iov_base = (void *)data, .iov_len = length };
+	struct cursor c = { .iov = &iov, .left = length, .label = as_flags(label) };
+	int err;
+
+	if (length > ch->peer_limit)
+		return -EMSGSIZE;
+	err = h__sending_lock(ch->sender, deadline_ns);
+	if (err)
+		return err;
+	err = send_message(ch, &c, deadline_ns);
+	h__channel_sent(ch);
+	return err;
+}
+
+/* What fits one record, and goes with it, needs nothing else. */
+static bool goes_at_once(const struct h_channel *ch, size_t length)
+{
+	const struct h_stream_sender *s = ch->sender;
+
+	return length && is_short(s, length) && length <= s->buffer &&
+	       ch->joined && !ch->rest && !ch->torn && !s->closed &&
+	       !h__read_once(&ch->asked_count);
+}
+
+int h_channel_send(struct h_channel *ch, const void *data, size_t length,
+		   int64_t timeout_ns)
+{
+	const struct iovec iov = { .iov_base = (void *)data, .iov_len = length };
+	struct cursor c = { .iov = &iov, .left = length };
+	int64_t deadline = h_deadline(timeout_ns);
+	int64_t ret;
+
+	if (length > ch->peer_limit)
+		return -EMSGSIZE;
+	ret = h__sending_lock(ch->sender, deadline);
+	if (ret)
+		return (int)ret;
+	ret = -EAGAIN;
+	if (h__likely(goes_at_once(ch, length)))
+		ret = h__stream_post(ch->sender, data, length, 0, 0, deadline);
+	if (h__unlikely(ret == -EAGAIN))
+		ret = send_plain(ch, &c, deadline);
+	h__channel_sent(ch);
+	return ret < 0 ? (int)ret : 0;
+}

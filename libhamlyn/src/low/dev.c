@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: MIT
+/* Devices and the objects made through them: what both kinds share. */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "low/internal.h"
+#include "low/msan.h"
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static uint32_t open_lock;		/* lock.h */
+static struct h_dev *open_devs;
+
+int64_t h__now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Absolute time of a time-out; negative: never. */
+int64_t h__deadline(int64_t timeout_ns)
+{
+	int64_t now;
+
+	if (timeout_ns < 0)
+		return -1;
+	now = h__now_ns();
+	return timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
+}
+
+/* Under locks: the C library's getrandom() is a cancellation point. */
+int h__random(void *buf, size_t n)
+{
+	ssize_t got = syscall(SYS_getrandom, buf, n, 0);
+
+	if (got < 0)
+		return -errno;
+	h__filled(buf, (size_t)got);
+	return (size_t)got == n ? 0 : -EIO;
+}
+
+bool h__is_power_of_two(uint32_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+/*
+ * A child inherits descriptors but no mappings. Through an inherited
+ * descriptor it would keep its parent's context alive, and for the embedded
+ * device look like a living parent after the parent is dead.
+ */
+static void before_fork(void)
+{
+	h__lock(&open_lock);
+}
+
+static void after_fork_parent(void)
+{
+	h__unlock(&open_lock);
+}
+
+static void after_fork_child(void)
+{
+	struct h_fork_fds *f;
+	struct h_dev *dev;
+	int i;
+
+	h__lock_forked();
+	for (dev = open_devs; dev; dev = dev->next_open) {
+		close(dev->fd);
+		dev->fd = -1;
+		for (f = dev->fork_fds; f; f = f->next)
+			for (i = 0; i < 2; i++)
+				if (f->fd[i] >= 0)
+					close(f->fd[i]);
+	}
+	open_devs = NULL;
+	h__lock_renew(&open_lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+void h__fork_fds_add(struct h_dev *dev, struct h_fork_fds *fds)
+{
+	h__lock(&open_lock);
+	fds->next = dev->fork_fds;
+	dev->fork_fds = fds;
+	h__unlock(&open_lock);
+}
+
+void h__fork_fds_remove(struct h_dev *dev, struct h_fork_fds *fds)
+{
+	struct h_fork_fds **p;
+
+	h__lock(&open_lock);
+	for (p = &dev->fork_fds; *p != fds; p = &(*p)->next)
+		;
+	*p = fds->next;
+	h__unlock(&open_lock);
+}
+
+static void forget(struct h_dev *dev)
+{
+	struct h_dev **p;
+
+	for (p = &open_devs; *p; p = &(*p)->next_open) {
+		if (*p == dev) {
+			*p = dev->next_open;
+			break;
+		}
+	}
+}
+
+static const char *default_name(void)
+{
+	const char *name = getenv("HAMLYN_DEVICE");
+
+	return name && *name ? name : NULL;
+}
+
+/*
+ * Then the embedded device will do. Not if there is one that refuses us: other processes
+ * of the program may be let in, and would wait for us there.
+ */
+static bool no_kernel_device(int err)
+{
+	return err == -ENOENT || err == -ENXIO || err == -ENODEV;
+}
+
+static bool is_kernel_name(const char *name)
+{
+	static const char prefix[] = "/dev/hamlyn";
+	const char *number = name + sizeof(prefix) - 1;
+
+	return !strncmp(name, prefix, sizeof(prefix) - 1) && *number &&
+	       strspn(number, "0123456789") == strlen(number);
+}
+
+static int open_kind(struct h_dev *dev, struct h_open_wait *wait)
+{
+	if (!strncmp(dev->name, "shm:", 4))
+		return h__shm_open(dev, dev->name + 4, wait);
+	if (is_kernel_name(dev->name))
+		return h__kernel_open(dev, dev->name);
+	return h__early(-EINVAL, "\"%.100s\": must be /dev/hamlynN or shm:NAME[,OPTION...]",
+			dev->name);
+}
+
+/*
+ * One piece to forks: a child that gets a descriptor which is not on the list
+ * keeps it open, and with it the locks that say that its parent lives.
+ */
+static int open_once(struct h_dev *dev, struct h_open_wait *wait)
+{
+	int err;
+
+	h__lock(&open_lock);
+	err = open_kind(dev, wait);
+	if (!err) {
+		err = dev->ops->query(dev, &dev->limits);
+		if (err)
+			dev->ops->close(dev);
+	}
+	if (!err) {
+		dev->next_open = open_devs;
+		open_devs = dev;
+	}
+	h__unlock(&open_lock);
+	return err;
+}
+
+/* It waits without the lock: forks, and those who open or close others, get on. */
+static int open_named(struct h_dev *dev)
+{
+	struct h_open_wait wait = {};
+	int err;
+
+	while ((err = open_once(dev, &wait)) == H_OPEN_AGAIN)
+		h__shm_open_wait(&wait);
+	return err;
+}
+
+static int open_as(const char *name, struct h_dev **out)
+{
+	struct h_dev *dev;
+	int err;
+
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return -ENOMEM;
+	dev->fd = -1;
+	dev->pid = getpid();
+	dev->name = strdup(name);
+	if (!dev->name) {
+		err = -ENOMEM;
+		goto err_free;
+	}
+	err = open_named(dev);
+	if (err)
+		goto err_name;
+	*out = dev;
+	return 0;
+
+err_name:
+	free(dev->name);
+err_free:
+	free(dev);
+	return err;
+}
+
+static int open_default(struct h_dev **out)
+{
+	int err = open_as("/dev/hamlyn0", out);
+
+	if (!no_kernel_device(err))
+		return err;
+	h__early_begin();
+	return open_as("shm:default", out);
+}
+
+/* A thread that is cancelled within would leave open_lock, and files, behind. */
+int h_open(const char *name, struct h_dev **out)
+{
+	int err, cancel;
+
+	*out = NULL;
+	h__early_begin();
+	/* A child that no handler of pthread_atfork() was called in begins here. */
+	h__lock_forked();
+	pthread_once(&fork_once, watch_forks);
+	if (!name)
+		name = default_name();
+	cancel = h__cancel_off();
+	err = name ? open_as(name, out) : open_default(out);
+	h__cancel_restore(cancel);
+	return h__early_end(err, name ? name : (*out ? (*out)->name : "the default device"));
+}
+
+/*
+ * Give back what this process has of the objects. The device gives back the
+ * rest, all at once, when it is closed: destroying them one by one could fail,
+ * or wait for a peer.
+ */
+static void drop_objects(struct h_dev *dev, bool child)
+{
+	struct h_terminus *t;
+	struct h_watch *w;
+	struct h_slot *s;
+	struct h_area *a;
+	struct h_nq *nq;
+
+	while ((w = dev->watches)) {
+		dev->watches = w->next;
+		free(w);
+	}
+	while ((t = dev->termini)) {
+		dev->termini = t->next;
+		dev->ops->terminus_forget(t, child);
+		free(t);
+	}
+	while ((s = dev->slots)) {
+		dev->slots = s->next;
+		free(s);
+	}
+	while ((nq = dev->nqs)) {
+		dev->nqs = nq->next;
+		if (dev->ops->nq_forget)
+			dev->ops->nq_forget(nq, child);
+		free(nq);
+	}
+	while ((a = dev->areas)) {
+		dev->areas = a->next;
+		if (dev->ops->area_forget)
+			dev->ops->area_forget(a, child);
+		free(a);
+	}
+}
+
+/*
+ * Process numbers alone do not tell: in a PID namespace of its own a child may
+ * have its parent's.
+ */
+static bool in_child(const struct h_dev *dev)
+{
+	return dev->fd < 0 || dev->pid != getpid();
+}
+
+void h_close(struct h_dev *dev)
+{
+	bool child;
+	int cancel;
+
+	if (!dev)
+		return;
+	cancel = h__cancel_off();
+	child = in_child(dev);
+	drop_objects(dev, child);
+	if (!child) {
+		h__lock(&open_lock);
+		forget(dev);
+		dev->ops->close(dev);
+		h__unlock(&open_lock);
+	}
+	free(dev->name);
+	free(dev);
+	h__cancel_restore(cancel);
+}
+
+const char *h_dev_name(const struct h_dev *dev)
+{
+	return dev->name;
+}
+
+int h_dev_is_embedded(const struct h_dev *dev)
+{
+	return !strncmp(dev->name, "shm:", 4);
+}
+
+int h_dev_fd(const struct h_dev *dev)
+{
+	return h_dev_is_embedded(dev) ? -EOPNOTSUPP : dev->fd;
+}
+
+int h_query(struct h_dev *dev, struct hamlyn_query *query)
+{
+	/* A child has nothing mapped that could tell. */
+	if (in_child(dev))
+		return -ENODEV;
+	return dev->ops->query(dev, query);
+}
+
+int h_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set)
+{
+	int err;
+
+	h__dev_lock(dev);
+	err = dev->ops->nic_set(dev, set);
+	h__unlock(&dev->lock);
+	return err;
+}
+
+int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
+	    uint32_t count, uint64_t *sequence)
+{
+	int n;
+
+	if (!count)
+		return 0;
+	if (count > INT_MAX)
+		count = INT_MAX;
+	h__dev_lock(dev);
+	n = dev->ops->audit(dev, entries, count, sequence);
+	h__unlock(&dev->lock);
+	return n;
+}
+
+/* ---- why a call failed ---- */
+
+void h__dev_lock(struct h_dev *dev)
+{
+	h__lock(&dev->lock);
+	dev->why[0] = 0;
+	dev->why_ours = false;
+}
+
+bool h__dev_changing(struct h_dev *dev)
+{
+	bool changing;
+
+	if (!dev->ops->changing)
+		return false;
+	/* Another thread that changes them has it, and may wait itself. */
+	if (!h__try_lock(&dev->lock))
+		return true;
+	changing = dev->ops->changing(dev);
+	h__unlock(&dev->lock);
+	return changing;
+}
+
+static void write_why(struct h_dev *dev, const char *format, va_list args)
+{
+	vsnprintf(dev->why, sizeof(dev->why), format, args);
+	dev->why_ours = true;
+}
+
+int h__because(struct h_dev *dev, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	write_why(dev, format, args);
+	va_end(args);
+	return err;
+}
+
+int h__refuse(struct h_dev *dev, int err, const char *format, ...)
+{
+	va_list args;
+
+	h__lock(&dev->lock);
+	va_start(args, format);
+	write_why(dev, format, args);
+	va_end(args);
+	h__unlock(&dev->lock);
+	return err;
+}
+
+/* dev->lock held. */
+static int fetch_why(struct h_dev *dev, char *why)
+{
+	if (!dev->why_ours && dev->ops->explain)
+		return dev->ops->explain(dev, why);
+	memcpy(why, dev->why, sizeof(dev->why));
+	return 0;
+}
+
+/*
+ * Each call forgets why the one before it failed, and those that undo are calls as well.
+ * The kernel forgets, too: what it knows is fetched before, and said in its place.
+ */
+void h__why_keep(struct h_dev *dev, struct h_why *why)
+{
+	h__lock(&dev->lock);
+	if (fetch_why(dev, why->text))
+		why->text[0] = 0;
+	h__unlock(&dev->lock);
+}
+
+void h__why_restore(struct h_dev *dev, const struct h_why *why)
+{
+	h__lock(&dev->lock);
+	memcpy(dev->why, why->text, sizeof(dev->why));
+	dev->why_ours = true;
+	h__unlock(&dev->lock);
+}
+
+int h_explain(struct h_dev *dev, char *text, size_t size)
+{
+	char why[HAMLYN_EXPLAIN_BYTES];
+	int err;
+
+	if (!size)
+		return -EINVAL;
+	if (!dev) {
+		h__early_read(text, size);
+		return 0;
+	}
+	h__lock(&dev->lock);
+	err = fetch_why(dev, why);
+	dev->why[0] = 0;
+	h__unlock(&dev->lock);
+	snprintf(text, size, "%s", err ? "" : why);
+	return err;
+}
+
+/* ---- counters ---- */
+
+static int stats(struct h_dev *dev, struct hamlyn_stats *s, uint32_t kind,
+		 uint32_t id)
+{
+	memset(s, 0, sizeof(*s));
+	s->size = sizeof(*s);
+	s->kind = kind;
+	s->id = id;
+	return dev->ops->stats(dev, s);
+}
+
+int h_dev_stats(struct h_dev *dev, struct hamlyn_stats *s)
+{
+	return stats(dev, s, HAMLYN_STATS_NIC, 0);
+}
+
+int h_slot_stats(struct h_slot *slot, struct hamlyn_stats *s)
+{
+	return stats(slot->dev, s, HAMLYN_STATS_SLOT, slot->number);
+}
+
+int h_terminus_stats(struct h_terminus *t, struct hamlyn_stats *s)
+{
+	return stats(t->dev, s, HAMLYN_STATS_TERMINUS, t->id);
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A manager's descriptor for event loops.
+ *
+ * An eventfd says whether receivers are ready, or have something to send yet. Whether
+ * the NQ has something says the kernel device itself: the two are watched by an epoll
+ * descriptor, which can be watched in turn. The embedded device has nothing to watch:
+ * there a thread sleeps on the NQ, says so with the same eventfd, and waits until the NQ
+ * has been emptied.
+ */
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "manager/manager.h"
+
+/* manager->lock, if nothing else is said. */
+struct h_event {
+	int fd;			/* what the application has */
+	int ready_fd;		/* the eventfd */
+	struct h_fork_fds fork_fds;
+	bool readable;		/* it is */
+	bool threaded;
+	uint32_t nq_ready;	/* the thread found something; its futex */
+	uint32_t stop;		/* atomic */
+	pthread_t thread;
+};
+
+static bool nq_has_entry(const struct h_nq *nq)
+{
+	uint32_t pos = h__read_once(&nq->control->consumer);
+
+	return h__load_acquire(&nq->entries[pos & nq->mask].sequence) ==
+	       pos + 1;						/* B3 */
+}
+
+static void set_readable(struct h_event *e, bool readable)
+{
+	uint64_t n = 1;
+
+	if (e->readable == readable)
+		return;
+	/*
+	 * Neither can fail or wait: the counter is 0 or 1. Not the C library's, which
+	 * are cancellation points: the manager is locked.
+	 */
+	if (syscall(readable ? SYS_write : SYS_read, e->ready_fd, &n, sizeof(n)))
+		e->readable = readable;
+}
+
+void h__event_update(struct h_manager *m)
+{
+	struct h_event *e = m->event;
+
+	if (e->nq_ready && !nq_has_entry(m->nq)) {
+		h__write_once(&e->nq_ready, 0);
+		syscall(SYS_futex, &e->nq_ready, FUTEX_WAKE_PRIVATE, 1, NULL,
+			NULL, 0);
+	}
+	set_readable(e, m->ready || e->nq_ready || h__owes_soon(m));
+}
+
+/* ---- the embedded device's thread ---- */
+
+static void *watch_nq(void *arg)
+{
+	struct h_manager *m = arg;
+	struct h_event *e = m->event;
+
+	while (!h__load_acquire(&e->stop)) {
+		h__nq_sleep(m->nq, -1);
+		if (!nq_has_entry(m->nq))
+			continue;
+		h__lock(&m->lock);
+		h__write_once(&e->nq_ready, 1);
+		set_readable(e, true);
+		h__unlock(&m->lock);
+		while (h__read_once(&e->nq_ready) && !h__load_acquire(&e->stop))
+			syscall(SYS_futex, &e->nq_ready, FUTEX_WAIT_PRIVATE, 1,
+				NULL, NULL, 0);
+	}
+	return NULL;
+}
+
+static int thread_start(struct h_manager *m)
+{
+	sigset_t all, old;
+	int err;
+
+	/* Signals are the application's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&m->event->thread, NULL, watch_nq, m);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	m->event->threaded = !err;
+	return -err;
+}
+
+static void thread_stop(struct h_manager *m)
+{
+	struct h_event *e = m->event;
+
+	h__store_release(&e->stop, 1);
+	h__write_once(&e->nq_ready, 0);
+	syscall(SYS_futex, &e->nq_ready, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	h__manager_nudge(m);
+	pthread_join(e->thread, NULL);
+}
+
+/* ---- the kernel device's two descriptors ---- */
+
+static int watch_both(struct h_event *e, int dev_fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	e->fd = epoll_create1(EPOLL_CLOEXEC);
+	if (e->fd < 0)
+		return -errno;
+	if (epoll_ctl(e->fd, EPOLL_CTL_ADD, dev_fd, &event) ||
+	    epoll_ctl(e->fd, EPOLL_CTL_ADD, e->ready_fd, &event))
+		return -errno;
+	return 0;
+}
+
+static void event_free(struct h_event *e)
+{
+	if (e->fd >= 0 && e->fd != e->ready_fd)
+		close(e->fd);
+	if (e->ready_fd >= 0)
+		close(e->ready_fd);
+	free(e);
+}
+
+/* m->lock held. */
+static int event_create(struct h_manager *m)
+{
+	struct h_event *e = calloc(1, sizeof(*e));
+	int dev_fd = h_dev_fd(m->dev);
+	int err = 0;
+
+	if (!e)
+		return -ENOMEM;
+	e->fd = -1;
+	e->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (e->ready_fd < 0)
+		err = -errno;
+	else if (dev_fd >= 0)
+		err = watch_both(e, dev_fd);
+	else
+		e->fd = e->ready_fd;
+	m->event = e;
+	if (!err && dev_fd < 0)
+		err = thread_start(m);
+	if (err) {
+		m->event = NULL;
+		event_free(e);
+		return err;
+	}
+	e->fork_fds.fd[0] = e->ready_fd;
+	e->fork_fds.fd[1] = e->fd != e->ready_fd ? e->fd : -1;
+	h__fork_fds_add(m->dev, &e->fork_fds);
+	return 0;
+}
+
+int h_manager_fd(struct h_manager *m)
+{
+	int cancel = h__cancel_off();
+	int fd;
+
+	if (h__unlikely(h__read_once(&m->calls)))
+		h__calls_mend(m, __builtin_frame_address(0));
+	h__lock(&m->lock);
+	fd = m->event ? 0 : event_create(m);
+	if (!fd) {
+		fd = m->event->fd;
+		h__event_update(m);
+	}
+	h__unlock(&m->lock);
+	h__cancel_restore(cancel);
+	return fd;
+}
+
+void h__event_exit(struct h_manager *m)
+{
+	int cancel;
+
+	if (!m->event)
+		return;
+	cancel = h__cancel_off();
+	if (m->event->threaded)
+		thread_stop(m);
+	h__fork_fds_remove(m->dev, &m->event->fork_fds);
+	event_free(m->event);
+	m->event = NULL;
+	h__cancel_restore(cancel);
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+/* Messages whose data the caller may change afterwards. */
+#include "message/message.h"
+
+static int64_t post(struct h_manager *m, const struct h_msg *msg,
+		    int64_t deadline_ns)
+{
+	struct h_wait wait = { 0 };
+	int64_t ret;
+	int err;
+
+	for (;;) {
+		ret = h_send(m->terminus, msg);
+		if (ret != -EAGAIN || deadline_ns == H_NOWAIT)
+			return ret;
+		err = h__wait_for_room(m, &wait, deadline_ns);
+		if (err)
+			return err;
+	}
+}
+
+/* The NIC is at work on it: that the deadline passes changes nothing. */
+static int post_and_wait(struct h_manager *m, const struct h_msg *msg,
+			 int64_t deadline_ns)
+{
+	int64_t ret = post(m, msg, deadline_ns);
+
+	if (ret >= 0)
+		ret = h_send_wait(m->terminus, ret, H_FOREVER);
+	return ret < 0 ? (int)ret : 0;
+}
+
+static int post_copy(struct h_manager *m, const struct h_msg *msg,
+		     int64_t deadline_ns)
+{
+	struct h_msg copy = *msg;
+	void *addr;
+	int err;
+
+	err = h_manager_alloc(m, msg->length, &addr);
+	if (err)
+		return err;
+	memcpy(addr, msg->data, msg->length);
+	copy.data = addr;
+	err = post_and_wait(m, &copy, deadline_ns);
+	h_manager_free(m, addr);
+	return err;
+}
+
+int h__post(struct h_manager *m, const struct h_msg *msg, int64_t deadline_ns)
+{
+	int64_t ret;
+
+	if (msg->length <= h__msg_room(m->terminus, msg)) {
+		ret = post(m, msg, deadline_ns);
+		return ret < 0 ? (int)ret : 0;
+	}
+	/* Before it is copied. */
+	if (msg->offset > msg->ticket->length ||
+	    msg->length > msg->ticket->length - msg->offset)
+		return -ERANGE;
+	if (h__terminus_find_tag(m->terminus, msg->data, msg->length) < 0)
+		return post_copy(m, msg, deadline_ns);
+	return post_and_wait(m, msg, deadline_ns);
+}

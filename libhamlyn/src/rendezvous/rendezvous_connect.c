@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+/* Clients: from a path to the two streams of a connection. */
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rendezvous/rendezvous.h"
+
+#define RETRY_NS	2000000LL	/* while nobody listens, or too many call */
+
+static int sleep_a_little(int64_t deadline_ns)
+{
+	const struct timespec ts = { .tv_nsec = RETRY_NS };
+
+	if (deadline_ns == H_NOWAIT)
+		return -EAGAIN;
+	if (deadline_ns > 0 && h__now_ns() >= deadline_ns)
+		return -ETIMEDOUT;
+	return nanosleep(&ts, NULL) ? -errno : 0;
+}
+
+/* There is nothing to poll for while a listener has too many to accept. */
+static int call(int sock, const char *path, bool wait, int64_t deadline_ns)
+{
+	struct sockaddr_un address;
+	unsigned int length;
+	int err;
+
+	err = h__address(path, &address, &length);
+	while (!err) {
+		if (!connect(sock, (struct sockaddr *)&address, length))
+			return 0;
+		err = -errno;
+		if (err == -EAGAIN || err == -EINTR ||
+		    (wait && (err == -ENOENT || err == -ECONNREFUSED)))
+			err = sleep_a_little(deadline_ns);
+	}
+	return err;
+}
+
+/* Whoever has the name: is it the one we want? */
+static int check_server(int sock, const struct h_connect_attr *attr,
+			struct h_peer *peer)
+{
+	int err;
+
+	err = h__peer_of(sock, peer);
+	if (err)
+		return err;
+	return h__uid_in(peer->uid, attr->uids, attr->uid_count) ? 0 : -EPERM;
+}
+
+static int ask(int sock, const struct h_half *half, bool tickets)
+{
+	struct h_saying s = {
+		.what = H_SAYS_REQUEST,
+		.kind = half->kind,
+		.flags = tickets ? H_CONNECT_TICKETS : 0,
+	};
+	int err;
+
+	h__saying_device(&s, half->manager->dev);
+	h__half_card(half, s.card);
+	err = h__say(sock, &s, tickets ? half->fds : NULL);
+	/* It takes no descriptors, and the kernel says so. */
+	if (err == -EPERM && tickets)
+		return -EPROTONOSUPPORT;
+	/* Sent away before it was asked: it says why. */
+	return err == -EPIPE || err == -ECONNRESET ? 0 : err;
+}
+
+/* What the server said when it sent us away is its word only. */
+static int why_refused(uint32_t status)
+{
+	switch (status) {
+	case EACCES:
+	case EXDEV:
+	case EPROTOTYPE:
+	case EPROTONOSUPPORT:
+	case EUSERS:
+		return -(int)status;
+	default:
+		return -EPROTO;
+	}
+}
+
+/* An EPROTO, to the application. */
+#define OTHER_VERSION	(-ELIBBAD)
+
+/* Of errors that nobody else explains. */
+static const char *text_of(int err)
+{
+	switch (err) {
+	case -EACCES:
+		return "the server does not let this user in";
+	case -EPERM:
+		return "the server is of none of the users that are good enough";
+	case -EXDEV:
+		return "the server is on another device";
+	case -EPROTOTYPE:
+		return "one end wants streams, the other a channel";
+	case -EPROTONOSUPPORT:
+		return "one end wants tickets that are descriptors, the other not";
+	case -EUSERS:
+		return "the server has no room, or turned us down";
+	case OTHER_VERSION:
+		return "the server has another version of the library: both ends need the same";
+	case -EPROTO:
+		return "the server is of another version, or talks nonsense";
+	case -ECONNRESET:
+		return "the server went away";
+	case -ETOOMANYREFS:
+		return "too many descriptors of this user are on their way";
+	default:
+		return NULL;
+	}
+}
+
+/* The last thing that is done: other calls on the device forget what was said. */
+static int explained(struct h_manager *m, int err)
+{
+	const char *text = text_of(err);
+
+	if (err == OTHER_VERSION)
+		err = -EPROTO;
+	return text ? h__refuse(m->dev, err, "%s", text) :
+		      h__no_descriptor(m, err);
+}
+
+static int hear_reply(struct h_half *half, int sock, struct h_saying *s,
+		      int *fds, int64_t deadline_ns)
+{
+	int err;
+
+	do {
+		err = h__poll_until(sock, POLLIN, deadline_ns);
+		if (err)
+			return err;
+		/* The server has its own: this makes room for those of the reply. */
+		h__half_close_fds(half);
+		err = h__hear(sock, s, fds);
+	} while (err == -EAGAIN);
+	return err;
+}
+
+static int judge(struct h_half *half, const struct h_saying *s, int err,
+		 bool tickets, const int *fds)
+{
+	if (!err && (s->what != H_SAYS_REPLY || s->status ||
+		     !(s->flags & H_CONNECT_TICKETS) == tickets))
+		err = -EPROTO;
+	if (!err && tickets && fds[0] < 0)
+		err = -EPROTO;
+	if (err == -EPROTO) {
+		err = why_refused(s->status);
+		return err == -EPROTO && s->other_version ? OTHER_VERSION : err;
+	}
+	if (err)
+		return err;
+	if (!h__same_device(s, half->manager->dev))
+		return -EXDEV;
+	err = h__half_join(half, s->card, tickets ? fds : NULL);
+	return err == -EINVAL || err == -EBADF || err == -ENOKEY ? -EPROTO : err;
+}
+
+static int meet(struct h_half *half, int sock, bool tickets,
+		int64_t deadline_ns)
+{
+	struct h_saying s = {};
+	int fds[2] = { -1, -1 };
+	int err;
+
+	err = ask(sock, half, tickets);
+	if (err)
+		return err;
+	err = hear_reply(half, sock, &s, tickets ? fds : NULL, deadline_ns);
+	err = judge(half, &s, err, tickets, fds);
+	if (err)
+		h__close_fds_later(fds);
+	else
+		h__close_fds(fds);
+	return err;
+}
+
+static int call_and_meet(struct h_half *half, const char *path,
+			 const struct h_connect_attr *attr,
+			 struct h_peer *peer, int64_t deadline_ns)
+{
+	bool tickets = attr->flags & H_CONNECT_TICKETS;
+	int sock, err;
+
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return -errno;
+	if (!tickets)
+		h__take_no_descriptors(sock);
+	err = call(sock, path, attr->flags & H_CONNECT_WAIT, deadline_ns);
+	if (!err)
+		err = check_server(sock, attr, peer);
+	if (!err)
+		err = meet(half, sock, tickets, deadline_ns);
+	h__hang_up(sock);
+	h__close_waiting();
+	return err;
+}
+
+static int create_and_meet(struct h_half *half, struct h_manager *m,
+			   const char *path, const struct h_connect_attr *attr,
+			   struct h_peer *peer, int64_t timeout_ns)
+{
+	bool tickets = attr->flags & H_CONNECT_TICKETS;
+	int err;
+
+	/* First, for that takes its time: a server does not wait long. */
+	err = h__half_create(half, m, &attr->stream, tickets);
+	if (err)
+		return err;
+	err = call_and_meet(half, path, attr, peer, h_deadline(timeout_ns));
+	if (!err)
+		return 0;
+	h__half_destroy(half);
+	return explained(m, err);
+}
+
+/* Who is cancelled in the middle would leave half an end, and a socket. */
+int h__connect(struct h_half *half, struct h_manager *m, const char *path,
+	       const struct h_connect_attr *attr, struct h_peer *peer,
+	       int64_t timeout_ns)
+{
+	int err, cancel;
+
+	if (attr->flags & ~(H_CONNECT_TICKETS | H_CONNECT_WAIT))
+		return h__refuse(m->dev, -EINVAL,
+				 "flags 0x%x: 0 or H_CONNECT_*", attr->flags);
+	cancel = h__cancel_off();
+	err = create_and_meet(half, m, path, attr, peer, timeout_ns);
+	h__cancel_restore(cancel);
+	return err;
+}
+
+int h_connect(struct h_manager *m, const char *path,
+	      const struct h_connect_attr *attr, struct h_stream_pair *pair,
+	      int64_t timeout_ns)
+{
+	static const struct h_connect_attr defaults;
+	struct h_half half = { .kind = H_KIND_STREAMS };
+	int err;
+
+	*pair = (struct h_stream_pair) {};
+	err = h__connect(&half, m, path, attr ? attr : &defaults, &pair->peer,
+			 timeout_ns);
+	if (err)
+		return err;
+	pair->sender = half.sender;
+	pair->receiver = half.receiver;
+	return 0;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The two ends of a stream, and what they say to each other.
+ *
+ * Records are numbered from 0 on. Record n of a generation that starts with record s
+ * goes to buffer (n - s) modulo the number of buffers, so that each arrival tells by
+ * its metadata index which record it is, in whatever order they come. Most have no
+ * metadata; those that have something to say carry a note.
+ *
+ * The receiver answers with credits: how many records it has released, and, when it
+ * wants larger buffers, the seed of the next generation. They arrive in one-shot
+ * buffers as well. The receiver uses one again when a note has told it that the
+ * sender has seen what was in it. Neither waits for the other, in whatever order
+ * things come: each credit, when it is sent, gives the sender more than all before,
+ * so that the newest one leaves it a record to say with that it has seen it. That is
+ * why there are none for records of a generation whose end the sender was told.
+ *
+ * Either may lie about what it has received, and have changed its keys before: so that all
+ * that comes to it is rejected, and the other one goes on. That is held against nobody: each
+ * watches the other by the key that it has, which is late and no guess from then on, or has
+ * it as a descriptor (driver/core/guard.c). Buffers grow each time that there are new ones, so
+ * that nobody is given key after key.
+ */
+#ifndef H_STREAM_INTERNAL_H
+#define H_STREAM_INTERNAL_H
+
+#include <hamlyn/stream.h>
+
+#include "manager/manager.h"
+
+#define H_STREAM_MIN_BUFFERS	2
+#define H_STREAM_MAX_BUFFERS	1024
+#define H_STREAM_MIN_SIZE	128	/* the first record holds a seed */
+#define H_STREAM_MAX_SIZE	(1u << 20)
+
+/* ---- notes: metadata of records ---- */
+
+#define H_NOTE_HELLO	(1u << 0)	/* the payload is the seed of the credits */
+#define H_NOTE_FIN	(1u << 1)	/* the last record; no payload */
+#define H_NOTE_START	(1u << 2)	/* first of a generation */
+#define H_NOTE_EMPTY	(1u << 3)	/* a message without payload (channels) */
+#define H_NOTE_FLAGS	(H_NOTE_HELLO | H_NOTE_FIN | H_NOTE_START | H_NOTE_EMPTY)
+
+#define H_NOTE_BYTES	24
+#define H_LABELLED_NOTE_BYTES	28	/* and the label of a request or reply (channels) */
+
+/* A label: what it is, and the number of the request. Above the flags of h__stream_post(). */
+#define H_LABEL_REPLY	(1u << 31)
+#define H_LABEL_ID	(H_LABEL_REPLY - 1)	/* not 0 */
+#define H_LABEL_SHIFT	32
+
+struct h_note {
+	uint32_t flags;
+	uint32_t credits;	/* seen so far, see h__credit_count() */
+	uint32_t number;	/* of this record, with H_NOTE_START; behind it 4 zero bytes */
+	uint64_t more;		/* bytes of the same send still to come */
+	bool labelled;		/* h__stream_label() */
+};
+
+/* ---- credits ---- */
+
+#define H_CREDITS	4	/* buffers for them; one more is for the last */
+#define H_CREDIT_BYTES	128
+
+#define H_CREDIT_FIN	(1u << 0)	/* everything has arrived */
+#define H_CREDIT_SEED	(1u << 1)	/* a seed follows */
+
+/* How many there were in each buffer: a byte of a word, modulo 256. */
+static inline uint32_t h__credit_count(uint32_t counts, uint32_t index)
+{
+	uint32_t byte = 0xffu << 8 * index;
+
+	return (counts & ~byte) | ((counts + (1u << 8 * index)) & byte);
+}
+
+/* released, flags; seed */
+#define H_CREDIT_SHORT	8
+#define H_CREDIT_LONG	(H_CREDIT_SHORT + H_SEED_BYTES)
+
+struct h_stream_sender {
+	struct h_receiver r;		/* of credits */
+	struct h_place credits;
+	/* r.lock */
+	uint32_t released;		/* records whose buffers are free again */
+	uint32_t credits_seen;		/* counts */
+	bool gone;			/* the receiver is */
+	bool broken;			/* it broke the rules */
+	bool finished;			/* it has everything */
+	bool grows;			/* next is the next generation */
+	bool fixed;			/* there will not be one: by descriptors */
+	bool wanted;			/* h__stream_want() */
+	bool refused;			/* a send did not take everything, nobody was called */
+	bool told;			/* of an error, by a call back */
+	struct h_seed next;
+	/* sending */
+	uint32_t sending;
+	bool contended;			/* it was refused to somebody; atomic */
+	bool unwatched;			/* a watch was refused: again later; atomic */
+	struct h_ticket ticket;		/* of the generation's first buffer */
+	uint32_t entries;
+	uint32_t buffer;
+	uint32_t start;
+	uint32_t sent;			/* written by who is sending, read by all */
+	uint32_t generation;
+	uint32_t credits_told;
+	bool starts;			/* the next record is its first one */
+	bool claims;			/* the seed came in ways of the application's */
+	bool closed;			/* the last record was sent */
+	struct h_watch *watch;
+	/* What small sends collect in: two halves of one piece. */
+	char *stage[2];
+	int64_t stage_handle[2];
+	uint32_t stage_room;		/* of each */
+	uint32_t stage_size;		/* that a record of now may have of it */
+	uint32_t stage_for;		/* what s->buffer was when there was a try; 0: none */
+	size_t stage_grown;		/* of the manager's budget */
+	uint32_t staged;
+	bool flushing;			/* it is being sent: who polls there does not */
+	struct h_debt debt;		/* staged, once h_manager_drain() has asked */
+	int which;
+	void (*ready)(struct h_stream_sender *sender, void *arg);
+	void *ready_arg;
+};
+
+/*
+ * The parts of h_stream_sender_create(), for those who bring the seed of the credits
+ * to the other end themselves. @slot_flags: HAMLYN_SLOT_TICKET_ONLY or 0; with it the
+ * seed comes with the descriptor @fd, which remains the caller's; else -1.
+ */
+int h__stream_sender_prepare(struct h_manager *m, uint32_t slot_flags,
+			     struct h_stream_sender **sender);
+int h__stream_sender_attach(struct h_stream_sender *s,
+			    const struct h_seed *seed, int fd);
+/* The end of it, with whatever was not sent. */
+int h__stream_sender_destroy(struct h_stream_sender *s);
+void h__stream_sender_credits(const struct h_stream_sender *s,
+			      struct h_seed *seed);
+
+/*
+ * Lock sending, with a deadline. Whoever is refused it with -EAGAIN is to be told
+ * when it could be tried again, by who has it.
+ */
+int h__sending_lock(struct h_stream_sender *s, int64_t deadline_ns);
+/* True if somebody was refused it: then it is held still, to see to that. */
+bool h__sending_unlock(struct h_stream_sender *s);
+
+/*
+ * What follows is for who has locked sending.
+ *
+ * One record, with nothing collected before it. @flags: H_NOTE_*, and a label, shifted.
+ * Returns a handle.
+ */
+int64_t h__stream_post(struct h_stream_sender *s, const void *data,
+		       size_t length, uint64_t more, uint64_t flags,
+		       int64_t deadline_ns);
+/* Try again to watch the receiver, if that was refused. */
+void h__stream_sender_watch(struct h_stream_sender *s);
+/* Wait until there is a buffer to send to; then s->buffer is its size. */
+int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns);
+/* Say that everything was sent, and wait until it has arrived. Again and again. */
+int h__stream_finish(struct h_stream_sender *s, int64_t deadline_ns);
+/* Have on_ready called back while it can go on, until it is said not to be wanted. */
+void h__stream_want(struct h_stream_sender *s, bool wanted);
+/* The other end is gone, or broke the rules. */
+bool h__stream_failed(const struct h_stream_sender *s);
+
+/* ---- stream_stage.c: what small sends collect in ---- */
+
+/* Have the least that sending takes. */
+int h__stage_reserve(struct h_stream_sender *s);
+void h__stage_free(struct h_stream_sender *s);
+int h__stage_wait(struct h_stream_sender *s, int which);
+/* Make it ready to be filled, with s->stage_size bytes: @want, or for now fewer. */
+int h__stage_begin(struct h_stream_sender *s, size_t want);
+size_t h__stage_put(struct h_stream_sender *s, const void *data, size_t length);
+/* Send what is in it, if anything is; and throw it away. */
+int h__stage_flush(struct h_stream_sender *s, uint64_t more, uint64_t flags,
+		   int64_t deadline_ns);
+void h__stage_drop(struct h_stream_sender *s);
+
+/* Of a record that has arrived. */
+struct h_stream_arrival {
+	uint32_t length;
+	uint8_t here;
+	uint8_t control;	/* for the library, not the application */
+	uint64_t more;		/* and H_MORE_LABELLED */
+};
+
+#define H_MORE_LABELLED	(1ULL << 63)	/* more than anybody sends */
+
+struct h_generation {
+	struct h_place place;
+	uint32_t entries;
+	uint32_t buffer;
+	uint32_t start;		/* its first record */
+	bool started;		/* that is known */
+	uint64_t key;
+	size_t grown;		/* of the manager's budget */
+	struct h_stream_arrival *arrivals;
+};
+
+struct h_stream_receiver {
+	struct h_receiver r;
+	/* r.lock */
+	struct h_generation gen[2];	/* the older one first */
+	unsigned int gens;
+	unsigned int arriving;		/* which one high is of */
+	uint32_t high;			/* all before have arrived */
+	uint32_t controls;		/* of those that are not released */
+	uint32_t next;			/* to be handed out */
+	uint32_t released;
+	uint32_t credited;		/* what the sender was told of that */
+	uint32_t credit_sent;		/* counts */
+	uint32_t credit_seen;		/* counts, as the sender says */
+	struct h_ticket credit;
+	bool connected;			/* credit is known */
+	bool fin;
+	bool fin_due;			/* that the sender is to be told so */
+	bool gone;
+	bool broken;
+	bool watch_due;
+	bool unwatched;			/* a watch was refused: again later */
+	bool grow_due;
+	bool seed_due;			/* gen[1] is to be offered */
+	bool late;			/* a credit found no room to go */
+	bool busy;			/* somebody does what is due, or begins its watch */
+	int64_t retire_ns;		/* his: not before */
+	struct h_grace *grace;		/* his */
+	uint32_t max_buffer;
+	uint64_t paid;			/* bytes that came since it grew last, or tried to */
+	uint32_t slot_flags;
+	bool messages;			/* records may be empty, pieces few */
+	int64_t credit_handle;		/* of the last one; -1: none */
+	struct h_watch *watch;
+	struct h_watch *former;		/* has not ended yet */
+	bool left;			/* of what was handed out: written with reading */
+	/* h_stream_read() */
+	uint32_t reading;
+	struct h_record part;
+	size_t part_done;
+	void (*ready)(struct h_stream_receiver *receiver, void *arg);
+	void *ready_arg;
+};
+
+/*
+ * The parts of h_stream_receiver_create(), for those who bring the seed of the
+ * credits from the other end themselves, as above.
+ */
+int h__stream_receiver_prepare(struct h_manager *m,
+			       const struct h_stream_attr *attr,
+			       uint32_t slot_flags,
+			       struct h_stream_receiver **receiver);
+int h__stream_receiver_attach(struct h_stream_receiver *r,
+			      const struct h_seed *seed, int fd);
+
+/* ---- stream_arrive.c ---- */
+
+extern const struct h_receiver_class h__stream_class;
+
+struct h_generation *h__generation_of(struct h_stream_receiver *r,
+				      uint32_t number);
+int h__generation_init(struct h_generation *g, struct h_receiver *r,
+		       uint32_t entries, uint32_t buffer);
+int h__generation_exit(struct h_generation *g, struct h_receiver *r);
+void h__generation_abandon(struct h_generation *g, struct h_receiver *r);
+void h__generation_seed(const struct h_generation *g, struct h_seed *seed);
+
+static inline uint32_t h__generation_index(const struct h_generation *g,
+					   uint32_t number)
+{
+	return (number - g->start) & (g->entries - 1);
+}
+
+/* The receiver is locked. */
+void h__stream_release_one(struct h_stream_receiver *r);
+void h__stream_pass_control(struct h_stream_receiver *r);
+void h__stream_credit_fin(struct h_stream_receiver *r);
+/* Try again what could not be said to the sender. */
+void h__stream_settle(struct h_receiver *r);
+
+/* Where credits go, from a seed of them. */
+int h__credit_ticket(const struct h_seed *seed, struct h_ticket *ticket);
+/* Let @t go by the descriptor: import it, if it is what the seed said. */
+int h__ticket_adopt(struct h_manager *m, int fd, struct h_ticket *t);
+void h__ticket_drop(struct h_manager *m, const struct h_ticket *t);
+
+/* Destroy it whatever happens: it is gone although its slot may not be. */
+int h__stream_receiver_end(struct h_stream_receiver *r);
+
+/* As h_stream_receive(), and how much of the same send is still to come, as an arrival. */
+int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
+		   uint64_t *more, int64_t deadline_ns);
+/* Of a record that was not released, and is H_MORE_LABELLED: the other end's word. */
+uint32_t h__stream_label(struct h_stream_receiver *r, uint32_t number);
+
+/* Nothing will come any more; what came may not have been received yet. */
+bool h__stream_is_over(struct h_stream_receiver *r);
+
+/* Has it to be tried soon again to watch the sender? */
+bool h__stream_unwatched(struct h_stream_receiver *r);
+/* Try it again, if it was refused. */
+void h__stream_receiver_watch(struct h_stream_receiver *r);
+
+/* Is something left of what it gave, and still to be received? reading held. */
+void h__stream_leave(struct h_stream_receiver *r, bool left);
+
+/* A mutex with a deadline, or nothing where there is one thread. */
+int h__mutex_lock(const struct h_manager *m, uint32_t *mutex, int64_t deadline_ns);
+void h__mutex_unlock(const struct h_manager *m, uint32_t *mutex);
+
+#endif /* H_STREAM_INTERNAL_H */

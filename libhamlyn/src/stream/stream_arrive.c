@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT
+/* The receiving end of a stream: buffers, and what arrives in them. */
+#include <stdlib.h>
+
+#include "stream/stream.h"
+
+static struct h_stream_receiver *of(struct h_receiver *r)
+{
+	return (struct h_stream_receiver *)r;
+}
+
+/* ---- generations ---- */
+
+struct h_generation *h__generation_of(struct h_stream_receiver *r,
+				      uint32_t number)
+{
+	if (r->gens == 2 && r->gen[1].started &&
+	    (int32_t)(number - r->gen[1].start) >= 0)
+		return &r->gen[1];
+	return &r->gen[0];
+}
+
+static struct h_stream_arrival *arrival_of(struct h_stream_receiver *r,
+					   uint32_t number)
+{
+	struct h_generation *g = h__generation_of(r, number);
+
+	return &g->arrivals[h__generation_index(g, number)];
+}
+
+int h__generation_init(struct h_generation *g, struct h_receiver *r,
+		       uint32_t entries, uint32_t buffer)
+{
+	const struct h_receiver_attr attr = {
+		.length = (size_t)entries * buffer,
+		.entries = entries,
+		.mode = HAMLYN_SLOT_PARANOID_ONE_SHOT,
+		.flags = of(r)->slot_flags,
+		.arrivals = entries + 1,	/* a watch */
+	};
+	uint32_t i;
+	int err;
+
+	*g = (struct h_generation) { .entries = entries, .buffer = buffer };
+	err = h__key(&g->key);
+	if (err)
+		return err;
+	g->arrivals = calloc(entries, sizeof(*g->arrivals));
+	if (!g->arrivals)
+		return -ENOMEM;
+	err = h__place_init(&g->place, r, &attr);
+	if (err) {
+		free(g->arrivals);
+		return err;
+	}
+	for (i = 0; i < entries; i++)
+		h__entry_grant(h__place_entry(&g->place, i), g->key,
+			       (uint64_t)i * buffer, (i + 1ULL) * buffer);
+	return 0;
+}
+
+int h__generation_exit(struct h_generation *g, struct h_receiver *r)
+{
+	int err = h__place_exit(&g->place, r);
+
+	if (err)
+		return err;
+	h__budget_give(r->manager, g->grown);
+	free(g->arrivals);
+	return 0;
+}
+
+/* Its slot stays, and its memory with it, but nothing of it is looked at any more. */
+void h__generation_abandon(struct h_generation *g, struct h_receiver *r)
+{
+	h__place_abandon(&g->place, r);
+	free(g->arrivals);
+	*g = (struct h_generation) {};
+}
+
+void h__generation_seed(const struct h_generation *g, struct h_seed *seed)
+{
+	struct h_seed_fields f = {
+		.kind = H_SEED_STREAM,
+		.entries = g->entries,
+		.buffer = g->buffer,
+	};
+
+	h_slot_ticket(g->place.slot, 0, 0, 0, &f.ticket);
+	f.ticket.key = g->key;
+	h__seed_put(seed, &f);
+}
+
+/* ---- arrivals; the receiver is locked ---- */
+
+/* What the entry's metadata says is copied, and is the other end's word. */
+static bool read_note(const struct h_generation *g, uint32_t index,
+		      struct h_note *note)
+{
+	const struct hamlyn_metadata *entry = h__place_entry(&g->place, index);
+	unsigned char bytes[H_NOTE_BYTES];
+	uint32_t length = h__read_once(&entry->meta_length);
+
+	if (h__likely(length != H_NOTE_BYTES && length != H_LABELLED_NOTE_BYTES))
+		return false;
+	memcpy(bytes, entry->user, sizeof(bytes));
+	note->flags = (uint32_t)h__get(bytes, 4);
+	note->credits = (uint32_t)h__get(bytes + 4, 4);
+	note->number = (uint32_t)h__get(bytes + 8, 4);
+	note->more = h__get(bytes + 16, 8);
+	note->labelled = length == H_LABELLED_NOTE_BYTES;
+	return true;
+}
+
+uint32_t h__stream_label(struct h_stream_receiver *r, uint32_t number)
+{
+	const struct h_generation *g;
+	unsigned char bytes[4];
+
+	h_receiver_lock(&r->r);
+	g = h__generation_of(r, number);
+	memcpy(bytes, h__place_entry(&g->place, h__generation_index(g, number))->user +
+	       H_NOTE_BYTES, sizeof(bytes));
+	h_receiver_unlock(&r->r);
+	return (uint32_t)h__get(bytes, 4);
+}
+
+int h__credit_ticket(const struct h_seed *seed, struct h_ticket *ticket)
+{
+	struct h_seed_fields f;
+	int err;
+
+	err = h__seed_get(seed, H_SEED_CREDIT, &f);
+	if (err)
+		return err;
+	if (f.entries != H_CREDITS || f.buffer != H_CREDIT_BYTES ||
+	    f.ticket.length != (H_CREDITS + 1) * H_CREDIT_BYTES)
+		return -EINVAL;
+	*ticket = f.ticket;
+	ticket->length = H_CREDIT_BYTES;
+	return 0;
+}
+
+static int take_hello(struct h_stream_receiver *r, const struct h_generation *g,
+		      uint32_t index, uint32_t length)
+{
+	struct h_seed seed;
+
+	if (r->connected || length != H_SEED_BYTES)
+		return -EPROTO;
+	memcpy(seed.bytes, (char *)g->place.data.addr + (size_t)index * g->buffer,
+	       sizeof(seed));
+	if (h__credit_ticket(&seed, &r->credit))
+		return -EPROTO;
+	r->connected = true;
+	r->watch_due = true;
+	return 0;
+}
+
+/*
+ * A message in one piece is not copied by who receives it. What is said to come is not
+ * believed: memory costs as much to send as the buffers that there are hold, so that nobody
+ * has more set aside than a few times what it has sent.
+ */
+static bool wants_more(const struct h_stream_receiver *r,
+		       const struct h_generation *g, uint64_t more)
+{
+	uint64_t all = (uint64_t)g->buffer * g->entries;
+
+	return more >= (r->messages ? 1 : all / 2) && r->paid >= all &&
+	       g->buffer < r->max_buffer && r->gens == 1;
+}
+
+/* Of each buffer: all that were sent, or all but the last. */
+static int take_credits_seen(struct h_stream_receiver *r, uint32_t counts)
+{
+	uint32_t i;
+
+	for (i = 0; i < H_CREDITS; i++) {
+		uint8_t sent = r->credit_sent >> 8 * i, seen = counts >> 8 * i;
+
+		if ((uint8_t)(sent - seen) > 1)
+			return -EPROTO;
+	}
+	r->credit_seen = counts;
+	return 0;
+}
+
+static int take_note(struct h_stream_receiver *r, struct h_generation *g,
+		     uint32_t index, struct h_stream_arrival *a)
+{
+	struct h_note note;
+
+	/* Most have none. */
+	a->control = !a->length;
+	if (h__likely(!read_note(g, index, &note)))
+		return 0;
+	if (take_credits_seen(r, note.credits))
+		return -EPROTO;
+	if (note.flags & ~H_NOTE_FLAGS)
+		return -EPROTO;
+	if (note.more & H_MORE_LABELLED)
+		return -EPROTO;
+	if (note.flags & H_NOTE_EMPTY && (!r->messages || a->length))
+		return -EPROTO;
+	a->more = note.more;
+	a->control = note.flags & H_NOTE_HELLO ||
+		     (!a->length && !(note.flags & H_NOTE_EMPTY));
+	if (h__unlikely(note.labelled)) {
+		if (!r->messages || a->control || note.flags & H_NOTE_FIN)
+			return -EPROTO;
+		a->more |= H_MORE_LABELLED;
+	}
+	if (wants_more(r, g, note.more))
+		r->grow_due = true;
+	if (note.flags & H_NOTE_FIN) {
+		r->fin = true;
+		h__stream_credit_fin(r);
+	}
+	return note.flags & H_NOTE_HELLO ?
+	       take_hello(r, g, index, a->length) : 0;
+}
+
+/* Is the next record the first one of the next generation? */
+static bool turn_over(struct h_stream_receiver *r)
+{
+	struct h_generation *g = &r->gen[1];
+	struct h_note note;
+
+	if (r->gens < 2 || r->arriving || !g->arrivals[0].here ||
+	    !read_note(g, 0, &note))
+		return false;
+	if (!(note.flags & H_NOTE_START) || note.number != r->high)
+		return false;
+	g->start = r->high;
+	g->started = true;
+	r->paid = 0;
+	/* All before are nothing to the sender any more. */
+	r->credited = r->high;
+	r->arriving = 1;
+	return true;
+}
+
+void h__stream_release_one(struct h_stream_receiver *r)
+{
+	struct h_generation *g = h__generation_of(r, r->released);
+	uint32_t index = h__generation_index(g, r->released);
+
+	r->controls -= g->arrivals[index].control;
+	g->arrivals[index].here = 0;
+	h__entry_arm(h__place_entry(&g->place, index));
+	r->released++;
+}
+
+/* What is for the library only is free as soon as all before it is. */
+void h__stream_pass_control(struct h_stream_receiver *r)
+{
+	if (h__likely(!r->controls))
+		return;
+	while (r->next != r->high && arrival_of(r, r->next)->control)
+		h__write_once(&r->next, r->next + 1);
+	while (r->released != r->next && arrival_of(r, r->released)->control)
+		h__stream_release_one(r);
+}
+
+/* As far as there is no gap. */
+static void advance(struct h_stream_receiver *r)
+{
+	for (;;) {
+		struct h_generation *g = &r->gen[r->arriving];
+		uint32_t index = h__generation_index(g, r->high);
+		struct h_stream_arrival *a = &g->arrivals[index];
+
+		if (a->here != 1 || r->fin || r->broken) {
+			if (turn_over(r))
+				continue;
+			break;
+		}
+		a->here = 2;
+		r->paid += a->length;
+		/* Nothing of a record that breaks the rules is handed out. */
+		if (take_note(r, g, index, a)) {
+			r->broken = true;
+			break;
+		}
+		r->controls += a->control;
+		h__write_once(&r->high, r->high + 1);
+	}
+	h__stream_pass_control(r);
+}
+
+static void arrived(struct h_stream_receiver *r, struct h_generation *g,
+		    uint32_t index, uint32_t length)
+{
+	struct h_stream_arrival *a;
+
+	if (index >= g->entries)
+		return;
+	a = &g->arrivals[index];
+	if (a->here)
+		return;
+	if (length > g->buffer) {
+		r->broken = true;
+		return;
+	}
+	*a = (struct h_stream_arrival) { .length = length, .here = 1 };
+	advance(r);
+}
+
+static struct h_generation *generation_at(struct h_stream_receiver *r,
+					  uint32_t slot)
+{
+	unsigned int i = r->gens;
+
+	while (i--)
+		if (r->gen[i].place.slot->number == slot)
+			return &r->gen[i];
+	return NULL;
+}
+
+static void process_arrival(struct h_receiver *receiver,
+			    const struct hamlyn_nq_entry *e)
+{
+	struct h_stream_receiver *r = of(receiver);
+	struct hamlyn_metadata *entry;
+	struct h_generation *g;
+
+	if (e->flags & HAMLYN_NQE_PEER_GONE) {
+		r->gone = true;
+		return;
+	}
+	g = generation_at(r, e->slot);
+	if (!g || e->index >= g->entries)
+		return;
+	entry = h__place_entry(&g->place, e->index);
+	/* Armed anew: process_overrun() was faster than this notification. */
+	if (h__unlikely(h__load_acquire(&entry->state)))
+		return;
+	/* Not the notification's length: it may be of the record before. */
+	arrived(r, g, e->index, h__read_once(&entry->length));
+}
+
+static void process_overrun(struct h_receiver *receiver)
+{
+	struct h_stream_receiver *r = of(receiver);
+	unsigned int i;
+	uint32_t j;
+
+	for (i = 0; i < r->gens; i++)
+		for (j = 0; j < r->gen[i].entries; j++) {
+			struct h_generation *g = &r->gen[i];
+			struct hamlyn_metadata *entry =
+				h__place_entry(&g->place, j);
+
+			if (!g->arrivals[j].here &&
+			    !h__load_acquire(&entry->state))
+				arrived(r, g, j, h__read_once(&entry->length));
+		}
+}
+
+static bool anything(const struct h_stream_receiver *r)
+{
+	return r->next != r->high || r->left || r->fin || r->gone || r->broken;
+}
+
+static bool pending(const struct h_receiver *receiver)
+{
+	const struct h_stream_receiver *r =
+		(const struct h_stream_receiver *)receiver;
+
+	/* What is due is done in the application's calls. */
+	return anything(r) ||
+	       (r->connected && (r->watch_due || r->unwatched || r->grow_due));
+}
+
+const struct h_receiver_class h__stream_class = {
+	.name = "stream receiver",
+	.process_arrival = process_arrival,
+	.process_overrun = process_overrun,
+	.pending = pending,
+	.settle = h__stream_settle,
+};

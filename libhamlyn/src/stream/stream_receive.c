@@ -1,0 +1,781 @@
+// SPDX-License-Identifier: MIT
+/* The receiving end of a stream: what is handed out, and what the sender is told. */
+#include <stdlib.h>
+
+#include "stream/stream.h"
+
+#define DEFAULT_BUFFERS		16
+#define DEFAULT_SIZE		4096
+#define DEFAULT_MAX_SIZE	65536
+#define GROW_BY			4
+
+_Static_assert(DEFAULT_BUFFERS + 1 + H_CREDITS + 1 + 2 == H_CHANNEL_ARRIVALS,
+	       "what a channel has set aside");
+
+#define ROOM_NS			10000000LL	/* for the work queue to empty */
+#define SETTLE_NS		200000000LL	/* the same, for the last words */
+#define OLD_GRACE_NS		100000000LL	/* who came in since may have been stopped */
+#define RETIRE_AGAIN_NS		10000000LL	/* while somebody is inside the NIC */
+
+static struct h_stream_receiver *of(struct h_receiver *r)
+{
+	return (struct h_stream_receiver *)r;
+}
+
+/* ---- credits ---- */
+
+_Static_assert(H_CREDITS == 4, "counts are bytes of 32 bits");
+
+/* A buffer of which the sender has seen all, or H_CREDITS. */
+static uint32_t free_credit(const struct h_stream_receiver *r)
+{
+	uint32_t busy = r->credit_sent ^ r->credit_seen, i;
+
+	for (i = 0; i < H_CREDITS; i++, busy >>= 8)
+		if (!(busy & 0xff))
+			break;
+	return i;
+}
+
+/* One for the last one is kept apart: it must get through. */
+static bool credit_can_go(const struct h_stream_receiver *r)
+{
+	return r->connected && !r->gone && free_credit(r) < H_CREDITS;
+}
+
+static int64_t send_credit(struct h_stream_receiver *r, uint32_t index,
+			   const unsigned char *bytes, size_t length)
+{
+	struct h_ticket t = r->credit;
+	int64_t ret;
+
+	t.base += (uint64_t)index * H_CREDIT_BYTES;
+	t.meta_index = index;
+	ret = h_send_msg(r->r.manager->terminus, &t, bytes, length, NULL, 0);
+	if (ret >= 0)
+		h__write_once(&r->credit_handle, ret);
+	return ret;
+}
+
+/* What finds no room to go is for whoever polls next, be it in a call of another end point. */
+static void note_debt(struct h_stream_receiver *r)
+{
+	h_receiver_owes(&r->r, r->late || r->fin_due);
+}
+
+void h__stream_credit_fin(struct h_stream_receiver *r)
+{
+	unsigned char bytes[H_CREDIT_SHORT];
+
+	r->fin_due = false;
+	if (r->connected && !r->gone) {
+		h__put(bytes, r->high, 4);	/* nothing is sent any more */
+		h__put(bytes + 4, H_CREDIT_FIN, 4);
+		r->fin_due = send_credit(r, H_CREDITS, bytes, sizeof(bytes)) == -EAGAIN;
+	}
+	note_debt(r);
+}
+
+/*
+ * Seldom, so that a credit is for many records, but before the sender runs out.
+ * What has arrived tells how many it has left.
+ */
+static bool credit_due(const struct h_stream_receiver *r)
+{
+	const struct h_generation *g = &r->gen[r->arriving];
+	int32_t owed = (int32_t)(r->released - r->credited);
+	uint32_t used = r->high - r->credited;
+	uint32_t quarter = (g->entries + 3) / 4;
+
+	if (h__likely(!r->seed_due)) {
+		if (owed <= 0)
+			return false;
+		if (h__likely((uint32_t)owed < quarter &&
+			      used + quarter <= g->entries))
+			return false;
+		/* The sender has been told where to go on. */
+		if (r->gens == 2 && !r->gen[1].started)
+			return false;
+	}
+	return !r->fin && credit_can_go(r);
+}
+
+static size_t write_credit(struct h_stream_receiver *r, unsigned char *bytes,
+			   uint32_t *index)
+{
+	struct h_seed seed;
+
+	*index = free_credit(r);
+	r->credit_sent = h__credit_count(r->credit_sent, *index);
+	r->credited = r->released;
+	h__put(bytes, r->released, 4);
+	h__put(bytes + 4, r->seed_due ? H_CREDIT_SEED : 0, 4);
+	if (!r->seed_due)
+		return H_CREDIT_SHORT;
+	r->seed_due = false;
+	h__generation_seed(&r->gen[1], &seed);
+	memcpy(bytes + H_CREDIT_SHORT, seed.bytes, H_SEED_BYTES);
+	return H_CREDIT_LONG;
+}
+
+/* A credit that does not go is as if it had not been thought of. */
+static bool credit_goes(struct h_stream_receiver *r)
+{
+	unsigned char bytes[H_CREDIT_BYTES];
+	uint32_t credited = r->credited, sent = r->credit_sent;
+	bool seed = r->seed_due;
+	uint32_t index;
+	size_t length;
+
+	if (!credit_due(r))
+		return true;
+	length = write_credit(r, bytes, &index);
+	if (send_credit(r, index, bytes, length) != -EAGAIN)
+		return true;
+	r->credit_sent = sent;
+	r->credited = credited;
+	r->seed_due = seed;
+	return false;
+}
+
+/* Locked. True if nothing is left to be said. */
+static bool try_credit(struct h_stream_receiver *r)
+{
+	/* Whoever receives this end may never call again. */
+	if (r->fin_due)
+		h__stream_credit_fin(r);
+	r->late = !credit_goes(r);
+	note_debt(r);
+	return !r->late && !r->fin_due;
+}
+
+void h__stream_settle(struct h_receiver *r)
+{
+	try_credit(of(r));
+}
+
+/* True if none is late any more. Who has received the end may never poll again. */
+static bool credit_settles(struct h_stream_receiver *r)
+{
+	struct h_wait wait = { 0 };
+	bool done, last;
+	int64_t end = 0;
+
+	for (;;) {
+		h_receiver_lock(&r->r);
+		done = try_credit(r);
+		last = r->fin_due;
+		h_receiver_unlock(&r->r);
+		if (done)
+			return true;
+		if (!end)
+			end = h__now_ns() + (last ? SETTLE_NS : ROOM_NS);
+		if (h__wait_more(&wait, end))
+			return false;
+	}
+}
+
+bool h__stream_unwatched(struct h_stream_receiver *r)
+{
+	bool unwatched;
+
+	h_receiver_lock(&r->r);
+	unwatched = r->unwatched;
+	h_receiver_unlock(&r->r);
+	return unwatched;
+}
+
+/*
+ * The work queue is full for a moment only, as long as the NIC's engine is not kept from
+ * running. Else whoever polls tries again: also who went to sleep, or back to an event
+ * loop, when there was nothing to be tried.
+ */
+static void give_credit(struct h_stream_receiver *r)
+{
+	bool owed;
+
+	h_receiver_lock(&r->r);
+	owed = r->late && !r->fin_due;
+	if (owed)
+		try_credit(r);
+	h_receiver_unlock(&r->r);
+	if (!owed && !credit_settles(r))
+		h__manager_owes(r->r.manager);
+}
+
+/* ---- what is due ---- */
+
+static void tell_slot(struct h_stream_receiver *r, struct h_slot *slot)
+{
+	h_receiver_lock(&r->r);
+	r->r.slot = slot;
+	h_receiver_unlock(&r->r);
+}
+
+static int end_watch(struct h_watch **watch)
+{
+	int err = *watch ? h_unwatch(*watch) : 0;
+
+	if (!err)
+		*watch = NULL;
+	return err;
+}
+
+/*
+ * The watch tells a slot: again, before that is another one. Until the former one has
+ * ended its slot stays, or who has the slot's number then would be told.
+ */
+static int renew_watch(struct h_stream_receiver *r, struct h_slot *slot)
+{
+	struct h_slot *was = r->r.slot;
+	struct h_watch *watch;
+	int err;
+
+	err = end_watch(&r->former);
+	if (err || (r->watch && slot == was))
+		return err;
+	tell_slot(r, slot);
+	err = h_receiver_watch(&r->r, &r->credit, -1, 0, &watch);
+	if (err) {
+		tell_slot(r, was);
+		return err;
+	}
+	r->former = r->watch;
+	r->watch = watch;
+	return end_watch(&r->former);
+}
+
+/*
+ * Without one nobody would tell that the sender is gone. It may be refused for a
+ * moment: then it is tried again as a credit is that is late.
+ */
+static void begin_watch(struct h_stream_receiver *r)
+{
+	bool again = h__stream_unwatched(r);
+	int err = -EAGAIN;
+
+	if (!h__dev_changing(r->r.manager->dev))
+		err = renew_watch(r, r->r.slot);
+	h_receiver_lock(&r->r);
+	r->unwatched = err;
+	h_receiver_unlock(&r->r);
+	if (err && !again)
+		h__receiver_wake(&r->r);
+}
+
+/* Others may have given some back when as much has come again. */
+static void grow_later(struct h_stream_receiver *r)
+{
+	h_receiver_lock(&r->r);
+	r->paid = 0;
+	h_receiver_unlock(&r->r);
+}
+
+static void offer_larger(struct h_stream_receiver *r)
+{
+	uint32_t size = r->gen[0].buffer * GROW_BY;
+	struct h_manager *m = r->r.manager;
+	struct h_generation g;
+	size_t bytes;
+
+	/* The next record that fills its buffer asks again. */
+	if (h__dev_changing(m->dev))
+		return;
+	if (size > r->max_buffer)
+		size = r->max_buffer;
+	bytes = (size_t)r->gen[0].entries * size;
+	/* What there is will do, if there is no more memory. */
+	if (!h__budget_take(m, bytes)) {
+		grow_later(r);
+		return;
+	}
+	if (h__generation_init(&g, &r->r, r->gen[0].entries, size)) {
+		h__budget_give(m, bytes);
+		grow_later(r);
+		return;
+	}
+	g.grown = bytes;
+	h_receiver_lock(&r->r);
+	r->gen[1] = g;
+	r->gens = 2;
+	r->seed_due = true;
+	h_receiver_unlock(&r->r);
+}
+
+static bool outgrown(const struct h_stream_receiver *r)
+{
+	return r->gens == 2 && r->gen[1].started &&
+	       (int32_t)(r->released - r->gen[1].start) >= 0;
+}
+
+/* Numbers wrap around: by whole laps, each record's buffer is as it was. */
+static void retire_later(struct h_stream_receiver *r)
+{
+	struct h_generation *g = &r->gen[1];
+
+	h_receiver_lock(&r->r);
+	g->start += (r->released - g->start) & ~(g->entries - 1);
+	h_receiver_unlock(&r->r);
+}
+
+/*
+ * A process of the segment may have been stopped inside the NIC, or while it changed the
+ * tables, for hours: destroying a slot would wait for it. Whether that is over is looked
+ * at now and then, by who is busy.
+ */
+static bool may_retire(struct h_stream_receiver *r)
+{
+	struct h_dev *dev = r->r.manager->dev;
+	int64_t now;
+
+	if (!dev->ops->grace)
+		return true;
+	now = h__now_ns();
+	if (now < r->retire_ns)
+		return false;
+	if (now - r->retire_ns > OLD_GRACE_NS)
+		h__grace_end(&r->grace);
+	if (!h__dev_changing(dev) &&
+	    !dev->ops->grace(dev, &r->grace, h_slot_number(r->gen[0].place.slot)))
+		return true;
+	r->retire_ns = now + RETIRE_AGAIN_NS;
+	return false;
+}
+
+static void retire(struct h_stream_receiver *r)
+{
+	struct h_generation old;
+
+	/* A slot that is to be told stays until another one is. */
+	if (!may_retire(r) ||
+	    (r->connected && renew_watch(r, r->gen[1].place.slot))) {
+		retire_later(r);
+		return;
+	}
+	h_receiver_lock(&r->r);
+	old = r->gen[0];
+	r->gen[0] = r->gen[1];
+	r->gen[1] = (struct h_generation) {};
+	r->gens = 1;
+	r->arriving = 0;
+	h_receiver_unlock(&r->r);
+	if (h__generation_exit(&old, &r->r))
+		h__generation_abandon(&old, &r->r);
+}
+
+/* Not in process_arrival(), which must not wait for the device. */
+static void do_what_is_due(struct h_stream_receiver *r)
+{
+	bool watch, grow, old;
+
+	h_receiver_lock(&r->r);
+	if (r->busy || !r->connected) {
+		h_receiver_unlock(&r->r);
+		return;
+	}
+	watch = r->watch_due || r->unwatched;
+	grow = r->grow_due && r->gens == 1;
+	old = outgrown(r);
+	r->watch_due = false;
+	r->grow_due = false;
+	r->busy = true;
+	h_receiver_unlock(&r->r);
+	if (watch)
+		begin_watch(r);
+	if (old)
+		retire(r);
+	if (grow)
+		offer_larger(r);
+	h_receiver_lock(&r->r);
+	r->busy = false;
+	h_receiver_unlock(&r->r);
+	give_credit(r);
+}
+
+void h__stream_receiver_watch(struct h_stream_receiver *r)
+{
+	if (h__stream_unwatched(r))
+		do_what_is_due(r);
+}
+
+/* Locked. */
+static bool is_due(const struct h_stream_receiver *r)
+{
+	return r->watch_due || r->unwatched || r->grow_due || r->fin_due || r->seed_due ||
+	       r->late || (r->gens == 2 && outgrown(r));
+}
+
+/* ---- receiving ---- */
+
+/* Locked. 1 with a record, an end, or -EAGAIN. */
+static int hand_out(struct h_stream_receiver *r, struct h_record *record,
+		    uint64_t *more)
+{
+	const struct h_generation *g;
+	uint32_t index;
+
+	h__stream_pass_control(r);
+	if (r->next == r->high)
+		return r->broken ? -EPROTO : r->fin ? 0 :
+		       r->gone ? -ECONNRESET : -EAGAIN;
+	g = h__generation_of(r, r->next);
+	index = h__generation_index(g, r->next);
+	record->data = (char *)g->place.data.addr + (size_t)index * g->buffer;
+	record->length = g->arrivals[index].length;
+	record->number = r->next;
+	h__write_once(&r->next, r->next + 1);
+	*more = g->arrivals[index].more;
+	return 1;
+}
+
+int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
+		   uint64_t *more, int64_t deadline_ns)
+{
+	unsigned int rounds = 0;
+
+	for (;;) {
+		uint32_t seen = h_receiver_events(&r->r);
+		bool due;
+		int ret;
+
+		if (h__read_once(&r->next) == h__read_once(&r->high))
+			h__manager_take(r->r.manager);
+		h_receiver_lock(&r->r);
+		ret = hand_out(r, record, more);
+		/* Who holds many, and waits for more, has to let them come. */
+		due = is_due(r) || credit_due(r);
+		h_receiver_unlock(&r->r);
+		if (h__unlikely(due))
+			do_what_is_due(r);
+		if (ret != -EAGAIN)
+			return ret;
+		/* What came had no data, and the next one may have none. */
+		ret = h__go_on(&rounds, deadline_ns);
+		if (ret)
+			return ret;
+		ret = h__receiver_wait(&r->r, seen, h__stream_unwatched(r), deadline_ns);
+		if (ret)
+			return ret;
+	}
+}
+
+bool h__stream_is_over(struct h_stream_receiver *r)
+{
+	bool over;
+
+	h_receiver_lock(&r->r);
+	over = r->fin || r->gone || r->broken;
+	h_receiver_unlock(&r->r);
+	return over;
+}
+
+int h_stream_receive(struct h_stream_receiver *r, struct h_record *record,
+		     int64_t timeout_ns)
+{
+	uint64_t more;
+
+	return h__stream_next(r, record, &more, h_deadline(timeout_ns));
+}
+
+void h_stream_release(struct h_stream_receiver *r,
+		      const struct h_record *record)
+{
+	uint32_t end = record->number + 1;
+	bool credit, due;
+
+	h_receiver_lock(&r->r);
+	/* Not what was released already, nor what was not handed out yet. */
+	if (end - r->released <= r->next - r->released)
+		while (r->released != end)
+			h__stream_release_one(r);
+	h__stream_pass_control(r);
+	credit = credit_due(r);
+	due = is_due(r);
+	h_receiver_unlock(&r->r);
+	if (credit)
+		give_credit(r);
+	if (h__unlikely(due))
+		do_what_is_due(r);
+}
+
+void h__stream_leave(struct h_stream_receiver *r, bool left)
+{
+	if (r->left == left)
+		return;
+	h_receiver_lock(&r->r);
+	r->left = left;
+	h_receiver_unlock(&r->r);
+	/* For a moment there was nothing: it may have been taken off the list. */
+	if (left)
+		h__receiver_look(&r->r);
+}
+
+static ssize_t read_part(struct h_stream_receiver *r, char *data, size_t length,
+			 int64_t deadline_ns)
+{
+	uint64_t more;
+	size_t n;
+	int ret;
+
+	if (!r->part.length) {
+		ret = h__stream_next(r, &r->part, &more, deadline_ns);
+		if (ret <= 0)
+			return ret;
+		r->part_done = 0;
+	}
+	n = r->part.length - r->part_done;
+	if (n > length)
+		n = length;
+	memcpy(data, (const char *)r->part.data + r->part_done, n);
+	r->part_done += n;
+	if (r->part_done == r->part.length) {
+		h_stream_release(r, &r->part);
+		r->part.length = 0;
+	}
+	return (ssize_t)n;
+}
+
+ssize_t h_stream_read(struct h_stream_receiver *r, void *data, size_t length,
+		      int64_t timeout_ns)
+{
+	const struct h_manager *m = r->r.manager;
+	int64_t deadline = h_deadline(timeout_ns);
+	ssize_t done = 0, n;
+
+	n = h__mutex_lock(m, &r->reading, deadline);
+	if (n)
+		return n;
+	do {
+		n = read_part(r, (char *)data + done, length - (size_t)done,
+			      done ? H_NOWAIT : deadline);
+		if (n > 0)
+			done += n;
+	} while (n > 0 && (size_t)done < length);
+	h__stream_leave(r, r->part.length);
+	h__mutex_unlock(m, &r->reading);
+	return done ? done : n;
+}
+
+static void call_ready(struct h_receiver *receiver, void *arg)
+{
+	struct h_stream_receiver *r = of(receiver);
+	void (*ready)(struct h_stream_receiver *r, void *arg);
+
+	h_receiver_lock(receiver);
+	ready = r->ready;
+	arg = r->ready_arg;
+	h_receiver_unlock(receiver);
+	if (ready)
+		ready(r, arg);
+}
+
+void h_stream_receiver_on_ready(struct h_stream_receiver *r,
+				void (*ready)(struct h_stream_receiver *receiver,
+					      void *arg),
+				void *arg)
+{
+	h_receiver_on_ready(&r->r, NULL, NULL);
+	h_receiver_lock(&r->r);
+	r->ready = ready;
+	r->ready_arg = arg;
+	h_receiver_unlock(&r->r);
+	if (ready)
+		h_receiver_on_ready(&r->r, call_ready, NULL);
+}
+
+/* ---- from create to destroy ---- */
+
+static int check_attr(struct h_manager *m, const struct h_stream_attr *at)
+{
+	if (at->flags)
+		return h__refuse(m->dev, -EINVAL, "flags 0x%x: must be 0",
+				 at->flags);
+	if (!h__is_power_of_two(at->buffers) ||
+	    at->buffers < H_STREAM_MIN_BUFFERS ||
+	    at->buffers > H_STREAM_MAX_BUFFERS)
+		return h__refuse(m->dev, -EINVAL,
+				 "%u buffers: a power of two, %u to %u",
+				 at->buffers, H_STREAM_MIN_BUFFERS,
+				 H_STREAM_MAX_BUFFERS);
+	if (!h__is_power_of_two(at->buffer_size) || at->buffer_size < H_STREAM_MIN_SIZE ||
+	    at->buffer_size > H_STREAM_MAX_SIZE)
+		return h__refuse(m->dev, -EINVAL,
+				 "buffers of %u bytes: a power of two, %u to %u",
+				 at->buffer_size, H_STREAM_MIN_SIZE,
+				 H_STREAM_MAX_SIZE);
+	if (at->max_buffer_size > at->buffer_size &&
+	    (!h__is_power_of_two(at->max_buffer_size) ||
+	     at->max_buffer_size > H_STREAM_MAX_SIZE))
+		return h__refuse(m->dev, -EINVAL,
+				 "buffers of at most %u bytes: a power of two, at most %u",
+				 at->max_buffer_size, H_STREAM_MAX_SIZE);
+	return 0;
+}
+
+int h__stream_receiver_prepare(struct h_manager *m,
+			       const struct h_stream_attr *attr,
+			       uint32_t slot_flags,
+			       struct h_stream_receiver **receiver)
+{
+	struct h_stream_attr at = attr ? *attr : (struct h_stream_attr) {};
+	struct h_stream_receiver *r;
+	int err;
+
+	*receiver = NULL;
+	at.buffers = at.buffers ? at.buffers : DEFAULT_BUFFERS;
+	at.buffer_size = at.buffer_size ? at.buffer_size : DEFAULT_SIZE;
+	at.max_buffer_size = at.max_buffer_size ? at.max_buffer_size :
+						  DEFAULT_MAX_SIZE;
+	err = check_attr(m, &at);
+	if (err)
+		return err;
+	/* The next generation's seed would have to come with a descriptor. */
+	if (slot_flags & HAMLYN_SLOT_TICKET_ONLY &&
+	    at.buffer_size < at.max_buffer_size)
+		at.buffer_size = at.max_buffer_size;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->max_buffer = at.max_buffer_size;
+	r->slot_flags = slot_flags;
+	r->credit_handle = -1;
+	h__receiver_add(&r->r, m, &h__stream_class);
+	err = h__generation_init(&r->gen[0], &r->r, at.buffers, at.buffer_size);
+	if (err) {
+		h__receiver_remove(&r->r);
+		free(r);
+		return err;
+	}
+	h_receiver_lock(&r->r);
+	r->gens = 1;
+	r->gen[0].started = true;
+	r->r.slot = r->gen[0].place.slot;
+	h_receiver_unlock(&r->r);
+	*receiver = r;
+	return 0;
+}
+
+int h_stream_receiver_create(struct h_manager *m,
+			     const struct h_stream_attr *attr,
+			     struct h_stream_receiver **receiver)
+{
+	return h__stream_receiver_prepare(m, attr, 0, receiver);
+}
+
+int h__stream_receiver_attach(struct h_stream_receiver *r,
+			      const struct h_seed *seed, int fd)
+{
+	struct h_ticket t;
+	int err;
+
+	err = h__credit_ticket(seed, &t);
+	if (!err && fd >= 0)
+		err = h__ticket_adopt(r->r.manager, fd, &t);
+	if (err)
+		return err;
+	h_receiver_lock(&r->r);
+	if (r->connected) {
+		err = -EPROTO;
+	} else {
+		r->credit = t;
+		r->connected = true;
+		/* Or another thread could store a watch where this one's is stored next. */
+		r->busy = true;
+		if (r->fin)
+			h__stream_credit_fin(r);
+	}
+	h_receiver_unlock(&r->r);
+	if (err) {
+		h__ticket_drop(r->r.manager, &t);
+		return err;
+	}
+	err = h_receiver_watch(&r->r, &r->credit, fd, 0, &r->watch);
+	/* Held back: it has an end that can be joined once only, and begin_watch(). */
+	h_receiver_lock(&r->r);
+	r->unwatched = err == -EAGAIN;
+	r->busy = false;
+	h_receiver_unlock(&r->r);
+	if (err && err != -EAGAIN)
+		return err;
+	/* The sender may be ahead, and wait for what was released before this. */
+	give_credit(r);
+	h__receiver_wake(&r->r);
+	return 0;
+}
+
+/*
+ * The last credit tells the sender that everything has arrived: not to be lost with
+ * the ticket, or with the terminus of a manager that is destroyed next.
+ */
+static void settle_credits(struct h_stream_receiver *r)
+{
+	struct h_manager *m = r->r.manager;
+	struct h_ticket credit;
+	int64_t handle;
+
+	h_receiver_lock(&r->r);
+	handle = r->credit_handle;
+	credit = r->credit;
+	r->credit_handle = -1;
+	r->credit.flags = 0;
+	/* Nothing may go by the ticket any more. */
+	r->connected = false;
+	h_receiver_unlock(&r->r);
+	if (handle >= 0)
+		h_send_wait(m->terminus, handle, SETTLE_NS);
+	h__ticket_drop(m, &credit);
+}
+
+static void receiver_free(struct h_stream_receiver *r)
+{
+	h__receiver_remove(&r->r);
+	h__grace_end(&r->grace);
+	free(r);
+}
+
+int h_stream_receiver_destroy(struct h_stream_receiver *r)
+{
+	int err, i;
+
+	if (!r)
+		return 0;
+	err = end_watch(&r->former);
+	if (!err)
+		err = end_watch(&r->watch);
+	if (err)
+		return err;
+	settle_credits(r);
+	/* What arrives, or was lost, is looked at no more. */
+	h_receiver_lock(&r->r);
+	r->gens = 0;
+	h_receiver_unlock(&r->r);
+	for (i = 0; i < 2; i++) {
+		if (!r->gen[i].place.slot)
+			continue;
+		err = h__generation_exit(&r->gen[i], &r->r);
+		if (err)
+			return err;
+	}
+	receiver_free(r);
+	return 0;
+}
+
+int h__stream_receiver_end(struct h_stream_receiver *r)
+{
+	int err = h_stream_receiver_destroy(r);
+	int i;
+
+	if (!err)
+		return 0;
+	for (i = 0; i < 2; i++)
+		if (r->gen[i].place.slot)
+			h__generation_abandon(&r->gen[i], &r->r);
+	receiver_free(r);
+	return err;
+}
+
+void h_stream_receiver_seed(const struct h_stream_receiver *r,
+			    struct h_seed *seed)
+{
+	h__generation_seed(&r->gen[0], seed);
+}
