@@ -16,6 +16,7 @@
 
 /* For what others' words make a receiver do, and what is counted. */
 #include "../libhamlyn/src/channel/channel.h"
+#include "../libhamlyn/src/low/device.h"
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"

@@ -13,7 +13,7 @@
 #include <ucontext.h>
 
 /* To stop within the search for a tag. */
-#include "../libhamlyn/src/low/internal.h"
+#include "../libhamlyn/src/low/device.h"
 
 FIXTURE(gather) {
 	struct ht_pair pair;

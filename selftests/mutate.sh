@@ -92,7 +92,7 @@ datagram-all   native datagram              libhamlyn/src/message/datagram.c s/m
 datagram-alone native datagram              libhamlyn/src/message/datagram.c s/told->length == h__read_once(&entry->length) \&\&/1 \&\&/
 datagram-check native datagram              libhamlyn/src/message/datagram.c s/good = check == check_word(.*);/good = true;/
 datagram-end   native datagram              libhamlyn/src/message/datagram.c s/(bytes != d->partial \&\& bytes <= d->length)/bytes != d->partial/
-datagram-live  native datagram              libhamlyn/src/message/datagram.c s/return dev->ops->grace \&\& !dev->ops->grace(dev, &d->grace, about);/return dev->ops->grace;/
+datagram-live  native datagram              libhamlyn/src/message/datagram.c s/return h__grace_needed(dev) \&\& h__grace_over(dev, &d->grace, about);/return h__grace_needed(dev);/
 grace-dead     native datagram              libhamlyn/src/embedded/shm_table.c s/^\treturn ask \&\& (!owner || !h__shm_alive(dev, owner - 1));/\treturn false;/
 stream-debt    native channel               libhamlyn/src/stream/stream_receive.c s/^\th_receiver_owes(&r->r, r->late || r->fin_due);/\th_receiver_owes(\&r->r, false);/
 gather-left    native gather                libhamlyn/src/message/gather.c s/over = m->left || m->gone;/over = false;/

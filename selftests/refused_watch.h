@@ -3,7 +3,7 @@
 #ifndef REFUSED_WATCH_H
 #define REFUSED_WATCH_H
 
-#include "../libhamlyn/src/low/internal.h"
+#include "../libhamlyn/src/low/device.h"
 
 static struct {
 	const struct h_dev_ops *real;

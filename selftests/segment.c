@@ -24,6 +24,7 @@
 #include <hamlyn/stream.h>
 
 /* To let calls fail that do so only when a peer was stopped in between. */
+#include "../libhamlyn/src/low/device.h"
 #include "../libhamlyn/src/stream/stream.h"
 
 #define SHM	"/dev/shm"

@@ -33,6 +33,10 @@ extern "C" {
 #define H_VERSION_MAJOR		0
 #define H_VERSION_MINOR		1
 
+/* Time-outs: nanoseconds, or */
+#define H_NOWAIT	0LL
+#define H_FOREVER	(-1LL)
+
 struct h_dev;
 struct h_area;
 struct h_slot;

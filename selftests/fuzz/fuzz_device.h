@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "low/internal.h"
+#include "low/device.h"
 #include "embedded/shm.h"
 
 /* Nobody is held back for guesses: the target makes a great many. */

@@ -6,7 +6,7 @@
  */
 #include "fuzz_core.h"
 
-#include "low/internal.h"
+#include "low/device.h"
 #include "low/recv.c"
 
 #define STEPS	300

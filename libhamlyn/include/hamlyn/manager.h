@@ -26,9 +26,6 @@
 extern "C" {
 #endif
 
-#define H_NOWAIT	0LL
-#define H_FOREVER	(-1LL)
-
 struct h_manager;
 struct h_receiver;
 

@@ -202,13 +202,11 @@ int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
 		   const struct h_channel_attr *attr, struct h_channel **a,
 		   struct h_channel **b)
 {
-	struct h_saying device = {};
 	struct h_why why[2];
 	int err;
 
 	*b = NULL;
-	h__saying_device(&device, manager_a->dev);
-	if (!h__same_device(&device, manager_b->dev)) {
+	if (!h__dev_reaches(manager_a->dev, h__dev_reach(manager_b->dev))) {
 		*a = NULL;
 		return -EXDEV;
 	}

@@ -14,7 +14,7 @@
 #ifndef H_SHM_H
 #define H_SHM_H
 
-#include "low/internal.h"
+#include "low/device.h"
 #include "nic.h"
 
 #define SHM_MAGIC		0x316d68736e796c68ull	/* "hlynshm1" */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "low/internal.h"
+#include "low/device.h"
 
 #define ROOT		"/sys/fs/cgroup"
 #define DEPTH_MOST	64

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "low/internal.h"
+#include "low/device.h"
 #include "low/msan.h"
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -373,6 +373,43 @@ void h__dev_lock(struct h_dev *dev)
 	h__lock(&dev->lock);
 	dev->why[0] = 0;
 	dev->why_ours = false;
+}
+
+const struct hamlyn_query *h__dev_limits(const struct h_dev *dev)
+{
+	return &dev->limits;
+}
+
+/* Those of one kernel reach each other. Those of a segment, only each other. */
+struct h_reach h__dev_reach(const struct h_dev *dev)
+{
+	struct h_reach reach = { .embedded = (uint32_t)h_dev_is_embedded(dev) };
+
+	if (reach.embedded)
+		reach.identity = h__shm_identity(dev);
+	return reach;
+}
+
+bool h__dev_reaches(const struct h_dev *dev, struct h_reach other)
+{
+	struct h_reach own = h__dev_reach(dev);
+
+	return own.embedded == other.embedded && own.identity == other.identity;
+}
+
+bool h__dev_signal_ends(const struct h_dev *dev)
+{
+	return h_dev_is_embedded(dev);
+}
+
+bool h__grace_needed(const struct h_dev *dev)
+{
+	return dev->ops->grace;
+}
+
+bool h__grace_over(struct h_dev *dev, struct h_grace **grace, uint32_t about)
+{
+	return !dev->ops->grace(dev, grace, about);
 }
 
 bool h__dev_changing(struct h_dev *dev)

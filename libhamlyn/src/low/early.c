@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "low/internal.h"
+#include "low/low.h"
 
 /* Of the thread's last call of that kind; "" if it succeeded. */
 static __thread char why[HAMLYN_EXPLAIN_BYTES];

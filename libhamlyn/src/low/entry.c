@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Metadata entries: the owner's side of the paranoid modes (H 2.4, 2.7). */
-#include "low/internal.h"
+#include "low/device.h"
 
 struct hamlyn_metadata *h_slot_entry(const struct h_slot *s, uint32_t index)
 {

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "low/internal.h"
+#include "low/device.h"
 #include "low/msan.h"
 
 static int call(const struct h_dev *dev, unsigned long request, void *arg)

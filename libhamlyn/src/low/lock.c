@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "low/internal.h"
+#include "low/low.h"
 
 #ifndef FUTEX_LOCK_PI2			/* Linux 5.14 */
 #define FUTEX_LOCK_PI2	13

@@ -88,7 +88,7 @@ static inline void h__unlock(uint32_t *word)
 	h__lock_step(-1);
 }
 
-/* After h__unlock(), or another SEQ_CST atomic: those are full barriers only on x86. */
+/* After h__unlock(), or another SEQ_CST atomic: on x86 those are full barriers themselves. */
 static inline void h__full_barrier_behind_atomic(void)
 {
 #if !defined(__x86_64__)

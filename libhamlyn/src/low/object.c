@@ -2,7 +2,7 @@
 /* Areas, NQs, slots and termini: checks and bookkeeping for both devices. */
 #include <stdlib.h>
 
-#include "low/internal.h"
+#include "low/device.h"
 
 /* ---- areas ---- */
 
@@ -86,6 +86,11 @@ int h_area_remove(struct h_area *a)
 	if (!err)
 		free(a);
 	return err;
+}
+
+uint32_t h__area_flags(const struct h_area *a)
+{
+	return a->flags;
 }
 
 void *h_area_addr(const struct h_area *a)
@@ -415,4 +420,11 @@ int h_terminus_bind(struct h_terminus *t, uint32_t tag, struct h_area *a,
 	}
 	h__unlock(&dev->lock);
 	return err;
+}
+
+struct h_area *h__terminus_added(const struct h_terminus *t, uint32_t tag)
+{
+	struct h_area *area = ((const struct h__terminus_full *)t)->areas[tag];
+
+	return area && !area->allocated ? area : NULL;
 }

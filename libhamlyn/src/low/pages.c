@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "low/internal.h"
+#include "low/device.h"
 
 #define THP_SIZE	"/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 #define SMAPS		"/proc/self/smaps"

@@ -3,7 +3,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "low/internal.h"
+#include "low/device.h"
+
+int h__nq_sleep(struct h_nq *nq, int64_t deadline_ns)
+{
+	return nq->dev->ops->nq_sleep(nq, deadline_ns);
+}
 
 /*
  * Polling longer than a sleep and a wake cost gains nothing; how many polls

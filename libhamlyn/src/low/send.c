@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "low/internal.h"
+#include "low/device.h"
 
 /*
  * The holder is another thread of this process, a few dozen instructions from the unlock

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Tickets as values and as bytes (H 3.2). */
-#include "low/internal.h"
+#include "low/device.h"
 
 /*
  * Exported form, little endian: magic "HmTk", version, 3 zero bytes, host,

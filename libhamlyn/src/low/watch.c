@@ -2,7 +2,7 @@
 /* Watches: to be told when a slot is gone (H 6.3). */
 #include <stdlib.h>
 
-#include "low/internal.h"
+#include "low/device.h"
 
 static int watch(struct h_dev *dev, const struct h_ticket *ticket, int fd,
 		 struct h_nq *nq, uint64_t cookie, bool claim, struct h_watch **out)

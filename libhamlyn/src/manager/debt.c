@@ -115,14 +115,22 @@ void h__debts_pay(struct h_manager *m)
 	h__cancel_restore(cancel);
 }
 
+void h__debts_collected_by(struct h_manager *m,
+			   struct h_debt *(*collected)(struct h_receiver *r))
+{
+	h__lock(&m->lock);
+	m->collected = collected;
+	h__unlock(&m->lock);
+}
+
 static void collect(struct h_manager *m)
 {
 	struct h_receiver *r;
 	struct h_debt *d;
 
 	h__lock(&m->lock);
-	for (r = m->receivers; r; r = r->next) {
-		d = h__stream_collected(r);
+	for (r = m->collected ? m->receivers : NULL; r; r = r->next) {
+		d = m->collected(r);
 		if (d && d->pay)
 			debt_link(m, d);
 	}

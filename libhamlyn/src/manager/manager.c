@@ -78,14 +78,13 @@ int h_manager_register(struct h_manager *m, void *addr, size_t length)
 
 int h_manager_unregister(struct h_manager *m, void *addr)
 {
-	struct h__terminus_full *full = (void *)m->terminus;
 	struct h_area *area = NULL;
 	int err = -ENOENT, tag;
 
 	h__lock(&m->area_lock);
 	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
-		area = full->areas[tag];
-		if (!area || area->allocated || area->addr != addr)
+		area = h__terminus_added(m->terminus, tag);
+		if (!area || h_area_addr(area) != addr)
 			continue;
 		err = h_terminus_bind(m->terminus, tag, NULL, 0, 0);
 		break;
@@ -126,14 +125,12 @@ static int self_init(struct h_manager *m)
 /* What was registered and not unregistered is still bound. Others' areas are theirs. */
 static void unregister_all(struct h_manager *m)
 {
-	struct h__terminus_full *full = (void *)m->terminus;
 	int tag;
 
 	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
-		struct h_area *area = full->areas[tag];
+		struct h_area *area = h__terminus_added(m->terminus, tag);
 
-		if (area && !area->allocated &&
-		    area->flags & HAMLYN_AREA_READONLY &&
+		if (area && h__area_flags(area) & HAMLYN_AREA_READONLY &&
 		    !h_terminus_bind(m->terminus, tag, NULL, 0, 0))
 			h_area_remove(area);
 	}
@@ -174,7 +171,7 @@ static void manager_undo(struct h_manager *m)
 /* No more than a quarter of what the device has for all. */
 static size_t default_budget(const struct h_dev *dev)
 {
-	uint64_t quarter = dev->limits.max_area / 4;
+	uint64_t quarter = h__dev_limits(dev)->max_area / 4;
 
 	return quarter < MOST_DEFAULT_BUDGET ? (size_t)quarter : MOST_DEFAULT_BUDGET;
 }
@@ -238,7 +235,8 @@ static int manager_init(struct h_manager *m, const struct h_manager_attr *attr)
 	uint32_t entries = 0;
 	int err;
 
-	m->slots = m->dev->limits.max_slots;
+	m->slots = h__dev_limits(m->dev)->max_slots;
+	m->packet_size = h__dev_limits(m->dev)->packet_size;
 	m->by_slot = calloc(m->slots, sizeof(*m->by_slot));
 	if (!m->by_slot)
 		return -ENOMEM;

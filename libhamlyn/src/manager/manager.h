@@ -5,7 +5,7 @@
 
 #include <hamlyn/manager.h>
 
-#include "low/internal.h"
+#include "low/low.h"
 
 /* ---- memory.c ---- */
 
@@ -99,6 +99,7 @@ struct h_manager {
 	uint32_t asleep;		/* sleepers, not the event thread: lock */
 	uint64_t owing;			/* receivers with something to settle, debts; atomic */
 	uint32_t slots;
+	uint32_t packet_size;		/* of the device */
 	struct h_receiver **by_slot;	/* polling */
 	int64_t spin_ns;
 	bool crowded;			/* more threads than processors; atomic, both */
@@ -130,6 +131,7 @@ struct h_manager {
 	uint32_t dispatching;		/* in h_manager_dispatch(), not in a call back */
 	int64_t settled_ns;		/* when that was tried last; atomic */
 	struct h_event *event;		/* event.c, or NULL */
+	struct h_debt *(*collected)(struct h_receiver *r);	/* or NULL; lock */
 	struct h_debt *debts;
 	struct h_debt *paid;		/* just now: it stays */
 	uint32_t paying;		/* the lock of who pays */
@@ -187,8 +189,6 @@ int64_t h__time_left(int64_t deadline_ns);
 /* As h_receiver_wait(); @again: not for long, and 0 then. */
 int h__receiver_wait(struct h_receiver *r, uint32_t seen, bool again,
 		     int64_t deadline_ns);
-/* Sleep until the NQ has something. */
-int h__nq_sleep(struct h_nq *nq, int64_t deadline_ns);
 
 /* ---- debt.c: what was said to be sent, and is kept ---- */
 
@@ -211,10 +211,14 @@ void h__debt_add(struct h_manager *m, struct h_debt *d);
 /* For ever: nobody pays it any more afterwards; not with anything locked that pay() locks. */
 void h__debt_remove(struct h_manager *m, struct h_debt *d);
 void h__debts_pay(struct h_manager *m);
-/* All of them, and what streams collect. */
+/* All of them, and what h_manager_drain() makes one. */
 int h__debts_drain(struct h_manager *m, int64_t deadline_ns);
-/* stream_send.c: what this one owes, if it is a stream's and collects anything. */
-struct h_debt *h__stream_collected(struct h_receiver *r);
+/*
+ * From now on @collected is asked of each receiver when the manager is drained: what it
+ * owes if it collects anything, or NULL. The layer of streams is above this one.
+ */
+void h__debts_collected_by(struct h_manager *m,
+			   struct h_debt *(*collected)(struct h_receiver *r));
 
 /* Has anything to be tried again although nothing arrives? */
 static inline bool h__owes_soon(const struct h_manager *m)
@@ -266,6 +270,7 @@ void h__calls_exit(struct h_manager *m);
 /* A slot with memory of its own whose arrivals a receiver processes. */
 struct h_place {
 	struct h_slot *slot;
+	uint32_t number;		/* of slot */
 	struct h_memory data;
 	struct h_memory metadata;
 	uint32_t arrivals;

@@ -59,8 +59,12 @@ static int place_slot(struct h_manager *m, struct h_place *p,
 		.flags = attr->flags,
 		.nq = m->nq,
 	};
+	int err;
 
-	return h_slot_create(m->dev, &at, &p->slot);
+	err = h_slot_create(m->dev, &at, &p->slot);
+	if (!err)
+		p->number = h_slot_number(p->slot);
+	return err;
 }
 
 static void put_back(struct h_manager *m, const struct h_place *p)
@@ -129,7 +133,7 @@ static void owed(struct h_manager *m)
  */
 static void enter(struct h_manager *m, const struct h_place *p, struct h_receiver *r)
 {
-	struct h_receiver **of = &m->by_slot[h_slot_number(p->slot)];
+	struct h_receiver **of = &m->by_slot[p->number];
 	bool took;
 
 	h__polling_lock(m);
@@ -172,7 +176,7 @@ static void give_back(struct h_manager *m, struct h_place *p)
  */
 static void leave(struct h_manager *m, const struct h_place *p, struct h_receiver *r)
 {
-	struct h_receiver **of = &m->by_slot[h_slot_number(p->slot)];
+	struct h_receiver **of = &m->by_slot[p->number];
 
 	h__polling_lock(m);
 	if (*of == r)
@@ -211,7 +215,7 @@ void h__place_abandon(struct h_place *p, struct h_receiver *r)
 	struct h_manager *m = r->manager;
 
 	h__polling_lock(m);
-	m->by_slot[h_slot_number(p->slot)] = NULL;
+	m->by_slot[p->number] = NULL;
 	h__polling_unlock(m, false);
 }
 

@@ -144,7 +144,7 @@ static void give(struct h_manager *m, const struct hamlyn_nq_entry *e)
 	struct h_receiver *r = slot < m->slots ? m->by_slot[slot] : NULL;
 
 	if (h__unlikely(!r)) {
-		if (e->slot == m->self->number)
+		if (e->slot == h_slot_number(m->self))
 			h__write_once(&m->nudged, 0);
 		return;
 	}
@@ -231,11 +231,6 @@ int64_t h_deadline(int64_t timeout_ns)
 {
 	return timeout_ns > 0 ? h__deadline(timeout_ns) :
 	       timeout_ns ? H_FOREVER : H_NOWAIT;
-}
-
-int h__nq_sleep(struct h_nq *nq, int64_t deadline_ns)
-{
-	return nq->dev->ops->nq_sleep(nq, deadline_ns);
 }
 
 /*
@@ -356,7 +351,7 @@ static void sleeper_remove(struct h_manager *m, struct h_sleeper *s)
 static int sleep_on_word(const struct h_manager *m, struct h_sleeper *s,
 			 int64_t deadline_ns)
 {
-	int64_t until = deadline_ns < 0 && h_dev_is_embedded(m->dev) ?
+	int64_t until = deadline_ns < 0 && h__dev_signal_ends(m->dev) ?
 			INT64_MAX : deadline_ns;
 	struct timespec ts = {
 		.tv_sec = until / 1000000000,

@@ -306,7 +306,7 @@ static bool settled(struct h_datagram_receiver *d, uint32_t about)
 {
 	struct h_dev *dev = d->r.manager->dev;
 
-	return dev->ops->grace && !dev->ops->grace(dev, &d->grace, about);
+	return h__grace_needed(dev) && h__grace_over(dev, &d->grace, about);
 }
 
 /*
@@ -655,7 +655,7 @@ static int send_to(struct h_manager *m, const struct h_datagram_address *to,
 		return -ERANGE;
 	h__put(meta, length, 4);
 	h__put(meta + 4, to->ticket.base + offset, 4);
-	h__put(meta + 8, data && length > m->dev->limits.packet_size ? check_word(data, length) : 0,
+	h__put(meta + 8, data && length > m->packet_size ? check_word(data, length) : 0,
 	       4);
 	if (reply)
 		h_ticket_export(&reply->ticket, meta + SHORT_META);

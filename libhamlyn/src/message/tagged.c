@@ -405,7 +405,7 @@ int h_tagged_send(struct h_manager *m, const struct h_tagged_address *to,
 		.word = tag,
 	};
 
-	if (length > m->dev->limits.packet_size)
+	if (length > m->packet_size)
 		return -EMSGSIZE;
 	return h__post(m, &msg, h_deadline(timeout_ns));
 }

@@ -51,14 +51,9 @@ struct h_saying {
 	bool other_version;	/* heard: nothing else of it is known */
 	uint32_t kind;		/* H_KIND_* */
 	uint32_t flags;		/* H_CONNECT_TICKETS or 0 */
-	uint32_t device;	/* embedded or not */
-	uint64_t identity;	/* of the embedded device's segment */
+	struct h_reach reach;	/* of who says it */
 	unsigned char card[H_CARD_BYTES];
 };
-
-/* Says which device it is, and whether they are the same. */
-void h__saying_device(struct h_saying *s, struct h_dev *dev);
-bool h__same_device(const struct h_saying *s, struct h_dev *dev);
 
 /* Send, without waiting. @fds: two to be passed along, or NULL. */
 int h__say(int sock, const struct h_saying *s, const int *fds);

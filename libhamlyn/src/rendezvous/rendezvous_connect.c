@@ -61,7 +61,7 @@ static int ask(int sock, const struct h_half *half, bool tickets)
 	};
 	int err;
 
-	h__saying_device(&s, half->manager->dev);
+	s.reach = h__dev_reach(half->manager->dev);
 	h__half_card(half, s.card);
 	err = h__say(sock, &s, tickets ? half->fds : NULL);
 	/* It takes no descriptors, and the kernel says so. */
@@ -159,7 +159,7 @@ static int judge(struct h_half *half, const struct h_saying *s, int err,
 	}
 	if (err)
 		return err;
-	if (!h__same_device(s, half->manager->dev))
+	if (!h__dev_reaches(half->manager->dev, s->reach))
 		return -EXDEV;
 	err = h__half_join(half, s->card, tickets ? fds : NULL);
 	return err == -EINVAL || err == -EBADF || err == -ENOKEY ? -EPROTO : err;

@@ -416,7 +416,7 @@ static int welcome(struct h_half *half, const struct h_listener *l,
 	err = h__half_join(half, g->says.card, tickets ? g->fds : NULL);
 	if (err)
 		return err;
-	h__saying_device(&s, half->manager->dev);
+	s.reach = h__dev_reach(half->manager->dev);
 	h__half_card(half, s.card);
 	err = h__say(g->fd, &s, tickets ? half->fds : NULL);
 	if (err == -ETOOMANYREFS)
@@ -450,7 +450,7 @@ static int receive_guest(struct h_half *half, const struct h_listener *l,
 		say_no(g->fd, -EUSERS);
 		return -ECANCELED;
 	}
-	if (!h__same_device(&g->says, m->dev)) {
+	if (!h__dev_reaches(m->dev, g->says.reach)) {
 		say_no(g->fd, -EXDEV);
 		return 1;
 	}

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "rendezvous/rendezvous.h"
-#include "embedded/shm.h"
 
 #define MAGIC		0x76526d48u	/* "HmRv" */
 #define VERSION		2	/* 1: channels without requests */
@@ -30,23 +29,6 @@
 
 #define MOST_FDS	253	/* SCM_MAX_FD of the kernel */
 
-/* ---- devices ---- */
-
-void h__saying_device(struct h_saying *s, struct h_dev *dev)
-{
-	s->device = (uint32_t)h_dev_is_embedded(dev);
-	s->identity = s->device ? shm_of(dev)->seg->identity[0] : 0;
-}
-
-/* NICs of one kernel reach each other. Those of a segment, only each other. */
-bool h__same_device(const struct h_saying *s, struct h_dev *dev)
-{
-	struct h_saying own = {};
-
-	h__saying_device(&own, dev);
-	return s->device == own.device && s->identity == own.identity;
-}
-
 /* ---- messages ---- */
 
 static void write_bytes(const struct h_saying *s, unsigned char *p)
@@ -58,8 +40,8 @@ static void write_bytes(const struct h_saying *s, unsigned char *p)
 	h__put(p + AT_WHAT, s->what, 4);
 	h__put(p + AT_KIND, s->kind, 4);
 	h__put(p + AT_FLAGS, s->flags, 4);
-	h__put(p + AT_DEVICE, s->device, 4);
-	h__put(p + AT_IDENTITY, s->identity, 8);
+	h__put(p + AT_DEVICE, s->reach.embedded, 4);
+	h__put(p + AT_IDENTITY, s->reach.identity, 8);
 	memcpy(p + AT_CARD, s->card, H_CARD_BYTES);
 	h__put(p + AT_CHECK, h__check_word(p, AT_CHECK), 4);
 }
@@ -77,8 +59,8 @@ static int read_bytes(struct h_saying *s, const unsigned char *p, size_t n)
 	s->what = (uint32_t)h__get(p + AT_WHAT, 4);
 	s->kind = (uint32_t)h__get(p + AT_KIND, 4);
 	s->flags = (uint32_t)h__get(p + AT_FLAGS, 4);
-	s->device = (uint32_t)h__get(p + AT_DEVICE, 4);
-	s->identity = h__get(p + AT_IDENTITY, 8);
+	s->reach.embedded = (uint32_t)h__get(p + AT_DEVICE, 4);
+	s->reach.identity = h__get(p + AT_IDENTITY, 8);
 	memcpy(s->card, p + AT_CARD, H_CARD_BYTES);
 	return s->flags & ~H_CONNECT_TICKETS ? -EPROTO : 0;
 }

@@ -313,7 +313,7 @@ static struct h_generation *generation_at(struct h_stream_receiver *r,
 	unsigned int i = r->gens;
 
 	while (i--)
-		if (r->gen[i].place.slot->number == slot)
+		if (r->gen[i].place.number == slot)
 			return &r->gen[i];
 	return NULL;
 }

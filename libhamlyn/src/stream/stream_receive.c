@@ -328,7 +328,7 @@ static bool may_retire(struct h_stream_receiver *r)
 	struct h_dev *dev = r->r.manager->dev;
 	int64_t now;
 
-	if (!dev->ops->grace)
+	if (!h__grace_needed(dev))
 		return true;
 	now = h__now_ns();
 	if (now < r->retire_ns)
@@ -336,7 +336,7 @@ static bool may_retire(struct h_stream_receiver *r)
 	if (now - r->retire_ns > OLD_GRACE_NS)
 		h__grace_end(&r->grace);
 	if (!h__dev_changing(dev) &&
-	    !dev->ops->grace(dev, &r->grace, h_slot_number(r->gen[0].place.slot)))
+	    h__grace_over(dev, &r->grace, r->gen[0].place.number))
 		return true;
 	r->retire_ns = now + RETIRE_AGAIN_NS;
 	return false;

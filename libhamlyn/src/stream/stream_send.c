@@ -535,7 +535,7 @@ static int pay_staged(struct h_debt *d)
 	return err;
 }
 
-struct h_debt *h__stream_collected(struct h_receiver *r)
+static struct h_debt *collected(struct h_receiver *r)
 {
 	struct h_stream_sender *s = of(r);
 
@@ -706,6 +706,7 @@ int h__stream_sender_prepare(struct h_manager *m, uint32_t slot_flags,
 	s->stage_handle[0] = -1;
 	s->stage_handle[1] = -1;
 	s->fixed = slot_flags & HAMLYN_SLOT_TICKET_ONLY;
+	h__debts_collected_by(m, collected);
 	h__receiver_add(&s->r, m, &credit_class);
 	err = credits_init(s, slot_flags);
 	if (!err)
