@@ -17,7 +17,7 @@ MAX_COLUMNS=100
 MAX_DIAGNOSTICS=200
 
 CHECKS=(
-	format spdx core-includes version-tests private-paths shellcheck codespell
+	format spdx core-includes layers version-tests private-paths shellcheck codespell
 	checkpatch kernel-doc netlink-generated conformance-table threat-catalogue build-help sparse
 	in-tree kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
 )
@@ -154,6 +154,61 @@ foreign_includes() { # FILES
 			"$file" "$line" "$name"
 	done < <(run_in_tree grep -HnE '^[[:blank:]]*#[[:blank:]]*include' <<<"$1" |
 		sed -E 's/^([^:]*:[0-9]+):[^<"]*[<"]([^>"]*)[>"].*/\1:\2/')
+}
+
+# The layers of the library: a folder includes what stands before it, and of the lowest one
+# only what is for all. What kinds of devices there are is known to the lowest two.
+LAYERS=(low embedded manager message stream rendezvous channel)
+
+check_layers() {
+	quiet layers_of_library && quiet included_sources
+}
+
+layers_of_library() {
+	local folder file line name below=' ' upper=
+	for folder in "${LAYERS[@]}"; do
+		below+="$folder "
+		[ "$folder" != manager ] || upper=upper-
+		while IFS=: read -r file line name; do
+			case $name in
+			*/*) ;;
+			*) [ -e "$REPO_DIR/driver/core/$name" ] ||
+				echo "$file:$line: includes \"$name\"; name its folder"
+			   [ ! "$upper" ] || echo "$file:$line: includes $name of driver/core"
+			   continue ;;
+			esac
+			case $below in
+			*" ${name%%/*} "*) ;;
+			*) echo "$file:$line: $folder includes $name; allowed:$below" ;;
+			esac
+			case $upper$name in
+			upper-low/low.h | upper-low/lock.h | upper-low/xxh.h) ;;
+			upper-low/* | upper-embedded/*)
+				echo "$file:$line: $name is not for $folder; low/low.h is" ;;
+			esac
+		done < <(local_includes "libhamlyn/src/$folder/")
+	done
+	run_in_tree grep -nE '\bh_dev_is_embedded\(|\bshm_[a-z]|->ops\b' < <(
+		c_files | grep -E '^libhamlyn/src/(manager|message|stream|rendezvous|channel)/') |
+		sed 's/$/   : only low and embedded know kinds of devices/'
+	tree_files -path './libhamlyn/src/*' -name '*.[ch]' | grep -vE \
+		"^libhamlyn/src/($(IFS='|'; echo "${LAYERS[*]}"))/[^/]*\$" | sed 's/$/: in no layer/'
+	true
+}
+
+# A source is included by a file that does nothing else, by unit tests and fuzz targets. The
+# two that send have the core inlined.
+included_sources() {
+	local_includes '' '[^"]*\.c' |
+		grep -vE '(^|/)build_[a-z_]*\.c:|^selftests/(unit|fuzz)/|^libhamlyn/src/embedded/shm_send\.c:|^driver/datapath\.c:' |
+		sed 's/$/: a source is included by build_*.c only/'
+	true
+}
+
+# local_includes PREFIX [NAME]: FILE:LINE:NAME of each #include "NAME" below it
+local_includes() {
+	c_files | grep "^$1" | run_in_tree grep -HnoE "^[[:blank:]]*#[[:blank:]]*include \"${2:-[^\"]*}\"" |
+		sed -E 's/^([^:]*:[0-9]+):[^"]*"([^"]*)"/\1:\2/'
 }
 
 check_version_tests() {
