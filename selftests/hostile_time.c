@@ -580,7 +580,13 @@ static int send_all_the_time(void *arg)
 		report->messages++;
 		if (ht_raw_publish(&s.terminus, s.terminus.producer) < 0)
 			return 92;
-		report->asked += is_asleep(&s);
+		if (!is_asleep(&s))
+			continue;
+		/* Once asked it is until it rings, however rich it is again. */
+		report->asked++;
+		if (ioctl(s.fd, HAMLYN_IOC_KICK, (unsigned long)s.terminus.arg.terminus) < 0 &&
+		    errno != EINTR)
+			return 93;
 	}
 	return 0;
 }
@@ -588,15 +594,20 @@ static int send_all_the_time(void *arg)
 /* It goes on being polled, when it has long used up what was saved. */
 TEST_F(hostile_time, who_spins_beside_its_engine_is_polled)
 {
+	unsigned int i;
+
 	if (!self->engine)
 		SKIP(return, "kernel: with engine=poll, on two processors");
-	ASSERT_EQ(0, as(somebody(1), send_all_the_time, self->report));
-	TH_LOG("asked to ring %llu times for %llu messages",
-	       (unsigned long long)self->report->asked,
-	       (unsigned long long)self->report->messages);
-	EXPECT_LT(0, self->report->messages);
-	/* How often else is up to what else wants its processor. */
-	EXPECT_GT(self->report->messages, self->report->asked);
+	/* How often it is asked is up to what else wants its processor, too: again then. */
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(0, as(somebody(1), send_all_the_time, self->report));
+		TH_LOG("asked to ring %llu times for %llu messages",
+		       (unsigned long long)self->report->asked,
+		       (unsigned long long)self->report->messages);
+		if (self->report->asked < self->report->messages / 4)
+			break;
+	}
+	EXPECT_GT(5, i);
 }
 
 TEST_HARNESS_MAIN
