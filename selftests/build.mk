@@ -10,7 +10,7 @@
 #: make vm-shell   a shell in a VM with everything loaded
 # Tests: on both devices, on the kernel device only, on the embedded one only.
 TESTS_SHM := $(filter $(wildcard selftests/*.c), \
-	$(addprefix selftests/,segment.c hostile_segment.c crowd.c syscall_faults.c))
+	$(addprefix selftests/,segment.c hostile_segment.c crowd.c syscall_faults.c surroundings.c))
 TESTS_KERNEL := $(filter $(wildcard selftests/*.c), \
 	$(addprefix selftests/,uapi_size.c compat32.c foreign.c inherit.c limits.c \
 	poll_wait.c poll_uring.c counts.c conformance_kernel.c conformance_adversary.c survivors.c race_kernel.c \

@@ -115,6 +115,7 @@ slow-close     native rendezvous            libhamlyn/src/rendezvous/rendezvous_
 grace-goes-on  native crowd                 libhamlyn/src/embedded/shm_table.c s/if (g \&\& g->about != about)/if (g)/
 shm-owner      native hostile_segment       libhamlyn/src/embedded/shm_segment.c s/if (st.st_uid != geteuid())$/if (0)/; s/if (st.st_mode & 077)$/if (0)/
 lock-lend      native priority              libhamlyn/src/low/lock.c s/err = lock_asleep(word, self, deadline_ns);/err = lock_alone(word, self, deadline_ns);/
+fd-standard    native surroundings          libhamlyn/src/low/dev.c s/if (fd > STDERR_FILENO)/if (1)/
 shm-left       native syscall_faults        libhamlyn/src/embedded/shm_segment.c s/if ((flags \& O_CREAT) \&\& .*$/if (0)/
 shm-unjoined   native syscall_faults        libhamlyn/src/embedded/shm_segment.c s/^\tif (is_left_behind(dev->fd))$/\tif (0)/
 request-id     native requests             libhamlyn/src/channel/channel_receive.c s/kind == REPLY \&\& w->id == h__message_id(m) \&\&/kind == REPLY \&\&/

@@ -409,9 +409,7 @@ static bool is_left_behind(int fd)
 static int open_path(const char *path, int flags)
 {
 	/* Non-blocking: another user's file, with a lease on it, would block. */
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
-
-	return fd < 0 ? -errno : fd;
+	return h__fd(open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600));
 }
 
 static int open_file(const char *file, int flags)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Devices and the objects made through them: what both kinds share. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -378,6 +379,21 @@ void h__dev_lock(struct h_dev *dev)
 const struct hamlyn_query *h__dev_limits(const struct h_dev *dev)
 {
 	return &dev->limits;
+}
+
+int h__fd(int fd)
+{
+	int high, err;
+
+	if (fd < 0)
+		return -errno;
+	if (fd > STDERR_FILENO)
+		return fd;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	/* The least that is allowed must be below the limit. */
+	err = errno == EINVAL ? -EMFILE : -errno;
+	close(fd);
+	return high < 0 ? err : high;
 }
 
 /* Those of one kernel reach each other. Those of a segment, only each other. */

@@ -479,9 +479,9 @@ int h__kernel_open(struct h_dev *dev, const char *path)
 	int err;
 
 	dev->ops = &kernel_ops;
-	dev->fd = open(path, O_RDWR | O_CLOEXEC);
+	dev->fd = h__fd(open(path, O_RDWR | O_CLOEXEC));
 	if (dev->fd < 0)
-		return cannot_open(path, -errno);
+		return cannot_open(path, dev->fd);
 	err = kernel_query(dev, &q);
 	if (err == -ENOTTY)
 		err = h__early(-ENODEV, "%s is not a device of hamlyn", path);

@@ -85,6 +85,12 @@ struct h_fork_fds {
 	struct h_fork_fds *next;
 };
 
+/*
+ * What a call returned that makes a descriptor: another one if it is a standard one. A
+ * program that was started without those prints to them all the same. Or a negative errno.
+ */
+int h__fd(int fd);
+
 /* From here on a child does not have these; until they are to be closed here. */
 void h__fork_fds_add(struct h_dev *dev, struct h_fork_fds *fds);
 void h__fork_fds_remove(struct h_dev *dev, struct h_fork_fds *fds);

@@ -117,9 +117,9 @@ static int watch_both(struct h_event *e, int dev_fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
-	e->fd = epoll_create1(EPOLL_CLOEXEC);
+	e->fd = h__fd(epoll_create1(EPOLL_CLOEXEC));
 	if (e->fd < 0)
-		return -errno;
+		return e->fd;
 	if (epoll_ctl(e->fd, EPOLL_CTL_ADD, dev_fd, &event) ||
 	    epoll_ctl(e->fd, EPOLL_CTL_ADD, e->ready_fd, &event))
 		return -errno;
@@ -145,9 +145,9 @@ static int event_create(struct h_manager *m)
 	if (!e)
 		return -ENOMEM;
 	e->fd = -1;
-	e->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	e->ready_fd = h__fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (e->ready_fd < 0)
-		err = -errno;
+		err = e->ready_fd;
 	else if (dev_fd >= 0)
 		err = watch_both(e, dev_fd);
 	else
@@ -181,6 +181,14 @@ int h_manager_fd(struct h_manager *m)
 	}
 	h__unlock(&m->lock);
 	h__cancel_restore(cancel);
+	switch (fd) {
+	case -EMFILE:
+		return h__refuse(m->dev, fd,
+				 "this process has all descriptors of its RLIMIT_NOFILE");
+	case -EAGAIN:
+		return h__refuse(m->dev, fd, "the system does not give this user a thread more, "
+				 "which an embedded device needs for each manager (RLIMIT_NPROC)");
+	}
 	return fd;
 }
 

@@ -191,9 +191,9 @@ static int call_and_meet(struct h_half *half, const char *path,
 	bool tickets = attr->flags & H_CONNECT_TICKETS;
 	int sock, err;
 
-	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	sock = h__fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 	if (sock < 0)
-		return -errno;
+		return sock;
 	if (!tickets)
 		h__take_no_descriptors(sock);
 	err = call(sock, path, attr->flags & H_CONNECT_WAIT, deadline_ns);

@@ -206,12 +206,12 @@ static int take_callers(struct h_listener *l)
 	int fd, n;
 
 	for (n = 0; n < CALLERS_AT_ONCE; n++) {
-		fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		fd = h__fd(accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
 		if (fd >= 0)
 			let_wait(l, fd);
-		else if (errno != ECONNABORTED && errno != EINTR)
+		else if (fd != -ECONNABORTED && fd != -EINTR)
 			/* Who was taken comes first: there may be nobody else. */
-			return errno == EAGAIN || n ? 0 : -errno;
+			return fd == -EAGAIN || n ? 0 : fd;
 	}
 	return 0;
 }
@@ -666,18 +666,12 @@ static void enlist(struct h_listener *l)
 
 static int open_both(struct h_listener *l)
 {
-	int err = 0;
-
 	/* Forks see both or neither. */
 	h__lock(&l->lock);
-	l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (l->fd < 0)
-		err = -errno;
-	l->epoll = err ? -1 : epoll_create1(EPOLL_CLOEXEC);
-	if (!err && l->epoll < 0)
-		err = -errno;
+	l->fd = h__fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+	l->epoll = l->fd < 0 ? l->fd : h__fd(epoll_create1(EPOLL_CLOEXEC));
 	h__unlock(&l->lock);
-	return err;
+	return l->epoll < 0 ? l->epoll : 0;
 }
 
 static int listen_at(struct h_listener *l, const char *path, uint32_t mode)
