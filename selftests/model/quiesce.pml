@@ -4,7 +4,7 @@
  * in by the old key (B8). S senders, whose message has two packets, each on a terminus of
  * its own, and one who replaces the key. Stores take their time: see weak.pml.
  *
- * Embedded device (the default): hold_shared(), between_packets(), leave() in
+ * Embedded device (the default): hold_soon(), between_packets(), leave() in
  * libhamlyn/src/embedded/shm_send.c; begin(), is_out() in shm_table.c. ALONE: by plain
  * stores, and the revoker has the system drain everybody's (h__shm_fence()). A sender that
  * dies inside is not waited for; KILL of them do.
