@@ -116,6 +116,7 @@ grace-goes-on  native crowd                 libhamlyn/src/embedded/shm_table.c s
 shm-owner      native hostile_segment       libhamlyn/src/embedded/shm_segment.c s/if (st.st_uid != geteuid())$/if (0)/; s/if (st.st_mode & 077)$/if (0)/
 lock-lend      native priority              libhamlyn/src/low/lock.c s/err = lock_asleep(word, self, deadline_ns);/err = lock_alone(word, self, deadline_ns);/
 fd-standard    native surroundings          libhamlyn/src/low/dev.c s/if (fd > STDERR_FILENO)/if (1)/
+stream-gone    native requests              libhamlyn/src/stream/stream_arrive.c s/(h__unlikely(r->gone) \&\& r->high == r->last)/0/
 shm-left       native syscall_faults        libhamlyn/src/embedded/shm_segment.c s/if ((flags \& O_CREAT) \&\& .*$/if (0)/
 shm-unjoined   native syscall_faults        libhamlyn/src/embedded/shm_segment.c s/^\tif (is_left_behind(dev->fd))$/\tif (0)/
 request-id     native requests             libhamlyn/src/channel/channel_receive.c s/kind == REPLY \&\& w->id == h__message_id(m) \&\&/kind == REPLY \&\&/
@@ -238,7 +239,7 @@ kernel-guess   vm hostile_guess             driver/core/rx.c     s/if (guessed(\
 kernel-late    vm hostile_guess             driver/watch.c       s/remember(w, arg->key);/;/
 kernel-forget  vm hostile_guess             driver/watch.c       s/^\tforget(w);/\t;/
 watch-late     vm hostile_guess             driver/watch.c       s/if (!knew(\&c->user->known, arg->host, arg->slot, arg->key))/if (1)/
-known-wrong    vm hostile_guess             driver/watch.c       /^static int arm_on/,/^}/s/^\tif (reject >= 0)$/\tif (remember(w, arg->key), reject >= 0)/
+known-wrong    vm hostile_guess             driver/watch.c       /^static int arm_on/,/^}/s/^\tif (reject >= 0)$/\tif (reject >= 0 \&\& (remember(w, arg->key), 1))/
 guess-again    vm hostile_guess             driver/core/tx.c     s/t->sender.guessed = false;//
 kernel-second  vm hostile_ticket,paranoid   driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
 watch-key      vm hostile_watch             driver/core/rx.c     s/return key == READ_ONCE(slot->key) ? -1 : HAMLYN_REJECT_KEY;/return -1;/

@@ -612,7 +612,9 @@ static const char *fill_and_end(struct h_channel *a, struct h_channel **b, uint3
 		ret = h__stream_post((*b)->sender, "x", 1, H_MORE_LABELLED, 0, SECOND) < 0;
 	if (how != GONE)
 		return ret ? "cannot end" : NULL;
-	/* As if it had been killed: it does not say that this is the end. */
+	/* As if it had been killed, after all had left: it does not say that this is the end. */
+	if (h_manager_drain((*b)->manager, ht_patience_ns()))
+		return "cannot drain";
 	(*b)->sender->closed = true;
 	h_channel_close(*b, H_NOWAIT);
 	*b = NULL;
@@ -649,6 +651,36 @@ TEST_F(requests, who_waits_is_told_of_the_end_whatever_is_kept)
 		h_channel_close(a, H_NOWAIT);
 		h_channel_close(b, H_NOWAIT);
 	}
+}
+
+/* It takes away what its credits go to, and goes on, so that there is always something. */
+TEST_F(requests, who_goes_on_after_it_has_gone_is_not_heard)
+{
+	const struct hamlyn_nq_entry gone = { .flags = HAMLYN_NQE_PEER_GONE };
+	struct h_receiver *r = &self->a->receiver->r;
+	uint32_t sent = 0, got = 0;
+	struct h_message m;
+	int ret;
+
+	while (!h_channel_send(self->b, "x", 1, H_NOWAIT))
+		ASSERT_GT(2000, ++sent);
+	while (h_manager_poll(self->m[0]))
+		;
+	h_receiver_lock(r);
+	r->class_->process_arrival(r, &gone);
+	h_receiver_unlock(r);
+	while ((ret = h_channel_receive(self->a, &m, H_NOWAIT)) == 1 && got < 3000) {
+		got++;
+		h_channel_release(self->a, &m);
+		/* Nobody tells it so. */
+		self->b->sender->released++;
+		sent += !h_channel_send(self->b, "x", 1, H_NOWAIT);
+		h_manager_poll(self->m[0]);
+	}
+	EXPECT_EQ(-ECONNRESET, ret);
+	EXPECT_GT(2000, got);
+	EXPECT_LT(got, sent);
+	EXPECT_EQ(-ECONNRESET, h_channel_request(self->a, "Q", 1, &m, H_NOWAIT));
 }
 
 TEST_F(requests, what_was_kept_comes_before_the_end)
@@ -726,13 +758,15 @@ TEST_F(requests, a_plain_message_answers_what_was_received_before)
 TEST_F(requests, what_was_too_long_to_be_received_is_not_answered)
 {
 	uint32_t id = ask(self->a, self->b, "question");
+	struct ht_poll poll;
 	char data[16];
 	int ret;
 
+	ht_poll_begin(&poll);
 	do {
 		h_manager_dispatch(self->m[0]);
 		ret = (int)h_channel_recv(self->b, data, 2, H_NOWAIT);
-	} while (ret == -EAGAIN);
+	} while (ret == -EAGAIN && ht_poll_more(&poll));
 	ASSERT_EQ(-EMSGSIZE, ret);
 	ASSERT_EQ(0, puts_to(self->b, self->a, "plain"));
 	EXPECT_TRUE(brings(self->a, self->b, "plain"));

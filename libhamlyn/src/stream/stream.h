@@ -206,6 +206,7 @@ struct h_stream_receiver {
 	unsigned int gens;
 	unsigned int arriving;		/* which one high is of */
 	uint32_t high;			/* all before have arrived */
+	uint32_t last;			/* nothing from here on is taken, once gone */
 	uint32_t controls;		/* of those that are not released */
 	uint32_t next;			/* to be handed out */
 	uint32_t released;

@@ -271,7 +271,8 @@ static void advance(struct h_stream_receiver *r)
 		uint32_t index = h__generation_index(g, r->high);
 		struct h_stream_arrival *a = &g->arrivals[index];
 
-		if (a->here != 1 || r->fin || r->broken) {
+		if (a->here != 1 || r->fin || r->broken ||
+		    (h__unlikely(r->gone) && r->high == r->last)) {
 			if (turn_over(r))
 				continue;
 			break;
@@ -318,6 +319,22 @@ static struct h_generation *generation_at(struct h_stream_receiver *r,
 	return NULL;
 }
 
+/*
+ * No more than there was room for can be under way from one that is. Others have the key,
+ * or it has taken away what its credits go to, and goes on sending: that is the end, too.
+ */
+static void is_gone(struct h_stream_receiver *r)
+{
+	unsigned int i;
+
+	if (r->gone)
+		return;
+	r->last = r->high;
+	for (i = 0; i < r->gens; i++)
+		r->last += r->gen[i].entries;
+	r->gone = true;
+}
+
 static void process_arrival(struct h_receiver *receiver,
 			    const struct hamlyn_nq_entry *e)
 {
@@ -326,7 +343,7 @@ static void process_arrival(struct h_receiver *receiver,
 	struct h_generation *g;
 
 	if (e->flags & HAMLYN_NQE_PEER_GONE) {
-		r->gone = true;
+		is_gone(r);
 		return;
 	}
 	g = generation_at(r, e->slot);
