@@ -425,6 +425,56 @@ TEST_F(priority, a_send_looks_at_the_clock_however_long_each_try_takes)
 	EXPECT_LT(least, 100 * HT_MS);
 }
 
+/* The longest that it takes to receive what is there, each with no time to wait; ns, or -1. */
+static int64_t receive_all(struct scene *s)
+{
+	int64_t longest = 0, begin, took;
+	int i;
+
+	while (h_manager_poll(s->m))
+		;
+	for (i = 0; i < 1000; i++) {
+		begin = ht_now_ns();
+		if (receive(s) != 1)
+			return i > 8 ? longest : -1;
+		took = ht_now_ns() - begin;
+		if (took > longest)
+			longest = took;
+	}
+	return -1;
+}
+
+/* Credits are due, and cannot be sent. */
+TEST_F(priority, who_receives_does_not_wait_for_the_terminus_of_its_credits)
+{
+	struct holder h = { .scene = &self->scene, .lock = TERMINUS };
+	int64_t least = INT64_MAX, longest;
+	struct ht_poll poll;
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		while (!h_channel_send(self->scene.other, "more", 4, H_NOWAIT))
+			h_manager_poll(self->scene.peer);
+		sem_init(&h.held, 0, 0);
+		sem_init(&h.end, 0, 0);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, hold, &h));
+		sem_wait(&h.held);
+		longest = receive_all(&self->scene);
+		sem_post(&h.end);
+		pthread_join(thread, NULL);
+		EXPECT_LE(0, longest);
+		if (longest < least)
+			least = longest;
+		/* What was due goes now. */
+		ASSERT_EQ(0, h_manager_drain(self->scene.m, ht_patience_ns()));
+		ht_poll_begin(&poll);
+		while (!h_manager_poll(self->scene.peer) && ht_poll_more(&poll))
+			h_manager_poll(self->scene.m);
+	}
+	EXPECT_LT(least, 100 * HT_MS);
+}
+
 static void *poll_only(void *arg)
 {
 	struct scene *s = arg;

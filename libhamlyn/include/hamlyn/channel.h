@@ -401,7 +401,7 @@ void h_channel_on_ready(struct h_channel *channel,
  *
  * Return: 0, also if the other end had closed before; -EAGAIN, -ETIMEDOUT or -EINTR
  * if not everything is known to have arrived: call it again; -EPIPE if the other
- * end is gone.
+ * end is gone, or the NIC has refused to send that this is the end.
  */
 int h_channel_shutdown(struct h_channel *channel, int64_t timeout_ns);
 

@@ -200,7 +200,7 @@ int h_stream_flush(struct h_stream_sender *sender, int64_t timeout_ns);
  * h_stream_sender_close(), a time-out or a signal cuts nothing off.
  *
  * Return: 0; -EAGAIN, -ETIMEDOUT or -EINTR if not everything is known to have arrived;
- * -EPIPE if the receiver is gone.
+ * -EPIPE if the receiver is gone, or the NIC has refused to send that this is the end.
  */
 int h_stream_sender_shutdown(struct h_stream_sender *sender, int64_t timeout_ns);
 

@@ -4,7 +4,7 @@
 
 #include "channel/channel.h"
 
-#define TURN_NS		5000000	/* longer than a thread that receives goes on with something */
+#define TURN_NS		1000000	/* longer than a thread that receives goes on with something */
 #define FIRST_ROOM	4096u	/* for a long message; it doubles */
 
 /* ---- releasing ---- */
@@ -479,7 +479,8 @@ receive(struct h_channel *ch, struct h_message *m, const struct wanted *w,
 
 /*
  * How long the lock itself is waited for, which lends its holder our priority: not while the
- * holder waits for messages, for it may find ours then.
+ * holder waits for messages, for it may find ours then. If it begins to only now, nothing
+ * wakes us before this time is over.
  */
 static int64_t turn_until(const struct h_channel *ch, int64_t deadline_ns)
 {

@@ -23,6 +23,7 @@
 #define NUDGE_AGAIN_NS		10000000
 #define NUDGE_TRIES		1000
 #define NUDGE_TRY_NS		1000000
+#define REFUSALS		1024		/* in a row or not: some 50 us and more */
 #define SWITCH_NS	1000		/* to another thread, beside what yielding takes */
 #define HOG_NS		1000000
 #define HOGGED_NS	50000000
@@ -370,6 +371,7 @@ struct patience {
 	int64_t deadline_ns;	/* of the call */
 	int64_t spin_until;	/* 0: not known yet */
 	unsigned int polls;
+	unsigned int refused;
 };
 
 enum verdict { POLL, SLEEP, GIVE_UP };
@@ -427,6 +429,23 @@ static enum verdict patience_left(struct h_manager *m, struct patience *p)
 	return now >= p->spin_until ? SLEEP : POLL;
 }
 
+/*
+ * As h__manager_take(), for one who goes on polling. If it never sleeps, it may be what keeps
+ * a thread that has begun to take them from its processor.
+ */
+static int take_patiently(struct h_manager *m, struct patience *p)
+{
+	int n = h__manager_take(m);
+
+	if (h__likely(n >= 0))
+		return n;
+	h__relax();
+	if (m->spin_ns >= 0 || ++p->refused % REFUSALS ||
+	    h__lock_until(&m->polling, p->deadline_ns))
+		return n;
+	return take_and_unlock(m);
+}
+
 /* What arrives for others starts patience anew, but holds up no deadline. */
 static bool others_may(struct h_manager *m, struct patience *p)
 {
@@ -469,14 +488,12 @@ static void poll_awhile(struct h_manager *m, const struct h_sleeper *s,
 	int n;
 
 	do {
-		n = h__manager_take(m);
+		n = take_patiently(m, &p);
 		if (s->receiver ? h_receiver_events(s->receiver) != s->seen :
 				  !!h__read_once(&m->ready))
 			return;
 		if (n > 0)
 			p.spin_until = 0;
-		else if (n < 0)
-			h__relax();
 	} while (patience_left(m, &p) == POLL);
 	/* We may be what keeps a thread that has begun to take them from its processor. */
 	if (n < 0 && !h__lock_until(&m->polling, deadline_ns))
@@ -564,7 +581,7 @@ int h_receiver_wait(struct h_receiver *r, uint32_t events, int64_t deadline_ns)
 	int ret;
 
 	for (;;) {
-		ret = h__manager_take(m);
+		ret = take_patiently(m, &p);
 		if (h_receiver_events(r) != events)
 			return 0;
 		if (ret > 0) {
@@ -574,8 +591,6 @@ int h_receiver_wait(struct h_receiver *r, uint32_t events, int64_t deadline_ns)
 		}
 		if (deadline_ns == H_NOWAIT)
 			return -EAGAIN;
-		if (ret < 0)
-			h__relax();
 		switch (patience_left(m, &p)) {
 		case POLL:
 			continue;
@@ -614,7 +629,7 @@ int h_manager_wait(struct h_manager *m, int64_t timeout_ns)
 	if (h__unlikely(h__read_once(&m->calls)))
 		h__calls_mend(m, __builtin_frame_address(0));
 	for (;;) {
-		ret = h__manager_take(m);
+		ret = take_patiently(m, &p);
 		if (h__read_once(&m->ready))
 			return 0;
 		if (ret > 0) {

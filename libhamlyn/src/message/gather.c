@@ -83,11 +83,14 @@ static bool tell_one(struct h_gather *g, struct member *m)
 
 static bool tell_all(struct h_gather *g)
 {
-	bool more = false;
+	bool before, more = false;
 	uint32_t i;
 
+	/* Locked, and there are many: none waits for the terminus. */
+	before = h__send_now_or_not(true);
 	for (i = 0; i < g->count; i++)
 		more |= tell_one(g, &g->members[i]);
+	h__send_now_or_not(before);
 	h_receiver_owes(&g->r, more);
 	return more;
 }

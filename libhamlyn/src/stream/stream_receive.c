@@ -47,11 +47,15 @@ static int64_t send_credit(struct h_stream_receiver *r, uint32_t index,
 			   const unsigned char *bytes, size_t length)
 {
 	struct h_ticket t = r->credit;
+	bool before;
 	int64_t ret;
 
 	t.base += (uint64_t)index * H_CREDIT_BYTES;
 	t.meta_index = index;
+	/* Locked, and perhaps called by who takes arrivals for all. */
+	before = h__send_now_or_not(true);
 	ret = h_send_msg(r->r.manager->terminus, &t, bytes, length, NULL, 0);
+	h__send_now_or_not(before);
 	if (ret >= 0)
 		h__write_once(&r->credit_handle, ret);
 	return ret;

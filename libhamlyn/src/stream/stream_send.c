@@ -760,9 +760,7 @@ static int send_fin(struct h_stream_sender *s, int64_t deadline_ns)
 	if (h_send_wait(s->r.manager->terminus, handle, H_FOREVER) >= 0)
 		return 0;
 	/* It has not left, and is not sent again: nobody will say that everything has arrived. */
-	h_receiver_lock(&s->r);
-	s->broken = true;
-	h_receiver_unlock(&s->r);
+	h__write_once(&s->broken, true);
 	return -EPIPE;
 }
 
