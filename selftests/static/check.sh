@@ -207,8 +207,11 @@ included_sources() {
 
 # local_includes PREFIX [NAME]: FILE:LINE:NAME of each #include "NAME" below it
 local_includes() {
-	c_files | grep "^$1" | run_in_tree grep -HnoE "^[[:blank:]]*#[[:blank:]]*include \"${2:-[^\"]*}\"" |
-		sed -E 's/^([^:]*:[0-9]+):[^"]*"([^"]*)"/\1:\2/'
+	local name=${2:-[^\"]*} layer
+	layer="($(IFS='|'; echo "${LAYERS[*]}"))/[a-z_]*\\.h"
+	c_files | grep "^$1" | run_in_tree grep -HnoE \
+		"^[[:blank:]]*#[[:blank:]]*include (\"$name\"|<$layer>)" |
+		sed -E 's/^([^:]*:[0-9]+):[^"<]*["<]([^">]*)[">]/\1:\2/'
 }
 
 check_version_tests() {
