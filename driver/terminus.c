@@ -28,6 +28,12 @@ struct hml_term *hml_term_get(struct hml_context *c, u32 id)
 	return t;
 }
 
+/* With the client of the engine, which the first one of a user has made. */
+static u32 price(void)
+{
+	return hml_price(sizeof(struct hml_term)) + hml_price(sizeof(struct hml_client));
+}
+
 void hml_term_put(struct hml_term *t)
 {
 	if (!refcount_dec_and_test(&t->ref))
@@ -37,7 +43,7 @@ void hml_term_put(struct hml_term *t)
 	hml_ring_put(t->status);
 	hml_tickets_free(t);
 	hml_engine_disown(t);
-	hml_user_uncharge_small(t->device, t->payer, hml_price(sizeof(*t)));
+	hml_user_uncharge_small(t->device, t->payer, price());
 	/* The key of the last long message; whoever still looks reads @ref only. */
 	memzero_explicit(&t->core.message, sizeof(t->core.message));
 	kfree_rcu(t, rcu);
@@ -70,15 +76,14 @@ static int alloc_rings(struct hml_context *c, struct hml_term *t, u32 entries,
 static struct hml_term *term_new(struct hml_context *c,
 				 const struct hamlyn_terminus_create *arg)
 {
-	int err = hml_user_charge_small(c, hml_price(sizeof(struct hml_term)));
+	int err = hml_user_charge_small(c, price());
 	struct hml_term *t;
 
 	if (err)
 		return ERR_PTR(err);
 	t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
 	if (!t) {
-		hml_user_uncharge_small(c->device, hml_payer(c),
-					hml_price(sizeof(*t)));
+		hml_user_uncharge_small(c->device, hml_payer(c), price());
 		return ERR_PTR(-ENOMEM);
 	}
 	t->payer = hml_payer(c);

@@ -519,10 +519,9 @@ static void forget(struct hml_watch *w)
 {
 	struct hml_known *known = known_of(w);
 
-	if (RB_EMPTY_NODE(&w->known))
-		return;
 	hml_lock(&known->lock);
-	rb_erase(&w->known, &known->watches);
+	if (!RB_EMPTY_NODE(&w->known))
+		rb_erase(&w->known, &known->watches);
 	hml_unlock(&known->lock);
 }
 

@@ -138,11 +138,16 @@ static int make_slot(const struct party *p)
 static int make_watch(const struct party *p, int slot)
 {
 	struct hamlyn_watch arg = watch_of(p, p);
+	struct ht_poll poll;
 	int ret;
 
 	arg.slot = (uint32_t)slot;
 	arg.key = the_key();
-	ret = ht_raw(p->fd, HAMLYN_IOC_WATCH, &arg);
+	/* What others of this user have guessed may hold it back. */
+	ht_poll_begin(&poll);
+	do {
+		ret = ht_raw(p->fd, HAMLYN_IOC_WATCH, &arg);
+	} while (ret == -EAGAIN && ht_poll_more(&poll));
 	explicit_bzero(&arg.key, sizeof(arg.key));
 	return ret ? ret : (int)arg.watch;
 }

@@ -519,6 +519,7 @@ static int64_t latency_beside(struct report *report, unsigned int termini)
 	struct crowd *crowd = crowd_of(report);
 	struct ht_poll poll;
 	uint64_t rounds;
+	bool idle;
 	pid_t pid;
 	int ret;
 
@@ -532,8 +533,10 @@ static int64_t latency_beside(struct report *report, unsigned int termini)
 	do {
 		rounds = __atomic_load_n(&crowd->rounds, __ATOMIC_RELAXED);
 		ret = ret ?: as(somebody(2), measure, report);
-	} while (!ret && __atomic_load_n(&crowd->rounds, __ATOMIC_RELAXED) == rounds &&
-		 ht_poll_more(&poll));
+		idle = __atomic_load_n(&crowd->rounds, __ATOMIC_RELAXED) == rounds;
+	} while (!ret && idle && ht_poll_more(&poll));
+	if (!ret && idle)
+		ret = 95;
 	__atomic_store_n(&crowd->quit, 1, __ATOMIC_RELEASE);
 	ret = ht_reap(pid) ?: ret;
 	return ret ? -ret : report->own_ns;

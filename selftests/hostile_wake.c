@@ -350,6 +350,9 @@ static int wake_often(struct party *crowds, struct pollfd *looks)
 	fprintf(stderr, "# %d x %d wake-ups: %d ms of its own, %d ms of workers, in %d ms\n",
 		WAKES, CROWDS, (int)(own / HT_MS), (int)(workers / HT_MS),
 		(int)((ht_now_ns() - begin) / HT_MS));
+	/* They have woken thousands. */
+	if (workers <= 0)
+		return 3;
 	return workers > LENT_NS + MOST_TIMES(own) ? -1 : 0;
 }
 
