@@ -276,12 +276,6 @@ static bool may_mount(void)
 	return in(own_mounts, use).ret != CANNOT_TELL;
 }
 
-#define NEEDS_MOUNTS							\
-	do {								\
-		if (!may_mount())					\
-			SKIP(return, "mount namespaces are refused");	\
-	} while (0)
-
 FIXTURE(surroundings) {};
 
 FIXTURE_SETUP(surroundings)
@@ -313,7 +307,8 @@ TEST_F(surroundings, that_are_enough)
 {
 	unsigned int i;
 
-	NEEDS_MOUNTS;
+	if (!may_mount())
+		SKIP(return, "mount namespaces are refused");
 	for (i = 0; i < sizeof(enough) / sizeof(*enough); i++) {
 		struct outcome o = in(enough[i].make, use);
 
@@ -346,7 +341,8 @@ TEST_F(surroundings, that_are_not_enough)
 {
 	unsigned int i;
 
-	NEEDS_MOUNTS;
+	if (!may_mount())
+		SKIP(return, "mount namespaces are refused");
 	for (i = 0; i < sizeof(lacking) / sizeof(*lacking); i++) {
 		struct outcome o = in(lacking[i].make, use);
 

@@ -8,7 +8,6 @@ import ctypes
 import itertools
 import os
 import threading
-import time
 import weakref
 from ctypes import byref, c_void_p
 from typing import Any, Callable, Optional
@@ -29,8 +28,7 @@ _endpoints: weakref.WeakValueDictionary[int, Endpoint] = weakref.WeakValueDictio
 
 #: How often one who waits in an event loop is woken in vain before it looks less often: more
 #: than there are parts of a long message, or others' replies, in most cases
-_VAIN = 64
-_SOON = 0.0005
+_VAIN = 300
 
 
 class _Dispatching(threading.local):
@@ -352,11 +350,9 @@ class Endpoint(Owner):
                 delay = min(2 * delay, 0.005)
                 for_us = True
             else:
-                began = time.monotonic()
                 for_us = await self._until_ready(sending) or not sending
-                # What took its time was no wake for what had been there before.
-                vain = vain + 1 if time.monotonic() - began < _SOON else 0
-                for_us = for_us and vain <= _VAIN
+                for_us = for_us and vain < _VAIN
+                vain += 1
 
 
 def _after_fork() -> None:

@@ -186,8 +186,8 @@ int h_manager_fd(struct h_manager *m)
 		return h__refuse(m->dev, fd,
 				 "this process has all descriptors of its RLIMIT_NOFILE");
 	case -EAGAIN:
-		return h__refuse(m->dev, fd, "the system does not give this user a thread more, "
-				 "which an embedded device needs for each manager (RLIMIT_NPROC)");
+		return h__refuse(m->dev, fd,
+				 "no thread more for this user, and each manager needs one (RLIMIT_NPROC)");
 	}
 	return fd;
 }
