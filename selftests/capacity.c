@@ -202,7 +202,7 @@ static int announce(struct h_channel *ch, size_t length, uint64_t more)
 
 	if (h__sending_lock(ch->sender, H_FOREVER))
 		return -1;
-	ret = h__stream_post(ch->sender, data, length, more, 0, ht_patience_ns());
+	ret = h__stream_post(ch->sender, data, length, more, 0, h_deadline(ht_patience_ns()));
 	h__channel_sent(ch);
 	return ret < 0 ? -1 : 0;
 }

@@ -1920,7 +1920,7 @@ static int say_more(struct h_channel *from, struct h_channel *to, size_t length,
 	struct h_message m;
 	int ret;
 
-	if (h__stream_post(from->sender, data, length, more, 0, SECOND) < 0)
+	if (h__stream_post(from->sender, data, length, more, 0, h_deadline(ht_patience_ns())) < 0)
 		return -EIO;
 	if (room)
 		return (int)h_channel_recv(to, room, ROOM, timeout_ns);
@@ -1942,7 +1942,7 @@ TEST_F(channel, pieces_whose_sum_wraps_around_are_found_out)
 		ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1],
 					    &variant->attr, &a, &b));
 		ASSERT_EQ(0, h__stream_post(a->sender, room, 40, 60, 0,
-					    SECOND) < 0);
+					    h_deadline(SECOND)) < 0);
 		EXPECT_EQ(-EPROTO, say_more(a, b, 64, 60ULL - 64, to,
 					    10 * SECOND));
 		h_channel_close(a, H_NOWAIT);
