@@ -73,6 +73,12 @@ FIXTURE_TEARDOWN(requests)
 /* ---- both ends in one thread --------------------------------------------- */
 
 /* What is the other end's manager's is done as well. */
+/* For calls that ask for a point in time. */
+static int64_t soon(void)
+{
+	return h_deadline(ht_patience_ns());
+}
+
 static int get(struct h_channel *ch, struct h_channel *other, struct h_message *m)
 {
 	struct ht_poll poll;
@@ -609,7 +615,7 @@ static const char *fill_and_end(struct h_channel *a, struct h_channel **b, uint3
 			h_manager_poll(a->manager);
 		} while (ret == -EAGAIN && ht_poll_more(&poll));
 	else if (how == LIED)
-		ret = h__stream_post((*b)->sender, "x", 1, H_MORE_LABELLED, 0, h_deadline(ht_patience_ns())) < 0;
+		ret = h__stream_post((*b)->sender, "x", 1, H_MORE_LABELLED, 0, soon()) < 0;
 	if (how != GONE)
 		return ret ? "cannot end" : NULL;
 	/* As if it had been killed, after all had left: it does not say that this is the end. */
@@ -890,7 +896,7 @@ TEST_F(requests, a_reply_that_is_half_dropped_is_dropped)
 	struct h_message m;
 	uint32_t id;
 
-	ASSERT_LE(0, h__stream_post(self->b->sender, data, 100, 100, label, h_deadline(ht_patience_ns())));
+	ASSERT_LE(0, h__stream_post(self->b->sender, data, 100, 100, label, soon()));
 	ht_poll_begin(&poll);
 	while (!self->a->in.done && ht_poll_more(&poll)) {
 		ASSERT_EQ(-EAGAIN, h_channel_receive(self->a, &m, H_NOWAIT));
@@ -898,7 +904,7 @@ TEST_F(requests, a_reply_that_is_half_dropped_is_dropped)
 	EXPECT_TRUE(self->a->in.drop);
 	id = ask(self->a, self->b, "Q");
 	ASSERT_EQ(1, id);
-	ASSERT_LE(0, h__stream_post(self->b->sender, data, 100, 0, 0, h_deadline(ht_patience_ns())));
+	ASSERT_LE(0, h__stream_post(self->b->sender, data, 100, 0, 0, soon()));
 	ASSERT_TRUE(comes(self->b, self->a, "Q", &m));
 	EXPECT_EQ(-ETIMEDOUT, h_channel_request_wait(self->a, id, &m, SECOND / 20));
 	ASSERT_EQ(0, put(self->b, self->a, H_LABEL_REPLY | id, "own", 3));
@@ -937,10 +943,10 @@ TEST_F(requests, labels_that_lie_are_found_out)
 
 		ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], &variant->attr, &a, &b));
 		if (l->second) {
-			ASSERT_LE(0, h__stream_post(b->sender, data, 40, 60, 0, h_deadline(SECOND)));
+			ASSERT_LE(0, h__stream_post(b->sender, data, 40, 60, 0, soon()));
 		}
 		ASSERT_LE(0, h__stream_post(b->sender, data, l->length, l->more, l->flags |
-					    (uint64_t)l->label << H_LABEL_SHIFT, h_deadline(SECOND)));
+					    (uint64_t)l->label << H_LABEL_SHIFT, soon()));
 		EXPECT_EQ(-EPROTO, h_channel_receive(a, &m, 20 * SECOND)) {
 			TH_LOG("%s", l->what);
 		}
@@ -962,7 +968,7 @@ TEST_F(requests, a_stream_has_no_labels)
 	ASSERT_EQ(0, h_stream_receiver_create(self->m[0], NULL, &r));
 	h_stream_receiver_seed(r, &seed);
 	ASSERT_EQ(0, h_stream_sender_create(self->m[1], &seed, &s));
-	ASSERT_LE(0, h__stream_post(s, "x", 1, 0, 1ULL << H_LABEL_SHIFT, h_deadline(ht_patience_ns())));
+	ASSERT_LE(0, h__stream_post(s, "x", 1, 0, 1ULL << H_LABEL_SHIFT, soon()));
 	EXPECT_EQ(-EPROTO, h_stream_receive(r, &record, 20 * SECOND));
 	h_stream_sender_close(s, H_NOWAIT);
 	EXPECT_EQ(0, h_stream_receiver_destroy(r));

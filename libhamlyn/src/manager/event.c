@@ -187,7 +187,7 @@ int h_manager_fd(struct h_manager *m)
 				 "this process has all descriptors of its RLIMIT_NOFILE");
 	case -EAGAIN:
 		return h__refuse(m->dev, fd,
-				 "no thread more for this user, and each manager needs one (RLIMIT_NPROC)");
+				 "no thread for the manager: see RLIMIT_NPROC");
 	}
 	return fd;
 }
