@@ -502,7 +502,7 @@ TEST_F(hostile_watch, a_crowd_of_watchers_does_not_keep_other_calls_from_going_o
 
 #define FEW_WATCHES	64
 #define MANY_WATCHES	65536
-#define ROUNDS		5
+#define ROUNDS		3
 
 /* Watches of one slot, told into a queue of their own. */
 struct crowd {
