@@ -288,30 +288,38 @@ FIXTURE(priority) {
 	struct scene scene;
 };
 
-FIXTURE_SETUP(priority)
+/* @spin_ns: of the one whose locks are held. 0 or an errno. */
+static int begin(struct scene *s, int64_t spin_ns)
 {
-	struct scene *s = &self->scene;
+	const struct h_manager_attr attr = { .spin_ns = spin_ns };
 
-	ASSERT_EQ(0, ht_open(&s->dev[0]));
-	ASSERT_EQ(0, ht_open(&s->dev[1]));
-	ASSERT_EQ(0, h_manager_create(s->dev[0], NULL, &s->m));
-	ASSERT_EQ(0, h_manager_create(s->dev[1], NULL, &s->peer));
-	ASSERT_EQ(0, h_channel_pair(s->m, s->peer, NULL, &s->ch, &s->other));
-	/* What both say first. */
-	ASSERT_EQ(0, h_channel_send(s->other, "first", 5, ht_patience_ns()));
-	ASSERT_EQ(0, h_channel_send(s->ch, "first", 5, ht_patience_ns()));
+	return ht_open(&s->dev[0]) ?: ht_open(&s->dev[1]) ?:
+	       h_manager_create(s->dev[0], &attr, &s->m) ?:
+	       h_manager_create(s->dev[1], NULL, &s->peer) ?:
+	       h_channel_pair(s->m, s->peer, NULL, &s->ch, &s->other) ?:
+	       /* What both say first. */
+	       h_channel_send(s->other, "first", 5, ht_patience_ns()) ?:
+	       h_channel_send(s->ch, "first", 5, ht_patience_ns());
 }
 
-FIXTURE_TEARDOWN(priority)
+static void end(struct scene *s)
 {
-	struct scene *s = &self->scene;
-
 	h_channel_close(s->ch, H_NOWAIT);
 	h_channel_close(s->other, H_NOWAIT);
 	h_manager_destroy(s->m);
 	h_manager_destroy(s->peer);
 	h_close(s->dev[0]);
 	h_close(s->dev[1]);
+}
+
+FIXTURE_SETUP(priority)
+{
+	ASSERT_EQ(0, begin(&self->scene, 0));
+}
+
+FIXTURE_TEARDOWN(priority)
+{
+	end(&self->scene);
 }
 
 TEST_F(priority, no_call_waits_for_who_is_kept_from_the_processor)
@@ -339,6 +347,28 @@ TEST_F(priority, no_call_waits_for_who_is_kept_from_the_processor)
 			ASSERT_EQ(NULL, wrong);
 		}
 	}
+}
+
+/* It neither yields nor sleeps, whatever keeps it from taking what comes. */
+TEST_F(priority, who_never_sleeps_does_not_keep_a_poller_from_the_processor)
+{
+	struct act a = { .lock = POLLING, .call = receive_in_time };
+	struct scene spins;
+	const char *wrong;
+
+	if (!may_be_real_time())
+		SKIP(return, "no right to SCHED_FIFO");
+	ASSERT_EQ(0, begin(&spins, -1));
+	a.scene = &spins;
+	while (receive(&spins) == 1)
+		;
+	ASSERT_EQ(0, h_channel_send(spins.other, "more", 4, ht_patience_ns()));
+	wrong = perform(&a);
+	EXPECT_EQ(NULL, wrong) {
+		TH_LOG("%s", wrong);
+	}
+	EXPECT_EQ(1, a.result);
+	end(&spins);
 }
 
 struct holder {
