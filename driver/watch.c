@@ -462,7 +462,7 @@ void hml_watch_tell_all(struct hml_device *d, u64 era)
 
 /*
  * A tree, not a hash: a user pays for it by its watches, and nobody can choose keys that make a
- * look long. The depth is at most twice the logarithm of HML_USER_WATCHES.
+ * look long. The depth is at most twice the logarithm of all watches that its uid has.
  */
 
 void hml_known_init(struct hml_known *known)
