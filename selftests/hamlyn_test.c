@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <hamlyn/channel.h>
+
 /* ---- time --------------------------------------------------------------- */
 
 int64_t ht_now_ns(void)
@@ -315,6 +317,20 @@ bool ht_is_explained(struct h_dev *dev, const char *words)
 		return true;
 	fprintf(stderr, "# \"%s\" is not in: %s\n", words, why);
 	return false;
+}
+
+int ht_pass_word(struct h_channel *from, struct h_channel *to)
+{
+	struct h_message m;
+	int err = h_channel_send(from, "word", 4, ht_patience_ns());
+
+	if (err)
+		return err;
+	err = h_channel_receive(to, &m, ht_patience_ns());
+	if (err != 1)
+		return err ? err : -ENODATA;
+	err = m.length == 4 && !memcmp(m.data, "word", 4) ? 0 : -EBADMSG;
+	return h_channel_release(to, &m) ?: err;
 }
 
 void ht_guess_keys(struct h_terminus *t, struct h_ticket ticket, int guesses)

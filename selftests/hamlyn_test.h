@@ -19,6 +19,8 @@
 
 #include <hamlyn.h>
 
+struct h_channel;
+
 #ifndef ARRAY_SIZE
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #endif
@@ -118,6 +120,9 @@ int ht_open(struct h_dev **dev);
 
 /* Does h_explain() say anything of the last failure, and these words? Prints what it says else. */
 bool ht_is_explained(struct h_dev *dev, const char *words);
+
+/* A message of one word, which arrives whole: 0 or an errno. */
+int ht_pass_word(struct h_channel *from, struct h_channel *to);
 
 /* As h_recv(), but waits; -ETIMEDOUT when the patience is over. */
 int ht_recv(struct h_nq *nq, struct hamlyn_nq_entry *entry);

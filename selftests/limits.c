@@ -976,14 +976,14 @@ TEST_F(limits, the_records_of_a_containers_users_count)
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets));
 	pid = ht_fork();
 	if (!pid)
-		_exit(live_in_container(sockets[1], &files));
+		_exit(close(sockets[0]) ? 97 : live_in_container(sockets[1], &files));
 	ASSERT_LT(0, pid);
 	close(sockets[1]);
 	if (ht_read_all(sockets[0], &byte, 1) || map_ids(pid, "uid_map") ||
 	    map_ids(pid, "gid_map") || write(sockets[0], "x", 1) != 1)
 		TH_LOG("no container: %d", errno);
-	EXPECT_EQ(0, ht_reap(pid));
 	close(sockets[0]);
+	EXPECT_EQ(0, ht_reap(pid));
 }
 
 /* ---- folios -------------------------------------------------------------- */

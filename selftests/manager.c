@@ -952,7 +952,6 @@ TEST_F(manager, memory_is_apart_aligned_and_used_again)
 	h_manager_free(self->from, NULL);
 }
 
-/* What was done in vain is undone, and the reason is told all the same. */
 TEST_F(manager, memory_is_given_back_once_and_whole)
 {
 	size_t length = 1000, at;
@@ -1067,6 +1066,7 @@ TEST_F(manager, an_nq_has_room_for_all_or_says_why_not)
 	EXPECT_EQ(0, h_manager_destroy(m));
 }
 
+/* What was done in vain is undone, and the reason is told all the same. */
 TEST_F(manager, one_that_cannot_be_made_says_why_not)
 {
 	const struct h_manager_attr attr = { .terminus.entry_size = 3000 };

@@ -64,23 +64,6 @@ static int failed(struct outcome *o, const char *at, struct h_dev *dev, int ret)
 	return ret;
 }
 
-/* A message there, and its reply. */
-static int talk(struct h_channel *a, struct h_channel *b)
-{
-	struct h_message m;
-	int ret;
-
-	ret = h_channel_send(a, "anybody?", 8, ht_patience_ns());
-	if (ret)
-		return ret;
-	ret = h_channel_receive(b, &m, ht_patience_ns());
-	if (ret != 1)
-		return ret ? ret : -EPIPE;
-	ret = m.length == 8 && !memcmp(m.data, "anybody?", 8) ? 0 : -EBADMSG;
-	h_channel_release(b, &m);
-	return ret;
-}
-
 static int talk_over(struct outcome *o, struct h_dev *dev, struct h_manager *m)
 {
 	struct h_channel *a, *b;
@@ -88,7 +71,7 @@ static int talk_over(struct outcome *o, struct h_dev *dev, struct h_manager *m)
 
 	if (ret)
 		return failed(o, "h_channel_pair", dev, ret);
-	ret = talk(a, b);
+	ret = ht_pass_word(a, b);
 	if (ret)
 		failed(o, "talk", dev, ret);
 	h_channel_close(a, ht_patience_ns());

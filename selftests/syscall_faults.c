@@ -482,23 +482,9 @@ static int make_pair(struct made *p)
 	return h_channel_pair(p->m, p->m, NULL, &p->ch, &p->other);
 }
 
-static int pass(struct h_channel *from, struct h_channel *to)
-{
-	struct h_message m;
-	int err = h_channel_send(from, "word", 4, 10 * SECOND);
-
-	if (err)
-		return err;
-	err = h_channel_receive(to, &m, 10 * SECOND);
-	if (err != 1)
-		return err ? err : -ENODATA;
-	err = m.length == 4 && !memcmp(m.data, "word", 4) ? 0 : -EBADMSG;
-	return h_channel_release(to, &m) ?: err;
-}
-
 static int use_pair(struct made *p)
 {
-	return pass(p->ch, p->other) ?: pass(p->other, p->ch);
+	return ht_pass_word(p->ch, p->other) ?: ht_pass_word(p->other, p->ch);
 }
 
 static int undo_pair(struct made *p)
