@@ -644,7 +644,7 @@ void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,
 void hml_adversary_stop(struct hml_device *d);
 void hml_adversary_add_stats(struct hml_device *d, struct hml_stats *sum);
 
-/* fabric_loop.c */
+/* loop.c */
 int hml_fabric_attach(struct hml_device *d, u32 host);
 void hml_fabric_detach(struct hml_device *d);
 void hml_fabric_quiesce(void);
@@ -888,7 +888,7 @@ void hml_stats_begin(struct hml_term *t);
 void hml_stats_retire(struct hml_term *t);
 int hml_stats_get(struct hml_context *c, struct hamlyn_stats *arg);
 
-/* netlink.c, netlink_event.c */
+/* family.c, event.c */
 extern atomic_t hml_generation;
 
 /*

@@ -12,7 +12,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "compat.h"
+#include "compat/compat.h"
 #include "hml.h"
 #include "locked.h"
 #include "trace.h"

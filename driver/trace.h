@@ -13,7 +13,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "compat.h"
+#include "compat/compat.h"
 #include "hml.h"
 
 #ifndef HML_TRACE_ONCE

@@ -20,7 +20,7 @@
 #define PACKET		4096
 #define FLOOD_BYTES	(64u << 10)
 
-/* driver/loan.c: what is lent beyond the user's own time, and some for the tick. */
+/* driver/engine/loan.c: what is lent beyond the user's own time, and some for the tick. */
 #define LENT_NS		((20 + 2 + 1 + 20) * HT_MS)
 
 /* What a sender tells of itself. */

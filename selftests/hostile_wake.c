@@ -224,8 +224,8 @@ TEST_F(hostile_wake, who_loses_the_processor_keeps_nobody_from_waking)
 #define WAKES		150
 #define TRIES		3		/* on a machine that is busy with something else */
 /*
- * driver/loan.c: what is lent, and what may be overdrawn before wake-ups are late; and some for
- * what else workers do, each of which tells its time in hundredths of a second.
+ * driver/engine/loan.c: what is lent, and what may be overdrawn before wake-ups are late; and some
+ * for what else workers do, each of which tells its time in hundredths of a second.
  */
 #define LENT_NS		((20 + 20 + 160) * HT_MS)
 /* Of its own time: what the kernel needs to run a worker is not measured, and is nobody's. */

@@ -236,80 +236,80 @@ kernel-empty   vm hostile_ticket            driver/core/tx.c     s/if (!k->key)/
 kernel-ticket  vm hostile_ticket            driver/core/rx.c     s/ticket_key == READ_ONCE(slot->ticket_key) ?/1 ?/
 kernel-only    vm hostile_ticket            driver/core/rx.c     s/if (slot->flags \& HAMLYN_SLOT_TICKET_ONLY)$/if (0)/
 kernel-guess   vm hostile_guess             driver/core/rx.c     s/if (guessed(\&h, reject) \&\& !sender->guessed) {/if (0) {/
-kernel-late    vm hostile_guess             driver/watch.c       s/remember(w, arg->key);/;/
-kernel-forget  vm hostile_guess             driver/watch.c       s/^\tforget(w);/\t;/
-watch-late     vm hostile_guess             driver/watch.c       s/if (!knew(\&c->user->known, arg->host, arg->slot, arg->key))/if (1)/
-known-wrong    vm hostile_guess             driver/watch.c       /^static int arm_on/,/^}/s/^\tif (reject >= 0)$/\tif (reject >= 0 \&\& (remember(w, arg->key), 1))/
+kernel-late    vm hostile_guess             driver/object/watch.c s/remember(w, arg->key);/;/
+kernel-forget  vm hostile_guess             driver/object/watch.c s/^\tforget(w);/\t;/
+watch-late     vm hostile_guess             driver/object/watch.c s/if (!knew(\&c->user->known, arg->host, arg->slot, arg->key))/if (1)/
+known-wrong    vm hostile_guess             driver/object/watch.c /^static int arm_on/,/^}/s/^\tif (reject >= 0)$/\tif (reject >= 0 \&\& (remember(w, arg->key), 1))/
 guess-again    vm hostile_guess             driver/core/tx.c     s/t->sender.guessed = false;//
 kernel-second  vm hostile_ticket,paranoid   driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
 watch-key      vm hostile_watch             driver/core/rx.c     s/return key == READ_ONCE(slot->key) ? -1 : HAMLYN_REJECT_KEY;/return -1;/
 watch-second   vm hostile_watch             driver/core/rx.c     s/return right \&\& key == right ? -1 : HAMLYN_REJECT_KEY;/return -1;/
 watch-zero     vm hostile_watch             driver/core/rx.c     s/return right \&\& key == right/return key == right/
 watch-index    vm hostile_watch             driver/core/rx.c     s/if (meta_index >= slot->meta_count)/if (0)/
-watch-audit    vm hostile_watch             driver/watch.c       s/hml_port_rejected(nic, slot, &h, reject, &sender);//
-watch-free     vm hostile_guess             driver/watch.c       s/READ_ONCE(nic->guesses)/READ_ONCE(c->device->nic.guesses)/
-watch-guess    vm hostile_guess             driver/watch.c       s/if (reject != HAMLYN_REJECT_KEY \&\& reject != HAMLYN_REJECT_TICKET)/if (1)/
-watch-pause    vm hostile_guess             driver/watch.c       s/!hml_bucket_until(\&c->user->bucket, ktime_get_ns());/1;/
-watch-free-fd  vm hostile_guess             driver/watch.c       s/return arg->flags \& HAMLYN_WATCH_TICKET ||/return/
-watch-rekey    vm hostile_watch             driver/slot.c        s/hml_watch_tell_rekeyed(s);//
-watch-crowd    vm hostile_watch             driver/watch.c       s/^#define OWNER_BATCHES\t4/#define OWNER_BATCHES 100000/
-watch-rest-of  vm hostile_watch             driver/watch.c       s/queue_work(hml_workers, \&crowd_work);/;/
+watch-audit    vm hostile_watch             driver/object/watch.c s/hml_port_rejected(nic, slot, &h, reject, &sender);//
+watch-free     vm hostile_guess             driver/object/watch.c s/READ_ONCE(nic->guesses)/READ_ONCE(c->device->nic.guesses)/
+watch-guess    vm hostile_guess             driver/object/watch.c s/if (reject != HAMLYN_REJECT_KEY \&\& reject != HAMLYN_REJECT_TICKET)/if (1)/
+watch-pause    vm hostile_guess             driver/object/watch.c s/!hml_bucket_until(\&c->user->bucket, ktime_get_ns());/1;/
+watch-free-fd  vm hostile_guess             driver/object/watch.c s/return arg->flags \& HAMLYN_WATCH_TICKET ||/return/
+watch-rekey    vm hostile_watch             driver/object/slot.c s/hml_watch_tell_rekeyed(s);//
+watch-crowd    vm hostile_watch             driver/object/watch.c s/^#define OWNER_BATCHES\t4/#define OWNER_BATCHES 100000/
+watch-rest-of  vm hostile_watch             driver/object/watch.c s/queue_work(hml_workers, \&crowd_work);/;/
 freeze-lock    vm hostile_freeze            driver/shared_lock.h s/^\traw_spin_lock(lock);/&preempt_enable();cond_resched();/;s/^\traw_spin_unlock(lock);/preempt_disable();&/
-freeze-list    vm hostile_freeze            driver/netlink_dump.c s/if (dump->at->waited_us >= PATIENCE_US ||/if (/
+freeze-list    vm hostile_freeze            driver/netlink/dump.c s/if (dump->at->waited_us >= PATIENCE_US ||/if (/
 user-turns     native unit_sched            driver/core/sched.c  s/end_visit(order, share_of(turn), rank(turn));/;/
 user-visit     native unit_sched            driver/core/sched.c  s/else if (++s->asks >= HML_ORDER_ASKS)/else if (0)/
-time-draw      vm hostile_time              driver/engine.c      s/if (unlikely(t->client->left <= 0) \&\& !may_borrow(t))/if (0)/
-time-aside     vm hostile_time              driver/engine.c      s/set_aside(t, ktime_get_ns() + BROKE_NS);/;/
-engine-leave   vm engine                    driver/terminus.c    s/hml_engine_leave(t);/;/
-watch-tell     vm hostile_watch             driver/slot.c        s/hml_watch_tell(s);/;/
-watch-nq       vm hostile_watch             driver/watch.c       s/w->nq->users++;//
-watch-claim    vm hostile_watch             driver/watch.c       s/HAMLYN_WATCH_CLAIM \&\& s->claimed/HAMLYN_WATCH_CLAIM \&\& 0/
-watch-flags    vm uapi_size                 driver/watch.c       s/if (arg->flags & ~(HAMLYN_WATCH_TICKET | HAMLYN_WATCH_CLAIM) || arg->reserved)/if (0)/
+time-draw      vm hostile_time              driver/engine/engine.c s/if (unlikely(t->client->left <= 0) \&\& !may_borrow(t))/if (0)/
+time-aside     vm hostile_time              driver/engine/engine.c s/set_aside(t, ktime_get_ns() + BROKE_NS);/;/
+engine-leave   vm engine                    driver/object/terminus.c s/hml_engine_leave(t);/;/
+watch-tell     vm hostile_watch             driver/object/slot.c s/hml_watch_tell(s);/;/
+watch-nq       vm hostile_watch             driver/object/watch.c s/w->nq->users++;//
+watch-claim    vm hostile_watch             driver/object/watch.c s/HAMLYN_WATCH_CLAIM \&\& s->claimed/HAMLYN_WATCH_CLAIM \&\& 0/
+watch-flags    vm uapi_size                 driver/object/watch.c s/if (arg->flags & ~(HAMLYN_WATCH_TICKET | HAMLYN_WATCH_CLAIM) || arg->reserved)/if (0)/
 watch-only     vm hostile_watch             driver/core/rx.c     s/if (slot->flags & HAMLYN_SLOT_TICKET_ONLY)$/if (0)/
 watch-ticket   vm hostile_watch             driver/core/rx.c     s/return key \&\& key == READ_ONCE(slot->ticket_key) ?/return 1 ?/
-watch-fd       vm hostile_watch             driver/watch.c       s/if (arg->key > INT_MAX)/if (0)/
-watch-names    vm hostile_watch             driver/watch.c       s/if (arg->host || arg->slot || arg->meta_index)/if (0)/
-ro-mapping     vm hostile_mmap              driver/mmap.c        s/return region == HML_REGION_NQ_RING ||.*/return false;/
-ro-mprotect    vm hostile_mmap              driver/mmap.c        s/never |= VM_MAYWRITE;//
-exec-mapping   vm hostile_mmap              driver/mmap.c        s/ || vma->vm_flags & VM_EXEC//
-exec-mprotect  vm hostile_mmap              driver/mmap.c        s/vm_flags_t never = VM_MAYEXEC;/vm_flags_t never = 0;/
-private-map    vm hostile_mmap              driver/mmap.c        s/if (!(vma->vm_flags & VM_SHARED) || /if (/
-dontcopy       vm hostile_mmap              driver/mmap.c        s/VM_DONTCOPY | //
-dontexpand     vm hostile_mmap              driver/mmap.c        s/VM_DONTEXPAND | //
-map-length     vm hostile_mmap              driver/mmap.c        s/if (vma_pages(vma) != ring->memory.pages)/if (0)/
-map-area       vm hostile_mmap              driver/mmap.c        s/if (!a->allocated || vma_pages(vma) != a->pages)/if (!a->allocated)/
-map-offset     vm hostile_mmap              driver/mmap.c        s/if ((u32)offset)/if (0)/
-map-ref        vm hostile_mmap              driver/mmap.c        s/refcount_inc(&memory->ref);//
-vma-open       vm hostile_mmap              driver/mmap.c        s/\.open = vma_open,//
-readonly       vm limits                    driver/area.c        s/if (writable \&\& a->flags & HAMLYN_AREA_READONLY)/if (0)/
-area-view      vm uapi_size                 driver/area.c        s/if (!hml_view_covers(a->mem->length, base, length)) {/if (0) {/
-area-users     vm foreign                   driver/area.c        s/else if (a->users)/else if (0)/
-area-rights    vm limits                    driver/pin.c         s/gup |= FOLL_WRITE;/;/
-memlock        vm limits                    driver/pin.c         s/if (had <= limit \&\& pages <= limit - had)/if (1)/
-pin-whole      vm limits                    driver/pin.c         s/pages += folio_nr_pages(folio);/pages++;/
-pin-once       vm huge                      driver/pin.c         s/return !__test_and_set_bit(.*;/return 1;/
-memory-held    vm limits                    driver/memory.c      s/^\tif (ours_alone(folio)) {/\tif (1) {/
-memory-scan    vm limits                    driver/memory.c      s/^\t\tif (!ours_alone(folio)) {/\t\tif (1) {/
-memlock-ns     vm hostile_admin             driver/pin.c         s/ns_capable_noaudit(\&init_user_ns, CAP_IPC_LOCK)/ns_capable(current_user_ns(), CAP_IPC_LOCK)/
-area-reserved  vm uapi_size                 driver/area.c        s/ || arg->reserved || !arg->length)/ || !arg->length)/
-nq-users       vm foreign                   driver/nq.c          s/else if (nq->users)/else if (0)/
-rekey          vm protection                driver/watch.c       s/WRITE_ONCE(s->core.key, key);//
-unlink         vm protection                driver/slot.c        s/RCU_INIT_POINTER(c->device->nic.port.slots.*//
-revoke-wait    vm protection,fork_kill      driver/slot.c        s/hml_fabric_quiesce();//
-slot-key       vm uapi_size                 driver/slot.c        s/key = get_random_u64();/key = 5;/
-slot-ticket    vm hostile_ticket            driver/slot.c        s/s->core.ticket_key = new_key();/s->core.ticket_key = 7;/
-slot-only      vm hostile_ticket            driver/slot.c        s/s->core.flags = arg->flags & HAMLYN_SLOT_TICKET_ONLY;//
-ticket-rekey   vm hostile_ticket            driver/watch.c       s/WRITE_ONCE(s->core.ticket_key, ticket_key);//
-ticket-file    vm hostile_ticket            driver/ticket.c      s/if (file->f_op == &ticket_fops)/if (1)/
-ticket-owner   vm hostile_ticket            driver/ticket.c      s/\.owner.*= THIS_MODULE,//
-ticket-cloexec vm hostile_ticket,inherit    driver/ticket.c      s/get_unused_fd_flags(O_CLOEXEC)/get_unused_fd_flags(0)/
-ticket-good    vm hostile_ticket            driver/ticket.c      s/if (!still_good(c->device, k))/if (0)/
-ticket-inside  vm hostile_ticket            driver/ticket.c      s/} else if (!hml_view_covers(s->core.data.length, arg->base,/} else if (0 \&\& !hml_view_covers(s->core.data.length, arg->base,/
-drop-index     vm hostile_ticket            driver/ticket.c      s/if (index >= t->core.ticket_count)/if (0)/
-drop-empty     vm hostile_ticket            driver/ticket.c      s/if (!k->key)/if (0)/
-drop-clear     vm hostile_ticket            driver/ticket.c      s/memzero_explicit(k, sizeof(\*k));/;/
-ticket-flags   vm uapi_size                 driver/ticket.c      s/if (arg->flags)/if (0)/
-drop-reserved  vm uapi_size                 driver/ticket.c      s/if (arg->reserved)/if (0)/
+watch-fd       vm hostile_watch             driver/object/watch.c s/if (arg->key > INT_MAX)/if (0)/
+watch-names    vm hostile_watch             driver/object/watch.c s/if (arg->host || arg->slot || arg->meta_index)/if (0)/
+ro-mapping     vm hostile_mmap              driver/object/mmap.c s/return region == HML_REGION_NQ_RING ||.*/return false;/
+ro-mprotect    vm hostile_mmap              driver/object/mmap.c s/never |= VM_MAYWRITE;//
+exec-mapping   vm hostile_mmap              driver/object/mmap.c s/ || vma->vm_flags & VM_EXEC//
+exec-mprotect  vm hostile_mmap              driver/object/mmap.c s/vm_flags_t never = VM_MAYEXEC;/vm_flags_t never = 0;/
+private-map    vm hostile_mmap              driver/object/mmap.c s/if (!(vma->vm_flags & VM_SHARED) || /if (/
+dontcopy       vm hostile_mmap              driver/object/mmap.c s/VM_DONTCOPY | //
+dontexpand     vm hostile_mmap              driver/object/mmap.c s/VM_DONTEXPAND | //
+map-length     vm hostile_mmap              driver/object/mmap.c s/if (vma_pages(vma) != ring->memory.pages)/if (0)/
+map-area       vm hostile_mmap              driver/object/mmap.c s/if (!a->allocated || vma_pages(vma) != a->pages)/if (!a->allocated)/
+map-offset     vm hostile_mmap              driver/object/mmap.c s/if ((u32)offset)/if (0)/
+map-ref        vm hostile_mmap              driver/object/mmap.c s/refcount_inc(&memory->ref);//
+vma-open       vm hostile_mmap              driver/object/mmap.c s/\.open = vma_open,//
+readonly       vm limits                    driver/object/area.c s/if (writable \&\& a->flags & HAMLYN_AREA_READONLY)/if (0)/
+area-view      vm uapi_size                 driver/object/area.c s/if (!hml_view_covers(a->mem->length, base, length)) {/if (0) {/
+area-users     vm foreign                   driver/object/area.c s/else if (a->users)/else if (0)/
+area-rights    vm limits                    driver/object/pin.c  s/gup |= FOLL_WRITE;/;/
+memlock        vm limits                    driver/object/pin.c  s/if (had <= limit \&\& pages <= limit - had)/if (1)/
+pin-whole      vm limits                    driver/object/pin.c  s/pages += folio_nr_pages(folio);/pages++;/
+pin-once       vm huge                      driver/object/pin.c  s/return !__test_and_set_bit(.*;/return 1;/
+memory-held    vm limits                    driver/object/memory.c s/^\tif (ours_alone(folio)) {/\tif (1) {/
+memory-scan    vm limits                    driver/object/memory.c s/^\t\tif (!ours_alone(folio)) {/\t\tif (1) {/
+memlock-ns     vm hostile_admin             driver/object/pin.c  s/ns_capable_noaudit(\&init_user_ns, CAP_IPC_LOCK)/ns_capable(current_user_ns(), CAP_IPC_LOCK)/
+area-reserved  vm uapi_size                 driver/object/area.c s/ || arg->reserved || !arg->length)/ || !arg->length)/
+nq-users       vm foreign                   driver/object/nq.c   s/else if (nq->users)/else if (0)/
+rekey          vm protection                driver/object/watch.c s/WRITE_ONCE(s->core.key, key);//
+unlink         vm protection                driver/object/slot.c s/RCU_INIT_POINTER(c->device->nic.port.slots.*//
+revoke-wait    vm protection,fork_kill      driver/object/slot.c s/hml_fabric_quiesce();//
+slot-key       vm uapi_size                 driver/object/slot.c s/key = get_random_u64();/key = 5;/
+slot-ticket    vm hostile_ticket            driver/object/slot.c s/s->core.ticket_key = new_key();/s->core.ticket_key = 7;/
+slot-only      vm hostile_ticket            driver/object/slot.c s/s->core.flags = arg->flags & HAMLYN_SLOT_TICKET_ONLY;//
+ticket-rekey   vm hostile_ticket            driver/object/watch.c s/WRITE_ONCE(s->core.ticket_key, ticket_key);//
+ticket-file    vm hostile_ticket            driver/object/ticket.c s/if (file->f_op == &ticket_fops)/if (1)/
+ticket-owner   vm hostile_ticket            driver/object/ticket.c s/\.owner.*= THIS_MODULE,//
+ticket-cloexec vm hostile_ticket,inherit    driver/object/ticket.c s/get_unused_fd_flags(O_CLOEXEC)/get_unused_fd_flags(0)/
+ticket-good    vm hostile_ticket            driver/object/ticket.c s/if (!still_good(c->device, k))/if (0)/
+ticket-inside  vm hostile_ticket            driver/object/ticket.c s/} else if (!hml_view_covers(s->core.data.length, arg->base,/} else if (0 \&\& !hml_view_covers(s->core.data.length, arg->base,/
+drop-index     vm hostile_ticket            driver/object/ticket.c s/if (index >= t->core.ticket_count)/if (0)/
+drop-empty     vm hostile_ticket            driver/object/ticket.c s/if (!k->key)/if (0)/
+drop-clear     vm hostile_ticket            driver/object/ticket.c s/memzero_explicit(k, sizeof(\*k));/;/
+ticket-flags   vm uapi_size                 driver/object/ticket.c s/if (arg->flags)/if (0)/
+drop-reserved  vm uapi_size                 driver/object/ticket.c s/if (arg->reserved)/if (0)/
 ticket-undo    vm uapi_size                 driver/chardev.c     s/\.undo = undo_ticket_create,//
 import-undo    vm uapi_size                 driver/chardev.c     s/\.undo = undo_ticket_import,/.undo = NULL,/
 watch-undo     vm uapi_size                 driver/chardev.c     s/do_watch, undo_watch, true),/do_watch, NULL, true),/
@@ -321,18 +321,18 @@ explain-text   vm limits                    driver/explain.c     s/strscpy_pad(e
 open-netns     vm hostile_admin             driver/chardev.c     s/if (!in_namespace(d, net))/if (0)/
 open-read      vm hostile_open              driver/chardev.c     s/if (op->reads || file->f_mode \& FMODE_WRITE)/if (1)/
 open-worker    vm hostile_open              driver/chardev.c     s/if (likely(!(current->flags \& PF_IO_WORKER)))/if (1)/
-clear-slot     vm hostile_remains           driver/slot.c        s/^\tkfree_sensitive(s);/\tkfree(s);/
-clear-watch    vm hostile_remains           driver/watch.c       s/^\tkfree_sensitive(w);/\tkfree(w);/
-clear-terminus vm hostile_remains           driver/terminus.c    s/memzero_explicit(\&t->core.message, sizeof(t->core.message));/;/
+clear-slot     vm hostile_remains           driver/object/slot.c s/^\tkfree_sensitive(s);/\tkfree(s);/
+clear-watch    vm hostile_remains           driver/object/watch.c s/^\tkfree_sensitive(w);/\tkfree(w);/
+clear-terminus vm hostile_remains           driver/object/terminus.c s/memzero_explicit(\&t->core.message, sizeof(t->core.message));/;/
 admin-ns       vm hostile_admin             driver/nic.c         s/ns_capable(read_pnet(&d->net)->user_ns, CAP_NET_ADMIN)/ns_capable(current_user_ns(), CAP_NET_ADMIN)/
 nic-set        vm hostile_admin             driver/nic.c         s/if (!hml_nic_admin(c->device)) {/if (0) {/
 nic-flags      vm hostile_admin,uapi_size   driver/nic.c         s/if (set->flags & ~(HAMLYN_NIC_SET_STATE | HAMLYN_NIC_SET_WATCHDOG |/if (0 \&\& (0 |/
 nic-state      vm hostile_admin             driver/nic.c         s/set->state > HAMLYN_NIC_DOWN ||//
 nic-watchdog   vm hostile_admin             driver/nic.c         s/set->watchdog_ms > HAMLYN_MAX_WATCHDOG_MS)/0)/
 stats-admin    vm hostile_admin             driver/stats.c       s/if (!hml_nic_admin(c->device)) {/if (0) {/
-term-admin     vm hostile_admin             driver/terminus.c    s/if ((arg->priority == HAMLYN_PRIORITY_HIGH || arg->weight > 1) \&\&/if (0 \&\&/
-term-priority  vm hostile_admin             driver/terminus.c    s/arg->priority >= HAMLYN_PRIORITIES ||/0 ||/
-term-weight    vm hostile_admin             driver/terminus.c    s/arg->weight > HAMLYN_MAX_WEIGHT)/0)/
+term-admin     vm hostile_admin             driver/object/terminus.c s/if ((arg->priority == HAMLYN_PRIORITY_HIGH || arg->weight > 1) \&\&/if (0 \&\&/
+term-priority  vm hostile_admin             driver/object/terminus.c s/arg->priority >= HAMLYN_PRIORITIES ||/0 ||/
+term-weight    vm hostile_admin             driver/object/terminus.c s/arg->weight > HAMLYN_MAX_WEIGHT)/0)/
 user-memory    vm limits                    driver/user.c        s/^\treturn over(r, more, used,/\treturn 0 \&\& over(r, more, used,/
 nic-memory     vm hostile_share             driver/user.c        s/r->all = over(r, pages, d->pages, d->max_pages);/r->all = false;/
 user-all-nics  vm hostile_share             driver/user.c        s/(exempt || !pool_refuses(/(1 || !pool_refuses(/
@@ -340,26 +340,26 @@ user-wired     vm limits                    driver/user.c        s/r.attr = HAML
 user-slots     vm limits                    driver/user.c        s/r.attr = HAMLYN_A_SLOTS;/u->used.slots++, c->share->used.slots++;/
 user-termini   vm limits                    driver/user.c        s/r.attr = HAMLYN_A_TERMINI;/u->used.termini++, c->share->used.termini++;/
 poll-crowd     vm poll_wait                 driver/chardev.c     s/if (hml_nq_crowded(c))/if (0)/
-poll-all       vm poll_wait                 driver/nq.c          s/^\twake_up_all(\&c->wait);/\twake_up(\&c->wait);/
-poll-key       vm poll_uring                driver/nq.c          s/^\twake_up_all(\&c->wait);/\twake_up_poll(\&c->wait, EPOLLIN);/
-watch-rest     vm hostile_watch             driver/watch.c       s/nsecs_to_jiffies(RETRY_REST/nsecs_to_jiffies(0/
+poll-all       vm poll_wait                 driver/object/nq.c   s/^\twake_up_all(\&c->wait);/\twake_up(\&c->wait);/
+poll-key       vm poll_uring                driver/object/nq.c   s/^\twake_up_all(\&c->wait);/\twake_up_poll(\&c->wait, EPOLLIN);/
+watch-rest     vm hostile_watch             driver/object/watch.c s/nsecs_to_jiffies(RETRY_REST/nsecs_to_jiffies(0/
 user-sub       vm hostile_container         driver/user.c        s/uid = ns->owner;/;/
 user-root      vm hostile_container         driver/user.c        s/if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))/if (1)/
 user-least     vm hostile_share             driver/user.c        s/total - min(16 \* least, total \/ 2)/total/
 user-small     vm limits                    driver/user.c        s/(!exempt \&\& pool_refuses(r, \&pool, bytes/(0 \&\& pool_refuses(r, \&pool, bytes/
 price-user     vm limits                    driver/chardev.c     s/ + hml_user_price() + hml_loan_price() +/ +/
-wake-debit     vm hostile_wake              driver/nq.c          s/^\t\thml_loan_debit(c->loan, sched_clock() - begin);/\t\t(void)begin;/
+wake-debit     vm hostile_wake              driver/object/nq.c   s/^\t\thml_loan_debit(c->loan, sched_clock() - begin);/\t\t(void)begin;/
 watch-count    vm hostile_watch             driver/user.c        s/exempt || c->share->watches < HML_USER_WATCHES/1/
-memlock-sub    vm hostile_container         driver/pin.c         s/if (!hml_user_charge_locked(c->user, pages, limit, \&had))/hml_user_charge_locked(c->user, pages, ULONG_MAX, \&had);if (0)/
-nl-host-admin  vm hostile_container         driver/netlink_nic.c s/!netlink_capable(skb, CAP_NET_ADMIN)/0/
-nl-move-admin  vm hostile_container         driver/netlink_nic.c s/if (!netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN))/if (0)/
+memlock-sub    vm hostile_container         driver/object/pin.c  s/if (!hml_user_charge_locked(c->user, pages, limit, \&had))/hml_user_charge_locked(c->user, pages, ULONG_MAX, \&had);if (0)/
+nl-host-admin  vm hostile_container         driver/netlink/admin.c s/!netlink_capable(skb, CAP_NET_ADMIN)/0/
+nl-move-admin  vm hostile_container         driver/netlink/admin.c s/if (!netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN))/if (0)/
 stats-host     vm hostile_container         driver/stats.c       s/if (ns_capable_noaudit(&init_user_ns, CAP_NET_ADMIN))/if (1)/
-nl-stats-host  vm hostile_container         driver/netlink_fill.c s/(r->host_admin ? fill_received(skb, &sum) : 0)/fill_received(skb, \&sum)/
-memlock-exempt vm limits                    driver/pin.c         s/if (!ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))/if (1)/
+nl-stats-host  vm hostile_container         driver/netlink/fill.c s/(r->host_admin ? fill_received(skb, &sum) : 0)/fill_received(skb, \&sum)/
+memlock-exempt vm limits                    driver/object/pin.c  s/if (!ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))/if (1)/
 user-opener    vm inherit,limits            driver/user.c        s/= user_new(responsible());/= user_new(GLOBAL_ROOT_UID);/
 user-exempt    vm hostile_admin             driver/user.c        s/ns_capable_noaudit(\&init_user_ns, CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
 guess-forget   vm hostile_guess             driver/user.c        s/hml_bucket_full(&u->bucket, ktime_get_ns())/1/
-pause-told     vm hostile_pause             driver/datapath.c    s/return now - told >= NSEC_PER_SEC \&\&/return/
+pause-told     vm hostile_pause             driver/engine/datapath.c s/return now - told >= NSEC_PER_SEC \&\&/return/
 audit-own      vm hostile_audit             driver/audit.c       s/read_translated(c->audit,/read_translated(c->device->audit,/
 audit-key      vm hostile_audit             driver/audit.c       s/\.offset = h->offset,/.offset = h->key,/
 audit-translate vm hostile_audit            driver/audit.c       s/translate(&entries\[i\]);/;/
@@ -368,22 +368,22 @@ audit-share    vm hostile_audit             driver/audit.c       s/0 : 1 + hash_
 audit-user     vm hostile_audit             driver/audit.c       s/0 : 1 + hash_32(sender->uid, KEYLESS_BITS);/0 : 1;/
 audit-paranoid vm hostile_audit             driver/audit.c       s/return slot->mode == HAMLYN_SLOT_NORMAL ||/return true ||/
 audit-room     vm hostile_audit             driver/audit.c       s/room = min_t(u32, arg->count, HML_AUDIT_CONTEXT);/room = arg->count;/
-nl-nic-new     vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_nic_new_doit/,/flags/s/GENL_ADMIN_PERM/0/
-nl-nic-del     vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_nic_del_doit/,/flags/s/GENL_ADMIN_PERM/0/
-nl-nic-set     vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_nic_set_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
-nl-nic-feed    vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_nic_feed_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
-nl-term-set    vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_terminus_set_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
-nl-stats       vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_stats_get_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
-nl-limit       vm hostile_admin             driver/netlink-gen.c /= hamlyn_nl_limit_set_doit/,/flags/s/GENL_ADMIN_PERM/0/
-nl-contexts    vm hostile_admin             driver/netlink_dump.c s/return dump->reader.admin || uid_eq(c->uid, dump->reader.uid) ||/return true ||/
-nl-users       vm hostile_admin             driver/netlink_dump.c s/return dump->reader.admin || uid_eq(u->uid, dump->reader.uid);/return true;/
-nl-audit       vm hostile_admin             driver/netlink_dump.c s/if (dump->reader.admin \&\& !dump->attrs\[HAMLYN_A_CONTEXT\])/if (!dump->attrs[HAMLYN_A_CONTEXT])/
-nl-use         vm hostile_admin             driver/netlink_fill.c s/if (!r->admin)$/if (0)/
+nl-nic-new     vm hostile_admin             driver/netlink/netlink-gen.c /= hamlyn_nl_nic_new_doit/,/flags/s/GENL_ADMIN_PERM/0/
+nl-nic-del     vm hostile_admin             driver/netlink/netlink-gen.c /= hamlyn_nl_nic_del_doit/,/flags/s/GENL_ADMIN_PERM/0/
+nl-nic-set     vm hostile_admin             driver/netlink/netlink-gen.c /= hamlyn_nl_nic_set_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
+nl-nic-feed    vm hostile_admin             driver/netlink/netlink-gen.c /= hamlyn_nl_nic_feed_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
+nl-term-set    vm hostile_admin             driver/netlink/netlink-gen.c /= hamlyn_nl_terminus_set_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
+nl-stats       vm hostile_admin             driver/netlink/netlink-gen.c /= hamlyn_nl_stats_get_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
+nl-limit       vm hostile_admin             driver/netlink/netlink-gen.c /= hamlyn_nl_limit_set_doit/,/flags/s/GENL_ADMIN_PERM/0/
+nl-contexts    vm hostile_admin             driver/netlink/dump.c s/return dump->reader.admin || uid_eq(c->uid, dump->reader.uid) ||/return true ||/
+nl-users       vm hostile_admin             driver/netlink/dump.c s/return dump->reader.admin || uid_eq(u->uid, dump->reader.uid);/return true;/
+nl-audit       vm hostile_admin             driver/netlink/dump.c s/if (dump->reader.admin \&\& !dump->attrs\[HAMLYN_A_CONTEXT\])/if (!dump->attrs[HAMLYN_A_CONTEXT])/
+nl-use         vm hostile_admin             driver/netlink/fill.c s/if (!r->admin)$/if (0)/
 uevent-ns      vm hostile_uevent            driver/nic.c         s/^\t.ns_type = .net_ns_type_operations,$//
-uevent-move    vm hostile_uevent            driver/netlink_nic.c s/hml_nic_show_in(d, net);/;/
+uevent-move    vm hostile_uevent            driver/netlink/admin.c s/hml_nic_show_in(d, net);/;/
 uevent-home    vm hostile_uevent            driver/nic.c         /^static void move_home/,/^}/s/^\thml_nic_show_in(d, .init_net);$/\t;/
-nl-netns       vm hostile_admin             driver/netlink.c     s/hml_nic_get(genl_info_net(info), from)/hml_nic_get(NULL, from)/
-nl-dump-netns  vm hostile_admin             driver/netlink_dump.c s/hml_nic_get(dump->net, from)/hml_nic_get(NULL, from)/
+nl-netns       vm hostile_admin             driver/netlink/family.c s/hml_nic_get(genl_info_net(info), from)/hml_nic_get(NULL, from)/
+nl-dump-netns  vm hostile_admin             driver/netlink/dump.c s/hml_nic_get(dump->net, from)/hml_nic_get(NULL, from)/
 lib-cloexec    vm inherit                   libhamlyn/src/low/kernel.c s/O_RDWR | O_CLOEXEC/O_RDWR/
 '
 

@@ -510,7 +510,7 @@ TEST_F(poll_wait, whoever_polls_before_there_is_an_nq_is_woken)
 }
 
 #define MANY		40	/* more than are woken at once */
-#define MOST_POLLS	1024	/* of one open file (driver/nq.c) */
+#define MOST_POLLS	1024	/* of one open file (driver/object/nq.c) */
 
 TEST_F(poll_wait, all_of_many_are_woken)
 {

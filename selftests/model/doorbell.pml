@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Who works on a terminus, and when it sleeps, for spin: h__terminus_post() of libhamlyn,
- * KICK (driver/datapath.c, driver/engine.c) and the engine's thread, with doze(). Barriers
+ * KICK (driver/engine/datapath.c, driver/engine/engine.c) and the engine's thread, with doze(). Barriers
  * B2 and B7 of Documentation/barriers.rst. Stores take their time: see weak.pml.
  *
  * A threads of an application post K requests each and ring the doorbell if they are asked

@@ -8,10 +8,11 @@ import sys
 from machine import SWITCH, copy_tree, losers, object_of, program_of, run, write_changed
 from source import ROOT, SOURCES, Mutant
 
-DRIVER = ['slot.c', 'terminus.c', 'ticket.c', 'area.c', 'mmap.c', 'datapath.c', 'user.c',
-          'memory.c', 'watch.c', 'chardev.c', 'nq.c', 'explain.c', 'audit.c', 'netlink.c',
-          'netlink_dump.c', 'netlink_event.c', 'netlink_fill.c', 'netlink_nic.c', 'nic.c',
-          'engine.c', 'placement.c', 'stats.c']
+DRIVER = ['object/slot.c', 'object/terminus.c', 'object/ticket.c', 'object/area.c',
+          'object/mmap.c', 'engine/datapath.c', 'user.c', 'object/memory.c', 'object/watch.c',
+          'chardev.c', 'object/nq.c', 'explain.c', 'audit.c', 'netlink/family.c',
+          'netlink/dump.c', 'netlink/event.c', 'netlink/fill.c', 'netlink/admin.c', 'nic.c',
+          'engine/engine.c', 'engine/placement.c', 'stats.c']
 # Programs that should notice a mutant of a file of the driver, likeliest first.
 NOTICE = {
     'slot.c': 'uapi_size counts paranoid lifecycle protection hostile_ticket foreign limits hostile_watch '
@@ -30,11 +31,11 @@ NOTICE = {
     'audit.c': 'hostile_audit uapi_size lifecycle',
     'engine.c': 'engine hostile_pause sendrecv poll_wait threads hostile_share nics lifecycle',
     'nic.c': 'nics hostile_uevent hostile_admin uapi_size lifecycle',
-    'netlink.c': 'coverage_netlink nics counts hostile_admin lifecycle',
-    'netlink_event.c': 'nics hostile_pause coverage_netlink hostile_container lifecycle',
-    'netlink_dump.c': 'lists nics coverage_netlink counts hostile_admin hostile_container',
-    'netlink_fill.c': 'lists nics coverage_netlink counts hostile_admin hostile_container',
-    'netlink_nic.c': 'nics coverage_netlink counts hostile_admin hostile_container',
+    'family.c': 'coverage_netlink nics counts hostile_admin lifecycle',
+    'event.c': 'nics hostile_pause coverage_netlink hostile_container lifecycle',
+    'dump.c': 'lists nics coverage_netlink counts hostile_admin hostile_container',
+    'fill.c': 'lists nics coverage_netlink counts hostile_admin hostile_container',
+    'admin.c': 'nics coverage_netlink counts hostile_admin hostile_container',
     'stats.c': 'foreign hostile_admin hostile_container counts uapi_size lifecycle',
     'placement.c': 'placement-test.sh',
 }

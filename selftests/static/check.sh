@@ -200,7 +200,7 @@ layers_of_library() {
 # two that send have the core inlined.
 included_sources() {
 	local_includes '' '[^"]*\.c' |
-		grep -vE '(^|/)build_[a-z_]*\.c:|^selftests/(unit|fuzz)/|^libhamlyn/src/embedded/shm_send\.c:|^driver/datapath\.c:' |
+		grep -vE '(^|/)build_[a-z_]*\.c:|^selftests/(unit|fuzz)/|^libhamlyn/src/embedded/shm_send\.c:|^driver/engine/datapath\.c:' |
 		sed 's/$/: a source is included by build_*.c only/'
 	true
 }
@@ -217,13 +217,13 @@ local_includes() {
 check_version_tests() {
 	local files
 	files=$(c_files | files_in '^driver/') || return 1
-	files=$(grep -vx 'driver/compat\.h' <<<"$files") || return 0
+	files=$(grep -vx 'driver/compat/compat\.h' <<<"$files") || return 0
 	quiet version_tests "$files"
 }
 
 version_tests() { # FILES
 	run_in_tree grep -HnwE 'LINUX_VERSION_CODE|KERNEL_VERSION' <<<"$1" |
-		sed 's/$/    <- only driver\/compat.h may test versions/' || true
+		sed 's/$/    <- only driver\/compat\/compat.h may test versions/' || true
 }
 
 # Home folders and mirrors belong to one machine. (The brackets keep this file from matching.)

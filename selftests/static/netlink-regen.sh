@@ -11,8 +11,8 @@ set -euo pipefail
 SPEC=Documentation/netlink/hamlyn.yaml
 # FILE MODE KIND LICENCE
 OUTPUTS=(
-	"driver/netlink-gen.h kernel header GPL-2.0-only"
-	"driver/netlink-gen.c kernel source GPL-2.0-only"
+	"driver/netlink/netlink-gen.h kernel header GPL-2.0-only"
+	"driver/netlink/netlink-gen.c kernel source GPL-2.0-only"
 	"uapi/linux/hamlyn_netlink.h uapi header (GPL-2.0-only WITH Linux-syscall-note) OR MIT"
 )
 # The only licence that the generator accepts for a specification
@@ -24,7 +24,7 @@ usage() {
 Usage: selftests/static/netlink-regen.sh [--write]
 
 Generates from $SPEC and compares with
-  driver/netlink-gen.h driver/netlink-gen.c uapi/linux/hamlyn_netlink.h
+  driver/netlink/netlink-gen.h driver/netlink/netlink-gen.c uapi/linux/hamlyn_netlink.h
 The differences are printed; the exit status is 0 when there is none, else 1.
 
   --write  writes the files instead

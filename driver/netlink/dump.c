@@ -8,7 +8,7 @@
 #include <net/sock.h>
 
 #include "locked.h"
-#include "netlink.h"
+#include "netlink/family.h"
 
 #define AUDIT_BATCH	8
 #define PATIENCE_US	(100 * USEC_PER_MSEC)	/* of a dump, for all contexts that are in use */

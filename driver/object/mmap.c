@@ -4,7 +4,7 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
-#include "compat.h"
+#include "compat/compat.h"
 #include "hml.h"
 #include "locked.h"
 

@@ -8,7 +8,7 @@
 #include <net/sock.h>
 
 #include "locked.h"
-#include "netlink.h"
+#include "netlink/family.h"
 
 #define ATTRS_SET	(HML_ATTR(STATE) | HML_ATTR(WATCHDOG_MS) | \
 			 HML_ATTR(IDLE_US) | HML_ATTR(KICK_WINDOW_US) | \

@@ -5,7 +5,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "compat.h"
+#include "compat/compat.h"
 #include "hml.h"
 #include "locked.h"
 #include "trace.h"

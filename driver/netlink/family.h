@@ -3,7 +3,7 @@
 #ifndef HML_NETLINK_H
 #define HML_NETLINK_H
 
-#include "compat.h"
+#include "compat/compat.h"
 #include "hml.h"
 #include "netlink-gen.h"
 
@@ -45,7 +45,7 @@ struct hml_subject {
 typedef int (*hml_fill_fn)(struct sk_buff *skb, const struct hml_reader *r,
 			   const struct hml_subject *s);
 
-/* netlink.c */
+/* family.c */
 extern struct genl_family hml_netlink_family;
 extern bool hml_netlink_registered;
 
@@ -67,7 +67,7 @@ static inline void hml_netlink_u32(const struct nlattr *attr, u32 *value)
 		*value = nla_get_u32(attr);
 }
 
-/* netlink_fill.c */
+/* fill.c */
 void hml_reader_init(struct hml_reader *r, struct sk_buff *request,
 		     const struct net *net);
 int hml_fill_nic(struct sk_buff *skb, const struct hml_reader *r,

@@ -19,7 +19,7 @@
 #include "core/notify.c"
 #include "core/rx.c"
 #include "core/tx.c"
-#include "fabric_loop.c"
+#include "fabric/loop.c"
 
 #define SECTION_BYTES	SZ_64K	/* payload moved without preemption */
 

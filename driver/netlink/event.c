@@ -7,7 +7,7 @@
 #include <linux/pid_namespace.h>
 #include <net/sock.h>
 
-#include "netlink.h"
+#include "netlink/family.h"
 
 /**
  * struct event - event that is being written

@@ -3,7 +3,7 @@
 #include <linux/module.h>
 
 #include "locked.h"
-#include "netlink.h"
+#include "netlink/family.h"
 
 /* Of all tables: see hml_changed(). */
 atomic_t hml_generation = ATOMIC_INIT(1);

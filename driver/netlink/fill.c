@@ -6,7 +6,7 @@
 #include <net/sock.h>
 
 #include "locked.h"
-#include "netlink.h"
+#include "netlink/family.h"
 
 /**
  * hml_reader_init() - who sent this request?

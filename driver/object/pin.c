@@ -17,7 +17,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "compat.h"
+#include "compat/compat.h"
 #include "hml.h"
 #include "trace.h"
 
