@@ -41,6 +41,7 @@
 #include <linux/hamlyn_netlink.h>
 
 #include "core/nic.h"
+#include "user.h"
 #include "shared_lock.h"
 
 #define HML_MAX_NQ_ENTRIES	SZ_1M
@@ -59,62 +60,6 @@
 #define HML_USER_WATCHES	65536	/* of a user, or of a container */
 #define HML_AUDIT_NIC		1024	/* discarded packets remembered by a NIC */
 #define HML_AUDIT_CONTEXT	64	/* and by a context, of its own slots */
-
-/**
- * struct hml_limits - what one user may have of a NIC
- * @pages: kernel memory for areas and rings
- * @wired: pinned user memory, in pages
- * @slots: slots
- * @termini: termini
- */
-struct hml_limits {
-	unsigned long pages;
-	unsigned long wired;
-	unsigned long slots;
-	unsigned long termini;
-};
-
-/**
- * struct hml_known - keys that a user has watched slots by, and that were right
- * @lock: protects @watches; innermost
- * @watches: struct hml_watch, by host, slot and key
- */
-struct hml_known {
-	raw_spinlock_t lock;
-	struct rb_root watches;
-};
-
-/**
- * struct hml_user - what one user has of a NIC
- * @node: in device.users, by @uid
- * @account: what it has of all NICs, with a reference; constant
- * @uid: who; constant
- * @ref: contexts and memory that count here
- * @contexts: contexts
- * @used: what there is
- * @limits: what there may be, if @limited
- * @limited: has limits of its own, not the NIC's
- * @bucket: wrong keys that it may present: of all its termini and watches. Without a
- *	lock
- * @known: keys that it has had
- * @paused_told: when an event told last that one of its termini pauses, ns; atomic
- *
- * All else under device.users_lock. Kept without a reference while it has limits of
- * its own, or something to remember.
- */
-struct hml_user {
-	struct rb_node node;
-	struct hml_account *account;
-	kuid_t uid;
-	u32 ref;
-	u32 contexts;
-	struct hml_limits used;
-	struct hml_limits limits;
-	bool limited;
-	struct hml_bucket bucket;
-	struct hml_known known;
-	u64 paused_told;
-};
 
 /**
  * enum hml_credit - may an engine work for a user?
@@ -144,36 +89,6 @@ struct hml_client {
 	kuid_t uid;
 	s64 left;
 	u32 users;
-};
-
-/**
- * struct hml_quota - what a user, or all users of a container, have of a NIC
- * @node: in device.shares, by @key
- * @key: whose; see share_key(); constant
- * @account: what it has of all NICs, with a reference; constant
- * @ref: contexts and memory that count here
- * @used: what there is
- * @watches: watches
- *
- * All under device.users_lock.
- */
-struct hml_quota {
-	struct rb_node node;
-	u64 key;
-	struct hml_account *account;
-	u32 ref;
-	struct hml_limits used;
-	unsigned long watches;
-};
-
-/**
- * struct hml_payer - who pays for something
- * @user: the user, or NULL: nobody
- * @share: its share
- */
-struct hml_payer {
-	struct hml_user *user;
-	struct hml_quota *share;
 };
 
 /**
@@ -694,37 +609,6 @@ static inline u32 hml_price(size_t bytes)
 {
 	return roundup_pow_of_two(bytes) + 64;
 }
-
-/* user.c */
-u32 hml_user_price(void);
-void hml_users_free(struct hml_device *d);
-int hml_user_get(struct hml_device *d, struct hml_payer *payer);
-void hml_user_put(struct hml_device *d, struct hml_payer payer);
-int hml_user_charge(struct hml_context *c, unsigned long pages);
-void hml_user_uncharge(struct hml_device *d, struct hml_payer payer,
-		       unsigned long pages, bool all);
-int hml_user_charge_small(struct hml_context *c, u32 bytes);
-void hml_user_uncharge_small(struct hml_device *d, struct hml_payer payer,
-			     u32 bytes);
-int hml_user_charge_wired(struct hml_context *c, struct hml_payer *payer,
-			  unsigned long had, unsigned long pages);
-void hml_user_uncharge_wired(struct hml_device *d, struct hml_payer payer,
-			     unsigned long pages, bool all);
-bool hml_user_charge_locked(struct hml_user *u, unsigned long pages,
-			    unsigned long limit, unsigned long *had);
-void hml_user_uncharge_locked(struct hml_user *u, unsigned long pages);
-int hml_user_charge_watch(struct hml_context *c);
-void hml_user_uncharge_watch(struct hml_context *c);
-int hml_user_charge_slot(struct hml_context *c);
-void hml_user_uncharge_slot(struct hml_context *c);
-int hml_user_charge_terminus(struct hml_context *c);
-void hml_user_uncharge_terminus(struct hml_context *c);
-struct hml_limits hml_user_limits(const struct hml_device *d,
-				  const struct hml_user *u);
-struct hml_limits hml_user_limits_of(struct hml_device *d, kuid_t uid);
-bool hml_user_next(struct hml_device *d, kuid_t from, struct hml_user *copy);
-int hml_user_set_limits(struct hml_device *d, kuid_t uid,
-			const struct hml_limits *limits);
 
 /* loan.c */
 u32 hml_loan_price(void);
