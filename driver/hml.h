@@ -41,6 +41,7 @@
 #include <linux/hamlyn_netlink.h>
 
 #include "core/nic.h"
+#include "stats.h"
 #include "user.h"
 #include "shared_lock.h"
 
@@ -155,25 +156,6 @@ struct hml_nic_attr {
 	u32 guesses;
 	unsigned long max_pages;
 	struct hml_limits user;
-};
-
-/**
- * struct hml_walk - a sum of the counters of all termini in the making
- * @number: of the walk; the one that has ended last, or, while @going, the next
- * @going: it has begun
- * @next: the terminus to go on with, or NULL
- * @sum: so far
- * @whole: that of the last one that has ended
- *
- * Whoever needs a sum does the next part of the walk, whoever began it: so nobody waits
- * for a task that has lost its processor.
- */
-struct hml_walk {
-	u64 number;
-	bool going;
-	struct hml_term *next;
-	struct hml_stats sum;
-	struct hml_stats whole;
 };
 
 /**
@@ -764,13 +746,6 @@ u32 hml_audit_read(struct hml_audit *audit, u64 *sequence,
 		   struct hamlyn_audit_entry *entries, u32 count);
 u32 hml_audit_pid(const struct hamlyn_audit_entry *e, struct pid_namespace *ns);
 int hml_audit_get(struct hml_context *c, struct hamlyn_audit *arg);
-
-/* stats.c */
-void hml_stats_add(struct hml_stats *sum, const struct hml_stats *s);
-void hml_stats_sum(struct hml_device *d, struct hml_stats *sum);
-void hml_stats_begin(struct hml_term *t);
-void hml_stats_retire(struct hml_term *t);
-int hml_stats_get(struct hml_context *c, struct hamlyn_stats *arg);
 
 /* family.c, event.c */
 extern atomic_t hml_generation;
