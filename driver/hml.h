@@ -41,6 +41,7 @@
 #include <linux/hamlyn_netlink.h>
 
 #include "core/nic.h"
+#include "main.h"
 #include "nic.h"
 #include "stats.h"
 #include "user.h"
@@ -377,11 +378,6 @@ struct hml_term {
 	struct hml_ring *status;
 	struct rcu_head rcu;
 };
-
-/* main.c */
-void hml_nic_default_attr(struct hml_nic_attr *attr);
-unsigned long hml_max_pages(void);
-unsigned long hml_max_wired(void);
 
 /* adversary.c */
 void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,
