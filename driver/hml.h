@@ -44,6 +44,7 @@
 #include "chardev.h"
 #include "main.h"
 #include "nic.h"
+#include "object/area.h"
 #include "object/memory.h"
 #include "stats.h"
 #include "user.h"
@@ -132,40 +133,6 @@ struct hml_engine {
 	struct task_struct *thread;
 	const struct cpumask *cpus;
 	int node;
-};
-
-/**
- * struct hml_area - wired memory of a context
- * @memory: reference count, and the price of allocated memory
- * @mem: its extents
- * @room: extents that @mem has room for
- * @id: id in the context
- * @flags: HAMLYN_AREA_*; constant
- * @users: slots and bound tags; under the context's lock
- * @allocated: kernel memory that can be mapped, not pinned user memory
- * @pages: number of pages; of pinned memory those of its folios, which are charged
- * @page_size: bytes of the smallest page it is made of; constant
- * @mm: where pinned pages are shown as VmPin
- * @owner: whose RLIMIT_MEMLOCK pinned pages count against
- * @payer: whose limits for pinned pages they count against, with references
- * @price: bytes of small objects that it counts as; 0: none yet
- * @price_payer: who pays that
- */
-struct hml_area {
-	struct hml_memory memory;
-	struct hml_mem *mem;
-	u32 room;
-	u32 id;
-	u32 flags;
-	u32 users;
-	bool allocated;
-	unsigned long pages;
-	unsigned long page_size;
-	struct mm_struct *mm;
-	struct user_struct *owner;
-	struct hml_payer payer;
-	u32 price;
-	struct hml_payer price_payer;
 };
 
 /**
@@ -328,17 +295,6 @@ void hml_loan_debit(struct hml_loan *a, u64 ns);
 unsigned long hml_loan_delay(struct hml_loan *a);
 bool hml_loan_broke(const struct hml_loan *a);
 void hml_loans_exit(void);
-
-/* area.c: ioctls, and for others under the context's lock */
-int hml_area_add(struct hml_context *c, struct hamlyn_area_add *arg);
-int hml_area_alloc(struct hml_context *c, struct hamlyn_area_alloc *arg);
-struct hml_area *hml_area_find(struct hml_context *c, u32 id);
-int hml_area_remove(struct hml_context *c, u32 id);
-void hml_area_destroy_all(struct hml_context *c);
-int hml_area_view(struct hml_context *c, u32 id, u64 base, u64 length,
-		  bool writable, struct hml_area **area, struct hml_view *view);
-
-int hml_area_append(struct hml_area *a, u8 *va, u64 bytes);
 
 /* pin.c */
 int hml_pin(struct hml_context *c, struct hml_area *a, unsigned long addr,
