@@ -46,6 +46,7 @@
 #include "nic.h"
 #include "object/area.h"
 #include "object/memory.h"
+#include "object/pin.h"
 #include "stats.h"
 #include "user.h"
 #include "shared_lock.h"
@@ -295,11 +296,6 @@ void hml_loan_debit(struct hml_loan *a, u64 ns);
 unsigned long hml_loan_delay(struct hml_loan *a);
 bool hml_loan_broke(const struct hml_loan *a);
 void hml_loans_exit(void);
-
-/* pin.c */
-int hml_pin(struct hml_context *c, struct hml_area *a, unsigned long addr,
-	    u64 length);
-void hml_pin_undo(struct hml_area *a);
 
 /* nq.c */
 int hml_nqs_init(void);
