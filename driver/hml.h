@@ -46,6 +46,7 @@
 #include "nic.h"
 #include "object/area.h"
 #include "object/memory.h"
+#include "object/mmap.h"
 #include "object/pin.h"
 #include "stats.h"
 #include "user.h"
@@ -271,18 +272,6 @@ __printf(2, 3)
 void hml_explain(struct hml_context *c, const char *format, ...);
 void hml_explain_nothing(struct hml_context *c);
 int hml_explain_get(struct hml_context *c, struct hamlyn_explain *arg);
-
-/* mmap.c */
-enum hml_region {
-	HML_REGION_AREA		= 1,
-	HML_REGION_NQ_RING	= 2,
-	HML_REGION_NQ_CONTROL	= 3,
-	HML_REGION_WQ		= 4,
-	HML_REGION_STATUS	= 5,
-};
-
-u64 hml_mmap_offset(enum hml_region region, u32 id);
-int hml_mmap(struct file *file, struct vm_area_struct *vma);
 
 /* loan.c */
 u32 hml_loan_price(void);
