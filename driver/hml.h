@@ -47,6 +47,7 @@
 #include "object/area.h"
 #include "object/memory.h"
 #include "object/mmap.h"
+#include "object/nq.h"
 #include "object/pin.h"
 #include "stats.h"
 #include "user.h"
@@ -135,39 +136,6 @@ struct hml_engine {
 	struct task_struct *thread;
 	const struct cpumask *cpus;
 	int node;
-};
-
-/**
- * struct hml_nqueue - NQ of a context
- * @core: control block
- * @context: owner, with a reference
- * @ref: 1 for the context's table, 1 for each WAIT in progress, for who is about
- *	to wake it, and for @waking
- * @id: id in the context
- * @users: slots and watches; under the context's lock
- * @dead: destroyed, sleepers must leave
- * @untold: struct hml_watch that found it full; under watch.c's lock
- * @late: in the list of NQs with such ones; under watch.c's lock
- * @wait: WAIT sleeps here
- * @waking: wakes them in the background; queued with a reference
- * @freeing: frees it in the background
- * @ring: struct hamlyn_nq_ring and the entries; mapped read-only
- * @control: struct hamlyn_nq_control; mapped writable
- */
-struct hml_nqueue {
-	struct hml_nq core;
-	struct hml_context *context;
-	refcount_t ref;
-	u32 id;
-	u32 users;
-	bool dead;
-	struct list_head untold;
-	struct list_head late;
-	wait_queue_head_t wait;
-	struct work_struct waking;
-	struct work_struct freeing;
-	struct hml_ring *ring;
-	struct hml_ring *control;
 };
 
 /**
@@ -285,22 +253,6 @@ void hml_loan_debit(struct hml_loan *a, u64 ns);
 unsigned long hml_loan_delay(struct hml_loan *a);
 bool hml_loan_broke(const struct hml_loan *a);
 void hml_loans_exit(void);
-
-/* nq.c */
-int hml_nqs_init(void);
-void hml_nqs_exit(void);
-struct hml_nqueue *hml_nq_find(struct hml_context *c, u32 id);
-int hml_nq_create(struct hml_context *c, struct hamlyn_nq_create *arg);
-int hml_nq_destroy(struct hml_context *c, u32 id);
-void hml_nq_destroy_all(struct hml_context *c);
-int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg);
-bool hml_nq_arm_all(struct hml_context *c);
-bool hml_nq_crowded(struct hml_context *c);
-void hml_nq_wake_polls(struct work_struct *work);
-extern struct workqueue_struct *hml_workers;
-void hml_nq_wake(struct hml_nqueue *nq, bool later);
-void hml_nq_put(struct hml_nqueue *nq);
-void hml_nq_put_later(struct hml_nqueue *nq);
 
 /* slot.c */
 void hml_slot_free(struct hml_device *d, struct hml_slot_object *s);
