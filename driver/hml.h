@@ -49,6 +49,7 @@
 #include "object/mmap.h"
 #include "object/nq.h"
 #include "object/pin.h"
+#include "object/slot.h"
 #include "stats.h"
 #include "user.h"
 #include "shared_lock.h"
@@ -139,34 +140,6 @@ struct hml_engine {
 };
 
 /**
- * struct hml_slot_object - slot of a context
- * @core: what packets see
- * @area: message area's area
- * @meta_area: metadata entries' area, or NULL
- * @nq: NQ, or NULL
- * @context: owner; outlives the slot
- * @watches: struct hml_watch of all contexts that are armed; under watch.c's lock
- * @old: those that were, under keys that are being replaced; under watch.c's lock
- * @leaving: those that are being told; under watch.c's lock
- * @crowd: among those with too many of them for the owner; under watch.c's lock
- * @gone: the NIC, with a reference, if it is freed when all are told; under watch.c's lock
- * @claimed: by one of them, which may have ended since; under watch.c's lock
- */
-struct hml_slot_object {
-	struct hml_slot core;
-	struct hml_context *context;
-	struct list_head watches;
-	struct list_head old;
-	struct list_head leaving;
-	struct list_head crowd;
-	struct hml_device *gone;
-	bool claimed;
-	struct hml_area *area;
-	struct hml_area *meta_area;
-	struct hml_nqueue *nq;
-};
-
-/**
  * struct hml_term - send terminus of a context
  * @core: what the NIC core sees
  * @stats: its counters
@@ -253,15 +226,6 @@ void hml_loan_debit(struct hml_loan *a, u64 ns);
 unsigned long hml_loan_delay(struct hml_loan *a);
 bool hml_loan_broke(const struct hml_loan *a);
 void hml_loans_exit(void);
-
-/* slot.c */
-void hml_slot_free(struct hml_device *d, struct hml_slot_object *s);
-struct hml_slot_object *hml_slot_find(struct hml_context *c, u32 number);
-int hml_slot_create(struct hml_context *c, struct hamlyn_slot_create *arg);
-int hml_slot_destroy(struct hml_context *c, u32 number);
-int hml_slot_rekey(struct hml_context *c, struct hamlyn_slot_rekey *arg);
-void hml_slot_unlink_all(struct hml_context *c);
-void hml_slot_destroy_all(struct hml_context *c);
 
 /* terminus.c */
 int hml_term_create(struct hml_context *c, struct hamlyn_terminus_create *arg);
