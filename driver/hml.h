@@ -51,6 +51,7 @@
 #include "object/pin.h"
 #include "object/slot.h"
 #include "object/terminus.h"
+#include "object/ticket.h"
 #include "stats.h"
 #include "user.h"
 #include "shared_lock.h"
@@ -226,21 +227,6 @@ struct hml_place {
 /* placement.c */
 int hml_placement_init(const char *list);
 struct hml_place hml_placement_next(u32 number, u32 count);
-
-/* ticket.c */
-void hml_tickets_free(struct hml_term *t);
-int hml_ticket_create(struct hml_context *c, struct hamlyn_ticket_create *arg,
-		      struct file **file);
-void hml_ticket_commit(const struct hamlyn_ticket_create *arg,
-		       struct file *file);
-void hml_ticket_undo(const struct hamlyn_ticket_create *arg,
-		     struct file *file);
-int hml_ticket_import(struct hml_context *c, struct hamlyn_ticket_import *arg,
-		      struct hml_term **term);
-int hml_ticket_of_fd(int fd, struct hml_ticket *k);
-int hml_ticket_drop(struct hml_context *c, const struct hamlyn_ticket_drop *arg);
-void hml_ticket_undo_import(const struct hamlyn_ticket_import *arg,
-			    struct hml_term *t);
 
 /* watch.c */
 int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg);
