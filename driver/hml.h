@@ -52,6 +52,7 @@
 #include "object/slot.h"
 #include "object/terminus.h"
 #include "object/ticket.h"
+#include "object/watch.h"
 #include "stats.h"
 #include "user.h"
 #include "shared_lock.h"
@@ -227,20 +228,6 @@ struct hml_place {
 /* placement.c */
 int hml_placement_init(const char *list);
 struct hml_place hml_placement_next(u32 number, u32 count);
-
-/* watch.c */
-int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg);
-int hml_watch_destroy(struct hml_context *c, u32 id);
-void hml_watch_destroy_all(struct hml_context *c);
-void hml_watch_init_slot(struct hml_slot_object *s);
-void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key);
-void hml_watch_tell_rekeyed(struct hml_slot_object *s);
-void hml_known_init(struct hml_known *known);
-void hml_watch_tell(struct hml_slot_object *s);
-bool hml_watch_leave(struct hml_slot_object *s);
-u64 hml_watch_down(void);
-void hml_watch_tell_all(struct hml_device *d, u64 era);
-void hml_watch_exit(void);
 
 /* audit.c */
 struct hml_audit *hml_audit_alloc(u32 entries);
