@@ -42,6 +42,7 @@
 
 #include "core/nic.h"
 #include "chardev.h"
+#include "engine/loan.h"
 #include "main.h"
 #include "nic.h"
 #include "object/area.h"
@@ -73,18 +74,6 @@
 #define HML_USER_WATCHES	65536	/* of a user, or of a container */
 #define HML_AUDIT_NIC		1024	/* discarded packets remembered by a NIC */
 #define HML_AUDIT_CONTEXT	64	/* and by a context, of its own slots */
-
-/**
- * enum hml_credit - may an engine work for a user?
- * @HML_CREDIT_GOOD: yes
- * @HML_CREDIT_OWES: it ends what was posted before, and asks for doorbells
- * @HML_CREDIT_BROKE: no
- */
-enum hml_credit {
-	HML_CREDIT_GOOD,
-	HML_CREDIT_OWES,
-	HML_CREDIT_BROKE,
-};
 
 /**
  * struct hml_client - a user that an engine works for
@@ -160,19 +149,6 @@ __printf(2, 3)
 void hml_explain(struct hml_context *c, const char *format, ...);
 void hml_explain_nothing(struct hml_context *c);
 int hml_explain_get(struct hml_context *c, struct hamlyn_explain *arg);
-
-/* loan.c */
-u32 hml_loan_price(void);
-struct hml_loan *hml_loan_get(kuid_t uid);
-void hml_loan_hold(struct hml_loan *a);
-void hml_loan_put(struct hml_loan *a);
-bool hml_loan_affords(struct hml_loan *a);
-enum hml_credit hml_loan_draw(struct hml_loan *a, s64 *left);
-void hml_loan_pay_in(struct hml_loan *a);
-void hml_loan_debit(struct hml_loan *a, u64 ns);
-unsigned long hml_loan_delay(struct hml_loan *a);
-bool hml_loan_broke(const struct hml_loan *a);
-void hml_loans_exit(void);
 
 /* datapath.c */
 u32 hml_pass_budget(u32 packet_size);
