@@ -43,6 +43,7 @@
 #include "core/nic.h"
 #include "chardev.h"
 #include "engine/loan.h"
+#include "engine/placement.h"
 #include "main.h"
 #include "nic.h"
 #include "object/area.h"
@@ -190,20 +191,6 @@ void hml_engine_disown(struct hml_term *t);
 void hml_engine_remove(struct hml_term *t);
 void hml_engine_leave(const struct hml_term *t);
 void hml_engine_set_turn(struct hml_term *t, u32 priority, u32 weight);
-
-/**
- * struct hml_place - where an engine runs
- * @cpus: processors, or NULL: any
- * @node: their node, or NUMA_NO_NODE
- */
-struct hml_place {
-	const struct cpumask *cpus;
-	int node;
-};
-
-/* placement.c */
-int hml_placement_init(const char *list);
-struct hml_place hml_placement_next(u32 number, u32 count);
 
 /* audit.c */
 struct hml_audit *hml_audit_alloc(u32 entries);
