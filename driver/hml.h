@@ -42,6 +42,7 @@
 
 #include "core/nic.h"
 #include "chardev.h"
+#include "engine/datapath.h"
 #include "engine/engine.h"
 #include "engine/loan.h"
 #include "engine/placement.h"
@@ -95,35 +96,6 @@ __printf(2, 3)
 void hml_explain(struct hml_context *c, const char *format, ...);
 void hml_explain_nothing(struct hml_context *c);
 int hml_explain_get(struct hml_context *c, struct hamlyn_explain *arg);
-
-/* datapath.c */
-u32 hml_pass_budget(u32 packet_size);
-int hml_engine_kick(struct hml_context *c, u32 id);
-int hml_engine_flush(struct hml_context *c);
-u32 hml_term_work(struct hml_term *t, u32 budget, s64 *bytes);
-u32 hml_term_run(struct hml_term *t, u32 budget, s64 *bytes);
-bool hml_term_paused(const struct hml_term *t);
-int hml_term_hold(struct hml_term *t);
-int hml_term_hold_killable(struct hml_term *t);
-void hml_term_retire(struct hml_term *t);
-void hml_term_release(struct hml_term *t);
-void hml_notify_begin(void);
-void hml_notify_end(void);
-void hml_notify_end_later(void);
-
-/**
- * struct hml_kick - what a doorbell has done so far
- * @sent: packets sent
- * @more: there are more, or somebody else is sending them
- * @paused: the sender was made to pause
- * @often: it is rung so often that the engine had better poll
- */
-struct hml_kick {
-	u32 sent;
-	bool more;
-	bool paused;
-	bool often;
-};
 
 /* audit.c */
 struct hml_audit *hml_audit_alloc(u32 entries);
