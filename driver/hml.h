@@ -46,6 +46,7 @@
 #include "engine/engine.h"
 #include "engine/loan.h"
 #include "engine/placement.h"
+#include "fabric/loop.h"
 #include "main.h"
 #include "nic.h"
 #include "object/area.h"
@@ -85,11 +86,6 @@ void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,
 			struct hml_sender *sender);
 void hml_adversary_stop(struct hml_device *d);
 void hml_adversary_add_stats(struct hml_device *d, struct hml_stats *sum);
-
-/* loop.c */
-int hml_fabric_attach(struct hml_device *d, u32 host);
-void hml_fabric_detach(struct hml_device *d);
-void hml_fabric_quiesce(void);
 
 /* explain.c */
 __printf(2, 3)
