@@ -46,6 +46,7 @@
 #include "engine/engine.h"
 #include "engine/loan.h"
 #include "engine/placement.h"
+#include "fabric/adversary.h"
 #include "fabric/loop.h"
 #include "main.h"
 #include "nic.h"
@@ -78,14 +79,6 @@
 #define HML_USER_WATCHES	65536	/* of a user, or of a container */
 #define HML_AUDIT_NIC		1024	/* discarded packets remembered by a NIC */
 #define HML_AUDIT_CONTEXT	64	/* and by a context, of its own slots */
-
-/* adversary.c */
-void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,
-			const struct hamlyn_packet *h,
-			const struct hml_payload *payload,
-			struct hml_sender *sender);
-void hml_adversary_stop(struct hml_device *d);
-void hml_adversary_add_stats(struct hml_device *d, struct hml_stats *sum);
 
 /* explain.c */
 __printf(2, 3)
@@ -121,28 +114,5 @@ void hml_event_context(struct hml_context *c, u32 event);
 void hml_event_paused(struct hml_term *t);
 void hml_event_quota(struct hml_context *c, u32 attr,
 		     const struct hml_limits *used);
-
-/**
- * struct hml_adversary_attr - what the fabric does to packets on purpose
- * @seed: seed of its random numbers
- * @drop: packets in a million that are lost
- * @duplicate: that arrive twice
- * @corrupt: that arrive changed
- * @reorder: that are overtaken by others
- * @delay_us: by which every packet is late
- */
-struct hml_adversary_attr {
-	u64 seed;
-	u32 drop;
-	u32 duplicate;
-	u32 corrupt;
-	u32 reorder;
-	u32 delay_us;
-};
-
-/* adversary.c */
-int hml_adversary_set(struct hml_device *d,
-		      const struct hml_adversary_attr *attr);
-void hml_adversary_get(struct hml_device *d, struct hml_adversary_attr *attr);
 
 #endif /* HML_H */
