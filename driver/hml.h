@@ -46,6 +46,7 @@
 #include "engine/engine.h"
 #include "engine/loan.h"
 #include "engine/placement.h"
+#include "explain.h"
 #include "fabric/adversary.h"
 #include "fabric/loop.h"
 #include "main.h"
@@ -79,12 +80,6 @@
 #define HML_USER_WATCHES	65536	/* of a user, or of a container */
 #define HML_AUDIT_NIC		1024	/* discarded packets remembered by a NIC */
 #define HML_AUDIT_CONTEXT	64	/* and by a context, of its own slots */
-
-/* explain.c */
-__printf(2, 3)
-void hml_explain(struct hml_context *c, const char *format, ...);
-void hml_explain_nothing(struct hml_context *c);
-int hml_explain_get(struct hml_context *c, struct hamlyn_explain *arg);
 
 /* audit.c */
 struct hml_audit *hml_audit_alloc(u32 entries);
