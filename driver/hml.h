@@ -41,6 +41,7 @@
 #include <linux/hamlyn_netlink.h>
 
 #include "core/nic.h"
+#include "audit.h"
 #include "chardev.h"
 #include "engine/datapath.h"
 #include "engine/engine.h"
@@ -80,14 +81,6 @@
 #define HML_USER_WATCHES	65536	/* of a user, or of a container */
 #define HML_AUDIT_NIC		1024	/* discarded packets remembered by a NIC */
 #define HML_AUDIT_CONTEXT	64	/* and by a context, of its own slots */
-
-/* audit.c */
-struct hml_audit *hml_audit_alloc(u32 entries);
-void hml_audit_free(struct hml_audit *audit);
-u32 hml_audit_read(struct hml_audit *audit, u64 *sequence,
-		   struct hamlyn_audit_entry *entries, u32 count);
-u32 hml_audit_pid(const struct hamlyn_audit_entry *e, struct pid_namespace *ns);
-int hml_audit_get(struct hml_context *c, struct hamlyn_audit *arg);
 
 /* family.c, event.c */
 extern atomic_t hml_generation;
