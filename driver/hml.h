@@ -51,6 +51,7 @@
 #include "fabric/adversary.h"
 #include "fabric/loop.h"
 #include "main.h"
+#include "netlink/event.h"
 #include "nic.h"
 #include "object/area.h"
 #include "object/memory.h"
@@ -81,26 +82,5 @@
 #define HML_USER_WATCHES	65536	/* of a user, or of a container */
 #define HML_AUDIT_NIC		1024	/* discarded packets remembered by a NIC */
 #define HML_AUDIT_CONTEXT	64	/* and by a context, of its own slots */
-
-/* family.c, event.c */
-extern atomic_t hml_generation;
-
-/*
- * After an object appeared in a table or went from one: dumps in progress tell
- * that they may have missed it, or told it twice.
- */
-static inline void hml_changed(void)
-{
-	atomic_inc(&hml_generation);
-}
-
-int hml_netlink_init(void);
-void hml_netlink_exit(void);
-void hml_event_nic(struct hml_device *d, u32 event);
-void hml_event_nic_in(struct hml_device *d, struct net *net, u32 event);
-void hml_event_context(struct hml_context *c, u32 event);
-void hml_event_paused(struct hml_term *t);
-void hml_event_quota(struct hml_context *c, u32 attr,
-		     const struct hml_limits *used);
 
 #endif /* HML_H */
