@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What a message passes through: holding a terminus, sections of work on it,
- * the doorbell. Compiled in one piece with the core and the fabric: calls
- * between these files, and saving registers for them, took a tenth of all
- * instructions of a short message.
+ * the doorbell. Compiled as a part of build_datapath.c.
  */
 #include <linux/delay.h>
 #include <linux/percpu.h>
@@ -13,13 +11,6 @@
 
 #include "hml.h"
 #include "trace.h"
-
-#include "core/guard.c"
-#include "core/link.c"
-#include "core/notify.c"
-#include "core/rx.c"
-#include "core/tx.c"
-#include "fabric/loop.c"
 
 #define SECTION_BYTES	SZ_64K	/* payload moved without preemption */
 
