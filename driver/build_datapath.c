@@ -13,3 +13,4 @@
 #include "core/tx.c"
 #include "fabric/loop.c"
 #include "engine/datapath.c"
+#include "doorbell.c"

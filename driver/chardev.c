@@ -382,7 +382,7 @@ static long hml_fop_ioctl(struct file *file, unsigned int cmd,
 
 	if (cmd == HAMLYN_IOC_KICK)
 		return arg > HML_MAX_IDS ? -ENOENT :
-					   hml_engine_kick(c, arg);
+					   hml_doorbell_ring(c, arg);
 	if (cmd != _IO(HAMLYN_IOC_TYPE, nr) || nr >= ARRAY_SIZE(ioctls))
 		return -ENOTTY;
 	nr = array_index_nospec(nr, ARRAY_SIZE(ioctls));
@@ -406,7 +406,7 @@ static int hml_fop_fsync(struct file *file, loff_t start, loff_t end,
 
 	if (unlikely(current->flags & PF_KTHREAD))
 		return -EINVAL;
-	ret = hml_engine_flush(file->private_data);
+	ret = hml_doorbell_ring_all(file->private_data);
 	return ret > 0 ? -EAGAIN : ret;
 }
 

@@ -71,7 +71,11 @@ static void put_in(struct hml_term *t)
 	trace_hamlyn_poll_start(t);
 }
 
-static void activate(struct hml_term *t)
+/**
+ * hml_engine_activate() - poll a terminus from now on
+ * @t: the terminus, with a reference
+ */
+void hml_engine_activate(struct hml_term *t)
 {
 	struct hml_engine *e = t->engine;
 
@@ -531,58 +535,6 @@ static int engine_thread(void *data)
 		worked_ns(e);
 	}
 	return 0;
-}
-
-/* ---- the doorbell ---- */
-
-/* Doorbells in quick succession: a thread that polls is cheaper. */
-bool hml_engine_often(struct hml_term *t)
-{
-	u64 now = ktime_get_ns();
-	u64 window = (u64)READ_ONCE(t->device->kick_window_us) * NSEC_PER_USEC;
-	bool quick = now - READ_ONCE(t->last_kick) < window;
-	u32 row = quick ? READ_ONCE(t->kicks_in_row) + 1 : 0;
-
-	WRITE_ONCE(t->last_kick, now);
-	WRITE_ONCE(t->kicks_in_row, row);
-	if (row < READ_ONCE(t->kicks_to_wake))
-		return false;
-	WRITE_ONCE(t->kicks_in_row, 0);
-	return true;
-}
-
-/**
- * hml_engine_kick_rest() - what a doorbell does besides a little work
- * @t: the terminus, with a reference
- * @k: what was done
- *
- * Return: as hml_engine_kick().
- */
-int hml_engine_kick_rest(struct hml_term *t, struct hml_kick k)
-{
-	s64 bytes = S64_MAX;
-	u32 sent = k.sent;
-	bool more = k.more;
-
-	if (more && !hml_term_paused(t)) {
-		sent += hml_term_run(t, HML_KICK_BUDGET - sent, &bytes);
-		more = hml_tx_pending(&t->core);
-	}
-	trace_hamlyn_kick_done(t, sent);
-	if (!more && !k.often)
-		return 0;
-	if (t->engine->thread && hml_loan_affords(t->client->loan)) {
-		activate(t);
-		return 0;
-	}
-	if (!more)
-		return 0;
-	if (hml_term_paused(t))
-		schedule_timeout_interruptible(1 + msecs_to_jiffies(1));
-	else if (!sent)
-		/* Somebody else holds it, and may need this processor. */
-		usleep_range(10, 50);
-	return signal_pending(current) ? -EINTR : 1;
 }
 
 /* ---- start and stop ---- */

@@ -13,7 +13,6 @@
 
 struct hml_context;
 struct hml_device;
-struct hml_kick;
 struct hml_loan;
 struct hml_term;
 
@@ -75,8 +74,7 @@ struct hml_engine {
 
 int hml_engine_start(struct hml_device *d, u32 mode, u32 count);
 void hml_engine_stop(struct hml_device *d);
-bool hml_engine_often(struct hml_term *t);
-int hml_engine_kick_rest(struct hml_term *t, struct hml_kick k);
+void hml_engine_activate(struct hml_term *t);
 int hml_engine_adopt(struct hml_context *c, struct hml_term *t, u32 priority,
 		     u32 weight);
 void hml_engine_disown(struct hml_term *t);

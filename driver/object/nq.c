@@ -475,7 +475,7 @@ static void settle(struct hml_context *c, const struct hml_nqueue *nq,
 	       !hml_nq_ready(&c->device->nic, &nq->core, position) &&
 	       !READ_ONCE(nq->dead) && !signal_pending(current) &&
 	       (deadline < 0 || (s64)ktime_get_ns() < deadline) &&
-	       hml_engine_flush(c) > 0)
+	       hml_doorbell_ring_all(c) > 0)
 		cond_resched();
 }
 

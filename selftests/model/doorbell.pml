@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Who works on a terminus, and when it sleeps, for spin: h__terminus_post() of libhamlyn,
- * KICK (driver/engine/datapath.c, driver/engine/engine.c) and the engine's thread, with doze(). Barriers
- * B2 and B7 of Documentation/barriers.rst. Stores take their time: see weak.pml.
+ * KICK (driver/doorbell.c, driver/engine/datapath.c) and the engine's thread, with doze()
+ * (driver/engine/engine.c). Barriers B2 and B7 of Documentation/barriers.rst. Stores take their time: see weak.pml.
  *
  * A threads of an application post K requests each and ring the doorbell if they are asked
  * to; with ALWAYS one that has not heard of barriers rings it for each. A thread that
@@ -104,7 +104,7 @@ inline activate()
 #endif
 }
 
-/* KICK, and hml_engine_kick_rest(). Whether it is rung often enough is anybody's guess. */
+/* KICK, and kick_rest(). Whether it is rung often enough is anybody's guess. */
 inline kick()
 {
 	run_terminus();

@@ -9,8 +9,8 @@ from machine import SWITCH, copy_tree, losers, object_of, program_of, run, write
 from source import ROOT, SOURCES, Mutant
 
 DRIVER = ['object/slot.c', 'object/terminus.c', 'object/ticket.c', 'object/area.c',
-          'object/mmap.c', 'engine/datapath.c', 'user.c', 'object/memory.c', 'object/watch.c',
-          'chardev.c', 'object/nq.c', 'explain.c', 'audit.c', 'netlink/family.c',
+          'object/mmap.c', 'engine/datapath.c', 'doorbell.c', 'user.c', 'object/memory.c',
+          'object/watch.c', 'chardev.c', 'object/nq.c', 'explain.c', 'audit.c', 'netlink/family.c',
           'netlink/dump.c', 'netlink/event.c', 'netlink/fill.c', 'netlink/admin.c', 'nic.c',
           'engine/engine.c', 'engine/placement.c', 'stats.c']
 # Programs that should notice a mutant of a file of the driver, likeliest first.
@@ -22,6 +22,7 @@ NOTICE = {
     'area.c': 'uapi_size counts limits lifecycle foreign huge gather fork_kill',
     'mmap.c': 'hostile_mmap lifecycle huge inherit',
     'datapath.c': 'sendrecv gather lifecycle hostile_wq poll_wait threads hostile_pause',
+    'doorbell.c': 'sendrecv gather lifecycle hostile_wq poll_wait threads hostile_pause engine nics',
     'user.c': 'counts nics hostile_pause limits hostile_container hostile_admin hostile_share coverage_netlink hostile_guess inherit lifecycle',
     'memory.c': 'limits lifecycle hostile_mmap',
     'watch.c': 'hostile_pause hostile_watch uapi_size hostile_guess lifecycle foreign',
