@@ -11,6 +11,7 @@
 #include "core/notify.c"
 #include "core/rx.c"
 #include "core/tx.c"
+#include "engine/grace.c"
 #include "fabric/loop.c"
 #include "engine/datapath.c"
 #include "doorbell.c"

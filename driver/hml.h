@@ -46,6 +46,7 @@
 #include "doorbell.h"
 #include "engine/datapath.h"
 #include "engine/engine.h"
+#include "engine/grace.h"
 #include "engine/loan.h"
 #include "engine/placement.h"
 #include "explain.h"

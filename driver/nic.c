@@ -526,7 +526,7 @@ void hml_nic_tell_down(struct hml_device *d)
 	 * What is landing has landed when they are told. Of an era that begins after it,
 	 * when it was up again meanwhile, that were not so.
 	 */
-	hml_fabric_quiesce();
+	hml_grace_wait();
 	hml_watch_tell_all(d, era);
 	put_device(&d->dev);
 }

@@ -295,7 +295,7 @@ area-reserved  vm uapi_size                 driver/object/area.c s/ || arg->rese
 nq-users       vm foreign                   driver/object/nq.c   s/else if (nq->users)/else if (0)/
 rekey          vm protection                driver/object/watch.c s/WRITE_ONCE(s->core.key, key);//
 unlink         vm protection                driver/object/slot.c s/RCU_INIT_POINTER(c->device->nic.port.slots.*//
-revoke-wait    vm protection,fork_kill      driver/object/slot.c s/hml_fabric_quiesce();//
+revoke-wait    vm protection,fork_kill      driver/object/slot.c s/hml_grace_wait();//
 slot-key       vm uapi_size                 driver/object/slot.c s/key = get_random_u64();/key = 5;/
 slot-ticket    vm hostile_ticket            driver/object/slot.c s/s->core.ticket_key = new_key();/s->core.ticket_key = 7;/
 slot-only      vm hostile_ticket            driver/object/slot.c s/s->core.flags = arg->flags & HAMLYN_SLOT_TICKET_ONLY;//

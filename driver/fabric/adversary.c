@@ -380,7 +380,7 @@ static void replace(struct hml_device *d, struct hml_adversary *a)
 				  READ_ONCE(d->gone));
 	if (!old)
 		return;
-	hml_fabric_quiesce();
+	hml_grace_wait();
 	adversary_end(old);
 }
 

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The loop fabric: the switch inside one kernel, between all its NICs. */
 #include <linux/nospec.h>
-#include <linux/delay.h>
 
 #include "hml.h"
 #include "trace.h"
-
-#define LOOKS_AT_ONCE	1000	/* at a section that goes on, before we sleep */
-
-DEFINE_PER_CPU_SHARED_ALIGNED(struct hml_passage, hml_passage);
 
 static DEFINE_RAW_SPINLOCK(hosts_lock);
 
@@ -65,39 +60,7 @@ void hml_fabric_detach(struct hml_device *d)
 	hml_lock(&hosts_lock);
 	RCU_INIT_POINTER(hosts[d->nic.host], NULL);
 	hml_unlock(&hosts_lock);
-	hml_fabric_quiesce();
-}
-
-/* Until a processor has left the section that it is in, if it is in one. */
-static void wait_for(const struct hml_passage *p)
-{
-	u32 turn = smp_load_acquire(&p->turn);			/* B8 */
-	u32 looks = 0;
-
-	while (turn & 1 && smp_load_acquire(&p->turn) == turn) { /* B8 */
-		if (++looks % LOOKS_AT_ONCE)
-			cpu_relax();
-		else
-			usleep_range(10, 50);
-	}
-}
-
-/**
- * hml_fabric_quiesce() - wait for all packets that are landing now
- *
- * Bounded by what a terminus sends in one turn, for sections are not preempted. It
- * disturbs nobody, however often users ask for it: processors are looked at, and not
- * interrupted. A full barrier (B18).
- */
-void hml_fabric_quiesce(void)
-{
-	int cpu;
-
-	might_sleep();
-	smp_mb();						/* B8 */
-	for_each_possible_cpu(cpu)
-		wait_for(per_cpu_ptr(&hml_passage, cpu));
-	smp_mb();						/* B18 */
+	hml_grace_wait();
 }
 
 /**

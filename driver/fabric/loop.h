@@ -9,6 +9,5 @@ struct hml_device;
 
 int hml_fabric_attach(struct hml_device *d, u32 host);
 void hml_fabric_detach(struct hml_device *d);
-void hml_fabric_quiesce(void);
 
 #endif /* HML_LOOP_H */

@@ -253,7 +253,7 @@ int hml_slot_destroy(struct hml_context *c, u32 number)
 	if (!s)
 		return -ENOENT;
 	since = hml_trace_clock(trace_hamlyn_slot_destroy_enabled());
-	hml_fabric_quiesce();
+	hml_grace_wait();
 	trace_hamlyn_slot_destroy(c, number, hml_trace_ns(since));
 	hml_watch_tell(s);
 	hml_changed();
@@ -277,7 +277,7 @@ int hml_slot_rekey(struct hml_context *c, struct hamlyn_slot_rekey *arg)
 	if (s) {
 		hml_watch_rekey(s, arg->key, new_key());
 		since = hml_trace_clock(trace_hamlyn_slot_rekey_enabled());
-		hml_fabric_quiesce();
+		hml_grace_wait();
 		trace_hamlyn_slot_rekey(c, arg->slot, hml_trace_ns(since));
 		hml_watch_tell_rekeyed(s);
 	}
@@ -300,7 +300,7 @@ void hml_slot_unlink_all(struct hml_context *c)
 		cond_resched();
 	}
 	since = hml_trace_clock(trace_hamlyn_slot_destroy_enabled());
-	hml_fabric_quiesce();
+	hml_grace_wait();
 	since = hml_trace_ns(since);
 	xa_for_each(&c->slots, number, s) {
 		trace_hamlyn_slot_destroy(c, number, since);

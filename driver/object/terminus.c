@@ -216,7 +216,7 @@ int hml_term_destroy(struct hml_context *c, u32 id)
 		return -ENOENT;
 	shut(c, t);
 	/* A KICK that found it has no reference. */
-	hml_fabric_quiesce();
+	hml_grace_wait();
 	mutex_lock(&c->lock);
 	drop_areas(c, t);
 	mutex_unlock(&c->lock);

@@ -8,7 +8,7 @@
  * libhamlyn/src/embedded/shm_send.c; begin(), is_out() in shm_table.c. ALONE: by plain
  * stores, and the revoker has the system drain everybody's (h__shm_fence()). A sender that
  * dies inside is not waited for; KILL of them do.
- * SRCU: the kernel device, hml_notify_begin() and hml_fabric_quiesce(), as readers of SRCU and
+ * SRCU: the kernel device, hml_notify_begin() and hml_grace_wait(), as readers of SRCU and
  * its grace period, which the driver had once. What it has now, turns of a processor, odd in
  * a section, with a full barrier inside and a release at the end, is what the default has.
  *

@@ -20,7 +20,7 @@ PUT = re.compile(r'^(\w*_put(_\w+)?|put_\w+|\w*uncharge\w*|\w*free|k\w*free\w*|\
 TELLS = re.compile(r'^(trace_\w+|nla_put_\w+|put_(u32|u64|uid|string|flag|rejects|limits|in|pages)|'
                    r'get_task_comm|hml_adversary_get|wait_event\w*)$')
 GET = re.compile(r'^(refcount_inc|\w*_get|get_\w+|mmgrab|\w*atomic\w*_inc|kref_get|\w*atomic\w*_add)$')
-WAIT = re.compile(r'^(hml_fabric_quiesce|synchronize_\w+|cancel_\w+_sync|flush_\w+|wait_\w+|'
+WAIT = re.compile(r'^(hml_grace_wait|synchronize_\w+|cancel_\w+_sync|flush_\w+|wait_\w+|'
                   r'rcu_barrier|timer_delete_sync|hml_watch_tell|preempt_disable|kthread_stop)$')
 FENCES = re.compile(r'^(smp_mb|smp_wmb|smp_rmb|barrier|hml_barrier|smp_mb__\w+)$')
 LOCKS = {'mutex_lock': 'mutex_unlock', 'spin_lock': 'spin_unlock', 'spin_lock_bh': 'spin_unlock_bh',
