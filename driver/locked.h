@@ -5,7 +5,8 @@
 
 #include <linux/lockdep.h>
 
-#include "hml.h"
+#include "chardev.h"
+#include "nic.h"
 
 /* ---- of a NIC ---- */
 

@@ -7,6 +7,7 @@
 #include <linux/user_namespace.h>
 #include <net/sock.h>
 
+#include "hml.h"
 #include "locked.h"
 #include "netlink/family.h"
 

@@ -7,6 +7,7 @@
 #include <linux/sched/signal.h>
 #include <net/sock.h>
 
+#include "hml.h"
 #include "locked.h"
 #include "netlink/family.h"
 

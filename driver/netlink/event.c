@@ -7,6 +7,7 @@
 #include <linux/pid_namespace.h>
 #include <net/sock.h>
 
+#include "hml.h"
 #include "netlink/family.h"
 
 /**

@@ -2,6 +2,7 @@
 /* The netlink family: what requests name, replies about NICs, termini. */
 #include <linux/module.h>
 
+#include "hml.h"
 #include "locked.h"
 #include "netlink/family.h"
 

@@ -4,7 +4,7 @@
 #define HML_NETLINK_H
 
 #include "compat/compat.h"
-#include "hml.h"
+#include "nic.h"
 #include "netlink-gen.h"
 
 /* Attributes that a request may have, one bit each. */

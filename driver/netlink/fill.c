@@ -5,6 +5,7 @@
 #include <linux/sched.h>
 #include <net/sock.h>
 
+#include "hml.h"
 #include "locked.h"
 #include "netlink/family.h"
 

@@ -161,7 +161,7 @@ foreign_includes() { # FILES
 LAYERS=(low embedded manager message stream rendezvous channel)
 
 check_layers() {
-	quiet layers_of_library && quiet included_sources
+	quiet layers_of_library && quiet included_sources && quiet driver_folders && quiet driver_names
 }
 
 layers_of_library() {
@@ -203,6 +203,50 @@ included_sources() {
 		grep -vE '(^|/)build_[a-z_]*\.c:|^selftests/(unit|fuzz)/|^libhamlyn/src/embedded/shm_send\.c:' |
 		sed 's/$/: a source is included by build_*.c only/'
 	true
+}
+
+# Headers of the driver's folders include each other in one direction only; the top counts as one.
+# port.h is the core's door. hml.h has everything, and is for sources; trace.h is as one.
+driver_folders() {
+	local pairs
+	pairs=$(local_includes driver/ | grep -E '^[^:]*\.h:' | grep -vE '^driver/(core/port|hml|trace)\.h:' |
+		while IFS=: read -r file _ name; do
+			[ -e "$REPO_DIR/${file%/*}/$name" ] && name=${file%/*}/$name || name=driver/$name
+			[ "${file%/*}" = "${name%/*}" ] || echo "${file%/*} ${name%/*}"
+		done | sort -u)
+	tsort <<<"$pairs" 2>&1 >/dev/null | sed -n 's/^tsort: \(driver[^:]*\)$/\1: in a cycle of headers of folders/p'
+	local_includes driver/ hml.h | grep -E '^[^:]*\.h:' | grep -v '^driver/trace\.h:' |
+		sed 's/$/ is for sources/'
+	local_includes driver/ | grep -v '^driver/core/' | while IFS=: read -r file line name; do
+		[ -e "$REPO_DIR/${file%/*}/$name" ] || [ -e "$REPO_DIR/driver/$name" ] ||
+			echo "$file:$line: no $name; headers are named from driver/"
+	done
+}
+
+# What a public function begins with, where that is not the name of its file
+declare -A DRIVER_NAMES=(
+	[chardev]='context fop' [object/memory]='memory ring' [object/terminus]=term [object/mmap]='mmap'
+	[engine/datapath]='pass term notify mem port_nq_wake' [engine/loan]='loan loans'
+	[fabric/loop]='fabric port' [netlink/family]=netlink [netlink/fill]='reader fill'
+	[main]='nic_default max' [object/nq]='nq nqs' [nic]='nic nics' [object/ticket]='ticket tickets'
+	[user]='user users' [audit]='audit port_rejected' [object/watch]='watch known port_knew'
+	[trace]='trace port_trace'
+)
+
+# A public function's prefix names its file
+driver_names() {
+	local file line name stem prefix
+	while IFS=: read -r file line name; do
+		file=${file#driver/}
+		stem=${file%.c}
+		for prefix in ${DRIVER_NAMES[$stem]:-${stem##*/}}; do
+			[[ $name != "hml_$prefix" && $name != "hml_${prefix}_"* ]] || continue 2
+		done
+		echo "driver/$file:$line: $name(): the name says that it is of another file"
+	done < <(c_files | grep -E '^driver/([a-z]+/)?[a-z_]*\.c$' | grep -v '^driver/core/' |
+		run_in_tree grep -HnE '^[a-z][A-Za-z0-9_ *]*\bhml_[a-z0-9_]+\(' |
+		grep -vE '^[^:]*:[0-9]*:(static|typedef|extern|return|DEFINE|module)\b' |
+		sed -E 's/^([^:]*:[0-9]*):[^(]*\b(hml_[a-z0-9_]+)\(.*/\1:\2/')
 }
 
 # local_includes PREFIX [NAME]: FILE:LINE:NAME of each #include "NAME" below it
