@@ -172,10 +172,11 @@ TEST_F(hostile_uevent, a_nic_shows_where_it_is)
 	EXPECT_EQ(0, nic_is_gone_soon(&self->g, moved));
 }
 
-/* Opens it there, and passes it on. */
+/* Opens it there, and passes it on. The namespace ends with the process: not before told to. */
 static int take_out(int ready, uint32_t nic)
 {
 	struct ht_poll poll;
+	char byte;
 	int fd;
 
 	if (leave_network() || write(ready, "r", 1) != 1)
@@ -184,7 +185,9 @@ static int take_out(int ready, uint32_t nic)
 	do
 		fd = nic_open(nic);
 	while (fd == -EPERM && ht_poll_more(&poll));
-	return fd < 0 || pass_fd(ready, fd) ? 2 : 0;
+	if (fd < 0 || pass_fd(ready, fd))
+		return 2;
+	return ht_read_all(ready, &byte, 1) ? 3 : 0;
 }
 
 TEST_F(hostile_uevent, one_that_outlives_its_namespace_shows_at_home)
@@ -201,6 +204,7 @@ TEST_F(hostile_uevent, one_that_outlives_its_namespace_shows_at_home)
 	ASSERT_EQ(0, ht_read_all(self->sockets[0], &byte, 1));
 	ASSERT_EQ(0, nic_move(&self->g, nic, pid));
 	EXPECT_FALSE(shows(nic));
+	ASSERT_EQ(0, ht_write_all(self->sockets[0], "e", 1));
 	EXPECT_EQ(0, ht_reap(pid));
 	fd = get_fd(self->sockets[0]);
 	ASSERT_LE(0, fd);
