@@ -6,7 +6,9 @@ obj-$(CONFIG_HAMLYN) += driver/
 
 else
 
-VERSION := 0.1.0
+# hamlyn.h has the version; a soname stands for all that are compatible (Documentation/abi.rst).
+VERSION := $(shell awk '/define H_VERSION_(MAJOR|MINOR|PATCH)/ { v = v d $$3; d = "." } \
+	END { print v }' libhamlyn/include/hamlyn.h)
 SOVERSION := 0
 
 # Where products go, and where what was downloaded is kept.

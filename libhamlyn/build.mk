@@ -32,7 +32,7 @@ $(BUILD)/libhamlyn.so: $(LIB_SO)
 
 install: install-lib
 install-lib: lib
-	install -d "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)/linux"
+	install -d "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)"
 	install -m 644 $(BUILD)/libhamlyn.a "$(DESTDIR)$(LIBDIR)/"
 	install -m 755 $(LIB_SO) "$(DESTDIR)$(LIBDIR)/"
 	ln -sf libhamlyn.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn.so.$(SOVERSION)"
@@ -40,8 +40,8 @@ install-lib: lib
 	install -m 644 libhamlyn/include/hamlyn.h "$(DESTDIR)$(INCLUDEDIR)/"
 	install -d "$(DESTDIR)$(INCLUDEDIR)/hamlyn"
 	install -m 644 libhamlyn/include/hamlyn/*.h* "$(DESTDIR)$(INCLUDEDIR)/hamlyn/"
-	install -m 644 uapi/linux/hamlyn.h uapi/linux/hamlyn_netlink.h \
-		"$(DESTDIR)$(INCLUDEDIR)/linux/"
+	install -m 644 uapi/linux/hamlyn.h "$(DESTDIR)$(INCLUDEDIR)/hamlyn/uapi.h"
+	install -m 644 uapi/linux/hamlyn_netlink.h "$(DESTDIR)$(INCLUDEDIR)/hamlyn/uapi_netlink.h"
 	$(call fill_in,libhamlyn/libhamlyn.pc.in) > "$(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn.pc"
 	install -D -m 644 libhamlyn/tsan.suppressions "$(DESTDIR)$(DATADIR)/hamlyn/tsan.suppressions"
 

@@ -88,6 +88,33 @@ no_warnings() { # HEADER
 		EOT
 }
 
+# A soname changes with what is not compatible any more: see Documentation/abi.rst
+one_version() {
+	local version major so lib
+	cat >"$work/version.c" <<-'EOT'
+		#include <hamlyn.h>
+		#include <stdio.h>
+
+		int main(void)
+		{
+			unsigned int v = h_version();
+
+			printf("%u.%u.%u\n", v >> 16, v >> 8 & 255, v & 255);
+			return v != H_VERSION;
+		}
+	EOT
+	build gcc version.c version || return
+	version=$(LD_LIBRARY_PATH=$root/usr/lib "$work/version") || return
+	major=${version%%.*}
+	for lib in libhamlyn libhamlyn-am; do
+		pkg-config "--exact-version=$version" "$lib" || return
+		so=$root/usr/lib/$lib.so
+		[ "$(readlink -f "$so")" = "$so.$version" ] || return
+		readelf -d "$so" | grep -q "SONAME.*\[$lib\.so\.$major\]" || return
+	done
+	grep -q "^version = \"$version\"" libhamlyn/python/pyproject.toml
+}
+
 # Nothing is written but there
 into_a_folder_with_a_blank() {
 	local before
@@ -170,10 +197,10 @@ check "make install DESTDIR= PREFIX=/usr" install_to "$root" /usr
 check "make install DESTDIR= with a blank in it" into_a_folder_with_a_blank
 check "hamlyn.h compiles alone in C" compiles_alone hamlyn.h c
 check "hamlyn.h compiles alone in C++" compiles_alone hamlyn.h c++
-check "linux/hamlyn.h compiles alone in C" compiles_alone linux/hamlyn.h c
-check "linux/hamlyn.h compiles alone in C++" compiles_alone linux/hamlyn.h c++
-check "linux/hamlyn_netlink.h compiles alone in C" compiles_alone linux/hamlyn_netlink.h c
-check "linux/hamlyn_netlink.h compiles alone in C++" compiles_alone linux/hamlyn_netlink.h c++
+check "hamlyn/uapi.h compiles alone in C" compiles_alone hamlyn/uapi.h c
+check "hamlyn/uapi.h compiles alone in C++" compiles_alone hamlyn/uapi.h c++
+check "hamlyn/uapi_netlink.h compiles alone in C" compiles_alone hamlyn/uapi_netlink.h c
+check "hamlyn/uapi_netlink.h compiles alone in C++" compiles_alone hamlyn/uapi_netlink.h c++
 check "hamlynctl is installed, with man page and completion" hamlynctl_installed
 check "hamlyn-perf is installed, with man page" perf_installed
 for header in manager stream datagram tagged group gather barrier rendezvous channel; do
@@ -181,11 +208,13 @@ for header in manager stream datagram tagged group gather barrier rendezvous cha
 	check "hamlyn/$header.h compiles alone in C++" compiles_alone "hamlyn/$header.h" c++
 done
 check "hamlyn/hamlyn.hpp compiles alone in C++17" compiles_alone hamlyn/hamlyn.hpp c++
-for header in hamlyn.h hamlyn/hamlyn.hpp gam.h hpam.h linux/hamlyn_netlink.h; do
+for header in hamlyn.h hamlyn/hamlyn.hpp gam.h hpam.h hamlyn/uapi_netlink.h; do
 	check "$header has no warnings that users may have switched on" no_warnings "$header"
 done
 check "the manual is installed" manual_installed
-check "pkg-config knows the version" pkg-config --exact-version=0.1.0 libhamlyn
+check "the kernel's include folder is left alone" [ ! -e "$root/usr/include/linux" ]
+check "uapi.h is the kernel's" cmp uapi/linux/hamlyn.h "$root/usr/include/hamlyn/uapi.h"
+check "header, library, pkg-config, sonames and Python have one version" one_version
 check "Python finds its package in /usr/local" python_finds
 check "the library exports h_* only" only_ours
 check "the README's program builds against it in C" build gcc program.c shared

@@ -1005,11 +1005,19 @@ static const char *send_record_raw(FIXTURE_DATA(hostile) *self,
 	return complaint;
 }
 
+static void count_warnings(int level, const char *text, void *arg)
+{
+	(void)text;
+	*(int *)arg += level == H_LOG_WARNING;
+}
+
 TEST_F(hostile, each_lie_of_a_sender_is_found_out)
 {
 	struct h_record record;
+	int warnings = 0, lies = 0;
 	unsigned int i;
 
+	h_log_set(H_LOG_WARNING, count_warnings, &warnings);
 	for (i = 0; i < ARRAY_SIZE(record_lies); i++) {
 		const struct record_lie *l = &record_lies[i];
 
@@ -1025,9 +1033,12 @@ TEST_F(hostile, each_lie_of_a_sender_is_found_out)
 		if (l->result == -EPROTO) {
 			EXPECT_EQ(-EPROTO, h_stream_receive(self->r, &record,
 							    H_NOWAIT));
+			lies++;
 		}
 		ASSERT_NO(disconnect(self));
 	}
+	h_log_set(H_LOG_ERROR, NULL, NULL);
+	EXPECT_EQ(lies, warnings);
 }
 
 TEST_F(hostile, nothing_is_received_behind_the_end)

@@ -24,14 +24,17 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include <linux/hamlyn.h>
+#include <hamlyn/uapi.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* The version of these headers; h_version() is that of the library. */
 #define H_VERSION_MAJOR		0
 #define H_VERSION_MINOR		1
+#define H_VERSION_PATCH		0
+#define H_VERSION	(H_VERSION_MAJOR << 16 | H_VERSION_MINOR << 8 | H_VERSION_PATCH)
 
 /* Time-outs: nanoseconds, or */
 #define H_NOWAIT	0LL
@@ -190,6 +193,44 @@ int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
  * Return: 0, or -EINVAL if @size is 0.
  */
 int h_explain(struct h_dev *dev, char *text, size_t size);
+
+/* ---- the library -------------------------------------------------------- */
+
+/**
+ * h_version() - which library is this?
+ *
+ * A program that was built with the headers of one version may run with the library of a
+ * later one: see Documentation/abi.rst.
+ *
+ * Return: major version << 16 | minor version << 8 | patch, as H_VERSION.
+ */
+uint32_t h_version(void);
+
+/**
+ * enum h_log_level - how much a line of the log matters
+ * @H_LOG_ERROR: the library cannot do what it has promised
+ * @H_LOG_WARNING: another process breaks the rules
+ * @H_LOG_INFO: a call was refused, or a client sent away, and why
+ */
+enum h_log_level {
+	H_LOG_ERROR,
+	H_LOG_WARNING,
+	H_LOG_INFO,
+};
+
+/**
+ * h_log_set() - be told what the library notices
+ * @level: the least important lines of interest, enum h_log_level
+ * @log: what to call, in any thread that is inside a call, or NULL for nothing, as at the
+ *	beginning. @text is a line for people, without its end
+ * @arg: its last argument
+ *
+ * For the whole process. The library itself never prints anything. @log may run with locks
+ * of the library held: it must return, call no function of the library, and wait for no
+ * thread that does. Another thread that is about to call the former function may still do so
+ * after this one has returned.
+ */
+void h_log_set(int level, void (*log)(int level, const char *text, void *arg), void *arg);
 
 /* ---- areas -------------------------------------------------------------- */
 

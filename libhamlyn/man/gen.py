@@ -250,7 +250,7 @@ class Library:
         self.exported = exported
         self.see = see
         self.headers = [Header(path, str(path.relative_to(include)))
-                        for path in sorted(include.rglob("*.h"))]
+                        for path in sorted(include.rglob("*.h")) if path.name != "uapi.h"]
         for header in self.headers:
             header.library = self
 
@@ -266,7 +266,7 @@ class Generator:
             Library("hamlyn active messages library (libhamlyn\\-am, \\-lhamlyn\\-am)",
                     args.am_include, args.am_map, ["hamlyn 7", "hamlyn_am 7"])]
         self.headers = [header for library in self.libraries for header in library.headers]
-        self.shared = Header(args.uapi, "linux/hamlyn.h")
+        self.shared = Header(args.uapi, "hamlyn/uapi.h")
         self.shared.library = self.libraries[0]
         self.pages = {}     # name: what it is about
         self.also = {}      # name: and a structure

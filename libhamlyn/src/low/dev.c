@@ -446,6 +446,7 @@ static void write_why(struct h_dev *dev, const char *format, va_list args)
 {
 	vsnprintf(dev->why, sizeof(dev->why), format, args);
 	dev->why_ours = true;
+	h__log(H_LOG_INFO, "%.60s: %s", dev->name, dev->why);
 }
 
 int h__because(struct h_dev *dev, int err, const char *format, ...)

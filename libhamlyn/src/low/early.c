@@ -36,6 +36,8 @@ int h__early_end(int err, const char *name)
 		why[0] = 0;
 	else if (!why[0])
 		h__early(err, "%.180s: %s", name, strerror_r(-err, text, sizeof(text)));
+	if (err)
+		h__log(H_LOG_INFO, "%s", why);
 	return err;
 }
 

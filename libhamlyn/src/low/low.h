@@ -118,6 +118,15 @@ int h__early(int err, const char *format, ...) __attribute__((format(printf, 2, 
 int h__early_end(int err, const char *name);
 void h__early_read(char *text, size_t size);
 
+/* ---- log ---- */
+
+#define H_LOG_BYTES	(HAMLYN_EXPLAIN_BYTES + 64)
+
+/* A line for h_log_set(). */
+void h__log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Would it be heard? For those to whom making the text is work. */
+bool h__log_wanted(int level);
+
 /* ---- objects ---- */
 
 /* h_slot_destroy(), but for the memory of @slot, which the caller frees. */

@@ -87,8 +87,24 @@ static void say_no(int fd, int err)
 	h__say(fd, &s, NULL);
 }
 
-static void refuse(int fd, int err)
+static void note_refusal(const struct h_peer *peer, int err)
 {
+	char text[64];
+
+	if (h__log_wanted(H_LOG_INFO))
+		h__log(H_LOG_INFO, "client %d of user %u is sent away: %s", (int)peer->pid,
+		       (unsigned int)peer->uid, strerror_r(-err, text, sizeof(text)));
+}
+
+static void say_no_to(const struct guest *g, int err)
+{
+	note_refusal(&g->peer, err);
+	say_no(g->fd, err);
+}
+
+static void refuse(int fd, const struct h_peer *peer, int err)
+{
+	note_refusal(peer, err);
 	say_no(fd, err);
 	h__hang_up(fd);
 }
@@ -161,7 +177,7 @@ static struct waiting *make_room(struct h_listener *l)
 			victim = w;
 		}
 	}
-	refuse(take_out(l, victim), -EUSERS);
+	refuse(take_out(l, victim), &victim->peer, -EUSERS);
 	return victim;
 }
 
@@ -189,13 +205,13 @@ static void let_wait(struct h_listener *l, int fd)
 		return;
 	}
 	if (!h__uid_in(w.peer.uid, l->uids, l->uid_count)) {
-		refuse(fd, -EACCES);
+		refuse(fd, &w.peer, -EACCES);
 		return;
 	}
 	place = free_place(l);
 	e.data.u32 = (uint32_t)(place - l->clients);
 	if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e)) {
-		refuse(fd, -EUSERS);
+		refuse(fd, &w.peer, -EUSERS);
 		return;
 	}
 	*place = w;
@@ -305,7 +321,7 @@ static int check_unread(struct h_listener *l, struct guest *g)
 
 static void send_away(struct h_listener *l, struct guest *g, int err)
 {
-	say_no(g->fd, err);
+	say_no_to(g, err);
 	h__close_fds_later(g->fds);
 	part_with(l, g, false);
 }
@@ -447,16 +463,16 @@ static int receive_guest(struct h_half *half, const struct h_listener *l,
 	if (hung_up(g))
 		return 1;
 	if (!m) {
-		say_no(g->fd, -EUSERS);
+		say_no_to(g, -EUSERS);
 		return -ECANCELED;
 	}
 	if (!h__dev_reaches(m->dev, g->says.reach)) {
-		say_no(g->fd, -EXDEV);
+		say_no_to(g, -EXDEV);
 		return 1;
 	}
 	err = h__half_create(half, m, attr, tickets);
 	if (err) {
-		say_no(g->fd, -EUSERS);
+		say_no_to(g, -EUSERS);
 		return err;
 	}
 	err = hung_up(g) ? -ECONNRESET : welcome(half, l, g);
@@ -465,7 +481,7 @@ static int receive_guest(struct h_half *half, const struct h_listener *l,
 		return 0;
 	}
 	h__half_destroy(half);
-	say_no(g->fd, its_fault(err) ? -EPROTO : -EUSERS);
+	say_no_to(g, its_fault(err) ? -EPROTO : -EUSERS);
 	if (its_fault(err))
 		return 1;
 	/* It would be taken for: nobody is there. */

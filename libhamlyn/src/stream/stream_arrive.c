@@ -263,6 +263,13 @@ void h__stream_pass_control(struct h_stream_receiver *r)
 		h__stream_release_one(r);
 }
 
+static void break_off(struct h_stream_receiver *r, const char *why)
+{
+	h__log(H_LOG_WARNING, "the other end of a stream to slot %u breaks the rules: %s",
+	       h_slot_number(r->r.slot), why);
+	r->broken = true;
+}
+
 /* As far as there is no gap. */
 static void advance(struct h_stream_receiver *r)
 {
@@ -281,7 +288,7 @@ static void advance(struct h_stream_receiver *r)
 		r->paid += a->length;
 		/* Nothing of a record that breaks the rules is handed out. */
 		if (take_note(r, g, index, a)) {
-			r->broken = true;
+			break_off(r, "a record makes no sense");
 			break;
 		}
 		r->controls += a->control;
@@ -301,7 +308,7 @@ static void arrived(struct h_stream_receiver *r, struct h_generation *g,
 	if (a->here)
 		return;
 	if (length > g->buffer) {
-		r->broken = true;
+		break_off(r, "a record is longer than its buffer");
 		return;
 	}
 	*a = (struct h_stream_arrival) { .length = length, .here = 1 };
