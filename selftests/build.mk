@@ -8,21 +8,15 @@
 #: make soak       everything at once in a VM, MINUTES=60 KERNEL=6.1
 #: make storm      10 000 processes killed or stopped in traffic in a VM, KERNEL=6.1
 #: make vm-shell   a shell in a VM with everything loaded
-# Tests: on both devices, on the kernel device only, on the embedded one only.
-TESTS_SHM := $(filter $(wildcard selftests/*.c), \
-	$(addprefix selftests/,segment.c hostile_segment.c crowd.c syscall_faults.c surroundings.c))
-TESTS_KERNEL := $(filter $(wildcard selftests/*.c), \
-	$(addprefix selftests/,uapi_size.c compat32.c foreign.c inherit.c limits.c \
-	poll_wait.c poll_uring.c counts.c conformance_kernel.c conformance_adversary.c survivors.c race_kernel.c \
-	coverage_netlink.c nics.c engine.c lists.c) \
-	$(filter-out $(TESTS_SHM),$(wildcard selftests/hostile_*.c)))
-# Random calls, and faults at every allocation: selftests/debug-guest.sh runs them. And what
-# needs a disk.
-TESTS_DEBUG := $(filter $(wildcard selftests/*.c), \
-	$(addprefix selftests/,fuzz_calls.c fail_nth.c on_disk.c))
-TESTS_BOTH := $(filter-out selftests/hamlyn_test.c $(TESTS_SHM) $(TESTS_KERNEL) $(TESTS_DEBUG), \
-	$(wildcard selftests/*.c))
-test_bins = $(patsubst selftests/%.c,$(BUILD)/selftests/%,$(1))
+# Tests: the folder of a program says which device it is for, so that a new one needs no line here.
+TESTS_SHM := $(wildcard selftests/embedded/*.c)
+# Random calls, faults at every allocation, and what needs a disk: run by name, in machines of their own.
+TESTS_DEBUG := $(wildcard selftests/kernel/faults/*.c selftests/kernel/memory/on_disk.c)
+TESTS_KERNEL := $(filter-out $(TESTS_DEBUG),$(wildcard selftests/kernel/*/*.c))
+TESTS_BOTH := $(wildcard selftests/low/*.c selftests/upper/*/*.c)
+TESTS := $(TESTS_BOTH) $(TESTS_SHM) $(TESTS_KERNEL) $(TESTS_DEBUG)
+# Sources of tests become programs, all in one folder: their names are unique.
+test_bins = $(foreach t,$(1),$(if $(filter %.c,$t),$(BUILD)/selftests/$(basename $(notdir $t)),$t))
 
 KSELFTEST := $(HAMLYN_CACHE)/kselftest
 
@@ -31,17 +25,20 @@ $(KSELFTEST)/kselftest_harness.h:
 
 # Static, so that they run in the guest; the sanitizers want it otherwise.
 TEST_LINK ?= -static
-$(BUILD)/selftests/%: selftests/%.c selftests/hamlyn_test.c $(wildcard selftests/*.h) \
-		$(BUILD)/libhamlyn.a $(LIB_HDR) | $(KSELFTEST)/kselftest_harness.h
+TEST_LIB := $(wildcard selftests/lib/*.c)
+TEST_HDR := $(wildcard selftests/lib/*.h selftests/kernel/*/*.h selftests/upper/*/*.h)
+$(foreach t,$(TESTS),$(eval $(call test_bins,$t): $t))
+$(call test_bins,$(TESTS)): $(TEST_LIB) $(TEST_HDR) $(BUILD)/libhamlyn.a $(LIB_HDR) \
+		| $(KSELFTEST)/kselftest_harness.h
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) $(TEST_LINK) \
-		$< selftests/hamlyn_test.c $(BUILD)/libhamlyn.a -lpthread -o $@
+	$(CC) $(CPPFLAGS_ALL) -Iselftests/lib -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) \
+		$(TEST_LINK) $(filter selftests/%.c,$^) $(BUILD)/libhamlyn.a -lpthread -o $@
 
 # They make what the dead leave behind, hold the locks of the library, or count what it keeps.
-TESTS_INSIDE := $(shell grep -lE '^#include "(\.\./libhamlyn/src/|refused_watch\.h)' selftests/*.c)
+TESTS_INSIDE := $(shell grep -lE '^#include "((low|embedded|manager|stream|channel)/|refused_watch\.h|used_tags\.h)' $(TESTS))
 $(call test_bins,$(TESTS_INSIDE)): private CPPFLAGS_ALL += $(LIB_INC)
 
-selftests: $(call test_bins,$(TESTS_BOTH) $(TESTS_SHM) $(TESTS_KERNEL) $(TESTS_DEBUG))
+selftests: $(call test_bins,$(TESTS))
 
 # For scripts: the programs of a list of tests.
 print-%:
@@ -65,7 +62,7 @@ soak:
 	@selftests/setup.sh qemu
 	@selftests/setup.sh kernel $(KERNEL)
 	@selftests/setup.sh kselftest
-	@BUILD=$(BUILD) selftests/soak.sh --kernel $(KERNEL) --minutes $(MINUTES)
+	@BUILD=$(BUILD) selftests/kernel/soak.sh --kernel $(KERNEL) --minutes $(MINUTES)
 
 storm:
 	@BUILD=$(BUILD) selftests/check.sh storm $(KERNEL)

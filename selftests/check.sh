@@ -5,10 +5,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ME=check.sh
-# shellcheck source-path=SCRIPTDIR source=lib.sh
-. selftests/lib.sh
-# shellcheck source-path=SCRIPTDIR source=vm-run.sh
-. selftests/vm-run.sh
+# shellcheck source-path=SCRIPTDIR source=lib/lib.sh
+. selftests/lib/lib.sh
+# shellcheck source-path=SCRIPTDIR source=vm/vm-run.sh
+. selftests/vm/vm-run.sh
 
 usage() {
 	cat <<EOT
@@ -156,19 +156,19 @@ native_parts() {
 	part "unit tests of the core and of hamlynctl (ASan, UBSan)" \
 		selftests/unit/run.sh "$BUILD/unit"
 	part "hamlynctl on the host" tools/hamlynctl/test/check.sh "$BUILD/hamlynctl"
-	part "documentation and manual" selftests/doc-test.sh "$BUILD"
-	part "hamlyn-perf on the embedded device" selftests/perf-test.sh "$BUILD/hamlyn-perf"
+	part "documentation and manual" selftests/tools/doc-test.sh "$BUILD"
+	part "hamlyn-perf on the embedded device" selftests/tools/perf-test.sh "$BUILD/hamlyn-perf"
 	embedded_parts "the embedded device"
-	part "hamlyn-run and start-up" selftests/run-test.sh "$BUILD"
-	part "Active Messages on the embedded device" selftests/am-test.sh "$BUILD/am"
+	part "hamlyn-run and start-up" selftests/tools/run-test.sh "$BUILD"
+	part "Active Messages on the embedded device" selftests/am/am-test.sh "$BUILD/am"
 	part "engine of Active Messages on the embedded device" \
-		selftests/am-engine-test.sh "$BUILD/am"
-	part "installation" selftests/install-test.sh "$BUILD"
-	part "C++ wrapper" selftests/cxx-test.sh "$BUILD"
-	part "examples that serve" selftests/examples-test.sh "$BUILD"
-	part "event loops" selftests/loops-test.sh "$BUILD"
-	part "Python package" selftests/python-test.sh "$BUILD"
-	part "users' sanitizers" selftests/sanitizer-test.sh "$BUILD"
+		selftests/am/am-engine-test.sh "$BUILD/am"
+	part "installation" selftests/tools/install-test.sh "$BUILD"
+	part "C++ wrapper" selftests/bindings/cxx/cxx-test.sh "$BUILD"
+	part "examples that serve" selftests/tools/examples-test.sh "$BUILD"
+	part "event loops" selftests/tools/loops-test.sh "$BUILD"
+	part "Python package" selftests/bindings/python/python-test.sh "$BUILD"
+	part "users' sanitizers" selftests/tools/sanitizer-test.sh "$BUILD"
 }
 
 # What looks for what nobody has thought of.
@@ -238,7 +238,7 @@ preempt_part() { # KERNEL
 		vm_run "$LOGS/vm-$kernel-preempt" "$kernel" --smp 2 --timeout 900 \
 		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
 		--module-args "engine=poll engines=2 nics=2 max_slots=4096" "${files[@]}" \
-		--file selftests/run-tests.sh --script selftests/guest.sh \
+		--file selftests/run-tests.sh --script selftests/kernel/guest.sh \
 		--append "${more}HAMLYN_TEST_SCALE=2 hamlyn.tests=${list// /,}"
 }
 
@@ -249,15 +249,15 @@ am_part() { # KERNEL
 		scale=HAMLYN_TEST_SCALE=4
 		timeout=3600
 	fi
-	for file in "$BUILD"/am/* "$BUILD/hamlynctl" selftests/am-test.sh \
-		selftests/am-engine-test.sh; do
+	for file in "$BUILD"/am/* "$BUILD/hamlynctl" selftests/am/am-test.sh \
+		selftests/am/am-engine-test.sh; do
 		files+=(--file "$file")
 	done
 	part "Active Messages on the kernel device, Linux $kernel" \
 		vm_run "$LOGS/vm-$kernel-am" "$kernel" --smp 2 --timeout "$timeout" --append "$scale" \
 		--module "$BUILD/k$kernel/hamlyn.ko" \
 		--module-args "engine=poll engines=1 nics=1 guesses=0" \
-		"${files[@]}" --script selftests/am-guest.sh
+		"${files[@]}" --script selftests/am/am-guest.sh
 }
 
 # Administration and sight: hamlynctl, netlink, tracepoints.
@@ -268,7 +268,7 @@ admin_part() { # KERNEL
 		--file "$BUILD/hamlynctl" --file "$BUILD/hamlynctl-peer" \
 		--file "$BUILD/hamlynctl-pty" \
 		--file /lib/terminfo/v/vt100:/lib/terminfo/v/vt100 \
-		--script selftests/hamlynctl-test.sh
+		--script selftests/tools/hamlynctl-test.sh
 	part "JSON of hamlynctl, Linux $kernel" \
 		tools/hamlynctl/test/schema.py "$out/tap"
 	tracing_part "$kernel"
@@ -282,7 +282,7 @@ placement_part() { # KERNEL
 	part "places of engines, Linux $kernel" vm_run "$LOGS/vm-$kernel-placement" "$kernel" \
 		--smp 4 --nodes 2 --timeout 200 --module "$BUILD/k$kernel/hamlyn.ko" \
 		--file "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/hamlyn-perf" \
-		--script selftests/placement-test.sh
+		--script selftests/kernel/placement-test.sh
 }
 
 disk_part() { # KERNEL
@@ -304,7 +304,7 @@ tracing_part() { # KERNEL
 	done
 	part "tracepoints, Linux $kernel" vm_run "$LOGS/vm-$kernel-tracing" "$kernel" \
 		--timeout 400 --module "$BUILD/k$kernel/hamlyn.ko" \
-		--module-args max_slots=4096 "${files[@]}" --script selftests/tracing-test.sh
+		--module-args max_slots=4096 "${files[@]}" --script selftests/kernel/tracing-test.sh
 }
 
 # Processes die in traffic, and the module is unloaded behind them: as a part of others a
@@ -319,7 +319,7 @@ storm_part() { # KERNEL [PROCESSES,STORMS [SECONDS]]
 	part "kill storms, Linux $kernel" vm_run "$LOGS/vm-$kernel-storm" "$kernel" --timeout "$timeout" \
 		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
 		--file "$BUILD/selftests/storm" --append "hamlyn.storm=$storm $figures" \
-		--script selftests/storm-guest.sh
+		--script selftests/kernel/storm-guest.sh
 }
 
 # Is anything left of objects? The detectors of the debug kernel tell.
@@ -329,9 +329,9 @@ leak_part() { # KERNEL
 		vm_run "$LOGS/vm-$kernel-leak" "$kernel" --timeout 600 \
 		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
 		--file "$BUILD/selftests/leak" --file "$BUILD/hamlynctl" --mem 1024 \
-		--file selftests/leak-lib.sh:/vm/leak-lib.sh \
+		--file selftests/kernel/leak-lib.sh:/vm/leak-lib.sh \
 		--append "kmemleak=on page_owner=on hamlyn.leak=3 HAMLYN_TEST_SCALE=4" \
-		--script selftests/leak-guest.sh
+		--script selftests/kernel/leak-guest.sh
 }
 
 # Each allocation fails once, or all from one on, also while the module is loaded; then
@@ -344,7 +344,7 @@ faults_part() { # KERNEL
 		--module-args "engine=poll engines=2 nics=2 max_slots=4096" \
 		--file "$BUILD/selftests/fail_nth" --file "$BUILD/selftests/fuzz_calls" \
 		--append "HAMLYN_TEST_SCALE=4 HAMLYN_FUZZ_SECONDS=${HAMLYN_FUZZ_SECONDS:-300}" \
-		--script selftests/debug-guest.sh
+		--script selftests/kernel/debug-guest.sh
 }
 
 # A watch for one access in 100, where others have one in 1000: it stops who has it for a while.
@@ -357,7 +357,7 @@ races_part() { # KERNEL
 		vm_run "$LOGS/vm-$kernel-races" "$kernel" --timeout 900 \
 		--module "$BUILD/k$kernel/hamlyn.ko" --module-args "engine=poll engines=2 nics=2 guesses=0" \
 		--file "$BUILD/k$kernel/hamlyn.ko" "${files[@]}" \
-		--file selftests/run-tests.sh --script selftests/guest.sh \
+		--file selftests/run-tests.sh --script selftests/kernel/guest.sh \
 		--append "kcsan.skip_watch=100 HAMLYN_TEST_SCALE=4 hamlyn.tests=${RACE_TESTS// /,}"
 }
 
@@ -379,7 +379,7 @@ vm_part() { # KERNEL MODULE-ARGS PROCESSORS
 		vm_run "$LOGS/vm-$kernel-${args%% *}" "$kernel" --smp "$smp" --timeout "$timeout" \
 		--module "$BUILD/k$kernel/hamlyn.ko" --module-args "$args" \
 		--file "$BUILD/k$kernel/hamlyn.ko" "${files[@]}" \
-		--file selftests/run-tests.sh --script selftests/guest.sh \
+		--file selftests/run-tests.sh --script selftests/kernel/guest.sh \
 		--append "hamlyn.tests=$(IFS=,; echo "${base[*]}")$more"
 }
 

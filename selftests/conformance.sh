@@ -11,12 +11,12 @@ Usage: selftests/conformance.sh [--check]
 
 Writes Documentation/conformance.rst; with --check, compares it instead.
 
-Every TEST of selftests/conformance*.c is a row. Its name begins with its section
+Every TEST of conformance*.c, in whichever folder of selftests/, is a row. Its name begins with its section
 of the paper, h2_5_, or with beyond_; the one-line comment directly above it is
 the row's text. Where it runs is in the Makefile's lists of tests. Texts of SKIP
 that begin with "kernel: " or "embedded: " tell why, or when, it does not. In a
 program for the kernel device only, a comment "embedded: REASON" holds for the
-tests behind it. Scripts selftests/conformance_*.sh that run in the guest have
+tests behind it. Scripts conformance_*.sh that run in the guest have
 lines "# ROW name: text", and "# embedded: REASON" in front of them.
 EOT
 }
@@ -123,18 +123,22 @@ rows_of() {
 	}' "$1"
 }
 
+source_of() { # PROGRAM
+	find selftests/{kernel,low,upper,embedded} -name "$1.c"
+}
+
 all_rows() {
 	local program file
 	for program in $(programs TESTS_BOTH); do
-		rows_of "selftests/$program.c" yes yes || return 1
+		rows_of "$(source_of "$program")" yes yes || return 1
 	done
 	for program in $(programs TESTS_KERNEL); do
-		rows_of "selftests/$program.c" yes no || return 1
+		rows_of "$(source_of "$program")" yes no || return 1
 	done
 	for program in $(programs TESTS_SHM); do
-		rows_of "selftests/$program.c" "no" yes || return 1
+		rows_of "$(source_of "$program")" "no" yes || return 1
 	done
-	for file in selftests/conformance_*.sh; do
+	for file in selftests/kernel/conformance_*.sh; do
 		[ ! -e "$file" ] || rows_of "$file" yes no || return 1
 	done
 }

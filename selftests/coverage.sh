@@ -5,8 +5,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ME=coverage.sh
-# shellcheck source-path=SCRIPTDIR source=lib.sh
-. selftests/lib.sh
+# shellcheck source-path=SCRIPTDIR source=lib/lib.sh
+. selftests/lib/lib.sh
 
 CORE_LEAST=95
 DRIVER_LEAST=85
@@ -15,14 +15,14 @@ ALL_BOOTS=(poll inline long am admin tracing faults)
 BOOT_SECONDS=1500
 # Selftests of the boots. What is about load, chance and the library's protocols is in none:
 # it executes no line of the driver that others do not, and takes hours on the debug kernel
-POLL_TESTS=" conformance_adversary conformance_kernel conformance_notify coverage_netlink foreign"
+POLL_TESTS=" conformance_adversary conformance_kernel conformance_notify netlink foreign"
 POLL_TESTS+=" gather group hostile_admin hostile_audit hostile_mmap hostile_share hostile_ticket"
 POLL_TESTS+=" hostile_watch hostile_wq huge inherit limits paranoid poll_wait send_errors share"
-POLL_TESTS+=" tickets two_sleepers uapi_size "
+POLL_TESTS+=" tickets nq_sleep uapi_size "
 LONG_TESTS=" conformance conformance_beyond conformance_modes fork_kill hostile_guess lifecycle"
 LONG_TESTS+=" manager nq protection sendrecv "
 # Where it matters that the sender's own system call is the engine
-INLINE_TESTS=" conformance_notify hostile_watch hostile_wq poll_wait send_errors two_sleepers "
+INLINE_TESTS=" conformance_notify hostile_watch hostile_wq poll_wait send_errors nq_sleep "
 
 usage() {
 	cat <<EOT
@@ -168,7 +168,7 @@ boot_selftests() { # MODULE-ARGS PROCESSORS " TEST... "
 		base+=("${test##*/}")
 		files+=(--file "$test")
 	done
-	BOOT=(guest.sh --smp "$2" --module "$WORK/module/hamlyn.ko"
+	BOOT=(kernel/guest.sh --smp "$2" --module "$WORK/module/hamlyn.ko"
 		--module-args "$1" --file "$WORK/module/hamlyn.ko" --file selftests/run-tests.sh
 		"${files[@]}" --append "hamlyn.tests=$(IFS=,; echo "${base[*]}")")
 }
@@ -181,17 +181,17 @@ boot_inline() { boot_selftests "engine=inline nics=2 max_slots=4096" 1 "$INLINE_
 
 boot_am() {
 	local file
-	BOOT=(am-guest.sh --smp 2 --module "$WORK/module/hamlyn.ko"
+	BOOT=(am/am-guest.sh --smp 2 --module "$WORK/module/hamlyn.ko"
 		--module-args "engine=poll engines=1 nics=1 guesses=0")
-	for file in "$WORK"/guest/am/* "$WORK/guest/hamlynctl" selftests/am-test.sh \
-		selftests/am-engine-test.sh; do
+	for file in "$WORK"/guest/am/* "$WORK/guest/hamlynctl" selftests/am/am-test.sh \
+		selftests/am/am-engine-test.sh; do
 		BOOT+=(--file "$file")
 	done
 }
 
 boot_admin() {
 	local file
-	BOOT=(hamlynctl-test.sh --module "$WORK/module/hamlyn.ko"
+	BOOT=(tools/hamlynctl-test.sh --module "$WORK/module/hamlyn.ko"
 		--file "$WORK/module/hamlyn.ko" --file /lib/terminfo/v/vt100:/lib/terminfo/v/vt100)
 	for file in hamlynctl hamlynctl-peer hamlynctl-pty; do
 		BOOT+=(--file "$WORK/guest/$file")
@@ -200,7 +200,7 @@ boot_admin() {
 
 boot_tracing() {
 	local file
-	BOOT=(tracing-test.sh --module "$WORK/module/hamlyn.ko"
+	BOOT=(kernel/tracing-test.sh --module "$WORK/module/hamlyn.ko"
 		--module-args max_slots=4096)
 	for file in "$WORK/guest"/{hello,receive_file,guess_keys,hamlynctl} \
 		"$WORK/guest"/selftests/{lifecycle,nq,poll_wait,limits,hostile_watch,hostile_ticket} \
@@ -210,7 +210,7 @@ boot_tracing() {
 }
 
 boot_faults() {
-	BOOT=(debug-guest.sh --smp 2 --module "$WORK/module/hamlyn.ko"
+	BOOT=(kernel/debug-guest.sh --smp 2 --module "$WORK/module/hamlyn.ko"
 		--module-args "engine=poll engines=2 nics=2 max_slots=4096"
 		--file "$WORK/module/hamlyn.ko" --file "$WORK/guest/selftests/fail_nth"
 		--file "$WORK/guest/selftests/fuzz_calls" --append "HAMLYN_FUZZ_SECONDS=30")
@@ -224,9 +224,9 @@ boot() { # NAME
 	mkdir -p "$out"
 	counted "$name" "$out/log" selftests/vm/run.sh "$KERNEL" --out "$out" \
 		--timeout $((BOOT_SECONDS + 300)) \
-		--script selftests/coverage-guest.sh --file "selftests/$script" \
-		--file selftests/lib.sh "${BOOT[@]:1}" \
-		--append "hamlyn.coverage=$script,$BOOT_SECONDS no_timer_check HAMLYN_TEST_SCALE=4"
+		--script selftests/coverage/coverage-guest.sh --file "selftests/$script" \
+		--file selftests/lib/lib.sh "${BOOT[@]:1}" \
+		--append "hamlyn.coverage=${script##*/},$BOOT_SECONDS no_timer_check HAMLYN_TEST_SCALE=4"
 	if fetch "$out"; then
 		good "$name: the counts came back"
 	else

@@ -85,8 +85,8 @@ link-unfed     native unit_link             driver/core/link.c   s/if (!watchdog
 link-sender    native unit_link             driver/core/tx.c     s/if (likely(hml_link_up(nic) \&\& to/if (likely(to/
 link-receiver  native unit_link             driver/core/tx.c     s/(to == nic || hml_link_up(to))/1/
 shm-rekey      native conformance_beyond    libhamlyn/src/embedded/shm_device.c s/WRITE_ONCE(rec->slot.key, keys\[0\]);//
-place-leftover native leftover              libhamlyn/src/manager/place.c s/^\tmemset(p->data.addr, 0, p->data.length);//
-group-leftover native leftover              libhamlyn/src/message/group.c s/^\tmemset(g->r.data, 0, g->length);//
+place-leftover native reuse                 libhamlyn/src/manager/place.c s/^\tmemset(p->data.addr, 0, p->data.length);//
+group-leftover native reuse                 libhamlyn/src/message/group.c s/^\tmemset(g->r.data, 0, g->length);//
 datagram-erase native datagram              libhamlyn/src/message/datagram.c s/memset(data + d->here.offset, 0, d->here.length);/;/
 datagram-all   native datagram              libhamlyn/src/message/datagram.c s/memset(data, 0, d->length);/;/
 datagram-alone native datagram              libhamlyn/src/message/datagram.c s/told->length == h__read_once(&entry->length) \&\&/1 \&\&/
@@ -112,7 +112,7 @@ free-twice     native manager               libhamlyn/src/manager/memory.c s/if 
 dispatch-bound native manager               libhamlyn/src/manager/ready.c s/while (rounds-- \&\& h_manager_poll/while ((void)rounds, h_manager_poll/
 unread-replies native rendezvous            libhamlyn/src/rendezvous/rendezvous_listen.c s/of_user >= UNREAD_OF_USER/0/
 slow-close     native rendezvous            libhamlyn/src/rendezvous/rendezvous_close.c s/later = make_room();/later = make_room() \&\& 0;/
-grace-goes-on  native crowd                 libhamlyn/src/embedded/shm_table.c s/if (g \&\& g->about != about)/if (g)/
+grace-goes-on  native busy_segment                 libhamlyn/src/embedded/shm_table.c s/if (g \&\& g->about != about)/if (g)/
 shm-owner      native hostile_segment       libhamlyn/src/embedded/shm_segment.c s/if (st.st_uid != geteuid())$/if (0)/; s/if (st.st_mode & 077)$/if (0)/
 lock-lend      native priority              libhamlyn/src/low/lock.c s/err = lock_asleep(word, self, deadline_ns);/err = lock_alone(word, self, deadline_ns);/
 fd-standard    native surroundings          libhamlyn/src/low/dev.c s/if (fd > STDERR_FILENO)/if (1)/
@@ -218,8 +218,8 @@ am-reply-enabled native am-rules            libhamlyn/am/reply.c  s/if (am_unlik
 am-reply-where native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(am->context != AM_IN_REQUEST))/if (0)/
 am-reply-once  native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(am->replied))/if (0)/
 am-reply-dest  native am-rules              libhamlyn/am/reply.c  s/if (am_unlikely(dest != HPAM_reply_dest))/if (0)/
-shm-watch-fd   native errnos                libhamlyn/src/embedded/shm_watch.c s/if (!ticket \&\& hml_bucket_until/if (hml_bucket_until/
-shm-watch-held native errnos                libhamlyn/src/embedded/shm_watch.c s/if (!ticket \&\& hml_bucket_until/if (0 \&\& hml_bucket_until/
+shm-watch-fd   native upper_errors                libhamlyn/src/embedded/shm_watch.c s/if (!ticket \&\& hml_bucket_until/if (hml_bucket_until/
+shm-watch-held native upper_errors                libhamlyn/src/embedded/shm_watch.c s/if (!ticket \&\& hml_bucket_until/if (0 \&\& hml_bucket_until/
 am-watch       native am-killed             libhamlyn/am/start.c  s/return p != am->self &&/return 0 \&\&/
 am-program     native am-programs           libhamlyn/am/start.c  s/if (theirs.program != id->program)/if (0)/
 am-libraries   native am-libraries          libhamlyn/am/start.c  s/if (theirs.libraries != id->libraries)/if (0)/

@@ -38,6 +38,10 @@ programs() {
 	done | tr ' ' '\n' | sed 's|.*/||' | sort
 }
 
+source_of() { # PROGRAM
+	find selftests/{kernel,low,upper,embedded} -name "$1.c"
+}
+
 PROGRAMS=
 program_is_run() { # PROGRAM
 	[ -n "$PROGRAMS" ] || PROGRAMS=$(programs)
@@ -52,11 +56,11 @@ of_hamlynctl_test() { # NAME
 		# shellcheck disable=SC2053 # a pattern is what it is to be
 		[[ $1 != $pattern ]] || return 0
 	done < <(sed -nE 's/^\s*(check|prints|lacks|json|refuses) "([^"]*)".*/\2/p' \
-		selftests/hamlynctl-test.sh | sed -E "s/$variable/*/g")
+		selftests/tools/hamlynctl-test.sh | sed -E "s/$variable/*/g")
 	return 1
 }
 
-# "program: test" of selftests/program.c, or of selftests/unit/unit_*.c
+# "program: test" of program.c in its folder, or of selftests/unit/unit_*.c
 test_exists() { # TEST
 	local program=${1%%: *} name=${1#*: }
 	[[ $1 == *": "* ]] || return 1
@@ -64,7 +68,7 @@ test_exists() { # TEST
 	hamlynctl-test) of_hamlynctl_test "$name" ;;
 	unit_*) program_is_run "$program" && grep -qE "TEST\($name\)" "selftests/unit/$program.c" ;;
 	*) program_is_run "$program" &&
-		grep -qE "^TEST(_F(_TIMEOUT)?)?\\(([a-z_]+, )?$name(, [0-9]+)?\\)" "selftests/$program.c" ;;
+		grep -qE "^TEST(_F(_TIMEOUT)?)?\\(([a-z_]+, )?$name(, [0-9]+)?\\)" "$(source_of "$program")" ;;
 	esac
 }
 

@@ -6,8 +6,8 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 2
 ME=selftests/litmus/check.sh
-# shellcheck source-path=SCRIPTDIR source=../lib.sh
-. ../lib.sh
+# shellcheck source-path=SCRIPTDIR source=../lib/lib.sh
+. ../lib/lib.sh
 
 usage() {
 	cat <<-END

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-from machine import SWITCH, copy_tree, losers, object_of, program_of, run, write_changed
+from machine import SWITCH, copy_tree, losers, object_of, program_of, run, source_of, write_changed
 from source import ROOT, SOURCES, Mutant
 
 DRIVER = ['object/slot.c', 'object/terminus.c', 'object/ticket.c', 'object/area.c',
@@ -23,7 +23,7 @@ NOTICE = {
     'mmap.c': 'hostile_mmap lifecycle huge inherit',
     'datapath.c': 'sendrecv gather lifecycle hostile_wq poll_wait threads hostile_pause',
     'doorbell.c': 'sendrecv gather lifecycle hostile_wq poll_wait threads hostile_pause engine nics',
-    'user.c': 'counts nics hostile_pause limits hostile_container hostile_admin hostile_share coverage_netlink hostile_guess inherit lifecycle',
+    'user.c': 'counts nics hostile_pause limits hostile_container hostile_admin hostile_share netlink hostile_guess inherit lifecycle',
     'memory.c': 'limits lifecycle hostile_mmap',
     'watch.c': 'hostile_pause hostile_watch uapi_size hostile_guess lifecycle foreign',
     'chardev.c': 'hostile_open uapi_size counts lifecycle foreign poll_wait hostile_admin inherit nics hostile_pause',
@@ -32,11 +32,11 @@ NOTICE = {
     'audit.c': 'hostile_audit uapi_size lifecycle',
     'engine.c': 'engine hostile_pause sendrecv poll_wait threads hostile_share nics lifecycle',
     'nic.c': 'nics hostile_uevent hostile_admin uapi_size lifecycle',
-    'family.c': 'coverage_netlink nics counts hostile_admin lifecycle',
-    'event.c': 'nics hostile_pause coverage_netlink hostile_container lifecycle',
-    'dump.c': 'lists nics coverage_netlink counts hostile_admin hostile_container',
-    'fill.c': 'lists nics coverage_netlink counts hostile_admin hostile_container',
-    'admin.c': 'nics coverage_netlink counts hostile_admin hostile_container',
+    'family.c': 'netlink nics counts hostile_admin lifecycle',
+    'event.c': 'nics hostile_pause netlink hostile_container lifecycle',
+    'dump.c': 'lists nics netlink counts hostile_admin hostile_container',
+    'fill.c': 'lists nics netlink counts hostile_admin hostile_container',
+    'admin.c': 'nics netlink counts hostile_admin hostile_container',
     'stats.c': 'foreign hostile_admin hostile_container counts uapi_size lifecycle',
     'placement.c': 'placement-test.sh',
 }
@@ -48,12 +48,14 @@ SLOWER, SLACK, LEAST = 5, 10, 3
 # has one NIC and guesses. What it takes along:
 SCRIPTS = {'hamlynctl-test.sh': ['hamlynctl', 'hamlynctl-peer', 'hamlynctl-pty'],
            'placement-test.sh': ['hamlyn-perf']}
+WHERE = {'hamlynctl-test.sh': 'selftests/tools/hamlynctl-test.sh',
+         'placement-test.sh': 'selftests/kernel/placement-test.sh'}
 # And what is not ours
 OTHERS = {'hamlynctl-test.sh': ['/lib/terminfo/v/vt100:/lib/terminfo/v/vt100']}
 # The machine that it wants
 MACHINE = {'placement-test.sh': ['--smp', '4', '--nodes', '2']}
 # Made for survivors: asked last, by all files of the driver. After a colon: the fixture.
-NEW = ['survivors:edge', 'survivors:leak']
+NEW = ['objects:edge', 'objects:leak']
 
 
 class Driver:
@@ -106,7 +108,7 @@ insmod ./hamlyn.ko nics=1 && rmmod hamlyn || echo "not ok 1 - the module loads a
         names = NOTICE.get(os.path.basename(path), NOTICE_ELSE).split() + NEW
         if self.options.tests:
             names = self.options.tests.split(',')
-        return [n for n in names if n in SCRIPTS or os.path.exists(f'{ROOT}/selftests/{program_of(n)}.c')]
+        return [n for n in names if n in SCRIPTS or source_of(program_of(n))]
 
     def script(self, batch, tests=None):
         lines = ['cd /host']
@@ -147,7 +149,7 @@ echo "END {m.number}"''')
 
     def files(self, tests):
         files = ['--file', f'{self.work}/hamlyn.ko']
-        needed = {b for t in tests for b in self.needs(t)} | {f'selftests/{t}' for t in tests if t in SCRIPTS}
+        needed = {b for t in tests for b in self.needs(t)} | {PATHS[t] for t in tests if t in SCRIPTS}
         for name in sorted(needed) + [f for t in tests for f in OTHERS.get(t, [])]:
             files += ['--file', name]
         return files
@@ -368,7 +370,7 @@ class Uml(Driver):
 class Leaks(Uml):
     """On a kernel with kmemleak and page_owner. That all tests pass is known: what do they leave?"""
     WHERE = '(nothing is left of it)'
-    MORE = ['--file', 'selftests/leak-lib.sh', '--append', 'page_owner=on']
+    MORE = ['--file', 'selftests/kernel/leak-lib.sh', '--append', 'page_owner=on']
 
     def tests(self, path):
         """Each makes objects in ways of its own, or fails to."""

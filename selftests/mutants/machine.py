@@ -50,6 +50,14 @@ def write_changed(path, text):
         f.write(text)
 
 
+def source_of(program):
+    """Of a test program, in whichever folder of selftests/ it is; None if there is none."""
+    for folder, _, names in os.walk(f'{ROOT}/selftests'):
+        if f'{program}.c' in names:
+            return os.path.join(folder, f'{program}.c')
+    return None
+
+
 def program_of(test):
     return test.split(':')[0]
 

@@ -74,7 +74,7 @@ on_kernel() { # PART PROCESSORS MODULE-ARGS
 	local tests
 	tests=$(tests_of TESTS_BOTH TESTS_KERNEL)
 	run "$1" "$tests" --smp "$2" --module "$BUILD/k$KERNEL/hamlyn.ko" --module-args "$3" \
-		--file "$BUILD/k$KERNEL/hamlyn.ko" --script selftests/guest.sh \
+		--file "$BUILD/k$KERNEL/hamlyn.ko" --script selftests/kernel/guest.sh \
 		--append "hamlyn.tests=$(paste -sd, <<<"$tests")"
 }
 
@@ -91,12 +91,12 @@ part_embedded() {
 
 part_am() {
 	local file files=()
-	for file in "$BUILD"/am/* "$BUILD/hamlynctl" selftests/am-test.sh selftests/am-engine-test.sh; do
+	for file in "$BUILD"/am/* "$BUILD/hamlynctl" selftests/am/am-test.sh selftests/am/am-engine-test.sh; do
 		files+=(--file "$file")
 	done
 	run am lifecycle --smp 2 --module "$BUILD/k$KERNEL/hamlyn.ko" \
 		--module-args "engine=poll engines=1 nics=1 guesses=0" "${files[@]}" \
-		--script selftests/am-guest.sh
+		--script selftests/am/am-guest.sh
 }
 
 build() {

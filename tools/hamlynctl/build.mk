@@ -18,7 +18,7 @@ $(BUILD)/obj/ctl/%.o: tools/hamlynctl/%.c $(CTL_HDR)
 $(BUILD)/hamlynctl: $(CTL_OBJ)
 	$(CC) $(CTL_OBJ) $(LDFLAGS) $(ctl_libs) -o $@
 
-# For selftests/hamlynctl-test.sh in the guest: something to administrate, a terminal.
+# For selftests/tools/hamlynctl-test.sh in the guest: something to administrate, a terminal.
 $(BUILD)/hamlynctl-peer: tools/hamlynctl/test/peer.c $(BUILD)/libhamlyn.a $(LIB_HDR)
 	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -static $< $(BUILD)/libhamlyn.a -lpthread -o $@
 
