@@ -49,7 +49,7 @@ all: lib am examples tools
 # Each folder says how it is built, and in lines with "#:" what it builds. The order is that of
 # their variables.
 FRAGMENTS := driver libhamlyn libhamlyn/am libhamlyn/examples libhamlyn/man libhamlyn/python \
-	tools/am tools/hamlyn-run tools/hamlyn-perf tools/hamlynctl tools/demo \
+	tools/am tools/hamlyn-run tools/hamlyn-perf tools/hamlynctl tools/udev tools/demo \
 	selftests/unit selftests selftests/am selftests/fuzz tools/bench tools/layout
 include $(FRAGMENTS:%=%/build.mk)
 

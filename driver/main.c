@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Module: parameters, the NICs there are from the start. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/module.h>
 #include <linux/mm.h>
 
@@ -165,30 +167,30 @@ static int check_params(void)
 	int err = default_attr(&attr);
 
 	if (err)
-		pr_err("hamlyn: engine=%s: must be poll or inline\n", engine);
+		pr_err("engine=%s: must be poll or inline\n", engine);
 	if (!engines || engines > HML_MAX_ENGINES) {
-		pr_err("hamlyn: engines=%u: must be 1 to %u\n", engines,
+		pr_err("engines=%u: must be 1 to %u\n", engines,
 		       HML_MAX_ENGINES);
 		err = -EINVAL;
 	}
 	if (hml_placement_init(engine_cpus)) {
-		pr_err("hamlyn: engine_cpus=%s: must be a list of processors\n",
+		pr_err("engine_cpus=%s: must be a list of processors\n",
 		       engine_cpus);
 		err = -EINVAL;
 	}
 	if (nics > HML_MAX_NICS) {
-		pr_err("hamlyn: nics=%u: must be 0 to %u\n", nics,
+		pr_err("nics=%u: must be 0 to %u\n", nics,
 		       HML_MAX_NICS);
 		err = -EINVAL;
 	}
 	if (packet_size < HAMLYN_MIN_PACKET ||
 	    packet_size > HAMLYN_MAX_PACKET) {
-		pr_err("hamlyn: packet_size=%u: must be %u to %u\n",
+		pr_err("packet_size=%u: must be %u to %u\n",
 		       packet_size, HAMLYN_MIN_PACKET, HAMLYN_MAX_PACKET);
 		err = -EINVAL;
 	}
 	if (!max_slots || max_slots > HML_MAX_SLOTS) {
-		pr_err("hamlyn: max_slots=%u: must be 1 to %u\n", max_slots,
+		pr_err("max_slots=%u: must be 1 to %u\n", max_slots,
 		       HML_MAX_SLOTS);
 		err = -EINVAL;
 	}
@@ -212,7 +214,7 @@ static void __init create_nics(void)
 			put_device(&d->dev);
 			continue;
 		}
-		pr_err("hamlyn: %u of %u NICs made: %ld\n", i, nics,
+		pr_err("%u of %u NICs made: %ld\n", i, nics,
 		       PTR_ERR(d));
 		return;
 	}

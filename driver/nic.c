@@ -19,14 +19,6 @@
 
 #define DEFAULT_USER_TERMINI	1024
 
-static unsigned int dev_mode = 0666;
-module_param(dev_mode, uint, 0444);
-MODULE_PARM_DESC(dev_mode, "access rights of the device nodes (0666)");
-
-static unsigned int dev_gid;
-module_param(dev_gid, uint, 0444);
-MODULE_PARM_DESC(dev_gid, "group of the device nodes (0)");
-
 static dev_t hml_devt;
 
 /*
@@ -96,14 +88,15 @@ static struct class hml_class = {
 	.namespace = nic_namespace,
 };
 
-/* As with RDMA: who may use it is limited by keys and quotas, not by root. */
+/*
+ * As with RDMA, keys and quotas limit what a user can do, so anybody may open a NIC. A site that
+ * thinks otherwise says so in a udev rule.
+ */
 static char *devnode(HML_COMPAT_TYPE_DEV *dev, umode_t *mode, kuid_t *uid,
 		     kgid_t *gid)
 {
 	if (mode)
-		*mode = dev_mode & 0777;
-	if (gid)
-		*gid = make_kgid(&init_user_ns, dev_gid);
+		*mode = 0666;
 	return NULL;
 }
 

@@ -7,6 +7,8 @@
  * that it is on nobody's list. In inline mode there is no thread and need_kick
  * is always set.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/delay.h>
 #include <linux/freezer.h>
 #include <linux/kthread.h>

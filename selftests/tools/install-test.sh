@@ -133,6 +133,10 @@ perf_installed() {
 	"$root/usr/bin/hamlyn-perf" --version && [ -s "$root/usr/share/man/man1/hamlyn-perf.1" ]
 }
 
+udev_rule_installed() {
+	grep -q '^SUBSYSTEM=="hamlyn", .*MODE="0666"$' "$root/usr/lib/udev/rules.d/60-hamlyn.rules"
+}
+
 # Where the system's python3 looks, whether the folder is there already or not
 python_finds() {
 	local local=$work/local PATH=/usr/bin:$PATH
@@ -203,6 +207,7 @@ check "hamlyn/uapi_netlink.h compiles alone in C" compiles_alone hamlyn/uapi_net
 check "hamlyn/uapi_netlink.h compiles alone in C++" compiles_alone hamlyn/uapi_netlink.h c++
 check "hamlynctl is installed, with man page and completion" hamlynctl_installed
 check "hamlyn-perf is installed, with man page" perf_installed
+check "the udev rule is installed" udev_rule_installed
 for header in manager stream datagram tagged group gather barrier rendezvous channel; do
 	check "hamlyn/$header.h compiles alone in C" compiles_alone "hamlyn/$header.h" c
 	check "hamlyn/$header.h compiles alone in C++" compiles_alone "hamlyn/$header.h" c++
