@@ -222,10 +222,7 @@ static int do_nic_set(struct hml_context *c, union hml_arg *arg)
 	return hml_nic_set_checked(c, &arg->nic_set);
 }
 
-static int do_explain(struct hml_context *c, union hml_arg *arg)
-{
-	return hml_explain_get(c, &arg->explain);
-}
+static int do_explain(struct hml_context *c, union hml_arg *arg);
 
 /**
  * struct hml_ioctl - one ioctl
@@ -313,7 +310,12 @@ static const struct hml_ioctl ioctls[] = {
 	      false),
 	IOCTL_READS(AUDIT, hamlyn_audit, entries, do_audit),
 	IOCTL(NIC_SET, hamlyn_nic_set, watchdog_ms, do_nic_set, NULL, false),
-	IOCTL_READS(EXPLAIN, hamlyn_explain, text, do_explain),
+	[HAMLYN_CMD_EXPLAIN] = {
+		.size = sizeof(struct hamlyn_explain),
+		.min_size = offsetofend(struct hamlyn_explain, reserved),
+		.run = do_explain,
+		.reads = true,
+	},
 };
 
 /* @arg is what the caller gave, in its first @size bytes. */
@@ -353,8 +355,6 @@ static int run_ioctl(struct hml_context *c, const struct hml_ioctl *op,
 		return ret;
 	/* The first read counts, whatever the caller made of it since. */
 	arg.size = size;
-	if (op->run != do_explain)
-		hml_explain_nothing(c);
 	ret = run_arg(c, op, &arg, user, size);
 	/* There may have been a key in it. */
 	memzero_explicit(&arg, sizeof(arg));
@@ -362,36 +362,67 @@ static int run_ioctl(struct hml_context *c, const struct hml_ioctl *op,
 }
 
 /* Whoever may only read the node may look, and leaves all as it is. */
-static int check_mode(const struct file *file, const struct hml_ioctl *op)
+static int check_mode(struct hml_context *c, const struct hml_ioctl *op)
 {
-	if (op->reads || file->f_mode & FMODE_WRITE)
+	if (op->reads || c->writable)
 		return 0;
-	hml_explain(file->private_data,
-		    "the device is open for reading only: this needs O_RDWR");
+	hml_explain(c, "the device is open for reading only: this needs O_RDWR");
 	return -EBADF;
+}
+
+static int run_command(struct hml_context *c, u32 nr, void __user *arg)
+{
+	int ret;
+
+	if (nr >= ARRAY_SIZE(ioctls))
+		return -ENOTTY;
+	nr = array_index_nospec(nr, ARRAY_SIZE(ioctls));
+	if (!ioctls[nr].run)
+		return -ENOTTY;
+	ret = check_mode(c, &ioctls[nr]);
+	if (ret)
+		return ret;
+	return run_ioctl(c, &ioctls[nr], arg);
+}
+
+/* What it has to say, as much of it as fits. */
+static int tell(struct hml_explainer *e, const struct hamlyn_explain *arg)
+{
+	size_t n = min_t(size_t, arg->text_size, sizeof(e->text));
+
+	e->text[n - 1] = 0;
+	return copy_to_user(u64_to_user_ptr(arg->text), e->text, strlen(e->text) + 1) ? -EFAULT : 0;
+}
+
+/* Not of itself: there is one text, and one call to tell it. */
+static int do_explain(struct hml_context *c, union hml_arg *arg)
+{
+	const struct hamlyn_explain *explain = &arg->explain;
+	struct hml_explainer e;
+	int ret;
+
+	if (explain->reserved || !explain->text_size || explain->command == HAMLYN_CMD_EXPLAIN ||
+	    explain->command == HAMLYN_CMD_KICK)
+		return -EINVAL;
+	hml_explain_begin(c, &e);
+	ret = run_command(c, explain->command, u64_to_user_ptr(explain->argument));
+	hml_explain_end(c, &e);
+	return ret && tell(&e, explain) ? -EFAULT : ret;
 }
 
 static long hml_fop_ioctl(struct file *file, unsigned int cmd,
 			  unsigned long arg)
 {
 	struct hml_context *c = file->private_data;
-	u32 nr = _IOC_NR(cmd);
-	int ret;
 
 	BUILD_BUG_ON(ARRAY_SIZE(ioctls) != HAMLYN_CMD_EXPLAIN + 1);
 
 	if (cmd == HAMLYN_IOC_KICK)
 		return arg > HML_MAX_IDS ? -ENOENT :
 					   hml_doorbell_ring(c, arg);
-	if (cmd != _IO(HAMLYN_IOC_TYPE, nr) || nr >= ARRAY_SIZE(ioctls))
+	if (cmd != _IO(HAMLYN_IOC_TYPE, _IOC_NR(cmd)))
 		return -ENOTTY;
-	nr = array_index_nospec(nr, ARRAY_SIZE(ioctls));
-	if (!ioctls[nr].run)
-		return -ENOTTY;
-	ret = check_mode(file, &ioctls[nr]);
-	if (ret)
-		return ret;
-	return run_ioctl(c, &ioctls[nr], (void __user *)arg);
+	return run_command(c, _IOC_NR(cmd), (void __user *)arg);
 }
 
 /*
@@ -458,6 +489,7 @@ static struct hml_context *context_new(struct hml_device *d)
 	xa_init_flags(&c->termini, XA_FLAGS_ALLOC);
 	xa_init_flags(&c->watches, XA_FLAGS_ALLOC);
 	raw_spin_lock_init(&c->explain_lock);
+	c->explainers = RB_ROOT;
 	init_waitqueue_head(&c->wait);
 	INIT_DELAYED_WORK(&c->waking, hml_nq_wake_polls);
 	c->uid = current_euid();
@@ -663,6 +695,7 @@ static int open_in(struct hml_device *d, const struct net *net,
 	c = context_new(d);
 	if (!c)
 		return -ENOMEM;
+	c->writable = file->f_mode & FMODE_WRITE;
 	err = begin_paying(c);
 	if (err)
 		goto err_free;

@@ -37,6 +37,7 @@ struct hml_term;
  * @comm: its name then
  * @lock: protects the tables, the users counts and the bindings. Taken under
  *	mmap_lock (mmap); so no user memory is touched under it.
+ * @writable: it may change things: open for writing; constant
  * @closing: the file is being closed: whoever found it before has no business
  *	here; under @lock
  * @areas: struct hml_area by id
@@ -47,8 +48,8 @@ struct hml_term;
  *	in sections
  * @watches: struct hml_watch by id
  * @audit: packets discarded at its slots
- * @explain_lock: protects @explanation
- * @explanation: why the last call failed
+ * @explain_lock: protects @explainers; taken alone
+ * @explainers: struct hml_explainer by task: calls that are to say why they fail
  * @crowded: once too many have polled it
  * @wait: poll() sleeps here until any NQ has an entry
  * @waking: wakes them in the background, later if the account is overdrawn; queued with a
@@ -66,6 +67,7 @@ struct hml_context {
 	struct pid *pid;
 	char comm[TASK_COMM_LEN];
 	struct mutex lock;
+	bool writable;
 	bool closing;
 	struct xarray areas;
 	struct xarray nqs;
@@ -75,7 +77,7 @@ struct hml_context {
 	struct xarray watches;
 	struct hml_audit *audit;
 	raw_spinlock_t explain_lock;
-	char explanation[HAMLYN_EXPLAIN_BYTES];
+	struct rb_root explainers;
 	bool crowded;
 	wait_queue_head_t wait;
 	struct delayed_work waking;

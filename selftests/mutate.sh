@@ -315,11 +315,11 @@ import-undo    vm uapi_size                 driver/chardev.c     s/\.undo = undo
 watch-undo     vm uapi_size                 driver/chardev.c     s/do_watch, undo_watch, true),/do_watch, NULL, true),/
 ioctl-size     vm uapi_size                 driver/chardev.c     s/if (size < op->min_size)/if (0)/
 kick-range     vm uapi_size                 driver/chardev.c     s/return arg > HML_MAX_IDS ? -ENOENT :/return 0 ? -ENOENT :/
-explain-form   vm uapi_size                 driver/explain.c     s/if (arg->reserved)/if (0)/
-explain-once   vm limits                    driver/explain.c     s/\*explanation_of(c) = 0;//
-explain-text   vm limits                    driver/explain.c     s/strscpy_pad(explanation_of(c), text, sizeof(c->explanation));//
+explain-form   vm uapi_size                 driver/chardev.c     s/if (explain->reserved ||/if (/
+explain-self   vm uapi_size                 driver/explain.c     s/if (task == e->task)/if (1)/
+explain-text   vm limits                    driver/explain.c     s/vscnprintf(e->text, sizeof(e->text), format, args);//
 open-netns     vm hostile_admin             driver/chardev.c     s/if (!in_namespace(d, net))/if (0)/
-open-read      vm hostile_open              driver/chardev.c     s/if (op->reads || file->f_mode \& FMODE_WRITE)/if (1)/
+open-read      vm hostile_open              driver/chardev.c     s/if (op->reads || c->writable)/if (1)/
 open-worker    vm hostile_open              driver/chardev.c     s/if (likely(!(current->flags \& PF_IO_WORKER)))/if (1)/
 clear-slot     vm hostile_remains           driver/object/slot.c s/^\tkfree_sensitive(s);/\tkfree(s);/
 clear-watch    vm hostile_remains           driver/object/watch.c s/^\tkfree_sensitive(w);/\tkfree(w);/

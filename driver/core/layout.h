@@ -161,10 +161,13 @@
 	OFFSET(hamlyn_nic_set, flags, 4) \
 	OFFSET(hamlyn_nic_set, state, 8) \
 	OFFSET(hamlyn_nic_set, watchdog_ms, 12) \
-	SIZE(hamlyn_explain, 264) \
+	SIZE(hamlyn_explain, 32) \
 	OFFSET(hamlyn_explain, size, 0) \
-	OFFSET(hamlyn_explain, reserved, 4) \
-	OFFSET(hamlyn_explain, text, 8)
+	OFFSET(hamlyn_explain, command, 4) \
+	OFFSET(hamlyn_explain, argument, 8) \
+	OFFSET(hamlyn_explain, text, 16) \
+	OFFSET(hamlyn_explain, text_size, 24) \
+	OFFSET(hamlyn_explain, reserved, 28)
 
 /* mapped memory and the packet header */
 #define HML_LAYOUT_MAPPED(SIZE, OFFSET) \

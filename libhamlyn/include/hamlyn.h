@@ -186,9 +186,10 @@ int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
  * @size: bytes at @text, at least 1; a longer text is truncated.
  *	HAMLYN_EXPLAIN_BYTES are always enough
  *
- * It describes the last call on @dev, by any thread, that created, changed or destroyed an
- * object, or read the audit; the text is "" if that call succeeded. So call it before the
- * next such call. Each text is returned once.
+ * It describes the calling thread's last call that created, changed or destroyed an object, or
+ * read the audit, if that was on @dev; the text is "" if that call succeeded. What other threads
+ * do meanwhile does not change it. So call it before the next such call. Each text is returned
+ * once.
  *
  * Return: 0, or -EINVAL if @size is 0.
  */

@@ -670,10 +670,46 @@ static __attribute__((noinline)) void tell_made_key(unsigned long request,
 		ht_tell_key(rekey->key);
 }
 
+static __thread struct {
+	bool wanted;
+	char text[HAMLYN_EXPLAIN_BYTES];
+} raw_why;
+
+void ht_raw_explain(bool wanted)
+{
+	raw_why.wanted = wanted;
+	raw_why.text[0] = 0;
+}
+
+const char *ht_raw_why(void)
+{
+	return raw_why.text;
+}
+
+int ht_raw_explained(int fd, unsigned long request, void *arg, char *text, uint32_t size)
+{
+	struct hamlyn_explain explain = {
+		.size = sizeof(explain), .command = _IOC_NR(request), .argument = (uintptr_t)arg,
+		.text = (uintptr_t)text, .text_size = size,
+	};
+
+	return ioctl(fd, HAMLYN_IOC_EXPLAIN, &explain) < 0 ? -errno : 0;
+}
+
+static int raw(int fd, unsigned long request, void *arg)
+{
+	if (!raw_why.wanted || request == HAMLYN_IOC_KICK || request == HAMLYN_IOC_EXPLAIN)
+		return ioctl(fd, request, arg) < 0 ? -errno : 0;
+	raw_why.text[0] = 0;
+	return ht_raw_explained(fd, request, arg, raw_why.text, sizeof(raw_why.text));
+}
+
 int ht_raw(int fd, unsigned long request, void *arg)
 {
-	if (ioctl(fd, request, arg) < 0)
-		return -errno;
+	int ret = raw(fd, request, arg);
+
+	if (ret)
+		return ret;
 	tell_made_key(request, arg);
 	return 0;
 }

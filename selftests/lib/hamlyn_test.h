@@ -247,6 +247,13 @@ int ht_raw_open(void);
 /* ioctl() with errno as a negative return value. */
 int ht_raw(int fd, unsigned long request, void *arg);
 
+/* The same by EXPLAIN. */
+int ht_raw_explained(int fd, unsigned long request, void *arg, char *text, uint32_t size);
+/* From here on this thread's ht_raw() asks why it fails; */
+void ht_raw_explain(bool wanted);
+/* and this is why the last one did, or "". */
+const char *ht_raw_why(void);
+
 /* Any of the four commands that take struct hamlyn_id. */
 int ht_raw_id(int fd, unsigned long request, uint32_t id);
 

@@ -165,16 +165,6 @@ static inline int rekey(struct party *p, uint64_t key)
 	return ret;
 }
 
-/* Why did the last call fail? Empty if there is nothing to say. */
-static inline const char *explained(int fd)
-{
-	static struct hamlyn_explain arg;
-
-	memset(&arg, 0, sizeof(arg));
-	arg.size = sizeof(arg);
-	return ht_raw(fd, HAMLYN_IOC_EXPLAIN, &arg) ? "?" : arg.text;
-}
-
 /* ---- users -------------------------------------------------------------- */
 
 /*

@@ -742,19 +742,27 @@ struct hamlyn_nic_set {
 #define HAMLYN_EXPLAIN_BYTES	256
 
 /**
- * struct hamlyn_explain - HAMLYN_IOC_EXPLAIN: why did the last call fail?
+ * struct hamlyn_explain - HAMLYN_IOC_EXPLAIN: make a call that says why it fails
  * @size: size of this structure
+ * @command: HAMLYN_CMD_*, any but KICK and EXPLAIN
+ * @argument: address of that call's argument
+ * @text: address of a buffer of the caller's
+ * @text_size: bytes there, at least 1; a longer text is truncated.
+ *	HAMLYN_EXPLAIN_BYTES are always enough
  * @reserved: must be zero
- * @text: out: what was wrong and what is allowed, NUL-terminated; empty if
- *	there is nothing to say beyond the errno
  *
- * Explains the last ioctl() through this open file, and is empty if that succeeded; so
- * ask before the next ioctl(). KICK and mmap() leave the text alone. It is told once.
+ * The same as the call itself, with the same result. Where that is an errno, the kernel has
+ * written to @text what was wrong and what is allowed, NUL-terminated; empty if there is
+ * nothing to say beyond the errno. EFAULT if it could not be written. As the buffer belongs to
+ * the call, threads that share the open file do not see each other's.
  */
 struct hamlyn_explain {
 	__u32 size;
+	__u32 command;
+	__aligned_u64 argument;
+	__aligned_u64 text;
+	__u32 text_size;
 	__u32 reserved;
-	char text[HAMLYN_EXPLAIN_BYTES];
 };
 
 /* ---- mapped memory ------------------------------------------------------ */

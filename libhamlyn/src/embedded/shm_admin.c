@@ -115,10 +115,10 @@ int h__shm_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set)
 			   HAMLYN_NIC_FEED) ||
 	    set->state > HAMLYN_NIC_DOWN ||
 	    set->watchdog_ms > HAMLYN_MAX_WATCHDOG_MS)
-		return h__because(dev, -EINVAL,
-				  "flags %#x, state %u or watchdog_ms %u is none; at most %u ms",
-				  set->flags, set->state, set->watchdog_ms,
-				  HAMLYN_MAX_WATCHDOG_MS);
+		return h__refuse(dev, -EINVAL,
+				 "flags %#x, state %u or watchdog_ms %u is none; at most %u ms",
+				 set->flags, set->state, set->watchdog_ms,
+				 HAMLYN_MAX_WATCHDOG_MS);
 	err = h__shm_lock(dev);
 	if (err)
 		return err;

@@ -136,8 +136,8 @@ static int record_nq(struct h_nq *nq, u32 area, char *mem)
 		rec = free_nq(shm->seg);
 	}
 	if (!rec) {
-		err = h__because(nq->dev, -ENOSPC,
-				 "the segment has %u NQs already", SHM_MAX_NQS);
+		err = h__refuse(nq->dev, -ENOSPC,
+				"the segment has %u NQs already", SHM_MAX_NQS);
 		goto unlock;
 	}
 	rec->area = area;
@@ -361,9 +361,9 @@ static int make_slot(struct h_slot *s, const struct h_slot_attr *at,
 		rec = free_slot(shm->seg);
 	}
 	if (!rec)
-		return h__because(s->dev, -ENOSPC,
-				  "the segment has %u slots already",
-				  SHM_MAX_SLOTS);
+		return h__refuse(s->dev, -ENOSPC,
+				 "the segment has %u slots already",
+				 SHM_MAX_SLOTS);
 	s->number = (u32)(rec - shm->seg->slots);
 	WRITE_ONCE(rec->owner, shm->attach + 1);
 	rec->slot = (struct hml_slot) {
@@ -491,8 +491,8 @@ static int shm_terminus_create(struct h_terminus *t,
 	}
 	h__shm_unlock(t->dev);
 	if (err) {
-		h__because(t->dev, err, "the segment has %u termini already",
-			   SHM_MAX_TERMINI);
+		h__refuse(t->dev, err, "the segment has %u termini already",
+			  SHM_MAX_TERMINI);
 		goto err_free;
 	}
 	hml_guard_begin(&s->core.sender.guard, &s->shm->bucket, (u64)h__now_ns());

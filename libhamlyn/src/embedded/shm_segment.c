@@ -197,8 +197,8 @@ int h__shm_lock(struct h_dev *dev)
 			      LOCK_WAIT_NS, true);
 
 	if (err == -ETIMEDOUT)
-		h__because(dev, err,
-			   "a process was stopped while it changed the segment");
+		h__refuse(dev, err,
+			  "a process was stopped while it changed the segment");
 	return err;
 }
 

@@ -53,22 +53,22 @@ static int no_room(struct h_dev *dev, u64 pages)
 	u64 page, run = 0, unused = 0, longest = 0;
 
 	if (free_record(shm) == SHM_MAX_AREAS)
-		return h__because(dev, -ENOSPC,
-				  "the segment has %u areas and NQs already",
-				  SHM_MAX_AREAS);
+		return h__refuse(dev, -ENOSPC,
+				 "the segment has %u areas and NQs already",
+				 SHM_MAX_AREAS);
 	for (page = shm->data_first; page < shm->pages; page++) {
 		run = owner[page] ? 0 : run + 1;
 		unused += run != 0;
 		if (run > longest)
 			longest = run;
 	}
-	return h__because(dev, -ENOSPC,
-			  "%llu KiB asked for, %llu KiB free, %llu KiB in one piece: " SIZE_ADVICE,
-			  (unsigned long long)pages * (SHM_PAGE / 1024),
-			  (unsigned long long)unused * (SHM_PAGE / 1024),
-			  (unsigned long long)longest * (SHM_PAGE / 1024),
-			  (unsigned long long)mebibytes(shm->pages + pages),
-			  (unsigned long long)mebibytes(shm->pages));
+	return h__refuse(dev, -ENOSPC,
+			 "%llu KiB asked for, %llu KiB free, %llu KiB in one piece: " SIZE_ADVICE,
+			 (unsigned long long)pages * (SHM_PAGE / 1024),
+			 (unsigned long long)unused * (SHM_PAGE / 1024),
+			 (unsigned long long)longest * (SHM_PAGE / 1024),
+			 (unsigned long long)mebibytes(shm->pages + pages),
+			 (unsigned long long)mebibytes(shm->pages));
 }
 
 static int take_run(struct h_dev *dev, u64 pages, u64 align, u32 *area)
@@ -263,8 +263,8 @@ int h__shm_quiesce_long(struct h_dev *dev, bool *locked)
 	h__shm_unlock(dev);
 	err = h__shm_quiesce(dev, SHM_REVOKE_NS);
 	if (err)
-		h__because(dev, err,
-			   "a process was stopped while it sent something");
+		h__refuse(dev, err,
+			  "a process was stopped while it sent something");
 	again = h__shm_lock(dev);
 	*locked = !again;
 	return err ? err : again;

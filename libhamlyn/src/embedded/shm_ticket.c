@@ -149,18 +149,18 @@ int h__shm_terminus_import(struct h_terminus *t, int fd, uint32_t *index,
 	u32 i;
 
 	if (err == -ENOKEY)
-		return h__because(t->dev, err,
-				  "slot %u was destroyed or rekeyed", f.slot);
+		return h__refuse(t->dev, err,
+				 "slot %u was destroyed or rekeyed", f.slot);
 	if (err)
-		return h__because(t->dev, err,
-				  "no descriptor of a ticket, or of another segment");
+		return h__refuse(t->dev, err,
+				 "no descriptor of a ticket, or of another segment");
 	i = free_index(&s->core);
 	if (i == s->core.ticket_count) {
 		err = grow(s);
 		if (err == -ENOSPC)
-			return h__because(t->dev, err,
-					  "the terminus has %u tickets already",
-					  HAMLYN_MAX_TICKETS);
+			return h__refuse(t->dev, err,
+					 "the terminus has %u tickets already",
+					 HAMLYN_MAX_TICKETS);
 		if (err)
 			return err;
 	}

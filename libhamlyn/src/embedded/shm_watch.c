@@ -354,12 +354,12 @@ static int make_watch(struct h_watch *hw, const struct h_ticket *k, bool ticket,
 		w = free_record(shm->seg);
 	}
 	if (!w)
-		return h__because(dev, -ENOSPC,
-				  "the segment has %u watches already",
-				  SHM_MAX_WATCHES);
+		return h__refuse(dev, -ENOSPC,
+				 "the segment has %u watches already",
+				 SHM_MAX_WATCHES);
 	err = fill(shm, w, hw, k, ticket, cookie);
 	if (err)
-		return h__because(dev, err, "the slot was claimed before");
+		return h__refuse(dev, err, "the slot was claimed before");
 	hw->id = (u32)(w - shm->seg->watches);
 	if (gone(dev, w, &d))
 		tell(shm, hw->id);
@@ -377,14 +377,14 @@ int h__shm_watch(struct h_watch *hw, const struct h_ticket *k, int fd,
 	if (ticket) {
 		err = h__shm_ticket_of_fd(shm, fd, &of_fd);
 		if (err)
-			return h__because(hw->dev, err,
-					  "no descriptor of a ticket, or of another segment");
+			return h__refuse(hw->dev, err,
+					 "no descriptor of a ticket, or of another segment");
 		k = &of_fd;
 	}
 	/* As in count_reject(): a ticket is no guess. */
 	if (!ticket && hml_bucket_until(&shm->bucket, (u64)h__now_ns()))
-		return h__because(hw->dev, -EAGAIN,
-				  "held back: this process guesses keys");
+		return h__refuse(hw->dev, -EAGAIN,
+				 "held back: this process guesses keys");
 	err = h__shm_lock(hw->dev);
 	if (err)
 		return err;

@@ -195,6 +195,7 @@ static int open_named(struct h_dev *dev)
 
 static int open_as(const char *name, struct h_dev **out)
 {
+	static uint64_t serial;
 	struct h_dev *dev;
 	int err;
 
@@ -202,6 +203,7 @@ static int open_as(const char *name, struct h_dev **out)
 	if (!dev)
 		return -ENOMEM;
 	dev->fd = -1;
+	dev->serial = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
 	dev->pid = getpid();
 	dev->name = strdup(name);
 	if (!dev->name) {
@@ -372,8 +374,7 @@ int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
 void h__dev_lock(struct h_dev *dev)
 {
 	h__lock(&dev->lock);
-	dev->why[0] = 0;
-	dev->why_ours = false;
+	*h__why_text(dev) = 0;
 }
 
 const struct hamlyn_query *h__dev_limits(const struct h_dev *dev)
@@ -442,81 +443,59 @@ bool h__dev_changing(struct h_dev *dev)
 	return changing;
 }
 
-static void write_why(struct h_dev *dev, const char *format, va_list args)
+/* Of the calling thread's last call that may be asked about, and on which device it was. */
+static __thread struct {
+	uint64_t dev;
+	char text[HAMLYN_EXPLAIN_BYTES];
+} why;
+
+static bool is_about(const struct h_dev *dev)
 {
-	vsnprintf(dev->why, sizeof(dev->why), format, args);
-	dev->why_ours = true;
-	h__log(H_LOG_INFO, "%.60s: %s", dev->name, dev->why);
+	return why.dev == dev->serial;
 }
 
-int h__because(struct h_dev *dev, int err, const char *format, ...)
+char *h__why_text(const struct h_dev *dev)
 {
-	va_list args;
-
-	va_start(args, format);
-	write_why(dev, format, args);
-	va_end(args);
-	return err;
+	why.dev = dev->serial;
+	return why.text;
 }
 
 int h__refuse(struct h_dev *dev, int err, const char *format, ...)
 {
 	va_list args;
 
-	h__lock(&dev->lock);
 	va_start(args, format);
-	write_why(dev, format, args);
+	vsnprintf(h__why_text(dev), sizeof(why.text), format, args);
 	va_end(args);
-	h__unlock(&dev->lock);
+	h__log(H_LOG_INFO, "%.60s: %s", dev->name, why.text);
 	return err;
 }
 
-/* dev->lock held. */
-static int fetch_why(struct h_dev *dev, char *why)
+/* Each call forgets why the one before it failed, and those that undo are calls as well. */
+void h__why_keep(struct h_dev *dev, struct h_why *kept)
 {
-	if (!dev->why_ours && dev->ops->explain)
-		return dev->ops->explain(dev, why);
-	memcpy(why, dev->why, sizeof(dev->why));
-	return 0;
+	snprintf(kept->text, sizeof(kept->text), "%s", is_about(dev) ? why.text : "");
 }
 
-/*
- * Each call forgets why the one before it failed, and those that undo are calls as well.
- * The kernel forgets, too: what it knows is fetched before, and said in its place.
- */
-void h__why_keep(struct h_dev *dev, struct h_why *why)
+/* If it is another device that has something to say, that stays. */
+void h__why_restore(struct h_dev *dev, const struct h_why *kept)
 {
-	h__lock(&dev->lock);
-	if (fetch_why(dev, why->text))
-		why->text[0] = 0;
-	h__unlock(&dev->lock);
-}
-
-void h__why_restore(struct h_dev *dev, const struct h_why *why)
-{
-	h__lock(&dev->lock);
-	memcpy(dev->why, why->text, sizeof(dev->why));
-	dev->why_ours = true;
-	h__unlock(&dev->lock);
+	if (kept->text[0] || is_about(dev))
+		snprintf(h__why_text(dev), sizeof(why.text), "%s", kept->text);
 }
 
 int h_explain(struct h_dev *dev, char *text, size_t size)
 {
-	char why[HAMLYN_EXPLAIN_BYTES];
-	int err;
-
 	if (!size)
 		return -EINVAL;
 	if (!dev) {
 		h__early_read(text, size);
 		return 0;
 	}
-	h__lock(&dev->lock);
-	err = fetch_why(dev, why);
-	dev->why[0] = 0;
-	h__unlock(&dev->lock);
-	snprintf(text, size, "%s", err ? "" : why);
-	return err;
+	snprintf(text, size, "%s", is_about(dev) ? why.text : "");
+	if (is_about(dev))
+		why.text[0] = 0;
+	return 0;
 }
 
 /* ---- counters ---- */

@@ -101,7 +101,6 @@ struct h_dev_ops {
 	int (*audit)(struct h_dev *dev, struct hamlyn_audit_entry *entries,
 		     uint32_t count, uint64_t *sequence);
 	int (*nic_set)(struct h_dev *dev, const struct hamlyn_nic_set *set);
-	int (*explain)(struct h_dev *dev, char *text);
 	int64_t (*send)(struct h_terminus *t, const struct h_msg *m);
 	int64_t (*send_meta)(struct h_terminus *t, const struct h_ticket *k,
 			     const void *data, size_t length,
@@ -126,8 +125,7 @@ struct h_dev {
 	struct h_dev *next_open;
 	void *priv;		/* embedded device only */
 	struct hamlyn_query limits;
-	char why[HAMLYN_EXPLAIN_BYTES];	/* why the last call failed; lock */
-	bool why_ours;		/* nobody else knows better; lock */
+	uint64_t serial;	/* no other device of this process has or had it */
 };
 
 /* A tag's area is needed when the tag is bound anew. Parallel to t->tags. */
@@ -163,9 +161,8 @@ size_t h__huge_page_size(void);
 void *h__map_aligned(size_t length, int fd, uint64_t offset, int flags);
 size_t h__mapped_page_size(const void *addr, size_t length);
 
-/* h__refuse() with dev->lock held. */
-int h__because(struct h_dev *dev, int err, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+/* HAMLYN_EXPLAIN_BYTES of the calling thread's, for why its call on @dev fails. */
+char *h__why_text(const struct h_dev *dev);
 
 /* Flags of a ticket: none, or H_TICKET_IMPORTED and an index. */
 static inline uint32_t h__ticket_index(const struct h_ticket *k)

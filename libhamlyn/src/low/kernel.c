@@ -10,9 +10,18 @@
 #include "low/device.h"
 #include "low/msan.h"
 
+/* If it fails, the kernel tells the calling thread why. */
 static int call(const struct h_dev *dev, unsigned long request, void *arg)
 {
-	if (ioctl(dev->fd, request, arg) < 0)
+	struct hamlyn_explain explain = {
+		.size = sizeof(explain),
+		.command = _IOC_NR(request),
+		.argument = (uintptr_t)arg,
+		.text = (uintptr_t)h__why_text(dev),
+		.text_size = HAMLYN_EXPLAIN_BYTES,
+	};
+
+	if (ioctl(dev->fd, HAMLYN_IOC_EXPLAIN, &explain) < 0)
 		return -errno;
 	/* All arguments begin with their size. */
 	h__filled(arg, *(const uint32_t *)arg);
@@ -401,16 +410,6 @@ static int kernel_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set)
 	return call(dev, HAMLYN_IOC_NIC_SET, &arg);
 }
 
-static int kernel_explain(struct h_dev *dev, char *text)
-{
-	struct hamlyn_explain arg = { .size = sizeof(arg) };
-	int err = call(dev, HAMLYN_IOC_EXPLAIN, &arg);
-
-	if (!err)
-		memcpy(text, arg.text, sizeof(arg.text));
-	return err;
-}
-
 static int kernel_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 {
 	struct hamlyn_wait arg = {
@@ -420,7 +419,7 @@ static int kernel_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 		.deadline_ns = deadline_ns,
 	};
 
-	return call(nq->dev, HAMLYN_IOC_WAIT, &arg);
+	return ioctl(nq->dev->fd, HAMLYN_IOC_WAIT, &arg) < 0 ? -errno : 0;
 }
 
 static const struct h_dev_ops kernel_ops = {
@@ -448,7 +447,6 @@ static const struct h_dev_ops kernel_ops = {
 	.unwatch = kernel_unwatch,
 	.audit = kernel_audit,
 	.nic_set = kernel_nic_set,
-	.explain = kernel_explain,
 	.nq_sleep = kernel_nq_sleep,
 };
 

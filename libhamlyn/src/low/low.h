@@ -105,7 +105,7 @@ struct h_why {
 void h__why_keep(struct h_dev *dev, struct h_why *why);
 void h__why_restore(struct h_dev *dev, const struct h_why *why);
 
-/* Explain @err to h_explain(), and return it. */
+/* Explain @err to h_explain() of the calling thread, and return it. */
 int h__refuse(struct h_dev *dev, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

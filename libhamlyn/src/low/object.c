@@ -72,9 +72,9 @@ int h_area_remove(struct h_area *a)
 
 	h__dev_lock(dev);
 	if (a->users)
-		err = h__because(dev, -EBUSY,
-				 "%u slots and send buffer tags use this area",
-				 a->users);
+		err = h__refuse(dev, -EBUSY,
+				"%u slots and send buffer tags use this area",
+				a->users);
 	else
 		err = dev->ops->area_remove(a);
 	if (!err) {
@@ -162,8 +162,8 @@ int h_nq_destroy(struct h_nq *nq)
 
 	h__dev_lock(dev);
 	if (nq->users)
-		err = h__because(dev, -EBUSY,
-				 "%u slots and watches use this NQ", nq->users);
+		err = h__refuse(dev, -EBUSY,
+				"%u slots and watches use this NQ", nq->users);
 	else
 		err = dev->ops->nq_destroy(nq);
 	if (!err) {

@@ -56,7 +56,12 @@ static int act_query(void)
 
 static int act_explain(void)
 {
-	struct hamlyn_explain arg = { .size = sizeof(arg) };
+	static char text[HAMLYN_EXPLAIN_BYTES];
+	struct hamlyn_query query = { .size = sizeof(query) };
+	struct hamlyn_explain arg = {
+		.size = sizeof(arg), .command = HAMLYN_CMD_QUERY, .argument = (uintptr_t)&query,
+		.text = (uintptr_t)text, .text_size = sizeof(text),
+	};
 
 	return do_ioctl(HAMLYN_IOC_EXPLAIN, &arg);
 }

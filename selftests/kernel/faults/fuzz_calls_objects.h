@@ -372,8 +372,20 @@ static void op_nic_set(struct thread *t)
 
 static void op_explain(struct thread *t)
 {
-	struct hamlyn_explain arg = { 0 };
+	static char text[HAMLYN_EXPLAIN_BYTES];
+	struct hamlyn_query query = { .size = sizeof(query) };
+	struct hamlyn_explain arg = {
+		.command = HAMLYN_CMD_QUERY,
+		.argument = (uintptr_t)&query,
+		.text = one_in(t, 16) ? 1 : (uintptr_t)text,
+		.text_size = sizeof(text),
+	};
 
+	/* Anything else fails, and makes or ends nothing that others count on. */
+	if (one_in(t, 2)) {
+		query.size = sizeof(query.size);
+		arg.command = below(t, HAMLYN_CMD_EXPLAIN + 2);
+	}
 	call(t, K_EXPLAIN, &arg);
 }
 

@@ -38,6 +38,7 @@ static int take_from_both(void *arg)
 	int err, mib;
 
 	(void)arg;
+	ht_raw_explain(true);
 	if (one < 0 || other < 0)
 		return 1;
 	mib = take_all(one, &err);
@@ -49,7 +50,7 @@ static int take_from_both(void *arg)
 	if (mib > 2 * (int)(CHUNK >> 20) || err != -EDQUOT)
 		return 3;
 	/* Which limit, what was asked for, and whose it is. */
-	why = explained(other);
+	why = ht_raw_why();
 	if (!strstr(why, "all NICs: 16384 KiB asked for"))
 		return 4;
 	return strstr(why, "of the user's") ? 0 : 5;
@@ -116,8 +117,9 @@ TEST(a_nic_has_no_more_memory_than_its_limit_not_even_for_root)
 	ASSERT_LE(0, fd);
 	had = nic_limit(2 * CHUNK + PAGE);
 	ASSERT_NE(0, had);
+	ht_raw_explain(true);
 	mib = take_all(fd, &err);
-	EXPECT_NE(0, strlen(explained(fd)));
+	EXPECT_NE(0, strlen(ht_raw_why()));
 	/* There may be more than is allowed now: it stays, and nothing is added. */
 	EXPECT_EQ(2 * CHUNK + PAGE, nic_limit(CHUNK));
 	below = take_all(fd, &lowered);
@@ -298,6 +300,7 @@ static int come_last(void *arg)
 	int i;
 
 	(void)arg;
+	ht_raw_explain(true);
 	if (party_open(&p))
 		return 1;
 	if (make_termini(p.fd, 8) != 8)
@@ -306,14 +309,14 @@ static int come_last(void *arg)
 		if (ht_raw_slot_create(p.fd, p.area.area, 1, HAMLYN_NONE, &slot))
 			return 3;
 	if (ht_raw_area_alloc(p.fd, WIRED, &area, NULL)) {
-		fprintf(stderr, "# %s\n", explained(p.fd));
+		fprintf(stderr, "# %s\n", ht_raw_why());
 		return 4;
 	}
 	memory = mmap(NULL, WIRED, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	added.addr = (uintptr_t)memory;
 	if (memory == MAP_FAILED || ht_raw(p.fd, HAMLYN_IOC_AREA_ADD, &added)) {
-		fprintf(stderr, "# %s\n", explained(p.fd));
+		fprintf(stderr, "# %s\n", ht_raw_why());
 		return 5;
 	}
 	trb = to_party(&p);

@@ -7,6 +7,7 @@
 #include "hamlyn_test.h"
 
 #include <linux/aio_abi.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
@@ -125,6 +126,20 @@ static int fill_query(FIXTURE_DATA(uapi_size) *self, union argument *a)
 {
 	(void)self;
 	(void)a;
+	return 0;
+}
+
+/* Of a call that succeeds. */
+static int fill_explain(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	static struct hamlyn_query query = { .size = sizeof(query) };
+	static char text[HAMLYN_EXPLAIN_BYTES];
+
+	(void)self;
+	a->explain.command = HAMLYN_CMD_QUERY;
+	a->explain.argument = (uintptr_t)&query;
+	a->explain.text = (uintptr_t)text;
+	a->explain.text_size = sizeof(text);
 	return 0;
 }
 
@@ -380,7 +395,7 @@ static const struct command commands[] = {
 	{ COMMAND(NIC_SET, nic_set, 16), .fill = fill_query,
 	  FLAGS(nic_set, HAMLYN_NIC_SET_STATE | HAMLYN_NIC_SET_WATCHDOG |
 			 HAMLYN_NIC_FEED) },
-	{ COMMAND(EXPLAIN, explain, 264), .fill = fill_query,
+	{ COMMAND(EXPLAIN, explain, 32), .fill = fill_explain,
 	  ZERO(explain, reserved) },
 };
 
@@ -1019,6 +1034,91 @@ TEST_F(uapi_size, kick_takes_the_id_itself)
 				  (void *)(0x100000000UL + self->terminus)));
 	EXPECT_EQ(-ENOENT, ht_raw(self->fd, HAMLYN_IOC_KICK,
 				  (void *)UINTPTR_MAX));
+}
+
+/* ---- why a call fails ---------------------------------------------------- */
+
+#define EXPLAINS	2000
+
+/* Asks for an NQ of @entries, which is refused, again and again; is it told so each time? */
+struct asker {
+	pthread_t thread;
+	int fd;
+	uint32_t entries;
+	int wrong;
+};
+
+static void *ask(void *arg)
+{
+	struct asker *a = arg;
+	char text[HAMLYN_EXPLAIN_BYTES], want[32];
+	int i;
+
+	snprintf(want, sizeof(want), "%u entries", a->entries);
+	for (i = 0; i < EXPLAINS; i++) {
+		struct hamlyn_nq_create nq = { .size = sizeof(nq), .entries = a->entries };
+
+		if (ht_raw_explained(a->fd, HAMLYN_IOC_NQ_CREATE, &nq, text, sizeof(text)) !=
+		    -EINVAL || strncmp(text, want, strlen(want)))
+			a->wrong++;
+	}
+	return NULL;
+}
+
+TEST_F(uapi_size, each_thread_is_told_of_its_own_failure)
+{
+	struct asker askers[] = { { .entries = 3 }, { .entries = 5 }, { .entries = 7 } };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(askers); i++) {
+		askers[i].fd = self->fd;
+		ASSERT_EQ(0, pthread_create(&askers[i].thread, NULL, ask, &askers[i]));
+	}
+	for (i = 0; i < ARRAY_SIZE(askers); i++) {
+		pthread_join(askers[i].thread, NULL);
+		EXPECT_EQ(0, askers[i].wrong);
+	}
+}
+
+TEST_F(uapi_size, a_reason_is_written_where_the_caller_says)
+{
+	struct hamlyn_nq_create nq = { .size = sizeof(nq), .entries = 3 };
+	struct hamlyn_id id = { .size = sizeof(id), .id = HAMLYN_NONE };
+	char text[HAMLYN_EXPLAIN_BYTES];
+	char *end = (char *)self->page + PAGE;
+
+	/* As much of it as there is room for, and not a byte more. */
+	memset(text, 'x', sizeof(text));
+	EXPECT_EQ(-EINVAL, ht_raw_explained(self->fd, HAMLYN_IOC_NQ_CREATE, &nq, text, 4));
+	EXPECT_EQ(0, memcmp(text, "3 e\0xxx", 7));
+	EXPECT_EQ(-EINVAL, ht_raw_explained(self->fd, HAMLYN_IOC_NQ_CREATE, &nq, text, 1));
+	EXPECT_EQ(0, memcmp(text, "\0 e\0xxx", 7));
+	EXPECT_EQ(-EINVAL, ht_raw_explained(self->fd, HAMLYN_IOC_NQ_CREATE, &nq, end - 4, 4));
+	EXPECT_EQ(-EFAULT, ht_raw_explained(self->fd, HAMLYN_IOC_NQ_CREATE, &nq, end - 4, 256));
+	EXPECT_EQ(-EFAULT, ht_raw_explained(self->fd, HAMLYN_IOC_NQ_CREATE, &nq, NULL, 256));
+	/* Nothing to say: the text of before is not left there. */
+	EXPECT_EQ(-ENOENT, ht_raw_explained(self->fd, HAMLYN_IOC_NQ_DESTROY, &id, text,
+					    sizeof(text)));
+	EXPECT_EQ(0, text[0]);
+	/* What succeeds writes nothing, wherever that were. */
+	nq.entries = 2;
+	EXPECT_EQ(0, ht_raw_explained(self->fd, HAMLYN_IOC_NQ_CREATE, &nq, NULL, 256));
+}
+
+TEST_F(uapi_size, what_cannot_be_explained_is_refused)
+{
+	char text[HAMLYN_EXPLAIN_BYTES];
+	struct hamlyn_explain inner = { .size = sizeof(inner), .text_size = 1 };
+	struct hamlyn_query query = { .size = sizeof(query) };
+
+	EXPECT_EQ(-EINVAL, ht_raw_explained(self->fd, HAMLYN_IOC_EXPLAIN, &inner, text,
+					    sizeof(text)));
+	EXPECT_EQ(-EINVAL, ht_raw_explained(self->fd, HAMLYN_IOC_KICK, NULL, text, sizeof(text)));
+	EXPECT_EQ(-EINVAL, ht_raw_explained(self->fd, HAMLYN_IOC_QUERY, &query, text, 0));
+	EXPECT_EQ(-ENOTTY, ht_raw_explained(self->fd, _IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_EXPLAIN + 1),
+					    NULL, text, sizeof(text)));
+	EXPECT_EQ(-EFAULT, ht_raw_explained(self->fd, HAMLYN_IOC_QUERY, NULL, text, sizeof(text)));
+	EXPECT_EQ(0, ht_raw_explained(self->fd, HAMLYN_IOC_QUERY, &query, text, sizeof(text)));
 }
 
 /* fsync() is a KICK of all termini: of none, one or several. */

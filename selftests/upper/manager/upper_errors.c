@@ -3,6 +3,7 @@
 #include <hamlyn/channel.h>
 #include <hamlyn/datagram.h>
 #include <hamlyn/stream.h>
+#include <pthread.h>
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
@@ -104,6 +105,68 @@ TEST_F(errnos, why_two_ends_of_a_channel_cannot_be_is_told)
 		TH_LOG("\"%s\"", text);
 	}
 	EXPECT_EQ(0, h_manager_destroy(m));
+}
+
+#define REFUSALS	100
+
+struct refused {
+	pthread_t thread;
+	struct h_dev *dev;
+	struct h_area *area;
+	unsigned int slots;
+	pthread_barrier_t *all;
+	int wrong;
+};
+
+/*
+ * An area is not removed while slots use it: is the thread told how many its own has, after
+ * all others have failed as well?
+ */
+static void *remove_used(void *arg)
+{
+	struct refused *r = arg;
+	char text[HAMLYN_EXPLAIN_BYTES], want[32];
+	int i, ret;
+
+	snprintf(want, sizeof(want), "%u slots", r->slots);
+	for (i = 0; i < REFUSALS; i++) {
+		ret = h_area_remove(r->area);
+		pthread_barrier_wait(r->all);
+		if (ret != -EBUSY || h_explain(r->dev, text, sizeof(text)) ||
+		    strncmp(text, want, strlen(want)))
+			r->wrong++;
+		pthread_barrier_wait(r->all);
+	}
+	return NULL;
+}
+
+TEST_F(errnos, each_thread_is_told_why_its_own_call_failed)
+{
+	struct refused refused[] = { { .slots = 1 }, { .slots = 2 }, { .slots = 3 } };
+	pthread_barrier_t all;
+	struct h_slot *slot[6];
+	unsigned int i, n = 0;
+
+	ASSERT_EQ(0, pthread_barrier_init(&all, NULL, ARRAY_SIZE(refused)));
+	for (i = 0; i < ARRAY_SIZE(refused); i++) {
+		refused[i].dev = self->dev;
+		refused[i].all = &all;
+		ASSERT_EQ(0, h_area_alloc(self->dev, 4096, &refused[i].area));
+		while (n < (i + 1) * (i + 2) / 2) {
+			const struct h_slot_attr attr = { .area = refused[i].area, .length = 64 };
+
+			ASSERT_EQ(0, h_slot_create(self->dev, &attr, &slot[n]));
+			n++;
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(refused); i++)
+		ASSERT_EQ(0, pthread_create(&refused[i].thread, NULL, remove_used, &refused[i]));
+	for (i = 0; i < ARRAY_SIZE(refused); i++) {
+		pthread_join(refused[i].thread, NULL);
+		EXPECT_EQ(0, refused[i].wrong);
+	}
+	while (n--)
+		EXPECT_EQ(0, h_slot_destroy(slot[n]));
 }
 
 /* Is the device an embedded one? Or a negative errno. */
