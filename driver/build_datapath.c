@@ -12,6 +12,7 @@
 #include "core/rx.c"
 #include "core/tx.c"
 #include "engine/grace.c"
+#include "fabric/fabric.c"
 #include "fabric/loop.c"
 #include "engine/datapath.c"
 #include "doorbell.c"

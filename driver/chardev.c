@@ -55,8 +55,7 @@ static int do_query(struct hml_context *c, union hml_arg *arg)
 		.max_nq_entries = HML_MAX_NQ_ENTRIES,
 		.max_wq_entries = HML_MAX_WQ_ENTRIES,
 		.max_entry_size = HML_MAX_ENTRY_SIZE,
-		.fabric = rcu_access_pointer(d->nic.port.adversary) ?
-			  HAMLYN_FABRIC_LOSSY : 0,
+		.fabric = hml_fabric_flags(d),
 		.max_area = HML_MAX_AREA,
 		.max_message = HAMLYN_MAX_MESSAGE,
 		.state = hml_link_state(&d->nic),

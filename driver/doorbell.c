@@ -50,13 +50,17 @@ static noinline int kick_rest(struct hml_term *t, struct kick k)
 	u32 sent = k.sent;
 	bool more = k.more;
 
-	if (more && !hml_term_paused(t)) {
+	if (more && !hml_term_waits(t)) {
 		sent += hml_term_run(t, HML_KICK_BUDGET - sent, &bytes);
 		more = hml_tx_pending(&t->core);
 	}
 	trace_hamlyn_kick_done(t, sent);
 	if (!more && !k.often)
 		return 0;
+	if (more && hml_term_stalled(t)) {
+		hml_engine_take_stalled(t);
+		return 0;
+	}
 	if (t->engine->thread && hml_loan_affords(t->client->loan)) {
 		hml_engine_activate(t);
 		return 0;

@@ -51,6 +51,7 @@
 #include "engine/placement.h"
 #include "explain.h"
 #include "fabric/adversary.h"
+#include "fabric/fabric.h"
 #include "fabric/loop.h"
 #include "main.h"
 #include "netlink/event.h"
@@ -76,8 +77,9 @@
 #define HML_MAX_IDS		65535
 #define HML_PASS_BUDGET		16	/* packets of one terminus in one pass */
 #define HML_KICK_BUDGET		64	/* and in one KICK */
+#define HML_STALLED_NS		NSEC_PER_SEC	/* until a stalled message is given up */
 #define HML_KICKS_TO_WAKE	4	/* doorbells in a row that make us poll */
-#define HML_MAX_NICS		256	/* and hosts of the loop fabric */
+#define HML_MAX_NICS		256
 #define HML_MAX_ENGINES		16
 #define HML_MAX_SLOTS		SZ_1M
 #define HML_PACKETS_PER_XMIT	4	/* with an adversary */

@@ -125,6 +125,8 @@ static void show(struct work_struct *work);
 static void init_nic(struct hml_device *d, const struct hml_nic_attr *attr)
 {
 	d->nic.link = &d->link;
+	d->nic.port.fabric = &hml_loop;
+	RCU_INIT_POINTER(d->nic.port.first, &hml_loop);
 	d->nic.packet_size = attr->packet_size;
 	d->pass_budget = hml_pass_budget(attr->packet_size);
 	d->nic.guesses = attr->guesses;

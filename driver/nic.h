@@ -52,7 +52,7 @@ struct hml_nic_attr {
 /**
  * struct hml_device - one NIC and its character device
  * @nic: the core's part
- * @link: what nic.link points to; written under contexts_lock, but for its @fed
+ * @link: what nic.link points to; written under contexts_lock, but for its @fed and @remote
  * @down_era: of hml_watch_down(), when it was set down last; written under
  *	contexts_lock, read without
  * @index: N of /dev/hamlynN; constant

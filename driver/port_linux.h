@@ -68,6 +68,7 @@ struct hml_slot;
 
 typedef const struct hml_mem *hml_mem_t;
 typedef struct hml_nq *hml_nq_t;
+typedef struct hml_nic *hml_path_t;
 typedef void *hml_ref_t;
 
 #define HML_NQ_NONE	NULL
@@ -127,12 +128,14 @@ static inline bool hml_in_section(void)
  * struct hml_port - kernel part of a NIC
  * @slots: slot table
  * @max_slots: its length
- * @adversary: what the fabric does to packets of this NIC, or NULL
+ * @fabric: its fabric; constant
+ * @first: what packets of this NIC come to first: @fabric, or what stands before it
  */
 struct hml_port {
 	struct hml_slot __rcu **slots;
 	u32 max_slots;
-	struct hml_adversary __rcu *adversary;
+	struct hml_fabric *fabric;
+	struct hml_fabric __rcu *first;
 };
 
 static inline void *hml_ref_deref(const struct hml_port *port, hml_ref_t ref)
@@ -315,11 +318,18 @@ static inline void hml_port_trace_down(const struct hml_nic *nic,
 		hml_trace_down(nic, h, sender);
 }
 
-struct hml_nic *hml_port_route(struct hml_nic *nic, u32 host);
-void hml_port_xmit(struct hml_nic *from, struct hml_nic *to,
+/* fabric/fabric.c */
+#define HML_PATH_NONE	NULL
+#define HML_PORT_STALLS	1
+
+hml_path_t hml_port_route(struct hml_nic *nic, u32 host);
+bool hml_port_direct(const struct hml_nic *from, hml_path_t path);
+void hml_port_carry(struct hml_nic *from, hml_path_t path,
+		    const struct hamlyn_packet *h,
+		    const struct hml_payload *payload, struct hml_sender *sender);
+bool hml_port_xmit(struct hml_nic *from, hml_path_t path,
 		   const struct hamlyn_packet *h,
-		   const struct hml_payload *payload,
-		   struct hml_sender *sender);
+		   const struct hml_payload *payload, struct hml_sender *sender);
 void hml_port_rejected(struct hml_nic *nic, const struct hml_slot *slot,
 		       const struct hamlyn_packet *h, int reason,
 		       const struct hml_sender *sender);

@@ -27,6 +27,7 @@ enum hml_trace_mischief {
 	HML_TRACE_REORDER,
 	HML_TRACE_DELAY,
 	HML_TRACE_RELEASE,
+	HML_TRACE_STALL,
 };
 
 /* For durations, which are not measured unless they are traced. */
@@ -96,7 +97,8 @@ TRACE_DEFINE_ENUM(HAMLYN_PRIORITY_BULK);
 		{ HML_TRACE_CORRUPT,		"corrupt" },		\
 		{ HML_TRACE_REORDER,		"reorder" },		\
 		{ HML_TRACE_DELAY,		"delay" },		\
-		{ HML_TRACE_RELEASE,		"release" })
+		{ HML_TRACE_RELEASE,		"release" },		\
+		{ HML_TRACE_STALL,		"stall" })
 
 #define hml_show_reject(reason)						\
 	__print_symbolic(reason,					\

@@ -82,8 +82,8 @@ guard-ticket   native unit_guard            driver/core/rx.c     s/ \&\& !(h->fl
 shm-late       native stream                libhamlyn/src/embedded/shm_watch.c s/remember(shm, k->slot, k->key);/;/
 link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(nic->link->down))/if (0)/
 link-unfed     native unit_link             driver/core/link.c   s/if (!watchdog_ms)/if (1)/
-link-sender    native unit_link             driver/core/tx.c     s/if (likely(hml_link_up(nic) \&\& to/if (likely(to/
-link-receiver  native unit_link             driver/core/tx.c     s/(to == nic || hml_link_up(to))/1/
+link-sender    native unit_link             driver/core/tx.c     s/if (path == HML_PATH_NONE || !hml_link_up(nic))/if (path == HML_PATH_NONE)/
+link-receiver  native unit_link             driver/core/tx.c     s/if (to == from || hml_link_up(to))/if (1)/
 shm-rekey      native conformance_beyond    libhamlyn/src/embedded/shm_device.c s/WRITE_ONCE(rec->slot.key, keys\[0\]);//
 place-leftover native reuse                 libhamlyn/src/manager/place.c s/^\tmemset(p->data.addr, 0, p->data.length);//
 group-leftover native reuse                 libhamlyn/src/message/group.c s/^\tmemset(g->r.data, 0, g->length);//
@@ -260,6 +260,8 @@ user-turns     native unit_sched            driver/core/sched.c  s/end_visit(ord
 user-visit     native unit_sched            driver/core/sched.c  s/else if (++s->asks >= HML_ORDER_ASKS)/else if (0)/
 time-draw      vm hostile_time              driver/engine/engine.c s/if (unlikely(t->client->left <= 0) \&\& !may_borrow(t))/if (0)/
 time-aside     vm hostile_time              driver/engine/engine.c s/set_aside(t, ktime_get_ns() + BROKE_NS);/;/
+stall-retry    vm conformance_adversary     driver/engine/engine.c s/queue_delayed_work(hml_workers, \&e->retry/(void)(\&e->retry/
+stall-bind     vm conformance_adversary     driver/object/terminus.c s/> HML_STALLED_NS)/> 1000 * HML_STALLED_NS)/
 engine-leave   vm engine                    driver/object/terminus.c s/hml_engine_leave(t);/;/
 watch-tell     vm hostile_watch             driver/object/slot.c s/hml_watch_tell(s);/;/
 watch-nq       vm hostile_watch             driver/object/watch.c s/w->nq->users++;//

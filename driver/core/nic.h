@@ -157,17 +157,19 @@ struct hml_sender {
 /**
  * struct hml_link - does a NIC take part? (H 2.8)
  * @down: set down by an administrator
+ * @remote: hml_rx() is not the way to it, or not for what it sends: ask its fabric
  * @watchdog_ms: must be fed that often; 0: no watchdog
- * @doubts: @down and @watchdog_ms in one load
+ * @doubts: @down, @remote and @watchdog_ms in one load
  * @fed: when it was last fed, ns
  *
  * Written by administrators: @down and @watchdog_ms by one at a time, @fed by any
- * number of them (B11). Read at any time.
+ * number of them (B11), @remote by the home. Read at any time.
  */
 struct hml_link {
 	union {
 		struct {
-			u32 down;
+			u16 down;
+			u16 remote;
 			u32 watchdog_ms;
 		};
 		u64 doubts;
@@ -300,6 +302,7 @@ struct hml_ticket {
  * @entry_shift: its logarithm; constant
  * @head: entries taken so far
  * @busy: @message is being sent
+ * @stalled: the fabric did not take its last packet, which is to be sent again
  * @message: the message
  * @tags: send buffer areas; length 0: not bound
  * @tickets: key table
@@ -318,6 +321,7 @@ struct hml_terminus {
 	u32 entry_shift;
 	u32 head;
 	bool busy;
+	bool stalled;
 	struct hml_message message;
 	struct hml_view tags[HAMLYN_MAX_TAGS];
 	struct hml_ticket *tickets;
@@ -378,19 +382,46 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
  *
  * The fast path for short messages: t->message is not used.
  *
- * Return: 0, or the status of the request, as hml_tx_begin().
+ * Return: 0, or the status of the request, as hml_tx_begin(); HML_TX_NOT_NOW, where there
+ * can be stalls (HML_PORT_STALLS): the fabric has not taken it, so nothing was done.
  */
 int hml_tx_flat(struct hml_nic *nic, struct hml_terminus *t,
 		struct hamlyn_trb *trb, const void *meta, const void *data);
+
+/* A result besides 0 and the status of a request. */
+#define HML_TX_NOT_NOW	1
 
 /**
  * hml_tx_packet() - send the next packet of the terminus' message
  * @nic: the NIC
  * @t: the terminus, held, busy
  *
- * The last packet clears busy.
+ * The last packet clears busy. One that the fabric does not take sets stalled, and is sent
+ * by the next call.
  */
 void hml_tx_packet(struct hml_nic *nic, struct hml_terminus *t);
+
+/**
+ * hml_tx_abort() - give up the rest of the terminus' message
+ * @t: the terminus, held, busy
+ * @err: the status of the request
+ *
+ * What was sent of it may have arrived. Whoever posted it learns @err.
+ */
+void hml_tx_abort(struct hml_terminus *t, int err);
+
+/**
+ * hml_tx_local() - a packet ends in a NIC of this home
+ * @from: the NIC that sends it
+ * @to: the NIC that receives it, or discards it if it is down
+ * @h: its header
+ * @payload: where its bytes are
+ * @sender: its sender
+ *
+ * For fabrics: what hml_port_carry() does without a doubt.
+ */
+void hml_tx_local(struct hml_nic *from, struct hml_nic *to, const struct hamlyn_packet *h,
+		  const struct hml_payload *payload, struct hml_sender *sender);
 
 /**
  * hml_tx_pending() - is there a message in progress, or a posted entry to take?
@@ -408,7 +439,7 @@ bool hml_tx_pending(const struct hml_terminus *t);
  * packet counter.
  *
  * Return: the request, for hml_tx_run_plain(), or NULL: call hml_tx_run(). NULL also if
- * the terminus is busy or its sender paused.
+ * the terminus is busy, or stalled, or its sender paused.
  */
 const struct hamlyn_trb *hml_tx_plain(const struct hml_terminus *t);
 
@@ -420,7 +451,8 @@ const struct hamlyn_trb *hml_tx_plain(const struct hml_terminus *t);
  *
  * The fast path for a single short message: like hml_tx_run() with a budget of one.
  *
- * Return: true; false, with nothing done, if it is not a single packet of direct I/O.
+ * Return: true; false, with nothing done, if it is not a single packet of direct I/O, or
+ * the fabric does not take it now.
  */
 bool hml_tx_run_plain(struct hml_nic *nic, struct hml_terminus *t,
 		      const struct hamlyn_trb *entry);
@@ -436,10 +468,11 @@ bool hml_tx_run_plain(struct hml_nic *nic, struct hml_terminus *t,
  * @bytes: stop when it is used up; what was sent is subtracted, so it may be
  *	overdrawn by one packet
  *
- * A paused sender sends nothing (hml_guard_paused()).
+ * A paused sender sends nothing (hml_guard_paused()). If the fabric does not take a packet,
+ * the terminus is stalled until the next call, which begins with that packet.
  *
- * Return: packets sent. If budget and bytes are left, the queue is empty or the
- * sender is paused.
+ * Return: packets sent. If budget and bytes are left, the queue is empty, the sender is
+ * paused or the terminus is stalled.
  */
 u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget,
 	       s64 *bytes);

@@ -23,10 +23,17 @@
  *    and hml_nq_deref();
  *  - hml_ref_t, a reference to ring memory, and hml_ref_deref();
  *  - struct hml_port, the home's part of a NIC; hml_port_slot() finds the
- *    slot with a given number or NULL, hml_port_route() the NIC of a host or NULL;
- *  - hml_port_xmit(from, to, header, payload, sender), which carries a packet
- *    over the fabric: it calls hml_rx() for the other NIC, exactly once if the
- *    fabric is lossless. It is done with header and payload when it returns;
+ *    slot with a given number or NULL;
+ *  - hml_path_t, a way through the fabric, into which the core does not look;
+ *    hml_port_route(nic, host) finds one, or HML_PATH_NONE if there is no such host;
+ *  - hml_port_direct(from, path): does the path end in a NIC of this home, with both
+ *    NICs up and nothing in between? One look at each NIC. If so,
+ *    hml_port_carry(from, path, header, payload, sender) calls hml_rx() for that NIC;
+ *  - hml_port_xmit(from, path, header, payload, sender), for all other paths: the fabric
+ *    takes the packet, which ends in hml_rx() or hml_tx_local() of the other NIC, exactly
+ *    once if the fabric is lossless, or it returns false: not now, try again later. Either
+ *    way it is done with header and payload when it returns. HML_PORT_STALLS is 0 in a home
+ *    whose fabric never says that;
  *  - hml_port_now_ns(port), a clock that never goes back;
  *  - hml_port_rejected(nic, slot, header, reason, sender), called for every
  *    packet that a NIC discards while it is up, with the slot if there is one;

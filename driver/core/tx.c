@@ -125,29 +125,64 @@ header_of(const struct hml_nic *nic, const struct hamlyn_trb *trb,
 	};
 }
 
-static noinline void discard_down(struct hml_nic *nic, struct hamlyn_packet h,
-				  struct hml_sender *sender)
+static void discard_down(struct hml_nic *nic, const struct hamlyn_packet *h,
+			 struct hml_sender *sender)
 {
 	sender->stats->rejects[HAMLYN_REJECT_DOWN]++;
-	hml_port_trace_down(nic, &h, sender);
+	hml_port_trace_down(nic, h, sender);
+}
+
+void hml_tx_local(struct hml_nic *from, struct hml_nic *to, const struct hamlyn_packet *h,
+		  const struct hml_payload *payload, struct hml_sender *sender)
+{
+	if (to == from || hml_link_up(to))
+		hml_rx(to, h, payload, sender);
+	else
+		discard_down(from, h, sender);
+}
+
+static __always_inline void count_sent(struct hml_stats *stats, u32 length, bool last)
+{
+	stats->packets++;
+	stats->bytes += length;
+	if (last)
+		stats->messages++;
 }
 
 /*
- * A NIC that is down discards packets without telling the sender (H 2.8). So does
- * one that is gone: then @to is NULL.
+ * A NIC that is down discards packets without telling the sender (H 2.8). So does one that
+ * is gone: then @path is HML_PATH_NONE. A packet that was not taken was not sent, and is
+ * not counted. By values: see hml_packet_copy().
  */
-static void xmit(struct hml_nic *nic, struct hml_nic *to,
-		 const struct hamlyn_packet *h,
-		 const struct hml_payload *payload, struct hml_terminus *t)
+static noinline bool xmit_in_doubt(struct hml_nic *nic, hml_path_t path,
+				   struct hamlyn_packet h,
+				   struct hml_payload payload,
+				   struct hml_terminus *t, bool last)
 {
-	struct hml_stats *stats = t->sender.stats;
+	if (path == HML_PATH_NONE || !hml_link_up(nic)) {
+		discard_down(nic, &h, &t->sender);
+	} else if (!hml_port_xmit(nic, path, &h, &payload, &t->sender)) {
+		WRITE_ONCE(t->stalled, true);
+		return false;
+	}
+	count_sent(t->sender.stats, h.length, last);
+	return true;
+}
 
-	stats->packets++;
-	stats->bytes += h->length;
-	if (likely(hml_link_up(nic) && to && (to == nic || hml_link_up(to))))
-		hml_port_xmit(nic, to, h, payload, &t->sender);
-	else
-		discard_down(nic, hml_packet_copy(h), &t->sender);
+/* Return: false if the fabric does not take the packet now; @last of its message. */
+static bool xmit(struct hml_nic *nic, hml_path_t path,
+		 const struct hamlyn_packet *h,
+		 const struct hml_payload *payload, struct hml_terminus *t,
+		 bool last)
+{
+	if (likely(hml_port_direct(nic, path))) {
+		count_sent(t->sender.stats, h->length, last);
+		hml_port_carry(nic, path, h, payload, &t->sender);
+		return true;
+	}
+	return xmit_in_doubt(nic, path, hml_packet_copy(h),
+			     hml_payload_copy(payload), t, last) ||
+	       !HML_PORT_STALLS;
 }
 
 int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
@@ -172,7 +207,7 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
 		err = -EINVAL;
 	if (err)
 		return err;
-	if (!hml_port_route(nic, trb->host))
+	if (hml_port_route(nic, trb->host) == HML_PATH_NONE)
 		return -EHOSTUNREACH;
 	m->header = header_of(nic, trb, ticket_key);
 	t->sender.guessed = false;
@@ -182,8 +217,8 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
 	return 0;
 }
 
-static __always_inline void send_flat_to(struct hml_nic *nic,
-					 struct hml_nic *to,
+static __always_inline bool send_flat_to(struct hml_nic *nic,
+					 hml_path_t path,
 					 struct hml_terminus *t,
 					 const struct hamlyn_trb *trb,
 					 u64 ticket_key, const void *meta,
@@ -195,25 +230,25 @@ static __always_inline void send_flat_to(struct hml_nic *nic,
 	const struct hamlyn_packet header = header_of(nic, trb, ticket_key);
 
 	t->sender.guessed = false;
-	t->sender.stats->messages++;
-	xmit(nic, to, &header, &payload, t);
+	return xmit(nic, path, &header, &payload, t, true);
 }
 
 int hml_tx_flat(struct hml_nic *nic, struct hml_terminus *t,
 		struct hamlyn_trb *trb, const void *meta, const void *data)
 {
 	u64 ticket_key;
-	struct hml_nic *to;
+	hml_path_t path;
 	int err = check_trb(nic, trb);
 
 	if (likely(!err))
 		err = take_ticket(t, trb, &ticket_key);
 	if (unlikely(err))
 		return err;
-	to = hml_port_route(nic, trb->host);
-	if (unlikely(!to))
+	path = hml_port_route(nic, trb->host);
+	if (unlikely(path == HML_PATH_NONE))
 		return -EHOSTUNREACH;
-	send_flat_to(nic, to, t, trb, ticket_key, meta, data);
+	if (unlikely(!send_flat_to(nic, path, t, trb, ticket_key, meta, data)))
+		return HML_TX_NOT_NOW;
 	return 0;
 }
 
@@ -243,25 +278,22 @@ static void advance(struct hml_message *m, u32 sent)
 void hml_tx_packet(struct hml_nic *nic, struct hml_terminus *t)
 {
 	struct hml_message *m = &t->message;
-	u32 n = nic->packet_size;
+	bool last = m->left <= nic->packet_size;
+	u32 n = last ? m->left : nic->packet_size;
 
-	if (m->left <= n) {
-		n = m->left;
-		m->header.delta = m->counter;
-		WRITE_ONCE(t->busy, false);
-	} else {
-		m->header.delta = 1;
-		m->counter--;
-	}
+	m->header.delta = last ? m->counter : 1;
 	m->header.length = n;
-	m->left -= n;
 	/* The host existed when the message began, but may be gone by now. */
-	xmit(nic, hml_port_route(nic, m->header.host), &m->header, &m->payload,
-	     t);
-	if (t->busy)
-		advance(m, n);
-	else
-		t->sender.stats->messages++;
+	if (unlikely(!xmit(nic, hml_port_route(nic, m->header.host), &m->header,
+			   &m->payload, t, last)))
+		return;
+	m->left -= n;
+	if (last) {
+		WRITE_ONCE(t->busy, false);
+		return;
+	}
+	m->counter--;
+	advance(m, n);
 }
 
 static const struct hamlyn_trb *wq_entry(const struct hml_terminus *t, u32 head)
@@ -320,6 +352,21 @@ static void tell_completed(struct hml_terminus *t)
 	smp_store_release(&t->status->completed, t->head);	/* B6 */
 }
 
+/* An entry that was not taken now is not taken at all: as if nobody had looked. */
+static __always_inline void conclude(struct hml_terminus *t, int err)
+{
+	if (likely(err != HML_TX_NOT_NOW))
+		finish(t, err);
+}
+
+void hml_tx_abort(struct hml_terminus *t, int err)
+{
+	WRITE_ONCE(t->busy, false);
+	WRITE_ONCE(t->stalled, false);
+	finish(t, err);
+	tell_completed(t);
+}
+
 /* The one copy of a TRB: each of its words is read once. */
 static __always_inline struct hamlyn_trb copy_trb(const struct hamlyn_trb *trb)
 {
@@ -367,7 +414,7 @@ static void take_any(struct hml_nic *nic, struct hml_terminus *t,
 	room = (const u8 *)entry + t->entry_size - tail;
 	if (likely(!trb.fragments && trb.length <= room &&
 		   trb.length <= nic->packet_size))
-		finish(t, hml_tx_flat(nic, t, &trb, meta, tail));
+		conclude(t, hml_tx_flat(nic, t, &trb, meta, tail));
 	else
 		begin_long(nic, t, trb, meta, tail, room);
 }
@@ -410,7 +457,7 @@ static __always_inline void send_plain(struct hml_nic *nic,
 		.meta_index = READ_ONCE(entry->meta_index),
 	};
 
-	finish(t, hml_tx_flat(nic, t, &trb, NULL, entry + 1));
+	conclude(t, hml_tx_flat(nic, t, &trb, NULL, entry + 1));
 }
 
 /* Return: false if the message is too long for this path; take_any() then starts over. */
@@ -440,7 +487,7 @@ const struct hamlyn_trb *hml_tx_plain(const struct hml_terminus *t)
 {
 	const struct hamlyn_trb *entry = wq_entry(t, t->head);
 
-	if (unlikely(t->sender.guard.until || t->busy ||
+	if (unlikely(t->sender.guard.until || t->busy || t->stalled ||
 		     !posted(entry, t->head)))
 		return NULL;
 	hml_prefetch(entry + 1);
@@ -450,7 +497,7 @@ const struct hamlyn_trb *hml_tx_plain(const struct hml_terminus *t)
 bool hml_tx_run_plain(struct hml_nic *nic, struct hml_terminus *t,
 		      const struct hamlyn_trb *entry)
 {
-	if (unlikely(!take_plain(nic, t, entry)))
+	if (unlikely(!take_plain(nic, t, entry) || t->stalled))
 		return false;
 	tell_completed(t);
 	return true;
@@ -472,6 +519,8 @@ u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget,
 	u32 told = t->head;
 	u32 sent;
 
+	if (unlikely(t->stalled))
+		WRITE_ONCE(t->stalled, false);
 	for (sent = 0; sent < budget && *bytes > 0; sent++) {
 		u64 before = t->sender.stats->bytes;
 
@@ -492,6 +541,8 @@ u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget,
 				tell_completed(t);
 			}
 		}
+		if (unlikely(t->stalled))
+			break;
 		if (unlikely(t->head - told > t->mask / 2)) {
 			tell_completed(t);
 			told = t->head;

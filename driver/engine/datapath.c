@@ -238,6 +238,18 @@ bool hml_term_paused(const struct hml_term *t)
 	return READ_ONCE(t->core.sender.guard.until);
 }
 
+/* The fabric did not take its last packet. */
+bool hml_term_stalled(const struct hml_term *t)
+{
+	return READ_ONCE(t->core.stalled);
+}
+
+/* It is of no use to work on it now. */
+bool hml_term_waits(const struct hml_term *t)
+{
+	return hml_term_paused(t) || hml_term_stalled(t);
+}
+
 /* Let go, and only then look whether somebody has posted more (B7). */
 static bool release_and_look(struct hml_term *t)
 {
@@ -264,7 +276,7 @@ u32 hml_term_run(struct hml_term *t, u32 budget, s64 *bytes)
 		if (!hold_try(t))
 			break;
 		sent += hml_term_work(t, budget - sent, bytes);
-		if (!release_and_look(t) || hml_term_paused(t))
+		if (!release_and_look(t) || hml_term_waits(t))
 			break;
 		cond_resched();
 	}

@@ -11,6 +11,8 @@ u32 hml_pass_budget(u32 packet_size);
 u32 hml_term_work(struct hml_term *t, u32 budget, s64 *bytes);
 u32 hml_term_run(struct hml_term *t, u32 budget, s64 *bytes);
 bool hml_term_paused(const struct hml_term *t);
+bool hml_term_stalled(const struct hml_term *t);
+bool hml_term_waits(const struct hml_term *t);
 int hml_term_hold(struct hml_term *t);
 int hml_term_hold_killable(struct hml_term *t);
 void hml_term_retire(struct hml_term *t);

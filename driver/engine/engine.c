@@ -30,6 +30,8 @@
 #define SWITCH_CHARGED_NS (100 * NSEC_PER_USEC)	/* in which others had the processor */
 #define READMIT_BATCH	32	/* termini in one section */
 #define BROKE_NS	(10 * NSEC_PER_MSEC)	/* until an account is looked at again */
+#define STALL_NS	NSEC_PER_MSEC	/* until a stalled terminus is looked at again */
+#define RETRY_BATCH	8	/* stalled termini in one turn of the worker */
 #define MAX_KICKS_TO_WAKE 1024	/* doorbells in a row, while processors are scarce */
 
 /* ---- the order of service ---- */
@@ -443,6 +445,12 @@ static noinline bool may_borrow(struct hml_term *t)
 	}
 }
 
+/* The end of its pause, or when the fabric may have room again. */
+static u64 when_to_look(const struct hml_term *t)
+{
+	return READ_ONCE(t->core.sender.guard.until) ?: ktime_get_ns() + STALL_NS;
+}
+
 static void serve(struct turn *turn)
 {
 	struct hml_term *t = turn->t;
@@ -457,8 +465,8 @@ static void serve(struct turn *turn)
 		WRITE_ONCE(t->kicks_to_wake, HML_KICKS_TO_WAKE);
 		return;
 	}
-	if (hml_term_paused(t) && hml_tx_pending(&t->core)) {
-		set_aside(t, READ_ONCE(t->core.sender.guard.until));
+	if (hml_term_waits(t) && hml_tx_pending(&t->core)) {
+		set_aside(t, when_to_look(t));
 		return;
 	}
 	/*
@@ -539,6 +547,99 @@ static int engine_thread(void *data)
 	return 0;
 }
 
+/* ---- without a thread ---- */
+
+/* Engine locked. The reference is the list's. */
+static void wait_for_room(struct hml_term *t)
+{
+	lockdep_assert_held(&t->engine->lock);
+	t->paused.expires = when_to_look(t);
+	timerqueue_add(&t->engine->paused, &t->paused);
+}
+
+static void retry_later(struct hml_engine *e)
+{
+	queue_delayed_work(hml_workers, &e->retry, 1 + nsecs_to_jiffies(STALL_NS));
+}
+
+/* The next whose time has come: it has its turn, and its reference is the caller's. */
+static struct hml_term *next_stalled(struct hml_engine *e)
+{
+	struct timerqueue_node *node;
+	struct hml_term *t = NULL;
+
+	hml_lock(&e->lock);
+	node = timerqueue_getnext(&e->paused);
+	if (node && node->expires <= (s64)ktime_get_ns()) {
+		timerqueue_del(&e->paused, node);
+		t = container_of(node, struct hml_term, paused);
+	}
+	e->serving = t;
+	hml_unlock(&e->lock);
+	return t;
+}
+
+/* Its turn is over. Until then whoever destroys it waits, so this reference is not the last. */
+static void stalled_done(struct hml_engine *e, struct hml_term *t)
+{
+	bool again;
+
+	hml_lock(&e->lock);
+	again = hml_tx_pending(&t->core) && !t->dead;
+	if (again && RB_EMPTY_NODE(&t->paused.node))
+		wait_for_room(t);
+	else
+		again = false;
+	hml_unlock(&e->lock);
+	if (!again)
+		hml_term_put(t);
+	hml_lock(&e->lock);
+	e->serving = NULL;
+	hml_unlock(&e->lock);
+}
+
+/* Of all users together so little at a time that it need not be charged to any. */
+static void retry_stalled(struct work_struct *work)
+{
+	struct hml_engine *e = container_of(to_delayed_work(work), struct hml_engine, retry);
+	struct hml_term *t;
+	u32 n;
+
+	for (n = 0; n < RETRY_BATCH && (t = next_stalled(e)); n++) {
+		s64 bytes = S64_MAX;
+
+		hml_term_run(t, HML_PASS_BUDGET, &bytes);
+		stalled_done(e, t);
+		cond_resched();
+	}
+	if (READ_ONCE(e->paused.rb_root.rb_root.rb_node))
+		retry_later(e);
+}
+
+/**
+ * hml_engine_take_stalled() - go on with a terminus when its fabric may have room
+ * @t: the terminus, with a reference, which has something to send
+ *
+ * So that a doorbell waits for no peer. The engine's thread does it, or if there is none, a
+ * worker: its owner may not ring again.
+ */
+void hml_engine_take_stalled(struct hml_term *t)
+{
+	struct hml_engine *e = t->engine;
+
+	if (e->thread) {
+		hml_engine_activate(t);
+		return;
+	}
+	hml_lock(&e->lock);
+	if (!t->dead && RB_EMPTY_NODE(&t->paused.node)) {
+		refcount_inc(&t->ref);
+		wait_for_room(t);
+	}
+	hml_unlock(&e->lock);
+	retry_later(e);
+}
+
 /* ---- start and stop ---- */
 
 static int run_thread(struct hml_engine *e, u32 number)
@@ -592,6 +693,7 @@ int hml_engine_start(struct hml_device *d, u32 mode, u32 count)
 		e->clients = RB_ROOT;
 		timerqueue_init_head(&e->paused);
 		init_waitqueue_head(&e->wait);
+		INIT_DELAYED_WORK(&e->retry, retry_stalled);
 	}
 	for (i = 0; i < count && mode != HAMLYN_ENGINE_INLINE; i++) {
 		err = run_thread(&d->engines[i], i);
@@ -607,9 +709,11 @@ void hml_engine_stop(struct hml_device *d)
 {
 	u32 i;
 
-	for (i = 0; i < d->engine_count; i++)
+	for (i = 0; i < d->engine_count; i++) {
 		if (d->engines[i].thread)
 			kthread_stop(d->engines[i].thread);
+		cancel_delayed_work_sync(&d->engines[i].retry);
+	}
 	kfree(d->engines);
 	d->engines = NULL;
 	d->engine_count = 0;

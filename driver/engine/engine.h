@@ -8,6 +8,7 @@
 #include <linux/timerqueue.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "core/nic.h"
 
@@ -39,8 +40,9 @@ struct hml_client {
  * @device: the NIC
  * @lock: protects @order, @paused, @clients, and need_kick of its termini
  * @order: termini that are polled
- * @paused: termini with something to send that are held back, or whose user is broke, by
- *	when they are to be looked at again
+ * @paused: termini with something to send that are held back, or stalled, or whose user is
+ *	broke, by when they are to be looked at again
+ * @retry: looks at them where there is no thread
  * @serving: whose turn it is: who destroys a terminus waits until it is not its;
  *	under @lock
  * @clients: struct hml_client by uid
@@ -59,6 +61,7 @@ struct hml_engine {
 	raw_spinlock_t lock;
 	struct hml_order order;
 	struct timerqueue_head paused;
+	struct delayed_work retry;
 	struct hml_term *serving;
 	struct rb_root clients;
 	u64 clock;
@@ -75,6 +78,7 @@ struct hml_engine {
 int hml_engine_start(struct hml_device *d, u32 mode, u32 count);
 void hml_engine_stop(struct hml_device *d);
 void hml_engine_activate(struct hml_term *t);
+void hml_engine_take_stalled(struct hml_term *t);
 int hml_engine_adopt(struct hml_context *c, struct hml_term *t, u32 priority,
 		     u32 weight);
 void hml_engine_disown(struct hml_term *t);

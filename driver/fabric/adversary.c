@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The adversary: what may happen to packets in a fabric that is not the loop
- * fabric, on purpose and with a seed. It stands between a NIC and the fabric
- * and loses, repeats, damages, reorders and delays what the NIC sends.
+ * fabric, on purpose and with a seed. It stands between a NIC and its fabric, is
+ * one for the NIC, and loses, repeats, damages, reorders, delays and stalls what
+ * the NIC sends.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -17,6 +18,7 @@
 #define MAX_OVERTAKERS	8		/* packets that overtake a reordered one */
 #define REORDER_NS	(2 * NSEC_PER_MSEC)	/* if none comes to overtake it */
 #define FLUSH_BATCH	8
+#define STALL_NS	(4 * NSEC_PER_MSEC)	/* of one stall, at most */
 
 /**
  * struct held - a packet that was kept back
@@ -42,10 +44,12 @@ struct held {
 
 /**
  * struct hml_adversary - the adversary of one NIC
+ * @fabric: what the NIC sees of it; without hosts
  * @device: the NIC
  * @attr: what it does; constant
  * @lock: protects the rest. Preemption is off anyway where packets are sent
  * @random: state of its choices
+ * @stalled_until: until then nothing is taken, ns
  * @stats: what becomes of packets that were kept back
  * @sender: stands for their senders, who may be gone
  * @held: packets kept back
@@ -54,10 +58,12 @@ struct held {
  * @memory: all payload room
  */
 struct hml_adversary {
+	struct hml_fabric fabric;
 	struct hml_device *device;
 	struct hml_adversary_attr attr;
 	raw_spinlock_t lock;
 	u64 random;
+	u64 stalled_until;
 	struct hml_stats stats;
 	struct hml_sender sender;
 	struct held held[HELD];
@@ -141,26 +147,40 @@ static void damage(struct hml_adversary *a, struct held *p)
 	*byte ^= 1 << bit % 8;
 }
 
-/* Routed by what the header says now; the frame is as long as it was. */
+/* The NIC's own fabric, which the adversary stands before. */
+static bool go_on(struct hml_adversary *a, hml_path_t path,
+		  const struct hamlyn_packet *h,
+		  const struct hml_payload *payload, struct hml_sender *sender)
+{
+	struct hml_fabric *next = a->device->nic.port.fabric;
+
+	return next->ops->xmit(next, &a->device->nic, path, h, payload, sender);
+}
+
+/*
+ * Routed by what the header says now; the frame is as long as it was. It was taken
+ * already: if the fabric has no room for it, it is lost.
+ */
 static void deliver(struct hml_adversary *a, const struct held *p,
 		    struct hml_sender *sender)
 {
 	struct hml_payload payload = { .meta = p->meta, .flat = p->data };
-	struct hml_nic *to = hml_port_route(&a->device->nic, p->header.host);
+	struct hml_nic *nic = &a->device->nic;
+	hml_path_t path = hml_port_route(nic, p->header.host);
 
-	if (!to || !hml_link_up(to)) {
+	if (path == HML_PATH_NONE) {
 		sender->stats->rejects[HAMLYN_REJECT_DOWN]++;
-		hml_port_trace_down(&a->device->nic, &p->header, sender);
+		hml_port_trace_down(nic, &p->header, sender);
 		return;
 	}
 	if (p->header.length > p->length ||
 	    p->header.meta_length > HAMLYN_MAX_METADATA) {
 		sender->stats->rejects[HAMLYN_REJECT_FORMAT]++;
-		trace_hamlyn_reject(to, &p->header, HAMLYN_REJECT_FORMAT,
+		trace_hamlyn_reject(path, &p->header, HAMLYN_REJECT_FORMAT,
 				    sender);
 		return;
 	}
-	hml_rx(to, &p->header, &payload, sender);
+	go_on(a, path, &p->header, &payload, sender);
 }
 
 static void release_held(struct hml_adversary *a, struct held *p)
@@ -233,17 +253,15 @@ static void overtake(struct hml_adversary *a)
 		release_held(a, ready);
 }
 
-/* The packet, or what became of it. */
-static void pass(struct hml_adversary *a, struct hml_nic *to,
+/* The packet, or what became of it. Return: false if it was not taken. */
+static bool pass(struct hml_adversary *a, hml_path_t path,
 		 const struct hamlyn_packet *h,
 		 const struct hml_payload *payload, struct hml_sender *sender)
 {
 	bool guessed;
 
-	if (!happens(a, a->attr.corrupt)) {
-		hml_rx(to, h, payload, sender);
-		return;
-	}
+	if (!happens(a, a->attr.corrupt))
+		return go_on(a, path, h, payload, sender);
 	trace_hamlyn_adversary(a->device, HML_TRACE_CORRUPT, h);
 	stage(&a->spare, h, payload, sender);
 	damage(a, &a->spare);
@@ -252,43 +270,89 @@ static void pass(struct hml_adversary *a, struct hml_nic *to,
 	sender->guessed = true;
 	deliver(a, &a->spare, sender);
 	sender->guessed = guessed;
+	return true;
 }
 
-/**
- * hml_adversary_xmit() - a packet crosses a bad fabric
- * @a: the adversary
- * @to: the receiving NIC
- * @h: header
- * @payload: payload
- * @sender: who sent it
- *
- * In a section, preemption off.
+/*
+ * Whoever waits for one host must not hold up what goes to another: so a NIC can always send
+ * to itself, which is how a test sees that. At a rate of 100% a stall has no end.
  */
-void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,
-			const struct hamlyn_packet *h,
-			const struct hml_payload *payload,
-			struct hml_sender *sender)
+static bool stalls(struct hml_adversary *a, hml_path_t path,
+		   const struct hamlyn_packet *h)
+{
+	u64 now;
+
+	if (!a->attr.stall || path == &a->device->nic)
+		return false;
+	now = ktime_get_ns();
+	if (now < a->stalled_until)
+		return true;
+	if (!happens(a, a->attr.stall))
+		return false;
+	a->stalled_until = now + (u32)(next_random(a) >> 32) % STALL_NS;
+	trace_hamlyn_adversary(a->device, HML_TRACE_STALL, h);
+	return true;
+}
+
+static bool mistreat(struct hml_adversary *a, hml_path_t path,
+		     const struct hamlyn_packet *h,
+		     const struct hml_payload *payload, struct hml_sender *sender)
 {
 	bool reorder;
 
-	hml_lock(&a->lock);
+	if (stalls(a, path, h))
+		return false;
 	reorder = happens(a, a->attr.reorder);
-	if (!happens(a, a->attr.drop)) {
-		if (happens(a, a->attr.duplicate)) {
-			trace_hamlyn_adversary(a->device, HML_TRACE_DUPLICATE,
-					       h);
-			pass(a, to, h, payload, sender);
-		}
-		if (reorder || a->attr.delay_us)
-			keep_back(a, h, payload, sender, reorder);
-		else
-			pass(a, to, h, payload, sender);
-	} else {
+	if (happens(a, a->attr.drop)) {
 		trace_hamlyn_adversary(a->device, HML_TRACE_DROP, h);
+		return true;
 	}
-	overtake(a);
-	hml_unlock(&a->lock);
+	if (happens(a, a->attr.duplicate)) {
+		trace_hamlyn_adversary(a->device, HML_TRACE_DUPLICATE, h);
+		pass(a, path, h, payload, sender);
+	}
+	if (!reorder && !a->attr.delay_us)
+		return pass(a, path, h, payload, sender);
+	keep_back(a, h, payload, sender, reorder);
+	return true;
 }
+
+static struct hml_adversary *adversary_of(struct hml_fabric *f)
+{
+	return container_of(f, struct hml_adversary, fabric);
+}
+
+static bool adversary_xmit(struct hml_fabric *f, struct hml_nic *from, hml_path_t path,
+			   const struct hamlyn_packet *h,
+			   const struct hml_payload *payload, struct hml_sender *sender)
+{
+	struct hml_adversary *a = adversary_of(f);
+	bool taken;
+
+	hml_lock(&a->lock);
+	taken = mistreat(a, path, h, payload, sender);
+	if (taken)
+		overtake(a);
+	hml_unlock(&a->lock);
+	return taken;
+}
+
+/* A stall takes time, but no packets. */
+static u32 adversary_flags(struct hml_fabric *f)
+{
+	const struct hml_adversary_attr *attr = &adversary_of(f)->attr;
+	struct hml_fabric *next = adversary_of(f)->device->nic.port.fabric;
+	bool lossy = attr->drop || attr->duplicate || attr->corrupt || attr->reorder ||
+		     attr->delay_us;
+
+	return next->ops->flags(next) | (lossy ? HAMLYN_FABRIC_LOSSY : 0);
+}
+
+static const struct hml_fabric_ops adversary_ops = {
+	.name = "adversary",
+	.flags = adversary_flags,
+	.xmit = adversary_xmit,
+};
 
 /* Send on what is due; all of it, if it has to be. Returns how many remain. */
 static u32 send_due(struct hml_adversary *a, bool all)
@@ -345,6 +409,7 @@ static struct hml_adversary *adversary_new(struct hml_device *d,
 		kfree(a);
 		return NULL;
 	}
+	a->fabric.ops = &adversary_ops;
 	a->device = d;
 	a->attr = *attr;
 	a->random = attr->seed ?: 1;
@@ -371,17 +436,24 @@ static void adversary_end(struct hml_adversary *a)
 	adversary_free(a);
 }
 
+/* The one that stands before a NIC's fabric, or NULL. */
+static struct hml_adversary *adversary_before(struct hml_fabric *first)
+{
+	return first->ops == &adversary_ops ? adversary_of(first) : NULL;
+}
+
 static void replace(struct hml_device *d, struct hml_adversary *a)
 {
 	struct hml_adversary *old;
 
-	old = rcu_replace_pointer(d->nic.port.adversary, a,
-				  lockdep_is_held(&d->admin) ||
-				  READ_ONCE(d->gone));
-	if (!old)
+	old = adversary_before(rcu_dereference_protected(d->nic.port.first,
+							 lockdep_is_held(&d->admin) ||
+							 READ_ONCE(d->gone)));
+	if (!old && !a)
 		return;
-	hml_grace_wait();
-	adversary_end(old);
+	hml_fabric_enter(d, a ? &a->fabric : d->nic.port.fabric);
+	if (old)
+		adversary_end(old);
 }
 
 /**
@@ -400,10 +472,11 @@ int hml_adversary_set(struct hml_device *d,
 
 	lockdep_assert_held(&d->admin);
 	if (attr->drop > PPM || attr->duplicate > PPM || attr->corrupt > PPM ||
-	    attr->reorder > PPM || attr->delay_us > 10 * USEC_PER_SEC)
+	    attr->reorder > PPM || attr->stall > PPM ||
+	    attr->delay_us > 10 * USEC_PER_SEC)
 		return -EINVAL;
 	if (attr->drop || attr->duplicate || attr->corrupt || attr->reorder ||
-	    attr->delay_us) {
+	    attr->delay_us || attr->stall) {
 		a = adversary_new(d, attr);
 		if (!a)
 			return -ENOMEM;
@@ -418,7 +491,7 @@ void hml_adversary_add_stats(struct hml_device *d, struct hml_stats *sum)
 	struct hml_adversary *a;
 
 	hml_notify_begin();
-	a = hml_dereference(d->nic.port.adversary);
+	a = adversary_before(hml_dereference(d->nic.port.first));
 	if (a)
 		hml_stats_add(sum, &a->stats);
 	hml_notify_end();
@@ -429,7 +502,7 @@ void hml_adversary_get(struct hml_device *d, struct hml_adversary_attr *attr)
 	const struct hml_adversary *a;
 
 	hml_notify_begin();
-	a = hml_dereference(d->nic.port.adversary);
+	a = adversary_before(hml_dereference(d->nic.port.first));
 	*attr = a ? a->attr : (struct hml_adversary_attr){};
 	hml_notify_end();
 }

@@ -3,14 +3,11 @@
 #ifndef HML_ADVERSARY_H
 #define HML_ADVERSARY_H
 
+#include <linux/errno.h>
+#include <linux/kconfig.h>
 #include <linux/types.h>
 
-struct hamlyn_packet;
-struct hml_adversary;
 struct hml_device;
-struct hml_nic;
-struct hml_payload;
-struct hml_sender;
 struct hml_stats;
 
 /**
@@ -21,6 +18,8 @@ struct hml_stats;
  * @corrupt: that arrive changed
  * @reorder: that are overtaken by others
  * @delay_us: by which every packet is late
+ * @stall: packets to other hosts in a million that are not taken, nor any after them for
+ *	a while
  */
 struct hml_adversary_attr {
 	u64 seed;
@@ -29,17 +28,36 @@ struct hml_adversary_attr {
 	u32 corrupt;
 	u32 reorder;
 	u32 delay_us;
+	u32 stall;
 };
 
-void hml_adversary_xmit(struct hml_adversary *a, struct hml_nic *to,
-			const struct hamlyn_packet *h,
-			const struct hml_payload *payload,
-			struct hml_sender *sender);
+#if IS_ENABLED(CONFIG_HAMLYN_ADVERSARY)
 void hml_adversary_stop(struct hml_device *d);
 void hml_adversary_add_stats(struct hml_device *d, struct hml_stats *sum);
 
 int hml_adversary_set(struct hml_device *d,
 		      const struct hml_adversary_attr *attr);
 void hml_adversary_get(struct hml_device *d, struct hml_adversary_attr *attr);
+#else
+static inline void hml_adversary_stop(struct hml_device *d)
+{
+}
+
+static inline void hml_adversary_add_stats(struct hml_device *d, struct hml_stats *sum)
+{
+}
+
+static inline int hml_adversary_set(struct hml_device *d,
+				    const struct hml_adversary_attr *attr)
+{
+	return attr->drop || attr->duplicate || attr->corrupt || attr->reorder ||
+	       attr->delay_us || attr->stall ? -EOPNOTSUPP : 0;
+}
+
+static inline void hml_adversary_get(struct hml_device *d, struct hml_adversary_attr *attr)
+{
+	*attr = (struct hml_adversary_attr) {};
+}
+#endif
 
 #endif /* HML_ADVERSARY_H */

@@ -3,11 +3,8 @@
 #ifndef HML_LOOP_H
 #define HML_LOOP_H
 
-#include <linux/types.h>
+#include "fabric/fabric.h"
 
-struct hml_device;
-
-int hml_fabric_attach(struct hml_device *d, u32 host);
-void hml_fabric_detach(struct hml_device *d);
+extern struct hml_fabric hml_loop;
 
 #endif /* HML_LOOP_H */

@@ -142,10 +142,14 @@ static int set_adversary(struct hml_device *d, const struct nlattr *nest,
 	hml_netlink_u32(tb[HAMLYN_A_ADV_CORRUPT], &adv.corrupt);
 	hml_netlink_u32(tb[HAMLYN_A_ADV_REORDER], &adv.reorder);
 	hml_netlink_u32(tb[HAMLYN_A_ADV_DELAY_US], &adv.delay_us);
+	hml_netlink_u32(tb[HAMLYN_A_ADV_STALL], &adv.stall);
 	err = hml_adversary_set(d, &adv);
 	if (err == -ENOMEM)
 		NL_SET_ERR_MSG_ATTR(extack, nest,
 				    "no memory for what the adversary keeps back");
+	if (err == -EOPNOTSUPP)
+		NL_SET_ERR_MSG_ATTR(extack, nest,
+				    "this kernel has no adversary (CONFIG_HAMLYN_ADVERSARY)");
 	return err;
 }
 
@@ -361,11 +365,11 @@ static int check_free(struct genl_info *info, const struct hml_nic_attr *attr)
 	u32 from = 0;
 	int err = 0;
 
-	if (info->attrs[HAMLYN_A_HOST] && attr->host >= HML_MAX_NICS) {
+	if (info->attrs[HAMLYN_A_HOST] && attr->host == HAMLYN_NONE) {
 		HML_COMPAT_REFUSE(info->extack, info->attrs[HAMLYN_A_HOST],
 				  "host is out of range",
 				  "host %u: must be 0 to %u", attr->host,
-				  HML_MAX_NICS - 1);
+				  HAMLYN_NONE - 1);
 		return -EINVAL;
 	}
 	while (!err && (d = hml_nic_get(NULL, from))) {

@@ -257,7 +257,8 @@ static int fill_adversary(struct sk_buff *skb, struct hml_device *d)
 	    put_u32(skb, HAMLYN_A_ADV_DUPLICATE, adv.duplicate) ||
 	    put_u32(skb, HAMLYN_A_ADV_CORRUPT, adv.corrupt) ||
 	    put_u32(skb, HAMLYN_A_ADV_REORDER, adv.reorder) ||
-	    put_u32(skb, HAMLYN_A_ADV_DELAY_US, adv.delay_us))
+	    put_u32(skb, HAMLYN_A_ADV_DELAY_US, adv.delay_us) ||
+	    put_u32(skb, HAMLYN_A_ADV_STALL, adv.stall))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;

@@ -57,6 +57,10 @@ static struct netlink_range_validation hamlyn_a_adv_delay_us_range = {
 	.max	= 10000000ULL,
 };
 
+static struct netlink_range_validation hamlyn_a_adv_stall_range = {
+	.max	= 1000000ULL,
+};
+
 /* Common nested types */
 const struct nla_policy hamlyn_adversary_nl_policy[HAMLYN_A_ADV_PAD + 1] = {
 	[HAMLYN_A_ADV_SEED] = { .type = NLA_U64, },
@@ -65,6 +69,7 @@ const struct nla_policy hamlyn_adversary_nl_policy[HAMLYN_A_ADV_PAD + 1] = {
 	[HAMLYN_A_ADV_CORRUPT] = NLA_POLICY_FULL_RANGE(NLA_U32, &hamlyn_a_adv_corrupt_range),
 	[HAMLYN_A_ADV_REORDER] = NLA_POLICY_FULL_RANGE(NLA_U32, &hamlyn_a_adv_reorder_range),
 	[HAMLYN_A_ADV_DELAY_US] = NLA_POLICY_FULL_RANGE(NLA_U32, &hamlyn_a_adv_delay_us_range),
+	[HAMLYN_A_ADV_STALL] = NLA_POLICY_FULL_RANGE(NLA_U32, &hamlyn_a_adv_stall_range),
 };
 
 const struct nla_policy hamlyn_limits_nl_policy[HAMLYN_A_LIMITS_PAD + 1] = {

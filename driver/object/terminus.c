@@ -242,12 +242,29 @@ void hml_term_destroy_all(struct hml_context *c)
 }
 
 /*
+ * Whether the fabric takes packets is up to a peer, who must not decide how long the owner
+ * of a terminus waits for his own memory. @since: when it took the last one, ns; 0: it does.
+ */
+static void give_up_stalled(struct hml_term *t, u64 *since)
+{
+	if (!hml_term_stalled(t)) {
+		*since = 0;
+		return;
+	}
+	if (!*since)
+		*since = ktime_get_ns();
+	else if (ktime_get_ns() - *since > HML_STALLED_NS)
+		hml_tx_abort(&t->core, -ECANCELED);
+}
+
+/*
  * Terminus held. A message that is half sent has resolved its fragments: let
  * it leave before the memory under them can go. Signals are handled in between.
  */
 int hml_term_finish(struct hml_term *t)
 {
 	s64 bytes = S64_MAX;
+	u64 since = 0;
 
 	while (t->core.busy) {
 		if (signal_pending(current))
@@ -256,8 +273,9 @@ int hml_term_finish(struct hml_term *t)
 		if (READ_ONCE(t->dead))
 			return -ENOENT;
 		hml_term_work(t, 1, &bytes);
-		if (hml_term_paused(t))
+		if (hml_term_waits(t))
 			schedule_timeout_interruptible(1 + msecs_to_jiffies(1));
+		give_up_stalled(t, &since);
 		cond_resched();
 	}
 	return 0;

@@ -32,7 +32,7 @@ struct hml_ring;
  * @wanted: somebody waits for @held: let go
  * @dead: destroyed; written under engine.lock
  * @turn: place in engine.order; under engine.lock
- * @paused: in engine.paused: held back, or its user is broke; under engine.lock
+ * @paused: in engine.paused: held back, stalled, or its user is broke; under engine.lock
  * @all: in device.termini; under device.termini_lock
  * @walked: the last walk that counted it; under device.termini_lock
  * @ref: 1 for the context, 1 for each who works on it without its lock

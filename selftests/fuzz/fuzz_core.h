@@ -22,8 +22,8 @@ static void core_xmit(struct hml_nic *to, const struct hamlyn_packet *h,
 #define hml_port_now_ns(port)	((void)(port), core_now_ns)
 #undef hml_port_route
 #define hml_port_route(nic, to)	core_route(to)
-#undef hml_port_xmit
-#define hml_port_xmit(from, to, h, payload, sender) \
+#undef hml_port_carry
+#define hml_port_carry(from, to, h, payload, sender) \
 	core_xmit(to, h, payload, sender)
 
 #include "tx.c"

@@ -187,11 +187,11 @@ check "and it is down" state_is down 7
 check "nic set of several values" $ctl nic set 7 up idle-us 100 kick-window-us 200 guesses 5
 prints "and they are set" 'state up .* idle-us 100 kick-window-us 200 .* guesses 5' $ctl nic show 7
 check "nic set adversary" $ctl nic set 7 adversary drop 0.5% duplicate 1% corrupt 2ppm reorder 3% \
-	delay-us 40 seed 9
+	delay-us 40 stall 4% seed 9
 prints "and it is set" \
-	'adversary: drop 0.5% duplicate 1% corrupt 0.0002% reorder 3% delay-us 40 seed 9' $ctl nic show 7
+	'adversary: drop 0.5% duplicate 1% corrupt 0.0002% reorder 3% delay-us 40 stall 4% seed 9' $ctl nic show 7
 check "nic set adversary off" $ctl nic set 7 adv off
-prints "and it is off" 'drop 0% duplicate 0% corrupt 0% reorder 0% delay-us 0' $ctl nic show 7
+prints "and it is off" 'drop 0% duplicate 0% corrupt 0% reorder 0% delay-us 0 stall 0%' $ctl nic show 7
 
 # ---- the watchdog ----
 

@@ -16,8 +16,8 @@ static void fabric(struct hml_nic *nic, const struct hamlyn_packet *h,
 		   const struct hml_payload *payload,
 		   struct hml_sender *sender);
 
-#undef hml_port_xmit
-#define hml_port_xmit(from, to, h, payload, sender) \
+#undef hml_port_carry
+#define hml_port_carry(from, to, h, payload, sender) \
 	fabric(to, h, payload, sender)
 
 /* A home that looks up where a byte is has none to find behind the last. */

@@ -37,6 +37,23 @@ static u32 nr_traced_down;
 	nr_traced_down++;						\
 } while (0)
 
+/* A fabric that may be asked, and does not take everything at once. */
+#undef HML_PORT_STALLS
+#define HML_PORT_STALLS	1
+
+#undef hml_port_direct
+#define hml_port_direct(from, path)					\
+	(!READ_ONCE((from)->link->doubts) && (path) == (from))
+
+#undef hml_port_xmit
+#define hml_port_xmit	fabric_takes
+
+static u32 nr_refused;		/* packets that it does not take before it does */
+
+static bool fabric_takes(struct hml_nic *from, hml_path_t path,
+			 const struct hamlyn_packet *h,
+			 const struct hml_payload *payload, struct hml_sender *sender);
+
 #include "tx.c"
 
 #define HOST		7
@@ -119,6 +136,18 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 	}
 }
 
+static bool fabric_takes(struct hml_nic *from, hml_path_t path,
+			 const struct hamlyn_packet *h,
+			 const struct hml_payload *payload, struct hml_sender *sender)
+{
+	if (nr_refused) {
+		nr_refused--;
+		return false;
+	}
+	hml_tx_local(from, path, h, payload, sender);
+	return true;
+}
+
 static u8 pattern(u64 i)
 {
 	return i * 7 + i / 256;
@@ -146,6 +175,7 @@ static int setup(void **state)
 	s->t.tags[0].mem = unit_ref(s->memory);
 	s->t.tags[0].length = MEMORY;
 	nr_arrivals = 0;
+	nr_refused = 0;
 	watched = s->t.status;
 	after_read = NULL;
 	at_barrier = NULL;
@@ -1770,6 +1800,120 @@ static void plain_request_is_sent_at_once_and_alone(void **state)
 	assert_null(hml_tx_plain(&s->t));
 }
 
+/* ---- a fabric that does not take everything at once ---------------------- */
+
+static void message_that_is_not_taken_is_left_as_it_is(void **state)
+{
+	struct sender *s = *state;
+	s64 credit = 1000;
+
+	s->link.remote = 1;
+	post_plain(s, 16);
+	post_plain(s, 17);
+	nr_refused = 2;
+	assert_false(hml_tx_run_plain(&s->nic, &s->t, hml_tx_plain(&s->t)));
+	assert_true(s->t.stalled);
+	assert_null(hml_tx_plain(&s->t));
+	assert_int_equal(hml_tx_run(&s->nic, &s->t, 10, &credit), 0);
+	assert_int_equal(credit, 1000);
+	assert_true(s->t.stalled);
+	assert_true(hml_tx_pending(&s->t));
+	assert_int_equal(s->t.head, 0);
+	assert_int_equal(s->t.status->completed, 0);
+	assert_int_equal(s->stats.messages, 0);
+	assert_int_equal(s->stats.packets, 0);
+	assert_int_equal(s->stats.bytes, 0);
+	assert_int_equal(nr_arrivals, 0);
+	assert_int_equal(run(s, 10), 2);
+	assert_false(s->t.stalled);
+	assert_int_equal(nr_arrivals, 2);
+	assert_int_equal(arrivals[0].h.length, 16);
+	assert_int_equal(arrivals[1].h.length, 17);
+	assert_int_equal(s->t.status->completed, 2);
+	assert_int_equal(s->stats.messages, 2);
+	assert_int_equal(s->stats.packets, 2);
+	assert_int_equal(s->stats.bytes, 33);
+}
+
+/* Whatever its owner makes of the entry meanwhile is what is checked, and sent, later. */
+static void message_that_is_not_taken_is_checked_anew(void **state)
+{
+	struct sender *s = *state;
+
+	s->link.remote = 1;
+	post_plain(s, 16);
+	nr_refused = 1;
+	assert_int_equal(run(s, 10), 0);
+	((struct hamlyn_trb *)entry_at(s, 0))->flags = ~0U;
+	assert_int_equal(run(s, 10), 1);
+	assert_int_equal(nr_arrivals, 0);
+	assert_int_equal(status_of(s, 0), -EINVAL);
+}
+
+/* After @taken packets of five one is not taken, three times. */
+static void stall_after(struct sender *s, u32 taken)
+{
+	u32 i, sum = 0;
+
+	s->nic.packet_size = 16;
+	s->link.remote = 1;
+	post_plain(s, 80);
+	assert_int_equal(run(s, taken), taken);
+	for (i = 0; i < 3; i++) {
+		nr_refused = 1;
+		assert_int_equal(run(s, 10), 0);
+		assert_true(s->t.stalled);
+		assert_int_equal(s->stats.packets, taken);
+		assert_int_equal(s->t.status->completed, 0);
+	}
+	assert_int_equal(run(s, 10), 5 - taken);
+	assert_int_equal(nr_arrivals, 5);
+	for (i = 0; i < 5; i++) {
+		assert_int_equal(arrivals[i].h.offset, 1000 + 16 * i);
+		assert_int_equal(arrivals[i].h.length, 16);
+		sum += arrivals[i].h.delta;
+	}
+	/* Each adds 1 but the last, which takes them away. */
+	assert_int_equal(sum, 0);
+	assert_int_equal(s->t.status->completed, 1);
+	assert_int_equal(s->stats.messages, 1);
+}
+
+static void long_message_goes_on_where_it_was_stalled(void **state)
+{
+	u32 taken;
+
+	for (taken = 0; taken < 5; taken++) {
+		stall_after(*state, taken);
+		teardown(state);
+		setup(state);
+	}
+}
+
+static void message_that_is_given_up_tells_its_owner(void **state)
+{
+	struct sender *s = *state;
+
+	s->nic.packet_size = 16;
+	s->link.remote = 1;
+	post_plain(s, 80);
+	post_plain(s, 16);
+	run(s, 2);
+	nr_refused = 1;
+	run(s, 2);
+	hml_tx_abort(&s->t, -ECANCELED);
+	assert_false(s->t.busy);
+	assert_false(s->t.stalled);
+	assert_int_equal(s->t.status->completed, 1);
+	assert_int_equal(s->t.status->failed, 1);
+	assert_int_equal(status_of(s, 0), -ECANCELED);
+	assert_int_equal(s->stats.failed, 1);
+	assert_int_equal(s->stats.messages, 0);
+	assert_int_equal(run(s, 10), 1);
+	assert_int_equal(nr_arrivals, 3);
+	assert_int_equal(status_of(s, 1), 0);
+}
+
 static void plain_request_that_is_refused_gets_a_status(void **state)
 {
 	struct sender *s = *state;
@@ -1918,6 +2062,10 @@ int main(void)
 		TEST(plain_request_waits_for_a_pause_and_a_begun_message),
 		TEST(plain_request_is_sent_at_once_and_alone),
 		TEST(plain_request_that_is_refused_gets_a_status),
+		TEST(message_that_is_not_taken_is_left_as_it_is),
+		TEST(message_that_is_not_taken_is_checked_anew),
+		TEST(long_message_goes_on_where_it_was_stalled),
+		TEST(message_that_is_given_up_tells_its_owner),
 		TEST(plain_request_that_is_too_long_is_left_alone),
 		TEST(need_kick_and_producer_are_not_written_by_the_core),
 	};

@@ -81,6 +81,7 @@ const struct field adversary_fields[] = {
 	{ "corrupt", HAMLYN_A_ADV_CORRUPT, FIELD_RATE, NULL, NULL },
 	{ "reorder", HAMLYN_A_ADV_REORDER, FIELD_RATE, NULL, NULL },
 	{ "delay-us", HAMLYN_A_ADV_DELAY_US, FIELD_NUMBER, NULL, NULL },
+	{ "stall", HAMLYN_A_ADV_STALL, FIELD_RATE, NULL, NULL },
 	{ "seed", HAMLYN_A_ADV_SEED, FIELD_NUMBER, NULL, NULL },
 	{ 0 }
 };

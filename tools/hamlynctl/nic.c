@@ -65,6 +65,7 @@ static const struct param set_params[] = {
 	RATE("reorder", "packets are overtaken", HAMLYN_A_ADV_REORDER),
 	{ "delay-us", "US", "every packet is late", PARAM_NUMBER, 32, HAMLYN_A_ADV_DELAY_US,
 	  HAMLYN_A_ADVERSARY, 0, MAX_US, NULL, NULL },
+	RATE("stall", "no more packets are taken for a while", HAMLYN_A_ADV_STALL),
 	{ "seed", "N", "of its random numbers", PARAM_NUMBER, 64, HAMLYN_A_ADV_SEED,
 	  HAMLYN_A_ADVERSARY, 0, UINT64_MAX, NULL, NULL },
 	{ "off", NULL, "nothing of all that", PARAM_OFF, 0, 0, HAMLYN_A_ADVERSARY, 0, 0, NULL,

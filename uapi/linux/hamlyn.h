@@ -64,6 +64,9 @@
  *	TRB status only: no send buffer area is bound to that tag.
  * EHOSTUNREACH
  *	TRB status only: no host with that id is on the fabric.
+ * ECANCELED
+ *	TRB status only: the fabric took nothing for a second, and TERMINUS_BIND
+ *	or TICKET_DROP had to wait for the message. Part of it may have arrived.
  * EBADF
  *	TICKET_IMPORT, or WATCH by ticket: the descriptor is not open, or is not
  *	a ticket. All calls but QUERY, STATS, AUDIT and EXPLAIN: the device was

@@ -216,7 +216,10 @@ static inline struct hml_slot *hml_port_slot(const struct hml_port *port,
 }
 
 /* One NIC a segment: there is nobody else on its fabric. */
-#define hml_port_route(nic, to)	((to) == (nic)->host ? (nic) : NULL)
+typedef struct hml_nic *hml_path_t;
+
+#define HML_PATH_NONE		NULL
+#define hml_port_route(nic, to)	((to) == (nic)->host ? (nic) : HML_PATH_NONE)
 
 /* A process cannot keep its processor; see h__nq_idle() for what comes of it. */
 static inline void hml_port_notify_enter(const struct hml_port *port)
@@ -229,9 +232,15 @@ static inline void hml_port_notify_exit(const struct hml_port *port)
 	(void)port;
 }
 
-/* Lossless, and there is nothing between the two. */
-#define hml_port_xmit(from, to, h, payload, sender) \
-	hml_rx(to, h, payload, sender)
+/* Lossless, there is nothing between the two, and it takes everything at once. */
+#define HML_PORT_STALLS	0
+
+#define hml_port_direct(from, path) \
+	(hml_link_up(from) && (path) && ((path) == (from) || hml_link_up(path)))
+#define hml_port_carry(from, path, h, payload, sender) \
+	hml_rx(path, h, payload, sender)
+#define hml_port_xmit(from, path, h, payload, sender) \
+	(hml_tx_local(from, path, h, payload, sender), true)
 
 static inline u64 hml_port_now_ns(const struct hml_port *port)
 {

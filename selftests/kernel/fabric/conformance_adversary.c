@@ -7,6 +7,7 @@
 #include "kselftest_harness.h"
 #include "conformance.h"
 #include "genl.h"
+#include "nics.h"
 
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -27,7 +28,7 @@
 
 struct adversary {
 	uint64_t seed;
-	uint32_t drop, duplicate, corrupt, reorder, delay_us;
+	uint32_t drop, duplicate, corrupt, reorder, delay_us, stall;
 };
 
 /*
@@ -75,6 +76,7 @@ static void put_adversary(struct genl *g, const struct adversary *a)
 	genl_put_u32(g, HAMLYN_A_ADV_CORRUPT, a->corrupt);
 	genl_put_u32(g, HAMLYN_A_ADV_REORDER, a->reorder);
 	genl_put_u32(g, HAMLYN_A_ADV_DELAY_US, a->delay_us);
+	genl_put_u32(g, HAMLYN_A_ADV_STALL, a->stall);
 	genl_end(g, nest);
 }
 
@@ -111,11 +113,12 @@ static int get_adversary(struct genl *g, uint32_t nic, struct adversary *a)
 	a->corrupt = genl_number(genl_nested(nest, HAMLYN_A_ADV_CORRUPT));
 	a->reorder = genl_number(genl_nested(nest, HAMLYN_A_ADV_REORDER));
 	a->delay_us = genl_number(genl_nested(nest, HAMLYN_A_ADV_DELAY_US));
+	a->stall = genl_number(genl_nested(nest, HAMLYN_A_ADV_STALL));
 	return 0;
 }
 
 /* @host may be HAMLYN_NONE. The new NIC's number, or a negative errno. */
-static int nic_new(struct genl *g, uint32_t host)
+static int nic_new_at(struct genl *g, uint32_t host)
 {
 	int ret;
 
@@ -559,6 +562,340 @@ TEST_F(adversary, beyond_same_seed_same_losses)
 	EXPECT_GT(how_many(count[0], COUNT, 2), COUNT / 20);
 	EXPECT_EQ(0, memcmp(count[0], count[1], COUNT));
 	EXPECT_NE(0, memcmp(count[0], count[2], COUNT));
+}
+
+/* ---- a fabric that does not take everything at once ---- */
+
+static const struct adversary never = { .seed = 1, .stall = 100 * PERCENT };
+
+static struct h_msg long_from(const struct source *s, const struct sink *to)
+{
+	struct h_msg m = { .ticket = &to->ticket, .data = s->data, .length = to->length };
+
+	return m;
+}
+
+static bool is_over(struct source *s, int64_t handle)
+{
+	return h_send_done(s->terminus, handle) != 0;
+}
+
+/* What was not taken waits, and nothing overtakes it: all arrives once, and in order. */
+TEST_F(adversary, beyond_stalls_lose_nothing)
+{
+	enum { COUNT = 400 };
+	struct adversary a = { .seed = ht_seed(), .stall = 10 * PERCENT };
+	struct hamlyn_nq_entry e;
+	struct hamlyn_query q;
+	struct h_msg m;
+	unsigned int i;
+
+	if (!self->ready)
+		SKIP(return, NEED_TWO_NICS);
+	m = long_from(&self->tx, &self->rx);
+	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &a));
+	/* It is late, but not lossy: all protocols may run on it. */
+	ASSERT_EQ(0, h_query(self->tx.dev, &q));
+	EXPECT_EQ(0, q.fabric);
+	for (i = 0; i < COUNT; i++) {
+		ASSERT_EQ(1, send_words(&self->tx, &self->rx.ticket, i, 1));
+		if (i % 100 == 50)
+			ASSERT_EQ(1, ht_send_sync(self->tx.terminus, &m));
+	}
+	for (i = 0; i < COUNT; i++) {
+		ASSERT_EQ(1, ht_recv(self->rx.nq, &e));
+		EXPECT_EQ(i, e.data);
+		if (i % 100 != 50)
+			continue;
+		ASSERT_EQ(1, ht_recv(self->rx.nq, &e));
+		EXPECT_EQ(0, e.flags & HAMLYN_NQE_FAST);
+		EXPECT_EQ(0, h_slot_entry(self->rx.slot, 0)->accumulator);
+	}
+	EXPECT_EQ(0, h_recv(self->rx.nq, &e));
+	/* The words came with 8 bytes each, to where the long ones begin. */
+	EXPECT_EQ(0, memcmp(self->rx.data + 8, self->tx.data + 8, self->rx.length - 8));
+	EXPECT_TRUE(sink_guarded(&self->rx));
+}
+
+/* Its owner may do anything but ring meanwhile, and it leaves all the same. */
+TEST_F(adversary, beyond_stalled_message_needs_no_second_doorbell)
+{
+	struct hamlyn_nq_entry e;
+	struct h_ticket fast = self->rx.ticket;
+	struct h_msg m = { .ticket = &fast, .data = "eightby", .length = 8, .word = 7 };
+
+	if (!self->ready)
+		SKIP(return, NEED_TWO_NICS);
+	fast.meta_index = HAMLYN_META_FAST;
+	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &never));
+	/* It returns, whoever works: a peer's slowness is not the caller's. */
+	ASSERT_LE(0, h_send(self->tx.terminus, &m));
+	ht_sleep_ns(20 * HT_MS);
+	EXPECT_EQ(0, h_recv(self->rx.nq, &e));
+	ASSERT_EQ(0, leave(&self->genl, SENDING));
+	ASSERT_EQ(1, ht_recv(self->rx.nq, &e));
+	EXPECT_EQ(7, e.data);
+}
+
+/* The processor's time of a process, in ticks, if it is one of a NIC's polling threads. */
+static unsigned long ticks_of(const char *pid, const char *engines)
+{
+	unsigned long user = 0, system = 0;
+	char path[64], line[512], *end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+	f = fopen(path, "re");
+	end = f && fgets(line, sizeof(line), f) && strstr(line, engines) ?
+	      strrchr(line, ')') : NULL;
+	if (end)
+		sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+		       &user, &system);
+	if (f)
+		fclose(f);
+	return user + system;
+}
+
+/* Of all of them; 0: there is none. */
+static unsigned long engine_ticks(uint32_t nic)
+{
+	unsigned long sum = 0;
+	struct dirent *entry;
+	char engines[32];
+	DIR *proc = opendir("/proc");
+
+	snprintf(engines, sizeof(engines), "(hamlyn%u/", nic);
+	while (proc && (entry = readdir(proc)))
+		sum += ticks_of(entry->d_name, engines);
+	if (proc)
+		closedir(proc);
+	return sum;
+}
+
+/* Who sends to a peer that takes nothing has the engine as little as who sends nothing. */
+TEST_F(adversary, beyond_stalled_peer_holds_up_nobody_else)
+{
+	struct source other;
+	struct sink own;
+	struct hamlyn_nq_entry e;
+	struct h_msg m;
+	unsigned long ticks;
+	int64_t handle, begun;
+	unsigned int i;
+
+	if (!self->ready)
+		SKIP(return, NEED_TWO_NICS);
+	m = long_from(&self->tx, &self->rx);
+	ASSERT_EQ(0, sink_open(&own, SENDING, 4096, HAMLYN_SLOT_NORMAL, 256));
+	ASSERT_EQ(0, source_open(&other, SENDING, 4096));
+	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &never));
+	handle = h_send(self->tx.terminus, &m);
+	ASSERT_LE(0, handle);
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(1, send_words(&other, &own.ticket, i, 1));
+		ASSERT_EQ(1, ht_recv(own.nq, &e));
+		EXPECT_EQ(i, e.data);
+	}
+	EXPECT_FALSE(is_over(&self->tx, handle));
+	/* The other one has nothing more to send, and the thread does not wait by running. */
+	ht_sleep_ns(200 * HT_MS);
+	begun = ht_now_ns();
+	ticks = engine_ticks(SENDING);
+	ht_sleep_ns(HT_SEC);
+	ticks = engine_ticks(SENDING) - ticks;
+	EXPECT_LT(ticks * (HT_SEC / sysconf(_SC_CLK_TCK)),
+		  (unsigned long)(ht_now_ns() - begun) / 2);
+	EXPECT_FALSE(is_over(&self->tx, handle));
+	ASSERT_EQ(0, leave(&self->genl, SENDING));
+	EXPECT_EQ(1, ht_send_wait(self->tx.terminus, handle));
+	ASSERT_EQ(1, ht_recv(self->rx.nq, &e));
+	source_close(&other);
+	sink_close(&own);
+}
+
+/* Memory under a message that nobody takes is its owner's again in bounded time. */
+TEST_F(adversary, beyond_bind_gives_up_a_stalled_message)
+{
+	struct hamlyn_nq_entry e;
+	struct h_msg m;
+	int64_t handle;
+
+	if (!self->ready)
+		SKIP(return, NEED_TWO_NICS);
+	m = long_from(&self->tx, &self->rx);
+	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &never));
+	handle = h_send(self->tx.terminus, &m);
+	ASSERT_LE(0, handle);
+	ASSERT_EQ(0, h_terminus_bind(self->tx.terminus, 0, self->tx.area, 0, 4096));
+	EXPECT_EQ(-ECANCELED, h_send_done(self->tx.terminus, handle));
+	ASSERT_EQ(0, leave(&self->genl, SENDING));
+	EXPECT_EQ(0, h_recv(self->rx.nq, &e));
+	EXPECT_TRUE(sink_untouched(&self->rx));
+	/* What comes after it is as good as ever. */
+	EXPECT_EQ(1, send_words(&self->tx, &self->rx.ticket, 5, 1));
+	ASSERT_EQ(1, ht_recv(self->rx.nq, &e));
+	EXPECT_EQ(5, e.data);
+}
+
+/* As long as the fabric takes packets now and then there is no reason to give up. */
+TEST_F(adversary, beyond_bind_waits_for_a_slow_fabric)
+{
+	struct adversary a = { .seed = ht_seed(), .stall = 50 * PERCENT };
+	struct hamlyn_nq_entry e;
+	struct h_msg m;
+	int64_t handle;
+	unsigned int i;
+
+	if (!self->ready)
+		SKIP(return, NEED_TWO_NICS);
+	m = long_from(&self->tx, &self->rx);
+	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &a));
+	for (i = 0; i < 5; i++) {
+		handle = h_send(self->tx.terminus, &m);
+		ASSERT_LE(0, handle);
+		ASSERT_EQ(0, h_terminus_bind(self->tx.terminus, 0, self->tx.area, 0, 0));
+		EXPECT_EQ(1, ht_send_wait(self->tx.terminus, handle));
+		ASSERT_EQ(1, ht_recv(self->rx.nq, &e));
+		EXPECT_EQ(0, h_slot_entry(self->rx.slot, 0)->accumulator);
+	}
+	EXPECT_EQ(0, h_recv(self->rx.nq, &e));
+	EXPECT_EQ(self->rx.length, ht_match(self->rx.data, self->rx.length, 1));
+}
+
+/* A ticket under which a message is half sent is forgotten in bounded time, too. */
+TEST_F(adversary, beyond_drop_gives_up_a_stalled_message)
+{
+	struct h_ticket imported;
+	struct hamlyn_nq_entry e;
+	struct h_msg m;
+	int64_t handle;
+	int fd;
+
+	if (!self->ready)
+		SKIP(return, NEED_TWO_NICS);
+	ASSERT_EQ(0, h_slot_ticket_fd(self->rx.slot, 0, 0, &fd));
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, h_terminus_import(self->tx.terminus, fd, &imported));
+	close(fd);
+	m = long_from(&self->tx, &self->rx);
+	m.ticket = &imported;
+	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &never));
+	handle = h_send(self->tx.terminus, &m);
+	ASSERT_LE(0, handle);
+	ASSERT_EQ(0, h_terminus_drop(self->tx.terminus, &imported));
+	EXPECT_TRUE(is_over(&self->tx, handle));
+	ASSERT_EQ(0, leave(&self->genl, SENDING));
+	EXPECT_EQ(0, h_recv(self->rx.nq, &e));
+	EXPECT_TRUE(sink_untouched(&self->rx));
+}
+
+/* A receiver waits for packets that land, not for those that nobody takes. */
+TEST_F(adversary, beyond_rekey_does_not_wait_for_a_stall)
+{
+	struct hamlyn_nq_entry e;
+	struct h_msg m;
+	int64_t handle;
+
+	if (!self->ready)
+		SKIP(return, NEED_TWO_NICS);
+	m = long_from(&self->tx, &self->rx);
+	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &never));
+	handle = h_send(self->tx.terminus, &m);
+	ASSERT_LE(0, handle);
+	ASSERT_EQ(0, h_slot_rekey(self->rx.slot));
+	EXPECT_FALSE(is_over(&self->tx, handle));
+	ASSERT_EQ(0, leave(&self->genl, SENDING));
+	EXPECT_EQ(1, ht_send_wait(self->tx.terminus, handle));
+	EXPECT_EQ(0, h_recv(self->rx.nq, &e));
+	EXPECT_TRUE(sink_untouched(&self->rx));
+}
+
+/* Dies with a message that nobody takes; or, with @destroy, only lets go of it. */
+static int send_and_die(uint32_t nic, const struct sink *to, bool destroy)
+{
+	struct source s;
+	struct h_msg m;
+
+	if (source_open(&s, nic, to->length))
+		return 1;
+	m = long_from(&s, to);
+	if (h_send(s.terminus, &m) < 0)
+		return 2;
+	if (!destroy)
+		raise(SIGKILL);
+	if (h_terminus_destroy(s.terminus) || h_area_remove(s.area))
+		return 3;
+	source_close(&s);
+	return 0;
+}
+
+/* Nothing that ends waits for a peer: neither a terminus, nor a file, nor a process. */
+TEST_F(adversary, beyond_who_ends_waits_for_no_stall)
+{
+	struct hamlyn_nq_entry e;
+	int status;
+	pid_t pid;
+
+	if (!self->ready)
+		SKIP(return, NEED_TWO_NICS);
+	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &never));
+	pid = ht_fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(send_and_die(SENDING, &self->rx, true));
+	EXPECT_EQ(0, ht_reap(pid));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(send_and_die(SENDING, &self->rx, false));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	ASSERT_EQ(0, leave(&self->genl, SENDING));
+	EXPECT_EQ(0, h_recv(self->rx.nq, &e));
+	EXPECT_TRUE(sink_untouched(&self->rx));
+}
+
+/* In a network namespace that ends with it. */
+static int stall_elsewhere(const struct sink *to, int tell)
+{
+	struct genl g;
+	int nic;
+
+	if (unshare(CLONE_NEWNET) ||
+	    genl_open(&g, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
+		return 1;
+	nic = nic_new_at(&g, HAMLYN_NONE);
+	if (nic < 0 || set_adversary(&g, nic, &never) ||
+	    write(tell, &nic, sizeof(nic)) != sizeof(nic))
+		return 2;
+	return send_and_die(nic, to, false);
+}
+
+/* Neither does the namespace of a NIC that nobody takes packets from. */
+TEST_F(adversary, beyond_stalled_namespace_ends)
+{
+	struct ht_poll poll;
+	int nic, pipes[2], status;
+	pid_t pid;
+
+	if (!self->ready)
+		SKIP(return, NEED_TWO_NICS);
+	ASSERT_EQ(0, pipe(pipes));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(stall_elsewhere(&self->rx, pipes[1]));
+	ASSERT_EQ(0, ht_read_all(pipes[0], &nic, sizeof(nic)));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	close(pipes[0]);
+	close(pipes[1]);
+	/* It goes with its namespace, or, if it was still open then, comes to ours. */
+	ht_poll_begin(&poll);
+	while (!access(nic_path(nic), F_OK) && nic_del(&self->genl, nic) &&
+	       ht_poll_more(&poll))
+		;
+	EXPECT_NE(0, access(nic_path(nic), F_OK));
 }
 
 /* ---- repetition ---- */
@@ -1301,7 +1638,7 @@ TEST_F(adversary, beyond_nic_deleted_before_its_packets_come)
 
 	if (!self->ready)
 		SKIP(return, NEED_TWO_NICS);
-	nic = nic_new(&self->genl, HAMLYN_NONE);
+	nic = nic_new_at(&self->genl, HAMLYN_NONE);
 	ASSERT_GT(nic, 1);
 	ASSERT_EQ(0, source_stats(&self->tx, &before));
 	ASSERT_EQ(0, sink_open(&far, nic, 4096, HAMLYN_SLOT_NORMAL, 64));
@@ -1326,7 +1663,7 @@ TEST_F(adversary, beyond_nic_replaced_before_its_packets_come)
 
 	if (!self->ready)
 		SKIP(return, NEED_TWO_NICS);
-	nic = nic_new(&self->genl, HAMLYN_NONE);
+	nic = nic_new_at(&self->genl, HAMLYN_NONE);
 	ASSERT_GT(nic, 1);
 	ASSERT_EQ(0, sink_open(&far, nic, 4096, HAMLYN_SLOT_NORMAL, 64));
 	host = far.query.host;
@@ -1334,7 +1671,7 @@ TEST_F(adversary, beyond_nic_replaced_before_its_packets_come)
 	ASSERT_EQ(1, keep_back(self, &far.ticket, 5));
 	sink_close(&far);
 	ASSERT_EQ(0, nic_del(&self->genl, nic));
-	nic = nic_new(&self->genl, host);
+	nic = nic_new_at(&self->genl, host);
 	ASSERT_GT(nic, 1);
 	ASSERT_EQ(0, sink_open(&far, nic, 4096, HAMLYN_SLOT_NORMAL, 64));
 	EXPECT_EQ(host, far.query.host);
@@ -1356,7 +1693,7 @@ TEST_F(adversary, beyond_nic_deleted_behind_its_packets)
 
 	if (!self->ready)
 		SKIP(return, NEED_TWO_NICS);
-	nic = nic_new(&self->genl, HAMLYN_NONE);
+	nic = nic_new_at(&self->genl, HAMLYN_NONE);
 	ASSERT_GT(nic, 1);
 	ASSERT_EQ(0, source_open(&tx, nic, 4096));
 	ASSERT_EQ(0, set_adversary(&self->genl, nic, &a));
@@ -1530,11 +1867,12 @@ TEST_F(adversary, beyond_adversary_refusals)
 	static const uint16_t rates[] = {
 		HAMLYN_A_ADV_DROP, HAMLYN_A_ADV_DUPLICATE,
 		HAMLYN_A_ADV_CORRUPT, HAMLYN_A_ADV_REORDER,
+		HAMLYN_A_ADV_STALL,
 	};
 	struct adversary a = { .seed = 7, .drop = 1, .duplicate = 2,
 			       .corrupt = 3, .reorder = 100 * PERCENT,
-			       .delay_us = LONG_US };
-	struct adversary now;
+			       .delay_us = LONG_US, .stall = 4 };
+	struct adversary now = { 0 };
 	struct genl *g = &self->genl;
 	unsigned int i;
 	pid_t pid;
@@ -1577,11 +1915,11 @@ TEST_F(adversary, beyond_new_nic)
 
 	if (!self->ready)
 		SKIP(return, NEED_TWO_NICS);
-	nic = nic_new(&self->genl, HAMLYN_NONE);
+	nic = nic_new_at(&self->genl, HAMLYN_NONE);
 	ASSERT_GT(nic, 1);
 	ASSERT_EQ(0, strcmp((const char *)genl_attr(&self->genl, HAMLYN_A_NAME) +
 			    NLA_HDRLEN, nic_path(nic) + strlen("/dev/")));
-	other = nic_new(&self->genl, HAMLYN_NONE);
+	other = nic_new_at(&self->genl, HAMLYN_NONE);
 	ASSERT_GT(other, 1);
 	ASSERT_NE(nic, other);
 	ASSERT_EQ(0, stat(nic_path(nic), &st));
@@ -1617,7 +1955,7 @@ TEST_F(adversary, beyond_deleting_nics)
 
 	if (!self->ready)
 		SKIP(return, NEED_TWO_NICS);
-	nic = nic_new(g, HAMLYN_NONE);
+	nic = nic_new_at(g, HAMLYN_NONE);
 	ASSERT_GT(nic, 1);
 	ASSERT_EQ(0, sink_open(&far, nic, 4096, HAMLYN_SLOT_NORMAL, 64));
 	EXPECT_EQ(-EBUSY, nic_del(g, nic));
@@ -1655,7 +1993,7 @@ TEST_F(adversary, beyond_new_nic_refusals)
 	EXPECT_EQ(-EEXIST, nic_new_with(g, HAMLYN_A_NIC, 0));
 	EXPECT_EQ(-EEXIST, nic_new_with(g, HAMLYN_A_HOST,
 					self->rx.query.host));
-	EXPECT_EQ(-EINVAL, nic_new_with(g, HAMLYN_A_HOST, 256));
+	EXPECT_EQ(-EINVAL, nic_new_with(g, HAMLYN_A_HOST, HAMLYN_NONE));
 	EXPECT_EQ(-ERANGE, nic_new_with(g, HAMLYN_A_NIC, 256));
 	EXPECT_EQ(-ERANGE, nic_new_with(g, HAMLYN_A_PACKET_SIZE, 1023));
 	EXPECT_EQ(-ERANGE, nic_new_with(g, HAMLYN_A_PACKET_SIZE, 65537));

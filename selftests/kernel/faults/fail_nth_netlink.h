@@ -115,6 +115,7 @@ static void put_adversary_of(uint32_t value)
 {
 	static const uint16_t types[] = {
 		HAMLYN_A_ADV_DROP, HAMLYN_A_ADV_REORDER, HAMLYN_A_ADV_DELAY_US,
+		HAMLYN_A_ADV_STALL,
 	};
 
 	put_nest(HAMLYN_A_ADVERSARY, types, ARRAY_SIZE(types), value);

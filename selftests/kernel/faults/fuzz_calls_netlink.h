@@ -87,7 +87,7 @@ static void put_adversary(struct thread *t, struct message *m)
 	uint16_t type;
 
 	put(m, HAMLYN_A_ADV_SEED, &seed, sizeof(seed));
-	for (type = HAMLYN_A_ADV_DROP; type <= HAMLYN_A_ADV_DELAY_US; type++) {
+	for (type = HAMLYN_A_ADV_DROP; type <= HAMLYN_A_ADV_STALL; type++) {
 		uint32_t value = one_in(t, 3) ? below(t, 200000) : 0;
 
 		if (type == HAMLYN_A_ADV_DELAY_US)
@@ -345,7 +345,7 @@ static void heal(int fd, uint16_t family, uint32_t nic)
 	request_u32(&m.r, HAMLYN_A_IDLE_US, 50);
 	request_u32(&m.r, HAMLYN_A_KICK_WINDOW_US, 1000);
 	nest = begin_nest(&m, HAMLYN_A_ADVERSARY);
-	for (type = HAMLYN_A_ADV_DROP; type <= HAMLYN_A_ADV_DELAY_US; type++)
+	for (type = HAMLYN_A_ADV_DROP; type <= HAMLYN_A_ADV_STALL; type++)
 		request_u32(&m.r, type, 0);
 	end_nest(&m, nest);
 	ask(fd, &m.r, NULL, NULL);

@@ -125,9 +125,8 @@ TEST_F(nics, what_a_nic_has_is_not_given_to_another)
 	EXPECT_NE(NULL, strstr(g->text, "already"));
 	EXPECT_EQ(-EEXIST, NIC_MAKE(g, { HAMLYN_A_NIC, 204 }, { HAMLYN_A_HOST, 203 }));
 	EXPECT_NE(NULL, strstr(g->text, "taken by"));
-	EXPECT_EQ(-EINVAL, NIC_MAKE(g, { HAMLYN_A_HOST, MOST_NICS }));
-	EXPECT_NE(NULL, strstr(g->text, "host"));
 	EXPECT_EQ(-EINVAL, NIC_MAKE(g, { HAMLYN_A_HOST, ~0U }));
+	EXPECT_NE(NULL, strstr(g->text, "host"));
 	EXPECT_GT(0, NIC_MAKE(g, { HAMLYN_A_NIC, MOST_NICS }));
 	/* What failed has kept nothing. */
 	EXPECT_EQ(204, NIC_MAKE(g, { HAMLYN_A_NIC, 204 }, { HAMLYN_A_HOST, 255 }));

@@ -431,6 +431,7 @@ static void test_nic_set(void **state)
 	assert_u32(adv[HAMLYN_A_ADV_CORRUPT], 0);
 	assert_u32(adv[HAMLYN_A_ADV_REORDER], 0);
 	assert_u32(adv[HAMLYN_A_ADV_DELAY_US], 0);
+	assert_u32(adv[HAMLYN_A_ADV_STALL], 0);
 	assert_null(adv[HAMLYN_A_ADV_SEED]);
 }
 
@@ -601,7 +602,7 @@ static void put_everything(struct nl_msg *msg)
 	nla_put_string(msg, HAMLYN_A_NAME, "hamlyn1");
 	nla_put(msg, HAMLYN_A_COMM, 4, "a\033\xff\x62");
 	put_limits(msg);
-	put_nest(msg, HAMLYN_A_ADVERSARY, HAMLYN_A_ADV_DROP, HAMLYN_A_ADV_DELAY_US, false);
+	put_nest(msg, HAMLYN_A_ADVERSARY, HAMLYN_A_ADV_DROP, HAMLYN_A_ADV_STALL, false);
 	put_nest(msg, HAMLYN_A_REJECTS, HAMLYN_A_REJECTS_SLOT, HAMLYN_A_REJECTS_DOWN, true);
 	/* What this program does not know yet */
 	nla_put_u32(msg, HAMLYN_A_MAX + 7, 1);
