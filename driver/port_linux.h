@@ -98,7 +98,7 @@ static __always_inline void hml_section_begin(void)
 	if (p->depth++)
 		return;
 	WRITE_ONCE(p->turn, p->turn + 1);
-	smp_mb();						/* B8 */
+	smp_mb();		/* B8: odd before anything is looked up */
 }
 
 /* Preemption is still off: for what is to be done right after it. */
@@ -107,7 +107,8 @@ static __always_inline void hml_section_leave(void)
 	struct hml_passage *p = this_cpu_ptr(&hml_passage);
 
 	if (!--p->depth)
-		smp_store_release(&p->turn, p->turn + 1);	/* B8 */
+		/* B8: all of the section before it is even */
+		smp_store_release(&p->turn, p->turn + 1);
 }
 
 static __always_inline void hml_section_end(void)

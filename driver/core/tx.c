@@ -309,7 +309,8 @@ static const struct hamlyn_trb *wq_entry(const struct hml_terminus *t, u32 head)
  */
 static bool posted(const struct hamlyn_trb *trb, u32 head)
 {
-	return smp_load_acquire(&trb->sequence) == head + 1;	/* B1 */
+	/* B1: the sequence before the entry that it posts */
+	return smp_load_acquire(&trb->sequence) == head + 1;
 }
 
 bool hml_tx_pending(const struct hml_terminus *t)
@@ -349,7 +350,8 @@ static void finish(struct hml_terminus *t, int err)
  */
 static void tell_completed(struct hml_terminus *t)
 {
-	smp_store_release(&t->status->completed, t->head);	/* B6 */
+	/* B6: all reads of the message before it counts as completed */
+	smp_store_release(&t->status->completed, t->head);
 }
 
 /* An entry that was not taken now is not taken at all: as if nobody had looked. */

@@ -254,7 +254,7 @@ bool hml_term_waits(const struct hml_term *t)
 static bool release_and_look(struct hml_term *t)
 {
 	hml_term_release(t);
-	smp_mb__after_atomic();					/* B7 */
+	smp_mb__after_atomic();	/* B7: let go before the look at the queue */
 	return hml_tx_pending(&t->core);
 }
 

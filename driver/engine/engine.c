@@ -101,7 +101,7 @@ static void doze(struct hml_term *t)
 
 	hml_lock(&e->lock);
 	WRITE_ONCE(t->core.status->need_kick, 1);
-	smp_mb();						/* B2 */
+	smp_mb();		/* B2: need_kick is set before the last look */
 	if (hml_tx_pending(&t->core))
 		WRITE_ONCE(t->core.status->need_kick, 0);
 	else
@@ -123,7 +123,7 @@ static bool ask_to_ring(struct hml_term *t)
 
 	hml_lock(&e->lock);
 	WRITE_ONCE(t->core.status->need_kick, 1);
-	smp_mb();						/* B2 */
+	smp_mb();		/* B2: need_kick is set before the last look */
 	pending = hml_tx_pending(&t->core);
 	if (!pending)
 		removed = take_out(t);

@@ -38,7 +38,7 @@ void hml_grace_wait(void)
 	int cpu;
 
 	might_sleep();
-	smp_mb();						/* B8 */
+	smp_mb();		/* B8: taken away before sections are looked at */
 	for_each_possible_cpu(cpu)
 		wait_for(per_cpu_ptr(&hml_passage, cpu));
 	smp_mb();						/* B18 */

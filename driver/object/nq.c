@@ -390,7 +390,7 @@ void hml_nq_destroy_all(struct hml_context *c)
 static bool arm(struct hml_nqueue *nq, u32 position)
 {
 	WRITE_ONCE(nq->core.armed, 1);
-	smp_mb();						/* B5 */
+	smp_mb();		/* B5: armed before the last look at the ring */
 	return hml_nq_ready(&nq->context->device->nic, &nq->core, position);
 }
 
