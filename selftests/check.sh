@@ -15,6 +15,7 @@ usage() {
 Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
        selftests/check.sh all [--minutes N] KERNEL...
        selftests/check.sh part native | search | static | PART-OF-VM KERNEL
+       selftests/check.sh places
 
   native  unit tests of the core, the selftests on the embedded device, builds
           with gcc and clang, installation; models, litmus tests, fuzzing
@@ -23,8 +24,11 @@ Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
   storm   in one boot: 10 000 processes killed or stopped in traffic, in ten storms, with
           the module unloaded and loaded in between; \$HAMLYN_STORM=PROCESSES,STORMS
   all     native, static and vm; debug and kcsan, which are built from source, are built meanwhile.
-          With --minutes, one of them that is not there $SLOW_TAKES minutes before the N are
-          over is skipped, and has only its selftests: without storms, leaks and faults
+          With --minutes each program runs in guests only where selftests/places.conf says,
+          and what is slow or hardly changes is left out: models, most of the fuzzing, the
+          second compiler of C++, Active Messages and administration on all but the first
+          kernel, storms, leaks and faults on debug; a kernel that is not built $SLOW_TAKES
+          minutes before the N are over is skipped
   asan    the selftests on the embedded device, and the library, with the address and
           undefined behaviour sanitizers
   tsan    and with the thread sanitizer
@@ -44,14 +48,12 @@ Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
 
 Sets up what it needs. Ends with one line "N passed, N failed" and fails if
 anything failed or did not report. Logs go to \$BUILD/logs (default build/logs).
+  places  where --minutes runs each program; fails if one has no place
+
 All but asan and tsan run \$HAMLYN_LANES parts at a time (2).
 EOT
 }
 
-# On the debug kernel, where minutes are counted: what is about objects' lives and hostile
-# callers (each name behind a blank)
-SLOW_KERNEL_TESTS=" lifecycle protection tickets share nq uapi_size hostile_mmap hostile_wq"
-SLOW_KERNEL_TESTS+=" hostile_watch hostile_ticket fork_kill limits"
 RACE_TESTS="race race_kernel threads hostile_watch hostile_ticket"
 # What is about who stops whom, where everything can be preempted; 7.2 has less of it, and
 # PREEMPT_RT, where locks are others, more
@@ -119,6 +121,50 @@ finish() {
 	total && [ "$passed" != 0 ]
 }
 
+# Which words of places.conf hold for a program: the first line that fits
+places_of() { # PATH within selftests, without .c
+	local pattern words
+	while read -r pattern words; do
+		# shellcheck disable=SC2053 # a pattern is what it is to be
+		if [[ $pattern != "#"* && -n $pattern && $1 == $pattern ]]; then
+			echo "$words"
+			return
+		fi
+	done <selftests/places.conf
+	return 1
+}
+
+# "PROGRAM: WORD..." of all that run on the kernel device
+places() {
+	local test source words status=0
+	for test in $(names TESTS_BOTH) $(names TESTS_KERNEL); do
+		source=$(find selftests/{kernel,low,upper} -name "${test##*/}.c")
+		source=${source#selftests/}
+		if words=$(places_of "${source%.c}"); then
+			echo "${test##*/}: $words"
+		else
+			echo "${test##*/}: selftests/places.conf has no place for it"
+			status=1
+		fi
+	done
+	return "$status"
+}
+
+brief_tests() { # WORD: the programs that run there, and behind a colon variants that do not
+	places | awk -v word="$1" -v to="$BUILD/selftests/" '{
+		without = found = ""
+		for (i = 2; i <= NF; i++) {
+			if ($i == word)
+				found = 1
+			if (sub(/^without=/, "", $i))
+				without = ":" $i
+		}
+		sub(/:$/, "", $1)
+		if (found)
+			print to $1 without
+	}'
+}
+
 names() { # MAKE-VARIABLE: the test programs it lists
 	make --no-print-directory -s "BUILD=$BUILD" "print-$1"
 }
@@ -164,7 +210,9 @@ native_parts() {
 	part "engine of Active Messages on the embedded device" \
 		selftests/am/am-engine-test.sh "$BUILD/am"
 	part "installation" selftests/tools/install-test.sh "$BUILD"
-	part "C++ wrapper" selftests/bindings/cxx/cxx-test.sh "$BUILD"
+	local cxx=()
+	! is_short || cxx=(--one-compiler)
+	part "C++ wrapper" selftests/bindings/cxx/cxx-test.sh "${cxx[@]}" "$BUILD"
 	part "examples that serve" selftests/tools/examples-test.sh "$BUILD"
 	part "event loops" selftests/tools/loops-test.sh "$BUILD"
 	part "Python package" selftests/bindings/python/python-test.sh "$BUILD"
@@ -173,9 +221,11 @@ native_parts() {
 
 # What looks for what nobody has thought of.
 search_parts() {
-	part "models" selftests/model/check.sh
+	local seconds=120
+	# A model changes when somebody changes it, and not with the code.
+	if is_short; then seconds=45; else part "models" selftests/model/check.sh; fi
 	part "litmus tests" selftests/litmus/check.sh
-	part "fuzzing, two minutes" env "BUILD=$BUILD" selftests/fuzz/run.sh quick 120
+	part "fuzzing, $seconds seconds" env "BUILD=$BUILD" selftests/fuzz/run.sh quick "$seconds"
 }
 
 # The selftests on the embedded device under sanitizers. A report ends a program with a
@@ -231,6 +281,7 @@ preempt_part() { # KERNEL
 	*-rt) list="${PREEMPT_TESTS% limits} $PREEMPT_RT_MORE" more="" ;;
 	6.1) list=$PREEMPT_TESTS ;;
 	esac
+	! is_short || list=$(brief_tests preempt | sed 's|.*/||' | paste -sd' ')
 	for test in $list; do
 		files+=(--file "$BUILD/selftests/$test")
 	done
@@ -362,10 +413,13 @@ races_part() { # KERNEL
 }
 
 vm_part() { # KERNEL MODULE-ARGS PROCESSORS
-	local kernel=$1 args=$2 smp=$3 base=() files=() tests test more="" timeout=900
+	local kernel=$1 args=$2 smp=$3 base=() files=() tests test more="" timeout=900 word
 	tests="$(names TESTS_BOTH) $(names TESTS_KERNEL)"
-	if is_brief "$kernel"; then
-		tests=${SLOW_KERNEL_TESTS// / $BUILD/selftests/}
+	if is_short; then
+		word=${args%% *}
+		word=${word#engine=}
+		! is_built "$kernel" || word=debug
+		tests=$(brief_tests "$word")
 	fi
 	if is_built "$kernel"; then
 		more=" HAMLYN_TEST_SCALE=4"
@@ -373,7 +427,7 @@ vm_part() { # KERNEL MODULE-ARGS PROCESSORS
 	fi
 	for test in $tests; do
 		base+=("${test##*/}")
-		files+=(--file "$test")
+		files+=(--file "${test%%:*}")
 	done
 	part "selftests on the kernel device, Linux $kernel, $args" \
 		vm_run "$LOGS/vm-$kernel-${args%% *}" "$kernel" --smp "$smp" --timeout "$timeout" \
@@ -390,7 +444,7 @@ vm_part() { # KERNEL MODULE-ARGS PROCESSORS
 # at once, behind its name.
 LANES=${HAMLYN_LANES:-2}
 [[ $LANES =~ ^[1-9][0-9]?$ ]] || die "HAMLYN_LANES is \"$LANES\"; allowed: 1 to 99"
-declare -A lane_name=()
+declare -A lane_name=() lane_begun=()
 
 lane() { # PART [KERNEL]
 	local name=$*
@@ -405,6 +459,7 @@ lane() { # PART [KERNEL]
 	} &
 	set +m
 	lane_name[$!]=$name
+	lane_begun[$!]=$SECONDS
 }
 
 lane_done() {
@@ -412,6 +467,7 @@ lane_done() {
 	wait -n -p pid "${!lane_name[@]}" || true
 	name=${lane_name[$pid]}
 	unset "lane_name[$pid]"
+	note "$name ended after $((SECONDS - lane_begun[$pid])) s"
 	log=$LOGS/lane-${name// /-}
 	if add_total "$(tail -n 1 "$log")" && [ $((passed + failed)) != "$before" ]; then
 		failures+=$(sed -n '/^# ---- what failed/,$ { /^# ----/d; /^# /!d; s/^# //p }' "$log" |
@@ -426,6 +482,14 @@ lanes_end() {
 	while [ "${#lane_name[@]}" != 0 ]; do
 		lane_done
 	done
+}
+
+# Of this run's lanes
+slowest() {
+	printf '\n# ---- the ten slowest programs, in seconds\n'
+	grep -HoE '^# [a-z0-9_]+ took [0-9]+ s' "$LOGS"/lane-* |
+		sed -E 's|.*/lane-([^:]*):# ([a-z0-9_]+) took ([0-9]+) s|\3 \2 (\1)|' |
+		sort -rn | sed -n '1,10s/^/# /p' || true # nothing has told its time
 }
 
 lanes_kill() {
@@ -478,9 +542,24 @@ is_built() { # KERNEL
 	[ "$1" = debug ] || [ "$1" = kcsan ]
 }
 
-# Under its detectors everything takes many times as long: where minutes are counted, not all.
-is_brief() { # KERNEL
-	[ "$1" = debug ] && [ "${HAMLYN_MINUTES:-0}" != 0 ]
+# Minutes are counted: "make check", and not check-all.
+is_short() {
+	[ "$MINUTES" != 0 ] || [ "${HAMLYN_MINUTES:-0}" != 0 ]
+}
+
+# Where minutes are counted the first kernel has the polling engines and all that one kernel is enough
+# for, the others the inline one; longest first.
+short_lanes() { # KERNEL FIRST LAST
+	local part parts=inline
+	if is_built "$1"; then
+		parts=poll
+	elif [ "$1" = "$2" ]; then
+		parts="poll admin preempt am storm"
+		[ "$1" != "$3" ] || parts="inline $parts"
+	fi
+	for part in $parts; do
+		lane "$part" "$1"
+	done
 }
 
 # Storms and leaks are about what every kernel does alike: one of several is enough.
@@ -488,7 +567,7 @@ vm_lanes() { # KERNEL [KERNEL-FOR-STORMS]
 	local part parts="poll inline am admin preempt"
 	case $1 in
 	*-rt) parts=preempt ;;
-	debug) [ "$MINUTES" = 0 ] && parts="faults leak storm poll inline" || parts="poll inline" ;;
+	debug) parts="faults leak storm poll inline" ;;
 	kcsan) parts="races poll inline am storm" ;;
 	6.12) parts="poll inline am admin" ;;
 	"${2:-$1}") parts+=" storm" ;;
@@ -499,25 +578,35 @@ vm_lanes() { # KERNEL [KERNEL-FOR-STORMS]
 }
 
 check_all() { # KERNEL...
-	local kernel
+	local kernel plain=()
 	setup_static
 	build_native
 	for kernel in "$@"; do
-		if is_built "$kernel"; then kernel_begin "$kernel"; else build_vm "$kernel"; fi
+		if is_built "$kernel"; then
+			kernel_begin "$kernel"
+		else
+			build_vm "$kernel"
+			plain+=("$kernel")
+		fi
 	done
-	lane static
 	lane native
-	lane search
-	for kernel in "$@"; do
-		is_built "$kernel" || vm_lanes "$kernel" "$1"
+	lane static
+	for kernel in "${plain[@]}"; do
+		if is_short; then
+			short_lanes "$kernel" "${plain[0]}" "${plain[-1]}"
+		else
+			vm_lanes "$kernel" "$1"
+		fi
 	done
+	lane search
 	for kernel in "$@"; do
 		if is_built "$kernel" && kernel_await "$kernel"; then
 			build_vm "$kernel"
-			vm_lanes "$kernel"
+			if is_short; then short_lanes "$kernel" "" ""; else vm_lanes "$kernel"; fi
 		fi
 	done
 	lanes_end
+	slowest
 }
 
 # all [--minutes N] KERNEL...
@@ -549,6 +638,7 @@ main() {
 	vm | storm) [ $# = 2 ] || { usage >&2; exit 2; } ;;
 	part) [ $# = 2 ] || [ $# = 3 ] || { usage >&2; exit 2; } ;;
 	all) ;;
+	places) places; exit ;;
 	-h | --help) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
 	esac
@@ -560,6 +650,7 @@ main() {
 		;;
 	esac
 	mkdir -p "$LOGS"
+	[ "$1" = part ] || rm -f "$LOGS"/lane-*
 	trap lanes_kill INT TERM
 	trap 'lanes_kill "$?"' EXIT # a build that fails ends it with lanes under way
 	case $1 in

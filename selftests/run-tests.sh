@@ -7,7 +7,9 @@ set -u
 
 usage() {
 	cat <<'EOT'
-Usage: run-tests.sh [--device DEVICE] [--tap] [--timeout SECONDS] PROGRAM...
+Usage: run-tests.sh [--device DEVICE] [--tap] [--timeout SECONDS] PROGRAM[:VARIANT+...]...
+
+Tests of the variants that are named behind a program are left out.
 
   --device DEVICE    what the tests open, passed to them as HAMLYN_DEVICE:
                      /dev/hamlynN or shm:NAME; nobody else may use it meanwhile
@@ -84,15 +86,18 @@ passed=0
 failed=0
 skipped=0
 
-run() { # PROGRAM
+run() { # PROGRAM[:VARIANT+...]
+	options=$(printf '%s' "$1" | sed -n 's/^[^:]*:/+/; s/+/ -V /gp')
+	set -- "${1%%:*}"
 	case $1 in
-	*/*) set -- "$1" ;;
+	*/*) ;;
 	*) set -- "./$1" ;;
 	esac
+	# shellcheck disable=SC2086 # several words
 	if command -v timeout >/dev/null 2>&1; then
-		timeout -k 10 "$limit" "$1" 2>&1 </dev/null
+		timeout -k 10 "$limit" "$1" $options 2>&1 </dev/null
 	else
-		"$1" 2>&1 </dev/null
+		"$1" $options 2>&1 </dev/null
 	fi
 	echo "$END $?"
 }
@@ -188,7 +193,8 @@ judge() {
 
 [ "$tap" = no ] || echo "TAP version 13"
 for program in "$@"; do
-	name=${program##*/}
+	name=${program%%:*}
+	name=${name##*/}
 	: >"$work/totals"
 	begun=$(date +%s)
 	run "$program" | follow

@@ -18,8 +18,8 @@ MAX_DIAGNOSTICS=200
 
 CHECKS=(
 	format spdx core-includes layers version-tests private-paths shellcheck codespell
-	checkpatch kernel-doc netlink-generated conformance-table threat-catalogue build-help sparse
-	in-tree kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
+	checkpatch kernel-doc netlink-generated conformance-table threat-catalogue build-help places
+	sparse in-tree kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
 )
 # Run when they are named: they take minutes
 SLOW_CHECKS=(gcc-analyzer gcc-analyzer-module clang-analyzer coccinelle)
@@ -342,6 +342,8 @@ check_kernel_doc() {
 }
 
 check_netlink_generated() { "$STATIC_DIR/netlink-regen.sh"; }
+# A program that "make check" runs in no guest would be missed by nobody
+check_places() { (cd "$REPO_DIR" && selftests/check.sh places); }
 check_conformance_table() { "$REPO_DIR/selftests/conformance.sh" --check; }
 check_threat_catalogue() {
 	"$REPO_DIR/selftests/threat.sh" --check && "$REPO_DIR/selftests/mutate.sh" --check
