@@ -29,6 +29,7 @@ Usage: selftests/vm/run.sh $(known_kernels)|IMAGE [option]... --cmd "LINE" | --s
   --bin-dir DIR         every program in DIR or one level below it, to /host
   --timeout S           seconds until the guest is stopped (120); multiplied by
                         \$HAMLYN_TIMEOUT_SCALE (a whole number) for slow machines
+                        KVM is used where a guest runs with it; not with HAMLYN_ACCEL=tcg
   --smp N               processors (2)
   --nodes N             of that many nodes of memory, with as many processors each (1)
   --mem M               memory in MiB (1024; debug: 2048, an eighth of it tells which bytes are valid)
@@ -319,11 +320,35 @@ node_words() {
 	done
 }
 
+# Does a boot sector get as far as its first instructions with KVM? That /dev/kvm can be opened does
+# not say so where the host is a guest itself: it may hang in them. One look for each start of the host.
+kvm_runs() {
+	local qemu=$CACHE/qemu/usr known=$CACHE/guest/kvm-$UID id status=0
+	[ -w /dev/kvm ] || return 1
+	id=$(cat /proc/sys/kernel/random/boot_id)
+	if ! grep -qs "^$id " "$known"; then
+		# mov $0x10, %al; out %al, $0xf4; hlt
+		{ printf '\260\020\346\364\364' && head -c 505 /dev/zero && printf '\125\252'; } >"$WORK/sector"
+		timeout -k 5 5 "$EMULATOR" -L "$qemu/share/qemu" -L "$qemu/share/seabios" \
+			-L /usr/share/seabios -nodefaults -no-user-config -display none -m 16 -accel kvm \
+			-device "isa-debug-exit,iobase=0xf4,iosize=0x04" \
+			-drive "if=floppy,format=raw,readonly=on,file=$WORK/sector" \
+			</dev/null >/dev/null 2>&1 || status=$?
+		# A cache that belongs to somebody else can be used all the same
+		[ -w "$CACHE/guest" ] || return $((status != 33))
+		echo "$id $status" >"$known"
+	fi
+	grep -q "^$id 33\$" "$known"
+}
+
 # boot: QEMU's status in $QEMU_STATUS; fills $OUT/console, $OUT/tap and $OUT/verdict
 boot() {
 	local qemu=$CACHE/qemu/usr accel=tcg,thread=multi status=0 icount=() words=() tap=()
+	export QEMU_MODULE_DIR=$qemu/lib/x86_64-linux-gnu/qemu
 	if [ "$ICOUNT" = yes ]; then
 		accel=tcg icount=(-icount "shift=0,sleep=off")
+	elif [ "${HAMLYN_ACCEL:-auto}" != tcg ] && ! is_arm64 "$KERNEL" && kvm_runs; then
+		accel=kvm
 	fi
 	tap=(-chardev "file,id=tap,path=/dev/stdout")
 	[ "$INTERACTIVE" = no ] || tap=(-chardev "stdio,id=tap,mux=on,signal=off")
@@ -342,7 +367,6 @@ boot() {
 		-append "console=$CONSOLE no_timer_check ignore_loglevel printk.devkmsg=on panic=-1 oops=panic panic_on_warn=1$APPEND"
 		"${words[@]}"
 	)
-	export QEMU_MODULE_DIR=$qemu/lib/x86_64-linux-gnu/qemu
 	: >"$OUT/console"
 	: >"$OUT/verdict"
 	QEMU_STATUS=0
