@@ -105,7 +105,7 @@ void am_sleep(unsigned int seconds)
 		if (am->counting)
 			am_check_all(am);
 		rc = h_recv_block(am->nq, &entry, most < left ? most : left);
-		if (rc == 1)
+		if (rc == 0)
 			am_arrive(am, &entry);
 		am->stats.overruns += rc == -EOVERFLOW;
 	}

@@ -98,17 +98,17 @@ static void channel_ready(struct h_channel *ch, void *arg)
 
 	for (i = 0; i < AT_ONCE; i++) {
 		ret = h_channel_receive(ch, &m, H_NOWAIT);
-		if (ret != 1)
+		if (ret)
 			break;
 		t->received += m.length;
 		fwrite(m.data, 1, m.length, stdout);
 		h_channel_release(ch, &m);
 	}
 	fflush(stdout);
-	if (ret < 0 && ret != -EAGAIN)
-		must(t->dev, ret, "receive");
-	if (!ret)
+	if (ret == -ENODATA)
 		t->hearing = false;
+	else if (ret != -EAGAIN)
+		must(t->dev, ret, "receive");
 	send_pending(t);
 }
 

@@ -140,7 +140,7 @@ static inline void transfer_wait(struct h_nq *nq, struct hamlyn_nq_entry *entry,
 
 	for (;;) {
 		ret = h_recv_block(nq, entry, 100000000);
-		if (ret == 1)
+		if (ret == 0)
 			return;
 		if (ret != -ETIMEDOUT && ret != -EINTR)
 			must(ret, "receive");

@@ -6,7 +6,12 @@
  * to a sender. The sender creates a terminus and calls h_send_msg() with the
  * ticket; the bytes appear in the receiver's area and h_recv() reports them.
  *
- * Functions return 0, a count or a handle, or a negative errno. Any thread may
+ * Functions return 0 or a negative errno; where there is something to count, or a handle or
+ * a descriptor, that instead of 0. So do those that only look and never wait (h_recv(),
+ * h_send_done(), h_manager_poll()): 0 is nothing. -ENODATA is the end of a stream or channel,
+ * and of nothing else. Time-outs are in nanoseconds: H_NOWAIT, 0, does not wait (-EAGAIN if it
+ * had to); a negative one, H_FOREVER, waits for ever; otherwise the call fails with -ETIMEDOUT
+ * when the time is over. Functions without a result cannot fail. Any thread may
  * call them at any time, except that an object must not be destroyed while
  * another thread is inside a call on it. Section numbers such as "H 2.5" refer
  * to the Hamlyn paper (OSDI 1996).
@@ -351,11 +356,11 @@ int h_nq_destroy(struct h_nq *nq);
  * h_recv_block() - wait for the next notification
  * @nq: the NQ
  * @entry: out: the notification
- * @timeout_ns: longest time to wait, in nanoseconds; negative: forever
+ * @timeout_ns: longest time to wait
  *
  * Polls for a short while before it sleeps.
  *
- * Return: 1, or -ETIMEDOUT, -EINTR, -EOVERFLOW as h_recv().
+ * Return: 0, or -EAGAIN, -ETIMEDOUT, -EINTR, -EOVERFLOW as h_recv().
  */
 int h_recv_block(struct h_nq *nq, struct hamlyn_nq_entry *entry,
 		 int64_t timeout_ns);
@@ -695,9 +700,10 @@ int h_terminus_stats(struct h_terminus *terminus, struct hamlyn_stats *stats);
  * h_send_wait() - wait until a message has left
  * @terminus: the terminus
  * @handle: what the send call returned
- * @timeout_ns: longest time to wait, in nanoseconds; negative: forever
+ * @timeout_ns: longest time to wait
  *
- * Return: as h_send_done(), but -ETIMEDOUT instead of 0.
+ * Return: 0 when it has left, or -EAGAIN, -ETIMEDOUT; or the negative errno with which the NIC
+ * refused it, as h_send_done().
  */
 int h_send_wait(struct h_terminus *terminus, int64_t handle,
 		int64_t timeout_ns);

@@ -144,10 +144,8 @@ static const char *does_not_reach(const char *name, struct place *place)
 	    ht_send_sync(terminus, &msg) != 1)
 		return "does not send";
 	h_close(dev);
-	do {
-		ret = h_recv_block(place->attr.nq, &entry, ht_patience_ns());
-	} while (ret == 0);
-	if (ret != 1)
+	ret = h_recv_block(place->attr.nq, &entry, ht_patience_ns());
+	if (ret)
 		return "no notification";
 	if (ht_match(h_area_addr(place->attr.area), 300, 3) != 300)
 		return "wrong data";
@@ -661,11 +659,8 @@ static const char *drain_victim(struct place *place)
 	struct hamlyn_nq_entry entry;
 	int ret;
 
-	while ((ret = h_recv_block(place->attr.nq, &entry, 0)) !=
-	       -ETIMEDOUT) {
-		if (ret == 0)
-			continue;
-		if (ret != 1)
+	while ((ret = h_recv_block(place->attr.nq, &entry, H_NOWAIT)) != -EAGAIN) {
+		if (ret)
 			return "an error on the NQ";
 		if (ht_match_byte(data, 300, 'v') != 300)
 			return "notified without its data";
@@ -773,7 +768,7 @@ static const char *not_told(struct h_nq *nq)
 		ret = h_recv_block(nq, &entry, 5 * HT_SEC);
 		if (ret == -EOVERFLOW)
 			break;
-		if (ret != 1)
+		if (ret != 0)
 			return "lost without a word";
 	}
 	if (i != FULL - 1)
@@ -782,7 +777,7 @@ static const char *not_told(struct h_nq *nq)
 	ret = h_recv_block(nq, &entry, 0);
 	if (ret == -EOVERFLOW)
 		ret = h_recv_block(nq, &entry, 0);
-	return ret == -ETIMEDOUT ? NULL : "something else is there";
+	return ret == -EAGAIN ? NULL : "something else is there";
 }
 
 TEST_F(segment, an_overrun_is_told_whoever_is_killed_while_telling_it)
@@ -1009,7 +1004,7 @@ static int64_t longest_call(struct h_stream_sender *sender,
 	while (n--) {
 		began = ht_now_ns();
 		h_stream_send(sender, data, sizeof(data), H_NOWAIT);
-		while (h_stream_read(r, room, sizeof(room), H_NOWAIT) > 0)
+		while (h_stream_receive_copy(r, room, sizeof(room), H_NOWAIT) > 0)
 			;
 		took = ht_now_ns() - began;
 		if (took > longest)
@@ -1398,7 +1393,7 @@ static int next_record(struct h_stream_receiver *r, struct h_manager *of_sender)
 		h_manager_dispatch(of_sender);
 		ret = h_stream_receive(r, &record, H_NOWAIT);
 	} while (ret == -EAGAIN && ht_poll_more(&poll));
-	if (ret == 1)
+	if (ret == 0)
 		h_stream_release(r, &record);
 	return ret;
 }
@@ -1423,7 +1418,7 @@ TEST_F(segment, a_watch_that_does_not_end_yet_is_not_forgotten)
 	ASSERT_EQ(0, h_stream_sender_create(from, &seed, &s));
 	ASSERT_EQ(2, h_stream_send(s, "hi", 2, H_NOWAIT));
 	ASSERT_EQ(0, h_stream_flush(s, H_NOWAIT));
-	ASSERT_EQ(1, next_record(r, from));
+	ASSERT_EQ(0, next_record(r, from));
 	ASSERT_NE(NULL, devs[0]->watches);
 	sound = devs[0]->ops;
 	ops = *sound;
@@ -1518,7 +1513,7 @@ static int64_t receive_beside(struct h_channel *c, struct h_manager *m, int *res
 	struct h_message message;
 
 	*result = h_channel_receive(c, &message, 10 * HT_MS);
-	if (*result == 1)
+	if (*result == 0)
 		h_channel_release(c, &message);
 	h_manager_dispatch(m);
 	return ht_now_ns() - began;
@@ -1552,7 +1547,7 @@ TEST_F(segment, who_receives_does_not_wait_for_who_sets_up)
 		ht_sleep_ns(100 * HT_MS);
 		ASSERT_EQ(0, h_channel_send(ends[1], "late", 4, H_NOWAIT));
 		took = receive_beside(ends[0], managers[0], &result);
-		EXPECT_EQ(1, result)
+		EXPECT_EQ(0, result)
 			TH_LOG("call %u", i);
 		EXPECT_LT(took, 3 * HT_SEC)
 			TH_LOG("call %u", i);
@@ -1605,7 +1600,7 @@ static int tell(struct h_manager *from, const struct counter *c, uint64_t word)
 	ret = h_send_word(h_manager_terminus(from), &ticket, word);
 	if (ret >= 0)
 		ret = h_send_wait(h_manager_terminus(from), ret, ht_patience_ns());
-	return ret == 1 ? 0 : -1;
+	return ret == 0 ? 0 : -1;
 }
 
 static const struct h_dev_ops *sound_ops;

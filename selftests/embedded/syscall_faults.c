@@ -382,7 +382,7 @@ static void serve(struct made *p)
 	for (;;) {
 		if (h_channel_accept(l, p->m, NULL, &ch, SECOND))
 			continue;
-		while (h_channel_receive(ch, &m, 10 * SECOND) == 1)
+		while (h_channel_receive(ch, &m, 10 * SECOND) == 0)
 			h_channel_release(ch, &m);
 		h_channel_close(ch, SECOND);
 	}

@@ -140,7 +140,7 @@ static void end_channel(struct h_channel *channel)
 	if (!channel)
 		return;
 	h_channel_send(channel, "hello", 5, H_NOWAIT);
-	if (h_channel_receive(channel, &m, H_NOWAIT) == 1)
+	if (h_channel_receive(channel, &m, H_NOWAIT) == 0)
 		h_channel_release(channel, &m);
 	h_channel_close(channel, H_NOWAIT);
 }

@@ -303,13 +303,13 @@ static void receive(uint8_t how)
 	int ret;
 
 	if (how & 0x40) {
-		n = h_stream_read(receiver, bytes, sizeof(bytes), H_NOWAIT);
+		n = h_stream_receive_copy(receiver, bytes, sizeof(bytes), H_NOWAIT);
 		MUST(n <= (ssize_t)sizeof(bytes));
 		return;
 	}
 	ret = h_stream_receive(receiver, &record, H_NOWAIT);
-	MUST(ret <= 1);
-	if (ret == 1) {
+	MUST(ret <= 0);
+	if (ret == 0) {
 		MUST(inside(receiver, &record));
 		if (how & 0x80)
 			h_stream_release(receiver, &record);
@@ -324,7 +324,7 @@ static void channel_receive(uint8_t how)
 
 	if (how & 0x20) {
 		if (h_channel_request_wait(channel, how & 0x10 ? request : how & 15, &m,
-					   H_NOWAIT) == 1) {
+					   H_NOWAIT) == 0) {
 			MUST(m.length <= LIMIT && !h_channel_is_request(&m));
 			if (m.length)
 				memcpy(copy, m.data, m.length);
@@ -336,12 +336,12 @@ static void channel_receive(uint8_t how)
 		size_t room = how & 0x80 ? LIMIT : SIZE;
 		char *bytes = malloc(room);
 
-		n = h_channel_recv(channel, bytes, room, H_NOWAIT);
+		n = h_channel_receive_copy(channel, bytes, room, H_NOWAIT);
 		MUST(n <= (ssize_t)room);
 		free(bytes);
 		return;
 	}
-	if (h_channel_receive(channel, &m, H_NOWAIT) != 1)
+	if (h_channel_receive(channel, &m, H_NOWAIT) != 0)
 		return;
 	MUST(m.length <= LIMIT);
 	if (m.length)

@@ -327,8 +327,8 @@ int ht_pass_word(struct h_channel *from, struct h_channel *to)
 	if (err)
 		return err;
 	err = h_channel_receive(to, &m, ht_patience_ns());
-	if (err != 1)
-		return err ? err : -ENODATA;
+	if (err != 0)
+		return err;
 	err = m.length == 4 && !memcmp(m.data, "word", 4) ? 0 : -EBADMSG;
 	return h_channel_release(to, &m) ?: err;
 }
@@ -389,7 +389,7 @@ bool ht_send_msg(struct h_terminus *terminus, const struct h_msg *msg,
 
 int ht_send_wait(struct h_terminus *terminus, int64_t handle)
 {
-	return h_send_wait(terminus, handle, ht_patience_ns());
+	return h_send_wait(terminus, handle, ht_patience_ns()) ?: 1;
 }
 
 int ht_send_sync(struct h_terminus *terminus, const struct h_msg *msg)

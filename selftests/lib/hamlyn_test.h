@@ -137,7 +137,7 @@ int64_t ht_send(struct h_terminus *terminus, const struct h_msg *msg);
 bool ht_send_msg(struct h_terminus *terminus, const struct h_msg *msg,
 		 int64_t *handle);
 
-/* As h_send_wait(), with the patience. */
+/* As h_send_wait(), with the patience; 1 if it has left, as h_send_done(). */
 int ht_send_wait(struct h_terminus *terminus, int64_t handle);
 
 /* Both: 1, or a negative errno of either. */

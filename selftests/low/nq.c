@@ -431,8 +431,8 @@ TEST_F(nq_wait, times_out_and_not_before_the_time)
 
 	for (i = 0; i < ARRAY_SIZE(timeouts); i++) {
 		took = ht_now_ns();
-		EXPECT_EQ(-ETIMEDOUT, h_recv_block(self->pair.nq, &entry,
-						   timeouts[i]));
+		EXPECT_EQ(timeouts[i] ? -ETIMEDOUT : -EAGAIN,
+			  h_recv_block(self->pair.nq, &entry, timeouts[i]));
 		took = ht_now_ns() - took;
 		EXPECT_GE(took, timeouts[i]);
 		EXPECT_LT(took, timeouts[i] + ht_patience_ns());
@@ -448,7 +448,7 @@ TEST_F(nq_wait, takes_what_is_there_at_once)
 
 	for (i = 0; i < ARRAY_SIZE(timeouts); i++) {
 		ASSERT_EQ(1, send_word(&self->pair, i));
-		ASSERT_EQ(1, h_recv_block(self->pair.nq, &entry, timeouts[i]));
+		ASSERT_EQ(0, h_recv_block(self->pair.nq, &entry, timeouts[i]));
 		EXPECT_EQ(i, entry.data);
 	}
 }
@@ -462,10 +462,10 @@ TEST_F(nq_wait, tells_an_overrun)
 		ASSERT_EQ(1, send_word(&self->pair, i));
 	}
 	for (i = 0; i < 15; i++) {
-		ASSERT_EQ(1, h_recv_block(self->pair.nq, &entry, -1));
+		ASSERT_EQ(0, h_recv_block(self->pair.nq, &entry, -1));
 	}
 	EXPECT_EQ(-EOVERFLOW, h_recv_block(self->pair.nq, &entry, -1));
-	EXPECT_EQ(-ETIMEDOUT, h_recv_block(self->pair.nq, &entry, 0));
+	EXPECT_EQ(-EAGAIN, h_recv_block(self->pair.nq, &entry, 0));
 }
 
 struct waiter {
@@ -508,7 +508,7 @@ TEST_F(nq_wait, a_sleeping_receiver_is_woken)
 		ht_sleep_ns(i * 2 * HT_MS);
 		ASSERT_EQ(1, send_word(&self->pair, i));
 		pthread_join(thread, NULL);
-		EXPECT_EQ(1, w.result);
+		EXPECT_EQ(0, w.result);
 		EXPECT_EQ(i, w.word);
 		EXPECT_LT(w.took, ht_patience_ns());
 	}
@@ -547,7 +547,7 @@ TEST_F(nq_wait, a_sleeping_receiver_is_woken_at_once)
 		sent = ht_now_ns();
 		ASSERT_EQ(1, send_word(&self->pair, i));
 		pthread_join(thread, NULL);
-		EXPECT_EQ(1, w.result);
+		EXPECT_EQ(0, w.result);
 		EXPECT_EQ(i, w.word);
 		quick += w.ended - sent < WOKEN_NS;
 	}
@@ -577,7 +577,7 @@ static void *play(void *arg)
 	int i;
 
 	for (i = 0; i < p->rounds; i++) {
-		if (h_recv_block(p->nq, &entry, ht_patience_ns()) != 1 ||
+		if (h_recv_block(p->nq, &entry, ht_patience_ns()) != 0 ||
 		    entry.data != (uint64_t)i) {
 			p->failed = i + 1;
 			break;
@@ -613,7 +613,7 @@ TEST_F(nq_wait, no_wake_up_is_lost_in_thousands_of_round_trips)
 		msg.word = (uint64_t)i;
 		begun = ht_now_ns();
 		ASSERT_GE(ht_send(self->pair.terminus, &msg), 0);
-		ASSERT_EQ(1, h_recv_block(self->pair.nq, &entry,
+		ASSERT_EQ(0, h_recv_block(self->pair.nq, &entry,
 					  ht_patience_ns())) {
 			TH_LOG("round %d", i);
 		}
@@ -667,7 +667,7 @@ TEST_F(nq_wait, a_signal_ends_it_with_EINTR)
 	}
 	/* Nothing was lost by it. */
 	ASSERT_EQ(1, send_word(&self->pair, 5));
-	ASSERT_EQ(1, h_recv_block(self->pair.nq, &entry, -1));
+	ASSERT_EQ(0, h_recv_block(self->pair.nq, &entry, -1));
 	EXPECT_EQ(5, entry.data);
 }
 

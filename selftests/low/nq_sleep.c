@@ -158,11 +158,11 @@ static const char *meet(struct ht_pair *pair, const struct h_ticket *fast, int64
 	/* We are about to sleep as well, find the first one, and leave the second. */
 	if (h__nq_sleep(pair->nq, now() + ht_patience_ns()))
 		return "we have slept";
-	if (h_recv_block(pair->nq, &entry, ht_patience_ns()) != 1)
+	if (h_recv_block(pair->nq, &entry, ht_patience_ns()) != 0)
 		return "nothing for us";
 	*took = now();
 	h__store_release(&go_on, 1);
-	if (pthread_join(thread, NULL) || s.ret != 1)
+	if (pthread_join(thread, NULL) || s.ret)
 		return "nothing for it";
 	*took = s.woken - *took;
 	return entry.data + s.entry.data == 3 ? NULL : "not the two that were sent";

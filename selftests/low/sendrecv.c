@@ -669,7 +669,7 @@ TEST_F(sendrecv, a_buffer_may_be_reused_when_send_done_says_so)
 	}
 	/* Old handles stay done. */
 	EXPECT_EQ(1, h_send_done(pair->terminus, 0));
-	EXPECT_EQ(1, h_send_wait(pair->terminus, handle, 0));
+	EXPECT_EQ(0, h_send_wait(pair->terminus, handle, 0));
 }
 
 TEST_F(sendrecv, a_full_work_queue_is_EAGAIN_and_drains)

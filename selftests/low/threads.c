@@ -97,7 +97,7 @@ static void *receive_numbers(void *arg)
 	ht_poll_begin(&poll);
 	while (h__load_acquire(&t->received) < t->expected) {
 		ret = w->block ?
-		      h_recv_block(t->pair.nq, &entry, 10 * HT_MS) :
+		      h_recv_block(t->pair.nq, &entry, 10 * HT_MS) ?: 1 :
 		      h_recv(t->pair.nq, &entry);
 		if (ret == 0 || ret == -ETIMEDOUT) {
 			if (ht_poll_more(&poll))

@@ -74,7 +74,7 @@ kept int perf_op_streamrecv(struct h_stream_receiver *r, struct h_record *record
 {
 	int n = h_stream_receive(r, record, H_NOWAIT);
 
-	if (n == 1)
+	if (!n)
 		h_stream_release(r, record);
 	return n;
 }
@@ -88,7 +88,7 @@ kept int perf_op_channelrecv(struct h_channel *channel, struct h_message *messag
 {
 	int n = h_channel_receive(channel, message, H_NOWAIT);
 
-	if (n == 1)
+	if (!n)
 		h_channel_release(channel, message);
 	return n;
 }

@@ -93,7 +93,7 @@ static int block_sleep(struct wake *w)
 	int n = h_recv_block(w->duo.ep.nq, &entry, w->patience_ns);
 
 	rise(w);
-	return hamlyn_took(w, n);
+	return hamlyn_took(w, n ? n : 1);
 }
 
 /* The NQs are armed by looking at the descriptor, so there is a look behind it. */
@@ -148,7 +148,7 @@ static int spin_sleep(struct wake *w)
 		if (!wait_more(&wait))
 			return endpoint_silence(&w->duo.ep);
 	rise(w);
-	return hamlyn_took(w, n);
+	return hamlyn_took(w, n ? n : 1);
 }
 
 static int hamlyn_fire(struct wake *w)

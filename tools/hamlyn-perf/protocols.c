@@ -90,7 +90,7 @@ static int receive_stream(struct protocols *p)
 	while (got < p->size) {
 		int ret = h_stream_receive(p->stream_in, &p->record, SECOND);
 
-		if (ret != 1)
+		if (ret != 0)
 			return wrong("a stream", ret);
 		got += p->record.length;
 		h_stream_release(p->stream_in, &p->record);
@@ -117,7 +117,7 @@ int protocols_channel(void *arg)
 	if (ret < 0)
 		return wrong("a channel", ret);
 	ret = h_channel_receive(p->there, &p->message, SECOND);
-	if (ret != 1 || p->message.length != p->size)
+	if (ret != 0 || p->message.length != p->size)
 		return wrong("a channel", ret);
 	h_channel_release(p->there, &p->message);
 	return 0;

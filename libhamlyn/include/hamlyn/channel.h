@@ -154,7 +154,7 @@ int h_channel_join(struct h_channel *channel,
  * @channel: the channel
  * @peer: out: as the kernel identified it when the two met
  *
- * Return: 0, or -ENODATA if they did not meet at a listener.
+ * Return: 0, or -ENOENT if they did not meet at a listener.
  */
 int h_channel_peer(const struct h_channel *channel, struct h_peer *peer);
 
@@ -229,7 +229,7 @@ struct h_message {
  * Messages that are held occupy the buffers of later ones: when all buffers are held, the
  * other end has to wait. Copy what is needed for long.
  *
- * Return: 1; 0 at the end, when the other end has closed or shut down and everything
+ * Return: 0; -ENODATA at the end, when the other end has closed or shut down and everything
  * was received; -EAGAIN, -ETIMEDOUT, -EINTR; -ECONNRESET if the other end is gone
  * without having closed; -EPROTO if it broke the rules; -ENOMEM.
  */
@@ -248,16 +248,16 @@ int h_channel_receive(struct h_channel *channel, struct h_message *message,
 int h_channel_release(struct h_channel *channel, struct h_message *message);
 
 /**
- * h_channel_recv() - receive by copying
+ * h_channel_receive_copy() - receive by copying
  * @channel: the channel
  * @data: where to
  * @size: room there, in bytes
  * @timeout_ns: longest time to wait
  *
  * Return: the message's bytes, which may be 0; -EMSGSIZE if it is longer than @size:
- * then it is still the next message; -ENODATA at the end; or as h_channel_receive().
+ * then it is still the next message; or as h_channel_receive().
  */
-ssize_t h_channel_recv(struct h_channel *channel, void *data, size_t size,
+ssize_t h_channel_receive_copy(struct h_channel *channel, void *data, size_t size,
 		       int64_t timeout_ns);
 
 /* ---- requests ----------------------------------------------------------- */
@@ -279,11 +279,11 @@ ssize_t h_channel_recv(struct h_channel *channel, void *data, size_t size,
  * A request that was sent and got no reply is given up: a reply that comes later is dropped.
  * To go on waiting instead, use h_channel_request_send() and h_channel_request_wait().
  *
- * Return: 1 with the reply. If nothing was sent: -EAGAIN, also when the time was over;
+ * Return: 0 with the reply. If nothing was sent: -EAGAIN, also when the time was over;
  * -EINTR; -EBUSY if 1024 requests are under way; -EMSGSIZE, -ENOTCONN, -EPIPE, -ENOMEM as
  * h_channel_send(). If the request was sent: -ETIMEDOUT if there was no reply in time;
- * -EINPROGRESS if a signal came before it; 0, -ECONNRESET, -EPROTO as h_channel_receive();
- * -ENOBUFS if there was no memory to receive.
+ * -EINPROGRESS if a signal came before it; -ENODATA, -ECONNRESET, -EPROTO as
+ * h_channel_receive(); -ENOBUFS if there was no memory to receive.
  */
 int h_channel_request(struct h_channel *channel, const void *data,
 		      size_t length, struct h_message *reply,
@@ -318,9 +318,9 @@ int h_channel_request_send(struct h_channel *channel, const void *data,
  *
  * Requests may be waited for in any order, whatever else comes: see h_channel_request().
  *
- * Return: 1; -EAGAIN, -ETIMEDOUT, -EINTR: call it again, or give the request up with
- * h_channel_request_cancel(); -EINVAL if there is no such request, or it is done; 0,
- * -ECONNRESET, -EPROTO, -ENOMEM as h_channel_receive(): then it is done.
+ * Return: 0; -EAGAIN, -ETIMEDOUT, -EINTR: call it again, or give the request up with
+ * h_channel_request_cancel(); -EINVAL if there is no such request, or it is done;
+ * -ENODATA, -ECONNRESET, -EPROTO, -ENOMEM as h_channel_receive(): then it is done.
  */
 int h_channel_request_wait(struct h_channel *channel, uint32_t id,
 			   struct h_message *reply, int64_t timeout_ns);

@@ -367,6 +367,8 @@ inline status outcome(std::int64_t ret, const char *call, h_dev *dev = nullptr)
 		return status::again;
 	case -EINTR:
 		return status::interrupted;
+	case -ENODATA:
+		return status::end;
 	default:
 		check(ret, call, dev);
 		return status::ok;
@@ -794,7 +796,7 @@ public:
 		notification entry;
 		int ret = h_recv_block(need(), &entry, t.ns());
 
-		if (ret > 0)
+		if (!ret)
 			return entry;
 		return detail::outcome(ret, "h_recv_block");
 	}
@@ -1061,7 +1063,7 @@ public:
 	{
 		int ret = h_send_wait(t_, handle, t.ns());
 
-		if (ret == -ETIMEDOUT)
+		if (ret == -ETIMEDOUT || ret == -EAGAIN)
 			return false;
 		detail::check(ret, "h_send_wait");
 		return true;
@@ -1577,10 +1579,8 @@ public:
 
 		state_->make_room();
 		ret = h_stream_receive(from, &r, t.ns());
-		if (ret > 0)
-			return take(r);
 		if (!ret)
-			return status::end;
+			return take(r);
 		return detail::outcome(ret, "h_stream_receive");
 	}
 	/**
@@ -1589,16 +1589,14 @@ public:
 	 */
 	result<std::size_t> read(mutable_bytes to, timeout t = forever)
 	{
-		detail::check(to.empty() ? -EINVAL : 0, "h_stream_read");
+		detail::check(to.empty() ? -EINVAL : 0, "h_stream_receive_copy");
 		need();
-		detail::check(state_->holds_any() ? -EBUSY : 0, "h_stream_read");
-		ssize_t ret = h_stream_read(need(), to.data(), to.size(), t.ns());
+		detail::check(state_->holds_any() ? -EBUSY : 0, "h_stream_receive_copy");
+		ssize_t ret = h_stream_receive_copy(need(), to.data(), to.size(), t.ns());
 
 		if (ret > 0)
 			return static_cast<std::size_t>(ret);
-		if (!ret)
-			return status::end;
-		return detail::outcome(ret, "h_stream_read");
+		return detail::outcome(ret, "h_stream_receive_copy");
 	}
 	/** Has manager::dispatch() call a function while there is something; {}: none. */
 	void on_ready(std::function<void()> f)
@@ -1984,7 +1982,7 @@ public:
 		hamlyn::peer p;
 		int ret = h_channel_peer(need(), &p);
 
-		if (ret == -ENODATA)
+		if (ret == -ENOENT)
 			return std::nullopt;
 		detail::check(ret, "h_channel_peer");
 		return p;
@@ -2027,13 +2025,11 @@ public:
 	/** Receives by copying: how many bytes. Throws EMSGSIZE if there is no room. */
 	result<std::size_t> receive(mutable_bytes to, timeout t = forever)
 	{
-		ssize_t ret = h_channel_recv(need(), to.data(), to.size(), t.ns());
+		ssize_t ret = h_channel_receive_copy(need(), to.data(), to.size(), t.ns());
 
 		if (ret >= 0)
 			return static_cast<std::size_t>(ret);
-		if (ret == -ENODATA)
-			return status::end;
-		return detail::outcome(ret, "h_channel_recv");
+		return detail::outcome(ret, "h_channel_receive_copy");
 	}
 	/**
 	 * Sends a request and receives its reply. status::again and status::interrupted:
@@ -2118,10 +2114,8 @@ private:
 	}
 	result<message> received(int ret, const h_message &m, const char *call)
 	{
-		if (ret > 0)
-			return message(state_, m);
 		if (!ret)
-			return status::end;
+			return message(state_, m);
 		return detail::outcome(ret, call);
 	}
 	static h_channel_attr attr_of(const channel_options &o)

@@ -74,7 +74,8 @@ struct h_stream_pair {
  *	connect. 0: as umask says
  * @waiting: how many clients can be in the middle of connecting (256), at most 1024.
  *	When there are more, the user with the most of them loses the oldest one
- * @patience_ns: how long a client may take to say what it wants, in nanoseconds (1 s)
+ * @patience_ns: how long a client may take to say what it wants, in nanoseconds (1 s);
+ *	negative: for ever, but for what @waiting says
  * @uids: users who may connect, copied; NULL: everyone whom the path admits
  * @uid_count: how many
  */

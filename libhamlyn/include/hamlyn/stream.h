@@ -97,7 +97,7 @@ struct h_record {
  * How a stream is divided into pieces has no meaning. Several can be held at
  * a time, but the sender stops when all buffers are held.
  *
- * Return: 1; 0 at the end, when the sender has closed it and everything was
+ * Return: 0; -ENODATA at the end, when the sender has closed it and everything was
  * received; -EAGAIN, -ETIMEDOUT, -EINTR; -ECONNRESET if the sender is gone
  * without having closed it; -EPROTO if it broke the rules.
  */
@@ -115,19 +115,19 @@ void h_stream_release(struct h_stream_receiver *receiver,
 		      const struct h_record *record);
 
 /**
- * h_stream_read() - receive by copying
+ * h_stream_receive_copy() - receive by copying
  * @receiver: the receiver
  * @data: where to
- * @length: room there, in bytes; at least 1
+ * @length: room there, in bytes
  * @timeout_ns: longest time to wait for the first byte
  *
  * The part of a piece that does not fit is returned next time. Do not mix it with
  * h_stream_receive() while part of a piece is left. A piece that was read is released,
  * and with it all that h_stream_receive() returned before.
  *
- * Return: bytes; 0 at the end; or as h_stream_receive().
+ * Return: bytes, or as h_stream_receive().
  */
-ssize_t h_stream_read(struct h_stream_receiver *receiver, void *data,
+ssize_t h_stream_receive_copy(struct h_stream_receiver *receiver, void *data,
 		      size_t length, int64_t timeout_ns);
 
 /**

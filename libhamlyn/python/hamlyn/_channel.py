@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, Iterator, Optional
 
 from . import _errors, _library
 from ._device import check
-from ._handle import Handle, Owner, Single, copy, nanoseconds, timeout_ns, wait
+from ._handle import END, Handle, Owner, Single, copy, nanoseconds, timeout_ns, wait
 from ._library import unsigned
 from ._manager import Endpoint, Manager
 from ._stream import Peer, Record, StreamPair, _exactly, stream_attr
@@ -155,7 +155,7 @@ class Channel(Endpoint):
         peer = _library.CPeer()
         with self._need() as channel:
             result = library.h_channel_peer(channel, byref(peer))
-        if result == -errno.ENODATA:
+        if result == -errno.ENOENT:
             return None
         check(result, "h_channel_peer")
         return Peer(peer.pid, peer.uid, peer.gid)
@@ -234,10 +234,8 @@ class Channel(Endpoint):
         handle = self._need()
         pointer = handle.enter()
         try:
-            n = _receive(pointer, message, 0)
-            if n < 0:
-                n = self._wait_for(n, message, timeout)
-            if not n:
+            end = _receive(pointer, message, 0)
+            if end and self._wait_for(end, message, timeout):
                 return None
             handle.hold()
             held = _Held(handle, message)
@@ -247,6 +245,8 @@ class Channel(Endpoint):
 
     def _wait_for(self, result: int, message: _library.CMessage,
                   timeout: Optional[float]) -> int:
+        if result == -errno.ENODATA:
+            return END
         if result != -errno.EAGAIN or timeout == 0:
             raise _errors.failure(result, "h_channel_receive")
         return wait(self._need(), "h_channel_receive",
@@ -257,10 +257,8 @@ class Channel(Endpoint):
         message = _library.CMessage()
         handle = self._need()
         with handle as pointer:
-            n = _receive(pointer, message, 0)
-            if n < 0:
-                n = self._wait_for(n, message, timeout)
-            if not n:
+            end = _receive(pointer, message, 0)
+            if end and self._wait_for(end, message, timeout):
                 return None
             try:
                 return copy(message.data, message.length)
@@ -273,14 +271,10 @@ class Channel(Endpoint):
         Raises Error (EMSGSIZE) if it is longer: then it is the next one still.
         """
         with _library.Buffer(buffer, True) as b:
-            try:
-                return wait(self._need(), "h_channel_recv",
-                            lambda channel, ns: library.h_channel_recv(channel, b.address,
-                                                                       b.length, ns), timeout)
-            except _errors.Error as e:
-                if e.errno == errno.ENODATA:
-                    return None
-                raise
+            n = wait(self._need(), "h_channel_receive_copy",
+                     lambda channel, ns: library.h_channel_receive_copy(
+                         channel, b.address, b.length, ns), timeout)
+            return None if n == END else n
 
     # ---- requests ----
 
@@ -330,9 +324,9 @@ class Channel(Endpoint):
         handle = self._need()
         pointer = handle.enter()
         try:
-            if not wait(handle, "h_channel_request_wait",
-                        lambda channel, ns: library.h_channel_request_wait(channel, number,
-                                                                           message, ns), timeout):
+            if wait(handle, "h_channel_request_wait",
+                    lambda channel, ns: library.h_channel_request_wait(channel, number,
+                                                                       message, ns), timeout):
                 return None
             handle.hold()
             held = _Held(handle, message)

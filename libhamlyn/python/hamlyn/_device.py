@@ -159,7 +159,7 @@ class NotificationQueue(Owner):
         entry = _library.NqEntry()
         try:
             wait(self._need(), "h_recv_block",
-                 lambda nq, ns: library.h_recv_block(nq, entry, ns) or -errno.ETIMEDOUT, timeout)
+                 lambda nq, ns: library.h_recv_block(nq, entry, ns), timeout)
         except _errors.Error as e:
             if e.errno == errno.EOVERFLOW:
                 raise OverflowError("notifications were lost") from e

@@ -388,11 +388,16 @@ def timeout_ns(timeout: Optional[float]) -> int:
     return max(1, nanoseconds(timeout))
 
 
+#: What wait() returns at the end of a stream or channel, where the library has -ENODATA.
+END = -1
+
+
 def wait(handle: Handle, call: str, function: Callable[[int, int], int],
          timeout: Optional[float], device: Optional[Handle] = None) -> int:
     """Calls function(pointer, ns) until it does not return -ETIMEDOUT or -EINTR.
 
-    Raises TimeoutError when the time is over, BlockingIOError if it was 0.
+    END at the end of a stream or channel. Raises TimeoutError when the time is over,
+    BlockingIOError if it was 0.
     """
     handles = _within.__dict__.setdefault("handles", [])
     handles.append(handle)
@@ -415,8 +420,8 @@ def _wait(handle: Handle, call: str, function: Callable[[int, int], int],
             continue  # the signal's handler has been run, and did not raise anything
         if result == -errno.ETIMEDOUT and (left is None or left > SLICE):
             continue
-        if result == -errno.ETIMEDOUT and timeout == 0:
-            result = -errno.EAGAIN  # some calls of the low layer
+        if result == -errno.ENODATA:
+            return END
         if result < 0:
             raise _errors.failure(result, call, device.pointer if device else None)
         return result

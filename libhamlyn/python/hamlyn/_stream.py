@@ -134,9 +134,9 @@ class StreamReceiver(Endpoint):
         record = _library.CRecord()
         handle = self._need()
         with handle:
-            n = wait(handle, "h_stream_receive",
-                     lambda receiver, ns: library.h_stream_receive(receiver, record, ns), timeout)
-            return self._take(record) if n else None
+            end = wait(handle, "h_stream_receive",
+                       lambda receiver, ns: library.h_stream_receive(receiver, record, ns), timeout)
+            return None if end else self._take(record)
 
     def _take(self, record: _library.CRecord) -> Record:
         handle = self._need()
@@ -171,9 +171,9 @@ class StreamReceiver(Endpoint):
     def readinto(self, buffer, timeout: Optional[float] = None) -> int:
         """The same, into what has the buffer protocol; how many."""
         with _library.Buffer(buffer, True) as b:
-            return wait(self._need(), "h_stream_read",
-                        lambda receiver, ns: library.h_stream_read(receiver, b.address,
-                                                                   b.length, ns), timeout)
+            return max(0, wait(self._need(), "h_stream_receive_copy",
+                               lambda receiver, ns: library.h_stream_receive_copy(
+                                   receiver, b.address, b.length, ns), timeout))
 
     def __iter__(self) -> Iterator[Record]:
         while True:

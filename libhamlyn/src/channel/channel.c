@@ -124,7 +124,7 @@ int h_channel_accept(struct h_listener *listener, struct h_manager *m,
 int h_channel_peer(const struct h_channel *ch, struct h_peer *peer)
 {
 	*peer = ch->peer;
-	return ch->met ? 0 : -ENODATA;
+	return ch->met ? 0 : -ENOENT;
 }
 
 /* ---- by seeds ---- */

@@ -570,10 +570,10 @@ int h_channel_receive(struct h_channel *ch, struct h_message *m,
 	*m = (struct h_message) {};
 	ret = begin_reading(ch, m, &any, deadline);
 	if (h__unlikely(ret))
-		return ret;
+		return h__taken(ret);
 	ret = receive(ch, m, &any, deadline);
 	end_reading(ch);
-	return ret;
+	return h__taken(ret);
 }
 
 /* reading held. */
@@ -584,15 +584,15 @@ static ssize_t receive_into(struct h_channel *ch, struct h_message *m,
 
 	ret = receive(ch, m, w, deadline_ns);
 	if (ret <= 0)
-		return ret ? ret : -ENODATA;
+		return h__taken(ret);
 	if (m->length <= w->t->size)
 		return 1;
 	h__channel_keep(ch, m);
 	return -EMSGSIZE;
 }
 
-ssize_t h_channel_recv(struct h_channel *ch, void *data, size_t size,
-		       int64_t timeout_ns)
+ssize_t h_channel_receive_copy(struct h_channel *ch, void *data, size_t size,
+			       int64_t timeout_ns)
 {
 	const struct target t = { .data = data, .size = size };
 	const struct wanted w = { .t = &t };

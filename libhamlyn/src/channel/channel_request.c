@@ -455,7 +455,7 @@ int h_channel_request_wait(struct h_channel *ch, uint32_t id, struct h_message *
 			   int64_t timeout_ns)
 {
 	*reply = (struct h_message) {};
-	return request_wait(ch, id, reply, h_deadline(timeout_ns));
+	return h__taken(request_wait(ch, id, reply, h_deadline(timeout_ns)));
 }
 
 /* The request has left: not what says that it has not. */
@@ -487,7 +487,7 @@ int h_channel_request(struct h_channel *ch, const void *data, size_t length,
 	ret = request_wait(ch, id, reply, deadline);
 	if (may_wait_again(ret))
 		h_channel_request_cancel(ch, id);
-	return said_after_sending(ret);
+	return h__taken(said_after_sending(ret));
 }
 
 void h__channel_requests_free(struct h_channel *ch)

@@ -156,6 +156,17 @@ static inline size_t h__msg_room(const struct h_terminus *t,
 	return t->inline_max - (m->meta_length ? HAMLYN_TRB_METADATA_SPACE : 0);
 }
 
+/* ---- results ---- */
+
+/* The end of a stream or channel, and of nothing else. */
+#define H_END	(-ENODATA)
+
+/* For the caller of what takes one thing: within, 1 is one, 0 the end. */
+static inline int h__taken(int ret)
+{
+	return ret > 0 ? 0 : ret ? ret : H_END;
+}
+
 /* ---- threads ---- */
 
 /*

@@ -99,7 +99,7 @@ int h_recv_block(struct h_nq *nq, struct hamlyn_nq_entry *entry,
 		for (i = 0; i < spins; i++) {
 			ret = h_recv(nq, entry);
 			if (ret)
-				return ret;
+				return h__taken(ret);
 		}
 		ret = nq->dev->ops->nq_sleep(nq, deadline);
 		if (ret < 0)
@@ -110,7 +110,9 @@ int h_recv_block(struct h_nq *nq, struct hamlyn_nq_entry *entry,
 		int got = h_recv(nq, entry);
 
 		if (got)
-			return got;
+			return h__taken(got);
+		if (timeout_ns == H_NOWAIT)
+			return -EAGAIN;
 	}
 	return ret;
 }

@@ -317,7 +317,7 @@ int h_send_wait(struct h_terminus *t, int64_t handle, int64_t timeout_ns)
 	for (;;) {
 		ret = h_send_done(t, handle);
 		if (ret)
-			return ret;
+			return h__taken(ret);
 		/* Before each yield or nap, and once: in inline mode it may wait out a pause. */
 		if (wait.rounds % H_ROUNDS_PER_CLOCK == H_ROUNDS_PER_CLOCK - 1 &&
 		    h__read_once(&t->status->need_kick) &&
@@ -325,6 +325,6 @@ int h_send_wait(struct h_terminus *t, int64_t handle, int64_t timeout_ns)
 		    errno != EINTR)
 			return -errno;
 		if (h__wait_more(&wait, deadline))
-			return -ETIMEDOUT;
+			return timeout_ns == H_NOWAIT ? -EAGAIN : -ETIMEDOUT;
 	}
 }

@@ -302,9 +302,7 @@ int h__manager_left(struct h_manager *m, int64_t timeout_ns)
 
 	/* Also if nothing was sent yet: then it is done. */
 	ret = h_send_wait(m->terminus, last, timeout_ns);
-	if (ret == -ETIMEDOUT && !timeout_ns)
-		return -EAGAIN;
-	return ret == -ETIMEDOUT || ret == -EINTR ? ret : 0;
+	return ret == -EAGAIN || ret == -ETIMEDOUT || ret == -EINTR ? ret : 0;
 }
 
 int h_manager_drain(struct h_manager *m, int64_t timeout_ns)

@@ -195,8 +195,10 @@ static struct waiting *free_place(struct h_listener *l)
 
 static void let_wait(struct h_listener *l, int fd)
 {
-	struct waiting w = { .fd = fd,
-			     .until = h__deadline(l->patience_ns) };
+	struct waiting w = {
+		.fd = fd,
+		.until = l->patience_ns < 0 ? INT64_MAX : h__deadline(l->patience_ns),
+	};
 	struct epoll_event e = { .events = EPOLLIN };
 	struct waiting *place;
 
@@ -740,9 +742,6 @@ static int check_attr(const struct h_listener_attr *attr)
 				attr->flags);
 	if (attr->mode & ~07777U)
 		return h__early(-EINVAL, "mode 0%o: at most 07777", attr->mode);
-	if (attr->patience_ns < 0)
-		return h__early(-EINVAL, "patience_ns %lld: must not be negative",
-				(long long)attr->patience_ns);
 	if (attr->waiting > MAX_WAITING)
 		return h__early(-EINVAL, "waiting %u: at most %d", attr->waiting, MAX_WAITING);
 	return 0;

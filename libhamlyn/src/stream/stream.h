@@ -235,7 +235,7 @@ struct h_stream_receiver {
 	struct h_watch *watch;
 	struct h_watch *former;		/* has not ended yet */
 	bool left;			/* of what was handed out: written with reading */
-	/* h_stream_read() */
+	/* h_stream_receive_copy() */
 	uint32_t reading;
 	struct h_record part;
 	size_t part_done;

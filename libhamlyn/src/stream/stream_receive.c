@@ -478,7 +478,7 @@ int h_stream_receive(struct h_stream_receiver *r, struct h_record *record,
 {
 	uint64_t more;
 
-	return h__stream_next(r, record, &more, h_deadline(timeout_ns));
+	return h__taken(h__stream_next(r, record, &more, h_deadline(timeout_ns)));
 }
 
 void h_stream_release(struct h_stream_receiver *r,
@@ -524,7 +524,7 @@ static ssize_t read_part(struct h_stream_receiver *r, char *data, size_t length,
 	if (!r->part.length) {
 		ret = h__stream_next(r, &r->part, &more, deadline_ns);
 		if (ret <= 0)
-			return ret;
+			return h__taken(ret);
 		r->part_done = 0;
 	}
 	n = r->part.length - r->part_done;
@@ -539,8 +539,8 @@ static ssize_t read_part(struct h_stream_receiver *r, char *data, size_t length,
 	return (ssize_t)n;
 }
 
-ssize_t h_stream_read(struct h_stream_receiver *r, void *data, size_t length,
-		      int64_t timeout_ns)
+ssize_t h_stream_receive_copy(struct h_stream_receiver *r, void *data, size_t length,
+			      int64_t timeout_ns)
 {
 	const struct h_manager *m = r->r.manager;
 	int64_t deadline = h_deadline(timeout_ns);

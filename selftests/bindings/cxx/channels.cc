@@ -165,7 +165,7 @@ void throw_at_first(h_channel *c, void *)
 
 	if (++calls % 2)
 		throw std::runtime_error("not now");
-	while (h_channel_receive(c, &m, H_NOWAIT) == 1)
+	while (h_channel_receive(c, &m, H_NOWAIT) == 0)
 		h_channel_release(c, &m);
 }
 

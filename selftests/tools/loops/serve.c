@@ -101,7 +101,7 @@ static bool receive_one(struct client *c, size_t length)
 	struct h_message m;
 	bool good;
 
-	if (h_channel_receive(c->ch, &m, ht_patience_ns()) != 1)
+	if (h_channel_receive(c->ch, &m, ht_patience_ns()) != 0)
 		return false;
 	good = is_next(c, &m, length);
 	h_channel_release(c->ch, &m);
@@ -153,7 +153,7 @@ static bool ask(struct client *c, enum kind what, uint32_t *answer)
 	struct h_message m;
 	bool good;
 
-	if (h_channel_request(c->ch, &head, sizeof(head), &m, ht_patience_ns()) != 1)
+	if (h_channel_request(c->ch, &head, sizeof(head), &m, ht_patience_ns()) != 0)
 		return false;
 	good = m.length == sizeof(head);
 	if (good)
@@ -338,7 +338,7 @@ static void conn_ready(struct h_channel *ch, void *arg)
 	int ret;
 
 	send_items(c);
-	while ((ret = h_channel_receive(ch, &m, H_NOWAIT)) == 1)
+	while ((ret = h_channel_receive(ch, &m, H_NOWAIT)) == 0)
 		take(c, &m);
 	send_items(c);
 	if (ret != -EAGAIN)

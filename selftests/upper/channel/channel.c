@@ -139,7 +139,7 @@ static const char *arrives(struct h_channel *to, struct h_manager *from,
 	struct h_message m;
 	const char *complaint = NULL;
 
-	if (get(to, from, &m) != 1)
+	if (get(to, from, &m) != 0)
 		return "it does not arrive";
 	if (m.length != length)
 		complaint = "the length is wrong";
@@ -225,7 +225,7 @@ TEST_F(channel, what_was_received_stays_until_it_is_released)
 		ASSERT_EQ(0, put(self->a, self->m[1], self->data, 100));
 	}
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(1, get(self->b, self->m[0], &m[i]));
+		ASSERT_EQ(0, get(self->b, self->m[0], &m[i]));
 	}
 	/* The younger one first: the older one must not go with it. */
 	h_channel_release(self->b, &m[1]);
@@ -233,7 +233,7 @@ TEST_F(channel, what_was_received_stays_until_it_is_released)
 	for (i = 0; i < 100; i++) {
 		if (h_channel_send(self->a, self->data, 50, SECOND / 10))
 			break;
-		if (get(self->b, self->m[0], &next) != 1)
+		if (get(self->b, self->m[0], &next) != 0)
 			break;
 		h_channel_release(self->b, &next);
 	}
@@ -281,7 +281,7 @@ TEST_F(channel, a_message_is_released_once_whatever_it_was_copied_to)
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
 		ht_fill(self->data, lengths[i], i);
 		ASSERT_EQ(0, put(self->a, self->m[1], self->data, lengths[i]));
-		ASSERT_EQ(1, get(self->b, self->m[0], &first));
+		ASSERT_EQ(0, get(self->b, self->m[0], &first));
 		copy = first;
 		EXPECT_EQ(-EINVAL, h_channel_release(self->a, &first));
 		EXPECT_TRUE(ht_is_explained(h_manager_dev(self->m[0]), "another channel"));
@@ -291,7 +291,7 @@ TEST_F(channel, a_message_is_released_once_whatever_it_was_copied_to)
 		/* Its memory is the next one's, which must not go with it. */
 		ht_fill(self->data, lengths[i], i + 1);
 		ASSERT_EQ(0, put(self->a, self->m[1], self->data, lengths[i]));
-		ASSERT_EQ(1, get(self->b, self->m[0], &next));
+		ASSERT_EQ(0, get(self->b, self->m[0], &next));
 		first = copy;
 		EXPECT_EQ(-EALREADY, h_channel_release(self->b, &first));
 		EXPECT_TRUE(ht_is_explained(dev, "before"));
@@ -312,7 +312,7 @@ TEST_F(channel, many_long_messages_are_released_in_any_order)
 	for (i = 0; i < ARRAY_SIZE(m); i++) {
 		ht_fill(self->data, LONGEST / 4, i);
 		ASSERT_EQ(0, put(self->a, self->m[1], self->data, LONGEST / 4));
-		ASSERT_EQ(1, get(self->b, self->m[0], &m[i]));
+		ASSERT_EQ(0, get(self->b, self->m[0], &m[i]));
 		copy[i] = m[i];
 	}
 	for (i = 0; i < ARRAY_SIZE(m); i++) {
@@ -339,15 +339,15 @@ TEST_F(channel, a_message_that_is_too_long_for_the_caller_is_not_lost)
 		ht_poll_begin(&poll);
 		do {
 			h_manager_dispatch(self->m[0]);
-			ret = h_channel_recv(self->b, self->data, n - 1,
+			ret = h_channel_receive_copy(self->b, self->data, n - 1,
 					     H_NOWAIT);
 		} while (ret == -EAGAIN && ht_poll_more(&poll));
 		ASSERT_EQ(-EMSGSIZE, ret);
-		EXPECT_EQ(-EMSGSIZE, h_channel_recv(self->b, self->data, 0,
+		EXPECT_EQ(-EMSGSIZE, h_channel_receive_copy(self->b, self->data, 0,
 						    H_NOWAIT));
-		EXPECT_EQ(n, h_channel_recv(self->b, self->data, n, SECOND));
+		EXPECT_EQ(n, h_channel_receive_copy(self->b, self->data, n, SECOND));
 		EXPECT_EQ(n, ht_match(self->data, n, i));
-		EXPECT_EQ(-EAGAIN, h_channel_recv(self->b, self->data, n,
+		EXPECT_EQ(-EAGAIN, h_channel_receive_copy(self->b, self->data, n,
 						  H_NOWAIT));
 	}
 }
@@ -367,7 +367,7 @@ TEST_F(channel, a_copy_that_was_interrupted_goes_on)
 	ht_poll_begin(&poll);
 	do {
 		memset(room, 0, n);
-		ret = h_channel_recv(self->b, room, n, H_NOWAIT);
+		ret = h_channel_receive_copy(self->b, room, n, H_NOWAIT);
 		if (tries++ % 2)
 			h_manager_dispatch(self->m[0]);
 	} while (ret == -EAGAIN && ht_poll_more(&poll));
@@ -385,12 +385,12 @@ TEST_F(channel, the_rest_of_a_long_message_goes_out_later)
 	EXPECT_EQ(-EAGAIN, h_channel_send(self->a, "x", 1, H_NOWAIT));
 	EXPECT_EQ(-ETIMEDOUT, h_channel_send(self->a, "x", 1, 1000000));
 	memset(self->data, 0xee, LONGEST);
-	ASSERT_EQ(1, get(self->b, self->m[0], &m));
+	ASSERT_EQ(0, get(self->b, self->m[0], &m));
 	EXPECT_EQ(LONGEST, m.length);
 	EXPECT_EQ(LONGEST, ht_match(m.data, LONGEST, 3));
 	h_channel_release(self->b, &m);
 	ASSERT_EQ(0, put(self->a, self->m[1], "x", 1));
-	ASSERT_EQ(1, get(self->b, self->m[0], &m));
+	ASSERT_EQ(0, get(self->b, self->m[0], &m));
 	EXPECT_EQ(1, m.length);
 	h_channel_release(self->b, &m);
 }
@@ -408,7 +408,7 @@ TEST_F(channel, whoever_polls_pays_what_another_channel_owes)
 		h_manager_poll(self->m[0]);
 		ret = h_channel_receive(self->b, &m, H_NOWAIT);
 	} while (ret == -EAGAIN && ht_poll_more(&poll));
-	ASSERT_EQ(1, ret);
+	ASSERT_EQ(0, ret);
 	EXPECT_EQ(LONGEST, ht_match(m.data, LONGEST, 4));
 	h_channel_release(self->b, &m);
 }
@@ -425,7 +425,7 @@ static void *take_one(void *arg)
 	struct h_message m;
 	int ret = h_channel_receive(t->ch, &m, ht_patience_ns());
 
-	if (ret == 1) {
+	if (ret == 0) {
 		t->good = ht_match(m.data, m.length, 5);
 		h_channel_release(t->ch, &m);
 	}
@@ -450,7 +450,7 @@ TEST_F(channel, who_sleeps_for_another_channel_pays_too)
 	for (i = 0; i < 20 && !__atomic_load_n(&t.result, __ATOMIC_ACQUIRE); i++)
 		EXPECT_EQ(-ETIMEDOUT, h_channel_receive(from, &m, ht_patience_ns() / 20));
 	pthread_join(thread, NULL);
-	EXPECT_EQ(1, t.result);
+	EXPECT_EQ(0, t.result);
 	EXPECT_EQ(LONGEST, t.good);
 	h_channel_close(from, H_NOWAIT);
 	h_channel_close(to, H_NOWAIT);
@@ -469,7 +469,7 @@ TEST_F(channel, who_has_drained_owes_nothing)
 	EXPECT_EQ(0, h_manager_drain(self->m[0], ht_patience_ns()));
 	/* From here on this end does nothing, as one that has ended. */
 	pthread_join(thread, NULL);
-	EXPECT_EQ(1, t.result);
+	EXPECT_EQ(0, t.result);
 	EXPECT_EQ(LONGEST, t.good);
 	EXPECT_EQ(0, h_manager_drain(self->m[0], H_FOREVER));
 }
@@ -525,8 +525,8 @@ TEST_F(channel, not_joined_it_has_nobody_to_send_to)
 	/* Nor does it wait, and keep out who joins. */
 	EXPECT_EQ(-ENOTCONN, h_channel_send(ch, "x", 1, H_FOREVER));
 	EXPECT_EQ(-ENOTCONN, h_channel_send(ch, "x", 0, H_NOWAIT));
-	EXPECT_EQ(-ETIMEDOUT, h_channel_recv(ch, &c, 1, 1000000));
-	EXPECT_EQ(-ENODATA, h_channel_peer(ch, &peer));
+	EXPECT_EQ(-ETIMEDOUT, h_channel_receive_copy(ch, &c, 1, 1000000));
+	EXPECT_EQ(-ENOENT, h_channel_peer(ch, &peer));
 	memset(&seed, 0, sizeof(seed));
 	EXPECT_EQ(-EINVAL, h_channel_join(ch, &seed));
 	EXPECT_EQ(0, h_channel_shutdown(ch, SECOND));
@@ -628,7 +628,7 @@ TEST_F(channel, who_joins_late_answers_what_came_before)
 	while (!h_channel_send(a, "x", 1, H_NOWAIT))
 		ASSERT_GT(10000, sent++);
 	for (i = 0; i < sent; i++) {
-		ASSERT_EQ(1, get(b, self->m[0], &m));
+		ASSERT_EQ(0, get(b, self->m[0], &m));
 		h_channel_release(b, &m);
 	}
 	ASSERT_NO(meet(b, a));
@@ -654,9 +654,9 @@ TEST_F(channel, who_joins_late_answers_the_end)
 	ht_sleep_ns(20 * HT_MS);
 	h_manager_poll(self->m[1]);
 	ASSERT_NO(meet(b, a));
-	EXPECT_EQ(1, get(b, self->m[0], &m));
-	h_channel_release(b, &m);
 	EXPECT_EQ(0, get(b, self->m[0], &m));
+	h_channel_release(b, &m);
+	EXPECT_EQ(-ENODATA, get(b, self->m[0], &m));
 	EXPECT_EQ(0, shut_down(a));
 	h_channel_close(a, H_NOWAIT);
 	h_channel_close(b, H_NOWAIT);
@@ -694,12 +694,12 @@ TEST_F(channel, who_closes_is_the_end_behind_the_last_message)
 	ASSERT_EQ(0, pthread_create(&thread, NULL, close_it, &c));
 	self->a = NULL;
 	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(1, h_channel_receive(self->b, &m, 20 * SECOND));
+		ASSERT_EQ(0, h_channel_receive(self->b, &m, 20 * SECOND));
 		h_channel_release(self->b, &m);
 	}
-	EXPECT_EQ(0, h_channel_receive(self->b, &m, 20 * SECOND));
-	EXPECT_EQ(0, h_channel_receive(self->b, &m, H_NOWAIT));
-	EXPECT_EQ(-ENODATA, h_channel_recv(self->b, self->data, 1, H_NOWAIT));
+	EXPECT_EQ(-ENODATA, h_channel_receive(self->b, &m, 20 * SECOND));
+	EXPECT_EQ(-ENODATA, h_channel_receive(self->b, &m, H_NOWAIT));
+	EXPECT_EQ(-ENODATA, h_channel_receive_copy(self->b, self->data, 1, H_NOWAIT));
 	pthread_join(thread, NULL);
 	EXPECT_EQ(0, c.result);
 	EXPECT_EQ(-EPIPE, h_channel_send(self->b, "x", 1, SECOND));
@@ -722,11 +722,11 @@ TEST_F(channel, who_is_shut_down_can_still_receive)
 	} while (ret == -EAGAIN && ht_poll_more(&poll));
 	ASSERT_EQ(0, ret);
 	EXPECT_EQ(-EPIPE, h_channel_send(self->a, "x", 1, H_NOWAIT));
-	ASSERT_EQ(1, get(self->b, self->m[0], &m));
+	ASSERT_EQ(0, get(self->b, self->m[0], &m));
 	h_channel_release(self->b, &m);
-	EXPECT_EQ(0, get(self->b, self->m[0], &m));
+	EXPECT_EQ(-ENODATA, get(self->b, self->m[0], &m));
 	ASSERT_EQ(0, put(self->b, self->m[0], "yz", 2));
-	ASSERT_EQ(1, get(self->a, self->m[1], &m));
+	ASSERT_EQ(0, get(self->a, self->m[1], &m));
 	EXPECT_EQ(2, m.length);
 	h_channel_release(self->a, &m);
 }
@@ -742,7 +742,7 @@ TEST_F(channel, who_is_gone_is_told_at_once)
 	ASSERT_EQ(-EAGAIN, h_channel_close(self->a, H_NOWAIT));
 	self->a = NULL;
 	begin = ht_now_ns();
-	ASSERT_EQ(1, h_channel_receive(self->b, &m, 20 * SECOND));
+	ASSERT_EQ(0, h_channel_receive(self->b, &m, 20 * SECOND));
 	h_channel_release(self->b, &m);
 	EXPECT_EQ(-ECONNRESET, h_channel_receive(self->b, &m, 20 * SECOND));
 	EXPECT_EQ(-EPIPE, h_channel_send(self->b, "x", 1, 20 * SECOND));
@@ -762,12 +762,12 @@ struct echoer {
 
 static int echo_one(struct echoer *e)
 {
-	int ret = 1;
+	int ret = 0;
 
 	if (!e->held.data)
 		ret = h_channel_receive(e->channel, &e->held, H_NOWAIT);
-	if (ret != 1)
-		return ret ? ret : -ENODATA;
+	if (ret)
+		return ret;
 	ret = h_channel_send(e->channel, e->held.data, e->held.length, H_NOWAIT);
 	if (ret == -EAGAIN)
 		return ret;
@@ -824,7 +824,7 @@ static void copy_or_grow(struct h_channel *ch, void *arg)
 {
 	struct small *s = arg;
 
-	s->got = h_channel_recv(ch, s->data, s->room, H_NOWAIT);
+	s->got = h_channel_receive_copy(ch, s->data, s->room, H_NOWAIT);
 	s->room += s->got == -EMSGSIZE;
 }
 
@@ -868,7 +868,7 @@ TEST_F(channel, who_was_blocked_is_called_back)
 	h_manager_dispatch(self->m[0]);
 	EXPECT_EQ(0, called);
 	while (sent--) {
-		ASSERT_EQ(1, get(self->b, self->m[1], &m));
+		ASSERT_EQ(0, get(self->b, self->m[1], &m));
 		h_channel_release(self->b, &m);
 	}
 	ht_poll_begin(&poll);
@@ -891,7 +891,7 @@ TEST_F(channel, who_was_blocked_is_called_back_also_if_he_says_so_later)
 	while (!h_channel_send(self->a, "x", 1, H_NOWAIT))
 		ASSERT_GT(10000, sent++);
 	while (sent--) {
-		ASSERT_EQ(1, get(self->b, self->m[1], &m));
+		ASSERT_EQ(0, get(self->b, self->m[1], &m));
 		h_channel_release(self->b, &m);
 	}
 	/* What could be sent again was found out when there was nobody to call. */
@@ -956,7 +956,7 @@ TEST_F(channel, who_was_kept_out_by_another_thread_is_called_back)
 	h__write_once(&self->a->blocked, false);
 	EXPECT_EQ(-EAGAIN, h_channel_send(self->a, "y", 1, H_NOWAIT));
 	while (sent--) {
-		ASSERT_EQ(1, h_channel_receive(self->b, &m, 20 * SECOND));
+		ASSERT_EQ(0, h_channel_receive(self->b, &m, 20 * SECOND));
 		h_channel_release(self->b, &m);
 	}
 	pthread_join(thread, NULL);
@@ -979,13 +979,13 @@ static void receive_all(struct h_channel *ch, void *arg)
 	struct h_message m;
 
 	t->called++;
-	while ((t->told = h_channel_receive(ch, &m, H_NOWAIT)) == 1)
+	while ((t->told = h_channel_receive(ch, &m, H_NOWAIT)) == 0)
 		h_channel_release(ch, &m);
 }
 
 TEST_F(channel, who_knows_of_the_end_is_not_called_again)
 {
-	struct teller first = { .told = 1 }, second = {};
+	struct teller first = {}, second = {};
 	struct ht_poll poll;
 	int i;
 
@@ -993,15 +993,15 @@ TEST_F(channel, who_knows_of_the_end_is_not_called_again)
 	/* It has not arrived, or both ends are of one manager. */
 	h_channel_shutdown(self->a, H_NOWAIT);
 	ht_poll_begin(&poll);
-	while (first.told && ht_poll_more(&poll))
+	while (first.told != -ENODATA && ht_poll_more(&poll))
 		h_manager_dispatch(self->m[1]);
-	ASSERT_EQ(0, first.told);
+	ASSERT_EQ(-ENODATA, first.told);
 	/* Nor is who comes later. */
 	h_channel_on_ready(self->b, receive_all, &second);
 	for (i = 0; i < 10; i++)
 		h_manager_dispatch(self->m[1]);
 	EXPECT_EQ(0, second.called);
-	EXPECT_EQ(0, h_channel_receive(self->b, &(struct h_message) {}, H_NOWAIT));
+	EXPECT_EQ(-ENODATA, h_channel_receive(self->b, &(struct h_message) {}, H_NOWAIT));
 }
 
 /* ---- many --------------------------------------------------------------- */
@@ -1105,7 +1105,7 @@ static void *crowd_receive(void *arg)
 		ret = h_channel_receive(c->to, &m, 10000000);
 		if (ret == -ETIMEDOUT || ret == -EINTR)
 			continue;
-		if (ret != 1 || !message_is_right(&m)) {
+		if (ret != 0 || !message_is_right(&m)) {
 			__atomic_fetch_add(&c->wrong, 1, __ATOMIC_RELAXED);
 			return NULL;
 		}
@@ -1172,7 +1172,7 @@ TEST_F(channel, who_does_not_wait_gets_what_there_was)
 		calls++;
 		if (ret == -EAGAIN)
 			continue;
-		ASSERT_EQ(1, ret);
+		ASSERT_EQ(0, ret);
 		ASSERT_EQ(PARTS_BYTES, m.length);
 		h_channel_release(to, &m);
 		if (calls < fewest)
@@ -1208,12 +1208,12 @@ static int echo_process(int in, int out)
 	if (ht_write_all(out, &seed, sizeof(seed)) ||
 	    ht_read_all(in, &seed, sizeof(seed)) || h_channel_join(ch, &seed))
 		return 11;
-	while ((ret = h_channel_receive(ch, &msg, 60 * SECOND)) == 1) {
+	while ((ret = h_channel_receive(ch, &msg, 60 * SECOND)) == 0) {
 		if (h_channel_send(ch, msg.data, msg.length, 60 * SECOND))
 			return 12;
 		h_channel_release(ch, &msg);
 	}
-	if (ret)
+	if (ret != -ENODATA)
 		return 13;
 	ret = h_channel_close(ch, 20 * SECOND) ? 14 : 0;
 	if (h_manager_destroy(m))
@@ -1257,7 +1257,7 @@ TEST_F(channel, seeds_make_a_channel_between_processes)
 	ASSERT_NO(with_process(self->m[0], &pid, &ch));
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		ht_fill(self->data, sizes[i], i);
-		ASSERT_EQ(1, h_channel_request(ch, self->data, sizes[i], &reply,
+		ASSERT_EQ(0, h_channel_request(ch, self->data, sizes[i], &reply,
 					       60 * SECOND));
 		ASSERT_EQ(sizes[i], reply.length);
 		ASSERT_EQ(sizes[i], ht_match(reply.data, sizes[i], i));
@@ -1330,7 +1330,7 @@ static const char *grow(struct h_channel *ch, unsigned char *data)
 
 	for (i = 0; i < 2; i++) {
 		if (h_channel_request(ch, data, 1 << 20, &reply,
-				      60 * SECOND) != 1)
+				      60 * SECOND) != 0)
 			return "no reply";
 		h_channel_release(ch, &reply);
 	}
@@ -1429,7 +1429,7 @@ static void *receive_many(void *arg)
 	struct h_message m;
 
 	while (s->done < s->count &&
-	       h_channel_receive(s->channel, &m, 20 * SECOND) == 1) {
+	       h_channel_receive(s->channel, &m, 20 * SECOND) == 0) {
 		h_channel_release(s->channel, &m);
 		__atomic_add_fetch(&s->done, 1, __ATOMIC_SEQ_CST);
 	}
@@ -1476,7 +1476,7 @@ static const char *fill(FIXTURE_DATA(late) *self, struct h_message *m)
 
 	for (i = 0; i < 2; i++)
 		if (h_channel_send(self->a, "x", 1, 20 * SECOND) ||
-		    h_channel_receive(self->b, &m[i], 20 * SECOND) != 1)
+		    h_channel_receive(self->b, &m[i], 20 * SECOND) != 0)
 			return "nothing goes";
 	return NULL;
 }
@@ -1527,7 +1527,7 @@ TEST_F(late, an_end_is_answered_although_nobody_receives_again)
 	/* Of which an eighth is left. */
 	ht_sleep_ns(SECOND * 7 / 8);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, end_it, &e));
-	EXPECT_EQ(0, h_channel_receive(self->b, &m, 20 * SECOND));
+	EXPECT_EQ(-ENODATA, h_channel_receive(self->b, &m, 20 * SECOND));
 	pthread_join(thread, NULL);
 	EXPECT_EQ(0, e.result);
 }
@@ -1541,11 +1541,11 @@ TEST_F(late, who_is_held_back_can_have_another_channel)
 	guess_keys(self, FOR_A_SECOND);
 	ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], NULL, &a, &b));
 	EXPECT_EQ(0, h_channel_send(b, "x", 1, 20 * SECOND));
-	ASSERT_EQ(1, h_channel_receive(a, &m, 20 * SECOND));
+	ASSERT_EQ(0, h_channel_receive(a, &m, 20 * SECOND));
 	h_channel_release(a, &m);
 	/* Both are watched by then: the other one's end is told. */
 	ASSERT_EQ(0, h_channel_send(a, "x", 1, 20 * SECOND));
-	ASSERT_EQ(1, h_channel_receive(b, &m, 20 * SECOND));
+	ASSERT_EQ(0, h_channel_receive(b, &m, 20 * SECOND));
 	h_channel_release(b, &m);
 	h_channel_close(a, H_NOWAIT);
 	EXPECT_LE(h_channel_receive(b, &m, 20 * SECOND), 0);
@@ -1662,7 +1662,7 @@ static void *ask_once(void *arg)
 	if (c->result)
 		return NULL;
 	c->result = h_channel_send(ch, "q", 1, 20 * SECOND);
-	if (!c->result && h_channel_receive(ch, &m, 20 * SECOND) == 1)
+	if (!c->result && h_channel_receive(ch, &m, 20 * SECOND) == 0)
 		h_channel_release(ch, &m);
 	h_channel_close(ch, SECOND);
 	return NULL;
@@ -1691,7 +1691,7 @@ TEST_F(late, an_orderly_close_is_no_guess)
 	for (i = 0; i < ORDERLY; i++) {
 		ASSERT_EQ(0, pthread_create(&thread, NULL, ask_once, &c));
 		EXPECT_EQ(0, h_channel_accept(l, self->m[1], NULL, &ch, 20 * SECOND));
-		EXPECT_EQ(1, h_channel_receive(ch, &m, 20 * SECOND));
+		EXPECT_EQ(0, h_channel_receive(ch, &m, 20 * SECOND));
 		EXPECT_EQ(0, h_channel_send(ch, "x", 1, 20 * SECOND));
 		h_channel_close(ch, H_NOWAIT);
 		pthread_join(thread, NULL);
@@ -1866,7 +1866,7 @@ static const struct lie {
 	{ "unknown flags", 64, 1 << 9, 0, -EPROTO },
 	{ "a second hello", 80, 1, 0, -EPROTO },
 	{ "a long one, and nothing behind it", 64, 0, 15 << 20, -ETIMEDOUT },
-	{ "the end of the stream", 0, 2, 0, 0 },
+	{ "the end of the stream", 0, 2, 0, -ENODATA },
 };
 
 TEST_F(channel, lies_are_found_out_and_cost_nothing)
@@ -1923,7 +1923,7 @@ static int say_more(struct h_channel *from, struct h_channel *to, size_t length,
 	if (h__stream_post(from->sender, data, length, more, 0, h_deadline(ht_patience_ns())) < 0)
 		return -EIO;
 	if (room)
-		return (int)h_channel_recv(to, room, ROOM, timeout_ns);
+		return (int)h_channel_receive_copy(to, room, ROOM, timeout_ns);
 	ret = h_channel_receive(to, &m, timeout_ns);
 	h_channel_release(to, &m);
 	return ret;
@@ -1961,16 +1961,16 @@ TEST_F(channel, many_records_that_are_no_messages_stop_nothing)
 	ht_poll_begin(&poll);
 	for (i = 0; i < 1000; i++) {
 		while (h__stream_post(self->a->sender, "", 0, 0, 0, H_NOWAIT) < 0) {
-			ASSERT_EQ(-EAGAIN, h_channel_recv(self->b, &byte, 1, H_NOWAIT));
+			ASSERT_EQ(-EAGAIN, h_channel_receive_copy(self->b, &byte, 1, H_NOWAIT));
 			ASSERT_TRUE(ht_poll_more(&poll));
 		}
 	}
 	for (i = 0; i < 1000; i++) {
 		while (h_channel_send(self->a, "x", 1, H_NOWAIT)) {
-			ASSERT_EQ(-EAGAIN, h_channel_recv(self->b, &byte, 1, H_NOWAIT));
+			ASSERT_EQ(-EAGAIN, h_channel_receive_copy(self->b, &byte, 1, H_NOWAIT));
 			ASSERT_TRUE(ht_poll_more(&poll));
 		}
-		ASSERT_EQ(1, h_channel_recv(self->b, &byte, 1, 10 * SECOND));
+		ASSERT_EQ(1, h_channel_receive_copy(self->b, &byte, 1, 10 * SECOND));
 		ASSERT_EQ('x', byte);
 	}
 }
@@ -2022,7 +2022,7 @@ static void receive_or_close(struct h_channel *ch, void *arg)
 
 	if (ret == -EAGAIN)
 		return;
-	if (ret == 1) {
+	if (ret == 0) {
 		h_channel_release(ch, &m);
 		return;
 	}
@@ -2126,7 +2126,7 @@ static void *take_some(void *arg)
 	int i;
 
 	for (i = 0; i < 20; i++)
-		if (h_channel_receive(ch, &m, HT_MS) == 1)
+		if (h_channel_receive(ch, &m, HT_MS) == 0)
 			h_channel_release(ch, &m);
 	return NULL;
 }

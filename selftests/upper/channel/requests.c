@@ -158,7 +158,7 @@ static bool brings(struct h_channel *ch, struct h_channel *other, const char *te
 	struct h_message m;
 	bool right;
 
-	if (get(ch, other, &m) != 1)
+	if (get(ch, other, &m) != 0)
 		return false;
 	right = is(&m, text) && !h_channel_is_request(&m);
 	h_channel_release(ch, &m);
@@ -172,7 +172,7 @@ static bool brings_reply(struct h_channel *ch, struct h_channel *other, uint32_t
 	struct h_message m;
 	bool right;
 
-	if (get_reply(ch, other, id, &m) != 1)
+	if (get_reply(ch, other, id, &m) != 0)
 		return false;
 	right = is(&m, text) && !h_channel_is_request(&m);
 	h_channel_release(ch, &m);
@@ -183,7 +183,7 @@ static bool brings_reply(struct h_channel *ch, struct h_channel *other, uint32_t
 static bool comes(struct h_channel *ch, struct h_channel *other, const char *text,
 		  struct h_message *m)
 {
-	return get(ch, other, m) == 1 && is(m, text) && h_channel_is_request(m);
+	return get(ch, other, m) == 0 && is(m, text) && h_channel_is_request(m);
 }
 
 /* One more request, by which is seen that they are in step. */
@@ -430,7 +430,7 @@ TEST_F(requests, any_size)
 			ret = h_channel_request_send(self->a, data, sizes[i], &id, H_NOWAIT);
 		} while (ret == -EAGAIN && ht_poll_more(&poll));
 		ASSERT_EQ(0, ret);
-		ASSERT_EQ(1, get(self->b, self->a, &q));
+		ASSERT_EQ(0, get(self->b, self->a, &q));
 		EXPECT_EQ(1, h_channel_is_request(&q));
 		ASSERT_EQ(sizes[i], q.length);
 		EXPECT_EQ(sizes[i], ht_match(q.data, q.length, i));
@@ -438,7 +438,7 @@ TEST_F(requests, any_size)
 		ASSERT_EQ(0, put(self->b, self->a, H_LABEL_REPLY | h__message_id(&q), data,
 				 sizes[i]));
 		h_channel_release(self->b, &q);
-		ASSERT_EQ(1, get_reply(self->a, self->b, id, &m));
+		ASSERT_EQ(0, get_reply(self->a, self->b, id, &m));
 		ASSERT_EQ(sizes[i], m.length);
 		EXPECT_EQ(sizes[i], ht_match(m.data, m.length, ~i));
 		h_channel_release(self->a, &m);
@@ -478,10 +478,10 @@ TEST_F(requests, other_messages_are_kept_in_order)
 	h_channel_on_ready(self->a, count_call, NULL);
 	h_manager_dispatch(self->m[0]);
 	EXPECT_LT(0, called);
-	EXPECT_EQ(-EMSGSIZE, h_channel_recv(self->a, data, 4, H_NOWAIT));
-	EXPECT_EQ(5, h_channel_recv(self->a, data, sizeof(data), H_NOWAIT));
+	EXPECT_EQ(-EMSGSIZE, h_channel_receive_copy(self->a, data, 4, H_NOWAIT));
+	EXPECT_EQ(5, h_channel_receive_copy(self->a, data, sizeof(data), H_NOWAIT));
 	EXPECT_EQ(0, memcmp(data, "first", 5));
-	EXPECT_EQ(-EMSGSIZE, h_channel_recv(self->a, data, 5, H_NOWAIT));
+	EXPECT_EQ(-EMSGSIZE, h_channel_receive_copy(self->a, data, 5, H_NOWAIT));
 	EXPECT_TRUE(brings(self->a, self->b, "second"));
 	EXPECT_TRUE(brings(self->a, self->b, "third"));
 	EXPECT_EQ(0, self->a->here);
@@ -549,7 +549,7 @@ TEST_F(requests, who_does_not_receive_keeps_no_more_than_so_much)
 		ret = h_channel_receive(self->a, &m, H_NOWAIT);
 		if (ret == -EAGAIN)
 			continue;
-		ASSERT_EQ(1, ret);
+		ASSERT_EQ(0, ret);
 		ASSERT_EQ(sizeof(data), m.length);
 		EXPECT_EQ(0, memcmp(m.data, &got, sizeof(got)));
 		got++;
@@ -582,7 +582,7 @@ TEST_F(requests, who_does_not_receive_keeps_no_more_than_so_many)
 	ht_poll_begin(&poll);
 	while (got < sent && ht_poll_more(&poll)) {
 		h_manager_dispatch(self->m[1]);
-		got += h_channel_receive(self->a, &m, H_NOWAIT) == 1;
+		got += h_channel_receive(self->a, &m, H_NOWAIT) == 0;
 		h_channel_release(self->a, &m);
 	}
 	EXPECT_EQ(sent, got);
@@ -630,7 +630,7 @@ static const char *fill_and_end(struct h_channel *a, struct h_channel **b, uint3
 /* The only thread waits for a reply, and nobody takes what is kept. */
 TEST_F(requests, who_waits_is_told_of_the_end_whatever_is_kept)
 {
-	static const int results[] = { 0, -ECONNRESET, -EPROTO };
+	static const int results[] = { -ENODATA, -ECONNRESET, -EPROTO };
 	int how;
 
 	for (how = SHUT_DOWN; how <= LIED; how++) {
@@ -648,7 +648,7 @@ TEST_F(requests, who_waits_is_told_of_the_end_whatever_is_kept)
 		EXPECT_EQ(results[how], h_channel_request_wait(a, id, &m, ht_patience_ns())) {
 			TH_LOG("%d", how);
 		}
-		while (h_channel_receive(a, &m, H_NOWAIT) == 1) {
+		while (h_channel_receive(a, &m, H_NOWAIT) == 0) {
 			got++;
 			h_channel_release(a, &m);
 		}
@@ -675,7 +675,7 @@ TEST_F(requests, who_goes_on_after_it_has_gone_is_not_heard)
 	h_receiver_lock(r);
 	r->class_->process_arrival(r, &gone);
 	h_receiver_unlock(r);
-	while ((ret = h_channel_receive(self->a, &m, H_NOWAIT)) == 1 && got < 3000) {
+	while ((ret = h_channel_receive(self->a, &m, H_NOWAIT)) == 0 && got < 3000) {
 		got++;
 		h_channel_release(self->a, &m);
 		/* Nobody tells it so. */
@@ -707,14 +707,14 @@ TEST_F(requests, what_was_kept_comes_before_the_end)
 		h_manager_dispatch(self->m[0]);
 	} while (ret == -EAGAIN && ht_poll_more(&poll));
 	ASSERT_EQ(0, ret);
-	EXPECT_EQ(0, get_reply(self->a, self->b, id, &m));
+	EXPECT_EQ(-ENODATA, get_reply(self->a, self->b, id, &m));
 	EXPECT_EQ(-EINVAL, h_channel_request_wait(self->a, id, &m, H_NOWAIT));
-	EXPECT_EQ(0, h_channel_request(self->a, "Q", 1, &m, SECOND));
+	EXPECT_EQ(-ENODATA, h_channel_request(self->a, "Q", 1, &m, SECOND));
 	called = 0;
 	h_manager_dispatch(self->m[0]);
 	EXPECT_LT(0, called);
 	EXPECT_TRUE(brings(self->a, self->b, "last words"));
-	EXPECT_EQ(0, h_channel_receive(self->a, &m, H_NOWAIT));
+	EXPECT_EQ(-ENODATA, h_channel_receive(self->a, &m, H_NOWAIT));
 }
 
 /* ---- servers that do not know of replies --------------------------------------- */
@@ -754,7 +754,7 @@ TEST_F(requests, a_plain_message_answers_what_was_received_before)
 	/* And what was received by copying. */
 	id[0] = ask(self->a, self->b, "4");
 	ASSERT_EQ(-EAGAIN, h_channel_receive(self->a, &m, H_NOWAIT));
-	while (h_channel_recv(self->b, &byte, 1, H_NOWAIT) == -EAGAIN)
+	while (h_channel_receive_copy(self->b, &byte, 1, H_NOWAIT) == -EAGAIN)
 		h_manager_dispatch(self->m[0]);
 	ASSERT_EQ('4', byte);
 	ASSERT_EQ(0, puts_to(self->b, self->a, ""));
@@ -771,12 +771,12 @@ TEST_F(requests, what_was_too_long_to_be_received_is_not_answered)
 	ht_poll_begin(&poll);
 	do {
 		h_manager_dispatch(self->m[0]);
-		ret = (int)h_channel_recv(self->b, data, 2, H_NOWAIT);
+		ret = (int)h_channel_receive_copy(self->b, data, 2, H_NOWAIT);
 	} while (ret == -EAGAIN && ht_poll_more(&poll));
 	ASSERT_EQ(-EMSGSIZE, ret);
 	ASSERT_EQ(0, puts_to(self->b, self->a, "plain"));
 	EXPECT_TRUE(brings(self->a, self->b, "plain"));
-	ASSERT_EQ(8, h_channel_recv(self->b, data, sizeof(data), H_NOWAIT));
+	ASSERT_EQ(8, h_channel_receive_copy(self->b, data, sizeof(data), H_NOWAIT));
 	ASSERT_EQ(0, puts_to(self->b, self->a, "own"));
 	EXPECT_TRUE(brings_reply(self->a, self->b, id, "own"));
 }
@@ -797,7 +797,7 @@ TEST_F(requests, who_knows_of_replies_answers_by_nothing_else)
 	ASSERT_EQ(0, h_channel_reply(self->b, &copy, "own", 3, SECOND));
 	EXPECT_TRUE(brings_reply(self->a, self->b, id, "own"));
 	ASSERT_EQ(0, puts_to(self->b, self->a, "plain"));
-	ASSERT_EQ(1, get(self->a, self->b, &m));
+	ASSERT_EQ(0, get(self->a, self->b, &m));
 	EXPECT_EQ(-EINVAL, h_channel_reply(self->a, &m, "x", 1, H_NOWAIT));
 	h_channel_release(self->a, &m);
 }
@@ -1015,7 +1015,7 @@ static void *ask_many(void *arg)
 		ret = h_channel_request(c->a, &n, sizeof(n), &m, n % 16 ? 60 * SECOND : 1000);
 		if (!(n % 16) && (ret == -ETIMEDOUT || ret == -EAGAIN))
 			continue;
-		if (ret != 1 || m.length != sizeof(n) || memcmp(m.data, &n, sizeof(n)))
+		if (ret != 0 || m.length != sizeof(n) || memcmp(m.data, &n, sizeof(n)))
 			__atomic_fetch_add(&c->wrong, 1, __ATOMIC_RELAXED);
 		h_channel_release(c->a, &m);
 	}
@@ -1030,7 +1030,7 @@ static void *receive_plain(void *arg)
 	uint32_t i;
 
 	for (i = 0; i < PLAIN; i++) {
-		if (h_channel_receive(c->a, &m, 60 * SECOND) != 1 ||
+		if (h_channel_receive(c->a, &m, 60 * SECOND) != 0 ||
 		    m.length != 1000 || memcmp(m.data, &i, sizeof(i)))
 			__atomic_fetch_add(&c->wrong, 1, __ATOMIC_RELAXED);
 		h_channel_release(c->a, &m);
@@ -1062,11 +1062,11 @@ static void *serve(void *arg)
 
 	while (!__atomic_load_n(&c->over, __ATOMIC_RELAXED)) {
 		ret = h_channel_receive(c->b, &m, n ? 1000000 : 10000000);
-		if (ret == 1 && m.length == sizeof(*data)) {
+		if (ret == 0 && m.length == sizeof(*data)) {
 			memcpy(&data[n], m.data, sizeof(*data));
 			q[n++] = m;
 		}
-		if (ret == 1)
+		if (ret == 0)
 			h_channel_release(c->b, &m);
 		if (n < BATCH && ret != -ETIMEDOUT)
 			continue;
@@ -1150,11 +1150,11 @@ TEST_F(requests, who_waits_is_told_by_who_receives)
 		ASSERT_EQ(0, order ? answer(self->b, self->a, &q, "own") :
 				     puts_to(self->b, self->a, "plain"));
 		pthread_join(thread[!order], NULL);
-		EXPECT_EQ(1, k[!order].ret);
+		EXPECT_EQ(0, k[!order].ret);
 		ASSERT_EQ(0, order ? puts_to(self->b, self->a, "plain") :
 				     answer(self->b, self->a, &q, "own"));
 		pthread_join(thread[order], NULL);
-		EXPECT_EQ(1, k[order].ret);
+		EXPECT_EQ(0, k[order].ret);
 		h_channel_release(self->b, &q);
 		if (order)
 			break;

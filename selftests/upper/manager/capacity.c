@@ -90,7 +90,7 @@ static const char *pass(FIXTURE_DATA(capacity) *self, struct h_channel *from,
 		h_manager_dispatch(from->manager);
 		ret = h_channel_receive(to, &m, H_NOWAIT);
 	} while (ret == -EAGAIN && ht_poll_more(&poll));
-	wrong = ret != 1 ? "cannot receive" :
+	wrong = ret != 0 ? "cannot receive" :
 		m.length != length || memcmp(m.data, self->data, length) ? "wrong data" : NULL;
 	h_channel_release(to, &m);
 	return wrong;
@@ -346,7 +346,7 @@ TEST_F(capacity, a_spare_stays_charged_while_a_message_comes)
 		h_manager_poll(self->m[0]);
 		ret = h_channel_receive(b, &m, H_NOWAIT);
 	} while (ret == -EAGAIN && ht_poll_more(&poll));
-	ASSERT_EQ(1, ret);
+	ASSERT_EQ(0, ret);
 	ASSERT_EQ(110, m.length);
 	/* What the caller has is no longer charged, and no longer large. */
 	EXPECT_LE(b->longs[m.number].room, 2 * m.length);
@@ -596,13 +596,13 @@ static void serve(struct h_channel *ch, void *arg)
 	struct h_message m;
 	int ret;
 
-	while ((ret = h_channel_receive(ch, &m, H_NOWAIT)) == 1) {
+	while ((ret = h_channel_receive(ch, &m, H_NOWAIT)) == 0) {
 		s->wrong |= h_channel_send(ch, m.data, m.length, H_NOWAIT);
 		h_channel_release(ch, &m);
 	}
 	if (ret == -EAGAIN)
 		return;
-	s->wrong |= ret;
+	s->wrong |= ret != -ENODATA;
 	h_channel_close(ch, H_NOWAIT);
 	s->live--;
 }
@@ -646,7 +646,7 @@ static int clients(const char *device, const char *path, int n)
 
 			memset(data, i, length);
 			if (h_channel_request(ch[i], data, length, &reply,
-					      4 * ht_patience_ns()) != 1)
+					      4 * ht_patience_ns()) != 0)
 				return 4;
 			if (reply.length != length || memcmp(reply.data, data, length))
 				return 5;

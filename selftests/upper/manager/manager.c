@@ -1100,7 +1100,7 @@ static bool drain(struct h_stream_receiver *r, uint64_t *at)
 	struct h_record record;
 	int ret;
 
-	while ((ret = h_stream_receive(r, &record, H_NOWAIT)) == 1) {
+	while ((ret = h_stream_receive(r, &record, H_NOWAIT)) == 0) {
 		const unsigned char *p = record.data;
 		size_t i;
 

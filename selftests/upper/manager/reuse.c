@@ -68,7 +68,7 @@ static const char *fill_stream(FIXTURE_DATA(leftover) *self, const struct h_seed
 		if (h_stream_send(s, self->secret, BUFFER, ht_patience_ns()) < 0 ||
 		    h_stream_flush(s, ht_patience_ns()))
 			return "it cannot be sent";
-		if (h_stream_receive(r, &record, ht_patience_ns()) != 1)
+		if (h_stream_receive(r, &record, ht_patience_ns()) != 0)
 			return "it does not arrive";
 		if (!has_secret(record.data, record.length))
 			return "it is not what was sent";
@@ -97,7 +97,7 @@ static const char *gaps_in_stream(FIXTURE_DATA(leftover) *self, const struct h_s
 		if (h_send_msg(h_manager_terminus(self->from), &ticket, few, sizeof(few), NULL,
 			       0) < 0)
 			return "they cannot be sent";
-		if (h_stream_receive(r, &record, ht_patience_ns()) != 1)
+		if (h_stream_receive(r, &record, ht_patience_ns()) != 0)
 			return "they do not arrive";
 		if (record.length != sizeof(few))
 			return "another record";

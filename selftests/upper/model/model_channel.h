@@ -96,10 +96,10 @@ static const char *channel_end(struct pair *p, int me, ssize_t ret)
 {
 	struct end *end = &p->end[me];
 
-	if (ret && (ret != -ECONNRESET || !happened(&p->end[!me].dropped)))
+	if (ret != -ENODATA && (ret != -ECONNRESET || !happened(&p->end[!me].dropped)))
 		return complain("receive: %zd", ret);
 	end->ended = true;
-	end->clean = !ret;
+	end->clean = ret == -ENODATA;
 	return NULL;
 }
 
@@ -113,12 +113,12 @@ static const char *message_copy(struct pair *p, int me, uint64_t *random,
 	const char *wrong = NULL;
 	ssize_t ret;
 
-	ret = h_channel_recv(end->channel, data, room, timeout);
+	ret = h_channel_receive_copy(end->channel, data, room, timeout);
 	if (ret >= 0)
 		wrong = message_compare(p, me, data, (size_t)ret);
-	else if (ret == -ENODATA || !later(ret))
+	else if (!later(ret))
 		wrong = ret == -EMSGSIZE && room < length ? NULL :
-			channel_end(p, me, ret == -ENODATA ? 0 : ret);
+			channel_end(p, me, ret);
 	free(data);
 	return wrong;
 }
@@ -141,7 +141,7 @@ static const char *message_receive(struct pair *p, int me, uint64_t *random,
 		return message_copy(p, me, random, timeout);
 	message = &end->held[end->holds];
 	ret = h_channel_receive(end->channel, message, timeout);
-	if (ret != 1)
+	if (ret != 0)
 		return later(ret) ? NULL : channel_end(p, me, ret);
 	wrong = message_compare(p, me, message->data, message->length);
 	end->holds++;

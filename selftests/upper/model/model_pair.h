@@ -38,7 +38,7 @@ struct stream {
 	bool sender_gone;	/* not by a close that waited */
 	bool receiver_gone;	/* atomic */
 	bool ended;
-	bool copies;		/* receives by h_stream_read() */
+	bool copies;		/* receives by h_stream_receive_copy() */
 	struct h_record held[MOST_HELD];
 	uint32_t holds;
 };

@@ -80,9 +80,9 @@ static const char *compare(struct pair *p, const unsigned char *data, size_t n)
 
 static const char *at_end(struct pair *p, ssize_t ret)
 {
-	if (ret && ret != -ECONNRESET)
+	if (ret != -ENODATA && ret != -ECONNRESET)
 		return complain("receive: %zd", ret);
-	if (ret && !p->world->threads && !p->stream.sender_gone)
+	if (ret != -ENODATA && !p->world->threads && !p->stream.sender_gone)
 		return complain("lost the sender, who is there");
 	p->stream.ended = true;
 	return NULL;
@@ -117,7 +117,7 @@ static const char *stream_receive(struct pair *p, uint64_t *random, bool wait)
 	if (s->copies) {
 		unsigned char data[5000];
 
-		ret = h_stream_read(s->r, data, 1 + below(random, sizeof(data)),
+		ret = h_stream_receive_copy(s->r, data, 1 + below(random, sizeof(data)),
 				    timeout);
 		if (ret > 0)
 			return compare(p, data, (size_t)ret);
@@ -129,7 +129,7 @@ static const char *stream_receive(struct pair *p, uint64_t *random, bool wait)
 		release_some(p, 1 + below(random, s->holds));
 	record = &s->held[s->holds];
 	ret = h_stream_receive(s->r, record, timeout);
-	if (ret != 1)
+	if (ret != 0)
 		return later(ret) ? NULL : at_end(p, ret);
 	wrong = compare(p, record->data, record->length);
 	s->holds++;

@@ -168,7 +168,7 @@ static int use_channel(struct client *c, struct h_manager *m)
 
 		ht_fill(data, n, i);
 		ret = h_channel_request(ch, data, n, &reply, 60 * SECOND);
-		ret = ret != 1 ? (ret ? ret : -ENODATA) :
+		ret = ret != 0 ? ret :
 		      reply.length != n || ht_match(reply.data, n, i) != n ?
 		      -EBADMSG : 0;
 		h_channel_release(ch, &reply);
@@ -193,7 +193,7 @@ static int use_streams(struct client *c, struct h_manager *m)
 	if (h_stream_send(pair.sender, "hello", 6, 60 * SECOND) != 6 ||
 	    h_stream_flush(pair.sender, 60 * SECOND))
 		ret = -EIO;
-	n = ret ? 0 : h_stream_read(pair.receiver, back, 6, 60 * SECOND);
+	n = ret ? 0 : h_stream_receive_copy(pair.receiver, back, 6, 60 * SECOND);
 	if (!ret && (n != 6 || memcmp(back, "hello", 6)))
 		ret = n < 0 ? (int)n : -EBADMSG;
 	n = h_stream_sender_close(pair.sender, 60 * SECOND);
@@ -231,13 +231,13 @@ static int serve(struct h_channel *ch)
 	struct h_message m;
 	int ret;
 
-	while ((ret = h_channel_receive(ch, &m, 60 * SECOND)) == 1) {
+	while ((ret = h_channel_receive(ch, &m, 60 * SECOND)) == 0) {
 		ret = h_channel_send(ch, m.data, m.length, 60 * SECOND);
 		h_channel_release(ch, &m);
 		if (ret)
 			break;
 	}
-	return h_channel_close(ch, 60 * SECOND) ?: ret;
+	return h_channel_close(ch, 60 * SECOND) ?: ret == -ENODATA ? 0 : ret;
 }
 
 /* ---- good ones ---------------------------------------------------------- */
@@ -282,10 +282,10 @@ TEST_F(rendezvous, streams_meet_as_well)
 	ASSERT_EQ(0, h_listener_accept(self->listener, self->m, NULL, &pair,
 				       60 * SECOND));
 	EXPECT_EQ(getpid(), pair.peer.pid);
-	EXPECT_EQ(6, h_stream_read(pair.receiver, data, 6, 60 * SECOND));
+	EXPECT_EQ(6, h_stream_receive_copy(pair.receiver, data, 6, 60 * SECOND));
 	EXPECT_EQ(6, h_stream_send(pair.sender, data, 6, 60 * SECOND));
 	EXPECT_EQ(0, h_stream_flush(pair.sender, 60 * SECOND));
-	EXPECT_EQ(0, h_stream_read(pair.receiver, data, 6, 60 * SECOND));
+	EXPECT_EQ(-ENODATA, h_stream_receive_copy(pair.receiver, data, 6, 60 * SECOND));
 	h_stream_sender_close(pair.sender, 60 * SECOND);
 	EXPECT_EQ(0, h_stream_receiver_destroy(pair.receiver));
 	pthread_join(thread, NULL);
@@ -308,7 +308,7 @@ static void echo(struct h_channel *ch, void *arg)
 	struct h_message m;
 	int ret;
 
-	while ((ret = h_channel_receive(ch, &m, H_NOWAIT)) == 1) {
+	while ((ret = h_channel_receive(ch, &m, H_NOWAIT)) == 0) {
 		h_channel_send(ch, m.data, m.length, 60 * SECOND);
 		h_channel_release(ch, &m);
 	}
@@ -316,7 +316,7 @@ static void echo(struct h_channel *ch, void *arg)
 		return;
 	h_channel_close(ch, 60 * SECOND);
 	s->served++;
-	if (ret)
+	if (ret != -ENODATA)
 		s->result = ret;
 }
 
@@ -1566,7 +1566,7 @@ static const char *bystander_works(struct bystander *b, uint32_t i)
 	bool good;
 
 	if (h_channel_send(b->near, &i, sizeof(i), ht_patience_ns()) ||
-	    h_channel_receive(b->far, &m, ht_patience_ns()) != 1)
+	    h_channel_receive(b->far, &m, ht_patience_ns()) != 0)
 		return "somebody else is cut off";
 	good = m.length == sizeof(i) && !memcmp(m.data, &i, sizeof(i));
 	h_channel_release(b->far, &m);

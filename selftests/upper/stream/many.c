@@ -105,7 +105,7 @@ static int exchange(struct conn *c, uint32_t n)
 	if (h_stream_send(c->s, &n, sizeof(n), ht_patience_ns()) != sizeof(n) ||
 	    h_stream_flush(c->s, ht_patience_ns()))
 		return -EIO;
-	ret = h_stream_read(c->r, &got, sizeof(got), ht_patience_ns());
+	ret = h_stream_receive_copy(c->r, &got, sizeof(got), ht_patience_ns());
 	return ret == sizeof(got) && got == n ? 0 : -EPROTO;
 }
 
@@ -223,13 +223,13 @@ static void serve(struct h_stream_receiver *r, void *arg)
 	unsigned char data[64];
 	ssize_t n, i;
 
-	while ((n = h_stream_read(r, data, sizeof(data), H_NOWAIT)) > 0)
+	while ((n = h_stream_receive_copy(r, data, sizeof(data), H_NOWAIT)) > 0)
 		for (i = 0; i < n; i++)
 			se->wrong |= data[i] != (unsigned char)
 					(se->id + se->got++ / MESSAGE);
 	if (n == -EAGAIN)
 		return;
-	se->wrong |= n != 0;
+	se->wrong |= n != -ENODATA;
 	se->ended = true;
 	h_stream_receiver_on_ready(r, NULL, NULL);
 }

@@ -99,7 +99,7 @@ static const char *drain(struct h_stream_receiver *r, uint64_t seed,
 	struct h_record record;
 	int ret;
 
-	while ((ret = h_stream_receive(r, &record, H_NOWAIT)) == 1) {
+	while ((ret = h_stream_receive(r, &record, H_NOWAIT)) == 0) {
 		const unsigned char *p = record.data;
 		size_t i;
 
@@ -218,7 +218,7 @@ TEST_F(stream, a_closed_stream_ends_with_its_last_byte)
 		SKIP(return, "one thread");
 	ASSERT_EQ(0, pthread_create(&thread, NULL, feed, &f));
 	while ((ret = h_stream_receive(self->receiver, &record,
-				       20 * SECOND)) == 1) {
+				       20 * SECOND)) == 0) {
 		const unsigned char *p = record.data;
 		size_t i;
 
@@ -230,7 +230,7 @@ TEST_F(stream, a_closed_stream_ends_with_its_last_byte)
 		at += record.length;
 		h_stream_release(self->receiver, &record);
 	}
-	EXPECT_EQ(0, ret);
+	EXPECT_EQ(-ENODATA, ret);
 	EXPECT_EQ(f.bytes, at);
 	pthread_join(thread, NULL);
 	EXPECT_EQ(0, f.result);
@@ -257,7 +257,7 @@ TEST_F(stream, it_is_shut_down_in_as_many_tries_as_it_takes)
 
 		refused = true;
 		h_manager_poll(self->to);
-		if (h_stream_receive(self->receiver, &record, H_NOWAIT) != 1)
+		if (h_stream_receive(self->receiver, &record, H_NOWAIT) != 0)
 			continue;
 		got += record.length;
 		h_stream_release(self->receiver, &record);
@@ -268,9 +268,9 @@ TEST_F(stream, it_is_shut_down_in_as_many_tries_as_it_takes)
 	EXPECT_EQ(-EPIPE, h_stream_send(self->sender, "x", 1, H_NOWAIT));
 	EXPECT_EQ(0, h_stream_sender_close(self->sender, H_NOWAIT));
 	self->sender = NULL;
-	while ((ret = (int)h_stream_read(self->receiver, self->data, 1000, SECOND)) > 0)
+	while ((ret = (int)h_stream_receive_copy(self->receiver, self->data, 1000, SECOND)) > 0)
 		got += (size_t)ret;
-	EXPECT_EQ(0, ret);
+	EXPECT_EQ(-ENODATA, ret);
 	EXPECT_EQ((size_t)taken, got);
 }
 
@@ -384,7 +384,7 @@ TEST_F(stream, who_holds_pieces_can_hold_as_many_as_there_are_buffers)
 		if (send_byte(self->sender, 3, sent))
 			sent++;
 		h_stream_flush(self->sender, H_NOWAIT);
-		while (h_stream_receive(self->receiver, &record, H_NOWAIT) == 1) {
+		while (h_stream_receive(self->receiver, &record, H_NOWAIT) == 0) {
 			last = record;
 			held += (uint32_t)record.length;
 		}
@@ -522,7 +522,7 @@ TEST_F(stream, who_is_kept_out_by_another_thread_is_called_back)
 	EXPECT_EQ(-EAGAIN, h_stream_send(self->sender, "x", 1, H_NOWAIT));
 	ht_poll_begin(&poll);
 	while (!called && ht_poll_more(&poll)) {
-		while (h_stream_receive(self->receiver, &record, H_NOWAIT) == 1)
+		while (h_stream_receive(self->receiver, &record, H_NOWAIT) == 0)
 			h_stream_release(self->receiver, &record);
 		h_manager_dispatch(self->from);
 	}
@@ -541,7 +541,7 @@ static void nibble(struct h_stream_receiver *r, void *arg)
 {
 	struct nibbler *n = arg;
 
-	if (h_stream_read(r, n->data + n->got, 1, H_NOWAIT) == 1)
+	if (h_stream_receive_copy(r, n->data + n->got, 1, H_NOWAIT) == 1)
 		n->got++;
 }
 
@@ -596,7 +596,7 @@ TEST_F(stream, who_gets_little_memory_sends_from_that)
 	EXPECT_EQ(0, h_stream_flush(s, SECOND));
 	ht_poll_begin(&poll);
 	while (got < (ssize_t)sizeof(data) && ht_poll_more(&poll)) {
-		n = h_stream_read(r, room, sizeof(room), H_NOWAIT);
+		n = h_stream_receive_copy(r, room, sizeof(room), H_NOWAIT);
 		got += n > 0 ? n : 0;
 	}
 	EXPECT_EQ(sizeof(data), got);
@@ -659,7 +659,7 @@ static const char *grow_unwatched(FIXTURE_DATA(unwatched) *self)
 		n = h_stream_send(self->sender, data, sizeof(data), H_NOWAIT);
 		if (n < 0 && n != -EAGAIN)
 			return "a refused watch breaks it";
-		while (h_stream_read(self->receiver, room, sizeof(room),
+		while (h_stream_receive_copy(self->receiver, room, sizeof(room),
 				     H_NOWAIT) > 0)
 			;
 		if (!ht_poll_more(&poll))
@@ -879,7 +879,7 @@ static bool honest_works(FIXTURE_DATA(hostile) *self, uint32_t i)
 
 	return h_stream_send(self->honest_s, &i, 4, SECOND * 10) == 4 &&
 	       !h_stream_flush(self->honest_s, SECOND * 10) &&
-	       h_stream_read(self->honest_r, &got, 4, SECOND * 10) == 4 &&
+	       h_stream_receive_copy(self->honest_r, &got, 4, SECOND * 10) == 4 &&
 	       got == i;
 }
 
@@ -925,7 +925,7 @@ static const struct record_lie {
 	uint32_t credits;
 	int result;
 } record_lies[] = {
-	{ "none", .length = 64, .result = 1 },
+	{ "none", .length = 64 },
 	{ "unknown flags", .length = 64, .flags = H_NOTE_FLAGS + 1,
 	  .result = -EPROTO },
 	{ "unknown flags, high ones", .length = 64, .flags = 1u << 31,
@@ -936,7 +936,7 @@ static const struct record_lie {
 	  .result = -EPROTO },
 	/* None was sent: that one was not seen yet is what may be. */
 	{ "the last credits are under way", .length = 64,
-	  .credits = 0xffffffff, .result = 1 },
+	  .credits = 0xffffffff },
 	{ "a credit that was not sent", .length = 64, .credits = 1,
 	  .result = -EPROTO },
 	{ "one in the second buffer", .length = 64, .credits = 1 << 8,
@@ -1051,9 +1051,9 @@ TEST_F(hostile, nothing_is_received_behind_the_end)
 	ASSERT_NO(send_record_raw(self, &record_lies[0], self->s->sent, 0));
 	ASSERT_NO(send_record_raw(self, &end, self->s->sent, 0));
 	ASSERT_NO(send_record_raw(self, &record_lies[0], self->s->sent, 0));
-	EXPECT_EQ(1, h_stream_receive(self->r, &record, ht_patience_ns()));
 	EXPECT_EQ(0, h_stream_receive(self->r, &record, ht_patience_ns()));
-	EXPECT_EQ(0, h_stream_receive(self->r, &record, H_NOWAIT));
+	EXPECT_EQ(-ENODATA, h_stream_receive(self->r, &record, ht_patience_ns()));
+	EXPECT_EQ(-ENODATA, h_stream_receive(self->r, &record, H_NOWAIT));
 	ASSERT_NO(disconnect(self));
 }
 
@@ -1071,7 +1071,7 @@ static const char *turn_to_larger(FIXTURE_DATA(hostile) *self)
 	h_receiver_unlock(&self->r->r);
 	if (send_record_raw(self, &record_lies[0], self->s->sent, 1 << 20))
 		return "cannot send";
-	if (h_stream_receive(self->r, &record, ht_patience_ns()) != 1)
+	if (h_stream_receive(self->r, &record, ht_patience_ns()) != 0)
 		return "cannot receive";
 	ht_poll_begin(&poll);
 	while (self->s->generation < 2) {
@@ -1090,7 +1090,7 @@ static const struct {
 	uint32_t ahead;		/* of the record that it is */
 	int result;
 } turns[] = {
-	{ "none", H_NOTE_START, 0, 1 },
+	{ "none", H_NOTE_START, 0, 0 },
 	{ "it does not say so", 0, 0, -ETIMEDOUT },
 	{ "a later one", H_NOTE_START, 1, -ETIMEDOUT },
 	{ "an earlier one", H_NOTE_START, UINT32_MAX, -ETIMEDOUT },
@@ -1303,7 +1303,7 @@ TEST_F(stream, a_seed_is_for_one_sender)
 	EXPECT_NE(NULL, strstr(why, "made from this seed before"));
 	EXPECT_EQ(3, h_stream_send(self->sender, "one", 3, SECOND));
 	EXPECT_EQ(0, h_stream_flush(self->sender, SECOND));
-	ASSERT_EQ(1, h_stream_receive(self->receiver, &record, 10 * SECOND));
+	ASSERT_EQ(0, h_stream_receive(self->receiver, &record, 10 * SECOND));
 	EXPECT_EQ(0, memcmp(record.data, "one", 3));
 	h_stream_release(self->receiver, &record);
 	h_stream_sender_close(self->sender, H_NOWAIT);
@@ -1441,7 +1441,7 @@ TEST_F(blamed, a_sender_that_changes_its_keys_holds_up_nobody)
 	for (i = 0; i < LIES && ht_now_ns() < end; i++) {
 		l.credits = ends->r->credit_sent;
 		ASSERT_NO(send_record_raw(ends, &l, ends->s->sent, 0));
-		ASSERT_EQ(1, h_stream_receive(ends->r, &record, ht_patience_ns()));
+		ASSERT_EQ(0, h_stream_receive(ends->r, &record, ht_patience_ns()));
 		h_stream_release(ends->r, &record);
 		if (i % 64 == 0)
 			ASSERT_TRUE(honest_works(ends, i));
@@ -1531,12 +1531,12 @@ TEST_F(hostile, nonsense_from_a_sender_harms_nobody_else)
 		if (any(self, 2) && h__load_acquire(&self->s->grows))
 			h__stream_wait_for_ticket(self->s, H_NOWAIT);
 		ret = h_stream_receive(self->r, &record, H_NOWAIT);
-		if (ret == 1 && any(self, 4))
+		if (ret == 0 && any(self, 4))
 			h_stream_release(self->r, &record);
 		if (i % 64 == 0) {
 			ASSERT_TRUE(honest_works(self, i));
 		}
-		if ((ret == 1 || ret == -EAGAIN) && any(self, 200))
+		if ((ret == 0 || ret == -EAGAIN) && any(self, 200))
 			continue;
 		found += ret == -EPROTO;
 		h_stream_sender_close(self->s, H_NOWAIT);
@@ -1591,7 +1591,7 @@ TEST_F(hostile, nonsense_from_a_receiver_harms_nobody_else)
 			ASSERT_EQ(0, connect_two(self->bad, self->good, &few,
 						 &self->r, &self->s));
 		}
-		if (h_stream_receive(self->r, &record, H_NOWAIT) == 1)
+		if (h_stream_receive(self->r, &record, H_NOWAIT) == 0)
 			h_stream_release(self->r, &record);
 		if (self->r->connected && any(self, 2))
 			bad_credit(self);

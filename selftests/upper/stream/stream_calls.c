@@ -66,7 +66,7 @@ TEST_F(calls, who_drains_sends_what_was_collected)
 	ASSERT_EQ(3, h_stream_send(self->sender, "abc", 3, H_NOWAIT));
 	EXPECT_EQ(-EAGAIN, h_stream_receive(self->receiver, &record, H_NOWAIT));
 	ASSERT_EQ(0, h_manager_drain(self->from, ht_patience_ns()));
-	ASSERT_EQ(1, h_stream_receive(self->receiver, &record, ht_patience_ns()));
+	ASSERT_EQ(0, h_stream_receive(self->receiver, &record, ht_patience_ns()));
 	EXPECT_EQ(3, record.length);
 	h_stream_release(self->receiver, &record);
 }
@@ -137,7 +137,7 @@ static void receive_all(FIXTURE_DATA(calls) *self)
 {
 	struct h_record record;
 
-	while (h_stream_receive(self->receiver, &record, H_NOWAIT) == 1)
+	while (h_stream_receive(self->receiver, &record, H_NOWAIT) == 0)
 		h_stream_release(self->receiver, &record);
 }
 
@@ -373,7 +373,7 @@ static const char *grow(struct h_stream_sender *s, struct h_stream_receiver *r, 
 			h_stream_flush(s, H_NOWAIT);
 		}
 		ret = h_stream_receive(r, &record, H_NOWAIT);
-		if (ret == 1) {
+		if (ret == 0) {
 			got += record.length;
 			h_stream_release(r, &record);
 		} else if (ret != -EAGAIN) {
