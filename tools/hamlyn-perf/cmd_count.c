@@ -142,7 +142,7 @@ static int came(int (*receive)(struct count *count), struct count *count, const 
 	while ((n = receive(count)) == -EAGAIN)
 		if (!wait_more(&wait))
 			return -1;
-	return n == 1 ? 0 : fail("%s: %s", what, strerror(n < 0 ? -n : EPIPE));
+	return n ? fail("%s: %s", what, strerror(-n)) : 0;
 }
 
 static int stream_came(struct count *count)
