@@ -7,7 +7,8 @@
 
 /*
  * Read without a lock: a thread may log with any lock held, and a child of fork() while none
- * of its threads can release it. @turn is odd while the rest changes.
+ * of its threads can release it. @turn is odd while the rest changes; for ever in a child that
+ * was made meanwhile, so nobody waits for it: a line may be lost then.
  */
 static struct {
 	uint32_t lock;
@@ -50,12 +51,10 @@ void h__log(int level, const char *format, ...)
 
 	if (!h__log_wanted(level))
 		return;
-	do {
-		turn = h__load_acquire(&sink.turn);
-		log = h__load_acquire(&sink.log);
-		arg = h__load_acquire(&sink.arg);
-	} while (turn & 1 || turn != h__load_acquire(&sink.turn));
-	if (!log)
+	turn = h__load_acquire(&sink.turn);
+	log = h__load_acquire(&sink.log);
+	arg = h__load_acquire(&sink.arg);
+	if (turn & 1 || turn != h__load_acquire(&sink.turn) || !log)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
