@@ -227,7 +227,7 @@ driver_folders() {
 declare -A DRIVER_NAMES=(
 	[chardev]='context fop' [object/memory]='memory ring' [object/terminus]=term [object/mmap]='mmap'
 	[engine/datapath]='pass term notify mem port_nq_wake' [engine/loan]='loan loans'
-	[fabric/loop]='fabric port' [netlink/family]=netlink [netlink/fill]='reader fill'
+	[fabric/fabric]='fabric port' [fabric/loop]='fabric loop' [netlink/family]=netlink [netlink/fill]='reader fill'
 	[main]='nic_default max' [object/nq]='nq nqs' [nic]='nic nics' [object/ticket]='ticket tickets'
 	[user]='user users' [audit]='audit port_rejected' [object/watch]='watch known port_knew'
 	[trace]='trace port_trace'
