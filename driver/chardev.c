@@ -38,7 +38,6 @@ union hml_arg {
 	struct hamlyn_ticket_drop ticket_drop;
 	struct hamlyn_audit audit;
 	struct hamlyn_nic_set nic_set;
-	struct hamlyn_explain explain;
 };
 
 static int do_query(struct hml_context *c, union hml_arg *arg)
@@ -221,8 +220,6 @@ static int do_nic_set(struct hml_context *c, union hml_arg *arg)
 	return hml_nic_set_checked(c, &arg->nic_set);
 }
 
-static int do_explain(struct hml_context *c, union hml_arg *arg);
-
 /**
  * struct hml_ioctl - one ioctl
  * @size: size of its structure now
@@ -309,12 +306,6 @@ static const struct hml_ioctl ioctls[] = {
 	      false),
 	IOCTL_READS(AUDIT, hamlyn_audit, entries, do_audit),
 	IOCTL(NIC_SET, hamlyn_nic_set, watchdog_ms, do_nic_set, NULL, false),
-	[HAMLYN_CMD_EXPLAIN] = {
-		.size = sizeof(struct hamlyn_explain),
-		.min_size = offsetofend(struct hamlyn_explain, reserved),
-		.run = do_explain,
-		.reads = true,
-	},
 };
 
 /* @arg is what the caller gave, in its first @size bytes. */
@@ -336,6 +327,18 @@ static int run_arg(struct hml_context *c, const struct hml_ioctl *op,
 	return 0;
 }
 
+/* @size: out: how much of it the caller has, as it said first */
+static int take_arg(void *arg, u32 known, u32 least, void __user *user, u32 *size)
+{
+	if (get_user(*size, (u32 __user *)user))
+		return -EFAULT;
+	if (*size < least)
+		return -EINVAL;
+	if (*size > PAGE_SIZE)
+		return -E2BIG;
+	return copy_struct_from_user(arg, known, user, *size);
+}
+
 static int run_ioctl(struct hml_context *c, const struct hml_ioctl *op,
 		     void __user *user)
 {
@@ -343,13 +346,7 @@ static int run_ioctl(struct hml_context *c, const struct hml_ioctl *op,
 	u32 size;
 	int ret;
 
-	if (get_user(size, (u32 __user *)user))
-		return -EFAULT;
-	if (size < op->min_size)
-		return -EINVAL;
-	if (size > PAGE_SIZE)
-		return -E2BIG;
-	ret = copy_struct_from_user(&arg, op->size, user, size);
+	ret = take_arg(&arg, op->size, op->min_size, user, &size);
 	if (ret)
 		return ret;
 	/* The first read counts, whatever the caller made of it since. */
@@ -369,19 +366,19 @@ static int check_mode(struct hml_context *c, const struct hml_ioctl *op)
 	return -EBADF;
 }
 
-static int run_command(struct hml_context *c, u32 nr, void __user *arg)
+static const struct hml_ioctl *find_ioctl(u32 nr)
 {
-	int ret;
-
 	if (nr >= ARRAY_SIZE(ioctls))
-		return -ENOTTY;
+		return NULL;
 	nr = array_index_nospec(nr, ARRAY_SIZE(ioctls));
-	if (!ioctls[nr].run)
-		return -ENOTTY;
-	ret = check_mode(c, &ioctls[nr]);
-	if (ret)
-		return ret;
-	return run_ioctl(c, &ioctls[nr], arg);
+	return ioctls[nr].run ? &ioctls[nr] : NULL;
+}
+
+static int run_command(struct hml_context *c, const struct hml_ioctl *op, void __user *arg)
+{
+	int ret = check_mode(c, op);
+
+	return ret ? ret : run_ioctl(c, op, arg);
 }
 
 /* What it has to say, as much of it as fits. */
@@ -393,35 +390,49 @@ static int tell(struct hml_explainer *e, const struct hamlyn_explain *arg)
 	return copy_to_user(u64_to_user_ptr(arg->text), e->text, strlen(e->text) + 1) ? -EFAULT : 0;
 }
 
-/* Not of itself: there is one text, and one call to tell it. */
-static int do_explain(struct hml_context *c, union hml_arg *arg)
+/*
+ * What is called is in the number, where filters of system calls and security modules look,
+ * and not in memory, where they do not.
+ */
+static int run_explained(struct hml_context *c, const struct hml_ioctl *op, void __user *user)
 {
-	const struct hamlyn_explain *explain = &arg->explain;
+	struct hamlyn_explain explain = {};
 	struct hml_explainer e;
+	u32 size;
 	int ret;
 
-	if (explain->reserved || !explain->text_size || explain->command == HAMLYN_CMD_EXPLAIN ||
-	    explain->command == HAMLYN_CMD_KICK)
+	ret = take_arg(&explain, sizeof(explain), offsetofend(struct hamlyn_explain, text), user,
+		       &size);
+	if (ret)
+		return ret;
+	if (!explain.text_size)
 		return -EINVAL;
 	hml_explain_begin(c, &e);
-	ret = run_command(c, explain->command, u64_to_user_ptr(explain->argument));
+	ret = run_command(c, op, u64_to_user_ptr(explain.argument));
 	hml_explain_end(c, &e);
-	return ret && tell(&e, explain) ? -EFAULT : ret;
+	return ret && tell(&e, &explain) ? -EFAULT : ret;
 }
 
 static long hml_fop_ioctl(struct file *file, unsigned int cmd,
 			  unsigned long arg)
 {
 	struct hml_context *c = file->private_data;
+	void __user *user = (void __user *)arg;
+	const struct hml_ioctl *op;
 
-	BUILD_BUG_ON(ARRAY_SIZE(ioctls) != HAMLYN_CMD_EXPLAIN + 1);
+	BUILD_BUG_ON(ARRAY_SIZE(ioctls) != HAMLYN_CMD_NIC_SET + 1);
+	BUILD_BUG_ON(ARRAY_SIZE(ioctls) > HAMLYN_EXPLAINED);
 
 	if (cmd == HAMLYN_IOC_KICK)
 		return arg > HML_MAX_IDS ? -ENOENT :
 					   hml_doorbell_ring(c, arg);
 	if (cmd != _IO(HAMLYN_IOC_TYPE, _IOC_NR(cmd)))
 		return -ENOTTY;
-	return run_command(c, _IOC_NR(cmd), (void __user *)arg);
+	op = find_ioctl(_IOC_NR(cmd) & ~HAMLYN_EXPLAINED);
+	if (!op)
+		return -ENOTTY;
+	return _IOC_NR(cmd) & HAMLYN_EXPLAINED ? run_explained(c, op, user) :
+						 run_command(c, op, user);
 }
 
 /*

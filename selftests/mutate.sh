@@ -315,9 +315,9 @@ drop-reserved  vm uapi_size                 driver/object/ticket.c s/if (arg->re
 ticket-undo    vm uapi_size                 driver/chardev.c     s/\.undo = undo_ticket_create,//
 import-undo    vm uapi_size                 driver/chardev.c     s/\.undo = undo_ticket_import,/.undo = NULL,/
 watch-undo     vm uapi_size                 driver/chardev.c     s/do_watch, undo_watch, true),/do_watch, NULL, true),/
-ioctl-size     vm uapi_size                 driver/chardev.c     s/if (size < op->min_size)/if (0)/
+ioctl-size     vm uapi_size                 driver/chardev.c     s/if (\*size < least)/if (0)/
 kick-range     vm uapi_size                 driver/chardev.c     s/return arg > HML_MAX_IDS ? -ENOENT :/return 0 ? -ENOENT :/
-explain-form   vm uapi_size                 driver/chardev.c     s/if (explain->reserved ||/if (/
+explain-form   vm uapi_size                 driver/chardev.c     s/if (!explain.text_size)/if (0)/
 explain-self   vm uapi_size                 driver/explain.c     s/if (task == e->task)/if (1)/
 explain-text   vm limits                    driver/explain.c     s/vscnprintf(e->text, sizeof(e->text), format, args);//
 open-netns     vm hostile_admin             driver/chardev.c     s/if (!in_namespace(d, net))/if (0)/

@@ -161,13 +161,11 @@
 	OFFSET(hamlyn_nic_set, flags, 4) \
 	OFFSET(hamlyn_nic_set, state, 8) \
 	OFFSET(hamlyn_nic_set, watchdog_ms, 12) \
-	SIZE(hamlyn_explain, 32) \
+	SIZE(hamlyn_explain, 24) \
 	OFFSET(hamlyn_explain, size, 0) \
-	OFFSET(hamlyn_explain, command, 4) \
+	OFFSET(hamlyn_explain, text_size, 4) \
 	OFFSET(hamlyn_explain, argument, 8) \
-	OFFSET(hamlyn_explain, text, 16) \
-	OFFSET(hamlyn_explain, text_size, 24) \
-	OFFSET(hamlyn_explain, reserved, 28)
+	OFFSET(hamlyn_explain, text, 16)
 
 /* mapped memory and the packet header */
 #define HML_LAYOUT_MAPPED(SIZE, OFFSET) \

@@ -38,7 +38,8 @@ static inline void complain(struct h_dev *dev, int64_t err, const char *what)
 
 	if (dev)
 		h_explain(dev, why, sizeof(why));
-	fprintf(stderr, "%s: %s: %s%s%s\n", program, what, strerror((int)-err),
+	fprintf(stderr, "%s: %s: %s%s%s\n", program, what,
+		err == -ENODATA ? "the other end has closed" : strerror((int)-err),
 		*why ? ": " : "", why);
 }
 

@@ -689,16 +689,16 @@ const char *ht_raw_why(void)
 int ht_raw_explained(int fd, unsigned long request, void *arg, char *text, uint32_t size)
 {
 	struct hamlyn_explain explain = {
-		.size = sizeof(explain), .command = _IOC_NR(request), .argument = (uintptr_t)arg,
+		.size = sizeof(explain), .argument = (uintptr_t)arg,
 		.text = (uintptr_t)text, .text_size = size,
 	};
 
-	return ioctl(fd, HAMLYN_IOC_EXPLAIN, &explain) < 0 ? -errno : 0;
+	return ioctl(fd, HAMLYN_IOC_EXPLAINED(request), &explain) < 0 ? -errno : 0;
 }
 
 static int raw(int fd, unsigned long request, void *arg)
 {
-	if (!raw_why.wanted || request == HAMLYN_IOC_KICK || request == HAMLYN_IOC_EXPLAIN)
+	if (!raw_why.wanted || request == HAMLYN_IOC_KICK || request & HAMLYN_EXPLAINED)
 		return ioctl(fd, request, arg) < 0 ? -errno : 0;
 	raw_why.text[0] = 0;
 	return ht_raw_explained(fd, request, arg, raw_why.text, sizeof(raw_why.text));

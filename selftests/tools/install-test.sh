@@ -134,7 +134,7 @@ perf_installed() {
 }
 
 udev_rule_installed() {
-	grep -q '^SUBSYSTEM=="hamlyn", .*MODE="0666"$' "$root/usr/lib/udev/rules.d/60-hamlyn.rules"
+	grep -q '^#SUBSYSTEM=="hamlyn", .*MODE="0660"$' "$root/usr/lib/udev/rules.d/60-hamlyn.rules"
 }
 
 # Where the system's python3 looks, whether the folder is there already or not

@@ -155,7 +155,6 @@ enum {
 	HAMLYN_CMD_TICKET_DROP		= 0x13,
 	HAMLYN_CMD_AUDIT		= 0x14,
 	HAMLYN_CMD_NIC_SET		= 0x15,
-	HAMLYN_CMD_EXPLAIN		= 0x16,
 };
 
 /* The size is in the structure, not in the ioctl number: structures may grow. */
@@ -190,7 +189,10 @@ enum {
 #define HAMLYN_IOC_TICKET_DROP	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_TICKET_DROP)
 #define HAMLYN_IOC_AUDIT	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_AUDIT)
 #define HAMLYN_IOC_NIC_SET	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_NIC_SET)
-#define HAMLYN_IOC_EXPLAIN	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_EXPLAIN)
+
+/* The same call, but for KICK, with a struct hamlyn_explain for its argument: it says why it fails. */
+#define HAMLYN_EXPLAINED	0x80
+#define HAMLYN_IOC_EXPLAINED(call)	((call) | HAMLYN_EXPLAINED)
 
 /* Ceilings of the format; a NIC's own limits, reported by QUERY, may be lower. */
 #define HAMLYN_MAX_TAGS		8	/* send buffer areas of a terminus (H 2.3) */
@@ -745,14 +747,12 @@ struct hamlyn_nic_set {
 #define HAMLYN_EXPLAIN_BYTES	256
 
 /**
- * struct hamlyn_explain - HAMLYN_IOC_EXPLAIN: make a call that says why it fails
+ * struct hamlyn_explain - HAMLYN_IOC_EXPLAINED(): make a call that says why it fails
  * @size: size of this structure
- * @command: HAMLYN_CMD_*, any but KICK and EXPLAIN
- * @argument: address of that call's argument
- * @text: address of a buffer of the caller's
- * @text_size: bytes there, at least 1; a longer text is truncated.
+ * @text_size: bytes at @text, at least 1; a longer text is truncated.
  *	HAMLYN_EXPLAIN_BYTES are always enough
- * @reserved: must be zero
+ * @argument: address of the call's own argument
+ * @text: address of a buffer of the caller's
  *
  * The same as the call itself, with the same result. Where that is an errno, the kernel has
  * written to @text what was wrong and what is allowed, NUL-terminated; empty if there is
@@ -761,11 +761,9 @@ struct hamlyn_nic_set {
  */
 struct hamlyn_explain {
 	__u32 size;
-	__u32 command;
+	__u32 text_size;
 	__aligned_u64 argument;
 	__aligned_u64 text;
-	__u32 text_size;
-	__u32 reserved;
 };
 
 /* ---- mapped memory ------------------------------------------------------ */

@@ -258,7 +258,7 @@ int h_channel_release(struct h_channel *channel, struct h_message *message);
  * then it is still the next message; or as h_channel_receive().
  */
 ssize_t h_channel_receive_copy(struct h_channel *channel, void *data, size_t size,
-		       int64_t timeout_ns);
+			       int64_t timeout_ns);
 
 /* ---- requests ----------------------------------------------------------- */
 

@@ -2157,7 +2157,8 @@ public:
 		attr.flags = options.flags;
 		attr.mode = options.mode;
 		attr.waiting = options.waiting;
-		attr.patience_ns = options.patience.count();
+		/* What is left of a time that has passed is no time, and not for ever. */
+		attr.patience_ns = options.patience.count() < 0 ? 1 : options.patience.count();
 		attr.uids = options.users.empty() ? nullptr : options.users.data();
 		attr.uid_count = static_cast<std::uint32_t>(options.users.size());
 		detail::check_early(h_listener_create(path.c_str(), &attr, &l), "h_listener_create");

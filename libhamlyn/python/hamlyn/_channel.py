@@ -427,7 +427,7 @@ class Listener(Owner):
                  waiting: int = 0, patience: float = 0, uids: Optional[Iterable[int]] = None):
         attr = _library.ListenerAttr(flags=_TICKETS if tickets else 0, mode=unsigned(mode, 32),
                                      waiting=unsigned(waiting, 32),
-                                     patience_ns=nanoseconds(patience))
+                                     patience_ns=nanoseconds(patience) if patience >= 0 else 1)
         if uids is not None:
             array = _uids(uids)
             attr.uids = array

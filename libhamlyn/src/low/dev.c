@@ -456,8 +456,18 @@ static bool is_about(const struct h_dev *dev)
 
 char *h__why_text(const struct h_dev *dev)
 {
+	/* What was said of another device is no reason of this one's. */
+	if (!is_about(dev))
+		why.text[0] = 0;
 	why.dev = dev->serial;
 	return why.text;
+}
+
+/* Only what is said in words: there are calls that are tried. */
+void h__why_log(const struct h_dev *dev)
+{
+	if (is_about(dev) && why.text[0])
+		h__log(H_LOG_INFO, "%.60s: %s", dev->name, why.text);
 }
 
 int h__refuse(struct h_dev *dev, int err, const char *format, ...)
@@ -467,7 +477,7 @@ int h__refuse(struct h_dev *dev, int err, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(h__why_text(dev), sizeof(why.text), format, args);
 	va_end(args);
-	h__log(H_LOG_INFO, "%.60s: %s", dev->name, why.text);
+	h__why_log(dev);
 	return err;
 }
 

@@ -163,6 +163,8 @@ size_t h__mapped_page_size(const void *addr, size_t length);
 
 /* HAMLYN_EXPLAIN_BYTES of the calling thread's, for why its call on @dev fails. */
 char *h__why_text(const struct h_dev *dev);
+/* And to the log. */
+void h__why_log(const struct h_dev *dev);
 
 /* Flags of a ticket: none, or H_TICKET_IMPORTED and an index. */
 static inline uint32_t h__ticket_index(const struct h_ticket *k)

@@ -15,14 +15,17 @@ static int call(const struct h_dev *dev, unsigned long request, void *arg)
 {
 	struct hamlyn_explain explain = {
 		.size = sizeof(explain),
-		.command = _IOC_NR(request),
 		.argument = (uintptr_t)arg,
 		.text = (uintptr_t)h__why_text(dev),
 		.text_size = HAMLYN_EXPLAIN_BYTES,
 	};
 
-	if (ioctl(dev->fd, HAMLYN_IOC_EXPLAIN, &explain) < 0)
-		return -errno;
+	if (ioctl(dev->fd, HAMLYN_IOC_EXPLAINED(request), &explain) < 0) {
+		int err = -errno;
+
+		h__why_log(dev);
+		return err;
+	}
 	/* All arguments begin with their size. */
 	h__filled(arg, *(const uint32_t *)arg);
 	return 0;
@@ -59,7 +62,11 @@ static void kernel_close(struct h_dev *dev)
 static int kernel_query(struct h_dev *dev, struct hamlyn_query *q)
 {
 	*q = (struct hamlyn_query) { .size = sizeof(*q) };
-	return call(dev, HAMLYN_IOC_QUERY, q);
+	/* By itself: it tells the version, without which nothing else is known to be there. */
+	if (ioctl(dev->fd, HAMLYN_IOC_QUERY, q) < 0)
+		return -errno;
+	h__filled(q, sizeof(*q));
+	return 0;
 }
 
 static int kernel_stats(struct h_dev *dev, struct hamlyn_stats *s)

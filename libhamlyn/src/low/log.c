@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* What the library notices, for the application to write down. */
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "low/low.h"
 
 /*
- * Read without a lock: a thread may log with any lock held, and a child of fork() while none
- * of its threads can release it. @turn is odd while the rest changes; for ever in a child that
- * was made meanwhile, so nobody waits for it: a line may be lost then.
+ * Read without a lock: a thread may log with any lock held. @turn is odd while the rest
+ * changes; nobody waits for that, so a line may be lost then.
  */
 static struct {
 	uint32_t lock;
@@ -18,6 +18,29 @@ static struct {
 	void *arg;
 } sink = { .level = -1 };
 
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+	h__lock(&sink.lock);
+}
+
+static void after_fork_parent(void)
+{
+	h__unlock(&sink.lock);
+}
+
+static void after_fork_child(void)
+{
+	h__lock_forked();
+	h__lock_renew(&sink.lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
 uint32_t h_version(void)
 {
 	return H_VERSION;
@@ -25,6 +48,7 @@ uint32_t h_version(void)
 
 void h_log_set(int level, void (*log)(int level, const char *text, void *arg), void *arg)
 {
+	pthread_once(&watched, watch_forks);
 	h__lock(&sink.lock);
 	h__write_once(&sink.turn, sink.turn + 1);
 	h__full_barrier();
@@ -46,15 +70,16 @@ void h__log(int level, const char *format, ...)
 	char text[H_LOG_BYTES];
 	va_list args;
 	uint32_t turn;
+	int old, wanted;
 	void *arg;
-	int old;
 
 	if (!h__log_wanted(level))
 		return;
 	turn = h__load_acquire(&sink.turn);
 	log = h__load_acquire(&sink.log);
 	arg = h__load_acquire(&sink.arg);
-	if (turn & 1 || turn != h__load_acquire(&sink.turn) || !log)
+	wanted = h__load_acquire(&sink.level);
+	if (turn & 1 || turn != h__load_acquire(&sink.turn) || !log || level > wanted)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);

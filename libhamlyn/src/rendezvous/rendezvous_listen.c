@@ -197,7 +197,8 @@ static void let_wait(struct h_listener *l, int fd)
 {
 	struct waiting w = {
 		.fd = fd,
-		.until = l->patience_ns < 0 ? INT64_MAX : h__deadline(l->patience_ns),
+		/* For ever is far away, and later for who came later: make_room(). */
+		.until = h__deadline(l->patience_ns < 0 ? INT64_MAX / 2 : l->patience_ns),
 	};
 	struct epoll_event e = { .events = EPOLLIN };
 	struct waiting *place;

@@ -265,6 +265,9 @@ void h__stream_pass_control(struct h_stream_receiver *r)
 
 static void break_off(struct h_stream_receiver *r, const char *why)
 {
+	/* Each of its records may be such, and each may be looked at again and again. */
+	if (r->broken)
+		return;
 	h__log(H_LOG_WARNING, "the other end of a stream to slot %u breaks the rules: %s",
 	       h_slot_number(r->r.slot), why);
 	r->broken = true;

@@ -59,11 +59,11 @@ static int act_explain(void)
 	static char text[HAMLYN_EXPLAIN_BYTES];
 	struct hamlyn_query query = { .size = sizeof(query) };
 	struct hamlyn_explain arg = {
-		.size = sizeof(arg), .command = HAMLYN_CMD_QUERY, .argument = (uintptr_t)&query,
+		.size = sizeof(arg), .argument = (uintptr_t)&query,
 		.text = (uintptr_t)text, .text_size = sizeof(text),
 	};
 
-	return do_ioctl(HAMLYN_IOC_EXPLAIN, &arg);
+	return do_ioctl(HAMLYN_IOC_EXPLAINED(HAMLYN_IOC_QUERY), &arg);
 }
 
 static int act_stats(void)

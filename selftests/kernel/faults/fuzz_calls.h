@@ -78,9 +78,9 @@ enum counted {
 	K_NQ_DESTROY, K_SLOT_CREATE, K_SLOT_DESTROY, K_SLOT_REKEY,
 	K_TERMINUS_CREATE, K_TERMINUS_DESTROY, K_TERMINUS_BIND, K_KICK, K_WAIT,
 	K_STATS, K_WATCH, K_UNWATCH, K_TICKET_CREATE, K_TICKET_IMPORT,
-	K_TICKET_DROP, K_AUDIT, K_NIC_SET, K_EXPLAIN,
+	K_TICKET_DROP, K_AUDIT, K_NIC_SET,
 	/* behind the ioctls, in the order of their numbers */
-	K_GARBAGE, K_FSYNC, K_OPEN, K_CLOSE, K_DUP, K_PASS, K_TAKE, K_FORK,
+	K_EXPLAIN, K_GARBAGE, K_FSYNC, K_OPEN, K_CLOSE, K_DUP, K_PASS, K_TAKE, K_FORK,
 	K_MMAP, K_MUNMAP, K_MREMAP, K_MPROTECT, K_MADVISE, K_OWN, K_POKE,
 	K_POLL, K_EPOLL, K_SEND, K_CONSUME, K_METADATA, K_NETLINK, K_DUMP,
 	K_NAMESPACE, K_PARAMETER, K_RLIMIT,
@@ -406,10 +406,9 @@ static inline long call_plainly(struct thread *t, unsigned long request,
 	return ret < 0 ? -errno : ret;
 }
 
-static inline long call_somehow(struct thread *t, enum counted kind, void *arg,
+static inline long call_somehow(struct thread *t, unsigned long request, void *arg,
 				size_t size)
 {
-	unsigned long request = _IO(HAMLYN_IOC_TYPE, kind);
 	uint32_t told = (uint32_t)size;
 
 	memcpy(arg, &told, sizeof(told));
@@ -437,8 +436,9 @@ static inline long call_somehow(struct thread *t, enum counted kind, void *arg,
  * Any ioctl with a structure; its size member is set here. Mostly as it should
  * be done, else with something wrong about the structure or its place.
  */
-#define call(t, kind, arg) \
-	count(kind, call_somehow(t, kind, arg, sizeof(*(arg))))
+#define call_as(t, kind, request, arg) \
+	count(kind, call_somehow(t, request, arg, sizeof(*(arg))))
+#define call(t, kind, arg)	call_as(t, kind, _IO(HAMLYN_IOC_TYPE, kind), arg)
 
 static inline long call_id(struct thread *t, enum counted kind, uint32_t id)
 {

@@ -374,8 +374,8 @@ static void op_explain(struct thread *t)
 {
 	static char text[HAMLYN_EXPLAIN_BYTES];
 	struct hamlyn_query query = { .size = sizeof(query) };
+	unsigned long request = HAMLYN_IOC_QUERY;
 	struct hamlyn_explain arg = {
-		.command = HAMLYN_CMD_QUERY,
 		.argument = (uintptr_t)&query,
 		.text = one_in(t, 16) ? 1 : (uintptr_t)text,
 		.text_size = sizeof(text),
@@ -384,9 +384,9 @@ static void op_explain(struct thread *t)
 	/* Anything else fails, and makes or ends nothing that others count on. */
 	if (one_in(t, 2)) {
 		query.size = sizeof(query.size);
-		arg.command = below(t, HAMLYN_CMD_EXPLAIN + 2);
+		request = _IO(HAMLYN_IOC_TYPE, below(t, HAMLYN_CMD_NIC_SET + 3));
 	}
-	call(t, K_EXPLAIN, &arg);
+	call_as(t, K_EXPLAIN, HAMLYN_IOC_EXPLAINED(request), &arg);
 }
 
 /* Any number, any bytes. */

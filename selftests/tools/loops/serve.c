@@ -527,7 +527,7 @@ static bool ended_as_told(const pid_t *pids, bool killed)
 		bool is_killed = c->peer == pids[KILLED];
 
 		if (killed == is_killed &&
-		    (!c->over || c->end != (killed ? -ECONNRESET : 0)))
+		    (!c->over || c->end != (killed ? -ECONNRESET : -ENODATA)))
 			return false;
 	}
 	return true;

@@ -118,7 +118,7 @@ static const char *stream_receive(struct pair *p, uint64_t *random, bool wait)
 		unsigned char data[5000];
 
 		ret = h_stream_receive_copy(s->r, data, 1 + below(random, sizeof(data)),
-				    timeout);
+					    timeout);
 		if (ret > 0)
 			return compare(p, data, (size_t)ret);
 		return later(ret) ? NULL : at_end(p, ret);

@@ -660,7 +660,7 @@ static const char *grow_unwatched(FIXTURE_DATA(unwatched) *self)
 		if (n < 0 && n != -EAGAIN)
 			return "a refused watch breaks it";
 		while (h_stream_receive_copy(self->receiver, room, sizeof(room),
-				     H_NOWAIT) > 0)
+					     H_NOWAIT) > 0)
 			;
 		if (!ht_poll_more(&poll))
 			return "it does not grow";
