@@ -234,8 +234,9 @@ enum h_log_level {
  * For the whole process. The library itself never prints anything. @log may run with locks
  * of the library held, which forks and, with the embedded device, other processes wait for: it
  * must return soon, call neither fork() nor a function of the library, and wait for no thread
- * that does. Clients that are sent away cause H_LOG_INFO lines as often as they connect. Another thread that is about to call the former function may still do so
- * after this one has returned.
+ * that does. Clients that are sent away cause H_LOG_INFO lines as often as they connect.
+ * Another thread that is about to call the former function may still do so after this one
+ * has returned.
  */
 void h_log_set(int level, void (*log)(int level, const char *text, void *arg), void *arg);
 

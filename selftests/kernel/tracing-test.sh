@@ -197,7 +197,7 @@ run_tests() {
 		: >/tmp/keys
 		chmod 666 /tmp/keys
 		trace_on
-		HAMLYN_TEST_KEYS=/tmp/keys timeout 60 ./"$test" >/tmp/test.log 2>&1 </dev/null
+		HAMLYN_TEST_KEYS=/tmp/keys timeout 200 ./"$test" >/tmp/test.log 2>&1 </dev/null
 		trace_off /tmp/trace.test
 		names_in /tmp/trace.test >>/tmp/seen
 		sort -u /tmp/keys >/tmp/told

@@ -190,7 +190,7 @@ enum {
 #define HAMLYN_IOC_AUDIT	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_AUDIT)
 #define HAMLYN_IOC_NIC_SET	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_NIC_SET)
 
-/* The same call, but for KICK, with a struct hamlyn_explain for its argument: it says why it fails. */
+/* Any call but KICK, with a struct hamlyn_explain for its argument: it says why it fails. */
 #define HAMLYN_EXPLAINED	0x80
 #define HAMLYN_IOC_EXPLAINED(call)	((call) | HAMLYN_EXPLAINED)
 
