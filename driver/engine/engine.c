@@ -31,7 +31,8 @@
 #define READMIT_BATCH	32	/* termini in one section */
 #define BROKE_NS	(10 * NSEC_PER_MSEC)	/* until an account is looked at again */
 #define STALL_NS	NSEC_PER_MSEC	/* until a stalled terminus is looked at again */
-#define RETRY_BATCH	8	/* stalled termini in one turn of the worker */
+#define RETRY_BATCH	8	/* stalled termini in one turn of the worker, */
+#define RETRY_BYTES	SZ_64K	/* and what it sends of each */
 #define MAX_KICKS_TO_WAKE 1024	/* doorbells in a row, while processors are scarce */
 
 /* ---- the order of service ---- */
@@ -75,6 +76,17 @@ static void put_in(struct hml_term *t)
 	trace_hamlyn_poll_start(t);
 }
 
+/* Engine locked. */
+static void start_polling(struct hml_term *t)
+{
+	lockdep_assert_held(&t->engine->lock);
+	if (t->dead)
+		return;
+	WRITE_ONCE(t->idle_since, ktime_get_ns());
+	put_in(t);
+	WRITE_ONCE(t->core.status->need_kick, 0);
+}
+
 /**
  * hml_engine_activate() - poll a terminus from now on
  * @t: the terminus, with a reference
@@ -84,11 +96,22 @@ void hml_engine_activate(struct hml_term *t)
 	struct hml_engine *e = t->engine;
 
 	hml_lock(&e->lock);
-	if (!t->dead) {
-		WRITE_ONCE(t->idle_since, ktime_get_ns());
-		put_in(t);
-		WRITE_ONCE(t->core.status->need_kick, 0);
-	}
+	start_polling(t);
+	hml_unlock(&e->lock);
+	wake_up(&e->wait);
+}
+
+/*
+ * Unless the engine has it already. If it was set aside, that was for its stall or for its
+ * user's debt, and neither is over because somebody rings.
+ */
+static void activate_unlisted(struct hml_term *t)
+{
+	struct hml_engine *e = t->engine;
+
+	hml_lock(&e->lock);
+	if (!in_order(t) && RB_EMPTY_NODE(&t->paused.node))
+		start_polling(t);
 	hml_unlock(&e->lock);
 	wake_up(&e->wait);
 }
@@ -549,11 +572,22 @@ static int engine_thread(void *data)
 
 /* ---- without a thread ---- */
 
+/*
+ * When the worker goes on with it: at once if it need not wait, but never before its user
+ * has paid for what workers have done already. Before the engine's lock, which is a leaf.
+ */
+static u64 when_to_retry(const struct hml_term *t)
+{
+	u64 owed = jiffies_to_nsecs(hml_loan_delay(t->client->loan));
+
+	return (hml_term_waits(t) ? when_to_look(t) : ktime_get_ns()) + owed;
+}
+
 /* Engine locked. The reference is the list's. */
-static void wait_for_room(struct hml_term *t)
+static void retry_at(struct hml_term *t, u64 when)
 {
 	lockdep_assert_held(&t->engine->lock);
-	t->paused.expires = when_to_look(t);
+	t->paused.expires = when;
 	timerqueue_add(&t->engine->paused, &t->paused);
 }
 
@@ -582,12 +616,13 @@ static struct hml_term *next_stalled(struct hml_engine *e)
 /* Its turn is over. Until then whoever destroys it waits, so this reference is not the last. */
 static void stalled_done(struct hml_engine *e, struct hml_term *t)
 {
+	u64 when = when_to_retry(t);
 	bool again;
 
 	hml_lock(&e->lock);
 	again = hml_tx_pending(&t->core) && !t->dead;
 	if (again && RB_EMPTY_NODE(&t->paused.node))
-		wait_for_room(t);
+		retry_at(t, when);
 	else
 		again = false;
 	hml_unlock(&e->lock);
@@ -598,7 +633,16 @@ static void stalled_done(struct hml_engine *e, struct hml_term *t)
 	hml_unlock(&e->lock);
 }
 
-/* Of all users together so little at a time that it need not be charged to any. */
+/* On its user's time, and so little at a time that others need not wait long for their turn. */
+static void retry_one(struct hml_term *t)
+{
+	u64 begin = sched_clock();
+	s64 bytes = RETRY_BYTES;
+
+	hml_term_run(t, HML_PASS_BUDGET, &bytes);
+	hml_loan_debit(t->client->loan, sched_clock() - begin);
+}
+
 static void retry_stalled(struct work_struct *work)
 {
 	struct hml_engine *e = container_of(to_delayed_work(work), struct hml_engine, retry);
@@ -606,9 +650,7 @@ static void retry_stalled(struct work_struct *work)
 	u32 n;
 
 	for (n = 0; n < RETRY_BATCH && (t = next_stalled(e)); n++) {
-		s64 bytes = S64_MAX;
-
-		hml_term_run(t, HML_PASS_BUDGET, &bytes);
+		retry_one(t);
 		stalled_done(e, t);
 		cond_resched();
 	}
@@ -626,15 +668,17 @@ static void retry_stalled(struct work_struct *work)
 void hml_engine_take_stalled(struct hml_term *t)
 {
 	struct hml_engine *e = t->engine;
+	u64 when;
 
 	if (e->thread) {
-		hml_engine_activate(t);
+		activate_unlisted(t);
 		return;
 	}
+	when = when_to_retry(t);
 	hml_lock(&e->lock);
 	if (!t->dead && RB_EMPTY_NODE(&t->paused.node)) {
 		refcount_inc(&t->ref);
-		wait_for_room(t);
+		retry_at(t, when);
 	}
 	hml_unlock(&e->lock);
 	retry_later(e);
