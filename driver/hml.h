@@ -78,6 +78,7 @@
 #define HML_PASS_BUDGET		16	/* packets of one terminus in one pass */
 #define HML_KICK_BUDGET		64	/* and in one KICK */
 #define HML_STALLED_NS		NSEC_PER_SEC	/* until a stalled message is given up */
+#define HML_REFUSED_NS		(10 * NSEC_PER_SEC)	/* in sum, if some is taken in between */
 #define HML_KICKS_TO_WAKE	4	/* doorbells in a row that make us poll */
 #define HML_MAX_NICS		256
 #define HML_MAX_ENGINES		16

@@ -83,7 +83,8 @@ shm-late       native stream                libhamlyn/src/embedded/shm_watch.c s
 link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(nic->link->down))/if (0)/
 link-unfed     native unit_link             driver/core/link.c   s/if (!watchdog_ms)/if (1)/
 link-sender    native unit_link             driver/core/tx.c     s/if (path == HML_PATH_NONE || !hml_link_up(nic))/if (path == HML_PATH_NONE)/
-link-receiver  native unit_link             driver/core/tx.c     s/if (to == from || hml_link_up(to))/if (1)/
+link-receiver  native unit_link             driver/core/tx.c     s/if (hml_link_up(to))/if (1)/
+link-own       vm conformance_adversary     driver/core/tx.c     s/if (hml_link_up(to))/if (to == from || hml_link_up(to))/
 shm-rekey      native conformance_beyond    libhamlyn/src/embedded/shm_device.c s/WRITE_ONCE(rec->slot.key, keys\[0\]);//
 place-leftover native reuse                 libhamlyn/src/manager/place.c s/^\tmemset(p->data.addr, 0, p->data.length);//
 group-leftover native reuse                 libhamlyn/src/message/group.c s/^\tmemset(g->r.data, 0, g->length);//
@@ -261,7 +262,8 @@ user-visit     native unit_sched            driver/core/sched.c  s/else if (++s-
 time-draw      vm hostile_time              driver/engine/engine.c s/if (unlikely(t->client->left <= 0) \&\& !may_borrow(t))/if (0)/
 time-aside     vm hostile_time              driver/engine/engine.c s/set_aside(t, ktime_get_ns() + BROKE_NS);/;/
 stall-retry    vm conformance_adversary     driver/engine/engine.c s/queue_delayed_work(hml_workers, \&e->retry/(void)(\&e->retry/
-stall-bind     vm conformance_adversary     driver/object/terminus.c s/> HML_STALLED_NS)/> 1000 * HML_STALLED_NS)/
+stall-bind     vm conformance_adversary     driver/object/terminus.c s/> HML_STALLED_NS ||/> 1000 * HML_STALLED_NS ||/
+stall-signal   vm conformance_adversary     driver/object/terminus.c s/if (signal_pending(current))$/if (signal_pending(current) \&\& !(t->refused = 0))/
 engine-leave   vm engine                    driver/object/terminus.c s/hml_engine_leave(t);/;/
 watch-tell     vm hostile_watch             driver/object/slot.c s/hml_watch_tell(s);/;/
 watch-nq       vm hostile_watch             driver/object/watch.c s/w->nq->users++;//

@@ -135,7 +135,8 @@ static void discard_down(struct hml_nic *nic, const struct hamlyn_packet *h,
 void hml_tx_local(struct hml_nic *from, struct hml_nic *to, const struct hamlyn_packet *h,
 		  const struct hml_payload *payload, struct hml_sender *sender)
 {
-	if (to == from || hml_link_up(to))
+	/* Also if it is @from: it may have gone down since, if the packet was kept back. */
+	if (hml_link_up(to))
 		hml_rx(to, h, payload, sender);
 	else
 		discard_down(from, h, sender);

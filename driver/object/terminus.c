@@ -241,20 +241,41 @@ void hml_term_destroy_all(struct hml_context *c)
 	xa_destroy(&c->termini);
 }
 
+/* Packets were taken, or another message is under way. */
+static void note_taken(struct hml_term *t, u64 now)
+{
+	if (t->refused_message != t->stats.messages) {
+		t->refused_message = t->stats.messages;
+		t->refused = 0;
+		t->refused_sum = 0;
+	}
+	if (t->refused && t->refused_after != t->stats.packets) {
+		t->refused_sum += min_t(u64, now - t->refused, HML_STALLED_NS);
+		t->refused = 0;
+	}
+}
+
 /*
  * Whether the fabric takes packets is up to a peer, who must not decide how long the owner
- * of a terminus waits for his own memory. @since: when it took the last one, ns; 0: it does.
+ * of a terminus waits for his own memory: neither by taking nothing nor by taking too
+ * little. Signals interrupt the wait, which then begins again, but not this measure of it.
  */
-static void give_up_stalled(struct hml_term *t, u64 *since)
+static void give_up_stalled(struct hml_term *t)
 {
-	if (!hml_term_stalled(t)) {
-		*since = 0;
+	u64 now = ktime_get_ns();
+
+	note_taken(t, now);
+	if (!hml_term_stalled(t))
 		return;
+	if (!t->refused) {
+		t->refused = now;
+		t->refused_after = t->stats.packets;
 	}
-	if (!*since)
-		*since = ktime_get_ns();
-	else if (ktime_get_ns() - *since > HML_STALLED_NS)
+	if (now - t->refused > HML_STALLED_NS || t->refused_sum > HML_REFUSED_NS) {
+		t->refused = 0;
+		t->refused_sum = 0;
 		hml_tx_abort(&t->core, -ECANCELED);
+	}
 }
 
 /*
@@ -264,7 +285,6 @@ static void give_up_stalled(struct hml_term *t, u64 *since)
 int hml_term_finish(struct hml_term *t)
 {
 	s64 bytes = S64_MAX;
-	u64 since = 0;
 
 	while (t->core.busy) {
 		if (signal_pending(current))
@@ -275,7 +295,7 @@ int hml_term_finish(struct hml_term *t)
 		hml_term_work(t, 1, &bytes);
 		if (hml_term_waits(t))
 			schedule_timeout_interruptible(1 + msecs_to_jiffies(1));
-		give_up_stalled(t, &since);
+		give_up_stalled(t);
 		cond_resched();
 	}
 	return 0;
@@ -304,6 +324,13 @@ static int swap_binding(struct hml_context *c, struct hml_term *t,
 	return 0;
 }
 
+/* Terminus held. No message can have begun with a tag that is not bound. */
+static int finish_use(struct hml_term *t, u32 tag)
+{
+	tag = array_index_nospec(tag, HAMLYN_MAX_TAGS);
+	return t->core.tags[tag].length ? hml_term_finish(t) : 0;
+}
+
 /*
  * The message under way may be long, so it ends without the context's lock.
  * If the terminus is destroyed meanwhile, that waits for us to let go, and
@@ -324,7 +351,7 @@ int hml_term_bind(struct hml_context *c, const struct hamlyn_terminus_bind *arg)
 	err = hml_term_hold(t);
 	if (err)
 		goto out_put;
-	err = hml_term_finish(t);
+	err = finish_use(t, arg->tag);
 	if (!err) {
 		mutex_lock(&c->lock);
 		err = swap_binding(c, t, arg);

@@ -43,6 +43,11 @@ struct hml_ring;
  * @last_kick: time of the last doorbell, ns; a hint
  * @kicks_in_row: doorbells in quick succession; a hint
  * @kicks_to_wake: how many of them start polling; a hint, written by the engine
+ * @refused: since when the fabric has taken nothing, ns; 0: it does; under @held, as
+ *	what follows, and only noted while somebody waits for the message
+ * @refused_after: packets that it had taken by then
+ * @refused_sum: what earlier refusals of the message have lasted, ns
+ * @refused_message: messages that were sent before it
  * @areas: areas bound to the tags; under the context's lock
  * @payer: who pays for it and its tickets; constant
  * @wq: work queue; mapped writable
@@ -70,6 +75,10 @@ struct hml_term {
 	u64 last_kick;
 	u32 kicks_in_row;
 	u32 kicks_to_wake;
+	u64 refused;
+	u64 refused_after;
+	u64 refused_sum;
+	u64 refused_message;
 	struct hml_area *areas[HAMLYN_MAX_TAGS];
 	struct hml_payer payer;
 	struct hml_ring *wq;

@@ -65,8 +65,10 @@
  * EHOSTUNREACH
  *	TRB status only: no host with that id is on the fabric.
  * ECANCELED
- *	TRB status only: the fabric took nothing for a second, and TERMINUS_BIND
- *	or TICKET_DROP had to wait for the message. Part of it may have arrived.
+ *	TRB status only: the fabric took nothing for a second, or too little for
+ *	ten, and TERMINUS_BIND or TICKET_DROP had to wait for the message. Part
+ *	of it may have arrived: the receiver's accumulator of that entry then
+ *	never comes to 0 until it is reset.
  * EBADF
  *	TICKET_IMPORT, or WATCH by ticket: the descriptor is not open, or is not
  *	a ticket. All calls but QUERY, STATS, AUDIT and EXPLAIN: the device was

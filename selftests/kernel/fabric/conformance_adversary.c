@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 
 #include <linux/hamlyn_netlink.h>
 
@@ -350,11 +351,15 @@ static unsigned int how_many(const unsigned char *count, unsigned int n,
 
 FIXTURE_SETUP(adversary)
 {
+	static const struct adversary some = { .drop = 1 };
+
 	if (geteuid() || access(nic_path(1), F_OK) ||
 	    genl_open(&self->genl, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION)) {
 		self->genl.fd = -1;
 		return;
 	}
+	if (set_adversary(&self->genl, SENDING, &some) == -EOPNOTSUPP)
+		SKIP(return, "kernel: with CONFIG_HAMLYN_ADVERSARY");
 	self->ready = true;
 	ASSERT_EQ(0, leave(&self->genl, SENDING));
 	ASSERT_EQ(0, source_open(&self->tx, SENDING, 1 << 18));
@@ -713,6 +718,22 @@ TEST_F(adversary, beyond_stalled_peer_holds_up_nobody_else)
 	sink_close(&own);
 }
 
+static void ignore(int sig)
+{
+	(void)sig;
+}
+
+/* Signals every so often, from now on; 0: no more. */
+static int ring_every(long ms)
+{
+	const struct sigaction action = { .sa_handler = ignore };
+	const struct itimerval timer = {
+		.it_interval.tv_usec = ms * 1000, .it_value.tv_usec = ms * 1000,
+	};
+
+	return sigaction(SIGALRM, &action, NULL) || setitimer(ITIMER_REAL, &timer, NULL);
+}
+
 /* Memory under a message that nobody takes is its owner's again in bounded time. */
 TEST_F(adversary, beyond_bind_gives_up_a_stalled_message)
 {
@@ -726,7 +747,10 @@ TEST_F(adversary, beyond_bind_gives_up_a_stalled_message)
 	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &never));
 	handle = h_send(self->tx.terminus, &m);
 	ASSERT_LE(0, handle);
+	/* Each signal has the call begin anew, but not the time that it waits. */
+	ASSERT_EQ(0, ring_every(100));
 	ASSERT_EQ(0, h_terminus_bind(self->tx.terminus, 0, self->tx.area, 0, 4096));
+	ASSERT_EQ(0, ring_every(0));
 	EXPECT_EQ(-ECANCELED, h_send_done(self->tx.terminus, handle));
 	ASSERT_EQ(0, leave(&self->genl, SENDING));
 	EXPECT_EQ(0, h_recv(self->rx.nq, &e));
@@ -735,6 +759,27 @@ TEST_F(adversary, beyond_bind_gives_up_a_stalled_message)
 	EXPECT_EQ(1, send_words(&self->tx, &self->rx.ticket, 5, 1));
 	ASSERT_EQ(1, ht_recv(self->rx.nq, &e));
 	EXPECT_EQ(5, e.data);
+}
+
+/* Memory that no message can be sent from waits for none, and none is given up for it. */
+TEST_F(adversary, beyond_bind_of_a_new_tag_waits_for_no_message)
+{
+	struct hamlyn_nq_entry e;
+	struct h_msg m;
+	int64_t handle;
+
+	if (!self->ready)
+		SKIP(return, NEED_TWO_NICS);
+	m = long_from(&self->tx, &self->rx);
+	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &never));
+	handle = h_send(self->tx.terminus, &m);
+	ASSERT_LE(0, handle);
+	ASSERT_EQ(0, h_terminus_bind(self->tx.terminus, 1, self->tx.area, 0, 0));
+	EXPECT_FALSE(is_over(&self->tx, handle));
+	ASSERT_EQ(0, leave(&self->genl, SENDING));
+	EXPECT_EQ(1, ht_send_wait(self->tx.terminus, handle));
+	ASSERT_EQ(1, ht_recv(self->rx.nq, &e));
+	EXPECT_EQ(self->rx.length, ht_match(self->rx.data, self->rx.length, 1));
 }
 
 /* As long as the fabric takes packets now and then there is no reason to give up. */
@@ -783,7 +828,7 @@ TEST_F(adversary, beyond_drop_gives_up_a_stalled_message)
 	handle = h_send(self->tx.terminus, &m);
 	ASSERT_LE(0, handle);
 	ASSERT_EQ(0, h_terminus_drop(self->tx.terminus, &imported));
-	EXPECT_TRUE(is_over(&self->tx, handle));
+	EXPECT_EQ(-ECANCELED, h_send_done(self->tx.terminus, handle));
 	ASSERT_EQ(0, leave(&self->genl, SENDING));
 	EXPECT_EQ(0, h_recv(self->rx.nq, &e));
 	EXPECT_TRUE(sink_untouched(&self->rx));
@@ -885,11 +930,12 @@ TEST_F(adversary, beyond_stalled_namespace_ends)
 	ASSERT_LE(0, pid);
 	if (!pid)
 		_exit(stall_elsewhere(&self->rx, pipes[1]));
+	/* Ours, so that a child that fails ends the reading. */
+	close(pipes[1]);
 	ASSERT_EQ(0, ht_read_all(pipes[0], &nic, sizeof(nic)));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	close(pipes[0]);
-	close(pipes[1]);
 	/* It goes with its namespace, or, if it was still open then, comes to ours. */
 	ht_poll_begin(&poll);
 	while (!access(nic_path(nic), F_OK) && nic_del(&self->genl, nic) &&
@@ -1590,6 +1636,27 @@ TEST_F(adversary, beyond_destroying_with_packets_kept_back)
 	EXPECT_TRUE(sink_untouched(&self->rx));
 	EXPECT_EQ(8, after.rejects[HAMLYN_REJECT_SLOT] -
 		     before.rejects[HAMLYN_REJECT_SLOT]);
+}
+
+/* Nor in a NIC that has gone down meanwhile, also if it is the one that sent it. */
+TEST_F(adversary, beyond_own_nic_is_down_before_its_packets_come)
+{
+	struct hamlyn_stats before, after;
+	struct sink own;
+
+	if (!self->ready)
+		SKIP(return, NEED_TWO_NICS);
+	ASSERT_EQ(0, sink_open(&own, SENDING, 4096, HAMLYN_SLOT_NORMAL, 64));
+	ASSERT_EQ(1, keep_back(self, &own.ticket, 5));
+	ASSERT_EQ(0, source_stats(&self->tx, &before));
+	ASSERT_EQ(0, nic_set(&self->genl, SENDING, HAMLYN_A_STATE, HAMLYN_NL_STATE_DOWN));
+	EXPECT_EQ(0, leave(&self->genl, SENDING));
+	ASSERT_EQ(0, nic_set(&self->genl, SENDING, HAMLYN_A_STATE, HAMLYN_NL_STATE_UP));
+	ASSERT_EQ(0, source_stats(&self->tx, &after));
+	EXPECT_EQ(0, sink_drain(&own, NULL, 0));
+	EXPECT_TRUE(sink_untouched(&own));
+	EXPECT_EQ(5, after.rejects[HAMLYN_REJECT_DOWN] - before.rejects[HAMLYN_REJECT_DOWN]);
+	sink_close(&own);
 }
 
 /* Packets may be kept back longer than their receiver lives, and its memory. */
