@@ -62,7 +62,7 @@ static struct netlink_range_validation hamlyn_a_adv_stall_range = {
 };
 
 /* Common nested types */
-const struct nla_policy hamlyn_adversary_nl_policy[HAMLYN_A_ADV_PAD + 1] = {
+const struct nla_policy hamlyn_adversary_nl_policy[HAMLYN_A_ADV_STALL + 1] = {
 	[HAMLYN_A_ADV_SEED] = { .type = NLA_U64, },
 	[HAMLYN_A_ADV_DROP] = NLA_POLICY_FULL_RANGE(NLA_U32, &hamlyn_a_adv_drop_range),
 	[HAMLYN_A_ADV_DUPLICATE] = NLA_POLICY_FULL_RANGE(NLA_U32, &hamlyn_a_adv_duplicate_range),

@@ -12,7 +12,7 @@
 #include <linux/hamlyn_netlink.h>
 
 /* Common nested types */
-extern const struct nla_policy hamlyn_adversary_nl_policy[HAMLYN_A_ADV_PAD + 1];
+extern const struct nla_policy hamlyn_adversary_nl_policy[HAMLYN_A_ADV_STALL + 1];
 extern const struct nla_policy hamlyn_limits_nl_policy[HAMLYN_A_LIMITS_PAD + 1];
 
 /* Global operation policy for hamlyn */

@@ -7,6 +7,7 @@
 
 #define MAX_VALUES	32
 #define MAX_NIC		255
+#define MAX_HOST	(UINT32_MAX - 1)
 
 enum param_kind {
 	PARAM_NUMBER,	/* from min to max */

@@ -77,7 +77,7 @@ static const struct param add_params[] = {
 	PARAM("index", "N", "the N of /dev/hamlynN, else the first free one", PARAM_NUMBER,
 	      HAMLYN_A_NIC, 0, MAX_NIC),
 	PARAM("host", "N", "host id on the fabric, else the first free one", PARAM_NUMBER,
-	      HAMLYN_A_HOST, 0, MAX_NIC),
+	      HAMLYN_A_HOST, 0, MAX_HOST),
 	{ "engine", "poll|inline", "polling threads, or the kicking caller", PARAM_WORD, 32,
 	  HAMLYN_A_ENGINE_MODE, 0, 0, 0, engine_names, NULL },
 	PARAM("engines", "N", "polling threads", PARAM_NUMBER, HAMLYN_A_ENGINES, 1, 16),

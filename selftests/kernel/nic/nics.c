@@ -140,6 +140,37 @@ TEST_F(nics, what_a_nic_has_is_not_given_to_another)
 	EXPECT_EQ(-ENODEV, nic_delete(g, 204));
 }
 
+/* Past the ids that are found without a search, and the last that there is. */
+TEST_F(nics, a_nic_may_have_any_host_id)
+{
+	static const uint32_t hosts[] = { MOST_NICS, ~0U - 1 };
+	struct genl *g = &self->g;
+	struct hamlyn_trb trb;
+	struct party to, from;
+	unsigned int i, round;
+
+	nic_use(0);
+	ASSERT_EQ(0, party_open(&from));
+	for (i = 0; i < 2 * ARRAY_SIZE(hosts); i++) {
+		round = i / 2;
+		self->nic = NIC_MAKE(g, { HAMLYN_A_HOST, hosts[round] });
+		ASSERT_LE(0, self->nic);
+		EXPECT_EQ(-EEXIST, NIC_MAKE(g, { HAMLYN_A_HOST, hosts[round] }));
+		nic_use((uint32_t)self->nic);
+		ASSERT_EQ(0, party_open(&to));
+		EXPECT_EQ(hosts[round], to.query.host);
+		trb = to_party(&to);
+		EXPECT_EQ(0, post(&from.terminus, &trb));
+		EXPECT_TRUE(came(&to));
+		party_close(&to);
+		EXPECT_EQ(0, nic_delete_soon(g, (uint32_t)self->nic));
+		self->nic = -1;
+		EXPECT_EQ(-EHOSTUNREACH, post(&from.terminus, &trb));
+	}
+	party_close(&from);
+	nic_use(0);
+}
+
 TEST_F(nics, values_that_cannot_be_are_refused)
 {
 	struct genl *g = &self->g;
@@ -343,6 +374,8 @@ TEST_F(nics, a_bad_fabric_is_as_bad_as_was_asked_for)
 	ASSERT_LE(0, self->nic);
 	nic = (uint32_t)self->nic;
 	EXPECT_EQ(0, fabric_of(nic));
+	if (set_adversary(g, nic, &bad_fabric[0], 1) == -EOPNOTSUPP)
+		SKIP(return, "kernel: with CONFIG_HAMLYN_ADVERSARY");
 	for (i = 0; i < ARRAY_SIZE(bad_fabric); i++) {
 		/* One more of them, and the others stay. */
 		ASSERT_EQ(0, set_adversary(g, nic, &bad_fabric[i], 1));
