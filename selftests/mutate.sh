@@ -263,7 +263,6 @@ time-draw      vm hostile_time              driver/engine/engine.c s/if (unlikel
 time-aside     vm hostile_time              driver/engine/engine.c s/set_aside(t, ktime_get_ns() + BROKE_NS);/;/
 stall-retry    vm conformance_adversary     driver/engine/engine.c s/queue_delayed_work(hml_workers, \&e->retry/(void)(\&e->retry/
 stall-bind     vm conformance_adversary     driver/object/terminus.c s/> HML_STALLED_NS ||/> 1000 * HML_STALLED_NS ||/
-stall-signal   vm conformance_adversary     driver/object/terminus.c s/if (signal_pending(current))$/if (signal_pending(current) \&\& !(t->refused = 0))/
 engine-leave   vm engine                    driver/object/terminus.c s/hml_engine_leave(t);/;/
 watch-tell     vm hostile_watch             driver/object/slot.c s/hml_watch_tell(s);/;/
 watch-nq       vm hostile_watch             driver/object/watch.c s/w->nq->users++;//
