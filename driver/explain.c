@@ -52,7 +52,7 @@ static struct hml_explainer *of_current(struct hml_context *c)
  * @c: the context
  * @format: what was wrong, and what is allowed
  *
- * Nothing, unless the caller has asked (EXPLAIN).
+ * Nothing, unless the caller has asked (HAMLYN_IOC_EXPLAINED()).
  */
 void hml_explain(struct hml_context *c, const char *format, ...)
 {

@@ -247,7 +247,7 @@ int ht_raw_open(void);
 /* ioctl() with errno as a negative return value. */
 int ht_raw(int fd, unsigned long request, void *arg);
 
-/* The same by EXPLAIN. */
+/* The same by HAMLYN_IOC_EXPLAINED(). */
 int ht_raw_explained(int fd, unsigned long request, void *arg, char *text, uint32_t size);
 /* From here on this thread's ht_raw() asks why it fails; */
 void ht_raw_explain(bool wanted);

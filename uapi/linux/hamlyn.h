@@ -71,7 +71,7 @@
  *	never comes to 0 until it is reset.
  * EBADF
  *	TICKET_IMPORT, or WATCH by ticket: the descriptor is not open, or is not
- *	a ticket. All calls but QUERY, STATS, AUDIT and EXPLAIN: the device was
+ *	a ticket. All calls but QUERY, STATS and AUDIT: the device was
  *	opened read-only. (KICK: ENOENT, since such a context has no terminus.)
  * ENOKEY
  *	TICKET_IMPORT: the slot has been destroyed or rekeyed since the ticket
@@ -97,7 +97,7 @@
  *	kernel memory; or pinned memory, slots, termini or watches would exceed
  *	the user's limit, or eat into what is reserved for other users; or any
  *	object, including the open file, would exceed the user's share of the
- *	memory for kernel objects. EXPLAIN tells which limit, and how much is
+ *	memory for kernel objects. HAMLYN_IOC_EXPLAINED() tells which limit, and how much is
  *	missing.
  *	CAP_SYS_RESOURCE overrides the user's limits. A destroyed object stays
  *	charged until it is unmapped and nothing else (a pipe, O_DIRECT) holds
