@@ -179,7 +179,7 @@ int h_stream_sender_create(struct h_manager *manager, const struct h_seed *seed,
  * h_manager_alloc() and h_send_msg().
  */
 ssize_t h_stream_send(struct h_stream_sender *sender, const void *data,
-			      size_t length, int64_t timeout_ns);
+		      size_t length, int64_t timeout_ns);
 
 /**
  * h_stream_flush() - force out what was collected

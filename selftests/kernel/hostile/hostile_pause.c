@@ -532,7 +532,7 @@ static void *bind_none(void *arg)
 {
 	struct binder *b = arg;
 
-	b->ret = ht_raw_bind(b->p->fd, b->p->terminus.arg.terminus, 1,
+	b->ret = ht_raw_bind(b->p->fd, b->p->terminus.arg.terminus, 0,
 			     HAMLYN_NONE, 0, 0);
 	__atomic_store_n(&b->ended, true, __ATOMIC_RELEASE);
 	return NULL;
@@ -676,7 +676,7 @@ static int wait_in_bind(const struct party *to, int ready)
 	ret = guess_and_wait(&p, to);
 	if (ret || write(ready, "r", 1) != 1)
 		return 94;
-	ht_raw_bind(p.fd, p.terminus.arg.terminus, 1, HAMLYN_NONE, 0, 0);
+	ht_raw_bind(p.fd, p.terminus.arg.terminus, 0, HAMLYN_NONE, 0, 0);
 	return 0;
 }
 
