@@ -139,8 +139,5 @@ bool hml_port_xmit(struct hml_nic *from, hml_path_t path,
 
 	/* Before what it causes, as on the direct way; what is not taken is traced again. */
 	trace_hamlyn_packet(from, h, sender);
-	if (f != &hml_loop)
-		return f->ops->xmit(f, from, path, h, payload, sender);
-	hml_tx_local(from, path, h, payload, sender);
-	return true;
+	return f->ops->xmit(f, from, path, h, payload, sender);
 }

@@ -256,8 +256,8 @@ static void note_taken(struct hml_term *t, u64 now)
 }
 
 /*
- * Whether the fabric takes packets is up to a peer, who must not decide how long the owner
- * of a terminus waits for his own memory: neither by taking nothing nor by taking too
+ * Whether the fabric takes packets is up to a peer, which must not decide how long the owner
+ * of a terminus waits for memory of its own: neither by taking nothing nor by taking too
  * little. Signals interrupt the wait, which then begins again, but not this measure of it.
  */
 static void give_up_stalled(struct hml_term *t)

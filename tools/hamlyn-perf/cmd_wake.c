@@ -148,7 +148,7 @@ static int spin_sleep(struct wake *w)
 		if (!wait_more(&wait))
 			return endpoint_silence(&w->duo.ep);
 	rise(w);
-	return hamlyn_took(w, n ? n : 1);
+	return hamlyn_took(w, n);
 }
 
 static int hamlyn_fire(struct wake *w)

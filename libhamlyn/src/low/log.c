@@ -8,7 +8,9 @@
 
 /*
  * Read without a lock: a thread may log with any lock held. @turn is odd while the rest
- * changes; nobody waits for that, so a line may be lost then.
+ * changes; nobody waits for that, so a line may be lost then. A pair inside one process:
+ * h_log_set() makes @turn odd before, and even after all else; h__log() reads it before and
+ * after all else.
  */
 static struct {
 	uint32_t lock;

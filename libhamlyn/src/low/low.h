@@ -158,13 +158,10 @@ static inline size_t h__msg_room(const struct h_terminus *t,
 
 /* ---- results ---- */
 
-/* The end of a stream or channel, and of nothing else. */
-#define H_END	(-ENODATA)
-
-/* For the caller of what takes one thing: within, 1 is one, 0 the end. */
+/* For the caller of what takes one thing: within, 1 is one, 0 the end of a stream or channel. */
 static inline int h__taken(int ret)
 {
-	return ret > 0 ? 0 : ret ? ret : H_END;
+	return ret > 0 ? 0 : ret ? ret : -ENODATA;
 }
 
 /* ---- threads ---- */

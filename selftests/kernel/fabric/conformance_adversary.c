@@ -622,6 +622,18 @@ TEST_F(adversary, beyond_stalls_lose_nothing)
 	EXPECT_TRUE(sink_guarded(&self->rx));
 }
 
+/* A long message that nobody takes: its handle. By @ticket, if it is by another than usual. */
+static int64_t send_stalled(FIXTURE_DATA(adversary) *self, const struct h_ticket *ticket)
+{
+	struct h_msg m = long_from(&self->tx, &self->rx);
+
+	if (ticket)
+		m.ticket = ticket;
+	if (set_adversary(&self->genl, SENDING, &never))
+		return -EIO;
+	return h_send(self->tx.terminus, &m);
+}
+
 /* Its owner may do anything but ring meanwhile, and it leaves all the same. */
 TEST_F(adversary, beyond_stalled_message_needs_no_second_doorbell)
 {
@@ -683,18 +695,15 @@ TEST_F(adversary, beyond_stalled_peer_holds_up_nobody_else)
 	struct source other;
 	struct sink own;
 	struct hamlyn_nq_entry e;
-	struct h_msg m;
 	unsigned long ticks;
 	int64_t handle, begun;
 	unsigned int i;
 
 	if (!self->ready)
 		SKIP(return, NEED_TWO_NICS);
-	m = long_from(&self->tx, &self->rx);
 	ASSERT_EQ(0, sink_open(&own, SENDING, 4096, HAMLYN_SLOT_NORMAL, 256));
 	ASSERT_EQ(0, source_open(&other, SENDING, 4096));
-	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &never));
-	handle = h_send(self->tx.terminus, &m);
+	handle = send_stalled(self, NULL);
 	ASSERT_LE(0, handle);
 	for (i = 0; i < 100; i++) {
 		ASSERT_EQ(1, send_words(&other, &own.ticket, i, 1));
@@ -738,14 +747,11 @@ static int ring_every(long ms)
 TEST_F(adversary, beyond_bind_gives_up_a_stalled_message)
 {
 	struct hamlyn_nq_entry e;
-	struct h_msg m;
 	int64_t handle;
 
 	if (!self->ready)
 		SKIP(return, NEED_TWO_NICS);
-	m = long_from(&self->tx, &self->rx);
-	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &never));
-	handle = h_send(self->tx.terminus, &m);
+	handle = send_stalled(self, NULL);
 	ASSERT_LE(0, handle);
 	/* Each signal has the call begin anew, but not the time that it waits. */
 	ASSERT_EQ(0, ring_every(100));
@@ -765,14 +771,11 @@ TEST_F(adversary, beyond_bind_gives_up_a_stalled_message)
 TEST_F(adversary, beyond_bind_of_a_new_tag_waits_for_no_message)
 {
 	struct hamlyn_nq_entry e;
-	struct h_msg m;
 	int64_t handle;
 
 	if (!self->ready)
 		SKIP(return, NEED_TWO_NICS);
-	m = long_from(&self->tx, &self->rx);
-	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &never));
-	handle = h_send(self->tx.terminus, &m);
+	handle = send_stalled(self, NULL);
 	ASSERT_LE(0, handle);
 	ASSERT_EQ(0, h_terminus_bind(self->tx.terminus, 1, self->tx.area, 0, 0));
 	EXPECT_FALSE(is_over(&self->tx, handle));
@@ -812,7 +815,6 @@ TEST_F(adversary, beyond_drop_gives_up_a_stalled_message)
 {
 	struct h_ticket imported;
 	struct hamlyn_nq_entry e;
-	struct h_msg m;
 	int64_t handle;
 	int fd;
 
@@ -822,10 +824,7 @@ TEST_F(adversary, beyond_drop_gives_up_a_stalled_message)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, h_terminus_import(self->tx.terminus, fd, &imported));
 	close(fd);
-	m = long_from(&self->tx, &self->rx);
-	m.ticket = &imported;
-	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &never));
-	handle = h_send(self->tx.terminus, &m);
+	handle = send_stalled(self, &imported);
 	ASSERT_LE(0, handle);
 	ASSERT_EQ(0, h_terminus_drop(self->tx.terminus, &imported));
 	EXPECT_EQ(-ECANCELED, h_send_done(self->tx.terminus, handle));
@@ -838,14 +837,11 @@ TEST_F(adversary, beyond_drop_gives_up_a_stalled_message)
 TEST_F(adversary, beyond_rekey_does_not_wait_for_a_stall)
 {
 	struct hamlyn_nq_entry e;
-	struct h_msg m;
 	int64_t handle;
 
 	if (!self->ready)
 		SKIP(return, NEED_TWO_NICS);
-	m = long_from(&self->tx, &self->rx);
-	ASSERT_EQ(0, set_adversary(&self->genl, SENDING, &never));
-	handle = h_send(self->tx.terminus, &m);
+	handle = send_stalled(self, NULL);
 	ASSERT_LE(0, handle);
 	ASSERT_EQ(0, h_slot_rekey(self->rx.slot));
 	EXPECT_FALSE(is_over(&self->tx, handle));
