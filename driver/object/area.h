@@ -27,7 +27,8 @@ struct user_struct;
  * @pages: number of pages; of pinned memory those of its folios, which are charged
  * @page_size: bytes of the smallest page it is made of; constant
  * @mm: where pinned pages are shown as VmPin
- * @owner: whose RLIMIT_MEMLOCK pinned pages count against
+ * @owner: against whose user's RLIMIT_MEMLOCK pinned pages count; held as credentials,
+ *         since not every 6.1 lets modules hold a user
  * @payer: whose limits for pinned pages they count against, with references
  * @price: bytes of small objects that it counts as; 0: none yet
  * @price_payer: who pays that
@@ -43,7 +44,7 @@ struct hml_area {
 	unsigned long pages;
 	unsigned long page_size;
 	struct mm_struct *mm;
-	struct user_struct *owner;
+	const struct cred *owner;
 	struct hml_payer payer;
 	u32 price;
 	struct hml_payer price_payer;

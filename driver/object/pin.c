@@ -56,13 +56,13 @@ static int charge_locked(struct hml_context *c, struct hml_area *a,
 
 	if (!hml_user_charge_locked(c->user, pages, limit, &had))
 		return refuse_locked(c, a, pages, had, limit);
-	had = atomic_long_read(&a->owner->locked_vm);
+	had = atomic_long_read(&a->owner->user->locked_vm);
 	do {
 		if (had <= limit && pages <= limit - had)
 			continue;
 		hml_user_uncharge_locked(c->user, pages);
 		return refuse_locked(c, a, pages, had, limit);
-	} while (!atomic_long_try_cmpxchg(&a->owner->locked_vm, &had,
+	} while (!atomic_long_try_cmpxchg(&a->owner->user->locked_vm, &had,
 					  had + pages));
 	return 0;
 }
@@ -73,7 +73,7 @@ static void begin_charges(struct hml_area *a)
 	mmgrab(a->mm);
 	/* Nor are others of that uid charged, which may have to keep to the limit. */
 	if (!ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))
-		a->owner = get_uid(current_user());
+		a->owner = get_current_cred();
 }
 
 /* What @a has is charged already: @pages more. */
@@ -106,8 +106,8 @@ static void uncharge(struct hml_area *a)
 		mmdrop(a->mm);
 	}
 	if (a->owner) {
-		atomic_long_sub(a->pages, &a->owner->locked_vm);
-		free_uid(a->owner);
+		atomic_long_sub(a->pages, &a->owner->user->locked_vm);
+		put_cred(a->owner);
 	}
 	if (a->owner && a->payer.user)
 		hml_user_uncharge_locked(a->payer.user, a->pages);
