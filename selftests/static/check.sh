@@ -19,7 +19,7 @@ MAX_DIAGNOSTICS=200
 CHECKS=(
 	format spdx core-includes layers version-tests private-paths shellcheck codespell
 	checkpatch kernel-doc netlink-generated conformance-table threat-catalogue build-help places
-	sparse in-tree kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
+	sparse in-tree out-of-tree kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
 )
 # Run when they are named: they take minutes
 SLOW_CHECKS=(gcc-analyzer gcc-analyzer-module clang-analyzer coccinelle)
@@ -363,18 +363,38 @@ check_build_help() {
 }
 
 # As README says it is put into a kernel: these four, and what the folder above them has
-check_in_tree() {
-	local stage=$WORK_DIR/in-tree headers
-	headers=("$CACHE"/kernel-6.1/root/usr/src/linux-headers-*-amd64)
+headers_6_1() {
+	local headers=("$CACHE"/kernel-6.1/root/usr/src/linux-headers-*-amd64)
 	[ -e "${headers[0]}/Makefile" ] ||
 		fail "kernel 6.1 is not in the cache; run: selftests/setup.sh kernel 6.1" || return 1
+	echo "${headers[0]}"
+}
+
+check_in_tree() {
+	local stage=$WORK_DIR/in-tree headers
+	headers=$(headers_6_1) || fail "$headers" || return 1
 	rm -rf "$stage"
 	mkdir -p "$stage/hamlyn"
 	cp -r "$REPO_DIR"/{driver,uapi,Kconfig,Makefile} "$stage/hamlyn/"
 	# shellcheck disable=SC2016 # the $ is make's
 	echo 'obj-$(CONFIG_HAMLYN) += hamlyn/' >"$stage/Makefile"
-	make -C "${headers[0]}" M="$stage" CONFIG_HAMLYN=m modules || return 1
+	make -C "$headers" M="$stage" CONFIG_HAMLYN=m modules || return 1
 	[ -e "$stage/hamlyn/driver/hamlyn.ko" ]
+}
+
+# As any module: with no variable of ours, and with nothing but the folder and the header it shares
+check_out_of_tree() {
+	local stage=$WORK_DIR/out-of-tree headers installed
+	headers=$(headers_6_1) || fail "$headers" || return 1
+	rm -rf "$stage"
+	mkdir -p "$stage"
+	cp -r "$REPO_DIR"/{driver,uapi} "$stage/"
+	make -C "$headers" M="$stage/driver" modules || return 1
+	# DEPMOD: there is no other module for it to look at
+	make -C "$headers" M="$stage/driver" INSTALL_MOD_PATH="$stage/root" DEPMOD=true \
+		modules_install || return 1
+	installed=$(find "$stage/root/lib/modules" -name 'hamlyn.ko*')
+	[ -n "$installed" ] || fail "modules_install has installed no hamlyn.ko"
 }
 
 # asked KCONFIG-LINES: what CONFIG_HAMLYN becomes where everything is wanted
