@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+#
+# Tempest: libhamlyn-tempest.a and libhamlyn-tempest.so. For x86-64 only.
+TEMPEST_SRC := $(wildcard libhamlyn/tempest/src/*.c)
+TEMPEST_HDR := $(wildcard libhamlyn/tempest/src/*.h libhamlyn/tempest/include/*.h*)
+TEMPEST_OBJ := $(TEMPEST_SRC:libhamlyn/tempest/src/%.c=$(BUILD)/obj/tempest/%.o)
+TEMPEST_SO := $(BUILD)/libhamlyn-tempest.so.$(VERSION)
+TEMPEST_INC := -Ilibhamlyn/tempest/src -Ilibhamlyn/tempest/include
+
+tempest: $(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn-tempest.so
+
+$(BUILD)/obj/tempest/%.o: libhamlyn/tempest/src/%.c $(TEMPEST_HDR) $(LIB_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(TEMPEST_INC) $(CFLAGS_ALL) -fPIC -fno-semantic-interposition -c $< -o $@
+
+$(BUILD)/libhamlyn-tempest.a: $(TEMPEST_OBJ)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(TEMPEST_SO): $(TEMPEST_OBJ) $(LIB_SO) libhamlyn/tempest/libhamlyn-tempest.map
+	$(CC) -shared -Wl,-soname,libhamlyn-tempest.so.$(SOVERSION) -Wl,--no-undefined -Wl,-z,nodelete \
+		-Wl,--version-script=libhamlyn/tempest/libhamlyn-tempest.map $(LDFLAGS) \
+		$(TEMPEST_OBJ) $(LIB_SO) -o $@ -lpthread
+
+$(BUILD)/libhamlyn-tempest.so: $(TEMPEST_SO)
+	ln -sf $(<F) $(BUILD)/libhamlyn-tempest.so.$(SOVERSION)
+	ln -sf libhamlyn-tempest.so.$(SOVERSION) $@
+
+.PHONY: tempest

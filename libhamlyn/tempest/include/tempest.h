@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The Tempest interface: user-level shared memory whose coherence protocol is the
+ * application's.
+ *
+ * A program is one process on each of a number of nodes. All have a segment at the same
+ * address, whose pages the program maps, and whose memory has an access tag for each
+ * block. A load or store of a computation thread that conflicts with a tag suspends the
+ * thread, and the protocol thread runs a handler that the program has registered; so it
+ * does for messages and timers. Handlers run one after the other, to their end; they do
+ * not access the segment directly, but by the calls below.
+ *
+ * "T 3.1" points into the Tempest Interface Specification, revision 1.2.1 of 1995. Names
+ * that it has not are marked as extensions. See tempest(7) for what is promised.
+ */
+#ifndef TEMPEST_H
+#define TEMPEST_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- virtual memory (T 3.1) --------------------------------------------- */
+
+/** TPPI_PAGE_SHIFT - width of an offset within a page (T 3.1.1) */
+#define TPPI_PAGE_SHIFT		12
+/** TPPI_PAGE_SIZE - bytes of a page (T 3.1.1) */
+#define TPPI_PAGE_SIZE		(1 << TPPI_PAGE_SHIFT)
+
+/** typedef TPPI_PageMode - number of a set of block access fault handlers (T 3.1.2) */
+typedef uint8_t TPPI_PageMode;
+/** TPPI_NUM_PAGE_MODES - how many there are (T 3.1.2) */
+#define TPPI_NUM_PAGE_MODES	256
+/** TPPI_MAX_PAGE_MODE - largest TPPI_PageMode (T 3.1.2) */
+#define TPPI_MAX_PAGE_MODE	(TPPI_NUM_PAGE_MODES - 1)
+
+/** typedef TPPI_NodeId - number of a node, from 0 (T 3.3.1) */
+typedef uint32_t TPPI_NodeId;
+
+/**
+ * enum TPPI_BlkAccTag - access tag of a block (T 3.2.1)
+ * @TPPI_Blk_Invalid: loads and stores conflict
+ * @TPPI_Blk_Busy: the same, for the program to tell from the other
+ * @TPPI_Blk_ReadOnly: stores conflict
+ * @TPPI_Blk_Writable: nothing does
+ */
+typedef enum {
+	TPPI_Blk_Invalid,
+	TPPI_Blk_Busy,
+	TPPI_Blk_ReadOnly,
+	TPPI_Blk_Writable,
+} TPPI_BlkAccTag;
+
+/** TPPI_NUM_BLK_ACC_TAGS - how many tags there are (T 3.2.1) */
+#define TPPI_NUM_BLK_ACC_TAGS	4
+/** TPPI_MAX_BLK_ACC_TAG - largest of them (T 3.2.1) */
+#define TPPI_MAX_BLK_ACC_TAG	(TPPI_NUM_BLK_ACC_TAGS - 1)
+
+/** TPPI_SEG_BASE - first address of the segment; an extension */
+#define TPPI_SEG_BASE		((char *)0x100000000000)
+/** DOC: TPPI_seg_size - bytes of the segment, from 1 to 64 GiB; an extension */
+extern uintptr_t TPPI_seg_size;
+/** TPPI_SEG_SIZE - the same; an extension */
+#define TPPI_SEG_SIZE		TPPI_seg_size
+
+/**
+ * TPPI_alloc_and_map() - give a page memory, and map it (T 3.1.3)
+ * @pg: address of the page
+ * @mode: selects its block access fault handlers
+ * @acc: tag of all its blocks
+ * @home: whatever the program likes, usually the page's home node
+ * @usr_ptr: whatever the program likes; both are told to handlers
+ *
+ * The memory is zero.
+ *
+ * Return: 1; 0 if there is no memory, @pg is no address of a page or not in the segment,
+ * a page is mapped there or is about to be, or @acc is no tag.
+ */
+int TPPI_alloc_and_map(void *pg, TPPI_PageMode mode, TPPI_BlkAccTag acc, TPPI_NodeId home,
+		       void *usr_ptr);
+
+/**
+ * TPPI_unmap_and_free() - remove a page (T 3.1.3)
+ * @pg: address of the page
+ *
+ * Accesses that have begun complete first; later ones are page faults. The specification
+ * has no result for this call.
+ *
+ * Return: 1; 0 if no page is mapped there.
+ */
+int TPPI_unmap_and_free(void *pg);
+
+/**
+ * TPPI_remap() - move a page to another address (T 3.1.3)
+ * @old_pg: address of the page
+ * @new_pg: address where no page is mapped
+ *
+ * Contents, tags, mode, home and user pointer move with it. It does not fail for want of
+ * memory: it may wait until the system has returned the page that it needs meanwhile. The
+ * specification has no result for this call.
+ *
+ * Return: 1; 0 if no page is at @old_pg, one is at @new_pg, or either is no address of a
+ * page in the segment; then nothing has changed.
+ */
+int TPPI_remap(void *old_pg, void *new_pg);
+
+/**
+ * typedef TPPI_PageFaultHandlerPtr - handler of page faults (T 3.1.4)
+ * @va: address that was accessed, and is not mapped
+ * @pc: address of the instruction; its lower 32 bits, which is all of it for the text of
+ *	a program that is linked with -no-pie
+ * @is_write: not 0 if it was a store
+ */
+typedef void (*TPPI_PageFaultHandlerPtr)(void *va, int pc, int is_write);
+
+/**
+ * TPPI_register_page_fault_handler() - set the handler of page faults (T 3.1.4)
+ * @fn: handler
+ *
+ * It is called when a computation thread accesses the segment where no page is mapped. The
+ * thread remains suspended until TPPI_resume_va() is called. Without a handler the program
+ * ends with a message.
+ */
+void TPPI_register_page_fault_handler(TPPI_PageFaultHandlerPtr fn);
+
+/**
+ * TPPI_get_fault_pc() - the instruction whose fault is being handled; an extension
+ *
+ * Of page faults and block access faults, and all of its bits.
+ *
+ * Return: its address; of no use outside of a fault's handler.
+ */
+uintptr_t TPPI_get_fault_pc(void);
+
+/**
+ * struct TPPI_PageInfo - what a page was mapped with (T 3.1.5)
+ * @mode: its mode
+ * @usr_ptr: its user pointer
+ * @home: its home
+ */
+typedef struct {
+	TPPI_PageMode mode;
+	void *usr_ptr;
+	TPPI_NodeId home;
+} TPPI_PageInfo;
+
+/**
+ * TPPI_get_page_info() - is a page mapped, and with what? (T 3.1.5)
+ * @va: any address within it
+ * @info_ptr: out, or NULL
+ *
+ * Return: 1; 0 if no page is mapped there; -1 if @va is not in the segment, or @info_ptr
+ * not aligned as its type is.
+ */
+int TPPI_get_page_info(void *va, TPPI_PageInfo *info_ptr);
+
+/**
+ * TPPI_get_page_user_ptr() - user pointer of a page (T 3.1.5)
+ * @va: any address within it
+ *
+ * Return: the pointer; anything if no page is mapped there.
+ */
+void *TPPI_get_page_user_ptr(void *va);
+
+/**
+ * TPPI_get_page_mode() - mode of a page (T 3.1.5)
+ * @va: any address within it
+ *
+ * Return: the mode; anything if no page is mapped there.
+ */
+TPPI_PageMode TPPI_get_page_mode(void *va);
+
+/**
+ * TPPI_get_page_home() - home of a page (T 3.1.5)
+ * @va: any address within it
+ *
+ * Return: the home; anything if no page is mapped there.
+ */
+TPPI_NodeId TPPI_get_page_home(void *va);
+
+/* ---- block access control (T 3.2) --------------------------------------- */
+
+/** TPPI_TAG_BLK_SHIFT - width of an offset within a minimal block (T 3.2.2) */
+#define TPPI_TAG_BLK_SHIFT	5
+/** TPPI_TAG_BLK_SIZE - bytes of a minimal block (T 3.2.2) */
+#define TPPI_TAG_BLK_SIZE	(1 << TPPI_TAG_BLK_SHIFT)
+
+/** DOC: TPPI_ReadAccess, TPPI_WriteAccess - kinds of accesses (T 3.2.7) */
+enum {
+	TPPI_ReadAccess,
+	TPPI_WriteAccess,
+};
+
+/**
+ * enum TPPI_BlkTagChange - a new tag, and what is known of the old one (T 3.2.5)
+ * @TPPI_Blk_Validate_RW: to Writable, from any
+ * @TPPI_Blk_Upgrade_RW: to Writable, from ReadOnly
+ * @TPPI_Blk_Validate_RO: to ReadOnly, from Invalid or Busy
+ * @TPPI_Blk_Downgrade_RO: to ReadOnly, from Writable
+ * @TPPI_Blk_Invalidate: to Invalid, from any
+ * @TPPI_Blk_Mark_Busy: to Busy, from any
+ * @TPPI_Blk_No_Tag_Change: as it is
+ * @TPPI_Blk_Invalid_To_Busy: to Busy, from Invalid
+ * @TPPI_Blk_Busy_To_Invalid: to Invalid, from Busy
+ *
+ * If the old tag is another one, here the new one is set all the same.
+ */
+typedef enum {
+	TPPI_Blk_Validate_RW,
+	TPPI_Blk_Upgrade_RW,
+	TPPI_Blk_Validate_RO,
+	TPPI_Blk_Downgrade_RO,
+	TPPI_Blk_Invalidate,
+	TPPI_Blk_Mark_Busy,
+	TPPI_Blk_No_Tag_Change,
+	TPPI_Blk_Invalid_To_Busy,
+	TPPI_Blk_Busy_To_Invalid,
+} TPPI_BlkTagChange;
+
+/**
+ * TPPI_get_blk_acc() - tag of a block (T 3.2.4)
+ * @va: any address within it
+ *
+ * Return: the tag; TPPI_Blk_Invalid if no page is mapped there.
+ */
+TPPI_BlkAccTag TPPI_get_blk_acc(void *va);
+
+/**
+ * TPPI_change_blk_acc() - change the tag of a block (T 3.2.5)
+ * @blk_va: any address within it
+ * @blk_len: its bytes: a power of two, TPPI_TAG_BLK_SIZE or more
+ * @chg: how
+ *
+ * If the block loses access, all accesses that the old tag has let through are complete
+ * when the call returns (T 3.2.6).
+ *
+ * A block that is larger than TPPI_TAG_BLK_SIZE is a superblock, and the change is that of
+ * each of its blocks. It may be larger than a page, if all its pages are mapped. A length
+ * that is none, and a page that is not mapped, end the program with a message.
+ */
+void TPPI_change_blk_acc(void *blk_va, int blk_len, TPPI_BlkTagChange chg);
+
+/**
+ * TPPI_change_blk_acc_and_copy() - change the tag of a block, and its contents (T 3.2.5)
+ * @blk_va: any address within it
+ * @blk_len: its bytes: a power of two, TPPI_TAG_BLK_SIZE or more
+ * @chg: how
+ * @from: new contents; may be in the segment, where tags do not matter to this call
+ *
+ * Accesses that the new tag permits, and the old one did not, find the new contents
+ * (T 3.2.6). If the block loses access, those that the old tag let through are complete
+ * before it is written.
+ */
+void TPPI_change_blk_acc_and_copy(void *blk_va, int blk_len, TPPI_BlkTagChange chg, void *from);
+
+/**
+ * typedef TPPI_BlkAccFaultHandlerPtr - handler of block access faults (T 3.2.7)
+ * @va: an address in the block
+ * @usr_ptr: of its page
+ * @home: of its page
+ */
+typedef void (*TPPI_BlkAccFaultHandlerPtr)(void *va, void *usr_ptr, TPPI_NodeId home);
+
+/**
+ * TPPI_register_blk_acc_fault_handler() - set a handler of block access faults (T 3.2.7)
+ * @mode: of the page
+ * @tag: of the block
+ * @acc: TPPI_ReadAccess or TPPI_WriteAccess
+ * @fn: handler
+ *
+ * The tag is that of when the handler is about to run: if another thread's handler has
+ * changed it meanwhile so that the access conflicts no more, none is called. A fault
+ * without a handler ends the program with a message. For accesses that do not conflict
+ * with the tag, the call says so on standard error and does nothing.
+ */
+void TPPI_register_blk_acc_fault_handler(TPPI_PageMode mode, TPPI_BlkAccTag tag, int acc,
+					 TPPI_BlkAccFaultHandlerPtr fn);
+
+/* ---- fine-grain messages (T 3.3) ---------------------------------------- */
+
+/** DOC: TPPI_num_nodes - how many nodes the program has (T 3.3.1) */
+extern unsigned int TPPI_num_nodes;
+/** DOC: TPPI_self_address - this node (T 3.3.1) */
+extern TPPI_NodeId TPPI_self_address;
+
+/**
+ * typedef TPPI_MessageHandlerPtr - handler of a message (T 3.3.2)
+ * @src: node that has sent it
+ * @size: bytes of its body, all of which the handler must receive
+ */
+typedef void (*TPPI_MessageHandlerPtr)(TPPI_NodeId src, int size);
+
+/** TPPI_MAX_AM_BYTES - most bytes of a message's body (T 3.3.4): a page and 64 bytes */
+#define TPPI_MAX_AM_BYTES	4160
+
+/**
+ * TPPI_send_items() - send a message; an extension
+ * @dest: node
+ * @pc: its handler there
+ * @types: the items of its body: W, Ba, R, F as in the names of the TPPI_send family, and
+ *	P, an address of 64 bits
+ * @...: the parameters of the items
+ *
+ * What TPPI_send() and TPPI_send_W(), TPPI_send_WBa() and so on call, for lists of items
+ * that are longer than theirs. Of each item the parameters are: W: an int; Ba: void *, int
+ * and TPPI_BlkTagChange, as TPPI_change_blk_acc(); R: void * and int, a region and its
+ * bytes; F: int, how many bytes of the message that is being handled are to follow; P: a
+ * void *. It does not block. What is wrong, as more than TPPI_MAX_AM_BYTES, or a length
+ * that is no multiple of a word, ends the program with a message.
+ */
+void TPPI_send_items(TPPI_NodeId dest, TPPI_MessageHandlerPtr pc, const char *types, ...);
+
+/**
+ * TPPI_send() - send a message without a body (T 3.3.2)
+ * @dest: node
+ * @pc: its handler there
+ */
+void TPPI_send(TPPI_NodeId dest, TPPI_MessageHandlerPtr pc);
+
+/**
+ * TPPI_recv_W() - receive a word of the message that is being handled (T 3.3.3)
+ *
+ * Return: the word.
+ */
+int TPPI_recv_W(void);
+
+/**
+ * TPPI_recv_Ba() - receive the contents of a block, and change its tag (T 3.3.3)
+ * @blk_va: any address within the block
+ * @blk_len: its bytes
+ * @chg: how, as TPPI_change_blk_acc_and_copy()
+ */
+void TPPI_recv_Ba(void *blk_va, int blk_len, TPPI_BlkTagChange chg);
+
+/**
+ * TPPI_recv_R() - receive the contents of a region (T 3.3.3)
+ * @va: where to, at a multiple of a word; may be in the segment, where tags do not matter
+ *	to this call
+ * @len: bytes, a multiple of a word
+ */
+void TPPI_recv_R(void *va, int len);
+
+/**
+ * TPPI_recv_P() - receive an address, or any other 64 bits; an extension
+ *
+ * Return: the address.
+ */
+void *TPPI_recv_P(void);
+
+/* ---- timers (T 3.5) ----------------------------------------------------- */
+
+/** TPPI_TICKS_PER_SEC - what the ticks of timers are; an extension */
+#define TPPI_TICKS_PER_SEC	1000000
+
+/**
+ * typedef TPPI_TimerHandlerPtr - handler of a timer (T 3.5)
+ * @user_ptr: as it was scheduled with
+ */
+typedef void (*TPPI_TimerHandlerPtr)(void *user_ptr);
+
+/**
+ * TPPI_schedule_timer() - have a handler run later (T 3.5)
+ * @ticks: microseconds, from now; it does not run before
+ * @fn: handler
+ * @user_ptr: for it
+ */
+void TPPI_schedule_timer(int ticks, TPPI_TimerHandlerPtr fn, void *user_ptr);
+
+/* ---- threads (T 3.6) ---------------------------------------------------- */
+
+/**
+ * TPPI_resume_va() - resume the threads that are suspended for a block (T 3.6)
+ * @blk_va: any address within it
+ * @blk_len: its bytes; TPPI_PAGE_SIZE for those that are suspended for the page
+ *
+ * Resumes each thread whose fault was at an address within the block, be it for the block
+ * or for the page. A thread that finds its access in conflict still is suspended again.
+ * The second time that an access is resumed and does not conflict, it is made, whatever
+ * becomes of the tag meanwhile.
+ */
+void TPPI_resume_va(void *blk_va, int blk_len);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TEMPEST_H */

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "admit.h"
+#include "thread.h"
+#include "view.h"
+
+/* An access within one page that is uniform: the next ones will not trap. */
+static bool open_page(const struct tempest_access *access)
+{
+	uintptr_t page = tempest_page_of(access->va);
+
+	return page == tempest_page_of(access->va + access->size - 1) &&
+	       tempest_view_open(page, tempest_need(access->write));
+}
+
+/*
+ * A thread that has been suspended does not open the page: a recall might close it before
+ * the processor has tried again, and so on forever. What is in flight is waited for.
+ */
+enum tempest_admitted tempest_admit(struct tempest_thread *thread,
+				    const struct tempest_access *access, bool may_open)
+{
+	struct tempest_fault *fault = &thread->fault;
+	uintptr_t va;
+	bool is_page;
+
+	fault->access = *access;
+	fault->resumes = 0;
+	for (;;) {
+		if (!tempest_fault_conflict(access, &va, &is_page)) {
+			if (may_open && !fault->resumes && open_page(access))
+				return ADMIT_OPENED;
+			/* Announced first, then looked at: a downgrade does the reverse */
+			tempest_thread_enter(thread, access->va, access->size);
+			if (!tempest_fault_conflict(access, &va, &is_page))
+				return ADMIT_IN_FLIGHT;
+			tempest_thread_leave(thread);
+		}
+		if (tempest_fault_suspend(thread, va, is_page))
+			return ADMIT_IN_FLIGHT;
+	}
+}

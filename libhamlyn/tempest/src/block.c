@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/rseq.h>
+
+#include "block.h"
+#include "control.h"
+#include "error.h"
+#include "page.h"
+#include "quiet.h"
+#include "thread.h"
+#include "view.h"
+
+#ifdef TEMPEST_TEST_CONTROLS
+unsigned int tempest_control;
+#endif
+
+long TEMPEST_RSEQ_CS;
+
+/* Where checked code enters sections that nobody looks at. */
+static __thread uint64_t no_rseq_cs __attribute__((tls_model("initial-exec")));
+
+static enum tempest_checks checks_used;
+
+static int membarrier(int command)
+{
+	return syscall(SYS_membarrier, command, 0, 0);
+}
+
+void tempest_block_start(enum tempest_checks checks)
+{
+	checks_used = checks;
+	if (checks == CHECKS_TRAP) {
+		TEMPEST_RSEQ_CS = (char *)&no_rseq_cs - (char *)__builtin_thread_pointer();
+		return;
+	}
+	if (!__rseq_size)
+		tempest_refuse("libc has not registered rseq, or the kernel has none: see tempest(7)");
+	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ))
+		tempest_refuse("membarrier() does not restart rseq sections: %s", strerror(errno));
+	TEMPEST_RSEQ_CS = __rseq_offset + (long)offsetof(struct rseq, rseq_cs);
+}
+
+/*
+ * Accesses that trap need no more than the fences on both sides: they announce
+ * themselves, and then look at the tag.
+ */
+static void handshake(void)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	if (checks_used != CHECKS_RSEQ || CONTROL(CONTROL_NO_HANDSHAKE))
+		return;
+	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ))
+		tempest_die("membarrier() fails: %s", strerror(errno));
+}
+
+static void set_tags(uintptr_t start, size_t bytes, uint8_t tag)
+{
+	memset((void *)tempest_tag(start), tag, bytes >> TEMPEST_TAG_SHIFT);
+}
+
+void tempest_block_lower(uintptr_t start, size_t bytes, uint8_t tag)
+{
+	set_tags(start, bytes, tag);
+	/* Whoever opens a page says so, and looks at the tags again: view.c */
+	atomic_thread_fence(memory_order_seq_cst);
+	for (uintptr_t page = tempest_page_of(start); page < start + bytes; page += PAGE_BYTES) {
+		if (tempest_page(page)->open > tag && !CONTROL(CONTROL_STAY_OPEN))
+			tempest_view_close(page, tag);
+	}
+	handshake();
+	if (!CONTROL(CONTROL_NO_DRAIN))
+		tempest_thread_drain(start, bytes);
+}
+
+static const int8_t tag_after[] = {
+	[TPPI_Blk_Validate_RW] = TPPI_Blk_Writable,
+	[TPPI_Blk_Upgrade_RW] = TPPI_Blk_Writable,
+	[TPPI_Blk_Validate_RO] = TPPI_Blk_ReadOnly,
+	[TPPI_Blk_Downgrade_RO] = TPPI_Blk_ReadOnly,
+	[TPPI_Blk_Invalidate] = TPPI_Blk_Invalid,
+	[TPPI_Blk_Mark_Busy] = TPPI_Blk_Busy,
+	[TPPI_Blk_No_Tag_Change] = -1,
+	[TPPI_Blk_Invalid_To_Busy] = TPPI_Blk_Busy,
+	[TPPI_Blk_Busy_To_Invalid] = TPPI_Blk_Invalid,
+};
+
+uintptr_t tempest_block_first(const void *blk_va, int blk_len, const char *call)
+{
+	uintptr_t start;
+
+	if (blk_len < TPPI_TAG_BLK_SIZE || (blk_len & (blk_len - 1)))
+		tempest_die("%s: %d is no length of a block", call, blk_len);
+	start = (uintptr_t)blk_va & ~((uintptr_t)blk_len - 1);
+	tempest_check_mapped(start, blk_len, call);
+	return start;
+}
+
+void *tempest_block_reach(const void *va, size_t bytes, const char *call)
+{
+	if (!tempest_inside((uintptr_t)va))
+		return (void *)va;
+	tempest_check_mapped((uintptr_t)va, bytes, call);
+	return tempest_alias((uintptr_t)va);
+}
+
+/* Does any of the range permit what it will not with this tag? Invalid and Busy do alike. */
+static bool loses_access(uintptr_t start, size_t bytes, uint8_t tag)
+{
+	uint8_t most = tag < TPPI_Blk_ReadOnly ? TPPI_Blk_Busy : tag;
+	const _Atomic uint8_t *tags = tempest_tag(start);
+
+	for (size_t i = 0; i < bytes >> TEMPEST_TAG_SHIFT; i++) {
+		if (atomic_load_explicit(&tags[i], memory_order_relaxed) > most)
+			return true;
+	}
+	return false;
+}
+
+void tempest_block_change(void *blk_va, int blk_len, TPPI_BlkTagChange change,
+			  struct tempest_copy copy, const char *call)
+{
+	uintptr_t start = tempest_block_first(blk_va, blk_len, call);
+	int tag;
+
+	if ((unsigned int)change >= sizeof(tag_after))
+		tempest_die("%s: %d is no change of a tag", call, change);
+	tag = tag_after[change];
+	if (tag >= 0 && loses_access(start, blk_len, tag)) {
+		tempest_block_lower(start, blk_len, tag);
+		tag = -1;
+	}
+	if (CONTROL(CONTROL_TAG_FIRST) && tag >= 0)
+		set_tags(start, blk_len, tag);
+	if (copy.out)
+		memcpy(copy.out, tempest_alias(start), blk_len);
+	if (copy.in)
+		memmove(tempest_alias(start), copy.in, blk_len);
+	atomic_thread_fence(memory_order_release);
+	if (tag >= 0)
+		set_tags(start, blk_len, tag);
+}
+
+TPPI_BlkAccTag TPPI_get_blk_acc(void *va)
+{
+	if (!tempest_inside((uintptr_t)va))
+		return TPPI_Blk_Invalid;
+	return atomic_load_explicit(tempest_tag((uintptr_t)va), memory_order_acquire);
+}
+
+void TPPI_change_blk_acc(void *blk_va, int blk_len, TPPI_BlkTagChange chg)
+{
+	QUIET();
+	tempest_block_change(blk_va, blk_len, chg, (struct tempest_copy){ 0 }, __func__);
+}
+
+void TPPI_change_blk_acc_and_copy(void *blk_va, int blk_len, TPPI_BlkTagChange chg, void *from)
+{
+	struct tempest_copy copy = { .in = tempest_block_reach(from, blk_len, __func__) };
+
+	QUIET();
+	tempest_block_change(blk_va, blk_len, chg, copy, __func__);
+}

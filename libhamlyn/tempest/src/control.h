@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Faults for the tests to make: a test of a promise must fail when its mechanism is left
+ * out. Only the objects that the tests are linked with are compiled for it.
+ */
+#ifndef TEMPEST_CONTROL_H
+#define TEMPEST_CONTROL_H
+
+#ifdef TEMPEST_TEST_CONTROLS
+extern unsigned int tempest_control;
+#define CONTROL(bit)	(tempest_control & (bit))
+#else
+#define CONTROL(bit)	0
+#endif
+
+#define CONTROL_NO_HANDSHAKE	0x1u	/* a downgrade does not wait for checked accesses */
+#define CONTROL_NO_DRAIN	0x2u	/* nor for those out of line */
+#define CONTROL_TAG_FIRST	0x4u	/* an upgrade sets the tag before the contents */
+#define CONTROL_NO_GRANT	0x8u	/* resumed threads check again, however often */
+#define CONTROL_STALE_DISPATCH	0x10u	/* the handler is that of the tag at the fault */
+#define CONTROL_STAY_OPEN	0x20u	/* a downgrade leaves the application view open */
+#define CONTROL_NO_DEQUEUE	0x40u	/* resume_va() leaves queued threads alone */
+#define CONTROL_MESSAGES_FIRST	0x80u	/* priorities upside down */
+#define CONTROL_EARLY_TIMERS	0x100u
+#define CONTROL_NO_INTERPOSE	0x200u	/* sigaction() reaches the kernel as it is */
+#define CONTROL_NO_SPARE	0x400u	/* remap() has nothing in reserve */
+#define CONTROL_NO_UNWIND	0x800u	/* signal handlers begin within a slot */
+
+#endif /* TEMPEST_CONTROL_H */

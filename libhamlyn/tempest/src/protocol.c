@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "control.h"
+#include "error.h"
+#include "fault.h"
+#include "lock.h"
+#include "message.h"
+#include "protocol.h"
+#include "quiet.h"
+#include "settings.h"
+#include "timer.h"
+
+__thread bool tempest_is_protocol __attribute__((tls_model("initial-exec")));
+
+/*
+ * How often it has been kicked. It looks for work after it has read this, and sleeps only
+ * if it is still the same: what was queued before a kick is found, or the sleep is none.
+ */
+static _Atomic uint32_t kicks;
+static _Atomic bool sleeps;
+
+void tempest_protocol_kick(void)
+{
+	atomic_fetch_add(&kicks, 1);
+	if (sleeps)
+		tempest_futex(&kicks, FUTEX_WAKE, 1, NULL);
+}
+
+/* One event of the highest priority that has any. */
+static bool run_one(void)
+{
+	if (CONTROL(CONTROL_MESSAGES_FIRST))
+		return tempest_message_run() || tempest_timer_run() || tempest_fault_run();
+	return tempest_fault_run() || tempest_timer_run() || tempest_message_run();
+}
+
+/* Awake for a while: the next event may be near. False if there was none. */
+static bool spin(uint32_t seen)
+{
+	int64_t end = tempest_now() + tempest_settings.spin_ns;
+
+	for (unsigned int i = 0; i % 64 || tempest_now() < end; i++) {
+		if (kicks != seen || tempest_timer_next() <= end)
+			return true;
+		__builtin_ia32_pause();
+	}
+	return false;
+}
+
+static void sleep_until_kicked(uint32_t seen)
+{
+	int64_t next = tempest_timer_next(), left = 0;
+	struct timespec timeout;
+
+	if (next != INT64_MAX) {
+		left = next - tempest_now();
+		if (left <= 0)
+			return;
+		timeout.tv_sec = left / 1000000000;
+		timeout.tv_nsec = left % 1000000000;
+	}
+	sleeps = true;
+	/* FUTEX_WAIT compares again, after the kicker has had a chance to see that we sleep */
+	tempest_futex(&kicks, FUTEX_WAIT, seen, next == INT64_MAX ? NULL : &timeout);
+	sleeps = false;
+}
+
+static void *run(void *unused)
+{
+	(void)unused;
+	tempest_is_protocol = true;
+	for (;;) {
+		uint32_t seen = kicks;
+
+		while (run_one())
+			;
+		if (!spin(seen))
+			sleep_until_kicked(seen);
+	}
+	return NULL;
+}
+
+/* Signals are for the program's threads; but what a handler does wrong ends the program. */
+static void block_signals(sigset_t *old)
+{
+	static const int own_faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+	sigset_t set;
+
+	sigfillset(&set);
+	for (size_t i = 0; i < sizeof(own_faults) / sizeof(own_faults[0]); i++)
+		sigdelset(&set, own_faults[i]);
+	pthread_sigmask(SIG_SETMASK, &set, old);
+}
+
+void tempest_protocol_start(void)
+{
+	pthread_t thread;
+	sigset_t old;
+	int error;
+
+	block_signals(&old);
+	error = pthread_create(&thread, NULL, run, NULL);
+	if (error)
+		tempest_refuse("no protocol thread: %s", strerror(error));
+	pthread_detach(thread);
+	pthread_setname_np(thread, "tempest");
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}

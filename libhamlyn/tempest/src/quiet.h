@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of computation threads during which no signal handler of the program runs. */
+#ifndef TEMPEST_QUIET_H
+#define TEMPEST_QUIET_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Of the current thread; the protocol thread has its signals blocked for good. */
+extern __thread bool tempest_is_protocol __attribute__((tls_model("initial-exec")));
+
+/* The kernel's mask: libc's sigset_t is larger, and its calls hide signals of its own. */
+struct tempest_quiet {
+	uint64_t mask;
+	bool changed;
+};
+
+/*
+ * A handler of the program that ran while this thread holds a lock of the library would
+ * wait for it forever as soon as it trapped.
+ */
+static inline struct tempest_quiet tempest_quiet_begin(void)
+{
+	struct tempest_quiet quiet = { .changed = !tempest_is_protocol };
+	uint64_t all = ~UINT64_C(0);
+
+	if (quiet.changed)
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &quiet.mask, sizeof(all));
+	return quiet;
+}
+
+static inline void tempest_quiet_end(struct tempest_quiet *quiet)
+{
+	if (quiet->changed)
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &quiet->mask, NULL, sizeof(quiet->mask));
+}
+
+/* Until the end of the block that it is in. */
+#define QUIET()	\
+	struct tempest_quiet quiet __attribute__((cleanup(tempest_quiet_end), unused)) = \
+		tempest_quiet_begin()
+
+#endif /* TEMPEST_QUIET_H */

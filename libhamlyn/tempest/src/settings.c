@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "settings.h"
+
+/* Most handlers take less than this, and to sleep and be woken takes about as long. */
+#define SPIN_US		50
+#define MOST_SPIN_US	1000000
+
+struct tempest_settings tempest_settings;
+
+/* A number with K, M, G or without. */
+static uintptr_t number(const char *name, uintptr_t otherwise, uintptr_t least, uintptr_t most)
+{
+	static const char units[] = "KMG";
+	const char *text = getenv(name), *unit;
+	unsigned long value;
+	char *end;
+	int shift = 0;
+
+	if (!text || !*text)
+		return otherwise;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (unit) {
+		shift = 10 * (int)(unit - units + 1);
+		end++;
+	}
+	if (errno || *text < '0' || *text > '9' || *end || value > most >> shift ||
+	    value << shift < least)
+		tempest_refuse("%s is \"%s\", not a number from %lu to %lu, or with K, M or G", name,
+			       text, (unsigned long)least, (unsigned long)most);
+	return value << shift;
+}
+
+static enum tempest_checks checks(void)
+{
+	const char *text = getenv("HAMLYN_TEMPEST_CHECKS");
+
+	if (!text || !*text || !strcmp(text, "rseq"))
+		return CHECKS_RSEQ;
+	if (!strcmp(text, "trap"))
+		return CHECKS_TRAP;
+	tempest_refuse("HAMLYN_TEMPEST_CHECKS is \"%s\", neither rseq nor trap", text);
+}
+
+/* With one processor whoever waits awake keeps the other from what is waited for. */
+static uintptr_t usual_spin(void)
+{
+	cpu_set_t processors;
+
+	if (sched_getaffinity(0, sizeof(processors), &processors))
+		return SPIN_US;
+	return CPU_COUNT(&processors) > 1 ? SPIN_US : 0;
+}
+
+void tempest_settings_read(void)
+{
+	const char *view = getenv("HAMLYN_TEMPEST_VIEW");
+	uintptr_t size = number("HAMLYN_TEMPEST_SIZE", SEGMENT_LEAST, SEGMENT_LEAST, SEGMENT_MOST);
+
+	tempest_settings = (struct tempest_settings){
+		.size = size & ~(PAGE_BYTES - 1),
+		.memory = number("HAMLYN_TEMPEST_MEMORY", SEGMENT_MOST, 0, SEGMENT_MOST),
+		.view = view && *view ? view : NULL,
+		.checks = checks(),
+		.spin_ns = 1000 * (int64_t)number("HAMLYN_TEMPEST_SPIN", usual_spin(), 0,
+						  MOST_SPIN_US),
+	};
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "error.h"
+#include "lock.h"
+#include "outline.h"
+#include "quiet.h"
+#include "signals.h"
+#include "trap.h"
+
+/* libc's own, under the name that is not taken here. */
+int __sigaction(int signal, const struct sigaction *action, struct sigaction *old);
+
+#define SIGNALS		64
+#define CANCEL_BIT	((uint64_t)1 << (32 - 1))	/* libc's: ends a thread wherever it is */
+#define SETXID_BIT	((uint64_t)1 << (33 - 1))
+#define OURS		(bit(SIGSEGV) | bit(SIGBUS))
+
+/*
+ * @action: what the program has asked for; under the lock
+ * @handler: of it, for who is in a handler and may not wait for a lock; SIG_DFL if none
+ * @known: it has asked; else the kernel has what was inherited
+ */
+struct disposition {
+	struct sigaction action;
+	_Atomic(void *) handler;
+	bool known;
+};
+
+static struct disposition dispositions[SIGNALS + 1];
+static struct tempest_lock lock;
+static bool started;
+
+/* A child of vfork() has its parent's memory, but signals of its own. */
+static pid_t owner;
+
+static uint64_t bit(int signal)
+{
+	return (uint64_t)1 << (signal - 1);
+}
+
+static uint64_t mask_of(const sigset_t *set)
+{
+	uint64_t mask;
+
+	memcpy(&mask, set, sizeof(mask));
+	return mask;
+}
+
+static void set_mask(sigset_t *set, uint64_t mask)
+{
+	memcpy(set, &mask, sizeof(mask));
+}
+
+static bool is_function(const void *handler)
+{
+	return handler != (void *)SIG_DFL && handler != (void *)SIG_IGN;
+}
+
+static void *handler_of(const struct sigaction *action)
+{
+	return action->sa_flags & SA_SIGINFO ? (void *)action->sa_sigaction :
+					       (void *)action->sa_handler;
+}
+
+/* Does the thread go on where it was, or in the segment itself rather than its alias? */
+static void leave_slot(int signal, siginfo_t *info, ucontext_t *context)
+{
+	uintptr_t address = (uintptr_t)info->si_addr;
+
+	if (!tempest_outline_unwind(context) || info->si_code <= 0)
+		return;
+	if (signal == SIGFPE || signal == SIGILL || signal == SIGTRAP)
+		info->si_addr = (void *)context->uc_mcontext.gregs[REG_RIP];
+	else if (address - TEMPEST_ALIAS_OFFSET - SEGMENT_BASE < SEGMENT_MOST)
+		info->si_addr = (void *)(address - TEMPEST_ALIAS_OFFSET);
+}
+
+static void call(void *handler, int signal, siginfo_t *info, void *context)
+{
+	((void (*)(int, siginfo_t *, void *))handler)(signal, info, context);
+}
+
+/* The kernel has forgotten a handler that is for once. */
+static void forget_if_once(int signal)
+{
+	struct disposition *d = &dispositions[signal];
+
+	if (d->action.sa_flags & (int)SA_RESETHAND)
+		d->handler = (void *)SIG_DFL;
+}
+
+static void enter(int signal, siginfo_t *info, void *context)
+{
+	int saved_errno = errno;
+	void *handler = dispositions[signal].handler;
+
+	leave_slot(signal, info, context);
+	/* Another thread may just have taken the handler away */
+	if (!is_function(handler))
+		return;
+	forget_if_once(signal);
+	errno = saved_errno;
+	call(handler, signal, info, context);
+}
+
+/* ---- SIGSEGV and SIGBUS ---- */
+
+/* Signals for which there are handlers wait until a suspended access is complete. */
+static void take_ours(void)
+{
+	struct sigaction action = {
+		.sa_sigaction = tempest_trap,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK,
+	};
+	uint64_t mask = OURS | CANCEL_BIT;
+
+	for (int i = 1; i <= SIGNALS; i++) {
+		if (is_function(dispositions[i].handler))
+			mask |= bit(i);
+	}
+	set_mask(&action.sa_mask, mask);
+	if (__sigaction(SIGSEGV, &action, NULL) || __sigaction(SIGBUS, &action, NULL))
+		tempest_refuse("signals cannot be taken: %s", strerror(errno));
+}
+
+/* As without us: by the signal, and a core where there is one. */
+static void end_by(int signal, const siginfo_t *info)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+
+	__sigaction(signal, &action, NULL);
+	/* What was sent does not come again by itself */
+	if (info->si_code <= 0)
+		syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+}
+
+void tempest_signals_chain(int signal, siginfo_t *info, void *context)
+{
+	struct disposition *d = &dispositions[signal];
+	void *handler = d->handler;
+	uint64_t mask;
+
+	leave_slot(signal, info, context);
+	if (handler == (void *)SIG_IGN && info->si_code <= 0)
+		return;
+	if (!is_function(handler)) {
+		end_by(signal, info);
+		return;
+	}
+	forget_if_once(signal);
+	/* It may access the segment, too */
+	mask = (mask_of(&((ucontext_t *)context)->uc_sigmask) | mask_of(&d->action.sa_mask)) &
+	       ~OURS;
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+	call(handler, signal, info, context);
+}
+
+/* ---- what the program calls ---- */
+
+static void get_old(int signal, struct sigaction *old)
+{
+	struct disposition *d = &dispositions[signal];
+
+	if (!d->known) {
+		__sigaction(signal, NULL, old);
+		return;
+	}
+	*old = d->action;
+	if (!is_function(d->handler)) {
+		old->sa_handler = (void (*)(int))d->handler;
+		old->sa_flags &= ~SA_SIGINFO;
+	}
+}
+
+static void remember(int signal, const struct sigaction *action)
+{
+	struct disposition *d = &dispositions[signal];
+
+	d->action = *action;
+	d->known = true;
+	d->handler = handler_of(action);
+}
+
+static int tell_kernel(int signal, const struct sigaction *action)
+{
+	struct sigaction changed = *action;
+
+	if (is_function(handler_of(action))) {
+		changed.sa_sigaction = enter;
+		changed.sa_flags |= SA_SIGINFO;
+		set_mask(&changed.sa_mask, mask_of(&action->sa_mask) & ~OURS);
+	}
+	return __sigaction(signal, &changed, NULL);
+}
+
+static int change(int signal, const struct sigaction *action)
+{
+	struct disposition before = dispositions[signal];
+	int result;
+
+	/* A signal that comes between the two finds the new handler, or none */
+	if (is_function(handler_of(action)))
+		remember(signal, action);
+	result = tell_kernel(signal, action);
+	if (result) {
+		dispositions[signal].action = before.action;
+		dispositions[signal].known = before.known;
+		dispositions[signal].handler = before.handler;
+		return result;
+	}
+	remember(signal, action);
+	if (started && is_function(handler_of(action)) != is_function(before.handler))
+		take_ours();
+	return 0;
+}
+
+static int interpose(int signal, const struct sigaction *action, struct sigaction *old)
+{
+	struct sigaction before;
+	int result = 0;
+
+	QUIET();
+	tempest_lock(&lock);
+	get_old(signal, &before);
+	if (action && (signal == SIGSEGV || signal == SIGBUS))
+		remember(signal, action);
+	else if (action)
+		result = change(signal, action);
+	tempest_unlock(&lock);
+	if (!result && old)
+		*old = before;
+	return result;
+}
+
+int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
+{
+	if (signal < 1 || signal > SIGNALS || (owner && owner != getpid()) ||
+	    CONTROL(CONTROL_NO_INTERPOSE))
+		return __sigaction(signal, action, old);
+	return interpose(signal, action, old);
+}
+
+static void (*set_handler(int number, void (*handler)(int), int flags))(int)
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = flags }, old;
+
+	if (handler == SIG_ERR || number < 1 || number > SIGNALS) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	if (!(flags & SA_NODEFER))
+		set_mask(&action.sa_mask, bit(number));
+	return sigaction(number, &action, &old) ? SIG_ERR : old.sa_handler;
+}
+
+void (*signal(int number, void (*handler)(int)))(int)
+{
+	return set_handler(number, handler, SA_RESTART);
+}
+
+/* signal() of programs compiled for X/Open. */
+void (*__sysv_signal(int number, void (*handler)(int)))(int)
+{
+	return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
+}
+
+void (*sysv_signal(int number, void (*handler)(int)))(int)
+{
+	return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
+}
+
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	uint64_t mask = 0;
+
+	if (set) {
+		mask = mask_of(set);
+		/* A thread that cannot be interrupted by its accesses would die of them */
+		if (how != SIG_UNBLOCK)
+			mask &= ~(OURS | CANCEL_BIT | SETXID_BIT);
+	}
+	if (!syscall(SYS_rt_sigprocmask, how, set ? &mask : NULL, old, sizeof(mask)))
+		return 0;
+	return errno;
+}
+
+int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	int saved_errno = errno, result = pthread_sigmask(how, set, old);
+
+	errno = result ? result : saved_errno;
+	return result ? -1 : 0;
+}
+
+/* ---- start ---- */
+
+static void before_fork(void)
+{
+	tempest_lock(&lock);
+}
+
+static void after_fork_parent(void)
+{
+	tempest_unlock(&lock);
+}
+
+static void after_fork_child(void)
+{
+	owner = getpid();
+	tempest_unlock(&lock);
+}
+
+void tempest_signals_start(void)
+{
+	owner = getpid();
+	if (pthread_atfork(before_fork, after_fork_parent, after_fork_child))
+		tempest_refuse("no memory");
+	QUIET();
+	tempest_lock(&lock);
+	started = true;
+	take_ours();
+	tempest_unlock(&lock);
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "admit.h"
+#include "string_op.h"
+
+#define DIRECTION	0x400
+#define ZERO		0x40
+#define ARITHMETIC	0x8d5	/* OF, SF, ZF, AF, PF, CF */
+
+#define RAX 0
+#define RCX 1
+#define RSI 6
+#define RDI 7
+
+/* Opcodes without their lowest bit, which is the size. */
+enum { MOVS = 0xa4, CMPS = 0xa6, STOS = 0xaa, LODS = 0xac, SCAS = 0xae };
+
+struct string {
+	struct tempest_thread *thread;
+	const struct tempest_insn *insn;
+	ucontext_t *context;
+	int op;
+	greg_t *si, *di, *cx, *ax;
+};
+
+static void transfer(struct string *s, uintptr_t va, void *data, unsigned int size, bool write)
+{
+	struct tempest_access access = {
+		.va = va,
+		.size = size,
+		.write = write,
+		.pc = s->context->uc_mcontext.gregs[REG_RIP],
+	};
+	bool inside = tempest_inside(va) || tempest_inside(va + size - 1);
+	void *at = inside ? tempest_alias(va) : (void *)va;
+
+	if (inside)
+		tempest_admit(s->thread, &access, false);
+	if (write)
+		memcpy(at, data, size);
+	else
+		memcpy(data, at, size);
+	if (inside)
+		tempest_thread_leave(s->thread);
+}
+
+static bool uses_si(const struct string *s)
+{
+	return s->op == MOVS || s->op == CMPS || s->op == LODS;
+}
+
+static bool uses_di(const struct string *s)
+{
+	return s->op != LODS;
+}
+
+static void advance(struct string *s, greg_t elements)
+{
+	greg_t bytes = elements * s->insn->size;
+
+	if (s->context->uc_mcontext.gregs[REG_EFL] & DIRECTION)
+		bytes = -bytes;
+	if (uses_si(s))
+		*s->si += bytes;
+	if (uses_di(s))
+		*s->di += bytes;
+	if (s->insn->repeat)
+		*s->cx -= elements;
+}
+
+static greg_t flags_of_compare(uint64_t left, uint64_t right, unsigned int size)
+{
+	greg_t flags;
+
+	/* At the top of a register a narrow number sets the flags that it would itself */
+	left <<= 64 - 8 * size;
+	right <<= 64 - 8 * size;
+	__asm__("cmpq %2, %1\n\tpushfq\n\tpopq %0" : "=r"(flags) : "r"(left), "r"(right) : "cc");
+	return flags;
+}
+
+static void compare(struct string *s)
+{
+	greg_t *efl = &s->context->uc_mcontext.gregs[REG_EFL];
+	uint64_t left = 0, right = 0;
+
+	if (s->op == CMPS)
+		transfer(s, *s->si, &left, s->insn->size, false);
+	else
+		memcpy(&left, s->ax, s->insn->size);
+	transfer(s, *s->di, &right, s->insn->size, false);
+	*efl = (*efl & ~ARITHMETIC) |
+	       (flags_of_compare(left, right, s->insn->size) & ARITHMETIC);
+}
+
+/* Bytes to the end of the block, which an element may straddle. */
+static unsigned int to_block_end(uintptr_t va)
+{
+	return TPPI_TAG_BLK_SIZE - va % TPPI_TAG_BLK_SIZE;
+}
+
+/* How many elements of movs and stos are done at once. */
+static greg_t run_length(const struct string *s)
+{
+	unsigned int bytes = to_block_end(*s->di), size = s->insn->size;
+	greg_t count = s->insn->repeat ? *s->cx : 1;
+
+	if (s->op == MOVS && to_block_end(*s->si) < bytes)
+		bytes = to_block_end(*s->si);
+	/* What is written may be read again a few elements later, as in a fill */
+	if (s->op == MOVS && (uintptr_t)(*s->di - *s->si) < TPPI_TAG_BLK_SIZE)
+		return 1;
+	if (bytes < size || s->context->uc_mcontext.gregs[REG_EFL] & DIRECTION)
+		return 1;
+	return count < bytes / size ? count : bytes / size;
+}
+
+static void move(struct string *s)
+{
+	unsigned char data[TPPI_TAG_BLK_SIZE + sizeof(uint64_t)];
+	greg_t elements = run_length(s);
+	unsigned int size = s->insn->size;
+
+	if (s->op == MOVS) {
+		transfer(s, *s->si, data, elements * size, false);
+	} else {
+		for (greg_t i = 0; i < elements; i++)
+			memcpy(data + i * size, s->ax, size);
+	}
+	transfer(s, *s->di, data, elements * size, true);
+	advance(s, elements);
+}
+
+static void load(struct string *s)
+{
+	uint64_t value = 0;
+
+	transfer(s, *s->si, &value, s->insn->size, false);
+	/* As registers do: 32 bits clear the upper half, fewer leave the rest */
+	if (s->insn->size >= 4)
+		*s->ax = value;
+	else
+		memcpy(s->ax, &value, s->insn->size);
+	advance(s, 1);
+}
+
+/* One step. True if the instruction is at its end. */
+static bool step(struct string *s)
+{
+	bool equal;
+
+	if (s->insn->repeat && !*s->cx)
+		return true;
+	if (s->op == MOVS || s->op == STOS) {
+		move(s);
+		return !s->insn->repeat;
+	}
+	if (s->op == LODS) {
+		load(s);
+		return !s->insn->repeat;
+	}
+	compare(s);
+	advance(s, 1);
+	equal = s->context->uc_mcontext.gregs[REG_EFL] & ZERO;
+	return !s->insn->repeat || equal != (s->insn->repeat == 0xf3);
+}
+
+static bool at_page_end(const struct string *s)
+{
+	return (uses_si(s) && *s->si % (greg_t)PAGE_BYTES == 0) ||
+	       (uses_di(s) && *s->di % (greg_t)PAGE_BYTES == 0);
+}
+
+void tempest_string_op(struct tempest_thread *thread, const struct tempest_insn *insn,
+		       ucontext_t *context)
+{
+	struct string s = {
+		.thread = thread,
+		.insn = insn,
+		.context = context,
+		.op = insn->opcode & ~1,
+		.si = tempest_register(context, RSI),
+		.di = tempest_register(context, RDI),
+		.cx = tempest_register(context, RCX),
+		.ax = tempest_register(context, RAX),
+	};
+
+	do {
+		if (step(&s)) {
+			context->uc_mcontext.gregs[REG_RIP] += insn->length;
+			return;
+		}
+	} while (!at_page_end(&s));
+}

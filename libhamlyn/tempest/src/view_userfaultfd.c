@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Pages by userfaultfd: a page without an entry in the page table is closed. One mapping
+ * for all of the segment, however many pages are open, and by its SIGBUS feature no other
+ * thread is asked.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "view.h"
+
+/* Newer than some headers: Linux 5.11, and 6.4. */
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+#define CONTINUE_WRITE_PROTECTED	((__u64)1 << 1)
+
+#define FEATURES	(UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM | \
+			 UFFD_FEATURE_WP_HUGETLBFS_SHMEM | UFFD_FEATURE_SIGBUS)
+
+static int fd = -1;
+static bool opens_read_only = true;
+
+static const char *start(void)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = FEATURES };
+	struct uffdio_register range = {
+		.range = { SEGMENT_BASE, TPPI_seg_size },
+		.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR |
+			UFFDIO_REGISTER_MODE_WP,
+	};
+
+	fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	if (fd < 0)
+		return strerror(errno);
+	if (ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &range)) {
+		close(fd);
+		return strerror(errno);
+	}
+	return NULL;
+}
+
+static bool open_page(uintptr_t page, uint8_t tag)
+{
+	struct uffdio_continue map = {
+		.range = { page, PAGE_BYTES },
+		.mode = tag < TPPI_Blk_Writable ? CONTINUE_WRITE_PROTECTED : 0,
+	};
+
+	if (map.mode && !opens_read_only)
+		return false;
+	while (ioctl(fd, UFFDIO_CONTINUE, &map)) {
+		/* The address space was being changed */
+		if (errno == EAGAIN)
+			continue;
+		/* Before Linux 6.4 pages of ReadOnly blocks remain closed */
+		if (errno == EINVAL && map.mode)
+			opens_read_only = false;
+		return errno == EEXIST;
+	}
+	return true;
+}
+
+static bool close_page(uintptr_t page)
+{
+	if (madvise((void *)page, PAGE_BYTES, MADV_DONTNEED))
+		tempest_die("a page cannot be closed: %s", strerror(errno));
+	return false;
+}
+
+const struct tempest_view_ops tempest_view_userfaultfd = {
+	.name = "userfaultfd",
+	.locks = 256,
+	.start = start,
+	.open = open_page,
+	.close = close_page,
+};

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Tests of Tempest, linked with a library that can leave out its mechanisms: each promise
+# is tested without what keeps it, too. Each .c file is a program, but test.c.
+TEMPEST_TEST_OBJ := $(TEMPEST_SRC:libhamlyn/tempest/src/%.c=$(BUILD)/obj/tempest-test/%.o)
+TEMPEST_TESTS := $(patsubst selftests/tempest/%.c,$(BUILD)/tempest/%,\
+	$(filter-out selftests/tempest/test.c,$(wildcard selftests/tempest/*.c)))
+TEMPEST_TEST_FLAGS = $(CPPFLAGS_ALL) $(TEMPEST_INC) -DTEMPEST_TEST_CONTROLS $(CFLAGS_ALL) -fno-pie
+
+$(BUILD)/obj/tempest-test/%.o: libhamlyn/tempest/src/%.c $(TEMPEST_HDR) $(LIB_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(TEMPEST_TEST_FLAGS) -c $< -o $@
+
+$(TEMPEST_TESTS): $(BUILD)/tempest/%: selftests/tempest/%.c selftests/tempest/test.c \
+		selftests/tempest/checked.S $(wildcard selftests/tempest/*.h) $(TEMPEST_TEST_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $(filter %.c %.S %.o,$^) $(LDFLAGS) -lpthread -o $@
+
+tempest-tests: tempest $(TEMPEST_TESTS)
+
+.PHONY: tempest-tests

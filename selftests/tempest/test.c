@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#define PATIENCE_SECONDS	60
+
+int scale(void)
+{
+	const char *text = getenv("HAMLYN_TEST_SCALE");
+	int value = text ? atoi(text) : 1;
+
+	return value > 1 ? value : 1;
+}
+
+void failed(const char *file, int line, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	printf("# %s:%d: ", file, line);
+	vprintf(format, args);
+	printf("\n");
+	va_end(args);
+	fflush(stdout);
+	_exit(1);
+}
+
+int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+void map_page(void *page, TPPI_PageMode mode, TPPI_BlkAccTag tag)
+{
+	CHECK_EQUAL(TPPI_alloc_and_map(page, mode, tag, 0, NULL), 1);
+}
+
+void map_mixed(void *page)
+{
+	map_page(page, 0, TPPI_Blk_Writable);
+	TPPI_change_blk_acc((char *)page + TPPI_PAGE_SIZE - 1, TPPI_TAG_BLK_SIZE,
+			    TPPI_Blk_Invalidate);
+}
+
+void wait_for(bool (*condition)(void *), void *argument, const char *what)
+{
+	int64_t end = now_ns() + PATIENCE_SECONDS * INT64_C(1000000000) * scale();
+
+	for (unsigned int i = 0; !condition(argument); i++) {
+		if (now_ns() > end)
+			failed(__FILE__, __LINE__, "waited in vain for %s", what);
+		if (i > 1000)
+			usleep(100);
+	}
+}
+
+int in_child(void (*run)(void *), void *argument)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		run(argument);
+		_exit(0);
+	}
+	CHECK(pid > 0);
+	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static int list(void)
+{
+	for (const struct test *t = tests; t->name; t++)
+		printf("%s %s\n", t->name, t->control ? "control" : "-");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct test *t = tests;
+
+	if (argc == 2 && !strcmp(argv[1], "--list"))
+		return list();
+	if (argc < 2 || argc > 3 || (argc == 3 && strcmp(argv[2], "--control"))) {
+		fprintf(stderr, "Usage: %s --list | TEST [--control]\n", argv[0]);
+		return 2;
+	}
+	while (t->name && strcmp(t->name, argv[1]))
+		t++;
+	if (!t->name || (argc == 3 && !t->control)) {
+		fprintf(stderr, "%s: there is no such test\n", argv[0]);
+		return 2;
+	}
+	if (argc == 3)
+		tempest_control = t->control;
+	t->run();
+	fflush(stdout);
+	_exit(0);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the tests of Tempest share. */
+#ifndef TEMPEST_TEST_H
+#define TEMPEST_TEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control.h"
+#include "tempest.h"
+
+/**
+ * struct test - a test; each runs in a process of its own
+ * @name: for people, and to choose it
+ * @run: calls CHECK()
+ * @control: CONTROL_*: without this mechanism the test fails; 0 if it needs none
+ */
+struct test {
+	const char *name;
+	void (*run)(void);
+	unsigned int control;
+};
+
+/* Of each program; the last one has no name. */
+extern const struct test tests[];
+
+/* $HAMLYN_TEST_SCALE, at least 1. */
+int scale(void);
+
+/* Ends the test: what was expected is not so. */
+__attribute__((noreturn, format(printf, 3, 4)))
+void failed(const char *file, int line, const char *format, ...);
+
+#define CHECK(condition)	\
+	do { if (!(condition)) failed(__FILE__, __LINE__, "%s", #condition); } while (0)
+
+#define CHECK_EQUAL(a, b)	\
+	do { \
+		long long a_ = (long long)(a), b_ = (long long)(b); \
+		if (a_ != b_) \
+			failed(__FILE__, __LINE__, "%s is %lld, not %s, %lld", #a, a_, #b, b_); \
+	} while (0)
+
+/* A page of the segment. */
+static inline char *page_at(int number)
+{
+	return TPPI_SEG_BASE + (size_t)number * TPPI_PAGE_SIZE;
+}
+
+/* Map a page or fail. */
+void map_page(void *page, TPPI_PageMode mode, TPPI_BlkAccTag tag);
+
+/* Page of Writable blocks but for its last one: the application view remains closed. */
+void map_mixed(void *page);
+
+/* Nanoseconds. */
+int64_t now_ns(void);
+
+/* Wait until it is so, with patience; fails the test otherwise. */
+void wait_for(bool (*condition)(void *), void *argument, const char *what);
+
+/* Run it in a child. Returns its status as wait(2) does. */
+int in_child(void (*run)(void *), void *argument);
+
+uint32_t checked_load(const volatile void *from);
+uint64_t checked_load_8(const volatile void *from);
+void checked_store(volatile void *to, uint32_t value);
+void checked_add(volatile void *to, uint32_t value);
+
+#endif /* TEMPEST_TEST_H */
