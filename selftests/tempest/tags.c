@@ -324,10 +324,10 @@ static void open_page(void)
 }
 
 const struct test tests[] = {
-	{ "table-1", table1, 0 },
-	{ "table-2", table2, 0 },
-	{ "straddling", straddling, 0 },
-	{ "superblocks", superblocks, 0 },
-	{ "open-page", open_page, CONTROL_STAY_OPEN },
+	{ "table-1", table1, 0, 0 },
+	{ "table-2", table2, 0, 0 },
+	{ "straddling", straddling, 0, 0 },
+	{ "superblocks", superblocks, 0, 0 },
+	{ "open-page", open_page, CONTROL_STAY_OPEN, 0 },
 	{ 0 }
 };

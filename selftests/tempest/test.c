@@ -84,7 +84,7 @@ int in_child(void (*run)(void *), void *argument)
 static int list(void)
 {
 	for (const struct test *t = tests; t->name; t++)
-		printf("%s %s\n", t->name, t->control ? "control" : "-");
+		printf("%s %s %d\n", t->name, t->control ? "control" : "-", t->dies);
 	return 0;
 }
 

@@ -15,11 +15,13 @@
  * @name: for people, and to choose it
  * @run: calls CHECK()
  * @control: CONTROL_*: without this mechanism the test fails; 0 if it needs none
+ * @dies: signal that is to end it, or 0
  */
 struct test {
 	const char *name;
 	void (*run)(void);
 	unsigned int control;
+	int dies;
 };
 
 /* Of each program; the last one has no name. */

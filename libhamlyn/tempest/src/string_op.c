@@ -6,6 +6,7 @@
 
 #define DIRECTION	0x400
 #define ZERO		0x40
+#define OVERFLOW	0x800
 #define ARITHMETIC	0x8d5	/* OF, SF, ZF, AF, PF, CF */
 
 #define RAX 0
@@ -69,15 +70,30 @@ static void advance(struct string *s, greg_t elements)
 		*s->cx -= elements;
 }
 
+/* Without a push into what the compiler may keep below the stack. */
+#define FLAGS_OF(suffix, type)	\
+	__asm__("cmp" suffix " %3, %2\n\tlahf\n\tmovzbl %%ah, %k0\n\tseto %b1" \
+		: "=a"(flags), "=q"(overflow) : "q"((type)left), "q"((type)right) : "cc")
+
 static greg_t flags_of_compare(uint64_t left, uint64_t right, unsigned int size)
 {
-	greg_t flags;
+	unsigned int flags;
+	bool overflow;
 
-	/* At the top of a register a narrow number sets the flags that it would itself */
-	left <<= 64 - 8 * size;
-	right <<= 64 - 8 * size;
-	__asm__("cmpq %2, %1\n\tpushfq\n\tpopq %0" : "=r"(flags) : "r"(left), "r"(right) : "cc");
-	return flags;
+	switch (size) {
+	case 1:
+		FLAGS_OF("b", uint8_t);
+		break;
+	case 2:
+		FLAGS_OF("w", uint16_t);
+		break;
+	case 4:
+		FLAGS_OF("l", uint32_t);
+		break;
+	default:
+		FLAGS_OF("q", uint64_t);
+	}
+	return flags | (overflow ? OVERFLOW : 0);
 }
 
 static void compare(struct string *s)

@@ -20,8 +20,7 @@
 /* Did the processor find an access to the segment in its way? */
 static bool is_ours(int signal, const siginfo_t *info, const ucontext_t *context)
 {
-	if (!tempest_inside((uintptr_t)info->si_addr) ||
-	    context->uc_mcontext.gregs[REG_ERR] & FAULT_FETCH)
+	if (!tempest_inside((uintptr_t)info->si_addr))
 		return false;
 	if (signal == SIGBUS)
 		return info->si_code == BUS_ADRERR;
@@ -113,6 +112,8 @@ void tempest_trap(int signal, siginfo_t *info, void *context)
 	}
 	if (tempest_forked)
 		tempest_die("a forked child has no segment, but accesses %p", info->si_addr);
+	if (((ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] & FAULT_FETCH)
+		tempest_die("what is in the segment, at %p, cannot be executed", info->si_addr);
 	if (tempest_is_protocol)
 		cannot(context, info, "a handler conflicts with the tag of what it accesses");
 	handle(info, context);

@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Tempest on one node: each test with both ways to close pages, and with checked code that
+# always traps; and each test that has a control without the mechanism that it is about:
+# then it must fail.
+set -u
+
+usage() {
+	cat <<USAGE
+Usage: selftests/tempest-test.sh BUILD-FOLDER [PROGRAM]...
+
+Runs the programs of BUILD-FOLDER/tempest, or those named, and prints TAP.
+USAGE
+}
+
+case ${1:-} in
+-h | --help)
+	usage
+	exit 0
+	;;
+'' | -*)
+	usage >&2
+	exit 2
+	;;
+esac
+
+build=$1/tempest
+shift
+[ $# != 0 ] || set -- $(ls "$build")
+LONGEST=$((120 * ${HAMLYN_TEST_SCALE:-1})) # seconds
+passed=0
+failed=0
+
+out=$(mktemp "${TMPDIR:-/tmp}/hamlyn-tempest-test.XXXXXX") || exit 2
+trap 'rm -f "$out"' EXIT
+trap 'exit 130' INT TERM
+
+verdict() { # STATUS NAME
+	if [ "$1" = 0 ]; then
+		echo "ok - $2"
+		passed=$((passed + 1))
+	else
+		echo "not ok - $2"
+		head -n 20 "$out" | sed 's/^/# | /'
+		failed=$((failed + 1))
+	fi
+}
+
+run() { # PROGRAM TEST [--control]
+	timeout "$LONGEST" "$build/$1" "$2" ${3:+"$3"} >"$out" 2>&1 </dev/null
+}
+
+# Not by running out of time: what is left out must be noticed
+must_fail() {
+	status=0
+	run "$@" || status=$?
+	[ "$status" != 0 ] && [ "$status" != 2 ] && [ "$status" != 124 ]
+}
+
+check() { # HOW PROGRAM TEST SIGNAL: 0, or what it is to die of
+	status=0
+	run "$2" "$3" || status=$?
+	if [ "$4" != 0 ]; then
+		[ "$status" = $((128 + $4)) ] && status=0 || status=1
+	fi
+	verdict "$status" "$2: $3 ($1)"
+}
+
+for program; do
+	"$build/$program" --list >"$out.list" || exit 2
+	while read -r test control signal; do
+		for view in userfaultfd mprotect; do
+			export HAMLYN_TEMPEST_VIEW=$view
+			check "$view" "$program" "$test" "$signal"
+		done
+		unset HAMLYN_TEMPEST_VIEW
+		HAMLYN_TEMPEST_CHECKS=trap check trap "$program" "$test" "$signal"
+		if [ "$control" = control ]; then
+			status=0
+			must_fail "$program" "$test" --control || status=$?
+			verdict "$status" "$program: $test fails without what it tests"
+		fi
+	done <"$out.list"
+	rm -f "$out.list"
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
