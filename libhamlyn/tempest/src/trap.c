@@ -18,7 +18,7 @@
 #define FAULT_FETCH	0x10
 
 /* Did the processor find an access to the segment in its way? */
-static bool is_ours(int signal, const siginfo_t *info, const ucontext_t *context)
+static bool is_ours(int signal, const siginfo_t *info)
 {
 	if (!tempest_inside((uintptr_t)info->si_addr))
 		return false;
@@ -106,7 +106,7 @@ void tempest_trap(int signal, siginfo_t *info, void *context)
 {
 	int saved_errno = errno;
 
-	if (!is_ours(signal, info, context)) {
+	if (!is_ours(signal, info)) {
 		tempest_signals_chain(signal, info, context);
 		return;
 	}
