@@ -81,6 +81,19 @@ int in_child(void (*run)(void *), void *argument)
 	return status;
 }
 
+static char **arguments;
+
+void require_setting(const char *name, const char *value)
+{
+	const char *found = getenv(name);
+
+	if (found && !strcmp(found, value))
+		return;
+	setenv(name, value, 1);
+	execv("/proc/self/exe", arguments);
+	failed(__FILE__, __LINE__, "the program cannot be executed again");
+}
+
 static int list(void)
 {
 	for (const struct test *t = tests; t->name; t++)
@@ -92,6 +105,7 @@ int main(int argc, char **argv)
 {
 	const struct test *t = tests;
 
+	arguments = argv;
 	if (argc == 2 && !strcmp(argv[1], "--list"))
 		return list();
 	if (argc < 2 || argc > 3 || (argc == 3 && strcmp(argv[2], "--control"))) {

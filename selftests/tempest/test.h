@@ -62,6 +62,9 @@ int64_t now_ns(void);
 /* Wait until it is so, with patience; fails the test otherwise. */
 void wait_for(bool (*condition)(void *), void *argument, const char *what);
 
+/* Begin again with this in the environment, unless it is there. */
+void require_setting(const char *name, const char *value);
+
 /* Run it in a child. Returns its status as wait(2) does. */
 int in_child(void (*run)(void *), void *argument);
 

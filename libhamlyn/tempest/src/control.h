@@ -6,11 +6,21 @@
 #ifndef TEMPEST_CONTROL_H
 #define TEMPEST_CONTROL_H
 
+#include <stdatomic.h>
+
 #ifdef TEMPEST_TEST_CONTROLS
 extern unsigned int tempest_control;
 #define CONTROL(bit)	(tempest_control & (bit))
+
+/* How many pages the system still has, and what becomes of that; see segment.c. */
+extern _Atomic long tempest_pages_left;
+#define CONTROL_NO_PAGE()	(atomic_fetch_sub(&tempest_pages_left, 1) <= 0 && \
+				 (atomic_fetch_add(&tempest_pages_left, 1), 1))
+#define CONTROL_PAGE_BACK()	atomic_fetch_add(&tempest_pages_left, 1)
 #else
 #define CONTROL(bit)	0
+#define CONTROL_NO_PAGE()	0
+#define CONTROL_PAGE_BACK()	((void)0)
 #endif
 
 #define CONTROL_NO_HANDSHAKE	0x1u	/* a downgrade does not wait for checked accesses */

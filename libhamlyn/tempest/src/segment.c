@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "control.h"
 #include "error.h"
 #include "segment.h"
 
@@ -14,6 +16,10 @@ bool tempest_forked;
 uintptr_t TPPI_seg_size;
 
 static int memory = -1;
+
+#ifdef TEMPEST_TEST_CONTROLS
+_Atomic long tempest_pages_left = LONG_MAX;
+#endif
 
 int tempest_segment_fd(void)
 {
@@ -91,6 +97,8 @@ bool tempest_segment_take(uintptr_t page)
 {
 	int result;
 
+	if (CONTROL_NO_PAGE())
+		return false;
 	do
 		result = fallocate(memory, 0, page - SEGMENT_BASE, PAGE_BYTES);
 	while (result && errno == EINTR);
@@ -104,4 +112,5 @@ void tempest_segment_drop(uintptr_t page)
 		if (errno != EINTR)
 			tempest_die("a page's memory cannot be returned: %s", strerror(errno));
 	}
+	CONTROL_PAGE_BACK();
 }

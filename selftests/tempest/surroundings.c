@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* System calls, signals, children, and what the surroundings may deny. */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "abi.h"
+#include "test.h"
+
+/* ---- system calls ---- */
+
+static void syscalls(void)
+{
+	char *page = page_at(0);
+	int fd = memfd_create("test", 0);
+
+	CHECK(fd >= 0);
+	CHECK_EQUAL(pwrite(fd, "abcd", 4, 0), 4);
+	map_mixed(page);
+	CHECK(pread(fd, page, 4, 0) < 0 && errno == EFAULT);
+	CHECK(pwrite(fd, page, 4, 0) < 0 && errno == EFAULT);
+	CHECK(pread(fd, page_at(7), 4, 0) < 0 && errno == EFAULT);
+	/* All Writable, and opened by an access */
+	TPPI_change_blk_acc(page, TPPI_PAGE_SIZE, TPPI_Blk_Validate_RW);
+	page[100] = 1;
+	CHECK_EQUAL(pread(fd, page, 4, 0), 4);
+	CHECK(!memcmp(page, "abcd", 4));
+	CHECK_EQUAL(pwrite(fd, page, 4, 0), 4);
+}
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t handled;
+static void *volatile handled_at;
+static sigjmp_buf out;
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	handled = number;
+	handled_at = info->si_addr;
+	siglongjmp(out, 1);
+}
+
+static void *volatile nowhere = (void *)64;
+
+static void own_handlers(void)
+{
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO }, old;
+
+	map_mixed(page_at(0));
+	sigemptyset(&action.sa_mask);
+	CHECK(!sigaction(SIGSEGV, &action, NULL));
+	CHECK(!sigaction(SIGBUS, &action, NULL));
+	page_at(0)[5] = 1;
+	CHECK_EQUAL(handled, 0);
+	if (!sigsetjmp(out, 1))
+		*(volatile char *)nowhere = 1;
+	CHECK_EQUAL(handled, SIGSEGV);
+	CHECK(handled_at == nowhere);
+	page_at(0)[6] = 1;
+	CHECK(!sigaction(SIGSEGV, NULL, &old));
+	CHECK(old.sa_sigaction == on_fault && old.sa_flags == SA_SIGINFO);
+	CHECK(signal(SIGUSR1, SIG_IGN) == SIG_DFL);
+	CHECK(signal(SIGUSR1, SIG_DFL) == SIG_IGN);
+	CHECK(sigaction(SIGKILL, &action, NULL) < 0 && errno == EINVAL);
+	CHECK(sigaction(1000, &action, NULL) < 0 && errno == EINVAL);
+}
+
+/* The instruction was out of line: the handler sees it where it is. */
+static void on_alignment(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+
+	handled = number;
+	handled_at = (void *)c->uc_mcontext.gregs[REG_RIP];
+	(void)info;
+	siglongjmp(out, 1);
+}
+
+extern char misaligned_here[], divide_here[];
+
+static void fault_out_of_line(void)
+{
+	struct sigaction action = { .sa_sigaction = on_alignment, .sa_flags = SA_SIGINFO };
+
+	map_mixed(page_at(0));
+	CHECK(!sigaction(SIGSEGV, &action, NULL));
+	CHECK(!sigaction(SIGFPE, &action, NULL));
+	if (!sigsetjmp(out, 1))
+		__asm__ volatile(".globl misaligned_here\nmisaligned_here: movaps (%0), %%xmm0"
+				 : : "r"(page_at(0) + 3) : "xmm0");
+	CHECK_EQUAL(handled, SIGSEGV);
+	CHECK(handled_at == misaligned_here);
+	if (!sigsetjmp(out, 1))
+		__asm__ volatile(".globl divide_here\ndivide_here: divl (%0)"
+				 : : "r"(page_at(0)), "a"(1), "d"(0) : "cc");
+	CHECK_EQUAL(handled, SIGFPE);
+	CHECK(handled_at == divide_here);
+	/* Nothing is in flight: this ends */
+	TPPI_change_blk_acc(page_at(0), TPPI_PAGE_SIZE, TPPI_Blk_Invalidate);
+}
+
+static void blocked_signals(void)
+{
+	sigset_t all, old;
+
+	map_mixed(page_at(0));
+	sigfillset(&all);
+	CHECK(!sigprocmask(SIG_SETMASK, &all, &old));
+	page_at(0)[5] = 1;
+	CHECK(!pthread_sigmask(SIG_BLOCK, &all, NULL));
+	page_at(0)[6] = 1;
+	CHECK(!sigprocmask(SIG_SETMASK, &old, NULL));
+}
+
+static atomic_bool stop;
+
+static void count_signal(int number)
+{
+	(void)number;
+	++*(volatile uint64_t *)(page_at(0) + 64);
+}
+
+static void *send_signals(void *target)
+{
+	while (!stop) {
+		pthread_kill(*(pthread_t *)target, SIGUSR1);
+		usleep(20);
+	}
+	return NULL;
+}
+
+/* Handlers access the segment, wherever the thread was: in its slot, too. */
+static void handlers_trap(void)
+{
+	volatile uint64_t *mine = (uint64_t *)page_at(0);
+	int64_t end = now_ns() + (tempest_control ? 30 : 2) * INT64_C(1000000000);
+	pthread_t self = pthread_self(), sender;
+	uint64_t count = 0;
+
+	map_mixed(page_at(0));
+	signal(SIGUSR1, count_signal);
+	CHECK(!pthread_create(&sender, NULL, send_signals, &self));
+	while (now_ns() < end) {
+		++*mine;
+		count++;
+		if (*mine != count)
+			failed(__FILE__, __LINE__, "counted %lu, found %lu", (unsigned long)count,
+			       (unsigned long)*mine);
+	}
+	stop = true;
+	pthread_join(sender, NULL);
+	CHECK(*(uint64_t *)(page_at(0) + 64) > 0);
+	TPPI_change_blk_acc(page_at(0), TPPI_PAGE_SIZE, TPPI_Blk_Invalidate);
+}
+
+static void dies_of_null(void)
+{
+	*(volatile char *)nowhere = 1;
+}
+
+static void dies_of_bus(void)
+{
+	char *file = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
+			  memfd_create("empty", 0), 0);
+
+	CHECK(file != MAP_FAILED);
+	*(volatile char *)file = 1;
+}
+
+static void dies_of_kill(void)
+{
+	kill(getpid(), SIGSEGV);
+	sleep(10);
+}
+
+static void *dies_suspended(void *unused)
+{
+	kill(getpid(), SIGTERM);
+	return unused;
+}
+
+/* The only thread waits for an access: the process can be ended all the same. */
+static void wait_forever(void *va, void *usr_ptr, TPPI_NodeId home)
+{
+	pthread_t thread;
+
+	(void)va;
+	(void)usr_ptr;
+	(void)home;
+	pthread_create(&thread, NULL, dies_suspended, NULL);
+}
+
+static void terminates(void)
+{
+	TPPI_register_blk_acc_fault_handler(0, TPPI_Blk_Invalid, TPPI_WriteAccess, wait_forever);
+	map_page(page_at(0), 0, TPPI_Blk_Invalid);
+	page_at(0)[0] = 1;
+}
+
+/* ---- children ---- */
+
+static void touch_page(void *page)
+{
+	*(volatile char *)page = 1;
+}
+
+static void touch_checked(void *page)
+{
+	checked_store(page, 1);
+}
+
+static void do_nothing(void *unused)
+{
+	(void)unused;
+}
+
+static void children(void)
+{
+	int status;
+
+	map_page(page_at(0), 0, TPPI_Blk_Writable);
+	map_mixed(page_at(1));
+	page_at(1)[0] = 7;
+	status = in_child(do_nothing, NULL);
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+	status = in_child(touch_page, page_at(0));
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	status = in_child(touch_checked, page_at(1));
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	CHECK_EQUAL(page_at(0)[0], 0);
+	CHECK_EQUAL(page_at(1)[0], 7);
+	CHECK_EQUAL(system("true"), 0);
+}
+
+/* ---- what is denied ---- */
+
+/* Before constructors: somebody else is at the segment's place. */
+static void take_place(void)
+{
+	if (getenv("HAMLYN_TEST_TAKE"))
+		mmap(TPPI_SEG_BASE, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+static void (*take_place_first)(void)
+	__attribute__((section(".preinit_array"), used)) = take_place;
+
+static void deny(int number)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+static const struct denial {
+	const char *variable, *value;
+	int syscall;
+	const char *complaint;	/* NULL: it starts */
+} denials[] = {
+	{ "HAMLYN_TEST_TAKE", "1", -1, "not free" },
+	{ "HAMLYN_TEMPEST_SIZE", "1K", -1, "HAMLYN_TEMPEST_SIZE" },
+	{ "HAMLYN_TEMPEST_SIZE", "65G", -1, "HAMLYN_TEMPEST_SIZE" },
+	{ "HAMLYN_TEMPEST_SIZE", "-1", -1, "HAMLYN_TEMPEST_SIZE" },
+	{ "HAMLYN_TEMPEST_SIZE", "64G", -1, NULL },
+	{ "HAMLYN_TEMPEST_SPIN", "fast", -1, "HAMLYN_TEMPEST_SPIN" },
+	{ "HAMLYN_TEMPEST_VIEW", "glass", -1, "glass" },
+	{ "HAMLYN_TEMPEST_CHECKS", "maybe", -1, "HAMLYN_TEMPEST_CHECKS" },
+	{ "GLIBC_TUNABLES", "glibc.pthread.rseq=0", -1, "rseq" },
+	{ "HAMLYN_TEMPEST_VIEW", "userfaultfd", SYS_userfaultfd, "userfaultfd" },
+	{ "HAMLYN_TEMPEST_VIEW", "", SYS_userfaultfd, NULL },
+	{ "HAMLYN_TEMPEST_VIEW", "", SYS_membarrier, "membarrier" },
+	{ "HAMLYN_TEMPEST_CHECKS", "trap", SYS_membarrier, NULL },
+};
+
+static void start_denied(const struct denial *denial, int output)
+{
+	dup2(output, STDERR_FILENO);
+	if (!freopen("/dev/null", "w", stdout))
+		_exit(3);
+	unsetenv("HAMLYN_TEMPEST_VIEW");
+	unsetenv("HAMLYN_TEMPEST_CHECKS");
+	setenv(denial->variable, denial->value, 1);
+	if (denial->syscall >= 0)
+		deny(denial->syscall);
+	execl("/proc/self/exe", "surroundings", "--list", NULL);
+	_exit(3);
+}
+
+static void check_denial(const struct denial *denial)
+{
+	char text[1024] = "";
+	int status, ends[2];
+	pid_t pid;
+
+	CHECK(!pipe(ends));
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		start_denied(denial, ends[1]);
+	close(ends[1]);
+	CHECK(read(ends[0], text, sizeof(text) - 1) >= 0);
+	close(ends[0]);
+	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	if (denial->complaint ? !strstr(text, denial->complaint) : status != 0)
+		failed(__FILE__, __LINE__, "%s=%s without %d: status %x, \"%s\"", denial->variable,
+		       denial->value, denial->syscall, status, text);
+	if (denial->complaint)
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+}
+
+static void denied(void)
+{
+	for (size_t i = 0; i < sizeof(denials) / sizeof(denials[0]); i++)
+		check_denial(&denials[i]);
+}
+
+const struct test tests[] = {
+	{ "syscalls", syscalls, 0, 0 },
+	{ "own-handlers", own_handlers, CONTROL_NO_INTERPOSE, 0 },
+	{ "fault-out-of-line", fault_out_of_line, 0, 0 },
+	{ "blocked-signals", blocked_signals, 0, 0 },
+	{ "handlers-trap", handlers_trap, CONTROL_NO_UNWIND, 0 },
+	{ "dies-of-null", dies_of_null, 0, SIGSEGV },
+	{ "dies-of-bus", dies_of_bus, 0, SIGBUS },
+	{ "dies-of-kill", dies_of_kill, 0, SIGSEGV },
+	{ "terminates", terminates, 0, SIGTERM },
+	{ "children", children, 0, 0 },
+	{ "denied", denied, 0, 0 },
+	{ 0 }
+};
