@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* How long the library's parts take, as medians. It judges nothing: the benchmark does. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#define SAMPLES	5000
+
+static int64_t samples[SAMPLES];
+
+static int by_size(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void report(const char *what)
+{
+	qsort(samples, SAMPLES, sizeof(samples[0]), by_size);
+	CHECK(samples[0] > 0);
+	printf("# %-46s median %6.2f us, p10 %6.2f, p90 %7.2f\n", what,
+	       samples[SAMPLES / 2] / 1e3, samples[SAMPLES / 10] / 1e3,
+	       samples[SAMPLES * 9 / 10] / 1e3);
+}
+
+static void validate(void *va, void *usr_ptr, TPPI_NodeId home)
+{
+	(void)usr_ptr;
+	(void)home;
+	TPPI_change_blk_acc(va, TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
+	TPPI_resume_va(va, TPPI_TAG_BLK_SIZE);
+}
+
+static void prepare(void)
+{
+	TPPI_register_blk_acc_fault_handler(0, TPPI_Blk_Invalid, TPPI_ReadAccess, validate);
+	TPPI_register_blk_acc_fault_handler(0, TPPI_Blk_Invalid, TPPI_WriteAccess, validate);
+	map_mixed(page_at(0));
+}
+
+static void measure_faults(const char *what, bool checked)
+{
+	for (int i = 0; i < SAMPLES; i++) {
+		int64_t begin;
+
+		TPPI_change_blk_acc(page_at(0), TPPI_TAG_BLK_SIZE, TPPI_Blk_Invalidate);
+		begin = now_ns();
+		if (checked)
+			checked_store(page_at(0), i);
+		else
+			*(volatile int *)page_at(0) = i;
+		samples[i] = now_ns() - begin;
+	}
+	report(what);
+}
+
+static void faults(void)
+{
+	prepare();
+	measure_faults("block fault to resumed, plain store", false);
+	measure_faults("block fault to resumed, checked store", true);
+}
+
+static void out_of_line(void)
+{
+	prepare();
+	for (int i = 0; i < SAMPLES; i++) {
+		int64_t begin = now_ns();
+
+		*(volatile int *)page_at(0) = i;
+		samples[i] = now_ns() - begin;
+	}
+	report("permitted plain store, closed page");
+}
+
+static atomic_bool stop;
+
+static void *run_checked(void *page)
+{
+	while (!stop)
+		checked_add((char *)page + 64, 1);
+	return NULL;
+}
+
+static void measure_downgrades(const char *what)
+{
+	for (int i = 0; i < SAMPLES; i++) {
+		int64_t begin;
+
+		TPPI_change_blk_acc(page_at(0), TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
+		begin = now_ns();
+		TPPI_change_blk_acc(page_at(0), TPPI_TAG_BLK_SIZE, TPPI_Blk_Invalidate);
+		samples[i] = now_ns() - begin;
+	}
+	report(what);
+}
+
+static void downgrades(void)
+{
+	pthread_t thread;
+
+	prepare();
+	measure_downgrades("downgrade, all other threads asleep");
+	CHECK(!pthread_create(&thread, NULL, run_checked, page_at(0)));
+	measure_downgrades("downgrade, another thread running");
+	stop = true;
+	pthread_join(thread, NULL);
+}
+
+static void open_and_close(void)
+{
+	prepare();
+	map_page(page_at(1), 0, TPPI_Blk_Writable);
+	for (int i = 0; i < SAMPLES; i++) {
+		int64_t begin = now_ns();
+
+		*(volatile int *)page_at(1) = i;
+		samples[i] = now_ns() - begin;
+		TPPI_change_blk_acc(page_at(1), TPPI_PAGE_SIZE, TPPI_Blk_Downgrade_RO);
+		TPPI_change_blk_acc(page_at(1), TPPI_PAGE_SIZE, TPPI_Blk_Upgrade_RW);
+	}
+	report("store that opens a page");
+}
+
+const struct test tests[] = {
+	{ "faults", faults, 0, 0 },
+	{ "out-of-line", out_of_line, 0, 0 },
+	{ "downgrades", downgrades, 0, 0 },
+	{ "open-and-close", open_and_close, 0, 0 },
+	{ 0 }
+};
