@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <sched.h>
 #include <string.h>
 
 #include "control.h"
@@ -116,7 +117,7 @@ static void wait_until_resumed(struct tempest_fault *fault)
 	int64_t end = tempest_now() + tempest_settings.spin_ns;
 
 	for (unsigned int i = 0; fault->waits; i++) {
-		if (i % 64 || tempest_now() < end)
+		if (i % 64 || (tempest_now() < end && !tempest_protocol_is_here()))
 			__builtin_ia32_pause();
 		else
 			tempest_futex(&fault->waits, FUTEX_WAIT, 1, NULL);
@@ -133,6 +134,7 @@ bool tempest_fault_suspend(struct tempest_thread *thread, uintptr_t va, bool is_
 	fault->granted = false;
 	tempest_lock(&lock);
 	fault->waits = 1;
+	fault->processor = sched_getcpu();
 	list_add(thread);
 	enqueue(thread);
 	tempest_unlock(&lock);
@@ -167,6 +169,7 @@ static void resume(struct tempest_thread *thread)
 	dequeue(thread);
 	list_remove(thread);
 	grant(thread);
+	tempest_protocol_resumed(thread->fault.processor);
 	atomic_store(&thread->fault.waits, 0);
 	tempest_futex(&thread->fault.waits, FUTEX_WAKE, 1, NULL);
 }

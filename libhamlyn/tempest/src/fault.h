@@ -37,6 +37,7 @@ struct tempest_access {
  * @is_page: the page was not mapped
  * @resumes: how often it has been resumed and has found something in its way again
  * @granted: it need not check again, the access is in flight
+ * @processor: where it was suspended
  * @waits: futex, 1 while suspended
  * @queued: nobody has seen to it
  * @next, @previous: in the list
@@ -50,6 +51,7 @@ struct tempest_fault {
 	bool granted;
 	bool queued;
 	unsigned int resumes;
+	int processor;
 	_Atomic uint32_t waits;
 	struct tempest_thread *next, *previous;
 	struct tempest_thread *next_queued;

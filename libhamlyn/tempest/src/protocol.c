@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 
@@ -23,6 +24,21 @@ __thread bool tempest_is_protocol __attribute__((tls_model("initial-exec")));
 static _Atomic uint32_t kicks;
 static _Atomic bool sleeps;
 
+/* Where it runs, and where the last thread that it resumed was suspended. */
+static _Atomic int here = -1;
+static int last_resumed = -1;
+
+bool tempest_protocol_is_here(void)
+{
+	return here == sched_getcpu();
+}
+
+void tempest_protocol_resumed(int processor)
+{
+	if (tempest_is_protocol)
+		last_resumed = processor;
+}
+
 void tempest_protocol_kick(void)
 {
 	atomic_fetch_add(&kicks, 1);
@@ -38,11 +54,16 @@ static bool run_one(void)
 	return tempest_fault_run() || tempest_timer_run() || tempest_message_run();
 }
 
-/* Awake for a while: the next event may be near. False if there was none. */
+/*
+ * Awake for a while: the next event may be near. False if there was none. Not while the
+ * thread that it would come from is likely to wait for this processor.
+ */
 static bool spin(uint32_t seen)
 {
 	int64_t end = tempest_now() + tempest_settings.spin_ns;
 
+	if (last_resumed == here)
+		return false;
 	for (unsigned int i = 0; i % 64 || tempest_now() < end; i++) {
 		if (kicks != seen || tempest_timer_next() <= end)
 			return true;
@@ -76,6 +97,7 @@ static void *run(void *unused)
 	for (;;) {
 		uint32_t seen = kicks;
 
+		here = sched_getcpu();
 		while (run_one())
 			;
 		if (!spin(seen))

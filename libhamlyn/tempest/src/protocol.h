@@ -11,4 +11,13 @@ void tempest_protocol_start(void);
 /* There is something to do for it. From any thread, signal handlers too. */
 void tempest_protocol_kick(void);
 
+/*
+ * Does it run, or last ran, where the caller does? Then to wait for it awake is to keep it
+ * from running.
+ */
+bool tempest_protocol_is_here(void);
+
+/* Protocol thread: a thread that waits on this processor has been resumed. */
+void tempest_protocol_resumed(int processor);
+
 #endif /* TEMPEST_PROTOCOL_H */
