@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tempest on one node: each test with both ways to close pages, and with checked code that
+# Tempest: each test with both ways to close pages, and with checked code that
 # always traps; and each test that has a control without the mechanism that it is about:
 # then it must fail.
 set -u
@@ -10,7 +10,8 @@ usage() {
 	cat <<USAGE
 Usage: selftests/tempest-test.sh BUILD-FOLDER [PROGRAM]...
 
-Runs the programs of BUILD-FOLDER/tempest, or those named, and prints TAP.
+Runs the programs of BUILD-FOLDER/tempest, or those named, and then nodes with several
+nodes; prints TAP.
 USAGE
 }
 
@@ -26,8 +27,13 @@ case ${1:-} in
 esac
 
 build=$1/tempest
+run=$1/hamlyn-run
 shift
-[ $# != 0 ] || set -- $(ls "$build")
+if [ $# = 0 ]; then
+	for path in "$build"/*; do
+		set -- "$@" "${path##*/}"
+	done
+fi
 LONGEST=$((120 * ${HAMLYN_TEST_SCALE:-1})) # seconds
 passed=0
 failed=0
@@ -53,9 +59,9 @@ run() { # PROGRAM TEST [--control]
 
 # Not by running out of time: what is left out must be noticed
 must_fail() {
-	status=0
-	run "$@" || status=$?
-	[ "$status" != 0 ] && [ "$status" != 2 ] && [ "$status" != 124 ]
+	ended=0
+	run "$@" || ended=$?
+	[ "$ended" != 0 ] && [ "$ended" != 2 ] && [ "$ended" != 124 ]
 }
 
 check() { # HOW PROGRAM TEST SIGNAL: 0, or what it is to die of
@@ -75,7 +81,7 @@ for program; do
 			check "$view" "$program" "$test" "$signal"
 		done
 		unset HAMLYN_TEMPEST_VIEW
-		HAMLYN_TEMPEST_CHECKS=trap check trap "$program" "$test" "$signal"
+		HAMLYN_TEMPEST_CHECKS="trap" check "trap" "$program" "$test" "$signal"
 		if [ "$control" = control ]; then
 			status=0
 			must_fail "$program" "$test" --control || status=$?
@@ -83,6 +89,20 @@ for program; do
 		fi
 	done <"$out.list"
 	rm -f "$out.list"
+done
+
+# ---- several nodes ----
+
+nodes() { # NUMBER TEST
+	status=0
+	"$run" -n "$1" --timeout "$LONGEST" "$build/nodes" "$2" >"$out" 2>&1 </dev/null || status=$?
+	verdict "$status" "nodes: $2 ($1 nodes)"
+}
+
+for test in $("$build/nodes" --list | cut -d ' ' -f 1); do
+	for number in 2 4; do
+		nodes "$number" "$test"
+	done
 done
 
 echo "$passed passed, $failed failed"

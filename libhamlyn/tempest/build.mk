@@ -3,9 +3,12 @@
 # Tempest: libhamlyn-tempest.a and libhamlyn-tempest.so. For x86-64 only.
 TEMPEST_SRC := $(wildcard libhamlyn/tempest/src/*.c)
 TEMPEST_HDR := $(wildcard libhamlyn/tempest/src/*.h libhamlyn/tempest/include/*.h*)
-TEMPEST_OBJ := $(TEMPEST_SRC:libhamlyn/tempest/src/%.c=$(BUILD)/obj/tempest/%.o)
+# Start-up, and the names of handlers, are those of Active Messages.
+TEMPEST_AM := $(filter $(BUILD)/obj/am/boot%.o $(BUILD)/obj/am/address.o $(BUILD)/obj/am/error.o,$(AM_OBJ))
+TEMPEST_OBJ := $(TEMPEST_SRC:libhamlyn/tempest/src/%.c=$(BUILD)/obj/tempest/%.o) $(TEMPEST_AM)
 TEMPEST_SO := $(BUILD)/libhamlyn-tempest.so.$(VERSION)
-TEMPEST_INC := -Ilibhamlyn/tempest/src -Ilibhamlyn/tempest/include
+TEMPEST_INC := -Ilibhamlyn/tempest/src -Ilibhamlyn/tempest/include -Ilibhamlyn/am \
+	-Ilibhamlyn/am/include
 
 tempest: $(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn-tempest.so
 
@@ -20,7 +23,7 @@ $(BUILD)/libhamlyn-tempest.a: $(TEMPEST_OBJ)
 $(TEMPEST_SO): $(TEMPEST_OBJ) $(LIB_SO) libhamlyn/tempest/libhamlyn-tempest.map
 	$(CC) -shared -Wl,-soname,libhamlyn-tempest.so.$(SOVERSION) -Wl,--no-undefined -Wl,-z,nodelete \
 		-Wl,--version-script=libhamlyn/tempest/libhamlyn-tempest.map $(LDFLAGS) \
-		$(TEMPEST_OBJ) $(LIB_SO) -o $@ -lpthread
+		$(TEMPEST_OBJ) $(LIB_SO) -o $@ -ldl -lpthread
 
 $(BUILD)/libhamlyn-tempest.so: $(TEMPEST_SO)
 	ln -sf $(<F) $(BUILD)/libhamlyn-tempest.so.$(SOVERSION)

@@ -12,9 +12,10 @@ $(BUILD)/obj/tempest-test/%.o: libhamlyn/tempest/src/%.c $(TEMPEST_HDR) $(LIB_HD
 	$(CC) $(TEMPEST_TEST_FLAGS) -c $< -o $@
 
 $(TEMPEST_TESTS): $(BUILD)/tempest/%: selftests/tempest/%.c selftests/tempest/test.c \
-		selftests/tempest/checked.S $(wildcard selftests/tempest/*.h) $(TEMPEST_TEST_OBJ)
+		selftests/tempest/checked.S $(wildcard selftests/tempest/*.h) $(TEMPEST_TEST_OBJ) \
+		$(TEMPEST_AM) $(BUILD)/libhamlyn.a
 	@mkdir -p $(@D)
-	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $(filter %.c %.S %.o,$^) $(LDFLAGS) -lpthread -o $@
+	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $(filter %.c %.S %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
 
 tempest-tests: tempest $(TEMPEST_TESTS)
 

@@ -122,7 +122,7 @@ static void validate_by_message(TPPI_NodeId src, int size)
 
 static void *send_answer(void *va)
 {
-	usleep(1000);
+	WAIT_UNTIL(suspended_calls);
 	TPPI_send_items(TPPI_self_address, validate_by_message, "P", va);
 	return NULL;
 }

@@ -121,6 +121,5 @@ int main(int argc, char **argv)
 	if (argc == 3)
 		tempest_control = t->control;
 	t->run();
-	fflush(stdout);
-	_exit(0);
+	return 0;
 }

@@ -382,6 +382,15 @@ void TPPI_schedule_timer(int ticks, TPPI_TimerHandlerPtr fn, void *user_ptr);
  */
 void TPPI_resume_va(void *blk_va, int blk_len);
 
+/* ---- global operations (T 2 leaves them undefined) ---------------------- */
+
+/**
+ * TPPI_barrier() - wait until all nodes call it; an extension
+ *
+ * One computation thread of each node does, and none in a handler.
+ */
+void TPPI_barrier(void);
+
 #ifdef __cplusplus
 }
 #endif

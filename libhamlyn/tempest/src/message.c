@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "block.h"
+#include "am.h"
 #include "error.h"
+#include "link.h"
 #include "lock.h"
 #include "message.h"
 #include "protocol.h"
@@ -31,9 +33,13 @@ static int rest_bytes = -1;
 
 /* ---- sending ---- */
 
-/* @bytes: what there is of it so far */
+/*
+ * @bytes: what there is of it so far
+ * @handler: as other nodes find it: module and offset. What is sent to them begins here
+ */
 struct body {
 	int bytes;
+	uint64_t handler;
 	unsigned char data[TPPI_MAX_AM_BYTES];
 };
 
@@ -109,13 +115,10 @@ static void build(struct body *body, const char *types, va_list args)
 	}
 }
 
-static void send_body(TPPI_NodeId dest, TPPI_MessageHandlerPtr pc, const struct body *body)
+static void send_to_self(TPPI_MessageHandlerPtr pc, const struct body *body)
 {
-	struct message *message;
+	struct message *message = malloc(sizeof(*message) + body->bytes);
 
-	if (dest >= TPPI_num_nodes)
-		tempest_die("a message is for node %u of %u", dest, TPPI_num_nodes);
-	message = malloc(sizeof(*message) + body->bytes);
 	if (!message)
 		tempest_die("no memory for a message");
 	*message = (struct message){
@@ -129,6 +132,20 @@ static void send_body(TPPI_NodeId dest, TPPI_MessageHandlerPtr pc, const struct 
 	own_end = &message->next;
 	tempest_unlock(&lock);
 	tempest_protocol_kick();
+}
+
+static void send_body(TPPI_NodeId dest, TPPI_MessageHandlerPtr pc, struct body *body)
+{
+	if (dest == TPPI_self_address) {
+		send_to_self(pc, body);
+		return;
+	}
+	if (dest >= TPPI_num_nodes)
+		tempest_die("a message is for node %u of %u", dest, TPPI_num_nodes);
+	body->handler = am_address_name((void (*)(void))pc);
+	if (!body->handler)
+		tempest_die("a message's handler, %p, is no function of the program", (void *)pc);
+	tempest_link_send(dest, &body->handler, sizeof(body->handler) + body->bytes);
 }
 
 void TPPI_send_items(TPPI_NodeId dest, TPPI_MessageHandlerPtr pc, const char *types, ...)
@@ -198,7 +215,33 @@ static struct message *take(void)
 	return message;
 }
 
-bool tempest_message_run(void)
+static void run_handler(TPPI_MessageHandlerPtr handler, TPPI_NodeId source, const void *body,
+			int size)
+{
+	rest = body;
+	rest_bytes = size;
+	handler(source, size);
+	if (rest_bytes)
+		tempest_die("a message's handler has left %d bytes of it", rest_bytes);
+	rest_bytes = -1;
+}
+
+/* The other node has the same program; but what it says is looked at all the same. */
+static void handle_other(uint32_t node, const void *data, size_t bytes)
+{
+	TPPI_MessageHandlerPtr handler;
+	uint64_t name;
+
+	if (bytes < sizeof(name) || bytes - sizeof(name) > TPPI_MAX_AM_BYTES)
+		tempest_die("node %u has sent a message of %zu bytes", node, bytes);
+	memcpy(&name, data, sizeof(name));
+	handler = (TPPI_MessageHandlerPtr)am_address_find(name);
+	if (!handler)
+		tempest_die("node %u has sent a message for what is no function", node);
+	run_handler(handler, node, (const char *)data + sizeof(name), bytes - sizeof(name));
+}
+
+static bool run_own(void)
 {
 	struct message *message;
 
@@ -206,12 +249,12 @@ bool tempest_message_run(void)
 	if (!__atomic_load_n(&own, __ATOMIC_RELAXED))
 		return false;
 	message = take();
-	rest = message->body;
-	rest_bytes = message->size;
-	message->handler(message->source, message->size);
-	if (rest_bytes)
-		tempest_die("a message's handler has left %d bytes of it", rest_bytes);
-	rest_bytes = -1;
+	run_handler(message->handler, message->source, message->body, message->size);
 	free(message);
 	return true;
+}
+
+bool tempest_message_run(void)
+{
+	return run_own() || tempest_link_receive(handle_other);
 }

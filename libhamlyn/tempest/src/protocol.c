@@ -8,12 +8,15 @@
 #include "control.h"
 #include "error.h"
 #include "fault.h"
+#include "link.h"
 #include "lock.h"
 #include "message.h"
 #include "protocol.h"
 #include "quiet.h"
 #include "settings.h"
 #include "timer.h"
+
+#define RETRY_NS	100000	/* until what could not be sent is tried again */
 
 __thread bool tempest_is_protocol __attribute__((tls_model("initial-exec")));
 
@@ -42,7 +45,12 @@ void tempest_protocol_resumed(int processor)
 void tempest_protocol_kick(void)
 {
 	atomic_fetch_add(&kicks, 1);
-	if (sleeps)
+	/* One of those who find it asleep is enough */
+	if (!sleeps || !atomic_exchange(&sleeps, false))
+		return;
+	if (TPPI_num_nodes > 1)
+		tempest_link_ring();
+	else
 		tempest_futex(&kicks, FUTEX_WAKE, 1, NULL);
 }
 
@@ -51,7 +59,8 @@ static bool run_one(void)
 {
 	if (CONTROL(CONTROL_MESSAGES_FIRST))
 		return tempest_message_run() || tempest_timer_run() || tempest_fault_run();
-	return tempest_fault_run() || tempest_timer_run() || tempest_message_run();
+	return tempest_fault_run() || tempest_timer_run() || tempest_message_run() ||
+	       tempest_link_flush();
 }
 
 /*
@@ -67,26 +76,41 @@ static bool spin(uint32_t seen)
 	for (unsigned int i = 0; i % 64 || tempest_now() < end; i++) {
 		if (kicks != seen || tempest_timer_next() <= end)
 			return true;
+		if (TPPI_num_nodes > 1 && run_one())
+			return true;
 		__builtin_ia32_pause();
 	}
 	return false;
 }
 
+/* Until the next timer expires, or what could not be sent is to be tried again. */
+static int64_t longest_sleep(void)
+{
+	int64_t next = tempest_timer_next();
+	int64_t left = next == INT64_MAX ? INT64_MAX : next - tempest_now();
+
+	return tempest_link_owes() && left > RETRY_NS ? RETRY_NS : left;
+}
+
+static void sleep_on_futex(uint32_t seen, int64_t ns)
+{
+	struct timespec timeout = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+
+	/* FUTEX_WAIT compares again, after the kicker has had a chance to see that we sleep */
+	tempest_futex(&kicks, FUTEX_WAIT, seen, ns == INT64_MAX ? NULL : &timeout);
+}
+
 static void sleep_until_kicked(uint32_t seen)
 {
-	int64_t next = tempest_timer_next(), left = 0;
-	struct timespec timeout;
+	int64_t ns = longest_sleep();
 
-	if (next != INT64_MAX) {
-		left = next - tempest_now();
-		if (left <= 0)
-			return;
-		timeout.tv_sec = left / 1000000000;
-		timeout.tv_nsec = left % 1000000000;
-	}
+	if (ns <= 0)
+		return;
 	sleeps = true;
-	/* FUTEX_WAIT compares again, after the kicker has had a chance to see that we sleep */
-	tempest_futex(&kicks, FUTEX_WAIT, seen, next == INT64_MAX ? NULL : &timeout);
+	if (TPPI_num_nodes == 1)
+		sleep_on_futex(seen, ns);
+	else if (kicks == seen)	/* who kicks after this look rings */
+		tempest_link_sleep(ns == INT64_MAX ? -1 : ns);
 	sleeps = false;
 }
 

@@ -8,6 +8,8 @@
 
 #include "block.h"
 #include "error.h"
+#include "job.h"
+#include "link.h"
 #include "page.h"
 #include "protocol.h"
 #include "settings.h"
@@ -39,5 +41,7 @@ static void start(void)
 	tempest_thread_start();
 	tempest_signals_start();
 	set_gs();
+	tempest_job_start();
+	tempest_link_start();
 	tempest_protocol_start();
 }

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Messages between nodes, and a block that is handed on with them. Run by hamlyn-run with
+ * two nodes or more, and by itself as the only one.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test.h"
+
+static atomic_int arrived, answered;
+
+/* ---- a node's messages arrive in order, whatever their length ---- */
+
+#define MESSAGES	20000
+
+static int next_from[64];
+
+static void take_numbered(TPPI_NodeId src, int size)
+{
+	static char body[TPPI_MAX_AM_BYTES];
+	int number = TPPI_recv_W();
+
+	CHECK_EQUAL(number, next_from[src]++);
+	TPPI_recv_R(body, size - 4);
+	for (int i = 0; i < size - 4; i++)
+		CHECK_EQUAL(body[i], (char)(number + i));
+	if (next_from[src] == MESSAGES)
+		arrived++;
+}
+
+static void in_order(void)
+{
+	static char body[TPPI_MAX_AM_BYTES];
+
+	for (int number = 0; number < MESSAGES; number++) {
+		int bytes = 4 * (number * 37 % (TPPI_MAX_AM_BYTES / 4));
+
+		for (int i = 0; i < bytes; i++)
+			body[i] = number + i;
+		for (unsigned int node = 0; node < TPPI_num_nodes; node++)
+			TPPI_send_items(node, take_numbered, "WR", number, body, bytes);
+	}
+	while (arrived < (int)TPPI_num_nodes)
+		usleep(1000);
+}
+
+/* ---- a block goes round, and every node adds to it ---- */
+
+#define ROUNDS	2000
+
+static void take_block(TPPI_NodeId src, int size);
+static atomic_int turns;
+
+static void hand_on(void *va)
+{
+	if (++turns <= ROUNDS)
+		TPPI_send_items((TPPI_self_address + 1) % TPPI_num_nodes, take_block, "WBa", 7, va,
+				TPPI_TAG_BLK_SIZE, TPPI_Blk_Invalidate);
+}
+
+static void take_block(TPPI_NodeId src, int size)
+{
+	(void)src;
+	CHECK_EQUAL(size, 4 + TPPI_TAG_BLK_SIZE);
+	CHECK_EQUAL(TPPI_recv_W(), 7);
+	if (TPPI_num_nodes > 1)
+		CHECK_EQUAL(TPPI_get_blk_acc(page_at(0)), TPPI_Blk_Invalid);
+	TPPI_recv_Ba(page_at(0), TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
+	TPPI_resume_va(page_at(0), TPPI_TAG_BLK_SIZE);
+	answered++;
+}
+
+static void leave_suspended(void *va, void *usr_ptr, TPPI_NodeId home)
+{
+	(void)va;
+	(void)usr_ptr;
+	(void)home;
+}
+
+static void pass_on(TPPI_NodeId src, int size)
+{
+	(void)src;
+	(void)size;
+	hand_on(page_at(0));
+}
+
+static void ring(void)
+{
+	for (int tag = 0; tag < 2; tag++) {
+		TPPI_register_blk_acc_fault_handler(0, tag, TPPI_ReadAccess, leave_suspended);
+		TPPI_register_blk_acc_fault_handler(0, tag, TPPI_WriteAccess, leave_suspended);
+	}
+	map_page(page_at(0), 0, TPPI_self_address ? TPPI_Blk_Invalid : TPPI_Blk_Writable);
+	TPPI_barrier();
+	for (int i = 0; i < ROUNDS; i++) {
+		volatile uint32_t *counter = (uint32_t *)page_at(0);
+		uint32_t found = *counter;
+
+		CHECK_EQUAL(found, i * TPPI_num_nodes + TPPI_self_address);
+		*counter = found + 1;
+		TPPI_send(TPPI_self_address, pass_on);
+		/* It is not here until it has been round */
+		while (answered < i + 1 + !!TPPI_self_address && i + 1 < ROUNDS)
+			usleep(10);
+	}
+}
+
+static void barriers(void)
+{
+	for (int i = 0; i < 1000; i++)
+		TPPI_barrier();
+}
+
+const struct test tests[] = {
+	{ "in-order", in_order, 0, 0 },
+	{ "ring", ring, 0, 0 },
+	{ "barriers", barriers, 0, 0 },
+	{ 0 }
+};
