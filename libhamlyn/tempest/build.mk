@@ -2,15 +2,20 @@
 #
 # Tempest: libhamlyn-tempest.a and libhamlyn-tempest.so. For x86-64 only.
 TEMPEST_SRC := $(wildcard libhamlyn/tempest/src/*.c)
-TEMPEST_HDR := $(wildcard libhamlyn/tempest/src/*.h libhamlyn/tempest/include/*.h*)
+TEMPEST_SEND := $(BUILD)/include/tempest/send.h
+TEMPEST_HDR := $(wildcard libhamlyn/tempest/src/*.h libhamlyn/tempest/include/*.h*) $(TEMPEST_SEND)
 # Start-up, and the names of handlers, are those of Active Messages.
 TEMPEST_AM := $(filter $(BUILD)/obj/am/boot%.o $(BUILD)/obj/am/address.o $(BUILD)/obj/am/error.o,$(AM_OBJ))
 TEMPEST_OBJ := $(TEMPEST_SRC:libhamlyn/tempest/src/%.c=$(BUILD)/obj/tempest/%.o) $(TEMPEST_AM)
 TEMPEST_SO := $(BUILD)/libhamlyn-tempest.so.$(VERSION)
 TEMPEST_INC := -Ilibhamlyn/tempest/src -Ilibhamlyn/tempest/include -Ilibhamlyn/am \
-	-Ilibhamlyn/am/include
+	-Ilibhamlyn/am/include -I$(BUILD)/include
 
 tempest: $(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn-tempest.so
+
+$(TEMPEST_SEND): libhamlyn/tempest/gen_send.sh
+	@mkdir -p $(@D)
+	$< > $@
 
 $(BUILD)/obj/tempest/%.o: libhamlyn/tempest/src/%.c $(TEMPEST_HDR) $(LIB_HDR)
 	@mkdir -p $(@D)

@@ -11,6 +11,12 @@ $(BUILD)/obj/tempest-test/%.o: libhamlyn/tempest/src/%.c $(TEMPEST_HDR) $(LIB_HD
 	@mkdir -p $(@D)
 	$(CC) $(TEMPEST_TEST_FLAGS) -c $< -o $@
 
+$(BUILD)/include/tempest_sends.h: selftests/tempest/gen_sends.sh
+	@mkdir -p $(@D)
+	$< > $@
+
+$(BUILD)/tempest/sends: $(BUILD)/include/tempest_sends.h
+
 $(TEMPEST_TESTS): $(BUILD)/tempest/%: selftests/tempest/%.c selftests/tempest/test.c \
 		selftests/tempest/checked.S $(wildcard selftests/tempest/*.h) $(TEMPEST_TEST_OBJ) \
 		$(TEMPEST_AM) $(BUILD)/libhamlyn.a

@@ -391,6 +391,8 @@ void TPPI_resume_va(void *blk_va, int blk_len);
  */
 void TPPI_barrier(void);
 
+#include <tempest/send.h>
+
 #ifdef __cplusplus
 }
 #endif
