@@ -108,6 +108,138 @@ static void ring(void)
 	}
 }
 
+/* ---- channels: two to the next node, of different sizes ---- */
+
+static const int sizes[] = { 0, 4, 4092, 4096, 4100, 100000, 1000004, 8 << 20 };
+
+#define SIZES	((int)(sizeof(sizes) / sizeof(sizes[0])))
+
+/* What the node before this one has told of its channel. */
+static atomic_int number_told, told_size;
+static atomic_int sent_calls, arrived_calls, wrong_calls;
+
+static void tell_number(TPPI_NodeId src, int size)
+{
+	(void)src;
+	(void)size;
+	told_size = TPPI_recv_W();
+	number_told = TPPI_recv_W();
+}
+
+static void sent(TPPI_NodeId node, int channel)
+{
+	(void)channel;
+	wrong_calls += node != (TPPI_self_address + 1) % TPPI_num_nodes;
+	sent_calls++;
+}
+
+static void has_arrived(TPPI_NodeId node, int channel)
+{
+	wrong_calls += !TPPI_is_channel_ready(node, channel);
+	arrived_calls++;
+}
+
+static void fill(int *words, int bytes, int seed)
+{
+	for (int i = 0; i < bytes / 4; i++)
+		words[i] = seed + i * 7;
+}
+
+static bool is_filled(const int *words, int bytes, int seed)
+{
+	for (int i = 0; i < bytes / 4; i++) {
+		if (words[i] != seed + i * 7)
+			return false;
+	}
+	return true;
+}
+
+static bool dst_is_ready(void *channel)
+{
+	return TPPI_is_channel_dst_ready((TPPI_self_address + 1) % TPPI_num_nodes,
+					 *(int *)channel);
+}
+
+static bool is_here(void *channel)
+{
+	TPPI_NodeId before = (TPPI_self_address + TPPI_num_nodes - 1) % TPPI_num_nodes;
+
+	return TPPI_is_channel_ready(before, *(int *)channel);
+}
+
+static bool is_told(void *size)
+{
+	return number_told && told_size == *(int *)size;
+}
+
+static bool is_called(void *calls)
+{
+	return arrived_calls == *(int *)calls && sent_calls == *(int *)calls;
+}
+
+/* Three transfers by one channel, with calls of handlers and without. */
+static void use_channel(int bytes, bool calls)
+{
+	static int from[(8 << 20) / 4], to[(8 << 20) / 4];
+	TPPI_NodeId next = (TPPI_self_address + 1) % TPPI_num_nodes;
+	TPPI_NodeId before = (TPPI_self_address + TPPI_num_nodes - 1) % TPPI_num_nodes;
+	int out = TPPI_set_channel_src(next, calls ? sent : NULL), in;
+
+	TPPI_set_channel_src_user_ptr(next, out, &out);
+	TPPI_send_WW(next, tell_number, bytes, out);
+	wait_for(is_told, &bytes, "the number of a channel");
+	in = number_told;
+	number_told = 0;
+	/* From here on the other one may send */
+	sent_calls = arrived_calls = 0;
+	CHECK_EQUAL(TPPI_set_channel_dst(before, in, to, bytes, calls ? has_arrived : NULL), 1);
+	CHECK_EQUAL(TPPI_set_channel_dst(before, in, to, bytes, NULL), 0);
+	CHECK(!TPPI_get_channel_dst_user_ptr(before, in));
+	TPPI_set_channel_dst_user_ptr(before, in, &in);
+	for (int i = 1; i <= 3; i++) {
+		wait_for(dst_is_ready, &out, "the destination");
+		fill(from, bytes, 100 * TPPI_self_address + i);
+		TPPI_channel_send(next, out, from, bytes);
+		CHECK(!TPPI_is_channel_dst_ready(next, out));
+		wait_for(is_here, &in, "a transfer");
+		CHECK(is_filled(to, bytes, 100 * before + i));
+		if (calls)
+			wait_for(is_called, &i, "handlers");
+		/* What was not told to the source is not overwritten: both have seen it */
+		TPPI_barrier();
+		TPPI_reset_channel(before, in);
+	}
+	CHECK(!TPPI_is_channel_ready(before, in));
+	CHECK(TPPI_get_channel_src_user_ptr(next, out) == &out);
+	CHECK(TPPI_get_channel_dst_user_ptr(before, in) == &in);
+	TPPI_barrier();
+	TPPI_destroy_channel_src(next, out);
+	TPPI_destroy_channel_dst(before, in);
+	TPPI_barrier();
+}
+
+static void channels(void)
+{
+	for (int i = 0; i < SIZES; i++) {
+		use_channel(sizes[i], false);
+		use_channel(sizes[i], true);
+	}
+	CHECK_EQUAL(wrong_calls, 0);
+	CHECK_EQUAL(TPPI_set_channel_dst(0, 4711, (char *)&arrived + 1, 4, NULL), 0);
+	CHECK_EQUAL(TPPI_set_channel_dst(0, 4711, &arrived, 3, NULL), 0);
+	CHECK_EQUAL(TPPI_set_channel_dst(TPPI_num_nodes, 4711, &arrived, 4, NULL), 0);
+}
+
+/* ---- one that dies ends the others ---- */
+
+static void one_dies(void)
+{
+	TPPI_barrier();
+	if (TPPI_self_address == TPPI_num_nodes - 1)
+		raise(SIGKILL);
+	sleep(30);
+}
+
 static void barriers(void)
 {
 	for (int i = 0; i < 1000; i++)
@@ -118,5 +250,7 @@ const struct test tests[] = {
 	{ "in-order", in_order, 0, 0 },
 	{ "ring", ring, 0, 0 },
 	{ "barriers", barriers, 0, 0 },
+	{ "channels", channels, 0, 0 },
+	{ "one-dies", one_dies, 0, SIGKILL },
 	{ 0 }
 };

@@ -349,6 +349,89 @@ void TPPI_recv_R(void *va, int len);
  */
 void *TPPI_recv_P(void);
 
+/* ---- bulk transfer (T 3.4) ---------------------------------------------- */
+
+/**
+ * typedef TPPI_ChannelHandlerPtr - handler of a transfer's end (T 3.4.1)
+ * @node: node of the other end
+ * @channel: the channel
+ */
+typedef void (*TPPI_ChannelHandlerPtr)(TPPI_NodeId node, int channel);
+
+/** TPPI_MAX_CHANNEL_BYTES - most bytes of a transfer (T 3.4.5) */
+#define TPPI_MAX_CHANNEL_BYTES	0x40000000
+
+/**
+ * TPPI_set_channel_src() - make the source of a channel (T 3.4.1)
+ * @dest: node of the destination
+ * @fn: called by the protocol thread when the buffer of a send may be used again; or NULL
+ *
+ * Return: the channel's number, of this pair of nodes in this direction, to be told to the
+ * destination.
+ */
+int TPPI_set_channel_src(TPPI_NodeId dest, TPPI_ChannelHandlerPtr fn);
+
+/**
+ * TPPI_set_channel_dst() - make the destination of a channel (T 3.4.1)
+ * @src: node of the source
+ * @channel: what TPPI_set_channel_src() has returned there
+ * @buffer: where to, at a multiple of a word; may be in the segment, where tags do not
+ *	matter to transfers
+ * @bytes: of each transfer, a multiple of a word
+ * @fn: called by the protocol thread when a transfer is complete; or NULL
+ *
+ * The specification does not name the result of this call.
+ *
+ * Return: 1; 0 if there is such a destination, or the buffer is not as it should be.
+ */
+int TPPI_set_channel_dst(TPPI_NodeId src, int channel, void *buffer, int bytes,
+			 TPPI_ChannelHandlerPtr fn);
+
+/**
+ * TPPI_channel_send() - transfer memory to a channel's destination (T 3.4.2)
+ * @dest: node of the destination
+ * @channel: the channel
+ * @buffer: memory, at a multiple of a word; not to be changed until @fn of
+ *	TPPI_set_channel_src() is called
+ * @bytes: exactly as many as TPPI_set_channel_dst() was given
+ *
+ * Only when the destination has been set, and reset since the last send, of which
+ * TPPI_is_channel_dst_ready() tells; otherwise the program ends with a message.
+ */
+void TPPI_channel_send(TPPI_NodeId dest, int channel, void *buffer, int bytes);
+
+/**
+ * TPPI_is_channel_ready() - has a transfer arrived? (T 3.4.2)
+ * @src: node of the source
+ * @channel: the channel
+ *
+ * Return: not 0 from when it is complete until TPPI_reset_channel().
+ */
+int TPPI_is_channel_ready(TPPI_NodeId src, int channel);
+
+/**
+ * TPPI_reset_channel() - get ready for the next transfer (T 3.4.2)
+ * @src: node of the source, which is told
+ * @channel: the channel
+ */
+void TPPI_reset_channel(TPPI_NodeId src, int channel);
+
+/**
+ * TPPI_destroy_channel_src() - remove the source of a channel (T 3.4.3)
+ * @dest: node of the destination
+ * @channel: the channel, all of whose transfers have arrived
+ */
+void TPPI_destroy_channel_src(TPPI_NodeId dest, int channel);
+
+/**
+ * TPPI_destroy_channel_dst() - remove the destination of a channel (T 3.4.3)
+ * @src: node of the source; the specification calls it "dest"
+ * @channel: the channel, all of whose transfers have arrived
+ */
+void TPPI_destroy_channel_dst(TPPI_NodeId src, int channel);
+
+#include <tempest/lost.h>
+
 /* ---- timers (T 3.5) ----------------------------------------------------- */
 
 /** TPPI_TICKS_PER_SEC - what the ticks of timers are; an extension */
