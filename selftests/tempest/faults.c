@@ -282,6 +282,7 @@ static void each_advances(int number)
 
 	/* Nobody is quick enough by waiting awake, or by preempting the protocol thread */
 	tempest_settings.spin_ns = 0;
+	tempest_settings.suspended_spin_ns = 0;
 	pin(0);
 	TPPI_send(0, pin_protocol);
 	handle_by(TPPI_Blk_Invalid, give_and_take);

@@ -128,10 +128,60 @@ static void open_and_close(void)
 	report("store that opens a page");
 }
 
+/* ---- a block of the other node, whose threads sleep ---- */
+
+static void take_block(TPPI_NodeId src, int size)
+{
+	void *va = TPPI_recv_P();
+
+	(void)src;
+	(void)size;
+	TPPI_recv_Ba(va, TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RO);
+	TPPI_resume_va(va, TPPI_TAG_BLK_SIZE);
+}
+
+static void give_block(TPPI_NodeId src, int size)
+{
+	void *va = TPPI_recv_P();
+
+	(void)size;
+	TPPI_send_items(src, take_block, "PBa", va, va, TPPI_TAG_BLK_SIZE,
+			TPPI_Blk_No_Tag_Change);
+}
+
+static void ask_home(void *va, void *usr_ptr, TPPI_NodeId home)
+{
+	(void)usr_ptr;
+	TPPI_send_items(home, give_block, "P", va);
+}
+
+static void fetches(void)
+{
+	TPPI_NodeId home = TPPI_num_nodes - 1;
+
+	TPPI_register_blk_acc_fault_handler(1, TPPI_Blk_Invalid, TPPI_ReadAccess, ask_home);
+	CHECK_EQUAL(TPPI_alloc_and_map(page_at(0), 1, TPPI_self_address == home ?
+				       TPPI_Blk_Writable : TPPI_Blk_Invalid, home, NULL), 1);
+	TPPI_barrier();
+	for (int i = 0; !TPPI_self_address && i < SAMPLES; i++) {
+		int64_t begin;
+
+		TPPI_change_blk_acc(page_at(0), TPPI_TAG_BLK_SIZE, TPPI_Blk_Invalidate);
+		begin = now_ns();
+		checked_load(page_at(0));
+		samples[i] = now_ns() - begin;
+	}
+	if (!TPPI_self_address)
+		report(TPPI_num_nodes > 1 ? "fetch of a block, home on another node" :
+					    "fetch of a block by messages to itself");
+	TPPI_barrier();
+}
+
 const struct test tests[] = {
 	{ "faults", faults, 0, 0 },
 	{ "out-of-line", out_of_line, 0, 0 },
 	{ "downgrades", downgrades, 0, 0 },
 	{ "open-and-close", open_and_close, 0, 0 },
+	{ "fetches", fetches, 0, 0 },
 	{ 0 }
 };

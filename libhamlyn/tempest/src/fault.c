@@ -114,7 +114,7 @@ bool tempest_fault_conflict(const struct tempest_access *access, uintptr_t *va, 
 /* A short while awake: to be woken takes longer than most handlers do. */
 static void wait_until_resumed(struct tempest_fault *fault)
 {
-	int64_t end = tempest_now() + tempest_settings.spin_ns;
+	int64_t end = tempest_now() + tempest_settings.suspended_spin_ns;
 
 	for (unsigned int i = 0; fault->waits; i++) {
 		if (i % 64 || (tempest_now() < end && !tempest_protocol_is_here()))

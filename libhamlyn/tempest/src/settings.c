@@ -9,7 +9,9 @@
 
 /* Most handlers take less than this, and to sleep and be woken takes about as long. */
 #define SPIN_US		50
+#define CROWDED_SPIN_US	5
 #define MOST_SPIN_US	1000000
+#define NOT_SET		(MOST_SPIN_US + 1)
 
 struct tempest_settings tempest_settings;
 
@@ -49,16 +51,6 @@ static enum tempest_checks checks(void)
 	tempest_refuse("HAMLYN_TEMPEST_CHECKS is \"%s\", neither rseq nor trap", text);
 }
 
-/* With one processor whoever waits awake keeps the other from what is waited for. */
-static uintptr_t usual_spin(void)
-{
-	cpu_set_t processors;
-
-	if (sched_getaffinity(0, sizeof(processors), &processors))
-		return SPIN_US;
-	return CPU_COUNT(&processors) > 1 ? SPIN_US : 0;
-}
-
 void tempest_settings_read(void)
 {
 	const char *view = getenv("HAMLYN_TEMPEST_VIEW");
@@ -69,7 +61,29 @@ void tempest_settings_read(void)
 		.memory = number("HAMLYN_TEMPEST_MEMORY", SEGMENT_MOST, 0, SEGMENT_MOST),
 		.view = view && *view ? view : NULL,
 		.checks = checks(),
-		.spin_ns = 1000 * (int64_t)number("HAMLYN_TEMPEST_SPIN", usual_spin(), 0,
-						  MOST_SPIN_US),
+		.spin_ns = 1000 * (int64_t)number("HAMLYN_TEMPEST_SPIN", NOT_SET, 0, MOST_SPIN_US),
 	};
+}
+
+/*
+ * All nodes may be on this machine, and each has a computation and a protocol thread. Where
+ * these are more than the processors, whoever waits awake keeps others from what it waits
+ * for: a suspended thread the protocol threads of its own node and of the block's home.
+ */
+static bool is_crowded(void)
+{
+	cpu_set_t processors;
+
+	return sched_getaffinity(0, sizeof(processors), &processors) ||
+	       2 * TPPI_num_nodes > (unsigned int)CPU_COUNT(&processors);
+}
+
+void tempest_settings_complete(void)
+{
+	struct tempest_settings *s = &tempest_settings;
+	bool crowded = is_crowded();
+
+	if (s->spin_ns == 1000 * (int64_t)NOT_SET)
+		s->spin_ns = 1000 * (crowded ? CROWDED_SPIN_US : SPIN_US);
+	s->suspended_spin_ns = crowded ? 0 : s->spin_ns;
 }

@@ -14,7 +14,8 @@
  * @memory: _MEMORY: bytes that its pages may take
  * @view: _VIEW: name of a way to close pages, or NULL
  * @checks: _CHECKS: rseq or trap
- * @spin_ns: _SPIN: how long the protocol thread and suspended threads wait awake
+ * @spin_ns: _SPIN: how long the protocol thread waits awake
+ * @suspended_spin_ns: and suspended threads
  */
 struct tempest_settings {
 	uintptr_t size;
@@ -22,12 +23,16 @@ struct tempest_settings {
 	const char *view;
 	enum tempest_checks checks;
 	int64_t spin_ns;
+	int64_t suspended_spin_ns;
 };
 
 extern struct tempest_settings tempest_settings;
 
 /* Read them; ends the program at one that is wrong. */
 void tempest_settings_read(void);
+
+/* Decide what depends on how many nodes there are. */
+void tempest_settings_complete(void);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 static inline int64_t tempest_now(void)

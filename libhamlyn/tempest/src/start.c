@@ -42,6 +42,7 @@ static void start(void)
 	tempest_signals_start();
 	set_gs();
 	tempest_job_start();
+	tempest_settings_complete();
 	tempest_link_start();
 	tempest_protocol_start();
 }
