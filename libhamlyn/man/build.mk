@@ -4,7 +4,8 @@
 #: make man        manual pages, into build/man
 MAN_SRC := $(wildcard libhamlyn/man/*) libhamlyn/libhamlyn.map libhamlyn/am/libhamlyn-am.map \
 	$(wildcard libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h uapi/linux/*.h \
-	libhamlyn/am/include/*.h)
+	libhamlyn/am/include/*.h libhamlyn/tempest/libhamlyn-tempest.map \
+	libhamlyn/tempest/include/*.h libhamlyn/tempest/include/*/*.h)
 
 man: $(BUILD)/man/stamp
 

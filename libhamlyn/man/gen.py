@@ -34,7 +34,7 @@ SPECIAL = re.compile(
     r"|(?P<manual>\b[a-z_][\w-]*)\((?P<number>[1-8])\)"
     r"|@(?P<argument>[a-z_]\w*(?:(?:->|\.)[a-z_]\w*)*)"
     r"|%?(?P<errno>-?\bE[A-Z0-9]+\b)"
-    r"|(?P<global>\bHPAM_\w+)"
+    r"|(?P<global>\b(?:HPAM_\w+|TPPI_(?:num_nodes|self_address|seg_size)\b))"
     r"|\$(?P<variable>[A-Z][A-Z_]+)"
     r"|(?P<type>\b(?:struct|union|enum)\xa0\w+)"
     r"|(?P<path>(?<![\w.])/(?:dev|proc|sys)/[\w/]*\w)"
@@ -242,12 +242,18 @@ class Page:
             self.add(f".Xr {reference}" + (" ," if reference is not references[-1] else ""))
 
 
+# Tempest has the signals for its own.
+INSTEAD_OF_LIBC = ["__sysv_signal", "pthread_sigmask", "sigaction", "signal", "sigprocmask",
+                   "sysv_signal"]
+
+
 class Library:
     """Headers in a folder, and the list of what is exported."""
 
-    def __init__(self, text, include, exported, see):
+    def __init__(self, text, include, exported, see, unpaged=()):
         self.text = text
         self.exported = exported
+        self.unpaged = set(unpaged)     # exported, and not for people
         self.see = see
         self.headers = [Header(path, str(path.relative_to(include)))
                         for path in sorted(include.rglob("*.h")) if path.name != "uapi.h"]
@@ -264,7 +270,10 @@ class Generator:
             Library("hamlyn library (libhamlyn, \\-lhamlyn)", args.include, args.map,
                     ["hamlyn 7", "hamlyn_concepts 7"]),
             Library("hamlyn active messages library (libhamlyn\\-am, \\-lhamlyn\\-am)",
-                    args.am_include, args.am_map, ["hamlyn 7", "hamlyn_am 7"])]
+                    args.am_include, args.am_map, ["hamlyn 7", "hamlyn_am 7"]),
+            Library("Tempest library (libhamlyn\\-tempest, \\-lhamlyn\\-tempest)",
+                    args.tempest_include, args.tempest_map, ["hamlyn 7", "hamlyn_tempest 7"],
+                    ["__tempest_rseq_cs_1", *INSTEAD_OF_LIBC])]
         self.headers = [header for library in self.libraries for header in library.headers]
         self.shared = Header(args.uapi, "hamlyn/uapi.h")
         self.shared.library = self.libraries[0]
@@ -325,12 +334,14 @@ class Generator:
         self.pages[entry.name], self.also[entry.name] = \
             (entry, other) if entry.kind == "function" else (other, entry)
 
-    def check_map(self, path):
+    def check_map(self, library):
+        path = library.exported
         in_global = False
         for number, line in enumerate(path.read_text().split("\n"), 1):
             in_global = (in_global or "global:" in line) and "local:" not in line
             for name in re.findall(r"^\s*(\w+)\s*;", line):
-                if in_global and not name.startswith("h__") and name not in self.pages:
+                if in_global and not name.startswith("h__") and \
+                        name not in library.unpaged and name not in self.pages:
                     trouble(path, number, f"{name} is exported and has no page")
 
     def errors(self, name, seen):
@@ -482,8 +493,8 @@ class Generator:
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description="Writes the manual pages of libhamlyn and"
-                                     " libhamlyn-am.")
+    parser = argparse.ArgumentParser(description="Writes the manual pages of libhamlyn,"
+                                     " libhamlyn-am and libhamlyn-tempest.")
     parser.add_argument("out", type=Path, help="folder for them: man3 and man7 in it are made anew")
     parser.add_argument("--version", default="0.1.0", help="of hamlyn (default %(default)s)")
     parser.add_argument("--date", help="of the pages, as 2026-11-20; default: $SOURCE_DATE_EPOCH,"
@@ -498,12 +509,18 @@ def arguments():
                         help="folder of the headers of libhamlyn-am")
     parser.add_argument("--am-map", type=Path, default=TOP / "libhamlyn/am/libhamlyn-am.map",
                         help="list of its exported symbols")
+    parser.add_argument("--tempest-include", type=Path, default=TOP / "libhamlyn/tempest/include",
+                        help="folder of the headers of libhamlyn-tempest")
+    parser.add_argument("--tempest-map", type=Path,
+                        default=TOP / "libhamlyn/tempest/libhamlyn-tempest.map",
+                        help="list of its exported symbols")
     args = parser.parse_args()
     if args.date:
         when = time.strptime(args.date, "%Y-%m-%d")
     else:
         newest = max(path.stat().st_mtime for path in [args.uapi, *args.include.rglob("*.h"),
-                                                         *args.am_include.rglob("*.h")])
+                                                         *args.am_include.rglob("*.h"),
+                                                         *args.tempest_include.rglob("*.h")])
         when = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", newest)))
     args.date = time.strftime("%B ", when) + time.strftime("%d, %Y", when).lstrip("0")
     return args
@@ -514,7 +531,7 @@ def main():
     try:
         generator = Generator(args)
         for library in generator.libraries:
-            generator.check_map(library.exported)
+            generator.check_map(library)
         generator.write()
     except Trouble as error:
         sys.exit(str(error))

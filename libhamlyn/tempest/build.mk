@@ -34,4 +34,17 @@ $(BUILD)/libhamlyn-tempest.so: $(TEMPEST_SO)
 	ln -sf $(<F) $(BUILD)/libhamlyn-tempest.so.$(SOVERSION)
 	ln -sf libhamlyn-tempest.so.$(SOVERSION) $@
 
-.PHONY: tempest
+install: install-tempest
+install-tempest: tempest
+	install -d "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)/tempest"
+	install -m 644 $(BUILD)/libhamlyn-tempest.a "$(DESTDIR)$(LIBDIR)/"
+	install -m 755 $(TEMPEST_SO) "$(DESTDIR)$(LIBDIR)/"
+	ln -sf libhamlyn-tempest.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn-tempest.so.$(SOVERSION)"
+	ln -sf libhamlyn-tempest.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn-tempest.so"
+	install -m 644 libhamlyn/tempest/include/*.h* "$(DESTDIR)$(INCLUDEDIR)/"
+	install -m 644 libhamlyn/tempest/include/tempest/*.h $(TEMPEST_SEND) \
+		"$(DESTDIR)$(INCLUDEDIR)/tempest/"
+	$(call fill_in,libhamlyn/tempest/libhamlyn-tempest.pc.in) > \
+		"$(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn-tempest.pc"
+
+.PHONY: tempest install-tempest

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Tempest interface: user-level shared memory whose coherence protocol is the
- * application's.
+ * The Tempest interface: shared memory whose coherence protocol is the program's own.
  *
  * A program is one process on each of a number of nodes. All have a segment at the same
  * address, whose pages the program maps, and whose memory has an access tag for each
@@ -24,16 +23,20 @@ extern "C" {
 
 /* ---- virtual memory (T 3.1) --------------------------------------------- */
 
-/** TPPI_PAGE_SHIFT - width of an offset within a page (T 3.1.1) */
+/* Width of an offset within a page (T 3.1.1). */
 #define TPPI_PAGE_SHIFT		12
-/** TPPI_PAGE_SIZE - bytes of a page (T 3.1.1) */
+/* Bytes of a page (T 3.1.1). */
 #define TPPI_PAGE_SIZE		(1 << TPPI_PAGE_SHIFT)
 
-/** typedef TPPI_PageMode - number of a set of block access fault handlers (T 3.1.2) */
+/**
+ * typedef TPPI_PageMode - number of a set of block access fault handlers (T 3.1.2)
+ *
+ * From 0 to TPPI_MAX_PAGE_MODE.
+ */
 typedef uint8_t TPPI_PageMode;
-/** TPPI_NUM_PAGE_MODES - how many there are (T 3.1.2) */
+/* How many there are (T 3.1.2). */
 #define TPPI_NUM_PAGE_MODES	256
-/** TPPI_MAX_PAGE_MODE - largest TPPI_PageMode (T 3.1.2) */
+/* Largest TPPI_PageMode (T 3.1.2). */
 #define TPPI_MAX_PAGE_MODE	(TPPI_NUM_PAGE_MODES - 1)
 
 /** typedef TPPI_NodeId - number of a node, from 0 (T 3.3.1) */
@@ -46,23 +49,27 @@ typedef uint32_t TPPI_NodeId;
  * @TPPI_Blk_ReadOnly: stores conflict
  * @TPPI_Blk_Writable: nothing does
  */
-typedef enum {
+enum TPPI_BlkAccTag {
 	TPPI_Blk_Invalid,
 	TPPI_Blk_Busy,
 	TPPI_Blk_ReadOnly,
 	TPPI_Blk_Writable,
-} TPPI_BlkAccTag;
+};
+typedef enum TPPI_BlkAccTag TPPI_BlkAccTag;
 
-/** TPPI_NUM_BLK_ACC_TAGS - how many tags there are (T 3.2.1) */
+/* How many tags there are (T 3.2.1). */
 #define TPPI_NUM_BLK_ACC_TAGS	4
-/** TPPI_MAX_BLK_ACC_TAG - largest of them (T 3.2.1) */
+/* Largest of them (T 3.2.1). */
 #define TPPI_MAX_BLK_ACC_TAG	(TPPI_NUM_BLK_ACC_TAGS - 1)
 
-/** TPPI_SEG_BASE - first address of the segment; an extension */
+/* First address of the segment; an extension. */
 #define TPPI_SEG_BASE		((char *)0x100000000000)
-/** DOC: TPPI_seg_size - bytes of the segment, from 1 to 64 GiB; an extension */
+/**
+ * DOC: TPPI_seg_size - how large the segment is; an extension
+ * @TPPI_seg_size: its bytes, from 1 to 64 GiB: $HAMLYN_TEMPEST_SIZE, or 1 GiB
+ */
 extern uintptr_t TPPI_seg_size;
-/** TPPI_SEG_SIZE - the same; an extension */
+/* The same; an extension. */
 #define TPPI_SEG_SIZE		TPPI_seg_size
 
 /**
@@ -140,11 +147,12 @@ uintptr_t TPPI_get_fault_pc(void);
  * @usr_ptr: its user pointer
  * @home: its home
  */
-typedef struct {
+struct TPPI_PageInfo {
 	TPPI_PageMode mode;
 	void *usr_ptr;
 	TPPI_NodeId home;
-} TPPI_PageInfo;
+};
+typedef struct TPPI_PageInfo TPPI_PageInfo;
 
 /**
  * TPPI_get_page_info() - is a page mapped, and with what? (T 3.1.5)
@@ -182,12 +190,12 @@ TPPI_NodeId TPPI_get_page_home(void *va);
 
 /* ---- block access control (T 3.2) --------------------------------------- */
 
-/** TPPI_TAG_BLK_SHIFT - width of an offset within a minimal block (T 3.2.2) */
+/* Width of an offset within a minimal block (T 3.2.2). */
 #define TPPI_TAG_BLK_SHIFT	5
-/** TPPI_TAG_BLK_SIZE - bytes of a minimal block (T 3.2.2) */
+/* Bytes of a minimal block (T 3.2.2). */
 #define TPPI_TAG_BLK_SIZE	(1 << TPPI_TAG_BLK_SHIFT)
 
-/** DOC: TPPI_ReadAccess, TPPI_WriteAccess - kinds of accesses (T 3.2.7) */
+/* Kinds of accesses (T 3.2.7). */
 enum {
 	TPPI_ReadAccess,
 	TPPI_WriteAccess,
@@ -207,7 +215,7 @@ enum {
  *
  * If the old tag is another one, here the new one is set all the same.
  */
-typedef enum {
+enum TPPI_BlkTagChange {
 	TPPI_Blk_Validate_RW,
 	TPPI_Blk_Upgrade_RW,
 	TPPI_Blk_Validate_RO,
@@ -217,7 +225,8 @@ typedef enum {
 	TPPI_Blk_No_Tag_Change,
 	TPPI_Blk_Invalid_To_Busy,
 	TPPI_Blk_Busy_To_Invalid,
-} TPPI_BlkTagChange;
+};
+typedef enum TPPI_BlkTagChange TPPI_BlkTagChange;
 
 /**
  * TPPI_get_blk_acc() - tag of a block (T 3.2.4)
@@ -280,9 +289,12 @@ void TPPI_register_blk_acc_fault_handler(TPPI_PageMode mode, TPPI_BlkAccTag tag,
 
 /* ---- fine-grain messages (T 3.3) ---------------------------------------- */
 
-/** DOC: TPPI_num_nodes - how many nodes the program has (T 3.3.1) */
+/**
+ * DOC: TPPI_num_nodes, TPPI_self_address - the nodes of the program (T 3.3.1)
+ * @TPPI_num_nodes: how many there are
+ * @TPPI_self_address: this one, from 0
+ */
 extern unsigned int TPPI_num_nodes;
-/** DOC: TPPI_self_address - this node (T 3.3.1) */
 extern TPPI_NodeId TPPI_self_address;
 
 /**
@@ -292,7 +304,7 @@ extern TPPI_NodeId TPPI_self_address;
  */
 typedef void (*TPPI_MessageHandlerPtr)(TPPI_NodeId src, int size);
 
-/** TPPI_MAX_AM_BYTES - most bytes of a message's body (T 3.3.4): a page and 64 bytes */
+/* Most bytes of a message's body (T 3.3.4): a page and 64 bytes. */
 #define TPPI_MAX_AM_BYTES	4160
 
 /**
@@ -303,8 +315,8 @@ typedef void (*TPPI_MessageHandlerPtr)(TPPI_NodeId src, int size);
  *	P, an address of 64 bits
  * @...: the parameters of the items
  *
- * What TPPI_send() and TPPI_send_W(), TPPI_send_WBa() and so on call, for lists of items
- * that are longer than theirs. Of each item the parameters are: W: an int; Ba: void *, int
+ * What TPPI_send() and its family call: a function for each list of up to four items, with
+ * the items in its name, as TPPI_send_WBa. This one takes any list. Of each item the parameters are: W: an int; Ba: void *, int
  * and TPPI_BlkTagChange, as TPPI_change_blk_acc(); R: void * and int, a region and its
  * bytes; F: int, how many bytes of the message that is being handled are to follow; P: a
  * void *. It does not block. What is wrong, as more than TPPI_MAX_AM_BYTES, or a length
@@ -358,7 +370,7 @@ void *TPPI_recv_P(void);
  */
 typedef void (*TPPI_ChannelHandlerPtr)(TPPI_NodeId node, int channel);
 
-/** TPPI_MAX_CHANNEL_BYTES - most bytes of a transfer (T 3.4.5) */
+/* Most bytes of a transfer (T 3.4.5). */
 #define TPPI_MAX_CHANNEL_BYTES	0x40000000
 
 /**
@@ -434,7 +446,7 @@ void TPPI_destroy_channel_dst(TPPI_NodeId src, int channel);
 
 /* ---- timers (T 3.5) ----------------------------------------------------- */
 
-/** TPPI_TICKS_PER_SEC - what the ticks of timers are; an extension */
+/* What the ticks of timers are; an extension. */
 #define TPPI_TICKS_PER_SEC	1000000
 
 /**

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls whose names the surviving text of the specification has lost. What they do is
- * there; these names are ours, and kept in this file, so that they can be changed as soon
- * as the original ones are found. tempest.h includes it.
+ * Calls of the Tempest interface whose names are lost.
+ *
+ * The surviving text of the specification says what they do, but not what they are called.
+ * These names are ours, and kept in this file, so that they can be changed as soon as the
+ * original ones are found. tempest.h includes it.
  */
 #ifndef TEMPEST_LOST_H
 #define TEMPEST_LOST_H
