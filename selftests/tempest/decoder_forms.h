@@ -196,7 +196,7 @@ FORM(192, BASE, "movq %%rdi, %%rbx\n\txlat\n\txorl %%ebx, %%ebx")
 FORM(193, BASE, ".byte 0x2e\n\tmovl (%%rdi), %%eax")
 FORM(194, BASE, ".byte 0x3e, 0x26\n\taddl %%ecx, (%%rdi)")
 FORM(195, BASE,
-     ".byte 0x66, 0x2e, 0x36, 0x3e, 0x26, 0x2e, 0x36, 0x81, 0x87, 0, 1, 0, 0, 0x34, 0x12")
+	".byte 0x66, 0x2e, 0x36, 0x3e, 0x26, 0x2e, 0x36, 0x81, 0x87, 0, 1, 0, 0, 0x34, 0x12")
 FORM(196, BASE, "cld\n\tmovl $40, %%ecx\n\tmovl $0x55, %%eax\n\trep stosb\n\txorl %%edi, %%edi")
 FORM(197, BASE, "movl $9, %%ecx\n\trep stosq")
 FORM(198, BASE, "movl $5, %%ecx\n\trep stosw")
@@ -281,18 +281,18 @@ FORM(276, BASE, "cmpltsd (%%rdi), %%xmm0")
 FORM(277, BASE, "cmpltss (%%rdi), %%xmm0")
 FORM(278, BASE, "maxss (%%rdi), %%xmm1")
 FORM(279, BASE,
-     "movd (%%rdi), %%mm0\n\t"
-     "paddb 8(%%rdi), %%mm0\n\t"
-     "movq %%mm0, 16(%%rdi)\n\t"
-     "emms\n\t"
-     "fldz")
+	"movd (%%rdi), %%mm0\n\t"
+	"paddb 8(%%rdi), %%mm0\n\t"
+	"movq %%mm0, 16(%%rdi)\n\t"
+	"emms\n\t"
+	"fldz")
 FORM(280, BASE,
-     "movq (%%rdi), %%mm1\n\t"
-     "punpcklbw 4(%%rdi), %%mm1\n\t"
-     "psrlw 8(%%rdi), %%mm1\n\t"
-     "movntq %%mm1, (%%rdi)\n\t"
-     "emms\n\t"
-     "fldz")
+	"movq (%%rdi), %%mm1\n\t"
+	"punpcklbw 4(%%rdi), %%mm1\n\t"
+	"psrlw 8(%%rdi), %%mm1\n\t"
+	"movntq %%mm1, (%%rdi)\n\t"
+	"emms\n\t"
+	"fldz")
 FORM(281, BASE, "cvtpi2ps (%%rdi), %%xmm0\n\temms\n\tfldz")
 FORM(282, BASE, "pshufw $27, (%%rdi), %%mm0\n\tmovq %%mm0, (%%rdi)\n\temms\n\tfldz")
 FORM(283, BASE, "movdqa %%xmm1, %%xmm2\n\tpcmpeqb %%xmm3, %%xmm3\n\tmaskmovdqu %%xmm3, %%xmm1")
@@ -359,9 +359,9 @@ FORM(343, AVX, "vbroadcastss (%%rdi), %%xmm0")
 FORM(344, AVX, "vbroadcastsd (%%rdi), %%ymm0\n\tvzeroupper")
 FORM(345, AVX, "vbroadcastf128 (%%rdi), %%ymm0\n\tvextractf128 $1, %%ymm0, %%xmm1\n\tvzeroupper")
 FORM(346, AVX,
-     "vinsertf128 $1, (%%rdi), %%ymm1, %%ymm0\n\t"
-     "vextractf128 $1, %%ymm0, %%xmm1\n\t"
-     "vzeroupper")
+	"vinsertf128 $1, (%%rdi), %%ymm1, %%ymm0\n\t"
+	"vextractf128 $1, %%ymm0, %%xmm1\n\t"
+	"vzeroupper")
 FORM(347, AVX, "vextractf128 $1, %%ymm0, (%%rdi)\n\tvzeroupper")
 FORM(348, AVX, "vmovddup (%%rdi), %%ymm0\n\tvzeroupper")
 FORM(349, AVX, "vmovshdup (%%rdi), %%xmm0")
@@ -443,14 +443,14 @@ FORM(424, AVX512, "vmovddup 8(%%rdi), %%xmm16\n\tvzeroupper")
 FORM(425, AVX512, "vcmpps $1, 64(%%rdi), %%zmm1, %%k1\n\tvzeroupper")
 FORM(426, AVX512, "kmovq 8(%%rdi), %%k1\n\tkmovq %%k1, (%%rdi)\n\tvzeroupper")
 FORM(427, AVX512,
-     "kmovw 8(%%rdi), %%k1\n\t"
-     "kmovb %%k1, (%%rdi)\n\t"
-     "kmovd %%k1, 4(%%rdi)\n\t"
-     "vzeroupper")
+	"kmovw 8(%%rdi), %%k1\n\t"
+	"kmovb %%k1, (%%rdi)\n\t"
+	"kmovd %%k1, 4(%%rdi)\n\t"
+	"vzeroupper")
 FORM(428, AVX512,
-     "kxnorw %%k1, %%k1, %%k1\n\t"
-     "vmovdqu32 64(%%rdi), %%zmm0%{%%k1%}%{z%}\n\t"
-     "vzeroupper")
+	"kxnorw %%k1, %%k1, %%k1\n\t"
+	"vmovdqu32 64(%%rdi), %%zmm0%{%%k1%}%{z%}\n\t"
+	"vzeroupper")
 FORM(429, AVX512, "kxnorw %%k1, %%k1, %%k1\n\tvpcompressd %%zmm1, 4(%%rdi)%{%%k1%}\n\tvzeroupper")
 FORM(430, AVX512, "kxnorw %%k1, %%k1, %%k1\n\tvpexpandq 8(%%rdi), %%zmm0%{%%k1%}\n\tvzeroupper")
 FORM(431, AVX512, "vrndscalesd $1, 8(%%rdi), %%xmm16, %%xmm0\n\tvzeroupper")

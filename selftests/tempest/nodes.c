@@ -191,7 +191,8 @@ static void use_channel(int bytes, bool calls)
 	in = number_told;
 	number_told = 0;
 	/* From here on the other one may send */
-	sent_calls = arrived_calls = 0;
+	sent_calls = 0;
+	arrived_calls = 0;
 	CHECK_EQUAL(TPPI_set_channel_dst(before, in, to, bytes, calls ? has_arrived : NULL), 1);
 	CHECK_EQUAL(TPPI_set_channel_dst(before, in, to, bytes, NULL), 0);
 	CHECK(!TPPI_get_channel_dst_user_ptr(before, in));

@@ -165,7 +165,7 @@ static void come_back(void *va, int pc, int is_write)
 {
 	(void)pc;
 	(void)is_write;
-	/* It is moved to and fro between two places, and is in one of them soon */
+	/* It is moved back and forth between two places, and is in one of them soon */
 	TPPI_resume_va(va, TPPI_PAGE_SIZE);
 }
 

@@ -133,13 +133,14 @@ static void all_lists(void)
 
 /* ---- how long, and what is wrong ---- */
 
+_Static_assert(TPPI_TAG_BLK_SIZE + 16 <= TPPI_MAX_AM_BYTES, "a block and 16 bytes (T 3.3.4)");
+
 static char longest_body[TPPI_MAX_AM_BYTES + 4];
 
 static void take_longest(TPPI_NodeId src, int size)
 {
 	(void)src;
 	CHECK_EQUAL(size, TPPI_MAX_AM_BYTES);
-	CHECK(TPPI_MAX_AM_BYTES >= TPPI_TAG_BLK_SIZE + 16);
 	TPPI_recv_Ba(page_at(1), TPPI_PAGE_SIZE, TPPI_Blk_Validate_RW);
 	for (int i = 0; i < (TPPI_MAX_AM_BYTES - TPPI_PAGE_SIZE) / 8; i++)
 		CHECK(TPPI_recv_P() == NULL);

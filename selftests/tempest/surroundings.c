@@ -254,7 +254,8 @@ static void children(void)
 static void take_place(void)
 {
 	if (getenv("HAMLYN_TEST_TAKE"))
-		mmap(TPPI_SEG_BASE, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		mmap(TPPI_SEG_BASE, TPPI_PAGE_SIZE, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
 static void (*take_place_first)(void)

@@ -28,8 +28,8 @@ static void see(int tag, int access, void *va, void *usr_ptr, TPPI_NodeId home)
 	seen.va = va;
 	seen.usr_ptr = usr_ptr;
 	seen.home = home;
-	TPPI_change_blk_acc(va, TPPI_TAG_BLK_SIZE,
-			    access == TPPI_WriteAccess ? TPPI_Blk_Validate_RW : TPPI_Blk_Validate_RO);
+	TPPI_change_blk_acc(va, TPPI_TAG_BLK_SIZE, access == TPPI_WriteAccess ?
+			    TPPI_Blk_Validate_RW : TPPI_Blk_Validate_RO);
 	TPPI_resume_va(va, TPPI_TAG_BLK_SIZE);
 }
 

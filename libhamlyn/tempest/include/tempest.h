@@ -10,7 +10,7 @@
  * not access the segment directly, but by the calls below.
  *
  * "T 3.1" points into the Tempest Interface Specification, revision 1.2.1 of 1995. Names
- * that it has not are marked as extensions. See tempest(7) for what is promised.
+ * that it has not are marked as extensions. See hamlyn_tempest(7) for what is promised.
  */
 #ifndef TEMPEST_H
 #define TEMPEST_H
@@ -55,6 +55,7 @@ enum TPPI_BlkAccTag {
 	TPPI_Blk_ReadOnly,
 	TPPI_Blk_Writable,
 };
+
 typedef enum TPPI_BlkAccTag TPPI_BlkAccTag;
 
 /* How many tags there are (T 3.2.1). */
@@ -152,6 +153,7 @@ struct TPPI_PageInfo {
 	void *usr_ptr;
 	TPPI_NodeId home;
 };
+
 typedef struct TPPI_PageInfo TPPI_PageInfo;
 
 /**
@@ -226,6 +228,7 @@ enum TPPI_BlkTagChange {
 	TPPI_Blk_Invalid_To_Busy,
 	TPPI_Blk_Busy_To_Invalid,
 };
+
 typedef enum TPPI_BlkTagChange TPPI_BlkTagChange;
 
 /**
@@ -316,10 +319,16 @@ typedef void (*TPPI_MessageHandlerPtr)(TPPI_NodeId src, int size);
  * @...: the parameters of the items
  *
  * What TPPI_send() and its family call: a function for each list of up to four items, with
- * the items in its name, as TPPI_send_WBa. This one takes any list. Of each item the parameters are: W: an int; Ba: void *, int
- * and TPPI_BlkTagChange, as TPPI_change_blk_acc(); R: void * and int, a region and its
- * bytes; F: int, how many bytes of the message that is being handled are to follow; P: a
- * void *. It does not block. What is wrong, as more than TPPI_MAX_AM_BYTES, or a length
+ * the items in its name, as TPPI_send_WBa. This one takes any list. The parameters of an
+ * item are
+ *
+ * - W: an int
+ * - Ba: a void *, an int and a TPPI_BlkTagChange, as those of TPPI_change_blk_acc()
+ * - R: a void * and an int, a region and its bytes
+ * - F: an int, how many bytes of the message that is being handled are to follow
+ * - P: a void *
+ *
+ * It does not wait. What is wrong, as a body of more than TPPI_MAX_AM_BYTES, or a length
  * that is no multiple of a word, ends the program with a message.
  */
 void TPPI_send_items(TPPI_NodeId dest, TPPI_MessageHandlerPtr pc, const char *types, ...);

@@ -24,7 +24,7 @@
  * @buffer, @bytes: source: of the send that is under way; destination: as set
  * @done: source: bytes sent; destination: bytes received
  * @acked: source: bytes that the destination is known to have; destination: that it has told
- * @ready: source: the destination waits for a transfer
+ * @ready: source: the destination waits for a transfer; destination: one has arrived
  */
 struct end {
 	struct end *next;
@@ -218,9 +218,6 @@ void TPPI_destroy_channel_src(TPPI_NodeId dest, int channel)
 
 /* ---- destination ---- */
 
-/*
- * @ready of a destination: a transfer has arrived.
- */
 static void on_data(TPPI_NodeId src, int size)
 {
 	int number = TPPI_recv_W(), total = TPPI_recv_W(), offset = TPPI_recv_W();
@@ -235,8 +232,10 @@ static void on_data(TPPI_NodeId src, int size)
 			    number, src, total, end->bytes);
 	TPPI_recv_R(end->buffer + offset, bytes);
 	end->done += bytes;
-	if (end->done - end->acked >= ACK_EVERY && end->done < end->bytes)
-		acked = end->acked = end->done;
+	if (end->done - end->acked >= ACK_EVERY && end->done < end->bytes) {
+		acked = end->done;
+		end->acked = acked;
+	}
 	end->ready = end->done == end->bytes;
 	if (end->ready)
 		fn = end->fn;

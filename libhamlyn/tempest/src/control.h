@@ -18,7 +18,7 @@ extern _Atomic long tempest_pages_left;
 				 (atomic_fetch_add(&tempest_pages_left, 1), 1))
 #define CONTROL_PAGE_BACK()	atomic_fetch_add(&tempest_pages_left, 1)
 #else
-#define CONTROL(bit)	0
+#define CONTROL(bit)	((bit) & 0u)
 #define CONTROL_NO_PAGE()	0
 #define CONTROL_PAGE_BACK()	((void)0)
 #endif

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "array.h"
 #include "decode.h"
 
 /* How many bytes an operand has. */
@@ -62,19 +63,25 @@ static const struct range two_bytes[] = {
 	{ 0x10, 0x11, S_FLOAT, I_0 }, { 0x12, 0x12, S_SPECIAL, I_0 }, { 0x13, 0x13, S_8, I_0 },
 	{ 0x14, 0x15, S_VECTOR, I_0 }, { 0x16, 0x16, S_SPECIAL, I_0 }, { 0x17, 0x17, S_8, I_0 },
 	{ 0x28, 0x29, S_VECTOR, I_0 },
-	{ 0x2a, 0x2a, S_SPECIAL, I_0 }, { 0x2b, 0x2b, S_VECTOR, I_0 }, { 0x2c, 0x2d, S_SPECIAL, I_0 },
+	{ 0x2a, 0x2a, S_SPECIAL, I_0 }, { 0x2b, 0x2b, S_VECTOR, I_0 },
+	{ 0x2c, 0x2d, S_SPECIAL, I_0 },
 	{ 0x2e, 0x2f, S_SPECIAL, I_0 },
 	{ 0x40, 0x4f, S_OPERAND, I_0 },
-	{ 0x51, 0x59, S_FLOAT, I_0 }, { 0x5a, 0x5a, S_SPECIAL, I_0 }, { 0x5b, 0x5b, S_VECTOR, I_0 },
+	{ 0x51, 0x59, S_FLOAT, I_0 }, { 0x5a, 0x5a, S_SPECIAL, I_0 },
+	{ 0x5b, 0x5b, S_VECTOR, I_0 },
 	{ 0x5c, 0x5f, S_FLOAT, I_0 },
-	{ 0x60, 0x62, S_MMX_LOW, I_0 }, { 0x63, 0x6b, S_MMX, I_0 }, { 0x6c, 0x6d, S_VECTOR, I_0 },
+	{ 0x60, 0x62, S_MMX_LOW, I_0 }, { 0x63, 0x6b, S_MMX, I_0 },
+	{ 0x6c, 0x6d, S_VECTOR, I_0 },
 	{ 0x6e, 0x6e, S_WORD, I_0 }, { 0x6f, 0x6f, S_MMX, I_0 },
 	{ 0x70, 0x70, S_MMX, I_1 }, { 0x71, 0x73, S_VECTOR, I_1 },
-	{ 0x74, 0x76, S_MMX, I_0 }, { 0x78, 0x7b, S_SPECIAL, I_0 }, { 0x7c, 0x7d, S_VECTOR, I_0 },
+	{ 0x74, 0x76, S_MMX, I_0 }, { 0x78, 0x7b, S_SPECIAL, I_0 },
+	{ 0x7c, 0x7d, S_VECTOR, I_0 },
 	{ 0x7e, 0x7e, S_SPECIAL, I_0 }, { 0x7f, 0x7f, S_MMX, I_0 },
 	{ 0x90, 0x91, S_SPECIAL, I_0 }, { 0x92, 0x9f, S_1, I_0 },
-	{ 0xa3, 0xa3, S_OPERAND, I_0 }, { 0xa4, 0xa4, S_OPERAND, I_1 }, { 0xa5, 0xa5, S_OPERAND, I_0 },
-	{ 0xab, 0xab, S_OPERAND, I_0 }, { 0xac, 0xac, S_OPERAND, I_1 }, { 0xad, 0xad, S_OPERAND, I_0 },
+	{ 0xa3, 0xa3, S_OPERAND, I_0 }, { 0xa4, 0xa4, S_OPERAND, I_1 },
+	{ 0xa5, 0xa5, S_OPERAND, I_0 },
+	{ 0xab, 0xab, S_OPERAND, I_0 }, { 0xac, 0xac, S_OPERAND, I_1 },
+	{ 0xad, 0xad, S_OPERAND, I_0 },
 	{ 0xae, 0xae, S_SPECIAL, I_0 }, { 0xaf, 0xaf, S_OPERAND, I_0 },
 	{ 0xb0, 0xb1, S_ODD, I_0 }, { 0xb3, 0xb3, S_OPERAND, I_0 },
 	{ 0xb6, 0xb6, S_1, I_0 }, { 0xb7, 0xb7, S_2, I_0 }, { 0xb8, 0xb8, S_OPERAND, I_0 },
@@ -82,42 +89,58 @@ static const struct range two_bytes[] = {
 	{ 0xbe, 0xbe, S_1, I_0 }, { 0xbf, 0xbf, S_2, I_0 },
 	{ 0xc0, 0xc1, S_ODD, I_0 }, { 0xc2, 0xc2, S_FLOAT, I_1 }, { 0xc3, 0xc3, S_WORD, I_0 },
 	{ 0xc4, 0xc4, S_2, I_1 }, { 0xc6, 0xc6, S_VECTOR, I_1 }, { 0xc7, 0xc7, S_SPECIAL, I_0 },
-	{ 0xd0, 0xd0, S_VECTOR, I_0 }, { 0xd1, 0xd3, S_SPECIAL, I_0 }, { 0xd4, 0xd5, S_MMX, I_0 },
+	{ 0xd0, 0xd0, S_VECTOR, I_0 }, { 0xd1, 0xd3, S_SPECIAL, I_0 },
+	{ 0xd4, 0xd5, S_MMX, I_0 },
 	{ 0xd6, 0xd6, S_8, I_0 }, { 0xd8, 0xdf, S_MMX, I_0 }, { 0xe0, 0xe0, S_MMX, I_0 },
-	{ 0xe1, 0xe2, S_SPECIAL, I_0 }, { 0xe3, 0xe5, S_MMX, I_0 }, { 0xe6, 0xe6, S_SPECIAL, I_0 },
+	{ 0xe1, 0xe2, S_SPECIAL, I_0 }, { 0xe3, 0xe5, S_MMX, I_0 },
+	{ 0xe6, 0xe6, S_SPECIAL, I_0 },
 	{ 0xe7, 0xe7, S_MMX, I_0 }, { 0xe8, 0xef, S_MMX, I_0 }, { 0xf0, 0xf0, S_VECTOR, I_0 },
 	{ 0xf1, 0xf3, S_SPECIAL, I_0 }, { 0xf4, 0xf6, S_MMX, I_0 }, { 0xf8, 0xfe, S_MMX, I_0 },
 };
 
 /* 0f 38 */
 static const struct range three_bytes[] = {
-	{ 0x00, 0x0f, S_MMX, I_0 }, { 0x10, 0x15, S_SPECIAL, I_0 }, { 0x16, 0x17, S_VECTOR, I_0 },
-	{ 0x18, 0x18, S_4, I_0 }, { 0x19, 0x19, S_8, I_0 }, { 0x1a, 0x1a, S_16, I_0 }, { 0x1b, 0x1b, S_32, I_0 },
+	{ 0x00, 0x0f, S_MMX, I_0 }, { 0x10, 0x15, S_SPECIAL, I_0 },
+	{ 0x16, 0x17, S_VECTOR, I_0 },
+	{ 0x18, 0x18, S_4, I_0 }, { 0x19, 0x19, S_8, I_0 }, { 0x1a, 0x1a, S_16, I_0 },
+	{ 0x1b, 0x1b, S_32, I_0 },
 	{ 0x1c, 0x1f, S_MMX, I_0 },
-	{ 0x20, 0x20, S_HALF, I_0 }, { 0x21, 0x21, S_QUARTER, I_0 }, { 0x22, 0x22, S_EIGHTH, I_0 },
-	{ 0x23, 0x23, S_HALF, I_0 }, { 0x24, 0x24, S_QUARTER, I_0 }, { 0x25, 0x25, S_HALF, I_0 },
-	{ 0x26, 0x2c, S_VECTOR, I_0 }, { 0x2d, 0x2d, S_SPECIAL, I_0 }, { 0x2e, 0x2f, S_VECTOR, I_0 },
-	{ 0x30, 0x30, S_HALF, I_0 }, { 0x31, 0x31, S_QUARTER, I_0 }, { 0x32, 0x32, S_EIGHTH, I_0 },
-	{ 0x33, 0x33, S_HALF, I_0 }, { 0x34, 0x34, S_QUARTER, I_0 }, { 0x35, 0x35, S_HALF, I_0 },
+	{ 0x20, 0x20, S_HALF, I_0 }, { 0x21, 0x21, S_QUARTER, I_0 },
+	{ 0x22, 0x22, S_EIGHTH, I_0 },
+	{ 0x23, 0x23, S_HALF, I_0 }, { 0x24, 0x24, S_QUARTER, I_0 },
+	{ 0x25, 0x25, S_HALF, I_0 },
+	{ 0x26, 0x2c, S_VECTOR, I_0 }, { 0x2d, 0x2d, S_SPECIAL, I_0 },
+	{ 0x2e, 0x2f, S_VECTOR, I_0 },
+	{ 0x30, 0x30, S_HALF, I_0 }, { 0x31, 0x31, S_QUARTER, I_0 },
+	{ 0x32, 0x32, S_EIGHTH, I_0 },
+	{ 0x33, 0x33, S_HALF, I_0 }, { 0x34, 0x34, S_QUARTER, I_0 },
+	{ 0x35, 0x35, S_HALF, I_0 },
 	{ 0x36, 0x40, S_VECTOR, I_0 }, { 0x41, 0x41, S_16, I_0 }, { 0x42, 0x42, S_VECTOR, I_0 },
 	{ 0x43, 0x43, S_WORD, I_0 }, { 0x44, 0x4c, S_VECTOR, I_0 }, { 0x4d, 0x4d, S_WORD, I_0 },
-	{ 0x4e, 0x4e, S_VECTOR, I_0 }, { 0x4f, 0x4f, S_WORD, I_0 }, { 0x50, 0x55, S_VECTOR, I_0 },
-	{ 0x58, 0x58, S_4, I_0 }, { 0x59, 0x59, S_8, I_0 }, { 0x5a, 0x5a, S_16, I_0 }, { 0x5b, 0x5b, S_32, I_0 },
+	{ 0x4e, 0x4e, S_VECTOR, I_0 }, { 0x4f, 0x4f, S_WORD, I_0 },
+	{ 0x50, 0x55, S_VECTOR, I_0 },
+	{ 0x58, 0x58, S_4, I_0 }, { 0x59, 0x59, S_8, I_0 }, { 0x5a, 0x5a, S_16, I_0 },
+	{ 0x5b, 0x5b, S_32, I_0 },
 	{ 0x62, 0x66, S_VECTOR, I_0 }, { 0x70, 0x77, S_VECTOR, I_0 }, { 0x78, 0x78, S_1, I_0 },
 	{ 0x79, 0x79, S_2, I_0 }, { 0x7d, 0x7f, S_VECTOR, I_0 }, { 0x83, 0x83, S_VECTOR, I_0 },
 	{ 0x88, 0x8f, S_VECTOR, I_0 },
-	{ 0x96, 0x98, S_VECTOR, I_0 }, { 0x99, 0x99, S_WORD, I_0 }, { 0x9a, 0x9a, S_VECTOR, I_0 },
+	{ 0x96, 0x98, S_VECTOR, I_0 }, { 0x99, 0x99, S_WORD, I_0 },
+	{ 0x9a, 0x9a, S_VECTOR, I_0 },
 	{ 0x9b, 0x9b, S_WORD, I_0 }, { 0x9c, 0x9c, S_VECTOR, I_0 }, { 0x9d, 0x9d, S_WORD, I_0 },
 	{ 0x9e, 0x9e, S_VECTOR, I_0 }, { 0x9f, 0x9f, S_WORD, I_0 },
-	{ 0xa6, 0xa8, S_VECTOR, I_0 }, { 0xa9, 0xa9, S_WORD, I_0 }, { 0xaa, 0xaa, S_VECTOR, I_0 },
+	{ 0xa6, 0xa8, S_VECTOR, I_0 }, { 0xa9, 0xa9, S_WORD, I_0 },
+	{ 0xaa, 0xaa, S_VECTOR, I_0 },
 	{ 0xab, 0xab, S_WORD, I_0 }, { 0xac, 0xac, S_VECTOR, I_0 }, { 0xad, 0xad, S_WORD, I_0 },
 	{ 0xae, 0xae, S_VECTOR, I_0 }, { 0xaf, 0xaf, S_WORD, I_0 },
-	{ 0xb4, 0xb8, S_VECTOR, I_0 }, { 0xb9, 0xb9, S_WORD, I_0 }, { 0xba, 0xba, S_VECTOR, I_0 },
+	{ 0xb4, 0xb8, S_VECTOR, I_0 }, { 0xb9, 0xb9, S_WORD, I_0 },
+	{ 0xba, 0xba, S_VECTOR, I_0 },
 	{ 0xbb, 0xbb, S_WORD, I_0 }, { 0xbc, 0xbc, S_VECTOR, I_0 }, { 0xbd, 0xbd, S_WORD, I_0 },
 	{ 0xbe, 0xbe, S_VECTOR, I_0 }, { 0xbf, 0xbf, S_WORD, I_0 },
-	{ 0xc4, 0xc4, S_VECTOR, I_0 }, { 0xc8, 0xcd, S_VECTOR, I_0 }, { 0xcf, 0xcf, S_VECTOR, I_0 },
+	{ 0xc4, 0xc4, S_VECTOR, I_0 }, { 0xc8, 0xcd, S_VECTOR, I_0 },
+	{ 0xcf, 0xcf, S_VECTOR, I_0 },
 	{ 0xdb, 0xdf, S_VECTOR, I_0 },
-	{ 0xf0, 0xf1, S_SPECIAL, I_0 }, { 0xf2, 0xf7, S_WORD, I_0 }, { 0xf9, 0xf9, S_WORD, I_0 },
+	{ 0xf0, 0xf1, S_SPECIAL, I_0 }, { 0xf2, 0xf7, S_WORD, I_0 },
+	{ 0xf9, 0xf9, S_WORD, I_0 },
 };
 
 /* 0f 3a: all have an immediate of a byte */
@@ -158,7 +181,7 @@ static const struct range half_precision_fused[] = {
 	{ 0xbe, 0xbe, S_VECTOR, I_0 }, { 0xbf, 0xbf, S_2, I_0 },
 };
 
-#define MAP(table)	{ table, sizeof(table) / sizeof((table)[0]) }
+#define MAP(table)	{ table, ARRAY_SIZE(table) }
 
 static const struct {
 	const struct range *ranges;
@@ -323,6 +346,8 @@ static unsigned int x87_size(const struct parse *p)
 /* Conversions, and moves whose size depends on the prefix. */
 static unsigned int special_two_bytes(const struct parse *p)
 {
+	/* fxsave, fxrstor, ldmxcsr, stmxcsr, -, -, clwb, clflush */
+	static const uint16_t state_sizes[] = { 512, 512, 4, 4, 0, 0, 1, 1 };
 	unsigned int scalar = p->repeat == 0xf3 ? 4 : 8;
 
 	switch (p->opcode) {
@@ -363,8 +388,8 @@ static unsigned int special_two_bytes(const struct parse *p)
 		if (p->encoding == LEGACY)
 			return 1;
 		return p->w ? (p->operand16 ? 4 : 8) : p->operand16 ? 1 : 2;
-	case 0xae:	/* fxsave, fxrstor, ldmxcsr, stmxcsr, -, -, clwb, clflush */
-		return (const uint16_t[]){ 512, 512, 4, 4, 0, 0, 1, 1 }[reg_field(p)];
+	case 0xae:
+		return state_sizes[reg_field(p)];
 	case 0xc7:	/* cmpxchg8b, cmpxchg16b */
 		return reg_field(p) == 1 ? (p->w ? 16 : 8) : 0;
 	case 0xd1:
@@ -499,6 +524,8 @@ static bool parse_address(struct parse *p, unsigned int unit, uintptr_t *address
 	unsigned int displacement = mode == 1 ? 1 : mode == 2 ? 4 : 0;
 	uintptr_t sum = 0;
 
+	if (rm == 5 && mode == 0)
+		return false;
 	if (rm == 4) {
 		uint8_t sib = *p->next++;
 		unsigned int index = (sib >> 3 & 7) | p->x, base = sib & 7;
@@ -509,8 +536,6 @@ static bool parse_address(struct parse *p, unsigned int unit, uintptr_t *address
 			displacement = 4;
 		else
 			sum += *tempest_register(p->context, base | p->b);
-	} else if (rm == 5 && mode == 0) {
-		return false;
 	} else {
 		sum += *tempest_register(p->context, rm | p->b);
 	}
@@ -540,7 +565,7 @@ static void add_bit_offset(const struct parse *p, uint8_t rex, struct tempest_in
 
 static const struct range *look_up(const struct parse *p)
 {
-	if (p->map >= sizeof(maps) / sizeof(maps[0]) || (p->encoding != EVEX && p->map > 3))
+	if (p->map >= ARRAY_SIZE(maps) || (p->encoding != EVEX && p->map > 3))
 		return NULL;
 	for (size_t i = 0; i < maps[p->map].number; i++) {
 		const struct range *range = &maps[p->map].ranges[i];

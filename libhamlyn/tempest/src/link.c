@@ -188,7 +188,7 @@ void tempest_link_leave(void)
 /* ---- sending ---- */
 
 __attribute__((cold))
-static void gone(uint32_t node, int error)
+static void other_ended(uint32_t node, int error)
 {
 	if (!leaving)
 		tempest_die("node %u is gone: %s", node, strerror(-error));
@@ -200,7 +200,7 @@ static bool offer(struct link *link, const void *data, size_t bytes)
 	int result = h_channel_send(link->channel, data, bytes, 0);
 
 	if (result && result != -EAGAIN)
-		gone(link - links, result);
+		other_ended(link - links, result);
 	return result != -EAGAIN;
 }
 
@@ -277,7 +277,7 @@ static bool receive_from(uint32_t node,
 	}
 	link->ready = false;
 	if (result != -EAGAIN)
-		gone(node, result ? result : -EPIPE);
+		other_ended(node, result ? result : -EPIPE);
 	return false;
 }
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "array.h"
 #include "control.h"
 #include "error.h"
 #include "fault.h"
@@ -137,7 +138,7 @@ static void block_signals(sigset_t *old)
 	sigset_t set;
 
 	sigfillset(&set);
-	for (size_t i = 0; i < sizeof(own_faults) / sizeof(own_faults[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(own_faults); i++)
 		sigdelset(&set, own_faults[i]);
 	pthread_sigmask(SIG_SETMASK, &set, old);
 }

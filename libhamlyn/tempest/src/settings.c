@@ -16,7 +16,7 @@
 struct tempest_settings tempest_settings;
 
 /* A number with K, M, G or without. */
-static uintptr_t number(const char *name, uintptr_t otherwise, uintptr_t least, uintptr_t most)
+static uintptr_t read_number(const char *name, uintptr_t otherwise, uintptr_t least, uintptr_t most)
 {
 	static const char units[] = "KMG";
 	const char *text = getenv(name), *unit;
@@ -35,8 +35,8 @@ static uintptr_t number(const char *name, uintptr_t otherwise, uintptr_t least, 
 	}
 	if (errno || *text < '0' || *text > '9' || *end || value > most >> shift ||
 	    value << shift < least)
-		tempest_refuse("%s is \"%s\", not a number from %lu to %lu, or with K, M or G", name,
-			       text, (unsigned long)least, (unsigned long)most);
+		tempest_refuse("%s is \"%s\", not a number from %lu to %lu, or with K, M, G",
+			       name, text, (unsigned long)least, (unsigned long)most);
 	return value << shift;
 }
 
@@ -54,14 +54,14 @@ static enum tempest_checks checks(void)
 void tempest_settings_read(void)
 {
 	const char *view = getenv("HAMLYN_TEMPEST_VIEW");
-	uintptr_t size = number("HAMLYN_TEMPEST_SIZE", SEGMENT_LEAST, SEGMENT_LEAST, SEGMENT_MOST);
+	uintptr_t size = read_number("HAMLYN_TEMPEST_SIZE", SEGMENT_LEAST, SEGMENT_LEAST, SEGMENT_MOST);
 
 	tempest_settings = (struct tempest_settings){
 		.size = size & ~(PAGE_BYTES - 1),
-		.memory = number("HAMLYN_TEMPEST_MEMORY", SEGMENT_MOST, 0, SEGMENT_MOST),
+		.memory = read_number("HAMLYN_TEMPEST_MEMORY", SEGMENT_MOST, 0, SEGMENT_MOST),
 		.view = view && *view ? view : NULL,
 		.checks = checks(),
-		.spin_ns = 1000 * (int64_t)number("HAMLYN_TEMPEST_SPIN", NOT_SET, 0, MOST_SPIN_US),
+		.spin_ns = 1000 * (int64_t)read_number("HAMLYN_TEMPEST_SPIN", NOT_SET, 0, MOST_SPIN_US),
 	};
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the environment says; tempest(7) tells of each variable. */
+/* What the environment says; hamlyn_tempest(7) tells of each variable. */
 #ifndef TEMPEST_SETTINGS_H
 #define TEMPEST_SETTINGS_H
 

@@ -27,8 +27,12 @@ static __thread struct tempest_thread *self __attribute__((tls_model("initial-ex
 /* The place of a thread that ends is for another. */
 static void leave(void *thread)
 {
+	struct tempest_thread *place = thread;
+
 	self = NULL;
-	atomic_store(&((struct tempest_thread *)thread)->tid, 0);
+	/* A cancellation may have ended it within its slot */
+	tempest_thread_leave(place);
+	atomic_store(&place->tid, 0);
 }
 
 /* Code is written at one place and executed at another: never both at the same. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
+#include "array.h"
 #include "error.h"
 #include "lock.h"
 #include "page.h"
@@ -26,7 +27,7 @@ void tempest_view_start(const char *name)
 	};
 	const char *why = "there is no such way";
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		if (name && strcmp(name, ways[i]->name))
 			continue;
 		ops = ways[i];
