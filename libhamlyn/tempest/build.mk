@@ -11,7 +11,10 @@ TEMPEST_SO := $(BUILD)/libhamlyn-tempest.so.$(VERSION)
 TEMPEST_INC := -Ilibhamlyn/tempest/src -Ilibhamlyn/tempest/include -Ilibhamlyn/am \
 	-Ilibhamlyn/am/include -I$(BUILD)/include
 
-tempest: $(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn-tempest.so
+# System calls on the segment, for programs linked with wrap/wrap.opt.
+TEMPEST_WRAP := $(BUILD)/libhamlyn-tempest-wrap.a
+
+tempest: $(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn-tempest.so $(TEMPEST_WRAP)
 
 $(TEMPEST_SEND): libhamlyn/tempest/gen_send.sh
 	@mkdir -p $(@D)
@@ -20,6 +23,14 @@ $(TEMPEST_SEND): libhamlyn/tempest/gen_send.sh
 $(BUILD)/obj/tempest/%.o: libhamlyn/tempest/src/%.c $(TEMPEST_HDR) $(LIB_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) $(TEMPEST_INC) $(CFLAGS_ALL) -fPIC -fno-semantic-interposition -c $< -o $@
+
+$(BUILD)/obj/tempest/wrap.o: libhamlyn/tempest/wrap/wrap.c $(TEMPEST_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(TEMPEST_INC) $(CFLAGS_ALL) -fPIC -c $< -o $@
+
+$(TEMPEST_WRAP): $(BUILD)/obj/tempest/wrap.o
+	rm -f $@
+	$(AR) rcs $@ $^
 
 $(BUILD)/libhamlyn-tempest.a: $(TEMPEST_OBJ)
 	rm -f $@
@@ -37,7 +48,8 @@ $(BUILD)/libhamlyn-tempest.so: $(TEMPEST_SO)
 install: install-tempest
 install-tempest: tempest
 	install -d "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)/tempest"
-	install -m 644 $(BUILD)/libhamlyn-tempest.a "$(DESTDIR)$(LIBDIR)/"
+	install -m 644 $(BUILD)/libhamlyn-tempest.a $(TEMPEST_WRAP) "$(DESTDIR)$(LIBDIR)/"
+	install -m 644 libhamlyn/tempest/wrap/wrap.opt "$(DESTDIR)$(LIBDIR)/libhamlyn-tempest-wrap.opt"
 	install -m 755 $(TEMPEST_SO) "$(DESTDIR)$(LIBDIR)/"
 	ln -sf libhamlyn-tempest.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn-tempest.so.$(SOVERSION)"
 	ln -sf libhamlyn-tempest.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn-tempest.so"

@@ -15,6 +15,9 @@ $(BUILD)/include/tempest_sends.h: selftests/tempest/gen_sends.sh
 	@mkdir -p $(@D)
 	$< > $@
 
+$(BUILD)/tempest/wraps: private LDFLAGS += -Wl,@libhamlyn/tempest/wrap/wrap.opt
+$(BUILD)/tempest/wraps: $(TEMPEST_WRAP)
+
 $(BUILD)/tempest/sends: $(BUILD)/include/tempest_sends.h
 
 $(TEMPEST_TESTS): $(BUILD)/tempest/%: selftests/tempest/%.c selftests/tempest/test.c \

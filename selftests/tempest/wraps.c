@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* System calls of a program that is linked with wrap.opt, on closed pages. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#define BYTES	(3 << 20)	/* more than is copied at once */
+#define PAGES	(BYTES / TPPI_PAGE_SIZE)
+
+static volatile int faults, none;
+
+/* A block at a time, as a protocol would fetch them. */
+static void validate(void *va, void *usr_ptr, TPPI_NodeId home)
+{
+	(void)usr_ptr;
+	(void)home;
+	faults++;
+	TPPI_change_blk_acc(va, TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
+	TPPI_resume_va(va, TPPI_TAG_BLK_SIZE);
+}
+
+/* All pages closed, one block of each Invalid. */
+static char *map_closed(int pages)
+{
+	for (int access = TPPI_ReadAccess; access <= TPPI_WriteAccess; access++)
+		TPPI_register_blk_acc_fault_handler(0, TPPI_Blk_Invalid, access, validate);
+	for (int i = 0; i < pages; i++)
+		map_mixed(page_at(i));
+	return page_at(0);
+}
+
+static void close_again(int pages)
+{
+	for (int i = 0; i < pages; i++)
+		TPPI_change_blk_acc(page_at(i) + 64, TPPI_TAG_BLK_SIZE, TPPI_Blk_Invalidate);
+}
+
+static unsigned char byte_at(int i)
+{
+	return i * 31 + (i >> 8);
+}
+
+static bool is_pattern(const char *at, int first, int bytes)
+{
+	for (int i = 0; i < bytes; i++) {
+		if ((unsigned char)at[i] != byte_at(first + i))
+			return false;
+	}
+	return true;
+}
+
+static int file_with_pattern(int bytes)
+{
+	int fd = memfd_create("test", 0);
+
+	CHECK(fd >= 0);
+	for (int i = 0; i < bytes; i++) {
+		char byte = byte_at(i);
+
+		CHECK_EQUAL(write(fd, &byte, 1), 1);
+	}
+	lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
+/* What is not wrapped says so. */
+static void not_wrapped(void)
+{
+	char *page = map_closed(1);
+	int fd = file_with_pattern(16);
+
+	CHECK(syscall(SYS_read, fd, page, 16) < 0 && errno == EFAULT);
+}
+
+static void files(void)
+{
+	char *page = map_closed(2);
+	int fd = file_with_pattern(8192), copy = memfd_create("copy", 0);
+
+	CHECK_EQUAL(read(fd, page, 8192), 8192);
+	CHECK(is_pattern(page, 0, 8192));
+	CHECK(faults > 0);
+	CHECK_EQUAL(read(fd, page, 8192), 0);
+	close_again(2);
+	CHECK_EQUAL(pread(fd, page + 10, 100, 77), 100);
+	CHECK(is_pattern(page + 10, 77, 100));
+	CHECK_EQUAL(pread(fd, page, 100, 8191), 1);
+	close_again(2);
+	CHECK_EQUAL(pwrite(copy, page + 10, 90, 500), 90);
+	CHECK_EQUAL(lseek(copy, 0, SEEK_END), 590);
+	close_again(2);
+	CHECK_EQUAL(write(copy, page + 10, 90), 90);
+	CHECK(read(-1, page, 4) < 0 && errno == EBADF);
+	CHECK(write(-1, page, 4) < 0 && errno == EBADF);
+}
+
+static void long_files(void)
+{
+	char *start = map_closed(PAGES);
+	int fd = memfd_create("long", 0);
+
+	for (int i = 0; i < BYTES; i++)
+		start[i] = byte_at(i);
+	close_again(PAGES);
+	TPPI_change_blk_acc(start + 64, TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
+	CHECK_EQUAL(write(fd, start, BYTES), BYTES);
+	memset(start, 0, BYTES);
+	CHECK_EQUAL(pread(fd, start, BYTES, 0), BYTES);
+	CHECK(is_pattern(start, 0, BYTES));
+}
+
+static void pieces(void)
+{
+	char *page = map_closed(2), outside[50];
+	int fd = file_with_pattern(500), copy = memfd_create("copy", 0);
+	struct iovec iov[] = { { page, 100 }, { outside, 50 }, { page + 4090, 200 } };
+
+	CHECK_EQUAL(readv(fd, iov, 3), 350);
+	CHECK(is_pattern(page, 0, 100) && is_pattern(outside, 100, 50));
+	CHECK(is_pattern(page + 4090, 150, 200));
+	close_again(2);
+	CHECK_EQUAL(writev(copy, iov, 3), 350);
+	CHECK_EQUAL(pread(copy, page + 1000, 350, 0), 350);
+	CHECK(is_pattern(page + 1000, 0, 350));
+	CHECK_EQUAL(readv(fd, iov, 3), 150);
+	CHECK(readv(fd, iov, none - 1) < 0 && errno == EINVAL);
+}
+
+static void sockets(void)
+{
+	char *page = map_closed(2);
+	struct iovec iov[] = { { page, 10 }, { page + 200, 30 } };
+	struct msghdr message = { .msg_iov = iov, .msg_iovlen = 2 };
+	int ends[2];
+
+	CHECK(!socketpair(AF_UNIX, SOCK_DGRAM, 0, ends));
+	for (int i = 0; i < 40; i++)
+		page[i] = byte_at(i);
+	close_again(2);
+	CHECK_EQUAL(send(ends[0], page, 40, 0), 40);
+	CHECK_EQUAL(recvmsg(ends[1], &message, 0), 40);
+	CHECK(is_pattern(page, 0, 10) && is_pattern(page + 200, 10, 30));
+	close_again(2);
+	CHECK_EQUAL(sendmsg(ends[0], &message, 0), 40);
+	CHECK_EQUAL(recv(ends[1], page + 1000, 20, MSG_TRUNC), 40);
+	CHECK(is_pattern(page + 1000, 0, 20));
+	CHECK_EQUAL(page[1020], 0);
+	CHECK_EQUAL(sendto(ends[0], page + 1000, 20, 0, NULL, 0), 20);
+	CHECK_EQUAL(recvfrom(ends[1], page + 2000, 100, 0, NULL, NULL), 20);
+	CHECK(is_pattern(page + 2000, 0, 20));
+	CHECK(recv(ends[1], page, 4, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+}
+
+static void streams(void)
+{
+	char *start = map_closed(PAGES);
+	FILE *file = tmpfile();
+
+	CHECK(file);
+	for (int i = 0; i < BYTES; i++)
+		start[i] = byte_at(i);
+	close_again(PAGES);
+	TPPI_change_blk_acc(start + 64, TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
+	CHECK_EQUAL(fwrite(start, 4, BYTES / 4, file), BYTES / 4);
+	rewind(file);
+	memset(start, 0, BYTES);
+	CHECK_EQUAL(fread(start, 1, BYTES, file), BYTES);
+	CHECK(is_pattern(start, 0, BYTES));
+	CHECK_EQUAL(fread(start, 8, 1, file), 0);
+	CHECK(feof(file));
+	fclose(file);
+}
+
+const struct test tests[] = {
+	{ "not-wrapped", not_wrapped, 0, 0 },
+	{ "files", files, 0, 0 },
+	{ "long-files", long_files, 0, 0 },
+	{ "pieces", pieces, 0, 0 },
+	{ "sockets", sockets, 0, 0 },
+	{ "streams", streams, 0, 0 },
+	{ 0 }
+};
