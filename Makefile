@@ -43,8 +43,11 @@ fill_in = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
+# Tempest is made of instructions of x86-64, and says so where it is built for others.
+MACHINE := $(shell $(CC) -dumpmachine)
+
 #: make            library, examples and tools, into build/
-all: lib am examples tools
+all: lib am examples tools $(if $(filter x86_64-%,$(MACHINE)),tempest)
 
 # Each folder says how it is built, and in lines with "#:" what it builds. The order is that of
 # their variables.

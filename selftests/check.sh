@@ -194,7 +194,7 @@ build_native() {
 	one "library, tools and examples build with clang without warnings" \
 		"${MAKE_QUIET[@]}" "BUILD=$BUILD/clang" all CC=clang CFLAGS='-O2 -g -Werror'
 	one "unit tests build" "${MAKE_QUIET[@]}" units
-	one "selftests build" "${MAKE_QUIET[@]}" selftests am-tests
+	one "selftests build" "${MAKE_QUIET[@]}" selftests am-tests tempest-tests
 	one "fuzz targets build" "${MAKE_QUIET[@]}" fuzz
 }
 
@@ -207,6 +207,7 @@ native_parts() {
 	embedded_parts "the embedded device"
 	part "hamlyn-run and start-up" selftests/tools/run-test.sh "$BUILD"
 	part "Active Messages on the embedded device" selftests/am/am-test.sh "$BUILD/am"
+	part "Tempest" selftests/tempest-test.sh "$BUILD"
 	part "engine of Active Messages on the embedded device" \
 		selftests/am/am-engine-test.sh "$BUILD/am"
 	part "installation" selftests/tools/install-test.sh "$BUILD"

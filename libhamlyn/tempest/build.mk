@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Tempest: libhamlyn-tempest.a and libhamlyn-tempest.so. For x86-64 only.
+# Tempest: libhamlyn-tempest.a and libhamlyn-tempest.so. For x86-64 only, see abi.h.
 TEMPEST_SRC := $(wildcard libhamlyn/tempest/src/*.c)
 TEMPEST_SEND := $(BUILD)/include/tempest/send.h
 TEMPEST_HDR := $(wildcard libhamlyn/tempest/src/*.h libhamlyn/tempest/include/*.h* libhamlyn/tempest/include/tempest/*.h) $(TEMPEST_SEND)
@@ -45,7 +45,7 @@ $(BUILD)/libhamlyn-tempest.so: $(TEMPEST_SO)
 	ln -sf $(<F) $(BUILD)/libhamlyn-tempest.so.$(SOVERSION)
 	ln -sf libhamlyn-tempest.so.$(SOVERSION) $@
 
-install: install-tempest
+install: $(if $(filter x86_64-%,$(MACHINE)),install-tempest)
 install-tempest: tempest
 	install -d "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)/tempest"
 	install -m 644 $(BUILD)/libhamlyn-tempest.a $(TEMPEST_WRAP) "$(DESTDIR)$(LIBDIR)/"
