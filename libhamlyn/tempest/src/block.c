@@ -36,7 +36,7 @@ void tempest_block_start(enum tempest_checks checks)
 		return;
 	}
 	if (!__rseq_size)
-		tempest_refuse("libc has not registered rseq: HAMLYN_TEMPEST_CHECKS=trap does without");
+		tempest_refuse("no rseq by libc: HAMLYN_TEMPEST_CHECKS=trap does without");
 	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ))
 		tempest_refuse("membarrier() does not restart rseq sections: %s", strerror(errno));
 	TEMPEST_RSEQ_CS = __rseq_offset + (long)offsetof(struct rseq, rseq_cs);

@@ -54,14 +54,16 @@ static enum tempest_checks checks(void)
 void tempest_settings_read(void)
 {
 	const char *view = getenv("HAMLYN_TEMPEST_VIEW");
-	uintptr_t size = read_number("HAMLYN_TEMPEST_SIZE", SEGMENT_LEAST, SEGMENT_LEAST, SEGMENT_MOST);
+	uintptr_t size = read_number("HAMLYN_TEMPEST_SIZE", SEGMENT_LEAST, SEGMENT_LEAST,
+				     SEGMENT_MOST);
 
 	tempest_settings = (struct tempest_settings){
 		.size = size & ~(PAGE_BYTES - 1),
 		.memory = read_number("HAMLYN_TEMPEST_MEMORY", SEGMENT_MOST, 0, SEGMENT_MOST),
 		.view = view && *view ? view : NULL,
 		.checks = checks(),
-		.spin_ns = 1000 * (int64_t)read_number("HAMLYN_TEMPEST_SPIN", NOT_SET, 0, MOST_SPIN_US),
+		.spin_ns = 1000 * (int64_t)read_number("HAMLYN_TEMPEST_SPIN", NOT_SET, 0,
+						       MOST_SPIN_US),
 	};
 }
 

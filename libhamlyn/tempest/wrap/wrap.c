@@ -22,6 +22,7 @@
 /* How much of a long write is copied at once. */
 #define PART_BYTES	((size_t)1 << 20)
 
+/* A call as the linker renames it, and what it is called instead. */
 #define REAL(type, name, ...)	\
 	type __real_##name(__VA_ARGS__); \
 	type __wrap_##name(__VA_ARGS__); \
@@ -218,7 +219,7 @@ REAL(ssize_t, writev, int fd, const struct iovec *iov, int number)
 /* ---- sockets ---- */
 
 REAL(ssize_t, recvfrom, int fd, void *to, size_t bytes, int flags, struct sockaddr *address,
-     socklen_t *length)
+	socklen_t *length)
 {
 	ssize_t result;
 	void *buffer;
@@ -242,7 +243,7 @@ REAL(ssize_t, recv, int fd, void *to, size_t bytes, int flags)
 }
 
 REAL(ssize_t, sendto, int fd, const void *from, size_t bytes, int flags,
-     const struct sockaddr *address, socklen_t length)
+	const struct sockaddr *address, socklen_t length)
 {
 	ssize_t result;
 	void *buffer;
@@ -375,7 +376,7 @@ REAL(ssize_t, __recv_chk, int fd, void *to, size_t bytes, size_t room, int flags
 }
 
 REAL(ssize_t, __recvfrom_chk, int fd, void *to, size_t bytes, size_t room, int flags,
-     struct sockaddr *address, socklen_t *length)
+	struct sockaddr *address, socklen_t *length)
 {
 	if (bytes > room)
 		__chk_fail();
