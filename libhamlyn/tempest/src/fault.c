@@ -116,12 +116,16 @@ static void wait_until_resumed(struct tempest_fault *fault)
 {
 	int64_t end = tempest_now() + tempest_settings.suspended_spin_ns;
 
-	for (unsigned int i = 0; fault->waits; i++) {
+	for (unsigned int i = 0; fault->waits == 1; i++) {
+		uint32_t awake = 1;
+
 		if (i % 64 || (tempest_now() < end && !tempest_protocol_is_here()))
 			__builtin_ia32_pause();
 		else
-			tempest_futex(&fault->waits, FUTEX_WAIT, 1, NULL);
+			atomic_compare_exchange_strong(&fault->waits, &awake, 2);
 	}
+	while (fault->waits)
+		tempest_futex(&fault->waits, FUTEX_WAIT, 2, NULL);
 }
 
 bool tempest_fault_suspend(struct tempest_thread *thread, uintptr_t va, bool is_page)
@@ -170,8 +174,8 @@ static void resume(struct tempest_thread *thread)
 	list_remove(thread);
 	grant(thread);
 	tempest_protocol_resumed(thread->fault.processor);
-	atomic_store(&thread->fault.waits, 0);
-	tempest_futex(&thread->fault.waits, FUTEX_WAKE, 1, NULL);
+	if (atomic_exchange(&thread->fault.waits, 0) == 2)
+		tempest_futex(&thread->fault.waits, FUTEX_WAKE, 1, NULL);
 }
 
 void TPPI_resume_va(void *blk_va, int blk_len)

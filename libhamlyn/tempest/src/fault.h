@@ -38,7 +38,7 @@ struct tempest_access {
  * @resumes: how often it has been resumed and has found something in its way again
  * @granted: it need not check again, the access is in flight
  * @processor: where it was suspended
- * @waits: futex, 1 while suspended
+ * @waits: futex, 1 while suspended, 2 while it may sleep
  * @queued: nobody has seen to it
  * @next, @previous: in the list
  * @next_queued: in the queue

@@ -167,8 +167,9 @@ static void leave(int status, void *unused)
 	if (tempest_forked)
 		return;
 	if (well) {
-		tempest_job_fence();
+		/* First: those who are past the fence end while we are about to notice */
 		tempest_link_leave();
+		tempest_job_fence();
 	}
 	boot.ops->close(&boot, well ? AM_BOOT_WELL : AM_BOOT_FAILED);
 }

@@ -157,7 +157,8 @@ static void join(uint32_t node)
 
 void tempest_link_start(void)
 {
-	struct h_manager_attr attr = { .channels = TPPI_num_nodes, .spin_ns = 0 };
+	/* The protocol thread has waited awake before it sleeps */
+	struct h_manager_attr attr = { .channels = TPPI_num_nodes, .spin_ns = 1 };
 
 	if (TPPI_num_nodes == 1)
 		return;

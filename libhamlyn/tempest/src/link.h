@@ -10,7 +10,7 @@
 /* Make them; nothing to do if this is the only node. */
 void tempest_link_start(void);
 
-/* The others may end from now on. */
+/* The others may end from now on; if one should not the launcher sees to it. */
 void tempest_link_leave(void);
 
 /**

@@ -3,9 +3,10 @@
  * A slot:
  *
  *	0:	the instruction, with a prefix for %gs, whose base is that of the alias view
- *	n:	movq	$0, in_flight(%rip)	# the access has been made
- *	n+11:	jmp	*(%rip)			# back, after the instruction
- *	n+17:	.quad	where
+ *	n:	sfence				# it may have been a non-temporal store
+ *	n+3:	movq	$0, in_flight(%rip)	# the access has been made
+ *	n+14:	jmp	*(%rip)			# back, after the instruction
+ *	n+20:	.quad	where
  *		.quad	the instruction's own address	# for tempest_outline_unwind(),
  *	63:	.byte	n				# which finds them by this
  *
@@ -18,7 +19,7 @@
 #include "outline.h"
 
 #define GS_PREFIX	0x65
-#define CLEAR_BYTES	11
+#define CLEAR_BYTES	14
 #define JUMP_BYTES	6
 
 /* The end of a slot, for who comes upon it. */
@@ -56,11 +57,12 @@ static void write_slot(struct tempest_thread *thread, const struct tempest_insn 
 		.before = (uintptr_t)from,
 	};
 	int32_t distance = (uintptr_t)&thread->in_flight - (thread->slot + length + CLEAR_BYTES);
-	static const uint8_t clear[] = { 0x48, 0xc7, 0x05 }, jump[] = { 0xff, 0x25, 0, 0, 0, 0 };
+	static const uint8_t clear[] = { 0x0f, 0xae, 0xf8, 0x48, 0xc7, 0x05 };
+	static const uint8_t jump[] = { 0xff, 0x25, 0, 0, 0, 0 };
 
 	memcpy(at, clear, sizeof(clear));
-	memcpy(at + 3, &distance, sizeof(distance));
-	memset(at + 7, 0, 4);
+	memcpy(at + sizeof(clear), &distance, sizeof(distance));
+	memset(at + sizeof(clear) + sizeof(distance), 0, 4);
 	memcpy(at + CLEAR_BYTES, jump, sizeof(jump));
 	memcpy(at + CLEAR_BYTES + JUMP_BYTES, &end, sizeof(end));
 	thread->slot_write[SLOT_BYTES - 1] = length;

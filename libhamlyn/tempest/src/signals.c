@@ -301,20 +301,29 @@ int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 
 /* ---- start ---- */
 
+/* Of the thread that forks, which has the lock. */
+static struct tempest_quiet forking;
+
 static void before_fork(void)
 {
+	struct tempest_quiet quiet = tempest_quiet_begin();
+
 	tempest_lock(&lock);
+	forking = quiet;
 }
 
 static void after_fork_parent(void)
 {
+	struct tempest_quiet quiet = forking;
+
 	tempest_unlock(&lock);
+	tempest_quiet_end(&quiet);
 }
 
 static void after_fork_child(void)
 {
 	owner = getpid();
-	tempest_unlock(&lock);
+	after_fork_parent();
 }
 
 void tempest_signals_start(void)

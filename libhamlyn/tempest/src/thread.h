@@ -45,7 +45,9 @@ struct tempest_thread *tempest_thread_known(void);
 static inline void tempest_thread_enter(struct tempest_thread *thread, uintptr_t va,
 					unsigned int size)
 {
-	atomic_store(&thread->in_flight, va | (uint64_t)size << IN_FLIGHT_SIZE);
+	atomic_store_explicit(&thread->in_flight, va | (uint64_t)size << IN_FLIGHT_SIZE,
+			      memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
 }
 
 static inline void tempest_thread_leave(struct tempest_thread *thread)

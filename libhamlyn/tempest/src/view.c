@@ -76,7 +76,7 @@ static bool open_locked(uintptr_t page, uint8_t need)
 	if (tag < need)
 		return false;
 	if (*open >= need)
-		return true;
+		return !ops->reopen || ops->reopen(page, *open);
 	if (*open)
 		shut(page);
 	*open = tag;

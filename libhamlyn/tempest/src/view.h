@@ -12,6 +12,7 @@
  * @start: close all. Return: NULL, or why it cannot be had
  * @open: let accesses through that need this tag or less; only of a closed page.
  *	Return: false if it cannot, and nothing has changed
+ * @reopen: of a page that is open, but has trapped all the same; NULL if none does
  * @close: let nothing through; true if all pages have been closed with it
  */
 struct tempest_view_ops {
@@ -19,6 +20,7 @@ struct tempest_view_ops {
 	unsigned int locks;
 	const char *(*start)(void);
 	bool (*open)(uintptr_t page, uint8_t tag);
+	bool (*reopen)(uintptr_t page, uint8_t tag);
 	bool (*close)(uintptr_t page);
 };
 

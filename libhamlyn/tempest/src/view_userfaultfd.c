@@ -80,5 +80,7 @@ const struct tempest_view_ops tempest_view_userfaultfd = {
 	.locks = 256,
 	.start = start,
 	.open = open_page,
+	/* Reclaim may take a page out of the page table, and the next access is a fault */
+	.reopen = open_page,
 	.close = close_page,
 };
