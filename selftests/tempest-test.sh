@@ -28,6 +28,7 @@ esac
 
 build=$1/tempest
 run=$1/hamlyn-run
+examples=$1/tempest-examples
 shift
 if [ $# = 0 ]; then
 	for path in "$build"/*; do
@@ -109,6 +110,19 @@ while read -r test control signal; do
 	done
 done <"$out.list"
 rm -f "$out.list"
+
+# ---- examples ----
+
+says() { # NUMBER PROGRAM LINE
+	status=0
+	"$run" -n "$1" --timeout "$LONGEST" "$examples/$2" >"$out" 2>&1 </dev/null || status=$?
+	[ "$(cat "$out")" = "$3" ] || status=1
+	verdict "$status" "example $2 ($1 nodes)"
+}
+
+for number in 1 2 4; do
+	says "$number" migrate "$((1000 * number)) counts by $number nodes"
+done
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

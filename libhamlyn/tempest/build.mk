@@ -14,7 +14,17 @@ TEMPEST_INC := -Ilibhamlyn/tempest/src -Ilibhamlyn/tempest/include -Ilibhamlyn/a
 # System calls on the segment, for programs linked with wrap/wrap.opt.
 TEMPEST_WRAP := $(BUILD)/libhamlyn-tempest-wrap.a
 
-tempest: $(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn-tempest.so $(TEMPEST_WRAP)
+TEMPEST_EXAMPLES := $(patsubst libhamlyn/tempest/examples/%.c,$(BUILD)/tempest-examples/%,\
+	$(wildcard libhamlyn/tempest/examples/*.c))
+
+$(TEMPEST_EXAMPLES): $(BUILD)/tempest-examples/%: libhamlyn/tempest/examples/%.c $(TEMPEST_HDR) \
+		$(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(TEMPEST_INC) $(CFLAGS_ALL) -fno-pie -static -no-pie $< \
+		$(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -o $@
+
+tempest: $(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn-tempest.so $(TEMPEST_WRAP) \
+	$(TEMPEST_EXAMPLES)
 
 $(TEMPEST_SEND): libhamlyn/tempest/gen_send.sh
 	@mkdir -p $(@D)

@@ -26,6 +26,6 @@ $(TEMPEST_TESTS): $(BUILD)/tempest/%: selftests/tempest/%.c selftests/tempest/te
 	@mkdir -p $(@D)
 	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $(filter %.c %.S %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
 
-tempest-tests: tempest $(TEMPEST_TESTS)
+tempest-tests: tempest $(TEMPEST_TESTS) $(BUILD)/hamlyn-run
 
 .PHONY: tempest-tests

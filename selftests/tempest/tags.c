@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -323,11 +325,31 @@ static void open_page(void)
 	CHECK_EQUAL(seen.calls, 3);
 }
 
+/* Reclaim takes a page out of the page table: to drop it there is the same. */
+static void unmapped_page(void)
+{
+	register_handlers(MODE);
+	CHECK_EQUAL(TPPI_alloc_and_map(page_at(0), MODE, TPPI_Blk_Writable, HOME, USER), 1);
+	CHECK_EQUAL(TPPI_alloc_and_map(page_at(1), MODE, TPPI_Blk_ReadOnly, HOME, USER), 1);
+	by_mov_store(page_at(0));
+	by_mov_load(page_at(1));
+	CHECK(!madvise(page_at(0), 2 * TPPI_PAGE_SIZE, MADV_DONTNEED));
+	/* One that traps over and over does not end by itself */
+	alarm(tempest_control ? 5 : 60 * scale());
+	CHECK_EQUAL(*(volatile int *)page_at(0), 5);
+	by_mov_store(page_at(0));
+	by_mov_load(page_at(1));
+	CHECK_EQUAL(seen.calls, 0);
+	by_mov_store(page_at(1));
+	CHECK_EQUAL(seen.calls, 1);
+}
+
 const struct test tests[] = {
 	{ "table-1", table1, 0, 0 },
 	{ "table-2", table2, 0, 0 },
 	{ "straddling", straddling, 0, 0 },
 	{ "superblocks", superblocks, 0, 0 },
 	{ "open-page", open_page, CONTROL_STAY_OPEN, 0 },
+	{ "unmapped-page", unmapped_page, CONTROL_NO_REOPEN, 0 },
 	{ 0 }
 };

@@ -35,5 +35,6 @@ extern _Atomic long tempest_pages_left;
 #define CONTROL_NO_INTERPOSE	0x200u	/* sigaction() reaches the kernel as it is */
 #define CONTROL_NO_SPARE	0x400u	/* remap() has nothing in reserve */
 #define CONTROL_NO_UNWIND	0x800u	/* signal handlers begin within a slot */
+#define CONTROL_NO_REOPEN	0x1000u	/* what is marked open is open */
 
 #endif /* TEMPEST_CONTROL_H */

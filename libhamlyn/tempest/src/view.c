@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "control.h"
 #include "error.h"
 #include "lock.h"
 #include "page.h"
@@ -76,7 +77,7 @@ static bool open_locked(uintptr_t page, uint8_t need)
 	if (tag < need)
 		return false;
 	if (*open >= need)
-		return !ops->reopen || ops->reopen(page, *open);
+		return !ops->reopen || CONTROL(CONTROL_NO_REOPEN) || ops->reopen(page, *open);
 	if (*open)
 		shut(page);
 	*open = tag;
