@@ -8,6 +8,7 @@
 USER_FLAGS=(
 	-std=gnu11 -D_GNU_SOURCE '-DHAMLYN_VERSION="0"' -Iuapi -Ilibhamlyn/include -Ilibhamlyn/src -Ilibhamlyn/src/embedded
 	-Idriver/core -Ilibhamlyn/am -Ilibhamlyn/am/include -Itools/am/lib
+	-Ilibhamlyn/tempest/src -Ilibhamlyn/tempest/include -Ibuild/include
 )
 
 # explained TOOL: of the findings on standard input, those that analysers.conf does not

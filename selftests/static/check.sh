@@ -337,7 +337,8 @@ check_checkpatch() {
 check_kernel_doc() {
 	local files
 	need_helper kernel-doc || return 1
-	files=$(tree_files -name '*.h' | files_in '^(uapi|driver|libhamlyn/include|libhamlyn/am/include)/') || return 1
+	files=$(tree_files -name '*.h' | files_in \
+		'^(uapi|driver|libhamlyn/include|libhamlyn/(am|tempest)/include)/') || return 1
 	quiet run_in_tree perl "$CACHE/kselftest/kernel-doc" -none -Wall <<<"$files"
 }
 

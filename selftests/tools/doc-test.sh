@@ -239,10 +239,13 @@ nothing_left() {
 # ---- manual pages ----
 
 PAGES=$work/man
-NAMES="(h_[a-z]|l?am_|HPAM_)\\w*"
+NAMES="(h_[a-z]|l?am_|HPAM_|TPPI_)\\w*"
 VARIABLES="HPAM_self_address
 HPAM_partition_size
-HPAM_reply_dest"
+HPAM_reply_dest
+TPPI_num_nodes
+TPPI_self_address
+TPPI_seg_size"
 
 generate() { # [OPTION]... FOLDER
 	libhamlyn/man/gen.py --date 2026-01-01 "$@"
@@ -259,7 +262,8 @@ quiet() {
 public_functions() { # FOLDER
 	local header
 	for header in "$1"/*.h "$1"/hamlyn/*.h; do
-		gcc -Iuapi -Ilibhamlyn/include -fsyntax-only -aux-info "$work/aux" -x c "$header"
+		gcc -Iuapi -Ilibhamlyn/include -Ilibhamlyn/tempest/include -I"$BUILD/include" \
+			-fsyntax-only -aux-info "$work/aux" -x c "$header"
 		grep -F "/* $1/" "$work/aux"
 	done | sed -nE "s/^[^;]*[ *(]($NAMES) \\(.*/\\1/p" | sort -u
 }
@@ -317,6 +321,8 @@ check_manual() {
 		libhamlyn/libhamlyn.map
 	check "every function of Active Messages has a page" every_function_has_a_page \
 		libhamlyn/am/include libhamlyn/am/libhamlyn-am.map
+	check "every function of Tempest has a page" every_function_has_a_page \
+		libhamlyn/tempest/include libhamlyn/tempest/libhamlyn-tempest.map
 	check "every reference leads to a page" references_lead_somewhere
 	check "a public function without kernel-doc is refused" \
 		refused 'h_close\(\) is public and has no kernel-doc' \
@@ -364,7 +370,7 @@ if [ "$LIST" = yes ]; then
 	exit "$extracted"
 fi
 result "every block of code says what it is" "$extracted"
-check "the libraries build" make --no-print-directory -s "BUILD=$BUILD" lib \
+check "the libraries build" make --no-print-directory -s "BUILD=$BUILD" lib tempest \
 	"$BUILD/libhamlyn-am.so" "$BUILD/hamlyn-run"
 BUILD=$(realpath "$BUILD")
 do_blocks
