@@ -207,7 +207,7 @@ native_parts() {
 	embedded_parts "the embedded device"
 	part "hamlyn-run and start-up" selftests/tools/run-test.sh "$BUILD"
 	part "Active Messages on the embedded device" selftests/am/am-test.sh "$BUILD/am"
-	part "Tempest" selftests/tempest-test.sh "$BUILD"
+	part "Tempest" selftests/tempest/tempest-test.sh "$BUILD"
 	part "engine of Active Messages on the embedded device" \
 		selftests/am/am-engine-test.sh "$BUILD/am"
 	part "installation" selftests/tools/install-test.sh "$BUILD"

@@ -152,6 +152,8 @@ static void join(uint32_t node)
 		seed.bytes[i] = byte;
 	}
 	must(h_channel_join(links[node].channel, &seed), "a channel to another node");
+	/* Nobody here sends requests: no message answers one */
+	h_channel_reply_only(links[node].channel);
 	h_channel_on_ready(links[node].channel, arrived, &links[node]);
 }
 
@@ -192,7 +194,8 @@ __attribute__((cold))
 static void other_ended(uint32_t node, int error)
 {
 	if (!leaving)
-		tempest_die("node %u is gone: %s", node, strerror(-error));
+		tempest_die("node %u is gone: %s", node,
+			    error == -ENODATA ? "it has left" : strerror(-error));
 }
 
 /* True if it was taken. */
@@ -271,14 +274,14 @@ static bool receive_from(uint32_t node,
 	struct h_message message;
 	int result = h_channel_receive(link->channel, &message, 0);
 
-	if (result == 1) {
+	if (!result) {
 		handle(node, message.data, message.length);
 		h_channel_release(link->channel, &message);
 		return true;
 	}
 	link->ready = false;
 	if (result != -EAGAIN)
-		other_ended(node, result ? result : -EPIPE);
+		other_ended(node, result);
 	return false;
 }
 

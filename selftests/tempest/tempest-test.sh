@@ -8,7 +8,7 @@ set -u
 
 usage() {
 	cat <<USAGE
-Usage: selftests/tempest-test.sh BUILD-FOLDER [PROGRAM]...
+Usage: selftests/tempest/tempest-test.sh BUILD-FOLDER [PROGRAM]...
 
 Runs the programs of BUILD-FOLDER/tempest, or those named, and then nodes with several
 nodes; prints TAP.
