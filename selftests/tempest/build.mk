@@ -26,6 +26,12 @@ $(TEMPEST_TESTS): $(BUILD)/tempest/%: selftests/tempest/%.c selftests/tempest/te
 	@mkdir -p $(@D)
 	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $(filter %.c %.S %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
 
-tempest-tests: tempest $(TEMPEST_TESTS) $(BUILD)/hamlyn-run
+$(BUILD)/tempest/overload: selftests/tempest/overload.cpp $(TEMPEST_TEST_OBJ) $(TEMPEST_AM) \
+		$(BUILD)/libhamlyn.a
+	@mkdir -p $(@D)
+	$(CXX) $(CPPFLAGS_ALL) $(TEMPEST_INC) -std=c++17 -Wall -Wextra $(CFLAGS) -fno-pie -static -no-pie \
+		$(filter %.cpp %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
+
+tempest-tests: tempest $(TEMPEST_TESTS) $(BUILD)/tempest/overload $(BUILD)/hamlyn-run
 
 .PHONY: tempest-tests

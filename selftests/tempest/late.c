@@ -17,7 +17,7 @@
 
 static atomic_bool stop;
 static atomic_ulong lost;
-static bool plain;
+static bool plain, nontemporal;
 
 /* How long: $HAMLYN_TEST_SECONDS, 2; what must fail has longer to do so. */
 static int64_t duration(void)
@@ -35,7 +35,9 @@ static uint32_t load(volatile uint32_t *at)
 
 static void store(volatile uint32_t *at, uint32_t value)
 {
-	if (plain)
+	if (nontemporal)
+		__asm__ volatile("movnti %1, %0" : "=m"(*at) : "r"(value));
+	else if (plain)
 		*at = value;
 	else
 		checked_store(at, value);
@@ -85,7 +87,7 @@ static void pause_for(uint32_t loops)
 struct run {
 	int workers;
 	TPPI_BlkTagChange down, up;
-	bool storm, hog;
+	bool storm, hog, nontemporal;
 };
 
 /* One downgrade, a look at what comes later, and the way back. */
@@ -155,6 +157,7 @@ static void run_late(const struct run *run)
 			.workers = number, .down = lower, .up = upper, ##__VA_ARGS__ \
 		}; \
 		plain = is_plain; \
+		nontemporal = run.nontemporal; \
 		run_late(&run); \
 	}
 
@@ -167,6 +170,8 @@ LATE(checked_hog, false, 1, TPPI_Blk_Invalidate, TPPI_Blk_Validate_RW, .hog = tr
 LATE(plain_1, true, 1, TPPI_Blk_Invalidate, TPPI_Blk_Validate_RW)
 LATE(plain_4, true, 4, TPPI_Blk_Invalidate, TPPI_Blk_Validate_RW)
 LATE(plain_read_only, true, 2, TPPI_Blk_Downgrade_RO, TPPI_Blk_Upgrade_RW)
+LATE(plain_nontemporal, true, 2, TPPI_Blk_Invalidate, TPPI_Blk_Validate_RW,
+	.nontemporal = true)
 LATE(plain_storm, true, 2, TPPI_Blk_Invalidate, TPPI_Blk_Validate_RW, .storm = true)
 
 /* ---- upgrades ---- */
@@ -243,6 +248,7 @@ const struct test tests[] = {
 	{ "plain-1", plain_1, CONTROL_NO_DRAIN, 0 },
 	{ "plain-4", plain_4, CONTROL_NO_DRAIN, 0 },
 	{ "plain-read-only", plain_read_only, 0, 0 },
+	{ "plain-nontemporal", plain_nontemporal, 0, 0 },
 	{ "plain-storm", plain_storm, 0, 0 },
 	{ "upgrade-checked", upgrade_checked, CONTROL_TAG_FIRST, 0 },
 	{ "upgrade-plain", upgrade_plain, CONTROL_TAG_FIRST, 0 },

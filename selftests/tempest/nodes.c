@@ -231,6 +231,20 @@ static void channels(void)
 	CHECK_EQUAL(TPPI_set_channel_dst(TPPI_num_nodes, 4711, &arrived, 4, NULL), 0);
 }
 
+static void to_unmapped(void)
+{
+	int channel = TPPI_set_channel_src(TPPI_self_address, NULL);
+	static int word = 1;
+
+	map_page(page_at(0), 0, TPPI_Blk_Writable);
+	CHECK_EQUAL(TPPI_set_channel_dst(TPPI_self_address, channel, page_at(0), 4, NULL), 1);
+	while (!TPPI_is_channel_dst_ready(TPPI_self_address, channel))
+		usleep(100);
+	CHECK_EQUAL(TPPI_unmap_and_free(page_at(0)), 1);
+	TPPI_channel_send(TPPI_self_address, channel, &word, 4);
+	sleep(30);
+}
+
 /* ---- one that dies ends the others ---- */
 
 static void one_dies(void)
@@ -252,6 +266,7 @@ const struct test tests[] = {
 	{ "ring", ring, 0, 0 },
 	{ "barriers", barriers, 0, 0 },
 	{ "channels", channels, 0, 0 },
+	{ "to-unmapped", to_unmapped, 0, SIGABRT },
 	{ "one-dies", one_dies, 0, SIGKILL },
 	{ 0 }
 };

@@ -401,7 +401,8 @@ int TPPI_set_channel_src(TPPI_NodeId dest, TPPI_ChannelHandlerPtr fn);
  * @bytes: of each transfer, a multiple of a word
  * @fn: called by the protocol thread when a transfer is complete; or NULL
  *
- * The specification does not name the result of this call.
+ * A transfer to where no page is mapped any more ends the program with a message. The
+ * specification does not name the result of this call.
  *
  * Return: 1; 0 if there is such a destination, or the buffer is not as it should be.
  */
