@@ -64,7 +64,11 @@ static void own_handlers(void)
 
 	map_mixed(page_at(0));
 	sigemptyset(&action.sa_mask);
-	CHECK(!sigaction(SIGSEGV, &action, NULL));
+	/* Not the library's: the program would call that from its own */
+	CHECK(!sigaction(SIGSEGV, NULL, &old));
+	CHECK(old.sa_handler == SIG_DFL);
+	CHECK(!sigaction(SIGSEGV, &action, &old));
+	CHECK(old.sa_handler == SIG_DFL);
 	CHECK(!sigaction(SIGBUS, &action, NULL));
 	page_at(0)[5] = 1;
 	CHECK_EQUAL(handled, 0);

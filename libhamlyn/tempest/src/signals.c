@@ -326,6 +326,15 @@ static void after_fork_child(void)
 	after_fork_parent();
 }
 
+/* What was there before us is what the program is told of. */
+static void keep_inherited(int signal)
+{
+	struct sigaction action;
+
+	if (!dispositions[signal].known && !__sigaction(signal, NULL, &action))
+		remember(signal, &action);
+}
+
 void tempest_signals_start(void)
 {
 	owner = getpid();
@@ -333,6 +342,8 @@ void tempest_signals_start(void)
 		tempest_refuse("no memory");
 	QUIET();
 	tempest_lock(&lock);
+	keep_inherited(SIGSEGV);
+	keep_inherited(SIGBUS);
 	started = true;
 	take_ours();
 	tempest_unlock(&lock);
