@@ -18,13 +18,15 @@ $(BUILD)/include/tempest_sends.h: selftests/tempest/gen_sends.sh
 $(BUILD)/tempest/wraps: private LDFLAGS += -Wl,@libhamlyn/tempest/wrap/wrap.opt
 $(BUILD)/tempest/wraps: $(TEMPEST_WRAP)
 
+$(BUILD)/tempest/contended: libhamlyn/tempest/examples/migrate.c
+
 $(BUILD)/tempest/sends: $(BUILD)/include/tempest_sends.h
 
 $(TEMPEST_TESTS): $(BUILD)/tempest/%: selftests/tempest/%.c selftests/tempest/test.c \
 		selftests/tempest/checked.S $(wildcard selftests/tempest/*.h) $(TEMPEST_TEST_OBJ) \
 		$(TEMPEST_AM) $(BUILD)/libhamlyn.a
 	@mkdir -p $(@D)
-	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $(filter %.c %.S %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
+	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $(filter selftests/%.c %.S %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
 
 $(BUILD)/tempest/overload: selftests/tempest/overload.cpp $(TEMPEST_TEST_OBJ) $(TEMPEST_AM) \
 		$(BUILD)/libhamlyn.a

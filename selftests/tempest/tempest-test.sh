@@ -10,7 +10,7 @@ usage() {
 	cat <<USAGE
 Usage: selftests/tempest/tempest-test.sh BUILD-FOLDER [PROGRAM]...
 
-Runs the programs of BUILD-FOLDER/tempest, or those named, and then nodes with several
+Runs the programs of BUILD-FOLDER/tempest, or those named, and then some with several
 nodes; prints TAP.
 USAGE
 }
@@ -59,6 +59,14 @@ run() { # PROGRAM TEST [--control]
 }
 
 # Not by running out of time: what is left out must be noticed
+# Their controls take another node
+is_for_several() { # PROGRAM
+	case $1 in
+	nodes | contended) ;;
+	*) return 1 ;;
+	esac
+}
+
 must_fail() {
 	ended=0
 	run "$@" || ended=$?
@@ -83,7 +91,7 @@ for program; do
 		done
 		unset HAMLYN_TEMPEST_VIEW
 		HAMLYN_TEMPEST_CHECKS="trap" check "trap" "$program" "$test" "$signal"
-		if [ "$control" = control ]; then
+		if [ "$control" = control ] && ! is_for_several "$program"; then
 			status=0
 			must_fail "$program" "$test" --control || status=$?
 			verdict "$status" "$program: $test fails without what it tests"
@@ -94,22 +102,36 @@ done
 
 # ---- several nodes ----
 
-nodes() { # NUMBER TEST SIGNAL: 0, or what one of them is to die of
-	status=0
-	"$run" -n "$1" --timeout "$LONGEST" "$build/nodes" "$2" >"$out" 2>&1 </dev/null || status=$?
-	if [ "$3" != 0 ]; then
-		[ "$status" = $((128 + $3)) ] && status=0 || status=1
-	fi
-	verdict "$status" "nodes: $2 ($1 nodes)"
+on_nodes() { # NUMBER PROGRAM TEST [--control]
+	"$run" -n "$1" --timeout "$LONGEST" "$build/$2" "$3" ${4:+"$4"} >"$out" 2>&1 </dev/null
 }
 
-"$build/nodes" --list >"$out.list" || exit 2
-while read -r test control signal; do
-	for number in 2 4; do
-		nodes "$number" "$test" "$signal"
-	done
-done <"$out.list"
-rm -f "$out.list"
+nodes() { # NUMBER PROGRAM TEST SIGNAL: 0, or what one of them is to die of
+	status=0
+	on_nodes "$1" "$2" "$3" || status=$?
+	if [ "$4" != 0 ]; then
+		[ "$status" = $((128 + $4)) ] && status=0 || status=1
+	fi
+	verdict "$status" "$2: $3 ($1 nodes)"
+}
+
+nodes_must_fail() { # NUMBER PROGRAM TEST
+	status=0
+	on_nodes "$1" "$2" "$3" --control || status=$?
+	[ "$status" = 1 ] && status=0 || status=1
+	verdict "$status" "$2: $3 fails without what it tests ($1 nodes)"
+}
+
+for program in nodes contended; do
+	"$build/$program" --list >"$out.list" || exit 2
+	while read -r test control signal; do
+		for number in 2 4; do
+			nodes "$number" "$program" "$test" "$signal"
+		done
+		[ "$control" != control ] || nodes_must_fail 2 "$program" "$test"
+	done <"$out.list"
+	rm -f "$out.list"
+done
 
 # ---- examples ----
 
