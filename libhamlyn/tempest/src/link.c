@@ -18,7 +18,8 @@
 #include "job.h"
 #include "link.h"
 #include "lock.h"
-#include "message.h"
+#include "protocol.h"
+#include "quiet.h"
 #include "tempest.h"
 
 #define BUFFERS		16
@@ -225,11 +226,16 @@ static void keep(struct link *link, const void *data, size_t bytes)
 void tempest_link_send(uint32_t node, const void *data, size_t bytes)
 {
 	struct link *link = &links[node];
+	bool taken;
 
 	tempest_lock(&link->lock);
-	if (link->kept || !offer(link, data, bytes))
+	taken = !link->kept && offer(link, data, bytes);
+	if (!taken)
 		keep(link, data, bytes);
 	tempest_unlock(&link->lock);
+	/* It may sleep, and does not know that there is something to be tried again */
+	if (!taken && !tempest_is_protocol)
+		tempest_protocol_kick();
 }
 
 static bool flush_link(struct link *link)
