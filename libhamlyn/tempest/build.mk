@@ -13,6 +13,7 @@ TEMPEST_INC := -Ilibhamlyn/tempest/src -Ilibhamlyn/tempest/include -Ilibhamlyn/a
 
 # System calls on the segment, for programs linked with wrap/wrap.opt.
 TEMPEST_WRAP := $(BUILD)/libhamlyn-tempest-wrap.a
+TEMPEST_WRAPPED = $(shell paste -s -d , libhamlyn/tempest/wrap/wrap.opt)
 
 TEMPEST_EXAMPLES := $(patsubst libhamlyn/tempest/examples/%.c,$(BUILD)/tempest-examples/%,\
 	$(wildcard libhamlyn/tempest/examples/*.c))
@@ -59,14 +60,13 @@ install: $(if $(filter x86_64-%,$(MACHINE)),install-tempest)
 install-tempest: tempest
 	install -d "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)/tempest"
 	install -m 644 $(BUILD)/libhamlyn-tempest.a $(TEMPEST_WRAP) "$(DESTDIR)$(LIBDIR)/"
-	install -m 644 libhamlyn/tempest/wrap/wrap.opt "$(DESTDIR)$(LIBDIR)/libhamlyn-tempest-wrap.opt"
 	install -m 755 $(TEMPEST_SO) "$(DESTDIR)$(LIBDIR)/"
 	ln -sf libhamlyn-tempest.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn-tempest.so.$(SOVERSION)"
 	ln -sf libhamlyn-tempest.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn-tempest.so"
 	install -m 644 libhamlyn/tempest/include/*.h* "$(DESTDIR)$(INCLUDEDIR)/"
 	install -m 644 libhamlyn/tempest/include/tempest/*.h $(TEMPEST_SEND) \
 		"$(DESTDIR)$(INCLUDEDIR)/tempest/"
-	$(call fill_in,libhamlyn/tempest/libhamlyn-tempest.pc.in) > \
+	$(call fill_in,libhamlyn/tempest/libhamlyn-tempest.pc.in) | sed 's|@WRAP@|$(TEMPEST_WRAPPED)|' > \
 		"$(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn-tempest.pc"
 
 .PHONY: tempest install-tempest

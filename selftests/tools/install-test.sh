@@ -88,6 +88,30 @@ no_warnings() { # HEADER
 		EOT
 }
 
+# A closed page of the segment, also for a system call that pkg-config's flags wrap
+tempest_runs() {
+	cat >"$work/tempest.c" <<-'EOT'
+		#include <tempest.h>
+		#include <unistd.h>
+
+		int main(void)
+		{
+			char *page = TPPI_SEG_BASE;
+
+			if (!TPPI_alloc_and_map(page, 0, TPPI_Blk_Writable, 0, (void *)0))
+				return 1;
+			TPPI_change_blk_acc(page + 64, 32, TPPI_Blk_Invalidate);
+			page[0] = 'x';
+			return write(STDOUT_FILENO, page, 1) != 1;
+		}
+	EOT
+	# shellcheck disable=SC2046 # several words
+	gcc -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags libhamlyn-tempest) \
+		"$work/tempest.c" $(pkg-config --libs libhamlyn-tempest libhamlyn) \
+		-o "$work/tempest" &&
+		[ "$(LD_LIBRARY_PATH=$root/usr/lib "$work/tempest")" = x ]
+}
+
 # A soname changes with what is not compatible any more: see Documentation/abi.rst
 one_version() {
 	local version major so lib
@@ -213,9 +237,12 @@ for header in manager stream datagram tagged group gather barrier rendezvous cha
 	check "hamlyn/$header.h compiles alone in C++" compiles_alone "hamlyn/$header.h" c++
 done
 check "hamlyn/hamlyn.hpp compiles alone in C++17" compiles_alone hamlyn/hamlyn.hpp c++
-for header in hamlyn.h hamlyn/hamlyn.hpp gam.h hpam.h hamlyn/uapi_netlink.h; do
+for header in hamlyn.h hamlyn/hamlyn.hpp gam.h hpam.h tempest.h tempest.hpp \
+	hamlyn/uapi_netlink.h; do
 	check "$header has no warnings that users may have switched on" no_warnings "$header"
 done
+check "tempest.h compiles alone in C" compiles_alone tempest.h c
+check "a program of Tempest builds against it, and runs" tempest_runs
 check "the manual is installed" manual_installed
 check "the kernel's include folder is left alone" [ ! -e "$root/usr/include/linux" ]
 check "uapi.h is the kernel's" cmp uapi/linux/hamlyn.h "$root/usr/include/hamlyn/uapi.h"
