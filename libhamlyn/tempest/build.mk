@@ -19,6 +19,7 @@ TEMPEST_EXAMPLES := $(patsubst libhamlyn/tempest/examples/%.c,$(BUILD)/tempest-e
 	$(wildcard libhamlyn/tempest/examples/*.c))
 
 $(TEMPEST_EXAMPLES): $(BUILD)/tempest-examples/%: libhamlyn/tempest/examples/%.c $(TEMPEST_HDR) \
+		$(wildcard libhamlyn/tempest/examples/*.h) \
 		$(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) $(TEMPEST_INC) $(CFLAGS_ALL) -fno-pie -static -no-pie $< \

@@ -18,7 +18,7 @@ $(BUILD)/include/tempest_sends.h: selftests/tempest/gen_sends.sh
 $(BUILD)/tempest/wraps: private LDFLAGS += -Wl,@libhamlyn/tempest/wrap/wrap.opt
 $(BUILD)/tempest/wraps: $(TEMPEST_WRAP)
 
-$(BUILD)/tempest/contended: libhamlyn/tempest/examples/migrate.c
+$(BUILD)/tempest/contended: libhamlyn/tempest/examples/migrate.h
 
 $(BUILD)/tempest/sends: $(BUILD)/include/tempest_sends.h
 

@@ -6,13 +6,10 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-int migrate_main(int argc, char **argv);
-#define main migrate_main
-#include "../../libhamlyn/tempest/examples/migrate.c"
-#undef main
-
+#include "../../libhamlyn/tempest/examples/migrate.h"
 #include "test.h"
 
 #define THREADS		2
