@@ -57,7 +57,10 @@ static void handshake(void)
 
 static void set_tags(uintptr_t start, size_t bytes, uint8_t tag)
 {
-	memset((void *)tempest_tag(start), tag, bytes >> TEMPEST_TAG_SHIFT);
+	_Atomic uint8_t *tags = tempest_tag(start);
+
+	for (size_t i = 0; i < bytes >> TEMPEST_TAG_SHIFT; i++)
+		atomic_store_explicit(&tags[i], tag, memory_order_relaxed);
 }
 
 void tempest_block_lower(uintptr_t start, size_t bytes, uint8_t tag)

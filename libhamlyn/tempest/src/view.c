@@ -39,7 +39,8 @@ void tempest_view_start(const char *name)
 	tempest_refuse("the segment cannot be closed by %s: %s", name ? name : "any means", why);
 }
 
-static uint8_t lowest_tag(uintptr_t page)
+/* Or any that is less than what is needed. */
+static uint8_t lowest_tag(uintptr_t page, uint8_t need)
 {
 	const _Atomic uint8_t *tags = tempest_tag(page);
 	uint8_t lowest = TPPI_Blk_Writable;
@@ -47,6 +48,8 @@ static uint8_t lowest_tag(uintptr_t page)
 	for (int i = 0; i < BLOCKS_A_PAGE; i++) {
 		uint8_t tag = atomic_load_explicit(&tags[i], memory_order_relaxed);
 
+		if (tag < need)
+			return tag;
 		if (tag < lowest)
 			lowest = tag;
 	}
@@ -72,7 +75,7 @@ static void shut(uintptr_t page)
 static bool open_locked(uintptr_t page, uint8_t need)
 {
 	_Atomic uint8_t *open = &tempest_page(page)->open;
-	uint8_t tag = lowest_tag(page);
+	uint8_t tag = lowest_tag(page, need);
 
 	if (tag < need)
 		return false;
@@ -82,7 +85,7 @@ static bool open_locked(uintptr_t page, uint8_t need)
 		shut(page);
 	*open = tag;
 	atomic_thread_fence(memory_order_seq_cst);
-	if (lowest_tag(page) >= tag && ops->open(page, tag))
+	if (lowest_tag(page, tag) >= tag && ops->open(page, tag))
 		return true;
 	*open = 0;
 	return false;
@@ -94,7 +97,7 @@ bool tempest_view_open(uintptr_t page, uint8_t need)
 	bool opened;
 
 	/* Most pages that trap are mixed: no lock for those */
-	if (lowest_tag(page) < need)
+	if (lowest_tag(page, need) < need)
 		return false;
 	tempest_lock(lock);
 	opened = tempest_mapped(page) && open_locked(page, need);
