@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* How long the library's parts take, as medians. It judges nothing: the benchmark does. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,8 +82,19 @@ static void out_of_line(void)
 
 static atomic_bool stop;
 
+/* Where there are two processors: else the scheduler may run one thread after the other. */
+static void pin(int processor)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(processor, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
 static void *run_checked(void *page)
 {
+	pin(1);
 	while (!stop)
 		checked_add((char *)page + 64, 1);
 	return NULL;
@@ -106,6 +118,7 @@ static void downgrades(void)
 	pthread_t thread;
 
 	prepare();
+	pin(0);
 	measure_downgrades("downgrade, all other threads asleep");
 	CHECK(!pthread_create(&thread, NULL, run_checked, page_at(0)));
 	measure_downgrades("downgrade, another thread running");
