@@ -649,6 +649,65 @@ static const char *decode_operand(struct parse *p, uint8_t rex, struct tempest_i
 	return NULL;
 }
 
+/* Arithmetic to memory, shifts, exchanges. */
+static bool modifies_one_byte(const struct parse *p)
+{
+	unsigned int reg = reg_field(p);
+
+	if (p->opcode < 0x38)
+		return (p->opcode & 7) < 2;
+	switch (p->opcode) {
+	case 0x80:
+	case 0x81:
+	case 0x83:
+		return reg != 7;
+	case 0x86:
+	case 0x87:
+	case 0xc0:
+	case 0xc1:
+	case 0xd0 ... 0xd3:
+		return true;
+	case 0xf6:
+	case 0xf7:
+		return reg == 2 || reg == 3;
+	case 0xfe:
+	case 0xff:
+		return reg < 2;
+	}
+	return false;
+}
+
+/* Single bits, double shifts, exchanges. */
+static bool modifies_two_bytes(const struct parse *p)
+{
+	switch (p->opcode) {
+	case 0xa4:
+	case 0xa5:
+	case 0xab:
+	case 0xac:
+	case 0xad:
+	case 0xb0:
+	case 0xb1:
+	case 0xb3:
+	case 0xbb:
+	case 0xc0:
+	case 0xc1:
+		return true;
+	case 0xba:
+		return reg_field(p) > 4;
+	case 0xc7:
+		return reg_field(p) == 1;
+	}
+	return false;
+}
+
+static bool modifies(const struct parse *p)
+{
+	if (p->encoding != LEGACY)
+		return false;
+	return p->map == 0 ? modifies_one_byte(p) : p->map == 1 && modifies_two_bytes(p);
+}
+
 const char *tempest_decode(const ucontext_t *context, struct tempest_insn *insn)
 {
 	const uint8_t *start = (const uint8_t *)context->uc_mcontext.gregs[REG_RIP];
@@ -666,6 +725,7 @@ const char *tempest_decode(const ucontext_t *context, struct tempest_insn *insn)
 	insn->repeat = p.repeat;
 	if (!decode_implicit(&p, insn) && !decode_maskmov(&p, insn))
 		why = decode_operand(&p, rex, insn);
+	insn->modifies = insn->kind == INSN_PLAIN && modifies(&p);
 	insn->length = p.next - start;
 	return why;
 }

@@ -25,6 +25,8 @@ enum tempest_insn_kind {
  * @size: bytes accessed, never too few; of one element for INSN_STRING
  * @opcode: its last byte
  * @repeat: 0, 0xf2 or 0xf3
+ * @modifies: it loads its operand and stores it. A processor tells of a store when such an
+ *            instruction faults; an emulator that does the load first may not
  */
 struct tempest_insn {
 	enum tempest_insn_kind kind;
@@ -34,6 +36,7 @@ struct tempest_insn {
 	unsigned int size;
 	uint8_t opcode;
 	uint8_t repeat;
+	bool modifies;
 };
 
 /**

@@ -61,7 +61,7 @@ static void execute(struct tempest_thread *thread, struct tempest_insn *insn,
 	struct tempest_access access = {
 		.va = insn->address,
 		.size = insn->size,
-		.write = context->uc_mcontext.gregs[REG_ERR] & FAULT_WRITE,
+		.write = insn->modifies || (context->uc_mcontext.gregs[REG_ERR] & FAULT_WRITE),
 		.pc = context->uc_mcontext.gregs[REG_RIP],
 	};
 	const char *why;
