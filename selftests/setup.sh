@@ -468,6 +468,13 @@ YNL_FILES=(
 	tools/net/ynl/lib/ynl.py Documentation/netlink/genetlink-legacy.yaml
 )
 
+# What runs the tests of a kernel, ours among them
+SELFTESTS_FILES=(
+	tools/testing/selftests/Makefile tools/testing/selftests/lib.mk tools/testing/selftests/kselftest
+	tools/testing/selftests/kselftest.h tools/testing/selftests/kselftest_harness.h
+	scripts/subarch.include
+)
+
 # pick_source_files TMP FILE...: out of the kernel source, with their folders
 pick_source_files() {
 	local tmp=$1 deb top files=()
@@ -500,6 +507,10 @@ cmd_kselftest() {
 	if ! is_unpacked "$CACHE/ynl" kselftest; then
 		pick_source_files "$CACHE/ynl.tmp" "${YNL_FILES[@]}"
 		publish "$CACHE/ynl.tmp" "$CACHE/ynl" kselftest
+	fi
+	if ! is_unpacked "$CACHE/selftests" kselftest; then
+		pick_source_files "$CACHE/selftests.tmp" "${SELFTESTS_FILES[@]}"
+		publish "$CACHE/selftests.tmp" "$CACHE/selftests" kselftest
 	fi
 	say "kselftest: ready ($(cut -d= -f2 "$CACHE/debs/kselftest/have"))"
 }

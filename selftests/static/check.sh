@@ -19,7 +19,7 @@ MAX_DIAGNOSTICS=200
 CHECKS=(
 	format spdx core-includes layers version-tests private-paths shellcheck codespell
 	checkpatch kernel-doc netlink-generated conformance-table threat-catalogue build-help places
-	sparse in-tree out-of-tree kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
+	sparse in-tree out-of-tree kselftest kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
 )
 # Run when they are named: they take minutes
 SLOW_CHECKS=(gcc-analyzer gcc-analyzer-module clang-analyzer coccinelle)
@@ -396,6 +396,33 @@ check_out_of_tree() {
 		modules_install || return 1
 	installed=$(find "$stage/root/lib/modules" -name 'hamlyn.ko*')
 	[ -n "$installed" ] || fail "modules_install has installed no hamlyn.ko"
+}
+
+# In a kernel's own selftests, where each program is skipped for want of a device: it is quick
+# to compile where that is all it does
+check_kselftest() {
+	local kernel=$WORK_DIR/kselftest said=$WORK_DIR/kselftest/said selftests here programs skipped
+	[ -e "$CACHE/selftests/stamp" ] ||
+		fail "a kernel's selftests are not in the cache; run: selftests/setup.sh kselftest" || return 1
+	selftests=$kernel/tools/testing/selftests
+	here=$selftests/hamlyn
+	rm -rf "$kernel"
+	mkdir -p "$kernel"
+	cp -r "$CACHE/selftests/." "$kernel/"
+	cp -r "$REPO_DIR/selftests/kernel" "$here"
+	mkdir "$here/tree"
+	(cd "$REPO_DIR" && cp -r --parents libhamlyn/{include,src} driver/core uapi selftests/lib "$here/tree") ||
+		return 1
+	HAMLYN_DEVICE=/nonexistent make -j2 -C "$selftests" TARGETS=hamlyn FORCE_TARGETS=1 \
+		USERCFLAGS='-O0 -g0' run_tests >"$said" 2>&1 || fail "$(tail -n 20 "$said")" || return 1
+	programs=$(find "$here/programs" -type f | wc -l)
+	skipped=$(grep -c '^ok [0-9]* selftests: hamlyn: [a-z0-9_]* # SKIP$' "$said")
+	[ "$programs" -gt 20 ] && [ "$skipped" = "$programs" ] ||
+		fail "of $programs programs $skipped are skipped" "$(grep '^not ok' "$said")" || return 1
+	# Where there is one, they are not
+	HAMLYN_DEVICE=/dev/null make -C "$selftests" TARGETS=hamlyn TESTS=uapi_size run_tests >"$said" 2>&1
+	grep -q '^not ok 1 selftests: hamlyn: uapi_size # exit=1' "$said" ||
+		fail "what is no device is not refused:" "$(tail -n 20 "$said")"
 }
 
 # asked KCONFIG-LINES: what CONFIG_HAMLYN becomes where everything is wanted
