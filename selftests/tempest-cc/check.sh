@@ -1,0 +1,231 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# hamlyn-tempest-cc, without the library: its tables against the processor, and programs that
+# have to do the same with checks, with their data in the segment, whatever tags say.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
+ME=check.sh
+# shellcheck source-path=SCRIPTDIR source=../lib/lib.sh
+. selftests/lib/lib.sh
+
+usage() {
+	echo "Usage: selftests/tempest-cc/check.sh [BUILD-FOLDER]  (default: build)"
+	echo "HAMLYN_CSMITH=N compiles N random programs, too, if csmith is there."
+}
+
+only_help "$@"
+
+BUILD=$(realpath "${1:-build}") || exit 2
+CC=$BUILD/tempest-cc/hamlyn-tempest-cc
+CXX=$BUILD/tempest-cc/hamlyn-tempest-c++
+HERE=selftests/tempest-cc
+LIMIT=$((60 * ${HAMLYN_TEST_SCALE:-1}))
+BASE=0x100000000000
+
+[ -x "$CC" ] || die "$CC is missing; run: make"
+if [ "$(uname -m)" != x86_64 ]; then
+	skip "hamlyn-tempest-cc" "it is for x86-64"
+	total
+	exit
+fi
+unset HAMLYN_TEMPEST_REPORT
+work_folder tempest-cc
+
+# ---- the command line ----
+
+says() { # PATTERN COMMAND...: exits with 2, and says that
+	local status=0
+	"${@:2}" >"$work/out" 2>"$work/err" || status=$?
+	[ "$status" = 2 ] && grep -q -e "$1" "$work/err"
+}
+
+versions() {
+	"$CC" --version >"$work/out" && grep -q '^hamlyn-tempest-cc [0-9]' "$work/out" &&
+		grep -q '^gcc' "$work/out"
+}
+
+help() {
+	"$CC" --help >"$work/out" && grep -q -e '--report' "$work/out" &&
+		! "$CC" --help >/dev/full 2>"$work/err"
+}
+
+no_compiler() {
+	! "$CC" --compiler "$work/nothing" -c x.c 2>"$work/err" && grep -q nothing "$work/err"
+}
+
+check "--help" help
+check "--version is ours, and the compiler's" versions
+check "nothing to compile" says "nothing to compile.*--help" "$CC"
+check "--report without a file" says "needs a value" "$CC" -c x.c --report
+check "a compiler that is not there" no_compiler
+
+# ---- the tables ----
+
+forms() {
+	python3 $HERE/forms.py "$BUILD/tempest-cc/as" tools/tempest-cc/insn.c "$work/forms.s" &&
+		gcc -w -O1 -fno-pie -no-pie $HERE/forms.c "$work/forms.s" -o "$work/forms" &&
+		timeout "$LIMIT" "$work/forms"
+}
+
+# Taken for what they are not, they are found.
+forms_can_fail() {
+	sed 's/ cmp test imul / cmp test imul inc /; s/ inc dec neg/ dec neg/; s/movss movd ", STORE, W_FIXED, 4/movss movd ", STORE, W_FIXED, 8/' \
+		tools/tempest-cc/insn.c >"$work/insn.c" &&
+		mkdir -p "$work/bad" &&
+		gcc -w -D_GNU_SOURCE -Itools/tempest-cc -Ilibhamlyn/tempest/src \
+			tools/tempest-cc/{main,as,emit,flags,message,options,plan,report,text}.c \
+			"$work/insn.c" -o "$work/bad/as" || return 1
+	python3 $HERE/forms.py "$work/bad/as" "$work/insn.c" "$work/bad.s" &&
+		gcc -w -O1 -fno-pie -no-pie $HERE/forms.c "$work/bad.s" \
+			-o "$work/bad/forms" || return 1
+	! timeout "$LIMIT" "$work/bad/forms" >"$work/out" &&
+		grep -q 'inc.*: writes' "$work/out" && grep -q 'movss.*reaches 4' "$work/out"
+}
+
+check "each form reaches and writes what it is taken to" forms
+check "a wrong size, or a store taken for a load, is found by that" forms_can_fail
+
+# ---- programs ----
+
+stub() { # COMPILER
+	[ -f "$work/stub.o" ] ||
+		gcc -D_GNU_SOURCE -O2 -fno-pie -mcmodel=large -Ilibhamlyn/tempest/src \
+			-c $HERE/stub.c -o "$work/stub.o"
+}
+
+# In the segment, and the same for all tags; with all blocks writable, checks trap nowhere.
+in_segment() { # OBJECT REFERENCE
+	stub && gcc -no-pie "$1" "$work/stub.o" -Wl,--section-start=tpdata=$BASE -lm \
+		-o "$work/in" || return 1
+	for mode in writable invalid chaos; do
+		echo "# $mode"
+		CC_STUB=$mode timeout "$LIMIT" "$work/in" >"$work/out" 2>"$work/err" || return 1
+		cmp "$2" "$work/out" || return 1
+		eval "$mode=$(sed -n 's/^traps: //p' "$work/err")"
+	done
+	# shellcheck disable=SC2154 # set by eval
+	echo "traps: $writable writable, $invalid invalid, $chaos chaos"
+	[ "$invalid" -gt 100 ]
+}
+
+program() { # COMPILER OPTION...
+	local compiler=$1
+	shift
+	"$compiler" -w -fno-pie -mcmodel=large "$@" -c $HERE/program.c -o "$work/ref.o" &&
+		stub && gcc -no-pie "$work/ref.o" "$work/stub.o" -lm -o "$work/ref" &&
+		"$work/ref" >"$work/ref.out" || return 1
+	rm -f "$work/report"
+	"$CC" --compiler "$compiler" --report "$work/report" -w -mcmodel=large "$@" \
+		-c $HERE/program.c -o "$work/t.o" || return 1
+	sed -n 1p "$work/report"
+	in_segment "$work/t.o" "$work/ref.out"
+}
+
+for options in -O0 -O1 -O2 -O3 -Os "-O2 -g -pipe" "-O3 -mavx2 -mbmi2" "-O2 -fno-omit-frame-pointer"; do
+	# shellcheck disable=SC2086 # several words
+	check "a program by gcc $options" program gcc $options
+done
+if command -v clang >/dev/null; then
+	for options in -O0 -O2; do
+		check "a program by clang $options" program clang $options
+	done
+else
+	skip "a program by clang" "clang is not installed"
+fi
+
+# What the memory model of C lets be checked is: nearly all.
+coverage() {
+	rm -f "$work/report"
+	"$CC" --report "$work/report" -g -O2 -mcmodel=large -c $HERE/program.c -o "$work/t.o" &&
+		awk -F'[: ,]+' 'NR == 1 { exit !($2 > 60 && $4 * 20 < $2) }' "$work/report" &&
+		grep -q 'program.c:[1-9][0-9]*: plain: assembly of the program' "$work/report"
+}
+
+plain() {
+	"$CC" --plain -O2 -w -mcmodel=large -c $HERE/program.c -o "$work/t.o" &&
+		! nm "$work/t.o" | grep -q __tempest_rseq_cs
+}
+
+cxx() {
+	echo 'long __tempest_rseq_cs_1;' >"$work/rt.c" && gcc -c "$work/rt.c" -o "$work/rt.o" &&
+		"$CXX" -O2 -g -ffunction-sections -Wl,--gc-sections $HERE/program.cc \
+			"$work/rt.o" -o "$work/cxx" &&
+		[ "$("$work/cxx")" = "thirteen 90 10.0" ]
+}
+
+lto() {
+	"$CC" -O2 -w -flto $HERE/program.c "$work/rt.o" --report "$work/lto" -o "$work/t" &&
+		"$work/t" >"$work/out" && cmp "$work/ref.out" "$work/out" &&
+		nm "$work/t" | grep -q __tempest_rseq_cs
+}
+
+shared() {
+	rm -f "$work/report"
+	"$CC" --report "$work/report" -O2 -w -fPIC -shared $HERE/program.c -o "$work/t.so" &&
+		grep -q 'nothing checked: part of a shared library' "$work/report"
+}
+
+by_hand() {
+	printf '\t.globl f\nf:\tmovq (%%rdi), %%rax\n\tret\n' >"$work/f.S"
+	rm -f "$work/report"
+	"$CC" --report "$work/report" -c "$work/f.S" -o "$work/f.o" &&
+		grep -q 'nothing checked: not written by gcc' "$work/report"
+}
+
+their_error() {
+	echo 'int f(int *p) { __asm__("nonsense %eax"); return *p; }' >"$work/bad.c"
+	! "$CC" -c "$work/bad.c" -o "$work/bad.o" 2>"$work/err" &&
+		grep -q "no such instruction: .nonsense" "$work/err"
+}
+
+report_full() {
+	! "$CC" --report "$work/no/report" -O2 -c $HERE/program.c -o "$work/t.o" 2>"$work/err" &&
+		grep -q "report.*No such file" "$work/err"
+}
+
+check "nearly all is checked, and the report says what is not" coverage
+check "--plain checks nothing" plain
+check "C++: merged templates, exceptions" cxx
+check "-flto" lto
+check "of a shared library nothing is checked, and that is said" shared
+check "of what somebody wrote by hand nothing is checked" by_hand
+check "an error in the program's own assembly is told as ever" their_error
+check "a report that cannot be written" report_full
+
+# ---- random programs ----
+
+random_program() { # SEED OPTION...
+	local seed=$1
+	shift
+	csmith --seed "$seed" --max-funcs 6 --no-volatiles --no-bitfields >"$work/p.c" || return 1
+	set -- -w -I/usr/include/csmith -mcmodel=large -fno-zero-initialized-in-bss -fno-common "$@"
+	gcc "$@" -fno-pie -no-pie "$work/p.c" -o "$work/p" || return 1
+	# Some never end.
+	timeout 5 "$work/p" >"$work/p.out" || return 0
+	"$CC" "$@" -c "$work/p.c" -o "$work/p.o" &&
+		objcopy --rename-section .data=tpdata --rename-section .ldata=tpdata "$work/p.o" &&
+		in_segment "$work/p.o" "$work/p.out"
+	# Few accesses are few traps.
+	[ -s "$work/out" ] && cmp "$work/p.out" "$work/out"
+}
+
+random_programs() {
+	local seed
+	for ((seed = 1; seed <= HAMLYN_CSMITH; seed++)); do
+		for options in -O1 "-O3 -mavx2"; do
+			# shellcheck disable=SC2086 # several words
+			random_program "$seed" $options >/dev/null ||
+				{ echo "seed $seed, $options"; return 1; }
+		done
+	done
+}
+
+if [ -n "${HAMLYN_CSMITH:-}" ]; then
+	if command -v csmith >/dev/null; then
+		check "$HAMLYN_CSMITH random programs" random_programs
+	else
+		skip "random programs" "csmith is not installed"
+	fi
+fi
+total

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * In the assembler's place. Where the assembler refuses what became of a file, it is given
+ * the file as it was: either that is refused too, with a message that makes sense to whoever
+ * wrote it, or nothing is checked in it, which is slower and not wrong.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "as.h"
+#include "emit.h"
+#include "message.h"
+#include "plan.h"
+#include "report.h"
+
+/**
+ * struct job - a run of the assembler
+ * @argv: its command line, argv[0] being the true assembler
+ * @input: the index of the only file in it, or 0: standard input
+ * @inputs: how many files there are
+ * @source: what the file holds, 0 at its end
+ */
+struct job {
+	char **argv;
+	int input;
+	int inputs;
+	char *source;
+};
+
+static bool takes_value(const char *arg)
+{
+	static const char *const names[] = {
+		"-o", "-I", "--defsym", "--MD", "--hash-size",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(arg, names[i]))
+			return true;
+	return false;
+}
+
+static char *read_all(int fd, const char *name)
+{
+	size_t size = 0, room = 0;
+	char *s = NULL;
+	ssize_t n;
+
+	do {
+		if (room - size < 2) {
+			room = 2 * room + 65536;
+			s = enlarge(s, room);
+		}
+		n = read(fd, s + size, room - size - 1);
+		if (n < 0 && errno != EINTR)
+			give_up("reading %s: %s", name, strerror(errno));
+		if (n > 0)
+			size += (size_t)n;
+	} while (n);
+	s[size] = 0;
+	/* A file with a 0 in it is no assembly; the assembler will say so. */
+	return s;
+}
+
+static void read_source(struct job *job)
+{
+	const char *name = job->input ? job->argv[job->input] : "standard input";
+	int fd = job->input ? open(name, O_RDONLY | O_CLOEXEC) : 0;
+
+	if (fd < 0)
+		give_up("%s: %s", name, strerror(errno));
+	job->source = read_all(fd, name);
+	if (fd)
+		close(fd);
+}
+
+static void parse_args(struct job *job, int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (takes_value(argv[i]))
+			i++;
+		else if (argv[i][0] != '-' && ++job->inputs)
+			job->input = i;
+	}
+	job->argv = argv;
+}
+
+/* Another file with that in it, to be assembled: unlinked by the caller. */
+static void write_source(char *path, const char *what, size_t size)
+{
+	const char *dir = getenv("TMPDIR");
+	size_t done = 0;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, 4096, "%s/hamlyn-tempest-XXXXXX.s", dir && *dir ? dir : "/tmp");
+	fd = mkstemps(path, 2);
+	if (fd < 0)
+		give_up("%s: %s", path, strerror(errno));
+	while (done < size) {
+		n = write(fd, what + done, size - done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			unlink(path);
+			give_up("writing %s: %s", path, strerror(errno));
+		}
+		done += (size_t)n;
+	}
+	close(fd);
+}
+
+/* Return: the assembler's exit status. What it says goes to that descriptor. */
+static int run(char **argv, int says)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid < 0)
+		give_up("fork: %s", strerror(errno));
+	if (!pid) {
+		if (says != 2)
+			dup2(says, 2);
+		execvp(argv[0], argv);
+		say("%s: %s", argv[0], strerror(errno));
+		_exit(127);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			give_up("waitpid: %s", strerror(errno));
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Has @what assembled in place of the file that was named. */
+static int assemble(struct job *job, const char *what, size_t size, int says)
+{
+	char path[4096], *named[2] = { path, NULL };
+	char **argv = job->argv;
+	int status, n = 0;
+
+	write_source(path, what, size);
+	if (job->input) {
+		named[1] = argv[job->input];
+		argv[job->input] = path;
+	} else {
+		while (argv[n])
+			n++;
+		argv = enlarge(NULL, ((size_t)n + 2) * sizeof(*argv));
+		memcpy(argv, job->argv, (size_t)n * sizeof(*argv));
+		argv[n] = path;
+		argv[n + 1] = NULL;
+	}
+	status = run(argv, says);
+	unlink(path);
+	if (job->input)
+		argv[job->input] = named[1];
+	else
+		free(argv);
+	return status;
+}
+
+static void tell(const char *name, const struct text *text, const struct site *sites,
+		 const char *why)
+{
+	const char *path = getenv(ENV_REPORT);
+	int err;
+
+	if (!path || !*path)
+		return;
+	err = report(path, name, text, sites, why);
+	if (err)
+		give_up("report %s: %s", path, strerror(-err));
+}
+
+static char *with_checks(const struct text *text, const struct site *sites, size_t *size)
+{
+	char *whole;
+	FILE *out = open_memstream(&whole, size);
+
+	if (!out)
+		give_up("out of memory");
+	emit(text, sites, out);
+	if (fclose(out))
+		give_up("out of memory");
+	return whole;
+}
+
+static const char *why_not(const struct text *text)
+{
+	const char *plain = getenv(ENV_PLAIN);
+
+	return plain && *plain ? plain : !text->compiled ? "not written by gcc or clang" :
+	       text->intel ? "in Intel's syntax" : NULL;
+}
+
+/* Warnings are passed on; errors are about what nobody wrote. */
+static int assemble_checked(struct job *job, const char *what, size_t size)
+{
+	int says = memfd_create("messages", MFD_CLOEXEC), status;
+	char *messages;
+
+	if (says < 0)
+		give_up("memfd_create: %s", strerror(errno));
+	status = assemble(job, what, size, says);
+	if (!status && !lseek(says, 0, SEEK_SET)) {
+		messages = read_all(says, "messages");
+		fputs(messages, stderr);
+		free(messages);
+	}
+	close(says);
+	return status;
+}
+
+static int instrument(struct job *job, const char *name)
+{
+	/* The parser cuts its own copy into lines. */
+	char *copy = strdup(job->source), *changed;
+	struct site *sites;
+	struct text text;
+	size_t size;
+	const char *why;
+	int status;
+
+	if (!copy)
+		give_up("out of memory");
+	text_parse(&text, copy);
+	why = why_not(&text);
+	if (why) {
+		tell(name, &text, NULL, why);
+		return assemble(job, job->source, strlen(job->source), 2);
+	}
+	sites = plan(&text);
+	changed = with_checks(&text, sites, &size);
+	status = assemble_checked(job, changed, size);
+	if (!status) {
+		tell(name, &text, sites, NULL);
+		return 0;
+	}
+	status = assemble(job, job->source, strlen(job->source), 2);
+	if (!status) {
+		say("%s: the assembler refuses it with checks: it has none", name);
+		tell(name, &text, NULL, "refused by the assembler with checks");
+	}
+	return status;
+}
+
+int as_main(int argc, char **argv)
+{
+	const char *as = getenv(ENV_AS), *source = getenv(ENV_SOURCE);
+	struct job job = { 0 };
+
+	parse_args(&job, argc, argv);
+	if (!as || !*as)
+		give_up("is no assembler of its own: %s has to name one", ENV_AS);
+	argv[0] = strdup(as);
+	/* --version, or several files in one: nothing of a compiler's */
+	if (job.inputs > 1 || (!job.inputs && argc > 1 && !strncmp(argv[1], "--v", 3)))
+		return run(argv, 2);
+	read_source(&job);
+	return instrument(&job, source && *source ? source :
+					job.input ? argv[job.input] : "standard input");
+}

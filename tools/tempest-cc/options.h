@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TEMPEST_CC_OPTIONS_H
+#define TEMPEST_CC_OPTIONS_H
+
+#include <stdbool.h>
+
+/**
+ * struct options - the command line
+ * @compiler: gcc, clang, or their like for C++
+ * @report: a file, or NULL
+ * @plain: nothing is checked
+ * @why_plain: nothing can be checked, and why; or NULL
+ * @links: it is to link, too
+ * @shared: it makes a shared library
+ * @source: the only file that is compiled, or NULL
+ * @rest: what is the compiler's, ended by NULL
+ * @n: how many words that is
+ */
+struct options {
+	const char *compiler;
+	const char *report;
+	bool plain;
+	const char *why_plain;
+	bool links;
+	bool shared;
+	const char *source;
+	char **rest;
+	int n;
+};
+
+/* Return: 0, 1 if all was told already (--help), or -1 if it was wrong and said so. */
+int options_parse(int argc, char **argv, struct options *options);
+
+#endif /* TEMPEST_CC_OPTIONS_H */

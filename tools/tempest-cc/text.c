@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Lines of AT&T assembly, as compilers write them. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+#include "text.h"
+
+static bool starts(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+static const char *blanks(const char *s)
+{
+	while (*s == ' ' || *s == '\t')
+		s++;
+	return s;
+}
+
+static size_t word(const char *s)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)s[n]) || (s[n] && strchr("._$@", s[n])))
+		n++;
+	return n;
+}
+
+/* Cuts the next operand off: at a comma outside parentheses. */
+static const char *next_operand(const char *s, const char *end, struct operand *operand)
+{
+	int depth = 0;
+	const char *p;
+
+	s = blanks(s);
+	for (p = s; p < end && (*p != ',' || depth); p++)
+		depth += (*p == '(') - (*p == ')');
+	operand->at = s;
+	operand->length = (size_t)(p - s);
+	while (operand->length && isspace((unsigned char)s[operand->length - 1]))
+		operand->length--;
+	return p < end ? p + 1 : end;
+}
+
+static void parse_insn(struct line *line, const char *s)
+{
+	const char *end = s + strcspn(s, "#;");
+	size_t n;
+
+	line->kind = LINE_OTHER;
+	/* What stands behind a semicolon is another statement. */
+	if (*end == ';')
+		return;
+	n = word(s);
+	if (n == 4 && starts(s, "lock")) {
+		line->lock = true;
+		s = blanks(s + n);
+		n = word(s);
+	} else if (starts(s, "rep") || (n == 7 && starts(s, "notrack")) || *s == '{') {
+		line->prefix = true;
+	}
+	if (!n || n >= sizeof(line->name) || !islower((unsigned char)*s))
+		return;
+	line->kind = LINE_INSN;
+	memcpy(line->name, s, n);
+	s = blanks(s + n);
+	while (s < end) {
+		if (line->n_operands == MAX_OPERANDS) {
+			line->prefix = true;
+			return;
+		}
+		s = next_operand(s, end, &line->operands[line->n_operands++]);
+	}
+}
+
+static void parse_line(struct line *line)
+{
+	const char *s = blanks(line->text);
+	size_t n = word(s);
+
+	if (n && s[n] == ':') {
+		/* Something may stand behind it; nothing is put in between. */
+		line->kind = *blanks(s + n + 1) && *blanks(s + n + 1) != '#' ? LINE_OTHER :
+									      LINE_LABEL;
+		if (n >= sizeof(line->name))
+			n = sizeof(line->name) - 1;
+		memcpy(line->name, s, n);
+	} else if (*s == '.') {
+		line->kind = LINE_DIRECTIVE;
+		if (n >= sizeof(line->name))
+			n = sizeof(line->name) - 1;
+		memcpy(line->name, s, n);
+	} else if (*s && *s != '#') {
+		parse_insn(line, s);
+	}
+}
+
+static void add_line(struct text *text, const char *s, bool from_asm)
+{
+	struct line *line;
+
+	if (!(text->n & (text->n + 1)))
+		text->lines = enlarge(text->lines, 2 * (text->n + 1) * sizeof(*text->lines));
+	line = &text->lines[text->n++];
+	memset(line, 0, sizeof(*line));
+	line->text = s;
+	line->from_asm = from_asm;
+	line->function = -1;
+	parse_line(line);
+}
+
+/* gcc and clang leave their names, or gcc its line in front of a file from -fno-ident. */
+static bool by_compiler(const char *s)
+{
+	s = blanks(s);
+	return (starts(s, ".ident") && (strstr(s, "GCC") || strstr(s, "clang"))) ||
+	       starts(s, "# GNU C");
+}
+
+static int compare_labels(const void *a, const void *b)
+{
+	const struct line *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+static void index_labels(struct text *text)
+{
+	size_t i;
+
+	text->labels = enlarge(NULL, (text->n + 1) * sizeof(*text->labels));
+	for (i = 0; i < text->n; i++)
+		if (text->lines[i].kind == LINE_LABEL)
+			text->labels[text->n_labels++] = &text->lines[i];
+	qsort(text->labels, text->n_labels, sizeof(*text->labels), compare_labels);
+}
+
+void text_parse(struct text *text, char *source)
+{
+	bool from_asm = false;
+	char *s, *end;
+
+	*text = (struct text){ 0 };
+	for (s = source; *s; s = end + 1) {
+		end = s + strcspn(s, "\n");
+		if (starts(blanks(s), "#APP"))
+			from_asm = true;
+		else if (starts(blanks(s), "#NO_APP"))
+			from_asm = false;
+		text->compiled |= by_compiler(s);
+		text->intel |= starts(blanks(s), ".intel_syntax");
+		if (!*end) {
+			add_line(text, s, from_asm);
+			break;
+		}
+		*end = 0;
+		add_line(text, s, from_asm);
+	}
+	index_labels(text);
+}
+
+bool operand_is(const struct operand *operand, const char *what)
+{
+	return operand->length == strlen(what) && !memcmp(operand->at, what, operand->length);
+}
+
+bool operand_has(const struct operand *operand, const char *what)
+{
+	return memmem(operand->at, operand->length, what, strlen(what));
+}
+
+long text_label(const struct text *text, const struct operand *name)
+{
+	struct line key = { 0 }, *want = &key, **found;
+
+	if (name->length >= sizeof(key.name))
+		return -1;
+	memcpy(key.name, name->at, name->length);
+	found = bsearch(&want, text->labels, text->n_labels, sizeof(want), compare_labels);
+	return found ? *found - text->lines : -1;
+}
