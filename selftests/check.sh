@@ -208,6 +208,10 @@ native_parts() {
 	part "hamlyn-run and start-up" selftests/tools/run-test.sh "$BUILD"
 	part "Active Messages on the embedded device" selftests/am/am-test.sh "$BUILD/am"
 	part "Tempest" selftests/tempest/tempest-test.sh "$BUILD"
+	local brief=()
+	! is_short || brief=(--brief)
+	part "code of hamlyn-tempest-cc" selftests/tempest-cc/check.sh "${brief[@]}" "$BUILD"
+	part "programs by hamlyn-tempest-cc" selftests/tempest-cc/programs.sh "${brief[@]}" "$BUILD"
 	part "engine of Active Messages on the embedded device" \
 		selftests/am/am-engine-test.sh "$BUILD/am"
 	part "installation" selftests/tools/install-test.sh "$BUILD"

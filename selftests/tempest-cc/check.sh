@@ -10,10 +10,18 @@ ME=check.sh
 . selftests/lib/lib.sh
 
 usage() {
-	echo "Usage: selftests/tempest-cc/check.sh [BUILD-FOLDER]  (default: build)"
+	echo "Usage: selftests/tempest-cc/check.sh [--brief] [BUILD-FOLDER]  (default: build)"
+	echo "--brief: a program at fewer levels of optimization"
 	echo "HAMLYN_CSMITH=N compiles N random programs, too, if csmith is there."
 }
 
+LEVELS=(-O0 -O1 -O2 -O3 -Os "-O2 -g -pipe" "-O3 -mavx2 -mbmi2" "-O2 -fno-omit-frame-pointer")
+CLANG_LEVELS=(-O0 -O2)
+if [ "${1:-}" = --brief ]; then
+	LEVELS=(-O0 -Os "-O3 -mavx2 -mbmi2")
+	CLANG_LEVELS=(-O2)
+	shift
+fi
 only_help "$@"
 
 BUILD=$(realpath "${1:-build}") || exit 2
@@ -74,7 +82,8 @@ forms_can_fail() {
 		tools/tempest-cc/insn.c >"$work/insn.c" &&
 		mkdir -p "$work/bad" &&
 		gcc -w -D_GNU_SOURCE -Itools/tempest-cc -Ilibhamlyn/tempest/src \
-			tools/tempest-cc/{main,as,emit,flags,message,options,plan,report,text}.c \
+			-I"$BUILD/obj/tempest-cc" \
+			tools/tempest-cc/{main,as,ask,emit,flags,message,options,place,plan,report,text}.c \
 			"$work/insn.c" -o "$work/bad/as" || return 1
 	python3 $HERE/forms.py "$work/bad/as" "$work/insn.c" "$work/bad.s" &&
 		gcc -w -O1 -fno-pie -no-pie $HERE/forms.c "$work/bad.s" \
@@ -122,12 +131,13 @@ program() { # COMPILER OPTION...
 	in_segment "$work/t.o" "$work/ref.out"
 }
 
-for options in -O0 -O1 -O2 -O3 -Os "-O2 -g -pipe" "-O3 -mavx2 -mbmi2" "-O2 -fno-omit-frame-pointer"; do
+for options in "${LEVELS[@]}"; do
 	# shellcheck disable=SC2086 # several words
 	check "a program by gcc $options" program gcc $options
 done
 if command -v clang >/dev/null; then
-	for options in -O0 -O2; do
+	for options in "${CLANG_LEVELS[@]}"; do
+		# shellcheck disable=SC2086 # several words
 		check "a program by clang $options" program clang $options
 	done
 else
@@ -144,20 +154,18 @@ coverage() {
 
 plain() {
 	"$CC" --plain -O2 -w -mcmodel=large -c $HERE/program.c -o "$work/t.o" &&
-		! nm "$work/t.o" | grep -q __tempest_rseq_cs
+		! nm "$work/t.o" | grep __tempest_rseq_cs >/dev/null
 }
 
 cxx() {
-	echo 'long __tempest_rseq_cs_1;' >"$work/rt.c" && gcc -c "$work/rt.c" -o "$work/rt.o" &&
-		"$CXX" -O2 -g -ffunction-sections -Wl,--gc-sections $HERE/program.cc \
-			"$work/rt.o" -o "$work/cxx" &&
+	"$CXX" -O2 -g -ffunction-sections -Wl,--gc-sections $HERE/program.cc -o "$work/cxx" &&
 		[ "$("$work/cxx")" = "thirteen 90 10.0" ]
 }
 
 lto() {
-	"$CC" -O2 -w -flto $HERE/program.c "$work/rt.o" --report "$work/lto" -o "$work/t" &&
+	"$CC" -O2 -w -flto $HERE/program.c --report "$work/lto" -o "$work/t" &&
 		"$work/t" >"$work/out" && cmp "$work/ref.out" "$work/out" &&
-		nm "$work/t" | grep -q __tempest_rseq_cs
+		nm "$work/t" | grep __tempest_rseq_cs >/dev/null
 }
 
 shared() {

@@ -68,9 +68,28 @@ void require_setting(const char *name, const char *value);
 /* Run it in a child. Returns its status as wait(2) does. */
 int in_child(void (*run)(void *), void *argument);
 
+#ifdef BY_TEMPEST_CC
+/* hamlyn-tempest-cc checks them: selftests/tempest-cc. */
+static inline uint32_t checked_load(const volatile void *from)
+{
+	return *(const volatile uint32_t *)from;
+}
+
+static inline void checked_store(volatile void *to, uint32_t value)
+{
+	*(volatile uint32_t *)to = value;
+}
+
+static inline void checked_add(volatile void *to, uint32_t value)
+{
+	*(volatile uint32_t *)to += value;
+}
+#else
+/* checked.S */
 uint32_t checked_load(const volatile void *from);
 uint64_t checked_load_8(const volatile void *from);
 void checked_store(volatile void *to, uint32_t value);
 void checked_add(volatile void *to, uint32_t value);
+#endif
 
 #endif /* TEMPEST_TEST_H */

@@ -112,6 +112,23 @@ tempest_runs() {
 		[ "$(LD_LIBRARY_PATH=$root/usr/lib "$work/tempest")" = x ]
 }
 
+# By the compiler of its own, which knows where all of it is, also below a DESTDIR
+tempest_compiles() { # OPTION...
+	[ -s "$root/usr/share/man/man1/hamlyn-tempest-cc.1" ] &&
+		"$root/usr/bin/hamlyn-tempest-cc" "$@" -O2 -Wall -Werror "$work/tempest.c" \
+			-o "$work/tempest-cc" &&
+		[ "$(LD_LIBRARY_PATH=$root/usr/lib "$work/tempest-cc")" = x ]
+}
+
+tempest_names_what_is_missing() {
+	mkdir "$work/without" &&
+		cp -r --parents "$root"/usr/bin/hamlyn-tempest-cc "$root/usr/lib/hamlyn/tempest" \
+			"$work/without" &&
+		! "$work/without$root/usr/bin/hamlyn-tempest-cc" "$work/tempest.c" \
+			-o "$work/nothing" 2>"$work/err" &&
+		grep -q 'libhamlyn-tempest is not in .*: is it installed' "$work/err"
+}
+
 # A soname changes with what is not compatible any more: see Documentation/abi.rst
 one_version() {
 	local version major so lib
@@ -243,6 +260,12 @@ for header in hamlyn.h hamlyn/hamlyn.hpp gam.h hpam.h tempest.h tempest.hpp \
 done
 check "tempest.h compiles alone in C" compiles_alone tempest.h c
 check "a program of Tempest builds against it, and runs" tempest_runs
+if [ -x "$root/usr/bin/hamlyn-tempest-cc" ]; then
+	check "hamlyn-tempest-cc builds it, and it runs" tempest_compiles
+	check "hamlyn-tempest-cc -static" tempest_compiles -static
+	check "hamlyn-tempest-cc --plain" tempest_compiles --plain
+	check "hamlyn-tempest-cc names a library that is missing" tempest_names_what_is_missing
+fi
 check "the manual is installed" manual_installed
 check "the kernel's include folder is left alone" [ ! -e "$root/usr/include/linux" ]
 check "uapi.h is the kernel's" cmp uapi/linux/hamlyn.h "$root/usr/include/hamlyn/uapi.h"

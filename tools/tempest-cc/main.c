@@ -4,89 +4,22 @@
  * program is both; its name says which.
  */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "as.h"
+#include "folders.h"
 #include "message.h"
 #include "options.h"
+#include "place.h"
 
 #ifndef HAMLYN_VERSION
 #define HAMLYN_VERSION "unknown"
 #endif
-#ifndef TEMPEST_LIBEXEC
-#define TEMPEST_LIBEXEC "/usr/local/lib/hamlyn/tempest"
-#endif
-
-/* The first line that the compiler prints when asked for something. */
-static char *ask(const char *compiler, const char *what)
-{
-	char line[4096] = "";
-	int fds[2], status;
-	FILE *from;
-	pid_t pid;
-
-	if (pipe(fds))
-		give_up("pipe: %s", strerror(errno));
-	pid = fork();
-	if (pid < 0)
-		give_up("fork: %s", strerror(errno));
-	if (!pid) {
-		dup2(fds[1], 1);
-		close(fds[0]);
-		close(fds[1]);
-		execlp(compiler, compiler, what, (char *)NULL);
-		say("%s: %s", compiler, strerror(errno));
-		_exit(127);
-	}
-	close(fds[1]);
-	from = fdopen(fds[0], "r");
-	if (!from)
-		give_up("fdopen: %s", strerror(errno));
-	if (fgets(line, sizeof(line), from))
-		line[strcspn(line, "\n")] = 0;
-	while (fgetc(from) != EOF)
-		;
-	fclose(from);
-	if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
-		exit(1);
-	return strdup(line);
-}
-
-/* Is that file this program? In /usr/bin, "as" is another. */
-static bool is_me(const char *path)
-{
-	struct stat me, it;
-
-	return !stat("/proc/self/exe", &me) && !stat(path, &it) && me.st_dev == it.st_dev &&
-	       me.st_ino == it.st_ino;
-}
-
-/* Where our assembler is: beside us, in a folder that was built, or where it is installed. */
-static const char *libexec(void)
-{
-	static char path[4096];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("/as"));
-	char *slash;
-
-	if (n > 0) {
-		path[n] = 0;
-		slash = strrchr(path, '/');
-		strcpy(slash, "/as");
-		if (is_me(path)) {
-			slash[1] = 0;
-			return path;
-		}
-	}
-	if (access(TEMPEST_LIBEXEC "/as", X_OK))
-		give_up("%s: %s; is it installed?", TEMPEST_LIBEXEC "/as", strerror(errno));
-	return TEMPEST_LIBEXEC "/";
-}
+/* Words that are added to the compiler's */
+#define MOST_ADDED 24
 
 static void environment(const struct options *o)
 {
@@ -100,35 +33,88 @@ static void environment(const struct options *o)
 	free(as);
 }
 
-/* The register that checks use is nobody else's; flags are not kept longer than needed. */
-static int compile(struct options *o)
-{
-	static char fixed[] = "-ffixed-r11", near_flags[] = "-fno-schedule-insns2";
-	static char no_pie[] = "-fno-pie", link_no_pie[] = "-no-pie", b[4200];
-	static char external[] = "-fno-integrated-as";
-	char *version = ask(o->compiler, "--version");
-	char **argv = enlarge(NULL, ((size_t)o->n + 8) * sizeof(*argv));
-	int n = 0;
+/**
+ * struct words - a command line that grows
+ * @argv: ended by NULL
+ * @n: how many words there are
+ */
+struct words {
+	char **argv;
+	int n;
+};
 
-	environment(o);
-	argv[n++] = strdup(o->compiler);
-	if (!o->plain) {
-		snprintf(b, sizeof(b), "-B%s", libexec());
-		argv[n++] = b;
-	}
+static void add(struct words *w, const char *word, const char *more)
+{
+	size_t size = strlen(word) + strlen(more) + 1;
+	char *s = enlarge(NULL, size);
+
+	snprintf(s, size, "%s%s", word, more);
+	w->argv[w->n++] = s;
+	w->argv[w->n] = NULL;
+}
+
+/* What checks need: a register that is nobody else's, and flags that are not kept for long. */
+static void add_code(struct words *w, const struct options *o, const struct places *places)
+{
+	char *version = ask(o->compiler, "--version");
+
+	if (!o->plain)
+		add(w, "-B", places->assembler);
 	if (strstr(version, "clang")) {
-		argv[n++] = external;
+		add(w, "-fno-integrated-as", "");
 	} else {
-		argv[n++] = fixed;
-		argv[n++] = near_flags;
+		add(w, "-ffixed-r11", "");
+		add(w, "-fno-schedule-insns2", "");
 	}
 	free(version);
-	argv[n++] = no_pie;
-	if (o->links && !o->shared)
-		argv[n++] = link_no_pie;
-	memcpy(argv + n, o->rest, ((size_t)o->n + 1) * sizeof(*argv));
-	execvp(argv[0], argv);
-	say("%s: %s", argv[0], strerror(errno));
+	add(w, "-fno-pie", "");
+	if (o->links && !o->shared && !o->is_static)
+		add(w, "-no-pie", "");
+}
+
+/* As pkg-config has it; of a folder that was built the archives, which need no path later. */
+static void add_library(struct words *w, const struct places *places)
+{
+	const char *archive = places->built ? ":" : "", *lib = places->built ? "lib" : "";
+	static const char *const names[] = { "hamlyn-tempest-wrap", "hamlyn-tempest", "hamlyn" };
+	size_t i;
+
+	/* Libraries' own calls may be wrapped, too, and libc's; those come later. */
+	add(w, "-Wl,-u,__wrap_write,", TEMPEST_WRAPPED);
+	add(w, "-L", places->library);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s%s%s%s", archive, lib, names[i],
+			 places->built ? ".a" : "");
+		add(w, "-l", name);
+	}
+	add(w, "-lpthread", "");
+	add(w, "-ldl", "");
+}
+
+static int compile(const struct options *o)
+{
+	struct words w = {
+		.argv = enlarge(NULL, ((size_t)o->n + MOST_ADDED) * sizeof(*w.argv)),
+	};
+	struct places places;
+	int i;
+
+	places_find(&places);
+	if (o->needs_library)
+		places_need_library(&places, o);
+	environment(o);
+	add(&w, o->compiler, "");
+	add_code(&w, o, &places);
+	for (i = 0; i < o->n; i++)
+		w.argv[w.n++] = o->rest[i];
+	/* Behind those that users name */
+	add(&w, "-idirafter", places.headers);
+	if (o->needs_library)
+		add_library(&w, &places);
+	execvp(w.argv[0], w.argv);
+	say("%s: %s", w.argv[0], strerror(errno));
 	return 1;
 }
 

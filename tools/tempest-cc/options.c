@@ -11,10 +11,10 @@ static void help(void)
 {
 	printf("usage: hamlyn-tempest-cc [OPTION]... COMPILER-OPTION...\n"
 	       "       hamlyn-tempest-c++ [OPTION]... COMPILER-OPTION...\n\n"
-	       "Compiles programs for Tempest: loads and stores that may reach the shared\n"
-	       "segment look at the tag of their block first, which saves the trap that they\n"
-	       "would take without. What is not checked is trapped, so any object and library\n"
-	       "may be linked.\n\n"
+	       "Compiles programs for Tempest, and links them with its library: loads and\n"
+	       "stores that may reach the shared segment look at the tag of their block first,\n"
+	       "which saves the trap that they would take without. What is not checked is\n"
+	       "trapped, so any object and library may be linked.\n\n"
 	       "Options:\n"
 	       "  --plain          compile without checks, with the same options otherwise\n"
 	       "  --report FILE    add to FILE how many accesses were checked, and which were\n"
@@ -25,7 +25,7 @@ static void help(void)
 	       "  --help           print this text\n\n"
 	       "HAMLYN_TEMPEST_REPORT=FILE in the environment is as --report FILE.\n"
 	       "Programs are not position-independent (-no-pie); of what is (-fPIC, -shared),\n"
-	       "nothing is checked.\n\n"
+	       "nothing is checked. With -nostdlib, -nodefaultlibs or -r no library is added.\n\n"
 	       "Exit status: that of the compiler; 1 if hamlyn-tempest-cc fails, 2 for a wrong\n"
 	       "command line.\n");
 }
@@ -66,24 +66,56 @@ static bool is_one_of(const char *arg, const char *list)
 	return p && p[-1] == ' ' && p[strlen(arg)] == ' ';
 }
 
+/**
+ * struct seen - what the compiler's own words say together
+ * @sources: how many files are compiled
+ * @inputs: and how many there are of any kind
+ * @no_libraries: they are all named
+ * @value: this word is the value of the one before
+ */
+struct seen {
+	int sources;
+	int inputs;
+	bool no_libraries;
+	bool value;
+};
+
+/* Words whose value is the next one, and would be taken for a file */
+static const char with_value[] =
+	" -o -x -D -U -I -L -l -T -u -z -e -include -imacros -isystem -idirafter -iquote "
+	"-iprefix -iwithprefix -MF -MT -MQ -Xlinker -Xassembler -Xpreprocessor -Xclang --param "
+	"-aux-info -dumpbase -dumpdir -target -arch ";
+
 /* What the compiler's own words mean for us. The last one of several counts. */
-static void look(struct options *o, const char *arg, int *sources)
+static void look(struct options *o, const char *arg, struct seen *seen)
 {
+	bool value = seen->value;
+
+	seen->value = !value && is_one_of(arg, with_value);
+	if (value)
+		return;
+	if (*arg != '-' || !arg[1])
+		seen->inputs++;
 	if (is_one_of(arg, " -c -S -E -M -MM -fsyntax-only "))
 		o->links = false;
-	else if (is_one_of(arg, " -fPIC -fpic -fPIE -fpie -pie "))
+	else if (is_one_of(arg, " -fPIC -fpic -fPIE -fpie -pie -static-pie "))
 		o->why_plain = "position-independent";
 	else if (is_one_of(arg, " -fno-PIC -fno-pic -fno-PIE -fno-pie -no-pie "))
 		o->why_plain = NULL;
 	else if (!strcmp(arg, "-shared"))
 		o->shared = true;
-	else if (is_source(arg) && !(*sources)++)
+	else if (!strcmp(arg, "-static"))
+		o->is_static = true;
+	else if (is_one_of(arg, " -nostdlib -nodefaultlibs -r "))
+		seen->no_libraries = true;
+	else if (is_source(arg) && !seen->sources++)
 		o->source = arg;
 }
 
 static int words(int argc, char **argv, struct options *o)
 {
-	int i, n, sources = 0;
+	struct seen seen = { 0 };
+	int i, n;
 
 	for (i = 1; i < argc; i += n) {
 		n = value(argv + i, "--report", &o->report);
@@ -100,13 +132,14 @@ static int words(int argc, char **argv, struct options *o)
 			o->plain = true;
 			continue;
 		}
-		look(o, argv[i], &sources);
+		look(o, argv[i], &seen);
 		o->rest[o->n++] = argv[i];
 	}
-	if (sources > 1)
+	if (seen.sources > 1)
 		o->source = NULL;
 	if (o->shared)
 		o->why_plain = "part of a shared library";
+	o->needs_library = o->links && !o->shared && seen.inputs && !seen.no_libraries;
 	return 0;
 }
 

@@ -12,6 +12,8 @@
  * @why_plain: nothing can be checked, and why; or NULL
  * @links: it is to link, too
  * @shared: it makes a shared library
+ * @is_static: it is linked with archives only
+ * @needs_library: a program is linked, and with the library
  * @source: the only file that is compiled, or NULL
  * @rest: what is the compiler's, ended by NULL
  * @n: how many words that is
@@ -23,6 +25,8 @@ struct options {
 	const char *why_plain;
 	bool links;
 	bool shared;
+	bool is_static;
+	bool needs_library;
 	const char *source;
 	char **rest;
 	int n;
