@@ -208,6 +208,8 @@ native_parts() {
 	part "hamlyn-run and start-up" selftests/tools/run-test.sh "$BUILD"
 	part "Active Messages on the embedded device" selftests/am/am-test.sh "$BUILD/am"
 	part "Tempest" selftests/tempest/tempest-test.sh "$BUILD"
+	part "Tempest on several nodes" \
+		selftests/tempest/nodes-test.sh "$BUILD/hamlyn-run" "$BUILD/tempest"
 	local brief=()
 	! is_short || brief=(--brief)
 	part "code of hamlyn-tempest-cc" selftests/tempest-cc/check.sh "${brief[@]}" "$BUILD"
@@ -298,7 +300,7 @@ preempt_part() { # KERNEL
 		--append "${more}HAMLYN_TEST_SCALE=2 hamlyn.tests=${list// /,}"
 }
 
-# Active Messages, over the adversary of the kernel's fabric, too.
+# Active Messages, over the adversary of the kernel's fabric, too; and Tempest.
 am_part() { # KERNEL
 	local kernel=$1 files=() file scale="" timeout=600
 	if is_built "$kernel"; then
@@ -306,7 +308,8 @@ am_part() { # KERNEL
 		timeout=3600
 	fi
 	for file in "$BUILD"/am/* "$BUILD/hamlynctl" selftests/am/am-test.sh \
-		selftests/am/am-engine-test.sh; do
+		selftests/am/am-engine-test.sh selftests/tempest/nodes-test.sh \
+		"$BUILD"/tempest/contended "$BUILD"/tempest/stranger; do
 		files+=(--file "$file")
 	done
 	part "Active Messages on the kernel device, Linux $kernel" \

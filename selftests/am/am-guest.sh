@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In the guest: Active Messages on the kernel device, and over its adversary.
+# In the guest: Active Messages on the kernel device, and over its adversary; Tempest.
 set -u
 
 passed=0
@@ -76,6 +76,9 @@ adversary drop 10% duplicate 10% reorder 10% corrupt 10% seed 2
 once "adversary: all of them" 2 1000
 once "adversary: all of them, 4 processes" 4 300
 adversary off
+
+HAMLYN_TEST_PROCESSES=2
+totals ./nodes-test.sh ./hamlyn-run . --device /dev/hamlyn0 contended stranger
 
 [ "$skipped" = 0 ] && skipped=
 echo "$passed passed, $failed failed${skipped:+, $skipped skipped}"

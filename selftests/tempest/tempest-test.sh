@@ -10,8 +10,8 @@ usage() {
 	cat <<USAGE
 Usage: selftests/tempest/tempest-test.sh BUILD-FOLDER [PROGRAM]...
 
-Runs the programs of BUILD-FOLDER/tempest, or those named, and then some with several
-nodes; prints TAP.
+Runs the programs of BUILD-FOLDER/tempest, or those named, by one process; prints TAP.
+nodes-test.sh runs those that are about several.
 USAGE
 }
 
@@ -32,7 +32,8 @@ examples=$1/tempest-examples
 shift
 if [ $# = 0 ]; then
 	for path in "$build"/*; do
-		set -- "$@" "${path##*/}"
+		# There is no stranger without a device of others
+		[ "${path##*/}" = stranger ] || set -- "$@" "${path##*/}"
 	done
 fi
 LONGEST=$((120 * ${HAMLYN_TEST_SCALE:-1})) # seconds
@@ -96,39 +97,6 @@ for program; do
 			must_fail "$program" "$test" --control || status=$?
 			verdict "$status" "$program: $test fails without what it tests"
 		fi
-	done <"$out.list"
-	rm -f "$out.list"
-done
-
-# ---- several nodes ----
-
-on_nodes() { # NUMBER PROGRAM TEST [--control]
-	"$run" -n "$1" --timeout "$LONGEST" "$build/$2" "$3" ${4:+"$4"} >"$out" 2>&1 </dev/null
-}
-
-nodes() { # NUMBER PROGRAM TEST SIGNAL: 0, or what one of them is to die of
-	status=0
-	on_nodes "$1" "$2" "$3" || status=$?
-	if [ "$4" != 0 ]; then
-		[ "$status" = $((128 + $4)) ] && status=0 || status=1
-	fi
-	verdict "$status" "$2: $3 ($1 nodes)"
-}
-
-nodes_must_fail() { # NUMBER PROGRAM TEST
-	status=0
-	on_nodes "$1" "$2" "$3" --control || status=$?
-	[ "$status" = 1 ] && status=0 || status=1
-	verdict "$status" "$2: $3 fails without what it tests ($1 nodes)"
-}
-
-for program in nodes contended; do
-	"$build/$program" --list >"$out.list" || exit 2
-	while read -r test control signal; do
-		for number in 2 4; do
-			nodes "$number" "$program" "$test" "$signal"
-		done
-		[ "$control" != control ] || nodes_must_fail 2 "$program" "$test"
 	done <"$out.list"
 	rm -f "$out.list"
 done

@@ -66,9 +66,8 @@ void wait_for(bool (*condition)(void *), void *argument, const char *what)
 	}
 }
 
-int in_child(void (*run)(void *), void *argument)
+pid_t begin_child(void (*run)(void *), void *argument)
 {
-	int status;
 	pid_t pid = fork();
 
 	if (!pid) {
@@ -77,6 +76,14 @@ int in_child(void (*run)(void *), void *argument)
 		_exit(0);
 	}
 	CHECK(pid > 0);
+	return pid;
+}
+
+int in_child(void (*run)(void *), void *argument)
+{
+	pid_t pid = begin_child(run, argument);
+	int status;
+
 	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
 	return status;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "control.h"
 #include "tempest.h"
@@ -65,7 +66,10 @@ void wait_for(bool (*condition)(void *), void *argument, const char *what);
 /* Begin again with this in the environment, unless it is there. */
 void require_setting(const char *name, const char *value);
 
-/* Run it in a child. Returns its status as wait(2) does. */
+/* Run it in a child, which ends with us. */
+pid_t begin_child(void (*run)(void *), void *argument);
+
+/* The same, and wait for its end. Returns its status as wait(2) does. */
 int in_child(void (*run)(void *), void *argument);
 
 #ifdef BY_TEMPEST_CC
