@@ -47,13 +47,14 @@ fill_in = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$
 MACHINE := $(shell $(CC) -dumpmachine)
 
 #: make            library, examples and tools, into build/
-all: lib am examples tools $(if $(filter x86_64-%,$(MACHINE)),tempest)
+all: lib am examples tools $(if $(filter x86_64-%,$(MACHINE)),tempest stache)
 
 # Each folder says how it is built, and in lines with "#:" what it builds. The order is that of
 # their variables.
-FRAGMENTS := driver libhamlyn libhamlyn/am libhamlyn/tempest libhamlyn/examples libhamlyn/man \
-	libhamlyn/python tools/am tools/hamlyn-run tools/tempest-cc tools/hamlyn-perf tools/hamlynctl tools/udev \
-	tools/demo selftests/unit selftests selftests/am selftests/tempest selftests/tempest-cc selftests/fuzz \
+FRAGMENTS := driver libhamlyn libhamlyn/am libhamlyn/tempest libhamlyn/stache libhamlyn/examples \
+	libhamlyn/man libhamlyn/python tools/am tools/hamlyn-run tools/tempest-cc tools/hamlyn-perf \
+	tools/hamlynctl tools/udev tools/demo selftests/unit selftests selftests/am selftests/tempest \
+	selftests/tempest-cc selftests/stache selftests/fuzz \
 	tools/bench tools/layout
 include $(FRAGMENTS:%=%/build.mk)
 

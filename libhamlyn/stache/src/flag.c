@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "control.h"
+#include "named.h"
+
+static void set(TPPI_NodeId src, int size)
+{
+	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_FLAG);
+
+	(void)src;
+	(void)size;
+	named->value = 1;
+	stache_named_wake_all(named, 0);
+}
+
+static void clear(TPPI_NodeId src, int size)
+{
+	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_FLAG);
+	void *wait = TPPI_recv_P();
+
+	(void)size;
+	TPPI_recv_W();
+	named->value = 0;
+	stache_named_answer(src, wait, 0);
+}
+
+static void wait_for(TPPI_NodeId src, int size)
+{
+	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_FLAG);
+	void *wait = TPPI_recv_P();
+
+	(void)size;
+	TPPI_recv_W();
+	if (named->value || CONTROL(CONTROL_NO_WAIT))
+		stache_named_answer(src, wait, 0);
+	else
+		stache_named_wait(named, src, wait);
+}
+
+void stache_flag_set(const void *name)
+{
+	stache_named_tell(name, set);
+}
+
+/* Waits until it is: the thread may tell others by memory, and they wait for the flag. */
+void stache_flag_clear(const void *name)
+{
+	stache_named_ask(name, clear, 0);
+}
+
+void stache_flag_wait(const void *name)
+{
+	stache_named_ask(name, wait_for, 0);
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Is it one memory? Under contention, while pages are replaced, and wherever its home is. */
+#include <signal.h>
+#include <string.h>
+
+#include "test.h"
+
+#define THREADS		2
+#define FEWEST_PAGES	16
+
+static volatile uint32_t *shared;
+
+static volatile void *allocate(TPPI_NodeId node, size_t bytes, const struct stache_place *place)
+{
+	static const struct stache_place anywhere;
+	void *memory = ME == node ? stache_malloc_place(bytes, place ? place : &anywhere) : NULL;
+
+	CHECK(ME != node || memory);
+	return tell_all(memory);
+}
+
+/* ---- contention ---- */
+
+static void count(unsigned int thread)
+{
+	(void)thread;
+	for (long i = 0; i < rounds(500); i++) {
+		__atomic_add_fetch(shared, 1, __ATOMIC_RELAXED);
+		if (stache_control && i % 500 == 499)
+			stache_barrier((void *)(shared + 8), NODES * THREADS);
+		/* As soon as some are lost the test is over */
+		if (stache_control && i % 500 == 499) {
+			CHECK_EQUAL(*shared, (i + 1) * THREADS * NODES);
+			stache_barrier((void *)(shared + 8), NODES * THREADS);
+		}
+	}
+}
+
+/* All threads count in one word; no count is lost. */
+static void counts(void)
+{
+	stache_init(&(struct stache_attr){ .block_bytes = TPPI_PAGE_SIZE });
+	shared = allocate(NODES - 1, 64, NULL);
+	in_threads(THREADS, count);
+	TPPI_barrier();
+	CHECK_EQUAL(*shared, rounds(500) * THREADS * NODES);
+}
+
+static void count_own(unsigned int thread)
+{
+	volatile uint32_t *word = shared + ME * THREADS + thread;
+
+	for (long i = 0; i < rounds(1000); i++) {
+		CHECK_EQUAL(*word, i);
+		*word = i + 1;
+	}
+}
+
+/* Each thread has a word of its own, all in one block. */
+static void own_words(void)
+{
+	stache_init(NULL);
+	shared = allocate(0, 4 * THREADS * NODES, NULL);
+	in_threads(THREADS, count_own);
+}
+
+/* What an owner stores after it was read elsewhere is seen there, too. */
+static void readers(void)
+{
+	volatile uint32_t *word;
+
+	stache_init(NULL);
+	word = allocate(NODES - 1, 4, &(struct stache_place){ .homes = STACHE_HOMES_ONE,
+							      .home = NODES - 1 });
+	for (uint32_t i = 1; i < 20; i++) {
+		if (!ME)
+			*word = i;
+		TPPI_barrier();
+		CHECK_EQUAL(*word, i);
+		TPPI_barrier();
+	}
+}
+
+/* ---- replacement ---- */
+
+#define MANY	128	/* pages: more than a node may have of others */
+#define STEP	16	/* words: not all, to save time */
+#define WORDS	(MANY * TPPI_PAGE_SIZE / 4)
+
+static void check_figures(void)
+{
+	struct stache_figures figures;
+
+	stache_figures(&figures);
+	CHECK(figures.pages <= FEWEST_PAGES);
+	if (NODES > 1) {
+		CHECK(figures.replaced);
+		CHECK(figures.written_back);
+	}
+}
+
+static void add_to_page(uint32_t page)
+{
+	for (int i = 0; i < TPPI_PAGE_SIZE / 4; i += STEP)
+		shared[page * TPPI_PAGE_SIZE / 4 + i]++;
+}
+
+/* Each page in turn is each node's. */
+static void replacement(void)
+{
+	stache_init(&(struct stache_attr){ .most_pages = FEWEST_PAGES });
+	shared = allocate(0, MANY * TPPI_PAGE_SIZE, NULL);
+	for (unsigned int round = 0; round < 2 * NODES; round++) {
+		for (uint32_t page = 0; page < MANY; page++) {
+			if ((page / NODES + round) % NODES == ME)
+				add_to_page(page);
+		}
+		TPPI_barrier();
+	}
+	for (int i = 0; i < WORDS; i += STEP)
+		CHECK_EQUAL(shared[i], 2 * NODES);
+	check_figures();
+}
+
+static void count_anywhere(unsigned int thread)
+{
+	uint32_t seed = ME * THREADS + thread;
+
+	for (int i = 0; i < 1000; i++)
+		__atomic_add_fetch(&shared[chance(&seed) % MANY * TPPI_PAGE_SIZE / 4], 1,
+				   __ATOMIC_RELAXED);
+}
+
+/* Pages are given up just as others ask for their blocks. */
+static void replacement_races(void)
+{
+	uint32_t sum = 0;
+
+	stache_init(&(struct stache_attr){ .most_pages = FEWEST_PAGES });
+	shared = allocate(0, MANY * TPPI_PAGE_SIZE, NULL);
+	in_threads(THREADS, count_anywhere);
+	TPPI_barrier();
+	for (int i = 0; i < MANY; i++)
+		sum += shared[i * TPPI_PAGE_SIZE / 4];
+	CHECK_EQUAL(sum, 1000 * THREADS * NODES);
+	check_figures();
+}
+
+/* ---- homes ---- */
+
+static void homes(void)
+{
+	unsigned int pages[64] = { 0 };
+	char *memory;
+
+	stache_init(NULL);
+	memory = stache_malloc_local(1);
+	CHECK_EQUAL(stache_home(memory), ME);
+	for (int i = 0; i < 3; i++) {
+		struct stache_place place = { .homes = STACHE_HOMES_ONE, .home = i % NODES };
+
+		CHECK_EQUAL(stache_home(stache_malloc_place(5000, &place)), i % NODES);
+	}
+	memory = stache_malloc_place(256 * TPPI_PAGE_SIZE,
+				     &(struct stache_place){ .homes = STACHE_HOMES_STATIC });
+	for (int i = 1; i < 256; i++)
+		CHECK_EQUAL(stache_home(memory + i * TPPI_PAGE_SIZE),
+			    (stache_home(memory) + i) % NODES);
+	memory = stache_malloc_place(256 * TPPI_PAGE_SIZE,
+				     &(struct stache_place){ .homes = STACHE_HOMES_RANDOM });
+	for (int i = 0; i < 256; i++)
+		pages[stache_home(memory + i * TPPI_PAGE_SIZE)]++;
+	/* Of 256 draws: fewer than a third of the mean would be a fault of the draw */
+	for (TPPI_NodeId node = 0; node < NODES; node++)
+		CHECK(pages[node] > 256 / NODES / 3);
+}
+
+/* All know the same home of each page, and it is another's memory until it is touched. */
+static void agreed(void)
+{
+	TPPI_NodeId home;
+	volatile char *memory;
+
+	stache_init(NULL);
+	memory = allocate(NODES - 1, 16 * TPPI_PAGE_SIZE,
+			  &(struct stache_place){ .homes = STACHE_HOMES_RANDOM });
+	shared = allocate(0, 64, NULL);
+	for (int i = 0; i < 16; i++) {
+		volatile char *page = memory + i * TPPI_PAGE_SIZE;
+
+		CHECK_EQUAL(*page, 0);
+		home = stache_home((void *)page);
+		CHECK_EQUAL(TPPI_get_page_home((void *)page), home);
+		__atomic_add_fetch(&shared[i % 8], home, __ATOMIC_RELAXED);
+		TPPI_barrier();
+		CHECK_EQUAL(shared[i % 8], home * NODES);
+		TPPI_barrier();
+		if (!ME)
+			shared[i % 8] = 0;
+		TPPI_barrier();
+	}
+}
+
+/* ---- blocks ---- */
+
+/* As many fetches as blocks; a store to a copy takes no other one. */
+static void blocks(void)
+{
+	struct stache_figures before, after;
+
+	stache_init(NULL);
+	for (int block = TPPI_TAG_BLK_SIZE; block <= TPPI_PAGE_SIZE; block *= 2) {
+		volatile char *page = allocate(0, TPPI_PAGE_SIZE,
+					       &(struct stache_place){ .homes = STACHE_HOMES_ONE,
+								       .block_bytes = block });
+
+		stache_figures(&before);
+		for (int i = 0; ME == 1 && i < TPPI_PAGE_SIZE; i += TPPI_TAG_BLK_SIZE)
+			CHECK_EQUAL(page[i], 0);
+		for (int i = 0; ME == 1 && i < TPPI_PAGE_SIZE; i += TPPI_TAG_BLK_SIZE)
+			page[i] = 1;
+		stache_figures(&after);
+		if (ME == 1) {
+			CHECK_EQUAL(after.fetches - before.fetches, TPPI_PAGE_SIZE / block);
+			CHECK_EQUAL(after.upgrades - before.upgrades, TPPI_PAGE_SIZE / block);
+		}
+		TPPI_barrier();
+	}
+}
+
+/* ---- ends ---- */
+
+static void used_up(void)
+{
+	stache_init(&(struct stache_attr){ .bytes = 4 << 20 });
+	CHECK(!stache_malloc((4 << 20) + 1));
+	CHECK(!stache_malloc(SIZE_MAX));
+	if (!ME)
+		CHECK(stache_malloc(3 << 20));
+	TPPI_barrier();
+	if (ME == NODES - 1) {
+		CHECK(!stache_malloc((1 << 20) + 1));
+		CHECK(stache_malloc(1 << 20));
+		CHECK(!stache_malloc(1));
+	}
+}
+
+static void unallocated(void)
+{
+	stache_init(NULL);
+	*(volatile char *)TPPI_SEG_BASE = 1;
+}
+
+static void outside(void)
+{
+	stache_init(&(struct stache_attr){ .bytes = 1 << 20 });
+	*(volatile char *)(TPPI_SEG_BASE + (1 << 20)) = 1;
+}
+
+static void odd_block(void)
+{
+	stache_init(&(struct stache_attr){ .block_bytes = 96 });
+}
+
+const struct test tests[] = {
+	{ "counts", counts, CONTROL_TAG_LAST | CONTROL_TAG_FIRST, 0 },
+	{ "own_words", own_words, CONTROL_TAG_LAST, 0 },
+	{ "readers", readers, CONTROL_KEEP_RECALLED, 0 },
+	{ "replacement", replacement, CONTROL_NO_WRITE_BACK, 0 },
+	{ "replacement_races", replacement_races, CONTROL_NO_WRITE_BACK, 0 },
+	{ "homes", homes, 0, 0 },
+	{ "agreed", agreed, 0, 0 },
+	{ "blocks", blocks, 0, 0 },
+	{ "used_up", used_up, 0, 0 },
+	{ "unallocated", unallocated, 0, SIGABRT },
+	{ "outside", outside, 0, SIGABRT },
+	{ "odd_block", odd_block, 0, SIGABRT },
+	{ 0 }
+};
