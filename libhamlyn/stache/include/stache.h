@@ -139,7 +139,7 @@ void *stache_malloc_place(size_t bytes, const struct stache_place *place);
  */
 TPPI_NodeId stache_home(void *va);
 
-/* ---- locks, barriers, flags, counters ----------------------------------- */
+/* ---- locks, barriers, flags, counters, pointers ------------------------- */
 
 /*
  * Each has a name, which is an address: that of shared memory, or of static data. It is not
@@ -198,6 +198,21 @@ unsigned int stache_count(const void *name);
  * @name: the counter
  */
 void stache_count_reset(const void *name);
+
+/**
+ * stache_publish() - have other nodes find a pointer
+ * @name: of it
+ * @pointer: any but NULL, usually one to shared memory
+ */
+void stache_publish(const void *name, void *pointer);
+
+/**
+ * stache_find() - find a pointer
+ * @name: of it; waits until it is published
+ *
+ * Return: the pointer that was published last.
+ */
+void *stache_find(const void *name);
 
 /* ---- figures ------------------------------------------------------------ */
 

@@ -18,8 +18,8 @@ static void arrive(TPPI_NodeId src, int size)
 	if (++named->value < threads)
 		return;
 	if (named->value > threads)
-		stache_die("barrier %p is for %u threads, and for %u", named->name, threads,
-			   named->value);
+		stache_die("barrier %p is for %u threads, and for %zu", named->name, threads,
+			   (size_t)named->value);
 	named->value = 0;
 	stache_named_wake_all(named, 0);
 }

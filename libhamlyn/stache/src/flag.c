@@ -8,6 +8,7 @@ static void set(TPPI_NodeId src, int size)
 
 	(void)src;
 	(void)size;
+	TPPI_recv_P();
 	named->value = 1;
 	stache_named_wake_all(named, 0);
 }
@@ -38,7 +39,7 @@ static void wait_for(TPPI_NodeId src, int size)
 
 void stache_flag_set(const void *name)
 {
-	stache_named_tell(name, set);
+	stache_named_tell(name, set, NULL);
 }
 
 /* Waits until it is: the thread may tell others by memory, and they wait for the flag. */

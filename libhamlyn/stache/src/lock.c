@@ -23,6 +23,7 @@ static void unlock(TPPI_NodeId src, int size)
 	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_LOCK);
 
 	(void)size;
+	TPPI_recv_P();
 	if (!named->value && !CONTROL(CONTROL_NO_EXCLUSION))
 		stache_die("node %u unlocks %p, which is not locked", src, named->name);
 	if (named->waiters)
@@ -38,5 +39,5 @@ void stache_lock(const void *name)
 
 void stache_unlock(const void *name)
 {
-	stache_named_tell(name, unlock);
+	stache_named_tell(name, unlock, NULL);
 }

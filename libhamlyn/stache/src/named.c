@@ -60,15 +60,15 @@ static void wake(TPPI_NodeId src, int size)
 
 	(void)src;
 	(void)size;
-	stache_wake(wait, (unsigned int)TPPI_recv_W());
+	stache_wake(wait, (uintptr_t)TPPI_recv_P());
 }
 
-void stache_named_answer(TPPI_NodeId node, void *wait, unsigned int answer)
+void stache_named_answer(TPPI_NodeId node, void *wait, uintptr_t answer)
 {
-	TPPI_send_items(node, wake, "PW", wait, (int)answer);
+	TPPI_send_items(node, wake, "PP", wait, (void *)answer);
 }
 
-void stache_named_wake_first(struct stache_named *named, unsigned int answer)
+void stache_named_wake_first(struct stache_named *named, uintptr_t answer)
 {
 	struct stache_waiter *waiter = named->waiters;
 
@@ -77,13 +77,13 @@ void stache_named_wake_first(struct stache_named *named, unsigned int answer)
 	free(waiter);
 }
 
-void stache_named_wake_all(struct stache_named *named, unsigned int answer)
+void stache_named_wake_all(struct stache_named *named, uintptr_t answer)
 {
 	while (named->waiters)
 		stache_named_wake_first(named, answer);
 }
 
-unsigned int stache_named_ask(const void *name, TPPI_MessageHandlerPtr handler, unsigned int word)
+uintptr_t stache_named_ask(const void *name, TPPI_MessageHandlerPtr handler, unsigned int word)
 {
 	struct stache_wait wait = STACHE_WAIT;
 
@@ -91,7 +91,7 @@ unsigned int stache_named_ask(const void *name, TPPI_MessageHandlerPtr handler, 
 	return stache_wait(&wait);
 }
 
-void stache_named_tell(const void *name, TPPI_MessageHandlerPtr handler)
+void stache_named_tell(const void *name, TPPI_MessageHandlerPtr handler, const void *value)
 {
-	TPPI_send_items(stache_named_home(name), handler, "P", name);
+	TPPI_send_items(stache_named_home(name), handler, "PP", name, value);
 }

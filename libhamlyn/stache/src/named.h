@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks, barriers, flags and counters: what threads of all nodes know by the same address.
+ * Locks, barriers, flags, counters and pointers: what threads of all nodes know by the same address.
  * Each has a home, which is chosen by the name, and is made there when it is first asked
  * for. Only the home's handlers touch it.
  */
@@ -15,6 +15,7 @@ enum stache_kind {
 	KIND_BARRIER,
 	KIND_FLAG,
 	KIND_COUNTER,
+	KIND_POINTER,
 };
 
 /**
@@ -35,7 +36,7 @@ struct stache_waiter {
  * @name: the address
  * @kind: what it is: things of different kinds may have the same name
  * @value: lock: 1 if somebody has it; barrier: how many have come; flag: 1 if it is raised;
- *	counter: the next number
+ *	counter: the next number; pointer: itself, or 0
  * @waiters: who waits, in order
  * @last: the last of them
  */
@@ -43,7 +44,7 @@ struct stache_named {
 	struct stache_named *next;
 	const void *name;
 	enum stache_kind kind;
-	unsigned int value;
+	uintptr_t value;
 	struct stache_waiter *waiters, *last;
 };
 
@@ -55,17 +56,17 @@ struct stache_named *stache_named_find(const void *name, enum stache_kind kind);
 
 /* Handlers of the home: let a thread wait; answer the first, or a thread that did not wait. */
 void stache_named_wait(struct stache_named *named, TPPI_NodeId node, void *wait);
-void stache_named_wake_first(struct stache_named *named, unsigned int answer);
-void stache_named_wake_all(struct stache_named *named, unsigned int answer);
-void stache_named_answer(TPPI_NodeId node, void *wait, unsigned int answer);
+void stache_named_wake_first(struct stache_named *named, uintptr_t answer);
+void stache_named_wake_all(struct stache_named *named, uintptr_t answer);
+void stache_named_answer(TPPI_NodeId node, void *wait, uintptr_t answer);
 
 /*
  * Computation threads: ask the home, and wait until it answers. Its handler receives the
  * name, the record, and the word.
  */
-unsigned int stache_named_ask(const void *name, TPPI_MessageHandlerPtr handler, unsigned int word);
+uintptr_t stache_named_ask(const void *name, TPPI_MessageHandlerPtr handler, unsigned int word);
 
-/* The same without waiting; the handler receives the name. */
-void stache_named_tell(const void *name, TPPI_MessageHandlerPtr handler);
+/* The same without waiting; the handler receives the name and the value. */
+void stache_named_tell(const void *name, TPPI_MessageHandlerPtr handler, const void *value);
 
 #endif /* STACHE_NAMED_H */
