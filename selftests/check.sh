@@ -194,7 +194,7 @@ build_native() {
 	one "library, tools and examples build with clang without warnings" \
 		"${MAKE_QUIET[@]}" "BUILD=$BUILD/clang" all CC=clang CFLAGS='-O2 -g -Werror'
 	one "unit tests build" "${MAKE_QUIET[@]}" units
-	one "selftests build" "${MAKE_QUIET[@]}" selftests am-tests tempest-tests
+	one "selftests build" "${MAKE_QUIET[@]}" selftests am-tests tempest-tests stache-tests
 	one "fuzz targets build" "${MAKE_QUIET[@]}" fuzz
 }
 
@@ -214,6 +214,7 @@ native_parts() {
 	! is_short || brief=(--brief)
 	part "code of hamlyn-tempest-cc" selftests/tempest-cc/check.sh "${brief[@]}" "$BUILD"
 	part "programs by hamlyn-tempest-cc" selftests/tempest-cc/programs.sh "${brief[@]}" "$BUILD"
+	part "Stache" selftests/stache/stache-test.sh "$BUILD"
 	part "engine of Active Messages on the embedded device" \
 		selftests/am/am-engine-test.sh "$BUILD/am"
 	part "installation" selftests/tools/install-test.sh "$BUILD"

@@ -273,7 +273,9 @@ class Generator:
                     args.am_include, args.am_map, ["hamlyn 7", "hamlyn_am 7"]),
             Library("Tempest library (libhamlyn\\-tempest, \\-lhamlyn\\-tempest)",
                     args.tempest_include, args.tempest_map, ["hamlyn 7", "hamlyn_tempest 7"],
-                    ["__tempest_rseq_cs_1", *INSTEAD_OF_LIBC])]
+                    ["__tempest_rseq_cs_1", *INSTEAD_OF_LIBC]),
+            Library("Stache library (libhamlyn\\-stache, \\-lhamlyn\\-stache)",
+                    args.stache_include, args.stache_map, ["hamlyn 7", "hamlyn_stache 7"])]
         self.headers = [header for library in self.libraries for header in library.headers]
         self.shared = Header(args.uapi, "hamlyn/uapi.h")
         self.shared.library = self.libraries[0]
@@ -494,7 +496,7 @@ class Generator:
 
 def arguments():
     parser = argparse.ArgumentParser(description="Writes the manual pages of libhamlyn,"
-                                     " libhamlyn-am and libhamlyn-tempest.")
+                                     " libhamlyn-am, libhamlyn-tempest and libhamlyn-stache.")
     parser.add_argument("out", type=Path, help="folder for them: man3 and man7 in it are made anew")
     parser.add_argument("--version", default="0.1.0", help="of hamlyn (default %(default)s)")
     parser.add_argument("--date", help="of the pages, as 2026-11-20; default: $SOURCE_DATE_EPOCH,"
@@ -514,13 +516,19 @@ def arguments():
     parser.add_argument("--tempest-map", type=Path,
                         default=TOP / "libhamlyn/tempest/libhamlyn-tempest.map",
                         help="list of its exported symbols")
+    parser.add_argument("--stache-include", type=Path, default=TOP / "libhamlyn/stache/include",
+                        help="folder of the headers of libhamlyn-stache")
+    parser.add_argument("--stache-map", type=Path,
+                        default=TOP / "libhamlyn/stache/libhamlyn-stache.map",
+                        help="list of its exported symbols")
     args = parser.parse_args()
     if args.date:
         when = time.strptime(args.date, "%Y-%m-%d")
     else:
         newest = max(path.stat().st_mtime for path in [args.uapi, *args.include.rglob("*.h"),
                                                          *args.am_include.rglob("*.h"),
-                                                         *args.tempest_include.rglob("*.h")])
+                                                         *args.tempest_include.rglob("*.h"),
+                                                         *args.stache_include.rglob("*.h")])
         when = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", newest)))
     args.date = time.strftime("%B ", when) + time.strftime("%d, %Y", when).lstrip("0")
     return args

@@ -171,8 +171,9 @@ static void judge(long batch)
 		outcome = outcome_of(registers, *word(X, batch, round));
 		seen[outcome]++;
 		if (!allowed[outcome])
-			failed(__FILE__, __LINE__, "%s: %d %d %d %d, and %d in x", shape->name,
-			       registers[0], registers[1], registers[2], registers[3], outcome >> 8);
+			failed(__FILE__, __LINE__, "%s: %d %d %d %d, and %d in x",
+			       shape->name, registers[0], registers[1], registers[2],
+			       registers[3], outcome >> 8);
 	}
 }
 

@@ -49,8 +49,8 @@ void failed(const char *file, int line, const char *format, ...);
 	do { \
 		long long a_ = (long long)(a), b_ = (long long)(b); \
 		if (a_ != b_) \
-			failed(__FILE__, __LINE__, "node %u: %s is %lld, not %s, %lld", ME, #a, a_, \
-			       #b, b_); \
+			failed(__FILE__, __LINE__, "node %u: %s is %lld, not %s, %lld", \
+			       ME, #a, a_, #b, b_); \
 	} while (0)
 
 /* Next of a row of numbers that looks like chance, and begins with a seed. */

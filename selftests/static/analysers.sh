@@ -8,7 +8,7 @@
 USER_FLAGS=(
 	-std=gnu11 -D_GNU_SOURCE '-DHAMLYN_VERSION="0"' -Iuapi -Ilibhamlyn/include -Ilibhamlyn/src -Ilibhamlyn/src/embedded
 	-Idriver/core -Ilibhamlyn/am -Ilibhamlyn/am/include -Itools/am/lib
-	-Ilibhamlyn/tempest/src -Ilibhamlyn/tempest/include -Ibuild/include
+	-Ilibhamlyn/tempest/src -Ilibhamlyn/tempest/include -Ilibhamlyn/stache/src -Ilibhamlyn/stache/include -Ibuild/include
 )
 
 # explained TOOL: of the findings on standard input, those that analysers.conf does not
@@ -60,7 +60,7 @@ warnings() {
 check_cppcheck() {
 	local files
 	need_tool cppcheck "packages static" || return 1
-	files=$(c_files | files_in '^(driver/core|libhamlyn/(src|am|tempest/src|tempest/wrap)|tools/[a-z-]+(/lib)?)/[^/]*\.c$') || return 1
+	files=$(c_files | files_in '^(driver/core|libhamlyn/(src|am|tempest/src|tempest/wrap|stache/src)|tools/[a-z-]+(/lib)?)/[^/]*\.c$') || return 1
 	# The answer to a file that it cannot read is a finding as well
 	run_in_tree nice -n 5 cppcheck -j 2 --enable=warning,performance,portability --std=c11 --quiet \
 		--template='{file}:{line}: [{id}] {message}' -D__linux__=1 -D__x86_64__=1 -D__GNUC__=12 \

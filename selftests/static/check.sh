@@ -338,7 +338,7 @@ check_kernel_doc() {
 	local files
 	need_helper kernel-doc || return 1
 	files=$(tree_files -name '*.h' | files_in \
-		'^(uapi|driver|libhamlyn/include|libhamlyn/(am|tempest)/include)/') || return 1
+		'^(uapi|driver|libhamlyn/include|libhamlyn/(am|tempest|stache)/include)/') || return 1
 	quiet run_in_tree perl "$CACHE/kselftest/kernel-doc" -none -Wall <<<"$files"
 }
 

@@ -239,7 +239,7 @@ nothing_left() {
 # ---- manual pages ----
 
 PAGES=$work/man
-NAMES="(h_[a-z]|l?am_|HPAM_|TPPI_)\\w*"
+NAMES="(h_[a-z]|l?am_|HPAM_|TPPI_|stache_)\\w*"
 VARIABLES="HPAM_self_address
 HPAM_partition_size
 HPAM_reply_dest
@@ -262,7 +262,7 @@ quiet() {
 public_functions() { # FOLDER
 	local header
 	for header in "$1"/*.h "$1"/hamlyn/*.h; do
-		gcc -Iuapi -Ilibhamlyn/include -Ilibhamlyn/tempest/include -I"$BUILD/include" \
+		gcc -Iuapi -Ilibhamlyn/include -Ilibhamlyn/tempest/include -Ilibhamlyn/stache/include -I"$BUILD/include" \
 			-fsyntax-only -aux-info "$work/aux" -x c "$header"
 		grep -F "/* $1/" "$work/aux"
 	done | sed -nE "s/^[^;]*[ *(]($NAMES) \\(.*/\\1/p" | sort -u
@@ -323,6 +323,8 @@ check_manual() {
 		libhamlyn/am/include libhamlyn/am/libhamlyn-am.map
 	check "every function of Tempest has a page" every_function_has_a_page \
 		libhamlyn/tempest/include libhamlyn/tempest/libhamlyn-tempest.map
+	check "every function of Stache has a page" every_function_has_a_page \
+		libhamlyn/stache/include libhamlyn/stache/libhamlyn-stache.map
 	check "every reference leads to a page" references_lead_somewhere
 	check "a public function without kernel-doc is refused" \
 		refused 'h_close\(\) is public and has no kernel-doc' \
@@ -370,7 +372,7 @@ if [ "$LIST" = yes ]; then
 	exit "$extracted"
 fi
 result "every block of code says what it is" "$extracted"
-check "the libraries build" make --no-print-directory -s "BUILD=$BUILD" lib tempest \
+check "the libraries build" make --no-print-directory -s "BUILD=$BUILD" lib tempest stache \
 	"$BUILD/libhamlyn-am.so" "$BUILD/hamlyn-run"
 BUILD=$(realpath "$BUILD")
 do_blocks

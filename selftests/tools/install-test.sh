@@ -129,6 +129,32 @@ tempest_names_what_is_missing() {
 		grep -q 'libhamlyn-tempest is not in .*: is it installed' "$work/err"
 }
 
+# What pkg-config says of Stache is all that a program needs
+stache_runs() {
+	cat >"$work/stache.c" <<-'EOT'
+		#include <stache.h>
+
+		static int name;
+
+		int main(void)
+		{
+			int *shared;
+
+			stache_init(0);
+			stache_publish(&name, stache_malloc(sizeof(int)));
+			shared = (int *)stache_find(&name);
+			stache_lock(shared);
+			++*shared;
+			stache_unlock(shared);
+			return *shared != 1;
+		}
+	EOT
+	# shellcheck disable=SC2046 # several words
+	gcc -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags libhamlyn-stache) \
+		"$work/stache.c" $(pkg-config --libs libhamlyn-stache libhamlyn) -o "$work/stache" &&
+		LD_LIBRARY_PATH=$root/usr/lib "$work/stache"
+}
+
 # A soname changes with what is not compatible any more: see Documentation/abi.rst
 one_version() {
 	local version major so lib
@@ -254,11 +280,13 @@ for header in manager stream datagram tagged group gather barrier rendezvous cha
 	check "hamlyn/$header.h compiles alone in C++" compiles_alone "hamlyn/$header.h" c++
 done
 check "hamlyn/hamlyn.hpp compiles alone in C++17" compiles_alone hamlyn/hamlyn.hpp c++
-for header in hamlyn.h hamlyn/hamlyn.hpp gam.h hpam.h tempest.h tempest.hpp \
+for header in hamlyn.h hamlyn/hamlyn.hpp gam.h hpam.h tempest.h tempest.hpp stache.h \
 	hamlyn/uapi_netlink.h; do
 	check "$header has no warnings that users may have switched on" no_warnings "$header"
 done
 check "tempest.h compiles alone in C" compiles_alone tempest.h c
+check "stache.h compiles alone in C" compiles_alone stache.h c
+check "a program of Stache builds against it, and runs" stache_runs
 check "a program of Tempest builds against it, and runs" tempest_runs
 if [ -x "$root/usr/bin/hamlyn-tempest-cc" ]; then
 	check "hamlyn-tempest-cc builds it, and it runs" tempest_compiles

@@ -19,6 +19,6 @@ extern unsigned int stache_control;
 #define CONTROL_NO_WRITE_BACK	0x8u	/* pages are replaced with what was stored in them */
 #define CONTROL_NO_EXCLUSION	0x10u	/* locks are everybody's */
 #define CONTROL_NO_WAIT		0x20u	/* barriers and flags let everybody through */
-#define CONTROL_KEEP_RECALLED	0x40u	/* a copy for a reader leaves the owner its right to store */
+#define CONTROL_KEEP_RECALLED	0x40u	/* an owner stores on when others read */
 
 #endif /* STACHE_CONTROL_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks, barriers, flags, counters and pointers: what threads of all nodes know by the same address.
- * Each has a home, which is chosen by the name, and is made there when it is first asked
+ * Locks, barriers, flags, counters and pointers: what threads of all nodes know by the same
+ * address. Each has a home, which is chosen by the name, and is made there when it is first asked
  * for. Only the home's handlers touch it.
  */
 #ifndef STACHE_NAMED_H
