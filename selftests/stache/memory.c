@@ -117,7 +117,7 @@ static void check_figures(void)
 {
 	struct stache_figures figures;
 
-	stache_figures(&figures);
+	stache_get_figures(&figures);
 	CHECK(figures.pages <= FEWEST_PAGES);
 	if (NODES > 1) {
 		CHECK(figures.replaced);
@@ -240,12 +240,12 @@ static void blocks(void)
 					       &(struct stache_place){ .homes = STACHE_HOMES_ONE,
 								       .block_bytes = block });
 
-		stache_figures(&before);
+		stache_get_figures(&before);
 		for (int i = 0; ME == 1 && i < TPPI_PAGE_SIZE; i += TPPI_TAG_BLK_SIZE)
 			CHECK_EQUAL(page[i], 0);
 		for (int i = 0; ME == 1 && i < TPPI_PAGE_SIZE; i += TPPI_TAG_BLK_SIZE)
 			page[i] = 1;
-		stache_figures(&after);
+		stache_get_figures(&after);
 		if (ME == 1) {
 			CHECK_EQUAL(after.fetches - before.fetches, TPPI_PAGE_SIZE / block);
 			CHECK_EQUAL(after.upgrades - before.upgrades, TPPI_PAGE_SIZE / block);

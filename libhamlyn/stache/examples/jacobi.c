@@ -8,7 +8,7 @@
  */
 #include "example.h"
 
-static int points = 64, steps = 10;
+static int points = 48, steps = 8;
 
 static void fill(double *grid)
 {

@@ -7,7 +7,7 @@
  */
 #include "example.h"
 
-static int rows = 48;
+static int rows = 32;
 
 static void fill(double *matrix)
 {

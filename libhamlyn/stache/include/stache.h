@@ -217,10 +217,10 @@ void *stache_find(const void *name);
 /* ---- figures ------------------------------------------------------------ */
 
 /**
- * stache_figures() - what has happened at this node
+ * stache_get_figures() - what has happened at this node
  * @figures: out
  */
-void stache_figures(struct stache_figures *figures);
+void stache_get_figures(struct stache_figures *figures);
 
 #ifdef __cplusplus
 }
