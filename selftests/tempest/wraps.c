@@ -47,13 +47,26 @@ static unsigned char byte_at(int i)
 	return i * 31 + (i >> 8);
 }
 
+/* Copied at once: each access to a closed page is a trap. */
 static bool is_pattern(const char *at, int first, int bytes)
 {
+	static char copy[BYTES];
+
+	memcpy(copy, at, bytes);
 	for (int i = 0; i < bytes; i++) {
-		if ((unsigned char)at[i] != byte_at(first + i))
+		if ((unsigned char)copy[i] != byte_at(first + i))
 			return false;
 	}
 	return true;
+}
+
+static void fill(char *start)
+{
+	static char pattern[BYTES];
+
+	for (int i = 0; i < BYTES; i++)
+		pattern[i] = byte_at(i);
+	memcpy(start, pattern, BYTES);
 }
 
 static int file_with_pattern(int bytes)
@@ -106,8 +119,7 @@ static void long_files(void)
 	char *start = map_closed(PAGES);
 	int fd = memfd_create("long", 0);
 
-	for (int i = 0; i < BYTES; i++)
-		start[i] = byte_at(i);
+	fill(start);
 	close_again(PAGES);
 	TPPI_change_blk_acc(start + 64, TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
 	CHECK_EQUAL(write(fd, start, BYTES), BYTES);
@@ -164,8 +176,7 @@ static void streams(void)
 	FILE *file = tmpfile();
 
 	CHECK(file);
-	for (int i = 0; i < BYTES; i++)
-		start[i] = byte_at(i);
+	fill(start);
 	close_again(PAGES);
 	TPPI_change_blk_acc(start + 64, TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
 	CHECK_EQUAL(fwrite(start, 4, BYTES / 4, file), BYTES / 4);
