@@ -18,7 +18,7 @@ Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
        selftests/check.sh places
 
   native  unit tests of the core, the selftests on the embedded device, builds
-          with gcc and clang, installation; models, litmus tests, fuzzing
+          with gcc and clang, installation; Tempest; models, litmus tests, fuzzing
   static  checkpatch, sparse, W=1 builds, kernel-doc, shellcheck and others
   vm      the selftests on the kernel device, in a VM with that kernel
   storm   in one boot: 10 000 processes killed or stopped in traffic, in ten storms, with
@@ -32,11 +32,11 @@ Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
   asan    the selftests on the embedded device, and the library, with the address and
           undefined behaviour sanitizers
   tsan    and with the thread sanitizer
-  part    one part of those, with what was built before: native, the search for faults
-          (models, litmus tests, fuzzing), static, and of a VM:
+  part    one part of those, with what was built before: native, tempest, search (models,
+          litmus tests, fuzzing), static, and of a VM:
             poll    the selftests with the polling engine
             inline  those with doorbells only
-            am      Active Messages
+            am      Active Messages, and Tempest
             preempt what may be stopped anywhere (preempt=full, or a kernel with PREEMPT_RT):
                     who loses the processor stops nobody
             admin   administration with tracing, files on a disk, places of engines
@@ -207,14 +207,6 @@ native_parts() {
 	embedded_parts "the embedded device"
 	part "hamlyn-run and start-up" selftests/tools/run-test.sh "$BUILD"
 	part "Active Messages on the embedded device" selftests/am/am-test.sh "$BUILD/am"
-	part "Tempest" selftests/tempest/tempest-test.sh "$BUILD"
-	part "Tempest on several nodes" \
-		selftests/tempest/nodes-test.sh "$BUILD/hamlyn-run" "$BUILD/tempest"
-	local brief=()
-	! is_short || brief=(--brief)
-	part "code of hamlyn-tempest-cc" selftests/tempest-cc/check.sh "${brief[@]}" "$BUILD"
-	part "programs by hamlyn-tempest-cc" selftests/tempest-cc/programs.sh "${brief[@]}" "$BUILD"
-	part "Stache" selftests/stache/stache-test.sh "$BUILD"
 	part "engine of Active Messages on the embedded device" \
 		selftests/am/am-engine-test.sh "$BUILD/am"
 	part "installation" selftests/tools/install-test.sh "$BUILD"
@@ -225,6 +217,17 @@ native_parts() {
 	part "event loops" selftests/tools/loops-test.sh "$BUILD"
 	part "Python package" selftests/bindings/python/python-test.sh "$BUILD"
 	part "users' sanitizers" selftests/tools/sanitizer-test.sh "$BUILD"
+}
+
+tempest_parts() {
+	local brief=()
+	! is_short || brief=(--brief)
+	part "Tempest" selftests/tempest/tempest-test.sh "$BUILD"
+	part "Tempest on several nodes" \
+		selftests/tempest/nodes-test.sh "$BUILD/hamlyn-run" "$BUILD/tempest"
+	part "code of hamlyn-tempest-cc" selftests/tempest-cc/check.sh "${brief[@]}" "$BUILD"
+	part "programs by hamlyn-tempest-cc" selftests/tempest-cc/programs.sh "${brief[@]}" "$BUILD"
+	part "Stache" selftests/stache/stache-test.sh "$BUILD"
 }
 
 # What looks for what nobody has thought of.
@@ -599,6 +602,7 @@ check_all() { # KERNEL...
 		fi
 	done
 	lane native
+	lane tempest
 	lane static
 	for kernel in "${plain[@]}"; do
 		if is_short; then
@@ -632,7 +636,7 @@ all() {
 
 run_part() { # PART [KERNEL]
 	case $1${2+ KERNEL} in
-	native | static | search) "$1_parts" ;;
+	native | tempest | static | search) "$1_parts" ;;
 	"poll KERNEL" | "inline KERNEL" | "am KERNEL" | "preempt KERNEL" | "admin KERNEL" | \
 		"storm KERNEL" | "leak KERNEL" | "races KERNEL" | "faults KERNEL")
 		"$1_part" "$2"
@@ -666,6 +670,7 @@ main() {
 	native)
 		build_native
 		lane native
+		lane tempest
 		lane search
 		lanes_end
 		;;
