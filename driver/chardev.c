@@ -60,6 +60,8 @@ static int do_query(struct hml_context *c, union hml_arg *arg)
 		.state = hml_link_state(&d->nic),
 		.engines = d->engine_mode == HAMLYN_ENGINE_POLL ?
 			   d->engine_count : 0,
+		.max_tags = HAMLYN_MAX_TAGS,
+		.max_tickets = HAMLYN_MAX_TICKETS,
 	};
 	return 0;
 }
@@ -145,7 +147,7 @@ static int do_terminus_destroy(struct hml_context *c, union hml_arg *arg)
 
 static int do_terminus_bind(struct hml_context *c, union hml_arg *arg)
 {
-	return hml_term_bind(c, &arg->terminus_bind);
+	return hml_tag_bind(c, &arg->terminus_bind);
 }
 
 static int do_wait(struct hml_context *c, union hml_arg *arg)

@@ -62,6 +62,7 @@
 #include "object/nq.h"
 #include "object/pin.h"
 #include "object/slot.h"
+#include "object/tag.h"
 #include "object/terminus.h"
 #include "object/ticket.h"
 #include "object/watch.h"

@@ -47,7 +47,7 @@ one-shot-keep  native unit_paranoid         driver/core/rx.c     s/alone ? ONE_S
 one-shot-door  native unit_paranoid         driver/core/rx.c     s/^\treject = admit_secondary(m, h);/\treject = -1;/
 fast-paranoid  native unit_paranoid         driver/core/rx.c     s/if (slot->mode != HAMLYN_SLOT_NORMAL)$/if (0)/
 live           native unit_rx               driver/core/rx.c     s/if (!smp_load_acquire(\&slot->live))/if (0)/
-tag-range      native unit_tx               driver/core/tx.c     s/if (tag >= HAMLYN_MAX_TAGS || /if (/
+tag-range      native unit_tx               driver/core/tx.c     s/if (unlikely(tag >= t->tag_count))/if (0)/
 tag-bound      native unit_tx               driver/core/tx.c     s/if (!area->length)/if (0)/
 fragment       native unit_tx               driver/core/tx.c     s/if (!hml_view_covers(area->length, p->offset, p->length))/if (0)/
 trb-flags      native unit_tx               driver/core/tx.c     s/if (trb->flags & ~HAMLYN_TRB_FLAGS || /if (/
@@ -108,7 +108,7 @@ grow-budget    native capacity              libhamlyn/src/manager/budget.c s/if 
 spare-age      native capacity             libhamlyn/src/manager/budget.c s/	if (are_old(b))/	if (0)/
 spare-charge   native capacity             libhamlyn/src/channel/channel_receive.c s/in->charged = in->room;/h__budget_give(ch->manager, in->room);/
 stage-reserve  native capacity              libhamlyn/src/stream/stream_send.c s/err = h__stage_reserve(s);/err = 0;/
-own-tags       native capacity              libhamlyn/src/manager/memory.c s/if (free_tags(pool->terminus) > own)/if (free_tags(pool->terminus))/
+own-tags       native capacity              libhamlyn/src/manager/memory.c s/if (h__terminus_free_tags(pool->terminus) > own)/if (h__terminus_free_tags(pool->terminus))/
 free-twice     native manager               libhamlyn/src/manager/memory.c s/if (!(piece \& PIECE_GIVEN))/if (0)/
 dispatch-bound native manager               libhamlyn/src/manager/ready.c s/while (rounds-- \&\& h_manager_poll/while ((void)rounds, h_manager_poll/
 unread-replies native rendezvous            libhamlyn/src/rendezvous/rendezvous_listen.c s/of_user >= UNREAD_OF_USER/0/

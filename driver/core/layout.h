@@ -18,7 +18,7 @@
 
 /* ioctl arguments */
 #define HML_LAYOUT_IOCTL(SIZE, OFFSET) \
-	SIZE(hamlyn_query, 64) \
+	SIZE(hamlyn_query, 72) \
 	OFFSET(hamlyn_query, size, 0) \
 	OFFSET(hamlyn_query, abi_version, 4) \
 	OFFSET(hamlyn_query, host, 8) \
@@ -33,6 +33,8 @@
 	OFFSET(hamlyn_query, max_message, 48) \
 	OFFSET(hamlyn_query, state, 56) \
 	OFFSET(hamlyn_query, engines, 60) \
+	OFFSET(hamlyn_query, max_tags, 64) \
+	OFFSET(hamlyn_query, max_tickets, 68) \
 	SIZE(hamlyn_area_add, 40) \
 	OFFSET(hamlyn_area_add, size, 0) \
 	OFFSET(hamlyn_area_add, flags, 4) \

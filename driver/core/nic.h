@@ -304,9 +304,10 @@ struct hml_ticket {
  * @busy: @message is being sent
  * @stalled: the fabric did not take its last packet, which is to be sent again
  * @message: the message
- * @tags: send buffer areas; length 0: not bound
+ * @tags: send buffer areas by tag; length 0: not bound
  * @tickets: key table
- * @ticket_count: its length
+ * @tag_count: length of @tags; tags from there on are not bound
+ * @ticket_count: length of @tickets
  *
  * Only the holder of the terminus touches any of this, apart from lockless reads such as
  * hml_tx_pending()'s. How a terminus is held is up to the home.
@@ -323,8 +324,9 @@ struct hml_terminus {
 	bool busy;
 	bool stalled;
 	struct hml_message message;
-	struct hml_view tags[HAMLYN_MAX_TAGS];
+	struct hml_view *tags;
 	struct hml_ticket *tickets;
+	u32 tag_count;
 	u32 ticket_count;
 };
 

@@ -27,9 +27,11 @@ static int take_fragment(const struct hml_terminus *t,
 
 	p->offset = READ_ONCE(f->offset);
 	p->length = READ_ONCE(f->length);
-	if (tag >= HAMLYN_MAX_TAGS || READ_ONCE(f->reserved))
+	if (READ_ONCE(f->reserved))
 		return -EINVAL;
-	area = &t->tags[hml_index_nospec(tag, HAMLYN_MAX_TAGS)];
+	if (unlikely(tag >= t->tag_count))
+		return tag < HAMLYN_MAX_TAGS ? -ENXIO : -EINVAL;
+	area = &t->tags[hml_index_nospec(tag, t->tag_count)];
 	if (!area->length)
 		return -ENXIO;
 	if (!hml_view_covers(area->length, p->offset, p->length))

@@ -436,17 +436,6 @@ static int fill_pause(struct sk_buff *skb, const struct hml_reader *r,
 		       DIV_ROUND_UP_ULL(until - now, NSEC_PER_MSEC));
 }
 
-static u32 tags_of(const struct hml_term *t)
-{
-	u32 tags = 0;
-	u32 tag;
-
-	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++)
-		if (t->areas[tag])
-			tags |= BIT(tag);
-	return tags;
-}
-
 int hml_fill_term(struct sk_buff *skb, const struct hml_reader *r,
 		  const struct hml_subject *s)
 {
@@ -465,7 +454,7 @@ int hml_fill_term(struct sk_buff *skb, const struct hml_reader *r,
 	       put_u32(skb, HAMLYN_A_PENDING, pending) ?:
 	       put_flag(skb, HAMLYN_A_ACTIVE, READ_ONCE(t->turn.next)) ?:
 	       fill_pause(skb, r, t) ?:
-	       put_u32(skb, HAMLYN_A_TAGS, tags_of(t)) ?:
+	       put_u32(skb, HAMLYN_A_TAGS, t->bound) ?:
 	       fill_term_stats(skb, &t->stats);
 }
 

@@ -42,6 +42,7 @@ void hml_term_put(struct hml_term *t)
 	hml_ring_put(t->wq);
 	hml_ring_put(t->status);
 	hml_tickets_free(t);
+	hml_tags_free(t);
 	hml_engine_disown(t);
 	hml_user_uncharge_small(t->device, t->payer, price());
 	/* The key of the last long message; whoever still looks reads @ref only. */
@@ -193,16 +194,6 @@ static void shut(struct hml_context *c, struct hml_term *t)
 	hml_changed();
 }
 
-static void drop_areas(struct hml_context *c, struct hml_term *t)
-{
-	int tag;
-
-	hml_context_assert_locked(c);
-	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++)
-		if (t->areas[tag])
-			t->areas[tag]->users--;
-}
-
 int hml_term_destroy(struct hml_context *c, u32 id)
 {
 	struct hml_term *t;
@@ -218,7 +209,7 @@ int hml_term_destroy(struct hml_context *c, u32 id)
 	/* A KICK that found it has no reference. */
 	hml_grace_wait();
 	mutex_lock(&c->lock);
-	drop_areas(c, t);
+	hml_tags_drop(c, t);
 	mutex_unlock(&c->lock);
 	hml_term_put(t);
 	return 0;
@@ -234,7 +225,7 @@ void hml_term_destroy_all(struct hml_context *c)
 		/* An administrator may look for it until we are gone. */
 		xa_erase(&c->termini, id);
 		shut(c, t);
-		drop_areas(c, t);
+		hml_tags_drop(c, t);
 		hml_term_put(t);
 		cond_resched();
 	}
@@ -299,68 +290,4 @@ int hml_term_finish(struct hml_term *t)
 		cond_resched();
 	}
 	return 0;
-}
-
-/* Context locked, terminus held and between messages. */
-static int swap_binding(struct hml_context *c, struct hml_term *t,
-			const struct hamlyn_terminus_bind *arg)
-{
-	u32 tag = array_index_nospec(arg->tag, HAMLYN_MAX_TAGS);
-	struct hml_area *area = NULL;
-	struct hml_view view = {};
-	int err;
-
-	hml_context_assert_locked(c);
-	if (arg->area != HAMLYN_NONE) {
-		err = hml_area_view(c, arg->area, arg->base, arg->length, false,
-				    &area, &view);
-		if (err)
-			return err;
-	}
-	swap(t->areas[tag], area);
-	t->core.tags[tag] = view;
-	if (area)
-		area->users--;
-	return 0;
-}
-
-/* Terminus held. No message can have begun with a tag that is not bound. */
-static int finish_use(struct hml_term *t, u32 tag)
-{
-	tag = array_index_nospec(tag, HAMLYN_MAX_TAGS);
-	return t->core.tags[tag].length ? hml_term_finish(t) : 0;
-}
-
-/*
- * The message under way may be long, so it ends without the context's lock.
- * If the terminus is destroyed meanwhile, that waits for us to let go, and
- * drops what we have bound.
- */
-int hml_term_bind(struct hml_context *c, const struct hamlyn_terminus_bind *arg)
-{
-	struct hml_term *t;
-	int err;
-
-	if (arg->tag >= HAMLYN_MAX_TAGS)
-		return -EINVAL;
-	if (arg->area == HAMLYN_NONE ? arg->base || arg->length : !arg->length)
-		return -EINVAL;
-	t = hml_term_get(c, arg->terminus);
-	if (!t)
-		return -ENOENT;
-	err = hml_term_hold(t);
-	if (err)
-		goto out_put;
-	err = finish_use(t, arg->tag);
-	if (!err) {
-		mutex_lock(&c->lock);
-		err = swap_binding(c, t, arg);
-		mutex_unlock(&c->lock);
-	}
-	if (!err)
-		trace_hamlyn_bind(t, arg);
-	hml_term_release(t);
-out_put:
-	hml_term_put(t);
-	return err;
 }

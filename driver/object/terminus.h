@@ -12,7 +12,6 @@
 #include "core/nic.h"
 #include "user.h"
 
-struct hamlyn_terminus_bind;
 struct hamlyn_terminus_create;
 struct hml_area;
 struct hml_client;
@@ -48,7 +47,9 @@ struct hml_ring;
  * @refused_after: packets that it had taken by then
  * @refused_sum: what earlier refusals of the message have lasted, ns
  * @refused_message: messages that were sent before it
- * @areas: areas bound to the tags; under the context's lock
+ * @areas: areas bound to the tags, core.tag_count of them; changed under the context's lock,
+ *	by who holds the terminus
+ * @bound: how many that are; under the context's lock
  * @payer: who pays for it and its tickets; constant
  * @wq: work queue; mapped writable
  * @status: status; mapped read-only
@@ -79,7 +80,8 @@ struct hml_term {
 	u64 refused_after;
 	u64 refused_sum;
 	u64 refused_message;
-	struct hml_area *areas[HAMLYN_MAX_TAGS];
+	struct hml_area **areas;
+	u32 bound;
 	struct hml_payer payer;
 	struct hml_ring *wq;
 	struct hml_ring *status;
@@ -89,7 +91,6 @@ struct hml_term {
 int hml_term_create(struct hml_context *c, struct hamlyn_terminus_create *arg);
 int hml_term_destroy(struct hml_context *c, u32 id);
 void hml_term_destroy_all(struct hml_context *c);
-int hml_term_bind(struct hml_context *c, const struct hamlyn_terminus_bind *arg);
 struct hml_term *hml_term_get(struct hml_context *c, u32 id);
 void hml_term_put(struct hml_term *t);
 int hml_term_finish(struct hml_term *t);

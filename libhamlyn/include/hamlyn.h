@@ -643,15 +643,17 @@ int h_terminus_destroy(struct h_terminus *terminus);
 /**
  * h_terminus_bind() - let a terminus send from an area
  * @terminus: the terminus
- * @tag: send buffer tag, 0 to HAMLYN_MAX_TAGS - 1
+ * @tag: send buffer tag, 0 to h_query()'s max_tags - 1
  * @area: the area, or NULL to unbind the tag
  * @base: first byte of the send buffer area in @area
  * @length: its bytes; 0: up to the end of @area
  *
  * Must not be called while another thread sends from the tag, or while messages from it
- * are under way.
+ * are under way. Threads may send from other tags meanwhile. The tables of tags are as long
+ * as the highest one that was ever bound needs: use low ones.
  *
- * Return: 0, or -EINVAL, -ERANGE.
+ * Return: 0, or -EINVAL, -ERANGE; if the tables would have to grow, -ENOMEM, or -EDQUOT where
+ * the user has no room for that (kernel device): then nothing has changed.
  */
 int h_terminus_bind(struct h_terminus *terminus, uint32_t tag,
 		    struct h_area *area, uint64_t base, uint64_t length);
@@ -866,11 +868,6 @@ struct h_nq {
 	void *hole;		/* embedded device only; the device's lock */
 };
 
-struct h__send_buffer {
-	uintptr_t base;
-	size_t length;
-};
-
 /* The first cache line holds what a send needs. */
 struct h_terminus {
 	struct hamlyn_terminus_status *status;
@@ -890,8 +887,6 @@ struct h_terminus {
 	struct h_dev *dev;
 	struct h_terminus *next;
 	struct h_terminus *prev;
-	uint32_t bindings;	/* how often one of the tags was bound */
-	struct h__send_buffer tags[HAMLYN_MAX_TAGS];
 } __attribute__((aligned(64)));
 
 int h__nq_idle(struct h_nq *nq);

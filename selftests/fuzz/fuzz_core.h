@@ -41,6 +41,7 @@ static void core_xmit(struct hml_nic *to, const struct hamlyn_packet *h,
 #define CORE_WQ		8
 #define CORE_WQ_ENTRY	512
 #define CORE_SOURCE	512
+#define CORE_TAGS	8
 #define CORE_KEY	0x1122334455667788ULL	/* what a sender may know */
 #define CORE_TICKET	0x99aabbccddeeff00ULL
 
@@ -63,7 +64,7 @@ static struct {
 	struct core_memory memory;
 	struct core_memory shadow;	/* as it was before the packet */
 	uint8_t wq[CORE_WQ * CORE_WQ_ENTRY] __attribute__((aligned(64)));
-	uint8_t source[HAMLYN_MAX_TAGS][CORE_SOURCE];
+	uint8_t source[CORE_TAGS][CORE_SOURCE];
 	struct {
 		struct hamlyn_terminus_status head;
 		int32_t of[CORE_WQ];
@@ -73,6 +74,7 @@ static struct {
 	struct hml_stats stats;
 	struct hml_bucket bucket;
 	struct hml_ticket tickets[3];
+	struct hml_view tags[CORE_TAGS];
 	uint64_t placed;		/* packets */
 	uint64_t rejected;
 	uint64_t wakes;
@@ -442,6 +444,8 @@ static void core_terminus(struct fuzz *f)
 	core.t.entry_size = 1u << size_shift;
 	core.t.head = fuzz_u8(f) - 4u;
 	core.status.head.completed = core.t.head;
+	core.t.tags = core.tags;
+	core.t.tag_count = FUZZ_COUNT(core.tags);
 	core.t.tickets = core.tickets;
 	core.t.ticket_count = FUZZ_COUNT(core.tickets);
 	core.tickets[0] = (struct hml_ticket) {
@@ -449,10 +453,10 @@ static void core_terminus(struct fuzz *f)
 		.base = fuzz_u8(f), .length = fuzz_u16(f),
 	};
 	core.tickets[2] = (struct hml_ticket) { .key = fuzz_u64(f), .host = fuzz_u8(f) };
-	for (i = 0; i < HAMLYN_MAX_TAGS; i++) {
+	for (i = 0; i < CORE_TAGS; i++) {
 		uint32_t base = fuzz_u8(f), length = fuzz_u8(f);
 
-		core.t.tags[i] = (struct hml_view) {
+		core.tags[i] = (struct hml_view) {
 			.mem = (uintptr_t)core.source[i], .base = base, .length = length,
 		};
 		memset(core.source[i], SECRET, sizeof(core.source[i]));

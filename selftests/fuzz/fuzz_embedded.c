@@ -12,6 +12,7 @@
 #define NQS		2
 #define SLOTS		4
 #define TERMINI		2
+#define LOW_TAGS	8
 #define TICKETS		8
 #define MOST_AREA	16384
 #define STEPS		60
@@ -307,6 +308,11 @@ static void forget_imported(const struct h_terminus *of)
 
 /* ---- sending ------------------------------------------------------------- */
 
+static const struct h_area *bound_to(const struct h__terminus_full *f, uint32_t tag)
+{
+	return tag < f->area_room ? f->areas[tag] : NULL;
+}
+
 static void terminus_step(struct fuzz *f)
 {
 	uint32_t i = fuzz_below(f, TERMINI), area = fuzz_below(f, AREAS);
@@ -326,25 +332,28 @@ static void terminus_step(struct fuzz *f)
 	}
 	if (fuzz_u8(f) & 1) {
 		struct h__terminus_full *full = (void *)termini[i];
-		uint32_t tag = fuzz_below(f, HAMLYN_MAX_TAGS + 1), k;
+		uint32_t tag = fuzz_below(f, LOW_TAGS + 1), k;
 
+		/* Now and then one far from the others, or none. */
+		if (tag == LOW_TAGS)
+			tag = fuzz_below(f, HAMLYN_MAX_TAGS + 64);
 		base = fuzz_number(f, areas[area].length);
 		length = fuzz_number(f, areas[area].length);
-		for (k = 0; tag < HAMLYN_MAX_TAGS && k < AREAS; k++)
-			areas[k].users -= areas[k].a && full->areas[tag] == areas[k].a;
+		for (k = 0; k < AREAS; k++)
+			areas[k].users -= areas[k].a && bound_to(full, tag) == areas[k].a;
 		err = h_terminus_bind(termini[i], tag, areas[area].a, base, length);
 		MUST(err || tag < HAMLYN_MAX_TAGS);
 		if (!err && areas[area].a)
 			MUST(in_range(areas[area].length, base, length));
-		for (k = 0; tag < HAMLYN_MAX_TAGS && k < AREAS; k++)
-			areas[k].users += areas[k].a && full->areas[tag] == areas[k].a;
+		for (k = 0; k < AREAS; k++)
+			areas[k].users += areas[k].a && bound_to(full, tag) == areas[k].a;
 		return;
 	}
 	for (area = 0; area < AREAS; area++) {
 		struct h__terminus_full *full = (void *)termini[i];
 		uint32_t k;
 
-		for (k = 0; k < HAMLYN_MAX_TAGS; k++)
+		for (k = 0; k < full->area_room; k++)
 			areas[area].users -= areas[area].a &&
 					     full->areas[k] == areas[area].a;
 	}

@@ -25,8 +25,8 @@ static void fill_fragments(struct fuzz *f, struct hamlyn_fragment *to, uint32_t 
 
 	*length = 0;
 	for (i = 0; i < n; i++) {
-		uint32_t tag = fuzz_below(f, HAMLYN_MAX_TAGS + 1);
-		uint64_t edge = tag < HAMLYN_MAX_TAGS ? core.t.tags[tag].length : 0;
+		uint32_t tag = fuzz_below(f, CORE_TAGS + 1);
+		uint64_t edge = tag < CORE_TAGS ? core.tags[tag].length : 0;
 		struct hamlyn_fragment g = {
 			.tag = tag,
 			.reserved = fuzz_u8(f) == 0xff,

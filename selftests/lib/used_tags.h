@@ -8,16 +8,17 @@
 
 #include "manager/manager.h"
 
-/* The manager's end takes them back. */
+/* One area, by very many names. The manager's end takes it back. */
 static inline const char *use_up_tags(struct h_manager *m)
 {
-	static char own[HAMLYN_MAX_TAGS][4096] __attribute__((aligned(4096)));
+	static char own[4096] __attribute__((aligned(4096)));
 	struct h_area *area;
 	int tag;
 
+	if (h_area_add(m->dev, own, sizeof(own), HAMLYN_AREA_READONLY, &area))
+		return "there is no area";
 	while ((tag = h__terminus_free_tag(m->terminus)) >= 0)
-		if (h_area_add(m->dev, own[tag], sizeof(own[tag]), HAMLYN_AREA_READONLY, &area) ||
-		    h_terminus_bind(m->terminus, (uint32_t)tag, area, 0, 0))
+		if (h_terminus_bind(m->terminus, (uint32_t)tag, area, 0, 0))
 			return "tags cannot be used up";
 	return NULL;
 }

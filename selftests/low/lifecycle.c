@@ -549,9 +549,9 @@ TEST_F(lifecycle, send_buffer_areas_must_lie_inside_their_areas)
 	EXPECT_EQ(-ERANGE, h_terminus_bind(t, 0, area, 4096, 1));
 	EXPECT_EQ(-ERANGE, h_terminus_bind(t, 0, area, ~0ULL, 2));
 	EXPECT_EQ(-ERANGE, h_terminus_bind(t, 0, area, 1, ~0ULL));
-	EXPECT_EQ(-EINVAL, h_terminus_bind(t, 8, area, 0, 0));
+	EXPECT_EQ(-EINVAL, h_terminus_bind(t, HAMLYN_MAX_TAGS, area, 0, 0));
 	EXPECT_EQ(-EINVAL, h_terminus_bind(t, 0xffffffff, area, 0, 0));
-	EXPECT_EQ(-EINVAL, h_terminus_bind(t, 8, NULL, 0, 0));
+	EXPECT_EQ(-EINVAL, h_terminus_bind(t, HAMLYN_MAX_TAGS, NULL, 0, 0));
 	EXPECT_EQ(0, h_terminus_destroy(t));
 	EXPECT_EQ(0, h_area_remove(area));
 }

@@ -8,7 +8,7 @@ import sys
 from machine import SWITCH, copy_tree, losers, object_of, program_of, run, source_of, write_changed
 from source import ROOT, SOURCES, Mutant
 
-DRIVER = ['object/slot.c', 'object/terminus.c', 'object/ticket.c', 'object/area.c',
+DRIVER = ['object/slot.c', 'object/terminus.c', 'object/tag.c', 'object/ticket.c', 'object/area.c',
           'object/mmap.c', 'engine/datapath.c', 'doorbell.c', 'user.c', 'object/memory.c',
           'object/watch.c', 'chardev.c', 'object/nq.c', 'explain.c', 'audit.c', 'netlink/family.c',
           'netlink/dump.c', 'netlink/event.c', 'netlink/fill.c', 'netlink/admin.c', 'nic.c',
@@ -18,6 +18,7 @@ NOTICE = {
     'slot.c': 'uapi_size counts paranoid lifecycle protection hostile_ticket foreign limits hostile_watch '
               'fork_kill conformance_kernel',
     'terminus.c': 'uapi_size counts lifecycle foreign gather limits hostile_admin fork_kill send_errors hostile_pause',
+    'tag.c': 'tags uapi_size lifecycle gather limits hostile_pause',
     'ticket.c': 'hostile_ticket tickets uapi_size lifecycle inherit hostile_pause',
     'area.c': 'uapi_size counts limits lifecycle foreign huge gather fork_kill',
     'mmap.c': 'hostile_mmap lifecycle huge inherit',

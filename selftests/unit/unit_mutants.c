@@ -86,7 +86,7 @@ static void each_word_of_a_fragment_is_read_once(void **state)
 	static u8 source[64];
 
 	(void)state;
-	snd.t.tags[3] = (struct hml_view) { unit_ref(source), 0, sizeof(source) };
+	snd.tags[3] = (struct hml_view) { unit_ref(source), 0, sizeof(source) };
 	request.fragments = 1;
 	world_post(&snd, &request);
 	*f = (struct hamlyn_fragment) { .tag = 3, .offset = 8, .length = 32 };

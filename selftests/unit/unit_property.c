@@ -43,7 +43,8 @@ static void unit_copy(const struct hml_port *port, hml_mem_t to_mem, u64 to,
 #define NQ_ENTRIES	64
 #define AREA		(64 * 1024)
 #define ENTRIES		16
-#define SOURCE		8192	/* bytes of each send buffer area */
+#define TAGS		8	/* send buffer areas */
+#define SOURCE		8192	/* bytes of each */
 #define WQ_ENTRIES	8
 #define MAX_ENTRY	4096
 #define MAX_PACKETS	12000	/* of 4 messages, 3000 bytes, a byte each */
@@ -66,7 +67,8 @@ struct world {
 	struct hml_ticket ticket;	/* for what is being sent */
 	struct hamlyn_wq_control wq;
 	u8 *wq_entries;
-	u8 *source[HAMLYN_MAX_TAGS];
+	u8 *source[TAGS];
+	struct hml_view tags[TAGS];
 	u64 rng;
 };
 
@@ -183,10 +185,12 @@ static int setup(void **state)
 	w->t.entries = w->wq_entries;
 	w->t.status = unit_zalloc(sizeof(*w->t.status) + WQ_ENTRIES * sizeof(s32));
 	w->t.mask = WQ_ENTRIES - 1;
-	for (i = 0; i < HAMLYN_MAX_TAGS; i++) {
+	for (i = 0; i < TAGS; i++) {
 		w->source[i] = unit_zalloc(SOURCE);
 		unit_random_fill(&w->rng, w->source[i], SOURCE);
 	}
+	w->t.tags = w->tags;
+	w->t.tag_count = TAGS;
 	w->t.tickets = &w->ticket;
 	w->t.ticket_count = 1;
 	capture = false;
@@ -202,7 +206,7 @@ static int teardown(void **state)
 	(void)state;
 	forget_captured();
 	sem_destroy(&bell);
-	for (i = 0; i < HAMLYN_MAX_TAGS; i++)
+	for (i = 0; i < TAGS; i++)
 		free(w->source[i]);
 	free(w->t.status);
 	free(w->wq_entries);
@@ -279,7 +283,7 @@ static u32 random_fragments(struct hamlyn_fragment *f, u64 length, u8 *bytes)
 
 		if (i < n - 1 && !below(4))
 			part = 0;
-		f[i].tag = below(HAMLYN_MAX_TAGS);
+		f[i].tag = below(TAGS);
 		f[i].reserved = 0;
 		view = &w->t.tags[f[i].tag];
 		f[i].offset = below(view->length - part + 1);
@@ -530,7 +534,7 @@ static void random_world(void)
 	w->nic.packet_size = below(3) ? 1 + below(1500) : 16U << below(6);
 	for (i = 0; i < SLOTS; i++)
 		random_slot(&w->slots[i]);
-	for (i = 0; i < HAMLYN_MAX_TAGS; i++) {
+	for (i = 0; i < TAGS; i++) {
 		w->t.tags[i].base = below(100);
 		w->t.tags[i].mem = unit_ref(w->source[i]);
 		w->t.tags[i].length = 6000 + below(SOURCE - 6100 + 1);
@@ -612,7 +616,8 @@ static void begin_all(struct hml_terminus *t, struct hml_stats *stats,
 		};
 
 		memset(&t[i], 0, sizeof(t[i]));
-		memcpy(t[i].tags, w->t.tags, sizeof(t[i].tags));
+		t[i].tags = w->tags;
+		t[i].tag_count = TAGS;
 		t[i].sender.stats = &stats[i];
 		trb.fragments = random_fragments(f, length, p->model + 17 +
 						 slot->data.base + trb.offset);
@@ -880,7 +885,7 @@ static void hostile_world(u32 entry_size)
 	memset(w->entries, 0, ENTRIES * sizeof(*w->entries));
 	memset(w->entries, UNIT_GUARD, 2 * sizeof(*w->entries));
 	memset(w->entries + 6, UNIT_GUARD, (ENTRIES - 6) * sizeof(*w->entries));
-	for (i = 0; i < HAMLYN_MAX_TAGS; i++) {
+	for (i = 0; i < TAGS; i++) {
 		memset(w->source[i], UNIT_SECRET, SOURCE);
 		memset(w->source[i] + VIEW_BASE, 'v', VIEW_LENGTH);
 		w->t.tags[i].mem = unit_ref(w->source[i]);

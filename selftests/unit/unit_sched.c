@@ -38,6 +38,7 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 struct peer {
 	struct hml_turn turn;
 	struct hml_terminus t;
+	struct hml_view tag;
 	struct hml_stats stats;
 	struct hamlyn_wq_control wq;
 	u32 entries;
@@ -93,7 +94,9 @@ static void begin(u32 n)
 		p->t.entry_size = 128;
 		p->t.entry_shift = 7;
 		/* Of an endless buffer, which nobody reads. */
-		p->t.tags[0].length = 1ULL << 40;
+		p->tag.length = 1ULL << 40;
+		p->t.tags = &p->tag;
+		p->t.tag_count = 1;
 	}
 }
 

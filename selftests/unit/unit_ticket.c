@@ -142,8 +142,8 @@ static void ticket_works_for_every_kind_of_message(void **state)
 	for (i = 0; i < sizeof(source); i++)
 		source[i] = world_byte(i);
 	world_clear(1, 1);
-	snd.t.tags[0].mem = unit_ref(source);
-	snd.t.tags[0].length = sizeof(source);
+	snd.tags[0].mem = unit_ref(source);
+	snd.tags[0].length = sizeof(source);
 	trb = by_ticket(FROM, f.length);
 	trb.fragments = 1;
 	world_post(&snd, &trb);

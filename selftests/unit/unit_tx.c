@@ -57,6 +57,7 @@ static bool fabric_takes(struct hml_nic *from, hml_path_t path,
 #include "tx.c"
 
 #define HOST		7
+#define TAGS		8	/* as long as the table is */
 #define PACKET		64
 #define ENTRIES		8
 #define ENTRY_SIZE	512
@@ -66,6 +67,7 @@ struct sender {
 	struct hml_nic nic;
 	struct hml_link link;
 	struct hml_terminus t;
+	struct hml_view tags[TAGS];
 	struct hml_stats stats;
 	struct hamlyn_wq_control wq;
 	u8 *entries;
@@ -172,6 +174,8 @@ static int setup(void **state)
 	s->t.mask = ENTRIES - 1;
 	s->t.entry_size = ENTRY_SIZE;
 	s->t.entry_shift = __builtin_ctz(ENTRY_SIZE);
+	s->t.tags = s->tags;
+	s->t.tag_count = TAGS;
 	s->t.tags[0].mem = unit_ref(s->memory);
 	s->t.tags[0].length = MEMORY;
 	nr_arrivals = 0;
@@ -508,9 +512,11 @@ static void fragment_is_counted_from_the_base_of_its_area(void **state)
 	assert_int_equal(p.length, 97);
 }
 
-static void tag_of_8_and_more_is_refused(void **state)
+static void tag_that_no_terminus_has_is_refused(void **state)
 {
-	static const u32 tags[] = { 8, 9, 255, 1U << 31, 0xffffffffU };
+	static const u32 tags[] = {
+		HAMLYN_MAX_TAGS, HAMLYN_MAX_TAGS + 1, 1U << 16, 1U << 31, 0xffffffffU
+	};
 	struct sender *s = *state;
 	struct hml_piece p;
 	u32 i;
@@ -528,6 +534,7 @@ static void tag_without_an_area_is_refused(void **state)
 	struct hml_piece p;
 	u32 i;
 
+	/* In its table, and behind the end of it. */
 	for (i = 1; i < HAMLYN_MAX_TAGS; i++) {
 		struct hamlyn_fragment f = fragment(i, 0, 1);
 
@@ -535,6 +542,19 @@ static void tag_without_an_area_is_refused(void **state)
 		f.length = 0;
 		assert_int_equal(take_fragment(&s->t, &f, &p), -ENXIO);
 	}
+}
+
+static void terminus_without_a_table_has_no_tag(void **state)
+{
+	struct sender *s = *state;
+	struct hamlyn_fragment f = fragment(0, 0, 1);
+	struct hml_piece p;
+
+	s->t.tags = NULL;
+	s->t.tag_count = 0;
+	assert_int_equal(take_fragment(&s->t, &f, &p), -ENXIO);
+	f.tag = HAMLYN_MAX_TAGS;
+	assert_int_equal(take_fragment(&s->t, &f, &p), -EINVAL);
 }
 
 static void each_reserved_bit_of_a_fragment_is_refused(void **state)
@@ -720,7 +740,7 @@ static void only_empty_fragments_make_an_empty_message(void **state)
 static void empty_fragment_is_checked_like_any_other(void **state)
 {
 	struct sender *s = *state;
-	struct hamlyn_fragment f[2] = { fragment(0, 0, 5), fragment(8, 0, 0) };
+	struct hamlyn_fragment f[2] = { fragment(0, 0, 5), fragment(HAMLYN_MAX_TAGS, 0, 0) };
 
 	assert_int_equal(begin(s, 5, f, 2), -EINVAL);
 	f[1] = fragment(1, 0, 0);
@@ -1988,8 +2008,9 @@ int main(void)
 		TEST(fast_request_with_a_group_share_is_refused),
 
 		TEST(fragment_is_counted_from_the_base_of_its_area),
-		TEST(tag_of_8_and_more_is_refused),
+		TEST(tag_that_no_terminus_has_is_refused),
 		TEST(tag_without_an_area_is_refused),
+		TEST(terminus_without_a_table_has_no_tag),
 		TEST(each_reserved_bit_of_a_fragment_is_refused),
 		TEST(fragment_outside_its_area_by_one_byte_is_refused),
 		TEST(fragment_whose_end_wraps_is_refused),

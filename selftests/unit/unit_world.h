@@ -49,6 +49,7 @@ struct world_sender {
 	struct hml_stats stats;
 	struct hamlyn_wq_control wq;
 	struct hml_ticket tickets[4];
+	struct hml_view tags[4];
 	u8 *entries;
 };
 
@@ -131,6 +132,8 @@ static inline void world_sender_init(struct world_sender *s, u32 host)
 	s->t.mask = WORLD_WQ - 1;
 	s->t.entry_size = WORLD_ENTRY;
 	s->t.entry_shift = __builtin_ctz(WORLD_ENTRY);
+	s->t.tags = s->tags;
+	s->t.tag_count = ARRAY_SIZE(s->tags);
 	s->t.tickets = s->tickets;
 	s->t.ticket_count = ARRAY_SIZE(s->tickets);
 }

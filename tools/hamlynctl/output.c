@@ -372,9 +372,6 @@ static int print_item(FILE *to, const struct item *item)
 	case FIELD_TIME:
 		fprintf(to, "%" PRIu64 ".%09" PRIu64, number / 1000000000, number % 1000000000);
 		return STATUS_OK;
-	case FIELD_BITS:
-		fprintf(to, "0x%" PRIx64, number);
-		return STATUS_OK;
 	case FIELD_NIC:
 		fprintf(to, "hamlyn%" PRIu64, number);
 		return STATUS_OK;
@@ -561,7 +558,7 @@ static void add_heads(struct output *out)
 static bool is_right(const struct field *field)
 {
 	return field->kind == FIELD_NUMBER || field->kind == FIELD_SIZE ||
-	       field->kind == FIELD_TIME || field->kind == FIELD_BITS;
+	       field->kind == FIELD_TIME;
 }
 
 static void print_row(const struct output *out, size_t row, const int *widths)

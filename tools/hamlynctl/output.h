@@ -18,7 +18,6 @@ enum field_kind {
 	FIELD_LIMIT,	/* the same; the highest number of its type is no limit, null in JSON */
 	FIELD_RATE,	/* in a million; text: % */
 	FIELD_TIME,	/* nanoseconds; text: seconds */
-	FIELD_BITS,	/* text: hexadecimal */
 	FIELD_FLAG,	/* there or not */
 	FIELD_WORD,	/* one of names */
 	FIELD_TEXT,

@@ -13,7 +13,7 @@ static const struct field terminus_fields[] = {
 	{ "pending", HAMLYN_A_PENDING, FIELD_NUMBER, NULL, NULL },
 	{ "active", HAMLYN_A_ACTIVE, FIELD_FLAG, NULL, NULL },
 	{ "paused-ms", HAMLYN_A_PAUSED_MS, FIELD_NUMBER, NULL, NULL },
-	{ "tags", HAMLYN_A_TAGS, FIELD_BITS, NULL, NULL },
+	{ "tags", HAMLYN_A_TAGS, FIELD_NUMBER, NULL, NULL },
 	{ "messages", HAMLYN_A_MESSAGES, FIELD_NUMBER, NULL, NULL },
 	{ "packets", HAMLYN_A_PACKETS, FIELD_NUMBER, NULL, NULL },
 	{ "bytes", HAMLYN_A_BYTES, FIELD_NUMBER, NULL, NULL },

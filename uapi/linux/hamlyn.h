@@ -197,7 +197,7 @@ enum {
 #define HAMLYN_IOC_EXPLAINED(call)	((call) | HAMLYN_EXPLAINED)
 
 /* Ceilings of the format; a NIC's own limits, reported by QUERY, may be lower. */
-#define HAMLYN_MAX_TAGS		8	/* send buffer areas of a terminus (H 2.3) */
+#define HAMLYN_MAX_TAGS		4096	/* send buffer areas of a terminus (H 2.3) */
 #define HAMLYN_MAX_FRAGMENTS	16
 #define HAMLYN_MAX_METADATA	60	/* bytes of user metadata (H 2.2) */
 #define HAMLYN_MAX_TICKETS	4096	/* imported tickets of a terminus */
@@ -245,6 +245,8 @@ enum hamlyn_nic_state {
  * @max_message: out: most payload bytes of one message
  * @state: out: enum hamlyn_nic_state
  * @engines: out: polling threads; 0 in inline mode
+ * @max_tags: out: most send buffer areas of a terminus
+ * @max_tickets: out: most imported tickets of a terminus
  */
 struct hamlyn_query {
 	__u32 size;
@@ -261,6 +263,8 @@ struct hamlyn_query {
 	__aligned_u64 max_message;
 	__u32 state;
 	__u32 engines;
+	__u32 max_tags;
+	__u32 max_tickets;
 };
 
 #define HAMLYN_AREA_READONLY	(1U << 0)	/* ADD: may only be sent from */
@@ -480,7 +484,7 @@ struct hamlyn_terminus_create {
  * struct hamlyn_terminus_bind - HAMLYN_IOC_TERMINUS_BIND: a send buffer area
  * @size: size of this structure
  * @terminus: terminus id
- * @tag: send buffer tag, 0 to HAMLYN_MAX_TAGS - 1
+ * @tag: send buffer tag, 0 to QUERY's max_tags - 1
  * @area: area id, or HAMLYN_NONE to unbind the tag
  * @base: first byte of the send buffer area within @area; 0 to unbind
  * @length: its bytes, at least 1; 0 to unbind

@@ -53,6 +53,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -1126,15 +1127,18 @@ public:
 	void bind(std::uint32_t tag, const area &from, std::uint64_t base = 0,
 		  std::uint64_t length = 0)
 	{
-		detail::check(h_terminus_bind(need(), tag, from.need(), base, length),
+		h_terminus *t = need();
+		detail::area_ref &place = (*areas_)[tag];
+
+		detail::check(h_terminus_bind(t, tag, from.need(), base, length),
 			      "h_terminus_bind", dev());
-		(*areas_)[tag] = from.area_;
+		place = from.area_;
 	}
 	void unbind(std::uint32_t tag)
 	{
 		detail::check(h_terminus_bind(need(), tag, nullptr, 0, 0), "h_terminus_bind",
 			      dev());
-		(*areas_)[tag].reset();
+		areas_->erase(tag);
 	}
 	/** A ticket that came as a descriptor: for this terminus only. */
 	ticket import(int fd)
@@ -1154,7 +1158,7 @@ private:
 	struct destroyer {
 		int operator()(h_terminus *t) const noexcept { return h_terminus_destroy(t); }
 	};
-	using areas = std::array<detail::area_ref, HAMLYN_MAX_TAGS>;
+	using areas = std::map<std::uint32_t, detail::area_ref>;
 	using owned = detail::owner<h_terminus, destroyer, detail::dev_ref>;
 
 	h_terminus *need() const { return detail::need(t_, "terminus"); }

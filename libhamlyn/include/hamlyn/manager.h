@@ -164,8 +164,8 @@ int h_manager_free(struct h_manager *manager, void *addr);
  * @addr: first byte; stays mapped as h_area_add() says
  * @length: bytes
  *
- * Return: 0, or -ENOSPC if the terminus has no send buffer tag left: of 8 the manager keeps
- * 3 for memory of its own. Or as h_area_add().
+ * Return: 0, or -ENOSPC if the terminus has no send buffer tag left: of those that it has,
+ * h_query()'s max_tags, the manager keeps 3 for memory of its own. Or as h_area_add().
  */
 int h_manager_register(struct h_manager *manager, void *addr, size_t length);
 

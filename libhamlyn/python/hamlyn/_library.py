@@ -18,7 +18,7 @@ SEED_BYTES = 80
 CHANNEL_SEED_BYTES = 176
 META_FAST = 0xFFFFFFFF
 MAX_METADATA = 60
-MAX_TAGS = 8
+MAX_TAGS = 4096
 EXPLAIN_BYTES = 256
 
 
@@ -60,7 +60,8 @@ class Query(Structure):
                 ("engine_mode", c_uint32), ("packet_size", c_uint32), ("max_slots", c_uint32),
                 ("max_nq_entries", c_uint32), ("max_wq_entries", c_uint32),
                 ("max_entry_size", c_uint32), ("fabric", c_uint32), ("max_area", c_uint64),
-                ("max_message", c_uint64), ("state", c_uint32), ("engines", c_uint32)]
+                ("max_message", c_uint64), ("state", c_uint32), ("engines", c_uint32),
+                ("max_tags", c_uint32), ("max_tickets", c_uint32)]
 
 
 class Stats(Structure):

@@ -19,6 +19,8 @@ int h__shm_query(struct h_dev *dev, struct hamlyn_query *q)
 		.max_area = (shm->pages - shm->data_first) * SHM_PAGE,
 		.max_message = HAMLYN_MAX_MESSAGE,
 		.state = hml_link_state(&shm->nic),
+		.max_tags = HAMLYN_MAX_TAGS,
+		.max_tickets = HAMLYN_MAX_TICKETS,
 	};
 	return 0;
 }

@@ -14,6 +14,7 @@
  * Longest sleep without a look around: a sender that is killed between its
  * notification and its wake-up call must not leave us asleep.
  */
+#define FIRST_TAGS		8	/* length of a new table */
 #define LOOK_AROUND_NS	(500ll * 1000000)
 /* With watches: one whose slot's owner was killed leaves it to us to see that. */
 #define LOOK_AT_WATCHES_NS	(100ll * 1000000)
@@ -526,23 +527,51 @@ static void shm_terminus_forget(struct h_terminus *t, bool child)
 	(void)child;
 	free(t->status);
 	free(s->core.tickets);
+	free(s->core.tags);
 	free(s);
+}
+
+/* The table is in this process' memory. The device's lock is held. */
+static int grow_tags(struct shm_sender *s, u32 tag)
+{
+	struct hml_view *tags, *old = s->core.tags;
+	u32 n = FIRST_TAGS;
+
+	while (n <= tag)
+		n *= 2;
+	tags = calloc(n, sizeof(*tags));
+	if (!tags)
+		return -ENOMEM;
+	if (old)
+		memcpy(tags, old, s->core.tag_count * sizeof(*old));
+	/* A send runs to its end under the hold: nobody looks into the old one. */
+	h__shm_hold(s);
+	s->core.tags = tags;
+	s->core.tag_count = n;
+	h__shm_release(s);
+	free(old);
+	return 0;
 }
 
 static int shm_terminus_bind(struct h_terminus *t, uint32_t tag,
 			     struct h_area *a, uint64_t base, uint64_t length)
 {
 	struct shm_sender *s = t->priv;
-	struct hml_view *view = &s->core.tags[tag];
+	struct hml_view view = {};
+	int err;
 
-	h__shm_hold(s);
-	/* A send runs to its end under the hold: nothing is in progress. */
-	*view = (struct hml_view) {};
-	if (a) {
-		view->mem = shm_offset(s->shm, a->addr);
-		view->base = base;
-		view->length = length;
+	if (tag >= s->core.tag_count) {
+		err = a ? grow_tags(s, tag) : 0;
+		if (err || !a)
+			return err;
 	}
+	if (a) {
+		view.mem = shm_offset(s->shm, a->addr);
+		view.base = base;
+		view.length = length;
+	}
+	h__shm_hold(s);
+	s->core.tags[tag] = view;
 	h__shm_release(s);
 	return 0;
 }

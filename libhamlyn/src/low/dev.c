@@ -271,7 +271,7 @@ static void drop_objects(struct h_dev *dev, bool child)
 	while ((t = dev->termini)) {
 		dev->termini = t->next;
 		dev->ops->terminus_forget(t, child);
-		free(t);
+		h__terminus_free(t);
 	}
 	while ((s = dev->slots)) {
 		dev->slots = s->next;

@@ -128,11 +128,48 @@ struct h_dev {
 	uint64_t serial;	/* no other device of this process has or had it */
 };
 
-/* A tag's area is needed when the tag is bound anew. Parallel to t->tags. */
+/* longest: of this one and those before it, the index of the one that ends last. */
+struct h_tag_entry {
+	uintptr_t base;
+	size_t length;
+	uint32_t tag;
+	uint32_t longest;
+};
+
+/* What the tags of a terminus are bound to, sorted by base. room: constant. */
+struct h_tag_list {
+	struct h_tag_list *older;	/* of those that were too short */
+	uint32_t room;
+	uint32_t count;
+	struct h_tag_entry entries[];
+};
+
+/* Who changes it has the device's lock; for those who look without it: tag.c. */
 struct h__terminus_full {
 	struct h_terminus t;
-	struct h_area *areas[HAMLYN_MAX_TAGS];
+	uint32_t bindings;		/* how often a tag was bound or unbound (B16) */
+	uint32_t bound;			/* tags that are bound now */
+	struct h_tag_list *list[2];	/* the present one is that of bindings & 1 */
+	struct h_tag_list *replaced;
+	struct h_area **areas;		/* by tag; NULL: not bound */
+	uint32_t area_room;
 };
+
+static inline struct h__terminus_full *h__terminus_full(struct h_terminus *t)
+{
+	return (struct h__terminus_full *)t;
+}
+
+/* tag.c: the device's lock is held, but for the first */
+/* Tag of the send buffer that holds [p, p + n), and where in it, or -EFAULT. */
+int h__terminus_look(const struct h_terminus *t, const void *p, size_t n, uint64_t *offset);
+/* Before the device binds it: afterwards nothing can fail. */
+int h__terminus_prepare_tag(struct h_terminus *t, uint32_t tag);
+void h__terminus_set_tag(struct h_terminus *t, uint32_t tag, struct h_area *a,
+			 uint64_t base, uint64_t length);
+void h__terminus_drop_areas(struct h_terminus *t);
+/* Also its memory. */
+void h__terminus_free(struct h_terminus *t);
 
 /* Of an open that found the tables of a segment locked. Zero at first. */
 struct h_open_wait {

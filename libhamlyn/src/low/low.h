@@ -132,8 +132,11 @@ bool h__log_wanted(int level);
 /* h_slot_destroy(), but for the memory of @slot, which the caller frees. */
 int h__slot_end(struct h_slot *slot);
 
-/* The area bound to @tag if h_area_add() made it, or NULL. */
-struct h_area *h__terminus_added(const struct h_terminus *t, uint32_t tag);
+/* The lowest tag that is not bound, or -ENOSPC; how many there are. */
+int h__terminus_free_tag(struct h_terminus *t);
+uint32_t h__terminus_free_tags(const struct h_terminus *t);
+/* The first tag from @tag on that is bound to what h_area_add() made, and that; or -ENOENT. */
+int h__terminus_next_added(struct h_terminus *t, uint32_t tag, struct h_area **area);
 /* HAMLYN_AREA_ flags */
 uint32_t h__area_flags(const struct h_area *area);
 

@@ -299,11 +299,6 @@ uint32_t h_slot_number(const struct h_slot *s)
 
 /* ---- termini ---- */
 
-static struct h__terminus_full *full(struct h_terminus *t)
-{
-	return (struct h__terminus_full *)t;
-}
-
 int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
 		      struct h_terminus **out)
 {
@@ -358,36 +353,19 @@ int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
 int h_terminus_destroy(struct h_terminus *t)
 {
 	struct h_dev *dev = t->dev;
-	int err, i;
+	int err;
 
 	h__dev_lock(dev);
 	err = dev->ops->terminus_destroy(t);
 	if (!err) {
 		dev->ops->terminus_forget(t, false);
 		H_UNLINK(dev->termini, t);
-		for (i = 0; i < HAMLYN_MAX_TAGS; i++)
-			if (full(t)->areas[i])
-				full(t)->areas[i]->users--;
+		h__terminus_drop_areas(t);
 	}
 	h__unlock(&dev->lock);
 	if (!err)
-		free(full(t));
+		h__terminus_free(t);
 	return err;
-}
-
-/*
- * Senders from other tags look at all of them meanwhile. Who takes the length of one
- * binding and the base of another sees behind it that there was a new one
- * (h__terminus_find_tag()).
- */
-static void set_tag(struct h_terminus *t, struct h__send_buffer *b,
-		    uintptr_t base, size_t length)
-{
-	h__write_once(&b->length, 0);
-	h__store_release(&t->bindings, t->bindings + 1);	/* B16 */
-	__atomic_thread_fence(__ATOMIC_RELEASE);		/* B16 */
-	h__write_once(&b->base, base);
-	h__store_release(&b->length, length);			/* B16 */
 }
 
 int h_terminus_bind(struct h_terminus *t, uint32_t tag, struct h_area *a,
@@ -396,10 +374,10 @@ int h_terminus_bind(struct h_terminus *t, uint32_t tag, struct h_area *a,
 	struct h_dev *dev = t->dev;
 	int err;
 
-	if (tag >= HAMLYN_MAX_TAGS || (a && a->dev != dev))
+	if (tag >= dev->limits.max_tags || (a && a->dev != dev))
 		return h__refuse(dev, -EINVAL,
 				 "tag %u: 0 to %u, with an area of this device",
-				 tag, HAMLYN_MAX_TAGS - 1);
+				 tag, dev->limits.max_tags - 1);
 	if (a && base <= a->length && !length)
 		length = a->length - base;
 	if (a && (!inside(a, base, length) || !length))
@@ -408,23 +386,11 @@ int h_terminus_bind(struct h_terminus *t, uint32_t tag, struct h_area *a,
 				 (unsigned long long)length,
 				 (unsigned long long)base, a->length);
 	h__dev_lock(dev);
-	err = dev->ops->terminus_bind(t, tag, a, base, length);
-	if (!err) {
-		if (full(t)->areas[tag])
-			full(t)->areas[tag]->users--;
-		full(t)->areas[tag] = a;
-		set_tag(t, &t->tags[tag], a ? (uintptr_t)a->addr + base : 0,
-			a ? length : 0);
-		if (a)
-			a->users++;
-	}
+	err = a ? h__terminus_prepare_tag(t, tag) : 0;
+	if (!err)
+		err = dev->ops->terminus_bind(t, tag, a, base, length);
+	if (!err)
+		h__terminus_set_tag(t, tag, a, base, length);
 	h__unlock(&dev->lock);
 	return err;
-}
-
-struct h_area *h__terminus_added(const struct h_terminus *t, uint32_t tag)
-{
-	struct h_area *area = ((const struct h__terminus_full *)t)->areas[tag];
-
-	return area && !area->allocated ? area : NULL;
 }

@@ -70,41 +70,6 @@ int h__terminus_refresh(struct h_terminus *t)
 	return t->producer - t->completed <= t->mask;
 }
 
-/*
- * Others' tags may be bound and unbound meanwhile: the length of one binding with
- * the base of the next, which is only looked at where it fits, is none. Stored in
- * the other order by set_tag().
- */
-static inline int find(const struct h_terminus *t, const void *p, size_t n,
-		       uint64_t *offset)
-{
-	uint32_t bindings;
-	int tag;
-
-again:
-	bindings = h__load_acquire(&t->bindings);		/* B16 */
-	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
-		const struct h__send_buffer *b = &t->tags[tag];
-		size_t length = h__load_acquire(&b->length);	/* B16 */
-
-		*offset = (uintptr_t)p - h__read_once(&b->base);
-		if (*offset >= length || n > length - *offset)
-			continue;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);	/* B16 */
-		if (h__unlikely(h__read_once(&t->bindings) != bindings))
-			goto again;
-		return tag;
-	}
-	return -EFAULT;
-}
-
-int h__terminus_find_tag(const struct h_terminus *t, const void *p, size_t n)
-{
-	uint64_t offset;
-
-	return find(t, p, n, &offset);
-}
-
 int h__msg_check(const struct h_terminus *t, const struct h_msg *m,
 		 uint64_t *length)
 {
@@ -168,7 +133,7 @@ static int one_fragment(const struct h_terminus *t, const void *p, size_t n,
 			struct hamlyn_fragment *f)
 {
 	uint64_t offset;
-	int tag = find(t, p, n, &offset);
+	int tag = h__terminus_look(t, p, n, &offset);
 
 	if (tag < 0)
 		return tag;

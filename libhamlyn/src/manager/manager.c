@@ -79,16 +79,14 @@ int h_manager_register(struct h_manager *m, void *addr, size_t length)
 int h_manager_unregister(struct h_manager *m, void *addr)
 {
 	struct h_area *area = NULL;
-	int err = -ENOENT, tag;
+	int err = -ENOENT, tag = -1;
 
 	h__lock(&m->area_lock);
-	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
-		area = h__terminus_added(m->terminus, tag);
-		if (!area || h_area_addr(area) != addr)
-			continue;
-		err = h_terminus_bind(m->terminus, tag, NULL, 0, 0);
-		break;
-	}
+	do {
+		tag = h__terminus_next_added(m->terminus, (uint32_t)tag + 1, &area);
+	} while (tag >= 0 && h_area_addr(area) != addr);
+	if (tag >= 0)
+		err = h_terminus_bind(m->terminus, (uint32_t)tag, NULL, 0, 0);
 	h__unlock(&m->area_lock);
 	return err ? err : h_area_remove(area);
 }
@@ -125,15 +123,13 @@ static int self_init(struct h_manager *m)
 /* What was registered and not unregistered is still bound. Others' areas are theirs. */
 static void unregister_all(struct h_manager *m)
 {
-	int tag;
+	struct h_area *area;
+	int tag = -1;
 
-	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++) {
-		struct h_area *area = h__terminus_added(m->terminus, tag);
-
-		if (area && h__area_flags(area) & HAMLYN_AREA_READONLY &&
-		    !h_terminus_bind(m->terminus, tag, NULL, 0, 0))
+	while ((tag = h__terminus_next_added(m->terminus, (uint32_t)tag + 1, &area)) >= 0)
+		if (h__area_flags(area) & HAMLYN_AREA_READONLY &&
+		    !h_terminus_bind(m->terminus, (uint32_t)tag, NULL, 0, 0))
 			h_area_remove(area);
-	}
 }
 
 /* What is not there yet is NULL. */

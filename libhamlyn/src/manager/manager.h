@@ -46,9 +46,10 @@ void h__pool_exit(struct h_pool *pool);
 void h__pool_trim(struct h_pool *pool);
 /* Could what failed so work with less? */
 bool h__is_too_much(int err);
-/* manager->area_lock held, until it is bound. */
-int h__terminus_free_tag(const struct h_terminus *t);
-/* The same for the application: so many are the library's, for areas of a send pool. */
+/*
+ * As h__terminus_free_tag(), for the application: so many are the library's, for areas of a
+ * send pool. manager->area_lock held, until it is bound.
+ */
 #define H_OWN_TAGS	3
 int h__pool_spare_tag(const struct h_pool *pool);
 

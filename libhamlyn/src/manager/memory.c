@@ -7,9 +7,9 @@
  * back. An area that nothing is left of goes back to the device when the manager keeps
  * more unused than it uses: then others have it.
  *
- * The number of areas that a terminus can send from is small. Some of its tags are the
- * library's, or what an end point needs to send could not be had any more when the
- * application had registered enough; and the fewer are left, the faster areas grow.
+ * A terminus can send from so many areas and no more. Some of its tags are the library's, or
+ * what an end point needs to send could not be had any more when the application had
+ * registered enough; and where few are left, areas grow faster.
  */
 #include <stdlib.h>
 
@@ -64,26 +64,6 @@ static unsigned int class_of(size_t length)
 	return class;
 }
 
-int h__terminus_free_tag(const struct h_terminus *t)
-{
-	int tag;
-
-	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++)
-		if (!t->tags[tag].length)
-			return tag;
-	return -ENOSPC;
-}
-
-static unsigned int free_tags(const struct h_terminus *t)
-{
-	unsigned int n = 0;
-	int tag;
-
-	for (tag = 0; tag < HAMLYN_MAX_TAGS; tag++)
-		n += !t->tags[tag].length;
-	return n;
-}
-
 static unsigned int areas_of(const struct h_pool *pool)
 {
 	const struct h_chunk *chunk;
@@ -99,11 +79,11 @@ int h__pool_spare_tag(const struct h_pool *pool)
 	unsigned int areas = areas_of(pool);
 	unsigned int own = areas < H_OWN_TAGS ? H_OWN_TAGS - areas : 0;
 
-	if (free_tags(pool->terminus) > own)
+	if (h__terminus_free_tags(pool->terminus) > own)
 		return h__terminus_free_tag(pool->terminus);
 	return h__refuse(pool->manager->dev, -ENOSPC,
 			 "%u of %u send buffer tags are the manager's own: " FEWER_ADVICE,
-			 areas + own, HAMLYN_MAX_TAGS);
+			 areas + own, h__dev_limits(pool->manager->dev)->max_tags);
 }
 
 static int chunk_bind(struct h_pool *pool, struct h_chunk *chunk)
@@ -115,7 +95,7 @@ static int chunk_bind(struct h_pool *pool, struct h_chunk *chunk)
 	if (chunk->tag < 0)
 		return h__refuse(pool->manager->dev, -ENOSPC,
 				 "all %u send buffer tags, and %zu KiB, are in use: " OTHER_ADVICE,
-				 HAMLYN_MAX_TAGS, pool->total >> 10);
+				 h__dev_limits(pool->manager->dev)->max_tags, pool->total >> 10);
 	return h_terminus_bind(pool->terminus, chunk->tag, chunk->area, 0, 0);
 }
 
@@ -124,7 +104,7 @@ static size_t chunk_size(const struct h_pool *pool, size_t length)
 {
 	size_t size = pool->total;
 
-	if (pool->terminus && free_tags(pool->terminus) <= FEW_TAGS)
+	if (pool->terminus && h__terminus_free_tags(pool->terminus) <= FEW_TAGS)
 		size *= 7;
 	else if (pool->terminus && areas_of(pool) >= SMALL_CHUNKS)
 		size *= 3;

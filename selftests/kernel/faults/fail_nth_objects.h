@@ -217,6 +217,19 @@ static void after_bind(void)
 		    0);
 }
 
+/* A terminus with tag 0, whose table then has to be longer. */
+static int before_bind_more(void)
+{
+	int ret = act_terminus_create();
+
+	return ret < 0 ? ret : ht_raw_bind(env.p.fd, env.id, 0, env.spare.area, 0, PAGE);
+}
+
+static int act_bind_more(void)
+{
+	return ht_raw_bind(env.p.fd, env.id, HAMLYN_MAX_TAGS - 1, env.spare.area, 0, PAGE);
+}
+
 /* ---- messages, and what is told about them ---- */
 
 static void read_all(void)
@@ -369,6 +382,10 @@ static const struct call object_calls[] = {
 	{ .name = "TERMINUS_DESTROY", .before = act_terminus_create,
 	  .act = act_destroy },
 	{ .name = "TERMINUS_BIND", .act = act_bind, .after = after_bind },
+	{ .name = "TERMINUS_BIND, the first", .before = act_terminus_create,
+	  .act = act_bind_more },
+	{ .name = "TERMINUS_BIND, the last", .before = before_bind_more,
+	  .act = act_bind_more },
 	{ .name = "KICK", .before = before_message, .act = act_kick,
 	  .after = after_message },
 	{ .name = "fsync", .before = before_message, .act = act_fsync,

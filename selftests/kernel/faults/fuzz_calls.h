@@ -158,6 +158,16 @@ struct queue {
 	uint64_t control_length;
 };
 
+#define TAGS	17
+
+/* The lowest eight, and others that need a longer table: 15, 31 and so on up to the last. */
+static inline uint32_t tag_of(uint32_t i)
+{
+	return i < 8 ? i : (16u << (i - 8)) - 1;
+}
+
+_Static_assert(16u << (TAGS - 1 - 8) == HAMLYN_MAX_TAGS, "the last tag is one of them");
+
 struct sender {
 	uint32_t id;
 	uint32_t entries;
@@ -170,7 +180,7 @@ struct sender {
 	uint64_t status_offset;
 	uint64_t status_length;
 	uint32_t tickets;	/* imported so far */
-	uint64_t bound[HAMLYN_MAX_TAGS];	/* bytes of each tag */
+	uint64_t bound[TAGS];	/* bytes of each that tag_of() knows */
 };
 
 /* Small enough to travel with its descriptor. */

@@ -228,7 +228,8 @@ static void op_terminus_create(struct thread *t)
 
 static void op_terminus_bind(struct thread *t)
 {
-	struct hamlyn_terminus_bind arg = { .tag = below(t, HAMLYN_MAX_TAGS) };
+	uint32_t known_tag = below(t, one_in(t, 2) ? 8 : TAGS);
+	struct hamlyn_terminus_bind arg = { .tag = tag_of(known_tag) };
 	struct sender *s = some_sender(t);
 	struct area *a = some_area(t);
 
@@ -241,8 +242,8 @@ static void op_terminus_bind(struct thread *t)
 	}
 	if (one_in(t, 32))
 		arg.tag = (uint32_t)odd_number(t);
-	if (!call(t, K_TERMINUS_BIND, &arg))
-		s->bound[arg.tag % HAMLYN_MAX_TAGS] = arg.length;
+	if (!call(t, K_TERMINUS_BIND, &arg) && arg.tag == tag_of(known_tag))
+		s->bound[known_tag] = arg.length;
 }
 
 /* ---- watches ---- */

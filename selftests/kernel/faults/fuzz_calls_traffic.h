@@ -70,11 +70,11 @@ static void choose_fragments(struct thread *t, const struct sender *s,
 		     (trb->meta_length ? HAMLYN_TRB_METADATA_SPACE : 0));
 	trb->length = 0;
 	for (i = 0; i < trb->fragments; i++) {
-		uint32_t tag = below(t, HAMLYN_MAX_TAGS);
-		uint64_t bytes = s->bound[tag] ? s->bound[tag] : 1;
+		uint32_t known_tag = below(t, one_in(t, 2) ? 8 : TAGS);
+		uint64_t bytes = s->bound[known_tag] ? s->bound[known_tag] : 1;
 
 		f[i] = (struct hamlyn_fragment) {
-			.tag = tag,
+			.tag = tag_of(known_tag),
 			.offset = one_in(t, 2) ? 0 : some_size(t, bytes) - 1,
 		};
 		f[i].length = some_size(t, bytes);

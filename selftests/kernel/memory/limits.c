@@ -1110,6 +1110,72 @@ static int terminus(int fd)
 	return ht_raw(fd, HAMLYN_IOC_TERMINUS_CREATE, &t);
 }
 
+#define MOST_TERMINI	1000
+
+/*
+ * Termini, with the longest tables: 0 with how many there were, or the step. The one whose table
+ * could not grow still has what it had.
+ */
+static int make_tables(int fd, unsigned int *made)
+{
+	struct hamlyn_terminus_create t = { .size = sizeof(t), .entries = 2, .entry_size = 128 };
+	const uint32_t last = HAMLYN_MAX_TAGS - 1;
+	struct hamlyn_area_alloc area;
+	unsigned int n;
+	int ret = 0;
+
+	if (alloc(fd, PAGE, &area))
+		return 91;
+	for (n = 0; n < MOST_TERMINI && !ret; n++) {
+		if (ht_raw(fd, HAMLYN_IOC_TERMINUS_CREATE, &t) ||
+		    ht_raw_bind(fd, t.terminus, 0, area.area, 0, PAGE))
+			return 92;
+		ret = ht_raw_bind(fd, t.terminus, last, area.area, 0, PAGE);
+	}
+	fprintf(stderr, "# %u tables, then %d\n", n - 1, ret);
+	*made = n - 1;
+	if (ret != -EDQUOT)
+		return 1;
+	if (!tells_what_is_missing("objects of the kernel"))
+		return 2;
+	if (ht_raw_bind(fd, t.terminus, 7, area.area, 0, PAGE) ||
+	    ht_raw_bind(fd, t.terminus, last, HAMLYN_NONE, 0, 0))
+		return 3;
+	if (ht_raw_bind(fd, t.terminus, last, area.area, 0, PAGE) != -EDQUOT)
+		return 4;
+	/* What another one had is enough. */
+	if (ht_raw_id(fd, HAMLYN_IOC_TERMINUS_DESTROY, 0) ||
+	    ht_raw_bind(fd, t.terminus, last, area.area, 0, PAGE))
+		return 5;
+	return 0;
+}
+
+static int make_tables_twice(unsigned int uid)
+{
+	unsigned int made[2];
+	int fd, i, ret;
+
+	if (become(uid))
+		return 90;
+	ht_raw_explain(true);
+	for (i = 0; i < 2; i++) {
+		fd = ht_raw_open();
+		if (fd < 0)
+			return 89;
+		ret = make_tables(fd, &made[i]);
+		if (ret)
+			return 10 * i + ret;
+		close(fd);
+	}
+	/* All of the first time was given back. */
+	return made[0] == made[1] ? 0 : 6;
+}
+
+TEST_F(limits, tables_of_tags_count)
+{
+	EXPECT_EQ(0, as(NOBODY, make_tables_twice));
+}
+
 static int hoard_termini(unsigned int uid, int out)
 {
 	int fd, second, n, ret = 0;

@@ -252,6 +252,30 @@ static int round_terminus(int fd, uint32_t area, unsigned int i)
 	return ret;
 }
 
+/* A table that grows three times. */
+static int round_tags(int fd, uint32_t area, unsigned int i)
+{
+	static const uint32_t tags[] = { 7, 8, 100, HAMLYN_MAX_TAGS - 1 };
+	struct ht_raw_terminus t;
+	int ret = ht_raw_terminus_create(fd, 2, 128, &t);
+	unsigned int k;
+
+	(void)i;
+	if (ret)
+		return ret;
+	for (k = 0; k < ARRAY_SIZE(tags) && !ret; k++)
+		ret = ht_raw_bind(fd, t.arg.terminus, tags[k], area, 0, 64);
+	ht_raw_terminus_unmap(&t);
+	if (!ret)
+		ret = ht_raw_id(fd, HAMLYN_IOC_TERMINUS_DESTROY, t.arg.terminus);
+	return ret;
+}
+
+TEST_F(leak, a_table_of_tags_leaves_nothing)
+{
+	EXPECT_NO(leaves(self->fd, self->area.area, round_tags));
+}
+
 TEST_F(leak, a_terminus_leaves_nothing)
 {
 	EXPECT_NO(leaves(self->fd, self->area.area, round_terminus));

@@ -599,7 +599,7 @@ TEST_F(uapi_size, values_without_a_meaning_are_EINVAL)
 	}
 	stats = (struct hamlyn_stats) { .size = sizeof(stats), .kind = 3 };
 	EXPECT_EQ(-EINVAL, ht_raw(self->fd, HAMLYN_IOC_STATS, &stats));
-	for (i = 8; i; i <<= 1) {
+	for (i = HAMLYN_MAX_TAGS; i; i <<= 1) {
 		EXPECT_EQ(-EINVAL, ht_raw_bind(self->fd, self->terminus, i,
 					       self->area, 0, PAGE));
 		EXPECT_EQ(-EINVAL, ht_raw_bind(self->fd, self->terminus, i,
