@@ -62,6 +62,7 @@ static int do_query(struct hml_context *c, union hml_arg *arg)
 			   d->engine_count : 0,
 		.max_tags = HAMLYN_MAX_TAGS,
 		.max_tickets = HAMLYN_MAX_TICKETS,
+		.doorbells = hml_doorbell_flags(),
 	};
 	return 0;
 }
@@ -437,22 +438,6 @@ static long hml_fop_ioctl(struct file *file, unsigned int cmd,
 						 run_command(c, op, user);
 }
 
-/*
- * A KICK by a shorter way: ioctl() costs as much as all the work of a message.
- * A program that knows nothing of us is told what fsync() may tell. Not for io_submit():
- * a kernel thread would do the work, which no signal ends and nobody pays for.
- */
-static int hml_fop_fsync(struct file *file, loff_t start, loff_t end,
-			 int datasync)
-{
-	int ret;
-
-	if (unlikely(current->flags & PF_KTHREAD))
-		return -EINVAL;
-	ret = hml_doorbell_ring_all(file->private_data);
-	return ret > 0 ? -EAGAIN : ret;
-}
-
 static __poll_t hml_fop_poll(struct file *file, poll_table *wait)
 {
 	struct hml_context *c = file->private_data;
@@ -779,7 +764,8 @@ const struct file_operations hml_fops = {
 	.open		= hml_fop_open,
 	.release	= hml_fop_release,
 	.unlocked_ioctl	= hml_fop_ioctl,
-	.fsync		= hml_fop_fsync,
+	.uring_cmd	= hml_doorbell_uring,
+	.fsync		= hml_doorbell_fsync,
 	.mmap		= hml_mmap,
 	.poll		= hml_fop_poll,
 };

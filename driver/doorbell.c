@@ -7,6 +7,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 
+#include "compat/compat.h"
 #include "hml.h"
 #include "trace.h"
 
@@ -219,4 +220,92 @@ int __flatten hml_doorbell_ring_all(struct hml_context *c)
 		return kick(t);
 	hml_notify_end();
 	return flush_all(c);
+}
+
+/* ---- by io_uring ---- */
+
+/* A hint: whoever submits to a ring is not to wait, but that is all there is to lose. */
+static bool would_wait(struct hml_context *c, u32 id)
+{
+	struct hml_term *t = hml_term_get(c, id);
+	bool waits;
+
+	if (!t)
+		return false;
+	waits = READ_ONCE(t->held) || atomic_read(&t->wanted) || hml_term_paused(t);
+	hml_term_put(t);
+	return waits;
+}
+
+/* In the submitting task, with the ring's lock: -EAGAIN hands it over to a worker. */
+static int ring_at_once(struct hml_context *c, u32 id)
+{
+	int ret;
+
+	if (would_wait(c, id))
+		return -EAGAIN;
+	ret = hml_doorbell_ring(c, id);
+	return ret > 0 ? -EAGAIN : ret;
+}
+
+/*
+ * In a worker, a thread of the process that may be killed with it. Not 1 for "more": a worker
+ * of 6.1 completes no request for which it is told that.
+ */
+static int ring_to_the_end(struct hml_context *c, u32 id)
+{
+	int ret;
+
+	while ((ret = hml_doorbell_ring(c, id)) > 0)
+		cond_resched();
+	return ret;
+}
+
+/**
+ * hml_doorbell_uring() - doorbell by IORING_OP_URING_CMD
+ * @cmd: the request
+ * @flags: IO_URING_F_*
+ *
+ * Return: 0 if the queue was emptied or the engine goes on with it; -EAGAIN if a worker is
+ * to; -EINTR; -ENOENT; -EINVAL; -ENOTTY.
+ */
+int hml_doorbell_uring(struct io_uring_cmd *cmd, unsigned int flags)
+{
+	struct hml_context *c = cmd->file->private_data;
+	const struct hamlyn_uring_kick *arg = hml_compat_uring_arg(cmd, struct hamlyn_uring_kick);
+	/* The ring is mapped memory. */
+	u32 id = READ_ONCE(arg->terminus);
+	u32 reserved = READ_ONCE(arg->reserved[0]) | READ_ONCE(arg->reserved[1]) |
+		       READ_ONCE(arg->reserved[2]);
+
+	if (cmd->cmd_op != HAMLYN_IOC_KICK)
+		return -ENOTTY;
+	if (reserved)
+		return -EINVAL;
+	return flags & IO_URING_F_NONBLOCK ? ring_at_once(c, id) : ring_to_the_end(c, id);
+}
+
+/* ---- by fsync() ---- */
+
+#ifdef CONFIG_HAMLYN_FSYNC_DOORBELL
+/*
+ * A KICK by a shorter way: ioctl() costs as much as all the work of a message.
+ * A program that knows nothing of us is told what fsync() may tell. Not for io_submit():
+ * a kernel thread would do the work, which no signal ends and nobody pays for.
+ */
+int hml_doorbell_fsync(struct file *file, loff_t start, loff_t end, int datasync)
+{
+	int ret;
+
+	if (unlikely(current->flags & PF_KTHREAD))
+		return -EINVAL;
+	ret = hml_doorbell_ring_all(file->private_data);
+	return ret > 0 ? -EAGAIN : ret;
+}
+#endif
+
+u32 hml_doorbell_flags(void)
+{
+	return (IS_ENABLED(CONFIG_IO_URING) ? HAMLYN_DOORBELL_URING : 0) |
+	       (IS_ENABLED(CONFIG_HAMLYN_FSYNC_DOORBELL) ? HAMLYN_DOORBELL_FSYNC : 0);
 }

@@ -281,8 +281,11 @@ poll_part() { # KERNEL
 	vm_part "$1" "engine=poll engines=2 nics=2 max_slots=4096" 2
 }
 
+# And the module as a kernel tree builds it, without fsync() for a doorbell.
 inline_part() { # KERNEL
-	vm_part "$1" "engine=inline nics=2 max_slots=4096" 1
+	one "module without fsync() builds for $1" selftests/vm/build-module.sh "$1" . \
+		"$BUILD/k$1-kick" HAMLYN_FSYNC_DOORBELL=n
+	vm_part "$1" "engine=inline nics=2 max_slots=4096" 1 "$BUILD/k$1-kick/hamlyn.ko:/host/hamlyn-kick.ko"
 }
 
 preempt_part() { # KERNEL
@@ -424,9 +427,12 @@ races_part() { # KERNEL
 		--append "kcsan.skip_watch=100 HAMLYN_TEST_SCALE=4 hamlyn.tests=${RACE_TESTS// /,}"
 }
 
-vm_part() { # KERNEL MODULE-ARGS PROCESSORS
+vm_part() { # KERNEL MODULE-ARGS PROCESSORS [FILE]...
 	local kernel=$1 args=$2 smp=$3 base=() files=() tests test more="" timeout=900 word
 	tests="$(names TESTS_BOTH) $(names TESTS_KERNEL)"
+	for word in "${@:4}"; do
+		files+=(--file "$word")
+	done
 	if is_short; then
 		word=${args%% *}
 		word=${word#engine=}

@@ -5,9 +5,13 @@
 
 #include <linux/backing-dev.h>
 #include <linux/device/class.h>
+#include <linux/io_uring.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/version.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#include <linux/io_uring/cmd.h>
+#endif
 #include <net/genetlink.h>
 
 /* In struct class. */
@@ -111,6 +115,15 @@ static inline void hml_compat_set_huge(struct folio *folio)
 	folio->index = -folio_nr_pages(folio);
 #endif
 }
+
+/* What follows the request in its entry of the ring. */
+#ifdef io_uring_sqe_cmd
+#define hml_compat_uring_arg(request, type)	io_uring_sqe_cmd((request)->sqe, type)
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#define hml_compat_uring_arg(request, type)	((const type *)io_uring_sqe_cmd((request)->sqe))
+#else
+#define hml_compat_uring_arg(request, type)	((const type *)(request)->cmd)
+#endif
 
 /* Attributes of the request that a dump answers. */
 static inline struct nlattr **hml_compat_dump_attrs(struct netlink_callback *cb)

@@ -18,7 +18,7 @@
 
 /* ioctl arguments */
 #define HML_LAYOUT_IOCTL(SIZE, OFFSET) \
-	SIZE(hamlyn_query, 72) \
+	SIZE(hamlyn_query, 80) \
 	OFFSET(hamlyn_query, size, 0) \
 	OFFSET(hamlyn_query, abi_version, 4) \
 	OFFSET(hamlyn_query, host, 8) \
@@ -35,6 +35,8 @@
 	OFFSET(hamlyn_query, engines, 60) \
 	OFFSET(hamlyn_query, max_tags, 64) \
 	OFFSET(hamlyn_query, max_tickets, 68) \
+	OFFSET(hamlyn_query, doorbells, 72) \
+	OFFSET(hamlyn_query, reserved, 76) \
 	SIZE(hamlyn_area_add, 40) \
 	OFFSET(hamlyn_area_add, size, 0) \
 	OFFSET(hamlyn_area_add, flags, 4) \
@@ -239,7 +241,10 @@
 	OFFSET(hamlyn_nq_ring, reserved, 8) \
 	SIZE(hamlyn_nq_control, 64) \
 	OFFSET(hamlyn_nq_control, consumer, 0) \
-	OFFSET(hamlyn_nq_control, reserved, 4)
+	OFFSET(hamlyn_nq_control, reserved, 4) \
+	SIZE(hamlyn_uring_kick, 16) \
+	OFFSET(hamlyn_uring_kick, terminus, 0) \
+	OFFSET(hamlyn_uring_kick, reserved, 4)
 
 /* Written by a call to an address that the caller gives. */
 #define HML_LAYOUT_OUT(SIZE, OFFSET) \

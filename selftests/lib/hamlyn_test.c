@@ -728,6 +728,13 @@ int ht_raw_query(int fd, struct hamlyn_query *query)
 	return ht_raw(fd, HAMLYN_IOC_QUERY, query);
 }
 
+bool ht_raw_rings_by_fsync(int fd)
+{
+	struct hamlyn_query query;
+
+	return !ht_raw_query(fd, &query) && query.doorbells & HAMLYN_DOORBELL_FSYNC;
+}
+
 static void *map_region(int fd, uint64_t length, uint64_t offset, int prot)
 {
 	void *map = mmap(NULL, length, prot, MAP_SHARED, fd, (off_t)offset);

@@ -259,6 +259,10 @@ int ht_raw_id(int fd, unsigned long request, uint32_t id);
 
 int ht_raw_query(int fd, struct hamlyn_query *query);
 
+/* Modules that were built in a kernel tree have no such doorbell. */
+#define NO_FSYNC	"fsync() is no doorbell of this module"
+bool ht_raw_rings_by_fsync(int fd);
+
 /* @map may be NULL: then the area is not mapped. */
 int ht_raw_area_alloc(int fd, size_t length, struct hamlyn_area_alloc *arg,
 		      void **map);

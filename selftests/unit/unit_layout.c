@@ -123,6 +123,8 @@ static void flags_and_limits_are_fixed(void **state)
 	assert_int_equal(HAMLYN_MAX_METADATA, 60);
 	assert_int_equal(HAMLYN_MAX_MESSAGE, 1ULL << 40);
 	assert_int_equal(HAMLYN_NONE, 0xffffffffU);
+	assert_int_equal(HAMLYN_DOORBELL_URING, 1);
+	assert_int_equal(HAMLYN_DOORBELL_FSYNC, 2);
 	assert_int_equal(HAMLYN_META_FAST, 0xffffffffU);
 	assert_int_equal(HAMLYN_AREA_READONLY, 1);
 	assert_int_equal(HAMLYN_SLOT_NORMAL, 0);

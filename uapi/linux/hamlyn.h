@@ -113,7 +113,7 @@
  * EAGAIN
  *	WATCH by key: the user has presented wrong keys faster than it may;
  *	fsync(), fdatasync(): there is more to send, call again. (Through
- *	io_submit(), these two are EINVAL.)
+ *	io_submit(), and where QUERY does not say that they are doorbells, these two are EINVAL.)
  * EALREADY
  *	WATCH with a claim: the slot has been claimed before.
  * EMFILE, ENFILE
@@ -229,6 +229,13 @@ enum hamlyn_nic_state {
  */
 #define HAMLYN_FABRIC_LOSSY	(1U << 0)
 
+/*
+ * Doorbells beside the ioctl KICK, which is always there: IORING_OP_URING_CMD (struct
+ * hamlyn_uring_kick), and fsync() or fdatasync(), a KICK of all termini of the open file.
+ */
+#define HAMLYN_DOORBELL_URING	(1U << 0)
+#define HAMLYN_DOORBELL_FSYNC	(1U << 1)	/* of a module built out of a kernel tree */
+
 /**
  * struct hamlyn_query - HAMLYN_IOC_QUERY: what this NIC is and allows
  * @size: size of this structure
@@ -247,6 +254,8 @@ enum hamlyn_nic_state {
  * @engines: out: polling threads; 0 in inline mode
  * @max_tags: out: most send buffer areas of a terminus
  * @max_tickets: out: most imported tickets of a terminus
+ * @doorbells: out: HAMLYN_DOORBELL_*: what rings besides the ioctl KICK
+ * @reserved: out: 0
  */
 struct hamlyn_query {
 	__u32 size;
@@ -265,6 +274,23 @@ struct hamlyn_query {
 	__u32 engines;
 	__u32 max_tags;
 	__u32 max_tickets;
+	__u32 doorbells;
+	__u32 reserved;
+};
+
+/**
+ * struct hamlyn_uring_kick - HAMLYN_IOC_KICK through an io_uring
+ * @terminus: whose doorbell it is
+ * @reserved: must be zero
+ *
+ * In the cmd field of an IORING_OP_URING_CMD with the descriptor of the device, and
+ * HAMLYN_IOC_KICK in its cmd_op. A worker of the ring goes on with what cannot be sent at once:
+ * the request completes with 0 when all that was posted has been sent, or an engine goes on with
+ * it. Else with an errno of KICK; EINTR also if the ring is being closed.
+ */
+struct hamlyn_uring_kick {
+	__u32 terminus;
+	__u32 reserved[3];
 };
 
 #define HAMLYN_AREA_READONLY	(1U << 0)	/* ADD: may only be sent from */

@@ -61,7 +61,8 @@ class Query(Structure):
                 ("max_nq_entries", c_uint32), ("max_wq_entries", c_uint32),
                 ("max_entry_size", c_uint32), ("fabric", c_uint32), ("max_area", c_uint64),
                 ("max_message", c_uint64), ("state", c_uint32), ("engines", c_uint32),
-                ("max_tags", c_uint32), ("max_tickets", c_uint32)]
+                ("max_tags", c_uint32), ("max_tickets", c_uint32),
+                ("doorbells", c_uint32), ("reserved", c_uint32)]
 
 
 class Stats(Structure):

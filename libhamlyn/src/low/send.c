@@ -44,11 +44,8 @@ int h__terminus_kick(struct h_terminus *t)
 	int ret;
 
 	/* If another one comes or goes meanwhile, it is kicked too, or is not. */
-	if (!h__read_once(&t->next) && !h__read_once(&t->prev)) {
-		ret = kick_all(t);
-		if (ret != -EINVAL)
-			return ret;
-	}
+	if (t->flags & H_TERMINUS_FSYNC && !h__read_once(&t->next) && !h__read_once(&t->prev))
+		return kick_all(t);
 	/* 1: the kernel left some for the next call. EINTR: so did a signal. */
 	do {
 		ret = ioctl(t->fd, HAMLYN_IOC_KICK, (unsigned long)t->id);

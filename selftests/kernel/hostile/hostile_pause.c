@@ -8,6 +8,7 @@
 #include "genl.h"
 #include "hostile.h"
 #include "nics.h"
+#include "uring.h"
 
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -477,6 +478,8 @@ TEST_F(hostile_pause, fsync_says_that_there_is_more_to_do)
 	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
 		     { HAMLYN_A_PACKET_SIZE, SMALLEST },
 		     { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_INLINE });
+	if (!ht_raw_rings_by_fsync(self->rx.fd))
+		SKIP(return, NO_FSYNC);
 	EXPECT_EQ(0, as(somebody(12), sync_while_held_back, &s));
 	s.more = true;
 	EXPECT_EQ(0, as(somebody(16), sync_while_held_back, &s));
@@ -519,7 +522,65 @@ TEST_F(hostile_pause, fsync_that_is_interrupted_does_not_say_that_all_was_sent)
 	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
 		     { HAMLYN_A_PACKET_SIZE, SMALLEST },
 		     { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_INLINE });
+	if (!ht_raw_rings_by_fsync(self->rx.fd))
+		SKIP(return, NO_FSYNC);
 	EXPECT_EQ(0, as(somebody(17), sync_while_interrupted, &self->rx));
+}
+
+/* A doorbell through a ring, while the terminus is held back: it waits in a worker. */
+static int ring_while_held_back(const struct party *to, int ready)
+{
+	struct io_uring_sqe *sqe;
+	struct hamlyn_uring_kick kick = { .terminus = 0 };
+	unsigned char *data;
+	struct ring ring;
+	struct party p;
+	int ret = ring_open(&ring);
+
+	if (ret)
+		return ret == -EOPNOTSUPP ? 4 : 94;
+	if (open_for_long(&p, &data))
+		return 90;
+	ret = guess_until_held(&p, to);
+	if (ret)
+		return ret;
+	kick.terminus = p.terminus.arg.terminus;
+	sqe = ring_sqe(&ring);
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = p.fd;
+	sqe->cmd_op = HAMLYN_IOC_KICK;
+	memcpy(sqe->cmd, &kick, sizeof(kick));
+	if (ring_submit(&ring) || write(ready, "r", 1) != 1)
+		return 95;
+	for (;;)
+		pause();
+}
+
+TEST_F(hostile_pause, whose_doorbell_a_ring_waits_with_can_be_killed)
+{
+	unsigned int uid = somebody(18);
+	int status, ready[2];
+	char byte;
+	pid_t pid;
+
+	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
+		     { HAMLYN_A_PACKET_SIZE, SMALLEST },
+		     { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_INLINE });
+	ASSERT_EQ(0, pipe(ready));
+	pid = ht_fork();
+	if (!pid) {
+		close(ready[0]);
+		_exit(become(uid) ? 99 : ring_while_held_back(&self->rx, ready[1]));
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1) {
+		ASSERT_EQ(4, ht_reap(pid));
+		SKIP(return, NO_RING);
+	}
+	close(ready[0]);
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
 }
 
 struct binder {
