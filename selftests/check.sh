@@ -236,6 +236,7 @@ search_parts() {
 	# A model changes when somebody changes it, and not with the code.
 	if is_short; then seconds=45; else part "models" selftests/model/check.sh; fi
 	part "litmus tests" selftests/litmus/check.sh
+	is_short || part "litmus tests on Stache" selftests/stache/stache-test.sh "$BUILD" 100000
 	part "fuzzing, $seconds seconds" env "BUILD=$BUILD" selftests/fuzz/run.sh quick "$seconds"
 }
 

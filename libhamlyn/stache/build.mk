@@ -35,7 +35,7 @@ $(STACHE_EXAMPLES): $(BUILD)/stache-examples/%: libhamlyn/stache/examples/%.c $(
 		$(wildcard libhamlyn/stache/examples/*.h) $(BUILD)/libhamlyn-stache.a \
 		$(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(STACHE_INC) $(CFLAGS_ALL) -fno-pie -static -no-pie $< $(filter %.a,$^) \
+	$(CC) $(CPPFLAGS_ALL) $(STACHE_INC) $(CFLAGS_ALL) -fno-pie -static $< $(filter %.a,$^) \
 		$(LDFLAGS) -lpthread -lm -o $@
 
 install: $(if $(filter x86_64-%,$(MACHINE)),install-stache)

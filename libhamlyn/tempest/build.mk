@@ -22,7 +22,7 @@ $(TEMPEST_EXAMPLES): $(BUILD)/tempest-examples/%: libhamlyn/tempest/examples/%.c
 		$(wildcard libhamlyn/tempest/examples/*.h) \
 		$(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(TEMPEST_INC) $(CFLAGS_ALL) -fno-pie -static -no-pie $< \
+	$(CC) $(CPPFLAGS_ALL) $(TEMPEST_INC) $(CFLAGS_ALL) -fno-pie -static $< \
 		$(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -o $@
 
 tempest: $(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn-tempest.so $(TEMPEST_WRAP) \

@@ -30,7 +30,7 @@ build=$1/stache
 run=$1/hamlyn-run
 examples=$1/stache-examples
 rounds=${2:-}
-LONGEST=$((120 * ${HAMLYN_TEST_SCALE:-1})) # seconds
+LONGEST=$((${2:+10 *} 120 * ${HAMLYN_TEST_SCALE:-1})) # seconds
 passed=0
 failed=0
 
