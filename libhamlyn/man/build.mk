@@ -6,7 +6,7 @@ MAN_SRC := $(wildcard libhamlyn/man/*) libhamlyn/libhamlyn.map libhamlyn/am/libh
 	$(wildcard libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h uapi/linux/*.h \
 	libhamlyn/am/include/*.h libhamlyn/tempest/libhamlyn-tempest.map \
 	libhamlyn/tempest/include/*.h libhamlyn/tempest/include/*/*.h \
-	libhamlyn/stache/include/*.h libhamlyn/stache/libhamlyn-stache.map)
+	libhamlyn/stache/include/*.h libhamlyn/stache/include/*/*.h libhamlyn/stache/libhamlyn-stache.map)
 
 man: $(BUILD)/man/stamp
 

@@ -2,7 +2,7 @@
 #
 # Stache: libhamlyn-stache.a and libhamlyn-stache.so. Of Tempest it sees the public headers only.
 STACHE_SRC := $(wildcard libhamlyn/stache/src/*.c)
-STACHE_HDR := $(wildcard libhamlyn/stache/src/*.h libhamlyn/stache/include/*.h libhamlyn/tempest/include/*.h \
+STACHE_HDR := $(wildcard libhamlyn/stache/src/*.h libhamlyn/stache/include/*.h libhamlyn/stache/include/*/*.h libhamlyn/tempest/include/*.h \
 	libhamlyn/tempest/include/tempest/*.h) $(TEMPEST_SEND)
 STACHE_OBJ := $(STACHE_SRC:libhamlyn/stache/src/%.c=$(BUILD)/obj/stache/%.o)
 STACHE_SO := $(BUILD)/libhamlyn-stache.so.$(VERSION)
@@ -40,12 +40,15 @@ $(STACHE_EXAMPLES): $(BUILD)/stache-examples/%: libhamlyn/stache/examples/%.c $(
 
 install: $(if $(filter x86_64-%,$(MACHINE)),install-stache)
 install-stache: stache
-	install -d "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)"
+	install -d "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)/stache" \
+		"$(DESTDIR)$(DATADIR)/hamlyn"
 	install -m 644 $(BUILD)/libhamlyn-stache.a "$(DESTDIR)$(LIBDIR)/"
 	install -m 755 $(STACHE_SO) "$(DESTDIR)$(LIBDIR)/"
 	ln -sf libhamlyn-stache.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn-stache.so.$(SOVERSION)"
 	ln -sf libhamlyn-stache.so.$(SOVERSION) "$(DESTDIR)$(LIBDIR)/libhamlyn-stache.so"
 	install -m 644 libhamlyn/stache/include/*.h "$(DESTDIR)$(INCLUDEDIR)/"
+	install -m 644 libhamlyn/stache/include/stache/*.h "$(DESTDIR)$(INCLUDEDIR)/stache/"
+	install -m 644 libhamlyn/stache/macros/c.m4.stache "$(DESTDIR)$(DATADIR)/hamlyn/"
 	$(call fill_in,libhamlyn/stache/libhamlyn-stache.pc.in) > \
 		"$(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn-stache.pc"
 

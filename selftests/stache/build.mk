@@ -20,3 +20,35 @@ $(STACHE_TESTS): $(BUILD)/stache/%: selftests/stache/%.c selftests/stache/test.c
 stache-tests: stache $(STACHE_TESTS) $(BUILD)/hamlyn-run
 
 .PHONY: stache-tests
+
+# Programs with the macros of c.m4.stache, as they are built elsewhere: by m4, and with the shared
+# libraries. Beside them there is a library that can leave out its mechanisms.
+PARMACS := $(BUILD)/stache-parmacs
+PARMACS_M4 = m4 libhamlyn/stache/macros/c.m4.stache
+PARMACS_PROGRAMS := $(PARMACS)/relax $(PARMACS)/sort
+PARMACS_CC = $(CC) $(CPPFLAGS_ALL) $(STACHE_INC) -I$(PARMACS) -O2 -g -Wall -Wextra -fno-pie
+PARMACS_LIBS = $(BUILD)/libhamlyn-stache.so $(BUILD)/libhamlyn-tempest.so $(LIB_SO)
+PARMACS_LINK = -no-pie $(LDFLAGS) $(PARMACS_LIBS) -lm
+
+$(PARMACS)/%.c: selftests/stache/parmacs/%.C libhamlyn/stache/macros/c.m4.stache
+	@mkdir -p $(@D)
+	$(PARMACS_M4) $< > $@
+
+$(PARMACS)/%.h: selftests/stache/parmacs/%.H libhamlyn/stache/macros/c.m4.stache
+	@mkdir -p $(@D)
+	$(PARMACS_M4) $< > $@
+
+$(PARMACS)/relax: $(PARMACS)/relax.c $(PARMACS_LIBS)
+	$(PARMACS_CC) $(filter %.c,$^) $(PARMACS_LINK) -o $@
+
+$(PARMACS)/sort: $(PARMACS)/sort.c $(PARMACS)/buckets.c $(PARMACS)/sort.h $(PARMACS_LIBS)
+	$(PARMACS_CC) $(filter %.c,$^) $(PARMACS_LINK) -o $@
+
+$(PARMACS)/control/libhamlyn-stache.so.$(SOVERSION): $(STACHE_SRC) selftests/stache/parmacs/control.c \
+		$(STACHE_HDR) $(BUILD)/libhamlyn-tempest.so
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/stache/src $(STACHE_INC) -DSTACHE_TEST_CONTROLS $(CFLAGS_ALL) \
+		-fPIC -shared -Wl,-soname,$(@F) \
+		-Wl,--version-script=libhamlyn/stache/libhamlyn-stache.map $(filter %.c,$^) $(TEMPEST_SO) $(LIB_SO) -o $@
+
+stache-tests: $(PARMACS_PROGRAMS) $(PARMACS)/control/libhamlyn-stache.so.$(SOVERSION)

@@ -29,8 +29,11 @@ esac
 build=$1/stache
 run=$1/hamlyn-run
 examples=$1/stache-examples
+macros=$1/stache-parmacs
+libraries=$1
 rounds=${2:-}
-LONGEST=$((${2:+10 *} 120 * ${HAMLYN_TEST_SCALE:-1})) # seconds
+LONGEST=$((120 * ${HAMLYN_TEST_SCALE:-1})) # seconds
+[ -z "$rounds" ] || LONGEST=$((10 * LONGEST))
 passed=0
 failed=0
 
@@ -121,6 +124,29 @@ all_examples() {
 	unset HAMLYN_STACHE_HOMES
 }
 
+# Processes made by the macros of c.m4.stache; STATUS 0: and their result is right
+macros() { # STATUS NUMBER CONTROL PROGRAM ARGUMENT
+	status=0
+	LD_LIBRARY_PATH=$macros/control:$libraries HAMLYN_TEST_CONTROL=$3 \
+		on_nodes "$2" "$macros/$4" "$5" || status=$?
+	[ "$1" != 0 ] || grep -q '^equal to the sequential result' "$out" || status=1
+	[ "$status" = "$1" ] && status=0 || status=1
+	verdict "$status" "macros: $4 $5 ($2 nodes${3:+, without what it tests: $3})"
+}
+
+all_macros() {
+	for nodes in 1 2 4; do
+		macros 0 "$nodes" "" relax "-p$nodes"
+		macros 0 "$nodes" "" sort "$nodes"
+	done
+	# Without its parent's data a process finds NULL; with those of its libc it is lost
+	macros $((128 + 11)) 2 128 relax -p2
+	macros $((128 + 11)) 2 128 sort 2
+	macros $((128 + 11)) 2 256 relax -p2
+	# More processes than nodes
+	macros $((128 + 6)) 2 "" relax -p3
+}
+
 if [ -n "$rounds" ]; then
 	histograms
 else
@@ -130,6 +156,7 @@ else
 	HAMLYN_TEMPEST_VIEW=mprotect check 2 memory own_words 0
 	HAMLYN_TEMPEST_VIEW=mprotect check 2 memory replacement_races 0
 	all_examples
+	all_macros
 fi
 
 echo "$passed passed, $failed failed"

@@ -261,7 +261,7 @@ quiet() {
 # What the compiler sees, not what the generator sees
 public_functions() { # FOLDER
 	local header
-	for header in "$1"/*.h "$1"/hamlyn/*.h; do
+	for header in "$1"/*.h "$1"/hamlyn/*.h "$1"/stache/*.h; do
 		gcc -Iuapi -Ilibhamlyn/include -Ilibhamlyn/tempest/include -Ilibhamlyn/stache/include -I"$BUILD/include" \
 			-fsyntax-only -aux-info "$work/aux" -x c "$header"
 		grep -F "/* $1/" "$work/aux"

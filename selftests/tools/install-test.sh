@@ -155,6 +155,38 @@ stache_runs() {
 		LD_LIBRARY_PATH=$root/usr/lib "$work/stache"
 }
 
+# m4, a compiler, and what is installed
+stache_macros() {
+	cat >"$work/macros.C" <<-'EOT'
+		MAIN_ENV
+
+		static int *sum, before;
+
+		static void add(void)
+		{
+			LOCK(*sum)
+			*sum += before;
+			UNLOCK(*sum)
+		}
+
+		int main(void)
+		{
+			MAIN_INITENV
+			sum = (int *)G_MALLOC(sizeof(*sum));
+			before = 21;
+			CREATE(add)
+			add();
+			WAIT_FOR_END(1)
+			return *sum != 42;
+		}
+	EOT
+	# shellcheck disable=SC2046 # several words
+	m4 "$root/usr/share/hamlyn/c.m4.stache" "$work/macros.C" >"$work/macros.c" &&
+		gcc -Wall -Wextra $(pkg-config --cflags libhamlyn-stache) "$work/macros.c" \
+			$(pkg-config --libs libhamlyn-stache libhamlyn) -o "$work/macros" &&
+		LD_LIBRARY_PATH=$root/usr/lib "$BUILD/hamlyn-run" -n 2 "$work/macros"
+}
+
 # A soname changes with what is not compatible any more: see Documentation/abi.rst
 one_version() {
 	local version major so lib
@@ -287,6 +319,7 @@ done
 check "tempest.h compiles alone in C" compiles_alone tempest.h c
 check "stache.h compiles alone in C" compiles_alone stache.h c
 check "a program of Stache builds against it, and runs" stache_runs
+check "a program with PARMACS macros builds, and runs" stache_macros
 check "a program of Tempest builds against it, and runs" tempest_runs
 if [ -x "$root/usr/bin/hamlyn-tempest-cc" ]; then
 	check "hamlyn-tempest-cc builds it, and it runs" tempest_compiles

@@ -6,6 +6,35 @@
 $(BUILD)/selfping: tools/bench/selfping.c $(BUILD)/libhamlyn.a $(LIB_HDR)
 	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -o $@
 
+# Jacobi's method on two nodes, by Stache, by pages and by messages: all print their results.
+JACOBI := $(patsubst %,$(BUILD)/jacobi/jacobi-%,stache stache-plain pages messages)
+JACOBI_FLAGS = $(CPPFLAGS_ALL) -Ilibhamlyn/am/include $(STACHE_INC) -std=gnu11 -O3 -g -Wall -Wextra -fno-pie
+JACOBI_LIBS = $(BUILD)/libhamlyn-stache.a $(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn.a
+JACOBI_LINK = $(JACOBI_LIBS) $(LDFLAGS) -lpthread -ldl
+JACOBI_SRC = tools/bench/jacobi/jacobi.c tools/bench/jacobi/system.h
+
+$(BUILD)/jacobi/jacobi-stache: tools/bench/jacobi/stache.c $(JACOBI_SRC) $(JACOBI_LIBS) \
+		$(BUILD)/tempest-cc/hamlyn-tempest-cc $(TEMPEST_CC_INC)/tempest.h
+	@mkdir -p $(@D)
+	$(BUILD)/tempest-cc/hamlyn-tempest-cc $(JACOBI_FLAGS) -static $(filter %.c,$^) $(JACOBI_LINK) -o $@
+
+$(BUILD)/jacobi/jacobi-stache-plain: tools/bench/jacobi/stache.c $(JACOBI_SRC) $(JACOBI_LIBS)
+	@mkdir -p $(@D)
+	$(CC) $(JACOBI_FLAGS) -static $(filter %.c,$^) $(JACOBI_LINK) -o $@
+
+$(BUILD)/jacobi/jacobi-pages: tools/bench/jacobi/page.c $(JACOBI_SRC) $(JACOBI_LIBS)
+	@mkdir -p $(@D)
+	$(CC) $(JACOBI_FLAGS) -static $(filter %.c,$^) $(JACOBI_LINK) -o $@
+
+$(BUILD)/jacobi/jacobi-messages: tools/bench/jacobi/messages.c $(JACOBI_SRC) $(BUILD)/libhamlyn-am.a \
+		$(BUILD)/libhamlyn.a
+	@mkdir -p $(@D)
+	$(CC) $(JACOBI_FLAGS) -static $(filter %.c %.a,$^) $(LDFLAGS) -lpthread -o $@
+
+#: make bench-jacobi  Stache, pages and Active Messages on two nodes; prints microseconds per step
+bench-jacobi: $(JACOBI) $(BUILD)/hamlyn-run
+	tools/bench/jacobi/run.sh $(BUILD)
+
 # Sections that fail do not keep the others' tables from being written
 bench:
 	@rc=0; BUILD=$(BUILD) tools/bench/bench.sh $(SECTIONS) || rc=$$?; \
@@ -16,4 +45,4 @@ bench-quick:
 	@rc=0; BUILD=$(BUILD) tools/bench/bench.sh --quick $(SECTIONS) || rc=$$?; \
 	tools/bench/report.py $(BUILD)/bench-quick && exit $$rc
 
-.PHONY: bench bench-quick
+.PHONY: bench bench-quick bench-jacobi

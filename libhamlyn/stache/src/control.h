@@ -20,5 +20,7 @@ extern unsigned int stache_control;
 #define CONTROL_NO_EXCLUSION	0x10u	/* locks are everybody's */
 #define CONTROL_NO_WAIT		0x20u	/* barriers and flags let everybody through */
 #define CONTROL_KEEP_RECALLED	0x40u	/* an owner stores on when others read */
+#define CONTROL_NO_STATIC_DATA	0x80u	/* created processes begin with what they have */
+#define CONTROL_ALL_STATIC_DATA	0x100u	/* or with libraries' variables of their parent */
 
 #endif /* STACHE_CONTROL_H */

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include <elf.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control.h"
+#include "error.h"
+#include "static_data.h"
+
+/* Variables of libraries within the program's data. */
+struct part {
+	size_t start, end;
+};
+
+static char *first;
+static size_t length;
+
+static struct part *parts;	/* by address */
+static size_t number_of_parts;
+
+static void add(size_t start, size_t bytes)
+{
+	struct part *more = reallocarray(parts, number_of_parts + 1, sizeof(*parts));
+
+	if (!more)
+		stache_die("no memory for the list of the libraries' variables");
+	parts = more;
+	parts[number_of_parts++] = (struct part){ start, start + bytes };
+}
+
+static const void *entry(const ElfW(Dyn) *dynamic, ElfW(Sxword) tag, size_t *value)
+{
+	for (; dynamic->d_tag != DT_NULL; dynamic++) {
+		if (dynamic->d_tag != tag)
+			continue;
+		if (value)
+			*value = dynamic->d_un.d_val;
+		return (const void *)dynamic->d_un.d_ptr;
+	}
+	return NULL;
+}
+
+static void find_parts(const ElfW(Dyn) *dynamic)
+{
+	const ElfW(Rela) *rela = entry(dynamic, DT_RELA, NULL);
+	const ElfW(Sym) *symbols = entry(dynamic, DT_SYMTAB, NULL);
+	size_t bytes = 0;
+
+	entry(dynamic, DT_RELASZ, &bytes);
+	for (size_t i = 0; rela && i < bytes / sizeof(*rela); i++) {
+		size_t at = rela[i].r_offset - (uintptr_t)first;
+
+		if (ELF64_R_TYPE(rela[i].r_info) == R_X86_64_COPY && at < length)
+			add(at, symbols[ELF64_R_SYM(rela[i].r_info)].st_size);
+	}
+}
+
+/* The program is the first of the modules. */
+static int look(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	(void)size;
+	(void)unused;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			find_parts((const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
+	}
+	return 1;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+void stache_static_data_start(void *data, void *end)
+{
+	first = data;
+	length = (char *)end - first;
+	if ((size_t)((char *)&number_of_parts - first) < length)
+		stache_die("programs that create processes are linked with the shared libraries");
+	dl_iterate_phdr(look, NULL);
+	if (number_of_parts)
+		qsort(parts, number_of_parts, sizeof(*parts), by_address);
+}
+
+size_t stache_static_data_bytes(void)
+{
+	return length;
+}
+
+void stache_static_data_save(void *to)
+{
+	memcpy(to, first, length);
+}
+
+void stache_static_data_load(const void *from)
+{
+	const char *bytes = from;
+	size_t at = 0;
+
+	/* Two names may stand for the same variable: parts may overlap */
+	for (size_t i = 0; i < number_of_parts && !CONTROL(CONTROL_ALL_STATIC_DATA); i++) {
+		if (parts[i].start > at)
+			memcpy(first + at, bytes + at, parts[i].start - at);
+		if (parts[i].end > at)
+			at = parts[i].end;
+	}
+	if (at < length)
+		memcpy(first + at, bytes + at, length - at);
+}
