@@ -227,6 +227,7 @@ tempest_parts() {
 		selftests/tempest/nodes-test.sh "$BUILD/hamlyn-run" "$BUILD/tempest"
 	part "code of hamlyn-tempest-cc" selftests/tempest-cc/check.sh "${brief[@]}" "$BUILD"
 	part "programs by hamlyn-tempest-cc" selftests/tempest-cc/programs.sh "${brief[@]}" "$BUILD"
+	is_short || part "Lua and bzip2 by hamlyn-tempest-cc" selftests/tempest-cc/chaos.sh "$BUILD"
 	part "Stache" selftests/stache/stache-test.sh "$BUILD"
 }
 

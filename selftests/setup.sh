@@ -29,6 +29,7 @@ Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|all]
        selftests/setup.sh qemu
        selftests/setup.sh kselftest
        selftests/setup.sh herd
+       selftests/setup.sh sources
        selftests/setup.sh arm64
        selftests/setup.sh uml [lockdep|leak]
        selftests/setup.sh all
@@ -43,11 +44,12 @@ Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|all]
   qemu       QEMU 10
   kselftest  kselftest headers, checkpatch.pl, kernel-doc and the netlink generator
   herd       herd7 and the kernel's memory model, for selftests/litmus
+  sources    Lua and bzip2, to be compiled by hamlyn-tempest-cc (for tempest-cc/chaos.sh)
   arm64      QEMU for arm64 guests, and their busybox and libraries; the kernel is 6.1-arm64
   uml        User-Mode Linux, built from its source (for vm/uml.sh; takes some minutes);
              lockdep: one that watches locks, for selftests/mutants/run.py --lockdep;
              leak: one that sees what is left of objects, for --leaks
-  all        every part above but herd, arm64 and uml, packages first
+  all        every part above but herd, sources, arm64 and uml, packages first
   list       what the cache holds, with versions
 
 The cache is \$HAMLYN_CACHE, else .cache at the top of the source tree; several
@@ -170,6 +172,9 @@ apt_write_sources() {
 	grep ' trixie main$' "$CACHE/apt/sources.list" >"$CACHE/apt/trixie.list"
 	# Testing is signed for a week at a time; a machine's clock may be ahead of its mirror
 	printf "deb ${signed/]/ check-valid-until=no]} %s forky main\n" "$mirror" >"$CACHE/apt/forky.list"
+	# Other people's programs, to be compiled by ours
+	sed -n '/ bookworm main$/s/^deb /deb-src /p' "$CACHE/apt/sources.list" |
+		sed 's/arch=[^ ]* //' >"$CACHE/apt/src.list"
 }
 
 apt_write_config() {
@@ -428,6 +433,18 @@ pick_tool() {
 	printf '%s=%s\n' "$1" "$version"
 }
 
+# pick_source PACKAGE VERSION PATTERN: the same of a source package
+pick_source() {
+	local found
+	found=$(private_apt apt-cache showsrc "$1" | awk -v name="$1" -v want="$2" '
+		$1 == "Package:" { package = $2 }
+		$1 == "Version:" && package == name { print ($2 == want ? 0 : 1), $2 }' |
+		awk -v pattern="^($3)\$" '$1 == 0 || $2 ~ pattern' | sort -k1,1n -k2,2rV |
+		awk 'NR == 1 { print $2 }')
+	[ -n "$found" ] || die 1 "$1: the mirror has neither the source of $2 nor of another of its series"
+	printf '%s=%s\n' "$1" "$found"
+}
+
 # tool_debs SET: makes sure that debs/SET is there
 tool_debs() {
 	local set=$1 list=() package version pattern picked
@@ -540,6 +557,61 @@ cmd_herd() {
 	say "herd: ready ($(sed 's/ .*//; s/.*=//' "$CACHE/debs/herd/have"))"
 }
 
+# ---- other people's programs ----
+
+# fetch_sources PACKAGE=VERSION...: into debs/sources, recorded with their checksums; apt has
+# looked at those of their .dsc
+fetch_sources() {
+	local dir=$CACHE/debs/sources tmp=$CACHE/debs/sources.tmp
+	rm -rf "$tmp"
+	mkdir -p "$tmp"
+	say "sources: downloading $# packages"
+	(cd "$tmp" && private_apt apt-get source -qq --download-only "$@") ||
+		die 1 "sources: download failed (see above)"
+	[ "$(find "$tmp" -name '*.dsc' | wc -l)" = $# ] ||
+		die 1 "sources: apt-get downloaded fewer packages than the $# asked for"
+	(cd "$tmp" && sha256sum -- * >SHA256SUMS)
+	printf '%s\n' "$WANT" >"$tmp/want"
+	printf '%s\n' "$HAVE" >"$tmp/have"
+	rm -rf "$dir"
+	mv -T "$tmp" "$dir"
+}
+
+# As their authors have released them
+unpack_sources() { # ROOT
+	local file name
+	for file in "$CACHE"/debs/sources/*.orig.tar.*; do
+		[[ $file != *.asc ]] || continue
+		name=$(basename "$file")
+		mkdir -p "$1/${name%%_*}"
+		tar -x -C "$1/${name%%_*}" --strip-components=1 --no-same-owner -f "$file"
+	done
+}
+
+cmd_sources() {
+	local dir=$CACHE/sources tmp=$CACHE/sources.tmp list=() package version pattern picked
+	APT_SOURCES=src.list
+	WANT=$(conf source)
+	if ! debs_are_good sources; then
+		apt_prepare
+		while read -r package version pattern; do
+			picked=$(pick_source "$package" "$version" "$pattern")
+			list+=("$picked")
+		done <<<"$WANT"
+		HAVE=${list[*]}
+		fetch_sources "${list[@]}"
+	fi
+	if ! is_unpacked "$dir" sources; then
+		say "sources: unpacking"
+		rm -rf "$tmp"
+		unpack_sources "$tmp"
+		publish "$tmp" "$dir" sources
+	fi
+	APT_SOURCES=sources.list
+	APT_UPDATED=no
+	say "sources: ready ($(cat "$CACHE/debs/sources/have"))"
+}
+
 # ---- guests with another processor ----
 
 cmd_arm64() {
@@ -649,7 +721,7 @@ main() {
 	case $command in
 	-h | --help) usage ;;
 	packages) cmd_packages "$@" ;;
-	kernel | qemu | kselftest | herd | arm64 | uml)
+	kernel | qemu | kselftest | herd | sources | arm64 | uml)
 		[ "$(uname -m)" = x86_64 ] || die 1 "this machine is $(uname -m); only x86_64 is supported"
 		lock_cache
 		"cmd_$command" "$@"
@@ -663,7 +735,7 @@ main() {
 		;;
 	list) cmd_list ;;
 	"") usage >&2 && die 2 "a command is needed" ;;
-	*) die 2 "command \"$command\" is unknown; allowed: packages, kernel, qemu, kselftest, herd, arm64, uml, all, list" ;;
+	*) die 2 "command \"$command\" is unknown; allowed: packages, kernel, qemu, kselftest, herd, sources, arm64, uml, all, list" ;;
 	esac
 }
 

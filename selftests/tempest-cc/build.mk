@@ -16,3 +16,16 @@ $(TEMPEST_CC_TESTS): $(TEMPEST_CC_AT)/%: selftests/tempest/%.c selftests/tempest
 		$(filter %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
 
 tempest-tests: $(TEMPEST_CC_TESTS)
+
+# The same compiler and the same options, with checks and without
+$(TEMPEST_CC_AT)/speed: $(wildcard selftests/tempest-cc/kernels.*) selftests/tempest-cc/speed.c \
+		$(TEMPEST_CC) $(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn.a $(TEMPEST_WRAP)
+	@mkdir -p $(@D)
+	rm -f $@.report
+	$(TEMPEST_CC) --report $@.report $(CFLAGS_ALL) -DWAY=checked -c selftests/tempest-cc/kernels.c \
+		-o $@.checked.o
+	$(TEMPEST_CC) --plain $(CFLAGS_ALL) -DWAY=plain -c selftests/tempest-cc/kernels.c -o $@.plain.o
+	$(TEMPEST_CC) --plain $(CFLAGS_ALL) -static selftests/tempest-cc/speed.c $@.checked.o \
+		$@.plain.o $(LDFLAGS) -lm -o $@
+
+tempest-tests: $(TEMPEST_CC_AT)/speed

@@ -92,6 +92,35 @@ static __attribute__((noinline)) void numbers(int self)
 	page->word[7][self] = __builtin_bswap64(page->word[6][self]) + page->word[5][self];
 }
 
+/* A loop that begins outside of the segment, and ends in it: by what it adds, and by steps. */
+static __attribute__((noinline)) uint64_t far(const uint64_t *from, const intptr_t *steps, int n)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < n; i++)
+		sum = sum * 7 + from[steps[i]];
+	return sum;
+}
+
+static __attribute__((noinline)) void stride(char *at, intptr_t step, int n)
+{
+	for (int i = 0; i < n; i++, at += step)
+		*reinterpret_cast<uint64_t *>(at) += 3;
+}
+
+static __attribute__((noinline)) void from_outside(int self)
+{
+	static uint64_t outside[4] = { 2, 3, 5, 7 };
+	uint64_t mine[2] = { 0, 0 };
+	intptr_t away = reinterpret_cast<intptr_t>(&page->word[3][self]) -
+			reinterpret_cast<intptr_t>(outside);
+	intptr_t steps[] = { 0, 3, away / 8, 1 };
+
+	page->word[2][self] += far(outside, steps, 4);
+	stride(reinterpret_cast<char *>(mine), reinterpret_cast<intptr_t>(&page->word[1][self]) -
+	       reinterpret_cast<intptr_t>(mine), 2);
+}
+
 static void *compute(void *argument)
 {
 	int self = static_cast<int>(reinterpret_cast<intptr_t>(argument));
@@ -100,6 +129,7 @@ static void *compute(void *argument)
 		exceptions(self);
 		jumps(self);
 		assembly(self);
+		from_outside(self);
 		numbers(self);
 	}
 	return nullptr;

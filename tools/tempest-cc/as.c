@@ -180,14 +180,17 @@ static void tell(const char *name, const struct text *text, const struct site *s
 		give_up("report %s: %s", path, strerror(-err));
 }
 
-static char *with_checks(const struct text *text, const struct site *sites, size_t *size)
+static char *with_checks(const struct text *text, struct site *sites, size_t *size)
 {
+	struct loop *loops;
+	size_t n = loops_find(text, sites, &loops);
 	char *whole;
 	FILE *out = open_memstream(&whole, size);
 
 	if (!out)
 		give_up("out of memory");
-	emit(text, sites, out);
+	emit(text, sites, loops, n, out);
+	free(loops);
 	if (fclose(out))
 		give_up("out of memory");
 	return whole;

@@ -3,20 +3,37 @@
  * The access is the last instruction of its section, so it is never done twice: whoever is
  * interrupted before it begins with the look at the tag again, and after it is through.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "abi.h"
 #include "emit.h"
+#include "loop.h"
+#include "message.h"
+#include "unwind.h"
+
+#define TEMPEST_ALIAS_BIT 43
+_Static_assert(1l << TEMPEST_ALIAS_BIT == TEMPEST_ALIAS_OFFSET &&
+	       !(TEMPEST_SEGMENT_BASE & TEMPEST_ALIAS_OFFSET) &&
+	       TEMPEST_SEGMENT_SHIFT <= TEMPEST_ALIAS_BIT, "it is set by setting a bit");
 
 /* The variable's name, which is a macro, as a string */
 #define STRING_(x)	#x
 #define STRING(x)	STRING_(x)
 
+/**
+ * struct place - where something is written
+ * @line, @site: what it is about
+ * @number: of labels, which are never used twice
+ * @out: the file
+ * @aside: what is out of the way, of code whose addresses are expected to be in the segment
+ */
 struct place {
 	const struct line *line;
 	const struct site *site;
 	unsigned int number;
 	FILE *out;
+	FILE *aside;
 };
 
 static const struct operand *memory(const struct place *p)
@@ -38,46 +55,139 @@ static void address(const struct place *p, int more)
 			o->at + displacement);
 }
 
-static void instruction(const struct place *p, bool alias)
+/**
+ * enum view - by which an instruction accesses the segment
+ * @APPLICATION: as it is
+ * @ALIAS: by %gs
+ * @ALIAS_BY_REGISTER: by the register of the check, which holds the alias's address
+ */
+enum view { APPLICATION, ALIAS, ALIAS_BY_REGISTER };
+
+static void instruction(const struct place *p, enum view view)
 {
 	int i;
 
 	fprintf(p->out, "\t%s%s ", p->line->lock ? "lock " : "", p->line->name);
-	for (i = 0; i < p->line->n_operands; i++)
-		fprintf(p->out, "%s%s%.*s", i ? ", " : "",
-			alias && i == p->site->access.operand ? "%gs:" : "",
-			(int)p->line->operands[i].length, p->line->operands[i].at);
+	for (i = 0; i < p->line->n_operands; i++) {
+		const struct operand *o = &p->line->operands[i];
+
+		fputs(i ? ", " : "", p->out);
+		if (view == ALIAS_BY_REGISTER && i == p->site->access.operand)
+			fprintf(p->out, "(%s)", p->site->check);
+		else
+			fprintf(p->out, "%s%.*s",
+				view && i == p->site->access.operand ? "%gs:" : "",
+				(int)o->length, o->at);
+	}
 	fputc('\n', p->out);
 }
 
-static void look_at_tag(const struct place *p, int more)
+static bool is_register(const struct operand *o)
+{
+	return o->length < 7 && *o->at == '(';
+}
+
+/* A register alone is renamed, which takes no time. */
+static void load_address(const struct place *p, int more)
+{
+	const struct operand *o = memory(p);
+
+	if (!more && is_register(o)) {
+		fprintf(p->out, "\tmovq %.*s, %s\n", (int)o->length - 2, o->at + 1,
+			p->site->check);
+		return;
+	}
+	fputs("\tleaq ", p->out);
+	address(p, more);
+	fprintf(p->out, ", %s\n", p->site->check);
+}
+
+/* Of the block whose address is in the register */
+static void look_at_tag(const struct place *p)
 {
 	const char *r = p->site->check;
 
-	fputs("\tleaq ", p->out);
-	address(p, more);
-	fprintf(p->out, ", %s\n\tshrq $%d, %s\n\tcmpb $%d, (%s)\n\t%s .Ltp%u_plain\n", r,
+	fprintf(p->out, "\tshrq $%d, %s\n\tcmpb $%d, (%s)\n\t%s .Ltp%u_plain\n",
 		TEMPEST_TAG_SHIFT, r,
 		p->site->access.write ? TEMPEST_TAG_WRITABLE : TEMPEST_TAG_READ_ONLY, r,
 		p->site->access.write ? "jne" : "jb", p->number);
 }
 
-/* Both ends, where it may lie on two blocks */
-static void section(const struct place *p)
+/* What is aligned lies on one block; if it may not be, both ends have to be looked at. */
+static void look_at_tags(const struct place *p)
 {
 	const struct access *a = &p->site->access;
+	bool two = a->size > 1 && !a->aligned, power = !(a->size & (a->size - 1));
+
+	if (two && power) {
+		load_address(p, 0);
+		fprintf(p->out, "\ttestb $%d, %sb\n\tjz .Ltp%u_one\n", a->size - 1,
+			p->site->check, p->number);
+	}
+	if (two) {
+		load_address(p, a->size - 1);
+		look_at_tag(p);
+	}
+	load_address(p, 0);
+	if (two && power)
+		fprintf(p->out, ".Ltp%u_one:\n", p->number);
+	look_at_tag(p);
+}
+
+static void enter_section(const struct place *p)
+{
 	const char *r = p->site->check;
 	unsigned int n = p->number;
 
 	fprintf(p->out, ".Ltp%u_segment:\n\tmovq " STRING(TEMPEST_RSEQ_CS) "(%%rip), %s\n"
 		"\tmovq $.Ltp%u_cs, %%fs:(%s)\n.Ltp%u_begin:\n", n, r, n, r, n);
-	look_at_tag(p, 0);
-	if (a->size > 1 && !a->aligned)
-		look_at_tag(p, a->size - 1);
-	instruction(p, true);
-	fprintf(p->out, ".Ltp%u_end:\n\tjmp .Ltp%u_done\n"
-		"\t.byte 0x0f, 0xb9, 0x3d\n\t.long 0x%x\n.Ltp%u_abort:\n"
-		"\tjmp .Ltp%u_segment\n", n, n, TEMPEST_RSEQ_SIGNATURE, n, n);
+}
+
+static void abort_section(const struct place *p)
+{
+	fprintf(p->out, "\t.byte 0x0f, 0xb9, 0x3d\n\t.long 0x%x\n.Ltp%u_abort:\n"
+		"\tjmp .Ltp%u_segment\n", TEMPEST_RSEQ_SIGNATURE, p->number, p->number);
+}
+
+/* %ah and its like have no encoding beside %r10 and %r11. */
+static bool has_high_byte(const struct line *line)
+{
+	const struct operand *o = line->operands;
+	int i;
+
+	for (i = 0; i < line->n_operands; i++, o++)
+		if (o->length == 3 && *o->at == '%' && o->at[2] == 'h')
+			return true;
+	return false;
+}
+
+/*
+ * A base of %gs makes a load two cycles later, a bit that is set one. In the segment it is
+ * clear, so this adds TEMPEST_ALIAS_OFFSET.
+ */
+static void access_alias(const struct place *p)
+{
+	if (p->site->access.write || !is_register(memory(p)) || has_high_byte(p->line)) {
+		instruction(p, ALIAS);
+		return;
+	}
+	load_address(p, 0);
+	fprintf(p->out, "\tbtsq $%d, %s\n", TEMPEST_ALIAS_BIT, p->site->check);
+	instruction(p, ALIAS_BY_REGISTER);
+}
+
+static void section(const struct place *p)
+{
+	enter_section(p);
+	look_at_tags(p);
+	access_alias(p);
+	fprintf(p->out, ".Ltp%u_end:\n", p->number);
+}
+
+static void plain(const struct place *p)
+{
+	fprintf(p->out, ".Ltp%u_plain:\n", p->number);
+	instruction(p, APPLICATION);
 }
 
 /* In the group of its function, which the linker may leave out */
@@ -92,36 +202,215 @@ static void descriptor(const struct place *p)
 		"\t.popsection\n", n, n, n, n, n);
 }
 
-static void checked(const struct place *p)
+static void is_inside(const struct place *p, const char *jump, const char *where)
 {
 	const char *r = p->site->check;
-	unsigned int n = p->number;
 
-	fputs("\tleaq ", p->out);
-	address(p, 0);
-	fprintf(p->out, ", %s\n\tshrq $%d, %s\n\tcmpl $%d, %sd\n"
-		"\tjz .Ltp%u_segment\n"
-		".Ltp%u_plain:\n", r, TEMPEST_SEGMENT_SHIFT, r, TEMPEST_SEGMENT_TOP, r, n, n);
-	instruction(p, false);
-	fprintf(p->out, ".Ltp%u_done:\n\t.subsection 1\n", n);
+	load_address(p, 0);
+	fprintf(p->out, "\tshrq $%d, %s\n\tcmpl $%d, %sd\n\t%s .Ltp%u_%s\n",
+		TEMPEST_SEGMENT_SHIFT, r, TEMPEST_SEGMENT_TOP, r, jump, p->number, where);
+}
+
+static void back(const struct place *p)
+{
+	fprintf(p->out, "\tjmp .Ltp%u_done\n", p->number);
+}
+
+static void done(const struct place *p)
+{
+	fprintf(p->out, ".Ltp%u_done:\n", p->number);
+}
+
+/* The section is out of the way, behind all functions: nothing in there traps. */
+static void checked_outside(const struct place *p)
+{
+	is_inside(p, "jz", "segment");
+	plain(p);
+	done(p);
+	fputs("\t.subsection 1\n", p->out);
 	section(p);
+	back(p);
+	abort_section(p);
 	fputs("\t.subsection 0\n", p->out);
+}
+
+static void checked_inside(const struct place *p)
+{
+	struct place aside = *p;
+
+	is_inside(p, "jnz", "plain");
+	section(p);
+	done(p);
+	aside.out = p->aside;
+	plain(&aside);
+	back(&aside);
+	abort_section(&aside);
+}
+
+static void checked(struct place *p)
+{
+	p->number++;
+	if (p->aside)
+		checked_inside(p);
+	else
+		checked_outside(p);
 	descriptor(p);
 }
 
-void emit(const struct text *text, const struct site *sites, FILE *out)
+static void as_it_is(struct place *p)
 {
-	struct place place = { .out = out };
+	if (p->site->check)
+		checked(p);
+	else
+		fprintf(p->out, "%s\n", p->line->text);
+}
+
+/* Addresses that lead into the segment lead to the other loop. */
+static void tests(const struct place *p, const struct text *text, const struct site *sites,
+		  const struct loop *loop)
+{
+	const char *r = loop->check;
+	char address[256];
+	int t;
+
+	for (t = 0; t < loop->n_tests; t++) {
+		size_t i = loop->tests[t];
+
+		loop_address(&text->lines[i], &sites[i].access, address, sizeof(address));
+		fprintf(p->out, "\tleaq %s, %s\n\tshrq $%d, %s\n\tcmpl $%d, %sd\n"
+			"\tjz .Ltp%u_inside\n", address, r, TEMPEST_SEGMENT_SHIFT, r,
+			TEMPEST_SEGMENT_TOP, r, p->number);
+	}
+}
+
+/* Whose addresses have been tested: only jumps to its begin are others. */
+static void loop_outside(struct place *p, const struct text *text, const struct site *sites,
+			 const struct loop *loop, unsigned int n)
+{
 	size_t i;
 
+	fprintf(p->out, "\t.p2align 4,,10\n\t.p2align 3\n.Ltp%u_outside:\n", n);
+	for (i = loop->first + 1; i <= loop->last; i++) {
+		p->line = &text->lines[i];
+		p->site = &sites[i];
+		if (loop_target(text, loop, p->line) == (long)loop->first)
+			fprintf(p->out, "\t%s .Ltp%u_outside\n", p->line->name, n);
+		else if (p->site->before_loop)
+			fprintf(p->out, "%s\n", p->line->text);
+		else
+			as_it_is(p);
+	}
+}
+
+/* A copy, with checks at all accesses and labels of its own */
+static void loop_inside(struct place *p, const struct text *text, const struct site *sites,
+			const struct loop *loop, unsigned int n)
+{
+	size_t i;
+
+	fprintf(p->out, ".Ltp%u_inside:\n", n);
+	for (i = loop->first; i <= loop->last; i++) {
+		long to = loop_target(text, loop, &text->lines[i]);
+
+		p->line = &text->lines[i];
+		p->site = &sites[i];
+		if (p->line->kind == LINE_LABEL)
+			fprintf(p->out, ".Ltp%u_at%zu:\n", n, i);
+		else if (to >= 0)
+			fprintf(p->out, "\t%s .Ltp%u_at%ld\n", p->line->name, n, to);
+		else if (p->line->kind == LINE_INSN)
+			as_it_is(p);
+	}
+	fprintf(p->out, "\tjmp .Ltp%u_behind\n", n);
+}
+
+/**
+ * struct later - text that is put behind a function
+ * @text: of it
+ * @size: its bytes
+ * @out: to write it
+ */
+struct later {
+	char *text;
+	size_t size;
+	FILE *out;
+};
+
+static void later_begin(struct later *later)
+{
+	*later = (struct later){ 0 };
+	later->out = open_memstream(&later->text, &later->size);
+	if (!later->out)
+		give_up("out of memory");
+}
+
+static void later_end(struct later *later, FILE *to)
+{
+	if (fclose(later->out))
+		give_up("out of memory");
+	fwrite(later->text, 1, later->size, to);
+	free(later->text);
+}
+
+static void two_loops(struct place *p, const struct text *text, const struct site *sites,
+		      const struct loop *loop, const struct unwind *unwind, FILE *later)
+{
+	unsigned int n = ++p->number;
+	struct place inside;
+	struct later aside;
+
+	fprintf(p->out, "%s\n", text->lines[loop->first].text);
+	tests(p, text, sites, loop);
+	loop_outside(p, text, sites, loop, n);
+	fprintf(p->out, ".Ltp%u_behind:\n", n);
+	later_begin(&aside);
+	inside = *p;
+	inside.out = later;
+	inside.aside = aside.out;
+	unwind_begin(unwind, later);
+	loop_inside(&inside, text, sites, loop, n);
+	later_end(&aside, later);
+	unwind_end(unwind, later);
+	p->number = inside.number;
+}
+
+/* Copies of loops, each with callers to be found as its function has them */
+static void put_later(struct later *later, FILE *out)
+{
+	fputs("\t.subsection 1\n", out);
+	later_end(later, out);
+	fputs("\t.subsection 0\n", out);
+	later_begin(later);
+}
+
+void emit(const struct text *text, const struct site *sites, const struct loop *loops, size_t n,
+	  FILE *out)
+{
+	struct place place = { .out = out };
+	struct unwind unwind = { 0 };
+	struct later later;
+	size_t i;
+
+	later_begin(&later);
 	for (i = 0; i < text->n; i++) {
-		if (!sites[i].check) {
-			fprintf(out, "%s\n", text->lines[i].text);
+		bool end;
+
+		if (n && loops->first == i) {
+			two_loops(&place, text, sites, loops, &unwind, later.out);
+			i = loops->last;
+			loops++;
+			n--;
+			if (!unwind.start)
+				put_later(&later, out);
 			continue;
 		}
 		place.line = &text->lines[i];
 		place.site = &sites[i];
-		place.number++;
-		checked(&place);
+		as_it_is(&place);
+		end = unwind_follow(&unwind, place.line);
+		if (end && ftell(later.out) > 0)
+			put_later(&later, out);
 	}
+	later_end(&later, out);
+	free(unwind.lines);
 }

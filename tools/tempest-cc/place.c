@@ -15,9 +15,11 @@
 
 static char *joined(const char *a, const char *b)
 {
-	char *s = enlarge(NULL, strlen(a) + strlen(b) + 1);
+	size_t size = strlen(a) + strlen(b) + 1;
+	char *s = enlarge(NULL, size);
 
-	return strcat(strcpy(s, a), b);
+	snprintf(s, size, "%s%s", a, b);
+	return s;
 }
 
 static bool has(const char *folder, const char *name)

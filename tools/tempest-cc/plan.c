@@ -116,7 +116,7 @@ static void look(struct function *f, const struct line *line)
 	if (line->kind != LINE_INSN && line->kind != LINE_OTHER)
 		return;
 	for (i = 0; i < 2; i++)
-		f->uses[i] |= strstr(line->text, spare[i]) != NULL;
+		f->uses[i] |= !!strstr(line->text, spare[i]);
 	f->short_jumps |= !strncmp(line->name, "loop", 4) || strstr(line->name, "cxz");
 	f->frame |= is_frame(line);
 	f->other_rbp |= line->from_asm || writes_rbp(line);

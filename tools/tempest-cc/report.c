@@ -50,8 +50,8 @@ static void count(const struct text *text, const struct site *sites, size_t *che
 
 	*checked = *plain = 0;
 	for (i = 0; i < text->n; i++) {
-		*checked += sites[i].check != NULL;
-		*plain += sites[i].why != NULL;
+		*checked += !!sites[i].check;
+		*plain += !!sites[i].why;
 	}
 }
 

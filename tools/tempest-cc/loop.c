@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Innermost loops. Most addresses in them go on in even steps, or not at all: outside of the
+ * segment at first they remain there. So such a loop is there twice: as it was, and with
+ * checks, and before it is entered a test decides which it is. Where that is wrong about an
+ * address, it is trapped, as anywhere. Of addresses that are loaded in the loop each is still
+ * tested, but what is in the way of what depends on where they begin.
+ *
+ * It must be entered by its label only, have no calls, and be nobody's but the compiler's.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "loop.h"
+#include "message.h"
+
+#define MOST_LINES	200
+
+/**
+ * struct references - who names a label
+ * @first, @last: the first and last jump that does
+ * @jumps: there is one
+ * @others: something else does, as a table
+ */
+struct references {
+	size_t first;
+	size_t last;
+	bool jumps;
+	bool others;
+};
+
+/**
+ * struct steps - a register in a loop
+ * @even: numbers, or registers, are added to it
+ * @other: something else is done to it
+ */
+struct steps {
+	bool even;
+	bool other;
+};
+
+static const char *const registers[16][4] = {
+	{ "rax", "eax", "ax", "al" }, { "rbx", "ebx", "bx", "bl" },
+	{ "rcx", "ecx", "cx", "cl" }, { "rdx", "edx", "dx", "dl" },
+	{ "rsi", "esi", "si", "sil" }, { "rdi", "edi", "di", "dil" },
+	{ "rbp", "ebp", "bp", "bpl" }, { "rsp", "esp", "sp", "spl" },
+	{ "r8", "r8d", "r8w", "r8b" }, { "r9", "r9d", "r9w", "r9b" },
+	{ "r10", "r10d", "r10w", "r10b" }, { "r11", "r11d", "r11w", "r11b" },
+	{ "r12", "r12d", "r12w", "r12b" }, { "r13", "r13d", "r13w", "r13b" },
+	{ "r14", "r14d", "r14w", "r14b" }, { "r15", "r15d", "r15w", "r15b" },
+};
+
+/* Its number by its name behind the %, or -1 */
+static int register_of(const char *name, size_t length)
+{
+	int i, j;
+
+	for (i = 0; i < 16; i++)
+		for (j = 0; j < 4; j++)
+			if (strlen(registers[i][j]) == length &&
+			    !memcmp(registers[i][j], name, length))
+				return i;
+	return -1;
+}
+
+/**
+ * struct address - of what an operand's address is made
+ * @base, @index: registers, or -1
+ * @scale: of the index, 1 where there is none
+ */
+struct address {
+	int base;
+	int index;
+	int scale;
+};
+
+static int next_register(const char **s, const char *end)
+{
+	const char *from = *s + (*s < end && **s == '%');
+	size_t n = 0;
+
+	while (from + n < end && from[n] != ',' && from[n] != ')')
+		n++;
+	*s = from + n + (from + n < end && from[n] == ',');
+	return n ? register_of(from, n) : -1;
+}
+
+static struct address address_of(const struct operand *o)
+{
+	struct address a = { -1, -1, 1 };
+	const char *end = o->at + o->length, *s = memchr(o->at, '(', o->length);
+
+	if (!s)
+		return a;
+	s++;
+	a.base = next_register(&s, end);
+	if (s < end && *s == '%') {
+		a.index = next_register(&s, end);
+		if (s < end && *s >= '1' && *s <= '8')
+			a.scale = *s - '0';
+	}
+	return a;
+}
+
+/* ---- who names labels ---- */
+
+static bool is_jump(const struct line *line)
+{
+	return line->kind == LINE_INSN && line->name[0] == 'j';
+}
+
+static void note(struct references *r, size_t i, bool jump)
+{
+	if (!jump) {
+		r->others = true;
+		return;
+	}
+	if (!r->jumps)
+		r->first = i;
+	r->last = i;
+	r->jumps = true;
+}
+
+static struct references *find_references(const struct text *text)
+{
+	struct references *all = enlarge(NULL, (text->n + 1) * sizeof(*all));
+	size_t i;
+
+	memset(all, 0, (text->n + 1) * sizeof(*all));
+	for (i = 0; i < text->n; i++) {
+		const struct line *line = &text->lines[i];
+		const char *s = line->text;
+
+		if (line->kind == LINE_LABEL || line->kind == LINE_EMPTY)
+			continue;
+		while ((s = strstr(s, ".L"))) {
+			struct operand name = { s, 2 };
+			long at;
+
+			while (strchr("._$", s[name.length]) ? s[name.length] != 0 :
+			       (s[name.length] | 32) >= 'a' || (s[name.length] >= '0' &&
+							       s[name.length] <= '9'))
+				name.length++;
+			at = text_label(text, &name);
+			if (at >= 0)
+				note(&all[at], i, is_jump(line) && line->n_operands == 1 &&
+				     line->operands[0].at == s &&
+				     line->operands[0].length == name.length);
+			s += name.length;
+		}
+	}
+	return all;
+}
+
+/* Of no meaning to the program: gcc's and clang's for debuggers */
+static bool is_debug_label(const char *name)
+{
+	if (!strncmp(name, ".LVL", 4) || !strncmp(name, ".LBI", 4) || !strncmp(name, ".Ltmp", 5))
+		return true;
+	return (!strncmp(name, ".LBB", 4) || !strncmp(name, ".LBE", 4)) && !strchr(name, '_');
+}
+
+/* ---- what a loop is ---- */
+
+long loop_target(const struct text *text, const struct loop *loop, const struct line *line)
+{
+	long at;
+
+	if (!is_jump(line) || line->n_operands != 1)
+		return -1;
+	at = text_label(text, &line->operands[0]);
+	return at >= (long)loop->first && at <= (long)loop->last ? at : -1;
+}
+
+static bool label_is_ours(const struct loop *loop, const struct line *line,
+			  const struct references *r)
+{
+	if (!r->jumps)
+		return !r->others || is_debug_label(line->name);
+	return !r->others && r->first >= loop->first && r->last <= loop->last;
+}
+
+static bool directive_is_harmless(const struct line *line)
+{
+	return !strcmp(line->name, ".loc") || !strcmp(line->name, ".p2align") ||
+	       !strcmp(line->name, ".align") || !strcmp(line->name, ".balign");
+}
+
+/* Can there be a copy of that line elsewhere? */
+static bool line_is_simple(const struct text *text, const struct loop *loop, size_t i,
+			   const struct references *all)
+{
+	const struct line *line = &text->lines[i];
+	long to;
+
+	switch (line->kind) {
+	case LINE_EMPTY:
+		return true;
+	case LINE_LABEL:
+		return i == loop->first || label_is_ours(loop, line, &all[i]);
+	case LINE_DIRECTIVE:
+		return directive_is_harmless(line);
+	case LINE_INSN:
+		break;
+	default:
+		return false;
+	}
+	if (line->from_asm || line->prefix || !strncmp(line->name, "call", 4))
+		return false;
+	if (!is_jump(line))
+		return !strstr(line->text, ".L") || strstr(line->text, ".LC");
+	if (line->n_operands != 1 || *line->operands[0].at != '.')
+		return line->n_operands == 1 && *line->operands[0].at != '*';
+	to = loop_target(text, loop, line);
+	/* A jump back to somewhere within is another loop, that this one is around of. */
+	return to < 0 || to > (long)i || to == (long)loop->first;
+}
+
+static bool is_loop(const struct text *text, const struct references *all, struct loop *loop)
+{
+	const struct line *label = &text->lines[loop->first];
+	size_t i;
+
+	if (label->name[0] != '.' || label->function < 0 || !all[loop->first].jumps)
+		return false;
+	loop->last = all[loop->first].last;
+	if (loop->last <= loop->first || loop->last - loop->first > MOST_LINES ||
+	    text->lines[loop->last].function != label->function)
+		return false;
+	for (i = loop->first; i <= loop->last; i++)
+		if (!line_is_simple(text, loop, i, all))
+			return false;
+	return true;
+}
+
+/* ---- which addresses remain where they are ---- */
+
+static bool adds(const struct line *line, int to)
+{
+	const struct operand *from = &line->operands[0];
+
+	if (line->n_operands == 1)
+		return !strncmp(line->name, "inc", 3) || !strncmp(line->name, "dec", 3);
+	if (line->n_operands != 2)
+		return false;
+	if (!strncmp(line->name, "lea", 3))
+		return address_of(from).base == to;
+	return (!strncmp(line->name, "add", 3) || !strncmp(line->name, "sub", 3)) &&
+	       (*from->at == '$' || *from->at == '%');
+}
+
+static bool writes_nothing(const struct line *line)
+{
+	return !line->n_operands || is_jump(line) || !strncmp(line->name, "cmp", 3) ||
+	       !strncmp(line->name, "test", 4) || !strncmp(line->name, "push", 4);
+}
+
+/* Some write more than their last operand: rax and rdx, as far as compilers have them. */
+static void implicit(const struct line *line, struct steps *steps)
+{
+	if (!line->n_operands || (line->n_operands == 1 && strstr(line->name, "mul")) ||
+	    (line->n_operands == 1 && strstr(line->name, "div")) ||
+	    !strncmp(line->name, "cmpxchg", 7)) {
+		steps[0].other = true;
+		steps[3].other = true;
+	}
+}
+
+static void find_steps(const struct text *text, const struct loop *loop, struct steps *steps)
+{
+	size_t i;
+
+	for (i = loop->first; i <= loop->last; i++) {
+		const struct line *line = &text->lines[i];
+		const struct operand *to;
+		int r;
+
+		if (line->kind != LINE_INSN)
+			continue;
+		implicit(line, steps);
+		if (writes_nothing(line))
+			continue;
+		to = &line->operands[line->n_operands - 1];
+		r = *to->at == '%' ? register_of(to->at + 1, to->length - 1) : -1;
+		if (r < 0)
+			continue;
+		if (adds(line, r))
+			steps[r].even = true;
+		else
+			steps[r].other = true;
+	}
+}
+
+/* What is multiplied is no pointer, but counts; where the two are alike both must be even. */
+static bool remains(const struct address *a, const struct steps *steps)
+{
+	if (steps[a->base].other)
+		return false;
+	return a->index < 0 || a->scale > 1 || !steps[a->index].other;
+}
+
+void loop_address(const struct line *line, const struct access *access, char *to, size_t size)
+{
+	const struct operand *o = &line->operands[access->operand];
+	struct address a = address_of(o);
+	size_t n = o->length < size ? o->length : size - 1;
+
+	if (a.index >= 0 && a.scale > 1) {
+		const char *name = registers[a.base][0];
+
+		n = strlen(name) + 3;
+		to[0] = '(';
+		to[1] = '%';
+		memcpy(to + 2, name, n - 3);
+		to[n - 1] = ')';
+	} else {
+		memcpy(to, o->at, n);
+	}
+	to[n] = 0;
+}
+
+static bool same_object(const struct address *a, const struct address *b)
+{
+	if (a->base != b->base)
+		return false;
+	return (a->scale > 1 && b->scale > 1) || a->index == b->index;
+}
+
+static bool is_tested(const struct text *text, const struct site *sites, struct loop *loop,
+		      size_t i, const struct address *a)
+{
+	int t;
+
+	for (t = 0; t < loop->n_tests; t++) {
+		size_t line = loop->tests[t];
+		struct address b =
+			address_of(&text->lines[line].operands[sites[line].access.operand]);
+
+		if (same_object(a, &b))
+			return true;
+	}
+	if (t == MOST_TESTS)
+		return false;
+	loop->tests[loop->n_tests++] = i;
+	return true;
+}
+
+/*
+ * Addresses that remain are decided on by a test before the loop. Of the others it only says
+ * which loop is the faster one. Return: is there anything to test?
+ */
+static bool hoist(const struct text *text, struct site *sites, struct loop *loop)
+{
+	struct steps steps[16] = { 0 };
+	int remain;
+	size_t i;
+
+	find_steps(text, loop, steps);
+	for (remain = 1; remain >= 0; remain--) {
+		for (i = loop->first; i <= loop->last; i++) {
+			struct address a;
+
+			if (!sites[i].check)
+				continue;
+			a = address_of(&text->lines[i].operands[sites[i].access.operand]);
+			if (a.base < 0 || remains(&a, steps) != remain)
+				continue;
+			loop->check = sites[i].check;
+			sites[i].before_loop = is_tested(text, sites, loop, i, &a) && remain;
+		}
+	}
+	return loop->n_tests;
+}
+
+size_t loops_find(const struct text *text, struct site *sites, struct loop **loops)
+{
+	struct references *all = find_references(text);
+	size_t i, n = 0;
+
+	*loops = NULL;
+	for (i = 0; i < text->n; i++) {
+		struct loop loop = { .first = i };
+
+		if (text->lines[i].kind != LINE_LABEL || !is_loop(text, all, &loop) ||
+		    flags_live(text, i) || !hoist(text, sites, &loop))
+			continue;
+		if (!(n & (n + 1)))
+			*loops = enlarge(*loops, 2 * (n + 1) * sizeof(**loops));
+		(*loops)[n++] = loop;
+		i = loop.last;
+	}
+	free(all);
+	return n;
+}
