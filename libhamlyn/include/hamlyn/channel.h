@@ -389,6 +389,52 @@ void h_channel_on_ready(struct h_channel *channel,
 			void (*ready)(struct h_channel *channel, void *arg),
 			void *arg);
 
+/* ---- statistics --------------------------------------------------------- */
+
+/**
+ * struct h_channel_stats - what an end of a channel has done, and how it stands
+ * @sent: messages that it has taken to send, requests and replies included
+ * @sent_bytes: bytes of these
+ * @received: messages that have arrived whole and were looked at by a call that receives,
+ *	whichever call then gets them
+ * @received_bytes: bytes of these
+ * @waits: times that sending found no free buffer at the other end, tries again included.
+ *	If it grows, the other end is slower than this one, or has too few buffers
+ * @in_flight: buffers of the other end that it has not said to be free again
+ * @buffers: buffers of this end
+ * @buffer_size: bytes of each
+ * @held: buffers of this end whose messages were not released
+ * @kept: messages that are kept for h_channel_receive(), as they came while a reply was
+ *	waited for
+ * @requests: requests of this end whose replies were not taken yet
+ */
+struct h_channel_stats {
+	uint64_t sent;
+	uint64_t sent_bytes;
+	uint64_t received;
+	uint64_t received_bytes;
+	uint64_t waits;
+	uint32_t in_flight;
+	uint32_t buffers;
+	uint32_t buffer_size;
+	uint32_t held;
+	uint32_t kept;
+	uint32_t requests;
+};
+
+/**
+ * h_channel_stats() - counters and state of one end of a channel
+ * @channel: the channel
+ * @stats: out: how things stand; each member by itself, others change meanwhile
+ * @size: sizeof(*stats); what this library does not know of it is set to 0
+ *
+ * Waits for nobody, and makes no system call. Counters begin at 0 with the channel and are not
+ * reset.
+ *
+ * Return: 0, or -EINVAL if @size is 0.
+ */
+int h_channel_stats(struct h_channel *channel, struct h_channel_stats *stats, size_t size);
+
 /* ---- ending ------------------------------------------------------------- */
 
 /**

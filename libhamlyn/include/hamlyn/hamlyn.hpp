@@ -1336,6 +1336,14 @@ public:
 		detail::check(fd, "h_manager_fd");
 		return fd;
 	}
+	/** Counters, and what it has. */
+	struct h_manager_stats stats() const
+	{
+		struct h_manager_stats s = {};
+
+		detail::check(::h_manager_stats(need(), &s, sizeof(s)), "h_manager_stats");
+		return s;
+	}
 	/**
 	 * Calls what on_ready() of the end points has set; how many were called.
 	 * Throws the first exception that one of them has thrown, after all were called.
@@ -1990,6 +1998,14 @@ public:
 			return std::nullopt;
 		detail::check(ret, "h_channel_peer");
 		return p;
+	}
+	/** Counters, and how it stands. */
+	struct h_channel_stats stats() const
+	{
+		struct h_channel_stats s = {};
+
+		detail::check(::h_channel_stats(need(), &s, sizeof(s)), "h_channel_stats");
+		return s;
 	}
 
 	/**

@@ -101,6 +101,42 @@ int h_manager_drain(struct h_manager *manager, int64_t timeout_ns);
 int h_manager_destroy(struct h_manager *manager);
 
 /**
+ * struct h_manager_stats - what a manager has done, and what it has
+ * @arrivals: notifications that it took from its queue, modulo 2^32
+ * @sleepers: threads that sleep now
+ * @receivers: end points, also those inside channels and streams
+ * @reserved: 0
+ * @sleeps: times that a thread slept, or was about to, because nothing had arrived for it
+ * @receive_bytes: wired memory that end points receive into
+ * @send_bytes: wired memory of h_manager_alloc(), and that streams and channels send from
+ * @budget: bytes by which buffers may grow in all (struct h_manager_attr)
+ * @budget_taken: bytes of it in use
+ */
+struct h_manager_stats {
+	uint32_t arrivals;
+	uint32_t sleepers;
+	uint32_t receivers;
+	uint32_t reserved;
+	uint64_t sleeps;
+	uint64_t receive_bytes;
+	uint64_t send_bytes;
+	uint64_t budget;
+	uint64_t budget_taken;
+};
+
+/**
+ * h_manager_stats() - counters and state of a manager
+ * @manager: the manager
+ * @stats: out: how things stand; each member by itself, others change meanwhile
+ * @size: sizeof(*stats); what this library does not know of it is set to 0
+ *
+ * Counters begin at 0 with the manager and are not reset.
+ *
+ * Return: 0, or -EINVAL if @size is 0.
+ */
+int h_manager_stats(struct h_manager *manager, struct h_manager_stats *stats, size_t size);
+
+/**
  * h_manager_dev() - the device of a manager
  * @manager: the manager
  *

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import time
-from ctypes import byref, c_uint32, c_void_p
+from ctypes import byref, c_uint32, c_void_p, sizeof
 from typing import Any, Callable, Iterable, Iterator, Optional
 
 from . import _errors, _library
@@ -159,6 +159,14 @@ class Channel(Endpoint):
             return None
         check(result, "h_channel_peer")
         return Peer(peer.pid, peer.uid, peer.gid)
+
+    def stats(self) -> dict[str, int]:
+        """Counters and state, as in struct h_channel_stats: sent, received, waits and others."""
+        stats = _library.CChannelStats()
+        with self._need() as channel:
+            check(library.h_channel_stats(channel, byref(stats), sizeof(stats)),
+                  "h_channel_stats")
+        return {name: getattr(stats, name) for name, *_ in stats._fields_}
 
     # ---- sending ----
 

@@ -197,6 +197,22 @@ class CDatagramStats(Structure):
     _fields_ = [("received", c_uint64), ("malformed", c_uint64), ("dropped", c_uint64)]
 
 
+class CChannelStats(Structure):
+    """struct h_channel_stats"""
+    _fields_ = [*((name, c_uint64) for name in ("sent", "sent_bytes", "received",
+                                                "received_bytes", "waits")),
+                *((name, c_uint32) for name in ("in_flight", "buffers", "buffer_size", "held",
+                                                "kept", "requests"))]
+
+
+class CManagerStats(Structure):
+    """struct h_manager_stats"""
+    _fields_ = [("arrivals", c_uint32), ("sleepers", c_uint32), ("receivers", c_uint32),
+                ("reserved", c_uint32), ("sleeps", c_uint64), ("receive_bytes", c_uint64),
+                ("send_bytes", c_uint64), ("budget", c_uint64),
+                ("budget_taken", c_uint64)]
+
+
 class TaggedAttr(Structure):
     """struct h_tagged_attr"""
     _fields_ = [("length", c_size_t), ("arrivals", c_uint32), ("max_tags", c_uint32),
@@ -243,6 +259,8 @@ STRUCTURES = {
     "h_datagram_address": CDatagramAddress,
     "h_datagram": CDatagram,
     "h_datagram_stats": CDatagramStats,
+    "h_channel_stats": CChannelStats,
+    "h_manager_stats": CManagerStats,
     "h_tagged_attr": TaggedAttr,
     "h_tagged_address": CTaggedAddress,
     "h_share": CShare,
@@ -324,6 +342,7 @@ _declare("h_manager_poll", c_int, _OBJECT)
 _declare("h_manager_alloc", c_int, _OBJECT, c_size_t, _OUT)
 _declare("h_manager_free", c_int, _OBJECT, c_void_p)
 _declare("h_manager_fd", c_int, _OBJECT)
+_declare("h_manager_stats", c_int, _OBJECT, POINTER(CManagerStats), c_size_t)
 _declare("h_manager_dispatch", c_int, _OBJECT)
 _declare("h_manager_wait", c_int, _OBJECT, c_int64)
 _declare("h_manager_drain", c_int, _OBJECT, c_int64)
@@ -354,6 +373,7 @@ _declare("h_channel_create", c_int, _OBJECT, POINTER(ChannelAttr), _OUT)
 _declare("h_channel_seed", None, _OBJECT, POINTER(CChannelSeed))
 _declare("h_channel_join", c_int, _OBJECT, POINTER(CChannelSeed))
 _declare("h_channel_peer", c_int, _OBJECT, POINTER(CPeer))
+_declare("h_channel_stats", c_int, _OBJECT, POINTER(CChannelStats), c_size_t)
 _declare("h_channel_send", c_int, _OBJECT, c_void_p, c_size_t, c_int64)
 _declare("h_channel_sendv", c_int, _OBJECT, POINTER(IoVec), c_int, c_int64)
 _declare("h_channel_receive", c_int, _OBJECT, POINTER(CMessage), c_int64)

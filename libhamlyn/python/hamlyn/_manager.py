@@ -9,7 +9,7 @@ import itertools
 import os
 import threading
 import weakref
-from ctypes import byref, c_void_p
+from ctypes import byref, c_void_p, sizeof
 from typing import Any, Callable, Optional
 
 from . import _library
@@ -120,6 +120,14 @@ class Manager(Owner):
         """A descriptor for event loops, readable while dispatch() has something to do."""
         with self._need() as manager:
             return check(library.h_manager_fd(manager), "h_manager_fd")
+
+    def stats(self) -> dict[str, int]:
+        """Counters and state, as in struct h_manager_stats: arrivals, memory and others."""
+        stats = _library.CManagerStats()
+        with self._need() as manager:
+            check(library.h_manager_stats(manager, byref(stats), sizeof(stats)),
+                  "h_manager_stats")
+        return {name: getattr(stats, name) for name, *_ in stats._fields_}
 
     def dispatch(self) -> int:
         """Calls back for each end point that has something; how many there were.

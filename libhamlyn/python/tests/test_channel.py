@@ -39,6 +39,21 @@ class Channels(DeviceTest):
         b.close()
         self.manager.drain(PATIENCE)
 
+    def test_stats(self):
+        a, b = self.pair(buffers=4, buffer_size=1024)
+        a.send(b"four")
+        with b.receive(PATIENCE):
+            self.assertEqual(b.stats()["held"], 1)
+        self.assertEqual((a.stats()["sent"], a.stats()["sent_bytes"]), (1, 4))
+        self.assertEqual((b.stats()["received"], b.stats()["received_bytes"]), (1, 4))
+        self.assertEqual((b.stats()["buffers"], b.stats()["buffer_size"]), (4, 1024))
+        stats = self.manager.stats()
+        self.assertGreater(stats["arrivals"], 0)
+        self.assertGreaterEqual(stats["receive_bytes"], 8192)
+        a.close()
+        with self.assertRaises(ValueError):
+            a.stats()
+
     def test_both_ways(self):
         a, b = self.pair()
         a.send(b"there")

@@ -84,12 +84,14 @@ struct h_channel {
 	size_t rest_done;
 	bool pushing;			/* it is being sent: who polls there does not */
 	struct h_debt debt;		/* while there is a rest */
+	uint64_t sent, sent_bytes;	/* for h_channel_stats() */
 	bool torn;			/* it is lost: nothing can follow */
 	bool blocked;			/* a send returned -EAGAIN */
 	bool armed;			/* send_ready() is called */
 	/* receiver->reading */
 	struct h_assembly in;
 	int failed;			/* an errno for ever */
+	uint64_t received, received_bytes;	/* for h_channel_stats() */
 	bool told;			/* the end, or that errno, was returned; atomic */
 	/* lock */
 	uint32_t lock;

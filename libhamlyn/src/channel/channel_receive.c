@@ -405,6 +405,13 @@ static bool is_for(struct h_channel *ch, const struct wanted *w, int kind,
 	return kind <= REQUEST && !w->id;
 }
 
+/* Whoever it is for. reading held. */
+static inline void count_received(struct h_channel *ch, size_t length)
+{
+	h__count(&ch->received, 1);
+	h__count(&ch->received_bytes, length);
+}
+
 /* reading held. */
 static inline __attribute__((always_inline)) int
 receive_new(struct h_channel *ch, struct h_message *m, const struct wanted *w,
@@ -415,8 +422,12 @@ receive_new(struct h_channel *ch, struct h_message *m, const struct wanted *w,
 
 	for (;;) {
 		ret = next_message(ch, m, w->t, &rounds, deadline_ns);
-		if (h__likely(ret == PLAIN && !w->id))
+		if (h__likely(ret == PLAIN && !w->id)) {
+			count_received(ch, m->length);
 			return 1;
+		}
+		if (ret > 0)
+			count_received(ch, m->length);
 		err = take_back(ch);
 		if (err)
 			ret = err;

@@ -336,10 +336,18 @@ static int send_message(struct h_channel *ch, struct cursor *c,
 	return err;
 }
 
+/* The channel has taken a message. sending held. */
+static inline void count_sent(struct h_channel *ch, size_t length)
+{
+	h__count(&ch->sent, 1);
+	h__count(&ch->sent_bytes, length);
+}
+
 /* To a server that does not know h_channel_reply() a message that follows a request is that. */
 static int send_plain(struct h_channel *ch, struct cursor *c, int64_t deadline_ns)
 {
 	uint32_t id = h__channel_unanswered(ch);
+	size_t length = c->left;
 	int err;
 
 	if (id)
@@ -347,6 +355,8 @@ static int send_plain(struct h_channel *ch, struct cursor *c, int64_t deadline_n
 	err = send_message(ch, c, deadline_ns);
 	if (!err && id)
 		h__channel_answered(ch, id);
+	if (!err)
+		count_sent(ch, length);
 	return err;
 }
 
@@ -386,6 +396,8 @@ int h__channel_send_labelled(struct h_channel *ch, uint32_t label, const void *d
 	if (err)
 		return err;
 	err = send_message(ch, &c, deadline_ns);
+	if (!err)
+		count_sent(ch, length);
 	h__channel_sent(ch);
 	return err;
 }
@@ -416,7 +428,9 @@ int h_channel_send(struct h_channel *ch, const void *data, size_t length,
 	ret = -EAGAIN;
 	if (h__likely(goes_at_once(ch, length)))
 		ret = h__stream_post(ch->sender, data, length, 0, 0, deadline);
-	if (h__unlikely(ret == -EAGAIN))
+	if (h__likely(ret >= 0))
+		count_sent(ch, length);
+	else if (ret == -EAGAIN)
 		ret = send_plain(ch, &c, deadline);
 	h__channel_sent(ch);
 	return ret < 0 ? (int)ret : 0;

@@ -129,6 +129,7 @@ struct h_manager {
 	struct h_terminus *bell;	/* what they are sent from, or NULL; atomic */
 	struct h_ticket self_ticket;
 	uint32_t reserved;		/* NQ entries set aside */
+	uint64_t sleeps;		/* lock; for h_manager_stats() */
 	uint32_t dispatching;		/* in h_manager_dispatch(), not in a call back */
 	int64_t settled_ns;		/* when that was tried last; atomic */
 	struct h_event *event;		/* event.c, or NULL */
@@ -159,6 +160,22 @@ static inline void h__spin_unlock(struct h_manager *m, uint32_t *lock)
 
 /* Entries of the NQ that are set aside for nudges, and of the work queue they are in. */
 #define H_SELF_ARRIVALS	8
+
+/* ---- stats.c ---- */
+
+/*
+ * One more, or @n, of a counter that one thread at a time changes, and that is read at any
+ * time. A store of its own, as memory models want it, would cost two instructions more of
+ * each message; what has eight bytes is not torn either way.
+ */
+#ifdef __SANITIZE_THREAD__
+#define h__count(counter, n)	h__write_once(counter, *(counter) + (n))
+#else
+#define h__count(counter, n)	(*(counter) += (n))
+#endif
+
+/* As much as the caller has room for and we know; the rest of its room is 0. */
+int h__copy_stats(void *to, size_t size, const void *from, size_t known);
 
 /* ---- poll.c ---- */
 

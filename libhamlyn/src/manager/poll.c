@@ -322,6 +322,7 @@ static void sleeper_add(struct h_manager *m, struct h_sleeper *s)
 {
 	s->leads = !m->led;
 	m->led = true;
+	m->sleeps++;
 	H_LINK(m->sleepers, s);
 	__atomic_fetch_add(&m->asleep, 1, __ATOMIC_SEQ_CST);	/* B13 */
 	h__full_barrier_behind_atomic();			/* B13 */

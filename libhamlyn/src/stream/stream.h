@@ -102,6 +102,7 @@ struct h_stream_sender {
 	uint32_t start;
 	uint32_t sent;			/* written by who is sending, read by all */
 	uint32_t generation;
+	uint64_t waits;			/* for a free buffer; read by all */
 	uint32_t credits_told;
 	bool starts;			/* the next record is its first one */
 	bool claims;			/* the seed came in ways of the application's */

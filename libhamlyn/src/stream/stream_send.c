@@ -283,6 +283,8 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 		move_start(s);
 		if (err || tickets(s))
 			return err;
+		if (!rounds)
+			h__count(&s->waits, 1);
 		/* Credits may come that release nothing. */
 		err = h__go_on(&rounds, deadline_ns);
 		if (err)

@@ -50,6 +50,21 @@ void echo(hamlyn::channel &c)
 
 } // namespace
 
+TEST(what_channels_and_managers_tell)
+{
+	ends e;
+
+	send(e.a, "four");
+	{
+		auto m = e.b.receive(patience());
+
+		CHECK(m && e.b.stats().held == 1);
+	}
+	CHECK(e.a.stats().sent == 1 && e.a.stats().sent_bytes == 4);
+	CHECK(e.b.stats().received == 1 && e.b.stats().held == 0);
+	CHECK(e.m.stats().arrivals > 0 && e.m.stats().receivers > 0);
+}
+
 TEST(messages_both_ways)
 {
 	ends e;
