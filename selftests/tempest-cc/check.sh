@@ -152,6 +152,14 @@ coverage() {
 		grep -q 'program.c:[1-9][0-9]*: plain: assembly of the program' "$work/report"
 }
 
+calls() {
+	echo 'struct o { int (*f)(int), (*g)(int); }; int c(struct o *o) { return o->f(1) + o->g(2); }' \
+		>"$work/calls.c"
+	rm -f "$work/report"
+	"$CC" --report "$work/report" -O2 -c "$work/calls.c" -o "$work/calls.o" &&
+		grep -q ': 2 checked, 0 left plain' "$work/report"
+}
+
 plain() {
 	"$CC" --plain -O2 -w -mcmodel=large -c $HERE/program.c -o "$work/t.o" &&
 		! nm "$work/t.o" | grep __tempest_rseq_cs >/dev/null
@@ -193,6 +201,7 @@ report_full() {
 }
 
 check "nearly all is checked, and the report says what is not" coverage
+check "calls of what an object holds" calls
 check "--plain checks nothing" plain
 check "C++: merged templates, exceptions" cxx
 check "-flto" lto

@@ -23,6 +23,7 @@ struct shared {
 	uint64_t total;
 	uint64_t word[WORDS][MOST_NODES * THREADS];
 	double real[MOST_NODES * THREADS];
+	uint64_t (*step[2])(uint64_t);
 };
 
 static shared *const page = reinterpret_cast<shared *>(TPPI_SEG_BASE);
@@ -121,6 +122,22 @@ static __attribute__((noinline)) void from_outside(int self)
 	       reinterpret_cast<intptr_t>(mine), 2);
 }
 
+static uint64_t twice(uint64_t x)
+{
+	return 2 * x + 1;
+}
+
+static uint64_t half(uint64_t x)
+{
+	return x / 2;
+}
+
+/* The program is at the same place on all nodes, so a function is, too. */
+static __attribute__((noinline)) void calls(shared *from, int self)
+{
+	from->word[4][self] = from->step[0](from->word[4][self]) ^ from->step[1](7);
+}
+
 static void *compute(void *argument)
 {
 	int self = static_cast<int>(reinterpret_cast<intptr_t>(argument));
@@ -130,6 +147,7 @@ static void *compute(void *argument)
 		jumps(self);
 		assembly(self);
 		from_outside(self);
+		calls(page, self);
 		numbers(self);
 	}
 	return nullptr;
@@ -160,6 +178,10 @@ int main()
 	if (!TPPI_alloc_and_map(TPPI_SEG_BASE, 0, home ? TPPI_Blk_Writable : TPPI_Blk_Invalid,
 				HOME, nullptr))
 		return 1;
+	if (home) {
+		page->step[0] = twice;
+		page->step[1] = half;
+	}
 	TPPI_barrier();
 	for (int i = 0; i < THREADS; i++) {
 		intptr_t self = static_cast<intptr_t>(TPPI_self_address) * THREADS + i;

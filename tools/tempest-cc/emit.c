@@ -259,10 +259,15 @@ static void checked(struct place *p)
 
 static void as_it_is(struct place *p)
 {
-	if (p->site->check)
+	if (p->site->check && p->site->load) {
+		p->line = p->site->load;
 		checked(p);
-	else
+		fprintf(p->out, "\tcall *%s\n", p->site->check);
+	} else if (p->site->check) {
+		checked(p);
+	} else {
 		fprintf(p->out, "%s\n", p->line->text);
+	}
 }
 
 /* Addresses that lead into the segment lead to the other loop. */

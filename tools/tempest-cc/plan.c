@@ -144,13 +144,40 @@ static bool reaches_nothing(const struct line *line)
 	       !strncmp(line->name, "clwb", 4);
 }
 
-/* Jumps and calls name what is no memory. */
+/* Jumps and calls name what is no memory, or a switch's table. */
 static bool transfers(const struct line *line)
 {
 	if (line->name[0] != 'j' && strncmp(line->name, "call", 4) &&
 	    strncmp(line->name, "loop", 4))
 		return false;
-	return *line->operands[0].at != '*' || *(line->operands[0].at + 1) == '%';
+	return *line->operands[0].at != '*' || *(line->operands[0].at + 1) == '%' ||
+	       !strncmp(line->operands[0].at, "*.L", 3);
+}
+
+/*
+ * A call through memory, which may be an object's: the address is loaded with a check, and
+ * then called. Tables of the program's own have a name.
+ */
+static bool is_call_of_object(const struct line *line)
+{
+	const struct operand *o = &line->operands[0];
+
+	return (!strcmp(line->name, "call") || !strcmp(line->name, "callq")) &&
+	       line->n_operands == 1 && o->length > 1 && *o->at == '*' &&
+	       (o->at[1] == '(' || o->at[1] == '-' || (o->at[1] >= '0' && o->at[1] <= '9'));
+}
+
+/* The line that loads what is called */
+static struct line call_load(const struct line *line, const char *to)
+{
+	struct line load = *line;
+
+	memcpy(load.name, "movq", sizeof("movq"));
+	load.operands[0].at++;
+	load.operands[0].length--;
+	load.operands[1] = (struct operand){ to, strlen(to) };
+	load.n_operands = 2;
+	return load;
 }
 
 static const char *spare_register(const struct function *f)
@@ -179,7 +206,11 @@ static void decide(const struct text *text, size_t i, const struct function *f, 
 		site->why = "assembly of the program's own";
 		return;
 	}
-	site->why = insn_access(line, &site->access);
+	if (is_call_of_object(line) && spare_register(f)) {
+		site->load = enlarge(NULL, sizeof(*site->load));
+		*site->load = call_load(line, spare_register(f));
+	}
+	site->why = insn_access(site->load ? site->load : line, &site->access);
 	if (site->why)
 		return;
 	if (site->access.size > TEMPEST_BLOCK_SIZE)

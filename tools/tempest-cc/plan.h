@@ -9,12 +9,14 @@
  * struct site - a line, and what becomes of it
  * @access: what it does with memory
  * @check: the register that the check may spoil, or NULL: the line stays as it is
+ * @load: of a call through memory: what loads the address into that register; else NULL
  * @before_loop: outside of the segment it is tested before its loop, and not in there
  * @why: why it was left plain, though it may reach the segment; else NULL
  */
 struct site {
 	struct access access;
 	const char *check;
+	struct line *load;
 	bool before_loop;
 	const char *why;
 };
