@@ -64,6 +64,7 @@ static int do_query(struct hml_context *c, union hml_arg *arg)
 		.max_tickets = HAMLYN_MAX_TICKETS,
 		.doorbells = hml_doorbell_flags(),
 	};
+	memcpy(arg->query.fabric_id, d->nic.port.fabric->id, sizeof(arg->query.fabric_id));
 	return 0;
 }
 

@@ -227,6 +227,7 @@ static int __init hml_init(void)
 	err = check_params();
 	if (err)
 		return err;
+	hml_loop_init();
 	err = hml_nqs_init();
 	if (err)
 		return err;

@@ -18,7 +18,7 @@
 
 /* ioctl arguments */
 #define HML_LAYOUT_IOCTL(SIZE, OFFSET) \
-	SIZE(hamlyn_query, 80) \
+	SIZE(hamlyn_query, 96) \
 	OFFSET(hamlyn_query, size, 0) \
 	OFFSET(hamlyn_query, abi_version, 4) \
 	OFFSET(hamlyn_query, host, 8) \
@@ -37,6 +37,7 @@
 	OFFSET(hamlyn_query, max_tickets, 68) \
 	OFFSET(hamlyn_query, doorbells, 72) \
 	OFFSET(hamlyn_query, reserved, 76) \
+	OFFSET(hamlyn_query, fabric_id, 80) \
 	SIZE(hamlyn_area_add, 40) \
 	OFFSET(hamlyn_area_add, size, 0) \
 	OFFSET(hamlyn_area_add, flags, 4) \

@@ -33,6 +33,7 @@ struct hml_fabric_ops {
 /**
  * struct hml_fabric - a fabric, and who is on it
  * @ops: its kind; constant
+ * @id: random, told by QUERY: no other fabric has it; constant once there are NICs
  * @hosts: NICs by host id; changed under its own lock, read in sections
  * @near: those with an id below HML_NEAR_HOSTS once more; read in sections
  *
@@ -40,6 +41,7 @@ struct hml_fabric_ops {
  */
 struct hml_fabric {
 	const struct hml_fabric_ops *ops;
+	u8 id[HAMLYN_FABRIC_ID_BYTES];
 	struct xarray hosts;
 	struct hml_nic __rcu *near[HML_NEAR_HOSTS];
 };

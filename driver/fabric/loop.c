@@ -4,6 +4,8 @@
  * something is in doubt; otherwise packets go by hml_port_carry(). Compiled as a part of
  * build_datapath.c.
  */
+#include <linux/random.h>
+
 #include "hml.h"
 
 static u32 loop_flags(struct hml_fabric *f)
@@ -30,3 +32,9 @@ struct hml_fabric hml_loop = {
 	.ops = &loop_ops,
 	.hosts = XARRAY_INIT(hml_loop.hosts, XA_FLAGS_ALLOC),
 };
+
+/* Another one with each module that is loaded, and so in each kernel. */
+void __init hml_loop_init(void)
+{
+	get_random_bytes(hml_loop.id, sizeof(hml_loop.id));
+}

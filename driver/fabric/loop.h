@@ -7,4 +7,6 @@
 
 extern struct hml_fabric hml_loop;
 
+void hml_loop_init(void);
+
 #endif /* HML_LOOP_H */

@@ -173,6 +173,7 @@ static int fill_name(struct sk_buff *skb, const struct hml_device *d)
 static int fill_settings(struct sk_buff *skb, const struct hml_device *d)
 {
 	return put_u32(skb, HAMLYN_A_HOST, d->nic.host) ?:
+	       nla_put(skb, HAMLYN_A_FABRIC_ID, HAMLYN_FABRIC_ID_BYTES, d->nic.port.fabric->id) ?:
 	       put_u32(skb, HAMLYN_A_STATE, hml_link_state(&d->nic)) ?:
 	       put_u32(skb, HAMLYN_A_WATCHDOG_MS,
 		       READ_ONCE(d->link.watchdog_ms)) ?:

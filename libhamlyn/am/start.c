@@ -389,19 +389,26 @@ static int make_tables(struct am *am)
 	return 0;
 }
 
-/* Of its name and this boot of this machine: the loop fabric reaches no further. */
-static uint64_t device_hash(const struct am *am)
-{
-	char text[256] = "";
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-	size_t n = 0;
+#define FABRIC_TEXT	(2 * HAMLYN_FABRIC_ID_BYTES + 1)
 
-	if (file) {
-		n = fread(text, 1, 64, file);
-		fclose(file);
-	}
-	snprintf(text + n, sizeof(text) - n, "%s", h_dev_name(am->dev));
-	return text_sum(text);
+static void fabric_text(const struct am *am, char text[FABRIC_TEXT])
+{
+	struct h_fabric_id id;
+	size_t i;
+
+	h_dev_fabric(am->dev, &id);
+	for (i = 0; i < sizeof(id.bytes); i++)
+		snprintf(text + 2 * i, 3, "%02x", id.bytes[i]);
+}
+
+static int read_fabric(const char *text, struct h_fabric_id *id)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(id->bytes); i++)
+		if (sscanf(text + 2 * i, "%2hhx", &id->bytes[i]) != 1)
+			return -EPROTO;
+	return 0;
 }
 
 static int meet(struct am *am, const struct program *program, int rank,
@@ -409,18 +416,22 @@ static int meet(struct am *am, const struct program *program, int rank,
 {
 	struct am_peer *peer = &am->peers[rank];
 	struct am_modules_id theirs;
-	uint64_t device;
+	struct h_fabric_id fabric;
+	char fabric_as_text[FABRIC_TEXT] = "";
 	char value[AM_BOOT_VALUE_BYTES];
 	int rc = look_up(am, rank, "process", value);
 
 	if (rc)
 		return rc;
-	if (sscanf(value, "%u:%u:%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%d:%" SCNx64,
+	if (sscanf(value, "%u:%u:%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%d:%32[0-9a-f]",
 		   &peer->ticket.host, &peer->ticket.slot, &theirs.program,
-		   &theirs.libraries, &theirs.base, &peer->pid, &device) != 7)
+		   &theirs.libraries, &theirs.base, &peer->pid, fabric_as_text) != 7 ||
+	    read_fabric(fabric_as_text, &fabric))
 		return am_fail(-EPROTO, "process %d is of another version", rank);
-	if (device != device_hash(am))
-		return am_fail(-ENODEV, "process %d has opened another device than %s",
+	if (!h_dev_reaches(am->dev, &fabric))
+		return am_fail(-ENODEV,
+			       "process %d has opened a device that %s does not reach: "
+			       "another segment, or one of another kernel",
 			       rank, h_dev_name(am->dev));
 	if (theirs.program != id->program)
 		return am_fail(-ENOEXEC,
@@ -468,6 +479,7 @@ static int meet_all(struct am *am, const struct program *program)
 {
 	struct am_modules_id id;
 	struct h_ticket own;
+	char fabric[FABRIC_TEXT];
 	char value[AM_BOOT_VALUE_BYTES];
 	uint32_t p;
 	int rc = am_address_setup(&id);
@@ -476,10 +488,11 @@ static int meet_all(struct am *am, const struct program *program)
 		rc = step(am, "ticket", h_slot_ticket(am->slot, 0, 0, 0, &own));
 	if (rc)
 		return rc;
+	fabric_text(am, fabric);
 	snprintf(value, sizeof(value),
-		 "%u:%u:%" PRIx64 ":%" PRIx64 ":%" PRIx64 ":%d:%" PRIx64,
+		 "%u:%u:%" PRIx64 ":%" PRIx64 ":%" PRIx64 ":%d:%s",
 		 own.host, own.slot, id.program, id.libraries, id.base,
-		 (int)getpid(), device_hash(am));
+		 (int)getpid(), fabric);
 	rc = publish(am, "process", value);
 	for (p = 0; !rc && p < am->procs; p++)
 		rc = meet(am, program, (int)p, &id);

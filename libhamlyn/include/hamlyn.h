@@ -125,6 +125,35 @@ int h_dev_fd(const struct h_dev *dev);
 int h_dev_is_embedded(const struct h_dev *dev);
 
 /**
+ * struct h_fabric_id - what carries the packets of a NIC, told apart from all others
+ * @bytes: random; may be passed on to other processes, as it is
+ */
+struct h_fabric_id {
+	unsigned char bytes[HAMLYN_FABRIC_ID_BYTES];
+};
+
+/**
+ * h_dev_fabric() - the fabric that a NIC is on
+ * @dev: the device
+ * @id: out: its id
+ *
+ * All NICs of one loaded module are on one fabric. The processes of one segment of the
+ * embedded device are on another, which is new with each segment.
+ */
+void h_dev_fabric(const struct h_dev *dev, struct h_fabric_id *id);
+
+/**
+ * h_dev_reaches() - can messages go from one NIC to another, and back?
+ * @dev: the device
+ * @id: what h_dev_fabric() said of the other one, in any process
+ *
+ * If not, tickets and seeds from there are of no use here: they would name another's slots.
+ *
+ * Return: 1, or 0 if they are on different fabrics.
+ */
+int h_dev_reaches(const struct h_dev *dev, const struct h_fabric_id *id);
+
+/**
  * h_query() - limits, properties and state of a NIC
  * @dev: the device
  * @query: out: see struct hamlyn_query; @query->size need not be set

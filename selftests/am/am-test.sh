@@ -177,6 +177,20 @@ check "exactly_once: one request under way" check_depth 3 "intact" exactly_once 
 
 # ---- what is wrong is noticed ----
 
+two_segments() { # each process opens one of its own
+	cat >"$work/apart" <<-END
+		#!/bin/sh
+		HAMLYN_DEVICE=shm:am-apart-$$-\$PMI_RANK,size=8M exec "$build/ping_pong" --quick
+	END
+	chmod +x "$work/apart"
+	status=0
+	"$build/hamlyn-run" -n 2 --timeout "$LONGEST" "$work/apart" \
+		>"$work/out" 2>"$work/err" </dev/null || status=$?
+	[ "$status" != 0 ] && grep -qE \
+		"process [01] has opened a device that shm:am-apart-[^ ]* does not reach" "$work/err"
+}
+check "processes on two segments are told so" two_segments
+
 check "test_xfer notices a spoilt byte" refuses 2 1 "byte [0-9]+ of [0-9]+ is 0x.., not 0x" \
 	test_xfer --quick --corrupt
 check "test_med notices a spoilt byte" refuses 2 1 "byte [0-9]+ of [0-9]+ is 0x.., not 0x" \

@@ -206,6 +206,44 @@ TEST_F(segment, another_name_is_another_nic)
 	h_close(place.dev);
 }
 
+/* Nor do they say that they reach each other; one that is made anew is another one. */
+TEST_F(segment, each_segment_is_a_fabric_of_its_own)
+{
+	static const struct h_fabric_id none;
+	struct h_fabric_id id, same, others, later;
+	struct h_dev *dev, *again, *other;
+	struct hamlyn_query query;
+	char name[200];
+
+	snprintf(name, sizeof(name), "%s-other", self->stem);
+	ASSERT_EQ(0, h_open(self->name, &dev));
+	ASSERT_EQ(0, h_open(self->name, &again));
+	ASSERT_EQ(0, h_open(name, &other));
+	h_dev_fabric(dev, &id);
+	h_dev_fabric(again, &same);
+	h_dev_fabric(other, &others);
+	EXPECT_NE(0, memcmp(&none, &id, sizeof(id)));
+	EXPECT_EQ(0, memcmp(&same, &id, sizeof(id)));
+	EXPECT_EQ(1, h_dev_reaches(dev, &same));
+	EXPECT_EQ(1, h_dev_reaches(again, &id));
+	EXPECT_EQ(0, h_dev_reaches(dev, &others));
+	EXPECT_EQ(0, h_dev_reaches(other, &id));
+	EXPECT_EQ(0, h_dev_reaches(dev, &none));
+	/* The last byte counts. */
+	same.bytes[sizeof(same.bytes) - 1] ^= 1;
+	EXPECT_EQ(0, h_dev_reaches(dev, &same));
+	ASSERT_EQ(0, h_query(dev, &query));
+	EXPECT_EQ(0, memcmp(query.fabric_id, id.bytes, sizeof(id.bytes)));
+	h_close(other);
+	h_close(again);
+	h_close(dev);
+	ASSERT_EQ(0, h_open(self->name, &dev));
+	h_dev_fabric(dev, &later);
+	EXPECT_NE(0, memcmp(&later, &id, sizeof(id)));
+	EXPECT_EQ(0, h_dev_reaches(dev, &id));
+	h_close(dev);
+}
+
 TEST_F(segment, a_second_open_joins_whatever_size_it_says)
 {
 	static const char *const sizes[] = { "", ",size=4M", ",size=64M",

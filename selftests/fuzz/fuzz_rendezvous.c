@@ -70,7 +70,7 @@ static size_t message(struct fuzz *f, unsigned char *bytes, uint32_t what)
 	uint8_t how = fuzz_u8(f);
 	int pair[2];
 
-	s.reach = h__dev_reach(dev);
+	h_dev_fabric(dev, &s.fabric);
 	h__half_card(&raw, s.card);
 	/* As the library writes it. */
 	MUST(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));

@@ -167,6 +167,7 @@ refuses "an unknown user" 2 'there is no user "nobody9"' $ctl limit set 0 uid no
 prints "nic show" '^hamlyn0: host .* state up' $ctl nic show
 prints "objects and verbs can be abbreviated" '^hamlyn0:' $ctl ni sh /dev/hamlyn0
 json "nic show in JSON" nic-show '"name":"hamlyn0".*"state":"up"' $ctl -j nic show
+json "nic show tells the fabric" nic-show '"fabric_id":"[0-9a-f]{32}"' $ctl -j nic show
 prints "nic show in pretty JSON" '^\[ +\{ +"nic": 0,' $ctl -j -p nic show 0
 prints "nic add tells which" '^hamlyn[1-9]' $ctl nic add
 check "and there is a device" eventually test -c /dev/hamlyn1
@@ -176,6 +177,12 @@ json "nic add with everything, in JSON" nic-add '"nic":7' $ctl -j nic add index 
 prints "and it is as asked" \
 	'host 70 state down .* engine inline .* packet-size 4K max-slots 1K guesses 99 .*drop 1% .*seed 16 .*kernel-memory 32M .* user-slots 10' \
 	$ctl nic show 7
+one_fabric() { # of two NICs at least
+	$ctl -j nic show >/tmp/nics
+	[ "$(grep -o '"fabric_id":"[0-9a-f]\{32\}"' /tmp/nics | wc -l)" -ge 2 ] &&
+		[ "$(grep -o '"fabric_id":"[0-9a-f]*"' /tmp/nics | sort -u | wc -l)" = 1 ]
+}
+check "all NICs are on one fabric" one_fabric
 json "nic show of one NIC in JSON" nic-show '"drop":10000' $ctl -j nic show hamlyn7
 refuses "nic add of an index that is taken" 1 'new NIC: hamlyn7 exists already|new NIC: there is such' \
 	$ctl nic add index 7

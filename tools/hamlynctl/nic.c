@@ -19,6 +19,7 @@ static const struct field nic_fields[] = {
 	{ "packet-size", HAMLYN_A_PACKET_SIZE, FIELD_SIZE, NULL, NULL },
 	{ "max-slots", HAMLYN_A_MAX_SLOTS, FIELD_SIZE, NULL, NULL },
 	{ "guesses", HAMLYN_A_GUESSES, FIELD_NUMBER, NULL, NULL },
+	{ "fabric-id", HAMLYN_A_FABRIC_ID, FIELD_BYTES, NULL, NULL },
 	{ "contexts", HAMLYN_A_CONTEXTS, FIELD_NUMBER, NULL, NULL },
 	{ "areas", HAMLYN_A_AREAS, FIELD_NUMBER, NULL, NULL },
 	{ "slots", HAMLYN_A_SLOTS, FIELD_NUMBER, NULL, NULL },

@@ -157,6 +157,9 @@ static int read_item(const struct field *field, struct nlattr *const *attrs, str
 	} else if (field->kind == FIELD_TEXT) {
 		item->text = nla_data(attr);
 		item->length = strnlen(item->text, (size_t)nla_len(attr));
+	} else if (field->kind == FIELD_BYTES) {
+		item->text = nla_data(attr);
+		item->length = (size_t)nla_len(attr);
 	} else if (field->kind == FIELD_NEST) {
 		item->nest = attr;
 	} else if (!attr_number(attr, &item->number)) {
@@ -166,6 +169,16 @@ static int read_item(const struct field *field, struct nlattr *const *attrs, str
 		item->wide = nla_len(attr) == sizeof(uint64_t);
 	}
 	return STATUS_OK;
+}
+
+static char *hexadecimal(const struct item *item)
+{
+	char *text = must_alloc(calloc(1, 2 * item->length + 1));
+	size_t i;
+
+	for (i = 0; i < item->length; i++)
+		sprintf(text + 2 * i, "%02x", (unsigned char)item->text[i]);
+	return text;
 }
 
 static bool no_limit(const struct item *item)
@@ -228,8 +241,14 @@ static int json_nest(const struct item *item, struct json_object **value)
 static int json_value(const struct item *item, struct json_object **value)
 {
 	const char *word;
+	char *text;
 
 	switch (item->field->kind) {
+	case FIELD_BYTES:
+		text = hexadecimal(item);
+		*value = must_alloc(json_object_new_string(text));
+		free(text);
+		return STATUS_OK;
 	case FIELD_FLAG:
 		*value = must_alloc(json_object_new_boolean(item->number != 0));
 		return STATUS_OK;
@@ -348,6 +367,11 @@ static int print_item(FILE *to, const struct item *item)
 		return print_nest(to, item);
 	case FIELD_TEXT:
 		clean = clean_text(item->text, item->length);
+		fputs(*clean ? clean : "-", to);
+		free(clean);
+		return STATUS_OK;
+	case FIELD_BYTES:
+		clean = hexadecimal(item);
 		fputs(*clean ? clean : "-", to);
 		free(clean);
 		return STATUS_OK;

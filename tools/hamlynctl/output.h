@@ -21,6 +21,7 @@ enum field_kind {
 	FIELD_FLAG,	/* there or not */
 	FIELD_WORD,	/* one of names */
 	FIELD_TEXT,
+	FIELD_BYTES,	/* hexadecimal */
 	FIELD_NIC,	/* text: hamlynN; JSON: also a second member, name, with that */
 	FIELD_USER,	/* text: name; JSON: also a second member, user, if it has a name */
 	FIELD_NEST,

@@ -229,6 +229,8 @@ enum hamlyn_nic_state {
  */
 #define HAMLYN_FABRIC_LOSSY	(1U << 0)
 
+#define HAMLYN_FABRIC_ID_BYTES	16
+
 /*
  * Doorbells beside the ioctl KICK, which is always there: IORING_OP_URING_CMD (struct
  * hamlyn_uring_kick), and fsync() or fdatasync(), a KICK of all termini of the open file.
@@ -256,6 +258,7 @@ enum hamlyn_nic_state {
  * @max_tickets: out: most imported tickets of a terminus
  * @doorbells: out: HAMLYN_DOORBELL_*: what rings besides the ioctl KICK
  * @reserved: out: 0
+ * @fabric_id: out: random; NICs reach each other if and only if theirs is the same
  */
 struct hamlyn_query {
 	__u32 size;
@@ -276,6 +279,7 @@ struct hamlyn_query {
 	__u32 max_tickets;
 	__u32 doorbells;
 	__u32 reserved;
+	__u8 fabric_id[HAMLYN_FABRIC_ID_BYTES];
 };
 
 /**

@@ -84,7 +84,7 @@ int h_channel_accept(struct h_listener *listener, struct h_manager *manager,
  * @a: out: one end
  * @b: out: the other one
  *
- * Return: 0, -EXDEV if the managers are on different devices, or as
+ * Return: 0, -EXDEV if the managers' devices do not reach each other, or as
  * h_stream_receiver_create(), h_stream_sender_create().
  */
 int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,

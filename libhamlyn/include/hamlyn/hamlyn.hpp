@@ -606,6 +606,18 @@ public:
 	std::string name() const { return h_dev_name(need()); }
 	/** An embedded device, not a kernel device? */
 	bool embedded() const { return h_dev_is_embedded(need()); }
+
+	/** The fabric it is on: of any process, h_dev_fabric(). */
+	h_fabric_id fabric() const
+	{
+		h_fabric_id id;
+
+		h_dev_fabric(need(), &id);
+		return id;
+	}
+
+	/** Can messages go to a NIC on that fabric, and back? */
+	bool reaches(const h_fabric_id &id) const { return h_dev_reaches(need(), &id); }
 	/** A descriptor for poll(): see h_dev_fd(); throws EOPNOTSUPP on an embedded device. */
 	int fd() const
 	{

@@ -116,7 +116,7 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
  * @pair: out: the streams, owned by the caller
  * @timeout_ns: longest time to wait
  *
- * Meanwhile, clients that are not allowed, are on another device, want a channel or talk
+ * Meanwhile, clients that are not allowed, are on another fabric, want a channel or talk
  * nonsense are sent away, with a reason where they can be told; those that have
  * given up are forgotten. What a client says never causes others to be turned away. While
  * this user (embedded device: this process) is held back for wrong keys, the call takes a
@@ -182,9 +182,9 @@ struct h_connect_attr {
  *
  * Return: 0; -ENOENT or -ECONNREFUSED if nothing listens there; -EACCES if this
  * user may not connect; -EPERM if the server belongs to none of @uids; -EXDEV if the server
- * is on another device; -EPROTOTYPE if it has channels and not streams;
- * -EPROTONOSUPPORT if only one end has H_CONNECT_TICKETS; -EPROTO if it is of
- * another version, or broke the rules; -ECONNRESET if it went away; -EUSERS if it
+ * is on a device that this one does not reach (h_dev_reaches()); -EPROTOTYPE if it has
+ * channels and not streams; -EPROTONOSUPPORT if only one end has H_CONNECT_TICKETS; -EPROTO if
+ * it is of another version, or broke the rules; -ECONNRESET if it went away; -EUSERS if it
  * turned this client down, or has no room for it; -ENAMETOOLONG; -EINVAL for
  * an empty @path or unknown flags; -EAGAIN, -ETIMEDOUT, -EINTR; the reason why there can be
  * no socket; -EMFILE or -ENFILE if there are not three free descriptors, and

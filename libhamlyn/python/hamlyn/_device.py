@@ -31,7 +31,9 @@ def _values(structure: ctypes.Structure, *without: str) -> dict[str, Any]:
     for name, *_ in structure._fields_:
         if name not in ("size", "reserved", *without):
             value = getattr(structure, name)
-            values[name] = list(value) if isinstance(value, ctypes.Array) else value
+            if isinstance(value, ctypes.Array):
+                value = bytes(value) if value._type_ is ctypes.c_uint8 else list(value)
+            values[name] = value
     return values
 
 
@@ -67,7 +69,20 @@ class Device(Owner):
         with self._need() as dev:
             return bool(library.h_dev_is_embedded(dev))
 
-    def query(self) -> dict[str, int]:
+    @property
+    def fabric(self) -> bytes:
+        """Which fabric it is on: 16 bytes that no other fabric has."""
+        fabric = _library.FabricId()
+        with self._need() as dev:
+            library.h_dev_fabric(dev, byref(fabric))
+        return bytes(fabric.bytes)
+
+    def reaches(self, fabric: bytes) -> bool:
+        """Can messages go to a device on that fabric, and back?"""
+        with self._need() as dev:
+            return bool(library.h_dev_reaches(dev, byref(_library.FabricId(tuple(fabric)))))
+
+    def query(self) -> dict[str, Any]:
         """Limits, properties and state: the members of struct hamlyn_query."""
         query = _library.Query()
         with self._need() as dev:

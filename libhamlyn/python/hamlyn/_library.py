@@ -8,7 +8,7 @@ import ctypes.util
 import os
 import pathlib
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64,
-                    c_size_t, c_ssize_t, c_ubyte, c_uint32, c_uint64, c_void_p)
+                    c_size_t, c_ssize_t, c_ubyte, c_uint8, c_uint32, c_uint64, c_void_p)
 
 NOWAIT = 0
 FOREVER = -1
@@ -62,7 +62,13 @@ class Query(Structure):
                 ("max_entry_size", c_uint32), ("fabric", c_uint32), ("max_area", c_uint64),
                 ("max_message", c_uint64), ("state", c_uint32), ("engines", c_uint32),
                 ("max_tags", c_uint32), ("max_tickets", c_uint32),
-                ("doorbells", c_uint32), ("reserved", c_uint32)]
+                ("doorbells", c_uint32), ("reserved", c_uint32),
+                ("fabric_id", c_uint8 * 16)]
+
+
+class FabricId(Structure):
+    """struct h_fabric_id"""
+    _fields_ = [("bytes", c_uint8 * 16)]
 
 
 class Stats(Structure):
@@ -237,6 +243,7 @@ class IoVec(Structure):
 #: Names of the C structures, and what mirrors them.
 STRUCTURES = {
     "hamlyn_query": Query,
+    "h_fabric_id": FabricId,
     "hamlyn_stats": Stats,
     "hamlyn_audit_entry": AuditEntry,
     "hamlyn_nq_entry": NqEntry,
@@ -304,6 +311,8 @@ _declare("h_close", None, _OBJECT)
 _declare("h_dev_name", c_char_p, _OBJECT)
 _declare("h_dev_fd", c_int, _OBJECT)
 _declare("h_dev_is_embedded", c_int, _OBJECT)
+_declare("h_dev_fabric", None, _OBJECT, POINTER(FabricId))
+_declare("h_dev_reaches", c_int, _OBJECT, POINTER(FabricId))
 _declare("h_query", c_int, _OBJECT, POINTER(Query))
 _declare("h_dev_stats", c_int, _OBJECT, POINTER(Stats))
 _declare("h_audit", c_int, _OBJECT, POINTER(AuditEntry), c_uint32, POINTER(c_uint64))

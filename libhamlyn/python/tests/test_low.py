@@ -20,6 +20,9 @@ class Low(DeviceTest):
     def test_device(self):
         self.assertEqual(self.device.query()["abi_version"], 1)
         self.assertTrue(self.device.name)
+        self.assertEqual(self.device.query()["fabric_id"], self.device.fabric)
+        self.assertTrue(self.device.reaches(self.device.fabric))
+        self.assertFalse(self.device.reaches(bytes(16)))
         if self.device.embedded:
             self.assertIn("messages", self.device.stats())
             self.assertEqual(len(self.device.stats()["rejects"]), 16)

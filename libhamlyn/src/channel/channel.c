@@ -202,11 +202,13 @@ int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
 		   const struct h_channel_attr *attr, struct h_channel **a,
 		   struct h_channel **b)
 {
+	struct h_fabric_id fabric;
 	struct h_why why[2];
 	int err;
 
 	*b = NULL;
-	if (!h__dev_reaches(manager_a->dev, h__dev_reach(manager_b->dev))) {
+	h_dev_fabric(manager_b->dev, &fabric);
+	if (!h_dev_reaches(manager_a->dev, &fabric)) {
 		*a = NULL;
 		return -EXDEV;
 	}

@@ -617,11 +617,6 @@ static const struct h_dev_ops shm_ops = {
 	.nq_gone = h__shm_nq_gone,
 };
 
-uint64_t h__shm_identity(const struct h_dev *dev)
-{
-	return shm_of(dev)->seg->identity[0];
-}
-
 int h__shm_open(struct h_dev *dev, const char *spec, struct h_open_wait *wait)
 {
 	dev->ops = &shm_ops;

@@ -344,6 +344,17 @@ int h_query(struct h_dev *dev, struct hamlyn_query *query)
 	return dev->ops->query(dev, query);
 }
 
+/* As it was when the device was opened: it does not change, and a segment may be scribbled over. */
+void h_dev_fabric(const struct h_dev *dev, struct h_fabric_id *id)
+{
+	memcpy(id->bytes, dev->limits.fabric_id, sizeof(id->bytes));
+}
+
+int h_dev_reaches(const struct h_dev *dev, const struct h_fabric_id *id)
+{
+	return !memcmp(dev->limits.fabric_id, id->bytes, sizeof(id->bytes));
+}
+
 int h_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set)
 {
 	int err;
@@ -395,23 +406,6 @@ int h__fd(int fd)
 	err = errno == EINVAL ? -EMFILE : -errno;
 	close(fd);
 	return high < 0 ? err : high;
-}
-
-/* Those of one kernel reach each other. Those of a segment, only each other. */
-struct h_reach h__dev_reach(const struct h_dev *dev)
-{
-	struct h_reach reach = { .embedded = (uint32_t)h_dev_is_embedded(dev) };
-
-	if (reach.embedded)
-		reach.identity = h__shm_identity(dev);
-	return reach;
-}
-
-bool h__dev_reaches(const struct h_dev *dev, struct h_reach other)
-{
-	struct h_reach own = h__dev_reach(dev);
-
-	return own.embedded == other.embedded && own.identity == other.identity;
 }
 
 bool h__dev_signal_ends(const struct h_dev *dev)

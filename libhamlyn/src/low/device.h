@@ -188,7 +188,6 @@ struct h_open_wait {
 int h__kernel_open(struct h_dev *dev, const char *path);
 int h__shm_open(struct h_dev *dev, const char *spec, struct h_open_wait *wait);
 void h__shm_open_wait(struct h_open_wait *wait);
-uint64_t h__shm_identity(const struct h_dev *dev);
 
 /* Take dev->lock for a call that h_explain() may be asked about. */
 void h__dev_lock(struct h_dev *dev);

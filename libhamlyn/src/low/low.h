@@ -41,14 +41,6 @@
 
 /* What h_query() told when the device was opened. */
 const struct hamlyn_query *h__dev_limits(const struct h_dev *dev);
-/* NICs reach each other where both members are the same. They go over the wire. */
-struct h_reach {
-	uint32_t embedded;
-	uint64_t identity;	/* of the segment */
-};
-
-struct h_reach h__dev_reach(const struct h_dev *dev);
-bool h__dev_reaches(const struct h_dev *dev, struct h_reach other);
 /* Does a signal end a sleep that has no end even after a handler with SA_RESTART? */
 bool h__dev_signal_ends(const struct h_dev *dev);
 

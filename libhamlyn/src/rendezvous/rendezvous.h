@@ -51,7 +51,7 @@ struct h_saying {
 	bool other_version;	/* heard: nothing else of it is known */
 	uint32_t kind;		/* H_KIND_* */
 	uint32_t flags;		/* H_CONNECT_TICKETS or 0 */
-	struct h_reach reach;	/* of who says it */
+	struct h_fabric_id fabric;	/* of who says it */
 	unsigned char card[H_CARD_BYTES];
 };
 

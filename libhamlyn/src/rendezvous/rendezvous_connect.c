@@ -61,7 +61,7 @@ static int ask(int sock, const struct h_half *half, bool tickets)
 	};
 	int err;
 
-	s.reach = h__dev_reach(half->manager->dev);
+	h_dev_fabric(half->manager->dev, &s.fabric);
 	h__half_card(half, s.card);
 	err = h__say(sock, &s, tickets ? half->fds : NULL);
 	/* It takes no descriptors, and the kernel says so. */
@@ -159,7 +159,7 @@ static int judge(struct h_half *half, const struct h_saying *s, int err,
 	}
 	if (err)
 		return err;
-	if (!h__dev_reaches(half->manager->dev, s->reach))
+	if (!h_dev_reaches(half->manager->dev, &s->fabric))
 		return -EXDEV;
 	err = h__half_join(half, s->card, tickets ? fds : NULL);
 	return err == -EINVAL || err == -EBADF || err == -ENOKEY ? -EPROTO : err;

@@ -435,7 +435,7 @@ static int welcome(struct h_half *half, const struct h_listener *l,
 	err = h__half_join(half, g->says.card, tickets ? g->fds : NULL);
 	if (err)
 		return err;
-	s.reach = h__dev_reach(half->manager->dev);
+	h_dev_fabric(half->manager->dev, &s.fabric);
 	h__half_card(half, s.card);
 	err = h__say(g->fd, &s, tickets ? half->fds : NULL);
 	if (err == -ETOOMANYREFS)
@@ -469,7 +469,7 @@ static int receive_guest(struct h_half *half, const struct h_listener *l,
 		say_no_to(g, -EUSERS);
 		return -ECANCELED;
 	}
-	if (!h__dev_reaches(m->dev, g->says.reach)) {
+	if (!h_dev_reaches(m->dev, &g->says.fabric)) {
 		say_no_to(g, -EXDEV);
 		return 1;
 	}

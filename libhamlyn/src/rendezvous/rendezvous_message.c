@@ -13,7 +13,7 @@
 #include "rendezvous/rendezvous.h"
 
 #define MAGIC		0x76526d48u	/* "HmRv" */
-#define VERSION		2	/* 1: channels without requests */
+#define VERSION		3	/* 1: channels without requests; 2: without a fabric */
 
 /* Magic, version and status stay where they are in other versions. */
 #define AT_VERSION	4
@@ -21,9 +21,8 @@
 #define AT_WHAT		12
 #define AT_KIND		16
 #define AT_FLAGS	20
-#define AT_DEVICE	24
-#define AT_IDENTITY	32
-#define AT_CARD		40
+#define AT_FABRIC	24
+#define AT_CARD		(AT_FABRIC + HAMLYN_FABRIC_ID_BYTES)
 #define AT_CHECK	(AT_CARD + H_CARD_BYTES)
 #define BYTES		(AT_CHECK + 4)
 
@@ -40,8 +39,7 @@ static void write_bytes(const struct h_saying *s, unsigned char *p)
 	h__put(p + AT_WHAT, s->what, 4);
 	h__put(p + AT_KIND, s->kind, 4);
 	h__put(p + AT_FLAGS, s->flags, 4);
-	h__put(p + AT_DEVICE, s->reach.embedded, 4);
-	h__put(p + AT_IDENTITY, s->reach.identity, 8);
+	memcpy(p + AT_FABRIC, s->fabric.bytes, HAMLYN_FABRIC_ID_BYTES);
 	memcpy(p + AT_CARD, s->card, H_CARD_BYTES);
 	h__put(p + AT_CHECK, h__check_word(p, AT_CHECK), 4);
 }
@@ -59,8 +57,7 @@ static int read_bytes(struct h_saying *s, const unsigned char *p, size_t n)
 	s->what = (uint32_t)h__get(p + AT_WHAT, 4);
 	s->kind = (uint32_t)h__get(p + AT_KIND, 4);
 	s->flags = (uint32_t)h__get(p + AT_FLAGS, 4);
-	s->reach.embedded = (uint32_t)h__get(p + AT_DEVICE, 4);
-	s->reach.identity = h__get(p + AT_IDENTITY, 8);
+	memcpy(s->fabric.bytes, p + AT_FABRIC, HAMLYN_FABRIC_ID_BYTES);
 	memcpy(s->card, p + AT_CARD, H_CARD_BYTES);
 	return s->flags & ~H_CONNECT_TICKETS ? -EPROTO : 0;
 }

@@ -138,6 +138,10 @@ TEST(errors_with_explanations)
 	}
 	if (dev.embedded())
 		CHECK(ERRNO_OF(dev.fd()) == EOPNOTSUPP);
+	h_fabric_id id = dev.fabric();
+	CHECK(dev.reaches(id));
+	id.bytes[0] ^= 1;
+	CHECK(!dev.reaches(id));
 }
 
 TEST(paranoid_entries)

@@ -79,6 +79,36 @@ TEST_F(nics, a_new_nic_is_as_it_was_asked_for)
 	EXPECT_EQ(-ENODEV, nic_get(&self->g, 201));
 }
 
+/* All NICs of the module; not a segment. */
+TEST_F(nics, are_all_on_one_fabric)
+{
+	static const struct nic_wish asked[] = { { HAMLYN_A_NIC, 202 } };
+	static const struct h_fabric_id none;
+	struct h_dev *first, *second, *segment;
+	struct h_fabric_id id, its, segments;
+
+	self->nic = nic_make(&self->g, asked, ARRAY_SIZE(asked));
+	ASSERT_EQ(202, self->nic);
+	ASSERT_EQ(0, h_open("/dev/hamlyn0", &first));
+	ASSERT_EQ(0, h_open("/dev/hamlyn202", &second));
+	ASSERT_EQ(0, h_open("shm:fabric,size=8M", &segment));
+	h_dev_fabric(first, &id);
+	h_dev_fabric(second, &its);
+	h_dev_fabric(segment, &segments);
+	EXPECT_NE(0, memcmp(&none, &id, sizeof(id)));
+	EXPECT_EQ(0, memcmp(&its, &id, sizeof(id)));
+	EXPECT_EQ(1, h_dev_reaches(first, &its));
+	EXPECT_EQ(1, h_dev_reaches(second, &id));
+	EXPECT_EQ(0, h_dev_reaches(first, &segments));
+	EXPECT_EQ(0, h_dev_reaches(segment, &id));
+	h_close(segment);
+	h_close(second);
+	h_close(first);
+	ASSERT_EQ(0, nic_get(&self->g, 202));
+	ASSERT_NE(NULL, genl_attr(&self->g, HAMLYN_A_FABRIC_ID));
+	EXPECT_EQ(0, memcmp(genl_attr(&self->g, HAMLYN_A_FABRIC_ID) + 1, &id, sizeof(id)));
+}
+
 TEST_F(nics, a_new_nic_has_the_limits_it_was_given)
 {
 	static const struct { uint16_t attr; uint32_t value; bool wide; } asked[] = {
