@@ -21,6 +21,16 @@ stache-tests: stache $(STACHE_TESTS) $(BUILD)/hamlyn-run
 
 .PHONY: stache-tests
 
+# The hybrid example without what its protocol is for
+$(BUILD)/stache-controls/hybrid: libhamlyn/stache/examples/hybrid.c $(STACHE_HDR) \
+		$(wildcard libhamlyn/stache/examples/*.h) $(BUILD)/libhamlyn-stache.a \
+		$(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(STACHE_INC) -DUPDATE_PUSHES_NOTHING $(CFLAGS_ALL) -fno-pie -static $< \
+		$(filter %.a,$^) $(LDFLAGS) -lpthread -lm -o $@
+
+stache-tests: $(BUILD)/stache-controls/hybrid
+
 # Programs with the macros of c.m4.stache, as they are built elsewhere: by m4, and with the shared
 # libraries. Beside them there is a library that can leave out its mechanisms.
 PARMACS := $(BUILD)/stache-parmacs

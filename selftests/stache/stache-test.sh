@@ -122,6 +122,10 @@ all_examples() {
 		done
 	done
 	unset HAMLYN_STACHE_HOMES
+	status=0
+	on_nodes 2 "$build-controls/hybrid" || status=$?
+	grep -q '^NOT EQUAL' "$out" && [ "$status" = 1 ] && status=0 || status=1
+	verdict "$status" "example hybrid fails without its pushes"
 }
 
 # Processes made by the macros of c.m4.stache; STATUS 0: and their result is right
