@@ -3,7 +3,6 @@
  * The doorbell: the caller works on a terminus, or has its engine do it. Compiled as a part of
  * build_datapath.c.
  */
-#include <linux/delay.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 
@@ -72,7 +71,7 @@ static noinline int kick_rest(struct hml_term *t, struct kick k)
 		schedule_timeout_interruptible(1 + msecs_to_jiffies(1));
 	else if (!sent)
 		/* Somebody else holds it, and may need this processor. */
-		usleep_range(10, 50);
+		wait_a_little(t);
 	return signal_pending(current) ? -EINTR : 1;
 }
 

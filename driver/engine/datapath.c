@@ -3,11 +3,12 @@
  * What a message passes through: holding a terminus, and sections of
  * work on it. Compiled as a part of build_datapath.c.
  */
-#include <linux/delay.h>
+#include <linux/hrtimer.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/swait.h>
 
 #include "hml.h"
 #include "trace.h"
@@ -21,22 +22,69 @@ static bool hold_try(struct hml_term *t)
 	return !test_and_set_bit(0, &t->held);
 }
 
-static int hold(struct hml_term *t, bool killable)
+/*
+ * Whoever lets go wakes one that waits, after a full barrier:
+ *
+ *	waits				lets go
+ *	  queued in @freed		  held = 0
+ *	  full barrier			  full barrier
+ *	  is it held?			  is there anybody in @freed?
+ *
+ * so one of the two sees the other, and no wake-up is lost. It goes to one, who may not take what
+ * it was woken for: a signal came, the terminus is dead, or it only waited (a doorbell). So whoever
+ * leaves without the terminus wakes the next. If that one finds it held by a task that came just
+ * then, it queues anew, and is woken when that one lets go. A simple wait queue: its lock is
+ * raw, so that one may wake in a section, where nobody needs a reference to the terminus.
+ */
+static int wait_until_held(struct hml_term *t, unsigned int state, bool alive)
+{
+	DECLARE_SWAITQUEUE(wait);
+	int err = 0;
+
+	for (;;) {
+		prepare_to_swait_exclusive(&t->freed, &wait, state);
+		if (hold_try(t))
+			break;
+		if (alive && READ_ONCE(t->dead))
+			err = -ENOENT;
+		else if (signal_pending_state(state, current))
+			err = -ERESTARTNOINTR;
+		if (err)
+			break;
+		schedule();
+	}
+	finish_swait(&t->freed, &wait);
+	if (err)
+		swake_up_one(&t->freed);
+	return err;
+}
+
+static int hold(struct hml_term *t, unsigned int state)
 {
 	int err = 0;
 
 	atomic_inc(&t->wanted);
-	while (!hold_try(t)) {
-		if (READ_ONCE(t->dead))
-			err = -ENOENT;
-		else if (killable ? fatal_signal_pending(current) : signal_pending(current))
-			err = -ERESTARTNOINTR;
-		if (err)
-			break;
-		usleep_range(10, 50);
-	}
+	if (!hold_try(t))
+		err = wait_until_held(t, state, true);
 	atomic_dec(&t->wanted);
 	return err;
+}
+
+/*
+ * A doorbell while somebody else holds it, or is about to: until that one lets go, but not for
+ * longer than a caller with a deadline may wait in a call that has none.
+ */
+static void wait_a_little(struct hml_term *t)
+{
+	ktime_t time = ns_to_ktime(NSEC_PER_MSEC);
+	DECLARE_SWAITQUEUE(wait);
+
+	prepare_to_swait_exclusive(&t->freed, &wait, TASK_INTERRUPTIBLE);
+	if ((READ_ONCE(t->held) || atomic_read(&t->wanted)) && !READ_ONCE(t->dead) &&
+	    !signal_pending(current))
+		schedule_hrtimeout_range(&time, 50 * NSEC_PER_USEC, HRTIMER_MODE_REL);
+	finish_swait(&t->freed, &wait);
+	swake_up_one(&t->freed);
 }
 
 /**
@@ -51,13 +99,13 @@ static int hold(struct hml_term *t, bool killable)
  */
 int hml_term_hold(struct hml_term *t)
 {
-	return hold(t, false);
+	return hold(t, TASK_INTERRUPTIBLE);
 }
 
 /* The same for what cannot be tried again: an error only if it, or we, will be no more. */
 int hml_term_hold_killable(struct hml_term *t)
 {
-	return hold(t, true);
+	return hold(t, TASK_KILLABLE);
 }
 
 /*
@@ -68,13 +116,23 @@ int hml_term_hold_killable(struct hml_term *t)
 void hml_term_retire(struct hml_term *t)
 {
 	atomic_inc(&t->wanted);
-	while (!hold_try(t))
-		usleep_range(10, 50);
+	/* Those that wait for it, or hold it and wait for a pause to end, see that it is dead. */
+	swake_up_all(&t->freed);
+	if (!hold_try(t))
+		wait_until_held(t, TASK_UNINTERRUPTIBLE, false);
+}
+
+static __always_inline void release(struct hml_term *t)
+{
+	clear_bit_unlock(0, &t->held);
+	smp_mb__after_atomic();	/* B7: let go before the looks at waiters and queue */
+	if (unlikely(swait_active(&t->freed)))
+		swake_up_one(&t->freed);
 }
 
 void hml_term_release(struct hml_term *t)
 {
-	clear_bit_unlock(0, &t->held);
+	release(t);
 }
 
 /* NQs to wake when preemption is on again: at most one a packet. */
@@ -253,8 +311,7 @@ bool hml_term_waits(const struct hml_term *t)
 /* Let go, and only then look whether somebody has posted more (B7). */
 static bool release_and_look(struct hml_term *t)
 {
-	hml_term_release(t);
-	smp_mb__after_atomic();	/* B7: let go before the look at the queue */
+	release(t);
 	return hml_tx_pending(&t->core);
 }
 

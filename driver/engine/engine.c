@@ -9,7 +9,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/delay.h>
+#include <linux/completion.h>
 #include <linux/freezer.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
@@ -344,26 +344,35 @@ void hml_engine_remove(struct hml_term *t)
 		hml_term_put(t);
 }
 
-static bool has_turn(const struct hml_term *t)
-{
-	struct hml_engine *e = t->engine;
-	bool has;
-
-	hml_lock(&e->lock);
-	has = e->serving == t;
-	hml_unlock(&e->lock);
-	return has;
-}
-
 /*
  * Removed and retired: wait until the engine has nothing of it any more. It serves
  * others, and what a terminus leaves behind takes long to free, and locks that are
- * everybody's.
+ * everybody's. An engine serves one terminus at a time, so no more than one waits here.
  */
 void hml_engine_leave(const struct hml_term *t)
 {
-	while (has_turn(t))
-		usleep_range(10, 50);
+	DECLARE_COMPLETION_ONSTACK(left);
+	struct hml_engine *e = t->engine;
+	bool has_turn;
+
+	hml_lock(&e->lock);
+	has_turn = e->serving == t;
+	if (has_turn)
+		e->leaver = &left;
+	hml_unlock(&e->lock);
+	if (has_turn)
+		wait_for_completion(&left);
+}
+
+/* Engine locked, for whoever changes whose turn it is: who is to be told, or NULL. */
+static struct completion *serve_next(struct hml_engine *e, struct hml_term *t)
+{
+	struct completion *leaver = e->leaver;
+
+	lockdep_assert_held(&e->lock);
+	e->serving = t;
+	e->leaver = NULL;
+	return leaver;
 }
 
 /* ---- the polling thread ---- */
@@ -510,6 +519,7 @@ static void serve(struct turn *turn)
 static bool next_turn(struct hml_engine *e, struct turn *turn)
 {
 	struct hml_term *last = turn->t;
+	struct completion *leaver;
 	struct hml_turn *next;
 
 	hml_lock(&e->lock);
@@ -523,8 +533,10 @@ static bool next_turn(struct hml_engine *e, struct turn *turn)
 		turn->credit = hml_turn_credit(next,
 					       e->device->nic.packet_size);
 	}
-	e->serving = turn->t;
+	leaver = serve_next(e, turn->t);
 	hml_unlock(&e->lock);
+	if (unlikely(leaver))
+		complete(leaver);
 	return turn->t;
 }
 
@@ -617,6 +629,7 @@ static struct hml_term *next_stalled(struct hml_engine *e)
 static void stalled_done(struct hml_engine *e, struct hml_term *t)
 {
 	u64 when = when_to_retry(t);
+	struct completion *leaver;
 	bool again;
 
 	hml_lock(&e->lock);
@@ -629,8 +642,10 @@ static void stalled_done(struct hml_engine *e, struct hml_term *t)
 	if (!again)
 		hml_term_put(t);
 	hml_lock(&e->lock);
-	e->serving = NULL;
+	leaver = serve_next(e, NULL);
 	hml_unlock(&e->lock);
+	if (leaver)
+		complete(leaver);
 }
 
 /* On its user's time, and so little at a time that others need not wait long for their turn. */

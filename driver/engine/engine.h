@@ -43,6 +43,7 @@ struct hml_client {
  * @paused: termini with something to send that are held back, or stalled, or whose user is
  *	broke, by when they are to be looked at again
  * @retry: looks at them where there is no thread
+ * @leaver: waits for the turn of @serving to end, which is destroyed; under @lock
  * @serving: whose turn it is: who destroys a terminus waits until it is not its;
  *	under @lock
  * @clients: struct hml_client by uid
@@ -63,6 +64,7 @@ struct hml_engine {
 	struct timerqueue_head paused;
 	struct delayed_work retry;
 	struct hml_term *serving;
+	struct completion *leaver;
 	struct rb_root clients;
 	u64 clock;
 	unsigned long switches;

@@ -91,6 +91,7 @@ static struct hml_term *term_new(struct hml_context *c,
 	t->device = c->device;
 	t->context = c->id;
 	refcount_set(&t->ref, 1);
+	init_swait_queue_head(&t->freed);
 	timerqueue_init(&t->paused);
 	t->kicks_to_wake = HML_KICKS_TO_WAKE;
 	t->core.sender.pid = task_tgid_nr(current);
@@ -269,6 +270,28 @@ static void give_up_stalled(struct hml_term *t)
 	}
 }
 
+/* When the end of its pause is; a fabric that takes nothing does not say when it will again. */
+static long look_again(const struct hml_term *t)
+{
+	u64 until = READ_ONCE(t->core.sender.guard.until), now = ktime_get_ns();
+
+	if (!until)
+		return 1 + msecs_to_jiffies(1);
+	return until > now ? 1 + nsecs_to_jiffies(until - now) : 1;
+}
+
+/* Terminus held, by us. Whoever destroys it, or sends a signal, wakes us. */
+static void wait_to_send(struct hml_term *t)
+{
+	long time = look_again(t);
+	DECLARE_SWAITQUEUE(wait);
+
+	prepare_to_swait_exclusive(&t->freed, &wait, TASK_INTERRUPTIBLE);
+	if (!READ_ONCE(t->dead) && !signal_pending(current))
+		schedule_timeout(time);
+	finish_swait(&t->freed, &wait);
+}
+
 /*
  * Terminus held. A message that is half sent has resolved its fragments: let
  * it leave before the memory under them can go. Signals are handled in between.
@@ -285,7 +308,7 @@ int hml_term_finish(struct hml_term *t)
 			return -ENOENT;
 		hml_term_work(t, 1, &bytes);
 		if (hml_term_waits(t))
-			schedule_timeout_interruptible(1 + msecs_to_jiffies(1));
+			wait_to_send(t);
 		give_up_stalled(t);
 		cond_resched();
 	}

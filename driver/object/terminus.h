@@ -6,6 +6,7 @@
 #include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/refcount.h>
+#include <linux/swait.h>
 #include <linux/timerqueue.h>
 #include <linux/types.h>
 
@@ -29,6 +30,7 @@ struct hml_ring;
  * @client: the user, for the engine; constant
  * @held: bit 0: somebody works on @core. Taken by trylock only (B7)
  * @wanted: somebody waits for @held: let go
+ * @freed: tasks that wait for @held to be let go, or, who holds it, for the end of a pause
  * @dead: destroyed; written under engine.lock
  * @turn: place in engine.order; under engine.lock
  * @paused: in engine.paused: held back, stalled, or its user is broke; under engine.lock
@@ -63,6 +65,7 @@ struct hml_term {
 	struct hml_client *client;
 	unsigned long held;
 	atomic_t wanted;
+	struct swait_queue_head freed;
 	bool dead;
 	struct hml_turn turn;
 	struct timerqueue_node paused;

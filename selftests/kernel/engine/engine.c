@@ -73,10 +73,11 @@ static bool take_up(struct party *p)
 	struct ht_poll poll;
 
 	ht_poll_begin(&poll);
-	while (is_asleep(p) && ht_poll_more(&poll))
-		if (ring(p))
+	while (is_asleep(p))
+		if (!ht_poll_more(&poll) || ring(p))
 			return false;
-	return !is_asleep(p);
+	/* By now it may be asleep again. */
+	return true;
 }
 
 /* A thread that polls would keep the only processor from those that it waits for. */

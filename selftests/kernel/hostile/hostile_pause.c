@@ -658,6 +658,48 @@ TEST_F(hostile_pause, who_waits_for_a_terminus_that_is_destroyed_waits_no_more)
 
 static unsigned int handled;
 
+#define IN_TURN	4
+
+/* One waits for the message, the others for that one, and each lets in the next. */
+static int wait_in_turn(void *arg)
+{
+	const struct stranger *s = arg;
+	struct binder b[IN_TURN] = {};
+	pthread_t thread[IN_TURN];
+	struct ht_poll poll;
+	struct party p;
+	int i, ret;
+
+	ret = guess_and_wait(&p, s->to);
+	if (ret)
+		return ret;
+	for (i = 0; i < IN_TURN; i++) {
+		b[i].p = &p;
+		if (pthread_create(&thread[i], NULL, bind_none, &b[i]))
+			return 94;
+	}
+	ht_poll_begin(&poll);
+	for (i = 0; i < IN_TURN; i++) {
+		while (!__atomic_load_n(&b[i].ended, __ATOMIC_ACQUIRE))
+			if (!ht_poll_more(&poll))
+				return 95;
+		if (b[i].ret)
+			return 96;
+	}
+	return 0;
+}
+
+/* No signal comes, and no time-out: each of them is woken by who lets go. */
+TEST_F(hostile_pause, who_waits_for_a_terminus_is_let_in_when_it_is_free)
+{
+	struct stranger s = { .to = &self->rx };
+
+	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
+		     { HAMLYN_A_PACKET_SIZE, SMALLEST },
+		     { HAMLYN_A_ENGINE_MODE, HAMLYN_NL_ENGINE_INLINE });
+	EXPECT_EQ(0, as(somebody(19), wait_in_turn, &s));
+}
+
 static void count_signal(int signal)
 {
 	(void)signal;
