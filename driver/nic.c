@@ -470,7 +470,8 @@ static bool set_link(struct hml_device *d, const struct hamlyn_nic_set *set,
 	hml_link_set(&d->nic, set);
 	*is_down = READ_ONCE(d->link.down);
 	if (was_up && *is_down && READ_ONCE(d->listed))
-		smp_store_release(&d->down_era, hml_watch_down());	/* B18 */
+		/* B18: it is down before its era is there to be read. */
+		smp_store_release(&d->down_era, hml_watch_down());
 	hml_unlock(&d->contexts_lock);
 	return was_up;
 }
@@ -515,7 +516,7 @@ int hml_nic_set(struct hml_device *d, const struct hamlyn_nic_set *set)
  */
 void hml_nic_tell_down(struct hml_device *d)
 {
-	u64 era = READ_ONCE(d->down_era);		/* B18 */
+	u64 era = READ_ONCE(d->down_era);	/* B18: read before the grace period begins */
 
 	/*
 	 * What is landing has landed when they are told. Of an era that begins after it,

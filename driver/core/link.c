@@ -7,7 +7,7 @@
 bool hml_link_fed(const struct hml_nic *nic)
 {
 	const struct hml_link *l = nic->link;
-	u32 watchdog_ms = smp_load_acquire(&l->watchdog_ms);	/* B11 */
+	u32 watchdog_ms = smp_load_acquire(&l->watchdog_ms);	/* B11: before "fed" */
 	u64 now;
 
 	if (!watchdog_ms)
@@ -47,7 +47,7 @@ void hml_link_set(struct hml_nic *nic, const struct hamlyn_nic_set *set)
 	if (set->flags & (HAMLYN_NIC_FEED | HAMLYN_NIC_SET_WATCHDOG))
 		link_feed(nic);
 	if (set->flags & HAMLYN_NIC_SET_WATCHDOG)
-		smp_store_release(&l->watchdog_ms, set->watchdog_ms); /* B11 */
+		smp_store_release(&l->watchdog_ms, set->watchdog_ms); /* B11: after the feeding */
 	if (set->flags & HAMLYN_NIC_SET_STATE)
 		WRITE_ONCE(l->down, set->state == HAMLYN_NIC_DOWN);
 }

@@ -633,7 +633,7 @@ static inline struct hml_nq_place hml_nq_expect(struct hml_nic *nic,
 						struct hml_nq *nq)
 {
 	/* Before the consumer index; otherwise an empty queue may look full. */
-	u32 cursor = smp_load_acquire(&nq->cursor);		/* B4 */
+	u32 cursor = smp_load_acquire(&nq->cursor);	/* B4: read before the consumer index */
 	struct hamlyn_nq_entry *e = hml_ref_deref(&nic->port, nq->entries);
 
 	e += cursor & nq->mask;

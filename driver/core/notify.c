@@ -23,18 +23,18 @@ enum reserve_result {
 static u32 entries_used(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
 {
 	const struct hamlyn_nq_control *control;
-	u32 used = cursor - smp_load_acquire(&nq->consumer);	/* B4 */
+	u32 used = cursor - smp_load_acquire(&nq->consumer);	/* B4: before the entry is filled */
 	u32 consumer;
 
 	if (likely(used < nq->mask))
 		return used;
 	control = hml_ref_deref(&nic->port, nq->control);
-	consumer = smp_load_acquire(&control->consumer);	/* B4 */
+	consumer = smp_load_acquire(&control->consumer);	/* B4: its reader is done */
 	used = cursor - consumer;
 	/* More than all: the owner wrote nonsense, and gets overruns. */
 	if (used > nq->mask + 1)
 		return nq->mask + 1;
-	smp_store_release(&nq->consumer, consumer);		/* B4 */
+	smp_store_release(&nq->consumer, consumer);	/* B4: hands that on to other senders */
 	return used;
 }
 
@@ -49,7 +49,7 @@ static bool overrun_told(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
 							nq->entries);
 
 	e += (cursor - 1) & nq->mask;
-	return smp_load_acquire(&e->sequence) == cursor &&	/* B3 */
+	return smp_load_acquire(&e->sequence) == cursor &&	/* B3: before its flags are read */
 	       READ_ONCE(e->flags) & HAMLYN_NQE_OVERRUN;
 }
 
@@ -60,7 +60,7 @@ static enum reserve_result reserve(struct hml_nic *nic, struct hml_nq *nq,
 
 	for (tries = 0; tries < RESERVE_TRIES; tries++) {
 		/* Before the consumer index; otherwise an empty queue may look full. */
-		u32 cursor = smp_load_acquire(&nq->cursor);	/* B4 */
+		u32 cursor = smp_load_acquire(&nq->cursor);	/* B4: before the consumer index */
 		u32 used = entries_used(nic, nq, cursor);
 
 		if (used == nq->mask && overrun_told(nic, nq, cursor))
@@ -89,7 +89,7 @@ static void publish(struct hamlyn_nq_entry *e, u32 position,
 	WRITE_ONCE(e->source, entry->source);
 	WRITE_ONCE(e->length, entry->length);
 	WRITE_ONCE(e->flags, entry->flags);
-	hml_store_release_mb(&e->sequence, position + 1);	/* B3, B5 */
+	hml_store_release_mb(&e->sequence, position + 1);	/* B3: after it; B5: before armed */
 }
 
 static const struct hamlyn_nq_entry overrun = {
@@ -134,8 +134,8 @@ static noinline struct reserved append_slowly(struct hml_nic *nic,
 	if (r.result == RESERVE_LAST)
 		publish(e, r.position, &overrun);
 	else
-		smp_mb();					/* B5 */
-	now = hml_atomic_add_return(&ring->lost, 1);		/* B5 */
+		smp_mb();	/* B5: what was found full before armed is read */
+	now = hml_atomic_add_return(&ring->lost, 1);	/* B5: lost before armed is read */
 	r.others_lost = now != lost + 1;
 	return r;
 }
@@ -162,7 +162,7 @@ static __always_inline struct reserved append_at_once(struct hml_nic *nic,
 						      const struct hamlyn_nq_entry *entry)
 {
 	u32 cursor = place.cursor;
-	u32 used = cursor - smp_load_acquire(&nq->consumer);	/* B4 */
+	u32 used = cursor - smp_load_acquire(&nq->consumer);	/* B4: before the entry is filled */
 
 	if (unlikely(used >= nq->mask ||
 		     hml_atomic_cmpxchg(&nq->cursor, cursor, cursor + 1) !=
@@ -233,6 +233,6 @@ bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,
 		return true;
 	e += position & nq->mask;
 	/* A later lap will do: the caller's position was overtaken. */
-	return (s32)(smp_load_acquire(&e->sequence) -		/* B3 */
+	return (s32)(smp_load_acquire(&e->sequence) -	/* B3: before its contents are read */
 		     (position + 1)) >= 0;
 }

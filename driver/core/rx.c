@@ -44,7 +44,7 @@ static int admit_metadata(const struct hml_slot *slot,
 static noinline int admit_special(const struct hml_slot *slot, u32 flags,
 				  u64 key, u64 ticket_key)
 {
-	if (!smp_load_acquire(&slot->live))				/* B9 */
+	if (!smp_load_acquire(&slot->live))	/* B9: before the reads of the slot */
 		return HAMLYN_REJECT_SLOT;
 	if (flags & HAMLYN_PACKET_TICKET)
 		return ticket_key &&	/* 0: no ticket */
@@ -62,7 +62,7 @@ static noinline int admit_special(const struct hml_slot *slot, u32 flags,
 static __always_inline bool plain(const struct hml_slot *slot,
 				  const struct hamlyn_packet *h)
 {
-	return smp_load_acquire(&slot->state) == hml_slot_plain() && /* B9 */
+	return smp_load_acquire(&slot->state) == hml_slot_plain() && /* B9: before the slot */
 	       !(h->flags & HAMLYN_PACKET_TICKET);
 }
 
@@ -141,7 +141,7 @@ static bool one_shot_enter(struct hamlyn_metadata *m, bool alone)
 	u32 tries;
 
 	for (tries = 0; tries < ONE_SHOT_TRIES; tries++) {
-		u32 state = smp_load_acquire(&m->state);	/* B10 */
+		u32 state = smp_load_acquire(&m->state);	/* B10: before the entry it arms */
 
 		if (!(state & HAMLYN_META_ARMED) ||
 		    state & HAMLYN_META_COMPLETE ||
@@ -407,7 +407,7 @@ static int accept_one_shot(struct hml_nic *nic, struct hml_slot *slot,
 	bool complete;
 	int reject;
 
-	if (!one_shot_enter(m, is_whole(h)))			/* B10 */
+	if (!one_shot_enter(m, is_whole(h)))	/* B10: entered before it is looked at again */
 		return HAMLYN_REJECT_ONE_SHOT;
 	/*
 	 * Check again: between the first check and the entry the owner may have
@@ -486,7 +486,7 @@ int hml_slot_opens(struct hml_nic *nic, const struct hml_slot *slot, u64 key,
 {
 	u64 right;
 
-	if (!slot || !smp_load_acquire(&slot->live))		/* B9 */
+	if (!slot || !smp_load_acquire(&slot->live))	/* B9: before the reads of the slot */
 		return HAMLYN_REJECT_SLOT;
 	if (ticket)
 		return key && key == READ_ONCE(slot->ticket_key) ?

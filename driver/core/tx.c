@@ -330,7 +330,7 @@ static noinline void set_status(struct hml_terminus *t, int err)
 
 	/* Nearly always 0 replaces 0: do not take the cache line from its reader. */
 	if (*status != err)
-		smp_store_release(status, err);			/* B6 */
+		smp_store_release(status, err);	/* B6: after the reads of its buffers */
 	if (err) {
 		t->sender.stats->failed++;
 		WRITE_ONCE(t->status->failed,

@@ -15,10 +15,10 @@ DEFINE_PER_CPU_SHARED_ALIGNED(struct hml_passage, hml_passage);
 /* Until a processor has left the section that it is in, if it is in one. */
 static void wait_for(const struct hml_passage *p)
 {
-	u32 turn = smp_load_acquire(&p->turn);			/* B8 */
+	u32 turn = smp_load_acquire(&p->turn);	/* B8: its section before what follows here */
 	u32 looks = 0;
 
-	while (turn & 1 && smp_load_acquire(&p->turn) == turn) { /* B8 */
+	while (turn & 1 && smp_load_acquire(&p->turn) == turn) { /* B8: the same */
 		if (++looks % LOOKS_AT_ONCE)
 			cpu_relax();
 		else
@@ -41,5 +41,5 @@ void hml_grace_wait(void)
 	smp_mb();		/* B8: taken away before sections are looked at */
 	for_each_possible_cpu(cpu)
 		wait_for(per_cpu_ptr(&hml_passage, cpu));
-	smp_mb();						/* B18 */
+	smp_mb();		/* B18: an era that was read before it has ended */
 }

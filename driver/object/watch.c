@@ -109,9 +109,9 @@ static void let_others(void)
 static bool has_room(const struct hml_nqueue *nq)
 {
 	const struct hamlyn_nq_control *control = nq->control->va;
-	u32 cursor = smp_load_acquire(&nq->core.cursor);	/* B4 */
+	u32 cursor = smp_load_acquire(&nq->core.cursor);	/* B4: before the consumer */
 
-	return cursor - smp_load_acquire(&control->consumer) <	/* B4 */
+	return cursor - smp_load_acquire(&control->consumer) <	/* B4: reader is done with it */
 	       nq->core.mask;
 }
 
