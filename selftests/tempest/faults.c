@@ -541,6 +541,38 @@ static void touch_as_message(TPPI_NodeId src, int size)
 	touch();
 }
 
+/* A closed page that is uniform, one that is not, one whose access has a page before it. */
+static void access_as_message(TPPI_NodeId src, int size)
+{
+	char *to = page_at(1) + 64, *from = page_at(2) - 4;
+	long bytes = 8;
+
+	(void)src;
+	(void)size;
+	store_here(page_at(0));
+	CHECK_EQUAL(load_here(page_at(0)), 1);
+	store_here(page_at(1));
+	CHECK_EQUAL(load_here(page_at(1)), 1);
+	*(volatile char *)(page_at(2) - 1) = 7;
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+	CHECK_EQUAL(load_here(page_at(1) + 67), 7);
+	checked_store(page_at(1) + 128, 5);
+	CHECK_EQUAL(checked_load(page_at(3)), 0);
+	over = 1;
+}
+
+static void handler_accesses(void)
+{
+	map_page(page_at(0), 0, TPPI_Blk_Writable);
+	map_mixed(page_at(1));
+	TPPI_change_blk_acc(page_at(2) - 1, TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
+	TPPI_change_blk_acc(page_at(1) + 512, TPPI_TAG_BLK_SIZE, TPPI_Blk_Invalidate);
+	map_mixed(page_at(2));
+	map_page(page_at(3), 0, TPPI_Blk_ReadOnly);
+	TPPI_send(0, access_as_message);
+	WAIT_UNTIL(over);
+}
+
 static void handler_conflicts(void)
 {
 	map_page(page_at(0), 0, TPPI_Blk_Invalid);
@@ -561,6 +593,7 @@ const struct test tests[] = {
 	{ "page-faults", page_faults, 0, 0 },
 	{ "without-page-handler", without_page_handler, 0, SIGABRT },
 	{ "without-block-handler", without_block_handler, 0, SIGABRT },
+	{ "handler-accesses", handler_accesses, 0, 0 },
 	{ "handler-conflicts", handler_conflicts, 0, SIGABRT },
 	{ 0 }
 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "admit.h"
+#include "error.h"
+#include "quiet.h"
 #include "thread.h"
 #include "view.h"
 
@@ -10,6 +12,14 @@ static bool open_page(const struct tempest_access *access)
 
 	return page == tempest_page_of(access->va + access->size - 1) &&
 	       tempest_view_open(page, tempest_need(access->write));
+}
+
+/* Handlers run in the only thread that could resume them. */
+static void must_be_able_to_wait(const struct tempest_access *access, uintptr_t va)
+{
+	if (tempest_is_protocol)
+		tempest_die("a handler conflicts with the tag of what it accesses, %p, at %p",
+			    (void *)va, (void *)access->pc);
 }
 
 /*
@@ -35,6 +45,7 @@ enum tempest_admitted tempest_admit(struct tempest_thread *thread,
 				return ADMIT_IN_FLIGHT;
 			tempest_thread_leave(thread);
 		}
+		must_be_able_to_wait(access, va);
 		if (tempest_fault_suspend(thread, va, is_page))
 			return ADMIT_IN_FLIGHT;
 	}

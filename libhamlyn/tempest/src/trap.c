@@ -114,8 +114,6 @@ void tempest_trap(int signal, siginfo_t *info, void *context)
 		tempest_die("a forked child has no segment, but accesses %p", info->si_addr);
 	if (((ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] & FAULT_FETCH)
 		tempest_die("what is in the segment, at %p, cannot be executed", info->si_addr);
-	if (tempest_is_protocol)
-		cannot(context, info, "a handler conflicts with the tag of what it accesses");
 	handle(info, context);
 	errno = saved_errno;
 }
