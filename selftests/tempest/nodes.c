@@ -47,6 +47,85 @@ static void in_order(void)
 		usleep(1000);
 }
 
+/* ---- a node that is never out of messages to itself ---- */
+
+static atomic_int asked, own_messages;
+
+static void answer(TPPI_NodeId src, int size)
+{
+	(void)src;
+	(void)size;
+	answered++;
+}
+
+static void ask_for_answer(TPPI_NodeId src, int size)
+{
+	(void)size;
+	TPPI_send(src, answer);
+}
+
+static void ask_again(TPPI_NodeId src, int size)
+{
+	(void)size;
+	own_messages++;
+	if (!asked++)
+		TPPI_send(TPPI_num_nodes - 1 - TPPI_self_address, ask_for_answer);
+	if (!answered)
+		TPPI_send(src, ask_again);
+}
+
+static bool has_answer(void *number)
+{
+	return answered >= *(int *)number;
+}
+
+static void others_are_heard(void)
+{
+	int number = 1;
+
+	TPPI_send(TPPI_self_address, ask_again);
+	wait_for(has_answer, &number, "an answer among messages to itself");
+	CHECK(own_messages > 0);
+}
+
+/* ---- and owes others what they have not taken at once ---- */
+
+#define OWED	200
+
+static void take_owed(TPPI_NodeId src, int size)
+{
+	static char body[TPPI_MAX_AM_BYTES];
+	static int from[64];
+
+	TPPI_recv_R(body, size);
+	/* It has time to run out of buffers */
+	if (!from[src])
+		usleep(20000);
+	if (++from[src] == OWED)
+		TPPI_send(src, answer);
+}
+
+static void owe(TPPI_NodeId src, int size)
+{
+	static char body[TPPI_MAX_AM_BYTES];
+
+	(void)size;
+	for (int i = 0; !asked && i < OWED; i++)
+		TPPI_send_R((src + 1) % TPPI_num_nodes, take_owed, body, sizeof(body));
+	asked = 1;
+	if (!answered)
+		TPPI_send(src, owe);
+}
+
+static void debts_are_paid(void)
+{
+	int number = 1;
+
+	TPPI_barrier();
+	TPPI_send(TPPI_self_address, owe);
+	wait_for(has_answer, &number, "messages that were kept");
+}
+
 /* ---- a block goes round, and every node adds to it ---- */
 
 #define ROUNDS	2000
@@ -263,6 +342,8 @@ static void barriers(void)
 
 const struct test tests[] = {
 	{ "in-order", in_order, 0, 0 },
+	{ "others-are-heard", others_are_heard, 0, 0 },
+	{ "debts-are-paid", debts_are_paid, 0, 0 },
 	{ "ring", ring, 0, 0 },
 	{ "barriers", barriers, 0, 0 },
 	{ "channels", channels, 0, 0 },

@@ -18,6 +18,7 @@
 #include "timer.h"
 
 #define RETRY_NS	100000	/* until what could not be sent is tried again */
+#define RETRY_EVENTS	16	/* or so many events have been handled meanwhile */
 
 __thread bool tempest_is_protocol __attribute__((tls_model("initial-exec")));
 
@@ -55,9 +56,22 @@ void tempest_protocol_kick(void)
 		tempest_futex(&kicks, FUTEX_WAKE, 1, NULL);
 }
 
+/*
+ * Sending comes last, and this thread may never run out of events: what could not be sent
+ * does not wait for that.
+ */
+static void retry(void)
+{
+	static unsigned int events;
+
+	if (tempest_link_owes() && ++events % RETRY_EVENTS == 0)
+		tempest_link_flush();
+}
+
 /* One event of the highest priority that has any. */
 static bool run_one(void)
 {
+	retry();
 	if (CONTROL(CONTROL_MESSAGES_FIRST))
 		return tempest_message_run() || tempest_timer_run() || tempest_fault_run();
 	return tempest_fault_run() || tempest_timer_run() || tempest_message_run() ||
