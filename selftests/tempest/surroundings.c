@@ -4,6 +4,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -171,6 +172,157 @@ static void handlers_trap(void)
 	pthread_join(sender, NULL);
 	CHECK(*(uint64_t *)(page_at(0) + 64) > 0);
 	TPPI_change_blk_acc(page_at(0), TPPI_PAGE_SIZE, TPPI_Blk_Invalidate);
+}
+
+/* ---- handlers where SIGSEGV and SIGBUS might be blocked ---- */
+
+static void count_call(int number)
+{
+	handled = number;
+	++*(volatile uint64_t *)page_at(0);
+}
+
+/* Masks for a while, which do not pass by sigprocmask(). */
+static void handlers_in_waits(void)
+{
+	struct timespec patience = { .tv_sec = 60 };
+	sigset_t usr1, others;
+
+	map_mixed(page_at(0));
+	signal(SIGUSR1, count_call);
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigfillset(&others);
+	sigdelset(&others, SIGUSR1);
+	CHECK(!sigprocmask(SIG_BLOCK, &usr1, NULL));
+	CHECK(!raise(SIGUSR1));
+	CHECK(sigsuspend(&others) < 0 && errno == EINTR);
+	CHECK_EQUAL(*(uint64_t *)page_at(0), 1);
+	CHECK(!raise(SIGUSR1));
+	CHECK(ppoll(NULL, 0, &patience, &others) < 0 && errno == EINTR);
+	CHECK_EQUAL(*(uint64_t *)page_at(0), 2);
+	CHECK(!raise(SIGUSR1));
+	CHECK(pselect(0, NULL, NULL, NULL, &patience, &others) < 0 && errno == EINTR);
+	CHECK_EQUAL(*(uint64_t *)page_at(0), 3);
+}
+
+static atomic_int suspensions;
+
+static void leave_suspended(void *va, void *usr_ptr, TPPI_NodeId home)
+{
+	(void)va;
+	(void)usr_ptr;
+	(void)home;
+	suspensions++;
+}
+
+static void jump_out(int number)
+{
+	count_call(number);
+	siglongjmp(out, 1);
+}
+
+static void *be_suspended(void *at)
+{
+	if (!sigsetjmp(out, 1))
+		*(volatile int *)at = 1;
+	/* Once more, in a record that is in no list any more */
+	*(volatile int *)((char *)at + TPPI_TAG_BLK_SIZE) = 1;
+	return NULL;
+}
+
+static bool is_suspended(void *number)
+{
+	return suspensions == *(int *)number;
+}
+
+static void resume_when(int number, char *at)
+{
+	wait_for(is_suspended, &number, "a suspended thread");
+	TPPI_change_blk_acc(at, TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
+	TPPI_resume_va(at, TPPI_TAG_BLK_SIZE);
+}
+
+/* The thread's mask is that of when it trapped: there was no handler then. */
+static void signal_suspended(const struct sigaction *action)
+{
+	char *at = page_at(1) + 2048;
+	pthread_t thread;
+	int one = 1;
+
+	TPPI_register_blk_acc_fault_handler(0, TPPI_Blk_Invalid, TPPI_WriteAccess,
+					    leave_suspended);
+	map_mixed(page_at(0));
+	map_page(page_at(1), 0, TPPI_Blk_Invalid);
+	CHECK(!pthread_create(&thread, NULL, be_suspended, at));
+	wait_for(is_suspended, &one, "a suspended thread");
+	CHECK(!sigaction(SIGUSR1, action, NULL));
+	CHECK(!pthread_kill(thread, SIGUSR1));
+	usleep(20000);
+	CHECK_EQUAL(handled, 0);
+	resume_when(1, at);
+	resume_when(2, at + TPPI_TAG_BLK_SIZE);
+	pthread_join(thread, NULL);
+	CHECK_EQUAL(handled, SIGUSR1);
+	CHECK_EQUAL(*(uint64_t *)page_at(0), 1);
+}
+
+static void handler_for_suspended(void)
+{
+	struct sigaction action = { .sa_handler = count_call, .sa_flags = SA_NODEFER };
+
+	signal_suspended(&action);
+}
+
+static void suspended_jumps(void)
+{
+	struct sigaction action = { .sa_handler = jump_out, .sa_flags = (int)SA_RESETHAND };
+
+	signal_suspended(&action);
+	CHECK(!sigaction(SIGUSR1, NULL, &action));
+	CHECK(action.sa_handler == SIG_DFL);
+}
+
+/* What the program is executed with. */
+static void inherited_mask(void)
+{
+	uint64_t all = ~UINT64_C(0);
+
+	if (!getenv("HAMLYN_TEST_BLOCKED")) {
+		setenv("HAMLYN_TEST_BLOCKED", "1", 1);
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
+		execl("/proc/self/exe", "surroundings", "inherited-mask", NULL);
+		failed(__FILE__, __LINE__, "the program cannot be executed again");
+	}
+	map_mixed(page_at(0));
+	signal(SIGUSR1, count_call);
+	CHECK(!sigprocmask(SIG_UNBLOCK, &(sigset_t){ { 1UL << (SIGUSR1 - 1) } }, NULL));
+	page_at(0)[64] = 1;
+	CHECK(!raise(SIGUSR1));
+	CHECK_EQUAL(handled, SIGUSR1);
+}
+
+/* ---- handlers for once ---- */
+
+static void call_here(int number)
+{
+	handled = number;
+}
+
+static void dies_of_second(void)
+{
+	__sysv_signal(SIGUSR1, call_here);
+	raise(SIGUSR1);
+	CHECK_EQUAL(handled, SIGUSR1);
+	raise(SIGUSR1);
+}
+
+/* As the kernel tells of a page that is broken, while it is not accessed. */
+static void dies_of_memory(void)
+{
+	siginfo_t info = { .si_signo = SIGBUS, .si_code = BUS_MCEERR_AO };
+
+	syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGBUS, &info);
 }
 
 static void dies_of_null(void)
@@ -348,6 +500,12 @@ const struct test tests[] = {
 	{ "fault-out-of-line", fault_out_of_line, 0, 0 },
 	{ "blocked-signals", blocked_signals, 0, 0 },
 	{ "handlers-trap", handlers_trap, CONTROL_NO_UNWIND, 0 },
+	{ "handlers-in-waits", handlers_in_waits, 0, 0 },
+	{ "handler-for-suspended", handler_for_suspended, 0, 0 },
+	{ "suspended-jumps", suspended_jumps, 0, 0 },
+	{ "inherited-mask", inherited_mask, 0, 0 },
+	{ "dies-of-second", dies_of_second, 0, SIGUSR1 },
+	{ "dies-of-memory", dies_of_memory, 0, SIGBUS },
 	{ "dies-of-null", dies_of_null, 0, SIGSEGV },
 	{ "dies-of-bus", dies_of_bus, 0, SIGBUS },
 	{ "dies-of-kill", dies_of_kill, 0, SIGSEGV },

@@ -87,25 +87,78 @@ static void call(void *handler, int signal, siginfo_t *info, void *context)
 	((void (*)(int, siginfo_t *, void *))handler)(signal, info, context);
 }
 
-/* The kernel has forgotten a handler that is for once. */
-static void forget_if_once(int signal)
+static void block(int how, uint64_t mask)
 {
-	struct disposition *d = &dispositions[signal];
+	syscall(SYS_rt_sigprocmask, how, &mask, NULL, sizeof(mask));
+}
 
-	if (d->action.sa_flags & (int)SA_RESETHAND)
+/*
+ * Is it the context of a trap handler, or of a call that has signals blocked? Both block
+ * libc's own signal, which no program can.
+ */
+static bool is_library(const ucontext_t *context)
+{
+	return mask_of(&context->uc_sigmask) & CANCEL_BIT;
+}
+
+/* It comes again when the trap handler is left. */
+static void defer(int signal, siginfo_t *info, ucontext_t *context)
+{
+	set_mask(&context->uc_sigmask, mask_of(&context->uc_sigmask) | bit(signal));
+	block(SIG_BLOCK, bit(signal));
+	syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info);
+}
+
+/*
+ * The handler to be called. One that is for once is forgotten here and not by the kernel,
+ * which would do so before another thread could set a new one, or before it is deferred.
+ */
+static void *take_handler(int signal)
+{
+	static const struct sigaction none = { .sa_handler = SIG_DFL };
+	struct disposition *d = &dispositions[signal];
+	void *handler = d->handler;
+
+	if (!(d->action.sa_flags & (int)SA_RESETHAND) || owner != getpid())
+		return handler;
+	QUIET();
+	tempest_lock(&lock);
+	handler = d->handler;
+	if (is_function(handler) && d->action.sa_flags & (int)SA_RESETHAND) {
 		d->handler = (void *)SIG_DFL;
+		if (!(bit(signal) & OURS))
+			__sigaction(signal, &none, NULL);
+	}
+	tempest_unlock(&lock);
+	return handler;
+}
+
+/* A second signal that came before the handler for the first was forgotten. */
+static bool is_for_default(int signal, const void *handler)
+{
+	return handler == (void *)SIG_DFL &&
+	       dispositions[signal].action.sa_flags & (int)SA_RESETHAND;
 }
 
 static void enter(int signal, siginfo_t *info, void *context)
 {
 	int saved_errno = errno;
-	void *handler = dispositions[signal].handler;
+	void *handler;
 
+	/* A handler that was set while the thread is suspended: none may trap here */
+	if (is_library(context)) {
+		defer(signal, info, context);
+		return;
+	}
 	leave_slot(signal, info, context);
+	/* sigsuspend() and its like may have blocked them, and pass by our sigprocmask() */
+	block(SIG_UNBLOCK, OURS);
+	handler = take_handler(signal);
+	if (is_for_default(signal, handler))
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info);
 	/* Another thread may just have taken the handler away */
 	if (!is_function(handler))
 		return;
-	forget_if_once(signal);
 	errno = saved_errno;
 	call(handler, signal, info, context);
 }
@@ -130,6 +183,12 @@ static void take_ours(void)
 		tempest_refuse("signals cannot be taken: %s", strerror(errno));
 }
 
+/* Does it come again if the instruction is executed again? */
+static bool is_synchronous(int signal, const siginfo_t *info)
+{
+	return info->si_code > 0 && (signal != SIGBUS || info->si_code != BUS_MCEERR_AO);
+}
+
 /* As without us: by the signal, and a core where there is one. */
 static void end_by(int signal, const siginfo_t *info)
 {
@@ -137,28 +196,26 @@ static void end_by(int signal, const siginfo_t *info)
 
 	__sigaction(signal, &action, NULL);
 	/* What was sent does not come again by itself */
-	if (info->si_code <= 0)
+	if (!is_synchronous(signal, info))
 		syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
 }
 
 void tempest_signals_chain(int signal, siginfo_t *info, void *context)
 {
 	struct disposition *d = &dispositions[signal];
-	void *handler = d->handler;
-	uint64_t mask;
+	void *handler;
 
 	leave_slot(signal, info, context);
-	if (handler == (void *)SIG_IGN && info->si_code <= 0)
+	handler = take_handler(signal);
+	if (handler == (void *)SIG_IGN && !is_synchronous(signal, info))
 		return;
 	if (!is_function(handler)) {
 		end_by(signal, info);
 		return;
 	}
-	forget_if_once(signal);
 	/* It may access the segment, too */
-	mask = (mask_of(&((ucontext_t *)context)->uc_sigmask) | mask_of(&d->action.sa_mask)) &
-	       ~OURS;
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+	block(SIG_SETMASK, (mask_of(&((ucontext_t *)context)->uc_sigmask) |
+			    mask_of(&d->action.sa_mask)) & ~OURS);
 	call(handler, signal, info, context);
 }
 
@@ -195,6 +252,7 @@ static int tell_kernel(int signal, const struct sigaction *action)
 	if (is_function(handler_of(action))) {
 		changed.sa_sigaction = enter;
 		changed.sa_flags |= SA_SIGINFO;
+		changed.sa_flags &= ~(int)SA_RESETHAND;	/* take_handler() */
 		set_mask(&changed.sa_mask, mask_of(&action->sa_mask) & ~OURS);
 	}
 	return __sigaction(signal, &changed, NULL);
