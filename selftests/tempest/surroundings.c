@@ -381,6 +381,54 @@ static void touch_checked(void *page)
 	checked_store(page, 1);
 }
 
+/* As a destructor that runs in a child would. */
+static void free_page(void *page)
+{
+	CHECK_EQUAL(TPPI_get_page_info(page, NULL), 0);
+	CHECK_EQUAL(TPPI_unmap_and_free(page), 0);
+	CHECK_EQUAL(TPPI_remap(page, page_at(9)), 0);
+	CHECK_EQUAL(TPPI_alloc_and_map(page_at(9), 0, TPPI_Blk_Writable, 0, NULL), 0);
+	CHECK_EQUAL(TPPI_get_blk_acc(page), TPPI_Blk_Invalid);
+}
+
+static void invalidate(void *page)
+{
+	TPPI_change_blk_acc(page, TPPI_PAGE_SIZE, TPPI_Blk_Invalidate);
+}
+
+static void do_not_call(TPPI_NodeId src, int size)
+{
+	failed(__FILE__, __LINE__, "a message of %d bytes from %u", size, src);
+}
+
+static void send_message(void *unused)
+{
+	(void)unused;
+	TPPI_send(0, do_not_call);
+}
+
+static void wait_for_others(void *unused)
+{
+	(void)unused;
+	TPPI_barrier();
+}
+
+/* What belongs to the parent is closed: each of these would act on its memory. */
+static void find_files(void *unused)
+{
+	char path[64], target[256];
+
+	(void)unused;
+	for (int fd = 0; fd < 64; fd++) {
+		ssize_t length;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		length = readlink(path, target, sizeof(target) - 1);
+		target[length > 0 ? length : 0] = 0;
+		CHECK(!strstr(target, "memfd:tempest") && !strstr(target, "userfaultfd"));
+	}
+}
+
 static void do_nothing(void *unused)
 {
 	(void)unused;
@@ -388,6 +436,7 @@ static void do_nothing(void *unused)
 
 static void children(void)
 {
+	static void (*const refused[])(void *) = { invalidate, send_message, wait_for_others };
 	int status;
 
 	map_page(page_at(0), 0, TPPI_Blk_Writable);
@@ -399,8 +448,17 @@ static void children(void)
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 	status = in_child(touch_checked, page_at(1));
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		status = in_child(refused[i], page_at(1));
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	}
+	status = in_child(free_page, page_at(1));
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+	status = in_child(find_files, NULL);
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
 	CHECK_EQUAL(page_at(0)[0], 0);
 	CHECK_EQUAL(page_at(1)[0], 7);
+	CHECK_EQUAL(TPPI_get_page_info(page_at(9), NULL), 0);
 	CHECK_EQUAL(system("true"), 0);
 }
 

@@ -154,7 +154,7 @@ TPPI_BlkAccTag TPPI_get_blk_acc(void *va)
 
 void TPPI_change_blk_acc(void *blk_va, int blk_len, TPPI_BlkTagChange chg)
 {
-	QUIET();
+	QUIET_CALL();
 	tempest_block_change(blk_va, blk_len, chg, (struct tempest_copy){ 0 }, __func__);
 }
 
@@ -162,6 +162,6 @@ void TPPI_change_blk_acc_and_copy(void *blk_va, int blk_len, TPPI_BlkTagChange c
 {
 	struct tempest_copy copy = { .in = tempest_block_reach(from, blk_len, __func__) };
 
-	QUIET();
+	QUIET_CALL();
 	tempest_block_change(blk_va, blk_len, chg, copy, __func__);
 }

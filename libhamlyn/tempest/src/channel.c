@@ -78,7 +78,7 @@ static void destroy(struct end **list, TPPI_NodeId node, int number, const char 
 {
 	struct end *end;
 
-	QUIET();
+	QUIET_CALL();
 	tempest_lock(&lock);
 	end = must_find(*list, node, number, call);
 	while (*list != end)
@@ -168,7 +168,7 @@ int TPPI_set_channel_src(TPPI_NodeId dest, TPPI_ChannelHandlerPtr fn)
 
 	if (dest >= TPPI_num_nodes)
 		tempest_die("%s: there is no node %u", __func__, dest);
-	QUIET();
+	QUIET_CALL();
 	tempest_lock(&lock);
 	number = ++last_number;
 	add(&sources, dest, number, fn);
@@ -182,7 +182,7 @@ void TPPI_channel_send(TPPI_NodeId dest, int channel, void *buffer, int bytes)
 
 	if (!is_buffer(buffer, bytes))
 		tempest_die("%s: %d bytes at %p are not whole words", __func__, bytes, buffer);
-	QUIET();
+	QUIET_CALL();
 	tempest_lock(&lock);
 	end = must_find(sources, dest, channel, __func__);
 	if (!end->ready)
@@ -204,7 +204,7 @@ int TPPI_is_channel_dst_ready(TPPI_NodeId dest, int channel)
 {
 	bool ready;
 
-	QUIET();
+	QUIET_CALL();
 	tempest_lock(&lock);
 	ready = must_find(sources, dest, channel, __func__)->ready;
 	tempest_unlock(&lock);
@@ -253,7 +253,7 @@ int TPPI_set_channel_dst(TPPI_NodeId src, int channel, void *buffer, int bytes,
 
 	if (src >= TPPI_num_nodes || !is_buffer(buffer, bytes))
 		return 0;
-	QUIET();
+	QUIET_CALL();
 	tempest_lock(&lock);
 	if (find(destinations, src, channel)) {
 		tempest_unlock(&lock);
@@ -271,7 +271,7 @@ int TPPI_is_channel_ready(TPPI_NodeId src, int channel)
 {
 	bool ready;
 
-	QUIET();
+	QUIET_CALL();
 	tempest_lock(&lock);
 	ready = must_find(destinations, src, channel, __func__)->ready;
 	tempest_unlock(&lock);
@@ -282,7 +282,7 @@ void TPPI_reset_channel(TPPI_NodeId src, int channel)
 {
 	struct end *end;
 
-	QUIET();
+	QUIET_CALL();
 	tempest_lock(&lock);
 	end = must_find(destinations, src, channel, __func__);
 	end->ready = false;
@@ -302,7 +302,7 @@ void TPPI_destroy_channel_dst(TPPI_NodeId src, int channel)
 static void set_usr_ptr(struct end **list, TPPI_NodeId node, int number, void *usr_ptr,
 			const char *call)
 {
-	QUIET();
+	QUIET_CALL();
 	tempest_lock(&lock);
 	must_find(*list, node, number, call)->usr_ptr = usr_ptr;
 	tempest_unlock(&lock);
@@ -312,7 +312,7 @@ static void *get_usr_ptr(struct end **list, TPPI_NodeId node, int number, const 
 {
 	void *usr_ptr;
 
-	QUIET();
+	QUIET_CALL();
 	tempest_lock(&lock);
 	usr_ptr = must_find(*list, node, number, call)->usr_ptr;
 	tempest_unlock(&lock);

@@ -186,7 +186,7 @@ void TPPI_resume_va(void *blk_va, int blk_len)
 	if (blk_len < TPPI_TAG_BLK_SIZE || (blk_len & (blk_len - 1)))
 		tempest_die("%s: %d is no length of a block", __func__, blk_len);
 	start = (uintptr_t)blk_va & ~((uintptr_t)blk_len - 1);
-	QUIET();
+	QUIET_CALL();
 	tempest_lock(&lock);
 	for (thread = suspended; thread; thread = next) {
 		next = thread->fault.next;

@@ -153,7 +153,7 @@ void TPPI_send_items(TPPI_NodeId dest, TPPI_MessageHandlerPtr pc, const char *ty
 	struct body body;
 	va_list args;
 
-	QUIET();
+	QUIET_CALL();
 	body.bytes = 0;
 	va_start(args, types);
 	build(&body, types, args);

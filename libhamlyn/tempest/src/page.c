@@ -89,7 +89,7 @@ int TPPI_alloc_and_map(void *pg, TPPI_PageMode mode, TPPI_BlkAccTag acc, TPPI_No
 	struct tempest_page *page = at(pg);
 
 	QUIET();
-	if ((unsigned int)acc > TPPI_MAX_BLK_ACC_TAG || !own(page, PAGE_FREE))
+	if (tempest_forked || (unsigned int)acc > TPPI_MAX_BLK_ACC_TAG || !own(page, PAGE_FREE))
 		return 0;
 	if (!charge()) {
 		publish(page, PAGE_FREE);
@@ -121,7 +121,7 @@ int TPPI_unmap_and_free(void *pg)
 	struct tempest_page *page = at(pg);
 
 	QUIET();
-	if (!own(page, PAGE_MAPPED))
+	if (tempest_forked || !own(page, PAGE_MAPPED))
 		return 0;
 	evacuate((uintptr_t)pg);
 	tempest_segment_drop((uintptr_t)pg);
@@ -161,7 +161,7 @@ int TPPI_remap(void *old_pg, void *new_pg)
 	bool moved;
 
 	QUIET();
-	if (!own(new, PAGE_FREE))
+	if (tempest_forked || !own(new, PAGE_FREE))
 		return 0;
 	if (!own(old, PAGE_MAPPED)) {
 		publish(new, PAGE_FREE);
@@ -193,7 +193,7 @@ int TPPI_get_page_info(void *va, TPPI_PageInfo *info_ptr)
 
 	if (!tempest_inside((uintptr_t)va) || (uintptr_t)info_ptr % alignof(TPPI_PageInfo))
 		return -1;
-	if (!tempest_mapped((uintptr_t)va))
+	if (tempest_forked || !tempest_mapped((uintptr_t)va))
 		return 0;
 	if (info_ptr) {
 		page = tempest_page((uintptr_t)va);

@@ -49,9 +49,12 @@ static void map(uintptr_t address, uintptr_t bytes, int flags, int fd, const cha
 		tempest_refuse("%s cannot be mapped: %s", what, strerror(errno));
 }
 
+/* The file is the parent's: a child that returned a page would take it from there. */
 static void after_fork(void)
 {
 	tempest_forked = true;
+	close(memory);
+	memory = -1;
 }
 
 /*
@@ -87,7 +90,8 @@ void tempest_segment_start(uintptr_t size, bool checked)
 	if (!checked) {
 		tempest_tags = mmap(NULL, size >> TEMPEST_TAG_SHIFT, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (tempest_tags == MAP_FAILED)
+		if (tempest_tags == MAP_FAILED ||
+		    madvise((void *)tempest_tags, size >> TEMPEST_TAG_SHIFT, MADV_WIPEONFORK))
 			tempest_refuse("no memory for the tags: %s", strerror(errno));
 	}
 	TPPI_seg_size = size;

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "abi.h"
+#include "error.h"
 #include "tempest.h"
 
 #define SEGMENT_BASE	((uintptr_t)TEMPEST_SEGMENT_BASE)
@@ -28,6 +29,18 @@ extern _Atomic uint8_t *tempest_tags;
 
 /* True in a process that was forked: it has neither views nor a protocol thread. */
 extern bool tempest_forked;
+
+/* Ends a forked child, naming @call: what it has of the library is its parent's. */
+static inline void tempest_not_by_child(const char *call)
+{
+	if (__builtin_expect(tempest_forked, false))
+		tempest_die("%s: a forked child has no segment", call);
+}
+
+/* QUIET() of calls that change, send or wait; see quiet.h. */
+#define QUIET_CALL()	\
+	tempest_not_by_child(__func__); \
+	QUIET()
 
 /**
  * tempest_segment_start() - make the views and the table of tags

@@ -6,6 +6,7 @@
 #include "lock.h"
 #include "protocol.h"
 #include "quiet.h"
+#include "segment.h"
 #include "settings.h"
 #include "tempest.h"
 #include "timer.h"
@@ -92,7 +93,7 @@ void TPPI_schedule_timer(int ticks, TPPI_TimerHandlerPtr fn, void *user_ptr)
 		.user_ptr = user_ptr,
 	};
 
-	QUIET();
+	QUIET_CALL();
 	if (CONTROL(CONTROL_EARLY_TIMERS))
 		timer.at -= 500 * TICK_NS;
 	tempest_lock(&lock);

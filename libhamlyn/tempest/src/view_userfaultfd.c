@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -28,6 +29,12 @@
 static int fd = -1;
 static bool opens_read_only = true;
 
+static void close_in_child(void)
+{
+	close(fd);
+	fd = -1;
+}
+
 static const char *start(void)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = FEATURES };
@@ -37,12 +44,18 @@ static const char *start(void)
 			UFFDIO_REGISTER_MODE_WP,
 	};
 
+	/* It works on the parent's address space, whoever uses it */
+	if (pthread_atfork(NULL, NULL, close_in_child))
+		return "no memory";
 	fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
 	if (fd < 0)
 		return strerror(errno);
 	if (ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &range)) {
+		int error = errno;
+
 		close(fd);
-		return strerror(errno);
+		fd = -1;
+		return strerror(error);
 	}
 	return NULL;
 }
