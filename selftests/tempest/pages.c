@@ -212,11 +212,40 @@ static void remap_under_stores(void)
 	CHECK(stores > 0);
 }
 
+/* ---- cancellation ---- */
+
+static void *unmap_cancelled(void *page)
+{
+	pthread_cancel(pthread_self());
+	TPPI_unmap_and_free(page);
+	TPPI_alloc_and_map(page, 0, TPPI_Blk_Writable, 0, NULL);
+	TPPI_remap(page, (char *)page + TPPI_PAGE_SIZE);
+	pthread_testcancel();
+	failed(__FILE__, __LINE__, "the thread was not cancelled");
+}
+
+/* Calls are whole, or not made. */
+static void cancelled(void)
+{
+	pthread_t thread;
+	void *result;
+
+	map_page(page_at(0), 0, TPPI_Blk_Writable);
+	CHECK(!pthread_create(&thread, NULL, unmap_cancelled, page_at(0)));
+	CHECK(!pthread_join(thread, &result));
+	CHECK(result == PTHREAD_CANCELED);
+	CHECK_EQUAL(TPPI_get_page_info(page_at(0), NULL), 0);
+	CHECK_EQUAL(TPPI_get_page_info(page_at(1), NULL), 1);
+	map_page(page_at(0), 0, TPPI_Blk_Writable);
+	CHECK_EQUAL(TPPI_unmap_and_free(page_at(1)), 1);
+}
+
 const struct test tests[] = {
 	{ "alloc", alloc, 0, 0 },
 	{ "alloc-up-to-limit", alloc_up_to_limit, 0, 0 },
 	{ "unmap", unmap, 0, 0 },
 	{ "info", info, 0, 0 },
+	{ "cancelled", cancelled, 0, 0 },
 	{ "remap", remap, 0, 0 },
 	{ "remap-without-memory", remap_without_memory, CONTROL_NO_SPARE, 0 },
 	{ "remap-under-stores", remap_under_stores, CONTROL_NO_HANDSHAKE | CONTROL_NO_DRAIN, 0 },

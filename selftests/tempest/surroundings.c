@@ -302,6 +302,142 @@ static void inherited_mask(void)
 	CHECK_EQUAL(handled, SIGUSR1);
 }
 
+/* ---- faults that are none of the segment's, while it is accessed ---- */
+
+#define PAGE	((size_t)TPPI_PAGE_SIZE)
+
+static char *guarded;
+static volatile int repairs;
+
+/* As a collector of garbage notes which pages are written. */
+static void repair(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	handled = number;
+	handled_at = info->si_addr;
+	repairs++;
+	if (mprotect(guarded, PAGE, PROT_READ | PROT_WRITE))
+		_exit(2);
+	/* It may access the segment, too */
+	++*(volatile uint64_t *)page_at(2);
+}
+
+static void guard(void)
+{
+	static char stack[1 << 16] __attribute__((aligned(16)));
+	stack_t other = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	struct sigaction action = {
+		.sa_sigaction = repair,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK,
+	};
+
+	map_mixed(page_at(0));
+	map_mixed(page_at(2));
+	guarded = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(guarded != MAP_FAILED);
+	CHECK(!sigaltstack(&other, NULL));
+	CHECK(!sigaction(SIGSEGV, &action, NULL));
+	CHECK(!sigaction(SIGBUS, &action, NULL));
+}
+
+static void guard_again(void)
+{
+	CHECK_EQUAL(handled, SIGSEGV);
+	CHECK(!mprotect(guarded, PAGE, PROT_NONE));
+	handled = 0;
+}
+
+static void returns(void)
+{
+}
+
+/* Its stack is the guarded page. */
+static void call_there(void *target)
+{
+	__asm__ volatile("movq %%rsp, %%rbx\n\tleaq (%0), %%rsp\n\tcall *(%1)\n\tmovq %%rbx, %%rsp"
+			 : : "r"(guarded + PAGE), "r"(target)
+			 : "rbx", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",
+			   "cc", "memory");
+}
+
+static void copy_bytes(void *to, const void *from, long bytes)
+{
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+
+static void guarded_operands(void)
+{
+	char *page = page_at(0), *to, *from;
+	long words = 4;
+
+	guard();
+	memcpy(page, "0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqr", 64);
+	copy_bytes(guarded, page, 64);
+	CHECK(!memcmp(guarded, page, 64));
+	CHECK(handled_at == guarded);
+	guard_again();
+	copy_bytes(page + 100, guarded, 64);
+	CHECK(!memcmp(page + 100, page, 64));
+	guard_again();
+	to = guarded;
+	from = page;
+	__asm__ volatile("repe cmpsl" : "+D"(to), "+S"(from), "+c"(words) : : "cc", "memory");
+	CHECK_EQUAL(words, 0);
+	guard_again();
+	*(void **)(page + 200) = (void *)returns;
+	call_there(page + 200);
+	guard_again();
+	CHECK_EQUAL(repairs, 4);
+	CHECK_EQUAL(*(uint64_t *)page_at(2), 4);
+}
+
+static void dies_of_string(void)
+{
+	map_mixed(page_at(0));
+	copy_bytes(nowhere, page_at(0), 8);
+}
+
+static void take_word(TPPI_NodeId src, int size)
+{
+	(void)src;
+	(void)size;
+	suspensions = TPPI_recv_W();
+}
+
+/* The library copies what it is told to: a fault there is the program's. */
+static void memory_of_calls(void)
+{
+	struct sigaction jump = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	int seven = 7, channel = TPPI_set_channel_src(0, NULL), to;
+	sigset_t mask;
+
+	guard();
+	TPPI_send_R(0, take_word, guarded, 4);
+	TPPI_send_W(0, take_word, 7);
+	wait_for(is_suspended, &seven, "a message");
+	guard_again();
+	TPPI_change_blk_acc_and_copy(page_at(0), TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW, guarded);
+	guard_again();
+	CHECK_EQUAL(TPPI_set_channel_dst(0, channel, &to, 4, NULL), 1);
+	while (!TPPI_is_channel_dst_ready(0, channel))
+		usleep(100);
+	/* Or it jumps, and no lock is lost */
+	CHECK(!sigaction(SIGSEGV, &jump, NULL));
+	if (!sigsetjmp(out, 1))
+		TPPI_channel_send(0, channel, guarded, 4);
+	CHECK(handled_at == guarded);
+	guard_again();
+	if (!sigsetjmp(out, 1))
+		TPPI_send_R(0, take_word, guarded, 4);
+	guard_again();
+	CHECK(!sigprocmask(SIG_BLOCK, NULL, &mask));
+	CHECK(!sigismember(&mask, SIGUSR1));
+	TPPI_channel_send(0, channel, &seven, 4);
+	while (!TPPI_is_channel_ready(0, channel))
+		usleep(100);
+	CHECK_EQUAL(to, 7);
+}
+
 /* ---- handlers for once ---- */
 
 static void call_here(int number)
@@ -562,6 +698,9 @@ const struct test tests[] = {
 	{ "handler-for-suspended", handler_for_suspended, 0, 0 },
 	{ "suspended-jumps", suspended_jumps, 0, 0 },
 	{ "inherited-mask", inherited_mask, 0, 0 },
+	{ "guarded-operands", guarded_operands, 0, 0 },
+	{ "memory-of-calls", memory_of_calls, 0, 0 },
+	{ "dies-of-string", dies_of_string, 0, SIGSEGV },
 	{ "dies-of-second", dies_of_second, 0, SIGUSR1 },
 	{ "dies-of-memory", dies_of_memory, 0, SIGBUS },
 	{ "dies-of-null", dies_of_null, 0, SIGSEGV },

@@ -176,6 +176,17 @@ int TPPI_set_channel_src(TPPI_NodeId dest, TPPI_ChannelHandlerPtr fn)
 	return number;
 }
 
+/* What is wrong with the first that is sent shows here, while there is no lock. */
+static void touch(const volatile char *buffer, int bytes)
+{
+	if (tempest_inside((uintptr_t)buffer))
+		return;
+	for (int i = 0; i < bytes && i < WINDOW; i += PAGE_BYTES)
+		(void)buffer[i];
+	if (bytes && bytes <= WINDOW)
+		(void)buffer[bytes - 1];
+}
+
 void TPPI_channel_send(TPPI_NodeId dest, int channel, void *buffer, int bytes)
 {
 	struct end *end;
@@ -183,6 +194,7 @@ void TPPI_channel_send(TPPI_NodeId dest, int channel, void *buffer, int bytes)
 	if (!is_buffer(buffer, bytes))
 		tempest_die("%s: %d bytes at %p are not whole words", __func__, bytes, buffer);
 	QUIET_CALL();
+	touch(buffer, bytes);
 	tempest_lock(&lock);
 	end = must_find(sources, dest, channel, __func__);
 	if (!end->ready)

@@ -7,6 +7,7 @@
  * that the node sends to itself ends the sleep.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,10 +200,14 @@ static void other_ended(uint32_t node, int error)
 			    error == -ENODATA ? "it has left" : strerror(-error));
 }
 
-/* True if it was taken. */
+/* True if it was taken. Not a place to be cancelled at: quiet.h. */
 static bool offer(struct link *link, const void *data, size_t bytes)
 {
-	int result = h_channel_send(link->channel, data, bytes, 0);
+	int result, state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	result = h_channel_send(link->channel, data, bytes, 0);
+	pthread_setcancelstate(state, NULL);
 
 	if (result && result != -EAGAIN)
 		other_ended(link - links, result);

@@ -4,7 +4,8 @@
  *
  * No holder touches the application view, so a holder does not trap. A signal handler of
  * the program that interrupts a holder may: whoever takes one outside the trap handler and
- * the protocol thread has signals blocked meanwhile, see quiet.h.
+ * the protocol thread has signals blocked meanwhile, see quiet.h. Nor does a holder touch
+ * what a call was given: a handler of SIGSEGV may jump out of that.
  */
 #ifndef TEMPEST_LOCK_H
 #define TEMPEST_LOCK_H

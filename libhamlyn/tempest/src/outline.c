@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "control.h"
+#include "foreign.h"
 #include "outline.h"
 
 #define GS_PREFIX	0x65
@@ -73,11 +74,16 @@ static void jump_through_memory(struct tempest_thread *thread, const struct temp
 {
 	greg_t *regs = context->uc_mcontext.gregs;
 	uintptr_t target = *(uintptr_t *)tempest_alias(insn->address);
+	uintptr_t back = regs[REG_RIP] + insn->length;
+	greg_t top = regs[REG_RSP] - (greg_t)sizeof(back);
 
 	tempest_thread_leave(thread);
 	if (insn->kind == INSN_CALL) {
-		regs[REG_RSP] -= sizeof(uintptr_t);
-		*(uintptr_t *)regs[REG_RSP] = regs[REG_RIP] + insn->length;
+		if (!tempest_foreign_copy((void *)top, &back, 1, sizeof(back))) {
+			tempest_foreign_chain(context);
+			return;
+		}
+		regs[REG_RSP] = top;
 	}
 	regs[REG_RIP] = target;
 }

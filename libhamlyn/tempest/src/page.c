@@ -145,11 +145,8 @@ static bool move_memory(uintptr_t from, uintptr_t to)
 		return false;
 	memcpy(reserve, tempest_alias(from), PAGE_BYTES);
 	tempest_segment_drop(from);
-	while (!tempest_segment_take(to)) {
-		struct timespec a_while = { .tv_nsec = 100000 };
-
-		nanosleep(&a_while, NULL);
-	}
+	while (!tempest_segment_take(to))
+		tempest_nap(100000);
 	memcpy(tempest_alias(to), reserve, PAGE_BYTES);
 	return true;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Of the current thread; the protocol thread has its signals blocked for good. */
@@ -20,12 +21,16 @@ struct tempest_quiet {
 
 /*
  * A handler of the program that ran while this thread holds a lock of the library would
- * wait for it forever as soon as it trapped.
+ * wait for it forever as soon as it trapped. But it is told of a fault: calls copy its
+ * memory, without a lock, which may be none.
+ *
+ * Nor may a cancellation end the thread: system calls at which libc would look for one are
+ * made by syscall().
  */
 static inline struct tempest_quiet tempest_quiet_begin(void)
 {
 	struct tempest_quiet quiet = { .changed = !tempest_is_protocol };
-	uint64_t all = ~UINT64_C(0);
+	uint64_t all = ~(UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1));
 
 	if (quiet.changed)
 		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &quiet.mask, sizeof(all));
@@ -42,5 +47,12 @@ static inline void tempest_quiet_end(struct tempest_quiet *quiet)
 #define QUIET()	\
 	struct tempest_quiet quiet __attribute__((cleanup(tempest_quiet_end), unused)) = \
 		tempest_quiet_begin()
+
+static inline void tempest_nap(long ns)
+{
+	struct timespec time = { .tv_nsec = ns };
+
+	syscall(SYS_nanosleep, &time, NULL);
+}
 
 #endif /* TEMPEST_QUIET_H */

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "control.h"
@@ -97,24 +98,25 @@ void tempest_segment_start(uintptr_t size, bool checked)
 	TPPI_seg_size = size;
 }
 
+/* No place to be cancelled at: quiet.h. */
+static long allocate(int mode, uintptr_t page)
+{
+	long result;
+
+	do
+		result = syscall(SYS_fallocate, memory, mode, page - SEGMENT_BASE, PAGE_BYTES);
+	while (result && errno == EINTR);
+	return result;
+}
+
 bool tempest_segment_take(uintptr_t page)
 {
-	int result;
-
-	if (CONTROL_NO_PAGE())
-		return false;
-	do
-		result = fallocate(memory, 0, page - SEGMENT_BASE, PAGE_BYTES);
-	while (result && errno == EINTR);
-	return !result;
+	return !CONTROL_NO_PAGE() && !allocate(0, page);
 }
 
 void tempest_segment_drop(uintptr_t page)
 {
-	while (fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, page - SEGMENT_BASE,
-			 PAGE_BYTES)) {
-		if (errno != EINTR)
-			tempest_die("a page's memory cannot be returned: %s", strerror(errno));
-	}
+	if (allocate(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, page))
+		tempest_die("a page's memory cannot be returned: %s", strerror(errno));
 	CONTROL_PAGE_BACK();
 }

@@ -170,14 +170,16 @@ static void take_ours(void)
 {
 	struct sigaction action = {
 		.sa_sigaction = tempest_trap,
-		.sa_flags = SA_SIGINFO | SA_ONSTACK,
+		/* A fault in it, at the other operand, is not the program's end: foreign.c */
+		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER,
 	};
-	uint64_t mask = OURS | CANCEL_BIT;
+	uint64_t mask = CANCEL_BIT;
 
 	for (int i = 1; i <= SIGNALS; i++) {
 		if (is_function(dispositions[i].handler))
 			mask |= bit(i);
 	}
+	mask &= ~OURS;
 	set_mask(&action.sa_mask, mask);
 	if (__sigaction(SIGSEGV, &action, NULL) || __sigaction(SIGBUS, &action, NULL))
 		tempest_refuse("signals cannot be taken: %s", strerror(errno));
@@ -198,6 +200,16 @@ static void end_by(int signal, const siginfo_t *info)
 	/* What was sent does not come again by itself */
 	if (!is_synchronous(signal, info))
 		syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+}
+
+/* Nor do handlers of the two run on top of a trap handler for what does not come of itself. */
+bool tempest_signals_defer(int signal, siginfo_t *info, ucontext_t *context)
+{
+	if (is_synchronous(signal, info) || !is_library(context) ||
+	    !is_function(dispositions[signal].handler))
+		return false;
+	defer(signal, info, context);
+	return true;
 }
 
 void tempest_signals_chain(int signal, siginfo_t *info, void *context)

@@ -10,9 +10,17 @@
 #define TEMPEST_SIGNALS_H
 
 #include <signal.h>
+#include <stdbool.h>
+#include <ucontext.h>
 
 /* Take SIGSEGV and SIGBUS; handlers that were there before main() are kept. */
 void tempest_signals_start(void);
+
+/*
+ * Of the two: leave it for when the trap handler or the call that it came in is over. False
+ * if it did not come in one, or must be seen to at once.
+ */
+bool tempest_signals_defer(int signal, siginfo_t *info, ucontext_t *context);
 
 /* Do what the program wants to be done about a signal that is none of ours. */
 void tempest_signals_chain(int signal, siginfo_t *info, void *context);

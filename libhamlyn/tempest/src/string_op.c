@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "admit.h"
+#include "foreign.h"
 #include "string_op.h"
 
 #define DIRECTION	0x400
@@ -25,25 +26,25 @@ struct string {
 	greg_t *si, *di, *cx, *ax;
 };
 
-static void transfer(struct string *s, uintptr_t va, void *data, unsigned int size, bool write)
+/* Elements between the operand at @va and @data. False if that is where none can be. */
+static bool transfer(struct string *s, uintptr_t va, void *data, greg_t number, bool write)
 {
+	unsigned int size = s->insn->size;
 	struct tempest_access access = {
 		.va = va,
-		.size = size,
+		.size = number * size,
 		.write = write,
 		.pc = s->context->uc_mcontext.gregs[REG_RIP],
 	};
-	bool inside = tempest_inside(va) || tempest_inside(va + size - 1);
+	bool inside = tempest_inside(va) || tempest_inside(va + access.size - 1), done;
 	void *at = inside ? tempest_alias(va) : (void *)va;
 
 	if (inside)
 		tempest_admit(s->thread, &access, false);
-	if (write)
-		memcpy(at, data, size);
-	else
-		memcpy(data, at, size);
+	done = tempest_foreign_copy(write ? at : data, write ? data : at, number, size);
 	if (inside)
 		tempest_thread_leave(s->thread);
+	return done;
 }
 
 static bool uses_si(const struct string *s)
@@ -96,18 +97,21 @@ static greg_t flags_of_compare(uint64_t left, uint64_t right, unsigned int size)
 	return flags | (overflow ? OVERFLOW : 0);
 }
 
-static void compare(struct string *s)
+static bool compare(struct string *s)
 {
 	greg_t *efl = &s->context->uc_mcontext.gregs[REG_EFL];
 	uint64_t left = 0, right = 0;
 
-	if (s->op == CMPS)
-		transfer(s, *s->si, &left, s->insn->size, false);
-	else
+	if (s->op != CMPS)
 		memcpy(&left, s->ax, s->insn->size);
-	transfer(s, *s->di, &right, s->insn->size, false);
+	else if (!transfer(s, *s->si, &left, 1, false))
+		return false;
+	if (!transfer(s, *s->di, &right, 1, false))
+		return false;
 	*efl = (*efl & ~ARITHMETIC) |
 	       (flags_of_compare(left, right, s->insn->size) & ARITHMETIC);
+	advance(s, 1);
+	return true;
 }
 
 /* Bytes to the end of the block, which an element may straddle. */
@@ -132,54 +136,55 @@ static greg_t run_length(const struct string *s)
 	return count < bytes / size ? count : bytes / size;
 }
 
-static void move(struct string *s)
+static bool move(struct string *s)
 {
 	unsigned char data[TPPI_TAG_BLK_SIZE + sizeof(uint64_t)];
 	greg_t elements = run_length(s);
 	unsigned int size = s->insn->size;
 
-	if (s->op == MOVS) {
-		transfer(s, *s->si, data, elements * size, false);
-	} else {
-		for (greg_t i = 0; i < elements; i++)
-			memcpy(data + i * size, s->ax, size);
-	}
-	transfer(s, *s->di, data, elements * size, true);
+	if (s->op == MOVS && !transfer(s, *s->si, data, elements, false))
+		return false;
+	for (greg_t i = 0; s->op == STOS && i < elements; i++)
+		memcpy(data + i * size, s->ax, size);
+	if (!transfer(s, *s->di, data, elements, true))
+		return false;
 	advance(s, elements);
+	return true;
 }
 
-static void load(struct string *s)
+static bool load(struct string *s)
 {
 	uint64_t value = 0;
 
-	transfer(s, *s->si, &value, s->insn->size, false);
+	if (!transfer(s, *s->si, &value, 1, false))
+		return false;
 	/* As registers do: 32 bits clear the upper half, fewer leave the rest */
 	if (s->insn->size >= 4)
 		*s->ax = value;
 	else
 		memcpy(s->ax, &value, s->insn->size);
 	advance(s, 1);
+	return true;
 }
 
-/* One step. True if the instruction is at its end. */
-static bool step(struct string *s)
+enum progress { GOES_ON, AT_END, FAULT };
+
+/* Registers are those before the step if there was a fault. */
+static enum progress step(struct string *s)
 {
 	bool equal;
 
 	if (s->insn->repeat && !*s->cx)
-		return true;
-	if (s->op == MOVS || s->op == STOS) {
-		move(s);
-		return !s->insn->repeat;
+		return AT_END;
+	if (s->op == MOVS || s->op == STOS || s->op == LODS) {
+		if (!(s->op == LODS ? load(s) : move(s)))
+			return FAULT;
+		return s->insn->repeat ? GOES_ON : AT_END;
 	}
-	if (s->op == LODS) {
-		load(s);
-		return !s->insn->repeat;
-	}
-	compare(s);
-	advance(s, 1);
+	if (!compare(s))
+		return FAULT;
 	equal = s->context->uc_mcontext.gregs[REG_EFL] & ZERO;
-	return !s->insn->repeat || equal != (s->insn->repeat == 0xf3);
+	return s->insn->repeat && equal == (s->insn->repeat == 0xf3) ? GOES_ON : AT_END;
 }
 
 static bool at_page_end(const struct string *s)
@@ -202,10 +207,13 @@ void tempest_string_op(struct tempest_thread *thread, const struct tempest_insn 
 		.ax = tempest_register(context, RAX),
 	};
 
-	do {
-		if (step(&s)) {
-			context->uc_mcontext.gregs[REG_RIP] += insn->length;
-			return;
-		}
-	} while (!at_page_end(&s));
+	enum progress progress;
+
+	do
+		progress = step(&s);
+	while (progress == GOES_ON && !at_page_end(&s));
+	if (progress == AT_END)
+		context->uc_mcontext.gregs[REG_RIP] += insn->length;
+	if (progress == FAULT)
+		tempest_foreign_chain(context);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "quiet.h"
 #include "thread.h"
 
 #define SLOTS_BYTES	((size_t)MOST_THREADS * SLOT_BYTES)
@@ -133,15 +134,13 @@ static bool is_in(uint64_t in_flight, uintptr_t start, size_t bytes)
  */
 static void wait_for(struct tempest_thread *thread, uintptr_t start, size_t bytes)
 {
-	struct timespec a_moment = { .tv_nsec = 20000 };
-
 	for (unsigned int i = 0; is_in(thread->in_flight, start, bytes); i++) {
 		if (i < SPINS)
 			__builtin_ia32_pause();
 		else if (i < 2 * SPINS)
 			sched_yield();
 		else	/* of a lower priority, perhaps */
-			nanosleep(&a_moment, NULL);
+			tempest_nap(20000);
 	}
 }
 

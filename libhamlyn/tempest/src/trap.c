@@ -6,6 +6,7 @@
 
 #include "admit.h"
 #include "error.h"
+#include "foreign.h"
 #include "outline.h"
 #include "quiet.h"
 #include "signals.h"
@@ -106,6 +107,10 @@ void tempest_trap(int signal, siginfo_t *info, void *context)
 {
 	int saved_errno = errno;
 
+	if (tempest_signals_defer(signal, info, context))
+		return;
+	if (info->si_code > 0 && tempest_foreign_fault(info, context))
+		return;
 	if (!is_ours(signal, info)) {
 		tempest_signals_chain(signal, info, context);
 		return;
