@@ -13,9 +13,9 @@ static volatile uint32_t *shared;
 static volatile void *allocate(TPPI_NodeId node, size_t bytes, const struct stache_place *place)
 {
 	static const struct stache_place anywhere;
-	void *memory = ME == node ? stache_malloc_place(bytes, place ? place : &anywhere) : NULL;
+	void *memory = node == ME ? stache_malloc_place(bytes, place ? place : &anywhere) : NULL;
 
-	CHECK(ME != node || memory);
+	CHECK(node != ME || memory);
 	return tell_all(memory);
 }
 
@@ -59,11 +59,11 @@ static void own_words(void)
 /* What an owner stores after it was read elsewhere is seen there, too. */
 static void readers(void)
 {
+	struct stache_place place = { .homes = STACHE_HOMES_ONE, .home = NODES - 1 };
 	volatile uint32_t *word;
 
 	stache_init(NULL);
-	word = allocate(NODES - 1, 4, &(struct stache_place){ .homes = STACHE_HOMES_ONE,
-							      .home = NODES - 1 });
+	word = allocate(NODES - 1, 4, &place);
 	for (uint32_t i = 1; i < 20; i++) {
 		if (!ME)
 			*word = i;
@@ -264,7 +264,7 @@ static void used_up(void)
 	if (!ME)
 		CHECK(stache_malloc(3 << 20));
 	TPPI_barrier();
-	if (ME == NODES - 1) {
+	if (TPPI_self_address == NODES - 1) {
 		CHECK(!stache_malloc((1 << 20) + 1));
 		CHECK(stache_malloc(1 << 20));
 		CHECK(!stache_malloc(1));

@@ -47,7 +47,7 @@ static void two_locks(void)
 		stache_flag_wait(&name_b);
 		stache_unlock(&name_a);
 	}
-	if (ME == NODES - 1) {
+	if (TPPI_self_address == NODES - 1) {
 		stache_flag_wait(&name_a);
 		stache_lock(&name_b);
 		stache_unlock(&name_b);

@@ -13,8 +13,8 @@
 
 #define QUARTERS	4
 #define FAR		0.5	/* a square's side to its distance: less is one body */
-#define SOFT		1e-4	/* what is close attracts no more than this allows */
-#define STEP		1e-3
+#define SOFT		0.0001	/* what is close attracts no more than this allows */
+#define STEP		0.001
 
 struct body {
 	double x, y, mass;

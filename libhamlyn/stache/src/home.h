@@ -10,7 +10,7 @@ void stache_home_start(void);
 /* Map a page whose home is here, with blocks of this size. */
 void stache_home_map(void *page, int block_bytes);
 
-/* Messages: a request (name, enum stache_want, bytes), an acknowledgement (name), a block. */
+/* Messages: a request (name, enum stache_want, bytes), that a copy is gone (name), a block. */
 void stache_home_request(TPPI_NodeId src, int size);
 void stache_home_ack(TPPI_NodeId src, int size);
 void stache_home_put(TPPI_NodeId src, int size);

@@ -12,7 +12,7 @@
 
 struct stache_attr stache_settings;
 
-static unsigned int number(const char *name, unsigned int otherwise)
+static unsigned int read_number(const char *name, unsigned int otherwise)
 {
 	const char *text = getenv(name);
 	unsigned long value;
@@ -67,10 +67,10 @@ void stache_settings_read(const struct stache_attr *attr)
 	if (s->homes == STACHE_HOMES_ONE)
 		stache_die("the homes of all pages cannot be one node");
 	if (!s->block_bytes)
-		s->block_bytes = number("HAMLYN_STACHE_BLOCK", BLOCK_BYTES);
+		s->block_bytes = read_number("HAMLYN_STACHE_BLOCK", BLOCK_BYTES);
 	stache_check_block(s->block_bytes);
 	if (!s->most_pages)
-		s->most_pages = number("HAMLYN_STACHE_PAGES", UINT_MAX);
+		s->most_pages = read_number("HAMLYN_STACHE_PAGES", UINT_MAX);
 	if (s->most_pages < FEWEST_PAGES)
 		stache_die("%u pages of others are too few: at least %d are needed", s->most_pages,
 			   FEWEST_PAGES);

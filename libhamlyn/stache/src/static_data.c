@@ -31,7 +31,7 @@ static void add(size_t start, size_t bytes)
 	parts[number_of_parts++] = (struct part){ start, start + bytes };
 }
 
-static const void *entry(const ElfW(Dyn) *dynamic, ElfW(Sxword) tag, size_t *value)
+static const void *entry(const Elf64_Dyn *dynamic, Elf64_Sxword tag, size_t *value)
 {
 	for (; dynamic->d_tag != DT_NULL; dynamic++) {
 		if (dynamic->d_tag != tag)
@@ -43,10 +43,10 @@ static const void *entry(const ElfW(Dyn) *dynamic, ElfW(Sxword) tag, size_t *val
 	return NULL;
 }
 
-static void find_parts(const ElfW(Dyn) *dynamic)
+static void find_parts(const Elf64_Dyn *dynamic)
 {
-	const ElfW(Rela) *rela = entry(dynamic, DT_RELA, NULL);
-	const ElfW(Sym) *symbols = entry(dynamic, DT_SYMTAB, NULL);
+	const Elf64_Rela *rela = entry(dynamic, DT_RELA, NULL);
+	const Elf64_Sym *symbols = entry(dynamic, DT_SYMTAB, NULL);
 	size_t bytes = 0;
 
 	entry(dynamic, DT_RELASZ, &bytes);

@@ -6,7 +6,7 @@
 
 #define MOST_BYTES (4 << 20)
 
-const char system_name[] = "messages";
+const char *const system_name = "messages";
 
 /* At the same place in both nodes, which run the same program. */
 static char memory[MOST_BYTES] __attribute__((aligned(4096)));

@@ -27,7 +27,7 @@
 #define VIEW ((char *)0x300000000000) /* the program's, opened and closed */
 #define STORE 2 /* error code of a page fault: it was a store */
 
-const char system_name[] = "pages";
+const char *const system_name = "pages";
 
 enum right { NONE, READ, WRITE };
 
@@ -90,8 +90,10 @@ static void on_request(TPPI_NodeId src, int size);
 static void on_put(TPPI_NodeId src, int size);
 static void on_dropped(TPPI_NodeId src, int size);
 
-/* The other node, of what its home says: the page, or the right to store to its
- * copy. */
+/*
+ * The other node, of what its home says: the page, or the right to store to its
+ * copy.
+ */
 static void on_page(TPPI_NodeId src, int size)
 {
 	int number = TPPI_recv_W();
@@ -135,8 +137,10 @@ static void give(int number, enum right want)
 			      memory + number * PAGE, PAGE);
 }
 
-/* Home: its own thread gets the page; then the other one, if it has asked
- * meanwhile. */
+/*
+ * Home: its own thread gets the page; then the other one, if it has asked
+ * meanwhile.
+ */
 static void take(int number)
 {
 	struct page *page = &pages[number];

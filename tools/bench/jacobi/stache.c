@@ -4,7 +4,7 @@
 
 #include "system.h"
 
-const char system_name[] = "stache";
+const char *const system_name = "stache";
 
 int system_start(void)
 {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-extern const char system_name[];
+extern const char *const system_name;
 
 /* Returns the node. */
 int system_start(void);
