@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Lua and bzip2, compiled by hamlyn-tempest-cc, with their heaps in a segment whose blocks
-# are taken away at random: they have to print what they print without.
+# are taken away at random: they have to print what they print without. It finds checks that
+# let through what they must not; those that are made too early are found by programs.sh.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 ME=chaos.sh
@@ -38,7 +39,7 @@ work_folder chaos
 . selftests/tempest-cc/others.sh
 
 want() {
-	cat "$LUA"/l[a-m]*.c >"$work/text" &&
+	cat "$LUA"/l[a-c]*.c >"$work/text" &&
 		timeout "$LIMIT" "$work/lua.plain" $SCRIPT "$MUCH" >"$work/lua.want" &&
 		timeout "$LIMIT" "$work/bzip2.plain" -1 -c "$work/text" >"$work/text.bz2" &&
 		[ -s "$work/lua.want" ] && [ -s "$work/text.bz2" ]
