@@ -243,8 +243,9 @@ static int ring_at_once(struct hml_context *c, u32 id)
 
 	if (would_wait(c, id))
 		return -EAGAIN;
+	/* Requests of the same ring that have completed look like signals. */
 	ret = hml_doorbell_ring(c, id);
-	return ret > 0 ? -EAGAIN : ret;
+	return ret > 0 || ret == -EINTR ? -EAGAIN : ret;
 }
 
 /*

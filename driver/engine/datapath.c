@@ -26,21 +26,23 @@ static bool hold_try(struct hml_term *t)
  * Whoever lets go wakes one that waits, after a full barrier:
  *
  *	waits				lets go
- *	  queued in @freed		  held = 0
+ *	  counted, queued in @freed	  held = 0
  *	  full barrier			  full barrier
- *	  is it held?			  is there anybody in @freed?
+ *	  is it held?			  is anybody counted?
  *
  * so one of the two sees the other, and no wake-up is lost. It goes to one, who may not take what
- * it was woken for: a signal came, the terminus is dead, or it only waited (a doorbell). So whoever
- * leaves without the terminus wakes the next. If that one finds it held by a task that came just
- * then, it queues anew, and is woken when that one lets go. A simple wait queue: its lock is
- * raw, so that one may wake in a section, where nobody needs a reference to the terminus.
+ * it was woken for: a signal came, or the terminus is dead. So whoever leaves without the terminus
+ * wakes the next. If that one finds it held by a task that came just then, it queues anew, and is
+ * woken when that one lets go. Doorbells queue elsewhere, in @rung: they take nothing, and one that
+ * has lost its processor would keep the wake-up from those that do. Simple wait queues: their lock
+ * is raw, so that one may wake in a section, where nobody needs a reference to the terminus.
  */
 static int wait_until_held(struct hml_term *t, unsigned int state, bool alive)
 {
 	DECLARE_SWAITQUEUE(wait);
 	int err = 0;
 
+	atomic_inc(&t->waiters);
 	for (;;) {
 		prepare_to_swait_exclusive(&t->freed, &wait, state);
 		if (hold_try(t))
@@ -54,6 +56,7 @@ static int wait_until_held(struct hml_term *t, unsigned int state, bool alive)
 		schedule();
 	}
 	finish_swait(&t->freed, &wait);
+	atomic_dec(&t->waiters);
 	if (err)
 		swake_up_one(&t->freed);
 	return err;
@@ -79,12 +82,13 @@ static void wait_a_little(struct hml_term *t)
 	ktime_t time = ns_to_ktime(NSEC_PER_MSEC);
 	DECLARE_SWAITQUEUE(wait);
 
-	prepare_to_swait_exclusive(&t->freed, &wait, TASK_INTERRUPTIBLE);
+	atomic_inc(&t->waiters);
+	prepare_to_swait_exclusive(&t->rung, &wait, TASK_INTERRUPTIBLE);
 	if ((READ_ONCE(t->held) || atomic_read(&t->wanted)) && !READ_ONCE(t->dead) &&
 	    !signal_pending(current))
 		schedule_hrtimeout_range(&time, 50 * NSEC_PER_USEC, HRTIMER_MODE_REL);
-	finish_swait(&t->freed, &wait);
-	swake_up_one(&t->freed);
+	finish_swait(&t->rung, &wait);
+	atomic_dec(&t->waiters);
 }
 
 /**
@@ -122,12 +126,19 @@ void hml_term_retire(struct hml_term *t)
 		wait_until_held(t, TASK_UNINTERRUPTIBLE, false);
 }
 
+/* One of those that want it, and one doorbell; other doorbells wait no longer than a moment. */
+static noinline void let_in(struct hml_term *t)
+{
+	swake_up_one(&t->freed);
+	swake_up_one(&t->rung);
+}
+
 static __always_inline void release(struct hml_term *t)
 {
 	clear_bit_unlock(0, &t->held);
 	smp_mb__after_atomic();	/* B7: let go before the looks at waiters and queue */
-	if (unlikely(swait_active(&t->freed)))
-		swake_up_one(&t->freed);
+	if (unlikely(atomic_read(&t->waiters)))
+		let_in(t);
 }
 
 void hml_term_release(struct hml_term *t)

@@ -92,6 +92,7 @@ static struct hml_term *term_new(struct hml_context *c,
 	t->context = c->id;
 	refcount_set(&t->ref, 1);
 	init_swait_queue_head(&t->freed);
+	init_swait_queue_head(&t->rung);
 	timerqueue_init(&t->paused);
 	t->kicks_to_wake = HML_KICKS_TO_WAKE;
 	t->core.sender.pid = task_tgid_nr(current);

@@ -30,7 +30,9 @@ struct hml_ring;
  * @client: the user, for the engine; constant
  * @held: bit 0: somebody works on @core. Taken by trylock only (B7)
  * @wanted: somebody waits for @held: let go
+ * @waiters: tasks in @freed or @rung, or about to be: who lets go looks at this alone
  * @freed: tasks that wait for @held to be let go, or, who holds it, for the end of a pause
+ * @rung: doorbells that wait for a moment, and are handed nothing
  * @dead: destroyed; written under engine.lock
  * @turn: place in engine.order; under engine.lock
  * @paused: in engine.paused: held back, stalled, or its user is broke; under engine.lock
@@ -65,7 +67,9 @@ struct hml_term {
 	struct hml_client *client;
 	unsigned long held;
 	atomic_t wanted;
+	atomic_t waiters;
 	struct swait_queue_head freed;
+	struct swait_queue_head rung;
 	bool dead;
 	struct hml_turn turn;
 	struct timerqueue_node paused;

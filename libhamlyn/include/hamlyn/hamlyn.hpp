@@ -1140,17 +1140,22 @@ public:
 		  std::uint64_t length = 0)
 	{
 		h_terminus *t = need();
-		detail::area_ref &place = (*areas_)[tag];
+		std::lock_guard<std::mutex> lock(areas_->mutex);
+		auto place = areas_->by_tag.try_emplace(tag);
+		int ret = h_terminus_bind(t, tag, from.need(), base, length);
 
-		detail::check(h_terminus_bind(t, tag, from.need(), base, length),
-			      "h_terminus_bind", dev());
-		place = from.area_;
+		if (ret && place.second)
+			areas_->by_tag.erase(place.first);
+		detail::check(ret, "h_terminus_bind", dev());
+		place.first->second = from.area_;
 	}
 	void unbind(std::uint32_t tag)
 	{
-		detail::check(h_terminus_bind(need(), tag, nullptr, 0, 0), "h_terminus_bind",
-			      dev());
-		areas_->erase(tag);
+		h_terminus *t = need();
+		std::lock_guard<std::mutex> lock(areas_->mutex);
+
+		detail::check(h_terminus_bind(t, tag, nullptr, 0, 0), "h_terminus_bind", dev());
+		areas_->by_tag.erase(tag);
 	}
 	/** A ticket that came as a descriptor: for this terminus only. */
 	ticket import(int fd)
@@ -1170,7 +1175,11 @@ private:
 	struct destroyer {
 		int operator()(h_terminus *t) const noexcept { return h_terminus_destroy(t); }
 	};
-	using areas = std::map<std::uint32_t, detail::area_ref>;
+	/* Any thread may bind; what is bound lives as long as it is. */
+	struct areas {
+		std::mutex mutex;
+		std::map<std::uint32_t, detail::area_ref> by_tag;
+	};
 	using owned = detail::owner<h_terminus, destroyer, detail::dev_ref>;
 
 	h_terminus *need() const { return detail::need(t_, "terminus"); }

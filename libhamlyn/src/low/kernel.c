@@ -2,6 +2,7 @@
 /* The kernel device: set-up calls of /dev/hamlynN and its mappings. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -9,6 +10,8 @@
 
 #include "low/device.h"
 #include "low/msan.h"
+
+#define OLD_TAGS	8	/* of a terminus, before QUERY told */
 
 /* If it fails, the kernel tells the calling thread why. */
 static int call(const struct h_dev *dev, unsigned long request, void *arg)
@@ -59,6 +62,29 @@ static void kernel_close(struct h_dev *dev)
 	close(dev->fd);
 }
 
+/* A module of before 0.2 has not told that: all its NICs are one fabric while it is this boot. */
+static void fill_older(struct hamlyn_query *q)
+{
+	char text[37] = "";
+	unsigned int i, byte;
+	const char *at = text;
+	FILE *f;
+
+	if (q->max_tags)
+		return;
+	q->max_tags = OLD_TAGS;
+	f = fopen("/proc/sys/kernel/random/boot_id", "re");
+	if (!f)
+		return;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = 0;
+	fclose(f);
+	for (i = 0; i < sizeof(q->fabric_id) && sscanf(at, "%2x", &byte) == 1; i++) {
+		q->fabric_id[i] = byte;
+		at += at[2] == '-' ? 3 : 2;
+	}
+}
+
 static int kernel_query(struct h_dev *dev, struct hamlyn_query *q)
 {
 	*q = (struct hamlyn_query) { .size = sizeof(*q) };
@@ -66,6 +92,7 @@ static int kernel_query(struct h_dev *dev, struct hamlyn_query *q)
 	if (ioctl(dev->fd, HAMLYN_IOC_QUERY, q) < 0)
 		return -errno;
 	h__filled(q, sizeof(*q));
+	fill_older(q);
 	return 0;
 }
 

@@ -563,9 +563,11 @@ static int sleep_for(struct h_manager *m, const struct h_receiver *r,
 	struct h_sleeper s = { .receiver = r, .seen = seen };
 	int ret = 0;
 
-	if (h__single(m))
+	if (h__single(m)) {
+		m->sleeps++;
 		return h__nq_sleep(m->nq, h__owes_soon(m) ?
 				   until_settled(m, deadline_ns, 0) : deadline_ns);
+	}
 	h__lock(&m->lock);
 	sleeper_add(m, &s);
 	if (!has_news(m, &s))

@@ -20,15 +20,28 @@ FIXTURE(stats) {
 	struct h_channel *b;
 };
 
+FIXTURE_VARIANT(stats) {
+	uint32_t flags;
+};
+
+FIXTURE_VARIANT_ADD(stats, shared) {
+};
+
+FIXTURE_VARIANT_ADD(stats, single) {
+	.flags = H_MANAGER_SINGLE,
+};
+
 FIXTURE_SETUP(stats)
 {
+	const struct h_manager_attr manager = { .flags = variant->flags };
+
 	static const struct h_channel_attr attr = {
 		.connect.stream = { .buffers = BUFFERS, .buffer_size = ROOM,
 				    .max_buffer_size = ROOM },
 	};
 
 	ASSERT_EQ(0, h_open(ht_device(), &self->dev));
-	ASSERT_EQ(0, h_manager_create(self->dev, NULL, &self->m));
+	ASSERT_EQ(0, h_manager_create(self->dev, &manager, &self->m));
 	ASSERT_EQ(0, h_channel_pair(self->m, self->m, &attr, &self->a, &self->b));
 }
 
