@@ -35,7 +35,7 @@ stache-tests: $(BUILD)/stache-controls/hybrid
 # libraries. Beside them there is a library that can leave out its mechanisms.
 PARMACS := $(BUILD)/stache-parmacs
 PARMACS_M4 = m4 libhamlyn/stache/macros/c.m4.stache
-PARMACS_PROGRAMS := $(PARMACS)/relax $(PARMACS)/sort
+PARMACS_PROGRAMS := $(PARMACS)/relax $(PARMACS)/sort $(PARMACS)/create
 PARMACS_CC = $(CC) $(CPPFLAGS_ALL) $(STACHE_INC) -I$(PARMACS) -O2 -g -Wall -Wextra -fno-pie
 PARMACS_LIBS = $(BUILD)/libhamlyn-stache.so $(BUILD)/libhamlyn-tempest.so $(LIB_SO)
 PARMACS_LINK = -no-pie $(LDFLAGS) $(PARMACS_LIBS) -lm
@@ -48,7 +48,7 @@ $(PARMACS)/%.h: selftests/stache/parmacs/%.H libhamlyn/stache/macros/c.m4.stache
 	@mkdir -p $(@D)
 	$(PARMACS_M4) $< > $@
 
-$(PARMACS)/relax: $(PARMACS)/relax.c $(PARMACS_LIBS)
+$(PARMACS)/relax $(PARMACS)/create: $(PARMACS)/%: $(PARMACS)/%.c $(PARMACS_LIBS)
 	$(PARMACS_CC) $(filter %.c,$^) $(PARMACS_LINK) -o $@
 
 $(PARMACS)/sort: $(PARMACS)/sort.c $(PARMACS)/buckets.c $(PARMACS)/sort.h $(PARMACS_LIBS)

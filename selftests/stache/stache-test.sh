@@ -142,6 +142,8 @@ all_macros() {
 	for nodes in 1 2 4; do
 		macros 0 "$nodes" "" relax "-p$nodes"
 		macros 0 "$nodes" "" sort "$nodes"
+		macros 0 "$nodes" "" create numbers
+		macros 0 "$nodes" "" create exit
 	done
 	# Without its parent's data a process finds NULL; with those of its libc it is lost
 	macros $((128 + 11)) 2 128 relax -p2
@@ -149,6 +151,9 @@ all_macros() {
 	macros $((128 + 11)) 2 256 relax -p2
 	# More processes than nodes
 	macros $((128 + 6)) 2 "" relax -p3
+	# On a node whose process has called exit(); by a process that was created
+	macros $((128 + 6)) 2 "" create again
+	macros $((128 + 6)) 2 "" create nested
 }
 
 if [ -n "$rounds" ]; then

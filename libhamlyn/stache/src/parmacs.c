@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "control.h"
 #include "error.h"
@@ -19,7 +20,10 @@
 /* Name of @image: begin of the program's data, as the library's are elsewhere in each process. */
 static void *image_name;
 
-/* Parent: data for the others; which of them run a function. */
+/* Not a child of fork(), which runs exit handlers, too. */
+static pid_t self;
+
+/* Parent: data for the others; which of them run a function, or are of no use any more. */
 static void *image;
 static bool runs[MOST_NODES];
 
@@ -27,15 +31,22 @@ static bool runs[MOST_NODES];
 static unsigned int ended;
 static struct stache_wait *parent;
 
-/* Others: the function that they are to run; or the program is over. */
+/* Others: the function that they are to run, and who waits until it can; or the program is over. */
 static struct stache_wait idle = STACHE_WAIT;
+static void *creator;
 static _Atomic bool over;
+
+/* Others: within such a function. */
+static bool running;
 
 static void on_create(TPPI_NodeId src, int size)
 {
+	void *function = TPPI_recv_P();
+
 	(void)src;
 	(void)size;
-	stache_wake(&idle, (uintptr_t)TPPI_recv_P());
+	creator = TPPI_recv_P();
+	stache_wake(&idle, (uintptr_t)function);
 }
 
 static void on_over(TPPI_NodeId src, int size)
@@ -48,10 +59,15 @@ static void on_over(TPPI_NodeId src, int size)
 
 /* ---- others ---- */
 
-static void on_ended(TPPI_NodeId src, int size)
+static void on_loaded(TPPI_NodeId src, int size)
 {
+	(void)src;
 	(void)size;
-	__atomic_store_n(&runs[src], false, __ATOMIC_RELEASE);
+	stache_wake(TPPI_recv_P(), 0);
+}
+
+static void count_end(void)
+{
 	if (parent) {
 		stache_wake(parent, 0);
 		parent = NULL;
@@ -60,8 +76,31 @@ static void on_ended(TPPI_NodeId src, int size)
 	}
 }
 
+static void on_ended(TPPI_NodeId src, int size)
+{
+	(void)size;
+	__atomic_store_n(&runs[src], false, __ATOMIC_RELEASE);
+	count_end();
+}
+
+/* The node has left its loop for good: it stays one that runs. */
+static void on_exit_called(TPPI_NodeId src, int size)
+{
+	(void)src;
+	(void)size;
+	count_end();
+}
+
+static void tell_of_exit(void)
+{
+	if (running && getpid() == self)
+		TPPI_send(PARENT, on_exit_called);
+}
+
 static void work(void)
 {
+	if (atexit(tell_of_exit))
+		stache_die("no memory");
 	for (;;) {
 		uintptr_t function = stache_wait(&idle);
 
@@ -71,7 +110,10 @@ static void work(void)
 			exit(EXIT_SUCCESS);
 		if (!CONTROL(CONTROL_NO_STATIC_DATA))
 			stache_static_data_load(stache_find(image_name));
+		TPPI_send_items(PARENT, on_loaded, "P", creator);
+		running = true;
 		((void (*)(void))function)();
+		running = false;
 		TPPI_send(PARENT, on_ended);
 	}
 }
@@ -80,7 +122,7 @@ static void work(void)
 
 static void end_others(void)
 {
-	for (TPPI_NodeId node = 1; node < TPPI_num_nodes; node++)
+	for (TPPI_NodeId node = 1; node < TPPI_num_nodes && getpid() == self; node++)
 		TPPI_send(node, on_over);
 }
 
@@ -95,11 +137,17 @@ static TPPI_NodeId free_node(void)
 
 void stache_parmacs_create(void (*function)(void))
 {
-	TPPI_NodeId node = free_node();
+	struct stache_wait loaded = STACHE_WAIT;
+	TPPI_NodeId node;
 
+	if (TPPI_self_address != PARENT)
+		stache_die("a created process creates another, which only node %u can", PARENT);
+	node = free_node();
 	runs[node] = true;
 	stache_static_data_save(image);
-	TPPI_send_items(node, on_create, "P", (void *)function);
+	TPPI_send_items(node, on_create, "PP", (void *)function, &loaded);
+	/* There is one image: the next process must not find its data in place of these */
+	stache_wait(&loaded);
 }
 
 static void on_wait(TPPI_NodeId src, int size)
@@ -132,6 +180,7 @@ void stache_parmacs_begin(void *data, void *end)
 {
 	struct stache_place place = { .block_bytes = TPPI_PAGE_SIZE };
 
+	self = getpid();
 	image_name = data;
 	stache_init(NULL);
 	stache_static_data_start(data, end);

@@ -27,13 +27,15 @@ void stache_parmacs_begin(void *data, void *end);
  * stache_parmacs_create() - have another node run a function
  * @function: of the program
  *
- * The node begins with the program's static data as they are here now. At most as many as
- * there are other nodes run at a time; one more ends the program with a message.
+ * For node 0. The other node begins with the program's static data as they are here now,
+ * whatever becomes of them after this call. At most as many as there are other nodes run at
+ * a time, and a node whose function has called exit() runs no other; one more ends the
+ * program with a message, as does a call on another node.
  */
 void stache_parmacs_create(void (*function)(void));
 
 /**
- * stache_parmacs_wait() - wait until functions have returned
+ * stache_parmacs_wait() - wait until functions have returned, or called exit(0)
  * @number: how many more
  */
 void stache_parmacs_wait(unsigned int number);
