@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Is it one memory? Under contention, while pages are replaced, and wherever its home is. */
+#include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -172,6 +175,89 @@ static void replacement_races(void)
 	check_figures();
 }
 
+#define OVER	40	/* threads that wait for a page each */
+
+static pid_t home_pid;
+static bool told;
+
+static void on_pid(TPPI_NodeId src, int size)
+{
+	(void)src;
+	(void)size;
+	home_pid = TPPI_recv_W();
+	__atomic_store_n(&told, true, __ATOMIC_RELEASE);
+}
+
+static void load_page(unsigned int thread)
+{
+	CHECK_EQUAL(shared[thread * TPPI_PAGE_SIZE / 4], 0);
+}
+
+static uint64_t pages_now(void)
+{
+	struct stache_figures figures;
+
+	stache_get_figures(&figures);
+	return figures.pages;
+}
+
+static void *go_on(void *unused)
+{
+	while (pages_now() <= FEWEST_PAGES)
+		usleep(100);
+	CHECK(!kill(home_pid, SIGCONT));
+	return unused;
+}
+
+/* Pages that are waited for exceed the limit, but no longer than that. */
+static void limit_exceeded(void)
+{
+	struct stache_place place = { .homes = STACHE_HOMES_ONE, .home = NODES - 1 };
+	pthread_t thread;
+
+	stache_init(&(struct stache_attr){ .most_pages = FEWEST_PAGES });
+	shared = allocate(NODES - 1, 2 * OVER * TPPI_PAGE_SIZE, &place);
+	if (ME == NODES - 1)
+		TPPI_send_W(0, on_pid, getpid());
+	if (!ME) {
+		while (!__atomic_load_n(&told, __ATOMIC_ACQUIRE))
+			usleep(100);
+		/* The home answers nobody until there are too many */
+		CHECK(!kill(home_pid, SIGSTOP));
+		CHECK(!pthread_create(&thread, NULL, go_on, NULL));
+		in_threads(OVER, load_page);
+		pthread_join(thread, NULL);
+		load_page(OVER);
+		CHECK(pages_now() <= FEWEST_PAGES);
+	}
+	TPPI_barrier();
+}
+
+/* Copies leave what memory there is to pages whose home is here: 32 pages in the script. */
+static void memory_for_homes(void)
+{
+	volatile char *own = NULL, *other = NULL;
+
+	stache_init(NULL);
+	for (TPPI_NodeId node = 0; node < NODES; node++) {
+		struct stache_place place = { .homes = STACHE_HOMES_ONE, .home = node };
+		volatile char *memory = allocate(node, 24 * TPPI_PAGE_SIZE, &place);
+
+		if (node == ME)
+			own = memory;
+		else
+			other = memory;
+	}
+	if (!ME) {
+		for (int page = 0; page < 24; page++)
+			CHECK_EQUAL(other[page * TPPI_PAGE_SIZE], 0);
+		for (int page = 0; page < 24; page++)
+			own[page * TPPI_PAGE_SIZE] = 1;
+		CHECK(!getenv("HAMLYN_TEMPEST_MEMORY") || pages_now() <= 8);
+	}
+	TPPI_barrier();
+}
+
 /* ---- homes ---- */
 
 static void homes(void)
@@ -295,6 +381,8 @@ const struct test tests[] = {
 	{ "readers", readers, CONTROL_KEEP_RECALLED, 0 },
 	{ "replacement", replacement, CONTROL_NO_WRITE_BACK, 0 },
 	{ "replacement_races", replacement_races, CONTROL_NO_WRITE_BACK, 0 },
+	{ "limit_exceeded", limit_exceeded, 0, 0 },
+	{ "memory_for_homes", memory_for_homes, 0, 0 },
 	{ "homes", homes, 0, 0 },
 	{ "agreed", agreed, 0, 0 },
 	{ "blocks", blocks, 0, 0 },

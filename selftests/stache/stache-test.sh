@@ -164,6 +164,7 @@ else
 	done
 	HAMLYN_TEMPEST_VIEW=mprotect check 2 memory own_words 0
 	HAMLYN_TEMPEST_VIEW=mprotect check 2 memory replacement_races 0
+	HAMLYN_TEMPEST_MEMORY=128K check 2 memory memory_for_homes 0
 	all_examples
 	all_macros
 fi

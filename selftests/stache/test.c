@@ -9,7 +9,7 @@
 
 #include "test.h"
 
-#define MOST_THREADS	8
+#define MOST_THREADS	64
 
 unsigned int stache_control;
 

@@ -99,7 +99,7 @@ static void unmap(struct copy_page **at)
 }
 
 /* The oldest page that waits for nothing. */
-static bool replace_one(void)
+bool stache_copy_replace(void)
 {
 	struct copy_page **at = &pages;
 
@@ -127,10 +127,10 @@ void stache_copy_map(void *start, TPPI_NodeId home, int block_bytes)
 	page->start = start;
 	page->bytes = block_bytes;
 	/* Of what is asked for there is as much as there are threads: that may exceed the limit */
-	if (stache_counted.pages >= stache_settings.most_pages)
-		replace_one();
+	while (stache_counted.pages >= stache_settings.most_pages && stache_copy_replace())
+		;
 	while (!TPPI_alloc_and_map(start, stache_mode_copy(), TPPI_Blk_Invalid, home, page)) {
-		if (!replace_one())
+		if (!stache_copy_replace())
 			stache_die("no memory for the page at %p", start);
 	}
 	add(page);

@@ -3,12 +3,17 @@
 #ifndef STACHE_COPY_H
 #define STACHE_COPY_H
 
+#include <stdbool.h>
+
 #include "stache.h"
 
 void stache_copy_start(void);
 
 /* Map a page of another home; others may have to go for it. */
 void stache_copy_map(void *page, TPPI_NodeId home, int block_bytes);
+
+/* Give up the oldest page that can be; false if there is none. Handlers only. */
+bool stache_copy_replace(void);
 
 /* Messages of the home, each with the block's name: answers to requests, and */
 void stache_copy_readable(TPPI_NodeId src, int size);

@@ -98,9 +98,12 @@ void stache_home_map(void *page, int block_bytes)
 	if (!home)
 		stache_die("no memory for a page's directory");
 	home->bytes = block_bytes;
-	if (!TPPI_alloc_and_map(page, stache_mode_home(), TPPI_Blk_Writable, TPPI_self_address,
-				home))
-		stache_die("no memory for the page at %p", page);
+	/* Only here can this page be, whereas copies can be fetched again */
+	while (!TPPI_alloc_and_map(page, stache_mode_home(), TPPI_Blk_Writable, TPPI_self_address,
+				   home)) {
+		if (!stache_copy_replace())
+			stache_die("no memory for the page at %p", page);
+	}
 }
 
 /* ---- serving ---- */
