@@ -39,6 +39,8 @@ if [ "$(uname -m)" != x86_64 ]; then
 fi
 unset HAMLYN_TEMPEST_REPORT
 work_folder tempest-cc
+COMPILERS=(gcc)
+command -v clang >/dev/null && COMPILERS+=(clang)
 
 # ---- the command line ----
 
@@ -83,7 +85,7 @@ forms_can_fail() {
 		mkdir -p "$work/bad" &&
 		gcc -w -D_GNU_SOURCE -Itools/tempest-cc -Ilibhamlyn/tempest/src \
 			-I"$BUILD/obj/tempest-cc" \
-			tools/tempest-cc/{main,as,ask,emit,flags,loop,message,options,place,plan,report,text,unwind}.c \
+			tools/tempest-cc/{main,as,ask,emit,file,flags,loop,message,options,place,plan,report,text,unwind}.c \
 			"$work/insn.c" -o "$work/bad/as" || return 1
 	python3 $HERE/forms.py "$work/bad/as" "$work/insn.c" "$work/bad.s" &&
 		gcc -w -O1 -fno-pie -no-pie $HERE/forms.c "$work/bad.s" \
@@ -209,6 +211,128 @@ check "of a shared library nothing is checked, and that is said" shared
 check "of what somebody wrote by hand nothing is checked" by_hand
 check "an error in the program's own assembly is told as ever" their_error
 check "a report that cannot be written" report_full
+
+# ---- what compilers tell the assembler ----
+
+reported() { # PATTERN COMPILER-OPTION...
+	rm -f "$work/report"
+	"$CC" --report "$work/report" "${@:2}" 2>"$work/err" && grep -q "$1" "$work/report"
+}
+
+# What has nothing in the segment needs no library.
+link() { # NAME
+	gcc -no-pie "$work/$1.o" -Wl,--defsym=__tempest_rseq_cs_1=0 -o "$work/$1"
+}
+
+# Some hand it to the assembler as two words, so A=B might be taken for a file.
+prefix_map() {
+	local c
+	echo 'int f(int *p) { return *p; }' >"$work/f.c"
+	for c in "${COMPILERS[@]}"; do
+		reported ': 1 checked' --compiler "$c" -g -O2 -ffile-prefix-map=a=b \
+			-fdebug-prefix-map=c=d -c "$work/f.c" -o "$work/f.o" || return 1
+	done
+	reported ': 1 checked' -O2 -Wa,--debug-prefix-map,a=b,--listing-lhs-width,2 \
+		-c "$work/f.c" -o "$work/f.o"
+}
+
+two_files() {
+	printf '\tnop\n' >"$work/nop.s"
+	reported 'nothing checked: several files' -O2 "-Wa,$work/nop.s" -c "$work/f.c" \
+		-o "$work/f.o" && grep -q 'several files for the assembler' "$work/err"
+}
+
+# Whose registers nobody kept free; also in an @FILE, by a pipe, and through cpp.
+given_assembly() {
+	local why='nothing checked: not compiled here'
+	gcc -O2 -g -S "$work/f.c" -o "$work/given.s" && cp "$work/given.s" "$work/given.S" &&
+		cp "$work/given.s" "$work/given" && echo "'$work/given.s' -c" >"$work/at" &&
+		reported "$why" -c "$work/given.s" -o "$work/f.o" &&
+		reported "$why" -c "$work/given.S" -o "$work/f.o" &&
+		reported "$why" -c -x assembler "$work/given" -o "$work/f.o" &&
+		reported "$why" "@$work/at" -o "$work/f.o" &&
+		reported "$why" -c -x assembler - -o "$work/f.o" <"$work/given.s" &&
+		reported ': 1 checked' -O2 -pipe -c "$work/f.c" -o "$work/f.o" &&
+		(cd "$work" && reported ': 1 checked' -O2 -save-temps -c f.c -o f.o)
+}
+
+# In another's file, too: -fipa-ra keeps values in %r10 across calls of who leaves it alone.
+only_r11() {
+	cat >"$work/r11.c" <<-EOF
+		void use(char *);
+		int g(int *p) { char b[100000]; use(b); return *p + b[3]; }
+		long h(long *p)
+		{
+			register long x __asm__("r11") = *p;
+			__asm__ volatile("" : "+r"(x));
+			return x;
+		}
+	EOF
+	reported ': 1 checked, 1 left plain' -O2 -fstack-clash-protection -c "$work/r11.c" \
+		-o "$work/r11.o" && grep -q 'plain: no register to spare' "$work/report" &&
+		! objdump -d "$work/r11.o" | grep -e '%r10'
+}
+
+# A clobbered end of the frame would be missed, and so the whole stack be touched.
+large_frame() {
+	cat >"$work/frame.c" <<-EOF
+		__attribute__((noinline)) int g(int *p, char *q)
+		{ volatile char b[100000]; b[3] = *q; return *p + b[3]; }
+		int main(void) { int x = 40; char c = 2; return g(&x, &c) == 42 ? 0 : 1; }
+	EOF
+	reported ': 2 checked, 0 left plain' -O2 -fstack-clash-protection -c "$work/frame.c" \
+		-o "$work/frame.o" && link frame && "$work/frame"
+}
+
+file_scope() {
+	printf '%s\n' '__asm__(".type g, @function\ng:\nmovl (%rdi), %eax\nret\n.size g, .-g");' \
+		'int f(int *p) { return *p; }' >"$work/scope.c"
+	local c
+	for c in "${COMPILERS[@]}"; do
+		reported ': 1 checked, 1 left plain' --compiler "$c" -O2 -fno-verbose-asm \
+			-c "$work/scope.c" -o "$work/f.o" &&
+			grep -q "assembly of the program's own: movl" "$work/report" || return 1
+	done
+}
+
+# Of a program and of a library
+in_a_file() {
+	echo '-fPIC "-shared"' >"$work/inner" && echo "-O2 @$work/inner" >"$work/at" &&
+		reported 'nothing checked: part of a shared library' "@$work/at" "$work/f.c" \
+			-o "$work/f.so" &&
+		echo '-O2 -c -D"A=1 2" '"'-DB=\"'" >"$work/at" &&
+		reported ': 1 checked' "@$work/at" "$work/f.c" -o "$work/f.o"
+}
+
+long_operand() {
+	local name
+	name=$(printf 'n%.0s' {1..300})
+	echo "char ${name}[1 << 20]; int main(int c, char **v) { long i; int s = 0;
+		for (i = c; i < 1 << 20; i += ${name}[i] + 1) s++; return s != (1 << 20) - 1; }" \
+		>"$work/long.c"
+	reported ': [1-9][0-9]* checked' -O2 -c "$work/long.c" -o "$work/long.o" &&
+		[ ! -s "$work/err" ] && link long && "$work/long"
+}
+
+# Errors, and what debuggers are told, name the file.
+names_the_file() {
+	printf '\tnonsense\n' >"$work/bad.s"
+	! "$CC" -c "$work/bad.s" -o "$work/f.o" 2>"$work/err" &&
+		grep -q 'bad.s:1: Error' "$work/err" || return 1
+	printf '\t.globl f\nf:\tret\n' >"$work/hand.s"
+	"$CC" -c -g "$work/hand.s" -o "$work/f.o" &&
+		readelf --debug-dump=info "$work/f.o" | grep 'DW_AT_name.*hand.s' >"$work/out"
+}
+
+check "options of the assembler with a value: -ffile-prefix-map" prefix_map
+check "several files for the assembler: that is said" two_files
+check "assembly that is given is left plain, whoever made it" given_assembly
+check "of gcc's functions none is checked by %r10" only_r11
+check "the probes of a large frame, and its function is checked" large_frame
+check "asm outside of functions is left plain" file_scope
+check "options in a file are the command line's" in_a_file
+check "a loop over what has a long name" long_operand
+check "hand-written assembly keeps its name" names_the_file
 
 # ---- random programs ----
 

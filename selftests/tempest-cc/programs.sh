@@ -167,7 +167,7 @@ late_without_sections() {
 		! cmp -s tools/tempest-cc/emit.c "$work/emit.c" &&
 		gcc -w -D_GNU_SOURCE -Itools/tempest-cc -Ilibhamlyn/tempest/src \
 			-I"$BUILD/obj/tempest-cc" "$work/emit.c" \
-			tools/tempest-cc/{main,as,ask,flags,insn,loop,message,options,place,plan,report,text,unwind}.c \
+			tools/tempest-cc/{main,as,ask,file,flags,insn,loop,message,options,place,plan,report,text,unwind}.c \
 			-o "$work/bad/hamlyn-tempest-cc" &&
 		ln -s hamlyn-tempest-cc "$work/bad/as" &&
 		make -s "BUILD=$BUILD" "TEMPEST_CC=$work/bad/hamlyn-tempest-cc" \

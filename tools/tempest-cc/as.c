@@ -15,6 +15,7 @@
 
 #include "as.h"
 #include "emit.h"
+#include "file.h"
 #include "message.h"
 #include "plan.h"
 #include "report.h"
@@ -24,19 +25,23 @@
  * @argv: its command line, argv[0] being the true assembler
  * @input: the index of the only file in it, or 0: standard input
  * @inputs: how many files there are
+ * @given: they were named by who called the compiler, which made none of them
  * @source: what the file holds, 0 at its end
  */
 struct job {
 	char **argv;
 	int input;
 	int inputs;
+	bool given;
 	char *source;
 };
 
 static bool takes_value(const char *arg)
 {
 	static const char *const names[] = {
-		"-o", "-I", "--defsym", "--MD", "--hash-size",
+		"-o", "-I", "--defsym", "--MD", "--hash-size", "--debug-prefix-map",
+		"--gdwarf-cie-version", "--listing-lhs-width", "--listing-lhs-width2",
+		"--listing-rhs-width", "--listing-cont-lines",
 	};
 	size_t i;
 
@@ -44,28 +49,6 @@ static bool takes_value(const char *arg)
 		if (!strcmp(arg, names[i]))
 			return true;
 	return false;
-}
-
-static char *read_all(int fd, const char *name)
-{
-	size_t size = 0, room = 0;
-	char *s = NULL;
-	ssize_t n;
-
-	do {
-		if (room - size < 2) {
-			room = 2 * room + 65536;
-			s = enlarge(s, room);
-		}
-		n = read(fd, s + size, room - size - 1);
-		if (n < 0 && errno != EINTR)
-			give_up("reading %s: %s", name, strerror(errno));
-		if (n > 0)
-			size += (size_t)n;
-	} while (n);
-	s[size] = 0;
-	/* A file with a 0 in it is no assembly; the assembler will say so. */
-	return s;
 }
 
 static void read_source(struct job *job)
@@ -80,17 +63,40 @@ static void read_source(struct job *job)
 		close(fd);
 }
 
+/* Is it a line of that list? */
+static bool is_given(const char *name)
+{
+	const char *list = getenv(ENV_GIVEN);
+	size_t n;
+
+	for (; list && *list; list += n + !!list[n]) {
+		n = strcspn(list, "\n");
+		if (strlen(name) == n && !memcmp(list, name, n))
+			return true;
+	}
+	return false;
+}
+
 static void parse_args(struct job *job, int argc, char **argv)
 {
-	int i;
+	char **words = NULL;
+	int i, n = 0;
 
-	for (i = 1; i < argc; i++) {
-		if (takes_value(argv[i]))
+	for (i = 0; i < argc; i++)
+		expand_word(argv[i], &words, &n);
+	words = enlarge(words, ((size_t)n + 1) * sizeof(*words));
+	words[n] = NULL;
+	for (i = 1; i < n; i++) {
+		if (takes_value(words[i]) && words[i + 1])
 			i++;
-		else if (argv[i][0] != '-' && ++job->inputs)
+		else if (words[i][0] != '-' && ++job->inputs)
 			job->input = i;
+		else if (words[i][0] != '-' || words[i][1])
+			continue;
+		/* Of a compiler's pipe there is no "-". */
+		job->given |= is_given(words[i]);
 	}
-	job->argv = argv;
+	job->argv = words;
 }
 
 /* Another file with that in it, to be assembled: unlinked by the caller. */
@@ -196,12 +202,25 @@ static char *with_checks(const struct text *text, struct site *sites, size_t *si
 	return whole;
 }
 
-static const char *why_not(const struct text *text)
+/* Assembly that somebody names may be a compiler's: whose registers were not kept free. */
+static const char *why_not(const struct job *job, const struct text *text)
 {
 	const char *plain = getenv(ENV_PLAIN);
 
-	return plain && *plain ? plain : !text->compiled ? "not written by gcc or clang" :
-	       text->intel ? "in Intel's syntax" : NULL;
+	if (plain && *plain)
+		return plain;
+	if (!text->compiled)
+		return "not written by gcc or clang";
+	if (job->given || text->preprocessed)
+		return "not compiled here, but given as assembly";
+	return text->intel ? "in Intel's syntax" : NULL;
+}
+
+/* The file itself, whose name is in messages and what debuggers are told; a pipe's is read. */
+static int assemble_as_it_is(struct job *job)
+{
+	return job->input ? run(job->argv, 2) :
+			    assemble(job, job->source, strlen(job->source), 2);
 }
 
 /* Warnings are passed on; errors are about what nobody wrote. */
@@ -235,10 +254,10 @@ static int instrument(struct job *job, const char *name)
 	if (!copy)
 		give_up("out of memory");
 	text_parse(&text, copy);
-	why = why_not(&text);
+	why = why_not(job, &text);
 	if (why) {
 		tell(name, &text, NULL, why);
-		return assemble(job, job->source, strlen(job->source), 2);
+		return assemble_as_it_is(job);
 	}
 	sites = plan(&text);
 	changed = with_checks(&text, sites, &size);
@@ -247,12 +266,20 @@ static int instrument(struct job *job, const char *name)
 		tell(name, &text, sites, NULL);
 		return 0;
 	}
-	status = assemble(job, job->source, strlen(job->source), 2);
+	status = assemble_as_it_is(job);
 	if (!status) {
 		say("%s: the assembler refuses it with checks: it has none", name);
 		tell(name, &text, NULL, "refused by the assembler with checks");
 	}
 	return status;
+}
+
+/* A compiler gives one: if there are several, a value was taken for a file. */
+static int several(const struct job *job, const char *name)
+{
+	say("%s: several files for the assembler: nothing is checked", name);
+	tell(name, NULL, NULL, "several files for the assembler");
+	return run(job->argv, 2);
 }
 
 int as_main(int argc, char **argv)
@@ -263,11 +290,14 @@ int as_main(int argc, char **argv)
 	parse_args(&job, argc, argv);
 	if (!as || !*as)
 		give_up("is no assembler of its own: %s has to name one", ENV_AS);
-	argv[0] = strdup(as);
-	/* --version, or several files in one: nothing of a compiler's */
-	if (job.inputs > 1 || (!job.inputs && argc > 1 && !strncmp(argv[1], "--v", 3)))
-		return run(argv, 2);
+	job.argv[0] = strdup(as);
+	if (!source || !*source)
+		source = job.input ? job.argv[job.input] : "standard input";
+	if (job.inputs > 1)
+		return several(&job, source);
+	/* --version */
+	if (!job.inputs && argc > 1 && !strncmp(argv[1], "--v", 3))
+		return run(job.argv, 2);
 	read_source(&job);
-	return instrument(&job, source && *source ? source :
-					job.input ? argv[job.input] : "standard input");
+	return instrument(&job, source);
 }

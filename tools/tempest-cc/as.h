@@ -7,6 +7,7 @@
 #define ENV_REPORT	"HAMLYN_TEMPEST_REPORT"	/* a file that reports are added to */
 #define ENV_PLAIN	"HAMLYN_TEMPEST_PLAIN"	/* why nothing is to be checked */
 #define ENV_SOURCE	"HAMLYN_TEMPEST_SOURCE"	/* what is compiled, if it is one file */
+#define ENV_GIVEN	"HAMLYN_TEMPEST_GIVEN"	/* files that are assembly already, in lines */
 
 /* The assembler: adds checks to what a compiler wrote, and has it assembled. */
 int as_main(int argc, char **argv);

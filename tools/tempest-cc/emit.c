@@ -275,15 +275,15 @@ static void tests(const struct place *p, const struct text *text, const struct s
 		  const struct loop *loop)
 {
 	const char *r = loop->check;
-	char address[256];
 	int t;
 
 	for (t = 0; t < loop->n_tests; t++) {
 		size_t i = loop->tests[t];
 
-		loop_address(&text->lines[i], &sites[i].access, address, sizeof(address));
-		fprintf(p->out, "\tleaq %s, %s\n\tshrq $%d, %s\n\tcmpl $%d, %sd\n"
-			"\tjz .Ltp%u_inside\n", address, r, TEMPEST_SEGMENT_SHIFT, r,
+		fputs("\tleaq ", p->out);
+		loop_address(&text->lines[i], &sites[i].access, p->out);
+		fprintf(p->out, ", %s\n\tshrq $%d, %s\n\tcmpl $%d, %sd\n"
+			"\tjz .Ltp%u_inside\n", r, TEMPEST_SEGMENT_SHIFT, r,
 			TEMPEST_SEGMENT_TOP, r, p->number);
 	}
 }

@@ -299,24 +299,15 @@ static bool remains(const struct address *a, const struct steps *steps)
 	return a->index < 0 || a->scale > 1 || !steps[a->index].other;
 }
 
-void loop_address(const struct line *line, const struct access *access, char *to, size_t size)
+void loop_address(const struct line *line, const struct access *access, FILE *to)
 {
 	const struct operand *o = &line->operands[access->operand];
 	struct address a = address_of(o);
-	size_t n = o->length < size ? o->length : size - 1;
 
-	if (a.index >= 0 && a.scale > 1) {
-		const char *name = registers[a.base][0];
-
-		n = strlen(name) + 3;
-		to[0] = '(';
-		to[1] = '%';
-		memcpy(to + 2, name, n - 3);
-		to[n - 1] = ')';
-	} else {
-		memcpy(to, o->at, n);
-	}
-	to[n] = 0;
+	if (a.index >= 0 && a.scale > 1)
+		fprintf(to, "(%%%s)", registers[a.base][0]);
+	else
+		fprintf(to, "%.*s", (int)o->length, o->at);
 }
 
 static bool same_object(const struct address *a, const struct address *b)

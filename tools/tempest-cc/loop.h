@@ -2,6 +2,8 @@
 #ifndef TEMPEST_CC_LOOP_H
 #define TEMPEST_CC_LOOP_H
 
+#include <stdio.h>
+
 #include "plan.h"
 #include "text.h"
 
@@ -35,10 +37,10 @@ struct loop {
 size_t loops_find(const struct text *text, struct site *sites, struct loop **loops);
 
 /*
- * The address that is tested for a line of a loop: its operand, or the register that leads
- * it. In a buffer of the caller's.
+ * Writes the address that is tested for a line of a loop: its operand, or the register that
+ * leads it.
  */
-void loop_address(const struct line *line, const struct access *access, char *to, size_t size);
+void loop_address(const struct line *line, const struct access *access, FILE *to);
 
 /* Is the operand, of a jump, a label within the loop? Return: its line, or -1. */
 long loop_target(const struct text *text, const struct loop *loop, const struct line *line);

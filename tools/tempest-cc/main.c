@@ -28,6 +28,7 @@ static void environment(const struct options *o)
 	if (setenv(ENV_AS, *as ? as : "as", 1) ||
 	    (o->report && setenv(ENV_REPORT, o->report, 1)) ||
 	    (o->source ? setenv(ENV_SOURCE, o->source, 1) : unsetenv(ENV_SOURCE)) ||
+	    (o->given ? setenv(ENV_GIVEN, o->given, 1) : unsetenv(ENV_GIVEN)) ||
 	    (o->why_plain ? setenv(ENV_PLAIN, o->why_plain, 1) : unsetenv(ENV_PLAIN)))
 		give_up("environment: %s", strerror(errno));
 	free(as);
@@ -54,19 +55,17 @@ static void add(struct words *w, const char *word, const char *more)
 }
 
 /* What checks need: a register that is nobody else's, and flags that are not kept for long. */
-static void add_code(struct words *w, const struct options *o, const struct places *places)
+static void add_code(struct words *w, const struct options *o, const struct places *places,
+		     bool is_clang)
 {
-	char *version = ask(o->compiler, "--version");
-
 	if (!o->plain)
 		add(w, "-B", places->assembler);
-	if (strstr(version, "clang")) {
+	if (is_clang) {
 		add(w, "-fno-integrated-as", "");
 	} else {
 		add(w, "-ffixed-r11", "");
 		add(w, "-fno-schedule-insns2", "");
 	}
-	free(version);
 	add(w, "-fno-pie", "");
 	if (o->links && !o->shared && !o->is_static)
 		add(w, "-no-pie", "");
@@ -98,19 +97,25 @@ static int compile(const struct options *o)
 	struct words w = {
 		.argv = enlarge(NULL, ((size_t)o->n + MOST_ADDED) * sizeof(*w.argv)),
 	};
+	char *version = ask(o->compiler, "--version");
+	bool is_clang = strstr(version, "clang");
 	struct places places;
 	int i;
 
+	free(version);
 	places_find(&places);
 	if (o->needs_library)
 		places_need_library(&places, o);
 	environment(o);
 	add(&w, o->compiler, "");
-	add_code(&w, o, &places);
+	add_code(&w, o, &places, is_clang);
 	for (i = 0; i < o->n; i++)
 		w.argv[w.n++] = o->rest[i];
 	/* Behind those that users name */
 	add(&w, "-idirafter", places.headers);
+	/* Comments tell where clang's file-scope asm is; gcc has #APP without them. */
+	if (is_clang && o->no_comments)
+		add(&w, "-fverbose-asm", "");
 	if (o->needs_library)
 		add_library(&w, &places);
 	execvp(w.argv[0], w.argv);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "file.h"
 #include "message.h"
 #include "options.h"
 
@@ -61,7 +62,7 @@ static bool is_source(const char *arg)
 
 static bool is_one_of(const char *arg, const char *list)
 {
-	const char *p = strstr(list, arg);
+	const char *p = *arg ? strstr(list, arg) : NULL;
 
 	return p && p[-1] == ' ' && p[strlen(arg)] == ' ';
 }
@@ -72,12 +73,16 @@ static bool is_one_of(const char *arg, const char *list)
  * @inputs: and how many there are of any kind
  * @no_libraries: they are all named
  * @value: this word is the value of the one before
+ * @language: and that was -x
+ * @assembly: the language of what comes now is the assembler's
  */
 struct seen {
 	int sources;
 	int inputs;
 	bool no_libraries;
 	bool value;
+	bool language;
+	bool assembly;
 };
 
 /* Words whose value is the next one, and would be taken for a file */
@@ -86,16 +91,40 @@ static const char with_value[] =
 	"-iprefix -iwithprefix -MF -MT -MQ -Xlinker -Xassembler -Xpreprocessor -Xclang --param "
 	"-aux-info -dumpbase -dumpdir -target -arch ";
 
+/* -x LANGUAGE, or as one word */
+static void look_for_language(const char *arg, struct seen *seen)
+{
+	bool here = seen->language;
+
+	seen->language = !seen->value && !strcmp(arg, "-x");
+	if (!here && (seen->value || strncmp(arg, "-x", 2) || !arg[2]))
+		return;
+	seen->assembly = !strncmp(here ? arg : arg + 2, "assembler", strlen("assembler"));
+}
+
+static void look_at_input(struct options *o, const char *arg, struct seen *seen)
+{
+	const char *end = strrchr(arg, '.');
+	size_t before = o->given ? strlen(o->given) : 0, room = before + strlen(arg) + 2;
+
+	seen->inputs++;
+	if (!seen->assembly && (!end || strcmp(end, ".s")))
+		return;
+	o->given = enlarge(o->given, room);
+	snprintf(o->given + before, room - before, "%s\n", arg);
+}
+
 /* What the compiler's own words mean for us. The last one of several counts. */
 static void look(struct options *o, const char *arg, struct seen *seen)
 {
 	bool value = seen->value;
 
+	look_for_language(arg, seen);
 	seen->value = !value && is_one_of(arg, with_value);
 	if (value)
 		return;
 	if (*arg != '-' || !arg[1])
-		seen->inputs++;
+		look_at_input(o, arg, seen);
 	if (is_one_of(arg, " -c -S -E -M -MM -fsyntax-only "))
 		o->links = false;
 	else if (is_one_of(arg, " -fPIC -fpic -fPIE -fpie -pie -static-pie "))
@@ -104,12 +133,25 @@ static void look(struct options *o, const char *arg, struct seen *seen)
 		o->why_plain = NULL;
 	else if (!strcmp(arg, "-shared"))
 		o->shared = true;
+	else if (!strcmp(arg, "-fno-verbose-asm"))
+		o->no_comments = true;
 	else if (!strcmp(arg, "-static"))
 		o->is_static = true;
 	else if (is_one_of(arg, " -nostdlib -nodefaultlibs -r "))
 		seen->no_libraries = true;
 	else if (is_source(arg) && !seen->sources++)
 		o->source = arg;
+}
+
+static void look_at_word(struct options *o, char *arg, struct seen *seen)
+{
+	int i = o->n_words;
+
+	expand_word(arg, &o->words, &o->n_words);
+	for (; i < o->n_words; i++)
+		look(o, o->words[i], seen);
+	/* As it is: what is in files may be too long for a command line. */
+	o->rest[o->n++] = arg;
 }
 
 static int words(int argc, char **argv, struct options *o)
@@ -132,8 +174,7 @@ static int words(int argc, char **argv, struct options *o)
 			o->plain = true;
 			continue;
 		}
-		look(o, argv[i], &seen);
-		o->rest[o->n++] = argv[i];
+		look_at_word(o, argv[i], &seen);
 	}
 	if (seen.sources > 1)
 		o->source = NULL;

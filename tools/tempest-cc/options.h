@@ -15,8 +15,12 @@
  * @is_static: it is linked with archives only
  * @needs_library: a program is linked, and with the library
  * @source: the only file that is compiled, or NULL
+ * @no_comments: assembly is to be without the compiler's comments
+ * @given: a line for each file that is assembly already, or NULL
  * @rest: what is the compiler's, ended by NULL
  * @n: how many words that is
+ * @words: the same with the words of each @FILE in its place
+ * @n_words: how many
  */
 struct options {
 	const char *compiler;
@@ -28,8 +32,12 @@ struct options {
 	bool is_static;
 	bool needs_library;
 	const char *source;
+	bool no_comments;
+	char *given;
 	char **rest;
 	int n;
+	char **words;
+	int n_words;
 };
 
 /* Return: 0, 1 if all was told already (--help), or -1 if it was wrong and said so. */

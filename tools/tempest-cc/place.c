@@ -94,13 +94,13 @@ static bool found_elsewhere(const struct options *o)
 	bool found;
 	int i;
 
-	for (i = 0; i < o->n; i++) {
-		const char *arg = o->rest[i];
+	for (i = 0; i < o->n_words; i++) {
+		const char *arg = o->words[i];
 
 		if (strncmp(arg, "-L", 2))
 			continue;
-		if (!arg[2] && i + 1 < o->n)
-			arg = o->rest[++i];
+		if (!arg[2] && i + 1 < o->n_words)
+			arg = o->words[++i];
 		else
 			arg += 2;
 		if (library_in(arg, o->is_static))

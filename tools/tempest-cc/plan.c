@@ -16,6 +16,7 @@
  * @name: not ended by 0
  * @length: of the name
  * @uses: it, or somebody's assembly in it, names %r11; %r10
+ * @probes: it is between the first and the last instruction of gcc's probes of its stack
  * @frame: it sets %rbp to its stack
  * @other_rbp: it has something else there, too
  * @short_jumps: it has jumps that reach 127 bytes only
@@ -24,6 +25,7 @@ struct function {
 	const char *name;
 	size_t length;
 	bool uses[2];
+	bool probes;
 	bool frame;
 	bool other_rbp;
 	bool short_jumps;
@@ -109,14 +111,42 @@ static bool writes_rbp(const struct line *line)
 	return *o->at == '%' && operand_has(o, "bp") && !is_frame(line);
 }
 
+static bool is_insn(const struct line *line, const char *name, const char *last)
+{
+	return line->kind == LINE_INSN && !line->from_asm && !strncmp(line->name, name, 3) &&
+	       line->n_operands == 2 && operand_is(&line->operands[1], last);
+}
+
+/*
+ * -fstack-clash-protection: the end of a large frame is in %r11 while its pages are touched,
+ * before anything else is accessed. Return: is that line one of it, and as ever?
+ */
+static bool is_probe(struct function *f, const struct line *line)
+{
+	bool was = f->probes;
+
+	if (!was) {
+		f->probes = is_insn(line, "lea", "%r11") &&
+			    operand_has(&line->operands[0], "(%rsp)");
+		return f->probes;
+	}
+	if ((is_insn(line, "sub", "%rsp") || is_insn(line, "or", "(%rsp)") ||
+	     is_insn(line, "orq", "(%rsp)")) && *line->operands[0].at == '$')
+		return true;
+	f->probes = false;
+	/* What is there in its place needs the register. */
+	if (!is_insn(line, "cmp", "%rsp") || !operand_is(&line->operands[0], "%r11"))
+		f->uses[0] = true;
+	return true;
+}
+
 static void look(struct function *f, const struct line *line)
 {
-	int i;
-
 	if (line->kind != LINE_INSN && line->kind != LINE_OTHER)
 		return;
-	for (i = 0; i < 2; i++)
-		f->uses[i] |= !!strstr(line->text, spare[i]);
+	if (!is_probe(f, line))
+		f->uses[0] |= !!strstr(line->text, spare[0]);
+	f->uses[1] |= !!strstr(line->text, spare[1]);
 	f->short_jumps |= !strncmp(line->name, "loop", 4) || strstr(line->name, "cxz");
 	f->frame |= is_frame(line);
 	f->other_rbp |= line->from_asm || writes_rbp(line);
@@ -233,6 +263,12 @@ struct site *plan(struct text *text)
 
 	memset(sites, 0, (text->n + 1) * sizeof(*sites));
 	find_functions(text, &f);
+	/*
+	 * Which functions leave %r10 alone is known to others in gcc's file (-fipa-ra), who
+	 * keep values there; and functions within others may hand it on.
+	 */
+	for (i = 0; text->gcc && i < (size_t)f.n; i++)
+		f.at[i].uses[1] = true;
 	for (i = 0; i < text->n; i++)
 		if (text->lines[i].function >= 0)
 			look(&f.at[text->lines[i].function], &text->lines[i]);

@@ -112,11 +112,39 @@ static void add_line(struct text *text, const char *s, bool from_asm)
 }
 
 /* gcc and clang leave their names, or gcc its line in front of a file from -fno-ident. */
-static bool by_compiler(const char *s)
+static void note_compiler(struct text *text, const char *s)
 {
-	s = blanks(s);
-	return (starts(s, ".ident") && (strstr(s, "GCC") || strstr(s, "clang"))) ||
-	       starts(s, "# GNU C");
+	bool ident = starts(s, ".ident"), gcc = ident && strstr(s, "GCC");
+
+	gcc |= starts(s, "# GNU C");
+	text->gcc |= gcc;
+	text->compiled |= gcc || (ident && strstr(s, "clang"));
+}
+
+/* Outside of functions clang has no #APP. */
+static bool is_from_asm(const char *s, bool before)
+{
+	if (starts(s, "#APP") || starts(s, "# Start of file scope inline assembly"))
+		return true;
+	if (starts(s, "#NO_APP") || starts(s, "# End of file scope inline assembly"))
+		return false;
+	return before;
+}
+
+/* "# 1 "FILE"", which is gcc's own in #APP only */
+static bool is_line_marker(const char *s)
+{
+	size_t n = starts(s, "# ") ? strspn(s + 2, "0123456789") : 0;
+
+	return n && starts(s + 2 + n, " \"");
+}
+
+/* What a line tells about the file */
+static void note(struct text *text, const char *s, bool from_asm)
+{
+	note_compiler(text, s);
+	text->preprocessed |= !from_asm && is_line_marker(s);
+	text->intel |= starts(s, ".intel_syntax");
 }
 
 static int compare_labels(const void *a, const void *b)
@@ -144,19 +172,16 @@ void text_parse(struct text *text, char *source)
 
 	*text = (struct text){ 0 };
 	for (s = source; *s; s = end + 1) {
+		bool last;
+
 		end = s + strcspn(s, "\n");
-		if (starts(blanks(s), "#APP"))
-			from_asm = true;
-		else if (starts(blanks(s), "#NO_APP"))
-			from_asm = false;
-		text->compiled |= by_compiler(s);
-		text->intel |= starts(blanks(s), ".intel_syntax");
-		if (!*end) {
-			add_line(text, s, from_asm);
-			break;
-		}
+		last = !*end;
 		*end = 0;
+		from_asm = is_from_asm(blanks(s), from_asm);
+		note(text, blanks(s), from_asm);
 		add_line(text, s, from_asm);
+		if (last)
+			break;
 	}
 	index_labels(text);
 }

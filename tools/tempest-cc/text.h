@@ -31,7 +31,7 @@ struct operand {
  * struct line - one line
  * @text: as it was read, without its end; never changed
  * @kind: what it is
- * @from_asm: between #APP and #NO_APP: written by a person
+ * @from_asm: between #APP and #NO_APP, or clang's words for it: written by a person
  * @lock: the instruction has the prefix lock
  * @prefix: it has another prefix (rep, notrack, ...), or stands behind a label
  * @name: of the label, directive or instruction
@@ -58,6 +58,8 @@ struct line {
  * @labels: those that are labels, by name
  * @n_labels: how many
  * @compiled: it is the work of gcc or clang, not a person's
+ * @gcc: of gcc
+ * @preprocessed: it was a .S, with lines that tell where others come from
  * @intel: it is in Intel's syntax, at least in part
  */
 struct text {
@@ -66,6 +68,8 @@ struct text {
 	struct line **labels;
 	size_t n_labels;
 	bool compiled;
+	bool gcc;
+	bool preprocessed;
 	bool intel;
 };
 
