@@ -344,12 +344,26 @@ static void unmapped_page(void)
 	CHECK_EQUAL(seen.calls, 1);
 }
 
+/* As mlockall() does, without the memory that would take. */
+static void locked_page(void)
+{
+	map_page(page_at(0), 0, TPPI_Blk_Writable);
+	*(volatile char *)page_at(0) = 1;
+	CHECK(!mlock2(page_at(0), TPPI_PAGE_SIZE, MLOCK_ONFAULT));
+	TPPI_change_blk_acc(page_at(0), TPPI_PAGE_SIZE, TPPI_Blk_Downgrade_RO);
+	TPPI_change_blk_acc(page_at(0), TPPI_PAGE_SIZE, TPPI_Blk_Upgrade_RW);
+	*(volatile char *)page_at(0) = 1;
+	CHECK(!mlock2(page_at(0), TPPI_PAGE_SIZE, MLOCK_ONFAULT));
+	TPPI_change_blk_acc(page_at(0), TPPI_PAGE_SIZE, TPPI_Blk_Invalidate);
+}
+
 const struct test tests[] = {
 	{ "table-1", table1, 0, 0 },
 	{ "table-2", table2, 0, 0 },
 	{ "straddling", straddling, 0, 0 },
 	{ "superblocks", superblocks, 0, 0 },
 	{ "open-page", open_page, CONTROL_STAY_OPEN, 0 },
+	{ "locked-page", locked_page, 0, 0 },
 	{ "unmapped-page", unmapped_page, CONTROL_NO_REOPEN, 0 },
 	{ 0 }
 };

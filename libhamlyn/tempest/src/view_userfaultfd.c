@@ -83,8 +83,11 @@ static bool open_page(uintptr_t page, uint8_t tag)
 
 static bool close_page(uintptr_t page)
 {
-	if (madvise((void *)page, PAGE_BYTES, MADV_DONTNEED))
-		tempest_die("a page cannot be closed: %s", strerror(errno));
+	while (madvise((void *)page, PAGE_BYTES, MADV_DONTNEED)) {
+		/* The program has called mlockall(): the alias keeps the page in memory */
+		if (errno != EINVAL || munlock((void *)SEGMENT_BASE, TPPI_seg_size))
+			tempest_die("a page cannot be closed: %s", strerror(errno));
+	}
 	return false;
 }
 
