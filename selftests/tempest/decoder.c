@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "decode.h"
 #include "test.h"
 
 #define BYTES	1024
@@ -205,11 +206,47 @@ static void refuses_code(void)
 	failed(__FILE__, __LINE__, "it was executed");
 }
 
+/* ---- sizes that only few processors can show ---- */
+
+static const struct {
+	const char *text;
+	unsigned char code[12];
+	unsigned int size;	/* 0: refused */
+} sizes[] = {
+	{ "vcvtdq2pd (%rdi), %ymm0", { 0xc5, 0xfe, 0xe6, 0x07 }, 16 },
+	{ "vcvtdq2pd (%rdi), %zmm0", { 0x62, 0xf1, 0x7e, 0x48, 0xe6, 0x07 }, 32 },
+	{ "vcvtqq2pd (%rdi), %zmm0", { 0x62, 0xf1, 0xfe, 0x48, 0xe6, 0x07 }, 64 },
+	{ "vcvtqq2pd (%rdi){1to8}, %zmm0", { 0x62, 0xf1, 0xfe, 0x58, 0xe6, 0x07 }, 8 },
+	{ "clwb (%rdi)", { 0x66, 0x0f, 0xae, 0x37 }, 1 },
+	{ "clflushopt (%rdi)", { 0x66, 0x0f, 0xae, 0x3f }, 1 },
+	{ "xsaveopt (%rdi)", { 0x0f, 0xae, 0x37 }, 0 },
+	{ "xsave (%rdi)", { 0x0f, 0xae, 0x27 }, 0 },
+	{ "vrcp14ps (%rdi), %zmm0", { 0x62, 0xf2, 0x7d, 0x48, 0x4c, 0x07 }, 64 },
+	{ "ldtilecfg (%rdi)", { 0xc4, 0xe2, 0x78, 0x49, 0x07 }, 0 },
+	{ "tileloadd (%rdi), %tmm0", { 0xc4, 0xe2, 0x7b, 0x4b, 0x04, 0x27 }, 0 },
+};
+
+static void operand_sizes(void)
+{
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		ucontext_t context = { 0 };
+		struct tempest_insn insn;
+
+		context.uc_mcontext.gregs[REG_RIP] = (greg_t)sizes[i].code;
+		if (tempest_decode(&context, &insn))
+			insn.size = 0;
+		if (insn.size != sizes[i].size)
+			failed(__FILE__, __LINE__, "%s: %u bytes, not %u", sizes[i].text,
+			       insn.size, sizes[i].size);
+	}
+}
+
 const struct test tests[] = {
 	{ "aligned", aligned, 0, 0 },
 	{ "within-blocks", within_blocks, 0, 0 },
 	{ "across-blocks", across_blocks, 0, 0 },
 	{ "across-pages", across_pages, 0, 0 },
+	{ "operand-sizes", operand_sizes, 0, 0 },
 	{ "refuses-gather", refuses_gather, .dies = SIGABRT },
 	{ "refuses-segment", refuses_segment, .dies = SIGABRT },
 	{ "refuses-code", refuses_code, .dies = SIGABRT },

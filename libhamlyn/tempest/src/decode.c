@@ -116,7 +116,8 @@ static const struct range three_bytes[] = {
 	{ 0x33, 0x33, S_HALF, I_0 }, { 0x34, 0x34, S_QUARTER, I_0 },
 	{ 0x35, 0x35, S_HALF, I_0 },
 	{ 0x36, 0x40, S_VECTOR, I_0 }, { 0x41, 0x41, S_16, I_0 }, { 0x42, 0x42, S_VECTOR, I_0 },
-	{ 0x43, 0x43, S_WORD, I_0 }, { 0x44, 0x4c, S_VECTOR, I_0 }, { 0x4d, 0x4d, S_WORD, I_0 },
+	{ 0x43, 0x43, S_WORD, I_0 }, { 0x44, 0x47, S_VECTOR, I_0 },
+	{ 0x4c, 0x4c, S_VECTOR, I_0 }, { 0x4d, 0x4d, S_WORD, I_0 },
 	{ 0x4e, 0x4e, S_VECTOR, I_0 }, { 0x4f, 0x4f, S_WORD, I_0 },
 	{ 0x50, 0x55, S_VECTOR, I_0 },
 	{ 0x58, 0x58, S_4, I_0 }, { 0x59, 0x59, S_8, I_0 }, { 0x5a, 0x5a, S_16, I_0 },
@@ -346,8 +347,8 @@ static unsigned int x87_size(const struct parse *p)
 /* Conversions, and moves whose size depends on the prefix. */
 static unsigned int special_two_bytes(const struct parse *p)
 {
-	/* fxsave, fxrstor, ldmxcsr, stmxcsr, -, -, clwb, clflush */
-	static const uint16_t state_sizes[] = { 512, 512, 4, 4, 0, 0, 1, 1 };
+	/* fxsave, fxrstor, ldmxcsr, stmxcsr, xsave, xrstor, xsaveopt, clflush */
+	static const uint16_t state_sizes[] = { 512, 512, 4, 4, 0, 0, 0, 1 };
 	unsigned int scalar = p->repeat == 0xf3 ? 4 : 8;
 
 	switch (p->opcode) {
@@ -388,8 +389,8 @@ static unsigned int special_two_bytes(const struct parse *p)
 		if (p->encoding == LEGACY)
 			return 1;
 		return p->w ? (p->operand16 ? 4 : 8) : p->operand16 ? 1 : 2;
-	case 0xae:
-		return state_sizes[reg_field(p)];
+	case 0xae:	/* clwb is not xsaveopt */
+		return p->operand16 && reg_field(p) == 6 ? 1 : state_sizes[reg_field(p)];
 	case 0xc7:	/* cmpxchg8b, cmpxchg16b */
 		return reg_field(p) == 1 ? (p->w ? 16 : 8) : 0;
 	case 0xd1:
@@ -401,8 +402,9 @@ static unsigned int special_two_bytes(const struct parse *p)
 	case 0xf2:
 	case 0xf3:	/* how far to shift */
 		return p->encoding == LEGACY && !p->operand16 ? 8 : 16;
-	case 0xe6:
-		return p->repeat == 0xf3 ? p->vector / 2 : p->vector;
+	case 0xe6:	/* W: from numbers that are as wide */
+		return p->repeat == 0xf3 && !(p->encoding == EVEX && p->w) ? p->vector / 2 :
+									    p->vector;
 	}
 	return 0;
 }
