@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "page.h"
 #include "settings.h"
 #include "test.h"
 
@@ -517,6 +518,63 @@ static void page_faults(void)
 	CHECK(is_within(page_fault.full_pc, load_here));
 }
 
+/* ---- a page that another thread is about to map ---- */
+
+static atomic_int page_calls, stores;
+
+static void count_and_map(void *va, int pc, int is_write)
+{
+	(void)pc;
+	(void)is_write;
+	page_calls++;
+	/* Nobody is in between: it is not mapped, and so it can be */
+	CHECK_EQUAL(TPPI_get_page_info(va, NULL), 0);
+	map_page((void *)((uintptr_t)va & ~(uintptr_t)(TPPI_PAGE_SIZE - 1)), 0,
+		 TPPI_Blk_Writable);
+	TPPI_resume_va(va, TPPI_PAGE_SIZE);
+}
+
+static void *count_and_store(void *at)
+{
+	stores++;
+	*(volatile int *)at = 1;
+	return NULL;
+}
+
+static void *map_later(void *page)
+{
+	WAIT_UNTIL(stores);
+	usleep(20000);
+	tempest_page((uintptr_t)page)->state = PAGE_FREE;
+	return NULL;
+}
+
+static void page_is_moving(void)
+{
+	pthread_t owner, storing;
+
+	TPPI_register_page_fault_handler(count_and_map);
+	tempest_page((uintptr_t)page_at(0))->state = PAGE_MOVING;
+	storing = start_thread(count_and_store, page_at(0));
+	WAIT_UNTIL(stores);
+	usleep(20000);
+	CHECK_EQUAL(page_calls, 0);
+	tempest_page((uintptr_t)page_at(0))->state = PAGE_FREE;
+	pthread_join(storing, NULL);
+	CHECK_EQUAL(page_calls, 1);
+	/* Calls wait for each other, too */
+	tempest_page((uintptr_t)page_at(1))->state = PAGE_MOVING;
+	owner = start_thread(map_later, page_at(1));
+	CHECK_EQUAL(TPPI_remap(page_at(0), page_at(1)), 1);
+	pthread_join(owner, NULL);
+	tempest_page((uintptr_t)page_at(2))->state = PAGE_MOVING;
+	owner = start_thread(map_later, page_at(2));
+	CHECK_EQUAL(TPPI_remap(page_at(2), page_at(3)), 0);
+	pthread_join(owner, NULL);
+	CHECK_EQUAL(TPPI_remap(page_at(1), page_at(1)), 0);
+	CHECK_EQUAL(TPPI_get_page_info(page_at(1), NULL), 1);
+}
+
 static void touch(void)
 {
 	store_here(page_at(0));
@@ -591,6 +649,7 @@ const struct test tests[] = {
 	{ "timers", timers, CONTROL_EARLY_TIMERS, 0 },
 	{ "timers-from-timers", timers_from_timers, 0, 0 },
 	{ "page-faults", page_faults, 0, 0 },
+	{ "page-is-moving", page_is_moving, 0, 0 },
 	{ "without-page-handler", without_page_handler, 0, SIGABRT },
 	{ "without-block-handler", without_block_handler, 0, SIGABRT },
 	{ "handler-accesses", handler_accesses, 0, 0 },

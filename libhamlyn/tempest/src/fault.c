@@ -224,6 +224,26 @@ static void run_block_handler(const struct tempest_fault *fault, uint8_t tag)
 }
 
 /*
+ * The first of the queue, and the lock with it; NULL and no lock if there is none. If another
+ * thread is about to map its page, or to unmap it, that is waited for.
+ */
+static struct tempest_thread *lock_first(void)
+{
+	for (;;) {
+		struct tempest_page *page;
+
+		tempest_lock(&lock);
+		page = queue ? tempest_page(queue->fault.va) : NULL;
+		if (page && page->state != PAGE_MOVING)
+			return queue;
+		tempest_unlock(&lock);
+		if (!page)
+			return NULL;
+		tempest_page_settle(page);
+	}
+}
+
+/*
  * The first of the queue. The thread remains suspended, and others may resume it as soon
  * as the lock is free: what its handler needs is copied.
  *
@@ -236,12 +256,9 @@ static bool take(struct tempest_fault *fault, uint8_t *tag)
 	struct tempest_thread *thread;
 	bool ready;
 
-	tempest_lock(&lock);
-	thread = queue;
-	if (!thread) {
-		tempest_unlock(&lock);
+	thread = lock_first();
+	if (!thread)
 		return false;
-	}
 	dequeue(thread);
 	*fault = thread->fault;
 	fault->is_page = !tempest_mapped(fault->va);

@@ -12,6 +12,8 @@
 
 struct tempest_page *tempest_pages;
 
+#define SPINS	1000
+
 static _Atomic uintptr_t memory_left;
 
 /*
@@ -56,10 +58,31 @@ static struct tempest_page *at(const void *pg)
 	return tempest_inside(va) && va % PAGE_BYTES == 0 ? tempest_page(va) : NULL;
 }
 
+void tempest_page_settle(const struct tempest_page *page)
+{
+	for (unsigned int i = 0; page->state == PAGE_MOVING; i++) {
+		if (i < SPINS)
+			__builtin_ia32_pause();
+		else
+			tempest_nap(20000);
+	}
+}
+
 /* Become the page's owner if it is in this state. */
+static bool try_own(struct tempest_page *page, uint8_t state)
+{
+	return atomic_compare_exchange_strong(&page->state, &state, PAGE_MOVING);
+}
+
+/* The same, after whoever owns it now: what it will be is not known before. */
 static bool own(struct tempest_page *page, uint8_t state)
 {
-	return page && atomic_compare_exchange_strong(&page->state, &state, PAGE_MOVING);
+	while (page && !try_own(page, state)) {
+		if (page->state != PAGE_MOVING)
+			return false;
+		tempest_page_settle(page);
+	}
+	return page;
 }
 
 static void publish(struct tempest_page *page, uint8_t state)
@@ -151,6 +174,20 @@ static bool move_memory(uintptr_t from, uintptr_t to)
 	return true;
 }
 
+/* Both or none. An owner that waited for another one could wait for it in turn. */
+static bool own_both(struct tempest_page *new, struct tempest_page *old)
+{
+	while (old && own(new, PAGE_FREE)) {
+		if (try_own(old, PAGE_MAPPED))
+			return true;
+		publish(new, PAGE_FREE);
+		if (old == new || old->state == PAGE_FREE)
+			return false;
+		tempest_page_settle(old);
+	}
+	return false;
+}
+
 int TPPI_remap(void *old_pg, void *new_pg)
 {
 	struct tempest_page *old = at(old_pg), *new = at(new_pg);
@@ -158,12 +195,8 @@ int TPPI_remap(void *old_pg, void *new_pg)
 	bool moved;
 
 	QUIET();
-	if (tempest_forked || !own(new, PAGE_FREE))
+	if (tempest_forked || !own_both(new, old))
 		return 0;
-	if (!own(old, PAGE_MAPPED)) {
-		publish(new, PAGE_FREE);
-		return 0;
-	}
 	memcpy(tags, (void *)tempest_tag((uintptr_t)old_pg), sizeof(tags));
 	evacuate((uintptr_t)old_pg);
 	tempest_lock(&remap_lock);
@@ -190,7 +223,10 @@ int TPPI_get_page_info(void *va, TPPI_PageInfo *info_ptr)
 
 	if (!tempest_inside((uintptr_t)va) || (uintptr_t)info_ptr % alignof(TPPI_PageInfo))
 		return -1;
-	if (tempest_forked || !tempest_mapped((uintptr_t)va))
+	if (tempest_forked)
+		return 0;
+	tempest_page_settle(tempest_page((uintptr_t)va));
+	if (!tempest_mapped((uintptr_t)va))
 		return 0;
 	if (info_ptr) {
 		page = tempest_page((uintptr_t)va);

@@ -47,6 +47,9 @@ static inline bool tempest_mapped(uintptr_t va)
 	       PAGE_MAPPED;
 }
 
+/* Wait until nobody is about to map, unmap or move it; owners wait for nobody. */
+void tempest_page_settle(const struct tempest_page *page);
+
 /* Ends the program, naming @call, unless all of it is in mapped pages. */
 void tempest_check_mapped(uintptr_t va, size_t bytes, const char *call);
 
