@@ -202,6 +202,15 @@ static void forward_outside(void)
 	TPPI_send_F(0, take_nothing, 4);
 }
 
+/* To the only node, as to any other. */
+static void no_such_handler(void)
+{
+	static char data[64];
+
+	TPPI_send(0, (TPPI_MessageHandlerPtr)(void *)data);
+	sleep(10);
+}
+
 const struct test tests[] = {
 	{ "all-lists", all_lists, 0, 0 },
 	{ "longest", longest, 0, 0 },
@@ -210,6 +219,7 @@ const struct test tests[] = {
 	{ "left-over", left_over, 0, SIGABRT },
 	{ "too-much", too_much, 0, SIGABRT },
 	{ "no-such-node", no_such_node, 0, SIGABRT },
+	{ "no-such-handler", no_such_handler, 0, SIGABRT },
 	{ "forward-outside", forward_outside, 0, SIGABRT },
 	{ 0 }
 };

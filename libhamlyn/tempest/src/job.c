@@ -118,16 +118,20 @@ struct identity {
 	uint64_t program, libraries, base, segment;
 };
 
-static void publish_identity(struct identity *own)
+static void find_identity(struct identity *own)
 {
-	char value[AM_BOOT_VALUE_BYTES];
 	struct am_modules_id id;
-
 	int result = am_address_setup(&id);
 
 	if (result)
 		tempest_refuse("the program's modules: %s", strerror(-result));
 	*own = (struct identity){ id.program, id.libraries, id.base, tempest_settings.size };
+}
+
+static void publish_identity(const struct identity *own)
+{
+	char value[AM_BOOT_VALUE_BYTES];
+
 	snprintf(value, sizeof(value), "%" PRIx64 ":%" PRIx64 ":%" PRIx64 ":%" PRIx64,
 		 own->program, own->libraries, own->base, own->segment);
 	tempest_job_put("tempest", value);
@@ -184,6 +188,7 @@ void tempest_job_start(void)
 		tempest_refuse("%d nodes: at most %d are possible", boot.size, MOST_NODES);
 	TPPI_num_nodes = boot.size;
 	TPPI_self_address = boot.rank;
+	find_identity(&own);
 	if (boot.size > 1) {
 		/* A segment is made by one, and the others find it */
 		if (!boot.rank)

@@ -136,15 +136,16 @@ static void send_to_self(TPPI_MessageHandlerPtr pc, const struct body *body)
 
 static void send_body(TPPI_NodeId dest, TPPI_MessageHandlerPtr pc, struct body *body)
 {
+	if (dest >= TPPI_num_nodes)
+		tempest_die("a message is for node %u of %u", dest, TPPI_num_nodes);
+	/* Of one's own, too: what works on one node works on several */
+	body->handler = am_address_name((void (*)(void))pc);
+	if (!body->handler)
+		tempest_die("a message's handler, %p, is no function of the program", (void *)pc);
 	if (dest == TPPI_self_address) {
 		send_to_self(pc, body);
 		return;
 	}
-	if (dest >= TPPI_num_nodes)
-		tempest_die("a message is for node %u of %u", dest, TPPI_num_nodes);
-	body->handler = am_address_name((void (*)(void))pc);
-	if (!body->handler)
-		tempest_die("a message's handler, %p, is no function of the program", (void *)pc);
 	tempest_link_send(dest, &body->handler, sizeof(body->handler) + body->bytes);
 }
 
