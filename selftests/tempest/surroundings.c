@@ -598,6 +598,40 @@ static void children(void)
 	CHECK_EQUAL(system("true"), 0);
 }
 
+/* ---- threads that are older than the library ---- */
+
+static atomic_int early_begin;
+static pthread_t early;
+
+static void *store_checked(void *unused)
+{
+	while (!early_begin)
+		usleep(100);
+	checked_store(page_at(0), 5);
+	return unused;
+}
+
+/* As a constructor of another library might. */
+static void make_thread(int number, char **arguments, char **environment)
+{
+	(void)environment;
+	if (number > 1 && !strcmp(arguments[1], "early-thread"))
+		pthread_create(&early, NULL, store_checked, NULL);
+}
+
+static void (*make_thread_first)(int, char **, char **)
+	__attribute__((section(".preinit_array"), used)) = make_thread;
+
+/* Its %gs has no base, and a checked access goes by that before any has trapped. */
+static void early_thread(void)
+{
+	map_mixed(page_at(0));
+	early_begin = 1;
+	CHECK(early);
+	pthread_join(early, NULL);
+	CHECK_EQUAL(page_at(0)[0], 5);
+}
+
 /* ---- what is denied ---- */
 
 /* Before constructors: somebody else is at the segment's place. */
@@ -708,6 +742,7 @@ const struct test tests[] = {
 	{ "dies-of-kill", dies_of_kill, 0, SIGSEGV },
 	{ "terminates", terminates, 0, SIGTERM },
 	{ "children", children, 0, 0 },
+	{ "early-thread", early_thread, 0, 0 },
 	{ "denied", denied, 0, 0 },
 	{ 0 }
 };

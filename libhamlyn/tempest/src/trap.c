@@ -38,13 +38,13 @@ static void cannot(const ucontext_t *context, const siginfo_t *info, const char 
 		    at[6], at[7], why);
 }
 
-/* A thread that was made before this library was ready has another base. */
-static void set_gs(void)
+/* A thread that was made before this library was ready has another base. True if it had. */
+static bool set_gs(void)
 {
 	uintptr_t base;
 
-	if (!syscall(SYS_arch_prctl, ARCH_GET_GS, &base) && base != TEMPEST_ALIAS_OFFSET)
-		syscall(SYS_arch_prctl, ARCH_SET_GS, TEMPEST_ALIAS_OFFSET);
+	return !syscall(SYS_arch_prctl, ARCH_GET_GS, &base) && base != TEMPEST_ALIAS_OFFSET &&
+	       !syscall(SYS_arch_prctl, ARCH_SET_GS, TEMPEST_ALIAS_OFFSET);
 }
 
 /*
@@ -92,7 +92,9 @@ static void handle(const siginfo_t *info, ucontext_t *context)
 
 	if (!thread) {
 		thread = tempest_thread_self();
-		set_gs();
+		/* A checked access was made through it: it finds the alias now */
+		if (set_gs())
+			return;
 	}
 	why = tempest_decode(context, &insn);
 	if (why)
