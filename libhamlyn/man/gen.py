@@ -243,8 +243,9 @@ class Page:
 
 
 # Tempest has the signals for its own.
-INSTEAD_OF_LIBC = ["__sysv_signal", "pthread_sigmask", "sigaction", "signal", "sigprocmask",
-                   "sysv_signal"]
+INSTEAD_OF_LIBC = ["__sysv_signal", "bsd_signal", "pthread_sigmask", "sigaction", "sigblock",
+                   "sighold", "sigignore", "signal", "sigprocmask", "sigset", "sigsetmask",
+                   "ssignal", "sysv_signal"]
 
 
 class Library:

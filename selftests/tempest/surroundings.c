@@ -302,6 +302,42 @@ static void inherited_mask(void)
 	CHECK_EQUAL(handled, SIGUSR1);
 }
 
+static void call_here(int number)
+{
+	handled = number;
+}
+
+void (*bsd_signal(int number, void (*handler)(int)))(int);
+
+/* None of these takes the library's signals from it, or blocks them. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void older_calls(void)
+{
+	map_mixed(page_at(0));
+	CHECK(ssignal(SIGSEGV, call_here) == SIG_DFL);
+	CHECK(bsd_signal(SIGBUS, call_here) == SIG_DFL);
+	page_at(0)[1] = 1;
+	CHECK(sigset(SIGSEGV, SIG_DFL) == call_here);
+	CHECK(sigset(SIGBUS, SIG_DFL) == call_here);
+	page_at(0)[2] = 1;
+	CHECK(!sigignore(SIGSEGV) && !sigignore(SIGBUS));
+	page_at(0)[3] = 1;
+	CHECK(!sighold(SIGSEGV) && !sighold(SIGBUS));
+	page_at(0)[4] = 1;
+	CHECK_EQUAL(sigblock(-1), 0);
+	page_at(0)[5] = 1;
+	CHECK(sigsetmask(-1));
+	page_at(0)[6] = 1;
+	CHECK(sigset(SIGUSR1, call_here) == SIG_HOLD);
+	CHECK(sigset(SIGUSR1, SIG_HOLD) == call_here);
+	CHECK(sigset(SIGUSR1, call_here) == SIG_HOLD);
+	CHECK(sigset(0, call_here) == SIG_ERR && errno == EINVAL);
+	CHECK(!raise(SIGUSR1));
+	CHECK_EQUAL(handled, SIGUSR1);
+}
+#pragma GCC diagnostic pop
+
 /* ---- faults that are none of the segment's, while it is accessed ---- */
 
 #define PAGE	((size_t)TPPI_PAGE_SIZE)
@@ -439,11 +475,6 @@ static void memory_of_calls(void)
 }
 
 /* ---- handlers for once ---- */
-
-static void call_here(int number)
-{
-	handled = number;
-}
 
 static void dies_of_second(void)
 {
@@ -732,6 +763,7 @@ const struct test tests[] = {
 	{ "handler-for-suspended", handler_for_suspended, 0, 0 },
 	{ "suspended-jumps", suspended_jumps, 0, 0 },
 	{ "inherited-mask", inherited_mask, 0, 0 },
+	{ "older-calls", older_calls, 0, 0 },
 	{ "guarded-operands", guarded_operands, 0, 0 },
 	{ "memory-of-calls", memory_of_calls, 0, 0 },
 	{ "dies-of-string", dies_of_string, 0, SIGSEGV },

@@ -346,6 +346,18 @@ void (*sysv_signal(int number, void (*handler)(int)))(int)
 	return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
 }
 
+void (*ssignal(int number, void (*handler)(int)))(int)
+{
+	return signal(number, handler);
+}
+
+/* No header declares it any more; programs that were compiled when one did call it. */
+void (*bsd_signal(int number, void (*handler)(int)))(int);
+void (*bsd_signal(int number, void (*handler)(int)))(int)
+{
+	return signal(number, handler);
+}
+
 int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
 	uint64_t mask = 0;
@@ -367,6 +379,62 @@ int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 
 	errno = result ? result : saved_errno;
 	return result ? -1 : 0;
+}
+
+/* ---- the same of older interfaces ---- */
+
+static int mask_one(int how, int number, sigset_t *old)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	return sigaddset(&set, number) ? -1 : sigprocmask(how, &set, old);
+}
+
+void (*sigset(int number, void (*handler)(int)))(int)
+{
+	bool hold = handler == SIG_HOLD;
+	struct sigaction action = { .sa_handler = handler }, before;
+	sigset_t old;
+
+	if (handler == SIG_ERR) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	if (sigaction(number, hold ? NULL : &action, &before) ||
+	    mask_one(hold ? SIG_BLOCK : SIG_UNBLOCK, number, &old))
+		return SIG_ERR;
+	return sigismember(&old, number) ? SIG_HOLD : before.sa_handler;
+}
+
+int sighold(int number)
+{
+	return mask_one(SIG_BLOCK, number, NULL);
+}
+
+int sigignore(int number)
+{
+	struct sigaction action = { .sa_handler = SIG_IGN };
+
+	return sigaction(number, &action, NULL);
+}
+
+static int old_mask(int how, int mask)
+{
+	sigset_t set, old;
+
+	set_mask(&set, (unsigned int)mask);
+	return sigprocmask(how, &set, &old) ? -1 : (int)mask_of(&old);
+}
+
+int sigblock(int mask)
+{
+	return old_mask(SIG_BLOCK, mask);
+}
+
+int sigsetmask(int mask)
+{
+	return old_mask(SIG_SETMASK, mask);
 }
 
 /* ---- start ---- */
