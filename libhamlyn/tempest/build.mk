@@ -36,9 +36,10 @@ $(BUILD)/obj/tempest/%.o: libhamlyn/tempest/src/%.c $(TEMPEST_HDR) $(LIB_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) $(TEMPEST_INC) $(CFLAGS_ALL) -fPIC -fno-semantic-interposition -c $< -o $@
 
+# Cancelled threads return buffers: their end is an exception.
 $(BUILD)/obj/tempest/wrap.o: libhamlyn/tempest/wrap/wrap.c $(TEMPEST_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(TEMPEST_INC) $(CFLAGS_ALL) -fPIC -c $< -o $@
+	$(CC) $(CPPFLAGS_ALL) $(TEMPEST_INC) $(CFLAGS_ALL) -fexceptions -fPIC -c $< -o $@
 
 $(TEMPEST_WRAP): $(BUILD)/obj/tempest/wrap.o
 	rm -f $@

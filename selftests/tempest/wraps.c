@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* System calls of a program that is linked with wrap.opt, on closed pages. */
 #include <errno.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +13,7 @@
 
 #include "test.h"
 
-#define BYTES	(3 << 20)	/* more than is copied at once */
+#define BYTES	(3 << 20)
 #define PAGES	(BYTES / TPPI_PAGE_SIZE)
 
 static volatile int faults, none;
@@ -168,6 +170,94 @@ static void sockets(void)
 	CHECK_EQUAL(recvfrom(ends[1], page + 2000, 100, 0, NULL, NULL), 20);
 	CHECK(is_pattern(page + 2000, 0, 20));
 	CHECK(recv(ends[1], page, 4, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	/* The kernel would read what is there no more */
+	CHECK(send(ends[0], page, 4, MSG_ZEROCOPY) < 0 && errno == EOPNOTSUPP);
+	CHECK(sendmsg(ends[0], &message, MSG_ZEROCOPY) < 0 && errno == EOPNOTSUPP);
+}
+
+/* What tells of pieces may be in the segment itself. */
+static void lists(void)
+{
+	char *page = map_closed(2), text[4] = "abc", more[4] = "def";
+	struct iovec *iov = (struct iovec *)(page + 1024);
+	struct msghdr *message = (struct msghdr *)(page + 2048);
+	static struct iovec many[IOV_MAX + 1];
+	int ends[2];
+
+	CHECK(!socketpair(AF_UNIX, SOCK_DGRAM, 0, ends));
+	iov[0] = (struct iovec){ text, 3 };
+	iov[1] = (struct iovec){ more, 3 };
+	*message = (struct msghdr){ .msg_iov = iov, .msg_iovlen = 2 };
+	CHECK_EQUAL(writev(ends[0], iov, 2), 6);
+	CHECK_EQUAL(sendmsg(ends[0], message, 0), 6);
+	memset(text, 0, 3);
+	CHECK_EQUAL(readv(ends[1], iov, 2), 6);
+	CHECK(!memcmp(text, "abc", 3));
+	memset(more, 0, 3);
+	CHECK_EQUAL(recvmsg(ends[1], message, 0), 6);
+	CHECK(!memcmp(more, "def", 3));
+	many[0] = (struct iovec){ page, 1 };
+	CHECK(writev(ends[0], many, IOV_MAX + 1) < 0 && errno == EINVAL);
+}
+
+/* ---- one call is one ---- */
+
+static int record_file;
+static volatile off_t written = -1;
+
+static void note_size(void *va, void *usr_ptr, TPPI_NodeId home)
+{
+	written = lseek(record_file, 0, SEEK_END);
+	validate(va, usr_ptr, home);
+}
+
+/* Others who write to the file have nothing between two parts of it: it has none. */
+static void whole_records(void)
+{
+	TPPI_register_blk_acc_fault_handler(0, TPPI_Blk_Invalid, TPPI_ReadAccess, note_size);
+	for (int i = 0; i < PAGES; i++)
+		map_page(page_at(i), 0, TPPI_Blk_Writable);
+	TPPI_change_blk_acc(page_at(PAGES) - 1, TPPI_TAG_BLK_SIZE, TPPI_Blk_Invalidate);
+	record_file = memfd_create("record", 0);
+	CHECK_EQUAL(write(record_file, page_at(0), BYTES), BYTES);
+	CHECK_EQUAL(written, 0);
+}
+
+/* ---- a thread that is cancelled in a call ---- */
+
+static void *read_forever(void *from)
+{
+	CHECK(read(*(int *)from, page_at(0), PAGES * TPPI_PAGE_SIZE) < 0);
+	return NULL;
+}
+
+static long mapped_pages(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	long pages;
+
+	CHECK(file && fscanf(file, "%ld", &pages) == 1);
+	fclose(file);
+	return pages;
+}
+
+static void cancelled(void)
+{
+	long before = 0;
+	pthread_t thread;
+	int ends[2];
+
+	map_closed(PAGES);
+	CHECK(!pipe(ends));
+	for (int i = 0; i < 10; i++) {
+		CHECK(!pthread_create(&thread, NULL, read_forever, &ends[0]));
+		usleep(10000);
+		CHECK(!pthread_cancel(thread));
+		CHECK(!pthread_join(thread, NULL));
+		if (i == 1)
+			before = mapped_pages();
+	}
+	CHECK(mapped_pages() < before + 2 * PAGES);
 }
 
 static void streams(void)
@@ -195,6 +285,9 @@ const struct test tests[] = {
 	{ "long-files", long_files, 0, 0 },
 	{ "pieces", pieces, 0, 0 },
 	{ "sockets", sockets, 0, 0 },
+	{ "lists", lists, 0, 0 },
+	{ "whole-records", whole_records, 0, 0 },
+	{ "cancelled", cancelled, 0, 0 },
 	{ "streams", streams, 0, 0 },
 	{ 0 }
 };

@@ -11,16 +11,19 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "tempest.h"
 
-/* How much of a long write is copied at once. */
-#define PART_BYTES	((size_t)1 << 20)
+/* On the stack; what is longer is mapped. malloc() may be what a signal has interrupted. */
+#define SMALL_BYTES	2048
+
+/* More is never read or written by one call. */
+#define MOST_BYTES	((size_t)0x7ffff000)
 
 /* A call as the linker renames it, and what it is called instead. */
 #define REAL(type, name, ...)	\
@@ -43,21 +46,47 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* errno is that of the call, not of free(). */
-static void put_back(void *buffer)
+/* Memory outside of the segment, until the end of the block, or the thread's cancellation. */
+struct buffer {
+	char *at;
+	size_t bytes;
+	char small[SMALL_BYTES];
+};
+
+/* errno is that of the call. */
+static void put_back(struct buffer *buffer)
 {
 	int saved_errno = errno;
 
-	free(buffer);
+	if (buffer->at && buffer->at != buffer->small)
+		munmap(buffer->at, buffer->bytes);
 	errno = saved_errno;
 }
 
-/* What a call has read into the buffer goes where it should, and the buffer is free. */
-static ssize_t hand_out(void *to, void *buffer, ssize_t bytes)
+#define BUFFER(name)	\
+	struct buffer name __attribute__((cleanup(put_back))); \
+	name.at = NULL
+
+/* False if there is no memory, errno says so. */
+static bool get(struct buffer *buffer, size_t bytes)
+{
+	void *at = buffer->small;
+
+	if (bytes > SMALL_BYTES)
+		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return false;
+	buffer->at = at;
+	buffer->bytes = bytes;
+	return true;
+}
+
+/* What a call has read into the buffer goes where it should. */
+static ssize_t hand_out(void *to, const struct buffer *buffer, ssize_t bytes)
 {
 	if (bytes > 0)
-		memcpy(to, buffer, bytes);
-	put_back(buffer);
+		memcpy(to, buffer->at, bytes);
 	return bytes;
 }
 
@@ -65,22 +94,26 @@ static ssize_t hand_out(void *to, void *buffer, ssize_t bytes)
 
 REAL(ssize_t, read, int fd, void *to, size_t bytes)
 {
-	void *buffer;
+	BUFFER(buffer);
 
 	if (!touches(to, bytes))
 		return __real_read(fd, to, bytes);
-	buffer = malloc(bytes);
-	return buffer ? hand_out(to, buffer, __real_read(fd, buffer, bytes)) : -1;
+	bytes = least(bytes, MOST_BYTES);
+	if (!get(&buffer, bytes))
+		return -1;
+	return hand_out(to, &buffer, __real_read(fd, buffer.at, bytes));
 }
 
 REAL(ssize_t, pread, int fd, void *to, size_t bytes, off_t offset)
 {
-	void *buffer;
+	BUFFER(buffer);
 
 	if (!touches(to, bytes))
 		return __real_pread(fd, to, bytes, offset);
-	buffer = malloc(bytes);
-	return buffer ? hand_out(to, buffer, __real_pread(fd, buffer, bytes, offset)) : -1;
+	bytes = least(bytes, MOST_BYTES);
+	if (!get(&buffer, bytes))
+		return -1;
+	return hand_out(to, &buffer, __real_pread(fd, buffer.at, bytes, offset));
 }
 
 REAL(ssize_t, pread64, int fd, void *to, size_t bytes, off_t offset)
@@ -88,45 +121,31 @@ REAL(ssize_t, pread64, int fd, void *to, size_t bytes, off_t offset)
 	return __wrap_pread(fd, to, bytes, offset);
 }
 
-ssize_t __real_write(int fd, const void *from, size_t bytes);
-ssize_t __real_pwrite(int fd, const void *from, size_t bytes, off_t offset);
-
-/*
- * In parts, as the kernel does it, too: a part that is not written whole is the last one,
- * and an error after the first is for the next call.
- */
-static ssize_t write_parts(int fd, const char *from, size_t bytes, bool at, off_t offset)
-{
-	size_t room = least(bytes, PART_BYTES), done = 0, part;
-	char *buffer = malloc(room);
-	ssize_t result;
-
-	if (!buffer)
-		return -1;
-	do {
-		part = least(bytes - done, room);
-		memcpy(buffer, from + done, part);
-		result = at ? __real_pwrite(fd, buffer, part, offset + done) :
-			      __real_write(fd, buffer, part);
-		if (result > 0)
-			done += result;
-	} while (result == (ssize_t)part && done < bytes);
-	put_back(buffer);
-	return done ? (ssize_t)done : result;
-}
-
+/* All at once: it is one record, or one piece at the end of a file. */
 REAL(ssize_t, write, int fd, const void *from, size_t bytes)
 {
+	BUFFER(buffer);
+
 	if (!touches(from, bytes))
 		return __real_write(fd, from, bytes);
-	return write_parts(fd, from, bytes, false, 0);
+	bytes = least(bytes, MOST_BYTES);
+	if (!get(&buffer, bytes))
+		return -1;
+	memcpy(buffer.at, from, bytes);
+	return __real_write(fd, buffer.at, bytes);
 }
 
 REAL(ssize_t, pwrite, int fd, const void *from, size_t bytes, off_t offset)
 {
+	BUFFER(buffer);
+
 	if (!touches(from, bytes))
 		return __real_pwrite(fd, from, bytes, offset);
-	return write_parts(fd, from, bytes, true, offset);
+	bytes = least(bytes, MOST_BYTES);
+	if (!get(&buffer, bytes))
+		return -1;
+	memcpy(buffer.at, from, bytes);
+	return __real_pwrite(fd, buffer.at, bytes, offset);
 }
 
 REAL(ssize_t, pwrite64, int fd, const void *from, size_t bytes, off_t offset)
@@ -141,15 +160,16 @@ struct pieces {
 	const struct iovec *iov;
 	size_t number;
 	size_t bytes;
-	char *buffer;
 };
 
 /* Are the pieces to go by a buffer? Those that make no sense are for the kernel to refuse. */
 static bool is_bounced(struct pieces *p, const struct iovec *iov, size_t number)
 {
-	bool any = false;
+	bool any = touches(iov, number * sizeof(*iov));
 
 	*p = (struct pieces){ .iov = iov, .number = number };
+	if (number > IOV_MAX)
+		return false;
 	for (size_t i = 0; i < number; i++) {
 		if (iov[i].iov_len > SSIZE_MAX - p->bytes)
 			return false;
@@ -159,27 +179,25 @@ static bool is_bounced(struct pieces *p, const struct iovec *iov, size_t number)
 	return any;
 }
 
-static bool get_buffer(struct pieces *p)
+static bool gather(const struct pieces *p, struct buffer *buffer)
 {
-	p->buffer = malloc(p->bytes);
-	return p->buffer;
-}
+	char *to;
 
-static void gather(const struct pieces *p)
-{
-	char *to = p->buffer;
-
+	if (!get(buffer, p->bytes))
+		return false;
+	to = buffer->at;
 	for (size_t i = 0; i < p->number; i++) {
 		memcpy(to, p->iov[i].iov_base, p->iov[i].iov_len);
 		to += p->iov[i].iov_len;
 	}
+	return true;
 }
 
 /* Of a message that was longer than the pieces there are only as many bytes. */
-static ssize_t scatter(const struct pieces *p, ssize_t result)
+static ssize_t scatter(const struct pieces *p, const struct buffer *buffer, ssize_t result)
 {
 	size_t left = result > 0 ? least(result, p->bytes) : 0;
-	const char *from = p->buffer;
+	const char *from = buffer->at;
 
 	for (size_t i = 0; left; i++) {
 		size_t part = least(left, p->iov[i].iov_len);
@@ -188,32 +206,29 @@ static ssize_t scatter(const struct pieces *p, ssize_t result)
 		from += part;
 		left -= part;
 	}
-	put_back(p->buffer);
 	return result;
 }
 
 REAL(ssize_t, readv, int fd, const struct iovec *iov, int number)
 {
 	struct pieces p;
+	BUFFER(buffer);
 
 	if (number <= 0 || !is_bounced(&p, iov, number))
 		return __real_readv(fd, iov, number);
-	return get_buffer(&p) ? scatter(&p, __real_read(fd, p.buffer, p.bytes)) : -1;
+	if (!get(&buffer, p.bytes))
+		return -1;
+	return scatter(&p, &buffer, __real_read(fd, buffer.at, p.bytes));
 }
 
 REAL(ssize_t, writev, int fd, const struct iovec *iov, int number)
 {
 	struct pieces p;
-	ssize_t result;
+	BUFFER(buffer);
 
 	if (number <= 0 || !is_bounced(&p, iov, number))
 		return __real_writev(fd, iov, number);
-	if (!get_buffer(&p))
-		return -1;
-	gather(&p);
-	result = __real_write(fd, p.buffer, p.bytes);
-	put_back(p.buffer);
-	return result;
+	return gather(&p, &buffer) ? __real_write(fd, buffer.at, p.bytes) : -1;
 }
 
 /* ---- sockets ---- */
@@ -222,16 +237,15 @@ REAL(ssize_t, recvfrom, int fd, void *to, size_t bytes, int flags, struct sockad
 	socklen_t *length)
 {
 	ssize_t result;
-	void *buffer;
+	BUFFER(buffer);
 
 	if (!touches(to, bytes))
 		return __real_recvfrom(fd, to, bytes, flags, address, length);
-	buffer = malloc(bytes);
-	if (!buffer)
+	if (!get(&buffer, bytes))
 		return -1;
-	result = __real_recvfrom(fd, buffer, bytes, flags, address, length);
+	result = __real_recvfrom(fd, buffer.at, bytes, flags, address, length);
 	/* With MSG_TRUNC it is how long the message was */
-	hand_out(to, buffer, result > 0 ? (ssize_t)least(result, bytes) : result);
+	hand_out(to, &buffer, result > 0 ? (ssize_t)least(result, bytes) : result);
 	return result;
 }
 
@@ -242,21 +256,25 @@ REAL(ssize_t, recv, int fd, void *to, size_t bytes, int flags)
 	return __wrap_recvfrom(fd, to, bytes, flags, NULL, NULL);
 }
 
+/* The kernel would read the buffer after its end, and tell of what the program does not know. */
+static bool is_refused(int flags)
+{
+	if (flags & MSG_ZEROCOPY)
+		errno = EOPNOTSUPP;
+	return flags & MSG_ZEROCOPY;
+}
+
 REAL(ssize_t, sendto, int fd, const void *from, size_t bytes, int flags,
 	const struct sockaddr *address, socklen_t length)
 {
-	ssize_t result;
-	void *buffer;
+	BUFFER(buffer);
 
 	if (!touches(from, bytes))
 		return __real_sendto(fd, from, bytes, flags, address, length);
-	buffer = malloc(bytes);
-	if (!buffer)
+	if (is_refused(flags) || !get(&buffer, bytes))
 		return -1;
-	memcpy(buffer, from, bytes);
-	result = __real_sendto(fd, buffer, bytes, flags, address, length);
-	put_back(buffer);
-	return result;
+	memcpy(buffer.at, from, bytes);
+	return __real_sendto(fd, buffer.at, bytes, flags, address, length);
 }
 
 REAL(ssize_t, send, int fd, const void *from, size_t bytes, int flags)
@@ -266,47 +284,46 @@ REAL(ssize_t, send, int fd, const void *from, size_t bytes, int flags)
 	return __wrap_sendto(fd, from, bytes, flags, NULL, 0);
 }
 
+/* The structure itself may be in the segment, too. */
 REAL(ssize_t, recvmsg, int fd, struct msghdr *message, int flags)
 {
-	struct msghdr bounced;
+	struct msghdr bounced = *message;
 	struct iovec iov;
 	struct pieces p;
 	ssize_t result;
+	BUFFER(buffer);
 
-	if (!is_bounced(&p, message->msg_iov, message->msg_iovlen))
+	if (!is_bounced(&p, message->msg_iov, message->msg_iovlen) &&
+	    !touches(message, sizeof(*message)))
 		return __real_recvmsg(fd, message, flags);
-	if (!get_buffer(&p))
+	if (!get(&buffer, p.bytes))
 		return -1;
-	iov = (struct iovec){ p.buffer, p.bytes };
-	bounced = *message;
+	iov = (struct iovec){ buffer.at, p.bytes };
 	bounced.msg_iov = &iov;
 	bounced.msg_iovlen = 1;
 	result = __real_recvmsg(fd, &bounced, flags);
 	message->msg_namelen = bounced.msg_namelen;
 	message->msg_controllen = bounced.msg_controllen;
 	message->msg_flags = bounced.msg_flags;
-	return scatter(&p, result);
+	return scatter(&p, &buffer, result);
 }
 
 REAL(ssize_t, sendmsg, int fd, const struct msghdr *message, int flags)
 {
-	struct msghdr bounced;
+	struct msghdr bounced = *message;
 	struct iovec iov;
 	struct pieces p;
-	ssize_t result;
+	BUFFER(buffer);
 
-	if (!is_bounced(&p, message->msg_iov, message->msg_iovlen))
+	if (!is_bounced(&p, message->msg_iov, message->msg_iovlen) &&
+	    !touches(message, sizeof(*message)))
 		return __real_sendmsg(fd, message, flags);
-	if (!get_buffer(&p))
+	if (is_refused(flags) || !gather(&p, &buffer))
 		return -1;
-	gather(&p);
-	iov = (struct iovec){ p.buffer, p.bytes };
-	bounced = *message;
+	iov = (struct iovec){ buffer.at, p.bytes };
 	bounced.msg_iov = &iov;
 	bounced.msg_iovlen = 1;
-	result = __real_sendmsg(fd, &bounced, flags);
-	put_back(p.buffer);
-	return result;
+	return __real_sendmsg(fd, &bounced, flags);
 }
 
 /*
@@ -319,32 +336,28 @@ REAL(ssize_t, sendmsg, int fd, const struct msghdr *message, int flags)
 REAL(size_t, fread, void *to, size_t size, size_t number, FILE *file)
 {
 	size_t bytes, result;
-	void *buffer;
+	BUFFER(buffer);
 
 	if (__builtin_mul_overflow(size, number, &bytes) || !touches(to, bytes))
 		return __real_fread(to, size, number, file);
-	buffer = malloc(bytes);
-	if (!buffer)
+	if (!get(&buffer, bytes))
 		return 0;
-	result = __real_fread(buffer, 1, bytes, file);
-	hand_out(to, buffer, result);
+	result = __real_fread(buffer.at, 1, bytes, file);
+	hand_out(to, &buffer, result);
 	return result / size;
 }
 
 REAL(size_t, fwrite, const void *from, size_t size, size_t number, FILE *file)
 {
-	size_t bytes, result;
-	void *buffer;
+	size_t bytes;
+	BUFFER(buffer);
 
 	if (__builtin_mul_overflow(size, number, &bytes) || !touches(from, bytes))
 		return __real_fwrite(from, size, number, file);
-	buffer = malloc(bytes);
-	if (!buffer)
+	if (!get(&buffer, bytes))
 		return 0;
-	memcpy(buffer, from, bytes);
-	result = __real_fwrite(buffer, size, number, file);
-	put_back(buffer);
-	return result;
+	memcpy(buffer.at, from, bytes);
+	return __real_fwrite(buffer.at, size, number, file);
 }
 
 /* ---- the same of programs that are compiled with _FORTIFY_SOURCE ---- */
