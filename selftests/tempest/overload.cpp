@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* TPPI_send() of C++: each call sends what the function of C with the same items sends. */
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -83,12 +84,21 @@ void overloads()
 
 } // namespace
 
+/* As an int it would be one that can be sent. */
+void too_long()
+{
+	TPPI_send(0, take, region, (static_cast<std::size_t>(1) << 32) + 4);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc == 2 && std::string(argv[1]) == "--list") {
-		std::printf("overloads - 0\n");
-		return 0;
-	}
-	overloads();
+	std::string test = argc == 2 ? argv[1] : "";
+
+	if (test == "--list")
+		std::printf("overloads - 0\ntoo-long - %d\n", SIGABRT);
+	else if (test == "too-long")
+		too_long();
+	else
+		overloads();
 	return 0;
 }

@@ -10,6 +10,7 @@
 #ifndef TEMPEST_HPP
 #define TEMPEST_HPP
 
+#include <limits>
 #include <type_traits>
 
 #include <tempest.h>
@@ -90,11 +91,15 @@ inline TPPI_BlkTagChange pass(TPPI_BlkTagChange change)
 	return change;
 }
 
+/* A length that is no int is none that a message can have: TPPI_send_items() refuses it. */
 template <typename T>
 inline auto pass(T argument)
 {
 	if constexpr (std::is_pointer_v<T>)
 		return const_cast<void *>(static_cast<const void *>(argument));
+	else if constexpr (sizeof(T) > sizeof(int))
+		return argument >= 0 && argument <= std::numeric_limits<int>::max() ?
+			       static_cast<int>(argument) : -1;
 	else
 		return static_cast<int>(argument);
 }
