@@ -42,20 +42,30 @@ static uint64_t hash(const void *data, size_t length, uint64_t before)
 	return XXH3_64bits_withSeed(data, length, before);
 }
 
-/* Of the code: it changes when the program does. */
-static uint64_t fingerprint(const struct dl_phdr_info *info)
+static int is_note(const ElfW(Phdr) *p)
 {
-	uint64_t sum = 0;
+	return p->p_type == PT_NOTE;
+}
+
+static uint64_t sum_of(const struct dl_phdr_info *info,
+		       int (*is_chosen)(const ElfW(Phdr) *), uint64_t sum)
+{
 	int i;
 
 	for (i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 
-		if (is_code(p))
+		if (is_chosen(p))
 			sum = hash((const void *)(info->dlpi_addr + p->p_vaddr),
 				   p->p_memsz, sum);
 	}
 	return sum;
+}
+
+/* Of the code, which changes when the program does, and of notes: one is the build's name. */
+static uint64_t fingerprint(const struct dl_phdr_info *info)
+{
+	return sum_of(info, is_note, sum_of(info, is_code, 0));
 }
 
 static int is_vdso(const struct dl_phdr_info *info)
@@ -116,8 +126,8 @@ static int note_module(struct dl_phdr_info *info, size_t size, void *arg)
 		note_program(info, walk->id);
 	else
 		walk->id->libraries = hash(name, strlen(name),
-					   walk->id->libraries ^
-					   (m.end - m.start));
+					   sum_of(info, is_note, walk->id->libraries ^
+						  (m.end - m.start)));
 	modules[count++] = m;
 	return 0;
 }

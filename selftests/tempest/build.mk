@@ -18,6 +18,8 @@ $(BUILD)/include/tempest_sends.h: selftests/tempest/gen_sends.sh
 $(BUILD)/tempest/wraps: private LDFLAGS += -Wl,@libhamlyn/tempest/wrap/wrap.opt
 $(BUILD)/tempest/wraps: $(TEMPEST_WRAP)
 
+$(BUILD)/tempest/nodes: private LDFLAGS += -Wl,--build-id=sha1
+
 $(BUILD)/tempest/contended: libhamlyn/tempest/examples/migrate.h
 
 $(BUILD)/tempest/sends: $(BUILD)/include/tempest_sends.h

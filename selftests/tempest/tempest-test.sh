@@ -41,7 +41,7 @@ passed=0
 failed=0
 
 out=$(mktemp "${TMPDIR:-/tmp}/hamlyn-tempest-test.XXXXXX") || exit 2
-trap 'rm -f "$out"' EXIT
+trap 'rm -f "$out" "$out.list" "$out.other"' EXIT
 trap 'exit 130' INT TERM
 
 verdict() { # STATUS NAME
@@ -100,6 +100,25 @@ for program; do
 	done <"$out.list"
 	rm -f "$out.list"
 done
+
+# ---- another build ----
+
+# The same code, by another name: what its data are is not known
+other_build() {
+	cp "$build/nodes" "$out.other" || return
+	at=$(LC_ALL=C grep -obUaP '\x14\0\0\0\x03\0\0\0GNU\0' "$out.other" | head -n 1)
+	[ -n "$at" ] || return
+	printf XXXX | dd of="$out.other" bs=1 seek=$((${at%%:*} + 12)) conv=notrunc 2>/dev/null
+	# shellcheck disable=SC2016 # the variables are those of the shell of a node
+	"$run" -n 2 --timeout "$LONGEST" sh -c '[ $PMI_RANK = 0 ] || exec "$1" barriers
+		exec "$0" barriers' "$build/nodes" "$out.other" >"$out" 2>&1 </dev/null
+	grep -q 'runs another program, or another build of it' "$out"
+}
+
+status=0
+other_build || status=$?
+rm -f "$out.other"
+verdict "$status" "another build is noticed"
 
 # ---- examples ----
 
