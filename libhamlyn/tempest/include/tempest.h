@@ -328,15 +328,17 @@ typedef void (*TPPI_MessageHandlerPtr)(TPPI_NodeId src, int size);
  * - F: an int, how many bytes of the message that is being handled are to follow
  * - P: a void *
  *
- * It does not wait. What is wrong, as a body of more than TPPI_MAX_AM_BYTES, or a length
- * that is no multiple of a word, ends the program with a message.
+ * It does not wait: what the receiver does not take is kept, in memory without a limit. What
+ * is wrong, as a body of more than TPPI_MAX_AM_BYTES, or a length that is no multiple of a
+ * word, ends the program with a message.
  */
 void TPPI_send_items(TPPI_NodeId dest, TPPI_MessageHandlerPtr pc, const char *types, ...);
 
 /**
  * TPPI_send() - send a message without a body (T 3.3.2)
  * @dest: node
- * @pc: its handler there
+ * @pc: its handler there: a function of the program, or of a library that was loaded at its
+ *	start; anything else ends the program with a message
  */
 void TPPI_send(TPPI_NodeId dest, TPPI_MessageHandlerPtr pc);
 
@@ -492,7 +494,9 @@ void TPPI_resume_va(void *blk_va, int blk_len);
 /**
  * TPPI_barrier() - wait until all nodes call it; an extension
  *
- * One computation thread of each node does, and none in a handler.
+ * One computation thread of each node does, and none in a handler. What a node has sent to
+ * node 0 before, or node 0 to it, has been handled when the call returns; messages between
+ * other nodes may arrive later.
  */
 void TPPI_barrier(void);
 
