@@ -324,6 +324,20 @@ names_the_file() {
 		readelf --debug-dump=info "$work/f.o" | grep 'DW_AT_name.*hand.s' >"$work/out"
 }
 
+# The descriptor of one function's check keeps no other.
+unused_functions() {
+	local c
+	echo 'long used(long *p) { return *p; } long unused(long *p) { return *p; }
+		int main(void) { long x = 0; return used(&x); }' >"$work/gc.c"
+	for c in "${COMPILERS[@]}"; do
+		reported ': 2 checked' --compiler "$c" -O1 -fno-inline -ffunction-sections \
+			-c "$work/gc.c" -o "$work/gc.o" &&
+			gcc -no-pie -Wl,--gc-sections,--defsym=__tempest_rseq_cs_1=0 "$work/gc.o" \
+				-o "$work/gc" && "$work/gc" && nm "$work/gc" >"$work/out" &&
+			grep -qw used "$work/out" && ! grep -w unused "$work/out" || return 1
+	done
+}
+
 check "options of the assembler with a value: -ffile-prefix-map" prefix_map
 check "several files for the assembler: that is said" two_files
 check "assembly that is given is left plain, whoever made it" given_assembly
@@ -332,6 +346,7 @@ check "the probes of a large frame, and its function is checked" large_frame
 check "asm outside of functions is left plain" file_scope
 check "options in a file are the command line's" in_a_file
 check "a loop over what has a long name" long_operand
+check "--gc-sections leaves unused functions out" unused_functions
 check "hand-written assembly keeps its name" names_the_file
 
 # ---- random programs ----

@@ -27,6 +27,7 @@ _Static_assert(1l << TEMPEST_ALIAS_BIT == TEMPEST_ALIAS_OFFSET &&
  * @number: of labels, which are never used twice
  * @out: the file
  * @aside: what is out of the way, of code whose addresses are expected to be in the segment
+ * @own_section: its function has one, which the linker may leave out (-ffunction-sections)
  */
 struct place {
 	const struct line *line;
@@ -34,6 +35,7 @@ struct place {
 	unsigned int number;
 	FILE *out;
 	FILE *aside;
+	bool own_section;
 };
 
 static const struct operand *memory(const struct place *p)
@@ -190,13 +192,18 @@ static void plain(const struct place *p)
 	instruction(p, APPLICATION);
 }
 
-/* In the group of its function, which the linker may leave out */
+/*
+ * In the group of its function, which the linker may leave out. It names its function, so
+ * those of functions with sections of their own have theirs, too: one would keep all.
+ */
 static void descriptor(const struct place *p)
 {
 	unsigned int n = p->number;
 
-	fprintf(p->out, "\t.pushsection " STRING(TEMPEST_RSEQ_SECTION)
-		", \"aw?\", @progbits\n\t.balign 32\n"
+	fputs("\t.pushsection " STRING(TEMPEST_RSEQ_SECTION) ", \"aw?\", @progbits", p->out);
+	if (p->own_section)
+		fprintf(p->out, ", unique, %d", p->line->function + 1);
+	fprintf(p->out, "\n\t.balign 32\n"
 		".Ltp%u_cs:\n\t.long 0, 0\n"
 		"\t.quad .Ltp%u_begin, .Ltp%u_end - .Ltp%u_begin, .Ltp%u_abort\n"
 		"\t.popsection\n", n, n, n, n, n);
@@ -388,6 +395,30 @@ static void put_later(struct later *later, FILE *out)
 	later_begin(later);
 }
 
+/* Which section does what follows that line go to? */
+static void follow_section(struct place *p)
+{
+	static const char *const shared[] = {
+		".text", ".text.startup", ".text.unlikely", ".text.hot", ".text.exit",
+	};
+	const char *s = p->line->text + strspn(p->line->text, " \t");
+	size_t i, n;
+
+	if (p->line->kind != LINE_DIRECTIVE)
+		return;
+	if (!strcmp(p->line->name, ".text"))
+		p->own_section = false;
+	if (strcmp(p->line->name, ".section"))
+		return;
+	s += strlen(".section");
+	s += strspn(s, " \t");
+	n = strcspn(s, ", \t");
+	p->own_section = true;
+	for (i = 0; i < sizeof(shared) / sizeof(shared[0]); i++)
+		if (strlen(shared[i]) == n && !memcmp(s, shared[i], n))
+			p->own_section = false;
+}
+
 void emit(const struct text *text, const struct site *sites, const struct loop *loops, size_t n,
 	  FILE *out)
 {
@@ -412,6 +443,7 @@ void emit(const struct text *text, const struct site *sites, const struct loop *
 		place.line = &text->lines[i];
 		place.site = &sites[i];
 		as_it_is(&place);
+		follow_section(&place);
 		end = unwind_follow(&unwind, place.line);
 		if (end && ftell(later.out) > 0)
 			put_later(&later, out);
