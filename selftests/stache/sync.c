@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Locks, barriers, flags and counters, by several threads of each node. */
 #include <signal.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -92,6 +93,40 @@ static void flags(void)
 	}
 }
 
+/*
+ * Once a flag is raised, or a pointer published, it is so for all who learn of it: who then
+ * lowers the flag lowers it, and who looks for the pointer finds this one.
+ */
+static void known(void)
+{
+	begin();
+	for (uintptr_t i = 1; i < 10; i++) {
+		if (!ME) {
+			stache_flag_set(&name_a);
+			stache_publish(&name_b, (void *)i);
+		}
+		TPPI_barrier();
+		CHECK_EQUAL((uintptr_t)stache_find(&name_b), i);
+		if (ME == NODES - 1) {
+			stache_flag_clear(&name_a);
+			shared[0] = 0;
+		}
+		TPPI_barrier();
+		if (ME == NODES - 1) {
+			usleep(50000);
+			shared[0] = i;
+			stache_flag_set(&name_a);
+		} else {
+			stache_flag_wait(&name_a);
+			CHECK_EQUAL(shared[0], i);
+		}
+		TPPI_barrier();
+		if (!ME)
+			stache_flag_clear(&name_a);
+		TPPI_barrier();
+	}
+}
+
 static void take(unsigned int thread)
 {
 	(void)thread;
@@ -132,6 +167,7 @@ const struct test tests[] = {
 	{ "two_locks", two_locks, 0, 0 },
 	{ "barriers", barriers, CONTROL_NO_WAIT, 0 },
 	{ "flags", flags, CONTROL_NO_WAIT, 0 },
+	{ "known", known, CONTROL_NO_ANSWER, 0 },
 	{ "counters", counters, 0, 0 },
 	{ "not_locked", not_locked, 0, SIGABRT },
 	{ 0 }

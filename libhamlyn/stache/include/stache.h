@@ -170,6 +170,8 @@ void stache_barrier(const void *name, unsigned int threads);
 /**
  * stache_flag_set() - raise a flag
  * @name: the flag
+ *
+ * It is raised when this returns, for whoever learns of that.
  */
 void stache_flag_set(const void *name);
 
@@ -203,6 +205,8 @@ void stache_count_reset(const void *name);
  * stache_publish() - have other nodes find a pointer
  * @name: of it
  * @pointer: any but NULL, usually one to shared memory
+ *
+ * Whoever learns that this has returned finds this pointer, or a later one.
  */
 void stache_publish(const void *name, void *pointer);
 

@@ -7,7 +7,7 @@ static void arrive(TPPI_NodeId src, int size)
 {
 	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_BARRIER);
 	void *wait = TPPI_recv_P();
-	unsigned int threads = TPPI_recv_W();
+	unsigned int threads = (uintptr_t)TPPI_recv_P();
 
 	(void)size;
 	if (CONTROL(CONTROL_NO_WAIT)) {

@@ -22,5 +22,6 @@ extern unsigned int stache_control;
 #define CONTROL_KEEP_RECALLED	0x40u	/* an owner stores on when others read */
 #define CONTROL_NO_STATIC_DATA	0x80u	/* created processes begin with what they have */
 #define CONTROL_ALL_STATIC_DATA	0x100u	/* or with libraries' variables of their parent */
+#define CONTROL_NO_ANSWER	0x200u	/* a flag may be raised later than its thread goes on */
 
 #endif /* STACHE_CONTROL_H */

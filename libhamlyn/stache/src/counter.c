@@ -7,7 +7,7 @@ static void take(TPPI_NodeId src, int size)
 	void *wait = TPPI_recv_P();
 
 	(void)size;
-	TPPI_recv_W();
+	TPPI_recv_P();
 	stache_named_answer(src, wait, named->value++);
 }
 
@@ -17,7 +17,7 @@ static void reset(TPPI_NodeId src, int size)
 	void *wait = TPPI_recv_P();
 
 	(void)size;
-	TPPI_recv_W();
+	TPPI_recv_P();
 	named->value = 0;
 	stache_named_answer(src, wait, 0);
 }

@@ -2,15 +2,27 @@
 #include "control.h"
 #include "named.h"
 
+static void raise_flag(void *flag)
+{
+	struct stache_named *named = flag;
+
+	named->value = 1;
+	stache_named_wake_all(named, 0);
+}
+
 static void set(TPPI_NodeId src, int size)
 {
 	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_FLAG);
+	void *wait = TPPI_recv_P();
 
-	(void)src;
 	(void)size;
 	TPPI_recv_P();
-	named->value = 1;
-	stache_named_wake_all(named, 0);
+	/* What comes, on a slow network, of a thread that does not wait */
+	if (CONTROL(CONTROL_NO_ANSWER))
+		TPPI_schedule_timer(20000, raise_flag, named);
+	else
+		raise_flag(named);
+	stache_named_answer(src, wait, 0);
 }
 
 static void clear(TPPI_NodeId src, int size)
@@ -19,7 +31,7 @@ static void clear(TPPI_NodeId src, int size)
 	void *wait = TPPI_recv_P();
 
 	(void)size;
-	TPPI_recv_W();
+	TPPI_recv_P();
 	named->value = 0;
 	stache_named_answer(src, wait, 0);
 }
@@ -30,19 +42,22 @@ static void wait_for(TPPI_NodeId src, int size)
 	void *wait = TPPI_recv_P();
 
 	(void)size;
-	TPPI_recv_W();
+	TPPI_recv_P();
 	if (named->value || CONTROL(CONTROL_NO_WAIT))
 		stache_named_answer(src, wait, 0);
 	else
 		stache_named_wait(named, src, wait);
 }
 
+/*
+ * Both wait until it is so: the thread may tell others by memory or a barrier, and they wait
+ * for the flag, or change it.
+ */
 void stache_flag_set(const void *name)
 {
-	stache_named_tell(name, set, NULL);
+	stache_named_ask(name, set, 0);
 }
 
-/* Waits until it is: the thread may tell others by memory, and they wait for the flag. */
 void stache_flag_clear(const void *name)
 {
 	stache_named_ask(name, clear, 0);

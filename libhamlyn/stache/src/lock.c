@@ -9,7 +9,7 @@ static void lock(TPPI_NodeId src, int size)
 	void *wait = TPPI_recv_P();
 
 	(void)size;
-	TPPI_recv_W();
+	TPPI_recv_P();
 	if (named->value && !CONTROL(CONTROL_NO_EXCLUSION)) {
 		stache_named_wait(named, src, wait);
 		return;
@@ -23,7 +23,6 @@ static void unlock(TPPI_NodeId src, int size)
 	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_LOCK);
 
 	(void)size;
-	TPPI_recv_P();
 	if (!named->value && !CONTROL(CONTROL_NO_EXCLUSION))
 		stache_die("node %u unlocks %p, which is not locked", src, named->name);
 	if (named->waiters)
@@ -39,5 +38,5 @@ void stache_lock(const void *name)
 
 void stache_unlock(const void *name)
 {
-	stache_named_tell(name, unlock, NULL);
+	stache_named_tell(name, unlock);
 }

@@ -83,15 +83,16 @@ void stache_named_wake_all(struct stache_named *named, uintptr_t answer)
 		stache_named_wake_first(named, answer);
 }
 
-uintptr_t stache_named_ask(const void *name, TPPI_MessageHandlerPtr handler, unsigned int word)
+uintptr_t stache_named_ask(const void *name, TPPI_MessageHandlerPtr handler, uintptr_t value)
 {
 	struct stache_wait wait = STACHE_WAIT;
 
-	TPPI_send_items(stache_named_home(name), handler, "PPW", name, &wait, (int)word);
+	TPPI_send_items(stache_named_home(name), handler, "PPP", name, &wait,
+			(void *)value);
 	return stache_wait(&wait);
 }
 
-void stache_named_tell(const void *name, TPPI_MessageHandlerPtr handler, const void *value)
+void stache_named_tell(const void *name, TPPI_MessageHandlerPtr handler)
 {
-	TPPI_send_items(stache_named_home(name), handler, "PP", name, value);
+	TPPI_send_items(stache_named_home(name), handler, "P", name);
 }

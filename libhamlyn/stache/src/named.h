@@ -62,11 +62,15 @@ void stache_named_answer(TPPI_NodeId node, void *wait, uintptr_t answer);
 
 /*
  * Computation threads: ask the home, and wait until it answers. Its handler receives the
- * name, the record, and the word.
+ * name, the record, and the value.
  */
-uintptr_t stache_named_ask(const void *name, TPPI_MessageHandlerPtr handler, unsigned int word);
+uintptr_t stache_named_ask(const void *name, TPPI_MessageHandlerPtr handler, uintptr_t value);
 
-/* The same without waiting; the handler receives the name and the value. */
-void stache_named_tell(const void *name, TPPI_MessageHandlerPtr handler, const void *value);
+/*
+ * The same without waiting; the handler receives the name. Only where a thread that learns of
+ * it otherwise cannot notice whether the home knows it yet: messages of different nodes arrive
+ * in any order.
+ */
+void stache_named_tell(const void *name, TPPI_MessageHandlerPtr handler);
 
 #endif /* STACHE_NAMED_H */
