@@ -20,6 +20,7 @@ static int each;	/* rows of a node */
 static double *outgoing, *incoming;
 static int sources[MOST_NODES];		/* channel to each node */
 static _Atomic int channels[MOST_NODES];	/* from each; -1 until it has told */
+static _Atomic int unsent;		/* parts for others that are not to be changed yet */
 
 static size_t part_bytes(void)
 {
@@ -43,6 +44,13 @@ static void on_channel(TPPI_NodeId src, int size)
 	channels[src] = channel;
 }
 
+static void on_sent(TPPI_NodeId node, int channel)
+{
+	(void)node;
+	(void)channel;
+	unsent--;
+}
+
 static void open_channels(void)
 {
 	for (TPPI_NodeId node = 0; node < NODES; node++)
@@ -51,7 +59,7 @@ static void open_channels(void)
 	for (TPPI_NodeId node = 0; node < NODES; node++) {
 		if (node == ME)
 			continue;
-		sources[node] = TPPI_set_channel_src(node, NULL);
+		sources[node] = TPPI_set_channel_src(node, on_sent);
 		TPPI_send_W(node, on_channel, sources[node]);
 	}
 }
@@ -63,6 +71,7 @@ static void exchange(void)
 			continue;
 		while (!TPPI_is_channel_dst_ready(node, sources[node]))
 			usleep(10);
+		unsent++;
 		TPPI_channel_send(node, sources[node], part(outgoing, node), part_bytes());
 	}
 	memcpy(part(incoming, ME), part(outgoing, ME), part_bytes());
@@ -71,6 +80,8 @@ static void exchange(void)
 				      !TPPI_is_channel_ready(node, channels[node])))
 			usleep(10);
 	}
+	while (unsent)
+		usleep(10);
 }
 
 static void get_ready(void)
