@@ -357,6 +357,22 @@ static void used_up(void)
 	}
 }
 
+/* The end of the segment follows what is left of the memory before it. */
+static void last_chunks(void)
+{
+	char *first, *rest;
+
+	stache_init(&(struct stache_attr){ .bytes = 4 << 20 });
+	if (!ME) {
+		first = stache_malloc(512 << 10);
+		rest = stache_malloc((4 << 20) - (512 << 10));
+		CHECK(first && rest == first + (512 << 10));
+		rest[(4 << 20) - (512 << 10) - 1] = 1;
+		CHECK(!stache_malloc(1));
+	}
+	TPPI_barrier();
+}
+
 static void unallocated(void)
 {
 	stache_init(NULL);
@@ -387,6 +403,7 @@ const struct test tests[] = {
 	{ "agreed", agreed, 0, 0 },
 	{ "blocks", blocks, 0, 0 },
 	{ "used_up", used_up, 0, 0 },
+	{ "last_chunks", last_chunks, 0, 0 },
 	{ "unallocated", unallocated, 0, SIGABRT },
 	{ "outside", outside, 0, SIGABRT },
 	{ "odd_block", odd_block, 0, SIGABRT },

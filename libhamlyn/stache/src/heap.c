@@ -41,10 +41,14 @@ static struct heap *heap_of(stache_chunk chunk)
 	return heap;
 }
 
-/* What is left of the old chunks is lost, unless the new ones follow them. */
-static bool refill(struct heap *heap, size_t bytes)
+static size_t chunks_for(size_t bytes)
 {
-	size_t number = (bytes - 1) / CHUNK_BYTES + 1;
+	return (bytes - 1) / CHUNK_BYTES + 1;
+}
+
+/* What is left of the old chunks is lost, unless the new ones follow them. */
+static bool add_chunks(struct heap *heap, size_t number)
+{
 	char *start = stache_chunk_take(number, heap->chunk);
 
 	if (!start)
@@ -55,12 +59,27 @@ static bool refill(struct heap *heap, size_t bytes)
 	return true;
 }
 
+static size_t left(const struct heap *heap)
+{
+	return heap->end - heap->at;
+}
+
+/* At the end of the segment there may be too few for all of it, but enough beside what is left. */
+static bool refill(struct heap *heap, size_t bytes)
+{
+	size_t number = chunks_for(bytes), fewer = chunks_for(bytes - left(heap));
+
+	if (add_chunks(heap, number))
+		return true;
+	return fewer < number && add_chunks(heap, fewer) && bytes <= left(heap);
+}
+
 static void *take(stache_chunk chunk, size_t bytes)
 {
 	struct heap *heap = heap_of(chunk);
 	char *at;
 
-	if (bytes > (size_t)(heap->end - heap->at) && !refill(heap, bytes))
+	if (bytes > left(heap) && !refill(heap, bytes))
 		return NULL;
 	at = heap->at;
 	heap->at += bytes;
