@@ -145,9 +145,9 @@ all_macros() {
 		macros 0 "$nodes" "" create numbers
 		macros 0 "$nodes" "" create exit
 	done
-	# Without its parent's data a process finds NULL; with those of its libc it is lost
-	macros $((128 + 11)) 2 128 relax -p2
-	macros $((128 + 11)) 2 128 sort 2
+	# Without its parent's data a process has a lock in NULL; with those of its libc it is lost
+	macros $((128 + 6)) 2 128 relax -p2
+	macros $((128 + 6)) 2 128 sort 2
 	macros $((128 + 11)) 2 256 relax -p2
 	# More processes than nodes
 	macros $((128 + 6)) 2 "" relax -p3

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Locks, barriers, flags and counters, by several threads of each node. */
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -154,6 +155,15 @@ static void counters(void)
 	}
 }
 
+/* Of memory that is elsewhere on each node, even if it is not so today. */
+static void private_name(void)
+{
+	void *memory = malloc(1);
+
+	begin();
+	stache_lock(memory);
+}
+
 static void not_locked(void)
 {
 	begin();
@@ -169,6 +179,7 @@ const struct test tests[] = {
 	{ "flags", flags, CONTROL_NO_WAIT, 0 },
 	{ "known", known, CONTROL_NO_ANSWER, 0 },
 	{ "counters", counters, 0, 0 },
+	{ "private_name", private_name, 0, SIGABRT },
 	{ "not_locked", not_locked, 0, SIGABRT },
 	{ 0 }
 };

@@ -142,7 +142,8 @@ TPPI_NodeId stache_home(void *va);
 /* ---- locks, barriers, flags, counters, pointers ------------------------- */
 
 /*
- * Each has a name, which is an address: that of shared memory, or of static data. It is not
+ * Each has a name, which is an address: that of the segment, or of the program's own static
+ * data; any other, as of a library's data, ends the program with a message. It is not
  * accessed. All nodes that use the same name mean the same thing, and it needs no making.
  */
 

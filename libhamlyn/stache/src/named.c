@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <link.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "error.h"
@@ -7,6 +9,41 @@
 #define ROWS	1024
 
 static struct stache_named *rows[ROWS];
+
+/* The program itself, from its first byte to the end of its data. */
+static uintptr_t program, program_end;
+
+/* The program is the first of the modules. */
+static int look(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	(void)size;
+	(void)unused;
+	program = UINTPTR_MAX;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type != PT_LOAD)
+			continue;
+		if (start < program)
+			program = start;
+		if (start + part->p_memsz > program_end)
+			program_end = start + part->p_memsz;
+	}
+	return 1;
+}
+
+void stache_named_start(void)
+{
+	dl_iterate_phdr(look, NULL);
+}
+
+/* What else there is, as libraries' data, heap and stacks, is elsewhere on each node. */
+static bool is_same_everywhere(const void *name)
+{
+	return (uintptr_t)name - program < program_end - program ||
+	       (size_t)((const char *)name - TPPI_SEG_BASE) < TPPI_SEG_SIZE;
+}
 
 /* Of the name alone: the same on all nodes. */
 static uint64_t mix(const void *name)
@@ -18,6 +55,9 @@ static uint64_t mix(const void *name)
 
 TPPI_NodeId stache_named_home(const void *name)
 {
+	if (!is_same_everywhere(name))
+		stache_die("%p is a name, but neither in the segment nor the program's own data",
+			   name);
 	return mix(name) % TPPI_num_nodes;
 }
 

@@ -48,7 +48,9 @@ struct stache_named {
 	struct stache_waiter *waiters, *last;
 };
 
-/* Home of a thing with this name. */
+void stache_named_start(void);
+
+/* Home of a thing with this name. Ends the program if that is not the same name everywhere. */
 TPPI_NodeId stache_named_home(const void *name);
 
 /* Handlers of the home: the thing itself. */
