@@ -217,7 +217,7 @@ static void limit_exceeded(void)
 
 	stache_init(&(struct stache_attr){ .most_pages = FEWEST_PAGES });
 	shared = allocate(NODES - 1, 2 * OVER * TPPI_PAGE_SIZE, &place);
-	if (ME == NODES - 1)
+	if (TPPI_self_address == NODES - 1)
 		TPPI_send_W(0, on_pid, getpid());
 	if (!ME) {
 		while (!__atomic_load_n(&told, __ATOMIC_ACQUIRE))

@@ -108,12 +108,12 @@ static void known(void)
 		}
 		TPPI_barrier();
 		CHECK_EQUAL((uintptr_t)stache_find(&name_b), i);
-		if (ME == NODES - 1) {
+		if (TPPI_self_address == NODES - 1) {
 			stache_flag_clear(&name_a);
 			shared[0] = 0;
 		}
 		TPPI_barrier();
-		if (ME == NODES - 1) {
+		if (TPPI_self_address == NODES - 1) {
 			usleep(50000);
 			shared[0] = i;
 			stache_flag_set(&name_a);

@@ -20,7 +20,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *unused)
 	(void)unused;
 	program = UINTPTR_MAX;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		const Elf64_Phdr *part = &info->dlpi_phdr[i];
 		uintptr_t start = info->dlpi_addr + part->p_vaddr;
 
 		if (part->p_type != PT_LOAD)
