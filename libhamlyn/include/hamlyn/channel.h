@@ -392,7 +392,7 @@ void h_channel_on_ready(struct h_channel *channel,
 /* ---- statistics --------------------------------------------------------- */
 
 /**
- * struct h_channel_stats - what an end of a channel has done, and how it stands
+ * struct h_channel_counters - what an end of a channel has done, and how it stands
  * @sent: messages that it has taken to send, requests and replies included
  * @sent_bytes: bytes of these
  * @received: messages that have arrived whole and were looked at by a call that receives,
@@ -408,7 +408,7 @@ void h_channel_on_ready(struct h_channel *channel,
  *	waited for
  * @requests: requests of this end whose replies were not taken yet
  */
-struct h_channel_stats {
+struct h_channel_counters {
 	uint64_t sent;
 	uint64_t sent_bytes;
 	uint64_t received;
@@ -433,7 +433,7 @@ struct h_channel_stats {
  *
  * Return: 0, or -EINVAL if @size is 0.
  */
-int h_channel_stats(struct h_channel *channel, struct h_channel_stats *stats, size_t size);
+int h_channel_stats(struct h_channel *channel, struct h_channel_counters *stats, size_t size);
 
 /* ---- ending ------------------------------------------------------------- */
 

@@ -1358,9 +1358,9 @@ public:
 		return fd;
 	}
 	/** Counters, and what it has. */
-	struct h_manager_stats stats() const
+	struct h_manager_counters stats() const
 	{
-		struct h_manager_stats s = {};
+		struct h_manager_counters s = {};
 
 		detail::check(::h_manager_stats(need(), &s, sizeof(s)), "h_manager_stats");
 		return s;
@@ -2021,9 +2021,9 @@ public:
 		return p;
 	}
 	/** Counters, and how it stands. */
-	struct h_channel_stats stats() const
+	struct h_channel_counters stats() const
 	{
-		struct h_channel_stats s = {};
+		struct h_channel_counters s = {};
 
 		detail::check(::h_channel_stats(need(), &s, sizeof(s)), "h_channel_stats");
 		return s;

@@ -101,7 +101,7 @@ int h_manager_drain(struct h_manager *manager, int64_t timeout_ns);
 int h_manager_destroy(struct h_manager *manager);
 
 /**
- * struct h_manager_stats - what a manager has done, and what it has
+ * struct h_manager_counters - what a manager has done, and what it has
  * @arrivals: notifications that it took from its queue, modulo 2^32
  * @sleepers: threads that sleep now
  * @receivers: end points, also those inside channels and streams
@@ -112,7 +112,7 @@ int h_manager_destroy(struct h_manager *manager);
  * @budget: bytes by which buffers may grow in all (struct h_manager_attr)
  * @budget_taken: bytes of it in use
  */
-struct h_manager_stats {
+struct h_manager_counters {
 	uint32_t arrivals;
 	uint32_t sleepers;
 	uint32_t receivers;
@@ -134,7 +134,7 @@ struct h_manager_stats {
  *
  * Return: 0, or -EINVAL if @size is 0.
  */
-int h_manager_stats(struct h_manager *manager, struct h_manager_stats *stats, size_t size);
+int h_manager_stats(struct h_manager *manager, struct h_manager_counters *stats, size_t size);
 
 /**
  * h_manager_dev() - the device of a manager

@@ -161,7 +161,7 @@ class Channel(Endpoint):
         return Peer(peer.pid, peer.uid, peer.gid)
 
     def stats(self) -> dict[str, int]:
-        """Counters and state, as in struct h_channel_stats: sent, received, waits and others."""
+        """Counters and state, as in struct h_channel_counters: sent, received, waits and others."""
         stats = _library.CChannelStats()
         with self._need() as channel:
             check(library.h_channel_stats(channel, byref(stats), sizeof(stats)),

@@ -204,7 +204,7 @@ class CDatagramStats(Structure):
 
 
 class CChannelStats(Structure):
-    """struct h_channel_stats"""
+    """struct h_channel_counters"""
     _fields_ = [*((name, c_uint64) for name in ("sent", "sent_bytes", "received",
                                                 "received_bytes", "waits")),
                 *((name, c_uint32) for name in ("in_flight", "buffers", "buffer_size", "held",
@@ -212,7 +212,7 @@ class CChannelStats(Structure):
 
 
 class CManagerStats(Structure):
-    """struct h_manager_stats"""
+    """struct h_manager_counters"""
     _fields_ = [("arrivals", c_uint32), ("sleepers", c_uint32), ("receivers", c_uint32),
                 ("reserved", c_uint32), ("sleeps", c_uint64), ("receive_bytes", c_uint64),
                 ("send_bytes", c_uint64), ("budget", c_uint64),
@@ -266,8 +266,8 @@ STRUCTURES = {
     "h_datagram_address": CDatagramAddress,
     "h_datagram": CDatagram,
     "h_datagram_stats": CDatagramStats,
-    "h_channel_stats": CChannelStats,
-    "h_manager_stats": CManagerStats,
+    "h_channel_counters": CChannelStats,
+    "h_manager_counters": CManagerStats,
     "h_tagged_attr": TaggedAttr,
     "h_tagged_address": CTaggedAddress,
     "h_share": CShare,

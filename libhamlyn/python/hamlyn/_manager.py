@@ -122,7 +122,7 @@ class Manager(Owner):
             return check(library.h_manager_fd(manager), "h_manager_fd")
 
     def stats(self) -> dict[str, int]:
-        """Counters and state, as in struct h_manager_stats: arrivals, memory and others."""
+        """Counters and state, as in struct h_manager_counters: arrivals, memory and others."""
         stats = _library.CManagerStats()
         with self._need() as manager:
             check(library.h_manager_stats(manager, byref(stats), sizeof(stats)),

@@ -3,7 +3,7 @@
 #include "channel/channel.h"
 
 /* The newest buffers: older ones are on their way out. */
-static void describe_buffers(struct h_stream_receiver *r, struct h_channel_stats *stats)
+static void describe_buffers(struct h_stream_receiver *r, struct h_channel_counters *stats)
 {
 	const struct h_generation *gen;
 
@@ -15,7 +15,7 @@ static void describe_buffers(struct h_stream_receiver *r, struct h_channel_stats
 }
 
 /* sending is not held: each of these is one load. */
-static void describe_sender(struct h_stream_sender *s, struct h_channel_stats *stats)
+static void describe_sender(struct h_stream_sender *s, struct h_channel_counters *stats)
 {
 	uint32_t released;
 
@@ -26,7 +26,7 @@ static void describe_sender(struct h_stream_sender *s, struct h_channel_stats *s
 	stats->in_flight = h__load_acquire(&s->sent) - released;
 }
 
-static void describe_messages(struct h_channel *ch, struct h_channel_stats *stats)
+static void describe_messages(struct h_channel *ch, struct h_channel_counters *stats)
 {
 	h__spin_lock(ch->manager, &ch->lock);
 	stats->held = ch->handed - ch->low;
@@ -35,9 +35,9 @@ static void describe_messages(struct h_channel *ch, struct h_channel_stats *stat
 	h__spin_unlock(ch->manager, &ch->lock);
 }
 
-int h_channel_stats(struct h_channel *ch, struct h_channel_stats *stats, size_t size)
+int h_channel_stats(struct h_channel *ch, struct h_channel_counters *stats, size_t size)
 {
-	struct h_channel_stats now = {
+	struct h_channel_counters now = {
 		.sent = h__read_once(&ch->sent),
 		.sent_bytes = h__read_once(&ch->sent_bytes),
 		.received = h__read_once(&ch->received),

@@ -53,9 +53,9 @@ FIXTURE_TEARDOWN(stats)
 	h_close(self->dev);
 }
 
-static struct h_channel_stats stats_of(struct h_channel *channel)
+static struct h_channel_counters stats_of(struct h_channel *channel)
 {
-	struct h_channel_stats stats;
+	struct h_channel_counters stats;
 
 	memset(&stats, 0xee, sizeof(stats));
 	if (h_channel_stats(channel, &stats, sizeof(stats)))
@@ -67,7 +67,7 @@ TEST_F(stats, messages_and_bytes_of_any_length)
 {
 	static const size_t sizes[] = { 0, 1, 100, ROOM, 5 * ROOM };
 	static char data[5 * ROOM];
-	struct h_channel_stats sent, received;
+	struct h_channel_counters sent, received;
 	struct h_message m;
 	uint64_t bytes = 0;
 	unsigned int i;
@@ -93,7 +93,7 @@ TEST_F(stats, messages_and_bytes_of_any_length)
 
 TEST_F(stats, a_sender_without_buffers_waits)
 {
-	struct h_channel_stats stats;
+	struct h_channel_counters stats;
 	struct h_message m[BUFFERS];
 	char byte = 1;
 	int i;
@@ -118,7 +118,7 @@ TEST_F(stats, a_sender_without_buffers_waits)
 
 TEST_F(stats, requests_and_what_is_kept_meanwhile)
 {
-	struct h_channel_stats stats;
+	struct h_channel_counters stats;
 	struct h_message request, other, reply;
 	uint32_t id;
 
@@ -147,7 +147,7 @@ TEST_F(stats, requests_and_what_is_kept_meanwhile)
 
 TEST_F(stats, of_a_manager)
 {
-	struct h_manager_stats before, after;
+	struct h_manager_counters before, after;
 	struct h_message m;
 	void *memory;
 
@@ -173,10 +173,10 @@ TEST_F(stats, of_a_manager)
 TEST_F(stats, an_older_and_a_newer_program)
 {
 	struct {
-		struct h_channel_stats known;
+		struct h_channel_counters known;
 		char more[16];
 	} newer;
-	struct h_channel_stats older;
+	struct h_channel_counters older;
 
 	memset(&older, 0xee, sizeof(older));
 	ASSERT_EQ(0, h_channel_send(self->a, "word", 4, PATIENCE_NS));
