@@ -638,6 +638,29 @@ static void handler_conflicts(void)
 	sleep(10);
 }
 
+/* ---- the program is told of its end ---- */
+
+static void end_well(int signal)
+{
+	(void)signal;
+	_exit(0);
+}
+
+/* In the trap handler. */
+static void abort_in_trap(void)
+{
+	signal(SIGABRT, end_well);
+	*(volatile char *)page_at(0) = 1;
+}
+
+/* In a call, which has signals blocked. */
+static void abort_in_call(void)
+{
+	signal(SIGABRT, end_well);
+	TPPI_change_blk_acc(page_at(0), TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
+	failed(__FILE__, __LINE__, "the page is not mapped, but its tag changed");
+}
+
 const struct test tests[] = {
 	{ "second-meets-busy", second_meets_busy, CONTROL_STALE_DISPATCH, 0 },
 	{ "resume-from-anywhere", resume_from_anywhere, 0, 0 },
@@ -654,5 +677,7 @@ const struct test tests[] = {
 	{ "without-block-handler", without_block_handler, 0, SIGABRT },
 	{ "handler-accesses", handler_accesses, 0, 0 },
 	{ "handler-conflicts", handler_conflicts, 0, SIGABRT },
+	{ "abort-in-trap", abort_in_trap, 0, 0 },
+	{ "abort-in-call", abort_in_call, 0, 0 },
 	{ 0 }
 };

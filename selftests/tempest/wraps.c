@@ -198,6 +198,11 @@ static void lists(void)
 	CHECK(!memcmp(more, "def", 3));
 	many[0] = (struct iovec){ page, 1 };
 	CHECK(writev(ends[0], many, IOV_MAX + 1) < 0 && errno == EINVAL);
+	CHECK_EQUAL(send(ends[0], "abc", 3, 0), 3);
+	*message = (struct msghdr){ .msg_iov = many, .msg_iovlen = IOV_MAX + 1 };
+	CHECK(sendmsg(ends[0], message, 0) < 0 && errno == EMSGSIZE);
+	CHECK(recvmsg(ends[1], message, 0) < 0 && errno == EMSGSIZE);
+	CHECK_EQUAL(recv(ends[1], text, 3, 0), 3);
 }
 
 /* ---- one call is one ---- */

@@ -68,21 +68,28 @@ void tempest_page_settle(const struct tempest_page *page)
 	}
 }
 
-/* Become the page's owner if it is in this state. */
-static bool try_own(struct tempest_page *page, uint8_t state)
+/* Become the page's owner if it is in this state, else tell in which one it is. */
+static bool try_own(struct tempest_page *page, uint8_t *state)
 {
-	return atomic_compare_exchange_strong(&page->state, &state, PAGE_MOVING);
+	return atomic_compare_exchange_strong(&page->state, state, PAGE_MOVING);
 }
 
-/* The same, after whoever owns it now: what it will be is not known before. */
+/*
+ * The same, after whoever owns it now: what it will be is not known before. What decides is
+ * the state that was found, as the owner may publish the next one just then.
+ */
 static bool own(struct tempest_page *page, uint8_t state)
 {
-	while (page && !try_own(page, state)) {
-		if (page->state != PAGE_MOVING)
+	uint8_t found;
+
+	if (!page)
+		return false;
+	while (found = state, !try_own(page, &found)) {
+		if (found != PAGE_MOVING)
 			return false;
 		tempest_page_settle(page);
 	}
-	return page;
+	return true;
 }
 
 static void publish(struct tempest_page *page, uint8_t state)
@@ -178,10 +185,12 @@ static bool move_memory(uintptr_t from, uintptr_t to)
 static bool own_both(struct tempest_page *new, struct tempest_page *old)
 {
 	while (old && own(new, PAGE_FREE)) {
-		if (try_own(old, PAGE_MAPPED))
+		uint8_t found = PAGE_MAPPED;
+
+		if (try_own(old, &found))
 			return true;
 		publish(new, PAGE_FREE);
-		if (old == new || old->state == PAGE_FREE)
+		if (old == new || found == PAGE_FREE)
 			return false;
 		tempest_page_settle(old);
 	}

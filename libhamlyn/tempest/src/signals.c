@@ -140,13 +140,22 @@ static bool is_for_default(int signal, const void *handler)
 	       dispositions[signal].action.sa_flags & (int)SA_RESETHAND;
 }
 
+/* abort() cannot end while its signal is blocked, nor can what the thread did itself wait. */
+static bool can_wait(int signal, const siginfo_t *info)
+{
+	if (signal == SIGABRT)
+		return false;
+	return info->si_code <= 0 || (signal != SIGILL && signal != SIGFPE && signal != SIGTRAP &&
+				      signal != SIGSYS);
+}
+
 static void enter(int signal, siginfo_t *info, void *context)
 {
 	int saved_errno = errno;
 	void *handler;
 
 	/* A handler that was set while the thread is suspended: none may trap here */
-	if (is_library(context)) {
+	if (is_library(context) && can_wait(signal, info)) {
 		defer(signal, info, context);
 		return;
 	}
@@ -293,9 +302,14 @@ static int change(int signal, const struct sigaction *action)
 
 static int interpose(int signal, const struct sigaction *action, struct sigaction *old)
 {
-	struct sigaction before;
+	struct sigaction before, copy;
 	int result = 0;
 
+	/* The caller's memory may fault, which is not to happen with the lock held. */
+	if (action) {
+		copy = *action;
+		action = &copy;
+	}
 	QUIET();
 	tempest_lock(&lock);
 	get_old(signal, &before);

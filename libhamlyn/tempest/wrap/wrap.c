@@ -75,8 +75,11 @@ static bool get(struct buffer *buffer, size_t bytes)
 	if (bytes > SMALL_BYTES)
 		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (at == MAP_FAILED)
+	if (at == MAP_FAILED) {
+		/* EAGAIN would tell of a file */
+		errno = ENOMEM;
 		return false;
+	}
 	buffer->at = at;
 	buffer->bytes = bytes;
 	return true;
@@ -160,6 +163,7 @@ struct pieces {
 	const struct iovec *iov;
 	size_t number;
 	size_t bytes;
+	bool senseless;
 };
 
 /* Are the pieces to go by a buffer? Those that make no sense are for the kernel to refuse. */
@@ -167,7 +171,7 @@ static bool is_bounced(struct pieces *p, const struct iovec *iov, size_t number)
 {
 	bool any = touches(iov, number * sizeof(*iov));
 
-	*p = (struct pieces){ .iov = iov, .number = number };
+	*p = (struct pieces){ .iov = iov, .number = number, .senseless = true };
 	if (number > IOV_MAX)
 		return false;
 	for (size_t i = 0; i < number; i++) {
@@ -176,6 +180,7 @@ static bool is_bounced(struct pieces *p, const struct iovec *iov, size_t number)
 		p->bytes += iov[i].iov_len;
 		any |= touches(iov[i].iov_base, iov[i].iov_len);
 	}
+	p->senseless = false;
 	return any;
 }
 
@@ -294,8 +299,8 @@ REAL(ssize_t, recvmsg, int fd, struct msghdr *message, int flags)
 	BUFFER(buffer);
 
 	if (!is_bounced(&p, message->msg_iov, message->msg_iovlen) &&
-	    !touches(message, sizeof(*message)))
-		return __real_recvmsg(fd, message, flags);
+	    (p.senseless || !touches(message, sizeof(*message))))
+		return __real_recvmsg(fd, p.senseless ? &bounced : (void *)message, flags);
 	if (!get(&buffer, p.bytes))
 		return -1;
 	iov = (struct iovec){ buffer.at, p.bytes };
@@ -316,8 +321,8 @@ REAL(ssize_t, sendmsg, int fd, const struct msghdr *message, int flags)
 	BUFFER(buffer);
 
 	if (!is_bounced(&p, message->msg_iov, message->msg_iovlen) &&
-	    !touches(message, sizeof(*message)))
-		return __real_sendmsg(fd, message, flags);
+	    (p.senseless || !touches(message, sizeof(*message))))
+		return __real_sendmsg(fd, p.senseless ? &bounced : (void *)message, flags);
 	if (is_refused(flags) || !gather(&p, &buffer))
 		return -1;
 	iov = (struct iovec){ buffer.at, p.bytes };
