@@ -233,6 +233,54 @@ static void upgrade_checked(void)
 	run_upgrades(false);
 }
 
+/*
+ * A change that takes from one block of a superblock and gives to the other: the latter's
+ * contents come first here, too.
+ */
+static void *read_second(void *superblock)
+{
+	volatile uint32_t *word = (volatile uint32_t *)superblock + 2 * BLOCK_WORDS - 1;
+
+	while (!stop) {
+		uint32_t least = generation, found = load(word);
+
+		if ((int32_t)(found - least) < 0)
+			stale++;
+	}
+	return NULL;
+}
+
+static void upgrade_mixed(void)
+{
+	uint32_t contents[2 * BLOCK_WORDS];
+	char *first = page_at(0), *second = first + TPPI_TAG_BLK_SIZE;
+	pthread_t reader;
+	unsigned long rounds = 0;
+	int64_t end;
+
+	register_handlers();
+	map_page(first, 0, TPPI_Blk_Invalid);
+	CHECK(!pthread_create(&reader, NULL, read_second, first));
+	for (end = now_ns() + duration(); now_ns() < end && !stale; rounds++) {
+		TPPI_change_blk_acc(second, TPPI_TAG_BLK_SIZE, TPPI_Blk_Invalidate);
+		TPPI_change_blk_acc(first, TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
+		generation++;
+		for (int i = 0; i < 2 * BLOCK_WORDS; i++)
+			contents[i] = generation;
+		TPPI_change_blk_acc_and_copy(first, 2 * TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RO,
+					     contents);
+		CHECK_EQUAL(TPPI_get_blk_acc(first), TPPI_Blk_ReadOnly);
+		CHECK_EQUAL(TPPI_get_blk_acc(second), TPPI_Blk_ReadOnly);
+		TPPI_resume_va(second, TPPI_TAG_BLK_SIZE);
+		pause_for(rounds * 37 & 2047);
+	}
+	stop = true;
+	TPPI_resume_va(second, TPPI_TAG_BLK_SIZE);
+	pthread_join(reader, NULL);
+	if (stale)
+		failed(__FILE__, __LINE__, "after %lu changes old contents were read", rounds);
+}
+
 static void upgrade_plain(void)
 {
 	run_upgrades(true);
@@ -252,5 +300,6 @@ const struct test tests[] = {
 	{ "plain-storm", plain_storm, 0, 0 },
 	{ "upgrade-checked", upgrade_checked, CONTROL_TAG_FIRST, 0 },
 	{ "upgrade-plain", upgrade_plain, CONTROL_TAG_FIRST, 0 },
+	{ "upgrade-mixed", upgrade_mixed, CONTROL_TAG_FIRST, 0 },
 	{ 0 }
 };

@@ -48,11 +48,15 @@ void tempest_block_start(enum tempest_checks checks)
  */
 static void handshake(void)
 {
-	atomic_thread_fence(memory_order_seq_cst);
 	if (checks_used != CHECKS_RSEQ || CONTROL(CONTROL_NO_HANDSHAKE))
 		return;
 	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ))
 		tempest_die("membarrier() fails: %s", strerror(errno));
+}
+
+static uint8_t tag_at(const _Atomic uint8_t *tag)
+{
+	return atomic_load_explicit(tag, memory_order_relaxed);
 }
 
 static void set_tags(uintptr_t start, size_t bytes, uint8_t tag)
@@ -63,10 +67,32 @@ static void set_tags(uintptr_t start, size_t bytes, uint8_t tag)
 		atomic_store_explicit(&tags[i], tag, memory_order_relaxed);
 }
 
+/*
+ * What has less, once the rest of it has less than it had: a block that was lowered is not
+ * stored again, as another thread may have raised it since.
+ */
+static void raise_tags(uintptr_t start, size_t bytes, uint8_t tag)
+{
+	_Atomic uint8_t *tags = tempest_tag(start);
+
+	for (size_t i = 0; i < bytes >> TEMPEST_TAG_SHIFT; i++) {
+		if (tag_at(&tags[i]) < tag)
+			atomic_store_explicit(&tags[i], tag, memory_order_relaxed);
+	}
+}
+
 void tempest_block_lower(uintptr_t start, size_t bytes, uint8_t tag)
 {
-	set_tags(start, bytes, tag);
-	/* Whoever opens a page says so, and looks at the tags again: view.c */
+	_Atomic uint8_t *tags = tempest_tag(start);
+
+	for (size_t i = 0; i < bytes >> TEMPEST_TAG_SHIFT; i++) {
+		if (tag_at(&tags[i]) > tag)
+			atomic_store_explicit(&tags[i], tag, memory_order_relaxed);
+	}
+	/*
+	 * Whoever opens a page says so, and looks at the tags again: view.c. And an access that
+	 * traps announces itself first: thread.c.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (uintptr_t page = tempest_page_of(start); page < start + bytes; page += PAGE_BYTES) {
 		if (tempest_page(page)->open > tag && !CONTROL(CONTROL_STAY_OPEN))
@@ -89,13 +115,17 @@ static const int8_t tag_after[] = {
 	[TPPI_Blk_Busy_To_Invalid] = TPPI_Blk_Invalid,
 };
 
-uintptr_t tempest_block_first(const void *blk_va, int blk_len, const char *call)
+uintptr_t tempest_block_at(const void *va, int blk_len, const char *call)
 {
-	uintptr_t start;
-
 	if (blk_len < TPPI_TAG_BLK_SIZE || (blk_len & (blk_len - 1)))
 		tempest_die("%s: %d is no length of a block", call, blk_len);
-	start = (uintptr_t)blk_va & ~((uintptr_t)blk_len - 1);
+	return (uintptr_t)va & ~((uintptr_t)blk_len - 1);
+}
+
+uintptr_t tempest_block_first(const void *blk_va, int blk_len, const char *call)
+{
+	uintptr_t start = tempest_block_at(blk_va, blk_len, call);
+
 	tempest_check_mapped(start, blk_len, call);
 	return start;
 }
@@ -115,7 +145,7 @@ static bool loses_access(uintptr_t start, size_t bytes, uint8_t tag)
 	const _Atomic uint8_t *tags = tempest_tag(start);
 
 	for (size_t i = 0; i < bytes >> TEMPEST_TAG_SHIFT; i++) {
-		if (atomic_load_explicit(&tags[i], memory_order_relaxed) > most)
+		if (tag_at(&tags[i]) > most)
 			return true;
 	}
 	return false;
@@ -125,23 +155,25 @@ void tempest_block_change(void *blk_va, int blk_len, TPPI_BlkTagChange change,
 			  struct tempest_copy copy, const char *call)
 {
 	uintptr_t start = tempest_block_first(blk_va, blk_len, call);
+	bool lowered;
 	int tag;
 
 	if ((unsigned int)change >= sizeof(tag_after))
 		tempest_die("%s: %d is no change of a tag", call, change);
 	tag = tag_after[change];
-	if (tag >= 0 && loses_access(start, blk_len, tag)) {
+	lowered = tag >= 0 && loses_access(start, blk_len, tag);
+	if (lowered)
 		tempest_block_lower(start, blk_len, tag);
-		tag = -1;
-	}
 	if (CONTROL(CONTROL_TAG_FIRST) && tag >= 0)
-		set_tags(start, blk_len, tag);
+		raise_tags(start, blk_len, tag);
 	if (copy.out)
 		memcpy(copy.out, tempest_alias(start), blk_len);
 	if (copy.in)
 		memmove(tempest_alias(start), copy.in, blk_len);
 	atomic_thread_fence(memory_order_release);
-	if (tag >= 0)
+	if (lowered)
+		raise_tags(start, blk_len, tag);
+	else if (tag >= 0)
 		set_tags(start, blk_len, tag);
 }
 

@@ -21,7 +21,7 @@ struct tempest_copy {
 	const void *in;		/* new contents */
 };
 
-/* How tempest_block_start() found what a downgrade can be made of. */
+/* What checked accesses are to do: HAMLYN_TEMPEST_CHECKS. */
 enum tempest_checks {
 	CHECKS_RSEQ,	/* checked accesses run in rseq sections */
 	CHECKS_TRAP,	/* every access traps */
@@ -54,6 +54,9 @@ void tempest_block_change(void *blk_va, int blk_len, TPPI_BlkTagChange change,
 
 /* Where the library reads or writes what a call was given: the alias, or the place itself. */
 void *tempest_block_reach(const void *va, size_t bytes, const char *call);
+
+/* First byte of the block, wherever that is; ends the program if none is so long. */
+uintptr_t tempest_block_at(const void *va, int blk_len, const char *call);
 
 /* First byte of the block; ends the program if there is no such block. */
 uintptr_t tempest_block_first(const void *blk_va, int blk_len, const char *call);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <sched.h>
-#include <string.h>
 
 #include "control.h"
 #include "error.h"
@@ -181,11 +180,8 @@ static void resume(struct tempest_thread *thread)
 void TPPI_resume_va(void *blk_va, int blk_len)
 {
 	struct tempest_thread *thread, *next;
-	uintptr_t start;
+	uintptr_t start = tempest_block_at(blk_va, blk_len, __func__);
 
-	if (blk_len < TPPI_TAG_BLK_SIZE || (blk_len & (blk_len - 1)))
-		tempest_die("%s: %d is no length of a block", __func__, blk_len);
-	start = (uintptr_t)blk_va & ~((uintptr_t)blk_len - 1);
 	QUIET_CALL();
 	tempest_lock(&lock);
 	for (thread = suspended; thread; thread = next) {
