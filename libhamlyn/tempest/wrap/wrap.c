@@ -184,16 +184,22 @@ static bool is_bounced(struct pieces *p, const struct iovec *iov, size_t number)
 	return any;
 }
 
+/* No more than was counted, though another thread may have changed the list since. */
 static bool gather(const struct pieces *p, struct buffer *buffer)
 {
+	size_t left = p->bytes;
 	char *to;
 
 	if (!get(buffer, p->bytes))
 		return false;
 	to = buffer->at;
-	for (size_t i = 0; i < p->number; i++) {
-		memcpy(to, p->iov[i].iov_base, p->iov[i].iov_len);
-		to += p->iov[i].iov_len;
+	for (size_t i = 0; i < p->number && left; i++) {
+		const struct iovec piece = p->iov[i];
+		size_t part = least(left, piece.iov_len);
+
+		memcpy(to, piece.iov_base, part);
+		to += part;
+		left -= part;
 	}
 	return true;
 }
@@ -204,10 +210,11 @@ static ssize_t scatter(const struct pieces *p, const struct buffer *buffer, ssiz
 	size_t left = result > 0 ? least(result, p->bytes) : 0;
 	const char *from = buffer->at;
 
-	for (size_t i = 0; left; i++) {
-		size_t part = least(left, p->iov[i].iov_len);
+	for (size_t i = 0; i < p->number && left; i++) {
+		const struct iovec piece = p->iov[i];
+		size_t part = least(left, piece.iov_len);
 
-		memcpy(p->iov[i].iov_base, from, part);
+		memcpy(piece.iov_base, from, part);
 		from += part;
 		left -= part;
 	}
@@ -298,7 +305,7 @@ REAL(ssize_t, recvmsg, int fd, struct msghdr *message, int flags)
 	ssize_t result;
 	BUFFER(buffer);
 
-	if (!is_bounced(&p, message->msg_iov, message->msg_iovlen) &&
+	if (!is_bounced(&p, bounced.msg_iov, bounced.msg_iovlen) &&
 	    (p.senseless || !touches(message, sizeof(*message))))
 		return __real_recvmsg(fd, p.senseless ? &bounced : (void *)message, flags);
 	if (!get(&buffer, p.bytes))
@@ -320,7 +327,7 @@ REAL(ssize_t, sendmsg, int fd, const struct msghdr *message, int flags)
 	struct pieces p;
 	BUFFER(buffer);
 
-	if (!is_bounced(&p, message->msg_iov, message->msg_iovlen) &&
+	if (!is_bounced(&p, bounced.msg_iov, bounced.msg_iovlen) &&
 	    (p.senseless || !touches(message, sizeof(*message))))
 		return __real_sendmsg(fd, p.senseless ? &bounced : (void *)message, flags);
 	if (is_refused(flags) || !gather(&p, &buffer))
