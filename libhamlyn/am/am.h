@@ -215,8 +215,8 @@ am_hidden const char *am_error_text(void);
 
 /* address.c */
 struct am_modules_id {
-	uint64_t program;	/* hash of its code */
-	uint64_t libraries;	/* of their names and sizes */
+	uint64_t program;	/* hash of its code and notes */
+	uint64_t libraries;	/* of their names, sizes and notes */
 	uint64_t base;		/* where the program is loaded */
 };
 

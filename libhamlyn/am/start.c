@@ -391,6 +391,8 @@ static int make_tables(struct am *am)
 
 #define FABRIC_TEXT	(2 * HAMLYN_FABRIC_ID_BYTES + 1)
 
+_Static_assert(FABRIC_TEXT == 33, "%32[ in meet()");
+
 static void fabric_text(const struct am *am, char text[FABRIC_TEXT])
 {
 	struct h_fabric_id id;
@@ -405,6 +407,8 @@ static int read_fabric(const char *text, struct h_fabric_id *id)
 {
 	size_t i;
 
+	if (strlen(text) != FABRIC_TEXT - 1)
+		return -EPROTO;
 	for (i = 0; i < sizeof(id->bytes); i++)
 		if (sscanf(text + 2 * i, "%2hhx", &id->bytes[i]) != 1)
 			return -EPROTO;

@@ -15,7 +15,7 @@
 /* How many bytes an operand has. */
 enum size {
 	S_NONE,		/* refused */
-	S_1, S_2, S_4, S_8, S_10, S_16, S_28, S_32, S_108, S_512,
+	S_1, S_2, S_4, S_8, S_16, S_32,
 	S_OPERAND,	/* 2, 4 or 8: 0x66, REX.W */
 	S_WORD,		/* 4 or 8: W */
 	S_ODD,		/* byte if the opcode is even, S_OPERAND if it is odd */
@@ -445,7 +445,7 @@ static unsigned int special_one_byte(const struct parse *p, struct tempest_insn 
 /* 0: not known. */
 static unsigned int size_of(const struct parse *p, uint8_t size, struct tempest_insn *insn)
 {
-	static const uint16_t fixed[] = { 0, 1, 2, 4, 8, 10, 16, 28, 32, 108, 512 };
+	static const uint8_t fixed[] = { 0, 1, 2, 4, 8, 16, 32 };
 	bool prefixed = p->encoding != LEGACY || p->operand16 || p->repeat;
 	bool half = p->map == 5;
 

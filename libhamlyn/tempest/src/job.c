@@ -165,7 +165,7 @@ static void check_identity(uint32_t node, const struct identity *own)
  */
 static void leave(int status, void *unused)
 {
-	bool well = !status && !tempest_is_protocol && !tempest_forked;
+	bool well = !status && !tempest_is_protocol;
 
 	(void)unused;
 	if (tempest_forked)

@@ -7,7 +7,6 @@
  * that the node sends to itself ends the sleep.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,12 +141,14 @@ static void publish_seed(uint32_t node)
 
 static void join(uint32_t node)
 {
-	char key[AM_BOOT_KEY_BYTES], value[AM_BOOT_VALUE_BYTES];
+	char key[AM_BOOT_KEY_BYTES], value[AM_BOOT_VALUE_BYTES] = "";
 	struct h_channel_seed seed;
 	unsigned int byte;
 
 	snprintf(key, sizeof(key), "seed-%u", TPPI_self_address);
 	tempest_job_get(node, key, value);
+	if (strlen(value) != 2 * sizeof(seed.bytes))
+		tempest_refuse("node %u is of another version", node);
 	for (size_t i = 0; i < sizeof(seed.bytes); i++) {
 		if (sscanf(value + 2 * i, "%2x", &byte) != 1)
 			tempest_refuse("node %u is of another version", node);
@@ -200,14 +201,10 @@ static void other_ended(uint32_t node, int error)
 			    error == -ENODATA ? "it has left" : strerror(-error));
 }
 
-/* True if it was taken. Not a place to be cancelled at: quiet.h. */
+/* True if it was taken. */
 static bool offer(struct link *link, const void *data, size_t bytes)
 {
-	int result, state;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	result = h_channel_send(link->channel, data, bytes, 0);
-	pthread_setcancelstate(state, NULL);
+	int result = h_channel_send(link->channel, data, bytes, 0);
 
 	if (result && result != -EAGAIN)
 		other_ended(link - links, result);
@@ -315,5 +312,5 @@ bool tempest_link_receive(void (*handle)(uint32_t node, const void *data, size_t
 void tempest_link_sleep(int64_t ns)
 {
 	/* A NIC that is down loses the bell's word, too */
-	h_manager_wait(manager, ns < 0 || ns > LONGEST_SLEEP_NS ? LONGEST_SLEEP_NS : ns);
+	h_manager_wait(manager, ns < LONGEST_SLEEP_NS ? ns : LONGEST_SLEEP_NS);
 }

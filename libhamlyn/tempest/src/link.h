@@ -40,7 +40,7 @@ bool tempest_link_receive(void (*handle)(uint32_t node, const void *data, size_t
 /* Sleep until something arrives, another thread rings, or the time is over. */
 void tempest_link_sleep(int64_t ns);
 
-/* End a sleep that is or is about to be. One thread at a time. */
+/* End a sleep that is or is about to be. From any thread. */
 void tempest_link_ring(void);
 
 #endif /* TEMPEST_LINK_H */

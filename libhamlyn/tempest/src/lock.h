@@ -10,7 +10,6 @@
 #ifndef TEMPEST_LOCK_H
 #define TEMPEST_LOCK_H
 
-#include <limits.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdint.h>

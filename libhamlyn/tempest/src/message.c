@@ -18,7 +18,6 @@
 struct message {
 	struct message *next;
 	TPPI_MessageHandlerPtr handler;
-	TPPI_NodeId source;
 	int size;
 	unsigned char body[];
 };
@@ -123,7 +122,6 @@ static void send_to_self(TPPI_MessageHandlerPtr pc, const struct body *body)
 		tempest_die("no memory for a message");
 	*message = (struct message){
 		.handler = pc,
-		.source = TPPI_self_address,
 		.size = body->bytes,
 	};
 	memcpy(message->body, body->data, body->bytes);
@@ -250,7 +248,7 @@ static bool run_own(void)
 	if (!__atomic_load_n(&own, __ATOMIC_RELAXED))
 		return false;
 	message = take();
-	run_handler(message->handler, message->source, message->body, message->size);
+	run_handler(message->handler, TPPI_self_address, message->body, message->size);
 	free(message);
 	return true;
 }

@@ -47,7 +47,7 @@ static inline bool tempest_mapped(uintptr_t va)
 	       PAGE_MAPPED;
 }
 
-/* Wait until nobody is about to map, unmap or move it; owners wait for nobody. */
+/* Wait until nobody is about to map, unmap or move it; owners wait for no other page. */
 void tempest_page_settle(const struct tempest_page *page);
 
 /* Ends the program, naming @call, unless all of it is in mapped pages. */

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -125,7 +124,7 @@ static void sleep_until_kicked(uint32_t seen)
 	if (TPPI_num_nodes == 1)
 		sleep_on_futex(seen, ns);
 	else if (kicks == seen)	/* who kicks after this look rings */
-		tempest_link_sleep(ns == INT64_MAX ? -1 : ns);
+		tempest_link_sleep(ns);
 	sleeps = false;
 }
 

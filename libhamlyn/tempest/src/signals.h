@@ -3,7 +3,7 @@
  * The program's signal handlers.
  *
  * SIGSEGV and SIGBUS are taken; what is not about the segment is handed on. Others begin
- * in tempest_signals_enter(), which takes the thread out of its slot: a handler may run for
+ * in a function of signals.c, which takes the thread out of its slot: a handler may run for
  * long, trap itself, or leave by longjmp().
  */
 #ifndef TEMPEST_SIGNALS_H

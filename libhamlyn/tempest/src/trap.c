@@ -8,7 +8,6 @@
 #include "error.h"
 #include "foreign.h"
 #include "outline.h"
-#include "quiet.h"
 #include "signals.h"
 #include "string_op.h"
 #include "trap.h"
