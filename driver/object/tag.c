@@ -73,18 +73,34 @@ static void swap_tables(struct hml_context *c, struct hml_term *t, struct table 
 	*table = old;
 }
 
+/* No table grows for what is refused. */
+static int check_area(struct hml_context *c, const struct hamlyn_terminus_bind *arg)
+{
+	struct hml_area *area = NULL;
+	struct hml_view view;
+	int err;
+
+	mutex_lock(&c->lock);
+	err = hml_area_view(c, arg->area, arg->base, arg->length, false, &area, &view);
+	if (!err)
+		area->users--;
+	mutex_unlock(&c->lock);
+	return err;
+}
+
 /*
  * Terminus held: nobody else makes it grow meanwhile. If there is no memory for it, the table
  * stays as it is.
  */
-static int grow(struct hml_context *c, struct hml_term *t, u32 tag)
+static int grow(struct hml_context *c, struct hml_term *t,
+		const struct hamlyn_terminus_bind *arg)
 {
 	struct table table;
 	int err;
 
-	if (tag < t->core.tag_count)
+	if (arg->tag < t->core.tag_count)
 		return 0;
-	err = table_new(c, tag, &table);
+	err = check_area(c, arg) ?: table_new(c, arg->tag, &table);
 	if (err)
 		return err;
 	mutex_lock(&c->lock);
@@ -129,23 +145,6 @@ static int finish_use(struct hml_term *t, u32 tag)
 	return t->core.tags[tag].length ? hml_term_finish(t) : 0;
 }
 
-/* No table grows for what is refused. */
-static int check_area(struct hml_context *c, const struct hamlyn_terminus_bind *arg)
-{
-	struct hml_area *area = NULL;
-	struct hml_view view;
-	int err;
-
-	if (arg->area == HAMLYN_NONE)
-		return 0;
-	mutex_lock(&c->lock);
-	err = hml_area_view(c, arg->area, arg->base, arg->length, false, &area, &view);
-	if (!err)
-		area->users--;
-	mutex_unlock(&c->lock);
-	return err;
-}
-
 /* Terminus held, until it returns. */
 static int change(struct hml_context *c, struct hml_term *t,
 		  const struct hamlyn_terminus_bind *arg)
@@ -155,7 +154,7 @@ static int change(struct hml_context *c, struct hml_term *t,
 	/* Not bound, and no longer table is needed to leave it so. */
 	if (arg->area == HAMLYN_NONE && arg->tag >= t->core.tag_count)
 		return 0;
-	err = check_area(c, arg) ?: finish_use(t, arg->tag) ?: grow(c, t, arg->tag);
+	err = finish_use(t, arg->tag) ?: grow(c, t, arg);
 	if (err)
 		return err;
 	mutex_lock(&c->lock);

@@ -281,7 +281,10 @@ static long look_again(const struct hml_term *t)
 	return until > now ? 1 + nsecs_to_jiffies(until - now) : 1;
 }
 
-/* Terminus held, by us. Whoever destroys it, or sends a signal, wakes us. */
+/*
+ * Terminus held, by us. Whoever destroys it, or sends a signal, wakes us. Not counted in
+ * @waiters: nobody else lets go meanwhile, and retiring a terminus wakes all of @freed.
+ */
 static void wait_to_send(struct hml_term *t)
 {
 	long time = look_again(t);

@@ -30,7 +30,8 @@ struct hml_ring;
  * @client: the user, for the engine; constant
  * @held: bit 0: somebody works on @core. Taken by trylock only (B7)
  * @wanted: somebody waits for @held: let go
- * @waiters: tasks in @freed or @rung, or about to be: who lets go looks at this alone
+ * @waiters: tasks that wait in @freed or @rung for @held to be let go, or are about to: the
+ *	one that lets go looks at this alone. Not its holder, which may be in @freed, too
  * @freed: tasks that wait for @held to be let go, or, who holds it, for the end of a pause
  * @rung: doorbells that wait for a moment, and are handed nothing
  * @dead: destroyed; written under engine.lock

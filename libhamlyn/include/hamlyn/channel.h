@@ -428,8 +428,9 @@ struct h_channel_counters {
  * @stats: out: how things stand; each member by itself, others change meanwhile
  * @size: sizeof(*stats); what this library does not know of it is set to 0
  *
- * Waits for nobody, and makes no system call. Counters begin at 0 with the channel and are not
- * reset.
+ * Does not wait for calls that send or receive; it takes locks that are held for a few
+ * instructions, and makes no system call unless a holder has lost its processor meanwhile.
+ * Counters begin at 0 with the channel and are not reset.
  *
  * Return: 0, or -EINVAL if @size is 0.
  */

@@ -14,7 +14,6 @@
  * Longest sleep without a look around: a sender that is killed between its
  * notification and its wake-up call must not leave us asleep.
  */
-#define FIRST_TAGS		8	/* length of a new table */
 #define LOOK_AROUND_NS	(500ll * 1000000)
 /* With watches: one whose slot's owner was killed leaves it to us to see that. */
 #define LOOK_AT_WATCHES_NS	(100ll * 1000000)
@@ -531,14 +530,13 @@ static void shm_terminus_forget(struct h_terminus *t, bool child)
 	free(s);
 }
 
-/* The table is in this process' memory. The device's lock is held. */
-static int grow_tags(struct shm_sender *s, u32 tag)
+/* The table is in this process' memory, as long as libhamlyn's. The device's lock is held. */
+static int grow_tags(struct h_terminus *t)
 {
+	struct shm_sender *s = t->priv;
 	struct hml_view *tags, *old = s->core.tags;
-	u32 n = FIRST_TAGS;
+	u32 n = h__terminus_full(t)->area_room;
 
-	while (n <= tag)
-		n *= 2;
 	tags = calloc(n, sizeof(*tags));
 	if (!tags)
 		return -ENOMEM;
@@ -561,7 +559,7 @@ static int shm_terminus_bind(struct h_terminus *t, uint32_t tag,
 	int err;
 
 	if (tag >= s->core.tag_count) {
-		err = a ? grow_tags(s, tag) : 0;
+		err = a ? grow_tags(t) : 0;
 		if (err || !a)
 			return err;
 	}

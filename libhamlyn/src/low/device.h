@@ -128,9 +128,6 @@ struct h_dev {
 	uint64_t serial;	/* no other device of this process has or had it */
 };
 
-/* In h_terminus.flags, and not for callers: the kernel takes fsync() for a doorbell. */
-#define H_TERMINUS_FSYNC	(1U << 31)
-
 /* longest: of this one and those before it, the index of the one that ends last. */
 struct h_tag_entry {
 	uintptr_t base;
@@ -147,11 +144,10 @@ struct h_tag_list {
 	struct h_tag_entry entries[];
 };
 
-/* Who changes it has the device's lock; for those who look without it: tag.c. */
+/* Changed with the device's lock; senders look without it: tag.c. */
 struct h__terminus_full {
 	struct h_terminus t;
 	uint32_t bindings;		/* how often a tag was bound or unbound (B16) */
-	uint32_t bound;			/* tags that are bound now */
 	struct h_tag_list *list[2];	/* the present one is that of bindings & 1 */
 	struct h_tag_list *replaced;
 	struct h_area **areas;		/* by tag; NULL: not bound */

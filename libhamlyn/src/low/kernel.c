@@ -73,6 +73,7 @@ static void fill_older(struct hamlyn_query *q)
 	if (q->max_tags)
 		return;
 	q->max_tags = OLD_TAGS;
+	q->max_tickets = HAMLYN_MAX_TICKETS;
 	f = fopen("/proc/sys/kernel/random/boot_id", "re");
 	if (!f)
 		return;

@@ -126,7 +126,7 @@ int h__slot_end(struct h_slot *slot);
 
 /* The lowest tag that is not bound, or -ENOSPC; how many there are. */
 int h__terminus_free_tag(struct h_terminus *t);
-uint32_t h__terminus_free_tags(const struct h_terminus *t);
+uint32_t h__terminus_free_tags(struct h_terminus *t);
 /* The first tag from @tag on that is bound to what h_area_add() made, and that; or -ENOENT. */
 int h__terminus_next_added(struct h_terminus *t, uint32_t tag, struct h_area **area);
 /* HAMLYN_AREA_ flags */

@@ -64,7 +64,8 @@ int h__terminus_look(const struct h_terminus *t, const void *p, size_t n, uint64
 
 	do {
 		bindings = h__load_acquire(&f->bindings);	/* B16 */
-		tag = look(h__load_acquire(&f->list[bindings & 1]), (uintptr_t)p, n, offset);
+		tag = look(h__load_acquire(&f->list[bindings & 1]), /* B16 */
+			   (uintptr_t)p, n, offset);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);	/* B16 */
 	} while (h__unlikely(h__read_once(&f->bindings) != bindings));
 	return tag;
@@ -82,6 +83,11 @@ int h__terminus_find_tag(const struct h_terminus *t, const void *p, size_t n)
 static struct h_tag_list *present(const struct h__terminus_full *f)
 {
 	return f->list[f->bindings & 1];
+}
+
+static uint32_t bound(const struct h__terminus_full *f)
+{
+	return present(f) ? present(f)->count : 0;
 }
 
 /* Where the next list is made. */
@@ -119,7 +125,7 @@ static int lengthen_areas(struct h__terminus_full *f, uint32_t tag)
 static int lengthen_next(struct h__terminus_full *f)
 {
 	struct h_tag_list *old = *next(f), *list;
-	uint32_t room = room_for(f->bound + 1);
+	uint32_t room = room_for(bound(f) + 1);
 
 	if (old && old->room >= room)
 		return 0;
@@ -131,7 +137,7 @@ static int lengthen_next(struct h__terminus_full *f)
 		old->older = f->replaced;
 		f->replaced = old;
 	}
-	h__store_release(next(f), list);
+	h__store_release(next(f), list);	/* B16 */
 	return 0;
 }
 
@@ -203,7 +209,6 @@ void h__terminus_set_tag(struct h_terminus *t, uint32_t tag, struct h_area *a,
 		had->users--;
 	if (a)
 		a->users++;
-	h__write_once(&f->bound, f->bound + !!a - !!had);
 }
 
 /* ---- what is bound ---- */
@@ -220,11 +225,14 @@ int h__terminus_free_tag(struct h_terminus *t)
 	return tag < t->dev->limits.max_tags ? (int)tag : -ENOSPC;
 }
 
-uint32_t h__terminus_free_tags(const struct h_terminus *t)
+uint32_t h__terminus_free_tags(struct h_terminus *t)
 {
-	const struct h__terminus_full *f = (const struct h__terminus_full *)t;
+	uint32_t n;
 
-	return t->dev->limits.max_tags - h__read_once(&f->bound);
+	h__lock(&t->dev->lock);
+	n = t->dev->limits.max_tags - bound(h__terminus_full(t));
+	h__unlock(&t->dev->lock);
+	return n;
 }
 
 int h__terminus_next_added(struct h_terminus *t, uint32_t tag, struct h_area **area)

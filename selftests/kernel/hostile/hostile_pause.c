@@ -531,6 +531,7 @@ TEST_F(hostile_pause, fsync_that_is_interrupted_does_not_say_that_all_was_sent)
 static int ring_while_held_back(const struct party *to, int ready)
 {
 	struct io_uring_sqe *sqe;
+	struct io_uring_cqe cqe;
 	struct hamlyn_uring_kick kick = { .terminus = 0 };
 	unsigned char *data;
 	struct ring ring;
@@ -550,8 +551,14 @@ static int ring_while_held_back(const struct party *to, int ready)
 	sqe->fd = p.fd;
 	sqe->cmd_op = HAMLYN_IOC_KICK;
 	memcpy(sqe->cmd, &kick, sizeof(kick));
-	if (ring_submit(&ring) || write(ready, "r", 1) != 1)
+	if (ring_submit(&ring))
 		return 95;
+	/* Or it would not have to be killed. */
+	ht_sleep_ns(100 * HT_MS);
+	if (next(&ring, &cqe))
+		return 96;
+	if (write(ready, "r", 1) != 1)
+		return 97;
 	for (;;)
 		pause();
 }
