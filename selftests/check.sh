@@ -274,7 +274,7 @@ build_vm() { # KERNEL
 	selftests/setup.sh kernel "$kernel"
 	selftests/setup.sh kselftest
 	one "library, examples and selftests build" \
-		"${MAKE_QUIET[@]}" lib examples selftests hamlynctl-test am-tests
+		"${MAKE_QUIET[@]}" lib examples selftests hamlynctl-test am-tests tempest-tests
 	one "module builds for $kernel" "${MAKE_QUIET[@]}" modules "KERNEL=$kernel"
 }
 

@@ -154,7 +154,7 @@ build_driver() {
 
 build_guest() {
 	make --no-print-directory -s "-j$(nproc)" "BUILD=$WORK/guest" \
-		lib examples selftests hamlynctl-test am-tests am-tools >"$WORK/guest-build.log" 2>&1 || {
+		lib examples selftests hamlynctl-test am-tests am-tools tempest-tests >"$WORK/guest-build.log" 2>&1 || {
 		tail -n 20 "$WORK/guest-build.log" >&2
 		die "what runs in the guest does not build"
 	}
@@ -184,7 +184,8 @@ boot_am() {
 	BOOT=(am/am-guest.sh --smp 2 --module "$WORK/module/hamlyn.ko"
 		--module-args "engine=poll engines=1 nics=1 guesses=0")
 	for file in "$WORK"/guest/am/* "$WORK/guest/hamlynctl" selftests/am/am-test.sh \
-		selftests/am/am-engine-test.sh; do
+		selftests/am/am-engine-test.sh selftests/tempest/nodes-test.sh \
+		"$WORK"/guest/tempest/{contended,stranger}; do
 		BOOT+=(--file "$file")
 	done
 }

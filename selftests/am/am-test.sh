@@ -52,8 +52,8 @@ good() { # NAME
 }
 
 bad() { # NAME: what was said is shown
-	echo "not ok - $1"
 	head -n 20 "$work/out" "$work/err" | sed 's/^/# | /'
+	echo "not ok - $1"
 	failed=$((failed + 1))
 }
 

@@ -46,8 +46,8 @@ verdict() { # STATUS NAME
 		echo "ok - $2"
 		passed=$((passed + 1))
 	else
-		echo "not ok - $2"
 		head -n 20 "$out" | sed 's/^/# | /'
+		echo "not ok - $2"
 		failed=$((failed + 1))
 	fi
 }

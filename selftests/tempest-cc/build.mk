@@ -19,7 +19,7 @@ tempest-tests: $(TEMPEST_CC_TESTS)
 
 # The same compiler and the same options, with checks and without
 $(TEMPEST_CC_AT)/speed: $(wildcard selftests/tempest-cc/kernels.*) selftests/tempest-cc/speed.c \
-		$(TEMPEST_CC) $(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn.a $(TEMPEST_WRAP)
+		$(TEMPEST_CC) $(TEMPEST_CC_INC)/tempest.h $(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn.a $(TEMPEST_WRAP)
 	@mkdir -p $(@D)
 	rm -f $@.report
 	$(TEMPEST_CC) --report $@.report $(CFLAGS_ALL) -DWAY=checked -c selftests/tempest-cc/kernels.c \

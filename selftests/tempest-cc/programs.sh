@@ -197,5 +197,5 @@ contended_traps() {
 check "two threads count in a block, 1 node" on_nodes 1
 check "and on 2 nodes" on_nodes 2
 check "and where all checks trap" contended_traps
-check "which fails without membarrier" contended_without
+check "which fails without membarrier and the wait for announced accesses" contended_without
 total
