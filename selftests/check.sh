@@ -317,7 +317,7 @@ am_part() { # KERNEL
 		timeout=3600
 	fi
 	for file in "$BUILD"/am/* "$BUILD/hamlynctl" selftests/am/am-test.sh \
-		selftests/am/am-engine-test.sh selftests/tempest/nodes-test.sh \
+		selftests/am/am-engine-test.sh selftests/tempest/nodes-test.sh selftests/lib/lib.sh \
 		"$BUILD"/tempest/contended "$BUILD"/tempest/stranger; do
 		files+=(--file "$file")
 	done

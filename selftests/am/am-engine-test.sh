@@ -6,6 +6,12 @@
 # under busybox.
 set -u
 
+ME=am-engine-test.sh
+here=$(dirname "$0")
+[ -e "$here/lib.sh" ] || here=$here/../lib # in a guest it is beside the script
+# shellcheck source-path=SCRIPTDIR source=../lib/lib.sh
+. "$here/lib.sh"
+
 usage() {
 	cat <<USAGE
 Usage: selftests/am/am-engine-test.sh BUILD-FOLDER [--device D]
@@ -16,17 +22,8 @@ on D. HAMLYN_TEST_MESSAGES: that each process sends to each other one over a bad
 USAGE
 }
 
-case ${1:-} in
--h | --help)
-	usage
-	exit 0
-	;;
-'' | -*)
-	usage >&2
-	exit 2
-	;;
-esac
-build=$1
+only_help "$@"
+build=${1:-}
 device=
 if [ $# = 3 ] && [ "$2" = --device ]; then
 	device=$3
@@ -39,27 +36,10 @@ unset HAMLYN_DEVICE
 messages=${HAMLYN_TEST_MESSAGES:-3000}
 scale=${HAMLYN_TEST_SCALE:-1} # of all that is waited for
 
-passed=0
-failed=0
-skipped=0
-work=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-am-engine.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
+work_folder am-engine
 
 result() { # STATUS NAME
-	if [ "$1" = 0 ]; then
-		echo "ok - $2"
-		passed=$((passed + 1))
-	else
-		sed 's/^/# | /' "$work/out" | tail -n 20
-		echo "not ok - $2"
-		failed=$((failed + 1))
-	fi
-}
-
-skip() { # NAME WHY
-	echo "ok - $1 # SKIP $2"
-	skipped=$((skipped + 1))
+	verdict "$2" "$1" "$(excerpt "$work/out")"
 }
 
 run() { # ARGUMENT... of hamlyn-run
@@ -85,14 +65,8 @@ tests_of() { # WHO, and then of hamlyn-run
 	}
 	while IFS= read -r line; do
 		case $line in
-		"ok - "*)
-			echo "ok - $who: ${line#ok - }"
-			passed=$((passed + 1))
-			;;
-		"not ok - "*)
-			echo "not ok - $who: ${line#not ok - }"
-			failed=$((failed + 1))
-			;;
+		"ok - "*) good "$who: ${line#ok - }" ;;
+		"not ok - "*) bad "$who: ${line#not ok - }" ;;
 		esac
 	done <"$work/out"
 	result "$status" "$who: ends well"
@@ -230,9 +204,4 @@ HAMLYN_DEVICE=/dev/null run -n 2 "$build/rules"
 status=$?
 says 1 "device /dev/null: " "a device that is none is named"
 
-if [ "$skipped" = 0 ]; then
-	echo "$passed passed, $failed failed"
-else
-	echo "$passed passed, $failed failed, $skipped skipped"
-fi
-[ "$failed" = 0 ]
+total

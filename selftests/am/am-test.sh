@@ -6,6 +6,12 @@
 # how fast anything is. Also runs under busybox.
 set -u
 
+ME=am-test.sh
+here=$(dirname "$0")
+[ -e "$here/lib.sh" ] || here=$here/../lib # in a guest it is beside the script
+# shellcheck source-path=SCRIPTDIR source=../lib/lib.sh
+. "$here/lib.sh"
+
 usage() {
 	cat <<USAGE
 Usage: selftests/am/am-test.sh BUILD-FOLDER [--device D]
@@ -16,18 +22,9 @@ the embedded device or on D. HAMLYN_TEST_PROCESSES: by how many processes each i
 USAGE
 }
 
-case ${1:-} in
--h | --help)
-	usage
-	exit 0
-	;;
-'' | -*)
-	usage >&2
-	exit 2
-	;;
-esac
+only_help "$@"
 
-build=$1
+build=${1:-}
 unset HAMLYN_DEVICE
 if [ $# = 3 ] && [ "$2" = --device ]; then
 	export HAMLYN_DEVICE="$3"
@@ -38,35 +35,8 @@ fi
 
 PROCESSES=${HAMLYN_TEST_PROCESSES:-2 4 16}
 LONGEST=$((60 * ${HAMLYN_TEST_SCALE:-1})) # seconds; a run takes one or two
-passed=0
-failed=0
-skipped=0
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-am-test.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-
-good() { # NAME
-	echo "ok - $1"
-	passed=$((passed + 1))
-}
-
-bad() { # NAME: what was said is shown
-	head -n 20 "$work/out" "$work/err" | sed 's/^/# | /'
-	echo "not ok - $1"
-	failed=$((failed + 1))
-}
-
-skip() { # NAME WHY
-	echo "ok - $1 # SKIP $2"
-	skipped=$((skipped + 1))
-}
-
-check() { # NAME COMMAND...
-	name=$1
-	shift
-	if "$@"; then good "$name"; else bad "$name"; fi
-}
+work_folder am-test
 
 # run PROCESSES PROGRAM OPTION...: in $work/out and $work/err; bounded
 run() {
@@ -228,9 +198,4 @@ else
 	skip "logp --plot draws" "gnuplot is not installed"
 fi
 
-if [ "$skipped" = 0 ]; then
-	echo "$passed passed, $failed failed"
-else
-	echo "$passed passed, $failed failed, $skipped skipped"
-fi
-[ "$failed" = 0 ]
+total

@@ -62,6 +62,11 @@ verdict() { # NAME STATUS [TEXT]
 	if [ "$2" = 0 ]; then good "$1"; else bad "$1" "${3:-}"; fi
 }
 
+# Whether a program ended as it was to.
+died_of() { # STATUS SIGNAL: 0 if it was to end well
+	if [ "$2" = 0 ]; then [ "$1" = 0 ]; else [ "$1" = $((128 + $2)) ]; fi
+}
+
 # What files say, without the middle of it.
 excerpt() { # FILE...
 	cat "$@" 2>/dev/null | awk '

@@ -1,10 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Stache: each test with several numbers of nodes, with both ways to choose homes and to
-# close pages; and each test that has controls without one of the mechanisms that it is
-# about: then it must fail.
+# Stache: each test by 2 nodes with static homes and by 4 with random ones, two of them with
+# the other way to close pages, too; and each test that has controls without one of the
+# mechanisms that it is about: then it must fail.
 set -u
+
+ME=stache-test.sh
+# shellcheck source-path=SCRIPTDIR source=../lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
 
 usage() {
 	cat <<USAGE
@@ -15,16 +19,11 @@ litmus tests, that many rounds each, and prints how often each result was seen.
 USAGE
 }
 
-case ${1:-} in
--h | --help)
-	usage
-	exit 0
-	;;
-'' | -*)
+only_help "$@"
+[ $# != 0 ] || {
 	usage >&2
 	exit 2
-	;;
-esac
+}
 
 build=$1/stache
 run=$1/hamlyn-run
@@ -34,23 +33,9 @@ libraries=$1
 rounds=${2:-}
 LONGEST=$((120 * ${HAMLYN_TEST_SCALE:-1})) # seconds
 [ -z "$rounds" ] || LONGEST=$((10 * LONGEST))
-passed=0
-failed=0
 
-out=$(mktemp "${TMPDIR:-/tmp}/hamlyn-stache-test.XXXXXX") || exit 2
-trap 'rm -f "$out" "$out.list"' EXIT
-trap 'exit 130' INT TERM
-
-verdict() { # STATUS NAME
-	if [ "$1" = 0 ]; then
-		echo "ok - $2"
-		passed=$((passed + 1))
-	else
-		head -n 20 "$out" | sed 's/^/# | /'
-		echo "not ok - $2"
-		failed=$((failed + 1))
-	fi
-}
+work_folder stache-test
+out=$work/out
 
 on_nodes() { # NUMBER PROGRAM [ARGUMENT]...
 	number=$1
@@ -58,21 +43,25 @@ on_nodes() { # NUMBER PROGRAM [ARGUMENT]...
 	"$run" -n "$number" --timeout "$LONGEST" "$@" >"$out" 2>&1 </dev/null
 }
 
-check() { # NUMBER PROGRAM TEST SIGNAL: 0, or what one of the nodes is to die of
+ends() { # NUMBER PROGRAM TEST SIGNAL: 0, or what one of the nodes is to die of
 	status=0
 	on_nodes "$1" "$build/$2" "$3" || status=$?
-	if [ "$4" != 0 ]; then
-		[ "$status" = $((128 + $4)) ] && status=0 || status=1
-	fi
-	verdict "$status" "$2: $3 ($1 nodes${HAMLYN_STACHE_HOMES:+, $HAMLYN_STACHE_HOMES homes})"
+	died_of "$status" "$4"
+}
+
+test_program() { # NUMBER PROGRAM TEST SIGNAL
+	check "$2: $3 ($1 nodes${HAMLYN_STACHE_HOMES:+, $HAMLYN_STACHE_HOMES homes})" ends "$@"
 }
 
 # Not by running out of time: what is left out must be noticed
-must_fail() { # PROGRAM TEST CONTROL
+fails_without() { # PROGRAM TEST CONTROL
 	status=0
 	on_nodes 2 "$build/$1" "$2" "$3" || status=$?
-	[ "$status" = 1 ] && status=0 || status=1
-	verdict "$status" "$1: $2 fails without what it tests ($3)"
+	[ "$status" = 1 ]
+}
+
+must_fail() { # PROGRAM TEST CONTROL
+	check "$1: $2 fails without what it tests ($3)" fails_without "$@"
 }
 
 controls_of() { # PROGRAM TEST CONTROLS
@@ -86,30 +75,39 @@ controls_of() { # PROGRAM TEST CONTROLS
 # Of one test, the litmus tests of all
 histograms() {
 	export HAMLYN_TEST_ROUNDS="$rounds"
-	"$build/litmus" --list >"$out.list" || exit 2
+	"$build/litmus" --list >"$work/list" || exit 2
 	while read -r test _; do
 		for number in 2 3 4; do
-			check "$number" litmus "$test" 0
+			test_program "$number" litmus "$test" 0
 			sed 's/^/# /' "$out"
 		done
-	done <"$out.list"
+	done <"$work/list"
 }
 
 tests_of() { # PROGRAM
-	"$build/$1" --list >"$out.list" || exit 2
+	"$build/$1" --list >"$work/list" || exit 2
 	while read -r test controls signal; do
-		HAMLYN_STACHE_HOMES=static check 2 "$1" "$test" "$signal"
-		HAMLYN_STACHE_HOMES=random check 4 "$1" "$test" "$signal"
-		[ "$1" != litmus ] || check 3 "$1" "$test" "$signal"
+		HAMLYN_STACHE_HOMES=static test_program 2 "$1" "$test" "$signal"
+		HAMLYN_STACHE_HOMES=random test_program 4 "$1" "$test" "$signal"
+		[ "$1" != litmus ] || test_program 3 "$1" "$test" "$signal"
 		controls_of "$1" "$test" "$controls"
-	done <"$out.list"
+	done <"$work/list"
+}
+
+equals() { # NUMBER PROGRAM
+	status=0
+	on_nodes "$1" "$2" || status=$?
+	[ "$status" = 0 ] && grep -q '^equal to the sequential result' "$out"
 }
 
 example() { # NUMBER PROGRAM
+	check "example $2 ($1 nodes, $HAMLYN_STACHE_HOMES homes)" equals "$1" "$examples/$2"
+}
+
+differs() { # NUMBER PROGRAM
 	status=0
-	on_nodes "$1" "$examples/$2" || status=$?
-	grep -q '^equal to the sequential result' "$out" || status=1
-	verdict "$status" "example $2 ($1 nodes, $HAMLYN_STACHE_HOMES homes)"
+	on_nodes "$1" "$2" || status=$?
+	[ "$status" = 1 ] && grep -q '^NOT EQUAL' "$out"
 }
 
 all_examples() {
@@ -122,20 +120,20 @@ all_examples() {
 		done
 	done
 	unset HAMLYN_STACHE_HOMES
-	status=0
-	on_nodes 2 "$build-controls/hybrid" || status=$?
-	grep -q '^NOT EQUAL' "$out" && [ "$status" = 1 ] && status=0 || status=1
-	verdict "$status" "example hybrid fails without its pushes"
+	check "example hybrid fails without its pushes" differs 2 "$build-controls/hybrid"
 }
 
-# Processes made by the macros of c.m4.stache; STATUS 0: and their result is right
-macros() { # STATUS NUMBER CONTROL PROGRAM ARGUMENT
+ends_so() { # STATUS NUMBER CONTROL PROGRAM ARGUMENT; STATUS 0: and its result is right
 	status=0
 	LD_LIBRARY_PATH=$macros/control:$libraries HAMLYN_TEST_CONTROL=$3 \
 		on_nodes "$2" "$macros/$4" "$5" || status=$?
-	[ "$1" != 0 ] || grep -q '^equal to the sequential result' "$out" || status=1
-	[ "$status" = "$1" ] && status=0 || status=1
-	verdict "$status" "macros: $4 $5 ($2 nodes${3:+, without what it tests: $3})"
+	[ "$status" = "$1" ] || return
+	[ "$1" != 0 ] || grep -q '^equal to the sequential result' "$out"
+}
+
+# Processes made by the macros of c.m4.stache
+macros() { # STATUS NUMBER CONTROL PROGRAM ARGUMENT
+	check "macros: $4 $5 ($2 nodes${3:+, without what it tests: $3})" ends_so "$@"
 }
 
 all_macros() {
@@ -162,12 +160,11 @@ else
 	for program in memory sync litmus; do
 		tests_of "$program"
 	done
-	HAMLYN_TEMPEST_VIEW=mprotect check 2 memory own_words 0
-	HAMLYN_TEMPEST_VIEW=mprotect check 2 memory replacement_races 0
-	HAMLYN_TEMPEST_MEMORY=128K check 2 memory memory_for_homes 0
+	HAMLYN_TEMPEST_VIEW=mprotect test_program 2 memory own_words 0
+	HAMLYN_TEMPEST_VIEW=mprotect test_program 2 memory replacement_races 0
+	HAMLYN_TEMPEST_MEMORY=128K test_program 2 memory memory_for_homes 0
 	all_examples
 	all_macros
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+total

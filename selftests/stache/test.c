@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -13,14 +11,6 @@
 
 unsigned int stache_control;
 
-int scale(void)
-{
-	const char *text = getenv("HAMLYN_TEST_SCALE");
-	int value = text ? atoi(text) : 1;
-
-	return value > 1 ? value : 1;
-}
-
 long rounds(long otherwise)
 {
 	const char *text = getenv("HAMLYN_TEST_ROUNDS");
@@ -28,27 +18,6 @@ long rounds(long otherwise)
 	if (stache_control)
 		return 1000 * otherwise;
 	return text ? atol(text) : otherwise;
-}
-
-int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-void failed(const char *file, int line, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	printf("# %s:%d: ", file, line);
-	vprintf(format, args);
-	printf("\n");
-	va_end(args);
-	fflush(stdout);
-	_exit(1);
 }
 
 struct thread {

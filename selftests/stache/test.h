@@ -9,6 +9,7 @@
 
 #include "control.h"
 #include "stache.h"
+#include "tempest/check.h"
 
 /**
  * struct test - a test; each runs in processes of its own
@@ -30,28 +31,8 @@ extern const struct test tests[];
 #define ME	TPPI_self_address
 #define NODES	TPPI_num_nodes
 
-/* $HAMLYN_TEST_SCALE, at least 1. */
-int scale(void);
-
 /* $HAMLYN_TEST_ROUNDS, or this; more if a mechanism is left out, so that it is noticed. */
 long rounds(long otherwise);
-
-int64_t now_ns(void);
-
-/* Ends the test: what was expected is not so. */
-__attribute__((noreturn, format(printf, 3, 4)))
-void failed(const char *file, int line, const char *format, ...);
-
-#define CHECK(condition)	\
-	do { if (!(condition)) failed(__FILE__, __LINE__, "%s", #condition); } while (0)
-
-#define CHECK_EQUAL(a, b)	\
-	do { \
-		long long a_ = (long long)(a), b_ = (long long)(b); \
-		if (a_ != b_) \
-			failed(__FILE__, __LINE__, "node %u: %s is %lld, not %s, %lld", \
-			       ME, #a, a_, #b, b_); \
-	} while (0)
 
 /* Next of a row of numbers that looks like chance, and begins with a seed. */
 static inline uint32_t chance(uint32_t *seed)

@@ -7,13 +7,13 @@ TEMPEST_CC_AT := $(BUILD)/tempest-cc-tests
 TEMPEST_CC_TESTS := $(TEMPEST_CC_AT)/late $(TEMPEST_CC_AT)/contended
 
 $(TEMPEST_CC_TESTS): $(TEMPEST_CC_AT)/%: selftests/tempest/%.c selftests/tempest/test.c \
-		selftests/tempest/test.h libhamlyn/tempest/examples/migrate.h $(TEMPEST_CC) \
+		selftests/tempest/test.h $(TEMPEST_CHECK) $(TEMPEST_CHECK:.c=.h) libhamlyn/tempest/examples/migrate.h $(TEMPEST_CC) \
 		$(TEMPEST_TEST_OBJ) $(TEMPEST_AM) $(BUILD)/libhamlyn.a
 	@mkdir -p $(@D)
 	rm -f $@.report
 	$(TEMPEST_CC) --report $@.report $(TEMPEST_TEST_FLAGS) -DBY_TEMPEST_CC -g -c $< -o $@.o
 	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $@.o selftests/tempest/test.c \
-		$(filter %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
+		$(TEMPEST_CHECK) $(filter %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
 
 tempest-tests: $(TEMPEST_CC_TESTS)
 

@@ -2,10 +2,12 @@
 #
 # Tests of Tempest, linked with a library that can leave out its mechanisms: each promise
 # is tested without what keeps it, too. Each .c file is a program, but test.c.
+TEMPEST_CHECK := selftests/lib/tempest/check.c
 TEMPEST_TEST_OBJ := $(TEMPEST_SRC:libhamlyn/tempest/src/%.c=$(BUILD)/obj/tempest-test/%.o)
 TEMPEST_TESTS := $(patsubst selftests/tempest/%.c,$(BUILD)/tempest/%,\
 	$(filter-out selftests/tempest/test.c,$(wildcard selftests/tempest/*.c)))
-TEMPEST_TEST_FLAGS = $(CPPFLAGS_ALL) $(TEMPEST_INC) -DTEMPEST_TEST_CONTROLS $(CFLAGS_ALL) -fno-pie
+TEMPEST_TEST_FLAGS = $(CPPFLAGS_ALL) $(TEMPEST_INC) -Iselftests/lib -DTEMPEST_TEST_CONTROLS \
+	$(CFLAGS_ALL) -fno-pie
 
 $(BUILD)/obj/tempest-test/%.o: libhamlyn/tempest/src/%.c $(TEMPEST_HDR) $(LIB_HDR)
 	@mkdir -p $(@D)
@@ -25,8 +27,8 @@ $(BUILD)/tempest/contended: libhamlyn/tempest/examples/migrate.h
 $(BUILD)/tempest/sends: $(BUILD)/include/tempest_sends.h
 
 $(TEMPEST_TESTS): $(BUILD)/tempest/%: selftests/tempest/%.c selftests/tempest/test.c \
-		selftests/tempest/checked.S $(wildcard selftests/tempest/*.h) $(TEMPEST_TEST_OBJ) \
-		$(TEMPEST_AM) $(BUILD)/libhamlyn.a
+		selftests/tempest/checked.S $(TEMPEST_CHECK) $(TEMPEST_CHECK:.c=.h) \
+		$(wildcard selftests/tempest/*.h) $(TEMPEST_TEST_OBJ) $(TEMPEST_AM) $(BUILD)/libhamlyn.a
 	@mkdir -p $(@D)
 	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $(filter selftests/%.c %.S %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
 

@@ -5,6 +5,12 @@
 # under busybox.
 set -u
 
+ME=nodes-test.sh
+here=$(dirname "$0")
+[ -e "$here/lib.sh" ] || here=$here/../lib # in a guest it is beside the script
+# shellcheck source-path=SCRIPTDIR source=../lib/lib.sh
+. "$here/lib.sh"
+
 usage() {
 	cat <<USAGE
 Usage: selftests/tempest/nodes-test.sh RUN FOLDER [--device D] [PROGRAM]...
@@ -15,21 +21,11 @@ run (default "2 4").
 USAGE
 }
 
-case ${1:-} in
--h | --help)
-	usage
-	exit 0
-	;;
-'' | -*)
+only_help "$@"
+[ $# -ge 2 ] || {
 	usage >&2
 	exit 2
-	;;
-esac
-
-if [ $# -lt 2 ]; then
-	usage >&2
-	exit 2
-fi
+}
 run=$1
 folder=$2
 shift 2
@@ -42,53 +38,35 @@ export HAMLYN_DEVICE
 [ $# != 0 ] || set -- nodes contended stranger
 
 LONGEST=$((120 * ${HAMLYN_TEST_SCALE:-1})) # seconds
-passed=0
-failed=0
 
-out=$(mktemp "${TMPDIR:-/tmp}/hamlyn-tempest-test.XXXXXX") || exit 2
-trap 'rm -f "$out" "$out.list"' EXIT
-trap 'exit 130' INT TERM
-
-verdict() { # STATUS NAME
-	if [ "$1" = 0 ]; then
-		echo "ok - $2"
-		passed=$((passed + 1))
-	else
-		head -n 20 "$out" | sed 's/^/# | /'
-		echo "not ok - $2"
-		failed=$((failed + 1))
-	fi
-}
+work_folder nodes-test
 
 on_nodes() { # NUMBER PROGRAM TEST [--control]
-	"$run" -n "$1" --timeout "$LONGEST" "$folder/$2" "$3" ${4:+"$4"} >"$out" 2>&1 </dev/null
+	"$run" -n "$1" --timeout "$LONGEST" "$folder/$2" "$3" ${4:+"$4"} </dev/null
 }
 
-nodes() { # NUMBER PROGRAM TEST SIGNAL: 0, or what one of them is to die of
+ends() { # NUMBER PROGRAM TEST SIGNAL: 0, or what one of them is to die of
 	status=0
 	on_nodes "$1" "$2" "$3" || status=$?
-	if [ "$4" != 0 ]; then
-		[ "$status" = $((128 + $4)) ] && status=0 || status=1
-	fi
-	verdict "$status" "$2: $3 ($1 nodes)"
+	died_of "$status" "$4"
 }
 
-nodes_must_fail() { # NUMBER PROGRAM TEST
+must_fail() { # NUMBER PROGRAM TEST
 	status=0
 	on_nodes "$1" "$2" "$3" --control || status=$?
-	[ "$status" = 1 ] && status=0 || status=1
-	verdict "$status" "$2: $3 fails without what it tests ($1 nodes)"
+	[ "$status" = 1 ]
 }
 
 for program; do
-	"$folder/$program" --list >"$out.list" || exit 2
+	"$folder/$program" --list >"$work/list" || exit 2
 	while read -r test control signal; do
 		for number in ${HAMLYN_TEST_PROCESSES:-2 4}; do
-			nodes "$number" "$program" "$test" "$signal"
+			check "$program: $test ($number nodes)" ends "$number" "$program" "$test" "$signal"
 		done
-		[ "$control" != control ] || nodes_must_fail 2 "$program" "$test"
-	done <"$out.list"
+		[ "$control" != control ] ||
+			check "$program: $test fails without what it tests (2 nodes)" \
+				must_fail 2 "$program" "$test"
+	done <"$work/list"
 done
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+total

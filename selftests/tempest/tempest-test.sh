@@ -6,6 +6,11 @@
 # then it must fail.
 set -u
 
+ME=tempest-test.sh
+here=$(dirname "$0")
+# shellcheck source-path=SCRIPTDIR source=../lib/lib.sh
+. "$here/../lib/lib.sh"
+
 usage() {
 	cat <<USAGE
 Usage: selftests/tempest/tempest-test.sh BUILD-FOLDER [PROGRAM]...
@@ -15,16 +20,11 @@ nodes-test.sh runs those that are about several.
 USAGE
 }
 
-case ${1:-} in
--h | --help)
-	usage
-	exit 0
-	;;
-'' | -*)
+only_help "$@"
+[ $# != 0 ] || {
 	usage >&2
 	exit 2
-	;;
-esac
+}
 
 build=$1/tempest
 run=$1/hamlyn-run
@@ -37,101 +37,73 @@ if [ $# = 0 ]; then
 	done
 fi
 LONGEST=$((120 * ${HAMLYN_TEST_SCALE:-1})) # seconds
-passed=0
-failed=0
 
-out=$(mktemp "${TMPDIR:-/tmp}/hamlyn-tempest-test.XXXXXX") || exit 2
-trap 'rm -f "$out" "$out.list" "$out.other"' EXIT
-trap 'exit 130' INT TERM
-
-verdict() { # STATUS NAME
-	if [ "$1" = 0 ]; then
-		echo "ok - $2"
-		passed=$((passed + 1))
-	else
-		head -n 20 "$out" | sed 's/^/# | /'
-		echo "not ok - $2"
-		failed=$((failed + 1))
-	fi
-}
+work_folder tempest-test
 
 run() { # PROGRAM TEST [--control]
-	timeout "$LONGEST" "$build/$1" "$2" ${3:+"$3"} >"$out" 2>&1 </dev/null
+	timeout "$LONGEST" "$build/$1" "$2" ${3:+"$3"} </dev/null
+}
+
+ends() { # PROGRAM TEST SIGNAL: 0, or what it is to die of
+	status=0
+	run "$1" "$2" || status=$?
+	died_of "$status" "$3"
 }
 
 # Not by running out of time: what is left out must be noticed
-# Their controls take another node
-is_for_several() { # PROGRAM
-	case $1 in
-	nodes | contended) ;;
-	*) return 1 ;;
-	esac
-}
-
-must_fail() {
-	ended=0
-	run "$@" || ended=$?
-	[ "$ended" != 0 ] && [ "$ended" != 2 ] && [ "$ended" != 124 ]
-}
-
-check() { # HOW PROGRAM TEST SIGNAL: 0, or what it is to die of
+must_fail() { # PROGRAM TEST
 	status=0
-	run "$2" "$3" || status=$?
-	if [ "$4" != 0 ]; then
-		[ "$status" = $((128 + $4)) ] && status=0 || status=1
-	fi
-	verdict "$status" "$2: $3 ($1)"
+	run "$1" "$2" --control || status=$?
+	[ "$status" != 0 ] && [ "$status" != 2 ] && [ "$status" != 124 ]
+}
+
+test_program() { # HOW PROGRAM TEST SIGNAL
+	check "$2: $3 ($1)" ends "$2" "$3" "$4"
 }
 
 for program; do
-	"$build/$program" --list >"$out.list" || exit 2
+	"$build/$program" --list >"$work/list" || exit 2
 	while read -r test control signal; do
 		for view in userfaultfd mprotect; do
 			export HAMLYN_TEMPEST_VIEW=$view
-			check "$view" "$program" "$test" "$signal"
+			test_program "$view" "$program" "$test" "$signal"
 		done
 		unset HAMLYN_TEMPEST_VIEW
-		HAMLYN_TEMPEST_CHECKS="trap" check "trap" "$program" "$test" "$signal"
-		if [ "$control" = control ] && ! is_for_several "$program"; then
-			status=0
-			must_fail "$program" "$test" --control || status=$?
-			verdict "$status" "$program: $test fails without what it tests"
+		HAMLYN_TEMPEST_CHECKS="trap" test_program "trap" "$program" "$test" "$signal"
+		# Its control takes another node: nodes-test.sh
+		if [ "$control" = control ] && [ "$program" != contended ]; then
+			check "$program: $test fails without what it tests" must_fail "$program" "$test"
 		fi
-	done <"$out.list"
-	rm -f "$out.list"
+	done <"$work/list"
 done
 
 # ---- another build ----
 
 # The same code, by another name: what its data are is not known
 other_build() {
-	cp "$build/nodes" "$out.other" || return
-	at=$(LC_ALL=C grep -obUaP '\x14\0\0\0\x03\0\0\0GNU\0' "$out.other" | head -n 1)
+	cp "$build/nodes" "$work/other" || return
+	at=$(LC_ALL=C grep -obUaP '\x14\0\0\0\x03\0\0\0GNU\0' "$work/other" | head -n 1)
 	[ -n "$at" ] || return
-	printf XXXX | dd of="$out.other" bs=1 seek=$((${at%%:*} + 12)) conv=notrunc 2>/dev/null
+	printf XXXX | dd of="$work/other" bs=1 seek=$((${at%%:*} + 12)) conv=notrunc 2>/dev/null
 	# shellcheck disable=SC2016 # the variables are those of the shell of a node
 	"$run" -n 2 --timeout "$LONGEST" sh -c '[ $PMI_RANK = 0 ] || exec "$1" barriers
-		exec "$0" barriers' "$build/nodes" "$out.other" >"$out" 2>&1 </dev/null
-	grep -q 'runs another program, or another build of it' "$out"
+		exec "$0" barriers' "$build/nodes" "$work/other" >"$work/out" 2>&1 </dev/null
+	grep -q 'runs another program, or another build of it' "$work/out"
 }
 
-status=0
-other_build || status=$?
-rm -f "$out.other"
-verdict "$status" "another build is noticed"
+check "another build is noticed" other_build
 
 # ---- examples ----
 
 says() { # NUMBER PROGRAM LINE
 	status=0
-	"$run" -n "$1" --timeout "$LONGEST" "$examples/$2" >"$out" 2>&1 </dev/null || status=$?
-	[ "$(cat "$out")" = "$3" ] || status=1
-	verdict "$status" "example $2 ($1 nodes)"
+	"$run" -n "$1" --timeout "$LONGEST" "$examples/$2" >"$work/out" 2>&1 </dev/null || status=$?
+	[ "$status" = 0 ] && [ "$(cat "$work/out")" = "$3" ]
 }
 
 for number in 1 2 4; do
-	says "$number" migrate "$((1000 * number)) counts by $number nodes"
+	check "example migrate ($number nodes)" says "$number" migrate \
+		"$((1000 * number)) counts by $number nodes"
 done
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+total

@@ -10,6 +10,7 @@
 
 #include "control.h"
 #include "tempest.h"
+#include "tempest/check.h"
 
 /**
  * struct test - a test; each runs in a process of its own
@@ -28,23 +29,6 @@ struct test {
 /* Of each program; the last one has no name. */
 extern const struct test tests[];
 
-/* $HAMLYN_TEST_SCALE, at least 1. */
-int scale(void);
-
-/* Ends the test: what was expected is not so. */
-__attribute__((noreturn, format(printf, 3, 4)))
-void failed(const char *file, int line, const char *format, ...);
-
-#define CHECK(condition)	\
-	do { if (!(condition)) failed(__FILE__, __LINE__, "%s", #condition); } while (0)
-
-#define CHECK_EQUAL(a, b)	\
-	do { \
-		long long a_ = (long long)(a), b_ = (long long)(b); \
-		if (a_ != b_) \
-			failed(__FILE__, __LINE__, "%s is %lld, not %s, %lld", #a, a_, #b, b_); \
-	} while (0)
-
 /* A page of the segment. */
 static inline char *page_at(int number)
 {
@@ -56,9 +40,6 @@ void map_page(void *page, TPPI_PageMode mode, TPPI_BlkAccTag tag);
 
 /* Page of Writable blocks but for its last one: the application view remains closed. */
 void map_mixed(void *page);
-
-/* Nanoseconds. */
-int64_t now_ns(void);
 
 /* Wait until it is so, with patience; fails the test otherwise. */
 void wait_for(bool (*condition)(void *), void *argument, const char *what);

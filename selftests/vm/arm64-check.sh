@@ -91,7 +91,8 @@ part_embedded() {
 
 part_am() {
 	local file files=()
-	for file in "$BUILD"/am/* "$BUILD/hamlynctl" selftests/am/am-test.sh selftests/am/am-engine-test.sh; do
+	for file in "$BUILD"/am/* "$BUILD/hamlynctl" selftests/am/am-test.sh selftests/am/am-engine-test.sh \
+		selftests/lib/lib.sh selftests/lib/lib.sh:/vm/lib.sh; do
 		files+=(--file "$file")
 	done
 	run am lifecycle --smp 2 --module "$BUILD/k$KERNEL/hamlyn.ko" \
