@@ -59,7 +59,7 @@ must_fail() { # NUMBER PROGRAM TEST
 
 for program; do
 	"$folder/$program" --list >"$work/list" || exit 2
-	while read -r test control signal; do
+	while read -r test control signal _; do
 		for number in ${HAMLYN_TEST_PROCESSES:-2 4}; do
 			check "$program: $test ($number nodes)" ends "$number" "$program" "$test" "$signal"
 		done

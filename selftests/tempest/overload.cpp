@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 	std::string test = argc == 2 ? argv[1] : "";
 
 	if (test == "--list")
-		std::printf("overloads - 0\ntoo-long - %d\n", SIGABRT);
+		std::printf("overloads - 0 0\ntoo-long - %d 0\n", SIGABRT);
 	else if (test == "too-long")
 		too_long();
 	else

@@ -758,7 +758,7 @@ const struct test tests[] = {
 	{ "own-handlers", own_handlers, CONTROL_NO_INTERPOSE, 0 },
 	{ "fault-out-of-line", fault_out_of_line, 0, 0 },
 	{ "blocked-signals", blocked_signals, 0, 0 },
-	{ "handlers-trap", handlers_trap, CONTROL_NO_UNWIND, 0 },
+	{ "handlers-trap", handlers_trap, CONTROL_NO_UNWIND, 0, SIGSEGV },
 	{ "handlers-in-waits", handlers_in_waits, 0, 0 },
 	{ "handler-for-suspended", handler_for_suspended, 0, 0 },
 	{ "suspended-jumps", suspended_jumps, 0, 0 },

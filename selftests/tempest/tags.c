@@ -2,6 +2,7 @@
 /* Tables 1 and 2 of the specification. */
 #include <immintrin.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -364,6 +365,6 @@ const struct test tests[] = {
 	{ "superblocks", superblocks, 0, 0 },
 	{ "open-page", open_page, CONTROL_STAY_OPEN, 0 },
 	{ "locked-page", locked_page, 0, 0 },
-	{ "unmapped-page", unmapped_page, CONTROL_NO_REOPEN, 0 },
+	{ "unmapped-page", unmapped_page, CONTROL_NO_REOPEN, 0, SIGALRM },
 	{ 0 }
 };

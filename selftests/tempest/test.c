@@ -73,7 +73,8 @@ void require_setting(const char *name, const char *value)
 static int list(void)
 {
 	for (const struct test *t = tests; t->name; t++)
-		printf("%s %s %d\n", t->name, t->control ? "control" : "-", t->dies);
+		printf("%s %s %d %d\n", t->name, t->control ? "control" : "-", t->dies,
+		       t->noticed);
 	return 0;
 }
 

@@ -18,12 +18,14 @@
  * @run: calls CHECK()
  * @control: CONTROL_*: without this mechanism the test fails; 0 if it needs none
  * @dies: signal that is to end it, or 0
+ * @noticed: signal by which it may fail without the mechanism, where no CHECK() gets to see that
  */
 struct test {
 	const char *name;
 	void (*run)(void);
 	unsigned int control;
 	int dies;
+	int noticed;
 };
 
 /* Of each program; the last one has no name. */

@@ -96,13 +96,18 @@ int main(int argc, char **argv)
 
 	MAIN_INITENV
 	global = (struct global_memory *)G_MALLOC(sizeof(*global));
-	if (!strcmp(what, "numbers"))
+	if (!strcmp(what, "numbers")) {
 		numbers(processes);
-	if (!strcmp(what, "exit") || !strcmp(what, "again"))
+	} else if (!strcmp(what, "exit")) {
 		end_by_exit(processes);
-	if (!strcmp(what, "again") || !strcmp(what, "nested")) {
+	} else if (!strcmp(what, "again") || !strcmp(what, "nested")) {
+		if (!strcmp(what, "again"))
+			end_by_exit(processes);
 		CREATE(create_another)
 		WAIT_FOR_END(1)
+	} else {
+		fprintf(stderr, "create: %s is neither numbers, exit, again nor nested\n", what);
+		exit(2);
 	}
 	printf("equal to the sequential result, %d processes\n", processes);
 	MAIN_END

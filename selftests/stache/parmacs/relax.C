@@ -117,12 +117,9 @@ int main(int argc, char **argv)
 {
 	int i, option;
 
-	while ((option = getopt(argc, argv, "p:n:")) != -1) {
+	while ((option = getopt(argc, argv, "p:")) != -1)
 		if (option == 'p')
 			processes = atoi(optarg);
-		if (option == 'n')
-			points = atoi(optarg);
-	}
 	MAIN_INITENV(, 1000000)
 	limit = 1e-2;
 	text = "a plate";

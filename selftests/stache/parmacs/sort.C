@@ -14,9 +14,10 @@ MAIN_ENV
 
 #include "sort.h"
 
-int processes, round_number;
+int processes;
 struct global_memory *global;
 
+static int round_number;
 static unsigned int seed = 1;	/* changed before CREATE, and needed after it */
 static unsigned int alone[NUMBERS];
 
