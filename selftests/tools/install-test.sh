@@ -115,6 +115,7 @@ tempest_runs() {
 # By the compiler of its own, which knows where all of it is, also below a DESTDIR
 tempest_compiles() { # OPTION...
 	[ -s "$root/usr/share/man/man1/hamlyn-tempest-cc.1" ] &&
+		[ -e "$root/usr/share/man/man1/hamlyn-tempest-c++.1" ] &&
 		"$root/usr/bin/hamlyn-tempest-cc" "$@" -O2 -Wall -Werror "$work/tempest.c" \
 			-o "$work/tempest-cc" &&
 		[ "$(LD_LIBRARY_PATH=$root/usr/lib "$work/tempest-cc")" = x ]

@@ -46,5 +46,6 @@ install-tempest-cc: $(BUILD)/tempest-cc/hamlyn-tempest-cc
 	install -D -m 755 $< "$(DESTDIR)$(TEMPEST_LIBEXEC)/as"
 	install -D -m 644 tools/tempest-cc/hamlyn-tempest-cc.1 \
 		"$(DESTDIR)$(MANDIR)/man1/hamlyn-tempest-cc.1"
+	ln -sf hamlyn-tempest-cc.1 "$(DESTDIR)$(MANDIR)/man1/hamlyn-tempest-c++.1"
 
 .PHONY: install-tempest-cc FORCE
