@@ -140,7 +140,7 @@ static void run_late(const struct run *run)
 			pthread_kill(workers[i], SIGUSR1);
 	}
 	stop = true;
-	/* Writable by now; who has trapped on the last downgrade is resumed */
+	/* Writable by now; a thread that has trapped on the last downgrade is resumed */
 	TPPI_resume_va(block, TPPI_TAG_BLK_SIZE);
 	for (int i = 0; i < run->workers; i++)
 		pthread_join(workers[i], NULL);

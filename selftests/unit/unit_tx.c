@@ -534,7 +534,7 @@ static void tag_without_an_area_is_refused(void **state)
 	struct hml_piece p;
 	u32 i;
 
-	/* In its table, and behind the end of it. */
+	/* In its table, and beyond the end of it. */
 	for (i = 1; i < HAMLYN_MAX_TAGS; i++) {
 		struct hamlyn_fragment f = fragment(i, 0, 1);
 

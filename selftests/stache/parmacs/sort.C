@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * In the style of SPLASH: numbers are put into buckets, which are sorted. Loops are shared by
- * subscripts, each bucket has a lock of its own, and who sorts waits for who fills.
+ * subscripts, each bucket has a lock of its own, and sorting waits until all buckets are filled.
  *
  *	hamlyn-run -n 4 sort 4
  */
