@@ -281,13 +281,13 @@ SHAPE(6, three_in_a_row)
 SHAPE(7, independent_reads)
 
 const struct test tests[] = {
-	{ "SB", store_buffering, CONTROL_NO_ACKS, 0 },
-	{ "MP", message_passing, CONTROL_NO_ACKS, 0 },
-	{ "LB", load_buffering, 0, 0 },
-	{ "CoRR", two_reads, 0, 0 },
-	{ "CoWW", two_writes, 0, 0 },
-	{ "WRC", write_to_read, 0, 0 },
-	{ "ISA2", three_in_a_row, 0, 0 },
-	{ "IRIW", independent_reads, 0, 0 },
+	{ "SB", store_buffering, CONTROL_NO_ACKS, NULL },
+	{ "MP", message_passing, CONTROL_NO_ACKS, NULL },
+	{ "LB", load_buffering, 0, NULL },
+	{ "CoRR", two_reads, 0, NULL },
+	{ "CoWW", two_writes, 0, NULL },
+	{ "WRC", write_to_read, 0, NULL },
+	{ "ISA2", three_in_a_row, 0, NULL },
+	{ "IRIW", independent_reads, 0, NULL },
 	{ 0 }
 };

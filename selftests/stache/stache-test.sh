@@ -32,6 +32,7 @@ macros=$1/stache-parmacs
 libraries=$1
 rounds=${2:-}
 LONGEST=$((120 * ${HAMLYN_TEST_SCALE:-1})) # seconds
+ABORTED=$((128 + 6))
 [ -z "$rounds" ] || LONGEST=$((10 * LONGEST))
 
 work_folder stache-test
@@ -43,13 +44,22 @@ on_nodes() { # NUMBER PROGRAM [ARGUMENT]...
 	"$run" -n "$number" --timeout "$LONGEST" "$@" >"$out" 2>&1 </dev/null
 }
 
-ends() { # NUMBER PROGRAM TEST SIGNAL: 0, or what one of the nodes is to die of
-	status=0
-	on_nodes "$1" "$build/$2" "$3" || status=$?
-	died_of "$status" "$4"
+# Signals alone do not tell: the library says why it gives up
+died_with() { # STATUS WORDS
+	[ "$1" = "$ABORTED" ] && grep -qF "$2" "$out"
 }
 
-test_program() { # NUMBER PROGRAM TEST SIGNAL
+ends() { # NUMBER PROGRAM TEST WORDS: 0, or with these one of the nodes gives up
+	status=0
+	on_nodes "$1" "$build/$2" "$3" || status=$?
+	if [ -n "$4" ]; then
+		died_with "$status" "$4"
+	else
+		[ "$status" = 0 ]
+	fi
+}
+
+test_program() { # NUMBER PROGRAM TEST WORDS
 	check "$2: $3 ($1 nodes${HAMLYN_STACHE_HOMES:+, $HAMLYN_STACHE_HOMES homes})" ends "$@"
 }
 
@@ -78,7 +88,7 @@ histograms() {
 	"$build/litmus" --list >"$work/list" || exit 2
 	while read -r test _; do
 		for number in 2 3 4; do
-			test_program "$number" litmus "$test" 0
+			test_program "$number" litmus "$test" ""
 			sed 's/^/# /' "$out"
 		done
 	done <"$work/list"
@@ -86,10 +96,10 @@ histograms() {
 
 tests_of() { # PROGRAM
 	"$build/$1" --list >"$work/list" || exit 2
-	while read -r test controls signal; do
-		HAMLYN_STACHE_HOMES=static test_program 2 "$1" "$test" "$signal"
-		HAMLYN_STACHE_HOMES=random test_program 4 "$1" "$test" "$signal"
-		[ "$1" != litmus ] || test_program 3 "$1" "$test" "$signal"
+	while read -r test controls words; do
+		HAMLYN_STACHE_HOMES=static test_program 2 "$1" "$test" "$words"
+		HAMLYN_STACHE_HOMES=random test_program 4 "$1" "$test" "$words"
+		[ "$1" != litmus ] || test_program 3 "$1" "$test" "$words"
 		controls_of "$1" "$test" "$controls"
 	done <"$work/list"
 }
@@ -123,16 +133,17 @@ all_examples() {
 	check "example hybrid fails without its pushes" differs 2 "$build-controls/hybrid"
 }
 
-ends_so() { # STATUS NUMBER CONTROL PROGRAM ARGUMENT; STATUS 0: and its result is right
+ends_so() { # STATUS NUMBER CONTROL PROGRAM ARGUMENT [WORDS]; STATUS 0: and its result is right
 	status=0
 	LD_LIBRARY_PATH=$macros/control:$libraries HAMLYN_TEST_CONTROL=$3 \
 		on_nodes "$2" "$macros/$4" "$5" || status=$?
 	[ "$status" = "$1" ] || return
+	[ -z "${6:-}" ] || died_with "$status" "$6" || return
 	[ "$1" != 0 ] || grep -q '^equal to the sequential result' "$out"
 }
 
 # Processes made by the macros of c.m4.stache
-macros() { # STATUS NUMBER CONTROL PROGRAM ARGUMENT
+macros() { # STATUS NUMBER CONTROL PROGRAM ARGUMENT [WORDS]
 	check "macros: $4 $5 ($2 nodes${3:+, without what it tests: $3})" ends_so "$@"
 }
 
@@ -144,14 +155,14 @@ all_macros() {
 		macros 0 "$nodes" "" create exit
 	done
 	# Without its parent's data a process has a lock in NULL; with those of its libc it is lost
-	macros $((128 + 6)) 2 128 relax -p2
-	macros $((128 + 6)) 2 128 sort 2
+	macros "$ABORTED" 2 128 relax -p2 "neither in the segment"
+	macros "$ABORTED" 2 128 sort 2 "neither in the segment"
 	macros $((128 + 11)) 2 256 relax -p2
 	# More processes than nodes
-	macros $((128 + 6)) 2 "" relax -p3
+	macros "$ABORTED" 2 "" relax -p3 "one process more"
 	# On a node whose process has called exit(); by a process that was created
-	macros $((128 + 6)) 2 "" create again
-	macros $((128 + 6)) 2 "" create nested
+	macros "$ABORTED" 2 "" create again "one process more"
+	macros "$ABORTED" 2 "" create nested "creates another"
 }
 
 if [ -n "$rounds" ]; then
@@ -160,9 +171,9 @@ else
 	for program in memory sync litmus; do
 		tests_of "$program"
 	done
-	HAMLYN_TEMPEST_VIEW=mprotect test_program 2 memory own_words 0
-	HAMLYN_TEMPEST_VIEW=mprotect test_program 2 memory replacement_races 0
-	HAMLYN_TEMPEST_MEMORY=128K test_program 2 memory memory_for_homes 0
+	HAMLYN_TEMPEST_VIEW=mprotect test_program 2 memory own_words ""
+	HAMLYN_TEMPEST_VIEW=mprotect test_program 2 memory replacement_races ""
+	HAMLYN_TEMPEST_MEMORY=128K test_program 2 memory memory_for_homes ""
 	all_examples
 	all_macros
 fi

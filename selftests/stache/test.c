@@ -78,7 +78,7 @@ void *tell_all(void *memory)
 static int list(void)
 {
 	for (const struct test *t = tests; t->name; t++)
-		printf("%s %u %d\n", t->name, t->controls, t->dies);
+		printf("%s %u %s\n", t->name, t->controls, t->dies ? t->dies : "");
 	return 0;
 }
 

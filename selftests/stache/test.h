@@ -16,13 +16,13 @@
  * @name: for people, and to choose it
  * @run: calls CHECK()
  * @controls: CONTROL_*: without any one of these mechanisms the test fails
- * @dies: signal that is to end it, or 0
+ * @dies: words of the message that one of the nodes is to end with, or NULL
  */
 struct test {
 	const char *name;
 	void (*run)(void);
 	unsigned int controls;
-	int dies;
+	const char *dies;
 };
 
 /* Of each program; the last one has no name. */

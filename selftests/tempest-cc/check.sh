@@ -78,15 +78,20 @@ forms() {
 		timeout "$LIMIT" "$work/forms"
 }
 
+sources_but() { # NOUN
+	find tools/tempest-cc -name '*.c' ! -name "$1.c"
+}
+
 # Taken for what they are not, they are found.
 forms_can_fail() {
+	local rest
+	mapfile -t rest < <(sources_but insn)
 	sed 's/ cmp test imul / cmp test imul inc /; s/ inc dec neg/ dec neg/; s/movss movd ", STORE, W_FIXED, 4/movss movd ", STORE, W_FIXED, 8/' \
 		tools/tempest-cc/insn.c >"$work/insn.c" &&
 		mkdir -p "$work/bad" &&
 		gcc -w -D_GNU_SOURCE -Itools/tempest-cc -Ilibhamlyn/tempest/src \
 			-I"$BUILD/obj/tempest-cc" \
-			tools/tempest-cc/{main,as,ask,emit,file,flags,loop,message,options,place,plan,report,text,unwind}.c \
-			"$work/insn.c" -o "$work/bad/as" || return 1
+			"${rest[@]}" "$work/insn.c" -o "$work/bad/as" || return 1
 	python3 $HERE/forms.py "$work/bad/as" "$work/insn.c" "$work/bad.s" &&
 		gcc -w -O1 -fno-pie -no-pie $HERE/forms.c "$work/bad.s" \
 			-o "$work/bad/forms" || return 1
@@ -168,7 +173,10 @@ plain() {
 }
 
 cxx() {
-	"$CXX" -O2 -g -ffunction-sections -Wl,--gc-sections $HERE/program.cc -o "$work/cxx" &&
+	rm -f "$work/report"
+	"$CXX" --report "$work/report" -O2 -g -ffunction-sections -Wl,--gc-sections \
+		$HERE/program.cc -o "$work/cxx" &&
+		grep -q ': [1-9][0-9]* checked' "$work/report" &&
 		[ "$("$work/cxx")" = "thirteen 90 10.0" ]
 }
 
@@ -222,6 +230,10 @@ reported() { # PATTERN COMPILER-OPTION...
 # What has nothing in the segment needs no library.
 link() { # NAME
 	gcc -no-pie "$work/$1.o" -Wl,--defsym=__tempest_rseq_cs_1=0 -o "$work/$1"
+}
+
+link_alone() { # NAME: what has no main()
+	gcc -no-pie -nostdlib -Wl,-e,f,--defsym=__tempest_rseq_cs_1=0 "$work/$1.o" -o "$work/$1"
 }
 
 # Some hand it to the assembler as two words, so A=B might be taken for a file.
@@ -314,6 +326,21 @@ long_operand() {
 		[ ! -s "$work/err" ] && link long && "$work/long"
 }
 
+# Of two loops one is elsewhere, and has its callers there: an entry of its own says so.
+two_loops() {
+	local at first end
+	echo 'long f(long *p, long n) { long i, s = 0; for (i = 0; i < n; i++) s += p[i]; return s; }' \
+		>"$work/loop.c"
+	reported ': 1 checked' -O2 -fno-tree-vectorize -fasynchronous-unwind-tables -Wa,-L \
+		-c "$work/loop.c" -o "$work/loop.o" && link_alone loop || return 1
+	at=$(nm "$work/loop" | sed -n 's/ . \.Ltp[0-9]*_inside$//p')
+	[ -n "$at" ] && readelf --debug-dump=frames "$work/loop" >"$work/out" || return 1
+	while IFS=. read -r first end; do
+		(( 0x$at >= 0x$first && 0x$at < 0x${end#.} )) && return
+	done < <(sed -n 's/.* FDE .*pc=//p' "$work/out")
+	return 1
+}
+
 # Errors, and what debuggers are told, name the file.
 names_the_file() {
 	printf '\tnonsense\n' >"$work/bad.s"
@@ -346,6 +373,7 @@ check "the probes of a large frame, and its function is checked" large_frame
 check "asm outside of functions is left plain" file_scope
 check "options in a file are the command line's" in_a_file
 check "a loop over what has a long name" long_operand
+check "a loop is there twice, and in its copy callers are found" two_loops
 check "--gc-sections leaves unused functions out" unused_functions
 check "hand-written assembly keeps its name" names_the_file
 
