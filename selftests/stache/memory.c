@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "copy.h"
+#include "home.h"
 #include "test.h"
 
 #define THREADS		2
@@ -390,6 +392,42 @@ static void outside(void)
 	*(volatile char *)(TPPI_SEG_BASE + (1 << 20)) = 1;
 }
 
+/* Parts of the segment differ: a node's is larger than node 0's, or before it. */
+static void larger_part(void)
+{
+	size_t bytes = ME ? 4 << 20 : 1 << 20;
+
+	stache_init(&(struct stache_attr){ .bytes = bytes });
+	if (ME)
+		*(volatile char *)(TPPI_SEG_BASE + bytes - 1) = 1;
+	TPPI_barrier();
+}
+
+static void another_part(void)
+{
+	size_t start = ME ? 0 : 64 << 20;
+
+	stache_init(&(struct stache_attr){ .from = TPPI_SEG_BASE + start, .bytes = 1 << 20 });
+	if (ME)
+		stache_malloc(1);
+	TPPI_barrier();
+}
+
+/* Messages for a page that is not there */
+static void no_answer(void)
+{
+	stache_init(NULL);
+	TPPI_send_W(ME, stache_copy_upgraded, 0);
+	TPPI_barrier();
+}
+
+static void no_home(void)
+{
+	stache_init(NULL);
+	TPPI_send_W(ME, stache_home_ack, 0);
+	TPPI_barrier();
+}
+
 static void odd_block(void)
 {
 	stache_init(&(struct stache_attr){ .block_bytes = 96 });
@@ -411,6 +449,10 @@ const struct test tests[] = {
 	{ "last_chunks", last_chunks, 0, NULL },
 	{ "unallocated", unallocated, 0, "nobody has allocated" },
 	{ "outside", outside, 0, "not Stache's" },
+	{ "larger_part", larger_part, 0, "larger part of the segment" },
+	{ "another_part", another_part, 0, "another part of the segment" },
+	{ "no_answer", no_answer, 0, "nothing was asked" },
+	{ "no_home", no_home, 0, "nobody has asked anything" },
 	{ "odd_block", odd_block, 0, "power of two" },
 	{ 0 }
 };

@@ -163,6 +163,7 @@ all_macros() {
 	# On a node whose process has called exit(); by a process that was created
 	macros "$ABORTED" 2 "" create again "one process more"
 	macros "$ABORTED" 2 "" create nested "creates another"
+	macros "$ABORTED" 2 "" create waits "waits for others"
 }
 
 if [ -n "$rounds" ]; then
@@ -174,6 +175,9 @@ else
 	HAMLYN_TEMPEST_VIEW=mprotect test_program 2 memory own_words ""
 	HAMLYN_TEMPEST_VIEW=mprotect test_program 2 memory replacement_races ""
 	HAMLYN_TEMPEST_MEMORY=128K test_program 2 memory memory_for_homes ""
+	for pages in " 32" +32 -32 32K 0 4294967296; do
+		HAMLYN_STACHE_PAGES=$pages test_program 1 memory counts "which is no number"
+	done
 	all_examples
 	all_macros
 fi

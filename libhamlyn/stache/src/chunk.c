@@ -98,6 +98,8 @@ static void answer(TPPI_NodeId src, int size)
 	size_t number = (unsigned int)TPPI_recv_W();
 
 	(void)size;
+	if (number >= number_of_chunks)
+		stache_die("node %u has a larger part of the segment", src);
 	TPPI_send_WW(src, tell, number, chunks[number]);
 }
 
@@ -146,6 +148,9 @@ void *stache_chunk_take(size_t number, stache_chunk chunk)
 	if (!start)
 		return NULL;
 	first = offset_of(start) / CHUNK_BYTES;
+	if (offset_of(start) % CHUNK_BYTES || first >= number_of_chunks ||
+	    number > number_of_chunks - first)
+		stache_die("node %u has another part of the segment", GIVER);
 	for (size_t i = 0; i < number; i++)
 		chunks[first + i] = chunk;
 	return start;

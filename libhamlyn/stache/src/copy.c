@@ -182,11 +182,22 @@ static void wait_for_it(void *va, void *page, TPPI_NodeId home)
 
 /* ---- answers ---- */
 
+/* The page of a block if it is mapped: it may have been replaced. */
+static struct copy_page *page_of(void *va)
+{
+	TPPI_PageInfo info;
+
+	return TPPI_get_page_info(va, &info) == 1 ? info.usr_ptr : NULL;
+}
+
+/* A page of which something was asked is not replaced. */
 static void *receive_name(struct copy_page **page)
 {
 	void *va = stache_block_va(TPPI_recv_W());
 
-	*page = TPPI_get_page_user_ptr(va);
+	*page = page_of(va);
+	if (!*page)
+		stache_die("an answer for %p, of which nothing was asked", va);
 	return va;
 }
 
@@ -201,9 +212,9 @@ static void receive_block(TPPI_BlkTagChange change)
 {
 	struct copy_page *page;
 	void *va = receive_name(&page);
-	int bytes = TPPI_recv_W();
 
-	stache_move_in(va, bytes, change);
+	TPPI_recv_W();
+	stache_move_in(va, page->bytes, change);
 	came(page, va);
 }
 
@@ -233,14 +244,6 @@ void stache_copy_upgraded(TPPI_NodeId src, int size)
 }
 
 /* ---- what others need ---- */
-
-/* The page of a block if it is mapped: it may have been replaced. */
-static struct copy_page *page_of(void *va)
-{
-	TPPI_PageInfo info;
-
-	return TPPI_get_page_info(va, &info) == 1 ? info.usr_ptr : NULL;
-}
 
 static void drop(void *va)
 {

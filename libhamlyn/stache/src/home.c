@@ -145,7 +145,7 @@ static void grant_write(void *va, int bytes, struct entry *entry, struct request
 		TPPI_change_blk_acc(va, bytes, change);
 		TPPI_send_W(request->who, stache_copy_upgraded, name);
 	} else {
-		stache_move_out(request->who, stache_copy_writable, name, bytes, bytes, change);
+		stache_move_out(request->who, stache_copy_writable, name, 0, bytes, change);
 	}
 	entry->state = EXCLUSIVE;
 	entry->owner = request->who;
@@ -154,8 +154,8 @@ static void grant_write(void *va, int bytes, struct entry *entry, struct request
 
 static void grant_read(void *va, int bytes, struct entry *entry, struct request *request)
 {
-	stache_move_out(request->who, stache_copy_readable, stache_block_name(va, bytes), bytes,
-			bytes, lower(va, TPPI_Blk_Downgrade_RO));
+	stache_move_out(request->who, stache_copy_readable, stache_block_name(va, bytes), 0, bytes,
+			lower(va, TPPI_Blk_Downgrade_RO));
 	entry->state = SHARED;
 	entry->sharers |= bit(request->who);
 }
@@ -236,8 +236,12 @@ static void ask(void *va, int bytes, struct entry *entry, TPPI_NodeId who, enum 
 /* Entry of a block of a page that is mapped, as it is from the first request on. */
 static struct entry *find(void *va, int *bytes)
 {
-	struct home_page *page = TPPI_get_page_user_ptr(va);
+	struct home_page *page;
+	TPPI_PageInfo info;
 
+	if (TPPI_get_page_info(va, &info) != 1)
+		stache_die("a message for the home of %p, of which nobody has asked anything", va);
+	page = info.usr_ptr;
 	*bytes = page->bytes;
 	return entry_of(page, va);
 }
@@ -247,11 +251,13 @@ void stache_home_request(TPPI_NodeId src, int size)
 	void *va = stache_block_va(TPPI_recv_W());
 	enum stache_want want = TPPI_recv_W();
 	int bytes = TPPI_recv_W();
+	struct entry *entry;
 
 	(void)size;
 	if (!TPPI_get_page_info(va, NULL))
 		stache_home_map(stache_page_of(va), bytes);
-	ask(va, bytes, find(va, &bytes), src, want);
+	entry = find(va, &bytes);
+	ask(va, bytes, entry, src, want);
 }
 
 void stache_home_ack(TPPI_NodeId src, int size)

@@ -166,6 +166,8 @@ static void on_wait(TPPI_NodeId src, int size)
 
 void stache_parmacs_wait(unsigned int number)
 {
+	if (TPPI_self_address != PARENT)
+		stache_die("a created process waits for others, which only node %u can", PARENT);
 	while (number--) {
 		struct stache_wait wait = STACHE_WAIT;
 

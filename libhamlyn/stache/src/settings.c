@@ -21,7 +21,7 @@ static unsigned int read_number(const char *name, unsigned int otherwise)
 	if (!text || !*text)
 		return otherwise;
 	value = strtoul(text, &end, 10);
-	if (*end || !value || value > UINT_MAX)
+	if (*text < '0' || *text > '9' || *end || !value || value > UINT_MAX)
 		stache_die("%s is \"%s\", which is no number", name, text);
 	return value;
 }

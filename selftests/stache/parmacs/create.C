@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Processes get a number by static data that change from one CREATE to the next; or they end
- * by exit(); or one creates another, which is an error.
+ * by exit(); or one creates another, or waits for others, which are errors.
  *
- *	hamlyn-run -n 4 create numbers | exit | again | nested
+ *	hamlyn-run -n 4 create numbers | exit | again | nested | waits
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +89,11 @@ static void create_another(void)
 	CREATE(take_number)
 }
 
+static void wait_for_another(void)
+{
+	WAIT_FOR_END(1)
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "numbers";
@@ -108,6 +113,10 @@ int main(int argc, char **argv)
 	} else {
 		fprintf(stderr, "create: %s is neither numbers, exit, again nor nested\n", what);
 		exit(2);
+	}
+	if (!strcmp(what, "waits")) {
+		CREATE(wait_for_another)
+		WAIT_FOR_END(1)
 	}
 	printf("equal to the sequential result, %d processes\n", processes);
 	MAIN_END

@@ -37,6 +37,8 @@ void stache_parmacs_create(void (*function)(void));
 /**
  * stache_parmacs_wait() - wait until functions have returned, or called exit(0)
  * @number: how many more
+ *
+ * For node 0; a call on another node ends the program with a message.
  */
 void stache_parmacs_wait(unsigned int number);
 
