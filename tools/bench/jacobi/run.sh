@@ -7,12 +7,12 @@ set -u
 
 case ${1:-} in
 '' | -h | --help)
-	echo "Usage: tools/bench/jacobi/run.sh BUILD-FOLDER [TIMES]   (default: 5)"
+	echo "Usage: tools/bench/jacobi/run.sh BUILD-FOLDER [TIMES]   (default: 7)"
 	exit 0
 	;;
 esac
 build=$1
-times=${2:-5}
+times=${2:-7}
 
 list=$(mktemp) || exit 2
 trap 'rm -f "$list"' EXIT
@@ -23,8 +23,9 @@ while [ "$i" -lt "$times" ]; do
 	for shape in aligned columns plates turns; do
 		# Without checks each access to a page of several blocks traps: minutes
 		for system in stache $([ $shape != aligned ] || echo stache-plain) pages messages; do
-			"$build/hamlyn-run" -n 2 --timeout 300 "$build/jacobi/jacobi-$system" "$shape" \
-				</dev/null | sed "s/^[a-z]*/$system/" >>"$list" || exit 1
+			line=$("$build/hamlyn-run" -n 2 --timeout 300 \
+				"$build/jacobi/jacobi-$system" "$shape" </dev/null) || exit 1
+			echo "$line" | sed "s/^[a-z]*/$system/" >>"$list"
 		done
 	done
 	i=$((i + 1))
