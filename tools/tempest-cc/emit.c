@@ -209,13 +209,18 @@ static void descriptor(const struct place *p)
 		"\t.popsection\n", n, n, n, n, n);
 }
 
+/* Is the address in that register in the segment? */
+static void test_segment(FILE *out, const char *r, const char *jump, unsigned int number,
+			 const char *where)
+{
+	fprintf(out, "\tshrq $%d, %s\n\tcmpl $%d, %sd\n\t%s .Ltp%u_%s\n",
+		TEMPEST_SEGMENT_SHIFT, r, TEMPEST_SEGMENT_TOP, r, jump, number, where);
+}
+
 static void is_inside(const struct place *p, const char *jump, const char *where)
 {
-	const char *r = p->site->check;
-
 	load_address(p, 0);
-	fprintf(p->out, "\tshrq $%d, %s\n\tcmpl $%d, %sd\n\t%s .Ltp%u_%s\n",
-		TEMPEST_SEGMENT_SHIFT, r, TEMPEST_SEGMENT_TOP, r, jump, p->number, where);
+	test_segment(p->out, p->site->check, jump, p->number, where);
 }
 
 static void back(const struct place *p)
@@ -281,7 +286,6 @@ static void as_it_is(struct place *p)
 static void tests(const struct place *p, const struct text *text, const struct site *sites,
 		  const struct loop *loop)
 {
-	const char *r = loop->check;
 	int t;
 
 	for (t = 0; t < loop->n_tests; t++) {
@@ -289,9 +293,8 @@ static void tests(const struct place *p, const struct text *text, const struct s
 
 		fputs("\tleaq ", p->out);
 		loop_address(&text->lines[i], &sites[i].access, p->out);
-		fprintf(p->out, ", %s\n\tshrq $%d, %s\n\tcmpl $%d, %sd\n"
-			"\tjz .Ltp%u_inside\n", r, TEMPEST_SEGMENT_SHIFT, r,
-			TEMPEST_SEGMENT_TOP, r, p->number);
+		fprintf(p->out, ", %s\n", loop->check);
+		test_segment(p->out, loop->check, "jz", p->number, "inside");
 	}
 }
 

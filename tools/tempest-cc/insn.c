@@ -113,21 +113,6 @@ static const struct form stack[] = {
 
 #define TABLE(t) t, sizeof(t) / sizeof((t)[0])
 
-static bool starts(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
-static bool in_list(const char *list, const char *name, size_t n)
-{
-	const char *p;
-
-	for (p = list; (p = memmem(p, strlen(p), name, n)); p++)
-		if (p[-1] == ' ' && p[n] == ' ')
-			return true;
-	return false;
-}
-
 static const struct form *find(const struct form *forms, size_t n, const char *name, size_t length)
 {
 	size_t i;
@@ -217,10 +202,16 @@ static const char *address(const struct operand *o)
 	return NULL;
 }
 
+static bool writes(const struct form *form, const struct line *line, const struct access *access)
+{
+	bool last = access->operand == line->n_operands - 1;
+
+	return form->deed == WRITE || (form->deed == STORE && last);
+}
+
 static const char *apply(const struct form *form, const struct line *line, struct access *access,
 			 bool vex)
 {
-	bool last = access->operand == line->n_operands - 1;
 	int vector_bytes = widest(line, vector_size);
 
 	switch (form->width) {
@@ -235,7 +226,7 @@ static const char *apply(const struct form *form, const struct line *line, struc
 	}
 	if (!access->size)
 		return "size unknown";
-	access->write = form->deed == WRITE || (form->deed == STORE && last);
+	access->write = writes(form, line, access);
 	/* Without VEX, SSE's operands that are not said to be unaligned are aligned. */
 	access->aligned = form->aligned ||
 			  (!vex && form->width == W_VECTOR && form->deed == READ &&
@@ -317,7 +308,6 @@ static const char *general_access(const struct line *line, struct access *access
 {
 	size_t n = strlen(line->name);
 	const struct form *form = find(TABLE(general), line->name, n);
-	bool last = access->operand == line->n_operands - 1;
 
 	/* The register of a shift is its count. */
 	if (form && line->n_operands == 2 && operand_is(&line->operands[0], "%cl") &&
@@ -329,7 +319,7 @@ static const char *general_access(const struct line *line, struct access *access
 	if (!form || form->width != W_SUFFIX || !suffix_size(line->name[n - 1]))
 		return family(line, access);
 	access->size = suffix_size(line->name[n - 1]);
-	access->write = form->deed == WRITE || (form->deed == STORE && last);
+	access->write = writes(form, line, access);
 	return NULL;
 }
 
@@ -354,8 +344,6 @@ const char *insn_access(const struct line *line, struct access *access)
 	int i;
 
 	*access = (struct access){ .operand = insn_memory(line) };
-	if (line->prefix || access->operand < 0)
-		return "prefix, or two operands in memory";
 	why = address(&line->operands[access->operand]);
 	if (why)
 		return why;

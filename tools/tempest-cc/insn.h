@@ -22,8 +22,8 @@ struct access {
 int insn_memory(const struct line *line);
 
 /*
- * What does @line do with memory? Return: NULL and @access, or why that is not said: a word
- * or two for the report.
+ * What does @line do with its operand in memory? It has one, and no prefix but lock. Return:
+ * NULL and @access, or why that is not said: a word or two for the report.
  */
 const char *insn_access(const struct line *line, struct access *access);
 

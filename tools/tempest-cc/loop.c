@@ -8,6 +8,7 @@
  *
  * It must be entered by its label only, have no calls, and be nobody's but the compiler's.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,6 +122,16 @@ static void note(struct references *r, size_t i, bool jump)
 	r->jumps = true;
 }
 
+/* How many bytes of a name are there still? */
+static size_t label_rest(const char *s)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)s[n]) || (s[n] && strchr("._$", s[n])))
+		n++;
+	return n;
+}
+
 static struct references *find_references(const struct text *text)
 {
 	struct references *all = enlarge(NULL, (text->n + 1) * sizeof(*all));
@@ -137,10 +148,7 @@ static struct references *find_references(const struct text *text)
 			struct operand name = { s, 2 };
 			long at;
 
-			while (strchr("._$", s[name.length]) ? s[name.length] != 0 :
-			       (s[name.length] | 32) >= 'a' || (s[name.length] >= '0' &&
-							       s[name.length] <= '9'))
-				name.length++;
+			name.length += label_rest(s + name.length);
 			at = text_label(text, &name);
 			if (at >= 0)
 				note(&all[at], i, is_jump(line) && line->n_operands == 1 &&
@@ -155,9 +163,9 @@ static struct references *find_references(const struct text *text)
 /* Of no meaning to the program: gcc's and clang's for debuggers */
 static bool is_debug_label(const char *name)
 {
-	if (!strncmp(name, ".LVL", 4) || !strncmp(name, ".LBI", 4) || !strncmp(name, ".Ltmp", 5))
+	if (starts(name, ".LVL") || starts(name, ".LBI") || starts(name, ".Ltmp"))
 		return true;
-	return (!strncmp(name, ".LBB", 4) || !strncmp(name, ".LBE", 4)) && !strchr(name, '_');
+	return (starts(name, ".LBB") || starts(name, ".LBE")) && !strchr(name, '_');
 }
 
 /* ---- what a loop is ---- */
@@ -205,7 +213,7 @@ static bool line_is_simple(const struct text *text, const struct loop *loop, siz
 	default:
 		return false;
 	}
-	if (line->from_asm || line->prefix || !strncmp(line->name, "call", 4))
+	if (line->from_asm || line->prefix || starts(line->name, "call"))
 		return false;
 	if (!is_jump(line))
 		return !strstr(line->text, ".L") || strstr(line->text, ".LC");
@@ -240,19 +248,19 @@ static bool adds(const struct line *line, int to)
 	const struct operand *from = &line->operands[0];
 
 	if (line->n_operands == 1)
-		return !strncmp(line->name, "inc", 3) || !strncmp(line->name, "dec", 3);
+		return starts(line->name, "inc") || starts(line->name, "dec");
 	if (line->n_operands != 2)
 		return false;
-	if (!strncmp(line->name, "lea", 3))
+	if (starts(line->name, "lea"))
 		return address_of(from).base == to;
-	return (!strncmp(line->name, "add", 3) || !strncmp(line->name, "sub", 3)) &&
+	return (starts(line->name, "add") || starts(line->name, "sub")) &&
 	       (*from->at == '$' || *from->at == '%');
 }
 
 static bool writes_nothing(const struct line *line)
 {
-	return !line->n_operands || is_jump(line) || !strncmp(line->name, "cmp", 3) ||
-	       !strncmp(line->name, "test", 4) || !strncmp(line->name, "push", 4);
+	return !line->n_operands || is_jump(line) || starts(line->name, "cmp") ||
+	       starts(line->name, "test") || starts(line->name, "push");
 }
 
 /* Some write more than their last operand: rax and rdx, as far as compilers have them. */
@@ -260,7 +268,7 @@ static void implicit(const struct line *line, struct steps *steps)
 {
 	if (!line->n_operands || (line->n_operands == 1 && strstr(line->name, "mul")) ||
 	    (line->n_operands == 1 && strstr(line->name, "div")) ||
-	    !strncmp(line->name, "cmpxchg", 7)) {
+	    starts(line->name, "cmpxchg")) {
 		steps[0].other = true;
 		steps[3].other = true;
 	}

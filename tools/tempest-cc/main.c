@@ -21,15 +21,19 @@
 /* Words that are added to the compiler's */
 #define MOST_ADDED 24
 
+/* No value: it is not there. */
+static bool put(const char *name, const char *value)
+{
+	return value ? !setenv(name, value, 1) : !unsetenv(name);
+}
+
 static void environment(const struct options *o)
 {
 	char *as = ask(o->compiler, "-print-prog-name=as");
 
-	if (setenv(ENV_AS, *as ? as : "as", 1) ||
-	    (o->report && setenv(ENV_REPORT, o->report, 1)) ||
-	    (o->source ? setenv(ENV_SOURCE, o->source, 1) : unsetenv(ENV_SOURCE)) ||
-	    (o->given ? setenv(ENV_GIVEN, o->given, 1) : unsetenv(ENV_GIVEN)) ||
-	    (o->why_plain ? setenv(ENV_PLAIN, o->why_plain, 1) : unsetenv(ENV_PLAIN)))
+	if (!put(ENV_AS, *as ? as : "as") || (o->report && !put(ENV_REPORT, o->report)) ||
+	    !put(ENV_SOURCE, o->source) || !put(ENV_GIVEN, o->given) ||
+	    !put(ENV_PLAIN, o->why_plain))
 		give_up("environment: %s", strerror(errno));
 	free(as);
 }
@@ -46,11 +50,7 @@ struct words {
 
 static void add(struct words *w, const char *word, const char *more)
 {
-	size_t size = strlen(word) + strlen(more) + 1;
-	char *s = enlarge(NULL, size);
-
-	snprintf(s, size, "%s%s", word, more);
-	w->argv[w->n++] = s;
+	w->argv[w->n++] = joined(word, more);
 	w->argv[w->n] = NULL;
 }
 

@@ -7,6 +7,7 @@
 #include "file.h"
 #include "message.h"
 #include "options.h"
+#include "text.h"
 
 static void help(void)
 {
@@ -62,9 +63,7 @@ static bool is_source(const char *arg)
 
 static bool is_one_of(const char *arg, const char *list)
 {
-	const char *p = *arg ? strstr(list, arg) : NULL;
-
-	return p && p[-1] == ' ' && p[strlen(arg)] == ' ';
+	return in_list(list, arg, strlen(arg));
 }
 
 /**
@@ -97,9 +96,9 @@ static void look_for_language(const char *arg, struct seen *seen)
 	bool here = seen->language;
 
 	seen->language = !seen->value && !strcmp(arg, "-x");
-	if (!here && (seen->value || strncmp(arg, "-x", 2) || !arg[2]))
+	if (!here && (seen->value || !starts(arg, "-x") || !arg[2]))
 		return;
-	seen->assembly = !strncmp(here ? arg : arg + 2, "assembler", strlen("assembler"));
+	seen->assembly = starts(here ? arg : arg + 2, "assembler");
 }
 
 static void look_at_input(struct options *o, const char *arg, struct seen *seen)

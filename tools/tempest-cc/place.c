@@ -13,7 +13,7 @@
 
 #define LIBRARY "libhamlyn-tempest"
 
-static char *joined(const char *a, const char *b)
+char *joined(const char *a, const char *b)
 {
 	size_t size = strlen(a) + strlen(b) + 1;
 	char *s = enlarge(NULL, size);

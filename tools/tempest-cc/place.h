@@ -27,6 +27,9 @@ void places_find(struct places *places);
 /* Ends the program, with its name, if the library is in none of the folders that are searched. */
 void places_need_library(const struct places *places, const struct options *options);
 
+/* The two in one, to be freed. */
+char *joined(const char *a, const char *b);
+
 /* The first line that a compiler prints when asked for something, to be freed. */
 char *ask(const char *compiler, const char *what);
 

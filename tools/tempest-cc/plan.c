@@ -94,7 +94,7 @@ static void find_functions(struct text *text, struct functions *f)
 
 static bool is_frame(const struct line *line)
 {
-	return !strncmp(line->name, "mov", 3) && line->n_operands == 2 &&
+	return starts(line->name, "mov") && line->n_operands == 2 &&
 	       operand_is(&line->operands[0], "%rsp") && operand_is(&line->operands[1], "%rbp");
 }
 
@@ -105,8 +105,7 @@ static bool writes_rbp(const struct line *line)
 	if (!line->n_operands)
 		return false;
 	o = &line->operands[line->n_operands - 1];
-	if (line->name[0] == 'p' || !strncmp(line->name, "cmp", 3) ||
-	    !strncmp(line->name, "test", 4))
+	if (line->name[0] == 'p' || starts(line->name, "cmp") || starts(line->name, "test"))
 		return false;
 	return *o->at == '%' && operand_has(o, "bp") && !is_frame(line);
 }
@@ -147,7 +146,7 @@ static void look(struct function *f, const struct line *line)
 	if (!is_probe(f, line))
 		f->uses[0] |= !!strstr(line->text, spare[0]);
 	f->uses[1] |= !!strstr(line->text, spare[1]);
-	f->short_jumps |= !strncmp(line->name, "loop", 4) || strstr(line->name, "cxz");
+	f->short_jumps |= starts(line->name, "loop") || strstr(line->name, "cxz");
 	f->frame |= is_frame(line);
 	f->other_rbp |= line->from_asm || writes_rbp(line);
 }
@@ -169,19 +168,18 @@ static bool elsewhere(const struct function *f, const struct operand *o)
 
 static bool reaches_nothing(const struct line *line)
 {
-	return !strncmp(line->name, "lea", 3) || !strncmp(line->name, "nop", 3) ||
-	       !strncmp(line->name, "prefetch", 8) || !strncmp(line->name, "clflush", 7) ||
-	       !strncmp(line->name, "clwb", 4);
+	return starts(line->name, "lea") || starts(line->name, "nop") ||
+	       starts(line->name, "prefetch") || starts(line->name, "clflush") ||
+	       starts(line->name, "clwb");
 }
 
 /* Jumps and calls name what is no memory, or a switch's table. */
 static bool transfers(const struct line *line)
 {
-	if (line->name[0] != 'j' && strncmp(line->name, "call", 4) &&
-	    strncmp(line->name, "loop", 4))
+	if (line->name[0] != 'j' && !starts(line->name, "call") && !starts(line->name, "loop"))
 		return false;
 	return *line->operands[0].at != '*' || *(line->operands[0].at + 1) == '%' ||
-	       !strncmp(line->operands[0].at, "*.L", 3);
+	       starts(line->operands[0].at, "*.L");
 }
 
 /*
@@ -226,7 +224,7 @@ static void decide(const struct text *text, size_t i, const struct function *f, 
 	}
 	memory = insn_memory(line);
 	if (line->prefix) {
-		site->why = strncmp(line->name, "rep", 3) ? "prefix" : "string instruction";
+		site->why = starts(line->name, "rep") ? "string instruction" : "prefix";
 		return;
 	}
 	if (!line->n_operands || memory < 0 || transfers(line) || reaches_nothing(line) ||

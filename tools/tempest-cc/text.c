@@ -7,11 +7,6 @@
 #include "message.h"
 #include "text.h"
 
-static bool starts(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
 static const char *blanks(const char *s)
 {
 	while (*s == ' ' || *s == '\t')
@@ -75,6 +70,14 @@ static void parse_insn(struct line *line, const char *s)
 	}
 }
 
+/* As much as there is room for */
+static void keep_name(struct line *line, const char *s, size_t n)
+{
+	if (n >= sizeof(line->name))
+		n = sizeof(line->name) - 1;
+	memcpy(line->name, s, n);
+}
+
 static void parse_line(struct line *line)
 {
 	const char *s = blanks(line->text);
@@ -84,14 +87,10 @@ static void parse_line(struct line *line)
 		/* Something may stand behind it; nothing is put in between. */
 		line->kind = *blanks(s + n + 1) && *blanks(s + n + 1) != '#' ? LINE_OTHER :
 									      LINE_LABEL;
-		if (n >= sizeof(line->name))
-			n = sizeof(line->name) - 1;
-		memcpy(line->name, s, n);
+		keep_name(line, s, n);
 	} else if (*s == '.') {
 		line->kind = LINE_DIRECTIVE;
-		if (n >= sizeof(line->name))
-			n = sizeof(line->name) - 1;
-		memcpy(line->name, s, n);
+		keep_name(line, s, n);
 	} else if (*s && *s != '#') {
 		parse_insn(line, s);
 	}
@@ -184,6 +183,16 @@ void text_parse(struct text *text, char *source)
 			break;
 	}
 	index_labels(text);
+}
+
+bool in_list(const char *list, const char *word, size_t n)
+{
+	const char *p;
+
+	for (p = list; n && (p = memmem(p, strlen(p), word, n)); p++)
+		if (p > list && p[-1] == ' ' && p[n] == ' ')
+			return true;
+	return false;
 }
 
 bool operand_is(const struct operand *operand, const char *what)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #define MAX_OPERANDS 5
 
@@ -72,6 +73,14 @@ struct text {
 	bool preprocessed;
 	bool intel;
 };
+
+static inline bool starts(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+/* Is it one of the words of a list, each of which has a blank on both sides? */
+bool in_list(const char *list, const char *word, size_t n);
 
 /* Splits @source, which has to last as long as @text, into lines. */
 void text_parse(struct text *text, char *source);

@@ -17,7 +17,7 @@ bool unwind_follow(struct unwind *u, const struct line *line)
 {
 	const char *name = line->name;
 
-	if (line->kind != LINE_DIRECTIVE || strncmp(name, ".cfi_", 5))
+	if (line->kind != LINE_DIRECTIVE || !starts(name, ".cfi_"))
 		return false;
 	if (!strcmp(name, ".cfi_startproc")) {
 		u->start = line;

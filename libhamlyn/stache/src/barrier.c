@@ -5,9 +5,9 @@
 
 static void arrive(TPPI_NodeId src, int size)
 {
-	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_BARRIER);
-	void *wait = TPPI_recv_P();
-	unsigned int threads = (uintptr_t)TPPI_recv_P();
+	uintptr_t threads;
+	void *wait;
+	struct stache_named *named = stache_named_receive(KIND_BARRIER, &wait, &threads);
 
 	(void)size;
 	if (CONTROL(CONTROL_NO_WAIT)) {
@@ -18,8 +18,8 @@ static void arrive(TPPI_NodeId src, int size)
 	if (++named->value < threads)
 		return;
 	if (named->value > threads)
-		stache_die("barrier %p is for %u threads, and for %zu", named->name, threads,
-			   (size_t)named->value);
+		stache_die("barrier %p is for %zu threads, and for %zu", named->name,
+			   (size_t)threads, (size_t)named->value);
 	named->value = 0;
 	stache_named_wake_all(named, 0);
 }

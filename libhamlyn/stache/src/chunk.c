@@ -3,6 +3,7 @@
 
 #include "chunk.h"
 #include "error.h"
+#include "mix.h"
 #include "settings.h"
 #include "wait.h"
 
@@ -46,14 +47,6 @@ stache_chunk stache_chunk_at(const void *va)
 	return chunks[offset_of(va) / CHUNK_BYTES];
 }
 
-/* Any that depends on the page alone: the constant is 2^64 divided by the golden ratio. */
-static TPPI_NodeId scatter(uint64_t page)
-{
-	uint64_t mixed = (page + 1) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return (mixed ^ mixed >> 32) % TPPI_num_nodes;
-}
-
 TPPI_NodeId stache_chunk_home(stache_chunk chunk, const void *va)
 {
 	size_t page = offset_of(va) >> TPPI_PAGE_SHIFT;
@@ -62,7 +55,7 @@ TPPI_NodeId stache_chunk_home(stache_chunk chunk, const void *va)
 	case STACHE_HOMES_ONE:
 		return chunk >> 8 & 0xff;
 	case STACHE_HOMES_RANDOM:
-		return scatter(page);
+		return stache_mix(page) % TPPI_num_nodes;
 	default:
 		return page % TPPI_num_nodes;
 	}

@@ -3,21 +3,19 @@
 
 static void take(TPPI_NodeId src, int size)
 {
-	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_COUNTER);
-	void *wait = TPPI_recv_P();
+	void *wait;
+	struct stache_named *named = stache_named_receive(KIND_COUNTER, &wait, NULL);
 
 	(void)size;
-	TPPI_recv_P();
 	stache_named_answer(src, wait, named->value++);
 }
 
 static void reset(TPPI_NodeId src, int size)
 {
-	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_COUNTER);
-	void *wait = TPPI_recv_P();
+	void *wait;
+	struct stache_named *named = stache_named_receive(KIND_COUNTER, &wait, NULL);
 
 	(void)size;
-	TPPI_recv_P();
 	named->value = 0;
 	stache_named_answer(src, wait, 0);
 }

@@ -12,11 +12,10 @@ static void raise_flag(void *flag)
 
 static void set(TPPI_NodeId src, int size)
 {
-	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_FLAG);
-	void *wait = TPPI_recv_P();
+	void *wait;
+	struct stache_named *named = stache_named_receive(KIND_FLAG, &wait, NULL);
 
 	(void)size;
-	TPPI_recv_P();
 	/* What comes, on a slow network, of a thread that does not wait */
 	if (CONTROL(CONTROL_NO_ANSWER))
 		TPPI_schedule_timer(20000, raise_flag, named);
@@ -27,22 +26,20 @@ static void set(TPPI_NodeId src, int size)
 
 static void clear(TPPI_NodeId src, int size)
 {
-	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_FLAG);
-	void *wait = TPPI_recv_P();
+	void *wait;
+	struct stache_named *named = stache_named_receive(KIND_FLAG, &wait, NULL);
 
 	(void)size;
-	TPPI_recv_P();
 	named->value = 0;
 	stache_named_answer(src, wait, 0);
 }
 
 static void wait_for(TPPI_NodeId src, int size)
 {
-	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_FLAG);
-	void *wait = TPPI_recv_P();
+	void *wait;
+	struct stache_named *named = stache_named_receive(KIND_FLAG, &wait, NULL);
 
 	(void)size;
-	TPPI_recv_P();
 	if (named->value || CONTROL(CONTROL_NO_WAIT))
 		stache_named_answer(src, wait, 0);
 	else

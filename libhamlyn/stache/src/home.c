@@ -46,9 +46,9 @@ struct request {
 /**
  * struct entry - what the home knows of a block
  * @sharers: SHARED: nodes that may have copies, a bit for each; not the home
- * @awaited: how many of them have not acknowledged yet that theirs are gone
  * @queue: requests that wait; the first is being served if the entry is busy
  * @last: the last of them
+ * @awaited: how many of the sharers have not acknowledged yet that their copies are gone
  * @owner: EXCLUSIVE: the node
  * @state: enum state
  * @busy: the first request waits for other nodes
@@ -56,8 +56,8 @@ struct request {
  */
 struct entry {
 	uint64_t sharers;
-	uint8_t awaited;
 	struct request *queue, *last;
+	uint8_t awaited;
 	uint8_t owner;
 	uint8_t state;
 	bool busy;

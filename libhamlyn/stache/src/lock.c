@@ -5,11 +5,10 @@
 
 static void lock(TPPI_NodeId src, int size)
 {
-	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_LOCK);
-	void *wait = TPPI_recv_P();
+	void *wait;
+	struct stache_named *named = stache_named_receive(KIND_LOCK, &wait, NULL);
 
 	(void)size;
-	TPPI_recv_P();
 	if (named->value && !CONTROL(CONTROL_NO_EXCLUSION)) {
 		stache_named_wait(named, src, wait);
 		return;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "mix.h"
 #include "named.h"
 
 #define ROWS	1024
@@ -45,25 +46,18 @@ static bool is_same_everywhere(const void *name)
 	       (size_t)((const char *)name - TPPI_SEG_BASE) < TPPI_SEG_SIZE;
 }
 
-/* Of the name alone: the same on all nodes. */
-static uint64_t mix(const void *name)
-{
-	uint64_t mixed = ((uintptr_t)name + 1) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return mixed ^ mixed >> 32;
-}
-
-TPPI_NodeId stache_named_home(const void *name)
+/* Ends the program if it is not the same name everywhere. */
+static TPPI_NodeId home_of(const void *name)
 {
 	if (!is_same_everywhere(name))
 		stache_die("%p is a name, but neither in the segment nor the program's own data",
 			   name);
-	return mix(name) % TPPI_num_nodes;
+	return stache_mix((uintptr_t)name) % TPPI_num_nodes;
 }
 
 struct stache_named *stache_named_find(const void *name, enum stache_kind kind)
 {
-	struct stache_named **row = &rows[(mix(name) >> 8) % ROWS], *named = *row;
+	struct stache_named **row = &rows[(stache_mix((uintptr_t)name) >> 8) % ROWS], *named = *row;
 
 	while (named && (named->name != name || named->kind != kind))
 		named = named->next;
@@ -76,6 +70,19 @@ struct stache_named *stache_named_find(const void *name, enum stache_kind kind)
 	named->kind = kind;
 	named->next = *row;
 	*row = named;
+	return named;
+}
+
+struct stache_named *stache_named_receive(enum stache_kind kind, void **wait, uintptr_t *value)
+{
+	struct stache_named *named = stache_named_find(TPPI_recv_P(), kind);
+
+	uintptr_t received;
+
+	*wait = TPPI_recv_P();
+	received = (uintptr_t)TPPI_recv_P();
+	if (value)
+		*value = received;
 	return named;
 }
 
@@ -127,12 +134,11 @@ uintptr_t stache_named_ask(const void *name, TPPI_MessageHandlerPtr handler, uin
 {
 	struct stache_wait wait = STACHE_WAIT;
 
-	TPPI_send_items(stache_named_home(name), handler, "PPP", name, &wait,
-			(void *)value);
+	TPPI_send_items(home_of(name), handler, "PPP", name, &wait, (void *)value);
 	return stache_wait(&wait);
 }
 
 void stache_named_tell(const void *name, TPPI_MessageHandlerPtr handler)
 {
-	TPPI_send_items(stache_named_home(name), handler, "P", name);
+	TPPI_send_items(home_of(name), handler, "P", name);
 }

@@ -50,11 +50,11 @@ struct stache_named {
 
 void stache_named_start(void);
 
-/* Home of a thing with this name. Ends the program if that is not the same name everywhere. */
-TPPI_NodeId stache_named_home(const void *name);
-
 /* Handlers of the home: the thing itself. */
 struct stache_named *stache_named_find(const void *name, enum stache_kind kind);
+
+/* Handlers of stache_named_ask(): all of its message. @value may be NULL. */
+struct stache_named *stache_named_receive(enum stache_kind kind, void **wait, uintptr_t *value);
 
 /* Handlers of the home: let a thread wait; answer the first, or a thread that did not wait. */
 void stache_named_wait(struct stache_named *named, TPPI_NodeId node, void *wait);
@@ -63,8 +63,8 @@ void stache_named_wake_all(struct stache_named *named, uintptr_t answer);
 void stache_named_answer(TPPI_NodeId node, void *wait, uintptr_t answer);
 
 /*
- * Computation threads: ask the home, and wait until it answers. Its handler receives the
- * name, the record, and the value.
+ * Computation threads: ask the home, and wait until it answers. Its handler begins with
+ * stache_named_receive(). Ends the program if the name is not the same everywhere.
  */
 uintptr_t stache_named_ask(const void *name, TPPI_MessageHandlerPtr handler, uintptr_t value);
 

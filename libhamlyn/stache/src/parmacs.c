@@ -25,7 +25,7 @@ static pid_t self;
 
 /* Parent: data for the others; which of them run a function, or are of no use any more. */
 static void *image;
-static bool runs[MOST_NODES];
+static _Atomic bool runs[MOST_NODES];
 
 /* Parent's handlers: how many have returned, and were not waited for; who waits for one. */
 static unsigned int ended;
@@ -79,7 +79,7 @@ static void count_end(void)
 static void on_ended(TPPI_NodeId src, int size)
 {
 	(void)size;
-	__atomic_store_n(&runs[src], false, __ATOMIC_RELEASE);
+	runs[src] = false;
 	count_end();
 }
 
@@ -129,7 +129,7 @@ static void end_others(void)
 static TPPI_NodeId free_node(void)
 {
 	for (TPPI_NodeId node = 1; node < TPPI_num_nodes; node++) {
-		if (!__atomic_load_n(&runs[node], __ATOMIC_ACQUIRE))
+		if (!runs[node])
 			return node;
 	}
 	stache_die("one process more is created than there are nodes, %u", TPPI_num_nodes);

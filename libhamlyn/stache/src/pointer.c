@@ -4,22 +4,22 @@
 
 static void publish(TPPI_NodeId src, int size)
 {
-	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_POINTER);
-	void *wait = TPPI_recv_P();
+	uintptr_t value;
+	void *wait;
+	struct stache_named *named = stache_named_receive(KIND_POINTER, &wait, &value);
 
 	(void)size;
-	named->value = (uintptr_t)TPPI_recv_P();
+	named->value = value;
 	stache_named_wake_all(named, named->value);
 	stache_named_answer(src, wait, 0);
 }
 
 static void find(TPPI_NodeId src, int size)
 {
-	struct stache_named *named = stache_named_find(TPPI_recv_P(), KIND_POINTER);
-	void *wait = TPPI_recv_P();
+	void *wait;
+	struct stache_named *named = stache_named_receive(KIND_POINTER, &wait, NULL);
 
 	(void)size;
-	TPPI_recv_P();
 	if (named->value)
 		stache_named_answer(src, wait, named->value);
 	else

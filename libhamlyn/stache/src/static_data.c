@@ -31,25 +31,22 @@ static void add(size_t start, size_t bytes)
 	parts[number_of_parts++] = (struct part){ start, start + bytes };
 }
 
-static const void *entry(const Elf64_Dyn *dynamic, Elf64_Sxword tag, size_t *value)
+/* A number, or an address; 0 if there is none. */
+static uintptr_t entry(const Elf64_Dyn *dynamic, Elf64_Sxword tag)
 {
 	for (; dynamic->d_tag != DT_NULL; dynamic++) {
-		if (dynamic->d_tag != tag)
-			continue;
-		if (value)
-			*value = dynamic->d_un.d_val;
-		return (const void *)dynamic->d_un.d_ptr;
+		if (dynamic->d_tag == tag)
+			return dynamic->d_un.d_val;
 	}
-	return NULL;
+	return 0;
 }
 
 static void find_parts(const Elf64_Dyn *dynamic)
 {
-	const Elf64_Rela *rela = entry(dynamic, DT_RELA, NULL);
-	const Elf64_Sym *symbols = entry(dynamic, DT_SYMTAB, NULL);
-	size_t bytes = 0;
+	const Elf64_Rela *rela = (const Elf64_Rela *)entry(dynamic, DT_RELA);
+	const Elf64_Sym *symbols = (const Elf64_Sym *)entry(dynamic, DT_SYMTAB);
+	size_t bytes = entry(dynamic, DT_RELASZ);
 
-	entry(dynamic, DT_RELASZ, &bytes);
 	for (size_t i = 0; rela && i < bytes / sizeof(*rela); i++) {
 		size_t at = rela[i].r_offset - (uintptr_t)first;
 
