@@ -340,7 +340,7 @@ static void loop_inside(struct place *p, const struct text *text, const struct s
 }
 
 /**
- * struct later - text that is put behind a function
+ * struct later - text that is kept until its function ends, and put after all functions
  * @text: of it
  * @size: its bytes
  * @out: to write it

@@ -20,7 +20,7 @@ enum line_kind { LINE_EMPTY, LINE_OTHER, LINE_LABEL, LINE_DIRECTIVE, LINE_INSN }
 
 /**
  * struct operand - an operand as it is written, without blanks around it
- * @at: where it begins in the line's own copy
+ * @at: where it begins in the text of its line
  * @length: in bytes
  */
 struct operand {
@@ -34,7 +34,7 @@ struct operand {
  * @kind: what it is
  * @from_asm: between #APP and #NO_APP, or clang's words for it: written by a person
  * @lock: the instruction has the prefix lock
- * @prefix: it has another prefix (rep, notrack, ...), or stands behind a label
+ * @prefix: it has another prefix (rep, notrack, ...), or more than MAX_OPERANDS operands
  * @name: of the label, directive or instruction
  * @operands: of the instruction, in AT&T order: the destination is the last one
  * @n_operands: how many

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long does a step of Jacobi's method take on two nodes? One point of it is
- *the mean of four neighbours.
+ * How long does a step of Jacobi's method take on two nodes? One point of it is the mean of
+ * four neighbours.
  *
- *	jacobi-SYSTEM aligned	rows of a page, half of them each node's: two
- *rows are read by both jacobi-SYSTEM columns	of each row, which is a page, a
- *half is each node's: both store to all pages, and read a point of each of the
- *other one's rows jacobi-SYSTEM plates	plates of 512 bytes, every second one a
- *node's: both store to all pages, and read nothing of each other jacobi-SYSTEM
- *turns	rows of 512 bytes, every second one a node's: both store to all pages,
- *				and read all of each other
+ * jacobi-SYSTEM aligned	rows of a page, half of them each node's: two rows are read by
+ *				both
+ * jacobi-SYSTEM columns	of each row, which is a page, a half is each node's: both store
+ *				to all pages, and read a point of each of the other one's rows
+ * jacobi-SYSTEM plates		plates of 512 bytes, every second one a node's: both store to
+ *				all pages, and read nothing of each other
+ * jacobi-SYSTEM turns		rows of 512 bytes, every second one a node's: both store to all
+ *				pages, and read all of each other
  *
- * Prints microseconds per step, the median of batches; fails if the result is
- *not that of one node.
+ * Prints microseconds per step, the median of batches; fails if the result is not that of one
+ * node.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +32,7 @@
  * @points: of a row
  * @block: bytes that a node stores to alone, more or less
  * @steps: of a batch
- * @group: rows that are dealt together, in turns; 0: the first half is the
- * first node's
+ * @group: rows that are dealt together, in turns; 0: the first half is the first node's
  * @is_plate: a group is a plate of its own
  * @columns: a half of each row is a node's
  */

@@ -52,8 +52,7 @@ static char *memory; /* always open */
 
 static enum right wanted;
 static _Atomic uint32_t waits;
-static _Atomic int woken =
-	-1; /* page that the thread has, and has not used yet */
+static _Atomic int woken = -1; /* page that the thread has, and has not used yet */
 
 static void must(bool condition)
 {
@@ -86,7 +85,6 @@ static void wake(int number)
 	syscall(SYS_futex, &waits, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static void on_request(TPPI_NodeId src, int size);
 static void on_put(TPPI_NodeId src, int size);
 static void on_dropped(TPPI_NodeId src, int size);
 
