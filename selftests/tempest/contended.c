@@ -92,6 +92,6 @@ static void counts(void)
 }
 
 const struct test tests[] = {
-	{ "counts", counts, CONTROL_NO_HANDSHAKE | CONTROL_NO_DRAIN, 0 },
+	{ "counts", counts, CONTROL_NO_HANDSHAKE | CONTROL_NO_DRAIN, 0, 0 },
 	{ 0 }
 };

@@ -242,11 +242,11 @@ static void operand_sizes(void)
 }
 
 const struct test tests[] = {
-	{ "aligned", aligned, 0, 0 },
-	{ "within-blocks", within_blocks, 0, 0 },
-	{ "across-blocks", across_blocks, 0, 0 },
-	{ "across-pages", across_pages, 0, 0 },
-	{ "operand-sizes", operand_sizes, 0, 0 },
+	{ "aligned", aligned, 0, 0, 0 },
+	{ "within-blocks", within_blocks, 0, 0, 0 },
+	{ "across-blocks", across_blocks, 0, 0, 0 },
+	{ "across-pages", across_pages, 0, 0, 0 },
+	{ "operand-sizes", operand_sizes, 0, 0, 0 },
 	{ "refuses-gather", refuses_gather, .dies = SIGABRT },
 	{ "refuses-segment", refuses_segment, .dies = SIGABRT },
 	{ "refuses-code", refuses_code, .dies = SIGABRT },

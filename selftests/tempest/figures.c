@@ -191,10 +191,10 @@ static void fetches(void)
 }
 
 const struct test tests[] = {
-	{ "faults", faults, 0, 0 },
-	{ "out-of-line", out_of_line, 0, 0 },
-	{ "downgrades", downgrades, 0, 0 },
-	{ "open-and-close", open_and_close, 0, 0 },
-	{ "fetches", fetches, 0, 0 },
+	{ "faults", faults, 0, 0, 0 },
+	{ "out-of-line", out_of_line, 0, 0, 0 },
+	{ "downgrades", downgrades, 0, 0, 0 },
+	{ "open-and-close", open_and_close, 0, 0, 0 },
+	{ "fetches", fetches, 0, 0, 0 },
 	{ 0 }
 };

@@ -287,19 +287,19 @@ static void upgrade_plain(void)
 }
 
 const struct test tests[] = {
-	{ "checked-1", checked_1, CONTROL_NO_HANDSHAKE, 0 },
-	{ "checked-4", checked_4, CONTROL_NO_HANDSHAKE, 0 },
-	{ "checked-8-storm", checked_8, 0, 0 },
-	{ "checked-read-only", checked_read_only, CONTROL_NO_HANDSHAKE, 0 },
-	{ "checked-storm", checked_storm, 0, 0 },
-	{ "checked-hog", checked_hog, 0, 0 },
-	{ "plain-1", plain_1, CONTROL_NO_DRAIN, 0 },
-	{ "plain-4", plain_4, CONTROL_NO_DRAIN, 0 },
-	{ "plain-read-only", plain_read_only, 0, 0 },
-	{ "plain-nontemporal", plain_nontemporal, 0, 0 },
-	{ "plain-storm", plain_storm, 0, 0 },
-	{ "upgrade-checked", upgrade_checked, CONTROL_TAG_FIRST, 0 },
-	{ "upgrade-plain", upgrade_plain, CONTROL_TAG_FIRST, 0 },
-	{ "upgrade-mixed", upgrade_mixed, CONTROL_TAG_FIRST, 0 },
+	{ "checked-1", checked_1, CONTROL_NO_HANDSHAKE, 0, 0 },
+	{ "checked-4", checked_4, CONTROL_NO_HANDSHAKE, 0, 0 },
+	{ "checked-8-storm", checked_8, 0, 0, 0 },
+	{ "checked-read-only", checked_read_only, CONTROL_NO_HANDSHAKE, 0, 0 },
+	{ "checked-storm", checked_storm, 0, 0, 0 },
+	{ "checked-hog", checked_hog, 0, 0, 0 },
+	{ "plain-1", plain_1, CONTROL_NO_DRAIN, 0, 0 },
+	{ "plain-4", plain_4, CONTROL_NO_DRAIN, 0, 0 },
+	{ "plain-read-only", plain_read_only, 0, 0, 0 },
+	{ "plain-nontemporal", plain_nontemporal, 0, 0, 0 },
+	{ "plain-storm", plain_storm, 0, 0, 0 },
+	{ "upgrade-checked", upgrade_checked, CONTROL_TAG_FIRST, 0, 0 },
+	{ "upgrade-plain", upgrade_plain, CONTROL_TAG_FIRST, 0, 0 },
+	{ "upgrade-mixed", upgrade_mixed, CONTROL_TAG_FIRST, 0, 0 },
 	{ 0 }
 };

@@ -341,13 +341,13 @@ static void barriers(void)
 }
 
 const struct test tests[] = {
-	{ "in-order", in_order, 0, 0 },
-	{ "others-are-heard", others_are_heard, 0, 0 },
-	{ "debts-are-paid", debts_are_paid, 0, 0 },
-	{ "ring", ring, 0, 0 },
-	{ "barriers", barriers, 0, 0 },
-	{ "channels", channels, 0, 0 },
-	{ "to-unmapped", to_unmapped, 0, SIGABRT },
-	{ "one-dies", one_dies, 0, SIGKILL },
+	{ "in-order", in_order, 0, 0, 0 },
+	{ "others-are-heard", others_are_heard, 0, 0, 0 },
+	{ "debts-are-paid", debts_are_paid, 0, 0, 0 },
+	{ "ring", ring, 0, 0, 0 },
+	{ "barriers", barriers, 0, 0, 0 },
+	{ "channels", channels, 0, 0, 0 },
+	{ "to-unmapped", to_unmapped, 0, SIGABRT, 0 },
+	{ "one-dies", one_dies, 0, SIGKILL, 0 },
 	{ 0 }
 };

@@ -241,13 +241,13 @@ static void cancelled(void)
 }
 
 const struct test tests[] = {
-	{ "alloc", alloc, 0, 0 },
-	{ "alloc-up-to-limit", alloc_up_to_limit, 0, 0 },
-	{ "unmap", unmap, 0, 0 },
-	{ "info", info, 0, 0 },
-	{ "cancelled", cancelled, 0, 0 },
-	{ "remap", remap, 0, 0 },
-	{ "remap-without-memory", remap_without_memory, CONTROL_NO_SPARE, 0 },
-	{ "remap-under-stores", remap_under_stores, CONTROL_NO_HANDSHAKE | CONTROL_NO_DRAIN, 0 },
+	{ "alloc", alloc, 0, 0, 0 },
+	{ "alloc-up-to-limit", alloc_up_to_limit, 0, 0, 0 },
+	{ "unmap", unmap, 0, 0, 0 },
+	{ "info", info, 0, 0, 0 },
+	{ "cancelled", cancelled, 0, 0, 0 },
+	{ "remap", remap, 0, 0, 0 },
+	{ "remap-without-memory", remap_without_memory, CONTROL_NO_SPARE, 0, 0 },
+	{ "remap-under-stores", remap_under_stores, CONTROL_NO_HANDSHAKE | CONTROL_NO_DRAIN, 0, 0 },
 	{ 0 }
 };

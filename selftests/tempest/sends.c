@@ -212,14 +212,14 @@ static void no_such_handler(void)
 }
 
 const struct test tests[] = {
-	{ "all-lists", all_lists, 0, 0 },
-	{ "longest", longest, 0, 0 },
-	{ "too-long", too_long, 0, SIGABRT },
-	{ "half-a-word", half_a_word, 0, SIGABRT },
-	{ "left-over", left_over, 0, SIGABRT },
-	{ "too-much", too_much, 0, SIGABRT },
-	{ "no-such-node", no_such_node, 0, SIGABRT },
-	{ "no-such-handler", no_such_handler, 0, SIGABRT },
-	{ "forward-outside", forward_outside, 0, SIGABRT },
+	{ "all-lists", all_lists, 0, 0, 0 },
+	{ "longest", longest, 0, 0, 0 },
+	{ "too-long", too_long, 0, SIGABRT, 0 },
+	{ "half-a-word", half_a_word, 0, SIGABRT, 0 },
+	{ "left-over", left_over, 0, SIGABRT, 0 },
+	{ "too-much", too_much, 0, SIGABRT, 0 },
+	{ "no-such-node", no_such_node, 0, SIGABRT, 0 },
+	{ "no-such-handler", no_such_handler, 0, SIGABRT, 0 },
+	{ "forward-outside", forward_outside, 0, SIGABRT, 0 },
 	{ 0 }
 };

@@ -140,6 +140,6 @@ static void stranger(void)
 }
 
 const struct test tests[] = {
-	{ "sends-to-all-slots", stranger, 0, 0 },
+	{ "sends-to-all-slots", stranger, 0, 0, 0 },
 	{ 0 }
 };

@@ -359,12 +359,12 @@ static void locked_page(void)
 }
 
 const struct test tests[] = {
-	{ "table-1", table1, 0, 0 },
-	{ "table-2", table2, 0, 0 },
-	{ "straddling", straddling, 0, 0 },
-	{ "superblocks", superblocks, 0, 0 },
-	{ "open-page", open_page, CONTROL_STAY_OPEN, 0 },
-	{ "locked-page", locked_page, 0, 0 },
+	{ "table-1", table1, 0, 0, 0 },
+	{ "table-2", table2, 0, 0, 0 },
+	{ "straddling", straddling, 0, 0, 0 },
+	{ "superblocks", superblocks, 0, 0, 0 },
+	{ "open-page", open_page, CONTROL_STAY_OPEN, 0, 0 },
+	{ "locked-page", locked_page, 0, 0, 0 },
 	{ "unmapped-page", unmapped_page, CONTROL_NO_REOPEN, 0, SIGALRM },
 	{ 0 }
 };

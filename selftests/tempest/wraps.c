@@ -285,14 +285,14 @@ static void streams(void)
 }
 
 const struct test tests[] = {
-	{ "not-wrapped", not_wrapped, 0, 0 },
-	{ "files", files, 0, 0 },
-	{ "long-files", long_files, 0, 0 },
-	{ "pieces", pieces, 0, 0 },
-	{ "sockets", sockets, 0, 0 },
-	{ "lists", lists, 0, 0 },
-	{ "whole-records", whole_records, 0, 0 },
-	{ "cancelled", cancelled, 0, 0 },
-	{ "streams", streams, 0, 0 },
+	{ "not-wrapped", not_wrapped, 0, 0, 0 },
+	{ "files", files, 0, 0, 0 },
+	{ "long-files", long_files, 0, 0, 0 },
+	{ "pieces", pieces, 0, 0, 0 },
+	{ "sockets", sockets, 0, 0, 0 },
+	{ "lists", lists, 0, 0, 0 },
+	{ "whole-records", whole_records, 0, 0, 0 },
+	{ "cancelled", cancelled, 0, 0, 0 },
+	{ "streams", streams, 0, 0, 0 },
 	{ 0 }
 };

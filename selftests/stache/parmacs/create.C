@@ -110,13 +110,12 @@ int main(int argc, char **argv)
 			end_by_exit(processes);
 		CREATE(create_another)
 		WAIT_FOR_END(1)
-	} else {
-		fprintf(stderr, "create: %s is neither numbers, exit, again nor nested\n", what);
-		exit(2);
-	}
-	if (!strcmp(what, "waits")) {
+	} else if (!strcmp(what, "waits")) {
 		CREATE(wait_for_another)
 		WAIT_FOR_END(1)
+	} else {
+		fprintf(stderr, "create: %s is none of numbers, exit, again, nested, waits\n", what);
+		exit(2);
 	}
 	printf("equal to the sequential result, %d processes\n", processes);
 	MAIN_END
