@@ -85,7 +85,7 @@ static void check_answer(struct h_dev *dev, struct h_channel *ch,
 
 static void sender(const char *device, const char *path, int fd)
 {
-	const struct h_channel_attr attr = { .connect.flags = H_CONNECT_WAIT };
+	const struct h_channel_attr attr = { .flags = H_CONNECT_WAIT };
 	int64_t begin = now_ns();
 	struct end e = the_end;
 	struct h_channel *ch;
@@ -145,7 +145,7 @@ static void receiver(const char *device, const char *path, int fd, uint32_t mode
 {
 	const struct h_listener_attr listen = { .mode = mode };
 	const struct h_channel_attr attr = {
-		.connect.stream = { .buffer_size = CHUNK },
+		.buffer_size = CHUNK,
 	};
 	struct h_listener *listener;
 	struct end e = the_end;

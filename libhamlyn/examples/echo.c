@@ -128,7 +128,7 @@ static int64_t once(struct h_dev *dev, struct h_channel *ch,
 static void client(const struct options *o)
 {
 	const struct h_channel_attr attr = {
-		.connect.flags = H_CONNECT_WAIT |
+		.flags = H_CONNECT_WAIT |
 				 (o->tickets ? H_CONNECT_TICKETS : 0),
 	};
 	int64_t *times = calloc(o->count, sizeof(*times));

@@ -211,7 +211,7 @@ static void wait_for_peer(struct talk *t, const char *path)
 
 static void connect_to_peer(struct talk *t, const char *path)
 {
-	const struct h_channel_attr attr = { .connect.flags = H_CONNECT_WAIT };
+	const struct h_channel_attr attr = { .flags = H_CONNECT_WAIT };
 
 	must(t->dev, h_channel_connect(t->m, path, &attr, &t->ch, 60 * SECOND), path);
 }

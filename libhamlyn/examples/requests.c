@@ -80,14 +80,11 @@ static void ask(const struct options *o, struct h_dev *dev, struct h_channel *ch
 static int client(const struct options *o, const char *path, uid_t server)
 {
 	const struct h_channel_attr attr = {
-		.connect = {
-			.flags = H_CONNECT_WAIT | (o->tickets ? H_CONNECT_TICKETS : 0),
-			.stream = { .buffers = BUFFERS, .buffer_size = 256,
-				    .max_buffer_size = 256 },
-			/* Anybody could have taken that name. */
-			.uids = &server,
-			.uid_count = 1,
-		},
+		.flags = H_CONNECT_WAIT | (o->tickets ? H_CONNECT_TICKETS : 0),
+		.buffers = BUFFERS, .buffer_size = 256, .max_buffer_size = 256,
+		/* Anybody could have taken that name. */
+		.uids = &server,
+		.uid_count = 1,
 		.max_message = sizeof(struct answer),
 	};
 	struct h_channel *ch;
@@ -267,8 +264,7 @@ static bool is_child(const struct server *s, pid_t pid)
 static void accept_all(struct server *s)
 {
 	const struct h_channel_attr attr = {
-		.connect.stream = { .buffers = BUFFERS, .buffer_size = 256,
-				    .max_buffer_size = 256 },
+		.buffers = BUFFERS, .buffer_size = 256, .max_buffer_size = 256,
 		.max_message = sizeof(struct request),
 	};
 	struct h_channel *ch;

@@ -54,7 +54,7 @@ static void connect_next(struct place *p)
 	const uid_t own = geteuid();
 	const struct h_channel_attr attr = {
 		/* Anybody could have taken that name. */
-		.connect = { .flags = H_CONNECT_WAIT, .uids = &own, .uid_count = 1 },
+		.flags = H_CONNECT_WAIT, .uids = &own, .uid_count = 1,
 	};
 	char path[64];
 

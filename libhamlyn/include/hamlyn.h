@@ -417,6 +417,7 @@ uint32_t h_nq_lost(const struct h_nq *nq);
  * @mode: enum hamlyn_slot_mode; the paranoid modes need metadata entries
  * @flags: HAMLYN_SLOT_*. HAMLYN_SLOT_TICKET_ONLY admits only senders that
  *	imported a ticket of h_slot_ticket_fd(): knowing a key is not enough
+ * @reserved: 0
  * @nq: NQ for notifications, or NULL for none
  * @key: the key, with HAMLYN_SLOT_KEY_GIVEN
  */
@@ -429,9 +430,14 @@ struct h_slot_attr {
 	uint32_t meta_count;
 	uint32_t mode;
 	uint32_t flags;
+	uint32_t reserved;
 	struct h_nq *nq;
 	uint64_t key;
 };
+
+/* With the size of the structure that the program knows: Documentation/abi.rst. */
+int h__slot_create(struct h_dev *dev, const struct h_slot_attr *attr, size_t size,
+		   struct h_slot **slot);
 
 /**
  * h_slot_create() - create a slot (H 2.2)
@@ -441,10 +447,14 @@ struct h_slot_attr {
  *
  * Return: 0, or -EINVAL, -ERANGE if a view is outside its area, -EACCES for a
  * read-only area, -EOPNOTSUPP for an added area on the embedded device,
- * -ENOSPC, -EDQUOT, -ENOMEM.
+ * -ENOSPC, -EDQUOT, -ENOMEM. -E2BIG if @attr has something that a later version of this
+ * library knows, and that is not 0.
  */
-int h_slot_create(struct h_dev *dev, const struct h_slot_attr *attr,
-		  struct h_slot **slot);
+static inline int h_slot_create(struct h_dev *dev, const struct h_slot_attr *attr,
+				struct h_slot **slot)
+{
+	return h__slot_create(dev, attr, sizeof(*attr), slot);
+}
 
 /**
  * h_slot_destroy() - destroy a slot
@@ -647,6 +657,9 @@ struct h_terminus_attr {
 	uint32_t weight;
 };
 
+int h__terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr, size_t size,
+		       struct h_terminus **terminus);
+
 /**
  * h_terminus_create() - create a send terminus (H 2.3)
  * @dev: the device
@@ -654,10 +667,14 @@ struct h_terminus_attr {
  * @terminus: out: the terminus
  *
  * Return: 0, or -EINVAL, -ENOMEM, -ENOSPC, -EDQUOT, -EPERM for
- * HAMLYN_PRIORITY_HIGH or a weight above 1 without CAP_NET_ADMIN (kernel device).
+ * HAMLYN_PRIORITY_HIGH or a weight above 1 without CAP_NET_ADMIN (kernel device). -E2BIG as
+ * h_slot_create().
  */
-int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
-		      struct h_terminus **terminus);
+static inline int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
+				    struct h_terminus **terminus)
+{
+	return h__terminus_create(dev, attr, sizeof(*attr), terminus);
+}
 
 /**
  * h_terminus_destroy() - destroy a terminus

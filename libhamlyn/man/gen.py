@@ -343,7 +343,7 @@ class Generator:
         for number, line in enumerate(path.read_text().split("\n"), 1):
             in_global = (in_global or "global:" in line) and "local:" not in line
             for name in re.findall(r"^\s*(\w+)\s*;", line):
-                if in_global and not name.startswith("h__") and \
+                if in_global and not re.match("(h|stache)__", name) and \
                         name not in library.unpaged and name not in self.pages:
                     trouble(path, number, f"{name} is exported and has no page")
 

@@ -12,7 +12,7 @@ DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 ABOVE = re.compile(r"\n(/\*(?!\*| --)(?:(?!\*/).)*\*/)\n$", re.S)
 VARIABLES = re.compile(r"DOC:\s+(\w+(?:, \w+)*)\s+-\s+(\S.*)$")
-PUBLIC = re.compile(r"(?:h_[a-z]|l?am_|HPAM_|TPPI_|stache_)\w*$")
+PUBLIC = re.compile(r"(?:h_[a-z]|l?am_|HPAM_|TPPI_|stache_(?!_))\w*$")
 
 
 class Trouble(Exception):

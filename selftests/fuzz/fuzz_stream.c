@@ -434,7 +434,8 @@ static void make(struct fuzz *f)
 		.buffers = BUFFERS, .buffer_size = SIZE, .max_buffer_size = SIZE * 4,
 	};
 	const struct h_channel_attr channel_at = {
-		.max_message = LIMIT, .connect.stream = at,
+		.max_message = LIMIT, .buffers = at.buffers, .buffer_size = at.buffer_size,
+		.max_buffer_size = at.max_buffer_size,
 	};
 	struct h_channel_seed card;
 	struct h_seed seed;

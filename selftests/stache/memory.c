@@ -433,6 +433,32 @@ static void odd_block(void)
 	stache_init(&(struct stache_attr){ .block_bytes = 96 });
 }
 
+/* Of a program that is older, or newer, than the library: the rest of each is another's. */
+static void older_attr(void)
+{
+	struct stache_attr attr = { .most_pages = 1, .block_bytes = 96 };
+
+	stache__init(&attr, offsetof(struct stache_attr, block_bytes));
+	allocate(0, 64, NULL);
+	TPPI_barrier();
+}
+
+static void newer_attr(void)
+{
+	struct stache_attr attr[2] = { { .block_bytes = TPPI_PAGE_SIZE } };
+
+	attr[1].from = TPPI_SEG_BASE;
+	stache__init(attr, sizeof(attr));
+}
+
+static void newer_attr_of_0(void)
+{
+	struct stache_attr attr[2] = { { .block_bytes = TPPI_PAGE_SIZE } };
+
+	stache__init(attr, sizeof(attr));
+	TPPI_barrier();
+}
+
 const struct test tests[] = {
 	{ "counts", counts, 0, NULL },
 	{ "own_words", own_words, CONTROL_TAG_LAST, NULL },
@@ -454,5 +480,8 @@ const struct test tests[] = {
 	{ "no_answer", no_answer, 0, "nothing was asked" },
 	{ "no_home", no_home, 0, "nobody has asked anything" },
 	{ "odd_block", odd_block, 0, "power of two" },
+	{ "older_attr", older_attr, 0, NULL },
+	{ "newer_attr", newer_attr, 0, "the rest is not 0" },
+	{ "newer_attr_of_0", newer_attr_of_0, 0, NULL },
 	{ 0 }
 };

@@ -239,7 +239,7 @@ nothing_left() {
 # ---- manual pages ----
 
 PAGES=$work/man
-NAMES="(h_[a-z]|l?am_|HPAM_|TPPI_|stache_)\\w*"
+NAMES="(h_[a-z]|l?am_|HPAM_|TPPI_|stache_[a-z])\\w*"
 VARIABLES="HPAM_self_address
 HPAM_partition_size
 HPAM_reply_dest

@@ -38,15 +38,40 @@ struct h_channel;
  * @max_message: longest message that this end takes, in bytes (16 MiB). The other end can
  *	make this one keep up to four times as much at once, and as much again for each
  *	request of this end that is under way
- * @connect: of the connection; @connect.stream is the stream that this end receives. Only
- *	h_channel_connect() uses @connect.flags and @connect.uids
+ * @flags: H_CONNECT_*, for h_channel_connect() only
+ * @uid_count: how many @uids there are
+ * @uids: users whose servers are acceptable, for h_channel_connect() only; NULL: any user's
+ * @buffers: of the stream that this end receives, as @buffer_size and @max_buffer_size:
+ *	see struct h_stream_attr
+ * @buffer_size: see there
+ * @max_buffer_size: see there
+ * @reserved: 0
  */
 struct h_channel_attr {
 	uint64_t max_message;
-	struct h_connect_attr connect;
+	uint32_t flags;
+	uint32_t uid_count;
+	const uid_t *uids;
+	uint32_t buffers;
+	uint32_t buffer_size;
+	uint32_t max_buffer_size;
+	uint32_t reserved;
 };
 
 /* ---- making ------------------------------------------------------------- */
+
+/* With the size of the structure that the program knows: Documentation/abi.rst. */
+int h__channel_connect(struct h_manager *manager, const char *path,
+		       const struct h_channel_attr *attr, size_t size,
+		       struct h_channel **channel, int64_t timeout_ns);
+int h__channel_accept(struct h_listener *listener, struct h_manager *manager,
+		      const struct h_channel_attr *attr, size_t size,
+		      struct h_channel **channel, int64_t timeout_ns);
+int h__channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
+		    const struct h_channel_attr *attr, size_t size, struct h_channel **a,
+		    struct h_channel **b);
+int h__channel_create(struct h_manager *manager, const struct h_channel_attr *attr, size_t size,
+		      struct h_channel **channel);
 
 /**
  * h_channel_connect() - connect to a listener
@@ -58,9 +83,12 @@ struct h_channel_attr {
  *
  * Return: as h_connect().
  */
-int h_channel_connect(struct h_manager *manager, const char *path,
-		      const struct h_channel_attr *attr,
-		      struct h_channel **channel, int64_t timeout_ns);
+static inline int h_channel_connect(struct h_manager *manager, const char *path,
+				    const struct h_channel_attr *attr,
+				    struct h_channel **channel, int64_t timeout_ns)
+{
+	return h__channel_connect(manager, path, attr, sizeof(*attr), channel, timeout_ns);
+}
 
 /**
  * h_channel_accept() - take the next client that wants a channel
@@ -72,9 +100,12 @@ int h_channel_connect(struct h_manager *manager, const char *path,
  *
  * Return: as h_listener_accept().
  */
-int h_channel_accept(struct h_listener *listener, struct h_manager *manager,
-		     const struct h_channel_attr *attr,
-		     struct h_channel **channel, int64_t timeout_ns);
+static inline int h_channel_accept(struct h_listener *listener, struct h_manager *manager,
+				   const struct h_channel_attr *attr,
+				   struct h_channel **channel, int64_t timeout_ns)
+{
+	return h__channel_accept(listener, manager, attr, sizeof(*attr), channel, timeout_ns);
+}
 
 /**
  * h_channel_pair() - make both ends of a channel in this process
@@ -87,9 +118,12 @@ int h_channel_accept(struct h_listener *listener, struct h_manager *manager,
  * Return: 0, -EXDEV if the managers' devices do not reach each other, or as
  * h_stream_receiver_create(), h_stream_sender_create().
  */
-int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
-		   const struct h_channel_attr *attr, struct h_channel **a,
-		   struct h_channel **b);
+static inline int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
+				 const struct h_channel_attr *attr, struct h_channel **a,
+				 struct h_channel **b)
+{
+	return h__channel_pair(manager_a, manager_b, attr, sizeof(*attr), a, b);
+}
 
 #define H_CHANNEL_SEED_BYTES	176
 
@@ -111,9 +145,11 @@ struct h_channel_seed {
  *
  * Return: 0, or as h_stream_receiver_create(), h_stream_sender_create().
  */
-int h_channel_create(struct h_manager *manager,
-		     const struct h_channel_attr *attr,
-		     struct h_channel **channel);
+static inline int h_channel_create(struct h_manager *manager, const struct h_channel_attr *attr,
+				   struct h_channel **channel)
+{
+	return h__channel_create(manager, attr, sizeof(*attr), channel);
+}
 
 /* In C++ the function hides the constructor of a structure that has none but that of C. */
 #if defined(__cplusplus) && defined(__GNUC__)
@@ -422,19 +458,24 @@ struct h_channel_counters {
 	uint32_t requests;
 };
 
+int h__channel_stats(struct h_channel *channel, struct h_channel_counters *stats, size_t size);
+
 /**
  * h_channel_stats() - counters and state of one end of a channel
  * @channel: the channel
  * @stats: out: how things stand; each member by itself, others change meanwhile
- * @size: sizeof(*stats); what this library does not know of it is set to 0
  *
  * Does not wait for calls that send or receive; it takes locks that are held for a few
  * instructions, and makes no system call unless a holder has lost its processor meanwhile.
- * Counters begin at 0 with the channel and are not reset.
+ * Counters begin at 0 with the channel and are not reset. What an older library does not
+ * count is 0.
  *
- * Return: 0, or -EINVAL if @size is 0.
+ * Return: 0.
  */
-int h_channel_stats(struct h_channel *channel, struct h_channel_counters *stats, size_t size);
+static inline int h_channel_stats(struct h_channel *channel, struct h_channel_counters *stats)
+{
+	return h__channel_stats(channel, stats, sizeof(*stats));
+}
 
 /* ---- ending ------------------------------------------------------------- */
 

@@ -34,10 +34,12 @@ struct h_datagram_receiver;
  * struct h_datagram_attr - properties of a receiver; zero means default
  * @length: bytes of the buffer, at most 4 GiB - 1 (4096)
  * @flags: must be 0
+ * @reserved: 0
  */
 struct h_datagram_attr {
 	size_t length;
 	uint32_t flags;
+	uint32_t reserved;
 };
 
 /**
@@ -53,6 +55,10 @@ struct h_datagram_address {
 
 /* ---- receiving ---------------------------------------------------------- */
 
+/* With the size of the structure that the program knows: Documentation/abi.rst. */
+int h__datagram_receiver_create(struct h_manager *manager, const struct h_datagram_attr *attr,
+				size_t size, struct h_datagram_receiver **receiver);
+
 /**
  * h_datagram_receiver_create() - create a receiver, which is ready
  * @manager: polls for it and provides its memory
@@ -61,9 +67,12 @@ struct h_datagram_address {
  *
  * Return: 0, or -EINVAL, -ENOMEM, or as h_receiver_init().
  */
-int h_datagram_receiver_create(struct h_manager *manager,
-			       const struct h_datagram_attr *attr,
-			       struct h_datagram_receiver **receiver);
+static inline int h_datagram_receiver_create(struct h_manager *manager,
+					     const struct h_datagram_attr *attr,
+					     struct h_datagram_receiver **receiver)
+{
+	return h__datagram_receiver_create(manager, attr, sizeof(*attr), receiver);
+}
 
 /**
  * h_datagram_receiver_destroy() - destroy a receiver
@@ -170,6 +179,9 @@ struct h_datagram_stats {
 	uint64_t dropped;
 };
 
+int h__datagram_receiver_stats(struct h_datagram_receiver *receiver,
+			       struct h_datagram_stats *stats, size_t size);
+
 /**
  * h_datagram_receiver_stats() - counters of a receiver
  * @receiver: the receiver
@@ -177,8 +189,11 @@ struct h_datagram_stats {
  *
  * Return: 0, or as h_slot_stats().
  */
-int h_datagram_receiver_stats(struct h_datagram_receiver *receiver,
-			      struct h_datagram_stats *stats);
+static inline int h_datagram_receiver_stats(struct h_datagram_receiver *receiver,
+					    struct h_datagram_stats *stats)
+{
+	return h__datagram_receiver_stats(receiver, stats, sizeof(*stats));
+}
 
 /**
  * h_datagram_receiver_on_ready() - have h_manager_dispatch() call back

@@ -101,6 +101,10 @@ struct h_group_attr {
 	uint32_t flags;
 };
 
+/* With the size of the structure that the program knows: Documentation/abi.rst. */
+int h__group_create(struct h_manager *manager, size_t length, const struct h_group_attr *attr,
+		    size_t size, struct h_group **group);
+
 /**
  * h_group_create() - create the receiving end of a group
  * @manager: polls for it and provides its memory
@@ -110,8 +114,11 @@ struct h_group_attr {
  *
  * Return: 0, or -EINVAL, -ENOMEM, or as h_receiver_init().
  */
-int h_group_create(struct h_manager *manager, size_t length,
-		   const struct h_group_attr *attr, struct h_group **group);
+static inline int h_group_create(struct h_manager *manager, size_t length,
+				 const struct h_group_attr *attr, struct h_group **group)
+{
+	return h__group_create(manager, length, attr, sizeof(*attr), group);
+}
 
 /**
  * h_group_destroy() - destroy a group

@@ -1362,7 +1362,7 @@ public:
 	{
 		struct h_manager_counters s = {};
 
-		detail::check(::h_manager_stats(need(), &s, sizeof(s)), "h_manager_stats");
+		detail::check(::h_manager_stats(need(), &s), "h_manager_stats");
 		return s;
 	}
 	/**
@@ -1788,7 +1788,9 @@ struct stream_pair {
 		int ret;
 
 		attr.flags = options.flags;
-		attr.stream = stream;
+		attr.buffers = stream.buffers;
+		attr.buffer_size = stream.buffer_size;
+		attr.max_buffer_size = stream.max_buffer_size;
 		attr.uids = options.users.empty() ? nullptr : options.users.data();
 		attr.uid_count = static_cast<std::uint32_t>(options.users.size());
 		ret = h_connect(m.ref().get(), path.c_str(), &attr, &pair, t.ns());
@@ -2025,7 +2027,7 @@ public:
 	{
 		struct h_channel_counters s = {};
 
-		detail::check(::h_channel_stats(need(), &s, sizeof(s)), "h_channel_stats");
+		detail::check(::h_channel_stats(need(), &s), "h_channel_stats");
 		return s;
 	}
 
@@ -2165,10 +2167,12 @@ private:
 		h_channel_attr attr = {};
 
 		attr.max_message = o.max_message;
-		attr.connect.flags = o.connect.flags;
-		attr.connect.stream = o.stream;
-		attr.connect.uids = users.empty() ? nullptr : users.data();
-		attr.connect.uid_count = static_cast<std::uint32_t>(users.size());
+		attr.flags = o.connect.flags;
+		attr.buffers = o.stream.buffers;
+		attr.buffer_size = o.stream.buffer_size;
+		attr.max_buffer_size = o.stream.max_buffer_size;
+		attr.uids = users.empty() ? nullptr : users.data();
+		attr.uid_count = static_cast<std::uint32_t>(users.size());
 		return attr;
 	}
 

@@ -41,7 +41,11 @@ struct h_receiver;
  * @flags: H_MANAGER_*
  * @spin_ns: how long a call polls before it sleeps, in nanoseconds (20000), not counting
  *	time that it leaves to other threads meanwhile; negative: forever
- * @terminus: properties of the send terminus; its entries have at least 256 bytes
+ * @wq_entries: of the send terminus, as @wq_entry_size, @priority and @weight: see
+ *	struct h_terminus_attr
+ * @wq_entry_size: see there; at least 256
+ * @priority: see there
+ * @weight: see there
  * @channels: with @nq_entries 0: how many channels with default buffers the manager is for.
  *	The NQ is made large enough for them: 24 entries each. 0: the value of HAMLYN_CHANNELS
  *	in the environment, or 170
@@ -55,11 +59,18 @@ struct h_manager_attr {
 	uint32_t nq_entries;
 	uint32_t flags;
 	int64_t spin_ns;
-	struct h_terminus_attr terminus;
+	uint32_t wq_entries;
+	uint32_t wq_entry_size;
+	uint32_t priority;
+	uint32_t weight;
 	uint32_t channels;
 	uint32_t reserved;
 	uint64_t budget;
 };
+
+/* With the size of the structure that the program knows: Documentation/abi.rst. */
+int h__manager_create(struct h_dev *dev, const struct h_manager_attr *attr, size_t size,
+		      struct h_manager **manager);
 
 /**
  * h_manager_create() - create a manager (H 3.3)
@@ -68,10 +79,13 @@ struct h_manager_attr {
  * @manager: out: the manager
  *
  * Return: 0, or -EINVAL, -ENOMEM, or as h_nq_create(), h_terminus_create(),
- * h_area_alloc(), h_slot_create().
+ * h_area_alloc(), h_slot_create(). -E2BIG as h_slot_create(), or as h_area_alloc().
  */
-int h_manager_create(struct h_dev *dev, const struct h_manager_attr *attr,
-		     struct h_manager **manager);
+static inline int h_manager_create(struct h_dev *dev, const struct h_manager_attr *attr,
+				   struct h_manager **manager)
+{
+	return h__manager_create(dev, attr, sizeof(*attr), manager);
+}
 
 /**
  * h_manager_drain() - wait until everything that was sent has left
@@ -124,17 +138,22 @@ struct h_manager_counters {
 	uint64_t budget_taken;
 };
 
+int h__manager_stats(struct h_manager *manager, struct h_manager_counters *stats, size_t size);
+
 /**
  * h_manager_stats() - counters and state of a manager
  * @manager: the manager
  * @stats: out: how things stand; each member by itself, others change meanwhile
- * @size: sizeof(*stats); what this library does not know of it is set to 0
  *
- * Counters begin at 0 with the manager and are not reset.
+ * Counters begin at 0 with the manager and are not reset. What an older library does not
+ * count is 0.
  *
- * Return: 0, or -EINVAL if @size is 0.
+ * Return: 0.
  */
-int h_manager_stats(struct h_manager *manager, struct h_manager_counters *stats, size_t size);
+static inline int h_manager_stats(struct h_manager *manager, struct h_manager_counters *stats)
+{
+	return h__manager_stats(manager, stats, sizeof(*stats));
+}
 
 /**
  * h_manager_dev() - the device of a manager
@@ -340,8 +359,13 @@ struct h_receiver {
 	uint32_t arrivals;
 	struct h_receiver *twin;	/* of the same end point, or NULL */
 	uint32_t owes;		/* h_receiver_owes() */
-	uint32_t reserved;
+	uint32_t class_size;	/* of *@class_, as the program knows it */
+	uint64_t reserved[4];
 };
+
+int h__receiver_init(struct h_receiver *receiver, struct h_manager *manager,
+		     const struct h_receiver_class *class_, size_t class_size,
+		     const struct h_receiver_attr *attr, size_t size);
 
 /**
  * h_receiver_init() - make a custom receiver
@@ -353,11 +377,15 @@ struct h_receiver {
  * The first arrival may be processed before the call returns.
  *
  * Return: 0, or -ENOSPC if the manager's NQ does not have @arrivals entries left, or as
- * h_area_alloc(), h_slot_create().
+ * h_area_alloc(), h_slot_create(): -E2BIG also for @class_.
  */
-int h_receiver_init(struct h_receiver *receiver, struct h_manager *manager,
-		    const struct h_receiver_class *class_,
-		    const struct h_receiver_attr *attr);
+static inline int h_receiver_init(struct h_receiver *receiver, struct h_manager *manager,
+				  const struct h_receiver_class *class_,
+				  const struct h_receiver_attr *attr)
+{
+	return h__receiver_init(receiver, manager, class_, sizeof(*class_), attr,
+				sizeof(*attr));
+}
 
 /**
  * h_receiver_exit() - end of h_receiver_init()

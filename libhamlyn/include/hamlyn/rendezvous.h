@@ -74,19 +74,26 @@ struct h_stream_pair {
  *	connect. 0: as umask says
  * @waiting: how many clients can be in the middle of connecting (256), at most 1024.
  *	When there are more, the user with the most of them loses the oldest one
+ * @uid_count: how many @uids there are
+ * @uids: users who may connect, copied; NULL: everyone whom the path admits
  * @patience_ns: how long a client may take to say what it wants, in nanoseconds (1 s);
  *	negative: for ever, but for what @waiting says
- * @uids: users who may connect, copied; NULL: everyone whom the path admits
- * @uid_count: how many
  */
 struct h_listener_attr {
 	uint32_t flags;
 	uint32_t mode;
 	uint32_t waiting;
-	int64_t patience_ns;
-	const uid_t *uids;
 	uint32_t uid_count;
+	const uid_t *uids;
+	int64_t patience_ns;
 };
+
+/* With the size of the structure that the program knows: Documentation/abi.rst. */
+int h__listener_create(const char *path, const struct h_listener_attr *attr, size_t size,
+		       struct h_listener **listener);
+int h__listener_accept(struct h_listener *listener, struct h_manager *manager,
+		       const struct h_stream_attr *attr, size_t size,
+		       struct h_stream_pair *pair, int64_t timeout_ns);
 
 /**
  * h_listener_create() - listen for clients
@@ -104,9 +111,13 @@ struct h_listener_attr {
  *
  * Return: 0, -EADDRINUSE if there is a server already, -EEXIST if there is something
  * else at @path, -ENAMETOOLONG, -EINVAL, -ENOMEM, or the reason why there can be no socket.
+ * -E2BIG as h_slot_create().
  */
-int h_listener_create(const char *path, const struct h_listener_attr *attr,
-		      struct h_listener **listener);
+static inline int h_listener_create(const char *path, const struct h_listener_attr *attr,
+				    struct h_listener **listener)
+{
+	return h__listener_create(path, attr, sizeof(*attr), listener);
+}
 
 /**
  * h_listener_accept() - take the next client that wants streams
@@ -131,9 +142,12 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
  * one, but not the four more that a client needs for a moment: that client was told
  * -EUSERS. -EBADF in a child of the process that made @listener.
  */
-int h_listener_accept(struct h_listener *listener, struct h_manager *manager,
-		      const struct h_stream_attr *attr,
-		      struct h_stream_pair *pair, int64_t timeout_ns);
+static inline int h_listener_accept(struct h_listener *listener, struct h_manager *manager,
+				    const struct h_stream_attr *attr,
+				    struct h_stream_pair *pair, int64_t timeout_ns)
+{
+	return h__listener_accept(listener, manager, attr, sizeof(*attr), pair, timeout_ns);
+}
 
 /**
  * h_listener_fd() - a descriptor for event loops
@@ -161,16 +175,26 @@ void h_listener_destroy(struct h_listener *listener);
 /**
  * struct h_connect_attr - properties of a connection; zero means default
  * @flags: H_CONNECT_*
- * @stream: of the stream from the server
+ * @uid_count: how many @uids there are
  * @uids: users whose servers are acceptable; NULL: any user's
- * @uid_count: how many
+ * @buffers: of the stream from the server, as @buffer_size and @max_buffer_size: see
+ *	struct h_stream_attr
+ * @buffer_size: see there
+ * @max_buffer_size: see there
+ * @reserved: 0
  */
 struct h_connect_attr {
 	uint32_t flags;
-	struct h_stream_attr stream;
-	const uid_t *uids;
 	uint32_t uid_count;
+	const uid_t *uids;
+	uint32_t buffers;
+	uint32_t buffer_size;
+	uint32_t max_buffer_size;
+	uint32_t reserved;
 };
+
+int h__connect(struct h_manager *manager, const char *path, const struct h_connect_attr *attr,
+	       size_t size, struct h_stream_pair *pair, int64_t timeout_ns);
 
 /**
  * h_connect() - connect to a listener
@@ -191,9 +215,12 @@ struct h_connect_attr {
  * -ETOOMANYREFS if too many of this user are in flight (H_CONNECT_TICKETS);
  * or as h_stream_receiver_create(), h_stream_sender_create(). h_explain() says more.
  */
-int h_connect(struct h_manager *manager, const char *path,
-	      const struct h_connect_attr *attr, struct h_stream_pair *pair,
-	      int64_t timeout_ns);
+static inline int h_connect(struct h_manager *manager, const char *path,
+			    const struct h_connect_attr *attr, struct h_stream_pair *pair,
+			    int64_t timeout_ns)
+{
+	return h__connect(manager, path, attr, sizeof(*attr), pair, timeout_ns);
+}
 
 #ifdef __cplusplus
 }

@@ -45,6 +45,10 @@ struct h_stream_attr {
 
 /* ---- receiving ---------------------------------------------------------- */
 
+/* With the size of the structure that the program knows: Documentation/abi.rst. */
+int h__stream_receiver_create(struct h_manager *manager, const struct h_stream_attr *attr,
+			      size_t size, struct h_stream_receiver **receiver);
+
 /**
  * h_stream_receiver_create() - create the receiving end of a stream
  * @manager: polls for it and provides its memory
@@ -54,9 +58,12 @@ struct h_stream_attr {
  * Return: 0, or -EINVAL, -ENOSPC if the manager's NQ has no room for it,
  * -ENOMEM, or as h_slot_create().
  */
-int h_stream_receiver_create(struct h_manager *manager,
-			     const struct h_stream_attr *attr,
-			     struct h_stream_receiver **receiver);
+static inline int h_stream_receiver_create(struct h_manager *manager,
+					   const struct h_stream_attr *attr,
+					   struct h_stream_receiver **receiver)
+{
+	return h__stream_receiver_create(manager, attr, sizeof(*attr), receiver);
+}
 
 /**
  * h_stream_receiver_destroy() - destroy the receiving end

@@ -29,12 +29,14 @@ struct h_tagged_receiver;
  *	while no thread polls (256)
  * @max_tags: tags that are kept until a thread asks for them, at most 2^30 (65536)
  * @flags: must be 0
+ * @reserved: 0
  */
 struct h_tagged_attr {
 	size_t length;
 	uint32_t arrivals;
 	uint32_t max_tags;
 	uint32_t flags;
+	uint32_t reserved;
 };
 
 /**
@@ -49,6 +51,10 @@ struct h_tagged_address {
 
 /* ---- receiving ---------------------------------------------------------- */
 
+/* With the size of the structure that the program knows: Documentation/abi.rst. */
+int h__tagged_receiver_create(struct h_manager *manager, const struct h_tagged_attr *attr,
+			      size_t size, struct h_tagged_receiver **receiver);
+
 /**
  * h_tagged_receiver_create() - create a receiver
  * @manager: polls for it and provides its memory
@@ -57,9 +63,12 @@ struct h_tagged_address {
  *
  * Return: 0, or -EINVAL, -ENOMEM, or as h_receiver_init().
  */
-int h_tagged_receiver_create(struct h_manager *manager,
-			     const struct h_tagged_attr *attr,
-			     struct h_tagged_receiver **receiver);
+static inline int h_tagged_receiver_create(struct h_manager *manager,
+					   const struct h_tagged_attr *attr,
+					   struct h_tagged_receiver **receiver)
+{
+	return h__tagged_receiver_create(manager, attr, sizeof(*attr), receiver);
+}
 
 /**
  * h_tagged_receiver_destroy() - destroy a receiver

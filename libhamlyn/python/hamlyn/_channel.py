@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import time
-from ctypes import byref, c_uint32, c_void_p, sizeof
+from ctypes import byref, c_uint32, c_void_p
 from typing import Any, Callable, Iterable, Iterator, Optional
 
 from . import _errors, _library
@@ -13,7 +13,7 @@ from ._device import check
 from ._handle import END, Handle, Owner, Single, copy, nanoseconds, timeout_ns, wait
 from ._library import unsigned
 from ._manager import Endpoint, Manager
-from ._stream import Peer, Record, StreamPair, _exactly, stream_attr
+from ._stream import Peer, Record, StreamPair, _exactly
 
 library = _library.library
 
@@ -65,7 +65,7 @@ class _Held(Single):
         handle.leave()
 
 
-def _connect_attr(attr: _library.ConnectAttr, tickets: bool, wait_for_it: bool,
+def _connect_attr(attr: _library.ConnectAttr | _library.ChannelAttr, tickets: bool, wait_for_it: bool,
                   uids: Optional[Iterable[int]]) -> None:
     attr.flags = (_TICKETS if tickets else 0) | (_WAIT if wait_for_it else 0)
     if uids is not None:
@@ -83,9 +83,10 @@ def _uids(uids: Iterable[int]):
 
 def _channel_attr(max_message: int, buffers: int, buffer_size: int,
                   max_buffer_size: int) -> _library.ChannelAttr:
-    attr = _library.ChannelAttr(max_message=unsigned(max_message))
-    attr.connect.stream = stream_attr(buffers, buffer_size, max_buffer_size)
-    return attr
+    return _library.ChannelAttr(max_message=unsigned(max_message),
+                                buffers=unsigned(buffers, 32),
+                                buffer_size=unsigned(buffer_size, 32),
+                                max_buffer_size=unsigned(max_buffer_size, 32))
 
 
 def _close(channel: int) -> None:
@@ -164,7 +165,7 @@ class Channel(Endpoint):
         """Counters and state, as in struct h_channel_counters: sent, received, waits and others."""
         stats = _library.CChannelStats()
         with self._need() as channel:
-            check(library.h_channel_stats(channel, byref(stats), sizeof(stats)),
+            check(library.h_channel_stats(channel, byref(stats)),
                   "h_channel_stats")
         return {name: getattr(stats, name) for name, *_ in stats._fields_}
 
@@ -494,7 +495,7 @@ def connect(manager: Manager, path: str, timeout: Optional[float] = None, *,
     PermissionError if this user may not, and so on: see h_connect().
     """
     attr = _channel_attr(max_message, buffers, buffer_size, max_buffer_size)
-    _connect_attr(attr.connect, tickets, wait_for_server, uids)
+    _connect_attr(attr, tickets, wait_for_server, uids)
     out = c_void_p()
     with manager._need() as m:
         _meet(manager, "h_channel_connect",

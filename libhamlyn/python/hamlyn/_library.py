@@ -8,7 +8,7 @@ import ctypes.util
 import os
 import pathlib
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64,
-                    c_size_t, c_ssize_t, c_ubyte, c_uint8, c_uint32, c_uint64, c_void_p)
+                    c_size_t, c_ssize_t, c_ubyte, c_uint8, c_uint32, c_uint64, c_void_p, sizeof)
 
 NOWAIT = 0
 FOREVER = -1
@@ -103,7 +103,8 @@ class SlotAttr(Structure):
     """struct h_slot_attr"""
     _fields_ = [("area", c_void_p), ("base", c_uint64), ("length", c_uint64),
                 ("meta_area", c_void_p), ("meta_base", c_uint64), ("meta_count", c_uint32),
-                ("mode", c_uint32), ("flags", c_uint32), ("nq", c_void_p), ("key", c_uint64)]
+                ("mode", c_uint32), ("flags", c_uint32), ("reserved", c_uint32),
+                ("nq", c_void_p), ("key", c_uint64)]
 
 
 class TerminusAttr(Structure):
@@ -123,7 +124,8 @@ class Msg(Structure):
 class ManagerAttr(Structure):
     """struct h_manager_attr"""
     _fields_ = [("nq_entries", c_uint32), ("flags", c_uint32), ("spin_ns", c_int64),
-                ("terminus", TerminusAttr), ("channels", c_uint32), ("reserved", c_uint32),
+                ("wq_entries", c_uint32), ("wq_entry_size", c_uint32), ("priority", c_uint32),
+                ("weight", c_uint32), ("channels", c_uint32), ("reserved", c_uint32),
                 ("budget", c_uint64)]
 
 
@@ -156,19 +158,19 @@ class CStreamPair(Structure):
 class ListenerAttr(Structure):
     """struct h_listener_attr"""
     _fields_ = [("flags", c_uint32), ("mode", c_uint32), ("waiting", c_uint32),
-                ("patience_ns", c_int64), ("uids", POINTER(c_uint32)),
-                ("uid_count", c_uint32)]
+                ("uid_count", c_uint32), ("uids", POINTER(c_uint32)), ("patience_ns", c_int64)]
 
 
 class ConnectAttr(Structure):
     """struct h_connect_attr"""
-    _fields_ = [("flags", c_uint32), ("stream", StreamAttr), ("uids", POINTER(c_uint32)),
-                ("uid_count", c_uint32)]
+    _fields_ = [("flags", c_uint32), ("uid_count", c_uint32), ("uids", POINTER(c_uint32)),
+                ("buffers", c_uint32), ("buffer_size", c_uint32),
+                ("max_buffer_size", c_uint32), ("reserved", c_uint32)]
 
 
 class ChannelAttr(Structure):
     """struct h_channel_attr"""
-    _fields_ = [("max_message", c_uint64), ("connect", ConnectAttr)]
+    _fields_ = [("max_message", c_uint64), *ConnectAttr._fields_]
 
 
 class CChannelSeed(Structure):
@@ -184,7 +186,7 @@ class CMessage(Structure):
 
 class DatagramAttr(Structure):
     """struct h_datagram_attr"""
-    _fields_ = [("length", c_size_t), ("flags", c_uint32)]
+    _fields_ = [("length", c_size_t), ("flags", c_uint32), ("reserved", c_uint32)]
 
 
 class CDatagramAddress(Structure):
@@ -222,7 +224,12 @@ class CManagerStats(Structure):
 class TaggedAttr(Structure):
     """struct h_tagged_attr"""
     _fields_ = [("length", c_size_t), ("arrivals", c_uint32), ("max_tags", c_uint32),
-                ("flags", c_uint32)]
+                ("flags", c_uint32), ("reserved", c_uint32)]
+
+
+class GroupAttr(Structure):
+    """struct h_group_attr"""
+    _fields_ = [("flags", c_uint32)]
 
 
 class CTaggedAddress(Structure):
@@ -269,6 +276,7 @@ STRUCTURES = {
     "h_channel_counters": CChannelStats,
     "h_manager_counters": CManagerStats,
     "h_tagged_attr": TaggedAttr,
+    "h_group_attr": GroupAttr,
     "h_tagged_address": CTaggedAddress,
     "h_share": CShare,
     "iovec": IoVec,
@@ -306,6 +314,23 @@ def _declare(name: str, result, *arguments) -> None:
     function.argtypes = arguments
 
 
+def _declare_sized(name: str, result, *arguments) -> None:
+    """A function that is inline in C, and hands over the size of one structure as well."""
+    at = next(i for i, a in enumerate(arguments) if a in _SIZED)
+    size = sizeof(arguments[at]._type_)
+    inner = "h__" + name[len("h_"):]
+    _declare(inner, result, *arguments[:at + 1], c_size_t, *arguments[at + 1:])
+    function = getattr(library, inner)
+
+    def sized(*given):
+        return function(*given[:at + 1], size, *given[at + 1:])
+    setattr(library, name, sized)
+
+
+_SIZED = [POINTER(structure) for structure in (
+    SlotAttr, TerminusAttr, ManagerAttr, StreamAttr, ListenerAttr, ConnectAttr, ChannelAttr,
+    DatagramAttr, TaggedAttr, GroupAttr, CDatagramStats, CChannelStats, CManagerStats)]
+
 _declare("h_open", c_int, c_char_p, _OUT)
 _declare("h_close", None, _OBJECT)
 _declare("h_dev_name", c_char_p, _OBJECT)
@@ -326,7 +351,7 @@ _declare("h_nq_create", c_int, _OBJECT, c_uint32, _OUT)
 _declare("h_nq_destroy", c_int, _OBJECT)
 _declare("h_recv_block", c_int, _OBJECT, POINTER(NqEntry), c_int64)
 _declare("h_nq_lost", c_uint32, _OBJECT)
-_declare("h_slot_create", c_int, _OBJECT, POINTER(SlotAttr), _OUT)
+_declare_sized("h_slot_create", c_int, _OBJECT, POINTER(SlotAttr), _OUT)
 _declare("h_slot_destroy", c_int, _OBJECT)
 _declare("h_slot_rekey", c_int, _OBJECT)
 _declare("h_slot_number", c_uint32, _OBJECT)
@@ -335,7 +360,7 @@ _declare("h_slot_ticket", c_int, _OBJECT, c_uint64, c_uint64, c_uint32, POINTER(
 _declare("h_slot_ticket_fd", c_int, _OBJECT, c_uint64, c_uint64, POINTER(c_int))
 _declare("h_ticket_export", None, POINTER(CTicket), c_void_p)
 _declare("h_ticket_import", c_int, c_void_p, c_size_t, POINTER(CTicket))
-_declare("h_terminus_create", c_int, _OBJECT, POINTER(TerminusAttr), _OUT)
+_declare_sized("h_terminus_create", c_int, _OBJECT, POINTER(TerminusAttr), _OUT)
 _declare("h_terminus_destroy", c_int, _OBJECT)
 _declare("h_terminus_bind", c_int, _OBJECT, c_uint32, _OBJECT, c_uint64, c_uint64)
 _declare("h_terminus_import", c_int, _OBJECT, c_int, POINTER(CTicket))
@@ -345,17 +370,17 @@ _declare("h_send", c_int64, _OBJECT, POINTER(Msg))
 _declare("h_send_wait", c_int, _OBJECT, c_int64, c_int64)
 _declare("h_watch", c_int, _OBJECT, POINTER(CTicket), _OBJECT, c_uint64, _OUT)
 _declare("h_unwatch", c_int, _OBJECT)
-_declare("h_manager_create", c_int, _OBJECT, POINTER(ManagerAttr), _OUT)
+_declare_sized("h_manager_create", c_int, _OBJECT, POINTER(ManagerAttr), _OUT)
 _declare("h_manager_destroy", c_int, _OBJECT)
 _declare("h_manager_poll", c_int, _OBJECT)
 _declare("h_manager_alloc", c_int, _OBJECT, c_size_t, _OUT)
 _declare("h_manager_free", c_int, _OBJECT, c_void_p)
 _declare("h_manager_fd", c_int, _OBJECT)
-_declare("h_manager_stats", c_int, _OBJECT, POINTER(CManagerStats), c_size_t)
+_declare_sized("h_manager_stats", c_int, _OBJECT, POINTER(CManagerStats))
 _declare("h_manager_dispatch", c_int, _OBJECT)
 _declare("h_manager_wait", c_int, _OBJECT, c_int64)
 _declare("h_manager_drain", c_int, _OBJECT, c_int64)
-_declare("h_stream_receiver_create", c_int, _OBJECT, POINTER(StreamAttr), _OUT)
+_declare_sized("h_stream_receiver_create", c_int, _OBJECT, POINTER(StreamAttr), _OUT)
 _declare("h_stream_receiver_destroy", c_int, _OBJECT)
 _declare("h_stream_receiver_seed", None, _OBJECT, POINTER(CSeed))
 _declare("h_stream_receive", c_int, _OBJECT, POINTER(CRecord), c_int64)
@@ -368,21 +393,21 @@ _declare("h_stream_flush", c_int, _OBJECT, c_int64)
 _declare("h_stream_sender_close", c_int, _OBJECT, c_int64)
 _declare("h_stream_sender_shutdown", c_int, _OBJECT, c_int64)
 _declare("h_stream_sender_on_ready", None, _OBJECT, c_void_p, c_void_p)
-_declare("h_listener_create", c_int, c_char_p, POINTER(ListenerAttr), _OUT)
-_declare("h_listener_accept", c_int, _OBJECT, _OBJECT, POINTER(StreamAttr),
+_declare_sized("h_listener_create", c_int, c_char_p, POINTER(ListenerAttr), _OUT)
+_declare_sized("h_listener_accept", c_int, _OBJECT, _OBJECT, POINTER(StreamAttr),
          POINTER(CStreamPair), c_int64)
 _declare("h_listener_fd", c_int, _OBJECT)
 _declare("h_listener_destroy", None, _OBJECT)
-_declare("h_connect", c_int, _OBJECT, c_char_p, POINTER(ConnectAttr), POINTER(CStreamPair),
+_declare_sized("h_connect", c_int, _OBJECT, c_char_p, POINTER(ConnectAttr), POINTER(CStreamPair),
          c_int64)
-_declare("h_channel_connect", c_int, _OBJECT, c_char_p, POINTER(ChannelAttr), _OUT, c_int64)
-_declare("h_channel_accept", c_int, _OBJECT, _OBJECT, POINTER(ChannelAttr), _OUT, c_int64)
-_declare("h_channel_pair", c_int, _OBJECT, _OBJECT, POINTER(ChannelAttr), _OUT, _OUT)
-_declare("h_channel_create", c_int, _OBJECT, POINTER(ChannelAttr), _OUT)
+_declare_sized("h_channel_connect", c_int, _OBJECT, c_char_p, POINTER(ChannelAttr), _OUT, c_int64)
+_declare_sized("h_channel_accept", c_int, _OBJECT, _OBJECT, POINTER(ChannelAttr), _OUT, c_int64)
+_declare_sized("h_channel_pair", c_int, _OBJECT, _OBJECT, POINTER(ChannelAttr), _OUT, _OUT)
+_declare_sized("h_channel_create", c_int, _OBJECT, POINTER(ChannelAttr), _OUT)
 _declare("h_channel_seed", None, _OBJECT, POINTER(CChannelSeed))
 _declare("h_channel_join", c_int, _OBJECT, POINTER(CChannelSeed))
 _declare("h_channel_peer", c_int, _OBJECT, POINTER(CPeer))
-_declare("h_channel_stats", c_int, _OBJECT, POINTER(CChannelStats), c_size_t)
+_declare_sized("h_channel_stats", c_int, _OBJECT, POINTER(CChannelStats))
 _declare("h_channel_send", c_int, _OBJECT, c_void_p, c_size_t, c_int64)
 _declare("h_channel_sendv", c_int, _OBJECT, POINTER(IoVec), c_int, c_int64)
 _declare("h_channel_receive", c_int, _OBJECT, POINTER(CMessage), c_int64)
@@ -397,7 +422,7 @@ _declare("h_channel_reply_only", None, _OBJECT)
 _declare("h_channel_on_ready", None, _OBJECT, c_void_p, c_void_p)
 _declare("h_channel_shutdown", c_int, _OBJECT, c_int64)
 _declare("h_channel_close", c_int, _OBJECT, c_int64)
-_declare("h_datagram_receiver_create", c_int, _OBJECT, POINTER(DatagramAttr), _OUT)
+_declare_sized("h_datagram_receiver_create", c_int, _OBJECT, POINTER(DatagramAttr), _OUT)
 _declare("h_datagram_receiver_destroy", c_int, _OBJECT)
 _declare("h_datagram_receiver_seed", None, _OBJECT, POINTER(CSeed))
 _declare("h_datagram_receiver_address", None, _OBJECT, POINTER(CDatagramAddress))
@@ -405,14 +430,14 @@ _declare("h_datagram_receive", c_int, _OBJECT, POINTER(CDatagram), c_int64)
 _declare("h_datagram_release", None, _OBJECT)
 _declare("h_datagram_revoke", c_int, _OBJECT)
 _declare("h_datagram_rekey", c_int, _OBJECT, POINTER(CSeed))
-_declare("h_datagram_receiver_stats", c_int, _OBJECT, POINTER(CDatagramStats))
+_declare_sized("h_datagram_receiver_stats", c_int, _OBJECT, POINTER(CDatagramStats))
 _declare("h_datagram_receiver_on_ready", None, _OBJECT, c_void_p, c_void_p)
 _declare("h_datagram_resolve", c_int, POINTER(CSeed), POINTER(CDatagramAddress))
 _declare("h_datagram_send", c_int, _OBJECT, POINTER(CDatagramAddress), c_size_t, c_void_p,
          c_size_t, POINTER(CDatagramAddress), c_int64)
 _declare("h_datagram_request", c_int, _OBJECT, POINTER(CDatagramAddress), c_void_p, c_size_t,
          POINTER(CDatagram), c_int64)
-_declare("h_tagged_receiver_create", c_int, _OBJECT, POINTER(TaggedAttr), _OUT)
+_declare_sized("h_tagged_receiver_create", c_int, _OBJECT, POINTER(TaggedAttr), _OUT)
 _declare("h_tagged_receiver_destroy", c_int, _OBJECT)
 _declare("h_tagged_receiver_seed", None, _OBJECT, POINTER(CSeed))
 _declare("h_tagged_receiver_rekey", c_int, _OBJECT, POINTER(CSeed))
@@ -427,7 +452,7 @@ _declare("h_share_split", c_int, POINTER(CShare), c_uint32, POINTER(c_uint64), P
 _declare("h_share_export", c_int, POINTER(CShare), POINTER(CSeed))
 _declare("h_share_import", c_int, POINTER(CSeed), POINTER(CShare))
 _declare("h_share_send", c_int, _OBJECT, POINTER(CShare), c_void_p, c_size_t, c_int64)
-_declare("h_group_create", c_int, _OBJECT, c_size_t, c_void_p, _OUT)
+_declare_sized("h_group_create", c_int, _OBJECT, c_size_t, POINTER(GroupAttr), _OUT)
 _declare("h_group_destroy", c_int, _OBJECT)
 _declare("h_group_share", None, _OBJECT, POINTER(CShare))
 _declare("h_group_receive", c_int, _OBJECT, POINTER(c_void_p), c_int64)

@@ -9,7 +9,7 @@ import itertools
 import os
 import threading
 import weakref
-from ctypes import byref, c_void_p, sizeof
+from ctypes import byref, c_void_p
 from typing import Any, Callable, Optional
 
 from . import _library
@@ -125,7 +125,7 @@ class Manager(Owner):
         """Counters and state, as in struct h_manager_counters: arrivals, memory and others."""
         stats = _library.CManagerStats()
         with self._need() as manager:
-            check(library.h_manager_stats(manager, byref(stats), sizeof(stats)),
+            check(library.h_manager_stats(manager, byref(stats)),
                   "h_manager_stats")
         return {name: getattr(stats, name) for name, *_ in stats._fields_}
 

@@ -26,6 +26,38 @@ static uint64_t limit_of(const struct h_channel_attr *attr)
 	return attr->max_message < H_MORE_LABELLED ? attr->max_message : H_MORE_LABELLED - 1;
 }
 
+static int take_attr(struct h_manager *m, struct h_channel_attr *at,
+		     const struct h_channel_attr *attr, size_t size)
+{
+	struct h_dev *dev = m ? m->dev : NULL;
+	int err = H_TAKE_ATTR(dev, at, attr, size);
+
+	if (!err && at->reserved)
+		err = h__attr_reserved(dev, at->reserved);
+	return err;
+}
+
+static struct h_stream_attr stream_of(const struct h_channel_attr *attr)
+{
+	return (struct h_stream_attr) {
+		.buffers = attr->buffers,
+		.buffer_size = attr->buffer_size,
+		.max_buffer_size = attr->max_buffer_size,
+	};
+}
+
+static struct h_connect_attr connection_of(const struct h_channel_attr *attr)
+{
+	return (struct h_connect_attr) {
+		.flags = attr->flags,
+		.uid_count = attr->uid_count,
+		.uids = attr->uids,
+		.buffers = attr->buffers,
+		.buffer_size = attr->buffer_size,
+		.max_buffer_size = attr->max_buffer_size,
+	};
+}
+
 static struct h_half half_of(const struct h_channel_attr *attr)
 {
 	return (struct h_half) {
@@ -78,18 +110,23 @@ static int channel_of(struct h_half *half, bool joined,
 
 /* ---- at a listener ---- */
 
-int h_channel_connect(struct h_manager *m, const char *path,
-		      const struct h_channel_attr *attr,
-		      struct h_channel **channel, int64_t timeout_ns)
+int h__channel_connect(struct h_manager *m, const char *path,
+		       const struct h_channel_attr *attr, size_t size,
+		       struct h_channel **channel, int64_t timeout_ns)
 {
-	const struct h_channel_attr at = attr ? *attr :
-						(struct h_channel_attr) {};
-	struct h_half half = half_of(&at);
+	struct h_connect_attr connection;
+	struct h_channel_attr at;
+	struct h_half half;
 	struct h_peer peer;
 	int err;
 
 	*channel = NULL;
-	err = h__connect(&half, m, path, &at.connect, &peer, timeout_ns);
+	err = take_attr(m, &at, attr, size);
+	if (err)
+		return err;
+	half = half_of(&at);
+	connection = connection_of(&at);
+	err = h__half_connect(&half, m, path, &connection, &peer, timeout_ns);
 	if (!err)
 		err = channel_of(&half, true, channel);
 	if (err)
@@ -99,19 +136,23 @@ int h_channel_connect(struct h_manager *m, const char *path,
 	return 0;
 }
 
-int h_channel_accept(struct h_listener *listener, struct h_manager *m,
-		     const struct h_channel_attr *attr,
-		     struct h_channel **channel, int64_t timeout_ns)
+int h__channel_accept(struct h_listener *listener, struct h_manager *m,
+		      const struct h_channel_attr *attr, size_t size,
+		      struct h_channel **channel, int64_t timeout_ns)
 {
-	const struct h_channel_attr at = attr ? *attr :
-						(struct h_channel_attr) {};
-	struct h_half half = half_of(&at);
+	struct h_stream_attr stream;
+	struct h_channel_attr at;
+	struct h_half half;
 	struct h_peer peer;
 	int err;
 
 	*channel = NULL;
-	err = h__accept(&half, listener, m, &at.connect.stream, &peer,
-			timeout_ns);
+	err = take_attr(m, &at, attr, size);
+	if (err)
+		return err;
+	half = half_of(&at);
+	stream = stream_of(&at);
+	err = h__half_accept(&half, listener, m, &stream, &peer, timeout_ns);
 	if (!err)
 		err = channel_of(&half, true, channel);
 	if (err)
@@ -129,16 +170,21 @@ int h_channel_peer(const struct h_channel *ch, struct h_peer *peer)
 
 /* ---- by seeds ---- */
 
-int h_channel_create(struct h_manager *m, const struct h_channel_attr *attr,
-		     struct h_channel **channel)
+int h__channel_create(struct h_manager *m, const struct h_channel_attr *attr, size_t size,
+		      struct h_channel **channel)
 {
-	const struct h_channel_attr at = attr ? *attr :
-						(struct h_channel_attr) {};
-	struct h_half half = half_of(&at);
+	struct h_stream_attr stream;
+	struct h_channel_attr at;
+	struct h_half half;
 	int err;
 
 	*channel = NULL;
-	err = h__half_create(&half, m, &at.connect.stream, false);
+	err = take_attr(m, &at, attr, size);
+	if (err)
+		return err;
+	half = half_of(&at);
+	stream = stream_of(&at);
+	err = h__half_create(&half, m, &stream, false);
 	if (err)
 		return err;
 	/* Until it is known what they take. */
@@ -198,9 +244,9 @@ static int join_both(struct h_channel *a, struct h_channel *b)
 	return h_channel_join(b, &seed);
 }
 
-int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
-		   const struct h_channel_attr *attr, struct h_channel **a,
-		   struct h_channel **b)
+int h__channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
+		    const struct h_channel_attr *attr, size_t size, struct h_channel **a,
+		    struct h_channel **b)
 {
 	struct h_fabric_id fabric;
 	struct h_why why[2];
@@ -212,10 +258,10 @@ int h_channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
 		*a = NULL;
 		return -EXDEV;
 	}
-	err = h_channel_create(manager_a, attr, a);
+	err = h__channel_create(manager_a, attr, size, a);
 	if (err)
 		return err;
-	err = h_channel_create(manager_b, attr, b);
+	err = h__channel_create(manager_b, attr, size, b);
 	if (!err)
 		err = join_both(*a, *b);
 	if (!err)

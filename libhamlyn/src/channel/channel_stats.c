@@ -35,7 +35,7 @@ static void describe_messages(struct h_channel *ch, struct h_channel_counters *s
 	h__spin_unlock(ch->manager, &ch->lock);
 }
 
-int h_channel_stats(struct h_channel *ch, struct h_channel_counters *stats, size_t size)
+int h__channel_stats(struct h_channel *ch, struct h_channel_counters *stats, size_t size)
 {
 	struct h_channel_counters now = {
 		.sent = h__read_once(&ch->sent),

@@ -110,6 +110,19 @@ int h__early(int err, const char *format, ...) __attribute__((format(printf, 2, 
 int h__early_end(int err, const char *name);
 void h__early_read(char *text, size_t size);
 
+/* ---- attr.c: structures that callers fill, and that may be older or newer than we are ---- */
+
+/* Is there anything in @attr, @size bytes long, that a library which knows @known does not know? */
+int h__attr_check(struct h_dev *dev, const void *attr, size_t size, size_t known);
+/*
+ * @to, of @known bytes: what the caller has filled in at @attr, and else 0; all of it with @attr
+ * NULL. With @dev NULL h__early() explains.
+ */
+int h__attr_take(struct h_dev *dev, void *to, size_t known, const void *attr, size_t size);
+/* -EINVAL: a reserved member is not 0. */
+int h__attr_reserved(struct h_dev *dev, uint32_t reserved);
+#define H_TAKE_ATTR(dev, to, attr, size) h__attr_take(dev, to, sizeof(*(to)), attr, size)
+
 /* ---- log ---- */
 
 #define H_LOG_BYTES	(HAMLYN_EXPLAIN_BYTES + 64)

@@ -184,7 +184,7 @@ static int check_slot(struct h_dev *dev, const struct h_slot_attr *at,
 {
 	const struct h_area *a = at->area, *m = at->meta_area;
 
-	if (!a || a->dev != dev || (m && m->dev != dev) ||
+	if (!a || a->dev != dev || at->reserved || (m && m->dev != dev) ||
 	    (at->nq && at->nq->dev != dev) || !m != !at->meta_count ||
 	    at->mode > HAMLYN_SLOT_PARANOID_ONE_SHOT ||
 	    (at->mode != HAMLYN_SLOT_NORMAL && !m) ||
@@ -213,28 +213,33 @@ static int check_slot(struct h_dev *dev, const struct h_slot_attr *at,
 	return 0;
 }
 
-int h_slot_create(struct h_dev *dev, const struct h_slot_attr *at,
-		  struct h_slot **out)
+int h__slot_create(struct h_dev *dev, const struct h_slot_attr *attr, size_t size,
+		   struct h_slot **out)
 {
-	struct h_slot *s = calloc(1, sizeof(*s));
+	struct h_slot_attr at;
+	struct h_slot *s;
 	int err;
 
 	*out = NULL;
+	err = H_TAKE_ATTR(dev, &at, attr, size);
+	if (err)
+		return err;
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	err = check_slot(dev, at, s);
+	err = check_slot(dev, &at, s);
 	if (err)
 		goto err_free;
 	s->dev = dev;
-	s->area = at->area;
-	s->meta_area = at->meta_area;
-	s->meta_count = at->meta_count;
-	s->meta_base = at->meta_base;
-	s->mode = at->mode;
-	s->nq = at->nq;
+	s->area = at.area;
+	s->meta_area = at.meta_area;
+	s->meta_count = at.meta_count;
+	s->meta_base = at.meta_base;
+	s->mode = at.mode;
+	s->nq = at.nq;
 	s->host = dev->limits.host;
 	h__dev_lock(dev);
-	err = dev->ops->slot_create(s, at);
+	err = dev->ops->slot_create(s, &at);
 	if (!err) {
 		H_LINK(dev->slots, s);
 		s->area->users++;
@@ -299,15 +304,18 @@ uint32_t h_slot_number(const struct h_slot *s)
 
 /* ---- termini ---- */
 
-int h_terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr,
-		      struct h_terminus **out)
+int h__terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr, size_t size,
+		       struct h_terminus **out)
 {
-	struct h_terminus_attr at = attr ? *attr : (struct h_terminus_attr) {};
 	struct h__terminus_full *f;
+	struct h_terminus_attr at;
 	struct h_terminus *t;
 	int err;
 
 	*out = NULL;
+	err = H_TAKE_ATTR(dev, &at, attr, size);
+	if (err)
+		return err;
 	if (!at.entries)
 		at.entries = H_DEFAULT_ENTRIES;
 	if (!at.entry_size)

@@ -227,7 +227,13 @@ static int choose_entries(struct h_dev *dev, const struct h_manager_attr *attr,
 
 static int manager_init(struct h_manager *m, const struct h_manager_attr *attr)
 {
-	struct h_terminus_attr terminus = attr->terminus;
+	struct h_terminus_attr terminus = {
+		.entries = attr->wq_entries,
+		.entry_size = attr->wq_entry_size,
+		.flags = h__single(m) ? H_TERMINUS_SINGLE : 0,
+		.priority = attr->priority,
+		.weight = attr->weight,
+	};
 	uint32_t entries = 0;
 	int err;
 
@@ -241,8 +247,6 @@ static int manager_init(struct h_manager *m, const struct h_manager_attr *attr)
 		err = h_nq_create(m->dev, entries, &m->nq);
 	if (err)
 		return err;
-	if (h__single(m))
-		terminus.flags |= H_TERMINUS_SINGLE;
 	err = h_terminus_create(m->dev, &terminus, &m->terminus);
 	if (err)
 		return err;
@@ -250,40 +254,48 @@ static int manager_init(struct h_manager *m, const struct h_manager_attr *attr)
 	return self_init(m);
 }
 
-int h_manager_create(struct h_dev *dev, const struct h_manager_attr *attr,
-		     struct h_manager **manager)
+static int check_attr(struct h_dev *dev, const struct h_manager_attr *attr)
 {
-	static const struct h_manager_attr defaults;
-	struct h_manager *m;
-	int err;
-
-	*manager = NULL;
-	if (!attr)
-		attr = &defaults;
 	if (attr->flags & ~H_MANAGER_SINGLE || attr->reserved)
 		return h__refuse(dev, -EINVAL,
 				 "flags 0x%x: 0 or H_MANAGER_SINGLE; reserved %u: 0",
 				 attr->flags, attr->reserved);
-	if (attr->terminus.entry_size && attr->terminus.entry_size < MIN_ENTRY_SIZE)
+	if (attr->wq_entry_size && attr->wq_entry_size < MIN_ENTRY_SIZE)
 		return h__refuse(dev, -EINVAL,
 				 "work queue entries of %u bytes: at least %u",
-				 attr->terminus.entry_size, MIN_ENTRY_SIZE);
+				 attr->wq_entry_size, MIN_ENTRY_SIZE);
 	if (attr->nq_entries && attr->nq_entries < MIN_NQ_ENTRIES)
 		return h__refuse(dev, -EINVAL, "%u NQ entries: at least %u",
 				 attr->nq_entries, MIN_NQ_ENTRIES);
+	return 0;
+}
+
+int h__manager_create(struct h_dev *dev, const struct h_manager_attr *attr, size_t size,
+		      struct h_manager **manager)
+{
+	struct h_manager_attr at;
+	struct h_manager *m;
+	int err;
+
+	*manager = NULL;
+	err = H_TAKE_ATTR(dev, &at, attr, size);
+	if (!err)
+		err = check_attr(dev, &at);
+	if (err)
+		return err;
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return -ENOMEM;
 	m->dev = dev;
-	m->flags = attr->flags;
-	m->spin_ns = attr->spin_ns ? attr->spin_ns : DEFAULT_SPIN_NS;
+	m->flags = at.flags;
+	m->spin_ns = at.spin_ns ? at.spin_ns : DEFAULT_SPIN_NS;
 	if (m->spin_ns > MOST_SPIN_NS)
 		m->spin_ns = MOST_SPIN_NS;
-	m->budget.most = attr->budget ? attr->budget : default_budget(dev);
+	m->budget.most = at.budget ? at.budget : default_budget(dev);
 	m->receive.manager = m;
 	m->send.manager = m;
 	m->ready_tail = &m->ready;
-	err = manager_init(m, attr);
+	err = manager_init(m, &at);
 	if (err)
 		manager_undo(m);
 	else

@@ -246,7 +246,9 @@ void h__entry_grant(struct hamlyn_metadata *entry, uint64_t key, uint64_t low,
 void h__receiver_add(struct h_receiver *r, struct h_manager *m,
 		     const struct h_receiver_class *class)
 {
-	*r = (struct h_receiver) { .class_ = class, .manager = m };
+	*r = (struct h_receiver) {
+		.class_ = class, .class_size = sizeof(*class), .manager = m,
+	};
 	h__lock(&m->lock);
 	H_LINK(m->receivers, r);
 	h__unlock(&m->lock);
@@ -274,15 +276,22 @@ static void receiver_place(struct h_receiver *r, const struct h_place *p)
 	h_receiver_unlock(r);
 }
 
-int h_receiver_init(struct h_receiver *r, struct h_manager *m,
-		    const struct h_receiver_class *class,
-		    const struct h_receiver_attr *attr)
+int h__receiver_init(struct h_receiver *r, struct h_manager *m,
+		     const struct h_receiver_class *class, size_t class_size,
+		     const struct h_receiver_attr *attr, size_t size)
 {
+	struct h_receiver_attr at;
 	struct h_place place;
 	int err;
 
+	err = h__attr_check(m->dev, class, class_size, sizeof(*class));
+	if (!err)
+		err = H_TAKE_ATTR(m->dev, &at, attr, size);
+	if (err)
+		return err;
 	h__receiver_add(r, m, class);
-	err = h__place_init(&place, r, attr);
+	r->class_size = (uint32_t)class_size;
+	err = h__place_init(&place, r, &at);
 	if (err)
 		h__receiver_remove(r);
 	else

@@ -13,7 +13,7 @@ int h__copy_stats(void *to, size_t size, const void *from, size_t known)
 	return 0;
 }
 
-int h_manager_stats(struct h_manager *m, struct h_manager_counters *stats, size_t size)
+int h__manager_stats(struct h_manager *m, struct h_manager_counters *stats, size_t size)
 {
 	struct h_manager_counters now = { .arrivals = h__read_once(&m->nq->control->consumer) };
 	const struct h_receiver *r;

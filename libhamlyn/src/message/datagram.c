@@ -521,29 +521,31 @@ void h_datagram_receiver_seed(struct h_datagram_receiver *d,
 
 /* ---- from create to destroy ---- */
 
-int h_datagram_receiver_create(struct h_manager *m,
-			       const struct h_datagram_attr *attr,
-			       struct h_datagram_receiver **receiver)
+int h__datagram_receiver_create(struct h_manager *m, const struct h_datagram_attr *attr,
+				size_t size, struct h_datagram_receiver **receiver)
 {
-	size_t length = attr && attr->length ? attr->length : DEFAULT_LENGTH;
-	const struct h_receiver_attr at = {
-		.length = length,
+	struct h_receiver_attr at = {
 		.entries = 1,
 		.mode = HAMLYN_SLOT_PARANOID_ONE_SHOT,
 		.arrivals = 2,	/* one more after a rekey */
 	};
 	struct h_datagram_receiver *d;
+	struct h_datagram_attr a;
 	int err;
 
 	*receiver = NULL;
-	if ((attr && attr->flags) || length > UINT32_MAX)
+	err = H_TAKE_ATTR(m->dev, &a, attr, size);
+	if (err)
+		return err;
+	if (a.flags || a.reserved || a.length > UINT32_MAX)
 		return h__refuse(m->dev, -EINVAL,
-				 "a buffer of at most %u bytes, and no flags",
+				 "a buffer of at most %u bytes, flags and reserved 0",
 				 UINT32_MAX);
+	at.length = a.length ? a.length : DEFAULT_LENGTH;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	d->length = length;
+	d->length = at.length;
 	d->phase = REVOKED;
 	err = h_receiver_init(&d->r, m, &datagram_class, &at);
 	if (err)
@@ -575,21 +577,23 @@ int h_datagram_receiver_destroy(struct h_datagram_receiver *d)
 	return 0;
 }
 
-int h_datagram_receiver_stats(struct h_datagram_receiver *d,
-			      struct h_datagram_stats *stats)
+int h__datagram_receiver_stats(struct h_datagram_receiver *d,
+			       struct h_datagram_stats *stats, size_t size)
 {
+	struct h_datagram_stats now;
 	struct hamlyn_stats slot;
-	int err;
+	int err, bad;
 
 	err = h_slot_stats(d->r.slot, &slot);
 	h_receiver_lock(&d->r);
-	*stats = (struct h_datagram_stats) {
+	now = (struct h_datagram_stats) {
 		.received = d->received,
 		.malformed = d->malformed,
 		.dropped = err ? 0 : slot.rejects[HAMLYN_REJECT_ONE_SHOT],
 	};
 	h_receiver_unlock(&d->r);
-	return err;
+	bad = h__copy_stats(stats, size, &now, sizeof(now));
+	return bad ? bad : err;
 }
 
 /* It may have been taken back since this was about to be called. */

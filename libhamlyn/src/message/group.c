@@ -298,8 +298,8 @@ void h_group_on_ready(struct h_group *g,
 
 /* ---- from create to destroy ---- */
 
-int h_group_create(struct h_manager *m, size_t length,
-		   const struct h_group_attr *attr, struct h_group **group)
+int h__group_create(struct h_manager *m, size_t length, const struct h_group_attr *attr,
+		    size_t size, struct h_group **group)
 {
 	const struct h_receiver_attr at = {
 		.length = length,
@@ -307,12 +307,16 @@ int h_group_create(struct h_manager *m, size_t length,
 		.mode = HAMLYN_SLOT_PARANOID_ONE_SHOT,
 		.arrivals = 2,	/* one more after a reset */
 	};
+	struct h_group_attr a;
 	struct h_group *g;
 	uint64_t key;
 	int err;
 
 	*group = NULL;
-	if ((attr && attr->flags) || length > HAMLYN_MAX_MESSAGE)
+	err = H_TAKE_ATTR(m->dev, &a, attr, size);
+	if (err)
+		return err;
+	if (a.flags || length > HAMLYN_MAX_MESSAGE)
 		return h__refuse(m->dev, -EINVAL,
 				 "at most %llu bytes, and no flags",
 				 (unsigned long long)HAMLYN_MAX_MESSAGE);

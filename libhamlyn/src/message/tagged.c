@@ -307,23 +307,26 @@ void h_tagged_receiver_on_ready(struct h_tagged_receiver *t,
 
 /* ---- from create to destroy ---- */
 
-int h_tagged_receiver_create(struct h_manager *m,
-			     const struct h_tagged_attr *attr,
-			     struct h_tagged_receiver **receiver)
+int h__tagged_receiver_create(struct h_manager *m, const struct h_tagged_attr *attr,
+			      size_t size, struct h_tagged_receiver **receiver)
 {
-	struct h_tagged_attr a = attr ? *attr : (struct h_tagged_attr) {};
-	struct h_receiver_attr at = {
-		.length = a.length ? a.length : DEFAULT_LENGTH,
-		.arrivals = a.arrivals ? a.arrivals : DEFAULT_ARRIVALS,
-	};
 	struct h_tagged_receiver *t;
+	struct h_receiver_attr at;
+	struct h_tagged_attr a;
 	int err;
 
 	*receiver = NULL;
-	if (a.flags || a.max_tags > MOST_TAGS)
+	err = H_TAKE_ATTR(m->dev, &a, attr, size);
+	if (err)
+		return err;
+	if (a.flags || a.reserved || a.max_tags > MOST_TAGS)
 		return h__refuse(m->dev, -EINVAL,
-				 "%u tags, flags 0x%x: at most %u, no flags",
-				 a.max_tags, a.flags, MOST_TAGS);
+				 "%u tags, flags 0x%x, reserved %u: at most %u, the others 0",
+				 a.max_tags, a.flags, a.reserved, MOST_TAGS);
+	at = (struct h_receiver_attr) {
+		.length = a.length ? a.length : DEFAULT_LENGTH,
+		.arrivals = a.arrivals ? a.arrivals : DEFAULT_ARRIVALS,
+	};
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;

@@ -103,10 +103,10 @@ void h__path_remove(const struct h_path *p);
 
 /* ---- rendezvous_connect.c, rendezvous_listen.c ---- */
 
-int h__connect(struct h_half *half, struct h_manager *m, const char *path,
+int h__half_connect(struct h_half *half, struct h_manager *m, const char *path,
 	       const struct h_connect_attr *attr, struct h_peer *peer,
 	       int64_t timeout_ns);
-int h__accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
+int h__half_accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
 	      const struct h_stream_attr *attr, struct h_peer *peer,
 	      int64_t timeout_ns);
 

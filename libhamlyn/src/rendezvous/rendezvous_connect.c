@@ -210,11 +210,16 @@ static int create_and_meet(struct h_half *half, struct h_manager *m,
 			   const char *path, const struct h_connect_attr *attr,
 			   struct h_peer *peer, int64_t timeout_ns)
 {
+	const struct h_stream_attr stream = {
+		.buffers = attr->buffers,
+		.buffer_size = attr->buffer_size,
+		.max_buffer_size = attr->max_buffer_size,
+	};
 	bool tickets = attr->flags & H_CONNECT_TICKETS;
 	int err;
 
 	/* First, for that takes its time: a server does not wait long. */
-	err = h__half_create(half, m, &attr->stream, tickets);
+	err = h__half_create(half, m, &stream, tickets);
 	if (err)
 		return err;
 	err = call_and_meet(half, path, attr, peer, h_deadline(timeout_ns));
@@ -225,7 +230,7 @@ static int create_and_meet(struct h_half *half, struct h_manager *m,
 }
 
 /* Who is cancelled in the middle would leave half an end, and a socket. */
-int h__connect(struct h_half *half, struct h_manager *m, const char *path,
+int h__half_connect(struct h_half *half, struct h_manager *m, const char *path,
 	       const struct h_connect_attr *attr, struct h_peer *peer,
 	       int64_t timeout_ns)
 {
@@ -240,17 +245,19 @@ int h__connect(struct h_half *half, struct h_manager *m, const char *path,
 	return err;
 }
 
-int h_connect(struct h_manager *m, const char *path,
-	      const struct h_connect_attr *attr, struct h_stream_pair *pair,
-	      int64_t timeout_ns)
+int h__connect(struct h_manager *m, const char *path, const struct h_connect_attr *attr,
+	       size_t size, struct h_stream_pair *pair, int64_t timeout_ns)
 {
-	static const struct h_connect_attr defaults;
 	struct h_half half = { .kind = H_KIND_STREAMS };
+	struct h_connect_attr at;
 	int err;
 
 	*pair = (struct h_stream_pair) {};
-	err = h__connect(&half, m, path, attr ? attr : &defaults, &pair->peer,
-			 timeout_ns);
+	err = H_TAKE_ATTR(m->dev, &at, attr, size);
+	if (!err && at.reserved)
+		err = h__attr_reserved(m->dev, at.reserved);
+	if (!err)
+		err = h__half_connect(&half, m, path, &at, &pair->peer, timeout_ns);
 	if (err)
 		return err;
 	pair->sender = half.sender;

@@ -540,7 +540,7 @@ static int accept_one(struct h_half *half, struct h_listener *l,
 }
 
 /* Who is cancelled in the middle would leave half an end, and the listener locked. */
-int h__accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
+int h__half_accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
 	      const struct h_stream_attr *attr, struct h_peer *peer,
 	      int64_t timeout_ns)
 {
@@ -555,15 +555,18 @@ int h__accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
 	return err;
 }
 
-int h_listener_accept(struct h_listener *l, struct h_manager *m,
-		      const struct h_stream_attr *attr,
-		      struct h_stream_pair *pair, int64_t timeout_ns)
+int h__listener_accept(struct h_listener *l, struct h_manager *m,
+		       const struct h_stream_attr *attr, size_t size,
+		       struct h_stream_pair *pair, int64_t timeout_ns)
 {
 	struct h_half half = { .kind = H_KIND_STREAMS };
+	struct h_stream_attr at;
 	int err;
 
 	*pair = (struct h_stream_pair) {};
-	err = h__accept(&half, l, m, attr, &pair->peer, timeout_ns);
+	err = H_TAKE_ATTR(m ? m->dev : NULL, &at, attr, size);
+	if (!err)
+		err = h__half_accept(&half, l, m, &at, &pair->peer, timeout_ns);
 	if (err)
 		return err;
 	pair->sender = half.sender;
@@ -771,19 +774,19 @@ static int cannot_listen(const char *path, int err)
 	return h__early_end(err, path);
 }
 
-int h_listener_create(const char *path, const struct h_listener_attr *attr,
-		      struct h_listener **listener)
+int h__listener_create(const char *path, const struct h_listener_attr *attr, size_t size,
+		       struct h_listener **listener)
 {
-	static const struct h_listener_attr defaults;
+	struct h_listener_attr at;
 	struct h_listener *l;
 	int err, cancel;
 
 	*listener = NULL;
 	h__early_begin();
 	h__lock_forked();
-	if (!attr)
-		attr = &defaults;
-	err = check_attr(attr);
+	err = H_TAKE_ATTR(NULL, &at, attr, size);
+	if (!err)
+		err = check_attr(&at);
 	if (err)
 		return err;
 	l = calloc(1, sizeof(*l));
@@ -793,10 +796,10 @@ int h_listener_create(const char *path, const struct h_listener_attr *attr,
 	l->epoll = -1;
 	l->pid = getpid();
 	cancel = h__cancel_off();
-	err = listener_init(l, attr);
+	err = listener_init(l, &at);
 	if (!err) {
 		enlist(l);
-		err = listen_at(l, path, attr->mode);
+		err = listen_at(l, path, at.mode);
 	}
 	if (err)
 		h_listener_destroy(l);

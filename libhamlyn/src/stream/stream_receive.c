@@ -621,7 +621,7 @@ int h__stream_receiver_prepare(struct h_manager *m,
 			       uint32_t slot_flags,
 			       struct h_stream_receiver **receiver)
 {
-	struct h_stream_attr at = attr ? *attr : (struct h_stream_attr) {};
+	struct h_stream_attr at = *attr;
 	struct h_stream_receiver *r;
 	int err;
 
@@ -659,11 +659,15 @@ int h__stream_receiver_prepare(struct h_manager *m,
 	return 0;
 }
 
-int h_stream_receiver_create(struct h_manager *m,
-			     const struct h_stream_attr *attr,
-			     struct h_stream_receiver **receiver)
+int h__stream_receiver_create(struct h_manager *m, const struct h_stream_attr *attr,
+			      size_t size, struct h_stream_receiver **receiver)
 {
-	return h__stream_receiver_prepare(m, attr, 0, receiver);
+	struct h_stream_attr at;
+	int err;
+
+	*receiver = NULL;
+	err = H_TAKE_ATTR(m->dev, &at, attr, size);
+	return err ? err : h__stream_receiver_prepare(m, &at, 0, receiver);
 }
 
 int h__stream_receiver_attach(struct h_stream_receiver *r,

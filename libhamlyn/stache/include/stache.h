@@ -92,6 +92,9 @@ struct stache_figures {
 	uint64_t written_back;
 };
 
+/* With the size of the structure that the program knows: Documentation/abi.rst. */
+void stache__init(const struct stache_attr *attr, size_t size);
+
 /**
  * stache_init() - begin
  * @attr: or NULL
@@ -99,7 +102,10 @@ struct stache_figures {
  * All nodes call it, once, before any other call of Stache; it waits for the others. What
  * cannot be ends the program with a message.
  */
-void stache_init(const struct stache_attr *attr);
+static inline void stache_init(const struct stache_attr *attr)
+{
+	stache__init(attr, sizeof(*attr));
+}
 
 /* ---- memory ------------------------------------------------------------- */
 

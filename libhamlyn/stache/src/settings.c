@@ -56,12 +56,26 @@ static void check_part(void)
 			   stache_settings.bytes, stache_settings.from);
 }
 
-void stache_settings_read(const struct stache_attr *attr)
+/* The program may be older, and know less than there is now; or newer, and want more. */
+static void take_attr(const struct stache_attr *attr, size_t size)
+{
+	const char *bytes = (const char *)attr;
+	size_t known = sizeof(*attr), i;
+
+	for (i = known; i < size; i++) {
+		if (bytes[i])
+			stache_die("attributes of %zu bytes: this library knows %zu, and the rest "
+				   "is not 0", size, known);
+	}
+	memcpy(&stache_settings, attr, size < known ? size : known);
+}
+
+void stache_settings_read(const struct stache_attr *attr, size_t size)
 {
 	struct stache_attr *s = &stache_settings;
 
 	if (attr)
-		*s = *attr;
+		take_attr(attr, size);
 	if (s->homes == STACHE_HOMES_DEFAULT)
 		s->homes = homes_of_user();
 	if (s->homes == STACHE_HOMES_ONE)

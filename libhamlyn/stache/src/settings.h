@@ -18,7 +18,7 @@ static inline TPPI_PageMode stache_mode_copy(void)
 	return stache_settings.mode + 1;
 }
 
-void stache_settings_read(const struct stache_attr *attr);
+void stache_settings_read(const struct stache_attr *attr, size_t size);
 
 /* Ends the program if blocks cannot be of this size. */
 void stache_check_block(int block_bytes);

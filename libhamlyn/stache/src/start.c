@@ -6,9 +6,9 @@
 #include "named.h"
 #include "settings.h"
 
-void stache_init(const struct stache_attr *attr)
+void stache__init(const struct stache_attr *attr, size_t size)
 {
-	stache_settings_read(attr);
+	stache_settings_read(attr, size);
 	stache_chunk_start();
 	stache_named_start();
 	stache_home_start();

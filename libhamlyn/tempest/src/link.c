@@ -122,11 +122,9 @@ static void arrived(struct h_channel *channel, void *link)
 static void publish_seed(uint32_t node)
 {
 	struct h_channel_attr attr = {
-		.connect.stream = {
-			.buffers = BUFFERS,
-			.buffer_size = BUFFER_BYTES,
-			.max_buffer_size = 128,	/* they do not grow */
-		},
+		.buffers = BUFFERS,
+		.buffer_size = BUFFER_BYTES,
+		.max_buffer_size = 128,	/* they do not grow */
 	};
 	char key[AM_BOOT_KEY_BYTES], value[AM_BOOT_VALUE_BYTES];
 	struct h_channel_seed seed;

@@ -35,7 +35,7 @@ static int64_t must(int64_t ret, const char *what)
 static struct client open_client(const char *path, size_t max_message)
 {
 	const struct h_channel_attr attr = {
-		.connect.flags = H_CONNECT_WAIT,
+		.flags = H_CONNECT_WAIT,
 		.max_message = max_message,
 	};
 	struct client c;

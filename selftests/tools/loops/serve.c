@@ -64,7 +64,7 @@ static size_t length_of(uint32_t number)
 
 static bool connect_to(struct client *c, const char *path)
 {
-	const struct h_channel_attr attr = { .connect.flags = H_CONNECT_WAIT };
+	const struct h_channel_attr attr = { .flags = H_CONNECT_WAIT };
 
 	return !h_open(ht_device(), &c->dev) &&
 	       !h_manager_create(c->dev, NULL, &c->m) &&

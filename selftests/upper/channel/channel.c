@@ -31,7 +31,7 @@ FIXTURE_VARIANT(channel) {
 	bool one_manager;
 	uint32_t flags;
 	struct h_channel_attr attr;
-	struct h_terminus_attr terminus;
+	uint32_t wq_entries, wq_entry_size;
 };
 
 FIXTURE_VARIANT_ADD(channel, defaults) {
@@ -46,16 +46,16 @@ FIXTURE_VARIANT_ADD(channel, single) {
 };
 
 FIXTURE_VARIANT_ADD(channel, fewest_buffers) {
-	.attr.connect.stream = { .buffers = 2, .buffer_size = 128,
-				 .max_buffer_size = 1 },
-	.terminus = { .entries = 2, .entry_size = 256 },
+	.attr = { .buffers = 2, .buffer_size = 128, .max_buffer_size = 1 },
+	.wq_entries = 2, .wq_entry_size = 256,
 };
 
 FIXTURE_SETUP(channel)
 {
 	struct h_manager_attr attr = {
 		.flags = variant->flags,
-		.terminus = variant->terminus,
+		.wq_entries = variant->wq_entries,
+		.wq_entry_size = variant->wq_entry_size,
 	};
 	int i;
 
@@ -687,7 +687,7 @@ TEST_F(channel, who_closes_is_the_end_behind_the_last_message)
 
 	if (variant->flags & H_MANAGER_SINGLE && variant->one_manager)
 		SKIP(return, "one thread");
-	if (variant->attr.connect.stream.buffers)
+	if (variant->attr.buffers)
 		SKIP(return, "room for three messages");
 	for (i = 0; i < 3; i++) {
 		ASSERT_EQ(0, put(self->a, self->m[1], "x", 1));
@@ -1012,7 +1012,7 @@ TEST_F(channel, who_knows_of_the_end_is_not_called_again)
 TEST_F(channel, many_channels_on_one_manager_do_not_mix)
 {
 	struct h_channel_attr attr = {
-		.connect.stream = { .buffers = 4, .buffer_size = 256 },
+		.buffers = 4, .buffer_size = 256,
 	};
 	struct h_channel *a[MANY], *b[MANY];
 	unsigned int i, round;
@@ -1154,8 +1154,7 @@ static void *send_in_parts(void *arg)
 TEST_F(channel, who_does_not_wait_gets_what_there_was)
 {
 	const struct h_channel_attr attr = {
-		.connect.stream = { .buffers = 2, .buffer_size = 128,
-				    .max_buffer_size = 1 },
+		.buffers = 2, .buffer_size = 128, .max_buffer_size = 1,
 	};
 	struct h_channel *from, *to;
 	unsigned int calls = 0, n = 0, fewest = -1;
@@ -1372,7 +1371,7 @@ FIXTURE(late) {
 FIXTURE_SETUP(late)
 {
 	static const struct h_channel_attr attr = {
-		.connect.stream.buffers = 2,
+		.buffers = 2,
 	};
 	const char *name = ht_device();
 	char own[64];

@@ -39,7 +39,7 @@ FIXTURE_VARIANT_ADD(requests, single) {
 };
 
 FIXTURE_VARIANT_ADD(requests, fewest_buffers) {
-	.attr.connect.stream = { .buffers = 2, .buffer_size = 128, .max_buffer_size = 1 },
+	.attr = { .buffers = 2, .buffer_size = 128, .max_buffer_size = 1 },
 };
 
 FIXTURE_SETUP(requests)
@@ -738,7 +738,7 @@ TEST_F(requests, a_plain_message_answers_what_was_received_before)
 	EXPECT_EQ(-EAGAIN, h_channel_request_wait(self->a, id[0], &m, H_NOWAIT));
 	h_channel_request_cancel(self->a, id[0]);
 	EXPECT_TRUE(brings_reply(self->a, self->b, id[1], "A1"));
-	if (variant->attr.connect.stream.buffers != 2) {
+	if (variant->attr.buffers != 2) {
 		/* Two that are held are answered in turn. */
 		id[0] = ask(self->a, self->b, "Q2");
 		id[1] = ask(self->a, self->b, "Q3");

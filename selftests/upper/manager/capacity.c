@@ -326,7 +326,7 @@ static const char *begin(FIXTURE_DATA(capacity) *self, struct h_channel *a, stru
 /* Or each peer that sends half a message has a spare kept for it that nobody counts. */
 TEST_F(capacity, a_spare_stays_charged_while_a_message_comes)
 {
-	const struct h_channel_attr attr = { .connect.stream = { .max_buffer_size = 1 } };
+	const struct h_channel_attr attr = { .max_buffer_size = 1 };
 	struct h_channel *a, *b;
 	struct ht_poll poll;
 	struct h_message m;
@@ -623,7 +623,7 @@ static void accept_all(struct server *s)
 
 static int clients(const char *device, const char *path, int n)
 {
-	const struct h_channel_attr attr = { .connect.flags = H_CONNECT_WAIT };
+	const struct h_channel_attr attr = { .flags = H_CONNECT_WAIT };
 	const struct h_manager_attr size = { .channels = 100 };
 	struct h_channel **ch = calloc((size_t)n, sizeof(struct h_channel *));
 	static char data[LONG];

@@ -1069,7 +1069,7 @@ TEST_F(manager, an_nq_has_room_for_all_or_says_why_not)
 /* What was done in vain is undone, and the reason is told all the same. */
 TEST_F(manager, one_that_cannot_be_made_says_why_not)
 {
-	const struct h_manager_attr attr = { .terminus.entry_size = 3000 };
+	const struct h_manager_attr attr = { .wq_entry_size = 3000 };
 	struct h_manager *m;
 
 	EXPECT_EQ(-EINVAL, h_manager_create(self->rx, &attr, &m));

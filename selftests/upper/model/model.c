@@ -59,8 +59,8 @@ static const char *world_open(struct world *w, uint64_t *random, bool threads)
 	struct h_manager_attr attr = {
 		.flags = threads ? 0 : below(random, 2) * H_MANAGER_SINGLE,
 		.spin_ns = below(random, 2),
-		.terminus = { .entries = entries[below(random, 4)],
-			      .entry_size = below(random, 2) ? 256 : 512 },
+		.wq_entries = entries[below(random, 4)],
+		.wq_entry_size = below(random, 2) ? 256 : 512,
 	};
 	bool two = below(random, 2);
 	struct hamlyn_query query;

@@ -19,15 +19,13 @@ static const char *channel_open(struct pair *p, uint64_t *random)
 	static const uint32_t sizes[] = { 128, 256, 1024, 4096 };
 	struct h_channel_attr attr = {
 		.max_message = LARGEST,
-		.connect.stream = {
-			.buffers = buffers[below(random, 4)],
-			.buffer_size = sizes[below(random, 4)],
-			.max_buffer_size = below(random, 2) ? 65536 : 1,
-		},
+		.buffers = buffers[below(random, 4)],
+		.buffer_size = sizes[below(random, 4)],
+		.max_buffer_size = below(random, 2) ? 65536 : 1,
 	};
 	int err;
 
-	p->buffers = attr.connect.stream.buffers;
+	p->buffers = attr.buffers;
 	p->messages = below(random, 40);
 	err = h_channel_pair(p->world->from, p->world->to, &attr,
 			     &p->end[0].channel, &p->end[1].channel);

@@ -154,7 +154,12 @@ struct client {
 
 static int use_channel(struct client *c, struct h_manager *m)
 {
-	const struct h_channel_attr attr = { .connect = c->attr };
+	const struct h_channel_attr attr = {
+		.flags = c->attr.flags,
+		.uids = c->attr.uids,
+		.uid_count = c->attr.uid_count,
+		.buffers = c->attr.buffers,
+	};
 	struct h_message reply;
 	struct h_channel *ch;
 	unsigned char data[5000];
@@ -381,7 +386,7 @@ TEST_F(rendezvous, an_event_loop_serves_a_crowd)
 
 TEST_F(rendezvous, nobody_is_there)
 {
-	struct h_channel_attr attr = { .connect.flags = H_CONNECT_WAIT };
+	struct h_channel_attr attr = { .flags = H_CONNECT_WAIT };
 	struct h_listener *second;
 	struct h_channel *ch;
 	char other[80];
@@ -681,7 +686,7 @@ TEST_F(rendezvous, both_ends_say_what_they_have_no_room_for)
 					    .max_buffer_size = 4096 };
 	struct client c = {
 		.path = self->path,
-		.attr = { .flags = variant->flags, .stream = most },
+		.attr = { .flags = variant->flags, .buffers = most.buffers },
 		.own_device = true,
 	};
 	struct h_stream_receiver *r;
@@ -1142,7 +1147,7 @@ static void leave_free(unsigned int n, struct rlimit *old)
 /* In a child; with @n free descriptors, if there are as many as that. */
 static pid_t begin_client(const char *path, uint32_t flags, unsigned int n)
 {
-	const struct h_channel_attr attr = { .connect.flags = flags };
+	const struct h_channel_attr attr = { .flags = flags };
 	pid_t pid = ht_fork();
 	struct h_channel *ch;
 	struct h_manager *m;
@@ -1524,7 +1529,7 @@ static void *answer(void *arg)
 static int ask(FIXTURE_DATA(rendezvous) *self, uint32_t flags,
 	       const struct saying *s, struct h_channel **ch)
 {
-	const struct h_channel_attr attr = { .connect.flags = flags };
+	const struct h_channel_attr attr = { .flags = flags };
 	struct answer a = { .says = s };
 	pthread_t thread;
 	char other[80];
@@ -2146,7 +2151,7 @@ static void *answer_slow(void *arg)
 
 TEST_F(rendezvous, who_answers_what_is_slow_to_close_holds_up_nobody)
 {
-	const struct h_channel_attr attr = { .connect.flags = variant->flags };
+	const struct h_channel_attr attr = { .flags = variant->flags };
 	unsigned int files = open_files();
 	struct slow_server s;
 	struct h_channel *ch;
@@ -2346,7 +2351,7 @@ TEST_F(rendezvous, bad_servers_do_no_harm)
 		{ SAID, WHAT, 3, true, false, 0 },	/* it talks to itself */
 		{ 512, -1, 0, false, false, -EPROTO },
 	};
-	const struct h_channel_attr attr = { .connect.flags = variant->flags };
+	const struct h_channel_attr attr = { .flags = variant->flags };
 	unsigned int i;
 	char other[80];
 
@@ -2500,7 +2505,7 @@ static void *send_for_ever(void *arg)
 /* Whoever was accepted and never says a word is known to be dead as well. */
 TEST_F(rendezvous, who_is_killed_is_told_at_once)
 {
-	const struct h_channel_attr attr = { .connect.flags = variant->flags };
+	const struct h_channel_attr attr = { .flags = variant->flags };
 	struct victim v[2] = {};
 	pthread_t thread[2];
 	int64_t killed;

@@ -178,8 +178,7 @@ static int64_t patience_of_many(void)
 /* Asleep until there is a seed: hundreds that poll leave no processor to the server. */
 static int client(const char *device, struct shared *sh, int turns)
 {
-	struct h_manager_attr attr = { .nq_entries = 16,
-				       .terminus = { .entries = 4 } };
+	struct h_manager_attr attr = { .nq_entries = 16, .wq_entries = 4 };
 	struct h_stream_sender *s;
 	unsigned char data[MESSAGE];
 	struct h_manager *m;

@@ -29,7 +29,7 @@ FIXTURE_VARIANT(stream) {
 	bool one_manager;
 	uint32_t flags;
 	struct h_stream_attr attr;
-	struct h_terminus_attr terminus;
+	uint32_t wq_entries, wq_entry_size;
 };
 
 FIXTURE_VARIANT_ADD(stream, defaults) {
@@ -45,7 +45,7 @@ FIXTURE_VARIANT_ADD(stream, single) {
 
 FIXTURE_VARIANT_ADD(stream, fewest_buffers) {
 	.attr = { .buffers = 2, .buffer_size = 128, .max_buffer_size = 1 },
-	.terminus = { .entries = 2, .entry_size = 256 },
+	.wq_entries = 2, .wq_entry_size = 256,
 };
 
 FIXTURE_VARIANT_ADD(stream, growing) {
@@ -59,7 +59,8 @@ FIXTURE_SETUP(stream)
 {
 	struct h_manager_attr attr = {
 		.flags = variant->flags,
-		.terminus = variant->terminus,
+		.wq_entries = variant->wq_entries,
+		.wq_entry_size = variant->wq_entry_size,
 	};
 	struct h_seed seed;
 
