@@ -1387,10 +1387,15 @@ public:
 			std::rethrow_exception(first);
 		return n;
 	}
-	/** Sleeps until dispatch() has something to do. */
+	/** Sleeps until dispatch() has something to do, or until kick(). */
 	status wait(timeout t = forever)
 	{
 		return detail::outcome(h_manager_wait(need(), t.ns()), "h_manager_wait");
+	}
+	/** Ends a wait(), or the next one. From any thread, and from signal handlers. */
+	void kick()
+	{
+		h_manager_kick(need());
 	}
 
 private:

@@ -282,10 +282,26 @@ int h_manager_dispatch(struct h_manager *manager);
  *
  * For loops that wait for nothing else.
  *
- * Return: 0, or -EAGAIN, -ETIMEDOUT, -EINTR if a signal was handled (kernel device: by a
- * handler without SA_RESTART; otherwise it may go on sleeping).
+ * Return: 0, also for h_manager_kick(); -EAGAIN, -ETIMEDOUT, -EINTR if a signal was handled
+ * (kernel device: by a handler without SA_RESTART; otherwise it may go on sleeping).
  */
 int h_manager_wait(struct h_manager *manager, int64_t timeout_ns);
+
+/**
+ * h_manager_kick() - end a wait
+ * @manager: the manager
+ *
+ * A thread that is in h_manager_wait() returns from there, or, if there is none, the next one
+ * that calls it does so at once, whatever its time-out. Kicks that no wait has returned for
+ * yet are one; of several threads that wait, one returns. What was written before the kick is
+ * seen after the wait. Other calls that wait or dispatch, and the descriptor of
+ * h_manager_fd(), do not notice.
+ *
+ * Any thread may call it, also on a manager with H_MANAGER_SINGLE, and so may a signal
+ * handler, whatever it has interrupted. It never waits, and changes no errno. The wait ends
+ * soon, but on a NIC that is down, where it takes up to half a second.
+ */
+void h_manager_kick(struct h_manager *manager);
 
 /* ---- custom receivers --------------------------------------------------- */
 

@@ -152,8 +152,13 @@ class Manager(Owner):
         return n
 
     def wait(self, timeout: Optional[float] = None) -> None:
-        """Sleeps until dispatch() has something to do; raises TimeoutError."""
+        """Sleeps until dispatch() has something to do, or kick(); raises TimeoutError."""
         wait(self._need(), "h_manager_wait", library.h_manager_wait, timeout)
+
+    def kick(self) -> None:
+        """Ends a wait(), or the next one; from any thread."""
+        with self._need() as manager:
+            library.h_manager_kick(manager)
 
     def allocate(self, length: int) -> memoryview:
         """Memory that long messages can be sent from without copying; not zeroed.

@@ -348,6 +348,19 @@ class Channels(DeviceTest):
             self.manager.dispatch()
         self.assertTrue(b.closed)
 
+    def test_a_kick_ends_a_wait(self):
+        with self.assertRaises(BlockingIOError):
+            self.manager.wait(0)
+        self.manager.kick()
+        self.manager.kick()
+        self.manager.wait()
+        with self.assertRaises(BlockingIOError):
+            self.manager.wait(0)
+        kicker = threading.Timer(0.05, self.manager.kick)
+        kicker.start()
+        self.manager.wait()
+        kicker.join()
+
     def test_streams(self):
         receiver = hamlyn.StreamReceiver(self.manager)
         sender = hamlyn.StreamSender(self.manager, receiver.seed())

@@ -127,6 +127,9 @@ struct h_manager {
 	uint32_t nudged;		/* a message to it is under way, since */
 	int64_t nudged_ns;		/* atomic, both */
 	struct h_terminus *bell;	/* what they are sent from, or NULL; atomic */
+	uint32_t rings;			/* that the thread which sends from it has to see; atomic */
+	uint32_t kicked;		/* and no h_manager_wait() has returned for it; atomic */
+	uint32_t expect_kicks;		/* threads that sleep until then, or for else; atomic */
 	struct h_ticket self_ticket;
 	uint32_t reserved;		/* NQ entries set aside */
 	uint64_t sleeps;		/* lock; for h_manager_stats() */
@@ -193,8 +196,6 @@ int h__manager_take(struct h_manager *m);
  * on the NQ has some too: h__manager_nudge(), without any lock.
  */
 bool h__wake_sleepers(struct h_manager *m);
-/* Wake who sleeps on the NQ. */
-void h__manager_nudge(struct h_manager *m);
 /*
  * For loops that what others send keeps going, each time that it was not for the caller:
  * 0, or -EAGAIN or -ETIMEDOUT when that has gone on for long enough. @rounds: 0 at first.
@@ -207,6 +208,18 @@ int64_t h__time_left(int64_t deadline_ns);
 /* As h_receiver_wait(); @again: not for long, and 0 then. */
 int h__receiver_wait(struct h_receiver *r, uint32_t seen, bool again,
 		     int64_t deadline_ns);
+
+/* ---- bell.c ---- */
+
+/* Wake who sleeps on the NQ. */
+void h__manager_nudge(struct h_manager *m);
+/* How long may that one sleep? A word may be lost. */
+int64_t h__look_around_ns(const struct h_manager *m);
+/* Before and after a sleep that kicks end; after the first, look whether there was one. */
+void h__kicks_expect(struct h_manager *m);
+void h__kicks_end(struct h_manager *m);
+/* Was there one? Then there is none any more. */
+bool h__kick_take(struct h_manager *m);
 
 /* ---- debt.c: what was said to be sent, and is kept ---- */
 

@@ -20,14 +20,10 @@
 #include "manager/manager.h"
 
 #define POLLS_PER_CLOCK		32
-#define NUDGE_AGAIN_NS		10000000
-#define NUDGE_TRIES		1000
-#define NUDGE_TRY_NS		1000000
 #define REFUSALS		1024		/* in a row or not: some 50 us and more */
 #define SWITCH_NS	1000		/* to another thread, beside what yielding takes */
 #define HOG_NS		1000000
 #define HOGGED_NS	50000000
-#define LOOK_AROUND_NS		500000000
 
 struct h_sleeper {
 	struct h_sleeper *next;
@@ -61,11 +57,11 @@ static void sleeper_wake(struct h_sleeper *s)
 	syscall(SYS_futex, &s->woken, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* m->lock held. */
+/* True also of what another thread may take before this one does. */
 static bool has_news(const struct h_manager *m, const struct h_sleeper *s)
 {
 	return s->receiver ? h_receiver_events(s->receiver) != s->seen :
-			     !!m->ready;
+			     h__read_once(&m->ready) || h__read_once(&m->kicked);
 }
 
 /* Who leads and is not on the NQ looks for itself before it goes there. */
@@ -232,90 +228,6 @@ int64_t h_deadline(int64_t timeout_ns)
 {
 	return timeout_ns > 0 ? h__deadline(timeout_ns) :
 	       timeout_ns ? H_FOREVER : H_NOWAIT;
-}
-
-/*
- * Nudges have a terminus of their own. The manager's may be held back for a second, as
- * others can make it guess, and have long messages in its queue: who nudges would wait
- * for that, and who sleeps as well. This one never sends a wrong key. It is made when it
- * is needed first, as most managers have one thread.
- *
- * Return: NULL if there can be none, or not without waiting for who changes the tables.
- */
-static struct h_terminus *bell_of(struct h_manager *m)
-{
-	static const struct h_terminus_attr attr = {
-		.entries = H_SELF_ARRIVALS,
-		.entry_size = 128,
-	};
-	struct h_terminus *bell = h__load_acquire(&m->bell);
-	struct h_terminus *first = NULL;
-
-	if (bell)
-		return bell;
-	if (h__dev_changing(m->dev) || h_terminus_create(m->dev, &attr, &bell))
-		return NULL;
-	if (__atomic_compare_exchange_n(&m->bell, &first, bell, false,
-					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return bell;
-	/* Another thread was quicker. */
-	h_terminus_destroy(bell);
-	return first;
-}
-
-/*
- * -EAGAIN: the bell's queue is full of nudges, or, on the embedded device, it was made
- * while this process was held back, for less than a second: who leads looks around by
- * himself twice a second.
- */
-static bool ring(struct h_manager *m)
-{
-	struct h_terminus *bell = bell_of(m);
-
-	if (!bell)
-		return false;
-	if (h_send_word(bell, &m->self_ticket, 0) < 0)
-		h__write_once(&m->nudged, 0);
-	return true;
-}
-
-/* There is no bell, or not yet: the manager's terminus has to do. */
-static void nudge_otherwise(struct h_manager *m)
-{
-	const struct timespec nap = { .tv_nsec = NUDGE_TRY_NS };
-	int i, cancel = h__cancel_off();
-
-	for (i = 0; i < NUDGE_TRIES; i++) {
-		if (h_send_word(m->terminus, &m->self_ticket, 0) != -EAGAIN)
-			break;
-		nanosleep(&nap, NULL);
-	}
-	if (i == NUDGE_TRIES)
-		h__write_once(&m->nudged, 0);
-	h__cancel_restore(cancel);
-}
-
-/*
- * A word to a slot that nobody receives from: whoever sleeps on the NQ wakes. One that
- * is under way will do: should another thread take it, that one looks who has news
- * again, behind giving it. A NIC that is down loses it: see lead().
- */
-void h__manager_nudge(struct h_manager *m)
-{
-	int64_t now = h__now_ns();
-
-	/*
-	 * What the caller has to tell, before the look at the nudge that is under way:
-	 * give() clears that, and then looks who has news.
-	 */
-	h__full_barrier();					/* B13 */
-	if (h__read_once(&m->nudged) &&
-	    now - h__read_once(&m->nudged_ns) < NUDGE_AGAIN_NS)
-		return;
-	h__write_once(&m->nudged_ns, now);
-	h__write_once(&m->nudged, 1);
-	if (!ring(m))
-		nudge_otherwise(m);
 }
 
 static void sleeper_add(struct h_manager *m, struct h_sleeper *s)
@@ -490,8 +402,7 @@ static void poll_awhile(struct h_manager *m, const struct h_sleeper *s,
 
 	do {
 		n = take_patiently(m, &p);
-		if (s->receiver ? h_receiver_events(s->receiver) != s->seen :
-				  !!h__read_once(&m->ready))
+		if (has_news(m, s))
 			return;
 		if (n > 0)
 			p.spin_until = 0;
@@ -520,7 +431,7 @@ static int lead(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
 	int ret = 0;
 
 	while (!ret && !has_news(m, s)) {
-		int64_t until = until_settled(m, deadline_ns, LOOK_AROUND_NS);
+		int64_t until = until_settled(m, deadline_ns, h__look_around_ns(m));
 
 		s->on_nq = true;
 		h__unlock(&m->lock);
@@ -556,6 +467,17 @@ static int sleep_in_turn(struct h_manager *m, struct h_sleeper *s,
 	return ret || !s->leads ? ret : lead(m, s, deadline_ns);
 }
 
+/* Nobody wakes it but what arrives, and kicks where it is to be kicked. */
+static int sleep_single(struct h_manager *m, const struct h_sleeper *s, int64_t deadline_ns)
+{
+	m->sleeps++;
+	if (has_news(m, s))
+		return 0;
+	if (!s->receiver || h__owes_soon(m))
+		deadline_ns = until_settled(m, deadline_ns, h__look_around_ns(m));
+	return h__nq_sleep(m->nq, deadline_ns);
+}
+
 /* Sleep until @r has other events than @seen, or there is reason to look. */
 static int sleep_for(struct h_manager *m, const struct h_receiver *r,
 		     uint32_t seen, int64_t deadline_ns)
@@ -563,11 +485,8 @@ static int sleep_for(struct h_manager *m, const struct h_receiver *r,
 	struct h_sleeper s = { .receiver = r, .seen = seen };
 	int ret = 0;
 
-	if (h__single(m)) {
-		m->sleeps++;
-		return h__nq_sleep(m->nq, h__owes_soon(m) ?
-				   until_settled(m, deadline_ns, 0) : deadline_ns);
-	}
+	if (h__single(m))
+		return sleep_single(m, &s, deadline_ns);
 	h__lock(&m->lock);
 	sleeper_add(m, &s);
 	if (!has_news(m, &s))
@@ -624,6 +543,16 @@ int h__receiver_wait(struct h_receiver *r, uint32_t seen, bool again,
 	return ret == -ETIMEDOUT ? 0 : ret;
 }
 
+static int sleep_to_dispatch(struct h_manager *m, int64_t deadline_ns)
+{
+	int ret;
+
+	h__kicks_expect(m);
+	ret = sleep_for(m, NULL, 0, deadline_ns);
+	h__kicks_end(m);
+	return ret;
+}
+
 int h_manager_wait(struct h_manager *m, int64_t timeout_ns)
 {
 	struct patience p = { .deadline_ns = h_deadline(timeout_ns) };
@@ -633,7 +562,7 @@ int h_manager_wait(struct h_manager *m, int64_t timeout_ns)
 		h__calls_mend(m, __builtin_frame_address(0));
 	for (;;) {
 		ret = take_patiently(m, &p);
-		if (h__read_once(&m->ready))
+		if (h__read_once(&m->ready) || h__kick_take(m))
 			return 0;
 		if (ret > 0) {
 			if (others_may(m, &p))
@@ -648,7 +577,7 @@ int h_manager_wait(struct h_manager *m, int64_t timeout_ns)
 		case GIVE_UP:
 			return -ETIMEDOUT;
 		case SLEEP:
-			ret = sleep_for(m, NULL, 0, p.deadline_ns);
+			ret = sleep_to_dispatch(m, p.deadline_ns);
 			if (ret < 0 && ret != -ETIMEDOUT)
 				return ret;
 			p.spin_until = 0;

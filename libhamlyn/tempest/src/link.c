@@ -3,8 +3,8 @@
  * A channel for each pair of nodes, made of seeds that travel by the launcher: who has not
  * got one sends nothing here.
  *
- * The channels of a node are on one manager, which the protocol thread sleeps on. A word
- * that the node sends to itself ends the sleep.
+ * The channels of a node are on one manager, which the protocol thread sleeps on. A kick ends
+ * the sleep.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,8 +24,6 @@
 
 #define BUFFERS		16
 #define BUFFER_BYTES	8192	/* the longest message and its header */
-#define BELL_ENTRIES	8
-#define LONGEST_SLEEP_NS	500000000
 
 struct kept {
 	struct kept *next;
@@ -51,66 +49,12 @@ static _Atomic unsigned int number_kept;
 static _Atomic bool leaving;
 static uint32_t turn;	/* whose message is next: each node's in its turn */
 
-/* ---- the bell ---- */
-
-static struct h_receiver bell;
-static struct h_ticket bell_ticket;
-static struct h_terminus *bell_terminus;
-static _Atomic bool rung;
-
-static void bell_arrival(struct h_receiver *receiver, const struct hamlyn_nq_entry *entry)
-{
-	(void)receiver;
-	(void)entry;
-	rung = true;
-}
-
-static bool bell_pending(const struct h_receiver *receiver)
-{
-	(void)receiver;
-	return rung;
-}
-
-static void bell_ready(struct h_receiver *receiver, void *unused)
-{
-	(void)receiver;
-	(void)unused;
-	rung = false;
-}
-
-static const struct h_receiver_class bell_class = {
-	.name = "tempest-bell",
-	.process_arrival = bell_arrival,
-	.pending = bell_pending,
-};
-
-void tempest_link_ring(void)
-{
-	/* A full queue is one of words that have not been received: the sleep is over */
-	h_send_word(bell_terminus, &bell_ticket, 0);
-}
-
 /* ---- start ---- */
 
 static void must(int result, const char *what)
 {
 	if (result < 0)
 		tempest_refuse("%s: %s", what, strerror(-result));
-}
-
-static void make_bell(void)
-{
-	static const struct h_receiver_attr attr = { .arrivals = BELL_ENTRIES };
-	static const struct h_terminus_attr terminus = {
-		.entries = BELL_ENTRIES,
-		.entry_size = 128,
-	};
-
-	must(h_receiver_init(&bell, manager, &bell_class, &attr), "the bell");
-	h_receiver_on_ready(&bell, bell_ready, NULL);
-	must(h_slot_ticket(bell.slot, 0, 0, HAMLYN_META_FAST, &bell_ticket), "the bell's ticket");
-	must(h_terminus_create(tempest_job_device(), &terminus, &bell_terminus),
-	     "the bell's terminus");
 }
 
 static void arrived(struct h_channel *channel, void *link)
@@ -166,7 +110,6 @@ void tempest_link_start(void)
 	if (TPPI_num_nodes == 1)
 		return;
 	must(h_manager_create(tempest_job_device(), &attr, &manager), "the manager");
-	make_bell();
 	links = calloc(TPPI_num_nodes, sizeof(*links));
 	if (!links)
 		tempest_refuse("no memory for the channels");
@@ -309,6 +252,10 @@ bool tempest_link_receive(void (*handle)(uint32_t node, const void *data, size_t
 
 void tempest_link_sleep(int64_t ns)
 {
-	/* A NIC that is down loses the bell's word, too */
-	h_manager_wait(manager, ns < LONGEST_SLEEP_NS ? ns : LONGEST_SLEEP_NS);
+	h_manager_wait(manager, ns);
+}
+
+void tempest_link_ring(void)
+{
+	h_manager_kick(manager);
 }

@@ -265,6 +265,23 @@ TEST(call_backs)
 	CHECK(called == 0);
 }
 
+TEST(a_kick_ends_a_wait)
+{
+	hamlyn::device dev = open();
+	hamlyn::manager m(dev);
+
+	m.kick();
+	m.kick();
+	CHECK(m.wait() == status::ok);
+	CHECK(m.wait(hamlyn::nowait) == status::again);
+	std::thread other([&] {
+		std::this_thread::sleep_for(20ms);
+		m.kick();
+	});
+	CHECK(m.wait() == status::ok);
+	other.join();
+}
+
 TEST(exceptions_of_call_backs)
 {
 	stream s;

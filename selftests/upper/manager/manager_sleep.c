@@ -143,6 +143,22 @@ TEST_F(down, who_sleeps_hears_of_what_is_ready_though_no_nudge_gets_through)
 	EXPECT_LT(w.woken_ns - asked, scaled(HT_SEC));
 }
 
+TEST_F(down, who_is_kicked_returns_though_no_word_gets_through)
+{
+	struct waiter w = { .m = self->m };
+	pthread_t thread;
+	int64_t asked;
+
+	ASSERT_EQ(0, set_down(self));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_for_ready, &w));
+	ht_sleep_ns(100 * HT_MS);
+	asked = ht_now_ns();
+	h_manager_kick(self->m);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, w.result);
+	EXPECT_LT(w.woken_ns - asked, scaled(HT_SEC));
+}
+
 /* ---- signals --------------------------------------------------------------- */
 
 FIXTURE(signals) {
