@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What goes over a wire between two hosts: frames, and what a host accepts of another.
+ *
+ * Big endian, without padding. Nothing here has state but struct hml_wire_tx and struct
+ * hml_wire_rx, calls anybody or takes a lock. Frames must be read from memory that their
+ * sender can no longer change; where it is aligned to does not matter.
+ *
+ * HELLO is the same in all versions, so that hosts that have none in common can say so.
+ */
+#ifndef HML_CORE_WIRE_H
+#define HML_CORE_WIRE_H
+
+#include "port.h"
+
+#define HML_WIRE_VERSION	1			/* the only one */
+#define HML_WIRE_MAGIC		0x48616d6c796e2121ULL	/* "Hamlyn!!" */
+
+/* Types of frames. */
+enum {
+	HML_WIRE_HELLO		= 1,	/* the first of a connection, and only that */
+	HML_WIRE_DATA		= 2,	/* a packet */
+	HML_WIRE_PING		= 3,
+	HML_WIRE_PONG		= 4,	/* answer to PING, with its stamp */
+	HML_WIRE_WATCH		= 5,
+	HML_WIRE_UNWATCH	= 6,
+	HML_WIRE_GONE		= 7,	/* a watch reports */
+	HML_WIRE_BYE		= 8,	/* the last of a connection */
+	HML_WIRE_TYPES		= 9,
+};
+
+/*
+ * What is wrong with a frame. The numbers are part of the format: BYE tells the other side
+ * why it was refused.
+ */
+enum hml_wire_verdict {
+	HML_WIRE_OK		= 0,	/* in BYE: an administrator's doing */
+	HML_WIRE_SHORT		= 1,	/* not yet a whole frame header */
+	HML_WIRE_BAD_VERSION	= 2,	/* frame of a version that was not agreed */
+	HML_WIRE_BAD_TYPE	= 3,	/* unknown type */
+	HML_WIRE_BAD_LENGTH	= 4,	/* header or payload of a length that cannot be */
+	HML_WIRE_BAD_FLAGS	= 5,	/* unknown flag, or reserved bits that are not 0 */
+	HML_WIRE_TOO_LONG	= 6,	/* payload above the packet size */
+	HML_WIRE_BAD_ORDER	= 7,	/* no HELLO yet, or another one */
+	HML_WIRE_BAD_EPOCH	= 8,	/* frame of another connection */
+	HML_WIRE_BAD_SEQUENCE	= 9,	/* a frame is missing, or repeated */
+	HML_WIRE_BAD_MAGIC	= 10,	/* not a Hamlyn network interface */
+	HML_WIRE_NO_VERSION	= 11,	/* no version in common */
+	HML_WIRE_OTHER_FABRIC	= 12,	/* it belongs to another fabric */
+	HML_WIRE_SAME_HOST	= 13,	/* it has our host id */
+	HML_WIRE_OTHER_HOST	= 14,	/* not the host id that an administrator gave it */
+	HML_WIRE_OTHER_PACKET	= 15,	/* its packet size is not ours */
+	HML_WIRE_OLD_EPOCH	= 16,	/* connection older than one seen before */
+	HML_WIRE_TWICE		= 17,	/* in BYE: there is another connection */
+	HML_WIRE_SILENT		= 18,	/* in BYE: nothing heard for too long */
+	HML_WIRE_STALLED	= 19,	/* in BYE: nothing taken for too long */
+	HML_WIRE_VERDICTS	= 20,
+};
+
+/**
+ * struct hml_wire_frame_layout - frame header
+ * @version: of the format; HELLO: 1 in all versions
+ * @type: HML_WIRE_HELLO ...
+ * @header_bytes: between this and the payload
+ * @payload_bytes: payload; 0 but in DATA
+ * @epoch: the same in all frames of a connection that come from one side
+ * @sequence: 0 for HELLO, and one more in each frame behind it, modulo 2^32
+ *
+ * This and the next ones are how bytes lie on the wire.
+ */
+struct hml_wire_frame_layout {
+	u8 version[1];
+	u8 type[1];
+	u8 header_bytes[2];
+	u8 payload_bytes[4];
+	u8 epoch[4];
+	u8 sequence[4];
+};
+
+/**
+ * struct hml_wire_hello_layout - HELLO
+ * @magic: HML_WIRE_MAGIC
+ * @least: lowest version that the sender speaks
+ * @greatest: highest one
+ * @flags: what the receiver must know, or refuse; none yet: 0
+ * @host: host id of the sender
+ * @fabric_id: fabric that it belongs to
+ * @incarnation: not 0; another one each time the host begins anew
+ * @packet_size: most payload bytes of a packet
+ * @features: what the receiver may ignore; both sides use what both have
+ */
+struct hml_wire_hello_layout {
+	u8 magic[8];
+	u8 least[1];
+	u8 greatest[1];
+	u8 flags[2];
+	u8 host[4];
+	u8 fabric_id[HAMLYN_FABRIC_ID_BYTES];
+	u8 incarnation[8];
+	u8 packet_size[4];
+	u8 features[4];
+};
+
+/**
+ * struct hml_wire_data_layout - DATA
+ * @flags: HAMLYN_PACKET_*
+ * @meta_length: metadata bytes
+ * @slot: as in struct hamlyn_packet; @meta_index, @delta, @key and @offset, too
+ * @meta_index: see @slot
+ * @delta: see @slot
+ * @key: see @slot
+ * @offset: see @slot
+ * @sender: which of the source's senders it is from
+ * @user: that one's user, as the source claims
+ *
+ * Behind it come the ticket key (8 bytes, with HAMLYN_PACKET_TICKET), the word (8 bytes,
+ * with HAMLYN_PACKET_FAST), the metadata, and the payload. The source is the connection's.
+ */
+struct hml_wire_data_layout {
+	u8 flags[2];
+	u8 meta_length[2];
+	u8 slot[4];
+	u8 meta_index[4];
+	u8 delta[4];
+	u8 key[8];
+	u8 offset[8];
+	u8 sender[4];
+	u8 user[4];
+};
+
+/**
+ * struct hml_wire_ping_layout - PING and PONG
+ * @stamp: whatever the sender of PING wants back
+ */
+struct hml_wire_ping_layout {
+	u8 stamp[8];
+};
+
+/**
+ * struct hml_wire_watch_layout - WATCH
+ * @id: chosen by the sender; identifies the watch in UNWATCH and GONE
+ * @flags: HAMLYN_WATCH_*
+ * @slot: slot number
+ * @meta_index: as in struct hamlyn_watch
+ * @key: key of the slot, with HAMLYN_WATCH_TICKET its ticket key
+ * @user: whose watch it is, as the source claims
+ * @reserved: 0
+ */
+struct hml_wire_watch_layout {
+	u8 id[4];
+	u8 flags[4];
+	u8 slot[4];
+	u8 meta_index[4];
+	u8 key[8];
+	u8 user[4];
+	u8 reserved[4];
+};
+
+/**
+ * struct hml_wire_id_layout - UNWATCH and GONE
+ * @id: of the watch
+ * @why: UNWATCH: 0; GONE: HML_WIRE_WATCH_GONE ...
+ */
+struct hml_wire_id_layout {
+	u8 id[4];
+	u8 why[4];
+};
+
+/**
+ * struct hml_wire_bye_layout - BYE
+ * @verdict: enum hml_wire_verdict
+ * @reserved: 0
+ */
+struct hml_wire_bye_layout {
+	u8 verdict[4];
+	u8 reserved[4];
+};
+
+/* In GONE. */
+enum {
+	HML_WIRE_WATCH_GONE	= 0,	/* the slot is gone */
+	HML_WIRE_WATCH_CLAIMED	= 1,	/* somebody else has claimed it */
+	HML_WIRE_WATCH_WHYS	= 2,
+};
+
+#define HML_WIRE_FRAME_BYTES	sizeof(struct hml_wire_frame_layout)
+
+/* Most bytes between frame header and payload, and with the frame header. */
+#define HML_WIRE_MOST_BODY \
+	(sizeof(struct hml_wire_data_layout) + 8 + 8 + HAMLYN_MAX_METADATA)
+#define HML_WIRE_MOST_HEADER	(HML_WIRE_FRAME_BYTES + HML_WIRE_MOST_BODY)
+
+/* Bytes of all frames but DATA are at most those of the longest of them, HELLO. */
+#define HML_WIRE_MOST_CONTROL \
+	(HML_WIRE_FRAME_BYTES + sizeof(struct hml_wire_hello_layout))
+
+/**
+ * struct hml_wire_tx - one direction of a connection: the side that sends
+ * @epoch: of the connection
+ * @sequence: of the next frame
+ *
+ * The caller serializes all that pack frames of one connection.
+ */
+struct hml_wire_tx {
+	u32 epoch;
+	u32 sequence;
+};
+
+/**
+ * struct hml_wire_rx - one direction of a connection: the side that receives
+ * @incarnation: of the peer, as last seen; 0: never
+ * @epoch: of the peer's newest connection; valid if @incarnation is
+ * @sequence: of the next frame
+ * @open: HELLO has been accepted
+ *
+ * Kept from connection to connection as long as the peer is known. Zeroed at first.
+ */
+struct hml_wire_rx {
+	u64 incarnation;
+	u32 epoch;
+	u32 sequence;
+	bool open;
+};
+
+/**
+ * struct hml_wire_frame - a frame's header, checked
+ * @type: HML_WIRE_HELLO ...
+ * @header_bytes: bytes behind the frame header
+ * @payload_bytes: bytes behind those
+ * @total: bytes of the whole frame
+ * @epoch: of the connection
+ * @sequence: of the frame
+ */
+struct hml_wire_frame {
+	u32 type;
+	u32 header_bytes;
+	u32 payload_bytes;
+	u32 total;
+	u32 epoch;
+	u32 sequence;
+};
+
+/**
+ * struct hml_wire_hello - what HELLO says
+ * @least: lowest version
+ * @greatest: highest version
+ * @host: host id
+ * @packet_size: most payload bytes of a packet
+ * @features: optional features
+ * @incarnation: not 0
+ * @fabric_id: fabric
+ */
+struct hml_wire_hello {
+	u8 least;
+	u8 greatest;
+	u32 host;
+	u32 packet_size;
+	u32 features;
+	u64 incarnation;
+	u8 fabric_id[HAMLYN_FABRIC_ID_BYTES];
+};
+
+/**
+ * struct hml_wire_origin - who sent a packet, among those at its source
+ * @sender: which sender
+ * @user: its user
+ */
+struct hml_wire_origin {
+	u32 sender;
+	u32 user;
+};
+
+/**
+ * struct hml_wire_watch - what WATCH says
+ * @key: a key that opens the slot
+ * @id: of the watch
+ * @flags: HAMLYN_WATCH_*
+ * @slot: slot number
+ * @meta_index: in the paranoid modes, the metadata entry whose key it is
+ * @user: whose watch it is
+ */
+struct hml_wire_watch {
+	u64 key;
+	u32 id;
+	u32 flags;
+	u32 slot;
+	u32 meta_index;
+	u32 user;
+};
+
+/* ---- sending: all return how many bytes they wrote ---- */
+
+/**
+ * hml_wire_tx_begin() - a new connection
+ * @tx: gets an epoch that is newer than its last one
+ */
+void hml_wire_tx_begin(struct hml_wire_tx *tx);
+
+/**
+ * hml_wire_data_bytes() - how long is a packet before its payload?
+ * @h: the packet
+ *
+ * Return: what hml_wire_pack_data() writes for it, at most HML_WIRE_MOST_HEADER.
+ */
+u32 hml_wire_data_bytes(const struct hamlyn_packet *h);
+
+/**
+ * hml_wire_pack_data() - the part of a packet before its payload
+ * @tx: the connection
+ * @to: room for hml_wire_data_bytes()
+ * @h: the packet, as the core made it: known flags, metadata of a length that may be
+ * @meta: h->meta_length bytes of metadata, which may change meanwhile
+ * @origin: who sends it
+ *
+ * The caller puts h->length bytes of payload behind it.
+ *
+ * Return: bytes.
+ */
+u32 hml_wire_pack_data(struct hml_wire_tx *tx, u8 *to, const struct hamlyn_packet *h,
+		       const void *meta, const struct hml_wire_origin *origin);
+
+/**
+ * hml_wire_pack_hello() - the first frame of a connection
+ * @tx: the connection
+ * @to: room for HML_WIRE_MOST_CONTROL, here and below
+ * @hello: what to say
+ *
+ * Return: bytes.
+ */
+u32 hml_wire_pack_hello(struct hml_wire_tx *tx, u8 *to, const struct hml_wire_hello *hello);
+
+/**
+ * hml_wire_pack_ping() - ask for a sign of life
+ * @tx: the connection
+ * @to: room
+ * @stamp: to be sent back
+ *
+ * Return: bytes.
+ */
+u32 hml_wire_pack_ping(struct hml_wire_tx *tx, u8 *to, u64 stamp);
+
+/**
+ * hml_wire_pack_pong() - answer PING
+ * @tx: the connection
+ * @to: room
+ * @stamp: what PING had
+ *
+ * Return: bytes.
+ */
+u32 hml_wire_pack_pong(struct hml_wire_tx *tx, u8 *to, u64 stamp);
+
+/**
+ * hml_wire_pack_watch() - ask to be told when a slot is gone
+ * @tx: the connection
+ * @to: room
+ * @watch: the watch
+ *
+ * Return: bytes.
+ */
+u32 hml_wire_pack_watch(struct hml_wire_tx *tx, u8 *to, const struct hml_wire_watch *watch);
+
+/**
+ * hml_wire_pack_unwatch() - end a watch
+ * @tx: the connection
+ * @to: room
+ * @id: of the watch
+ *
+ * Return: bytes.
+ */
+u32 hml_wire_pack_unwatch(struct hml_wire_tx *tx, u8 *to, u32 id);
+
+/**
+ * hml_wire_pack_gone() - report to a watch
+ * @tx: the connection
+ * @to: room
+ * @id: of the watch
+ * @why: HML_WIRE_WATCH_GONE ...
+ *
+ * Return: bytes.
+ */
+u32 hml_wire_pack_gone(struct hml_wire_tx *tx, u8 *to, u32 id, u32 why);
+
+/**
+ * hml_wire_pack_bye() - the last frame of a connection
+ * @tx: the connection
+ * @to: room
+ * @verdict: why it ends
+ *
+ * Return: bytes.
+ */
+u32 hml_wire_pack_bye(struct hml_wire_tx *tx, u8 *to, enum hml_wire_verdict verdict);
+
+/* ---- receiving ---- */
+
+/**
+ * hml_wire_parse() - read a frame header
+ * @bytes: what has arrived
+ * @have: how many bytes of it
+ * @packet_size: most payload bytes of a packet
+ * @f: result
+ *
+ * No byte beyond @have is read. Nothing is done about epoch and sequence, see
+ * hml_wire_rx_take(). Header and payload are of a length that a frame of its type may have.
+ *
+ * Return: HML_WIRE_OK; HML_WIRE_SHORT: call again when there is more; or what is wrong.
+ */
+enum hml_wire_verdict hml_wire_parse(const u8 *bytes, u32 have, u32 packet_size,
+				     struct hml_wire_frame *f);
+
+/**
+ * hml_wire_rx_begin() - a new connection
+ * @rx: waits for HELLO
+ */
+void hml_wire_rx_begin(struct hml_wire_rx *rx);
+
+/**
+ * hml_wire_rx_hello() - is HELLO the first frame, of a connection newer than all before it?
+ * @rx: the connection; open if so
+ * @f: the frame
+ * @hello: what it says, already accepted by hml_wire_check_hello()
+ *
+ * Return: HML_WIRE_OK, or what is wrong.
+ */
+enum hml_wire_verdict hml_wire_rx_hello(struct hml_wire_rx *rx, const struct hml_wire_frame *f,
+					const struct hml_wire_hello *hello);
+
+/**
+ * hml_wire_rx_take() - is this the next frame of the connection? For all but HELLO.
+ * @rx: the connection
+ * @f: the frame
+ *
+ * Return: HML_WIRE_OK, and it has been counted; or what is wrong.
+ */
+enum hml_wire_verdict hml_wire_rx_take(struct hml_wire_rx *rx, const struct hml_wire_frame *f);
+
+/**
+ * hml_wire_unpack_data() - read a packet
+ * @headers: what is behind the frame header, f->header_bytes of it
+ * @f: the frame
+ * @h: result; host and source are left 0 for the caller to set
+ * @meta: result: where the metadata is, in @headers; NULL if there is none
+ * @origin: result: who sent it
+ *
+ * What the packet may touch is for hml_rx() to decide.
+ *
+ * Return: HML_WIRE_OK, or what is wrong.
+ */
+enum hml_wire_verdict hml_wire_unpack_data(const u8 *headers, const struct hml_wire_frame *f,
+					   struct hamlyn_packet *h, const void **meta,
+					   struct hml_wire_origin *origin);
+
+/**
+ * hml_wire_unpack_hello() - read HELLO
+ * @headers: what is behind the frame header, here and below
+ * @f: the frame
+ * @hello: result
+ *
+ * Return: HML_WIRE_OK, or what is wrong.
+ */
+enum hml_wire_verdict hml_wire_unpack_hello(const u8 *headers, const struct hml_wire_frame *f,
+					    struct hml_wire_hello *hello);
+
+/**
+ * hml_wire_check_hello() - can we talk to each other?
+ * @theirs: what the peer said
+ * @ours: what we say
+ * @host: host id that an administrator gave the peer
+ *
+ * Return: HML_WIRE_OK, or why not.
+ */
+enum hml_wire_verdict hml_wire_check_hello(const struct hml_wire_hello *theirs,
+					   const struct hml_wire_hello *ours, u32 host);
+
+/**
+ * hml_wire_unpack_ping() - read PING or PONG
+ * @headers: see hml_wire_unpack_hello()
+ * @f: the frame
+ * @stamp: result
+ *
+ * Return: HML_WIRE_OK, or what is wrong.
+ */
+enum hml_wire_verdict hml_wire_unpack_ping(const u8 *headers, const struct hml_wire_frame *f,
+					   u64 *stamp);
+
+/**
+ * hml_wire_unpack_watch() - read WATCH
+ * @headers: see hml_wire_unpack_hello()
+ * @f: the frame
+ * @watch: result
+ *
+ * Return: HML_WIRE_OK, or what is wrong.
+ */
+enum hml_wire_verdict hml_wire_unpack_watch(const u8 *headers, const struct hml_wire_frame *f,
+					    struct hml_wire_watch *watch);
+
+/**
+ * hml_wire_unpack_unwatch() - read UNWATCH
+ * @headers: see hml_wire_unpack_hello()
+ * @f: the frame
+ * @id: result
+ *
+ * Return: HML_WIRE_OK, or what is wrong.
+ */
+enum hml_wire_verdict hml_wire_unpack_unwatch(const u8 *headers, const struct hml_wire_frame *f,
+					      u32 *id);
+
+/**
+ * hml_wire_unpack_gone() - read GONE
+ * @headers: see hml_wire_unpack_hello()
+ * @f: the frame
+ * @id: result
+ * @why: result: HML_WIRE_WATCH_GONE ...
+ *
+ * Return: HML_WIRE_OK, or what is wrong.
+ */
+enum hml_wire_verdict hml_wire_unpack_gone(const u8 *headers, const struct hml_wire_frame *f,
+					   u32 *id, u32 *why);
+
+/**
+ * hml_wire_unpack_bye() - read BYE
+ * @headers: see hml_wire_unpack_hello()
+ * @f: the frame
+ * @verdict: result; may be one that only a newer version knows
+ *
+ * Return: HML_WIRE_OK, or what is wrong.
+ */
+enum hml_wire_verdict hml_wire_unpack_bye(const u8 *headers, const struct hml_wire_frame *f,
+					  u32 *verdict);
+
+/**
+ * hml_wire_text() - what to tell an administrator
+ * @verdict: any number
+ *
+ * Return: a few words.
+ */
+const char *hml_wire_text(u32 verdict);
+
+#endif /* HML_CORE_WIRE_H */
