@@ -5,7 +5,8 @@
  * The core includes nothing but this file and its own headers. The home (the
  * kernel module, the library's embedded device, a unit test) provides
  *
- *  - the types bool u8 u16 u32 u64 s32, U64_MAX, memcpy() and memset();
+ *  - the types bool u8 u16 u32 u64 s32, U64_MAX, memcpy(), memset()
+ *    and memcmp();
  *  - READ_ONCE() WRITE_ONCE() smp_load_acquire() smp_store_release() smp_mb()
  *    hml_barrier() (compiler only)
  *    likely() unlikely() noinline __always_inline with the kernel's meaning;

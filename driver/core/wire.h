@@ -39,7 +39,7 @@ enum hml_wire_verdict {
 	HML_WIRE_BAD_VERSION	= 2,	/* frame of a version that was not agreed */
 	HML_WIRE_BAD_TYPE	= 3,	/* unknown type */
 	HML_WIRE_BAD_LENGTH	= 4,	/* header or payload of a length that cannot be */
-	HML_WIRE_BAD_FLAGS	= 5,	/* unknown flag, or reserved bits that are not 0 */
+	HML_WIRE_BAD_FLAGS	= 5,	/* unknown flag or value, or what must be 0 is not */
 	HML_WIRE_TOO_LONG	= 6,	/* payload above the packet size */
 	HML_WIRE_BAD_ORDER	= 7,	/* no HELLO yet, or another one */
 	HML_WIRE_BAD_EPOCH	= 8,	/* frame of another connection */
@@ -300,15 +300,16 @@ void hml_wire_tx_begin(struct hml_wire_tx *tx);
  * hml_wire_data_bytes() - how long is a packet before its payload?
  * @h: the packet
  *
- * Return: what hml_wire_pack_data() writes for it, at most HML_WIRE_MOST_HEADER.
+ * Return: what hml_wire_pack_data() writes for it, at most HML_WIRE_MOST_HEADER; 0 if the format
+ * cannot say it. No core makes such a packet, but an adversary may have damaged it.
  */
 u32 hml_wire_data_bytes(const struct hamlyn_packet *h);
 
 /**
  * hml_wire_pack_data() - the part of a packet before its payload
  * @tx: the connection
- * @to: room for hml_wire_data_bytes()
- * @h: the packet, as the core made it: known flags, metadata of a length that may be
+ * @to: room for hml_wire_data_bytes(), which is not 0
+ * @h: the packet
  * @meta: h->meta_length bytes of metadata, which may change meanwhile
  * @origin: who sends it
  *
@@ -397,7 +398,7 @@ u32 hml_wire_pack_bye(struct hml_wire_tx *tx, u8 *to, enum hml_wire_verdict verd
  * @bytes: what has arrived
  * @have: how many bytes of it
  * @packet_size: most payload bytes of a packet
- * @f: result
+ * @f: result, if it is HML_WIRE_OK
  *
  * No byte beyond @have is read. Nothing is done about epoch and sequence, see
  * hml_wire_rx_take(). Header and payload are of a length that a frame of its type may have.
@@ -534,5 +535,54 @@ enum hml_wire_verdict hml_wire_unpack_bye(const u8 *headers, const struct hml_wi
  * Return: a few words.
  */
 const char *hml_wire_text(u32 verdict);
+
+/*
+ * Size of every structure above and offset of every member; used as HML_LAYOUT of layout.h,
+ * with names without hml_wire_ and _layout.
+ */
+#define HML_WIRE_LAYOUT(SIZE, OFFSET) \
+	SIZE(frame, 16) \
+	OFFSET(frame, version, 0) \
+	OFFSET(frame, type, 1) \
+	OFFSET(frame, header_bytes, 2) \
+	OFFSET(frame, payload_bytes, 4) \
+	OFFSET(frame, epoch, 8) \
+	OFFSET(frame, sequence, 12) \
+	SIZE(hello, 48) \
+	OFFSET(hello, magic, 0) \
+	OFFSET(hello, least, 8) \
+	OFFSET(hello, greatest, 9) \
+	OFFSET(hello, flags, 10) \
+	OFFSET(hello, host, 12) \
+	OFFSET(hello, fabric_id, 16) \
+	OFFSET(hello, incarnation, 32) \
+	OFFSET(hello, packet_size, 40) \
+	OFFSET(hello, features, 44) \
+	SIZE(data, 40) \
+	OFFSET(data, flags, 0) \
+	OFFSET(data, meta_length, 2) \
+	OFFSET(data, slot, 4) \
+	OFFSET(data, meta_index, 8) \
+	OFFSET(data, delta, 12) \
+	OFFSET(data, key, 16) \
+	OFFSET(data, offset, 24) \
+	OFFSET(data, sender, 32) \
+	OFFSET(data, user, 36) \
+	SIZE(ping, 8) \
+	OFFSET(ping, stamp, 0) \
+	SIZE(watch, 32) \
+	OFFSET(watch, id, 0) \
+	OFFSET(watch, flags, 4) \
+	OFFSET(watch, slot, 8) \
+	OFFSET(watch, meta_index, 12) \
+	OFFSET(watch, key, 16) \
+	OFFSET(watch, user, 24) \
+	OFFSET(watch, reserved, 28) \
+	SIZE(id, 8) \
+	OFFSET(id, id, 0) \
+	OFFSET(id, why, 4) \
+	SIZE(bye, 8) \
+	OFFSET(bye, verdict, 0) \
+	OFFSET(bye, reserved, 4)
 
 #endif /* HML_CORE_WIRE_H */

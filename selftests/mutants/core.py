@@ -11,7 +11,7 @@ from machine import SWITCH, copy_tree, losers, object_of, run, write_changed
 from source import SOURCES
 from verdicts import justifications, justified
 
-CORE = ['guard.c', 'link.c', 'notify.c', 'rx.c', 'sched.c', 'tx.c', 'nic.h']
+CORE = ['guard.c', 'link.c', 'notify.c', 'rx.c', 'sched.c', 'tx.c', 'wire.c', 'nic.h']
 EMBEDDED = {
     'rx.c': 'protection paranoid nq sendrecv gather tickets',
     'tx.c': 'send_errors sendrecv gather tickets protection',
