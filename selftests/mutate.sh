@@ -80,6 +80,25 @@ guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(\
 guard-late     native unit_guard            driver/core/rx.c     s/if (!hml_port_knew(nic, \&h, sender))/if (1)/
 guard-ticket   native unit_guard            driver/core/rx.c     s/ \&\& !(h->flags \& HAMLYN_PACKET_TICKET);/;/
 shm-late       native stream                libhamlyn/src/embedded/shm_watch.c s/remember(shm, k->slot, k->key);/;/
+wire-version   native unit_wire               driver/core/wire.c   s/if (w->version\[0\] != HML_WIRE_VERSION)/if (0)/
+wire-type      native unit_wire               driver/core/wire.c   s/if (!f->type || f->type >= HML_WIRE_TYPES)/if (!f->type)/
+wire-header    native unit_wire               driver/core/wire.c   s/f->header_bytes > bodies\[i\].most)/0)/
+wire-payload   native unit_wire               driver/core/wire.c   s/return f->payload_bytes ? HML_WIRE_BAD_LENGTH : HML_WIRE_OK;/return HML_WIRE_OK;/
+wire-long      native unit_wire               driver/core/wire.c   s/return f->payload_bytes > packet_size ?/return 0 ?/
+wire-flags     native unit_wire               driver/core/wire.c   s/if (flags \& ~HAMLYN_PACKET_FLAGS)/if (0)/
+wire-agree     native unit_wire               driver/core/wire.c   s/ || f->header_bytes != data_body(flags, meta_length))/)/
+wire-metadata  native unit_wire               driver/core/wire.c   s/if (meta_length > HAMLYN_MAX_METADATA || /if (/
+wire-hello     native unit_wire               driver/core/wire.c   s/if (!rx->open || f->type == HML_WIRE_HELLO)/if (f->type == HML_WIRE_HELLO)/
+wire-again     native unit_wire               driver/core/wire.c   s/if (rx->open || f->type != HML_WIRE_HELLO)/if (f->type != HML_WIRE_HELLO)/
+wire-epoch     native unit_wire               driver/core/wire.c   s/if (f->epoch != rx->epoch)/if (0)/
+wire-next      native unit_wire               driver/core/wire.c   s/if (f->sequence != rx->sequence)/if (0)/
+wire-old       native unit_wire               driver/core/wire.c   s/if (is_old(rx, f->epoch, hello->incarnation))/if (0)/
+wire-magic     native unit_wire               driver/core/wire.c   s/if (get64(w->magic) != HML_WIRE_MAGIC)/if (0)/
+wire-fabric    native unit_wire               driver/core/wire.c   s/if (memcmp(theirs->fabric_id, .*/if (0)/
+wire-same      native unit_wire               driver/core/wire.c   s/if (theirs->host == ours->host)/if (0)/
+wire-host      native unit_wire               driver/core/wire.c   s/if (theirs->host != host)/if (0)/
+wire-size      native unit_wire               driver/core/wire.c   s/if (theirs->packet_size != ours->packet_size)/if (0)/
+wire-damaged   native unit_wire               driver/core/wire.c   s/ || h->meta_length > HAMLYN_MAX_METADATA))/))/
 link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(nic->link->down))/if (0)/
 link-unfed     native unit_link             driver/core/link.c   s/if (!watchdog_ms)/if (1)/
 link-sender    native unit_link             driver/core/tx.c     s/if (path == HML_PATH_NONE || !hml_link_up(nic))/if (path == HML_PATH_NONE)/
