@@ -12,6 +12,7 @@ Usage: selftests/fuzz/run.sh quick [SECONDS]       all targets, in so many secon
        selftests/fuzz/run.sh replay [TARGET]       what is in corpus/, once
        selftests/fuzz/run.sh prove [NAME]          plants bugs, one at a time: each must be found
        selftests/fuzz/run.sh keep TARGET|all       takes what "long" has found into corpus/
+       selftests/fuzz/run.sh brute [FRAMES]        so many frames between hosts (10^9), not libFuzzer's
        selftests/fuzz/run.sh list                  targets, and planted bugs
 
 "quick" makes the same choices each time, unless $FUZZ_SEED says others (0: new ones); the
@@ -43,6 +44,10 @@ metadata-index packet driver/core/rx.c s/likely(h->meta_index < slot->meta_count
 one-shot packet driver/core/rx.c s/if (!(state & HAMLYN_META_ARMED) ||/if (/
 last-entry nq driver/core/notify.c s/used >= nq->mask ||/used > nq->mask ||/
 quiet nq driver/core/notify.c s/if (unlikely(!wake) &&/if (0 \&\&/
+wire-agree wire driver/core/wire.c s/ || f->header_bytes != data_body(flags, meta_length))/)/
+wire-flags wire driver/core/wire.c s/if (flags \& ~HAMLYN_PACKET_FLAGS)/if (0)/
+wire-body wire driver/core/wire.c s/if (f->header_bytes < bodies\[i\].least || /if (/
+wire-next wire driver/core/wire.c s/if (f->sequence != rx->sequence)/if (0)/
 pass-of-another sched driver/core/sched.c s/^\t\torder->idle\[r\]--;/\t\t;/
 ticket-length ticket libhamlyn/src/low/ticket.c s/length < H_TICKET_BYTES || //
 ticket-file ticket libhamlyn/src/embedded/shm_ticket.c s/f->key != READ_ONCE(slot->ticket_key)/0/
@@ -177,6 +182,27 @@ quick() { # SECONDS
 	all_of quick_one "$names" $((each > 0 ? each : 1))
 }
 
+# ---- brute force ----
+
+brute() { # FRAMES
+	local each=$(($1 / JOBS)) seed=${SEED:-$RANDOM$RANDOM} i failed=0 pids=()
+	build brute-wire
+	for ((i = 0; i < JOBS; i++)); do
+		"$OUT/brute-wire" "$each" $((seed + i)) >"$OUT/log-brute-$i" 2>&1 &
+		pids+=($!)
+	done
+	for ((i = 0; i < JOBS; i++)); do
+		if wait "${pids[i]}"; then
+			echo "ok - seed $((seed + i)): $(cat "$OUT/log-brute-$i")"
+		else
+			echo "not ok - seed $((seed + i)): $(tail -n 1 "$OUT/log-brute-$i")"
+			failed=$((failed + 1))
+		fi
+	done
+	echo "$((JOBS - failed)) passed, $failed failed"
+	[ "$failed" = 0 ]
+}
+
 # ---- the corpus ----
 
 # What covers as much with few files, and of that the smaller ones.
@@ -299,12 +325,16 @@ main() {
 		build $names
 		all_of keep "$names"
 		;;
+	brute)
+		[[ ${1:-1000000000} =~ ^[1-9][0-9]*$ ]] || fail_usage "\"$1\" is no number of frames"
+		brute "${1:-1000000000}"
+		;;
 	prove) prove "$@" ;;
 	list)
 		echo "targets: $(targets)"
 		plants | awk '{ print $1 " (" $2 "): " $3 }'
 		;;
-	*) fail_usage "quick, long, replay, prove, keep or list?" ;;
+	*) fail_usage "quick, long, replay, prove, keep, brute or list?" ;;
 	esac
 }
 
