@@ -273,6 +273,35 @@ fails "doorbell: no barrier before trying to hold (B7)" "$LEFT" \
 fails "doorbell: whoever holds the terminus is trusted, and binds memory" "$LEFT" \
 	-DHOLDER -DBUG_KICK_LEAVES
 
+# ---- room on a connection ----
+
+MODEL=$MODELS/stall.pml
+UNSENT='assertion violated \(arrived=='
+
+holds "stall: one engine" -DE=1 -DK=2
+holds "stall: one engine, a longer ring" -DE=1 -DK=3 -DROOM=2
+holds "stall: one engine, aside before it sends" -DE=1 -DK=2 -DLIST_FIRST
+holds "stall: two engines" -DE=2 -DMORE=1
+holds "stall: two engines, aside before they send" -DE=2 -DLIST_FIRST
+
+ends "stall: runs end" -DE=1 -DK=2
+ends "stall: runs of two engines end" -DE=2
+
+fails "stall: events are not counted (B19)" "$UNSENT" -DE=2 -DBUG_NO_EVENTS
+fails "stall: one's own count is of after the look for room (B19)" "$UNSENT" -DE=2 -DBUG_EVENTS_READ_LATE
+fails "stall: no barrier behind the list (B19)" "$UNSENT" -DE=2 -DMORE=1 -DBUG_LIST_NO_MB
+fails "stall: no barrier behind an event (B19)" "$UNSENT" -DE=2 -DMORE=1 -DBUG_EVENTS_NO_MB
+fails "stall: an event is counted after the look at the lists (B19)" "$UNSENT" \
+	-DE=2 -DMORE=1 -DBUG_EVENTS_LATE
+fails "stall: the wish for room is told without the lock" "$UNSENT" -DE=2 -DBUG_WANTED_UNLOCKED
+fails "stall: no look behind letting go (B20)" "$UNSENT" -DE=2 -DBUG_NO_LOOK
+fails "stall: no barrier behind letting go (B20)" "$UNSENT" -DE=2 -DBUG_RELEASE_NO_MB
+fails "stall: no barrier before trying to send (B20)" "$UNSENT" -DE=2 -DBUG_TRY_NO_MB
+fails "stall: the worker is trusted to send, once refused (B20)" "$UNSENT" -DE=2 -DBUG_TRUST_WORKER
+fails "stall: a socket that was not asked is trusted to start the worker (B20)" "$UNSENT" \
+	-DE=2 -DBUG_TRUST_SOCKET
+spins "stall: a socket that is full is asked again and again (B20)" -DE=2 -DBUG_LOOK_RING
+
 # ---- other sleepers ----
 
 MODEL=$MODELS/sleepers.pml
