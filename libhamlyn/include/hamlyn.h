@@ -87,7 +87,7 @@ int h_open(const char *name, struct h_dev **dev);
 
 /**
  * h_close() - close a NIC and destroy everything made through it
- * @dev: the device, or NULL
+ * @dev: the device, or NULL: nothing
  *
  * Pointers to its areas, slots, NQs and termini are invalid afterwards. The call does
  * not wait for peers, except on the embedded device, for at most 0.2 s, if one was
@@ -328,7 +328,7 @@ int h_area_add(struct h_dev *dev, void *addr, size_t length, uint32_t flags,
 
 /**
  * h_area_remove() - unwire an area and, if it was allocated, unmap it
- * @area: the area
+ * @area: the area, or NULL: nothing
  *
  * Return: 0, or -EBUSY while a slot or terminus uses it.
  */
@@ -377,7 +377,7 @@ int h_nq_create(struct h_dev *dev, uint32_t entries, struct h_nq **nq);
 
 /**
  * h_nq_destroy() - destroy an NQ
- * @nq: the NQ
+ * @nq: the NQ, or NULL: nothing
  *
  * Return: 0, or -EBUSY while a slot or a watch uses it.
  */
@@ -458,7 +458,7 @@ static inline int h_slot_create(struct h_dev *dev, const struct h_slot_attr *att
 
 /**
  * h_slot_destroy() - destroy a slot
- * @slot: the slot
+ * @slot: the slot, or NULL: nothing
  *
  * When it returns nothing can land through the slot any more. Watches of the
  * slot are notified. After -ETIMEDOUT (embedded device, a peer was stopped in the
@@ -678,7 +678,7 @@ static inline int h_terminus_create(struct h_dev *dev, const struct h_terminus_a
 
 /**
  * h_terminus_destroy() - destroy a terminus
- * @terminus: the terminus
+ * @terminus: the terminus, or NULL: nothing
  *
  * Messages not yet sent are dropped: call h_send_wait() for the last one first.
  *
@@ -858,7 +858,7 @@ int h_watch_fd(struct h_dev *dev, int fd, struct h_nq *nq, uint64_t cookie,
 
 /**
  * h_unwatch() - end a watch
- * @watch: the watch, which may have notified already
+ * @watch: the watch, which may have notified already, or NULL: nothing
  *
  * Afterwards nothing is appended to its NQ. If the notification is there but
  * was not taken yet, it may still come (kernel device) or not (embedded device).

@@ -18,7 +18,7 @@ MAX_DIAGNOSTICS=200
 
 CHECKS=(
 	format spdx core-includes layers version-tests private-paths shellcheck codespell
-	checkpatch kernel-doc netlink-generated conformance-table threat-catalogue build-help places
+	checkpatch kernel-doc public-api netlink-generated conformance-table threat-catalogue build-help places
 	sparse in-tree out-of-tree kselftest kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
 )
 # Run when they are named: they take minutes
@@ -340,6 +340,25 @@ check_kernel_doc() {
 	files=$(tree_files -name '*.h' | files_in \
 		'^(uapi|driver|libhamlyn/include|libhamlyn/(am|tempest|stache)/include)/') || return 1
 	quiet run_in_tree perl "$CACHE/kselftest/kernel-doc" -none -Wall <<<"$files"
+}
+
+# What Documentation/abi.rst promises: errnos, time-outs, NULL; and that what grows is not padded
+check_public_api() {
+	need_tool clang "packages native" || return 1
+	quiet "$STATIC_DIR/api.py" "$REPO_DIR/libhamlyn/include" "$REPO_DIR/selftests/low/abi.c" &&
+		quiet padded
+}
+
+padded() {
+	local headers warnings
+	# Those that its inline functions hand over: of others the compiler does not know the size
+	headers=$(cd "$REPO_DIR/libhamlyn/include" && printf '#include <%s>\n' hamlyn/*.h)
+	warnings=$(clang -fsyntax-only -Wpadded -D_GNU_SOURCE -x c - -I"$REPO_DIR/uapi" \
+		-I"$REPO_DIR/libhamlyn/include" 2>&1 <<<"$headers") ||
+		{ echo "$warnings"; return; }
+	grep -E "struct '?(h_\w+_(attr|counters|class)|h_datagram_stats)\>" <<<"$warnings" || :
+	# A compiler that says nothing at all does not tell
+	grep -q h_terminus <<<"$warnings" || echo "clang -Wpadded does not tell of struct h_terminus"
 }
 
 check_netlink_generated() { "$STATIC_DIR/netlink-regen.sh"; }

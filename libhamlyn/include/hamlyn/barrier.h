@@ -71,7 +71,7 @@ int h_barrier_wait(struct h_barrier *barrier, int64_t timeout_ns);
 
 /**
  * h_barrier_destroy() - leave a barrier
- * @barrier: the barrier, or NULL
+ * @barrier: the barrier, or NULL: nothing
  *
  * Does not wait: participants that got in before this one left get out, if all were in.
  *

@@ -495,7 +495,7 @@ int h_channel_shutdown(struct h_channel *channel, int64_t timeout_ns);
 
 /**
  * h_channel_close() - end and destroy this end of a channel
- * @channel: the channel, or NULL; its messages were released
+ * @channel: the channel, or NULL: nothing; its messages were released
  * @timeout_ns: longest time to wait until everything has arrived; 0: the other end sees
  *	a broken channel, unless everything had arrived
  *

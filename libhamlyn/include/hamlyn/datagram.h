@@ -76,7 +76,7 @@ static inline int h_datagram_receiver_create(struct h_manager *manager,
 
 /**
  * h_datagram_receiver_destroy() - destroy a receiver
- * @receiver: the receiver, or NULL
+ * @receiver: the receiver, or NULL: nothing
  *
  * What was received from it is gone as well.
  *

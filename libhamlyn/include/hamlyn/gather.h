@@ -49,7 +49,7 @@ int h_gather_create(struct h_manager *manager, uint32_t members,
 
 /**
  * h_gather_destroy() - destroy the root
- * @gather: the root, or NULL
+ * @gather: the root, or NULL: nothing
  *
  * Does not wait for members. They still learn what they had been told before; then their
  * calls fail with -EPIPE.
@@ -161,7 +161,7 @@ int h_gather_wait(struct h_gather_member *member, int64_t timeout_ns);
 
 /**
  * h_gather_leave() - leave a gather
- * @member: the member, or NULL; destroyed
+ * @member: the member, which is destroyed, or NULL: nothing
  *
  * Does not wait for other members or the root. The root can still receive the rounds that
  * this member has sent its part of; later ones fail with -EPIPE, for all. Over a fabric that

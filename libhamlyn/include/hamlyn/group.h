@@ -122,7 +122,7 @@ static inline int h_group_create(struct h_manager *manager, size_t length,
 
 /**
  * h_group_destroy() - destroy a group
- * @group: the group, or NULL
+ * @group: the group, or NULL: nothing
  *
  * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it still exists.
  */

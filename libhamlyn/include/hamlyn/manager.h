@@ -104,7 +104,7 @@ int h_manager_drain(struct h_manager *manager, int64_t timeout_ns);
 
 /**
  * h_manager_destroy() - destroy a manager
- * @manager: the manager, or NULL
+ * @manager: the manager, or NULL: nothing
  *
  * What was sent has a second to leave. The memory of h_manager_alloc() and the
  * descriptor of h_manager_fd() are gone with it.
@@ -202,7 +202,7 @@ int h_manager_alloc(struct h_manager *manager, size_t length, void **addr);
 /**
  * h_manager_free() - give back what h_manager_alloc() gave
  * @manager: the manager
- * @addr: its address, or NULL; nothing is being sent from it any more
+ * @addr: its address, when nothing is being sent from it any more, or NULL: nothing
  *
  * The memory stays with the manager for the next h_manager_alloc(), unless much more of it
  * is unused than used: then it goes back to the device.
@@ -405,7 +405,7 @@ static inline int h_receiver_init(struct h_receiver *receiver, struct h_manager 
 
 /**
  * h_receiver_exit() - end of h_receiver_init()
- * @receiver: the receiver
+ * @receiver: the receiver, or NULL: nothing
  *
  * Destroys the slot; what arrived and was not received is lost. Afterwards
  * process_arrival() is not called any more.

@@ -162,7 +162,7 @@ int h_listener_fd(const struct h_listener *listener);
 
 /**
  * h_listener_destroy() - listen no more
- * @listener: the listener, or NULL
+ * @listener: the listener, or NULL: nothing
  *
  * Removes its path, unless another server has taken that. Clients in the middle of
  * connecting find no server. What was accepted stays. In a child of the process that made

@@ -67,7 +67,7 @@ static inline int h_stream_receiver_create(struct h_manager *manager,
 
 /**
  * h_stream_receiver_destroy() - destroy the receiving end
- * @receiver: the receiver, or NULL
+ * @receiver: the receiver, or NULL: nothing
  *
  * What was not received is lost, and the sender's calls fail with -EPIPE.
  *
@@ -213,7 +213,7 @@ int h_stream_sender_shutdown(struct h_stream_sender *sender, int64_t timeout_ns)
 
 /**
  * h_stream_sender_close() - end the stream, and destroy the sending end
- * @sender: the sender, or NULL
+ * @sender: the sender, or NULL: nothing
  * @timeout_ns: longest time to wait until everything has arrived; 0: the receiver
  *	sees a broken stream, unless everything had arrived
  *

@@ -72,7 +72,7 @@ static inline int h_tagged_receiver_create(struct h_manager *manager,
 
 /**
  * h_tagged_receiver_destroy() - destroy a receiver
- * @receiver: the receiver, or NULL
+ * @receiver: the receiver, or NULL: nothing
  *
  * Return: 0, or -ETIMEDOUT as h_slot_destroy(): then it still exists.
  */

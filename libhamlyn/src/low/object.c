@@ -67,9 +67,12 @@ int h_area_add(struct h_dev *dev, void *addr, size_t length, uint32_t flags,
 
 int h_area_remove(struct h_area *a)
 {
-	struct h_dev *dev = a->dev;
+	struct h_dev *dev;
 	int err;
 
+	if (!a)
+		return 0;
+	dev = a->dev;
 	h__dev_lock(dev);
 	if (a->users)
 		err = h__refuse(dev, -EBUSY,
@@ -157,9 +160,12 @@ int h_nq_create(struct h_dev *dev, uint32_t entries, struct h_nq **out)
 
 int h_nq_destroy(struct h_nq *nq)
 {
-	struct h_dev *dev = nq->dev;
+	struct h_dev *dev;
 	int err;
 
+	if (!nq)
+		return 0;
+	dev = nq->dev;
 	h__dev_lock(dev);
 	if (nq->users)
 		err = h__refuse(dev, -EBUSY,
@@ -280,8 +286,11 @@ int h__slot_end(struct h_slot *s)
 
 int h_slot_destroy(struct h_slot *s)
 {
-	int err = h__slot_end(s);
+	int err;
 
+	if (!s)
+		return 0;
+	err = h__slot_end(s);
 	if (!err)
 		free(s);
 	return err;
@@ -360,9 +369,12 @@ int h__terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr, si
 
 int h_terminus_destroy(struct h_terminus *t)
 {
-	struct h_dev *dev = t->dev;
+	struct h_dev *dev;
 	int err;
 
+	if (!t)
+		return 0;
+	dev = t->dev;
 	h__dev_lock(dev);
 	err = dev->ops->terminus_destroy(t);
 	if (!err) {

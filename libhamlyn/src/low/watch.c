@@ -67,9 +67,12 @@ int h_watch_fd(struct h_dev *dev, int fd, struct h_nq *nq, uint64_t cookie,
 
 int h_unwatch(struct h_watch *w)
 {
-	struct h_dev *dev = w->dev;
+	struct h_dev *dev;
 	int err;
 
+	if (!w)
+		return 0;
+	dev = w->dev;
 	h__dev_lock(dev);
 	err = dev->ops->unwatch(w);
 	if (!err) {

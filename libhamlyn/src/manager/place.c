@@ -301,10 +301,15 @@ int h__receiver_init(struct h_receiver *r, struct h_manager *m,
 
 int h_receiver_exit(struct h_receiver *r)
 {
-	struct h_place place = { .slot = r->slot, .arrivals = r->arrivals };
-	struct h_manager *m = r->manager;
+	struct h_place place = { 0 };
+	struct h_manager *m;
 	int err;
 
+	if (!r)
+		return 0;
+	m = r->manager;
+	place.slot = r->slot;
+	place.arrivals = r->arrivals;
 	h__lock(&m->lock);
 	h__pool_find(&m->receive, r->data, &place.data);
 	if (r->metadata)

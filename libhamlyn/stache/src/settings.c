@@ -12,6 +12,10 @@
 
 struct stache_attr stache_settings;
 
+/* A member to come would be where a program leaves anything: Documentation/abi.rst. */
+_Static_assert(sizeof(struct stache_attr) == 4 * sizeof(int) + 2 * sizeof(void *) + sizeof(size_t),
+	       "no padding");
+
 static unsigned int read_number(const char *name, unsigned int otherwise)
 {
 	const char *text = getenv(name);
