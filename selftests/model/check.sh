@@ -284,8 +284,12 @@ holds "stall: one engine, aside before it sends" -DE=1 -DK=2 -DLIST_FIRST
 holds "stall: two engines" -DE=2 -DMORE=1
 holds "stall: two engines, aside before they send" -DE=2 -DLIST_FIRST
 
+holds "stall: one engine, wishes to send are counted" -DE=1 -DK=2 -DCOUNT
+holds "stall: two engines, wishes to send are counted" -DE=2 -DCOUNT
+
 ends "stall: runs end" -DE=1 -DK=2
 ends "stall: runs of two engines end" -DE=2
+ends "stall: runs end, wishes to send are counted" -DE=1 -DMORE=1 -DCOUNT
 
 fails "stall: events are not counted (B19)" "$UNSENT" -DE=2 -DBUG_NO_EVENTS
 fails "stall: one's own count is of after the look for room (B19)" "$UNSENT" -DE=2 -DBUG_EVENTS_READ_LATE
@@ -300,6 +304,8 @@ fails "stall: no barrier before trying to send (B20)" "$UNSENT" -DE=2 -DBUG_TRY_
 fails "stall: the worker is trusted to send, once refused (B20)" "$UNSENT" -DE=2 -DBUG_TRUST_WORKER
 fails "stall: a socket that was not asked is trusted to start the worker (B20)" "$UNSENT" \
 	-DE=2 -DBUG_TRUST_SOCKET
+fails "stall: no barrier before a wish to send is counted (B20)" "$UNSENT" -DE=2 -DCOUNT -DBUG_COUNT_NO_MB
+fails "stall: no barrier before the counts are compared (B20)" "$UNSENT" -DE=2 -DCOUNT -DBUG_RELEASE_NO_MB
 spins "stall: a socket that is full is asked again and again (B20)" -DE=2 -DBUG_LOOK_RING
 
 # ---- other sleepers ----

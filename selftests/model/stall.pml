@@ -34,7 +34,8 @@
 #define RING_LOCK 3
 #define LISTED	4		/* by engine: termini in its list; changed under its lock */
 #define LIST_LOCK (LISTED + E)	/* by engine */
-#define WORDS	(LIST_LOCK + E)
+#define CALLS	(LIST_LOCK + E)	/* with COUNT: how often somebody wanted to send */
+#define WORDS	(CALLS + 1)
 
 #include "weak.pml"
 
@@ -144,17 +145,59 @@ inline consume()
 #define AGAIN (LOAD(RING) && (!refused || !busy))
 #endif
 
+#define TRY_TO_SEND(no) \
+	TRY_MB; \
+	if \
+	:: atomic { mem[SENDING] == 0 && LOAD(SENDING) == 0 -> mem[SENDING] = 1; \
+		    senders++; assert(senders == 1) } \
+	:: LOAD(SENDING) == 1 -> no \
+	fi
+
+#define LET_GO \
+	senders--; \
+	STORE_RELEASE(SENDING, 0); \
+	RELEASE_MB
+
+#ifdef COUNT
+/*
+ * Whoever wants to send counts that, and the holder compares: then it need not know why. The
+ * count is one step of memory's, which no store of ours before it waits for.
+ */
+inline flush()
+{
+#ifndef BUG_COUNT_NO_MB
+	MB;
+#endif
+	mem[CALLS]++;
+	do
+	:: true ->
+		TRY_TO_SEND(break);
+		calls = mem[CALLS];
+		more = 0;
+		if
+		:: LOAD(RING) ->
+			if
+			:: atomic { !busy -> busy = 1; more = 1 } consume()
+			:: atomic { busy -> nospace = 1 }
+			fi
+		:: else
+		fi;
+		LET_GO;
+		if
+		:: (more && LOAD(RING)) || mem[CALLS] != calls
+		:: else -> break
+		fi
+	od;
+	more = 0;
+	calls = 0
+}
+#else
 /* Send as much as the socket takes, unless somebody does (B20) */
 inline flush()
 {
 	do
 	:: true ->
-		TRY_MB;
-		if
-		:: atomic { mem[SENDING] == 0 && LOAD(SENDING) == 0 -> mem[SENDING] = 1;
-			    senders++; assert(senders == 1) }
-		:: LOAD(SENDING) == 1 -> break
-		fi;
+		TRY_TO_SEND(break);
 		do
 		:: LOAD(RING) ->
 			if
@@ -163,9 +206,7 @@ inline flush()
 			fi
 		:: else -> refused = 0; break
 		od;
-		senders--;
-		STORE_RELEASE(SENDING, 0);
-		RELEASE_MB;
+		LET_GO;
 		if
 		:: AGAIN
 		:: else -> break
@@ -173,6 +214,7 @@ inline flush()
 	od;
 	refused = 0
 }
+#endif
 
 /* hml_tx_run(): until there is no room */
 inline run_terminus()
@@ -226,7 +268,8 @@ inline list_terminus()
 proctype Engine(byte me)
 {
 	byte t, e, turn, seen;
-	bit stalled, wake, refused;
+	bit stalled, wake, refused, more;
+	byte calls;
 
 	do
 	:: READY(me) || READY(me + E) ->
@@ -266,7 +309,8 @@ end_asleep:	atomic { awake[me] -> awake[me] = 0 }
 proctype Worker(byte me)
 {
 	byte t, e;
-	bit wake, refused;
+	bit wake, refused, more;
+	byte calls;
 
 end:
 	do
