@@ -27,49 +27,17 @@ static unsigned int nics = 1;
 module_param(nics, uint, 0444);
 MODULE_PARM_DESC(nics, "NICs to begin with, 0 to 256 (default 1)");
 
+/* Of these, and of the limits of users, NICs have their own by netlink: what they begin with. */
 static unsigned int idle_us = 50;
-static unsigned int kick_window_us = 1000;
-static unsigned int guesses = HML_GUARD_RATE;
-
-static void apply(struct hml_device *d, const unsigned int *param)
-{
-	if (param == &idle_us)
-		WRITE_ONCE(d->idle_us, idle_us);
-	else if (param == &kick_window_us)
-		WRITE_ONCE(d->kick_window_us, kick_window_us);
-	else
-		WRITE_ONCE(d->nic.guesses, guesses);
-}
-
-/* Writing one of these changes all NICs that there are, and those to come. */
-static int set_live(const char *value, const struct kernel_param *param)
-{
-	int err = param_set_uint(value, param);
-	struct hml_device *d;
-	u32 from = 0;
-
-	if (err)
-		return err;
-	while ((d = hml_nic_get(NULL, from))) {
-		apply(d, param->arg);
-		from = d->index + 1;
-		put_device(&d->dev);
-	}
-	return 0;
-}
-
-static const struct kernel_param_ops live_ops = {
-	.set = set_live,
-	.get = param_get_uint,
-};
-
-module_param_cb(idle_us, &live_ops, &idle_us, 0644);
+module_param(idle_us, uint, 0444);
 MODULE_PARM_DESC(idle_us, "us without work until a terminus is no longer polled (50)");
 
-module_param_cb(kick_window_us, &live_ops, &kick_window_us, 0644);
+static unsigned int kick_window_us = 1000;
+module_param(kick_window_us, uint, 0444);
 MODULE_PARM_DESC(kick_window_us, "us between doorbells that make the engine poll (1000)");
 
-module_param_cb(guesses, &live_ops, &guesses, 0644);
+static unsigned int guesses = HML_GUARD_RATE;
+module_param(guesses, uint, 0444);
 MODULE_PARM_DESC(guesses, "wrong keys a second that a user may present; 0: no limit (10000)");
 
 static unsigned int packet_size = 16384;

@@ -141,6 +141,10 @@ state_is() { # STATE NIC
 	hamlynctl nic show "$2" | grep -q "state $1 "
 }
 
+parameter() { # NAME
+	cat "/sys/module/hamlyn/parameters/$1"
+}
+
 ctl=hamlynctl
 module_args=$(for file in /sys/module/hamlyn/parameters/*; do
 	printf '%s=%s ' "${file##*/}" "$(cat "$file")"
@@ -193,6 +197,11 @@ check "nic set down" $ctl nic set hamlyn7 down
 check "and it is down" state_is down 7
 check "nic set of several values" $ctl nic set 7 up idle-us 100 kick-window-us 200 guesses 5
 prints "and they are set" 'state up .* idle-us 100 kick-window-us 200 .* guesses 5' $ctl nic show 7
+lacks "no other NIC's" 'guesses 5$|guesses 5 ' $ctl nic show 0
+check "another NIC begins with the parameters" $ctl nic add index 8
+prints "whatever was set of the first" "idle-us $(parameter idle_us) kick-window-us $(parameter \
+	kick_window_us) .* guesses $(parameter guesses | sed 's/000$/(K|000)/')" $ctl nic show 8
+check "nic del of that" $ctl nic del 8
 check "nic set adversary" $ctl nic set 7 adversary drop 0.5% duplicate 1% corrupt 2ppm reorder 3% \
 	delay-us 40 stall 4% seed 9
 prints "and it is set" \

@@ -87,7 +87,7 @@ native_part() {
 
 vm_part() {
 	local files=() program
-	for program in "${PROGRAMS[@]}" as_user; do
+	for program in "${PROGRAMS[@]}" hamlynctl as_user; do
 		need_program "$program"
 		files+=(--file "$BUILD/$program")
 	done

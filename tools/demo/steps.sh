@@ -205,7 +205,7 @@ count_syscalls()
 	if [ -n "$IDLE_US" ]; then
 		echo "(the engine is to stay awake for $IDLE_US us without work, not for $(cat "$idle"):"
 		echo "an emulated processor may take longer than that from message to message)"
-		echo "$IDLE_US" >"$idle" || die "cannot write $idle"
+		hamlynctl nic set "${DEVICE#/dev/}" idle-us "$IDLE_US" || die "hamlynctl nic set failed"
 	fi
 	# shellcheck disable=SC2086 # several options, or none
 	alice hamlyn-perf --device "$DEVICE" syscalls $SYSCALLS_OPTIONS >"$WORK/syscalls.log" ||

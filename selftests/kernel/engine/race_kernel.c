@@ -145,27 +145,6 @@ static int set_engine(struct genl *g, uint32_t idle_us, uint32_t kick_window_us,
 	return genl_call(g);
 }
 
-/* The module's parameter, what it was; -1 if there is none. */
-static long parameter(const char *name, long value)
-{
-	char path[96], text[32] = "";
-	ssize_t n;
-	long was;
-	int fd;
-
-	snprintf(path, sizeof(path), "/sys/module/hamlyn/parameters/%s", name);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, sizeof(text) - 1);
-	was = n > 0 ? atol(text) : -1;
-	n = snprintf(text, sizeof(text), "%ld", value);
-	if (pwrite(fd, text, (size_t)n, 0) != n)
-		was = -1;
-	close(fd);
-	return was;
-}
-
 struct changer {
 	struct genl *g;
 	struct nic_board *b;
@@ -173,12 +152,6 @@ struct changer {
 	uint64_t random;
 	uint32_t changes;
 	int strange;
-};
-
-/* What all of it was before a test changed it. */
-struct settings {
-	struct state state;
-	long idle_us, kick_window_us;	/* the module's parameters */
 };
 
 /* When processes of a test before this one have died, and workers have put what they had. */
@@ -200,27 +173,12 @@ static int get_quiet_state(struct genl *g, struct state *s)
 	return ret;
 }
 
-static int keep_settings(struct genl *g, struct settings *s)
+static int restore_settings(struct genl *g, const struct state *s)
 {
-	s->idle_us = parameter("idle_us", 50);
-	s->kick_window_us = parameter("kick_window_us", 1000);
-	return get_quiet_state(g, &s->state);
-}
+	int engine = set_engine(g, s->idle_us, s->kick_window_us, s->guesses);
+	int limits = set_limits(g, &s->limits);
 
-static int restore_settings(struct genl *g, const struct settings *s)
-{
-	int parameters = 0, engine, limits;
-
-	/* First: what is written there goes to all NICs. */
-	if (s->idle_us >= 0 && parameter("idle_us", s->idle_us) < 0)
-		parameters = -EIO;
-	if (s->kick_window_us >= 0 &&
-	    parameter("kick_window_us", s->kick_window_us) < 0)
-		parameters = -EIO;
-	engine = set_engine(g, s->state.idle_us, s->state.kick_window_us,
-			    s->state.guesses);
-	limits = set_limits(g, &s->state.limits);
-	return parameters ? parameters : engine ? engine : limits;
+	return engine ? engine : limits;
 }
 
 /*
@@ -228,7 +186,7 @@ static int restore_settings(struct genl *g, const struct settings *s)
  * tears down a fixture then. So the next test, or the end of the program, does it.
  */
 static struct {
-	struct settings settings;
+	struct state settings;	/* what all of it was before a test changed it */
 	bool kept;		/* they are to be restored */
 	uint32_t nic;		/* + 1: it is to be deleted; 0: none */
 } *behind;
@@ -1118,7 +1076,7 @@ static int change_something(struct changer *c)
 	uint32_t context;
 	int ret = 0;
 
-	switch (c->changes % 4) {
+	switch (c->changes % 3) {
 	case 0:
 		l.user_kernel = ht_random(&c->random) % 2 ? PAGE : l.user_kernel;
 		l.slots = ht_random(&c->random) % 2;
@@ -1128,11 +1086,6 @@ static int change_something(struct changer *c)
 		return set_engine(c->g, ht_random(&c->random) % 200,
 				  ht_random(&c->random) % 2000,
 				  ht_random(&c->random) % 2 ? 0 : 1000000);
-	case 2:
-		ret = parameter("idle_us", (long)(ht_random(&c->random) % 100)) < 0 ||
-		      parameter("kick_window_us",
-				(long)(ht_random(&c->random) % 3000)) < 0;
-		return ret ? -EIO : 0;
 	default:
 		for (context = 0; context < 16 && (!ret || ret == -ENOENT);
 		     context++)
@@ -1175,10 +1128,10 @@ TEST_F(race_kernel, limits_weights_and_parameters_change_in_traffic)
 	if (!self->ready)
 		SKIP(return, NEED_ROOT);
 	ASSERT_NE(NULL, b);
-	ASSERT_EQ(0, keep_settings(&self->genl, &behind->settings));
+	ASSERT_EQ(0, get_quiet_state(&self->genl, &behind->settings));
 	behind->kept = true;
 	*c = (struct changer) { .g = &self->genl, .b = b, .random = 1,
-				.limits = behind->settings.state.limits };
+				.limits = behind->settings.limits };
 	pid = fork_child(self, 0);
 	ASSERT_GE(pid, 0);
 	if (!pid)
@@ -1207,8 +1160,8 @@ TEST_F(race_kernel, limits_weights_and_parameters_change_in_traffic)
 	ht_poll_begin(&poll);
 	do {
 		ASSERT_EQ(0, get_state(&self->genl, &after));
-	} while (changed(&behind->settings.state, &after) && ht_poll_more(&poll));
-	EXPECT_NO(changed(&behind->settings.state, &after));
+	} while (changed(&behind->settings, &after) && ht_poll_more(&poll));
+	EXPECT_NO(changed(&behind->settings, &after));
 }
 
 TEST_HARNESS_MAIN

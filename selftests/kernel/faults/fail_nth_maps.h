@@ -90,7 +90,7 @@ static int act_fork(void)
 	return env.child < 0 ? -errno : 0;
 }
 
-/* ---- waiting, and parameters ---- */
+/* ---- waiting ---- */
 
 static int act_poll(void)
 {
@@ -111,19 +111,6 @@ static int act_epoll(void)
 	struct epoll_event event = { .events = EPOLLIN };
 
 	return epoll_ctl(env.fd, EPOLL_CTL_ADD, env.p.fd, &event) ? -errno : 0;
-}
-
-static int before_parameter(void)
-{
-	int fd = open("/sys/module/hamlyn/parameters/idle_us",
-		      O_WRONLY | O_CLOEXEC);
-
-	return made_fd(fd < 0 ? -errno : fd);
-}
-
-static int act_parameter(void)
-{
-	return write(env.fd, "50", 2) < 0 ? -errno : 0;
 }
 
 /* ---- all of them ---- */
@@ -155,8 +142,6 @@ static const struct call map_calls[] = {
 	  .error = EAGAIN, .faults_once = true },
 	{ .name = "poll", .act = act_poll },
 	{ .name = "epoll_ctl", .before = before_epoll, .act = act_epoll },
-	{ .name = "a parameter", .before = before_parameter,
-	  .act = act_parameter },
 };
 
 #undef RW

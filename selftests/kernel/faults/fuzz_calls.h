@@ -83,7 +83,7 @@ enum counted {
 	K_EXPLAIN, K_GARBAGE, K_FSYNC, K_OPEN, K_CLOSE, K_DUP, K_PASS, K_TAKE, K_FORK,
 	K_MMAP, K_MUNMAP, K_MREMAP, K_MPROTECT, K_MADVISE, K_OWN, K_POKE,
 	K_POLL, K_EPOLL, K_SEND, K_CONSUME, K_METADATA, K_NETLINK, K_DUMP,
-	K_NAMESPACE, K_PARAMETER, K_RLIMIT,
+	K_NAMESPACE, K_RLIMIT,
 	KINDS
 };
 
@@ -96,7 +96,7 @@ static const char *const kind_names[KINDS] = {
 	"garbage", "fsync", "open", "close", "dup", "pass", "take", "fork",
 	"mmap", "munmap", "mremap", "mprotect", "madvise", "own", "poke",
 	"poll", "epoll", "send", "consume", "metadata", "netlink", "dump",
-	"namespace", "parameter", "rlimit",
+	"namespace", "rlimit",
 };
 
 /* ---- what all processes share ---- */

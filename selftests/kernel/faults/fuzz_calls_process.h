@@ -187,28 +187,4 @@ static void op_rlimit(struct thread *t)
 	count_errno(K_RLIMIT, setrlimit(RLIMIT_MEMLOCK, &limit));
 }
 
-/* Those that can be changed while the module is loaded. */
-static void op_parameter(struct thread *t)
-{
-	static const char *const names[] = {
-		"idle_us", "kick_window_us", "guesses",
-	};
-	char path[80], text[24];
-	int fd, n;
-	long ret;
-
-	if (!t->root)
-		return;
-	snprintf(path, sizeof(path), "/sys/module/hamlyn/parameters/%s",
-		 names[below(t, ARRAY_SIZE(names))]);
-	n = snprintf(text, sizeof(text), "%u\n", below(t, 400));
-	if (one_in(t, 8))
-		n = (int)below(t, sizeof(text));
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	ret = fd < 0 ? fd : write(fd, text, (size_t)n);
-	count_errno(K_PARAMETER, ret);
-	if (fd >= 0)
-		close(fd);
-}
-
 #endif /* FUZZ_CALLS_PROCESS_H */

@@ -32,7 +32,7 @@ static const struct {
 	{ op_mprotect, 2, 0 }, { op_madvise, 4, 0 }, { op_own, 3, 0 },
 	{ op_poke, 8, 0 }, { op_poll, 2, 0 }, { op_epoll, 3, 0 },
 	{ op_send, 60, 0 }, { op_consume, 12, 0 }, { op_metadata, 6, 0 },
-	{ op_netlink, 8, 0 }, { op_rlimit, 1, 0 }, { op_parameter, 1, 0 },
+	{ op_netlink, 8, 0 }, { op_rlimit, 1, 0 },
 };
 
 /* ---- a thread ---- */
