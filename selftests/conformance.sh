@@ -16,7 +16,8 @@ of the paper, h2_5_, or with beyond_; the one-line comment directly above it is
 the row's text. Where it runs is in the Makefile's lists of tests. Texts of SKIP
 that begin with "kernel: " or "embedded: " tell why, or when, it does not. In a
 program for the kernel device only, a comment "embedded: REASON" holds for the
-tests behind it. Scripts conformance_*.sh that run in the guest have
+tests behind it. Any other TEST is a row as well if the one-line comment directly above it begins
+with a section, "H 3.3: ". Scripts conformance_*.sh that run in the guest have
 lines "# ROW name: text", and "# embedded: REASON" in front of them.
 EOT
 }
@@ -123,6 +124,42 @@ rows_of() {
 	}' "$1"
 }
 
+# tagged PROGRAM KERNEL EMBEDDED: the same of the tests of another program that have a tag
+tagged() {
+	local file
+	file=$(source_of "$1")
+	[ -n "$file" ] || return 0
+	awk -v program="$1" -v kernel="$2" -v embedded="$3" '
+	/^TEST(_F)?\(/ && section != "" {
+		line = $0
+		sub(/^TEST(_F)?\(([a-z_]+, *)?/, "", line)
+		sub(/\).*/, "", line)
+		print section "|" text "|" program ": " line "|" kernel "|" embedded
+	}
+	section != "" && !/^TEST(_F)?\(/ {
+		print FILENAME ":" FNR ": a tag is directly above its test" > "/dev/stderr"
+		exit 1
+	}
+	{
+		section = ""
+		if (match($0, /^\/\* [HPL] [0-9]+(\.[0-9]+)*: .* \*\/$/)) {
+			text = substr($0, 4, length($0) - 6)
+			section = text
+			sub(/:.*/, "", section)
+			sub(/^[^:]*: /, "", text)
+		}
+	}' "$file"
+}
+
+# others LIST: the programs of a list whose tests are rows by tags only
+others() {
+	local word
+	for word in $(make --no-print-directory -s "print-$1"); do
+		word=${word##*/}
+		[[ $word == conformance* ]] || echo "$word"
+	done
+}
+
 source_of() { # PROGRAM
 	find selftests/{kernel,low,upper,embedded} -name "$1.c"
 }
@@ -137,6 +174,12 @@ all_rows() {
 	done
 	for program in $(programs TESTS_SHM); do
 		rows_of "$(source_of "$program")" "no" yes || return 1
+	done
+	for program in $(others TESTS_BOTH); do
+		tagged "$program" yes yes || return 1
+	done
+	for program in $(others TESTS_SHM); do
+		tagged "$program" "no" yes || return 1
 	done
 	for file in selftests/kernel/conformance_*.sh; do
 		[ ! -e "$file" ] || rows_of "$file" yes no || return 1
@@ -156,7 +199,7 @@ page() {
 Conformance
 ===========
 
-What the paper promises, sections 2 and 3.1 to 3.2, and what there is beyond it:
+What the paper promises, sections 2, 3 and 6, and what there is beyond it:
 $total rows, and for each of them a test of that name. \`\`make check\`\` runs them on
 both devices. "With ..." names the module's parameters that a row needs; without
 them its test is skipped.

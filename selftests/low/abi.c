@@ -353,6 +353,7 @@ TEST_F(times, of_0_do_not_wait)
 		EXPECT_EQ(-EAGAIN, w->call(self, H_NOWAIT)) TH_LOG("%s", w->name);
 }
 
+/* H 3.3: A receive ends when its time does. */
 TEST_F(times, that_are_over_are_told)
 {
 	const struct waiter *w;
@@ -362,6 +363,7 @@ TEST_F(times, that_are_over_are_told)
 }
 
 /* What ends the waiting is a signal: a call that took it for a time would not sleep so long. */
+/* H 3.3: Or it blocks for as long as it takes. */
 TEST_F(times, that_are_negative_are_never_over)
 {
 	static const int64_t all[] = { H_FOREVER, -2, INT64_MIN };

@@ -1247,6 +1247,7 @@ static const char *with_process(struct h_manager *m, pid_t *pid,
 	return NULL;
 }
 
+/* H 3.3: A seed that another process was sent makes the other end there. */
 TEST_F(channel, seeds_make_a_channel_between_processes)
 {
 	struct h_message reply;
@@ -1294,6 +1295,7 @@ static void *send_for_ever(void *arg)
 	return NULL;
 }
 
+/* H 6.3: The operating system tells that a peer is gone; nobody asks it. */
 TEST_F(channel, who_sleeps_is_told_that_the_other_was_killed)
 {
 	struct victim v[2] = {};

@@ -259,6 +259,7 @@ static void *keep_polling(void *arg)
 	return NULL;
 }
 
+/* H 3.3: Whoever polls hands each arrival to the end point that it is for. */
 TEST_F(manager, each_thread_gets_its_own_and_nobody_elses)
 {
 	struct poller poller = { .manager = self->to };

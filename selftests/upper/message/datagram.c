@@ -93,6 +93,7 @@ static const char *wrong(FIXTURE_DATA(datagram) *self, size_t offset,
 	return NULL;
 }
 
+/* H 3.3: A datagram tells the receiver its offset and its length. */
 TEST_F(datagram, any_size_arrives_where_it_was_sent)
 {
 	static const size_t sizes[] = { 0, 1, 100, 384, 385, 448, 449, 65536,
@@ -107,6 +108,7 @@ TEST_F(datagram, any_size_arrives_where_it_was_sent)
 	EXPECT_EQ(-ERANGE, send_part(self, 1, LENGTH));
 }
 
+/* H 3.3: A datagram receiver is ready or not ready: there is no queue. */
 TEST_F(datagram, who_is_not_ready_receives_the_first_one_only)
 {
 	struct h_datagram_stats stats;
@@ -660,6 +662,7 @@ static pid_t serve_elsewhere(struct h_datagram_address *server)
 	return pid;
 }
 
+/* H 3.3: It can include a place for the reply. */
 TEST_F(datagram, another_process_answers_requests)
 {
 	struct h_datagram_address server;

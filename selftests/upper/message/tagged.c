@@ -58,6 +58,7 @@ static int write_tag(FIXTURE_DATA(tagged) *self, size_t offset, size_t length,
 			     self->data + offset, length, tag, 10 * HT_SEC);
 }
 
+/* H 3.3: A tagged write is one packet, to an offset of the sender's choice. */
 TEST_F(tagged, what_was_written_is_there_with_its_tag)
 {
 	const size_t sizes[] = { 0, 1, 16, 448, 449, 1000, self->packet };
@@ -84,6 +85,7 @@ TEST_F(tagged, what_was_written_is_there_with_its_tag)
 							10 * HT_MS));
 }
 
+/* H 3.3: Tags are queued, and a certain one can be asked for. */
 TEST_F(tagged, a_certain_tag_leaves_the_others_where_they_are)
 {
 	uint64_t tag;

@@ -150,6 +150,7 @@ TEST_F(stream, an_end_that_does_not_leave_is_not_waited_for)
 	EXPECT_EQ(-EPIPE, h_stream_sender_shutdown(self->sender, SECOND));
 }
 
+/* H 3.3: A stream arrives whole and in order. */
 TEST_F(stream, any_size_arrives_whole_and_in_order)
 {
 	static const size_t sizes[] = { 1, 2, 60, 127, 128, 129, 1000, 4095,
@@ -207,6 +208,7 @@ static void *feed(void *arg)
 	return NULL;
 }
 
+/* H 6.4: A sender closes a stream gracefully: nothing that was sent before is lost. */
 TEST_F(stream, a_closed_stream_ends_with_its_last_byte)
 {
 	struct feeder f = { .sender = self->sender, .bytes = 2000000 };
@@ -364,6 +366,7 @@ TEST_F(stream, numbers_of_records_wrap_around)
 	EXPECT_LT(self->sender->sent, 1u << 30);
 }
 
+/* H 3.3: What was received is not copied, and stays until it is released. */
 TEST_F(stream, who_holds_pieces_can_hold_as_many_as_there_are_buffers)
 {
 	uint32_t most = buffers(&variant->attr), held = 0, i;
@@ -1290,6 +1293,7 @@ TEST_F(hostile, larger_and_larger_buffers_have_an_end)
 }
 
 /* Its records would be rejected, or taken for the first one's. */
+/* H 3.3: It has one sender and one receiver. */
 TEST_F(stream, a_seed_is_for_one_sender)
 {
 	struct h_stream_sender *second = (void *)1;

@@ -71,6 +71,22 @@ TEST_F(calls, who_drains_sends_what_was_collected)
 	h_stream_release(self->receiver, &record);
 }
 
+/* H 3.3: Small sends are collected into one piece, and a flush forces it out. */
+TEST_F(calls, a_flush_sends_what_was_collected_in_one_piece)
+{
+	struct h_record record;
+
+	ASSERT_EQ(3, h_stream_send(self->sender, "abc", 3, H_NOWAIT));
+	ASSERT_EQ(2, h_stream_send(self->sender, "de", 2, H_NOWAIT));
+	EXPECT_EQ(-EAGAIN, h_stream_receive(self->receiver, &record, H_NOWAIT));
+	ASSERT_EQ(0, h_stream_flush(self->sender, ht_patience_ns()));
+	ASSERT_EQ(0, h_stream_receive(self->receiver, &record, ht_patience_ns()));
+	ASSERT_EQ(5, record.length);
+	EXPECT_EQ(0, memcmp(record.data, "abcde", 5));
+	h_stream_release(self->receiver, &record);
+}
+
+/* H 3.3: A sender that is as far ahead as there are buffers waits. */
 TEST_F(calls, who_drains_says_so_when_there_is_no_room)
 {
 	ssize_t n;
