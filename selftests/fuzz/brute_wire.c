@@ -147,7 +147,8 @@ int main(int argc, char **argv)
 	u8 made[HML_WIRE_MOST_HEADER];
 	double begun = seconds();
 
-	if (argc != 3 || !(frames = strtoull(argv[1], NULL, 0))) {
+	frames = argc == 3 ? strtoull(argv[1], NULL, 0) : 0;
+	if (!frames) {
 		fprintf(stderr, "Usage: %s FRAMES SEED\n", argv[0]);
 		return 2;
 	}

@@ -43,7 +43,7 @@ static void set_frame(const u8 *packed, u32 bytes)
 	u8 packed_[HML_WIRE_MOST_HEADER];				\
 									\
 	memset(packed_, UNIT_GUARD, sizeof(packed_));			\
-	set_frame(packed_, function(tx, packed_, __VA_ARGS__));		\
+	set_frame(packed_, (function)(tx, packed_, __VA_ARGS__));	\
 } while (0)
 
 static const u8 *body(void)
@@ -404,7 +404,9 @@ static void packet_of_random_numbers_comes_back(void **state)
 		h.flags &= HAMLYN_PACKET_FLAGS;
 		h.meta_length = unit_below(&seed, HAMLYN_MAX_METADATA + 1);
 		h.length = unit_below(&seed, PACKET + 1);
-		h.host = h.source = h.reserved = 0;
+		h.host = 0;
+		h.source = 0;
+		h.reserved = 0;
 		if (!(h.flags & HAMLYN_PACKET_FAST))
 			h.word = 0;
 		if (!(h.flags & HAMLYN_PACKET_TICKET))
@@ -630,12 +632,12 @@ static void payload_above_the_packet_size_is_refused(void **state)
 
 static void frame_is_as_long_as_header_and_payload_say(void **state)
 {
+	struct hml_wire_frame f;
+
 	(void)state;
 	pack_type(HML_WIRE_DATA);
 	set_payload(HAMLYN_MAX_PACKET);
 	frame[3] = 116;
-	struct hml_wire_frame f;
-
 	assert_int_equal(hml_wire_parse(frame, frame_bytes, HAMLYN_MAX_PACKET, &f), HML_WIRE_OK);
 	assert_int_equal(f.total, 16 + 116 + 65536);
 	assert_int_equal(f.header_bytes, 116);
