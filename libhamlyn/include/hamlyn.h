@@ -317,7 +317,12 @@ int h_area_alloc_flags(struct h_dev *dev, size_t length, uint32_t flags,
  * The memory must stay mapped and must not be replaced (munmap, mremap,
  * MADV_DONTNEED, fork with later writes) while the area exists. On the
  * embedded device such an area can be sent from but not received into, and may be larger
- * than the segment.
+ * than the segment: h_slot_create() refuses it with -EOPNOTSUPP.
+ *
+ * For memory of a file, as of memfd_create(), map it and add the mapping, or part of it: on the
+ * kernel device what arrives is seen by all mappings of the file. A page that the file gives up
+ * (FALLOC_FL_PUNCH_HOLE, MADV_REMOVE, ftruncate()) remains the area's, but not the file's, and
+ * what arrives there afterwards is lost.
  *
  * Return: 0, or -EFAULT if it is not mapped with the rights needed, or is to be written
  * to and is mapped from a file on a disk (kernel device), -ENOMEM if RLIMIT_MEMLOCK would

@@ -36,7 +36,7 @@ if [ $# = 0 ]; then
 		program=${program%.*}
 		case $program in
 		test) ;;     # which all of them are linked with
-		figures) ;;  # judges nothing
+		figures | transfers) ;; # judge nothing
 		stranger) ;; # is one only where a device has others
 		*) set -- "$@" "$program" ;;
 		esac

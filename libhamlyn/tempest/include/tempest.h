@@ -96,7 +96,8 @@ int TPPI_alloc_and_map(void *pg, TPPI_PageMode mode, TPPI_BlkAccTag acc, TPPI_No
  * Accesses that have begun complete first; later ones are page faults. The specification
  * has no result for this call.
  *
- * Return: 1; 0 if no page is mapped there.
+ * Return: 1; 0 if no page is mapped there, or it is part of the buffer of a channel's
+ * destination, or of a transfer that is being sent.
  */
 int TPPI_unmap_and_free(void *pg);
 
@@ -109,8 +110,9 @@ int TPPI_unmap_and_free(void *pg);
  * memory: it may wait until the system has returned the page that it needs meanwhile. The
  * specification has no result for this call.
  *
- * Return: 1; 0 if no page is at @old_pg, one is at @new_pg, or either is no address of a
- * page in the segment; then nothing has changed.
+ * Return: 1; 0 if no page is at @old_pg, one is at @new_pg, either is no address of a page in
+ * the segment, or that at @old_pg is part of the buffer of a channel's destination, or of a
+ * transfer that is being sent; then nothing has changed.
  */
 int TPPI_remap(void *old_pg, void *new_pg);
 
@@ -403,8 +405,10 @@ int TPPI_set_channel_src(TPPI_NodeId dest, TPPI_ChannelHandlerPtr fn);
  * @bytes: of each transfer, a multiple of a word
  * @fn: called by the protocol thread when a transfer is complete; or NULL
  *
- * A transfer to where no page is mapped any more ends the program with a message. The
- * specification does not name the result of this call.
+ * Pages of the segment that the buffer is in stay mapped, and where they are, until
+ * TPPI_destroy_channel_dst(): TPPI_unmap_and_free() and TPPI_remap() return 0. A transfer to
+ * where no page is mapped ends the program with a message. The specification does not name
+ * the result of this call.
  *
  * Return: 1; 0 if there is such a destination, or the buffer is not as it should be.
  */
@@ -415,8 +419,8 @@ int TPPI_set_channel_dst(TPPI_NodeId src, int channel, void *buffer, int bytes,
  * TPPI_channel_send() - transfer memory to a channel's destination (T 3.4.2)
  * @dest: node of the destination
  * @channel: the channel
- * @buffer: memory, at a multiple of a word; not to be changed until @fn of
- *	TPPI_set_channel_src() is called
+ * @buffer: memory, at a multiple of a word; neither to be changed nor to be unmapped until
+ *	@fn of TPPI_set_channel_src() is called
  * @bytes: exactly as many as TPPI_set_channel_dst() was given
  *
  * Only when the destination has been set, and reset since the last send, of which

@@ -3,14 +3,20 @@
  * Bulk transfer, as messages: the source sends as much as the window allows, and goes on in
  * the handler that receives the destination's acknowledgements. So no thread waits, and
  * what is under way is bounded.
+ *
+ * Or by the device itself, where that can be (wire.h): then it is one send, and the protocol
+ * thread of the source looks when it is complete, and tells the destination.
  */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "block.h"
+#include "channel.h"
 #include "error.h"
 #include "lock.h"
 #include "protocol.h"
 #include "quiet.h"
+#include "wire.h"
 
 #define WORD		((int)sizeof(int))
 #define CHUNK		4096
@@ -25,6 +31,8 @@
  * @done: source: bytes sent; destination: bytes received
  * @acked: source: bytes that the destination is known to have; destination: that it has told
  * @ready: source: the destination waits for a transfer; destination: one has arrived
+ * @ticket: source: of the destination, for sends by the device
+ * @wire: of the device: source: the send that is under way; destination: what receives, or NULL
  */
 struct end {
 	struct end *next;
@@ -37,6 +45,8 @@ struct end {
 	int done;
 	int acked;
 	bool ready;
+	struct tempest_wire_ticket ticket;
+	struct tempest_wire *wire;
 };
 
 /* Under the lock; the lists are short. */
@@ -85,6 +95,7 @@ static void destroy(struct end **list, TPPI_NodeId node, int number, const char 
 		list = &(*list)->next;
 	*list = end->next;
 	tempest_unlock(&lock);
+	tempest_wire_end(end->wire);
 	free(end);
 }
 
@@ -92,6 +103,25 @@ static bool is_buffer(const void *buffer, int bytes)
 {
 	return bytes >= 0 && bytes <= TPPI_MAX_CHANNEL_BYTES && bytes % WORD == 0 &&
 	       (uintptr_t)buffer % WORD == 0;
+}
+
+static bool has_page(const struct end *end, uintptr_t page)
+{
+	return end->bytes && (uintptr_t)end->buffer < page + PAGE_BYTES &&
+	       (uintptr_t)end->buffer + end->bytes > page;
+}
+
+bool tempest_channel_holds(uintptr_t page)
+{
+	bool held = false;
+
+	tempest_lock(&lock);
+	for (const struct end *end = destinations; end; end = end->next)
+		held |= has_page(end, page);
+	for (const struct end *end = sources; end; end = end->next)
+		held |= (end->wire || end->done < end->bytes) && has_page(end, page);
+	tempest_unlock(&lock);
+	return held;
 }
 
 /* ---- source ---- */
@@ -148,18 +178,73 @@ static void on_ack(TPPI_NodeId src, int size)
 	tempest_unlock(&lock);
 }
 
-/* The destination has been set, or reset. */
+/* The destination has been reset, or set: then its ticket follows. */
 static void on_ready(TPPI_NodeId src, int size)
 {
 	int number = TPPI_recv_W();
+	struct tempest_wire_ticket ticket;
+	struct end *end;
+
+	if (size > WORD)
+		TPPI_recv_R(&ticket, sizeof(ticket));
+	tempest_lock(&lock);
+	end = find(sources, src, number);
+	if (end) {
+		if (size > WORD)
+			end->ticket = ticket;
+		end->ready = true;
+	}
+	tempest_unlock(&lock);
+}
+
+static void on_landed(TPPI_NodeId src, int size);
+
+/* Protocol thread: is what the device sends complete? Again and again until it is. */
+static void on_wired(TPPI_NodeId src, int size)
+{
+	TPPI_NodeId dest = TPPI_recv_W();
+	int number = TPPI_recv_W();
+	struct tempest_wire *wire = NULL;
+	TPPI_ChannelHandlerPtr fn = NULL;
 	struct end *end;
 
 	(void)size;
 	tempest_lock(&lock);
-	end = find(sources, src, number);
-	if (end)
-		end->ready = true;
+	end = must_find(sources, dest, number, "TPPI_channel_send");
+	if (tempest_wire_is_sent(end->wire)) {
+		wire = end->wire;
+		end->wire = NULL;
+		fn = end->fn;
+	}
 	tempest_unlock(&lock);
+	if (!wire) {
+		/* The device may need this processor for it */
+		sched_yield();
+		TPPI_send_WW(src, on_wired, dest, number);
+		return;
+	}
+	TPPI_send_W(dest, on_landed, number);
+	tempest_wire_end(wire);
+	if (fn)
+		fn(dest, number);
+}
+
+/* Without the lock, as it may take a while. False: by messages. */
+static bool send_wired(TPPI_NodeId dest, int channel, void *buffer, int bytes,
+		       const struct tempest_wire_ticket *ticket)
+{
+	struct tempest_wire *wire = tempest_wire_send(buffer, bytes, ticket);
+	struct end *end;
+
+	if (!wire)
+		return false;
+	tempest_lock(&lock);
+	end = must_find(sources, dest, channel, "TPPI_channel_send");
+	end->wire = wire;
+	end->done = bytes;
+	tempest_unlock(&lock);
+	TPPI_send_WW(TPPI_self_address, on_wired, dest, channel);
+	return true;
 }
 
 int TPPI_set_channel_src(TPPI_NodeId dest, TPPI_ChannelHandlerPtr fn)
@@ -189,6 +274,7 @@ static void touch(const volatile char *buffer, int bytes)
 
 void TPPI_channel_send(TPPI_NodeId dest, int channel, void *buffer, int bytes)
 {
+	struct tempest_wire_ticket ticket;
 	struct end *end;
 
 	if (!is_buffer(buffer, bytes))
@@ -205,6 +291,12 @@ void TPPI_channel_send(TPPI_NodeId dest, int channel, void *buffer, int bytes)
 	end->bytes = bytes;
 	end->done = 0;
 	end->acked = 0;
+	ticket = end->ticket;
+	tempest_unlock(&lock);
+	if (send_wired(dest, channel, buffer, bytes, &ticket))
+		return;
+	tempest_lock(&lock);
+	end = must_find(sources, dest, channel, __func__);
 	/* A transfer of nothing is one, too */
 	if (!bytes)
 		TPPI_send_WWW(dest, on_data, channel, 0, 0);
@@ -258,6 +350,41 @@ static void on_data(TPPI_NodeId src, int size)
 		fn(src, number);
 }
 
+/* The device has told the source that all of it is here. */
+static void on_landed(TPPI_NodeId src, int size)
+{
+	int number = TPPI_recv_W();
+	TPPI_ChannelHandlerPtr fn;
+	struct end *end;
+
+	(void)size;
+	tempest_lock(&lock);
+	end = must_find(destinations, src, number, "TPPI_channel_send");
+	if (end->ready || !end->wire)
+		tempest_die("channel %d of node %u: a transfer that is not expected", number, src);
+	tempest_wire_landed(end->wire, end->buffer);
+	end->done = end->bytes;
+	end->ready = true;
+	fn = end->fn;
+	tempest_unlock(&lock);
+	if (fn)
+		fn(src, number);
+}
+
+/* Pages are held from when the end is listed, so what is mapped now stays. */
+static void wire_and_tell(TPPI_NodeId src, int channel, void *buffer, int bytes)
+{
+	struct tempest_wire_ticket ticket = { 0 };
+	struct tempest_wire *wire = NULL;
+
+	if (src != TPPI_self_address)
+		wire = tempest_wire_destination(buffer, bytes, &ticket);
+	tempest_lock(&lock);
+	must_find(destinations, src, channel, "TPPI_set_channel_dst")->wire = wire;
+	tempest_unlock(&lock);
+	TPPI_send_items(src, on_ready, "WR", channel, &ticket, (int)sizeof(ticket));
+}
+
 int TPPI_set_channel_dst(TPPI_NodeId src, int channel, void *buffer, int bytes,
 			 TPPI_ChannelHandlerPtr fn)
 {
@@ -275,7 +402,7 @@ int TPPI_set_channel_dst(TPPI_NodeId src, int channel, void *buffer, int bytes,
 	end->buffer = buffer;
 	end->bytes = bytes;
 	tempest_unlock(&lock);
-	TPPI_send_W(src, on_ready, channel);
+	wire_and_tell(src, channel, buffer, bytes);
 	return 1;
 }
 

@@ -36,5 +36,7 @@ extern _Atomic long tempest_pages_left;
 #define CONTROL_NO_SPARE	0x400u	/* remap() has nothing in reserve */
 #define CONTROL_NO_UNWIND	0x800u	/* signal handlers begin within a slot */
 #define CONTROL_NO_REOPEN	0x1000u	/* what is marked open is open */
+#define CONTROL_NO_WIRE		0x2000u	/* channels use messages only */
+#define CONTROL_NO_HOLD		0x4000u	/* buffers of channels may be unmapped */
 
 #endif /* TEMPEST_CONTROL_H */

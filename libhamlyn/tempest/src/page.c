@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "block.h"
+#include "channel.h"
 #include "control.h"
 #include "error.h"
 #include "page.h"
@@ -146,13 +147,27 @@ static void evacuate(uintptr_t page)
 	tempest_block_lower(page, PAGE_BYTES, TPPI_Blk_Invalid);
 }
 
+/*
+ * Buffers of channels stay where they are. A channel is listed before it looks which pages are
+ * mapped, and waits for those that are owned: one of the two sees the other. The first look is
+ * for the sender's sake, which takes a page that is owned for one that is not mapped.
+ */
+static bool is_held(void *pg)
+{
+	return at(pg) && !CONTROL(CONTROL_NO_HOLD) && tempest_channel_holds((uintptr_t)pg);
+}
+
 int TPPI_unmap_and_free(void *pg)
 {
 	struct tempest_page *page = at(pg);
 
 	QUIET();
-	if (tempest_forked || !own(page, PAGE_MAPPED))
+	if (tempest_forked || is_held(pg) || !own(page, PAGE_MAPPED))
 		return 0;
+	if (is_held(pg)) {
+		publish(page, PAGE_MAPPED);
+		return 0;
+	}
 	evacuate((uintptr_t)pg);
 	tempest_segment_drop((uintptr_t)pg);
 	uncharge();
@@ -204,8 +219,13 @@ int TPPI_remap(void *old_pg, void *new_pg)
 	bool moved;
 
 	QUIET();
-	if (tempest_forked || !own_both(new, old))
+	if (tempest_forked || is_held(old_pg) || !own_both(new, old))
 		return 0;
+	if (is_held(old_pg)) {
+		publish(new, PAGE_FREE);
+		publish(old, PAGE_MAPPED);
+		return 0;
+	}
 	memcpy(tags, (void *)tempest_tag((uintptr_t)old_pg), sizeof(tags));
 	evacuate((uintptr_t)old_pg);
 	tempest_lock(&remap_lock);
