@@ -68,8 +68,8 @@ static void take_attr(const struct stache_attr *attr, size_t size)
 
 	for (i = known; i < size; i++) {
 		if (bytes[i])
-			stache_die("attributes of %zu bytes: this library knows %zu, and the rest "
-				   "is not 0", size, known);
+			stache_die("%zu bytes of attributes: %zu are known, the rest is not 0",
+				   size, known);
 	}
 	memcpy(&stache_settings, attr, size < known ? size : known);
 }
