@@ -53,6 +53,7 @@
 #include "fabric/adversary.h"
 #include "fabric/fabric.h"
 #include "fabric/loop.h"
+#include "fabric/tcp.h"
 #include "main.h"
 #include "netlink/event.h"
 #include "nic.h"

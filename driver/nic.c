@@ -65,6 +65,7 @@ static void device_release(struct device *dev)
 {
 	struct hml_device *d = container_of(dev, struct hml_device, dev);
 
+	hml_tcp_free(d);
 	hml_users_free(d);
 	kvfree(d->slot_ids);
 	hml_audit_free(d->audit);
@@ -331,8 +332,10 @@ struct hml_device *hml_nic_create(const struct hml_nic_attr *attr,
 	get_device(&d->dev);
 	mutex_lock(&d->admin);
 	err = make(d, attr, setup, arg);
-	if (err)
+	if (err) {
+		hml_tcp_stop(d);
 		hml_adversary_stop(d);
+	}
 	mutex_unlock(&d->admin);
 	complete_all(&d->made);
 	if (!err)
@@ -354,6 +357,7 @@ static void end_nic(struct work_struct *work)
 	struct hml_device *d = container_of(work, struct hml_device, ending);
 
 	cdev_device_del(&d->cdev, &d->dev);
+	hml_tcp_stop(d);
 	if (d->staying)
 		put_net(d->staying);
 	hml_fabric_detach(d);
@@ -581,6 +585,8 @@ static void __net_exit net_exit(struct net *net)
 
 	while ((d = hml_nic_get(net, from))) {
 		from = d->index + 1;
+		/* Its sockets end with the namespace, whoever has it open. */
+		hml_tcp_stop(d);
 		if (begin_end(d) == -EBUSY)
 			move_home(d);
 		put_device(&d->dev);

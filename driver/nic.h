@@ -82,6 +82,7 @@ struct hml_nic_attr {
  * @pass_budget: packets of a terminus in one section; constant
  * @engines: the engines
  * @next_engine: whose turn it is to get a terminus
+ * @room: how often its fabric had room again for what it had refused
  * @idle_us: see struct hml_nic_attr; may change at any time
  * @kick_window_us: see struct hml_nic_attr; may change at any time
  * @contexts_lock: protects what follows up to @gone; a leaf but for watch.c's lock
@@ -133,6 +134,7 @@ struct hml_device {
 	u32 pass_budget;
 	struct hml_engine *engines;
 	atomic_t next_engine;
+	atomic_t room;
 	u32 idle_us;
 	u32 kick_window_us;
 	raw_spinlock_t contexts_lock;

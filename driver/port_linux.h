@@ -63,6 +63,7 @@ struct hml_mem {
 struct hml_nic;
 struct hml_nq;
 struct hml_payload;
+struct hml_peer;
 struct hml_sender;
 struct hml_slot;
 
@@ -131,12 +132,14 @@ static inline bool hml_in_section(void)
  * @max_slots: its length
  * @fabric: its fabric; constant
  * @first: what packets of this NIC come to first: @fabric, or what stands before it
+ * @peer: the host that it stands for, in the table of another one; NULL: it is a NIC; constant
  */
 struct hml_port {
 	struct hml_slot __rcu **slots;
 	u32 max_slots;
 	struct hml_fabric *fabric;
 	struct hml_fabric __rcu *first;
+	struct hml_peer *peer;
 };
 
 static inline void *hml_ref_deref(const struct hml_port *port, hml_ref_t ref)

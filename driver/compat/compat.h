@@ -13,6 +13,7 @@
 #include <linux/io_uring/cmd.h>
 #endif
 #include <net/genetlink.h>
+#include <net/sock.h>
 
 /* In struct class. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
@@ -25,6 +26,21 @@
 #else
 #define HML_COMPAT_CLASS_DEV	struct device
 #endif
+
+/* Addresses of sockets in the kernel, in a memory of any size from 6.19 on. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#define HML_COMPAT_SOCKADDR(a)	((struct sockaddr_unsized *)(a))
+#else
+#define HML_COMPAT_SOCKADDR(a)	((struct sockaddr *)(a))
+#endif
+
+/* Memory of the socket's, not of the task's: for those that do not sleep. */
+static inline void hml_compat_no_task_frag(struct sock *sk)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+	sk->sk_use_task_frag = false;
+#endif
+}
 
 /* What its namespace() tells: the network namespace, or, in 7.x, what all namespaces begin with. */
 #define HML_COMPAT_NS	typeof(((struct class *)NULL)->namespace(NULL))

@@ -143,6 +143,7 @@ struct hml_guard {
  * @stats: counters; constant pointer
  * @guard: holds it back if it guesses keys
  * @guessed: its current message has been counted as a guess
+ * @far: on another host; constant
  * @pid: process that created the terminus; constant
  * @uid: its user; constant
  */
@@ -150,6 +151,7 @@ struct hml_sender {
 	struct hml_stats *stats;
 	struct hml_guard guard;
 	bool guessed;
+	bool far;
 	u32 pid;
 	u32 uid;
 };

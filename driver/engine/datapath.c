@@ -11,6 +11,7 @@
 #include <linux/swait.h>
 
 #include "hml.h"
+#include "fabric/peer.h"
 #include "trace.h"
 
 #define SECTION_BYTES	SZ_64K	/* payload moved without preemption */
@@ -146,9 +147,11 @@ void hml_term_release(struct hml_term *t)
 	release(t);
 }
 
-/* NQs to wake when preemption is on again: at most one a packet. */
+/* What is to be done when preemption is on again: NQs to wake, at most one a packet. */
 struct wakes {
 	u32 count;
+	u32 noted;
+	struct hml_peer *flush;
 	struct hml_nqueue *nqs[HML_PASS_BUDGET * HML_PACKETS_PER_XMIT];
 };
 
@@ -169,6 +172,28 @@ void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *core)
 		return;
 	refcount_inc(&nq->ref);
 	w->nqs[w->count++] = nq;
+	w->noted = 1;
+}
+
+/**
+ * hml_note_flush() - give a peer's socket what there is, when preemption is on again
+ * @p: the peer, in whose ring the section has put a packet
+ *
+ * Messages in one section mostly go to one host. Of the others a worker takes care.
+ */
+void hml_note_flush(struct hml_peer *p)
+{
+	struct wakes *w = this_cpu_ptr(&wakes);
+
+	if (w->flush == p)
+		return;
+	if (w->flush) {
+		queue_work(hml_wire_workers, &p->io);
+		return;
+	}
+	refcount_inc(&p->ref);
+	w->flush = p;
+	w->noted = 1;
 }
 
 /**
@@ -184,6 +209,16 @@ void hml_notify_begin(void)
 	hml_section_begin();
 }
 
+/* With locks held it is a worker's. */
+static void flush_noted(struct hml_peer *p, bool later)
+{
+	if (later)
+		queue_work(hml_wire_workers, &p->io);
+	else
+		hml_outbox_flush(p);
+	hml_peer_put(p);
+}
+
 static noinline void wake_noted(bool later)
 {
 	struct wakes *w = this_cpu_ptr(&wakes);
@@ -192,8 +227,13 @@ static noinline void wake_noted(bool later)
 
 	woken.count = w->count;
 	memcpy(woken.nqs, w->nqs, w->count * sizeof(w->nqs[0]));
+	woken.flush = w->flush;
 	w->count = 0;
+	w->noted = 0;
+	w->flush = NULL;
 	hml_section_end();
+	if (woken.flush)
+		flush_noted(woken.flush, later);
 	for (i = 0; i < woken.count; i++) {
 		hml_nq_wake(woken.nqs[i], later);
 		if (current->flags & PF_KTHREAD)
@@ -211,7 +251,7 @@ static noinline void wake_noted(bool later)
  */
 void hml_notify_end(void)
 {
-	if (unlikely(this_cpu_read(wakes.count))) {
+	if (unlikely(this_cpu_read(wakes.noted))) {
 		wake_noted(false);
 		return;
 	}

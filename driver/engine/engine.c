@@ -21,6 +21,7 @@
 #include <linux/topology.h>
 
 #include "hml.h"
+#include "fabric/peer.h"
 #include "trace.h"
 
 #define LOOKS		16	/* at a queue that no other one competes with */
@@ -177,6 +178,7 @@ static void set_aside(struct hml_term *t, u64 until)
 static long readmit(struct hml_engine *e)
 {
 	struct timerqueue_node *node;
+	u32 room = atomic_read_acquire(&e->device->room);
 	u64 now, next = U64_MAX;
 	u32 n = 0;
 
@@ -184,6 +186,14 @@ static long readmit(struct hml_engine *e)
 	if (likely(!READ_ONCE(e->paused.rb_root.rb_root.rb_node)))
 		return MAX_SCHEDULE_TIMEOUT;
 	now = ktime_get_ns();
+	/*
+	 * B19: we are the ones who set aside, and look at the count behind that. Those that were
+	 * held back for another reason are readmitted too soon, and set aside again.
+	 */
+	if (room != e->room_seen) {
+		now += STALL_NS;
+		e->room_seen = room;
+	}
 	hml_lock(&e->lock);
 	while ((node = timerqueue_getnext(&e->paused))) {
 		if (node->expires > (s64)now) {
@@ -551,6 +561,13 @@ static void take_place(const struct hml_engine *e)
 			cpumask_pr_args(e->cpus));
 }
 
+/* For those that are set aside, since they were looked at. */
+static bool has_room(const struct hml_engine *e)
+{
+	return READ_ONCE(e->paused.rb_root.rb_root.rb_node) &&
+	       atomic_read(&e->device->room) != e->room_seen;
+}
+
 static int engine_thread(void *data)
 {
 	struct hml_engine *e = data;
@@ -575,7 +592,7 @@ static int engine_thread(void *data)
 			continue;
 		}
 		wait_event_freezable_timeout(e->wait,
-					     served(e) || kthread_should_stop(),
+					     served(e) || has_room(e) || kthread_should_stop(),
 					     pause);
 		worked_ns(e);
 	}
@@ -609,14 +626,14 @@ static void retry_later(struct hml_engine *e)
 }
 
 /* The next whose time has come: it has its turn, and its reference is the caller's. */
-static struct hml_term *next_stalled(struct hml_engine *e)
+static struct hml_term *next_stalled(struct hml_engine *e, u64 soon)
 {
 	struct timerqueue_node *node;
 	struct hml_term *t = NULL;
 
 	hml_lock(&e->lock);
 	node = timerqueue_getnext(&e->paused);
-	if (node && node->expires <= (s64)ktime_get_ns()) {
+	if (node && node->expires <= (s64)(ktime_get_ns() + soon)) {
 		timerqueue_del(&e->paused, node);
 		t = container_of(node, struct hml_term, paused);
 	}
@@ -661,10 +678,14 @@ static void retry_one(struct hml_term *t)
 static void retry_stalled(struct work_struct *work)
 {
 	struct hml_engine *e = container_of(to_delayed_work(work), struct hml_engine, retry);
+	u32 room = atomic_read_acquire(&e->device->room);
+	/* As in readmit() (B19). */
+	u64 soon = room != e->room_seen ? STALL_NS : 0;
 	struct hml_term *t;
 	u32 n;
 
-	for (n = 0; n < RETRY_BATCH && (t = next_stalled(e)); n++) {
+	e->room_seen = room;
+	for (n = 0; n < RETRY_BATCH && (t = next_stalled(e, soon)); n++) {
 		retry_one(t);
 		stalled_done(e, t);
 		cond_resched();
@@ -697,6 +718,28 @@ void hml_engine_take_stalled(struct hml_term *t)
 	}
 	hml_unlock(&e->lock);
 	retry_later(e);
+}
+
+/**
+ * hml_engine_room() - the fabric has room for packets that it has refused
+ * @d: the NIC
+ *
+ * Also with bottom halves off.
+ */
+void hml_engine_room(struct hml_device *d)
+{
+	u32 i;
+
+	atomic_inc(&d->room);
+	smp_mb__after_atomic();	/* B19: counted before the looks at who sleeps */
+	for (i = 0; i < d->engine_count; i++) {
+		struct hml_engine *e = &d->engines[i];
+
+		if (e->thread)
+			wake_up(&e->wait);
+		else if (READ_ONCE(e->paused.rb_root.rb_root.rb_node))
+			mod_delayed_work(hml_workers, &e->retry, 0);
+	}
 }
 
 /* ---- start and stop ---- */

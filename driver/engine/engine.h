@@ -52,6 +52,7 @@ struct hml_client {
  * @looks: turns without work since then; the thread only
  * @most_looks: at so many time is charged; the thread only
  * @random: for @most_looks; the thread only
+ * @room_seen: device.room when it last looked for termini that are stalled; the thread only
  * @wait: where the thread sleeps while @order is empty
  * @thread: polling thread, or NULL in inline mode
  * @cpus: where it may run, or NULL: anywhere; constant
@@ -71,6 +72,7 @@ struct hml_engine {
 	u32 looks;
 	u32 most_looks;
 	u32 random;
+	u32 room_seen;
 	wait_queue_head_t wait;
 	struct task_struct *thread;
 	const struct cpumask *cpus;

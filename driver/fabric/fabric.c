@@ -66,7 +66,7 @@ void hml_fabric_detach(struct hml_device *d)
 void hml_fabric_enter(struct hml_device *d, struct hml_fabric *first)
 {
 	rcu_assign_pointer(d->nic.port.first, first);
-	WRITE_ONCE(d->link.remote, first != &hml_loop);
+	WRITE_ONCE(d->link.remote, first != d->nic.port.fabric);
 	hml_grace_wait();
 }
 

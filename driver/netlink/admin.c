@@ -17,7 +17,8 @@
 #define ATTRS_NEW	(ATTRS_SET | HML_ATTR(NIC) | HML_ATTR(HOST) | \
 			 HML_ATTR(NETNS_FD) | HML_ATTR(ENGINE_MODE) | \
 			 HML_ATTR(ENGINES) | HML_ATTR(PACKET_SIZE) | \
-			 HML_ATTR(MAX_SLOTS) | HML_ATTR(LIMITS))
+			 HML_ATTR(MAX_SLOTS) | HML_ATTR(LIMITS) | \
+			 HML_ATTR(FABRIC))
 
 /* ---- limits ---- */
 
@@ -51,7 +52,7 @@ static int parse_limits(struct nlattr **tb, const struct nlattr *nest,
 				nest, hamlyn_limits_nl_policy, extack);
 }
 
-static void take_limits(struct nlattr **tb, struct hml_limits *l)
+static void take_limits(struct nlattr *const *tb, struct hml_limits *l)
 {
 	take_pages(tb[HAMLYN_A_LIMITS_USER_KERNEL_BYTES], &l->pages);
 	take_pages(tb[HAMLYN_A_LIMITS_USER_WIRED_BYTES], &l->wired);
@@ -59,7 +60,7 @@ static void take_limits(struct nlattr **tb, struct hml_limits *l)
 	take_count(tb[HAMLYN_A_LIMITS_USER_TERMINI], &l->termini);
 }
 
-static void set_nic_limits(struct hml_device *d, struct nlattr **tb)
+static void set_nic_limits(struct hml_device *d, struct nlattr *const *tb)
 {
 	hml_lock(&d->users_lock);
 	take_pages(tb[HAMLYN_A_LIMITS_KERNEL_BYTES], &d->max_pages);
@@ -253,6 +254,7 @@ static int move_nic(struct genl_info *info, struct hml_device *d,
 static int to_namespace(struct sk_buff *skb, struct genl_info *info,
 			struct hml_device *d)
 {
+	struct hml_tcp_attr tcp;
 	struct net *net;
 	int err;
 
@@ -263,6 +265,14 @@ static int to_namespace(struct sk_buff *skb, struct genl_info *info,
 				    info->attrs[HAMLYN_A_NETNS_FD],
 				    "netns-fd comes alone: move the NIC, then change it there");
 		return err;
+	}
+	/* Its connections, its address and its netdev are of where it was made. */
+	if (hml_tcp_get(d, &tcp)) {
+		HML_COMPAT_REFUSE(info->extack, info->attrs[HAMLYN_A_NETNS_FD],
+				  "a NIC on a fabric between hosts stays where it was made",
+				  "%s is on a fabric between hosts: it stays where it was made",
+				  d->name);
+		return -EOPNOTSUPP;
 	}
 	net = get_target(skb, info);
 	if (IS_ERR(net))
@@ -337,7 +347,7 @@ static void take_attr(struct nlattr **attrs, struct hml_nic_attr *attr)
 
 /* What is in the way of a new NIC, if @d is. */
 static int check_other(struct genl_info *info, const struct hml_nic_attr *attr,
-		       const struct hml_device *d)
+		       bool tcp, const struct hml_device *d)
 {
 	struct nlattr **attrs = info->attrs;
 
@@ -348,7 +358,8 @@ static int check_other(struct genl_info *info, const struct hml_nic_attr *attr,
 				  "%s exists already", d->name);
 		return -EEXIST;
 	}
-	if (d->nic.host == attr->host) {
+	/* Each NIC between hosts is on a fabric of its own. */
+	if (!tcp && d->nic.port.fabric == &hml_loop && d->nic.host == attr->host) {
 		HML_COMPAT_REFUSE(info->extack, attrs[HAMLYN_A_HOST],
 				  "the host is taken by another NIC",
 				  "host %u is taken by %s", attr->host,
@@ -359,7 +370,7 @@ static int check_other(struct genl_info *info, const struct hml_nic_attr *attr,
 }
 
 /* Say what is in the way; the errno says it as well as hml_nic_create(). */
-static int check_free(struct genl_info *info, const struct hml_nic_attr *attr)
+static int check_free(struct genl_info *info, const struct hml_nic_attr *attr, bool tcp)
 {
 	struct hml_device *d;
 	u32 from = 0;
@@ -372,8 +383,13 @@ static int check_free(struct genl_info *info, const struct hml_nic_attr *attr)
 				  HAMLYN_NONE - 1);
 		return -EINVAL;
 	}
+	if (!info->attrs[HAMLYN_A_HOST] && tcp) {
+		NL_SET_ERR_MSG(info->extack,
+			       "host is needed: the NIC's own id on a fabric between hosts");
+		return -EINVAL;
+	}
 	while (!err && (d = hml_nic_get(NULL, from))) {
-		err = check_other(info, attr, d);
+		err = check_other(info, attr, tcp, d);
 		from = d->index + 1;
 		put_device(&d->dev);
 	}
@@ -384,33 +400,54 @@ static int check_free(struct genl_info *info, const struct hml_nic_attr *attr)
  * struct wish - what a new NIC is to be like
  * @info: the request
  * @limits: its limits, parsed
+ * @tcp: its end of a fabric between hosts
+ * @is_tcp: whether it is on one
  */
 struct wish {
 	struct genl_info *info;
-	struct nlattr **limits;
+	struct nlattr *limits[ARRAY_SIZE(hamlyn_limits_nl_policy)];
+	struct hml_tcp_attr tcp;
+	bool is_tcp;
 };
 
 static int set_up(struct hml_device *d, const void *arg)
 {
 	const struct wish *wish = arg;
+	int err = 0;
 
 	set_nic_limits(d, wish->limits);
-	return change_nic(wish->info, d);
+	/* Before the adversary, which stands before it. */
+	if (wish->is_tcp)
+		err = hml_tcp_create(d, &wish->tcp, wish->info->extack);
+	return err ?: change_nic(wish->info, d);
 }
 
-static struct hml_device *create(struct genl_info *info, struct net *net,
-				 struct nlattr **limits)
+static int parse_wish(struct wish *wish, struct net *net)
 {
-	struct wish wish = { .info = info, .limits = limits };
+	struct netlink_ext_ack *extack = wish->info->extack;
+	struct nlattr **attrs = wish->info->attrs;
+	int err = 0;
+
+	if (attrs[HAMLYN_A_LIMITS])
+		err = parse_limits(wish->limits, attrs[HAMLYN_A_LIMITS], extack);
+	if (!err && attrs[HAMLYN_A_FABRIC])
+		err = hml_netlink_fabric(attrs[HAMLYN_A_FABRIC], net, &wish->tcp, extack);
+	wish->is_tcp = err > 0;
+	return min(err, 0);
+}
+
+static struct hml_device *create(const struct wish *wish, struct net *net)
+{
+	struct genl_info *info = wish->info;
 	struct hml_nic_attr attr;
 	struct hml_device *d;
 	int err;
 
 	take_attr(info->attrs, &attr);
-	err = check_free(info, &attr);
+	err = check_free(info, &attr, wish->is_tcp);
 	if (err)
 		return ERR_PTR(err);
-	d = hml_nic_create(&attr, net, set_up, &wish);
+	d = hml_nic_create(&attr, net, set_up, wish);
 	if (d == ERR_PTR(-ENOSPC))
 		HML_COMPAT_REFUSE(info->extack, NULL, "there are too many NICs",
 				  "there are %u NICs, and no more can be",
@@ -428,22 +465,19 @@ static int fill_new(struct sk_buff *skb, const struct hml_reader *r,
 static int new_nic(struct sk_buff *request, struct genl_info *info,
 		   struct net *net)
 {
-	struct nlattr *tb[ARRAY_SIZE(hamlyn_limits_nl_policy)] = {};
-	struct nlattr *nest = info->attrs[HAMLYN_A_LIMITS];
+	struct wish wish = { .info = info };
 	struct hml_device *d;
 	struct sk_buff *skb;
 	int err;
 
-	if (nest) {
-		err = parse_limits(tb, nest, info->extack);
-		if (err)
-			return err;
-	}
+	err = parse_wish(&wish, net);
+	if (err)
+		return err;
 	/* First, so that it is not made behind the back of the task that asked for it. */
 	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	if (!skb)
 		return -ENOMEM;
-	d = create(info, net, tb);
+	d = create(&wish, net);
 	if (IS_ERR(d)) {
 		nlmsg_free(skb);
 		return PTR_ERR(d);

@@ -23,6 +23,7 @@
  * @waited_us: for contexts whose owners are at them
  * @nic_found: there was a NIC to list, if it is there no more
  * @context_found: and a context
+ * @peer_found: and a peer
  */
 struct position {
 	u64 started;
@@ -32,6 +33,7 @@ struct position {
 	u32 waited_us;
 	bool nic_found;
 	bool context_found;
+	bool peer_found;
 };
 
 /**
@@ -66,7 +68,7 @@ struct dump {
  */
 struct kind {
 	u8 command;
-	u32 allowed;
+	u64 allowed;
 	hml_fill_fn fill;
 	int (*nic)(struct dump *dump, struct hml_device *d);
 	int (*context)(struct dump *dump, struct hml_context *c);
@@ -282,6 +284,56 @@ static int list_nic_audit(struct dump *dump, struct hml_device *d)
 	return list_contexts(dump, d);
 }
 
+/* ---- peers of a NIC ---- */
+
+/* Which one it is about, or whether the request says nothing of that. */
+static int named_peer(struct dump *dump, bool *named, u32 *host)
+{
+	const struct nlattr *nest = dump->attrs[HAMLYN_A_PEER];
+
+	*named = nest;
+	return nest ? hml_netlink_peer_host(nest, host, dump->cb->extack) : 0;
+}
+
+/* Its administrator may be at it. */
+static int next_peer(struct dump *dump, struct hml_device *d, u32 *host,
+		     struct hml_peer_info *info)
+{
+	int err;
+
+	if (mutex_lock_killable(&d->admin))
+		return -EINTR;
+	if (READ_ONCE(d->listed) && net_eq(read_pnet(&d->net), dump->net))
+		err = hml_peer_next(d, host, info);
+	else
+		err = -ENOENT;
+	mutex_unlock(&d->admin);
+	return err;
+}
+
+static int list_peers(struct dump *dump, struct hml_device *d)
+{
+	struct hml_peer_info info;
+	bool named;
+	u32 host = 0, only;
+	int err = named_peer(dump, &named, &only);
+
+	if (!err && named)
+		dump->at->object = max_t(u64, dump->at->object, only);
+	while (!err && dump->at->object < HAMLYN_NONE) {
+		host = dump->at->object;
+		err = next_peer(dump, d, &host, &info);
+		if (err || (named && host != only))
+			break;
+		dump->at->peer_found = true;
+		dump->at->object = host;
+		err = message(dump, d, NULL, &info);
+		if (!err)
+			dump->at->object++;
+	}
+	return err == -ENOENT ? 0 : err;
+}
+
 /* ---- of a context ---- */
 
 static int list_itself(struct dump *dump, struct hml_context *c)
@@ -356,6 +408,11 @@ static int list_nics(struct dump *dump)
 	if (!at->nic_found &&
 	    (dump->attrs[HAMLYN_A_NIC] || dump->attrs[HAMLYN_A_NAME]))
 		return hml_netlink_no_nic(dump->attrs, dump->cb->extack);
+	if (dump->attrs[HAMLYN_A_PEER] && !at->peer_found) {
+		NL_SET_ERR_MSG_ATTR(dump->cb->extack, dump->attrs[HAMLYN_A_PEER],
+				    "no such peer; peer-get lists what there is");
+		return -ENOENT;
+	}
 	return 0;
 }
 
@@ -433,6 +490,13 @@ static const struct kind slots = OF_CONTEXT(SLOT_GET, hml_fill_slot, slots);
 static const struct kind nqs = OF_CONTEXT(NQ_GET, hml_fill_nq, nqs);
 static const struct kind termini =
 	OF_CONTEXT(TERMINUS_GET, hml_fill_term, termini);
+static const struct kind peers = {
+	.command = HAMLYN_NL_CMD_PEER_GET,
+	.allowed = HML_ATTRS_NIC | HML_ATTR(PEER),
+	.fill = hml_fill_peer,
+	.nic = list_peers,
+};
+
 static const struct kind contexts = {
 	.command = HAMLYN_NL_CMD_CONTEXT_GET,
 	.allowed = HML_ATTRS_NIC,
@@ -496,4 +560,9 @@ int hamlyn_nl_audit_get_dumpit(struct sk_buff *skb,
 			       struct netlink_callback *cb)
 {
 	return run(&audit, skb, cb);
+}
+
+int hamlyn_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return run(&peers, skb, cb);
 }

@@ -226,3 +226,31 @@ void hml_event_quota(struct hml_context *c, u32 attr,
 	if (begin(&e, c->device, HAMLYN_NL_EVENT_QUOTA, GFP_KERNEL))
 		end(&e, put_context(&e, c) ?: put_used(&e, used, attr));
 }
+
+static int put_peer(struct event *e, u32 host, u32 reason)
+{
+	struct nlattr *nest = nla_nest_start(e->skb, HAMLYN_A_PEER);
+
+	if (!nest || nla_put_u32(e->skb, HAMLYN_A_PEER_HOST, host) ||
+	    (reason && nla_put_u32(e->skb, HAMLYN_A_PEER_REASON, reason)))
+		return -EMSGSIZE;
+	nla_nest_end(e->skb, nest);
+	return 0;
+}
+
+/**
+ * hml_event_peer() - a peer can be reached, or can no more
+ * @d: the NIC, with a reference
+ * @host: host id of the peer
+ * @event: HAMLYN_NL_EVENT_PEER_UP or PEER_DOWN
+ * @reason: why it can no more, enum hml_peer_reason; 0: there is none
+ *
+ * May sleep.
+ */
+void hml_event_peer(struct hml_device *d, u32 host, u32 event, u32 reason)
+{
+	struct event e;
+
+	if (begin(&e, d, event, GFP_KERNEL))
+		end(&e, put_peer(&e, host, reason));
+}

@@ -29,6 +29,7 @@ void hml_event_nic(struct hml_device *d, u32 event);
 void hml_event_nic_in(struct hml_device *d, struct net *net, u32 event);
 void hml_event_context(struct hml_context *c, u32 event);
 void hml_event_paused(struct hml_term *t);
+void hml_event_peer(struct hml_device *d, u32 host, u32 event, u32 reason);
 void hml_event_quota(struct hml_context *c, u32 attr,
 		     const struct hml_limits *used);
 

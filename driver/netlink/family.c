@@ -13,6 +13,13 @@ bool hml_netlink_registered;
 
 /* ---- what a request names ---- */
 
+static u64 bit_of(u32 attr)
+{
+	bool told = attr > HAMLYN_A_WEIGHT && attr < HAMLYN_A_FABRIC;
+
+	return told ? 0 : BIT_ULL(HML_ATTR_BIT(attr));
+}
+
 /**
  * hml_netlink_check() - has a request only what its operation knows?
  * @attrs: its attributes
@@ -23,15 +30,15 @@ bool hml_netlink_registered;
  *
  * Return: 0 or -EINVAL.
  */
-int hml_netlink_check(struct nlattr **attrs, u32 allowed,
+int hml_netlink_check(struct nlattr **attrs, u64 allowed,
 		      struct netlink_ext_ack *extack)
 {
 	u32 i;
 
-	BUILD_BUG_ON(ARRAY_SIZE(hamlyn_nl_policy) > 32);
+	BUILD_BUG_ON(HML_ATTR_BIT(ARRAY_SIZE(hamlyn_nl_policy) - 1) > 63);
 
 	for (i = 1; i < ARRAY_SIZE(hamlyn_nl_policy); i++) {
-		if (!attrs[i] || allowed & BIT(i))
+		if (!attrs[i] || allowed & bit_of(i))
 			continue;
 		HML_COMPAT_REFUSE(extack, attrs[i],
 				  "the operation does not have this attribute",
@@ -73,7 +80,7 @@ int hml_netlink_no_nic(struct nlattr **attrs, struct netlink_ext_ack *extack)
  *
  * Return: the NIC, with a reference, or ERR_PTR() of -EINVAL or -ENODEV.
  */
-struct hml_device *hml_netlink_get(struct genl_info *info, u32 allowed)
+struct hml_device *hml_netlink_get(struct genl_info *info, u64 allowed)
 {
 	struct nlattr **attrs = info->attrs;
 	struct hml_device *d;
@@ -112,7 +119,7 @@ static bool still_there(const struct hml_device *d, struct genl_info *info)
  *
  * Return: what @act returns, -EINVAL, -ENODEV or -EINTR.
  */
-int hml_netlink_with(struct sk_buff *skb, struct genl_info *info, u32 allowed,
+int hml_netlink_with(struct sk_buff *skb, struct genl_info *info, u64 allowed,
 		     int (*act)(struct sk_buff *skb, struct genl_info *info,
 				struct hml_device *d))
 {

@@ -7,8 +7,13 @@
 #include "nic.h"
 #include "netlink-gen.h"
 
-/* Attributes that a request may have, one bit each. */
-#define HML_ATTR(name)	BIT(HAMLYN_A_##name)
+/*
+ * Attributes that a request may have, one bit each: those up to weight, and from fabric on. What is
+ * between is told only.
+ */
+#define HML_ATTR_BIT(attr) \
+	((attr) <= HAMLYN_A_WEIGHT ? (attr) : (attr) - HAMLYN_A_FABRIC + HAMLYN_A_WEIGHT + 1)
+#define HML_ATTR(name)	BIT_ULL(HML_ATTR_BIT(HAMLYN_A_##name))
 #define HML_ATTRS_NIC	(HML_ATTR(NIC) | HML_ATTR(NAME))
 
 /**
@@ -49,12 +54,12 @@ typedef int (*hml_fill_fn)(struct sk_buff *skb, const struct hml_reader *r,
 extern struct genl_family hml_netlink_family;
 extern bool hml_netlink_registered;
 
-int hml_netlink_check(struct nlattr **attrs, u32 allowed,
+int hml_netlink_check(struct nlattr **attrs, u64 allowed,
 		      struct netlink_ext_ack *extack);
 bool hml_netlink_names(struct nlattr **attrs, const struct hml_device *d);
 int hml_netlink_no_nic(struct nlattr **attrs, struct netlink_ext_ack *extack);
-struct hml_device *hml_netlink_get(struct genl_info *info, u32 allowed);
-int hml_netlink_with(struct sk_buff *skb, struct genl_info *info, u32 allowed,
+struct hml_device *hml_netlink_get(struct genl_info *info, u64 allowed);
+int hml_netlink_with(struct sk_buff *skb, struct genl_info *info, u64 allowed,
 		     int (*act)(struct sk_buff *skb, struct genl_info *info,
 				struct hml_device *d));
 int hml_netlink_reply(struct sk_buff *skb, struct sk_buff *request,
@@ -66,6 +71,16 @@ static inline void hml_netlink_u32(const struct nlattr *attr, u32 *value)
 	if (attr)
 		*value = nla_get_u32(attr);
 }
+
+/* fabric.c */
+int hml_netlink_fabric(struct nlattr *nest, struct net *net, struct hml_tcp_attr *attr,
+		       struct netlink_ext_ack *extack);
+int hml_netlink_address(const struct nlattr *address, const struct nlattr *port,
+			struct sockaddr_storage *to, struct netlink_ext_ack *extack);
+
+/* peer.c */
+int hml_netlink_peer_host(const struct nlattr *nest, u32 *host,
+			  struct netlink_ext_ack *extack);
 
 /* fill.c */
 void hml_reader_init(struct hml_reader *r, struct sk_buff *request,
@@ -85,6 +100,8 @@ int hml_fill_nq(struct sk_buff *skb, const struct hml_reader *r,
 int hml_fill_term(struct sk_buff *skb, const struct hml_reader *r,
 		  const struct hml_subject *s);
 int hml_fill_user(struct sk_buff *skb, const struct hml_reader *r,
+		  const struct hml_subject *s);
+int hml_fill_peer(struct sk_buff *skb, const struct hml_reader *r,
 		  const struct hml_subject *s);
 int hml_fill_audit(struct sk_buff *skb, const struct hml_reader *r,
 		   const struct hml_subject *s);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What netlink messages say about NICs and their objects, and to whom. */
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/ktime.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched.h>
@@ -265,11 +267,119 @@ static int fill_adversary(struct sk_buff *skb, struct hml_device *d)
 	return 0;
 }
 
+/* ---- fabrics, peers ---- */
+
+static int put_address(struct sk_buff *skb, int attr, int port_attr,
+		       const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 *in6 = (const void *)address;
+	const struct sockaddr_in *in = (const void *)address;
+
+	if (address->ss_family == AF_INET)
+		return nla_put(skb, attr, sizeof(in->sin_addr), &in->sin_addr) ?:
+		       nla_put_u16(skb, port_attr, ntohs(in->sin_port));
+	return nla_put(skb, attr, sizeof(in6->sin6_addr), &in6->sin6_addr) ?:
+	       nla_put_u16(skb, port_attr, ntohs(in6->sin6_port));
+}
+
+static int put_tcp(struct sk_buff *skb, const struct hml_tcp_attr *tcp)
+{
+	return nla_put(skb, HAMLYN_A_FAB_ID, sizeof(tcp->id), tcp->id) ?:
+	       put_address(skb, HAMLYN_A_FAB_ADDRESS, HAMLYN_A_FAB_PORT, &tcp->address) ?:
+	       (tcp->netdev[0] ? nla_put_string(skb, HAMLYN_A_FAB_DEVICE, tcp->netdev) : 0) ?:
+	       put_flag(skb, HAMLYN_A_FAB_CLEAR, tcp->clear) ?:
+	       put_u32(skb, HAMLYN_A_FAB_DEAD_MS, tcp->dead_ms) ?:
+	       put_u32(skb, HAMLYN_A_FAB_STALL_MS, tcp->stall_ms);
+}
+
+static int fill_fabric(struct sk_buff *skb, const struct hml_reader *r, struct hml_device *d)
+{
+	struct nlattr *nest = nla_nest_start(skb, HAMLYN_A_FABRIC);
+	struct hml_tcp_attr tcp;
+	bool is_tcp = hml_tcp_get(d, &tcp);
+
+	if (!nest ||
+	    put_u32(skb, HAMLYN_A_FAB_KIND,
+		    is_tcp ? HAMLYN_NL_FABRIC_TCP : HAMLYN_NL_FABRIC_LOOP) ||
+	    (is_tcp && r->admin && put_tcp(skb, &tcp)))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int put_peer_u64(struct sk_buff *skb, int attr, u64 value)
+{
+	return nla_put_u64_64bit(skb, attr, value, HAMLYN_A_PEER_PAD);
+}
+
+static int put_peer_state(struct sk_buff *skb, const struct hml_peer_info *p)
+{
+	BUILD_BUG_ON((int)HAMLYN_NL_PEER_STATE_UP != (int)HML_PEER_UP);
+	BUILD_BUG_ON((int)HAMLYN_NL_PEER_REASON_DOWN + 1 != (int)HML_PEER_REASONS);
+
+	return put_u32(skb, HAMLYN_A_PEER_HOST, p->attr.host) ?:
+	       put_address(skb, HAMLYN_A_PEER_ADDRESS, HAMLYN_A_PEER_PORT, &p->attr.address) ?:
+	       put_u32(skb, HAMLYN_A_PEER_STATE, p->state) ?:
+	       (p->reason ? put_u32(skb, HAMLYN_A_PEER_REASON, p->reason) : 0);
+}
+
+static int put_peer_connection(struct sk_buff *skb, const struct hml_peer_info *p)
+{
+	return put_u32(skb, HAMLYN_A_PEER_EPOCH, p->epoch) ?:
+	       (p->incarnation ?
+		put_peer_u64(skb, HAMLYN_A_PEER_INCARNATION, p->incarnation) : 0) ?:
+	       (p->rtt_us ? put_u32(skb, HAMLYN_A_PEER_RTT_US, p->rtt_us) : 0) ?:
+	       put_u32(skb, HAMLYN_A_PEER_WATCHES, p->watches) ?:
+	       put_u32(skb, HAMLYN_A_PEER_WATCHED, p->watched);
+}
+
+static int put_peer_traffic(struct sk_buff *skb, const struct hml_peer_info *p)
+{
+	return put_peer_u64(skb, HAMLYN_A_PEER_SENT_BYTES, p->sent_bytes) ?:
+	       put_peer_u64(skb, HAMLYN_A_PEER_RECEIVED_BYTES, p->received_bytes) ?:
+	       put_peer_u64(skb, HAMLYN_A_PEER_SENT_PACKETS, p->sent_packets) ?:
+	       put_peer_u64(skb, HAMLYN_A_PEER_RECEIVED_PACKETS, p->received_packets) ?:
+	       put_peer_u64(skb, HAMLYN_A_PEER_STALLS, p->stalls) ?:
+	       put_peer_u64(skb, HAMLYN_A_PEER_LOST, p->lost) ?:
+	       put_peer_u64(skb, HAMLYN_A_PEER_REFUSED, p->refused);
+}
+
+/* A dump may go on in a program that has fewer rights than the one that began it. */
+static int put_peer(struct sk_buff *skb, const struct hml_reader *r,
+		    const struct hml_peer_info *p)
+{
+	int err = put_peer_state(skb, p);
+
+	if (!err && r->admin)
+		err = put_peer_connection(skb, p) ?: put_peer_traffic(skb, p);
+	/* Of what was dropped a guesser could learn which key was right. */
+	if (!err && r->host_admin)
+		err = put_peer_u64(skb, HAMLYN_A_PEER_DROPPED, p->dropped);
+	return err;
+}
+
+int hml_fill_peer(struct sk_buff *skb, const struct hml_reader *r,
+		  const struct hml_subject *s)
+{
+	struct nlattr *nest;
+
+	if (put_u32(skb, HAMLYN_A_NIC, s->d->index))
+		return -EMSGSIZE;
+	nest = nla_nest_start(skb, HAMLYN_A_PEER);
+	if (!nest || put_peer(skb, r, s->object))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+/* ---- all of a NIC ---- */
+
 int hml_fill_nic(struct sk_buff *skb, const struct hml_reader *r,
 		 const struct hml_subject *s)
 {
 	int err = fill_name(skb, s->d) ?:
 		  fill_settings(skb, s->d) ?:
+		  fill_fabric(skb, r, s->d) ?:
 		  fill_limits(skb, s->d);
 
 	if (err)

@@ -37,6 +37,16 @@ static struct netlink_range_validation hamlyn_a_max_slots_range = {
 	.max	= 1048576ULL,
 };
 
+static struct netlink_range_validation hamlyn_a_fab_dead_ms_range = {
+	.min	= 100ULL,
+	.max	= 600000ULL,
+};
+
+static struct netlink_range_validation hamlyn_a_fab_stall_ms_range = {
+	.min	= 100ULL,
+	.max	= 600000ULL,
+};
+
 static struct netlink_range_validation hamlyn_a_adv_drop_range = {
 	.max	= 1000000ULL,
 };
@@ -72,6 +82,17 @@ const struct nla_policy hamlyn_adversary_nl_policy[HAMLYN_A_ADV_STALL + 1] = {
 	[HAMLYN_A_ADV_STALL] = NLA_POLICY_FULL_RANGE(NLA_U32, &hamlyn_a_adv_stall_range),
 };
 
+const struct nla_policy hamlyn_fabric_nl_policy[HAMLYN_A_FAB_STALL_MS + 1] = {
+	[HAMLYN_A_FAB_KIND] = NLA_POLICY_MAX(NLA_U32, 1),
+	[HAMLYN_A_FAB_ID] = NLA_POLICY_EXACT_LEN(16),
+	[HAMLYN_A_FAB_ADDRESS] = { .type = NLA_BINARY, },
+	[HAMLYN_A_FAB_PORT] = NLA_POLICY_MIN(NLA_U16, 1),
+	[HAMLYN_A_FAB_DEVICE] = { .type = NLA_NUL_STRING, .len = HAMLYN_FABRIC_DEVICE_MAX, },
+	[HAMLYN_A_FAB_CLEAR] = { .type = NLA_FLAG, },
+	[HAMLYN_A_FAB_DEAD_MS] = NLA_POLICY_FULL_RANGE(NLA_U32, &hamlyn_a_fab_dead_ms_range),
+	[HAMLYN_A_FAB_STALL_MS] = NLA_POLICY_FULL_RANGE(NLA_U32, &hamlyn_a_fab_stall_ms_range),
+};
+
 const struct nla_policy hamlyn_limits_nl_policy[HAMLYN_A_LIMITS_PAD + 1] = {
 	[HAMLYN_A_LIMITS_KERNEL_BYTES] = { .type = NLA_U64, },
 	[HAMLYN_A_LIMITS_USER_KERNEL_BYTES] = { .type = NLA_U64, },
@@ -80,8 +101,29 @@ const struct nla_policy hamlyn_limits_nl_policy[HAMLYN_A_LIMITS_PAD + 1] = {
 	[HAMLYN_A_LIMITS_USER_TERMINI] = { .type = NLA_U32, },
 };
 
+const struct nla_policy hamlyn_peer_nl_policy[HAMLYN_A_PEER_REFUSED + 1] = {
+	[HAMLYN_A_PEER_HOST] = { .type = NLA_U32, },
+	[HAMLYN_A_PEER_ADDRESS] = { .type = NLA_BINARY, },
+	[HAMLYN_A_PEER_PORT] = NLA_POLICY_MIN(NLA_U16, 1),
+	[HAMLYN_A_PEER_STATE] = NLA_POLICY_MAX(NLA_U32, 2),
+	[HAMLYN_A_PEER_REASON] = NLA_POLICY_MAX(NLA_U32, 11),
+	[HAMLYN_A_PEER_EPOCH] = { .type = NLA_U32, },
+	[HAMLYN_A_PEER_INCARNATION] = { .type = NLA_U64, },
+	[HAMLYN_A_PEER_RTT_US] = { .type = NLA_U32, },
+	[HAMLYN_A_PEER_WATCHES] = { .type = NLA_U32, },
+	[HAMLYN_A_PEER_WATCHED] = { .type = NLA_U32, },
+	[HAMLYN_A_PEER_SENT_BYTES] = { .type = NLA_U64, },
+	[HAMLYN_A_PEER_RECEIVED_BYTES] = { .type = NLA_U64, },
+	[HAMLYN_A_PEER_SENT_PACKETS] = { .type = NLA_U64, },
+	[HAMLYN_A_PEER_RECEIVED_PACKETS] = { .type = NLA_U64, },
+	[HAMLYN_A_PEER_STALLS] = { .type = NLA_U64, },
+	[HAMLYN_A_PEER_DROPPED] = { .type = NLA_U64, },
+	[HAMLYN_A_PEER_LOST] = { .type = NLA_U64, },
+	[HAMLYN_A_PEER_REFUSED] = { .type = NLA_U64, },
+};
+
 /* Global operation policy for hamlyn */
-const struct nla_policy hamlyn_nl_policy[HAMLYN_A_WEIGHT + 1] = {
+const struct nla_policy hamlyn_nl_policy[HAMLYN_A_PEER + 1] = {
 	[HAMLYN_A_NIC] = NLA_POLICY_MAX(NLA_U32, 255),
 	[HAMLYN_A_NAME] = { .type = NLA_NUL_STRING, .len = HAMLYN_NIC_NAME_MAX, },
 	[HAMLYN_A_CONTEXT] = { .type = NLA_U32, },
@@ -102,10 +144,12 @@ const struct nla_policy hamlyn_nl_policy[HAMLYN_A_WEIGHT + 1] = {
 	[HAMLYN_A_LIMITS] = NLA_POLICY_NESTED(hamlyn_limits_nl_policy),
 	[HAMLYN_A_PRIORITY] = NLA_POLICY_MAX(NLA_U32, 2),
 	[HAMLYN_A_WEIGHT] = NLA_POLICY_RANGE(NLA_U32, 1, 64),
+	[HAMLYN_A_FABRIC] = NLA_POLICY_NESTED(hamlyn_fabric_nl_policy),
+	[HAMLYN_A_PEER] = NLA_POLICY_NESTED(hamlyn_peer_nl_policy),
 };
 
 /* Ops table for hamlyn */
-const struct genl_small_ops hamlyn_nl_ops[15] = {
+const struct genl_small_ops hamlyn_nl_ops[18] = {
 	{
 		.cmd	= HAMLYN_NL_CMD_NIC_GET,
 		.doit	= hamlyn_nl_nic_get_doit,
@@ -174,6 +218,21 @@ const struct genl_small_ops hamlyn_nl_ops[15] = {
 	{
 		.cmd	= HAMLYN_NL_CMD_AUDIT_GET,
 		.dumpit	= hamlyn_nl_audit_get_dumpit,
+	},
+	{
+		.cmd	= HAMLYN_NL_CMD_PEER_NEW,
+		.doit	= hamlyn_nl_peer_new_doit,
+		.flags	= GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd	= HAMLYN_NL_CMD_PEER_DEL,
+		.doit	= hamlyn_nl_peer_del_doit,
+		.flags	= GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd	= HAMLYN_NL_CMD_PEER_GET,
+		.dumpit	= hamlyn_nl_peer_get_dumpit,
+		.flags	= GENL_UNS_ADMIN_PERM,
 	},
 };
 

@@ -10,7 +10,7 @@
  *    later if there are very many of them;
  *  - told: nowhere. It keeps its id until UNWATCH.
  *
- * and moves under watch_lock, under which the entry is appended as well. So
+ * and moves under hml_watch_lock, under which the entry is appended as well. So
  * nobody tells twice, and after UNWATCH, which takes the lock too, nobody
  * tells. One lock for all NICs: a watch joins two of them, and neither keeps the
  * other's lock alive; and whoever needs it waits for a grace period anyway.
@@ -32,6 +32,8 @@
 
 #include "hml.h"
 #include "locked.h"
+#include "object/watching.h"
+#include "fabric/peer.h"
 #include "trace.h"
 
 #define RETRY_MS	10	/* between looks at a full NQ */
@@ -41,49 +43,19 @@
 #define OWNER_BATCHES	4	/* told by who ends a slot; the others by a worker */
 #define TABLE_BATCH	4096	/* slots looked at in one go */
 #define ALL		U64_MAX	/* after every era */
-#define ARMED		(-1)	/* no enum hamlyn_reject */
-#define CLAIMED		(-2)	/* by somebody else: not armed, nor rejected */
 
-/**
- * struct hml_watch - watch of a context on a slot
- * @place: in a list of the slot, in nq.untold, or empty; under watch_lock
- * @known: in the user's known keys, or nowhere; under their lock
- * @key: the key that was right, if it is there; constant then
- * @nq: NQ to be told, which it keeps from being destroyed; constant
- * @cookie: what to tell it; constant
- * @era: of @eras, when it was armed; constant once armed
- * @host: host of the slot; constant
- * @slot: slot number; constant
- * @id: id in the context; constant
- */
-struct hml_watch {
-	struct list_head place;
-	struct rb_node known;
-	u64 key;
-	struct hml_nqueue *nq;
-	u64 cookie;
-	u64 era;
-	u32 host;
-	u32 slot;
-	u32 id;
-};
+DEFINE_RAW_SPINLOCK(hml_watch_lock);
 
-/*
- * Protects where watches are, nq.untold and nq.late, and the change of keys.
- * Inside of hml_context.lock and sections; outside of wait queues.
- */
-static DEFINE_RAW_SPINLOCK(watch_lock);
-
-/* Slots with watches that a worker tells; under watch_lock. */
+/* Slots with watches that a worker tells; under hml_watch_lock. */
 static LIST_HEAD(crowds);
 
-/* NQs that were full when they were to be told; under watch_lock. */
+/* NQs that were full when they were to be told; under hml_watch_lock. */
 static LIST_HEAD(late);
 
-/* How many times NICs were set down; under watch_lock. */
+/* How many times NICs were set down; under hml_watch_lock. */
 static u64 eras;
 
-/* Until the next look, in jiffies; under watch_lock. */
+/* Until the next look, in jiffies; under hml_watch_lock. */
 static unsigned long retry_after = 1;
 
 static void tell_crowds(struct work_struct *work);
@@ -97,9 +69,9 @@ static DECLARE_DELAYED_WORK(retry_work, retry);
 /* Others want the lock, and this processor; whatever the kernel's preemption. */
 static void let_others(void)
 {
-	hml_unlock(&watch_lock);
+	hml_unlock(&hml_watch_lock);
 	cond_resched();
-	hml_lock(&watch_lock);
+	hml_lock(&hml_watch_lock);
 }
 
 /*
@@ -141,20 +113,24 @@ static bool append(const struct hml_watch *w)
 }
 
 /* Out of wherever it is. */
-static void detach(struct hml_watch *w)
+void hml_watch_detach(struct hml_watch *w)
 {
-	lockdep_assert_held(&watch_lock);
+	lockdep_assert_held(&hml_watch_lock);
 	list_del_init(&w->place);
-	if (list_empty(&w->nq->untold))
+	if (w->nq && list_empty(&w->nq->untold))
 		list_del_init(&w->nq->late);
 }
 
-static void tell(struct hml_watch *w)
+void hml_watch_tell_one(struct hml_watch *w)
 {
 	struct hml_nqueue *nq = w->nq;
 
-	lockdep_assert_held(&watch_lock);
-	detach(w);
+	lockdep_assert_held(&hml_watch_lock);
+	hml_watch_detach(w);
+	if (!nq) {
+		hml_far_tell(w);
+		return;
+	}
 	if (append(w))
 		return;
 	list_add_tail(&w->place, &nq->untold);
@@ -170,7 +146,7 @@ static bool tell_late(struct hml_nqueue *nq)
 	struct hml_watch *w;
 	u32 i;
 
-	lockdep_assert_held(&watch_lock);
+	lockdep_assert_held(&hml_watch_lock);
 	for (i = 0; i < LATE_BATCH; i++) {
 		hml_lock_step();
 		w = list_first_entry_or_null(&nq->untold, struct hml_watch,
@@ -179,7 +155,7 @@ static bool tell_late(struct hml_nqueue *nq)
 			break;
 		if (!append(w))
 			return false;
-		detach(w);
+		hml_watch_detach(w);
 	}
 	return true;
 }
@@ -197,7 +173,7 @@ static void retry(struct work_struct *work)
 	struct hml_nqueue *nq;
 	LIST_HEAD(todo);
 
-	hml_lock(&watch_lock);
+	hml_lock(&hml_watch_lock);
 	list_splice_init(&late, &todo);
 	while ((nq = list_first_entry_or_null(&todo, struct hml_nqueue,
 					      late))) {
@@ -210,7 +186,7 @@ static void retry(struct work_struct *work)
 			  msecs_to_jiffies(MOST_REST_MS));
 	if (!list_empty(&late))
 		mod_delayed_work(hml_workers, &retry_work, retry_after);
-	hml_unlock(&watch_lock);
+	hml_unlock(&hml_watch_lock);
 }
 
 /*
@@ -222,14 +198,14 @@ static bool tell_some(struct list_head *watches, u64 before)
 	struct hml_watch *w;
 	u32 told = 0;
 
-	lockdep_assert_held(&watch_lock);
+	lockdep_assert_held(&hml_watch_lock);
 	while (told < LATE_BATCH &&
 	       (w = list_first_entry_or_null(watches, struct hml_watch,
 					     place))) {
 		if (w->era >= before)
 			break;
 		hml_lock_step();
-		tell(w);
+		hml_watch_tell_one(w);
 		told++;
 	}
 	return told == LATE_BATCH;
@@ -247,7 +223,7 @@ static void tell_and_charge(struct list_head *watches)
 	u64 begin;
 	u32 i;
 
-	lockdep_assert_held(&watch_lock);
+	lockdep_assert_held(&hml_watch_lock);
 	for (i = 0; i < LATE_BATCH; i++) {
 		struct hml_loan *loan;
 
@@ -255,10 +231,11 @@ static void tell_and_charge(struct list_head *watches)
 		if (!w)
 			break;
 		hml_lock_step();
-		loan = w->nq->context->loan;
+		loan = w->nq ? w->nq->context->loan : NULL;
 		begin = sched_clock();
-		tell(w);
-		hml_loan_debit(loan, sched_clock() - begin);
+		hml_watch_tell_one(w);
+		if (loan)
+			hml_loan_debit(loan, sched_clock() - begin);
 	}
 }
 
@@ -271,7 +248,7 @@ static void tell_crowds(struct work_struct *work)
 	struct hml_slot_object *s;
 	struct hml_device *d;
 
-	hml_lock(&watch_lock);
+	hml_lock(&hml_watch_lock);
 	while ((s = list_first_entry_or_null(&crowds, struct hml_slot_object,
 					     crowd))) {
 		tell_and_charge(&s->leaving);
@@ -282,15 +259,15 @@ static void tell_crowds(struct work_struct *work)
 		}
 		list_del_init(&s->crowd);
 		d = s->gone;
-		hml_unlock(&watch_lock);
+		hml_unlock(&hml_watch_lock);
 		if (d) {
 			hml_slot_free(d, s);
 			put_device(&d->dev);
 		}
 		cond_resched();
-		hml_lock(&watch_lock);
+		hml_lock(&hml_watch_lock);
 	}
-	hml_unlock(&watch_lock);
+	hml_unlock(&hml_watch_lock);
 }
 
 /*
@@ -303,17 +280,17 @@ static void tell_leaving(struct hml_slot_object *s)
 	u32 i;
 
 	for (i = 0; more && i < OWNER_BATCHES; i++) {
-		hml_lock(&watch_lock);
+		hml_lock(&hml_watch_lock);
 		more = tell_some(&s->leaving, ALL);
-		hml_unlock(&watch_lock);
+		hml_unlock(&hml_watch_lock);
 		cond_resched();
 	}
-	hml_lock(&watch_lock);
+	hml_lock(&hml_watch_lock);
 	if (!list_empty(&s->leaving) && list_empty(&s->crowd)) {
 		list_add_tail(&s->crowd, &crowds);
 		queue_work(hml_workers, &crowd_work);
 	}
-	hml_unlock(&watch_lock);
+	hml_unlock(&hml_watch_lock);
 }
 
 void hml_watch_init_slot(struct hml_slot_object *s)
@@ -330,9 +307,9 @@ void hml_watch_init_slot(struct hml_slot_object *s)
  */
 void hml_watch_tell(struct hml_slot_object *s)
 {
-	hml_lock(&watch_lock);
+	hml_lock(&hml_watch_lock);
 	list_splice_tail_init(&s->watches, &s->leaving);
-	hml_unlock(&watch_lock);
+	hml_unlock(&hml_watch_lock);
 	tell_leaving(s);
 }
 
@@ -347,13 +324,13 @@ bool hml_watch_leave(struct hml_slot_object *s)
 	struct hml_device *d = s->context->device;
 	bool later;
 
-	hml_lock(&watch_lock);
+	hml_lock(&hml_watch_lock);
 	later = !list_empty(&s->crowd);
 	if (later) {
 		get_device(&d->dev);
 		s->gone = d;
 	}
-	hml_unlock(&watch_lock);
+	hml_unlock(&hml_watch_lock);
 	return later;
 }
 
@@ -369,11 +346,11 @@ bool hml_watch_leave(struct hml_slot_object *s)
 void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
 {
 	hml_context_assert_locked(s->context);
-	hml_lock(&watch_lock);
+	hml_lock(&hml_watch_lock);
 	WRITE_ONCE(s->core.key, key);
 	WRITE_ONCE(s->core.ticket_key, ticket_key);
 	list_splice_tail_init(&s->watches, &s->old);
-	hml_unlock(&watch_lock);
+	hml_unlock(&hml_watch_lock);
 }
 
 /**
@@ -385,9 +362,9 @@ void hml_watch_rekey(struct hml_slot_object *s, u64 key, u64 ticket_key)
 void hml_watch_tell_rekeyed(struct hml_slot_object *s)
 {
 	hml_context_assert_locked(s->context);
-	hml_lock(&watch_lock);
+	hml_lock(&hml_watch_lock);
 	list_splice_tail_init(&s->old, &s->leaving);
-	hml_unlock(&watch_lock);
+	hml_unlock(&hml_watch_lock);
 	tell_leaving(s);
 }
 
@@ -405,9 +382,9 @@ static bool tell_number(struct hml_device *d, u32 number, u64 before)
 	if (slot) {
 		s = container_of(slot, struct hml_slot_object, core);
 		if (!list_empty(&s->watches)) {
-			hml_lock(&watch_lock);
+			hml_lock(&hml_watch_lock);
 			more = tell_some(&s->watches, before);
-			hml_unlock(&watch_lock);
+			hml_unlock(&hml_watch_lock);
 		}
 	}
 	hml_section_end();
@@ -417,8 +394,8 @@ static bool tell_number(struct hml_device *d, u32 number, u64 before)
 /* Another one may be about to append for a watch that it has taken out of its list. */
 static void wait_told(void)
 {
-	hml_lock(&watch_lock);
-	hml_unlock(&watch_lock);
+	hml_lock(&hml_watch_lock);
+	hml_unlock(&hml_watch_lock);
 }
 
 /**
@@ -433,9 +410,9 @@ u64 hml_watch_down(void)
 {
 	u64 era;
 
-	hml_lock(&watch_lock);
+	hml_lock(&hml_watch_lock);
 	era = ++eras;
-	hml_unlock(&watch_lock);
+	hml_unlock(&hml_watch_lock);
 	return era;
 }
 
@@ -473,7 +450,7 @@ void hml_known_init(struct hml_known *known)
 
 static struct hml_known *known_of(const struct hml_watch *w)
 {
-	return &w->nq->context->user->known;
+	return w->nq ? &w->nq->context->user->known : hml_far_known(w);
 }
 
 /* Is what is looked for before @w, or after it? 0: it is that. */
@@ -515,7 +492,7 @@ static void remember(struct hml_watch *w, u64 key)
 	hml_unlock(&known->lock);
 }
 
-static void forget(struct hml_watch *w)
+void hml_watch_forget(struct hml_watch *w)
 {
 	struct hml_known *known = known_of(w);
 
@@ -525,7 +502,7 @@ static void forget(struct hml_watch *w)
 	hml_unlock(&known->lock);
 }
 
-static bool knew(struct hml_known *known, u32 host, u32 slot, u64 key)
+bool hml_watch_knew(struct hml_known *known, u32 host, u32 slot, u64 key)
 {
 	struct rb_node *n;
 	int order;
@@ -558,7 +535,10 @@ bool hml_port_knew(const struct hml_nic *nic, const struct hamlyn_packet *h,
 {
 	struct hml_user *user = container_of(sender->guard.bucket, struct hml_user, bucket);
 
-	return knew(&user->known, nic->host, h->slot, h->key);
+	if (sender->far)
+		return hml_far_knew(&container_of(sender, struct hml_far_user, sender)->peer->far,
+				    nic->host, h->slot, h->key);
+	return hml_watch_knew(&user->known, nic->host, h->slot, h->key);
 }
 
 /* ---- making one ---- */
@@ -568,19 +548,15 @@ bool hml_port_knew(const struct hml_nic *nic, const struct hamlyn_packet *h,
  * not learn sooner or more often than by sending one. This half is for the
  * slot's owner and is told while the slot is there.
  */
-static void note_reject(struct hml_context *c, struct hml_nic *nic,
-			struct hml_slot *slot, const struct hml_watch *w,
-			int reject)
+void hml_watch_note_reject(struct hml_nic *nic, struct hml_slot *slot, const struct hml_watch *w,
+			   u32 source, u32 pid, u32 uid, int reject)
 {
 	const struct hamlyn_packet h = {
 		.host = w->host,
-		.source = c->device->nic.host,
+		.source = source,
 		.slot = w->slot,
 	};
-	struct hml_sender sender = {
-		.pid = task_tgid_nr(current),
-		.uid = __kuid_val(c->uid),
-	};
+	struct hml_sender sender = { .pid = pid, .uid = uid };
 
 	if (reject == HAMLYN_REJECT_DOWN)
 		return;
@@ -600,14 +576,14 @@ static void count_reject(struct hml_context *c, int reject)
 	hml_unlock(&c->device->termini_lock);
 }
 
-/* Return: ARMED, CLAIMED, or the enum hamlyn_reject why not. */
-static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
-		  struct hml_watch *w, const struct hamlyn_watch *arg)
+/* Return: HML_WATCH_ARMED, HML_WATCH_CLAIMED, or the enum hamlyn_reject why not. */
+int hml_watch_arm_on(struct hml_nic *nic, struct hml_slot *slot, struct hml_watch *w,
+		     const struct hamlyn_watch *arg)
 {
 	struct hml_slot_object *s;
 	int reject;
 
-	lockdep_assert_held(&watch_lock);
+	lockdep_assert_held(&hml_watch_lock);
 	if (READ_ONCE(nic->link->down))
 		return HAMLYN_REJECT_DOWN;
 	reject = hml_slot_opens(nic, slot, arg->key, arg->meta_index,
@@ -616,13 +592,13 @@ static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
 		return reject;
 	s = container_of(slot, struct hml_slot_object, core);
 	if (arg->flags & HAMLYN_WATCH_CLAIM && s->claimed)
-		return CLAIMED;
+		return HML_WATCH_CLAIMED;
 	s->claimed |= !!(arg->flags & HAMLYN_WATCH_CLAIM);
 	w->era = eras;
 	list_add_tail(&w->place, &s->watches);
 	if (!(arg->flags & HAMLYN_WATCH_TICKET))
 		remember(w, arg->key);
-	return ARMED;
+	return HML_WATCH_ARMED;
 }
 
 /*
@@ -632,10 +608,10 @@ static int arm_on(struct hml_nic *nic, struct hml_slot *slot,
 static void take_guess(struct hml_context *c, const struct hml_nic *nic,
 		       const struct hamlyn_watch *arg, int reject)
 {
-	lockdep_assert_held(&watch_lock);
+	lockdep_assert_held(&hml_watch_lock);
 	if (reject != HAMLYN_REJECT_KEY && reject != HAMLYN_REJECT_TICKET)
 		return;
-	if (!knew(&c->user->known, arg->host, arg->slot, arg->key))
+	if (!hml_watch_knew(&c->user->known, arg->host, arg->slot, arg->key))
 		hml_bucket_take(&c->user->bucket, READ_ONCE(nic->guesses),
 				ktime_get_ns());
 }
@@ -648,9 +624,46 @@ static void take_guess(struct hml_context *c, const struct hml_nic *nic,
  */
 static bool may_try(struct hml_context *c, const struct hamlyn_watch *arg)
 {
-	lockdep_assert_held(&watch_lock);
+	lockdep_assert_held(&hml_watch_lock);
 	return arg->flags & HAMLYN_WATCH_TICKET ||
 	       !hml_bucket_until(&c->user->bucket, ktime_get_ns());
+}
+
+/* Is the slot of another host? A hint: peers come and go. */
+static bool is_far(struct hml_context *c, u32 host)
+{
+	struct hml_nic *nic;
+	bool far;
+
+	hml_section_begin();
+	nic = hml_port_route(&c->device->nic, host);
+	far = nic && hml_peer_of(nic);
+	hml_section_end();
+	return far;
+}
+
+/*
+ * In a section: the other host is to be asked, and nobody waits for what it says. If it does not
+ * open the slot, that is as if the slot were gone. The key of a descriptor is this kernel's.
+ *
+ * Return: 0, -EBADF, -ENOSPC, or -ENOMEM if the host is a peer only now.
+ */
+static int arm_far(struct hml_watch *w, struct hml_peer *p, struct hml_far **far,
+		   const struct hamlyn_watch *arg)
+{
+	int err;
+
+	if (arg->flags & HAMLYN_WATCH_TICKET)
+		return -EBADF;
+	if (!*far)
+		return -ENOMEM;
+	trace_hamlyn_watch(w->nq, w->id, w->host, w->slot);
+	hml_lock(&hml_watch_lock);
+	err = hml_far_arm(&p->far, *far, w, arg);
+	hml_unlock(&hml_watch_lock);
+	if (!err)
+		*far = NULL;
+	return err;
 }
 
 /*
@@ -659,38 +672,44 @@ static bool may_try(struct hml_context *c, const struct hamlyn_watch *arg)
  *
  * Return: 0, -EAGAIN or -EALREADY.
  */
-static int arm(struct hml_context *c, struct hml_watch *w,
+static int arm(struct hml_context *c, struct hml_watch *w, struct hml_far **far,
 	       const struct hamlyn_watch *arg)
 {
 	struct hml_slot *slot = NULL;
 	struct hml_nic *nic;
-	int reject = ARMED;
+	int reject = HML_WATCH_ARMED;
 
 	hml_section_begin();
 	nic = hml_port_route(&c->device->nic, w->host);
+	if (nic && hml_peer_of(nic)) {
+		reject = arm_far(w, hml_peer_of(nic), far, arg);
+		hml_section_end();
+		return reject;
+	}
 	trace_hamlyn_watch(w->nq, w->id, w->host, w->slot);
-	hml_lock(&watch_lock);
+	hml_lock(&hml_watch_lock);
 	if (!may_try(c, arg)) {
-		hml_unlock(&watch_lock);
+		hml_unlock(&hml_watch_lock);
 		hml_section_end();
 		return -EAGAIN;
 	}
 	if (nic) {
 		slot = hml_port_slot(&nic->port, w->slot);
-		reject = arm_on(nic, slot, w, arg);
+		reject = hml_watch_arm_on(nic, slot, w, arg);
 	}
 	if (!(arg->flags & HAMLYN_WATCH_TICKET))
 		take_guess(c, nic, arg, reject);
 	/* Which hosts there are is no secret: see EHOSTUNREACH. */
 	if (!nic || reject >= 0)
-		tell(w);
-	hml_unlock(&watch_lock);
+		hml_watch_tell_one(w);
+	hml_unlock(&hml_watch_lock);
 	if (reject >= 0)
-		note_reject(c, nic, slot, w, reject);
+		hml_watch_note_reject(nic, slot, w, c->device->nic.host, task_tgid_nr(current),
+				      __kuid_val(c->uid), reject);
 	hml_section_end();
 	if (reject >= 0)
 		count_reject(c, reject);
-	return reject == CLAIMED ? -EALREADY : 0;
+	return reject == HML_WATCH_CLAIMED ? -EALREADY : 0;
 }
 
 /* Context locked. It has an id, and its NQ cannot go any more. */
@@ -776,18 +795,22 @@ static int resolve_ticket(const struct hamlyn_watch *arg,
 }
 
 /* Context locked. */
-static int start(struct hml_context *c, struct hml_watch *w,
+static int start(struct hml_context *c, struct hml_watch *w, struct hml_far **far,
 		 const struct hamlyn_watch *by, u32 nq)
 {
 	int err = take_parts(c, w, nq);
 
 	if (err)
 		return err;
-	err = arm(c, w, by);
+	err = arm(c, w, far, by);
 	if (!err)
 		return 0;
-	hml_explain(c, err == -EALREADY ? "the slot was claimed before" :
-					  "held back: this user guesses keys");
+	if (err == -EALREADY)
+		hml_explain(c, "the slot was claimed before");
+	else if (err == -EAGAIN)
+		hml_explain(c, "held back: this user guesses keys");
+	else if (err == -EBADF)
+		hml_explain(c, "the ticket's host is another one on this NIC's fabric");
 	give_back_parts(c, w);
 	return err;
 }
@@ -795,6 +818,7 @@ static int start(struct hml_context *c, struct hml_watch *w,
 int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 {
 	struct hamlyn_watch by = *arg;
+	struct hml_far *far = NULL;
 	struct hml_watch *w;
 	int err;
 
@@ -807,16 +831,24 @@ int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 	if (err)
 		return err;
 	w = watch_new(&by);
+	if (w && is_far(c, by.host)) {
+		far = hml_far_new(__kuid_val(c->uid));
+		if (!far) {
+			kfree(w);
+			w = NULL;
+		}
+	}
 	if (!w) {
 		pay_no_more(c);
 		return -ENOMEM;
 	}
 	mutex_lock(&c->lock);
-	err = start(c, w, &by, arg->nq);
+	err = start(c, w, &far, &by, arg->nq);
 	if (!err)
 		arg->watch = w->id;
 	/* From here on another thread may destroy it: it is not ours. */
 	mutex_unlock(&c->lock);
+	kfree(far);
 	if (err) {
 		pay_no_more(c);
 		kfree(w);
@@ -831,11 +863,15 @@ int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 /* Context locked, and the watch out of its table. */
 static void watch_free(struct hml_watch *w)
 {
+	struct hml_far *far;
+
 	hml_context_assert_locked(w->nq->context);
-	hml_lock(&watch_lock);
-	detach(w);
-	hml_unlock(&watch_lock);
-	forget(w);
+	hml_lock(&hml_watch_lock);
+	hml_watch_detach(w);
+	far = hml_far_end(w);
+	hml_unlock(&hml_watch_lock);
+	kfree_sensitive(far);
+	hml_watch_forget(w);
 	trace_hamlyn_unwatch(w->nq, w->id, w->host, w->slot);
 	w->nq->users--;
 	pay_no_more(w->nq->context);

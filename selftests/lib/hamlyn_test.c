@@ -518,6 +518,14 @@ static int open_sender(struct ht_pair *pair, const struct ht_pair_attr *attr)
 			       pair->send_length);
 }
 
+/* $HAMLYN_TX_DEVICE, of another host on its fabric; or the same. */
+static int open_sending(struct h_dev **dev)
+{
+	const char *name = getenv("HAMLYN_TX_DEVICE");
+
+	return name ? h_open(name, dev) : ht_open(dev);
+}
+
 int ht_pair_open(struct ht_pair *pair, const struct ht_pair_attr *attr)
 {
 	int ret;
@@ -534,7 +542,7 @@ int ht_pair_open(struct ht_pair *pair, const struct ht_pair_attr *attr)
 	if (attr->one_context) {
 		pair->tx = pair->rx;
 	} else {
-		ret = ht_open(&pair->tx);
+		ret = open_sending(&pair->tx);
 		if (ret)
 			goto err;
 	}

@@ -133,6 +133,15 @@ static inline void nic_use(uint32_t nic)
 	setenv("HAMLYN_DEVICE", path, 1);
 }
 
+/* And this one is where pairs send from. */
+static inline void nic_use_tx(uint32_t nic)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/dev/hamlyn%u", nic);
+	setenv("HAMLYN_TX_DEVICE", path, 1);
+}
+
 /* ---- events ---- */
 
 struct nic_told {

@@ -97,6 +97,8 @@ enum hamlyn_nl_reason {
  * @HAMLYN_NL_EVENT_CONTEXT_CLOSE: the last reference to a context is gone
  * @HAMLYN_NL_EVENT_TERMINUS_PAUSED: a terminus is not served for a while
  * @HAMLYN_NL_EVENT_QUOTA: a request was refused because a limit is reached
+ * @HAMLYN_NL_EVENT_PEER_UP: a NIC and another host can send to each other
+ * @HAMLYN_NL_EVENT_PEER_DOWN: they can no longer
  */
 enum hamlyn_nl_event {
 	HAMLYN_NL_EVENT_NIC_NEW,
@@ -107,6 +109,66 @@ enum hamlyn_nl_event {
 	HAMLYN_NL_EVENT_CONTEXT_CLOSE,
 	HAMLYN_NL_EVENT_TERMINUS_PAUSED,
 	HAMLYN_NL_EVENT_QUOTA,
+	HAMLYN_NL_EVENT_PEER_UP,
+	HAMLYN_NL_EVENT_PEER_DOWN,
+};
+
+/**
+ * enum hamlyn_nl_fabric - What carries the packets of a NIC.
+ * @HAMLYN_NL_FABRIC_LOOP: memory, to the other NICs of this kernel
+ * @HAMLYN_NL_FABRIC_TCP: TCP connections, to other hosts
+ */
+enum hamlyn_nl_fabric {
+	HAMLYN_NL_FABRIC_LOOP,
+	HAMLYN_NL_FABRIC_TCP,
+};
+
+#define HAMLYN_FABRIC_PORT		7427
+#define HAMLYN_FABRIC_DEVICE_MAX	15
+
+/**
+ * enum hamlyn_nl_peer_state - State of a peer.
+ * @HAMLYN_NL_PEER_STATE_IDLE: the other host is to connect, or this one is to
+ *   later
+ * @HAMLYN_NL_PEER_STATE_CONNECTING: connecting, or waiting for the other host
+ *   to say who it is
+ * @HAMLYN_NL_PEER_STATE_UP: connected
+ */
+enum hamlyn_nl_peer_state {
+	HAMLYN_NL_PEER_STATE_IDLE,
+	HAMLYN_NL_PEER_STATE_CONNECTING,
+	HAMLYN_NL_PEER_STATE_UP,
+};
+
+/**
+ * enum hamlyn_nl_peer_reason - Why the last connection to a peer ended, or
+ *   none came about.
+ * @HAMLYN_NL_PEER_REASON_NONE: it has not ended
+ * @HAMLYN_NL_PEER_REASON_UNREACHABLE: there was no connection
+ * @HAMLYN_NL_PEER_REASON_CLOSED: the peer closed it, or it was reset
+ * @HAMLYN_NL_PEER_REASON_DEAD: the peer was not heard for dead-ms
+ * @HAMLYN_NL_PEER_REASON_STALLED: the peer took nothing for stall-ms
+ * @HAMLYN_NL_PEER_REASON_NONSENSE: the peer sent what is no frame
+ * @HAMLYN_NL_PEER_REASON_OTHER_VERSION: the peer speaks another version
+ * @HAMLYN_NL_PEER_REASON_OTHER_FABRIC: the peer is on a fabric with another id
+ * @HAMLYN_NL_PEER_REASON_OTHER_HOST: the peer says that it is another host
+ * @HAMLYN_NL_PEER_REASON_SAME_HOST: the peer has the NIC's own host id
+ * @HAMLYN_NL_PEER_REASON_OTHER_SIZE: the peer's packets have another size
+ * @HAMLYN_NL_PEER_REASON_DOWN: the NIC, or the peer's, was set down or deleted
+ */
+enum hamlyn_nl_peer_reason {
+	HAMLYN_NL_PEER_REASON_NONE,
+	HAMLYN_NL_PEER_REASON_UNREACHABLE,
+	HAMLYN_NL_PEER_REASON_CLOSED,
+	HAMLYN_NL_PEER_REASON_DEAD,
+	HAMLYN_NL_PEER_REASON_STALLED,
+	HAMLYN_NL_PEER_REASON_NONSENSE,
+	HAMLYN_NL_PEER_REASON_OTHER_VERSION,
+	HAMLYN_NL_PEER_REASON_OTHER_FABRIC,
+	HAMLYN_NL_PEER_REASON_OTHER_HOST,
+	HAMLYN_NL_PEER_REASON_SAME_HOST,
+	HAMLYN_NL_PEER_REASON_OTHER_SIZE,
+	HAMLYN_NL_PEER_REASON_DOWN,
 };
 
 enum {
@@ -179,9 +241,50 @@ enum {
 	HAMLYN_A_OFFSET,
 	HAMLYN_A_EVENT,
 	HAMLYN_A_FABRIC_ID,
+	HAMLYN_A_FABRIC,
+	HAMLYN_A_PEER,
 
 	__HAMLYN_A_MAX,
 	HAMLYN_A_MAX = (__HAMLYN_A_MAX - 1)
+};
+
+enum {
+	HAMLYN_A_FAB_KIND = 1,
+	HAMLYN_A_FAB_ID,
+	HAMLYN_A_FAB_ADDRESS,
+	HAMLYN_A_FAB_PORT,
+	HAMLYN_A_FAB_DEVICE,
+	HAMLYN_A_FAB_CLEAR,
+	HAMLYN_A_FAB_DEAD_MS,
+	HAMLYN_A_FAB_STALL_MS,
+
+	__HAMLYN_A_FAB_MAX,
+	HAMLYN_A_FAB_MAX = (__HAMLYN_A_FAB_MAX - 1)
+};
+
+enum {
+	HAMLYN_A_PEER_HOST = 1,
+	HAMLYN_A_PEER_ADDRESS,
+	HAMLYN_A_PEER_PORT,
+	HAMLYN_A_PEER_PAD,
+	HAMLYN_A_PEER_STATE,
+	HAMLYN_A_PEER_REASON,
+	HAMLYN_A_PEER_EPOCH,
+	HAMLYN_A_PEER_INCARNATION,
+	HAMLYN_A_PEER_RTT_US,
+	HAMLYN_A_PEER_WATCHES,
+	HAMLYN_A_PEER_WATCHED,
+	HAMLYN_A_PEER_SENT_BYTES,
+	HAMLYN_A_PEER_RECEIVED_BYTES,
+	HAMLYN_A_PEER_SENT_PACKETS,
+	HAMLYN_A_PEER_RECEIVED_PACKETS,
+	HAMLYN_A_PEER_STALLS,
+	HAMLYN_A_PEER_DROPPED,
+	HAMLYN_A_PEER_LOST,
+	HAMLYN_A_PEER_REFUSED,
+
+	__HAMLYN_A_PEER_MAX,
+	HAMLYN_A_PEER_MAX = (__HAMLYN_A_PEER_MAX - 1)
 };
 
 enum {
@@ -242,6 +345,9 @@ enum hamlyn_nl_cmd {
 	HAMLYN_NL_CMD_LIMIT_SET,
 	HAMLYN_NL_CMD_AUDIT_GET,
 	HAMLYN_NL_CMD_EVENT,
+	HAMLYN_NL_CMD_PEER_NEW,
+	HAMLYN_NL_CMD_PEER_DEL,
+	HAMLYN_NL_CMD_PEER_GET,
 
 	__HAMLYN_NL_CMD_MAX,
 	HAMLYN_NL_CMD_MAX = (__HAMLYN_NL_CMD_MAX - 1)

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Frames that come from a peer. Whatever it sends is copied once, into memory that it cannot
+ * change, and read there. Receiving waits for nothing, and sends nothing: what a frame is to be
+ * answered with is noted, a bounded number of bits for each peer, and sent when there is room.
+ */
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/tcp.h>
+
+#include "hml.h"
+#include "fabric/peer.h"
+#include "trace.h"
+
+#define READ_BYTES	SZ_64K	/* and a frame: taken from a socket without losing the processor */
+
+static void init_user(struct hml_far_user *u, struct hml_peer *p, u32 uid)
+{
+	u->peer = p;
+	u->sender.stats = &p->in.stats;
+	u->sender.guard.bucket = &u->bucket;
+	u->sender.far = true;
+	u->sender.uid = uid;
+}
+
+int hml_inbox_init(struct hml_peer *p)
+{
+	struct hml_inbox *in = &p->in;
+
+	xa_init(&in->users);
+	init_user(&in->others, p, U32_MAX);
+	in->size = READ_BYTES + HML_WIRE_MOST_HEADER + p->nic.packet_size;
+	in->bytes = kvmalloc(in->size, GFP_KERNEL_ACCOUNT);
+	return in->bytes ? 0 : -ENOMEM;
+}
+
+void hml_inbox_free(struct hml_inbox *in)
+{
+	struct hml_far_user *u;
+	unsigned long uid;
+
+	xa_for_each(&in->users, uid, u)
+		kfree(u);
+	xa_destroy(&in->users);
+	kvfree(in->bytes);
+}
+
+void hml_inbox_begin(struct hml_peer *p)
+{
+	p->in.have = 0;
+	p->in.heard = ktime_get_ns();
+	p->in.failed = 0;
+	WRITE_ONCE(p->in.pong, false);
+	hml_wire_rx_begin(&p->in.rx);
+}
+
+static const u32 reasons[HML_WIRE_VERDICTS] = {
+	[HML_WIRE_NO_VERSION] = HML_PEER_OTHER_VERSION,
+	[HML_WIRE_OTHER_FABRIC] = HML_PEER_OTHER_FABRIC,
+	[HML_WIRE_SAME_HOST] = HML_PEER_SAME_HOST,
+	[HML_WIRE_OTHER_HOST] = HML_PEER_OTHER_HOST,
+	[HML_WIRE_OTHER_PACKET] = HML_PEER_OTHER_SIZE,
+};
+
+static void refuse(struct hml_peer *p, u32 verdict)
+{
+	u32 reason = verdict < HML_WIRE_VERDICTS ? reasons[verdict] : 0;
+
+	p->in.refused++;
+	p->in.failed = reason ?: HML_PEER_NONSENSE;
+	hml_peer_fail(p, p->in.failed);
+}
+
+/* ---- packets ---- */
+
+/*
+ * The user that a packet claims to be from. A host may invent as many as it likes: so many are
+ * remembered each by itself, and all others share what one may guess.
+ */
+static struct hml_far_user *far_user(struct hml_peer *p, u32 uid)
+{
+	struct hml_inbox *in = &p->in;
+	struct hml_far_user *u = xa_load(&in->users, uid);
+
+	if (likely(u))
+		return u;
+	if (in->user_count == HML_FAR_USERS)
+		return &in->others;
+	u = kzalloc(sizeof(*u), GFP_KERNEL | __GFP_NOWARN);
+	if (!u)
+		return &in->others;
+	init_user(u, p, uid);
+	if (xa_is_err(xa_store(&in->users, uid, u, GFP_KERNEL | __GFP_NOWARN))) {
+		kfree(u);
+		return &in->others;
+	}
+	in->user_count++;
+	return u;
+}
+
+/* One that guesses is not looked at, and stops nobody else's packets. */
+static bool held_back(struct hml_peer *p, struct hml_far_user *u)
+{
+	const struct hml_nic *nic = &p->tcp->device->nic;
+
+	if (likely(!u->sender.guard.until) || !hml_guard_paused(nic, &u->sender.guard))
+		return false;
+	p->in.dropped++;
+	return true;
+}
+
+static void receive(struct hml_peer *p, const struct hamlyn_packet *h,
+		    const struct hml_payload *payload, struct hml_sender *sender)
+{
+	struct hml_nic *nic = &p->tcp->device->nic;
+
+	hml_notify_begin();
+	if (likely(hml_link_up(nic))) {
+		hml_rx(nic, h, payload, sender);
+	} else {
+		sender->stats->rejects[HAMLYN_REJECT_DOWN]++;
+		hml_port_trace_down(nic, h, sender);
+	}
+	hml_notify_end();
+}
+
+static u32 take_data(struct hml_peer *p, const u8 *headers)
+{
+	struct hml_inbox *in = &p->in;
+	struct hml_payload payload = {
+		.flat = headers + in->frame.header_bytes,
+	};
+	struct hml_wire_origin origin;
+	struct hamlyn_packet h;
+	struct hml_far_user *u;
+	u32 verdict;
+
+	verdict = hml_wire_unpack_data(headers, &in->frame, &h, &payload.meta, &origin);
+	if (verdict)
+		return verdict;
+	in->packets++;
+	h.host = p->tcp->device->nic.host;
+	h.source = p->attr.host;
+	u = far_user(p, origin.user);
+	if (held_back(p, u))
+		return HML_WIRE_OK;
+	/* Each packet is a guess by itself: whose message it is part of is the sender's word. */
+	u->sender.guessed = false;
+	u->sender.uid = origin.user;
+	receive(p, &h, &payload, &u->sender);
+	return HML_WIRE_OK;
+}
+
+/* ---- other frames ---- */
+
+static u32 take_hello(struct hml_peer *p, const u8 *headers)
+{
+	struct hml_wire_hello theirs, ours;
+	u32 verdict;
+
+	verdict = hml_wire_unpack_hello(headers, &p->in.frame, &theirs);
+	if (verdict)
+		return verdict;
+	hml_tcp_hello(p->tcp, &ours);
+	verdict = hml_wire_check_hello(&theirs, &ours, p->attr.host);
+	if (!verdict)
+		verdict = hml_wire_rx_hello(&p->in.rx, &p->in.frame, &theirs);
+	if (verdict)
+		return verdict;
+	WRITE_ONCE(p->state, HML_PEER_UP);
+	hml_far_up(&p->far);
+	hml_outbox_open(p);
+	/* Who is told of it has to sleep. */
+	mod_delayed_work(hml_wire_workers, &p->life, 0);
+	return HML_WIRE_OK;
+}
+
+static u32 take_ping(struct hml_peer *p, const u8 *headers)
+{
+	u64 stamp;
+	u32 verdict = hml_wire_unpack_ping(headers, &p->in.frame, &stamp);
+
+	if (verdict)
+		return verdict;
+	WRITE_ONCE(p->in.stamp, stamp);
+	WRITE_ONCE(p->in.pong, true);
+	return HML_WIRE_OK;
+}
+
+static u32 take_pong(struct hml_peer *p, const u8 *headers)
+{
+	u64 stamp;
+
+	return hml_wire_unpack_ping(headers, &p->in.frame, &stamp);
+}
+
+static u32 take_watch(struct hml_peer *p, const u8 *headers)
+{
+	struct hml_wire_watch w;
+	u32 verdict = hml_wire_unpack_watch(headers, &p->in.frame, &w);
+
+	if (!verdict && !hml_far_watch(&p->far, far_user(p, w.user), &w))
+		verdict = HML_WIRE_BAD_LENGTH;
+	return verdict;
+}
+
+static u32 take_unwatch(struct hml_peer *p, const u8 *headers)
+{
+	u32 id, verdict = hml_wire_unpack_unwatch(headers, &p->in.frame, &id);
+
+	if (!verdict)
+		hml_far_unwatch(&p->far, id);
+	return verdict;
+}
+
+static u32 take_gone(struct hml_peer *p, const u8 *headers)
+{
+	u32 id, why, verdict = hml_wire_unpack_gone(headers, &p->in.frame, &id, &why);
+
+	if (!verdict)
+		hml_far_gone(&p->far, id);
+	return verdict;
+}
+
+static u32 take_bye(struct hml_peer *p, const u8 *headers)
+{
+	u32 why, verdict = hml_wire_unpack_bye(headers, &p->in.frame, &why);
+
+	if (verdict)
+		return verdict;
+	p->in.failed = (why < HML_WIRE_VERDICTS ? reasons[why] : 0) ?: HML_PEER_CLOSED;
+	hml_peer_fail(p, p->in.failed);
+	return HML_WIRE_OK;
+}
+
+static u32 take_frame(struct hml_peer *p, const u8 *headers)
+{
+	struct hml_inbox *in = &p->in;
+	u32 verdict;
+
+	if (in->frame.type == HML_WIRE_HELLO)
+		return in->rx.open ? HML_WIRE_BAD_ORDER : take_hello(p, headers);
+	/* A peer that refuses us may say so at once. */
+	if (in->frame.type == HML_WIRE_BYE)
+		return take_bye(p, headers);
+	verdict = hml_wire_rx_take(&in->rx, &in->frame);
+	if (verdict)
+		return verdict;
+	switch (in->frame.type) {
+	case HML_WIRE_DATA:
+		return take_data(p, headers);
+	case HML_WIRE_PING:
+		return take_ping(p, headers);
+	case HML_WIRE_PONG:
+		return take_pong(p, headers);
+	case HML_WIRE_WATCH:
+		return take_watch(p, headers);
+	case HML_WIRE_UNWATCH:
+		return take_unwatch(p, headers);
+	case HML_WIRE_GONE:
+		return take_gone(p, headers);
+	}
+	return HML_WIRE_BAD_TYPE;
+}
+
+/* ---- bytes ---- */
+
+/* The first frame of what has come. Return: its length, or 0 if it is not whole, or nonsense. */
+static u32 take_first(struct hml_peer *p, const u8 *bytes, u32 have)
+{
+	struct hml_inbox *in = &p->in;
+	u32 verdict;
+
+	verdict = hml_wire_parse(bytes, have, p->nic.packet_size, &in->frame);
+	if (verdict == HML_WIRE_SHORT || (!verdict && have < in->frame.total))
+		return 0;
+	if (!verdict)
+		verdict = take_frame(p, bytes + HML_WIRE_FRAME_BYTES);
+	if (!verdict)
+		return in->frame.total;
+	refuse(p, verdict);
+	return 0;
+}
+
+/* What is left of the last frame stays, at the beginning. */
+static void take_frames(struct hml_peer *p)
+{
+	struct hml_inbox *in = &p->in;
+	u32 done = 0, n;
+
+	while (!in->failed) {
+		n = take_first(p, in->bytes + done, in->have - done);
+		if (!n)
+			break;
+		done += n;
+		cond_resched();
+	}
+	in->have -= done;
+	memmove(in->bytes, in->bytes + done, in->have);
+}
+
+static int copy(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t length)
+{
+	struct hml_inbox *in = desc->arg.data;
+	u32 n = min_t(size_t, length, desc->count);
+
+	if (skb_copy_bits(skb, offset, in->bytes + in->have, n))
+		return 0;
+	in->have += n;
+	in->taken += n;
+	desc->count -= n;
+	return n;
+}
+
+/*
+ * Only copied while the socket is held: its lock is taken by softirqs, and no other lock of ours
+ * may be taken inside of it. Return: whether there may be more.
+ */
+static bool read_bytes(struct hml_inbox *in, struct sock *sk)
+{
+	read_descriptor_t desc = { .count = in->size - in->have, .arg.data = in };
+	bool owned;
+	int n = 0;
+
+	local_bh_disable();
+	bh_lock_sock(sk);
+	owned = sock_owned_by_user(sk);
+	if (!owned)
+		n = tcp_read_sock(sk, &desc, copy);
+	bh_unlock_sock(sk);
+	local_bh_enable();
+	if (n > 0)
+		WRITE_ONCE(in->heard, ktime_get_ns());
+	return owned || !desc.count;
+}
+
+/**
+ * hml_inbox_read() - read what has come
+ * @p: the peer
+ * @sk: its socket
+ *
+ * Never two at a time for a peer.
+ *
+ * Return: true if there may be more.
+ */
+bool hml_inbox_read(struct hml_peer *p, struct sock *sk)
+{
+	bool more;
+
+	if (p->in.failed)
+		return false;
+	more = read_bytes(&p->in, sk);
+	take_frames(p);
+	return more && !p->in.failed;
+}

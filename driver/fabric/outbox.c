@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Frames on their way to a peer: a ring of bytes, and what gives them to the socket.
+ *
+ * A packet is copied into the ring in the section that sends it, and the sender is done with it.
+ * Behind the section whoever sent gives the ring's bytes to TCP, without losing its processor: the
+ * socket's spin lock is held, and not the socket. Nobody owns that for longer than the moments in
+ * which a worker makes or ends the connection. So no user keeps a connection from others.
+ */
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <linux/uio.h>
+#include <linux/vmalloc.h>
+#include <net/tcp.h>
+
+#include "hml.h"
+#include "fabric/peer.h"
+
+#define RING_BYTES	SZ_256K
+#define CONTROL_ROOM	SZ_4K	/* of the ring, that packets leave to other frames */
+#define SEND_BYTES	SZ_64K	/* given to the socket without losing the processor */
+#define CONTROL_BATCH	16	/* watches told between two looks */
+
+int hml_outbox_init(struct hml_outbox *o, u32 packet_size)
+{
+	u64 size = max_t(u64, RING_BYTES,
+			 roundup_pow_of_two(2 * (packet_size + HML_WIRE_MOST_HEADER)));
+
+	raw_spin_lock_init(&o->lock);
+	o->mask = size - 1;
+	o->ring = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	return o->ring ? 0 : -ENOMEM;
+}
+
+void hml_outbox_free(struct hml_outbox *o)
+{
+	vfree(o->ring);
+}
+
+/* ---- in ---- */
+
+static u64 room(const struct hml_outbox *o)
+{
+	lockdep_assert_held(&o->lock);
+	return o->mask + 1 - (o->tail - o->head);
+}
+
+static void put_bytes(struct hml_outbox *o, u64 at, const void *from, u32 n)
+{
+	u64 begin = at & o->mask;
+	u32 first = min_t(u64, n, o->mask + 1 - begin);
+
+	memcpy(o->ring + begin, from, first);
+	memcpy(o->ring, from + first, n - first);
+}
+
+static void read_pieces(struct hml_outbox *o, u64 at, const struct hml_payload *payload, u32 n)
+{
+	const struct hml_piece *p = payload->piece;
+	u64 skip = payload->skip;
+
+	while (n) {
+		u64 begin = at & o->mask;
+		u32 part = min3((u64)n, p->length - skip, o->mask + 1 - begin);
+
+		hml_mem_read(o->ring + begin, p->mem, p->offset + skip, part);
+		at += part;
+		n -= part;
+		skip += part;
+		if (skip == p->length) {
+			skip = 0;
+			p++;
+		}
+	}
+}
+
+static void put_packet(struct hml_outbox *o, const struct hamlyn_packet *h,
+		       const struct hml_payload *payload, const struct hml_sender *sender)
+{
+	const struct hml_wire_origin origin = { .sender = sender->pid, .user = sender->uid };
+	u8 header[HML_WIRE_MOST_HEADER];
+	u32 n = hml_wire_pack_data(&o->tx, header, h, payload->meta, &origin);
+
+	put_bytes(o, o->tail, header, n);
+	if (payload->piece)
+		read_pieces(o, o->tail + n, payload, h->length);
+	else
+		put_bytes(o, o->tail + n, payload->flat, h->length);
+	if (o->head == o->tail)
+		o->moved = ktime_get_ns();
+	o->tail += n + h->length;
+	o->packets++;
+}
+
+/**
+ * hml_outbox_put() - take a packet for a peer
+ * @p: the peer
+ * @h: its header
+ * @payload: its bytes
+ * @sender: who sends it
+ *
+ * In a section. While the peer is not up, packets are lost, as those for a NIC that is down.
+ *
+ * Return: false if there is no room now.
+ */
+bool hml_outbox_put(struct hml_peer *p, const struct hamlyn_packet *h,
+		    const struct hml_payload *payload, struct hml_sender *sender)
+{
+	u64 bytes = hml_wire_data_bytes(h) + h->length + CONTROL_ROOM;
+	struct hml_outbox *o = &p->out;
+	bool open, taken;
+
+	hml_lock(&o->lock);
+	open = o->open;
+	taken = open && room(o) >= bytes;
+	if (taken)
+		put_packet(o, h, payload, sender);
+	else if (open)
+		o->wanted = true;
+	o->stalls += open && !taken;
+	o->lost += !open;
+	hml_unlock(&o->lock);
+	if (!open)
+		sender->stats->rejects[HAMLYN_REJECT_DOWN]++;
+	else
+		hml_note_flush(p);
+	return taken || !open;
+}
+
+/**
+ * hml_outbox_control() - put a frame that is no packet into the ring
+ * @o: the outbox
+ * @pack: writes the frame, at most HML_WIRE_MOST_CONTROL bytes
+ * @arg: for @pack
+ *
+ * Return: false if there is no room, and nothing was written.
+ */
+bool hml_outbox_control(struct hml_outbox *o,
+			u32 (*pack)(struct hml_wire_tx *tx, u8 *to, void *arg), void *arg)
+{
+	u8 frame[HML_WIRE_MOST_CONTROL];
+	bool fits;
+	u32 n;
+
+	hml_lock(&o->lock);
+	fits = room(o) >= sizeof(frame);
+	if (fits) {
+		n = pack(&o->tx, frame, arg);
+		if (o->head == o->tail)
+			o->moved = ktime_get_ns();
+		put_bytes(o, o->tail, frame, n);
+		o->tail += n;
+	}
+	hml_unlock(&o->lock);
+	return fits;
+}
+
+static u32 pack_pong(struct hml_wire_tx *tx, u8 *to, void *arg)
+{
+	return hml_wire_pack_pong(tx, to, *(u64 *)arg);
+}
+
+/* Packets leave room, and other frames than these are few. */
+static bool has_room(struct hml_outbox *o)
+{
+	bool has;
+
+	hml_lock(&o->lock);
+	has = room(o) >= CONTROL_ROOM / 2;
+	hml_unlock(&o->lock);
+	return has;
+}
+
+/* What the peer is to be told, as far as there is room. */
+static void put_due(struct hml_peer *p)
+{
+	u64 stamp = READ_ONCE(p->in.stamp);
+	struct hml_far_note note;
+	u32 n;
+
+	if (READ_ONCE(p->in.pong) && hml_outbox_control(&p->out, pack_pong, &stamp))
+		WRITE_ONCE(p->in.pong, false);
+	for (n = 0; n < CONTROL_BATCH && has_room(&p->out) && hml_far_next(&p->far, &note); n++)
+		hml_outbox_control(&p->out, hml_far_pack, &note);
+}
+
+/* ---- out ---- */
+
+static u32 ring_part(const struct hml_outbox *o, struct kvec vec[2], u64 *tail)
+{
+	u64 begin = o->head & o->mask;
+	u32 n;
+
+	*tail = READ_ONCE(o->tail);
+	n = min_t(u64, *tail - o->head, SEND_BYTES);
+	vec[0].iov_base = o->ring + begin;
+	vec[0].iov_len = min_t(u64, n, o->mask + 1 - begin);
+	vec[1].iov_base = o->ring;
+	vec[1].iov_len = n - vec[0].iov_len;
+	return n;
+}
+
+/* Return: bytes that TCP took, or an error. */
+static int give(struct sock *sk, struct kvec vec[2], u32 n)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	int ret = -EAGAIN;
+
+	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, vec, vec[1].iov_len ? 2 : 1, n);
+	bh_lock_sock(sk);
+	/* Its owner, a worker, makes or ends the connection, and looks here behind that. */
+	if (!sock_owned_by_user(sk))
+		ret = tcp_sendmsg_locked(sk, &msg, n);
+	bh_unlock_sock(sk);
+	return ret;
+}
+
+/* Return: whether somebody may wait for the room. */
+static bool advance(struct hml_outbox *o, u32 n)
+{
+	bool wanted;
+
+	hml_lock(&o->lock);
+	o->head += n;
+	o->moved = ktime_get_ns();
+	o->bytes += n;
+	wanted = o->wanted;
+	o->wanted = false;
+	hml_unlock(&o->lock);
+	return wanted;
+}
+
+/* Holder of @sending. Return: whether there may be more to send, and room for it. */
+static bool send_some(struct hml_peer *p)
+{
+	struct hml_outbox *o = &p->out;
+	struct kvec vec[2];
+	u64 tail;
+	u32 n;
+	int sent;
+
+	if (!o->sock)
+		return false;
+	put_due(p);
+	n = ring_part(o, vec, &tail);
+	if (!n)
+		return false;
+	sent = give(o->sock->sk, vec, n);
+	if (sent <= 0)
+		return false;
+	if (advance(o, sent))
+		hml_engine_room(p->tcp->device);
+	return sent == n;
+}
+
+static bool empty(const struct hml_outbox *o)
+{
+	return READ_ONCE(o->tail) == READ_ONCE(o->head);
+}
+
+/**
+ * hml_outbox_flush() - give the socket what there is
+ * @p: the peer
+ *
+ * Not in a section. If somebody else does that already it looks again, after it has let go (B20).
+ */
+void hml_outbox_flush(struct hml_peer *p)
+{
+	struct hml_outbox *o = &p->out;
+	bool more;
+
+	do {
+		local_bh_disable();
+		if (test_and_set_bit(0, &o->sending)) {
+			local_bh_enable();
+			return;
+		}
+		more = send_some(p);
+		clear_bit_unlock(0, &o->sending);
+		smp_mb__after_atomic();	/* B20: let go before the look at the ring */
+		local_bh_enable();
+		if (more)
+			cond_resched();
+	} while (more && !empty(o));
+}
+
+/* ---- a connection ---- */
+
+static struct socket *exchange(struct hml_outbox *o, struct socket *sock)
+{
+	struct socket *old;
+
+	for (;;) {
+		local_bh_disable();
+		if (!test_and_set_bit(0, &o->sending))
+			break;
+		local_bh_enable();
+		usleep_range(10, 50);
+	}
+	old = o->sock;
+	o->sock = sock;
+	clear_bit_unlock(0, &o->sending);
+	local_bh_enable();
+	return old;
+}
+
+/* A new connection: what was in the ring is lost. Packets are taken once it is open. */
+void hml_outbox_begin(struct hml_peer *p, struct socket *sock)
+{
+	struct hml_outbox *o = &p->out;
+
+	hml_lock(&o->lock);
+	o->head = 0;
+	o->tail = 0;
+	o->moved = ktime_get_ns();
+	hml_wire_tx_begin(&o->tx);
+	hml_unlock(&o->lock);
+	exchange(o, sock);
+}
+
+void hml_outbox_open(struct hml_peer *p)
+{
+	hml_lock(&p->out.lock);
+	p->out.open = true;
+	hml_unlock(&p->out.lock);
+}
+
+/* No packet is taken any more, nor does anybody touch the socket. */
+void hml_outbox_end(struct hml_peer *p)
+{
+	struct hml_outbox *o = &p->out;
+	bool wanted;
+
+	hml_lock(&o->lock);
+	o->open = false;
+	wanted = o->wanted;
+	o->wanted = false;
+	hml_unlock(&o->lock);
+	exchange(o, NULL);
+	/* What waits for room is lost now. */
+	if (wanted)
+		hml_engine_room(p->tcp->device);
+}

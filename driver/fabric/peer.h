@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Another host, as a NIC of the fabric over TCP sees it. */
+#ifndef HML_PEER_H
+#define HML_PEER_H
+
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "core/nic.h"
+#include "core/wire.h"
+#include "fabric/fabric.h"
+#include "fabric/tcp.h"
+#include "object/far.h"
+
+struct hml_peer;
+struct sock;
+struct socket;
+
+#define HML_FAR_USERS	4096	/* of a peer, remembered each by itself */
+
+/**
+ * struct hml_tcp - a NIC's end of a fabric over TCP
+ * @fabric: what packets come to
+ * @device: the NIC
+ * @attr: what was set; constant, but that its id is told by others
+ * @incarnation: told to peers: another one for each NIC that there ever was
+ * @net: of the NIC; it ends this first. No reference
+ * @ifindex: of the netdev, or 0: any; constant
+ * @listener: where peers connect, or NULL; under @lock
+ * @accepting: takes connections
+ * @lock: @listener, and who is a peer. Taken by workers only, which are never kept from running
+ *	by what a user does: a network namespace that ends waits for it
+ * @ended: it is no more; under @lock
+ * @peer_count: how many; under @lock
+ * @strangers: connections refused because nobody knows where they come from
+ */
+struct hml_tcp {
+	struct hml_fabric fabric;
+	struct hml_device *device;
+	struct hml_tcp_attr attr;
+	u64 incarnation;
+	struct net *net;
+	int ifindex;
+	struct socket *listener;
+	struct work_struct accepting;
+	struct mutex lock;
+	bool ended;
+	u32 peer_count;
+	u64 strangers;
+};
+
+/**
+ * struct hml_outbox - frames on their way to a peer
+ * @lock: protects what follows up to @wanted; a leaf, held for one packet's copy
+ * @tx: epoch and sequence
+ * @head: bytes that the socket has taken
+ * @tail: bytes that were put in
+ * @open: packets are taken
+ * @wanted: a packet found no room
+ * @moved: when @head moved, or the ring was found empty, ns
+ * @ring: their bytes; constant
+ * @mask: its size - 1; constant
+ * @sending: bit 0: somebody gives bytes to the socket. By trylock, preemption off
+ * @sock: the socket, or NULL; changed under @sending
+ * @bytes: that the socket has ever taken; under @sending
+ * @packets: put in
+ * @stalls: that found no room
+ * @lost: that came while it was not open
+ */
+struct hml_outbox {
+	raw_spinlock_t lock;
+	struct hml_wire_tx tx;
+	u64 head;
+	u64 tail;
+	bool open;
+	bool wanted;
+	u64 moved;
+	u8 *ring;
+	u64 mask;
+	unsigned long sending;
+	struct socket *sock;
+	u64 bytes;
+	u64 packets;
+	u64 stalls;
+	u64 lost;
+};
+
+/**
+ * struct hml_far_user - a user of another host, as that host says
+ * @sender: what the NIC knows of its packets
+ * @bucket: wrong keys that it may still present
+ * @peer: the host; constant
+ */
+struct hml_far_user {
+	struct hml_sender sender;
+	struct hml_bucket bucket;
+	struct hml_peer *peer;
+};
+
+/**
+ * struct hml_inbox - frames that come from a peer
+ * @rx: epoch and sequence
+ * @frame: the one that is looked at
+ * @bytes: our copy of what has come, from the beginning of a frame on; constant pointer
+ * @size: room for so much; constant
+ * @have: how much that is
+ * @heard: when something came last, ns
+ * @failed: why no more is read; 0: nothing is wrong
+ * @users: struct hml_far_user by user id; kept until the peer is deleted
+ * @user_count: how many
+ * @others: all those for which there was no room
+ * @stats: what became of packets
+ * @taken: bytes ever
+ * @packets: that came
+ * @dropped: that were not looked at
+ * @refused: connections that ended because of what came
+ * @pong: a PING is to be answered, with @stamp; cleared by who answers
+ * @stamp: of the last PING
+ *
+ * One worker at a time reads from the socket.
+ */
+struct hml_inbox {
+	struct hml_wire_rx rx;
+	struct hml_wire_frame frame;
+	u8 *bytes;
+	u32 size;
+	u32 have;
+	u64 heard;
+	u32 failed;
+	struct xarray users;
+	u32 user_count;
+	struct hml_far_user others;
+	struct hml_stats stats;
+	u64 taken;
+	u64 packets;
+	u64 dropped;
+	u64 refused;
+	bool pong;
+	u64 stamp;
+};
+
+/**
+ * struct hml_peer - another host
+ * @nic: a NIC without slots, which is the path to it
+ * @link: of @nic: always remote
+ * @tcp: whose peer it is
+ * @ref: who has taken note to flush it, and the table of peers
+ * @attr: what was set; constant
+ * @out: frames to it
+ * @in: frames from it
+ * @far: watches
+ * @sock: the connection, or NULL; under @life
+ * @arrived: one that was accepted for it, or NULL; exchanged atomically
+ * @life: connects, greets, looks whether it lives, and ends connections; never two at a time
+ * @io: sends and receives
+ * @freeing: after the last reference
+ * @state: enum hml_peer_state
+ * @reason: enum hml_peer_reason
+ * @epoch: connections that came up
+ * @since: when the present attempt began, ns
+ * @next: when to connect again, ns
+ * @backoff: after the next failure, ns
+ * @pinged: when we last asked for a sign of life, ns
+ * @rtt_us: as TCP measures it
+ * @told: administrators know that it is up; under @life
+ * @ended: to be deleted: no new connection
+ */
+struct hml_peer {
+	struct hml_nic nic;
+	struct hml_link link;
+	struct hml_tcp *tcp;
+	refcount_t ref;
+	struct hml_peer_attr attr;
+	struct hml_outbox out;
+	struct hml_inbox in;
+	struct hml_far_side far;
+	struct socket *sock;
+	struct socket *arrived;
+	struct delayed_work life;
+	struct work_struct io;
+	struct work_struct freeing;
+	u32 state;
+	u32 reason;
+	u32 epoch;
+	u64 since;
+	u64 next;
+	u64 backoff;
+	u64 pinged;
+	u32 rtt_us;
+	bool told;
+	bool ended;
+};
+
+/* Behind a path that is not a NIC of this kernel. */
+static inline struct hml_peer *hml_peer_of(const struct hml_nic *nic)
+{
+	return nic->port.peer;
+}
+
+extern struct workqueue_struct *hml_wire_workers;
+
+/* peer.c */
+struct hml_peer *hml_peer_new(struct hml_tcp *t, const struct hml_peer_attr *attr);
+void hml_peer_start(struct hml_peer *p);
+void hml_peer_stop(struct hml_peer *p);
+void hml_peer_put(struct hml_peer *p);
+void hml_peer_arrived(struct hml_peer *p, struct socket *sock);
+void hml_peer_fail(struct hml_peer *p, u32 reason);
+
+/* outbox.c */
+int hml_outbox_init(struct hml_outbox *o, u32 packet_size);
+void hml_outbox_free(struct hml_outbox *o);
+void hml_outbox_begin(struct hml_peer *p, struct socket *sock);
+void hml_outbox_open(struct hml_peer *p);
+void hml_outbox_end(struct hml_peer *p);
+bool hml_outbox_control(struct hml_outbox *o,
+			u32 (*pack)(struct hml_wire_tx *tx, u8 *to, void *arg), void *arg);
+bool hml_outbox_put(struct hml_peer *p, const struct hamlyn_packet *h,
+		    const struct hml_payload *payload, struct hml_sender *sender);
+void hml_outbox_flush(struct hml_peer *p);
+
+/* inbox.c */
+int hml_inbox_init(struct hml_peer *p);
+void hml_inbox_free(struct hml_inbox *in);
+void hml_inbox_begin(struct hml_peer *p);
+bool hml_inbox_read(struct hml_peer *p, struct sock *sk);
+
+/* datapath.c */
+void hml_note_flush(struct hml_peer *p);
+
+/* engine.c */
+void hml_engine_room(struct hml_device *d);
+
+/* tcp.c */
+void hml_tcp_hello(const struct hml_tcp *t, struct hml_wire_hello *hello);
+
+#endif /* HML_PEER_H */

@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Watches between hosts. Each host keeps those that are on its slots, as it keeps its own, and
+ * tells the other one when one of them is to be told. What there is to tell waits in a list of
+ * what exists anyway, so a peer that takes nothing costs no memory.
+ *
+ * A watch of ours on another host's slot is armed here until that host says that the slot is gone
+ * (or never opened to the key), or is lost itself: whatever comes first takes it out of the tree, under the
+ * lock, and tells. So it is told exactly once.
+ */
+#include <linux/slab.h>
+
+#include "hml.h"
+#include "core/wire.h"
+#include "fabric/peer.h"
+#include "object/far.h"
+#include "object/watching.h"
+
+/* What the other host is to be told, or knows. */
+enum {
+	FAR_WATCH,	/* ours: WATCH is to be sent */
+	FAR_UNWATCH,	/* ours, and ended: UNWATCH is to be sent */
+	FAR_GONE,	/* theirs: GONE is to be sent */
+	FAR_SENT,	/* nothing */
+};
+
+/**
+ * struct hml_far - a watch, as two hosts know it
+ * @node: in a tree of @side
+ * @out: in side.out, or empty
+ * @side: the two hosts; constant
+ * @watch: the watch; NULL if its owner has ended it
+ * @key: by which; ours only
+ * @id: that whose watch it is has given it; constant
+ * @slot: slot number; constant
+ * @meta_index: as in struct hamlyn_watch; constant
+ * @flags: HAMLYN_WATCH_*; constant
+ * @user: whose; constant
+ * @due: what is to be told
+ * @told: ours: its owner was told
+ *
+ * Under hml_watch_lock.
+ */
+struct hml_far {
+	struct rb_node node;
+	struct list_head out;
+	struct hml_far_side *side;
+	struct hml_watch *watch;
+	u64 key;
+	u32 id;
+	u32 slot;
+	u32 meta_index;
+	u32 flags;
+	u32 user;
+	u32 due;
+	bool told;
+};
+
+void hml_far_init(struct hml_far_side *side, struct hml_nic *nic, struct work_struct *io)
+{
+	side->ours = RB_ROOT;
+	side->theirs = RB_ROOT;
+	INIT_LIST_HEAD(&side->out);
+	hml_known_init(&side->known);
+	side->io = io;
+	side->nic = nic;
+}
+
+static struct hml_far *far_new(gfp_t flags)
+{
+	struct hml_far *far = kzalloc(sizeof(*far), flags);
+
+	if (!far)
+		return NULL;
+	INIT_LIST_HEAD(&far->out);
+	RB_CLEAR_NODE(&far->node);
+	return far;
+}
+
+/* Of a task's own. */
+struct hml_far *hml_far_new(u32 user)
+{
+	struct hml_far *far = far_new(GFP_KERNEL_ACCOUNT);
+
+	if (far)
+		far->user = user;
+	return far;
+}
+
+static struct hml_far *find(const struct rb_root *root, u32 id)
+{
+	struct rb_node *n = root->rb_node;
+
+	lockdep_assert_held(&hml_watch_lock);
+	while (n) {
+		struct hml_far *far = rb_entry(n, struct hml_far, node);
+
+		hml_lock_step();
+		if (id == far->id)
+			return far;
+		n = id < far->id ? n->rb_left : n->rb_right;
+	}
+	return NULL;
+}
+
+static void insert(struct rb_root *root, struct hml_far *far)
+{
+	struct rb_node **link = &root->rb_node, *parent = NULL;
+
+	lockdep_assert_held(&hml_watch_lock);
+	while (*link) {
+		parent = *link;
+		hml_lock_step();
+		link = far->id < rb_entry(parent, struct hml_far, node)->id ?
+		       &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(&far->node, parent, link);
+	rb_insert_color(&far->node, root);
+}
+
+static void tell_later(struct hml_far *far, u32 due)
+{
+	struct hml_far_side *side = far->side;
+
+	lockdep_assert_held(&hml_watch_lock);
+	far->due = due;
+	if (!side->up)
+		return;
+	if (list_empty(&far->out))
+		list_add_tail(&far->out, &side->out);
+	queue_work(hml_wire_workers, side->io);
+}
+
+/* ---- ours ---- */
+
+static u32 free_id(struct hml_far_side *side)
+{
+	while (find(&side->ours, side->next_id))
+		side->next_id++;
+	return side->next_id++;
+}
+
+/**
+ * hml_far_arm() - watch a slot of another host
+ * @side: the two hosts
+ * @far: becomes the watch's
+ * @w: the watch; told at once if the other host is not there
+ * @arg: what was asked for
+ *
+ * Return: 0, or -ENOSPC.
+ */
+int hml_far_arm(struct hml_far_side *side, struct hml_far *far, struct hml_watch *w,
+		const struct hamlyn_watch *arg)
+{
+	lockdep_assert_held(&hml_watch_lock);
+	/* One more and the other host would end the connection. */
+	if (side->ours_count == HML_FAR_MOST)
+		return -ENOSPC;
+	w->far = far;
+	far->side = side;
+	far->watch = w;
+	far->key = arg->key;
+	far->slot = arg->slot;
+	far->meta_index = arg->meta_index;
+	far->flags = arg->flags;
+	if (!side->up) {
+		hml_watch_tell_one(w);
+		return 0;
+	}
+	far->id = free_id(side);
+	insert(&side->ours, far);
+	side->ours_count++;
+	tell_later(far, FAR_WATCH);
+	return 0;
+}
+
+/**
+ * hml_far_end() - a context's watch ends
+ * @w: the watch
+ *
+ * Return: what the caller is to free, or NULL. While the other host is still to be told, that is
+ * left to who tells it.
+ */
+struct hml_far *hml_far_end(struct hml_watch *w)
+{
+	struct hml_far *far = w->far;
+
+	lockdep_assert_held(&hml_watch_lock);
+	if (!far)
+		return NULL;
+	w->far = NULL;
+	far->watch = NULL;
+	if (RB_EMPTY_NODE(&far->node))
+		return far;
+	if (far->due != FAR_WATCH) {
+		tell_later(far, FAR_UNWATCH);
+		return NULL;
+	}
+	list_del_init(&far->out);
+	rb_erase(&far->node, &far->side->ours);
+	far->side->ours_count--;
+	return far;
+}
+
+/**
+ * hml_far_gone() - the other host says that a slot of its is gone
+ * @side: the two hosts
+ * @id: the watch
+ *
+ * It may have ended meanwhile. Then UNWATCH is on its way, or in the list.
+ */
+void hml_far_gone(struct hml_far_side *side, u32 id)
+{
+	struct hml_far *far;
+
+	hml_lock(&hml_watch_lock);
+	far = find(&side->ours, id);
+	if (far && far->watch && !far->told) {
+		far->told = true;
+		hml_watch_tell_one(far->watch);
+	}
+	hml_unlock(&hml_watch_lock);
+}
+
+/* ---- theirs ---- */
+
+struct hml_known *hml_far_known(const struct hml_watch *w)
+{
+	return &w->far->side->known;
+}
+
+bool hml_far_knew(struct hml_far_side *side, u32 host, u32 slot, u64 key)
+{
+	return hml_watch_knew(&side->known, host, slot, key);
+}
+
+/* A slot here, which the other host watches, is gone. */
+void hml_far_tell(struct hml_watch *w)
+{
+	tell_later(w->far, FAR_GONE);
+}
+
+/* As a packet's wrong key. */
+static void take_guess(struct hml_far_side *side, struct hml_far_user *user,
+		       const struct hml_wire_watch *arg, int reject)
+{
+	if (reject != HAMLYN_REJECT_KEY && reject != HAMLYN_REJECT_TICKET)
+		return;
+	if (!hml_far_knew(side, side->nic->host, arg->slot, arg->key))
+		hml_bucket_take(&user->bucket, READ_ONCE(side->nic->guesses), ktime_get_ns());
+}
+
+static struct hml_watch *watch_new(struct hml_far_side *side, const struct hml_wire_watch *arg)
+{
+	struct hml_watch *w = kzalloc(sizeof(*w), GFP_KERNEL | __GFP_NOWARN);
+	struct hml_far *far = far_new(GFP_KERNEL | __GFP_NOWARN);
+
+	if (!w || !far) {
+		kfree(w);
+		kfree(far);
+		return NULL;
+	}
+	INIT_LIST_HEAD(&w->place);
+	RB_CLEAR_NODE(&w->known);
+	w->far = far;
+	w->host = side->nic->host;
+	w->slot = arg->slot;
+	far->side = side;
+	far->watch = w;
+	far->id = arg->id;
+	far->slot = arg->slot;
+	far->due = FAR_SENT;
+	return w;
+}
+
+/* Return: whether it is new, and one more may be kept. */
+static bool enlist(struct hml_far_side *side, struct hml_watch *w)
+{
+	lockdep_assert_held(&hml_watch_lock);
+	if (side->theirs_count == HML_FAR_MOST || find(&side->theirs, w->far->id))
+		return false;
+	insert(&side->theirs, w->far);
+	side->theirs_count++;
+	return true;
+}
+
+/*
+ * Held back, a user's watches by key are as wrong ones, so that the answer tells nothing of slot
+ * and key.
+ */
+static int arm(struct hml_far_side *side, struct hml_far_user *user, struct hml_watch *w,
+	       const struct hml_wire_watch *arg, struct hml_slot *slot)
+{
+	const struct hamlyn_watch by = {
+		.key = arg->key,
+		.slot = arg->slot,
+		.meta_index = arg->meta_index,
+		.flags = arg->flags & HAMLYN_WATCH_CLAIM,
+	};
+	int reject;
+
+	if (hml_bucket_until(&user->bucket, ktime_get_ns()))
+		return HAMLYN_REJECT_KEY;
+	reject = hml_watch_arm_on(side->nic, slot, w, &by);
+	take_guess(side, user, arg, reject);
+	return reject;
+}
+
+/**
+ * hml_far_watch() - the other host watches a slot here
+ * @side: the two hosts
+ * @user: whose watch it is, as the other host says
+ * @arg: what it asks for
+ *
+ * Return: false if it cannot be kept: the other host would never be told.
+ */
+bool hml_far_watch(struct hml_far_side *side, struct hml_far_user *user,
+		   const struct hml_wire_watch *arg)
+{
+	struct hml_watch *w = watch_new(side, arg);
+	struct hml_slot *slot;
+	bool is_new = false;
+	int reject = HML_WATCH_ARMED;
+
+	if (!w)
+		return false;
+	hml_section_begin();
+	slot = hml_port_slot(&side->nic->port, arg->slot);
+	hml_lock(&hml_watch_lock);
+	if (side->up)
+		is_new = enlist(side, w);
+	if (is_new)
+		reject = arm(side, user, w, arg, slot);
+	if (reject != HML_WATCH_ARMED)
+		hml_watch_tell_one(w);
+	hml_unlock(&hml_watch_lock);
+	if (reject >= 0)
+		hml_watch_note_reject(side->nic, slot, w, user->peer->attr.host, 0, arg->user,
+				      reject);
+	hml_section_end();
+	if (!is_new) {
+		kfree(w->far);
+		kfree(w);
+	}
+	return is_new;
+}
+
+/* Out of the tree: nobody finds it any more. */
+static void take_out(struct hml_far_side *side, struct hml_watch *w)
+{
+	lockdep_assert_held(&hml_watch_lock);
+	hml_watch_detach(w);
+	list_del_init(&w->far->out);
+	rb_erase(&w->far->node, &side->theirs);
+	side->theirs_count--;
+}
+
+static void free_theirs(struct hml_watch *w)
+{
+	hml_watch_forget(w);
+	kfree_sensitive(w->far);
+	kfree_sensitive(w);
+}
+
+void hml_far_unwatch(struct hml_far_side *side, u32 id)
+{
+	struct hml_watch *w = NULL;
+	struct hml_far *far;
+
+	hml_lock(&hml_watch_lock);
+	far = find(&side->theirs, id);
+	if (far) {
+		w = far->watch;
+		take_out(side, w);
+	}
+	hml_unlock(&hml_watch_lock);
+	if (w)
+		free_theirs(w);
+}
+
+/* ---- what is to be told ---- */
+
+static void note_of(const struct hml_far *far, struct hml_far_note *note)
+{
+	static const u32 types[] = {
+		[FAR_WATCH] = HML_WIRE_WATCH,
+		[FAR_UNWATCH] = HML_WIRE_UNWATCH,
+		[FAR_GONE] = HML_WIRE_GONE,
+	};
+
+	*note = (struct hml_far_note) {
+		.type = types[far->due],
+		.watch = {
+			.key = far->key,
+			.id = far->id,
+			.flags = far->flags,
+			.slot = far->slot,
+			.meta_index = far->meta_index,
+			.user = far->user,
+		},
+	};
+}
+
+/**
+ * hml_far_next() - what is to be told next
+ * @side: the two hosts
+ * @note: what
+ *
+ * The caller has room for it.
+ *
+ * Return: false if there is nothing.
+ */
+bool hml_far_next(struct hml_far_side *side, struct hml_far_note *note)
+{
+	struct hml_far *far, *ended = NULL;
+
+	if (list_empty_careful(&side->out))
+		return false;
+	hml_lock(&hml_watch_lock);
+	far = list_first_entry_or_null(&side->out, struct hml_far, out);
+	if (far) {
+		list_del_init(&far->out);
+		note_of(far, note);
+		if (far->due == FAR_UNWATCH) {
+			rb_erase(&far->node, &side->ours);
+			side->ours_count--;
+			ended = far;
+		}
+		far->due = FAR_SENT;
+	}
+	hml_unlock(&hml_watch_lock);
+	kfree_sensitive(ended);
+	return far;
+}
+
+/* For hml_outbox_control(). */
+u32 hml_far_pack(struct hml_wire_tx *tx, u8 *to, void *note)
+{
+	const struct hml_far_note *n = note;
+
+	switch (n->type) {
+	case HML_WIRE_WATCH:
+		return hml_wire_pack_watch(tx, to, &n->watch);
+	case HML_WIRE_UNWATCH:
+		return hml_wire_pack_unwatch(tx, to, n->watch.id);
+	default:
+		return hml_wire_pack_gone(tx, to, n->watch.id, HML_WIRE_WATCH_GONE);
+	}
+}
+
+/* ---- a connection ---- */
+
+void hml_far_up(struct hml_far_side *side)
+{
+	hml_lock(&hml_watch_lock);
+	side->up = true;
+	hml_unlock(&hml_watch_lock);
+}
+
+/* The first that is left of ours: it is told. Return: what is to be freed. */
+static struct hml_far *lose_one(struct hml_far_side *side)
+{
+	struct rb_node *n = rb_first(&side->ours);
+	struct hml_far *far = n ? rb_entry(n, struct hml_far, node) : NULL;
+
+	lockdep_assert_held(&hml_watch_lock);
+	if (!far)
+		return NULL;
+	list_del_init(&far->out);
+	rb_erase(n, &side->ours);
+	side->ours_count--;
+	if (far->watch) {
+		far->watch->far = NULL;
+		if (!far->told)
+			hml_watch_tell_one(far->watch);
+	}
+	return far;
+}
+
+static bool lose_ours(struct hml_far_side *side)
+{
+	struct hml_far *far;
+
+	hml_lock(&hml_watch_lock);
+	side->up = false;
+	far = lose_one(side);
+	hml_unlock(&hml_watch_lock);
+	kfree_sensitive(far);
+	return far;
+}
+
+static bool lose_theirs(struct hml_far_side *side)
+{
+	struct hml_watch *w = NULL;
+	struct rb_node *n;
+
+	hml_lock(&hml_watch_lock);
+	n = rb_first(&side->theirs);
+	if (n) {
+		w = rb_entry(n, struct hml_far, node)->watch;
+		take_out(side, w);
+	}
+	hml_unlock(&hml_watch_lock);
+	if (w)
+		free_theirs(w);
+	return w;
+}
+
+/**
+ * hml_far_lost() - the other host is lost
+ * @side: the two hosts
+ *
+ * Every watch of ours on its slots is told; it has none on ours any more.
+ */
+void hml_far_lost(struct hml_far_side *side)
+{
+	while (lose_ours(side))
+		cond_resched();
+	while (lose_theirs(side))
+		cond_resched();
+}

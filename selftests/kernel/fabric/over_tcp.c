@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Runs other selftests, whose pairs then send from one host to another: what Hamlyn promises
+ * within a host it promises between two. As root, kernel device only.
+ *
+ *	over_tcp [PROGRAM [ARGUMENT]...]	without any: a list of them, in this program's folder
+ */
+#include "hosts.h"
+
+#include <libgen.h>
+#include <sys/wait.h>
+
+static const char * const programs[] = {
+	"conformance", "conformance_modes", "conformance_notify", "conformance_beyond",
+	"protection", "sendrecv", "send_errors", "nq", "nq_sleep", "gather", "threads",
+};
+
+static int run(char **argv)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		execv(argv[0], argv);
+		perror(argv[0]);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return 1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static int run_all(const char *folder)
+{
+	char path[512], *argv[] = { path, NULL };
+	int failed = 0;
+	size_t i;
+
+	printf("TAP version 13\n1..%zu\n", sizeof(programs) / sizeof(*programs));
+	for (i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+		int ret;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, programs[i]);
+		printf("# %s\n", programs[i]);
+		fflush(stdout);
+		ret = access(path, X_OK) ? 4 : run(argv);
+		/* kselftest: 4, skipped */
+		printf("%sok %zu %s over TCP%s\n", ret && ret != 4 ? "not " : "", i + 1,
+		       programs[i], ret == 4 ? " # SKIP not here" : "");
+		failed += ret && ret != 4;
+	}
+	return failed != 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct hosts h;
+	int ret;
+
+	if (geteuid() || access("/dev/hamlyn0", F_OK)) {
+		printf("TAP version 13\n1..0 # SKIP as root, kernel device\n");
+		return 4;
+	}
+	ret = hosts_begin(&h);
+	if (ret)
+		return 1;
+	nic_use_tx(h.host[0].nic);
+	nic_use(h.host[1].nic);
+	ret = argc > 1 ? run(argv + 1) : run_all(dirname(argv[0]));
+	if (hosts_end(&h)) {
+		printf("# NICs that cannot be deleted\n");
+		ret = 1;
+	}
+	return ret;
+}
