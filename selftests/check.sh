@@ -331,8 +331,10 @@ am_part() { # KERNEL
 
 # Administration and sight: hamlynctl, netlink, tracepoints.
 admin_part() { # KERNEL
-	local kernel=$1 out=$LOGS/vm-$1-hamlynctl
-	part "hamlynctl, Linux $kernel" vm_run "$out" "$kernel" --timeout 400 \
+	local kernel=$1 out=$LOGS/vm-$1-hamlynctl wireguard=()
+	# The kernels that are built here have no modules of their own.
+	is_built "$kernel" || wireguard=(--kmod wireguard --append HAMLYN_WIREGUARD=yes)
+	part "hamlynctl, Linux $kernel" vm_run "$out" "$kernel" --timeout 400 "${wireguard[@]}" \
 		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/k$kernel/hamlyn.ko" \
 		--file "$BUILD/hamlynctl" --file "$BUILD/hamlynctl-peer" \
 		--file "$BUILD/hamlynctl-pty" \

@@ -252,6 +252,129 @@ check "nic del there, too" other $ctl nic del 1
 kill $sleeper
 wait $sleeper 2>/dev/null
 
+# ---- fabrics between hosts ----
+
+fabric='fabric tcp host 1 security clear address 127.0.0.1'
+prints "nic show tells a loop" 'fabric: kind loop' $ctl nic show 0
+refuses "a fabric between hosts needs a host" 2 'host is needed' $ctl nic add fabric tcp address 127.0.0.1
+refuses "and an address" 2 'address is needed' $ctl nic add fabric tcp host 1
+refuses "which is one" 2 'address takes an IPv4 or IPv6 address' $ctl nic add fabric tcp host 1 address 10.9
+refuses "and of one host" 1 'new NIC: address must be that of one host' \
+	$ctl nic add fabric tcp host 1 security clear address 224.0.0.1
+refuses "and a device, or clear text" 1 'new NIC: device is needed, one of WireGuard; or clear' \
+	$ctl nic add fabric tcp host 1 address 127.0.0.1
+refuses "a device that does not encrypt" 1 'new NIC: .*does not encrypt: one of WireGuard is needed' \
+	$ctl nic add fabric tcp host 1 address 127.0.0.1 device lo
+refuses "a device that is not there" 1 "new NIC: no .*device .*in the NIC's network namespace" \
+	$ctl nic add $fabric device wg9
+refuses "an id of another length" 2 'id takes 32 hexadecimal digits' $ctl nic add $fabric id 12
+refuses "an id and a name for it" 2 '"id-from" contradicts "id"' \
+	$ctl nic add $fabric id 000102030405060708090a0b0c0d0e0f id-from blue
+refuses "a port out of range" 2 'port takes a number from 1 to 65535' $ctl nic add $fabric port 65536
+refuses "an unknown fabric" 2 'fabric "eth" is unknown; allowed: loop, tcp' $ctl nic add fabric eth
+refuses "a loop with an address" 1 'new NIC: the loop fabric has nothing to set' \
+	$ctl nic add fabric loop address 127.0.0.1
+prints "nic add fabric tcp" '^hamlyn3' $ctl nic add index 3 $fabric id-from blue port 7001 dead-ms 2000
+json "nic show tells the fabric between hosts" nic-show \
+	'"host":1,.*"kind":"tcp","id":"[0-9a-f]{32}","address":"127.0.0.1","port":7001,"clear":true,"dead_ms":2000,"stall_ms":1000' \
+	$ctl -j nic show 3
+prints "in text, too" 'fabric: kind tcp id [0-9a-f]+ address 127.0.0.1 port 7001 clear yes dead-ms 2000' $ctl nic show 3
+lacks "users are not told the address" '127.0.0.1' as bob $ctl nic show 3
+prints "a host id is taken on its own fabric only" '^hamlyn4' $ctl nic add index 4 $fabric port 7002
+check "and that NIC goes again" $ctl nic del 4
+refuses "it stays in its namespace" 1 'hamlyn3: .*stays where it was made' $ctl nic set 3 netns $$
+
+lacks "no peers at first" . $ctl peer show
+check "peer add" $ctl peer add 3 host 2 address 127.0.0.2 port 7002
+check "peer add, another one" $ctl peer add hamlyn3 host 4294967294 address 127.0.0.3
+prints "peer show" '^hamlyn3: host 2 address 127.0.0.2 port 7002 state .*hamlyn3: host 4294967294 address 127.0.0.3 port 7427' \
+	$ctl peer show
+json "peer show in JSON" peer-show \
+	'^\[.*"nic":3,"name":"hamlyn3","host":2,"address":"127.0.0.2","port":7002,"state":.*"refused":[0-9]+' \
+	$ctl -j peer show 3
+lacks "peer show of one peer" 'host 2 ' $ctl peer show 3 host 4294967294
+refuses "a host is of one NIC" 2 "host is an id of one NIC's peers" $ctl peer show host 2
+refuses "peer show of one that is not there" 1 'hamlyn3: no such peer.*\(No such file' $ctl peer show 3 host 3
+refuses "peer add of one that is there" 1 'hamlyn3: .*\(File exists' $ctl peer add 3 host 2 address 127.0.0.2
+refuses "peer add of the NIC itself" 1 "hamlyn3: .*own|host 1 is hamlyn3 itself" $ctl peer add 3 host 1 address 127.0.0.2
+refuses "peer add with another kind of address" 1 'hamlyn3: address must be of the kind' \
+	$ctl peer add 3 host 5 address fd00::1
+refuses "peer add with no address" 2 'where is the peer' $ctl peer add 3 host 5
+refuses "peer add with no host" 2 'which peer' $ctl peer add 3 address 127.0.0.2
+refuses "peer add to a loop" 1 'hamlyn0: .*loop of this kernel.*\(Operation not supported' \
+	$ctl peer add 0 host 2 address 127.0.0.2
+refuses "a user may not: peer add" 1 '.*Operation not permitted' as bob "$ctl peer add 3 host 6 address 127.0.0.6"
+refuses "a user may not: peer del" 1 '.*Operation not permitted' as bob "$ctl peer del 3 host 2"
+refuses "a user may not: peer show" 1 '.*Operation not permitted' as bob "$ctl peer show 3"
+check "peer del" $ctl peer del 3 host 2
+refuses "and it is gone" 1 'hamlyn3: no such peer' $ctl peer del 3 host 2
+check "nic del with peers" $ctl nic del 3
+
+unshare -n sleep 1000 &
+sleeper=$!
+eventually sh -c "[ \"\$(readlink /proc/$sleeper/ns/net)\" != '$own_netns' ]"
+other ip link set lo name hml-own
+other ip link set hml-own up
+refuses "a device of another namespace" 1 "new NIC: no .*device .*in the NIC's network namespace" \
+	$ctl nic add index 3 $fabric device hml-own
+prints "nic add fabric tcp in another namespace" '^hamlyn3' \
+	$ctl nic add index 3 $fabric device hml-own netns $sleeper
+refuses "peers are of a NIC's namespace" 1 'hamlyn3: no such NIC' $ctl peer add 3 host 2 address 127.0.0.2
+check "peer add netns" $ctl peer add 3 host 2 address 127.0.0.2 netns $sleeper
+prints "peer show netns" 'host 2 ' $ctl peer show netns $sleeper
+check "peer del netns" $ctl peer del 3 host 2 netns $sleeper
+check "nic del there, of that fabric" other $ctl nic del 3
+if [ "${HAMLYN_WIREGUARD:-no}" = yes ]; then
+	check "there is WireGuard" ip link add hml-wg type wireguard
+	ip addr add 10.9.0.1/24 dev hml-wg
+	ip link set hml-wg up
+	prints "nic add device of WireGuard" '^hamlyn3' \
+		$ctl nic add index 3 fabric tcp host 1 address 10.9.0.1 device hml-wg
+	prints "and nothing is clear" 'device hml-wg dead-ms' $ctl nic show 3
+	$ctl nic del 3
+	ip link del hml-wg
+fi
+
+# ---- apply ----
+
+mkdir -p /tmp/fabric.d
+cat >/tmp/fabric.d/10-nics.conf <<EOF
+# What is behind a # is not read
+nic add index 3 $fabric port 7001 limits user-slots 10   # not this either
+
+nic add fabric tcp id-from green host 9 security clear address 127.0.0.9
+EOF
+echo "peer add hamlyn3 host 2 address 127.0.0.2" >/tmp/fabric.d/20-peers.conf
+echo "nonsense" >/tmp/fabric.d/30-peers.conf.dpkg-old
+prints "apply" 'conf:2: hamlyn3 added .*conf:4: hamlyn[0-9]+ added .*conf:1: hamlyn3: peer 2 added' \
+	$ctl apply /tmp/fabric.d
+prints "and all is there" 'hamlyn3: host 2 address 127.0.0.2 port 7427' $ctl peer show
+lacks "apply again does nothing" . $ctl apply /tmp/fabric.d
+refuses "apply of another value" 1 '.*other.conf:1: hamlyn3 has peer 2 already, with another address' \
+	sh -c "echo 'peer add 3 host 2 address 127.0.0.3' >/tmp/other.conf; $ctl apply /tmp/other.conf"
+refuses "apply of another port" 1 '.*other.conf:2: hamlyn3 is there already, with another port' \
+	sh -c "(echo; echo 'nic add index 3 $fabric port 7002') >/tmp/other.conf; $ctl apply /tmp/other.conf"
+refuses "apply without clear" 1 '.*other.conf:1: hamlyn3 is there already, with another security' \
+	sh -c "echo 'nic add index 3 fabric tcp host 1 address 127.0.0.1' >/tmp/other.conf; $ctl apply /tmp/other.conf"
+refuses "apply of a wrong line does nothing" 2 '.*other.conf:2: keyword "hots" is unknown; allowed: host, address' \
+	sh -c "(echo 'peer add 3 host 7 address 127.0.0.7'; echo 'peer add 3 hots 8') >/tmp/other.conf; $ctl apply /tmp/other.conf"
+refuses "nothing at all" 1 'hamlyn3: no such peer' $ctl peer show 3 host 7
+refuses "apply of a line that the kernel refuses" 1 '.*other.conf:1: hamlyn0: .*loop of this kernel' \
+	sh -c "echo 'peer add 0 host 7 address 127.0.0.7' >/tmp/other.conf; $ctl apply /tmp/other.conf"
+refuses "apply of what only a person would say" 2 '.*other.conf:1: verb "del" is unknown; allowed: add' \
+	sh -c "echo 'nic del 0' >/tmp/other.conf; $ctl apply /tmp/other.conf"
+refuses "apply of what is not there" 1 'cannot open /tmp/no.conf' $ctl apply /tmp/no.conf
+echo "nic add index 5 $fabric netns $sleeper
+peer add 5 host 2 address 127.0.0.2 netns $sleeper" >/tmp/other.conf
+prints "apply in another namespace" 'conf:1: hamlyn5 added .*conf:2: hamlyn5: peer 2 added' $ctl apply /tmp/other.conf
+lacks "apply there again does nothing" . $ctl apply /tmp/other.conf
+other $ctl nic del 5
+kill $sleeper
+wait $sleeper 2>/dev/null
+for nic in $($ctl -j nic show | grep -o '"nic":[0-9]*' | grep -v ':0$'); do
+	$ctl nic del "${nic#*:}"
+done
+
 # ---- objects of a context ----
 
 start_peer alice /dev/hamlyn0 10 3
@@ -331,6 +454,14 @@ $ctl nic add index 5 >/dev/null
 $ctl nic set 5 down
 $ctl nic set 5 up
 $ctl nic del 5
+$ctl nic add index 5 $fabric port 7001 >/dev/null
+$ctl nic add index 4 fabric tcp host 2 security clear address 127.0.0.2 port 7002 >/dev/null
+$ctl peer add 5 host 2 address 127.0.0.2 port 7002
+$ctl peer add 4 host 1 address 127.0.0.1 port 7001
+eventually grep -q peer-up /tmp/events
+$ctl peer del 5 host 2
+$ctl nic del 5
+$ctl nic del 4
 # At the default rate nobody is paused by a few.
 $ctl nic set 0 guesses 5
 start_peer bob /dev/hamlyn0 0 8
@@ -342,6 +473,7 @@ $ctl limit reset 0 uid bob
 eventually all_told
 for event in 'nic-new nic hamlyn5' 'nic-down nic hamlyn5' 'nic-up nic hamlyn5' 'nic-del nic hamlyn5' \
 	'context-open nic hamlyn0 context .* pid .* uid bob' 'context-close nic hamlyn0 .* uid bob' \
+	'peer-up nic hamlyn5 peer 2' 'peer-down nic hamlyn5 peer 2 reason down' \
 	'terminus-paused nic hamlyn0 .* paused-ms' 'quota nic hamlyn0 .* uid bob slots '; do
 	prints "monitor: ${event%% *}" "$event" cat /tmp/events
 done

@@ -3,6 +3,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE	/* asprintf() */
 #endif
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,6 +16,7 @@
 #include "args.h"
 
 #define NETNS_FOLDER	"/run/netns"
+#define DEVICE_MAX	15	/* bytes of a netdev's name */
 #define PPM		1000000
 
 const char *words_take(struct words *words)
@@ -229,6 +231,89 @@ static int parse_netns(const char *text, uint64_t *number)
 	return STATUS_OK;
 }
 
+static int parse_device(const char *what, struct value *value)
+{
+	const char *text = value->text;
+
+	if (*text && strlen(text) <= DEVICE_MAX && !strpbrk(text, "/: \t"))
+		return STATUS_OK;
+	return misused("%s takes the name of a network device, of up to %d bytes; not \"%s\"",
+		       what, DEVICE_MAX, text);
+}
+
+static int parse_address(const char *what, const char *text, struct value *value)
+{
+	value->length = 4;
+	if (inet_pton(AF_INET, text, value->bytes) == 1)
+		return STATUS_OK;
+	value->length = 16;
+	if (inet_pton(AF_INET6, text, value->bytes) == 1)
+		return STATUS_OK;
+	return misused("%s takes an IPv4 or IPv6 address, such as 10.9.0.1 or fd00::1; not \"%s\"",
+		       what, text);
+}
+
+/* ---- ids of fabrics ------------------------------------------------------ */
+
+static int digit_of(char c)
+{
+	static const char digits[] = "0123456789abcdefABCDEF";
+	const char *place = c ? strchr(digits, c) : NULL;
+	int digit = place ? (int)(place - digits) : -1;
+
+	return digit > 15 ? digit - 6 : digit;
+}
+
+static bool take_id(const char *text, unsigned char *id)
+{
+	unsigned char sum = 0;
+	size_t i;
+
+	if (strlen(text) != 2 * VALUE_BYTES)
+		return false;
+	for (i = 0; i < VALUE_BYTES; i++) {
+		int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		id[i] = (unsigned char)(16 * high + low);
+		sum |= id[i];
+	}
+	return sum;
+}
+
+static int parse_id(const char *what, const char *text, struct value *value)
+{
+	value->length = VALUE_BYTES;
+	if (take_id(text, value->bytes))
+		return STATUS_OK;
+	return misused("%s takes 32 hexadecimal digits, not all of them 0; not \"%s\"", what,
+		       text);
+}
+
+void id_from_name(const char *name, unsigned char *id)
+{
+	const unsigned __int128 prime = (unsigned __int128)1 << 88 | 0x13b;
+	unsigned __int128 hash = (unsigned __int128)0x6c62272e07bb0142 << 64 | 0x62b821756295c58d;
+	size_t i;
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * prime;
+	for (i = VALUE_BYTES; i--; hash >>= 8)
+		id[i] = (unsigned char)hash;
+}
+
+static int parse_id_from(const char *what, const char *text, struct value *value)
+{
+	if (!*text)
+		return misused("%s takes a name, which is not empty", what);
+	value->length = VALUE_BYTES;
+	id_from_name(text, value->bytes);
+	return STATUS_OK;
+}
+
+/* ---- NICs ---------------------------------------------------------------- */
+
 /* 0, hamlyn0 or /dev/hamlyn0 */
 int parse_nic(const char *text, struct nic_name *nic)
 {
@@ -307,12 +392,21 @@ static int parse_value(const struct param *param, const char *text, struct value
 		return parse_user(text, &value->number);
 	case PARAM_NETNS:
 		return parse_netns(text, &value->number);
+	case PARAM_DEVICE:
+		value->text = text;
+		return parse_device(param->name, value);
+	case PARAM_ADDRESS:
+		return parse_address(param->name, text, value);
+	case PARAM_ID:
+		return parse_id(param->name, text, value);
+	case PARAM_ID_FROM:
+		return parse_id_from(param->name, text, value);
 	default:
 		return STATUS_USAGE;
 	}
 }
 
-static int add_value(struct values *values, const struct value *value)
+int values_add(struct values *values, const struct value *value)
 {
 	const struct param *other, *param = value->param;
 	size_t i;
@@ -337,7 +431,7 @@ static int add_off(const struct param *params, const struct param *off, struct v
 
 	for (param = param_here(params); param; param = param_here(param + 1))
 		if (!status && param->group == off->group && param->bits == 32)
-			status = add_value(values, &(struct value){ .param = param });
+			status = values_add(values, &(struct value){ .param = param });
 	return status;
 }
 
@@ -389,7 +483,7 @@ static int take_value(const struct param *params, const struct param *param,
 		if (status)
 			return status;
 	}
-	return add_value(values, &value);
+	return values_add(values, &value);
 }
 
 int params_parse(const struct param *params, struct words *words, struct values *values)

@@ -5,9 +5,10 @@
 
 #include "ctl.h"
 
-#define MAX_VALUES	32
+#define MAX_VALUES	48
 #define MAX_NIC		255
 #define MAX_HOST	(UINT32_MAX - 1)
+#define VALUE_BYTES	16
 
 enum param_kind {
 	PARAM_NUMBER,	/* from min to max */
@@ -17,6 +18,10 @@ enum param_kind {
 	PARAM_WORD,	/* one of names; its place in the list is the number */
 	PARAM_USER,	/* name or number */
 	PARAM_NETNS,	/* name, path or process; becomes a file descriptor */
+	PARAM_DEVICE,	/* name of a netdev */
+	PARAM_ADDRESS,	/* IPv4 or IPv6 */
+	PARAM_ID,	/* 16 bytes, hexadecimal */
+	PARAM_ID_FROM,	/* the same, made from a name */
 	PARAM_SET,	/* takes no value: the number is min */
 	PARAM_GROUP,	/* takes no value: the keywords of the group follow */
 	PARAM_OFF,	/* takes no value: all 32-bit ones of the group become 0 */
@@ -28,8 +33,8 @@ struct param {
 	const char *value;		/* what the value is called in the help */
 	const char *what;
 	enum param_kind kind;
-	uint8_t bits;			/* of the attribute: 32 or 64 */
-	uint16_t attr;
+	uint8_t bits;			/* of the attribute: 16, 32, 64; 0: it is there unless 0 */
+	uint16_t attr;			/* 0: it is not for the kernel */
 	/*
 	 * Attribute that it is inside of; 0: none. It needs that PARAM_GROUP before it, if there
 	 * is one.
@@ -51,6 +56,9 @@ static inline const struct param *param_here(const struct param *param)
 struct value {
 	const struct param *param;
 	uint64_t number;
+	const char *text;			/* of PARAM_DEVICE */
+	unsigned char bytes[VALUE_BYTES];	/* of addresses and ids */
+	uint8_t length;				/* how many */
 };
 
 struct values {
@@ -74,11 +82,14 @@ int parse_number(const char *what, const char *text, uint64_t min, uint64_t max,
 int parse_size(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *number);
 int parse_rate(const char *what, const char *text, uint64_t *ppm);
 int parse_user(const char *text, uint64_t *uid);
+/* The id of a fabric that has that name: FNV-1a, of 128 bits. */
+void id_from_name(const char *name, unsigned char *id);
 int parse_nic(const char *text, struct nic_name *nic);
 int parse_seconds(const char *what, const char *text, uint32_t *milliseconds);
 
 /* Takes all words that are left; status. */
 int params_parse(const struct param *params, struct words *words, struct values *values);
+int values_add(struct values *values, const struct value *value);
 const struct value *values_find(const struct values *values, const char *name);
 
 /*

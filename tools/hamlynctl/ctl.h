@@ -59,6 +59,8 @@ extern const struct object stats_object;
 extern const struct object user_object;
 extern const struct object limit_object;
 extern const struct object audit_object;
+extern const struct object peer_object;
+extern const struct object apply_object;
 extern const struct object monitor_object;
 extern const struct object top_object;
 extern const char top_help[];
@@ -67,6 +69,9 @@ extern const char top_help[];
 int refused(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int misused(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Of messages from now on: what line of what file they are about; NULL: of none. */
+void say_where(const char *file, unsigned int line);
 
 void *must_alloc(void *memory);	/* ends the program when @memory is NULL */
 

@@ -13,10 +13,23 @@
 
 static volatile sig_atomic_t stopped;
 
+static struct {
+	const char *file;
+	unsigned int line;
+} where;
+
+void say_where(const char *file, unsigned int line)
+{
+	where.file = file;
+	where.line = line;
+}
+
 static void say(const char *format, va_list args)
 {
 	fflush(stdout);
 	fputs("hamlynctl: ", stderr);
+	if (where.file)
+		fprintf(stderr, "%s:%u: ", where.file, where.line);
 	vfprintf(stderr, format, args);
 	fputc('\n', stderr);
 }

@@ -4,6 +4,12 @@
 
 #include "output.h"
 
+static const struct field peer_fields[] = {
+	{ "peer", HAMLYN_A_PEER_HOST, FIELD_NUMBER, NULL, NULL },
+	{ "reason", HAMLYN_A_PEER_REASON, FIELD_WORD, peer_reason_names, NULL },
+	{ 0 }
+};
+
 static const struct field event_fields[] = {
 	{ "event", HAMLYN_A_EVENT, FIELD_WORD, event_names, NULL },
 	{ "nic", HAMLYN_A_NIC, FIELD_NIC, NULL, NULL },
@@ -16,6 +22,7 @@ static const struct field event_fields[] = {
 	{ "termini", HAMLYN_A_TERMINI, FIELD_NUMBER, NULL, NULL },
 	{ "kernel-bytes", HAMLYN_A_KERNEL_BYTES, FIELD_SIZE, NULL, NULL },
 	{ "wired-bytes", HAMLYN_A_WIRED_BYTES, FIELD_SIZE, NULL, NULL },
+	{ "peer", HAMLYN_A_PEER, FIELD_PART, NULL, peer_fields },
 	{ 0 }
 };
 

@@ -50,6 +50,37 @@ const char *const event_names[] = {
 	[HAMLYN_NL_EVENT_CONTEXT_CLOSE] = "context-close",
 	[HAMLYN_NL_EVENT_TERMINUS_PAUSED] = "terminus-paused",
 	[HAMLYN_NL_EVENT_QUOTA] = "quota",
+	[HAMLYN_NL_EVENT_PEER_UP] = "peer-up",
+	[HAMLYN_NL_EVENT_PEER_DOWN] = "peer-down",
+	NULL
+};
+
+const char *const fabric_names[] = {
+	[HAMLYN_NL_FABRIC_LOOP] = "loop",
+	[HAMLYN_NL_FABRIC_TCP] = "tcp",
+	NULL
+};
+
+const char *const peer_state_names[] = {
+	[HAMLYN_NL_PEER_STATE_IDLE] = "idle",
+	[HAMLYN_NL_PEER_STATE_CONNECTING] = "connecting",
+	[HAMLYN_NL_PEER_STATE_UP] = "up",
+	NULL
+};
+
+const char *const peer_reason_names[] = {
+	[HAMLYN_NL_PEER_REASON_NONE] = "none",
+	[HAMLYN_NL_PEER_REASON_UNREACHABLE] = "unreachable",
+	[HAMLYN_NL_PEER_REASON_CLOSED] = "closed",
+	[HAMLYN_NL_PEER_REASON_DEAD] = "dead",
+	[HAMLYN_NL_PEER_REASON_STALLED] = "stalled",
+	[HAMLYN_NL_PEER_REASON_NONSENSE] = "nonsense",
+	[HAMLYN_NL_PEER_REASON_OTHER_VERSION] = "other-version",
+	[HAMLYN_NL_PEER_REASON_OTHER_FABRIC] = "other-fabric",
+	[HAMLYN_NL_PEER_REASON_OTHER_HOST] = "other-host",
+	[HAMLYN_NL_PEER_REASON_SAME_HOST] = "same-host",
+	[HAMLYN_NL_PEER_REASON_OTHER_SIZE] = "other-size",
+	[HAMLYN_NL_PEER_REASON_DOWN] = "down",
 	NULL
 };
 
@@ -83,5 +114,18 @@ const struct field adversary_fields[] = {
 	{ "delay-us", HAMLYN_A_ADV_DELAY_US, FIELD_NUMBER, NULL, NULL },
 	{ "stall", HAMLYN_A_ADV_STALL, FIELD_RATE, NULL, NULL },
 	{ "seed", HAMLYN_A_ADV_SEED, FIELD_NUMBER, NULL, NULL },
+	{ 0 }
+};
+
+/* Called as the keywords that set them. */
+const struct field fabric_fields[] = {
+	{ "kind", HAMLYN_A_FAB_KIND, FIELD_WORD, fabric_names, NULL },
+	{ "id", HAMLYN_A_FAB_ID, FIELD_BYTES, NULL, NULL },
+	{ "address", HAMLYN_A_FAB_ADDRESS, FIELD_ADDRESS, NULL, NULL },
+	{ "port", HAMLYN_A_FAB_PORT, FIELD_NUMBER, NULL, NULL },
+	{ "device", HAMLYN_A_FAB_DEVICE, FIELD_TEXT, NULL, NULL },
+	{ "clear", HAMLYN_A_FAB_CLEAR, FIELD_SET, NULL, NULL },
+	{ "dead-ms", HAMLYN_A_FAB_DEAD_MS, FIELD_NUMBER, NULL, NULL },
+	{ "stall-ms", HAMLYN_A_FAB_STALL_MS, FIELD_NUMBER, NULL, NULL },
 	{ 0 }
 };

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Talking to the module: requests, dumps, what the kernel says when it refuses. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE	/* setns() */
+#endif
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <netlink/errno.h>
 #include <netlink/genl/ctrl.h>
@@ -151,6 +157,26 @@ int netlink_open(struct netlink *nl)
 	return STATUS_OK;
 }
 
+/* A socket stays in the namespace that it was made in. */
+int netlink_open_in(struct netlink *nl, const struct value *netns)
+{
+	int own, status;
+
+	if (!netns)
+		return netlink_open(nl);
+	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (own < 0)
+		return refused("cannot open /proc/self/ns/net: %s", strerror(errno));
+	if (setns((int)netns->number, CLONE_NEWNET))
+		status = refused("cannot enter the network namespace: %s", strerror(errno));
+	else
+		status = netlink_open(nl);
+	/* What we came from we may enter again. */
+	setns(own, CLONE_NEWNET);
+	close(own);
+	return status;
+}
+
 void netlink_close(struct netlink *nl)
 {
 	nl_cb_put(nl->cb);
@@ -190,8 +216,16 @@ static void put_value(struct nl_msg *msg, const struct value *value)
 {
 	const struct param *param = value->param;
 
-	if (param->bits == 64)
+	if (value->length)
+		must_fit(nla_put(msg, param->attr, value->length, value->bytes));
+	else if (value->text)
+		must_fit(nla_put_string(msg, param->attr, value->text));
+	else if (param->bits == 64)
 		must_fit(nla_put_u64(msg, param->attr, value->number));
+	else if (param->bits == 16)
+		must_fit(nla_put_u16(msg, param->attr, (uint16_t)value->number));
+	else if (!param->bits)
+		must_fit(value->number ? nla_put_flag(msg, param->attr) : 0);
 	else
 		netlink_put_u32(msg, param->attr, (uint32_t)value->number);
 }
@@ -220,7 +254,7 @@ void netlink_put_values(struct nl_msg *msg, const struct values *values)
 	for (i = 0; i < values->count; i++)
 		if (values->at[i].param->group)
 			put_group(msg, values, i);
-		else if (values->at[i].param->kind != PARAM_LOCAL)
+		else if (values->at[i].param->attr)
 			put_value(msg, &values->at[i]);
 }
 

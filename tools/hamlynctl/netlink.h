@@ -28,6 +28,8 @@ struct replies {
 };
 
 int netlink_open(struct netlink *nl);			/* status */
+/* In another network namespace; NULL: in our own. */
+int netlink_open_in(struct netlink *nl, const struct value *netns);	/* status */
 void netlink_close(struct netlink *nl);
 
 /* Both take over @msg. @replies may be NULL, and is filled also when 0 is not returned. */

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* NICs: make, remove, set up, feed. */
+#include <string.h>
+
 #include "limit.h"
+#include "nic.h"
 #include "output.h"
 
 #define MAX_WATCHDOG_MS	(24 * 60 * 60 * 1000)
@@ -27,6 +30,7 @@ static const struct field nic_fields[] = {
 	{ "termini", HAMLYN_A_TERMINI, FIELD_NUMBER, NULL, NULL },
 	{ "kernel-bytes", HAMLYN_A_KERNEL_BYTES, FIELD_SIZE, NULL, NULL },
 	{ "wired-bytes", HAMLYN_A_WIRED_BYTES, FIELD_SIZE, NULL, NULL },
+	{ "fabric", HAMLYN_A_FABRIC, FIELD_NEST, NULL, fabric_fields },
 	{ "adversary", HAMLYN_A_ADVERSARY, FIELD_NEST, NULL, adversary_fields },
 	{ "limits", HAMLYN_A_LIMITS, FIELD_NEST, NULL, limit_fields },
 	{ 0 }
@@ -41,6 +45,10 @@ static const struct field made_fields[] = {
 	{ name, value, what, kind, 32, attr, 0, min, max, NULL, NULL }
 #define RATE(name, what, attr) \
 	{ name, "RATE", what, PARAM_RATE, 32, attr, HAMLYN_A_ADVERSARY, 0, 0, NULL, NULL }
+
+#define FABRIC(name, value, what, kind, bits, attr, min, max, names) \
+	{ name, value, what, kind, bits, attr, HAMLYN_A_FABRIC, min, max, names, NULL }
+#define FABRIC_NAME	"hamlyn"
 
 /* Ranges are those of the netlink policy; the driver's own may be narrower. */
 static const struct param set_params[] = {
@@ -74,11 +82,31 @@ static const struct param set_params[] = {
 	{ 0 }
 };
 
-static const struct param add_params[] = {
+static const char *const security_names[] = { "encrypted", "clear", NULL };
+
+const struct param nic_add_params[] = {
 	PARAM("index", "N", "the N of /dev/hamlynN, else the first free one", PARAM_NUMBER,
 	      HAMLYN_A_NIC, 0, MAX_NIC),
-	PARAM("host", "N", "host id on the fabric, else the first free one", PARAM_NUMBER,
+	PARAM("host", "N", "host id on the fabric; on loop, else the first free one", PARAM_NUMBER,
 	      HAMLYN_A_HOST, 0, MAX_HOST),
+	FABRIC("fabric", "loop|tcp", "to NICs of this kernel, or to other hosts", PARAM_WORD, 32,
+	       HAMLYN_A_FAB_KIND, 0, 0, fabric_names),
+	FABRIC("id", "HEX32", "of the fabric, the same on all of its hosts", PARAM_ID, 0,
+	       HAMLYN_A_FAB_ID, 0, 0, NULL),
+	FABRIC("id-from", "NAME", "an id made from a name; else from " FABRIC_NAME, PARAM_ID_FROM,
+	       0, HAMLYN_A_FAB_ID, 0, 0, NULL),
+	FABRIC("device", "NAME", "WireGuard device that packets come and go by", PARAM_DEVICE, 0,
+	       HAMLYN_A_FAB_DEVICE, 0, 0, NULL),
+	FABRIC("address", "ADDRESS", "own address, IPv4 or IPv6", PARAM_ADDRESS, 0,
+	       HAMLYN_A_FAB_ADDRESS, 0, 0, NULL),
+	FABRIC("port", "N", "TCP port at that address, else 7427", PARAM_NUMBER, 16,
+	       HAMLYN_A_FAB_PORT, 1, UINT16_MAX, NULL),
+	FABRIC("security", "encrypted|clear", "clear: all on the way may read and change",
+	       PARAM_WORD, 0, HAMLYN_A_FAB_CLEAR, 0, 0, security_names),
+	FABRIC("dead-ms", "MS", "a peer not heard for so long is dead, else 5000", PARAM_NUMBER,
+	       32, HAMLYN_A_FAB_DEAD_MS, 100, 600000, NULL),
+	FABRIC("stall-ms", "MS", "so is one that takes nothing for so long, else 1000",
+	       PARAM_NUMBER, 32, HAMLYN_A_FAB_STALL_MS, 100, 600000, NULL),
 	{ "engine", "poll|inline", "polling threads, or the kicking caller", PARAM_WORD, 32,
 	  HAMLYN_A_ENGINE_MODE, 0, 0, 0, engine_names, NULL },
 	PARAM("engines", "N", "polling threads", PARAM_NUMBER, HAMLYN_A_ENGINES, 1, 16),
@@ -109,13 +137,50 @@ static int nic_show(const struct options *options, const struct verb *verb, stru
 	return show_nics(options, words, HAMLYN_NL_CMD_NIC_GET, nic_fields);
 }
 
+/* A default of a fabric between hosts, if nothing else was given. */
+static int add_default(struct values *values, const char *name, const unsigned char *bytes)
+{
+	struct value value = { .param = nic_add_params };
+	size_t i;
+
+	while (strcmp(value.param->name, name))
+		value.param = param_here(value.param + 1);
+	for (i = 0; i < values->count; i++)
+		if (values->at[i].param->group == value.param->group &&
+		    values->at[i].param->attr == value.param->attr)
+			return STATUS_OK;
+	if (bytes) {
+		value.length = VALUE_BYTES;
+		memcpy(value.bytes, bytes, VALUE_BYTES);
+	}
+	return values_add(values, &value);
+}
+
+int nic_add_parse(struct words *words, struct values *values)
+{
+	int status = params_parse(nic_add_params, words, values);
+	const struct value *fabric = values_find(values, "fabric");
+	unsigned char id[VALUE_BYTES];
+
+	if (status || !fabric || fabric->number != HAMLYN_NL_FABRIC_TCP)
+		return status;
+	if (!values_find(values, "host"))
+		return misused("host is needed: the NIC's own id on a fabric between hosts");
+	if (!values_find(values, "address"))
+		return misused("address is needed: the NIC's own, of this host");
+	id_from_name(FABRIC_NAME, id);
+	status = add_default(values, "id", id);
+	return status ? status : add_default(values, "security", NULL);
+}
+
 static int nic_add(const struct options *options, const struct verb *verb, struct words *words)
 {
 	struct netlink nl;
 	struct nl_msg *msg;
 	struct values values;
-	int status = params_parse(verb->params, words, &values);
+	int status = nic_add_parse(words, &values);
 
+	(void)verb;
 	if (!status)
 		status = netlink_open(&nl);
 	if (status)
@@ -248,7 +313,7 @@ static int nic_feed(const struct options *options, const struct verb *verb, stru
 
 static const struct verb verbs[] = {
 	{ "show", "[NIC]", "what NICs are and how they are set up", NULL, nic_show },
-	{ "add", "[KEYWORD VALUE]...", "make a NIC and tell which it is", add_params, nic_add },
+	{ "add", "[KEYWORD VALUE]...", "make a NIC and tell which it is", nic_add_params, nic_add },
 	{ "del", "NIC", "remove a NIC that nobody has open", NULL, nic_del },
 	{ "set", "NIC KEYWORD [VALUE]...", "change a NIC, all or nothing", set_params, nic_set },
 	{ "feed", "NIC [every MS] [count N]", "keep its watchdog satisfied", feed_params,

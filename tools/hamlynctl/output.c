@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Text or JSON, from one list of fields. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
@@ -19,6 +20,9 @@
 bool attr_number(const struct nlattr *attr, uint64_t *number)
 {
 	switch (nla_len(attr)) {
+	case sizeof(uint16_t):
+		*number = nla_get_u16(attr);
+		return true;
 	case sizeof(uint32_t):
 		*number = nla_get_u32(attr);
 		return true;
@@ -144,14 +148,24 @@ struct item {
 	struct nlattr *nest;
 };
 
+static int read_address(struct nlattr *attr, struct item *item)
+{
+	item->text = nla_data(attr);
+	item->length = (size_t)nla_len(attr);
+	if (item->length == 4 || item->length == 16)
+		return STATUS_OK;
+	return refused("the kernel's answer is malformed: %s has %zu bytes", item->field->name,
+		       item->length);
+}
+
 static int read_item(const struct field *field, struct nlattr *const *attrs, struct item *item)
 {
 	struct nlattr *attr = attrs[field->attr];
 
 	*item = (struct item){ .field = field, .here = attr };
-	if (field->kind == FIELD_FLAG) {
+	if (field->kind == FIELD_FLAG || field->kind == FIELD_SET) {
 		item->number = item->here;
-		item->here = true;
+		item->here |= field->kind == FIELD_FLAG;
 	} else if (!attr) {
 		return 0;
 	} else if (field->kind == FIELD_TEXT) {
@@ -160,7 +174,9 @@ static int read_item(const struct field *field, struct nlattr *const *attrs, str
 	} else if (field->kind == FIELD_BYTES) {
 		item->text = nla_data(attr);
 		item->length = (size_t)nla_len(attr);
-	} else if (field->kind == FIELD_NEST) {
+	} else if (field->kind == FIELD_ADDRESS) {
+		return read_address(attr, item);
+	} else if (field->kind == FIELD_NEST || field->kind == FIELD_PART) {
 		item->nest = attr;
 	} else if (!attr_number(attr, &item->number)) {
 		return refused("the kernel's answer is malformed: %s has %d bytes", field->name,
@@ -179,6 +195,12 @@ static char *hexadecimal(const struct item *item)
 	for (i = 0; i < item->length; i++)
 		sprintf(text + 2 * i, "%02x", (unsigned char)item->text[i]);
 	return text;
+}
+
+static const char *format_address(const struct item *item, char *text)
+{
+	return inet_ntop(item->length == 4 ? AF_INET : AF_INET6, item->text, text,
+			 INET6_ADDRSTRLEN);
 }
 
 static bool no_limit(const struct item *item)
@@ -240,6 +262,7 @@ static int json_nest(const struct item *item, struct json_object **value)
 
 static int json_value(const struct item *item, struct json_object **value)
 {
+	char address[INET6_ADDRSTRLEN];
 	const char *word;
 	char *text;
 
@@ -249,7 +272,11 @@ static int json_value(const struct item *item, struct json_object **value)
 		*value = must_alloc(json_object_new_string(text));
 		free(text);
 		return STATUS_OK;
+	case FIELD_ADDRESS:
+		*value = must_alloc(json_object_new_string(format_address(item, address)));
+		return STATUS_OK;
 	case FIELD_FLAG:
+	case FIELD_SET:
 		*value = must_alloc(json_object_new_boolean(item->number != 0));
 		return STATUS_OK;
 	case FIELD_TEXT:
@@ -294,33 +321,62 @@ static void json_user(struct json_object *object, uint64_t uid)
 		add_member(object, "user", json_text(user->pw_name, strlen(user->pw_name)));
 }
 
+static int add_members(struct json_object *object, const struct field *fields,
+		       struct nlattr *const *attrs);
+
+static int add_part(struct json_object *object, const struct item *item)
+{
+	struct nlattr *attrs[HAMLYN_A_MAX + 1];
+	int status = parse_nest(item, attrs);
+
+	return status ? status : add_members(object, item->field->nested, attrs);
+}
+
+static int add_item(struct json_object *object, const struct item *item)
+{
+	struct json_object *value;
+	int status;
+
+	if (item->field->kind == FIELD_PART)
+		return add_part(object, item);
+	status = json_value(item, &value);
+	if (status)
+		return status;
+	add_member(object, item->field->name, value);
+	if (item->field->kind == FIELD_USER)
+		json_user(object, item->number);
+	if (item->field->kind == FIELD_NIC)
+		json_nic(object, item->number);
+	return STATUS_OK;
+}
+
+static int add_members(struct json_object *object, const struct field *fields,
+		       struct nlattr *const *attrs)
+{
+	const struct field *field;
+	struct item item;
+	int status = STATUS_OK;
+
+	for (field = fields; !status && field->name; field++) {
+		status = read_item(field, attrs, &item);
+		if (!status && item.here)
+			status = add_item(object, &item);
+	}
+	return status;
+}
+
 static int json_fields(const struct field *fields, struct nlattr *const *attrs,
 		       struct json_object **object)
 {
-	const struct field *field;
-	struct json_object *value;
-	struct item item;
 	int status;
 
 	*object = must_alloc(json_object_new_object());
-	for (field = fields; field->name; field++) {
-		status = read_item(field, attrs, &item);
-		if (!status && item.here) {
-			status = json_value(&item, &value);
-			if (!status)
-				add_member(*object, field->name, value);
-		}
-		if (status) {
-			json_object_put(*object);
-			*object = NULL;
-			return status;
-		}
-		if (item.here && field->kind == FIELD_USER)
-			json_user(*object, item.number);
-		if (item.here && field->kind == FIELD_NIC)
-			json_nic(*object, item.number);
+	status = add_members(*object, fields, attrs);
+	if (status) {
+		json_object_put(*object);
+		*object = NULL;
 	}
-	return STATUS_OK;
+	return status;
 }
 
 void output_json(const struct options *options, struct json_object *value)
@@ -387,7 +443,11 @@ static int print_item(FILE *to, const struct item *item)
 	case FIELD_USER:
 		word = format_user((uint32_t)number, text);
 		break;
+	case FIELD_ADDRESS:
+		word = format_address(item, text);
+		break;
 	case FIELD_FLAG:
+	case FIELD_SET:
 		word = number ? "yes" : "no";
 		break;
 	case FIELD_WORD:
@@ -474,7 +534,7 @@ static void add_pair(struct paragraph *p, const char *name, const char *text, in
 static int add_fields(struct paragraph *p, const struct field *fields,
 		      struct nlattr *const *attrs, int indent);
 
-/* A line of its own for the members of @item. */
+/* A line of its own for the members of @item, if they are not the record's own. */
 static int add_nest(struct paragraph *p, const struct item *item, int indent)
 {
 	struct nlattr *attrs[HAMLYN_A_MAX + 1];
@@ -482,6 +542,8 @@ static int add_nest(struct paragraph *p, const struct item *item, int indent)
 
 	if (status)
 		return status;
+	if (item->field->kind == FIELD_PART)
+		return add_fields(p, item->field->nested, attrs, indent);
 	new_line(p, indent);
 	p->column += (size_t)fprintf(p->to, "%s:", item->field->name);
 	return add_fields(p, item->field->nested, attrs, indent + INDENT);

@@ -19,12 +19,15 @@ enum field_kind {
 	FIELD_RATE,	/* in a million; text: % */
 	FIELD_TIME,	/* nanoseconds; text: seconds */
 	FIELD_FLAG,	/* there or not */
+	FIELD_SET,	/* the same; nothing is said of it if it is not */
 	FIELD_WORD,	/* one of names */
 	FIELD_TEXT,
 	FIELD_BYTES,	/* hexadecimal */
+	FIELD_ADDRESS,	/* IPv4 or IPv6 */
 	FIELD_NIC,	/* text: hamlynN; JSON: also a second member, name, with that */
 	FIELD_USER,	/* text: name; JSON: also a second member, user, if it has a name */
 	FIELD_NEST,
+	FIELD_PART,	/* the same, but its members are the record's own; not for tables */
 };
 
 /* In JSON - becomes _ in the name. A field that is not there is - in text, left out of JSON. */
@@ -83,6 +86,10 @@ extern const char *const event_names[];
 extern const struct field limit_fields[];
 extern const struct field reject_fields[];
 extern const struct field adversary_fields[];
+extern const struct field fabric_fields[];
+extern const char *const fabric_names[];
+extern const char *const peer_state_names[];
+extern const char *const peer_reason_names[];
 
 /* Runs a request or dump and prints all answers; status. Takes over @msg. */
 int show(struct netlink *nl, const struct options *options, struct nl_msg *msg, bool dump,

@@ -221,6 +221,9 @@ static const struct {
 	{ HAMLYN_NL_CMD_STATS_GET, NLM_F_ACK },
 	{ HAMLYN_NL_CMD_STATS_GET, NLM_F_DUMP },
 	{ HAMLYN_NL_CMD_LIMIT_SET, NLM_F_ACK },
+	{ HAMLYN_NL_CMD_PEER_NEW, NLM_F_ACK },
+	{ HAMLYN_NL_CMD_PEER_DEL, NLM_F_ACK },
+	{ HAMLYN_NL_CMD_PEER_GET, NLM_F_DUMP },
 };
 
 static void fill_request(struct request *r, uint16_t family, unsigned int i)
@@ -291,7 +294,7 @@ static int ask_inside(void *arg)
 		HAMLYN_NL_CMD_AREA_GET, HAMLYN_NL_CMD_SLOT_GET,
 		HAMLYN_NL_CMD_NQ_GET, HAMLYN_NL_CMD_TERMINUS_GET,
 		HAMLYN_NL_CMD_STATS_GET, HAMLYN_NL_CMD_USER_GET,
-		HAMLYN_NL_CMD_AUDIT_GET,
+		HAMLYN_NL_CMD_AUDIT_GET, HAMLYN_NL_CMD_PEER_GET,
 	};
 	struct request r;
 	uint16_t family = 0;

@@ -15,7 +15,7 @@ esac
 
 PROGRAM=$1
 [[ $PROGRAM == /* ]] || PROGRAM=../../$PROGRAM
-OBJECTS=(nic context area slot nq terminus stats user limit audit monitor top)
+OBJECTS=(nic context area slot nq terminus stats user limit audit peer apply monitor top)
 passed=0
 failed=0
 
@@ -96,9 +96,11 @@ check "the man page is well-formed" quiet mandoc -Tlint -W warning hamlynctl.8
 check "the help lists the objects" same "$(printf '%s\n' "${OBJECTS[@]}")" "$(listed '^Objects:$')"
 check "the completion offers the objects" same "$(printf '%s\n' "${OBJECTS[@]}")" "$(offers)"
 for object in "${OBJECTS[@]}"; do
+	[ "$object" != apply ] || continue # files: see below
 	check "the completion offers the verbs of $object" same "$(verbs "$object")" "$(offers "$object")"
 done
-for line in 'nic add' 'nic set 0' 'nic feed 0' 'terminus set 0 1 2' 'limit set 0' 'limit reset 0'; do
+for line in 'nic add' 'nic set 0' 'nic feed 0' 'terminus set 0 1 2' 'limit set 0' 'limit reset 0' \
+	'peer show 0' 'peer add 0' 'peer del 0'; do
 	read -ra words <<<"$line"
 	wanted=$(keywords "${words[@]}")
 	check "the completion offers the keywords of $line" same "$wanted" "$(offers "${words[@]}")"
@@ -106,6 +108,9 @@ for line in 'nic add' 'nic set 0' 'nic feed 0' 'terminus set 0 1 2' 'limit set 0
 	check "the man page has the keywords of $line" in_manual "${all[@]}"
 done
 check "the completion offers values" same $'poll\ninline' "$(offers nic add engine)"
+check "of fabrics, too" same $'loop\ntcp' "$(offers nic add fabric)"
+check "and of their security" same $'clear\nencrypted' "$(offers nic add security)"
+check "and files to apply" same "$(compgen -f)" "$(offers apply)"
 check "and none for numbers" same '' "$(offers nic add index)"
 for options in -d -jn --delay '-b --count' 'top --delay ='; do
 	read -ra words <<<"$options"

@@ -33,6 +33,7 @@
 #define TEXT_BYTES	16384
 #define MESSAGE_BYTES	2048
 #define FUZZ_ROUNDS	3000
+#define COMMANDS	(HAMLYN_NL_CMD_PEER_GET + 1)
 
 /* ---- the kernel ---------------------------------------------------------- */
 
@@ -41,6 +42,8 @@ static struct {
 	int sent;			/* requests so far */
 	struct nl_msg *request;		/* the last one */
 	int error;			/* refuse all requests with that */
+	int error_of[COMMANDS];		/* or those of one kind */
+	int sent_of[COMMANDS];		/* requests so far, of each kind */
 	bool capped;
 	const char *text;
 	size_t text_bytes;
@@ -135,6 +138,7 @@ int __wrap_genl_ctrl_resolve(struct nl_sock *sock, const char *name)
 
 int __wrap_nl_send_auto(struct nl_sock *sock, struct nl_msg *msg)
 {
+	uint8_t command;
 	bool dump;
 
 	nl_complete_msg(sock, msg);
@@ -143,12 +147,14 @@ int __wrap_nl_send_auto(struct nl_sock *sock, struct nl_msg *msg)
 	kernel.request = msg;
 	kernel.sent++;
 	dump = nlmsg_hdr(msg)->nlmsg_flags & NLM_F_DUMP;
-	if (kernel.error) {
-		queue_error(kernel.error);
+	command = genlmsg_hdr(nlmsg_hdr(msg))->cmd;
+	kernel.sent_of[command]++;
+	if (kernel.error || kernel.error_of[command]) {
+		queue_error(kernel.error ? kernel.error : kernel.error_of[command]);
 		return 0;
 	}
 	if (answer)
-		answer(genlmsg_hdr(nlmsg_hdr(msg))->cmd, dump);
+		answer(command, dump);
 	if (dump) {
 		queue_done();
 		kernel.disturbed--;
@@ -218,6 +224,7 @@ static int ctl(const char *line)
 	while ((word = strtok_r(rest, " ", &rest)) && argc < MAX_WORDS - 1)
 		argv[argc++] = word;
 	kernel.sent = 0;
+	memset(kernel.sent_of, 0, sizeof(kernel.sent_of));
 	while (kernel.taken < kernel.queued)
 		free(kernel.queue[kernel.taken++]);
 	kernel.taken = 0;
@@ -297,6 +304,30 @@ static void test_wrong_lines(void **state)
 		{ "nic show -1", "see --help" },
 		{ "nic show eth0", "is no NIC" },
 		{ "nic del", "which NIC?" },
+		{ "nic add fabric eth", "fabric \"eth\" is unknown; allowed: loop, tcp" },
+		{ "nic add fabric tcp", "host is needed" },
+		{ "nic add fabric tcp host 1", "address is needed" },
+		{ "nic add address 10.9.0.256", "such as 10.9.0.1 or fd00::1; not \"10.9.0.256\"" },
+		{ "nic add id 0", "id takes 32 hexadecimal digits, not all of them 0; not \"0\"" },
+		{ "nic add id 00000000000000000000000000000000", "id takes 32" },
+		{ "nic add id 0000000000000000000000000000000g", "id takes 32" },
+		{ "nic add id 00000000000000000000000000000001 id-from x",
+		  "\"id-from\" contradicts \"id\"" },
+		{ "nic add device abcdefghijklmnop", "name of a network device, of up to 15 bytes" },
+		{ "nic add device a/b", "device takes the name of a network device" },
+		{ "nic add port 0", "port takes a number from 1 to 65535" },
+		{ "nic add port 65536", "port takes a number from 1 to 65535" },
+		{ "nic add security yes", "security \"yes\" is unknown; allowed: encrypted, clear" },
+		{ "nic add dead-ms 99", "dead-ms takes a number from 100 to 600000" },
+		{ "nic add stall-ms 600001", "stall-ms takes a number from 100 to 600000" },
+		{ "peer add", "which NIC?" },
+		{ "peer add 1 host 4294967295 address fd00::1", "host takes a number from 0 to" },
+		{ "peer add 1 address fd00::1", "which peer? say host N" },
+		{ "peer add 1 host 1", "where is the peer? say address ADDRESS" },
+		{ "peer del 1", "which peer? say host N" },
+		{ "peer del 1 host 2 port 3", "keyword \"port\" is unknown; allowed: host, netns" },
+		{ "peer show host 2", "host is an id of one NIC's peers" },
+		{ "peer show 1 netns /no/where", "there is no network namespace \"/no/where\"" },
 		{ "nic set 0", "set what?" },
 		{ "nic set 0 up down", "\"down\" contradicts \"up\"" },
 		{ "nic set 0 up up", "up is given twice" },
@@ -481,6 +512,101 @@ static void test_other_requests(void **state)
 	assert_int_equal(kernel.sent, 3);
 }
 
+/* ---- fabrics and peers ---------------------------------------------------- */
+
+static void assert_bytes(struct nlattr *attr, const void *bytes, size_t length)
+{
+	assert_non_null(attr);
+	assert_int_equal(nla_len(attr), length);
+	assert_memory_equal(nla_data(attr), bytes, length);
+}
+
+static void test_fabric(void **state)
+{
+	struct nlattr *attrs[HAMLYN_A_MAX + 1], *fab[HAMLYN_A_FAB_MAX + 1];
+
+	(void)state;
+	assert_int_equal(ctl("nic add fabric tcp host 1 device wg0 address 10.9.0.1 dead-ms 100 "
+			     "id 000102030405060708090A0B0C0D0E0f port 65535"), 0);
+	assert_int_equal(netlink_command(kernel.request), HAMLYN_NL_CMD_NIC_NEW);
+	request_attrs(attrs);
+	assert_u32(attrs[HAMLYN_A_HOST], 1);
+	assert_int_equal(nla_parse_nested(fab, HAMLYN_A_FAB_MAX, attrs[HAMLYN_A_FABRIC], NULL),
+			 0);
+	assert_u32(fab[HAMLYN_A_FAB_KIND], HAMLYN_NL_FABRIC_TCP);
+	assert_bytes(fab[HAMLYN_A_FAB_ID], "\0\1\2\3\4\5\6\7\x8\x9\xa\xb\xc\xd\xe\xf", 16);
+	assert_bytes(fab[HAMLYN_A_FAB_ADDRESS], "\x0a\x09\x00\x01", 4);
+	assert_int_equal(nla_len(fab[HAMLYN_A_FAB_PORT]), 2);
+	assert_int_equal(nla_get_u16(fab[HAMLYN_A_FAB_PORT]), 65535);
+	assert_bytes(fab[HAMLYN_A_FAB_DEVICE], "wg0", 4);
+	assert_u32(fab[HAMLYN_A_FAB_DEAD_MS], 100);
+	assert_null(fab[HAMLYN_A_FAB_CLEAR]);
+	assert_null(fab[HAMLYN_A_FAB_STALL_MS]);
+}
+
+/* FNV-1a of 128 bits, as others compute it; the default is the id of "hamlyn". */
+static void test_fabric_id(void **state)
+{
+	static const char empty[] =
+		"\x6c\x62\x27\x2e\x07\xbb\x01\x42\x62\xb8\x21\x75\x62\x95\xc5\x8d";
+	static const char letter[] =
+		"\xd2\x28\xcb\x69\x6f\x1a\x8c\xaf\x78\x91\x2b\x70\x4e\x4a\x89\x64";
+	struct nlattr *attrs[HAMLYN_A_MAX + 1], *fab[HAMLYN_A_FAB_MAX + 1];
+	unsigned char id[16];
+
+	(void)state;
+	id_from_name("", id);
+	assert_memory_equal(id, empty, 16);
+	id_from_name("a", id);
+	assert_memory_equal(id, letter, 16);
+	assert_int_equal(ctl("nic add fabric tcp host 1 address fd00::1 security clear"), 0);
+	request_attrs(attrs);
+	assert_int_equal(nla_parse_nested(fab, HAMLYN_A_FAB_MAX, attrs[HAMLYN_A_FABRIC], NULL),
+			 0);
+	id_from_name("hamlyn", id);
+	assert_bytes(fab[HAMLYN_A_FAB_ID], id, 16);
+	assert_non_null(fab[HAMLYN_A_FAB_CLEAR]);
+	assert_int_equal(nla_len(fab[HAMLYN_A_FAB_ADDRESS]), 16);
+	assert_int_equal(ctl("nic add fabric tcp host 1 address fd00::1 id-from hamlyn"), 0);
+	request_attrs(attrs);
+	assert_int_equal(nla_parse_nested(fab, HAMLYN_A_FAB_MAX, attrs[HAMLYN_A_FABRIC], NULL),
+			 0);
+	assert_bytes(fab[HAMLYN_A_FAB_ID], id, 16);
+	/* Of a loop nothing is said but that. */
+	assert_int_equal(ctl("nic add fabric loop"), 0);
+	request_attrs(attrs);
+	assert_int_equal(nla_len(attrs[HAMLYN_A_FABRIC]), NLA_HDRLEN + 4);
+}
+
+static void test_peer(void **state)
+{
+	struct nlattr *attrs[HAMLYN_A_MAX + 1], *peer[HAMLYN_A_PEER_MAX + 1];
+
+	(void)state;
+	assert_int_equal(ctl("peer add hamlyn1 host 2 address 10.9.0.2 port 1"), 0);
+	assert_int_equal(netlink_command(kernel.request), HAMLYN_NL_CMD_PEER_NEW);
+	request_attrs(attrs);
+	assert_u32(attrs[HAMLYN_A_NIC], 1);
+	assert_null(attrs[HAMLYN_A_HOST]);
+	assert_int_equal(nla_parse_nested(peer, HAMLYN_A_PEER_MAX, attrs[HAMLYN_A_PEER], NULL),
+			 0);
+	assert_u32(peer[HAMLYN_A_PEER_HOST], 2);
+	assert_bytes(peer[HAMLYN_A_PEER_ADDRESS], "\x0a\x09\x00\x02", 4);
+	assert_int_equal(nla_get_u16(peer[HAMLYN_A_PEER_PORT]), 1);
+	assert_int_equal(ctl("peer del 1 host 2"), 0);
+	assert_int_equal(netlink_command(kernel.request), HAMLYN_NL_CMD_PEER_DEL);
+	request_attrs(attrs);
+	assert_int_equal(nla_parse_nested(peer, HAMLYN_A_PEER_MAX, attrs[HAMLYN_A_PEER], NULL),
+			 0);
+	assert_u32(peer[HAMLYN_A_PEER_HOST], 2);
+	assert_null(peer[HAMLYN_A_PEER_ADDRESS]);
+	assert_int_equal(ctl("peer show"), 0);
+	assert_true(nlmsg_hdr(kernel.request)->nlmsg_flags & NLM_F_DUMP);
+	request_attrs(attrs);
+	assert_null(attrs[HAMLYN_A_NIC]);
+	assert_null(attrs[HAMLYN_A_PEER]);
+}
+
 /* ---- refusals ------------------------------------------------------------ */
 
 static void test_kernel_text(void **state)
@@ -566,6 +692,34 @@ static void put_limits(struct nl_msg *msg)
 	nla_nest_end(msg, nest);
 }
 
+static void put_fabric(struct nl_msg *msg)
+{
+	struct nlattr *nest = nla_nest_start(msg, HAMLYN_A_FABRIC);
+
+	nla_put_u32(msg, HAMLYN_A_FAB_KIND, HAMLYN_NL_FABRIC_TCP);
+	nla_put(msg, HAMLYN_A_FAB_ID, 16, "0123456789abcdef");
+	nla_put(msg, HAMLYN_A_FAB_ADDRESS, 4, "\x0a\x09\x00\x01");
+	nla_put_u16(msg, HAMLYN_A_FAB_PORT, 7000);
+	nla_put_string(msg, HAMLYN_A_FAB_DEVICE, "wg0");
+	nla_put_u32(msg, HAMLYN_A_FAB_DEAD_MS, 5000);
+	nla_put_u32(msg, HAMLYN_A_FAB_STALL_MS, 1000);
+	nla_nest_end(msg, nest);
+}
+
+static void put_peer(struct nl_msg *msg)
+{
+	struct nlattr *nest = nla_nest_start(msg, HAMLYN_A_PEER);
+
+	nla_put_u32(msg, HAMLYN_A_PEER_HOST, 2);
+	nla_put(msg, HAMLYN_A_PEER_ADDRESS, 16,
+		"\xfd\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02");
+	nla_put_u16(msg, HAMLYN_A_PEER_PORT, HAMLYN_FABRIC_PORT);
+	nla_put_u32(msg, HAMLYN_A_PEER_STATE, HAMLYN_NL_PEER_STATE_UP);
+	nla_put_u32(msg, HAMLYN_A_PEER_REASON, HAMLYN_NL_PEER_REASON_OTHER_FABRIC);
+	nla_put_u64(msg, HAMLYN_A_PEER_SENT_BYTES, UINT64_MAX);
+	nla_nest_end(msg, nest);
+}
+
 /* All attributes with their right types, whatever was asked for. */
 static void put_everything(struct nl_msg *msg)
 {
@@ -602,6 +756,8 @@ static void put_everything(struct nl_msg *msg)
 	nla_put_string(msg, HAMLYN_A_NAME, "hamlyn1");
 	nla_put(msg, HAMLYN_A_COMM, 4, "a\033\xff\x62");
 	put_limits(msg);
+	put_fabric(msg);
+	put_peer(msg);
 	put_nest(msg, HAMLYN_A_ADVERSARY, HAMLYN_A_ADV_DROP, HAMLYN_A_ADV_STALL, false);
 	put_nest(msg, HAMLYN_A_REJECTS, HAMLYN_A_REJECTS_SLOT, HAMLYN_A_REJECTS_DOWN, true);
 	/* What this program does not know yet */
@@ -627,8 +783,13 @@ static void test_text(void **state)
 	assert_int_equal(ctl("nic show 1"), 0);
 	assert_has(out, "hamlyn1: host 6 state unfed watchdog-ms 9 fed yes engine poll");
 	assert_has(out, "adversary: drop 0.0002% duplicate 0.0003%");
+	assert_has(out, "fabric: kind tcp id 30313233343536373839616263646566 address 10.9.0.1");
+	assert_has(out, "port 7000 device wg0 dead-ms 5000 stall-ms 1000\n");
 	assert_has(out, "kernel-memory unlimited user-kernel-memory 1M");
 	assert_has(out, "user-wired-memory 4294967295 user-slots unlimited user-termini 0");
+	assert_int_equal(ctl("peer show"), 0);
+	assert_has(out, "hamlyn1: host 2 address fd00::2 port 7427 state up reason other-fabric\n"
+		   "    sent-bytes 18446744073709551615\n");
 	assert_int_equal(ctl("context show"), 0);
 	assert_has(out, "a\\x1b\\xffb  root ");
 	assert_has(out, "NIC      CONTEXT");
@@ -648,6 +809,10 @@ static void test_json(void **state)
 	assert_has(out, "[{\"nic\":1,\"name\":\"hamlyn1\",\"host\":6,\"state\":\"unfed\",");
 	assert_has(out, "\"limits\":{\"kernel_memory\":null,\"user_kernel_memory\":1048576,"
 		   "\"user_wired_memory\":4294967295,\"user_slots\":null,\"user_termini\":0}}]\n");
+	assert_has(out, "\"address\":\"10.9.0.1\",\"port\":7000,\"device\":\"wg0\",\"dead_ms\"");
+	assert_int_equal(ctl("-j peer show 1 host 2"), 0);
+	assert_has(out, "[{\"nic\":1,\"name\":\"hamlyn1\",\"host\":2,\"address\":\"fd00::2\","
+		   "\"port\":7427,\"state\":\"up\",\"reason\":\"other-fabric\",");
 	assert_int_equal(ctl("-j context show"), 0);
 	assert_has(out, "\"comm\":\"a\\u001b\xef\xbf\xbd\x62\",\"uid\":0,\"user\":\"root\",");
 	assert_has(out, "},{\"nic\"");
@@ -717,6 +882,206 @@ static void test_disturbed_dump(void **state)
 	assert_int_equal(count_of(out, "{\"nic\":"), 2);
 }
 
+/* ---- apply --------------------------------------------------------------- */
+
+static char folder[] = "/tmp/hamlynctl-unit-XXXXXX";
+
+static void write_file(const char *name, const char *text, size_t length)
+{
+	char path[64];
+	FILE *to;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	to = fopen(path, "we");
+	assert_non_null(to);
+	assert_int_equal(fwrite(text, 1, length, to), length);
+	assert_int_equal(fclose(to), 0);
+}
+
+static int apply_text(const char *text)
+{
+	char line[64];
+
+	write_file("one.conf", text, strlen(text));
+	snprintf(line, sizeof(line), "apply %s/one.conf", folder);
+	return ctl(line);
+}
+
+static int make_folder(void **state)
+{
+	strcpy(folder + strlen(folder) - 6, "XXXXXX");
+	return reset(state) || !mkdtemp(folder);
+}
+
+static int remove_folder(void **state)
+{
+	static const char *const names[] = { "one.conf", "two.conf", "two.old" };
+	char path[64];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+	return rmdir(folder) || reset(state);
+}
+
+#define NIC_LINE \
+	"nic add index 1 host 6 fabric tcp id 30313233343536373839616263646566 " \
+	"address 10.9.0.1 device wg0"
+
+/* What is there as the kernel of answer_everything() tells it is left. */
+static void test_apply_leaves(void **state)
+{
+	(void)state;
+	answer = answer_everything;
+	assert_int_equal(apply_text("# text\n\n" NIC_LINE " port 7000 # more\n"
+				    "\tpeer add 1 host 2 address fd00::2\r\n"
+				    NIC_LINE " up engine poll limits user-kernel-memory 1M "
+				    "user-slots unlimited"), 0);
+	assert_string_equal(out, "");
+	assert_int_equal(kernel.sent_of[HAMLYN_NL_CMD_NIC_GET], 2);
+	assert_int_equal(kernel.sent_of[HAMLYN_NL_CMD_PEER_GET], 1);
+	assert_int_equal(kernel.sent, 3);
+	/* A NIC that has no number is found by its host and the fabric's id. */
+	assert_int_equal(apply_text("nic add fabric tcp id 30313233343536373839616263646566 "
+				    "host 6 address 10.9.0.1 device wg0"), 0);
+	assert_int_equal(kernel.sent, 1);
+	assert_true(nlmsg_hdr(kernel.request)->nlmsg_flags & NLM_F_DUMP);
+}
+
+static void test_apply_adds(void **state)
+{
+	struct nlattr *attrs[HAMLYN_A_MAX + 1];
+	char line[64];
+
+	(void)state;
+	answer = answer_everything;
+	kernel.error_of[HAMLYN_NL_CMD_NIC_GET] = -ENODEV;
+	kernel.error_of[HAMLYN_NL_CMD_PEER_GET] = -ENOENT;
+	write_file("one.conf", NIC_LINE, strlen(NIC_LINE));
+	write_file("two.conf", "peer add 1 host 3 address fd00::3", 33);
+	write_file("two.old", "nonsense", 8);
+	snprintf(line, sizeof(line), "apply %s", folder);
+	assert_int_equal(ctl(line), 0);
+	assert_has(out, "/one.conf:1: hamlyn1 added\n");
+	assert_has(out, "/two.conf:1: hamlyn1: peer 3 added\n");
+	assert_int_equal(kernel.sent_of[HAMLYN_NL_CMD_NIC_NEW], 1);
+	assert_int_equal(kernel.sent_of[HAMLYN_NL_CMD_PEER_NEW], 1);
+	request_attrs(attrs);
+	assert_u32(attrs[HAMLYN_A_NIC], 1);
+	/* There are others, but not this one. */
+	kernel.error_of[HAMLYN_NL_CMD_NIC_GET] = 0;
+	assert_int_equal(apply_text("nic add fabric tcp id-from x host 6 address 10.9.0.1"), 0);
+	assert_int_equal(kernel.sent_of[HAMLYN_NL_CMD_NIC_NEW], 1);
+}
+
+static void test_apply_differs(void **state)
+{
+	static const struct {
+		const char *line, *says;
+	} lines[] = {
+		{ NIC_LINE " port 7001", "one.conf:2: hamlyn1 is there already, with another port; "
+		  "change the line, or first: hamlynctl nic del hamlyn1" },
+		{ "nic add index 1 host 7", "another host;" },
+		{ NIC_LINE " security clear", "another security;" },
+		{ NIC_LINE " stall-ms 999", "another stall-ms;" },
+		{ NIC_LINE " down", "another down;" },
+		{ NIC_LINE " limits user-slots 3", "another user-slots;" },
+		{ "nic add index 1 host 6 fabric loop", "another fabric;" },
+		{ "nic add index 1 host 6 fabric tcp address 10.9.0.1", "another id;" },
+		{ "nic add fabric tcp host 6 id 30313233343536373839616263646566 "
+		  "address 10.9.0.2", "hamlyn1 is there already, with another address;" },
+		{ NIC_LINE "1", "another device;" },
+		{ "peer add 1 host 2 address fd00::3", "one.conf:2: hamlyn1 has peer 2 already, "
+		  "with another address; change the line, or first: "
+		  "hamlynctl peer del hamlyn1 host 2" },
+		{ "peer add 1 host 2 address fd00::2 port 1", "another port;" },
+	};
+	char text[256];
+	size_t i;
+
+	(void)state;
+	answer = answer_everything;
+	for (i = 0; i < ARRAY_SIZE(lines); i++) {
+		snprintf(text, sizeof(text), "\n%s\npeer add 1 host 9 address fd00::9\n",
+			 lines[i].line);
+		assert_int_equal(apply_text(text), STATUS_REFUSED);
+		assert_has(err, lines[i].says);
+		assert_int_equal(kernel.sent, 1);
+	}
+}
+
+/* Nothing is done if one of the lines is wrong, and the message says which. */
+static void test_apply_wrong(void **state)
+{
+	static const struct {
+		const char *line, *says;
+	} lines[] = {
+		{ "nic", "one.conf:3: which verb? in a file, only add" },
+		{ "nic del 1", "one.conf:3: verb \"del\" is unknown; allowed: add" },
+		{ "limit set 0 user-slots 3", "object \"limit\" is unknown; allowed: nic, peer" },
+		{ "nic add", "which NIC? in a file, nic add needs index N or fabric tcp" },
+		{ "nic add fabric tcp address 10.9.0.1", "host is needed" },
+		{ "nic add fabric tcp host 1", "address is needed" },
+		{ "nic add index 1 x", "keyword \"x\" is unknown; allowed: index, host, fabric" },
+		{ "peer add", "which NIC?" },
+		{ "peer add 1 host 2", "where is the peer?" },
+		{ "peer add 1 address 10.9.0.2", "which peer?" },
+		{ "peer add 1 host 2 address 10.9.0", "address takes an IPv4 or IPv6 address" },
+	};
+	char text[256];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(lines); i++) {
+		snprintf(text, sizeof(text), "peer add 1 host 3 address 10.9.0.3\n\n%s\n",
+			 lines[i].line);
+		assert_int_equal(apply_text(text), STATUS_USAGE);
+		assert_has(err, lines[i].says);
+		assert_int_equal(kernel.sent, 0);
+	}
+	/* And of the next message it is not said. */
+	assert_int_equal(ctl("x"), STATUS_USAGE);
+	assert_null(strstr(err, "one.conf"));
+}
+
+static void test_apply_files(void **state)
+{
+	size_t bytes = (1 << 20) + 1;
+	char *large = malloc(bytes), line[64];
+
+	(void)state;
+	assert_int_equal(ctl("apply"), STATUS_USAGE);
+	assert_has(err, "apply what? a file, or a folder of files *.conf");
+	assert_int_equal(ctl("-j apply /dev/null"), STATUS_USAGE);
+	assert_int_equal(ctl("apply /dev/null"), 0);
+	snprintf(line, sizeof(line), "apply %s/no.conf", folder);
+	assert_int_equal(ctl(line), STATUS_REFUSED);
+	assert_has(err, "no.conf: No such file");
+	snprintf(line, sizeof(line), "apply %s", folder);
+	assert_int_equal(ctl(line), 0);
+	write_file("one.conf", "\n\0", 2);
+	assert_int_equal(ctl(line), STATUS_USAGE);
+	assert_has(err, "it is no text");
+	memset(large, '\n', bytes);
+	write_file("one.conf", large, bytes);
+	assert_int_equal(ctl(line), STATUS_REFUSED);
+	assert_has(err, "more than 1048576 bytes");
+	memset(large, 'a', bytes);
+	for (bytes = 1; bytes < 200; bytes += 2)
+		large[bytes] = ' ';
+	write_file("one.conf", large, 200);
+	assert_int_equal(ctl(line), STATUS_USAGE);
+	assert_has(err, "one.conf:1: there are too many words");
+	free(large);
+	kernel.error_of[HAMLYN_NL_CMD_PEER_GET] = -ENODEV;
+	assert_int_equal(apply_text("peer add 1 host 3 address 10.9.0.3"), STATUS_REFUSED);
+	assert_has(err, "one.conf:1: hamlyn1: No such device");
+}
+
+/* ---- anything ------------------------------------------------------------- */
+
 /* Whatever arrives: no crash, no sanitizer report, one of the known ends. */
 static void test_fuzz(void **state)
 {
@@ -724,7 +1089,7 @@ static void test_fuzz(void **state)
 		"nic show", "-j nic show", "context show", "-j context show", "-j area show",
 		"slot show", "-j slot show", "nq show", "terminus show", "-j terminus show",
 		"stats show", "-j stats show 0", "user show", "-j user show", "audit show",
-		"-j audit show", "nic add", "-j nic add",
+		"-j audit show", "nic add", "-j nic add", "peer show", "-j peer show",
 	};
 	int i, status;
 
@@ -746,6 +1111,8 @@ static void test_fuzz_words(void **state)
 		"up", "down", "adversary", "drop", "off", "seed", "limits", "user-slots",
 		"unlimited", "uid", "root", "watchdog", "engine", "poll", "-j", "-p", "context",
 		"4K", "idle", "netns", "1", "\xff", "99999999999999999999", "--", "-x", "host",
+		"fabric", "tcp", "address", "10.9.0.1", "fd00::1", "port", "device", "wg0",
+		"security", "clear", "id", "id-from", "peer", "del",
 	};
 	char line[512];
 	int i, n, status;
@@ -939,6 +1306,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nic_set, reset, reset),
 		cmocka_unit_test_setup_teardown(test_limits, reset, reset),
 		cmocka_unit_test_setup_teardown(test_other_requests, reset, reset),
+		cmocka_unit_test_setup_teardown(test_fabric, reset, reset),
+		cmocka_unit_test_setup_teardown(test_fabric_id, reset, reset),
+		cmocka_unit_test_setup_teardown(test_peer, reset, reset),
+		cmocka_unit_test_setup_teardown(test_apply_leaves, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_apply_adds, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_apply_differs, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_apply_wrong, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_apply_files, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_kernel_text, reset, reset),
 		cmocka_unit_test_setup_teardown(test_dump_fails_at_its_end, reset, reset),
 		cmocka_unit_test_setup_teardown(test_no_module, reset, reset),
