@@ -176,12 +176,12 @@ void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *core)
 }
 
 /**
- * hml_note_flush() - give a peer's socket what there is, when preemption is on again
+ * hml_notify_flush() - give a peer's socket what there is, when preemption is on again
  * @p: the peer, in whose ring the section has put a packet
  *
  * Messages in one section mostly go to one host. Of the others a worker takes care.
  */
-void hml_note_flush(struct hml_peer *p)
+void hml_notify_flush(struct hml_peer *p)
 {
 	struct wakes *w = this_cpu_ptr(&wakes);
 

@@ -123,7 +123,7 @@ bool hml_outbox_put(struct hml_peer *p, const struct hamlyn_packet *h,
 	if (!open)
 		sender->stats->rejects[HAMLYN_REJECT_DOWN]++;
 	else
-		hml_note_flush(p);
+		hml_notify_flush(p);
 	return taken || !open;
 }
 

@@ -229,7 +229,7 @@ void hml_inbox_begin(struct hml_peer *p);
 bool hml_inbox_read(struct hml_peer *p, struct sock *sk);
 
 /* datapath.c */
-void hml_note_flush(struct hml_peer *p);
+void hml_notify_flush(struct hml_peer *p);
 
 /* engine.c */
 void hml_engine_room(struct hml_device *d);

@@ -277,7 +277,7 @@ static int check_peer(struct hml_device *d, const struct hml_peer_attr *attr,
 }
 
 /**
- * hml_peer_add() - let a NIC talk to another host
+ * hml_tcp_add_peer() - let a NIC talk to another host
  * @d: the NIC, with d->admin held
  * @attr: the host
  * @extack: why not
@@ -285,7 +285,7 @@ static int check_peer(struct hml_device *d, const struct hml_peer_attr *attr,
  * Return: 0, -EOPNOTSUPP on a fabric without peers, -EINVAL, -EAFNOSUPPORT, -EEXIST, -ENOSPC,
  * -ENOMEM, or -ENODEV if the NIC has left its fabric.
  */
-int hml_peer_add(struct hml_device *d, const struct hml_peer_attr *attr,
+int hml_tcp_add_peer(struct hml_device *d, const struct hml_peer_attr *attr,
 		 struct netlink_ext_ack *extack)
 {
 	struct hml_tcp *t = tcp_of(d);
@@ -332,13 +332,13 @@ static int delete(struct hml_tcp *t, void *arg)
 }
 
 /**
- * hml_peer_delete() - do not talk to a host any more
+ * hml_tcp_delete_peer() - do not talk to a host any more
  * @d: the NIC, with d->admin held
  * @host: its id
  *
  * Return: 0, -EOPNOTSUPP, -ENOENT, or -ENODEV.
  */
-int hml_peer_delete(struct hml_device *d, u32 host)
+int hml_tcp_delete_peer(struct hml_device *d, u32 host)
 {
 	struct hml_tcp *t = tcp_of(d);
 
@@ -368,14 +368,14 @@ static void tell(const struct hml_peer *p, struct hml_peer_info *info)
 }
 
 /**
- * hml_peer_next() - look at peers in turn
+ * hml_tcp_next_peer() - look at peers in turn
  * @d: the NIC
  * @host: the least host id of interest; becomes the one that was found
  * @info: how things stand with it
  *
  * Return: 0, or -ENOENT if there is none.
  */
-int hml_peer_next(struct hml_device *d, u32 *host, struct hml_peer_info *info)
+int hml_tcp_next_peer(struct hml_device *d, u32 *host, struct hml_peer_info *info)
 {
 	struct hml_tcp *t = tcp_of(d);
 	unsigned long index = *host;

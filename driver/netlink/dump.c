@@ -304,7 +304,7 @@ static int next_peer(struct dump *dump, struct hml_device *d, u32 *host,
 	if (mutex_lock_killable(&d->admin))
 		return -EINTR;
 	if (READ_ONCE(d->listed) && net_eq(read_pnet(&d->net), dump->net))
-		err = hml_peer_next(d, host, info);
+		err = hml_tcp_next_peer(d, host, info);
 	else
 		err = -ENOENT;
 	mutex_unlock(&d->admin);

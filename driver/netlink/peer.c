@@ -108,7 +108,7 @@ static int new_peer(struct sk_buff *skb, struct genl_info *info, struct hml_devi
 	      parse(tb, info->attrs[HAMLYN_A_PEER], HAMLYN_A_PEER_PORT, info->extack) ?:
 	      take_peer(info, tb, &attr) ?:
 	      check_peer(info, tb, d, &own, &attr) ?:
-	      hml_peer_add(d, &attr, info->extack);
+	      hml_tcp_add_peer(d, &attr, info->extack);
 	if (!err)
 		hml_changed();
 	return err;
@@ -127,7 +127,7 @@ static int delete_peer(struct sk_buff *skb, struct genl_info *info, struct hml_d
 
 	err = need_peer(info, d, &own) ?:
 	      hml_netlink_peer_host(info->attrs[HAMLYN_A_PEER], &host, info->extack) ?:
-	      hml_peer_delete(d, host);
+	      hml_tcp_delete_peer(d, host);
 	if (!err)
 		hml_changed();
 	if (err == -ENOENT)

@@ -5,8 +5,8 @@
  * what exists anyway, so a peer that takes nothing costs no memory.
  *
  * A watch of ours on another host's slot is armed here until that host says that the slot is gone
- * (or never opened to the key), or is lost itself: whatever comes first takes it out of the tree, under the
- * lock, and tells. So it is told exactly once.
+ * (or never opened to the key), or is lost itself. Whatever comes first marks it as told, under
+ * the lock, and tells: exactly once.
  */
 #include <linux/slab.h>
 

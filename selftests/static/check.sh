@@ -228,6 +228,7 @@ declare -A DRIVER_NAMES=(
 	[chardev]='context fop' [object/memory]='memory ring' [object/terminus]=term [object/mmap]='mmap'
 	[engine/datapath]='pass term notify mem port_nq_wake' [engine/loan]='loan loans'
 	[fabric/fabric]='fabric port' [fabric/loop]='fabric loop' [netlink/family]=netlink [netlink/fill]='reader fill'
+	[netlink/fabric]='netlink_fabric netlink_address' [netlink/peer]='netlink_peer'
 	[main]='nic_default max' [object/nq]='nq nqs' [nic]='nic nics' [object/ticket]='ticket tickets' [object/tag]='tag tags'
 	[user]='user users' [audit]='audit port_rejected' [object/watch]='watch known port_knew'
 	[trace]='trace port_trace'

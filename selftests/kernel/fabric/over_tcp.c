@@ -3,7 +3,9 @@
  * Runs other selftests, whose pairs then send from one host to another: what Hamlyn promises
  * within a host it promises between two. As root, kernel device only.
  *
- *	over_tcp [PROGRAM [ARGUMENT]...]	without any: a list of them, in this program's folder
+ *	over_tcp [PROGRAM [ARGUMENT]...]
+ *
+ * Without one: a list of them, in this program's folder.
  */
 #include "hosts.h"
 
