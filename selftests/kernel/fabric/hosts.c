@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Between hosts: packets and watches over TCP. As root, kernel device only.
+ * Between hosts: what there is beside the packets of over_tcp. Watches, peers that come and go, a
+ * host that guesses, sends nonsense, or takes nothing. As root, kernel device only.
  */
 #include "kselftest_harness.h"
 #include "hosts.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+
 #define NEED_ROOT	"as root, kernel device"
+#define QUIET_MS	200	/* in which nothing must come */
 
 FIXTURE(hosts) {
 	struct hosts h;
-	struct h_dev *dev[2];
 	struct ht_pair pair;	/* from host 1 to host 2 */
+	struct h_nq *told;	/* host 1 is told of what it watches */
 	bool there;
 };
 
@@ -20,12 +26,14 @@ FIXTURE_SETUP(hosts)
 
 	if (geteuid() || access("/dev/hamlyn0", F_OK))
 		return;
+	self->h.dead_ms = 2000;
 	ASSERT_EQ(0, hosts_begin(&self->h));
-	self->there = true;
 	nic_use_tx(self->h.host[0].nic);
 	nic_use(self->h.host[1].nic);
 	ASSERT_EQ(0, ht_pair_open(&self->pair, &attr));
+	ASSERT_EQ(0, h_nq_create(self->pair.tx, 64, &self->told));
 	ht_fill(self->pair.send, self->pair.send_length, 1);
+	self->there = true;
 }
 
 FIXTURE_TEARDOWN(hosts)
@@ -37,6 +45,83 @@ FIXTURE_TEARDOWN(hosts)
 }
 
 #define NEED_HOSTS() do { if (!self->there) SKIP(return, NEED_ROOT); } while (0)
+
+static struct host *sender(FIXTURE_DATA(hosts) *self)
+{
+	return &self->h.host[0];
+}
+
+static struct host *receiver(FIXTURE_DATA(hosts) *self)
+{
+	return &self->h.host[1];
+}
+
+static int watch(FIXTURE_DATA(hosts) *self, uint64_t cookie, struct h_watch **w)
+{
+	return h_watch(self->pair.tx, &self->pair.ticket, self->told, cookie, w);
+}
+
+/* The next that a watch tells: its cookie, or a negative errno. */
+static int64_t next_told(FIXTURE_DATA(hosts) *self)
+{
+	struct hamlyn_nq_entry e;
+	int ret = ht_recv(self->told, &e);
+
+	if (ret != 1)
+		return ret;
+	return e.flags & HAMLYN_NQE_PEER_GONE ? (int64_t)e.data : -EBADMSG;
+}
+
+static bool nothing_told(FIXTURE_DATA(hosts) *self)
+{
+	struct hamlyn_nq_entry e;
+
+	return h_recv_block(self->told, &e, QUIET_MS * HT_MS) == -ETIMEDOUT;
+}
+
+/* Until host 1 has told host 2 of so many watches. */
+static int await_watched(FIXTURE_DATA(hosts) *self, int64_t number)
+{
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	while (host_peer(&self->h, receiver(self), HAMLYN_A_PEER_WATCHED) != number)
+		if (!ht_poll_more(&poll))
+			return -ETIMEDOUT;
+	return 0;
+}
+
+static int send_word(FIXTURE_DATA(hosts) *self, const struct h_ticket *to)
+{
+	return ht_send_sync(self->pair.terminus,
+			    &(struct h_msg) { .ticket = to, .data = "word", .length = 4 });
+}
+
+static bool lands(FIXTURE_DATA(hosts) *self)
+{
+	struct hamlyn_nq_entry e;
+
+	return send_word(self, &self->pair.ticket) == 1 && ht_recv(self->pair.nq, &e) == 1 &&
+	       !memcmp(self->pair.data, "word", 4);
+}
+
+static void tell_peers(FIXTURE_DATA(hosts) *self)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		printf("# host %d: state %jd reason %jd epoch %jd sent %jd received %jd stalls %jd lost %jd\n",
+		       i + 1, (intmax_t)host_peer(&self->h, &self->h.host[i], HAMLYN_A_PEER_STATE),
+		       (intmax_t)host_peer(&self->h, &self->h.host[i], HAMLYN_A_PEER_REASON),
+		       (intmax_t)host_peer(&self->h, &self->h.host[i], HAMLYN_A_PEER_EPOCH),
+		       (intmax_t)host_peer(&self->h, &self->h.host[i], HAMLYN_A_PEER_SENT_PACKETS),
+		       (intmax_t)host_peer(&self->h, &self->h.host[i],
+					   HAMLYN_A_PEER_RECEIVED_PACKETS),
+		       (intmax_t)host_peer(&self->h, &self->h.host[i], HAMLYN_A_PEER_STALLS),
+		       (intmax_t)host_peer(&self->h, &self->h.host[i], HAMLYN_A_PEER_LOST));
+}
+
+/* ---- packets ---- */
 
 TEST_F(hosts, a_message_arrives)
 {
@@ -52,6 +137,351 @@ TEST_F(hosts, a_message_arrives)
 	EXPECT_EQ(p->length, ht_match(p->data, p->length, 1));
 	EXPECT_EQ(0, memcmp(p->meta->user, "meta", 4));
 	EXPECT_TRUE(ht_pair_guarded(p));
+}
+
+/* More than any ring holds, in order, and nothing twice: by fast messages that count. */
+TEST_F(hosts, in_order_through_full_rings)
+{
+	struct ht_pair *p = &self->pair;
+	struct h_ticket fast = p->ticket;
+	struct hamlyn_nq_entry e;
+	uint64_t sent = 0, seen = 0, stalls;
+	struct h_msg m = { .ticket = &fast, .data = p->send, .length = p->query.packet_size };
+
+	NEED_HOSTS();
+	fast.meta_index = HAMLYN_META_FAST;
+	while (seen < 4000) {
+		m.word = sent;
+		if (sent < 4000 && sent - seen < 200 && h_send(p->terminus, &m) >= 0)
+			sent++;
+		if (sent < 4000 && sent - seen < 200 && h_recv(p->nq, &e) != 1)
+			continue;
+		if (sent == 4000 || sent - seen == 200)
+			ASSERT_EQ(1, ht_recv(p->nq, &e)) {
+				tell_peers(self);
+			}
+		ASSERT_EQ(seen, e.data);
+		seen++;
+	}
+	stalls = (uint64_t)host_peer(&self->h, sender(self), HAMLYN_A_PEER_STALLS);
+	TH_LOG("%ju stalls", (uintmax_t)stalls);
+	EXPECT_TRUE(ht_pair_guarded(p));
+}
+
+/* The peer is known, but not there: as a NIC that is down. */
+TEST_F(hosts, packets_to_a_lost_peer_are_discarded)
+{
+	struct ht_pair *p = &self->pair;
+	struct hamlyn_nq_entry e;
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, host_del_peer(&self->h, receiver(self), sender(self)));
+	ASSERT_EQ(0, host_await(&self->h, sender(self), HAMLYN_NL_PEER_STATE_IDLE));
+	EXPECT_EQ(1, send_word(self, &p->ticket));
+	EXPECT_LT(0, host_peer(&self->h, sender(self), HAMLYN_A_PEER_LOST));
+	EXPECT_EQ(-ETIMEDOUT, h_recv_block(p->nq, &e, QUIET_MS * HT_MS));
+	/* It comes back, and what was lost does not. */
+	ASSERT_EQ(0, host_add_peer(&self->h, receiver(self), sender(self)));
+	ASSERT_EQ(0, host_await(&self->h, sender(self), HAMLYN_NL_PEER_STATE_UP));
+	ASSERT_EQ(0, host_await(&self->h, receiver(self), HAMLYN_NL_PEER_STATE_UP));
+	EXPECT_TRUE(lands(self));
+	EXPECT_EQ(0, h_recv(p->nq, &e));
+}
+
+TEST_F(hosts, a_host_that_is_no_peer_is_unreachable)
+{
+	struct h_ticket k = self->pair.ticket;
+
+	NEED_HOSTS();
+	k.host = 3;
+	EXPECT_EQ(-EHOSTUNREACH, send_word(self, &k));
+	ASSERT_EQ(0, host_del_peer(&self->h, sender(self), receiver(self)));
+	EXPECT_EQ(-EHOSTUNREACH, send_word(self, &self->pair.ticket));
+}
+
+/* ---- watches ---- */
+
+TEST_F(hosts, a_watch_is_told_when_the_slot_goes)
+{
+	struct h_watch *w;
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, watch(self, 7, &w));
+	ASSERT_EQ(0, await_watched(self, 1));
+	EXPECT_TRUE(nothing_told(self));
+	ASSERT_EQ(0, h_slot_destroy(self->pair.slot));
+	EXPECT_EQ(7, next_told(self));
+	EXPECT_TRUE(nothing_told(self));
+	EXPECT_EQ(0, h_unwatch(w));
+	EXPECT_EQ(0, await_watched(self, 0));
+}
+
+TEST_F(hosts, a_watch_is_told_when_the_slot_is_rekeyed)
+{
+	struct h_watch *w[2];
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, watch(self, 1, &w[0]));
+	ASSERT_EQ(0, await_watched(self, 1));
+	ASSERT_EQ(0, h_slot_rekey(self->pair.slot));
+	EXPECT_EQ(1, next_told(self));
+	/* By the old key there is nothing to watch. */
+	ASSERT_EQ(0, watch(self, 2, &w[1]));
+	EXPECT_EQ(2, next_told(self));
+	EXPECT_TRUE(nothing_told(self));
+}
+
+TEST_F(hosts, a_watch_with_a_wrong_key_is_told_as_if_the_slot_were_gone)
+{
+	struct h_ticket k = self->pair.ticket;
+	struct ht_rejects rejects;
+	struct h_watch *w;
+
+	NEED_HOSTS();
+	k.key++;
+	ASSERT_EQ(0, h_watch(self->pair.tx, &k, self->told, 9, &w));
+	EXPECT_EQ(9, next_told(self));
+	/* And the slot's owner knows. */
+	ASSERT_EQ(0, ht_pair_rejects(&self->pair, &rejects));
+	EXPECT_EQ(1, rejects.slot[HAMLYN_REJECT_KEY]);
+}
+
+TEST_F(hosts, every_watch_is_told_once_when_the_host_is_lost)
+{
+	struct h_watch *w[40];
+	uint64_t seen = 0;
+	int i;
+
+	NEED_HOSTS();
+	for (i = 0; i < 40; i++)
+		ASSERT_EQ(0, watch(self, (uint64_t)i, &w[i]));
+	ASSERT_EQ(0, await_watched(self, 40));
+	/* One was told before. */
+	ASSERT_EQ(0, host_del_peer(&self->h, receiver(self), sender(self)));
+	for (i = 0; i < 40; i++)
+		seen |= 1ull << next_told(self);
+	EXPECT_EQ((1ull << 40) - 1, seen);
+	EXPECT_TRUE(nothing_told(self));
+	/* While it is away, at once; and when it is back, nobody again. */
+	ASSERT_EQ(0, host_await(&self->h, sender(self), HAMLYN_NL_PEER_STATE_IDLE));
+	ASSERT_EQ(0, h_unwatch(w[0]));
+	ASSERT_EQ(0, watch(self, 50, &w[0]));
+	EXPECT_EQ(50, next_told(self));
+	ASSERT_EQ(0, host_add_peer(&self->h, receiver(self), sender(self)));
+	ASSERT_EQ(0, host_await(&self->h, sender(self), HAMLYN_NL_PEER_STATE_UP));
+	EXPECT_TRUE(nothing_told(self));
+}
+
+TEST_F(hosts, a_watch_that_has_ended_is_not_told)
+{
+	struct h_watch *w;
+	int i;
+
+	NEED_HOSTS();
+	for (i = 0; i < 200; i++) {
+		ASSERT_EQ(0, watch(self, 1, &w));
+		ASSERT_EQ(0, h_unwatch(w));
+	}
+	EXPECT_EQ(0, await_watched(self, 0));
+	ASSERT_EQ(0, h_slot_destroy(self->pair.slot));
+	EXPECT_TRUE(nothing_told(self));
+	EXPECT_EQ(0, host_peer(&self->h, sender(self), HAMLYN_A_PEER_WATCHES));
+}
+
+TEST_F(hosts, who_watches_may_be_gone_first)
+{
+	struct h_watch *w;
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, watch(self, 1, &w));
+	ASSERT_EQ(0, await_watched(self, 1));
+	h_close(self->pair.tx);
+	self->pair.tx = NULL;
+	EXPECT_EQ(0, await_watched(self, 0));
+}
+
+/* ---- guesses ---- */
+
+/* One user of the other host guesses; its packets are dropped, and others' are not. */
+TEST_F(hosts, a_guesser_does_not_shut_out_its_host)
+{
+	struct ht_rejects rejects;
+	struct h_ticket k = self->pair.ticket;
+	int64_t dropped = 0;
+	struct ht_poll poll;
+	pid_t pid;
+	int i;
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, nic_set(&self->h.g, receiver(self)->nic, HAMLYN_A_GUESSES, 10));
+	pid = ht_fork();
+	if (!pid) {
+		struct h_terminus *t;
+		struct h_dev *dev;
+
+		k.key++;
+		if (setuid(4242) || h_open(getenv("HAMLYN_TX_DEVICE"), &dev) ||
+		    h_terminus_create(dev, NULL, &t))
+			_exit(1);
+		for (i = 0; i < 2000; i++)
+			ht_send(t, &(struct h_msg) { .ticket = &k, .data = "x", .length = 1 });
+		_exit(0);
+	}
+	ASSERT_EQ(0, ht_reap(pid));
+	ht_poll_begin(&poll);
+	while (!dropped && ht_poll_more(&poll))
+		dropped = host_peer(&self->h, receiver(self), HAMLYN_A_PEER_DROPPED);
+	EXPECT_LT(0, dropped);
+	EXPECT_TRUE(lands(self));
+	ASSERT_EQ(0, ht_pair_rejects(&self->pair, &rejects));
+	/* A second's worth, and what refilled meanwhile: far from all of them. */
+	EXPECT_LT(rejects.slot[HAMLYN_REJECT_KEY], 1500);
+}
+
+/* A key that was right when it watched is late, and no guess. */
+TEST_F(hosts, late_keys_are_no_guesses)
+{
+	struct h_watch *w;
+	int i;
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, nic_set(&self->h.g, receiver(self)->nic, HAMLYN_A_GUESSES, 10));
+	ASSERT_EQ(0, watch(self, 1, &w));
+	ASSERT_EQ(0, await_watched(self, 1));
+	ASSERT_EQ(0, h_slot_rekey(self->pair.slot));
+	for (i = 0; i < 500; i++)
+		ASSERT_EQ(1, send_word(self, &self->pair.ticket));
+	ASSERT_EQ(0, h_slot_ticket(self->pair.slot, 0, 0, 0, &self->pair.ticket));
+	EXPECT_TRUE(lands(self));
+	EXPECT_EQ(0, host_peer(&self->h, receiver(self), HAMLYN_A_PEER_DROPPED));
+}
+
+/* ---- strangers, and hosts that lie ---- */
+
+static int connect_from(uint32_t from, const struct host *to)
+{
+	const struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(from) };
+	const struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons(HOSTS_PORT),
+		.sin_addr.s_addr = htonl(to->address),
+	};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (const void *)&own, sizeof(own)) ||
+	    connect(fd, (const void *)&address, sizeof(address)))
+		return -errno;
+	return fd;
+}
+
+/* Is the connection closed, before or after it said something? */
+static bool is_closed(int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	char bytes[256];
+	ssize_t n;
+
+	while (poll(&pollfd, 1, (int)(ht_patience_ns() / HT_MS)) == 1) {
+		n = read(fd, bytes, sizeof(bytes));
+		if (n <= 0)
+			return true;
+	}
+	return false;
+}
+
+TEST_F(hosts, a_stranger_is_not_heard)
+{
+	char bytes[256];
+	int fd;
+
+	NEED_HOSTS();
+	fd = connect_from(0x7f000009, receiver(self));
+	ASSERT_LE(0, fd);
+	/* It is told nothing, not even a greeting. */
+	EXPECT_GE(0, read(fd, bytes, sizeof(bytes)));
+	close(fd);
+	EXPECT_TRUE(lands(self));
+}
+
+/* Whoever has the peer's address ends its connection at most; the true one comes again. */
+TEST_F(hosts, nonsense_ends_a_connection_and_nothing_else)
+{
+	uint64_t random = ht_seed();
+	uint64_t words[64];
+	size_t i;
+	int fd, n;
+
+	NEED_HOSTS();
+	for (n = 0; n < 5; n++) {
+		fd = connect_from(sender(self)->address, receiver(self));
+		ASSERT_LE(0, fd);
+		for (i = 0; i < 64; i++)
+			words[i] = ht_random(&random);
+		if (write(fd, words, sizeof(words)) < 0)
+			TH_LOG("closed already");
+		EXPECT_TRUE(is_closed(fd));
+		close(fd);
+	}
+	ASSERT_EQ(0, host_await(&self->h, sender(self), HAMLYN_NL_PEER_STATE_UP));
+	ASSERT_EQ(0, host_await(&self->h, receiver(self), HAMLYN_NL_PEER_STATE_UP));
+	EXPECT_TRUE(lands(self));
+}
+
+/* ---- coming and going ---- */
+
+TEST_F(hosts, a_hundred_reconnections)
+{
+	int i;
+
+	NEED_HOSTS();
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(0, host_del_peer(&self->h, sender(self), receiver(self)));
+		ASSERT_EQ(0, host_add_peer(&self->h, sender(self), receiver(self)));
+		ASSERT_EQ(0, host_await(&self->h, sender(self), HAMLYN_NL_PEER_STATE_UP));
+	}
+	ASSERT_EQ(0, host_await(&self->h, receiver(self), HAMLYN_NL_PEER_STATE_UP));
+	EXPECT_TRUE(lands(self));
+}
+
+/* A NIC that is in use stays; its peers, and its sockets, go with its namespace. */
+TEST_F(hosts, a_namespace_ends_in_traffic)
+{
+	struct hosts other = { .host[0] = { .id = 1, .address = 0x7f000001 } };
+	int ready[2], go[2];
+	pid_t pid;
+	char c;
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(go));
+	pid = ht_fork();
+	if (!pid) {
+		struct h_dev *dev;
+		char path[32];
+
+		if (unshare(CLONE_NEWNET) || system("ip link set lo up") ||
+		    genl_open(&other.g, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
+			_exit(1);
+		memset(other.fabric, 1, sizeof(other.fabric));
+		if (host_make(&other, &other.host[0]))
+			_exit(2);
+		other.host[1] = (struct host) { .id = 2, .address = 0x7f000002 };
+		if (host_make(&other, &other.host[1]) ||
+		    host_add_peer(&other, &other.host[0], &other.host[1]) ||
+		    host_add_peer(&other, &other.host[1], &other.host[0]) ||
+		    host_await(&other, &other.host[0], HAMLYN_NL_PEER_STATE_UP))
+			_exit(3);
+		snprintf(path, sizeof(path), "/dev/hamlyn%u", other.host[0].nic);
+		if (h_open(path, &dev) || write(ready[1], &other.host[0].nic, 1) != 1 ||
+		    read(go[0], &c, 1) != 1)
+			_exit(4);
+		_exit(0);
+	}
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	ASSERT_EQ(1, write(go[1], "x", 1));
+	EXPECT_EQ(0, ht_reap(pid));
+	EXPECT_TRUE(lands(self));
+	EXPECT_EQ(0, nic_is_gone_soon(&self->h.g, (uint8_t)c));
 }
 
 TEST_HARNESS_MAIN
