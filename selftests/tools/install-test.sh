@@ -237,6 +237,22 @@ udev_rule_installed() {
 	grep -q '^#SUBSYSTEM=="hamlyn", .*MODE="0660"$' "$root/usr/lib/udev/rules.d/60-hamlyn.rules"
 }
 
+systemd_unit_installed() {
+	local unit=$root/usr/lib/systemd/system/hamlyn-fabric.service
+	grep -q '^ExecStart=/usr/sbin/hamlynctl apply /etc/hamlyn/fabric.d$' "$unit" &&
+		! grep -q '@[A-Z]*@' "$unit" || return 1
+	! command -v systemd-analyze >/dev/null || systemd_accepts "$unit"
+}
+
+# The programs that it names are not on this machine.
+systemd_accepts() { # UNIT
+	local said copy=$work/hamlyn-fabric.service
+	sed -E 's|^(Exec[A-Za-z]*=)[^ ]*|\1/bin/true|' "$1" >"$copy"
+	said=$(systemd-analyze verify --man=no "$copy" 2>&1 | grep -F hamlyn-fabric) || return 0
+	printf '%s\n' "$said"
+	return 1
+}
+
 # Where the system's python3 looks, whether the folder is there already or not
 python_finds() {
 	local local=$work/local PATH=/usr/bin:$PATH
@@ -308,6 +324,7 @@ check "hamlyn/uapi_netlink.h compiles alone in C++" compiles_alone hamlyn/uapi_n
 check "hamlynctl is installed, with man page and completion" hamlynctl_installed
 check "hamlyn-perf is installed, with man page" perf_installed
 check "the udev rule is installed" udev_rule_installed
+check "the systemd unit is installed" systemd_unit_installed
 for header in manager stream datagram tagged group gather barrier rendezvous channel; do
 	check "hamlyn/$header.h compiles alone in C" compiles_alone "hamlyn/$header.h" c
 	check "hamlyn/$header.h compiles alone in C++" compiles_alone "hamlyn/$header.h" c++
