@@ -397,6 +397,15 @@ nl-nic-feed    vm hostile_admin             driver/netlink/netlink-gen.c /= haml
 nl-term-set    vm hostile_admin             driver/netlink/netlink-gen.c /= hamlyn_nl_terminus_set_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
 nl-stats       vm hostile_admin             driver/netlink/netlink-gen.c /= hamlyn_nl_stats_get_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
 nl-limit       vm hostile_admin             driver/netlink/netlink-gen.c /= hamlyn_nl_limit_set_doit/,/flags/s/GENL_ADMIN_PERM/0/
+nl-peer-new    vm hostile_admin             driver/netlink/netlink-gen.c /= hamlyn_nl_peer_new_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
+nl-peer-del    vm hostile_admin             driver/netlink/netlink-gen.c /= hamlyn_nl_peer_del_doit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
+nl-peer-get    vm hostile_admin             driver/netlink/netlink-gen.c /= hamlyn_nl_peer_get_dumpit/,/flags/s/GENL_UNS_ADMIN_PERM/0/
+nl-peer-told   vm peers                     driver/netlink/peer.c s/for (i = last + 1; i < ARRAY_SIZE/for (i = 99; i < ARRAY_SIZE/
+nl-peer-host   vm peers                     driver/netlink/fill.c s/if (!err \&\& r->host_admin)/if (!err)/
+nl-fab-clear   vm peers                     driver/netlink/fabric.c s/if (!safe \&\& !clear) {/if (0) {/
+nl-fab-device  vm peers                     driver/netlink/fabric.c /^static int need_netdev/,/^}/s/if (clear)/if (1)/
+nl-fab-kind    vm peers                     driver/netlink/fabric.c s/return ops \&\& !strcmp(ops->kind, "wireguard");/return true;/
+nl-fab-move    vm peers                     driver/netlink/admin.c s/if (hml_tcp_get(d, \&tcp)) {/if (0) {/
 nl-contexts    vm hostile_admin             driver/netlink/dump.c s/return dump->reader.admin || uid_eq(c->uid, dump->reader.uid) ||/return true ||/
 nl-users       vm hostile_admin             driver/netlink/dump.c s/return dump->reader.admin || uid_eq(u->uid, dump->reader.uid);/return true;/
 nl-audit       vm hostile_admin             driver/netlink/dump.c s/if (dump->reader.admin \&\& !dump->attrs\[HAMLYN_A_CONTEXT\])/if (!dump->attrs[HAMLYN_A_CONTEXT])/

@@ -15,6 +15,7 @@
 #define HOST		1
 #define OTHER		2
 #define MANY		200	/* peers: more than one message tells */
+#define DEVICE		"hml-lo"
 
 /* What a request says of a fabric: what is NULL, or 0, it does not. */
 struct fabric {
@@ -366,12 +367,16 @@ TEST_F(peers, a_list_of_many_goes_on_where_it_was)
 
 /* ---- other namespaces ----------------------------------------------------- */
 
-static int loopback_up(void)
+/* So that only this namespace has a device of that name. */
+static int rename_loopback(void)
 {
-	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	struct ifreq lo = { .ifr_name = "lo", .ifr_newname = DEVICE };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int ret = ioctl(fd, SIOCSIFFLAGS, &lo);
+	int ret = ioctl(fd, SIOCSIFNAME, &lo);
 
+	lo = (struct ifreq){ .ifr_name = DEVICE, .ifr_flags = IFF_UP };
+	if (!ret)
+		ret = ioctl(fd, SIOCSIFFLAGS, &lo);
 	close(fd);
 	return ret;
 }
@@ -383,7 +388,7 @@ static void administrate_inside(int ready, int go, uint32_t not_ours)
 	struct genl g;
 	int nic;
 
-	if (enter_container() || loopback_up() || write(ready, "r", 1) != 1 ||
+	if (enter_container() || rename_loopback() || write(ready, "r", 1) != 1 ||
 	    ht_read_all(go, &nic, sizeof(nic)) ||
 	    genl_open(&g, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
 		_exit(1);
@@ -402,7 +407,7 @@ static void administrate_inside(int ready, int go, uint32_t not_ours)
 	_exit(0);
 }
 
-TEST_F(peers, root_of_a_container_says_who_the_peers_of_its_nic_are)
+TEST_F(peers, a_container_has_its_own_peers_and_devices)
 {
 	int ready[2], go[2], netns, nic;
 	char path[64], byte;
@@ -417,7 +422,10 @@ TEST_F(peers, root_of_a_container_says_who_the_peers_of_its_nic_are)
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
 	netns = open(path, O_RDONLY | O_CLOEXEC);
 	ASSERT_LE(0, netns);
-	nic = make(&self->g, &(struct fabric){ USUAL, .port = 7100 }, netns);
+	EXPECT_EQ(-ENODEV, make(&self->g, &(struct fabric){ USUAL, .port = 7104,
+							   .device = DEVICE }, -1));
+	EXPECT_SAYS("network namespace");
+	nic = make(&self->g, &(struct fabric){ USUAL, .port = 7100, .device = DEVICE }, netns);
 	ASSERT_LE(0, nic) {
 		TH_LOG("it says \"%s\"", self->g.text);
 	}
