@@ -20,6 +20,7 @@
 #define CONTROL_ROOM	SZ_4K	/* of the ring, that packets leave to other frames */
 #define SEND_BYTES	SZ_64K	/* given to the socket without losing the processor */
 #define CONTROL_BATCH	16	/* watches told between two looks */
+#define ROUNDS		8	/* of sending, by who was not asked to do it for others */
 
 int hml_outbox_init(struct hml_outbox *o, u32 packet_size)
 {
@@ -262,26 +263,35 @@ static bool empty(const struct hml_outbox *o)
  * hml_outbox_flush() - give the socket what there is
  * @p: the peer
  *
- * Not in a section. If somebody else does that already it looks again, after it has let go (B20).
+ * Not in a section. Somebody else who does that already looks again, after letting go (B20): the
+ * socket may have refused bytes just before it had room, which we were called for.
  */
 void hml_outbox_flush(struct hml_peer *p)
 {
 	struct hml_outbox *o = &p->out;
+	u32 round = 0;
 	bool more;
+	int calls;
 
+	atomic_inc(&o->calls);
 	do {
+		/* A task that sends does not send for all others for ever. */
+		if (round++ == ROUNDS) {
+			queue_work(hml_wire_workers, &p->io);
+			return;
+		}
 		local_bh_disable();
 		if (test_and_set_bit(0, &o->sending)) {
 			local_bh_enable();
 			return;
 		}
+		calls = atomic_read(&o->calls);
 		more = send_some(p);
 		clear_bit_unlock(0, &o->sending);
-		smp_mb__after_atomic();	/* B20: let go before the look at the ring */
+		smp_mb__after_atomic();	/* B20: let go before the looks at ring and calls */
 		local_bh_enable();
-		if (more)
-			cond_resched();
-	} while (more && !empty(o));
+		cond_resched();
+	} while ((more && !empty(o)) || atomic_read(&o->calls) != calls);
 }
 
 /* ---- a connection ---- */

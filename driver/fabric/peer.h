@@ -64,6 +64,7 @@ struct hml_tcp {
  * @ring: their bytes; constant
  * @mask: its size - 1; constant
  * @sending: bit 0: somebody gives bytes to the socket. By trylock, preemption off
+ * @calls: to give it bytes; atomic
  * @sock: the socket, or NULL; changed under @sending
  * @bytes: that the socket has ever taken; under @sending
  * @packets: put in
@@ -81,6 +82,7 @@ struct hml_outbox {
 	u8 *ring;
 	u64 mask;
 	unsigned long sending;
+	atomic_t calls;
 	struct socket *sock;
 	u64 bytes;
 	u64 packets;

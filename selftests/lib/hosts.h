@@ -10,6 +10,9 @@
 #include "nics.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 
 #define HOSTS_PORT	7500
@@ -122,10 +125,29 @@ static inline int host_await(struct hosts *h, const struct host *own, uint32_t s
 	return 0;
 }
 
+/* A network namespace of our own: NICs that a test leaves behind end with it. */
+static inline int hosts_namespace(void)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd, ret;
+
+	if (unshare(CLONE_NEWNET))
+		return -errno;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	ret = ioctl(fd, SIOCSIFFLAGS, &lo) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
 /* Both, each the other's peer, connected: 0, or a negative errno. */
 static inline int hosts_begin(struct hosts *h)
 {
-	int ret;
+	int ret = hosts_namespace();
+
+	if (ret)
+		return ret;
 
 	h->host[0] = (struct host) { .id = 1, .address = 0x7f000001 };
 	h->host[1] = (struct host) { .id = 2, .address = 0x7f000002 };

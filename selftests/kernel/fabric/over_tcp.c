@@ -63,6 +63,8 @@ int main(int argc, char **argv)
 		printf("TAP version 13\n1..0 # SKIP as root, kernel device\n");
 		return 4;
 	}
+	h.dead_ms = 120000;
+	h.stall_ms = 120000;
 	ret = hosts_begin(&h);
 	if (ret)
 		return 1;
