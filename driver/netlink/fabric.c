@@ -95,7 +95,7 @@ static int check_netdev(const struct nlattr *attr, struct net *net, bool clear,
 	}
 	if (!safe && !clear) {
 		HML_COMPAT_REFUSE(extack, attr,
-				  "the device does not encrypt: one of WireGuard is needed, or clear",
+				  "it does not encrypt: one of WireGuard is needed, or clear",
 				  "%s does not encrypt: one of WireGuard is needed, or clear",
 				  name);
 		return -EINVAL;
@@ -112,7 +112,7 @@ static int need_netdev(struct nlattr **tb, struct net *net, struct netlink_ext_a
 	if (clear)
 		return 0;
 	NL_SET_ERR_MSG(extack,
-		       "device is needed, one of WireGuard; or clear: all on the way may read and change");
+		       "device is needed, one of WireGuard; or clear, which anybody can read");
 	return -EINVAL;
 }
 
@@ -122,7 +122,7 @@ static int need_id(const struct nlattr *id, struct netlink_ext_ack *extack)
 {
 	if (!id) {
 		NL_SET_ERR_MSG(extack,
-			       "id of the fabric is needed: 16 bytes, the same on all of its hosts");
+			       "id of the fabric is needed: 16 bytes, the same on all hosts");
 		return -EINVAL;
 	}
 	if (!memchr_inv(nla_data(id), 0, nla_len(id))) {

@@ -91,7 +91,7 @@ static int check_peer(struct genl_info *info, struct nlattr **tb, const struct h
 	}
 	if (attr->address.ss_family != own->address.ss_family) {
 		NL_SET_ERR_MSG_ATTR(info->extack, tb[HAMLYN_A_PEER_ADDRESS],
-				    "address must be of the kind of the NIC's own: both IPv4 or both IPv6");
+				    "address must be as the NIC's own: both IPv4 or both IPv6");
 		return -EAFNOSUPPORT;
 	}
 	return 0;

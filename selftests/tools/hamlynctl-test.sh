@@ -255,6 +255,10 @@ wait $sleeper 2>/dev/null
 # ---- fabrics between hosts ----
 
 fabric='fabric tcp host 1 security clear address 127.0.0.1'
+add_tcp() { # WORD...
+	# shellcheck disable=SC2086 # several words
+	$ctl nic add "$@" $fabric
+}
 prints "nic show tells a loop" 'fabric: kind loop' $ctl nic show 0
 refuses "a fabric between hosts needs a host" 2 'host is needed' $ctl nic add fabric tcp address 127.0.0.1
 refuses "and an address" 2 'address is needed' $ctl nic add fabric tcp host 1
@@ -266,21 +270,21 @@ refuses "and a device, or clear text" 1 'new NIC: device is needed, one of WireG
 refuses "a device that does not encrypt" 1 'new NIC: .*does not encrypt: one of WireGuard is needed' \
 	$ctl nic add fabric tcp host 1 address 127.0.0.1 device lo
 refuses "a device that is not there" 1 "new NIC: no .*device .*in the NIC's network namespace" \
-	$ctl nic add $fabric device wg9
-refuses "an id of another length" 2 'id takes 32 hexadecimal digits' $ctl nic add $fabric id 12
+	add_tcp device wg9
+refuses "an id of another length" 2 'id takes 32 hexadecimal digits' add_tcp id 12
 refuses "an id and a name for it" 2 '"id-from" contradicts "id"' \
-	$ctl nic add $fabric id 000102030405060708090a0b0c0d0e0f id-from blue
-refuses "a port out of range" 2 'port takes a number from 1 to 65535' $ctl nic add $fabric port 65536
+	add_tcp id 000102030405060708090a0b0c0d0e0f id-from blue
+refuses "a port out of range" 2 'port takes a number from 1 to 65535' add_tcp port 65536
 refuses "an unknown fabric" 2 'fabric "eth" is unknown; allowed: loop, tcp' $ctl nic add fabric eth
 refuses "a loop with an address" 1 'new NIC: the loop fabric has nothing to set' \
 	$ctl nic add fabric loop address 127.0.0.1
-prints "nic add fabric tcp" '^hamlyn3' $ctl nic add index 3 $fabric id-from blue port 7001 dead-ms 2000
+prints "nic add fabric tcp" '^hamlyn3' add_tcp index 3 id-from blue port 7001 dead-ms 2000
 json "nic show tells the fabric between hosts" nic-show \
 	'"host":1,.*"kind":"tcp","id":"[0-9a-f]{32}","address":"127.0.0.1","port":7001,"clear":true,"dead_ms":2000,"stall_ms":1000' \
 	$ctl -j nic show 3
 prints "in text, too" 'fabric: kind tcp id [0-9a-f]+ address 127.0.0.1 port 7001 clear yes dead-ms 2000' $ctl nic show 3
 lacks "users are not told the address" '127.0.0.1' as bob $ctl nic show 3
-prints "a host id is taken on its own fabric only" '^hamlyn4' $ctl nic add index 4 $fabric port 7002
+prints "a host id is taken on its own fabric only" '^hamlyn4' add_tcp index 4 port 7002
 check "and that NIC goes again" $ctl nic del 4
 refuses "it stays in its namespace" 1 'hamlyn3: .*stays where it was made' $ctl nic set 3 netns $$
 
@@ -297,7 +301,7 @@ refuses "a host is of one NIC" 2 "host is an id of one NIC's peers" $ctl peer sh
 refuses "peer show of one that is not there" 1 'hamlyn3: no such peer.*\(No such file' $ctl peer show 3 host 3
 refuses "peer add of one that is there" 1 'hamlyn3: .*\(File exists' $ctl peer add 3 host 2 address 127.0.0.2
 refuses "peer add of the NIC itself" 1 "hamlyn3: .*own|host 1 is hamlyn3 itself" $ctl peer add 3 host 1 address 127.0.0.2
-refuses "peer add with another kind of address" 1 'hamlyn3: address must be of the kind' \
+refuses "peer add with another kind of address" 1 'hamlyn3: address must be as the NIC.s own: both IPv4' \
 	$ctl peer add 3 host 5 address fd00::1
 refuses "peer add with no address" 2 'where is the peer' $ctl peer add 3 host 5
 refuses "peer add with no host" 2 'which peer' $ctl peer add 3 address 127.0.0.2
@@ -316,9 +320,9 @@ eventually sh -c "[ \"\$(readlink /proc/$sleeper/ns/net)\" != '$own_netns' ]"
 other ip link set lo name hml-own
 other ip link set hml-own up
 refuses "a device of another namespace" 1 "new NIC: no .*device .*in the NIC's network namespace" \
-	$ctl nic add index 3 $fabric device hml-own
+	add_tcp index 3 device hml-own
 prints "nic add fabric tcp in another namespace" '^hamlyn3' \
-	$ctl nic add index 3 $fabric device hml-own netns $sleeper
+	add_tcp index 3 device hml-own netns $sleeper
 refuses "peers are of a NIC's namespace" 1 'hamlyn3: no such NIC' $ctl peer add 3 host 2 address 127.0.0.2
 check "peer add netns" $ctl peer add 3 host 2 address 127.0.0.2 netns $sleeper
 prints "peer show netns" 'host 2 ' $ctl peer show netns $sleeper
@@ -454,7 +458,7 @@ $ctl nic add index 5 >/dev/null
 $ctl nic set 5 down
 $ctl nic set 5 up
 $ctl nic del 5
-$ctl nic add index 5 $fabric port 7001 >/dev/null
+add_tcp index 5 port 7001 >/dev/null
 $ctl nic add index 4 fabric tcp host 2 security clear address 127.0.0.2 port 7002 >/dev/null
 $ctl peer add 5 host 2 address 127.0.0.2 port 7002
 $ctl peer add 4 host 1 address 127.0.0.1 port 7001

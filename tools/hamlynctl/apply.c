@@ -290,10 +290,12 @@ static int differs(const struct order *order, const char *what)
 	const struct value *host = values_find(&order->values, "host");
 
 	if (order->is_peer)
-		return refused("%s has peer %" PRIu64 " already, with another %s; change the line, or first: hamlynctl peer del %s host %" PRIu64,
+		return refused("%s has peer %" PRIu64 " already, with another %s; "
+			       "change the line, or first: hamlynctl peer del %s host %" PRIu64,
 			       order->nic.label, host->number, what, order->nic.label,
 			       host->number);
-	return refused("%s is there already, with another %s; change the line, or first: hamlynctl nic del %s",
+	return refused("%s is there already, with another %s; "
+		       "change the line, or first: hamlynctl nic del %s",
 		       order->nic.label, what, order->nic.label);
 }
 

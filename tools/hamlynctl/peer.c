@@ -147,8 +147,8 @@ static int peer_show(const struct options *options, const struct verb *verb, str
 static const struct verb verbs[] = {
 	{ "show", "[NIC [host N]] [netns NAME]", "what peers are and what passes", host_params,
 	  peer_show },
-	{ "add", "NIC host N address ADDRESS [port N]", "let a NIC and another host reach each other",
-	  add_params, peer_add },
+	{ "add", "NIC host N address ADDRESS [port N]",
+	  "let a NIC and another host reach each other", add_params, peer_add },
 	{ "del", "NIC host N", "end that", host_params, peer_del },
 	{ 0 }
 };
