@@ -257,9 +257,9 @@ kernel-ticket  vm hostile_ticket            driver/core/rx.c     s/ticket_key ==
 kernel-only    vm hostile_ticket            driver/core/rx.c     s/if (slot->flags \& HAMLYN_SLOT_TICKET_ONLY)$/if (0)/
 kernel-guess   vm hostile_guess             driver/core/rx.c     s/if (guessed(\&h, reject) \&\& !sender->guessed) {/if (0) {/
 kernel-late    vm hostile_guess             driver/object/watch.c s/remember(w, arg->key);/;/
-kernel-forget  vm hostile_guess             driver/object/watch.c s/^\tforget(w);/\t;/
-watch-late     vm hostile_guess             driver/object/watch.c s/if (!knew(\&c->user->known, arg->host, arg->slot, arg->key))/if (1)/
-known-wrong    vm hostile_guess             driver/object/watch.c /^static int arm_on/,/^}/s/^\tif (reject >= 0)$/\tif (reject >= 0 \&\& (remember(w, arg->key), 1))/
+kernel-forget  vm hostile_guess             driver/object/watch.c s/^\thml_watch_forget(w);/\t;/
+watch-late     vm hostile_guess             driver/object/watch.c s/if (!hml_watch_knew(\&c->user->known, arg->host, arg->slot, arg->key))/if (1)/
+known-wrong    vm hostile_guess             driver/object/watch.c /^int hml_watch_arm_on/,/^}/s/^\tif (reject >= 0)$/\tif (reject >= 0 \&\& (remember(w, arg->key), 1))/
 guess-again    vm hostile_guess             driver/core/tx.c     s/t->sender.guessed = false;//
 kernel-second  vm hostile_ticket,paranoid   driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
 watch-key      vm hostile_watch             driver/core/rx.c     s/return key == READ_ONCE(slot->key) ? -1 : HAMLYN_REJECT_KEY;/return -1;/

@@ -323,6 +323,8 @@ void hml_outbox_begin(struct hml_peer *p, struct socket *sock)
 	o->head = 0;
 	o->tail = 0;
 	o->moved = ktime_get_ns();
+	/* Of a peer that is deleted and made again, too, each connection is newer. */
+	o->tx.epoch = atomic_inc_return(&p->tcp->epochs);
 	hml_wire_tx_begin(&o->tx);
 	hml_unlock(&o->lock);
 	exchange(o, sock);

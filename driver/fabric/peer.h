@@ -27,6 +27,7 @@ struct socket;
  * @device: the NIC
  * @attr: what was set; constant, but that its id is told by others
  * @incarnation: told to peers: another one for each NIC that there ever was
+ * @epochs: connections of all peers ever; atomic
  * @net: of the NIC; it ends this first. No reference
  * @ifindex: of the netdev, or 0: any; constant
  * @listener: where peers connect, or NULL; under @lock
@@ -42,6 +43,7 @@ struct hml_tcp {
 	struct hml_device *device;
 	struct hml_tcp_attr attr;
 	u64 incarnation;
+	atomic_t epochs;
 	struct net *net;
 	int ifindex;
 	struct socket *listener;

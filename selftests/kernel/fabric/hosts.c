@@ -110,7 +110,8 @@ static void tell_peers(FIXTURE_DATA(hosts) *self)
 	int i;
 
 	for (i = 0; i < 2; i++)
-		printf("# host %d: state %jd reason %jd epoch %jd sent %jd received %jd stalls %jd lost %jd\n",
+		printf("# host %d: state %jd reason %jd epoch %jd sent %jd received %jd"
+		       " stalls %jd lost %jd\n",
 		       i + 1, (intmax_t)host_peer(&self->h, &self->h.host[i], HAMLYN_A_PEER_STATE),
 		       (intmax_t)host_peer(&self->h, &self->h.host[i], HAMLYN_A_PEER_REASON),
 		       (intmax_t)host_peer(&self->h, &self->h.host[i], HAMLYN_A_PEER_EPOCH),
