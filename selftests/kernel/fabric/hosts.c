@@ -10,8 +10,8 @@
 
 #define NEED_ROOT	"as root, kernel device"
 #define PATIENT_MS	120000	/* for a guest that gets no processor */
-#define WINDOW		4000	/* messages: more than rings and sockets hold */
-#define MANY		8000
+#define WINDOW		1500	/* messages: more than rings and sockets hold */
+#define MANY		3000
 #define QUIET_MS	200	/* in which nothing must come */
 
 FIXTURE(hosts) {
