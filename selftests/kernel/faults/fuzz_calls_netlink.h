@@ -122,6 +122,51 @@ static void put_limits(struct thread *t, struct message *m)
 	end_nest(m, nest);
 }
 
+/* One of few ends of fabrics on this machine, so that some of them find each other. */
+static void put_end(struct thread *t, struct message *m, uint16_t address, uint16_t port)
+{
+	unsigned char bytes[16] = { 127, 0, 0, (unsigned char)(1 + below(t, 3)) };
+	uint16_t number = (uint16_t)(7200 + below(t, 4));
+
+	put(m, address, bytes, (uint16_t)(one_in(t, 12) ? below(t, 17) : 4));
+	if (!one_in(t, 8))
+		put(m, port, &number, sizeof(number));
+}
+
+static void put_fabric(struct thread *t, struct message *m)
+{
+	struct nlattr *nest = begin_nest(m, HAMLYN_A_FABRIC);
+	uint32_t kind = !one_in(t, 8);
+
+	put(m, HAMLYN_A_FAB_KIND, &kind, sizeof(kind));
+	if (!one_in(t, 16))
+		put(m, HAMLYN_A_FAB_ID, "one of many ids", 16);
+	put_end(t, m, HAMLYN_A_FAB_ADDRESS, HAMLYN_A_FAB_PORT);
+	if (!one_in(t, 8))
+		put(m, HAMLYN_A_FAB_CLEAR, "", 0);
+	if (one_in(t, 8))
+		put(m, HAMLYN_A_FAB_DEVICE, "lo", 3);
+	kind = 100 + below(t, 900);
+	if (one_in(t, 2))
+		put(m, HAMLYN_A_FAB_DEAD_MS, &kind, sizeof(kind));
+	if (one_in(t, 2))
+		put(m, HAMLYN_A_FAB_STALL_MS, &kind, sizeof(kind));
+	end_nest(m, nest);
+}
+
+static void put_peer(struct thread *t, struct message *m)
+{
+	struct nlattr *nest = begin_nest(m, HAMLYN_A_PEER);
+	uint32_t host = one_in(t, 24) ? (uint32_t)odd_number(t) : below(t, 8);
+
+	put(m, HAMLYN_A_PEER_HOST, &host, sizeof(host));
+	if (one_in(t, 2))
+		put_end(t, m, HAMLYN_A_PEER_ADDRESS, HAMLYN_A_PEER_PORT);
+	if (one_in(t, 24))
+		put(m, (uint16_t)(1 + below(t, HAMLYN_A_PEER_MAX)), &host, sizeof(host));
+	end_nest(m, nest);
+}
+
 static void put_attr(struct thread *t, struct message *m, uint16_t type)
 {
 	if (type == HAMLYN_A_NAME)
@@ -130,11 +175,25 @@ static void put_attr(struct thread *t, struct message *m, uint16_t type)
 		put_adversary(t, m);
 	else if (type == HAMLYN_A_LIMITS)
 		put_limits(t, m);
+	else if (type == HAMLYN_A_FABRIC)
+		put_fabric(t, m);
+	else if (type == HAMLYN_A_PEER)
+		put_peer(t, m);
 	else
 		put_value(t, m, type);
 }
 
-#define BIT(type)	(1U << HAMLYN_A_##type)
+/* Behind those that requests can have are those that are told only, and behind those two more. */
+#define TYPES		(HAMLYN_A_WEIGHT + HAMLYN_A_PEER - HAMLYN_A_FABRIC + 1)
+#define BIT_OF(type)	\
+	((type) <= HAMLYN_A_WEIGHT ? (type) : (type) - HAMLYN_A_FABRIC + HAMLYN_A_WEIGHT + 1)
+#define BIT(type)	(1U << BIT_OF(HAMLYN_A_##type))
+
+static uint16_t type_of(uint16_t bit)
+{
+	return (uint16_t)(bit <= HAMLYN_A_WEIGHT ? bit :
+						   bit - HAMLYN_A_WEIGHT - 1 + HAMLYN_A_FABRIC);
+}
 
 /* What each command takes, one bit an attribute. */
 static const uint32_t attrs_of[HAMLYN_NL_CMD_MAX + 1] = {
@@ -143,7 +202,7 @@ static const uint32_t attrs_of[HAMLYN_NL_CMD_MAX + 1] = {
 		BIT(STATE) | BIT(WATCHDOG_MS) | BIT(ENGINE_MODE) |
 		BIT(ENGINES) | BIT(IDLE_US) | BIT(KICK_WINDOW_US) |
 		BIT(PACKET_SIZE) | BIT(MAX_SLOTS) | BIT(GUESSES) |
-		BIT(ADVERSARY) | BIT(LIMITS),
+		BIT(ADVERSARY) | BIT(LIMITS) | BIT(FABRIC),
 	[HAMLYN_NL_CMD_NIC_DEL] = BIT(NIC) | BIT(NAME),
 	[HAMLYN_NL_CMD_NIC_SET] = BIT(NIC) | BIT(NAME) | BIT(STATE) |
 		BIT(WATCHDOG_MS) | BIT(IDLE_US) | BIT(KICK_WINDOW_US) |
@@ -160,22 +219,27 @@ static const uint32_t attrs_of[HAMLYN_NL_CMD_MAX + 1] = {
 	[HAMLYN_NL_CMD_USER_GET] = BIT(NIC) | BIT(NAME),
 	[HAMLYN_NL_CMD_LIMIT_SET] = BIT(NIC) | BIT(UID) | BIT(LIMITS),
 	[HAMLYN_NL_CMD_AUDIT_GET] = BIT(NIC) | BIT(NAME) | BIT(CONTEXT),
+	[HAMLYN_NL_CMD_PEER_NEW] = BIT(NIC) | BIT(PEER),
+	[HAMLYN_NL_CMD_PEER_DEL] = BIT(NIC) | BIT(PEER),
+	[HAMLYN_NL_CMD_PEER_GET] = BIT(NIC) | BIT(NAME) | BIT(PEER),
 };
 
 static void fill_message(struct thread *t, struct message *m, uint8_t command,
 			 uint16_t flags)
 {
 	uint32_t takes = command < ARRAY_SIZE(attrs_of) ? attrs_of[command] : 0;
-	uint16_t type;
+	uint16_t bit, type;
 
 	memset(m, 0, sizeof(*m));
 	request_init(&m->r, t->family, command, flags);
-	for (type = 1; type <= HAMLYN_A_WEIGHT; type++) {
-		bool wanted = takes & 1U << type;
+	for (bit = 1; bit <= TYPES; bit++) {
+		bool wanted = takes & 1U << bit;
 
+		type = type_of(bit);
 		/* Without a NIC most requests end early. */
 		if (wanted && (type == HAMLYN_A_NIC || !one_in(t, 3)) &&
 		    (type != HAMLYN_A_NAME || one_in(t, 8)) &&
+		    (type != HAMLYN_A_FABRIC || one_in(t, 4)) &&
 		    (type != HAMLYN_A_NETNS_FD || one_in(t, 4)))
 			put_attr(t, m, type);
 		else if (one_in(t, 256))
@@ -253,6 +317,7 @@ static bool lists(uint8_t command)
 	case HAMLYN_NL_CMD_CONTEXT_GET ... HAMLYN_NL_CMD_TERMINUS_GET:
 	case HAMLYN_NL_CMD_USER_GET:
 	case HAMLYN_NL_CMD_AUDIT_GET:
+	case HAMLYN_NL_CMD_PEER_GET:
 		return true;
 	default:
 		return false;
