@@ -107,10 +107,16 @@ static void put_packet(struct hml_outbox *o, const struct hamlyn_packet *h,
 bool hml_outbox_put(struct hml_peer *p, const struct hamlyn_packet *h,
 		    const struct hml_payload *payload, struct hml_sender *sender)
 {
-	u64 bytes = hml_wire_data_bytes(h) + h->length + CONTROL_ROOM;
+	u64 bytes = hml_wire_data_bytes(h);
 	struct hml_outbox *o = &p->out;
 	bool open, taken;
 
+	/* An adversary may have made of it what no frame can say. */
+	if (unlikely(!bytes)) {
+		sender->stats->rejects[HAMLYN_REJECT_FORMAT]++;
+		return true;
+	}
+	bytes += h->length + CONTROL_ROOM;
 	hml_lock(&o->lock);
 	open = o->open;
 	taken = open && room(o) >= bytes;
@@ -273,6 +279,7 @@ void hml_outbox_flush(struct hml_peer *p)
 	bool more;
 	int calls;
 
+	smp_mb__before_atomic();	/* B20: what there is to send before the count */
 	atomic_inc(&o->calls);
 	do {
 		/* A task that sends does not send for all others for ever. */
@@ -285,7 +292,7 @@ void hml_outbox_flush(struct hml_peer *p)
 			local_bh_enable();
 			return;
 		}
-		calls = atomic_read(&o->calls);
+		calls = atomic_read_acquire(&o->calls);	/* B20: before the look at the ring */
 		more = send_some(p);
 		clear_bit_unlock(0, &o->sending);
 		smp_mb__after_atomic();	/* B20: let go before the looks at ring and calls */
