@@ -540,7 +540,8 @@ main() {
 		--list) printf '%s\n' "${CHECKS[@]}" "${SLOW_CHECKS[@]}" && exit 0 ;;
 		-*) die 2 "option \"$1\" is unknown; allowed: --list, --help" ;;
 		esac
-		printf '%s\n' "${CHECKS[@]}" "${SLOW_CHECKS[@]}" | grep -qxF -e "$1" ||
+		# No pipe: who writes into one whose reader has found it fails
+		[[ " ${CHECKS[*]} ${SLOW_CHECKS[*]} " == *" $1 "* ]] ||
 			die 2 "check \"$1\" is unknown; allowed: ${CHECKS[*]} ${SLOW_CHECKS[*]}"
 		names+=("$1")
 		shift

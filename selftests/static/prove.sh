@@ -93,7 +93,7 @@ EOF
 is_wanted() { # CHECK NAME...
 	local check=$1
 	shift
-	[ $# -eq 0 ] || printf '%s\n' "$@" | grep -qxF -e "$check"
+	[ $# -eq 0 ] || [[ " $* " == *" $check "* ]]
 }
 
 prove() { # CHECK FILE TEXT: of one line of the answer
