@@ -14,7 +14,7 @@
 
 static const char * const programs[] = {
 	/* Others look at the receiver right behind the send, or at counters of a NIC for both. */
-	"conformance", "send_errors",
+	"conformance", "send_errors", "gather",
 };
 
 static int run(char **argv)
