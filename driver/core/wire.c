@@ -51,22 +51,22 @@ static_assert(HAMLYN_PACKET_FLAGS <= 0xffff && HAMLYN_MAX_METADATA <= 0xffff,
 
 static __always_inline void put16(u8 *p, u32 v)
 {
-	p[0] = v >> 8;
-	p[1] = v;
+	p[0] = (v >> 8) & 0xff;
+	p[1] = v & 0xff;
 }
 
 static __always_inline void put32(u8 *p, u32 v)
 {
 	p[0] = v >> 24;
-	p[1] = v >> 16;
-	p[2] = v >> 8;
-	p[3] = v;
+	p[1] = (v >> 16) & 0xff;
+	p[2] = (v >> 8) & 0xff;
+	p[3] = v & 0xff;
 }
 
 static __always_inline void put64(u8 *p, u64 v)
 {
 	put32(p, v >> 32);
-	put32(p + 4, v);
+	put32(p + 4, v & 0xffffffff);
 }
 
 static __always_inline u32 get16(const u8 *p)

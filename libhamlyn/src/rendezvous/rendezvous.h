@@ -104,10 +104,10 @@ void h__path_remove(const struct h_path *p);
 /* ---- rendezvous_connect.c, rendezvous_listen.c ---- */
 
 int h__half_connect(struct h_half *half, struct h_manager *m, const char *path,
-	       const struct h_connect_attr *attr, struct h_peer *peer,
-	       int64_t timeout_ns);
+		    const struct h_connect_attr *attr, struct h_peer *peer,
+		    int64_t timeout_ns);
 int h__half_accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
-	      const struct h_stream_attr *attr, struct h_peer *peer,
-	      int64_t timeout_ns);
+		   const struct h_stream_attr *attr, struct h_peer *peer,
+		   int64_t timeout_ns);
 
 #endif /* H_RENDEZVOUS_INTERNAL_H */

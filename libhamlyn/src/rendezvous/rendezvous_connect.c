@@ -231,8 +231,8 @@ static int create_and_meet(struct h_half *half, struct h_manager *m,
 
 /* Who is cancelled in the middle would leave half an end, and a socket. */
 int h__half_connect(struct h_half *half, struct h_manager *m, const char *path,
-	       const struct h_connect_attr *attr, struct h_peer *peer,
-	       int64_t timeout_ns)
+		    const struct h_connect_attr *attr, struct h_peer *peer,
+		    int64_t timeout_ns)
 {
 	int err, cancel;
 

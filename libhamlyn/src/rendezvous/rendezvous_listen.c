@@ -541,8 +541,8 @@ static int accept_one(struct h_half *half, struct h_listener *l,
 
 /* Who is cancelled in the middle would leave half an end, and the listener locked. */
 int h__half_accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
-	      const struct h_stream_attr *attr, struct h_peer *peer,
-	      int64_t timeout_ns)
+		   const struct h_stream_attr *attr, struct h_peer *peer,
+		   int64_t timeout_ns)
 {
 	int err, cancel;
 

@@ -109,7 +109,7 @@ static int peer_call(struct genl *g, uint8_t command, uint32_t nic, const struct
 static int add(struct genl *g, uint32_t nic, uint32_t host)
 {
 	return peer_call(g, HAMLYN_NL_CMD_PEER_NEW, nic,
-		   &(struct peer){ .host = host, .address = other_v4, .address_length = 4 });
+			 &(struct peer){ .host = host, .address = other_v4, .address_length = 4 });
 }
 
 static int count(struct genl *g, uint32_t nic)
@@ -267,7 +267,7 @@ TEST_F(peers, a_peer_that_cannot_be_is_refused_with_words)
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		EXPECT_EQ(-cases[i].error, peer_call(g, HAMLYN_NL_CMD_PEER_NEW, (uint32_t)self->nic,
-					       &cases[i].p)) {
+						     &cases[i].p)) {
 			TH_LOG("case %u: \"%s\"", i, g->text);
 		}
 		EXPECT_SAYS(cases[i].word);
@@ -275,7 +275,7 @@ TEST_F(peers, a_peer_that_cannot_be_is_refused_with_words)
 	EXPECT_EQ(-EINVAL, nic_call(g, HAMLYN_NL_CMD_PEER_NEW, (uint32_t)self->nic));
 	EXPECT_SAYS("which peer?");
 	EXPECT_EQ(-EINVAL, peer_call(g, HAMLYN_NL_CMD_PEER_DEL, (uint32_t)self->nic,
-			       &(struct peer){ .host = OTHER, .port = 1 }));
+				     &(struct peer){ .host = OTHER, .port = 1 }));
 	EXPECT_SAYS("does not have");
 	EXPECT_EQ(0, count(g, (uint32_t)self->nic));
 }
@@ -291,7 +291,7 @@ TEST_F(peers, other_operations_have_neither_fabric_nor_peer)
 	EXPECT_EQ(-EINVAL, genl_call(g));
 	EXPECT_SAYS("does not have");
 	EXPECT_EQ(-EINVAL, peer_call(g, HAMLYN_NL_CMD_NIC_GET, (uint32_t)self->nic,
-			       &(struct peer){ .host = OTHER }));
+				     &(struct peer){ .host = OTHER }));
 	EXPECT_SAYS("does not have");
 	genl_begin(g, HAMLYN_NL_CMD_NIC_GET);
 	genl_put_u32(g, HAMLYN_A_NIC, (uint32_t)self->nic);
@@ -384,6 +384,8 @@ static int rename_loopback(void)
 /* Root of a container: the NIC's peers are its own, what was dropped is not told. */
 static void administrate_inside(int ready, int go, uint32_t not_ours)
 {
+	const struct fabric ours = { USUAL, .port = 7103 };
+	const struct peer other = { .host = OTHER };
 	const struct nlattr *nest;
 	struct genl g;
 	int nic;
@@ -400,15 +402,16 @@ static void administrate_inside(int ready, int go, uint32_t not_ours)
 		_exit(3);
 	if (add(&g, not_ours, OTHER) != -ENODEV || count(&g, not_ours) != -ENODEV)
 		_exit(4);
-	if (make(&g, &(struct fabric){ USUAL, .port = 7103 }, -1) != -EPERM)
+	if (make(&g, &ours, -1) != -EPERM)
 		_exit(5);
-	if (peer_call(&g, HAMLYN_NL_CMD_PEER_DEL, (uint32_t)nic, &(struct peer){ .host = OTHER }))
+	if (peer_call(&g, HAMLYN_NL_CMD_PEER_DEL, (uint32_t)nic, &other))
 		_exit(6);
 	_exit(0);
 }
 
 TEST_F(peers, a_container_has_its_own_peers_and_devices)
 {
+	const struct fabric elsewhere = { USUAL, .port = 7104, .device = DEVICE };
 	int ready[2], go[2], netns, nic;
 	char path[64], byte;
 	pid_t pid;
@@ -422,8 +425,7 @@ TEST_F(peers, a_container_has_its_own_peers_and_devices)
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
 	netns = open(path, O_RDONLY | O_CLOEXEC);
 	ASSERT_LE(0, netns);
-	EXPECT_EQ(-ENODEV, make(&self->g, &(struct fabric){ USUAL, .port = 7104,
-							   .device = DEVICE }, -1));
+	EXPECT_EQ(-ENODEV, make(&self->g, &elsewhere, -1));
 	EXPECT_SAYS("network namespace");
 	nic = make(&self->g, &(struct fabric){ USUAL, .port = 7100, .device = DEVICE }, netns);
 	ASSERT_LE(0, nic) {

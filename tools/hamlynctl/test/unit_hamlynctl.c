@@ -884,7 +884,7 @@ static void test_disturbed_dump(void **state)
 
 /* ---- apply --------------------------------------------------------------- */
 
-static char folder[] = "/tmp/hamlynctl-unit-XXXXXX";
+static char folder[32];
 
 static void write_file(const char *name, const char *text, size_t length)
 {
@@ -909,7 +909,7 @@ static int apply_text(const char *text)
 
 static int make_folder(void **state)
 {
-	strcpy(folder + strlen(folder) - 6, "XXXXXX");
+	snprintf(folder, sizeof(folder), "/tmp/hamlynctl-unit-XXXXXX");
 	return reset(state) || !mkdtemp(folder);
 }
 
