@@ -38,5 +38,6 @@ extern _Atomic long tempest_pages_left;
 #define CONTROL_NO_REOPEN	0x1000u	/* what is marked open is open */
 #define CONTROL_NO_WIRE		0x2000u	/* channels use messages only */
 #define CONTROL_NO_HOLD		0x4000u	/* buffers of channels may be unmapped */
+#define CONTROL_WRONG_KEY	0x8000u	/* what the device sends is not accepted */
 
 #endif /* TEMPEST_CONTROL_H */
