@@ -239,6 +239,7 @@ search_parts() {
 	part "litmus tests" selftests/litmus/check.sh
 	is_short || part "litmus tests on Stache" selftests/stache/stache-test.sh "$BUILD" 100000
 	part "fuzzing, $seconds seconds" env "BUILD=$BUILD" selftests/fuzz/run.sh quick "$seconds"
+	is_short || part "two hosts" env "BUILD=$BUILD" HAMLYN_TEST_SCALE=2 selftests/vm/two-hosts.sh
 	is_short || part "frames by brute force" env "BUILD=$BUILD" selftests/fuzz/run.sh brute 300000000
 }
 

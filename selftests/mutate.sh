@@ -260,6 +260,10 @@ kernel-late    vm hostile_guess             driver/object/watch.c s/remember(w, 
 kernel-forget  vm hostile_guess             driver/object/watch.c s/^\thml_watch_forget(w);/\t;/
 watch-late     vm hostile_guess             driver/object/watch.c s/if (!hml_watch_knew(\&c->user->known, arg->host, arg->slot, arg->key))/if (1)/
 known-wrong    vm hostile_guess             driver/object/watch.c /^int hml_watch_arm_on/,/^}/s/^\tif (reject >= 0)$/\tif (reject >= 0 \&\& (remember(w, arg->key), 1))/
+tcp-stranger   vm hosts                     driver/fabric/tcp.c  s/if (p \&\& same_address(\&p->attr.address, from))/if (p)/
+tcp-user       vm hosts                     driver/fabric/tcp.c  s/sin_port) < HML_TCP_RESERVED)$/sin_port))/
+tcp-held       vm hosts                     driver/fabric/inbox.c s/if (held_back(p, u))/if (0)/
+tcp-late       vm hosts                     driver/object/watch.c s/if (sender->far)/if (0)/
 guess-again    vm hostile_guess             driver/core/tx.c     s/t->sender.guessed = false;//
 kernel-second  vm hostile_ticket,paranoid   driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
 watch-key      vm hostile_watch             driver/core/rx.c     s/return key == READ_ONCE(slot->key) ? -1 : HAMLYN_REJECT_KEY;/return -1;/

@@ -176,7 +176,7 @@ static void deliver(struct hml_adversary *a, const struct held *p,
 	if (p->header.length > p->length ||
 	    p->header.meta_length > HAMLYN_MAX_METADATA) {
 		sender->stats->rejects[HAMLYN_REJECT_FORMAT]++;
-		trace_hamlyn_reject(path, &p->header, HAMLYN_REJECT_FORMAT,
+		trace_hamlyn_reject(nic, &p->header, HAMLYN_REJECT_FORMAT,
 				    sender);
 		return;
 	}

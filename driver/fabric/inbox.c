@@ -28,7 +28,6 @@ int hml_inbox_init(struct hml_peer *p)
 {
 	struct hml_inbox *in = &p->in;
 
-	xa_init(&in->users);
 	init_user(&in->others, p, U32_MAX);
 	in->size = READ_BYTES + HML_WIRE_MOST_HEADER + p->nic.packet_size;
 	in->bytes = kvmalloc(in->size, GFP_KERNEL_ACCOUNT);
@@ -51,6 +50,7 @@ void hml_inbox_begin(struct hml_peer *p)
 	p->in.have = 0;
 	p->in.heard = ktime_get_ns();
 	p->in.failed = 0;
+	p->in.verdict = 0;
 	WRITE_ONCE(p->in.pong, false);
 	hml_wire_rx_begin(&p->in.rx);
 }
@@ -68,6 +68,7 @@ static void refuse(struct hml_peer *p, u32 verdict)
 	u32 reason = verdict < HML_WIRE_VERDICTS ? reasons[verdict] : 0;
 
 	p->in.refused++;
+	p->in.verdict = verdict;
 	p->in.failed = reason ?: HML_PEER_NONSENSE;
 	hml_peer_fail(p, p->in.failed);
 }

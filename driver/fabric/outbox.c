@@ -89,7 +89,7 @@ static void put_packet(struct hml_outbox *o, const struct hamlyn_packet *h,
 		put_bytes(o, o->tail + n, payload->flat, h->length);
 	if (o->head == o->tail)
 		o->moved = ktime_get_ns();
-	o->tail += n + h->length;
+	smp_store_release(&o->tail, o->tail + n + h->length);	/* behind its bytes */
 	o->packets++;
 }
 
@@ -156,7 +156,7 @@ bool hml_outbox_control(struct hml_outbox *o,
 		if (o->head == o->tail)
 			o->moved = ktime_get_ns();
 		put_bytes(o, o->tail, frame, n);
-		o->tail += n;
+		smp_store_release(&o->tail, o->tail + n);	/* behind its bytes */
 	}
 	hml_unlock(&o->lock);
 	return fits;
@@ -178,8 +178,8 @@ static bool has_room(struct hml_outbox *o)
 	return has;
 }
 
-/* What the peer is to be told, as far as there is room. */
-static void put_due(struct hml_peer *p)
+/* What the peer is to be told, as far as there is room. Return: whether there may be more. */
+static bool put_due(struct hml_peer *p)
 {
 	u64 stamp = READ_ONCE(p->in.stamp);
 	struct hml_far_note note;
@@ -189,6 +189,7 @@ static void put_due(struct hml_peer *p)
 		WRITE_ONCE(p->in.pong, false);
 	for (n = 0; n < CONTROL_BATCH && has_room(&p->out) && hml_far_next(&p->far, &note); n++)
 		hml_outbox_control(&p->out, hml_far_pack, &note);
+	return n == CONTROL_BATCH;
 }
 
 /* ---- out ---- */
@@ -198,7 +199,7 @@ static u32 ring_part(const struct hml_outbox *o, struct kvec vec[2], u64 *tail)
 	u64 begin = o->head & o->mask;
 	u32 n;
 
-	*tail = READ_ONCE(o->tail);
+	*tail = smp_load_acquire(&o->tail);	/* before the bytes */
 	n = min_t(u64, *tail - o->head, SEND_BYTES);
 	vec[0].iov_base = o->ring + begin;
 	vec[0].iov_len = min_t(u64, n, o->mask + 1 - begin);
@@ -237,18 +238,24 @@ static bool advance(struct hml_outbox *o, u32 n)
 	return wanted;
 }
 
+static bool empty(const struct hml_outbox *o)
+{
+	return READ_ONCE(o->tail) == READ_ONCE(o->head);
+}
+
 /* Holder of @sending. Return: whether there may be more to send, and room for it. */
 static bool send_some(struct hml_peer *p)
 {
 	struct hml_outbox *o = &p->out;
 	struct kvec vec[2];
+	bool due;
 	u64 tail;
 	u32 n;
 	int sent;
 
 	if (!o->sock)
 		return false;
-	put_due(p);
+	due = put_due(p);
 	n = ring_part(o, vec, &tail);
 	if (!n)
 		return false;
@@ -257,12 +264,7 @@ static bool send_some(struct hml_peer *p)
 		return false;
 	if (advance(o, sent))
 		hml_engine_room(p->tcp->device);
-	return sent == n;
-}
-
-static bool empty(const struct hml_outbox *o)
-{
-	return READ_ONCE(o->tail) == READ_ONCE(o->head);
+	return sent == n && (due || !empty(o));
 }
 
 /**
@@ -276,7 +278,7 @@ void hml_outbox_flush(struct hml_peer *p)
 {
 	struct hml_outbox *o = &p->out;
 	u32 round = 0;
-	bool more;
+	bool more, again;
 	int calls;
 
 	smp_mb__before_atomic();	/* B20: what there is to send before the count */
@@ -295,10 +297,14 @@ void hml_outbox_flush(struct hml_peer *p)
 		calls = atomic_read_acquire(&o->calls);	/* B20: before the look at the ring */
 		more = send_some(p);
 		clear_bit_unlock(0, &o->sending);
-		smp_mb__after_atomic();	/* B20: let go before the looks at ring and calls */
+		smp_mb__after_atomic();	/* B20: let go before the look at calls */
+		again = more || atomic_read(&o->calls) != calls;
+		/* A worker's, in case that we lose the processor now. */
+		if (again && !(current->flags & PF_WQ_WORKER))
+			queue_work(hml_wire_workers, &p->io);
 		local_bh_enable();
 		cond_resched();
-	} while ((more && !empty(o)) || atomic_read(&o->calls) != calls);
+	} while (again);
 }
 
 /* ---- a connection ---- */
@@ -327,6 +333,7 @@ void hml_outbox_begin(struct hml_peer *p, struct socket *sock)
 	struct hml_outbox *o = &p->out;
 
 	hml_lock(&o->lock);
+	o->open = false;
 	o->head = 0;
 	o->tail = 0;
 	o->moved = ktime_get_ns();

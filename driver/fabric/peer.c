@@ -61,7 +61,8 @@ static void write_space(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	p = sk->sk_user_data;
-	if (p && sk_stream_is_writeable(sk)) {
+	/* With nothing queued it is not the peer that made room: there is no memory. */
+	if (p && sk_stream_is_writeable(sk) && READ_ONCE(sk->sk_wmem_queued)) {
 		if (sk->sk_socket)
 			clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 		queue_work(hml_wire_workers, &p->io);
@@ -84,6 +85,12 @@ static void attend(struct hml_peer *p, struct sock *sk)
 {
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
+	p->calls = (struct hml_peer_calls) {
+		.state_change = sk->sk_state_change,
+		.data_ready = p->tcp->data_ready ?: sk->sk_data_ready,
+		.write_space = sk->sk_write_space,
+		.error_report = sk->sk_error_report,
+	};
 	sk->sk_user_data = p;
 	sk->sk_data_ready = data_ready;
 	sk->sk_write_space = write_space;
@@ -98,11 +105,15 @@ static void attend(struct hml_peer *p, struct sock *sk)
 	tcp_sock_set_user_timeout(sk, p->tcp->attr.dead_ms);
 }
 
-/* They are called no more. */
-static void ignore(struct sock *sk)
+/* They are called no more, nor by a socket that outlives us. */
+static void ignore(struct hml_peer *p, struct sock *sk)
 {
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_user_data = NULL;
+	sk->sk_state_change = p->calls.state_change;
+	sk->sk_data_ready = p->calls.data_ready;
+	sk->sk_write_space = p->calls.write_space;
+	sk->sk_error_report = p->calls.error_report;
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -111,14 +122,15 @@ static void ignore(struct sock *sk)
 static void io(struct work_struct *work)
 {
 	struct hml_peer *p = container_of(work, struct hml_peer, io);
-	struct sock *sk = READ_ONCE(p->sock) ? p->sock->sk : NULL;
+	struct socket *sock = READ_ONCE(p->sock);
 	bool more = true;
 	u32 n;
 
-	if (!sk)
+	/* Once, and before all else: whoever ends the connection waits for us after taking it. */
+	if (!sock)
 		return;
 	for (n = 0; more && n < IO_ROUNDS; n++) {
-		more = hml_inbox_read(p, sk);
+		more = hml_inbox_read(p, sock->sk);
 		hml_outbox_flush(p);
 		cond_resched();
 	}
@@ -155,15 +167,31 @@ static void begin(struct hml_peer *p, struct socket *sock)
 	attend(p, sock->sk);
 }
 
+/*
+ * From a port that only the host itself may use. Its address says which host it is, and not who
+ * on it: whoever may connect from there is not to be taken for it.
+ */
 static int bind_to(struct socket *sock, const struct hml_tcp *t)
 {
+	/* Another one each time: the last connection may not have ended yet for the network. */
+	u32 first = atomic_read(&t->epochs), n;
 	struct sockaddr_storage own = t->attr.address;
 	int err = 0;
 
 	if (t->ifindex)
 		err = sock_bindtoindex(sock->sk, t->ifindex, true);
-	((struct sockaddr_in *)&own)->sin_port = 0;
-	return err ?: kernel_bind(sock, HML_COMPAT_SOCKADDR(&own), sizeof(own));
+	if (err)
+		return err;
+	sock_set_reuseaddr(sock->sk);
+	for (n = 0; n < HML_TCP_RESERVED / 2; n++) {
+		u32 port = HML_TCP_RESERVED - 1 - (first + n) % (HML_TCP_RESERVED / 2);
+
+		((struct sockaddr_in *)&own)->sin_port = htons(port);
+		err = kernel_bind(sock, HML_COMPAT_SOCKADDR(&own), sizeof(own));
+		if (err != -EADDRINUSE)
+			break;
+	}
+	return err;
 }
 
 static int connect_to(struct hml_peer *p)
@@ -229,7 +257,7 @@ static const u32 verdicts[HML_PEER_REASONS] = {
 /* Not waited for: if the peer does not read it, it will see that the connection is closed. */
 static void say_bye(struct hml_peer *p, u32 reason)
 {
-	u32 verdict = verdicts[reason];
+	u32 verdict = p->in.verdict ?: verdicts[reason];
 
 	if (hml_outbox_control(&p->out, pack_bye, &verdict))
 		hml_outbox_flush(p);
@@ -238,15 +266,18 @@ static void say_bye(struct hml_peer *p, u32 reason)
 static void end(struct hml_peer *p, u32 reason)
 {
 	struct socket *sock = p->sock;
-	bool was_up = p->state == HML_PEER_UP;
+	bool was_up;
 
 	say_bye(p, reason);
-	ignore(sock->sk);
+	ignore(p, sock->sk);
+	/* If it is queued behind this it finds no socket. */
+	WRITE_ONCE(p->sock, NULL);
+	cancel_work_sync(&p->io);
+	/* Not before: it may have taken a HELLO. */
+	was_up = p->state == HML_PEER_UP;
 	WRITE_ONCE(p->state, HML_PEER_IDLE);
 	WRITE_ONCE(p->reason, reason);
 	hml_outbox_end(p);
-	cancel_work_sync(&p->io);
-	WRITE_ONCE(p->sock, NULL);
 	kernel_sock_shutdown(sock, SHUT_RDWR);
 	sock_release(sock);
 	hml_far_lost(&p->far);
@@ -267,9 +298,9 @@ static u32 pack_ping(struct hml_wire_tx *tx, u8 *to, void *arg)
 
 static void ping(struct hml_peer *p, u64 now)
 {
-	u64 after = min(ms(p->tcp->attr.dead_ms) / 4, NSEC_PER_SEC);
+	s64 after = min(ms(p->tcp->attr.dead_ms) / 4, NSEC_PER_SEC);
 
-	if (now - READ_ONCE(p->in.heard) < after || now - p->pinged < after)
+	if ((s64)(now - READ_ONCE(p->in.heard)) < after || (s64)(now - p->pinged) < after)
 		return;
 	p->pinged = now;
 	if (hml_outbox_control(&p->out, pack_ping, &now))
@@ -282,7 +313,8 @@ static bool stands_still(struct hml_peer *p, u64 now)
 	bool still;
 
 	hml_lock(&o->lock);
-	still = o->head != o->tail && now - o->moved > ms(p->tcp->attr.stall_ms);
+	/* Signed: it may have moved since the clock was read. */
+	still = o->head != o->tail && (s64)(now - o->moved) > (s64)ms(p->tcp->attr.stall_ms);
 	hml_unlock(&o->lock);
 	return still;
 }
@@ -292,25 +324,6 @@ static void measure(struct hml_peer *p)
 	const struct tcp_sock *tp = tcp_sk(p->sock->sk);
 
 	WRITE_ONCE(p->rtt_us, READ_ONCE(tp->srtt_us) >> 3);
-}
-
-/* Why the connection is to end, or 0. */
-static u32 verdict_on(struct hml_peer *p, u64 now)
-{
-	int state = READ_ONCE(p->sock->sk->sk_state);
-	const struct hml_tcp_attr *a = &p->tcp->attr;
-
-	if (p->in.failed)
-		return p->in.failed;
-	if (state == TCP_SYN_SENT)
-		return now - p->since > ms(a->dead_ms) ? HML_PEER_UNREACHABLE : 0;
-	if (state != TCP_ESTABLISHED)
-		return p->state == HML_PEER_UP ? HML_PEER_CLOSED : HML_PEER_UNREACHABLE;
-	if ((s64)(now - READ_ONCE(p->in.heard)) > (s64)ms(a->dead_ms))
-		return HML_PEER_DEAD;
-	if (stands_still(p, now))
-		return HML_PEER_STALLED;
-	return 0;
 }
 
 /* It came up, in the section of a frame: now tell of it. */
@@ -323,6 +336,39 @@ static void greet(struct hml_peer *p)
 	WRITE_ONCE(p->reason, HML_PEER_NO_REASON);
 	WRITE_ONCE(p->epoch, p->epoch + 1);
 	hml_event_peer(p->tcp->device, p->attr.host, HAMLYN_NL_EVENT_PEER_UP, 0);
+}
+
+/* What came before its end is read first: the reason, too. */
+static u32 why_closed(struct hml_peer *p)
+{
+	queue_work(hml_wire_workers, &p->io);
+	flush_work(&p->io);
+	greet(p);
+	if (p->in.failed)
+		return p->in.failed;
+	return p->state == HML_PEER_UP ? HML_PEER_CLOSED : HML_PEER_UNREACHABLE;
+}
+
+/* Why the connection is to end, or 0. */
+static u32 verdict_on(struct hml_peer *p, u64 now)
+{
+	int state = READ_ONCE(p->sock->sk->sk_state);
+	const struct hml_tcp_attr *a = &p->tcp->attr;
+
+	if (p->in.failed)
+		return p->in.failed;
+	if (state == TCP_SYN_SENT) {
+		/* The time for its HELLO begins when there is a connection. */
+		WRITE_ONCE(p->in.heard, now);
+		return (s64)(now - p->since) > (s64)ms(a->dead_ms) ? HML_PEER_UNREACHABLE : 0;
+	}
+	if (state != TCP_ESTABLISHED)
+		return why_closed(p);
+	if ((s64)(now - READ_ONCE(p->in.heard)) > (s64)ms(a->dead_ms))
+		return HML_PEER_DEAD;
+	if (stands_still(p, now))
+		return HML_PEER_STALLED;
+	return 0;
 }
 
 static void look_at_connection(struct hml_peer *p)
@@ -393,6 +439,8 @@ static void free_peer(struct work_struct *work)
 {
 	struct hml_peer *p = container_of(work, struct hml_peer, freeing);
 
+	/* Nobody has a reference, so nobody queues it any more. */
+	cancel_work_sync(&p->io);
 	hml_outbox_free(&p->out);
 	hml_inbox_free(&p->in);
 	kfree_sensitive(p);
@@ -421,6 +469,7 @@ struct hml_peer *hml_peer_new(struct hml_tcp *t, const struct hml_peer_attr *att
 	p->link.remote = 1;
 	p->backoff = LEAST_BACKOFF_NS;
 	refcount_set(&p->ref, 1);
+	xa_init(&p->in.users);
 	INIT_DELAYED_WORK(&p->life, live);
 	INIT_WORK(&p->io, io);
 	INIT_WORK(&p->freeing, free_peer);

@@ -19,6 +19,7 @@ struct hml_peer;
 struct sock;
 struct socket;
 
+#define HML_TCP_RESERVED	1024	/* ports below are for whoever may administrate the network */
 #define HML_FAR_USERS	4096	/* of a peer, remembered each by itself */
 
 /**
@@ -31,6 +32,7 @@ struct socket;
  * @net: of the NIC; it ends this first. No reference
  * @ifindex: of the netdev, or 0: any; constant
  * @listener: where peers connect, or NULL; under @lock
+ * @data_ready: what the listener called before: those that it accepts call what it does
  * @accepting: takes connections
  * @lock: @listener, and who is a peer. Taken by workers only, which are never kept from running
  *	by what a user does: a network namespace that ends waits for it
@@ -47,8 +49,9 @@ struct hml_tcp {
 	struct net *net;
 	int ifindex;
 	struct socket *listener;
-	struct work_struct accepting;
-	struct mutex lock;
+	void (*data_ready)(struct sock *sk);
+	struct delayed_work accepting;
+	struct mutex lock;	/* see above */
 	bool ended;
 	u32 peer_count;
 	u64 strangers;
@@ -113,6 +116,7 @@ struct hml_far_user {
  * @have: how much that is
  * @heard: when something came last, ns
  * @failed: why no more is read; 0: nothing is wrong
+ * @verdict: what was wrong with a frame, to be told in BYE; or 0
  * @users: struct hml_far_user by user id; kept until the peer is deleted
  * @user_count: how many
  * @others: all those for which there was no room
@@ -134,6 +138,7 @@ struct hml_inbox {
 	u32 have;
 	u64 heard;
 	u32 failed;
+	u32 verdict;
 	struct xarray users;
 	u32 user_count;
 	struct hml_far_user others;
@@ -144,6 +149,14 @@ struct hml_inbox {
 	u64 refused;
 	bool pong;
 	u64 stamp;
+};
+
+/* What a socket called before it was a peer's. */
+struct hml_peer_calls {
+	void (*state_change)(struct sock *sk);
+	void (*data_ready)(struct sock *sk);
+	void (*write_space)(struct sock *sk);
+	void (*error_report)(struct sock *sk);
 };
 
 /**
@@ -157,6 +170,7 @@ struct hml_inbox {
  * @in: frames from it
  * @far: watches
  * @sock: the connection, or NULL; under @life
+ * @calls: what it called before; under @life
  * @arrived: one that was accepted for it, or NULL; exchanged atomically
  * @life: connects, greets, looks whether it lives, and ends connections; never two at a time
  * @io: sends and receives
@@ -182,6 +196,7 @@ struct hml_peer {
 	struct hml_inbox in;
 	struct hml_far_side far;
 	struct socket *sock;
+	struct hml_peer_calls calls;
 	struct socket *arrived;
 	struct delayed_work life;
 	struct work_struct io;

@@ -98,8 +98,13 @@ static int by_worker(struct hml_tcp *t, int (*fn)(struct hml_tcp *t, void *arg),
 	struct call c = { .tcp = t, .fn = fn, .arg = arg };
 
 	INIT_WORK_ONSTACK(&c.work, do_call);
-	queue_work(hml_workers, &c.work);
-	flush_work(&c.work);
+	/* Workers do it at once: all of them could wait for one that is left. */
+	if (current->flags & PF_WQ_WORKER) {
+		do_call(&c.work);
+	} else {
+		queue_work(hml_workers, &c.work);
+		flush_work(&c.work);
+	}
 	destroy_work_on_stack(&c.work);
 	return c.err;
 }
@@ -138,7 +143,9 @@ static void take_connection(struct hml_tcp *t, struct socket *sock)
 	struct sockaddr_storage from = {};
 	struct hml_peer *p = NULL;
 
-	if (kernel_getpeername(sock, (struct sockaddr *)&from) > 0)
+	/* The address says which host it is, the port that it is the host: see bind_to(). */
+	if (kernel_getpeername(sock, (struct sockaddr *)&from) > 0 &&
+	    ntohs(((struct sockaddr_in *)&from)->sin_port) < HML_TCP_RESERVED)
 		p = find_by_address(t, &from);
 	if (p) {
 		hml_peer_arrived(p, sock);
@@ -150,19 +157,21 @@ static void take_connection(struct hml_tcp *t, struct socket *sock)
 
 static void accept_some(struct work_struct *work)
 {
-	struct hml_tcp *t = container_of(work, struct hml_tcp, accepting);
+	struct hml_tcp *t = container_of(to_delayed_work(work), struct hml_tcp, accepting);
 	struct socket *sock;
+	int err = 0;
 	u32 n;
 
 	mutex_lock(&t->lock);
 	for (n = 0; n < ACCEPTS && t->listener; n++) {
-		if (kernel_accept(t->listener, &sock, O_NONBLOCK))
+		err = kernel_accept(t->listener, &sock, O_NONBLOCK);
+		if (err)
 			break;
 		take_connection(t, sock);
 	}
 	mutex_unlock(&t->lock);
-	if (n == ACCEPTS)
-		queue_work(hml_workers, &t->accepting);
+	if (n == ACCEPTS || (err && err != -EAGAIN))
+		queue_delayed_work(hml_workers, &t->accepting, 1 + HZ / 100);
 }
 
 static void somebody_connects(struct sock *sk)
@@ -172,7 +181,7 @@ static void somebody_connects(struct sock *sk)
 	read_lock_bh(&sk->sk_callback_lock);
 	t = sk->sk_user_data;
 	if (t && sk->sk_state == TCP_LISTEN)
-		queue_work(hml_workers, &t->accepting);
+		queue_delayed_work(hml_workers, &t->accepting, 0);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -198,11 +207,12 @@ static int listen(struct hml_tcp *t)
 	}
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_user_data = t;
+	t->data_ready = sk->sk_data_ready;
 	sk->sk_data_ready = somebody_connects;
 	write_unlock_bh(&sk->sk_callback_lock);
-	err = kernel_listen(sock, BACKLOG);
+	/* Before anybody can connect. */
 	t->listener = sock;
-	return err;
+	return kernel_listen(sock, BACKLOG);
 }
 
 static void listen_no_more(struct hml_tcp *t)
@@ -217,6 +227,7 @@ static void listen_no_more(struct hml_tcp *t)
 	t->listener = NULL;
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_user_data = NULL;
+	sk->sk_data_ready = t->data_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
 	kernel_sock_shutdown(sock, SHUT_RDWR);
 	sock_release(sock);
@@ -232,6 +243,9 @@ static int add(struct hml_tcp *t, void *arg)
 
 	if (t->peer_count == HML_PEER_MOST)
 		return -ENOSPC;
+	/* Those who connect are told apart by their addresses. */
+	if (p->attr.host < t->device->nic.host && find_by_address(t, &p->attr.address))
+		return -EADDRINUSE;
 	err = xa_insert(&f->hosts, p->attr.host, &p->nic, GFP_KERNEL);
 	if (err)
 		return err == -EBUSY ? -EEXIST : err;
@@ -250,6 +264,15 @@ static void set_port(struct sockaddr_storage *a)
 		     offsetof(struct sockaddr_in6, sin6_port));
 	if (!*port)
 		*port = htons(HML_TCP_PORT);
+}
+
+/* Where others than the host itself could be in its place: only where all is in clear anyway. */
+static int check_port(const struct sockaddr_storage *a, bool clear, struct netlink_ext_ack *extack)
+{
+	if (clear || ntohs(((const struct sockaddr_in *)a)->sin_port) < HML_TCP_RESERVED)
+		return 0;
+	NL_SET_ERR_MSG(extack, "port must be below 1024: others may be any user's; or clear");
+	return -EINVAL;
 }
 
 static int check_peer(struct hml_device *d, const struct hml_peer_attr *attr,
@@ -273,7 +296,7 @@ static int check_peer(struct hml_device *d, const struct hml_peer_attr *attr,
 		NL_SET_ERR_MSG(extack, "address is of another family than the NIC's own");
 		return -EAFNOSUPPORT;
 	}
-	return 0;
+	return check_port(&attr->address, t->attr.clear, extack);
 }
 
 /**
@@ -282,8 +305,8 @@ static int check_peer(struct hml_device *d, const struct hml_peer_attr *attr,
  * @attr: the host
  * @extack: why not
  *
- * Return: 0, -EOPNOTSUPP on a fabric without peers, -EINVAL, -EAFNOSUPPORT, -EEXIST, -ENOSPC,
- * -ENOMEM, or -ENODEV if the NIC has left its fabric.
+ * Return: 0, -EOPNOTSUPP on a fabric without peers, -EINVAL, -EAFNOSUPPORT, -EEXIST, -EADDRINUSE,
+ * -ENOSPC, -ENOMEM, or -ENODEV if the NIC has left its fabric.
  */
 int hml_tcp_add_peer(struct hml_device *d, const struct hml_peer_attr *attr,
 		 struct netlink_ext_ack *extack)
@@ -304,6 +327,8 @@ int hml_tcp_add_peer(struct hml_device *d, const struct hml_peer_attr *attr,
 		hml_peer_put(p);
 	if (err == -EEXIST)
 		NL_SET_ERR_MSG(extack, "there is a peer with that host id");
+	if (err == -EADDRINUSE)
+		NL_SET_ERR_MSG(extack, "another peer with a lower host id than ours has that address");
 	if (err == -ENOSPC)
 		NL_SET_ERR_MSG(extack, "the NIC has 1024 peers, and no more can be");
 	return err;
@@ -449,7 +474,7 @@ static int check_attr(const struct hml_tcp_attr *a, const struct hml_device *d,
 		NL_SET_ERR_MSG(extack, "dead-ms and stall-ms must be 100 to 600000");
 		return -EINVAL;
 	}
-	return 0;
+	return check_port(&a->address, a->clear, extack);
 }
 
 static void explain_listen(int err, struct netlink_ext_ack *extack)
@@ -504,7 +529,7 @@ int hml_tcp_create(struct hml_device *d, const struct hml_tcp_attr *attr,
 	t->incarnation |= 1;
 	t->net = read_pnet(&d->net);
 	mutex_init(&t->lock);
-	INIT_WORK(&t->accepting, accept_some);
+	INIT_DELAYED_WORK(&t->accepting, accept_some);
 	d->nic.port.fabric = &t->fabric;
 	RCU_INIT_POINTER(d->nic.port.first, &t->fabric);
 	err = set_up(t, extack);
@@ -545,7 +570,7 @@ void hml_tcp_stop(struct hml_device *d)
 	if (!t)
 		return;
 	by_worker(t, stop, NULL);
-	cancel_work_sync(&t->accepting);
+	cancel_delayed_work_sync(&t->accepting);
 }
 
 /* Nobody refers to the NIC any more. */

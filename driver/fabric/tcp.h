@@ -12,7 +12,7 @@
 struct hml_device;
 struct netlink_ext_ack;
 
-#define HML_TCP_PORT		7427
+#define HML_TCP_PORT		927	/* reserved: no user of a host can be there */
 #define HML_TCP_DEAD_MS		5000
 #define HML_TCP_STALL_MS	1000
 #define HML_TCP_LEAST_MS	100

@@ -515,6 +515,7 @@ int __init hml_nqs_init(void)
 /* There are no NICs any more. */
 void hml_nqs_exit(void)
 {
-	destroy_workqueue(hml_wire_workers);
+	/* In this order: peers are freed by the first, and wait there for works of the second. */
 	destroy_workqueue(hml_workers);
+	destroy_workqueue(hml_wire_workers);
 }

@@ -23,6 +23,7 @@ static struct h_dev *dev;
 static struct h_manager *manager;
 static struct h_half raw;		/* what a client of ours would say */
 static char path[64];
+static const struct h_stream_attr defaults;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -33,7 +34,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	snprintf(path, sizeof(path), "@fuzz-rendezvous-%d", getpid());
 	raw.kind = H_KIND_CHANNEL;
 	raw.limit = 1000;
-	MUST(!h__half_create(&raw, manager, NULL, true));
+	MUST(!h__half_create(&raw, manager, &defaults, true));
 	return 0;
 }
 
@@ -186,7 +187,7 @@ static void attack_client(struct fuzz *f)
 		bool tickets = fds[0] >= 0;
 
 		MUST(!(s.flags & ~H_CONNECT_TICKETS));
-		MUST(!h__half_create(&half, manager, NULL, tickets));
+		MUST(!h__half_create(&half, manager, &defaults, tickets));
 		h__half_join(&half, s.card, tickets ? fds : NULL);
 		h__half_destroy(&half);
 	}

@@ -515,6 +515,7 @@ TEST_F(conformance, h2_3_metadata_are_in_the_first_packet)
 					&self->ticket));
 	self->ticket.length = m.length;
 	ASSERT_EQ(1, ht_send_sync(p->terminus, &m));
+	EXPECT_EQ(0, ht_pair_fence(p));
 	EXPECT_EQ(4, p->meta[0].meta_length);
 	EXPECT_EQ(0, memcmp(p->meta[0].user, "meta", 4));
 	/* Only the last. */
@@ -524,6 +525,7 @@ TEST_F(conformance, h2_3_metadata_are_in_the_first_packet)
 	self->ticket.length = m.length;
 	memset(p->data, HT_GUARD, p->length);
 	ASSERT_EQ(1, ht_send_sync(p->terminus, &m));
+	EXPECT_EQ(0, ht_pair_fence(p));
 	EXPECT_EQ(self->packet, ht_match_byte(p->data, self->packet, HT_GUARD));
 	EXPECT_EQ(0, memcmp(p->data + self->packet, p->send + self->packet,
 			    self->packet));

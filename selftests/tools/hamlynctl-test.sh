@@ -291,7 +291,7 @@ refuses "it stays in its namespace" 1 'hamlyn3: .*stays where it was made' $ctl 
 lacks "no peers at first" . $ctl peer show
 check "peer add" $ctl peer add 3 host 2 address 127.0.0.2 port 7002
 check "peer add, another one" $ctl peer add hamlyn3 host 4294967294 address 127.0.0.3
-prints "peer show" '^hamlyn3: host 2 address 127.0.0.2 port 7002 state .*hamlyn3: host 4294967294 address 127.0.0.3 port 7427' \
+prints "peer show" '^hamlyn3: host 2 address 127.0.0.2 port 7002 state .*hamlyn3: host 4294967294 address 127.0.0.3 port 927' \
 	$ctl peer show
 json "peer show in JSON" peer-show \
 	'^\[.*"nic":3,"name":"hamlyn3","host":2,"address":"127.0.0.2","port":7002,"state":.*"refused":[0-9]+' \
@@ -352,7 +352,7 @@ echo "peer add hamlyn3 host 2 address 127.0.0.2" >/tmp/fabric.d/20-peers.conf
 echo "nonsense" >/tmp/fabric.d/30-peers.conf.dpkg-old
 prints "apply" 'conf:2: hamlyn3 added .*conf:4: hamlyn[0-9]+ added .*conf:1: hamlyn3: peer 2 added' \
 	$ctl apply /tmp/fabric.d
-prints "and all is there" 'hamlyn3: host 2 address 127.0.0.2 port 7427' $ctl peer show
+prints "and all is there" 'hamlyn3: host 2 address 127.0.0.2 port 927' $ctl peer show
 lacks "apply again does nothing" . $ctl apply /tmp/fabric.d
 refuses "apply of another value" 1 '.*other.conf:1: hamlyn3 has peer 2 already, with another address' \
 	sh -c "echo 'peer add 3 host 2 address 127.0.0.3' >/tmp/other.conf; $ctl apply /tmp/other.conf"

@@ -99,7 +99,7 @@ const struct param nic_add_params[] = {
 	       HAMLYN_A_FAB_DEVICE, 0, 0, NULL),
 	FABRIC("address", "ADDRESS", "own address, IPv4 or IPv6", PARAM_ADDRESS, 0,
 	       HAMLYN_A_FAB_ADDRESS, 0, 0, NULL),
-	FABRIC("port", "N", "TCP port at that address, else 7427", PARAM_NUMBER, 16,
+	FABRIC("port", "N", "TCP port at that address, else 927", PARAM_NUMBER, 16,
 	       HAMLYN_A_FAB_PORT, 1, UINT16_MAX, NULL),
 	FABRIC("security", "encrypted|clear", "clear: all on the way may read and change",
 	       PARAM_WORD, 0, HAMLYN_A_FAB_CLEAR, 0, 0, security_names),

@@ -45,7 +45,7 @@ static const struct param add_params[] = {
 	PARAM_HOST,
 	PEER("address", "ADDRESS", "its address, IPv4 or IPv6", PARAM_ADDRESS, 0,
 	     HAMLYN_A_PEER_ADDRESS, 0, 0),
-	PEER("port", "N", "its TCP port, else 7427", PARAM_NUMBER, 16, HAMLYN_A_PEER_PORT, 1,
+	PEER("port", "N", "its TCP port, else 927", PARAM_NUMBER, 16, HAMLYN_A_PEER_PORT, 1,
 	     UINT16_MAX),
 	PARAM_NIC_NETNS,
 	{ 0 }

@@ -123,7 +123,7 @@ enum hamlyn_nl_fabric {
 	HAMLYN_NL_FABRIC_TCP,
 };
 
-#define HAMLYN_FABRIC_PORT		7427
+#define HAMLYN_FABRIC_PORT		927
 #define HAMLYN_FABRIC_DEVICE_MAX	15
 
 /**

@@ -12,6 +12,7 @@
 #define PATIENT_MS	120000	/* for a guest that gets no processor */
 #define WINDOW		1500	/* messages: more than rings and sockets hold */
 #define MANY		3000
+#define RESERVED	700	/* a port that only root may use */
 #define QUIET_MS	200	/* in which nothing must come */
 
 FIXTURE(hosts) {
@@ -250,6 +251,24 @@ TEST_F(hosts, a_watch_with_a_wrong_key_is_told_as_if_the_slot_were_gone)
 	EXPECT_EQ(1, rejects.slot[HAMLYN_REJECT_KEY]);
 }
 
+/* Many more than are told in one go, at once. */
+TEST_F(hosts, a_slot_with_many_watchers_is_told_of_to_all)
+{
+	struct h_nq *nq;
+	struct h_watch *w;
+	struct hamlyn_nq_entry e;
+	int i;
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, h_nq_create(self->pair.tx, 2048, &nq));
+	for (i = 0; i < 1000; i++)
+		ASSERT_EQ(0, h_watch(self->pair.tx, &self->pair.ticket, nq, 1, &w));
+	ASSERT_EQ(0, await_watched(self, 1000));
+	ASSERT_EQ(0, h_slot_destroy(self->pair.slot));
+	for (i = 0; i < 1000; i++)
+		ASSERT_EQ(1, ht_recv(nq, &e));
+}
+
 TEST_F(hosts, every_watch_is_told_once_when_the_host_is_lost)
 {
 	struct h_watch *w[40];
@@ -362,16 +381,22 @@ TEST_F(hosts, late_keys_are_no_guesses)
 
 /* ---- strangers, and hosts that lie ---- */
 
-static int connect_from(uint32_t from, const struct host *to)
+/* @port: of our own; 0: any, as users have it */
+static int connect_from(uint32_t from, uint16_t port, const struct host *to)
 {
-	const struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(from) };
+	const struct sockaddr_in own = {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(from),
+	};
 	const struct sockaddr_in address = {
 		.sin_family = AF_INET,
 		.sin_port = htons(HOSTS_PORT),
 		.sin_addr.s_addr = htonl(to->address),
 	};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (fd < 0 || bind(fd, (const void *)&own, sizeof(own)) ||
 	    connect(fd, (const void *)&address, sizeof(address)))
 		return -errno;
@@ -399,7 +424,7 @@ TEST_F(hosts, a_stranger_is_not_heard)
 	int fd;
 
 	NEED_HOSTS();
-	fd = connect_from(0x7f000009, receiver(self));
+	fd = connect_from(0x7f000009, RESERVED, receiver(self));
 	ASSERT_LE(0, fd);
 	/* It is told nothing, not even a greeting. */
 	EXPECT_GE(0, read(fd, bytes, sizeof(bytes)));
@@ -407,7 +432,36 @@ TEST_F(hosts, a_stranger_is_not_heard)
 	EXPECT_TRUE(lands(self));
 }
 
-/* Whoever has the peer's address ends its connection at most; the true one comes again. */
+/* Not even of a peer: whoever may connect from its address is not the peer. */
+TEST_F(hosts, a_user_of_a_host_is_not_the_host)
+{
+	char bytes[256];
+	int64_t epoch;
+	int fd, i;
+
+	NEED_HOSTS();
+	epoch = host_peer(&self->h, receiver(self), HAMLYN_A_PEER_EPOCH);
+	for (i = 0; i < 20; i++) {
+		fd = connect_from(sender(self)->address, 0, receiver(self));
+		ASSERT_LE(0, fd);
+		EXPECT_GE(0, read(fd, bytes, sizeof(bytes)));
+		close(fd);
+	}
+	EXPECT_TRUE(lands(self));
+	EXPECT_EQ(epoch, host_peer(&self->h, receiver(self), HAMLYN_A_PEER_EPOCH));
+}
+
+/* Two that connect from one address could not be told apart. */
+TEST_F(hosts, an_address_is_of_one_peer_that_connects)
+{
+	struct host other = { .id = 0, .address = 0x7f000001 };
+
+	NEED_HOSTS();
+	EXPECT_EQ(-EADDRINUSE, host_add_peer(&self->h, receiver(self), &other));
+	EXPECT_TRUE(strstr(self->h.g.text, "address"));
+}
+
+/* What is the host itself ends its own connection at most; it comes again. */
 TEST_F(hosts, nonsense_ends_a_connection_and_nothing_else)
 {
 	uint64_t random = ht_seed();
@@ -417,7 +471,7 @@ TEST_F(hosts, nonsense_ends_a_connection_and_nothing_else)
 
 	NEED_HOSTS();
 	for (n = 0; n < 5; n++) {
-		fd = connect_from(sender(self)->address, receiver(self));
+		fd = connect_from(sender(self)->address, (uint16_t)(RESERVED + n), receiver(self));
 		ASSERT_LE(0, fd);
 		for (i = 0; i < 64; i++)
 			words[i] = ht_random(&random);

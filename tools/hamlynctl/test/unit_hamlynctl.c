@@ -788,7 +788,7 @@ static void test_text(void **state)
 	assert_has(out, "kernel-memory unlimited user-kernel-memory 1M");
 	assert_has(out, "user-wired-memory 4294967295 user-slots unlimited user-termini 0");
 	assert_int_equal(ctl("peer show"), 0);
-	assert_has(out, "hamlyn1: host 2 address fd00::2 port 7427 state up reason other-fabric\n"
+	assert_has(out, "hamlyn1: host 2 address fd00::2 port 927 state up reason other-fabric\n"
 		   "    sent-bytes 18446744073709551615\n");
 	assert_int_equal(ctl("context show"), 0);
 	assert_has(out, "a\\x1b\\xffb  root ");
@@ -812,7 +812,7 @@ static void test_json(void **state)
 	assert_has(out, "\"address\":\"10.9.0.1\",\"port\":7000,\"device\":\"wg0\",\"dead_ms\"");
 	assert_int_equal(ctl("-j peer show 1 host 2"), 0);
 	assert_has(out, "[{\"nic\":1,\"name\":\"hamlyn1\",\"host\":2,\"address\":\"fd00::2\","
-		   "\"port\":7427,\"state\":\"up\",\"reason\":\"other-fabric\",");
+		   "\"port\":927,\"state\":\"up\",\"reason\":\"other-fabric\",");
 	assert_int_equal(ctl("-j context show"), 0);
 	assert_has(out, "\"comm\":\"a\\u001b\xef\xbf\xbd\x62\",\"uid\":0,\"user\":\"root\",");
 	assert_has(out, "},{\"nic\"");
