@@ -19,7 +19,7 @@ struct hml_peer;
 struct sock;
 struct socket;
 
-#define HML_TCP_RESERVED	1024	/* ports below are for whoever may administrate the network */
+#define HML_TCP_RESERVED	1024	/* ports below are for administrators of the network */
 #define HML_FAR_USERS	4096	/* of a peer, remembered each by itself */
 
 /**

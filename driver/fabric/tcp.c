@@ -328,7 +328,7 @@ int hml_tcp_add_peer(struct hml_device *d, const struct hml_peer_attr *attr,
 	if (err == -EEXIST)
 		NL_SET_ERR_MSG(extack, "there is a peer with that host id");
 	if (err == -EADDRINUSE)
-		NL_SET_ERR_MSG(extack, "another peer with a lower host id than ours has that address");
+		NL_SET_ERR_MSG(extack, "a peer with a lower host id than ours has that address");
 	if (err == -ENOSPC)
 		NL_SET_ERR_MSG(extack, "the NIC has 1024 peers, and no more can be");
 	return err;
