@@ -299,8 +299,8 @@ static int test(const char *address, uint16_t port)
 int main(int argc, char **argv)
 {
 	if (argc != 3) {
-		printf("TAP version 13\n1..0 # SKIP by selftests/vm/two-hosts.sh\n");
-		return 4;
+		printf("TAP version 13\n1..1\nok 1 across # SKIP needs two machines: two-hosts.sh\n");
+		return 0;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	if (!strcmp(argv[1], "serve"))

@@ -81,8 +81,8 @@ int main(int argc, char **argv)
 	int ret;
 
 	if (geteuid() || access("/dev/hamlyn0", F_OK)) {
-		printf("TAP version 13\n1..0 # SKIP as root, kernel device\n");
-		return 4;
+		printf("TAP version 13\n1..1\nok 1 over_tcp # SKIP as root, kernel device\n");
+		return 0;
 	}
 	h.dead_ms = 120000;
 	h.stall_ms = 120000;
