@@ -309,7 +309,7 @@ static int check_peer(struct hml_device *d, const struct hml_peer_attr *attr,
  * -ENOSPC, -ENOMEM, or -ENODEV if the NIC has left its fabric.
  */
 int hml_tcp_add_peer(struct hml_device *d, const struct hml_peer_attr *attr,
-		 struct netlink_ext_ack *extack)
+		     struct netlink_ext_ack *extack)
 {
 	struct hml_tcp *t = tcp_of(d);
 	struct hml_peer *p;

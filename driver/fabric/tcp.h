@@ -117,7 +117,7 @@ void hml_tcp_free(struct hml_device *d);
 bool hml_tcp_get(struct hml_device *d, struct hml_tcp_attr *attr);
 
 int hml_tcp_add_peer(struct hml_device *d, const struct hml_peer_attr *attr,
-		 struct netlink_ext_ack *extack);
+		     struct netlink_ext_ack *extack);
 int hml_tcp_delete_peer(struct hml_device *d, u32 host);
 int hml_tcp_next_peer(struct hml_device *d, u32 *host, struct hml_peer_info *info);
 
