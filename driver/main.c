@@ -196,9 +196,12 @@ static int __init hml_init(void)
 	if (err)
 		return err;
 	hml_loop_init();
-	err = hml_nqs_init();
+	err = hml_tcp_init();
 	if (err)
 		return err;
+	err = hml_nqs_init();
+	if (err)
+		goto err_tcp;
 	err = hml_nics_init();
 	if (err)
 		goto err_nqs;
@@ -214,6 +217,8 @@ err_nics:
 	hml_watch_exit();
 err_nqs:
 	hml_nqs_exit();
+err_tcp:
+	hml_tcp_exit();
 	return err;
 }
 
@@ -228,6 +233,7 @@ static void __exit hml_exit(void)
 	hml_loans_exit();
 	hml_watch_exit();
 	hml_nqs_exit();
+	hml_tcp_exit();
 }
 
 module_init(hml_init);

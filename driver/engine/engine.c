@@ -178,13 +178,13 @@ static void set_aside(struct hml_term *t, u64 until)
 static long readmit(struct hml_engine *e)
 {
 	struct timerqueue_node *node;
-	u32 room = atomic_read_acquire(&e->device->room);
 	u64 now, next = U64_MAX;
-	u32 n = 0;
+	u32 room, n = 0;
 
 	/* Before every turn, and only we put something in. */
 	if (likely(!READ_ONCE(e->paused.rb_root.rb_root.rb_node)))
 		return MAX_SCHEDULE_TIMEOUT;
+	room = atomic_read_acquire(&e->device->room);
 	now = ktime_get_ns();
 	/*
 	 * B19: we are the ones who set aside, and look at the count behind that. Those that were

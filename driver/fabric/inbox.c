@@ -172,7 +172,7 @@ static u32 take_hello(struct hml_peer *p, const u8 *headers)
 	WRITE_ONCE(p->state, HML_PEER_UP);
 	hml_far_up(&p->far);
 	hml_outbox_open(p);
-	/* Who is told of it has to sleep. */
+	/* To tell of it takes memory and time: the reader goes on. */
 	mod_delayed_work(hml_wire_workers, &p->life, 0);
 	return HML_WIRE_OK;
 }

@@ -75,6 +75,14 @@ static void read_pieces(struct hml_outbox *o, u64 at, const struct hml_payload *
 	}
 }
 
+/* The ring's bytes are there. One that was empty has not stood still until now. */
+static void fill_up(struct hml_outbox *o, u32 n)
+{
+	if (o->head == o->tail)
+		o->moved = ktime_get_ns();
+	smp_store_release(&o->tail, o->tail + n);	/* behind its bytes */
+}
+
 static void put_packet(struct hml_outbox *o, const struct hamlyn_packet *h,
 		       const struct hml_payload *payload, const struct hml_sender *sender)
 {
@@ -87,9 +95,7 @@ static void put_packet(struct hml_outbox *o, const struct hamlyn_packet *h,
 		read_pieces(o, o->tail + n, payload, h->length);
 	else
 		put_bytes(o, o->tail + n, payload->flat, h->length);
-	if (o->head == o->tail)
-		o->moved = ktime_get_ns();
-	smp_store_release(&o->tail, o->tail + n + h->length);	/* behind its bytes */
+	fill_up(o, n + h->length);
 	o->packets++;
 }
 
@@ -153,10 +159,8 @@ bool hml_outbox_control(struct hml_outbox *o,
 	fits = room(o) >= sizeof(frame);
 	if (fits) {
 		n = pack(&o->tx, frame, arg);
-		if (o->head == o->tail)
-			o->moved = ktime_get_ns();
 		put_bytes(o, o->tail, frame, n);
-		smp_store_release(&o->tail, o->tail + n);	/* behind its bytes */
+		fill_up(o, n);
 	}
 	hml_unlock(&o->lock);
 	return fits;
@@ -194,13 +198,12 @@ static bool put_due(struct hml_peer *p)
 
 /* ---- out ---- */
 
-static u32 ring_part(const struct hml_outbox *o, struct kvec vec[2], u64 *tail)
+static u32 ring_part(const struct hml_outbox *o, struct kvec vec[2])
 {
 	u64 begin = o->head & o->mask;
-	u32 n;
+	u64 tail = smp_load_acquire(&o->tail);	/* before the bytes */
+	u32 n = min_t(u64, tail - o->head, SEND_BYTES);
 
-	*tail = smp_load_acquire(&o->tail);	/* before the bytes */
-	n = min_t(u64, *tail - o->head, SEND_BYTES);
 	vec[0].iov_base = o->ring + begin;
 	vec[0].iov_len = min_t(u64, n, o->mask + 1 - begin);
 	vec[1].iov_base = o->ring;
@@ -249,14 +252,13 @@ static bool send_some(struct hml_peer *p)
 	struct hml_outbox *o = &p->out;
 	struct kvec vec[2];
 	bool due;
-	u64 tail;
 	u32 n;
 	int sent;
 
 	if (!o->sock)
 		return false;
 	due = put_due(p);
-	n = ring_part(o, vec, &tail);
+	n = ring_part(o, vec);
 	if (!n)
 		return false;
 	sent = give(o->sock->sk, vec, n);

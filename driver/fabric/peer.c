@@ -87,7 +87,7 @@ static void attend(struct hml_peer *p, struct sock *sk)
 	write_lock_bh(&sk->sk_callback_lock);
 	p->calls = (struct hml_peer_calls) {
 		.state_change = sk->sk_state_change,
-		.data_ready = p->tcp->data_ready ?: sk->sk_data_ready,
+		.data_ready = p->tcp->data_ready,
 		.write_space = sk->sk_write_space,
 		.error_report = sk->sk_error_report,
 	};
@@ -138,7 +138,7 @@ static void io(struct work_struct *work)
 		queue_work(hml_wire_workers, &p->io);
 }
 
-/* By who reads: let @life end the connection. */
+/* For the reader, whom @life waits for: @life ends the connection. */
 void hml_peer_fail(struct hml_peer *p, u32 reason)
 {
 	WRITE_ONCE(p->reason, reason);
@@ -204,15 +204,13 @@ static int connect_to(struct hml_peer *p)
 	if (err)
 		return err;
 	err = bind_to(sock, p->tcp);
-	if (!err) {
-		begin(p, sock);
-		err = kernel_connect(sock, HML_COMPAT_SOCKADDR(to), sizeof(*to), O_NONBLOCK);
-		if (!err || err == -EINPROGRESS)
-			return 0;
+	if (err) {
+		sock_release(sock);
 		return err;
 	}
-	sock_release(sock);
-	return err;
+	begin(p, sock);
+	err = kernel_connect(sock, HML_COMPAT_SOCKADDR(to), sizeof(*to), O_NONBLOCK);
+	return err == -EINPROGRESS ? 0 : err;
 }
 
 /* Of two hosts the one with the smaller id connects. */
@@ -263,6 +261,13 @@ static void say_bye(struct hml_peer *p, u32 reason)
 		hml_outbox_flush(p);
 }
 
+/* Before it connects again. */
+static void wait_longer(struct hml_peer *p)
+{
+	p->next = ktime_get_ns() + p->backoff;
+	p->backoff = min(2 * p->backoff, MOST_BACKOFF_NS);
+}
+
 static void end(struct hml_peer *p, u32 reason)
 {
 	struct socket *sock = p->sock;
@@ -281,8 +286,7 @@ static void end(struct hml_peer *p, u32 reason)
 	kernel_sock_shutdown(sock, SHUT_RDWR);
 	sock_release(sock);
 	hml_far_lost(&p->far);
-	p->next = ktime_get_ns() + p->backoff;
-	p->backoff = min(2 * p->backoff, MOST_BACKOFF_NS);
+	wait_longer(p);
 	if (was_up && p->told) {
 		p->told = false;
 		hml_event_peer(p->tcp->device, p->attr.host, HAMLYN_NL_EVENT_PEER_DOWN, reason);
@@ -326,7 +330,7 @@ static void measure(struct hml_peer *p)
 	WRITE_ONCE(p->rtt_us, READ_ONCE(tp->srtt_us) >> 3);
 }
 
-/* It came up, in the section of a frame: now tell of it. */
+/* It came up while a frame was read: now tell of it. */
 static void greet(struct hml_peer *p)
 {
 	if (p->state != HML_PEER_UP || p->told)
@@ -383,6 +387,7 @@ static void look_at_connection(struct hml_peer *p)
 		return;
 	}
 	measure(p);
+	hml_far_retry(&p->far);
 	if (p->state == HML_PEER_UP)
 		ping(p, now);
 	/* What a lost call of the socket's would have done; and the HELLO of one that is new. */
@@ -414,8 +419,7 @@ static void try_to_connect(struct hml_peer *p)
 		return;
 	}
 	WRITE_ONCE(p->reason, HML_PEER_UNREACHABLE);
-	p->next = ktime_get_ns() + p->backoff;
-	p->backoff = min(2 * p->backoff, MOST_BACKOFF_NS);
+	wait_longer(p);
 }
 
 static void live(struct work_struct *work)

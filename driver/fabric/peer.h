@@ -38,7 +38,6 @@ struct socket;
  *	by what a user does: a network namespace that ends waits for it
  * @ended: it is no more; under @lock
  * @peer_count: how many; under @lock
- * @strangers: connections refused because nobody knows where they come from
  */
 struct hml_tcp {
 	struct hml_fabric fabric;
@@ -54,7 +53,6 @@ struct hml_tcp {
 	struct mutex lock;	/* see above */
 	bool ended;
 	u32 peer_count;
-	u64 strangers;
 };
 
 /**

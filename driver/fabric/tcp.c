@@ -10,7 +10,6 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
-#include <net/rtnetlink.h>
 #include <net/sock.h>
 
 #include "compat/compat.h"
@@ -151,7 +150,6 @@ static void take_connection(struct hml_tcp *t, struct socket *sock)
 		hml_peer_arrived(p, sock);
 		return;
 	}
-	t->strangers++;
 	sock_release(sock);
 }
 
@@ -256,16 +254,6 @@ static int add(struct hml_tcp *t, void *arg)
 	return 0;
 }
 
-static void set_port(struct sockaddr_storage *a)
-{
-	__be16 *port = &((struct sockaddr_in *)a)->sin_port;
-
-	BUILD_BUG_ON(offsetof(struct sockaddr_in, sin_port) !=
-		     offsetof(struct sockaddr_in6, sin6_port));
-	if (!*port)
-		*port = htons(HML_TCP_PORT);
-}
-
 /* Where others than the host itself could be in its place: only where all is in clear anyway. */
 static int check_port(const struct sockaddr_storage *a, bool clear, struct netlink_ext_ack *extack)
 {
@@ -275,38 +263,14 @@ static int check_port(const struct sockaddr_storage *a, bool clear, struct netli
 	return -EINVAL;
 }
 
-static int check_peer(struct hml_device *d, const struct hml_peer_attr *attr,
-		      struct netlink_ext_ack *extack)
-{
-	const struct hml_tcp *t = tcp_of(d);
-
-	if (!t) {
-		NL_SET_ERR_MSG(extack, "the NIC is not on a fabric with peers; tcp has them");
-		return -EOPNOTSUPP;
-	}
-	if (attr->host == d->nic.host) {
-		NL_SET_ERR_MSG(extack, "that is the NIC's own host id");
-		return -EINVAL;
-	}
-	if (attr->host == HAMLYN_NONE) {
-		NL_SET_ERR_MSG(extack, "host is out of range");
-		return -EINVAL;
-	}
-	if (attr->address.ss_family != t->attr.address.ss_family) {
-		NL_SET_ERR_MSG(extack, "address is of another family than the NIC's own");
-		return -EAFNOSUPPORT;
-	}
-	return check_port(&attr->address, t->attr.clear, extack);
-}
-
 /**
  * hml_tcp_add_peer() - let a NIC talk to another host
  * @d: the NIC, with d->admin held
- * @attr: the host
+ * @attr: the host, not @d's own, with an address of the family of @d's
  * @extack: why not
  *
- * Return: 0, -EOPNOTSUPP on a fabric without peers, -EINVAL, -EAFNOSUPPORT, -EEXIST, -EADDRINUSE,
- * -ENOSPC, -ENOMEM, or -ENODEV if the NIC has left its fabric.
+ * Return: 0, -EOPNOTSUPP on a fabric without peers, -EINVAL, -EEXIST, -EADDRINUSE, -ENOSPC,
+ * -ENOMEM, or -ENODEV if the NIC has left its fabric.
  */
 int hml_tcp_add_peer(struct hml_device *d, const struct hml_peer_attr *attr,
 		     struct netlink_ext_ack *extack)
@@ -315,13 +279,14 @@ int hml_tcp_add_peer(struct hml_device *d, const struct hml_peer_attr *attr,
 	struct hml_peer *p;
 	int err;
 
-	err = check_peer(d, attr, extack);
+	if (!t)
+		return -EOPNOTSUPP;
+	err = check_port(&attr->address, t->attr.clear, extack);
 	if (err)
 		return err;
 	p = hml_peer_new(t, attr);
 	if (!p)
 		return -ENOMEM;
-	set_port(&p->attr.address);
 	err = by_worker(t, add, p);
 	if (err)
 		hml_peer_put(p);
@@ -424,57 +389,21 @@ int hml_tcp_next_peer(struct hml_device *d, u32 *host, struct hml_peer_info *inf
 
 /* ---- the NIC's end ---- */
 
-/* Does it keep from others what goes by it? */
-static bool encrypts(const struct net_device *dev)
-{
-	return dev->rtnl_link_ops && !strcmp(dev->rtnl_link_ops->kind, "wireguard");
-}
-
+/* It may have gone since the request was checked. */
 static int find_netdev(struct hml_tcp *t, struct netlink_ext_ack *extack)
 {
 	struct net_device *dev;
-	int err = 0;
 
-	if (!t->attr.netdev[0]) {
-		if (t->attr.clear)
-			return 0;
-		NL_SET_ERR_MSG(extack,
-			       "name a WireGuard device, or say that all may be sent in clear");
-		return -EINVAL;
-	}
-	rtnl_lock();
-	dev = __dev_get_by_name(t->net, t->attr.netdev);
-	if (!dev) {
-		NL_SET_ERR_MSG(extack, "no such device in the NIC's network namespace");
-		err = -ENODEV;
-	} else if (!t->attr.clear && !encrypts(dev)) {
-		NL_SET_ERR_MSG(extack,
-			       "device is not WireGuard: say so if all may be sent in clear");
-		err = -EINVAL;
-	} else {
-		t->ifindex = dev->ifindex;
-	}
-	rtnl_unlock();
-	return err;
-}
-
-static int check_attr(const struct hml_tcp_attr *a, const struct hml_device *d,
-		      struct netlink_ext_ack *extack)
-{
-	if (!memchr_inv(a->id, 0, sizeof(a->id))) {
-		NL_SET_ERR_MSG(extack, "the fabric's id is needed: the same on all its hosts");
-		return -EINVAL;
-	}
-	if (a->address.ss_family != AF_INET && a->address.ss_family != AF_INET6) {
-		NL_SET_ERR_MSG(extack, "address is needed, of IPv4 or IPv6");
-		return -EINVAL;
-	}
-	if (a->dead_ms < HML_TCP_LEAST_MS || a->dead_ms > HML_TCP_MOST_MS ||
-	    a->stall_ms < HML_TCP_LEAST_MS || a->stall_ms > HML_TCP_MOST_MS) {
-		NL_SET_ERR_MSG(extack, "dead-ms and stall-ms must be 100 to 600000");
-		return -EINVAL;
-	}
-	return check_port(&a->address, a->clear, extack);
+	if (!t->attr.netdev[0])
+		return 0;
+	rcu_read_lock();
+	dev = dev_get_by_name_rcu(t->net, t->attr.netdev);
+	t->ifindex = dev ? dev->ifindex : 0;
+	rcu_read_unlock();
+	if (dev)
+		return 0;
+	NL_SET_ERR_MSG(extack, "no such device in the NIC's network namespace");
+	return -ENODEV;
 }
 
 static void explain_listen(int err, struct netlink_ext_ack *extack)
@@ -502,7 +431,7 @@ static int set_up(struct hml_tcp *t, struct netlink_ext_ack *extack)
 /**
  * hml_tcp_create() - put a new NIC on a fabric over TCP
  * @d: the NIC, which is being made: it has its network namespace, and no host id yet
- * @attr: how
+ * @attr: how: complete, with a netdev that encrypts unless it is in clear
  * @extack: why not
  *
  * Return: 0, -EINVAL, -ENODEV, -ENOMEM, or what the network says.
@@ -513,7 +442,7 @@ int hml_tcp_create(struct hml_device *d, const struct hml_tcp_attr *attr,
 	struct hml_tcp *t;
 	int err;
 
-	err = check_attr(attr, d, extack);
+	err = check_port(&attr->address, attr->clear, extack);
 	if (err)
 		return err;
 	t = kvzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
@@ -524,7 +453,6 @@ int hml_tcp_create(struct hml_device *d, const struct hml_tcp_attr *attr,
 	xa_init_flags(&t->fabric.hosts, XA_FLAGS_ALLOC);
 	t->device = d;
 	t->attr = *attr;
-	set_port(&t->attr.address);
 	get_random_bytes(&t->incarnation, sizeof(t->incarnation));
 	t->incarnation |= 1;
 	t->net = read_pnet(&d->net);
@@ -599,4 +527,18 @@ bool hml_tcp_get(struct hml_device *d, struct hml_tcp_attr *attr)
 	if (t)
 		*attr = t->attr;
 	return t;
+}
+
+/* ---- the module ---- */
+
+int __init hml_tcp_init(void)
+{
+	hml_wire_workers = alloc_workqueue("hamlyn_wire", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	return hml_wire_workers ? 0 : -ENOMEM;
+}
+
+/* After hml_workers, which free peers and wait for works of this one. */
+void hml_tcp_exit(void)
+{
+	destroy_workqueue(hml_wire_workers);
 }

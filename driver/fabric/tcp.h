@@ -15,14 +15,12 @@ struct netlink_ext_ack;
 #define HML_TCP_PORT		927	/* reserved: no user of a host can be there */
 #define HML_TCP_DEAD_MS		5000
 #define HML_TCP_STALL_MS	1000
-#define HML_TCP_LEAST_MS	100
-#define HML_TCP_MOST_MS		600000
 #define HML_PEER_MOST		1024	/* peers of a NIC */
 
 /**
  * struct hml_tcp_attr - a NIC's end of a fabric over TCP
  * @id: the fabric's id; not all 0, the same on all of its hosts
- * @address: own address, with port; 0: HML_TCP_PORT
+ * @address: own address and port
  * @netdev: netdev that packets come and go by, in the NIC's network namespace; "": any
  * @clear: whoever is on the way may read and change what is sent: without it @netdev must be
  *	one that encrypts
@@ -41,7 +39,7 @@ struct hml_tcp_attr {
 /**
  * struct hml_peer_attr - another host
  * @host: its host id
- * @address: its address, with port; 0: HML_TCP_PORT
+ * @address: its address and port
  */
 struct hml_peer_attr {
 	u32 host;
@@ -109,6 +107,9 @@ struct hml_peer_info {
 	u64 lost;
 	u64 refused;
 };
+
+int hml_tcp_init(void);
+void hml_tcp_exit(void);
 
 int hml_tcp_create(struct hml_device *d, const struct hml_tcp_attr *attr,
 		   struct netlink_ext_ack *extack);

@@ -16,21 +16,26 @@
 #include "object/far.h"
 #include "object/watching.h"
 
+#define ID_TRIES	16
+#define RETRIES		4096	/* in one go */
+
 /* What the other host is to be told, or knows. */
 enum {
 	FAR_WATCH,	/* ours: WATCH is to be sent */
 	FAR_UNWATCH,	/* ours, and ended: UNWATCH is to be sent */
 	FAR_GONE,	/* theirs: GONE is to be sent */
+	FAR_HELD,	/* theirs: its key is to be tried, when its user may */
 	FAR_SENT,	/* nothing */
 };
 
 /**
  * struct hml_far - a watch, as two hosts know it
  * @node: in a tree of @side
- * @out: in side.out, or empty
+ * @out: in side.out or side.held, or empty
  * @side: the two hosts; constant
  * @watch: the watch; NULL if its owner has ended it
- * @key: by which; ours only
+ * @who: theirs: whose, as the other host says; constant
+ * @key: by which; constant
  * @id: that whose watch it is has given it; constant
  * @slot: slot number; constant
  * @meta_index: as in struct hamlyn_watch; constant
@@ -46,6 +51,7 @@ struct hml_far {
 	struct list_head out;
 	struct hml_far_side *side;
 	struct hml_watch *watch;
+	struct hml_far_user *who;
 	u64 key;
 	u32 id;
 	u32 slot;
@@ -61,6 +67,7 @@ void hml_far_init(struct hml_far_side *side, struct hml_nic *nic, struct work_st
 	side->ours = RB_ROOT;
 	side->theirs = RB_ROOT;
 	INIT_LIST_HEAD(&side->out);
+	INIT_LIST_HEAD(&side->held);
 	hml_known_init(&side->known);
 	side->io = io;
 	side->nic = nic;
@@ -103,19 +110,24 @@ static struct hml_far *find(const struct rb_root *root, u32 id)
 	return NULL;
 }
 
-static void insert(struct rb_root *root, struct hml_far *far)
+/* Return: false if its id is there already. */
+static bool insert(struct rb_root *root, struct hml_far *far)
 {
 	struct rb_node **link = &root->rb_node, *parent = NULL;
 
 	lockdep_assert_held(&hml_watch_lock);
 	while (*link) {
+		u32 id = rb_entry(*link, struct hml_far, node)->id;
+
 		parent = *link;
 		hml_lock_step();
-		link = far->id < rb_entry(parent, struct hml_far, node)->id ?
-		       &parent->rb_left : &parent->rb_right;
+		if (far->id == id)
+			return false;
+		link = far->id < id ? &parent->rb_left : &parent->rb_right;
 	}
 	rb_link_node(&far->node, parent, link);
 	rb_insert_color(&far->node, root);
+	return true;
 }
 
 static void tell_later(struct hml_far *far, u32 due)
@@ -133,11 +145,19 @@ static void tell_later(struct hml_far *far, u32 due)
 
 /* ---- ours ---- */
 
-static u32 free_id(struct hml_far_side *side)
+/* After 2^32 watches ids come again, and some may be in use still. */
+static bool enlist_ours(struct hml_far_side *side, struct hml_far *far)
 {
-	while (find(&side->ours, side->next_id))
-		side->next_id++;
-	return side->next_id++;
+	u32 n;
+
+	for (n = 0; n < ID_TRIES; n++) {
+		far->id = side->next_id++;
+		if (insert(&side->ours, far)) {
+			side->ours_count++;
+			return true;
+		}
+	}
+	return false;
 }
 
 /**
@@ -153,10 +173,6 @@ int hml_far_arm(struct hml_far_side *side, struct hml_far *far, struct hml_watch
 		const struct hamlyn_watch *arg)
 {
 	lockdep_assert_held(&hml_watch_lock);
-	/* One more and the other host would end the connection. */
-	if (side->ours_count == HML_FAR_MOST)
-		return -ENOSPC;
-	w->far = far;
 	far->side = side;
 	far->watch = w;
 	far->key = arg->key;
@@ -164,12 +180,14 @@ int hml_far_arm(struct hml_far_side *side, struct hml_far *far, struct hml_watch
 	far->meta_index = arg->meta_index;
 	far->flags = arg->flags;
 	if (!side->up) {
+		w->far = far;
 		hml_watch_tell_one(w);
 		return 0;
 	}
-	far->id = free_id(side);
-	insert(&side->ours, far);
-	side->ours_count++;
+	/* Of more than that the other host would end the connection. */
+	if (side->ours_count == HML_FAR_MOST || !enlist_ours(side, far))
+		return -ENOSPC;
+	w->far = far;
 	tell_later(far, FAR_WATCH);
 	return 0;
 }
@@ -229,11 +247,6 @@ struct hml_known *hml_far_known(const struct hml_watch *w)
 	return &w->far->side->known;
 }
 
-bool hml_far_knew(struct hml_far_side *side, u32 host, u32 slot, u64 key)
-{
-	return hml_watch_knew(&side->known, host, slot, key);
-}
-
 /* A slot here, which the other host watches, is gone. */
 void hml_far_tell(struct hml_watch *w)
 {
@@ -241,16 +254,19 @@ void hml_far_tell(struct hml_watch *w)
 }
 
 /* As a packet's wrong key. */
-static void take_guess(struct hml_far_side *side, struct hml_far_user *user,
-		       const struct hml_wire_watch *arg, int reject)
+static void take_guess(const struct hml_far *far, int reject)
 {
+	struct hml_far_side *side = far->side;
+
 	if (reject != HAMLYN_REJECT_KEY && reject != HAMLYN_REJECT_TICKET)
 		return;
-	if (!hml_far_knew(side, side->nic->host, arg->slot, arg->key))
-		hml_bucket_take(&user->bucket, READ_ONCE(side->nic->guesses), ktime_get_ns());
+	if (!hml_watch_knew(&side->known, side->nic->host, far->slot, far->key))
+		hml_bucket_take(&far->who->bucket, READ_ONCE(side->nic->guesses),
+				ktime_get_ns());
 }
 
-static struct hml_watch *watch_new(struct hml_far_side *side, const struct hml_wire_watch *arg)
+static struct hml_watch *watch_new(struct hml_far_side *side, struct hml_far_user *who,
+				   const struct hml_wire_watch *arg)
 {
 	struct hml_watch *w = kzalloc(sizeof(*w), GFP_KERNEL | __GFP_NOWARN);
 	struct hml_far *far = far_new(GFP_KERNEL | __GFP_NOWARN);
@@ -267,82 +283,133 @@ static struct hml_watch *watch_new(struct hml_far_side *side, const struct hml_w
 	w->slot = arg->slot;
 	far->side = side;
 	far->watch = w;
+	far->who = who;
+	far->key = arg->key;
 	far->id = arg->id;
 	far->slot = arg->slot;
-	far->due = FAR_SENT;
+	far->meta_index = arg->meta_index;
+	far->flags = arg->flags;
+	far->user = arg->user;
 	return w;
 }
 
 /* Return: whether it is new, and one more may be kept. */
-static bool enlist(struct hml_far_side *side, struct hml_watch *w)
+static bool enlist_theirs(struct hml_far_side *side, struct hml_watch *w)
 {
 	lockdep_assert_held(&hml_watch_lock);
-	if (side->theirs_count == HML_FAR_MOST || find(&side->theirs, w->far->id))
+	if (!side->up || side->theirs_count == HML_FAR_MOST || !insert(&side->theirs, w->far))
 		return false;
-	insert(&side->theirs, w->far);
 	side->theirs_count++;
 	return true;
 }
 
 /*
- * Held back, a user's watches by key are as wrong ones, so that the answer tells nothing of slot
- * and key.
+ * A key may be tried, as WATCH of a user here would be; if not now, then later: nobody learns
+ * anything of slot and key from that, and an honest user is not told that a slot is gone.
  */
-static int arm(struct hml_far_side *side, struct hml_far_user *user, struct hml_watch *w,
-	       const struct hml_wire_watch *arg, struct hml_slot *slot)
+static int try_key(struct hml_far *far, struct hml_slot *slot)
 {
 	const struct hamlyn_watch by = {
-		.key = arg->key,
-		.slot = arg->slot,
-		.meta_index = arg->meta_index,
-		.flags = arg->flags & HAMLYN_WATCH_CLAIM,
+		.key = far->key,
+		.slot = far->slot,
+		.meta_index = far->meta_index,
+		.flags = far->flags & HAMLYN_WATCH_CLAIM,
 	};
 	int reject;
 
-	if (hml_bucket_until(&user->bucket, ktime_get_ns()))
-		return HAMLYN_REJECT_KEY;
-	reject = hml_watch_arm_on(side->nic, slot, w, &by);
-	take_guess(side, user, arg, reject);
+	lockdep_assert_held(&hml_watch_lock);
+	if (hml_bucket_until(&far->who->bucket, ktime_get_ns())) {
+		far->due = FAR_HELD;
+		list_add_tail(&far->out, &far->side->held);
+		return HML_WATCH_ARMED;
+	}
+	far->due = FAR_SENT;
+	reject = hml_watch_arm_on(far->side->nic, slot, far->watch, &by);
+	take_guess(far, reject);
+	if (reject != HML_WATCH_ARMED)
+		hml_watch_tell_one(far->watch);
 	return reject;
+}
+
+/* Behind the lock, for which the watch may be gone. */
+static void note_reject(struct hml_far_side *side, struct hml_slot *slot,
+			const struct hml_far_user *who, const struct hml_watch *w, u32 user,
+			int reject)
+{
+	if (reject >= 0)
+		hml_watch_note_reject(side->nic, slot, w, who->peer->attr.host, 0, user, reject);
 }
 
 /**
  * hml_far_watch() - the other host watches a slot here
  * @side: the two hosts
- * @user: whose watch it is, as the other host says
+ * @who: whose watch it is, as the other host says
  * @arg: what it asks for
  *
  * Return: false if it cannot be kept: the other host would never be told.
  */
-bool hml_far_watch(struct hml_far_side *side, struct hml_far_user *user,
+bool hml_far_watch(struct hml_far_side *side, struct hml_far_user *who,
 		   const struct hml_wire_watch *arg)
 {
-	struct hml_watch *w = watch_new(side, arg);
-	struct hml_slot *slot;
-	bool is_new = false;
+	struct hml_watch *w = watch_new(side, who, arg);
 	int reject = HML_WATCH_ARMED;
+	struct hml_slot *slot;
+	bool is_new;
 
 	if (!w)
 		return false;
 	hml_section_begin();
 	slot = hml_port_slot(&side->nic->port, arg->slot);
 	hml_lock(&hml_watch_lock);
-	if (side->up)
-		is_new = enlist(side, w);
+	is_new = enlist_theirs(side, w);
 	if (is_new)
-		reject = arm(side, user, w, arg, slot);
-	if (reject != HML_WATCH_ARMED)
-		hml_watch_tell_one(w);
+		reject = try_key(w->far, slot);
 	hml_unlock(&hml_watch_lock);
-	if (reject >= 0)
-		hml_watch_note_reject(side->nic, slot, w, user->peer->attr.host, 0, arg->user,
-				      reject);
+	note_reject(side, slot, who, &(struct hml_watch) { .host = side->nic->host,
+							   .slot = arg->slot },
+		    arg->user, reject);
 	hml_section_end();
 	if (!is_new) {
-		kfree(w->far);
+		kfree_sensitive(w->far);
 		kfree(w);
 	}
 	return is_new;
+}
+
+/* The first of those that are held back has its turn. Return: false if there is none. */
+static bool retry_one(struct hml_far_side *side)
+{
+	int reject = HML_WATCH_ARMED;
+	struct hml_watch what = { .host = side->nic->host };
+	struct hml_far_user *who = NULL;
+	struct hml_slot *slot = NULL;
+	struct hml_far *far;
+	u32 user = 0;
+
+	hml_section_begin();
+	hml_lock(&hml_watch_lock);
+	far = list_first_entry_or_null(&side->held, struct hml_far, out);
+	if (far) {
+		list_del_init(&far->out);
+		slot = hml_port_slot(&side->nic->port, far->slot);
+		what.slot = far->slot;
+		who = far->who;
+		user = far->user;
+		reject = try_key(far, slot);
+	}
+	hml_unlock(&hml_watch_lock);
+	note_reject(side, slot, who, &what, user, reject);
+	hml_section_end();
+	return far;
+}
+
+/* Now and then: some of those that are held back may be tried. */
+void hml_far_retry(struct hml_far_side *side)
+{
+	u32 n;
+
+	for (n = 0; n < RETRIES && !list_empty_careful(&side->held) && retry_one(side); n++)
+		cond_resched();
 }
 
 /* Out of the tree: nobody finds it any more. */

@@ -20,6 +20,7 @@ struct hml_watch;
  * @ours: struct hml_far, on their slots, by id
  * @theirs: struct hml_far, on our slots, by id
  * @out: struct hml_far of which the other host is to be told
+ * @held: struct hml_far of theirs whose key may not be tried yet
  * @ours_count: how many
  * @theirs_count: how many
  * @next_id: the next of ours has this id, or a later one
@@ -34,6 +35,7 @@ struct hml_far_side {
 	struct rb_root ours;
 	struct rb_root theirs;
 	struct list_head out;
+	struct list_head held;
 	u32 ours_count;
 	u32 theirs_count;
 	u32 next_id;
@@ -61,10 +63,10 @@ void hml_far_lost(struct hml_far_side *side);
 bool hml_far_next(struct hml_far_side *side, struct hml_far_note *note);
 u32 hml_far_pack(struct hml_wire_tx *tx, u8 *to, void *note);
 
-bool hml_far_watch(struct hml_far_side *side, struct hml_far_user *user,
+bool hml_far_watch(struct hml_far_side *side, struct hml_far_user *who,
 		   const struct hml_wire_watch *arg);
+void hml_far_retry(struct hml_far_side *side);
 void hml_far_unwatch(struct hml_far_side *side, u32 id);
 void hml_far_gone(struct hml_far_side *side, u32 id);
-bool hml_far_knew(struct hml_far_side *side, u32 host, u32 slot, u64 key);
 
 #endif /* HML_FAR_H */

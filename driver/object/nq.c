@@ -12,7 +12,6 @@
 #include <linux/time_namespace.h>
 
 #include "hml.h"
-#include "fabric/peer.h"
 #include "locked.h"
 #include "trace.h"
 
@@ -503,19 +502,11 @@ int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg)
 int __init hml_nqs_init(void)
 {
 	hml_workers = alloc_workqueue("hamlyn", WQ_UNBOUND, 0);
-	if (!hml_workers)
-		return -ENOMEM;
-	hml_wire_workers = alloc_workqueue("hamlyn_wire", WQ_UNBOUND | WQ_HIGHPRI, 0);
-	if (hml_wire_workers)
-		return 0;
-	destroy_workqueue(hml_workers);
-	return -ENOMEM;
+	return hml_workers ? 0 : -ENOMEM;
 }
 
 /* There are no NICs any more. */
 void hml_nqs_exit(void)
 {
-	/* In this order: peers are freed by the first, and wait there for works of the second. */
 	destroy_workqueue(hml_workers);
-	destroy_workqueue(hml_wire_workers);
 }

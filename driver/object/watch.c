@@ -533,12 +533,13 @@ bool hml_watch_knew(struct hml_known *known, u32 host, u32 slot, u64 key)
 bool hml_port_knew(const struct hml_nic *nic, const struct hamlyn_packet *h,
 		   const struct hml_sender *sender)
 {
-	struct hml_user *user = container_of(sender->guard.bucket, struct hml_user, bucket);
+	struct hml_known *known;
 
 	if (sender->far)
-		return hml_far_knew(&container_of(sender, struct hml_far_user, sender)->peer->far,
-				    nic->host, h->slot, h->key);
-	return hml_watch_knew(&user->known, nic->host, h->slot, h->key);
+		known = &container_of(sender, struct hml_far_user, sender)->peer->far.known;
+	else
+		known = &container_of(sender->guard.bucket, struct hml_user, bucket)->known;
+	return hml_watch_knew(known, nic->host, h->slot, h->key);
 }
 
 /* ---- making one ---- */

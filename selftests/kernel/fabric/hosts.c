@@ -362,6 +362,28 @@ TEST_F(hosts, a_guesser_does_not_shut_out_its_host)
 	EXPECT_LT(rejects.slot[HAMLYN_REJECT_KEY], 1500);
 }
 
+/* Its watches wait until it may try keys again: it is not told that a slot is gone. */
+TEST_F(hosts, a_watch_that_is_held_back_is_tried_later)
+{
+	struct h_ticket k = self->pair.ticket;
+	struct h_watch *w;
+	int i;
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, nic_set(&self->h.g, receiver(self)->nic, HAMLYN_A_GUESSES, 2));
+	k.key++;
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(1, send_word(self, &k));
+	/* Behind those, by the right key. */
+	ASSERT_EQ(0, watch(self, 5, &w));
+	ASSERT_EQ(0, await_watched(self, 1));
+	EXPECT_TRUE(nothing_told(self));
+	/* Tried when the bucket is no longer empty, whatever has become of the slot. */
+	ASSERT_EQ(0, h_slot_destroy(self->pair.slot));
+	EXPECT_EQ(5, next_told(self));
+	EXPECT_TRUE(nothing_told(self));
+}
+
 /* A key that was right when it watched is late, and no guess. */
 TEST_F(hosts, late_keys_are_no_guesses)
 {
