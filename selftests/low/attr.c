@@ -313,6 +313,21 @@ TEST_F(attr, of_no_bytes_is_refused)
 	}
 }
 
+/* What is held is read where it is: all that the first version had has to be there. */
+TEST_F(attr, of_less_than_the_first_version_is_refused_where_it_is_held)
+{
+	const struct kind *k;
+
+	EACH_KIND(k) {
+		if (!k->held)
+			continue;
+		EXPECT_EQ(-EINVAL, k->call(self, filled(self, k), 0)) TH_LOG("%s", k->name);
+		EXPECT_TRUE(ht_is_explained(self->dev, "0 bytes"));
+		EXPECT_EQ(-EINVAL, k->call(self, filled(self, k), k->known - 1))
+			TH_LOG("%s", k->name);
+	}
+}
+
 TEST_F(attr, that_is_not_there_is_all_0)
 {
 	const struct kind *k;

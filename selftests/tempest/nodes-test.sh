@@ -15,9 +15,9 @@ usage() {
 	cat <<USAGE
 Usage: selftests/tempest/nodes-test.sh RUN FOLDER [--device D] [PROGRAM]...
 
-Runs the programs of FOLDER that are about several nodes (nodes, channels, contended, stranger), or
-those named, by RUN (hamlyn-run), on the embedded device or on D; prints TAP. HAMLYN_TEST_PROCESSES: by how many nodes each is
-run (default "2 4").
+Runs the programs of FOLDER that are about several nodes (nodes, channels, rejected, contended,
+stranger), or those named, by RUN (hamlyn-run), on the embedded device or on D; prints TAP.
+HAMLYN_TEST_PROCESSES: by how many nodes each is run (default "2 4").
 USAGE
 }
 
@@ -35,7 +35,7 @@ if [ "${1:-}" = --device ] && [ $# -gt 1 ]; then
 	shift 2
 fi
 export HAMLYN_DEVICE
-[ $# != 0 ] || set -- nodes channels contended stranger
+[ $# != 0 ] || set -- nodes channels rejected contended stranger
 
 LONGEST=$((120 * ${HAMLYN_TEST_SCALE:-1})) # seconds
 

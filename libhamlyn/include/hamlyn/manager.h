@@ -298,8 +298,13 @@ int h_manager_wait(struct h_manager *manager, int64_t timeout_ns);
  * h_manager_fd(), do not notice.
  *
  * Any thread may call it, also on a manager with H_MANAGER_SINGLE, and so may a signal
- * handler, whatever it has interrupted. It never waits, and changes no errno. The wait ends
- * soon, but on a NIC that is down, where it takes up to half a second.
+ * handler, whatever it has interrupted. It takes no lock, and changes no errno; nor does it
+ * wait, but on a NIC without engines whose user is held back for guessing keys (guesses): up to
+ * a second. The wait ends soon, but up to half a second later
+ *
+ * - on a NIC that is down, or that had no terminus left for the manager to tell itself by;
+ * - where a handler has interrupted another kick, or a call of this manager, and does not
+ *   return: its kick, and those that follow, leave the word to what it has interrupted.
  */
 void h_manager_kick(struct h_manager *manager);
 

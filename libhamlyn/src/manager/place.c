@@ -276,6 +276,20 @@ static void receiver_place(struct h_receiver *r, const struct h_place *p)
 	h_receiver_unlock(r);
 }
 
+/*
+ * Who is called back by it reads none of its members that is not there: one that is new must
+ * ask class_size. Those of the first version are asked for here.
+ */
+#define FIRST_CLASS_SIZE \
+	(offsetof(struct h_receiver_class, settle) + sizeof(void (*)(struct h_receiver *)))
+
+static int class_check(struct h_dev *dev, const struct h_receiver_class *class, size_t size)
+{
+	if (size < FIRST_CLASS_SIZE)
+		return h__refuse(dev, -EINVAL, "a class of %zu bytes", size);
+	return h__attr_check(dev, class, size, sizeof(*class));
+}
+
 int h__receiver_init(struct h_receiver *r, struct h_manager *m,
 		     const struct h_receiver_class *class, size_t class_size,
 		     const struct h_receiver_attr *attr, size_t size)
@@ -284,7 +298,7 @@ int h__receiver_init(struct h_receiver *r, struct h_manager *m,
 	struct h_place place;
 	int err;
 
-	err = h__attr_check(m->dev, class, class_size, sizeof(*class));
+	err = class_check(m->dev, class, class_size);
 	if (!err)
 		err = H_TAKE_ATTR(m->dev, &at, attr, size);
 	if (err)

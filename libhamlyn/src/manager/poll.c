@@ -424,7 +424,8 @@ static int64_t until_settled(const struct h_manager *m, int64_t deadline_ns, int
 /*
  * Sleep on the NQ, as long as what comes is for others. A nudge is a packet, and may be
  * lost: on a NIC that is down or unfed, or on its way. Nobody sends it again, so who leads
- * looks around whether it has news.
+ * looks around whether it has news; and, as it was to take the word that is lost, whether
+ * somebody else was kicked.
  */
 static int lead(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
 {
@@ -438,6 +439,8 @@ static int lead(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
 		ret = h__nq_sleep(m->nq, until);
 		h__lock(&m->lock);
 		s->on_nq = false;
+		if (h__unlikely(h__read_once(&m->kicked)))
+			h__wake_sleepers(m);
 		/* Nobody has told of anything: then there is nothing to poll for. */
 		if (ret == -ETIMEDOUT && until != deadline_ns) {
 			ret = 0;

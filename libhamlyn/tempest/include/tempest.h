@@ -425,6 +425,9 @@ int TPPI_set_channel_dst(TPPI_NodeId src, int channel, void *buffer, int bytes,
  *
  * Only when the destination has been set, and reset since the last send, of which
  * TPPI_is_channel_dst_ready() tells; otherwise the program ends with a message.
+ *
+ * A transfer that the destination's NIC has not accepted, because it was down, or the way there
+ * broken, ends the program with a message, at the destination.
  */
 void TPPI_channel_send(TPPI_NodeId dest, int channel, void *buffer, int bytes);
 

@@ -14,6 +14,7 @@
 
 #ifdef TEMPEST_TEST_CONTROLS
 unsigned int tempest_control;
+void (*tempest_between)(void);
 #endif
 
 long TEMPEST_RSEQ_CS;
@@ -164,8 +165,10 @@ void tempest_block_change(void *blk_va, int blk_len, TPPI_BlkTagChange change,
 	lowered = tag >= 0 && loses_access(start, blk_len, tag);
 	if (lowered)
 		tempest_block_lower(start, blk_len, tag);
-	if (CONTROL(CONTROL_TAG_FIRST) && tag >= 0)
+	if (CONTROL(CONTROL_TAG_FIRST) && tag >= 0) {
 		raise_tags(start, blk_len, tag);
+		CONTROL_BETWEEN();
+	}
 	if (copy.out)
 		memcpy(copy.out, tempest_alias(start), blk_len);
 	if (copy.in)

@@ -350,7 +350,10 @@ static void on_data(TPPI_NodeId src, int size)
 		fn(src, number);
 }
 
-/* The device has told the source that all of it is here. */
+/*
+ * The source's NIC has sent all of it. If it is not here, it is lost: the source may have called
+ * its handler, and have something else in its buffer, so it cannot be sent again.
+ */
 static void on_landed(TPPI_NodeId src, int size)
 {
 	int number = TPPI_recv_W();
@@ -362,7 +365,8 @@ static void on_landed(TPPI_NodeId src, int size)
 	end = must_find(destinations, src, number, "TPPI_channel_send");
 	if (end->ready || !end->wire)
 		tempest_die("channel %d of node %u: a transfer that is not expected", number, src);
-	tempest_wire_landed(end->wire, end->buffer);
+	if (!tempest_wire_landed(end->wire, end->buffer, end->bytes))
+		tempest_die("channel %d of node %u: a transfer has not arrived", number, src);
 	end->done = end->bytes;
 	end->ready = true;
 	fn = end->fn;
@@ -427,6 +431,8 @@ void TPPI_reset_channel(TPPI_NodeId src, int channel)
 	end->ready = false;
 	end->done = 0;
 	end->acked = 0;
+	if (end->wire)
+		tempest_wire_arm(end->wire);
 	tempest_unlock(&lock);
 	TPPI_send_W(src, on_ready, channel);
 }

@@ -12,6 +12,10 @@
 extern unsigned int tempest_control;
 #define CONTROL(bit)	(tempest_control & (bit))
 
+/* With CONTROL_TAG_FIRST: called between the tag and the contents, if not NULL. */
+extern void (*tempest_between)(void);
+#define CONTROL_BETWEEN()	(tempest_between ? tempest_between() : (void)0)
+
 /* How many pages the system still has, and what becomes of that; see segment.c. */
 extern _Atomic long tempest_pages_left;
 #define CONTROL_NO_PAGE()	(atomic_fetch_sub(&tempest_pages_left, 1) <= 0 && \
@@ -19,6 +23,7 @@ extern _Atomic long tempest_pages_left;
 #define CONTROL_PAGE_BACK()	atomic_fetch_add(&tempest_pages_left, 1)
 #else
 #define CONTROL(bit)	((bit) & 0u)
+#define CONTROL_BETWEEN()	((void)0)
 #define CONTROL_NO_PAGE()	0
 #define CONTROL_PAGE_BACK()	((void)0)
 #endif
@@ -38,5 +43,6 @@ extern _Atomic long tempest_pages_left;
 #define CONTROL_NO_REOPEN	0x1000u	/* what is marked open is open */
 #define CONTROL_NO_WIRE		0x2000u	/* channels use messages only */
 #define CONTROL_NO_HOLD		0x4000u	/* buffers of channels may be unmapped */
+#define CONTROL_WRONG_KEY	0x8000u	/* what the device sends is not accepted */
 
 #endif /* TEMPEST_CONTROL_H */

@@ -16,12 +16,14 @@
 
 /*
  * @slot: destination: where the source sends to
+ * @meta: of the slot: its entry says what has arrived
  * @landing: bytes that arrive in an area of the device's, and are copied from there; or 0
  * @tag, @handle: source: what the area is bound to, and the send
  */
 struct tempest_wire {
 	struct h_area *area;
 	struct h_slot *slot;
+	struct h_area *meta;
 	size_t landing;
 	unsigned int tag;
 	int64_t handle;
@@ -75,13 +77,25 @@ static struct tempest_wire *make(void)
 
 /* ---- destination ---- */
 
+/*
+ * The source knows what its NIC has sent, which may have been lost or rejected: a slot of
+ * paranoid one-shot mode knows what was accepted. It has no NQ, so nobody is notified.
+ */
 static bool open_slot(struct tempest_wire *wire, struct tempest_wire_ticket *out)
 {
-	struct h_slot_attr attr = { .area = wire->area };
+	struct h_dev *dev = tempest_job_device();
+	struct h_slot_attr attr = {
+		.area = wire->area,
+		.meta_count = 1,
+		.mode = HAMLYN_SLOT_PARANOID_ONE_SHOT,
+	};
 	struct h_ticket ticket;
 
-	if (h_slot_create(tempest_job_device(), &attr, &wire->slot) ||
-	    h_slot_ticket(wire->slot, 0, 0, 0, &ticket))
+	if (h_area_alloc(dev, HAMLYN_METADATA_SIZE, &wire->meta))
+		return false;
+	attr.meta_area = wire->meta;
+	if (h_slot_create(dev, &attr, &wire->slot) ||
+	    h_slot_entry_grant(wire->slot, 0, 0, 0, &ticket))
 		return false;
 	h_ticket_export(&ticket, out->bytes);
 	return true;
@@ -101,7 +115,10 @@ static bool wire_buffer(struct tempest_wire *wire, void *buffer, size_t bytes)
 	return true;
 }
 
-/* All nodes together leave three quarters of the device to others. */
+/*
+ * All nodes together leave three quarters of an embedded device to others. On the kernel device
+ * the user's limits are less than that.
+ */
 static size_t most_landings(void)
 {
 	struct hamlyn_query query;
@@ -132,11 +149,22 @@ struct tempest_wire *tempest_wire_destination(void *buffer, size_t bytes,
 	return wire;
 }
 
-void tempest_wire_landed(const struct tempest_wire *wire, void *buffer)
+bool tempest_wire_landed(const struct tempest_wire *wire, void *buffer, size_t bytes)
 {
+	const struct hamlyn_metadata *entry = h_slot_entry(wire->slot, 0);
+
+	/* Written once the last packet is in memory (B3) */
+	if (__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) || entry->length != bytes)
+		return false;
 	if (wire->landing)
 		memcpy(tempest_block_reach(buffer, wire->landing, "TPPI_channel_send"),
 		       h_area_addr(wire->area), wire->landing);
+	return true;
+}
+
+void tempest_wire_arm(const struct tempest_wire *wire)
+{
+	h_slot_entry_arm(wire->slot, 0);
 }
 
 /* ---- source ---- */
@@ -178,16 +206,13 @@ struct tempest_wire *tempest_wire_send(void *buffer, size_t bytes,
 {
 	struct tempest_wire *wire;
 	struct h_ticket ticket;
-	/* Nobody waits at the slot, which counts no packets: the source tells */
-	struct h_msg msg = {
-		.ticket = &ticket,
-		.length = bytes,
-		.flags = HAMLYN_TRB_NO_NOTIFY,
-	};
+	struct h_msg msg = { .ticket = &ticket, .length = bytes };
 
 	if (!may_wire(bytes) ||
 	    h_ticket_import(bytes_of_ticket->bytes, H_TICKET_BYTES, &ticket))
 		return NULL;
+	if (CONTROL(CONTROL_WRONG_KEY))
+		ticket.key ^= 1;
 	if (tempest_inside((uintptr_t)buffer) && !is_mapped((uintptr_t)buffer, bytes))
 		return NULL;
 	wire = make();
@@ -224,8 +249,10 @@ void tempest_wire_end(struct tempest_wire *wire)
 		h_slot_destroy(wire->slot);
 	if (wire->tag != MOST_SENDS)
 		give_tag(wire);
-	if (wire->area)
-		h_area_remove(wire->area);
-	all_landings -= wire->landing;
+	/* One that a stopped peer still writes to stays, and counts */
+	if (!wire->area || !h_area_remove(wire->area))
+		all_landings -= wire->landing;
+	if (wire->meta)
+		h_area_remove(wire->meta);
 	free(wire);
 }

@@ -54,11 +54,21 @@ struct tempest_wire *tempest_wire_destination(void *buffer, size_t bytes,
 struct tempest_wire *tempest_wire_send(void *buffer, size_t bytes,
 				       const struct tempest_wire_ticket *ticket);
 
-/* Is all of it in the memory of the destination? Ends the program if it never will be. */
+/* Has all of it left? Then it has arrived, or never will. Ends the program if it cannot leave. */
 bool tempest_wire_is_sent(const struct tempest_wire *wire);
 
-/* A transfer is here: it is in the buffer afterwards. */
-void tempest_wire_landed(const struct tempest_wire *wire, void *buffer);
+/**
+ * tempest_wire_landed() - take a transfer that the source's NIC has sent
+ * @wire: destination
+ * @buffer: it is there afterwards
+ * @bytes: of it
+ *
+ * Return: false if this NIC has not accepted all of it.
+ */
+bool tempest_wire_landed(const struct tempest_wire *wire, void *buffer, size_t bytes);
+
+/* Before the source is told that it may send again. */
+void tempest_wire_arm(const struct tempest_wire *wire);
 
 /* The end of either; NULL is none. */
 void tempest_wire_end(struct tempest_wire *wire);

@@ -159,6 +159,87 @@ TEST_F(down, who_is_kicked_returns_though_no_word_gets_through)
 	EXPECT_LT(w.woken_ns - asked, scaled(HT_SEC));
 }
 
+static void no_arrival(struct h_receiver *r, const struct hamlyn_nq_entry *entry)
+{
+	(void)r;
+	(void)entry;
+}
+
+static bool never(const struct h_receiver *r)
+{
+	(void)r;
+	return false;
+}
+
+/* Those of datagrams look for lost senders twice a second, and then another thread leads. */
+static const struct h_receiver_class patient = {
+	.name = "patient", .process_arrival = no_arrival, .pending = never,
+};
+
+struct listener {
+	struct h_receiver receiver;
+	bool done;
+	int result;
+};
+
+static void *wait_for_arrival(void *arg)
+{
+	struct listener *l = arg;
+
+	l->result = h_receiver_wait(&l->receiver, h_receiver_events(&l->receiver),
+				    h_deadline(scaled(60 * HT_SEC)));
+	__atomic_store_n(&l->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+static bool sleep_on_it(struct h_manager *m, uint32_t threads)
+{
+	struct h_manager_counters c;
+	struct ht_poll poll;
+
+	for (ht_poll_begin(&poll); ht_poll_more(&poll);)
+		if (!h_manager_stats(m, &c) && c.sleepers == threads)
+			return true;
+	return false;
+}
+
+/* The one that looks around has to look for others, too. */
+TEST_F(down, who_is_kicked_and_does_not_lead_returns_though_no_word_gets_through)
+{
+	const struct sigaction sa = { .sa_handler = nothing };
+	const struct h_receiver_attr attr = { 0 };
+	struct waiter w = { .m = self->m };
+	pthread_t leader, thread;
+	struct listener l = { .done = false };
+	int64_t asked;
+
+	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
+	ASSERT_EQ(0, h_receiver_init(&l.receiver, self->m, &patient, &attr));
+	ASSERT_EQ(0, set_down(self));
+	ASSERT_EQ(0, pthread_create(&leader, NULL, wait_for_arrival, &l));
+	ASSERT_TRUE(sleep_on_it(self->m, 1));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_for_ready, &w));
+	ASSERT_TRUE(sleep_on_it(self->m, 2));
+	asked = ht_now_ns();
+	h_manager_kick(self->m);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, w.result);
+	EXPECT_LT(w.woken_ns - asked, scaled(5 * HT_SEC));
+	/* One that comes while it polls does not end its wait */
+	while (!__atomic_load_n(&l.done, __ATOMIC_ACQUIRE)) {
+		pthread_kill(leader, SIGUSR1);
+		ht_sleep_ns(10 * HT_MS);
+	}
+	pthread_join(leader, NULL);
+	EXPECT_EQ(-EINTR, l.result);
+	EXPECT_EQ(0, h_receiver_exit(&l.receiver));
+}
+
 /* ---- signals --------------------------------------------------------------- */
 
 FIXTURE(signals) {
@@ -191,11 +272,6 @@ FIXTURE_TEARDOWN(signals)
 	EXPECT_EQ(0, h_datagram_receiver_destroy(self->receiver));
 	EXPECT_EQ(0, h_manager_destroy(self->m));
 	h_close(self->dev);
-}
-
-static void nothing(int sig)
-{
-	(void)sig;
 }
 
 struct sleeper {
