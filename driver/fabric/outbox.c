@@ -86,7 +86,8 @@ static void fill_up(struct hml_outbox *o, u32 n)
 static void put_packet(struct hml_outbox *o, const struct hamlyn_packet *h,
 		       const struct hml_payload *payload, const struct hml_sender *sender)
 {
-	const struct hml_wire_origin origin = { .sender = sender->pid, .user = sender->uid };
+	/* Process ids are this host's own affair. */
+	const struct hml_wire_origin origin = { .user = sender->uid };
 	u8 header[HML_WIRE_MOST_HEADER];
 	u32 n = hml_wire_pack_data(&o->tx, header, h, payload->meta, &origin);
 

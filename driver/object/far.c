@@ -42,6 +42,7 @@ enum {
  * @flags: HAMLYN_WATCH_*; constant
  * @user: whose; constant
  * @due: what is to be told
+ * @why: theirs: HML_WIRE_WATCH_GONE or CLAIMED, for GONE
  * @told: ours: its owner was told
  *
  * Under hml_watch_lock.
@@ -59,10 +60,12 @@ struct hml_far {
 	u32 flags;
 	u32 user;
 	u32 due;
+	u32 why;
 	bool told;
 };
 
-void hml_far_init(struct hml_far_side *side, struct hml_nic *nic, struct work_struct *io)
+void hml_far_init(struct hml_far_side *side, struct hml_nic *nic, u32 host,
+		  struct work_struct *io)
 {
 	side->ours = RB_ROOT;
 	side->theirs = RB_ROOT;
@@ -71,6 +74,7 @@ void hml_far_init(struct hml_far_side *side, struct hml_nic *nic, struct work_st
 	hml_known_init(&side->known);
 	side->io = io;
 	side->nic = nic;
+	side->host = host;
 }
 
 static struct hml_far *far_new(gfp_t flags)
@@ -313,7 +317,7 @@ static int try_key(struct hml_far *far, struct hml_slot *slot)
 		.key = far->key,
 		.slot = far->slot,
 		.meta_index = far->meta_index,
-		.flags = far->flags & HAMLYN_WATCH_CLAIM,
+		.flags = far->flags,
 	};
 	int reject;
 
@@ -326,18 +330,11 @@ static int try_key(struct hml_far *far, struct hml_slot *slot)
 	far->due = FAR_SENT;
 	reject = hml_watch_arm_on(far->side->nic, slot, far->watch, &by);
 	take_guess(far, reject);
+	if (reject == HML_WATCH_CLAIMED)
+		far->why = HML_WIRE_WATCH_CLAIMED;
 	if (reject != HML_WATCH_ARMED)
 		hml_watch_tell_one(far->watch);
 	return reject;
-}
-
-/* Behind the lock, for which the watch may be gone. */
-static void note_reject(struct hml_far_side *side, struct hml_slot *slot,
-			const struct hml_far_user *who, const struct hml_watch *w, u32 user,
-			int reject)
-{
-	if (reject >= 0)
-		hml_watch_note_reject(side->nic, slot, w, who->peer->attr.host, 0, user, reject);
 }
 
 /**
@@ -365,9 +362,9 @@ bool hml_far_watch(struct hml_far_side *side, struct hml_far_user *who,
 	if (is_new)
 		reject = try_key(w->far, slot);
 	hml_unlock(&hml_watch_lock);
-	note_reject(side, slot, who, &(struct hml_watch) { .host = side->nic->host,
-							   .slot = arg->slot },
-		    arg->user, reject);
+	if (reject >= 0)
+		hml_watch_note_reject(side->nic, slot, arg->slot, side->host, 0, arg->user,
+				      reject);
 	hml_section_end();
 	if (!is_new) {
 		kfree_sensitive(w->far);
@@ -380,25 +377,24 @@ bool hml_far_watch(struct hml_far_side *side, struct hml_far_user *who,
 static bool retry_one(struct hml_far_side *side)
 {
 	int reject = HML_WATCH_ARMED;
-	struct hml_watch what = { .host = side->nic->host };
-	struct hml_far_user *who = NULL;
 	struct hml_slot *slot = NULL;
+	u32 number = 0, user = 0;
 	struct hml_far *far;
-	u32 user = 0;
 
 	hml_section_begin();
 	hml_lock(&hml_watch_lock);
 	far = list_first_entry_or_null(&side->held, struct hml_far, out);
 	if (far) {
 		list_del_init(&far->out);
-		slot = hml_port_slot(&side->nic->port, far->slot);
-		what.slot = far->slot;
-		who = far->who;
+		number = far->slot;
 		user = far->user;
+		slot = hml_port_slot(&side->nic->port, number);
 		reject = try_key(far, slot);
 	}
+	/* It may end behind the lock. */
 	hml_unlock(&hml_watch_lock);
-	note_reject(side, slot, who, &what, user, reject);
+	if (reject >= 0)
+		hml_watch_note_reject(side->nic, slot, number, side->host, 0, user, reject);
 	hml_section_end();
 	return far;
 }
@@ -457,6 +453,7 @@ static void note_of(const struct hml_far *far, struct hml_far_note *note)
 
 	*note = (struct hml_far_note) {
 		.type = types[far->due],
+		.why = far->why,
 		.watch = {
 			.key = far->key,
 			.id = far->id,
@@ -511,7 +508,7 @@ u32 hml_far_pack(struct hml_wire_tx *tx, u8 *to, void *note)
 	case HML_WIRE_UNWATCH:
 		return hml_wire_pack_unwatch(tx, to, n->watch.id);
 	default:
-		return hml_wire_pack_gone(tx, to, n->watch.id, HML_WIRE_WATCH_GONE);
+		return hml_wire_pack_gone(tx, to, n->watch.id, n->why);
 	}
 }
 

@@ -28,6 +28,7 @@ struct hml_watch;
  * @known: keys by which it watches; under its own lock
  * @io: tells it; constant
  * @nic: the NIC here; constant
+ * @host: id of the other host; constant
  *
  * All of it but @known is under watch.c's lock.
  */
@@ -43,21 +44,25 @@ struct hml_far_side {
 	struct hml_known known;
 	struct work_struct *io;
 	struct hml_nic *nic;
+	u32 host;
 };
 
 /**
  * struct hml_far_note - something to be told to the other host
  * @type: HML_WIRE_WATCH, HML_WIRE_UNWATCH or HML_WIRE_GONE
+ * @why: of the last
  * @watch: of which only the id counts, but for WATCH
  */
 struct hml_far_note {
 	u32 type;
+	u32 why;
 	struct hml_wire_watch watch;
 };
 
 #define HML_FAR_MOST	262144	/* watches of one host on another's slots */
 
-void hml_far_init(struct hml_far_side *side, struct hml_nic *nic, struct work_struct *io);
+void hml_far_init(struct hml_far_side *side, struct hml_nic *nic, u32 host,
+		  struct work_struct *io);
 void hml_far_up(struct hml_far_side *side);
 void hml_far_lost(struct hml_far_side *side);
 bool hml_far_next(struct hml_far_side *side, struct hml_far_note *note);

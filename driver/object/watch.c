@@ -549,13 +549,13 @@ bool hml_port_knew(const struct hml_nic *nic, const struct hamlyn_packet *h,
  * not learn sooner or more often than by sending one. This half is for the
  * slot's owner and is told while the slot is there.
  */
-void hml_watch_note_reject(struct hml_nic *nic, struct hml_slot *slot, const struct hml_watch *w,
-			   u32 source, u32 pid, u32 uid, int reject)
+void hml_watch_note_reject(struct hml_nic *nic, struct hml_slot *slot, u32 number, u32 source,
+			   u32 pid, u32 uid, int reject)
 {
 	const struct hamlyn_packet h = {
-		.host = w->host,
+		.host = nic->host,
 		.source = source,
-		.slot = w->slot,
+		.slot = number,
 	};
 	struct hml_sender sender = { .pid = pid, .uid = uid };
 
@@ -705,8 +705,8 @@ static int arm(struct hml_context *c, struct hml_watch *w, struct hml_far **far,
 		hml_watch_tell_one(w);
 	hml_unlock(&hml_watch_lock);
 	if (reject >= 0)
-		hml_watch_note_reject(nic, slot, w, c->device->nic.host, task_tgid_nr(current),
-				      __kuid_val(c->uid), reject);
+		hml_watch_note_reject(nic, slot, arg->slot, c->device->nic.host,
+				      task_tgid_nr(current), __kuid_val(c->uid), reject);
 	hml_section_end();
 	if (reject >= 0)
 		count_reject(c, reject);

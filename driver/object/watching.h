@@ -63,8 +63,8 @@ int hml_watch_arm_on(struct hml_nic *nic, struct hml_slot *slot, struct hml_watc
 /* watch.c */
 void hml_watch_forget(struct hml_watch *w);
 bool hml_watch_knew(struct hml_known *known, u32 host, u32 slot, u64 key);
-void hml_watch_note_reject(struct hml_nic *nic, struct hml_slot *slot, const struct hml_watch *w,
-			   u32 source, u32 pid, u32 uid, int reject);
+void hml_watch_note_reject(struct hml_nic *nic, struct hml_slot *slot, u32 number, u32 source,
+			   u32 pid, u32 uid, int reject);
 
 /* far.c; with the lock */
 void hml_far_tell(struct hml_watch *w);
