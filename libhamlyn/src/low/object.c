@@ -351,6 +351,8 @@ int h__terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr, si
 	t->dev = dev;
 	t->fd = dev->fd;
 	t->flags = at.flags;
+	if (dev->limits.doorbells & HAMLYN_DOORBELL_FSYNC)
+		t->flags |= H_TERMINUS_FSYNC;
 	t->mask = at.entries - 1;
 	t->entry_shift = (uint32_t)__builtin_ctz(at.entry_size);
 	t->inline_max = at.entry_size - sizeof(struct hamlyn_trb);

@@ -44,8 +44,7 @@ int h__terminus_kick(struct h_terminus *t)
 	int ret;
 
 	/* If another one comes or goes meanwhile, it is kicked too, or is not. */
-	if (t->dev->limits.doorbells & HAMLYN_DOORBELL_FSYNC &&
-	    !h__read_once(&t->next) && !h__read_once(&t->prev))
+	if (t->flags & H_TERMINUS_FSYNC && !h__read_once(&t->next) && !h__read_once(&t->prev))
 		return kick_all(t);
 	/* 1: the kernel left some for the next call. EINTR: so did a signal. */
 	do {
