@@ -3,10 +3,12 @@
  * Virtual channels, by messages and by the device itself. Run by hamlyn-run with two nodes or
  * more, and by itself as the only one.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "channel.h"
 #include "job.h"
 #include "test.h"
 #include "wire.h"
@@ -282,10 +284,103 @@ static void source_stays(void)
 	TPPI_barrier();
 }
 
+/* ---- a page that is being unmapped just when it becomes part of a buffer ---- */
+
+#define WITHOUT_A_LOOK_US	500000	/* long enough for a channel that does not wait */
+
+static atomic_bool is_owned;
+static atomic_int unmapped = -1;
+
+static bool is_held(void *page)
+{
+	return tempest_channel_holds((uintptr_t)page);
+}
+
+static void keep_owning(void)
+{
+	is_owned = true;
+	wait_for(is_held, page_at(0), "a channel that holds the page");
+	usleep(WITHOUT_A_LOOK_US * scale());
+}
+
+static void *unmap(void *page)
+{
+	unmapped = TPPI_unmap_and_free(page);
+	return NULL;
+}
+
+static bool page_is_owned(void *unused)
+{
+	(void)unused;
+	return is_owned;
+}
+
+static bool is_mine_ready(void *channel)
+{
+	return TPPI_is_channel_dst_ready(TPPI_self_address, *(int *)channel);
+}
+
+static bool is_mine_here(void *channel)
+{
+	return TPPI_is_channel_ready(TPPI_self_address, *(int *)channel);
+}
+
+static pthread_t begin_unmapping(void *page)
+{
+	pthread_t thread;
+
+	tempest_owned = keep_owning;
+	CHECK(!pthread_create(&thread, NULL, unmap, page));
+	wait_for(page_is_owned, NULL, "the owner of a page");
+	return thread;
+}
+
+/* It has come, and the page has stayed. */
+static void end_unmapping(pthread_t thread, int channel)
+{
+	wait_for(is_mine_here, &channel, "a transfer");
+	CHECK(!pthread_join(thread, NULL));
+	CHECK_EQUAL(unmapped, 0);
+	CHECK_EQUAL(TPPI_get_page_info(page_at(0), NULL), 1);
+}
+
+static void set_meanwhile(void)
+{
+	int channel = TPPI_set_channel_src(TPPI_self_address, NULL);
+	static int word = 4711;
+	pthread_t thread;
+
+	map_page(page_at(0), 0, TPPI_Blk_Writable);
+	thread = begin_unmapping(page_at(0));
+	CHECK_EQUAL(TPPI_set_channel_dst(TPPI_self_address, channel, page_at(0), 4, NULL), 1);
+	wait_for(is_mine_ready, &channel, "the destination");
+	TPPI_channel_send(TPPI_self_address, channel, &word, 4);
+	end_unmapping(thread, channel);
+	CHECK_EQUAL(*(int *)page_at(0), 4711);
+}
+
+static void sent_meanwhile(void)
+{
+	int channel = TPPI_set_channel_src(TPPI_self_address, NULL);
+	static int word;
+	pthread_t thread;
+
+	map_page(page_at(0), 0, TPPI_Blk_Writable);
+	*(int *)page_at(0) = 4711;
+	CHECK_EQUAL(TPPI_set_channel_dst(TPPI_self_address, channel, &word, 4, NULL), 1);
+	wait_for(is_mine_ready, &channel, "the destination");
+	thread = begin_unmapping(page_at(0));
+	TPPI_channel_send(TPPI_self_address, channel, page_at(0), 4);
+	end_unmapping(thread, channel);
+	CHECK_EQUAL(word, 4711);
+}
+
 const struct test tests[] = {
 	{ "channels", channels, 0, 0, 0 },
 	{ "in-segment", in_segment, CONTROL_NO_HOLD, 0, 0 },
 	{ "source-stays", source_stays, CONTROL_NO_HOLD, 0, 0 },
+	{ "set-meanwhile", set_meanwhile, CONTROL_NO_SETTLE, 0, SIGABRT },
+	{ "sent-meanwhile", sent_meanwhile, CONTROL_NO_SETTLE, 0, SIGABRT },
 	{ "to-unmapped", to_unmapped, 0, SIGABRT, 0 },
 	{ 0 }
 };

@@ -51,21 +51,21 @@ ends() { # NUMBER PROGRAM TEST SIGNAL: 0, or what one of them is to die of
 	died_of "$status" "$4"
 }
 
-must_fail() { # NUMBER PROGRAM TEST
+must_fail() { # NUMBER PROGRAM TEST SIGNAL: 0, or what it may die of in place of a check that fails
 	status=0
 	on_nodes "$1" "$2" "$3" --control || status=$?
-	[ "$status" = 1 ]
+	[ "$status" = 1 ] || { [ "$4" != 0 ] && died_of "$status" "$4"; }
 }
 
 for program; do
 	"$folder/$program" --list >"$work/list" || exit 2
-	while read -r test control signal _; do
+	while read -r test control signal noticed; do
 		for number in ${HAMLYN_TEST_PROCESSES:-2 4}; do
 			check "$program: $test ($number nodes)" ends "$number" "$program" "$test" "$signal"
 		done
 		[ "$control" != control ] ||
 			check "$program: $test fails without what it tests (2 nodes)" \
-				must_fail 2 "$program" "$test"
+				must_fail 2 "$program" "$test" "$noticed"
 	done <"$work/list"
 done
 

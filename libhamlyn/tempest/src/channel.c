@@ -14,6 +14,7 @@
 #include "channel.h"
 #include "error.h"
 #include "lock.h"
+#include "page.h"
 #include "protocol.h"
 #include "quiet.h"
 #include "wire.h"
@@ -122,6 +123,16 @@ bool tempest_channel_holds(uintptr_t page)
 		held |= (end->wire || end->done < end->bytes) && has_page(end, page);
 	tempest_unlock(&lock);
 	return held;
+}
+
+/*
+ * Once the end is listed. A call that was unmapping one of the pages just then leaves it mapped;
+ * until it has published that, the page is taken for one that is not.
+ */
+static void settle(const void *buffer, int bytes)
+{
+	if (!CONTROL(CONTROL_NO_SETTLE))
+		tempest_settle((uintptr_t)buffer, bytes);
 }
 
 /* ---- source ---- */
@@ -293,6 +304,7 @@ void TPPI_channel_send(TPPI_NodeId dest, int channel, void *buffer, int bytes)
 	end->acked = 0;
 	ticket = end->ticket;
 	tempest_unlock(&lock);
+	settle(buffer, bytes);
 	if (send_wired(dest, channel, buffer, bytes, &ticket))
 		return;
 	tempest_lock(&lock);
@@ -381,6 +393,7 @@ static void wire_and_tell(TPPI_NodeId src, int channel, void *buffer, int bytes)
 	struct tempest_wire_ticket ticket = { 0 };
 	struct tempest_wire *wire = NULL;
 
+	settle(buffer, bytes);
 	if (src != TPPI_self_address)
 		wire = tempest_wire_destination(buffer, bytes, &ticket);
 	tempest_lock(&lock);

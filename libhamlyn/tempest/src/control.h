@@ -16,6 +16,10 @@ extern unsigned int tempest_control;
 extern void (*tempest_between)(void);
 #define CONTROL_BETWEEN()	(tempest_between ? tempest_between() : (void)0)
 
+/* Called by the call that unmaps a page, once it owns that, if not NULL. */
+extern void (*tempest_owned)(void);
+#define CONTROL_OWNED()	(tempest_owned ? tempest_owned() : (void)0)
+
 /* How many pages the system still has, and what becomes of that; see segment.c. */
 extern _Atomic long tempest_pages_left;
 #define CONTROL_NO_PAGE()	(atomic_fetch_sub(&tempest_pages_left, 1) <= 0 && \
@@ -24,6 +28,7 @@ extern _Atomic long tempest_pages_left;
 #else
 #define CONTROL(bit)	((bit) & 0u)
 #define CONTROL_BETWEEN()	((void)0)
+#define CONTROL_OWNED()	((void)0)
 #define CONTROL_NO_PAGE()	0
 #define CONTROL_PAGE_BACK()	((void)0)
 #endif
@@ -44,5 +49,7 @@ extern _Atomic long tempest_pages_left;
 #define CONTROL_NO_WIRE		0x2000u	/* channels use messages only */
 #define CONTROL_NO_HOLD		0x4000u	/* buffers of channels may be unmapped */
 #define CONTROL_WRONG_KEY	0x8000u	/* what the device sends is not accepted */
+#define CONTROL_NO_SETTLE	0x10000u /* channels do not wait for those who unmap */
+#define CONTROL_NOT_SENT	0x20000u /* what the device sends is never complete */
 
 #endif /* TEMPEST_CONTROL_H */

@@ -15,6 +15,10 @@ struct tempest_page *tempest_pages;
 
 #define SPINS	1000
 
+#ifdef TEMPEST_TEST_CONTROLS
+void (*tempest_owned)(void);
+#endif
+
 static _Atomic uintptr_t memory_left;
 
 /*
@@ -49,6 +53,20 @@ void tempest_check_mapped(uintptr_t va, size_t bytes, const char *call)
 		if (!tempest_mapped(page))
 			tempest_die("%s: %p is not mapped", call, (void *)page);
 	}
+}
+
+bool tempest_settle(uintptr_t va, size_t bytes)
+{
+	uintptr_t last = va + bytes - 1;
+
+	if (!bytes || !tempest_inside(va) || !tempest_inside(last) || last < va)
+		return false;
+	for (uintptr_t page = tempest_page_of(va); page <= last; page += PAGE_BYTES) {
+		tempest_page_settle(tempest_page(page));
+		if (!tempest_mapped(page))
+			return false;
+	}
+	return true;
 }
 
 /* The page's entry if @pg is where a page can be. */
@@ -164,6 +182,7 @@ int TPPI_unmap_and_free(void *pg)
 	QUIET();
 	if (tempest_forked || is_held(pg) || !own(page, PAGE_MAPPED))
 		return 0;
+	CONTROL_OWNED();
 	if (is_held(pg)) {
 		publish(page, PAGE_MAPPED);
 		return 0;

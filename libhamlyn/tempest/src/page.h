@@ -50,6 +50,9 @@ static inline bool tempest_mapped(uintptr_t va)
 /* Wait until nobody is about to map, unmap or move it; owners wait for no other page. */
 void tempest_page_settle(const struct tempest_page *page);
 
+/* Is all of it in mapped pages, once nobody is about to map or unmap them? Not under a lock. */
+bool tempest_settle(uintptr_t va, size_t bytes);
+
 /* Ends the program, naming @call, unless all of it is in mapped pages. */
 void tempest_check_mapped(uintptr_t va, size_t bytes, const char *call);
 

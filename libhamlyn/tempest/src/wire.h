@@ -47,12 +47,12 @@ struct tempest_wire *tempest_wire_destination(void *buffer, size_t bytes,
  * tempest_wire_send() - have a buffer sent
  * @buffer: it; stays as it is until tempest_wire_is_sent()
  * @bytes: of it
- * @ticket: of the destination
+ * @exported: ticket of the destination
  *
  * Return: NULL if it is to be sent by messages.
  */
 struct tempest_wire *tempest_wire_send(void *buffer, size_t bytes,
-				       const struct tempest_wire_ticket *ticket);
+				       const struct tempest_wire_ticket *exported);
 
 /* Has all of it left? Then it has arrived, or never will. Ends the program if it cannot leave. */
 bool tempest_wire_is_sent(const struct tempest_wire *wire);
