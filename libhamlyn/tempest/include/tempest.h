@@ -451,6 +451,8 @@ void TPPI_reset_channel(TPPI_NodeId src, int channel);
  * TPPI_destroy_channel_src() - remove the source of a channel (T 3.4.3)
  * @dest: node of the destination
  * @channel: the channel, all of whose transfers have arrived
+ *
+ * Ends the program with a message while the device itself sends one.
  */
 void TPPI_destroy_channel_src(TPPI_NodeId dest, int channel);
 

@@ -7,7 +7,6 @@
  * Or by the device itself, where that can be (wire.h): then it is one send, and the protocol
  * thread of the source looks when it is complete, and tells the destination.
  */
-#include <sched.h>
 #include <stdlib.h>
 
 #include "block.h"
@@ -23,6 +22,8 @@
 #define CHUNK		4096
 #define WINDOW		(64 * CHUNK)
 #define ACK_EVERY	(WINDOW / 4)	/* bytes */
+#define FIRST_LOOK_US	20
+#define LAST_LOOK_US	1000
 
 /*
  * An end of a channel.
@@ -34,6 +35,7 @@
  * @ready: source: the destination waits for a transfer; destination: one has arrived
  * @ticket: source: of the destination, for sends by the device
  * @wire: of the device: source: the send that is under way; destination: what receives, or NULL
+ * @look_us: source: how long until the next look at @wire
  */
 struct end {
 	struct end *next;
@@ -48,6 +50,7 @@ struct end {
 	bool ready;
 	struct tempest_wire_ticket ticket;
 	struct tempest_wire *wire;
+	int look_us;
 };
 
 /* Under the lock; the lists are short. */
@@ -92,6 +95,8 @@ static void destroy(struct end **list, TPPI_NodeId node, int number, const char 
 	QUIET_CALL();
 	tempest_lock(&lock);
 	end = must_find(*list, node, number, call);
+	if (list == &sources && end->wire)
+		tempest_die("%s: a transfer of channel %d is under way", call, number);
 	while (*list != end)
 		list = &(*list)->next;
 	*list = end->next;
@@ -210,28 +215,30 @@ static void on_ready(TPPI_NodeId src, int size)
 
 static void on_landed(TPPI_NodeId src, int size);
 
-/* Protocol thread: is what the device sends complete? Again and again until it is. */
-static void on_wired(TPPI_NodeId src, int size)
+/*
+ * Protocol thread: is what the device sends complete? If not, it looks again, after twice as
+ * long: the device may need this processor. No end goes meanwhile: destroy().
+ */
+static void on_wired(void *source)
 {
-	TPPI_NodeId dest = TPPI_recv_W();
-	int number = TPPI_recv_W();
+	struct end *end = source;
+	TPPI_NodeId dest = end->node;
+	int number = end->number, look_us;
 	struct tempest_wire *wire = NULL;
-	TPPI_ChannelHandlerPtr fn = NULL;
-	struct end *end;
+	TPPI_ChannelHandlerPtr fn;
 
-	(void)size;
 	tempest_lock(&lock);
-	end = must_find(sources, dest, number, "TPPI_channel_send");
+	fn = end->fn;
+	look_us = end->look_us;
 	if (tempest_wire_is_sent(end->wire)) {
 		wire = end->wire;
 		end->wire = NULL;
-		fn = end->fn;
+	} else if (look_us < LAST_LOOK_US) {
+		end->look_us = 2 * look_us;
 	}
 	tempest_unlock(&lock);
 	if (!wire) {
-		/* The device may need this processor for it */
-		sched_yield();
-		TPPI_send_WW(src, on_wired, dest, number);
+		TPPI_schedule_timer(look_us, on_wired, end);
 		return;
 	}
 	TPPI_send_W(dest, on_landed, number);
@@ -253,8 +260,9 @@ static bool send_wired(TPPI_NodeId dest, int channel, void *buffer, int bytes,
 	end = must_find(sources, dest, channel, "TPPI_channel_send");
 	end->wire = wire;
 	end->done = bytes;
+	end->look_us = FIRST_LOOK_US;
 	tempest_unlock(&lock);
-	TPPI_send_WW(TPPI_self_address, on_wired, dest, channel);
+	TPPI_schedule_timer(0, on_wired, end);
 	return true;
 }
 
