@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "block.h"
 #include "copy.h"
 #include "home.h"
 #include "test.h"
@@ -428,6 +429,24 @@ static void no_home(void)
 	TPPI_barrier();
 }
 
+/* The first request for a page, of blocks that cannot be. */
+static void request(int block_bytes)
+{
+	stache_init(NULL);
+	TPPI_send_WWW(ME, stache_home_request, 0, WANT_READ, block_bytes);
+	TPPI_barrier();
+}
+
+static void request_of_0(void)
+{
+	request(0);
+}
+
+static void request_of_3(void)
+{
+	request(3);
+}
+
 static void odd_block(void)
 {
 	stache_init(&(struct stache_attr){ .block_bytes = 96 });
@@ -449,6 +468,13 @@ static void newer_attr(void)
 
 	attr[1].from = TPPI_SEG_BASE;
 	stache__init(attr, sizeof(attr));
+}
+
+static void attr_of_0(void)
+{
+	struct stache_attr attr = { 0 };
+
+	stache__init(&attr, 0);
 }
 
 static void newer_attr_of_0(void)
@@ -479,9 +505,12 @@ const struct test tests[] = {
 	{ "another_part", another_part, 0, "another part of the segment" },
 	{ "no_answer", no_answer, 0, "nothing was asked" },
 	{ "no_home", no_home, 0, "nobody has asked anything" },
+	{ "request_of_0", request_of_0, 0, "nobody has asked anything" },
+	{ "request_of_3", request_of_3, 0, "power of two" },
 	{ "odd_block", odd_block, 0, "power of two" },
 	{ "older_attr", older_attr, 0, NULL },
 	{ "newer_attr", newer_attr, 0, "the rest is not 0" },
+	{ "attr_of_0", attr_of_0, 0, "attributes of 0 bytes" },
 	{ "newer_attr_of_0", newer_attr_of_0, 0, NULL },
 	{ 0 }
 };

@@ -233,13 +233,22 @@ static void ask(void *va, int bytes, struct entry *entry, TPPI_NodeId who, enum 
 
 /* ---- messages ---- */
 
-/* Entry of a block of a page that is mapped, as it is from the first request on. */
-static struct entry *find(void *va, int *bytes)
+/*
+ * Entry of a block of a page that is mapped, as it is from the first request on, which says how
+ * many bytes its blocks have: @first, or 0 in other messages.
+ */
+static struct entry *find(void *va, int first, int *bytes)
 {
 	struct home_page *page;
 	TPPI_PageInfo info;
+	int found = TPPI_get_page_info(va, &info);
 
-	if (TPPI_get_page_info(va, &info) != 1)
+	if (!found && first) {
+		stache_check_block(first);
+		stache_home_map(stache_page_of(va), first);
+		found = TPPI_get_page_info(va, &info);
+	}
+	if (found != 1)
 		stache_die("a message for the home of %p, of which nobody has asked anything", va);
 	page = info.usr_ptr;
 	*bytes = page->bytes;
@@ -250,13 +259,10 @@ void stache_home_request(TPPI_NodeId src, int size)
 {
 	void *va = stache_block_va(TPPI_recv_W());
 	enum stache_want want = TPPI_recv_W();
-	int bytes = TPPI_recv_W();
-	struct entry *entry;
+	int bytes;
+	struct entry *entry = find(va, TPPI_recv_W(), &bytes);
 
 	(void)size;
-	if (!TPPI_get_page_info(va, NULL))
-		stache_home_map(stache_page_of(va), bytes);
-	entry = find(va, &bytes);
 	ask(va, bytes, entry, src, want);
 }
 
@@ -264,7 +270,7 @@ void stache_home_ack(TPPI_NodeId src, int size)
 {
 	void *va = stache_block_va(TPPI_recv_W());
 	int bytes;
-	struct entry *entry = find(va, &bytes);
+	struct entry *entry = find(va, 0, &bytes);
 
 	(void)src;
 	(void)size;
@@ -283,7 +289,7 @@ void stache_home_put(TPPI_NodeId src, int size)
 	void *va = stache_block_va(TPPI_recv_W());
 	int kept = TPPI_recv_W();
 	int bytes;
-	struct entry *entry = find(va, &bytes);
+	struct entry *entry = find(va, 0, &bytes);
 	TPPI_BlkTagChange change = kept ? TPPI_Blk_Validate_RO : TPPI_Blk_Validate_RW;
 
 	(void)size;

@@ -76,7 +76,6 @@ struct stache_named *stache_named_find(const void *name, enum stache_kind kind)
 struct stache_named *stache_named_receive(enum stache_kind kind, void **wait, uintptr_t *value)
 {
 	struct stache_named *named = stache_named_find(TPPI_recv_P(), kind);
-
 	uintptr_t received;
 
 	*wait = TPPI_recv_P();

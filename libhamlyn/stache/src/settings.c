@@ -66,6 +66,8 @@ static void take_attr(const struct stache_attr *attr, size_t size)
 	const char *bytes = (const char *)attr;
 	size_t known = sizeof(*attr), i;
 
+	if (!size)
+		stache_die("attributes of 0 bytes");
 	for (i = known; i < size; i++) {
 		if (bytes[i])
 			stache_die("%zu bytes of attributes: %zu are known, the rest is not 0",
