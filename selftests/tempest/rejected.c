@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A transfer that has left one NIC, and was not accepted by the other, is not taken for one
- * that has arrived; and a channel is not destroyed while the device sends. Run by hamlyn-run with two nodes or more.
+ * that has arrived; and a channel is not destroyed while the device sends. Run by hamlyn-run
+ * with two nodes or more.
  */
 #include <signal.h>
 #include <unistd.h>

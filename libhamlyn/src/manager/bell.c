@@ -16,12 +16,12 @@
 
 /*
  * Nudges have a terminus of their own. The manager's may be held back for a second, as
- * others can make it guess, and have long messages in its queue: who nudges would wait
- * for that, and who sleeps as well. This one never sends a wrong key. It is made when it
- * is needed first, as most managers have one thread: before the first sleep that a kick may
- * end, since a kick can make nothing.
+ * others can make it guess, and have long messages in its queue: a thread that nudges would
+ * wait for that, and the one that sleeps as well. This one never sends a wrong key. It is made
+ * when it is needed first, as most managers have one thread: before the first sleep that a kick
+ * may end, since a kick can make nothing.
  *
- * Return: NULL if there can be none, or not without waiting for who changes the tables.
+ * Return: NULL if there can be none, or not without waiting for a task that changes the tables.
  */
 static struct h_terminus *bell_of(struct h_manager *m)
 {
@@ -49,8 +49,8 @@ static struct h_terminus *bell_of(struct h_manager *m)
  * a signal handler may have interrupted the one that sends.
  *
  * -EAGAIN: the bell's queue is full of words, or, on the embedded device, it was made while
- * this process was held back, for less than a second: whoever sleeps on the NQ looks around
- * twice a second.
+ * this process was held back, for less than a second: the thread that sleeps on the NQ looks
+ * around twice a second.
  */
 static void send_words(struct h_manager *m, struct h_terminus *bell)
 {
@@ -107,8 +107,8 @@ static bool needs_word(struct h_manager *m)
 }
 
 /*
- * A word to a slot that nobody receives from: whoever sleeps on the NQ wakes. A NIC that is
- * down loses it: see lead().
+ * A word to a slot that nobody receives from: the thread that sleeps on the NQ wakes. A NIC
+ * that is down loses it: see lead().
  */
 void h__manager_nudge(struct h_manager *m)
 {
@@ -135,13 +135,16 @@ static void make_bell(struct h_manager *m)
 	struct h_why why;
 
 	h__why_keep(m->dev, &why);
-	bell_of(m);
+	if (!bell_of(m))
+		h__write_once(&m->bell_failed_ns, h__now_ns());
 	h__why_restore(m->dev, &why);
 }
 
 void h__kicks_expect(struct h_manager *m)
 {
-	if (!h__read_once(&m->bell))
+	/* It waits 10 ms at a time then, and each try is a system call under the device's lock. */
+	if (!h__read_once(&m->bell) &&
+	    h__now_ns() - h__read_once(&m->bell_failed_ns) > LOOK_AROUND_NS)
 		make_bell(m);
 	__atomic_fetch_add(&m->expect_kicks, 1, __ATOMIC_SEQ_CST);	/* B13 */
 	h__full_barrier_behind_atomic();				/* B13 */
@@ -159,8 +162,8 @@ bool h__kick_take(struct h_manager *m)
 }
 
 /*
- * Nothing here waits, takes a lock or makes anything: a signal handler may call it. Whoever
- * makes one kick of none tells of it, and a waiter that is not asleep yet sees it.
+ * Nothing here waits, takes a lock or makes anything: a signal handler may call it. The
+ * caller that makes one kick of none tells of it, and a waiter that is not asleep yet sees it.
  */
 void h_manager_kick(struct h_manager *m)
 {

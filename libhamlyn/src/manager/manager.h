@@ -127,6 +127,7 @@ struct h_manager {
 	uint32_t nudged;		/* a message to it is under way, since */
 	int64_t nudged_ns;		/* atomic, both */
 	struct h_terminus *bell;	/* what they are sent from, or NULL; atomic */
+	int64_t bell_failed_ns;		/* when a wait could not make it; 0: never; atomic */
 	uint32_t rings;			/* that the thread which sends from it has to see; atomic */
 	uint32_t kicked;		/* and no h_manager_wait() has returned for it; atomic */
 	uint32_t expect_kicks;		/* threads that sleep until then, or for else; atomic */

@@ -91,7 +91,7 @@ void tempest_block_lower(uintptr_t start, size_t bytes, uint8_t tag)
 			atomic_store_explicit(&tags[i], tag, memory_order_relaxed);
 	}
 	/*
-	 * Whoever opens a page says so, and looks at the tags again: view.c. And an access that
+	 * A thread that opens a page says so, and looks at the tags again: view.c. And an access that
 	 * traps announces itself first: thread.c.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);

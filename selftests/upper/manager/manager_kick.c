@@ -195,6 +195,38 @@ TEST_F(kick, a_wait_leaves_the_explanation)
 	EXPECT_NE(0, why[0]);
 }
 
+enum { TERMINI = 4096 };	/* more than there can be */
+
+static void count_line(int level, const char *text, void *lines)
+{
+	(void)level;
+	(void)text;
+	++*(uint32_t *)lines;
+}
+
+/* Without one to tell itself by, the manager looks for kicks, and for a terminus twice a second. */
+TEST_F(kick, a_wait_without_a_terminus_left_does_not_try_all_the_time)
+{
+	static struct h_terminus *termini[TERMINI];
+	int64_t begin, took;
+	uint32_t lines = 0;
+	int n = 0;
+
+	while (n < TERMINI && !h_terminus_create(self->dev, NULL, &termini[n]))
+		n++;
+	ASSERT_LT(0, n);
+	ASSERT_LT(n, TERMINI);
+	h_log_set(H_LOG_INFO, count_line, &lines);
+	begin = ht_now_ns();
+	EXPECT_EQ(-ETIMEDOUT, h_manager_wait(self->m, 300 * HT_MS));
+	took = ht_now_ns() - begin;
+	h_log_set(0, NULL, NULL);
+	EXPECT_LE(1, lines);
+	EXPECT_LE(lines, 1 + took / (500 * HT_MS));
+	while (n)
+		EXPECT_EQ(0, h_terminus_destroy(termini[--n]));
+}
+
 TEST_F(kick, one_that_sleeps_returns_soon)
 {
 	struct waiter w = { .m = self->m };
