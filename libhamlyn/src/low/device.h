@@ -128,7 +128,7 @@ struct h_dev {
 	uint64_t serial;	/* no other device of this process has or had it */
 };
 
-/* In h_terminus.flags, not for callers: fsync() is a doorbell. A send reads nothing of the device. */
+/* In h_terminus.flags, not for callers: fsync() is a doorbell. So a kick reads no h_dev. */
 #define H_TERMINUS_FSYNC	(1U << 31)
 
 /* longest: of this one and those before it, the index of the one that ends last. */

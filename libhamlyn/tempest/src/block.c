@@ -91,8 +91,8 @@ void tempest_block_lower(uintptr_t start, size_t bytes, uint8_t tag)
 			atomic_store_explicit(&tags[i], tag, memory_order_relaxed);
 	}
 	/*
-	 * A thread that opens a page says so, and looks at the tags again: view.c. And an access that
-	 * traps announces itself first: thread.c.
+	 * A thread that opens a page says so, and looks at the tags again: view.c. And an access
+	 * that traps announces itself first: thread.c.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (uintptr_t page = tempest_page_of(start); page < start + bytes; page += PAGE_BYTES) {
