@@ -195,7 +195,7 @@ TEST_F(kick, a_wait_leaves_the_explanation)
 	EXPECT_NE(0, why[0]);
 }
 
-enum { TERMINI = 4096 };	/* more than there can be */
+enum { TERMINI = 4096 };	/* more than there can be, but on some devices for root */
 
 static void count_line(int level, const char *text, void *lines)
 {
@@ -215,7 +215,8 @@ TEST_F(kick, a_wait_without_a_terminus_left_does_not_try_all_the_time)
 	while (n < TERMINI && !h_terminus_create(self->dev, NULL, &termini[n]))
 		n++;
 	ASSERT_LT(0, n);
-	ASSERT_LT(n, TERMINI);
+	if (n == TERMINI)
+		SKIP(return, "termini without end");
 	h_log_set(H_LOG_INFO, count_line, &lines);
 	begin = ht_now_ns();
 	EXPECT_EQ(-ETIMEDOUT, h_manager_wait(self->m, 300 * HT_MS));

@@ -1187,10 +1187,13 @@ TEST_F(rendezvous, a_server_without_descriptors_says_so_at_both_ends)
 		ret = h_channel_accept(self->listener, self->m, NULL, &ch,
 				       SECOND);
 		setrlimit(RLIMIT_NOFILE, &old);
-		EXPECT_EQ(n < enough ? -EMFILE : 0, ret) {
-			TH_LOG("%u free", n);
-		}
-		EXPECT_TRUE(!ret || ht_is_explained(self->dev, ""));
+		/* Of those between, the close of an earlier round may give one back. */
+		if (!n || n >= enough)
+			EXPECT_EQ(n ? 0 : -EMFILE, ret) {
+				TH_LOG("%u free", n);
+			}
+		EXPECT_TRUE(!ret || (ret == -EMFILE &&
+				     ht_is_explained(self->dev, "")));
 		/* Nobody took it: it waits, and is let in with the next try. */
 		if (!n)
 			ret = h_channel_accept(self->listener, self->m, NULL,
