@@ -203,6 +203,7 @@ native_parts() {
 		selftests/unit/run.sh "$BUILD/unit"
 	part "hamlynctl on the host" tools/hamlynctl/test/check.sh "$BUILD/hamlynctl"
 	part "documentation and manual" selftests/tools/doc-test.sh "$BUILD"
+	part "dissector for Wireshark" selftests/wireshark/wireshark-test.sh "$BUILD"
 	part "hamlyn-perf on the embedded device" selftests/tools/perf-test.sh "$BUILD/hamlyn-perf"
 	embedded_parts "the embedded device"
 	part "hamlyn-run and start-up" selftests/tools/run-test.sh "$BUILD"
@@ -370,7 +371,7 @@ disk_part() { # KERNEL
 tracing_part() { # KERNEL
 	local kernel=$1 files=() file
 	for file in "$BUILD"/{hello,receive_file,guess_keys,hamlynctl} \
-		"$BUILD"/selftests/{lifecycle,nq,poll_wait,limits,hostile_watch,hostile_ticket} \
+		"$BUILD"/selftests/{lifecycle,nq,poll_wait,limits,hostile_watch,hostile_ticket,hosts} \
 		Documentation/tracing.rst "$(command -v perf)" "$(command -v trace-cmd)"; do
 		[ -z "$file" ] || files+=(--file "$file")
 	done

@@ -66,7 +66,7 @@ NATIVE_PACKAGES=(
 	valgrind strace gdb gnuplot-nox python3
 	nettle-dev libnl-3-dev libnl-genl-3-dev libjson-c-dev libncurses-dev libcmocka-dev
 	mandoc python3-jsonschema libxxhash-dev libpmix-dev libuv1-dev libglib2.0-dev spin
-	openmpi-bin mpich slurmd slurmctld slurm-client munge m4
+	openmpi-bin mpich slurmd slurmctld slurm-client munge m4 tshark
 )
 # The libraries are those QEMU is linked with; it is unpacked, not installed.
 VM_PACKAGES=(
