@@ -15,6 +15,8 @@
 
 #include "compat/compat.h"
 #include "hml.h"
+#include "core/wire.h"
+#include "fabric/tcp.h"
 
 #ifndef HML_TRACE_ONCE
 #define HML_TRACE_ONCE
@@ -89,6 +91,35 @@ TRACE_DEFINE_ENUM(HAMLYN_NIC_DOWN);
 TRACE_DEFINE_ENUM(HAMLYN_PRIORITY_NORMAL);
 TRACE_DEFINE_ENUM(HAMLYN_PRIORITY_HIGH);
 TRACE_DEFINE_ENUM(HAMLYN_PRIORITY_BULK);
+TRACE_DEFINE_ENUM(HML_PEER_NO_REASON);
+TRACE_DEFINE_ENUM(HML_PEER_UNREACHABLE);
+TRACE_DEFINE_ENUM(HML_PEER_CLOSED);
+TRACE_DEFINE_ENUM(HML_PEER_DEAD);
+TRACE_DEFINE_ENUM(HML_PEER_STALLED);
+TRACE_DEFINE_ENUM(HML_PEER_NONSENSE);
+TRACE_DEFINE_ENUM(HML_PEER_OTHER_VERSION);
+TRACE_DEFINE_ENUM(HML_PEER_OTHER_FABRIC);
+TRACE_DEFINE_ENUM(HML_PEER_OTHER_HOST);
+TRACE_DEFINE_ENUM(HML_PEER_SAME_HOST);
+TRACE_DEFINE_ENUM(HML_PEER_OTHER_SIZE);
+TRACE_DEFINE_ENUM(HML_PEER_DOWN);
+TRACE_DEFINE_ENUM(HML_WIRE_BAD_VERSION);
+TRACE_DEFINE_ENUM(HML_WIRE_BAD_TYPE);
+TRACE_DEFINE_ENUM(HML_WIRE_BAD_LENGTH);
+TRACE_DEFINE_ENUM(HML_WIRE_BAD_FLAGS);
+TRACE_DEFINE_ENUM(HML_WIRE_TOO_LONG);
+TRACE_DEFINE_ENUM(HML_WIRE_BAD_ORDER);
+TRACE_DEFINE_ENUM(HML_WIRE_BAD_EPOCH);
+TRACE_DEFINE_ENUM(HML_WIRE_BAD_SEQUENCE);
+TRACE_DEFINE_ENUM(HML_WIRE_BAD_MAGIC);
+TRACE_DEFINE_ENUM(HML_WIRE_NO_VERSION);
+TRACE_DEFINE_ENUM(HML_WIRE_OTHER_FABRIC);
+TRACE_DEFINE_ENUM(HML_WIRE_SAME_HOST);
+TRACE_DEFINE_ENUM(HML_WIRE_OTHER_HOST);
+TRACE_DEFINE_ENUM(HML_WIRE_OTHER_PACKET);
+TRACE_DEFINE_ENUM(HML_WIRE_OLD_EPOCH);
+TRACE_DEFINE_ENUM(HML_WIRE_WATCH_GONE);
+TRACE_DEFINE_ENUM(HML_WIRE_WATCH_CLAIMED);
 
 #define hml_show_mischief(what)						\
 	__print_symbolic(what,						\
@@ -132,6 +163,44 @@ TRACE_DEFINE_ENUM(HAMLYN_PRIORITY_BULK);
 		{ HAMLYN_PRIORITY_NORMAL,	"normal" },		\
 		{ HAMLYN_PRIORITY_HIGH,		"high" },		\
 		{ HAMLYN_PRIORITY_BULK,		"bulk" })
+
+#define hml_show_peer_reason(reason)					\
+	__print_symbolic(reason,					\
+		{ HML_PEER_NO_REASON,		"none" },		\
+		{ HML_PEER_UNREACHABLE,		"unreachable" },	\
+		{ HML_PEER_CLOSED,		"closed" },		\
+		{ HML_PEER_DEAD,		"dead" },		\
+		{ HML_PEER_STALLED,		"stalled" },		\
+		{ HML_PEER_NONSENSE,		"nonsense" },		\
+		{ HML_PEER_OTHER_VERSION,	"other_version" },	\
+		{ HML_PEER_OTHER_FABRIC,	"other_fabric" },	\
+		{ HML_PEER_OTHER_HOST,		"other_host" },		\
+		{ HML_PEER_SAME_HOST,		"same_host" },		\
+		{ HML_PEER_OTHER_SIZE,		"other_size" },		\
+		{ HML_PEER_DOWN,		"down" })
+
+#define hml_show_verdict(verdict)					\
+	__print_symbolic(verdict,					\
+		{ HML_WIRE_BAD_VERSION,		"bad_version" },	\
+		{ HML_WIRE_BAD_TYPE,		"bad_type" },		\
+		{ HML_WIRE_BAD_LENGTH,		"bad_length" },		\
+		{ HML_WIRE_BAD_FLAGS,		"bad_flags" },		\
+		{ HML_WIRE_TOO_LONG,		"too_long" },		\
+		{ HML_WIRE_BAD_ORDER,		"bad_order" },		\
+		{ HML_WIRE_BAD_EPOCH,		"bad_epoch" },		\
+		{ HML_WIRE_BAD_SEQUENCE,	"bad_sequence" },	\
+		{ HML_WIRE_BAD_MAGIC,		"bad_magic" },		\
+		{ HML_WIRE_NO_VERSION,		"no_version" },		\
+		{ HML_WIRE_OTHER_FABRIC,	"other_fabric" },	\
+		{ HML_WIRE_SAME_HOST,		"same_host" },		\
+		{ HML_WIRE_OTHER_HOST,		"other_host" },		\
+		{ HML_WIRE_OTHER_PACKET,	"other_packet" },	\
+		{ HML_WIRE_OLD_EPOCH,		"old_epoch" })
+
+#define hml_show_watch_why(why)						\
+	__print_symbolic(why,						\
+		{ HML_WIRE_WATCH_GONE,		"gone" },		\
+		{ HML_WIRE_WATCH_CLAIMED,	"claimed" })
 
 #define hml_show_packet_flags(flags)					\
 	__print_flags(flags, "|",					\
@@ -738,6 +807,157 @@ TRACE_EVENT(hamlyn_ticket_drop,
 	TP_printk("nic=%u context=%u terminus=%u index=%u",
 		  __entry->nic, __entry->context, __entry->terminus,
 		  __entry->index)
+);
+
+/* ---- peers ---- */
+
+TRACE_EVENT(hamlyn_peer_up,
+	TP_PROTO(const struct hml_nic *nic, u32 host, u32 epoch),
+
+	TP_ARGS(nic, host, epoch),
+
+	TP_STRUCT__entry(
+		__field(u32, nic)
+		__field(u32, host)
+		__field(u32, epoch)
+	),
+
+	TP_fast_assign(
+		__entry->nic = hml_trace_nic(nic);
+		__entry->host = host;
+		__entry->epoch = epoch;
+	),
+
+	TP_printk("nic=%u host=%u epoch=%u",
+		  __entry->nic, __entry->host, __entry->epoch)
+);
+
+TRACE_EVENT(hamlyn_peer_down,
+	TP_PROTO(const struct hml_nic *nic, u32 host, u32 reason, bool up),
+
+	TP_ARGS(nic, host, reason, up),
+
+	TP_STRUCT__entry(
+		__field(u32, nic)
+		__field(u32, host)
+		__field(u32, reason)
+		__field(u32, up)
+	),
+
+	TP_fast_assign(
+		__entry->nic = hml_trace_nic(nic);
+		__entry->host = host;
+		__entry->reason = reason;
+		__entry->up = up;
+	),
+
+	TP_printk("nic=%u host=%u reason=%s up=%u",
+		  __entry->nic, __entry->host,
+		  hml_show_peer_reason(__entry->reason), __entry->up)
+);
+
+DECLARE_EVENT_CLASS(hamlyn_peer_room,
+	TP_PROTO(const struct hml_nic *nic, u32 host, u64 waiting),
+
+	TP_ARGS(nic, host, waiting),
+
+	TP_STRUCT__entry(
+		__field(u64, waiting)
+		__field(u32, nic)
+		__field(u32, host)
+	),
+
+	TP_fast_assign(
+		__entry->waiting = waiting;
+		__entry->nic = hml_trace_nic(nic);
+		__entry->host = host;
+	),
+
+	TP_printk("nic=%u host=%u waiting=%llu",
+		  __entry->nic, __entry->host, __entry->waiting)
+);
+
+DEFINE_EVENT(hamlyn_peer_room, hamlyn_peer_stall,
+	TP_PROTO(const struct hml_nic *nic, u32 host, u64 waiting),
+	TP_ARGS(nic, host, waiting)
+);
+
+DEFINE_EVENT(hamlyn_peer_room, hamlyn_peer_resume,
+	TP_PROTO(const struct hml_nic *nic, u32 host, u64 waiting),
+	TP_ARGS(nic, host, waiting)
+);
+
+TRACE_EVENT(hamlyn_peer_refuse,
+	TP_PROTO(const struct hml_nic *nic, u32 host, u32 verdict, u32 type),
+
+	TP_ARGS(nic, host, verdict, type),
+
+	TP_STRUCT__entry(
+		__field(u32, nic)
+		__field(u32, host)
+		__field(u32, verdict)
+		__field(u32, type)
+	),
+
+	TP_fast_assign(
+		__entry->nic = hml_trace_nic(nic);
+		__entry->host = host;
+		__entry->verdict = verdict;
+		__entry->type = type;
+	),
+
+	TP_printk("nic=%u host=%u verdict=%s type=%u",
+		  __entry->nic, __entry->host,
+		  hml_show_verdict(__entry->verdict), __entry->type)
+);
+
+TRACE_EVENT(hamlyn_peer_drop,
+	TP_PROTO(const struct hml_nic *nic, u32 host, u32 slot, u32 uid),
+
+	TP_ARGS(nic, host, slot, uid),
+
+	TP_STRUCT__entry(
+		__field(u32, nic)
+		__field(u32, host)
+		__field(u32, slot)
+		__field(u32, uid)
+	),
+
+	TP_fast_assign(
+		__entry->nic = hml_trace_nic(nic);
+		__entry->host = host;
+		__entry->slot = slot;
+		__entry->uid = uid;
+	),
+
+	TP_printk("nic=%u host=%u slot=%u uid=%u",
+		  __entry->nic, __entry->host, __entry->slot, __entry->uid)
+);
+
+TRACE_EVENT(hamlyn_peer_told,
+	TP_PROTO(const struct hml_nic *nic, u32 host, u32 slot, u32 uid, u32 why),
+
+	TP_ARGS(nic, host, slot, uid, why),
+
+	TP_STRUCT__entry(
+		__field(u32, nic)
+		__field(u32, host)
+		__field(u32, slot)
+		__field(u32, uid)
+		__field(u32, why)
+	),
+
+	TP_fast_assign(
+		__entry->nic = hml_trace_nic(nic);
+		__entry->host = host;
+		__entry->slot = slot;
+		__entry->uid = uid;
+		__entry->why = why;
+	),
+
+	TP_printk("nic=%u host=%u slot=%u uid=%u why=%s",
+		  __entry->nic, __entry->host, __entry->slot, __entry->uid,
+		  hml_show_watch_why(__entry->why))
 );
 
 /* ---- NICs, contexts, areas, limits ---- */

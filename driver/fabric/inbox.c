@@ -63,10 +63,12 @@ static const u32 reasons[HML_WIRE_VERDICTS] = {
 	[HML_WIRE_OTHER_PACKET] = HML_PEER_OTHER_SIZE,
 };
 
-static void refuse(struct hml_peer *p, u32 verdict)
+/* @type: as the frame has it, whatever that means */
+static void refuse(struct hml_peer *p, u32 verdict, u8 type)
 {
 	u32 reason = verdict < HML_WIRE_VERDICTS ? reasons[verdict] : 0;
 
+	trace_hamlyn_peer_refuse(&p->tcp->device->nic, p->attr.host, verdict, type);
 	p->in.refused++;
 	p->in.verdict = verdict;
 	p->in.failed = reason ?: HML_PEER_NONSENSE;
@@ -144,8 +146,10 @@ static u32 take_data(struct hml_peer *p, const u8 *headers)
 	h.host = p->tcp->device->nic.host;
 	h.source = p->attr.host;
 	u = far_user(p, origin.user);
-	if (held_back(p, u))
+	if (held_back(p, u)) {
+		trace_hamlyn_peer_drop(&p->tcp->device->nic, p->attr.host, h.slot, origin.user);
 		return HML_WIRE_OK;
+	}
 	/* Each packet is a guess by itself: whose message it is part of is the sender's word. */
 	u->sender.guessed = false;
 	u->sender.uid = origin.user;
@@ -280,7 +284,7 @@ static u32 take_first(struct hml_peer *p, const u8 *bytes, u32 have)
 		verdict = take_frame(p, bytes + HML_WIRE_FRAME_BYTES);
 	if (!verdict)
 		return in->frame.total;
-	refuse(p, verdict);
+	refuse(p, verdict, ((const struct hml_wire_frame_layout *)bytes)->type[0]);
 	return 0;
 }
 

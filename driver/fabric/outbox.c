@@ -15,6 +15,7 @@
 
 #include "hml.h"
 #include "fabric/peer.h"
+#include "trace.h"
 
 #define RING_BYTES	SZ_256K
 #define CONTROL_ROOM	SZ_4K	/* of the ring, that packets leave to other frames */
@@ -100,6 +101,17 @@ static void put_packet(struct hml_outbox *o, const struct hamlyn_packet *h,
 	o->packets++;
 }
 
+/* The first that finds no room is told of, and then that there is some again. */
+static void want_room(struct hml_peer *p)
+{
+	struct hml_outbox *o = &p->out;
+
+	lockdep_assert_held(&o->lock);
+	if (!o->wanted)
+		trace_hamlyn_peer_stall(&p->tcp->device->nic, p->attr.host, o->tail - o->head);
+	o->wanted = true;
+}
+
 /**
  * hml_outbox_put() - take a packet for a peer
  * @p: the peer
@@ -130,7 +142,7 @@ bool hml_outbox_put(struct hml_peer *p, const struct hamlyn_packet *h,
 	if (taken)
 		put_packet(o, h, payload, sender);
 	else if (open)
-		o->wanted = true;
+		want_room(p);
 	o->stalls += open && !taken;
 	o->lost += !open;
 	hml_unlock(&o->lock);
@@ -228,8 +240,9 @@ static int give(struct sock *sk, struct kvec vec[2], u32 n)
 }
 
 /* Return: whether somebody may wait for the room. */
-static bool advance(struct hml_outbox *o, u32 n)
+static bool advance(struct hml_peer *p, u32 n)
 {
+	struct hml_outbox *o = &p->out;
 	bool wanted;
 
 	hml_lock(&o->lock);
@@ -238,6 +251,8 @@ static bool advance(struct hml_outbox *o, u32 n)
 	o->bytes += n;
 	wanted = o->wanted;
 	o->wanted = false;
+	if (wanted)
+		trace_hamlyn_peer_resume(&p->tcp->device->nic, p->attr.host, o->tail - o->head);
 	hml_unlock(&o->lock);
 	return wanted;
 }
@@ -265,7 +280,7 @@ static bool send_some(struct hml_peer *p)
 	sent = give(o->sock->sk, vec, n);
 	if (sent <= 0)
 		return false;
-	if (advance(o, sent))
+	if (advance(p, sent))
 		hml_engine_room(p->tcp->device);
 	return sent == n && (due || !empty(o));
 }

@@ -14,6 +14,7 @@
 #include "compat/compat.h"
 #include "hml.h"
 #include "fabric/peer.h"
+#include "trace.h"
 
 #define LEAST_BACKOFF_NS	(100ull * NSEC_PER_MSEC)
 #define MOST_BACKOFF_NS		(5ull * NSEC_PER_SEC)
@@ -279,7 +280,8 @@ static void end(struct hml_peer *p, u32 reason)
 	WRITE_ONCE(p->sock, NULL);
 	cancel_work_sync(&p->io);
 	/* Not before: it may have taken a HELLO. */
-	was_up = p->state == HML_PEER_UP;
+	was_up = p->state == HML_PEER_UP && p->told;
+	trace_hamlyn_peer_down(&p->tcp->device->nic, p->attr.host, reason, was_up);
 	WRITE_ONCE(p->state, HML_PEER_IDLE);
 	WRITE_ONCE(p->reason, reason);
 	hml_outbox_end(p);
@@ -287,7 +289,7 @@ static void end(struct hml_peer *p, u32 reason)
 	sock_release(sock);
 	hml_far_lost(&p->far);
 	wait_longer(p);
-	if (was_up && p->told) {
+	if (was_up) {
 		p->told = false;
 		hml_event_peer(p->tcp->device, p->attr.host, HAMLYN_NL_EVENT_PEER_DOWN, reason);
 	}
@@ -339,6 +341,7 @@ static void greet(struct hml_peer *p)
 	p->backoff = LEAST_BACKOFF_NS;
 	WRITE_ONCE(p->reason, HML_PEER_NO_REASON);
 	WRITE_ONCE(p->epoch, p->epoch + 1);
+	trace_hamlyn_peer_up(&p->tcp->device->nic, p->attr.host, p->epoch);
 	hml_event_peer(p->tcp->device, p->attr.host, HAMLYN_NL_EVENT_PEER_UP, 0);
 }
 

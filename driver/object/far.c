@@ -15,6 +15,7 @@
 #include "fabric/peer.h"
 #include "object/far.h"
 #include "object/watching.h"
+#include "trace.h"
 
 #define ID_TRIES	16
 #define RETRIES		4096	/* in one go */
@@ -494,6 +495,9 @@ bool hml_far_next(struct hml_far_side *side, struct hml_far_note *note)
 	}
 	hml_unlock(&hml_watch_lock);
 	kfree_sensitive(ended);
+	if (far && note->type == HML_WIRE_GONE)
+		trace_hamlyn_peer_told(side->nic, side->host, note->watch.slot, note->watch.user,
+				       note->why);
 	return far;
 }
 

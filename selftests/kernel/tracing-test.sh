@@ -12,7 +12,7 @@ set -u
 TRACE=/sys/kernel/tracing
 EVENTS=$TRACE/events/hamlyn
 DOC=./tracing.rst
-TESTS="lifecycle nq poll_wait limits hostile_ticket hostile_watch"
+TESTS="lifecycle nq poll_wait limits hostile_ticket hostile_watch hosts"
 # What a small workload does not reach
 SELDOM="hamlyn_pause"
 
@@ -111,6 +111,30 @@ make_key() {
 	swapped=
 	for i in 15 13 11 9 7 5 3 1; do
 		swapped=$swapped$(echo "$bytes" | cut -c$i-$((i + 1)))
+	done
+}
+
+# Two NICs that are hosts of a fabric; nonsense from where the other one could be.
+work_between_hosts() {
+	./hamlynctl nic add index 8 fabric tcp host 1 security clear address 127.0.0.1 port 700 &&
+		./hamlynctl nic add index 9 fabric tcp host 2 security clear address 127.0.0.2 port 700 &&
+		./hamlynctl peer add 8 host 2 address 127.0.0.2 port 700 || return 1
+	trace_on
+	./hamlynctl peer add 9 host 1 address 127.0.0.1 port 700
+	peer_is 8 up || return 1
+	./hamlynctl peer del 9 host 1
+	peer_is 8 idle || return 1
+	trace_off /tmp/trace.text
+	./hamlynctl nic del 9
+	./hamlynctl nic del 8
+}
+
+peer_is() { # NIC STATE
+	tries=0
+	until ./hamlynctl peer show "$1" | grep -q "state $2"; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 600 ] || return 1
+		usleep 50000
 	done
 }
 
@@ -319,6 +343,13 @@ check "what it does not send then" has 'reject: nic=7 slot=[0-9]+ reason=down so
 check "what an adversary does" has 'adversary: nic=7 what=drop host=7 slot=[0-9]+ offset=0 length=6$'
 check "the end of a slot, with its grace period" has 'slot_destroy: nic=0 context=[0-9]+ slot=[0-9]+ ns=[1-9][0-9]+$'
 check "the NIC goes" has 'nic_delete: nic=7 host=7 '
+mv /tmp/trace.text /tmp/trace.one
+check "two NICs become hosts of a fabric, with all events on" work_between_hosts
+check "a peer: packets pass" has 'peer_up: nic=8 host=2 epoch=1$'
+check "and on the other side" has 'peer_up: nic=9 host=1 epoch=1$'
+check "a peer: why no more" has 'peer_down: nic=8 host=2 reason=(closed|down) up=1$'
+check "and on the side that ended it" has 'peer_down: nic=9 host=1 reason=down up=1$'
+cat /tmp/trace.one >>/tmp/trace.text
 check "selftests run with all events on" run_tests
 check "the key of a slot is in no line" no_key /tmp/trace.text
 check "nor in a record" no_key_in_records

@@ -4,6 +4,7 @@
  * host that guesses, sends nonsense, or takes nothing. As root, kernel device only.
  */
 #include "kselftest_harness.h"
+#include "far_host.h"
 #include "hosts.h"
 
 #include <poll.h>
@@ -13,6 +14,8 @@
 #define WINDOW		1500	/* messages: more than rings and sockets hold */
 #define MANY		3000
 #define RESERVED	700	/* a port that only root may use */
+#define RECONNECTS	100	/* $HAMLYN_TEST_RECONNECTS */
+#define RESETS		20
 #define QUIET_MS	200	/* in which nothing must come */
 
 FIXTURE(hosts) {
@@ -404,28 +407,6 @@ TEST_F(hosts, late_keys_are_no_guesses)
 
 /* ---- strangers, and hosts that lie ---- */
 
-/* @port: of our own; 0: any, as users have it */
-static int connect_from(uint32_t from, uint16_t port, const struct host *to)
-{
-	const struct sockaddr_in own = {
-		.sin_family = AF_INET,
-		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(from),
-	};
-	const struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_port = htons(HOSTS_PORT),
-		.sin_addr.s_addr = htonl(to->address),
-	};
-	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (fd < 0 || bind(fd, (const void *)&own, sizeof(own)) ||
-	    connect(fd, (const void *)&address, sizeof(address)))
-		return -errno;
-	return fd;
-}
-
 /* Is the connection closed, before or after it said something? */
 static bool is_closed(int fd)
 {
@@ -447,7 +428,7 @@ TEST_F(hosts, a_stranger_is_not_heard)
 	int fd;
 
 	NEED_HOSTS();
-	fd = connect_from(0x7f000009, RESERVED, receiver(self));
+	fd = far_connect(0x7f000009, RESERVED, receiver(self));
 	ASSERT_LE(0, fd);
 	/* It is told nothing, not even a greeting. */
 	EXPECT_GE(0, read(fd, bytes, sizeof(bytes)));
@@ -465,7 +446,7 @@ TEST_F(hosts, a_user_of_a_host_is_not_the_host)
 	NEED_HOSTS();
 	epoch = host_peer(&self->h, receiver(self), HAMLYN_A_PEER_EPOCH);
 	for (i = 0; i < 20; i++) {
-		fd = connect_from(sender(self)->address, 0, receiver(self));
+		fd = far_connect(sender(self)->address, 0, receiver(self));
 		ASSERT_LE(0, fd);
 		EXPECT_GE(0, read(fd, bytes, sizeof(bytes)));
 		close(fd);
@@ -494,7 +475,7 @@ TEST_F(hosts, nonsense_ends_a_connection_and_nothing_else)
 
 	NEED_HOSTS();
 	for (n = 0; n < 5; n++) {
-		fd = connect_from(sender(self)->address, (uint16_t)(RESERVED + n), receiver(self));
+		fd = far_connect(sender(self)->address, (uint16_t)(RESERVED + n), receiver(self));
 		ASSERT_LE(0, fd);
 		for (i = 0; i < 64; i++)
 			words[i] = ht_random(&random);
@@ -510,17 +491,122 @@ TEST_F(hosts, nonsense_ends_a_connection_and_nothing_else)
 
 /* ---- coming and going ---- */
 
-TEST_F(hosts, a_hundred_reconnections)
+static long reconnections(void)
 {
-	int i;
+	const char *number = getenv("HAMLYN_TEST_RECONNECTS");
+
+	return number ? atol(number) : RECONNECTS;
+}
+
+TEST_F_TIMEOUT(hosts, reconnections, 7200)
+{
+	long i, n = reconnections();
 
 	NEED_HOSTS();
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < n; i++) {
 		ASSERT_EQ(0, host_del_peer(&self->h, sender(self), receiver(self)));
 		ASSERT_EQ(0, host_add_peer(&self->h, sender(self), receiver(self)));
 		ASSERT_EQ(0, host_await(&self->h, sender(self), HAMLYN_NL_PEER_STATE_UP));
 	}
 	ASSERT_EQ(0, host_await(&self->h, receiver(self), HAMLYN_NL_PEER_STATE_UP));
+	EXPECT_TRUE(lands(self));
+}
+
+/* Until host 1 has a connection after that one, and host 2 knows. */
+static int await_after(FIXTURE_DATA(hosts) *self, int64_t epoch)
+{
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	while (host_peer(&self->h, sender(self), HAMLYN_A_PEER_EPOCH) == epoch)
+		if (!ht_poll_more(&poll))
+			return -ETIMEDOUT;
+	return host_await(&self->h, sender(self), HAMLYN_NL_PEER_STATE_UP) ?:
+	       host_await(&self->h, receiver(self), HAMLYN_NL_PEER_STATE_UP);
+}
+
+/*
+ * Somebody on the way resets the connection: what was under way may be lost, the watch is told
+ * once, and there is another connection.
+ */
+TEST_F(hosts, a_connection_that_is_reset_comes_again)
+{
+	struct ht_poll poll;
+	struct h_watch *w;
+	int64_t epoch;
+	int i, raw;
+
+	NEED_HOSTS();
+	raw = far_open_raw();
+	ASSERT_LE(0, raw);
+	for (i = 0; i < RESETS; i++) {
+		epoch = host_peer(&self->h, sender(self), HAMLYN_A_PEER_EPOCH);
+		ASSERT_EQ(0, watch(self, (uint64_t)i, &w));
+		ASSERT_EQ(0, await_watched(self, 1));
+		/* It may be late: then its number is not what is expected any more. */
+		ht_poll_begin(&poll);
+		while (host_peer(&self->h, sender(self), HAMLYN_A_PEER_WATCHES) &&
+		       ht_poll_more(&poll)) {
+			send_word(self, &self->pair.ticket);
+			far_reset_seen(raw);
+		}
+		ASSERT_EQ(i, next_told(self));
+		ASSERT_EQ(0, h_unwatch(w));
+		ASSERT_EQ(0, await_after(self, epoch));
+		ASSERT_TRUE(lands(self));
+	}
+	EXPECT_TRUE(nothing_told(self));
+	close(raw);
+}
+
+/* All that has been sent to a host that is none of ours, and was read by it. */
+static bool reads_all(int fd, uint64_t bytes)
+{
+	char buffer[4096];
+	struct ht_poll poll;
+	uint64_t got = 0;
+	ssize_t n;
+
+	ht_poll_begin(&poll);
+	while (got < bytes && ht_poll_more(&poll)) {
+		n = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
+		if (n > 0)
+			got += (uint64_t)n;
+	}
+	return got >= bytes;
+}
+
+/* It reads nothing for a while: who sends is set aside, and goes on. */
+TEST_F(hosts, who_sends_to_a_slow_reader_waits)
+{
+	static const char data[256];
+	struct h_ticket to = self->pair.ticket;
+	struct h_msg m = { .ticket = &to, .data = data, .length = sizeof(data) };
+	struct h_terminus *t;
+	struct ht_poll poll;
+	uint64_t sent = 0;
+	int fd;
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, host_del_peer(&self->h, sender(self), receiver(self)));
+	fd = far_connect(sender(self)->address, RESERVED, receiver(self));
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, far_greet(fd, &self->h, sender(self), self->pair.query.packet_size));
+	ASSERT_EQ(0, host_await(&self->h, receiver(self), HAMLYN_NL_PEER_STATE_UP));
+	ASSERT_EQ(0, h_terminus_create(self->pair.rx, NULL, &t));
+	to.host = sender(self)->id;
+	ht_poll_begin(&poll);
+	while (host_peer(&self->h, receiver(self), HAMLYN_A_PEER_STALLS) <= 0 &&
+	       ht_poll_more(&poll))
+		sent += h_send(t, &m) >= 0;
+	EXPECT_LT(0, host_peer(&self->h, receiver(self), HAMLYN_A_PEER_STALLS));
+	EXPECT_TRUE(reads_all(fd, sent * (FAR_HEADER + FAR_DATA + sizeof(data))));
+	EXPECT_EQ(HAMLYN_NL_PEER_STATE_UP,
+		  host_peer(&self->h, receiver(self), HAMLYN_A_PEER_STATE));
+	EXPECT_EQ(0, host_peer(&self->h, receiver(self), HAMLYN_A_PEER_LOST));
+	close(fd);
+	ASSERT_EQ(0, host_add_peer(&self->h, sender(self), receiver(self)));
+	ASSERT_EQ(0, host_await(&self->h, sender(self), HAMLYN_NL_PEER_STATE_UP));
 	EXPECT_TRUE(lands(self));
 }
 
