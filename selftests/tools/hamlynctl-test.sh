@@ -298,6 +298,10 @@ json "peer show in JSON" peer-show \
 	$ctl -j peer show 3
 lacks "peer show of one peer" 'host 2 ' $ctl peer show 3 host 4294967294
 refuses "a host is of one NIC" 2 "host is an id of one NIC's peers" $ctl peer show host 2
+prints "top shows peers" 'hamlyn3 2 +[a-z]+ +[0-9]+ .*hamlyn3 4294967294 ' $ctl top -b -n 1 -d 0.2
+json "and in JSON" top '"peers":\[\{"nic":3,"name":"hamlyn3","host":2,"state":.*"refused_per_s":[0-9]+' \
+	$ctl -j top -n 1 -d 0.2
+lacks "but not to users" 'PEER' as bob "$ctl top -b -n 1 -d 0.2"
 refuses "peer show of one that is not there" 1 'hamlyn3: no such peer.*\(No such file' $ctl peer show 3 host 3
 refuses "peer add of one that is there" 1 'hamlyn3: .*\(File exists' $ctl peer add 3 host 2 address 127.0.0.2
 refuses "peer add of the NIC itself" 1 "hamlyn3: .*own|host 1 is hamlyn3 itself" $ctl peer add 3 host 1 address 127.0.0.2

@@ -17,6 +17,15 @@ static const uint16_t count_attrs[] = {
 	[COUNT_FAILED] = HAMLYN_A_FAILED,
 };
 
+static const uint16_t peer_attrs[PEER_COUNTERS] = {
+	[PEER_SENT_BYTES] = HAMLYN_A_PEER_SENT_BYTES,
+	[PEER_RECEIVED_BYTES] = HAMLYN_A_PEER_RECEIVED_BYTES,
+	[PEER_STALLS] = HAMLYN_A_PEER_STALLS,
+	[PEER_DROPPED] = HAMLYN_A_PEER_DROPPED,
+	[PEER_LOST] = HAMLYN_A_PEER_LOST,
+	[PEER_REFUSED] = HAMLYN_A_PEER_REFUSED,
+};
+
 static uint64_t number_of(struct nlattr *const *attrs, int attr)
 {
 	uint64_t number = 0;
@@ -101,6 +110,29 @@ static void take_stats(struct sample *sample, struct nlattr *const *attrs)
 	}
 }
 
+static void take_peer(struct sample *sample, struct nlattr *const *attrs)
+{
+	struct nlattr *of[HAMLYN_A_PEER_MAX + 1];
+	struct peer_sample *peer;
+	size_t i;
+
+	if (!attrs[HAMLYN_A_PEER] ||
+	    nla_parse_nested(of, HAMLYN_A_PEER_MAX, attrs[HAMLYN_A_PEER], NULL))
+		return;
+	sample->peers = must_alloc(realloc(sample->peers,
+					   (sample->peer_count + 1) * sizeof(*sample->peers)));
+	peer = &sample->peers[sample->peer_count++];
+	*peer = (struct peer_sample){
+		.nic = u32_of(attrs, HAMLYN_A_NIC),
+		.host = u32_of(of, HAMLYN_A_PEER_HOST),
+		.state = u32_of(of, HAMLYN_A_PEER_STATE),
+		.reason = u32_of(of, HAMLYN_A_PEER_REASON),
+		.rtt_us = u32_of(of, HAMLYN_A_PEER_RTT_US),
+	};
+	for (i = 0; i < PEER_COUNTERS; i++)
+		peer->count[i] = number_of(of, peer_attrs[i]);
+}
+
 static void take_terminus(struct sample *sample, struct nlattr *const *attrs)
 {
 	size_t n = sample->terminus_count;
@@ -126,6 +158,14 @@ static void take_terminus(struct sample *sample, struct nlattr *const *attrs)
 static int compare_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? -1 : a > b;
+}
+
+static int compare_peers(const void *a, const void *b)
+{
+	const struct peer_sample *left = a, *right = b;
+	int order = compare_u32(left->nic, right->nic);
+
+	return order ? order : compare_u32(left->host, right->host);
 }
 
 static int compare_place(const void *a, const void *b)
@@ -185,6 +225,15 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
+/* What is for administrators: others can still see what is theirs. */
+static int take_if_allowed(struct netlink *nl, struct sample *sample, uint8_t command,
+			   take_fn take)
+{
+	int err = take_all(nl, sample, command, take);
+
+	return err == -EPERM ? 0 : err;
+}
+
 int sample_take(struct netlink *nl, struct sample *sample)
 {
 	int err;
@@ -192,14 +241,17 @@ int sample_take(struct netlink *nl, struct sample *sample)
 	*sample = (struct sample){ .ns = now_ns() };
 	err = take_all(nl, sample, HAMLYN_NL_CMD_NIC_GET, take_nic);
 	if (!err)
-		err = take_all(nl, sample, HAMLYN_NL_CMD_STATS_GET, take_stats);
-	/* Whoever may not see the counters of NICs can still see what is his. */
-	if (!err || err == -EPERM)
+		err = take_if_allowed(nl, sample, HAMLYN_NL_CMD_STATS_GET, take_stats);
+	if (!err)
+		err = take_if_allowed(nl, sample, HAMLYN_NL_CMD_PEER_GET, take_peer);
+	if (!err && sample->peer_count)
+		qsort(sample->peers, sample->peer_count, sizeof(*sample->peers), compare_peers);
+	if (!err)
 		err = take_all(nl, sample, HAMLYN_NL_CMD_TERMINUS_GET, take_terminus);
 	if (!err && sample->terminus_count)
 		qsort(sample->termini, sample->terminus_count, sizeof(*sample->termini),
 		      compare_place);
-	if (!err || err == -EPERM)
+	if (!err)
 		err = take_all(nl, sample, HAMLYN_NL_CMD_CONTEXT_GET, take_context);
 	if (err)
 		sample_free(sample);
@@ -209,18 +261,35 @@ int sample_take(struct netlink *nl, struct sample *sample)
 /* ---- rates -------------------------------------------------------------- */
 
 /* A counter that is less than before is another one, of a new object in the same place. */
-static void set_rates(uint64_t *rate, const uint64_t *now, const uint64_t *before, uint64_t ns)
+static void set_rates(uint64_t *rate, const uint64_t *now, const uint64_t *before, size_t count,
+		      uint64_t ns)
 {
 	size_t i;
 
-	for (i = 0; i < COUNTERS; i++)
+	for (i = 0; i < count; i++)
 		if (now[i] < before[i])
 			return;
-	for (i = 0; i < COUNTERS; i++) {
+	for (i = 0; i < count; i++) {
 		double r = (double)(now[i] - before[i]) * NS_PER_S / (double)ns + 0.5;
 
 		/* A double beyond 64 bits has no value as an integer. */
 		rate[i] = r < (double)UINT64_MAX ? (uint64_t)r : UINT64_MAX;
+	}
+}
+
+/* Both are in order. */
+static void peer_rates(struct sample *sample, const struct sample *before)
+{
+	size_t i, j = 0;
+
+	for (i = 0; i < sample->peer_count; i++) {
+		struct peer_sample *peer = &sample->peers[i];
+
+		while (j < before->peer_count && compare_peers(&before->peers[j], peer) < 0)
+			j++;
+		if (j < before->peer_count && !compare_peers(&before->peers[j], peer))
+			set_rates(peer->rate, peer->count, before->peers[j].count, PEER_COUNTERS,
+				  sample->since_ns);
 	}
 }
 
@@ -237,12 +306,14 @@ void sample_rates(struct sample *sample, const struct sample *before)
 		for (j = 0; j < before->nic_count; j++)
 			if (sample->nics[i].nic == before->nics[j].nic && before->nics[j].counted)
 				set_rates(sample->nics[i].rate, sample->nics[i].count,
-					  before->nics[j].count, ns);
+					  before->nics[j].count, COUNTERS, ns);
+	peer_rates(sample, before);
 	for (i = 0; i < sample->terminus_count; i++) {
 		terminus = &sample->termini[i];
 		j = lower_bound(before, terminus);
 		if (j < before->terminus_count && !compare_place(terminus, &before->termini[j]))
-			set_rates(terminus->rate, terminus->count, before->termini[j].count, ns);
+			set_rates(terminus->rate, terminus->count, before->termini[j].count,
+				  COUNTERS, ns);
 	}
 }
 
@@ -277,6 +348,7 @@ void sample_sort(struct sample *sample, enum counter by)
 void sample_free(struct sample *sample)
 {
 	free(sample->nics);
+	free(sample->peers);
 	free(sample->termini);
 	free(sample->order);
 	*sample = (struct sample){ 0 };

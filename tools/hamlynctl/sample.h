@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What top looks at: counters of NICs and termini at one time, and how fast they grow. */
+/* What top looks at: counters of NICs, peers and termini at one time, and how fast they grow. */
 #ifndef HAMLYNCTL_SAMPLE_H
 #define HAMLYNCTL_SAMPLE_H
 
@@ -33,13 +33,31 @@ struct terminus_sample {
 	uint64_t rate[COUNTERS];
 };
 
+enum peer_counter {
+	PEER_SENT_BYTES,
+	PEER_RECEIVED_BYTES,
+	PEER_STALLS,
+	PEER_DROPPED,		/* told on the host itself only */
+	PEER_LOST,
+	PEER_REFUSED,
+	PEER_COUNTERS
+};
+
+/* Peers are for administrators. */
+struct peer_sample {
+	uint32_t nic, host, state, reason, rtt_us;
+	uint64_t count[PEER_COUNTERS];
+	uint64_t rate[PEER_COUNTERS];	/* a second */
+};
+
 struct sample {
 	uint64_t ns;			/* CLOCK_MONOTONIC */
 	uint64_t since_ns;		/* time that the rates are of; 0: none yet */
 	struct nic_sample *nics;
 	struct terminus_sample *termini;		/* in order of nic, context, id */
 	const struct terminus_sample **order;		/* of sample_sort() */
-	size_t nic_count, terminus_count;
+	struct peer_sample *peers;			/* in order of nic and host */
+	size_t nic_count, terminus_count, peer_count;
 };
 
 int sample_take(struct netlink *nl, struct sample *sample);	/* 0 or -errno */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* top: which NICs and termini are busy. */
+/* top: which NICs, peers and termini are busy. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ const char top_help[] =
 "  -b, --batch           plain text, one picture below the other; so it is also\n"
 "                        when the output is no terminal\n"
 "\nKeys: q quit, s next column to sort by, p pause.\n"
-"Counters of NICs are for administrators; others see their own termini.\n";
+"Counters of NICs, and peers, are for administrators; others see their own termini.\n";
 
 static const char *const sort_names[] = {
 	[COUNT_MESSAGES] = "messages",
@@ -100,6 +100,23 @@ static void paint_nic(const struct nic_sample *nic, char *line)
 	add_rates(line, nic->rate, COUNT_MESSAGES, COUNT_REJECTS, nic->counted);
 }
 
+/* Is it there; if not, why the last connection ended. */
+static const char *state_of_peer(const struct peer_sample *peer)
+{
+	if (peer->state == HAMLYN_NL_PEER_STATE_UP || !peer->reason)
+		return name_of(peer_state_names, HAMLYN_NL_PEER_STATE_UP + 1, peer->state);
+	return name_of(peer_reason_names, HAMLYN_NL_PEER_REASON_DOWN + 1, peer->reason);
+}
+
+static void paint_peer(const struct peer_sample *peer, char *line)
+{
+	char place[40];
+
+	snprintf(place, sizeof(place), "hamlyn%" PRIu32 " %" PRIu32, peer->nic, peer->host);
+	sprintf(line, "%-18s %-13s %7" PRIu32, place, state_of_peer(peer), peer->rtt_us);
+	add_rates(line, peer->rate, 0, PEER_COUNTERS - 1, true);
+}
+
 static void paint_terminus(const struct terminus_sample *terminus, char *line)
 {
 	char *comm = clean_text(terminus->comm, strlen(terminus->comm));
@@ -126,10 +143,31 @@ static void paint_title(const struct top *top, char *line)
 {
 	const struct sample *now = &top->now;
 
-	sprintf(line, "hamlyn: %zu NICs, %zu termini; rates a second over %" PRIu64 ".%" PRIu64
-		" s; sorted by %s%s", now->nic_count, now->terminus_count,
+	sprintf(line, "hamlyn: %zu NICs, %zu peers, %zu termini; rates a second over %" PRIu64
+		".%" PRIu64 " s; sorted by %s%s", now->nic_count, now->peer_count,
+		now->terminus_count,
 		now->since_ns / 1000000000, now->since_ns / 100000000 % 10,
 		sort_names[top->sort], top->paused ? "; paused" : "");
+}
+
+/* Hosts that nobody has told this one of take no room. */
+static bool paint_peers(const struct sample *now, top_line_fn line, void *arg)
+{
+	char text[LINE_MAX_BYTES];
+	size_t i;
+
+	if (!now->peer_count)
+		return true;
+	sprintf(text, "%-18s %-13s %7s %8s %8s %8s %8s %8s %8s", "PEER", "STATE", "RTT-US",
+		"SENT/S", "RECV/S", "STALLS/S", "DROP/S", "LOST/S", "REFUSE/S");
+	if (!line(arg, TOP_PLAIN, "") || !line(arg, TOP_HEAD, text))
+		return false;
+	for (i = 0; i < now->peer_count; i++) {
+		paint_peer(&now->peers[i], text);
+		if (!line(arg, TOP_PLAIN, text))
+			return false;
+	}
+	return true;
 }
 
 void top_paint(const struct top *top, top_line_fn line, void *arg)
@@ -150,6 +188,8 @@ void top_paint(const struct top *top, top_line_fn line, void *arg)
 		if (!line(arg, TOP_PLAIN, text))
 			return;
 	}
+	if (!paint_peers(now, line, arg))
+		return;
 	sprintf(text, "%-18s %8s %8s %8s %8s %7s %-6s %3s %-6s %7s %-8s %s", "TERMINUS", "MSG/S",
 		"PKT/S", "BYTES/S", "FAILED/S", "PENDING", "PRIO", "WT", "STATE", "PID", "USER",
 		"COMMAND");
@@ -210,6 +250,33 @@ static struct json_object *json_nic(const struct nic_sample *nic)
 	return object;
 }
 
+static struct json_object *json_peer(const struct peer_sample *peer)
+{
+	static const char *const names[PEER_COUNTERS] = {
+		[PEER_SENT_BYTES] = "sent_bytes_per_s",
+		[PEER_RECEIVED_BYTES] = "received_bytes_per_s",
+		[PEER_STALLS] = "stalls_per_s",
+		[PEER_DROPPED] = "dropped_per_s",
+		[PEER_LOST] = "lost_per_s",
+		[PEER_REFUSED] = "refused_per_s",
+	};
+	struct json_object *object = must_alloc(json_object_new_object());
+	size_t i;
+
+	add_nic(object, peer->nic);
+	add_number(object, "host", peer->host);
+	add(object, "state", json_object_new_string(name_of(peer_state_names,
+							    HAMLYN_NL_PEER_STATE_UP + 1,
+							    peer->state)));
+	add(object, "reason", json_object_new_string(name_of(peer_reason_names,
+							     HAMLYN_NL_PEER_REASON_DOWN + 1,
+							     peer->reason)));
+	add_number(object, "rtt_us", peer->rtt_us);
+	for (i = 0; i < PEER_COUNTERS; i++)
+		add_number(object, names[i], peer->rate[i]);
+	return object;
+}
+
 static struct json_object *json_terminus(const struct terminus_sample *terminus)
 {
 	struct json_object *object = must_alloc(json_object_new_object());
@@ -239,15 +306,19 @@ static void print_json(const struct top *top, const struct options *options)
 {
 	struct json_object *object = must_alloc(json_object_new_object());
 	struct json_object *nics = must_alloc(json_object_new_array());
+	struct json_object *peers = must_alloc(json_object_new_array());
 	struct json_object *termini = must_alloc(json_object_new_array());
 	size_t i;
 
 	for (i = 0; i < top->now.nic_count; i++)
 		json_object_array_add(nics, json_nic(&top->now.nics[i]));
+	for (i = 0; i < top->now.peer_count; i++)
+		json_object_array_add(peers, json_peer(&top->now.peers[i]));
 	for (i = 0; i < top->now.terminus_count; i++)
 		json_object_array_add(termini, json_terminus(top->now.order[i]));
 	add_number(object, "interval_ms", top->now.since_ns / 1000000);
 	add(object, "nics", nics);
+	add(object, "peers", peers);
 	add(object, "termini", termini);
 	output_json(options, object);
 }
@@ -317,8 +388,8 @@ static int top_run(const struct options *options, const struct verb *verb, struc
 }
 
 static const struct verb verbs[] = {
-	{ "", "[-d SECONDS] [-n COUNT] [-b]", "busy NICs and termini, until interrupted", NULL,
-	  top_run },
+	{ "", "[-d SECONDS] [-n COUNT] [-b]", "busy NICs, peers and termini, until interrupted",
+	  NULL, top_run },
 	{ 0 }
 };
 

@@ -1171,8 +1171,30 @@ static void test_rates(void **state)
 		{ .context = 1, .count = { 30 } }, { .context = 2, .count = { 5 } },
 		{ .context = 3, .count = { 99 }, .pending = 7 },
 	};
-	struct sample before = { .ns = 1000000000, .termini = old, .terminus_count = 2 };
-	struct sample now = { .ns = 1500000000, .termini = new, .terminus_count = 3 };
+	struct peer_sample old_peers[] = {
+		{ .nic = 1, .host = 3, .count = { 10, 7 } },
+		{ .nic = 1, .host = 5, .count = { 9 } },
+		{ .nic = 2, .host = 2, .count = { 50 } },
+	};
+	struct peer_sample new_peers[] = {
+		{ .nic = 1, .host = 2, .count = { 99 } },
+		{ .nic = 1, .host = 3, .count = { 30, 8 } },
+		{ .nic = 2, .host = 2, .count = { 5 } },
+	};
+	struct sample before = {
+		.ns = 1000000000,
+		.termini = old,
+		.terminus_count = 2,
+		.peers = old_peers,
+		.peer_count = 3,
+	};
+	struct sample now = {
+		.ns = 1500000000,
+		.termini = new,
+		.terminus_count = 3,
+		.peers = new_peers,
+		.peer_count = 3,
+	};
 
 	(void)state;
 	sample_rates(&now, &before);
@@ -1180,12 +1202,29 @@ static void test_rates(void **state)
 	assert_int_equal(new[0].rate[COUNT_MESSAGES], 40);
 	assert_int_equal(new[1].rate[COUNT_MESSAGES], 0);	/* another one than before */
 	assert_int_equal(new[2].rate[COUNT_MESSAGES], 0);	/* not there before */
+	assert_int_equal(new_peers[0].rate[PEER_SENT_BYTES], 0);
+	assert_int_equal(new_peers[1].rate[PEER_SENT_BYTES], 40);
+	assert_int_equal(new_peers[1].rate[PEER_RECEIVED_BYTES], 2);
+	assert_int_equal(new_peers[2].rate[PEER_SENT_BYTES], 0);	/* made again */
 	sample_sort(&now, COUNT_MESSAGES);
 	assert_ptr_equal(now.order[0], &new[0]);
 	assert_ptr_equal(now.order[1], &new[1]);
 	sample_sort(&now, COUNTERS);
 	assert_ptr_equal(now.order[0], &new[2]);
 	free(now.order);
+}
+
+static void put_busy_peer(struct nl_msg *msg, uint32_t host, uint32_t state, uint64_t bytes)
+{
+	struct nlattr *nest = nla_nest_start(msg, HAMLYN_A_PEER);
+
+	nla_put_u32(msg, HAMLYN_A_PEER_HOST, host);
+	nla_put_u32(msg, HAMLYN_A_PEER_STATE, state);
+	nla_put_u32(msg, HAMLYN_A_PEER_REASON, state == HAMLYN_NL_PEER_STATE_UP ?
+		    HAMLYN_NL_PEER_REASON_NONE : HAMLYN_NL_PEER_REASON_DEAD);
+	nla_put_u32(msg, HAMLYN_A_PEER_RTT_US, 85);
+	nla_put_u64(msg, HAMLYN_A_PEER_SENT_BYTES, bytes);
+	nla_nest_end(msg, nest);
 }
 
 /* The counters grow with each dump of termini. */
@@ -1202,6 +1241,9 @@ static void answer_growing(uint8_t command, bool dump)
 	nla_put_u32(msg, HAMLYN_A_UID, 0);
 	nla_put_u64(msg, HAMLYN_A_MESSAGES, messages);
 	nla_put(msg, HAMLYN_A_COMM, 4, "a bc");
+	if (command == HAMLYN_NL_CMD_PEER_GET)
+		put_busy_peer(msg, 2, messages / 1000 % 2 ? HAMLYN_NL_PEER_STATE_UP :
+			      HAMLYN_NL_PEER_STATE_IDLE, messages);
 	if (command == HAMLYN_NL_CMD_TERMINUS_GET)
 		messages += 1000;
 	queue_message(msg);
@@ -1212,10 +1254,13 @@ static void test_top(void **state)
 	(void)state;
 	answer = answer_growing;
 	assert_int_equal(ctl("top -b -n 2 -d 0.1"), 0);
-	assert_has(out, "hamlyn: 1 NICs, 1 termini");
+	assert_has(out, "hamlyn: 1 NICs, 1 peers, 1 termini");
+	assert_has(out, "hamlyn0 2          up                 85  ");
+	assert_has(out, "hamlyn0 2          dead               85  ");
 	assert_has(out, "hamlyn0 4/5");
 	assert_has(out, " 77 root     a\\x20bc\n");
 	assert_int_equal(ctl("-j top -n 1 -d 0.1"), 0);
+	assert_has(out, "\"peers\":[{\"nic\":0,\"name\":\"hamlyn0\",\"host\":2,\"state\":");
 	assert_has(out, "\"context\":4,\"id\":5,\"messages_per_s\":");
 	assert_has(out, "\"pid\":77,\"uid\":0,\"comm\":\"a bc\"}]}\n");
 	kernel.fuzz = true;
