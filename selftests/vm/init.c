@@ -40,7 +40,7 @@
 #endif
 #define VERDICT_PORT	0xe9	/* QEMU's isa-debugcon */
 #define EXIT_PORT	0xf4	/* QEMU's isa-debug-exit */
-#define MAX_MODULES	16
+#define MAX_MODULES	64
 #define UNLOAD_TRIES	20
 #define UNLOAD_WAIT_US	50000
 
@@ -194,7 +194,12 @@ static int load_modules(char names[][64], int *count)
 	int fd, status = 0;
 
 	*count = 0;
-	while (list && !status && *count < MAX_MODULES && fgets(line, sizeof(line), list)) {
+	while (list && !status && fgets(line, sizeof(line), list)) {
+		if (*count == MAX_MODULES) {
+			report("Bail out! more than %d modules\n", MAX_MODULES);
+			status = 1;
+			break;
+		}
 		line[strcspn(line, "\n")] = 0;
 		args = strchr(line, ' ');
 		if (args)

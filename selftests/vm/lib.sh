@@ -114,3 +114,11 @@ guest_users() {
 }
 
 guest_groups() { guest_users | awk -F: '{ print $1 ":x:" $4 ":" }'; }
+
+# cable_of 1|2 FOLDER: for --qemu of two guests: eth0 of each is joined to the other's. --kmod
+# virtio_pci and virtio_net, and net.ifnames=0, belong to it. FOLDER's path is a short one.
+cable_of() {
+	printf '%s%s%s' "-netdev dgram,id=cable,local.type=unix,local.path=$2/$1.socket," \
+		"remote.type=unix,remote.path=$2/$((3 - $1)).socket " \
+		"-device virtio-net-pci,netdev=cable,mac=52:54:00:00:00:0$1,romfile="
+}

@@ -63,14 +63,26 @@ EOF
 
 # Of guest 1 or 2, in $guest: as an array, so that what runs in the background is run.sh itself
 guest_of() {
-	local kernel=${kernels[$1 - 1]} other=$((3 - $1))
+	local kernel=${kernels[$1 - 1]}
 	guest=(selftests/vm/run.sh "$kernel" --timeout 240 --smp 1 --kmod virtio_pci --kmod virtio_net
 		--module "$BUILD/k$kernel/hamlyn.ko" --module-args "engine=inline nics=1"
 		--file "$BUILD/selftests/across" --file "$BUILD/hamlynctl" --script "$work/$1.sh"
 		--append "HAMLYN_TEST_SCALE=${HAMLYN_TEST_SCALE:-1} sysrq_always_enabled=1 net.ifnames=0"
-		--out "$BUILD/logs/two-hosts-$1" --qemu "-no-reboot -netdev dgram,id=cable,\
-local.type=unix,local.path=$work/$1.socket,remote.type=unix,remote.path=$work/$other.socket \
--device virtio-net-pci,netdev=cable,mac=52:54:00:00:00:0$1,romfile=")
+		--out "$BUILD/logs/two-hosts-$1" --qemu "-no-reboot $(cable_of "$1" "$work")")
+}
+
+CAPTURE=$BUILD/logs/two-hosts.pcap
+
+# What went through the cable, as Wireshark sees it
+look_at_capture() {
+	selftests/wireshark/wireshark-test.sh "$BUILD" "$CAPTURE"
+}
+
+# What the hosts and the capture say at their ends, added up
+total() {
+	tr -d '\r' <"$work/counts" | awk '
+		/^[0-9]+ passed, [0-9]+ failed$/ { passed += $1; failed += $3; n++ }
+		END { print passed + 0, failed + (n != 2) }'
 }
 
 mkdir -p "$BUILD/logs"
@@ -79,12 +91,17 @@ guest_of 2
 second=$!
 status=0
 guest_of 1
+guest[-1]+=" -object filter-dump,id=dump,netdev=cable,file=$CAPTURE"
 "${guest[@]}" >"$work/1.log" 2>&1 || status=$?
 # It has died, as it was told to; if not, it is not waited for
 kill "$second" 2>/dev/null || true
 wait "$second" || true
-cat "$work/1.log"
+look_at_capture >>"$work/1.log" || status=1
+grep -E '^[0-9]+ passed, [0-9]+ failed' "$work/1.log" >"$work/counts" || true
+grep -vE '^[0-9]+ passed, [0-9]+ failed' "$work/1.log"
 if [ "$status" != 0 ]; then
 	sed 's/^/# 2: /' "$work/2.log"
 fi
-exit "$status"
+read -r passed failed < <(total)
+echo "$passed passed, $failed failed"
+[ "$status" = 0 ] && [ "$failed" = 0 ]
