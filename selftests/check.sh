@@ -240,6 +240,8 @@ search_parts() {
 	part "litmus tests" selftests/litmus/check.sh
 	is_short || part "litmus tests on Stache" selftests/stache/stache-test.sh "$BUILD" 100000
 	part "fuzzing, $seconds seconds" env "BUILD=$BUILD" selftests/fuzz/run.sh quick "$seconds"
+	is_short || part "a first message" env "BUILD=$BUILD" HAMLYN_TEST_SCALE=2 \
+		selftests/vm/first-message.sh
 	is_short || part "two hosts" env "BUILD=$BUILD" HAMLYN_TEST_SCALE=2 selftests/vm/two-hosts.sh
 	is_short || part "frames by brute force" env "BUILD=$BUILD" selftests/fuzz/run.sh brute 300000000
 }
@@ -345,9 +347,25 @@ admin_part() { # KERNEL
 	part "JSON of hamlynctl, Linux $kernel" \
 		tools/hamlynctl/test/schema.py "$out/tap"
 	tracing_part "$kernel"
-	# The kernels that are built here have neither disks nor several nodes.
+	# The kernels that are built here have neither cables, nor disks, nor several nodes.
+	is_built "$kernel" || cable_part "$kernel"
 	is_built "$kernel" || disk_part "$kernel"
 	is_built "$kernel" || placement_part "$kernel"
+}
+
+# Hosts in network namespaces, a cable between them, and WireGuard through it.
+cable_part() { # KERNEL
+	local kernel=$1
+	part "cables and tunnels between hosts, Linux $kernel" vm_run "$LOGS/vm-$kernel-cable" \
+		"$kernel" --timeout 400 --kmod veth --kmod wireguard \
+		--module "$BUILD/k$kernel/hamlyn.ko" --module-args nics=1 --file "$BUILD/k$kernel/hamlyn.ko" \
+		--file "$(command -v ip)" --file "$(command -v wg)" --file "$BUILD/hamlynctl" \
+		--file "$BUILD/echo" --script selftests/kernel/cable-test.sh
+	is_short || part "ten thousand reconnections, Linux $kernel" \
+		vm_run "$LOGS/vm-$kernel-reconnect" "$kernel" --timeout 3600 \
+		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/selftests/hosts" \
+		--file selftests/run-tests.sh --append HAMLYN_TEST_RECONNECTS=10000 \
+		--cmd "sh ./run-tests.sh --timeout 3600 --device /dev/hamlyn0 hosts"
 }
 
 placement_part() { # KERNEL

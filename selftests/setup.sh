@@ -71,7 +71,7 @@ NATIVE_PACKAGES=(
 # The libraries are those QEMU is linked with; it is unpacked, not installed.
 VM_PACKAGES=(
 	gcc gcc-12 make libc6-dev cpio busybox-static xz-utils zstd libelf-dev flex bison bc
-	dwarves e2fsprogs kmod rsync util-linux iproute2 trace-cmd linux-perf
+	dwarves e2fsprogs kmod rsync util-linux iproute2 wireguard-tools trace-cmd linux-perf
 	libaio1 libbpf1 libcapstone4 libfdt1 libfuse3-3 libglib2.0-0 libgmp10 libgnutls30
 	libhogweed6 libibverbs1 libjpeg62-turbo libnettle8 libnuma1 libpixman-1-0 libpmem1
 	libpng16-16 librdmacm1 libsasl2-2 libseccomp2 libslirp0 libudev1 liburing2
