@@ -113,6 +113,8 @@ commands() {
 	check "rate" json "rate machine" "${TINY[@]}" rate
 	check "rate of several pairs" json "rate machine" "${TINY[@]}" --pairs 3 \
 		--systems hamlyn,pipe,limit rate
+	check "rate of two devices, TCP to an address" json "rate machine" "${TINY[@]}" \
+		--peer-device "$HAMLYN_DEVICE" --peer-address 127.0.0.1 --systems hamlyn,tcp rate
 	check "compare --quick" json "lat bw rate machine" --quick "${TINY[@]}" compare
 	check "count" perf --n 100 --op send16 count
 	check "msgloop" json msgloop --n 100 --systems hamlyn,pipe msgloop
@@ -348,6 +350,11 @@ check "an unknown command" refuses 2 'no command is called "fly"' fly
 check "two commands" refuses 2 "one command at a time" lat bw
 check "an unknown option" refuses 2 "see --help" --fly lat
 check "an option of another command" refuses 2 "is not for lat" --pairs 2 lat
+check "a peer's address that is none" refuses 2 "takes an IPv4 address" --peer-address 1.2 lat
+check "a peer's namespace that is not there" refuses 1 "no network namespace /run/netns/no-such" \
+	"${TINY[@]}" --peer-netns no-such --sizes 16 --systems hamlyn lat
+check "the same, for TCP" refuses 1 "no network namespace /run/netns/no-such" \
+	"${TINY[@]}" --peer-netns no-such --sizes 16 --systems tcp lat
 check "sizes that are too large" refuses 2 "sizes from 0 to 4M" --sizes 5M lat
 check "sizes of more than 64 bits" refuses 2 "sizes from 0 to 4M" --sizes 17592186044420M lat
 check "sizes that are none" refuses 2 "sizes from 0 to 4M" --sizes 1,x lat

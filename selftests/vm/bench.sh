@@ -13,12 +13,14 @@ set -euo pipefail
 SYSTEMS=hamlyn,fast,unix-stream,unix-stream-spin,unix-seqpacket,pipe,tcp,tcp-spin
 RXE_SYSTEMS=,rxe-send,rxe-write
 DEFAULT=(--json --quick --timeout 60)
+# Between two hosts: those that go over the same veth pair
+HOSTS_SYSTEMS=hamlyn,hamlyn-block,tcp,tcp-spin
 RDMA_LIBS=/usr/lib/x86_64-linux-gnu/libibverbs
 
 BUILD=$REPO_DIR/build KERNEL=6.1-full MODULE='' TIMEOUT=900
 # Emulated processors need longer from message to message than the defaults allow for
 MODULE_ARGS='idle_us=20000'
-OPTIONS=()
+OPTIONS=() HOSTS=
 
 usage() {
 	cat <<EOF
@@ -29,7 +31,10 @@ Usage: selftests/vm/bench.sh [option]... [-- hamlyn-perf argument...]
   --module FILE.ko      instead of building it
   --module-args "A=B"   its parameters ($MODULE_ARGS)
   --timeout S           seconds until the guest is stopped ($TIMEOUT)
-  --smp N, --mem M, --out DIR, --append "..."   as for run.sh
+  --hosts               the two processes on two hosts: NICs over TCP, in network namespaces
+                        that a veth pair joins; systems $HOSTS_SYSTEMS; the NICs are as the
+                        module's parameters make them. No soft-RoCE then
+  --icount, --smp N, --mem M, --out DIR, --append "..."   as for run.sh
 
 stdout is what hamlyn-perf prints in the guest, by default JSON lines of
 hamlyn-perf ${DEFAULT[*]} --systems $SYSTEMS$RXE_SYSTEMS,limit compare
@@ -49,6 +54,10 @@ take_option() { # OPTION VALUE
 }
 
 take_word() { # what follows -- is hamlyn-perf's
+	case $1 in
+	--hosts) HOSTS=yes && return ;;
+	--icount) OPTIONS+=("$1") && return ;;
+	esac
 	[ "$1" = -- ] || die 2 "\"$1\" is unknown; see --help"
 	return 1
 }
@@ -78,6 +87,11 @@ add_rdma() {
 	done
 }
 
+add_hosts() {
+	OPTIONS+=(--kmod veth --file "$BUILD/hamlynctl" --append HAMLYN_HOSTS=yes)
+	add_program ip
+}
+
 has_rxe() { [ -n "$(find "$(kernel_dir "$KERNEL")/root/" -name 'rdma_rxe.ko*' -print -quit)" ]; }
 
 build_module() {
@@ -93,7 +107,10 @@ main() {
 	kernel_is_known "$KERNEL" || die 2 "kernel \"$KERNEL\" is unknown; allowed: $(known_kernels)"
 	kernel_dir "$KERNEL" >/dev/null
 	[ -x "$BUILD/hamlyn-perf" ] || die 125 "$BUILD/hamlyn-perf is missing; run: make BUILD=$BUILD tools"
-	if has_rxe; then
+	if [ -n "$HOSTS" ]; then
+		add_hosts
+		SYSTEMS=$HOSTS_SYSTEMS RXE_SYSTEMS=
+	elif has_rxe; then
 		add_rdma
 	else
 		say "kernel $KERNEL has no soft-RoCE: without it"

@@ -3,6 +3,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE	/* CPU sets */
 #endif
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -39,6 +40,9 @@ enum {
 	OPT_CORRUPT,
 	OPT_PLOT,
 	OPT_HUGE,
+	OPT_PEER_DEVICE,
+	OPT_PEER_NETNS,
+	OPT_PEER_ADDRESS,
 };
 
 #define MEASURING	"lat bw rate compare"
@@ -51,6 +55,12 @@ static const struct option_words {
 	const char *what;
 } words[] = {
 	{ 'd', "device", "D", NULL, "/dev/hamlynN or shm:NAME (default: the library's choice)" },
+	{ OPT_PEER_DEVICE, "peer-device", "D", MEASURING,
+	  "of the second process: another host of the fabric (default: --device)" },
+	{ OPT_PEER_NETNS, "peer-netns", "NS", MEASURING,
+	  "the network namespace that the second process is in: a name, path or pid" },
+	{ OPT_PEER_ADDRESS, "peer-address", "A", MEASURING,
+	  "IPv4 address there, to which tcp and tcp-spin connect (default: loopback)" },
 	{ OPT_JSON, "json", NULL, NULL, "one JSON object per line" },
 	{ OPT_CSV, "csv", NULL, NULL, "comma separated values" },
 	{ OPT_CPUS, "cpus", "A,B", NULL, "CPUs for the two processes (default: the first two)" },
@@ -95,7 +105,7 @@ void options_help(void)
 	for (i = 0; i < ARRAY_SIZE(words); i++) {
 		snprintf(left, sizeof(left), "--%s%s%s", words[i].name,
 			 words[i].value ? " " : "", words[i].value ? words[i].value : "");
-		printf("  %-16s %s%s%s%s\n", left, words[i].what,
+		printf("  %-18s %s%s%s%s\n", left, words[i].what,
 		       words[i].commands ? " (" : "",
 		       words[i].commands ? words[i].commands : "",
 		       words[i].commands ? ")" : "");
@@ -184,6 +194,17 @@ static int parse_cpus(const char *text, int *cpus)
 	return 0;
 }
 
+static int parse_address(const char *text, uint32_t *address)
+{
+	struct in_addr in;
+
+	if (inet_pton(AF_INET, text, &in) != 1 || !in.s_addr)
+		return fail("--peer-address takes an IPv4 address, such as 10.9.0.2; not \"%s\"",
+			    text);
+	*address = in.s_addr;
+	return 0;
+}
+
 /* ---- the command line --------------------------------------------------- */
 
 static const struct option_words *find_words(int id)
@@ -202,6 +223,14 @@ static int take_value(int id, const char *value, struct options *options)
 	case 'd':
 		options->device = value;
 		return 0;
+	case OPT_PEER_DEVICE:
+		options->peer_device = value;
+		return 0;
+	case OPT_PEER_NETNS:
+		options->peer_netns = value;
+		return 0;
+	case OPT_PEER_ADDRESS:
+		return parse_address(value, &options->peer_address);
 	case OPT_CPUS:
 		options->cpus_given = true;
 		return parse_cpus(value, options->cpus);

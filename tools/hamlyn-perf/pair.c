@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "crew.h"
+#include "netns.h"
 #include "pair.h"
 #include "wait.h"
 
@@ -149,6 +150,8 @@ static int run_side(void *arg, uint32_t member)
 			close_pipe(pairs->pipes[i]);
 	if (pair_pin(pair_cpu(side->options, side->pair, side->id)) < 0)
 		return -1;
+	if (side->id && side->options->peer_netns && netns_enter(side->options->peer_netns) < 0)
+		return -1;
 	return pairs->fn(side, pairs->arg);
 }
 
@@ -164,11 +167,21 @@ static struct options with_enough_cpus(const struct options *options, uint32_t p
 	return mine;
 }
 
+static struct options of_the_peer(const struct options *options)
+{
+	struct options theirs = *options;
+
+	if (options->peer_device)
+		theirs.device = options->peer_device;
+	return theirs;
+}
+
 /* Run @fn as side 0 and side 1 of each pair. Only set-up is inherited. */
 int pairs_run(const struct options *options, uint32_t count, pair_fn fn, void *arg,
 	      void *shared, uint64_t limit_s)
 {
 	struct options mine = with_enough_cpus(options, count);
+	struct options theirs = of_the_peer(&mine);
 	struct pairs pairs = { .fn = fn, .arg = arg, .count = 2 * count };
 	uint32_t *gate = crew_shared_new(sizeof(*gate));
 	struct crew crew;
@@ -178,9 +191,9 @@ int pairs_run(const struct options *options, uint32_t count, pair_fn fn, void *a
 	if (!gate)
 		return -1;
 	for (i = 0; i < pairs.count; i++)
-		pairs.sides[i] = (struct side){ .id = (int)(i % 2), .options = &mine,
-						.shared = shared, .pair = i / 2,
-						.pairs = count, .gate = gate };
+		pairs.sides[i] = (struct side){ .id = (int)(i % 2), .shared = shared,
+						.options = i % 2 ? &theirs : &mine,
+						.pair = i / 2, .pairs = count, .gate = gate };
 	ret = open_pipes(&pairs);
 	if (!ret) {
 		ret = crew_start(&crew, &mine, pairs.count, run_side, &pairs);

@@ -34,6 +34,9 @@ enum perf_touch {
 
 struct options {
 	const char *device;	/* NULL: the library's own choice */
+	const char *peer_device;	/* of the second process; NULL: the same */
+	const char *peer_netns;	/* that it is in; NULL: ours */
+	uint32_t peer_address;	/* where TCP connects to; 0: loopback */
 	enum perf_format format;
 	enum perf_touch touch;
 	bool verify;

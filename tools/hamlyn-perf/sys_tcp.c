@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * TCP over the loopback interface, which never leaves this machine, with
- * Nagle's delay off, and with processes that sleep or poll.
+ * TCP with Nagle's delay off, and with processes that sleep or poll: over the loopback interface,
+ * which never leaves this machine, or to where --peer-address says.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fdchan.h"
+#include "netns.h"
 
 #define CONNECT_S	5
 
@@ -23,14 +24,16 @@ struct ends {
 	int server;
 };
 
-static bool listen_on_loopback(int listener, struct sockaddr_in *address)
+static bool listen_at(int listener, const struct options *options,
+		      struct sockaddr_in *address)
 {
 	socklen_t length = sizeof(*address);
 
 	*address = (struct sockaddr_in){
 		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),	/* any port */
-	};
+		.sin_addr.s_addr = options->peer_address ? options->peer_address :
+							   htonl(INADDR_LOOPBACK),
+	};	/* any port */
 	return !bind(listener, (struct sockaddr *)address, length) &&
 	       !listen(listener, 1) &&
 	       !getsockname(listener, (struct sockaddr *)address, &length);
@@ -68,19 +71,33 @@ static bool accept_client(struct ends *ends)
 	return false;
 }
 
-static bool connect_ends(struct ends *ends)
+/* A socket belongs to the network namespace that it was made in. */
+static bool make_listener(struct ends *ends, const struct options *options,
+			  struct sockaddr_in *address)
+{
+	int own = netns_visit(options->peer_netns);
+	bool listens;
+
+	if (own == -1)
+		return false;
+	ends->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	listens = ends->listener >= 0 && listen_at(ends->listener, options, address);
+	return !netns_leave(own) && listens;
+}
+
+static bool connect_ends(struct ends *ends, const struct options *options)
 {
 	struct timeval limit = { .tv_sec = CONNECT_S }, none = { 0 };
 	struct sockaddr_in address;
 
-	ends->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (!make_listener(ends, options, &address))
+		return false;
 	ends->client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (ends->listener < 0 || ends->client < 0)
+	if (ends->client < 0)
 		return false;
 	setsockopt(ends->listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	setsockopt(ends->client, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	if (!listen_on_loopback(ends->listener, &address) ||
-	    connect(ends->client, (struct sockaddr *)&address, sizeof(address)) ||
+	if (connect(ends->client, (struct sockaddr *)&address, sizeof(address)) ||
 	    !accept_client(ends))
 		return false;
 	setsockopt(ends->client, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none));
@@ -92,13 +109,13 @@ static bool connect_ends(struct ends *ends)
 }
 
 /* Both ends of a connection, or false with errno set. */
-static bool make_ends(struct ends *ends)
+static bool make_ends(struct ends *ends, const struct options *options)
 {
 	int error;
 	bool made;
 
 	*ends = (struct ends){ -1, -1, -1 };
-	made = connect_ends(ends);
+	made = connect_ends(ends, options);
 	error = errno;
 	if (ends->listener >= 0)
 		close(ends->listener);
@@ -113,10 +130,10 @@ static const char *tcp_missing(const struct options *options)
 	static char text[128];
 	struct ends ends;
 
-	(void)options;
-	if (!make_ends(&ends)) {
-		snprintf(text, sizeof(text), "no TCP connection over loopback: %s "
-			 "(ip link set lo up?)", strerror(errno));
+	if (!make_ends(&ends, options)) {
+		snprintf(text, sizeof(text), "no TCP connection%s: %s", options->peer_address ?
+			 " to --peer-address" : " over loopback (ip link set lo up?)",
+			 strerror(errno));
 		return text;
 	}
 	close(ends.client);
@@ -129,11 +146,10 @@ static void *tcp_make(const struct options *options)
 	struct fd_stage *stage = fd_stage_new();
 	struct ends ends;
 
-	(void)options;
 	if (!stage)
 		return NULL;
-	if (!make_ends(&ends)) {
-		fail("no TCP connection over loopback: %s", strerror(errno));
+	if (!make_ends(&ends, options)) {
+		fail("no TCP connection: %s", strerror(errno));
 		fd_stage_free(stage);
 		return NULL;
 	}
@@ -156,7 +172,7 @@ static struct chan *spin_open(struct side *side, void *stage)
 
 const struct system sys_tcp = {
 	.name = "tcp",
-	.what = "TCP over loopback, TCP_NODELAY, blocking",
+	.what = "TCP, TCP_NODELAY, blocking",
 	.missing = tcp_missing,
 	.make = tcp_make,
 	.open = tcp_open,
@@ -165,7 +181,7 @@ const struct system sys_tcp = {
 
 const struct system sys_tcp_spin = {
 	.name = "tcp-spin",
-	.what = "TCP over loopback, TCP_NODELAY, both sides poll",
+	.what = "TCP, TCP_NODELAY, both sides poll",
 	.missing = tcp_missing,
 	.make = tcp_make,
 	.open = spin_open,
