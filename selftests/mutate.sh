@@ -329,7 +329,7 @@ ticket-rekey   vm hostile_ticket            driver/object/watch.c s/WRITE_ONCE(s
 ticket-file    vm hostile_ticket            driver/object/ticket.c s/if (file->f_op == &ticket_fops)/if (1)/
 ticket-owner   vm hostile_ticket            driver/object/ticket.c s/\.owner.*= THIS_MODULE,//
 ticket-cloexec vm hostile_ticket,inherit    driver/object/ticket.c s/get_unused_fd_flags(O_CLOEXEC)/get_unused_fd_flags(0)/
-ticket-good    vm hostile_ticket            driver/object/ticket.c s/if (!still_good(c->device, k))/if (0)/
+ticket-good    vm hostile_ticket            driver/object/ticket.c s/ret = look_at_slot(c->device, k)/ret = 0/
 ticket-inside  vm hostile_ticket            driver/object/ticket.c s/} else if (!hml_view_covers(s->core.data.length, arg->base,/} else if (0 \&\& !hml_view_covers(s->core.data.length, arg->base,/
 drop-index     vm hostile_ticket            driver/object/ticket.c s/if (index >= t->core.ticket_count)/if (0)/
 drop-empty     vm hostile_ticket            driver/object/ticket.c s/if (!k->key)/if (0)/

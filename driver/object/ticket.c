@@ -16,6 +16,7 @@
 #include <linux/nospec.h>
 #include <linux/slab.h>
 
+#include "fabric/peer.h"
 #include "hml.h"
 #include "trace.h"
 
@@ -191,23 +192,28 @@ int hml_ticket_of_fd(int fd, struct hml_ticket *k)
 }
 
 /*
- * May be over the next moment. That is no race to worry about: what counts is
+ * Whether it is good may be over the next moment. That is no race to worry about: what counts is
  * the look at the key for every packet, in admit_packet().
+ *
+ * Return: 0, -ENOKEY, or -EXDEV if the slot's number is one of another host's.
  */
-static bool still_good(struct hml_device *d, const struct hml_ticket *k)
+static int look_at_slot(struct hml_device *d, const struct hml_ticket *k)
 {
 	const struct hml_slot *slot = NULL;
 	struct hml_nic *nic;
-	bool good;
+	int err = -ENOKEY;
 
 	/* Whoever rekeys waits for us: we must not lose the processor here. */
 	hml_section_begin();
 	nic = hml_port_route(&d->nic, k->host);
-	if (nic)
+	if (nic && hml_peer_of(nic))
+		err = -EXDEV;
+	else if (nic)
 		slot = hml_port_slot(&nic->port, k->slot);
-	good = slot && READ_ONCE(slot->ticket_key) == k->key;
+	if (slot && READ_ONCE(slot->ticket_key) == k->key)
+		err = 0;
 	hml_section_end();
-	return good;
+	return err;
 }
 
 static u32 table_price(u32 count)
@@ -295,8 +301,12 @@ static int import_ticket(struct hml_context *c,
 	ret = hml_ticket_of_fd(arg->fd, k);
 	if (ret)
 		return ret;
-	if (!still_good(c->device, k))
-		return -ENOKEY;
+	ret = look_at_slot(c->device, k);
+	if (ret == -EXDEV)
+		hml_explain(c, "a ticket's descriptor does not reach host %u: it is another one",
+			    k->host);
+	if (ret)
+		return ret;
 	t = hml_term_get(c, arg->terminus);
 	if (!t)
 		return -ENOENT;

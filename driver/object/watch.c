@@ -647,7 +647,7 @@ static bool is_far(struct hml_context *c, u32 host)
  * In a section: the other host is to be asked, and nobody waits for what it says. If it does not
  * open the slot, that is as if the slot were gone. The key of a descriptor is this kernel's.
  *
- * Return: 0, -EBADF, -ENOSPC, or -ENOMEM if the host is a peer only now.
+ * Return: 0, -EXDEV, -ENOSPC, or -ENOMEM if the host is a peer only now.
  */
 static int arm_far(struct hml_watch *w, struct hml_peer *p, struct hml_far **far,
 		   const struct hamlyn_watch *arg)
@@ -655,7 +655,7 @@ static int arm_far(struct hml_watch *w, struct hml_peer *p, struct hml_far **far
 	int err;
 
 	if (arg->flags & HAMLYN_WATCH_TICKET)
-		return -EBADF;
+		return -EXDEV;
 	if (!*far)
 		return -ENOMEM;
 	trace_hamlyn_watch(w->nq, w->id, w->host, w->slot);
@@ -810,8 +810,9 @@ static int start(struct hml_context *c, struct hml_watch *w, struct hml_far **fa
 		hml_explain(c, "the slot was claimed before");
 	else if (err == -EAGAIN)
 		hml_explain(c, "held back: this user guesses keys");
-	else if (err == -EBADF)
-		hml_explain(c, "the ticket's host is another one on this NIC's fabric");
+	else if (err == -EXDEV)
+		hml_explain(c, "a ticket's descriptor does not reach host %u: it is another one",
+			    w->host);
 	give_back_parts(c, w);
 	return err;
 }

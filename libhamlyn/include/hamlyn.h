@@ -723,7 +723,8 @@ int h_terminus_bind(struct h_terminus *terminus, uint32_t tag,
  * named, or to HAMLYN_META_FAST; for an entry of a paranoid slot also @ticket->key.
  *
  * Return: 0, -EBADF if @fd is no descriptor of a ticket, or of another segment
- * (embedded device), -ENOKEY if the slot was destroyed or rekeyed since, -ENOSPC if the
+ * (embedded device), -ENOKEY if the slot was destroyed or rekeyed since, -EXDEV if it is
+ * on another host, where descriptors do not reach, -ENOSPC if the
  * terminus has HAMLYN_MAX_TICKETS already, -ENOMEM.
  */
 int h_terminus_import(struct h_terminus *terminus, int fd,

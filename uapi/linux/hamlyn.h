@@ -77,6 +77,9 @@
  *	TICKET_IMPORT: the slot has been destroyed or rekeyed since the ticket
  *	was made; TICKET_DROP and TRB status: the terminus has no imported ticket
  *	at that index.
+ * EXDEV
+ *	TICKET_IMPORT, WATCH by a ticket: the slot is on another host, where
+ *	descriptors do not reach.
  * EACCES
  *	A writable view was requested of an area registered READONLY.
  * EPERM

@@ -418,7 +418,9 @@ static int look_for_guest(struct h_listener *l, uint32_t kind, struct guest *g,
 static bool its_fault(int err)
 {
 	return err == -EINVAL || err == -EPROTO || err == -EPROTOTYPE ||
-	       err == -EBADF || err == -ENOKEY || err == -ECONNRESET;
+	       err == -EBADF || err == -ENOKEY || err == -ECONNRESET ||
+	       /* Descriptors do not reach another host. */
+	       err == -EXDEV;
 }
 
 static int welcome(struct h_half *half, const struct h_listener *l,

@@ -147,6 +147,30 @@ TEST_F(hosts, a_message_arrives)
 	EXPECT_TRUE(ht_pair_guarded(p));
 }
 
+/* It is a thing of one kernel: neither to send by, nor to watch. */
+TEST_F(hosts, a_descriptor_of_a_ticket_is_refused)
+{
+	struct ht_pair *p = &self->pair;
+	struct hamlyn_nq_entry e;
+	struct h_watch *w = NULL;
+	struct h_ticket ticket;
+	struct h_nq *nq;
+	int fd;
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, h_slot_ticket_fd(p->slot, 0, 0, &fd));
+	EXPECT_EQ(-EXDEV, h_terminus_import(p->terminus, fd, &ticket));
+	EXPECT_TRUE(ht_is_explained(p->tx, "does not reach host 2"));
+	ASSERT_EQ(0, h_nq_create(p->tx, 2, &nq));
+	EXPECT_EQ(-EXDEV, h_watch_fd(p->tx, fd, nq, 1, &w));
+	EXPECT_TRUE(ht_is_explained(p->tx, "does not reach host 2"));
+	EXPECT_EQ(0, h_recv(nq, &e));
+	/* On its own host it is good. */
+	EXPECT_EQ(0, h_watch_fd(p->rx, fd, p->nq, 2, &w));
+	EXPECT_EQ(0, h_unwatch(w));
+	close(fd);
+}
+
 /* More than any ring holds, in order, and nothing twice: by fast messages that count. */
 TEST_F(hosts, in_order_through_full_rings)
 {
