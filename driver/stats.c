@@ -156,6 +156,7 @@ void hml_stats_sum(struct hml_device *d, struct hml_stats *sum)
 	*sum = hml_walk_of(d)->whole;
 	hml_unlock(&d->termini_lock);
 	hml_adversary_add_stats(d, sum);
+	hml_tcp_add_stats(d, sum);
 }
 
 /*

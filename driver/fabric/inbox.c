@@ -11,6 +11,7 @@
 
 #include "hml.h"
 #include "fabric/peer.h"
+#include "locked.h"
 #include "trace.h"
 
 #define READ_BYTES	SZ_64K	/* and a frame: taken from a socket without losing the processor */
@@ -53,6 +54,16 @@ void hml_inbox_begin(struct hml_peer *p)
 	p->in.verdict = 0;
 	WRITE_ONCE(p->in.pong, false);
 	hml_wire_rx_begin(&p->in.rx);
+}
+
+/* Nobody reads for the peer any more, or finds it: its counters stay the NIC's. */
+void hml_inbox_retire(struct hml_peer *p)
+{
+	struct hml_device *d = p->tcp->device;
+
+	hml_lock(&d->termini_lock);
+	hml_stats_add(hml_retired(d), &p->in.stats);
+	hml_unlock(&d->termini_lock);
 }
 
 static const u32 reasons[HML_WIRE_VERDICTS] = {

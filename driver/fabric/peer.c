@@ -506,5 +506,6 @@ void hml_peer_stop(struct hml_peer *p)
 	if (sock)
 		sock_release(sock);
 	hml_far_lost(&p->far);
+	hml_inbox_retire(p);
 	hml_peer_put(p);
 }

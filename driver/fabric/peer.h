@@ -243,6 +243,7 @@ void hml_outbox_flush(struct hml_peer *p);
 int hml_inbox_init(struct hml_peer *p);
 void hml_inbox_free(struct hml_inbox *in);
 void hml_inbox_begin(struct hml_peer *p);
+void hml_inbox_retire(struct hml_peer *p);
 bool hml_inbox_read(struct hml_peer *p, struct sock *sk);
 
 /* datapath.c */

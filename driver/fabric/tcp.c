@@ -387,6 +387,31 @@ int hml_tcp_next_peer(struct hml_device *d, u32 *host, struct hml_peer_info *inf
 	return err;
 }
 
+/**
+ * hml_tcp_add_stats() - what became of packets of other hosts
+ * @d: the NIC
+ * @sum: to which it is added; those of hosts that are no peers any more are in it
+ *
+ * One peer in a section, with others let in between.
+ */
+void hml_tcp_add_stats(struct hml_device *d, struct hml_stats *sum)
+{
+	struct hml_tcp *t = tcp_of(d);
+	unsigned long index = 0;
+	struct hml_nic *nic;
+
+	if (!t)
+		return;
+	do {
+		hml_section_begin();
+		nic = xa_find(&t->fabric.hosts, &index, ULONG_MAX, XA_PRESENT);
+		if (nic && hml_peer_of(nic))
+			hml_stats_add(sum, &hml_peer_of(nic)->in.stats);
+		hml_section_end();
+		cond_resched();
+	} while (nic && index++ != ULONG_MAX);
+}
+
 /* ---- the NIC's end ---- */
 
 /* It may have gone since the request was checked. */

@@ -10,6 +10,7 @@
 #include <linux/hamlyn.h>
 
 struct hml_device;
+struct hml_stats;
 struct netlink_ext_ack;
 
 #define HML_TCP_PORT		927	/* reserved: no user of a host can be there */
@@ -120,6 +121,7 @@ bool hml_tcp_get(struct hml_device *d, struct hml_tcp_attr *attr);
 int hml_tcp_add_peer(struct hml_device *d, const struct hml_peer_attr *attr,
 		     struct netlink_ext_ack *extack);
 int hml_tcp_delete_peer(struct hml_device *d, u32 host);
+void hml_tcp_add_stats(struct hml_device *d, struct hml_stats *sum);
 int hml_tcp_next_peer(struct hml_device *d, u32 *host, struct hml_peer_info *info);
 
 #endif /* HML_TCP_H */

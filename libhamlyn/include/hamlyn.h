@@ -169,6 +169,8 @@ int h_query(struct h_dev *dev, struct hamlyn_query *query);
  * @dev: the device
  * @stats: out: see struct hamlyn_stats
  *
+ * Of its own termini, and of packets from other hosts: what became of those it got.
+ *
  * For administrators: a task that guesses keys must not see which guess was rejected.
  * For the same reason root of a container reads notifications, overruns and rejects as 0
  * (kernel device).

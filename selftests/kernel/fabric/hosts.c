@@ -147,6 +147,30 @@ TEST_F(hosts, a_message_arrives)
 	EXPECT_TRUE(ht_pair_guarded(p));
 }
 
+/* By the NIC that rejects it, and not by that of the sender, which could tell who guesses. */
+TEST_F(hosts, a_rejected_packet_is_counted_where_it_was_rejected)
+{
+	struct ht_pair *p = &self->pair;
+	struct h_ticket wrong = p->ticket;
+	struct h_msg m = { .ticket = &wrong, .data = p->send, .length = 8 };
+	struct hamlyn_stats before[2], after[2];
+
+	NEED_HOSTS();
+	wrong.key ^= 1;
+	ASSERT_EQ(0, h_dev_stats(p->tx, &before[0]));
+	ASSERT_EQ(0, h_dev_stats(p->rx, &before[1]));
+	ASSERT_EQ(1, ht_send_sync(p->terminus, &m));
+	ASSERT_EQ(0, ht_pair_fence(p));
+	ASSERT_EQ(0, h_dev_stats(p->tx, &after[0]));
+	ASSERT_EQ(0, h_dev_stats(p->rx, &after[1]));
+	EXPECT_EQ(before[0].rejects[HAMLYN_REJECT_KEY], after[0].rejects[HAMLYN_REJECT_KEY]);
+	EXPECT_EQ(before[1].rejects[HAMLYN_REJECT_KEY] + 1, after[1].rejects[HAMLYN_REJECT_KEY]);
+	/* Also when the host is a peer no more. */
+	ASSERT_EQ(0, host_del_peer(&self->h, &self->h.host[1], &self->h.host[0]));
+	ASSERT_EQ(0, h_dev_stats(p->rx, &after[1]));
+	EXPECT_EQ(before[1].rejects[HAMLYN_REJECT_KEY] + 1, after[1].rejects[HAMLYN_REJECT_KEY]);
+}
+
 /* It is a thing of one kernel: neither to send by, nor to watch. */
 TEST_F(hosts, a_descriptor_of_a_ticket_is_refused)
 {
