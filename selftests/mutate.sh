@@ -98,6 +98,10 @@ wire-fabric    native unit_wire               driver/core/wire.c   s/if (memcmp(
 wire-same      native unit_wire               driver/core/wire.c   s/if (theirs->host == ours->host)/if (0)/
 wire-host      native unit_wire               driver/core/wire.c   s/if (theirs->host != host)/if (0)/
 wire-size      native unit_wire               driver/core/wire.c   s/if (theirs->packet_size != ours->packet_size)/if (0)/
+wire-call      native unit_wire               driver/core/wire.c   s/if (call->name_length > rest || rest - call->name_length > HAMLYN_MAX_CALL)/if (0)/
+wire-name      native unit_wire               driver/core/wire.c   s/if (name\[i\] <= .*/if (0)/
+wire-answer    native unit_wire               driver/core/wire.c   s/if (answer->status >= HML_WIRE_ANSWERS)/if (0)/
+wire-unsaid    native unit_wire               driver/core/wire.c   s/if (answer->length)$/if (0)/
 wire-damaged   native unit_wire               driver/core/wire.c   s/ || h->meta_length > HAMLYN_MAX_METADATA))/))/
 link-down      native unit_link             driver/core/link.c   s/if (READ_ONCE(nic->link->down))/if (0)/
 link-unfed     native unit_link             driver/core/link.c   s/if (!watchdog_ms)/if (1)/

@@ -36,14 +36,21 @@ static const struct {
 	[HML_WIRE_UNWATCH] = BODY(id),
 	[HML_WIRE_GONE] = BODY(id),
 	[HML_WIRE_BYE] = BODY(bye),
+	[HML_WIRE_CALL] = { sizeof(struct hml_wire_call_layout) + 1,
+			    sizeof(struct hml_wire_call_layout) + HAMLYN_MAX_NAME +
+			    HAMLYN_MAX_CALL },
+	[HML_WIRE_ANSWER] = { sizeof(struct hml_wire_answer_layout),
+			      sizeof(struct hml_wire_answer_layout) + HAMLYN_MAX_CALL },
+	[HML_WIRE_CANCEL] = BODY(id),
 #undef BODY
 };
 
-static_assert(sizeof(struct hml_wire_watch_layout) <= sizeof(struct hml_wire_hello_layout) &&
-	      sizeof(struct hml_wire_id_layout) <= sizeof(struct hml_wire_hello_layout) &&
-	      sizeof(struct hml_wire_ping_layout) <= sizeof(struct hml_wire_hello_layout) &&
-	      sizeof(struct hml_wire_bye_layout) <= sizeof(struct hml_wire_hello_layout),
-	      "HML_WIRE_MOST_CONTROL");
+#define FITS(s)	\
+	(HML_WIRE_FRAME_BYTES + sizeof(struct hml_wire_##s##_layout) <= HML_WIRE_MOST_CONTROL)
+static_assert(FITS(hello) && FITS(watch) && FITS(id) && FITS(ping) && FITS(bye) &&
+	      HML_WIRE_FRAME_BYTES + sizeof(struct hml_wire_answer_layout) + HAMLYN_MAX_CALL <=
+	      HML_WIRE_MOST_CONTROL, "HML_WIRE_MOST_CONTROL");
+#undef FITS
 static_assert(HAMLYN_PACKET_FLAGS <= 0xffff && HAMLYN_MAX_METADATA <= 0xffff,
 	      "they fit into DATA");
 
@@ -217,6 +224,40 @@ u32 hml_wire_pack_unwatch(struct hml_wire_tx *tx, u8 *to, u32 id)
 u32 hml_wire_pack_gone(struct hml_wire_tx *tx, u8 *to, u32 id, u32 why)
 {
 	return pack_id(tx, to, HML_WIRE_GONE, id, why);
+}
+
+u32 hml_wire_pack_call(struct hml_wire_tx *tx, u8 *to, const struct hml_wire_call *call)
+{
+	u32 body = sizeof(struct hml_wire_call_layout) + call->name_length + call->length;
+	struct hml_wire_call_layout *w = put_frame(tx, to, HML_WIRE_CALL, body, 0);
+	u8 *p = (u8 *)(w + 1);
+
+	put32(w->id, call->id);
+	put32(w->user, call->user);
+	put16(w->name_length, call->name_length);
+	put16(w->reserved, 0);
+	memcpy(p, call->name, call->name_length);
+	if (call->length)
+		memcpy(p + call->name_length, call->body, call->length);
+	return HML_WIRE_FRAME_BYTES + body;
+}
+
+u32 hml_wire_pack_answer(struct hml_wire_tx *tx, u8 *to, const struct hml_wire_answer *answer)
+{
+	u32 body = sizeof(struct hml_wire_answer_layout) + answer->length;
+	struct hml_wire_answer_layout *w = put_frame(tx, to, HML_WIRE_ANSWER, body, 0);
+
+	put32(w->id, answer->id);
+	put32(w->status, answer->status);
+	put32(w->user, answer->user);
+	if (answer->length)
+		memcpy(w + 1, answer->body, answer->length);
+	return HML_WIRE_FRAME_BYTES + body;
+}
+
+u32 hml_wire_pack_cancel(struct hml_wire_tx *tx, u8 *to, u32 id)
+{
+	return pack_id(tx, to, HML_WIRE_CANCEL, id, 0);
 }
 
 u32 hml_wire_pack_bye(struct hml_wire_tx *tx, u8 *to, enum hml_wire_verdict verdict)
@@ -413,15 +454,21 @@ enum hml_wire_verdict hml_wire_unpack_watch(const u8 *headers, const struct hml_
 								   HML_WIRE_OK;
 }
 
-enum hml_wire_verdict hml_wire_unpack_unwatch(const u8 *headers, const struct hml_wire_frame *f,
-					      u32 *id)
+static enum hml_wire_verdict unpack_id(const u8 *headers, const struct hml_wire_frame *f, u32 type,
+				       u32 *id)
 {
 	const struct hml_wire_id_layout *w = (const void *)headers;
 
-	if (f->type != HML_WIRE_UNWATCH)
+	if (f->type != type)
 		return HML_WIRE_BAD_TYPE;
 	*id = get32(w->id);
 	return get32(w->why) ? HML_WIRE_BAD_FLAGS : HML_WIRE_OK;
+}
+
+enum hml_wire_verdict hml_wire_unpack_unwatch(const u8 *headers, const struct hml_wire_frame *f,
+					      u32 *id)
+{
+	return unpack_id(headers, f, HML_WIRE_UNWATCH, id);
 }
 
 enum hml_wire_verdict hml_wire_unpack_gone(const u8 *headers, const struct hml_wire_frame *f,
@@ -434,6 +481,70 @@ enum hml_wire_verdict hml_wire_unpack_gone(const u8 *headers, const struct hml_w
 	*id = get32(w->id);
 	*why = get32(w->why);
 	return *why >= HML_WIRE_WATCH_WHYS ? HML_WIRE_BAD_FLAGS : HML_WIRE_OK;
+}
+
+bool hml_wire_name_ok(const char *name, u32 length)
+{
+	u32 i;
+
+	if (!length || length > HAMLYN_MAX_NAME)
+		return false;
+	for (i = 0; i < length; i++)
+		if (name[i] <= ' ' || name[i] > '~' || name[i] == '/')
+			return false;
+	return true;
+}
+
+enum hml_wire_verdict hml_wire_unpack_call(const u8 *headers, const struct hml_wire_frame *f,
+					   struct hml_wire_call *call)
+{
+	const struct hml_wire_call_layout *w = (const void *)headers;
+	const u8 *p = (const u8 *)(w + 1);
+	u32 rest = f->header_bytes - sizeof(*w);
+
+	if (f->type != HML_WIRE_CALL)
+		return HML_WIRE_BAD_TYPE;
+	*call = (struct hml_wire_call) {
+		.id = get32(w->id),
+		.user = get32(w->user),
+		.name_length = get16(w->name_length),
+		.name = (const char *)p,
+	};
+	if (call->name_length > rest || rest - call->name_length > HAMLYN_MAX_CALL)
+		return HML_WIRE_BAD_LENGTH;
+	call->length = rest - call->name_length;
+	call->body = p + call->name_length;
+	return get16(w->reserved) || !hml_wire_name_ok(call->name, call->name_length) ?
+	       HML_WIRE_BAD_FLAGS : HML_WIRE_OK;
+}
+
+enum hml_wire_verdict hml_wire_unpack_answer(const u8 *headers, const struct hml_wire_frame *f,
+					     struct hml_wire_answer *answer)
+{
+	const struct hml_wire_answer_layout *w = (const void *)headers;
+
+	if (f->type != HML_WIRE_ANSWER)
+		return HML_WIRE_BAD_TYPE;
+	*answer = (struct hml_wire_answer) {
+		.id = get32(w->id),
+		.status = get32(w->status),
+		.user = get32(w->user),
+		.length = f->header_bytes - sizeof(*w),
+		.body = (const u8 *)(w + 1),
+	};
+	if (answer->status >= HML_WIRE_ANSWERS)
+		return HML_WIRE_BAD_FLAGS;
+	if (answer->status == HML_WIRE_ANSWERED)
+		return HML_WIRE_OK;
+	if (answer->length)
+		return HML_WIRE_BAD_LENGTH;
+	return answer->user ? HML_WIRE_BAD_FLAGS : HML_WIRE_OK;
+}
+
+enum hml_wire_verdict hml_wire_unpack_cancel(const u8 *headers, const struct hml_wire_frame *f,
+					     u32 *id)
+{
+	return unpack_id(headers, f, HML_WIRE_CANCEL, id);
 }
 
 enum hml_wire_verdict hml_wire_unpack_bye(const u8 *headers, const struct hml_wire_frame *f,

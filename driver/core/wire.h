@@ -26,8 +26,15 @@ enum {
 	HML_WIRE_UNWATCH	= 6,
 	HML_WIRE_GONE		= 7,	/* a watch reports */
 	HML_WIRE_BYE		= 8,	/* the last of a connection */
-	HML_WIRE_TYPES		= 9,
+	HML_WIRE_CALL		= 9,	/* to whoever has a name */
+	HML_WIRE_ANSWER		= 10,	/* to a call */
+	HML_WIRE_CANCEL		= 11,	/* the caller has given up */
+	HML_WIRE_TYPES		= 12,
 };
+
+/* In HELLO's features. */
+#define HML_WIRE_NAMES		(1U << 0)	/* CALL, ANSWER and CANCEL are understood */
+#define HML_WIRE_FEATURES	HML_WIRE_NAMES
 
 /*
  * What is wrong with a frame. The numbers are part of the format: BYE tells the other side
@@ -157,9 +164,9 @@ struct hml_wire_watch_layout {
 };
 
 /**
- * struct hml_wire_id_layout - UNWATCH and GONE
- * @id: of the watch
- * @why: UNWATCH: 0; GONE: HML_WIRE_WATCH_GONE ...
+ * struct hml_wire_id_layout - UNWATCH, GONE and CANCEL
+ * @id: of the watch, or the call
+ * @why: UNWATCH, CANCEL: 0; GONE: HML_WIRE_WATCH_GONE ...
  */
 struct hml_wire_id_layout {
 	u8 id[4];
@@ -176,6 +183,45 @@ struct hml_wire_bye_layout {
 	u8 reserved[4];
 };
 
+/**
+ * struct hml_wire_call_layout - CALL
+ * @id: chosen by the caller's host; identifies the call in ANSWER and CANCEL
+ * @user: whose call it is, as its host claims
+ * @name_length: bytes of the name
+ * @reserved: 0
+ *
+ * Behind it come the name and what is said to whoever has it.
+ */
+struct hml_wire_call_layout {
+	u8 id[4];
+	u8 user[4];
+	u8 name_length[2];
+	u8 reserved[2];
+};
+
+/**
+ * struct hml_wire_answer_layout - ANSWER
+ * @id: of the call
+ * @status: HML_WIRE_ANSWERED ...
+ * @user: who answers, as the host claims; 0 unless it is HML_WIRE_ANSWERED
+ *
+ * Behind it comes what is said, if it is HML_WIRE_ANSWERED.
+ */
+struct hml_wire_answer_layout {
+	u8 id[4];
+	u8 status[4];
+	u8 user[4];
+};
+
+/* In ANSWER. */
+enum {
+	HML_WIRE_ANSWERED	= 0,
+	HML_WIRE_NO_NAME	= 1,	/* nobody has that name */
+	HML_WIRE_FULL		= 2,	/* too many calls wait there, of the user or of the host */
+	HML_WIRE_HUNG_UP	= 3,	/* whoever had the name is gone, or turned the call down */
+	HML_WIRE_ANSWERS	= 4,
+};
+
 /* In GONE. */
 enum {
 	HML_WIRE_WATCH_GONE	= 0,	/* the slot is gone */
@@ -190,9 +236,10 @@ enum {
 	(sizeof(struct hml_wire_data_layout) + 8 + 8 + HAMLYN_MAX_METADATA)
 #define HML_WIRE_MOST_HEADER	(HML_WIRE_FRAME_BYTES + HML_WIRE_MOST_BODY)
 
-/* Bytes of all frames but DATA are at most those of the longest of them, HELLO. */
+/* Bytes of all frames but DATA are at most those of the longest of them, CALL. */
 #define HML_WIRE_MOST_CONTROL \
-	(HML_WIRE_FRAME_BYTES + sizeof(struct hml_wire_hello_layout))
+	(HML_WIRE_FRAME_BYTES + sizeof(struct hml_wire_call_layout) + HAMLYN_MAX_NAME + \
+	 HAMLYN_MAX_CALL)
 
 /**
  * struct hml_wire_tx - one direction of a connection: the side that sends
@@ -288,6 +335,44 @@ struct hml_wire_watch {
 	u32 user;
 };
 
+/**
+ * struct hml_wire_call - what CALL says
+ * @id: of the call
+ * @user: whose call it is
+ * @name_length: bytes of @name: hml_wire_name_ok()
+ * @length: bytes of @body, at most HAMLYN_MAX_CALL
+ * @name: to whom it goes
+ * @body: what is said
+ *
+ * What was unpacked points into the frame.
+ */
+struct hml_wire_call {
+	u32 id;
+	u32 user;
+	u32 name_length;
+	u32 length;
+	const char *name;
+	const u8 *body;
+};
+
+/**
+ * struct hml_wire_answer - what ANSWER says
+ * @id: of the call
+ * @status: HML_WIRE_ANSWERED ...
+ * @user: who answers
+ * @length: bytes of @body, at most HAMLYN_MAX_CALL; 0 unless it is HML_WIRE_ANSWERED
+ * @body: what is said
+ *
+ * What was unpacked points into the frame.
+ */
+struct hml_wire_answer {
+	u32 id;
+	u32 status;
+	u32 user;
+	u32 length;
+	const u8 *body;
+};
+
 /* ---- sending: all return how many bytes they wrote ---- */
 
 /**
@@ -380,6 +465,36 @@ u32 hml_wire_pack_unwatch(struct hml_wire_tx *tx, u8 *to, u32 id);
  * Return: bytes.
  */
 u32 hml_wire_pack_gone(struct hml_wire_tx *tx, u8 *to, u32 id, u32 why);
+
+/**
+ * hml_wire_pack_call() - call whoever has a name
+ * @tx: the connection
+ * @to: room
+ * @call: the call, which hml_wire_unpack_call() would accept
+ *
+ * Return: bytes.
+ */
+u32 hml_wire_pack_call(struct hml_wire_tx *tx, u8 *to, const struct hml_wire_call *call);
+
+/**
+ * hml_wire_pack_answer() - answer a call
+ * @tx: the connection
+ * @to: room
+ * @answer: the answer, which hml_wire_unpack_answer() would accept
+ *
+ * Return: bytes.
+ */
+u32 hml_wire_pack_answer(struct hml_wire_tx *tx, u8 *to, const struct hml_wire_answer *answer);
+
+/**
+ * hml_wire_pack_cancel() - give a call up
+ * @tx: the connection
+ * @to: room
+ * @id: of the call
+ *
+ * Return: bytes.
+ */
+u32 hml_wire_pack_cancel(struct hml_wire_tx *tx, u8 *to, u32 id);
 
 /**
  * hml_wire_pack_bye() - the last frame of a connection
@@ -518,6 +633,48 @@ enum hml_wire_verdict hml_wire_unpack_gone(const u8 *headers, const struct hml_w
 					   u32 *id, u32 *why);
 
 /**
+ * hml_wire_name_ok() - may something be called that?
+ * @name: 1 to HAMLYN_MAX_NAME printable characters of ASCII, but no blank and no '/'
+ * @length: bytes of it
+ *
+ * Return: whether it may.
+ */
+bool hml_wire_name_ok(const char *name, u32 length);
+
+/**
+ * hml_wire_unpack_call() - read CALL
+ * @headers: see hml_wire_unpack_hello()
+ * @f: the frame
+ * @call: result, which points into @headers
+ *
+ * Return: HML_WIRE_OK, or what is wrong.
+ */
+enum hml_wire_verdict hml_wire_unpack_call(const u8 *headers, const struct hml_wire_frame *f,
+					   struct hml_wire_call *call);
+
+/**
+ * hml_wire_unpack_answer() - read ANSWER
+ * @headers: see hml_wire_unpack_hello()
+ * @f: the frame
+ * @answer: result, which points into @headers
+ *
+ * Return: HML_WIRE_OK, or what is wrong.
+ */
+enum hml_wire_verdict hml_wire_unpack_answer(const u8 *headers, const struct hml_wire_frame *f,
+					     struct hml_wire_answer *answer);
+
+/**
+ * hml_wire_unpack_cancel() - read CANCEL
+ * @headers: see hml_wire_unpack_hello()
+ * @f: the frame
+ * @id: result
+ *
+ * Return: HML_WIRE_OK, or what is wrong.
+ */
+enum hml_wire_verdict hml_wire_unpack_cancel(const u8 *headers, const struct hml_wire_frame *f,
+					     u32 *id);
+
+/**
  * hml_wire_unpack_bye() - read BYE
  * @headers: see hml_wire_unpack_hello()
  * @f: the frame
@@ -583,6 +740,15 @@ const char *hml_wire_text(u32 verdict);
 	OFFSET(id, why, 4) \
 	SIZE(bye, 8) \
 	OFFSET(bye, verdict, 0) \
-	OFFSET(bye, reserved, 4)
+	OFFSET(bye, reserved, 4) \
+	SIZE(call, 12) \
+	OFFSET(call, id, 0) \
+	OFFSET(call, user, 4) \
+	OFFSET(call, name_length, 8) \
+	OFFSET(call, reserved, 10) \
+	SIZE(answer, 12) \
+	OFFSET(answer, id, 0) \
+	OFFSET(answer, status, 4) \
+	OFFSET(answer, user, 8)
 
 #endif /* HML_CORE_WIRE_H */

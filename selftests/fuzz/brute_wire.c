@@ -61,6 +61,36 @@ static u32 make_data(struct hml_wire_tx *tx, u8 *to, uint64_t r)
 	return hml_wire_pack_data(tx, to, &h, meta, &origin);
 }
 
+static u32 make_call(struct hml_wire_tx *tx, u8 *to, uint64_t r)
+{
+	static const u8 said[HAMLYN_MAX_CALL] = "what is said";
+	const struct hml_wire_call call = {
+		.id = (u32)r,
+		.user = (u32)next(),
+		.name_length = 1 + (r >> 16) % 16,
+		.length = r & 0x100 ? (r >> 32) % (HAMLYN_MAX_CALL + 1) : 0,
+		.name = "a.name.of.any.length",
+		.body = said,
+	};
+
+	return hml_wire_pack_call(tx, to, &call);
+}
+
+static u32 make_answer(struct hml_wire_tx *tx, u8 *to, uint64_t r)
+{
+	static const u8 said[HAMLYN_MAX_CALL] = "what is said";
+	const u32 status = r & 0x100 ? 0 : r % HML_WIRE_ANSWERS;
+	const struct hml_wire_answer answer = {
+		.id = (u32)r,
+		.status = status,
+		.user = status ? 0 : (u32)next(),
+		.length = status ? 0 : (r >> 32) % (HAMLYN_MAX_CALL + 1),
+		.body = said,
+	};
+
+	return hml_wire_pack_answer(tx, to, &answer);
+}
+
 static u32 make(u8 *to, uint64_t r)
 {
 	struct hml_wire_tx tx = { (u32)next(), (u32)r };
@@ -91,6 +121,12 @@ static u32 make(u8 *to, uint64_t r)
 		return hml_wire_pack_gone(&tx, to, (u32)next(), r & 1);
 	case 6:
 		return hml_wire_pack_bye(&tx, to, (u32)next() % HML_WIRE_VERDICTS);
+	case 7:
+		return hml_wire_pack_cancel(&tx, to, (u32)next());
+	case 8:
+		return make_call(&tx, to, r);
+	case 9:
+		return make_answer(&tx, to, r);
 	default:
 		return make_data(&tx, to, r);
 	}

@@ -15,7 +15,9 @@ static inline u32 wire_again(const u8 *body, const struct hml_wire_frame *f, u8 
 	struct hml_wire_tx tx = { f->epoch, f->sequence };
 	struct hml_wire_origin origin;
 	struct hml_wire_hello hello;
+	struct hml_wire_answer answer;
 	struct hml_wire_watch watch;
+	struct hml_wire_call call;
 	struct hamlyn_packet h;
 	const void *meta;
 	u32 id, why;
@@ -50,6 +52,20 @@ static inline u32 wire_again(const u8 *body, const struct hml_wire_frame *f, u8 
 	case HML_WIRE_GONE:
 		return hml_wire_unpack_gone(body, f, &id, &why) ?
 			0 : hml_wire_pack_gone(&tx, to, id, why);
+	case HML_WIRE_CALL:
+		if (hml_wire_unpack_call(body, f, &call))
+			return 0;
+		MUST(hml_wire_name_ok(call.name, call.name_length));
+		MUST(call.body + call.length == body + f->header_bytes);
+		return hml_wire_pack_call(&tx, to, &call);
+	case HML_WIRE_ANSWER:
+		if (hml_wire_unpack_answer(body, f, &answer))
+			return 0;
+		MUST(answer.body + answer.length == body + f->header_bytes);
+		return hml_wire_pack_answer(&tx, to, &answer);
+	case HML_WIRE_CANCEL:
+		return hml_wire_unpack_cancel(body, f, &id) ?
+			0 : hml_wire_pack_cancel(&tx, to, id);
 	case HML_WIRE_BYE:
 		return hml_wire_unpack_bye(body, f, &why) ?
 			0 : hml_wire_pack_bye(&tx, to, why);
@@ -62,7 +78,7 @@ static inline u32 wire_again(const u8 *body, const struct hml_wire_frame *f, u8 
 static inline void wire_must_fit(const struct hml_wire_frame *f, u32 packet_size)
 {
 	MUST(f->type && f->type < HML_WIRE_TYPES);
-	MUST(f->header_bytes <= HML_WIRE_MOST_BODY);
+	MUST(HML_WIRE_FRAME_BYTES + f->header_bytes <= HML_WIRE_MOST_CONTROL);
 	MUST(f->payload_bytes <= packet_size);
 	MUST(f->type == HML_WIRE_DATA || !f->payload_bytes);
 	MUST(f->total == HML_WIRE_FRAME_BYTES + f->header_bytes + f->payload_bytes);

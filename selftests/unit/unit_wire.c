@@ -36,11 +36,11 @@ static void set_frame(const u8 *packed, u32 bytes)
 	frame = unit_zalloc(bytes);
 	frame_bytes = bytes;
 	memcpy(frame, packed, bytes);
-	assert_true(unit_all(packed + bytes, UNIT_GUARD, HML_WIRE_MOST_HEADER - bytes));
+	assert_true(unit_all(packed + bytes, UNIT_GUARD, HML_WIRE_MOST_CONTROL - bytes));
 }
 
 #define PACK(function, tx, ...) do {					\
-	u8 packed_[HML_WIRE_MOST_HEADER];				\
+	u8 packed_[HML_WIRE_MOST_CONTROL];				\
 									\
 	memset(packed_, UNIT_GUARD, sizeof(packed_));			\
 	set_frame(packed_, (function)(tx, packed_, __VA_ARGS__));	\
@@ -144,12 +144,50 @@ static void pack_watch(const struct hml_wire_watch *watch)
 	PACK(hml_wire_pack_watch, &tx, watch);
 }
 
+static struct hml_wire_call some_call(void)
+{
+	return (struct hml_wire_call) {
+		.id = 0x01020304,
+		.user = 0x71727374,
+		.name_length = 4,
+		.length = 3,
+		.name = "name",
+		.body = (const u8 *)"xyz",
+	};
+}
+
+static struct hml_wire_answer some_answer(void)
+{
+	return (struct hml_wire_answer) {
+		.id = 0x01020304,
+		.user = 0x71727374,
+		.length = 3,
+		.body = (const u8 *)"xyz",
+	};
+}
+
+static void pack_call(const struct hml_wire_call *call)
+{
+	struct hml_wire_tx tx = some_tx();
+
+	PACK(hml_wire_pack_call, &tx, call);
+}
+
+static void pack_answer(const struct hml_wire_answer *answer)
+{
+	struct hml_wire_tx tx = some_tx();
+
+	PACK(hml_wire_pack_answer, &tx, answer);
+}
+
 /* One frame of each type, without payload or anything optional. */
 static void pack_type(u32 type)
 {
 	const struct hamlyn_packet h = some_packet(0, 0, 0);
 	const struct hml_wire_hello hello = some_hello();
 	const struct hml_wire_watch watch = some_watch();
+	const struct hml_wire_call call = some_call();
+	const struct hml_wire_answer answer = some_answer();
 	struct hml_wire_tx tx = some_tx();
 
 	switch (type) {
@@ -174,6 +212,15 @@ static void pack_type(u32 type)
 	case HML_WIRE_GONE:
 		PACK(hml_wire_pack_gone, &tx, 0x01020304, HML_WIRE_WATCH_CLAIMED);
 		break;
+	case HML_WIRE_CALL:
+		pack_call(&call);
+		break;
+	case HML_WIRE_ANSWER:
+		pack_answer(&answer);
+		break;
+	case HML_WIRE_CANCEL:
+		PACK(hml_wire_pack_cancel, &tx, 0x01020304);
+		break;
 	default:
 		PACK(hml_wire_pack_bye, &tx, HML_WIRE_SAME_HOST);
 	}
@@ -193,7 +240,9 @@ static enum hml_wire_verdict unpack_as(u32 as)
 {
 	const struct hml_wire_frame f = parsed();
 	struct hml_wire_hello hello;
+	struct hml_wire_answer answer;
 	struct hml_wire_watch watch;
+	struct hml_wire_call call;
 	u32 id, why;
 	u64 stamp;
 
@@ -211,6 +260,12 @@ static enum hml_wire_verdict unpack_as(u32 as)
 		return hml_wire_unpack_unwatch(body(), &f, &id);
 	case HML_WIRE_GONE:
 		return hml_wire_unpack_gone(body(), &f, &id, &why);
+	case HML_WIRE_CALL:
+		return hml_wire_unpack_call(body(), &f, &call);
+	case HML_WIRE_ANSWER:
+		return hml_wire_unpack_answer(body(), &f, &answer);
+	case HML_WIRE_CANCEL:
+		return hml_wire_unpack_cancel(body(), &f, &id);
 	default:
 		return hml_wire_unpack_bye(body(), &f, &why);
 	}
@@ -264,13 +319,21 @@ static void numbers_of_the_format_are_fixed(void **state)
 	assert_int_equal(HML_WIRE_UNWATCH, 6);
 	assert_int_equal(HML_WIRE_GONE, 7);
 	assert_int_equal(HML_WIRE_BYE, 8);
-	assert_int_equal(HML_WIRE_TYPES, 9);
+	assert_int_equal(HML_WIRE_CALL, 9);
+	assert_int_equal(HML_WIRE_ANSWER, 10);
+	assert_int_equal(HML_WIRE_CANCEL, 11);
+	assert_int_equal(HML_WIRE_TYPES, 12);
+	assert_int_equal(HML_WIRE_NAMES, 1);
+	assert_int_equal(HML_WIRE_NO_NAME, 1);
+	assert_int_equal(HML_WIRE_FULL, 2);
+	assert_int_equal(HML_WIRE_HUNG_UP, 3);
+	assert_int_equal(HML_WIRE_ANSWERS, 4);
 	assert_int_equal(HML_WIRE_NO_VERSION, 11);
 	assert_int_equal(HML_WIRE_SAME_HOST, 13);
 	assert_int_equal(HML_WIRE_STALLED, 19);
 	assert_int_equal(HML_WIRE_VERDICTS, 20);
 	assert_int_equal(HML_WIRE_MOST_HEADER, 132);
-	assert_int_equal(HML_WIRE_MOST_CONTROL, 64);
+	assert_int_equal(HML_WIRE_MOST_CONTROL, 347);
 }
 
 #define ASSERT_BYTES(...) do {						\
@@ -342,6 +405,14 @@ static void other_frames_lie_as_documented(void **state)
 	ASSERT_BYTES(1, 7, 0, 8, 0, 0, 0, 0, EPOCH_SEQUENCE, 1, 2, 3, 4, 0, 0, 0, 1);
 	pack_type(HML_WIRE_BYE);
 	ASSERT_BYTES(1, 8, 0, 8, 0, 0, 0, 0, EPOCH_SEQUENCE, 0, 0, 0, 13, 0, 0, 0, 0);
+	pack_type(HML_WIRE_CALL);
+	ASSERT_BYTES(1, 9, 0, 19, 0, 0, 0, 0, EPOCH_SEQUENCE, 1, 2, 3, 4,
+		     0x71, 0x72, 0x73, 0x74, 0, 4, 0, 0, 'n', 'a', 'm', 'e', 'x', 'y', 'z');
+	pack_type(HML_WIRE_ANSWER);
+	ASSERT_BYTES(1, 10, 0, 15, 0, 0, 0, 0, EPOCH_SEQUENCE, 1, 2, 3, 4, 0, 0, 0, 0,
+		     0x71, 0x72, 0x73, 0x74, 'x', 'y', 'z');
+	pack_type(HML_WIRE_CANCEL);
+	ASSERT_BYTES(1, 11, 0, 8, 0, 0, 0, 0, EPOCH_SEQUENCE, 1, 2, 3, 4, 0, 0, 0, 0);
 }
 
 /* ---- what comes back ----------------------------------------------------- */
@@ -514,6 +585,68 @@ static void other_frames_come_back(void **state)
 	}
 }
 
+/* All lengths that a name and what is said can have. */
+static void call_comes_back(void **state)
+{
+	char name[HAMLYN_MAX_NAME];
+	u8 said[HAMLYN_MAX_CALL];
+	struct hml_wire_call call = some_call(), back;
+	struct hml_wire_frame f;
+
+	(void)state;
+	memset(name, 'n', sizeof(name));
+	unit_random_fill(&seed, said, sizeof(said));
+	call.name = name;
+	call.body = said;
+	for (call.name_length = 1; call.name_length <= HAMLYN_MAX_NAME; call.name_length++)
+		for (call.length = 0; call.length <= HAMLYN_MAX_CALL; call.length++) {
+			pack_call(&call);
+			f = parsed();
+			assert_int_equal(hml_wire_unpack_call(body(), &f, &back), HML_WIRE_OK);
+			assert_int_equal(back.id, call.id);
+			assert_int_equal(back.user, call.user);
+			assert_int_equal(back.name_length, call.name_length);
+			assert_int_equal(back.length, call.length);
+			assert_memory_equal(back.name, name, call.name_length);
+			assert_memory_equal(back.body, said, call.length);
+		}
+}
+
+static void answer_comes_back(void **state)
+{
+	u8 said[HAMLYN_MAX_CALL];
+	struct hml_wire_answer answer = some_answer(), back;
+	struct hml_wire_frame f;
+
+	(void)state;
+	unit_random_fill(&seed, said, sizeof(said));
+	answer.body = said;
+	for (answer.length = 0; answer.length <= HAMLYN_MAX_CALL; answer.length++) {
+		pack_answer(&answer);
+		f = parsed();
+		assert_int_equal(hml_wire_unpack_answer(body(), &f, &back), HML_WIRE_OK);
+		assert_int_equal(back.id, answer.id);
+		assert_int_equal(back.status, HML_WIRE_ANSWERED);
+		assert_int_equal(back.user, answer.user);
+		assert_int_equal(back.length, answer.length);
+		assert_memory_equal(back.body, said, answer.length);
+	}
+	/* Why there is none: nobody says more. */
+	answer.user = 0;
+	answer.length = 0;
+	for (answer.status = 1; answer.status < HML_WIRE_ANSWERS; answer.status++) {
+		pack_answer(&answer);
+		f = parsed();
+		assert_int_equal(hml_wire_unpack_answer(body(), &f, &back), HML_WIRE_OK);
+		assert_int_equal(back.status, answer.status);
+		assert_int_equal(back.length, 0);
+	}
+	PACK(hml_wire_pack_cancel, &(struct hml_wire_tx) {}, 0x01020304);
+	f = parsed();
+	assert_int_equal(hml_wire_unpack_cancel(body(), &f, &answer.id), HML_WIRE_OK);
+	assert_int_equal(answer.id, 0x01020304);
+}
+
 /* ---- frame headers that are refused -------------------------------------- */
 
 static void frame_header_is_read_only_when_it_is_whole(void **state)
@@ -553,7 +686,7 @@ static void unknown_type_is_refused(void **state)
 	pack_type(HML_WIRE_PING);
 	for (type = 0; type < 256; type++) {
 		frame[1] = type;
-		if (type < 1 || type > 8)
+		if (type < 1 || type > 11)
 			assert_int_equal(parse(PACKET), HML_WIRE_BAD_TYPE);
 		else
 			assert_int_not_equal(parse(PACKET), HML_WIRE_BAD_TYPE);
@@ -566,10 +699,19 @@ static bool may_be(u32 type, u32 n)
 	static const u32 fixed[] = {
 		[HML_WIRE_HELLO] = 48, [HML_WIRE_PING] = 8, [HML_WIRE_PONG] = 8,
 		[HML_WIRE_WATCH] = 32, [HML_WIRE_UNWATCH] = 8, [HML_WIRE_GONE] = 8,
-		[HML_WIRE_BYE] = 8,
+		[HML_WIRE_BYE] = 8, [HML_WIRE_CANCEL] = 8,
 	};
 
-	return type == HML_WIRE_DATA ? n >= 40 && n <= 116 : n == fixed[type];
+	switch (type) {
+	case HML_WIRE_DATA:
+		return n >= 40 && n <= 116;
+	case HML_WIRE_CALL:
+		return n >= 13 && n <= 12 + 63 + 256;
+	case HML_WIRE_ANSWER:
+		return n >= 12 && n <= 12 + 256;
+	default:
+		return n == fixed[type];
+	}
 }
 
 static void header_of_a_length_that_its_type_cannot_have_is_refused(void **state)
@@ -754,6 +896,85 @@ static void unknown_flags_and_values_of_other_frames_are_refused(void **state)
 	assert_number_is_checked(HML_WIRE_UNWATCH, 4, 0);
 	assert_number_is_checked(HML_WIRE_GONE, 4, 1);
 	assert_number_is_checked(HML_WIRE_BYE, 4, 0);
+	assert_number_is_checked(HML_WIRE_CANCEL, 4, 0);
+}
+
+static void call_whose_lengths_do_not_agree_is_refused(void **state)
+{
+	static const u8 said[HAMLYN_MAX_CALL];
+	char name[HAMLYN_MAX_NAME];
+	struct hml_wire_call call = { .name_length = HAMLYN_MAX_NAME, .length = HAMLYN_MAX_CALL,
+				      .name = name, .body = said };
+	u32 claimed, n;
+
+	(void)state;
+	memset(name, 'n', sizeof(name));
+	pack_call(&call);
+	for (n = 13; n <= 12 + 63 + 256; n++)
+		for (claimed = 0; claimed < 0x200; claimed++) {
+			bool holds = claimed <= n - 12 && n - 12 - claimed <= HAMLYN_MAX_CALL;
+			bool can_be = claimed && claimed <= HAMLYN_MAX_NAME;
+
+			put16(frame + 2, n);
+			put16(frame + 24, claimed);
+			assert_int_equal(unpack_as(HML_WIRE_CALL),
+					 !holds ? HML_WIRE_BAD_LENGTH :
+					 can_be ? HML_WIRE_OK : HML_WIRE_BAD_FLAGS);
+		}
+	pack_type(HML_WIRE_CALL);
+	frame[27] = 1;
+	assert_int_equal(unpack_as(HML_WIRE_CALL), HML_WIRE_BAD_FLAGS);
+}
+
+static void name_is_printable_and_no_path(void **state)
+{
+	static const char most[] = "123456789012345678901234567890123456789012345678901234567890123";
+	u32 c;
+
+	(void)state;
+	for (c = 0; c < 256; c++) {
+		const char name[3] = { 'a', (char)c, 'b' };
+		bool ok = c > ' ' && c < 0x7f && c != '/';
+
+		assert_int_equal(hml_wire_name_ok(name, 3), ok);
+		pack_type(HML_WIRE_CALL);
+		frame[29] = c;
+		assert_int_equal(unpack_as(HML_WIRE_CALL), ok ? HML_WIRE_OK : HML_WIRE_BAD_FLAGS);
+	}
+	assert_false(hml_wire_name_ok("a", 0));
+	assert_true(hml_wire_name_ok("a", 1));
+	assert_true(hml_wire_name_ok(most, 63));
+	assert_false(hml_wire_name_ok(most, 64));
+}
+
+/* Only whoever has the name says something, and who it is. */
+static void answer_that_nobody_gave_says_nothing(void **state)
+{
+	struct hml_wire_answer answer = { .id = 1 };
+	u32 bit;
+
+	(void)state;
+	for (answer.status = 0; answer.status <= HML_WIRE_ANSWERS; answer.status++) {
+		answer.length = 0;
+		pack_answer(&answer);
+		assert_int_equal(unpack_as(HML_WIRE_ANSWER), answer.status < HML_WIRE_ANSWERS ?
+				 HML_WIRE_OK : HML_WIRE_BAD_FLAGS);
+		if (!answer.status || answer.status == HML_WIRE_ANSWERS)
+			continue;
+		for (bit = 0; bit < 32; bit++) {
+			put32(frame + 24, 1u << bit);
+			assert_int_equal(unpack_as(HML_WIRE_ANSWER), HML_WIRE_BAD_FLAGS);
+		}
+		answer.body = (const u8 *)"x";
+		answer.length = 1;
+		pack_answer(&answer);
+		assert_int_equal(unpack_as(HML_WIRE_ANSWER), HML_WIRE_BAD_LENGTH);
+	}
+	for (bit = 2; bit < 32; bit++) {
+		answer = (struct hml_wire_answer) { .status = 1u << bit };
+		pack_answer(&answer);
+		assert_int_equal(unpack_as(HML_WIRE_ANSWER), HML_WIRE_BAD_FLAGS);
+	}
 }
 
 static void packet_that_the_format_cannot_say_has_no_length(void **state)
@@ -786,7 +1007,9 @@ static bool repack(void)
 	struct hml_wire_frame f;
 	struct hml_wire_origin who;
 	struct hml_wire_hello hello;
+	struct hml_wire_answer answer;
 	struct hml_wire_watch watch;
+	struct hml_wire_call call;
 	u8 *was = frame;
 	u32 n = frame_bytes, id, why;
 	struct hamlyn_packet h;
@@ -826,6 +1049,18 @@ static bool repack(void)
 	case HML_WIRE_GONE:
 		if (hml_wire_unpack_gone(was + 16, &f, &id, &why) == HML_WIRE_OK)
 			PACK(hml_wire_pack_gone, &tx, id, why);
+		break;
+	case HML_WIRE_CALL:
+		if (hml_wire_unpack_call(was + 16, &f, &call) == HML_WIRE_OK)
+			PACK(hml_wire_pack_call, &tx, &call);
+		break;
+	case HML_WIRE_ANSWER:
+		if (hml_wire_unpack_answer(was + 16, &f, &answer) == HML_WIRE_OK)
+			PACK(hml_wire_pack_answer, &tx, &answer);
+		break;
+	case HML_WIRE_CANCEL:
+		if (hml_wire_unpack_cancel(was + 16, &f, &id) == HML_WIRE_OK)
+			PACK(hml_wire_pack_cancel, &tx, id);
 		break;
 	default:
 		if (hml_wire_unpack_bye(was + 16, &f, &why) == HML_WIRE_OK)
@@ -1145,6 +1380,8 @@ int main(void)
 		TEST(hello_comes_back),
 		TEST(watch_comes_back_with_any_flags),
 		TEST(other_frames_come_back),
+		TEST(call_comes_back),
+		TEST(answer_comes_back),
 
 		TEST(frame_header_is_read_only_when_it_is_whole),
 		TEST(other_version_is_refused),
@@ -1160,6 +1397,9 @@ int main(void)
 		TEST(hello_without_the_magic_number_is_refused),
 		TEST(hello_with_a_flag_or_no_incarnation_is_refused),
 		TEST(unknown_flags_and_values_of_other_frames_are_refused),
+		TEST(call_whose_lengths_do_not_agree_is_refused),
+		TEST(name_is_printable_and_no_path),
+		TEST(answer_that_nobody_gave_says_nothing),
 		TEST(packet_that_the_format_cannot_say_has_no_length),
 		TEST(frame_with_one_bit_changed_is_refused_or_means_something_else),
 

@@ -205,6 +205,8 @@ enum {
 #define HAMLYN_MAX_METADATA	60	/* bytes of user metadata (H 2.2) */
 #define HAMLYN_MAX_TICKETS	4096	/* imported tickets of a terminus */
 #define HAMLYN_MAX_WEIGHT	64	/* of a terminus in its priority */
+#define HAMLYN_MAX_NAME		63	/* bytes of a name that others can call */
+#define HAMLYN_MAX_CALL		256	/* bytes that are said by a call, or by its answer */
 #define HAMLYN_MAX_WATCHDOG_MS	(24U * 60 * 60 * 1000)
 #define HAMLYN_MAX_MESSAGE	(1ULL << 40)
 #define HAMLYN_MIN_PACKET	1024
