@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The character device: open, ioctl dispatch, poll, release. */
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -38,6 +39,14 @@ union hml_arg {
 	struct hamlyn_ticket_drop ticket_drop;
 	struct hamlyn_audit audit;
 	struct hamlyn_nic_set nic_set;
+	struct {
+		struct hamlyn_listen arg;
+		struct file *file;	/* behind what is copied out */
+	} listen;
+	struct {
+		struct hamlyn_call arg;
+		struct file *file;	/* behind what is copied out */
+	} call;
 };
 
 static int do_query(struct hml_context *c, union hml_arg *arg)
@@ -224,6 +233,38 @@ static int do_nic_set(struct hml_context *c, union hml_arg *arg)
 	return hml_nic_set_checked(c, &arg->nic_set);
 }
 
+static int do_listen(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_name_listen(c, &arg->listen.arg, &arg->listen.file);
+}
+
+static void commit_listen(struct hml_context *c, union hml_arg *arg)
+{
+	fd_install(arg->listen.arg.fd, arg->listen.file);
+}
+
+static void undo_listen(struct hml_context *c, union hml_arg *arg)
+{
+	put_unused_fd(arg->listen.arg.fd);
+	fput(arg->listen.file);
+}
+
+static int do_call(struct hml_context *c, union hml_arg *arg)
+{
+	return hml_call(c, &arg->call.arg, &arg->call.file);
+}
+
+static void commit_call(struct hml_context *c, union hml_arg *arg)
+{
+	fd_install(arg->call.arg.fd, arg->call.file);
+}
+
+static void undo_call(struct hml_context *c, union hml_arg *arg)
+{
+	put_unused_fd(arg->call.arg.fd);
+	fput(arg->call.file);
+}
+
 /**
  * struct hml_ioctl - one ioctl
  * @size: size of its structure now
@@ -310,6 +351,22 @@ static const struct hml_ioctl ioctls[] = {
 	      false),
 	IOCTL_READS(AUDIT, hamlyn_audit, entries, do_audit),
 	IOCTL(NIC_SET, hamlyn_nic_set, watchdog_ms, do_nic_set, NULL, false),
+	[HAMLYN_CMD_LISTEN] = {
+		.size = sizeof(struct hamlyn_listen),
+		.min_size = offsetofend(struct hamlyn_listen, name),
+		.run = do_listen,
+		.undo = undo_listen,
+		.commit = commit_listen,
+		.result = true,
+	},
+	[HAMLYN_CMD_CALL] = {
+		.size = sizeof(struct hamlyn_call),
+		.min_size = offsetofend(struct hamlyn_call, name),
+		.run = do_call,
+		.undo = undo_call,
+		.commit = commit_call,
+		.result = true,
+	},
 };
 
 /* @arg is what the caller gave, in its first @size bytes. */
@@ -424,7 +481,7 @@ static long hml_fop_ioctl(struct file *file, unsigned int cmd,
 	void __user *user = (void __user *)arg;
 	const struct hml_ioctl *op;
 
-	BUILD_BUG_ON(ARRAY_SIZE(ioctls) != HAMLYN_CMD_NIC_SET + 1);
+	BUILD_BUG_ON(ARRAY_SIZE(ioctls) != HAMLYN_CMD_CALL + 1);
 	BUILD_BUG_ON(ARRAY_SIZE(ioctls) > HAMLYN_EXPLAINED);
 
 	if (cmd == HAMLYN_IOC_KICK)
@@ -625,6 +682,21 @@ static void context_unlink(struct hml_context *c, bool closed)
 		rb_erase(&c->node, hml_contexts(d));
 	hml_unlock(&d->contexts_lock);
 	hml_changed();
+}
+
+/* What has a descriptor of its own keeps the NIC open, as an open file does: one is open now. */
+void hml_context_stay(struct hml_device *d)
+{
+	hml_lock(&d->contexts_lock);
+	++*hml_opens(d);
+	hml_unlock(&d->contexts_lock);
+}
+
+void hml_context_leave(struct hml_device *d)
+{
+	hml_lock(&d->contexts_lock);
+	--*hml_opens(d);
+	hml_unlock(&d->contexts_lock);
 }
 
 /* Of a NIC that is being made it is not known yet whether it is there. */

@@ -88,6 +88,8 @@ extern const struct file_operations hml_fops;
 struct hml_context *hml_context_from(struct hml_device *d, u32 id);
 void hml_context_get(struct hml_context *c);
 void hml_context_put(struct hml_context *c);
+void hml_context_stay(struct hml_device *d);
+void hml_context_leave(struct hml_device *d);
 
 static inline struct hml_payer hml_payer(const struct hml_context *c)
 {

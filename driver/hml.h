@@ -60,6 +60,7 @@
 #include "object/area.h"
 #include "object/memory.h"
 #include "object/mmap.h"
+#include "object/name.h"
 #include "object/nq.h"
 #include "object/pin.h"
 #include "object/slot.h"

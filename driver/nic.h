@@ -103,6 +103,7 @@ struct hml_nic_attr {
  * @termini: all termini, for the counters
  * @retired: counters of termini that are gone
  * @walk: who adds them all up, together
+ * @names: struct hml_name, by name; under hml_name_lock
  * @audit: discarded packets
  * @rcu: readers of the table of NICs may look at it until after it was freed
  */
@@ -155,6 +156,7 @@ struct hml_device {
 	struct list_head termini;
 	struct hml_stats retired;
 	struct hml_walk walk;
+	struct rb_root names;
 	struct hml_audit *audit;
 	struct rcu_head rcu;
 };

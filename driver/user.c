@@ -980,6 +980,33 @@ void hml_user_uncharge_slot(struct hml_context *c)
 	hml_unlock(&c->device->users_lock);
 }
 
+/* One more of what a share may have a fixed number of. Return: 0, or -EDQUOT. */
+static int charge_number(struct hml_context *c, unsigned long *count, unsigned long limit,
+			 const char *what, unsigned long *had)
+{
+	bool exempt = exempt_user();
+	bool may;
+
+	hml_lock(&c->device->users_lock);
+	*had = *count;
+	may = exempt || *had < limit;
+	if (may)
+		++*count;
+	hml_unlock(&c->device->users_lock);
+	if (may)
+		return 0;
+	hml_explain(c, "%s: 1 asked for, %lu of the user's %lu in use", what, *had, limit);
+	trace_hamlyn_quota(c, what, 1, *had, limit);
+	return -EDQUOT;
+}
+
+static void uncharge_number(struct hml_device *d, unsigned long *count)
+{
+	hml_lock(&d->users_lock);
+	--*count;
+	hml_unlock(&d->users_lock);
+}
+
 /**
  * hml_user_charge_watch() - count one more watch
  * @c: the context
@@ -988,27 +1015,51 @@ void hml_user_uncharge_slot(struct hml_context *c)
  */
 int hml_user_charge_watch(struct hml_context *c)
 {
-	bool exempt = exempt_user();
-	bool may;
+	unsigned long had;
 
-	hml_lock(&c->device->users_lock);
-	may = exempt || c->share->watches < HML_USER_WATCHES;
-	if (may)
-		c->share->watches++;
-	hml_unlock(&c->device->users_lock);
-	if (may)
-		return 0;
-	hml_explain(c, "watches: 1 asked for, %u of the user's %u in use",
-		    HML_USER_WATCHES, HML_USER_WATCHES);
-	trace_hamlyn_quota(c, "watches", 1, HML_USER_WATCHES, HML_USER_WATCHES);
-	return -EDQUOT;
+	return charge_number(c, &c->share->watches, HML_USER_WATCHES, "watches", &had);
 }
 
 void hml_user_uncharge_watch(struct hml_context *c)
 {
-	hml_lock(&c->device->users_lock);
-	c->share->watches--;
-	hml_unlock(&c->device->users_lock);
+	uncharge_number(c->device, &c->share->watches);
+}
+
+/**
+ * hml_user_charge_name() - count one more name
+ * @c: the context
+ *
+ * Return: 0, or -EDQUOT.
+ */
+int hml_user_charge_name(struct hml_context *c)
+{
+	unsigned long had;
+
+	return charge_number(c, &c->share->names, HML_USER_NAMES, "names", &had);
+}
+
+/* Its payer has a reference still. */
+void hml_user_uncharge_name(struct hml_device *d, struct hml_payer payer)
+{
+	uncharge_number(d, &payer.share->names);
+}
+
+/**
+ * hml_user_charge_call() - count one more call of a name
+ * @c: the context
+ * @had: out: how many there were
+ *
+ * Return: 0, or -EDQUOT.
+ */
+int hml_user_charge_call(struct hml_context *c, unsigned long *had)
+{
+	return charge_number(c, &c->share->calls, HML_USER_CALLS, "calls of names", had);
+}
+
+/* As hml_user_uncharge_name(). */
+void hml_user_uncharge_call(struct hml_device *d, struct hml_payer payer)
+{
+	uncharge_number(d, &payer.share->calls);
 }
 
 /**

@@ -77,6 +77,8 @@ struct hml_user {
  * @ref: contexts and memory that count here
  * @used: what there is
  * @watches: watches
+ * @names: names
+ * @calls: calls of names
  *
  * All under device.users_lock.
  */
@@ -87,6 +89,8 @@ struct hml_quota {
 	u32 ref;
 	struct hml_limits used;
 	unsigned long watches;
+	unsigned long names;
+	unsigned long calls;
 };
 
 /**
@@ -118,6 +122,10 @@ bool hml_user_charge_locked(struct hml_user *u, unsigned long pages,
 void hml_user_uncharge_locked(struct hml_user *u, unsigned long pages);
 int hml_user_charge_watch(struct hml_context *c);
 void hml_user_uncharge_watch(struct hml_context *c);
+int hml_user_charge_name(struct hml_context *c);
+void hml_user_uncharge_name(struct hml_device *d, struct hml_payer payer);
+int hml_user_charge_call(struct hml_context *c, unsigned long *had);
+void hml_user_uncharge_call(struct hml_device *d, struct hml_payer payer);
 int hml_user_charge_slot(struct hml_context *c);
 void hml_user_uncharge_slot(struct hml_context *c);
 int hml_user_charge_terminus(struct hml_context *c);

@@ -135,6 +135,33 @@
 	OFFSET(hamlyn_watch, cookie, 32) \
 	OFFSET(hamlyn_watch, watch, 40) \
 	OFFSET(hamlyn_watch, reserved, 44) \
+	SIZE(hamlyn_listen, 80) \
+	OFFSET(hamlyn_listen, size, 0) \
+	OFFSET(hamlyn_listen, flags, 4) \
+	OFFSET(hamlyn_listen, name_length, 8) \
+	OFFSET(hamlyn_listen, fd, 12) \
+	OFFSET(hamlyn_listen, name, 16) \
+	SIZE(hamlyn_caller, 32) \
+	OFFSET(hamlyn_caller, number, 0) \
+	OFFSET(hamlyn_caller, host, 8) \
+	OFFSET(hamlyn_caller, user, 12) \
+	OFFSET(hamlyn_caller, uid, 16) \
+	OFFSET(hamlyn_caller, length, 20) \
+	OFFSET(hamlyn_caller, error, 24) \
+	OFFSET(hamlyn_caller, reserved, 28) \
+	SIZE(hamlyn_answer, 16) \
+	OFFSET(hamlyn_answer, number, 0) \
+	OFFSET(hamlyn_answer, flags, 8) \
+	OFFSET(hamlyn_answer, length, 12) \
+	SIZE(hamlyn_call, 96) \
+	OFFSET(hamlyn_call, size, 0) \
+	OFFSET(hamlyn_call, flags, 4) \
+	OFFSET(hamlyn_call, host, 8) \
+	OFFSET(hamlyn_call, name_length, 12) \
+	OFFSET(hamlyn_call, said, 16) \
+	OFFSET(hamlyn_call, length, 24) \
+	OFFSET(hamlyn_call, fd, 28) \
+	OFFSET(hamlyn_call, name, 32) \
 	SIZE(hamlyn_ticket_create, 32) \
 	OFFSET(hamlyn_ticket_create, size, 0) \
 	OFFSET(hamlyn_ticket_create, flags, 4) \

@@ -33,7 +33,7 @@ enum {
 };
 
 /* In HELLO's features. */
-#define HML_WIRE_NAMES		(1U << 0)	/* CALL, ANSWER and CANCEL are understood */
+#define HML_WIRE_NAMES		0x1	/* CALL, ANSWER and CANCEL are understood */
 #define HML_WIRE_FEATURES	HML_WIRE_NAMES
 
 /*

@@ -186,6 +186,7 @@ static u32 take_hello(struct hml_peer *p, const u8 *headers)
 		return verdict;
 	WRITE_ONCE(p->state, HML_PEER_UP);
 	hml_far_up(&p->far);
+	hml_calls_up(&p->names, theirs.features & ours.features & HML_WIRE_NAMES);
 	hml_outbox_open(p);
 	/* To tell of it takes memory and time: the reader goes on. */
 	mod_delayed_work(hml_wire_workers, &p->life, 0);
@@ -239,6 +240,47 @@ static u32 take_gone(struct hml_peer *p, const u8 *headers)
 	return verdict;
 }
 
+/*
+ * Whom a user of the other host is taken for here: nobody, unless an administrator says so. That
+ * may be one of a container, who has to do with the users of that only.
+ */
+static kuid_t taken_for(const struct hml_peer *p, u32 user)
+{
+	return p->attr.same_users ? make_kuid(p->tcp->net->user_ns, user) : INVALID_UID;
+}
+
+static u32 take_call(struct hml_peer *p, const u8 *headers)
+{
+	struct hml_wire_call call;
+	u32 verdict = hml_wire_unpack_call(headers, &p->in.frame, &call);
+
+	if (!verdict && !hml_calls_take(&p->names, &call, taken_for(p, call.user)))
+		verdict = HML_WIRE_BAD_LENGTH;
+	return verdict;
+}
+
+static u32 take_answer(struct hml_peer *p, const u8 *headers)
+{
+	struct hml_wire_answer answer;
+	u32 verdict = hml_wire_unpack_answer(headers, &p->in.frame, &answer);
+	kuid_t uid;
+
+	if (verdict)
+		return verdict;
+	uid = answer.status ? INVALID_UID : taken_for(p, answer.user);
+	hml_calls_answer(&p->names, &answer, uid);
+	return HML_WIRE_OK;
+}
+
+static u32 take_cancel(struct hml_peer *p, const u8 *headers)
+{
+	u32 id, verdict = hml_wire_unpack_cancel(headers, &p->in.frame, &id);
+
+	if (!verdict)
+		hml_calls_cancel(&p->names, id);
+	return verdict;
+}
+
 static u32 take_bye(struct hml_peer *p, const u8 *headers)
 {
 	u32 why, verdict = hml_wire_unpack_bye(headers, &p->in.frame, &why);
@@ -276,6 +318,12 @@ static u32 take_frame(struct hml_peer *p, const u8 *headers)
 		return take_unwatch(p, headers);
 	case HML_WIRE_GONE:
 		return take_gone(p, headers);
+	case HML_WIRE_CALL:
+		return take_call(p, headers);
+	case HML_WIRE_ANSWER:
+		return take_answer(p, headers);
+	case HML_WIRE_CANCEL:
+		return take_cancel(p, headers);
 	}
 	return HML_WIRE_BAD_TYPE;
 }

@@ -20,7 +20,7 @@
 #define RING_BYTES	SZ_256K
 #define CONTROL_ROOM	SZ_4K	/* of the ring, that packets leave to other frames */
 #define SEND_BYTES	SZ_64K	/* given to the socket without losing the processor */
-#define CONTROL_BATCH	16	/* watches told between two looks */
+#define CONTROL_BATCH	16	/* watches told between two looks, and as many calls */
 #define ROUNDS		8	/* of sending, by who was not asked to do it for others */
 
 int hml_outbox_init(struct hml_outbox *o, u32 packet_size)
@@ -195,18 +195,35 @@ static bool has_room(struct hml_outbox *o)
 	return has;
 }
 
+static bool put_watches(struct hml_peer *p)
+{
+	struct hml_far_note note;
+	u32 n;
+
+	for (n = 0; n < CONTROL_BATCH && has_room(&p->out) && hml_far_next(&p->far, &note); n++)
+		hml_outbox_control(&p->out, hml_far_pack, &note);
+	return n == CONTROL_BATCH;
+}
+
+static noinline_for_stack bool put_calls(struct hml_peer *p)
+{
+	struct hml_call_note note;
+	u32 n;
+
+	for (n = 0; n < CONTROL_BATCH && has_room(&p->out) && hml_calls_next(&p->names, &note); n++)
+		hml_outbox_control(&p->out, hml_calls_pack, &note);
+	return n == CONTROL_BATCH;
+}
+
 /* What the peer is to be told, as far as there is room. Return: whether there may be more. */
 static bool put_due(struct hml_peer *p)
 {
 	u64 stamp = READ_ONCE(p->in.stamp);
-	struct hml_far_note note;
-	u32 n;
 
 	if (READ_ONCE(p->in.pong) && hml_outbox_control(&p->out, pack_pong, &stamp))
 		WRITE_ONCE(p->in.pong, false);
-	for (n = 0; n < CONTROL_BATCH && has_room(&p->out) && hml_far_next(&p->far, &note); n++)
-		hml_outbox_control(&p->out, hml_far_pack, &note);
-	return n == CONTROL_BATCH;
+	/* By turns: those who watch do not keep those who call waiting. */
+	return put_watches(p) | put_calls(p);
 }
 
 /* ---- out ---- */

@@ -288,6 +288,7 @@ static void end(struct hml_peer *p, u32 reason)
 	kernel_sock_shutdown(sock, SHUT_RDWR);
 	sock_release(sock);
 	hml_far_lost(&p->far);
+	hml_calls_lost(&p->names);
 	wait_longer(p);
 	if (was_up) {
 		p->told = false;
@@ -481,6 +482,7 @@ struct hml_peer *hml_peer_new(struct hml_tcp *t, const struct hml_peer_attr *att
 	INIT_WORK(&p->io, io);
 	INIT_WORK(&p->freeing, free_peer);
 	hml_far_init(&p->far, &t->device->nic, attr->host, &p->io);
+	hml_calls_init(&p->names, t->device, attr->host, &p->io);
 	if (!hml_outbox_init(&p->out, p->nic.packet_size) && !hml_inbox_init(p))
 		return p;
 	free_peer(&p->freeing);
@@ -506,6 +508,7 @@ void hml_peer_stop(struct hml_peer *p)
 	if (sock)
 		sock_release(sock);
 	hml_far_lost(&p->far);
+	hml_calls_lost(&p->names);
 	hml_inbox_retire(p);
 	hml_peer_put(p);
 }

@@ -14,6 +14,7 @@
 #include "fabric/fabric.h"
 #include "fabric/tcp.h"
 #include "object/far.h"
+#include "object/name.h"
 
 struct hml_peer;
 struct sock;
@@ -167,6 +168,7 @@ struct hml_peer_calls {
  * @out: frames to it
  * @in: frames from it
  * @far: watches
+ * @names: calls of names
  * @sock: the connection, or NULL; under @life
  * @calls: what it called before; under @life
  * @arrived: one that was accepted for it, or NULL; exchanged atomically
@@ -193,6 +195,7 @@ struct hml_peer {
 	struct hml_outbox out;
 	struct hml_inbox in;
 	struct hml_far_side far;
+	struct hml_call_side names;
 	struct socket *sock;
 	struct hml_peer_calls calls;
 	struct socket *arrived;

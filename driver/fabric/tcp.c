@@ -59,6 +59,7 @@ void hml_tcp_hello(const struct hml_tcp *t, struct hml_wire_hello *hello)
 		.greatest = HML_WIRE_VERSION,
 		.host = t->device->nic.host,
 		.packet_size = t->device->nic.packet_size,
+		.features = HML_WIRE_FEATURES,
 		.incarnation = t->incarnation,
 	};
 	memcpy(hello->fabric_id, t->attr.id, sizeof(hello->fabric_id));

@@ -41,10 +41,12 @@ struct hml_tcp_attr {
  * struct hml_peer_attr - another host
  * @host: its host id
  * @address: its address and port
+ * @same_users: its users are taken for those here that have the same numbers, else for nobody
  */
 struct hml_peer_attr {
 	u32 host;
 	struct sockaddr_storage address;
+	bool same_users;
 };
 
 /* What a peer is doing. */

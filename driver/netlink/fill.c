@@ -319,6 +319,8 @@ static int put_peer_state(struct sk_buff *skb, const struct hml_peer_info *p)
 
 	return put_u32(skb, HAMLYN_A_PEER_HOST, p->attr.host) ?:
 	       put_address(skb, HAMLYN_A_PEER_ADDRESS, HAMLYN_A_PEER_PORT, &p->attr.address) ?:
+	       put_u32(skb, HAMLYN_A_PEER_USERS, p->attr.same_users ? HAMLYN_NL_PEER_USERS_SAME :
+								      HAMLYN_NL_PEER_USERS_NONE) ?:
 	       put_u32(skb, HAMLYN_A_PEER_STATE, p->state) ?:
 	       (p->reason ? put_u32(skb, HAMLYN_A_PEER_REASON, p->reason) : 0);
 }

@@ -3,6 +3,12 @@
 #include "hml.h"
 #include "netlink/family.h"
 
+/* Of a new peer there is more to say. */
+static bool is_said(u32 attr, u32 last)
+{
+	return attr == HAMLYN_A_PEER_USERS && last != HAMLYN_A_PEER_HOST;
+}
+
 /* What requests can have of a peer comes first. */
 static int parse(struct nlattr **tb, const struct nlattr *nest, u32 last,
 		 struct netlink_ext_ack *extack)
@@ -15,7 +21,7 @@ static int parse(struct nlattr **tb, const struct nlattr *nest, u32 last,
 	if (err)
 		return err;
 	for (i = last + 1; i < ARRAY_SIZE(hamlyn_peer_nl_policy); i++) {
-		if (!tb[i])
+		if (!tb[i] || is_said(i, last))
 			continue;
 		HML_COMPAT_REFUSE(extack, tb[i],
 				  "the operation does not have this attribute of a peer",
@@ -71,6 +77,8 @@ static int need_peer(struct genl_info *info, struct hml_device *d, struct hml_tc
 static int take_peer(struct genl_info *info, struct nlattr **tb, struct hml_peer_attr *attr)
 {
 	attr->host = nla_get_u32(tb[HAMLYN_A_PEER_HOST]);
+	attr->same_users = tb[HAMLYN_A_PEER_USERS] &&
+			   nla_get_u32(tb[HAMLYN_A_PEER_USERS]) == HAMLYN_NL_PEER_USERS_SAME;
 	if (!tb[HAMLYN_A_PEER_ADDRESS]) {
 		NL_SET_ERR_MSG(info->extack, "address of the peer is needed");
 		return -EINVAL;

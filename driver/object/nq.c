@@ -121,14 +121,19 @@ static int few(struct wait_queue_head *head)
  * For poll(): do too many poll? For good: epoll does not say whom it has not let in
  * when it looks again, and that one would sleep for ever.
  */
+bool hml_nq_crowd(struct wait_queue_head *head, bool *crowded)
+{
+	if (READ_ONCE(*crowded))
+		return true;
+	if (lock_and_count(head, MOST_POLLS) < MOST_POLLS)
+		return false;
+	WRITE_ONCE(*crowded, true);
+	return true;
+}
+
 bool hml_nq_crowded(struct hml_context *c)
 {
-	if (READ_ONCE(c->crowded))
-		return true;
-	if (lock_and_count(&c->wait, MOST_POLLS) < MOST_POLLS)
-		return false;
-	WRITE_ONCE(c->crowded, true);
-	return true;
+	return hml_nq_crowd(&c->wait, &c->crowded);
 }
 
 /*

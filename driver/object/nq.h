@@ -56,6 +56,7 @@ int hml_nq_destroy(struct hml_context *c, u32 id);
 void hml_nq_destroy_all(struct hml_context *c);
 int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg);
 bool hml_nq_arm_all(struct hml_context *c);
+bool hml_nq_crowd(struct wait_queue_head *head, bool *crowded);
 bool hml_nq_crowded(struct hml_context *c);
 void hml_nq_wake_polls(struct work_struct *work);
 extern struct workqueue_struct *hml_workers;

@@ -68,6 +68,12 @@ const char *const peer_state_names[] = {
 	NULL
 };
 
+const char *const peer_users_names[] = {
+	[HAMLYN_NL_PEER_USERS_NONE] = "none",
+	[HAMLYN_NL_PEER_USERS_SAME] = "same",
+	NULL
+};
+
 const char *const peer_reason_names[] = {
 	[HAMLYN_NL_PEER_REASON_NONE] = "none",
 	[HAMLYN_NL_PEER_REASON_UNREACHABLE] = "unreachable",

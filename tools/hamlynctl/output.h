@@ -89,6 +89,7 @@ extern const struct field adversary_fields[];
 extern const struct field fabric_fields[];
 extern const char *const fabric_names[];
 extern const char *const peer_state_names[];
+extern const char *const peer_users_names[];
 extern const char *const peer_reason_names[];
 
 /* Runs a request or dump and prints all answers; status. Takes over @msg. */

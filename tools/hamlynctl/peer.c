@@ -9,6 +9,7 @@ static const struct field peer_fields[] = {
 	{ "host", HAMLYN_A_PEER_HOST, FIELD_NUMBER, NULL, NULL },
 	{ "address", HAMLYN_A_PEER_ADDRESS, FIELD_ADDRESS, NULL, NULL },
 	{ "port", HAMLYN_A_PEER_PORT, FIELD_NUMBER, NULL, NULL },
+	{ "users", HAMLYN_A_PEER_USERS, FIELD_WORD, peer_users_names, NULL },
 	{ "state", HAMLYN_A_PEER_STATE, FIELD_WORD, peer_state_names, NULL },
 	{ "reason", HAMLYN_A_PEER_REASON, FIELD_WORD, peer_reason_names, NULL },
 	{ "epoch", HAMLYN_A_PEER_EPOCH, FIELD_NUMBER, NULL, NULL },
@@ -47,6 +48,8 @@ static const struct param add_params[] = {
 	     HAMLYN_A_PEER_ADDRESS, 0, 0),
 	PEER("port", "N", "its TCP port, else 927", PARAM_NUMBER, 16, HAMLYN_A_PEER_PORT, 1,
 	     UINT16_MAX),
+	{ "users", "same|none", "for whom its users are taken at HOST/NAME, else none", PARAM_WORD,
+	  32, HAMLYN_A_PEER_USERS, HAMLYN_A_PEER, 0, 0, peer_users_names, NULL },
 	PARAM_NIC_NETNS,
 	{ 0 }
 };

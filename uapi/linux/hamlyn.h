@@ -63,7 +63,9 @@
  * ENXIO
  *	TRB status only: no send buffer area is bound to that tag.
  * EHOSTUNREACH
- *	TRB status only: no host with that id is on the fabric.
+ *	TRB status, CALL: no host with that id is on the fabric.
+ * EHOSTDOWN, EPROTONOSUPPORT, EUSERS, EADDRINUSE
+ *	See struct hamlyn_call and struct hamlyn_listen.
  * ECANCELED
  *	TRB status only: the fabric took nothing for a second, or too little for
  *	ten, and TERMINUS_BIND or TICKET_DROP had to wait for the message. Part
@@ -120,7 +122,7 @@
  * EALREADY
  *	WATCH with a claim: the slot has been claimed before.
  * EMFILE, ENFILE
- *	TICKET_CREATE: no free descriptor.
+ *	TICKET_CREATE, LISTEN, CALL: no free descriptor.
  * ENODEV
  *	open(): the NIC is being removed. (A NIC that is open cannot be removed.)
  * ENOTTY
@@ -160,6 +162,8 @@ enum {
 	HAMLYN_CMD_TICKET_DROP		= 0x13,
 	HAMLYN_CMD_AUDIT		= 0x14,
 	HAMLYN_CMD_NIC_SET		= 0x15,
+	HAMLYN_CMD_LISTEN		= 0x16,
+	HAMLYN_CMD_CALL			= 0x17,
 };
 
 /* The size is in the structure, not in the ioctl number: structures may grow. */
@@ -194,6 +198,8 @@ enum {
 #define HAMLYN_IOC_TICKET_DROP	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_TICKET_DROP)
 #define HAMLYN_IOC_AUDIT	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_AUDIT)
 #define HAMLYN_IOC_NIC_SET	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_NIC_SET)
+#define HAMLYN_IOC_LISTEN	_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_LISTEN)
+#define HAMLYN_IOC_CALL		_IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_CALL)
 
 /* Any call but KICK, with a struct hamlyn_explain for its argument: it says why it fails. */
 #define HAMLYN_EXPLAINED	0x80
@@ -659,6 +665,96 @@ struct hamlyn_watch {
 	__aligned_u64 cookie;
 	__u32 watch;
 	__u32 reserved;
+};
+
+/**
+ * struct hamlyn_listen - HAMLYN_IOC_LISTEN: take a name, by which others call
+ * @size: size of this structure
+ * @flags: must be zero
+ * @name_length: bytes of @name, 1 to HAMLYN_MAX_NAME
+ * @fd: out: descriptor, close-on-exec, of those who call
+ * @name: printable ASCII, without blanks and '/', of which the NIC has no other; not
+ *	looked at behind @name_length
+ *
+ * read() of the descriptor takes the next call: struct hamlyn_caller, and what it says. write()
+ * answers one: struct hamlyn_answer, and what is said. poll() tells when there is one to be
+ * read. None of them waits: EAGAIN. ECONNRESET: whom write() would answer has given up. When the
+ * last copy of the descriptor is closed, or the name ended, those who wait are told.
+ *
+ * At a name 1024 calls may wait to be answered: of one host 256, of one of its users 64, and
+ * never more than they leave free. A user has 256 names at most.
+ */
+struct hamlyn_listen {
+	__u32 size;
+	__u32 flags;
+	__u32 name_length;
+	__s32 fd;
+	char name[HAMLYN_MAX_NAME + 1];
+};
+
+/**
+ * struct hamlyn_caller - who calls, or answers
+ * @number: of the call, in its answer; who answers: 0
+ * @host: whose kernel knows who it is; HAMLYN_NONE: this one
+ * @user: the user, as that host claims
+ * @uid: the user, as this host's administrator maps it; by default the overflow uid (65534)
+ * @length: bytes that are said, behind this structure
+ * @error: 0; or why there is no answer: ENOENT, nobody has that name; EUSERS, too many calls
+ *	wait there; ECONNRESET, whoever had the name, or its host, is gone
+ * @reserved: 0
+ */
+struct hamlyn_caller {
+	__aligned_u64 number;
+	__u32 host;
+	__u32 user;
+	__u32 uid;
+	__u32 length;
+	__s32 error;
+	__u32 reserved;
+};
+
+#define HAMLYN_ANSWER_END	(1U << 0)	/* none: the name ends; all else is zero */
+
+/**
+ * struct hamlyn_answer - what write() of a name's descriptor begins with
+ * @number: which call
+ * @flags: 0 or HAMLYN_ANSWER_END
+ * @length: bytes that are said, behind this structure
+ */
+struct hamlyn_answer {
+	__aligned_u64 number;
+	__u32 flags;
+	__u32 length;
+};
+
+/**
+ * struct hamlyn_call - HAMLYN_IOC_CALL: call whoever has a name
+ * @size: size of this structure
+ * @flags: must be zero
+ * @host: at which host; the NIC's own is one
+ * @name_length: bytes of @name
+ * @said: what to say
+ * @length: bytes of it, up to HAMLYN_MAX_CALL
+ * @fd: out: descriptor, close-on-exec, of the answer
+ * @name: see struct hamlyn_listen
+ *
+ * read() of the descriptor gives the answer, struct hamlyn_caller and what is said, or EAGAIN
+ * if there is none yet; poll() tells when there is. It comes once. Closing the descriptor gives
+ * the call up. Nobody waits for another host in any of this.
+ *
+ * EHOSTUNREACH: there is no such host. EHOSTDOWN: it cannot be reached now. EPROTONOSUPPORT: it
+ * is of a version without names. ENOENT and EUSERS as in struct hamlyn_caller, if that is known
+ * at once. EDQUOT: a user has 256 calls, whatever has become of them.
+ */
+struct hamlyn_call {
+	__u32 size;
+	__u32 flags;
+	__u32 host;
+	__u32 name_length;
+	__aligned_u64 said;
+	__u32 length;
+	__s32 fd;
+	char name[HAMLYN_MAX_NAME + 1];
 };
 
 /**

@@ -141,6 +141,17 @@ enum hamlyn_nl_peer_state {
 };
 
 /**
+ * enum hamlyn_nl_peer_users - For whom users of a peer are taken here, when
+ *   they meet processes by a name.
+ * @HAMLYN_NL_PEER_USERS_NONE: for nobody who has a number here
+ * @HAMLYN_NL_PEER_USERS_SAME: for the users that have the same numbers
+ */
+enum hamlyn_nl_peer_users {
+	HAMLYN_NL_PEER_USERS_NONE,
+	HAMLYN_NL_PEER_USERS_SAME,
+};
+
+/**
  * enum hamlyn_nl_peer_reason - Why the last connection to a peer ended, or
  *   none came about.
  * @HAMLYN_NL_PEER_REASON_NONE: it has not ended
@@ -282,6 +293,7 @@ enum {
 	HAMLYN_A_PEER_DROPPED,
 	HAMLYN_A_PEER_LOST,
 	HAMLYN_A_PEER_REFUSED,
+	HAMLYN_A_PEER_USERS,
 
 	__HAMLYN_A_PEER_MAX,
 	HAMLYN_A_PEER_MAX = (__HAMLYN_A_PEER_MAX - 1)

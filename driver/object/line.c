@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Descriptors of names and calls: who pays for one, and who sleeps until there is something. */
+#include <linux/fs.h>
+#include <linux/poll.h>
+
+#include "hml.h"
+#include "object/name.h"
+
+static void wake(struct work_struct *work)
+{
+	wake_up_poll(&container_of(work, struct hml_line, waking)->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+/* By a worker: how many sleep is up to whoever has the descriptor. */
+void hml_line_wake(struct hml_line *line)
+{
+	lockdep_assert_held(&hml_name_lock);
+	queue_work(hml_workers, &line->waking);
+}
+
+/**
+ * hml_line_open() - begin to pay for a descriptor
+ * @c: whose
+ * @line: gets a reference to the NIC, which is open as long as it is
+ * @bytes: what the kernel has of it, besides an open file
+ *
+ * Return: 0, or -EDQUOT.
+ */
+int hml_line_open(struct hml_context *c, struct hml_line *line, u32 bytes)
+{
+	u32 price = bytes + hml_price(sizeof(struct file));
+	int err = hml_user_charge_small(c, price);
+
+	if (err)
+		return err;
+	line->device = c->device;
+	line->payer = hml_payer(c);
+	line->price = price;
+	get_device(&c->device->dev);
+	init_waitqueue_head(&line->wait);
+	INIT_WORK(&line->waking, wake);
+	hml_context_stay(c->device);
+	return 0;
+}
+
+/* Nobody finds it any more. */
+void hml_line_close(struct hml_line *line)
+{
+	struct hml_device *d = line->device;
+
+	cancel_work_sync(&line->waking);
+	hml_user_uncharge_small(d, line->payer, line->price);
+	hml_context_leave(d);
+	put_device(&d->dev);
+}

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Names: a process has a descriptor for one, from which it reads who calls, and to which it
+ * writes the answers.
+ *
+ * Whoever calls is a stranger, perhaps of another host: it has a share of the places at a name
+ * that neither it nor its host can enlarge, and waiting there costs whoever has the name nothing.
+ * Nobody who answers is waited for.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/fcntl.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "hml.h"
+#include "locked.h"
+#include "object/calling.h"
+#include "object/name.h"
+
+#define EVERYBODY	U64_MAX
+
+enum { OF_HOST, OF_USER };
+
+/* Names and calls of all NICs: a call joins two of them, or a NIC and another host. */
+DEFINE_RAW_SPINLOCK(hml_name_lock);
+
+/* ---- whose calls wait ---- */
+
+/* Where a tally hangs, or would. */
+static struct rb_node **tally_place(struct hml_name *n, u32 host, u64 user,
+				    struct rb_node **parent)
+{
+	struct rb_node **link = &n->tallies.rb_node;
+
+	lockdep_assert_held(&hml_name_lock);
+	*parent = NULL;
+	while (*link) {
+		const struct hml_tally *t = rb_entry(*link, struct hml_tally, node);
+
+		if (host == t->host && user == t->user)
+			break;
+		*parent = *link;
+		link = host < t->host || (host == t->host && user < t->user) ?
+		       &(*link)->rb_left : &(*link)->rb_right;
+	}
+	return link;
+}
+
+static u32 tally_of(struct hml_name *n, u32 host, u64 user)
+{
+	struct rb_node *parent, *node = *tally_place(n, host, user, &parent);
+
+	return node ? rb_entry(node, struct hml_tally, node)->count : 0;
+}
+
+static void count_in(struct hml_name *n, struct hml_call *call, u32 which, u64 user)
+{
+	struct rb_node *parent, **link = tally_place(n, call->host, user, &parent);
+	struct hml_tally *t = call->spare[which];
+
+	if (*link) {
+		t = rb_entry(*link, struct hml_tally, node);
+	} else {
+		call->spare[which] = NULL;
+		t->host = call->host;
+		t->user = user;
+		rb_link_node(&t->node, parent, link);
+		rb_insert_color(&t->node, &n->tallies);
+	}
+	t->count++;
+	call->tally[which] = t;
+}
+
+static void count_out(struct hml_name *n, struct hml_call *call, u32 which)
+{
+	struct hml_tally *t = call->tally[which];
+
+	lockdep_assert_held(&hml_name_lock);
+	call->tally[which] = NULL;
+	if (--t->count)
+		return;
+	rb_erase(&t->node, &n->tallies);
+	/* Freed with the call, not under the lock. */
+	call->dead[which] = t;
+}
+
+/*
+ * A host has a quarter of the places at most, and a user a quarter of its host's; but neither
+ * more than it leaves free. Three hosts may fill three quarters, then the next one has a half of
+ * what is left, and so on: there is always one for another host, or another user.
+ */
+static bool has_place(struct hml_name *n, const struct hml_call *call)
+{
+	u32 of_host = tally_of(n, call->host, EVERYBODY);
+	u32 of_user = tally_of(n, call->host, call->user);
+
+	return of_host < HML_NAME_CALLS - n->count &&
+	       of_user < min_t(u32, HML_NAME_USER, HML_NAME_HOST - of_host);
+}
+
+/**
+ * hml_name_attach() - a call waits at a name
+ * @n: the name
+ * @call: the call, with two tallies to spare
+ *
+ * Return: false if it has no place.
+ */
+bool hml_name_attach(struct hml_name *n, struct hml_call *call)
+{
+	struct rb_node **link = &n->calls.rb_node, *parent = NULL;
+
+	lockdep_assert_held(&hml_name_lock);
+	if (!has_place(n, call))
+		return false;
+	while (*link) {
+		parent = *link;
+		link = &parent->rb_right;
+	}
+	call->number = n->next++;
+	call->name = n;
+	rb_link_node(&call->at, parent, link);
+	rb_insert_color(&call->at, &n->calls);
+	count_in(n, call, OF_HOST, EVERYBODY);
+	count_in(n, call, OF_USER, call->user);
+	n->count++;
+	hml_line_wake(&n->line);
+	return true;
+}
+
+/* It waits there no more. */
+void hml_name_detach(struct hml_call *call)
+{
+	struct hml_name *n = call->name;
+
+	lockdep_assert_held(&hml_name_lock);
+	if (!n)
+		return;
+	call->name = NULL;
+	rb_erase(&call->at, &n->calls);
+	count_out(n, call, OF_HOST);
+	count_out(n, call, OF_USER);
+	n->count--;
+}
+
+/* ---- names ---- */
+
+static int compare(const struct hml_name *n, const char *name, u32 length)
+{
+	int order = memcmp(name, n->name, min(length, n->length));
+
+	return order ?: (int)length - (int)n->length;
+}
+
+static struct rb_node **name_place(struct hml_device *d, const char *name, u32 length,
+				   struct rb_node **parent)
+{
+	struct rb_node **link = &d->names.rb_node;
+
+	lockdep_assert_held(&hml_name_lock);
+	*parent = NULL;
+	while (*link) {
+		int order = compare(rb_entry(*link, struct hml_name, node), name, length);
+
+		if (!order)
+			break;
+		*parent = *link;
+		link = order < 0 ? &(*link)->rb_left : &(*link)->rb_right;
+	}
+	return link;
+}
+
+/* hml_name_lock is held, as long as it is used. */
+struct hml_name *hml_name_find(struct hml_device *d, const char *name, u32 length)
+{
+	struct rb_node *parent, *node = *name_place(d, name, length, &parent);
+
+	return rb_entry_safe(node, struct hml_name, node);
+}
+
+static int enlist(struct hml_name *n)
+{
+	struct hml_device *d = n->line.device;
+	struct rb_node *parent, **link;
+	int err = 0;
+
+	hml_lock(&hml_name_lock);
+	link = name_place(d, n->name, n->length, &parent);
+	if (*link) {
+		err = -EADDRINUSE;
+	} else {
+		rb_link_node(&n->node, parent, link);
+		rb_insert_color(&n->node, &d->names);
+		n->ended = false;
+	}
+	hml_unlock(&hml_name_lock);
+	return err;
+}
+
+static void delist(struct hml_name *n)
+{
+	hml_lock(&hml_name_lock);
+	if (!n->ended)
+		rb_erase(&n->node, &n->line.device->names);
+	n->ended = true;
+	hml_unlock(&hml_name_lock);
+}
+
+/* The first that waits is told that nobody will answer. Return: false if there was none. */
+static bool send_away(struct hml_name *n)
+{
+	struct rb_node *first;
+
+	hml_lock(&hml_name_lock);
+	first = rb_first(&n->calls);
+	if (first)
+		hml_call_answer(rb_entry(first, struct hml_call, at), HML_WIRE_HUNG_UP, 0, NULL,
+				0);
+	hml_unlock(&hml_name_lock);
+	return first;
+}
+
+/* Nobody finds it any more, and nobody waits there. */
+static void end_name(struct hml_name *n)
+{
+	delist(n);
+	while (send_away(n))
+		cond_resched();
+}
+
+/* ---- read, write, poll ---- */
+
+/* The first call that has the number @from or a greater one. */
+static struct hml_call *call_from(struct hml_name *n, u64 from)
+{
+	struct rb_node *node = n->calls.rb_node;
+	struct hml_call *best = NULL;
+
+	lockdep_assert_held(&hml_name_lock);
+	while (node) {
+		struct hml_call *call = rb_entry(node, struct hml_call, at);
+
+		if (call->number < from) {
+			node = node->rb_right;
+		} else {
+			best = call;
+			node = node->rb_left;
+		}
+	}
+	return best;
+}
+
+/* A copy of the next one, which is read then. */
+static bool take_next(struct hml_name *n, struct hml_call *copy)
+{
+	struct hml_call *call;
+
+	hml_lock(&hml_name_lock);
+	call = call_from(n, n->unread);
+	if (call) {
+		n->unread = call->number + 1;
+		copy->number = call->number;
+		copy->host = call->host;
+		copy->user = call->user;
+		copy->uid = call->uid;
+		copy->length = call->length;
+		memcpy(copy->said, call->said, call->length);
+	}
+	hml_unlock(&hml_name_lock);
+	return call;
+}
+
+static ssize_t name_read(struct file *file, char __user *to, size_t room, loff_t *pos)
+{
+	struct hml_name *n = file->private_data;
+	struct hml_call *copy;
+	ssize_t ret = -EAGAIN;
+
+	if (room < sizeof(struct hamlyn_caller) + HAMLYN_MAX_CALL)
+		return -EINVAL;
+	copy = hml_call_alloc(GFP_KERNEL_ACCOUNT, false);
+	if (!copy)
+		return -ENOMEM;
+	/* What cannot be told is not answered; the caller gives up some time. */
+	if (take_next(n, copy))
+		ret = hml_call_tell(copy, to, room);
+	hml_call_free(copy);
+	return ret;
+}
+
+static int answer(struct hml_name *n, u64 number, const u8 *said, u32 length)
+{
+	struct hml_call *call;
+	bool waits;
+
+	hml_lock(&hml_name_lock);
+	call = call_from(n, number);
+	/* Only what was read: numbers of others can be guessed. */
+	waits = call && call->number == number && number < n->unread;
+	if (waits)
+		hml_call_answer(call, HML_WIRE_ANSWERED, __kuid_val(n->uid), said, length);
+	hml_unlock(&hml_name_lock);
+	return waits ? 0 : -ECONNRESET;
+}
+
+static int take_answer(struct hml_name *n, const struct hamlyn_answer *a, const u8 *said,
+		       size_t length)
+{
+	if (a->flags & ~HAMLYN_ANSWER_END || a->length != length)
+		return -EINVAL;
+	if (!(a->flags & HAMLYN_ANSWER_END))
+		return answer(n, a->number, said, length);
+	if (a->number || length)
+		return -EINVAL;
+	end_name(n);
+	return 0;
+}
+
+static ssize_t name_write(struct file *file, const char __user *from, size_t bytes, loff_t *pos)
+{
+	struct {
+		struct hamlyn_answer a;
+		u8 said[HAMLYN_MAX_CALL];
+	} in;
+	int err;
+
+	if (bytes < sizeof(in.a) || bytes > sizeof(in))
+		return -EINVAL;
+	if (copy_from_user(&in, from, bytes))
+		return -EFAULT;
+	err = take_answer(file->private_data, &in.a, in.said, bytes - sizeof(in.a));
+	memzero_explicit(&in, sizeof(in));
+	return err ?: bytes;
+}
+
+static __poll_t name_poll(struct file *file, poll_table *wait)
+{
+	struct hml_name *n = file->private_data;
+	__poll_t ready = 0;
+
+	if (hml_nq_crowd(&n->line.wait, &n->line.crowded))
+		return EPOLLERR;
+	poll_wait(file, &n->line.wait, wait);
+	hml_lock(&hml_name_lock);
+	if (call_from(n, n->unread))
+		ready |= EPOLLIN | EPOLLRDNORM;
+	if (n->ended)
+		ready |= EPOLLHUP;
+	hml_unlock(&hml_name_lock);
+	return ready;
+}
+
+/* ---- from begin to end ---- */
+
+static void name_free(struct hml_name *n)
+{
+	struct hml_device *d = n->line.device;
+
+	end_name(n);
+	hml_user_uncharge_name(d, n->line.payer);
+	hml_line_close(&n->line);
+	kfree(n);
+}
+
+static int name_release(struct inode *inode, struct file *file)
+{
+	name_free(file->private_data);
+	return 0;
+}
+
+/* The owner: calls wait in it, and their answers come from it. */
+static const struct file_operations name_fops = {
+	.owner		= THIS_MODULE,
+	.read		= name_read,
+	.write		= name_write,
+	.poll		= name_poll,
+	.release	= name_release,
+	.llseek		= noop_llseek,
+};
+
+static struct hml_name *name_new(struct hml_context *c, const struct hamlyn_listen *arg)
+{
+	struct hml_name *n = kzalloc(sizeof(*n), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!n)
+		return ERR_PTR(-ENOMEM);
+	n->ended = true;
+	n->uid = c->uid;
+	n->length = arg->name_length;
+	memcpy(n->name, arg->name, n->length);
+	err = hml_line_open(c, &n->line, hml_price(sizeof(*n)));
+	if (err) {
+		kfree(n);
+		return ERR_PTR(err);
+	}
+	err = hml_user_charge_name(c);
+	if (!err)
+		return n;
+	hml_line_close(&n->line);
+	kfree(n);
+	return ERR_PTR(err);
+}
+
+/* The file, which owns @n from then on, and a descriptor reserved for it. */
+static int open_name(struct hml_name *n, struct file **file)
+{
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+
+	if (fd < 0)
+		return fd;
+	*file = anon_inode_getfile("[hamlyn-name]", &name_fops, n, O_RDWR);
+	if (IS_ERR(*file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(*file);
+	}
+	return fd;
+}
+
+/**
+ * hml_name_listen() - take a name, up to the point of no return
+ * @c: the context
+ * @arg: LISTEN; its fd is reserved, but there is no file behind it yet
+ * @file: the file that belongs there, one reference
+ *
+ * Return: 0, or -EINVAL, -EADDRINUSE, -ENOMEM, -EDQUOT, -EMFILE, -ENFILE.
+ */
+int hml_name_listen(struct hml_context *c, struct hamlyn_listen *arg, struct file **file)
+{
+	struct hml_name *n;
+	int ret;
+
+	if (arg->flags || !hml_wire_name_ok(arg->name, arg->name_length)) {
+		hml_explain(c, "a name has 1 to %u printable characters, and no blank or '/'",
+			    HAMLYN_MAX_NAME);
+		return -EINVAL;
+	}
+	n = name_new(c, arg);
+	if (IS_ERR(n))
+		return PTR_ERR(n);
+	ret = enlist(n);
+	if (ret)
+		hml_explain(c, "another process has that name");
+	else
+		ret = open_name(n, file);
+	if (ret < 0) {
+		name_free(n);
+		return ret;
+	}
+	arg->fd = ret;
+	return 0;
+}
