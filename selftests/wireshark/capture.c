@@ -210,6 +210,24 @@ static const struct hml_wire_watch a_watch = {
 	.user = 0x71727374,
 };
 
+static const struct hml_wire_call a_call = {
+	.id = 0x0e0f1011,
+	.user = 0x71727374,
+	.name_length = 8,
+	.length = 4,
+	.name = "the.name",
+	.body = (const u8 *)"\xc1\xc2\xc3\xc4",
+};
+
+static const struct hml_wire_answer an_answer = {
+	.id = 0x0e0f1011,
+	.user = 0x75767778,
+	.length = 3,
+	.body = (const u8 *)"\xd1\xd2\xd3",
+};
+
+static const struct hml_wire_answer no_answer = { .id = 0x12131415, .status = HML_WIRE_FULL };
+
 static void say_hellos(void)
 {
 	say_hello(&client, 0x01020304);
@@ -229,6 +247,10 @@ static void say_all(void)
 	SAY(&client, watch, &a_watch);
 	SAY(&client, unwatch, 0x0a0b0c0d);
 	SAY(&server, gone, 0x0c0d0e0f, HML_WIRE_WATCH_CLAIMED);
+	SAY(&client, call, &a_call);
+	SAY(&server, answer, &an_answer);
+	SAY(&server, answer, &no_answer);
+	SAY(&client, cancel, 0x16171819);
 	SAY(&client, bye, HML_WIRE_SILENT);
 	SAY(&server, bye, HML_WIRE_OK);
 }
@@ -248,7 +270,9 @@ static u32 take_hello(const u8 *body, const struct hml_wire_frame *f)
 static u32 take_body(const u8 *body, const struct hml_wire_frame *f)
 {
 	struct hml_wire_origin origin;
+	struct hml_wire_answer answer;
 	struct hml_wire_watch watch;
+	struct hml_wire_call call;
 	struct hamlyn_packet h;
 	const void *meta;
 	u32 id, why;
@@ -263,6 +287,12 @@ static u32 take_body(const u8 *body, const struct hml_wire_frame *f)
 		return hml_wire_unpack_unwatch(body, f, &id);
 	case HML_WIRE_GONE:
 		return hml_wire_unpack_gone(body, f, &id, &why);
+	case HML_WIRE_CALL:
+		return hml_wire_unpack_call(body, f, &call);
+	case HML_WIRE_ANSWER:
+		return hml_wire_unpack_answer(body, f, &answer);
+	case HML_WIRE_CANCEL:
+		return hml_wire_unpack_cancel(body, f, &id);
 	default:
 		return hml_wire_unpack_ping(body, f, &stamp);
 	}
@@ -305,6 +335,8 @@ static void judge(u16 port, u32 segment)
 	put_connection(port, segment);
 }
 
+#define DAMAGED	12	/* frames of it */
+
 /* Byte @at of frame @n is changed: of a connection that says all but many packets. */
 static void damaged(u32 n, u32 at, u8 mask)
 {
@@ -314,8 +346,15 @@ static void damaged(u32 n, u32 at, u8 mask)
 	SAY(&client, watch, &a_watch);
 	SAY(&client, unwatch, 7);
 	SAY(&client, gone, 7, HML_WIRE_WATCH_GONE);
+	SAY(&client, call, &a_call);
+	SAY(&client, answer, &an_answer);
+	SAY(&client, answer, &no_answer);
+	SAY(&client, cancel, 7);
 	SAY(&client, bye, HML_WIRE_OK);
 	SAY(&client, ping, 2);
+	/* To the dissector another known frame would be the first of a capture that begins late. */
+	if (!n && at == 1)
+		mask |= 0x80;
 	client.bytes[client.begin[n] + at] ^= mask;
 	judge(WIRE_PORT, 1460);
 }
@@ -326,7 +365,7 @@ static void put_damaged(void)
 	u32 n, at, bytes;
 
 	say_hellos();
-	for (n = 0; n < 8; n++) {
+	for (n = 0; n < DAMAGED; n++) {
 		damaged(n, 0, 0);
 		bytes = client.begin[n + 1] - client.begin[n];
 		for (at = 0; at < bytes; at++)
@@ -380,7 +419,7 @@ static void put_hellos(void)
 static void put_random(u32 n)
 {
 	while (n--)
-		damaged(rnd() % 8, rnd() % HML_WIRE_FRAME_BYTES, rnd() % 255 + 1);
+		damaged(rnd() % DAMAGED, rnd() % HML_WIRE_FRAME_BYTES, rnd() % 255 + 1);
 }
 
 /* ---- what the good ones say ---- */
@@ -432,6 +471,21 @@ static void print_values(void)
 	tell("unwatch.why", "0x00000000");
 	tell("gone.id", "202182159");
 	tell("gone.why", "%u", HML_WIRE_WATCH_CLAIMED);
+	tell("call.id", "%u", 0x0e0f1011);
+	tell("call.user", "%u", 0x71727374);
+	tell("call.name_length", "8");
+	tell("call.reserved", "0x0000");
+	tell("call.name", "the.name");
+	tell("call.said", "c1c2c3c4");
+	tell("answer.id", "%u", 0x0e0f1011);
+	tell("answer.id", "%u", 0x12131415);
+	tell("answer.status", "%u", HML_WIRE_ANSWERED);
+	tell("answer.status", "%u", HML_WIRE_FULL);
+	tell("answer.user", "%u", 0x75767778);
+	tell("answer.user", "0");
+	tell("answer.said", "d1d2d3");
+	tell("cancel.id", "%u", 0x16171819);
+	tell("cancel.why", "0x00000000");
 	tell("bye.verdict", "%u", HML_WIRE_SILENT);
 	tell("bye.verdict", "%u", HML_WIRE_OK);
 	tell("bye.reserved", "0x00000000");

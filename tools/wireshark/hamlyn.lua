@@ -13,6 +13,8 @@ local VERSION = 1
 local MAGIC = "48616d6c796e2121"	-- Hamlyn!!
 local HEADER = 16
 local MOST_METADATA = 60
+local MOST_NAME = 63
+local MOST_SAID = 256
 local MOST_PAYLOAD = 2 ^ 24		-- while no HELLO has said what the packet size is
 local HELLO, BYE = 1, 8
 
@@ -45,6 +47,13 @@ local SAME_HOST, OTHER_PACKET, OLD_EPOCH = 13, 15, 16
 
 local watch_whys = { [0] = "the slot is gone", "somebody else has claimed it" }
 
+local answers = {
+	[0] = "answered",
+	"nobody has that name",
+	"too many calls wait there",
+	"whoever had the name is gone",
+}
+
 local packet_flags = {
 	{ "single", 0x01, "The message's only packet" },
 	{ "fast", 0x02, "A word in place of a metadata entry" },
@@ -66,8 +75,24 @@ is, and what there is to it:
   zero     refused if it is not
   nonzero  refused if it is
   when     there only if that bit of "flags" is set
-"info" are members for the line of the list.
+  text     printable: others are refused
+  most     bytes of it, if they are the rest
+"info" are members for the line of the list. "check" is what else there is to a frame, and
+"lengths" says that the receiver looks at them before all else.
 ]]
+local value_of, is_zero
+
+-- Nobody says anything of an answer that nobody gave.
+local function check_answer(placed)
+	if value_of(placed, "status"):uint() == 0 then
+		return nil
+	end
+	if value_of(placed, "said") then
+		return BAD_LENGTH
+	end
+	return not is_zero(value_of(placed, "user")) and BAD_FLAGS or nil
+end
+
 local frames = {
 	[HELLO] = { "HELLO", {
 		{ "magic", 8, "Magic number", hex = true },
@@ -117,6 +142,24 @@ local frames = {
 		{ "verdict", 4, "Verdict", names = verdicts },
 		{ "reserved", 4, "Reserved", hex = true, zero = true },
 	}, info = { "verdict" } },
+	[9] = { "CALL", {
+		{ "id", 4, "Call" },
+		{ "user", 4, "User, as its host claims" },
+		{ "name_length", 2, "Bytes of the name", nonzero = true },
+		{ "reserved", 2, "Reserved", hex = true, zero = true },
+		{ "name", "name_length", "Name", text = true },
+		{ "said", "rest", "What is said", raw = true, most = MOST_SAID },
+	}, info = { "id" }, least = 12 + 1, most = 12 + MOST_NAME + MOST_SAID, lengths = true },
+	[10] = { "ANSWER", {
+		{ "id", 4, "Call" },
+		{ "status", 4, "Status", names = answers, known = true },
+		{ "user", 4, "User, as its host claims" },
+		{ "said", "rest", "What is said", raw = true, most = MOST_SAID },
+	}, info = { "id", "status" }, most = 12 + MOST_SAID, check = check_answer },
+	[11] = { "CANCEL", {
+		{ "id", 4, "Call" },
+		{ "why", 4, "Reserved", hex = true, zero = true },
+	}, info = { "id" } },
 }
 
 -- ---- fields ----
@@ -142,6 +185,9 @@ local function new_field(abbreviation, member)
 
 	if member.raw then
 		return ProtoField.bytes(abbreviation, text)
+	end
+	if member.text then
+		return ProtoField.string(abbreviation, text)
 	end
 	return ProtoField[numbers[bytes]](abbreviation, text, member.hex and base.HEX or base.DEC,
 					  member.names)
@@ -246,7 +292,7 @@ local function check_header(header, packet_size)
 	if not frame then
 		return BAD_TYPE
 	end
-	local least = least_body(frame)
+	local least = frame.least or least_body(frame)
 	if header.header_bytes < least or header.header_bytes > (frame.most or least) then
 		return BAD_LENGTH
 	end
@@ -265,6 +311,8 @@ local function place_members(frame, body)
 
 		if member.when and bit.band(value.flags, member.when) == 0 then
 			bytes = 0
+		elseif bytes == "rest" then
+			bytes = body:len() - at
 		elseif type(bytes) == "string" then
 			bytes = value[bytes]
 		end
@@ -275,9 +323,12 @@ local function place_members(frame, body)
 			local range = body(at, bytes)
 
 			table.insert(placed, { member, range })
-			if bytes <= 4 and not member.raw then
+			if bytes <= 4 and not member.raw and not member.text then
 				value[name] = range:uint()
 			end
+		end
+		if member.most and bytes > member.most then
+			verdict = BAD_LENGTH
 		end
 		at = at + bytes
 	end
@@ -287,11 +338,19 @@ local function place_members(frame, body)
 	return placed, verdict
 end
 
-local function is_zero(range)
+function is_zero(range)
 	return not range:bytes():tohex():find("[^0]")
 end
 
+-- As hml_wire_name_ok()
+local function is_name(range)
+	return range:len() <= MOST_NAME and not range:bytes():raw():find("[^!-.0-~]")
+end
+
 local function check_member(member, range)
+	if member.text and not is_name(range) then
+		return BAD_FLAGS
+	end
 	if member.zero and not is_zero(range) or member.nonzero and is_zero(range) then
 		return BAD_FLAGS
 	end
@@ -312,6 +371,9 @@ end
 local function check_members(frame, body)
 	local placed, verdict = place_members(frame, body)
 
+	if frame.lengths and verdict then
+		return placed, verdict
+	end
 	for _, one in ipairs(placed) do
 		local wrong = check_member(table.unpack(one))
 
@@ -319,10 +381,10 @@ local function check_members(frame, body)
 			return placed, wrong
 		end
 	end
-	return placed, verdict
+	return placed, verdict or (frame.check and frame.check(placed))
 end
 
-local function value_of(placed, name)
+function value_of(placed, name)
 	for _, one in ipairs(placed) do
 		if one[1][1] == name then
 			return one[2]
