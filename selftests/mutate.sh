@@ -267,6 +267,15 @@ known-wrong    vm hostile_guess             driver/object/watch.c /^int hml_watc
 tcp-stranger   vm hosts                     driver/fabric/tcp.c  s/if (p \&\& same_address(\&p->attr.address, from))/if (p)/
 tcp-user       vm hosts                     driver/fabric/tcp.c  s/sin_port) < HML_TCP_RESERVED)$/sin_port))/
 tcp-held       vm hosts                     driver/fabric/inbox.c s/if (held_back(p, u))/if (0)/
+name-user      vm names                     driver/object/name.c s/of_user < min_t(u32, HML_NAME_USER, /of_user < min_t(u32, HML_NAME_HOST, /
+name-host      vm names                     driver/object/name.c s/HML_NAME_HOST - of_host)/HML_NAME_HOST)/
+name-count     vm names                     driver/user.c        s/&c->share->names, HML_USER_NAMES/\&c->share->names, ULONG_MAX/
+call-count     vm names                     driver/user.c        s/&c->share->calls, HML_USER_CALLS/\&c->share->calls, ULONG_MAX/
+name-taken     vm names                     driver/object/name.c s/err = -EADDRINUSE;/n->ended = true;/
+name-root      vm names                     driver/fabric/inbox.c s/make_kuid(p->tcp->net->user_ns, user) : INVALID_UID/KUIDT_INIT(user) : KUIDT_INIT(user)/
+name-unread    vm names                     driver/object/name.c s/ \&\& number < n->unread;/;/
+call-cancel    vm names                     driver/object/calls.c s/hml_calls_tell_later(call, CALL_CANCEL);/;/
+call-lost      vm names                     driver/object/calls.c s/while (lose_ours(side))/while (0)/
 tcp-late       vm hosts                     driver/object/watch.c s/if (sender->far)/if (0)/
 guess-again    vm hostile_guess             driver/core/tx.c     s/t->sender.guessed = false;//
 kernel-second  vm hostile_ticket,paranoid   driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
@@ -379,7 +388,7 @@ user-least     vm hostile_share             driver/user.c        s/total - min(1
 user-small     vm limits                    driver/user.c        s/(!exempt \&\& pool_refuses(r, \&pool, bytes/(0 \&\& pool_refuses(r, \&pool, bytes/
 price-user     vm limits                    driver/chardev.c     s/ + hml_user_price() + hml_loan_price() +/ +/
 wake-debit     vm hostile_wake              driver/object/nq.c   s/^\t\thml_loan_debit(c->loan, sched_clock() - begin);/\t\t(void)begin;/
-watch-count    vm hostile_watch             driver/user.c        s/exempt || c->share->watches < HML_USER_WATCHES/1/
+watch-count    vm hostile_watch             driver/user.c        s/&c->share->watches, HML_USER_WATCHES/\&c->share->watches, ULONG_MAX/
 memlock-sub    vm hostile_container         driver/object/pin.c  s/if (!hml_user_charge_locked(c->user, pages, limit, \&had))/hml_user_charge_locked(c->user, pages, ULONG_MAX, \&had);if (0)/
 nl-host-admin  vm hostile_container         driver/netlink/admin.c s/!netlink_capable(skb, CAP_NET_ADMIN)/0/
 nl-move-admin  vm hostile_container         driver/netlink/admin.c s/if (!netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN))/if (0)/

@@ -35,6 +35,8 @@ struct hosts {
 	uint8_t fabric[16];
 	uint32_t dead_ms, stall_ms;	/* 0: the default */
 	bool small;			/* sockets hold little, so that rings become full */
+	bool same_users;		/* of peers that are added */
+	int home;			/* the network namespace before */
 	struct host host[2];
 };
 
@@ -88,6 +90,8 @@ static inline int host_add_peer(struct hosts *h, const struct host *own, const s
 	genl_put_u32(&h->g, HAMLYN_A_PEER_HOST, other->id);
 	genl_put(&h->g, HAMLYN_A_PEER_ADDRESS, &address, sizeof(address));
 	genl_put(&h->g, HAMLYN_A_PEER_PORT, &port, sizeof(port));
+	if (h->same_users)
+		genl_put_u32(&h->g, HAMLYN_A_PEER_USERS, HAMLYN_NL_PEER_USERS_SAME);
 	genl_end(&h->g, nest);
 	return genl_call(&h->g);
 }
@@ -169,8 +173,10 @@ static inline int hosts_small(void)
 /* Both, each the other's peer, connected: 0, or a negative errno. */
 static inline int hosts_begin(struct hosts *h)
 {
-	int ret = hosts_namespace();
+	int ret;
 
+	h->home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	ret = hosts_namespace();
 	if (!ret && h->small)
 		ret = hosts_small();
 	if (ret)
@@ -199,6 +205,7 @@ static inline int hosts_end(struct hosts *h)
 
 	ret2 = nic_delete_soon(&h->g, h->host[1].nic);
 	genl_close(&h->g);
+	close(h->home);
 	return ret ?: ret2;
 }
 

@@ -928,7 +928,8 @@ static void call_whose_lengths_do_not_agree_is_refused(void **state)
 
 static void name_is_printable_and_no_path(void **state)
 {
-	static const char most[] = "123456789012345678901234567890123456789012345678901234567890123";
+	static const char most[] =
+		"1234567890123456789012345678901234567890123456789012345678901234";
 	u32 c;
 
 	(void)state;

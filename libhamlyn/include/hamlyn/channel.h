@@ -76,7 +76,7 @@ int h__channel_create(struct h_manager *manager, const struct h_channel_attr *at
 /**
  * h_channel_connect() - connect to a listener
  * @manager: the manager that gets this end
- * @path: what the listener was given
+ * @path: what the listener was given: a path, '@' and a name, or HOST/NAME
  * @attr: properties, or NULL
  * @channel: out: the channel
  * @timeout_ns: longest time to wait; it takes some time, as the server has to accept

@@ -2193,12 +2193,13 @@ struct listener_options {
 	std::uint32_t waiting = 0;		/**< how many can be connecting */
 	std::chrono::nanoseconds patience{};	/**< how long one may take */
 	std::vector<uid_t> users = {};		/**< who may connect; empty: who can */
+	h_dev *dev = nullptr;			/**< HOST/NAME: the NIC; nullptr: that of h_open() */
 };
 
 /** Where clients find a server. */
 class listener {
 public:
-	/** At a path, or '@' and an abstract name: see h_listener_create(). */
+	/** At a path, '@' and an abstract name, or HOST/NAME: see h_listener_create(). */
 	explicit listener(const std::string &path, const listener_options &options = {})
 	{
 		h_listener_attr attr = {};
@@ -2211,6 +2212,7 @@ public:
 		attr.patience_ns = options.patience.count() < 0 ? 1 : options.patience.count();
 		attr.uids = options.users.empty() ? nullptr : options.users.data();
 		attr.uid_count = static_cast<std::uint32_t>(options.users.size());
+		attr.dev = options.dev;
 		detail::check_early(h_listener_create(path.c_str(), &attr, &l), "h_listener_create");
 		listener_.reset(l);
 	}

@@ -10,6 +10,13 @@
  * A path that begins with '@' is an abstract name, which is in no file system
  * and which any process may take. Clients should say whose server they want.
  *
+ * HOST/NAME (kernel device) is a name at a host of the fabric, which processes of all hosts can
+ * reach, and which any process of that host may take: HOST is a host id, in decimal digits, and
+ * NAME has 1 to 63 printable characters without blanks and '/'. A server listens at its own
+ * host; a client may be at the same one. A relative path that looks like that is written
+ * "./2/name". The kernels carry what else is said on a socket, and say who says it: of another
+ * host's user what that host claims, and for whom an administrator here takes it.
+ *
  * Most programs want channels (channel.h), which preserve message boundaries and are made
  * in the same way.
  */
@@ -28,14 +35,19 @@ struct h_listener;
 
 /**
  * struct h_peer - which process is at the other end, according to the kernel
- * @pid: the process that connected or began to listen, at that time
- * @uid: its effective user
- * @gid: its effective group
+ * @pid: the process that connected or began to listen, at that time; HOST/NAME: 0
+ * @uid: its effective user; of another host, the user of this one that an administrator takes
+ *	it for (hamlynctl peer), else the overflow uid, 65534
+ * @gid: its effective group; HOST/NAME: 65534
+ * @host: whose kernel knows who it is: HAMLYN_NONE, this one's; else the id of the other host
+ * @user: @uid, or of another host what that host claims: it is no user of this one
  */
 struct h_peer {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
+	uint32_t host;
+	uid_t user;
 };
 
 /**
@@ -78,6 +90,11 @@ struct h_stream_pair {
  * @uids: users who may connect, copied; NULL: everyone whom the path admits
  * @patience_ns: how long a client may take to say what it wants, in nanoseconds (1 s);
  *	negative: for ever, but for what @waiting says
+ * @dev: HOST/NAME: the NIC that has the name, and need not stay open; NULL: that of
+ *	h_open(NULL)
+ *
+ * With HOST/NAME @mode is 0, and @waiting and @patience_ns do not matter: 1024 calls wait, of
+ * one host 256, and of one of its users 64. @uids are those that struct h_peer has.
  */
 struct h_listener_attr {
 	uint32_t flags;
@@ -86,6 +103,7 @@ struct h_listener_attr {
 	uint32_t uid_count;
 	const uid_t *uids;
 	int64_t patience_ns;
+	struct h_dev *dev;
 };
 
 /* With the size of the structure that the program knows: Documentation/abi.rst. */
@@ -97,7 +115,7 @@ int h__listener_accept(struct h_listener *listener, struct h_manager *manager,
 
 /**
  * h_listener_create() - listen for clients
- * @path: where: a path, or '@' and an abstract name
+ * @path: where: a path, '@' and an abstract name, or HOST/NAME
  * @attr: properties, or NULL
  * @listener: out: the listener
  *
@@ -111,7 +129,9 @@ int h__listener_accept(struct h_listener *listener, struct h_manager *manager,
  *
  * Return: 0, -EADDRINUSE if there is a server already, -EEXIST if there is something
  * else at @path, -ENAMETOOLONG, -EINVAL, -ENOMEM, or the reason why there can be no socket.
- * -E2BIG as h_slot_create().
+ * -E2BIG as h_slot_create(). HOST/NAME: -EADDRNOTAVAIL if HOST is not the NIC's, -EOPNOTSUPP on
+ * the embedded device and with H_CONNECT_TICKETS, -EDQUOT if the user has 256 names, or as
+ * h_open().
  */
 static inline int h_listener_create(const char *path, const struct h_listener_attr *attr,
 				    struct h_listener **listener)
@@ -213,6 +233,11 @@ int h__connect(struct h_manager *manager, const char *path, const struct h_conne
  * an empty @path or unknown flags; -EAGAIN, -ETIMEDOUT, -EINTR; the reason why there can be
  * no socket; -EMFILE or -ENFILE if there are not three free descriptors, and
  * -ETOOMANYREFS if too many of this user are in flight (H_CONNECT_TICKETS);
+ * HOST/NAME: -EHOSTUNREACH if the fabric has no such host, -EHOSTDOWN if it cannot be reached
+ * now, -ENOBUFS if until @timeout_ns as many callers waited there as may, -EPROTONOSUPPORT if
+ * the host is of a version without names, -EOPNOTSUPP on the embedded device and with
+ * H_CONNECT_TICKETS, -EDQUOT if the user has 256 calls under way; -ECONNRESET also if the host
+ * is lost meanwhile; H_CONNECT_WAIT also waits for the host;
  * or as h_stream_receiver_create(), h_stream_sender_create(). h_explain() says more.
  */
 static inline int h_connect(struct h_manager *manager, const char *path,

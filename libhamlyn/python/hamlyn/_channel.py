@@ -159,7 +159,7 @@ class Channel(Endpoint):
         if result == -errno.ENOENT:
             return None
         check(result, "h_channel_peer")
-        return Peer(peer.pid, peer.uid, peer.gid)
+        return Peer._of(peer)
 
     def stats(self) -> dict[str, int]:
         """Counters and state, as in struct h_channel_counters: sent, received, waits and others."""
@@ -423,9 +423,9 @@ class Channel(Endpoint):
 # ---- meeting ----
 
 class Listener(Owner):
-    """Where clients find a server: at a path, or '@' and an abstract name.
+    """Where clients find a server: at a path, '@' and an abstract name, or HOST/NAME.
 
-    Accepts for the manager. Closing it removes its path; what was accepted stays.
+    Accepts for the manager, whose NIC has the name. Closing it removes its path; what was accepted stays.
 
     tickets: no keys open the streams; clients must want it as well. mode: permission
     bits of the path. waiting: how many can be connecting. patience: how long one may
@@ -442,7 +442,8 @@ class Listener(Owner):
             attr.uids = array
             attr.uid_count = len(array)
         out = c_void_p()
-        with manager._need():
+        with manager._need() as m:
+            attr.dev = library.h_manager_dev(m)
             check(library.h_listener_create(_library.text(path), byref(attr), byref(out)),
                   "h_listener_create", 0)
             self._handle = Handle("listener", out.value, library.h_listener_destroy,

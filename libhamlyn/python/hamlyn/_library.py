@@ -145,9 +145,13 @@ class CRecord(Structure):
     _fields_ = [("data", c_void_p), ("length", c_size_t), ("number", c_uint32)]
 
 
+NONE = 0xffffffff  # HAMLYN_NONE
+
+
 class CPeer(Structure):
     """struct h_peer"""
-    _fields_ = [("pid", c_int), ("uid", c_uint32), ("gid", c_uint32)]
+    _fields_ = [("pid", c_int), ("uid", c_uint32), ("gid", c_uint32), ("host", c_uint32),
+                ("user", c_uint32)]
 
 
 class CStreamPair(Structure):
@@ -158,7 +162,8 @@ class CStreamPair(Structure):
 class ListenerAttr(Structure):
     """struct h_listener_attr"""
     _fields_ = [("flags", c_uint32), ("mode", c_uint32), ("waiting", c_uint32),
-                ("uid_count", c_uint32), ("uids", POINTER(c_uint32)), ("patience_ns", c_int64)]
+                ("uid_count", c_uint32), ("uids", POINTER(c_uint32)), ("patience_ns", c_int64),
+                ("dev", c_void_p)]
 
 
 class ConnectAttr(Structure):
@@ -394,6 +399,7 @@ _declare("h_stream_flush", c_int, _OBJECT, c_int64)
 _declare("h_stream_sender_close", c_int, _OBJECT, c_int64)
 _declare("h_stream_sender_shutdown", c_int, _OBJECT, c_int64)
 _declare("h_stream_sender_on_ready", None, _OBJECT, c_void_p, c_void_p)
+_declare("h_manager_dev", c_void_p, _OBJECT)
 _declare_sized("h_listener_create", c_int, c_char_p, POINTER(ListenerAttr), _OUT)
 _declare_sized("h_listener_accept", c_int, _OBJECT, _OBJECT, POINTER(StreamAttr),
          POINTER(CStreamPair), c_int64)

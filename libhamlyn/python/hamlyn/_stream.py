@@ -21,10 +21,21 @@ library = _library.library
 
 
 class Peer(NamedTuple):
-    """Who is at the other end, as the kernel said when they met."""
+    """Who is at the other end, as the kernel said when they met: see struct h_peer.
+
+    host: None, this one; else the id of another host, which claims that it is its user, and
+    takes uid for what an administrator here makes of that.
+    """
     pid: int
     uid: int
     gid: int
+    host: Optional[int] = None
+    user: Optional[int] = None
+
+    @classmethod
+    def _of(cls, peer: _library.CPeer) -> "Peer":
+        host = None if peer.host == _library.NONE else peer.host
+        return cls(peer.pid, peer.uid, peer.gid, host, peer.user)
 
 
 class Record(Single):
@@ -320,4 +331,4 @@ class StreamPair(NamedTuple):
         # The library wants the sender destroyed first.
         with receiver._need():
             sender._own(manager, pair.sender, (receiver._need(),))
-        return cls(sender, receiver, Peer(pair.peer.pid, pair.peer.uid, pair.peer.gid))
+        return cls(sender, receiver, Peer._of(pair.peer))

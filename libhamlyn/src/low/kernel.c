@@ -445,6 +445,44 @@ static int kernel_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set)
 	return call(dev, HAMLYN_IOC_NIC_SET, &arg);
 }
 
+/* Of a module of before names. */
+static int no_names(struct h_dev *dev, int err)
+{
+	if (err != -ENOTTY)
+		return err;
+	return h__refuse(dev, -EOPNOTSUPP, "the module is older than names of hosts");
+}
+
+static int kernel_listen(struct h_dev *dev, const char *name, uint32_t name_length)
+{
+	struct hamlyn_listen arg = {
+		.size = sizeof(arg),
+		.name_length = name_length,
+	};
+	int err;
+
+	memcpy(arg.name, name, name_length);
+	err = call(dev, HAMLYN_IOC_LISTEN, &arg);
+	return err ? no_names(dev, err) : arg.fd;
+}
+
+static int kernel_call(struct h_dev *dev, const struct h_name *name, const void *said,
+		       uint32_t length)
+{
+	struct hamlyn_call arg = {
+		.size = sizeof(arg),
+		.host = name->host,
+		.name_length = name->length,
+		.said = (uintptr_t)said,
+		.length = length,
+	};
+	int err;
+
+	memcpy(arg.name, name->name, name->length);
+	err = call(dev, HAMLYN_IOC_CALL, &arg);
+	return err ? no_names(dev, err) : arg.fd;
+}
+
 static int kernel_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 {
 	struct hamlyn_wait arg = {
@@ -482,6 +520,8 @@ static const struct h_dev_ops kernel_ops = {
 	.unwatch = kernel_unwatch,
 	.audit = kernel_audit,
 	.nic_set = kernel_nic_set,
+	.listen = kernel_listen,
+	.call = kernel_call,
 	.nq_sleep = kernel_nq_sleep,
 };
 

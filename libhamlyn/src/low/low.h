@@ -123,6 +123,26 @@ int h__attr_take(struct h_dev *dev, void *to, size_t known, const void *attr, si
 int h__attr_reserved(struct h_dev *dev, uint32_t reserved);
 #define H_TAKE_ATTR(dev, to, attr, size) h__attr_take(dev, to, sizeof(*(to)), attr, size)
 
+/* ---- name.c: names of hosts ---- */
+
+/* HOST/NAME; name: not terminated. */
+struct h_name {
+	uint32_t host;
+	uint32_t length;
+	const char *name;
+};
+
+/* What such a descriptor is read for, or written to. */
+#define H_NAME_BYTES	(sizeof(struct hamlyn_caller) + HAMLYN_MAX_CALL)
+
+/* Does @path look like one? Then what it names, or -EINVAL, -ENAMETOOLONG; 0: it does not. */
+int h__name_of(const char *path, struct h_name *name);
+uint32_t h__dev_host(const struct h_dev *dev);
+/* A descriptor of those who call, or of the answer; or an error, which is explained. */
+int h__dev_listen(struct h_dev *dev, const struct h_name *name);
+int h__dev_call(struct h_dev *dev, const struct h_name *name, const void *said,
+		uint32_t length);
+
 /* ---- log ---- */
 
 #define H_LOG_BYTES	(HAMLYN_EXPLAIN_BYTES + 64)

@@ -55,6 +55,11 @@ struct h_saying {
 	unsigned char card[H_CARD_BYTES];
 };
 
+#define H_SAYING_BYTES	220	/* of which HAMLYN_MAX_CALL are more */
+
+/* The bytes of what is said; and what bytes say: 0 or -EPROTO. */
+void h__saying_put(const struct h_saying *s, unsigned char *bytes);
+int h__saying_take(struct h_saying *s, const unsigned char *bytes, size_t n);
 /* Send, without waiting. @fds: two to be passed along, or NULL. */
 int h__say(int sock, const struct h_saying *s, const int *fds);
 /*
@@ -101,7 +106,31 @@ struct h_path {
 int h__path_take(struct h_path *p, int sock, const char *path, uint32_t mode);
 void h__path_remove(const struct h_path *p);
 
+/* ---- rendezvous_name.c: the same between hosts ---- */
+
+/* What is at the other end of HOST/NAME, and what it says. */
+struct h_heard {
+	uint64_t number;	/* of a call: to answer it */
+	struct h_peer peer;
+	struct h_saying says;
+	int err;		/* 0, or -EPROTO: it makes no sense */
+};
+
+/* The name's descriptor, or an error that h__early() explains. */
+int h__name_listen(const struct h_name *name, struct h_dev *dev);
+/* 1: somebody calls; 0: nobody; or an error. */
+int h__name_hear(int fd, struct h_heard *heard);
+int h__name_answer(int fd, uint64_t number, const struct h_saying *s);
+/* Also if a child has it open. */
+void h__name_close(int fd);
+/* Ask, and hear the answer: 0, or why there is none, perhaps explained. */
+int h__name_ask(struct h_dev *dev, const struct h_name *name, const struct h_saying *s,
+		struct h_heard *heard, bool wait, int64_t deadline_ns);
+
 /* ---- rendezvous_connect.c, rendezvous_listen.c ---- */
+
+/* For the next try, a little; -EAGAIN, -ETIMEDOUT or -EINTR: there is no other. */
+int h__sleep_a_little(int64_t ns, int64_t deadline_ns);
 
 int h__half_connect(struct h_half *half, struct h_manager *m, const char *path,
 		    const struct h_connect_attr *attr, struct h_peer *peer,

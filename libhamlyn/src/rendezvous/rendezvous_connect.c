@@ -10,9 +10,9 @@
 
 #define RETRY_NS	2000000LL	/* while nobody listens, or too many call */
 
-static int sleep_a_little(int64_t deadline_ns)
+int h__sleep_a_little(int64_t ns, int64_t deadline_ns)
 {
-	const struct timespec ts = { .tv_nsec = RETRY_NS };
+	const struct timespec ts = { .tv_nsec = ns };
 
 	if (deadline_ns == H_NOWAIT)
 		return -EAGAIN;
@@ -35,7 +35,7 @@ static int call(int sock, const char *path, bool wait, int64_t deadline_ns)
 		err = -errno;
 		if (err == -EAGAIN || err == -EINTR ||
 		    (wait && (err == -ENOENT || err == -ECONNREFUSED)))
-			err = sleep_a_little(deadline_ns);
+			err = h__sleep_a_little(RETRY_NS, deadline_ns);
 	}
 	return err;
 }
@@ -52,17 +52,24 @@ static int check_server(int sock, const struct h_connect_attr *attr,
 	return h__uid_in(peer->uid, attr->uids, attr->uid_count) ? 0 : -EPERM;
 }
 
-static int ask(int sock, const struct h_half *half, bool tickets)
+static struct h_saying request_of(const struct h_half *half, bool tickets)
 {
 	struct h_saying s = {
 		.what = H_SAYS_REQUEST,
 		.kind = half->kind,
 		.flags = tickets ? H_CONNECT_TICKETS : 0,
 	};
-	int err;
 
 	h_dev_fabric(half->manager->dev, &s.fabric);
 	h__half_card(half, s.card);
+	return s;
+}
+
+static int ask(int sock, const struct h_half *half, bool tickets)
+{
+	struct h_saying s = request_of(half, tickets);
+	int err;
+
 	err = h__say(sock, &s, tickets ? half->fds : NULL);
 	/* It takes no descriptors, and the kernel says so. */
 	if (err == -EPERM && tickets)
@@ -119,9 +126,10 @@ static const char *text_of(int err)
 }
 
 /* The last thing that is done: other calls on the device forget what was said. */
-static int explained(struct h_manager *m, int err)
+static int explained(struct h_manager *m, bool by_name, int err)
 {
-	const char *text = text_of(err);
+	/* The kernel has said why. */
+	const char *text = by_name && err == -EPROTONOSUPPORT ? NULL : text_of(err);
 
 	if (err == OTHER_VERSION)
 		err = -EPROTO;
@@ -206,6 +214,40 @@ static int call_and_meet(struct h_half *half, const char *path,
 	return err;
 }
 
+/* As call_and_meet(), by HOST/NAME. */
+static int ask_and_meet(struct h_half *half, const struct h_name *name,
+			const struct h_connect_attr *attr, struct h_peer *peer,
+			int64_t deadline_ns)
+{
+	struct h_saying s = request_of(half, false);
+	struct h_heard heard;
+	int err;
+
+	err = h__name_ask(half->manager->dev, name, &s, &heard, attr->flags & H_CONNECT_WAIT,
+			  deadline_ns);
+	if (err)
+		return err;
+	*peer = heard.peer;
+	if (!h__uid_in(peer->uid, attr->uids, attr->uid_count))
+		return -EPERM;
+	return judge(half, &heard.says, heard.err, false, NULL);
+}
+
+/* Of a path that looks like HOST/NAME, and is none. */
+static int check_name(struct h_manager *m, int is_name, bool tickets)
+{
+	if (is_name == -ENAMETOOLONG)
+		return h__refuse(m->dev, is_name, "HOST/NAME: a name has at most %d characters",
+				 HAMLYN_MAX_NAME);
+	if (is_name < 0)
+		return h__refuse(m->dev, is_name,
+				 "HOST/NAME: a name has printable characters, and no blanks");
+	if (is_name && tickets)
+		return h__refuse(m->dev, -EOPNOTSUPP,
+				 "tickets (H_CONNECT_TICKETS) are descriptors, of one host");
+	return 0;
+}
+
 static int create_and_meet(struct h_half *half, struct h_manager *m,
 			   const char *path, const struct h_connect_attr *attr,
 			   struct h_peer *peer, int64_t timeout_ns)
@@ -216,17 +258,24 @@ static int create_and_meet(struct h_half *half, struct h_manager *m,
 		.max_buffer_size = attr->max_buffer_size,
 	};
 	bool tickets = attr->flags & H_CONNECT_TICKETS;
+	struct h_name name;
+	int is_name = h__name_of(path, &name);
+	int64_t deadline;
 	int err;
 
+	err = check_name(m, is_name, tickets);
 	/* First, for that takes its time: a server does not wait long. */
-	err = h__half_create(half, m, &stream, tickets);
+	if (!err)
+		err = h__half_create(half, m, &stream, tickets);
 	if (err)
 		return err;
-	err = call_and_meet(half, path, attr, peer, h_deadline(timeout_ns));
+	deadline = h_deadline(timeout_ns);
+	err = is_name ? ask_and_meet(half, &name, attr, peer, deadline) :
+			call_and_meet(half, path, attr, peer, deadline);
 	if (!err)
 		return 0;
 	h__half_destroy(half);
-	return explained(m, err);
+	return explained(m, is_name, err);
 }
 
 /* Who is cancelled in the middle would leave half an end, and a socket. */

@@ -38,7 +38,10 @@ struct guest {
 	struct guest *next;
 	struct guest *prev;
 	bool makes_sense;	/* so there will be a reply */
-	int fd;			/* -1: nobody */
+	bool called;		/* by HOST/NAME: no @fd */
+	uint64_t number;	/* of the call */
+	int heard;		/* of a call: whether it makes sense */
+	int fd;			/* -1: nobody, or @called */
 	int fds[2];
 	struct h_peer peer;
 	struct h_saying says;
@@ -65,6 +68,7 @@ struct h_listener {
 	struct unread unread[UNREAD];
 	uint32_t unread_count;
 	uint32_t flags;
+	bool named;		/* HOST/NAME */
 	int64_t patience_ns;
 	int fd;
 	int epoll;
@@ -96,10 +100,21 @@ static void note_refusal(const struct h_peer *peer, int err)
 		       (unsigned int)peer->uid, strerror_r(-err, text, sizeof(text)));
 }
 
-static void say_no_to(const struct guest *g, int err)
+static int reply_to(const struct h_listener *l, const struct guest *g, const struct h_saying *s,
+		    const int *fds)
 {
+	return g->called ? h__name_answer(l->fd, g->number, s) : h__say(g->fd, s, fds);
+}
+
+static void say_no_to(const struct h_listener *l, const struct guest *g, int err)
+{
+	const struct h_saying s = {
+		.what = H_SAYS_REPLY,
+		.status = (uint32_t)-err,
+	};
+
 	note_refusal(&g->peer, err);
-	say_no(g->fd, err);
+	reply_to(l, g, &s, NULL);
 }
 
 static void refuse(int fd, const struct h_peer *peer, int err)
@@ -287,7 +302,7 @@ static void part_with(struct h_listener *l, struct guest *g, bool welcome)
 			.fd = g->fd,
 			.uid = g->peer.uid,
 		};
-	else
+	else if (!g->called)
 		h__hang_up(g->fd);
 	h__unlock(&l->lock);
 	h__close_waiting();
@@ -324,7 +339,7 @@ static int check_unread(struct h_listener *l, struct guest *g)
 
 static void send_away(struct h_listener *l, struct guest *g, int err)
 {
-	say_no_to(g, err);
+	say_no_to(l, g, err);
 	h__close_fds_later(g->fds);
 	part_with(l, g, false);
 }
@@ -338,12 +353,15 @@ static int hear_guest(struct h_listener *l, uint32_t kind, struct guest *g)
 	bool tickets = l->flags & H_CONNECT_TICKETS;
 	int err;
 
-	err = h__hear(g->fd, &g->says, tickets ? g->fds : NULL);
+	err = g->called ? g->heard : h__hear(g->fd, &g->says, tickets ? g->fds : NULL);
 	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS) {
 		send_away(l, g, -EUSERS);
 		return err;
 	}
-	err = err ? -EPROTO : wrong_with(l, &g->says, kind, g->fds);
+	if (g->called && !h__uid_in(g->peer.uid, l->uids, l->uid_count))
+		err = -EACCES;
+	else
+		err = err ? -EPROTO : wrong_with(l, &g->says, kind, g->fds);
 	if (!err)
 		err = check_unread(l, g);
 	if (!err)
@@ -368,6 +386,27 @@ static void invite(struct h_listener *l, struct waiting *w, struct guest *g)
 	H_LINK(l->guests, g);
 }
 
+/* It is in the table of the kernel until then. */
+static int take_call(struct h_listener *l, struct guest *g)
+{
+	struct h_heard heard;
+	int ret = h__name_hear(l->fd, &heard);
+
+	if (ret <= 0)
+		return ret;
+	*g = (struct guest) {
+		.called = true,
+		.number = heard.number,
+		.heard = heard.err,
+		.peer = heard.peer,
+		.says = heard.says,
+		.fd = -1,
+		.fds = { -1, -1 },
+	};
+	H_LINK(l->guests, g);
+	return 0;
+}
+
 /* 1, and a guest perhaps; 0 if nobody has anything to say; or an errno of accepting. */
 static int next_guest(struct h_listener *l, struct guest *g)
 {
@@ -375,11 +414,12 @@ static int next_guest(struct h_listener *l, struct guest *g)
 	int err = 0;
 
 	g->fd = -1;
+	g->called = false;
 	/* One by one: what else was ready may be gone by then. */
 	if (epoll_wait(l->epoll, &e, 1, 0) <= 0)
 		return 0;
 	if (e.data.u32 == LISTENING)
-		err = take_callers(l);
+		err = l->named ? take_call(l, g) : take_callers(l);
 	else if (l->clients[e.data.u32].fd >= 0)
 		invite(l, &l->clients[e.data.u32], g);
 	return err ? err : 1;
@@ -406,7 +446,7 @@ static int look_for_guest(struct h_listener *l, uint32_t kind, struct guest *g,
 		h__close_waiting();
 		if (ret <= 0)
 			return ret;
-		ret = g->fd >= 0 ? hear_guest(l, kind, g) : 0;
+		ret = g->fd >= 0 || g->called ? hear_guest(l, kind, g) : 0;
 		if (ret || is_over(deadline_ns))
 			return ret;
 	}
@@ -439,7 +479,7 @@ static int welcome(struct h_half *half, const struct h_listener *l,
 		return err;
 	h_dev_fabric(half->manager->dev, &s.fabric);
 	h__half_card(half, s.card);
-	err = h__say(g->fd, &s, tickets ? half->fds : NULL);
+	err = reply_to(l, g, &s, tickets ? half->fds : NULL);
 	if (err == -ETOOMANYREFS)
 		return h__refuse(half->manager->dev, err,
 				 "too many descriptors of this user are on their way");
@@ -454,7 +494,8 @@ static bool hung_up(const struct guest *g)
 {
 	struct pollfd p = { .fd = g->fd, .events = POLLRDHUP };
 
-	return poll(&p, 1, 0) > 0;
+	/* The kernel forgets a call that is given up; if it was heard, answering it fails. */
+	return !g->called && poll(&p, 1, 0) > 0;
 }
 
 /* 0: it is in. 1: it is not, by its own fault. */
@@ -468,16 +509,16 @@ static int receive_guest(struct h_half *half, const struct h_listener *l,
 	if (hung_up(g))
 		return 1;
 	if (!m) {
-		say_no_to(g, -EUSERS);
+		say_no_to(l, g, -EUSERS);
 		return -ECANCELED;
 	}
 	if (!h_dev_reaches(m->dev, &g->says.fabric)) {
-		say_no_to(g, -EXDEV);
+		say_no_to(l, g, -EXDEV);
 		return 1;
 	}
 	err = h__half_create(half, m, attr, tickets);
 	if (err) {
-		say_no_to(g, -EUSERS);
+		say_no_to(l, g, -EUSERS);
 		return err;
 	}
 	err = hung_up(g) ? -ECONNRESET : welcome(half, l, g);
@@ -486,7 +527,7 @@ static int receive_guest(struct h_half *half, const struct h_listener *l,
 		return 0;
 	}
 	h__half_destroy(half);
-	say_no_to(g, its_fault(err) ? -EPROTO : -EUSERS);
+	say_no_to(l, g, its_fault(err) ? -EPROTO : -EUSERS);
 	if (its_fault(err))
 		return 1;
 	/* It would be taken for: nobody is there. */
@@ -631,7 +672,7 @@ static void close_all(struct h_listener *l, void (*by)(int fd))
 	while (l->unread_count)
 		by(l->unread[--l->unread_count].fd);
 	end(&l->epoll, close_copy);
-	end(&l->fd, by == close_copy ? close_copy : stop_listening);
+	end(&l->fd, by == close_copy ? close_copy : l->named ? h__name_close : stop_listening);
 }
 
 /*
@@ -715,6 +756,65 @@ static int listen_at(struct h_listener *l, const char *path, uint32_t mode)
 	if (err)
 		return err;
 	return epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->fd, &e) ? -errno : 0;
+}
+
+static int listen_by_name(struct h_listener *l, const struct h_name *name, struct h_dev *dev)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u32 = LISTENING };
+
+	/* Forks see both or neither. */
+	h__lock(&l->lock);
+	l->named = true;
+	l->fd = h__name_listen(name, dev);
+	l->epoll = l->fd < 0 ? l->fd : h__fd(epoll_create1(EPOLL_CLOEXEC));
+	h__unlock(&l->lock);
+	if (l->epoll < 0)
+		return l->epoll;
+	return epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->fd, &e) ? -errno : 0;
+}
+
+static int check_name(int is_name, const struct h_listener_attr *attr)
+{
+	if (is_name == -ENAMETOOLONG)
+		return h__early(is_name, "HOST/NAME: a name has at most %d characters",
+				HAMLYN_MAX_NAME);
+	if (is_name < 0)
+		return h__early(is_name,
+				"HOST/NAME: a name has printable characters, and no blanks");
+	if (attr->flags & H_CONNECT_TICKETS)
+		return h__early(-EOPNOTSUPP,
+				"tickets (H_CONNECT_TICKETS) are descriptors, of one host");
+	if (attr->mode)
+		return h__early(-EINVAL, "mode 0%o: HOST/NAME has none, say uids", attr->mode);
+	return 0;
+}
+
+/* The name keeps the NIC, not the device that it was had by. */
+static int listen_at_host(struct h_listener *l, const struct h_name *name,
+			  const struct h_listener_attr *attr)
+{
+	struct h_dev *dev = attr->dev;
+	int err = dev ? 0 : h_open(NULL, &dev);
+
+	if (err)
+		return err;
+	err = listen_by_name(l, name, dev);
+	if (!attr->dev)
+		h_close(dev);
+	return err;
+}
+
+static int listen_anywhere(struct h_listener *l, const char *path,
+			   const struct h_listener_attr *attr)
+{
+	struct h_name name;
+	int is_name = h__name_of(path, &name);
+	int err;
+
+	if (!is_name)
+		return listen_at(l, path, attr->mode);
+	err = check_name(is_name, attr);
+	return err ? err : listen_at_host(l, &name, attr);
 }
 
 static int listener_init(struct h_listener *l,
@@ -801,7 +901,7 @@ int h__listener_create(const char *path, const struct h_listener_attr *attr, siz
 	err = listener_init(l, &at);
 	if (!err) {
 		enlist(l);
-		err = listen_at(l, path, at.mode);
+		err = listen_anywhere(l, path, &at);
 	}
 	if (err)
 		h_listener_destroy(l);

@@ -30,7 +30,9 @@
 
 /* ---- messages ---- */
 
-static void write_bytes(const struct h_saying *s, unsigned char *p)
+_Static_assert(BYTES == H_SAYING_BYTES && BYTES <= HAMLYN_MAX_CALL, "it is a call's");
+
+void h__saying_put(const struct h_saying *s, unsigned char *p)
 {
 	memset(p, 0, BYTES);
 	h__put(p, MAGIC, 4);
@@ -44,7 +46,7 @@ static void write_bytes(const struct h_saying *s, unsigned char *p)
 	h__put(p + AT_CHECK, h__check_word(p, AT_CHECK), 4);
 }
 
-static int read_bytes(struct h_saying *s, const unsigned char *p, size_t n)
+int h__saying_take(struct h_saying *s, const unsigned char *p, size_t n)
 {
 	*s = (struct h_saying) {};
 	if (n < AT_WHAT || h__get(p, 4) != MAGIC)
@@ -75,7 +77,7 @@ int h__say(int sock, const struct h_saying *s, const int *fds)
 	union control control = {};
 	struct cmsghdr *c;
 
-	write_bytes(s, bytes);
+	h__saying_put(s, bytes);
 	if (fds) {
 		msg.msg_control = &control;
 		msg.msg_controllen = sizeof(control);
@@ -183,7 +185,7 @@ int h__hear(int sock, struct h_saying *s, int *fds)
 		return errno == EINTR ? -EAGAIN : -errno;
 	/* Also of an empty message, which looks like the end. */
 	came = take_fds(&msg, fds);
-	err = n ? read_bytes(s, bytes, (size_t)n) : -ECONNRESET;
+	err = n ? h__saying_take(s, bytes, (size_t)n) : -ECONNRESET;
 	/* Both, or none: one alone is the first. */
 	if (!err && fds && came < 2 && msg.msg_flags & MSG_CTRUNC)
 		err = why_cut(sock);
@@ -206,6 +208,8 @@ int h__peer_of(int sock, struct h_peer *peer)
 		.pid = cred.pid,
 		.uid = cred.uid,
 		.gid = cred.gid,
+		.host = HAMLYN_NONE,
+		.user = cred.uid,
 	};
 	return 0;
 }

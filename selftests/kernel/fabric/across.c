@@ -8,6 +8,8 @@
  */
 #include "hamlyn_test.h"
 
+#include <hamlyn/channel.h>
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +29,7 @@ enum order {
 	TICKET = 't',	/* a ticket of the slot as it is now */
 	RECEIVE = 'm',	/* wait for a message, and look at it */
 	REKEY = 'r',
+	NAME = 'n',	/* be met by a name, and send back what comes */
 	DIE = 'k',
 	PULL = 'c',	/* the cable, for two times dead-ms */
 	CRASH = 'd',	/* the machine */
@@ -93,9 +96,36 @@ static void crash(void)
 		perror("sysrq");
 }
 
+#define NAME_OF_SERVER	"2/across"	/* host 2, as two-hosts.sh makes it */
+
+/* One client, and one message of it. */
+static bool be_met(struct side *s)
+{
+	const struct h_listener_attr attr = { .dev = s->dev };
+	struct h_listener *l = NULL;
+	struct h_channel *ch = NULL;
+	struct h_manager *m = NULL;
+	struct h_message message;
+	bool good;
+
+	good = !h_manager_create(s->dev, NULL, &m) &&
+	       !h_listener_create(NAME_OF_SERVER, &attr, &l) &&
+	       !h_channel_accept(l, m, NULL, &ch, ht_patience_ns()) &&
+	       !h_channel_receive(ch, &message, ht_patience_ns()) &&
+	       !h_channel_send(ch, message.data, message.length, ht_patience_ns());
+	/* Until the client is done with it. */
+	good = good && h_channel_receive(ch, &message, ht_patience_ns());
+	h_channel_close(ch, 0);
+	h_listener_destroy(l);
+	h_manager_destroy(m);
+	return good;
+}
+
 static bool obey(struct side *s, char order)
 {
 	switch (order) {
+	case NAME:
+		return be_met(s);
 	case TICKET:
 		return !h_slot_ticket(s->slot, 0, 0, 0, &s->ticket) &&
 		       !ht_write_all(s->control, &s->ticket, sizeof(s->ticket));
@@ -248,12 +278,40 @@ static bool first_message(struct side *s)
 	return false;
 }
 
+/* It asks for a name that may not be there yet. */
+static bool meets_by_name(struct side *s)
+{
+	const struct h_channel_attr attr = { .flags = H_CONNECT_WAIT };
+	struct h_channel *ch = NULL;
+	struct h_manager *m = NULL;
+	struct h_message message;
+	struct h_peer peer;
+	bool good;
+	int err;
+
+	if (write(s->control, &(char){ NAME }, 1) != 1 || h_manager_create(s->dev, NULL, &m))
+		return false;
+	err = h_channel_connect(m, NAME_OF_SERVER, &attr, &ch, ht_patience_ns());
+	if (err) {
+		printf("# %s: %s\n", NAME_OF_SERVER, strerror(-err));
+		return false;
+	}
+	good = !h_channel_peer(ch, &peer) && peer.host == 2 &&
+	       !h_channel_send(ch, "by name", 8, ht_patience_ns()) &&
+	       !h_channel_receive(ch, &message, ht_patience_ns()) &&
+	       message.length == 8 && !memcmp(message.data, "by name", 8);
+	h_channel_close(ch, 0);
+	h_manager_destroy(m);
+	return good && read(s->control, &(char){ 0 }, 1) == 1;
+}
+
 static void with_a_process(struct side *s, const char *address, uint16_t port)
 {
 	int64_t since;
 
 	verdict(meet(s, address, port), "a server on another machine");
 	verdict(arrives(s), "a message of 1 MiB arrives");
+	verdict(meets_by_name(s), "a channel is met by HOST/NAME");
 	verdict(watch(s) && ask(s, REKEY) && is_told(s, ht_now_ns(), false),
 		"a new key is told to the watch");
 	verdict(ask(s, TICKET) && arrives(s), "a message by the new key arrives");

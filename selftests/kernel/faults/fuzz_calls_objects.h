@@ -385,7 +385,7 @@ static void op_explain(struct thread *t)
 	/* Anything else fails, and makes or ends nothing that others count on. */
 	if (one_in(t, 2)) {
 		query.size = sizeof(query.size);
-		request = _IO(HAMLYN_IOC_TYPE, below(t, HAMLYN_CMD_NIC_SET + 3));
+		request = _IO(HAMLYN_IOC_TYPE, below(t, HAMLYN_CMD_CALL + 3));
 	}
 	call_as(t, K_EXPLAIN, HAMLYN_IOC_EXPLAINED(request), &arg);
 }
