@@ -14,11 +14,12 @@ Writes Documentation/conformance.rst; with --check, compares it instead.
 Every TEST of conformance*.c, in whichever folder of selftests/, is a row. Its name begins with its section
 of the paper, h2_5_, or with beyond_; the one-line comment directly above it is
 the row's text. Where it runs is in the Makefile's lists of tests. Texts of SKIP
-that begin with "kernel: " or "embedded: " tell why, or when, it does not. In a
+that begin with "kernel: ", "embedded: " or "tcp: " tell why, or when, it does not. In a
 program for the kernel device only, a comment "embedded: REASON" holds for the
 tests behind it. Any other TEST is a row as well if the one-line comment directly above it begins
 with a section, "H 3.3: ". Scripts conformance_*.sh that run in the guest have
-lines "# ROW name: text", and "# embedded: REASON" in front of them.
+lines "# ROW name: text", and "# embedded: REASON" in front of them. Between two hosts
+a row runs if its program is in the list of over_tcp.c.
 EOT
 }
 
@@ -38,9 +39,16 @@ programs() {
 	done
 }
 
-# rows_of FILE KERNEL EMBEDDED: lines "section|text|program: test|kernel|embedded"
+# Between two hosts: "yes" if over_tcp runs all of the program, else "-"
+over_tcp() { # PROGRAM
+	if grep -q "^	{ \"$1\" }," selftests/kernel/fabric/over_tcp.c; then echo yes; else echo "\-"; fi
+}
+
+# rows_of FILE KERNEL EMBEDDED: lines "section|text|program: test|kernel|embedded|tcp"
 rows_of() {
-	awk -v program="$(basename "${1%.*}")" -v kernel="$2" -v embedded="$3" '
+	local program
+	program=$(basename "${1%.*}")
+	awk -v program="$program" -v kernel="$2" -v embedded="$3" -v tcp="$(over_tcp "$program")" '
 	function fail(what) {
 		print FILENAME ":" FNR ": " what > "/dev/stderr"
 		failed = 1
@@ -49,7 +57,8 @@ rows_of() {
 	function flush() {
 		if (name == "")
 			return
-		print section_of(name) "|" text "|" program ": " name "|" on_kernel "|" on_embedded
+		print section_of(name) "|" text "|" program ": " name "|" on_kernel "|" on_embedded "|" \
+			over_tcp
 		name = ""
 	}
 	function section_of(n,	part) {
@@ -70,11 +79,12 @@ rows_of() {
 		name = n
 		text = t
 		on_kernel = kernel
+		over_tcp = tcp
 		on_embedded = embedded == "no" && reason != "" ? "no: " reason : embedded
 		if (on_embedded == "no")
 			fail(n ": why not on the embedded device?")
 	}
-	/^#define [A-Z_]+[ \t]+"(kernel|embedded): / {
+	/^#define [A-Z_]+[ \t]+"(kernel|embedded|tcp): / {
 		value = $0
 		sub(/^[^"]*"/, "", value)
 		sub(/".*/, "", value)
@@ -107,6 +117,8 @@ rows_of() {
 			on_kernel = substr(line, 9)
 		else if (line ~ /^embedded: /)
 			on_embedded = "no: " substr(line, 11)
+		else if (line ~ /^tcp: /)
+			over_tcp = tcp == "yes" ? "no: " substr(line, 6) : tcp
 		else
 			fail("SKIP for no device")
 	}
@@ -129,12 +141,12 @@ tagged() {
 	local file
 	file=$(source_of "$1")
 	[ -n "$file" ] || return 0
-	awk -v program="$1" -v kernel="$2" -v embedded="$3" '
+	awk -v program="$1" -v kernel="$2" -v embedded="$3" -v tcp="$(over_tcp "$1")" '
 	/^TEST(_F)?\(/ && section != "" {
 		line = $0
 		sub(/^TEST(_F)?\(([a-z_]+, *)?/, "", line)
 		sub(/\).*/, "", line)
-		print section "|" text "|" program ": " line "|" kernel "|" embedded
+		print section "|" text "|" program ": " line "|" kernel "|" embedded "|" tcp
 	}
 	section != "" && !/^TEST(_F)?\(/ {
 		print FILENAME ":" FNR ": a tag is directly above its test" > "/dev/stderr"
@@ -201,23 +213,26 @@ Conformance
 
 What the paper promises, sections 2, 3 and 6, and what there is beyond it:
 $total rows, and for each of them a test of that name. \`\`make check\`\` runs them on
-both devices. "With ..." names the module's parameters that a row needs; without
+both devices, and those of the last column again between two hosts, whose NICs TCP joins
+(\`\`over_tcp\`\`; "-": not among them). "With ..." names the module's parameters that a row needs; without
 them its test is skipped.
 
 .. list-table::
    :header-rows: 1
-   :widths: 44 8 28 10 10
+   :widths: 40 8 26 9 9 8
 
    * - row
      - paper
      - test
      - kernel device
      - embedded device
+     - over TCP
 EOT
 	# Capital H sorts before small b: the paper first.
 	LC_ALL=C sort -s -t'|' -k1,1 <<<"$rows" |
 		awk -F'|' '{
-			printf "   * - %s\n     - %s\n     - ``%s``\n     - %s\n     - %s\n", $2, $1, $3, $4, $5
+			printf "   * - %s\n     - %s\n     - ``%s``\n     - %s\n     - %s\n     - %s\n",
+				$2, $1, $3, $4, $5, $6
 		}'
 }
 

@@ -3,7 +3,7 @@
  * What the conformance tests share. One test is one row of
  * Documentation/conformance.rst: its name begins with the section of the paper
  * (h2_5_), or with beyond_, and the comment above it is the row's text. A SKIP
- * whose text begins with "kernel: " or "embedded: " goes to that column.
+ * whose text begins with "kernel: ", "embedded: " or "tcp: " goes to that column.
  */
 #ifndef CONFORMANCE_H
 #define CONFORMANCE_H

@@ -309,6 +309,18 @@ int ht_open(struct h_dev **dev)
 	return h_open(ht_device(), dev);
 }
 
+int ht_open_tx(struct h_dev **dev)
+{
+	const char *name = getenv("HAMLYN_TX_DEVICE");
+
+	return h_open(name ? name : ht_device(), dev);
+}
+
+bool ht_is_remote(void)
+{
+	return getenv("HAMLYN_TX_DEVICE") != NULL;
+}
+
 bool ht_is_explained(struct h_dev *dev, const char *words)
 {
 	char why[HAMLYN_EXPLAIN_BYTES] = "";
@@ -387,9 +399,55 @@ bool ht_send_msg(struct h_terminus *terminus, const struct h_msg *msg,
 	return true;
 }
 
+/* Pairs of two hosts: what has left has not landed yet. */
+static struct ht_pair *far_pairs;
+static pthread_mutex_t far_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct ht_pair *far_pair_of(const struct h_terminus *terminus)
+{
+	struct ht_pair *pair;
+
+	for (pair = far_pairs; pair && pair->terminus != terminus; pair = pair->next)
+		;
+	return pair;
+}
+
+/*
+ * One more message has landed, so those have that left before it: between two hosts all packets
+ * keep their order. It leaves no trace in the NQ, and none at the pair's terminus.
+ */
+static int land(struct ht_pair *pair)
+{
+	const uint64_t *mark = h_area_addr(pair->mark_area);
+	uint64_t word = ++pair->marks;
+	struct h_msg msg = {
+		.ticket = &pair->mark, .data = &word, .length = sizeof(word),
+		.flags = HAMLYN_TRB_NO_NOTIFY,
+	};
+	int64_t handle = ht_send(pair->marker, &msg);
+	struct ht_poll poll;
+
+	if (handle < 0)
+		return (int)handle;
+	ht_poll_begin(&poll);
+	while (__atomic_load_n(mark, __ATOMIC_ACQUIRE) != word)
+		if (!ht_poll_more(&poll))
+			return -ETIMEDOUT;
+	return h_send_wait(pair->marker, handle, ht_patience_ns());
+}
+
 int ht_send_wait(struct h_terminus *terminus, int64_t handle)
 {
-	return h_send_wait(terminus, handle, ht_patience_ns()) ?: 1;
+	int ret = h_send_wait(terminus, handle, ht_patience_ns());
+	struct ht_pair *pair;
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&far_lock);
+	pair = far_pair_of(terminus);
+	ret = pair ? land(pair) : 0;
+	pthread_mutex_unlock(&far_lock);
+	return ret ?: 1;
 }
 
 int ht_send_sync(struct h_terminus *terminus, const struct h_msg *msg)
@@ -501,6 +559,23 @@ static int open_fence(struct ht_pair *pair)
 	return ret;
 }
 
+static int open_mark(struct ht_pair *pair)
+{
+	struct h_slot_attr attr = { 0 };
+	struct h_slot *slot;
+	int ret;
+
+	ret = h_area_alloc(pair->rx, 1, &pair->mark_area);
+	if (ret)
+		return ret;
+	attr.area = pair->mark_area;
+	ret = h_slot_create(pair->rx, &attr, &slot);
+	if (ret)
+		return ret;
+	ret = h_slot_ticket(slot, 0, 0, 0, &pair->mark);
+	return ret ?: h_terminus_create(pair->tx, NULL, &pair->marker);
+}
+
 static int open_sender(struct ht_pair *pair, const struct ht_pair_attr *attr)
 {
 	int ret;
@@ -516,14 +591,6 @@ static int open_sender(struct ht_pair *pair, const struct ht_pair_attr *attr)
 		return ret;
 	return h_terminus_bind(pair->terminus, 0, pair->send_area, 0,
 			       pair->send_length);
-}
-
-/* $HAMLYN_TX_DEVICE, of another host on its fabric; or the same. */
-static int open_sending(struct h_dev **dev)
-{
-	const char *name = getenv("HAMLYN_TX_DEVICE");
-
-	return name ? h_open(name, dev) : ht_open(dev);
 }
 
 int ht_pair_open(struct ht_pair *pair, const struct ht_pair_attr *attr)
@@ -542,9 +609,18 @@ int ht_pair_open(struct ht_pair *pair, const struct ht_pair_attr *attr)
 	if (attr->one_context) {
 		pair->tx = pair->rx;
 	} else {
-		ret = open_sending(&pair->tx);
+		ret = ht_open_tx(&pair->tx);
 		if (ret)
 			goto err;
+	}
+	pair->from = pair->query.host;
+	if (pair->tx != pair->rx) {
+		struct hamlyn_query query;
+
+		ret = h_query(pair->tx, &query);
+		if (ret)
+			goto err;
+		pair->from = query.host;
 	}
 	ret = open_receiver(pair, attr);
 	if (ret)
@@ -555,6 +631,13 @@ int ht_pair_open(struct ht_pair *pair, const struct ht_pair_attr *attr)
 	ret = open_sender(pair, attr);
 	if (ret)
 		goto err;
+	if (getenv("HAMLYN_TX_LANDS") && pair->tx != pair->rx) {
+		ret = open_mark(pair);
+		if (ret)
+			goto err;
+		pair->next = far_pairs;
+		far_pairs = pair;
+	}
 	ht_pair_clear(pair);
 	return 0;
 err:
@@ -562,8 +645,20 @@ err:
 	return ret;
 }
 
+static void forget(const struct ht_pair *pair)
+{
+	struct ht_pair **p;
+
+	for (p = &far_pairs; *p; p = &(*p)->next)
+		if (*p == pair) {
+			*p = pair->next;
+			return;
+		}
+}
+
 void ht_pair_close(struct ht_pair *pair)
 {
+	forget(pair);
 	if (pair->tx != pair->rx)
 		h_close(pair->tx);
 	h_close(pair->rx);

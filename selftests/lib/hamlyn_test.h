@@ -118,6 +118,12 @@ const char *ht_device(void);
 
 int ht_open(struct h_dev **dev);
 
+/* Where one sends from: $HAMLYN_TX_DEVICE, of another host on the fabric; or the same. */
+int ht_open_tx(struct h_dev **dev);
+
+/* Are these two hosts? Then what was sent has left, and arrives after a while. */
+bool ht_is_remote(void);
+
 /* Does h_explain() say anything of the last failure, and these words? Prints what it says else. */
 bool ht_is_explained(struct h_dev *dev, const char *words);
 
@@ -137,7 +143,10 @@ int64_t ht_send(struct h_terminus *terminus, const struct h_msg *msg);
 bool ht_send_msg(struct h_terminus *terminus, const struct h_msg *msg,
 		 int64_t *handle);
 
-/* As h_send_wait(), with the patience; 1 if it has left, as h_send_done(). */
+/*
+ * As h_send_wait(), with the patience; 1 if it has left, as h_send_done(). Of a pair on two hosts
+ * with $HAMLYN_TX_LANDS: if it has landed, too, which within a host is the same.
+ */
 int ht_send_wait(struct h_terminus *terminus, int64_t handle);
 
 /* Both: 1, or a negative errno of either. */
@@ -184,6 +193,12 @@ struct ht_pair {
 	struct h_ticket ticket;		/* of all the message area, entry 0 */
 	struct h_ticket fence;
 	uint64_t fences;
+	uint32_t from;			/* host id of the sender */
+	struct h_terminus *marker;	/* two hosts: for ht_send_wait() */
+	struct h_area *mark_area;
+	struct h_ticket mark;
+	uint64_t marks;
+	struct ht_pair *next;
 	size_t base;
 	size_t length;
 	unsigned char *data;		/* the message area */

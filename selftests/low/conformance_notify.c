@@ -289,7 +289,7 @@ TEST_F(conformance, h2_6_entries_tell_the_message)
 		EXPECT_EQ(h_slot_number(p->slot), e.slot);
 		EXPECT_EQ(i % ENTRIES, e.index);
 		EXPECT_EQ((char *)&p->meta[i % ENTRIES], base + e.data);
-		EXPECT_EQ(p->query.host, e.source);
+		EXPECT_EQ(p->from, e.source);
 		if (m.length <= self->packet) {
 			EXPECT_EQ(m.length, e.length);
 		}

@@ -72,7 +72,7 @@ static const char *wrong_entry(const struct ht_pair *pair,
 
 	if (e->slot != h_slot_number(pair->slot))
 		return "wrong slot";
-	if (e->source != pair->query.host)
+	if (e->source != pair->from)
 		return "wrong source host";
 	if (e->index != index)
 		return "wrong notification index";

@@ -22,7 +22,7 @@ FIXTURE(share) {
 FIXTURE_SETUP(share)
 {
 	ASSERT_EQ(0, h_open(ht_device(), &self->rx));
-	ASSERT_EQ(0, h_open(ht_device(), &self->tx));
+	ASSERT_EQ(0, ht_open_tx(&self->tx));
 	ASSERT_EQ(0, h_manager_create(self->rx, NULL, &self->to));
 	ASSERT_EQ(0, h_manager_create(self->tx, NULL, &self->from));
 	ASSERT_EQ(0, h_group_create(self->to, LENGTH, NULL, &self->group));

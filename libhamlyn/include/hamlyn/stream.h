@@ -163,7 +163,8 @@ void h_stream_receiver_on_ready(struct h_stream_receiver *receiver,
  * or as h_slot_create(), h_watch(), h_send_msg(). While the user (embedded device: this
  * process) is held back for wrong keys (see h_watch()) the library cannot check at once that
  * this is the only sender: it checks as soon as it can, and then calls of a second one fail
- * with -EPIPE. If the seed is claimed already and something fails afterwards (-ENOSPC,
+ * with -EPIPE. So do those of a second one on another host than the receiver, a moment after it
+ * was made. If the seed is claimed already and something fails afterwards (-ENOSPC,
  * say), it is spent: a second attempt fails with -EALREADY, and a new receiver is needed.
  */
 int h_stream_sender_create(struct h_manager *manager, const struct h_seed *seed,

@@ -64,7 +64,7 @@ FIXTURE_SETUP(channel)
 		self->m[i] = self->m[0];
 		if (i && variant->one_manager)
 			break;
-		ASSERT_EQ(0, h_open(ht_device(), &self->dev[i]));
+		ASSERT_EQ(0, i ? ht_open_tx(&self->dev[i]) : ht_open(&self->dev[i]));
 		ASSERT_EQ(0, h_manager_create(self->dev[i], &attr,
 					      &self->m[i]));
 	}

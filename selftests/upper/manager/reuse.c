@@ -28,7 +28,7 @@ FIXTURE(leftover) {
 FIXTURE_SETUP(leftover)
 {
 	ASSERT_EQ(0, ht_open(&self->rx));
-	ASSERT_EQ(0, ht_open(&self->tx));
+	ASSERT_EQ(0, ht_open_tx(&self->tx));
 	ASSERT_EQ(0, h_manager_create(self->rx, NULL, &self->to));
 	ASSERT_EQ(0, h_manager_create(self->tx, NULL, &self->from));
 	memset(self->secret, SECRET, BUFFER);

@@ -24,9 +24,10 @@ struct end {
 	struct h_manager *m;
 };
 
-static int end_open(struct end *e)
+/* The first one is the root's. */
+static int end_open(struct end *e, bool first)
 {
-	int err = h_open(ht_device(), &e->dev);
+	int err = first ? ht_open(&e->dev) : ht_open_tx(&e->dev);
 
 	return err ? err : h_manager_create(e->dev, NULL, &e->m);
 }
@@ -90,7 +91,7 @@ static int gather_peer(struct peer *p)
 	void *data;
 	int ret;
 
-	if (end_open(&e))
+	if (end_open(&e, false))
 		return 1;
 	if (h_gather_join(e.m, &p->seed, &g))
 		return 2;
@@ -129,7 +130,7 @@ static int barrier_peer(struct peer *p)
 	struct end e;
 	int ret;
 
-	if (end_open(&e))
+	if (end_open(&e, false))
 		return 1;
 	if (h_barrier_join(e.m, &p->seed, &b))
 		return 2;
@@ -262,7 +263,7 @@ static void run_gather(struct __test_metadata *_metadata, int members,
 	} else {
 		peers_prepare(peers, all, gather_peer);
 	}
-	ASSERT_EQ(0, end_open(&e));
+	ASSERT_EQ(0, end_open(&e, true));
 	ASSERT_EQ(0, h_gather_create(e.m, (uint32_t)members, all->lengths, 0,
 				     &g));
 	for (i = 0; i < members; i++) {
@@ -318,7 +319,7 @@ FIXTURE_SETUP(three)
 	uint32_t i;
 
 	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, end_open(&self->ends[i]));
+		ASSERT_EQ(0, end_open(&self->ends[i], !i));
 	}
 	ASSERT_EQ(0, h_gather_create(self->ends[0].m, 2, NULL, 8, &self->g));
 	for (i = 0; i < 2; i++) {
@@ -459,7 +460,7 @@ static void run_barrier(struct __test_metadata *_metadata, int participants,
 	} else {
 		peers_prepare(peers, all, barrier_peer);
 	}
-	ASSERT_EQ(0, end_open(&e));
+	ASSERT_EQ(0, end_open(&e, true));
 	ASSERT_EQ(0, h_barrier_create(e.m, (uint32_t)participants, &b));
 	for (i = 0; i < participants - 1; i++) {
 		ASSERT_EQ(0, h_barrier_seed(b, (uint32_t)i + 1, &peers[i].seed));
@@ -514,7 +515,7 @@ static int mortal_creator(int out, int ready)
 	uint32_t i;
 	char byte;
 
-	if (end_open(&e) || h_barrier_create(e.m, 3, &b))
+	if (end_open(&e, true) || h_barrier_create(e.m, 3, &b))
 		return 1;
 	for (i = 1; i < 3; i++)
 		if (h_barrier_seed(b, i, &seed) ||
@@ -554,7 +555,7 @@ TEST(a_creator_that_is_killed_is_told_to_the_others)
 		_exit(mortal_creator(seeds[1], ready[0]));
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, ht_read_all(seeds[0], &seed, sizeof(seed)));
-		ASSERT_EQ(0, end_open(&ends[i]));
+		ASSERT_EQ(0, end_open(&ends[i], !i));
 		ASSERT_EQ(0, h_barrier_join(ends[i].m, &seed, &b[i]));
 	}
 	ASSERT_EQ(0, both_wait(b, ht_patience_ns()));
@@ -581,7 +582,7 @@ FIXTURE_SETUP(barrier)
 	uint32_t i;
 
 	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, end_open(&self->ends[i]));
+		ASSERT_EQ(0, end_open(&self->ends[i], !i));
 	}
 	ASSERT_EQ(0, h_barrier_create(self->ends[0].m, 3, &self->b[0]));
 	for (i = 1; i < 3; i++) {
@@ -649,7 +650,7 @@ TEST(who_never_joins_is_waited_for_until_the_time_is_over)
 	struct h_barrier *b;
 	struct end e;
 
-	ASSERT_EQ(0, end_open(&e));
+	ASSERT_EQ(0, end_open(&e, true));
 	ASSERT_EQ(0, h_barrier_create(e.m, 2, &b));
 	EXPECT_EQ(-EAGAIN, h_barrier_wait(b, H_NOWAIT));
 	EXPECT_EQ(-ETIMEDOUT, h_barrier_wait(b, SHORT));

@@ -31,7 +31,7 @@ FIXTURE_SETUP(group)
 	self->packet = self->pair.query.packet_size;
 	self->random = ht_seed();
 	for (i = 0; i < SENDERS; i++) {
-		ASSERT_EQ(0, ht_open(&self->devs[i]));
+		ASSERT_EQ(0, ht_open_tx(&self->devs[i]));
 		ASSERT_EQ(0, h_terminus_create(self->devs[i], NULL,
 					       &self->termini[i]));
 		ASSERT_EQ(0, h_area_alloc(self->devs[i], 4 * self->packet,

@@ -26,7 +26,7 @@ FIXTURE_SETUP(tagged)
 	struct h_seed seed;
 
 	ASSERT_EQ(0, h_open(ht_device(), &self->rx));
-	ASSERT_EQ(0, h_open(ht_device(), &self->tx));
+	ASSERT_EQ(0, ht_open_tx(&self->tx));
 	ASSERT_EQ(0, h_query(self->rx, &query));
 	self->packet = query.packet_size;
 	attr.length = 2 * self->packet;

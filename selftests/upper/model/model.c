@@ -76,7 +76,7 @@ static const char *world_open(struct world *w, uint64_t *random, bool threads)
 		err = h_manager_create(w->dev[0], &attr, &w->to);
 	w->from = w->to;
 	if (!err && two)
-		err = h_open(ht_device(), &w->dev[1]);
+		err = ht_open_tx(&w->dev[1]);
 	if (!err && two)
 		err = h_manager_create(w->dev[1], &attr, &w->from);
 	if (err)
@@ -277,13 +277,22 @@ FIXTURE(adversary) {
 	bool ready;
 };
 
+/* The NIC that is sent from: the only one, or that of the other host. */
+static uint32_t sending_nic(void)
+{
+	const char *name = getenv("HAMLYN_TX_DEVICE");
+	uint32_t nic;
+
+	return name && sscanf(name, "/dev/hamlyn%u", &nic) == 1 ? nic : 0;
+}
+
 /* In parts of a million. */
 static int set_adversary(struct genl *g, uint32_t reorder, uint32_t delay_us)
 {
 	struct nlattr *nest;
 
 	genl_begin(g, HAMLYN_NL_CMD_NIC_SET);
-	genl_put_u32(g, HAMLYN_A_NIC, 0);
+	genl_put_u32(g, HAMLYN_A_NIC, sending_nic());
 	nest = genl_put(g, HAMLYN_A_ADVERSARY | NLA_F_NESTED, NULL, 0);
 	genl_put_u64(g, HAMLYN_A_ADV_SEED, ht_seed());
 	genl_put_u32(g, HAMLYN_A_ADV_REORDER, reorder);
@@ -296,7 +305,7 @@ FIXTURE_SETUP(adversary)
 {
 	self->genl.fd = -1;
 	if (geteuid() || access("/dev/hamlyn0", F_OK) || !ht_device() ||
-	    strcmp(ht_device(), "/dev/hamlyn0") ||
+	    (strcmp(ht_device(), "/dev/hamlyn0") && !ht_is_remote()) ||
 	    genl_open(&self->genl, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
 		return;
 	self->ready = true;
