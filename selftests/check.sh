@@ -279,7 +279,7 @@ build_vm() { # KERNEL
 	selftests/setup.sh kernel "$kernel"
 	selftests/setup.sh kselftest
 	one "library, examples and selftests build" \
-		"${MAKE_QUIET[@]}" lib examples selftests hamlynctl-test am-tests tempest-tests
+		"${MAKE_QUIET[@]}" lib examples selftests hamlynctl-test am-tests tempest-tests stache
 	one "module builds for $kernel" "${MAKE_QUIET[@]}" modules "KERNEL=$kernel"
 }
 
@@ -323,7 +323,8 @@ am_part() { # KERNEL
 	fi
 	for file in "$BUILD"/am/* "$BUILD/hamlynctl" selftests/am/am-test.sh \
 		selftests/am/am-engine-test.sh selftests/tempest/nodes-test.sh selftests/lib/lib.sh \
-		"$BUILD"/tempest/contended "$BUILD"/tempest/stranger; do
+		"$BUILD"/tempest/contended "$BUILD"/tempest/stranger \
+		"$BUILD/stache-examples/queue:/host/stache-queue"; do
 		files+=(--file "$file")
 	done
 	part "Active Messages on the kernel device, Linux $kernel" \

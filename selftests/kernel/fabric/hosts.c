@@ -147,6 +147,51 @@ TEST_F(hosts, a_message_arrives)
 	EXPECT_TRUE(ht_pair_guarded(p));
 }
 
+static int set_adversary(FIXTURE_DATA(hosts) *self, const struct host *own, uint32_t drop,
+			 uint32_t corrupt, uint64_t seed)
+{
+	struct genl *g = &self->h.g;
+	struct nlattr *nest;
+
+	genl_begin(g, HAMLYN_NL_CMD_NIC_SET);
+	genl_put_u32(g, HAMLYN_A_NIC, own->nic);
+	nest = genl_put(g, HAMLYN_A_ADVERSARY | NLA_F_NESTED, NULL, 0);
+	genl_put_u64(g, HAMLYN_A_ADV_SEED, seed);
+	genl_put_u32(g, HAMLYN_A_ADV_DROP, drop);
+	genl_put_u32(g, HAMLYN_A_ADV_CORRUPT, corrupt);
+	genl_end(g, nest);
+	return genl_call(g);
+}
+
+/* What it loses does not come, and what it damages is no nonsense to the other host. */
+TEST_F(hosts, an_adversary_stands_before_the_network)
+{
+	struct ht_pair *p = &self->pair;
+	struct h_msg m = { .ticket = &p->ticket, .data = p->send, .length = 8 };
+	struct hamlyn_query query;
+	unsigned int i, n;
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, set_adversary(self, &self->h.host[0], 1000000, 0, 1));
+	ASSERT_EQ(0, h_query(p->tx, &query));
+	EXPECT_TRUE(query.fabric & HAMLYN_FABRIC_LOSSY);
+	ASSERT_EQ(1, ht_send_sync(p->terminus, &m));
+	ASSERT_EQ(0, set_adversary(self, &self->h.host[0], 0, 0, 1));
+	EXPECT_EQ(0, ht_pair_fence(p));
+	EXPECT_TRUE(ht_pair_untouched(p));
+	for (i = 0; i < 8; i++) {
+		ASSERT_EQ(0, set_adversary(self, &self->h.host[0], 0, 1000000, i + 1));
+		for (n = 0; n < 40; n++) {
+			ASSERT_EQ(1, ht_send_sync(p->terminus, &m));
+		}
+		ASSERT_EQ(0, set_adversary(self, &self->h.host[0], 0, 0, 1));
+		/* Some may have come, with a bit of the data wrong, or at another place. */
+		EXPECT_LE(0, ht_pair_fence(p));
+	}
+	EXPECT_TRUE(ht_pair_guarded(p));
+	EXPECT_EQ(1, host_peer(&self->h, &self->h.host[1], HAMLYN_A_PEER_EPOCH));
+}
+
 /* By the NIC that rejects it, and not by that of the sender, which could tell who guesses. */
 TEST_F(hosts, a_rejected_packet_is_counted_where_it_was_rejected)
 {
