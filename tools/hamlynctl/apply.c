@@ -285,6 +285,19 @@ static bool usual_port(const struct order *order, struct nlattr *const *attrs)
 	       nla_get_u16(attr) == HAMLYN_FABRIC_PORT;
 }
 
+/* Nor are its users taken for anybody. A module of before names does not say. */
+static bool usual_users(const struct order *order, struct nlattr *const *attrs)
+{
+	static const struct param users = { .attr = HAMLYN_A_PEER_USERS, .group = HAMLYN_A_PEER };
+	struct nlattr *attr;
+
+	if (!order->is_peer || values_find(&order->values, "users"))
+		return true;
+	attr = told(attrs, &users);
+	return !attr || (nla_len(attr) == sizeof(uint32_t) &&
+			 nla_get_u32(attr) == HAMLYN_NL_PEER_USERS_NONE);
+}
+
 static int differs(const struct order *order, const char *what)
 {
 	const struct value *host = values_find(&order->values, "host");
@@ -306,7 +319,9 @@ static int compare(const struct order *order, struct nlattr *const *attrs)
 	for (i = 0; i < order->values.count; i++)
 		if (!is_same(&order->values.at[i], attrs))
 			return differs(order, order->values.at[i].param->name);
-	return usual_port(order, attrs) ? STATUS_OK : differs(order, "port");
+	if (!usual_port(order, attrs))
+		return differs(order, "port");
+	return usual_users(order, attrs) ? STATUS_OK : differs(order, "users");
 }
 
 /* A NIC that the line does not name is the one of that host on that fabric. */

@@ -593,6 +593,12 @@ static void test_peer(void **state)
 	assert_u32(peer[HAMLYN_A_PEER_HOST], 2);
 	assert_bytes(peer[HAMLYN_A_PEER_ADDRESS], "\x0a\x09\x00\x02", 4);
 	assert_int_equal(nla_get_u16(peer[HAMLYN_A_PEER_PORT]), 1);
+	assert_null(peer[HAMLYN_A_PEER_USERS]);
+	assert_int_equal(ctl("peer add hamlyn1 host 2 address 10.9.0.2 users same"), 0);
+	request_attrs(attrs);
+	assert_int_equal(nla_parse_nested(peer, HAMLYN_A_PEER_MAX, attrs[HAMLYN_A_PEER], NULL),
+			 0);
+	assert_u32(peer[HAMLYN_A_PEER_USERS], HAMLYN_NL_PEER_USERS_SAME);
 	assert_int_equal(ctl("peer del 1 host 2"), 0);
 	assert_int_equal(netlink_command(kernel.request), HAMLYN_NL_CMD_PEER_DEL);
 	request_attrs(attrs);
@@ -717,6 +723,7 @@ static void put_peer(struct nl_msg *msg)
 	nla_put_u32(msg, HAMLYN_A_PEER_STATE, HAMLYN_NL_PEER_STATE_UP);
 	nla_put_u32(msg, HAMLYN_A_PEER_REASON, HAMLYN_NL_PEER_REASON_OTHER_FABRIC);
 	nla_put_u64(msg, HAMLYN_A_PEER_SENT_BYTES, UINT64_MAX);
+	nla_put_u32(msg, HAMLYN_A_PEER_USERS, HAMLYN_NL_PEER_USERS_SAME);
 	nla_nest_end(msg, nest);
 }
 
@@ -788,7 +795,8 @@ static void test_text(void **state)
 	assert_has(out, "kernel-memory unlimited user-kernel-memory 1M");
 	assert_has(out, "user-wired-memory 4294967295 user-slots unlimited user-termini 0");
 	assert_int_equal(ctl("peer show"), 0);
-	assert_has(out, "hamlyn1: host 2 address fd00::2 port 927 state up reason other-fabric\n"
+	assert_has(out, "hamlyn1: host 2 address fd00::2 port 927 users same state up "
+		   "reason other-fabric\n"
 		   "    sent-bytes 18446744073709551615\n");
 	assert_int_equal(ctl("context show"), 0);
 	assert_has(out, "a\\x1b\\xffb  root ");
@@ -812,7 +820,7 @@ static void test_json(void **state)
 	assert_has(out, "\"address\":\"10.9.0.1\",\"port\":7000,\"device\":\"wg0\",\"dead_ms\"");
 	assert_int_equal(ctl("-j peer show 1 host 2"), 0);
 	assert_has(out, "[{\"nic\":1,\"name\":\"hamlyn1\",\"host\":2,\"address\":\"fd00::2\","
-		   "\"port\":927,\"state\":\"up\",\"reason\":\"other-fabric\",");
+		   "\"port\":927,\"users\":\"same\",\"state\":\"up\",\"reason\":\"other-fabric\",");
 	assert_int_equal(ctl("-j context show"), 0);
 	assert_has(out, "\"comm\":\"a\\u001b\xef\xbf\xbd\x62\",\"uid\":0,\"user\":\"root\",");
 	assert_has(out, "},{\"nic\"");
@@ -936,7 +944,7 @@ static void test_apply_leaves(void **state)
 	(void)state;
 	answer = answer_everything;
 	assert_int_equal(apply_text("# text\n\n" NIC_LINE " port 7000 # more\n"
-				    "\tpeer add 1 host 2 address fd00::2\r\n"
+				    "\tpeer add 1 host 2 address fd00::2 users same\r\n"
 				    NIC_LINE " up engine poll limits user-kernel-memory 1M "
 				    "user-slots unlimited"), 0);
 	assert_string_equal(out, "");
@@ -997,6 +1005,8 @@ static void test_apply_differs(void **state)
 		  "with another address; change the line, or first: "
 		  "hamlynctl peer del hamlyn1 host 2" },
 		{ "peer add 1 host 2 address fd00::2 port 1", "another port;" },
+		{ "peer add 1 host 2 address fd00::2", "another users;" },
+		{ "peer add 1 host 2 address fd00::2 users none", "another users;" },
 	};
 	char text[256];
 	size_t i;
