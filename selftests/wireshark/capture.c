@@ -384,6 +384,55 @@ static void put_lengths(void)
 	judge(WIRE_PORT, 1460);
 }
 
+static void judge_call(const char *name, u32 name_length, u32 length)
+{
+	static const u8 said[HAMLYN_MAX_CALL + 1];
+	const struct hml_wire_call call = {
+		.name = name,
+		.name_length = name_length,
+		.body = said,
+		.length = length,
+	};
+
+	say_hellos();
+	SAY(&client, call, &call);
+	judge(WIRE_PORT, 1460);
+}
+
+static void judge_answer(u32 status, u32 user, u32 length)
+{
+	const struct hml_wire_answer answer = {
+		.status = status,
+		.user = user,
+		.length = length,
+		.body = (const u8 *)"said",
+	};
+
+	say_hellos();
+	SAY(&client, answer, &answer);
+	judge(WIRE_PORT, 1460);
+}
+
+/* Names that cannot be, and what contradicts itself: one byte would not do it. */
+static void put_calls(void)
+{
+	static char name[HAMLYN_MAX_NAME + 1];
+
+	memset(name, 'n', sizeof(name));
+	judge_call("two words", 9, 0);
+	judge_call("a/b", 3, 0);
+	judge_call("caf\303\251", 5, 1);
+	judge_call("\177", 1, 1);
+	judge_call(name, 0, 1);
+	judge_call(name, HAMLYN_MAX_NAME, HAMLYN_MAX_CALL);
+	judge_call(name, HAMLYN_MAX_NAME + 1, 0);
+	judge_call(name, 1, HAMLYN_MAX_CALL + 1);
+	judge_answer(HML_WIRE_ANSWERED, 7, 4);
+	judge_answer(HML_WIRE_NO_NAME, 0, 1);
+	judge_answer(HML_WIRE_HUNG_UP, 7, 0);
+	judge_answer(HML_WIRE_ANSWERS, 0, 0);
+}
+
 static void put_hellos(void)
 {
 	struct hml_wire_tx tx;
@@ -512,6 +561,7 @@ int main(int argc, char **argv)
 		judge(i ? WIRE_PORT : OTHER_PORT, segments[i]);
 	}
 	put_lengths();
+	put_calls();
 	put_hellos();
 	put_damaged();
 	put_random(strtoul(argv[2], NULL, 0));
