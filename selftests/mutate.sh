@@ -79,7 +79,7 @@ guard-asked    native unit_guard            driver/core/tx.c     s/hml_guard_pau
 guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(\&h, reject) \&\& !sender->guessed) {/if (0) {/
 guard-late     native unit_guard            driver/core/rx.c     s/if (!hml_port_knew(nic, \&h, sender))/if (1)/
 guard-ticket   native unit_guard            driver/core/rx.c     s/ \&\& !(h->flags \& HAMLYN_PACKET_TICKET);/;/
-shm-late       native stream                libhamlyn/src/embedded/shm_watch.c s/remember(shm, k->slot, k->key);/;/
+shm-late       native stream                libhamlyn/src/embedded/shm_watch.c s/remember(guesser_of(who), k->slot, k->key);/;/
 wire-version   native unit_wire               driver/core/wire.c   s/if (w->version\[0\] != HML_WIRE_VERSION)/if (0)/
 wire-type      native unit_wire               driver/core/wire.c   s/if (!f->type || f->type >= HML_WIRE_TYPES)/if (!f->type)/
 wire-header    native unit_wire               driver/core/wire.c   s/f->header_bytes > bodies\[i\].most)/0)/

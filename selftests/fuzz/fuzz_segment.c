@@ -120,7 +120,9 @@ static size_t place_of(struct fuzz *f)
 		PLACE(magic), PLACE(abi), PLACE(packet_size), PLACE(guesses), PLACE(changes),
 		PLACE(size), PLACE(data_first), PLACE(pages), PLACE(page_owners),
 		PLACE(retired), PLACE(slot_hint), PLACE(attach_hint), PLACE(watch_end),
-		PLACE(downs), PLACE(audit_next), PLACE(link),
+		PLACE(downs), PLACE(audit_next), PLACE(link), PLACE(host), PLACE(fabric),
+		PLACE(bridge.owner), PLACE(bridge.peers), PLACE(bridge.peer[0].host),
+		PLACE(bridge.peer[0].state), PLACE(bridge.rung), PLACE(bridge.asleep),
 	};
 	uint8_t how = fuzz_u8(f);
 

@@ -18,7 +18,7 @@
 #include "nic.h"
 
 #define SHM_MAGIC		0x316d68736e796c68ull	/* "hlynshm1" */
-#define SHM_ABI			(HAMLYN_ABI_VERSION << 16 | 5)
+#define SHM_ABI			(HAMLYN_ABI_VERSION << 16 | 6)
 #define SHM_PAGE		4096
 #define SHM_MAX_ATTACH		1024
 #define SHM_MAX_WQ_ENTRIES	4096
@@ -33,6 +33,8 @@
 #define SHM_MAX_AREAS		8192
 #define SHM_MAX_WATCHES		16384
 #define SHM_AUDIT_ENTRIES	1024
+#define SHM_MAX_PEERS		64	/* other hosts */
+#define SHM_RING_PAGES		65	/* packets to them, of a terminus: 256 KiB, and the head */
 #define SHM_PACKET_SIZE		16384	/* no less than an entry: send_flat() */
 
 _Static_assert(SHM_MAX_WATCHES >= 10 * SHM_MAX_ATTACH,
@@ -46,11 +48,16 @@ _Static_assert(SHM_MAX_WATCHES >= 10 * SHM_MAX_ATTACH,
  */
 #define SHM_APART	128
 
-/* hold: odd while a thread is inside the NIC with this terminus (B8). */
+/*
+ * hold: odd while a thread is inside the NIC with this terminus (B8). ring: area + 1 of what it
+ * sends to other hosts, 0: none; the bridge owns it. waits: somebody waits for room in there.
+ */
 struct shm_terminus {
 	u32 hold;
 	u32 owner;
 	struct hml_stats stats;
+	u32 ring;
+	u32 waits;
 } __attribute__((aligned(SHM_APART)));
 
 /*
@@ -94,8 +101,14 @@ struct shm_watch {
 	u32 epoch;		/* the slot's */
 	u32 downs;		/* the segment's */
 	u32 nq;
-	u32 void_;		/* not 0: there was nothing to watch */
+	u32 void_;		/* not 0: there was nothing to watch, or its host says so */
 	u64 cookie;
+	/* Of another host's slot, what that host is to be told */
+	u64 key;
+	u32 meta_index;
+	u32 peer_state;		/* as it was: struct shm_peer */
+	u16 peer;		/* number + 1; 0: a slot of this segment */
+	u16 flags;		/* HAMLYN_WATCH_* */
 } __attribute__((aligned(64)));
 
 #define SHM_WATCH_STATE		3u
@@ -116,6 +129,64 @@ struct shm_audit_entry {
 
 #define SHM_AUDIT_BUSY	(1ull << 63)
 
+/*
+ * Packets of a terminus to other hosts: one process puts them in, the bridge takes them out.
+ * head and tail only grow. What is from tail on is nobody's: who dies there has sent nothing.
+ */
+struct shm_ring {
+	u64 tail __attribute__((aligned(SHM_APART)));
+	u64 head __attribute__((aligned(SHM_APART)));
+	u8 bytes[] __attribute__((aligned(SHM_PAGE)));
+};
+
+#define SHM_RING_BYTES	((SHM_RING_PAGES - 1) * SHM_PAGE)
+
+/*
+ * In front of metadata and payload. state: the peer's, when it was put in: what was for another
+ * connection is lost.
+ */
+struct shm_ring_packet {
+	u32 bytes;		/* to the next one */
+	u32 peer;		/* SHM_MAX_PEERS: none, the rest of the ring is left out */
+	u32 state;
+	u32 reserved;
+	struct hamlyn_packet h;
+};
+
+#define SHM_RING_ALIGN	64
+
+/* Another host. state: odd while it is there; it only grows, from bridge to bridge. */
+struct shm_peer {
+	u32 host;		/* our own: there is none of this number */
+	u32 state;
+	u32 reason;		/* enum hml_wire_verdict, or SHM_PEER_*: why it is not there */
+	u32 connections;
+	u64 sent;		/* packets; written by the bridge, as all below */
+	u64 received;
+	u64 bytes_sent;
+	u64 bytes_received;
+	u64 lost;		/* packets that were for an earlier connection */
+	u64 dropped;		/* packets of those who guess keys */
+	u64 stalls;		/* times that its socket was full */
+	u64 refused;		/* frames and connections */
+};
+
+#define SHM_PEER_SILENT	64	/* reasons that are no verdicts: never heard yet */
+#define SHM_PEER_LOST	65	/* the connection broke */
+#define SHM_PEER_LEFT	66	/* the bridge ended */
+
+/* What carries packets to other hosts: a process, and what it shares with all others. */
+struct shm_bridge {
+	u32 owner;		/* 0: none */
+	u32 pid;
+	u32 asleep;		/* it wants to be woken (B21) */
+	u32 peers;		/* there is no peer from here on; only grows */
+	u32 watches;		/* how often one of another host's slot was made or ended */
+	u32 reserved;
+	u64 rung[SHM_MAX_TERMINI / 64] __attribute__((aligned(SHM_APART)));	/* B21 */
+	struct shm_peer peer[SHM_MAX_PEERS] __attribute__((aligned(SHM_APART)));
+};
+
 struct shm_segment {
 	u64 magic;		/* last to be written when it is made */
 	u32 abi;
@@ -127,6 +198,9 @@ struct shm_segment {
 	u64 pages;
 	u64 page_owners;	/* offset of u16[pages]: area + 1, 0 free */
 	u64 identity[2];	/* random: tells it from other segments */
+	u8 fabric[HAMLYN_FABRIC_ID_BYTES];	/* random, or chosen: the same on all its hosts */
+	u32 host;
+	u32 reserved;
 	struct hml_stats retired;	/* of termini that are gone */
 	u32 slot_hint;
 	u32 attach_hint;	/* where to look for a free number first */
@@ -141,6 +215,7 @@ struct shm_segment {
 	struct shm_area areas[SHM_MAX_AREAS];
 	struct shm_watch watches[SHM_MAX_WATCHES];
 	struct shm_audit_entry audit[SHM_AUDIT_ENTRIES];
+	struct shm_bridge bridge __attribute__((aligned(SHM_APART)));
 };
 
 #define SHM_KNOWN	256
@@ -150,6 +225,12 @@ struct shm_segment {
 struct shm_known {
 	u64 key;
 	u32 slot;
+};
+
+/* Who may guess so often: a process, or a user of another host. */
+struct shm_guesser {
+	struct hml_bucket bucket;	/* wrong keys that may still be presented */
+	struct shm_known *known;	/* late, if they come again: hml_port_knew() */
 };
 
 /* data_first, pages: as they were when the segment was joined, and checked. */
@@ -163,8 +244,9 @@ struct shm_dev {
 	bool fenced;		/* h__shm_fence() of others reaches our threads */
 	struct hml_nic nic;
 	struct hml_sender self;	/* who guesses by h_watch() */
-	struct hml_bucket bucket;	/* wrong keys that the process may present */
-	struct shm_known known[SHM_KNOWN];	/* late, if they come again: hml_port_knew() */
+	struct shm_guesser guesser;
+	struct shm_known known[SHM_KNOWN];
+	struct hml_nic far;	/* stands for all other hosts, as a way to them */
 	int64_t looked_ns;	/* when we last looked who is dead; dev->lock */
 };
 
@@ -177,6 +259,9 @@ struct shm_sender {
 	struct hml_terminus core;
 	u64 long_end;		/* when the last long message had left, ticks */
 	u64 long_took;		/* how long that took */
+	u32 far_room;		/* least room for a packet to another host */
+	bool far_new;		/* there was no ring */
+	int64_t far_looked_ns;	/* when we last looked whether the bridge lives */
 };
 
 static inline struct shm_dev *shm_of(const struct h_dev *dev)
@@ -201,6 +286,18 @@ static inline u32 shm_watch_end(const struct shm_segment *seg)
 	u32 end = READ_ONCE(seg->watch_end);
 
 	return end < SHM_MAX_WATCHES ? end : SHM_MAX_WATCHES;
+}
+
+static inline u32 shm_peers(const struct shm_segment *seg)
+{
+	u32 n = READ_ONCE(seg->bridge.peers);
+
+	return n < SHM_MAX_PEERS ? n : SHM_MAX_PEERS;
+}
+
+static inline bool shm_peer_up(u32 state)
+{
+	return state & 1;
 }
 
 /* Also for memory outside the segment: see port_user.h. */
@@ -245,6 +342,8 @@ int h__shm_grace(struct h_dev *dev, struct h_grace **grace, u32 about);
 void h__shm_retire(struct shm_dev *shm, u32 terminus);
 bool h__shm_dead(const struct h_dev *dev, u32 owner, struct shm_dead *d);
 void h__shm_slot_changed(struct shm_slot *slot);
+int h__shm_make_ring(struct h_dev *dev, u32 terminus);
+void h__shm_peers_down(struct shm_segment *seg);
 
 /* shm_watch.c */
 int h__shm_watch(struct h_watch *hw, const struct h_ticket *k, int fd,
@@ -254,6 +353,19 @@ int h__shm_unwatch(struct h_watch *w);
 void h__shm_tell(struct h_dev *dev);
 bool h__shm_look(struct h_nq *nq);
 bool h__shm_nq_gone(struct h_nq *nq, struct hamlyn_nq_entry *e);
+
+int h__shm_watch_for(struct h_watch *hw, const struct h_ticket *k, bool ticket,
+		     u64 cookie, struct hml_sender *who);
+
+/* shm_far.c */
+struct shm_ring *h__shm_ring(const struct shm_dev *shm, u32 terminus);
+void h__shm_bell(struct shm_segment *seg);
+u32 h__shm_peer(const struct shm_segment *seg, u32 host);
+hml_path_t h__shm_far_route(const struct hml_nic *nic, u32 host);
+bool h__shm_far_xmit(const struct hamlyn_packet *h, const struct hml_payload *payload,
+		     struct hml_sender *sender);
+int h__shm_far_again(struct h_terminus *t);
+bool h__shm_far_wait(struct h_terminus *t);
 
 /* shm_ticket.c */
 int h__shm_slot_ticket_fd(struct h_slot *s, uint64_t base, uint64_t length,

@@ -22,7 +22,7 @@ int h__shm_query(struct h_dev *dev, struct hamlyn_query *q)
 		.max_tags = HAMLYN_MAX_TAGS,
 		.max_tickets = HAMLYN_MAX_TICKETS,
 	};
-	memcpy(q->fabric_id, shm->seg->identity, sizeof(q->fabric_id));
+	memcpy(q->fabric_id, shm->seg->fabric, sizeof(q->fabric_id));
 	return 0;
 }
 

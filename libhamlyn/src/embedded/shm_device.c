@@ -495,7 +495,7 @@ static int shm_terminus_create(struct h_terminus *t,
 			  SHM_MAX_TERMINI);
 		goto err_free;
 	}
-	hml_guard_begin(&s->core.sender.guard, &s->shm->bucket, (u64)h__now_ns());
+	hml_guard_begin(&s->core.sender.guard, &s->shm->guesser.bucket, (u64)h__now_ns());
 	s->nic = &s->shm->nic;
 	s->alone = at->flags & H_TERMINUS_SINGLE && s->shm->fenced;
 	t->priv = s;

@@ -249,7 +249,11 @@ static bool others_attached(int fd)
 struct shm_options {
 	u64 size;
 	u32 guesses;
+	u32 host;
 	bool huge;
+	bool has_host;
+	bool has_fabric;
+	u8 fabric[HAMLYN_FABRIC_ID_BYTES];
 };
 
 static int parse_size(const char *s, u64 *size)
@@ -276,7 +280,7 @@ static int parse_size(const char *s, u64 *size)
 	return 0;
 }
 
-static int parse_guesses(const char *s, u32 *guesses)
+static int parse_u32(const char *s, u32 *value)
 {
 	unsigned long n;
 	char *end;
@@ -285,14 +289,44 @@ static int parse_guesses(const char *s, u32 *guesses)
 	n = strtoul(s, &end, 10);
 	if (errno || *end || !isdigit((unsigned char)*s) || n > UINT32_MAX)
 		return -EINVAL;
-	*guesses = (u32)n;
+	*value = (u32)n;
 	return 0;
 }
 
-/* "size=BYTES", "guesses=N" and "huge", in any order. */
+/* HAMLYN_NONE is no host, nor is what a ticket of none has. */
+static int parse_host(const char *s, struct shm_options *o)
+{
+	int err = parse_u32(s, &o->host);
+
+	o->has_host = true;
+	return !err && o->host == HAMLYN_NONE ? -EINVAL : err;
+}
+
+/* 32 hexadecimal digits, not all of them 0 */
+static int parse_fabric(const char *s, struct shm_options *o)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t i;
+	u8 any = 0;
+
+	if (strlen(s) != 2 * sizeof(o->fabric))
+		return -EINVAL;
+	for (i = 0; s[i]; i++) {
+		const char *d = strchr(digits, tolower((unsigned char)s[i]));
+
+		if (!d)
+			return -EINVAL;
+		o->fabric[i / 2] = (u8)(o->fabric[i / 2] << 4 | (d - digits));
+		any |= (u8)(d - digits);
+	}
+	o->has_fabric = true;
+	return any ? 0 : -EINVAL;
+}
+
+/* "size=BYTES", "guesses=N", "host=N", "fabric=ID" and "huge", in any order. */
 static int parse_options(const char *options, struct shm_options *o)
 {
-	char copy[64], *rest = copy, *word;
+	char copy[128], *rest = copy, *word;
 	size_t n = strlen(options) + 1;
 	int err = 0;
 
@@ -303,14 +337,18 @@ static int parse_options(const char *options, struct shm_options *o)
 		if (!strncmp(word, "size=", 5))
 			err = parse_size(word + 5, &o->size);
 		else if (!strncmp(word, "guesses=", 8))
-			err = parse_guesses(word + 8, &o->guesses);
+			err = parse_u32(word + 8, &o->guesses);
+		else if (!strncmp(word, "host=", 5))
+			err = parse_host(word + 5, o);
+		else if (!strncmp(word, "fabric=", 7))
+			err = parse_fabric(word + 7, o);
 		else if (!strcmp(word, "huge"))
 			o->huge = true;
 		else
 			err = -EINVAL;
 		if (err)
-			h__early(err, "\"%.60s\": options are size=BYTES, guesses=N and huge",
-				 word);
+			h__early(err, "\"%.60s\": options are size=BYTES, guesses=N, host=N, "
+				 "fabric=ID (32 hexadecimal digits) and huge", word);
 	}
 	return err;
 }
@@ -601,6 +639,9 @@ static int make_segment(int fd, const struct shm_options *o)
 	seg->abi = SHM_ABI;
 	seg->packet_size = SHM_PACKET_SIZE;
 	seg->guesses = o->guesses;
+	seg->host = o->host;
+	memcpy(seg->fabric, o->has_fabric ? (const void *)o->fabric : seg->identity,
+	       sizeof(seg->fabric));
 	seg->size = size;
 	seg->pages = pages;
 	seg->page_owners = shm_owners_at();
@@ -614,6 +655,20 @@ static int other_version(const struct shm_dev *shm)
 {
 	return h__early(-EPROTO, SHM_DIR "/%s is a segment of another version: "
 			OTHER_VERSION_ADVICE, shm->file);
+}
+
+/* Whoever made it has chosen. */
+static int check_place(const struct shm_dev *shm, const struct shm_options *o)
+{
+	const struct shm_segment *seg = shm->seg;
+
+	if (o->has_host && o->host != seg->host)
+		return h__early(-EEXIST, SHM_DIR "/%s is host %u already, and not %u: "
+				OTHER_VERSION_ADVICE, shm->file, seg->host, o->host);
+	if (o->has_fabric && memcmp(o->fabric, seg->fabric, sizeof(seg->fabric)))
+		return h__early(-EEXIST, SHM_DIR "/%s belongs to another fabric: "
+				OTHER_VERSION_ADVICE, shm->file);
+	return 0;
 }
 
 static int join_segment(struct h_dev *dev, struct shm_dev *shm)
@@ -674,6 +729,7 @@ static int take_attachment(struct h_dev *dev, struct shm_dev *shm)
 
 static void fill_nic(struct shm_dev *shm)
 {
+	static struct hml_link far_link = { .remote = 1 };
 	struct shm_segment *seg = shm->seg;
 
 	shm->nic = (struct hml_nic) {
@@ -683,7 +739,7 @@ static void fill_nic(struct shm_dev *shm)
 			.slot_stride = sizeof(struct shm_slot),
 			.max_slots = SHM_MAX_SLOTS,
 		},
-		.host = 0,
+		.host = seg->host,
 		/* Not the segment's copy: others can write that. */
 		.packet_size = SHM_PACKET_SIZE,
 		.guesses = seg->guesses,
@@ -691,7 +747,10 @@ static void fill_nic(struct shm_dev *shm)
 	};
 	/* With the segment locked only: as those of termini that are gone. */
 	shm->self.stats = &seg->retired;
-	shm->self.guard.bucket = &shm->bucket;
+	shm->self.guard.bucket = &shm->guesser.bucket;
+	shm->guesser.known = shm->known;
+	shm->far = shm->nic;
+	shm->far.link = &far_link;
 	shm->self.pid = (u32)getpid();
 	shm->self.uid = (u32)getuid();
 }
@@ -715,7 +774,9 @@ static int enter(struct h_dev *dev, struct shm_dev *shm,
 		return err;
 	fill_nic(shm);
 	shm->fenced = h__shm_fence_join();
-	err = take_attachment(dev, shm);
+	err = check_place(shm, o);
+	if (!err)
+		err = take_attachment(dev, shm);
 	if (err)
 		munmap(shm->seg, shm->size);
 	return err;

@@ -19,6 +19,37 @@
 
 #include "embedded/shm.h"
 
+/* Other hosts are behind a bridge: asked for only where a packet leaves the segment. */
+#undef HML_PORT_STALLS
+#define HML_PORT_STALLS	1
+#undef hml_port_route
+#define hml_port_route	route
+#undef hml_port_direct
+#define hml_port_direct	is_direct
+#undef hml_port_xmit
+#define hml_port_xmit	hand_over
+
+static __always_inline hml_path_t route(struct hml_nic *nic, u32 to)
+{
+	return likely(to == nic->host) ? nic : h__shm_far_route(nic, to);
+}
+
+static __always_inline bool is_direct(const struct hml_nic *from, hml_path_t path)
+{
+	return hml_link_up(from) && path == from;
+}
+
+static __always_inline bool hand_over(struct hml_nic *from, hml_path_t path,
+				      const struct hamlyn_packet *h,
+				      const struct hml_payload *payload,
+				      struct hml_sender *sender)
+{
+	if (path != from)
+		return h__shm_far_xmit(h, payload, sender);
+	hml_tx_local(from, path, h, payload, sender);
+	return true;
+}
+
 #include "guard.c"
 #include "link.c"
 #include "notify.c"
@@ -191,8 +222,72 @@ static void note_copy(struct shm_sender *s, u64 begin)
 	hml_past_caches = false;
 }
 
-static int64_t transmit(struct h_terminus *t, struct hamlyn_trb *trb,
-			const void *meta, const void *tail, u64 tail_size)
+/* A packet of another host's was not taken. Terminus let go: the segment may have to be locked. */
+#define H_FAR_AGAIN	INT64_MIN
+
+static noinline int64_t not_now(struct h_terminus *t)
+{
+	struct shm_sender *s = t->priv;
+	int err;
+
+	WRITE_ONCE(s->core.stalled, false);
+	err = h__shm_far_again(t);
+	return err ? err : H_FAR_AGAIN;
+}
+
+/*
+ * Of a message to another host a packet was not taken. Before the first one the message can
+ * still be refused. Behind it there is no way back: we wait for room, with the terminus, but
+ * nobody waits for us (B8). Return: 0: try again.
+ */
+static noinline int stalled(struct h_terminus *t, u64 length)
+{
+	struct shm_sender *s = t->priv;
+	struct hml_terminus *core = &s->core;
+
+	WRITE_ONCE(core->stalled, false);
+	if (core->message.left != length) {
+		/* No ring: there was another bridge meanwhile. */
+		if (!s->far_new && h__shm_far_wait(t))
+			return 0;
+		WRITE_ONCE(core->busy, false);
+		return -ECANCELED;
+	}
+	WRITE_ONCE(core->busy, false);
+	return HML_TX_NOT_NOW;
+}
+
+/* Bytes that a message takes in a ring of packets to another host, if it is not too long. */
+static u32 least_room(u64 length)
+{
+	u64 packets = length / SHM_PACKET_SIZE + 1;
+	u64 bytes = length + packets * (sizeof(struct shm_ring_packet) + SHM_RING_ALIGN);
+	u64 most = SHM_RING_BYTES - 2 * SHM_PACKET_SIZE;
+
+	return (u32)(bytes < most ? bytes : most);
+}
+
+static __always_inline int send_packets(struct h_terminus *t, u64 length)
+{
+	struct shm_sender *s = t->priv;
+	struct hml_terminus *core = &s->core;
+	int err = 0;
+
+	s->far_room = length > SHM_PACKET_SIZE ? least_room(length) : 0;
+	for (;;) {
+		hml_tx_packet(s->nic, core);
+		if (unlikely(core->stalled))
+			err = stalled(t, length);
+		else
+			s->far_room = 0;
+		if (!core->busy)
+			return err;
+		between_packets(s);
+	}
+}
+
+static int64_t try_transmit(struct h_terminus *t, struct hamlyn_trb *trb,
+			    const void *meta, const void *tail, u64 tail_size)
 {
 	struct shm_sender *s = t->priv;
 	struct hml_terminus *core = &s->core;
@@ -212,21 +307,58 @@ static int64_t transmit(struct h_terminus *t, struct hamlyn_trb *trb,
 	if (is_long)
 		begin = choose_copy(s, trb->length);
 	err = hml_tx_begin(nic, core, trb, meta, tail, tail_size);
-	if (likely(!err)) {
-		for (;;) {
-			hml_tx_packet(nic, core);
-			if (!core->busy)
-				break;
-			between_packets(s);
-		}
-	} else {
-		core->sender.stats->failed++;
-	}
+	if (likely(!err))
+		err = send_packets(t, trb->length);
 	if (is_long)
 		note_copy(s, begin);
+	if (unlikely(err)) {
+		if (err == HML_TX_NOT_NOW) {
+			leave(s);
+			return not_now(t);
+		}
+		core->sender.stats->failed++;
+	}
 	post_status(t, handle, err);
 	leave(s);
 	return handle;
+}
+
+static int64_t transmit(struct h_terminus *t, struct hamlyn_trb *trb,
+			const void *meta, const void *tail, u64 tail_size)
+{
+	struct hamlyn_trb copy = *trb;
+	int64_t handle = try_transmit(t, trb, meta, tail, tail_size);
+
+	/* Host and slot may have come from a ticket meanwhile, but that is the same. */
+	while (unlikely(handle == H_FAR_AGAIN)) {
+		*trb = copy;
+		handle = try_transmit(t, trb, meta, tail, tail_size);
+	}
+	return handle;
+}
+
+/*
+ * To another host: the general way. Terminus held. Asked first, while all that this needs is still
+ * in registers; and what follows knows that the host is this one.
+ */
+static noinline int64_t send_far(struct h_terminus *t, const struct h_ticket *k, u64 word,
+				     u64 length, u16 meta_length, u32 flags, const void *meta,
+				     const void *data)
+{
+	struct hamlyn_trb trb = {
+		.host = k->host,
+		.slot = k->slot,
+		.key = k->key,
+		.offset = k->base,
+		.meta_index = k->meta_index,
+		.word = word,
+		.length = length,
+		.meta_length = meta_length,
+		.flags = flags,
+	};
+
+	leave(t->priv);
+	return transmit(t, &trb, meta, data, length);
 }
 
 /*
@@ -248,18 +380,25 @@ static __always_inline int64_t send_flat(struct h_terminus *t,
 		leave(s);
 		return -EAGAIN;
 	}
+	if (unlikely(k->host != s->nic->host))
+		return send_far(t, k, trb.word, trb.length, trb.meta_length, trb.flags,
+				meta, data);
 	/* An entry never holds more than a packet. */
 	if (s->nic->packet_size < SHM_MAX_ENTRY_SIZE)
 		__builtin_unreachable();
-	handle = t->producer;
 	trb.host = k->host;
 	trb.slot = k->slot;
 	trb.key = k->key;
 	trb.offset = k->base;
 	trb.meta_index = k->meta_index;
 	err = hml_tx_flat(s->nic, &s->core, &trb, meta, data);
-	if (unlikely(err))
+	if (unlikely(err)) {
+		/* Nothing in the segment says so. */
+		if (err == HML_TX_NOT_NOW)
+			__builtin_unreachable();
 		s->core.sender.stats->failed++;
+	}
+	handle = t->producer;
 	post_status(t, handle, err);
 	leave(s);
 	return handle;

@@ -71,7 +71,7 @@ static int no_room(struct h_dev *dev, u64 pages)
 			 (unsigned long long)mebibytes(shm->pages));
 }
 
-static int take_run(struct h_dev *dev, u64 pages, u64 align, u32 *area)
+static int take_run(struct h_dev *dev, u64 pages, u64 align, u32 of, u32 *area)
 {
 	struct shm_dev *shm = shm_of(dev);
 	u16 *owner = shm_page_owners(shm);
@@ -89,7 +89,7 @@ static int take_run(struct h_dev *dev, u64 pages, u64 align, u32 *area)
 		return no_room(dev, pages);
 	a = &shm->seg->areas[id];
 	/* Owner first: dying from here on leaves it to h__shm_reclaim(). */
-	WRITE_ONCE(a->owner, shm->attach + 1);
+	WRITE_ONCE(a->owner, of);
 	a->first = (u32)first;
 	a->pages = (u32)pages;
 	for (i = 0; i < pages; i++)
@@ -107,13 +107,37 @@ int h__shm_alloc(struct h_dev *dev, u64 bytes, u64 align, u32 *area, void **p)
 	err = h__shm_lock(dev);
 	if (err)
 		return err;
-	err = take_run(dev, pages, align / SHM_PAGE, area);
+	err = take_run(dev, pages, align / SHM_PAGE, shm_of(dev)->attach + 1, area);
 	h__shm_unlock(dev);
 	if (err)
 		return err;
 	/* It is ours by now: this may take its time. */
 	*p = (char *)seg + (u64)seg->areas[*area].first * SHM_PAGE;
 	memset(*p, 0, pages * SHM_PAGE);
+	return 0;
+}
+
+/*
+ * Segment locked. The bridge's from the beginning: what a process has sent does not end with it.
+ */
+int h__shm_make_ring(struct h_dev *dev, u32 terminus)
+{
+	struct shm_dev *shm = shm_of(dev);
+	struct shm_terminus *t = &shm->seg->termini[terminus];
+	u32 owner = READ_ONCE(shm->seg->bridge.owner), area;
+	struct shm_ring *ring;
+	int err;
+
+	/* The last one with this number may have left it. No bridge: then there is nobody up. */
+	if (t->ring || !owner)
+		return 0;
+	err = take_run(dev, SHM_RING_PAGES, 1, owner, &area);
+	if (err)
+		return err;
+	ring = (void *)((char *)shm->seg + (u64)shm->seg->areas[area].first * SHM_PAGE);
+	ring->tail = 0;
+	ring->head = 0;
+	smp_store_release(&t->ring, area + 1);			/* B21 */
 	return 0;
 }
 
@@ -315,6 +339,32 @@ static bool close_slots(struct shm_segment *seg, const bool *gone,
 	return any;
 }
 
+void h__shm_peers_down(struct shm_segment *seg)
+{
+	u32 i;
+
+	for (i = 0; i < shm_peers(seg); i++) {
+		u32 state = READ_ONCE(seg->bridge.peer[i].state);
+
+		if (shm_peer_up(state))
+			WRITE_ONCE(seg->bridge.peer[i].state, state + 1);
+	}
+}
+
+/* What is in the rings is lost: they go with it. */
+static bool close_bridge(struct shm_segment *seg, const bool *gone)
+{
+	u32 i;
+
+	if (!among(READ_ONCE(seg->bridge.owner), gone))
+		return false;
+	h__shm_peers_down(seg);
+	for (i = 0; i < SHM_MAX_TERMINI; i++)
+		WRITE_ONCE(seg->termini[i].ring, 0);
+	WRITE_ONCE(seg->bridge.owner, 0);
+	return true;
+}
+
 /*
  * Everything that the attachments in @gone owned: they are dead, or leave.
  * Slots are closed first, then everybody who may still be writing through one
@@ -325,7 +375,7 @@ static int reclaim(struct h_dev *dev, const bool *gone, int64_t wait_ns)
 {
 	struct shm_dev *shm = shm_of(dev);
 	struct shm_segment *seg = shm->seg;
-	bool memory, watched;
+	bool memory, watched, bridge;
 	int err;
 	u32 i;
 
@@ -335,7 +385,9 @@ static int reclaim(struct h_dev *dev, const bool *gone, int64_t wait_ns)
 	for (i = 0; i < shm_watch_end(seg); i++)
 		if (among(seg->watches[i].owner, gone))
 			WRITE_ONCE(seg->watches[i].owner, 0);
-	memory = close_slots(seg, gone, &watched);
+	bridge = close_bridge(seg, gone);
+	memory = close_slots(seg, gone, &watched) | bridge;
+	watched |= bridge;
 	for (i = 0; i < SHM_MAX_AREAS && !memory; i++)
 		memory = among(seg->areas[i].owner, gone);
 	for (i = 0; i < SHM_MAX_NQS && !memory; i++)
@@ -384,7 +436,7 @@ void h__shm_reclaim_dead(struct h_dev *dev)
 {
 	struct shm_segment *seg = shm_of(dev)->seg;
 	struct shm_dead d = {};
-	bool any = false;
+	bool any = h__shm_dead(dev, seg->bridge.owner, &d);
 	u32 i;
 
 	for (i = 0; i < SHM_MAX_TERMINI; i++)

@@ -22,12 +22,24 @@ static const struct shm_slot *watched(const struct shm_segment *seg,
 	return slot < SHM_MAX_SLOTS ? &seg->slots[slot] : NULL;
 }
 
+/* Another host's slot: that host is not there, or was not for a moment. */
+static bool peer_changed(const struct shm_segment *seg, const struct shm_watch *w)
+{
+	u32 peer = READ_ONCE(w->peer) - 1u;
+
+	return peer >= SHM_MAX_PEERS ||
+	       READ_ONCE(seg->bridge.peer[peer].state) != READ_ONCE(w->peer_state);
+}
+
 static bool changed(const struct shm_segment *seg, const struct shm_watch *w)
 {
 	const struct shm_slot *slot = watched(seg, w);
 
-	return w->void_ || READ_ONCE(seg->downs) != w->downs || !slot ||
-	       READ_ONCE(slot->epoch) != w->epoch;
+	if (READ_ONCE(w->void_) || READ_ONCE(seg->downs) != w->downs)
+		return true;
+	if (READ_ONCE(w->peer))
+		return peer_changed(seg, w);
+	return !slot || READ_ONCE(slot->epoch) != w->epoch;
 }
 
 static bool inside(const struct shm_dev *shm, u64 offset, u64 bytes)
@@ -110,9 +122,11 @@ static bool gone(const struct h_dev *dev, const struct shm_watch *w,
 	const struct shm_segment *seg = shm_of(dev)->seg;
 	const struct shm_slot *slot = watched(seg, w);
 
-	if (changed(seg, w) || !slot)
+	if (changed(seg, w))
 		return true;
-	return d && h__shm_dead(dev, READ_ONCE(slot->owner), d);
+	if (READ_ONCE(w->peer))
+		return d && h__shm_dead(dev, READ_ONCE(seg->bridge.owner), d);
+	return !slot || (d && h__shm_dead(dev, READ_ONCE(slot->owner), d));
 }
 
 static bool any_gone(const struct h_dev *dev, struct shm_dead *d)
@@ -209,9 +223,9 @@ bool h__shm_nq_gone(struct h_nq *nq, struct hamlyn_nq_entry *e)
 /* ---- keys that were right ---- */
 
 /* The first of those among which it is. */
-static struct shm_known *known_of(struct shm_dev *shm, u32 slot, u64 key)
+static struct shm_known *known_of(const struct shm_guesser *g, u32 slot, u64 key)
 {
-	return &shm->known[(slot ^ key) % (SHM_KNOWN / SHM_KNOWN_WAYS) * SHM_KNOWN_WAYS];
+	return &g->known[(slot ^ key) % (SHM_KNOWN / SHM_KNOWN_WAYS) * SHM_KNOWN_WAYS];
 }
 
 static bool knows(const struct shm_known *k, u32 slot, u64 key)
@@ -225,9 +239,9 @@ static bool knows(const struct shm_known *k, u32 slot, u64 key)
 }
 
 /* Segment locked. It may displace the oldest one, which is then counted as a guess. */
-static void remember(struct shm_dev *shm, u32 slot, u64 key)
+static void remember(const struct shm_guesser *g, u32 slot, u64 key)
 {
-	struct shm_known *k = known_of(shm, slot, key);
+	struct shm_known *k = known_of(g, slot, key);
 	unsigned int i;
 
 	if (knows(k, slot, key))
@@ -240,14 +254,17 @@ static void remember(struct shm_dev *shm, u32 slot, u64 key)
 	WRITE_ONCE(k->slot, slot);
 }
 
+static const struct shm_guesser *guesser_of(const struct hml_sender *sender)
+{
+	return (const struct shm_guesser *)(const void *)
+		((const char *)sender->guard.bucket - offsetof(struct shm_guesser, bucket));
+}
+
 bool hml_port_knew(const struct hml_nic *nic, const struct hamlyn_packet *h,
 		   const struct hml_sender *sender)
 {
-	struct shm_dev *shm = (struct shm_dev *)((char *)sender->guard.bucket -
-						 offsetof(struct shm_dev, bucket));
-
 	(void)nic;
-	return knows(known_of(shm, h->slot, h->key), h->slot, h->key);
+	return knows(known_of(guesser_of(sender), h->slot, h->key), h->slot, h->key);
 }
 
 /* ---- making and ending ---- */
@@ -261,13 +278,13 @@ static struct shm_watch *free_record(struct shm_segment *seg)
 			return &seg->watches[i];
 	if (i == SHM_MAX_WATCHES)
 		return NULL;
-	seg->watch_end = i + 1;
+	WRITE_ONCE(seg->watch_end, i + 1);
 	return &seg->watches[i];
 }
 
 /* As a packet that is rejected: told to the slot, held against the caller. */
-static void count_reject(struct shm_dev *shm, struct hml_slot *slot,
-			 const struct h_ticket *k, int reason, bool ticket)
+static void count_reject(struct shm_dev *shm, struct hml_slot *slot, const struct h_ticket *k,
+			 int reason, bool ticket, struct hml_sender *who)
 {
 	struct hamlyn_packet h = {
 		.version = HAMLYN_PACKET_VERSION,
@@ -279,17 +296,18 @@ static void count_reject(struct shm_dev *shm, struct hml_slot *slot,
 		.key = k->key,
 	};
 
-	shm->self.stats->rejects[reason]++;
+	who->stats->rejects[reason]++;
 	if (slot)
 		hml_atomic_inc64(&slot->rejects[reason]);
 	/* As a packet. Nobody chooses the key of a ticket: a void one is no guess. */
 	if ((reason == HAMLYN_REJECT_KEY || reason == HAMLYN_REJECT_TICKET) && !ticket &&
-	    !hml_port_knew(&shm->nic, &h, &shm->self))
-		hml_guard_guess(&shm->nic, &shm->self);
-	hml_port_rejected(&shm->nic, slot, &h, reason, &shm->self);
+	    !hml_port_knew(&shm->nic, &h, who))
+		hml_guard_guess(&shm->nic, who);
+	hml_port_rejected(&shm->nic, slot, &h, reason, who);
 }
 
-static bool opens(struct shm_dev *shm, const struct h_ticket *k, bool ticket)
+static bool opens(struct shm_dev *shm, const struct h_ticket *k, bool ticket,
+		  struct hml_sender *who)
 {
 	struct hml_slot *slot;
 	int reject;
@@ -297,7 +315,7 @@ static bool opens(struct shm_dev *shm, const struct h_ticket *k, bool ticket)
 	if (k->host != shm->nic.host)
 		return false;
 	if (shm->seg->link.down) {
-		shm->self.stats->rejects[HAMLYN_REJECT_DOWN]++;
+		who->stats->rejects[HAMLYN_REJECT_DOWN]++;
 		return false;
 	}
 	slot = hml_port_slot(&shm->nic.port, k->slot);
@@ -305,34 +323,66 @@ static bool opens(struct shm_dev *shm, const struct h_ticket *k, bool ticket)
 				k->meta_index == HAMLYN_META_FAST ?
 				0 : k->meta_index, ticket);
 	if (reject >= 0)
-		count_reject(shm, slot, k, reject, ticket);
+		count_reject(shm, slot, k, reject, ticket, who);
 	return reject < 0;
 }
 
-static int fill(struct shm_dev *shm, struct shm_watch *w,
-		const struct h_watch *hw, const struct h_ticket *k, bool ticket,
-		u64 cookie)
+/* Another host's: the bridge asks it. False if it is not there. */
+static bool fill_far(struct shm_segment *seg, struct shm_watch *w, const struct h_watch *hw,
+		     const struct h_ticket *k, bool ticket)
+{
+	u32 peer = h__shm_peer(seg, k->host);
+	u32 state = peer < SHM_MAX_PEERS ? READ_ONCE(seg->bridge.peer[peer].state) : 0;
+
+	if (!shm_peer_up(state))
+		return false;
+	WRITE_ONCE(w->key, k->key);
+	WRITE_ONCE(w->meta_index, k->meta_index == HAMLYN_META_FAST ? 0 : k->meta_index);
+	WRITE_ONCE(w->flags, (u16)((ticket ? HAMLYN_WATCH_TICKET : 0) |
+				   (hw->claim ? HAMLYN_WATCH_CLAIM : 0)));
+	WRITE_ONCE(w->peer_state, state);
+	WRITE_ONCE(w->peer, (u16)(peer + 1));
+	return true;
+}
+
+static int fill_near(struct shm_dev *shm, struct shm_watch *w, const struct h_watch *hw,
+		     const struct h_ticket *k, bool ticket, struct hml_sender *who)
+{
+	struct shm_slot *slot;
+
+	WRITE_ONCE(w->void_, !opens(shm, k, ticket, who));
+	if (w->void_)
+		return 0;
+	slot = &shm->seg->slots[k->slot];
+	if (hw->claim && slot->claimed)
+		return -EALREADY;
+	w->epoch = slot->epoch;
+	slot->watched = 1;
+	slot->claimed |= hw->claim;
+	if (!ticket)
+		remember(guesser_of(who), k->slot, k->key);
+	return 0;
+}
+
+static int fill(struct shm_dev *shm, struct shm_watch *w, const struct h_watch *hw,
+		const struct h_ticket *k, bool ticket, u64 cookie, struct hml_sender *who)
 {
 	struct shm_segment *seg = shm->seg;
 	u32 generation = READ_ONCE(w->state) / (SHM_WATCH_STATE + 1) + 1;
-	struct shm_slot *slot;
+	int err = 0;
 
 	w->host = k->host;
-	w->slot = k->slot;
+	WRITE_ONCE(w->slot, k->slot);
 	w->nq = hw->nq->id;
 	w->cookie = cookie;
 	w->downs = seg->downs;
-	w->void_ = !opens(shm, k, ticket);
-	if (!w->void_) {
-		slot = &seg->slots[k->slot];
-		if (hw->claim && slot->claimed)
-			return -EALREADY;
-		w->epoch = slot->epoch;
-		slot->watched = 1;
-		slot->claimed |= hw->claim;
-		if (!ticket)
-			remember(shm, k->slot, k->key);
-	}
+	WRITE_ONCE(w->peer, 0);
+	if (k->host == shm->nic.host)
+		err = fill_near(shm, w, hw, k, ticket, who);
+	else
+		WRITE_ONCE(w->void_, !fill_far(seg, w, hw, k, ticket));
+	if (err)
+		return err;
 	WRITE_ONCE(w->state, generation * (SHM_WATCH_STATE + 1) |
 			     SHM_WATCH_ARMED);
 	/* Last: if we die before, there was no watch. */
@@ -340,8 +390,15 @@ static int fill(struct shm_dev *shm, struct shm_watch *w,
 	return 0;
 }
 
-static int make_watch(struct h_watch *hw, const struct h_ticket *k, bool ticket,
-		      u64 cookie)
+/* The bridge looks at all, and finds it by its generation. */
+static void tell_bridge(struct shm_segment *seg)
+{
+	hml_atomic_add_return(&seg->bridge.watches, 1);
+	h__shm_bell(seg);
+}
+
+static int make_watch(struct h_watch *hw, const struct h_ticket *k, bool ticket, u64 cookie,
+		      struct hml_sender *who)
 {
 	struct h_dev *dev = hw->dev;
 	struct shm_dev *shm = shm_of(dev);
@@ -357,13 +414,32 @@ static int make_watch(struct h_watch *hw, const struct h_ticket *k, bool ticket,
 		return h__refuse(dev, -ENOSPC,
 				 "the segment has %u watches already",
 				 SHM_MAX_WATCHES);
-	err = fill(shm, w, hw, k, ticket, cookie);
+	err = fill(shm, w, hw, k, ticket, cookie, who);
 	if (err)
 		return h__refuse(dev, err, "the slot was claimed before");
 	hw->id = (u32)(w - shm->seg->watches);
+	if (w->peer)
+		tell_bridge(shm->seg);
 	if (gone(dev, w, &d))
 		tell(shm, hw->id);
 	return 0;
+}
+
+int h__shm_watch_for(struct h_watch *hw, const struct h_ticket *k, bool ticket,
+		     u64 cookie, struct hml_sender *who)
+{
+	int err;
+
+	/* As in count_reject(): a ticket is no guess. */
+	if (!ticket && hml_bucket_until(who->guard.bucket, (u64)h__now_ns()))
+		return h__refuse(hw->dev, -EAGAIN,
+				 "held back: this process guesses keys");
+	err = h__shm_lock(hw->dev);
+	if (err)
+		return err;
+	err = make_watch(hw, k, ticket, cookie, who);
+	h__shm_unlock(hw->dev);
+	return err;
 }
 
 int h__shm_watch(struct h_watch *hw, const struct h_ticket *k, int fd,
@@ -381,16 +457,7 @@ int h__shm_watch(struct h_watch *hw, const struct h_ticket *k, int fd,
 					 "no descriptor of a ticket, or of another segment");
 		k = &of_fd;
 	}
-	/* As in count_reject(): a ticket is no guess. */
-	if (!ticket && hml_bucket_until(&shm->bucket, (u64)h__now_ns()))
-		return h__refuse(hw->dev, -EAGAIN,
-				 "held back: this process guesses keys");
-	err = h__shm_lock(hw->dev);
-	if (err)
-		return err;
-	err = make_watch(hw, k, ticket, cookie);
-	h__shm_unlock(hw->dev);
-	return err;
+	return h__shm_watch_for(hw, k, ticket, cookie, &shm->self);
 }
 
 int h__shm_unwatch(struct h_watch *hw)
@@ -404,6 +471,8 @@ int h__shm_unwatch(struct h_watch *hw)
 	WRITE_ONCE(w->state,
 		   (READ_ONCE(w->state) & ~SHM_WATCH_STATE) | SHM_WATCH_TOLD);
 	WRITE_ONCE(w->owner, 0);
+	if (w->peer)
+		tell_bridge(shm_of(hw->dev)->seg);
 	h__shm_unlock(hw->dev);
 	return 0;
 }
