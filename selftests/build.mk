@@ -32,7 +32,7 @@ $(call test_bins,$(TESTS)): $(TEST_LIB) $(TEST_HDR) $(BUILD)/libhamlyn.a $(LIB_H
 		| $(KSELFTEST)/kselftest_harness.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -Iselftests/lib -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) \
-		$(TEST_LINK) $(filter selftests/%.c,$^) $(BUILD)/libhamlyn.a -lpthread -o $@
+		$(TEST_LINK) $(filter selftests/%.c driver/core/%.c,$^) $(BUILD)/libhamlyn.a -lpthread -o $@
 
 # They make what the dead leave behind, hold the locks of the library, or count what it keeps.
 TESTS_INSIDE := $(shell grep -lE '^#include "((low|embedded|manager|stream|channel)/|refused_watch\.h|used_tags\.h)' $(TESTS))

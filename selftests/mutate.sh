@@ -264,6 +264,11 @@ kernel-late    vm hostile_guess             driver/object/watch.c s/remember(w, 
 kernel-forget  vm hostile_guess             driver/object/watch.c s/^\thml_watch_forget(w);/\t;/
 watch-late     vm hostile_guess             driver/object/watch.c s/if (!hml_watch_knew(\&c->user->known, arg->host, arg->slot, arg->key))/if (1)/
 known-wrong    vm hostile_guess             driver/object/watch.c /^int hml_watch_arm_on/,/^}/s/^\tif (reject >= 0)$/\tif (reject >= 0 \&\& (remember(w, arg->key), 1))/
+bridge-stranger native bridge               tools/hamlyn-bridge/life.c s/if (!from_a_peer(b, \&from) || /if (/
+bridge-user    native bridge                tools/hamlyn-bridge/life.c s/else if (!verdict \&\& (!p || !origin_is_ours(g->fd)))/else if (!verdict \&\& !p)/
+bridge-held    native bridge                tools/hamlyn-bridge/inbox.c s/if (held_back(p, u))/if (0)/
+bridge-twice   native bridge                tools/hamlyn-bridge/watches.c s/if (!\*at \&\& who/if (who/
+bridge-clear   native bridge                tools/hamlyn-bridge/options.c s/set->clear || address_is_loopback(a))/1)/
 tcp-stranger   vm hosts                     driver/fabric/tcp.c  s/if (p \&\& same_address(\&p->attr.address, from))/if (p)/
 tcp-user       vm hosts                     driver/fabric/tcp.c  s/sin_port) < HML_TCP_RESERVED)$/sin_port))/
 tcp-held       vm hosts                     driver/fabric/inbox.c s/if (held_back(p, u))/if (0)/

@@ -93,7 +93,7 @@ same_numbers() {
 	local documented tested cited
 	documented=$(sed -nE 's/^B([0-9]+) -- .*/\1/p' "$TOP/Documentation/barriers.rst" | sort -nu | paste -sd' ')
 	tested=$(printf '%s\n' B*.litmus | sed -nE 's/^B0*([0-9]+)-.*/\1/p' | sort -nu | paste -sd' ')
-	cited=$(grep -rhoE '\bB[0-9]+\b' --include='*.[ch]' "$TOP/driver" "$TOP/libhamlyn/src" "$TOP/libhamlyn/include" |
+	cited=$(grep -rhoE '\bB[0-9]+\b' --include='*.[ch]' "$TOP/driver" "$TOP/libhamlyn/src" "$TOP/libhamlyn/include" "$TOP/tools/hamlyn-bridge" |
 		tr -d B | sort -nu | paste -sd' ')
 	if [ "$documented" = "$tested" ] && [ "$documented" = "$cited" ] && [ -n "$tested" ]; then
 		good "every barrier of barriers.rst is in the code, and has a test"
@@ -106,7 +106,7 @@ same_numbers() {
 same_names() {
 	local name missing=""
 	while read -r name; do
-		grep -rqw --include='*.[ch]' "$name" "$TOP/driver" "$TOP/libhamlyn" || missing+=" $name()"
+		grep -rqw --include='*.[ch]' "$name" "$TOP/driver" "$TOP/libhamlyn" "$TOP/tools/hamlyn-bridge" || missing+=" $name()"
 	done < <(sed -n '/^(\*/,/^ \*)/p' ./*.litmus | grep -oE '\b[a-z_0-9]+\(' | tr -d '(' | sort -u)
 	if [ -z "$missing" ]; then
 		good "every function that a test names exists"

@@ -233,6 +233,11 @@ perf_installed() {
 	"$root/usr/bin/hamlyn-perf" --version && [ -s "$root/usr/share/man/man1/hamlyn-perf.1" ]
 }
 
+bridge_installed() {
+	"$root/usr/bin/hamlyn-bridge" --version && [ -s "$root/usr/share/man/man1/hamlyn-bridge.1" ] &&
+		[ -s "$root/usr/share/bash-completion/completions/hamlyn-bridge" ]
+}
+
 udev_rule_installed() {
 	grep -q '^#SUBSYSTEM=="hamlyn", .*MODE="0660"$' "$root/usr/lib/udev/rules.d/60-hamlyn.rules"
 }
@@ -323,6 +328,7 @@ check "hamlyn/uapi_netlink.h compiles alone in C" compiles_alone hamlyn/uapi_net
 check "hamlyn/uapi_netlink.h compiles alone in C++" compiles_alone hamlyn/uapi_netlink.h c++
 check "hamlynctl is installed, with man page and completion" hamlynctl_installed
 check "hamlyn-perf is installed, with man page" perf_installed
+check "hamlyn-bridge is installed, with man page and completion" bridge_installed
 check "the udev rule is installed" udev_rule_installed
 check "the systemd unit is installed" systemd_unit_installed
 for header in manager stream datagram tagged group gather barrier rendezvous channel; do

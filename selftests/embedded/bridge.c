@@ -1,0 +1,1060 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Two segments, joined by two bridges over the loopback device: what arrives, what is told of
+ * those who die, what happens when nobody takes anything, and what a peer that lies can do.
+ */
+#include "kselftest_harness.h"
+#include "hamlyn_test.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <hamlyn/channel.h>
+
+#include "embedded/shm.h"
+#include "wire.h"
+
+#define LENGTH		(1u << 20)
+#define ID		"00112233445566778899aabbccddeeff"
+
+struct host {
+	struct h_dev *dev;
+	struct h_area *area;
+	struct h_area *meta;
+	struct h_nq *nq;
+	struct h_slot *slot;
+	struct h_terminus *terminus;
+	struct h_ticket ticket;
+	unsigned char *data;
+	pid_t bridge;
+};
+
+FIXTURE(bridge) {
+	char name[2][96];
+	char program[512];
+	char id_file[96];
+	unsigned short port;
+	struct host host[2];
+};
+
+/* ---- bridges ---- */
+
+static void find_program(char *path, size_t size)
+{
+	char own[400];
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+
+	own[n < 0 ? 0 : n] = 0;
+	snprintf(path, size, "%s/../hamlyn-bridge", dirname(own));
+}
+
+static unsigned short free_port(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (bind(fd, (void *)&a, n) || getsockname(fd, (void *)&a, &n))
+		return 0;
+	close(fd);
+	return ntohs(a.sin_port);
+}
+
+/* What it prints goes to @out, or nowhere. */
+static pid_t run(const char *program, char *const *argv, int out)
+{
+	pid_t pid = ht_fork();
+
+	if (pid)
+		return pid;
+	if (out < 0)
+		out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	execv(program, argv);
+	_exit(127);
+}
+
+/* Host 1 connects to host 2, which listens. @stall_ms: how long a peer may take nothing. */
+static void start(FIXTURE_DATA(bridge) *self, int i, int stall_ms)
+{
+	char listen[32], peer[32], stall[16], dead[16];
+	char *const connects[] = {
+		self->program, self->name[i], "--host", "1", "--peer", peer, "--id-file",
+		self->id_file, "--stall-ms", stall, "--dead-ms", dead, NULL,
+	};
+	char *const listens[] = {
+		self->program, self->name[i], "--host", "2", "--peer", peer, "--id-file",
+		self->id_file, "--stall-ms", stall, "--dead-ms", dead, "--listen", listen, NULL,
+	};
+
+	snprintf(listen, sizeof(listen), "127.0.0.1:%u", self->port);
+	snprintf(peer, sizeof(peer), i ? "1=127.0.0.1" : "2=127.0.0.1:%u", self->port);
+	snprintf(stall, sizeof(stall), "%d", stall_ms);
+	snprintf(dead, sizeof(dead), "%d", stall_ms < 60000 ? 3000 : stall_ms);
+	self->host[i].bridge = run(self->program, i ? listens : connects, -1);
+}
+
+static int end(FIXTURE_DATA(bridge) *self, int i, int signal)
+{
+	pid_t pid = self->host[i].bridge;
+
+	self->host[i].bridge = 0;
+	kill(pid, signal);
+	return ht_reap(pid);
+}
+
+static struct shm_segment *seg_of(const struct host *h)
+{
+	return shm_of(h->dev)->seg;
+}
+
+static u32 state_of(const struct host *h)
+{
+	return READ_ONCE(seg_of(h)->bridge.peer[0].state);
+}
+
+static bool wait_state(const struct host *h, bool up)
+{
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	while (shm_peer_up(state_of(h)) != up)
+		if (!ht_poll_more(&poll))
+			return false;
+	return true;
+}
+
+/* One that was killed has left its peers up, until somebody looks. */
+static bool wait_bridge(const struct host *h)
+{
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	while (READ_ONCE(seg_of(h)->bridge.pid) != (u32)h->bridge ||
+	       !READ_ONCE(seg_of(h)->bridge.owner))
+		if (!ht_poll_more(&poll))
+			return false;
+	return wait_state(h, true);
+}
+
+static bool wait_up(FIXTURE_DATA(bridge) *self)
+{
+	return wait_bridge(&self->host[0]) && wait_bridge(&self->host[1]);
+}
+
+static int open_host(struct host *h, const char *name, int i)
+{
+	struct h_slot_attr attr = { .length = LENGTH, .meta_count = 4 };
+	char spec[200];
+
+	snprintf(spec, sizeof(spec), "%s,size=16M,host=%d,fabric=" ID, name, i + 1);
+	if (h_open(spec, &h->dev) || h_area_alloc(h->dev, LENGTH, &h->area) ||
+	    h_area_alloc(h->dev, 4096, &h->meta) || h_nq_create(h->dev, 1024, &h->nq) ||
+	    h_terminus_create(h->dev, NULL, &h->terminus))
+		return -1;
+	attr.area = h->area;
+	attr.meta_area = h->meta;
+	attr.nq = h->nq;
+	h->data = h_area_addr(h->area);
+	return h_terminus_bind(h->terminus, 0, h->area, 0, LENGTH) ||
+	       h_slot_create(h->dev, &attr, &h->slot) ||
+	       h_slot_ticket(h->slot, 0, 0, 0, &h->ticket) ? -1 : 0;
+}
+
+FIXTURE_SETUP(bridge)
+{
+	const char *device = ht_device();
+	int i, fd;
+
+	find_program(self->program, sizeof(self->program));
+	if (access(self->program, X_OK))
+		SKIP(return, "there is no %s", self->program);
+	snprintf(self->id_file, sizeof(self->id_file), "/tmp/hamlyn-bridge-%d.id", getpid());
+	fd = open(self->id_file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(ht_write_all(fd, ID "\n", sizeof(ID)), 0);
+	close(fd);
+	self->port = free_port();
+	ASSERT_NE(self->port, 0);
+	for (i = 0; i < 2; i++) {
+		snprintf(self->name[i], sizeof(self->name[i]), "shm:%.50s-%d-%d",
+			 device && !strncmp(device, "shm:", 4) && !strchr(device, ',') ?
+			 device + 4 : "hamlyn-test", getpid(), i + 1);
+		ASSERT_EQ(open_host(&self->host[i], self->name[i], i), 0);
+		start(self, i, 1000);
+	}
+	ASSERT_TRUE(wait_up(self));
+}
+
+FIXTURE_TEARDOWN(bridge)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (self->host[i].bridge)
+			EXPECT_EQ(end(self, i, SIGTERM), 0);
+		if (self->host[i].dev)
+			h_close(self->host[i].dev);
+	}
+	unlink(self->id_file);
+}
+
+/* ---- what arrives ---- */
+
+TEST_F(bridge, messages_arrive)
+{
+	struct host *a = &self->host[0], *b = &self->host[1];
+	struct hamlyn_metadata *meta = h_area_addr(b->meta);
+	struct h_ticket part, fast = b->ticket;
+	struct h_msg m = { .ticket = &b->ticket };
+	struct hamlyn_nq_entry e;
+
+	/* One packet, with metadata */
+	ASSERT_EQ(h_slot_ticket(b->slot, 100, 50, 2, &part), 0);
+	m.ticket = &part;
+	m.data = "hello";
+	m.length = 5;
+	m.offset = 7;
+	m.meta = "there";
+	m.meta_length = 5;
+	ASSERT_EQ(ht_send_sync(a->terminus, &m), 1);
+	ASSERT_EQ(ht_recv(b->nq, &e), 1);
+	EXPECT_EQ(e.source, 1u);
+	EXPECT_EQ(e.index, 2u);
+	EXPECT_EQ(e.length, 5u);
+	EXPECT_EQ(memcmp(b->data + 107, "hello", 5), 0);
+	EXPECT_EQ(memcmp(meta[2].user, "there", 5), 0);
+
+	/* A word */
+	fast.meta_index = HAMLYN_META_FAST;
+	ASSERT_GE(h_send_word(a->terminus, &fast, 0x123456789abcdef0ull), 0);
+	ASSERT_EQ(ht_recv(b->nq, &e), 1);
+	EXPECT_EQ(e.data, 0x123456789abcdef0ull);
+
+	/* Many packets, and the other way */
+	ht_fill(a->data, LENGTH, 3);
+	m = (struct h_msg) { .ticket = &b->ticket, .data = a->data, .length = LENGTH };
+	ASSERT_EQ(ht_send_sync(a->terminus, &m), 1);
+	ASSERT_EQ(ht_recv(b->nq, &e), 1);
+	EXPECT_EQ(ht_match(b->data, LENGTH, 3), LENGTH);
+	memset(a->data, 0, LENGTH);
+	m = (struct h_msg) { .ticket = &a->ticket, .data = b->data, .length = LENGTH };
+	ASSERT_EQ(ht_send_sync(b->terminus, &m), 1);
+	ASSERT_EQ(ht_recv(a->nq, &e), 1);
+	EXPECT_EQ(e.source, 2u);
+	EXPECT_EQ(ht_match(a->data, LENGTH, 3), LENGTH);
+}
+
+TEST_F(bridge, who_is_no_peer_is_told_at_once)
+{
+	struct h_ticket to = self->host[1].ticket;
+	struct h_msg m = { .ticket = &to, .data = "x", .length = 1 };
+	int64_t handle;
+
+	to.host = 3;
+	handle = h_send(self->host[0].terminus, &m);
+	ASSERT_GE(handle, 0);
+	EXPECT_EQ(h_send_wait(self->host[0].terminus, handle, H_NOWAIT), -EHOSTUNREACH);
+}
+
+TEST_F(bridge, a_wrong_key_opens_nothing)
+{
+	struct host *a = &self->host[0], *b = &self->host[1];
+	struct h_ticket wrong = b->ticket;
+	struct hamlyn_stats stats;
+	struct hamlyn_nq_entry e;
+	struct h_msg m = { .ticket = &wrong, .data = "x", .length = 1 };
+
+	b->data[0] = 0x5a;
+	wrong.key ^= 1;
+	ASSERT_EQ(ht_send_sync(a->terminus, &m), 1);
+	m.ticket = &b->ticket;
+	m.offset = 1;
+	ASSERT_EQ(ht_send_sync(a->terminus, &m), 1);
+	ASSERT_EQ(ht_recv(b->nq, &e), 1);
+	EXPECT_EQ(b->data[0], 0x5a);
+	EXPECT_EQ(h_recv(b->nq, &e), 0);
+	ASSERT_EQ(h_slot_stats(b->slot, &stats), 0);
+	EXPECT_EQ(stats.rejects[HAMLYN_REJECT_KEY], 1u);
+}
+
+/* Messages of many threads of control: each terminus has its own ring, and its own order. */
+TEST_F(bridge, each_terminus_keeps_its_order)
+{
+	enum { SENDERS = 4, EACH = 200 };	/* the NQ has room for all */
+	struct host *b = &self->host[1];
+	struct h_ticket fast = b->ticket;
+	uint64_t next[SENDERS] = { 0 };
+	struct hamlyn_nq_entry e;
+	pid_t pid[SENDERS];
+	uint64_t i, n;
+
+	fast.meta_index = HAMLYN_META_FAST;
+	for (i = 0; i < SENDERS; i++) {
+		pid[i] = ht_fork();
+		if (!pid[i]) {
+			struct h_msg m = { .ticket = &fast };
+			struct h_terminus *t;
+			struct h_dev *dev;
+
+			if (h_open(self->name[0], &dev) || h_terminus_create(dev, NULL, &t))
+				_exit(1);
+			for (n = 0; n < EACH; n++) {
+				m.word = i << 32 | n;
+				if (ht_send(t, &m) < 0)
+					_exit(2);
+			}
+			/* What it has sent does not end with it. */
+			_exit(0);
+		}
+	}
+	for (n = 0; n < SENDERS * EACH; n++) {
+		ASSERT_EQ(ht_recv(b->nq, &e), 1);
+		ASSERT_LT(e.data >> 32, (uint64_t)SENDERS);
+		EXPECT_EQ((uint32_t)e.data, next[e.data >> 32]++);
+	}
+	for (i = 0; i < SENDERS; i++)
+		EXPECT_EQ(ht_reap(pid[i]), 0);
+}
+
+/* ---- watches ---- */
+
+static bool told_once(struct host *a, uint64_t cookie)
+{
+	struct hamlyn_nq_entry e;
+
+	return ht_recv(a->nq, &e) == 1 && e.flags & HAMLYN_NQE_PEER_GONE && e.data == cookie;
+}
+
+/* A word of ours to ourselves comes behind all that was told. */
+static bool nothing_more(struct host *a)
+{
+	struct h_ticket fast = a->ticket;
+	struct hamlyn_nq_entry e;
+
+	fast.meta_index = HAMLYN_META_FAST;
+	return h_send_word(a->terminus, &fast, 99) >= 0 && ht_recv(a->nq, &e) == 1 &&
+	       e.flags & HAMLYN_NQE_FAST && e.data == 99;
+}
+
+/* A message there and one back: all that was sent before was looked at. */
+static bool round_trip(struct host *a, struct host *b)
+{
+	struct h_ticket to_b = b->ticket, to_a = a->ticket;
+	struct hamlyn_nq_entry e;
+	struct h_msg m = { .ticket = &to_b, .word = 1 };
+
+	to_b.meta_index = HAMLYN_META_FAST;
+	to_a.meta_index = HAMLYN_META_FAST;
+	if (ht_send_sync(a->terminus, &m) != 1 || ht_recv(b->nq, &e) != 1)
+		return false;
+	m.ticket = &to_a;
+	return ht_send_sync(b->terminus, &m) == 1 && ht_recv(a->nq, &e) == 1 &&
+	       !(e.flags & HAMLYN_NQE_PEER_GONE);
+}
+
+TEST_F(bridge, a_slot_that_is_rekeyed_is_told_of)
+{
+	struct host *a = &self->host[0], *b = &self->host[1];
+	struct h_watch *w[3];
+
+	ASSERT_EQ(h_watch(a->dev, &b->ticket, a->nq, 7, &w[0]), 0);
+	ASSERT_EQ(h_watch(a->dev, &b->ticket, a->nq, 8, &w[1]), 0);
+	ASSERT_EQ(h_watch(a->dev, &b->ticket, a->nq, 9, &w[2]), 0);
+	ASSERT_TRUE(round_trip(a, b));
+	ASSERT_EQ(h_unwatch(w[1]), 0);
+	ASSERT_TRUE(round_trip(a, b));
+	ASSERT_EQ(h_slot_rekey(b->slot), 0);
+	ASSERT_EQ(h_slot_ticket(b->slot, 0, 0, 0, &b->ticket), 0);
+	EXPECT_TRUE(told_once(a, 7));
+	EXPECT_TRUE(told_once(a, 9));
+	/* The end of the connection tells nobody a second time. */
+	EXPECT_EQ(end(self, 1, SIGKILL), 128 + SIGKILL);
+	ASSERT_TRUE(wait_state(a, false));
+	EXPECT_TRUE(nothing_more(a));
+	ASSERT_EQ(h_unwatch(w[0]), 0);
+	ASSERT_EQ(h_unwatch(w[2]), 0);
+}
+
+TEST_F(bridge, a_watch_by_a_wrong_key_is_told)
+{
+	struct host *a = &self->host[0];
+	struct h_ticket wrong = self->host[1].ticket;
+	struct h_watch *w;
+
+	wrong.key ^= 1;
+	ASSERT_EQ(h_watch(a->dev, &wrong, a->nq, 7, &w), 0);
+	EXPECT_TRUE(told_once(a, 7));
+	EXPECT_TRUE(nothing_more(a));
+}
+
+TEST_F(bridge, a_process_that_is_killed_is_told_of)
+{
+	struct host *a = &self->host[0], there;
+	struct h_ticket ticket;
+	struct h_watch *w;
+	int out[2];
+	pid_t pid;
+
+	ASSERT_EQ(pipe(out), 0);
+	pid = ht_fork();
+	if (!pid) {
+		memset(&there, 0, sizeof(there));
+		if (open_host(&there, self->name[1], 1) ||
+		    ht_write_all(out[1], &there.ticket, sizeof(there.ticket)))
+			_exit(1);
+		pause();
+	}
+	ASSERT_EQ(ht_read_all(out[0], &ticket, sizeof(ticket)), 0);
+	ASSERT_EQ(h_watch(a->dev, &ticket, a->nq, 5, &w), 0);
+	ASSERT_TRUE(round_trip(a, &self->host[1]));
+	kill(pid, SIGKILL);
+	ht_reap(pid);
+	EXPECT_TRUE(told_once(a, 5));
+	EXPECT_TRUE(nothing_more(a));
+}
+
+static void kill_and_replace(struct __test_metadata *_metadata, FIXTURE_DATA(bridge) *self,
+			     int dies)
+{
+	struct host *a = &self->host[0], *b = &self->host[1];
+	struct h_msg m = { .ticket = &b->ticket, .data = "x", .length = 1 };
+	struct h_watch *w;
+	u32 before = state_of(a), other = state_of(b);
+
+	ASSERT_EQ(h_watch(a->dev, &b->ticket, a->nq, 5, &w), 0);
+	ASSERT_TRUE(round_trip(a, b));
+	EXPECT_EQ(end(self, dies, SIGKILL), 128 + SIGKILL);
+	EXPECT_TRUE(told_once(a, 5));
+	/* Nobody is there: it is lost, and so is a watch. */
+	EXPECT_EQ(ht_send_sync(a->terminus, &m), 1);
+	ASSERT_EQ(h_unwatch(w), 0);
+	ASSERT_EQ(h_watch(a->dev, &b->ticket, a->nq, 6, &w), 0);
+	EXPECT_TRUE(told_once(a, 6));
+	EXPECT_TRUE(nothing_more(a));
+	start(self, dies, 1000);
+	ASSERT_TRUE(wait_up(self));
+	EXPECT_GT((s32)(state_of(a) - before), 0);
+	EXPECT_GT((s32)(state_of(b) - other), 0);
+	EXPECT_TRUE(round_trip(a, b));
+	EXPECT_TRUE(nothing_more(a));
+	ASSERT_EQ(h_unwatch(w), 0);
+}
+
+TEST_F(bridge, our_bridge_that_is_killed_is_told_of_and_replaced)
+{
+	kill_and_replace(_metadata, self, 0);
+}
+
+TEST_F(bridge, their_bridge_that_is_killed_is_told_of_and_replaced)
+{
+	kill_and_replace(_metadata, self, 1);
+}
+
+/* Whoever sends meanwhile goes on, with what is lost counted as sent. */
+static void kill_in_traffic(struct __test_metadata *_metadata, FIXTURE_DATA(bridge) *self,
+			    int dies)
+{
+	struct host *a = &self->host[0], *b = &self->host[1];
+	struct h_msg m = { .ticket = &b->ticket, .data = a->data, .length = LENGTH,
+			   .flags = HAMLYN_TRB_NO_NOTIFY };
+	int64_t end_ns = ht_now_ns() + 300 * HT_MS;
+	pid_t killer = ht_fork();
+
+	if (!killer) {
+		ht_sleep_ns(30 * HT_MS);
+		kill(self->host[dies].bridge, SIGKILL);
+		_exit(0);
+	}
+	while (ht_now_ns() < end_ns) {
+		int64_t handle = ht_send(a->terminus, &m);
+		int ret;
+
+		ASSERT_GE(handle, 0);
+		ret = ht_send_wait(a->terminus, handle);
+		/* A part of one may have been for a bridge that was none any more. */
+		EXPECT_TRUE(ret == 1 || ret == -ECANCELED);
+	}
+	ht_reap(killer);
+	ht_reap(self->host[dies].bridge);
+	start(self, dies, 1000);
+	ASSERT_TRUE(wait_up(self));
+	EXPECT_TRUE(round_trip(a, b));
+}
+
+TEST_F(bridge, a_long_message_survives_our_bridge)
+{
+	kill_in_traffic(_metadata, self, 0);
+}
+
+TEST_F(bridge, a_long_message_survives_their_bridge)
+{
+	kill_in_traffic(_metadata, self, 1);
+}
+
+/* ---- nobody takes anything ---- */
+
+/* Sends until it is refused for long, with the other bridge stopped. Return: how many. */
+static int send_until_full(struct host *a, const struct h_msg *m, int most)
+{
+	int n = 0, refused = 0;
+
+	while (n < most && refused < 200) {
+		int64_t handle = h_send(a->terminus, m);
+
+		if (handle >= 0) {
+			n++;
+			refused = 0;
+		} else if (handle == -EAGAIN) {
+			refused++;
+			ht_sleep_ns(HT_MS);
+		} else {
+			return -1;
+		}
+	}
+	return n;
+}
+
+TEST_F(bridge, a_full_connection_stalls_its_senders_and_goes_on)
+{
+	struct host *a = &self->host[0], *b = &self->host[1];
+	struct h_msg m = { .ticket = &b->ticket, .data = a->data, .length = 60000 };
+	struct hamlyn_nq_entry e;
+	int i, n;
+
+	/* With more patience. */
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(end(self, i, SIGTERM), 0);
+		start(self, i, 600000);
+	}
+	ASSERT_TRUE(wait_up(self));
+	kill(self->host[1].bridge, SIGSTOP);
+	ht_fill(a->data, 60000, 5);
+	n = send_until_full(a, &m, 900);
+	EXPECT_GT(n, 4);
+	EXPECT_LT(n, 900);
+	/* Also a long one, which does not fit, is refused before its first byte. */
+	m.length = LENGTH;
+	EXPECT_EQ(h_send(a->terminus, &m), -EAGAIN);
+	kill(self->host[1].bridge, SIGCONT);
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(ht_recv(b->nq, &e), 1);
+	EXPECT_EQ(ht_match(b->data, 60000, 5), 60000u);
+	/* A megabyte is four times the ring. */
+	for (i = 0; i < 20; i++) {
+		ht_fill(a->data, LENGTH, 10 + i);
+		ASSERT_EQ(ht_send_sync(a->terminus, &m), 1);
+		ASSERT_EQ(ht_recv(b->nq, &e), 1);
+		EXPECT_EQ(ht_match(b->data, LENGTH, 10 + i), LENGTH);
+	}
+}
+
+TEST_F(bridge, who_takes_nothing_for_too_long_is_dead)
+{
+	struct host *a = &self->host[0], *b = &self->host[1];
+	struct h_msg m = { .ticket = &b->ticket, .data = a->data, .length = LENGTH };
+	struct h_watch *w;
+	int n = 0;
+
+	ASSERT_EQ(h_watch(a->dev, &b->ticket, a->nq, 5, &w), 0);
+	ASSERT_TRUE(round_trip(a, b));
+	kill(self->host[1].bridge, SIGSTOP);
+	while (shm_peer_up(state_of(a)) && n++ < 1000)
+		ASSERT_GE(ht_send(a->terminus, &m), 0);
+	EXPECT_FALSE(shm_peer_up(state_of(a)));
+	EXPECT_TRUE(told_once(a, 5));
+	EXPECT_TRUE(seg_of(a)->bridge.peer[0].reason == HML_WIRE_STALLED ||
+		    seg_of(a)->bridge.peer[0].reason == HML_WIRE_SILENT ||
+		    seg_of(a)->bridge.peer[0].reason == SHM_PEER_SILENT);
+	kill(self->host[1].bridge, SIGCONT);
+	ASSERT_TRUE(wait_up(self));
+	EXPECT_TRUE(round_trip(a, b));
+}
+
+/* A sender that is killed anywhere in here is nobody else's affair. */
+TEST_F(bridge, senders_that_are_killed_leave_the_others_working)
+{
+	struct host *a = &self->host[0], *b = &self->host[1];
+	int i;
+
+	for (i = 0; i < 30; i++) {
+		pid_t pid = ht_fork();
+
+		if (!pid) {
+			struct h_msg m = { .ticket = &b->ticket, .data = "x", .length = 1,
+					   .flags = HAMLYN_TRB_NO_NOTIFY };
+			struct h_terminus *t;
+			struct h_dev *dev;
+
+			if (h_open(self->name[0], &dev) || h_terminus_create(dev, NULL, &t))
+				_exit(1);
+			for (;;)
+				ht_send(t, &m);
+		}
+		ht_sleep_ns((i % 7 + 1) * HT_MS);
+		kill(pid, SIGKILL);
+		ht_reap(pid);
+		ASSERT_TRUE(round_trip(a, b));
+	}
+}
+
+/* ---- what is above: the bridge is one way among others ---- */
+
+TEST_F(bridge, programs_see_one_fabric)
+{
+	struct h_fabric_id id;
+
+	h_dev_fabric(self->host[0].dev, &id);
+	EXPECT_TRUE(h_dev_reaches(self->host[1].dev, &id));
+}
+
+enum { REQUESTS = 50, REQUEST = 100000 };
+
+/* In a process of its own: asks, looks at the answers, and is killed behind the last one. */
+static int ask(const char *device, const char *path)
+{
+	static unsigned char data[REQUEST];
+	struct h_channel *channel;
+	struct h_manager *manager;
+	struct h_message reply;
+	struct h_dev *dev;
+	int i;
+
+	if (h_open(device, &dev) || h_manager_create(dev, NULL, &manager) ||
+	    h_channel_connect(manager, path, NULL, &channel, ht_patience_ns()))
+		return 1;
+	for (i = 0; i < REQUESTS; i++) {
+		ht_fill(data, REQUEST, i);
+		if (h_channel_request(channel, data, REQUEST, &reply, ht_patience_ns()))
+			return 2;
+		if (reply.length != REQUEST || ht_match(reply.data, REQUEST, i) != REQUEST)
+			return 3;
+		h_channel_release(channel, &reply);
+	}
+	return kill(getpid(), SIGKILL);
+}
+
+/* Both are on one machine here, so that the name is found; nothing else is but by the bridge. */
+TEST_F(bridge, a_channel_crosses)
+{
+	struct h_channel *channel;
+	struct h_message message;
+	struct h_listener *l;
+	struct h_manager *m;
+	char path[120];
+	pid_t pid;
+	int i;
+
+	snprintf(path, sizeof(path), "/tmp/hamlyn-bridge-%d.sock", getpid());
+	ASSERT_EQ(h_manager_create(self->host[1].dev, NULL, &m), 0);
+	ASSERT_EQ(h_listener_create(path, NULL, &l), 0);
+	pid = ht_fork();
+	if (!pid)
+		_exit(ask(self->name[0], path));
+	ASSERT_EQ(h_channel_accept(l, m, NULL, &channel, ht_patience_ns()), 0);
+	for (i = 0; i < REQUESTS; i++) {
+		ASSERT_EQ(h_channel_receive(channel, &message, ht_patience_ns()), 0);
+		EXPECT_EQ(ht_match(message.data, REQUEST, i), (size_t)REQUEST);
+		ASSERT_EQ(h_channel_reply(channel, &message, message.data, message.length,
+					  ht_patience_ns()), 0);
+		h_channel_release(channel, &message);
+	}
+	/* The watch tells. */
+	i = h_channel_receive(channel, &message, ht_patience_ns());
+	EXPECT_LT(i, 0);
+	EXPECT_NE(i, -ETIMEDOUT);
+	EXPECT_EQ(ht_reap(pid), 128 + SIGKILL);
+	h_channel_close(channel, H_NOWAIT);
+	h_listener_destroy(l);
+	h_manager_destroy(m);
+}
+
+/* ---- liars ---- */
+
+static int call(FIXTURE_DATA(bridge) *self)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(self->port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct timeval patience = { .tv_sec = 20 * ht_scale() };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	return connect(fd, (void *)&a, sizeof(a)) ? -1 : fd;
+}
+
+static struct hml_wire_hello hello_of(u32 host)
+{
+	struct hml_wire_hello h = {
+		.least = 1, .greatest = 1, .host = host, .packet_size = SHM_PACKET_SIZE,
+		.incarnation = ht_now_ns() | 1,
+	};
+	int i;
+
+	for (i = 0; i < HAMLYN_FABRIC_ID_BYTES; i++)
+		h.fabric_id[i] = (u8)(i * 0x11);
+	return h;
+}
+
+/* What the bridge says: the verdict of its BYE, or -1 if it closes, or -2 if it does neither. */
+static int verdict_of(int fd)
+{
+	u8 bytes[4096];
+	u32 have = 0, verdict;
+	struct hml_wire_frame f;
+
+	for (;;) {
+		ssize_t n = recv(fd, bytes + have, sizeof(bytes) - have, 0);
+
+		if (n < 0 && errno == EAGAIN)
+			return -2;
+		if (n <= 0)
+			return -1;
+		have += (u32)n;
+		while (!hml_wire_parse(bytes, have, SHM_PACKET_SIZE, &f) && have >= f.total) {
+			if (f.type == HML_WIRE_BYE &&
+			    !hml_wire_unpack_bye(bytes + HML_WIRE_FRAME_BYTES, &f, &verdict))
+				return (int)verdict;
+			have -= f.total;
+			memmove(bytes, bytes + f.total, have);
+		}
+	}
+}
+
+static int say_hello(FIXTURE_DATA(bridge) *self, const struct hml_wire_hello *h,
+		     struct hml_wire_tx *tx)
+{
+	u8 frame[HML_WIRE_MOST_HEADER];
+	int fd = call(self);
+	u32 n;
+
+	hml_wire_tx_begin(tx);
+	n = hml_wire_pack_hello(tx, frame, h);
+	return ht_write_all(fd, frame, n) ? -1 : fd;
+}
+
+static int refused_for(FIXTURE_DATA(bridge) *self, const struct hml_wire_hello *h)
+{
+	struct hml_wire_tx tx = { 0 };
+	int fd = say_hello(self, h, &tx), verdict = verdict_of(fd);
+
+	close(fd);
+	return verdict;
+}
+
+TEST_F(bridge, who_does_not_belong_here_is_refused)
+{
+	struct hml_wire_hello h = hello_of(1);
+	int fd;
+
+	h.fabric_id[15] ^= 1;
+	EXPECT_EQ(refused_for(self, &h), HML_WIRE_OTHER_FABRIC);
+	h = hello_of(2);
+	EXPECT_EQ(refused_for(self, &h), HML_WIRE_SAME_HOST);
+	h = hello_of(3);
+	EXPECT_EQ(refused_for(self, &h), HML_WIRE_OTHER_HOST);
+	h = hello_of(1);
+	h.least = 2;
+	h.greatest = 3;
+	EXPECT_EQ(refused_for(self, &h), HML_WIRE_NO_VERSION);
+	h = hello_of(1);
+	h.packet_size /= 2;
+	EXPECT_EQ(refused_for(self, &h), HML_WIRE_OTHER_PACKET);
+	fd = call(self);
+	ASSERT_EQ(ht_write_all(fd, "GET / HTTP/1.0\r\n\r\n", 18), 0);
+	EXPECT_EQ(verdict_of(fd), HML_WIRE_BAD_VERSION);
+	close(fd);
+	/* None of that has touched the peer that is there. */
+	EXPECT_TRUE(round_trip(&self->host[0], &self->host[1]));
+	EXPECT_EQ(seg_of(&self->host[1])->bridge.peer[0].connections, 1u);
+}
+
+/* Another address of the loopback device is no peer's. */
+TEST_F(bridge, a_stranger_is_not_heard)
+{
+	const struct sockaddr_in from = { .sin_family = AF_INET,
+					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(self->port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct hml_wire_hello h = hello_of(3);
+	u8 frame[HML_WIRE_MOST_HEADER];
+	struct hml_wire_tx tx = { 0 };
+	u32 n = hml_wire_pack_hello(&tx, frame, &h);
+
+	ASSERT_EQ(bind(fd, (const void *)&from, sizeof(from)), 0);
+	ASSERT_EQ(connect(fd, (void *)&to, sizeof(to)), 0);
+	/* It may be closed before that. */
+	send(fd, frame, n, MSG_NOSIGNAL);
+	EXPECT_EQ(verdict_of(fd), -1);
+	close(fd);
+	EXPECT_TRUE(round_trip(&self->host[0], &self->host[1]));
+}
+
+/* Who knows everything, but is another user. */
+TEST_F(bridge, another_user_of_the_machine_is_no_peer)
+{
+	pid_t pid;
+
+	if (geteuid())
+		SKIP(return, "needs to be root, to be somebody else");
+	pid = ht_fork();
+	if (!pid) {
+		struct hml_wire_hello h = hello_of(1);
+
+		if (setgid(40000) || setuid(40000))
+			_exit(2);
+		_exit(refused_for(self, &h) != HML_WIRE_OTHER_HOST);
+	}
+	EXPECT_EQ(ht_reap(pid), 0);
+	EXPECT_TRUE(round_trip(&self->host[0], &self->host[1]));
+	EXPECT_EQ(seg_of(&self->host[1])->bridge.peer[0].connections, 1u);
+}
+
+/* More than may wait say nothing: whoever is honest gets in all the same. */
+TEST_F(bridge, half_open_connections_shut_nobody_out)
+{
+	int fd[40], i;
+
+	for (i = 0; i < 40; i++)
+		fd[i] = call(self);
+	EXPECT_EQ(end(self, 0, SIGKILL), 128 + SIGKILL);
+	ASSERT_TRUE(wait_state(&self->host[1], false));
+	start(self, 0, 1000);
+	EXPECT_TRUE(wait_up(self));
+	EXPECT_TRUE(round_trip(&self->host[0], &self->host[1]));
+	for (i = 0; i < 40; i++)
+		close(fd[i]);
+}
+
+/* A peer that knows everything, as host 1. */
+static int impersonate(FIXTURE_DATA(bridge) *self, struct hml_wire_tx *tx)
+{
+	struct hml_wire_hello h = hello_of(1);
+	int fd;
+
+	if (self->host[0].bridge)
+		end(self, 0, SIGKILL);
+	if (!wait_state(&self->host[1], false))
+		return -1;
+	memset(tx, 0, sizeof(*tx));
+	fd = say_hello(self, &h, tx);
+	return wait_state(&self->host[1], true) ? fd : -1;
+}
+
+static int end_of(int fd, const void *frame, u32 n)
+{
+	int verdict;
+
+	if (ht_write_all(fd, frame, n))
+		return -3;
+	verdict = verdict_of(fd);
+	close(fd);
+	return verdict;
+}
+
+TEST_F(bridge, nonsense_ends_the_connection)
+{
+	const struct hamlyn_packet h = { .version = HAMLYN_PACKET_VERSION, .length = 4,
+					 .flags = HAMLYN_PACKET_SINGLE };
+	const struct hml_wire_origin origin = { 0 };
+	struct hml_wire_hello hello = hello_of(1);
+	u8 frame[HML_WIRE_MOST_HEADER + 4] = { 0 };
+	struct hml_wire_tx tx;
+	u64 random = ht_seed();
+	u32 n, i;
+	int fd;
+
+	/* A frame is missing */
+	fd = impersonate(self, &tx);
+	ASSERT_GE(fd, 0);
+	tx.sequence++;
+	n = hml_wire_pack_ping(&tx, frame, 1);
+	EXPECT_EQ(end_of(fd, frame, n), HML_WIRE_BAD_SEQUENCE);
+	/* Of another connection */
+	fd = impersonate(self, &tx);
+	ASSERT_GE(fd, 0);
+	tx.epoch++;
+	n = hml_wire_pack_ping(&tx, frame, 1);
+	EXPECT_EQ(end_of(fd, frame, n), HML_WIRE_BAD_EPOCH);
+	/* HELLO again */
+	fd = impersonate(self, &tx);
+	ASSERT_GE(fd, 0);
+	n = hml_wire_pack_hello(&tx, frame, &hello);
+	EXPECT_EQ(end_of(fd, frame, n), HML_WIRE_BAD_ORDER);
+	/* Longer than a packet may be */
+	fd = impersonate(self, &tx);
+	ASSERT_GE(fd, 0);
+	n = hml_wire_pack_data(&tx, frame, &h, NULL, &origin);
+	/* payload_bytes: what would follow is not looked at */
+	frame[6] = SHM_PACKET_SIZE >> 8;
+	frame[7] = 1;
+	EXPECT_EQ(end_of(fd, frame, n), HML_WIRE_TOO_LONG);
+	/* No type */
+	fd = impersonate(self, &tx);
+	ASSERT_GE(fd, 0);
+	hml_wire_pack_ping(&tx, frame, 1);
+	frame[1] = 77;
+	EXPECT_EQ(end_of(fd, frame, 24), HML_WIRE_BAD_TYPE);
+	/* Anything */
+	for (i = 0; i < 20; i++) {
+		fd = impersonate(self, &tx);
+		ASSERT_GE(fd, 0);
+		hml_wire_pack_data(&tx, frame, &h, NULL, &origin);
+		frame[ht_random(&random) % 56] ^= (u8)(1 + ht_random(&random) % 255);
+		if (!ht_write_all(fd, frame, sizeof(frame)))
+			shutdown(fd, SHUT_WR);
+		EXPECT_NE(verdict_of(fd), -2);
+		close(fd);
+	}
+	start(self, 0, 1000);
+	ASSERT_TRUE(wait_up(self));
+	EXPECT_TRUE(round_trip(&self->host[0], &self->host[1]));
+}
+
+/* One user of a peer guesses; the others' packets are served. */
+TEST_F(bridge, who_guesses_is_held_back_alone)
+{
+	struct host *b = &self->host[1];
+	struct hamlyn_packet h = {
+		.version = HAMLYN_PACKET_VERSION, .flags = HAMLYN_PACKET_SINGLE, .length = 0,
+		.slot = b->ticket.slot, .key = b->ticket.key,
+	};
+	struct hml_wire_origin origin = { .sender = 1 };
+	u8 frame[HML_WIRE_MOST_HEADER];
+	struct hamlyn_nq_entry e;
+	struct hml_wire_tx tx;
+	u64 dropped = 0;
+	struct ht_poll poll;
+	u32 i, n;
+	int fd;
+
+	fd = impersonate(self, &tx);
+	ASSERT_GE(fd, 0);
+	for (i = 0; i < 40000; i++) {
+		h.key = b->ticket.key + 1 + i;
+		n = hml_wire_pack_data(&tx, frame, &h, NULL, &origin);
+		ASSERT_EQ(ht_write_all(fd, frame, n), 0);
+	}
+	origin.sender = 2;
+	h.key = b->ticket.key;
+	n = hml_wire_pack_data(&tx, frame, &h, NULL, &origin);
+	ASSERT_EQ(ht_write_all(fd, frame, n), 0);
+	ASSERT_EQ(ht_recv(b->nq, &e), 1);
+	EXPECT_EQ(e.source, 1u);
+	ht_poll_begin(&poll);
+	while (!(dropped = READ_ONCE(seg_of(b)->bridge.peer[0].dropped)) && ht_poll_more(&poll))
+		;
+	EXPECT_GT(dropped, 0u);
+	close(fd);
+}
+
+/* As many watches as it likes: more than may be, and the connection ends. */
+TEST_F(bridge, a_flood_of_watches_ends_the_connection)
+{
+	struct host *b = &self->host[1];
+	struct hml_wire_watch w = { .slot = b->ticket.slot, .key = b->ticket.key };
+	u8 frame[HML_WIRE_MOST_CONTROL];
+	struct hml_wire_tx tx;
+	u32 n;
+	int fd;
+
+	fd = impersonate(self, &tx);
+	ASSERT_GE(fd, 0);
+	/* Two with one number */
+	for (w.id = 0; w.id < 2; w.id++) {
+		struct hml_wire_watch same = w;
+
+		same.id = 5;
+		n = hml_wire_pack_watch(&tx, frame, &same);
+		ASSERT_EQ(ht_write_all(fd, frame, n), 0);
+	}
+	EXPECT_EQ(verdict_of(fd), HML_WIRE_BAD_LENGTH);
+	EXPECT_TRUE(wait_state(b, false));
+	close(fd);
+	start(self, 0, 1000);
+	ASSERT_TRUE(wait_up(self));
+	EXPECT_TRUE(round_trip(&self->host[0], b));
+}
+
+/* ---- the command line ---- */
+
+static int exit_of(FIXTURE_DATA(bridge) *self, const char *words, char *said, size_t size)
+{
+	char copy[300], *argv[32] = { self->program }, *rest = copy, *word;
+	int out[2], n = 1, ret;
+	ssize_t got;
+	pid_t pid;
+
+	snprintf(copy, sizeof(copy), "%s", words);
+	while ((word = strsep(&rest, " ")) && n < 31)
+		argv[n++] = word;
+	if (pipe(out))
+		return -1;
+	pid = run(self->program, argv, out[1]);
+	close(out[1]);
+	got = read(out[0], said, size - 1);
+	said[got < 0 ? 0 : got] = 0;
+	ret = ht_reap(pid);
+	close(out[0]);
+	return ret;
+}
+
+TEST_F(bridge, what_is_wrong_is_said)
+{
+	static const struct {
+		const char *words;
+		const char *said;
+	} wrong[] = {
+		{ "", "which device" },
+		{ "shm:x", "which host" },
+		{ "shm:x --host 1", "which other hosts" },
+		{ "shm:x --host 1 --peer 1=127.0.0.1:5", "that is this host" },
+		{ "shm:x --host 1 --peer 2=127.0.0.1", "a port is needed" },
+		{ "shm:x --host 3 --peer 2=127.0.0.1", "--listen is needed" },
+		{ "shm:x --host 1 --peer 2=10.1.1.1:5", "--clear" },
+		{ "shm:x --host 1 --peer 2=[::2]:5", "--clear" },
+		{ "shm:x --host 1 --peer 2=here:5", "--peer takes" },
+		{ "shm:x --host 1 --peer 2=127.0.0.1:99999", "--peer takes" },
+		{ "shm:x --host 1 --peer 2=127.0.0.1:5 --peer 2=127.0.0.1:6", "before" },
+		{ "shm:x --host -1 --peer 2=127.0.0.1:5", "from 0 to" },
+		{ "shm:x --host 1 --peer 2=127.0.0.1:5 --dead-ms 1", "from 10 to" },
+		{ "shm:x --host 1 --peer 2=127.0.0.1:5 --id-file /dev/null", "mode 600" },
+		{ "shm:x --bad", "no option" },
+		{ "shm:x --host", "takes a value" },
+	};
+	char said[2048], words[300];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		EXPECT_EQ(exit_of(self, wrong[i].words, said, sizeof(said)), 2);
+		EXPECT_NE(strstr(said, wrong[i].said), NULL) {
+			TH_LOG("%s: %s", wrong[i].words, said);
+		}
+	}
+	EXPECT_EQ(exit_of(self, "--help", said, sizeof(said)), 0);
+	/* Of a segment that is there */
+	snprintf(words, sizeof(words), "%s --host 7 --peer 8=127.0.0.1:5", self->name[0]);
+	EXPECT_EQ(exit_of(self, words, said, sizeof(said)), 1);
+	EXPECT_NE(strstr(said, "is host 1 already"), NULL);
+	snprintf(words, sizeof(words), "%s --host 1 --peer 8=127.0.0.1:5", self->name[0]);
+	EXPECT_EQ(exit_of(self, words, said, sizeof(said)), 1);
+	EXPECT_NE(strstr(said, "another fabric"), NULL);
+	snprintf(words, sizeof(words), "%s --host 1 --peer 8=127.0.0.1:5 --id-file %s",
+		 self->name[0], self->id_file);
+	EXPECT_EQ(exit_of(self, words, said, sizeof(said)), 1);
+	EXPECT_NE(strstr(said, "has a bridge already"), NULL);
+	snprintf(words, sizeof(words), "%s --status", self->name[0]);
+	EXPECT_EQ(exit_of(self, words, said, sizeof(said)), 0);
+	EXPECT_NE(strstr(said, "host 2 up"), NULL);
+}
+
+TEST_HARNESS_MAIN
