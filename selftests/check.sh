@@ -453,6 +453,11 @@ races_part() { # KERNEL
 		--append "kcsan.skip_watch=100 HAMLYN_TEST_SCALE=4 hamlyn.tests=${RACE_TESTS// /,}"
 }
 
+# What over_tcp runs, wherever else that runs
+over_tcp_programs() {
+	sed -n 's/^\t{ "\([a-z_]*\)".*/\1/p' selftests/kernel/fabric/over_tcp.c
+}
+
 vm_part() { # KERNEL MODULE-ARGS PROCESSORS [FILE]...
 	local kernel=$1 args=$2 smp=$3 base=() files=() tests test more="" timeout=900 word
 	tests="$(names TESTS_BOTH) $(names TESTS_KERNEL)"
@@ -472,6 +477,9 @@ vm_part() { # KERNEL MODULE-ARGS PROCESSORS [FILE]...
 	for test in $tests; do
 		base+=("${test##*/}")
 		files+=(--file "${test%%:*}")
+	done
+	[[ " ${base[*]} " != *" over_tcp "* ]] || for test in $(over_tcp_programs); do
+		[[ " ${base[*]} " == *" $test"[\ :]* ]] || files+=(--file "$BUILD/selftests/$test")
 	done
 	part "selftests on the kernel device, Linux $kernel, $args" \
 		vm_run "$LOGS/vm-$kernel-${args%% *}" "$kernel" --smp "$smp" --timeout "$timeout" \
