@@ -10,6 +10,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -639,6 +640,83 @@ TEST_F(names, a_call_is_answered_once)
 	EXPECT_EQ(2, raw.from.host);
 	EXPECT_EQ(0, memcmp(raw.said, "heard", 6));
 	EXPECT_EQ(0, close(call) | close(name) | close(host1) | close(host2));
+}
+
+static int listen_with(int dev, uint32_t flags, uint32_t length, const char *name)
+{
+	struct hamlyn_listen arg = { .size = sizeof(arg), .flags = flags, .name_length = length };
+
+	memcpy(arg.name, name, strlen(name));
+	return ioctl(dev, HAMLYN_IOC_LISTEN, &arg) ? -errno : arg.fd;
+}
+
+static int call_with(int dev, uint32_t flags, const void *said, uint32_t length)
+{
+	struct hamlyn_call arg = {
+		.size = sizeof(arg), .flags = flags, .host = 2, .name_length = 4,
+		.said = (uintptr_t)said, .length = length, .name = "form",
+	};
+
+	return ioctl(dev, HAMLYN_IOC_CALL, &arg) ? -errno : arg.fd;
+}
+
+TEST_F(names, what_is_malformed_is_refused)
+{
+	struct hamlyn_answer a = { .flags = 2 };
+	static const char said[HAMLYN_MAX_CALL + 1];
+	int host1, host2, name;
+	struct raw raw;
+
+	NEED_HOSTS();
+	host1 = raw_open(near(self));
+	host2 = raw_open(far(self));
+	EXPECT_EQ(-EINVAL, listen_with(host2, 1, 4, "form"));
+	EXPECT_EQ(-EINVAL, listen_with(host2, 0, 0, "form"));
+	EXPECT_EQ(-EINVAL, listen_with(host2, 0, HAMLYN_MAX_NAME + 1, "form"));
+	EXPECT_EQ(-EINVAL, listen_with(host2, 0, 5, "form"));
+	EXPECT_EQ(-EINVAL, listen_with(host2, 0, 4, "fo/m"));
+	name = listen_with(host2, 0, 4, "form");
+	ASSERT_LE(0, name);
+	EXPECT_EQ(-EINVAL, call_with(host1, 1, said, 4));
+	EXPECT_EQ(-EINVAL, call_with(host1, 0, said, HAMLYN_MAX_CALL + 1));
+	EXPECT_EQ(-EFAULT, call_with(host1, 0, NULL, 4));
+	EXPECT_EQ(-1, read(name, &raw, sizeof(raw) - 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, write(name, &a, sizeof(a) - 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, write(name, &a, sizeof(a)));
+	EXPECT_EQ(EINVAL, errno);
+	a = (struct hamlyn_answer) { .length = 1 };
+	EXPECT_EQ(-1, write(name, &a, sizeof(a)));
+	EXPECT_EQ(EINVAL, errno);
+	/* The name ends, whoever has its descriptor, and so another can have it. */
+	a = (struct hamlyn_answer) { .flags = HAMLYN_ANSWER_END };
+	EXPECT_EQ(sizeof(a), write(name, &a, sizeof(a)));
+	EXPECT_EQ(0, close(listen_with(host2, 0, 4, "form")));
+	EXPECT_EQ(0, close(name) | close(host1) | close(host2));
+}
+
+/* What could not be told is undone: the name is free, and no descriptor was left. */
+TEST_F(names, a_name_that_could_not_be_told_is_not_taken)
+{
+	struct hamlyn_listen *arg = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int host2, fd[2];
+
+	NEED_HOSTS();
+	ASSERT_NE(MAP_FAILED, arg);
+	host2 = raw_open(far(self));
+	*arg = (struct hamlyn_listen) { .size = sizeof(*arg), .name_length = 4, .name = "told" };
+	fd[0] = dup(0);
+	close(fd[0]);
+	ASSERT_EQ(0, mprotect(arg, 4096, PROT_READ));
+	EXPECT_EQ(-1, ioctl(host2, HAMLYN_IOC_LISTEN, arg));
+	EXPECT_EQ(EFAULT, errno);
+	fd[1] = dup(0);
+	EXPECT_EQ(fd[0], fd[1]);
+	EXPECT_EQ(0, close(fd[1]));
+	EXPECT_EQ(0, close(listen_with(host2, 0, 4, "told")));
+	EXPECT_EQ(0, close(host2) | munmap(arg, 4096));
 }
 
 static int take_names(FIXTURE_DATA(names) *self)
