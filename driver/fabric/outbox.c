@@ -308,6 +308,9 @@ static bool send_some(struct hml_peer *p)
  *
  * Not in a section. Somebody else who does that already looks again, after letting go (B20): the
  * socket may have refused bytes just before it had room, which we were called for.
+ *
+ * Under PREEMPT_RT a task can lose its processor in the middle, and nobody lends it theirs for a
+ * bit. So there only workers send.
  */
 void hml_outbox_flush(struct hml_peer *p)
 {
@@ -318,6 +321,10 @@ void hml_outbox_flush(struct hml_peer *p)
 
 	smp_mb__before_atomic();	/* B20: what there is to send before the count */
 	atomic_inc(&o->calls);
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && !(current->flags & PF_WQ_WORKER)) {
+		queue_work(hml_wire_workers, &p->io);
+		return;
+	}
 	do {
 		/* A task that sends does not send for all others for ever. */
 		if (round++ == ROUNDS) {
