@@ -398,9 +398,15 @@ static void look_at_connection(struct hml_peer *p)
 	queue_work(hml_wire_workers, &p->io);
 }
 
+/* One that connects again and again is let in as often as one that does that honestly. */
+static bool too_soon(const struct hml_peer *p)
+{
+	return p->since && ktime_get_ns() - p->since < LEAST_BACKOFF_NS / 2;
+}
+
 static void take_arrived(struct hml_peer *p)
 {
-	struct socket *sock = xchg(&p->arrived, NULL);
+	struct socket *sock = too_soon(p) ? NULL : xchg(&p->arrived, NULL);
 
 	if (!sock)
 		return;
@@ -438,7 +444,8 @@ static void live(struct work_struct *work)
 	if (!p->sock)
 		try_to_connect(p);
 	/* Something may have asked for a look meanwhile: that one stays. */
-	queue_delayed_work(hml_wire_workers, &p->life, tick(p));
+	queue_delayed_work(hml_wire_workers, &p->life,
+			   READ_ONCE(p->arrived) ? msecs_to_jiffies(LEAST_TICK_MS) : tick(p));
 }
 
 /* ---- who there is ---- */
