@@ -617,6 +617,21 @@ static unsigned long most_of(unsigned long total, unsigned long taken,
 }
 
 /**
+ * hml_user_most_of() - what one may have of something else that many share
+ * @total: all there is
+ * @taken: of which all have
+ * @used: of which he has
+ * @guaranteed: that everybody can have, if there is enough
+ *
+ * Return: how much he may have now.
+ */
+unsigned long hml_user_most_of(unsigned long total, unsigned long taken, unsigned long used,
+			       unsigned long guaranteed)
+{
+	return min(total - taken + used, most_of(total, taken, used, guaranteed, false));
+}
+
+/**
  * struct pool - something that all share
  * @total: all there is; ULONG_MAX: there is no end of it
  * @taken: of which all have

@@ -107,6 +107,8 @@ u32 hml_user_price(void);
 void hml_users_free(struct hml_device *d);
 int hml_user_get(struct hml_device *d, struct hml_payer *payer);
 void hml_user_put(struct hml_device *d, struct hml_payer payer);
+unsigned long hml_user_most_of(unsigned long total, unsigned long taken, unsigned long used,
+			       unsigned long guaranteed);
 int hml_user_charge(struct hml_context *c, unsigned long pages);
 void hml_user_uncharge(struct hml_device *d, struct hml_payer payer,
 		       unsigned long pages, bool all);

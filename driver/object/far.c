@@ -18,6 +18,7 @@
 #include "trace.h"
 
 #define ID_TRIES	16
+#define LEAST		1024	/* watches on a host that everybody may have */
 #define RETRIES		4096	/* in one go */
 
 /* What the other host is to be told, or knows. */
@@ -30,12 +31,27 @@ enum {
 };
 
 /**
+ * struct hml_far_payer - who has how many watches on a host's slots
+ * @node: in side.payers, or unused
+ * @key: as in struct hml_quota; constant
+ * @count: how many, with those that have ended but of which the host is not told yet
+ *
+ * Under hml_watch_lock.
+ */
+struct hml_far_payer {
+	struct rb_node node;
+	u64 key;
+	u32 count;
+};
+
+/**
  * struct hml_far - a watch, as two hosts know it
  * @node: in a tree of @side
  * @out: in side.out or side.held, or empty
  * @side: the two hosts; constant
  * @watch: the watch; NULL if its owner has ended it
  * @who: theirs: whose, as the other host says; constant
+ * @payer: ours: whose, or until it is armed, memory for that
  * @key: by which; constant
  * @id: that whose watch it is has given it; constant
  * @slot: slot number; constant
@@ -54,6 +70,7 @@ struct hml_far {
 	struct hml_far_side *side;
 	struct hml_watch *watch;
 	struct hml_far_user *who;
+	struct hml_far_payer *payer;
 	u64 key;
 	u32 id;
 	u32 slot;
@@ -70,6 +87,7 @@ void hml_far_init(struct hml_far_side *side, struct hml_nic *nic, u32 host,
 {
 	side->ours = RB_ROOT;
 	side->theirs = RB_ROOT;
+	side->payers = RB_ROOT;
 	INIT_LIST_HEAD(&side->out);
 	INIT_LIST_HEAD(&side->held);
 	hml_known_init(&side->known);
@@ -89,14 +107,35 @@ static struct hml_far *far_new(gfp_t flags)
 	return far;
 }
 
-/* Of a task's own. */
-struct hml_far *hml_far_new(u32 user)
+/**
+ * hml_far_new() - memory for a watch of a task's own
+ * @user: whose it is, for the other host
+ * @key: and for this one, as in struct hml_quota
+ *
+ * Return: it, for hml_far_arm() or hml_far_free(), or NULL.
+ */
+struct hml_far *hml_far_new(u32 user, u64 key)
 {
 	struct hml_far *far = far_new(GFP_KERNEL_ACCOUNT);
 
-	if (far)
-		far->user = user;
+	if (!far)
+		return NULL;
+	far->payer = kzalloc(sizeof(*far->payer), GFP_KERNEL_ACCOUNT);
+	if (!far->payer) {
+		kfree(far);
+		return NULL;
+	}
+	far->user = user;
+	far->payer->key = key;
 	return far;
+}
+
+/* With what nobody else uses of it. */
+void hml_far_free(struct hml_far *far)
+{
+	if (far)
+		kfree(far->payer);
+	kfree_sensitive(far);
 }
 
 static struct hml_far *find(const struct rb_root *root, u32 id)
@@ -150,6 +189,56 @@ static void tell_later(struct hml_far *far, u32 due)
 
 /* ---- ours ---- */
 
+/* Whose watch it is: somebody who has others, or @fresh, which is in the tree then. */
+static struct hml_far_payer *payer_find(struct hml_far_side *side, struct hml_far_payer *fresh)
+{
+	struct rb_node **link = &side->payers.rb_node, *parent = NULL;
+
+	lockdep_assert_held(&hml_watch_lock);
+	while (*link) {
+		struct hml_far_payer *p = rb_entry(*link, struct hml_far_payer, node);
+
+		hml_lock_step();
+		if (fresh->key == p->key)
+			return p;
+		parent = *link;
+		link = fresh->key < p->key ? &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(&fresh->node, parent, link);
+	rb_insert_color(&fresh->node, &side->payers);
+	return fresh;
+}
+
+/* One watch less. What is @far's alone goes with it. */
+static void pay_no_more(struct hml_far *far)
+{
+	struct hml_far_payer *p = far->payer;
+
+	lockdep_assert_held(&hml_watch_lock);
+	if (--p->count)
+		far->payer = NULL;
+	else
+		rb_erase(&p->node, &far->side->payers);
+}
+
+/*
+ * Memory for a payer that there was already is the caller's again, in @spare.
+ *
+ * Return: 0, or -EDQUOT.
+ */
+static int pay(struct hml_far_side *side, struct hml_far *far, struct hml_far_payer **spare)
+{
+	struct hml_far_payer *p = payer_find(side, far->payer);
+
+	if (p->count >= hml_user_most_of(HML_FAR_MOST, side->ours_count, p->count, LEAST))
+		return -EDQUOT;
+	p->count++;
+	if (p != far->payer)
+		*spare = far->payer;
+	far->payer = p;
+	return 0;
+}
+
 /* After 2^32 watches ids come again, and some may be in use still. */
 static bool enlist_ours(struct hml_far_side *side, struct hml_far *far)
 {
@@ -165,19 +254,33 @@ static bool enlist_ours(struct hml_far_side *side, struct hml_far *far)
 	return false;
 }
 
+static void leave_ours(struct hml_far *far)
+{
+	rb_erase(&far->node, &far->side->ours);
+	far->side->ours_count--;
+	pay_no_more(far);
+}
+
 /**
  * hml_far_arm() - watch a slot of another host
  * @side: the two hosts
  * @far: becomes the watch's
  * @w: the watch; told at once if the other host is not there
  * @arg: what was asked for
+ * @spare: out: to be freed behind the lock, or NULL
  *
- * Return: 0, or -ENOSPC.
+ * Of more than HML_FAR_MOST the other host would end the connection, so a part of them is kept
+ * for those that have few.
+ *
+ * Return: 0, -EDQUOT if the caller has its share, or -ENOSPC.
  */
 int hml_far_arm(struct hml_far_side *side, struct hml_far *far, struct hml_watch *w,
-		const struct hamlyn_watch *arg)
+		const struct hamlyn_watch *arg, struct hml_far_payer **spare)
 {
+	int err;
+
 	lockdep_assert_held(&hml_watch_lock);
+	*spare = NULL;
 	far->side = side;
 	far->watch = w;
 	far->key = arg->key;
@@ -189,9 +292,15 @@ int hml_far_arm(struct hml_far_side *side, struct hml_far *far, struct hml_watch
 		hml_watch_tell_one(w);
 		return 0;
 	}
-	/* Of more than that the other host would end the connection. */
-	if (side->ours_count == HML_FAR_MOST || !enlist_ours(side, far))
+	if (side->ours_count == HML_FAR_MOST)
 		return -ENOSPC;
+	err = pay(side, far, spare);
+	if (err)
+		return err;
+	if (!enlist_ours(side, far)) {
+		pay_no_more(far);
+		return -ENOSPC;
+	}
 	w->far = far;
 	tell_later(far, FAR_WATCH);
 	return 0;
@@ -220,8 +329,7 @@ struct hml_far *hml_far_end(struct hml_watch *w)
 		return NULL;
 	}
 	list_del_init(&far->out);
-	rb_erase(&far->node, &far->side->ours);
-	far->side->ours_count--;
+	leave_ours(far);
 	return far;
 }
 
@@ -487,14 +595,13 @@ bool hml_far_next(struct hml_far_side *side, struct hml_far_note *note)
 		list_del_init(&far->out);
 		note_of(far, note);
 		if (far->due == FAR_UNWATCH) {
-			rb_erase(&far->node, &side->ours);
-			side->ours_count--;
+			leave_ours(far);
 			ended = far;
 		}
 		far->due = FAR_SENT;
 	}
 	hml_unlock(&hml_watch_lock);
-	kfree_sensitive(ended);
+	hml_far_free(ended);
 	if (far && note->type == HML_WIRE_GONE)
 		trace_hamlyn_peer_told(side->nic, side->host, note->watch.slot, note->watch.user,
 				       note->why);
@@ -535,8 +642,7 @@ static struct hml_far *lose_one(struct hml_far_side *side)
 	if (!far)
 		return NULL;
 	list_del_init(&far->out);
-	rb_erase(n, &side->ours);
-	side->ours_count--;
+	leave_ours(far);
 	if (far->watch) {
 		far->watch->far = NULL;
 		if (!far->told)
@@ -553,7 +659,7 @@ static bool lose_ours(struct hml_far_side *side)
 	side->up = false;
 	far = lose_one(side);
 	hml_unlock(&hml_watch_lock);
-	kfree_sensitive(far);
+	hml_far_free(far);
 	return far;
 }
 

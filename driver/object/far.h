@@ -19,6 +19,7 @@ struct hml_watch;
  * struct hml_far_side - watches that this host and another one have on each other's slots
  * @ours: struct hml_far, on their slots, by id
  * @theirs: struct hml_far, on our slots, by id
+ * @payers: struct hml_far_payer, of ours, by key
  * @out: struct hml_far of which the other host is to be told
  * @held: struct hml_far of theirs whose key may not be tried yet
  * @ours_count: how many
@@ -35,6 +36,7 @@ struct hml_watch;
 struct hml_far_side {
 	struct rb_root ours;
 	struct rb_root theirs;
+	struct rb_root payers;
 	struct list_head out;
 	struct list_head held;
 	u32 ours_count;

@@ -647,11 +647,12 @@ static bool is_far(struct hml_context *c, u32 host)
  * In a section: the other host is to be asked, and nobody waits for what it says. If it does not
  * open the slot, that is as if the slot were gone. The key of a descriptor is this kernel's.
  *
- * Return: 0, -EXDEV, -ENOSPC, or -ENOMEM if the host is a peer only now.
+ * Return: 0, -EXDEV, -ENOSPC, -EDQUOT, or -ENOMEM if the host is a peer only now.
  */
 static int arm_far(struct hml_watch *w, struct hml_peer *p, struct hml_far **far,
 		   const struct hamlyn_watch *arg)
 {
+	struct hml_far_payer *spare;
 	int err;
 
 	if (arg->flags & HAMLYN_WATCH_TICKET)
@@ -660,8 +661,9 @@ static int arm_far(struct hml_watch *w, struct hml_peer *p, struct hml_far **far
 		return -ENOMEM;
 	trace_hamlyn_watch(w->nq, w->id, w->host, w->slot);
 	hml_lock(&hml_watch_lock);
-	err = hml_far_arm(&p->far, *far, w, arg);
+	err = hml_far_arm(&p->far, *far, w, arg, &spare);
 	hml_unlock(&hml_watch_lock);
+	kfree(spare);
 	if (!err)
 		*far = NULL;
 	return err;
@@ -813,6 +815,10 @@ static int start(struct hml_context *c, struct hml_watch *w, struct hml_far **fa
 	else if (err == -EXDEV)
 		hml_explain(c, "a ticket's descriptor does not reach host %u: it is another one",
 			    w->host);
+	else if (err == -EDQUOT)
+		hml_explain(c, "watches: this user's share of those on host %u is taken", w->host);
+	else if (err == -ENOSPC)
+		hml_explain(c, "watches: there are %u on host %u", HML_FAR_MOST, w->host);
 	give_back_parts(c, w);
 	return err;
 }
@@ -834,7 +840,7 @@ int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 		return err;
 	w = watch_new(&by);
 	if (w && is_far(c, by.host)) {
-		far = hml_far_new(__kuid_val(c->uid));
+		far = hml_far_new(__kuid_val(c->uid), c->share->key);
 		if (!far) {
 			kfree(w);
 			w = NULL;
@@ -850,7 +856,7 @@ int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 		arg->watch = w->id;
 	/* From here on another thread may destroy it: it is not ours. */
 	mutex_unlock(&c->lock);
-	kfree(far);
+	hml_far_free(far);
 	if (err) {
 		pay_no_more(c);
 		kfree(w);
@@ -872,7 +878,7 @@ static void watch_free(struct hml_watch *w)
 	hml_watch_detach(w);
 	far = hml_far_end(w);
 	hml_unlock(&hml_watch_lock);
-	kfree_sensitive(far);
+	hml_far_free(far);
 	hml_watch_forget(w);
 	trace_hamlyn_unwatch(w->nq, w->id, w->host, w->slot);
 	w->nq->users--;

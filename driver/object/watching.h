@@ -10,6 +10,7 @@
 
 struct hamlyn_watch;
 struct hml_far;
+struct hml_far_payer;
 struct hml_far_side;
 struct hml_known;
 struct hml_nic;
@@ -69,11 +70,12 @@ void hml_watch_note_reject(struct hml_nic *nic, struct hml_slot *slot, u32 numbe
 /* far.c; with the lock */
 void hml_far_tell(struct hml_watch *w);
 int hml_far_arm(struct hml_far_side *side, struct hml_far *far, struct hml_watch *w,
-		const struct hamlyn_watch *arg);
+		const struct hamlyn_watch *arg, struct hml_far_payer **spare);
 struct hml_far *hml_far_end(struct hml_watch *w);
 
 /* far.c */
-struct hml_far *hml_far_new(u32 user);
+struct hml_far *hml_far_new(u32 user, u64 key);
+void hml_far_free(struct hml_far *far);
 struct hml_known *hml_far_known(const struct hml_watch *w);
 
 #endif /* HML_WATCHING_H */

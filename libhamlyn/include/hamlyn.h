@@ -837,7 +837,8 @@ int64_t h_send(struct h_terminus *terminus, const struct h_msg *msg);
  * vain for a while.
  *
  * Return: 0, -EOPNOTSUPP for an imported ticket (see h_watch_fd()), -EINVAL, -ENOMEM,
- * -ENOSPC, -EAGAIN while this user (kernel device) or process (embedded device) has
+ * -ENOSPC, -EDQUOT if this user has its share of watches, or of those on another host,
+ * -EAGAIN while this user (kernel device) or process (embedded device) has
  * presented too many wrong keys: try again, by default one more is allowed every 100 us.
  * The return value does not reveal whether the ticket opens the slot.
  */

@@ -13,6 +13,9 @@
 #define PATIENT_MS	120000	/* for a guest that gets no processor */
 #define WINDOW		1500	/* messages: more than rings and sockets hold */
 #define MANY		3000
+#define CONNECTIONS	60
+#define LEAST_APART_MS	50	/* connections that a host lets in */
+#define WATCHES_OF_A_HOST 262144	/* HML_FAR_MOST */
 #define RESERVED	700	/* a port that only root may use */
 #define RECONNECTS	100	/* $HAMLYN_TEST_RECONNECTS */
 #define RESETS		20
@@ -420,6 +423,51 @@ TEST_F(hosts, who_watches_may_be_gone_first)
 	EXPECT_EQ(0, await_watched(self, 0));
 }
 
+/* So many watches on one slot: 0, or a negative errno. */
+static int watch_often(struct h_dev *dev, const struct h_ticket *ticket, struct h_nq *nq, int times)
+{
+	struct h_watch *w;
+	int ret = 0;
+
+	while (!ret && times--)
+		ret = h_watch(dev, ticket, nq, 1, &w);
+	return ret;
+}
+
+/*
+ * One host may have a number of watches on another. Also who may exceed a user's limit gets
+ * no more of them than a half, so that others have theirs.
+ */
+TEST_F(hosts, watches_on_a_host_are_shared)
+{
+	struct h_dev *dev[4];
+	struct h_nq *nq;
+	int ret = -ENOSPC, n;
+	pid_t pid;
+
+	NEED_HOSTS();
+	/* As many as their contexts hold, one after the other. */
+	for (n = 0; n < 4 && ret == -ENOSPC; n++) {
+		ASSERT_EQ(0, h_open(getenv("HAMLYN_TX_DEVICE"), &dev[n]));
+		ASSERT_EQ(0, h_nq_create(dev[n], 64, &nq));
+		ret = watch_often(dev[n], &self->pair.ticket, nq, WATCHES_OF_A_HOST);
+	}
+	ASSERT_EQ(-EDQUOT, ret);
+	EXPECT_TRUE(ht_is_explained(dev[n - 1], "share"));
+	EXPECT_LT(WATCHES_OF_A_HOST / 4,
+		  host_peer(&self->h, sender(self), HAMLYN_A_PEER_WATCHES));
+	pid = ht_fork();
+	if (!pid) {
+		if (setgid(65533) || setuid(65533) ||
+		    h_open(getenv("HAMLYN_TX_DEVICE"), &dev[0]) || h_nq_create(dev[0], 64, &nq))
+			_exit(1);
+		_exit(-watch_often(dev[0], &self->pair.ticket, nq, 1024));
+	}
+	EXPECT_EQ(0, ht_reap(pid));
+	while (n)
+		h_close(dev[--n]);
+}
+
 /* ---- guesses ---- */
 
 /* One user of the other host guesses; its packets are dropped, and others' are not. */
@@ -700,6 +748,41 @@ TEST_F(hosts, who_sends_to_a_slow_reader_waits)
 	close(fd);
 	ASSERT_EQ(0, host_add_peer(&self->h, sender(self), receiver(self)));
 	ASSERT_EQ(0, host_await(&self->h, sender(self), HAMLYN_NL_PEER_STATE_UP));
+	ASSERT_EQ(0, host_await(&self->h, receiver(self), HAMLYN_NL_PEER_STATE_UP));
+	EXPECT_TRUE(lands(self));
+}
+
+/* Has it been greeted, before it was closed? */
+static bool is_greeted(int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	return poll(&pollfd, 1, (int)(ht_patience_ns() / HT_MS)) == 1 && read(fd, &byte, 1) == 1;
+}
+
+/* Whoever connects from a peer's place without end is let in no oftener than a peer would be. */
+TEST_F(hosts, who_connects_without_end_is_let_in_now_and_then)
+{
+	int64_t begin = ht_now_ns();
+	int greeted = 0, fd[CONNECTIONS], i;
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, host_del_peer(&self->h, sender(self), receiver(self)));
+	for (i = 0; i < CONNECTIONS; i++) {
+		fd[i] = far_connect(sender(self)->address, (uint16_t)(RESERVED + i),
+				    receiver(self));
+		ASSERT_LE(0, fd[i]);
+	}
+	for (i = 0; i < CONNECTIONS; i++) {
+		greeted += is_greeted(fd[i]);
+		close(fd[i]);
+	}
+	EXPECT_LT(0, greeted);
+	EXPECT_LE(greeted, 1 + (ht_now_ns() - begin) / (LEAST_APART_MS * HT_MS));
+	ASSERT_EQ(0, host_add_peer(&self->h, sender(self), receiver(self)));
+	ASSERT_EQ(0, host_await(&self->h, sender(self), HAMLYN_NL_PEER_STATE_UP));
+	ASSERT_EQ(0, host_await(&self->h, receiver(self), HAMLYN_NL_PEER_STATE_UP));
 	EXPECT_TRUE(lands(self));
 }
 
