@@ -141,18 +141,6 @@
 	OFFSET(hamlyn_listen, name_length, 8) \
 	OFFSET(hamlyn_listen, fd, 12) \
 	OFFSET(hamlyn_listen, name, 16) \
-	SIZE(hamlyn_caller, 32) \
-	OFFSET(hamlyn_caller, number, 0) \
-	OFFSET(hamlyn_caller, host, 8) \
-	OFFSET(hamlyn_caller, user, 12) \
-	OFFSET(hamlyn_caller, uid, 16) \
-	OFFSET(hamlyn_caller, length, 20) \
-	OFFSET(hamlyn_caller, error, 24) \
-	OFFSET(hamlyn_caller, reserved, 28) \
-	SIZE(hamlyn_answer, 16) \
-	OFFSET(hamlyn_answer, number, 0) \
-	OFFSET(hamlyn_answer, flags, 8) \
-	OFFSET(hamlyn_answer, length, 12) \
 	SIZE(hamlyn_call, 96) \
 	OFFSET(hamlyn_call, size, 0) \
 	OFFSET(hamlyn_call, flags, 4) \
@@ -287,9 +275,25 @@
 	OFFSET(hamlyn_audit_entry, pid, 40) \
 	OFFSET(hamlyn_audit_entry, uid, 44)
 
+/* What read() and write() of a name's or a call's descriptor begin with. */
+#define HML_LAYOUT_SAID(SIZE, OFFSET) \
+	SIZE(hamlyn_caller, 32) \
+	OFFSET(hamlyn_caller, number, 0) \
+	OFFSET(hamlyn_caller, host, 8) \
+	OFFSET(hamlyn_caller, user, 12) \
+	OFFSET(hamlyn_caller, uid, 16) \
+	OFFSET(hamlyn_caller, length, 20) \
+	OFFSET(hamlyn_caller, error, 24) \
+	OFFSET(hamlyn_caller, reserved, 28) \
+	SIZE(hamlyn_answer, 16) \
+	OFFSET(hamlyn_answer, number, 0) \
+	OFFSET(hamlyn_answer, flags, 8) \
+	OFFSET(hamlyn_answer, length, 12)
+
 #define HML_LAYOUT(SIZE, OFFSET) \
 	HML_LAYOUT_IOCTL(SIZE, OFFSET) \
 	HML_LAYOUT_MAPPED(SIZE, OFFSET) \
-	HML_LAYOUT_OUT(SIZE, OFFSET)
+	HML_LAYOUT_OUT(SIZE, OFFSET) \
+	HML_LAYOUT_SAID(SIZE, OFFSET)
 
 #endif /* HML_CORE_LAYOUT_H */
