@@ -98,6 +98,18 @@ static void fill(unsigned char *memory, struct state *state)
 	}
 }
 
+/*
+ * Of the last x87 instruction's address and operand AMD's processors keep nothing over a switch of
+ * tasks or a signal: FIP, FCS, FOP, FDP and FDS say something else in each run.
+ */
+static void forget_pointers(const struct form *form, unsigned char *environment)
+{
+	if (!strncmp(form->text, "fnstenv", 7) || !strncmp(form->text, "fnsave", 6))
+		memset(environment + 12, 0, 16);
+	else if (!strncmp(form->text, "fxsave", 6))
+		memset(environment + 6, 0, 18);
+}
+
 static void check_form(const struct form *form, unsigned char *segment, int offset)
 {
 	static unsigned char native[BYTES] __attribute__((aligned(64)));
@@ -111,6 +123,8 @@ static void check_form(const struct form *form, unsigned char *segment, int offs
 	memcpy(segment, found, BYTES);
 	form->run(there, &state);
 	memcpy(found, segment, BYTES);
+	forget_pointers(form, here);
+	forget_pointers(form, found + 256 + offset);
 	if (memcmp(found, native, BYTES))
 		failed(__FILE__, __LINE__, "%s: other memory, at offset %d", form->text, offset);
 	/* The address itself is what some have put into a register */
