@@ -291,10 +291,10 @@ refuses "it stays in its namespace" 1 'hamlyn3: .*stays where it was made' $ctl 
 lacks "no peers at first" . $ctl peer show
 check "peer add" $ctl peer add 3 host 2 address 127.0.0.2 port 7002
 check "peer add, another one" $ctl peer add hamlyn3 host 4294967294 address 127.0.0.3
-prints "peer show" '^hamlyn3: host 2 address 127.0.0.2 port 7002 state .*hamlyn3: host 4294967294 address 127.0.0.3 port 927' \
+prints "peer show" '^hamlyn3: host 2 address 127.0.0.2 port 7002 users none state .*hamlyn3: host 4294967294 address 127.0.0.3 port 927' \
 	$ctl peer show
 json "peer show in JSON" peer-show \
-	'^\[.*"nic":3,"name":"hamlyn3","host":2,"address":"127.0.0.2","port":7002,"state":.*"refused":[0-9]+' \
+	'^\[.*"nic":3,"name":"hamlyn3","host":2,"address":"127.0.0.2","port":7002,"users":"none","state":.*"refused":[0-9]+' \
 	$ctl -j peer show 3
 lacks "peer show of one peer" 'host 2 ' $ctl peer show 3 host 4294967294
 refuses "a host is of one NIC" 2 "host is an id of one NIC's peers" $ctl peer show host 2
