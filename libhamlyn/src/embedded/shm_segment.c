@@ -30,6 +30,8 @@
 #define OPEN_TRIES	100
 #define NO_ROOM_ADVICE	"make it larger (mount -o remount,size=), or the segment smaller (size=)"
 #define OTHER_VERSION_ADVICE "end the programs that use it, or take another name"
+#define OPTIONS \
+	"size=BYTES, guesses=N, host=N, fabric=ID (32 hexadecimal digits) and huge"
 #define OVERFLOW_UID	65534		/* whom a user namespace has no number for */
 /* Larger ones are many processes', of which none touches all. */
 #define POPULATE_MOST	(128ull << 20)
@@ -347,8 +349,7 @@ static int parse_options(const char *options, struct shm_options *o)
 		else
 			err = -EINVAL;
 		if (err)
-			h__early(err, "\"%.60s\": options are size=BYTES, guesses=N, host=N, "
-				 "fabric=ID (32 hexadecimal digits) and huge", word);
+			h__early(err, "\"%.60s\": options are " OPTIONS, word);
 	}
 	return err;
 }

@@ -342,8 +342,8 @@ static int64_t transmit(struct h_terminus *t, struct hamlyn_trb *trb,
  * in registers; and what follows knows that the host is this one.
  */
 static noinline int64_t send_far(struct h_terminus *t, const struct h_ticket *k, u64 word,
-				     u64 length, u16 meta_length, u32 flags, const void *meta,
-				     const void *data)
+				 u64 length, u16 meta_length, u32 flags, const void *meta,
+				 const void *data)
 {
 	struct hamlyn_trb trb = {
 		.host = k->host,

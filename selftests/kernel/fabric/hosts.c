@@ -820,6 +820,7 @@ static int send_while_the_namespace_ends(int ready)
 	struct hamlyn_nq_entry e;
 	struct ht_poll poll;
 	struct ht_pair pair;
+	const struct h_msg word = { .ticket = &pair.ticket, .data = "word", .length = 4 };
 	struct h_watch *w;
 	struct h_nq *told;
 
@@ -840,8 +841,7 @@ static int send_while_the_namespace_ends(int ready)
 		return 5;
 	ht_poll_begin(&poll);
 	while (!h_recv(told, &e)) {
-		h_send(pair.terminus, &(struct h_msg) { .ticket = &pair.ticket, .data = "word",
-							.length = 4 });
+		h_send(pair.terminus, &word);
 		if (!ht_poll_more(&poll))
 			return 6;
 	}
