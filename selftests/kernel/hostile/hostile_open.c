@@ -56,7 +56,7 @@ TEST_F(hostile_open, who_may_only_read_changes_nothing)
 {
 	unsigned int command, refused = 0;
 
-	for (command = 0; command <= HAMLYN_CMD_NIC_SET; command++) {
+	for (command = 0; command <= HAMLYN_CMD_CALL; command++) {
 		int ret = call(self, command);
 
 		if (reads(command) || command == HAMLYN_CMD_KICK) {
@@ -71,7 +71,7 @@ TEST_F(hostile_open, who_may_only_read_changes_nothing)
 		refused++;
 	}
 	/* All but those above, and KICK, which finds nothing to send. */
-	EXPECT_EQ(HAMLYN_CMD_NIC_SET - 3U, refused);
+	EXPECT_EQ(HAMLYN_CMD_CALL - 3U, refused);
 	EXPECT_EQ(-ENOENT, ioctl(self->fd, HAMLYN_IOC_KICK, 0) ? -errno : 0);
 	EXPECT_EQ(0, fsync(self->fd));
 }

@@ -22,6 +22,7 @@ FIXTURE(uapi_size) {
 	uint64_t key;
 	uint32_t host;
 	int ticket;
+	bool named;
 	unsigned char *page;	/* a writable page between two forbidden ones */
 };
 
@@ -93,6 +94,8 @@ union argument {
 	struct hamlyn_ticket_drop ticket_drop;
 	struct hamlyn_audit audit;
 	struct hamlyn_nic_set nic_set;
+	struct hamlyn_listen listen;
+	struct hamlyn_call call;
 	struct hamlyn_explain explain;
 	unsigned char bytes[2048];
 };
@@ -313,15 +316,36 @@ static int undo_id(FIXTURE_DATA(uapi_size) *self, const struct command *c,
 	return ht_raw_id(self->fd, c->destroy, id);
 }
 
-static int undo_ticket_create(FIXTURE_DATA(uapi_size) *self,
-			      const struct command *c, const void *a)
+static int fill_listen(FIXTURE_DATA(uapi_size) *self, union argument *a)
 {
-	struct hamlyn_ticket_create arg;
+	(void)self;
+	a->listen.name_length = 4;
+	memcpy(a->listen.name, "uapi", 4);
+	return 0;
+}
+
+/* To a name of our own, which is there from the first call on. */
+static int fill_call(FIXTURE_DATA(uapi_size) *self, union argument *a)
+{
+	struct hamlyn_listen name = { .size = sizeof(name), .name_length = 4, .name = "mine" };
+	int ret = 0;
+
+	if (!self->named)
+		ret = ht_raw(self->fd, HAMLYN_IOC_LISTEN, &name);
+	self->named = !ret;
+	a->call.host = self->host;
+	a->call.name_length = 4;
+	memcpy(a->call.name, "mine", 4);
+	return ret;
+}
+
+static int undo_fd(FIXTURE_DATA(uapi_size) *self, const struct command *c, const void *a)
+{
+	int fd;
 
 	(void)self;
-	(void)c;
-	memcpy(&arg, a, sizeof(arg));
-	return close(arg.fd);
+	memcpy(&fd, (const char *)a + c->id, sizeof(fd));
+	return close(fd);
 }
 
 static int undo_ticket_import(FIXTURE_DATA(uapi_size) *self,
@@ -348,6 +372,8 @@ static int undo_ticket_import(FIXTURE_DATA(uapi_size) *self,
 #define UNDO(cmd, type, member)						\
 	.undo = undo_id, .destroy = HAMLYN_IOC_##cmd,			\
 	.id = offsetof(struct hamlyn_##type, member)
+#define UNDO_FD(type)							\
+	.undo = undo_fd, .id = offsetof(struct hamlyn_##type, fd)
 
 static const struct command commands[] = {
 	{ COMMAND(QUERY, query, 56), .fill = fill_query },
@@ -384,8 +410,7 @@ static const struct command commands[] = {
 	  ZERO(watch, reserved) },
 	{ COMMAND(UNWATCH, id, 8), .fill = fill_unwatch },
 	{ COMMAND(TICKET_CREATE, ticket_create, 32),
-	  .fill = fill_ticket_create, .undo = undo_ticket_create,
-	  FLAGS(ticket_create, 0) },
+	  .fill = fill_ticket_create, UNDO_FD(ticket_create), FLAGS(ticket_create, 0) },
 	{ COMMAND(TICKET_IMPORT, ticket_import, 40),
 	  .fill = fill_ticket_import, .undo = undo_ticket_import },
 	{ COMMAND(TICKET_DROP, ticket_drop, 16), .fill = fill_ticket_drop,
@@ -394,6 +419,8 @@ static const struct command commands[] = {
 	{ COMMAND(NIC_SET, nic_set, 16), .fill = fill_query,
 	  FLAGS(nic_set, HAMLYN_NIC_SET_STATE | HAMLYN_NIC_SET_WATCHDOG |
 			 HAMLYN_NIC_FEED) },
+	{ COMMAND(LISTEN, listen, 80), .fill = fill_listen, UNDO_FD(listen), FLAGS(listen, 0) },
+	{ COMMAND(CALL, call, 96), .fill = fill_call, UNDO_FD(call), FLAGS(call, 0) },
 	{ .name = "EXPLAINED(QUERY)", .request = HAMLYN_IOC_EXPLAINED(HAMLYN_IOC_QUERY),
 	  .size = sizeof(struct hamlyn_explain), .first = 24, .fill = fill_explain },
 };
@@ -995,7 +1022,7 @@ TEST_F(uapi_size, unknown_requests_are_ENOTTY)
 	unsigned int nr;
 
 	for (nr = 0; nr < 256; nr++) {
-		if ((nr & ~HAMLYN_EXPLAINED) <= HAMLYN_CMD_NIC_SET &&
+		if ((nr & ~HAMLYN_EXPLAINED) <= HAMLYN_CMD_CALL &&
 		    nr != (HAMLYN_CMD_KICK | HAMLYN_EXPLAINED))
 			continue;
 		EXPECT_EQ(-ENOTTY, ht_raw(self->fd, _IO(HAMLYN_IOC_TYPE, nr),
@@ -1114,7 +1141,7 @@ TEST_F(uapi_size, what_cannot_be_explained_is_refused)
 
 	EXPECT_EQ(-ENOTTY, ht_raw_explained(self->fd, HAMLYN_IOC_KICK, NULL, text, sizeof(text)));
 	EXPECT_EQ(-EINVAL, ht_raw_explained(self->fd, HAMLYN_IOC_QUERY, &query, text, 0));
-	EXPECT_EQ(-ENOTTY, ht_raw_explained(self->fd, _IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_NIC_SET + 1),
+	EXPECT_EQ(-ENOTTY, ht_raw_explained(self->fd, _IO(HAMLYN_IOC_TYPE, HAMLYN_CMD_CALL + 1),
 					    NULL, text, sizeof(text)));
 	EXPECT_EQ(-EFAULT, ht_raw_explained(self->fd, HAMLYN_IOC_QUERY, NULL, text, sizeof(text)));
 	EXPECT_EQ(0, ht_raw_explained(self->fd, HAMLYN_IOC_QUERY, &query, text, sizeof(text)));
