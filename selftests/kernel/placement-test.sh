@@ -84,14 +84,15 @@ sleeps_of() { # NAME-OF-ENGINE
 }
 
 # Several termini one behind the other, all by processes of the second node: each engine of
-# the first one is left alone.
+# the first one is left alone. So many that one is woken also where processors are scarce.
 serves_its_own() {
 	load engines=2 kick_window_us=1000000 idle_us=20000 && are_at 0 0-1 2-3 || return 1
 	first=$(sleeps_of hamlyn0/0)
 	second=$(sleeps_of hamlyn0/1)
 	for _ in 1 2 3 4; do
-		taskset -c 2,3 hamlyn-perf --device /dev/hamlyn0 --quiet --cpus 2,3 --n 300 msgloop || return 1
+		taskset -c 2,3 hamlyn-perf --device /dev/hamlyn0 --quiet --cpus 2,3 --n 3000 msgloop || return 1
 	done
+	sleep 0.2
 	echo "sleeps: first $first, then $(sleeps_of hamlyn0/0); second $second, then $(sleeps_of hamlyn0/1)"
 	[ "$(sleeps_of hamlyn0/0)" = "$first" ] && [ "$(sleeps_of hamlyn0/1)" != "$second" ]
 }
