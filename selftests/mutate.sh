@@ -265,9 +265,11 @@ kernel-forget  vm hostile_guess             driver/object/watch.c s/^\thml_watch
 watch-late     vm hostile_guess             driver/object/watch.c s/if (!hml_watch_knew(\&c->user->known, arg->host, arg->slot, arg->key))/if (1)/
 known-wrong    vm hostile_guess             driver/object/watch.c /^int hml_watch_arm_on/,/^}/s/^\tif (reject >= 0)$/\tif (reject >= 0 \&\& (remember(w, arg->key), 1))/
 bridge-stranger native bridge               tools/hamlyn-bridge/life.c s/if (!from_a_peer(b, \&from) || /if (/
-bridge-user    native bridge                tools/hamlyn-bridge/life.c s/else if (!verdict \&\& (!p || !origin_is_ours(g->fd)))/else if (!verdict \&\& !p)/
+bridge-user    native bridge                tools/hamlyn-bridge/origin.c s/== (long long)geteuid();/>= 0;/
 bridge-held    native bridge                tools/hamlyn-bridge/inbox.c s/if (held_back(p, u))/if (0)/
-bridge-twice   native bridge                tools/hamlyn-bridge/watches.c s/if (!\*at \&\& who/if (who/
+bridge-twice   native bridge                tools/hamlyn-bridge/watches.c s/if (!\*at \&\& item/if (item/
+bridge-guests  native bridge                tools/hamlyn-bridge/life.c s/from) || !origin_is_ours(fd)) {/from)) {/
+bridge-told    native bridge                tools/hamlyn-bridge/watches.c s/^\tdisarm(b, t);$//
 bridge-clear   native bridge                tools/hamlyn-bridge/options.c s/set->clear || address_is_loopback(a))/1)/
 tcp-stranger   vm hosts                     driver/fabric/tcp.c  s/if (p \&\& same_address(\&p->attr.address, from))/if (p)/
 tcp-user       vm hosts                     driver/fabric/tcp.c  s/sin_port) < HML_TCP_RESERVED)$/sin_port))/

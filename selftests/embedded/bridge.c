@@ -799,7 +799,7 @@ TEST_F(bridge, a_stranger_is_not_heard)
 	EXPECT_TRUE(round_trip(&self->host[0], &self->host[1]));
 }
 
-/* Who knows everything, but is another user. */
+/* Who knows everything, but is another user: it is closed unread. */
 TEST_F(bridge, another_user_of_the_machine_is_no_peer)
 {
 	pid_t pid;
@@ -812,7 +812,7 @@ TEST_F(bridge, another_user_of_the_machine_is_no_peer)
 
 		if (setgid(40000) || setuid(40000))
 			_exit(2);
-		_exit(refused_for(self, &h) != HML_WIRE_OTHER_HOST);
+		_exit(refused_for(self, &h) != -1);
 	}
 	EXPECT_EQ(ht_reap(pid), 0);
 	EXPECT_TRUE(round_trip(&self->host[0], &self->host[1]));
@@ -954,6 +954,68 @@ TEST_F(bridge, who_guesses_is_held_back_alone)
 	while (!(dropped = READ_ONCE(seg_of(b)->bridge.peer[0].dropped)) && ht_poll_more(&poll))
 		;
 	EXPECT_GT(dropped, 0u);
+	close(fd);
+}
+
+/* Whose connections are closed anyway ends none that waits to be heard. */
+TEST_F(bridge, another_user_ends_nobodys_connection)
+{
+	int fd, n;
+	pid_t pid;
+
+	if (geteuid())
+		SKIP(return, "needs to be root, to be somebody else");
+	fd = call(self);
+	ASSERT_GE(fd, 0);
+	pid = ht_fork();
+	if (!pid) {
+		if (setgid(40000) || setuid(40000))
+			_exit(2);
+		for (n = 0; n < 40; n++) {
+			int other = call(self);
+
+			if (other < 0 || verdict_of(other) != -1)
+				_exit(3);
+			close(other);
+		}
+		_exit(0);
+	}
+	EXPECT_EQ(ht_reap(pid), 0);
+	ASSERT_EQ(ht_write_all(fd, "GET / HTTP/1.0\r\n\r\n", 18), 0);
+	EXPECT_EQ(verdict_of(fd), HML_WIRE_BAD_VERSION);
+	close(fd);
+}
+
+/* Watches by no key of ours: they are told, and take no room from the segment's own. */
+TEST_F(bridge, watches_that_were_told_take_no_room)
+{
+	enum { THEIRS = 12000, OURS = 6000, GONE_BYTES = 24 };
+	struct host *b = &self->host[1];
+	struct hml_wire_watch w = { .slot = b->ticket.slot, .key = b->ticket.key + 1,
+				    .flags = HAMLYN_WATCH_TICKET };
+	u8 frame[HML_WIRE_MOST_CONTROL];
+	struct hml_wire_tx tx;
+	struct h_watch *watch;
+	struct h_nq *nq;
+	size_t got = 0;
+	ssize_t n;
+	int fd, i;
+
+	fd = impersonate(self, &tx);
+	ASSERT_GE(fd, 0);
+	for (w.id = 0; w.id < THEIRS; w.id++)
+		ASSERT_EQ(ht_write_all(fd, frame, hml_wire_pack_watch(&tx, frame, &w)), 0);
+	while (got < THEIRS * GONE_BYTES) {
+		char bytes[4096];
+
+		n = recv(fd, bytes, sizeof(bytes), 0);
+		ASSERT_LT(0, n);
+		got += (size_t)n;
+	}
+	ASSERT_EQ(h_nq_create(b->dev, 64, &nq), 0);
+	for (i = 0; i < OURS && !h_watch(b->dev, &b->ticket, nq, 1, &watch); i++)
+		;
+	EXPECT_EQ(i, OURS);
 	close(fd);
 }
 

@@ -20,6 +20,8 @@
 #define MOST_USERS	4096		/* senders of a peer that are told apart */
 #define USER_LISTS	256
 #define MOST_WATCHES	SHM_MAX_WATCHES	/* of a peer on our slots */
+#define MOST_ARMED	(SHM_MAX_WATCHES / 2)	/* of all peers at a time; others wait */
+#define MOST_NOTES	(4u * SHM_MAX_WATCHES)	/* to a peer that takes none */
 #define MOST_GUESTS	16		/* connections that have not said who they are */
 #define OUTBOX_BYTES	(512u << 10)
 #define INBOX_BYTES	(256u << 10)
@@ -50,7 +52,7 @@ struct settings {
 
 struct bridge;
 
-/* One of those that send from another host. Never freed. */
+/* One of those that send or watch from another host. Never freed. */
 struct far_user {
 	struct far_user *next;
 	u64 who;
@@ -128,10 +130,14 @@ struct peer {
 	struct hml_stats *stats;
 	/* under its lock */
 	struct outbox out;
+	/* under the watcher's lock */
+	u32 items;
 	/* the watcher's; known is read by the receiver */
 	struct shm_known known[SHM_KNOWN];
 	struct hml_stats watch_stats;
 	u32 watch_count;
+	u32 watch_user_count;
+	struct far_user watch_others;	/* who is one too many */
 	atomic_bool nonsense;		/* the receiver is to end the connection */
 };
 

@@ -186,8 +186,13 @@ static void accept_one(struct bridge *b)
 
 	if (fd < 0)
 		return;
+	/* First: nobody else makes one of a peer leave. */
+	if (!from_a_peer(b, &from) || !origin_is_ours(fd)) {
+		close(fd);
+		return;
+	}
 	i = guest_place(b);
-	if (!from_a_peer(b, &from) || watch_fd(b, fd, EPOLLIN, EVENT_GUEST + i, EPOLL_CTL_ADD)) {
+	if (watch_fd(b, fd, EPOLLIN, EVENT_GUEST + i, EPOLL_CTL_ADD)) {
 		close(fd);
 		return;
 	}

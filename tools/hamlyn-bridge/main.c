@@ -58,13 +58,15 @@ static int bridge_run(struct bridge *b)
 		return 1;
 	if (watcher_start(b) || sender_start(b)) {
 		say("%s: no room for an NQ, or no thread", b->set.device);
-		return 1;
+		/* Threads that are there have it still. */
+		exit(1);
 	}
 	tell(b, "host %u of %s is ready", b->set.host, b->set.device);
 	life_run(b);
 	life_end(b);
-	sender_stop(b);
+	/* It asks the sender whose watches are told. */
 	watcher_stop(b);
+	sender_stop(b);
 	segment_leave(b);
 	return 0;
 }

@@ -110,8 +110,18 @@ enum put outbox_put(struct peer *p, const struct shm_ring_packet *c, const u8 *b
 static bool grow_notes(struct outbox *o)
 {
 	u32 n = o->note_room ? 2 * o->note_room : 64;
-	struct note *notes = realloc(o->notes, n * sizeof(*notes));
+	struct note *notes;
 
+	/* Those that were sent make room as well. */
+	if (o->note_first) {
+		o->note_end -= o->note_first;
+		memmove(o->notes, o->notes + o->note_first, o->note_end * sizeof(*o->notes));
+		o->note_first = 0;
+		return true;
+	}
+	if (n > MOST_NOTES)
+		return false;
+	notes = realloc(o->notes, n * sizeof(*notes));
 	if (!notes)
 		return false;
 	o->notes = notes;

@@ -13,7 +13,7 @@
 
 #include "bridge.h"
 
-#define MOST_ITEMS	(4u * MOST_WATCHES)	/* not yet done */
+#define MOST_ITEMS	(4u * MOST_WATCHES)	/* of a peer, not yet done */
 #define BUCKETS		4096
 #define NQ_ENTRIES	4096
 #define SLEEP_NS	(100 * NS_PER_MS)
@@ -40,6 +40,7 @@ struct theirs {
 	u32 connection;
 	struct hml_wire_watch watch;
 	struct h_watch *own;		/* NULL: its key is to be tried, when its user may */
+	bool told;			/* and never will be again */
 	struct far_user *who;
 };
 
@@ -54,9 +55,9 @@ struct watcher {
 	pthread_t thread;
 	struct h_nq *nq;
 	struct theirs *buckets[BUCKETS];
-	struct watch_user *users;
-	u32 user_count;
+	struct watch_user *users[USER_LISTS];
 	u32 held;
+	u32 armed;
 	pthread_mutex_t lock;		/* of what follows */
 	struct item *items;
 	u32 count;
@@ -99,7 +100,8 @@ static bool queue(struct peer *p, enum kind what, const struct hml_wire_watch *w
 	bool ok;
 
 	pthread_mutex_lock(&w->lock);
-	ok = (w->count < MOST_ITEMS || what == LOST) && add_item(w, &item);
+	ok = (p->items < MOST_ITEMS || what == LOST) && add_item(w, &item);
+	p->items += ok;
 	pthread_mutex_unlock(&w->lock);
 	wake(p->bridge);
 	return ok;
@@ -143,27 +145,33 @@ static struct theirs **find(struct watcher *w, const struct peer *p, u32 id)
 	return t;
 }
 
+static struct far_user *begin_user(struct peer *p, struct far_user *u, u32 uid)
+{
+	u->who = uid;
+	u->guesser.known = p->known;
+	u->sender.stats = &p->watch_stats;
+	u->sender.guard.bucket = &u->guesser.bucket;
+	u->sender.far = true;
+	u->sender.uid = uid;
+	return u;
+}
+
+/* A peer may invent as many as it likes: those beyond some share a bucket, as of packets. */
 static struct far_user *user_of(struct watcher *w, struct peer *p, u32 uid)
 {
-	struct watch_user *u;
+	struct watch_user **list = &w->users[(uid ^ p->number * 977) % USER_LISTS], *u;
 
-	for (u = w->users; u; u = u->next)
+	for (u = *list; u; u = u->next)
 		if (u->peer == p && u->user.who == uid)
 			return &u->user;
-	u = w->user_count < MOST_USERS ? calloc(1, sizeof(*u)) : NULL;
+	u = p->watch_user_count < MOST_USERS ? calloc(1, sizeof(*u)) : NULL;
 	if (!u)
-		return NULL;
+		return begin_user(p, &p->watch_others, UINT32_MAX);
 	u->peer = p;
-	u->user.who = uid;
-	u->user.guesser.known = p->known;
-	u->user.sender.stats = &p->watch_stats;
-	u->user.sender.guard.bucket = &u->user.guesser.bucket;
-	u->user.sender.far = true;
-	u->user.sender.uid = uid;
-	u->next = w->users;
-	w->users = u;
-	w->user_count++;
-	return &u->user;
+	u->next = *list;
+	*list = u;
+	p->watch_user_count++;
+	return begin_user(p, &u->user, uid);
 }
 
 static void report(struct bridge *b, const struct theirs *t, u32 why)
@@ -192,8 +200,9 @@ static int make_watch(struct bridge *b, struct theirs *t, struct h_watch *own)
 	own->nq = nq;
 	own->claim = t->watch.flags & HAMLYN_WATCH_CLAIM;
 	h__dev_lock(b->dev);
-	err = h__shm_watch_for(own, &k, t->watch.flags & HAMLYN_WATCH_TICKET, (uintptr_t)t,
-			       &t->who->sender);
+	/* Not the address: whoever has the segment writes there. */
+	err = h__shm_watch_for(own, &k, t->watch.flags & HAMLYN_WATCH_TICKET,
+			       (u64)t->peer->number << 32 | t->watch.id, &t->who->sender);
 	if (!err) {
 		H_LINK(b->dev->watches, own);
 		nq->users++;
@@ -206,31 +215,51 @@ static int make_watch(struct bridge *b, struct theirs *t, struct h_watch *own)
 /* Now, or later: nobody learns anything of slot and key from that. */
 static void try_key(struct bridge *b, struct theirs *t)
 {
-	struct h_watch *own = calloc(1, sizeof(*own));
+	struct watcher *w = b->watcher;
+	/* Half of the records stay for the segment's own processes. */
+	struct h_watch *own = w->armed < MOST_ARMED ? calloc(1, sizeof(*own)) : NULL;
 	int err = own ? make_watch(b, t, own) : -ENOMEM;
 
 	if (!err) {
 		t->own = own;
+		w->armed++;
 		return;
 	}
 	free(own);
-	if (err == -EALREADY)
+	if (err == -EALREADY) {
 		report(b, t, HML_WIRE_WATCH_CLAIMED);
-	else
-		b->watcher->held++;
+		t->told = true;
+	} else {
+		w->held++;
+	}
 }
 
-static void begin_theirs(struct bridge *b, const struct item *item)
+/* Its record is free again. False: the segment is locked for too long. */
+static bool disarm(struct bridge *b, struct theirs *t)
+{
+	if (t->own && h_unwatch(t->own))
+		return false;
+	b->watcher->armed -= t->own != NULL;
+	t->own = NULL;
+	return true;
+}
+
+static bool end_theirs(struct bridge *b, struct theirs **at);
+
+/* False: one of an earlier connection is in its place still. */
+static bool begin_theirs(struct bridge *b, const struct item *item)
 {
 	struct theirs **at = find(b->watcher, item->peer, item->watch.id), *t = NULL;
 	struct far_user *who = user_of(b->watcher, item->peer, item->watch.user);
 
+	if (*at && (*at)->connection != item->connection && !end_theirs(b, at))
+		return false;
 	/* Told of twice, more than may be, or no memory for it. */
-	if (!*at && who && item->peer->watch_count < MOST_WATCHES)
+	if (!*at && item->peer->watch_count < MOST_WATCHES)
 		t = calloc(1, sizeof(*t));
 	if (!t) {
 		atomic_store(&item->peer->nonsense, true);
-		return;
+		return true;
 	}
 	*t = (struct theirs) {
 		.peer = item->peer,
@@ -241,14 +270,15 @@ static void begin_theirs(struct bridge *b, const struct item *item)
 	*at = t;
 	item->peer->watch_count++;
 	try_key(b, t);
+	return true;
 }
 
 /* False: the segment is locked for too long, by somebody who is stopped. */
-static bool end_theirs(struct theirs **at)
+static bool end_theirs(struct bridge *b, struct theirs **at)
 {
 	struct theirs *t = *at;
 
-	if (t->own && h_unwatch(t->own))
+	if (!disarm(b, t))
 		return false;
 	*at = t->next;
 	t->peer->watch_count--;
@@ -256,17 +286,24 @@ static bool end_theirs(struct theirs **at)
 	return true;
 }
 
-static void end_all(struct bridge *b, const struct peer *p)
+/* Those of earlier connections. False: some are left. */
+static bool end_all(struct bridge *b, const struct peer *p, u32 state)
 {
+	bool all = true;
 	u32 i;
 
 	for (i = 0; i < BUCKETS; i++) {
 		struct theirs **at = &b->watcher->buckets[i];
 
 		while (*at)
-			if ((*at)->peer != p || !end_theirs(at))
+			if ((*at)->peer != p || (s32)((*at)->connection - state) >= 0) {
 				at = &(*at)->next;
+			} else if (!end_theirs(b, at)) {
+				at = &(*at)->next;
+				all = false;
+			}
 	}
+	return all;
 }
 
 static void retry_held(struct bridge *b)
@@ -277,29 +314,32 @@ static void retry_held(struct bridge *b)
 	b->watcher->held = 0;
 	for (i = 0; i < BUCKETS; i++)
 		for (t = b->watcher->buckets[i]; t; t = t->next)
-			if (!t->own)
+			if (!t->own && !t->told)
 				try_key(b, t);
 }
 
 /* ---- ours ---- */
 
 /* Under the tables' lock: then it is the one that was meant, or has ended. */
-static void mark_gone(struct bridge *b, const struct item *item)
+static bool mark_gone(struct bridge *b, const struct item *item)
 {
 	u32 generation, i = sender_watch(b, item->peer->number, item->watch.id, &generation);
 	struct shm_watch *w;
+	bool locked;
 
 	if (i == SHM_MAX_WATCHES)
-		return;
+		return true;
 	w = &b->seg->watches[i];
 	h__dev_lock(b->dev);
-	if (!h__shm_lock(b->dev)) {
+	locked = !h__shm_lock(b->dev);
+	if (locked) {
 		if (w->owner && READ_ONCE(w->state) / (SHM_WATCH_STATE + 1) == generation)
 			WRITE_ONCE(w->void_, 1);
 		h__shm_tell(b->dev);
 		h__shm_unlock(b->dev);
 	}
 	h__unlock(&b->dev->lock);
+	return locked;
 }
 
 /* Each process would see it by itself, a little later. */
@@ -315,27 +355,36 @@ static void tell_lost(struct bridge *b)
 
 /* ---- the thread ---- */
 
-static void take(struct bridge *b, const struct item *item)
+/* False: it is to be tried again, as the segment is locked for too long. */
+static bool take(struct bridge *b, const struct item *item)
 {
 	struct theirs **at;
 
 	switch (item->kind) {
 	case WATCH:
-		begin_theirs(b, item);
-		break;
+		return begin_theirs(b, item);
 	case UNWATCH:
 		at = find(b->watcher, item->peer, item->watch.id);
-		if (*at)
-			end_theirs(at);
-		break;
+		return !*at || (*at)->connection != item->connection || end_theirs(b, at);
 	case GONE:
-		mark_gone(b, item);
-		break;
+		return READ_ONCE(item->peer->shared->state) != item->connection ||
+		       mark_gone(b, item);
 	case LOST:
 		tell_lost(b);
-		end_all(b, item->peer);
-		break;
+		return end_all(b, item->peer, item->connection);
 	}
+	return true;
+}
+
+/* The peer says it once only. Without memory for it there is nothing left but to begin anew. */
+static void take_later(struct watcher *w, const struct item *item)
+{
+	pthread_mutex_lock(&w->lock);
+	if (add_item(w, item))
+		item->peer->items++;
+	else
+		atomic_store(&item->peer->nonsense, true);
+	pthread_mutex_unlock(&w->lock);
 }
 
 static void take_items(struct bridge *b)
@@ -350,20 +399,35 @@ static void take_items(struct bridge *b)
 	w->items = NULL;
 	w->count = 0;
 	w->room = 0;
+	for (i = 0; i < b->peer_count; i++)
+		b->peers[i].items = 0;
 	pthread_mutex_unlock(&w->lock);
 	for (i = 0; i < n; i++)
-		take(b, &items[i]);
+		if (!take(b, &items[i]))
+			take_later(w, &items[i]);
 	free(items);
 }
 
-/* Ended watches report no more: what is named is there. */
+/* What is told needs no record any more, whether the peer ends it or not. */
+static void take_report(struct bridge *b, u64 what)
+{
+	struct peer *p = peer_of(b, what >> 32);
+	struct theirs *t = p ? *find(b->watcher, p, (u32)what) : NULL;
+
+	if (!t || t->told)
+		return;
+	report(b, t, HML_WIRE_WATCH_GONE);
+	t->told = true;
+	disarm(b, t);
+}
+
 static void take_reports(struct bridge *b)
 {
 	struct hamlyn_nq_entry e;
 
 	while (h_recv(b->watcher->nq, &e) == 1)
 		if (e.flags & HAMLYN_NQE_PEER_GONE)
-			report(b, (struct theirs *)(uintptr_t)e.data, HML_WIRE_WATCH_GONE);
+			take_report(b, e.data);
 }
 
 static bool has_work(struct bridge *b)
@@ -429,10 +493,11 @@ static void free_all(struct watcher *w)
 			w->buckets[i] = t->next;
 			free(t);
 		}
-	while ((u = w->users)) {
-		w->users = u->next;
-		free(u);
-	}
+	for (i = 0; i < USER_LISTS; i++)
+		while ((u = w->users[i])) {
+			w->users[i] = u->next;
+			free(u);
+		}
 	free(w->items);
 	free(w);
 }

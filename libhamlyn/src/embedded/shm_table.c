@@ -129,8 +129,11 @@ int h__shm_make_ring(struct h_dev *dev, u32 terminus)
 	int err;
 
 	/* The last one with this number may have left it. No bridge: then there is nobody up. */
-	if (t->ring || !owner)
+	if (!owner)
 		return 0;
+	/* One that is not where a ring can be: somebody has written there. */
+	if (t->ring)
+		return h__shm_ring(shm, terminus) ? 0 : -EIO;
 	err = take_run(dev, SHM_RING_PAGES, 1, owner, &area);
 	if (err)
 		return err;
