@@ -239,7 +239,8 @@ static bool disarm(struct bridge *b, struct theirs *t)
 {
 	if (t->own && h_unwatch(t->own))
 		return false;
-	b->watcher->armed -= t->own != NULL;
+	if (t->own)
+		b->watcher->armed--;
 	t->own = NULL;
 	return true;
 }
