@@ -29,12 +29,12 @@ monitor=$!
 offer 1 </dev/null
 eventually peer_tells 'reason other-host' || die "a host with another id was not refused"
 echo "one that says to be host 3, from host 2's address:"
-echo "$peer" | grep -o 'state.*reason [a-z-]*'
+echo $peer | grep -o 'state.*reason [a-z-]*'
 offer 2 </dev/null
 eventually peer_tells 'reason nonsense' || die "nonsense was not refused"
 echo "one that answers with random bytes, where host 2 should be:"
-echo "$peer" | grep -o 'state.*reason [a-z-]*'
-refused=$(echo "$peer" | sed -n 's/.*refused \([0-9]*\).*/\1/p')
+echo $peer | grep -o 'state.*reason [a-z-]*'
+refused=$(echo $peer | sed -n 's/.*refused \([0-9]*\).*/\1/p')
 echo "connections refused: $refused"
 echo "@ refused $refused"
 offer 3 </dev/null

@@ -29,7 +29,7 @@ eventually() {
 	done
 }
 
-# What it tells stays in $peer: the next connection may tell something else.
+# What it tells stays in $peer: the next connection may tell something else. It is of several lines.
 peer_tells() { # WORDS
 	peer=$(hamlynctl peer show hamlyn9)
 	case $peer in *"$1"*) ;; *) return 1 ;; esac
