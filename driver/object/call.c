@@ -3,9 +3,7 @@
  * Calls: a process says something to whoever has a name, at this host or another one, and has a
  * descriptor from which it reads the answer. There is one answer, if only that nobody gave one.
  */
-#include <linux/anon_inodes.h>
 #include <linux/fcntl.h>
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
@@ -104,7 +102,7 @@ static int error_of(const struct hml_call *call)
 	return errors[array_index_nospec(call->status, HML_WIRE_ANSWERS)];
 }
 
-/* Who says what. @room is enough for all of it. */
+/* The head, with whom it is from, and what is said. @room is enough for all of it. */
 ssize_t hml_call_tell(const struct hml_call *call, char __user *to, size_t room)
 {
 	uid_t uid = from_kuid_munged(current_user_ns(), call->uid);
@@ -302,20 +300,6 @@ static int dial(struct hml_context *c, struct caller *w, const struct hamlyn_cal
 	return err;
 }
 
-static int open_call(struct caller *w, struct file **file)
-{
-	int fd = get_unused_fd_flags(O_CLOEXEC);
-
-	if (fd < 0)
-		return fd;
-	*file = anon_inode_getfile("[hamlyn-call]", &call_fops, w, O_RDONLY);
-	if (IS_ERR(*file)) {
-		put_unused_fd(fd);
-		return PTR_ERR(*file);
-	}
-	return fd;
-}
-
 /**
  * hml_call() - call a name
  * @c: the context
@@ -339,7 +323,7 @@ int hml_call(struct hml_context *c, struct hamlyn_call *arg, struct file **file)
 		return PTR_ERR(w);
 	ret = dial(c, w, arg, had);
 	if (!ret)
-		ret = open_call(w, file);
+		ret = hml_line_file("[hamlyn-call]", &call_fops, w, O_RDONLY, file);
 	if (ret < 0) {
 		caller_free(w);
 		return ret;

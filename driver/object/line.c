@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Descriptors of names and calls: who pays for one, and who sleeps until there is something. */
+#include <linux/anon_inodes.h>
+#include <linux/err.h>
+#include <linux/fcntl.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/poll.h>
 
@@ -41,6 +45,31 @@ int hml_line_open(struct hml_context *c, struct hml_line *line, u32 bytes)
 	INIT_WORK(&line->waking, wake);
 	hml_context_stay(c->device);
 	return 0;
+}
+
+/**
+ * hml_line_file() - the file behind a descriptor
+ * @what: what it is called in /proc
+ * @fops: its operations
+ * @owner: of the line, whose release() frees it from then on
+ * @flags: O_RDONLY or O_RDWR
+ * @file: out: the file
+ *
+ * Return: a descriptor, reserved for it, or -EMFILE, -ENFILE, -ENOMEM.
+ */
+int hml_line_file(const char *what, const struct file_operations *fops, void *owner, int flags,
+		  struct file **file)
+{
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+
+	if (fd < 0)
+		return fd;
+	*file = anon_inode_getfile(what, fops, owner, flags);
+	if (IS_ERR(*file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(*file);
+	}
+	return fd;
 }
 
 /* Nobody finds it any more. */

@@ -7,9 +7,7 @@
  * that neither it nor its host can enlarge, and waiting there costs whoever has the name nothing.
  * Nobody who answers is waited for.
  */
-#include <linux/anon_inodes.h>
 #include <linux/fcntl.h>
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/poll.h>
@@ -405,21 +403,6 @@ static struct hml_name *name_new(struct hml_context *c, const struct hamlyn_list
 	return ERR_PTR(err);
 }
 
-/* The file, which owns @n from then on, and a descriptor reserved for it. */
-static int open_name(struct hml_name *n, struct file **file)
-{
-	int fd = get_unused_fd_flags(O_CLOEXEC);
-
-	if (fd < 0)
-		return fd;
-	*file = anon_inode_getfile("[hamlyn-name]", &name_fops, n, O_RDWR);
-	if (IS_ERR(*file)) {
-		put_unused_fd(fd);
-		return PTR_ERR(*file);
-	}
-	return fd;
-}
-
 /**
  * hml_name_listen() - take a name, up to the point of no return
  * @c: the context
@@ -445,7 +428,7 @@ int hml_name_listen(struct hml_context *c, struct hamlyn_listen *arg, struct fil
 	if (ret)
 		hml_explain(c, "another process has that name");
 	else
-		ret = open_name(n, file);
+		ret = hml_line_file("[hamlyn-name]", &name_fops, n, O_RDWR, file);
 	if (ret < 0) {
 		name_free(n);
 		return ret;

@@ -15,6 +15,7 @@
 #include "user.h"
 
 struct file;
+struct file_operations;
 struct hamlyn_call;
 struct hamlyn_listen;
 struct hml_call;
@@ -133,6 +134,8 @@ extern raw_spinlock_t hml_name_lock;
 
 /* line.c */
 int hml_line_open(struct hml_context *c, struct hml_line *line, u32 bytes);
+int hml_line_file(const char *what, const struct file_operations *fops, void *owner, int flags,
+		  struct file **file);
 void hml_line_close(struct hml_line *line);
 void hml_line_wake(struct hml_line *line);
 
