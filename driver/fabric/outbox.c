@@ -212,6 +212,8 @@ static noinline_for_stack bool put_calls(struct hml_peer *p)
 
 	for (n = 0; n < CONTROL_BATCH && has_room(&p->out) && hml_calls_next(&p->names, &note); n++)
 		hml_outbox_control(&p->out, hml_calls_pack, &note);
+	/* There are keys in what is said. */
+	memzero_explicit(&note, sizeof(note));
 	return n == CONTROL_BATCH;
 }
 

@@ -222,7 +222,8 @@ static void pay_no_more(struct hml_far *far)
 }
 
 /*
- * Memory for a payer that there was already is the caller's again, in @spare.
+ * Memory for a payer that there was already is the caller's again, in @spare. The first watch of
+ * a payer is never refused while there is room for one: so none is left in the tree without any.
  *
  * Return: 0, or -EDQUOT.
  */
