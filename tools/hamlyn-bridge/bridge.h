@@ -211,13 +211,15 @@ void outbox_begin(struct peer *p, int fd, const struct hml_wire_hello *hello);
 void outbox_open(struct peer *p);
 void outbox_end(struct peer *p, u32 verdict);
 enum put outbox_put(struct peer *p, const struct shm_ring_packet *c, const u8 *bytes, u32 sender);
-void outbox_note(struct peer *p, const struct note *note);
+void outbox_note(struct peer *p, u32 state, const struct note *note);
 bool outbox_flush(struct peer *p);
 bool outbox_stalled(struct peer *p, int64_t now);
 
 /* inbox.c: false if the connection has to end, for *verdict. */
 int inbox_init(struct peer *p);
 void inbox_free(struct peer *p);
+struct far_user *far_user_begin(struct peer *p, struct far_user *u, u64 who,
+				struct hml_stats *stats);
 void inbox_begin(struct peer *p);
 bool inbox_read(struct peer *p, u32 *verdict);
 u32 inbox_hello(struct peer *p, struct hml_wire_rx *rx, const struct hml_wire_frame *f,

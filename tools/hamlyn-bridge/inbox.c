@@ -12,19 +12,22 @@
 #define AT_A_TIME	64	/* packets within one section: who rekeys waits for it (B8) */
 #define READS		4	/* before the others have their turn */
 
-static void init_user(struct peer *p, struct far_user *u, u64 who)
+/* Of packets, or of watches: each has its bucket, and its counters. */
+struct far_user *far_user_begin(struct peer *p, struct far_user *u, u64 who,
+				struct hml_stats *stats)
 {
 	u->who = who;
 	u->guesser.known = p->known;
-	u->sender.stats = p->stats;
+	u->sender.stats = stats;
 	u->sender.guard.bucket = &u->guesser.bucket;
 	u->sender.far = true;
 	u->sender.uid = (u32)who;
+	return u;
 }
 
 int inbox_init(struct peer *p)
 {
-	init_user(p, &p->others, UINT64_MAX);
+	far_user_begin(p, &p->others, UINT64_MAX, p->stats);
 	p->in.bytes = malloc(INBOX_BYTES);
 	return p->in.bytes ? 0 : -ENOMEM;
 }
@@ -69,7 +72,7 @@ static struct far_user *far_user(struct peer *p, const struct hml_wire_origin *o
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return &p->others;
-	init_user(p, u, who);
+	far_user_begin(p, u, who, p->stats);
 	u->next = *list;
 	*list = u;
 	p->user_count++;

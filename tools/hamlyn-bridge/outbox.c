@@ -129,13 +129,16 @@ static bool grow_notes(struct outbox *o)
 	return true;
 }
 
-/* There are as many as watches, and a few more. Without memory for one the connection ends. */
-void outbox_note(struct peer *p, const struct note *note)
+/*
+ * For the connection of that @state: a later one knows nothing of it. Without memory, or with
+ * MOST_NOTES that the peer has not taken, the connection ends.
+ */
+void outbox_note(struct peer *p, u32 state, const struct note *note)
 {
 	struct outbox *o = &p->out;
 
 	pthread_mutex_lock(&o->lock);
-	if (o->open) {
+	if (o->open && READ_ONCE(p->shared->state) == state) {
 		if (o->note_end < o->note_room || grow_notes(o))
 			o->notes[o->note_end++] = *note;
 		else

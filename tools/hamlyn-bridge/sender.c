@@ -202,9 +202,8 @@ static void note(struct bridge *b, u32 number, u32 peer_state, const struct note
 {
 	struct peer *p = peer_of(b, number);
 
-	/* Of an earlier connection it knows nothing. */
-	if (p && READ_ONCE(p->shared->state) == peer_state)
-		outbox_note(p, n);
+	if (p)
+		outbox_note(p, peer_state, n);
 }
 
 static void take_back(struct bridge *b, struct announced *a)
@@ -301,7 +300,7 @@ static void free_rings(struct bridge *b)
 	h__unlock(&b->dev->lock);
 }
 
-/* Who died behind its packet, and before the bell. */
+/* A sender may have died behind its packet, and before the bell. */
 static void look_around(struct bridge *b)
 {
 	u32 i;

@@ -145,17 +145,6 @@ static struct theirs **find(struct watcher *w, const struct peer *p, u32 id)
 	return t;
 }
 
-static struct far_user *begin_user(struct peer *p, struct far_user *u, u32 uid)
-{
-	u->who = uid;
-	u->guesser.known = p->known;
-	u->sender.stats = &p->watch_stats;
-	u->sender.guard.bucket = &u->guesser.bucket;
-	u->sender.far = true;
-	u->sender.uid = uid;
-	return u;
-}
-
 /* A peer may invent as many as it likes: those beyond some share a bucket, as of packets. */
 static struct far_user *user_of(struct watcher *w, struct peer *p, u32 uid)
 {
@@ -166,21 +155,19 @@ static struct far_user *user_of(struct watcher *w, struct peer *p, u32 uid)
 			return &u->user;
 	u = p->watch_user_count < MOST_USERS ? calloc(1, sizeof(*u)) : NULL;
 	if (!u)
-		return begin_user(p, &p->watch_others, UINT32_MAX);
+		return far_user_begin(p, &p->watch_others, UINT32_MAX, &p->watch_stats);
 	u->peer = p;
 	u->next = *list;
 	*list = u;
 	p->watch_user_count++;
-	return begin_user(p, &u->user, uid);
+	return far_user_begin(p, &u->user, uid, &p->watch_stats);
 }
 
 static void report(struct bridge *b, const struct theirs *t, u32 why)
 {
 	const struct note n = { .type = HML_WIRE_GONE, .why = why, .watch.id = t->watch.id };
 
-	if (READ_ONCE(t->peer->shared->state) != t->connection)
-		return;
-	outbox_note(t->peer, &n);
+	outbox_note(t->peer, t->connection, &n);
 	sender_work(b);
 }
 
