@@ -130,7 +130,7 @@ int h__shm_make_ring(struct h_dev *dev, u32 terminus)
 
 	/* The last one with this number may have left it. No bridge: then there is nobody up. */
 	if (!owner)
-		return 0;
+		return -EAGAIN;
 	/* One that is not where a ring can be: somebody has written there. */
 	if (t->ring)
 		return h__shm_ring(shm, terminus) ? 0 : -EIO;
