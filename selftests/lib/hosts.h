@@ -131,6 +131,18 @@ static inline int host_await(struct hosts *h, const struct host *own, uint32_t s
 	return 0;
 }
 
+/* Until the peer of @own is up by a connection after that of @epoch. */
+static inline int host_await_after(struct hosts *h, const struct host *own, int64_t epoch)
+{
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	while (host_peer(h, own, HAMLYN_A_PEER_EPOCH) == epoch)
+		if (!ht_poll_more(&poll))
+			return -ETIMEDOUT;
+	return host_await(h, own, HAMLYN_NL_PEER_STATE_UP);
+}
+
 /* A network namespace of our own: NICs that a test leaves behind end with it. */
 static inline int hosts_namespace(void)
 {

@@ -653,22 +653,10 @@ TEST_F_TIMEOUT(hosts, reconnections, 7200)
 	EXPECT_TRUE(lands(self));
 }
 
-/* Until @host has a connection after that one. */
-static int await_epoch(FIXTURE_DATA(hosts) *self, struct host *host, int64_t epoch)
-{
-	struct ht_poll poll;
-
-	ht_poll_begin(&poll);
-	while (host_peer(&self->h, host, HAMLYN_A_PEER_EPOCH) == epoch)
-		if (!ht_poll_more(&poll))
-			return -ETIMEDOUT;
-	return host_await(&self->h, host, HAMLYN_NL_PEER_STATE_UP);
-}
-
 /* Until host 1 has a connection after that one, and host 2 knows. */
 static int await_after(FIXTURE_DATA(hosts) *self, int64_t epoch)
 {
-	return await_epoch(self, sender(self), epoch) ?:
+	return host_await_after(&self->h, sender(self), epoch) ?:
 	       host_await(&self->h, receiver(self), HAMLYN_NL_PEER_STATE_UP);
 }
 
@@ -741,7 +729,7 @@ TEST_F(hosts, who_sends_to_a_slow_reader_waits)
 	fd = far_connect(sender(self)->address, RESERVED, receiver(self));
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, far_greet(fd, &self->h, sender(self), self->pair.query.packet_size));
-	ASSERT_EQ(0, await_epoch(self, receiver(self), epoch));
+	ASSERT_EQ(0, host_await_after(&self->h, receiver(self), epoch));
 	ASSERT_EQ(0, h_terminus_create(self->pair.rx, NULL, &t));
 	to.host = sender(self)->id;
 	ht_poll_begin(&poll);

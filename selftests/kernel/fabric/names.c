@@ -4,7 +4,7 @@
  * hosts that call may not keep from others. As root, kernel device only.
  */
 #include "kselftest_harness.h"
-#include "hosts.h"
+#include "far_host.h"
 
 #include <hamlyn/channel.h>
 
@@ -309,6 +309,28 @@ TEST_F(names, each_error_of_a_client_is_its_own)
 	ASSERT_EQ(0, host_del_peer(&self->h, far(self), near(self)));
 	ASSERT_EQ(0, host_await(&self->h, near(self), HAMLYN_NL_PEER_STATE_IDLE));
 	EXPECT_EQ(-EHOSTDOWN, connect_to(self, "2/name", 0));
+}
+
+/* It has greeted without them: nothing is sent that it would not understand. */
+TEST_F(names, a_host_that_knows_no_names_is_none_to_call)
+{
+	struct hamlyn_query q;
+	struct h_channel *ch;
+	int64_t epoch;
+	int fd;
+
+	NEED_HOSTS();
+	ASSERT_EQ(0, h_query(self->far, &q));
+	epoch = host_peer(&self->h, far(self), HAMLYN_A_PEER_EPOCH);
+	ASSERT_EQ(0, host_del_peer(&self->h, near(self), far(self)));
+	fd = far_connect(near(self)->address, 700, far(self));
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, far_greet(fd, &self->h, near(self), q.packet_size));
+	ASSERT_EQ(0, host_await_after(&self->h, far(self), epoch));
+	EXPECT_EQ(-EPROTONOSUPPORT,
+		  h_channel_connect(self->server, "1/name", NULL, &ch, ht_patience_ns()));
+	EXPECT_TRUE(ht_is_explained(self->far, "knows no names"));
+	close(fd);
 }
 
 TEST_F(names, each_error_of_a_server_is_its_own)
