@@ -620,10 +620,10 @@ static unsigned long most_of(unsigned long total, unsigned long taken,
  * hml_user_most_of() - what one may have of something else that many share
  * @total: all there is
  * @taken: of which all have
- * @used: of which he has
+ * @used: of which this one has
  * @guaranteed: that everybody can have, if there is enough
  *
- * Return: how much he may have now.
+ * Return: how much this one may have now.
  */
 unsigned long hml_user_most_of(unsigned long total, unsigned long taken, unsigned long used,
 			       unsigned long guaranteed)

@@ -227,7 +227,7 @@ struct shm_known {
 	u32 slot;
 };
 
-/* Who may guess so often: a process, or a user of another host. */
+/* A process, or a user of another host, and how often it may guess. */
 struct shm_guesser {
 	struct hml_bucket bucket;	/* wrong keys that may still be presented */
 	struct shm_known *known;	/* late, if they come again: hml_port_knew() */
