@@ -3,6 +3,7 @@
 #ifndef HML_NAME_H
 #define HML_NAME_H
 
+#include <linux/fs.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
 #include <linux/spinlock.h>
@@ -14,8 +15,6 @@
 #include "core/wire.h"
 #include "user.h"
 
-struct file;
-struct file_operations;
 struct hamlyn_call;
 struct hamlyn_listen;
 struct hml_call;
