@@ -457,6 +457,23 @@ int ht_send_sync(struct h_terminus *terminus, const struct h_msg *msg)
 	return handle < 0 ? (int)handle : ht_send_wait(terminus, handle);
 }
 
+int ht_drain(struct h_manager *manager)
+{
+	static struct ht_pair marks;
+	struct ht_pair_attr attr = { 0 };
+	int ret = h_manager_drain(manager, ht_patience_ns());
+
+	if (ret || !getenv("HAMLYN_TX_LANDS"))
+		return ret;
+	if (!marks.mark_area) {
+		ret = ht_pair_open(&marks, &attr);
+		if (ret)
+			return ret;
+	}
+	ret = land(&marks);
+	return ret < 0 ? ret : 0;
+}
+
 int ht_count_slots(struct h_dev *dev, struct h_area *area, unsigned int most)
 {
 	struct h_slot_attr attr = { .area = area };

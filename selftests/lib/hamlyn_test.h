@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include <hamlyn.h>
+#include <hamlyn/manager.h>
 
 struct h_channel;
 
@@ -151,6 +152,12 @@ int ht_send_wait(struct h_terminus *terminus, int64_t handle);
 
 /* Both: 1, or a negative errno of either. */
 int ht_send_sync(struct h_terminus *terminus, const struct h_msg *msg);
+
+/*
+ * As h_manager_drain(), with the patience. Of a manager on another host with $HAMLYN_TX_LANDS:
+ * until all of it has landed, too. It keeps a pair open from the first call on; from one thread.
+ */
+int ht_drain(struct h_manager *manager);
 
 /* How many slots on @area can be made, at most @most; they are gone again. */
 int ht_count_slots(struct h_dev *dev, struct h_area *area, unsigned int most);

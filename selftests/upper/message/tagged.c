@@ -121,6 +121,9 @@ TEST_F(tagged, a_loss_is_told_once)
 	/* More than are kept. */
 	for (i = 0; i < 1010; i++) {
 		ASSERT_EQ(0, write_tag(self, 0, 0, i));
+		/* Between two hosts many may come at once, and overrun the NQ. */
+		if (i % 100 == 99)
+			ASSERT_EQ(0, ht_drain(self->from));
 		ASSERT_EQ(-EAGAIN, h_tagged_get_specific_tag(self->receiver,
 							     5000, NULL, 0));
 		if (i == 999)
@@ -143,7 +146,7 @@ TEST_F(tagged, a_loss_is_told_once)
 	for (i = 0; i < 600; i++) {
 		ASSERT_EQ(0, write_tag(self, 0, 0, i));
 	}
-	ht_sleep_ns(100 * HT_MS);
+	ASSERT_EQ(0, ht_drain(self->from));
 	for (n = 0; (i = h_tagged_get_tag(self->receiver, &tag, NULL,
 					  50 * HT_MS)) != (uint64_t)-ETIMEDOUT;)
 		n += (int)i == -EOVERFLOW;
@@ -168,7 +171,7 @@ TEST_F(tagged, who_does_not_wait_takes_only_so_many_others)
 	for (i = 0; i < OTHERS; i++) {
 		ASSERT_EQ(0, write_tag(self, 0, 0, 1));
 	}
-	ASSERT_EQ(0, h_manager_drain(self->from, 10 * HT_SEC));
+	ASSERT_EQ(0, ht_drain(self->from));
 	EXPECT_EQ(-EAGAIN, h_tagged_get_specific_tag(receiver, 2, NULL,
 						     H_NOWAIT));
 	EXPECT_GT(h_manager_poll(m), 0);
