@@ -93,9 +93,11 @@ static inline int h_manager_create(struct h_dev *dev, const struct h_manager_att
  * @timeout_ns: longest time to wait
  *
  * Call it, for instance, before a process exits whose last message matters. After it,
- * everything that a call reported as sent is in the receivers' memory, including what was
- * kept of a long message (h_channel_send()) and what streams collect. It may have to wait
- * for the receivers.
+ * everything that a call reported as sent is in the memory of receivers on this host,
+ * including what was kept of a long message (h_channel_send()) and what streams collect. What
+ * is for another host is on its way there, in order, and gets there also if this process
+ * ends; the end of the connection between the hosts loses it. It may have to wait for the
+ * receivers.
  *
  * Return: 0, also for messages that the NIC refused, or whose receiver is gone; -EAGAIN,
  * -ETIMEDOUT, -EINTR: something is left, and is still to be sent.
