@@ -57,8 +57,8 @@ struct h_watch;
 /**
  * h_open() - open a NIC
  * @name: "/dev/hamlynN": a kernel device;
- *	"shm:NAME[,OPTION...]" (size=BYTES, guesses=N, host=N, fabric=ID, huge; see
- *	Documentation/uapi.rst): the embedded device, a segment shared
+ *	"shm:NAME[,OPTION...]" (size=BYTES, guesses=N, host=N, fabric=ID, join, huge;
+ *	see Documentation/uapi.rst): the embedded device, a segment shared
  *	by the processes of this user that name it, created if it does not exist. NAME is
  *	1 to 64 letters, digits, '.', '_' and '-'. The process that creates the segment
  *	chooses the rest: its size in BYTES, 4M to 1024G (default 32M; suffixes K, M and G);

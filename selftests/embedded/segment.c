@@ -244,6 +244,21 @@ TEST_F(segment, each_segment_is_a_fabric_of_its_own)
 	h_close(dev);
 }
 
+TEST_F(segment, with_join_none_is_made)
+{
+	struct h_dev *dev, *other;
+	char name[200], file[250];
+
+	snprintf(name, sizeof(name), "%s,join", self->stem);
+	snprintf(file, sizeof(file), "/dev/shm/hamlyn-%u-%s", geteuid(), self->stem + 4);
+	EXPECT_EQ(-ENOENT, h_open(name, &dev));
+	EXPECT_NE(0, access(file, F_OK));
+	ASSERT_EQ(0, h_open(self->name, &dev));
+	EXPECT_EQ(0, h_open(name, &other));
+	h_close(other);
+	h_close(dev);
+}
+
 TEST_F(segment, a_second_open_joins_whatever_size_it_says)
 {
 	static const char *const sizes[] = { "", ",size=4M", ",size=64M",

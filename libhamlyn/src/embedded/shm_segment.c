@@ -31,7 +31,7 @@
 #define NO_ROOM_ADVICE	"make it larger (mount -o remount,size=), or the segment smaller (size=)"
 #define OTHER_VERSION_ADVICE "end the programs that use it, or take another name"
 #define OPTIONS \
-	"size=BYTES, guesses=N, host=N, fabric=ID (32 hexadecimal digits) and huge"
+	"size=BYTES, guesses=N, host=N, fabric=ID (32 hexadecimal digits), join and huge"
 #define OVERFLOW_UID	65534		/* whom a user namespace has no number for */
 /* Larger ones are many processes', of which none touches all. */
 #define POPULATE_MOST	(128ull << 20)
@@ -253,6 +253,7 @@ struct shm_options {
 	u32 guesses;
 	u32 host;
 	bool huge;
+	bool join;		/* one that is there, or none */
 	bool has_host;
 	bool has_fabric;
 	u8 fabric[HAMLYN_FABRIC_ID_BYTES];
@@ -325,7 +326,7 @@ static int parse_fabric(const char *s, struct shm_options *o)
 	return any ? 0 : -EINVAL;
 }
 
-/* "size=BYTES", "guesses=N", "host=N", "fabric=ID" and "huge", in any order. */
+/* "size=BYTES", "guesses=N", "host=N", "fabric=ID", "join" and "huge", in any order. */
 static int parse_options(const char *options, struct shm_options *o)
 {
 	char copy[128], *rest = copy, *word;
@@ -346,6 +347,8 @@ static int parse_options(const char *options, struct shm_options *o)
 			err = parse_fabric(word + 7, o);
 		else if (!strcmp(word, "huge"))
 			o->huge = true;
+		else if (!strcmp(word, "join"))
+			o->join = true;
 		else
 			err = -EINVAL;
 		if (err)
@@ -783,14 +786,16 @@ static int enter(struct h_dev *dev, struct shm_dev *shm,
 	return err;
 }
 
-static int open_and_lock(struct h_dev *dev, const char *file,
+static int open_and_lock(struct h_dev *dev, const char *file, bool join,
 			 struct h_open_wait *wait)
 {
 	struct stat st;
 	int tries, err;
 
 	for (tries = 0; tries < OPEN_TRIES; tries++) {
-		dev->fd = open_file(file, O_CREAT);
+		dev->fd = open_file(file, join ? 0 : O_CREAT);
+		if (join && dev->fd == -ENOENT)
+			return h__early(-ENOENT, "nobody uses a segment of that name");
 		if (dev->fd < 0)
 			return cannot_open(file, dev->fd);
 		err = lock_unmapped(dev->fd, wait);
@@ -802,7 +807,7 @@ static int open_and_lock(struct h_dev *dev, const char *file,
 		 * what it is to whoever has it mapped.
 		 */
 		if (!err && st.st_nlink) {
-			if (!st.st_size || others_attached(dev->fd))
+			if ((!st.st_size && !join) || others_attached(dev->fd))
 				return 0;
 			remove_file(file);
 		}
@@ -831,7 +836,7 @@ int h__shm_attach(struct h_dev *dev, const char *spec, struct h_open_wait *wait)
 		sweep();
 	/* What others' files are like is no news. */
 	h__early_begin();
-	err = open_and_lock(dev, shm->file, wait);
+	err = open_and_lock(dev, shm->file, options.join, wait);
 	if (err)
 		goto err_free;
 	dev->priv = shm;
