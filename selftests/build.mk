@@ -26,7 +26,7 @@ $(KSELFTEST)/kselftest_harness.h:
 # Static, so that they run in the guest; the sanitizers want it otherwise.
 TEST_LINK ?= -static
 TEST_LIB := $(wildcard selftests/lib/*.c)
-TEST_HDR := $(wildcard selftests/lib/*.h selftests/kernel/*/*.h selftests/upper/*/*.h)
+TEST_HDR := $(wildcard selftests/lib/*.h selftests/embedded/*.h selftests/kernel/*/*.h selftests/upper/*/*.h)
 $(foreach t,$(TESTS),$(eval $(call test_bins,$t): $t))
 $(call test_bins,$(TESTS)): $(TEST_LIB) $(TEST_HDR) $(BUILD)/libhamlyn.a $(LIB_HDR) \
 		| $(KSELFTEST)/kselftest_harness.h
@@ -35,7 +35,7 @@ $(call test_bins,$(TESTS)): $(TEST_LIB) $(TEST_HDR) $(BUILD)/libhamlyn.a $(LIB_H
 		$(TEST_LINK) $(filter selftests/%.c driver/core/%.c,$^) $(BUILD)/libhamlyn.a -lpthread -o $@
 
 # They make what the dead leave behind, hold the locks of the library, or count what it keeps.
-TESTS_INSIDE := $(shell grep -lE '^#include "((low|embedded|manager|stream|channel)/|refused_watch\.h|used_tags\.h)' $(TESTS))
+TESTS_INSIDE := $(shell grep -lE '^#include "((low|embedded|manager|stream|channel)/|refused_watch\.h|bridge_hosts\.h|used_tags\.h)' $(TESTS))
 $(call test_bins,$(TESTS_INSIDE)): private CPPFLAGS_ALL += $(LIB_INC)
 
 selftests: $(call test_bins,$(TESTS))

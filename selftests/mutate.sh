@@ -270,6 +270,9 @@ bridge-held    native bridge                tools/hamlyn-bridge/inbox.c s/if (he
 bridge-twice   native bridge                tools/hamlyn-bridge/watches.c s/if (!\*at \&\& item/if (item/
 bridge-guests  native bridge                tools/hamlyn-bridge/life.c s/from) || !origin_is_ours(fd)) {/from)) {/
 bridge-told    native bridge                tools/hamlyn-bridge/watches.c s/^\tdisarm(b, t);$//
+bridge-trickle native bridge_peers          tools/hamlyn-bridge/outbox.c s/>= LEAST_TAKEN/> 0/
+bridge-deaf    native bridge_peers          tools/hamlyn-bridge/life.c s/listen_again(b, false);/;/
+bridge-mute    native bridge_peers          tools/hamlyn-bridge/say.c s/return poll(\&p, 1, 0) > 0 \&\& p.revents \& POLLOUT \&\& write_now/return write/
 bridge-clear   native bridge                tools/hamlyn-bridge/options.c s/set->clear || address_is_loopback(a))/1)/
 tcp-stranger   vm hosts                     driver/fabric/tcp.c  s/if (p \&\& same_address(\&p->attr.address, from))/if (p)/
 tcp-user       vm hosts                     driver/fabric/tcp.c  s/sin_port) < HML_TCP_RESERVED)$/sin_port))/

@@ -12,13 +12,15 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "embedded/shm.h"
 #include "wire.h"
 
 #define MOST_USERS	4096		/* senders of a peer that are told apart */
-#define USER_LISTS	256
+#define USER_BITS	8
+#define USER_LISTS	(1 << USER_BITS)
 #define MOST_WATCHES	SHM_MAX_WATCHES	/* of a peer on our slots */
 #define MOST_ARMED	(SHM_MAX_WATCHES / 2)	/* of all peers at a time; others wait */
 #define MOST_NOTES	(4u * SHM_MAX_WATCHES)	/* to a peer that takes none */
@@ -79,6 +81,7 @@ struct outbox {
 	u8 *ring;
 	u64 head;
 	u64 tail;
+	u64 taken;			/* by the peer, when it had last taken enough */
 	int64_t moved_ns;
 	struct hml_wire_tx tx;
 	struct note *notes;
@@ -152,6 +155,7 @@ struct guest {
 struct bridge {
 	struct settings set;
 	u64 incarnation;
+	u64 salt;			/* odd */
 	struct h_dev *dev;
 	struct shm_dev *shm;
 	struct shm_segment *seg;
@@ -161,6 +165,7 @@ struct bridge {
 	u32 by_number[SHM_MAX_PEERS];	/* in peers, + 1 */
 	int epoll;
 	int listener;
+	bool deaf;			/* no descriptor is left for those who connect */
 	int signals;
 	struct guest guests[MOST_GUESTS];
 	atomic_bool stop;
@@ -181,16 +186,23 @@ static inline struct peer *peer_of(struct bridge *b, u32 number)
 		&b->peers[b->by_number[number] - 1] : NULL;
 }
 
+/* Peers choose what is looked up: with another factor each time they know of no two in one list. */
+static inline u32 list_of(const struct bridge *b, u64 what, u32 bits)
+{
+	return (u32)(what * b->salt >> (64 - bits));
+}
+
 /* options.c: 0, 1: all was said, or -1: it was told why not. */
 int options_parse(int argc, char **argv, struct settings *set);
 bool address_same_host(const struct address *a, const struct address *b);
 bool address_is_loopback(const struct address *a);
 void address_text(const struct address *a, char *text, size_t size);
 
-/* main.c */
+/* say.c */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tell(const struct bridge *b, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+void say_status(const struct bridge *b);
 
 /* segment.c: 0, or it was told why not. */
 int segment_join(struct bridge *b);
@@ -201,7 +213,7 @@ void peer_count(struct peer *p);
 
 /* status.c */
 const char *reason_text(u32 reason);
-void status_print(const struct shm_segment *seg);
+void status_print(const struct shm_segment *seg, FILE *to);
 
 /* outbox.c */
 enum put { PUT_DONE, PUT_FULL };

@@ -17,8 +17,8 @@ $(BUILD)/hamlyn-bridge: $(BRIDGE_OBJ) $(BUILD)/libhamlyn.a
 
 tools: $(BUILD)/hamlyn-bridge
 
-# Its test starts it, and says frames of its own.
-$(BUILD)/selftests/bridge: driver/core/wire.c | $(BUILD)/hamlyn-bridge
+# Its tests start it, and say frames of their own.
+$(BUILD)/selftests/bridge $(BUILD)/selftests/bridge_peers: driver/core/wire.c | $(BUILD)/hamlyn-bridge
 
 install: install-bridge
 install-bridge: $(BUILD)/hamlyn-bridge

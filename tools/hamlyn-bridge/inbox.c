@@ -62,7 +62,7 @@ void inbox_begin(struct peer *p)
 static struct far_user *far_user(struct peer *p, const struct hml_wire_origin *o)
 {
 	u64 who = (u64)o->sender << 32 | o->user;
-	struct far_user **list = &p->users[(o->sender * 31 + o->user) % USER_LISTS], *u;
+	struct far_user **list = &p->users[list_of(p->bridge, who, USER_BITS)], *u;
 
 	for (u = *list; u; u = u->next)
 		if (u->who == who)

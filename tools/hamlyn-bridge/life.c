@@ -174,6 +174,14 @@ static u32 guest_place(struct bridge *b)
 	return oldest;
 }
 
+/* Whoever waits there would keep us awake while there is no descriptor for it. */
+static void listen_again(struct bridge *b, bool again)
+{
+	if (b->deaf == again &&
+	    !watch_fd(b, b->listener, again ? EPOLLIN : 0, EVENT_LISTENER, EPOLL_CTL_MOD))
+		b->deaf = !again;
+}
+
 /* Whoever is no peer is closed unread. */
 static void accept_one(struct bridge *b)
 {
@@ -184,8 +192,11 @@ static void accept_one(struct bridge *b)
 	int one = 1;
 	u32 i;
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			listen_again(b, false);
 		return;
+	}
 	/* First: nobody else makes one of a peer leave. */
 	if (!from_a_peer(b, &from) || !origin_is_ours(fd)) {
 		close(fd);
@@ -349,6 +360,7 @@ static void check_all(struct bridge *b)
 	int64_t now = h__now_ns();
 	u32 i;
 
+	listen_again(b, true);
 	for (i = 0; i < b->peer_count; i++)
 		check(b, &b->peers[i], now);
 	for (i = 0; i < MOST_GUESTS; i++)
@@ -371,7 +383,7 @@ static void take_signal(struct bridge *b)
 	}
 	for (i = 0; i < b->peer_count; i++)
 		peer_count(&b->peers[i]);
-	status_print(b->seg);
+	say_status(b);
 }
 
 static void room_again(struct bridge *b, struct peer *p)

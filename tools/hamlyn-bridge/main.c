@@ -1,49 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hamlyn-bridge: joins the embedded devices of several hosts over TCP. */
-#include <stdarg.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bridge.h"
 
-void say(const char *format, ...)
-{
-	char line[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	fprintf(stderr, "hamlyn-bridge: %s\n", line);
-}
-
-void tell(const struct bridge *b, const char *format, ...)
-{
-	char line[512];
-	va_list args;
-
-	if (b->set.quiet)
-		return;
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	fprintf(stderr, "hamlyn-bridge: %s\n", line);
-}
-
-/* Of a segment that is there: one that nobody uses is not made for it, or not for long. */
+/* Of a segment that is there: none is made for it. */
 static int show(const struct settings *set)
 {
-	char why[HAMLYN_EXPLAIN_BYTES];
+	char name[256], why[HAMLYN_EXPLAIN_BYTES];
 	struct h_dev *dev;
-	int err = h_open(set->device, &dev);
+	int err;
+
+	snprintf(name, sizeof(name), "%.128s,join", set->device);
+	err = h_open(name, &dev);
 
 	if (err) {
 		h_explain(NULL, why, sizeof(why));
 		say("%s: %s", set->device, *why ? why : strerror(-err));
 		return 1;
 	}
-	status_print(shm_of(dev)->seg);
+	status_print(shm_of(dev)->seg, stdout);
 	h_close(dev);
 	return 0;
 }
@@ -71,12 +52,24 @@ static int bridge_run(struct bridge *b)
 	return 0;
 }
 
+/* Else a socket gets the number, and a peer what is meant for people. */
+static int open_standard(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	return fd < 0 ? -1 : close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct bridge *b = calloc(1, sizeof(*b));
 	int ret;
 
-	if (!b)
+	signal(SIGPIPE, SIG_IGN);
+	if (!b || open_standard())
 		return 1;
 	ret = options_parse(argc, argv, &b->set);
 	if (ret)

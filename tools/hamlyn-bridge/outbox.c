@@ -3,13 +3,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/sockios.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "bridge.h"
 
 #define CONTROL_ROOM	4096	/* of the ring, that packets leave to other frames */
+#define LEAST_TAKEN	4096	/* by a peer that does not stand still */
 
 int outbox_init(struct outbox *o)
 {
@@ -190,7 +193,6 @@ static bool give(struct peer *p)
 	}
 	o->head += (u64)sent;
 	o->bytes += (u64)sent;
-	o->moved_ns = h__now_ns();
 	return true;
 }
 
@@ -207,15 +209,33 @@ bool outbox_flush(struct peer *p)
 	return any;
 }
 
-/* Has it taken nothing, of what is ready for it, for too long? */
+/* By its host, at least: the socket here says only now and then that it has room again. */
+static u64 taken_by(const struct outbox *o)
+{
+	int left = 0;
+
+	if (ioctl(o->fd, SIOCOUTQ, &left) || left < 0)
+		left = 0;
+	return o->head > (u64)left ? o->head - (u64)left : 0;
+}
+
+/*
+ * Has it taken next to nothing, of what is ready for it, for too long? A byte now and then is
+ * nothing: whoever sends to it waits, and may have other peers to send to.
+ */
 bool outbox_stalled(struct peer *p, int64_t now)
 {
 	struct outbox *o = &p->out;
 	bool stalled;
+	u64 taken;
 
 	pthread_mutex_lock(&o->lock);
-	stalled = o->open && o->head != o->tail &&
-		  now - o->moved_ns > p->bridge->set.stall_ms * NS_PER_MS;
+	taken = taken_by(o);
+	if (o->head == o->tail || taken - o->taken >= LEAST_TAKEN) {
+		o->taken = taken;
+		o->moved_ns = now;
+	}
+	stalled = o->open && now - o->moved_ns > p->bridge->set.stall_ms * NS_PER_MS;
 	pthread_mutex_unlock(&o->lock);
 	return stalled;
 }
@@ -237,6 +257,8 @@ void outbox_begin(struct peer *p, int fd, const struct hml_wire_hello *hello)
 	o->pong = false;
 	o->head = 0;
 	o->tail = 0;
+	o->taken = 0;
+	o->moved_ns = h__now_ns();
 	o->note_first = 0;
 	o->note_end = 0;
 	hml_wire_tx_begin(&o->tx);

@@ -151,6 +151,9 @@ int segment_join(struct bridge *b)
 		err = h__random(&b->incarnation, sizeof(b->incarnation));
 	while (!err && !b->incarnation);
 	if (!err)
+		err = h__random(&b->salt, sizeof(b->salt));
+	b->salt |= 1;
+	if (!err)
 		err = h_terminus_create(b->dev, &attr, &b->terminus);
 	if (!err)
 		err = make_peers(b);

@@ -14,7 +14,8 @@
 #include "bridge.h"
 
 #define MOST_ITEMS	(4u * MOST_WATCHES)	/* of a peer, not yet done */
-#define BUCKETS		4096
+#define BUCKET_BITS	12
+#define BUCKETS		(1 << BUCKET_BITS)
 #define NQ_ENTRIES	4096
 #define SLEEP_NS	(100 * NS_PER_MS)
 #define RETRY_NS	(20 * NS_PER_MS)
@@ -136,9 +137,15 @@ void watcher_lost(struct peer *p)
 
 /* ---- theirs ---- */
 
+/* A number of a peer's, among all peers'. */
+static u64 name_of(const struct peer *p, u32 number)
+{
+	return (u64)p->number << 32 | number;
+}
+
 static struct theirs **find(struct watcher *w, const struct peer *p, u32 id)
 {
-	struct theirs **t = &w->buckets[(id ^ p->number * 977) % BUCKETS];
+	struct theirs **t = &w->buckets[list_of(p->bridge, name_of(p, id), BUCKET_BITS)];
 
 	while (*t && ((*t)->peer != p || (*t)->watch.id != id))
 		t = &(*t)->next;
@@ -148,7 +155,7 @@ static struct theirs **find(struct watcher *w, const struct peer *p, u32 id)
 /* A peer may invent as many as it likes: those beyond some share a bucket, as of packets. */
 static struct far_user *user_of(struct watcher *w, struct peer *p, u32 uid)
 {
-	struct watch_user **list = &w->users[(uid ^ p->number * 977) % USER_LISTS], *u;
+	struct watch_user **list = &w->users[list_of(p->bridge, name_of(p, uid), USER_BITS)], *u;
 
 	for (u = *list; u; u = u->next)
 		if (u->peer == p && u->user.who == uid)
@@ -189,7 +196,7 @@ static int make_watch(struct bridge *b, struct theirs *t, struct h_watch *own)
 	h__dev_lock(b->dev);
 	/* Not the address: whoever has the segment writes there. */
 	err = h__shm_watch_for(own, &k, t->watch.flags & HAMLYN_WATCH_TICKET,
-			       (u64)t->peer->number << 32 | t->watch.id, &t->who->sender);
+			       name_of(t->peer, t->watch.id), &t->who->sender);
 	if (!err) {
 		H_LINK(b->dev->watches, own);
 		nq->users++;
