@@ -273,6 +273,12 @@ bridge-told    native bridge                tools/hamlyn-bridge/watches.c s/^\td
 bridge-trickle native bridge_peers          tools/hamlyn-bridge/outbox.c s/>= LEAST_TAKEN/> 0/
 bridge-deaf    native bridge_peers          tools/hamlyn-bridge/life.c s/listen_again(b, false);/;/
 bridge-mute    native bridge_peers          tools/hamlyn-bridge/say.c s/return poll(\&p, 1, 0) > 0 \&\& p.revents \& POLLOUT \&\& write_now/return write/
+bridge-caller  native bridge_names          tools/hamlyn-bridge/names.c s/ \&\& of_user + of_host < OF_A_HOST//
+bridge-door    native bridge_names          tools/hamlyn-bridge/names.c s/cred.uid != geteuid() ||/0 ||/
+bridge-nobody  native bridge_names          tools/hamlyn-bridge/names.c s/p \&\& !b->set.same_users ? NOBODY : user/user/
+bridge-number  native bridge_names          tools/hamlyn-bridge/names.c s/if (\*find(b, number_of(p, call->id)))/if (0)/
+bridge-process native bridge_names          tools/hamlyn-bridge/names.c s/else if (count_of(b->names, l->pid) > MOST_OF_ONE)/else if (0)/
+bridge-cancel  native bridge_names          tools/hamlyn-bridge/names.c s/^\tif (l->kind == CALLER)$/\tif (0)/
 bridge-clear   native bridge                tools/hamlyn-bridge/options.c s/set->clear || address_is_loopback(a))/1)/
 tcp-stranger   vm hosts                     driver/fabric/tcp.c  s/if (p \&\& same_address(\&p->attr.address, from))/if (p)/
 tcp-user       vm hosts                     driver/fabric/tcp.c  s/sin_port) < HML_TCP_RESERVED)$/sin_port))/

@@ -40,6 +40,7 @@ FIXTURE(bridge) {
 	char id_file[96];
 	unsigned short port;
 	int said;		/* where the next bridge tells what it does; -1: nowhere */
+	bool same_users;	/* of the next bridge */
 	struct host host[2];
 };
 
@@ -85,16 +86,19 @@ static inline pid_t run(const char *program, char *const *argv, int out)
 /* Host 1 connects to host 2, which listens. @stall_ms: how long a peer may take nothing. */
 static inline void start(FIXTURE_DATA(bridge) *self, int i, int stall_ms)
 {
-	char listen[32], peer[32], stall[16], dead[16];
+	char listen[32], peer[32], stall[16], dead[16], users[] = "none";
 	char *const connects[] = {
 		self->program, self->name[i], "--host", "1", "--peer", peer, "--id-file",
-		self->id_file, "--stall-ms", stall, "--dead-ms", dead, NULL,
+		self->id_file, "--stall-ms", stall, "--dead-ms", dead, "--users", users, NULL,
 	};
 	char *const listens[] = {
 		self->program, self->name[i], "--host", "2", "--peer", peer, "--id-file",
-		self->id_file, "--stall-ms", stall, "--dead-ms", dead, "--listen", listen, NULL,
+		self->id_file, "--stall-ms", stall, "--dead-ms", dead, "--users", users,
+		"--listen", listen, NULL,
 	};
 
+	if (self->same_users)
+		memcpy(users, "same", sizeof(users));
 	snprintf(listen, sizeof(listen), "127.0.0.1:%u", self->port);
 	snprintf(peer, sizeof(peer), i ? "1=127.0.0.1" : "2=127.0.0.1:%u", self->port);
 	snprintf(stall, sizeof(stall), "%d", stall_ms);

@@ -24,6 +24,7 @@
 #define MOST_WATCHES	SHM_MAX_WATCHES	/* of a peer on our slots */
 #define MOST_ARMED	(SHM_MAX_WATCHES / 2)	/* of all peers at a time; others wait */
 #define MOST_NOTES	(4u * SHM_MAX_WATCHES)	/* to a peer that takes none */
+#define MOST_CALLS	256		/* to a peer, not yet sent */
 #define MOST_GUESTS	16		/* connections that have not said who they are */
 #define OUTBOX_BYTES	(512u << 10)
 #define INBOX_BYTES	(256u << 10)
@@ -43,6 +44,7 @@ struct settings {
 	bool clear;
 	bool quiet;
 	bool status;
+	bool same_users;
 	u32 dead_ms;
 	u32 stall_ms;
 	u32 peers;
@@ -62,10 +64,20 @@ struct far_user {
 	struct hml_sender sender;
 };
 
-/* A frame that is no packet, to be sent. */
+/* What is said in a call, or in its answer, and to whom. */
+struct words {
+	u32 user;
+	u32 name_length;
+	u32 length;
+	char name[HAMLYN_MAX_NAME + 1];
+	u8 bytes[HAMLYN_MAX_CALL];
+};
+
+/* A frame that is no packet, to be sent. words: NULL, or its own, of malloc(). */
 struct note {
 	u32 type;
 	u32 why;
+	struct words *words;
 	struct hml_wire_watch watch;
 };
 
@@ -88,6 +100,7 @@ struct outbox {
 	u32 note_first;
 	u32 note_end;
 	u32 note_room;
+	u32 calls;			/* of the notes */
 	u64 packets;
 	u64 lost;
 	u64 bytes;
@@ -101,6 +114,7 @@ struct inbox {
 	int64_t heard_ns;
 	int64_t asked_ns;
 	struct hml_wire_rx rx;
+	u32 features;
 	u64 packets;
 	u64 dropped;
 	u64 taken;
@@ -131,6 +145,7 @@ struct peer {
 	u32 user_count;
 	struct far_user others;		/* who is one too many */
 	struct hml_stats *stats;
+	u32 waiting;			/* calls of its, at names here */
 	/* under its lock */
 	struct outbox out;
 	/* under the watcher's lock */
@@ -168,6 +183,7 @@ struct bridge {
 	bool deaf;			/* no descriptor is left for those who connect */
 	int signals;
 	struct guest guests[MOST_GUESTS];
+	struct names *names;		/* the receiver's */
 	atomic_bool stop;
 	atomic_bool work;		/* for the sender, but in no ring */
 	struct watcher *watcher;
@@ -223,7 +239,7 @@ void outbox_begin(struct peer *p, int fd, const struct hml_wire_hello *hello);
 void outbox_open(struct peer *p);
 void outbox_end(struct peer *p, u32 verdict);
 enum put outbox_put(struct peer *p, const struct shm_ring_packet *c, const u8 *bytes, u32 sender);
-void outbox_note(struct peer *p, u32 state, const struct note *note);
+bool outbox_note(struct peer *p, u32 state, const struct note *note);
 bool outbox_flush(struct peer *p);
 bool outbox_stalled(struct peer *p, int64_t now);
 
@@ -245,6 +261,17 @@ int life_init(struct bridge *b);
 void life_run(struct bridge *b);
 void life_hello(const struct bridge *b, struct hml_wire_hello *hello);
 void life_end(struct bridge *b);
+
+/* names.c: whom processes here are called by, and whom they call; the receiver's */
+#define NAMES_EVENTS	4000
+int names_init(struct bridge *b);
+void names_end(struct bridge *b);
+void names_event(struct bridge *b, u32 what);
+void names_look(struct bridge *b);
+void names_lost(struct peer *p);
+bool names_call(struct peer *p, const struct hml_wire_call *call);
+void names_answer(struct peer *p, const struct hml_wire_answer *answer);
+void names_cancel(struct peer *p, u32 id);
 
 /* sender.c */
 int sender_start(struct bridge *b);

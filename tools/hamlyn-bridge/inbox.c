@@ -137,7 +137,11 @@ u32 inbox_hello(struct peer *p, struct hml_wire_rx *rx, const struct hml_wire_fr
 	if (!same_fabric(theirs.fabric_id, ours.fabric_id))
 		return HML_WIRE_OTHER_FABRIC;
 	verdict = hml_wire_check_hello(&theirs, &ours, p->host);
-	return verdict ? verdict : hml_wire_rx_hello(rx, f, &theirs);
+	if (!verdict)
+		verdict = hml_wire_rx_hello(rx, f, &theirs);
+	if (!verdict)
+		p->in.features = theirs.features & ours.features;
+	return verdict;
 }
 
 static u32 take_hello(struct peer *p, const struct hml_wire_frame *f, const u8 *headers)
@@ -197,6 +201,35 @@ static u32 take_gone(struct peer *p, const struct hml_wire_frame *f, const u8 *h
 	return verdict;
 }
 
+static u32 take_call(struct peer *p, const struct hml_wire_frame *f, const u8 *headers)
+{
+	struct hml_wire_call call;
+	u32 verdict = hml_wire_unpack_call(headers, f, &call);
+
+	if (!verdict && !names_call(p, &call))
+		verdict = HML_WIRE_BAD_LENGTH;
+	return verdict;
+}
+
+static u32 take_answer(struct peer *p, const struct hml_wire_frame *f, const u8 *headers)
+{
+	struct hml_wire_answer answer;
+	u32 verdict = hml_wire_unpack_answer(headers, f, &answer);
+
+	if (!verdict)
+		names_answer(p, &answer);
+	return verdict;
+}
+
+static u32 take_cancel(struct peer *p, const struct hml_wire_frame *f, const u8 *headers)
+{
+	u32 id, verdict = hml_wire_unpack_cancel(headers, f, &id);
+
+	if (!verdict)
+		names_cancel(p, id);
+	return verdict;
+}
+
 static u32 take_other(struct peer *p, const struct hml_wire_frame *f, const u8 *headers)
 {
 	switch (f->type) {
@@ -209,6 +242,12 @@ static u32 take_other(struct peer *p, const struct hml_wire_frame *f, const u8 *
 		return take_unwatch(p, f, headers);
 	case HML_WIRE_GONE:
 		return take_gone(p, f, headers);
+	case HML_WIRE_CALL:
+		return take_call(p, f, headers);
+	case HML_WIRE_ANSWER:
+		return take_answer(p, f, headers);
+	case HML_WIRE_CANCEL:
+		return take_cancel(p, f, headers);
 	}
 	return HML_WIRE_BAD_TYPE;
 }

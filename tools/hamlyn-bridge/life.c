@@ -33,6 +33,7 @@ void life_hello(const struct bridge *b, struct hml_wire_hello *hello)
 		.greatest = HML_WIRE_VERSION,
 		.host = b->set.host,
 		.packet_size = SHM_PACKET_SIZE,
+		.features = HML_WIRE_FEATURES,
 		.incarnation = b->incarnation,
 	};
 	memcpy(hello->fabric_id, b->set.fabric, sizeof(hello->fabric_id));
@@ -60,6 +61,7 @@ static void drop(struct peer *p, u32 reason)
 	int fd = p->fd;
 
 	peer_down(p, reason);
+	names_lost(p);
 	outbox_end(p, reason < HML_WIRE_VERDICTS ? reason : HML_WIRE_OK);
 	p->fd = -1;
 	if (fd >= 0)
@@ -361,6 +363,7 @@ static void check_all(struct bridge *b)
 	u32 i;
 
 	listen_again(b, true);
+	names_look(b);
 	for (i = 0; i < b->peer_count; i++)
 		check(b, &b->peers[i], now);
 	for (i = 0; i < MOST_GUESTS; i++)
@@ -422,6 +425,8 @@ static void take_event(struct bridge *b, const struct epoll_event *e)
 		accept_one(b);
 	else if (what == EVENT_SIGNAL)
 		take_signal(b);
+	else if (what >= NAMES_EVENTS)
+		names_event(b, (u32)what - NAMES_EVENTS);
 	else if (what >= EVENT_GUEST)
 		read_guest(b, &b->guests[what - EVENT_GUEST]);
 	else

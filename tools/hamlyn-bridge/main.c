@@ -35,6 +35,8 @@ static int bridge_run(struct bridge *b)
 
 	if (!err)
 		err = life_init(b);
+	if (!err)
+		err = names_init(b);
 	if (err)
 		return 1;
 	if (watcher_start(b) || sender_start(b)) {
@@ -44,6 +46,7 @@ static int bridge_run(struct bridge *b)
 	}
 	tell(b, "host %u of %s is ready", b->set.host, b->set.device);
 	life_run(b);
+	names_end(b);
 	life_end(b);
 	/* It asks the sender whose watches are told. */
 	watcher_stop(b);

@@ -23,7 +23,7 @@
 
 enum {
 	OPT_HOST = 256, OPT_ID_FROM, OPT_ID_FILE, OPT_LISTEN, OPT_PEER, OPT_CLEAR, OPT_DEAD_MS,
-	OPT_STALL_MS, OPT_STATUS, OPT_QUIET, OPT_VERSION, OPT_HELP,
+	OPT_STALL_MS, OPT_USERS, OPT_STATUS, OPT_QUIET, OPT_VERSION, OPT_HELP,
 };
 
 static const struct option names[] = {
@@ -35,6 +35,7 @@ static const struct option names[] = {
 	{ "clear", no_argument, NULL, OPT_CLEAR },
 	{ "dead-ms", required_argument, NULL, OPT_DEAD_MS },
 	{ "stall-ms", required_argument, NULL, OPT_STALL_MS },
+	{ "users", required_argument, NULL, OPT_USERS },
 	{ "status", no_argument, NULL, OPT_STATUS },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -58,6 +59,7 @@ static void help(void)
 	       "                      is encrypted; better let ssh or WireGuard carry it\n"
 	       "      --dead-ms N     a peer is dead when nothing was heard for so long (5000)\n"
 	       "      --stall-ms N    or when it has taken nothing for so long (1000)\n"
+	       "      --users none|same  whom users of other hosts are taken for here (none)\n"
 	       "      --status        print the state of the bridge that shm:NAME has, and end\n"
 	       "      --quiet         do not tell of peers that come and go\n"
 	       "      --version       print the version\n"
@@ -195,6 +197,15 @@ static int parse_listen(const char *text, struct settings *set)
 	return -1;
 }
 
+static int parse_users(const char *text, struct settings *set)
+{
+	set->same_users = !strcmp(text, "same");
+	if (set->same_users || !strcmp(text, "none"))
+		return 0;
+	say("--users takes none or same, not \"%.80s\"", text);
+	return -1;
+}
+
 static int parse_peer(const char *text, struct settings *set)
 {
 	const char *is = strchr(text, '=');
@@ -317,6 +328,8 @@ static int take(int id, struct settings *set)
 		return parse_number("--dead-ms", optarg, LEAST_MS, MOST_MS, &set->dead_ms);
 	case OPT_STALL_MS:
 		return parse_number("--stall-ms", optarg, LEAST_MS, MOST_MS, &set->stall_ms);
+	case OPT_USERS:
+		return parse_users(optarg, set);
 	case OPT_STATUS:
 		set->status = true;
 		return 0;

@@ -22,8 +22,24 @@ int outbox_init(struct outbox *o)
 	return o->ring ? 0 : -ENOMEM;
 }
 
+static void free_words(struct outbox *o, struct note *n)
+{
+	o->calls -= n->type == HML_WIRE_CALL;
+	free(n->words);
+	n->words = NULL;
+}
+
+static void forget_notes(struct outbox *o)
+{
+	for (; o->note_first < o->note_end; o->note_first++)
+		free_words(o, &o->notes[o->note_first]);
+	o->note_first = 0;
+	o->note_end = 0;
+}
+
 void outbox_free(struct outbox *o)
 {
+	forget_notes(o);
 	free(o->ring);
 	free(o->notes);
 }
@@ -48,9 +64,44 @@ static void put_bytes(struct outbox *o, const void *from, u32 n)
 	o->tail += n;
 }
 
+static u32 pack_call(struct outbox *o, u8 *to, const struct note *n)
+{
+	const struct words *w = n->words;
+	const struct hml_wire_call call = {
+		.id = n->watch.id,
+		.user = w->user,
+		.name_length = w->name_length,
+		.length = w->length,
+		.name = w->name,
+		.body = w->bytes,
+	};
+
+	return hml_wire_pack_call(&o->tx, to, &call);
+}
+
+static u32 pack_answer(struct outbox *o, u8 *to, const struct note *n)
+{
+	const struct words *w = n->words;
+	const struct hml_wire_answer answer = {
+		.id = n->watch.id,
+		.status = n->why,
+		.user = w ? w->user : 0,
+		.length = w ? w->length : 0,
+		.body = w ? w->bytes : NULL,
+	};
+
+	return hml_wire_pack_answer(&o->tx, to, &answer);
+}
+
 static u32 pack_note(struct outbox *o, u8 *to, const struct note *n)
 {
 	switch (n->type) {
+	case HML_WIRE_CALL:
+		return pack_call(o, to, n);
+	case HML_WIRE_ANSWER:
+		return pack_answer(o, to, n);
+	case HML_WIRE_CANCEL:
+		return hml_wire_pack_cancel(&o->tx, to, n->watch.id);
 	case HML_WIRE_WATCH:
 		return hml_wire_pack_watch(&o->tx, to, &n->watch);
 	case HML_WIRE_UNWATCH:
@@ -75,6 +126,7 @@ static void put_due(struct outbox *o)
 	}
 	while (o->note_first < o->note_end && room(o) >= 2 * sizeof(frame)) {
 		put_bytes(o, frame, pack_note(o, frame, &o->notes[o->note_first]));
+		free_words(o, &o->notes[o->note_first]);
 		o->note_first++;
 	}
 	if (o->note_first == o->note_end) {
@@ -134,20 +186,30 @@ static bool grow_notes(struct outbox *o)
 
 /*
  * For the connection of that @state: a later one knows nothing of it. Without memory, or with
- * MOST_NOTES that the peer has not taken, the connection ends.
+ * MOST_NOTES that the peer has not taken, the connection ends. Its words are taken over. False: it
+ * is not going to be sent.
  */
-void outbox_note(struct peer *p, u32 state, const struct note *note)
+bool outbox_note(struct peer *p, u32 state, const struct note *note)
 {
 	struct outbox *o = &p->out;
+	bool calls = note->type == HML_WIRE_CALL, ok = false;
 
 	pthread_mutex_lock(&o->lock);
-	if (o->open && READ_ONCE(p->shared->state) == state) {
-		if (o->note_end < o->note_room || grow_notes(o))
+	/* Calls are our processes' doing: that they make many is no reason to end anything. */
+	if (o->open && READ_ONCE(p->shared->state) == state &&
+	    !(calls && o->calls == MOST_CALLS)) {
+		ok = o->note_end < o->note_room || grow_notes(o);
+		if (ok) {
 			o->notes[o->note_end++] = *note;
-		else
+			o->calls += calls;
+		} else {
 			atomic_store(&p->nonsense, true);
+		}
 	}
 	pthread_mutex_unlock(&o->lock);
+	if (!ok)
+		free(note->words);
+	return ok;
 }
 
 /* ---- out ---- */
@@ -259,8 +321,7 @@ void outbox_begin(struct peer *p, int fd, const struct hml_wire_hello *hello)
 	o->tail = 0;
 	o->taken = 0;
 	o->moved_ns = h__now_ns();
-	o->note_first = 0;
-	o->note_end = 0;
+	forget_notes(o);
 	hml_wire_tx_begin(&o->tx);
 	n = hml_wire_pack_hello(&o->tx, frame, hello);
 	/* There is room: nothing was sent before. If not, the other side says so. */

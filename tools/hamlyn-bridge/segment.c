@@ -84,6 +84,7 @@ static int fill_bridge(struct bridge *b)
 		take_place(b, p, place);
 	}
 	shared->pid = (u32)getpid();
+	WRITE_ONCE(shared->door, 0);
 	WRITE_ONCE(shared->asleep, 0);
 	WRITE_ONCE(shared->owner, b->shm->attach + 1);
 	return 0;

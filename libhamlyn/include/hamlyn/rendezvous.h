@@ -10,12 +10,13 @@
  * A path that begins with '@' is an abstract name, which is in no file system
  * and which any process may take. Clients should say whose server they want.
  *
- * HOST/NAME (kernel device) is a name at a host of the fabric, which processes of all hosts can
+ * HOST/NAME is a name at a host of the fabric, which processes of all hosts can
  * reach, and which any process of that host may take: HOST is a host id, in decimal digits, and
  * NAME has 1 to 63 printable characters without blanks and '/'. A server listens at its own
  * host; a client may be at the same one. A relative path that looks like that is written
- * "./2/name". The kernels carry what else is said on a socket, and say who says it: of another
- * host's user what that host claims, and for whom an administrator here takes it.
+ * "./2/name". On the embedded device it takes a hamlyn-bridge (hamlyn-bridge(1)), with which the
+ * name ends. The kernels, or bridges, carry what else is said on a socket, and say who says it:
+ * of another host's user what that host claims, and for whom an administrator here takes it.
  *
  * Most programs want channels (channel.h), which preserve message boundaries and are made
  * in the same way.
@@ -94,7 +95,8 @@ struct h_stream_pair {
  *	h_open(NULL)
  *
  * With HOST/NAME @mode is 0, and @waiting and @patience_ns do not matter: 1024 calls wait, of
- * one host 256, and of one of its users 64. @uids are those that struct h_peer has.
+ * one host 256, and of one of its users 64; over a bridge 256, 128 and 64. @uids are those that
+ * struct h_peer has.
  */
 struct h_listener_attr {
 	uint32_t flags;
@@ -129,9 +131,9 @@ int h__listener_accept(struct h_listener *listener, struct h_manager *manager,
  *
  * Return: 0, -EADDRINUSE if there is a server already, -EEXIST if there is something
  * else at @path, -ENAMETOOLONG, -EINVAL, -ENOMEM, or the reason why there can be no socket.
- * -E2BIG as h_slot_create(). HOST/NAME: -EADDRNOTAVAIL if HOST is not the NIC's, -EOPNOTSUPP on
- * the embedded device and with H_CONNECT_TICKETS, -EDQUOT if the user has 256 names, or as
- * h_open().
+ * -E2BIG as h_slot_create(). HOST/NAME: -EADDRNOTAVAIL if HOST is not the NIC's, -EOPNOTSUPP
+ * with H_CONNECT_TICKETS, -EDQUOT if the user has 256 names (embedded device: the process has 256
+ * names and calls), -EHOSTDOWN if the embedded device has no bridge, or as h_open().
  */
 static inline int h_listener_create(const char *path, const struct h_listener_attr *attr,
 				    struct h_listener **listener)
@@ -235,9 +237,9 @@ int h__connect(struct h_manager *manager, const char *path, const struct h_conne
  * -ETOOMANYREFS if too many of this user are in flight (H_CONNECT_TICKETS);
  * HOST/NAME: -EHOSTUNREACH if the fabric has no such host, -EHOSTDOWN if it cannot be reached
  * now, -ENOBUFS if until @timeout_ns as many callers waited there as may, -EPROTONOSUPPORT if
- * the host is of a version without names, -EOPNOTSUPP on the embedded device and with
- * H_CONNECT_TICKETS, -EDQUOT if the user has 256 calls under way; -ECONNRESET also if the host
- * is lost meanwhile; H_CONNECT_WAIT also waits for the host;
+ * the host is of a version without names, -EOPNOTSUPP with H_CONNECT_TICKETS, -EDQUOT if the
+ * user has 256 calls under way; -ECONNRESET also if the host is lost meanwhile; H_CONNECT_WAIT
+ * also waits for the host;
  * or as h_stream_receiver_create(), h_stream_sender_create(). h_explain() says more.
  */
 static inline int h_connect(struct h_manager *manager, const char *path,

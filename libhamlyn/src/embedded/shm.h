@@ -182,7 +182,7 @@ struct shm_bridge {
 	u32 asleep;		/* it wants to be woken (B21) */
 	u32 peers;		/* there is no peer from here on; only grows */
 	u32 watches;		/* how often one of another host's slot was made or ended */
-	u32 reserved;
+	u32 door;		/* random, in the name of its socket; 0: it has none */
 	u64 rung[SHM_MAX_TERMINI / 64] __attribute__((aligned(SHM_APART)));	/* B21 */
 	struct shm_peer peer[SHM_MAX_PEERS] __attribute__((aligned(SHM_APART)));
 };
@@ -366,6 +366,24 @@ bool h__shm_far_xmit(const struct hamlyn_packet *h, const struct hml_payload *pa
 		     struct hml_sender *sender);
 int h__shm_far_again(struct h_terminus *t);
 bool h__shm_far_wait(struct h_terminus *t);
+
+/* shm_name.c */
+#define H_DOOR_NAME	"hamlyn-bridge-%u-%08x"	/* abstract: pid and door */
+#define H_DOOR_LISTEN	1
+#define H_DOOR_CALL	2
+
+/* What a process says to the bridge, once; behind it, what a call says. */
+struct shm_ask {
+	u32 what;		/* H_DOOR_* */
+	u32 host;
+	u32 name_length;
+	u32 length;
+	char name[HAMLYN_MAX_NAME + 1];
+};
+
+int h__shm_listen(struct h_dev *dev, const char *name, uint32_t name_length);
+int h__shm_call(struct h_dev *dev, const struct h_name *name, const void *said,
+		uint32_t length);
 
 /* shm_ticket.c */
 int h__shm_slot_ticket_fd(struct h_slot *s, uint64_t base, uint64_t length,

@@ -101,7 +101,7 @@ struct h_dev_ops {
 	int (*audit)(struct h_dev *dev, struct hamlyn_audit_entry *entries,
 		     uint32_t count, uint64_t *sequence);
 	int (*nic_set)(struct h_dev *dev, const struct hamlyn_nic_set *set);
-	/* Descriptors, see struct hamlyn_listen and hamlyn_call; or NULL: there are no names. */
+	/* Descriptors, see struct hamlyn_listen and hamlyn_call */
 	int (*listen)(struct h_dev *dev, const char *name, uint32_t name_length);
 	int (*call)(struct h_dev *dev, const struct h_name *name, const void *said,
 		    uint32_t length);

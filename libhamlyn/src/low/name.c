@@ -49,22 +49,16 @@ uint32_t h__dev_host(const struct h_dev *dev)
 	return dev->limits.host;
 }
 
-static int no_names(struct h_dev *dev)
-{
-	return h__refuse(dev, -EOPNOTSUPP,
-			 "the embedded device has no names of hosts: take a path");
-}
-
 int h__dev_listen(struct h_dev *dev, const struct h_name *name)
 {
-	if (!dev->ops->listen)
-		return no_names(dev);
-	return h__fd(dev->ops->listen(dev, name->name, name->length));
+	int fd = dev->ops->listen(dev, name->name, name->length);
+
+	return fd < 0 ? fd : h__fd(fd);
 }
 
 int h__dev_call(struct h_dev *dev, const struct h_name *name, const void *said, uint32_t length)
 {
-	if (!dev->ops->call)
-		return no_names(dev);
-	return h__fd(dev->ops->call(dev, name, said, length));
+	int fd = dev->ops->call(dev, name, said, length);
+
+	return fd < 0 ? fd : h__fd(fd);
 }

@@ -4,6 +4,7 @@
  * it. Whatever comes from another host is checked as what comes from a stranger here.
  */
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "rendezvous/rendezvous.h"
@@ -19,6 +20,9 @@ static int read_one(int fd, struct hamlyn_caller *from, struct h_heard *heard)
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	/* A bridge that has ended. */
+	if ((size_t)n < sizeof(*from))
+		return -ECONNRESET;
 	memcpy(from, bytes, sizeof(*from));
 	heard->number = from->number;
 	heard->peer = (struct h_peer) {
@@ -62,6 +66,18 @@ int h__name_hear(int fd, struct h_heard *heard)
 	return read_one(fd, &from, heard);
 }
 
+/* A socket of the embedded device may have lost its other end. */
+static int put(int fd, const void *bytes, size_t n)
+{
+	ssize_t sent = send(fd, bytes, n, MSG_NOSIGNAL);
+
+	if (sent < 0 && errno == ENOTSOCK)
+		sent = write(fd, bytes, n);
+	if (sent < 0 && errno == EPIPE)
+		return -ECONNRESET;
+	return sent < 0 ? -errno : 0;
+}
+
 int h__name_answer(int fd, uint64_t number, const struct h_saying *s)
 {
 	struct {
@@ -71,16 +87,14 @@ int h__name_answer(int fd, uint64_t number, const struct h_saying *s)
 	const size_t n = sizeof(out.answer) + sizeof(out.said);
 
 	h__saying_put(s, out.said);
-	return write(fd, &out, n) < 0 ? -errno : 0;
+	return put(fd, &out, n);
 }
 
 void h__name_close(int fd)
 {
 	const struct hamlyn_answer end = { .flags = HAMLYN_ANSWER_END };
 
-	ssize_t n = write(fd, &end, sizeof(end));
-
-	(void)n;
+	put(fd, &end, sizeof(end));
 	close(fd);
 }
 
@@ -100,6 +114,20 @@ static int hear_answer(int fd, struct h_heard *heard, int64_t deadline_ns)
 	return ret < 0 ? ret : -from.error;
 }
 
+/* What a kernel refuses at once, and explains, a bridge answers. */
+static int explain_answer(struct h_dev *dev, const struct h_name *name, int err)
+{
+	switch (err) {
+	case -EHOSTDOWN:
+		return h__refuse(dev, err, "host %u is not there", name->host);
+	case -EPROTONOSUPPORT:
+		return h__refuse(dev, err, "the bridge of host %u is of before names", name->host);
+	case -EDQUOT:
+		return h__refuse(dev, err, "this process has as many names and calls as it may");
+	}
+	return err;
+}
+
 static int ask_once(struct h_dev *dev, const struct h_name *name, const unsigned char *said,
 		    struct h_heard *heard, int64_t deadline_ns)
 {
@@ -109,7 +137,7 @@ static int ask_once(struct h_dev *dev, const struct h_name *name, const unsigned
 		return fd;
 	err = hear_answer(fd, heard, deadline_ns);
 	close(fd);
-	return err;
+	return explain_answer(dev, name, err);
 }
 
 /* A server that is not there may come; at one that has too many callers it will be our turn. */
