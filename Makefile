@@ -52,8 +52,9 @@ all: lib am examples tools $(if $(filter x86_64-%,$(MACHINE)),tempest stache)
 # Each folder says how it is built, and in lines with "#:" what it builds. The order is that of
 # their variables.
 FRAGMENTS := driver libhamlyn libhamlyn/am libhamlyn/tempest libhamlyn/stache libhamlyn/examples \
-	libhamlyn/man libhamlyn/python tools/am tools/hamlyn-run tools/hamlyn-bridge tools/tempest-cc tools/hamlyn-perf \
-	tools/hamlynctl tools/udev tools/systemd tools/demo selftests/unit selftests selftests/am selftests/tempest \
+	libhamlyn/man libhamlyn/python tools/am tools/hamlyn-run tools/hamlyn-bridge tools/hamlyn-cat \
+	tools/tempest-cc tools/hamlyn-perf tools/hamlynctl tools/udev tools/systemd tools/demo \
+	selftests/unit selftests selftests/am selftests/tempest \
 	selftests/tempest-cc selftests/stache selftests/fuzz \
 	tools/bench tools/layout
 include $(FRAGMENTS:%=%/build.mk)

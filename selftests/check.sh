@@ -206,6 +206,7 @@ native_parts() {
 	part "dissector for Wireshark" selftests/wireshark/wireshark-test.sh "$BUILD"
 	part "hamlyn-perf on the embedded device" selftests/tools/perf-test.sh "$BUILD/hamlyn-perf"
 	embedded_parts "the embedded device"
+	part "hamlyn-cat" selftests/tools/cat-test.sh "$BUILD"
 	part "hamlyn-run and start-up" selftests/tools/run-test.sh "$BUILD"
 	part "Active Messages on the embedded device" selftests/am/am-test.sh "$BUILD/am"
 	part "engine of Active Messages on the embedded device" \

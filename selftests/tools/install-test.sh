@@ -238,6 +238,11 @@ bridge_installed() {
 		[ -s "$root/usr/share/bash-completion/completions/hamlyn-bridge" ]
 }
 
+cat_installed() {
+	"$root/usr/bin/hamlyn-cat" --version && [ -s "$root/usr/share/man/man1/hamlyn-cat.1" ] &&
+		[ -s "$root/usr/share/bash-completion/completions/hamlyn-cat" ]
+}
+
 udev_rule_installed() {
 	grep -q '^#SUBSYSTEM=="hamlyn", .*MODE="0660"$' "$root/usr/lib/udev/rules.d/60-hamlyn.rules"
 }
@@ -329,6 +334,7 @@ check "hamlyn/uapi_netlink.h compiles alone in C++" compiles_alone hamlyn/uapi_n
 check "hamlynctl is installed, with man page and completion" hamlynctl_installed
 check "hamlyn-perf is installed, with man page" perf_installed
 check "hamlyn-bridge is installed, with man page and completion" bridge_installed
+check "hamlyn-cat is installed, with man page and completion" cat_installed
 check "the udev rule is installed" udev_rule_installed
 check "the systemd unit is installed" systemd_unit_installed
 for header in manager stream datagram tagged group gather barrier rendezvous channel; do
