@@ -9,6 +9,10 @@
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "hamlyn needs Linux 6.1 or later"
+#endif
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
 #include <linux/io_uring/cmd.h>
 #endif
