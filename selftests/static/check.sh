@@ -18,8 +18,8 @@ MAX_DIAGNOSTICS=200
 
 CHECKS=(
 	format spdx core-includes layers version-tests private-paths shellcheck codespell
-	checkpatch kernel-doc public-api netlink-generated conformance-table threat-catalogue build-help places
-	sparse in-tree out-of-tree kselftest kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
+	checkpatch kernel-doc public-api netlink-generated package-symbols versions conformance-table
+	threat-catalogue build-help places sparse in-tree out-of-tree kselftest kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
 )
 # Run when they are named: they take minutes
 SLOW_CHECKS=(gcc-analyzer gcc-analyzer-module clang-analyzer coccinelle)
@@ -360,6 +360,32 @@ padded() {
 	grep -E "struct '?(h_\w+_(attr|counters|class)|h_datagram_stats)\>" <<<"$warnings" || :
 	# A compiler that says nothing at all does not tell
 	grep -q h_terminus <<<"$warnings" || echo "clang -Wpadded does not tell of struct h_terminus"
+}
+
+# What a library exports, its Debian package names with the version in which it came
+check_package_symbols() { quiet package_symbols; }
+
+package_symbols() {
+	local library map file
+	for library in "" -am -tempest -stache; do
+		map=$REPO_DIR/libhamlyn/${library#-}/libhamlyn$library.map
+		file=$REPO_DIR/tools/package/debian/libhamlyn${library}0.symbols
+		diff <(grep -oE '^[[:space:]]+\w+;$' "$map" | tr -d '\t; ' | sort -u) \
+			<(sed -n 's/^ \(.*\)@.* [0-9.]*~$/\1/p' "$file" | grep -v '^HAMLYN_' | sort) |
+			sed -n "s|^< \(.*\)|${file##*/}: \1 is missing|p; s|^> \(.*\)|${file##*/}: \1 is not exported|p"
+	done
+}
+
+# hamlyn.h has the version; what cannot ask it repeats it
+check_versions() { quiet other_versions; }
+
+other_versions() {
+	local version pattern='(hamlyn |^version = "|__version__ = "|default=")[0-9]+\.[0-9]+\.[0-9]+'
+	version=$(awk '/define H_VERSION_(MAJOR|MINOR|PATCH)/ { v = v d $3; d = "." } END { print v }' \
+		"$REPO_DIR/libhamlyn/include/hamlyn.h")
+	tree_files -name '*.[1-8]' -o -name pyproject.toml -o -path '*/hamlyn/__init__.py' \
+		-o -path ./libhamlyn/man/gen.py | run_in_tree grep -HnE "$pattern" |
+		grep -vF -e " $version" -e "\"$version\"" | sed "s/\$/    <- hamlyn.h has $version/" || true
 }
 
 check_netlink_generated() { "$STATIC_DIR/netlink-regen.sh"; }

@@ -238,6 +238,26 @@ bridge_installed() {
 		[ -s "$root/usr/share/bash-completion/completions/hamlyn-bridge" ]
 }
 
+# What Debian's packages are to hold: folders are with all that is in them, and libraries below a
+# folder of the machine
+each_is_packaged() {
+	local file pattern patterns known
+	mapfile -t patterns < <(grep -hv '^#' tools/package/debian/*.install | awk '{ print $1 }')
+	(cd "$root" && find . \( -type f -o -type l \) -printf '%P\n') |
+		sed -e 's#^usr/lib/hamlyn/tempest/#usr/libexec/hamlyn/#' \
+			-e 's#^usr/lib/\(libhamlyn\|pkgconfig\)#usr/lib/machine/\1#' |
+		while read -r file; do
+			known=
+			for pattern in "${patterns[@]}"; do
+				# shellcheck disable=SC2053 # a pattern
+				[[ $file == $pattern || $file == $pattern/* ]] && known=yes && break
+			done
+			[ -n "$known" ] || echo "$file: in no file of tools/package/debian/*.install"
+		done >"$work/unpackaged"
+	cat "$work/unpackaged"
+	[ ! -s "$work/unpackaged" ]
+}
+
 cat_installed() {
 	"$root/usr/bin/hamlyn-cat" --version && [ -s "$root/usr/share/man/man1/hamlyn-cat.1" ] &&
 		[ -s "$root/usr/share/bash-completion/completions/hamlyn-cat" ]
@@ -335,6 +355,7 @@ check "hamlynctl is installed, with man page and completion" hamlynctl_installed
 check "hamlyn-perf is installed, with man page" perf_installed
 check "hamlyn-bridge is installed, with man page and completion" bridge_installed
 check "hamlyn-cat is installed, with man page and completion" cat_installed
+check "Debian's packages have each file" each_is_packaged
 check "the udev rule is installed" udev_rule_installed
 check "the systemd unit is installed" systemd_unit_installed
 for header in manager stream datagram tagged group gather barrier rendezvous channel; do

@@ -1,0 +1,179 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# In a fresh machine of a release, as root: installs the packages in /root/debs, uses, upgrades,
+# removes and purges them. trial.sh puts it there; /root/next has packages of a later version.
+set -uo pipefail
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
+cd /root || exit 2
+
+passed=0
+failed=0
+begin=$(date +%s)
+
+check() { # NAME COMMAND...
+	local name=$1
+	shift
+	if "$@" >/tmp/said 2>&1; then
+		echo "ok - $name"
+		passed=$((passed + 1))
+	else
+		echo "not ok - $name"
+		tail -n 40 /tmp/said | sed 's/^/# | /'
+		failed=$((failed + 1))
+	fi
+}
+
+elapsed() { # WHAT
+	echo "# $1: $(($(date +%s) - begin)) s after the first command"
+}
+
+as() { # USER COMMAND...
+	local user=$1
+	shift
+	runuser -u "$user" -- timeout 120 "$@"
+}
+
+apt_() { # ARGUMENT...
+	apt-get -q -y --no-install-recommends "$@"
+}
+
+installs() { # FOLDER
+	apt_ install "./$1"/*.deb
+}
+
+users() {
+	useradd -m -G hamlyn alice && useradd -m -G hamlyn bob && useradd -m carol
+}
+
+is_built() {
+	modinfo hamlyn && dkms status hamlyn | grep -q installed
+}
+
+is_there() {
+	udevadm settle && [ -c /dev/hamlyn0 ] &&
+		[ "$(stat -c %G:%a /dev/hamlyn0)" = hamlyn:660 ]
+}
+
+# What the page says to type: one line for each of two users
+two_commands() {
+	as alice hamlyn-cat -l -m 666 /tmp/hello >/tmp/heard &
+	echo "hello" | as bob hamlyn-cat -w /tmp/hello && wait $! && [ "$(cat /tmp/heard)" = hello ]
+}
+
+no_member() {
+	! as carol hamlyn-cat -d /dev/hamlyn0 -l /tmp/carol 2>/tmp/carol.err &&
+		grep -q "Permission denied" /tmp/carol.err
+}
+
+compiles() { # PROGRAM
+	local source
+	source=$(find /usr/share/doc/hamlyn-doc /usr/share/doc/libhamlyn-dev -name "$1.c") &&
+		gcc -O2 -o "/tmp/$1" "$source" -lhamlyn -lpthread
+}
+
+forged_key() { # it says itself how many of its messages were refused
+	compiles guess_keys && as bob /tmp/guess_keys -d /dev/hamlyn0
+}
+
+python_speaks() {
+	cat >/tmp/speak.py <<'EOT'
+import os, threading
+import hamlyn
+with hamlyn.Device() as device, hamlyn.Manager(device) as manager:
+    with hamlyn.Listener(manager, "/tmp/speak-%d" % os.getpid()) as listener:
+        def serve():
+            with listener.accept() as channel:
+                with channel.receive() as message:
+                    channel.reply(message, bytes(message.data).upper())
+        server = threading.Thread(target=serve)
+        server.start()
+        with hamlyn.connect(manager, "/tmp/speak-%d" % os.getpid()) as channel:
+            with channel.request(b"hello") as reply:
+                assert bytes(reply) == b"HELLO", bytes(reply)
+        server.join()
+EOT
+	as bob python3 /tmp/speak.py
+}
+
+tempest_runs() { # x86-64 only
+	cat >/tmp/t.c <<'EOT'
+#include <stdio.h>
+#include <stache.h>
+int main(int argc, char **argv) { printf("node\n"); return argc < 1 || !argv; }
+EOT
+	(cd /tmp && hamlyn-tempest-cc -c t.c -o t.o) && [ -s /tmp/t.o ]
+}
+
+controls() {
+	hamlynctl nic show && hamlynctl --version && systemctl restart systemd-modules-load
+}
+
+# A listener that was there before goes on, with what it has mapped
+holds() {
+	as alice hamlyn-cat -l -m 666 /tmp/held >/tmp/heard.held &
+	holder=$!
+	until [ -S /tmp/held ] || [ ! -e "/proc/$holder" ]; do sleep 0.1; done
+	[ -S /tmp/held ]
+}
+
+still_hears() { # with the tool that is there, or the one that was
+	cp /usr/bin/hamlyn-cat /tmp/cat.before 2>/dev/null
+	echo "$1" | as bob /tmp/cat.before /tmp/held && wait "$holder" &&
+		[ "$(cat /tmp/heard.held)" = "$1" ]
+}
+
+reloads() {
+	rmmod hamlyn && modprobe hamlyn && udevadm settle && is_there
+}
+
+is_new() {
+	[ "$(dpkg-query -W -f '${Version}' hamlyn-dkms)" = "$(cat /root/next/version)" ] &&
+		[ "$(dkms status hamlyn | wc -l)" = "$(find /lib/modules -maxdepth 1 -name '[0-9]*' | wc -l)" ]
+}
+
+removes() {
+	apt_ remove hamlyn-dkms 2>&1 | tee /tmp/remove.log && grep -q "the module stays" /tmp/remove.log &&
+		! modinfo hamlyn
+}
+
+purges() {
+	# shellcheck disable=SC2046 # one word each
+	apt_ purge $(dpkg-query -W -f '${Package}\n' '*hamlyn*')
+}
+
+# Logs and apt's own records tell that it was there, and the group stays, as groups do
+nothing_left() {
+	! find / -xdev \( -path /root -o -path /tmp -o -path /proc -o -path /sys -o -path /var/log \
+		-o -path /var/lib/apt -o -path /var/cache -o -path /run -o -path /var/tmp -o -path /home \) \
+		-prune -o -name '*hamlyn*' -print | grep . && [ ! -d /sys/module/hamlyn ]
+}
+
+echo "# $(. /etc/os-release && echo "$PRETTY_NAME"), Linux $(uname -r)"
+begin=$(date +%s)
+check "apt installs" installs debs
+elapsed "installed"
+check "the module was built for this kernel" is_built
+check "the device is there, for members of the group" is_there
+check "users" users
+check "two users, two commands" two_commands
+elapsed "first message"
+check "who is no member may not" no_member
+check "a forged key is refused" forged_key
+check "Python" python_speaks
+[ "$(uname -m)" != x86_64 ] || check "hamlyn-tempest-cc compiles" tempest_runs
+check "hamlynctl, and the module is loaded again when the system starts" controls
+check "somebody uses it" holds
+check "upgraded while in use" installs next
+check "who used it goes on" still_hears upgraded
+check "the later version is there, and no other" is_new
+check "and can be loaded" reloads
+check "somebody uses it again" holds
+cp /usr/bin/hamlyn-cat /tmp/cat.before
+check "removed while in use, and says so" removes
+check "who used it goes on without it" still_hears removed
+check "the module can go" rmmod hamlyn
+check "purged" purges
+check "nothing is left" nothing_left
+
+echo "$passed passed, $failed failed"

@@ -1,0 +1,130 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The packages of "make deb" in a fresh machine of a release of Debian: see guest.sh.
+set -euo pipefail
+
+# shellcheck source-path=SCRIPTDIR source=../vm/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../vm/lib.sh"
+
+usage() {
+	cat <<EOF
+Usage: selftests/package/trial.sh [--debs FOLDER] [--minutes N] RELEASE
+
+  RELEASE        bookworm, trixie or sid: a machine of it is made by mmdebstrap, as root, once,
+                 and kept in \$HAMLYN_CACHE
+  --debs FOLDER  packages built for that release (build/deb)
+  --minutes N    until the machine is stopped (60): where it is emulated, building the module
+                 takes most of it
+EOF
+}
+
+DEBS=$REPO_DIR/build/deb
+MINUTES=60
+RELEASE=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--debs) DEBS=$(realpath "${2:?--debs wants a folder}") && shift 2 ;;
+	--minutes) MINUTES=${2:?--minutes wants a number} && shift 2 ;;
+	-h | --help) usage && exit ;;
+	bookworm | trixie | sid) RELEASE=$1 && shift ;;
+	*) usage >&2 && exit 2 ;;
+	esac
+done
+[ -n "$RELEASE" ] || { usage >&2; exit 2; }
+need_number --minutes "$MINUTES" 1 1000
+[ "$(id -u)" = 0 ] || die 1 "a machine's files belong to its root: call it as root"
+ls "$DEBS"/hamlyn-dkms_*.deb >/dev/null 2>&1 || die 1 "there are no packages in $DEBS: make deb"
+command -v mmdebstrap >/dev/null || die 1 "mmdebstrap is not here; run: selftests/setup.sh packages package"
+[ -e "$CACHE/qemu/stamp" ] || die 1 "QEMU is not in the cache; run: selftests/setup.sh qemu"
+
+# All that the packages depend on, so that the machine needs no network
+MACHINE=systemd,systemd-sysv,udev,dbus,kmod,passwd,login,procps,apt,python3,dkms,gcc,libc6-dev
+MACHINE+=,libjson-c5,libncursesw6,libnl-3-200,libnl-genl-3-200,linux-image-cloud-amd64
+MACHINE+=,linux-headers-cloud-amd64
+
+base=$CACHE/release-$RELEASE.tar
+if [ ! -e "$base" ]; then
+	say "trial: making a machine of $RELEASE; this takes some minutes"
+	mirror=$(sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\?\(http[^ ]*\).*/\2/p' \
+		/etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null | head -n 1)
+	# Whoever is behind a mirror has its clock, perhaps, not
+	mmdebstrap --mode=root --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' \
+		--include="$MACHINE" "$RELEASE" "$base.part" "$mirror" >"$base.log" 2>&1 ||
+		die 1 "mmdebstrap has failed: $base.log"
+	mv "$base.part" "$base"
+fi
+
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/hamlyn-trial.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+root=$work/root
+mkdir "$root"
+tar -x -C "$root" -f "$base"
+
+# later_version FROM TO: the same, of a later version
+later_version() {
+	local deb old new tree
+	old=$(dpkg-deb -f "$1"/hamlyn-dkms_*.deb Version)
+	old=${old%-*}
+	new=$old+next
+	for deb in "$1"/*.deb; do
+		tree=$work/tree
+		dpkg-deb -R "$deb" "$tree"
+		grep -rlIF -e "$old" "$tree" | tr '\n' '\0' | xargs -0 -r sed -i "s/${old//./\\.}/$new/g"
+		[ ! -d "$tree/usr/src/hamlyn-$old" ] || mv "$tree/usr/src/hamlyn-$old" "$tree/usr/src/hamlyn-$new"
+		sed -i "s|hamlyn-$old/|hamlyn-$new/|" "$tree/DEBIAN/md5sums"
+		dpkg-deb -b "$tree" "$2" >/dev/null
+		rm -rf "$tree"
+	done
+	echo "$new-1" >"$2/version"
+}
+
+mkdir "$root/root/debs" "$root/root/next"
+for deb in "$DEBS"/*.deb; do
+	[[ $deb == *-dbgsym_* ]] || cp "$deb" "$root/root/debs/"
+done
+later_version "$root/root/debs" "$root/root/next"
+install -m 755 "$REPO_DIR/selftests/package/guest.sh" "$root/root/guest.sh"
+cat >"$root/etc/systemd/system/trial.service" <<'EOF'
+[Unit]
+After=multi-user.target
+[Service]
+Type=oneshot
+StandardOutput=file:/dev/ttyS1
+StandardError=inherit
+TimeoutStartSec=infinity
+ExecStart=/root/guest.sh
+ExecStopPost=/bin/systemctl poweroff --no-block
+EOF
+mkdir -p "$root/etc/systemd/system/default.target.wants"
+ln -sf ../trial.service "$root/etc/systemd/system/default.target.wants/trial.service"
+# No login is waited for, and no disk is checked
+ln -sf /dev/null "$root/etc/systemd/system/serial-getty@ttyS0.service"
+echo "/dev/vda / ext4 defaults 0 0" >"$root/etc/fstab"
+: >"$root/etc/machine-id"
+
+image=$work/disk
+truncate -s 6G "$image"
+mke2fs -q -t ext4 -d "$root" "$image"
+kernel=$(find "$root/boot" -name 'vmlinuz-*' | sort -V | tail -n 1)
+[ -n "$kernel" ] || die 1 "the machine of $RELEASE has no kernel"
+cp "$kernel" "$work/vmlinuz"
+cp "${kernel/vmlinuz/initrd.img}" "$work/initrd"
+rm -rf "$root"
+
+qemu=$CACHE/qemu/usr
+status=0
+QEMU_MODULE_DIR=$qemu/lib/x86_64-linux-gnu/qemu timeout -k 10 $((MINUTES * 60)) \
+	"$qemu/bin/qemu-system-x86_64" -L "$qemu/share/qemu" -L "$qemu/share/seabios" -L /usr/share/seabios \
+	-accel tcg,thread=multi -cpu max -smp 2 -m 2048 -nodefaults -no-user-config -display none -no-reboot \
+	-drive "file=$image,format=raw,if=virtio,cache=unsafe" \
+	-chardev "file,id=console,path=$work/console" -serial chardev:console \
+	-chardev "file,id=tap,path=$work/tap" -serial chardev:tap \
+	-kernel "$work/vmlinuz" -initrd "$work/initrd" \
+	-append "root=/dev/vda console=ttyS0 panic=-1 quiet systemd.show_status=0" || status=$?
+tr -d '\r' <"$work/tap"
+if ! tail -n 1 "$work/tap" | grep -q 'passed, 0 failed'; then
+	tail -n 30 "$work/console" | tr -d '\r' | sed 's/^/# console: /'
+	[ "$status" != 124 ] || say "trial: the machine was stopped after $MINUTES minutes"
+	exit 1
+fi
