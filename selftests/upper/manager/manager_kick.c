@@ -115,6 +115,19 @@ static bool is_answered(const struct waiter *w, uint32_t round)
 	return false;
 }
 
+/*
+ * Whether it took longer than it should, on a machine of which that can be said: where many wait
+ * for each processor, whoever has been woken waits with them.
+ */
+static bool is_late(int64_t took)
+{
+	double waiting = 0;
+
+	if (took <= SOON_NS * ht_scale())
+		return false;
+	return getloadavg(&waiting, 1) < 1 || waiting <= 3. * sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 /* How long until it is answered, or negative. */
 static int64_t one_round(struct waiter *w, uint32_t round, void (*kick)(struct h_manager *m))
 {
@@ -245,7 +258,7 @@ TEST_F(kick, one_that_sleeps_returns_soon)
 		took[i] = one_round(&w, i + 1, h_manager_kick);
 		ASSERT_LE(0, took[i]);
 	}
-	EXPECT_LT(median(took, SLOW_ROUNDS), SOON_NS * ht_scale());
+	EXPECT_FALSE(is_late(median(took, SLOW_ROUNDS)));
 	EXPECT_EQ(0, end(&w, thread));
 	EXPECT_LE(w.returns, SLOW_ROUNDS + 1);
 }
@@ -265,7 +278,7 @@ TEST_F(kick, none_is_lost)
 	for (i = 1; i <= ROUNDS; i++) {
 		took = one_round(&w, i, i % 2 ? h_manager_kick : kick_by_signal);
 		ASSERT_LE(0, took);
-		late += took > SOON_NS * ht_scale();
+		late += is_late(took);
 		for (uint64_t n = ht_random(&random) % 4096; n; n--)
 			__asm__ volatile("");
 	}
@@ -325,7 +338,7 @@ TEST_F(kick, a_signal_handler_may)
 	for (i = 1; i <= ROUNDS; i++) {
 		took = one_round(&w, i, kick_from_inside);
 		ASSERT_LE(0, took);
-		late += took > SOON_NS * ht_scale();
+		late += is_late(took);
 	}
 	EXPECT_LE(late, ROUNDS / 100);
 	set(&w.over, 1);
@@ -390,7 +403,7 @@ TEST_F(several, one_that_does_not_lead_is_kicked_and_a_receiver_sleeps_on)
 		took[i] = one_round(&w, i + 1, h_manager_kick);
 		ASSERT_LE(0, took[i]);
 	}
-	EXPECT_LT(median(took, SLOW_ROUNDS), SOON_NS * ht_scale());
+	EXPECT_FALSE(is_late(median(took, SLOW_ROUNDS)));
 	EXPECT_EQ(0, get(&l.done));
 	EXPECT_EQ(0, end(&w, thread));
 	h_datagram_receiver_address(l.receiver, &address);
