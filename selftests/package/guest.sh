@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In a fresh machine of a release, as root: installs the packages in /root/debs, uses, upgrades,
-# removes and purges them. trial.sh puts it there; /root/next has packages of a later version.
+# In a fresh machine of a release, as root: installs the packages in /srv/trial/debs, uses, upgrades,
+# removes and purges them. trial.sh puts it there; /srv/trial/next has packages of a later version.
 set -uo pipefail
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
-cd /root || exit 2
+cd /srv/trial || exit 2
 
 passed=0
 failed=0
@@ -128,7 +128,7 @@ reloads() {
 }
 
 is_new() {
-	[ "$(dpkg-query -W -f '${Version}' hamlyn-dkms)" = "$(cat /root/next/version)" ] &&
+	[ "$(dpkg-query -W -f '${Version}' hamlyn-dkms)" = "$(cat /srv/trial/next/version)" ] &&
 		[ "$(dkms status hamlyn | wc -l)" = "$(find /lib/modules -maxdepth 1 -name '[0-9]*' | wc -l)" ]
 }
 
@@ -144,7 +144,7 @@ purges() {
 
 # Logs and apt's own records tell that it was there, and the group stays, as groups do
 nothing_left() {
-	! find / -xdev \( -path /root -o -path /tmp -o -path /proc -o -path /sys -o -path /var/log \
+	! find / -xdev \( -path /root -o -path /srv -o -path /tmp -o -path /proc -o -path /sys -o -path /var/log \
 		-o -path /var/lib/apt -o -path /var/cache -o -path /run -o -path /var/tmp -o -path /home \) \
 		-prune -o -name '*hamlyn*' -print | grep . && [ ! -d /sys/module/hamlyn ]
 }

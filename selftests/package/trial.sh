@@ -79,12 +79,12 @@ later_version() {
 	echo "$new-1" >"$2/version"
 }
 
-mkdir "$root/root/debs" "$root/root/next"
+mkdir -p "$root/srv/trial/debs" "$root/srv/trial/next"
 for deb in "$DEBS"/*.deb; do
-	[[ $deb == *-dbgsym_* ]] || cp "$deb" "$root/root/debs/"
+	[[ $deb == *-dbgsym_* ]] || cp "$deb" "$root/srv/trial/debs/"
 done
-later_version "$root/root/debs" "$root/root/next"
-install -m 755 "$REPO_DIR/selftests/package/guest.sh" "$root/root/guest.sh"
+later_version "$root/srv/trial/debs" "$root/srv/trial/next"
+install -m 755 "$REPO_DIR/selftests/package/guest.sh" "$root/srv/trial/guest.sh"
 cat >"$root/etc/systemd/system/trial.service" <<'EOF'
 [Unit]
 After=multi-user.target
@@ -93,7 +93,7 @@ Type=oneshot
 StandardOutput=file:/dev/ttyS1
 StandardError=inherit
 TimeoutStartSec=infinity
-ExecStart=/root/guest.sh
+ExecStart=/srv/trial/guest.sh
 ExecStopPost=/bin/systemctl poweroff --no-block
 EOF
 mkdir -p "$root/etc/systemd/system/default.target.wants"
