@@ -288,7 +288,8 @@ name-host      vm names                     driver/object/name.c s/HML_NAME_HOST
 name-count     vm names                     driver/user.c        s/&c->share->names, HML_USER_NAMES/\&c->share->names, ULONG_MAX/
 call-count     vm names                     driver/user.c        s/&c->share->calls, HML_USER_CALLS/\&c->share->calls, ULONG_MAX/
 name-taken     vm names                     driver/object/name.c s/err = -EADDRINUSE;/n->ended = true;/
-name-root      vm names                     driver/fabric/inbox.c s/make_kuid(p->tcp->net->user_ns, user) : INVALID_UID/KUIDT_INIT(user) : KUIDT_INIT(user)/
+name-root      vm names                     driver/fabric/users.c s/return INVALID_UID;/return KUIDT_INIT(user);/
+name-map       vm names                     driver/fabric/users.c s/if (has(r, user))$/if (user >= r->from)/
 name-unread    vm names                     driver/object/name.c s/ \&\& number < n->unread;/;/
 call-cancel    vm names                     driver/object/calls.c s/hml_calls_tell_later(call, CALL_CANCEL);/;/
 call-lost      vm names                     driver/object/calls.c s/while (lose_ours(side))/while (0)/

@@ -240,13 +240,10 @@ static u32 take_gone(struct hml_peer *p, const u8 *headers)
 	return verdict;
 }
 
-/*
- * Whom a user of the other host is taken for here: nobody, unless an administrator says so. That
- * may be one of a container, who has to do with the users of that only.
- */
+/* Whom a user of the other host is taken for here. */
 static kuid_t taken_for(const struct hml_peer *p, u32 user)
 {
-	return p->attr.same_users ? make_kuid(p->tcp->net->user_ns, user) : INVALID_UID;
+	return hml_users_find(&p->attr.users, p->tcp->net->user_ns, user);
 }
 
 static u32 take_call(struct hml_peer *p, const u8 *headers)

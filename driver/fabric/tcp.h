@@ -9,6 +9,8 @@
 
 #include <linux/hamlyn.h>
 
+#include "fabric/users.h"
+
 struct hml_device;
 struct hml_stats;
 struct netlink_ext_ack;
@@ -41,12 +43,12 @@ struct hml_tcp_attr {
  * struct hml_peer_attr - another host
  * @host: its host id
  * @address: its address and port
- * @same_users: its users are taken for those here that have the same numbers, else for nobody
+ * @users: for whom its users are taken here
  */
 struct hml_peer_attr {
 	u32 host;
 	struct sockaddr_storage address;
-	bool same_users;
+	struct hml_peer_users users;
 };
 
 /* What a peer is doing. */

@@ -312,6 +312,13 @@ static int put_peer_u64(struct sk_buff *skb, int attr, u64 value)
 	return nla_put_u64_64bit(skb, attr, value, HAMLYN_A_PEER_PAD);
 }
 
+static int put_peer_users(struct sk_buff *skb, const struct hml_peer_users *users)
+{
+	return put_u32(skb, HAMLYN_A_PEER_USERS, users->kind) ?:
+	       (users->count ? nla_put(skb, HAMLYN_A_PEER_USER_MAP,
+				       users->count * sizeof(users->ranges[0]), users->ranges) : 0);
+}
+
 static int put_peer_state(struct sk_buff *skb, const struct hml_peer_info *p)
 {
 	BUILD_BUG_ON((int)HAMLYN_NL_PEER_STATE_UP != (int)HML_PEER_UP);
@@ -319,8 +326,7 @@ static int put_peer_state(struct sk_buff *skb, const struct hml_peer_info *p)
 
 	return put_u32(skb, HAMLYN_A_PEER_HOST, p->attr.host) ?:
 	       put_address(skb, HAMLYN_A_PEER_ADDRESS, HAMLYN_A_PEER_PORT, &p->attr.address) ?:
-	       put_u32(skb, HAMLYN_A_PEER_USERS, p->attr.same_users ? HAMLYN_NL_PEER_USERS_SAME :
-								      HAMLYN_NL_PEER_USERS_NONE) ?:
+	       put_peer_users(skb, &p->attr.users) ?:
 	       put_u32(skb, HAMLYN_A_PEER_STATE, p->state) ?:
 	       (p->reason ? put_u32(skb, HAMLYN_A_PEER_REASON, p->reason) : 0);
 }

@@ -101,7 +101,7 @@ const struct nla_policy hamlyn_limits_nl_policy[HAMLYN_A_LIMITS_PAD + 1] = {
 	[HAMLYN_A_LIMITS_USER_TERMINI] = { .type = NLA_U32, },
 };
 
-const struct nla_policy hamlyn_peer_nl_policy[HAMLYN_A_PEER_USERS + 1] = {
+const struct nla_policy hamlyn_peer_nl_policy[HAMLYN_A_PEER_USER_MAP + 1] = {
 	[HAMLYN_A_PEER_HOST] = { .type = NLA_U32, },
 	[HAMLYN_A_PEER_ADDRESS] = { .type = NLA_BINARY, },
 	[HAMLYN_A_PEER_PORT] = NLA_POLICY_MIN(NLA_U16, 1),
@@ -120,7 +120,8 @@ const struct nla_policy hamlyn_peer_nl_policy[HAMLYN_A_PEER_USERS + 1] = {
 	[HAMLYN_A_PEER_DROPPED] = { .type = NLA_U64, },
 	[HAMLYN_A_PEER_LOST] = { .type = NLA_U64, },
 	[HAMLYN_A_PEER_REFUSED] = { .type = NLA_U64, },
-	[HAMLYN_A_PEER_USERS] = NLA_POLICY_MAX(NLA_U32, 1),
+	[HAMLYN_A_PEER_USERS] = NLA_POLICY_MAX(NLA_U32, 2),
+	[HAMLYN_A_PEER_USER_MAP] = { .type = NLA_BINARY, },
 };
 
 /* Global operation policy for hamlyn */

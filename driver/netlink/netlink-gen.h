@@ -15,7 +15,7 @@
 extern const struct nla_policy hamlyn_adversary_nl_policy[HAMLYN_A_ADV_STALL + 1];
 extern const struct nla_policy hamlyn_fabric_nl_policy[HAMLYN_A_FAB_STALL_MS + 1];
 extern const struct nla_policy hamlyn_limits_nl_policy[HAMLYN_A_LIMITS_PAD + 1];
-extern const struct nla_policy hamlyn_peer_nl_policy[HAMLYN_A_PEER_USERS + 1];
+extern const struct nla_policy hamlyn_peer_nl_policy[HAMLYN_A_PEER_USER_MAP + 1];
 
 /* Global operation policy for hamlyn */
 extern const struct nla_policy hamlyn_nl_policy[HAMLYN_A_PEER + 1];

@@ -6,7 +6,8 @@
 /* Of a new peer there is more to say. */
 static bool is_said(u32 attr, u32 last)
 {
-	return attr == HAMLYN_A_PEER_USERS && last != HAMLYN_A_PEER_HOST;
+	return (attr == HAMLYN_A_PEER_USERS || attr == HAMLYN_A_PEER_USER_MAP) &&
+	       last != HAMLYN_A_PEER_HOST;
 }
 
 /* What requests can have of a peer comes first. */
@@ -74,11 +75,52 @@ static int need_peer(struct genl_info *info, struct hml_device *d, struct hml_tc
 	return -EOPNOTSUPP;
 }
 
+static int take_map(struct genl_info *info, const struct nlattr *map,
+		    struct hml_peer_users *users)
+{
+	u32 length = nla_len(map);
+	const char *wrong;
+
+	BUILD_BUG_ON(sizeof(users->ranges[0]) != 3 * sizeof(u32));
+	if (!length || length % sizeof(users->ranges[0]) || length > sizeof(users->ranges)) {
+		NL_SET_ERR_MSG_ATTR(info->extack, map,
+				    "user-map must be 1 to 32 ranges of three numbers each");
+		return -EINVAL;
+	}
+	memcpy(users->ranges, nla_data(map), length);
+	users->count = length / sizeof(users->ranges[0]);
+	wrong = hml_users_wrong(users);
+	if (!wrong)
+		return 0;
+	HML_COMPAT_REFUSE(info->extack, map,
+			  "a range of users is empty, too long, or has users in common",
+			  "user-map: %s", wrong);
+	return -EINVAL;
+}
+
+static int take_users(struct genl_info *info, struct nlattr **tb, struct hml_peer_users *users)
+{
+	struct nlattr *kind = tb[HAMLYN_A_PEER_USERS], *map = tb[HAMLYN_A_PEER_USER_MAP];
+	bool mapped;
+
+	memset(users, 0, sizeof(*users));
+	users->kind = kind ? nla_get_u32(kind) : HAMLYN_NL_PEER_USERS_NONE;
+	mapped = users->kind == HAMLYN_NL_PEER_USERS_MAP;
+	if (mapped != !!map) {
+		NL_SET_ERR_MSG_ATTR(info->extack, map ?: kind,
+				    "user-map is needed with users map, and only with that");
+		return -EINVAL;
+	}
+	return map ? take_map(info, map, users) : 0;
+}
+
 static int take_peer(struct genl_info *info, struct nlattr **tb, struct hml_peer_attr *attr)
 {
+	int err = take_users(info, tb, &attr->users);
+
+	if (err)
+		return err;
 	attr->host = nla_get_u32(tb[HAMLYN_A_PEER_HOST]);
-	attr->same_users = tb[HAMLYN_A_PEER_USERS] &&
-			   nla_get_u32(tb[HAMLYN_A_PEER_USERS]) == HAMLYN_NL_PEER_USERS_SAME;
 	if (!tb[HAMLYN_A_PEER_ADDRESS]) {
 		NL_SET_ERR_MSG(info->extack, "address of the peer is needed");
 		return -EINVAL;

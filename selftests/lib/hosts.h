@@ -36,6 +36,8 @@ struct hosts {
 	uint32_t dead_ms, stall_ms;	/* 0: the default */
 	bool small;			/* sockets hold little, so that rings become full */
 	bool same_users;		/* of peers that are added */
+	const uint32_t (*user_map)[3];	/* for theirs: from, to, how many */
+	uint16_t user_ranges;
 	int home;			/* the network namespace before */
 	struct host host[2];
 };
@@ -92,6 +94,11 @@ static inline int host_add_peer(struct hosts *h, const struct host *own, const s
 	genl_put(&h->g, HAMLYN_A_PEER_PORT, &port, sizeof(port));
 	if (h->same_users)
 		genl_put_u32(&h->g, HAMLYN_A_PEER_USERS, HAMLYN_NL_PEER_USERS_SAME);
+	if (h->user_ranges) {
+		genl_put_u32(&h->g, HAMLYN_A_PEER_USERS, HAMLYN_NL_PEER_USERS_MAP);
+		genl_put(&h->g, HAMLYN_A_PEER_USER_MAP, h->user_map,
+			 (uint16_t)(h->user_ranges * sizeof(*h->user_map)));
+	}
 	genl_end(&h->g, nest);
 	return genl_call(&h->g);
 }

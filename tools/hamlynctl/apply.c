@@ -13,6 +13,7 @@
 
 #include "nic.h"
 #include "output.h"
+#include "users.h"
 
 #define SUFFIX		".conf"
 #define BLANKS		" \t\r\n"
@@ -255,6 +256,14 @@ static bool same_number(const struct value *value, const struct nlattr *attr)
 	return number == value->number;
 }
 
+static bool same_user_map(const struct nlattr *attr, const char *text)
+{
+	struct user_map map;
+
+	return user_map_parse(text, &map) &&
+	       same_bytes(attr, map.at, map.count * sizeof(map.at[0]));
+}
+
 static bool is_same(const struct value *value, struct nlattr *const *attrs)
 {
 	const struct param *param = value->param;
@@ -263,6 +272,8 @@ static bool is_same(const struct value *value, struct nlattr *const *attrs)
 	if (!param->attr || param->kind == PARAM_NETNS)
 		return true;
 	attr = told(attrs, param);
+	if (param->kind == PARAM_USER_MAP)
+		return attr && same_user_map(attr, value->text);
 	if (value->length)
 		return attr && same_bytes(attr, value->bytes, value->length);
 	if (value->text)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "users.h"
 
 #define NETNS_FOLDER	"/run/netns"
 #define DEVICE_MAX	15	/* bytes of a netdev's name */
@@ -374,6 +375,26 @@ static int parse_word(const struct param *param, const char *text, uint64_t *num
 	return place < 0 ? STATUS_USAGE : STATUS_OK;
 }
 
+/* A map is another attribute than a word, but the same keyword. */
+static int parse_users(const struct param *param, const char *text, struct value *value)
+{
+	static const struct param user_map = {
+		.name = "users", .kind = PARAM_USER_MAP, .attr = HAMLYN_A_PEER_USER_MAP,
+		.group = HAMLYN_A_PEER,
+	};
+	struct user_map map;
+
+	if (!strchr(text, ':'))
+		return parse_word(param, text, &value->number);
+	if (!user_map_parse(text, &map))
+		return misused("users takes same, none, or up to %d ranges of numbers, such as "
+			       "1000:2000,3000-3999:5000; not \"%s\"", HAMLYN_PEER_USER_RANGES,
+			       text);
+	value->param = &user_map;
+	value->text = text;
+	return STATUS_OK;
+}
+
 static int parse_value(const struct param *param, const char *text, struct value *value)
 {
 	switch (param->kind) {
@@ -390,6 +411,8 @@ static int parse_value(const struct param *param, const char *text, struct value
 		return parse_word(param, text, &value->number);
 	case PARAM_USER:
 		return parse_user(text, &value->number);
+	case PARAM_USERS:
+		return parse_users(param, text, value);
 	case PARAM_NETNS:
 		return parse_netns(text, &value->number);
 	case PARAM_DEVICE:
@@ -413,7 +436,7 @@ int values_add(struct values *values, const struct value *value)
 
 	for (i = 0; i < values->count; i++) {
 		other = values->at[i].param;
-		if (other == param)
+		if (!strcmp(other->name, param->name))
 			return misused("%s is given twice", param->name);
 		if (other->attr && other->attr == param->attr && other->group == param->group)
 			return misused("\"%s\" contradicts \"%s\"", param->name, other->name);

@@ -17,6 +17,8 @@ enum param_kind {
 	PARAM_RATE,	/* 0.5% or 5000ppm */
 	PARAM_WORD,	/* one of names; its place in the list is the number */
 	PARAM_USER,	/* name or number */
+	PARAM_USERS,	/* PARAM_WORD, or PARAM_USER_MAP */
+	PARAM_USER_MAP,	/* FROM:TO,... */
 	PARAM_NETNS,	/* name, path or process; becomes a file descriptor */
 	PARAM_DEVICE,	/* name of a netdev */
 	PARAM_ADDRESS,	/* IPv4 or IPv6 */
@@ -56,7 +58,7 @@ static inline const struct param *param_here(const struct param *param)
 struct value {
 	const struct param *param;
 	uint64_t number;
-	const char *text;			/* of PARAM_DEVICE */
+	const char *text;			/* of PARAM_DEVICE and PARAM_USER_MAP */
 	unsigned char bytes[VALUE_BYTES];	/* of addresses and ids */
 	uint8_t length;				/* how many */
 };

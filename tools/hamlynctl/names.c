@@ -71,6 +71,7 @@ const char *const peer_state_names[] = {
 const char *const peer_users_names[] = {
 	[HAMLYN_NL_PEER_USERS_NONE] = "none",
 	[HAMLYN_NL_PEER_USERS_SAME] = "same",
+	[HAMLYN_NL_PEER_USERS_MAP] = "map",
 	NULL
 };
 

@@ -20,6 +20,7 @@
 
 #include "netlink.h"
 #include "output.h"
+#include "users.h"
 
 #define DUMP_TRIES	5
 #define MESSAGE_BYTES	4096
@@ -212,11 +213,23 @@ void netlink_put_nic(struct nl_msg *msg, const struct nic_name *nic)
 	netlink_put_u32(msg, HAMLYN_A_NIC, nic->index);
 }
 
+static void put_user_map(struct nl_msg *msg, const char *text)
+{
+	struct user_map map;
+
+	user_map_parse(text, &map);
+	netlink_put_u32(msg, HAMLYN_A_PEER_USERS, HAMLYN_NL_PEER_USERS_MAP);
+	must_fit(nla_put(msg, HAMLYN_A_PEER_USER_MAP, (int)(map.count * sizeof(map.at[0])),
+			 map.at));
+}
+
 static void put_value(struct nl_msg *msg, const struct value *value)
 {
 	const struct param *param = value->param;
 
-	if (value->length)
+	if (param->kind == PARAM_USER_MAP)
+		put_user_map(msg, value->text);
+	else if (value->length)
 		must_fit(nla_put(msg, param->attr, value->length, value->bytes));
 	else if (value->text)
 		must_fit(nla_put_string(msg, param->attr, value->text));

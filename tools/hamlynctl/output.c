@@ -10,6 +10,7 @@
 #include <json-c/json.h>
 
 #include "output.h"
+#include "users.h"
 
 #define LINE_WIDTH	80
 #define INDENT		4
@@ -158,6 +159,16 @@ static int read_address(struct nlattr *attr, struct item *item)
 		       item->length);
 }
 
+static int read_user_map(struct nlattr *attr, struct item *item)
+{
+	item->text = nla_data(attr);
+	item->length = (size_t)nla_len(attr) / sizeof(struct user_range);
+	if (!((size_t)nla_len(attr) % sizeof(struct user_range)))
+		return STATUS_OK;
+	return refused("the kernel's answer is malformed: %s has %d bytes", item->field->name,
+		       nla_len(attr));
+}
+
 static int read_item(const struct field *field, struct nlattr *const *attrs, struct item *item)
 {
 	struct nlattr *attr = attrs[field->attr];
@@ -176,6 +187,8 @@ static int read_item(const struct field *field, struct nlattr *const *attrs, str
 		item->length = (size_t)nla_len(attr);
 	} else if (field->kind == FIELD_ADDRESS) {
 		return read_address(attr, item);
+	} else if (field->kind == FIELD_USER_MAP) {
+		return read_user_map(attr, item);
 	} else if (field->kind == FIELD_NEST || field->kind == FIELD_PART) {
 		item->nest = attr;
 	} else if (!attr_number(attr, &item->number)) {
@@ -269,6 +282,11 @@ static int json_value(const struct item *item, struct json_object **value)
 	switch (item->field->kind) {
 	case FIELD_BYTES:
 		text = hexadecimal(item);
+		*value = must_alloc(json_object_new_string(text));
+		free(text);
+		return STATUS_OK;
+	case FIELD_USER_MAP:
+		text = user_map_format(item->text, item->length);
 		*value = must_alloc(json_object_new_string(text));
 		free(text);
 		return STATUS_OK;
@@ -429,6 +447,11 @@ static int print_item(FILE *to, const struct item *item)
 	case FIELD_BYTES:
 		clean = hexadecimal(item);
 		fputs(*clean ? clean : "-", to);
+		free(clean);
+		return STATUS_OK;
+	case FIELD_USER_MAP:
+		clean = user_map_format(item->text, item->length);
+		fputs(clean, to);
 		free(clean);
 		return STATUS_OK;
 	case FIELD_LIMIT:

@@ -24,6 +24,7 @@ enum field_kind {
 	FIELD_TEXT,
 	FIELD_BYTES,	/* hexadecimal */
 	FIELD_ADDRESS,	/* IPv4 or IPv6 */
+	FIELD_USER_MAP,	/* as it is given */
 	FIELD_NIC,	/* text: hamlynN; JSON: also a second member, name, with that */
 	FIELD_USER,	/* text: name; JSON: also a second member, user, if it has a name */
 	FIELD_NEST,

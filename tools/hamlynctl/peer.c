@@ -10,6 +10,7 @@ static const struct field peer_fields[] = {
 	{ "address", HAMLYN_A_PEER_ADDRESS, FIELD_ADDRESS, NULL, NULL },
 	{ "port", HAMLYN_A_PEER_PORT, FIELD_NUMBER, NULL, NULL },
 	{ "users", HAMLYN_A_PEER_USERS, FIELD_WORD, peer_users_names, NULL },
+	{ "user-map", HAMLYN_A_PEER_USER_MAP, FIELD_USER_MAP, NULL, NULL },
 	{ "state", HAMLYN_A_PEER_STATE, FIELD_WORD, peer_state_names, NULL },
 	{ "reason", HAMLYN_A_PEER_REASON, FIELD_WORD, peer_reason_names, NULL },
 	{ "epoch", HAMLYN_A_PEER_EPOCH, FIELD_NUMBER, NULL, NULL },
@@ -42,14 +43,18 @@ static const struct field record_fields[] = {
 	{ "netns", "NAME|PATH|PID", "the network namespace that the NIC is in", PARAM_NETNS, 32, \
 	  0, 0, 0, 0, NULL, NULL }
 
+/* That it is a map is said by giving one. */
+static const char *const users_words[] = { "none", "same", NULL };
+
 static const struct param add_params[] = {
 	PARAM_HOST,
 	PEER("address", "ADDRESS", "its address, IPv4 or IPv6", PARAM_ADDRESS, 0,
 	     HAMLYN_A_PEER_ADDRESS, 0, 0),
 	PEER("port", "N", "its TCP port, else 927", PARAM_NUMBER, 16, HAMLYN_A_PEER_PORT, 1,
 	     UINT16_MAX),
-	{ "users", "same|none", "for whom its users are taken at HOST/NAME, else none", PARAM_WORD,
-	  32, HAMLYN_A_PEER_USERS, HAMLYN_A_PEER, 0, 0, peer_users_names, NULL },
+	{ "users", "same|none|FROM[-LAST]:TO,...",
+	  "for whom its users are taken at HOST/NAME, else none", PARAM_USERS,
+	  32, HAMLYN_A_PEER_USERS, HAMLYN_A_PEER, 0, 0, users_words, NULL },
 	PARAM_NIC_NETNS,
 	{ 0 }
 };

@@ -145,11 +145,15 @@ enum hamlyn_nl_peer_state {
  *   they meet processes by a name.
  * @HAMLYN_NL_PEER_USERS_NONE: for nobody who has a number here
  * @HAMLYN_NL_PEER_USERS_SAME: for the users that have the same numbers
+ * @HAMLYN_NL_PEER_USERS_MAP: for those that user-map says
  */
 enum hamlyn_nl_peer_users {
 	HAMLYN_NL_PEER_USERS_NONE,
 	HAMLYN_NL_PEER_USERS_SAME,
+	HAMLYN_NL_PEER_USERS_MAP,
 };
+
+#define HAMLYN_PEER_USER_RANGES	32
 
 /**
  * enum hamlyn_nl_peer_reason - Why the last connection to a peer ended, or
@@ -294,6 +298,7 @@ enum {
 	HAMLYN_A_PEER_LOST,
 	HAMLYN_A_PEER_REFUSED,
 	HAMLYN_A_PEER_USERS,
+	HAMLYN_A_PEER_USER_MAP,
 
 	__HAMLYN_A_PEER_MAX,
 	HAMLYN_A_PEER_MAX = (__HAMLYN_A_PEER_MAX - 1)

@@ -424,6 +424,66 @@ TEST_F(names, a_list_of_users_admits_those_whom_an_administrator_has_vouched_for
 	h_listener_destroy(l);
 }
 
+/* @other is a peer of @own anew, with what @self->h says of its users. */
+static int add_again(FIXTURE_DATA(names) *self, const struct host *own, const struct host *other)
+{
+	return host_del_peer(&self->h, own, other) ?: host_add_peer(&self->h, own, other) ?:
+	       host_await(&self->h, own, HAMLYN_NL_PEER_STATE_UP) ?:
+	       host_await(&self->h, other, HAMLYN_NL_PEER_STATE_UP);
+}
+
+TEST_F(names, a_map_says_whom_a_list_of_users_admits)
+{
+	static const uint32_t map[][3] = { { 0, SOMEBODY, 1 } };
+	const uid_t root[] = { 0 }, mapped[] = { SOMEBODY };
+	struct h_listener_attr attr = { .dev = self->far, .uids = mapped, .uid_count = 1 };
+	struct client c = { .manager = self->caller, .path = "2/map" };
+	struct h_channel *server;
+	struct h_listener *l;
+
+	NEED_HOSTS();
+	self->h.user_map = map;
+	self->h.user_ranges = 1;
+	ASSERT_EQ(0, add_again(self, far(self), near(self)));
+	ASSERT_EQ(0, h_listener_create("2/map", &attr, &l));
+	EXPECT_TRUE(they_meet(self, l, self->caller, "2/map"));
+	h_listener_destroy(l);
+	/* It is not who it is there. */
+	attr.uids = root;
+	ASSERT_EQ(0, h_listener_create("2/map", &attr, &l));
+	ASSERT_EQ(0, start(&c));
+	EXPECT_EQ(-ETIMEDOUT, h_channel_accept(l, self->server, NULL, &server,
+					       10 * QUIET_MS * HT_MS));
+	EXPECT_EQ(-EACCES, finish(&c));
+	h_listener_destroy(l);
+}
+
+TEST_F(names, a_map_says_whose_server_a_client_wants)
+{
+	static const uint32_t map[][3] = { { 0, SOMEBODY, 1 } };
+	const uid_t root[] = { 0 }, mapped[] = { SOMEBODY };
+	struct client c = { .manager = self->caller, .path = "2/map",
+			    .attr = { .uids = mapped, .uid_count = 1 } };
+	struct h_channel *server;
+	struct h_listener *l;
+
+	NEED_HOSTS();
+	self->h.user_map = map;
+	self->h.user_ranges = 1;
+	ASSERT_EQ(0, add_again(self, near(self), far(self)));
+	ASSERT_EQ(0, listen_at(self, "2/map", &l));
+	ASSERT_EQ(0, start(&c));
+	ASSERT_EQ(0, accept_channel(self, l, &server));
+	EXPECT_EQ(0, finish(&c));
+	h_channel_close(c.channel, 0);
+	h_channel_close(server, 0);
+	c.attr.uids = root;
+	ASSERT_EQ(0, start(&c));
+	ASSERT_EQ(0, accept_channel(self, l, &server));
+	EXPECT_EQ(-EPERM, finish(&c));
+	h_listener_destroy(l);
+}
+
 TEST_F(names, a_client_says_whose_server_it_wants)
 {
 	const uid_t root[] = { 0 };
@@ -826,6 +886,59 @@ static pid_t flood_as(FIXTURE_DATA(names) *self, uid_t uid, int (*fn)(FIXTURE_DA
 		_exit(setgid(uid) || setuid(uid) ? 99 : fn(self));
 	}
 	return pid;
+}
+
+static int call_mapped(FIXTURE_DATA(names) *self)
+{
+	if (raw_call(raw_open(near(self)), 2, "mapped") < 0)
+		return 1;
+	pause();
+	return 0;
+}
+
+/* For whom that host takes a user of this one; -1: nobody hears of it. */
+static int64_t taken_for(FIXTURE_DATA(names) *self, int name, uid_t uid)
+{
+	pid_t pid = flood_as(self, uid, call_mapped);
+	bool heard;
+	struct raw raw;
+
+	heard = raw_read(name, &raw) == sizeof(raw.from) + 4 && raw.from.user == uid;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return heard ? (int64_t)raw.from.uid : -1;
+}
+
+/* Each range from its first user to its last one, and nobody before, between or behind. */
+TEST_F(names, a_map_takes_those_in_its_ranges_and_nobody_else)
+{
+	static const uint32_t map[][3] = {
+		{ 5000, 100, 10 }, { 0, SOMEBODY, 1 }, { 5010, 7000, 1 }, { 4990, 5000, 5 },
+	};
+	static const struct {
+		uid_t there, here;
+	} users[] = {
+		{ 0, SOMEBODY }, { 1, NOBODY }, { SOMEBODY, NOBODY },
+		{ 4989, NOBODY }, { 4990, 5000 }, { 4994, 5004 }, { 4995, NOBODY },
+		{ 4999, NOBODY }, { 5000, 100 }, { 5009, 109 }, { 5010, 7000 }, { 5011, NOBODY },
+		{ NOBODY, NOBODY },
+	};
+	int host2, name;
+	size_t i;
+
+	NEED_HOSTS();
+	self->h.user_map = map;
+	self->h.user_ranges = ARRAY_SIZE(map);
+	ASSERT_EQ(0, add_again(self, far(self), near(self)));
+	host2 = raw_open(far(self));
+	name = raw_listen(host2, "mapped");
+	ASSERT_LE(0, name);
+	for (i = 0; i < ARRAY_SIZE(users); i++) {
+		EXPECT_EQ(users[i].here, taken_for(self, name, users[i].there)) {
+			TH_LOG("user %u", users[i].there);
+		}
+	}
+	EXPECT_EQ(0, close(name) | close(host2));
 }
 
 static int waiting_at(int name)

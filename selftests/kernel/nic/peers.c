@@ -85,6 +85,9 @@ struct peer {
 	uint32_t host;
 	uint16_t address_length;
 	uint16_t port, told;
+	const uint32_t *map;
+	uint16_t map_length;	/* bytes */
+	uint32_t users;		/* 0: not said */
 };
 
 static int peer_call(struct genl *g, uint8_t command, uint32_t nic, const struct peer *p)
@@ -102,6 +105,10 @@ static int peer_call(struct genl *g, uint8_t command, uint32_t nic, const struct
 		genl_put(g, HAMLYN_A_PEER_PORT, &p->port, sizeof(p->port));
 	if (p->told)
 		genl_put_u32(g, p->told, 1);
+	if (p->users)
+		genl_put_u32(g, HAMLYN_A_PEER_USERS, p->users);
+	if (p->map)
+		genl_put(g, HAMLYN_A_PEER_USER_MAP, p->map, p->map_length);
 	genl_end(g, nest);
 	return command == HAMLYN_NL_CMD_PEER_GET ? genl_count(g) : genl_call(g);
 }
@@ -277,6 +284,80 @@ TEST_F(peers, a_peer_that_cannot_be_is_refused_with_words)
 	EXPECT_EQ(-EINVAL, peer_call(g, HAMLYN_NL_CMD_PEER_DEL, (uint32_t)self->nic,
 				     &(struct peer){ .host = OTHER, .port = 1 }));
 	EXPECT_SAYS("does not have");
+	EXPECT_EQ(0, count(g, (uint32_t)self->nic));
+}
+
+#define USERS_MAP	.users = HAMLYN_NL_PEER_USERS_MAP, .host = OTHER, .address = other_v4, \
+			.address_length = 4
+#define MAP(bytes, ...)	.map = (const uint32_t []){ __VA_ARGS__ }, .map_length = (bytes)
+
+TEST_F(peers, a_map_of_users_is_told_as_it_was_set)
+{
+	uint32_t nic = (uint32_t)self->nic, map[32][3];
+	struct peer some = { USERS_MAP, .map = map[0] };
+	const struct nlattr *nest, *told;
+	struct genl *g = &self->g;
+	uint16_t n;
+
+	for (n = 0; n < 32; n++) {
+		map[n][0] = 100U * n;
+		map[n][1] = 7;
+		map[n][2] = 100;
+	}
+	map[31][2] = UINT32_MAX - 3100;	/* up to the last user */
+	for (n = 1; n <= 32; n += 31) {
+		some.map_length = (uint16_t)(n * sizeof(map[0]));
+		ASSERT_EQ(0, peer_call(g, HAMLYN_NL_CMD_PEER_NEW, nic, &some)) {
+			TH_LOG("it says \"%s\"", g->text);
+		}
+		ASSERT_EQ(1, count(g, nic));
+		nest = genl_attr(g, HAMLYN_A_PEER);
+		EXPECT_EQ(HAMLYN_NL_PEER_USERS_MAP,
+			  genl_number(genl_nested(nest, HAMLYN_A_PEER_USERS)));
+		told = genl_nested(nest, HAMLYN_A_PEER_USER_MAP);
+		ASSERT_NE(NULL, told);
+		ASSERT_EQ(NLA_HDRLEN + some.map_length, told->nla_len);
+		EXPECT_EQ(0, memcmp((const char *)told + NLA_HDRLEN, map, some.map_length));
+		ASSERT_EQ(0, peer_call(g, HAMLYN_NL_CMD_PEER_DEL, nic,
+				       &(struct peer){ .host = OTHER }));
+	}
+}
+
+TEST_F(peers, a_map_of_users_that_cannot_be_is_refused_with_words)
+{
+	static const uint32_t many[33 * 3];
+	const struct {
+		struct peer p;
+		const char *word;
+	} cases[] = {
+		{ { USERS_MAP }, "is needed with users map" },
+		{ { USERS_MAP, MAP(0, 0) }, "1 to 32 ranges" },
+		{ { USERS_MAP, MAP(8, 1, 2) }, "1 to 32 ranges" },
+		{ { USERS_MAP, MAP(13, 1, 2, 1, 1) }, "1 to 32 ranges" },
+		{ { USERS_MAP, .map = many, .map_length = sizeof(many) }, "1 to 32 ranges" },
+		{ { USERS_MAP, MAP(12, 1, 2, 0) }, "empty" },
+		{ { USERS_MAP, MAP(12, UINT32_MAX, 2, 1) }, "too long" },
+		{ { USERS_MAP, MAP(12, 1, UINT32_MAX, 1) }, "too long" },
+		{ { USERS_MAP, MAP(12, 1, 0, UINT32_MAX) }, "too long" },
+		{ { USERS_MAP, MAP(12, 0, 1, UINT32_MAX) }, "too long" },
+		{ { USERS_MAP, MAP(24, 5, 0, 5, 9, 0, 1) }, "in common" },
+		{ { USERS_MAP, MAP(24, 9, 0, 1, 5, 0, 5) }, "in common" },
+		{ { USERS_MAP, MAP(24, 5, 0, 1, 5, 1, 1) }, "in common" },
+		{ { .host = OTHER, .address = other_v4, .address_length = 4, MAP(12, 1, 2, 3) },
+		  "only with that" },
+		{ { .host = OTHER, .address = other_v4, .address_length = 4, MAP(12, 1, 2, 3),
+		    .users = HAMLYN_NL_PEER_USERS_SAME }, "only with that" },
+	};
+	struct genl *g = &self->g;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		EXPECT_EQ(-EINVAL, peer_call(g, HAMLYN_NL_CMD_PEER_NEW, (uint32_t)self->nic,
+					     &cases[i].p)) {
+			TH_LOG("case %u: \"%s\"", i, g->text);
+		}
+		EXPECT_SAYS(cases[i].word);
+	}
 	EXPECT_EQ(0, count(g, (uint32_t)self->nic));
 }
 

@@ -599,6 +599,16 @@ static void test_peer(void **state)
 	assert_int_equal(nla_parse_nested(peer, HAMLYN_A_PEER_MAX, attrs[HAMLYN_A_PEER], NULL),
 			 0);
 	assert_u32(peer[HAMLYN_A_PEER_USERS], HAMLYN_NL_PEER_USERS_SAME);
+	assert_null(peer[HAMLYN_A_PEER_USER_MAP]);
+	assert_int_equal(ctl("peer add hamlyn1 host 2 address 10.9.0.2 "
+			     "users 1000:2000,3000-3999:5000,0-4294967294:0"), 0);
+	request_attrs(attrs);
+	assert_int_equal(nla_parse_nested(peer, HAMLYN_A_PEER_MAX, attrs[HAMLYN_A_PEER], NULL),
+			 0);
+	assert_u32(peer[HAMLYN_A_PEER_USERS], HAMLYN_NL_PEER_USERS_MAP);
+	assert_bytes(peer[HAMLYN_A_PEER_USER_MAP],
+		     ((const uint32_t []){ 1000, 2000, 1, 3000, 5000, 1000, 0, 0, UINT32_MAX }),
+		     36);
 	assert_int_equal(ctl("peer del 1 host 2"), 0);
 	assert_int_equal(netlink_command(kernel.request), HAMLYN_NL_CMD_PEER_DEL);
 	request_attrs(attrs);
@@ -725,6 +735,60 @@ static void put_peer(struct nl_msg *msg)
 	nla_put_u64(msg, HAMLYN_A_PEER_SENT_BYTES, UINT64_MAX);
 	nla_put_u32(msg, HAMLYN_A_PEER_USERS, HAMLYN_NL_PEER_USERS_SAME);
 	nla_nest_end(msg, nest);
+}
+
+/* The same peer, whose users a map says. */
+static void answer_map(uint8_t command, bool dump)
+{
+	static const uint32_t map[][3] = { { 1000, 2000, 1 }, { 3000, 5000, 1000 } };
+	struct nl_msg *msg = reply(command);
+	struct nlattr *nest;
+
+	(void)dump;
+	nla_put_u32(msg, HAMLYN_A_NIC, 1);
+	nest = nla_nest_start(msg, HAMLYN_A_PEER);
+	nla_put_u32(msg, HAMLYN_A_PEER_HOST, 2);
+	nla_put(msg, HAMLYN_A_PEER_ADDRESS, 4, "\x0a\x09\x00\x02");
+	nla_put_u16(msg, HAMLYN_A_PEER_PORT, HAMLYN_FABRIC_PORT);
+	nla_put_u32(msg, HAMLYN_A_PEER_USERS, HAMLYN_NL_PEER_USERS_MAP);
+	nla_put(msg, HAMLYN_A_PEER_USER_MAP, sizeof(map), map);
+	nla_nest_end(msg, nest);
+	queue_message(msg);
+}
+
+static void test_user_map(void **state)
+{
+	static const char *const wrong[] = {
+		":", "1:", ":1", "1:2,", ",1:2", "1:2:3", "1-:2", "1-0:2", "-1:2", "1:-2", "1:a",
+		"4294967295:1", "1:4294967295", "0-4294967294:1", "0x1:2", "99999999999:1",
+		"0-1:4294967294",
+	};
+	char line[1024] = "peer add 1 host 2 address 10.9.0.2 users 0:0";
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "peer add 1 host 2 address 10.9.0.2 users %s",
+			 wrong[i]);
+		assert_int_equal(ctl(text), STATUS_USAGE);
+	}
+	for (i = 1; i < HAMLYN_PEER_USER_RANGES; i++)
+		sprintf(line + strlen(line), ",%zu:0", i);
+	assert_int_equal(ctl(line), 0);
+	strcat(line, ",99:0");
+	assert_int_equal(ctl(line), STATUS_USAGE);
+	assert_has(err, "up to 32 ranges");
+	assert_int_equal(ctl("peer add 1 host 2 address 10.9.0.2 users map"), STATUS_USAGE);
+	assert_int_equal(ctl("peer add 1 host 2 address 10.9.0.2 users 1:2 users same"),
+			 STATUS_USAGE);
+	assert_has(err, "users is given twice");
+	answer = answer_map;
+	assert_int_equal(ctl("peer show 1"), 0);
+	assert_has(out, " users map\n    user-map 1000:2000,3000-3999:5000\n");
+	assert_int_equal(ctl("-j peer show 1"), 0);
+	assert_has(out, "\"users\":\"map\",\"user_map\":\"1000:2000,3000-3999:5000\"");
 }
 
 /* All attributes with their right types, whatever was asked for. */
@@ -982,6 +1046,26 @@ static void test_apply_adds(void **state)
 	kernel.error_of[HAMLYN_NL_CMD_NIC_GET] = 0;
 	assert_int_equal(apply_text("nic add fabric tcp id-from x host 6 address 10.9.0.1"), 0);
 	assert_int_equal(kernel.sent_of[HAMLYN_NL_CMD_NIC_NEW], 1);
+}
+
+static void test_apply_compares_maps(void **state)
+{
+	(void)state;
+	answer = answer_map;
+	assert_int_equal(apply_text("peer add 1 host 2 address 10.9.0.2 "
+				    "users 1000:2000,3000-3999:5000"), 0);
+	assert_string_equal(out, "");
+	assert_int_equal(apply_text("peer add 1 host 2 address 10.9.0.2 "
+				    "users 1000:2000,3000-3999:5001"), STATUS_REFUSED);
+	assert_has(err, "another users;");
+	assert_int_equal(apply_text("peer add 1 host 2 address 10.9.0.2 users 1000:2000"),
+			 STATUS_REFUSED);
+	assert_int_equal(apply_text("peer add 1 host 2 address 10.9.0.2 users same"),
+			 STATUS_REFUSED);
+	assert_int_equal(apply_text("peer add 1 host 2 address 10.9.0.2"), STATUS_REFUSED);
+	answer = answer_everything;
+	assert_int_equal(apply_text("peer add 1 host 2 address fd00::2 users 1000:2000"),
+			 STATUS_REFUSED);
 }
 
 static void test_apply_differs(void **state)
@@ -1367,6 +1451,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_apply_leaves, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_apply_adds, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_apply_differs, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_apply_compares_maps, make_folder,
+						remove_folder),
 		cmocka_unit_test_setup_teardown(test_apply_wrong, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_apply_files, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_kernel_text, reset, reset),
@@ -1374,6 +1460,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_module, reset, reset),
 		cmocka_unit_test_setup_teardown(test_text, reset, reset),
 		cmocka_unit_test_setup_teardown(test_json, reset, reset),
+		cmocka_unit_test_setup_teardown(test_user_map, reset, reset),
 		cmocka_unit_test_setup_teardown(test_missing_and_unknown, reset, reset),
 		cmocka_unit_test_setup_teardown(test_malformed, reset, reset),
 		cmocka_unit_test_setup_teardown(test_disturbed_dump, reset, reset),
