@@ -180,7 +180,8 @@ void h_channel_seed(const struct h_channel *channel,
  * reached, or as h_watch(). After an error the channel is of no further use, and the seed
  * may be spent: joining claims the other end first, and what fails afterwards does not undo
  * that, so that a second attempt with the same seed fails with -EALREADY. Make a new pair
- * of ends.
+ * of ends. One that comes second to an end on another host is told so by -ECONNRESET, or is
+ * joined, and its calls fail with -EPIPE from a moment later on.
  */
 int h_channel_join(struct h_channel *channel,
 		   const struct h_channel_seed *seed);
