@@ -610,6 +610,31 @@ static int open_sender(struct ht_pair *pair, const struct ht_pair_attr *attr)
 			       pair->send_length);
 }
 
+int ht_pair_mark(struct ht_pair *pair)
+{
+	int ret;
+
+	if (!getenv("HAMLYN_TX_LANDS") || pair->tx == pair->rx)
+		return 0;
+	ret = open_mark(pair);
+	if (ret)
+		return ret;
+	pair->next = far_pairs;
+	far_pairs = pair;
+	return 0;
+}
+
+void ht_pair_unmark(const struct ht_pair *pair)
+{
+	struct ht_pair **p;
+
+	for (p = &far_pairs; *p; p = &(*p)->next)
+		if (*p == pair) {
+			*p = pair->next;
+			return;
+		}
+}
+
 int ht_pair_open(struct ht_pair *pair, const struct ht_pair_attr *attr)
 {
 	int ret;
@@ -648,13 +673,9 @@ int ht_pair_open(struct ht_pair *pair, const struct ht_pair_attr *attr)
 	ret = open_sender(pair, attr);
 	if (ret)
 		goto err;
-	if (getenv("HAMLYN_TX_LANDS") && pair->tx != pair->rx) {
-		ret = open_mark(pair);
-		if (ret)
-			goto err;
-		pair->next = far_pairs;
-		far_pairs = pair;
-	}
+	ret = ht_pair_mark(pair);
+	if (ret)
+		goto err;
 	ht_pair_clear(pair);
 	return 0;
 err:
@@ -662,20 +683,9 @@ err:
 	return ret;
 }
 
-static void forget(const struct ht_pair *pair)
-{
-	struct ht_pair **p;
-
-	for (p = &far_pairs; *p; p = &(*p)->next)
-		if (*p == pair) {
-			*p = pair->next;
-			return;
-		}
-}
-
 void ht_pair_close(struct ht_pair *pair)
 {
-	forget(pair);
+	ht_pair_unmark(pair);
 	if (pair->tx != pair->rx)
 		h_close(pair->tx);
 	h_close(pair->rx);

@@ -218,6 +218,12 @@ struct ht_pair {
 /* 0, or a negative errno with nothing left behind. */
 int ht_pair_open(struct ht_pair *pair, const struct ht_pair_attr *attr);
 void ht_pair_close(struct ht_pair *pair);
+/*
+ * For a pair of one's own, of which @rx, @tx and @terminus are set: between two hosts
+ * ht_send_wait() also waits until what the terminus sent has landed.
+ */
+int ht_pair_mark(struct ht_pair *pair);
+void ht_pair_unmark(const struct ht_pair *pair);
 
 /* Guard bytes everywhere, metadata entries zero. */
 void ht_pair_clear(struct ht_pair *pair);

@@ -15,6 +15,7 @@ FIXTURE(paranoid)
 	struct h_nq *nq;
 	struct h_slot *slot;
 	struct h_terminus *terminus;
+	struct ht_pair mark;
 	struct h_ticket tickets[SENDERS];
 	unsigned char *data;
 };
@@ -38,7 +39,7 @@ FIXTURE_SETUP(paranoid)
 	uint32_t i;
 
 	ASSERT_EQ(0, ht_open(&self->rx));
-	ASSERT_EQ(0, ht_open(&self->tx));
+	ASSERT_EQ(0, ht_open_tx(&self->tx));
 	ASSERT_EQ(0, h_area_alloc(self->rx, SENDERS * SHARE, &self->area));
 	ASSERT_EQ(0, h_area_alloc(self->rx, 4096, &self->meta));
 	ASSERT_EQ(0, h_nq_create(self->rx, 64, &self->nq));
@@ -47,6 +48,10 @@ FIXTURE_SETUP(paranoid)
 	attr.nq = self->nq;
 	ASSERT_EQ(0, h_slot_create(self->rx, &attr, &self->slot));
 	ASSERT_EQ(0, h_terminus_create(self->tx, NULL, &self->terminus));
+	self->mark = (struct ht_pair) {
+		.rx = self->rx, .tx = self->tx, .terminus = self->terminus,
+	};
+	ASSERT_EQ(0, ht_pair_mark(&self->mark));
 	for (i = 0; i < SENDERS; i++) {
 		ASSERT_EQ(0, h_slot_entry_grant(self->slot, i, i * SHARE, SHARE,
 						&self->tickets[i]));
@@ -57,6 +62,7 @@ FIXTURE_SETUP(paranoid)
 
 FIXTURE_TEARDOWN(paranoid)
 {
+	ht_pair_unmark(&self->mark);
 	h_close(self->tx);
 	h_close(self->rx);
 }

@@ -34,7 +34,7 @@ FIXTURE_SETUP(calls)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, h_open(ht_device(), &self->dev[i]));
+		ASSERT_EQ(0, i ? ht_open_tx(&self->dev[i]) : ht_open(&self->dev[i]));
 	}
 	ASSERT_EQ(0, h_manager_create(self->dev[0], NULL, &self->to));
 	ASSERT_EQ(0, h_manager_create(self->dev[1], NULL, &self->from));
