@@ -456,7 +456,7 @@ races_part() { # KERNEL
 
 # What over_tcp runs, wherever else that runs
 over_tcp_programs() {
-	sed -n 's/^\t{ "\([a-z_]*\)".*/\1/p' selftests/kernel/fabric/over_tcp.c
+	sed -n 's/^\t{ "\([a-z_]*\)".*/\1/p' selftests/kernel/fabric/over_tcp.c | sort -u
 }
 
 vm_part() { # KERNEL MODULE-ARGS PROCESSORS [FILE]...

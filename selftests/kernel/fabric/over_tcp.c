@@ -25,7 +25,16 @@ static char * const programs[][8] = {
 	{ "share" },
 	{ "datagram" },
 	{ "barrier" },
+	{ "protection" },
+	{ "paranoid" },
+	{ "nq" },
+	{ "sendrecv" },
 	{ "stream", "-v", "defaults" },
+	{ "stream_calls" },
+	{ "channel", "-v", "defaults" },
+	{ "requests", "-v", "defaults" },
+	{ "requests", "-v", "fewest_buffers" },
+	{ "manager" },
 	/* Also over a fabric that reorders and delays: its adversary stands before TCP. */
 	{ "model" },
 };
