@@ -157,6 +157,16 @@ static void receive_all(FIXTURE_DATA(calls) *self)
 		h_stream_release(self->receiver, &record);
 }
 
+/* Between two hosts what was sent is still to come: something of it gives room. */
+static void receive_some(FIXTURE_DATA(calls) *self)
+{
+	struct h_record record;
+
+	if (!h_stream_receive(self->receiver, &record, ht_patience_ns()))
+		h_stream_release(self->receiver, &record);
+	receive_all(self);
+}
+
 static void fill(struct __test_metadata *_metadata, FIXTURE_DATA(calls) *self)
 {
 	ssize_t n;
@@ -275,7 +285,7 @@ TEST_F(calls, who_does_nothing_is_called_once_for_each_time_it_was_refused)
 	for (round = 1; round <= 3; round++) {
 		fill(_metadata, self);
 		EXPECT_TRUE(is_quiet(self));
-		receive_all(self);
+		receive_some(self);
 		EXPECT_TRUE(is_called(self));
 		EXPECT_TRUE(is_quiet(self));
 		EXPECT_EQ(round, self->called);
@@ -289,7 +299,7 @@ TEST_F(calls, who_is_refused_in_its_call_back_is_called_again)
 	fill(_metadata, self);
 	h_stream_sender_on_ready(self->sender, count_and_send, self);
 	for (round = 0; round < 20; round++) {
-		receive_all(self);
+		receive_some(self);
 		ASSERT_TRUE(is_called(self));
 		/* A part of it, or at times nothing. */
 		EXPECT_TRUE(self->result == -EAGAIN ||
@@ -301,7 +311,7 @@ TEST_F(calls, who_is_refused_in_its_call_back_is_called_again)
 TEST_F(calls, who_was_refused_before_it_said_whom_to_call_is_called)
 {
 	fill(_metadata, self);
-	receive_all(self);
+	receive_some(self);
 	h_stream_sender_on_ready(self->sender, count, self);
 	EXPECT_TRUE(is_called(self));
 }
