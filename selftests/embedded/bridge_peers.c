@@ -5,6 +5,7 @@
  */
 #include "bridge_hosts.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 /* ---- a peer that takes little ---- */
@@ -163,6 +164,156 @@ TEST_F(bridge, asking_makes_no_segment)
 	snprintf(file, sizeof(file), "/dev/shm/hamlyn-%u-%s", geteuid(), name + 4);
 	EXPECT_EQ(ht_reap(run(self->program, argv, -1)), 1);
 	EXPECT_NE(access(file, F_OK), 0);
+}
+
+/* ---- a process of the same user that writes everywhere ---- */
+
+struct range {
+	size_t first;
+	size_t bytes;
+};
+
+/* Words as they may be there, and others; in a process of its own, for so long. */
+static void scribble(const char *name, const struct range *r, u64 seed, int64_t ns)
+{
+	int64_t end = ht_now_ns() + ns;
+	u32 *words;
+	struct stat st;
+	char file[160];
+	int fd;
+
+	snprintf(file, sizeof(file), "/dev/shm/hamlyn-%u-%s", geteuid(), name + 4);
+	fd = open(file, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		_exit(1);
+	words = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (words == MAP_FAILED)
+		_exit(2);
+	while (ht_now_ns() < end) {
+		u64 what = ht_random(&seed), at = ht_random(&seed) % (r->bytes / 4);
+		u32 *word = &words[r->first / 4 + at];
+
+		switch (what % 4) {
+		case 0:
+			*word = (u32)(what >> 32);
+			break;
+		case 1:
+			*word ^= 1u << (what >> 8) % 32;
+			break;
+		case 2:
+			*word = (u32)(what >> 8) % 5 - 2;
+			break;
+		case 3:
+			*word = (u32)(what >> 8) % 20000;
+			break;
+		}
+	}
+	_exit(0);
+}
+
+#define MEMBER(m) { offsetof(struct shm_segment, m), sizeof(((struct shm_segment *)0)->m) }
+
+static void scribbled_over(struct __test_metadata *_metadata, FIXTURE_DATA(bridge) *self,
+			   const struct range *range, bool may_crash)
+{
+	struct host *a = &self->host[0], *b = &self->host[1];
+	struct h_ticket there = b->ticket;
+	struct hamlyn_nq_entry e;
+	struct h_watch *w;
+	pid_t writer, user;
+	int64_t end_ns;
+	int status;
+
+	/* What is sent to it, and watched there, and what it sends. */
+	ASSERT_EQ(h_watch(b->dev, &a->ticket, b->nq, 1, &w), 0);
+	ASSERT_TRUE(round_trip(a, b));
+	h_close(a->dev);
+	a->dev = NULL;
+	user = ht_fork();
+	if (!user) {
+		struct host own = { 0 };
+		struct h_msg m = { .ticket = &there, .data = "x", .length = 1 };
+
+		if (open_host(&own, self->name[0], 0))
+			_exit(1);
+		for (;;)
+			h_send(own.terminus, &m);
+	}
+	writer = ht_fork();
+	if (!writer)
+		scribble(self->name[0], range, ht_seed(), 1500 * HT_MS);
+	end_ns = ht_now_ns() + 1500 * HT_MS;
+	while (ht_now_ns() < end_ns) {
+		struct h_msg m = { .ticket = &a->ticket, .data = "x", .length = 1 };
+
+		h_send(b->terminus, &m);
+		while (h_recv(b->nq, &e) == 1)
+			;
+	}
+	EXPECT_EQ(ht_reap(writer), 0);
+	kill(user, SIGKILL);
+	ht_reap(user);
+	/* It may be at a loss, and say so. */
+	if (waitpid(a->bridge, &status, WNOHANG)) {
+		EXPECT_TRUE(may_crash || WIFEXITED(status));
+		a->bridge = 0;
+	} else {
+		EXPECT_EQ(end(self, 0, SIGKILL), 128 + SIGKILL);
+	}
+	/* Nobody else has to do with that. */
+	EXPECT_EQ(waitpid(b->bridge, &status, WNOHANG), 0);
+	EXPECT_TRUE(wait_state(b, false));
+}
+
+TEST_F(bridge, who_writes_over_the_bridges_words_ends_no_bridge)
+{
+	const struct range r = MEMBER(bridge);
+
+	scribbled_over(_metadata, self, &r, false);
+}
+
+TEST_F(bridge, who_writes_over_termini_ends_no_bridge)
+{
+	const struct range r = MEMBER(termini);
+
+	scribbled_over(_metadata, self, &r, false);
+}
+
+TEST_F(bridge, who_writes_over_areas_ends_no_bridge)
+{
+	const struct range r = MEMBER(areas);
+
+	scribbled_over(_metadata, self, &r, false);
+}
+
+TEST_F(bridge, who_writes_over_watches_ends_no_bridge)
+{
+	const struct range r = MEMBER(watches);
+
+	scribbled_over(_metadata, self, &r, false);
+}
+
+/* Rings of packets among it, and what the watcher is told. */
+TEST_F(bridge, who_writes_over_memory_ends_no_bridge)
+{
+	const struct range r = { sizeof(struct shm_segment) + 65536, 8 << 20 };
+
+	scribbled_over(_metadata, self, &r, false);
+}
+
+/* Where a slot's memory is, all processes of its segment believe what is there. */
+TEST_F(bridge, who_writes_over_slots_harms_no_other_host)
+{
+	const struct range r = MEMBER(slots);
+
+	scribbled_over(_metadata, self, &r, true);
+}
+
+TEST_F(bridge, who_writes_over_nqs_harms_no_other_host)
+{
+	const struct range r = MEMBER(nqs);
+
+	scribbled_over(_metadata, self, &r, true);
 }
 
 TEST_HARNESS_MAIN
