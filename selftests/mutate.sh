@@ -266,6 +266,7 @@ watch-late     vm hostile_guess             driver/object/watch.c s/if (!hml_wat
 known-wrong    vm hostile_guess             driver/object/watch.c /^int hml_watch_arm_on/,/^}/s/^\tif (reject >= 0)$/\tif (reject >= 0 \&\& (remember(w, arg->key), 1))/
 bridge-stranger native bridge               tools/hamlyn-bridge/life.c s/if (!from_a_peer(b, \&from) || /if (/
 bridge-user    native bridge                tools/hamlyn-bridge/origin.c s/== (long long)geteuid();/>= 0;/
+bridge-closed  native bridge                tools/hamlyn-bridge/origin.c s/what->id) \&\& answer.is.idiag_inode ?/what->id) ?/
 bridge-held    native bridge                tools/hamlyn-bridge/inbox.c s/if (held_back(p, u))/if (0)/
 bridge-twice   native bridge                tools/hamlyn-bridge/watches.c s/if (!\*at \&\& item/if (item/
 bridge-guests  native bridge                tools/hamlyn-bridge/life.c s/from) || !origin_is_ours(fd)) {/from)) {/

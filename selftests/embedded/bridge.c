@@ -525,6 +525,37 @@ TEST_F(bridge, another_user_of_the_machine_is_no_peer)
 	EXPECT_EQ(seg_of(&self->host[1])->bridge.peer[0].connections, 1u);
 }
 
+/* The kernel has no user for a socket that was closed, but the number of root. */
+TEST_F(bridge, a_connection_that_was_closed_is_nobodys)
+{
+	pid_t pid;
+	int fd;
+
+	if (geteuid())
+		SKIP(return, "needs to be root, to be somebody else");
+	kill(self->host[1].bridge, SIGSTOP);
+	pid = ht_fork();
+	if (!pid) {
+		struct hml_wire_hello h = hello_of(1);
+		struct hml_wire_tx tx = { 0 };
+
+		if (setgid(40000) || setuid(40000))
+			_exit(2);
+		_exit(say_hello(self, &h, &tx) < 0);
+	}
+	EXPECT_EQ(ht_reap(pid), 0);
+	/* Until its end was acknowledged some kernels still know whose it was. */
+	ht_sleep_ns(200 * HT_MS);
+	kill(self->host[1].bridge, SIGCONT);
+	/* What came before this one has been looked at. */
+	fd = call(self);
+	ASSERT_EQ(ht_write_all(fd, "GET / HTTP/1.0\r\n\r\n", 18), 0);
+	EXPECT_EQ(verdict_of(fd), HML_WIRE_BAD_VERSION);
+	close(fd);
+	EXPECT_TRUE(round_trip(&self->host[0], &self->host[1]));
+	EXPECT_EQ(seg_of(&self->host[1])->bridge.peer[0].connections, 1u);
+}
+
 /* More than may wait say nothing: whoever is honest gets in all the same. */
 TEST_F(bridge, half_open_connections_shut_nobody_out)
 {
