@@ -13,7 +13,7 @@ FUZZ_CORE := trb packet nq
 FUZZ_ALONE := sched wire
 FUZZ_LIB := ticket embedded segment stream message rendezvous settings
 FUZZ_CTL := netlink cmdline
-FUZZ_TARGETS := $(FUZZ_CORE) $(FUZZ_ALONE) $(FUZZ_LIB) $(FUZZ_CTL) am pmi
+FUZZ_TARGETS := $(FUZZ_CORE) $(FUZZ_ALONE) $(FUZZ_LIB) $(FUZZ_CTL) am pmi bridge
 FUZZ_BINS := $(FUZZ_TARGETS:%=$(FUZZ)/%)
 
 fuzz_sanitize := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -81,6 +81,22 @@ $(FUZZ)/pmi: $(FUZZ)/target/pmi.o $(FUZZ_RUN:%=$(FUZZ)/run/%.o) $(FUZZ)/am-lib/b
 		$(FUZZ)/am-lib/boot_pmi1.o $(FUZZ)/am-lib/boot.o $(FUZZ)/am-lib/boot_alone.o \
 		$(FUZZ)/am-lib/boot_pmix.o
 	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $^ -ldl -lpthread -o $@
+
+# ---- hamlyn-bridge ----
+
+$(FUZZ)/bridge-tool/%.o: tools/hamlyn-bridge/%.c tools/hamlyn-bridge/bridge.h $(fuzz_headers)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(fuzz_cflags) -c $< -o $@
+
+$(FUZZ)/bridge-tool/wire.o: driver/core/wire.c $(fuzz_headers)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(fuzz_cflags) -c $< -o $@
+
+$(FUZZ)/target/bridge.o: tools/hamlyn-bridge/bridge.h
+$(FUZZ)/target/bridge.o: fuzz_more := -Itools/hamlyn-bridge
+$(FUZZ)/bridge: $(FUZZ)/target/bridge.o $(FUZZ)/bridge-tool/wire.o $(FUZZ)/libhamlyn.a \
+		$(patsubst tools/hamlyn-bridge/%.c,$(FUZZ)/bridge-tool/%.o,$(filter-out %/main.c,$(wildcard tools/hamlyn-bridge/*.c)))
+	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $(filter %.o,$^) $(FUZZ)/libhamlyn.a -lpthread -o $@
 
 # ---- hamlynctl ----
 
