@@ -44,8 +44,8 @@ static inline uint8_t *far_put(uint8_t *to, uint64_t value, int bytes)
 }
 
 /* Greets as the host @own, in an epoch that is newer than any: 0, or a negative errno. */
-static inline int far_greet(int fd, const struct hosts *h, const struct host *own,
-			    uint32_t packet_size)
+static inline int far_greet_with(int fd, const struct hosts *h, const struct host *own,
+				 uint32_t packet_size, uint32_t features)
 {
 	uint8_t frame[FAR_HEADER + 48], *p = frame;
 
@@ -62,8 +62,106 @@ static inline int far_greet(int fd, const struct hosts *h, const struct host *ow
 	memcpy(p, h->fabric, sizeof(h->fabric));
 	p = far_put(p + sizeof(h->fabric), FAR_INCARNATION, 8);
 	p = far_put(p, packet_size, 4);
-	far_put(p, 0, 4);			/* features */
+	far_put(p, features, 4);
 	return ht_write_all(fd, frame, sizeof(frame));
+}
+
+/* As of before there were any features. */
+static inline int far_greet(int fd, const struct hosts *h, const struct host *own,
+			    uint32_t packet_size)
+{
+	return far_greet_with(fd, h, own, packet_size, 0);
+}
+
+/* ---- what it says, and hears, behind that ---- */
+
+/**
+ * struct far - such a host
+ * @fd: the connection
+ * @sequence: of the next frame that it says
+ * @type: of the frame that it heard last
+ * @bytes: of that frame's body
+ * @body: as it came; without payload
+ */
+struct far {
+	int fd;
+	uint32_t sequence;
+	uint8_t type;
+	uint32_t bytes;
+	uint8_t body[512];
+};
+
+/* A frame without payload: 0, or a negative errno. */
+static inline int far_say(struct far *f, uint8_t type, const void *body, uint32_t bytes)
+{
+	uint8_t frame[FAR_HEADER + 512], *p = frame;
+
+	p = far_put(p, 1, 1);
+	p = far_put(p, type, 1);
+	p = far_put(p, bytes, 2);
+	p = far_put(p, 0, 4);
+	p = far_put(p, 1, 4);
+	p = far_put(p, f->sequence++, 4);
+	memcpy(p, body, bytes);
+	return ht_write_all(f->fd, frame, FAR_HEADER + bytes);
+}
+
+static inline uint64_t far_get(const uint8_t *from, int bytes)
+{
+	uint64_t value = 0;
+
+	while (bytes--)
+		value = value << 8 | *from++;
+	return value;
+}
+
+/* The next frame of a connection that is whole: 0, or a negative errno. */
+static inline int far_hear(struct far *f)
+{
+	uint8_t header[FAR_HEADER], payload;
+	uint32_t n;
+	int ret = ht_read_all(f->fd, header, sizeof(header));
+
+	if (ret)
+		return ret;
+	f->type = header[1];
+	f->bytes = (uint32_t)far_get(header + 2, 2);
+	if (f->bytes > sizeof(f->body))
+		return -EMSGSIZE;
+	ret = ht_read_all(f->fd, f->body, f->bytes);
+	for (n = (uint32_t)far_get(header + 4, 4); n && !ret; n--)
+		ret = ht_read_all(f->fd, &payload, 1);
+	return ret;
+}
+
+/* Until one of a type comes. */
+static inline int far_hear_type(struct far *f, uint8_t type)
+{
+	int ret;
+
+	do {
+		ret = far_hear(f);
+	} while (!ret && f->type != type);
+	return ret;
+}
+
+/* Connected, and up: 0, or a negative errno. @own is no peer of its NIC any more, @to is. */
+static inline int far_begin(struct far *f, struct hosts *h, const struct host *own,
+			    const struct host *to, uint32_t packet_size, uint32_t features)
+{
+	int64_t epoch = host_peer(h, to, HAMLYN_A_PEER_EPOCH);
+	struct timeval patience = { .tv_sec = ht_patience_ns() / HT_SEC };
+	int ret = host_del_peer(h, own, to);
+
+	if (ret)
+		return ret;
+	f->fd = far_connect(own->address, 700, to);
+	f->sequence = 1;
+	if (f->fd < 0)
+		return f->fd;
+	setsockopt(f->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	return far_greet_with(f->fd, h, own, packet_size, features) ?:
+	       host_await_after(h, to, epoch);
 }
 
 /* ---- somebody on the way ---- */

@@ -4,6 +4,7 @@
  * hosts that call may not keep from others. As root, kernel device only.
  */
 #include "kselftest_harness.h"
+#include "calls.h"
 #include "far_host.h"
 
 #include <hamlyn/channel.h>
@@ -33,11 +34,6 @@ FIXTURE(names) {
 	struct h_manager *caller, *server;
 	bool there;
 };
-
-static void path_of(const struct host *host, char path[32])
-{
-	snprintf(path, 32, "/dev/hamlyn%u", host->nic);
-}
 
 static int open_manager(const struct host *host, struct h_dev **dev, struct h_manager **m)
 {
@@ -625,58 +621,6 @@ TEST_F(names, either_side_is_killed_at_any_point)
 }
 
 /* ---- what a user may have, and keep from others ---- */
-
-static int raw_open(const struct host *host)
-{
-	char path[32];
-
-	path_of(host, path);
-	return open(path, O_RDWR | O_CLOEXEC);
-}
-
-static int raw_listen(int dev, const char *name)
-{
-	struct hamlyn_listen arg = { .size = sizeof(arg), .name_length = (uint32_t)strlen(name) };
-
-	memcpy(arg.name, name, arg.name_length);
-	return ioctl(dev, HAMLYN_IOC_LISTEN, &arg) ? -errno : arg.fd;
-}
-
-static int raw_call(int dev, uint32_t host, const char *name)
-{
-	struct hamlyn_call arg = {
-		.size = sizeof(arg), .host = host, .name_length = (uint32_t)strlen(name),
-		.said = (uintptr_t)"said", .length = 4,
-	};
-
-	memcpy(arg.name, name, arg.name_length);
-	return ioctl(dev, HAMLYN_IOC_CALL, &arg) ? -errno : arg.fd;
-}
-
-struct raw {
-	struct hamlyn_caller from;
-	unsigned char said[HAMLYN_MAX_CALL];
-};
-
-/* Whoever reads one waits for it. */
-static ssize_t raw_read(int fd, struct raw *raw)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	if (poll(&p, 1, (int)(ht_patience_ns() / HT_MS)) != 1)
-		return -ETIMEDOUT;
-	return read(fd, raw, sizeof(*raw));
-}
-
-static int raw_answer(int fd, uint64_t number)
-{
-	struct {
-		struct hamlyn_answer a;
-		char said[8];	/* no padding */
-	} out = { .a = { .number = number, .length = sizeof(out.said) }, .said = "heard" };
-
-	return write(fd, &out, sizeof(out)) == sizeof(out) ? 0 : -errno;
-}
 
 /* As another user, in a process of its own: the result of @fn. */
 static int as_user(uid_t uid, int (*fn)(FIXTURE_DATA(names) *self), FIXTURE_DATA(names) *self)
