@@ -7,7 +7,6 @@
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
-#include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -146,9 +145,8 @@ static __poll_t call_poll(struct file *file, poll_table *wait)
 {
 	struct caller *w = file->private_data;
 
-	if (hml_nq_crowd(&w->line.wait, &w->line.crowded))
+	if (!hml_line_poll(&w->line, file, wait))
 		return EPOLLERR;
-	poll_wait(file, &w->line.wait, wait);
 	return is_answered(w) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 

@@ -6,20 +6,48 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/poll.h>
+#include <linux/sched/clock.h>
 
 #include "hml.h"
 #include "object/name.h"
 
+/* As hml_nq_wake_polls(): all, without saying for what, and on the owner's account. */
 static void wake(struct work_struct *work)
 {
-	wake_up_poll(&container_of(work, struct hml_line, waking)->wait, EPOLLIN | EPOLLRDNORM);
+	struct hml_line *line = container_of(to_delayed_work(work), struct hml_line, waking);
+	unsigned long delay = hml_loan_delay(line->loan);
+	u64 begin = sched_clock();
+
+	if (delay) {
+		queue_delayed_work(hml_workers, &line->waking, delay);
+		return;
+	}
+	wake_up_all(&line->wait);
+	hml_loan_debit(line->loan, sched_clock() - begin);
 }
 
 /* By a worker: how many sleep is up to whoever has the descriptor. */
 void hml_line_wake(struct hml_line *line)
 {
 	lockdep_assert_held(&hml_name_lock);
-	queue_work(hml_workers, &line->waking);
+	queue_delayed_work(hml_workers, &line->waking, 0);
+}
+
+/**
+ * hml_line_poll() - sleep at a descriptor
+ * @line: the descriptor
+ * @file: its file
+ * @wait: who sleeps
+ *
+ * Return: false if too many do.
+ */
+bool hml_line_poll(struct hml_line *line, struct file *file, poll_table *wait)
+{
+	if (hml_nq_crowd(&line->wait, &line->crowded))
+		return false;
+	hml_loan_pay_in(line->loan);
+	poll_wait(file, &line->wait, wait);
+	return true;
 }
 
 /**
@@ -40,9 +68,11 @@ int hml_line_open(struct hml_context *c, struct hml_line *line, u32 bytes)
 	line->device = c->device;
 	line->payer = hml_payer(c);
 	line->price = price;
+	line->loan = c->loan;
+	hml_loan_hold(line->loan);
 	get_device(&c->device->dev);
 	init_waitqueue_head(&line->wait);
-	INIT_WORK(&line->waking, wake);
+	INIT_DELAYED_WORK(&line->waking, wake);
 	hml_context_stay(c->device);
 	return 0;
 }
@@ -77,7 +107,8 @@ void hml_line_close(struct hml_line *line)
 {
 	struct hml_device *d = line->device;
 
-	cancel_work_sync(&line->waking);
+	cancel_delayed_work_sync(&line->waking);
+	hml_loan_put(line->loan);
 	hml_user_uncharge_small(d, line->payer, line->price);
 	hml_context_leave(d);
 	put_device(&d->dev);

@@ -10,7 +10,6 @@
 #include <linux/fcntl.h>
 #include <linux/fs.h>
 #include <linux/module.h>
-#include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -201,7 +200,7 @@ static int enlist(struct hml_name *n)
 static void delist(struct hml_name *n)
 {
 	hml_lock(&hml_name_lock);
-	if (!n->ended)
+	if (!n->ended) {
 		rb_erase(&n->node, &n->line.device->names);
 	n->ended = true;
 	hml_unlock(&hml_name_lock);
@@ -222,6 +221,9 @@ static bool send_away(struct hml_name *n)
 }
 
 /* Nobody finds it any more, and nobody waits there. */
+		/* Somebody else may have ended it. */
+		hml_line_wake(&n->line);
+	}
 static void end_name(struct hml_name *n)
 {
 	delist(n);
@@ -339,9 +341,8 @@ static __poll_t name_poll(struct file *file, poll_table *wait)
 	struct hml_name *n = file->private_data;
 	__poll_t ready = 0;
 
-	if (hml_nq_crowd(&n->line.wait, &n->line.crowded))
+	if (!hml_line_poll(&n->line, file, wait))
 		return EPOLLERR;
-	poll_wait(file, &n->line.wait, wait);
 	hml_lock(&hml_name_lock);
 	if (call_from(n, n->unread))
 		ready |= EPOLLIN | EPOLLRDNORM;

@@ -5,6 +5,7 @@
 
 #include <linux/fs.h>
 #include <linux/list.h>
+#include <linux/poll.h>
 #include <linux/rbtree.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -20,6 +21,7 @@ struct hamlyn_listen;
 struct hml_call;
 struct hml_context;
 struct hml_device;
+struct hml_loan;
 
 #define HML_USER_NAMES	256	/* of a user, or of a container, at a NIC */
 #define HML_USER_CALLS	256	/* of a user, or of a container, not closed yet */
@@ -34,6 +36,7 @@ struct hml_device;
  * @device: the NIC, with a reference, and open
  * @payer: who pays for it
  * @price: how much
+ * @loan: who pays for the time in which sleepers are woken, with a reference
  * @wait: poll() sleeps here
  * @waking: wakes them. Queued under hml_name_lock, while others find the line
  * @crowded: too many have polled it
@@ -42,8 +45,9 @@ struct hml_line {
 	struct hml_device *device;
 	struct hml_payer payer;
 	u32 price;
+	struct hml_loan *loan;
 	wait_queue_head_t wait;
-	struct work_struct waking;
+	struct delayed_work waking;
 	bool crowded;
 };
 
@@ -139,6 +143,7 @@ void hml_line_close(struct hml_line *line);
 void hml_line_wake(struct hml_line *line);
 
 /* name.c */
+bool hml_line_poll(struct hml_line *line, struct file *file, poll_table *wait);
 int hml_name_listen(struct hml_context *c, struct hamlyn_listen *arg, struct file **file);
 struct hml_name *hml_name_find(struct hml_device *d, const char *name, u32 length);
 

@@ -678,8 +678,9 @@ struct hamlyn_watch {
  *
  * read() of the descriptor takes the next call: struct hamlyn_caller, and what it says. write()
  * answers one: struct hamlyn_answer, and what is said. poll() tells when there is one to be
- * read. None of them waits: EAGAIN. ECONNRESET: whom write() would answer has given up. When the
- * last copy of the descriptor is closed, or the name ended, those who wait are told.
+ * read, and by POLLHUP that the name has ended. None of them waits: EAGAIN. ECONNRESET: whom
+ * write() would answer has given up. When the last copy of the descriptor is closed, or the name
+ * ended, those who wait are told.
  *
  * At a name 1024 calls may wait to be answered: of one host 256, of one of its users 64, and
  * never more than they leave free. A user has 256 names at most.

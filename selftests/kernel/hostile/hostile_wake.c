@@ -8,6 +8,7 @@
  * And what workers do to wake a crowd is bounded by what the crowd's user has worked itself.
  */
 #include "kselftest_harness.h"
+#include "calls.h"
 #include "hostile.h"
 #include "genl.h"
 #include "nics.h"
@@ -222,6 +223,7 @@ TEST_F(hostile_wake, who_loses_the_processor_keeps_nobody_from_waking)
 #define NESTED		15		/* epolls that are in another one */
 #define CROWDS		8		/* contexts with such a crowd */
 #define WAKES		150
+#define CALLS		1000		/* of names need nobody to be armed, and are cheap */
 #define TRIES		3		/* on a machine that is busy with something else */
 /*
  * driver/engine/loan.c: what is lent, and what may be overdrawn before wake-ups are late; and some
@@ -335,25 +337,40 @@ static int wake_once(struct party *crowds, struct pollfd *looks)
 	return 0;
 }
 
-/* 0 if workers have worked no more for it than they may, -1 if they have, else what failed. */
-static int wake_often(struct party *crowds, struct pollfd *looks)
-{
-	int64_t begin = ht_now_ns(), workers = workers_ns(), own = own_ns();
-	int i, ret = 0;
+/* What a user, and workers for it, have worked since. */
+struct work {
+	int64_t begin;
+	int64_t own;
+	int64_t workers;
+};
 
-	for (i = 0; i < WAKES && !ret; i++)
-		ret = wake_once(crowds, looks);
-	if (ret)
-		return ret;
-	own = own_ns() - own;
-	workers = workers_ns() - workers;
+static struct work work_begin(void)
+{
+	return (struct work) { ht_now_ns(), own_ns(), workers_ns() };
+}
+
+/* 0 if workers have worked no more for it than they may, -1 if they have, else what failed. */
+static int work_end(const struct work *w, int wakes)
+{
+	int64_t own = own_ns() - w->own, workers = workers_ns() - w->workers;
+
 	fprintf(stderr, "# %d x %d wake-ups: %d ms of its own, %d ms of workers, in %d ms\n",
-		WAKES, CROWDS, (int)(own / HT_MS), (int)(workers / HT_MS),
-		(int)((ht_now_ns() - begin) / HT_MS));
+		wakes, CROWDS, (int)(own / HT_MS), (int)(workers / HT_MS),
+		(int)((ht_now_ns() - w->begin) / HT_MS));
 	/* They have woken thousands. */
 	if (workers <= 0)
 		return 3;
 	return workers > LENT_NS + MOST_TIMES(own) ? -1 : 0;
+}
+
+static int wake_often(struct party *crowds, struct pollfd *looks)
+{
+	struct work work = work_begin();
+	int i, ret = 0;
+
+	for (i = 0; i < WAKES && !ret; i++)
+		ret = wake_once(crowds, looks);
+	return ret ?: work_end(&work, WAKES);
 }
 
 static int wake_crowds(void *arg)
@@ -376,6 +393,50 @@ static int wake_crowds(void *arg)
 TEST_F(hostile_wake, workers_wake_a_crowd_for_what_its_user_has_worked)
 {
 	EXPECT_EQ(0, as(somebody(1), wake_crowds, NULL));
+}
+
+static int call_often(int dev, uint32_t host)
+{
+	struct work work = work_begin();
+	char name[8];
+	int i, j, call;
+
+	for (i = 0; i < CALLS; i++) {
+		for (j = 0; j < CROWDS; j++) {
+			snprintf(name, sizeof(name), "crowd%d", j);
+			call = raw_call(dev, host, name);
+			if (call < 0)
+				return 12;
+			close(call);
+		}
+		ht_sleep_ns(HT_MS);
+	}
+	return work_end(&work, CALLS);
+}
+
+static int call_crowds(void *arg)
+{
+	int dev = ht_raw_open(), name, i, ret = -1;
+	struct hamlyn_query query;
+	char text[8];
+
+	(void)arg;
+	if (dev < 0 || ht_raw_query(dev, &query))
+		return 1;
+	for (i = 0; i < CROWDS; i++) {
+		snprintf(text, sizeof(text), "crowd%d", i);
+		name = raw_listen(dev, text);
+		if (name < 0 || crowd(name))
+			return 1;
+	}
+	for (i = 0; i < TRIES && ret == -1; i++)
+		ret = call_often(dev, query.host);
+	return ret == -1 ? 2 : ret;
+}
+
+TEST_F(hostile_wake, calls_wake_a_crowd_for_what_its_user_has_worked)
+{
+	EXPECT_EQ(0, as(somebody(2), call_crowds, NULL));
 }
 
 TEST_HARNESS_MAIN
