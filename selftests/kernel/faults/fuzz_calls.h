@@ -29,6 +29,8 @@
 #define MAX_THREADS	8
 #define CONTEXTS	8	/* open files that a process knows */
 #define TICKETS		16	/* and tickets */
+#define LINES		16	/* and names, and calls */
+#define DESCRIPTORS	(CONTEXTS + TICKETS + LINES)
 #define OBJECTS		8	/* of each kind that it knows of a context */
 #define CELLS		192	/* places for mappings */
 #define CELL		(2UL << 20)
@@ -61,7 +63,8 @@ static struct {
 enum place {
 	FD_CONTEXT	= 64,
 	FD_TICKET	= FD_CONTEXT + CONTEXTS,
-	FD_EPOLL	= FD_TICKET + TICKETS,
+	FD_LINE		= FD_TICKET + TICKETS,
+	FD_EPOLL	= FD_LINE + LINES,
 	FD_NETNS,
 	FD_MEM,			/* /proc/self/mem */
 	FD_SHARED,		/* a memfd that all processes map */
@@ -78,11 +81,11 @@ enum counted {
 	K_NQ_DESTROY, K_SLOT_CREATE, K_SLOT_DESTROY, K_SLOT_REKEY,
 	K_TERMINUS_CREATE, K_TERMINUS_DESTROY, K_TERMINUS_BIND, K_KICK, K_WAIT,
 	K_STATS, K_WATCH, K_UNWATCH, K_TICKET_CREATE, K_TICKET_IMPORT,
-	K_TICKET_DROP, K_AUDIT, K_NIC_SET,
+	K_TICKET_DROP, K_AUDIT, K_NIC_SET, K_LISTEN, K_CALL,
 	/* behind the ioctls, in the order of their numbers */
 	K_EXPLAIN, K_GARBAGE, K_FSYNC, K_OPEN, K_CLOSE, K_DUP, K_PASS, K_TAKE, K_FORK,
 	K_MMAP, K_MUNMAP, K_MREMAP, K_MPROTECT, K_MADVISE, K_OWN, K_POKE,
-	K_POLL, K_EPOLL, K_SEND, K_CONSUME, K_METADATA, K_NETLINK, K_DUMP,
+	K_POLL, K_EPOLL, K_SEND, K_CONSUME, K_METADATA, K_HEAR, K_ANSWER, K_NETLINK, K_DUMP,
 	K_NAMESPACE, K_RLIMIT,
 	KINDS
 };
@@ -92,10 +95,10 @@ static const char *const kind_names[KINDS] = {
 	"nq_destroy", "slot_create", "slot_destroy", "slot_rekey",
 	"terminus_create", "terminus_destroy", "terminus_bind", "kick", "wait",
 	"stats", "watch", "unwatch", "ticket_create", "ticket_import",
-	"ticket_drop", "audit", "nic_set", "explain",
+	"ticket_drop", "audit", "nic_set", "listen", "call", "explain",
 	"garbage", "fsync", "open", "close", "dup", "pass", "take", "fork",
 	"mmap", "munmap", "mremap", "mprotect", "madvise", "own", "poke",
-	"poll", "epoll", "send", "consume", "metadata", "netlink", "dump",
+	"poll", "epoll", "send", "consume", "metadata", "hear", "answer", "netlink", "dump",
 	"namespace", "rlimit",
 };
 
@@ -347,6 +350,26 @@ static inline void keep_ticket(struct thread *t, int fd)
 
 	tickets[i] = dup3(fd, FD_TICKET + (int)i, O_CLOEXEC) >= 0;
 	close(fd);
+}
+
+/* Mostly a name's or a call's, or none: there are few, so that they meet. */
+static inline int some_line(struct thread *t)
+{
+	return one_in(t, 24) ? FD_CONTEXT + (int)below(t, DESCRIPTORS) :
+			       FD_LINE + (int)below(t, LINES);
+}
+
+/* Takes over a descriptor. */
+static inline void keep_line(struct thread *t, int fd)
+{
+	dup3(fd, FD_LINE + (int)below(t, LINES), O_CLOEXEC);
+	close(fd);
+}
+
+/* Told in a structure that others scribble on, it may be any. */
+static inline bool is_new(int fd)
+{
+	return fd >= 3 && (fd < FD_CONTEXT || fd >= FD_LAST);
 }
 
 static inline char *cell_at(uint32_t cell)

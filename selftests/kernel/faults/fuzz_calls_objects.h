@@ -288,10 +288,8 @@ static void op_ticket_create(struct thread *t)
 	}
 	if (call(t, K_TICKET_CREATE, &arg))
 		return;
-	/* A structure that others scribble on may tell any descriptor. */
-	if (arg.fd < 3 || (arg.fd >= FD_CONTEXT && arg.fd < FD_LAST))
-		return;
-	keep_ticket(t, arg.fd);
+	if (is_new(arg.fd))
+		keep_ticket(t, arg.fd);
 }
 
 static void op_ticket_import(struct thread *t)

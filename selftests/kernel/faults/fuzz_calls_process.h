@@ -41,11 +41,11 @@ static void op_open(struct thread *t)
 
 static void op_close(struct thread *t)
 {
-	uint32_t i = below(t, CONTEXTS + TICKETS);
+	uint32_t i = below(t, DESCRIPTORS);
 
 	if (i < CONTEXTS)
 		known[i].open = 0;
-	else
+	else if (i < CONTEXTS + TICKETS)
 		tickets[i - CONTEXTS] = false;
 	count_errno(K_CLOSE, close(FD_CONTEXT + (int)i));
 }
@@ -81,10 +81,10 @@ static void parcel_init(struct parcel *p)
 	p->msg.msg_controllen = sizeof(p->control.bytes);
 }
 
-/* To whoever takes it. Of a ticket there is nothing to know. */
+/* To whoever takes it. Of other descriptors there is nothing to know. */
 static void op_pass(struct thread *t)
 {
-	uint32_t i = below(t, CONTEXTS + TICKETS);
+	uint32_t i = below(t, DESCRIPTORS);
 	int fd = FD_CONTEXT + (int)i;
 	struct cmsghdr *c;
 	struct parcel p;
@@ -118,8 +118,10 @@ static void op_take(struct thread *t)
 		known[i] = p.copy;
 		dup3(fd, FD_CONTEXT + (int)i, O_CLOEXEC);
 		close(fd);
-	} else {
+	} else if (one_in(t, 2)) {
 		keep_ticket(t, fd);
+	} else {
+		keep_line(t, fd);
 	}
 }
 

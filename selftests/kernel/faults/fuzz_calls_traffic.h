@@ -261,7 +261,7 @@ static void op_poll(struct thread *t)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(fds); i++) {
-		fds[i].fd = FD_CONTEXT + (int)below(t, CONTEXTS + TICKETS);
+		fds[i].fd = FD_CONTEXT + (int)below(t, DESCRIPTORS);
 		fds[i].events = POLLIN | POLLOUT;
 	}
 	count_errno(K_POLL, poll(fds, 1 + below(t, 3), (int)below(t, 8)));
@@ -280,7 +280,7 @@ static void op_epoll(struct thread *t)
 						(int)below(t, 4)));
 		return;
 	}
-	count_errno(K_EPOLL, epoll_ctl(FD_EPOLL, op, t->fd, &event));
+	count_errno(K_EPOLL, epoll_ctl(FD_EPOLL, op, one_in(t, 4) ? some_line(t) : t->fd, &event));
 }
 
 #endif /* FUZZ_CALLS_TRAFFIC_H */

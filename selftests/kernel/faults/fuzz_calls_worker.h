@@ -4,6 +4,7 @@
 #define FUZZ_CALLS_WORKER_H
 
 #include "fuzz_calls_kcov.h"
+#include "fuzz_calls_names.h"
 #include "fuzz_calls_objects.h"
 #include "fuzz_calls_process.h"
 #include "fuzz_calls_traffic.h"
@@ -33,6 +34,7 @@ static const struct {
 	{ op_poke, 8, 0 }, { op_poll, 2, 0 }, { op_epoll, 3, 0 },
 	{ op_send, 60, 0 }, { op_consume, 12, 0 }, { op_metadata, 6, 0 },
 	{ op_netlink, 8, 0 }, { op_rlimit, 1, 0 },
+	{ op_listen, 5, 0 }, { op_call, 10, 0 }, { op_hear, 10, 0 },
 };
 
 /* ---- a thread ---- */
