@@ -389,6 +389,16 @@ static void forget_some(struct hml_device *d, struct hml_user **gone)
 
 /* ---- shares ---- */
 
+/*
+ * As whose other hosts are told of packets and watches. They have a bucket of wrong keys for each
+ * user that they are told of, and not for many: so it is one for all uids of a share. That of a
+ * container is the number of a namespace: above all uids that there are.
+ */
+u32 hml_user_told(const struct hml_context *c)
+{
+	return lower_32_bits(c->share->key);
+}
+
 /* What a context costs that is the first one of its user, and of its share. */
 u32 hml_user_price(void)
 {

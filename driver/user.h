@@ -103,6 +103,7 @@ struct hml_payer {
 	struct hml_quota *share;
 };
 
+u32 hml_user_told(const struct hml_context *c);
 u32 hml_user_price(void);
 void hml_users_free(struct hml_device *d);
 int hml_user_get(struct hml_device *d, struct hml_payer *payer);

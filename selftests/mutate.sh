@@ -292,6 +292,14 @@ name-taken     vm names                     driver/object/name.c s/err = -EADDRI
 name-root      vm names                     driver/fabric/users.c s/return INVALID_UID;/return KUIDT_INIT(user);/
 name-map       vm names                     driver/fabric/users.c s/if (has(r, user))$/if (user >= r->from)/
 name-unread    vm names                     driver/object/name.c s/ \&\& number < n->unread;/;/
+name-share     vm hostile_names             driver/object/call.c s/call->share = c->share->key;/call->share = call->user;/
+name-told      vm hostile_names             driver/object/name.c s/^\t\thml_line_wake(&n->line);/\t\t;/
+line-loan      vm hostile_wake              driver/object/line.c s/hml_loan_debit(line->loan, sched_clock() - begin);/(void)begin;/
+tcp-told       vm hostile_names             driver/fabric/outbox.c s/sender->share/sender->uid/
+watch-told     vm hostile_names             driver/object/watch.c s/hml_far_new(hml_user_told(c)/hml_far_new(__kuid_val(c->uid)/
+call-most      vm hostile_names             driver/object/calls.c s/side->theirs_count < HML_CALLS_MOST \&\& //
+call-number    vm names                     driver/object/call.c s/call->number = 0;/;/
+call-paid      vm hostile_names             driver/object/call.c s/call->line = NULL;/call->line = NULL; if (call->side \&\& !call->answered) { end_paying(call); call->device = NULL; }/
 call-cancel    vm names                     driver/object/calls.c s/hml_calls_tell_later(call, CALL_CANCEL);/;/
 call-lost      vm names                     driver/object/calls.c s/while (lose_ours(side))/while (0)/
 tcp-share      vm hosts                     driver/object/far.c  s/if (p->count >= hml_user_most_of/if (0 \&\& p->count >= hml_user_most_of/

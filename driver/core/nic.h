@@ -146,6 +146,8 @@ struct hml_guard {
  * @far: on another host; constant
  * @pid: process that created the terminus; constant
  * @uid: its user; constant
+ * @share: as whose other hosts are told of its packets: one number for all uids that share what
+ *	one user may have here; constant
  */
 struct hml_sender {
 	struct hml_stats *stats;
@@ -154,6 +156,7 @@ struct hml_sender {
 	bool far;
 	u32 pid;
 	u32 uid;
+	u32 share;
 };
 
 /**

@@ -236,6 +236,7 @@ u32 hml_wire_pack_call(struct hml_wire_tx *tx, u8 *to, const struct hml_wire_cal
 	put32(w->user, call->user);
 	put16(w->name_length, call->name_length);
 	put16(w->reserved, 0);
+	put64(w->share, call->share);
 	memcpy(p, call->name, call->name_length);
 	if (call->length)
 		memcpy(p + call->name_length, call->body, call->length);
@@ -507,6 +508,7 @@ enum hml_wire_verdict hml_wire_unpack_call(const u8 *headers, const struct hml_w
 	*call = (struct hml_wire_call) {
 		.id = get32(w->id),
 		.user = get32(w->user),
+		.share = get64(w->share),
 		.name_length = get16(w->name_length),
 		.name = (const char *)p,
 	};

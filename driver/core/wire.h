@@ -189,6 +189,7 @@ struct hml_wire_bye_layout {
  * @user: whose call it is, as its host claims
  * @name_length: bytes of the name
  * @reserved: 0
+ * @share: whose calls count as one user's: a number that means nothing but to the caller's host
  *
  * Behind it come the name and what is said to whoever has it.
  */
@@ -197,6 +198,7 @@ struct hml_wire_call_layout {
 	u8 user[4];
 	u8 name_length[2];
 	u8 reserved[2];
+	u8 share[8];
 };
 
 /**
@@ -339,6 +341,7 @@ struct hml_wire_watch {
  * struct hml_wire_call - what CALL says
  * @id: of the call
  * @user: whose call it is
+ * @share: whose calls count as one user's
  * @name_length: bytes of @name: hml_wire_name_ok()
  * @length: bytes of @body, at most HAMLYN_MAX_CALL
  * @name: to whom it goes
@@ -349,6 +352,7 @@ struct hml_wire_watch {
 struct hml_wire_call {
 	u32 id;
 	u32 user;
+	u64 share;
 	u32 name_length;
 	u32 length;
 	const char *name;
@@ -741,11 +745,12 @@ const char *hml_wire_text(u32 verdict);
 	SIZE(bye, 8) \
 	OFFSET(bye, verdict, 0) \
 	OFFSET(bye, reserved, 4) \
-	SIZE(call, 12) \
+	SIZE(call, 20) \
 	OFFSET(call, id, 0) \
 	OFFSET(call, user, 4) \
 	OFFSET(call, name_length, 8) \
 	OFFSET(call, reserved, 10) \
+	OFFSET(call, share, 12) \
 	SIZE(answer, 12) \
 	OFFSET(answer, id, 0) \
 	OFFSET(answer, status, 4) \

@@ -30,6 +30,7 @@
  * @data: room for its payload
  * @pid: who sent it
  * @uid: who sent it
+ * @share: as whose other hosts are told of it
  */
 struct held {
 	u32 length;
@@ -40,6 +41,7 @@ struct held {
 	u8 *data;
 	u32 pid;
 	u32 uid;
+	u32 share;
 };
 
 /**
@@ -119,6 +121,7 @@ static void stage(struct held *p, const struct hamlyn_packet *h,
 	p->length = h->length;
 	p->pid = sender->pid;
 	p->uid = sender->uid;
+	p->share = sender->share;
 	/* Nothing of other packets, should its length be damaged. */
 	memset(p->meta, 0, sizeof(p->meta));
 	if (h->meta_length)
@@ -187,6 +190,7 @@ static void release_held(struct hml_adversary *a, struct held *p)
 {
 	a->sender.pid = p->pid;
 	a->sender.uid = p->uid;
+	a->sender.share = p->share;
 	p->due = 0;
 	trace_hamlyn_adversary(a->device, HML_TRACE_RELEASE, &p->header);
 	deliver(a, p, &a->sender);

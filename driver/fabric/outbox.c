@@ -88,7 +88,7 @@ static void put_packet(struct hml_outbox *o, const struct hamlyn_packet *h,
 		       const struct hml_payload *payload, const struct hml_sender *sender)
 {
 	/* Process ids are this host's own affair. */
-	const struct hml_wire_origin origin = { .user = sender->uid };
+	const struct hml_wire_origin origin = { .user = sender->share };
 	u8 header[HML_WIRE_MOST_HEADER];
 	u32 n = hml_wire_pack_data(&o->tx, header, h, payload->meta, &origin);
 

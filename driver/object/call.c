@@ -26,38 +26,63 @@ struct caller {
 	struct hml_call *call;
 };
 
+/* What the kernel has of one, besides its descriptor. */
+static u32 call_price(void)
+{
+	return hml_price(sizeof(struct hml_call)) + 2 * hml_price(sizeof(struct hml_tally));
+}
+
+static bool add_tally(struct hml_call *call, gfp_t flags)
+{
+	struct hml_tally *t = kzalloc(sizeof(*t), flags);
+
+	if (!t)
+		return false;
+	t->next = call->spare;
+	call->spare = t;
+	return true;
+}
+
 struct hml_call *hml_call_alloc(gfp_t flags, bool tallied)
 {
 	struct hml_call *call = kzalloc(sizeof(*call), flags);
-	u32 i;
 
+	/* Of another host's there may be many. */
+	BUILD_BUG_ON(sizeof(*call) > 512);
 	if (!call)
 		return NULL;
 	INIT_LIST_HEAD(&call->out);
 	RB_CLEAR_NODE(&call->node);
 	call->host = HAMLYN_NONE;
 	call->due = CALL_SENT;
-	for (i = 0; tallied && i < 2; i++) {
-		call->spare[i] = kzalloc(sizeof(*call->spare[i]), flags);
-		if (!call->spare[i]) {
-			hml_call_free(call);
-			return NULL;
-		}
-	}
-	return call;
+	if (!tallied || (add_tally(call, flags) && add_tally(call, flags)))
+		return call;
+	hml_call_free(call);
+	return NULL;
 }
 
-/* There are keys in what is said. */
+/* The NIC is there: its peers, which may have one of ours for longer than its user, end first. */
+static void end_paying(struct hml_call *call)
+{
+	hml_user_uncharge_call(call->device, call->payer);
+	hml_user_uncharge_small(call->device, call->payer, call_price());
+}
+
+/* Without locks. */
 void hml_call_free(struct hml_call *call)
 {
-	u32 i;
+	struct hml_tally *t;
 
 	if (!call)
 		return;
-	for (i = 0; i < 2; i++) {
-		kfree(call->spare[i]);
-		kfree(call->dead[i]);
+	while (call->spare) {
+		t = call->spare;
+		call->spare = t->next;
+		kfree(t);
 	}
+	if (call->device)
+		end_paying(call);
+	/* There are keys in what is said. */
 	kfree_sensitive(call);
 }
 
@@ -75,6 +100,8 @@ void hml_call_answer(struct hml_call *call, u32 status, u32 user, const void *sa
 {
 	lockdep_assert_held(&hml_name_lock);
 	hml_name_detach(call);
+	/* How many have called is for whoever has the name. */
+	call->number = 0;
 	call->status = status;
 	call->user = user;
 	call->uid = status ? INVALID_UID : KUIDT_INIT(user);
@@ -172,7 +199,6 @@ static void hang_up(struct caller *w)
 static void caller_free(struct caller *w)
 {
 	hang_up(w);
-	hml_user_uncharge_call(w->line.device, w->line.payer);
 	hml_line_close(&w->line);
 	kfree(w);
 }
@@ -195,21 +221,37 @@ static int fill(struct hml_call *call, const struct hml_context *c, const struct
 {
 	call->uid = c->uid;
 	call->user = __kuid_val(c->uid);
+	call->share = c->share->key;
 	call->name_length = arg->name_length;
 	memcpy(call->called, arg->name, arg->name_length);
 	call->length = arg->length;
 	return copy_from_user(call->said, u64_to_user_ptr(arg->said), arg->length) ? -EFAULT : 0;
 }
 
-static int begin_paying(struct hml_context *c, struct caller *w, unsigned long *had)
+/* A call that was given up is paid for until the other host is told. */
+static int pay_for_call(struct hml_context *c, struct hml_call *call, unsigned long *had)
 {
-	const u32 price = hml_price(sizeof(*w)) + hml_price(sizeof(struct hml_call)) +
-			  2 * hml_price(sizeof(struct hml_tally));
-	int err = hml_line_open(c, &w->line, price);
+	int err = hml_user_charge_small(c, call_price());
 
 	if (err)
 		return err;
 	err = hml_user_charge_call(c, had);
+	if (err) {
+		hml_user_uncharge_small(c->device, hml_payer(c), call_price());
+		return err;
+	}
+	call->device = c->device;
+	call->payer = hml_payer(c);
+	return 0;
+}
+
+static int begin_paying(struct hml_context *c, struct caller *w, unsigned long *had)
+{
+	int err = hml_line_open(c, &w->line, hml_price(sizeof(*w)));
+
+	if (err)
+		return err;
+	err = pay_for_call(c, w->call, had);
 	if (err)
 		hml_line_close(&w->line);
 	return err;

@@ -23,9 +23,11 @@ enum {
  * @side: the two hosts, or NULL: it does not leave this kernel; constant once it was made
  * @name: where it waits to be answered, or NULL
  * @line: who waits for the answer, or NULL: another host's, or given up
- * @tally: of @name: of its host, of its user
- * @spare: that there is for these
- * @dead: of these, without a call
+ * @tally: of @name: of its host, of its share
+ * @spare: struct hml_tally for these, and what is left of them
+ * @device: the NIC that it is paid at, or NULL: another host's
+ * @payer: who pays for it, until it is freed
+ * @share: whose calls count as one user's: of this host's as in struct hml_quota
  * @number: at @name
  * @id: that the caller's host has given it
  * @due: what is to be told
@@ -40,7 +42,7 @@ enum {
  * @said: what is said
  *
  * Of the one who waits: @line is its. Of another host's side: the side's. Ours that was given
- * up: the side's, until CANCEL is sent. All under hml_name_lock.
+ * up: the side's, until CANCEL is sent, and still paid by its user. All under hml_name_lock.
  */
 struct hml_call {
 	struct rb_node node;
@@ -50,8 +52,10 @@ struct hml_call {
 	struct hml_name *name;
 	struct hml_line *line;
 	struct hml_tally *tally[2];
-	struct hml_tally *spare[2];
-	struct hml_tally *dead[2];
+	struct hml_tally *spare;
+	struct hml_device *device;
+	struct hml_payer payer;
+	u64 share;
 	u64 number;
 	u32 id;
 	u32 due;
@@ -69,16 +73,24 @@ struct hml_call {
 /**
  * struct hml_tally - how many calls of somebody wait at a name
  * @node: in name.tallies
+ * @next: in call.spare: it is in no tree
  * @host: whose
- * @user: of that host; EVERYBODY: all of them
+ * @of: TALLY_HOST or TALLY_SHARE
+ * @share: of that host, if it is TALLY_SHARE
  * @count: how many
  */
 struct hml_tally {
-	struct rb_node node;
+	union {
+		struct rb_node node;
+		struct hml_tally *next;
+	};
 	u32 host;
-	u64 user;
+	u32 of;
+	u64 share;
 	u32 count;
 };
+
+enum { TALLY_HOST, TALLY_SHARE };
 
 /* name.c */
 bool hml_name_attach(struct hml_name *n, struct hml_call *call);

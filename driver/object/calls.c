@@ -195,6 +195,7 @@ static struct hml_call *theirs_new(struct hml_call_side *side, const struct hml_
 	call->id = said->id;
 	call->host = side->host;
 	call->user = said->user;
+	call->share = said->share;
 	call->uid = uid;
 	call->length = said->length;
 	memcpy(call->said, said->body, said->length);
@@ -271,6 +272,7 @@ static void note_of(const struct hml_call *call, struct hml_call_note *note)
 	note->id = call->id;
 	note->status = call->status;
 	note->user = call->user;
+	note->share = call->share;
 	note->name_length = call->name_length;
 	note->length = call->length;
 	memcpy(note->name, call->called, call->name_length);
@@ -325,8 +327,8 @@ bool hml_calls_next(struct hml_call_side *side, struct hml_call_note *note)
 u32 hml_calls_pack(struct hml_wire_tx *tx, u8 *to, void *note)
 {
 	const struct hml_call_note *n = note;
-	const struct hml_wire_call call = { n->id, n->user, n->name_length, n->length,
-					    n->name, n->said };
+	const struct hml_wire_call call = { n->id, n->user, n->share, n->name_length,
+					    n->length, n->name, n->said };
 	const struct hml_wire_answer answer = { n->id, n->status, n->user, n->length, n->said };
 
 	switch (n->type) {

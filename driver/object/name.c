@@ -18,17 +18,25 @@
 #include "object/calling.h"
 #include "object/name.h"
 
-#define EVERYBODY	U64_MAX
-
-enum { OF_HOST, OF_USER };
-
 /* Names and calls of all NICs: a call joins two of them, or a NIC and another host. */
 DEFINE_RAW_SPINLOCK(hml_name_lock);
 
 /* ---- whose calls wait ---- */
 
+/* Which of a call's: a number of another host's may be any. */
+static int compare_tally(const struct hml_call *call, u32 of, const struct hml_tally *t)
+{
+	if (call->host != t->host)
+		return call->host < t->host ? -1 : 1;
+	if (of != t->of)
+		return of < t->of ? -1 : 1;
+	if (of == TALLY_HOST || call->share == t->share)
+		return 0;
+	return call->share < t->share ? -1 : 1;
+}
+
 /* Where a tally hangs, or would. */
-static struct rb_node **tally_place(struct hml_name *n, u32 host, u64 user,
+static struct rb_node **tally_place(struct hml_name *n, const struct hml_call *call, u32 of,
 				    struct rb_node **parent)
 {
 	struct rb_node **link = &n->tallies.rb_node;
@@ -36,64 +44,75 @@ static struct rb_node **tally_place(struct hml_name *n, u32 host, u64 user,
 	lockdep_assert_held(&hml_name_lock);
 	*parent = NULL;
 	while (*link) {
-		const struct hml_tally *t = rb_entry(*link, struct hml_tally, node);
+		int order = compare_tally(call, of, rb_entry(*link, struct hml_tally, node));
 
-		if (host == t->host && user == t->user)
+		if (!order)
 			break;
 		*parent = *link;
-		link = host < t->host || (host == t->host && user < t->user) ?
-		       &(*link)->rb_left : &(*link)->rb_right;
+		link = order < 0 ? &(*link)->rb_left : &(*link)->rb_right;
 	}
 	return link;
 }
 
-static u32 tally_of(struct hml_name *n, u32 host, u64 user)
+static u32 tally_of(struct hml_name *n, const struct hml_call *call, u32 of)
 {
-	struct rb_node *parent, *node = *tally_place(n, host, user, &parent);
+	struct rb_node *parent, *node = *tally_place(n, call, of, &parent);
 
 	return node ? rb_entry(node, struct hml_tally, node)->count : 0;
 }
 
-static void count_in(struct hml_name *n, struct hml_call *call, u32 which, u64 user)
+static struct hml_tally *take_spare(struct hml_call *call, u32 of)
 {
-	struct rb_node *parent, **link = tally_place(n, call->host, user, &parent);
-	struct hml_tally *t = call->spare[which];
+	struct hml_tally *t = call->spare;
+
+	call->spare = t->next;
+	t->host = call->host;
+	t->of = of;
+	t->share = call->share;
+	t->count = 0;
+	return t;
+}
+
+static void count_in(struct hml_name *n, struct hml_call *call, u32 of)
+{
+	struct rb_node *parent, **link = tally_place(n, call, of, &parent);
+	struct hml_tally *t;
 
 	if (*link) {
 		t = rb_entry(*link, struct hml_tally, node);
 	} else {
-		call->spare[which] = NULL;
-		t->host = call->host;
-		t->user = user;
+		t = take_spare(call, of);
 		rb_link_node(&t->node, parent, link);
 		rb_insert_color(&t->node, &n->tallies);
 	}
 	t->count++;
-	call->tally[which] = t;
+	call->tally[of] = t;
 }
 
-static void count_out(struct hml_name *n, struct hml_call *call, u32 which)
+static void count_out(struct hml_name *n, struct hml_call *call, u32 of)
 {
-	struct hml_tally *t = call->tally[which];
+	struct hml_tally *t = call->tally[of];
 
 	lockdep_assert_held(&hml_name_lock);
-	call->tally[which] = NULL;
+	call->tally[of] = NULL;
 	if (--t->count)
 		return;
 	rb_erase(&t->node, &n->tallies);
 	/* Freed with the call, not under the lock. */
-	call->dead[which] = t;
+	t->next = call->spare;
+	call->spare = t;
 }
 
 /*
- * A host has a quarter of the places at most, and a user a quarter of its host's; but neither
- * more than it leaves free. Three hosts may fill three quarters, then the next one has a half of
- * what is left, and so on: there is always one for another host, or another user.
+ * A host has a quarter of the places at most, and a user a quarter of its host's, with all uids
+ * that it answers for; but neither more than it leaves free. Three hosts may fill three quarters,
+ * then the next one has a half of what is left, and so on: there is always one for another host,
+ * or another user.
  */
 static bool has_place(struct hml_name *n, const struct hml_call *call)
 {
-	u32 of_host = tally_of(n, call->host, EVERYBODY);
-	u32 of_user = tally_of(n, call->host, call->user);
+	u32 of_host = tally_of(n, call, TALLY_HOST);
+	u32 of_user = tally_of(n, call, TALLY_SHARE);
 
 	return of_host < HML_NAME_CALLS - n->count &&
 	       of_user < min_t(u32, HML_NAME_USER, HML_NAME_HOST - of_host);
@@ -121,8 +140,8 @@ bool hml_name_attach(struct hml_name *n, struct hml_call *call)
 	call->name = n;
 	rb_link_node(&call->at, parent, link);
 	rb_insert_color(&call->at, &n->calls);
-	count_in(n, call, OF_HOST, EVERYBODY);
-	count_in(n, call, OF_USER, call->user);
+	count_in(n, call, TALLY_HOST);
+	count_in(n, call, TALLY_SHARE);
 	n->count++;
 	hml_line_wake(&n->line);
 	return true;
@@ -138,8 +157,8 @@ void hml_name_detach(struct hml_call *call)
 		return;
 	call->name = NULL;
 	rb_erase(&call->at, &n->calls);
-	count_out(n, call, OF_HOST);
-	count_out(n, call, OF_USER);
+	count_out(n, call, TALLY_HOST);
+	count_out(n, call, TALLY_SHARE);
 	n->count--;
 }
 
@@ -202,6 +221,9 @@ static void delist(struct hml_name *n)
 	hml_lock(&hml_name_lock);
 	if (!n->ended) {
 		rb_erase(&n->node, &n->line.device->names);
+		/* Somebody else may have ended it. */
+		hml_line_wake(&n->line);
+	}
 	n->ended = true;
 	hml_unlock(&hml_name_lock);
 }
@@ -221,9 +243,6 @@ static bool send_away(struct hml_name *n)
 }
 
 /* Nobody finds it any more, and nobody waits there. */
-		/* Somebody else may have ended it. */
-		hml_line_wake(&n->line);
-	}
 static void end_name(struct hml_name *n)
 {
 	delist(n);

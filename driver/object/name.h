@@ -24,7 +24,7 @@ struct hml_device;
 struct hml_loan;
 
 #define HML_USER_NAMES	256	/* of a user, or of a container, at a NIC */
-#define HML_USER_CALLS	256	/* of a user, or of a container, not closed yet */
+#define HML_USER_CALLS	256	/* of a user, or of a container, not closed and told yet */
 #define HML_NAME_CALLS	1024	/* that wait at a name */
 #define HML_NAME_HOST	256	/* of them, of one host */
 #define HML_NAME_USER	64	/* of these, of one user */
@@ -119,6 +119,7 @@ struct hml_call_side {
  * @user: who says it
  * @name_length: bytes of @name
  * @length: bytes of @said
+ * @share: HML_WIRE_CALL: whose calls count as one user's
  * @name: who is called
  * @said: what is said
  */
@@ -129,6 +130,7 @@ struct hml_call_note {
 	u32 user;
 	u32 name_length;
 	u32 length;
+	u64 share;
 	char name[HAMLYN_MAX_NAME];
 	u8 said[HAMLYN_MAX_CALL];
 };
@@ -141,9 +143,9 @@ int hml_line_file(const char *what, const struct file_operations *fops, void *ow
 		  struct file **file);
 void hml_line_close(struct hml_line *line);
 void hml_line_wake(struct hml_line *line);
+bool hml_line_poll(struct hml_line *line, struct file *file, poll_table *wait);
 
 /* name.c */
-bool hml_line_poll(struct hml_line *line, struct file *file, poll_table *wait);
 int hml_name_listen(struct hml_context *c, struct hamlyn_listen *arg, struct file **file);
 struct hml_name *hml_name_find(struct hml_device *d, const char *name, u32 length);
 

@@ -97,6 +97,7 @@ static struct hml_term *term_new(struct hml_context *c,
 	t->kicks_to_wake = HML_KICKS_TO_WAKE;
 	t->core.sender.pid = task_tgid_nr(current);
 	t->core.sender.uid = __kuid_val(c->uid);
+	t->core.sender.share = hml_user_told(c);
 	err = hml_engine_adopt(c, t, arg->priority, arg->weight ?: 1);
 	if (err) {
 		kfree(t);

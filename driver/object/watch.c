@@ -840,7 +840,7 @@ int hml_watch_create(struct hml_context *c, struct hamlyn_watch *arg)
 		return err;
 	w = watch_new(&by);
 	if (w && is_far(c, by.host)) {
-		far = hml_far_new(__kuid_val(c->uid), c->share->key);
+		far = hml_far_new(hml_user_told(c), c->share->key);
 		if (!far) {
 			kfree(w);
 			w = NULL;

@@ -67,6 +67,7 @@ static u32 make_call(struct hml_wire_tx *tx, u8 *to, uint64_t r)
 	const struct hml_wire_call call = {
 		.id = (u32)r,
 		.user = (u32)next(),
+		.share = next(),
 		.name_length = 1 + (r >> 16) % 16,
 		.length = r & 0x100 ? (r >> 32) % (HAMLYN_MAX_CALL + 1) : 0,
 		.name = "a.name.of.any.length",

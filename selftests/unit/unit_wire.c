@@ -149,6 +149,7 @@ static struct hml_wire_call some_call(void)
 	return (struct hml_wire_call) {
 		.id = 0x01020304,
 		.user = 0x71727374,
+		.share = 0x8182838485868788,
 		.name_length = 4,
 		.length = 3,
 		.name = "name",
@@ -333,7 +334,7 @@ static void numbers_of_the_format_are_fixed(void **state)
 	assert_int_equal(HML_WIRE_STALLED, 19);
 	assert_int_equal(HML_WIRE_VERDICTS, 20);
 	assert_int_equal(HML_WIRE_MOST_HEADER, 132);
-	assert_int_equal(HML_WIRE_MOST_CONTROL, 347);
+	assert_int_equal(HML_WIRE_MOST_CONTROL, 355);
 }
 
 #define ASSERT_BYTES(...) do {						\
@@ -406,8 +407,10 @@ static void other_frames_lie_as_documented(void **state)
 	pack_type(HML_WIRE_BYE);
 	ASSERT_BYTES(1, 8, 0, 8, 0, 0, 0, 0, EPOCH_SEQUENCE, 0, 0, 0, 13, 0, 0, 0, 0);
 	pack_type(HML_WIRE_CALL);
-	ASSERT_BYTES(1, 9, 0, 19, 0, 0, 0, 0, EPOCH_SEQUENCE, 1, 2, 3, 4,
-		     0x71, 0x72, 0x73, 0x74, 0, 4, 0, 0, 'n', 'a', 'm', 'e', 'x', 'y', 'z');
+	ASSERT_BYTES(1, 9, 0, 27, 0, 0, 0, 0, EPOCH_SEQUENCE, 1, 2, 3, 4,
+		     0x71, 0x72, 0x73, 0x74, 0, 4, 0, 0,
+		     0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88,
+		     'n', 'a', 'm', 'e', 'x', 'y', 'z');
 	pack_type(HML_WIRE_ANSWER);
 	ASSERT_BYTES(1, 10, 0, 15, 0, 0, 0, 0, EPOCH_SEQUENCE, 1, 2, 3, 4, 0, 0, 0, 0,
 		     0x71, 0x72, 0x73, 0x74, 'x', 'y', 'z');
@@ -605,6 +608,7 @@ static void call_comes_back(void **state)
 			assert_int_equal(hml_wire_unpack_call(body(), &f, &back), HML_WIRE_OK);
 			assert_int_equal(back.id, call.id);
 			assert_int_equal(back.user, call.user);
+			assert_int_equal(back.share, call.share);
 			assert_int_equal(back.name_length, call.name_length);
 			assert_int_equal(back.length, call.length);
 			assert_memory_equal(back.name, name, call.name_length);
@@ -706,7 +710,7 @@ static bool may_be(u32 type, u32 n)
 	case HML_WIRE_DATA:
 		return n >= 40 && n <= 116;
 	case HML_WIRE_CALL:
-		return n >= 13 && n <= 12 + 63 + 256;
+		return n >= 21 && n <= 20 + 63 + 256;
 	case HML_WIRE_ANSWER:
 		return n >= 12 && n <= 12 + 256;
 	default:
@@ -910,9 +914,9 @@ static void call_whose_lengths_do_not_agree_is_refused(void **state)
 	(void)state;
 	memset(name, 'n', sizeof(name));
 	pack_call(&call);
-	for (n = 13; n <= 12 + 63 + 256; n++)
+	for (n = 21; n <= 20 + 63 + 256; n++)
 		for (claimed = 0; claimed < 0x200; claimed++) {
-			bool holds = claimed <= n - 12 && n - 12 - claimed <= HAMLYN_MAX_CALL;
+			bool holds = claimed <= n - 20 && n - 20 - claimed <= HAMLYN_MAX_CALL;
 			bool can_be = claimed && claimed <= HAMLYN_MAX_NAME;
 
 			put16(frame + 2, n);
@@ -939,7 +943,7 @@ static void name_is_printable_and_no_path(void **state)
 
 		assert_int_equal(hml_wire_name_ok(name, 3), ok);
 		pack_type(HML_WIRE_CALL);
-		frame[29] = c;
+		frame[37] = c;
 		assert_int_equal(unpack_as(HML_WIRE_CALL), ok ? HML_WIRE_OK : HML_WIRE_BAD_FLAGS);
 	}
 	assert_false(hml_wire_name_ok("a", 0));

@@ -213,6 +213,7 @@ static const struct hml_wire_watch a_watch = {
 static const struct hml_wire_call a_call = {
 	.id = 0x0e0f1011,
 	.user = 0x71727374,
+	.share = 0x8182838485868788,
 	.name_length = 8,
 	.length = 4,
 	.name = "the.name",
@@ -524,6 +525,7 @@ static void print_values(void)
 	tell("call.user", "%u", 0x71727374);
 	tell("call.name_length", "8");
 	tell("call.reserved", "0x0000");
+	tell("call.share", "0x8182838485868788");
 	tell("call.name", "the.name");
 	tell("call.said", "c1c2c3c4");
 	tell("answer.id", "%u", 0x0e0f1011);

@@ -70,6 +70,7 @@ static u32 pack_call(struct outbox *o, u8 *to, const struct note *n)
 	const struct hml_wire_call call = {
 		.id = n->watch.id,
 		.user = w->user,
+		.share = w->user,
 		.name_length = w->name_length,
 		.length = w->length,
 		.name = w->name,

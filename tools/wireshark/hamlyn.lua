@@ -147,9 +147,10 @@ local frames = {
 		{ "user", 4, "User, as its host claims" },
 		{ "name_length", 2, "Bytes of the name", nonzero = true },
 		{ "reserved", 2, "Reserved", hex = true, zero = true },
+		{ "share", 8, "Share, of its host's", hex = true },
 		{ "name", "name_length", "Name", text = true },
 		{ "said", "rest", "What is said", raw = true, most = MOST_SAID },
-	}, info = { "id" }, least = 12 + 1, most = 12 + MOST_NAME + MOST_SAID, lengths = true },
+	}, info = { "id" }, least = 20 + 1, most = 20 + MOST_NAME + MOST_SAID, lengths = true },
 	[10] = { "ANSWER", {
 		{ "id", 4, "Call" },
 		{ "status", 4, "Status", names = answers, known = true },

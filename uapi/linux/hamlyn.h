@@ -109,7 +109,8 @@
  *	its pages.
  * ENOSPC
  *	The NIC has no free slot, the context no free id, or the terminus no
- *	room for another imported ticket.
+ *	room for another imported ticket; or users of this host have as many calls
+ *	or watches of another one as there can be.
  * ETIMEDOUT
  *	WAIT: the deadline passed and nothing arrived.
  * EINTR
@@ -683,7 +684,8 @@ struct hamlyn_watch {
  * ended, those who wait are told.
  *
  * At a name 1024 calls may wait to be answered: of one host 256, of one of its users 64, and
- * never more than they leave free. A user has 256 names at most.
+ * never more than they leave free. A user has 256 names at most. Here and below it has subordinate
+ * uids with it, and a container that root has made is one.
  */
 struct hamlyn_listen {
 	__u32 size;
@@ -745,7 +747,8 @@ struct hamlyn_answer {
  *
  * EHOSTUNREACH: there is no such host. EHOSTDOWN: it cannot be reached now. EPROTONOSUPPORT: it
  * is of a version without names. ENOENT and EUSERS as in struct hamlyn_caller, if that is known
- * at once. EDQUOT: a user has 256 calls, whatever has become of them.
+ * at once. EDQUOT: a user has 256 calls, whatever has become of them; one that was given up is
+ * one of them until the other host is told.
  */
 struct hamlyn_call {
 	__u32 size;

@@ -238,8 +238,8 @@ int h__connect(struct h_manager *manager, const char *path, const struct h_conne
  * HOST/NAME: -EHOSTUNREACH if the fabric has no such host, -EHOSTDOWN if it cannot be reached
  * now, -ENOBUFS if until @timeout_ns as many callers waited there as may, -EPROTONOSUPPORT if
  * the host is of a version without names, -EOPNOTSUPP with H_CONNECT_TICKETS, -EDQUOT if the
- * user has 256 calls under way; -ECONNRESET also if the host is lost meanwhile; H_CONNECT_WAIT
- * also waits for the host;
+ * user has 256 calls under way, -ENOSPC if all users of this host have 16384 to that one;
+ * -ECONNRESET also if the host is lost meanwhile; H_CONNECT_WAIT also waits for the host;
  * or as h_stream_receiver_create(), h_stream_sender_create(). h_explain() says more.
  */
 static inline int h_connect(struct h_manager *manager, const char *path,

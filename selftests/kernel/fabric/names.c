@@ -670,6 +670,29 @@ TEST_F(names, a_call_is_answered_once)
 	EXPECT_EQ(0, close(call) | close(name) | close(host1) | close(host2));
 }
 
+/* How many have called is nobody's business but the server's. */
+TEST_F(names, an_answer_has_no_number)
+{
+	int host2, name, call[3], i;
+	struct raw raw;
+
+	NEED_HOSTS();
+	host2 = raw_open(far(self));
+	name = raw_listen(host2, "raw");
+	ASSERT_LE(0, name);
+	for (i = 0; i < 3; i++) {
+		call[i] = raw_call(host2, 2, "raw");
+		ASSERT_LE(0, call[i]);
+		ASSERT_LT(0, raw_read(name, &raw));
+		EXPECT_EQ(i, raw.from.number);
+		EXPECT_EQ(0, raw_answer(name, raw.from.number));
+		ASSERT_LT(0, raw_read(call[i], &raw));
+		EXPECT_EQ(0, raw.from.number);
+		EXPECT_EQ(0, close(call[i]));
+	}
+	EXPECT_EQ(0, close(name) | close(host2));
+}
+
 static int listen_with(int dev, uint32_t flags, uint32_t length, const char *name)
 {
 	struct hamlyn_listen arg = { .size = sizeof(arg), .flags = flags, .name_length = length };
