@@ -244,16 +244,20 @@ static u32 ring_part(const struct hml_outbox *o, struct kvec vec[2])
 }
 
 /* Return: bytes that TCP took, or an error. */
-static int give(struct sock *sk, struct kvec vec[2], u32 n)
+static int give(struct hml_outbox *o, struct kvec vec[2], u32 n)
 {
+	struct sock *sk = o->sock->sk;
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	int ret = -EAGAIN;
 
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, vec, vec[1].iov_len ? 2 : 1, n);
 	bh_lock_sock(sk);
 	/* Its owner, a worker, makes or ends the connection, and looks here behind that. */
-	if (!sock_owned_by_user(sk))
+	if (!sock_owned_by_user(sk)) {
+		WRITE_ONCE(o->giving, true);
 		ret = tcp_sendmsg_locked(sk, &msg, n);
+		WRITE_ONCE(o->giving, false);
+	}
 	bh_unlock_sock(sk);
 	return ret;
 }
@@ -296,7 +300,7 @@ static bool send_some(struct hml_peer *p)
 	n = ring_part(o, vec);
 	if (!n)
 		return false;
-	sent = give(o->sock->sk, vec, n);
+	sent = give(o, vec, n);
 	if (sent <= 0)
 		return false;
 	if (advance(p, sent))

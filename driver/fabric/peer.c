@@ -62,8 +62,11 @@ static void write_space(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	p = sk->sk_user_data;
-	/* With nothing queued it is not the peer that made room: there is no memory. */
-	if (p && sk_stream_is_writeable(sk) && READ_ONCE(sk->sk_wmem_queued)) {
+	/*
+	 * TCP itself calls, out of what gives it bytes, if it has no memory for them and nothing
+	 * under way: to try again at once would never end. Both have the socket's lock.
+	 */
+	if (p && !READ_ONCE(p->out.giving) && sk_stream_is_writeable(sk)) {
 		if (sk->sk_socket)
 			clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 		queue_work(hml_wire_workers, &p->io);

@@ -70,6 +70,7 @@ struct hml_tcp {
  * @sending: bit 0: somebody gives bytes to the socket. By trylock, preemption off
  * @calls: to give it bytes; atomic
  * @sock: the socket, or NULL; changed under @sending
+ * @giving: bytes are being given to it; under the socket's lock
  * @bytes: that the socket has ever taken; under @sending
  * @packets: put in
  * @stalls: that found no room
@@ -88,6 +89,7 @@ struct hml_outbox {
 	unsigned long sending;
 	atomic_t calls;
 	struct socket *sock;
+	bool giving;
 	u64 bytes;
 	u64 packets;
 	u64 stalls;
