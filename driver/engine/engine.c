@@ -620,9 +620,17 @@ static void retry_at(struct hml_term *t, u64 when)
 	timerqueue_add(&t->engine->paused, &t->paused);
 }
 
+/*
+ * What found no room has been set aside. There may be some since then, made by the very task:
+ * what it put in before was sent behind the section, when there was nobody yet to be told.
+ */
 static void retry_later(struct hml_engine *e)
 {
-	queue_delayed_work(hml_workers, &e->retry, 1 + nsecs_to_jiffies(STALL_NS));
+	smp_mb();		/* B19: set aside before the look at the count */
+	if (atomic_read(&e->device->room) != READ_ONCE(e->room_seen))
+		mod_delayed_work(hml_workers, &e->retry, 0);
+	else
+		queue_delayed_work(hml_workers, &e->retry, 1 + nsecs_to_jiffies(STALL_NS));
 }
 
 /* The next whose time has come: it has its turn, and its reference is the caller's. */
@@ -684,7 +692,7 @@ static void retry_stalled(struct work_struct *work)
 	struct hml_term *t;
 	u32 n;
 
-	e->room_seen = room;
+	WRITE_ONCE(e->room_seen, room);
 	for (n = 0; n < RETRY_BATCH && (t = next_stalled(e, soon)); n++) {
 		retry_one(t);
 		stalled_done(e, t);
