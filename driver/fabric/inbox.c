@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Frames that come from a peer. Whatever it sends is copied once, into memory that it cannot
- * change, and read there. Receiving waits for nothing, and sends nothing: what a frame is to be
- * answered with is noted, a bounded number of bits for each peer, and sent when there is room.
+ * Frames that come from a peer. Each header is copied once, into memory that the peer cannot
+ * change, and read there; a payload goes to where it belongs, once the header has been found good.
+ * Receiving waits for nothing, and sends nothing: what a frame is to be answered with is noted, a
+ * bounded number of bits for each peer, and sent when there is room.
  */
-#include <linux/skbuff.h>
 #include <linux/slab.h>
-#include <linux/tcp.h>
-#include <net/tcp.h>
 
 #include "hml.h"
 #include "fabric/peer.h"
 #include "locked.h"
 #include "trace.h"
-
-#define READ_BYTES	SZ_64K	/* and a frame: taken from a socket without losing the processor */
 
 static void init_user(struct hml_far_user *u, struct hml_peer *p, u32 uid)
 {
@@ -30,9 +26,7 @@ int hml_inbox_init(struct hml_peer *p)
 	struct hml_inbox *in = &p->in;
 
 	init_user(&in->others, p, U32_MAX);
-	in->size = READ_BYTES + HML_WIRE_MOST_HEADER + p->nic.packet_size;
-	in->bytes = kvmalloc(in->size, GFP_KERNEL_ACCOUNT);
-	return in->bytes ? 0 : -ENOMEM;
+	return hml_arrivals_init(&in->come, p->nic.packet_size);
 }
 
 void hml_inbox_free(struct hml_inbox *in)
@@ -43,12 +37,12 @@ void hml_inbox_free(struct hml_inbox *in)
 	xa_for_each(&in->users, uid, u)
 		kfree(u);
 	xa_destroy(&in->users);
-	kvfree(in->bytes);
+	hml_arrivals_free(&in->come);
 }
 
 void hml_inbox_begin(struct hml_peer *p)
 {
-	p->in.have = 0;
+	hml_arrivals_begin(&p->in.come);
 	p->in.heard = ktime_get_ns();
 	p->in.failed = 0;
 	p->in.verdict = 0;
@@ -139,13 +133,13 @@ static void receive(struct hml_peer *p, const struct hamlyn_packet *h,
 	hml_notify_end();
 }
 
-static u32 take_data(struct hml_peer *p, const u8 *headers)
+/* @at: where its payload is */
+static u32 take_data(struct hml_peer *p, const u8 *headers, u32 at)
 {
 	struct hml_inbox *in = &p->in;
-	struct hml_payload payload = {
-		.flat = headers + in->frame.header_bytes,
-	};
+	struct hml_payload payload = {};
 	struct hml_wire_origin origin;
+	struct hml_piece piece;
 	struct hamlyn_packet h;
 	struct hml_far_user *u;
 	u32 verdict;
@@ -164,6 +158,7 @@ static u32 take_data(struct hml_peer *p, const u8 *headers)
 	/* Each packet is a guess by itself: whose message it is part of is the sender's word. */
 	u->sender.guessed = false;
 	u->sender.uid = origin.user;
+	hml_arrivals_payload(&in->come, at, h.length, &piece, &payload);
 	receive(p, &h, &payload, &u->sender);
 	return HML_WIRE_OK;
 }
@@ -289,7 +284,8 @@ static u32 take_bye(struct hml_peer *p, const u8 *headers)
 	return HML_WIRE_OK;
 }
 
-static u32 take_frame(struct hml_peer *p, const u8 *headers)
+/* @at: where its payload is, if it has one */
+static u32 take_frame(struct hml_peer *p, const u8 *headers, u32 at)
 {
 	struct hml_inbox *in = &p->in;
 	u32 verdict;
@@ -304,7 +300,7 @@ static u32 take_frame(struct hml_peer *p, const u8 *headers)
 		return verdict;
 	switch (in->frame.type) {
 	case HML_WIRE_DATA:
-		return take_data(p, headers);
+		return take_data(p, headers, at);
 	case HML_WIRE_PING:
 		return take_ping(p, headers);
 	case HML_WIRE_PONG:
@@ -327,73 +323,45 @@ static u32 take_frame(struct hml_peer *p, const u8 *headers)
 
 /* ---- bytes ---- */
 
-/* The first frame of what has come. Return: its length, or 0 if it is not whole, or nonsense. */
-static u32 take_first(struct hml_peer *p, const u8 *bytes, u32 have)
+/* The frame at @at. Return: its length, or 0 if it is not whole, or nonsense. */
+static u32 take_next(struct hml_peer *p, u32 at)
 {
 	struct hml_inbox *in = &p->in;
-	u32 verdict;
+	u32 have = in->come.mem->length - at, verdict, body;
+	const u8 *header;
+	u8 type;
 
-	verdict = hml_wire_parse(bytes, have, p->nic.packet_size, &in->frame);
-	if (verdict == HML_WIRE_SHORT || (!verdict && have < in->frame.total))
+	if (have < HML_WIRE_FRAME_BYTES)
 		return 0;
-	if (!verdict)
-		verdict = take_frame(p, bytes + HML_WIRE_FRAME_BYTES);
+	header = hml_arrivals_header(&in->come, at, HML_WIRE_FRAME_BYTES);
+	type = ((const struct hml_wire_frame_layout *)header)->type[0];
+	verdict = hml_wire_parse(header, have, p->nic.packet_size, &in->frame);
+	if (!verdict && have < in->frame.total)
+		return 0;
+	if (!verdict) {
+		at += HML_WIRE_FRAME_BYTES;
+		body = in->frame.header_bytes;
+		verdict = take_frame(p, hml_arrivals_header(&in->come, at, body), at + body);
+	}
 	if (!verdict)
 		return in->frame.total;
-	refuse(p, verdict, ((const struct hml_wire_frame_layout *)bytes)->type[0]);
+	refuse(p, verdict, type);
 	return 0;
 }
 
-/* What is left of the last frame stays, at the beginning. */
 static void take_frames(struct hml_peer *p)
 {
 	struct hml_inbox *in = &p->in;
 	u32 done = 0, n;
 
 	while (!in->failed) {
-		n = take_first(p, in->bytes + done, in->have - done);
+		n = take_next(p, done);
 		if (!n)
 			break;
 		done += n;
 		cond_resched();
 	}
-	in->have -= done;
-	memmove(in->bytes, in->bytes + done, in->have);
-}
-
-static int copy(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t length)
-{
-	struct hml_inbox *in = desc->arg.data;
-	u32 n = min_t(size_t, length, desc->count);
-
-	if (skb_copy_bits(skb, offset, in->bytes + in->have, n))
-		return 0;
-	in->have += n;
-	in->taken += n;
-	desc->count -= n;
-	return n;
-}
-
-/*
- * Only copied while the socket is held: its lock is taken by softirqs, and no other lock of ours
- * may be taken inside of it. Return: whether there may be more.
- */
-static bool read_bytes(struct hml_inbox *in, struct sock *sk)
-{
-	read_descriptor_t desc = { .count = in->size - in->have, .arg.data = in };
-	bool owned;
-	int n = 0;
-
-	local_bh_disable();
-	bh_lock_sock(sk);
-	owned = sock_owned_by_user(sk);
-	if (!owned)
-		n = tcp_read_sock(sk, &desc, copy);
-	bh_unlock_sock(sk);
-	local_bh_enable();
-	if (n > 0)
-		WRITE_ONCE(in->heard, ktime_get_ns());
-	return owned || !desc.count;
+	hml_arrivals_done(&in->come, done);
 }
 
 /**
@@ -407,11 +375,16 @@ static bool read_bytes(struct hml_inbox *in, struct sock *sk)
  */
 bool hml_inbox_read(struct hml_peer *p, struct sock *sk)
 {
-	bool more;
+	struct hml_inbox *in = &p->in;
+	u32 n;
 
-	if (p->in.failed)
+	if (in->failed)
 		return false;
-	more = read_bytes(&p->in, sk);
-	take_frames(p);
-	return more && !p->in.failed;
+	n = hml_arrivals_read(&in->come, sk);
+	if (n) {
+		in->taken += n;
+		WRITE_ONCE(in->heard, ktime_get_ns());
+		take_frames(p);
+	}
+	return in->come.more && !in->failed;
 }

@@ -19,7 +19,7 @@
 
 #define RING_BYTES	SZ_256K
 #define CONTROL_ROOM	SZ_4K	/* of the ring, that packets leave to other frames */
-#define SEND_BYTES	SZ_64K	/* given to the socket without losing the processor */
+#define SEND_BYTES	(SZ_64K + SZ_4K)	/* 64 KiB in packets, given to the socket without losing the processor */
 #define CONTROL_BATCH	16	/* watches told between two looks, and as many calls */
 #define ROUNDS		8	/* of sending, by who was not asked to do it for others */
 

@@ -11,6 +11,7 @@
 
 #include "core/nic.h"
 #include "core/wire.h"
+#include "fabric/arrivals.h"
 #include "fabric/fabric.h"
 #include "fabric/tcp.h"
 #include "object/far.h"
@@ -112,9 +113,7 @@ struct hml_far_user {
  * struct hml_inbox - frames that come from a peer
  * @rx: epoch and sequence
  * @frame: the one that is looked at
- * @bytes: our copy of what has come, from the beginning of a frame on; constant pointer
- * @size: room for so much; constant
- * @have: how much that is
+ * @come: what has come
  * @heard: when something came last, ns
  * @failed: why no more is read; 0: nothing is wrong
  * @verdict: what was wrong with a frame, to be told in BYE; or 0
@@ -134,9 +133,7 @@ struct hml_far_user {
 struct hml_inbox {
 	struct hml_wire_rx rx;
 	struct hml_wire_frame frame;
-	u8 *bytes;
-	u32 size;
-	u32 have;
+	struct hml_arrivals come;
 	u64 heard;
 	u32 failed;
 	u32 verdict;
