@@ -5,6 +5,7 @@
 
 #include <linux/backing-dev.h>
 #include <linux/device/class.h>
+#include <linux/hrtimer.h>
 #include <linux/io_uring.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -43,6 +44,17 @@ static inline void hml_compat_no_task_frag(struct sock *sk)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 	sk->sk_use_task_frag = false;
+#endif
+}
+
+static inline void hml_compat_timer_setup(struct hrtimer *timer,
+					  enum hrtimer_restart (*fn)(struct hrtimer *timer))
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(timer, fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+#else
+	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	timer->function = fn;
 #endif
 }
 

@@ -215,7 +215,7 @@ static void flush_noted(struct hml_peer *p, bool later)
 	if (later)
 		queue_work(hml_wire_workers, &p->io);
 	else
-		hml_outbox_flush(p);
+		hml_outbox_gather(p);
 	hml_peer_put(p);
 }
 

@@ -13,29 +13,54 @@
 #include <linux/vmalloc.h>
 #include <net/tcp.h>
 
+#include "compat/compat.h"
 #include "hml.h"
 #include "fabric/peer.h"
 #include "trace.h"
 
 #define RING_BYTES	SZ_256K
 #define CONTROL_ROOM	SZ_4K	/* of the ring, that packets leave to other frames */
-#define SEND_BYTES	(SZ_64K + SZ_4K)	/* 64 KiB in packets, given to the socket without losing the processor */
+#define SEND_BYTES	(SZ_64K + SZ_4K)	/* given to TCP without losing the processor */
 #define CONTROL_BATCH	16	/* watches told between two looks, and as many calls */
 #define ROUNDS		8	/* of sending, by who was not asked to do it for others */
+#define GATHER_BYTES	SZ_16K	/* more in the ring are given to the socket at once */
+#define BURST		4	/* packets since the last time: more are to be expected */
+#define MOST_REST_NS	(100 * NSEC_PER_USEC)
 
-int hml_outbox_init(struct hml_outbox *o, u32 packet_size)
+static bool empty(const struct hml_outbox *o)
 {
-	u64 size = max_t(u64, RING_BYTES,
-			 roundup_pow_of_two(2 * (packet_size + HML_WIRE_MOST_HEADER)));
+	return READ_ONCE(o->tail) == READ_ONCE(o->head);
+}
+
+/* In an interrupt, where no lock of ours may be taken. */
+static enum hrtimer_restart gathered(struct hrtimer *timer)
+{
+	struct hml_peer *p = container_of(timer, struct hml_peer, out.gather);
+
+	clear_bit(0, &p->out.gathering);
+	smp_mb__after_atomic();	/* B22: before the look at the ring */
+	if (!empty(&p->out))
+		queue_work(hml_wire_workers, &p->io);
+	return HRTIMER_NORESTART;
+}
+
+int hml_outbox_init(struct hml_peer *p)
+{
+	u32 packet = p->nic.packet_size + HML_WIRE_MOST_HEADER;
+	u64 size = max_t(u64, RING_BYTES, roundup_pow_of_two(2 * packet));
+	struct hml_outbox *o = &p->out;
 
 	raw_spin_lock_init(&o->lock);
+	hml_compat_timer_setup(&o->gather, gathered);
 	o->mask = size - 1;
 	o->ring = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	return o->ring ? 0 : -ENOMEM;
 }
 
+/* Nobody has a reference to the peer: nobody starts the timer. */
 void hml_outbox_free(struct hml_outbox *o)
 {
+	hrtimer_cancel(&o->gather);
 	vfree(o->ring);
 }
 
@@ -280,11 +305,6 @@ static bool advance(struct hml_peer *p, u32 n)
 	return wanted;
 }
 
-static bool empty(const struct hml_outbox *o)
-{
-	return READ_ONCE(o->tail) == READ_ONCE(o->head);
-}
-
 /* Holder of @sending. Return: whether there may be more to send, and room for it. */
 static bool send_some(struct hml_peer *p)
 {
@@ -308,6 +328,20 @@ static bool send_some(struct hml_peer *p)
 	return sent == n && (due || !empty(o));
 }
 
+/*
+ * To give TCP a few bytes takes as long as to give it many, and so does what comes of it, on both
+ * hosts. So that is a third of the time at most, and in a burst a ninth, and what is put in
+ * meanwhile goes together. An answer to an answer comes later than that, and goes at once.
+ */
+static void rest(struct hml_outbox *o, u64 begin)
+{
+	u64 now = ktime_get_ns(), packets = READ_ONCE(o->packets);
+	u32 times = packets - READ_ONCE(o->rested_at) >= BURST ? 8 : 2;
+
+	WRITE_ONCE(o->rested_at, packets);
+	WRITE_ONCE(o->rested, now + min(times * (now - begin), MOST_REST_NS));
+}
+
 /**
  * hml_outbox_flush() - give the socket what there is
  * @p: the peer
@@ -321,6 +355,7 @@ static bool send_some(struct hml_peer *p)
 void hml_outbox_flush(struct hml_peer *p)
 {
 	struct hml_outbox *o = &p->out;
+	u64 begin = ktime_get_ns(), head = READ_ONCE(o->head);
 	u32 round = 0;
 	bool more, again;
 	int calls;
@@ -333,7 +368,7 @@ void hml_outbox_flush(struct hml_peer *p)
 	}
 	do {
 		/* A task that sends does not send for all others for ever. */
-		if (round++ == ROUNDS) {
+		if (round == ROUNDS) {
 			queue_work(hml_wire_workers, &p->io);
 			return;
 		}
@@ -351,8 +386,35 @@ void hml_outbox_flush(struct hml_peer *p)
 		if (again && !(current->flags & PF_WQ_WORKER))
 			queue_work(hml_wire_workers, &p->io);
 		local_bh_enable();
+		if (!round++ && READ_ONCE(o->head) != head)
+			rest(o, begin);
 		cond_resched();
 	} while (again);
+}
+
+/**
+ * hml_outbox_gather() - the same, for packets of which more may follow soon
+ * @p: the peer, with a reference
+ *
+ * One that comes after a while goes at once. In a burst of short ones those go together that come
+ * within a few times as long as sending takes, at most MOST_REST_NS; who sent them waits for
+ * nothing.
+ */
+void hml_outbox_gather(struct hml_peer *p)
+{
+	struct hml_outbox *o = &p->out;
+	s64 left = READ_ONCE(o->rested) - ktime_get_ns();
+
+	if (left <= 0 || READ_ONCE(o->tail) - READ_ONCE(o->head) >= GATHER_BYTES) {
+		hml_outbox_flush(p);
+		return;
+	}
+	/* Everybody waits for the timer: do not lose the processor before it has been started. */
+	preempt_disable();
+	smp_mb__before_atomic();	/* B22: what there is to send before the look at the bit */
+	if (!test_and_set_bit(0, &o->gathering))
+		hrtimer_start(&o->gather, ns_to_ktime(left), HRTIMER_MODE_REL);
+	preempt_enable();
 }
 
 /* ---- a connection ---- */

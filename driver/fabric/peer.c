@@ -493,7 +493,7 @@ struct hml_peer *hml_peer_new(struct hml_tcp *t, const struct hml_peer_attr *att
 	INIT_WORK(&p->freeing, free_peer);
 	hml_far_init(&p->far, &t->device->nic, attr->host, &p->io);
 	hml_calls_init(&p->names, t->device, attr->host, &p->io);
-	if (!hml_outbox_init(&p->out, p->nic.packet_size) && !hml_inbox_init(p))
+	if (!hml_outbox_init(p) && !hml_inbox_init(p))
 		return p;
 	free_peer(&p->freeing);
 	return NULL;

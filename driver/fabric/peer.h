@@ -3,6 +3,7 @@
 #ifndef HML_PEER_H
 #define HML_PEER_H
 
+#include <linux/hrtimer.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -70,6 +71,10 @@ struct hml_tcp {
  * @mask: its size - 1; constant
  * @sending: bit 0: somebody gives bytes to the socket. By trylock, preemption off
  * @calls: to give it bytes; atomic
+ * @rested: when short frames may be given to it again, ns
+ * @rested_at: what @packets was when that was last decided
+ * @gather: until then; it starts the worker
+ * @gathering: bit 0: @gather has been started, and has not run yet
  * @sock: the socket, or NULL; changed under @sending
  * @giving: bytes are being given to it; under the socket's lock
  * @bytes: that the socket has ever taken; under @sending
@@ -89,6 +94,10 @@ struct hml_outbox {
 	u64 mask;
 	unsigned long sending;
 	atomic_t calls;
+	u64 rested;
+	u64 rested_at;
+	struct hrtimer gather;
+	unsigned long gathering;
 	struct socket *sock;
 	bool giving;
 	u64 bytes;
@@ -230,7 +239,7 @@ void hml_peer_arrived(struct hml_peer *p, struct socket *sock);
 void hml_peer_fail(struct hml_peer *p, u32 reason);
 
 /* outbox.c */
-int hml_outbox_init(struct hml_outbox *o, u32 packet_size);
+int hml_outbox_init(struct hml_peer *p);
 void hml_outbox_free(struct hml_outbox *o);
 void hml_outbox_begin(struct hml_peer *p, struct socket *sock);
 void hml_outbox_open(struct hml_peer *p);
@@ -240,6 +249,7 @@ bool hml_outbox_control(struct hml_outbox *o,
 bool hml_outbox_put(struct hml_peer *p, const struct hamlyn_packet *h,
 		    const struct hml_payload *payload, struct hml_sender *sender);
 void hml_outbox_flush(struct hml_peer *p);
+void hml_outbox_gather(struct hml_peer *p);
 
 /* inbox.c */
 int hml_inbox_init(struct hml_peer *p);
