@@ -58,6 +58,8 @@ static noinline int kick_rest(struct hml_term *t, struct kick k)
 	if (!more && !k.often)
 		return 0;
 	if (more && hml_term_stalled(t)) {
+		/* On lent time, which what this task runs from now on pays for. */
+		hml_loan_pay_in(t->client->loan);
 		hml_engine_take_stalled(t);
 		return 0;
 	}
@@ -219,6 +221,37 @@ int __flatten hml_doorbell_ring_all(struct hml_context *c)
 		return kick(t);
 	hml_notify_end();
 	return flush_all(c);
+}
+
+static bool pending(struct hml_context *c, u32 id)
+{
+	struct hml_term *t;
+	bool is;
+
+	hml_section_begin();
+	t = xa_load(&c->termini, id);
+	is = t && hml_tx_pending(&t->core);
+	hml_section_end();
+	return is;
+}
+
+/**
+ * hml_doorbell_pending() - is there something that a doorbell would do, if it could?
+ * @c: the context
+ *
+ * Return: true if a terminus of the context has something to send.
+ */
+bool hml_doorbell_pending(struct hml_context *c)
+{
+	struct hml_term *t;
+	unsigned long id;
+
+	xa_for_each(&c->termini, id, t) {
+		if (pending(c, id))
+			return true;
+		cond_resched();
+	}
+	return false;
 }
 
 /* ---- by io_uring ---- */

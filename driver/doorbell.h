@@ -11,6 +11,7 @@ struct io_uring_cmd;
 
 int hml_doorbell_ring(struct hml_context *c, u32 id);
 int hml_doorbell_ring_all(struct hml_context *c);
+bool hml_doorbell_pending(struct hml_context *c);
 int hml_doorbell_uring(struct io_uring_cmd *cmd, unsigned int flags);
 
 /* Never in a kernel tree: fsync() means something else. Without it the call is -EINVAL. */

@@ -484,10 +484,24 @@ static void settle(struct hml_context *c, const struct hml_nqueue *nq,
 		cond_resched();
 }
 
+/*
+ * What found no room on its way to another host when we rang is the engine's, which may do it on
+ * the trickle only: for so long we ring again and again.
+ */
+static s64 until(struct hml_context *c, s64 deadline)
+{
+	s64 soon;
+
+	if (likely(!hml_loan_broke(c->loan)) || !hml_doorbell_pending(c))
+		return deadline;
+	soon = (s64)ktime_get_ns() + NSEC_PER_MSEC;
+	return deadline < 0 ? soon : min(deadline, soon);
+}
+
 int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg)
 {
 	struct hml_nqueue *nq;
-	s64 deadline;
+	s64 deadline, soon;
 	int ret;
 
 	if (arg->flags)
@@ -496,8 +510,11 @@ int hml_nq_wait(struct hml_context *c, const struct hamlyn_wait *arg)
 	if (!nq)
 		return -ENOENT;
 	deadline = host_time(arg->deadline_ns);
-	settle(c, nq, arg->position, deadline);
-	ret = sleep_on(nq, arg->position, deadline);
+	do {
+		settle(c, nq, arg->position, deadline);
+		soon = until(c, deadline);
+		ret = sleep_on(nq, arg->position, soon);
+	} while (ret == -ETIMEDOUT && soon != deadline);
 	hml_nq_put(nq);
 	return ret;
 }
