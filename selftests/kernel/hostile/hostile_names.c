@@ -362,8 +362,9 @@ TEST_F(hostile_names, who_gives_up_pays_until_the_other_host_is_told)
 	ASSERT_EQ(1, write(sockets[0], "g", 1));
 	EXPECT_EQ(0, ht_read_all(sockets[0], &byte, 1));
 	while (waitpid(pid, &status, WNOHANG) == 0)
-		if (poll(&p, 1, 10) == 1)
+		if (poll(&p, 1, 10) == 1) {
 			ASSERT_EQ(0, far_hear(&self->far));
+		}
 	EXPECT_EQ(0, WIFEXITED(status) ? WEXITSTATUS(status) : 128);
 	for (i = 0; i < FILLING; i++)
 		EXPECT_EQ(0, close(filling[i]));
@@ -622,8 +623,10 @@ TEST_F(hostile_names, who_waits_for_calls_is_told_that_the_name_ends)
 	ht_sleep_ns(200 * HT_MS);
 	ASSERT_EQ(sizeof(end), write(s.name, &end, sizeof(end)));
 	ht_poll_begin(&poll);
-	while (!__atomic_load_n(&s.told, __ATOMIC_ACQUIRE))
+	/* What fails ends the test behind the braces only. */
+	while (!__atomic_load_n(&s.told, __ATOMIC_ACQUIRE)) {
 		ASSERT_TRUE(ht_poll_more(&poll));
+	}
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(0, close(s.name) | close(dev));
 }
