@@ -532,6 +532,23 @@ for line in 'nic add' 'nic del 0' 'nic set 0 down' 'nic feed 0 every 1' 'stats s
 	'limit set 0 user-slots 1' 'terminus set 0 0 0 weight 2'; do
 	refuses "a user may not: $line" 1 '.*Operation not permitted' as bob "$ctl $line"
 done
+prints "doctor" 'ok +module +loaded.*ok +device +/dev/hamlyn0.*ok +version' $ctl doctor
+json "doctor in JSON" doctor '"what":"device","condition":"ok"' $ctl -j doctor
+prints "doctor of a user" 'ok +device +/dev/hamlyn0 may be opened' as bob $ctl doctor
+chmod 600 /dev/hamlyn0
+finds_a_fault() { # USER PATTERN
+	said=$(as "$1" $ctl doctor)
+	[ $? = 1 ] && echo "$said" && echo "$said" | tr -s '\n ' ' ' | grep -qE -e "$2"
+}
+check "doctor of a user who may not open it" finds_a_fault bob \
+	'FAULT device /dev/hamlyn0: Permission denied -> chmod 666 /dev/hamlyn0'
+chgrp alice /dev/hamlyn0 && chmod 660 /dev/hamlyn0
+check "doctor of who is not in its group" finds_a_fault bob \
+	'FAULT device /dev/hamlyn0: Permission denied -> adduser bob alice'
+chgrp root /dev/hamlyn0 && chmod 666 /dev/hamlyn0
+$ctl nic set hamlyn0 down
+check "doctor of a NIC that is down" finds_a_fault root 'FAULT state /dev/hamlyn0 is down -> hamlynctl nic set hamlyn0'
+$ctl nic set hamlyn0 up
 refuses "a user may not listen to events" 1 'cannot listen to events' as bob $ctl monitor
 stop_peer
 peer=$alice
@@ -541,6 +558,7 @@ stop_peer
 
 check "the module goes" rmmod hamlyn
 refuses "without the module" 1 'the hamlyn module is not loaded \(no netlink family "hamlyn"\)' $ctl nic show
+prints "without the module, doctor" 'note +module +there is none' $ctl doctor
 refuses "without the module, top" 1 'the hamlyn module is not loaded' $ctl top
 # shellcheck disable=SC2086 # several words
 check "the module comes back" insmod ./hamlyn.ko $module_args

@@ -44,7 +44,11 @@ $(BUILD)/unit/unit_hamlynctl: tools/hamlynctl/test/unit_hamlynctl.c tools/hamlyn
 	$(CC) $(ctl_unit_cflags) $< $(CTL_UNIT_OBJ) -o $@ $(ctl_libs) -lcmocka \
 		-Wl,--wrap=genl_ctrl_resolve,--wrap=nl_send_auto,--wrap=nl_recvmsgs
 
-units: $(BUILD)/unit/unit_hamlynctl
+$(BUILD)/unit/unit_doctor: tools/hamlynctl/test/unit_doctor.c $(CTL_UNIT_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(ctl_unit_cflags) $< $(CTL_UNIT_OBJ) -o $@ $(ctl_libs) -lcmocka
+
+units: $(BUILD)/unit/unit_hamlynctl $(BUILD)/unit/unit_doctor
 
 install: install-ctl
 install-ctl: $(BUILD)/hamlynctl

@@ -248,7 +248,11 @@ int h_open(const char *name, struct h_dev **out)
 	cancel = h__cancel_off();
 	err = name ? open_as(name, out) : open_default(out);
 	h__cancel_restore(cancel);
-	return h__early_end(err, name ? name : (*out ? (*out)->name : "the default device"));
+	err = h__early_end(err, name ? name : (*out ? (*out)->name : "the default device"));
+	/* Not of a wrong name: of something that this machine lacks. */
+	if (err && err != -EINVAL)
+		h__early_add("; see: hamlynctl doctor");
+	return err;
 }
 
 /*

@@ -41,6 +41,15 @@ int h__early_end(int err, const char *name)
 	return err;
 }
 
+void h__early_add(const char *text)
+{
+	size_t length = strlen(why);
+
+	/* What was wrong is worth more */
+	if (length + strlen(text) < sizeof(why))
+		strcpy(why + length, text);
+}
+
 void h__early_read(char *text, size_t size)
 {
 	snprintf(text, size, "%s", why);

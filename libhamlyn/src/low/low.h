@@ -108,6 +108,8 @@ int h__refuse(struct h_dev *dev, int err, const char *format, ...)
 void h__early_begin(void);
 int h__early(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int h__early_end(int err, const char *name);
+/* Behind what was said, if there is room. */
+void h__early_add(const char *text);
 void h__early_read(char *text, size_t size);
 
 /* ---- attr.c: structures that callers fill, and that may be older or newer than we are ---- */

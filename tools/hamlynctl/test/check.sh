@@ -15,7 +15,7 @@ esac
 
 PROGRAM=$1
 [[ $PROGRAM == /* ]] || PROGRAM=../../$PROGRAM
-OBJECTS=(nic context area slot nq terminus stats user limit audit peer apply monitor top)
+OBJECTS=(nic context area slot nq terminus stats user limit audit peer apply monitor top doctor)
 passed=0
 failed=0
 
@@ -124,6 +124,27 @@ for options in '-d 2' '-jbn 2 -p' '--delay = 2' '-d2'; do
 		"$(offers "${words[@]}" nic)"
 done
 check "none behind -d 2 top" same '' "$(offers -d 2 top)"
+# 1, if something is at fault: that is this machine's affair
+looks() { # ARGUMENT...
+	local said status=0
+	said=$("$PROGRAM" "$@" doctor 2>&1) || status=$?
+	[ "$status" -le 1 ] && printf '%s\n' "$said"
+}
+
+doctor_tells() {
+	local said
+	said=$(looks) && grep -qE '^(ok|note) +kernel +Linux ' <<<"$said" &&
+		grep -qE '^(ok|FAULT) +shm ' <<<"$said"
+}
+
+doctor_tells_json() {
+	looks --json | python3 -c 'import json, sys, jsonschema
+jsonschema.validate(json.load(sys.stdin), json.load(open("schema/doctor.json")))'
+}
+
+check "doctor tells of this machine" doctor_tells
+check "and in JSON" doctor_tells_json
+check "doctor takes no words" fails_with 2 'extra' doctor extra
 if [ ! -e /sys/module/hamlyn ]; then
 	check "without the module it says so" \
 		fails_with 1 'the hamlyn module is not loaded (no netlink family "hamlyn")' nic show
