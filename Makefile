@@ -53,7 +53,7 @@ all: lib am examples tools $(if $(filter x86_64-%,$(MACHINE)),tempest stache)
 # their variables.
 FRAGMENTS := driver libhamlyn libhamlyn/am libhamlyn/tempest libhamlyn/stache libhamlyn/examples \
 	libhamlyn/man libhamlyn/python tools/am tools/hamlyn-run tools/hamlyn-bridge tools/hamlyn-cat \
-	tools/tempest-cc tools/hamlyn-perf tools/hamlynctl tools/udev tools/systemd tools/demo tools/package \
+	tools/tempest-cc tools/hamlyn-perf tools/hamlynctl tools/udev tools/systemd tools/demo tools/package tools/site \
 	selftests/unit selftests selftests/am selftests/tempest \
 	selftests/tempest-cc selftests/stache selftests/fuzz \
 	tools/bench tools/layout

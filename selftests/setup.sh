@@ -24,7 +24,7 @@ HAVE=
 
 usage() {
 	cat <<EOF
-Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|package|all]
+Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|package|site|all]
        selftests/setup.sh kernel $(known_kernels)|all
        selftests/setup.sh qemu
        selftests/setup.sh kselftest
@@ -38,7 +38,8 @@ Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|package|all]
   packages   checks the host's Debian packages; installs what is missing when
              run by root, else prints the command that does (default: all, which
              leaves out bench: what hamlyn-perf compares with and bench.sh needs,
-             arm64: the compiler for it, and package: what "make deb" needs)
+             arm64: the compiler for it, package: what "make deb" needs, and
+             site: "make html")
   kernel     kernel image, modules and headers, and the compiler when the host's is too old;
              all: $(standard_series | paste -sd' '); debug and kcsan are built from source
   qemu       QEMU 10
@@ -89,6 +90,8 @@ PACKAGE_PACKAGES=(
 	dpkg-dev debhelper dh-dkms dh-python fakeroot git lintian mmdebstrap python3 xz-utils
 	libjson-c-dev libncurses-dev libnl-3-dev libnl-genl-3-dev libpmix-dev libxxhash-dev pkgconf
 )
+# "make html"
+SITE_PACKAGES=(python3 python3-sphinx furo graphviz mandoc)
 STATIC_PACKAGES=(
 	gcc gcc-12 make sparse cppcheck coccinelle clang shellcheck clang-format codespell perl python3 rsync
 	python3-yaml python3-jsonschema
@@ -129,8 +132,9 @@ cmd_packages() {
 	bench) wanted=("${BENCH_PACKAGES[@]}") ;;
 	arm64) wanted=("${ARM64_PACKAGES[@]}") ;;
 	package) wanted=("${PACKAGE_PACKAGES[@]}") ;;
+	site) wanted=("${SITE_PACKAGES[@]}") ;;
 	all) wanted=("${NATIVE_PACKAGES[@]}" "${VM_PACKAGES[@]}" "${STATIC_PACKAGES[@]}") ;;
-	*) die 2 "packages: \"$1\" is unknown; allowed: native, vm, static, bench, arm64, package, all" ;;
+	*) die 2 "packages: \"$1\" is unknown; allowed: native, vm, static, bench, arm64, package, site, all" ;;
 	esac
 	command -v dpkg-query >/dev/null || die 1 "this machine has no dpkg; Debian 12 is needed"
 	mapfile -t missing < <(missing_packages "${wanted[@]}" | sort -u)
