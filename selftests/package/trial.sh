@@ -46,13 +46,14 @@ MACHINE+=,linux-headers-cloud-amd64
 base=$CACHE/release-$RELEASE.tar
 if [ ! -e "$base" ]; then
 	say "trial: making a machine of $RELEASE; this takes some minutes"
-	mirror=$(sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\?\(http[^ ]*\).*/\2/p' \
-		/etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null | head -n 1)
-	# Whoever is behind a mirror has its clock, perhaps, not
+	mirror=$(cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null |
+		sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\?\(http[^ ]*\).*/\2/p' | head -n 1) || true
+	[ -n "$mirror" ] || die 1 "apt's sources name no mirror"
+	# A mirror of sid may be older than its signature says it may get
 	mmdebstrap --mode=root --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' \
-		--include="$MACHINE" "$RELEASE" "$base.part" "$mirror" >"$base.log" 2>&1 ||
+		--include="$MACHINE" "$RELEASE" "${base%.tar}.part.tar" "$mirror" >"$base.log" 2>&1 ||
 		die 1 "mmdebstrap has failed: $base.log"
-	mv "$base.part" "$base"
+	mv "${base%.tar}.part.tar" "$base"
 fi
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/hamlyn-trial.XXXXXX")
