@@ -217,7 +217,8 @@ int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
 
 /**
  * h_explain() - why did the last call fail?
- * @dev: the device; NULL: about this thread's last h_open() or h_listener_create()
+ * @dev: the device; NULL: about this thread's last call that takes none: h_open(),
+ *	h_listener_create(), h_channel_dial(), h_server_create()
  * @text: out: what was wrong and what is allowed, for people to read, with a
  *	terminating 0; "" if there is nothing to add to the errno
  * @size: bytes at @text, at least 1; a longer text is truncated.

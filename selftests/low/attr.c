@@ -6,7 +6,7 @@
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
 
-#include <hamlyn/channel.h>
+#include <hamlyn/server.h>
 #include <hamlyn/datagram.h>
 #include <hamlyn/group.h>
 #include <hamlyn/tagged.h>
@@ -145,6 +145,30 @@ static int connect_channel(FIXTURE_DATA(attr) *self, const void *attr, size_t si
 	return ret == -ECONNREFUSED ? 0 : ret;
 }
 
+static int dial(FIXTURE_DATA(attr) *self, const void *attr, size_t size)
+{
+	struct h_channel *ch;
+	int ret = h__channel_dial(self->path, attr, size, &ch, H_NOWAIT);
+
+	return ret == -ECONNREFUSED ? 0 : ret;
+}
+
+static int not_called(struct h_channel *ch, const struct h_message *message, void *arg)
+{
+	(void)ch;
+	(void)message;
+	(void)arg;
+	return 0;
+}
+
+static int server(FIXTURE_DATA(attr) *self, const void *attr, size_t size)
+{
+	struct h_server *s;
+	int ret = h__server_create(self->path, not_called, NULL, attr, size, &s);
+
+	return ret ? ret : h_server_close(s, H_NOWAIT);
+}
+
 static int accept_channel(FIXTURE_DATA(attr) *self, const void *attr, size_t size)
 {
 	struct h_listener *l;
@@ -224,12 +248,14 @@ static const struct kind {
 	KIND(accept_streams, h_stream_attr, false, false),
 	KIND(connect_streams, h_connect_attr, false, false),
 	KIND(connect_channel, h_channel_attr, false, false),
+	KIND(dial, h_channel_attr, true, false),
 	KIND(accept_channel, h_channel_attr, false, false),
 	KIND(channel, h_channel_attr, false, false),
 	KIND(pair, h_channel_attr, false, false),
 	KIND(datagram, h_datagram_attr, false, false),
 	KIND(tagged, h_tagged_attr, false, false),
 	KIND(group, h_group_attr, false, false),
+	KIND(server, h_server_attr, true, false),
 };
 
 /* What a newer program has, with 0 behind all that is known. */

@@ -10,9 +10,11 @@
  * received where it arrived, without being copied; a longer one is assembled, in memory
  * that grows as it comes.
  *
- * There are three ways to make a channel: through a listener (h_channel_accept(),
- * h_channel_connect()), both ends in one process (h_channel_pair()), or by carrying a seed
- * each way by any means (h_channel_create(), h_channel_seed(), h_channel_join()).
+ * h_channel_dial() makes device, manager and channel in one call; a server of many clients is
+ * one call too (server.h). On a manager there are three ways to make a channel: through a
+ * listener (h_channel_accept(), h_channel_connect()), both ends in one process
+ * (h_channel_pair()), or by carrying a seed each way by any means (h_channel_create(),
+ * h_channel_seed(), h_channel_join()).
  *
  * Any thread may send and any may receive; the messages of different threads are not
  * mixed. Two ends that only send, and never receive, wait for each other.
@@ -38,14 +40,15 @@ struct h_channel;
  * @max_message: longest message that this end takes, in bytes (16 MiB). The other end can
  *	make this one keep up to four times as much at once, and as much again for each
  *	request of this end that is under way
- * @flags: H_CONNECT_*, for h_channel_connect() only
+ * @flags: H_CONNECT_*, for h_channel_connect() and h_channel_dial() only
  * @uid_count: how many @uids there are
- * @uids: users whose servers are acceptable, for h_channel_connect() only; NULL: any user's
+ * @uids: users whose servers are acceptable, for these two only; NULL: any user's
  * @buffers: of the stream that this end receives, as @buffer_size and @max_buffer_size:
  *	see struct h_stream_attr
  * @buffer_size: see there
  * @max_buffer_size: see there
  * @reserved: 0
+ * @device: which one to open, as for h_open(), for h_channel_dial() only; NULL: its default
  */
 struct h_channel_attr {
 	uint64_t max_message;
@@ -56,11 +59,14 @@ struct h_channel_attr {
 	uint32_t buffer_size;
 	uint32_t max_buffer_size;
 	uint32_t reserved;
+	const char *device;
 };
 
 /* ---- making ------------------------------------------------------------- */
 
 /* With the size of the structure that the program knows: Documentation/abi.rst. */
+int h__channel_dial(const char *path, const struct h_channel_attr *attr, size_t size,
+		    struct h_channel **channel, int64_t timeout_ns);
 int h__channel_connect(struct h_manager *manager, const char *path,
 		       const struct h_channel_attr *attr, size_t size,
 		       struct h_channel **channel, int64_t timeout_ns);
@@ -72,6 +78,25 @@ int h__channel_pair(struct h_manager *manager_a, struct h_manager *manager_b,
 		    struct h_channel **b);
 int h__channel_create(struct h_manager *manager, const struct h_channel_attr *attr, size_t size,
 		      struct h_channel **channel);
+
+/**
+ * h_channel_dial() - open the device, make a manager, and connect to a listener
+ * @path: what the listener, or server, was given: a path, '@' and a name, or HOST/NAME
+ * @attr: properties, or NULL
+ * @channel: out: the channel, with a device and a manager of its own
+ * @timeout_ns: longest time to wait; it takes some time, as the server has to accept
+ *
+ * For programs that need one connection, or few: many channels on one manager take less
+ * memory. h_channel_close() ends all three. If it fails, h_explain() with no device tells
+ * the calling thread why, in words.
+ *
+ * Return: 0, or as h_open(), h_manager_create(), h_channel_connect().
+ */
+static inline int h_channel_dial(const char *path, const struct h_channel_attr *attr,
+				 struct h_channel **channel, int64_t timeout_ns)
+{
+	return h__channel_dial(path, attr, sizeof(*attr), channel, timeout_ns);
+}
 
 /**
  * h_channel_connect() - connect to a listener
@@ -194,6 +219,31 @@ int h_channel_join(struct h_channel *channel,
  * Return: 0, or -ENOENT if they did not meet at a listener.
  */
 int h_channel_peer(const struct h_channel *channel, struct h_peer *peer);
+
+/**
+ * h_channel_manager() - the manager of a channel
+ * @channel: the channel
+ *
+ * For h_manager_fd(), and by h_manager_dev() for h_explain(), where h_channel_dial() has made it.
+ *
+ * Return: the manager, which lives at least as long as the channel.
+ */
+struct h_manager *h_channel_manager(const struct h_channel *channel);
+
+/**
+ * h_channel_set_data() - keep a pointer with a channel
+ * @channel: the channel
+ * @data: anything of the caller's; the library does not look at it, nor free it
+ */
+void h_channel_set_data(struct h_channel *channel, void *data);
+
+/**
+ * h_channel_data() - what h_channel_set_data() has kept
+ * @channel: the channel
+ *
+ * Return: that pointer, or NULL if there was none.
+ */
+void *h_channel_data(const struct h_channel *channel);
 
 /* ---- sending ------------------------------------------------------------ */
 
@@ -426,6 +476,18 @@ void h_channel_on_ready(struct h_channel *channel,
 			void (*ready)(struct h_channel *channel, void *arg),
 			void *arg);
 
+/**
+ * h_channel_pause() - call back no more for what arrives, or do so again
+ * @channel: the channel, with a callback of h_channel_on_ready()
+ * @paused: whether it is to be left alone; not for ever: h_channel_on_ready() ends that too
+ *
+ * For a server that has a reply to send and a client that does not take it: after a send that
+ * returned -EAGAIN the callback is still called when that can be tried again, or when the other
+ * end is gone. What the client sends meanwhile stays in this end's buffers, and then with the
+ * client.
+ */
+void h_channel_pause(struct h_channel *channel, bool paused);
+
 /* ---- statistics --------------------------------------------------------- */
 
 /**
@@ -503,13 +565,19 @@ int h_channel_shutdown(struct h_channel *channel, int64_t timeout_ns);
  * Waits for the other process to poll, not for it to receive. What the other end sent and
  * was not received is lost. The channel is destroyed, whatever the call returns.
  *
+ * A channel of h_channel_dial() takes its manager and device with it, unless something else
+ * was made on that manager, or the call is made in one of its callbacks: then these stay, and
+ * it returns -EBUSY. In a child of fork() the call gives back only what the child has of it:
+ * the parent's channel is not touched.
+ *
  * Other threads may be in h_manager_dispatch() meanwhile. The callback that
  * h_channel_on_ready() has set is not called any more, but a call in progress is not waited
  * for: a caller outside that callback must make sure that no other thread is in it, or on
  * its way there.
  *
  * Return: 0, also if the other end had closed before; -ETIMEDOUT, -EAGAIN or
- * -EINTR if not everything is known to have arrived; -EPIPE if the other end is gone.
+ * -EINTR if not everything is known to have arrived; -EPIPE if the other end is gone; -EBUSY
+ * as said above.
  */
 int h_channel_close(struct h_channel *channel, int64_t timeout_ns);
 

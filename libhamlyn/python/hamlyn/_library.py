@@ -175,7 +175,7 @@ class ConnectAttr(Structure):
 
 class ChannelAttr(Structure):
     """struct h_channel_attr"""
-    _fields_ = [("max_message", c_uint64), *ConnectAttr._fields_]
+    _fields_ = [("max_message", c_uint64), *ConnectAttr._fields_, ("device", c_char_p)]
 
 
 class CChannelSeed(Structure):
@@ -427,6 +427,7 @@ _declare("h_channel_is_request", c_int, POINTER(CMessage))
 _declare("h_channel_reply", c_int, _OBJECT, POINTER(CMessage), c_void_p, c_size_t, c_int64)
 _declare("h_channel_reply_only", None, _OBJECT)
 _declare("h_channel_on_ready", None, _OBJECT, c_void_p, c_void_p)
+_declare("h_channel_pause", None, _OBJECT, c_bool)
 _declare("h_channel_shutdown", c_int, _OBJECT, c_int64)
 _declare("h_channel_close", c_int, _OBJECT, c_int64)
 _declare_sized("h_datagram_receiver_create", c_int, _OBJECT, POINTER(DatagramAttr), _OUT)

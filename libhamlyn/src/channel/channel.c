@@ -168,6 +168,21 @@ int h_channel_peer(const struct h_channel *ch, struct h_peer *peer)
 	return ch->met ? 0 : -ENOENT;
 }
 
+struct h_manager *h_channel_manager(const struct h_channel *ch)
+{
+	return ch->manager;
+}
+
+void h_channel_set_data(struct h_channel *ch, void *data)
+{
+	ch->data = data;
+}
+
+void *h_channel_data(const struct h_channel *ch)
+{
+	return ch->data;
+}
+
 /* ---- by seeds ---- */
 
 int h__channel_create(struct h_manager *m, const struct h_channel_attr *attr, size_t size,
@@ -322,6 +337,14 @@ void h_channel_on_ready(struct h_channel *ch,
 	h__channel_ready_set(ch);
 }
 
+void h_channel_pause(struct h_channel *ch, bool paused)
+{
+	if (paused)
+		h_stream_receiver_on_ready(ch->receiver, NULL, NULL);
+	else if (!h__read_once(&ch->told))
+		h_stream_receiver_on_ready(ch->receiver, receive_ready, ch);
+}
+
 /* ---- ending ---- */
 
 /* Whoever has closed does not want any more from us. */
@@ -376,12 +399,24 @@ static void call_no_more(struct h_channel *ch)
 	h__receivers_silence(&ch->sender->r, &ch->receiver->r);
 }
 
+/* A child has no mappings: neither channel nor manager can be looked at closely. */
+static int close_in_child(struct h_channel *ch)
+{
+	h_close(ch->manager->dev);
+	free(ch);
+	return 0;
+}
+
 int h_channel_close(struct h_channel *ch, int64_t timeout_ns)
 {
+	struct h_manager *dialled;
 	int ret, err;
 
 	if (!ch)
 		return 0;
+	dialled = ch->dialled ? ch->manager : NULL;
+	if (dialled && h__in_child(dialled->dev))
+		return close_in_child(ch);
 	call_no_more(ch);
 	h__debt_remove(ch->manager, &ch->debt);
 	ret = finish(ch, h_deadline(timeout_ns));
@@ -389,5 +424,7 @@ int h_channel_close(struct h_channel *ch, int64_t timeout_ns)
 	ret = ret ? ret : err;
 	err = h__stream_receiver_end(ch->receiver);
 	channel_free(ch);
-	return ret ? ret : err;
+	ret = ret ? ret : err;
+	err = dialled ? h__channel_hang_up(dialled) : 0;
+	return err ? err : ret;
 }

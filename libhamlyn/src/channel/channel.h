@@ -77,6 +77,8 @@ struct h_channel {
 	uint64_t peer_limit;		/* that they take */
 	bool joined;
 	bool met;			/* peer is known */
+	bool dialled;			/* manager and device are for it alone: they end with it */
+	void *data;			/* the program's: h_channel_set_data() */
 	struct h_peer peer;
 	/* sender->sending */
 	char *rest;			/* of the last message, not sent yet; atomic */
@@ -126,6 +128,11 @@ struct h_channel {
 
 /* Whom to call now. */
 struct h_channel_call h__channel_call(struct h_channel *ch);
+
+/* ---- channel_dial.c ---- */
+
+/* What h__channel_dial() made below the channel, which is gone: 0 or -EBUSY. */
+int h__channel_hang_up(struct h_manager *m);
 
 /* ---- channel_long.c ---- */
 

@@ -299,7 +299,7 @@ static void drop_objects(struct h_dev *dev, bool child)
  * Process numbers alone do not tell: in a PID namespace of its own a child may
  * have its parent's.
  */
-static bool in_child(const struct h_dev *dev)
+bool h__in_child(const struct h_dev *dev)
 {
 	return dev->fd < 0 || dev->pid != getpid();
 }
@@ -312,7 +312,7 @@ void h_close(struct h_dev *dev)
 	if (!dev)
 		return;
 	cancel = h__cancel_off();
-	child = in_child(dev);
+	child = h__in_child(dev);
 	drop_objects(dev, child);
 	if (!child) {
 		h__lock(&open_lock);
@@ -343,7 +343,7 @@ int h_dev_fd(const struct h_dev *dev)
 int h_query(struct h_dev *dev, struct hamlyn_query *query)
 {
 	/* A child has nothing mapped that could tell. */
-	if (in_child(dev))
+	if (h__in_child(dev))
 		return -ENODEV;
 	return dev->ops->query(dev, query);
 }

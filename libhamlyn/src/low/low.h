@@ -71,6 +71,9 @@ static inline void h__grace_end(struct h_grace **grace)
 	*grace = NULL;
 }
 
+/* Is this a child of the process that opened it? There h_close() is all that works. */
+bool h__in_child(const struct h_dev *dev);
+
 /* Descriptors that a child of fork() is to have closed, with the device's. */
 struct h_fork_fds {
 	int fd[2];		/* or -1 */

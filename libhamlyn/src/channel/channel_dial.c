@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+/* A channel with a manager and a device of its own. */
+#include "channel/channel.h"
+
+/* Its NQ: for the channel, and for what it has while its buffers grow. */
+#define CHANNELS	4
+
+int h__channel_hang_up(struct h_manager *m)
+{
+	struct h_dev *dev = m->dev;
+	int err = h_manager_destroy(m);
+
+	if (!err)
+		h_close(dev);
+	return err;
+}
+
+static int connect_on(struct h_dev *dev, const char *path, const struct h_channel_attr *at,
+		      struct h_channel **channel, int64_t timeout_ns)
+{
+	const struct h_manager_attr attr = { .channels = CHANNELS };
+	struct h_manager *m;
+	struct h_why why;
+	int err;
+
+	err = h_manager_create(dev, &attr, &m);
+	if (err)
+		return err;
+	err = h__channel_connect(m, path, at, sizeof(*at), channel, timeout_ns);
+	if (!err)
+		return 0;
+	h__why_keep(dev, &why);
+	h_manager_destroy(m);
+	h__why_restore(dev, &why);
+	return err;
+}
+
+/* The device that knew why is closed by the time the program asks. */
+static int no_connection(struct h_dev *dev, const char *path, int err)
+{
+	struct h_why why;
+
+	h__why_keep(dev, &why);
+	h_close(dev);
+	h__early_begin();
+	if (why.text[0])
+		h__early(err, "%s", why.text);
+	return h__early_end(err, path);
+}
+
+int h__channel_dial(const char *path, const struct h_channel_attr *attr, size_t size,
+		    struct h_channel **channel, int64_t timeout_ns)
+{
+	int64_t deadline = h_deadline(timeout_ns);
+	struct h_channel_attr at;
+	struct h_dev *dev;
+	int err;
+
+	*channel = NULL;
+	h__early_begin();
+	err = H_TAKE_ATTR(NULL, &at, attr, size);
+	if (!err)
+		err = h_open(at.device, &dev);
+	if (err)
+		return err;
+	err = connect_on(dev, path, &at, channel, h__time_left(deadline));
+	if (err)
+		return no_connection(dev, path, err);
+	(*channel)->dialled = true;
+	return 0;
+}
