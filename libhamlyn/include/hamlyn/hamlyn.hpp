@@ -82,6 +82,7 @@
 #include <hamlyn/group.h>
 #include <hamlyn/manager.h>
 #include <hamlyn/rendezvous.h>
+#include <hamlyn/server.h>
 #include <hamlyn/stream.h>
 #include <hamlyn/tagged.h>
 
@@ -1959,6 +1960,16 @@ public:
 			return detail::outcome(ret, "h_channel_connect", m.dev());
 		return channel(c, m.ref());
 	}
+	/** The same with a device and a manager of its own, which end with it. */
+	static result<channel> dial(const std::string &path, timeout t = forever,
+				    const channel_options &options = {},
+				    const char *device_name = nullptr)
+	{
+		manager_options few = {};
+
+		few.channels = 4;
+		return connect(manager(device(device_name), few), path, t, options);
+	}
 	/** Both ends, in this process. */
 	static std::pair<channel, channel> pair(const manager &a, const manager &b,
 						const channel_options &options = {})
@@ -2122,6 +2133,8 @@ public:
 						       data.data(), data.size(), t.ns()),
 				       "h_channel_reply");
 	}
+	/** Calls back no more for what arrives, or does so again: see h_channel_pause(). */
+	void pause(bool paused) { h_channel_pause(need(), paused); }
 	/** Nothing that is sent is a reply but by reply(), see h_channel_reply_only(). */
 	void reply_only() { h_channel_reply_only(need()); }
 	/**
@@ -2263,6 +2276,191 @@ private:
 	h_listener *need() const { return detail::need(listener_.get(), "listener"); }
 
 	std::unique_ptr<h_listener, destroyer> listener_;
+};
+
+// ---- servers ---------------------------------------------------------------
+
+/** Properties of a server; what is 0, or empty, means default: see h_server_attr. */
+struct server_options {
+	const char *device = nullptr;		/**< as device()'s */
+	std::uint32_t flags = 0;		/**< H_CONNECT_TICKETS or 0 */
+	std::uint32_t mode = 0;			/**< permission bits of the path */
+	std::vector<uid_t> users = {};		/**< who may connect; empty: who can */
+	std::uint32_t clients = 0;		/**< most at a time */
+	std::uint32_t clients_of_user = 0;	/**< and of one user */
+	std::uint64_t max_message = 0;		/**< longest message that is taken */
+	stream_options stream = {};		/**< of what clients send */
+};
+
+/** A message at a server, and whom it is from: for the handler, while that runs. */
+class incoming {
+public:
+	bytes view() const noexcept { return bytes(message_->data, message_->length); }
+	std::string_view text() const noexcept { return view().text(); }
+	bool is_request() const noexcept { return h_channel_is_request(message_); }
+	/** Sends to the client; status::again: return that, and be called again. */
+	[[nodiscard]] status send(bytes data) const
+	{
+		return detail::outcome(h_channel_send(client_, data.data(), data.size(), H_NOWAIT),
+				       "h_channel_send");
+	}
+	/** Answers it, if it is_request(). */
+	[[nodiscard]] status reply(bytes data) const
+	{
+		return detail::outcome(h_channel_reply(client_, message_, data.data(), data.size(),
+						       H_NOWAIT), "h_channel_reply");
+	}
+	/** Which process is the client? */
+	hamlyn::peer peer() const
+	{
+		hamlyn::peer p;
+
+		detail::check(h_channel_peer(client_, &p), "h_channel_peer");
+		return p;
+	}
+	/** The client's, which belongs to the server: there until on_end. */
+	h_channel *client() const noexcept { return client_; }
+	const h_message *handle() const noexcept { return message_; }
+
+private:
+	friend class server;
+
+	incoming(h_channel *c, const h_message *m) noexcept : client_(c), message_(m) {}
+
+	h_channel *client_;
+	const h_message *message_;
+};
+
+/**
+ * A server of many clients: see hamlyn/server.h.
+ *
+ * The handler says what h_server_create()'s returns: status::ok: done; status::again: call it
+ * again with the same message; status::end: the client's channel is to end well. If it throws
+ * an error, that ends the client. What else it throws ends that too, and leaves run() or
+ * dispatch().
+ */
+class server {
+public:
+	using handler = std::function<status(const incoming &)>;
+	/** Called with a client that ends, and why: 0 or a negative errno. */
+	using ended = std::function<void(h_channel *, int)>;
+
+	explicit server(const std::string &path, handler h, const server_options &options = {},
+			ended on_end = {})
+		: state_(new state{ std::move(h), std::move(on_end), nullptr, {} })
+	{
+		h_server_attr attr = {};
+
+		attr.device = options.device;
+		attr.on_end = &state::end;
+		attr.uids = options.users.empty() ? nullptr : options.users.data();
+		attr.uid_count = static_cast<std::uint32_t>(options.users.size());
+		attr.mode = options.mode;
+		attr.flags = options.flags;
+		attr.clients = options.clients;
+		attr.clients_of_user = options.clients_of_user;
+		attr.buffers = options.stream.buffers;
+		attr.buffer_size = options.stream.buffer_size;
+		attr.max_buffer_size = options.stream.max_buffer_size;
+		attr.max_message = options.max_message;
+		detail::check_early(h_server_create(path.c_str(), &state::handle, state_.get(),
+						    &attr, &state_->server), "h_server_create");
+	}
+
+	/** Serves until stop(): status::ok; status::again when the time is over. */
+	status run(timeout t = forever)
+	{
+		int ret = h_server_run(need(), t.ns());
+
+		state_->rethrow();
+		return detail::outcome(ret, "h_server_run");
+	}
+	/** Ends run(); for any thread, and for signal handlers. */
+	void stop() noexcept { h_server_stop(handle()); }
+	/** A descriptor for event loops: readable while dispatch() has something to do. */
+	int fd()
+	{
+		int fd = h_server_fd(need());
+
+		detail::check(fd, "h_server_fd");
+		return fd;
+	}
+	void dispatch()
+	{
+		int ret = h_server_dispatch(need());
+
+		state_->rethrow();
+		detail::check(ret, "h_server_dispatch");
+	}
+	std::uint32_t clients() const { return h_server_clients(need()); }
+	/** Ends it, as the destructor does without waiting: see h_server_close(). */
+	status close(timeout t = forever)
+	{
+		h_server *s = need();
+
+		state_->server = nullptr;
+		return detail::outcome(h_server_close(s, t.ns()), "h_server_close");
+	}
+	h_server *handle() const noexcept { return state_ ? state_->server : nullptr; }
+
+private:
+	/* Where the library finds it: it does not move. */
+	struct state {
+		handler handle_;
+		ended ended_;
+		h_server *server;
+		std::exception_ptr thrown;
+
+		~state() { h_server_close(server, H_NOWAIT); }
+
+		/* Nothing is thrown through C. */
+		void keep() noexcept
+		{
+			if (!thrown)
+				thrown = std::current_exception();
+			h_server_stop(server);
+		}
+		void rethrow()
+		{
+			if (thrown)
+				std::rethrow_exception(std::exchange(thrown, nullptr));
+		}
+		static int handle(h_channel *c, const h_message *m, void *arg) noexcept
+		{
+			auto *s = static_cast<state *>(arg);
+
+			try {
+				switch (s->handle_(incoming(c, m))) {
+				case status::ok:
+					return 0;
+				case status::end:
+					return -ENODATA;
+				default:
+					return -EAGAIN;
+				}
+			} catch (const error &e) {
+				return e.number() && e.number() != EAGAIN ? -e.number() : -EPROTO;
+			} catch (...) {
+				s->keep();
+				return -ECANCELED;
+			}
+		}
+		static void end(h_channel *c, int reason, void *arg) noexcept
+		{
+			auto *s = static_cast<state *>(arg);
+
+			try {
+				if (s->ended_)
+					s->ended_(c, reason);
+			} catch (...) {
+				s->keep();
+			}
+		}
+	};
+
+	h_server *need() const { return detail::need(handle(), "server"); }
+
+	std::unique_ptr<state> state_;
 };
 
 // ---- datagrams -------------------------------------------------------------

@@ -3,18 +3,17 @@
 
     import hamlyn
 
-    with hamlyn.Device() as device, hamlyn.Manager(device) as manager:
-        with hamlyn.connect(manager, "/run/echo") as channel:
-            channel.send(b"hello")
-            with channel.receive() as message:
-                print(bytes(message.data))
+    with hamlyn.dial("/run/echo") as channel:
+        channel.send(b"hello")
+        with channel.receive() as message:
+            print(bytes(message.data))
 
 Calls let other threads of the interpreter run while they are in the library. Objects
 can be used by several threads; calls on what was closed raise ValueError, also in a
 child process after fork(). For asyncio there is hamlyn.aio.
 """
 
-from ._channel import LINGER, Channel, Listener, Message, connect, connect_streams
+from ._channel import LINGER, Channel, Listener, Message, connect, connect_streams, dial
 from ._datagram import (Datagram, DatagramAddress, DatagramReceiver, Tag, TaggedAddress,
                         TaggedReceiver)
 from ._device import (META_FAST, Area, Device, Notification, NotificationQueue, Slot, SlotMode,
@@ -22,6 +21,7 @@ from ._device import (META_FAST, Area, Device, Notification, NotificationQueue, 
 from ._errors import Error
 from ._group import Barrier, Gather, GatherMember, Group, Share
 from ._manager import Manager
+from ._server import Server, serve
 from ._stream import Peer, Record, StreamPair, StreamReceiver, StreamSender
 
 __version__ = "0.1.0"
@@ -29,7 +29,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Area", "Barrier", "Channel", "Datagram", "DatagramAddress", "DatagramReceiver", "Device",
     "Error", "Gather", "GatherMember", "Group", "LINGER", "Listener", "META_FAST", "Manager",
-    "Message", "Notification", "NotificationQueue", "Peer", "Record", "Share", "Slot", "SlotMode",
-    "StreamPair", "StreamReceiver", "StreamSender", "Tag", "TaggedAddress", "TaggedReceiver",
-    "Terminus", "Ticket", "Watch", "connect", "connect_streams",
+    "Message", "Notification", "NotificationQueue", "Peer", "Record", "Server", "Share", "Slot",
+    "SlotMode", "StreamPair", "StreamReceiver", "StreamSender", "Tag", "TaggedAddress", "TaggedReceiver",
+    "Terminus", "Ticket", "Watch", "connect", "connect_streams", "dial", "serve",
 ]

@@ -9,7 +9,7 @@ from ctypes import byref, c_uint32, c_void_p
 from typing import Any, Callable, Iterable, Iterator, Optional
 
 from . import _errors, _library
-from ._device import check
+from ._device import Device, check
 from ._handle import END, Handle, Owner, Single, copy, nanoseconds, timeout_ns, wait
 from ._library import unsigned
 from ._manager import Endpoint, Manager
@@ -103,6 +103,8 @@ class Channel(Endpoint):
     max_buffer_size: see struct h_stream_attr. 0: default.
     """
     _on_ready_call = library.h_channel_on_ready
+    #: of dial(): ends with it
+    _device: Optional[Device] = None
 
     def __init__(self, manager: Manager, *, max_message: int = 0, buffers: int = 0,
                  buffer_size: int = 0, max_buffer_size: int = 0):
@@ -376,6 +378,15 @@ class Channel(Endpoint):
         with self._need() as channel:
             library.h_channel_reply_only(channel)
 
+    def pause(self, paused: bool) -> None:
+        """Calls back no more for what arrives, or does so again; see h_channel_pause().
+
+        After a send that raised BlockingIOError on_ready()'s function is still called when
+        that can be tried again.
+        """
+        with self._need() as channel:
+            library.h_channel_pause(channel, paused)
+
     def __iter__(self) -> Iterator[Message]:
         while True:
             message = self.receive()
@@ -409,6 +420,8 @@ class Channel(Endpoint):
             pass  # or another thread was faster
         finally:
             handle.close()
+            if self._device is not None:
+                self._device.close()
 
     def __exit__(self, kind: Any, *exc) -> None:
         self.close(LINGER if kind is None else 0)
@@ -504,6 +517,27 @@ def connect(manager: Manager, path: str, timeout: Optional[float] = None, *,
                                                    ns),
               timeout, _gave_up)
         return Channel.__new__(Channel)._own(manager, out.value)
+
+
+def dial(path: str, timeout: Optional[float] = None, *, device: Optional[str] = None,
+         tickets: bool = False, wait_for_server: bool = False,
+         uids: Optional[Iterable[int]] = None, max_message: int = 0, buffers: int = 0,
+         buffer_size: int = 0, max_buffer_size: int = 0) -> Channel:
+    """connect() with a device and a manager of its own, which close() ends as well.
+
+    device: as Device's name. Many channels on one manager take less memory.
+    """
+    own = Device(device)
+    try:
+        channel = connect(Manager(own, channels=4), path, timeout, tickets=tickets,
+                          wait_for_server=wait_for_server, uids=uids, max_message=max_message,
+                          buffers=buffers, buffer_size=buffer_size,
+                          max_buffer_size=max_buffer_size)
+    except BaseException:
+        own.close()
+        raise
+    channel._device = own
+    return channel
 
 
 def connect_streams(manager: Manager, path: str, timeout: Optional[float] = None, *,
