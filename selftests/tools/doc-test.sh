@@ -194,6 +194,7 @@ file() { # NUMBER NAME
 installed() { # COMMAND...
 	PATH=$work/run:$BUILD:$PATH LIBRARY_PATH=$BUILD LD_LIBRARY_PATH=$BUILD \
 		CPATH=$TOP/uapi:$TOP/libhamlyn/include:$TOP/libhamlyn/am/include \
+		PYTHONPATH=$TOP/libhamlyn/python PYTHONDONTWRITEBYTECODE=1 \
 		HAMLYN_DEVICE=shm:doc-$$ exec "$@"
 }
 
