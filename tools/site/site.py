@@ -32,7 +32,8 @@ CHAPTERS = [
 # Of names in section 3, by their beginnings, in the order of the page that lists them.
 FAMILIES = [
     ("Channels", r"h_channel|hamlyn_channel"),
-    ("Rendezvous", r"h_(listener|connect|dial|serve|server|link)|hamlyn_rendezvous"),
+    ("Servers", r"h_server|hamlyn_server"),
+    ("Rendezvous", r"h_(listener|connect)|hamlyn_rendezvous"),
     ("Streams", r"h_stream|hamlyn_stream"),
     ("Datagrams", r"h_datagram|hamlyn_datagram"),
     ("Tagged writes", r"h_tagged|hamlyn_tagged"),
