@@ -167,6 +167,8 @@ struct h_manager *h_server_manager(const struct h_server *server);
  * h_server_clients() - how many clients are there?
  * @server: the server
  *
+ * Any thread may call this.
+ *
  * Return: how many, those included whose channels are about to end.
  */
 uint32_t h_server_clients(const struct h_server *server);

@@ -360,7 +360,7 @@ struct h_manager *h_server_manager(const struct h_server *s)
 
 uint32_t h_server_clients(const struct h_server *s)
 {
-	return s->count;
+	return h__read_once(&s->count);
 }
 
 /* ---- ending ---- */

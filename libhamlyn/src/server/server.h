@@ -36,7 +36,7 @@ struct h_server {
 	int (*handler)(struct h_channel *channel, const struct h_message *message, void *arg);
 	void *arg;
 	struct h_client *clients;
-	uint32_t count;
+	uint32_t count;			/* atomic */
 	uint32_t late;			/* clients that the timer is for */
 	bool deaf;			/* no descriptor left: the listener is not watched */
 	bool inside;			/* in a callback */

@@ -38,7 +38,7 @@ static void drop(struct h_client *c, int reason)
 	set_late(c, H_CLIENT_PROMPT);
 	h_channel_close(c->channel, H_NOWAIT);
 	H_UNLINK(s->clients, c);
-	s->count--;
+	h__write_once(&s->count, s->count - 1);
 	free(c);
 }
 
@@ -153,7 +153,7 @@ static struct h_client *client_of(struct h_server *s, struct h_channel *channel)
 	c->channel = channel;
 	c->uid = peer.uid;
 	H_LINK(s->clients, c);
-	s->count++;
+	h__write_once(&s->count, s->count + 1);
 	return c;
 }
 

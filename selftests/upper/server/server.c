@@ -195,7 +195,7 @@ TEST_F(server, messages_of_any_length_come_back)
 	}
 	EXPECT_EQ(0, h_channel_close(ch, ht_patience_ns()));
 	EXPECT_TRUE(becomes(&self->ended, 1));
-	EXPECT_EQ(0, self->reason);
+	EXPECT_EQ(0, seen(&self->reason));
 }
 
 static int connect_all(FIXTURE_DATA(server) *self, struct h_manager *m, struct h_channel **ch,
@@ -305,7 +305,7 @@ TEST_F(server, clients_are_killed)
 		ASSERT_TRUE(WIFSIGNALED(status));
 	}
 	EXPECT_TRUE(becomes(&self->ended, 10));
-	EXPECT_GT(0, self->reason);
+	EXPECT_GT(0, seen(&self->reason));
 	EXPECT_TRUE(asks(ch, "are you there?"));
 	EXPECT_EQ(0, h_channel_close(ch, ht_patience_ns()));
 }
@@ -366,14 +366,14 @@ TEST_F(server, the_handler_ends_a_client)
 	ASSERT_EQ(0, h_channel_send(ch, "nonsense", 8, ht_patience_ns()));
 	EXPECT_TRUE(has_ended(ch));
 	EXPECT_TRUE(becomes(&self->ended, 1));
-	EXPECT_EQ(-EPROTO, self->reason);
+	EXPECT_EQ(-EPROTO, seen(&self->reason));
 
 	ASSERT_EQ(0, dial(self, &ch));
 	EXPECT_TRUE(asks(ch, "bye"));
 	EXPECT_EQ(-ENODATA, h_channel_receive(ch, &m, ht_patience_ns()));
 	EXPECT_EQ(0, h_channel_close(ch, ht_patience_ns()));
 	EXPECT_TRUE(becomes(&self->ended, 2));
-	EXPECT_EQ(-ENODATA, self->reason);
+	EXPECT_EQ(-ENODATA, seen(&self->reason));
 }
 
 TEST_F(server, the_handler_is_called_again)
