@@ -307,6 +307,14 @@ refuses "peer add of one that is there" 1 'hamlyn3: .*\(File exists' $ctl peer a
 refuses "peer add of the NIC itself" 1 "hamlyn3: .*own|host 1 is hamlyn3 itself" $ctl peer add 3 host 1 address 127.0.0.2
 refuses "peer add with another kind of address" 1 'hamlyn3: address must be as the NIC.s own: both IPv4' \
 	$ctl peer add 3 host 5 address fd00::1
+check "peer add with a map of users" $ctl peer add 3 host 7 address 127.0.0.7 users 1000:2000,3000-3999:5000
+prints "peer show of it" 'host 7 .*users map user-map 1000:2000,3000-3999:5000 ' $ctl peer show 3 host 7
+json "and in JSON" peer-show '"users":"map","user_map":' $ctl -j peer show 3 host 7
+refuses "peer add with two ranges for one user" 1 'hamlyn3: .*in common' \
+	$ctl peer add 3 host 8 address 127.0.0.8 users 1-5:10,5:20
+refuses "peer add with a range that ends before it begins" 2 '.*users' \
+	$ctl peer add 3 host 8 address 127.0.0.8 users 5-4:10
+check "peer del of it" $ctl peer del 3 host 7
 refuses "peer add with no address" 2 'where is the peer' $ctl peer add 3 host 5
 refuses "peer add with no host" 2 'which peer' $ctl peer add 3 address 127.0.0.2
 refuses "peer add to a loop" 1 'hamlyn0: .*loop of this kernel.*\(Operation not supported' \

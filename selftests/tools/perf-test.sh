@@ -16,7 +16,7 @@ esac
 PERF=$(realpath "${1:-build/hamlyn-perf}") || exit 2
 HERE=tools/hamlyn-perf
 TINY=(--quiet --reps 1 --time 1)
-LIMIT=$((60 * ${HAMLYN_TEST_SCALE:-1})) # seconds
+LIMIT=$((180 * ${HAMLYN_TEST_SCALE:-1})) # seconds: two that poll, and others have the processors
 export HAMLYN_DEVICE=shm:perf-test-$$
 passed=0
 failed=0
