@@ -14,7 +14,7 @@ usage() {
 	cat <<EOT
 Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
        selftests/check.sh all [--minutes N] KERNEL...
-       selftests/check.sh part native | search | static | PART-OF-VM KERNEL
+       selftests/check.sh part native | search | static | package | PART-OF-VM KERNEL
        selftests/check.sh places
 
   native  unit tests of the core, the selftests on the embedded device, builds
@@ -33,7 +33,7 @@ Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
           undefined behaviour sanitizers
   tsan    and with the thread sanitizer
   part    one part of those, with what was built before: native, tempest, search (models,
-          litmus tests, fuzzing), static, and of a VM:
+          litmus tests, fuzzing), static, package (as a release has it), and of a VM:
             poll    the selftests with the polling engine
             inline  those with doorbells only
             am      Active Messages, and Tempest
@@ -234,6 +234,20 @@ tempest_parts() {
 }
 
 # What looks for what nobody has thought of.
+# What a release is made of: minutes to build, and a machine for each to be tried in
+package_parts() {
+	one "what packages and the site need is installed" selftests/setup.sh packages package
+	one "the same of the site" selftests/setup.sh packages site
+	one "Debian packages, and lintian has nothing to say" "${MAKE_QUIET[@]}" deb
+	one "the site" "${MAKE_QUIET[@]}" html
+	if [ "$(id -u)" = 0 ]; then
+		part "packages in a fresh machine, bookworm" \
+			selftests/package/trial.sh --debs "$BUILD/deb" bookworm
+	else
+		skip "packages in a fresh machine, bookworm" "its files belong to root"
+	fi
+}
+
 search_parts() {
 	local seconds=120
 	# A model changes when somebody changes it, and not with the code.
@@ -653,6 +667,7 @@ check_all() { # KERNEL...
 		fi
 	done
 	lane search
+	is_short || lane package
 	for kernel in "$@"; do
 		if is_built "$kernel" && kernel_await "$kernel"; then
 			build_vm "$kernel"
@@ -677,7 +692,7 @@ all() {
 
 run_part() { # PART [KERNEL]
 	case $1${2+ KERNEL} in
-	native | tempest | static | search) "$1_parts" ;;
+	native | tempest | static | search | package) "$1_parts" ;;
 	"poll KERNEL" | "inline KERNEL" | "am KERNEL" | "preempt KERNEL" | "admin KERNEL" | \
 		"storm KERNEL" | "leak KERNEL" | "races KERNEL" | "faults KERNEL")
 		"$1_part" "$2"
