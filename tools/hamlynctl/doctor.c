@@ -136,10 +136,10 @@ static const char *user_name(void)
 
 static void look_at_kernel(struct examination *e)
 {
-	unsigned int major = 0, minor = 0;
+	unsigned int major, minor;
+	bool known = sscanf(e->release, "%u.%u", &major, &minor) == 2;
 
-	sscanf(e->release, "%u.%u", &major, &minor);
-	if (major > 6 || (major == 6 && minor >= 1))
+	if (known && (major > 6 || (major == 6 && minor >= 1)))
 		add(e, "kernel", CONDITION_OK, "Linux %s", e->release);
 	else
 		mend(add(e, "kernel", CONDITION_NOTE,

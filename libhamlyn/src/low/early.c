@@ -43,11 +43,11 @@ int h__early_end(int err, const char *name)
 
 void h__early_add(const char *text)
 {
-	size_t length = strlen(why);
+	size_t length = strlen(why), more = strlen(text);
 
 	/* What was wrong is worth more */
-	if (length + strlen(text) < sizeof(why))
-		strcpy(why + length, text);
+	if (length + more < sizeof(why))
+		memcpy(why + length, text, more + 1);
 }
 
 void h__early_read(char *text, size_t size)

@@ -19,7 +19,9 @@
 
 #define NOBODY	65534
 
-static char root[] = "/tmp/unit-doctor-XXXXXX";
+#define ROOT	"/tmp/unit-doctor-XXXXXX"
+
+static char root[sizeof(ROOT)];
 static struct examination e;
 
 /* ---- a machine ---------------------------------------------------------- */
@@ -58,7 +60,7 @@ static void has_folder(const char *name)
 static int machine(void **state)
 {
 	(void)state;
-	strcpy(root + sizeof(root) - 7, "XXXXXX");
+	memcpy(root, ROOT, sizeof(ROOT));
 	if (!mkdtemp(root) || chmod(root, 0755))
 		return -1;
 	has_folder("/dev/shm");
