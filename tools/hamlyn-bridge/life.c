@@ -427,7 +427,7 @@ static void take_event(struct bridge *b, const struct epoll_event *e)
 		take_signal(b);
 	else if (what >= NAMES_EVENTS)
 		names_event(b, (u32)what - NAMES_EVENTS);
-	else if (what >= EVENT_GUEST)
+	else if (what >= EVENT_GUEST && what - EVENT_GUEST < MOST_GUESTS)
 		read_guest(b, &b->guests[what - EVENT_GUEST]);
 	else
 		peer_event(b, peer_of(b, (u32)what), e->events);
