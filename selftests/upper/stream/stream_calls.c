@@ -136,15 +136,21 @@ static bool is_called(FIXTURE_DATA(calls) *self)
 	return self->called != before;
 }
 
-/* Who sleeps until there is something to do sleeps, and dispatches in vain. */
+/*
+ * Who sleeps until there is something to do sleeps, and dispatches in vain. Between two hosts news
+ * of room may still come, one by one.
+ */
 static bool is_quiet(FIXTURE_DATA(calls) *self)
 {
-	uint32_t before = self->called, i;
+	uint32_t before = self->called, left = getenv("HAMLYN_TX_LANDS") ? 100 : 1, i;
+	int err;
 
-	for (i = 0; i < 10; i++)
-		h_manager_dispatch(self->from);
-	return self->called == before &&
-	       h_manager_wait(self->from, 50 * HT_MS) == -ETIMEDOUT;
+	do {
+		for (i = 0; i < 10; i++)
+			h_manager_dispatch(self->from);
+		err = h_manager_wait(self->from, 50 * HT_MS);
+	} while (!err && self->called == before && --left);
+	return self->called == before && err == -ETIMEDOUT;
 }
 
 /* ---- and what goes on meanwhile ---- */
@@ -213,6 +219,9 @@ static bool gets_through(FIXTURE_DATA(calls) *self, struct other *o,
 		done = __atomic_load_n(&o->done, __ATOMIC_SEQ_CST);
 	} while (!done && ht_poll_more(&poll));
 	pthread_join(thread, NULL);
+	/* Between two hosts some of it is still on its way. */
+	if (getenv("HAMLYN_TX_LANDS") && ht_drain(self->from))
+		return false;
 	receive_all(self);
 	return done && o->result == (ssize_t)o->length + o->again;
 }
@@ -277,18 +286,29 @@ TEST_F(calls, who_was_kept_out_is_called_although_the_other_sends_again)
 	EXPECT_TRUE(is_called(self));
 }
 
+/* Between two hosts room from before may come behind the refusal: until there is none. */
+static bool is_full(struct __test_metadata *_metadata, FIXTURE_DATA(calls) *self)
+{
+	unsigned int left = getenv("HAMLYN_TX_LANDS") ? 100 : 1;
+
+	do
+		fill(_metadata, self);
+	while (!is_quiet(self) && --left);
+	return left;
+}
+
 TEST_F(calls, who_does_nothing_is_called_once_for_each_time_it_was_refused)
 {
-	uint32_t round;
+	uint32_t round, before;
 
 	h_stream_sender_on_ready(self->sender, count, self);
 	for (round = 1; round <= 3; round++) {
-		fill(_metadata, self);
-		EXPECT_TRUE(is_quiet(self));
+		EXPECT_TRUE(is_full(_metadata, self));
+		before = self->called;
 		receive_some(self);
 		EXPECT_TRUE(is_called(self));
 		EXPECT_TRUE(is_quiet(self));
-		EXPECT_EQ(round, self->called);
+		EXPECT_EQ(before + 1, self->called);
 	}
 }
 
