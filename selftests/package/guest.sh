@@ -31,7 +31,7 @@ elapsed() { # WHAT
 as() { # USER COMMAND...
 	local user=$1
 	shift
-	runuser -u "$user" -- timeout 120 "$@"
+	runuser -u "$user" -- timeout "${PATIENCE:-120}" "$@"
 }
 
 apt_() { # ARGUMENT...
@@ -139,7 +139,8 @@ controls() {
 
 # A listener that was there before goes on, with what it has mapped
 holds() {
-	as alice hamlyn-cat -l -m 666 /tmp/held >/tmp/heard.held &
+	# Building the module takes its time where the machine is emulated
+	PATIENCE=10000 as alice hamlyn-cat -l -m 666 /tmp/held >/tmp/heard.held &
 	holder=$!
 	until [ -S /tmp/held ] || [ ! -e "/proc/$holder" ]; do sleep 0.1; done
 	[ -S /tmp/held ]
