@@ -2,7 +2,7 @@
 #
 # The manual: section 3 from the headers, section 7 by hand.
 #: make man        manual pages, into build/man
-MAN_SRC := $(wildcard libhamlyn/man/*) libhamlyn/libhamlyn.map libhamlyn/am/libhamlyn-am.map \
+MAN_SRC := $(wildcard libhamlyn/man/* libhamlyn/man/examples/*) libhamlyn/libhamlyn.map libhamlyn/am/libhamlyn-am.map \
 	$(wildcard libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h uapi/linux/*.h \
 	libhamlyn/am/include/*.h libhamlyn/tempest/libhamlyn-tempest.map \
 	libhamlyn/tempest/include/*.h libhamlyn/tempest/include/*/*.h \

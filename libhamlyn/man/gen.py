@@ -7,6 +7,9 @@ the other names that share a comment; a copy of the pages that are written by ha
 Stops, with file and line, at kernel-doc that it does not
 understand, at a public function without any, at a reference to a function that
 is not there, and at an exported symbol without a page.
+
+A program in examples/ is shown on the pages of all calls that its first comment
+names. The marker before it is for selftests/tools/doc-test.sh, which runs it.
 """
 
 import argparse
@@ -141,8 +144,8 @@ class Page:
         if line:
             self.add(line)
 
-    def literal(self, lines):
-        self.add(".Bd -literal -offset indent")
+    def literal(self, lines, indent=True):
+        self.add(".Bd -literal" + " -offset indent" * indent)
         for line in lines:
             self.add(escape(line))
         self.add(".Ed")
@@ -242,6 +245,46 @@ class Page:
             self.add(f".Xr {reference}" + (" ," if reference is not references[-1] else ""))
 
 
+class Example:
+    """A program that pages show: whose, what it is about, its code, what it prints."""
+
+    def __init__(self, path):
+        self.path = path
+        match = re.fullmatch(r"// SPDX-License-Identifier: MIT\n/\*\n((?: \*.*\n)+?) \*\n"
+                             r"((?: \*.*\n)+?) \*/\n(.*)\n/\*\n"
+                             r" \* (It prints.*:)\n \*\n((?: \*.*\n)+) \*/\n",
+                             path.read_text(), re.S)
+        if not match:
+            trouble(path, 1, "must be: comment with names, blank line, text; code; comment with"
+                             ' "It prints:", blank line, output')
+        self.names, text, self.code, self.prints, output = match.groups()
+        self.names = re.split(r"[,\s]+", self.unstarred(self.names).strip())
+        self.text = self.unstarred(text)
+        self.output = self.unstarred(output).rstrip("\n").split("\n")
+        self.code = self.code.strip("\n").expandtabs().split("\n")
+        for line in self.code:
+            if len(line) > 80:
+                trouble(path, 1, f'wider than a page: "{line.strip()}"')
+
+    @staticmethod
+    def unstarred(text):
+        return re.sub(r"^ \* ?", "", text, flags=re.M)
+
+    def show(self, page):
+        """The first of its pages has it run, the others have the same."""
+        kind = "run" if page.entry.name == self.names[0] else "same"
+        name = "example-" + self.path.stem
+        page.add(".Sh EXAMPLES")
+        page.blocks(self.text.split("\n"))
+        page.add(f'.\\" hamlyn-{kind}: {name}')
+        page.literal(self.code, indent=False)
+        page.add(".Pp")
+        page.text(self.prints)
+        if kind == "run":
+            page.add(f'.\\" hamlyn-output: {name}')
+        page.literal(self.output)
+
+
 # Tempest has the signals for its own.
 INSTEAD_OF_LIBC = ["__sysv_signal", "bsd_signal", "pthread_sigmask", "sigaction", "sigblock",
                    "sighold", "sigignore", "signal", "sigprocmask", "sigset", "sigsetmask",
@@ -282,7 +325,9 @@ class Generator:
         self.shared.library = self.libraries[0]
         self.pages = {}     # name: what it is about
         self.also = {}      # name: and a structure
+        self.examples = {}  # name of a page: Example
         self.collect()
+        self.collect_examples()
 
     def collect(self):
         for header in self.headers:
@@ -323,6 +368,15 @@ class Generator:
         for header in [self.shared, *self.headers]:
             self.defines.update(header.defines)
             self.enums.update(header.enums)
+
+    def collect_examples(self):
+        for path in sorted(self.args.examples.glob("*.c")):
+            example = Example(path)
+            for name in example.names:
+                if name not in self.pages:
+                    trouble(path, 3, f"{name}() is named but there is no such function")
+                if self.examples.setdefault(self.pages[name].name, example) is not example:
+                    trouble(path, 3, f"{name}() has an example already")
 
     def add_page(self, entry):
         for name in entry.family[1:]:
@@ -401,6 +455,8 @@ class Generator:
             page.add(".Sh RETURN VALUES")
             lines = entry.texts["return"]
             page.blocks(["Returns " + lines[0], *lines[1:]] if lines[0] else lines)
+        if entry.name in self.examples:
+            self.examples[entry.name].show(page)
         own = set(re.findall(r"-(E[A-Z0-9]+)", " ".join(entry.texts.get("return", []))))
         errors = sorted(self.errors(entry.name, {entry.name}))
         if set(errors) - own:
@@ -508,6 +564,8 @@ def arguments():
                         help="header of the kernel's structures")
     parser.add_argument("--map", type=Path, default=TOP / "libhamlyn/libhamlyn.map",
                         help="list of exported symbols")
+    parser.add_argument("--examples", type=Path, default=HERE / "examples",
+                        help="folder of the programs that pages show")
     parser.add_argument("--am-include", type=Path, default=TOP / "libhamlyn/am/include",
                         help="folder of the headers of libhamlyn-am")
     parser.add_argument("--am-map", type=Path, default=TOP / "libhamlyn/am/libhamlyn-am.map",

@@ -6,18 +6,22 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
+# So many of the calls that most of our programs make show how
+EXAMPLES=30
+
 usage() {
-	cat <<'EOT'
+	cat <<EOT
 Usage: selftests/tools/doc-test.sh [--list] [BUILD-FOLDER]
 
-Takes the blocks of code out of README.md, Documentation/*.rst and
-libhamlyn/man/*.7, compiles and runs them, compares what they print; then checks
-that the manual pages are well-formed and that every function has one. Prints
+Takes the blocks of code out of README.md, Documentation/*.rst,
+libhamlyn/man/*.7 and the EXAMPLES of section 3, compiles and runs them, compares
+what they print; then checks that the manual pages are well-formed, that every function
+has one, and that those of the $EXAMPLES most used calls have an example. Prints
 "ok - NAME" or "not ok - NAME" for each, and "N passed, N failed".
 
   --list  prints what it finds, as KIND NAME FILE:LINE ARGUMENTS
 
-Every block of C, and of the manual every literal block, has a marker before it,
+Every block of C, and of section 7 every literal block, has a marker before it,
 which is a comment there (".. ", "<!-- -->", or .\"):
 
   hamlyn-run: NAME [ARGUMENT]...  a program: compile it, run it
@@ -26,6 +30,7 @@ which is a comment there (".. ", "<!-- -->", or .\"):
                                   that a hamlyn-shell block compiles
   hamlyn-fragment                 no program
   hamlyn-shell: NAME              of sh: run it where the programs are
+  hamlyn-same: NAME               hamlyn-run: NAME once more, on another page
   hamlyn-output: NAME             what NAME, of the last kind or hamlyn-run, prints
 EOT
 }
@@ -71,15 +76,17 @@ check() { # NAME COMMAND...
 
 # ---- blocks of the documentation ----
 
+PAGES=$work/man
+
 # Writes each block to blocks/NUMBER and a line for it: number, kind, name,
 # file:line, arguments, with tabs between. Fails if one has no marker.
 extract() { # FILE...
-	python3 - "$work/blocks" "$@" <<'EOT'
+	python3 - "$work/blocks" "$PAGES/" "$@" <<'EOT'
 import re
 import sys
 from pathlib import Path
 
-KINDS = {"run", "build", "file", "fragment", "shell", "output"}
+KINDS = {"run", "build", "file", "fragment", "shell", "same", "output"}
 MARKER = re.compile(r'^\s*(?:\.\. |<!-- |\.\\" )hamlyn-(\w+)(?::\s*(.*?))?(?: -->)?\s*$')
 status = 0
 
@@ -126,13 +133,19 @@ def mdoc(lines, at):
                  for line in lines[at + 1:end]], end + 1
 
 
+def section3(lines, at):
+    """Definitions need no marker there."""
+    block = mdoc(lines, at)
+    return block and ("none", *block[1:])
+
+
 def blocks(path):
     lines = Path(path).read_text().split("\n")
-    reader = {".rst": rst, ".md": markdown}.get(Path(path).suffix, mdoc)
+    reader = {".rst": rst, ".md": markdown, ".3": section3}.get(Path(path).suffix, mdoc)
     marker = None
     at = 0
     while at < len(lines):
-        place = f"{path}:{at + 1}"
+        place = f"{path}:{at + 1}".removeprefix(shorten)
         found = MARKER.match(lines[at])
         block = None if found else reader(lines, at)
         if found:
@@ -157,12 +170,12 @@ def blocks(path):
         complain(path, "a marker at the end")
 
 
-folder, files = Path(sys.argv[1]), sys.argv[2:]
+folder, shorten, files = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 number = 0
 names = set()
 for path in files:
     for place, kind, name, arguments, text in blocks(path):
-        if kind not in ("fragment", "output"):
+        if kind not in ("fragment", "same", "output"):
             if (kind, name) in names:
                 complain(place, f"hamlyn-{kind}: {name} is there twice")
             names.add((kind, name))
@@ -208,6 +221,8 @@ run() { # NAME COMMAND...
 	return "$status"
 }
 
+same_program() { diff -u "$work/run/$2.c" "$work/blocks/$1"; }
+
 same_output() { diff -u --label documented --label printed "$work/blocks/$1" "$work/run/$2.out"; }
 
 do_block() { # NUMBER KIND NAME PLACE ARGUMENTS
@@ -221,6 +236,7 @@ do_block() { # NUMBER KIND NAME PLACE ARGUMENTS
 		check "$4: $3 runs" run "$3" "./$3" "${arguments[@]}"
 		;;
 	shell) check "$4: $3 runs" run "$3" bash -eu -o pipefail "$work/blocks/$1" ;;
+	same) check "$4: $3 is the same" same_program "$1" "$3" ;;
 	output) check "$4: $3 prints that" same_output "$1" "$3" ;;
 	esac
 }
@@ -229,7 +245,7 @@ do_blocks() {
 	local number kind name place arguments
 	while IFS=$'\t' read -r number kind name place arguments; do
 		do_block "$number" "$kind" "$name" "$place" "$arguments"
-	done <"$work/list"
+	done < <(awk -F'\t' '$2 != "same"' "$work/list"; awk -F'\t' '$2 == "same"' "$work/list")
 }
 
 # Of this run: another one's number may begin with ours
@@ -239,7 +255,6 @@ nothing_left() {
 
 # ---- manual pages ----
 
-PAGES=$work/man
 NAMES="(h_[a-z]|l?am_|HPAM_|TPPI_|stache_[a-z])\\w*"
 VARIABLES="HPAM_self_address
 HPAM_partition_size
@@ -315,8 +330,54 @@ refused() { # EXPECTED-MESSAGE SED-SCRIPT FILE
 	grep -E "broken/$3:[0-9]+: .*$1" "$work/error" || { cat "$work/error"; return 1; }
 }
 
+# In how many sources is each called, those in which it is called most often first?
+most_called() {
+	find tools libhamlyn/examples selftests -name '*.[ch]' -exec sh -c '
+		for file; do grep -ohE "\bh_[a-z][a-z0-9_]*\(" "$file" | sort -u; done' sh {} + |
+		tr -d '(' | sort | uniq -c | sort -k1,1nr -k2 | awk '{ print $2 }' |
+		grep -xF "$(public_functions libhamlyn/include)"
+}
+
+most_called_have_examples() {
+	local name status=0
+	for name in $(most_called | sed -n "1,${EXAMPLES}p"); do
+		grep -qxF '.Sh EXAMPLES' "$PAGES/man3/$name.3" && continue
+		echo "$name() is among the $EXAMPLES most used calls and has no example"
+		status=1
+	done
+	return "$status"
+}
+
+# A copy of the examples with a mistake
+example_refused() { # EXPECTED-MESSAGE SED-SCRIPT
+	rm -rf "$work/examples"
+	cp -r libhamlyn/man/examples "$work/examples"
+	sed -i -E "$2" "$work/examples/device.c"
+	if generate --examples "$work/examples" "$work/none" 2>"$work/error"; then
+		echo "was not refused"
+		return 1
+	fi
+	grep -E "examples/device.c:[0-9]+: .*$1" "$work/error" || { cat "$work/error"; return 1; }
+}
+
+# One that does not compile, one that prints something else, and a page that has it otherwise
+broken_example_fails() {
+	local number kind name place arguments bad=0
+	rm -rf "$work/examples"
+	cp -r libhamlyn/man/examples "$work/examples"
+	sed -i 's/h_open(NULL, &dev)/h_open(\&dev)/' "$work/examples/message.c"
+	sed -i 's/\* embedded device,/* kernel device,/' "$work/examples/device.c"
+	generate --examples "$work/examples" "$work/broken-man" || return
+	sed -i 's/no device/none/' "$work/broken-man/man3/h_close.3"
+	extract "$work"/broken-man/man3/h_{area_alloc,area_addr,open,explain,close}.3 \
+		>"$work/broken-list" || return
+	while IFS=$'\t' read -r number kind name place arguments; do
+		bad=$((bad + $(do_block "$number" "$kind" "$name" "$place" "$arguments" | grep -c '^not ok')))
+	done <"$work/broken-list"
+	[ "$bad" = 3 ] || { echo "$bad were seen"; return 1; }
+}
+
 check_manual() {
-	check "the manual pages are generated" generate "$PAGES"
 	check "they are well-formed" quiet mandoc -Tlint -Wwarning "$PAGES"/man*/*
 	check "every function has a page" every_function_has_a_page libhamlyn/include \
 		libhamlyn/libhamlyn.map
@@ -327,6 +388,15 @@ check_manual() {
 	check "every function of Stache has a page" every_function_has_a_page \
 		libhamlyn/stache/include libhamlyn/stache/libhamlyn-stache.map
 	check "every reference leads to a page" references_lead_somewhere
+	check "a broken example on a page fails" broken_example_fails
+	check "the $EXAMPLES most used calls have an example" most_called_have_examples
+	check "an example of a call that is not there is refused" \
+		example_refused 'h_nothing\(\) is named' 's/^ \* h_open,/ * h_nothing,/'
+	check "an example that does not say what it prints is refused" \
+		example_refused 'must be: comment' 's/ It prints:/ It runs:/'
+	check "two examples of one call are refused" \
+		example_refused 'has an example already' \
+		's/^ \* h_open,/ * h_manager_alloc,/'
 	check "a public function without kernel-doc is refused" \
 		refused 'h_close\(\) is public and has no kernel-doc' \
 		'/^int h_open/,/^void h_close/s|^/\*\*$|/*|' include/hamlyn.h
@@ -375,7 +445,11 @@ has_calls() {
 # ---- all of it ----
 
 shopt -s nullglob
+generated=0
+generate "$PAGES" 2>"$work/generated" || generated=$?
 documents=(README.md Documentation/*.rst libhamlyn/man/*.[1-8])
+# Its own page, not that of another name of it
+for page in "$PAGES"/man3/*.3; do [ -L "$page" ] || documents+=("$page"); done
 extracted=0
 extract "${documents[@]}" >"$work/list" 2>"$work/log" || extracted=$?
 if [ "$LIST" = yes ]; then
@@ -384,6 +458,8 @@ if [ "$LIST" = yes ]; then
 	exit "$extracted"
 fi
 result "every block of code says what it is" "$extracted"
+mv "$work/generated" "$work/log"
+result "the manual pages are generated" "$generated"
 check "the libraries build" make --no-print-directory -s "BUILD=$BUILD" lib tempest stache \
 	"$BUILD/libhamlyn-am.so" "$BUILD/hamlyn-run"
 BUILD=$(realpath "$BUILD")
