@@ -288,6 +288,67 @@ int h_channel_send(struct h_channel *channel, const void *data, size_t length,
 int h_channel_sendv(struct h_channel *channel, const struct iovec *iov,
 		    int iovcnt, int64_t timeout_ns);
 
+/**
+ * struct h_loan - memory in which a message is built
+ * @data: first byte, aligned to 64; of no particular contents
+ * @length: bytes that are there
+ *
+ * Read-only but for what @data points to; the other members are private.
+ */
+struct h_loan {
+	void *data;
+	size_t length;
+	/* private: */
+	uint64_t serial;
+	uint32_t held;
+	uint32_t reserved;
+};
+
+/**
+ * h_channel_reserve() - borrow memory to build a message in
+ * @channel: the channel
+ * @length: bytes, as many as the message can have
+ * @loan: out: the memory, until h_channel_commit() or h_channel_abandon()
+ *
+ * The message leaves from there: only the NIC copies it, into the receiver's buffer. (One that
+ * fits an entry of the work queue, of 200 bytes or so, goes in there.) The call does not wait, and
+ * does not say that the other end has room. Any number of loans can be out at a time, and any
+ * thread may fill or commit each. Replies and requests are sent from there too, if they are given
+ * @data of a loan, which is abandoned afterwards.
+ *
+ * Return: 0; -EMSGSIZE if the other end does not take messages that long; -ENOMEM, or as
+ * h_manager_alloc().
+ */
+int h_channel_reserve(struct h_channel *channel, size_t length, struct h_loan *loan);
+
+/**
+ * h_channel_commit() - send what was built in a loan
+ * @channel: the channel
+ * @loan: what h_channel_reserve() gave. It is empty afterwards, unless the call fails: then it
+ *	is as it was, to be committed again or abandoned
+ * @length: bytes of the message, from the first of the loan on; at most @loan's; may be 0
+ * @timeout_ns: longest time to wait until it can be taken
+ *
+ * As h_channel_send(), but it does not wait until the message has left. Of a message for which
+ * the receiver has not enough room the rest stays in the loan's memory, and is not copied.
+ *
+ * Return: as h_channel_send(). -EINVAL if @length is more than was reserved, or the loan is
+ * another channel's, or empty; -EALREADY if a copy of it was committed or abandoned before:
+ * then nothing happens, and h_explain() says which.
+ */
+int h_channel_commit(struct h_channel *channel, struct h_loan *loan, size_t length,
+		     int64_t timeout_ns);
+
+/**
+ * h_channel_abandon() - give a loan back, and send nothing
+ * @channel: the channel
+ * @loan: what h_channel_reserve() gave; it is empty afterwards. h_channel_close() does the
+ *	same to those that are out then
+ *
+ * Return: 0, also if it is empty; -EINVAL, -EALREADY as h_channel_commit().
+ */
+int h_channel_abandon(struct h_channel *channel, struct h_loan *loan);
+
 /* ---- receiving ---------------------------------------------------------- */
 
 /**

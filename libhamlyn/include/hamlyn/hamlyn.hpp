@@ -1900,6 +1900,7 @@ public:
 
 private:
 	friend class channel;
+	friend class loan;
 
 	/* The channel, as long as a message of it is held. */
 	struct state {
@@ -1928,6 +1929,64 @@ private:
 
 	std::shared_ptr<state> state_;
 	h_message message_;
+};
+
+/** Memory in which a message is built, see channel::reserve(); abandoned at the end. */
+class loan {
+public:
+	loan(loan &&other) noexcept : state_(std::move(other.state_)), loan_(other.loan_) {}
+	loan &operator=(loan &&other) noexcept
+	{
+		if (this != &other) {
+			abandon();
+			state_ = std::move(other.state_);
+			loan_ = other.loan_;
+		}
+		return *this;
+	}
+	~loan() { abandon(); }
+
+	std::byte *data() const noexcept { return view().data(); }
+	std::size_t size() const noexcept { return view().size(); }
+	/** All of it; nothing any more once it was committed or abandoned. */
+	mutable_bytes view() const noexcept
+	{
+		return state_ ? mutable_bytes(loan_.data, loan_.length) : mutable_bytes();
+	}
+	/**
+	 * Sends its first bytes. With status::ok it is empty, else it is as it was: so it is when
+	 * EPIPE is thrown, as the other end is gone.
+	 */
+	[[nodiscard]] status commit(std::size_t length, timeout t = forever)
+	{
+		h_channel *c = detail::need(state_ ? state_->channel : nullptr, "loan");
+		status s = detail::outcome(h_channel_commit(c, &loan_, length, t.ns()),
+					   "h_channel_commit",
+					   h_manager_dev(state_->manager.get()));
+
+		if (s == status::ok)
+			state_.reset();
+		return s;
+	}
+	/** Sends all of it. */
+	[[nodiscard]] status commit(timeout t = forever) { return commit(size(), t); }
+	/** Gives it back before the end. */
+	void abandon() noexcept
+	{
+		if (auto s = std::move(state_); s && s->origin.here())
+			h_channel_abandon(s->channel, &loan_);
+	}
+
+private:
+	friend class channel;
+
+	loan(std::shared_ptr<message::state> s, const h_loan &l) noexcept
+		: state_(std::move(s)), loan_(l)
+	{
+	}
+
+	std::shared_ptr<message::state> state_;
+	h_loan loan_;
 };
 
 /**
@@ -2070,6 +2129,17 @@ public:
 			iov[i] = { const_cast<std::byte *>(pieces[i].data()), pieces[i].size() };
 		return detail::outcome(h_channel_sendv(need(), iov.data(), static_cast<int>(count),
 						       t.ns()), "h_channel_sendv");
+	}
+	/**
+	 * Memory to build a message in, which is sent from there. Throws EMSGSIZE if the other end
+	 * does not take messages that long.
+	 */
+	loan reserve(std::size_t length)
+	{
+		h_loan l;
+
+		detail::check(h_channel_reserve(need(), length, &l), "h_channel_reserve", dev());
+		return loan(state_, l);
 	}
 	/**
 	 * The next message, where it is; empty, with status::end, at the end. Throws

@@ -13,7 +13,7 @@ can be used by several threads; calls on what was closed raise ValueError, also 
 child process after fork(). For asyncio there is hamlyn.aio.
 """
 
-from ._channel import LINGER, Channel, Listener, Message, connect, connect_streams, dial
+from ._channel import LINGER, Channel, Listener, Loan, Message, connect, connect_streams, dial
 from ._datagram import (Datagram, DatagramAddress, DatagramReceiver, Tag, TaggedAddress,
                         TaggedReceiver)
 from ._device import (META_FAST, Area, Device, Notification, NotificationQueue, Slot, SlotMode,
@@ -28,8 +28,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Area", "Barrier", "Channel", "Datagram", "DatagramAddress", "DatagramReceiver", "Device",
-    "Error", "Gather", "GatherMember", "Group", "LINGER", "Listener", "META_FAST", "Manager",
-    "Message", "Notification", "NotificationQueue", "Peer", "Record", "Server", "Share", "Slot",
-    "SlotMode", "StreamPair", "StreamReceiver", "StreamSender", "Tag", "TaggedAddress", "TaggedReceiver",
+    "Error", "Gather", "GatherMember", "Group", "LINGER", "Listener", "Loan", "META_FAST",
+    "Manager", "Message", "Notification", "NotificationQueue", "Peer", "Record", "Server", "Share",
+    "Slot", "SlotMode", "StreamPair", "StreamReceiver", "StreamSender", "Tag", "TaggedAddress", "TaggedReceiver",
     "Terminus", "Ticket", "Watch", "connect", "connect_streams", "dial", "serve",
 ]

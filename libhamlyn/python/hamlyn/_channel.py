@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import errno
 import time
+import weakref
 from ctypes import byref, c_uint32, c_void_p
 from typing import Any, Callable, Iterable, Iterator, Optional
 
 from . import _errors, _library
 from ._device import Device, check
-from ._handle import END, Handle, Owner, Single, copy, nanoseconds, timeout_ns, wait
+from ._handle import END, Handle, Owner, Single, copy, nanoseconds, timeout_ns, view, wait
 from ._library import unsigned
 from ._manager import Endpoint, Manager
 from ._stream import Peer, Record, StreamPair, _exactly
@@ -63,6 +64,99 @@ class _Held(Single):
         if handle.pointer:
             _release(handle.pointer, self._message)
         handle.leave()
+
+
+class _Lent(Single):
+    """The memory of a loan, until it is committed or nothing shows it any more."""
+    __slots__ = ("handle", "loan")
+
+    def __init__(self, handle: Handle, loan: _library.CLoan):
+        """Inside a use of the channel."""
+        self.handle = handle
+        self.loan = loan
+        handle.hold()
+
+    def __del__(self):
+        if self.handle.pointer:
+            library.h_channel_abandon(self.handle.pointer, self.loan)
+        self.handle.leave()
+
+
+class _Shown(Single):
+    """What each part of a loan's view keeps."""
+    __slots__ = ("lent", "__weakref__")
+
+    def __init__(self, lent: _Lent):
+        self.lent = lent
+
+
+class Loan(Single):
+    """Memory in which a message is built, see Channel.reserve(): a context, which abandons it.
+
+    Parts of data that are kept (data[10:20], arrays of numpy) keep it from being committed.
+    """
+    __slots__ = ("_lent", "_shown", "_view")
+
+    def __init__(self, lent: _Lent):
+        self._lent: Optional[_Lent] = lent
+        self._view: Optional[memoryview] = None
+        self._shown: Optional[weakref.ref] = None
+
+    def _check(self) -> _Lent:
+        lent = self._lent
+        if lent is None:
+            raise ValueError("it was committed or abandoned")
+        if not lent.handle.pointer:
+            raise ValueError("it is the parent process's")
+        return lent
+
+    @property
+    def data(self) -> memoryview:
+        """The bytes, of no particular contents, to be written to."""
+        lent = self._check()
+        if self._view is None:
+            shown = _Shown(lent)
+            self._shown = weakref.ref(shown)
+            self._view = view(lent.loan.data, lent.loan.length, shown)
+        return self._view
+
+    def commit(self, length: Optional[int] = None, timeout: Optional[float] = None) -> None:
+        """Sends its first bytes, or all of them.
+
+        Raises as Channel.send(): then it is as it was. BufferError while parts of data are
+        kept elsewhere, Error (EINVAL) if length is more than there is.
+        """
+        lent = self._check()
+        self._hide()
+        if self._shown is not None and self._shown() is not None:
+            raise BufferError("a part of the loan is in use")
+        n = lent.loan.length if length is None else unsigned(length)
+        wait(lent.handle, "h_channel_commit",
+             lambda channel, ns: library.h_channel_commit(channel, lent.loan, n, ns), timeout)
+        self._lent = None
+
+    def abandon(self) -> None:
+        """Gives it back, as far as no part of it is kept; data cannot be used any more."""
+        self._lent = None
+        self._hide()
+
+    def _hide(self) -> None:
+        shown, self._view = self._view, None
+        if shown is not None:
+            try:
+                shown.release()
+            except BufferError:
+                pass  # somebody has it
+
+    def __len__(self) -> int:
+        return self._check().loan.length
+
+    def __enter__(self) -> Loan:
+        self._check()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.abandon()
 
 
 def _connect_attr(attr: _library.ConnectAttr | _library.ChannelAttr, tickets: bool, wait_for_it: bool,
@@ -232,6 +326,18 @@ class Channel(Endpoint):
         finally:
             for b in buffers:
                 b.__exit__()
+
+    def reserve(self, length: int) -> Loan:
+        """Memory to build a message in, which is sent from there by commit().
+
+        Raises Error (EMSGSIZE) if the other end does not take messages that long.
+        """
+        loan = _library.CLoan()
+        handle = self._need()
+        with handle as channel:
+            check(library.h_channel_reserve(channel, unsigned(length), byref(loan)),
+                  "h_channel_reserve", self._manager._need().parent.pointer)
+            return Loan(_Lent(handle, loan))
 
     # ---- receiving ----
 

@@ -210,6 +210,12 @@ class CDatagramStats(Structure):
     _fields_ = [("received", c_uint64), ("malformed", c_uint64), ("dropped", c_uint64)]
 
 
+class CLoan(Structure):
+    """struct h_loan"""
+    _fields_ = [("data", c_void_p), ("length", c_size_t), ("serial", c_uint64),
+                ("held", c_uint32), ("reserved", c_uint32)]
+
+
 class CChannelStats(Structure):
     """struct h_channel_counters"""
     _fields_ = [*((name, c_uint64) for name in ("sent", "sent_bytes", "received",
@@ -274,6 +280,7 @@ STRUCTURES = {
     "h_channel_attr": ChannelAttr,
     "h_channel_seed": CChannelSeed,
     "h_message": CMessage,
+    "h_loan": CLoan,
     "h_datagram_attr": DatagramAttr,
     "h_datagram_address": CDatagramAddress,
     "h_datagram": CDatagram,
@@ -417,6 +424,9 @@ _declare("h_channel_peer", c_int, _OBJECT, POINTER(CPeer))
 _declare_sized("h_channel_stats", c_int, _OBJECT, POINTER(CChannelStats))
 _declare("h_channel_send", c_int, _OBJECT, c_void_p, c_size_t, c_int64)
 _declare("h_channel_sendv", c_int, _OBJECT, POINTER(IoVec), c_int, c_int64)
+_declare("h_channel_reserve", c_int, _OBJECT, c_size_t, POINTER(CLoan))
+_declare("h_channel_commit", c_int, _OBJECT, POINTER(CLoan), c_size_t, c_int64)
+_declare("h_channel_abandon", c_int, _OBJECT, POINTER(CLoan))
 _declare("h_channel_receive", c_int, _OBJECT, POINTER(CMessage), c_int64)
 _declare("h_channel_release", c_int, _OBJECT, POINTER(CMessage))
 _declare("h_channel_receive_copy", c_ssize_t, _OBJECT, c_void_p, c_size_t, c_int64)

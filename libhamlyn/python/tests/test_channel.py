@@ -39,6 +39,49 @@ class Channels(DeviceTest):
         b.close()
         self.manager.drain(PATIENCE)
 
+    def test_a_loan_is_built_where_it_leaves_from(self):
+        a, b = self.pair()
+        with a.reserve(5000) as loan:
+            self.assertEqual(len(loan), 5000)
+            loan.data[:] = b"x" * 5000
+            with self.assertRaises(hamlyn.Error) as caught:
+                loan.commit(5001)
+            self.assertEqual(caught.exception.errno, errno.EINVAL)
+            part = loan.data[10:20]
+            with self.assertRaises(BufferError):
+                loan.commit(4000)
+            part.release()
+            loan.commit(4000, PATIENCE)
+            for use in (lambda: loan.data, loan.commit, lambda: len(loan)):
+                with self.assertRaises(ValueError):
+                    use()
+        self.assertEqual(b.receive_bytes(PATIENCE), b"x" * 4000)
+        loan = a.reserve(3)
+        loan.data[:] = b"all"
+        loan.commit()
+        self.assertEqual(b.receive_bytes(PATIENCE), b"all")
+
+    def test_a_loan_that_is_not_committed_goes_back(self):
+        a, b = self.pair()
+        for _ in range(100):
+            a.reserve(100000)
+        before = self.manager.stats()["send_bytes"]
+        kept = []
+        for _ in range(100):
+            with a.reserve(100000) as loan:
+                kept = [loan.data[:10]]
+        kept[0][:] = b"0123456789"
+        del kept
+        self.assertLessEqual(self.manager.stats()["send_bytes"], before + (1 << 18))
+        loan = a.reserve(10)
+        b.close(0)
+        with self.assertRaises(BrokenPipeError):
+            while True:
+                loan.commit(timeout=PATIENCE)
+                loan = a.reserve(10)
+        a.close(0)
+        loan.abandon()
+
     def test_stats(self):
         a, b = self.pair(buffers=4, buffer_size=1024)
         a.send(b"four")

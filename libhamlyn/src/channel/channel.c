@@ -8,7 +8,8 @@
 
 static void channel_free(struct h_channel *ch)
 {
-	free(ch->rest);
+	h__channel_drop_rest(ch);
+	h__loans_exit(ch);
 	if (!ch->in.lent)
 		free(ch->in.to);
 	h__budget_give(ch->manager, ch->in.charged);
@@ -403,6 +404,7 @@ static void call_no_more(struct h_channel *ch)
 static int close_in_child(struct h_channel *ch)
 {
 	h_close(ch->manager->dev);
+	h__loans_forget(ch);
 	free(ch);
 	return 0;
 }

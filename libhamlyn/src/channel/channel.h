@@ -29,6 +29,17 @@ struct h_long {
 	uint32_t next;		/* free place */
 };
 
+/* Memory of the manager that a message leaves from: a loan, or on its way. */
+struct h_lent {
+	struct h_lent *next;
+	char *memory;
+	size_t room;
+	size_t length;		/* that the caller wanted */
+	uint64_t serial;	/* of the loan */
+	int64_t handle;		/* of the last record that leaves from it, or -1 */
+	uint32_t rests;		/* channels that have a part of it to send still; atomic */
+};
+
 /* A request of ours that has no reply yet, or whose reply was not taken yet. */
 struct h_request {
 	struct h_request *next;
@@ -82,6 +93,7 @@ struct h_channel {
 	struct h_peer peer;
 	/* sender->sending */
 	char *rest;			/* of the last message, not sent yet; atomic */
+	struct h_lent *rest_lent;	/* that it is in, or NULL: it is on the heap */
 	size_t rest_length;
 	size_t rest_done;
 	bool pushing;			/* it is being sent: who polls there does not */
@@ -117,6 +129,10 @@ struct h_channel {
 	uint32_t asked_count;		/* atomic */
 	struct h_asked asked[H_MOST_ASKED];	/* the oldest first */
 	bool replies;			/* it answers by h_channel_reply() only; atomic */
+	struct h_lent *loans;		/* that the caller has */
+	struct h_lent *leaving;		/* committed or abandoned: for the next ones */
+	uint64_t loans_made;
+	bool loan_refused;		/* the NIC has not sent what one had in it */
 	/* */
 	uint32_t waiting;		/* threads that were refused reading; atomic */
 	bool resting;			/* who holds reading waits for messages; atomic */
@@ -154,10 +170,29 @@ int h__channel_pay(struct h_debt *d);
 /* A request, or a reply. */
 int h__channel_send_labelled(struct h_channel *ch, uint32_t label, const void *data,
 			     size_t length, int64_t deadline_ns);
+/* The first bytes of @l, without waiting until they have left. */
+int h__channel_send_lent(struct h_channel *ch, struct h_lent *l, size_t length,
+			 int64_t deadline_ns);
+/* Nobody will send the rest any more. */
+void h__channel_drop_rest(struct h_channel *ch);
 /* Give up sending. */
 void h__channel_sent(struct h_channel *ch);
 /* There is somebody to call now; a send may have returned -EAGAIN before. */
 void h__channel_ready_set(struct h_channel *ch);
+
+/* ---- channel_loan.c ---- */
+
+int h__lent_init(struct h_manager *m, size_t room, struct h_lent *l);
+/* When all has left. */
+void h__lent_exit(struct h_manager *m, struct h_lent *l);
+/* Has all that was sent from it left? Or the errno with which the NIC refused some of it. */
+int h__lent_has_left(const struct h_manager *m, const struct h_lent *l);
+/* Of the channel, which has no sender any more. */
+void h__loans_exit(struct h_channel *ch);
+/* What the child of fork() has of them. */
+void h__loans_forget(struct h_channel *ch);
+/* Did the NIC refuse one? Asked once for each time. */
+bool h__loan_was_refused(struct h_channel *ch);
 
 /* ---- channel_receive.c ---- */
 

@@ -10,6 +10,7 @@ struct cursor {
 	size_t skip;		/* of the first one */
 	uint64_t left;		/* of all */
 	uint64_t label;		/* as flags: for the first record */
+	struct h_lent *lent;	/* that all of it is in, or NULL: it may change when we return */
 };
 
 /* By any number, 0 included: pieces may be empty. */
@@ -132,6 +133,11 @@ static int send_records(struct h_stream_sender *s, struct cursor *c,
 
 	while (c->left && !err)
 		err = send_record(s, c, deadline_ns, &handle);
+	if (c->lent) {
+		if (handle >= 0)
+			c->lent->handle = handle;
+		return err;
+	}
 	gone = wait_until_left(s, handle);
 	return gone ? gone : err;
 }
@@ -143,10 +149,17 @@ static void set_rest(struct h_channel *ch, char *rest)
 	__atomic_store_n(&ch->rest, rest, __ATOMIC_RELEASE);
 }
 
-static void drop_rest(struct h_channel *ch)
+void h__channel_drop_rest(struct h_channel *ch)
 {
-	free(ch->rest);
+	struct h_lent *lent = ch->rest_lent;
+
+	if (!lent)
+		free(ch->rest);
+	ch->rest_lent = NULL;
 	set_rest(ch, NULL);
+	/* It has left: push() has waited for that. */
+	if (lent)
+		__atomic_fetch_sub(&lent->rests, 1, __ATOMIC_RELEASE);
 }
 
 int h__channel_push(struct h_channel *ch, int64_t deadline_ns)
@@ -174,7 +187,7 @@ int h__channel_push(struct h_channel *ch, int64_t deadline_ns)
 	if (err == -EPIPE)
 		ch->torn = true;
 	if (!c.left || err == -EPIPE)
-		drop_rest(ch);
+		h__channel_drop_rest(ch);
 	return err;
 }
 
@@ -278,8 +291,17 @@ void h__channel_sent(struct h_channel *ch)
 		block(ch);
 }
 
-/* A part of the message is on its way: the rest has to follow. */
-static int keep_rest(struct h_channel *ch, const struct cursor *c)
+/* It stays where it is. */
+static void keep_lent(struct h_channel *ch, const struct cursor *c)
+{
+	__atomic_fetch_add(&c->lent->rests, 1, __ATOMIC_RELAXED);
+	ch->rest_lent = c->lent;
+	ch->rest_length = c->skip + c->left;
+	ch->rest_done = c->skip;
+	set_rest(ch, c->lent->memory);
+}
+
+static int keep_copy(struct h_channel *ch, const struct cursor *c)
 {
 	char *rest = malloc(c->left);
 
@@ -291,6 +313,20 @@ static int keep_rest(struct h_channel *ch, const struct cursor *c)
 	ch->rest_length = c->left;
 	ch->rest_done = 0;
 	set_rest(ch, rest);
+	return 0;
+}
+
+/* A part of the message is on its way: the rest has to follow. */
+static int keep_rest(struct h_channel *ch, const struct cursor *c)
+{
+	int err = 0;
+
+	if (c->lent)
+		keep_lent(ch, c);
+	else
+		err = keep_copy(ch, c);
+	if (err)
+		return err;
 	want(ch, true);
 	h__debt_add(ch->manager, &ch->debt);
 	/* Who is asleep because there was nothing to be done looks again. */
@@ -398,6 +434,24 @@ int h__channel_send_labelled(struct h_channel *ch, uint32_t label, const void *d
 	err = send_message(ch, &c, deadline_ns);
 	if (!err)
 		count_sent(ch, length);
+	h__channel_sent(ch);
+	return err;
+}
+
+int h__channel_send_lent(struct h_channel *ch, struct h_lent *l, size_t length,
+			 int64_t deadline_ns)
+{
+	const struct iovec iov = { .iov_base = l->memory, .iov_len = length };
+	struct cursor c = { .iov = &iov, .left = length, .lent = l };
+	int err;
+
+	if (length > ch->peer_limit)
+		return -EMSGSIZE;
+	err = h__sending_lock(ch->sender, deadline_ns);
+	if (err)
+		return err;
+	ch->torn = ch->torn || h__loan_was_refused(ch);
+	err = send_plain(ch, &c, deadline_ns);
 	h__channel_sent(ch);
 	return err;
 }

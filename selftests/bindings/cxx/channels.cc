@@ -366,6 +366,43 @@ TEST(listener_with_streams)
 	CHECK(sender.send("y", patience()));
 }
 
+TEST(loans)
+{
+	hamlyn::device dev;
+	hamlyn::manager m(dev);
+	auto [a, b] = hamlyn::channel::pair(m, m);
+	auto l = a.reserve(5000);
+
+	CHECK(l.size() == 5000 && l.data());
+	std::memset(l.data(), 'x', l.size());
+	CHECK(ERRNO_OF((void)l.commit(5001)) == EINVAL);
+	CHECK(l.commit(4000, patience()) == status::ok);
+	CHECK(!l.size() && !l.data());
+	CHECK(ERRNO_OF((void)l.commit()) == EBADF);
+	{
+		auto got = b.receive(patience());
+
+		CHECK(got && got->text() == std::string(4000, 'x'));
+	}
+	/* Given back at the end, moved into, and kept by nobody when the channel is closed. */
+	l = a.reserve(10);
+	l = a.reserve(20);
+	CHECK(l.size() == 20);
+	hamlyn::loan other = std::move(l);
+	CHECK(!l.size() && other.size() == 20);
+	other.abandon();
+	CHECK(!other.size());
+	b.close(patience());
+	l = a.reserve(5000);
+	auto commit_all = [&, &sender = a] {
+		while (l.commit(patience()) == status::ok)
+			l = sender.reserve(5000);
+		return false;
+	};
+	CHECK(ERRNO_OF(commit_all()) == EPIPE);
+	CHECK(l.size() == 5000);
+}
+
 TEST(two_processes)
 {
 	const std::string path = here("processes");
