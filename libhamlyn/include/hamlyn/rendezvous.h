@@ -83,8 +83,8 @@ struct h_stream_pair {
 /**
  * struct h_listener_attr - properties of a listener; zero means default
  * @flags: H_CONNECT_TICKETS or 0
- * @mode: permission bits of the path, as for chmod(); users who may write to it may
- *	connect. 0: as umask says
+ * @mode: permission bits of the path, as for chmod(), which it has from the moment it is
+ *	there; users who may write to it may connect. 0: as umask says
  * @waiting: how many clients can be in the middle of connecting (256), at most 1024.
  *	When there are more, the user with the most of them loses the oldest one
  * @uid_count: how many @uids there are
@@ -125,6 +125,10 @@ int h__listener_accept(struct h_listener *listener, struct h_manager *manager,
  * @path at the same time, one gets it and the others fail: each locks the directory while
  * it starts (flock()), if it can read the directory, and waits half a second for others
  * that hold the lock.
+ *
+ * With a mode a child process makes the path (clone() with memory shared), since the umask
+ * belongs to all threads; the child is gone when this returns, and sends no signal. Where no
+ * child can be made, the path has the mode less the umask for a moment.
  *
  * The listener belongs to this process: in a child of fork() its descriptors are closed,
  * and only h_listener_destroy() is of use there.

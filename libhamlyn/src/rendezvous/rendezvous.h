@@ -74,6 +74,7 @@ void h__close_fds(int *fds);
 int h__peer_of(int sock, struct h_peer *peer);
 bool h__uid_in(uid_t uid, const uid_t *uids, uint32_t count);
 
+struct sockaddr;
 struct sockaddr_un;
 int h__address(const char *path, struct sockaddr_un *address,
 	       unsigned int *length);
@@ -93,6 +94,11 @@ void h__close_waiting(void);
 void h__close_watch_forks(void);
 /* From Linux 6.16 on none can be sent here, nor to the sockets of who calls here. */
 void h__take_no_descriptors(int sock);
+
+/* ---- rendezvous_bind.c: a path with its mode ---- */
+
+/* @mode: of @sock, which the path is to have whatever umask says; 0: as umask says. */
+int h__bind(int sock, const struct sockaddr *address, unsigned int length, uint32_t mode);
 
 /* ---- rendezvous_path.c: where a server listens ---- */
 

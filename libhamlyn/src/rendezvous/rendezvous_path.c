@@ -133,26 +133,26 @@ static int wait_for_name(int sock, const struct sockaddr_un *address,
 	return -EADDRINUSE;
 }
 
-static int take_address(int sock, const char *path)
+static int take_address(int sock, const char *path, uint32_t mode)
 {
 	struct sockaddr_un address;
 	unsigned int length;
 	int err;
 
+	if (*path == '@')
+		mode = 0;
 	err = h__address(path, &address, &length);
-	if (err)
+	if (!err)
+		err = h__bind(sock, (struct sockaddr *)&address, length, mode);
+	if (err != -EADDRINUSE)
 		return err;
-	if (!bind(sock, (struct sockaddr *)&address, length))
-		return 0;
-	if (errno != EADDRINUSE)
-		return -errno;
 	if (*path == '@')
 		return wait_for_name(sock, &address, length);
 	err = look_for_server(&address, length);
 	if (err)
 		return err;
 	unlink(path);
-	return bind(sock, (struct sockaddr *)&address, length) ? -errno : 0;
+	return h__bind(sock, (struct sockaddr *)&address, length, mode);
 }
 
 /*
@@ -199,7 +199,7 @@ static int take(struct h_path *p, int sock, const char *path, uint32_t mode)
 {
 	int err;
 
-	err = take_address(sock, path);
+	err = take_address(sock, path, mode);
 	if (err)
 		return err;
 	err = keep_path(p, path, mode);

@@ -81,19 +81,37 @@ FIXTURE_TEARDOWN(rendezvous)
 
 /* What somebody who may write to the directory puts in place of what was just bound. */
 static const char *put_instead;
+/* The mode that the path had then. */
+static mode_t mode_when_bound;
 
 /* In place of the C library's. */
 int bind(int fd, const struct sockaddr *address, socklen_t length)
 {
+	const char *path = ((const struct sockaddr_un *)address)->sun_path;
 	int ret = (int)syscall(SYS_bind, fd, address, length);
+	struct stat st;
 
+	if (!ret && *path && !stat(path, &st))
+		mode_when_bound = st.st_mode & 0777;
 	if (!ret && put_instead) {
-		const char *path = ((const struct sockaddr_un *)address)->sun_path;
-
 		if (unlink(path) || symlink(put_instead, path))
 			return -1;
 	}
 	return ret;
+}
+
+int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
+
+/* As a seccomp filter has it. */
+static bool no_child;
+
+int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
+{
+	if (no_child) {
+		errno = EPERM;
+		return -1;
+	}
+	return __clone(fn, stack, flags, arg);
 }
 
 #ifndef SO_PASSRIGHTS
@@ -136,6 +154,74 @@ TEST_F(rendezvous, the_mode_is_for_the_socket_and_nothing_else)
 	close(fd);
 	unlink(secret);
 	unlink(path);
+}
+
+/* Ends when there is no @parent. Return: how often the path's mode kept it out. */
+static int knocks(const char *path, int parent)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct pollfd end = { .fd = parent };
+	int fd, refused = 0;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	while (!poll(&end, 1, 0) && refused < 100) {
+		fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+		if (connect(fd, (struct sockaddr *)&address, sizeof(address)) && errno == EACCES)
+			refused++;
+		close(fd);
+	}
+	return refused;
+}
+
+TEST_F(rendezvous, a_path_has_its_mode_when_it_comes)
+{
+	const struct h_listener_attr attr = { .mode = 0666 };
+	struct h_listener *l;
+	mode_t before;
+	char path[80];
+	int i, ends[2];
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "/tmp/hamlyn-test.%d.mode", getpid());
+	ASSERT_EQ(0, pipe(ends));
+	pid = ht_fork();
+	if (!pid) {
+		close(ends[1]);
+		/* Its owner is kept out by umask, and root by nothing. */
+		if (!geteuid() && (setgid(NOBODY) || setuid(NOBODY)))
+			_exit(200);
+		_exit(knocks(path, ends[0]));
+	}
+	close(ends[0]);
+	before = umask(0777);
+	for (i = 0; i < 200; i++) {
+		mode_when_bound = 0;
+		ASSERT_EQ(0, h_listener_create(path, &attr, &l));
+		/* Who knocks may be elsewhere at that moment. */
+		EXPECT_EQ(0666, mode_when_bound);
+		h_listener_destroy(l);
+	}
+	/* The process's umask is left as it is. */
+	EXPECT_EQ(0777, umask(before));
+	close(ends[1]);
+	EXPECT_EQ(0, ht_reap(pid));
+}
+
+TEST_F(rendezvous, a_path_gets_its_mode_where_no_child_can_be)
+{
+	const struct h_listener_attr attr = { .mode = 0666 };
+	struct h_listener *l;
+	char path[80];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/tmp/hamlyn-test.%d.mode", getpid());
+	no_child = true;
+	ASSERT_EQ(0, h_listener_create(path, &attr, &l));
+	no_child = false;
+	EXPECT_NE(0666, mode_when_bound);
+	EXPECT_EQ(0, stat(path, &st));
+	EXPECT_EQ(0666, st.st_mode & 0777);
+	h_listener_destroy(l);
 }
 
 /* ---- clients ------------------------------------------------------------ */
