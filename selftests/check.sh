@@ -188,6 +188,7 @@ build_native() {
 	selftests/setup.sh packages native
 	selftests/setup.sh kselftest
 	selftests/setup.sh herd
+	selftests/setup.sh promtool
 	note "builds"
 	one "library, tools and examples build with gcc without warnings" \
 		"${MAKE_QUIET[@]}" all CFLAGS='-O2 -g -Werror'
@@ -202,6 +203,7 @@ native_parts() {
 	part "unit tests of the core and of hamlynctl (ASan, UBSan)" \
 		selftests/unit/run.sh "$BUILD/unit"
 	part "hamlynctl on the host" tools/hamlynctl/test/check.sh "$BUILD/hamlynctl"
+	part "exporter of metrics" tools/hamlynctl/test/exporter.py "$BUILD/hamlynctl"
 	part "documentation and manual" selftests/tools/doc-test.sh "$BUILD"
 	part "dissector for Wireshark" selftests/wireshark/wireshark-test.sh "$BUILD"
 	part "hamlyn-perf on the embedded device" selftests/tools/perf-test.sh "$BUILD/hamlyn-perf"
@@ -362,6 +364,8 @@ admin_part() { # KERNEL
 		--script selftests/tools/hamlynctl-test.sh
 	part "JSON of hamlynctl, Linux $kernel" \
 		tools/hamlynctl/test/schema.py "$out/tap"
+	part "metrics of hamlynctl, Linux $kernel" \
+		tools/hamlynctl/test/metrics.py "$out/tap"
 	tracing_part "$kernel"
 	# The kernels that are built here have neither cables, nor disks, nor several nodes.
 	is_built "$kernel" || cable_part "$kernel"

@@ -29,6 +29,7 @@ Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|package|site|al
        selftests/setup.sh qemu
        selftests/setup.sh kselftest
        selftests/setup.sh herd
+       selftests/setup.sh promtool
        selftests/setup.sh sources
        selftests/setup.sh arm64
        selftests/setup.sh uml [lockdep|leak]
@@ -45,12 +46,13 @@ Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|package|site|al
   qemu       QEMU 10
   kselftest  kselftest headers, checkpatch.pl, kernel-doc and the netlink generator
   herd       herd7 and the kernel's memory model, for selftests/litmus
+  promtool   reads metrics and alerts as Prometheus does
   sources    Lua and bzip2, to be compiled by hamlyn-tempest-cc (for tempest-cc/chaos.sh)
   arm64      QEMU for arm64 guests, and their busybox and libraries; the kernel is 6.1-arm64
   uml        User-Mode Linux, built from its source (for vm/uml.sh; takes some minutes);
              lockdep: one that watches locks, for selftests/mutants/run.py --lockdep;
              leak: one that sees what is left of objects, for --leaks
-  all        every part above but herd, sources, arm64 and uml, packages first
+  all        every part above but herd, promtool, sources, arm64 and uml, packages first
   list       what the cache holds, with versions
 
 The cache is \$HAMLYN_CACHE, else .cache at the top of the source tree; several
@@ -567,6 +569,21 @@ cmd_herd() {
 	say "herd: ready ($(sed 's/ .*//; s/.*=//' "$CACHE/debs/herd/have"))"
 }
 
+cmd_promtool() {
+	local dir=$CACHE/promtool tmp=$CACHE/promtool.tmp
+	tool_debs promtool
+	if ! is_unpacked "$dir" promtool; then
+		say "promtool: unpacking"
+		rm -rf "$tmp" "$tmp.all"
+		unpack_debs promtool "$tmp.all"
+		mkdir -p "$tmp"
+		mv "$tmp.all/usr/bin/promtool" "$tmp/"
+		rm -rf "$tmp.all"
+		publish "$tmp" "$dir" promtool
+	fi
+	say "promtool: ready ($(sed 's/ .*//; s/.*=//' "$CACHE/debs/promtool/have"))"
+}
+
 # ---- other people's programs ----
 
 # fetch_sources PACKAGE=VERSION...: into debs/sources, recorded with their checksums; apt has
@@ -731,7 +748,7 @@ main() {
 	case $command in
 	-h | --help) usage ;;
 	packages) cmd_packages "$@" ;;
-	kernel | qemu | kselftest | herd | sources | arm64 | uml)
+	kernel | qemu | kselftest | herd | promtool | sources | arm64 | uml)
 		[ "$(uname -m)" = x86_64 ] || die 1 "this machine is $(uname -m); only x86_64 is supported"
 		lock_cache
 		"cmd_$command" "$@"
@@ -745,7 +762,7 @@ main() {
 		;;
 	list) cmd_list ;;
 	"") usage >&2 && die 2 "a command is needed" ;;
-	*) die 2 "command \"$command\" is unknown; allowed: packages, kernel, qemu, kselftest, herd, sources, arm64, uml, all, list" ;;
+	*) die 2 "command \"$command\" is unknown; allowed: packages, kernel, qemu, kselftest, herd, promtool, sources, arm64, uml, all, list" ;;
 	esac
 }
 

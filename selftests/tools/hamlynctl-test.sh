@@ -562,10 +562,68 @@ stop_peer
 peer=$alice
 stop_peer
 
+# ---- metrics ----
+
+# metrics FORMAT NAME PATTERN COMMAND...: text that the host is to check
+metrics() {
+	format=$1 name=$2 pattern=$3
+	shift 3
+	if "$@" >/tmp/out 2>/tmp/err && tr '\n' ' ' </tmp/out | grep -qE -e "$pattern"; then
+		pass "$name"
+		sed "s/^/# $format /" /tmp/out
+		echo "# $format"
+	else
+		fail "$name" /tmp/out /tmp/err
+	fi
+}
+
+written() {
+	hamlynctl metrics write /tmp/hamlyn.prom && cat /tmp/hamlyn.prom
+}
+
+rejected() { # REASON: so many packets were, of hamlyn0
+	hamlynctl metrics | sed -n "s/^hamlyn_nic_rejected_packets_total{nic=\"hamlyn0\",reason=\"$1\"} //p"
+}
+
+lines() {
+	hamlynctl metrics | wc -l
+}
+
+add_tcp index 3 id-from green port 7003 >/dev/null
+$ctl peer add 3 host 2 address 127.0.0.2 port 7002
+before=$(rejected key)
+start_peer alice /dev/hamlyn0 5 2 1000
+metrics open "metrics" 'hamlyn_nic_messages_total\{nic="hamlyn0"\} [1-9].*hamlyn_peer_up\{nic="hamlyn3",peer="2"\} 0 ' \
+	$ctl metrics
+metrics text "metrics of the textfile collector" '# TYPE hamlyn_nic_messages_total counter hamlyn_nic_messages' written
+grows() {
+	[ "$(rejected key)" -ge $((before + 2)) ]
+}
+check "guesses are counted" eventually grows
+alone=$(lines)
+first=$peer
+for user in bob alice bob alice; do
+	su "$user" -c "exec hamlynctl-peer /dev/hamlyn0 5 0" >/tmp/ready 2>&1 &
+	others="${others:-} $!"
+	eventually grep -q ready /tmp/ready
+done
+same_lines() {
+	[ "$(lines)" = "$alone" ]
+}
+check "what users make adds no series" same_lines
+for peer in $others $first; do
+	stop_peer
+done
+metrics open "users are told no counters, and that is no failure" 'hamlyn_up 1 .*hamlyn_nic_contexts\{nic="hamlyn0"\}' \
+	as bob "$ctl metrics"
+lacks "of messages or peers" 'messages|rejected|peer' as bob "$ctl metrics"
+$ctl nic del 3
+
 # ---- without the module ----
 
 check "the module goes" rmmod hamlyn
 refuses "without the module" 1 'the hamlyn module is not loaded \(no netlink family "hamlyn"\)' $ctl nic show
+metrics open "without the module, metrics" 'hamlyn_up 0 ' $ctl metrics
 prints "without the module, doctor" 'note +module +there is none' $ctl doctor
 refuses "without the module, top" 1 'the hamlyn module is not loaded' $ctl top
 # shellcheck disable=SC2086 # several words

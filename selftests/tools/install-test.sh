@@ -274,11 +274,27 @@ systemd_unit_installed() {
 	! command -v systemd-analyze >/dev/null || systemd_accepts "$unit"
 }
 
+# It reads what strangers send
+metrics_units_installed() {
+	local units=$root/usr/lib/systemd/system
+	grep -q '^ListenStream=127.0.0.1:9927$' "$units/hamlyn-metrics.socket" &&
+		grep -q '^ExecStart=/usr/sbin/hamlynctl metrics serve' "$units/hamlyn-metrics.service" &&
+		[ -s "$root/usr/share/hamlyn/prometheus/hamlyn.rules.yml" ] &&
+		[ -s "$root/usr/share/hamlyn/prometheus/grafana-dashboard.json" ] || return 1
+	command -v systemd-analyze >/dev/null || return 0
+	systemd_accepts "$units/hamlyn-metrics.service" "$units/hamlyn-metrics.socket" || return 1
+	systemd-analyze security --offline=true --threshold=20 "$units/hamlyn-metrics.service" \
+		>"$work/security" || { tail -n 3 "$work/security"; return 1; }
+}
+
 # The programs that it names are not on this machine.
-systemd_accepts() { # UNIT
-	local said copy=$work/hamlyn-fabric.service
-	sed -E 's|^(Exec[A-Za-z]*=)[^ ]*|\1/bin/true|' "$1" >"$copy"
-	said=$(systemd-analyze verify --man=no "$copy" 2>&1 | grep -F hamlyn-fabric) || return 0
+systemd_accepts() { # UNIT...
+	local said unit copies=()
+	for unit in "$@"; do
+		copies+=("$work/${unit##*/}")
+		sed -E 's|^(Exec[A-Za-z]*=)[^ ]*|\1/bin/true|' "$unit" >"${copies[-1]}"
+	done
+	said=$(systemd-analyze verify --man=no "${copies[@]}" 2>&1 | grep -F hamlyn-) || return 0
 	printf '%s\n' "$said"
 	return 1
 }
@@ -358,6 +374,7 @@ check "hamlyn-cat is installed, with man page and completion" cat_installed
 check "Debian's packages have each file" each_is_packaged
 check "the udev rule is installed" udev_rule_installed
 check "the systemd unit is installed" systemd_unit_installed
+check "those of metrics are, and are hardened" metrics_units_installed
 for header in manager stream datagram tagged group gather barrier rendezvous channel; do
 	check "hamlyn/$header.h compiles alone in C" compiles_alone "hamlyn/$header.h" c
 	check "hamlyn/$header.h compiles alone in C++" compiles_alone "hamlyn/$header.h" c++

@@ -196,18 +196,23 @@ int parse_seconds(const char *what, const char *text, uint32_t *milliseconds)
 	return STATUS_OK;
 }
 
-int parse_user(const char *text, uint64_t *uid)
+bool find_user(const char *text, uint64_t *uid)
 {
 	struct passwd *user;
 	char *end;
 
 	if (take_digits(text, &end, uid) && !*end && *uid < UINT32_MAX)
-		return STATUS_OK;
+		return true;
 	user = getpwnam(text);
-	if (!user)
-		return misused("there is no user \"%s\"; give a user's name or number", text);
-	*uid = user->pw_uid;
-	return STATUS_OK;
+	if (user)
+		*uid = user->pw_uid;
+	return user;
+}
+
+int parse_user(const char *text, uint64_t *uid)
+{
+	return find_user(text, uid) ? STATUS_OK :
+	       misused("there is no user \"%s\"; give a user's name or number", text);
 }
 
 /* The descriptor stays open until the program ends. */

@@ -83,6 +83,7 @@ int parse_number(const char *what, const char *text, uint64_t min, uint64_t max,
 		 uint64_t *number);
 int parse_size(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *number);
 int parse_rate(const char *what, const char *text, uint64_t *ppm);
+bool find_user(const char *text, uint64_t *uid);	/* by name or number */
 int parse_user(const char *text, uint64_t *uid);
 /* The id of a fabric that has that name: FNV-1a, of 128 bits. */
 void id_from_name(const char *name, unsigned char *id);

@@ -56,5 +56,8 @@ install-ctl: $(BUILD)/hamlynctl
 	install -D -m 644 tools/hamlynctl/hamlynctl.8 "$(DESTDIR)$(MANDIR)/man8/hamlynctl.8"
 	install -D -m 644 tools/hamlynctl/hamlynctl.bash-completion \
 		"$(DESTDIR)$(COMPLETIONDIR)/hamlynctl"
+	install -d "$(DESTDIR)$(DATADIR)/hamlyn/prometheus"
+	install -m 644 tools/hamlynctl/prometheus/hamlyn.rules.yml \
+		tools/hamlynctl/prometheus/grafana-dashboard.json "$(DESTDIR)$(DATADIR)/hamlyn/prometheus/"
 
 .PHONY: hamlynctl-test install-ctl

@@ -64,6 +64,7 @@ extern const struct object apply_object;
 extern const struct object monitor_object;
 extern const struct object top_object;
 extern const struct object doctor_object;
+extern const struct object metrics_object;
 extern const char top_help[];
 
 /* Each prints one line to stderr; the first two return what main() shall return. */

@@ -131,7 +131,16 @@ static int set_options(struct nl_sock *sock)
 	return 0;
 }
 
-int netlink_open(struct netlink *nl)
+static int connect_socket(struct netlink *nl)
+{
+	int err = genl_connect(nl->sock);
+
+	if (err)
+		return err == -NLE_NOMEM ? -ENOMEM : -errno;
+	return set_options(nl->sock);
+}
+
+int netlink_try(struct netlink *nl)
 {
 	int err;
 
@@ -141,21 +150,24 @@ int netlink_open(struct netlink *nl)
 	nl_cb_set(nl->cb, NL_CB_VALID, NL_CB_CUSTOM, on_valid, nl);
 	nl_cb_set(nl->cb, NL_CB_FINISH, NL_CB_CUSTOM, on_finish, nl);
 	nl_socket_set_msg_buf_size(nl->sock, DUMP_BUFFER);
-	err = genl_connect(nl->sock);
-	if (!err)
-		err = set_options(nl->sock);
-	if (err) {
-		netlink_close(nl);
-		return refused("cannot open a netlink socket: %s",
-			       err == -NLE_NOMEM ? "out of memory" : strerror(errno));
+	err = connect_socket(nl);
+	if (!err) {
+		nl->family = genl_ctrl_resolve(nl->sock, HAMLYN_FAMILY_NAME);
+		err = nl->family < 0 ? -ENOENT : 0;
 	}
-	nl->family = genl_ctrl_resolve(nl->sock, HAMLYN_FAMILY_NAME);
-	if (nl->family < 0) {
+	if (err)
 		netlink_close(nl);
+	return err;
+}
+
+int netlink_open(struct netlink *nl)
+{
+	int err = netlink_try(nl);
+
+	if (err == -ENOENT)
 		return refused("the hamlyn module is not loaded (no netlink family \"%s\")",
 			       HAMLYN_FAMILY_NAME);
-	}
-	return STATUS_OK;
+	return err ? refused("cannot open a netlink socket: %s", strerror(-err)) : STATUS_OK;
 }
 
 /* A socket stays in the namespace that it was made in. */

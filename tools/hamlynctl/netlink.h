@@ -27,6 +27,7 @@ struct replies {
 	size_t count, room;
 };
 
+int netlink_try(struct netlink *nl);			/* -ENOENT: there is no module */
 int netlink_open(struct netlink *nl);			/* status */
 /* In another network namespace; NULL: in our own. */
 int netlink_open_in(struct netlink *nl, const struct value *netns);	/* status */

@@ -15,9 +15,11 @@ esac
 
 PROGRAM=$1
 [[ $PROGRAM == /* ]] || PROGRAM=../../$PROGRAM
-OBJECTS=(nic context area slot nq terminus stats user limit audit peer apply monitor top doctor)
+OBJECTS=(nic context area slot nq terminus stats user limit audit peer apply monitor top doctor metrics)
 passed=0
 failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
 check() { # NAME COMMAND...
 	local name=$1 said
@@ -144,6 +146,38 @@ jsonschema.validate(json.load(sys.stdin), json.load(open("schema/doctor.json")))
 
 check "doctor tells of this machine" doctor_tells
 check "and in JSON" doctor_tells_json
+metrics_are_good() {
+	local said=$work/metrics
+	"$PROGRAM" metrics | sed 's/^/# open /' >"$said" && echo "# open" >>"$said" &&
+		"$PROGRAM" metrics write "$work/hamlyn.prom" &&
+		sed 's/^/# text /' "$work/hamlyn.prom" >>"$said" && echo "# text" >>"$said" &&
+		test/metrics.py "$said"
+}
+
+# What Prometheus's own tool says
+promtool=${HAMLYN_CACHE:-../../.cache}/promtool/promtool
+promtool_agrees() {
+	"$promtool" check metrics <"$work/hamlyn.prom" &&
+		"$promtool" check rules prometheus/hamlyn.rules.yml &&
+		"$promtool" test rules prometheus/hamlyn.rules.test.yml
+}
+
+replaces_whole() {
+	echo old >"$work/hamlyn.prom"
+	chmod 600 "$work/hamlyn.prom"
+	(umask 027 && "$PROGRAM" metrics write "$work/hamlyn.prom") &&
+		[ "$(stat -c %a "$work/hamlyn.prom")" = 640 ] && grep -q hamlyn_up "$work/hamlyn.prom" &&
+		[ "$(find "$work" -name 'hamlyn.prom*' | wc -l)" = 1 ]
+}
+
+check "metrics are well-formed" metrics_are_good
+check "and promtool agrees, and with the alerts" promtool_agrees
+check "a file of metrics is replaced, with the mode of umask" replaces_whole
+check "what is no file is not" fails_with 1 'File exists' metrics write /dev/null
+check "nor what is nowhere" fails_with 1 'No such file' metrics write "$work/none/hamlyn.prom"
+check "metrics has to be told where" fails_with 2 'write to which file' metrics write
+mapfile -t all < <(test/metrics.py --families)
+check "the man page has all metrics" in_manual "${all[@]}"
 check "doctor takes no words" fails_with 2 'extra' doctor extra
 if [ ! -e /sys/module/hamlyn ]; then
 	check "without the module it says so" \

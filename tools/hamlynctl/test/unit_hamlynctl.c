@@ -895,6 +895,50 @@ static void test_json(void **state)
 	assert_string_equal(out, "[]\n");
 }
 
+/* What a user can make is counted: no label has a process, a user, a context or a slot. */
+static void test_metrics(void **state)
+{
+	(void)state;
+	answer = answer_everything;
+	assert_int_equal(ctl("metrics"), 0);
+	assert_has(out, "# TYPE hamlyn_nic_sent_bytes counter\n# UNIT hamlyn_nic_sent_bytes bytes\n"
+		   "hamlyn_nic_sent_bytes_total{nic=\"hamlyn1\"} ");
+	assert_has(out, "hamlyn_nic_info{nic=\"hamlyn1\",host=\"6\",engine=\"poll\","
+		   "fabric=\"tcp\"} 1\n");
+	assert_has(out, "hamlyn_nic_state{nic=\"hamlyn1\",state=\"up\"} 0\n");
+	assert_has(out, "hamlyn_nic_state{nic=\"hamlyn1\",state=\"unfed\"} 1\n");
+	assert_has(out, "hamlyn_nic_rejected_packets_total{nic=\"hamlyn1\",reason=\"key\"} 2\n");
+	assert_has(out, "hamlyn_peer_info{nic=\"hamlyn1\",peer=\"2\",address=\"fd00::2\"} 1\n");
+	assert_has(out, "hamlyn_peer_up{nic=\"hamlyn1\",peer=\"2\"} 1\n");
+	assert_has(out, "hamlyn_peer_last_end{nic=\"hamlyn1\",peer=\"2\","
+		   "reason=\"other-fabric\"} 1\n");
+	assert_has(out, "peer_sent_bytes_total{nic=\"hamlyn1\",peer=\"2\"} 18446744073709551615\n");
+	assert_has(out, "hamlyn_up 1\n");
+	assert_has(out, "\n# EOF\n");
+	assert_null(strstr(out, "uid"));
+	assert_null(strstr(out, "context="));
+	assert_int_equal(kernel.sent_of[HAMLYN_NL_CMD_CONTEXT_GET], 0);
+	assert_int_equal(kernel.sent_of[HAMLYN_NL_CMD_USER_GET], 0);
+	/* Whoever may not see counters sees NICs, and that is no failure. */
+	kernel.error_of[HAMLYN_NL_CMD_STATS_GET] = -EPERM;
+	kernel.error_of[HAMLYN_NL_CMD_PEER_GET] = -EPERM;
+	assert_int_equal(ctl("metrics"), 0);
+	assert_has(out, "hamlyn_up 1\n");
+	assert_has(out, "hamlyn_nic_contexts{");
+	assert_null(strstr(out, "messages"));
+	assert_null(strstr(out, "peer"));
+	kernel.error_of[HAMLYN_NL_CMD_STATS_GET] = -EIO;
+	assert_int_equal(ctl("metrics"), 0);
+	assert_has(out, "hamlyn_up 0\n");
+	assert_null(strstr(out, "hamlyn_nic"));
+	kernel.absent = true;
+	assert_int_equal(ctl("metrics"), 0);
+	assert_has(out, "hamlyn_up 0\n");
+	assert_string_equal(err, "");
+	assert_int_equal(ctl("metrics serve"), STATUS_REFUSED);
+	assert_has(err, "systemctl start hamlyn-metrics.socket");
+}
+
 static void answer_little(uint8_t command, bool dump)
 {
 	struct nl_msg *msg = reply(command);
@@ -1183,7 +1227,7 @@ static void test_fuzz(void **state)
 		"nic show", "-j nic show", "context show", "-j context show", "-j area show",
 		"slot show", "-j slot show", "nq show", "terminus show", "-j terminus show",
 		"stats show", "-j stats show 0", "user show", "-j user show", "audit show",
-		"-j audit show", "nic add", "-j nic add", "peer show", "-j peer show",
+		"-j audit show", "nic add", "-j nic add", "peer show", "-j peer show", "metrics",
 	};
 	int i, status;
 
@@ -1461,6 +1505,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_text, reset, reset),
 		cmocka_unit_test_setup_teardown(test_json, reset, reset),
 		cmocka_unit_test_setup_teardown(test_user_map, reset, reset),
+		cmocka_unit_test_setup_teardown(test_metrics, reset, reset),
 		cmocka_unit_test_setup_teardown(test_missing_and_unknown, reset, reset),
 		cmocka_unit_test_setup_teardown(test_malformed, reset, reset),
 		cmocka_unit_test_setup_teardown(test_disturbed_dump, reset, reset),
