@@ -59,7 +59,7 @@ class _Held(Single):
         self._handle = handle
         self._message = message
 
-    def __del__(self):
+    def __del__(self) -> None:
         handle = self._handle
         if handle.pointer:
             _release(handle.pointer, self._message)
@@ -168,7 +168,7 @@ def _connect_attr(attr: _library.ConnectAttr | _library.ChannelAttr, tickets: bo
         attr.uid_count = len(array)
 
 
-def _uids(uids: Iterable[int]):
+def _uids(uids: Iterable[int]) -> Any:
     uids = [unsigned(uid, 32) for uid in uids]
     if not uids:
         raise ValueError("an empty list of users lets nobody in")
@@ -207,10 +207,10 @@ class Channel(Endpoint):
         handle = manager._need()
         with handle as pointer:
             check(library.h_channel_create(pointer, byref(attr), byref(out)),
-                  "h_channel_create", handle.parent.pointer)
+                  "h_channel_create", handle.made_on.pointer)
             self._own(manager, out.value)
 
-    def _own(self, manager: Manager, pointer: int) -> Channel:
+    def _own(self, manager: Manager, pointer: Optional[int]) -> Channel:
         self._handle = Handle("channel", pointer, _close, manager._need())
         self._begin(manager)
         return self
@@ -226,7 +226,7 @@ class Channel(Endpoint):
         handle = manager._need()
         with handle as ma, other._need() as mb:
             check(library.h_channel_pair(ma, mb, byref(attr), byref(a), byref(b)),
-                  "h_channel_pair", handle.parent.pointer)
+                  "h_channel_pair", handle.made_on.pointer)
             return (cls.__new__(cls)._own(manager, a.value),
                     cls.__new__(cls)._own(other, b.value))
 
@@ -239,7 +239,7 @@ class Channel(Endpoint):
             library.h_channel_seed(channel, byref(seed))
         return bytes(seed.bytes)
 
-    def join(self, seed) -> None:
+    def join(self, seed: Any) -> None:
         """Tells this end of the other one. Error, with EALREADY, if another one has joined it."""
         c_seed = _library.CChannelSeed.from_buffer_copy(
             _exactly(seed, _library.CHANNEL_SEED_BYTES))
@@ -267,7 +267,7 @@ class Channel(Endpoint):
 
     # ---- sending ----
 
-    def send(self, data, timeout: Optional[float] = None) -> None:
+    def send(self, data: Any, timeout: Optional[float] = None) -> None:
         """Sends a message, whole or not at all: what has the buffer protocol.
 
         Raises TimeoutError, or BlockingIOError if timeout is 0; BrokenPipeError if the
@@ -281,7 +281,7 @@ class Channel(Endpoint):
             with _library.Buffer(data) as b:
                 self._send(b.address, b.length, timeout)
 
-    def _send(self, address, length: int, timeout: Optional[float]) -> None:
+    def _send(self, address: Any, length: int, timeout: Optional[float]) -> None:
         handle = self._need()
         if length > _SHORT:
             self._at_once("h_channel_send",
@@ -296,7 +296,8 @@ class Channel(Endpoint):
         wait(handle, "h_channel_send",
              lambda channel, ns: _send(channel, address, length, ns), timeout)
 
-    def _at_once(self, call: str, function, timeout: Optional[float]) -> None:
+    def _at_once(self, call: str, function: Callable[[int, int], int],
+                 timeout: Optional[float]) -> None:
         """As wait(), but for all of the time in one call.
 
         When the time of a call is over, a message that was begun counts as sent, and the
@@ -313,13 +314,14 @@ class Channel(Endpoint):
                 if deadline is not None:
                     timeout = max(deadline - time.monotonic(), 1e-6)
 
-    def sendmsg(self, pieces: Iterable, timeout: Optional[float] = None) -> None:
+    def sendmsg(self, pieces: Iterable[Any], timeout: Optional[float] = None) -> None:
         """Sends a message that is in several places."""
         buffers = []
         try:
             for piece in pieces:
                 buffers.append(_library.Buffer(piece))
-            iov = (_library.IoVec * len(buffers))(*((b.address, b.length) for b in buffers))
+            iov = (_library.IoVec * len(buffers))(
+                *(_library.IoVec(b.address, b.length) for b in buffers))
             self._at_once("h_channel_sendv",
                           lambda channel, ns: library.h_channel_sendv(channel, iov, len(iov), ns),
                           timeout)
@@ -382,7 +384,7 @@ class Channel(Endpoint):
             finally:
                 _release(pointer, message)
 
-    def receive_into(self, buffer, timeout: Optional[float] = None) -> Optional[int]:
+    def receive_into(self, buffer: Any, timeout: Optional[float] = None) -> Optional[int]:
         """The next message, copied into what has the buffer protocol; how long, None at the end.
 
         Raises Error (EMSGSIZE) if it is longer: then it is the next one still.
@@ -395,7 +397,7 @@ class Channel(Endpoint):
 
     # ---- requests ----
 
-    def request(self, data, timeout: Optional[float] = None) -> Optional[Message]:
+    def request(self, data: Any, timeout: Optional[float] = None) -> Optional[Message]:
         """Sends a request and receives its reply; None at the end. For any thread.
 
         Other messages that come meanwhile are kept for receive().
@@ -418,7 +420,7 @@ class Channel(Endpoint):
         finally:
             self._give_up(number)
 
-    def request_send(self, data, timeout: Optional[float] = None) -> int:
+    def request_send(self, data: Any, timeout: Optional[float] = None) -> int:
         """Sends a request; the number is for request_wait(), or request_cancel().
 
         Raises as send(): then nothing was sent.
@@ -462,7 +464,7 @@ class Channel(Endpoint):
         except ValueError:
             pass  # it was closed
 
-    def reply(self, request: Message, data, timeout: Optional[float] = None) -> None:
+    def reply(self, request: Message, data: Any, timeout: Optional[float] = None) -> None:
         """Answers a request that was received from this channel, not released yet.
 
         Raises as send(); Error (EINVAL) if it is no request.
@@ -529,10 +531,10 @@ class Channel(Endpoint):
             if self._device is not None:
                 self._device.close()
 
-    def __exit__(self, kind: Any, *exc) -> None:
+    def __exit__(self, kind: Any, *exc: Any) -> None:
         self.close(LINGER if kind is None else 0)
 
-    def __del__(self):
+    def __del__(self) -> None:
         try:
             self.close(0)
         except Exception:  # pylint: disable=broad-except
@@ -660,7 +662,7 @@ def connect_streams(manager: Manager, path: str, timeout: Optional[float] = None
         return StreamPair._own(manager, pair)
 
 
-def _meet(manager: Manager, call: str, attempt, timeout: Optional[float],
+def _meet(manager: Manager, call: str, attempt: Any, timeout: Optional[float],
           gave_up: Callable[[], bool] = lambda: False) -> None:
     """Calls attempt(ns), which each time begins anew, for longer and longer."""
     deadline = None if timeout is None else time.monotonic() + timeout
@@ -672,7 +674,7 @@ def _meet(manager: Manager, call: str, attempt, timeout: Optional[float],
         if result == -errno.EINTR and timeout != 0:
             continue
         if result != -errno.ETIMEDOUT or last or gave_up():
-            check(result, call, manager._need().parent.pointer)
+            check(result, call, manager._need().made_on.pointer)
             return
         if manager.closed:
             raise ValueError("the manager is closed")

@@ -18,7 +18,7 @@ from ._stream import Record, _exactly
 library = _library.library
 
 
-def c_seed(seed) -> _library.CSeed:
+def c_seed(seed: Any) -> _library.CSeed:
     """The structure of a seed in bytes."""
     return _library.CSeed.from_buffer_copy(_exactly(seed, _library.SEED_BYTES))
 
@@ -27,7 +27,7 @@ class DatagramAddress:
     """Where to send datagrams: a value, made from a DatagramReceiver's seed."""
     __slots__ = ("_address",)
 
-    def __init__(self, seed):
+    def __init__(self, seed: Any):
         self._address = _library.CDatagramAddress()
         check(library.h_datagram_resolve(c_seed(seed), self._address), "h_datagram_resolve")
 
@@ -37,7 +37,7 @@ class DatagramAddress:
         self._address = _library.CDatagramAddress.from_buffer_copy(address)
         return self
 
-    def send(self, manager: Manager, data, offset: int = 0, *,
+    def send(self, manager: Manager, data: Any, offset: int = 0, *,
              reply: Optional[DatagramAddress] = None, timeout: Optional[float] = None) -> None:
         """Sends a datagram to an offset in the receiver's buffer; reply: where an answer is to go.
 
@@ -72,7 +72,7 @@ class DatagramReceiver(Endpoint):
         handle = manager._need()
         with handle as pointer:
             check(library.h_datagram_receiver_create(pointer, attr, out),
-                  "h_datagram_receiver_create", handle.parent.pointer)
+                  "h_datagram_receiver_create", handle.made_on.pointer)
             self._handle = Handle("datagram receiver", out.value,
                                   library.h_datagram_receiver_destroy, handle)
         #: has an element while a datagram is held
@@ -102,7 +102,7 @@ class DatagramReceiver(Endpoint):
                  lambda receiver, ns: library.h_datagram_receive(receiver, datagram, ns), timeout)
             return self._take(datagram)
 
-    def request(self, to: DatagramAddress, data, timeout: Optional[float] = None) -> Datagram:
+    def request(self, to: DatagramAddress, data: Any, timeout: Optional[float] = None) -> Datagram:
         """Sends a datagram to offset 0 and receives the answer. For one thread at a time.
 
         After a time-out this receiver has another address, and so it has if it was revoked.
@@ -180,11 +180,11 @@ class TaggedAddress:
     """Where to write: a value, made from a TaggedReceiver's seed."""
     __slots__ = ("_address",)
 
-    def __init__(self, seed):
+    def __init__(self, seed: Any):
         self._address = _library.CTaggedAddress()
         check(library.h_tagged_resolve(c_seed(seed), self._address), "h_tagged_resolve")
 
-    def send(self, manager: Manager, data, offset: int, tag: int,
+    def send(self, manager: Manager, data: Any, offset: int, tag: int,
              timeout: Optional[float] = None) -> None:
         """Writes to an offset in the receiver's memory, and tells it by a tag."""
         with _library.Buffer(data) as b:
@@ -214,7 +214,7 @@ class TaggedReceiver(Endpoint):
         handle = manager._need()
         with handle as pointer:
             check(library.h_tagged_receiver_create(pointer, attr, out),
-                  "h_tagged_receiver_create", handle.parent.pointer)
+                  "h_tagged_receiver_create", handle.made_on.pointer)
             self._handle = Handle("tagged receiver", out.value,
                                   library.h_tagged_receiver_destroy, handle)
         self._length = length or 4096

@@ -7,7 +7,7 @@ import ctypes
 import errno
 import enum
 from ctypes import byref, c_int, c_uint64, c_void_p
-from typing import Any, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from . import _errors, _library
 from ._handle import Handle, Owner, Pin, view, wait
@@ -138,7 +138,7 @@ class Notification(NamedTuple):
     """What a notification queue tells: see struct hamlyn_nq_entry."""
     data: int
     slot: int
-    index: int
+    index: int  # type: ignore[assignment]
     source: int
     length: int
     flags: int
@@ -208,7 +208,7 @@ class Ticket:
         return out.raw
 
     @classmethod
-    def from_bytes(cls, data) -> Ticket:
+    def from_bytes(cls, data: Any) -> Ticket:
         """The ticket that these bytes were made of."""
         ticket = _library.CTicket()
         with _library.Buffer(data) as b:
@@ -216,7 +216,7 @@ class Ticket:
                   "h_ticket_import")
         return cls(ticket)
 
-    def __eq__(self, other) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Ticket) and bytes(self._ticket) == bytes(other._ticket)
 
     def __hash__(self) -> int:
@@ -239,7 +239,7 @@ class Slot(Owner):
                                  meta_count=unsigned(metadata_count, 32),
                                  mode=unsigned(mode, 32), flags=2 if ticket_only else 0)
         parts = [x._need() for x in (area, queue, metadata) if x is not None]
-        device = area._need().parent
+        device = area._need().made_on
         out = c_void_p()
         entered = []
         try:
@@ -293,7 +293,7 @@ class Slot(Owner):
         return _values(stats, "kind", "id")
 
 
-def _destroy_terminus(bound: dict[int, Handle]):
+def _destroy_terminus(bound: dict[int, Handle]) -> Callable[[int], Any]:
     def destroy(terminus: int) -> int:
         result = library.h_terminus_destroy(terminus)
         while bound and not result:
@@ -337,7 +337,7 @@ class Terminus(Owner):
         if old is not None:
             old.leave()
 
-    def send(self, ticket: Ticket, data=b"", metadata=b"", *, offset: int = 0,
+    def send(self, ticket: Ticket, data: Any = b"", metadata: Any = b"", *, offset: int = 0,
              word: int = 0) -> int:
         """Sends a message, and returns a number for wait().
 
@@ -382,7 +382,7 @@ class Watch(Owner):
     """Has a queue told when a slot is gone (H 6.3), with the cookie in Notification.data."""
 
     def __init__(self, queue: NotificationQueue, ticket: Ticket, cookie: int = 0):
-        device = queue._need().parent
+        device = queue._need().made_on
         out = c_void_p()
         with queue._need() as nq, device as dev:
             check(library.h_watch(dev, byref(ticket._ticket), nq, unsigned(cookie), byref(out)),

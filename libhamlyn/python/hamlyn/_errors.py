@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 from ctypes import create_string_buffer
-from typing import Optional
+from typing import Any, Optional
 
 from . import _library
 
@@ -32,7 +32,7 @@ class Error(OSError):
         self.call = call
         self.explanation = explanation
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return (_make, (self.errno, self.call, self.explanation))
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import byref, c_uint64, c_void_p
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 from . import _library
 from ._datagram import c_seed
@@ -19,7 +19,7 @@ library = _library.library
 _NEW_KEY = 1
 
 
-def _lengths(lengths: Sequence[int]):
+def _lengths(lengths: Sequence[int]) -> Any:
     return (c_uint64 * len(lengths))(*map(unsigned, lengths))
 
 
@@ -31,7 +31,7 @@ class Share:
         self._share = share
 
     @classmethod
-    def from_bytes(cls, data) -> Share:
+    def from_bytes(cls, data: Any) -> Share:
         """The share that these bytes were made of."""
         share = _library.CShare()
         check(library.h_share_import(c_seed(data), share), "h_share_import")
@@ -59,7 +59,7 @@ class Share:
         check(library.h_share_split(self._share, count, lengths, shares), "h_share_split")
         return [Share(_library.CShare.from_buffer_copy(s)) for s in shares]
 
-    def send(self, manager: Manager, data=b"", timeout: Optional[float] = None) -> None:
+    def send(self, manager: Manager, data: Any = b"", timeout: Optional[float] = None) -> None:
         """Does its part: data is at most as long as that."""
         with _library.Buffer(data) as b:
             wait(manager._need(), "h_share_send",
@@ -76,7 +76,7 @@ class Group(Endpoint):
         handle = manager._need()
         with handle as pointer:
             check(library.h_group_create(pointer, unsigned(length), None, out),
-                  "h_group_create", handle.parent.pointer)
+                  "h_group_create", handle.made_on.pointer)
             self._handle = Handle("group", out.value, library.h_group_destroy, handle)
         self._length = length
         self._begin(manager)
@@ -117,7 +117,7 @@ class Gather(Owner):
         handle = manager._need()
         with handle as pointer:
             check(library.h_gather_create(pointer, len(lengths), _lengths(lengths), 0, out),
-                  "h_gather_create", handle.parent.pointer)
+                  "h_gather_create", handle.made_on.pointer)
             self._handle = Handle("gather", out.value, library.h_gather_destroy, handle)
         self._members = len(lengths)
 
@@ -156,12 +156,12 @@ class Gather(Owner):
 class GatherMember(Owner):
     """A member of a gather, made from a seed of its root."""
 
-    def __init__(self, manager: Manager, seed):
+    def __init__(self, manager: Manager, seed: Any):
         out = c_void_p()
         handle = manager._need()
         with handle as pointer:
             check(library.h_gather_join(pointer, c_seed(seed), out), "h_gather_join",
-                  handle.parent.pointer)
+                  handle.made_on.pointer)
             self._handle = Handle("gather member", out.value, library.h_gather_leave,
                                   manager._need())
 
@@ -171,7 +171,7 @@ class GatherMember(Owner):
         with self._need() as member:
             return library.h_gather_length(member)
 
-    def send(self, data=b"", timeout: Optional[float] = None) -> None:
+    def send(self, data: Any = b"", timeout: Optional[float] = None) -> None:
         """Does its part of the next round.
 
         Raises BrokenPipeError if the root is gone, ConnectionResetError if another member is.
@@ -193,16 +193,16 @@ class Barrier(Owner):
     that somebody else has created.
     """
 
-    def __init__(self, manager: Manager, what):
+    def __init__(self, manager: Manager, what: Any):
         out = c_void_p()
         handle = manager._need()
         with handle as pointer:
             if isinstance(what, int):
                 check(library.h_barrier_create(pointer, unsigned(what, 32), out),
-                      "h_barrier_create", handle.parent.pointer)
+                      "h_barrier_create", handle.made_on.pointer)
             else:
                 check(library.h_barrier_join(pointer, c_seed(what), out), "h_barrier_join",
-                      handle.parent.pointer)
+                      handle.made_on.pointer)
             self._handle = Handle("barrier", out.value, library.h_barrier_destroy,
                                   manager._need())
 

@@ -16,7 +16,7 @@ import os
 import threading
 import time
 import weakref
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, TypeVar
 
 from . import _errors, _library
 
@@ -30,11 +30,14 @@ _all: weakref.WeakSet[Handle] = weakref.WeakSet()
 _stay: set[Handle] = set()
 
 
+O = TypeVar("O", bound="Owner")
+
+
 class Single:
     """What owns something of C: a copy would close it, or give it back, a second time."""
     __slots__ = ()
 
-    def __reduce_ex__(self, protocol: Any):
+    def __reduce_ex__(self, protocol: Any) -> Any:
         # What copy.copy(), copy.deepcopy() and pickle ask
         raise TypeError(f"a {type(self).__name__} cannot be copied or pickled")
 
@@ -50,20 +53,21 @@ class Handle(Single):
                  "_children", "_uses", "_open", "_ended", "_failed", "_waits", "_inside", "_busy",
                  "_graves", "__weakref__")
 
-    def __init__(self, name: str, pointer: int, destroy: Callable[[int], Any],
+    def __init__(self, name: str, pointer: Optional[int], destroy: Callable[[int], Any],
                  parent: Optional[Handle] = None, keeps: tuple[Handle, ...] = ()):
         """Takes the pointer. The caller is inside a use of parent and all of keeps.
 
         destroy: a C function, or what returns nothing if it destroys in any case
         """
         self.name = name
-        self.pointer = pointer
+        #: what a successful call has set is never NULL, for which ctypes has None
+        self.pointer = pointer or 0
         self.parent = parent
         #: who tells the library not to call back for it any more, if that was told to:
         #: not destroyed while it is about to
         self.called_back: Optional[Callable[[int, Any, Any], Any]] = None
         #: weak method to call, before it is destroyed
-        self.when_closed: Optional[weakref.WeakMethod] = None
+        self.when_closed: Optional[weakref.WeakMethod[Callable[[], None]]] = None
         self._destroy = destroy
         self._keeps = keeps if parent is None else (parent, *keeps)
         self._children: weakref.WeakSet[Handle] = weakref.WeakSet()
@@ -106,7 +110,7 @@ class Handle(Single):
         if not self._open and not self._uses:
             self._last()
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: Any) -> None:
         self._uses.pop()
         if not self._open and not self._uses:
             self._last()
@@ -120,7 +124,7 @@ class Handle(Single):
             self._ended = True
             self._failed = None
             parent = self.parent if self.called_back is not None else None
-            if parent is not None:
+            if parent is not None and self.called_back is not None:
                 self.called_back(self.pointer, None, None)
                 inside = set(parent._inside)
                 if inside:
@@ -163,6 +167,12 @@ class Handle(Single):
         while device.parent is not None:
             device = device.parent
         return _errors.failure(result, getattr(self._destroy, "__name__", ""), device.pointer)
+
+    @property
+    def made_on(self) -> Handle:
+        """Its parent; all but devices have one."""
+        assert self.parent is not None
+        return self.parent
 
     @property
     def closed(self) -> bool:
@@ -301,19 +311,19 @@ class Owner(Single):
             raise ValueError("not open")
         return self._handle
 
-    def __enter__(self):
+    def __enter__(self: O) -> O:
         if self.closed:
             raise ValueError("closed")
         return self
 
-    def __exit__(self, kind: Any, *exc) -> None:
+    def __exit__(self, kind: Any, *exc: Any) -> None:
         try:
             self.close()
         except _errors.Error:
             if kind is None:
                 raise  # else it would hide that one: Ctrl-C, say, which may be why it stays
 
-    def __del__(self):
+    def __del__(self) -> None:
         try:
             if not self.closed:
                 self.close()
@@ -335,7 +345,7 @@ class Pin(Single):
         #: inside a use of this
         self._handle = handle
 
-    def __del__(self):
+    def __del__(self) -> None:
         self._end()
 
 
@@ -348,7 +358,7 @@ def view(address: int, length: int, pin: Any) -> memoryview:
     if not length:
         return memoryview(b"")
     array = _arrays[(length - 1).bit_length()].from_address(address)
-    array.pin = pin
+    array.pin = pin  # type: ignore[attr-defined]
     return memoryview(array).cast("B")[:length]
 
 

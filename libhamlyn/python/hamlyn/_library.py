@@ -9,6 +9,7 @@ import os
 import pathlib
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64,
                     c_size_t, c_ssize_t, c_ubyte, c_uint8, c_uint32, c_uint64, c_void_p, sizeof)
+from typing import Any, Callable
 
 NOWAIT = 0
 FOREVER = -1
@@ -308,15 +309,15 @@ _OUT = POINTER(c_void_p)
 missing: set[str] = set()
 
 
-def _missing(name: str):
+def _missing(name: str) -> Callable[..., Any]:
     missing.add(name)
 
-    def function(*_arguments):
+    def function(*_arguments: Any) -> Any:
         raise NotImplementedError(f"this libhamlyn has no {name}()")
     return function
 
 
-def _declare(name: str, result, *arguments) -> None:
+def _declare(name: str, result: Any, *arguments: Any) -> None:
     try:
         function = getattr(library, name)
     except AttributeError:
@@ -326,7 +327,7 @@ def _declare(name: str, result, *arguments) -> None:
     function.argtypes = arguments
 
 
-def _declare_sized(name: str, result, *arguments) -> None:
+def _declare_sized(name: str, result: Any, *arguments: Any) -> None:
     """A function that is inline in C, and hands over the size of one structure as well."""
     at = next(i for i, a in enumerate(arguments) if a in _SIZED)
     size = sizeof(arguments[at]._type_)
@@ -334,7 +335,7 @@ def _declare_sized(name: str, result, *arguments) -> None:
     _declare(inner, result, *arguments[:at + 1], c_size_t, *arguments[at + 1:])
     function = getattr(library, inner)
 
-    def sized(*given):
+    def sized(*given: Any) -> Any:
         return function(*given[:at + 1], size, *given[at + 1:])
     setattr(library, name, sized)
 
@@ -496,7 +497,7 @@ _declare("h_barrier_destroy", c_int, _OBJECT)
 
 # ---- what C is given ----
 
-def text(name) -> bytes:
+def text(name: Any) -> bytes:
     """A path, or a name of a device, for C, where a null character would end it."""
     encoded = os.fsencode(name)
     if b"\0" in encoded:
@@ -537,7 +538,7 @@ class Buffer:
     """
     __slots__ = ("_view", "address", "length")
 
-    def __init__(self, data, writable: bool = False):
+    def __init__(self, data: Any, writable: bool = False):
         view = _PyBuffer()
         _get_buffer(data, view, 1 if writable else 0)
         self._view = view
@@ -547,5 +548,5 @@ class Buffer:
     def __enter__(self) -> Buffer:
         return self
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: Any) -> None:
         _release_buffer(self._view)

@@ -41,7 +41,7 @@ _dispatching = _Dispatching()
 
 
 @_library.READY
-def _ready(_pointer, token):
+def _ready(_pointer: Any, token: Any) -> None:
     # Nothing is raised through C: Manager.dispatch() does it.
     handle, errors = _dispatching.handle, _dispatching.errors
     if handle is None:
@@ -180,7 +180,7 @@ class Manager(Owner):
                 library.h_manager_free(handle.pointer, out)
             handle.leave()
 
-        return view(out.value, length, Pin(free))
+        return view(out.value or 0, length, Pin(free))
 
     # ---- asyncio ----
 
@@ -213,7 +213,7 @@ class Manager(Owner):
         if loop is not None and not loop.is_closed():
             loop.remove_reader(self._loop_fd)
 
-    def __del__(self):
+    def __del__(self) -> None:
         try:
             if not self.closed:
                 self._detach()  # the collector has cleared when_closed
@@ -250,7 +250,7 @@ class Endpoint(Owner):
         self._token = next(_tokens)
         self._ready_call: Optional[Callable[[], Any]] = None
         #: and whether it is to be sent again
-        self._waiting: dict[asyncio.Future, bool] = {}
+        self._waiting: dict[asyncio.Future[bool], bool] = {}
         self._told = False
         self._turns = Turns()
         self._ready_lock = threading.RLock()
@@ -292,7 +292,7 @@ class Endpoint(Owner):
         except ValueError:
             pass
 
-    def _take_waiting(self) -> dict[asyncio.Future, bool]:
+    def _take_waiting(self) -> dict[asyncio.Future[bool], bool]:
         """With _ready_lock held."""
         waiting, self._waiting = self._waiting, {}
         self._manager._awaited.discard(self)
@@ -330,7 +330,7 @@ class Endpoint(Owner):
             waiting = self._take_waiting()
         self._wake(waiting)
 
-    def _wake(self, waiting: dict[asyncio.Future, bool]) -> None:
+    def _wake(self, waiting: dict[asyncio.Future[bool], bool]) -> None:
         here = threading.get_ident() == self._manager._loop_thread if waiting else False
         received = not all(waiting.values())
         for future in waiting:
@@ -376,6 +376,6 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def _wake(future: asyncio.Future, received: bool) -> None:
+def _wake(future: asyncio.Future[bool], received: bool) -> None:
     if not future.done():
         future.set_result(received)

@@ -90,7 +90,7 @@ class Record(Single):
     def __enter__(self) -> Record:
         return self
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: Any) -> None:
         self.release()
 
 
@@ -115,13 +115,13 @@ class StreamReceiver(Endpoint):
         handle = manager._need()
         with handle as pointer:
             check(library.h_stream_receiver_create(pointer, byref(attr), byref(out)),
-                  "h_stream_receiver_create", handle.parent.pointer)
+                  "h_stream_receiver_create", handle.made_on.pointer)
             self._own(manager, out.value)
 
-    def _own(self, manager: Manager, pointer: int) -> None:
+    def _own(self, manager: Manager, pointer: Optional[int]) -> None:
         self._handle = Handle("stream receiver", pointer, library.h_stream_receiver_destroy,
                               manager._need())
-        self._held: collections.deque[list] = collections.deque()
+        self._held: collections.deque[list[Any]] = collections.deque()
         self._held_lock = threading.RLock()
         self._begin(manager)
 
@@ -179,7 +179,7 @@ class StreamReceiver(Endpoint):
         del buffer[n:]
         return bytes(buffer)
 
-    def readinto(self, buffer, timeout: Optional[float] = None) -> int:
+    def readinto(self, buffer: Any, timeout: Optional[float] = None) -> int:
         """The same, into what has the buffer protocol; how many."""
         with _library.Buffer(buffer, True) as b:
             return max(0, wait(self._need(), "h_stream_receive_copy",
@@ -205,20 +205,21 @@ class StreamSender(Endpoint):
     """
     _on_ready_call = library.h_stream_sender_on_ready
 
-    def __init__(self, manager: Manager, seed):
+    def __init__(self, manager: Manager, seed: Any):
         c_seed = _library.CSeed.from_buffer_copy(_exactly(seed, _library.SEED_BYTES))
         out = c_void_p()
         handle = manager._need()
         with handle as pointer:
             check(library.h_stream_sender_create(pointer, byref(c_seed), byref(out)),
-                  "h_stream_sender_create", handle.parent.pointer)
+                  "h_stream_sender_create", handle.made_on.pointer)
             self._own(manager, out.value)
 
-    def _own(self, manager: Manager, pointer: int, keeps: tuple[Handle, ...] = ()) -> None:
+    def _own(self, manager: Manager, pointer: Optional[int],
+             keeps: tuple[Handle, ...] = ()) -> None:
         self._handle = Handle("stream sender", pointer, _close, manager._need(), keeps)
         self._begin(manager)
 
-    def send(self, data, timeout: Optional[float] = None) -> int:
+    def send(self, data: Any, timeout: Optional[float] = None) -> int:
         """Sends what has the buffer protocol; how many bytes were taken before the time was over.
 
         Little data may stay behind until flush(). Raises TimeoutError, or
@@ -289,10 +290,10 @@ class StreamSender(Endpoint):
         if result[0] < 0:
             raise _errors.failure(result[0], "h_stream_sender_close")
 
-    def __exit__(self, kind: Any, *exc) -> None:
+    def __exit__(self, kind: Any, *exc: Any) -> None:
         self.close(5 if kind is None else 0)
 
-    def __del__(self):
+    def __del__(self) -> None:
         try:
             self.close(0)
         except Exception:  # pylint: disable=broad-except
@@ -310,7 +311,7 @@ def _arrive(sender: int, timeout: Optional[float]) -> int:
             return result
 
 
-def _exactly(data, length: int) -> bytes:
+def _exactly(data: Any, length: int) -> bytes:
     data = bytes(data)
     if len(data) != length:
         raise _errors.failure(-errno.EINVAL, "seed", None)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import functools
 import threading
 import time
 import weakref
@@ -26,7 +27,7 @@ from typing import Any, AsyncIterator, Iterable, Optional
 
 import hamlyn
 
-from ._handle import Single
+from ._handle import Handle, Single
 from ._manager import Manager, Turns
 
 #: Seconds until a listener that is iterated over tries again, where accepting failed
@@ -57,11 +58,11 @@ class Channel(Single):
         """Was it closed?"""
         return self.channel.closed
 
-    async def send(self, data) -> None:
+    async def send(self, data: Any) -> None:
         """Sends a message; sleeps while the other end's buffers are full."""
         await self.channel._again(lambda: self.channel.send(data, 0), True)
 
-    async def sendmsg(self, pieces: Iterable) -> None:
+    async def sendmsg(self, pieces: Iterable[Any]) -> None:
         """Sends a message that is in several places."""
         pieces = list(pieces)
         await self.channel._again(lambda: self.channel.sendmsg(pieces, 0), True)
@@ -74,7 +75,7 @@ class Channel(Single):
         """The next message, copied; None at the end."""
         return await self.channel._again(lambda: self.channel.receive_bytes(0))
 
-    async def request(self, data) -> Optional[hamlyn.Message]:
+    async def request(self, data: Any) -> Optional[hamlyn.Message]:
         """Sends a request and receives its reply; None at the end. For any task.
 
         If it is cancelled the request may have been sent: its reply is dropped. Other
@@ -87,7 +88,7 @@ class Channel(Single):
         finally:
             self.channel._give_up(number)
 
-    async def request_send(self, data) -> int:
+    async def request_send(self, data: Any) -> int:
         """Sends a request; the number is for request_wait(), or request_cancel()."""
         return await self.channel._again(lambda: self.channel.request_send(data, 0), True)
 
@@ -99,7 +100,7 @@ class Channel(Single):
         """Gives a request up: its reply is dropped when it comes."""
         self.channel.request_cancel(number)
 
-    async def reply(self, request: hamlyn.Message, data) -> None:
+    async def reply(self, request: hamlyn.Message, data: Any) -> None:
         """Answers a request that was received from this channel, not released yet."""
         await self.channel._again(lambda: self.channel.reply(request, data, 0), True)
 
@@ -127,7 +128,7 @@ class Channel(Single):
     async def __aenter__(self) -> Channel:
         return self
 
-    async def __aexit__(self, kind, *exc) -> None:
+    async def __aexit__(self, kind: Any, *exc: Any) -> None:
         await self.close(hamlyn.LINGER if kind is None else 0)
 
 
@@ -137,7 +138,7 @@ class Listener(Single):
     def __init__(self, manager: Manager, path: str, **options: Any):
         #: the hamlyn.Listener
         self.listener = hamlyn.Listener(manager, path, **options)
-        self._waiting: set[asyncio.Future] = set()
+        self._waiting: set[asyncio.Future[None]] = set()
         self._turns = Turns()
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._fd = -1
@@ -186,7 +187,7 @@ class Listener(Single):
 
     def _is_closed(self) -> bool:
         """Or what it was made on, which begins to be closed before it."""
-        handle = self.listener._need()
+        handle: Optional[Handle] = self.listener._need()
         while handle is not None and not handle.closed:
             handle = handle.parent
         return handle is not None
@@ -236,13 +237,13 @@ class Listener(Single):
     def __enter__(self) -> Listener:
         return self
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: Any) -> None:
         self.close()
 
     async def __aenter__(self) -> Listener:
         return self
 
-    async def __aexit__(self, *exc) -> None:
+    async def __aexit__(self, *exc: Any) -> None:
         self.close()
 
 
@@ -296,7 +297,7 @@ class StreamSender(Single):
         #: the hamlyn.StreamSender
         self.sender = sender
 
-    async def send(self, data) -> None:
+    async def send(self, data: Any) -> None:
         """Sends all of it; little data may stay behind until flush().
 
         Who is cancelled may have sent a part.
@@ -304,7 +305,8 @@ class StreamSender(Single):
         with memoryview(data) as whole, whole.cast("B") as rest:
             done = 0
             while done < len(rest):
-                done += await self.sender._again(lambda at=done: self.sender.send(rest[at:], 0))
+                part = rest[done:]
+                done += await self.sender._again(functools.partial(self.sender.send, part, 0))
 
     async def flush(self) -> None:
         """Forces out what was collected."""
@@ -315,12 +317,12 @@ class StreamSender(Single):
         await _until_arrived(lambda: self.sender.shutdown(0), timeout)
 
 
-async def receive(endpoint, *args: Any) -> Any:
+async def receive(endpoint: Any, *args: Any) -> Any:
     """receive() of a DatagramReceiver, a TaggedReceiver or a Group, in an event loop."""
     return await endpoint._again(lambda: endpoint.receive(*args, timeout=0))
 
 
-async def _until_arrived(attempt, timeout: Optional[float]) -> None:
+async def _until_arrived(attempt: Any, timeout: Optional[float]) -> None:
     """The library does not call back for what has arrived: looks, less and less often."""
     deadline = None if timeout is None else time.monotonic() + timeout
     delay = 0.0005
