@@ -210,6 +210,7 @@ native_parts() {
 	embedded_parts "the embedded device"
 	part "hamlyn-cat" selftests/tools/cat-test.sh "$BUILD"
 	part "hamlyn-run and start-up" selftests/tools/run-test.sh "$BUILD"
+	part "hamlyn-run over several hosts" selftests/tools/run-hosts-test.sh "$BUILD"
 	part "Active Messages on the embedded device" selftests/am/am-test.sh "$BUILD/am"
 	part "engine of Active Messages on the embedded device" \
 		selftests/am/am-engine-test.sh "$BUILD/am"
@@ -380,7 +381,8 @@ cable_part() { # KERNEL
 		"$kernel" --timeout 400 --kmod veth --kmod wireguard \
 		--module "$BUILD/k$kernel/hamlyn.ko" --module-args nics=1 --file "$BUILD/k$kernel/hamlyn.ko" \
 		--file "$(command -v ip)" --file "$(command -v wg)" --file "$BUILD/hamlynctl" \
-		--file "$BUILD/echo" --script selftests/kernel/cable-test.sh
+		--file "$BUILD/echo" --file "$BUILD/hamlyn-run" --file "$BUILD/am/exactly_once" \
+		--script selftests/kernel/cable-test.sh
 	is_short || part "ten thousand reconnections, Linux $kernel" \
 		vm_run "$LOGS/vm-$kernel-reconnect" "$kernel" --timeout 3600 \
 		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/selftests/hosts" \

@@ -5,7 +5,7 @@
 # WireGuard through it. What passes, what must not, and what happens to traffic when the cable,
 # an end of it, the tunnel or a host goes.
 #
-# Beside it: ip of iproute2, wg, hamlynctl, echo; modules veth and wireguard are loaded.
+# Beside it: ip of iproute2, wg, hamlynctl, echo, hamlyn-run, exactly_once; modules veth and wireguard are loaded.
 set -u
 # shellcheck disable=SC2015 # "A && B || C" is not an if here
 
@@ -102,6 +102,16 @@ messages_pass() {
 	kill "$server" 2>/dev/null
 	wait "$server"
 	return $status
+}
+
+# Two processes on each
+a_job() {
+	up && timeout $((100 * scale)) ./hamlyn-run -n 4 --host 1,2 --launch \
+		'./ip netns exec h%h env HAMLYN_DEVICE=/dev/hamlyn%h' \
+		./exactly_once --messages 200 --max-size 4000 >/tmp/job.log 2>&1 &&
+		grep -q "all handled once, intact" /tmp/job.log && return 0
+	cat /tmp/job.log
+	return 1
 }
 
 # Until it ends of itself
@@ -216,6 +226,7 @@ mkdir -p /var/run/netns
 check "two hosts, joined by a cable" two_hosts
 check "their NICs on a fabric, in clear" nics 192.168.77 security clear
 check "messages pass" messages_pass
+check "a parallel program of both hosts" a_job
 check "traffic" traffic
 check "unloading the module is refused meanwhile" unload_is_refused
 check "an end of the cable is set down" host 2 ./ip link set cable down
@@ -232,6 +243,7 @@ check "after traffic the module can be unloaded" clean_unload
 check "a tunnel of WireGuard" tunnel
 check "NICs on it, without clear" nics 10.9.0 device wg0
 check "messages pass through the tunnel" through_the_tunnel
+check "a parallel program through the tunnel" a_job
 check "traffic" traffic
 check "the tunnel is taken away, and its address is on the cable" without_the_tunnel
 check "who sends and who receives are told" traffic_ends

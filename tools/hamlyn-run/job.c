@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bridges.h"
+#include "far.h"
 #include "job.h"
 #include "message.h"
 #include "orphans.h"
@@ -25,32 +27,43 @@
 #include "process.h"
 
 #define GRACE_MS	2000	/* from SIGTERM to SIGKILL */
+#define PART_MS		100	/* a prompt is not a line, and somebody is to see it */
 #define NEVER		INT64_MAX
 
-/* Places in job.fds: the signals, the keeper, the sinks, three for each process */
-enum { FD_SIGNALS, FD_KEEPER, FD_SINKS, FD_PROCESSES = FD_SINKS + 2 };
+/* Places in job.fds: those of the job, three for each process, two for each other host */
+enum { FD_SIGNALS, FD_KEEPER, FD_STDIN, FD_SINKS, FD_PROCESSES = FD_SINKS + 2 };
 enum { FD_PMI, FD_OUT, FD_ERR, FDS_EACH };
+enum { FD_FROM, FD_TO, FDS_FAR };
 
 /**
  * struct process - one of them
- * @pid: 0 before it starts and after its end
- * @streams: its lines, with --tag-output
+ * @pid: 0 before it starts and after its end, and always on another host
+ * @far: that host, or NULL
+ * @ended: it has, or never began; only on another host
+ * @streams: its lines, with --tag-output or from another host
  */
 struct process {
 	pid_t pid;
+	struct far *far;
+	bool ended;
 	struct stream streams[2];
 };
 
 /**
  * struct job - all of them
+ * @fars: other hosts
+ * @n_fars: how many
+ * @bridges: what joins them
  * @orphans: what they have left behind
  * @fds: of what is to be looked at; its place says what it is, -1 that it is not
  * @polled: those of @fds that there are
+ * @stdin_ended: nothing is left of our standard input
  * @alive: how many have not ended
  * @ended: a process that has, or -1
  * @status: to exit with
  * @failed: the first failure has been told, the others are to end
  * @deadline: when --timeout is over, or NEVER
+ * @flush_at: when parts of lines from other hosts are written, or NEVER
  * @kill_at: when those that are to end are killed (again), or NEVER
  * @hurried: lines that nobody takes are not waited for
  * @one_place: both sinks write to it
@@ -62,10 +75,14 @@ struct job {
 	struct surroundings surroundings;
 	struct pmi_server pmi;
 	struct process *processes;
+	struct far *fars;
+	int n_fars;
+	struct bridges bridges;
 	struct orphans orphans;
 	struct sink sinks[2];
 	struct pollfd *fds;
 	struct pollfd *polled;
+	bool stdin_ended;
 	int alive;
 	int ended;
 	int status;
@@ -73,6 +90,7 @@ struct job {
 	bool hurried;
 	bool one_place;
 	int64_t deadline;
+	int64_t flush_at;
 	int64_t kill_at;
 	int signal_fd;
 	int keeper_fd;
@@ -98,6 +116,14 @@ static void signal_all(struct job *job, int number)
 			kill(job->processes[i].pid, number);
 }
 
+static void order_all(struct job *job, enum frame_type type, int number)
+{
+	int i;
+
+	for (i = 0; i < job->n_fars; i++)
+		far_order(&job->fars[i], type, number);
+}
+
 __attribute__((format(printf, 3, 4)))
 static void fail(struct job *job, int status, const char *format, ...)
 {
@@ -119,6 +145,7 @@ static void fail(struct job *job, int status, const char *format, ...)
 	/* Those that are stopped would not see it */
 	signal_all(job, SIGCONT);
 	orphans_ask(&job->orphans);
+	order_all(job, FRAME_END, 0);
 	say("%s%s", text, job->alive ? "; ending the others" : "");
 }
 
@@ -161,26 +188,37 @@ static void check_barrier(struct job *job)
 		fail_pmi(job);
 }
 
-static void end_process(struct job *job, int rank, int status)
+/* "process 1 (pid 2)", "process 3 (pid 4 on b)" */
+static const char *describe(const struct job *job, int rank, pid_t pid, char *text, size_t size)
 {
-	long pid = job->processes[rank].pid;
-	char text[128];
+	const struct far *far = job->processes[rank].far;
+
+	if (far && host_is_here(far->host))
+		far = NULL;
+	snprintf(text, size, "process %d (pid %ld%s%s)", rank, (long)pid, far ? " on " : "",
+		 far ? far->host->name : "");
+	return text;
+}
+
+static void end_process(struct job *job, int rank, pid_t pid, int status)
+{
+	char who[HOST_BYTES + 64], text[128];
 
 	/* Not to be signalled any more: the number may be another process's by now */
 	job->processes[rank].pid = 0;
+	job->processes[rank].ended = true;
+	describe(job, rank, pid, who, sizeof(who));
 	process_describe(status, text, sizeof(text));
 	if (job->options->verbose)
-		say("process %d (pid %ld) %s", rank, pid, text);
+		say("%s %s", who, text);
 	job->alive--;
 	job->ended = rank;
 	if (pmi_detach(&job->pmi, rank) < 0)
 		fail_pmi(job);
 	if (status)
-		fail_alone(job, process_exit_status(status), "process %d (pid %ld) %s", rank, pid,
-			   text);
+		fail_alone(job, process_exit_status(status), "%s %s", who, text);
 	else if (job->pmi.clients[rank].state == PMI_JOINED)
-		fail_alone(job, 1, "process %d (pid %ld) ended without taking leave of the others",
-			   rank, pid);
+		fail_alone(job, 1, "%s ended without taking leave of the others", who);
 	check_barrier(job);
 }
 
@@ -193,9 +231,12 @@ static void reap(struct job *job)
 		orphans_forget(&job->orphans, pid);
 		for (i = 0; i < job->options->processes; i++)
 			if (job->processes[i].pid == pid) {
-				end_process(job, i, status);
+				end_process(job, i, pid, status);
 				break;
 			}
+		for (i = 0; i < job->n_fars; i++)
+			if (job->fars[i].launcher == pid)
+				job->fars[i].launcher = 0;
 	}
 	/* It may have left us what it had started */
 	if (job->failed)
@@ -230,16 +271,6 @@ static bool open_pmi(struct job *job, int rank, int *client_fd)
 	return true;
 }
 
-static void close_plan(const struct plan *plan)
-{
-	if (plan->pmi_fd >= 0)
-		close(plan->pmi_fd);
-	if (plan->out_fd >= 0)
-		close(plan->out_fd);
-	if (plan->err_fd >= 0)
-		close(plan->err_fd);
-}
-
 static void cannot_run(struct job *job, int err)
 {
 	fail(job, err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE,
@@ -250,7 +281,7 @@ static void start(struct job *job, int rank)
 {
 	struct plan plan = {
 		.options = job->options, .surroundings = &job->surroundings, .rank = rank,
-		.pmi_fd = -1, .out_fd = -1, .err_fd = -1,
+		.pmi_fd = -1, .in_fd = -1, .out_fd = -1, .err_fd = -1,
 	};
 	int err = 0;
 	pid_t pid = -1;
@@ -260,7 +291,7 @@ static void start(struct job *job, int rank)
 		pid = process_start(&plan, &err);
 	else
 		err = errno;
-	close_plan(&plan);
+	plan_close(&plan);
 	if (pid < 0) {
 		fail(job, 1, "process %d cannot be started: %s", rank, strerror(err));
 		return;
@@ -300,15 +331,227 @@ static void check_interrupt(struct job *job, int rank)
 		     number, strsignal(number), rank);
 }
 
+static void launch(struct job *job, struct far *far)
+{
+	int ret = far_launch(far, now_ms());
+
+	if (ret < 0) {
+		fail(job, 1, "host %s: its launcher cannot be started: %s", far->host->name,
+		     strerror(-ret));
+		return;
+	}
+	orphans_except(&job->orphans, far->launcher);
+	job->alive += far->host->processes;
+}
+
+/* Other hosts first: they take longer, and nobody waits for them here */
 static void start_all(struct job *job)
 {
 	int i;
 
+	for (i = 0; i < job->n_fars && !job->failed; i++)
+		launch(job, &job->fars[i]);
 	for (i = 0; i < job->options->processes && !job->failed; i++) {
-		start(job, i);
+		if (!job->processes[i].far)
+			start(job, i);
 		if (!job->failed)
 			check_interrupt(job, i);
 	}
+}
+
+/* ---- other hosts -------------------------------------------------------- */
+
+static void far_started(void *context, int rank, pid_t pid)
+{
+	struct job *job = context;
+
+	if (job->options->verbose)
+		say("process %d has pid %ld on %s", rank, (long)pid,
+		    job->processes[rank].far->host->name);
+}
+
+static void far_unable(void *context, int rank, int err, bool exists)
+{
+	struct job *job = context;
+
+	if (exists)
+		cannot_run(job, err);
+	else
+		fail(job, 1, "process %d cannot be started on %s: %s", rank,
+		     job->processes[rank].far->host->name, strerror(err));
+}
+
+static void far_deaf(void *context, int rank)
+{
+	struct job *job = context;
+
+	pmi_deaf(&job->pmi, rank);
+	fail_pmi(job);
+}
+
+static void far_pmi(void *context, int rank, const char *text, size_t n)
+{
+	struct job *job = context;
+
+	if (job->processes[rank].ended)
+		return;
+	if (pmi_feed(&job->pmi, rank, text, n) < 0)
+		fail_pmi(job);
+}
+
+static void answer_far(void *context, int rank, const char *text, size_t n)
+{
+	struct job *job = context;
+	struct far *far = job->processes[rank].far;
+
+	if (far->state == FAR_RUNNING)
+		link_put(&far->link, FRAME_PMI, (uint32_t)rank, text, n);
+}
+
+static void far_lines(void *context, int rank, int which, const char *text, size_t n)
+{
+	struct job *job = context;
+	struct stream *stream = &job->processes[rank].streams[which];
+
+	stream_feed(stream, text, n);
+	if (stream->plain && stream->len && job->flush_at == NEVER)
+		job->flush_at = now_ms() + PART_MS;
+}
+
+/* Not while others wait for the sink: the rest of it may wait there, too */
+static void flush_parts(struct job *job)
+{
+	int i, which;
+
+	job->flush_at = NEVER;
+	for (which = 0; which < 2; which++) {
+		if (sink_pending(&job->sinks[which])) {
+			job->flush_at = now_ms() + PART_MS;
+			continue;
+		}
+		for (i = 0; i < job->options->processes; i++)
+			stream_flush(&job->processes[i].streams[which]);
+	}
+}
+
+static void far_ended(void *context, int rank, pid_t pid, int status)
+{
+	struct job *job = context;
+
+	if (!job->processes[rank].ended)
+		end_process(job, rank, pid, status);
+}
+
+/* Those of a host that will not tell */
+static void end_unheard(struct job *job, const struct host *host)
+{
+	int i;
+
+	for (i = host->first; i < host->first + host->processes; i++) {
+		if (job->processes[i].ended)
+			continue;
+		job->processes[i].ended = true;
+		job->ended = i;
+		job->alive--;
+		if (pmi_detach(&job->pmi, i) < 0)
+			fail_pmi(job);
+	}
+	check_barrier(job);
+}
+
+static void far_refused(void *context, const struct host *host, const char *why)
+{
+	struct job *job = context;
+
+	fail(job, 1, "host %s: %s", host->name, why);
+	end_unheard(job, host);
+}
+
+static void far_lost(void *context, const struct host *host, const char *why)
+{
+	struct job *job = context;
+
+	/* Those that were to end have, as far as we can know */
+	if (!job->failed)
+		fail_alone(job, 1, "host %s: %s", host->name, why);
+	end_unheard(job, host);
+}
+
+static const struct far_events far_events = {
+	.started = far_started,
+	.unable = far_unable,
+	.deaf = far_deaf,
+	.pmi = far_pmi,
+	.lines = far_lines,
+	.ended = far_ended,
+	.refused = far_refused,
+	.lost = far_lost,
+};
+
+/* Is there one whose processes have not all begun? */
+static bool is_starting(const struct job *job)
+{
+	int i;
+
+	for (i = 0; i < job->n_fars; i++)
+		if (job->fars[i].state < FAR_RUNNING ||
+		    (job->fars[i].state == FAR_RUNNING && job->fars[i].starting))
+			return true;
+	return false;
+}
+
+static bool is_far_running(const struct job *job)
+{
+	int i;
+
+	for (i = 0; i < job->n_fars; i++)
+		if (job->fars[i].state <= FAR_RUNNING)
+			return true;
+	return false;
+}
+
+/* The host whose process reads standard input, while it wants more */
+static struct far *reader(struct job *job)
+{
+	struct far *far = job->options->stdin_rank == NO_STDIN ? NULL :
+		job->processes[job->options->stdin_rank].far;
+
+	return far && far->state == FAR_RUNNING && far->feed > 0 && !job->stdin_ended ? far : NULL;
+}
+
+static void feed(struct job *job, struct far *far)
+{
+	char text[FRAME_BYTES];
+	size_t most = (size_t)far->feed < sizeof(text) ? (size_t)far->feed : sizeof(text);
+	ssize_t n = read(STDIN_FILENO, text, most);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	/* What cannot be read has ended */
+	if (n <= 0) {
+		job->stdin_ended = true;
+		n = 0;
+	}
+	link_put(&far->link, FRAME_STDIN, 0, text, (size_t)n);
+	far->feed -= n;
+}
+
+static void serve_fars(struct job *job, const struct pollfd *entry)
+{
+	struct far *far;
+	int i, which;
+
+	for (i = 0; i < job->n_fars; i++, entry += FDS_FAR) {
+		far = &job->fars[i];
+		if (far->state == FAR_GONE)
+			continue;
+		far_serve(far, entry[FD_FROM].revents, now_ms());
+		for (which = 0; which < 2; which++)
+			if (sink_wants(&job->sinks[which]))
+				far_room(far, which);
+		far_check(far, now_ms());
+	}
+	bridges_step(&job->bridges, job->fars, job->n_fars);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -324,6 +567,12 @@ static void pass_on(struct job *job, const struct signalfd_siginfo *info)
 		if (pid && (info->ssi_code != SI_KERNEL || getpgid(pid) != getpgrp()))
 			kill(pid, (int)info->ssi_signo);
 	}
+	if (is_starting(job))
+		fail(job, 128 + (int)info->ssi_signo, "signal %d (%s) came while processes were "
+		     "started on other hosts", (int)info->ssi_signo,
+		     strsignal((int)info->ssi_signo));
+	else
+		order_all(job, FRAME_SIGNAL, (int)info->ssi_signo);
 	/* Only lines are left, and who asks does not want to wait for who takes them */
 	if (!job->alive && !job->failed)
 		job->status = 128 + (int)info->ssi_signo;
@@ -369,11 +618,13 @@ static size_t bytes_left(const struct job *job)
 	return n;
 }
 
-/* The pipes too, or the next megabyte would be waited for as long */
+/* The pipes and links too, or the next megabyte would be waited for as long */
 static void drop_all(struct job *job)
 {
 	int i, which;
 
+	for (i = 0; i < job->n_fars; i++)
+		far_leave(&job->fars[i]);
 	for (which = 0; which < 2; which++) {
 		sink_drop(&job->sinks[which]);
 		for (i = 0; i < job->options->processes; i++)
@@ -408,13 +659,17 @@ static void take_time(struct job *job)
 {
 	int64_t now = now_ms();
 
+	if (now >= job->flush_at)
+		flush_parts(job);
 	if (now >= job->deadline)
 		time_is_over(job);
 	if (now >= job->kill_at) {
 		job->kill_at = now + GRACE_MS;
 		signal_all(job, SIGKILL);
-		if (job->failed)
+		if (job->failed) {
 			orphans_kill(&job->orphans);
+			order_all(job, FRAME_KILL, 0);
+		}
 		if (job->hurried && !job->alive)
 			drop_all(job);
 	}
@@ -423,7 +678,13 @@ static void take_time(struct job *job)
 static int until_next(const struct job *job)
 {
 	int64_t next = job->deadline < job->kill_at ? job->deadline : job->kill_at, left;
+	int i;
 
+	if (job->flush_at < next)
+		next = job->flush_at;
+	for (i = 0; i < job->n_fars; i++)
+		if (far_next_check(&job->fars[i]) < next)
+			next = far_next_check(&job->fars[i]);
 	if (next == NEVER)
 		return -1;
 	left = next - now_ms();
@@ -453,6 +714,7 @@ static nfds_t watch_all(struct job *job)
 
 	watch(&job->fds[FD_SIGNALS], job->signal_fd, POLLIN);
 	watch(&job->fds[FD_KEEPER], job->keeper_fd, POLLIN);
+	watch(&job->fds[FD_STDIN], reader(job) ? STDIN_FILENO : -1, POLLIN);
 	for (i = 0; i < 2; i++)
 		watch(&job->fds[FD_SINKS + i], may_write(job, i) ? job->sinks[i].fd : -1,
 		      POLLOUT);
@@ -464,6 +726,13 @@ static nfds_t watch_all(struct job *job)
 			watch(&entry[FD_OUT + which], stream_wants(stream) ? stream->fd : -1,
 			      POLLIN);
 		}
+	}
+	for (i = 0; i < job->n_fars; i++, entry += FDS_FAR) {
+		const struct link *link = &job->fars[i].link;
+		bool gone = job->fars[i].state == FAR_GONE;
+
+		watch(&entry[FD_FROM], gone ? -1 : link->in_fd, POLLIN);
+		watch(&entry[FD_TO], !gone && link_unsent(link) ? link->out_fd : -1, POLLOUT);
 	}
 	return (nfds_t)(entry - job->fds);
 }
@@ -493,6 +762,7 @@ static void serve_process(struct job *job, int rank, const struct pollfd *entry)
 
 static void serve_all(struct job *job)
 {
+	struct far *far = reader(job);
 	int i;
 
 	for (i = 0; i < 2; i++)
@@ -500,6 +770,9 @@ static void serve_all(struct job *job)
 			write_sink(job, &job->sinks[i]);
 	for (i = 0; i < job->options->processes; i++)
 		serve_process(job, i, &job->fds[FD_PROCESSES + i * FDS_EACH]);
+	if (job->fds[FD_STDIN].revents && far)
+		feed(job, far);
+	serve_fars(job, &job->fds[FD_PROCESSES + job->options->processes * FDS_EACH]);
 	check_barrier(job);
 	if (job->fds[FD_SIGNALS].revents)
 		take_signals(job);
@@ -550,7 +823,8 @@ static void drain(struct job *job)
 			stream_last(stream);
 			while (stream_wants(stream) && stream_read(stream))
 				;
-			if (stream_wants(stream))
+			/* Of another host all has come */
+			if (stream_wants(stream) || job->processes[i].far)
 				stream_end(stream);
 		}
 }
@@ -568,14 +842,48 @@ static bool is_unread(const struct job *job)
 /* What processes leave behind is to end if the job has failed, and is let be if it has not */
 static bool is_running(struct job *job)
 {
-	return job->alive || (job->failed && orphans_left(&job->orphans));
+	return job->alive || is_far_running(job) || (job->failed && orphans_left(&job->orphans));
 }
 
 /* ---- all of it ---------------------------------------------------------- */
 
+static void init_far(struct job *job, const struct host *host)
+{
+	struct far *far;
+	int i;
+
+	/* With bridges this host is as the others: its processes wait for its bridge */
+	if ((host_is_here(host) && !job->options->bridge_port) || !host->processes)
+		return;
+	far = &job->fars[job->n_fars++];
+	*far = (struct far){
+		.host = host, .options = job->options, .events = &far_events, .context = job,
+		.state = FAR_GONE, .link = { .in_fd = -1, .out_fd = -1 },
+	};
+	for (i = host->first; i < host->first + host->processes; i++) {
+		job->processes[i].far = far;
+		job->processes[i].streams[0].plain = !job->options->tag_output;
+		job->processes[i].streams[1].plain = !job->options->tag_output;
+		job->pmi.clients[i].far = true;
+	}
+}
+
+static void init_fars(struct job *job)
+{
+	int i;
+
+	job->pmi.send = answer_far;
+	job->pmi.context = job;
+	job->fars = allocate((size_t)job->options->hosts.n + 1, sizeof(*job->fars));
+	for (i = 0; i < job->options->hosts.n; i++)
+		init_far(job, &job->options->hosts.host[i]);
+	bridges_init(&job->bridges, job->options);
+}
+
 static void init(struct job *job, const struct options *options, int keeper_fd)
 {
 	size_t n = (size_t)options->processes;
+	size_t places = FD_PROCESSES + n * FDS_EACH + (size_t)options->hosts.n * FDS_FAR;
 	int i, which;
 
 	memset(job, 0, sizeof(*job));
@@ -583,10 +891,11 @@ static void init(struct job *job, const struct options *options, int keeper_fd)
 	job->ended = -1;
 	job->keeper_fd = keeper_fd;
 	job->kill_at = NEVER;
+	job->flush_at = NEVER;
 	job->deadline = options->timeout_s ? now_ms() + options->timeout_s * 1000LL : NEVER;
 	job->processes = allocate(n, sizeof(*job->processes));
-	job->fds = allocate(FD_PROCESSES + n * FDS_EACH, sizeof(*job->fds));
-	job->polled = allocate(FD_PROCESSES + n * FDS_EACH, sizeof(*job->polled));
+	job->fds = allocate(places, sizeof(*job->fds));
+	job->polled = allocate(places, sizeof(*job->polled));
 	for (which = 0; which < 2; which++)
 		job->sinks[which].fd = which ? STDERR_FILENO : STDOUT_FILENO;
 	job->one_place = sinks_meet(&job->sinks[0], &job->sinks[1]);
@@ -594,8 +903,9 @@ static void init(struct job *job, const struct options *options, int keeper_fd)
 		for (which = 0; which < 2; which++)
 			stream_init(&job->processes[i].streams[which], i, &job->sinks[which]);
 	pmi_init(&job->pmi, options->processes);
+	init_fars(job);
 	orphans_init(&job->orphans);
-	surroundings_allow_files(&job->surroundings, (rlim_t)n * FDS_EACH + 64);
+	surroundings_allow_files(&job->surroundings, (rlim_t)places + 64);
 	job->signal_fd = surroundings_take_signals(&job->surroundings);
 }
 
@@ -607,6 +917,9 @@ static void uninit(struct job *job)
 	for (i = 0; i < job->options->processes; i++)
 		for (which = 0; which < 2; which++)
 			stream_uninit(&job->processes[i].streams[which]);
+	for (i = 0; i < job->n_fars; i++)
+		far_uninit(&job->fars[i]);
+	free(job->fars);
 	free(job->sinks[0].data);
 	free(job->sinks[1].data);
 	free(job->processes);

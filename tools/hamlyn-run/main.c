@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hamlyn-run: a parallel program on this machine. */
+/* hamlyn-run: a parallel program on one host or several. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "agent.h"
 #include "job.h"
 #include "keeper.h"
 #include "message.h"
@@ -44,5 +45,5 @@ int main(int argc, char **argv)
 	ret = options_parse(argc, argv, &options);
 	if (ret)
 		return ret < 0 ? EXIT_USAGE : told();
-	return keeper_run(&options, job_run);
+	return keeper_run(&options, options.agent ? agent_run : job_run);
 }

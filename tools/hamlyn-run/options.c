@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launch.h"
 #include "message.h"
 #include "options.h"
 
@@ -15,7 +16,8 @@
 
 enum {
 	OPT_DEVICE = 256, OPT_TIMEOUT, OPT_TAG_OUTPUT, OPT_STDIN, OPT_KEEP_GOING,
-	OPT_SAME_ADDRESSES, OPT_VERSION,
+	OPT_SAME_ADDRESSES, OPT_HOST, OPT_LAUNCH, OPT_AGENT_PATH, OPT_BRIDGE, OPT_CLEAR,
+	OPT_AGENT, OPT_VERSION,
 };
 
 static const struct option names[] = {
@@ -26,6 +28,12 @@ static const struct option names[] = {
 	{ "stdin", required_argument, NULL, OPT_STDIN },
 	{ "keep-going", no_argument, NULL, OPT_KEEP_GOING },
 	{ "same-addresses", no_argument, NULL, OPT_SAME_ADDRESSES },
+	{ "host", required_argument, NULL, OPT_HOST },
+	{ "launch", required_argument, NULL, OPT_LAUNCH },
+	{ "agent-path", required_argument, NULL, OPT_AGENT_PATH },
+	{ "bridge", required_argument, NULL, OPT_BRIDGE },
+	{ "clear", no_argument, NULL, OPT_CLEAR },
+	{ "agent", no_argument, NULL, OPT_AGENT },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ "help", no_argument, NULL, 'h' },
@@ -35,7 +43,7 @@ static const struct option names[] = {
 static void help(void)
 {
 	printf("usage: hamlyn-run -n N [OPTION]... PROGRAM [ARGUMENT]...\n\n"
-	       "Runs PROGRAM in N processes on this machine, which find each other by PMI-1.\n\n"
+	       "Runs PROGRAM in N processes, which find each other by PMI-1.\n\n"
 	       "Options:\n"
 	       "  -n, --processes N   how many, 1 to %d\n"
 	       "      --device NAME   /dev/hamlynN or shm:NAME, as HAMLYN_DEVICE of the processes\n"
@@ -45,6 +53,14 @@ static void help(void)
 	       "      --keep-going    leave the others alone when a process fails\n"
 	       "      --same-addresses  do without randomisation of the address space: variables\n"
 	       "                      have the same addresses in all processes\n"
+	       "      --host H[:N],... the hosts where they run, how many on each; . is this one\n"
+	       "                      (default: all here)\n"
+	       "      --launch COMMAND  what reaches a host: %%h, or the end, becomes its name\n"
+	       "                      (default: " LAUNCH_COMMAND ")\n"
+	       "      --agent-path PATH  hamlyn-run on other hosts (default: where it is here)\n"
+	       "      --bridge PORT   an embedded device of the job's on each host, joined by\n"
+	       "                      hamlyn-bridge, from this TCP port on; --host H=ADDRESS[:N]\n"
+	       "      --clear         the same beside the loopback device: nothing is encrypted\n"
 	       "  -v, --verbose       tell of processes that start and end\n"
 	       "      --version       print the version\n"
 	       "  -h, --help          print this text\n\n"
@@ -96,6 +112,14 @@ static int parse_device(const char *text, struct options *options)
 	return -1;
 }
 
+static int check_words(const char *name, const char *text)
+{
+	if (text[strspn(text, " \t")])
+		return 0;
+	say("%s takes a command, not \"%.80s\"", name, text);
+	return -1;
+}
+
 /* Of an unknown letter getopt tells only that; of a long option it is the word before */
 static int wrong_option(int id, char **argv)
 {
@@ -137,6 +161,23 @@ static int take(int id, struct options *options)
 	case 'v':
 		options->verbose = true;
 		return 0;
+	case OPT_HOST:
+		return hosts_parse(&options->hosts, optarg);
+	case OPT_LAUNCH:
+		options->launch = optarg;
+		return check_words("--launch", optarg);
+	case OPT_AGENT_PATH:
+		options->agent_path = optarg;
+		return check_words("--agent-path", optarg);
+	case OPT_BRIDGE:
+		return parse_number("--bridge", optarg, 1, 65535 - MAX_HOSTS,
+				    &options->bridge_port);
+	case OPT_CLEAR:
+		options->clear = true;
+		return 0;
+	case OPT_AGENT:
+		options->agent = true;
+		return 0;
 	case OPT_VERSION:
 		printf("hamlyn-run " HAMLYN_VERSION "\n");
 		return 1;
@@ -146,9 +187,35 @@ static int take(int id, struct options *options)
 	}
 }
 
+static int check_hosts(struct options *options)
+{
+	const char *device = options->device;
+
+	if (!options->hosts.n &&
+	    (options->launch || options->agent_path || options->bridge_port)) {
+		say("--launch, --agent-path and --bridge are for other hosts, and --host names "
+		    "none");
+		return -1;
+	}
+	if (options->clear && !options->bridge_port) {
+		say("--clear is for --bridge");
+		return -1;
+	}
+	if (options->bridge_port && device && strncmp(device, "shm:", 4)) {
+		say("--bridge joins embedded devices, shm:NAME, and \"%.80s\" is none", device);
+		return -1;
+	}
+	if (hosts_divide(&options->hosts, options->processes) < 0)
+		return -1;
+	return options->bridge_port ? hosts_find(&options->hosts) : 0;
+}
+
 /* What can be judged when all options are known only */
 static int check(int argc, char **argv, struct options *options)
 {
+	/* All that it is to know comes over its standard input */
+	if (options->agent)
+		return 0;
 	if (!options->processes) {
 		say("how many processes? -n takes a number from 1 to %d", MAX_PROCESSES);
 		return usage();
@@ -163,6 +230,8 @@ static int check(int argc, char **argv, struct options *options)
 		return usage();
 	}
 	options->command = argv + optind;
+	if (check_hosts(options) < 0)
+		return usage();
 	return 0;
 }
 

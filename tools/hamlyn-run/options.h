@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "hosts.h"
+
 #define MAX_PROCESSES	1024
 #define MAX_TIMEOUT_S	(366 * 24 * 3600)
 #define NO_STDIN	(-1)
@@ -22,6 +24,12 @@
  * @tag_output: "[rank] " before each line
  * @keep_going: a process that fails does not end the others
  * @same_addresses: without address space randomisation
+ * @hosts: where they run
+ * @launch: the command that reaches a host, or NULL: ssh
+ * @agent_path: of hamlyn-run on other hosts, or NULL: as here
+ * @bridge_port: the first host's bridge listens there, the next one's at the next; 0: no bridges
+ * @clear: bridges may use addresses beside those of the loopback device
+ * @agent: this is one
  * @verbose: tell of processes that start and end
  * @command: PROGRAM and its arguments, ended by NULL
  */
@@ -33,6 +41,12 @@ struct options {
 	bool tag_output;
 	bool keep_going;
 	bool same_addresses;
+	struct hosts hosts;
+	const char *launch;
+	const char *agent_path;
+	int bridge_port;
+	bool clear;
+	bool agent;
 	bool verbose;
 	char **command;
 };

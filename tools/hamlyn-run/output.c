@@ -22,6 +22,9 @@
 
 static void append(char **data, size_t *len, size_t *room, const char *text, size_t n)
 {
+	/* There may be no memory yet, which is no place to copy to, not even nothing */
+	if (!n)
+		return;
 	if (n > *room - *len) {
 		*room = (*len + n) * 2;
 		*data = enlarge(*data, *room);
@@ -41,10 +44,22 @@ static void put_line(struct stream *stream, const char *text, size_t n)
 	char tag[32];
 	int length = snprintf(tag, sizeof(tag), "[%d] ", stream->rank);
 
-	put(stream->sink, tag, (size_t)length);
+	if (!stream->plain)
+		put(stream->sink, tag, (size_t)length);
 	put(stream->sink, stream->line, stream->len);
 	put(stream->sink, text, n);
 	put(stream->sink, "\n", 1);
+	stream->len = 0;
+}
+
+/* What has come of it */
+static void put_part(struct stream *stream)
+{
+	if (!stream->plain) {
+		put_line(stream, "", 0);
+		return;
+	}
+	put(stream->sink, stream->line, stream->len);
 	stream->len = 0;
 }
 
@@ -59,7 +74,7 @@ static void take(struct stream *stream, const char *text, size_t n)
 	}
 	append(&stream->line, &stream->len, &stream->room, text, n);
 	if (stream->len >= LINE_BYTES)
-		put_line(stream, "", 0);
+		put_part(stream);
 }
 
 void stream_init(struct stream *stream, int rank, struct sink *sink)
@@ -85,9 +100,25 @@ size_t sink_pending(const struct sink *sink)
 	return sink->len - sink->done;
 }
 
+bool sink_wants(const struct sink *sink)
+{
+	return sink_pending(sink) < SINK_BYTES;
+}
+
 bool stream_wants(const struct stream *stream)
 {
-	return stream->fd >= 0 && sink_pending(stream->sink) < SINK_BYTES;
+	return stream->fd >= 0 && sink_wants(stream->sink);
+}
+
+void stream_flush(struct stream *stream)
+{
+	if (stream->plain && stream->len)
+		put_part(stream);
+}
+
+void stream_feed(struct stream *stream, const char *text, size_t n)
+{
+	take(stream, text, n);
 }
 
 void stream_last(struct stream *stream)
@@ -122,7 +153,7 @@ bool stream_read(struct stream *stream)
 void stream_end(struct stream *stream)
 {
 	if (stream->len)
-		put_line(stream, "", 0);
+		put_part(stream);
 	if (stream->fd >= 0)
 		close(stream->fd);
 	stream->fd = -1;

@@ -31,6 +31,7 @@ struct sink {
  * @fd: our end, or -1
  * @rank: the process
  * @sink: where its lines go
+ * @plain: no number, and no end of a line that it has not got
  * @line: the last line as far as it has come
  * @len: its bytes
  * @room: bytes that @line has room for
@@ -40,6 +41,7 @@ struct stream {
 	int fd;
 	int rank;
 	struct sink *sink;
+	bool plain;
 	char *line;
 	size_t len;
 	size_t room;
@@ -55,6 +57,12 @@ bool stream_wants(const struct stream *stream);
 /* Reads once. Return: true if something came; the pipe is closed at its end. */
 bool stream_read(struct stream *stream);
 
+/* What has come of a line is not kept any longer, if it is plain */
+void stream_flush(struct stream *stream);
+
+/* Bytes that came another way than by the pipe */
+void stream_feed(struct stream *stream, const char *text, size_t n);
+
 /*
  * What is in the pipe now is the last: who still writes to it may do so faster than we can
  * write. Only the first call counts.
@@ -69,6 +77,9 @@ size_t stream_pending(struct stream *stream);
 
 /* They never will be written; no more are read */
 void stream_drop(struct stream *stream);
+
+/* Has it room for more lines? */
+bool sink_wants(const struct sink *sink);
 
 /* Bytes that are not written yet */
 size_t sink_pending(const struct sink *sink);

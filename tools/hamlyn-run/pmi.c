@@ -26,6 +26,12 @@ static int fail(struct pmi_server *server, int status, const char *format, ...)
 	return -1;
 }
 
+void pmi_deaf(struct pmi_server *server, int rank)
+{
+	fail(server, 1, "process %d sends requests on its PMI descriptor and does not read the "
+	     "answers", rank);
+}
+
 /* A process that is gone does not hear it: its end will be noticed */
 __attribute__((format(printf, 3, 4)))
 static int answer(struct pmi_server *server, struct pmi_client *client, const char *format, ...)
@@ -40,11 +46,15 @@ static int answer(struct pmi_server *server, struct pmi_client *client, const ch
 	va_end(args);
 	if (n < 0 || (size_t)n >= sizeof(text))
 		return fail(server, 1, "an answer to process %d is too long", client->rank);
+	if (client->far) {
+		server->send(server->context, client->rank, text, (size_t)n);
+		return 0;
+	}
 	sent = send(client->fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (sent == n || (sent < 0 && errno != EAGAIN))
 		return 0;
-	return fail(server, 1, "process %d sends requests on its PMI descriptor and does not read "
-		    "the answers", client->rank);
+	pmi_deaf(server, client->rank);
+	return -1;
 }
 
 /* ---- requests ----------------------------------------------------------- */
@@ -278,6 +288,24 @@ int pmi_serve(struct pmi_server *server, int rank)
 		return 0;
 	/* The end: that of the process tells more, and comes soon */
 	close_client(client);
+	return 0;
+}
+
+int pmi_feed(struct pmi_server *server, int rank, const char *text, size_t n)
+{
+	struct pmi_client *client = &server->clients[rank];
+	size_t part;
+
+	while (n) {
+		part = sizeof(client->in) - client->len;
+		part = n < part ? n : part;
+		memcpy(client->in + client->len, text, part);
+		client->len += part;
+		text += part;
+		n -= part;
+		if (serve_lines(server, client) < 0)
+			return -1;
+	}
 	return 0;
 }
 

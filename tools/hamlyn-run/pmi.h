@@ -18,6 +18,7 @@ enum pmi_state {
 /**
  * struct pmi_client - one process
  * @fd: our end of its socket, or -1
+ * @far: it is on another host: answers go to @send of the server
  * @rank: its number
  * @state: how far it has come
  * @waiting: for the others, in a barrier
@@ -26,6 +27,7 @@ enum pmi_state {
  */
 struct pmi_client {
 	int fd;
+	bool far;
 	int rank;
 	enum pmi_state state;
 	bool waiting;
@@ -39,6 +41,8 @@ struct pmi_client {
  * @size: their number
  * @name: of the store, and so of this run
  * @kvs: the store
+ * @send: takes an answer to a process that is far; never waits
+ * @context: for @send
  * @status: exit status after a failure
  * @error: and what to say
  */
@@ -47,6 +51,8 @@ struct pmi_server {
 	int size;
 	char name[KVS_KEY_BYTES];
 	struct kvs kvs;
+	void (*send)(void *context, int rank, const char *text, size_t n);
+	void *context;
 	int status;
 	char error[320];
 };
@@ -69,6 +75,12 @@ void pmi_attach(struct pmi_server *server, int rank, int fd);
  * and @status of @server.
  */
 int pmi_serve(struct pmi_server *server, int rank);
+
+/* @n bytes of a process that is far. Return: 0, or -1 as pmi_serve() */
+int pmi_feed(struct pmi_server *server, int rank, const char *text, size_t n);
+
+/* A process that is far does not read the answers: @error says so */
+void pmi_deaf(struct pmi_server *server, int rank);
 
 /* The process has ended: answers what is left, then closes its socket. Return: 0 or -1 */
 int pmi_detach(struct pmi_server *server, int rank);

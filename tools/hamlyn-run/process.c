@@ -44,11 +44,13 @@ static bool set_descriptors(const struct plan *plan)
 {
 	int fd;
 
-	if (plan->rank != plan->options->stdin_rank) {
+	fd = plan->in_fd;
+	if (plan->rank != plan->options->stdin_rank)
 		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
-			return false;
-	}
+	else if (fd < 0)
+		fd = STDIN_FILENO;
+	if (fd != STDIN_FILENO && dup2(fd, STDIN_FILENO) < 0)
+		return false;
 	if (plan->out_fd >= 0 && dup2(plan->out_fd, STDOUT_FILENO) < 0)
 		return false;
 	if (plan->err_fd >= 0 && dup2(plan->err_fd, STDERR_FILENO) < 0)
@@ -162,6 +164,16 @@ pid_t process_start(const struct plan *plan, int *failed)
 		*failed = hear(report[0]);
 	close(report[0]);
 	return pid;
+}
+
+void plan_close(const struct plan *plan)
+{
+	const int fds[] = { plan->pmi_fd, plan->in_fd, plan->out_fd, plan->err_fd };
+	size_t i;
+
+	for (i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 }
 
 int process_exit_status(int status)

@@ -33,6 +33,7 @@ int surroundings_take_signals(struct surroundings *surroundings);
  * @surroundings: see there
  * @rank: its number
  * @pmi_fd: its end of the socket
+ * @in_fd: its standard input if it reads one, or -1: ours
  * @out_fd: its standard output, or -1: ours
  * @err_fd: its standard error, or -1: ours
  */
@@ -41,6 +42,7 @@ struct plan {
 	const struct surroundings *surroundings;
 	int rank;
 	int pmi_fd;
+	int in_fd;
 	int out_fd;
 	int err_fd;
 };
@@ -50,6 +52,9 @@ struct plan {
  * Return: the process, also of one that failed and is ending; or -1 if there is none.
  */
 pid_t process_start(const struct plan *plan, int *failed);
+
+/* What was given to the process is not ours any more */
+void plan_close(const struct plan *plan);
 
 /* Status of waitpid() as one that we can exit with */
 int process_exit_status(int status);
