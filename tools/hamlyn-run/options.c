@@ -57,7 +57,7 @@ static void help(void)
 	       "                      (default: all here)\n"
 	       "      --launch COMMAND  what reaches a host: %%h, or the end, becomes its name\n"
 	       "                      (default: " LAUNCH_COMMAND ")\n"
-	       "      --agent-path PATH  hamlyn-run on other hosts (default: where it is here)\n"
+	       "      --agent-path PATH  this program on other hosts (default: where it is here)\n"
 	       "      --bridge PORT   an embedded device of the job's on each host, joined by\n"
 	       "                      hamlyn-bridge, from this TCP port on; --host H=ADDRESS[:N]\n"
 	       "      --clear         the same beside the loopback device: nothing is encrypted\n"
