@@ -8,6 +8,9 @@ LIB_HDR := $(wildcard libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h libhaml
 LIB_INC := -Ilibhamlyn/src -Ilibhamlyn/src/embedded -Idriver/core
 LIB_SO := $(BUILD)/libhamlyn.so.$(VERSION)
 
+# The file finds the rest from where it is: two folders below the libraries
+CMAKEDIR = $(LIBDIR)/cmake/hamlyn
+
 lib: $(BUILD)/libhamlyn.a $(BUILD)/libhamlyn.so
 
 $(BUILD)/obj/lib/%.o: libhamlyn/src/%.c $(LIB_HDR) $(CORE)
@@ -43,6 +46,11 @@ install-lib: lib
 	install -m 644 uapi/linux/hamlyn.h "$(DESTDIR)$(INCLUDEDIR)/hamlyn/uapi.h"
 	install -m 644 uapi/linux/hamlyn_netlink.h "$(DESTDIR)$(INCLUDEDIR)/hamlyn/uapi_netlink.h"
 	$(call fill_in,libhamlyn/libhamlyn.pc.in) > "$(DESTDIR)$(LIBDIR)/pkgconfig/libhamlyn.pc"
+	install -d "$(DESTDIR)$(CMAKEDIR)"
+	$(call fill_in,libhamlyn/hamlynConfigVersion.cmake.in) >"$(DESTDIR)$(CMAKEDIR)/hamlynConfigVersion.cmake"
+	sed -e 's|@INCLUDE_FROM_HERE@|$(shell realpath -m -s --relative-to "$(CMAKEDIR)" "$(INCLUDEDIR)")|' \
+		-e "s|@WRAP@|$$(paste -s -d , libhamlyn/tempest/wrap/wrap.opt)|" \
+		libhamlyn/hamlynConfig.cmake.in >"$(DESTDIR)$(CMAKEDIR)/hamlynConfig.cmake"
 	install -D -m 644 libhamlyn/tsan.suppressions "$(DESTDIR)$(DATADIR)/hamlyn/tsan.suppressions"
 
 .PHONY: lib install-lib

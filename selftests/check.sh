@@ -215,6 +215,7 @@ native_parts() {
 	part "engine of Active Messages on the embedded device" \
 		selftests/am/am-engine-test.sh "$BUILD/am"
 	part "installation" selftests/tools/install-test.sh "$BUILD"
+	part "built out of the tree" selftests/tools/outside-test.sh "$BUILD"
 	local cxx=()
 	! is_short || cxx=(--one-compiler)
 	part "C++ wrapper" selftests/bindings/cxx/cxx-test.sh "${cxx[@]}" "$BUILD"

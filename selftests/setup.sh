@@ -70,7 +70,7 @@ NATIVE_PACKAGES=(
 	nettle-dev libnl-3-dev libnl-genl-3-dev libjson-c-dev libncurses-dev libcmocka-dev
 	mandoc python3-jsonschema libxxhash-dev libpmix-dev libuv1-dev libglib2.0-dev spin
 	openmpi-bin mpich slurmd slurmctld slurm-client munge m4 tshark
-	mypy python3-setuptools python3-wheel
+	mypy python3-setuptools python3-wheel cmake meson ninja-build
 )
 # The libraries are those QEMU is linked with; it is unpacked, not installed.
 VM_PACKAGES=(
