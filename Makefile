@@ -47,14 +47,14 @@ fill_in = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$
 MACHINE := $(shell $(CC) -dumpmachine)
 
 #: make            library, examples and tools, into build/
-all: lib am examples tools $(if $(filter x86_64-%,$(MACHINE)),tempest stache)
+all: lib am $(if $(HAVE_OFI),ofi) examples tools $(if $(filter x86_64-%,$(MACHINE)),tempest stache)
 
 # Each folder says how it is built, and in lines with "#:" what it builds. The order is that of
 # their variables.
-FRAGMENTS := driver libhamlyn libhamlyn/am libhamlyn/tempest libhamlyn/stache libhamlyn/examples \
+FRAGMENTS := driver libhamlyn libhamlyn/am libhamlyn/ofi libhamlyn/tempest libhamlyn/stache libhamlyn/examples \
 	libhamlyn/man libhamlyn/python tools/am tools/hamlyn-run tools/hamlyn-bridge tools/hamlyn-cat \
 	tools/tempest-cc tools/hamlyn-perf tools/hamlynctl tools/udev tools/systemd tools/demo tools/package tools/site \
-	selftests/unit selftests selftests/am selftests/tempest \
+	selftests/unit selftests selftests/am selftests/ofi selftests/tempest \
 	selftests/tempest-cc selftests/stache selftests/fuzz \
 	tools/bench tools/layout
 include $(FRAGMENTS:%=%/build.mk)

@@ -186,6 +186,8 @@ embedded_parts() { # WHERE
 
 build_native() {
 	selftests/setup.sh packages native
+	# Not everywhere: what is not there is not tested, and ofi_parts says so.
+	selftests/setup.sh packages ofi || true
 	selftests/setup.sh kselftest
 	selftests/setup.sh herd
 	selftests/setup.sh promtool
@@ -223,6 +225,7 @@ native_parts() {
 	part "event loops" selftests/tools/loops-test.sh "$BUILD"
 	part "Python package" selftests/bindings/python/python-test.sh "$BUILD"
 	part "users' sanitizers" selftests/tools/sanitizer-test.sh "$BUILD"
+	ofi_parts
 }
 
 tempest_parts() {
@@ -235,6 +238,17 @@ tempest_parts() {
 	part "programs by hamlyn-tempest-cc" selftests/tempest-cc/programs.sh "${brief[@]}" "$BUILD"
 	is_short || part "Lua and bzip2 by hamlyn-tempest-cc" selftests/tempest-cc/chaos.sh "$BUILD"
 	part "Stache" selftests/stache/stache-test.sh "$BUILD"
+}
+
+ofi_parts() {
+	local long=(--long)
+	! is_short || long=()
+	if pkg-config --exists libfabric; then
+		one "tests of the libfabric provider build" "${MAKE_QUIET[@]}" ofi-tests
+		part "libfabric provider" selftests/ofi/ofi-test.sh "${long[@]}" "$BUILD"
+	else
+		skip "libfabric provider" "libfabric-dev cannot be installed"
+	fi
 }
 
 # What looks for what nobody has thought of.
@@ -278,6 +292,11 @@ check_sanitized() { # FLAGS
 	export TSAN_OPTIONS=exitcode=99:halt_on_error=1:die_after_fork=0:handle_segv=0
 	export HAMLYN_TEST_SCALE=${HAMLYN_TEST_SCALE:-4}
 	embedded_parts "the embedded device, $1"
+	pkg-config --exists libfabric || return 0
+	one "tests of the libfabric provider build with $1" "${MAKE_QUIET[@]}" ofi-tests \
+		CFLAGS="-O1 -g -fno-omit-frame-pointer $1" OFI_LIB="$BUILD/libhamlyn.a" OFI_LINK=
+	part "libfabric provider, $1" env "FI_PROVIDER_PATH=$BUILD/libfabric" selftests/run-tests.sh \
+		--device "shm:ofi-$$,size=256M" "$BUILD"/ofi/ofi_*
 }
 
 setup_static() {

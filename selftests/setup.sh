@@ -86,12 +86,17 @@ BENCH_PACKAGES=(
 	ucx-utils libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev
 	perftest ibverbs-providers iproute2
 )
+# The libfabric provider, and what runs over it; without them it is not built
+OFI_PACKAGES=(
+	libfabric-dev libfabric-bin openmpi-bin libopenmpi-dev netpipe-openmpi hpcc python3-mpi4py
+)
 # To build for arm64; the library's tests on it are run by QEMU
 ARM64_PACKAGES=(gcc-12-aarch64-linux-gnu libc6-dev-arm64-cross)
 # "make deb": the build dependencies in tools/package/debian/control, and who looks at the result
 PACKAGE_PACKAGES=(
 	dpkg-dev debhelper dh-dkms dh-python fakeroot git lintian mmdebstrap python3 xz-utils
-	libjson-c-dev libncurses-dev libnl-3-dev libnl-genl-3-dev libpmix-dev libxxhash-dev pkgconf
+	libfabric-dev libjson-c-dev libncurses-dev libnl-3-dev libnl-genl-3-dev libpmix-dev libxxhash-dev
+	pkgconf
 )
 # "make html"
 SITE_PACKAGES=(python3 python3-sphinx furo graphviz mandoc)
@@ -133,11 +138,12 @@ cmd_packages() {
 	vm) wanted=("${VM_PACKAGES[@]}") ;;
 	static) wanted=("${STATIC_PACKAGES[@]}") ;;
 	bench) wanted=("${BENCH_PACKAGES[@]}") ;;
+	ofi) wanted=("${OFI_PACKAGES[@]}") ;;
 	arm64) wanted=("${ARM64_PACKAGES[@]}") ;;
 	package) wanted=("${PACKAGE_PACKAGES[@]}") ;;
 	site) wanted=("${SITE_PACKAGES[@]}") ;;
 	all) wanted=("${NATIVE_PACKAGES[@]}" "${VM_PACKAGES[@]}" "${STATIC_PACKAGES[@]}") ;;
-	*) die 2 "packages: \"$1\" is unknown; allowed: native, vm, static, bench, arm64, package, site, all" ;;
+	*) die 2 "packages: \"$1\" is unknown; allowed: native, vm, static, bench, ofi, arm64, package, site, all" ;;
 	esac
 	command -v dpkg-query >/dev/null || die 1 "this machine has no dpkg; Debian 12 is needed"
 	mapfile -t missing < <(missing_packages "${wanted[@]}" | sort -u)

@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CHAPTERS = [
     ("Begin", ["install", "tutorial", "libhamlyn"]),
     ("Between hosts", ["administration", "fabrics"]),
-    ("Parallel programs", ["active-messages", "tempest-tutorial", "tempest"]),
+    ("Parallel programs", ["mpi", "active-messages", "tempest-tutorial", "tempest"]),
     ("How fast", ["performance", "tracing"]),
     ("How protected", ["threat-model", "conformance"]),
     ("How it is made", ["architecture", "layout", "uapi", "abi", "barriers", "locking"]),

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "address.h"
+
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int hf_address_resolve(const char *node, const char *service, uint64_t flags,
+		       struct sockaddr_in *address)
+{
+	struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
+	struct addrinfo *found;
+
+	if (flags & FI_SOURCE && node)
+		hints.ai_flags |= AI_PASSIVE;
+	if (flags & FI_NUMERICHOST)
+		hints.ai_flags |= AI_NUMERICHOST;
+	/* Without a node it is the loopback address either way: nobody else can come. */
+	if (getaddrinfo(node, service, &hints, &found))
+		return -FI_ENODATA;
+	memcpy(address, found->ai_addr, sizeof(*address));
+	freeaddrinfo(found);
+	return 0;
+}
+
+bool hf_address_valid(const void *address, size_t length)
+{
+	const struct sockaddr_in *in = address;
+
+	return address && length >= sizeof(*in) && in->sin_family == AF_INET;
+}
+
+/* An address is this host's if a socket may have it. */
+bool hf_address_is_here(const struct sockaddr_in *address)
+{
+	struct sockaddr_in probe = { .sin_family = AF_INET, .sin_addr = address->sin_addr };
+	bool here;
+	int fd;
+
+	if ((ntohl(address->sin_addr.s_addr) >> 24) == IN_LOOPBACKNET ||
+	    address->sin_addr.s_addr == htonl(INADDR_ANY))
+		return true;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	here = !bind(fd, (struct sockaddr *)&probe, sizeof(probe));
+	close(fd);
+	return here;
+}
+
+/* Where one listens who has that port: in the abstract name space, which ends with its owner. */
+socklen_t hf_address_name(const struct sockaddr_in *address, struct sockaddr_un *name)
+{
+	int length;
+
+	memset(name, 0, sizeof(*name));
+	name->sun_family = AF_UNIX;
+	length = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "hamlyn-fi-%u",
+			  (unsigned int)ntohs(address->sin_port));
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+/* As fi_getname() wants it: what fits is copied, and all of it is asked for. */
+int hf_address_copy(const struct sockaddr_in *address, void *to, size_t *length)
+{
+	size_t room = *length;
+
+	*length = sizeof(*address);
+	if (room && to)
+		memcpy(to, address, room < sizeof(*address) ? room : sizeof(*address));
+	return room < sizeof(*address) ? -FI_ETOOSMALL : 0;
+}
+
+/* For struct fi_info, which is freed by libfabric. */
+void *hf_address_dup(const struct sockaddr_in *address)
+{
+	void *copy = malloc(sizeof(*address));
+
+	if (copy)
+		memcpy(copy, address, sizeof(*address));
+	return copy;
+}

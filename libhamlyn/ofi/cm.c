@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "cm.h"
+
+#include <string.h>
+
+#include "address.h"
+#include "ep.h"
+#include "msg.h"
+
+static struct hf_ep *of(struct fid_ep *fid)
+{
+	return hf_container(fid, struct hf_ep, fid);
+}
+
+static int cm_setname(fid_t fid, void *addr, size_t length)
+{
+	struct hf_ep *ep = hf_container(fid, struct hf_ep, fid.fid);
+
+	if (!hf_address_valid(addr, length))
+		return -FI_EINVAL;
+	if (ep->state >= HF_EP_CONNECTING)
+		return -FI_EOPBADSTATE;
+	memcpy(&ep->address, addr, sizeof(ep->address));
+	return 0;
+}
+
+static int cm_getname(fid_t fid, void *addr, size_t *length)
+{
+	return hf_address_copy(&hf_container(fid, struct hf_ep, fid.fid)->address, addr, length);
+}
+
+static int cm_getpeer(struct fid_ep *fid, void *addr, size_t *length)
+{
+	if (of(fid)->state < HF_EP_CONNECTED)
+		return -FI_ENOTCONN;
+	return hf_address_copy(&of(fid)->peer, addr, length);
+}
+
+/* fi_connect() and fi_accept() enable what was not enabled. */
+static int begin(struct hf_ep *ep)
+{
+	int err = 0;
+
+	if (!ep->eq)
+		return -FI_ENOEQ;
+	if (ep->state == HF_EP_NEW)
+		err = fi_enable(&ep->fid);
+	if (!err && ep->state != HF_EP_ENABLED)
+		err = -FI_EOPBADSTATE;
+	return err;
+}
+
+/* What goes wrong on the way to the other end is an event, as if it had said so. */
+static int ask(struct hf_ep *ep, const struct sockaddr_in *to, const void *param, size_t length)
+{
+	int err = hf_address_is_here(to) ? hf_conn_connect(ep, to, param, length) :
+					   -FI_EHOSTUNREACH;
+
+	if (err == -FI_ENOMEM)
+		return err;
+	ep->state = HF_EP_CONNECTING;
+	ep->peer = *to;
+	if (err)
+		hf_eq_add_error(ep->eq, &ep->fid.fid, -err, NULL, 0);
+	return 0;
+}
+
+static int cm_connect(struct fid_ep *fid, const void *addr, const void *param, size_t length)
+{
+	struct hf_ep *ep = of(fid);
+	struct sockaddr_in to = ep->dest;
+	int err = begin(ep);
+
+	if (err)
+		return err;
+	if (addr)
+		memcpy(&to, addr, sizeof(to));
+	if (!hf_address_valid(&to, sizeof(to)) || !to.sin_port)
+		return -FI_EINVAL;
+	pthread_mutex_lock(&ep->eq->cm);
+	err = ask(ep, &to, param, length);
+	pthread_mutex_unlock(&ep->eq->cm);
+	return err;
+}
+
+static int cm_accept(struct fid_ep *fid, const void *param, size_t length)
+{
+	struct hf_ep *ep = of(fid);
+	struct hf_conn *conn;
+	int err = begin(ep);
+
+	if (err)
+		return err;
+	if (!ep->handle)
+		return -FI_EOPBADSTATE;
+	conn = hf_container(ep->handle, struct hf_conn, fid);
+	ep->handle = NULL;
+	pthread_mutex_lock(&ep->eq->cm);
+	err = hf_conn_accept(conn, ep, param, length);
+	if (err) {
+		/* The client has gone, or is on another fabric: an event says so. */
+		hf_eq_add_error(ep->eq, &ep->fid.fid, -err, NULL, 0);
+		hf_conn_reject(conn, NULL, 0);
+	}
+	pthread_mutex_unlock(&ep->eq->cm);
+	return 0;
+}
+
+static int no_listen(struct fid_pep *pep)
+{
+	(void)pep;
+	return -FI_ENOSYS;
+}
+
+static int no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t length)
+{
+	(void)pep;
+	(void)handle;
+	(void)param;
+	(void)length;
+	return -FI_ENOSYS;
+}
+
+static int cm_shutdown(struct fid_ep *fid, uint64_t flags)
+{
+	struct hf_ep *ep = of(fid);
+
+	if (flags)
+		return -FI_EINVAL;
+	if (!ep->eq)
+		return -FI_ENOTCONN;
+	return hf_ep_shut(ep);
+}
+
+static int no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		   void *context)
+{
+	(void)ep;
+	(void)addr;
+	(void)flags;
+	(void)mc;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+struct fi_ops_cm hf_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = cm_setname,
+	.getname = cm_getname,
+	.getpeer = cm_getpeer,
+	.connect = cm_connect,
+	.listen = no_listen,
+	.accept = cm_accept,
+	.reject = no_reject,
+	.shutdown = cm_shutdown,
+	.join = no_join,
+};

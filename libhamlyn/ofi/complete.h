@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* How operations end: in completion queues and counters. Domain locked. */
+#ifndef HAMLYN_OFI_COMPLETE_H
+#define HAMLYN_OFI_COMPLETE_H
+
+#include "ep.h"
+
+/* Of an operation that was never a struct hf_work. */
+void hf_complete_send(struct hf_ep *ep, uint64_t flags, void *context, bool report);
+void hf_complete_recv(struct hf_ep *ep, struct hf_recv *recv, uint64_t whole,
+		      const struct hf_header *header);
+void hf_complete_recv_error(struct hf_ep *ep, struct hf_recv *recv, int err);
+void hf_complete_remote(struct hf_ep *ep, enum hf_counter counter, uint64_t length,
+			uint8_t wire_flags, uint64_t data);
+/* And of one; it ends here, with a positive error number or 0. */
+void hf_complete_work(struct hf_ep *ep, struct hf_work *work, int err);
+
+#endif

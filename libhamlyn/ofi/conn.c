@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+#include "conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "direct.h"
+#include "ep.h"
+#include "pep.h"
+
+#define MAGIC	0x31696668U	/* "hfi1" */
+
+/* How often, a millisecond apart, a full backlog is tried. */
+#define CONNECT_TRIES	1000
+
+static void conn_ready(struct hf_source *source);
+
+static struct hf_conn *conn_new(int fd, enum hf_conn_state state, struct hf_eq *eq)
+{
+	struct hf_conn *conn = calloc(1, sizeof(*conn));
+
+	if (!conn)
+		return NULL;
+	conn->fid.fclass = FI_CLASS_CONNREQ;
+	conn->source.fd = fd;
+	conn->source.ready = conn_ready;
+	conn->state = state;
+	conn->eq = eq;
+	return conn;
+}
+
+void hf_conn_close(struct hf_conn *conn)
+{
+	if (!conn)
+		return;
+	hf_eq_remove_source(conn->eq, &conn->source);
+	if (conn->pep)
+		hf_pep_forget(conn->pep, conn);
+	close(conn->source.fd);
+	free(conn);
+}
+
+/* Who is there, and may it? Learns its process, too. */
+static int check_peer(struct hf_conn *conn)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	if (getsockopt(conn->source.fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		return -errno;
+	conn->pid = peer.uid == geteuid() ? peer.pid : 0;
+	return peer.uid == geteuid() || hf_settings.any_user ? 0 : -FI_EPERM;
+}
+
+static void put_data(struct hf_hello *hello, const void *data, size_t length)
+{
+	/* fi_cm(3): what does not fit is cut off silently. */
+	hello->data_length = (uint32_t)(length < HF_CM_DATA ? length : HF_CM_DATA);
+	if (hello->data_length)
+		memcpy(hello->data, data, hello->data_length);
+}
+
+static int say(struct hf_conn *conn, enum hf_hello_kind kind, const void *data, size_t length)
+{
+	struct hf_hello hello = { .magic = MAGIC, .version = HF_PROTOCOL_VERSION, .kind = kind };
+
+	put_data(&hello, data, length);
+	if (kind != HF_HELLO_REJECT) {
+		struct hf_ep *ep = conn->ep;
+
+		h_channel_seed(ep->channel, &hello.seed);
+		h_dev_fabric(ep->domain->dev, &hello.fabric);
+		hello.address = ep->address;
+		/* Only processes of our own user are told where something is. */
+		if (conn->pid && hf_settings.direct &&
+		    getrandom(&conn->probe, sizeof(conn->probe), 0) == sizeof(conn->probe)) {
+			hello.probe = conn->probe;
+			hello.probe_address = (uintptr_t)&conn->probe;
+		}
+	}
+	if (send(conn->source.fd, &hello, sizeof(hello), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+	    sizeof(hello))
+		return -FI_ECONNRESET;
+	return 0;
+}
+
+/* 0: understood; -EAGAIN: nothing there; else the peer is gone or talks nonsense. */
+static int hear(struct hf_conn *conn)
+{
+	struct hf_hello *hello = &conn->peer;
+	ssize_t got = recv(conn->source.fd, hello, sizeof(*hello), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -FI_ECONNRESET;
+	if (!got)
+		return -FI_ECONNRESET;
+	if (got != sizeof(*hello) || hello->magic != MAGIC ||
+	    hello->version != HF_PROTOCOL_VERSION || hello->data_length > HF_CM_DATA)
+		return -FI_ECONNABORTED;
+	return 0;
+}
+
+/* With the other's seed the channel is ready to send. */
+static int join(struct hf_conn *conn)
+{
+	struct hf_ep *ep = conn->ep;
+	const struct hf_hello *hello = &conn->peer;
+	int err = 0;
+
+	if (!h_dev_reaches(ep->domain->dev, &hello->fabric))
+		return -FI_EHOSTUNREACH;
+	hf_domain_lock(ep->domain);
+	err = h_channel_join(ep->channel, &hello->seed);
+	if (!err) {
+		ep->peer = hello->address;
+		ep->offers = conn->pid && hf_settings.direct;
+		if (conn->pid && hello->probe && hf_settings.direct &&
+		    hf_direct_probe(conn->pid, hello->probe_address, hello->probe))
+			ep->pid = conn->pid;
+		hf_ep_connected(ep);
+	}
+	hf_domain_unlock(ep->domain);
+	return err;
+}
+
+/* ---- the side that asks ------------------------------------------------- */
+
+/* A full backlog is emptied by a process that runs: soon. */
+static int reach(int fd, const struct sockaddr_in *to)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	struct sockaddr_un name;
+	socklen_t length = hf_address_name(to, &name);
+
+	for (int i = 0; i < CONNECT_TRIES; i++) {
+		if (!connect(fd, (struct sockaddr *)&name, length))
+			return 0;
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		nanosleep(&nap, NULL);
+	}
+	return -FI_ECONNREFUSED;
+}
+
+int hf_conn_connect(struct hf_ep *ep, const struct sockaddr_in *to, const void *data,
+		    size_t length)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct hf_conn *conn;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	conn = conn_new(fd, HF_CONN_ASKING, ep->eq);
+	if (!conn) {
+		close(fd);
+		return -FI_ENOMEM;
+	}
+	conn->ep = ep;
+	err = reach(fd, to);
+	if (!err)
+		err = check_peer(conn);
+	if (!err)
+		err = say(conn, HF_HELLO_CONNECT, data, length);
+	if (!err)
+		err = hf_eq_add_source(ep->eq, &conn->source);
+	if (err) {
+		hf_conn_close(conn);
+		return err;
+	}
+	ep->conn = conn;
+	return 0;
+}
+
+static void conn_answered(struct hf_conn *conn)
+{
+	const struct hf_hello *hello = &conn->peer;
+	struct hf_ep *ep = conn->ep;
+	int err = hear(conn);
+
+	if (err == -EAGAIN)
+		return;
+	if (!err && hello->kind == HF_HELLO_ACCEPT)
+		err = join(conn);
+	else if (!err)
+		err = -FI_ECONNREFUSED;
+	if (!err) {
+		conn->state = HF_CONN_OPEN;
+		hf_eq_add(conn->eq, FI_CONNECTED, &ep->fid.fid, NULL, hello->data,
+			  hello->data_length);
+		return;
+	}
+	/* Gone before it answered is as good as refused. */
+	if (err == -FI_ECONNRESET)
+		err = -FI_ECONNREFUSED;
+	hf_eq_add_error(conn->eq, &ep->fid.fid, -err, hello->data,
+			hello->kind == HF_HELLO_REJECT ? hello->data_length : 0);
+	ep->conn = NULL;
+	hf_conn_close(conn);
+}
+
+/* ---- the side that is asked --------------------------------------------- */
+
+void hf_conn_arrived(struct hf_pep *pep, int fd)
+{
+	struct hf_conn *conn = conn_new(fd, HF_CONN_ASKED, pep->eq);
+
+	if (!conn) {
+		close(fd);
+		return;
+	}
+	if (check_peer(conn) || hf_eq_add_source(pep->eq, &conn->source)) {
+		hf_conn_close(conn);
+		return;
+	}
+	hf_pep_remember(pep, conn);
+}
+
+static void conn_asked(struct hf_conn *conn)
+{
+	int err = hear(conn);
+
+	if (err == -EAGAIN)
+		return;
+	if (err || conn->peer.kind != HF_HELLO_CONNECT) {
+		hf_conn_close(conn);
+		return;
+	}
+	hf_eq_remove_source(conn->eq, &conn->source);
+	conn->state = HF_CONN_REQUESTED;
+	if (hf_pep_request(conn->pep, conn))
+		hf_conn_close(conn);
+}
+
+int hf_conn_accept(struct hf_conn *conn, struct hf_ep *ep, const void *data, size_t length)
+{
+	int err;
+
+	hf_pep_forget(conn->pep, conn);
+	conn->pep = NULL;
+	conn->eq = ep->eq;
+	conn->ep = ep;
+	err = join(conn);
+	if (!err)
+		err = say(conn, HF_HELLO_ACCEPT, data, length);
+	if (!err)
+		err = hf_eq_add_source(ep->eq, &conn->source);
+	if (err)
+		return err;
+	conn->state = HF_CONN_OPEN;
+	ep->conn = conn;
+	hf_eq_add(ep->eq, FI_CONNECTED, &ep->fid.fid, NULL, NULL, 0);
+	return 0;
+}
+
+void hf_conn_reject(struct hf_conn *conn, const void *data, size_t length)
+{
+	say(conn, HF_HELLO_REJECT, data, length);
+	hf_conn_close(conn);
+}
+
+/* ---- both --------------------------------------------------------------- */
+
+static void conn_ready(struct hf_source *source)
+{
+	struct hf_conn *conn = hf_container(source, struct hf_conn, source);
+
+	switch (conn->state) {
+	case HF_CONN_ASKED:
+		conn_asked(conn);
+		break;
+	case HF_CONN_ASKING:
+		conn_answered(conn);
+		break;
+	default:
+		/* Nothing more is said: it has ended, or the peer breaks the rules. */
+		hf_eq_remove_source(conn->eq, source);
+		hf_ep_peer_gone(conn->ep);
+	}
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+#include "domain.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <rdma/fi_endpoint.h>
+
+#include "cntr.h"
+#include "cq.h"
+#include "ep.h"
+#include "mr.h"
+#include "progress.h"
+
+/* After so many polls in vain others may have the processor: some 10 us. */
+#define IDLE_POLLS	256
+
+void hf_domain_get(struct hf_domain *domain)
+{
+	__atomic_add_fetch(&domain->users, 1, __ATOMIC_RELAXED);
+}
+
+void hf_domain_put(struct hf_domain *domain)
+{
+	__atomic_sub_fetch(&domain->users, 1, __ATOMIC_RELEASE);
+}
+
+/*
+ * Take what has arrived, and try again what had to wait. Domain locked. Applications call this
+ * in loops: where there are more of them than processors, the one that is waited for needs ours.
+ */
+void hf_domain_progress(struct hf_domain *domain)
+{
+	if (h_manager_dispatch(domain->manager) > 0)
+		domain->idle = 0;
+	else if (++domain->idle % IDLE_POLLS == 0)
+		sched_yield();
+	if (domain->stuck)
+		hf_progress_stuck(domain);
+}
+
+/* FI_PROGRESS_AUTO: somebody makes progress while the application does something else. */
+static void *make_progress(void *arg)
+{
+	struct hf_domain *domain = arg;
+	struct pollfd fds[2] = {
+		{ .fd = h_manager_fd(domain->manager), .events = POLLIN },
+		{ .fd = domain->stop, .events = POLLIN },
+	};
+
+	for (;;) {
+		/* The limit is for what is stuck for want of a completion queue's room. */
+		poll(fds, 2, 10);
+		if (fds[1].revents)
+			return NULL;
+		hf_domain_lock(domain);
+		hf_domain_progress(domain);
+		hf_domain_unlock(domain);
+	}
+}
+
+static int start_thread(struct hf_domain *domain)
+{
+	int fd = h_manager_fd(domain->manager);
+
+	if (fd < 0)
+		return fd;
+	domain->stop = eventfd(0, EFD_CLOEXEC);
+	if (domain->stop < 0)
+		return -errno;
+	return -pthread_create(&domain->thread, NULL, make_progress, domain);
+}
+
+static void stop_thread(struct hf_domain *domain)
+{
+	const uint64_t one = 1;
+
+	if (domain->stop < 0)
+		return;
+	if (domain->thread && write(domain->stop, &one, sizeof(one)) == sizeof(one))
+		pthread_join(domain->thread, NULL);
+	close(domain->stop);
+}
+
+static void domain_free(struct hf_domain *domain)
+{
+	stop_thread(domain);
+	h_manager_destroy(domain->manager);
+	h_close(domain->dev);
+	pthread_mutex_destroy(&domain->lock);
+	free(domain);
+}
+
+static int domain_close(struct fid *fid)
+{
+	struct hf_domain *domain = hf_container(fid, struct hf_domain, fid.fid);
+	struct hf_fabric *fabric = domain->fabric;
+
+	if (__atomic_load_n(&domain->users, __ATOMIC_ACQUIRE))
+		return -FI_EBUSY;
+	domain_free(domain);
+	hf_fabric_put(fabric);
+	return 0;
+}
+
+static int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+		   void *context)
+{
+	(void)domain;
+	(void)attr;
+	(void)av;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static int scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+		       void *context)
+{
+	(void)domain;
+	(void)info;
+	(void)ep;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static int poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **set)
+{
+	(void)domain;
+	(void)attr;
+	(void)set;
+	return -FI_ENOSYS;
+}
+
+static int stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+		   void *context)
+{
+	(void)domain;
+	(void)attr;
+	(void)stx;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static int srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep,
+		   void *context)
+{
+	(void)domain;
+	(void)attr;
+	(void)ep;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static int query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			struct fi_atomic_attr *attr, uint64_t flags)
+{
+	(void)domain;
+	(void)datatype;
+	(void)op;
+	(void)attr;
+	(void)flags;
+	return -FI_EOPNOTSUPP;
+}
+
+static int query_collective(struct fid_domain *domain, enum fi_collective_op coll,
+			    struct fi_collective_attr *attr, uint64_t flags)
+{
+	(void)domain;
+	(void)coll;
+	(void)attr;
+	(void)flags;
+	return -FI_ENOSYS;
+}
+
+static int endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+		     uint64_t flags, void *context)
+{
+	return flags ? -FI_ENOSYS : hf_ep_open(domain, info, ep, context);
+}
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = av_open,
+	.cq_open = hf_cq_open,
+	.endpoint = hf_ep_open,
+	.scalable_ep = scalable_ep,
+	.cntr_open = hf_cntr_open,
+	.poll_open = poll_open,
+	.stx_ctx = stx_ctx,
+	.srx_ctx = srx_ctx,
+	.query_atomic = query_atomic,
+	.query_collective = query_collective,
+	.endpoint2 = endpoint2,
+};
+
+static struct fi_ops fid_ops = {
+	HF_FID_OPS(domain_close),
+	.bind = hf_no_bind,
+	.control = hf_no_control,
+};
+
+static void set_modes(struct hf_domain *domain, const struct fi_domain_attr *attr)
+{
+	bool helped = attr->data_progress == FI_PROGRESS_AUTO;
+
+	domain->locked = attr->threading != FI_THREAD_DOMAIN || helped;
+	domain->virtual_address = attr->mr_mode == FI_MR_BASIC ||
+				  (attr->mr_mode & FI_MR_VIRT_ADDR);
+	domain->given_keys = attr->mr_mode != FI_MR_BASIC && !(attr->mr_mode & FI_MR_PROV_KEY);
+}
+
+static int open_device(struct hf_domain *domain, const struct fi_domain_attr *attr)
+{
+	/* All calls are under the domain's lock. */
+	const struct h_manager_attr manager = { .flags = H_MANAGER_SINGLE };
+	char why[HAMLYN_EXPLAIN_BYTES];
+	int err;
+
+	err = h_open(attr->name, &domain->dev);
+	if (err) {
+		h_explain(NULL, why, sizeof(why));
+		hf_warn("%s: %s\n", attr->name ? attr->name : "default device", why);
+		return err;
+	}
+	err = h_manager_create(domain->dev, &manager, &domain->manager);
+	if (err) {
+		h_explain(domain->dev, why, sizeof(why));
+		hf_warn("manager: %s\n", why);
+	}
+	return err;
+}
+
+int hf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,
+		   void *context)
+{
+	struct hf_domain *domain = calloc(1, sizeof(*domain));
+	int err;
+
+	if (!domain)
+		return -FI_ENOMEM;
+	domain->stop = -1;
+	pthread_mutex_init(&domain->lock, NULL);
+	set_modes(domain, info->domain_attr);
+	err = open_device(domain, info->domain_attr);
+	if (!err && info->domain_attr->data_progress == FI_PROGRESS_AUTO)
+		err = start_thread(domain);
+	if (err) {
+		domain_free(domain);
+		return err;
+	}
+	domain->fabric = hf_container(fabric, struct hf_fabric, fid);
+	hf_fabric_get(domain->fabric);
+	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
+	domain->fid.fid.context = context;
+	domain->fid.fid.ops = &fid_ops;
+	domain->fid.ops = &domain_ops;
+	domain->fid.mr = &hf_mr_ops;
+	*out = &domain->fid;
+	return 0;
+}

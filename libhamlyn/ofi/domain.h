@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A domain: a device, a manager, and the lock of all that is made from it.
+ *
+ * The manager is for one thread at a time: the lock, or the application's promise of
+ * FI_THREAD_DOMAIN, sees to that. Order of locks: an event queue's @cm, the domain's, an event
+ * queue's @lock.
+ */
+#ifndef HAMLYN_OFI_DOMAIN_H
+#define HAMLYN_OFI_DOMAIN_H
+
+#include <pthread.h>
+
+#include <rdma/fi_domain.h>
+
+#include <hamlyn/channel.h>
+
+#include "fabric.h"
+
+struct hf_ep;
+struct hf_mr;
+
+#define HF_MR_BUCKETS	1024
+
+struct hf_domain {
+	struct fid_domain fid;
+	struct hf_fabric *fabric;
+	struct h_dev *dev;
+	struct h_manager *manager;
+	pthread_mutex_t lock;
+	bool locked;		/* false: FI_THREAD_DOMAIN, and no thread of our own */
+	bool virtual_address;	/* FI_MR_BASIC */
+	bool given_keys;	/* no FI_MR_PROV_KEY */
+	int users;
+	uint32_t idle;		/* times in a row that nothing had arrived */
+	struct hf_ep *stuck;	/* end points that have something to try again */
+	struct hf_mr *mrs[HF_MR_BUCKETS];
+	/* data_progress FI_PROGRESS_AUTO */
+	pthread_t thread;
+	int stop;		/* eventfd, or -1: no thread */
+};
+
+int hf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+		   void *context);
+void hf_domain_get(struct hf_domain *domain);
+void hf_domain_put(struct hf_domain *domain);
+void hf_domain_progress(struct hf_domain *domain);
+
+static inline void hf_domain_lock(struct hf_domain *domain)
+{
+	if (domain->locked)
+		pthread_mutex_lock(&domain->lock);
+}
+
+static inline void hf_domain_unlock(struct hf_domain *domain)
+{
+	if (domain->locked)
+		pthread_mutex_unlock(&domain->lock);
+}
+
+#endif

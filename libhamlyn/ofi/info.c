@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+#include "info.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "address.h"
+
+#define TX_CAPS		(FI_MSG | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
+#define RX_CAPS		(FI_MSG | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
+			 FI_RMA_EVENT)
+#define DOMAIN_CAPS	(FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define CAPS		(TX_CAPS | RX_CAPS | DOMAIN_CAPS)
+#define TX_FLAGS	(FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+			 FI_DELIVERY_COMPLETE)
+#define RX_FLAGS	FI_COMPLETION
+#define MSG_ORDER	FI_ORDER_SAS
+
+/* hints, where 0 means "any", against what there is */
+static bool within(uint64_t asked, uint64_t have)
+{
+	return asked <= have;
+}
+
+static bool among(uint64_t asked, uint64_t have)
+{
+	return !(asked & ~have);
+}
+
+/* Primary capabilities without a direction mean all directions. */
+static uint64_t directions(uint64_t caps)
+{
+	if (caps & FI_MSG && !(caps & (FI_SEND | FI_RECV)))
+		caps |= FI_SEND | FI_RECV;
+	if (caps & FI_RMA &&
+	    !(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)))
+		caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	return caps;
+}
+
+static bool ep_fits(const struct fi_ep_attr *ep)
+{
+	return (ep->type == FI_EP_UNSPEC || ep->type == FI_EP_MSG) &&
+	       (!ep->protocol || ep->protocol == HF_PROTOCOL) &&
+	       within(ep->protocol_version, HF_PROTOCOL_VERSION) &&
+	       within(ep->max_msg_size, HF_MAX_MESSAGE) && !ep->max_order_raw_size &&
+	       !ep->max_order_war_size && !ep->max_order_waw_size && within(ep->tx_ctx_cnt, 1) &&
+	       within(ep->rx_ctx_cnt, 1) && !ep->auth_key_size;
+}
+
+static bool tx_fits(const struct fi_tx_attr *tx)
+{
+	return among(tx->caps, CAPS) && among(tx->op_flags, TX_FLAGS) &&
+	       among(tx->msg_order, MSG_ORDER) && !tx->comp_order &&
+	       within(tx->inject_size, HF_INJECT_SIZE) && within(tx->size, HF_TX_SIZE_MAX) &&
+	       within(tx->iov_limit, HF_IOV_LIMIT) && within(tx->rma_iov_limit, 1);
+}
+
+static bool rx_fits(const struct fi_rx_attr *rx)
+{
+	return among(rx->caps, CAPS) && among(rx->op_flags, RX_FLAGS) &&
+	       among(rx->msg_order, MSG_ORDER) && !rx->comp_order && !rx->total_buffered_recv &&
+	       within(rx->size, HF_RX_SIZE_MAX) && within(rx->iov_limit, HF_IOV_LIMIT);
+}
+
+static bool domain_fits(const struct fi_domain_attr *domain)
+{
+	return within(domain->mr_key_size, sizeof(uint64_t)) &&
+	       within(domain->cq_data_size, sizeof(uint64_t)) &&
+	       among(domain->caps, CAPS) && within(domain->max_ep_tx_ctx, 1) &&
+	       within(domain->max_ep_rx_ctx, 1) && !domain->max_ep_stx_ctx &&
+	       !domain->max_ep_srx_ctx && within(domain->mr_iov_limit, HF_IOV_LIMIT) &&
+	       !domain->auth_key_size && !domain->max_err_data;
+}
+
+/* The first hint that does not fit, or NULL. */
+static const char *misfit(const struct fi_info *hints)
+{
+	if (!among(hints->caps, CAPS))
+		return "caps";
+	if (hints->addr_format != FI_FORMAT_UNSPEC && hints->addr_format != FI_SOCKADDR &&
+	    hints->addr_format != FI_SOCKADDR_IN)
+		return "addr_format";
+	if (hints->ep_attr && !ep_fits(hints->ep_attr))
+		return "ep_attr";
+	if (hints->tx_attr && !tx_fits(hints->tx_attr))
+		return "tx_attr";
+	if (hints->rx_attr && !rx_fits(hints->rx_attr))
+		return "rx_attr";
+	if (hints->domain_attr && !domain_fits(hints->domain_attr))
+		return "domain_attr";
+	if (hints->fabric_attr && hints->fabric_attr->name &&
+	    strcmp(hints->fabric_attr->name, HF_NAME))
+		return "fabric name";
+	return NULL;
+}
+
+/* The device that h_open(NULL) would take. */
+static const char *default_device(void)
+{
+	const char *name = getenv("HAMLYN_DEVICE");
+
+	if (name && *name)
+		return name;
+	return access("/dev/hamlyn0", F_OK) ? "shm:default" : "/dev/hamlyn0";
+}
+
+static size_t or_default(size_t asked, size_t otherwise)
+{
+	return asked ? asked : otherwise;
+}
+
+/* Which of the old modes, or of the bits that replaced them, is to be used. */
+static int mr_mode(uint32_t version, const struct fi_info *hints)
+{
+	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : FI_MR_UNSPEC;
+	bool old = FI_VERSION_LT(version, FI_VERSION(1, 5));
+
+	if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE)
+		return asked;
+	if (old)
+		return FI_MR_SCALABLE;
+	if (!hints || !hints->domain_attr)
+		return FI_MR_PROV_KEY;
+	return asked & FI_MR_PROV_KEY;
+}
+
+static void fill_domain(uint32_t version, const struct fi_info *hints, struct fi_domain_attr *to)
+{
+	static const struct fi_domain_attr none;
+	const struct fi_domain_attr *asked = hints && hints->domain_attr ? hints->domain_attr :
+									   &none;
+
+	to->domain = asked->domain;
+	to->threading = asked->threading == FI_THREAD_UNSPEC ? FI_THREAD_SAFE : asked->threading;
+	to->control_progress = asked->control_progress == FI_PROGRESS_UNSPEC ?
+			       FI_PROGRESS_MANUAL : asked->control_progress;
+	to->data_progress = asked->data_progress == FI_PROGRESS_UNSPEC ?
+			    FI_PROGRESS_MANUAL : asked->data_progress;
+	to->resource_mgmt = FI_RM_ENABLED;
+	to->av_type = asked->av_type;
+	to->mr_mode = mr_mode(version, hints);
+	to->mr_key_size = sizeof(uint64_t);
+	to->cq_data_size = sizeof(uint64_t);
+	to->cq_cnt = or_default(asked->cq_cnt, 1024);
+	to->ep_cnt = or_default(asked->ep_cnt, 1024);
+	to->cntr_cnt = or_default(asked->cntr_cnt, 1024);
+	to->tx_ctx_cnt = or_default(asked->tx_ctx_cnt, 1024);
+	to->rx_ctx_cnt = or_default(asked->rx_ctx_cnt, 1024);
+	to->max_ep_tx_ctx = 1;
+	to->max_ep_rx_ctx = 1;
+	to->mr_iov_limit = HF_IOV_LIMIT;
+	to->mr_cnt = or_default(asked->mr_cnt, 65536);
+	to->caps = DOMAIN_CAPS;
+}
+
+static void fill_contexts(const struct fi_info *hints, struct fi_info *info)
+{
+	static const struct fi_tx_attr no_tx;
+	static const struct fi_rx_attr no_rx;
+	const struct fi_tx_attr *tx = hints && hints->tx_attr ? hints->tx_attr : &no_tx;
+	const struct fi_rx_attr *rx = hints && hints->rx_attr ? hints->rx_attr : &no_rx;
+
+	info->tx_attr->caps = info->caps & TX_CAPS;
+	info->tx_attr->op_flags = tx->op_flags;
+	info->tx_attr->msg_order = MSG_ORDER;
+	info->tx_attr->inject_size = HF_INJECT_SIZE;
+	info->tx_attr->size = or_default(tx->size, HF_TX_SIZE);
+	info->tx_attr->iov_limit = HF_IOV_LIMIT;
+	info->tx_attr->rma_iov_limit = 1;
+	info->tx_attr->tclass = tx->tclass;
+
+	info->rx_attr->caps = info->caps & RX_CAPS;
+	info->rx_attr->op_flags = rx->op_flags;
+	info->rx_attr->msg_order = MSG_ORDER;
+	info->rx_attr->size = or_default(rx->size, HF_RX_SIZE);
+	info->rx_attr->iov_limit = HF_IOV_LIMIT;
+
+	info->ep_attr->type = FI_EP_MSG;
+	info->ep_attr->protocol = HF_PROTOCOL;
+	info->ep_attr->protocol_version = HF_PROTOCOL_VERSION;
+	info->ep_attr->max_msg_size = HF_MAX_MESSAGE;
+	info->ep_attr->tx_ctx_cnt = 1;
+	info->ep_attr->rx_ctx_cnt = 1;
+}
+
+static int set_address(const struct sockaddr_in *from, void **to, size_t *length,
+		       struct fi_info *info)
+{
+	(void)info;
+	free(*to);
+	*to = hf_address_dup(from);
+	*length = *to ? sizeof(*from) : 0;
+	return *to ? 0 : -FI_ENOMEM;
+}
+
+static int take_hint(const void *address, size_t length, struct sockaddr_in *to, bool *have)
+{
+	if (!address)
+		return 0;
+	if (!hf_address_valid(address, length))
+		return -FI_ENODATA;
+	memcpy(to, address, sizeof(*to));
+	*have = true;
+	return 0;
+}
+
+/* Where from and where to: node and service come before the hints. */
+static int fill_addresses(const char *node, const char *service, uint64_t flags,
+			  const struct fi_info *hints, struct fi_info *info)
+{
+	struct sockaddr_in src = { 0 }, dest = { 0 };
+	bool have_src = false, have_dest = false;
+	int err = 0;
+
+	if (hints)
+		err = take_hint(hints->src_addr, hints->src_addrlen, &src, &have_src);
+	if (!err && hints)
+		err = take_hint(hints->dest_addr, hints->dest_addrlen, &dest, &have_dest);
+	if (!err && (node || service)) {
+		if (flags & FI_SOURCE) {
+			err = hf_address_resolve(node, service, flags, &src);
+			have_src = true;
+		} else {
+			err = hf_address_resolve(node, service, flags, &dest);
+			have_dest = true;
+		}
+	}
+	if (err)
+		return err;
+	if (!have_src) {
+		src.sin_family = AF_INET;
+		src.sin_addr.s_addr = have_dest ? dest.sin_addr.s_addr : htonl(INADDR_LOOPBACK);
+	}
+	if (!hf_address_is_here(&src) || (have_dest && !hf_address_is_here(&dest)))
+		return -FI_ENODATA;
+	err = set_address(&src, &info->src_addr, &info->src_addrlen, info);
+	if (!err && have_dest)
+		err = set_address(&dest, &info->dest_addr, &info->dest_addrlen, info);
+	return err;
+}
+
+static int fill(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info *info)
+{
+	const char *device = hints && hints->domain_attr ? hints->domain_attr->name : NULL;
+
+	info->caps = hints && hints->caps ?
+		     directions(hints->caps) | DOMAIN_CAPS : CAPS;
+	info->addr_format = FI_SOCKADDR_IN;
+	info->handle = hints ? hints->handle : NULL;
+	fill_domain(version, hints, info->domain_attr);
+	fill_contexts(hints, info);
+	info->fabric_attr->fabric = hints && hints->fabric_attr ? hints->fabric_attr->fabric : NULL;
+	info->fabric_attr->name = strdup(HF_NAME);
+	info->fabric_attr->prov_version = hf_provider.version;
+	info->fabric_attr->api_version = version;
+	info->domain_attr->name = strdup(device ? device : default_device());
+	if (!info->fabric_attr->name || !info->domain_attr->name)
+		return -FI_ENOMEM;
+	return fill_addresses(node, service, flags, hints, info);
+}
+
+int hf_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+	       const struct fi_info *hints, struct fi_info **info)
+{
+	const char *what = hints ? misfit(hints) : NULL;
+	int err;
+
+	*info = NULL;
+	if (what) {
+		FI_INFO(&hf_provider, FI_LOG_CORE, "no match for hints: %s\n", what);
+		return -FI_ENODATA;
+	}
+	*info = fi_allocinfo();
+	if (!*info)
+		return -FI_ENOMEM;
+	err = fill(version, node, service, flags, hints, *info);
+	if (err) {
+		fi_freeinfo(*info);
+		*info = NULL;
+	}
+	return err;
+}

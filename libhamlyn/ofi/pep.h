@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Passive end points: who listens. */
+#ifndef HAMLYN_OFI_PEP_H
+#define HAMLYN_OFI_PEP_H
+
+#include <rdma/fi_endpoint.h>
+
+#include "conn.h"
+#include "eq.h"
+
+struct hf_pep {
+	struct fid_pep fid;
+	struct hf_fabric *fabric;
+	struct fi_info *info;
+	struct hf_eq *eq;
+	struct sockaddr_in address;
+	struct hf_source source;
+	int backlog;
+	struct hf_conn *conns;		/* not answered yet; the newest first */
+	uint32_t asked;			/* how many of them have not said what they want */
+};
+
+int hf_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
+		void *context);
+/* With the event queue's @cm held. */
+void hf_pep_remember(struct hf_pep *pep, struct hf_conn *conn);
+void hf_pep_forget(struct hf_pep *pep, struct hf_conn *conn);
+int hf_pep_request(struct hf_pep *pep, struct hf_conn *conn);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What calls that send have in common. Domain locked. */
+#ifndef HAMLYN_OFI_POST_H
+#define HAMLYN_OFI_POST_H
+
+#include "ep.h"
+
+/* Beside libfabric's flags: no completion but an error's. */
+#define HF_POST_QUIET	(1ULL << 63)
+
+struct hf_post {
+	struct hf_span span;
+	struct hf_target target;	/* of RMA */
+	uint64_t flags;
+	uint64_t data;
+	void *context;
+	bool report;
+};
+
+int hf_post_set(struct hf_post *post, const struct iovec *iov, size_t count, void *context,
+		uint64_t flags, uint64_t data);
+uint64_t hf_post_flags(const struct hf_ep *ep, uint64_t flags);
+int hf_post_check(struct hf_ep *ep, struct hf_post *post);
+int hf_post_at_once(struct hf_ep *ep, const struct hf_post *post, enum hf_wire_op op);
+int hf_post_work(struct hf_ep *ep, const struct hf_post *post, enum hf_wire_op op,
+		 enum hf_work_kind kind, bool with_payload);
+
+#endif

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Tests of the libfabric provider, programs of libfabric's public calls alone.
+OFI_TESTS := $(patsubst selftests/ofi/ofi_%.c,$(BUILD)/ofi/ofi_%,$(wildcard selftests/ofi/ofi_*.c))
+
+$(OFI_TESTS): $(BUILD)/ofi/%: selftests/ofi/%.c selftests/ofi/pair.c selftests/ofi/pair.h $(OFI_SO) \
+		| $(KSELFTEST)/kselftest_harness.h
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE $(CPPFLAGS) -Iselftests/ofi -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra \
+		$(CFLAGS) $(shell pkg-config --cflags libfabric) $(filter %.c,$^) $(LDFLAGS) \
+		$(shell pkg-config --libs libfabric) -lpthread -o $@
+
+$(BUILD)/ofi/traffic: selftests/ofi/traffic.c $(BUILD)/libhamlyn.a $(LIB_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -o $@
+
+ofi-tests: $(OFI_TESTS) $(BUILD)/ofi/traffic
+
+.PHONY: ofi-tests

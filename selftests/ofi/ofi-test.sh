@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The libfabric provider: its tests, other people's programs over it, and MPI.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
+
+ME=ofi-test.sh
+# shellcheck source-path=SCRIPTDIR source=../lib/lib.sh
+. selftests/lib/lib.sh
+
+usage() {
+	cat <<'USAGE'
+Usage: selftests/ofi/ofi-test.sh [--long] [BUILD-FOLDER]
+
+Runs the tests of libhamlyn-fi.so in BUILD-FOLDER; fi_info and fi_pingpong over it; and, where
+Open MPI is installed, MPI programs, whose traffic has to show in the counters of the device;
+and the commands of Documentation/mpi.rst.
+
+  --long   more processes, NetPIPE and HPCC
+USAGE
+}
+
+long=no
+if [ "${1:-}" = --long ]; then
+	long=yes
+	shift
+fi
+only_help "$@"
+build=$(realpath "${1:-build}") || exit 2
+work_folder ofi-test
+limit=$((120 * ${HAMLYN_TEST_SCALE:-1}))
+tests=$PWD/selftests/ofi
+page=$PWD/Documentation/mpi.rst
+
+export FI_PROVIDER_PATH=$build/libfabric
+export HAMLYN_DEVICE=shm:ofi-$$,size=512M
+cd "$work" || exit 2
+
+# ---- its own tests ----
+
+for test in "$build"/ofi/ofi_*; do
+	check "${test##*/}" timeout $((5 * limit)) "$test"
+done
+
+# ---- libfabric's programs ----
+
+lists() { # PROVIDER PATTERN
+	timeout "$limit" fi_info -p "$1" >"$work/out" && grep -q "$2" "$work/out"
+}
+
+# Two of them find each other over a socket of their own, at a port that is free, it is hoped.
+pingpong() { # PROVIDER TYPE OPTION...
+	local provider=$1 type=$2 port=$((20000 + RANDOM % 10000)) server status
+	shift 2
+	timeout "$limit" fi_pingpong -p "$provider" -e "$type" -B $port "$@" >"$work/out" 2>&1 &
+	server=$!
+	sleep 1
+	timeout "$limit" fi_pingpong -p "$provider" -e "$type" -P $port "$@" 127.0.0.1 >"$work/err" 2>&1
+	status=$?
+	wait "$server" && [ "$status" = 0 ]
+}
+
+if command -v fi_pingpong >/dev/null; then
+	check "fi_info lists it" lists hamlyn FI_EP_MSG
+	check "fi_info lists it below ofi_rxm" lists "hamlyn;ofi_rxm" FI_PROTO_RXM
+	check "fi_pingpong, FI_EP_MSG" pingpong hamlyn msg -I 20 -c
+	check "fi_pingpong, ofi_rxm" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
+	check "fi_pingpong, ofi_rxm, tagged" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c -m tagged
+	FI_HAMLYN_CMA=0 check "fi_pingpong, ofi_rxm, in pieces" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
+	FI_OFI_RXM_USE_RNDV_WRITE=1 check "fi_pingpong, ofi_rxm, rendezvous by writes" \
+		pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
+else
+	skip "fi_pingpong" "libfabric-bin is not installed"
+fi
+
+# ---- MPI ----
+
+export OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi "OMPI_MCA_mtl_ofi_provider_include=hamlyn;ofi_rxm"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1
+
+# Messages of at least as many as the program says it sends
+mpi() { # MESSAGES PROCESSES PROGRAM...
+	local least=$1 processes=$2 messages
+	shift 2
+	timeout "$limit" "$build/ofi/traffic" mpirun.openmpi -n "$processes" "$@" \
+		>"$work/out" 2>"$work/err" </dev/null || return 1
+	messages=$(sed -n 's/^\([0-9]*\) messages, .*/\1/p' "$work/out")
+	[ "${messages:-0}" -ge "$least" ] && return 0
+	echo "only $messages messages went over the device" >>"$work/err"
+	return 1
+}
+
+# The commands of the page, as they stand there, one after the other in one folder
+page_commands() {
+	awk '/^\.\. code-block:: sh/ { on = 1; next }
+		on && /^[^ \t]/ { on = 0 }
+		on { print }' "$page" | sed 's/^    //' >"$work/commands"
+	[ -s "$work/commands" ] && timeout "$limit" bash -e "$work/commands"
+}
+
+if command -v mpirun.openmpi >/dev/null && command -v mpicc.openmpi >/dev/null; then
+	check "an MPI program compiles" mpicc.openmpi -O2 -Wall "$tests/mpi_exchange.c" -o exchange
+	check "MPI, 2 processes" mpi 100 2 ./exchange
+	check "MPI, 4 processes" mpi 400 4 ./exchange
+	FI_HAMLYN_CMA=0 check "MPI, 3 processes, in pieces" mpi 300 3 ./exchange
+	if [ "$long" = yes ]; then
+		check "MPI, 16 processes" mpi 4000 16 ./exchange
+		check "NetPIPE" mpi 1000 2 NPopenmpi -u 1048576 -o np.out
+		sed -e '6s/^[0-9]*/300/' -e '12s/^[0-9]*/1/' /usr/share/doc/hpcc/examples/_hpccinf.txt \
+			>hpccinf.txt
+		check "HPCC" mpi 1000 2 hpcc
+		check "HPCC found all correct" grep -q '^Success=1' hpccoutf.txt
+	fi
+	if command -v fi_pingpong >/dev/null; then
+		check "the commands of mpi.rst" page_commands
+	fi
+else
+	skip "MPI" "openmpi-bin or libopenmpi-dev is not installed"
+fi
+
+total

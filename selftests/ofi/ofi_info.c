@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The libfabric provider: what there is, and what hints it fits, fi_getinfo(3). */
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kselftest_harness.h"
+#include "pair.h"
+
+#define VERSION	FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
+
+static struct fi_info *new_hints(void)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	hints->fabric_attr->prov_name = strdup("hamlyn");
+	hints->ep_attr->type = FI_EP_MSG;
+	return hints;
+}
+
+/* What libfabric answers; frees the hints. */
+static struct fi_info *ask(struct fi_info *hints)
+{
+	struct fi_info *info = NULL;
+
+	if (fi_getinfo(VERSION, NULL, NULL, 0, hints, &info))
+		info = NULL;
+	fi_freeinfo(hints);
+	return info;
+}
+
+static struct fi_info *ours(struct fi_info *list)
+{
+	while (list && (strcmp(list->fabric_attr->prov_name, "hamlyn") ||
+			list->ep_attr->type != FI_EP_MSG))
+		list = list->next;
+	return list;
+}
+
+TEST(without_hints)
+{
+	struct fi_info *list = NULL, *info;
+
+	ASSERT_EQ(0, fi_getinfo(VERSION, NULL, NULL, 0, NULL, &list));
+	info = ours(list);
+	ASSERT_NE(NULL, info);
+	EXPECT_EQ(FI_MSG | FI_RMA, info->caps & (FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC));
+	EXPECT_EQ(0, info->mode);
+	EXPECT_EQ(FI_SOCKADDR_IN, info->addr_format);
+	EXPECT_EQ(0, info->domain_attr->mr_mode & ~FI_MR_PROV_KEY);
+	EXPECT_EQ(8, info->domain_attr->mr_key_size);
+	fi_freeinfo(list);
+}
+
+/* ofi_rxm makes reliable datagrams of it. */
+TEST(layered)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+
+	hints->fabric_attr->prov_name = strdup("hamlyn;ofi_rxm");
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_TAGGED | FI_MSG;
+	info = ask(hints);
+	ASSERT_NE(NULL, info);
+	EXPECT_STREQ("hamlyn;ofi_rxm", info->fabric_attr->prov_name);
+	fi_freeinfo(info);
+}
+
+/* Hints that cannot be met have no answer, each by itself. */
+#define CANNOT(what)							\
+	do {								\
+		struct fi_info *h = new_hints(), *answer;		\
+									\
+		what;							\
+		answer = ask(h);					\
+		EXPECT_EQ(NULL, ours(answer)) {				\
+			TH_LOG("%s", #what);				\
+		}							\
+		fi_freeinfo(answer);					\
+	} while (0)
+
+#define CAN(what)							\
+	do {								\
+		struct fi_info *h = new_hints(), *answer;		\
+									\
+		what;							\
+		answer = ask(h);					\
+		EXPECT_NE(NULL, ours(answer)) {				\
+			TH_LOG("%s", #what);				\
+		}							\
+		fi_freeinfo(answer);					\
+	} while (0)
+
+TEST(cannot)
+{
+	CANNOT(h->caps = FI_TAGGED);
+	CANNOT(h->caps = FI_MSG | FI_ATOMIC);
+	CANNOT(h->caps = FI_MSG | FI_MULTI_RECV);
+	CANNOT(h->caps = FI_MSG | FI_HMEM);
+	CANNOT(h->addr_format = FI_SOCKADDR_IN6);
+	CANNOT(h->ep_attr->protocol = FI_PROTO_SOCK_TCP);
+	CANNOT(h->ep_attr->max_msg_size = ~(size_t)0);
+	CANNOT(h->ep_attr->tx_ctx_cnt = 2);
+	CANNOT(h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT);
+	CANNOT(h->ep_attr->max_order_waw_size = 1);
+	CANNOT(h->tx_attr->inject_size = 65536);
+	CANNOT(h->tx_attr->iov_limit = 5);
+	CANNOT(h->tx_attr->rma_iov_limit = 2);
+	CANNOT(h->tx_attr->size = 1000000);
+	CANNOT(h->tx_attr->msg_order = FI_ORDER_SAW);
+	CANNOT(h->tx_attr->comp_order = FI_ORDER_STRICT);
+	CANNOT(h->tx_attr->op_flags = FI_COMMIT_COMPLETE);
+	CANNOT(h->rx_attr->total_buffered_recv = 1);
+	CANNOT(h->rx_attr->iov_limit = 5);
+	CANNOT(h->rx_attr->op_flags = FI_MULTI_RECV);
+	CANNOT(h->domain_attr->mr_key_size = 9);
+	CANNOT(h->domain_attr->cq_data_size = 9);
+	CANNOT(h->domain_attr->max_ep_srx_ctx = 1);
+	CANNOT(h->domain_attr->caps = FI_TAGGED);
+	CANNOT(h->fabric_attr->name = strdup("10.0.0.0/8"));
+}
+
+TEST(can)
+{
+	CAN((void)0);
+	CAN(h->caps = FI_MSG);
+	CAN(h->caps = FI_RMA);
+	CAN(h->caps = FI_MSG | FI_SEND);
+	CAN(h->addr_format = FI_SOCKADDR);
+	CAN(h->ep_attr->max_msg_size = 1ULL << 32);
+	CAN(h->tx_attr->inject_size = 16384);
+	CAN(h->tx_attr->iov_limit = 4);
+	CAN(h->tx_attr->msg_order = FI_ORDER_SAS);
+	CAN(h->tx_attr->op_flags = FI_DELIVERY_COMPLETE | FI_INJECT | FI_TRANSMIT_COMPLETE);
+	CAN(h->domain_attr->mr_mode = FI_MR_BASIC);
+	CAN(h->domain_attr->mr_mode = FI_MR_SCALABLE);
+	CAN(h->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_LOCAL);
+	CAN(h->domain_attr->resource_mgmt = FI_RM_ENABLED);
+	CAN(h->domain_attr->name = strdup("shm:other"));
+	CAN(h->mode = FI_CONTEXT | FI_CONTEXT2);
+}
+
+/* What is asked of threads and progress is what is answered; sizes are at least as large. */
+TEST(echoes)
+{
+	for (int i = FI_THREAD_SAFE; i <= FI_THREAD_ENDPOINT; i++) {
+		struct fi_info *hints = new_hints(), *info;
+
+		hints->domain_attr->threading = i;
+		hints->domain_attr->data_progress = i % 2 ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
+		hints->tx_attr->size = 1000;
+		hints->rx_attr->size = 2000;
+		info = ask(hints);
+		ASSERT_NE(NULL, info);
+		EXPECT_EQ(i, info->domain_attr->threading);
+		EXPECT_EQ(i % 2 ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL,
+			  info->domain_attr->data_progress);
+		EXPECT_LE(1000, info->tx_attr->size);
+		EXPECT_LE(2000, info->rx_attr->size);
+		fi_freeinfo(info);
+	}
+}
+
+/* Capabilities that were not asked for are not granted. */
+TEST(caps)
+{
+	struct fi_info *hints = new_hints(), *info;
+
+	hints->caps = FI_MSG | FI_RECV;
+	info = ask(hints);
+	ASSERT_NE(NULL, info);
+	EXPECT_EQ(FI_MSG | FI_RECV, info->caps & (FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ));
+	EXPECT_EQ(0, info->tx_attr->caps & FI_SEND);
+	fi_freeinfo(info);
+}
+
+TEST(addresses)
+{
+	struct fi_info *hints = new_hints(), *info = NULL;
+	const struct sockaddr_in *in;
+
+	ASSERT_EQ(0, fi_getinfo(VERSION, "127.0.0.1", "4711", FI_SOURCE, hints, &info));
+	in = info->src_addr;
+	ASSERT_NE(NULL, in);
+	EXPECT_EQ(4711, ntohs(in->sin_port));
+	EXPECT_EQ(NULL, info->dest_addr);
+	fi_freeinfo(info);
+	ASSERT_EQ(0, fi_getinfo(VERSION, "127.0.0.1", "4711", 0, hints, &info));
+	in = info->dest_addr;
+	ASSERT_NE(NULL, in);
+	EXPECT_EQ(4711, ntohs(in->sin_port));
+	EXPECT_NE(NULL, info->src_addr);
+	fi_freeinfo(info);
+	/* Hosts that are not this one cannot be reached. */
+	EXPECT_EQ(-FI_ENODATA, fi_getinfo(VERSION, "192.0.2.1", "4711", 0, hints, &info));
+	EXPECT_EQ(-FI_ENODATA, fi_getinfo(VERSION, "192.0.2.1", "4711", FI_SOURCE, hints, &info));
+	fi_freeinfo(hints);
+}
+
+TEST_HARNESS_MAIN
