@@ -68,7 +68,8 @@ storm:
 	@BUILD=$(BUILD) selftests/check.sh storm $(KERNEL)
 
 vm-shell:
-	@selftests/setup.sh packages all
+	@selftests/setup.sh packages native
+	@selftests/setup.sh packages vm
 	@selftests/setup.sh qemu
 	@$(MAKE) --no-print-directory -s all selftests modules
 	@BUILD=$(BUILD) selftests/vm/shell.sh $(KERNEL) --module $(BUILD)/hamlyn.ko

@@ -300,7 +300,8 @@ check_sanitized() { # FLAGS
 }
 
 setup_static() {
-	selftests/setup.sh packages all
+	selftests/setup.sh packages static
+	selftests/setup.sh packages vm
 	selftests/setup.sh kernel all
 	selftests/setup.sh kselftest
 }

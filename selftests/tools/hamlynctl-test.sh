@@ -507,14 +507,27 @@ TERM=vt100
 export TERM
 check "top on a terminal: keys s, p, a smaller window, q" hamlynctl-pty '..ss.p..pR..q' $ctl top -d 0.3
 cp /tmp/out /tmp/top
-for word in 'sorted by messages' packets bytes paused hamlynctl-peer; do
+for word in 'by messages' packets bytes paused hamlynctl-peer; do
 	prints "it shows $word" "$word" cat /tmp/top
 done
 check "top on a terminal ends after -n pictures" hamlynctl-pty . $ctl top -n 2 -d 0.2
 check "and with success on Ctrl-C" hamlynctl-pty ..C $ctl top
 TERM=none
-prints "top on an unknown terminal is in batch mode" 'batch mode instead.*NIC STATE' \
+prints "top on an unknown terminal is in batch mode" 'no live screen: .TERM is "none".*batch mode instead.*q ends it.*NIC +STATE' \
 	hamlynctl-pty . $ctl top -n 1 -d 0.2
+check "and hears q" timeout $((20 * scale)) hamlynctl-pty ....q $ctl top -d 0.3
+TERM=vt100
+for columns in 80 200; do
+	HAMLYN_COLUMNS=$columns hamlynctl-pty .. $ctl top -n 2 -d 0.3 | base64 | sed "s/^/# screen top-$columns /"
+	HAMLYN_COLUMNS=$columns hamlynctl-pty . $ctl audit show | base64 | sed "s/^/# screen audit-$columns /"
+done
+narrow() {
+	HAMLYN_COLUMNS=80 hamlynctl-pty . "$@" | tr -d '\r' >/tmp/out
+	! grep -E '.{81}' /tmp/out
+}
+for object in context area slot nq terminus user audit; do
+	check "$object show on 80 columns" narrow $ctl $object show
+done
 json "top in JSON" top '"comm":"hamlynctl-peer"' $ctl -j top -d 0.3 -n 1
 stop_peer
 

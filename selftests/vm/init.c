@@ -258,7 +258,8 @@ static void run_child(int interactive)
 	setenv("PATH", "/host:/bin:/sbin:/usr/bin:/usr/sbin", 1);
 	setenv("HOME", "/tmp", 1);
 	setenv("USER", "root", 1);
-	setenv("TERM", interactive ? "linux" : "dumb", 1);
+	/* That of whoever looks at it, as the command line has it: shell.sh has put that in */
+	setenv("TERM", interactive ? "vt100" : "dumb", !interactive);
 	setenv("LC_ALL", "C", 1);
 	setenv("PS1", "vm:\\w# ", 1);
 	execv("/bin/sh", interactive ? shell : script);

@@ -20,6 +20,21 @@ The kernel log goes to the file console in the folder that --out names, and to d
 EOF
 }
 
+# Programs that draw on the screen ask what terminal it is and how large; a serial line does not say.
+terminal() { # sets options
+	local name folder file rows columns
+	read -r rows columns < <(stty size)
+	[ "${rows:-0}" = 0 ] || options+=(--append "LINES=$rows COLUMNS=$columns")
+	for name in "${TERM:-vt100}" vt100; do
+		for folder in ~/.terminfo /etc/terminfo /lib/terminfo /usr/share/terminfo; do
+			file=$folder/${name:0:1}/$name
+			[ -e "$file" ] || continue
+			options+=(--file "$file:/lib/terminfo/${name:0:1}/$name" --append "TERM=$name")
+			return
+		done
+	done
+}
+
 main() {
 	local kernel=6.12 option options=() has_module=no
 	case ${1-} in
@@ -41,6 +56,7 @@ main() {
 		options+=(--module "$BUILD/vm/$kernel/hamlyn.ko")
 	fi
 	[ ! -d "$BUILD" ] || options+=(--bin-dir "$BUILD")
+	terminal
 	printf 'To leave: type exit (removes the module and checks the kernel log),\n'
 	printf 'or press Ctrl-A and then X (stops the machine at once).\n'
 	exec "$VM_DIR/run.sh" "$kernel" --interactive --timeout "$DAY" "${options[@]}" "$@"

@@ -6,6 +6,8 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <json-c/json.h>
 
@@ -670,17 +672,68 @@ static bool is_right(const struct field *field)
 	       field->kind == FIELD_TIME;
 }
 
-static void print_row(const struct output *out, size_t row, const int *widths)
+int terminal_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col;
+	return columns ? atoi(columns) : 0;
+}
+
+#define HEAD_LEAST	4
+
+/*
+ * Blanks between columns. Where @most is too little, one is enough, and heads are no wider
+ * than what is below them.
+ */
+static int fit(const struct output *out, int *widths, int most)
+{
+	int total = 0, gap = 2;
+	size_t i, column;
+
+	for (i = 0; i < out->columns; i++)
+		total += widths[i] + (i ? gap : 0);
+	if (!most || total <= most)
+		return gap;
+	if (total - (int)out->columns + 1 > most) {
+		for (i = 0; i < out->columns; i++)
+			widths[i] = HEAD_LEAST;
+		for (i = out->columns; i < out->count; i++) {
+			column = i % out->columns;
+			if ((int)strlen(out->cells[i]) > widths[column])
+				widths[column] = (int)strlen(out->cells[i]);
+		}
+		for (i = 0; i < out->columns; i++)
+			if ((int)strlen(out->cells[i]) > widths[i])
+				out->cells[i][widths[i]] = '\0';
+	}
+	return 1;
+}
+
+/* A row wider than @most goes on in the next line, at the same column in all rows. */
+static void print_row(const struct output *out, size_t row, const int *widths, int gap, int most)
 {
 	const char *text;
+	int at = 0, before;
 	size_t i;
 
 	for (i = 0; i < out->columns; i++) {
+		before = i ? gap : 0;
+		if (most && i && at + before + widths[i] > most) {
+			putchar('\n');
+			at = 0;
+			before = INDENT;
+		}
+		at += before + widths[i];
 		text = out->cells[row * out->columns + i];
 		if (is_right(&out->fields[i]))
-			printf("%s%*s", i ? "  " : "", widths[i], text);
+			printf("%*s%*s", before, "", widths[i], text);
 		else
-			printf("%s%-*s", i ? "  " : "", i + 1 < out->columns ? widths[i] : 0, text);
+			printf("%*s%-*s", before, "", i + 1 < out->columns ? widths[i] : 0, text);
 	}
 	putchar('\n');
 }
@@ -688,16 +741,17 @@ static void print_row(const struct output *out, size_t row, const int *widths)
 static void print_table(const struct output *out)
 {
 	int *widths = must_alloc(calloc(out->columns, sizeof(*widths)));
+	int width, gap, most = terminal_width();
 	size_t i;
-	int width;
 
 	for (i = 0; i < out->count; i++) {
 		width = (int)strlen(out->cells[i]);
 		if (width > widths[i % out->columns])
 			widths[i % out->columns] = width;
 	}
+	gap = fit(out, widths, most);
 	for (i = 0; i < out->count / out->columns; i++)
-		print_row(out, i, widths);
+		print_row(out, i, widths, gap, most);
 	free(widths);
 }
 

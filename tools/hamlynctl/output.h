@@ -56,6 +56,9 @@ struct output {
 	bool failed;
 };
 
+/* Columns of the terminal; 0: nobody looks at it on one */
+int terminal_width(void);
+
 void output_begin(struct output *out, const struct options *options,
 		  const struct field *fields, enum layout layout);
 int output_record(struct output *out, struct nl_msg *msg);		/* status */

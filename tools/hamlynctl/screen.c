@@ -2,6 +2,7 @@
 /* The live screen of top. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,7 +47,7 @@ static void draw(const struct top *top)
 	int row = 0;
 
 	erase();
-	top_paint(top, draw_line, &row);
+	top_paint(top, COLS, draw_line, &row);
 	refresh();
 }
 
@@ -126,10 +127,12 @@ int top_screen(struct top *top, const struct options *options)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	SCREEN *screen = newterm(NULL, stdout, stdin);
+	const char *term = getenv("TERM");
 	int err;
 
 	if (!screen) {
-		warn("cannot control this terminal (see $TERM); batch mode instead");
+		warn("no live screen: $TERM is \"%s\", which is not known here; batch mode instead",
+		     term ? term : "");
 		return -1;
 	}
 	sigaction(SIGINT, &action, NULL);

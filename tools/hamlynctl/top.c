@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <json-c/json.h>
@@ -74,14 +75,19 @@ static const char *format_rate(uint64_t rate, char *text)
 	return text;
 }
 
+static void add_rate(char *line, uint64_t rate, bool known)
+{
+	char text[32];
+
+	sprintf(line + strlen(line), " %6s", known ? format_rate(rate, text) : "-");
+}
+
 static void add_rates(char *line, const uint64_t *rate, size_t first, size_t last, bool known)
 {
-	char *to = line + strlen(line);
-	char text[32];
 	size_t i;
 
 	for (i = first; i <= last; i++)
-		to += sprintf(to, " %8s", known ? format_rate(rate[i], text) : "-");
+		add_rate(line, rate[i], known);
 }
 
 static const char *name_of(const char *const *names, size_t count, uint32_t number)
@@ -94,7 +100,7 @@ static void paint_nic(const struct nic_sample *nic, char *line)
 	char label[32];
 
 	snprintf(label, sizeof(label), "hamlyn%" PRIu32, nic->nic);
-	sprintf(line, "%-13s %-5s %8" PRIu32 " %8" PRIu32, label,
+	sprintf(line, "%-9s %-5s %8" PRIu32 " %7" PRIu32, label,
 		name_of(state_names, HAMLYN_NL_STATE_UNFED + 1, nic->state), nic->contexts,
 		nic->termini);
 	add_rates(line, nic->rate, COUNT_MESSAGES, COUNT_REJECTS, nic->counted);
@@ -108,79 +114,160 @@ static const char *state_of_peer(const struct peer_sample *peer)
 	return name_of(peer_reason_names, HAMLYN_NL_PEER_REASON_DOWN + 1, peer->reason);
 }
 
-static void paint_peer(const struct peer_sample *peer, char *line)
+static int peer_place(const struct peer_sample *peer, char *text, size_t size)
+{
+	return snprintf(text, size, "hamlyn%" PRIu32 " %" PRIu32, peer->nic, peer->host);
+}
+
+static int terminus_place(const struct terminus_sample *terminus, char *text, size_t size)
+{
+	return snprintf(text, size, "hamlyn%" PRIu32 " %" PRIu32 "/%" PRIu32, terminus->nic,
+			terminus->context, terminus->id);
+}
+
+/* How wide the first columns are: as what is in them, so that all fits where it can. */
+struct widths {
+	int peer, state, terminus;
+};
+
+static void widen(int *width, int length)
+{
+	if (length > *width)
+		*width = length;
+}
+
+static struct widths find_widths(const struct sample *now)
+{
+	struct widths widths = { .peer = 9, .state = 5, .terminus = 11 };
+	char text[40];
+	size_t i;
+
+	for (i = 0; i < now->peer_count; i++) {
+		widen(&widths.peer, peer_place(&now->peers[i], text, sizeof(text)));
+		widen(&widths.state, (int)strlen(state_of_peer(&now->peers[i])));
+	}
+	for (i = 0; i < now->terminus_count; i++)
+		widen(&widths.terminus, terminus_place(&now->termini[i], text, sizeof(text)));
+	return widths;
+}
+
+static void paint_peer(const struct peer_sample *peer, const struct widths *widths, char *line)
 {
 	char place[40];
 
-	snprintf(place, sizeof(place), "hamlyn%" PRIu32 " %" PRIu32, peer->nic, peer->host);
-	sprintf(line, "%-18s %-13s %7" PRIu32, place, state_of_peer(peer), peer->rtt_us);
+	peer_place(peer, place, sizeof(place));
+	sprintf(line, "%-*s %-*s %6" PRIu32, widths->peer, place, widths->state,
+		state_of_peer(peer), peer->rtt_us);
 	add_rates(line, peer->rate, 0, PEER_COUNTERS - 1, true);
 }
 
-static void paint_terminus(const struct terminus_sample *terminus, char *line)
+/* As ps does it: a name that is cut says so. */
+static void cut_name(char *name, size_t most)
+{
+	if (strlen(name) > most) {
+		name[most - 1] = '+';
+		name[most] = '\0';
+	}
+}
+
+static void paint_terminus(const struct terminus_sample *terminus, const struct widths *widths,
+			   bool wide, char *line)
 {
 	char *comm = clean_text(terminus->comm, strlen(terminus->comm));
-	char place[40], user[33] = "-", pid[16] = "-";
+	char place[40], user[33] = "-", pid[16] = "-", more[32] = "";
 
-	snprintf(place, sizeof(place), "hamlyn%" PRIu32 " %" PRIu32 "/%" PRIu32, terminus->nic,
-		 terminus->context, terminus->id);
+	terminus_place(terminus, place, sizeof(place));
 	if (terminus->owned) {
 		format_user(terminus->uid, user);
 		snprintf(pid, sizeof(pid), "%" PRIu32, terminus->pid);
 	}
-	sprintf(line, "%-18s", place);
-	add_rates(line, terminus->rate, COUNT_MESSAGES, COUNT_FAILED, true);
+	if (wide)
+		snprintf(more, sizeof(more), " %-6s %2" PRIu32,
+			 name_of(priority_names, HAMLYN_NL_PRIORITY_HIGH + 1, terminus->priority),
+			 terminus->weight);
+	else
+		cut_name(user, 8);
+	sprintf(line, "%-*s", widths->terminus, place);
+	add_rate(line, terminus->rate[COUNT_MESSAGES], true);
+	if (wide)
+		add_rate(line, terminus->rate[COUNT_PACKETS], true);
+	add_rates(line, terminus->rate, COUNT_BYTES, COUNT_FAILED, true);
 	snprintf(line + strlen(line), LINE_MAX_BYTES - strlen(line),
-		 " %7" PRIu32 " %-6s %3" PRIu32 " %-6s %7s %-8s %s", terminus->pending,
-		 name_of(priority_names, HAMLYN_NL_PRIORITY_HIGH + 1, terminus->priority),
-		 terminus->weight,
+		 " %5" PRIu32 "%s %-6s %7s %-8s %s", terminus->pending, more,
 		 terminus->paused ? "paused" : terminus->active ? "active" : "asleep", pid, user,
 		 *comm ? comm : "-");
 	free(comm);
+}
+
+static const char *plural(size_t count)
+{
+	return count == 1 ? "" : "s";
 }
 
 static void paint_title(const struct top *top, char *line)
 {
 	const struct sample *now = &top->now;
 
-	sprintf(line, "hamlyn: %zu NICs, %zu peers, %zu termini; rates a second over %" PRIu64
-		".%" PRIu64 " s; sorted by %s%s", now->nic_count, now->peer_count,
-		now->terminus_count,
-		now->since_ns / 1000000000, now->since_ns / 100000000 % 10,
-		sort_names[top->sort], top->paused ? "; paused" : "");
+	sprintf(line, "hamlyn: %zu NIC%s, %zu peer%s, %zu termin%s; a second, over %" PRIu64
+		".%" PRIu64 "; by %s%s", now->nic_count, plural(now->nic_count), now->peer_count,
+		plural(now->peer_count), now->terminus_count,
+		now->terminus_count == 1 ? "us" : "i", now->since_ns / 1000000000,
+		now->since_ns / 100000000 % 10, sort_names[top->sort],
+		top->paused ? "; paused" : "");
 }
 
 /* Hosts that nobody has told this one of take no room. */
-static bool paint_peers(const struct sample *now, top_line_fn line, void *arg)
+static bool paint_peers(const struct sample *now, const struct widths *widths, top_line_fn line,
+			void *arg)
 {
 	char text[LINE_MAX_BYTES];
 	size_t i;
 
 	if (!now->peer_count)
 		return true;
-	sprintf(text, "%-18s %-13s %7s %8s %8s %8s %8s %8s %8s", "PEER", "STATE", "RTT-US",
-		"SENT/S", "RECV/S", "STALLS/S", "DROP/S", "LOST/S", "REFUSE/S");
+	sprintf(text, "%-*s %-*s %6s %6s %6s %6s %6s %6s %6s", widths->peer, "PEER",
+		widths->state, "STATE", "RTT-US", "SENT", "RECV", "STALLS", "DROP", "LOST",
+		"REFUSE");
 	if (!line(arg, TOP_PLAIN, "") || !line(arg, TOP_HEAD, text))
 		return false;
 	for (i = 0; i < now->peer_count; i++) {
-		paint_peer(&now->peers[i], text);
+		paint_peer(&now->peers[i], widths, text);
 		if (!line(arg, TOP_PLAIN, text))
 			return false;
 	}
 	return true;
 }
 
-void top_paint(const struct top *top, top_line_fn line, void *arg)
+static void paint_termini(const struct sample *now, const struct widths *widths, bool wide,
+			  top_line_fn line, void *arg)
+{
+	char text[LINE_MAX_BYTES];
+	size_t i;
+
+	sprintf(text, "%-*s %6s%s %6s %6s %5s%s %-6s %7s %-8s %s", widths->terminus, "TERMINUS",
+		"MSG", wide ? "    PKT" : "", "BYTES", "FAILED", "PEND",
+		wide ? " PRIO   WT" : "", "STATE", "PID", "USER", "COMMAND");
+	if (!line(arg, TOP_PLAIN, "") || !line(arg, TOP_HEAD, text))
+		return;
+	for (i = 0; i < now->terminus_count; i++) {
+		paint_terminus(now->order[i], widths, wide, text);
+		if (!line(arg, TOP_PLAIN, text))
+			return;
+	}
+}
+
+void top_paint(const struct top *top, int width, top_line_fn line, void *arg)
 {
 	const struct sample *now = &top->now;
+	struct widths widths = find_widths(now);
 	char text[LINE_MAX_BYTES];
 	size_t i;
 
 	paint_title(top, text);
 	if (!line(arg, TOP_PLAIN, text) || !line(arg, TOP_PLAIN, ""))
 		return;
-	sprintf(text, "%-13s %-5s %8s %8s %8s %8s %8s %8s %8s", "NIC", "STATE", "CONTEXTS",
-		"TERMINI", "MSG/S", "PKT/S", "BYTES/S", "FAILED/S", "REJECT/S");
+	sprintf(text, "%-9s %-5s %8s %7s %6s %6s %6s %6s %6s", "NIC", "STATE", "CONTEXTS",
+		"TERMINI", "MSG", "PKT", "BYTES", "FAILED", "REJECT");
 	if (!line(arg, TOP_HEAD, text))
 		return;
 	for (i = 0; i < now->nic_count; i++) {
@@ -188,18 +275,8 @@ void top_paint(const struct top *top, top_line_fn line, void *arg)
 		if (!line(arg, TOP_PLAIN, text))
 			return;
 	}
-	if (!paint_peers(now, line, arg))
-		return;
-	sprintf(text, "%-18s %8s %8s %8s %8s %7s %-6s %3s %-6s %7s %-8s %s", "TERMINUS", "MSG/S",
-		"PKT/S", "BYTES/S", "FAILED/S", "PENDING", "PRIO", "WT", "STATE", "PID", "USER",
-		"COMMAND");
-	if (!line(arg, TOP_PLAIN, "") || !line(arg, TOP_HEAD, text))
-		return;
-	for (i = 0; i < now->terminus_count; i++) {
-		paint_terminus(now->order[i], text);
-		if (!line(arg, TOP_PLAIN, text))
-			return;
-	}
+	if (paint_peers(now, &widths, line, arg))
+		paint_termini(now, &widths, width >= TOP_WIDE, line, arg);
 }
 
 /* ---- JSON --------------------------------------------------------------- */
@@ -335,14 +412,59 @@ static bool print_line(void *arg, enum top_style style, const char *text)
 
 static int print_picture(const struct top *top, const struct options *options, bool first)
 {
+	int width = terminal_width();
+
 	if (options->json) {
 		print_json(top, options);
 	} else {
 		if (!first)
 			putchar('\n');
-		top_paint(top, print_line, NULL);
+		if (top->keys)
+			puts("(no live screen on this terminal; q ends it)");
+		top_paint(top, width ? width : TOP_WIDE, print_line, NULL);
 	}
 	return output_check();
+}
+
+/* Where there is no screen there may be a keyboard. */
+static struct termios keyboard;
+
+static void take_keyboard(struct top *top)
+{
+	struct termios raw;
+
+	if (tcgetattr(STDIN_FILENO, &keyboard))
+		return;
+	raw = keyboard;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	top->keys = !tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+}
+
+static void give_keyboard_back(const struct top *top)
+{
+	if (top->keys)
+		tcsetattr(STDIN_FILENO, TCSANOW, &keyboard);
+}
+
+/* True: it is to end. Other keys do not shorten the wait. */
+static bool wait_for_q(const struct top *top, uint32_t milliseconds)
+{
+	uint32_t left = milliseconds;
+	char key;
+
+	if (!top->keys) {
+		stop_wait(-1, (int)milliseconds);
+		return stop_asked();
+	}
+	while (!stop_asked() && left) {
+		uint32_t nap = left < 100 ? left : 100;
+
+		if (stop_wait(STDIN_FILENO, (int)nap) &&
+		    (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q'))
+			return true;
+		left -= nap;
+	}
+	return stop_asked();
 }
 
 /* The first picture comes after one delay: before, there are no rates. */
@@ -353,8 +475,7 @@ static int top_batch(struct top *top, const struct options *options)
 
 	stop_on_signal();
 	for (i = 1; !err && !status; i++) {
-		stop_wait(-1, (int)options->delay_ms);
-		if (stop_asked())
+		if (wait_for_q(top, options->delay_ms))
 			break;
 		err = top_sample(top);
 		if (!err)
@@ -363,6 +484,17 @@ static int top_batch(struct top *top, const struct options *options)
 			break;
 	}
 	return err ? netlink_refused(&top->nl, "top", err) : status;
+}
+
+/* It is said again with each picture: the warning goes out of sight. */
+static int top_without_screen(struct top *top, const struct options *options)
+{
+	int status;
+
+	take_keyboard(top);
+	status = top_batch(top, options);
+	give_keyboard_back(top);
+	return status;
 }
 
 static int top_run(const struct options *options, const struct verb *verb, struct words *words)
@@ -381,7 +513,7 @@ static int top_run(const struct options *options, const struct verb *verb, struc
 	else
 		status = top_screen(&top, options);
 	if (status < 0)
-		status = top_batch(&top, options);
+		status = top_without_screen(&top, options);
 	sample_free(&top.now);
 	netlink_close(&top.nl);
 	return status;

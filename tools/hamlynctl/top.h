@@ -10,6 +10,7 @@ struct top {
 	struct sample now;
 	enum counter sort;	/* COUNTERS: by what is pending */
 	bool paused;
+	bool keys;		/* there is no screen, but somebody at a keyboard */
 };
 
 /* Another sample, with its rates; 0 or -errno. */
@@ -23,7 +24,9 @@ enum top_style {
 
 /* Calls @line for each line of a picture, until it returns false. */
 typedef bool (*top_line_fn)(void *arg, enum top_style style, const char *text);
-void top_paint(const struct top *top, top_line_fn line, void *arg);
+/* @width: columns that there are; less than TOP_WIDE: without what matters least. */
+#define TOP_WIDE	100
+void top_paint(const struct top *top, int width, top_line_fn line, void *arg);
 
 /* The live screen; status, or less than 0 if there can be none on this terminal. */
 int top_screen(struct top *top, const struct options *options);

@@ -15,8 +15,8 @@
 static const char usage[] =
 "usage: hamlynctl-pty KEYS COMMAND [ARGUMENT]...\n"
 "\n"
-"Runs COMMAND on a terminal of 24 lines and 120 columns and types KEYS, one each\n"
-"400 ms; . is no key, R makes the terminal smaller, C is Ctrl-C. Prints what the\n"
+"Runs COMMAND on a terminal of 24 lines and 120 columns, or $HAMLYN_COLUMNS, and types\n"
+"KEYS, one each 400 ms; . is no key, R makes the terminal smaller, C is Ctrl-C. Prints what the\n"
 "terminal gets. Exit status: that of COMMAND, or 125 if it did not end.\n";
 
 /* False: the other side is gone. */
@@ -55,7 +55,11 @@ static void type(int fd, char key)
 
 int main(int argc, char **argv)
 {
-	const struct winsize size = { .ws_row = 24, .ws_col = 120 };
+	const char *columns = getenv("HAMLYN_COLUMNS");
+	const struct winsize size = {
+		.ws_row = 24,
+		.ws_col = columns ? (unsigned short)atoi(columns) : 120,
+	};
 	int fd, status, open = 1;
 	const char *key;
 	pid_t pid;

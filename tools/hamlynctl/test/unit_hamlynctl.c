@@ -25,6 +25,7 @@
 #include "../ctl.h"
 #include "../output.h"
 #include "../sample.h"
+#include "../top.h"
 #include "unit.h"
 
 #define FAMILY		0x21
@@ -1392,9 +1393,9 @@ static void test_top(void **state)
 	(void)state;
 	answer = answer_growing;
 	assert_int_equal(ctl("top -b -n 2 -d 0.1"), 0);
-	assert_has(out, "hamlyn: 1 NICs, 1 peers, 1 termini");
-	assert_has(out, "hamlyn0 2          up                 85  ");
-	assert_has(out, "hamlyn0 2          dead               85  ");
+	assert_has(out, "hamlyn: 1 NIC, 1 peer, 1 terminus; a second, over 0.");
+	assert_has(out, "hamlyn0 2 up        85  ");
+	assert_has(out, "hamlyn0 2 dead      85  ");
 	assert_has(out, "hamlyn0 4/5");
 	assert_has(out, " 77 root     a\\x20bc\n");
 	assert_int_equal(ctl("-j top -n 1 -d 0.1"), 0);
@@ -1406,6 +1407,123 @@ static void test_top(void **state)
 	kernel.error = -ENODEV;
 	assert_int_equal(ctl("top -n 3 -d 0.1"), STATUS_REFUSED);
 	assert_has(err, "hamlynctl: top: No such device");
+}
+
+struct picture {
+	int width;		/* of the terminal, which cuts */
+	int lines, cut;
+	char text[4096];
+};
+
+static bool measure(void *arg, enum top_style style, const char *text)
+{
+	struct picture *picture = arg;
+
+	(void)style;
+	picture->lines++;
+	picture->cut += (int)strlen(text) > picture->width;
+	strncat(picture->text, text, (size_t)picture->width);
+	strcat(picture->text, "\n");
+	return true;
+}
+
+/* Figures and names as long as they come: on 80 columns nothing is cut but a command's end. */
+static void test_top_fits(void **state)
+{
+	struct nic_sample nic = { .nic = 255, .state = HAMLYN_NL_STATE_UNFED, .contexts = 99999999,
+				  .termini = 9999999, .counted = true };
+	struct peer_sample peer = { .nic = 255, .host = 65535,
+				    .reason = HAMLYN_NL_PEER_REASON_OTHER_VERSION,
+				    .rtt_us = 999999 };
+	struct terminus_sample terminus = {
+		.nic = 255, .context = 9999, .id = 99, .pending = 99999, .owned = true,
+		.pid = 4194303, .uid = 4000000000u, .priority = HAMLYN_NL_PRIORITY_NORMAL,
+		.weight = 64, .active = true, .comm = "comm-of-a-task1",
+	};
+	struct top top = { .now = {
+		.nics = &nic, .nic_count = 1, .peers = &peer, .peer_count = 1,
+		.termini = &terminus, .terminus_count = 1, .since_ns = 3600000000000,
+	}, .paused = true };
+	const struct terminus_sample *order = &terminus;
+	struct picture picture = { .width = 80 };
+	size_t i;
+
+	(void)state;
+	top.now.order = &order;
+	for (i = 0; i < COUNTERS; i++) {
+		nic.rate[i] = 99940000;
+		terminus.rate[i] = 99940000;
+	}
+	for (i = 0; i < PEER_COUNTERS; i++)
+		peer.rate[i] = 99940000;
+	top_paint(&top, 80, measure, &picture);
+	assert_int_equal(picture.cut, 1);
+	assert_int_equal(picture.lines, 10);
+	assert_has(picture.text, " 4194303 4000000+ comm-of-a-t");
+	assert_has(picture.text, " REFUSE\n");
+	assert_has(picture.text, " REJECT\n");
+	assert_null(strstr(picture.text, "PRIO"));
+	picture = (struct picture){ .width = TOP_WIDE + 8 };
+	top_paint(&top, 200, measure, &picture);
+	assert_int_equal(picture.cut, 0);
+	assert_has(picture.text, " 99999 normal 64 active 4194303 4000000000 comm-of-a-task1\n");
+}
+
+/* What a command prints on a terminal of that many columns. */
+static void on_terminal(unsigned short columns, const char *object, char *text, size_t size)
+{
+	const struct winsize window = { .ws_row = 24, .ws_col = columns };
+	char *argv[] = { (char *)"hamlynctl", (char *)object, (char *)"show", NULL };
+	int fd, status;
+	pid_t pid = forkpty(&fd, NULL, NULL, &window);
+	ssize_t n;
+
+	if (!pid) {
+		answer = answer_everything;
+		_exit(ctl_main(3, argv) || fflush(stdout));
+	}
+	*text = '\0';
+	while (size > 1 && (n = read(fd, text, size - 1)) > 0) {
+		text[n] = '\0';
+		text += n;
+		size -= (size_t)n;
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close(fd);
+}
+
+static void assert_fits(char *text, size_t columns)
+{
+	char *line;
+
+	for (line = strtok(text, "\r\n"); line; line = strtok(NULL, "\r\n"))
+		assert_in_range(strlen(line), 1, columns);
+}
+
+/* Fewer blanks, then shorter heads, then more lines */
+static void test_tables_fit(void **state)
+{
+	static const char *const objects[] = { "audit", "context", "slot", "nq", "terminus" };
+	char text[8192];
+	size_t i;
+
+	(void)state;
+	on_terminal(200, "audit", text, sizeof(text));
+	assert_has(text, "NIC      SEQUENCE  ");
+	on_terminal(80, "audit", text, sizeof(text));
+	assert_has(text, "NIC     SEQUENCE  ");
+	assert_has(text, " CONTEXT\r\n");
+	on_terminal(76, "audit", text, sizeof(text));
+	assert_has(text, "NIC     SEQU ");
+	assert_has(text, " CONT\r\n");
+	on_terminal(40, "audit", text, sizeof(text));
+	assert_has(text, "\r\n    ");
+	assert_has(text, "CONT\r\n");
+	for (i = 0; i < ARRAY_SIZE(objects); i++) {
+		on_terminal(80, objects[i], text, sizeof(text));
+		assert_fits(text, 80);
+	}
 }
 
 static int interrupts;
@@ -1513,6 +1631,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_fuzz_words, reset, reset),
 		cmocka_unit_test_setup_teardown(test_clean, reset, reset),
 		cmocka_unit_test_setup_teardown(test_rates, reset, reset),
+		cmocka_unit_test_setup_teardown(test_tables_fit, reset, reset),
+		cmocka_unit_test_setup_teardown(test_top_fits, reset, reset),
 		cmocka_unit_test_setup_teardown(test_top, reset, reset),
 		cmocka_unit_test_setup_teardown(test_interrupted_before_a_key, reset, reset),
 		cmocka_unit_test_setup_teardown(test_interrupted_in_a_flood, reset, reset),
