@@ -16,6 +16,7 @@
 #include <hamlyn/datagram.h>
 #include <hamlyn/gather.h>
 #include <hamlyn/group.h>
+#include <hamlyn/publish.h>
 #include <hamlyn/server.h>
 #include <hamlyn/tagged.h>
 
@@ -213,6 +214,8 @@ TEST(what_ends_an_object_takes_NULL)
 	EXPECT_EQ(0, h_stream_sender_close(NULL, H_FOREVER));
 	EXPECT_EQ(0, h_channel_close(NULL, H_FOREVER));
 	EXPECT_EQ(0, h_server_close(NULL, H_FOREVER));
+	EXPECT_EQ(0, h_publisher_close(NULL, H_FOREVER));
+	EXPECT_EQ(0, h_subscriber_close(NULL));
 	h_listener_destroy(NULL);
 	EXPECT_EQ(0, h_datagram_receiver_destroy(NULL));
 	EXPECT_EQ(0, h_tagged_receiver_destroy(NULL));

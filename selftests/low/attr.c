@@ -6,6 +6,7 @@
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
 
+#include <hamlyn/publish.h>
 #include <hamlyn/server.h>
 #include <hamlyn/datagram.h>
 #include <hamlyn/group.h>
@@ -169,6 +170,22 @@ static int server(FIXTURE_DATA(attr) *self, const void *attr, size_t size)
 	return ret ? ret : h_server_close(s, H_NOWAIT);
 }
 
+static int publisher(FIXTURE_DATA(attr) *self, const void *attr, size_t size)
+{
+	struct h_publisher *p;
+	int ret = h__publisher_create(self->path, attr, size, &p);
+
+	return ret ? ret : h_publisher_close(p, H_NOWAIT);
+}
+
+static int subscriber(FIXTURE_DATA(attr) *self, const void *attr, size_t size)
+{
+	struct h_subscriber *s;
+	int ret = h__subscriber_create(self->path, attr, size, &s, H_NOWAIT);
+
+	return ret == -ECONNREFUSED ? 0 : ret;
+}
+
 static int accept_channel(FIXTURE_DATA(attr) *self, const void *attr, size_t size)
 {
 	struct h_listener *l;
@@ -256,6 +273,8 @@ static const struct kind {
 	KIND(tagged, h_tagged_attr, false, false),
 	KIND(group, h_group_attr, false, false),
 	KIND(server, h_server_attr, true, false),
+	KIND(publisher, h_publisher_attr, true, false),
+	KIND(subscriber, h_subscriber_attr, true, false),
 };
 
 /* What a newer program has, with 0 behind all that is known. */

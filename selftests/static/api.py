@@ -21,7 +21,7 @@ import kerneldoc                        # noqa: E402
 
 ENDS = re.compile(r"h_(\w+_)?(destroy|close|free|leave|exit|remove|unwatch)$")
 AFTER_THE_TIME = {"EAGAIN", "ETIMEDOUT"}
-OF_STREAMS = re.compile(r"h_(stream|channel)_")
+OF_STREAMS = re.compile(r"h_(stream|channel|subscriber|worker)_")
 NOTHING = "or NULL: nothing"
 
 

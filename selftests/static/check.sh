@@ -158,7 +158,7 @@ foreign_includes() { # FILES
 
 # The layers of the library: a folder includes what stands before it, and of the lowest one
 # only what is for all. What kinds of devices there are is known to the lowest two.
-LAYERS=(low embedded manager message stream rendezvous channel server)
+LAYERS=(low embedded manager message stream rendezvous channel server publish work)
 
 check_layers() {
 	quiet layers_of_library && quiet included_sources && quiet driver_folders && quiet driver_names
@@ -189,7 +189,7 @@ layers_of_library() {
 		done < <(local_includes "libhamlyn/src/$folder/")
 	done
 	run_in_tree grep -nE '\bh_dev_is_embedded\(|\bshm_[a-z]|->ops\b' < <(
-		c_files | grep -E '^libhamlyn/src/(manager|message|stream|rendezvous|channel|server)/') |
+		c_files | grep -E '^libhamlyn/src/(manager|message|stream|rendezvous|channel|server|publish|work)/') |
 		sed 's/$/   : only low and embedded know kinds of devices/'
 	tree_files -path './libhamlyn/src/*' -name '*.[ch]' | grep -vE \
 		"^libhamlyn/src/($(IFS='|'; echo "${LAYERS[*]}"))/[^/]*\$" | sed 's/$/: in no layer/'

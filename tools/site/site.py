@@ -33,6 +33,7 @@ CHAPTERS = [
 FAMILIES = [
     ("Channels", r"h_channel|hamlyn_channel"),
     ("Servers", r"h_server|hamlyn_server"),
+    ("Publishing", r"h_(publisher|publication|subscri)|hamlyn_publish"),
     ("Rendezvous", r"h_(listener|connect)|hamlyn_rendezvous"),
     ("Streams", r"h_stream|hamlyn_stream"),
     ("Datagrams", r"h_datagram|hamlyn_datagram"),

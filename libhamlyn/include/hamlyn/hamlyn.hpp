@@ -81,6 +81,7 @@
 #include <hamlyn/gather.h>
 #include <hamlyn/group.h>
 #include <hamlyn/manager.h>
+#include <hamlyn/publish.h>
 #include <hamlyn/rendezvous.h>
 #include <hamlyn/server.h>
 #include <hamlyn/stream.h>
@@ -2531,6 +2532,313 @@ private:
 	h_server *need() const { return detail::need(handle(), "server"); }
 
 	std::unique_ptr<state> state_;
+};
+
+// ---- publishing ------------------------------------------------------------
+
+/** What is done with messages for which a subscriber has no room. */
+enum class policy : std::uint32_t {
+	drop_oldest = H_DROP_OLDEST,
+	drop_newest = H_DROP_NEWEST,
+	wait = H_WAIT,
+};
+
+/** Properties of a publisher; what is 0, or empty, means default: see h_publisher_attr. */
+struct publisher_options {
+	const char *device = nullptr;		/**< as device()'s */
+	std::chrono::nanoseconds patience{};	/**< with those of policy::wait; negative: for ever */
+	std::uint32_t flags = 0;		/**< H_CONNECT_TICKETS or 0 */
+	std::uint32_t mode = 0;			/**< permission bits of the path */
+	std::vector<uid_t> users = {};		/**< who may subscribe; empty: who can */
+	std::uint32_t history = 0;		/**< how many messages are kept */
+	std::uint64_t max_message = 0;		/**< longest message */
+	std::uint32_t subscribers = 0;		/**< most at a time */
+	std::uint32_t subscribers_of_user = 0;	/**< and of one user */
+};
+
+/**
+ * One publishes, many subscribe: see hamlyn/publish.h.
+ *
+ * The destructor does not wait: those at which something has not arrived find a broken channel.
+ */
+class publisher {
+	struct state {
+		h_publisher *publisher = nullptr;
+
+		state() = default;
+		state(const state &) = delete;
+		state &operator=(const state &) = delete;
+		~state() { h_publisher_close(publisher, H_NOWAIT); }
+	};
+
+public:
+	/** Memory in which a message is built; abandoned at the end. It goes with its publisher. */
+	class loan {
+	public:
+		loan(loan &&other) noexcept : state_(std::move(other.state_)), loan_(other.loan_) {}
+		loan &operator=(loan &&other) noexcept
+		{
+			if (this != &other) {
+				abandon();
+				state_ = std::move(other.state_);
+				loan_ = other.loan_;
+			}
+			return *this;
+		}
+		~loan() { abandon(); }
+
+		std::byte *data() const noexcept { return view().data(); }
+		std::size_t size() const noexcept { return view().size(); }
+		/** All of it; nothing any more once it was committed or abandoned. */
+		mutable_bytes view() const noexcept
+		{
+			return state_ && state_->publisher ?
+				       mutable_bytes(loan_.data, loan_.length) : mutable_bytes();
+		}
+		/** Publishes its first bytes. With status::ok it is empty, else it is as it was. */
+		[[nodiscard]] status commit(std::size_t length, timeout t = forever)
+		{
+			h_publisher *p = detail::need(state_ ? state_->publisher : nullptr, "loan");
+			status s = detail::outcome(h_publisher_commit(p, &loan_, length, t.ns()),
+						   "h_publisher_commit");
+
+			if (s == status::ok)
+				state_.reset();
+			return s;
+		}
+		/** Publishes all of it. */
+		[[nodiscard]] status commit(timeout t = forever) { return commit(size(), t); }
+		/** Gives it back before the end. */
+		void abandon() noexcept
+		{
+			if (auto s = std::move(state_); s && s->publisher && origin_.here())
+				h_publisher_abandon(s->publisher, &loan_);
+		}
+
+	private:
+		friend class publisher;
+
+		loan(std::shared_ptr<state> s, const h_loan &l) noexcept
+			: state_(std::move(s)), loan_(l)
+		{
+		}
+
+		std::shared_ptr<state> state_;
+		h_loan loan_;
+		detail::origin origin_ = {};
+	};
+
+	explicit publisher(const std::string &path, const publisher_options &options = {})
+		: state_(std::make_shared<state>())
+	{
+		h_publisher_attr attr = {};
+
+		detail::watch_forks();
+		attr.device = options.device;
+		attr.patience_ns = options.patience.count();
+		attr.uids = options.users.empty() ? nullptr : options.users.data();
+		attr.uid_count = static_cast<std::uint32_t>(options.users.size());
+		attr.mode = options.mode;
+		attr.flags = options.flags;
+		attr.history = options.history;
+		attr.max_message = options.max_message;
+		attr.subscribers = options.subscribers;
+		attr.subscribers_of_user = options.subscribers_of_user;
+		detail::check_early(h_publisher_create(path.c_str(), &attr, &state_->publisher),
+				    "h_publisher_create");
+	}
+	publisher(publisher &&) noexcept = default;
+	publisher &operator=(publisher &&) noexcept = default;
+
+	/**
+	 * Publishes a message, to all or to none. status::again: a subscriber of policy::wait is
+	 * in the way, and nobody got it.
+	 */
+	[[nodiscard]] status send(bytes data, timeout t = forever)
+	{
+		return detail::outcome(h_publisher_send(need(), data.data(), data.size(), t.ns()),
+				       "h_publisher_send");
+	}
+	/** Memory to build a message in, from which it is sent to all. */
+	loan reserve(std::size_t length)
+	{
+		h_loan l;
+
+		detail::check(h_publisher_reserve(need(), length, &l), "h_publisher_reserve");
+		return loan(state_, l);
+	}
+	/** In place of sleeping: new subscribers are let in. status::again when the time is over. */
+	status run(timeout t)
+	{
+		return detail::outcome(h_publisher_run(need(), t.ns()), "h_publisher_run");
+	}
+	/** A descriptor for event loops: readable while dispatch() has something to do. */
+	int fd()
+	{
+		int fd = h_publisher_fd(need());
+
+		detail::check(fd, "h_publisher_fd");
+		return fd;
+	}
+	void dispatch() { detail::check(h_publisher_dispatch(need()), "h_publisher_dispatch"); }
+	h_publisher_counters stats() const
+	{
+		h_publisher_counters c = {};
+
+		detail::check(h_publisher_stats(need(), &c), "h_publisher_stats");
+		return c;
+	}
+	/** Ends it; waits until all subscribers have everything: see h_publisher_close(). */
+	status close(timeout t = forever)
+	{
+		h_publisher *p = need();
+
+		state_->publisher = nullptr;
+		return detail::outcome(h_publisher_close(p, t.ns()), "h_publisher_close");
+	}
+	h_publisher *handle() const noexcept { return state_ ? state_->publisher : nullptr; }
+
+private:
+	h_publisher *need() const { return detail::need(handle(), "publisher"); }
+
+	std::shared_ptr<state> state_;
+};
+
+/** Properties of a subscriber; what is 0, or empty, means default: see h_subscriber_attr. */
+struct subscriber_options {
+	const char *device = nullptr;			/**< as device()'s */
+	hamlyn::policy policy = hamlyn::policy::drop_oldest;
+	std::uint32_t history = 0;			/**< how many that were published before */
+	connect_options connect = {};
+	std::uint64_t max_message = 0;			/**< longest message that is taken */
+	stream_options stream = {};			/**< buffers */
+};
+
+/** A message that was published, where it was received; given back at the end. */
+class publication {
+public:
+	publication(publication &&other) noexcept
+		: state_(std::move(other.state_)), publication_(other.publication_)
+	{
+	}
+	publication &operator=(publication &&other) noexcept
+	{
+		if (this != &other) {
+			release();
+			state_ = std::move(other.state_);
+			publication_ = other.publication_;
+		}
+		return *this;
+	}
+	~publication() { release(); }
+
+	const std::byte *data() const noexcept { return view().data(); }
+	std::size_t size() const noexcept { return view().size(); }
+	/** All of it; nothing any more once it was released. */
+	bytes view() const noexcept
+	{
+		return state_ ? bytes(publication_.data, publication_.length) : bytes();
+	}
+	std::string_view text() const noexcept { return view().text(); }
+	/** Of the message, of all that were published: from 1 on. */
+	std::uint64_t number() const noexcept { return publication_.number; }
+	/** How many were lost just before this one. */
+	std::uint64_t lost() const noexcept { return publication_.lost; }
+	/** Gives it back before the end. */
+	void release() noexcept
+	{
+		if (auto s = std::move(state_); s && s->origin.here())
+			h_subscriber_release(s->subscriber, &publication_);
+	}
+
+private:
+	friend class subscriber;
+
+	/* The subscriber, as long as a message of it is held. */
+	struct state {
+		h_subscriber *subscriber = nullptr;
+		const detail::origin origin = {};
+
+		state() = default;
+		state(const state &) = delete;
+		state &operator=(const state &) = delete;
+		~state() { h_subscriber_close(subscriber); }
+	};
+
+	publication(std::shared_ptr<state> s, const h_publication &p) noexcept
+		: state_(std::move(s)), publication_(p)
+	{
+	}
+
+	std::shared_ptr<state> state_;
+	h_publication publication_;
+};
+
+/** A subscriber: ends with the last message of it that is held. */
+class subscriber {
+public:
+	/**
+	 * Subscribes; empty when the time is over. Throws EACCES if it is turned away, EOPNOTSUPP if
+	 * the publisher waits for nobody: see h_subscriber_create().
+	 */
+	static result<subscriber> dial(const std::string &path, timeout t = forever,
+				       const subscriber_options &options = {})
+	{
+		const std::vector<uid_t> &users = options.connect.users;
+		subscriber s;
+		h_subscriber_attr attr = {};
+		int ret;
+
+		detail::watch_forks();
+		attr.device = options.device;
+		attr.uids = users.empty() ? nullptr : users.data();
+		attr.uid_count = static_cast<std::uint32_t>(users.size());
+		attr.flags = options.connect.flags;
+		attr.policy = static_cast<std::uint32_t>(options.policy);
+		attr.history = options.history;
+		attr.max_message = options.max_message;
+		attr.buffers = options.stream.buffers;
+		attr.buffer_size = options.stream.buffer_size;
+		attr.max_buffer_size = options.stream.max_buffer_size;
+		ret = h_subscriber_create(path.c_str(), &attr, &s.state_->subscriber, t.ns());
+		if (ret == -EAGAIN || ret == -ETIMEDOUT || ret == -EINTR)
+			return detail::outcome(ret, "h_subscriber_create");
+		detail::check_early(ret, "h_subscriber_create");
+		return s;
+	}
+	subscriber(subscriber &&) noexcept = default;
+	subscriber &operator=(subscriber &&) noexcept = default;
+
+	/**
+	 * The next message; empty, with status::end, when the publisher has ended. Throws ECONNRESET
+	 * if it is gone, or has given this subscriber up.
+	 */
+	result<publication> receive(timeout t = forever)
+	{
+		h_publication p;
+		int ret = h_subscriber_receive(need(), &p, t.ns());
+
+		if (!ret)
+			return publication(state_, p);
+		return detail::outcome(ret, "h_subscriber_receive");
+	}
+	/** Readable while there may be something: receive until it says status::again. */
+	int fd()
+	{
+		int fd = h_subscriber_fd(need());
+
+		detail::check(fd, "h_subscriber_fd");
+		return fd;
+	}
+	/** Ends it, as the destructor does: when no message of it is held. */
+	void close() noexcept { state_.reset(); }
+	h_subscriber *handle() const noexcept { return state_ ? state_->subscriber : nullptr; }
+
+private:
+	subscriber() : state_(std::make_shared<publication::state>()) {}
+	h_subscriber *need() const { return detail::need(handle(), "subscriber"); }
+
+	std::shared_ptr<publication::state> state_;
 };
 
 // ---- datagrams -------------------------------------------------------------

@@ -21,6 +21,7 @@ from ._device import (META_FAST, Area, Device, Notification, NotificationQueue, 
 from ._errors import Error
 from ._group import Barrier, Gather, GatherMember, Group, Share
 from ._manager import Manager
+from ._publish import Policy, Publication, Publisher, Subscriber
 from ._server import Server, serve
 from ._stream import Peer, Record, StreamPair, StreamReceiver, StreamSender
 
@@ -29,7 +30,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Area", "Barrier", "Channel", "Datagram", "DatagramAddress", "DatagramReceiver", "Device",
     "Error", "Gather", "GatherMember", "Group", "LINGER", "Listener", "Loan", "META_FAST",
-    "Manager", "Message", "Notification", "NotificationQueue", "Peer", "Record", "Server", "Share",
-    "Slot", "SlotMode", "StreamPair", "StreamReceiver", "StreamSender", "Tag", "TaggedAddress", "TaggedReceiver",
+    "Manager", "Message", "Notification", "NotificationQueue", "Peer", "Policy", "Publication",
+    "Publisher", "Record", "Server", "Share", "Slot", "SlotMode", "StreamPair",
+    "StreamReceiver", "StreamSender", "Subscriber", "Tag", "TaggedAddress", "TaggedReceiver",
     "Terminus", "Ticket", "Watch", "connect", "connect_streams", "dial", "serve",
 ]

@@ -68,17 +68,19 @@ class _Held(Single):
 
 class _Lent(Single):
     """The memory of a loan, until it is committed or nothing shows it any more."""
-    __slots__ = ("handle", "loan")
+    __slots__ = ("handle", "loan", "commit", "abandon")
 
-    def __init__(self, handle: Handle, loan: _library.CLoan):
-        """Inside a use of the channel."""
+    def __init__(self, handle: Handle, loan: _library.CLoan, commit: Any, abandon: Any):
+        """Inside a use of the channel, or the publisher, whose calls these two are."""
         self.handle = handle
         self.loan = loan
+        self.commit = commit
+        self.abandon = abandon
         handle.hold()
 
     def __del__(self):
         if self.handle.pointer:
-            library.h_channel_abandon(self.handle.pointer, self.loan)
+            self.abandon(self.handle.pointer, self.loan)
         self.handle.leave()
 
 
@@ -91,7 +93,7 @@ class _Shown(Single):
 
 
 class Loan(Single):
-    """Memory in which a message is built, see Channel.reserve(): a context, which abandons it.
+    """Memory in which a message is built, see reserve(): a context, which abandons it.
 
     Parts of data that are kept (data[10:20], arrays of numpy) keep it from being committed.
     """
@@ -121,9 +123,9 @@ class Loan(Single):
         return self._view
 
     def commit(self, length: Optional[int] = None, timeout: Optional[float] = None) -> None:
-        """Sends its first bytes, or all of them.
+        """Sends, or publishes, its first bytes, or all of them.
 
-        Raises as Channel.send(): then it is as it was. BufferError while parts of data are
+        Raises as send(): then it is as it was. BufferError while parts of data are
         kept elsewhere, Error (EINVAL) if length is more than there is.
         """
         lent = self._check()
@@ -131,8 +133,8 @@ class Loan(Single):
         if self._shown is not None and self._shown() is not None:
             raise BufferError("a part of the loan is in use")
         n = lent.loan.length if length is None else unsigned(length)
-        wait(lent.handle, "h_channel_commit",
-             lambda channel, ns: library.h_channel_commit(channel, lent.loan, n, ns), timeout)
+        wait(lent.handle, lent.commit.__name__,
+             lambda pointer, ns: lent.commit(pointer, lent.loan, n, ns), timeout)
         self._lent = None
 
     def abandon(self) -> None:
@@ -339,7 +341,7 @@ class Channel(Endpoint):
         with handle as channel:
             check(library.h_channel_reserve(channel, unsigned(length), byref(loan)),
                   "h_channel_reserve", self._manager._need().parent.pointer)
-            return Loan(_Lent(handle, loan))
+            return Loan(_Lent(handle, loan, library.h_channel_commit, library.h_channel_abandon))
 
     # ---- receiving ----
 

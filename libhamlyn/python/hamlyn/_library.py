@@ -217,6 +217,35 @@ class CLoan(Structure):
                 ("held", c_uint32), ("reserved", c_uint32)]
 
 
+class PublisherAttr(Structure):
+    """struct h_publisher_attr"""
+    _fields_ = [("device", c_char_p), ("on_subscriber", c_void_p), ("on_end", c_void_p),
+                ("arg", c_void_p), ("patience_ns", c_int64), ("uids", POINTER(c_uint32)),
+                ("uid_count", c_uint32), ("mode", c_uint32), ("flags", c_uint32),
+                ("history", c_uint32), ("max_message", c_uint64), ("subscribers", c_uint32),
+                ("subscribers_of_user", c_uint32)]
+
+
+class CPublisherStats(Structure):
+    """struct h_publisher_counters"""
+    _fields_ = [("published", c_uint64), ("sent", c_uint64), ("dropped", c_uint64),
+                ("given_up", c_uint64), ("subscribers", c_uint32), ("lagging", c_uint32)]
+
+
+class SubscriberAttr(Structure):
+    """struct h_subscriber_attr"""
+    _fields_ = [("device", c_char_p), ("uids", POINTER(c_uint32)), ("uid_count", c_uint32),
+                ("flags", c_uint32), ("policy", c_uint32), ("history", c_uint32),
+                ("max_message", c_uint64), ("buffers", c_uint32), ("buffer_size", c_uint32),
+                ("max_buffer_size", c_uint32), ("reserved", c_uint32)]
+
+
+class CPublication(Structure):
+    """struct h_publication"""
+    _fields_ = [("data", c_void_p), ("length", c_size_t), ("number", c_uint64),
+                ("lost", c_uint64), ("message", CMessage)]
+
+
 class CChannelStats(Structure):
     """struct h_channel_counters"""
     _fields_ = [*((name, c_uint64) for name in ("sent", "sent_bytes", "received",
@@ -282,6 +311,10 @@ STRUCTURES = {
     "h_channel_seed": CChannelSeed,
     "h_message": CMessage,
     "h_loan": CLoan,
+    "h_publisher_attr": PublisherAttr,
+    "h_publisher_counters": CPublisherStats,
+    "h_subscriber_attr": SubscriberAttr,
+    "h_publication": CPublication,
     "h_datagram_attr": DatagramAttr,
     "h_datagram_address": CDatagramAddress,
     "h_datagram": CDatagram,
@@ -342,7 +375,8 @@ def _declare_sized(name: str, result: Any, *arguments: Any) -> None:
 
 _SIZED = [POINTER(structure) for structure in (
     SlotAttr, TerminusAttr, ManagerAttr, StreamAttr, ListenerAttr, ConnectAttr, ChannelAttr,
-    DatagramAttr, TaggedAttr, GroupAttr, CDatagramStats, CChannelStats, CManagerStats)]
+    DatagramAttr, TaggedAttr, GroupAttr, CDatagramStats, CChannelStats, CManagerStats,
+    PublisherAttr, CPublisherStats, SubscriberAttr)]
 
 _declare("h_open", c_int, c_char_p, _OUT)
 _declare("h_close", None, _OBJECT)
@@ -441,6 +475,21 @@ _declare("h_channel_on_ready", None, _OBJECT, c_void_p, c_void_p)
 _declare("h_channel_pause", None, _OBJECT, c_bool)
 _declare("h_channel_shutdown", c_int, _OBJECT, c_int64)
 _declare("h_channel_close", c_int, _OBJECT, c_int64)
+_declare_sized("h_publisher_create", c_int, c_char_p, POINTER(PublisherAttr), _OUT)
+_declare("h_publisher_send", c_int, _OBJECT, c_void_p, c_size_t, c_int64)
+_declare("h_publisher_reserve", c_int, _OBJECT, c_size_t, POINTER(CLoan))
+_declare("h_publisher_commit", c_int, _OBJECT, POINTER(CLoan), c_size_t, c_int64)
+_declare("h_publisher_abandon", c_int, _OBJECT, POINTER(CLoan))
+_declare("h_publisher_run", c_int, _OBJECT, c_int64)
+_declare("h_publisher_fd", c_int, _OBJECT)
+_declare("h_publisher_dispatch", c_int, _OBJECT)
+_declare_sized("h_publisher_stats", c_int, _OBJECT, POINTER(CPublisherStats))
+_declare("h_publisher_close", c_int, _OBJECT, c_int64)
+_declare_sized("h_subscriber_create", c_int, c_char_p, POINTER(SubscriberAttr), _OUT, c_int64)
+_declare("h_subscriber_receive", c_int, _OBJECT, POINTER(CPublication), c_int64)
+_declare("h_subscriber_release", c_int, _OBJECT, POINTER(CPublication))
+_declare("h_subscriber_fd", c_int, _OBJECT)
+_declare("h_subscriber_close", c_int, _OBJECT)
 _declare_sized("h_datagram_receiver_create", c_int, _OBJECT, POINTER(DatagramAttr), _OUT)
 _declare("h_datagram_receiver_destroy", c_int, _OBJECT)
 _declare("h_datagram_receiver_seed", None, _OBJECT, POINTER(CSeed))

@@ -173,6 +173,10 @@ int h__channel_send_labelled(struct h_channel *ch, uint32_t label, const void *d
 /* The first bytes of @l, without waiting until they have left. */
 int h__channel_send_lent(struct h_channel *ch, struct h_lent *l, size_t length,
 			 int64_t deadline_ns);
+/* If the rest is in @l, it is copied, and @l is not needed for it any more. */
+int h__channel_copy_rest(struct h_channel *ch, struct h_lent *l);
+/* Nothing can follow, not even the end: closing it breaks the channel for the other end. */
+void h__channel_tear(struct h_channel *ch);
 /* Nobody will send the rest any more. */
 void h__channel_drop_rest(struct h_channel *ch);
 /* Give up sending. */

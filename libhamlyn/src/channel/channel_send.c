@@ -456,6 +456,40 @@ int h__channel_send_lent(struct h_channel *ch, struct h_lent *l, size_t length,
 	return err;
 }
 
+void h__channel_tear(struct h_channel *ch)
+{
+	if (h__sending_lock(ch->sender, H_FOREVER))
+		return;
+	ch->torn = true;
+	h__channel_sent(ch);
+}
+
+static int copy_rest(struct h_channel *ch)
+{
+	size_t left = ch->rest_length - ch->rest_done;
+	char *rest = malloc(left);
+
+	if (rest)
+		memcpy(rest, ch->rest + ch->rest_done, left);
+	h__channel_drop_rest(ch);
+	ch->rest_length = left;
+	ch->rest_done = 0;
+	ch->torn = ch->torn || !rest;
+	set_rest(ch, rest);
+	return rest ? 0 : -ENOMEM;
+}
+
+int h__channel_copy_rest(struct h_channel *ch, struct h_lent *l)
+{
+	int err = h__sending_lock(ch->sender, H_FOREVER);
+
+	if (err)
+		return err;
+	err = ch->rest_lent == l ? copy_rest(ch) : 0;
+	h__channel_sent(ch);
+	return err;
+}
+
 /* What fits one record, and goes with it, needs nothing else. */
 static bool goes_at_once(const struct h_channel *ch, size_t length)
 {

@@ -267,6 +267,20 @@ static int look(struct h_server *s, int timeout_ms)
 	return n > 0;
 }
 
+void h__server_on_room(struct h_server *s, void (*on_room)(struct h_channel *channel))
+{
+	s->on_room = on_room;
+}
+
+void h__server_look(struct h_server *s, bool all)
+{
+	if (all)
+		look(s, 0);
+	s->inside = true;
+	h_manager_dispatch(s->manager);
+	s->inside = false;
+}
+
 int h_server_fd(struct h_server *s)
 {
 	int fd, err;

@@ -35,6 +35,7 @@ struct h_server {
 	struct h_channel_attr channel;
 	int (*handler)(struct h_channel *channel, const struct h_message *message, void *arg);
 	void *arg;
+	void (*on_room)(struct h_channel *channel);	/* of a layer above: it is ready */
 	struct h_client *clients;
 	uint32_t count;			/* atomic */
 	uint32_t late;			/* clients that the timer is for */
@@ -55,11 +56,17 @@ struct h_server {
 int h__server_accept(struct h_server *s);
 /* Look after those that are late. */
 void h__clients_look(struct h_server *s);
+/* It is one of the server's, and outside of its callbacks. */
+void h__server_drop(struct h_server *s, struct h_channel *channel, int reason);
 /* Say to all of them that this is the end, and wait until they know. */
 int h__clients_end(struct h_server *s, int64_t timeout_ns);
 
 /* ---- server.c ---- */
 
+/* From now on @on_room is called, before anything else, when a channel may have room again. */
+void h__server_on_room(struct h_server *s, void (*on_room)(struct h_channel *channel));
+/* As h_server_dispatch(), without a system call unless @all: what clients have sent only. */
+void h__server_look(struct h_server *s, bool all);
 /* There is a client more that the timer is for. */
 void h__server_late(struct h_server *s);
 

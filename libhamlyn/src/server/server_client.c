@@ -104,6 +104,8 @@ static void client_ready(struct h_channel *channel, void *arg)
 	unsigned int i;
 	int ret;
 
+	if (c->server->on_room)
+		c->server->on_room(channel);
 	if (c->holds && handle_again(c))
 		return;
 	for (i = 0; i < MESSAGES_AT_ONCE; i++) {
@@ -194,6 +196,19 @@ void h__clients_look(struct h_server *s)
 		else if (c->late == H_CLIENT_ENDING)
 			try_end(c);
 	}
+}
+
+void h__server_drop(struct h_server *s, struct h_channel *channel, int reason)
+{
+	struct h_client *c = s->clients;
+
+	while (c && c->channel != channel)
+		c = c->next;
+	if (!c)
+		return;
+	/* Or it would take what it has for all there was. */
+	h__channel_tear(channel);
+	drop(c, reason);
 }
 
 int h__clients_end(struct h_server *s, int64_t timeout_ns)
