@@ -78,7 +78,7 @@ class _Lent(Single):
         self.abandon = abandon
         handle.hold()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self.handle.pointer:
             self.abandon(self.handle.pointer, self.loan)
         self.handle.leave()
@@ -102,7 +102,7 @@ class Loan(Single):
     def __init__(self, lent: _Lent):
         self._lent: Optional[_Lent] = lent
         self._view: Optional[memoryview] = None
-        self._shown: Optional[weakref.ref] = None
+        self._shown: Optional[weakref.ref[_Shown]] = None
 
     def _check(self) -> _Lent:
         lent = self._lent
@@ -340,7 +340,7 @@ class Channel(Endpoint):
         handle = self._need()
         with handle as channel:
             check(library.h_channel_reserve(channel, unsigned(length), byref(loan)),
-                  "h_channel_reserve", self._manager._need().parent.pointer)
+                  "h_channel_reserve", self._manager._need().made_on.pointer)
             return Loan(_Lent(handle, loan, library.h_channel_commit, library.h_channel_abandon))
 
     # ---- receiving ----
