@@ -23,12 +23,15 @@ import functools
 import threading
 import time
 import weakref
-from typing import Any, AsyncIterator, Iterable, Optional
+from typing import Any, AsyncIterator, Callable, Iterable, Optional
 
 import hamlyn
 
 from ._handle import Handle, Single
 from ._manager import Manager, Turns
+
+#: Longest line that StreamReceiver.readuntil() takes if nothing else is said
+LIMIT = 1 << 16
 
 #: Seconds until a listener that is iterated over tries again, where accepting failed
 RETRY = 0.1
@@ -151,10 +154,17 @@ class Listener(Single):
         Where descriptors have run out every attempt fails at once: pause before the next
         one, as iterating does.
         """
+        return Channel(await self._accept(lambda: self.listener.accept(0, **options)))
+
+    async def accept_streams(self) -> tuple[StreamReceiver, StreamSender]:
+        """The next client of open_connection(): what to read from it, and to write to it by."""
+        return _both(await self._accept(lambda: self.listener.accept_streams(0)))
+
+    async def _accept(self, attempt: Callable[[], Any]) -> Any:
         await self._turns.take()
         while True:
             try:
-                return Channel(self.listener.accept(0, **options))
+                return attempt()
             except BlockingIOError:
                 pass
             await self._until_readable()
@@ -267,20 +277,94 @@ async def connect(manager: Manager, path: str, timeout: Optional[float] = None,
         gave_up.set()
 
 
+async def open_connection(manager: Manager, path: str, timeout: Optional[float] = None,
+                          **options: Any) -> tuple[StreamReceiver, StreamSender]:
+    """As asyncio.open_connection(): streams to a server that has them (Listener.accept_streams())."""
+    if manager.single:
+        raise ValueError("the manager is for one thread (single=True), and "
+                         "aio.open_connection() uses another: make one without that")
+    loop = asyncio.get_running_loop()
+    return _both(await loop.run_in_executor(
+        None, lambda: hamlyn.connect_streams(manager, path, timeout, **options)))
+
+
 class StreamReceiver(Single):
-    """hamlyn.StreamReceiver, with coroutines."""
+    """hamlyn.StreamReceiver, with coroutines; read() and its kin are asyncio.StreamReader's.
+
+    They are for one task at a time, and not to be mixed with recv().
+    """
 
     def __init__(self, receiver: hamlyn.StreamReceiver):
         #: the hamlyn.StreamReceiver
         self.receiver = receiver
+        self._left = bytearray()        # read, and not given to anybody yet
+        self._ended = False
 
     async def recv(self) -> Optional[hamlyn.Record]:
         """The next piece, where it is, to be released; None at the end."""
         return await self.receiver._again(lambda: self.receiver.receive(0))
 
-    async def read(self, size: int) -> bytes:
-        """At most size bytes, copied, at least one; b"" at the end."""
-        return await self.receiver._again(lambda: self.receiver.read(size, 0))
+    async def read(self, size: int = -1) -> bytes:
+        """At most size bytes, copied, at least one; b"" at the end. -1: all until the end."""
+        if size < 0:
+            while await self._more():
+                pass
+            return self._take(len(self._left))
+        if self._left or not size:
+            return self._take(size)
+        got: bytes = await self.receiver._again(lambda: self.receiver.read(size, 0))
+        self._ended = self._ended or not got
+        return got
+
+    async def readexactly(self, size: int) -> bytes:
+        """size bytes; asyncio.IncompleteReadError with those that came, if it ends before."""
+        if size < 0:
+            raise ValueError("a size is not negative")
+        while len(self._left) < size:
+            if not await self._more(size - len(self._left)):
+                raise asyncio.IncompleteReadError(self._take(size), size)
+        return self._take(size)
+
+    async def readuntil(self, separator: bytes = b"\n", limit: int = LIMIT) -> bytes:
+        """All that comes up to a separator, that included.
+
+        asyncio.IncompleteReadError with the rest if there is none; asyncio.LimitOverrunError if
+        it would be longer than limit: what came stays to be read.
+        """
+        if not separator:
+            raise ValueError("a separator has at least one byte")
+        begin = 0
+        while True:
+            at = self._left.find(separator, begin)
+            if (at if at >= 0 else len(self._left)) > limit:
+                raise asyncio.LimitOverrunError("longer than the limit", len(self._left))
+            if at >= 0:
+                return self._take(at + len(separator))
+            begin = max(0, len(self._left) - len(separator) + 1)
+            if not await self._more():
+                raise asyncio.IncompleteReadError(self._take(len(self._left)), None)
+
+    async def readline(self) -> bytes:
+        """A line, and at the end what is left without its end."""
+        try:
+            return await self.readuntil()
+        except asyncio.IncompleteReadError as e:
+            return e.partial
+
+    def at_eof(self) -> bool:
+        """Has the end been read, and all before it?"""
+        return self._ended and not self._left
+
+    async def _more(self, size: int = 16384) -> bool:
+        got: bytes = await self.receiver._again(lambda: self.receiver.read(size, 0))
+        self._left += got
+        self._ended = self._ended or not got
+        return bool(got)
+
+    def _take(self, size: int) -> bytes:
+        taken = bytes(self._left[:size])
+        del self._left[:size]
+        return taken
 
     async def __aiter__(self) -> AsyncIterator[hamlyn.Record]:
         while True:
@@ -291,11 +375,36 @@ class StreamReceiver(Single):
 
 
 class StreamSender(Single):
-    """hamlyn.StreamSender, with coroutines."""
+    """hamlyn.StreamSender, with coroutines; write() and its kin are asyncio.StreamWriter's."""
 
     def __init__(self, sender: hamlyn.StreamSender):
         #: the hamlyn.StreamSender
         self.sender = sender
+        #: who is at the other end, of open_connection() and Listener.accept_streams()
+        self.peer: Optional[hamlyn.Peer] = None
+        self._written = bytearray()
+
+    def write(self, data: Any) -> None:
+        """Keeps a copy, for drain() to send."""
+        self._written += data
+
+    def writelines(self, pieces: Iterable[Any]) -> None:
+        """Each of them."""
+        for piece in pieces:
+            self.write(piece)
+
+    async def drain(self) -> None:
+        """Sends what was written, all of it. Who is cancelled has sent a part, and may go on."""
+        while self._written:
+            part = bytes(self._written[:LIMIT])
+            taken = await self.sender._again(functools.partial(self.sender.send, part, 0))
+            del self._written[:taken]
+        await self.flush()
+
+    async def close(self, timeout: Optional[float] = hamlyn.LINGER) -> None:
+        """Sends what was written, ends the stream, and waits until everything has arrived."""
+        await self.drain()
+        await self.shutdown(timeout)
 
     async def send(self, data: Any) -> None:
         """Sends all of it; little data may stay behind until flush().
@@ -315,6 +424,12 @@ class StreamSender(Single):
     async def shutdown(self, timeout: Optional[float] = hamlyn.LINGER) -> None:
         """Ends the stream, and waits until everything has arrived."""
         await _until_arrived(lambda: self.sender.shutdown(0), timeout)
+
+
+def _both(pair: hamlyn.StreamPair) -> tuple[StreamReceiver, StreamSender]:
+    sender = StreamSender(pair.sender)
+    sender.peer = pair.peer
+    return StreamReceiver(pair.receiver), sender
 
 
 async def receive(endpoint: Any, *args: Any) -> Any:

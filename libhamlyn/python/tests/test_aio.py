@@ -4,6 +4,7 @@
 import asyncio
 import errno
 import gc
+import os
 import pathlib
 import re
 import threading
@@ -329,6 +330,63 @@ class Asyncio(DeviceTest):
                 self.assertTrue(got == data)
                 await producer
                 sender.close(0)
+
+        self.run_bounded(main())
+
+    def test_streams_as_those_of_asyncio(self):
+        async def serve(listener):
+            reader, writer = await listener.accept_streams()
+            self.assertEqual(writer.peer.uid, os.getuid())
+            while line := await reader.readline():
+                writer.write(line.upper())
+                await writer.drain()
+            self.assertTrue(reader.at_eof())
+            writer.writelines([b"ab", b"cd", b"the rest"])
+            await writer.close(PATIENCE)
+
+        async def main():
+            path = name("aio-streams")
+            with aio.Listener(self.manager, path) as listener:
+                server = asyncio.create_task(serve(listener))
+                reader, writer = await aio.open_connection(self.manager, path, PATIENCE)
+                for line in (b"one\n", b"two, longer\n" * 2000, b"without an end"):
+                    writer.write(line)
+                    await writer.drain()
+                got = b"".join([await reader.readuntil() for _ in range(2001)])
+                self.assertEqual(got, b"ONE\n" + b"TWO, LONGER\n" * 2000)
+                await writer.close(PATIENCE)
+                self.assertEqual(await reader.readexactly(14), b"WITHOUT AN END")
+                self.assertEqual(await reader.readexactly(4), b"abcd")
+                self.assertEqual(await reader.read(3), b"the")
+                self.assertFalse(reader.at_eof())
+                self.assertEqual(await reader.read(), b" rest")
+                self.assertEqual(await reader.read(5), b"")
+                self.assertTrue(reader.at_eof())
+                await server
+
+        self.run_bounded(main())
+
+    def test_streams_that_end_too_soon(self):
+        async def main():
+            receiver = StreamReceiver(self.manager)
+            sender = aio.StreamSender(StreamSender(self.manager, receiver.seed()))
+            reader = aio.StreamReceiver(receiver)
+            sender.write(b"x" * 100 + b"::" + b"y" * 10)
+            await sender.close(PATIENCE)
+            with self.assertRaises(asyncio.LimitOverrunError):
+                await reader.readuntil(b"::", 50)
+            self.assertEqual(await reader.readuntil(b"::"), b"x" * 100 + b"::")
+            with self.assertRaises(asyncio.IncompleteReadError) as caught:
+                await reader.readexactly(20)
+            self.assertEqual((caught.exception.partial, caught.exception.expected), (b"y" * 10, 20))
+            with self.assertRaises(asyncio.IncompleteReadError) as caught:
+                await reader.readuntil()
+            self.assertEqual(caught.exception.partial, b"")
+            with self.assertRaises(ValueError):
+                await reader.readexactly(-1)
+            with self.assertRaises(ValueError):
+                await reader.readuntil(b"")
+            receiver.close()
 
         self.run_bounded(main())
 
