@@ -85,6 +85,7 @@ VM_PACKAGES=(
 BENCH_PACKAGES=(
 	ucx-utils libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev
 	perftest ibverbs-providers iproute2
+	libzmq3-dev libnng-dev libsystemd-dev dbus strace
 )
 # The libfabric provider, and what runs over it; without them it is not built
 OFI_PACKAGES=(

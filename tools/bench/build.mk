@@ -45,4 +45,8 @@ bench-quick:
 	@rc=0; BUILD=$(BUILD) tools/bench/bench.sh --quick $(SECTIONS) || rc=$$?; \
 	tools/bench/report.py $(BUILD)/bench-quick && exit $$rc
 
-.PHONY: bench bench-quick bench-jacobi
+# Beside sockets, ZeroMQ, nng and D-Bus; writes the table of Documentation/jobs.rst
+bench-jobs: $(BUILD)/libhamlyn.a
+	tools/bench/jobs.py --build $(BUILD) --write
+
+.PHONY: bench bench-quick bench-jacobi bench-jobs

@@ -23,7 +23,7 @@ CHAPTERS = [
     ("Begin", ["install", "tutorial", "libhamlyn"]),
     ("Between hosts", ["administration", "fabrics"]),
     ("Parallel programs", ["mpi", "active-messages", "tempest-tutorial", "tempest"]),
-    ("How fast", ["performance", "tracing"]),
+    ("How fast", ["performance", "jobs", "tracing"]),
     ("How protected", ["threat-model", "conformance"]),
     ("How it is made", ["architecture", "layout", "uapi", "abi", "barriers", "locking"]),
     ("How it is tested", ["testing", "coverage", "dependencies", "upstream"]),
