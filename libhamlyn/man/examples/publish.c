@@ -31,10 +31,12 @@ static int read_all(void)
 	unsigned int n;
 	int ret;
 
-	ret = h_subscriber_create("warm.sock", &attr, &thermometer, 10 * SECOND);
+	ret = h_subscriber_create("warm.sock", &attr, &thermometer,
+				  10 * SECOND);
 	if (ret)
 		errx(1, "no thermometer: %s", strerror(-ret));
-	for (n = 0; !(ret = h_subscriber_receive(thermometer, &p, H_FOREVER)); n++) {
+	for (n = 0; !(ret = h_subscriber_receive(thermometer, &p,
+						 H_FOREVER)); n++) {
 		lost += p.lost;
 		h_subscriber_release(thermometer, &p);
 	}
@@ -46,13 +48,17 @@ static int read_all(void)
 
 static int look_now_and_then(void)
 {
-	const struct h_subscriber_attr attr = { .policy = H_DROP_OLDEST, .buffers = 2 };
+	const struct h_subscriber_attr attr = {
+		.policy = H_DROP_OLDEST,
+		.buffers = 2,
+	};
 	struct h_subscriber *thermometer;
 	struct reading last = { 0, 0 };
 	struct h_publication p;
 	int ret;
 
-	ret = h_subscriber_create("warm.sock", &attr, &thermometer, 10 * SECOND);
+	ret = h_subscriber_create("warm.sock", &attr, &thermometer,
+				  10 * SECOND);
 	if (ret)
 		errx(1, "no thermometer: %s", strerror(-ret));
 	while (!(ret = h_subscriber_receive(thermometer, &p, H_FOREVER))) {
@@ -88,7 +94,8 @@ static int publish(struct h_publisher *thermometer, uint32_t number)
 	reading = loan.data;
 	reading->number = number;
 	reading->degrees = 20 + (int32_t)number % 3;
-	ret = h_publisher_commit(thermometer, &loan, sizeof(*reading), 10 * SECOND);
+	ret = h_publisher_commit(thermometer, &loan, sizeof(*reading),
+				 10 * SECOND);
 	if (ret)
 		h_publisher_abandon(thermometer, &loan);
 	return ret;
@@ -96,8 +103,11 @@ static int publish(struct h_publisher *thermometer, uint32_t number)
 
 int main(void)
 {
-	/* Four readings are kept, and nobody keeps the others waiting for a second */
-	const struct h_publisher_attr attr = { .history = 4, .patience_ns = SECOND };
+	/* Four readings are kept, and nobody keeps others waiting a second */
+	const struct h_publisher_attr attr = {
+		.history = 4,
+		.patience_ns = SECOND,
+	};
 	struct h_publisher_counters now = { 0 };
 	struct h_publisher *thermometer;
 	pid_t all, some;
