@@ -18,6 +18,7 @@
 #include <hamlyn/group.h>
 #include <hamlyn/publish.h>
 #include <hamlyn/server.h>
+#include <hamlyn/work.h>
 #include <hamlyn/tagged.h>
 
 /* ---- the version ---- */
@@ -216,6 +217,8 @@ TEST(what_ends_an_object_takes_NULL)
 	EXPECT_EQ(0, h_server_close(NULL, H_FOREVER));
 	EXPECT_EQ(0, h_publisher_close(NULL, H_FOREVER));
 	EXPECT_EQ(0, h_subscriber_close(NULL));
+	EXPECT_EQ(0, h_work_close(NULL, H_FOREVER));
+	EXPECT_EQ(0, h_worker_close(NULL, H_FOREVER));
 	h_listener_destroy(NULL);
 	EXPECT_EQ(0, h_datagram_receiver_destroy(NULL));
 	EXPECT_EQ(0, h_tagged_receiver_destroy(NULL));

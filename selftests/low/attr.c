@@ -11,6 +11,7 @@
 #include <hamlyn/datagram.h>
 #include <hamlyn/group.h>
 #include <hamlyn/tagged.h>
+#include <hamlyn/work.h>
 
 #define MORE	16	/* bytes of a later version */
 
@@ -186,6 +187,22 @@ static int subscriber(FIXTURE_DATA(attr) *self, const void *attr, size_t size)
 	return ret == -ECONNREFUSED ? 0 : ret;
 }
 
+static int work(FIXTURE_DATA(attr) *self, const void *attr, size_t size)
+{
+	struct h_work_queue *q;
+	int ret = h__work_create(self->path, attr, size, &q);
+
+	return ret ? ret : h_work_close(q, H_NOWAIT);
+}
+
+static int worker(FIXTURE_DATA(attr) *self, const void *attr, size_t size)
+{
+	struct h_worker *w;
+	int ret = h__worker_create(self->path, attr, size, &w, H_NOWAIT);
+
+	return ret == -ECONNREFUSED ? 0 : ret;
+}
+
 static int accept_channel(FIXTURE_DATA(attr) *self, const void *attr, size_t size)
 {
 	struct h_listener *l;
@@ -275,6 +292,8 @@ static const struct kind {
 	KIND(server, h_server_attr, true, false),
 	KIND(publisher, h_publisher_attr, true, false),
 	KIND(subscriber, h_subscriber_attr, true, false),
+	KIND(work, h_work_attr, true, false),
+	KIND(worker, h_worker_attr, true, false),
 };
 
 /* What a newer program has, with 0 behind all that is known. */

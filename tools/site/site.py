@@ -34,6 +34,7 @@ FAMILIES = [
     ("Channels", r"h_channel|hamlyn_channel"),
     ("Servers", r"h_server|hamlyn_server"),
     ("Publishing", r"h_(publisher|publication|subscri)|hamlyn_publish"),
+    ("Work queues", r"h_work|hamlyn_work"),
     ("Rendezvous", r"h_(listener|connect)|hamlyn_rendezvous"),
     ("Streams", r"h_stream|hamlyn_stream"),
     ("Datagrams", r"h_datagram|hamlyn_datagram"),

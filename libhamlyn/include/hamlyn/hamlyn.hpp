@@ -86,6 +86,7 @@
 #include <hamlyn/server.h>
 #include <hamlyn/stream.h>
 #include <hamlyn/tagged.h>
+#include <hamlyn/work.h>
 
 namespace hamlyn {
 
@@ -2839,6 +2840,312 @@ private:
 	h_subscriber *need() const { return detail::need(handle(), "subscriber"); }
 
 	std::shared_ptr<publication::state> state_;
+};
+
+// ---- work queues -----------------------------------------------------------
+
+/** Properties of a work queue; what is 0, or empty, means default: see h_work_attr. */
+struct work_options {
+	const char *device = nullptr;		/**< as device()'s */
+	std::chrono::nanoseconds patience{};	/**< with a worker that has an item; 0: for ever */
+	std::uint32_t flags = 0;		/**< H_CONNECT_TICKETS or 0 */
+	std::uint32_t mode = 0;			/**< permission bits of the path */
+	std::vector<uid_t> users = {};		/**< who may work; empty: who can */
+	std::uint32_t items = 0;		/**< most at a time */
+	std::uint64_t max_message = 0;		/**< longest item, and longest result */
+	std::uint64_t bytes = 0;		/**< of all items */
+	std::uint32_t deliveries = 0;		/**< how often an item is handed out */
+	std::uint32_t workers = 0;		/**< most at a time */
+	std::uint32_t workers_of_user = 0;	/**< and of one user */
+};
+
+/**
+ * A queue of work whose workers may die: see hamlyn/work.h.
+ *
+ * What the functions throw leaves the call that has called them. They may add items.
+ */
+class work_queue {
+public:
+	/** Called with an item that was done, and its result. */
+	using done = std::function<void(std::uint64_t, bytes)>;
+	/** Called with an item that is given up. */
+	using failed = std::function<void(std::uint64_t, bytes)>;
+
+	explicit work_queue(const std::string &path, done on_done = {}, failed on_failed = {},
+			    const work_options &options = {})
+		: state_(new state{ std::move(on_done), std::move(on_failed), nullptr, {} })
+	{
+		h_work_attr attr = {};
+
+		detail::watch_forks();
+		attr.device = options.device;
+		attr.on_done = &state::is_done;
+		attr.on_failed = &state::has_failed;
+		attr.arg = state_.get();
+		attr.patience_ns = options.patience.count();
+		attr.uids = options.users.empty() ? nullptr : options.users.data();
+		attr.uid_count = static_cast<std::uint32_t>(options.users.size());
+		attr.mode = options.mode;
+		attr.flags = options.flags;
+		attr.items = options.items;
+		attr.max_message = options.max_message;
+		attr.bytes = options.bytes;
+		attr.deliveries = options.deliveries;
+		attr.workers = options.workers;
+		attr.workers_of_user = options.workers_of_user;
+		detail::check_early(h_work_create(path.c_str(), &attr, &state_->queue),
+				    "h_work_create");
+	}
+
+	/** Adds an item: its number; empty if the queue is full when the time is over. */
+	result<std::uint64_t> add(bytes data, timeout t = forever)
+	{
+		std::uint64_t id = 0;
+		int ret = h_work_add(need(), data.data(), data.size(), &id, t.ns());
+
+		state_->rethrow();
+		if (!ret)
+			return id;
+		return detail::outcome(ret, "h_work_add");
+	}
+	/** Hands out items: status::ok when all are done; status::again when the time is over. */
+	status run(timeout t = forever)
+	{
+		int ret = h_work_run(need(), t.ns());
+
+		state_->rethrow();
+		return detail::outcome(ret, "h_work_run");
+	}
+	/** A descriptor for event loops: readable while dispatch() has something to do. */
+	int fd()
+	{
+		int fd = h_work_fd(need());
+
+		detail::check(fd, "h_work_fd");
+		return fd;
+	}
+	void dispatch()
+	{
+		int ret = h_work_dispatch(need());
+
+		state_->rethrow();
+		detail::check(ret, "h_work_dispatch");
+	}
+	h_work_counters stats() const
+	{
+		h_work_counters c = {};
+
+		detail::check(h_work_stats(need(), &c), "h_work_stats");
+		return c;
+	}
+	/** Ends it: see h_work_close(). */
+	status close(timeout t = forever)
+	{
+		h_work_queue *q = need();
+
+		state_->queue = nullptr;
+		return detail::outcome(h_work_close(q, t.ns()), "h_work_close");
+	}
+	h_work_queue *handle() const noexcept { return state_ ? state_->queue : nullptr; }
+
+private:
+	/* Where the library finds it: it does not move. */
+	struct state {
+		done done_;
+		failed failed_;
+		h_work_queue *queue;
+		std::exception_ptr thrown;
+
+		~state() { h_work_close(queue, H_NOWAIT); }
+
+		void rethrow()
+		{
+			if (thrown)
+				std::rethrow_exception(std::exchange(thrown, nullptr));
+		}
+		/* Nothing is thrown through C. */
+		template <class F>
+		void call(F &f, std::uint64_t id, const void *data, std::size_t n) noexcept
+		{
+			try {
+				if (f)
+					f(id, bytes(data, n));
+			} catch (...) {
+				if (!thrown)
+					thrown = std::current_exception();
+			}
+		}
+		static void is_done(std::uint64_t id, const void *data, std::size_t n,
+				    void *arg) noexcept
+		{
+			auto *s = static_cast<state *>(arg);
+
+			s->call(s->done_, id, data, n);
+		}
+		static void has_failed(std::uint64_t id, const void *data, std::size_t n,
+				       void *arg) noexcept
+		{
+			auto *s = static_cast<state *>(arg);
+
+			s->call(s->failed_, id, data, n);
+		}
+	};
+
+	h_work_queue *need() const { return detail::need(handle(), "work queue"); }
+
+	std::unique_ptr<state> state_;
+};
+
+/** Properties of a worker; what is 0, or empty, means default: see h_worker_attr. */
+struct worker_options {
+	const char *device = nullptr;		/**< as device()'s */
+	std::uint32_t at_once = 0;		/**< how many items it may have at a time */
+	connect_options connect = {};
+	std::uint64_t max_message = 0;		/**< longest item that is taken */
+	stream_options stream = {};		/**< buffers */
+};
+
+/** An item that a worker has; given back, for somebody else, at the end. */
+class work_item {
+public:
+	work_item(work_item &&other) noexcept : state_(std::move(other.state_)), item_(other.item_)
+	{
+	}
+	work_item &operator=(work_item &&other) noexcept
+	{
+		if (this != &other) {
+			drop();
+			state_ = std::move(other.state_);
+			item_ = other.item_;
+		}
+		return *this;
+	}
+	~work_item() { drop(); }
+
+	/** All of it; nothing any more once it was done or failed. */
+	bytes view() const noexcept { return state_ ? bytes(item_.data, item_.length) : bytes(); }
+	std::string_view text() const noexcept { return view().text(); }
+	std::uint64_t id() const noexcept { return item_.id; }
+	/** How often it was handed out, this time included. */
+	std::uint32_t delivery() const noexcept { return item_.delivery; }
+
+	/** Says that it was done. With status::ok it is empty. */
+	[[nodiscard]] status done(bytes result = {}, timeout t = forever)
+	{
+		h_worker *w = detail::need(state_ ? state_->worker : nullptr, "item");
+
+		return ended(h_worker_done(w, &item_, result.data(), result.size(), t.ns()),
+			     "h_worker_done");
+	}
+	/** Gives it back, for somebody else. With status::ok it is empty. */
+	[[nodiscard]] status fail(timeout t = forever)
+	{
+		h_worker *w = detail::need(state_ ? state_->worker : nullptr, "item");
+
+		return ended(h_worker_fail(w, &item_, t.ns()), "h_worker_fail");
+	}
+
+private:
+	friend class worker;
+
+	/* The worker, as long as an item of it is held. */
+	struct state {
+		h_worker *worker = nullptr;
+		const detail::origin origin = {};
+
+		state() = default;
+		state(const state &) = delete;
+		state &operator=(const state &) = delete;
+		~state() { h_worker_close(worker, H_NOWAIT); }
+	};
+
+	work_item(std::shared_ptr<state> s, const h_work_item &i) noexcept
+		: state_(std::move(s)), item_(i)
+	{
+	}
+	status ended(int ret, const char *call)
+	{
+		status s = detail::outcome(ret, call);
+
+		if (s == status::ok)
+			state_.reset();
+		return s;
+	}
+	void drop() noexcept
+	{
+		if (auto s = std::move(state_); s && s->worker && s->origin.here())
+			h_worker_fail(s->worker, &item_, H_NOWAIT);
+	}
+
+	std::shared_ptr<state> state_;
+	h_work_item item_;
+};
+
+/** A worker: ends with the last item of it that is held. */
+class worker {
+public:
+	/** Joins a work queue; empty when the time is over: see h_worker_create(). */
+	static result<worker> dial(const std::string &path, timeout t = forever,
+				   const worker_options &options = {})
+	{
+		const std::vector<uid_t> &users = options.connect.users;
+		h_worker_attr attr = {};
+		worker w;
+		int ret;
+
+		detail::watch_forks();
+		attr.device = options.device;
+		attr.uids = users.empty() ? nullptr : users.data();
+		attr.uid_count = static_cast<std::uint32_t>(users.size());
+		attr.flags = options.connect.flags;
+		attr.at_once = options.at_once;
+		attr.max_message = options.max_message;
+		attr.buffers = options.stream.buffers;
+		attr.buffer_size = options.stream.buffer_size;
+		attr.max_buffer_size = options.stream.max_buffer_size;
+		ret = h_worker_create(path.c_str(), &attr, &w.state_->worker, t.ns());
+		if (ret == -EAGAIN || ret == -ETIMEDOUT || ret == -EINTR)
+			return detail::outcome(ret, "h_worker_create");
+		detail::check_early(ret, "h_worker_create");
+		return w;
+	}
+	worker(worker &&) noexcept = default;
+	worker &operator=(worker &&) noexcept = default;
+
+	/** The next item; empty, with status::end, when the queue has ended. */
+	result<work_item> take(timeout t = forever)
+	{
+		h_work_item i;
+		int ret = h_worker_take(need(), &i, t.ns());
+
+		if (!ret)
+			return work_item(state_, i);
+		return detail::outcome(ret, "h_worker_take");
+	}
+	/** Readable while there may be an item: take until it says status::again. */
+	int fd()
+	{
+		int fd = h_worker_fd(need());
+
+		detail::check(fd, "h_worker_fd");
+		return fd;
+	}
+	/** Leaves; waits until all that was done has arrived. No item of it is held. */
+	status close(timeout t = forever)
+	{
+		h_worker *w = need();
+
+		state_->worker = nullptr;
+		state_.reset();
+		return detail::outcome(h_worker_close(w, t.ns()), "h_worker_close");
+	}
+	h_worker *handle() const noexcept { return state_ ? state_->worker : nullptr; }
+
+private:
+	worker() : state_(std::make_shared<work_item::state>()) {}
+	h_worker *need() const { return detail::need(handle(), "worker"); }
+
+	std::shared_ptr<work_item::state> state_;
 };
 
 // ---- datagrams -------------------------------------------------------------

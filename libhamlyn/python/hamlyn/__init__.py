@@ -24,6 +24,7 @@ from ._manager import Manager
 from ._publish import Policy, Publication, Publisher, Subscriber
 from ._server import Server, serve
 from ._stream import Peer, Record, StreamPair, StreamReceiver, StreamSender
+from ._work import Worker, WorkItem, WorkQueue
 
 __version__ = "0.1.0"
 
@@ -33,5 +34,6 @@ __all__ = [
     "Manager", "Message", "Notification", "NotificationQueue", "Peer", "Policy", "Publication",
     "Publisher", "Record", "Server", "Share", "Slot", "SlotMode", "StreamPair",
     "StreamReceiver", "StreamSender", "Subscriber", "Tag", "TaggedAddress", "TaggedReceiver",
-    "Terminus", "Ticket", "Watch", "connect", "connect_streams", "dial", "serve",
+    "Terminus", "Ticket", "Watch", "WorkItem", "WorkQueue", "Worker", "connect",
+    "connect_streams", "dial", "serve",
 ]

@@ -246,6 +246,41 @@ class CPublication(Structure):
                 ("lost", c_uint64), ("message", CMessage)]
 
 
+#: What a work queue calls back: the number of an item, bytes, how many.
+WORK = CFUNCTYPE(None, c_uint64, c_void_p, c_size_t, c_void_p)
+
+
+class WorkAttr(Structure):
+    """struct h_work_attr"""
+    _fields_ = [("device", c_char_p), ("on_done", WORK), ("on_failed", WORK),
+                ("on_worker", c_void_p), ("on_end", c_void_p), ("arg", c_void_p),
+                ("patience_ns", c_int64), ("uids", POINTER(c_uint32)), ("uid_count", c_uint32),
+                ("mode", c_uint32), ("flags", c_uint32), ("items", c_uint32),
+                ("max_message", c_uint64), ("bytes", c_uint64), ("deliveries", c_uint32),
+                ("workers", c_uint32), ("workers_of_user", c_uint32), ("reserved", c_uint32)]
+
+
+class CWorkStats(Structure):
+    """struct h_work_counters"""
+    _fields_ = [("added", c_uint64), ("done", c_uint64), ("failed", c_uint64),
+                ("deliveries", c_uint64), ("waiting", c_uint32), ("out", c_uint32),
+                ("workers", c_uint32), ("reserved", c_uint32)]
+
+
+class WorkerAttr(Structure):
+    """struct h_worker_attr"""
+    _fields_ = [("device", c_char_p), ("uids", POINTER(c_uint32)), ("uid_count", c_uint32),
+                ("flags", c_uint32), ("at_once", c_uint32), ("buffers", c_uint32),
+                ("buffer_size", c_uint32), ("max_buffer_size", c_uint32),
+                ("max_message", c_uint64)]
+
+
+class CWorkItem(Structure):
+    """struct h_work_item"""
+    _fields_ = [("data", c_void_p), ("length", c_size_t), ("id", c_uint64),
+                ("delivery", c_uint32), ("reserved", c_uint32), ("message", CMessage)]
+
+
 class CChannelStats(Structure):
     """struct h_channel_counters"""
     _fields_ = [*((name, c_uint64) for name in ("sent", "sent_bytes", "received",
@@ -315,6 +350,10 @@ STRUCTURES = {
     "h_publisher_counters": CPublisherStats,
     "h_subscriber_attr": SubscriberAttr,
     "h_publication": CPublication,
+    "h_work_attr": WorkAttr,
+    "h_work_counters": CWorkStats,
+    "h_worker_attr": WorkerAttr,
+    "h_work_item": CWorkItem,
     "h_datagram_attr": DatagramAttr,
     "h_datagram_address": CDatagramAddress,
     "h_datagram": CDatagram,
@@ -376,7 +415,7 @@ def _declare_sized(name: str, result: Any, *arguments: Any) -> None:
 _SIZED = [POINTER(structure) for structure in (
     SlotAttr, TerminusAttr, ManagerAttr, StreamAttr, ListenerAttr, ConnectAttr, ChannelAttr,
     DatagramAttr, TaggedAttr, GroupAttr, CDatagramStats, CChannelStats, CManagerStats,
-    PublisherAttr, CPublisherStats, SubscriberAttr)]
+    PublisherAttr, CPublisherStats, SubscriberAttr, WorkAttr, CWorkStats, WorkerAttr)]
 
 _declare("h_open", c_int, c_char_p, _OUT)
 _declare("h_close", None, _OBJECT)
@@ -490,6 +529,19 @@ _declare("h_subscriber_receive", c_int, _OBJECT, POINTER(CPublication), c_int64)
 _declare("h_subscriber_release", c_int, _OBJECT, POINTER(CPublication))
 _declare("h_subscriber_fd", c_int, _OBJECT)
 _declare("h_subscriber_close", c_int, _OBJECT)
+_declare_sized("h_work_create", c_int, c_char_p, POINTER(WorkAttr), _OUT)
+_declare("h_work_add", c_int, _OBJECT, c_void_p, c_size_t, POINTER(c_uint64), c_int64)
+_declare("h_work_run", c_int, _OBJECT, c_int64)
+_declare("h_work_fd", c_int, _OBJECT)
+_declare("h_work_dispatch", c_int, _OBJECT)
+_declare_sized("h_work_stats", c_int, _OBJECT, POINTER(CWorkStats))
+_declare("h_work_close", c_int, _OBJECT, c_int64)
+_declare_sized("h_worker_create", c_int, c_char_p, POINTER(WorkerAttr), _OUT, c_int64)
+_declare("h_worker_take", c_int, _OBJECT, POINTER(CWorkItem), c_int64)
+_declare("h_worker_done", c_int, _OBJECT, POINTER(CWorkItem), c_void_p, c_size_t, c_int64)
+_declare("h_worker_fail", c_int, _OBJECT, POINTER(CWorkItem), c_int64)
+_declare("h_worker_fd", c_int, _OBJECT)
+_declare("h_worker_close", c_int, _OBJECT, c_int64)
 _declare_sized("h_datagram_receiver_create", c_int, _OBJECT, POINTER(DatagramAttr), _OUT)
 _declare("h_datagram_receiver_destroy", c_int, _OBJECT)
 _declare("h_datagram_receiver_seed", None, _OBJECT, POINTER(CSeed))

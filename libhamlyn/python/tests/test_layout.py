@@ -27,7 +27,7 @@ def flags():
 def program():
     lines = ["#include <stdio.h>", "#include <stddef.h>", "#include <sys/uio.h>",
              *(f"#include <hamlyn/{h}.h>" for h in ("channel", "datagram", "group", "publish",
-                                                 "tagged")),
+                                                 "tagged", "work")),
              "int main(void) {"]
     for name, mirror in _library.STRUCTURES.items():
         lines.append(f'printf("{name} %zu\\n", sizeof(struct {name}));')
