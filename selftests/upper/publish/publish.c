@@ -703,6 +703,7 @@ TEST_F(publish, a_publisher_in_an_event_loop)
 	struct pollfd p = { .events = POLLIN };
 	pthread_t t;
 	void *failed;
+	int i;
 
 	ASSERT_EQ(0, create(self, (struct h_publisher_attr) {}));
 	ASSERT_EQ(0, publish(self, 1, 50, H_NOWAIT));
@@ -715,7 +716,10 @@ TEST_F(publish, a_publisher_in_an_event_loop)
 	}
 	pthread_join(t, &failed);
 	EXPECT_EQ(NULL, failed);
-	EXPECT_EQ(0, poll(&p, 1, 0));
+	/* What is on its way may still wake it, for nothing. */
+	for (i = 0; i < 100 && poll(&p, 1, 0); i++)
+		ASSERT_EQ(0, h_publisher_dispatch(self->p));
+	EXPECT_GT(100, i);
 }
 
 /* ---- ends ---- */
