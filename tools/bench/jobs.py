@@ -19,13 +19,14 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent.parent
 PAGE = TOP / "Documentation/jobs.rst"
 JOBS = {"echo": "echo", "request": "request", "file": "big file, a MiB", "loop": "event loop",
-        "fan": "fan-in"}
+        "publish": "publish, to 4", "fan": "fan-in, of 4"}
 SYSTEMS = {"hamlyn": ("hamlyn", None, None), "sockets": ("sockets", None, None),
            "zeromq": ("ZeroMQ", "libzmq3-dev", "-lzmq"), "nng": ("nng", "libnng-dev", "-lnng"),
            "dbus": ("D-Bus", "libsystemd-dev", "-lsystemd")}
-# Rounds of the short run and of the long one
-ROUNDS = {"echo": (2000, 12000), "request": (2000, 12000), "file": (32, 288),
-          "loop": (2000, 12000), "fan": (4000, 44000)}
+# Rounds of the short run; the long one takes about LONG seconds more
+SHORT = {"file": 64, "fan": 4000}
+SHORT_ELSE = 2000
+LONG = 1.0
 COUNTED = {"file": (8, 40)}
 COUNTED_ELSE = (400, 4400)
 
@@ -97,13 +98,21 @@ class Bench:
                            stdin=subprocess.DEVNULL)
             return time.monotonic() - begin
 
+    def rounds(self, job, system):
+        short = SHORT.get(job, SHORT_ELSE)
+        first = self.run(job, system, short)
+        one = max((self.run(job, system, 6 * short) - first) / (5 * short), 0)
+        more = LONG / one if one else 250 * short
+        return short, short + int(min(max(more, 5 * short), 250 * short))
+
     def measure(self):
         """Microseconds, of paired runs in turn: the order changes from round to round."""
         times = {key: [] for key in self.programs}
         keys = list(self.programs)
+        rounds = {key: self.rounds(*key) for key in keys}
         for number in range(self.args.repeat):
             for job, system in keys[number % len(keys):] + keys[:number % len(keys)]:
-                short, long = ROUNDS[job]
+                short, long = rounds[job, system]
                 first = self.run(job, system, short)
                 second = self.run(job, system, long)
                 times[job, system].append((second - first) * 1e6 / (long - short))
