@@ -233,9 +233,11 @@ class Worker(Owner):
 
     def __iter__(self) -> Iterator[WorkItem]:
         while True:
-            items = [self.take()]
-            if items[0] is None:
+            item = self.take()
+            if item is None:
                 return
+            items = [item]
+            del item
             yield items.pop()  # which is its owner's alone
 
     def close(self, timeout: Optional[float] = LINGER) -> None:
