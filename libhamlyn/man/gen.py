@@ -440,6 +440,9 @@ class Generator:
 
     def function(self, page):
         entry = page.entry
+        has_callback = any("(*" in text for text in entry.arguments)
+        if has_callback:
+            page.add(".ad l")
         for name in entry.family:
             _, result, texts = entry.header.functions.get(name) or \
                 (0, entry.result, entry.arguments)
@@ -447,8 +450,12 @@ class Generator:
                 page.add(f".Ft {argument(result)}")
             page.add(f".Fo {name}")
             for text in texts or (["void"] if result is not None else []):
-                page.add(f".Fa {argument(text)}")
+                # Blanks within one .Fa neither break nor stretch: callbacks are too long for a line.
+                for part in text.split(", "):
+                    page.add(f".Fa {argument(part)}")
             page.add(".Fc")
+        if has_callback:
+            page.add(".ad b")
         page.add(".Sh DESCRIPTION")
         page.description("Fa", "arguments")
         if "return" in entry.texts:
