@@ -254,6 +254,7 @@ ofi_parts() {
 # What looks for what nobody has thought of.
 # What a release is made of: minutes to build, and a machine for each to be tried in
 package_parts() {
+	local release
 	one "what packages and the site need is installed" selftests/setup.sh packages package
 	one "the same of the site" selftests/setup.sh packages site
 	one "Debian packages, and lintian has nothing to say" "${MAKE_QUIET[@]}" deb
@@ -261,8 +262,17 @@ package_parts() {
 	if [ "$(id -u)" = 0 ]; then
 		part "packages in a fresh machine, bookworm" \
 			selftests/package/trial.sh --debs "$BUILD/deb" bookworm
+		one "packages leave nothing, bookworm" selftests/package/purge.sh --debs "$BUILD/deb" bookworm
+		for release in trixie sid; do
+			one "Debian packages, and lintian has nothing to say, $release" \
+				"${MAKE_QUIET[@]}" deb "RELEASE=$release"
+			part "packages in a fresh machine, $release" selftests/package/trial.sh --quick \
+				--debs "$BUILD/deb-$release" "$release"
+			one "packages leave nothing, $release" selftests/package/purge.sh \
+				--debs "$BUILD/deb-$release" "$release"
+		done
 	else
-		skip "packages in a fresh machine, bookworm" "its files belong to root"
+		skip "packages in a fresh machine, bookworm, trixie, sid" "its files belong to root"
 	fi
 }
 

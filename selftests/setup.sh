@@ -95,7 +95,7 @@ OFI_PACKAGES=(
 ARM64_PACKAGES=(gcc-12-aarch64-linux-gnu libc6-dev-arm64-cross)
 # "make deb": the build dependencies in tools/package/debian/control, and who looks at the result
 PACKAGE_PACKAGES=(
-	dpkg-dev debhelper dh-dkms dh-python fakeroot git lintian mmdebstrap python3 xz-utils
+	dpkg-dev debhelper dh-dkms dh-python fakeroot git lintian mmdebstrap piuparts python3 xz-utils
 	libfabric-dev libjson-c-dev libncurses-dev libnl-3-dev libnl-genl-3-dev libpmix-dev libxxhash-dev
 	pkgconf
 )

@@ -9,58 +9,71 @@ set -euo pipefail
 
 usage() {
 	cat <<EOF
-Usage: selftests/package/trial.sh [--debs FOLDER] [--minutes N] RELEASE
+Usage: selftests/package/trial.sh [--debs FOLDER] [--minutes N] [--quick] RELEASE
 
-  RELEASE        bookworm, trixie or sid: a machine of it is made by mmdebstrap, as root, once,
-                 and kept in \$HAMLYN_CACHE
-  --debs FOLDER  packages built for that release (build/deb)
+  RELEASE        bookworm, trixie or sid: a machine of it is made, as root, once, and kept in
+                 \$HAMLYN_CACHE (tools/package/root.sh)
+  --debs FOLDER  packages built for that release (build/deb-RELEASE, or build/deb)
   --minutes N    until the machine is stopped (60): where it is emulated, building the module
                  takes most of it
+  --quick        the packages are installed, and the module is built, before the machine starts:
+                 at this machine's speed. The upgrade's module is the same one, with no compiler
 EOF
 }
 
-DEBS=$REPO_DIR/build/deb
+DEBS=
 MINUTES=60
+QUICK=no
 RELEASE=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--debs) DEBS=$(realpath "${2:?--debs wants a folder}") && shift 2 ;;
 	--minutes) MINUTES=${2:?--minutes wants a number} && shift 2 ;;
+	--quick) QUICK=yes && shift ;;
 	-h | --help) usage && exit ;;
 	bookworm | trixie | sid) RELEASE=$1 && shift ;;
 	*) usage >&2 && exit 2 ;;
 	esac
 done
 [ -n "$RELEASE" ] || { usage >&2; exit 2; }
+DEBS=${DEBS:-$REPO_DIR/build/deb-$RELEASE}
+[ -d "$DEBS" ] || DEBS=$REPO_DIR/build/deb
 need_number --minutes "$MINUTES" 1 1000
 [ "$(id -u)" = 0 ] || die 1 "a machine's files belong to its root: call it as root"
-ls "$DEBS"/hamlyn-dkms_*.deb >/dev/null 2>&1 || die 1 "there are no packages in $DEBS: make deb"
-command -v mmdebstrap >/dev/null || die 1 "mmdebstrap is not here; run: selftests/setup.sh packages package"
+ls "$DEBS"/hamlyn-dkms_*.deb >/dev/null 2>&1 || die 1 "there are no packages in $DEBS: make deb RELEASE=$RELEASE"
 [ -e "$CACHE/qemu/stamp" ] || die 1 "QEMU is not in the cache; run: selftests/setup.sh qemu"
 
-# All that the packages depend on, so that the machine needs no network
-MACHINE=systemd,systemd-sysv,udev,dbus,kmod,passwd,login,procps,apt,python3,dkms,gcc,libc6-dev
-MACHINE+=,libjson-c5,libncursesw6,libnl-3-200,libnl-genl-3-200,linux-image-cloud-amd64
-MACHINE+=,linux-headers-cloud-amd64
-
-base=$CACHE/release-$RELEASE.tar
-if [ ! -e "$base" ]; then
-	say "trial: making a machine of $RELEASE; this takes some minutes"
-	mirror=$(cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null |
-		sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\?\(http[^ ]*\).*/\2/p' | head -n 1) || true
-	[ -n "$mirror" ] || die 1 "apt's sources name no mirror"
-	# A mirror of sid may be older than its signature says it may get
-	mmdebstrap --mode=root --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' \
-		--include="$MACHINE" "$RELEASE" "${base%.tar}.part.tar" "$mirror" >"$base.log" 2>&1 ||
-		die 1 "mmdebstrap has failed: $base.log"
-	mv "${base%.tar}.part.tar" "$base"
-fi
+base=$("$REPO_DIR/tools/package/root.sh" machine "$RELEASE")
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/hamlyn-trial.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 mkdir "$root"
 tar -x -C "$root" -f "$base"
+
+# In the machine's files, with none of its processes
+install_here() {
+	local module
+	# shellcheck disable=SC2016 # the inner shell's
+	unshare --mount --pid --fork --kill-child sh -c '
+		mount --make-rprivate /
+		mount -t proc proc "$1/proc"
+		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+			DEBIAN_FRONTEND=noninteractive chroot "$1" sh -c "
+				cd /srv/trial && apt-get -q -y --no-install-recommends install ./debs/*.deb"' \
+		- "$root" >"$work/install.log" 2>&1 || {
+		tail -n 40 "$work/install.log" >&2
+		die 1 "the packages could not be installed"
+	}
+	# As DKMS compresses it, or not
+	module=$(find "$root/var/lib/dkms/hamlyn" -name 'hamlyn.ko*' | head -n 1)
+	[ -n "$module" ] || { tail -n 40 "$work/install.log" >&2; die 1 "the module was not built"; }
+	case $module in
+	*.xz) xz -dc "$module" ;;
+	*.zst) zstd -q -dc "$module" ;;
+	*) cat "$module" ;;
+	esac >"$root/srv/trial/hamlyn.ko"
+}
 
 # later_version FROM TO: the same, of a later version
 later_version() {
@@ -74,16 +87,22 @@ later_version() {
 		grep -rlIF -e "$old" "$tree" | tr '\n' '\0' | xargs -0 -r sed -i "s/${old//./\\.}/$new/g"
 		[ ! -d "$tree/usr/src/hamlyn-$old" ] || mv "$tree/usr/src/hamlyn-$old" "$tree/usr/src/hamlyn-$new"
 		sed -i "s|hamlyn-$old/|hamlyn-$new/|" "$tree/DEBIAN/md5sums"
+		[ "$QUICK" = no ] || [ ! -e "$tree/usr/src/hamlyn-$new/dkms.conf" ] ||
+			sed -i 's|^MAKE\[0\]=.*|MAKE[0]="cp /srv/trial/hamlyn.ko driver/"|' \
+				"$tree/usr/src/hamlyn-$new/dkms.conf"
 		dpkg-deb -b "$tree" "$2" >/dev/null
 		rm -rf "$tree"
 	done
 	echo "$new-1" >"$2/version"
 }
 
-mkdir -p "$root/srv/trial/debs" "$root/srv/trial/next"
+mkdir -p "$root/srv/trial/debs" "$root/srv/trial/next" "$root/srv/trial/source"
+cp "$DEBS"/hamlyn_*.dsc "$DEBS"/hamlyn_*.tar.* "$root/srv/trial/source/"
+cp -r "$REPO_DIR/tools/package/debian/tests" "$root/srv/trial/tests"
 for deb in "$DEBS"/*.deb; do
 	[[ $deb == *-dbgsym_* ]] || cp "$deb" "$root/srv/trial/debs/"
 done
+[ "$QUICK" = no ] || install_here
 later_version "$root/srv/trial/debs" "$root/srv/trial/next"
 install -m 755 "$REPO_DIR/selftests/package/guest.sh" "$root/srv/trial/guest.sh"
 cat >"$root/etc/systemd/system/trial.service" <<'EOF'

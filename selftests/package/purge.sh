@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The packages of "make deb" are installed, removed and purged by piuparts in a system that has
+# nothing else: nothing is left, and nothing that was there is changed.
+set -euo pipefail
+
+# shellcheck source-path=SCRIPTDIR source=../vm/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../vm/lib.sh"
+
+usage() {
+	cat <<EOF
+Usage: selftests/package/purge.sh [--debs FOLDER] RELEASE
+
+  RELEASE        bookworm, trixie or sid: a system of it is made, as root, once, and kept in
+                 \$HAMLYN_CACHE (tools/package/root.sh); what the packages depend on comes from
+                 the mirror
+  --debs FOLDER  packages built for that release (build/deb-RELEASE, or build/deb)
+EOF
+}
+
+DEBS=
+RELEASE=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--debs) DEBS=$(realpath "${2:?--debs wants a folder}") && shift 2 ;;
+	-h | --help) usage && exit ;;
+	bookworm | trixie | sid) RELEASE=$1 && shift ;;
+	*) usage >&2 && exit 2 ;;
+	esac
+done
+[ -n "$RELEASE" ] || { usage >&2; exit 2; }
+DEBS=${DEBS:-$REPO_DIR/build/deb-$RELEASE}
+[ -d "$DEBS" ] || DEBS=$REPO_DIR/build/deb
+[ "$(id -u)" = 0 ] || die 1 "a system's files belong to its root: call it as root"
+command -v piuparts >/dev/null || die 1 "piuparts is not here; run: selftests/setup.sh packages package"
+mapfile -t debs < <(find "$DEBS" -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*' | sort)
+[ ${#debs[@]} -gt 0 ] || die 1 "there are no packages in $DEBS: make deb RELEASE=$RELEASE"
+
+base=$("$REPO_DIR/tools/package/root.sh" minimal "$RELEASE")
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/hamlyn-purge.XXXXXX")
+trap 'rm -rf --one-file-system "$work"' EXIT
+mkdir "$work/system"
+tar -x -C "$work/system" -f "$base"
+mirror=$(sed -n 's/^deb \(\[[^]]*\] \)\?\(http[^ ]*\).*/\2/p' "$work/system/etc/apt/sources.list" | head -n 1)
+
+# There is no version in the archive to upgrade from. systemd, which is there for systemd-sysusers,
+# makes folders of its own.
+ignored='^/(root/\.ssh|var/(cache|lib|log)/private|var/lib/systemd)(/.*)?$'
+status=0
+piuparts --existing-chroot="$work/system" -d "$RELEASE" -m "$mirror main" --tmpdir="$work" \
+	--ignore-regex="$ignored" --no-eatmydata --no-check-valid-until --no-upgrade-test \
+	"${debs[@]}" >"$work/log" 2>&1 || status=$?
+if [ $status != 0 ]; then
+	grep -E 'ERROR|WARN|FAIL' -A 12 "$work/log" | tail -n 60
+	echo "not ok - piuparts, $RELEASE"
+	exit 1
+fi
+grep -E 'INFO: PASS|WARN' "$work/log" | sed 's/^/# /'
+echo "ok - piuparts, $RELEASE: ${#debs[@]} packages installed, removed and purged"
