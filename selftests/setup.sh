@@ -102,7 +102,8 @@ PACKAGE_PACKAGES=(
 # "make html"
 SITE_PACKAGES=(python3 python3-sphinx furo graphviz mandoc)
 STATIC_PACKAGES=(
-	gcc gcc-12 make sparse cppcheck coccinelle clang shellcheck clang-format codespell perl python3 rsync
+	abigail-tools gcc gcc-12 make sparse cppcheck coccinelle clang shellcheck clang-format codespell perl
+	python3 rsync
 	python3-yaml python3-jsonschema
 )
 

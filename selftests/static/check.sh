@@ -18,7 +18,7 @@ MAX_DIAGNOSTICS=200
 
 CHECKS=(
 	format spdx core-includes layers version-tests private-paths shellcheck codespell
-	checkpatch kernel-doc public-api netlink-generated package-symbols versions conformance-table
+	checkpatch kernel-doc public-api netlink-generated package-symbols abi versions conformance-table
 	threat-catalogue build-help places sparse in-tree out-of-tree kselftest kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
 )
 # Run when they are named: they take minutes
@@ -363,6 +363,13 @@ padded() {
 }
 
 # What a library exports, its Debian package names with the version in which it came
+# A program that was built against what is kept finds everything where it was
+check_abi() {
+	need_tool abidiff "packages static" || return 1
+	(cd "$REPO_DIR" && "${MAKE:-make}" -s -j2 BUILD=build lib am tempest stache >/dev/null) || return 1
+	quiet "$REPO_DIR/libhamlyn/abi/keep.sh" compare
+}
+
 check_package_symbols() { quiet package_symbols; }
 
 package_symbols() {

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The libraries' binary interfaces as abidw writes them, and what has changed since.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+usage() {
+	cat <<EOF
+Usage: libhamlyn/abi/keep.sh [--build FOLDER] write|compare
+
+  write    what the libraries in FOLDER (build) have goes to libhamlyn/abi: when a version is
+           released, and before that whenever it gets something
+  compare  prints what a program built against what is kept would not find again, or not where
+           it was; the exit status is 0 if there is nothing
+EOF
+}
+
+BUILD=build
+while [ $# -gt 1 ]; do
+	case $1 in
+	--build) BUILD=${2:?--build wants a folder} && shift 2 ;;
+	*) usage >&2 && exit 2 ;;
+	esac
+done
+case ${1-} in
+-h | --help) usage && exit ;;
+write | compare) ;;
+*) usage >&2 && exit 2 ;;
+esac
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0
+for library in "" -am -tempest -stache; do
+	name=libhamlyn$library.abi
+	# What is not in the headers is the library's own: that types of it change is not told.
+	abidw --no-corpus-path --no-comp-dir-path --no-show-locs --no-architecture --no-elf-needed \
+		--exported-interfaces-only --type-id-style hash --drop-private-types \
+		--headers-dir "libhamlyn/${library#-}/include" \
+		"$(realpath "$BUILD/libhamlyn$library.so")" >"$work/$name"
+	if [ "$1" = write ]; then
+		cp "$work/$name" "libhamlyn/abi/$name"
+	elif ! abidiff --no-added-syms --suppressions libhamlyn/abi/grows.conf \
+		"libhamlyn/abi/$name" "$work/$name" >"$work/said"; then
+		status=1
+		echo "libhamlyn$library is not as libhamlyn/abi/$name says:"
+		cat "$work/said"
+	fi
+done
+exit $status
