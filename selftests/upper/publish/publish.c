@@ -894,7 +894,7 @@ TEST_F(publish, rude_ones_are_sent_away)
 	EXPECT_EQ(0, gets(rude, 1, 50));
 	ASSERT_EQ(0, h_channel_send(h_subscriber_channel(rude), nonsense, 16, ht_patience_ns()));
 	EXPECT_TRUE(becomes(&self->ended, 1));
-	EXPECT_EQ(-EPROTO, self->reason);
+	EXPECT_EQ(-EPROTO, seen(&self->reason));
 	EXPECT_EQ(0, gets(s, 1, 50));
 	h_channel_close(ch[0], H_NOWAIT);
 	h_channel_close(ch[1], H_NOWAIT);
