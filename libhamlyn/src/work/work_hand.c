@@ -54,9 +54,12 @@ static bool is_taken_by_any(struct h_work_queue *q, const struct h_task *t)
 	const struct h_hand *h;
 	bool any = false;
 
+	/* Those that are about to be dropped are no reason to give it up: others may come. */
 	for (h = q->hands; h; h = h->next_hand) {
-		any = any || h->welcome;
-		if (h->welcome && !h->doomed && takes(h, t))
+		if (!h->welcome || h->doomed)
+			continue;
+		any = true;
+		if (takes(h, t))
 			return true;
 	}
 	return !any;
