@@ -16,8 +16,8 @@
 #include "mr.h"
 #include "progress.h"
 
-/* After so many polls in vain others may have the processor: some 10 us. */
-#define IDLE_POLLS	256
+/* After so many polls in vain others may have the processor: some microseconds. */
+#define IDLE_POLLS	64
 
 void hf_domain_get(struct hf_domain *domain)
 {

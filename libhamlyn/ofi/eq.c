@@ -137,11 +137,12 @@ void hf_eq_forget(struct hf_eq *eq, const struct fid *fid)
 	pthread_mutex_lock(&eq->lock);
 	while (*at) {
 		struct hf_event *event = *at;
-		struct fi_eq_entry entry = { 0 };
+		fid_t about = event->error.fid;
 
-		if (!event->is_error && event->length >= sizeof(entry))
-			memcpy(&entry, event->body, sizeof(entry.fid));
-		if ((event->is_error ? event->error.fid : entry.fid) != fid) {
+		/* All entries begin with it. */
+		if (!event->is_error && event->length >= sizeof(about))
+			memcpy(&about, event->body, sizeof(about));
+		if (about != fid) {
 			at = &event->next;
 			continue;
 		}

@@ -3,7 +3,15 @@
 # Tests of the libfabric provider, programs of libfabric's public calls alone.
 OFI_TESTS := $(patsubst selftests/ofi/ofi_%.c,$(BUILD)/ofi/ofi_%,$(wildcard selftests/ofi/ofi_*.c))
 
-$(OFI_TESTS): $(BUILD)/ofi/%: selftests/ofi/%.c selftests/ofi/pair.c selftests/ofi/pair.h $(OFI_SO) \
+# It speaks the provider's protocol, and so has a library of its own.
+$(BUILD)/ofi/ofi_hostile: selftests/ofi/ofi_hostile.c selftests/ofi/pair.c selftests/ofi/pair.h $(OFI_HDR) \
+		$(OFI_SO) $(BUILD)/libhamlyn.a | $(KSELFTEST)/kselftest_harness.h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -Iselftests/ofi -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) \
+		$(shell pkg-config --cflags libfabric) $(filter selftests/%.c,$^) $(BUILD)/libhamlyn.a \
+		$(LDFLAGS) $(shell pkg-config --libs libfabric) -lpthread -o $@
+
+$(filter-out %/ofi_hostile,$(OFI_TESTS)): $(BUILD)/ofi/%: selftests/ofi/%.c selftests/ofi/pair.c selftests/ofi/pair.h $(OFI_SO) \
 		| $(KSELFTEST)/kselftest_harness.h
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE $(CPPFLAGS) -Iselftests/ofi -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra \

@@ -107,6 +107,11 @@ if command -v mpirun.openmpi >/dev/null && command -v mpicc.openmpi >/dev/null; 
 	FI_HAMLYN_CMA=0 check "MPI, 3 processes, in pieces" mpi 300 3 ./exchange
 	if [ "$long" = yes ]; then
 		check "MPI, 16 processes" mpi 4000 16 ./exchange
+		if [ -d /usr/lib/python3/dist-packages/mpi4py ]; then
+			check "mpi4py, threads" mpi 100 3 /usr/bin/python3 "$tests/mpi4py_exchange.py"
+			OMPI_MCA_osc=pt2pt check "mpi4py, windows over messages" \
+				mpi 100 4 /usr/bin/python3 "$tests/mpi4py_exchange.py" --window
+		fi
 		check "NetPIPE" mpi 1000 2 NPopenmpi -u 1048576 -o np.out
 		sed -e '6s/^[0-9]*/300/' -e '12s/^[0-9]*/1/' /usr/share/doc/hpcc/examples/_hpccinf.txt \
 			>hpccinf.txt

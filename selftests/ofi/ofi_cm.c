@@ -280,6 +280,24 @@ TEST(orderly_end)
 	pair_close(&p);
 }
 
+/* What is closed is spoken of no more: its fid may be another's by then. */
+TEST(closed_is_forgotten)
+{
+	const struct options options = { 0 };
+	union entry e;
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	ASSERT_EQ(0, fi_shutdown(p.a.ep, 0));
+	for (int i = 0; i < 100; i++)
+		(void)fi_cntr_read(p.b.cntr[0]);
+	ASSERT_EQ(-FI_ENOTCONN, fi_send(p.b.ep, "x", 1, NULL, 0, NULL));
+	ASSERT_EQ(0, fi_close(&p.b.ep->fid));
+	p.b.ep = NULL;
+	EXPECT_EQ(-FI_EAGAIN, fi_eq_sread(p.b.eq, &(uint32_t){ 0 }, &e, sizeof(e), 50, 0));
+	pair_close(&p);
+}
+
 /* ---- another user -------------------------------------------------------- */
 
 /* A child of another user, which would connect to anybody, asks for a connection. */

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The libfabric provider: a peer that knows the protocol and does not keep to it. It is let in as
+ * any process of this user is, and then says whatever it likes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../../libhamlyn/ofi/conn.h"
+#include "../../libhamlyn/ofi/wire.h"
+#include "kselftest_harness.h"
+#include "pair.h"
+
+#define MAGIC		0x31696668U
+#define REGION		4096
+#define CONNECTIONS	200
+#define MESSAGES	200
+
+struct liar {
+	struct h_dev *dev;
+	struct h_manager *manager;
+	struct h_channel *channel;
+	int fd;
+};
+
+static uint64_t state = 88172645463325252ULL;
+
+static uint64_t draw(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+/* Mostly what may be near something: small, or an id of long ago, or all of 64 bits. */
+static uint64_t draw_number(uint32_t seen)
+{
+	switch (draw() % 6) {
+	case 0:
+		return draw() % 8;
+	case 1:
+		return (1U << 14) | (draw() % 8);
+	case 2:
+		return seen;
+	case 3:
+		return draw() % (2 * REGION);
+	case 4:
+		return ~(draw() % 8);
+	default:
+		return draw();
+	}
+}
+
+static bool liar_open(struct liar *liar)
+{
+	return !h_open(NULL, &liar->dev) && !h_manager_create(liar->dev, NULL, &liar->manager);
+}
+
+static bool liar_ask(struct liar *liar, const struct sockaddr_in *address)
+{
+	const struct h_channel_attr attr = { .max_message = 65536 };
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	struct hf_hello hello = { .magic = MAGIC, .version = 1, .kind = HF_HELLO_CONNECT };
+	int length = sprintf(name.sun_path + 1, "hamlyn-fi-%u", ntohs(address->sin_port));
+
+	if (h_channel_create(liar->manager, &attr, &liar->channel))
+		return false;
+	h_channel_seed(liar->channel, &hello.seed);
+	h_dev_fabric(liar->dev, &hello.fabric);
+	hello.address = *address;
+	liar->fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	return !connect(liar->fd, (struct sockaddr *)&name,
+			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) &&
+	       send(liar->fd, &hello, sizeof(hello), 0) == sizeof(hello);
+}
+
+static bool liar_join(struct liar *liar)
+{
+	struct hf_hello hello;
+
+	return recv(liar->fd, &hello, sizeof(hello), 0) == sizeof(hello) &&
+	       hello.kind == HF_HELLO_ACCEPT && !h_channel_join(liar->channel, &hello.seed);
+}
+
+static void liar_leave(struct liar *liar)
+{
+	h_channel_close(liar->channel, H_NOWAIT);
+	close(liar->fd);
+}
+
+/* The last id that the other end has named, and nothing left unread. */
+static uint32_t liar_listen(struct liar *liar, uint32_t seen)
+{
+	struct h_message m;
+
+	while (!h_channel_receive(liar->channel, &m, H_NOWAIT)) {
+		const struct hf_header *header = m.data;
+
+		if (m.length >= sizeof(*header))
+			seen = header->op == HF_CLEAR || header->op == HF_PIECE ?
+			       (uint32_t)header->data : header->id;
+		h_channel_release(liar->channel, &m);
+	}
+	return seen;
+}
+
+/* @key: of a region that may be written, so that it comes past the first check. */
+static int liar_say(struct liar *liar, uint64_t key, uint32_t seen)
+{
+	struct {
+		struct hf_header header;
+		unsigned char rest[300];
+	} message = { 0 };
+	struct hf_target target = { .key = draw() % 3 ? key : draw(),
+				    .address = draw_number(seen) };
+	bool sound = draw() % 16;	/* as a whole, though not in its parts */
+	size_t length = sound ? sizeof(message.header) + sizeof(target) + draw() % 200 :
+				draw() % 60;
+	uint8_t op = (uint8_t)(sound ? 1 + draw() % 5 : draw() % 10);
+	size_t before = sizeof(message.header) +
+			(op >= HF_WRITE && op <= HF_READ ? sizeof(target) : 0);
+
+	/* What is answered is seldom right, and ends the connection if it is not. */
+	if (sound && !(draw() % 16))
+		op = (uint8_t)(HF_CLEAR + draw() % 3);
+	message.header.op = op;
+	message.header.flags = (uint8_t)draw();
+	if (op == HF_SEND_LONG || op == HF_WRITE_LONG || op == HF_READ) {
+		message.header.places = (uint16_t)(draw() % 4);
+		if (sound)
+			length = before + message.header.places * sizeof(struct hf_place);
+	}
+	message.header.id = (uint32_t)draw_number(seen);
+	message.header.length = sound && (op == HF_SEND || op == HF_WRITE || op == HF_PIECE) ?
+				length - before : draw_number(seen) >> (sound ? 24 : 0);
+	message.header.data = draw_number(seen);
+	for (size_t i = 0; i < sizeof(message.rest); i++)
+		message.rest[i] = 0x66;
+	memcpy(message.rest, &target, sizeof(target));
+	return h_channel_send(liar->channel, &message, length, H_NOWAIT);
+}
+
+FIXTURE(hostile) {
+	struct fi_info *info;
+	struct end end;
+	struct fid_pep *pep;
+	struct sockaddr_in address;
+	struct fid_mr *mr;
+	unsigned char *memory;		/* a region, and around it what nobody may touch */
+	struct liar liar;
+};
+
+FIXTURE_SETUP(hostile)
+{
+	const struct options options = { .cq_size = 4096 };
+	size_t length = sizeof(self->address);
+
+	self->info = pair_info(&options);
+	ASSERT_NE(NULL, self->info);
+	ASSERT_EQ(0, end_open(&self->end, self->info, &options));
+	ASSERT_EQ(0, listen_at(&self->end, &self->pep, &self->address, &length));
+	self->memory = calloc(3, REGION);
+	ASSERT_EQ(0, fi_mr_reg(self->end.domain, self->memory + REGION, REGION,
+			       FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0, 0, &self->mr, NULL));
+	ASSERT_EQ(true, liar_open(&self->liar));
+}
+
+FIXTURE_TEARDOWN(hostile)
+{
+	h_manager_destroy(self->liar.manager);
+	h_close(self->liar.dev);
+	EXPECT_EQ(0, fi_close(&self->mr->fid));
+	EXPECT_EQ(0, fi_close(&self->pep->fid));
+	end_close(&self->end);
+	fi_freeinfo(self->info);
+	free(self->memory);
+}
+
+static void drain(struct end *end)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error = { 0 };
+
+	for (int i = 0; i < 50; i++) {
+		if (fi_cq_read(end->rx, &entry, 1) == -FI_EAVAIL)
+			(void)fi_cq_readerr(end->rx, &error, 0);
+		if (fi_cq_read(end->tx, &entry, 1) == -FI_EAVAIL)
+			(void)fi_cq_readerr(end->tx, &error, 0);
+	}
+}
+
+/* Whatever it says: nothing outside its region and the buffers for it changes, and others go on. */
+TEST_F(hostile, anything)
+{
+	const struct options options = { 0 };
+	unsigned char *buffer = malloc(64);
+	struct fi_eq_cm_entry entry;
+	int dropped = 0, said = 0;
+
+	for (int i = 0; i < CONNECTIONS; i++) {
+		uint32_t seen = 0;
+
+		ASSERT_EQ(true, liar_ask(&self->liar, &self->address));
+		ASSERT_EQ(FI_CONNREQ, next_event(&self->end, NULL, &entry, sizeof(entry), NULL));
+		ASSERT_EQ(0, end_endpoint(&self->end, entry.info, &options));
+		fi_freeinfo(entry.info);
+		ASSERT_EQ(0, fi_accept(self->end.ep, NULL, 0));
+		ASSERT_EQ(true, liar_join(&self->liar));
+		ASSERT_EQ(FI_CONNECTED, next_event(&self->end, NULL, &entry, sizeof(entry), NULL));
+		/* Something of ours is under way, which it may answer as it likes. */
+		(void)fi_read(self->end.ep, buffer, 64, NULL, 0, 0, 1, NULL);
+		(void)fi_send(self->end.ep, self->memory, 3 * REGION, NULL, 0, NULL);
+		for (int j = 0; j < MESSAGES; j++) {
+			(void)fi_recv(self->end.ep, buffer, 64, NULL, 0, NULL);
+			seen = liar_listen(&self->liar, seen);
+			if (liar_say(&self->liar, fi_mr_key(self->mr), seen) == -EPIPE ||
+			    fi_inject(self->end.ep, "x", 1, 0) == -FI_ENOTCONN)
+				break;
+			said++;
+			drain(&self->end);
+		}
+		dropped += fi_inject(self->end.ep, "x", 1, 0) == -FI_ENOTCONN;
+		EXPECT_EQ(0, fi_close(&self->end.ep->fid));
+		self->end.ep = NULL;
+		liar_leave(&self->liar);
+		drain(&self->end);
+	}
+	for (size_t i = 0; i < REGION; i++) {
+		ASSERT_EQ(0, self->memory[i]);
+		ASSERT_EQ(0, self->memory[2 * REGION + i]);
+	}
+	EXPECT_LT(0, dropped);
+	TH_LOG("%d of %d connections were ended, after %d messages", dropped, CONNECTIONS, said);
+	free(buffer);
+}
+
+TEST_HARNESS_MAIN
