@@ -441,7 +441,7 @@ disk_part() { # KERNEL
 
 tracing_part() { # KERNEL
 	local kernel=$1 files=() file
-	for file in "$BUILD"/{hello,receive_file,guess_keys,hamlynctl} \
+	for file in "$BUILD"/{hello,receive_file,guess_keys,echo,hamlynctl} \
 		"$BUILD"/selftests/{lifecycle,nq,poll_wait,limits,hostile_watch,hostile_ticket,hosts} \
 		Documentation/tracing.rst "$(command -v perf)" "$(command -v trace-cmd)"; do
 		[ -z "$file" ] || files+=(--file "$file")
@@ -489,6 +489,12 @@ faults_part() { # KERNEL
 		--file "$BUILD/selftests/fail_nth" --file "$BUILD/selftests/fuzz_calls" \
 		--append "HAMLYN_TEST_SCALE=4 HAMLYN_FUZZ_SECONDS=${HAMLYN_FUZZ_SECONDS:-300}" \
 		--script selftests/kernel/debug-guest.sh
+	part "a million frames of a host that lies, Linux $kernel" \
+		vm_run "$LOGS/vm-$kernel-frames" "$kernel" --timeout 3600 \
+		--module "$BUILD/k$kernel/hamlyn.ko" --module-args "engine=poll nics=1 max_slots=4096" \
+		--file "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/selftests/hostile_frames" \
+		--file selftests/run-tests.sh --script selftests/kernel/guest.sh \
+		--append "HAMLYN_TEST_SCALE=4 HAMLYN_TEST_FRAMES=1000000 hamlyn.tests=hostile_frames"
 }
 
 # A watch for one access in 100, where others have one in 1000: it stops who has it for a while.

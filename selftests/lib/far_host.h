@@ -43,9 +43,9 @@ static inline uint8_t *far_put(uint8_t *to, uint64_t value, int bytes)
 	return to;
 }
 
-/* Greets as the host @own, in an epoch that is newer than any: 0, or a negative errno. */
-static inline int far_greet_with(int fd, const struct hosts *h, const struct host *own,
-				 uint32_t packet_size, uint32_t features)
+/* Greets as the host @own, in an epoch: 0, or a negative errno. */
+static inline int far_greet_in(int fd, const struct hosts *h, const struct host *own,
+			       uint32_t packet_size, uint32_t features, uint32_t epoch)
 {
 	uint8_t frame[FAR_HEADER + 48], *p = frame;
 
@@ -53,7 +53,7 @@ static inline int far_greet_with(int fd, const struct hosts *h, const struct hos
 	p = far_put(p, FAR_HELLO, 1);
 	p = far_put(p, 48, 2);			/* bytes of the body */
 	p = far_put(p, 0, 4);			/* of payload */
-	p = far_put(p, 1, 4);			/* epoch */
+	p = far_put(p, epoch, 4);
 	p = far_put(p, 0, 4);			/* sequence */
 	p = far_put(p, 0x48616d6c796e2121ull, 8);
 	p = far_put(p, 0x0101, 2);		/* least and greatest version */
@@ -64,6 +64,13 @@ static inline int far_greet_with(int fd, const struct hosts *h, const struct hos
 	p = far_put(p, packet_size, 4);
 	far_put(p, features, 4);
 	return ht_write_all(fd, frame, sizeof(frame));
+}
+
+/* The first time: no epoch is older. */
+static inline int far_greet_with(int fd, const struct hosts *h, const struct host *own,
+				 uint32_t packet_size, uint32_t features)
+{
+	return far_greet_in(fd, h, own, packet_size, features, 1);
 }
 
 /* As of before there were any features. */
