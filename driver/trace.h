@@ -202,6 +202,13 @@ TRACE_DEFINE_ENUM(HML_WIRE_WATCH_CLAIMED);
 		{ HML_WIRE_WATCH_GONE,		"gone" },		\
 		{ HML_WIRE_WATCH_CLAIMED,	"claimed" })
 
+#define hml_show_answer(status)						\
+	__print_symbolic(status,					\
+		{ HML_WIRE_ANSWERED,		"answered" },		\
+		{ HML_WIRE_NO_NAME,		"no_name" },		\
+		{ HML_WIRE_FULL,		"full" },		\
+		{ HML_WIRE_HUNG_UP,		"hung_up" })
+
 #define hml_show_packet_flags(flags)					\
 	__print_flags(flags, "|",					\
 		{ HAMLYN_PACKET_SINGLE,		"single" },		\
@@ -958,6 +965,121 @@ TRACE_EVENT(hamlyn_peer_told,
 	TP_printk("nic=%u host=%u slot=%u uid=%u why=%s",
 		  __entry->nic, __entry->host, __entry->slot, __entry->uid,
 		  hml_show_watch_why(__entry->why))
+);
+
+/* ---- names ---- */
+
+DECLARE_EVENT_CLASS(hamlyn_name,
+	TP_PROTO(const struct hml_name *n),
+
+	TP_ARGS(n),
+
+	TP_STRUCT__entry(
+		__field(u32, nic)
+		__field(u32, uid)
+		__field(u32, waiting)
+		__array(char, name, HAMLYN_MAX_NAME + 1)
+	),
+
+	TP_fast_assign(
+		__entry->nic = n->line.device->index;
+		__entry->uid = __kuid_val(n->uid);
+		__entry->waiting = READ_ONCE(n->count);
+		memcpy(__entry->name, n->name, n->length);
+		__entry->name[n->length] = 0;
+	),
+
+	TP_printk("nic=%u name=%s uid=%u waiting=%u",
+		  __entry->nic, __entry->name, __entry->uid, __entry->waiting)
+);
+
+DEFINE_EVENT(hamlyn_name, hamlyn_name_listen,
+	TP_PROTO(const struct hml_name *n),
+	TP_ARGS(n)
+);
+
+DEFINE_EVENT(hamlyn_name, hamlyn_name_end,
+	TP_PROTO(const struct hml_name *n),
+	TP_ARGS(n)
+);
+
+TRACE_EVENT(hamlyn_call,
+	TP_PROTO(const struct hml_device *d, u32 host, const char *name, u32 length, u32 uid,
+		 int err),
+
+	TP_ARGS(d, host, name, length, uid, err),
+
+	TP_STRUCT__entry(
+		__field(u32, nic)
+		__field(u32, host)
+		__field(u32, uid)
+		__field(int, err)
+		__array(char, name, HAMLYN_MAX_NAME + 1)
+	),
+
+	TP_fast_assign(
+		__entry->nic = d->index;
+		__entry->host = host;
+		__entry->uid = uid;
+		__entry->err = err;
+		memcpy(__entry->name, name, length);
+		__entry->name[length] = 0;
+	),
+
+	TP_printk("nic=%u host=%u name=%s uid=%u err=%d",
+		  __entry->nic, __entry->host, __entry->name, __entry->uid, __entry->err)
+);
+
+TRACE_EVENT(hamlyn_call_take,
+	TP_PROTO(const struct hml_call_side *side, const struct hml_wire_call *said, u32 uid,
+		 u32 status),
+
+	TP_ARGS(side, said, uid, status),
+
+	TP_STRUCT__entry(
+		__field(u32, nic)
+		__field(u32, host)
+		__field(u32, uid)
+		__field(u32, status)
+		__array(char, name, HAMLYN_MAX_NAME + 1)
+	),
+
+	TP_fast_assign(
+		__entry->nic = side->device->index;
+		__entry->host = side->host;
+		__entry->uid = uid;
+		__entry->status = status;
+		memcpy(__entry->name, said->name, said->name_length);
+		__entry->name[said->name_length] = 0;
+	),
+
+	TP_printk("nic=%u host=%u name=%s uid=%u status=%s",
+		  __entry->nic, __entry->host, __entry->name, __entry->uid,
+		  hml_show_answer(__entry->status))
+);
+
+TRACE_EVENT(hamlyn_call_answer,
+	TP_PROTO(const struct hml_name *n, u64 number, bool waits),
+
+	TP_ARGS(n, number, waits),
+
+	TP_STRUCT__entry(
+		__field(u64, number)
+		__field(u32, nic)
+		__field(u32, waits)
+		__array(char, name, HAMLYN_MAX_NAME + 1)
+	),
+
+	TP_fast_assign(
+		__entry->number = number;
+		__entry->nic = n->line.device->index;
+		__entry->waits = waits;
+		memcpy(__entry->name, n->name, n->length);
+		__entry->name[n->length] = 0;
+	),
+
+	TP_printk("nic=%u name=%s number=%llu waits=%u",
+		  __entry->nic, __entry->name, __entry->number, __entry->waits)
 );
 
 /* ---- NICs, contexts, areas, limits ---- */

@@ -441,7 +441,7 @@ disk_part() { # KERNEL
 
 tracing_part() { # KERNEL
 	local kernel=$1 files=() file
-	for file in "$BUILD"/{hello,receive_file,guess_keys,echo,hamlynctl} \
+	for file in "$BUILD"/{hello,receive_file,guess_keys,hamlynctl,hamlyn-cat} \
 		"$BUILD"/selftests/{lifecycle,nq,poll_wait,limits,hostile_watch,hostile_ticket,hosts} \
 		Documentation/tracing.rst "$(command -v perf)" "$(command -v trace-cmd)"; do
 		[ -z "$file" ] || files+=(--file "$file")

@@ -15,6 +15,7 @@
 #include "locked.h"
 #include "object/calling.h"
 #include "object/name.h"
+#include "trace.h"
 
 /**
  * struct caller - the descriptor of a call
@@ -336,6 +337,8 @@ static int dial(struct hml_context *c, struct caller *w, const struct hamlyn_cal
 	hml_section_begin();
 	err = call_at(hml_port_route(&c->device->nic, arg->host), w, had);
 	hml_section_end();
+	trace_hamlyn_call(c->device, arg->host, arg->name, arg->name_length, __kuid_val(c->uid),
+			  err);
 	explain(c, arg, err);
 	return err;
 }

@@ -13,6 +13,7 @@
 #include "hml.h"
 #include "fabric/peer.h"
 #include "object/calling.h"
+#include "trace.h"
 
 #define ID_TRIES	16
 
@@ -224,8 +225,8 @@ static u32 attach(struct hml_device *d, struct hml_call *call, const struct hml_
 bool hml_calls_take(struct hml_call_side *side, const struct hml_wire_call *said, kuid_t uid)
 {
 	struct hml_call *call = theirs_new(side, said, uid);
+	u32 status = HML_WIRE_ANSWERED;
 	bool is_new;
-	u32 status;
 
 	if (!call)
 		return false;
@@ -238,7 +239,10 @@ bool hml_calls_take(struct hml_call_side *side, const struct hml_wire_call *said
 			hml_call_answer(call, status, 0, NULL, 0);
 	}
 	hml_unlock(&hml_name_lock);
-	if (!is_new)
+	if (is_new)
+		trace_hamlyn_call_take(side, said, from_kuid_munged(&init_user_ns, uid),
+				       status);
+	else
 		hml_call_free(call);
 	return is_new;
 }

@@ -17,6 +17,7 @@
 #include "locked.h"
 #include "object/calling.h"
 #include "object/name.h"
+#include "trace.h"
 
 /* Names and calls of all NICs: a call joins two of them, or a NIC and another host. */
 DEFINE_RAW_SPINLOCK(hml_name_lock);
@@ -218,14 +219,19 @@ static int enlist(struct hml_name *n)
 
 static void delist(struct hml_name *n)
 {
+	bool ended;
+
 	hml_lock(&hml_name_lock);
-	if (!n->ended) {
+	ended = n->ended;
+	if (!ended) {
 		rb_erase(&n->node, &n->line.device->names);
 		/* Somebody else may have ended it. */
 		hml_line_wake(&n->line);
 	}
 	n->ended = true;
 	hml_unlock(&hml_name_lock);
+	if (!ended)
+		trace_hamlyn_name_end(n);
 }
 
 /* The first that waits is told that nobody will answer. Return: false if there was none. */
@@ -322,6 +328,7 @@ static int answer(struct hml_name *n, u64 number, const u8 *said, u32 length)
 	if (waits)
 		hml_call_answer(call, HML_WIRE_ANSWERED, __kuid_val(n->uid), said, length);
 	hml_unlock(&hml_name_lock);
+	trace_hamlyn_call_answer(n, number, waits);
 	return waits ? 0 : -ECONNRESET;
 }
 
@@ -453,6 +460,8 @@ int hml_name_listen(struct hml_context *c, struct hamlyn_listen *arg, struct fil
 		name_free(n);
 		return ret;
 	}
+	/* Nobody else has its descriptor yet. */
+	trace_hamlyn_name_listen(n);
 	arg->fd = ret;
 	return 0;
 }

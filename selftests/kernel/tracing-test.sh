@@ -4,7 +4,7 @@
 # In the guest, as root: the tracepoints are what Documentation/tracing.rst says,
 # a workload makes them tell what it did, and none tells a key.
 #
-# Beside it: tracing.rst; hello, receive_file, guess_keys, hamlynctl; the
+# Beside it: tracing.rst; hello, receive_file, guess_keys, hamlynctl, hamlyn-cat; the
 # selftests of $TESTS; for the recipes, if they are there, perf and trace-cmd.
 set -u
 # shellcheck disable=SC2015 # "A && B || C" is not an if here
@@ -123,12 +123,22 @@ work_between_hosts() {
 		./hamlynctl peer add 8 host 2 address 127.0.0.2 port 700 || return 1
 	trace_on
 	./hamlynctl peer add 9 host 1 address 127.0.0.1 port 700
-	peer_is 8 up || return 1
+	peer_is 8 up && call_each_other || return 1
 	./hamlynctl peer del 9 host 1
 	peer_is 8 idle || return 1
 	trace_off /tmp/trace.text
 	./hamlynctl nic del 9
 	./hamlynctl nic del 8
+}
+
+# A name of the other host, one of our own, and one that nobody has.
+call_each_other() {
+	timeout $((60 * ${HAMLYN_TEST_SCALE:-1})) ./hamlyn-cat -l -d /dev/hamlyn9 2/traced >/tmp/cat.out &
+	listener=$!
+	echo traced | timeout $((60 * ${HAMLYN_TEST_SCALE:-1})) ./hamlyn-cat -w -d /dev/hamlyn8 2/traced
+	wait "$listener"
+	./hamlyn-cat -d /dev/hamlyn8 1/nobody </dev/null
+	grep -qx traced /tmp/cat.out
 }
 
 peer_is() { # NIC STATE
@@ -351,6 +361,12 @@ check "a peer: packets pass" has 'peer_up: nic=8 host=2 epoch=1$'
 check "and on the other side" has 'peer_up: nic=9 host=1 epoch=1$'
 check "a peer: why no more" has 'peer_down: nic=8 host=2 reason=(closed|down) up=1$'
 check "and on the side that ended it" has 'peer_down: nic=9 host=1 reason=down up=1$'
+check "a name" has 'name_listen: nic=9 name=traced uid=0 waiting=0$'
+check "its end" has 'name_end: nic=9 name=traced uid=0 waiting=0$'
+check "a call to a name of another host" has 'call: nic=8 host=2 name=traced uid=0 err=0$'
+check "that host takes it" has 'call_take: nic=9 host=1 name=traced uid=65534 status=answered$'
+check "and its answer" has 'call_answer: nic=9 name=traced number=[0-9]+ waits=1$'
+check "a call to a name that nobody has" has 'call: nic=8 host=1 name=nobody uid=0 err=-2$'
 cat /tmp/trace.one >>/tmp/trace.text
 check "selftests run with all events on" run_tests
 check "the key of a slot is in no line" no_key /tmp/trace.text
