@@ -35,7 +35,7 @@ static void find_program(char *path, size_t size)
 	path[n > 0 ? n : 0] = 0;
 	slash = strrchr(path, '/');
 	if (slash && (size_t)(slash - path) + sizeof("/hamlyn-bridge") <= size)
-		strcpy(slash, "/hamlyn-bridge");
+		memcpy(slash, "/hamlyn-bridge", sizeof("/hamlyn-bridge"));
 	if (!slash || access(path, X_OK) < 0)
 		snprintf(path, size, "hamlyn-bridge");
 }

@@ -12,8 +12,6 @@
 /* Variables that go along: those of our own library */
 #define PREFIX	"HAMLYN_"
 
-extern char **environ;
-
 struct numbers {
 	int32_t total;
 	int32_t first;
