@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -144,6 +145,22 @@ static void pause_by_chance(uint32_t *seed)
 		__builtin_ia32_pause();
 }
 
+/*
+ * Between two accesses of a role, so that others come in between: also those that have no processor
+ * of their own, and the thread that serves them here.
+ */
+static void dawdle(uint32_t *seed)
+{
+	switch (chance(seed) % 8) {
+	case 0:
+		pause_by_chance(seed);
+		break;
+	case 1:
+		usleep(100);
+		break;
+	}
+}
+
 static void play(int role, long batch, uint32_t *seed)
 {
 	for (int round = 0; round < BATCH; round++) {
@@ -151,6 +168,8 @@ static void play(int role, long batch, uint32_t *seed)
 		for (int i = 0; i < MOST_OPS; i++) {
 			const struct op *op = &shape->ops[role][i];
 
+			if (i && op->kind)
+				dawdle(seed);
 			if (op->kind == 'W')
 				*word(op->location, batch, round) = op->value;
 			else if (op->kind == 'R')
