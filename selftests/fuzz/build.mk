@@ -13,7 +13,7 @@ FUZZ_CORE := trb packet nq
 FUZZ_ALONE := sched wire
 FUZZ_LIB := ticket embedded segment stream message rendezvous settings
 FUZZ_CTL := netlink cmdline
-FUZZ_TARGETS := $(FUZZ_CORE) $(FUZZ_ALONE) $(FUZZ_LIB) $(FUZZ_CTL) am pmi bridge
+FUZZ_TARGETS := $(FUZZ_CORE) $(FUZZ_ALONE) $(FUZZ_LIB) $(FUZZ_CTL) am pmi link bridge
 FUZZ_BINS := $(FUZZ_TARGETS:%=$(FUZZ)/%)
 
 fuzz_sanitize := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -72,7 +72,7 @@ $(FUZZ)/am: $(FUZZ)/target/am.o $(FUZZ)/libhamlyn.a \
 
 # ---- hamlyn-run ----
 
-FUZZ_RUN := pmi kvs message options
+FUZZ_RUN := pmi kvs message options hosts
 $(FUZZ)/run/%.o: tools/hamlyn-run/%.c $(wildcard tools/hamlyn-run/*.h libhamlyn/am/*.h)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(fuzz_cflags) -Ilibhamlyn/am -c $< -o $@
@@ -81,6 +81,11 @@ $(FUZZ)/pmi: $(FUZZ)/target/pmi.o $(FUZZ_RUN:%=$(FUZZ)/run/%.o) $(FUZZ)/am-lib/b
 		$(FUZZ)/am-lib/boot_pmi1.o $(FUZZ)/am-lib/boot.o $(FUZZ)/am-lib/boot_alone.o \
 		$(FUZZ)/am-lib/boot_pmix.o
 	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $^ -ldl -lpthread -o $@
+
+FUZZ_LINK := far hosts launch link start
+$(FUZZ)/target/link.o: fuzz_more := -Itools/hamlyn-run
+$(FUZZ)/link: $(FUZZ)/target/link.o $(FUZZ_LINK:%=$(FUZZ)/run/%.o)
+	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $^ -o $@
 
 # ---- hamlyn-bridge ----
 

@@ -178,19 +178,23 @@ static bool take_lines(struct far *far, const struct frame *frame)
 
 static bool take_fed(struct far *far, int64_t number)
 {
-	if (number < 0)
+	if (number < 0 || far->feed < 0) {
 		far->feed = -1;
-	else if (far->feed >= 0)
-		far->feed += number;
-	return far->feed <= WINDOW_BYTES;
+		return true;
+	}
+	if (number > WINDOW_BYTES - far->feed)
+		return false;
+	far->feed += number;
+	return true;
 }
 
 static bool take_start(struct far *far, const struct frame *frame)
 {
 	int rank = (int)frame->rank;
 
-	if (far->starting-- <= 0)
+	if (!far->starting)
 		return false;
+	far->starting--;
 	if (frame->type == FRAME_STARTED)
 		far->events->started(far->context, rank, (pid_t)frame_number(frame, 0));
 	else
