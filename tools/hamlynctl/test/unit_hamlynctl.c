@@ -1473,12 +1473,15 @@ static void test_top_fits(void **state)
 static void on_terminal(unsigned short columns, const char *object, char *text, size_t size)
 {
 	const struct winsize window = { .ws_row = 24, .ws_col = columns };
-	char *argv[] = { (char *)"hamlynctl", (char *)object, (char *)"show", NULL };
+	char *argv[4] = { NULL };
 	int fd, status;
 	pid_t pid = forkpty(&fd, NULL, NULL, &window);
 	ssize_t n;
 
 	if (!pid) {
+		argv[0] = (char *)"hamlynctl";
+		argv[1] = (char *)object;
+		argv[2] = (char *)"show";
 		answer = answer_everything;
 		_exit(ctl_main(3, argv) || fflush(stdout));
 	}
