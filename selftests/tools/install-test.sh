@@ -245,7 +245,7 @@ each_is_packaged() {
 	mapfile -t patterns < <(grep -hv '^#' tools/package/debian/*.install | awk '{ print $1 }')
 	(cd "$root" && find . \( -type f -o -type l \) -printf '%P\n') |
 		sed -e 's#^usr/lib/hamlyn/tempest/#usr/libexec/hamlyn/#' \
-			-e 's#^usr/lib/\(libhamlyn\|pkgconfig\|cmake\)#usr/lib/machine/\1#' |
+			-e 's#^usr/lib/\(libhamlyn\|pkgconfig\|cmake\|libfabric\)#usr/lib/machine/\1#' |
 		while read -r file; do
 			known=
 			for pattern in "${patterns[@]}"; do
