@@ -125,6 +125,9 @@ static bool fetch(struct hf_ep *ep, const struct arrival *a, struct hf_work *wor
 		return true;
 	if (is_direct(ep, a)) {
 		*err = -hf_direct_get(ep->pid, &work->span, a->places, a->header.places);
+		/* Else it may have been another process's memory, of the same number. */
+		if (!*err && !peer_lives(ep))
+			*err = ECONNRESET;
 		if (*err != EPERM && *err != ENOSYS)
 			return true;
 		ep->pid = 0;
