@@ -116,14 +116,14 @@ make_key() {
 	done
 }
 
-# Two NICs that are hosts of a fabric; nonsense from where the other one could be.
+# Two NICs that are hosts of a fabric.
 work_between_hosts() {
 	./hamlynctl nic add index 8 fabric tcp host 1 security clear address 127.0.0.1 port 700 &&
 		./hamlynctl nic add index 9 fabric tcp host 2 security clear address 127.0.0.2 port 700 &&
 		./hamlynctl peer add 8 host 2 address 127.0.0.2 port 700 || return 1
 	trace_on
 	./hamlynctl peer add 9 host 1 address 127.0.0.1 port 700
-	peer_is 8 up && call_each_other || return 1
+	peer_is 8 up && call_each_other && say_nonsense || return 1
 	./hamlynctl peer del 9 host 1
 	peer_is 8 idle || return 1
 	trace_off /tmp/trace.text
@@ -139,6 +139,11 @@ call_each_other() {
 	wait "$listener"
 	./hamlyn-cat -d /dev/hamlyn8 1/nobody </dev/null
 	grep -qx traced /tmp/cat.out
+}
+
+# By a test of hosts: by itself, for all of them are more than the buffer holds.
+say_nonsense() {
+	timeout 200 ./hosts -t nonsense_ends_a_connection_and_nothing_else
 }
 
 peer_is() { # NIC STATE
@@ -361,6 +366,7 @@ check "a peer: packets pass" has 'peer_up: nic=8 host=2 epoch=1$'
 check "and on the other side" has 'peer_up: nic=9 host=1 epoch=1$'
 check "a peer: why no more" has 'peer_down: nic=8 host=2 reason=(closed|down) up=1$'
 check "and on the side that ended it" has 'peer_down: nic=9 host=1 reason=down up=1$'
+check "nonsense is refused" has 'peer_refuse: nic=[0-9]+ host=[0-9]+ verdict=[a-z_]+ type=[0-9]+$'
 check "a name" has 'name_listen: nic=9 name=traced uid=0 waiting=0$'
 check "its end" has 'name_end: nic=9 name=traced uid=0 waiting=0$'
 check "a call to a name of another host" has 'call: nic=8 host=2 name=traced uid=0 err=0$'
