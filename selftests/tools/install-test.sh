@@ -258,6 +258,11 @@ each_is_packaged() {
 	[ ! -s "$work/unpackaged" ]
 }
 
+run_installed() {
+	"$root/usr/bin/hamlyn-run" --version && [ -s "$root/usr/share/man/man1/hamlyn-run.1" ] &&
+		[ -s "$root/usr/share/bash-completion/completions/hamlyn-run" ]
+}
+
 cat_installed() {
 	"$root/usr/bin/hamlyn-cat" --version && [ -s "$root/usr/share/man/man1/hamlyn-cat.1" ] &&
 		[ -s "$root/usr/share/bash-completion/completions/hamlyn-cat" ]
@@ -371,6 +376,7 @@ check "hamlynctl is installed, with man page and completion" hamlynctl_installed
 check "hamlyn-perf is installed, with man page" perf_installed
 check "hamlyn-bridge is installed, with man page and completion" bridge_installed
 check "hamlyn-cat is installed, with man page and completion" cat_installed
+check "hamlyn-run is installed, with man page and completion" run_installed
 check "Debian's packages have each file" each_is_packaged
 check "the udev rule is installed" udev_rule_installed
 check "the systemd unit is installed" systemd_unit_installed

@@ -579,6 +579,8 @@ options() {
 	check "a reader that is none" refuses "or none" -n 2 --stdin all true
 	check "--version" prints "hamlyn-run [0-9u]" --version
 	check "--help" prints "^usage: hamlyn-run" --help
+	check "the manual and the completion have every option" is_told_everywhere
+	check "the completion" completion
 	check "--version that cannot be written" cannot_tell --version
 	check "--help that cannot be written" cannot_tell --help
 	check "options of the program are the program's" prints "^-n --fly$" -n 1 echo -n --fly
@@ -601,6 +603,45 @@ prints() { # PATTERN ARGUMENT...
 	# shellcheck disable=SC2016 # for the shell inside
 	[ "$pattern" != "^-n --fly$" ] || set -- -n 1 sh -c 'printf "%s %s\n" "$@"' sh -n --fly
 	run "$@" && grep -qE -e "$pattern" "$work/out"
+}
+
+# The manual and the completion know of each option
+is_told_everywhere() {
+	local option
+	run --help || return 1
+	while read -r option; do
+		grep -qF -e "${option//-/\\-}" "$HERE/hamlyn-run.1" &&
+			grep -qE -e "$option( |\"|\)|$)" "$HERE/hamlyn-run.bash-completion" && continue
+		echo "$option" >>"$work/err"
+		return 1
+	done < <(grep -oE -e '^ +(-[a-z], )?--[a-z-]+' "$work/out" | grep -oE -e '--.*' | sort -u)
+}
+
+# completes WANTED WORD...: what bash is offered for the last of them, as it splits them
+completes() {
+	local wanted=$1
+	shift
+	(
+		# shellcheck source-path=SCRIPTDIR source=../../tools/hamlyn-run/hamlyn-run.bash-completion
+		. "$HERE/hamlyn-run.bash-completion"
+		COMP_WORDS=(hamlyn-run "$@")
+		COMP_CWORD=$#
+		_hamlyn_run
+		printf '%s\n' "${COMPREPLY[@]}"
+	) >"$work/out"
+	grep -qxF -e "$wanted" "$work/out" && return
+	cp "$work/out" "$work/err"
+	return 1
+}
+
+completion() {
+	: >"$work/a-program"
+	completes --same-addresses -n 2 --same && completes none -n 2 --stdin n &&
+		completes none --processes = 2 --stdin = n && completes shm: --device s &&
+		completes true --device shm : x -vn 2 --host a : 1,b tru &&
+		completes "$work/a-program" -n 2 true "$work/a-pro" &&
+		completes "$work/a-program" -n 2 --launch ssh true --device "$work/a-pro" &&
+		completes '' -n '' && completes '' --host a :
 }
 
 device_is_left() {

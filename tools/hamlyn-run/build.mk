@@ -14,5 +14,6 @@ install: install-run
 install-run: $(BUILD)/hamlyn-run
 	install -D -m 755 $(BUILD)/hamlyn-run "$(DESTDIR)$(BINDIR)/hamlyn-run"
 	install -D -m 644 tools/hamlyn-run/hamlyn-run.1 "$(DESTDIR)$(MANDIR)/man1/hamlyn-run.1"
+	install -D -m 644 tools/hamlyn-run/hamlyn-run.bash-completion "$(DESTDIR)$(COMPLETIONDIR)/hamlyn-run"
 
 .PHONY: install-run
