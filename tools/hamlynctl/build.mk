@@ -48,7 +48,12 @@ $(BUILD)/unit/unit_doctor: tools/hamlynctl/test/unit_doctor.c $(CTL_UNIT_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(ctl_unit_cflags) $< $(CTL_UNIT_OBJ) -o $@ $(ctl_libs) -lcmocka
 
-units: $(BUILD)/unit/unit_hamlynctl $(BUILD)/unit/unit_doctor
+$(BUILD)/unit/unit_exporter: tools/hamlynctl/test/unit_exporter.c $(CTL_UNIT_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(ctl_unit_cflags) $< $(CTL_UNIT_OBJ) -o $@ $(ctl_libs) -lcmocka \
+		-Wl,--wrap=metrics_text,--wrap=clock_gettime,--wrap=recv
+
+units: $(addprefix $(BUILD)/unit/unit_,hamlynctl doctor exporter)
 
 install: install-ctl
 install-ctl: $(BUILD)/hamlynctl

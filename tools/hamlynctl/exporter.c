@@ -23,6 +23,7 @@
 #define MAX_SOCKETS	8
 #define MAX_CLIENTS	64
 #define REQUEST_BYTES	4096
+#define DRAIN_TIMES	64
 #define PATIENCE_MS	5000	/* for a request, and for its answer to be taken */
 #define FRESH_MS	1000
 #define NAP_MS		100	/* without a descriptor to accept with */
@@ -220,6 +221,16 @@ static bool client_read(struct exporter *exporter, struct client *client)
 	return true;
 }
 
+/* What was not read would reset what was sent; a client that goes on and on has itself to blame. */
+static void client_drain(struct client *client)
+{
+	int i;
+
+	for (i = 0; i < DRAIN_TIMES; i++)
+		if (recv(client->fd, client->request, REQUEST_BYTES, MSG_DONTWAIT) <= 0)
+			break;
+}
+
 /* As much as can be done at once. */
 static void client_serve(struct exporter *exporter, struct client *client)
 {
@@ -232,10 +243,8 @@ static void client_serve(struct exporter *exporter, struct client *client)
 	while (client->page) {
 		before = client->sent;
 		if (!client_write(client)) {
-			/* What was not read would reset what was sent */
 			shutdown(client->fd, SHUT_WR);
-			while (recv(client->fd, client->request, REQUEST_BYTES, MSG_DONTWAIT) > 0)
-				;
+			client_drain(client);
 			client_end(client);
 		} else if (client->sent == before) {
 			break;
