@@ -23,6 +23,23 @@ struct question {
 	struct inet_diag_req_v2 what;
 };
 
+/*
+ * A socket for both protocols has addresses of IPv6 for connections over IPv4; the other end has
+ * none, and would not be found.
+ */
+static void unmap(struct sockaddr_storage *address)
+{
+	struct sockaddr_in6 six;
+	struct sockaddr_in four = { .sin_family = AF_INET };
+
+	memcpy(&six, address, sizeof(six));
+	if (six.sin6_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
+		return;
+	four.sin_port = six.sin6_port;
+	memcpy(&four.sin_addr, &six.sin6_addr.s6_addr[12], sizeof(four.sin_addr));
+	memcpy(address, &four, sizeof(four));
+}
+
 static void fill_end(const struct sockaddr_storage *address, __be16 *port, __be32 *words)
 {
 	const struct sockaddr_in6 *six = (const void *)address;
@@ -102,6 +119,8 @@ bool reader_is_admitted(const struct readers *readers, int fd)
 		return false;
 	if (readers->any || own.ss_family == AF_UNIX)
 		return true;
+	unmap(&own);
+	unmap(&other);
 	uid = user_between(&other, &own);
 	for (i = 0; i < readers->count && uid != NOBODY; i++)
 		if (readers->uids[i] == uid)

@@ -153,6 +153,13 @@ static void test_whose_it_is(void **state)
 	judge(AF_INET);
 }
 
+/* A socket for both protocols sees those of IPv4 at addresses of IPv6. */
+static void test_whose_it_is_on_both_protocols(void **state)
+{
+	(void)state;
+	judge(AF_INET6);
+}
+
 /*
  * A client of another host whose port somebody here listens at: no connection is found then, but
  * the listener, which may be root's. Here the other end goes without a word (TCP_REPAIR).
@@ -316,6 +323,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whose_it_is),
+		cmocka_unit_test(test_whose_it_is_on_both_protocols),
 		cmocka_unit_test(test_listener_at_its_port),
 		cmocka_unit_test_setup_teardown(test_long_answer, make_listener, end_exporter),
 		cmocka_unit_test_setup_teardown(test_long_answer_that_is_not_taken, make_listener,
