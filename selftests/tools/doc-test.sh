@@ -339,8 +339,10 @@ most_called() {
 }
 
 most_called_have_examples() {
-	local name status=0
-	for name in $(most_called | sed -n "1,${EXAMPLES}p"); do
+	local name names status=0
+	mapfile -t names < <(most_called | sed -n "1,${EXAMPLES}p")
+	[ ${#names[@]} = "$EXAMPLES" ] || { echo "there are only ${#names[@]}"; return 1; }
+	for name in "${names[@]}"; do
 		grep -qxF '.Sh EXAMPLES' "$PAGES/man3/$name.3" && continue
 		echo "$name() is among the $EXAMPLES most used calls and has no example"
 		status=1
