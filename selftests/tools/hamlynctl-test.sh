@@ -126,7 +126,7 @@ start_peer() { # USER DEVICE GOOD BAD [PERIOD_US]: sets peer, slot
 	slot=$(sed -n 's/^ready //p' /tmp/ready)
 }
 
-# Somebody who is not allowed what he needs; what he says.
+# A user who is not allowed what the peer needs; what it says
 refused_peer() { # USER
 	! timeout $((10 * scale)) su "$1" -c "hamlynctl-peer /dev/hamlyn0 0 0" 2>&1
 }
@@ -537,7 +537,7 @@ start_peer alice /dev/hamlyn0 1 1
 alice=$peer
 start_peer bob /dev/hamlyn0 1 1
 prints "root sees all contexts" 'alice .*bob ' $ctl context show
-prints "a user sees his own context" 'alice ' as alice $ctl context show
+prints "a user sees its own context" 'alice ' as alice $ctl context show
 lacks "and no other" 'bob' as alice $ctl context show
 for object in area slot nq terminus audit; do
 	lacks "a user sees nothing of root's or others': $object" '"nic":.*"nic":' as bob $ctl -j $object show

@@ -23,7 +23,7 @@ char *metrics_text(enum metrics_format format, size_t *length);
 
 #define MAX_READERS	16
 
-/* Who may read over TCP: what became of packets is told to nobody else (threat-model.rst). */
+/* Users that may read over TCP: nobody else is told what became of packets (threat-model.rst). */
 struct readers {
 	bool any;
 	uid_t uids[MAX_READERS];

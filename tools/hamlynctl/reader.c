@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may read metrics? Any user of this machine may connect to a port on the loopback device,
- * but counters of what became of packets would tell a guesser which of its keys was right. The
- * kernel tells whose the socket at the other end is. Of one that was closed it says user 0, and
- * no inode: that is nobody's. A file's mode says who may connect to a socket that has a path.
+ * The readers of metrics over TCP. Any user of this machine may connect to a port on the loopback
+ * device, but counters of what became of packets would tell a guesser which of its keys was right.
+ * So the kernel is asked for the user of the socket at the other end. A socket that was closed
+ * meanwhile has user 0, and no inode: it is nobody's. For a socket with a path the file's mode
+ * decides.
  */
 #include <errno.h>
 #include <linux/inet_diag.h>

@@ -70,7 +70,7 @@ ssize_t __wrap_recv(int fd, void *data, size_t length, int flags)
 	return n < 0 && shared->floods ? (ssize_t)length : n;
 }
 
-/* ---- who reads ----------------------------------------------------------- */
+/* ---- readers ------------------------------------------------------------- */
 
 static int listen_on(sa_family_t family, struct sockaddr_storage *address, socklen_t *length)
 {
