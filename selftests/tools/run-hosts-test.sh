@@ -30,7 +30,7 @@ nap=100001.$$
 
 work_folder run-hosts-test
 
-# Who sleeps for $nap is of ours
+# Processes that sleep for $nap are ours
 sleepers() {
 	local file
 	for file in /proc/[0-9]*/cmdline; do

@@ -39,7 +39,7 @@ struct page {
 struct client {
 	int fd;			/* less than 0: nobody */
 	int64_t until_ms;
-	const struct pollfd *polled;	/* NULL: not since it is there */
+	const struct pollfd *polled;	/* by fill_fds() */
 	size_t taken;		/* of the request */
 	char request[REQUEST_BYTES];
 	struct page *page;	/* once the request is there */

@@ -170,10 +170,26 @@ replaces_whole() {
 		[ "$(find "$work" -name 'hamlyn.prom*' | wc -l)" = 1 ]
 }
 
+# Whoever may write into the folder may have guessed the process's number
+follows_no_link() {
+	echo mine >"$work/victim"
+	ln -s victim "$work/linked.prom"
+	# shellcheck disable=SC2016 # for the shell inside
+	if "$PROGRAM" metrics write "$work/linked.prom" || sh -c 'ln -s victim "$1/new.prom.$$" &&
+			exec "$2" metrics write "$1/new.prom"' sh "$work" "$PROGRAM"; then
+		echo "was written all the same"
+		return 1
+	fi
+	[ "$(cat "$work/victim")" = mine ]
+}
+
 check "metrics are well-formed" metrics_are_good
 check "and promtool agrees, and with the alerts" promtool_agrees
 check "a file of metrics is replaced, with the mode of umask" replaces_whole
-check "what is no file is not" fails_with 1 'File exists' metrics write /dev/null
+# Not /dev/null: a program that is wrong would replace the machine's
+mkfifo "$work/pipe.prom"
+check "what is no file is not" fails_with 1 'File exists' metrics write "$work/pipe.prom"
+check "nor is a link followed" follows_no_link
 check "nor what is nowhere" fails_with 1 'No such file' metrics write "$work/none/hamlyn.prom"
 check "metrics has to be told where" fails_with 2 'write to which file' metrics write
 mapfile -t all < <(test/metrics.py --families)
