@@ -38,10 +38,12 @@ $(BUILD)/obj/ctl-unit/%.o: tools/hamlynctl/%.c $(CTL_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(ctl_unit_cflags) -Dmain=ctl_main -c $< -o $@
 
-$(BUILD)/unit/unit_hamlynctl: tools/hamlynctl/test/unit_hamlynctl.c tools/hamlynctl/test/unit.h \
+CTL_UNIT := $(addprefix $(BUILD)/unit/unit_,hamlynctl apply top)
+CTL_UNIT_SRC := $(addprefix tools/hamlynctl/test/,kernel.c answers.c)
+$(CTL_UNIT): $(BUILD)/unit/%: tools/hamlynctl/test/%.c tools/hamlynctl/test/unit.h $(CTL_UNIT_SRC) \
 		$(CTL_UNIT_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(ctl_unit_cflags) $< $(CTL_UNIT_OBJ) -o $@ $(ctl_libs) -lcmocka \
+	$(CC) $(ctl_unit_cflags) $< $(CTL_UNIT_SRC) $(CTL_UNIT_OBJ) -o $@ $(ctl_libs) -lcmocka \
 		-Wl,--wrap=genl_ctrl_resolve,--wrap=nl_send_auto,--wrap=nl_recvmsgs
 
 $(BUILD)/unit/unit_doctor: tools/hamlynctl/test/unit_doctor.c $(CTL_UNIT_OBJ)
@@ -53,7 +55,7 @@ $(BUILD)/unit/unit_exporter: tools/hamlynctl/test/unit_exporter.c $(CTL_UNIT_OBJ
 	$(CC) $(ctl_unit_cflags) $< $(CTL_UNIT_OBJ) -o $@ $(ctl_libs) -lcmocka \
 		-Wl,--wrap=metrics_text,--wrap=clock_gettime,--wrap=recv
 
-units: $(addprefix $(BUILD)/unit/unit_,hamlynctl doctor exporter)
+units: $(CTL_UNIT) $(addprefix $(BUILD)/unit/unit_,doctor exporter)
 
 install: install-ctl
 install-ctl: $(BUILD)/hamlynctl
