@@ -6,33 +6,19 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-case ${1:-} in
--h | --help)
-	echo "Usage: selftests/tools/outside-test.sh [BUILD-FOLDER]"
-	exit 0
-	;;
-esac
+ME=outside-test.sh
+# shellcheck source-path=SCRIPTDIR source=../lib/lib.sh
+. selftests/lib/lib.sh
+
+usage() {
+	echo "Usage: selftests/tools/outside-test.sh [BUILD-FOLDER]  (default: build)"
+}
+
+only_help "$@"
 
 BUILD=${1:-build}
-passed=0
-failed=0
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+work_folder outside-test
 root=$work/root
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >"$work/log" 2>&1; then
-		echo "ok - $name"
-		passed=$((passed + 1))
-	else
-		echo "not ok - $name"
-		tail -n 40 "$work/log" | sed 's/^/# /'
-		failed=$((failed + 1))
-	fi
-}
 
 install_to() { # FOLDER VARIABLE...
 	make -s "BUILD=$BUILD" install "DESTDIR=$1" "${@:2}"
@@ -151,5 +137,4 @@ check "is found too" cmake_finds "$work/debian/usr" "
 	add_executable(hello hello.c)
 	target_link_libraries(hello hamlyn::hamlyn)"
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+total
