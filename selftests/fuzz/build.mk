@@ -72,17 +72,17 @@ $(FUZZ)/am: $(FUZZ)/target/am.o $(FUZZ)/libhamlyn.a \
 
 # ---- hamlyn-run ----
 
-FUZZ_RUN := pmi kvs message options hosts
-$(FUZZ)/run/%.o: tools/hamlyn-run/%.c $(wildcard tools/hamlyn-run/*.h libhamlyn/am/*.h)
+FUZZ_RUN := pmi kvs message options hosts/hosts
+$(FUZZ)/run/%.o: tools/hamlyn-run/%.c $(wildcard tools/hamlyn-run/*.h tools/hamlyn-run/hosts/*.h libhamlyn/am/*.h)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(fuzz_cflags) -Ilibhamlyn/am -c $< -o $@
+	$(FUZZ_CC) $(fuzz_cflags) -Itools/hamlyn-run -Ilibhamlyn/am -c $< -o $@
 
 $(FUZZ)/pmi: $(FUZZ)/target/pmi.o $(FUZZ_RUN:%=$(FUZZ)/run/%.o) $(FUZZ)/am-lib/boot_wire.o \
 		$(FUZZ)/am-lib/boot_pmi1.o $(FUZZ)/am-lib/boot.o $(FUZZ)/am-lib/boot_alone.o \
 		$(FUZZ)/am-lib/boot_pmix.o
 	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $^ -ldl -lpthread -o $@
 
-FUZZ_LINK := far hosts launch link start
+FUZZ_LINK := $(addprefix hosts/,far hosts launch link start)
 $(FUZZ)/target/link.o: fuzz_more := -Itools/hamlyn-run
 $(FUZZ)/link: $(FUZZ)/target/link.o $(FUZZ_LINK:%=$(FUZZ)/run/%.o)
 	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $^ -o $@

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "far.h"
+#include "hosts/far.h"
 #include "message.h"
-#include "start.h"
+#include "hosts/start.h"
 
 #define PROCS		8
 #define FIRST		2		/* of the host that is far */

@@ -66,10 +66,10 @@ kernels-words netlink tools/hamlynctl/netlink.c s/text = clean_sentence(nl->text
 no-object cmdline tools/hamlynctl/main.c s/^\tif (!object)$/\tif (0)/
 buffer-number am libhamlyn/am/arrive.c s/index >= 2 \* all || //
 field-room pmi libhamlyn/am/pmi_line.h s/if (n >= size)/if (n > size)/
-fed-room link tools/hamlyn-run/far.c s/if (number > WINDOW_BYTES - far->feed)/if (0)/
-far-rank link tools/hamlyn-run/far.c s/ || !far_has(far, rank)//
-far-room link tools/hamlyn-run/far.c s/if (far->owed\[which\] > WINDOW_BYTES)/if (0)/
-start-words link tools/hamlyn-run/start.c s/ || !start->words\[n + numbers->words\]//
+fed-room link tools/hamlyn-run/hosts/far.c s/if (number > WINDOW_BYTES - far->feed)/if (0)/
+far-rank link tools/hamlyn-run/hosts/far.c s/ || !far_has(far, rank)//
+far-room link tools/hamlyn-run/hosts/far.c s/if (far->owed\[which\] > WINDOW_BYTES)/if (0)/
+start-words link tools/hamlyn-run/hosts/start.c s/ || !start->words\[n + numbers->words\]//
 line-room pmi tools/hamlyn-run/pmi.c s/if (client->len == sizeof(client->in))/if (0)/
 EOT
 }

@@ -303,7 +303,7 @@ sys.exit(agent.wait() != 0)
 EOT
 
 frame_types() {
-	sed -n '/^enum frame_type/,/^}/s/^\tFRAME_\([A-Z]*\),.*/\1/p' tools/hamlyn-run/link.h |
+	sed -n '/^enum frame_type/,/^}/s/^\tFRAME_\([A-Z]*\),.*/\1/p' tools/hamlyn-run/hosts/link.h |
 		paste -sd' '
 }
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-RUN_OBJ := $(patsubst tools/hamlyn-run/%.c,$(BUILD)/obj/run/%.o,$(wildcard tools/hamlyn-run/*.c))
+RUN_SRC := $(wildcard tools/hamlyn-run/*.c tools/hamlyn-run/hosts/*.c)
+RUN_HDR := $(wildcard tools/hamlyn-run/*.h tools/hamlyn-run/hosts/*.h libhamlyn/am/*.h)
+RUN_OBJ := $(RUN_SRC:tools/hamlyn-run/%.c=$(BUILD)/obj/run/%.o)
 
-$(BUILD)/obj/run/%.o: tools/hamlyn-run/%.c $(wildcard tools/hamlyn-run/*.h libhamlyn/am/*.h)
+$(BUILD)/obj/run/%.o: tools/hamlyn-run/%.c $(RUN_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/am -DHAMLYN_VERSION='"$(VERSION)"' $(CFLAGS_ALL) -c $< -o $@
+	$(CC) $(CPPFLAGS_ALL) -Itools/hamlyn-run -Ilibhamlyn/am -DHAMLYN_VERSION='"$(VERSION)"' $(CFLAGS_ALL) -c $< -o $@
 
 $(BUILD)/hamlyn-run: $(RUN_OBJ)
 	$(CC) $(RUN_OBJ) $(LDFLAGS) -o $@

@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bridges.h"
-#include "far.h"
+#include "hosts/bridges.h"
+#include "hosts/far.h"
 #include "job.h"
 #include "message.h"
 #include "orphans.h"

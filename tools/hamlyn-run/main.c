@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent.h"
+#include "hosts/agent.h"
 #include "job.h"
 #include "keeper.h"
 #include "message.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launch.h"
+#include "hosts/launch.h"
 #include "message.h"
 #include "options.h"
 

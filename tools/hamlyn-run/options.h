@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "hosts.h"
+#include "hosts/hosts.h"
 
 #define MAX_PROCESSES	1024
 #define MAX_TIMEOUT_S	(366 * 24 * 3600)

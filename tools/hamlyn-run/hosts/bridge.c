@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bridge.h"
+#include "hosts/bridge.h"
 #include "message.h"
 
 #define MAX_WORDS	256

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launch.h"
+#include "hosts/launch.h"
 #include "message.h"
 
 #define MAX_WORDS	64

@@ -3,7 +3,7 @@
 #ifndef RUN_LAUNCH_H
 #define RUN_LAUNCH_H
 
-#include "hosts.h"
+#include "hosts/hosts.h"
 #include "options.h"
 
 /* The name comes behind it, as wherever no word has %h */

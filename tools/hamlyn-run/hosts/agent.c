@@ -17,14 +17,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent.h"
-#include "bridge.h"
-#include "link.h"
+#include "hosts/agent.h"
+#include "hosts/bridge.h"
+#include "hosts/link.h"
 #include "message.h"
 #include "orphans.h"
 #include "pmi_line.h"
 #include "process.h"
-#include "start.h"
+#include "hosts/start.h"
 
 #ifndef HAMLYN_VERSION
 #define HAMLYN_VERSION "unknown"

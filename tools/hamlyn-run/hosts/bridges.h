@@ -3,7 +3,7 @@
 #ifndef RUN_BRIDGES_H
 #define RUN_BRIDGES_H
 
-#include "far.h"
+#include "hosts/far.h"
 #include "options.h"
 
 #define FABRIC_ID_DIGITS	32

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hosts.h"
+#include "hosts/hosts.h"
 #include "message.h"
 #include "options.h"
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "hosts.h"
-#include "link.h"
+#include "hosts/hosts.h"
+#include "hosts/link.h"
 #include "options.h"
 
 enum far_state {

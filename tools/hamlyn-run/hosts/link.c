@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "link.h"
+#include "hosts/link.h"
 #include "message.h"
 
 #define READ_BYTES	65536

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "link.h"
+#include "hosts/link.h"
 #include "message.h"
-#include "start.h"
+#include "hosts/start.h"
 
 /* Variables that go along: those of our own library */
 #define PREFIX	"HAMLYN_"

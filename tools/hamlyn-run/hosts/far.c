@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "far.h"
-#include "launch.h"
+#include "hosts/far.h"
+#include "hosts/launch.h"
 #include "message.h"
-#include "start.h"
+#include "hosts/start.h"
 
 #ifndef HAMLYN_VERSION
 #define HAMLYN_VERSION "unknown"

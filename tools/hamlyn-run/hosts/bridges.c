@@ -9,7 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "bridges.h"
+#include "hosts/bridges.h"
 #include "message.h"
 
 #define DEVICE_BYTES	512
