@@ -17,86 +17,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hosts/bridges.h"
-#include "hosts/far.h"
+#include "hosts/remote.h"
 #include "job.h"
+#include "job_state.h"
 #include "message.h"
-#include "orphans.h"
-#include "output.h"
-#include "pmi.h"
-#include "process.h"
+#include "watch.h"
 
 #define GRACE_MS	2000	/* from SIGTERM to SIGKILL */
-#define PART_MS		100	/* a prompt is not a line, and somebody is to see it */
-#define NEVER		INT64_MAX
 
-/* Places in job.fds: those of the job, three for each process, two for each other host */
-enum { FD_SIGNALS, FD_KEEPER, FD_STDIN, FD_SINKS, FD_PROCESSES = FD_SINKS + 2 };
-enum { FD_PMI, FD_OUT, FD_ERR, FDS_EACH };
-enum { FD_FROM, FD_TO, FDS_FAR };
-
-/**
- * struct process - one of them
- * @pid: 0 before it starts and after its end, and always on another host
- * @far: that host, or NULL
- * @ended: it has, or never began; only on another host
- * @streams: its lines, with --tag-output or from another host
- */
-struct process {
-	pid_t pid;
-	struct far *far;
-	bool ended;
-	struct stream streams[2];
-};
-
-/**
- * struct job - all of them
- * @fars: other hosts
- * @n_fars: how many
- * @bridges: what joins them
- * @orphans: what they have left behind
- * @fds: of what is to be looked at; its place says what it is, -1 that it is not
- * @polled: those of @fds that there are
- * @stdin_ended: nothing is left of our standard input
- * @alive: how many have not ended
- * @ended: a process that has, or -1
- * @status: to exit with
- * @failed: the first failure has been told, the others are to end
- * @deadline: when --timeout is over, or NEVER
- * @flush_at: when parts of lines from other hosts are written, or NEVER
- * @kill_at: when those that are to end are killed (again), or NEVER
- * @hurried: lines that nobody takes are not waited for
- * @one_place: both sinks write to it
- * @signal_fd: SIGCHLD, SIGINT, SIGTERM
- * @keeper_fd: ends when the process that waits for this one is gone; -1 then
- */
-struct job {
-	const struct options *options;
-	struct surroundings surroundings;
-	struct pmi_server pmi;
-	struct process *processes;
-	struct far *fars;
-	int n_fars;
-	struct bridges bridges;
-	struct orphans orphans;
-	struct sink sinks[2];
-	struct pollfd *fds;
-	struct pollfd *polled;
-	bool stdin_ended;
-	int alive;
-	int ended;
-	int status;
-	bool failed;
-	bool hurried;
-	bool one_place;
-	int64_t deadline;
-	int64_t flush_at;
-	int64_t kill_at;
-	int signal_fd;
-	int keeper_fd;
-};
-
-static int64_t now_ms(void)
+int64_t now_ms(void)
 {
 	struct timespec now;
 
@@ -116,16 +45,7 @@ static void signal_all(struct job *job, int number)
 			kill(job->processes[i].pid, number);
 }
 
-static void order_all(struct job *job, enum frame_type type, int number)
-{
-	int i;
-
-	for (i = 0; i < job->n_fars; i++)
-		far_order(&job->fars[i], type, number);
-}
-
-__attribute__((format(printf, 3, 4)))
-static void fail(struct job *job, int status, const char *format, ...)
+void job_fail(struct job *job, int status, const char *format, ...)
 {
 	char text[512];
 	va_list args;
@@ -145,18 +65,16 @@ static void fail(struct job *job, int status, const char *format, ...)
 	/* Those that are stopped would not see it */
 	signal_all(job, SIGCONT);
 	orphans_ask(&job->orphans);
-	order_all(job, FRAME_END, 0);
+	remote_order(job, FRAME_END, 0);
 	say("%s%s", text, job->alive ? "; ending the others" : "");
 }
 
-static void fail_pmi(struct job *job)
+void job_fail_pmi(struct job *job)
 {
-	fail(job, job->pmi.status, "%s", job->pmi.error);
+	job_fail(job, job->pmi.status, "%s", job->pmi.error);
 }
 
-/* A failure that leaves the others alone with --keep-going */
-__attribute__((format(printf, 3, 4)))
-static void fail_alone(struct job *job, int status, const char *format, ...)
+void job_fail_alone(struct job *job, int status, const char *format, ...)
 {
 	char text[512];
 	va_list args;
@@ -165,7 +83,7 @@ static void fail_alone(struct job *job, int status, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	if (!job->options->keep_going) {
-		fail(job, status, "%s", text);
+		job_fail(job, status, "%s", text);
 		return;
 	}
 	say("%s", text);
@@ -173,8 +91,7 @@ static void fail_alone(struct job *job, int status, const char *format, ...)
 		job->status = status;
 }
 
-/* Waiting for one that has ended is waiting for ever */
-static void check_barrier(struct job *job)
+void job_check_barrier(struct job *job)
 {
 	int first;
 
@@ -182,27 +99,24 @@ static void check_barrier(struct job *job)
 		return;
 	/* With --keep-going it was told, unless who has ended took leave */
 	if (!job->status)
-		fail_alone(job, 1, "process %d waits for all, and process %d has ended", first,
+		job_fail_alone(job, 1, "process %d waits for all, and process %d has ended", first,
 			   job->ended);
 	if (job->options->keep_going && pmi_refuse(&job->pmi) < 0)
-		fail_pmi(job);
+		job_fail_pmi(job);
 }
 
 /* "process 1 (pid 2)", "process 3 (pid 4 on b)" */
-static const char *describe(const struct job *job, int rank, pid_t pid, char *text, size_t size)
+static void describe(const struct job *job, int rank, pid_t pid, char *text, size_t size)
 {
-	const struct far *far = job->processes[rank].far;
+	char place[PLACE_BYTES];
 
-	if (far && host_is_here(far->host))
-		far = NULL;
-	snprintf(text, size, "process %d (pid %ld%s%s)", rank, (long)pid, far ? " on " : "",
-		 far ? far->host->name : "");
-	return text;
+	remote_place(job, rank, place);
+	snprintf(text, size, "process %d (pid %ld%s)", rank, (long)pid, place);
 }
 
-static void end_process(struct job *job, int rank, pid_t pid, int status)
+void job_end_process(struct job *job, int rank, pid_t pid, int status)
 {
-	char who[HOST_BYTES + 64], text[128];
+	char who[PLACE_BYTES + 64], text[128];
 
 	/* Not to be signalled any more: the number may be another process's by now */
 	job->processes[rank].pid = 0;
@@ -214,12 +128,12 @@ static void end_process(struct job *job, int rank, pid_t pid, int status)
 	job->alive--;
 	job->ended = rank;
 	if (pmi_detach(&job->pmi, rank) < 0)
-		fail_pmi(job);
+		job_fail_pmi(job);
 	if (status)
-		fail_alone(job, process_exit_status(status), "%s %s", who, text);
+		job_fail_alone(job, process_exit_status(status), "%s %s", who, text);
 	else if (job->pmi.clients[rank].state == PMI_JOINED)
-		fail_alone(job, 1, "%s ended without taking leave of the others", who);
-	check_barrier(job);
+		job_fail_alone(job, 1, "%s ended without taking leave of the others", who);
+	job_check_barrier(job);
 }
 
 static void reap(struct job *job)
@@ -231,12 +145,10 @@ static void reap(struct job *job)
 		orphans_forget(&job->orphans, pid);
 		for (i = 0; i < job->options->processes; i++)
 			if (job->processes[i].pid == pid) {
-				end_process(job, i, pid, status);
+				job_end_process(job, i, pid, status);
 				break;
 			}
-		for (i = 0; i < job->n_fars; i++)
-			if (job->fars[i].launcher == pid)
-				job->fars[i].launcher = 0;
+		remote_reaped(job, pid);
 	}
 	/* It may have left us what it had started */
 	if (job->failed)
@@ -271,9 +183,9 @@ static bool open_pmi(struct job *job, int rank, int *client_fd)
 	return true;
 }
 
-static void cannot_run(struct job *job, int err)
+void job_cannot_run(struct job *job, int err)
 {
-	fail(job, err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE,
+	job_fail(job, err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE,
 	     "\"%.200s\" cannot be run: %s", job->options->command[0], strerror(err));
 }
 
@@ -293,7 +205,7 @@ static void start(struct job *job, int rank)
 		err = errno;
 	plan_close(&plan);
 	if (pid < 0) {
-		fail(job, 1, "process %d cannot be started: %s", rank, strerror(err));
+		job_fail(job, 1, "process %d cannot be started: %s", rank, strerror(err));
 		return;
 	}
 	/* One that cannot be run is about to end by itself, and is waited for like all */
@@ -301,7 +213,7 @@ static void start(struct job *job, int rank)
 	orphans_except(&job->orphans, pid);
 	job->alive++;
 	if (err)
-		cannot_run(job, err);
+		job_cannot_run(job, err);
 	else if (job->options->verbose)
 		say("process %d has pid %ld", rank, (long)pid);
 }
@@ -327,21 +239,8 @@ static void check_interrupt(struct job *job, int rank)
 	if (rank == job->options->processes - 1 && info.si_code != SI_KERNEL)
 		signal_all(job, number);
 	else
-		fail(job, 128 + number, "signal %d (%s) came while process %d was started",
+		job_fail(job, 128 + number, "signal %d (%s) came while process %d was started",
 		     number, strsignal(number), rank);
-}
-
-static void launch(struct job *job, struct far *far)
-{
-	int ret = far_launch(far, now_ms());
-
-	if (ret < 0) {
-		fail(job, 1, "host %s: its launcher cannot be started: %s", far->host->name,
-		     strerror(-ret));
-		return;
-	}
-	orphans_except(&job->orphans, far->launcher);
-	job->alive += far->host->processes;
 }
 
 /* Other hosts first: they take longer, and nobody waits for them here */
@@ -349,209 +248,13 @@ static void start_all(struct job *job)
 {
 	int i;
 
-	for (i = 0; i < job->n_fars && !job->failed; i++)
-		launch(job, &job->fars[i]);
+	remote_launch(job);
 	for (i = 0; i < job->options->processes && !job->failed; i++) {
 		if (!job->processes[i].far)
 			start(job, i);
 		if (!job->failed)
 			check_interrupt(job, i);
 	}
-}
-
-/* ---- other hosts -------------------------------------------------------- */
-
-static void far_started(void *context, int rank, pid_t pid)
-{
-	struct job *job = context;
-
-	if (job->options->verbose)
-		say("process %d has pid %ld on %s", rank, (long)pid,
-		    job->processes[rank].far->host->name);
-}
-
-static void far_unable(void *context, int rank, int err, bool exists)
-{
-	struct job *job = context;
-
-	if (exists)
-		cannot_run(job, err);
-	else
-		fail(job, 1, "process %d cannot be started on %s: %s", rank,
-		     job->processes[rank].far->host->name, strerror(err));
-}
-
-static void far_deaf(void *context, int rank)
-{
-	struct job *job = context;
-
-	pmi_deaf(&job->pmi, rank);
-	fail_pmi(job);
-}
-
-static void far_pmi(void *context, int rank, const char *text, size_t n)
-{
-	struct job *job = context;
-
-	if (job->processes[rank].ended)
-		return;
-	if (pmi_feed(&job->pmi, rank, text, n) < 0)
-		fail_pmi(job);
-}
-
-static void answer_far(void *context, int rank, const char *text, size_t n)
-{
-	struct job *job = context;
-	struct far *far = job->processes[rank].far;
-
-	if (far->state == FAR_RUNNING)
-		link_put(&far->link, FRAME_PMI, (uint32_t)rank, text, n);
-}
-
-static void far_lines(void *context, int rank, int which, const char *text, size_t n)
-{
-	struct job *job = context;
-	struct stream *stream = &job->processes[rank].streams[which];
-
-	stream_feed(stream, text, n);
-	if (stream->plain && stream->len && job->flush_at == NEVER)
-		job->flush_at = now_ms() + PART_MS;
-}
-
-/* Not while others wait for the sink: the rest of it may wait there, too */
-static void flush_parts(struct job *job)
-{
-	int i, which;
-
-	job->flush_at = NEVER;
-	for (which = 0; which < 2; which++) {
-		if (sink_pending(&job->sinks[which])) {
-			job->flush_at = now_ms() + PART_MS;
-			continue;
-		}
-		for (i = 0; i < job->options->processes; i++)
-			stream_flush(&job->processes[i].streams[which]);
-	}
-}
-
-static void far_ended(void *context, int rank, pid_t pid, int status)
-{
-	struct job *job = context;
-
-	if (!job->processes[rank].ended)
-		end_process(job, rank, pid, status);
-}
-
-/* Those of a host that will not tell */
-static void end_unheard(struct job *job, const struct host *host)
-{
-	int i;
-
-	for (i = host->first; i < host->first + host->processes; i++) {
-		if (job->processes[i].ended)
-			continue;
-		job->processes[i].ended = true;
-		job->ended = i;
-		job->alive--;
-		if (pmi_detach(&job->pmi, i) < 0)
-			fail_pmi(job);
-	}
-	check_barrier(job);
-}
-
-static void far_refused(void *context, const struct host *host, const char *why)
-{
-	struct job *job = context;
-
-	fail(job, 1, "host %s: %s", host->name, why);
-	end_unheard(job, host);
-}
-
-static void far_lost(void *context, const struct host *host, const char *why)
-{
-	struct job *job = context;
-
-	/* Those that were to end have, as far as we can know */
-	if (!job->failed)
-		fail_alone(job, 1, "host %s: %s", host->name, why);
-	end_unheard(job, host);
-}
-
-static const struct far_events far_events = {
-	.started = far_started,
-	.unable = far_unable,
-	.deaf = far_deaf,
-	.pmi = far_pmi,
-	.lines = far_lines,
-	.ended = far_ended,
-	.refused = far_refused,
-	.lost = far_lost,
-};
-
-/* Is there one whose processes have not all begun? */
-static bool is_starting(const struct job *job)
-{
-	int i;
-
-	for (i = 0; i < job->n_fars; i++)
-		if (job->fars[i].state < FAR_RUNNING ||
-		    (job->fars[i].state == FAR_RUNNING && job->fars[i].starting))
-			return true;
-	return false;
-}
-
-static bool is_far_running(const struct job *job)
-{
-	int i;
-
-	for (i = 0; i < job->n_fars; i++)
-		if (job->fars[i].state <= FAR_RUNNING)
-			return true;
-	return false;
-}
-
-/* The host whose process reads standard input, while it wants more */
-static struct far *reader(struct job *job)
-{
-	struct far *far = job->options->stdin_rank == NO_STDIN ? NULL :
-		job->processes[job->options->stdin_rank].far;
-
-	return far && far->state == FAR_RUNNING && far->feed > 0 && !job->stdin_ended ? far : NULL;
-}
-
-static void feed(struct job *job, struct far *far)
-{
-	char text[FRAME_BYTES];
-	size_t most = (size_t)far->feed < sizeof(text) ? (size_t)far->feed : sizeof(text);
-	ssize_t n = read(STDIN_FILENO, text, most);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	/* What cannot be read has ended */
-	if (n <= 0) {
-		job->stdin_ended = true;
-		n = 0;
-	}
-	link_put(&far->link, FRAME_STDIN, 0, text, (size_t)n);
-	far->feed -= n;
-}
-
-static void serve_fars(struct job *job, const struct pollfd *entry)
-{
-	struct far *far;
-	int i, which;
-
-	for (i = 0; i < job->n_fars; i++, entry += FDS_FAR) {
-		far = &job->fars[i];
-		if (far->state == FAR_GONE)
-			continue;
-		far_serve(far, entry[FD_FROM].revents, now_ms());
-		for (which = 0; which < 2; which++)
-			if (sink_wants(&job->sinks[which]))
-				far_room(far, which);
-		far_check(far, now_ms());
-	}
-	bridges_step(&job->bridges, job->fars, job->n_fars);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -567,12 +270,12 @@ static void pass_on(struct job *job, const struct signalfd_siginfo *info)
 		if (pid && (info->ssi_code != SI_KERNEL || getpgid(pid) != getpgrp()))
 			kill(pid, (int)info->ssi_signo);
 	}
-	if (is_starting(job))
-		fail(job, 128 + (int)info->ssi_signo, "signal %d (%s) came while processes were "
+	if (remote_is_starting(job))
+		job_fail(job, 128 + (int)info->ssi_signo, "signal %d (%s) came while processes were "
 		     "started on other hosts", (int)info->ssi_signo,
 		     strsignal((int)info->ssi_signo));
 	else
-		order_all(job, FRAME_SIGNAL, (int)info->ssi_signo);
+		remote_order(job, FRAME_SIGNAL, (int)info->ssi_signo);
 	/* Only lines are left, and who asks does not want to wait for who takes them */
 	if (!job->alive && !job->failed)
 		job->status = 128 + (int)info->ssi_signo;
@@ -598,7 +301,7 @@ static void take_end_of_keeper(struct job *job)
 {
 	job->keeper_fd = -1;
 	job->hurried = true;
-	fail(job, 128 + SIGKILL, "hamlyn-run was killed");
+	job_fail(job, 128 + SIGKILL, "hamlyn-run was killed");
 }
 
 static bool is_unwritten(const struct job *job)
@@ -623,8 +326,7 @@ static void drop_all(struct job *job)
 {
 	int i, which;
 
-	for (i = 0; i < job->n_fars; i++)
-		far_leave(&job->fars[i]);
+	remote_leave(job);
 	for (which = 0; which < 2; which++) {
 		sink_drop(&job->sinks[which]);
 		for (i = 0; i < job->options->processes; i++)
@@ -644,7 +346,7 @@ static void time_is_over(struct job *job)
 	if (job->alive) {
 		/* Whatever went wrong before: this is what --timeout is for */
 		job->status = EXIT_TIMEOUT;
-		fail(job, EXIT_TIMEOUT, "the processes took more than %d s",
+		job_fail(job, EXIT_TIMEOUT, "the processes took more than %d s",
 		     job->options->timeout_s);
 		return;
 	}
@@ -660,7 +362,7 @@ static void take_time(struct job *job)
 	int64_t now = now_ms();
 
 	if (now >= job->flush_at)
-		flush_parts(job);
+		remote_flush_parts(job);
 	if (now >= job->deadline)
 		time_is_over(job);
 	if (now >= job->kill_at) {
@@ -668,7 +370,7 @@ static void take_time(struct job *job)
 		signal_all(job, SIGKILL);
 		if (job->failed) {
 			orphans_kill(&job->orphans);
-			order_all(job, FRAME_KILL, 0);
+			remote_order(job, FRAME_KILL, 0);
 		}
 		if (job->hurried && !job->alive)
 			drop_all(job);
@@ -677,27 +379,18 @@ static void take_time(struct job *job)
 
 static int until_next(const struct job *job)
 {
-	int64_t next = job->deadline < job->kill_at ? job->deadline : job->kill_at, left;
-	int i;
+	int64_t next = remote_next(job), left;
 
-	if (job->flush_at < next)
-		next = job->flush_at;
-	for (i = 0; i < job->n_fars; i++)
-		if (far_next_check(&job->fars[i]) < next)
-			next = far_next_check(&job->fars[i]);
+	if (job->deadline < next)
+		next = job->deadline;
+	if (job->kill_at < next)
+		next = job->kill_at;
 	if (next == NEVER)
 		return -1;
 	left = next - now_ms();
 	if (left <= 0)
 		return 0;
 	return left < 1000000 ? (int)left : 1000000;
-}
-
-static void watch(struct pollfd *entry, int fd, short events)
-{
-	entry->fd = fd;
-	entry->events = events;
-	entry->revents = 0;
 }
 
 /* Not into the other one's line. That goes on: what waits there are whole lines. */
@@ -714,7 +407,7 @@ static nfds_t watch_all(struct job *job)
 
 	watch(&job->fds[FD_SIGNALS], job->signal_fd, POLLIN);
 	watch(&job->fds[FD_KEEPER], job->keeper_fd, POLLIN);
-	watch(&job->fds[FD_STDIN], reader(job) ? STDIN_FILENO : -1, POLLIN);
+	watch(&job->fds[FD_STDIN], remote_reader(job) ? STDIN_FILENO : -1, POLLIN);
 	for (i = 0; i < 2; i++)
 		watch(&job->fds[FD_SINKS + i], may_write(job, i) ? job->sinks[i].fd : -1,
 		      POLLOUT);
@@ -727,13 +420,7 @@ static nfds_t watch_all(struct job *job)
 			      POLLIN);
 		}
 	}
-	for (i = 0; i < job->n_fars; i++, entry += FDS_FAR) {
-		const struct link *link = &job->fars[i].link;
-		bool gone = job->fars[i].state == FAR_GONE;
-
-		watch(&entry[FD_FROM], gone ? -1 : link->in_fd, POLLIN);
-		watch(&entry[FD_TO], !gone && link_unsent(link) ? link->out_fd : -1, POLLOUT);
-	}
+	entry = remote_watch(job, entry);
 	return (nfds_t)(entry - job->fds);
 }
 
@@ -744,7 +431,7 @@ static void write_sink(struct job *job, struct sink *sink)
 	if (!err)
 		return;
 	sink_drop(sink);
-	fail(job, 1, "standard %s cannot be written: %s", sink_name(sink), strerror(err));
+	job_fail(job, 1, "standard %s cannot be written: %s", sink_name(sink), strerror(err));
 }
 
 static void serve_process(struct job *job, int rank, const struct pollfd *entry)
@@ -757,12 +444,11 @@ static void serve_process(struct job *job, int rank, const struct pollfd *entry)
 	if (entry[FD_ERR].revents)
 		stream_read(&process->streams[1]);
 	if (entry[FD_PMI].revents && pmi_serve(&job->pmi, rank) < 0)
-		fail_pmi(job);
+		job_fail_pmi(job);
 }
 
 static void serve_all(struct job *job)
 {
-	struct far *far = reader(job);
 	int i;
 
 	for (i = 0; i < 2; i++)
@@ -770,10 +456,10 @@ static void serve_all(struct job *job)
 			write_sink(job, &job->sinks[i]);
 	for (i = 0; i < job->options->processes; i++)
 		serve_process(job, i, &job->fds[FD_PROCESSES + i * FDS_EACH]);
-	if (job->fds[FD_STDIN].revents && far)
-		feed(job, far);
-	serve_fars(job, &job->fds[FD_PROCESSES + job->options->processes * FDS_EACH]);
-	check_barrier(job);
+	if (job->fds[FD_STDIN].revents)
+		remote_feed(job);
+	remote_serve(job, &job->fds[FD_PROCESSES + job->options->processes * FDS_EACH]);
+	job_check_barrier(job);
 	if (job->fds[FD_SIGNALS].revents)
 		take_signals(job);
 	if (job->fds[FD_KEEPER].revents)
@@ -842,43 +528,10 @@ static bool is_unread(const struct job *job)
 /* What processes leave behind is to end if the job has failed, and is let be if it has not */
 static bool is_running(struct job *job)
 {
-	return job->alive || is_far_running(job) || (job->failed && orphans_left(&job->orphans));
+	return job->alive || remote_is_running(job) || (job->failed && orphans_left(&job->orphans));
 }
 
 /* ---- all of it ---------------------------------------------------------- */
-
-static void init_far(struct job *job, const struct host *host)
-{
-	struct far *far;
-	int i;
-
-	/* With bridges this host is as the others: its processes wait for its bridge */
-	if ((host_is_here(host) && !job->options->bridge_port) || !host->processes)
-		return;
-	far = &job->fars[job->n_fars++];
-	*far = (struct far){
-		.host = host, .options = job->options, .events = &far_events, .context = job,
-		.state = FAR_GONE, .link = { .in_fd = -1, .out_fd = -1 },
-	};
-	for (i = host->first; i < host->first + host->processes; i++) {
-		job->processes[i].far = far;
-		job->processes[i].streams[0].plain = !job->options->tag_output;
-		job->processes[i].streams[1].plain = !job->options->tag_output;
-		job->pmi.clients[i].far = true;
-	}
-}
-
-static void init_fars(struct job *job)
-{
-	int i;
-
-	job->pmi.send = answer_far;
-	job->pmi.context = job;
-	job->fars = allocate((size_t)job->options->hosts.n + 1, sizeof(*job->fars));
-	for (i = 0; i < job->options->hosts.n; i++)
-		init_far(job, &job->options->hosts.host[i]);
-	bridges_init(&job->bridges, job->options);
-}
 
 static void init(struct job *job, const struct options *options, int keeper_fd)
 {
@@ -903,7 +556,7 @@ static void init(struct job *job, const struct options *options, int keeper_fd)
 		for (which = 0; which < 2; which++)
 			stream_init(&job->processes[i].streams[which], i, &job->sinks[which]);
 	pmi_init(&job->pmi, options->processes);
-	init_fars(job);
+	remote_init(job);
 	orphans_init(&job->orphans);
 	surroundings_allow_files(&job->surroundings, (rlim_t)places + 64);
 	job->signal_fd = surroundings_take_signals(&job->surroundings);
@@ -917,9 +570,7 @@ static void uninit(struct job *job)
 	for (i = 0; i < job->options->processes; i++)
 		for (which = 0; which < 2; which++)
 			stream_uninit(&job->processes[i].streams[which]);
-	for (i = 0; i < job->n_fars; i++)
-		far_uninit(&job->fars[i]);
-	free(job->fars);
+	remote_uninit(job);
 	free(job->sinks[0].data);
 	free(job->sinks[1].data);
 	free(job->processes);

@@ -24,6 +24,7 @@
 #include "orphans.h"
 #include "pmi_line.h"
 #include "process.h"
+#include "watch.h"
 #include "hosts/start.h"
 
 #ifndef HAMLYN_VERSION
@@ -561,13 +562,6 @@ static void serve_link(struct agent *agent)
 }
 
 /* ---- the loop ----------------------------------------------------------- */
-
-static void watch(struct pollfd *entry, int fd, short events)
-{
-	entry->fd = fd;
-	entry->events = events;
-	entry->revents = 0;
-}
 
 static nfds_t watch_all(struct agent *agent)
 {
