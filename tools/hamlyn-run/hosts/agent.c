@@ -11,21 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "hosts/agent.h"
-#include "hosts/bridge.h"
-#include "hosts/link.h"
+#include "hosts/child.h"
 #include "message.h"
-#include "orphans.h"
-#include "pmi_line.h"
-#include "process.h"
 #include "watch.h"
-#include "hosts/start.h"
 
 #ifndef HAMLYN_VERSION
 #define HAMLYN_VERSION "unknown"
@@ -34,103 +27,7 @@
 #define GRACE_MS	2000	/* from SIGTERM to SIGKILL, when nobody says so */
 #define KILL_TIMES	100	/* a process that cannot be killed is left */
 
-/* Places in agent.fds, and three for each process */
-enum { FD_SIGNALS, FD_KEEPER, FD_IN, FD_OUT, FD_FEED, FD_CHILDREN };
-enum { FD_PMI, FD_LINES, FDS_EACH = FD_LINES + 2 };
-
-/**
- * struct child - a process
- * @pid: 0 before it starts and after its end
- * @pmi_fd: our end of its socket, or -1
- * @lines: of its standard output and error, or -1
- * @rest: bytes that are still read of @lines, or -1: all that come
- */
-struct child {
-	pid_t pid;
-	int pmi_fd;
-	int lines[2];
-	int rest[2];
-};
-
-/**
- * struct agent - all of them
- * @bridge: to other hosts
- * @start: what they are
- * @started: that has come
- * @ending: FRAME_END or FRAME_KILL has
- * @told: FRAME_DONE was sent, since @ending was set
- * @alone: the link has ended
- * @kills: how often all were killed because of that
- * @window: bytes that may be sent of output and error
- * @turn: the process that is read first
- * @feed_fd: standard input of the one that reads it, or -1
- * @feed: bytes that wait for it
- * @feed_len: their number
- * @feed_end: and no more will come
- */
-struct agent {
-	struct link link;
-	struct surroundings surroundings;
-	struct orphans orphans;
-	struct bridge bridge;
-	struct start start;
-	struct child *children;
-	struct pollfd *fds;
-	int alive;
-	bool started;
-	bool ending;
-	bool told;
-	bool alone;
-	int kills;
-	size_t window[2];
-	int turn;
-	int feed_fd;
-	char *feed;
-	size_t feed_len;
-	bool feed_end;
-	int signal_fd;
-	int keeper_fd;
-};
-
-static int rank_of(const struct agent *agent, int i)
-{
-	return agent->start.first + i;
-}
-
-static void shut(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 /* ---- ending ------------------------------------------------------------- */
-
-static void signal_all(struct agent *agent, int number)
-{
-	int i;
-
-	for (i = 0; i < agent->start.processes; i++)
-		if (agent->children[i].pid)
-			kill(agent->children[i].pid, number);
-}
-
-static void ask_to_end(struct agent *agent)
-{
-	agent->ending = true;
-	agent->told = false;
-	signal_all(agent, SIGTERM);
-	signal_all(agent, SIGCONT);
-	orphans_ask(&agent->orphans);
-}
-
-static void kill_all(struct agent *agent)
-{
-	agent->ending = true;
-	agent->told = false;
-	signal_all(agent, SIGKILL);
-	orphans_kill(&agent->orphans);
-}
 
 static void be_alone(struct agent *agent)
 {
@@ -138,76 +35,7 @@ static void be_alone(struct agent *agent)
 		return;
 	agent->alone = true;
 	link_uninit(&agent->link);
-	ask_to_end(agent);
-}
-
-/* ---- what processes do -------------------------------------------------- */
-
-/* An answer: it fits, unless it reads none */
-static void answer(struct agent *agent, int i, const struct frame *frame)
-{
-	struct child *child = &agent->children[i];
-	ssize_t sent;
-
-	if (child->pmi_fd < 0)
-		return;
-	sent = send(child->pmi_fd, frame->data, frame->n, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (sent == (ssize_t)frame->n || (sent < 0 && errno != EAGAIN))
-		return;
-	link_put(&agent->link, FRAME_DEAF, (uint32_t)rank_of(agent, i), NULL, 0);
-}
-
-/* Return: whether there was something */
-static bool read_pmi(struct agent *agent, int i)
-{
-	struct child *child = &agent->children[i];
-	char text[PMI_LINE_BYTES];
-	ssize_t n;
-
-	if (child->pmi_fd < 0)
-		return false;
-	n = recv(child->pmi_fd, text, sizeof(text), MSG_DONTWAIT);
-	if (n > 0)
-		link_put(&agent->link, FRAME_PMI, (uint32_t)rank_of(agent, i), text, (size_t)n);
-	else if (!n || (errno != EAGAIN && errno != EINTR))
-		shut(&child->pmi_fd);
-	return n > 0;
-}
-
-/* At most @most bytes. Return: how many */
-static size_t read_lines(struct agent *agent, int i, int which, size_t most)
-{
-	int *fd = &agent->children[i].lines[which];
-	char text[FRAME_BYTES];
-	ssize_t n;
-
-	if (most > agent->window[which])
-		most = agent->window[which];
-	if (most > sizeof(text))
-		most = sizeof(text);
-	n = read(*fd, text, most);
-	if (n > 0) {
-		link_put(&agent->link, which ? FRAME_ERR : FRAME_OUT, (uint32_t)rank_of(agent, i),
-			 text, (size_t)n);
-		agent->window[which] -= (size_t)n;
-		return (size_t)n;
-	}
-	if (!n || (errno != EAGAIN && errno != EINTR))
-		shut(fd);
-	return 0;
-}
-
-static void end_child(struct agent *agent, int i, int status)
-{
-	struct child *child = &agent->children[i];
-	const int64_t numbers[] = { child->pid, status };
-
-	child->pid = 0;
-	agent->alive--;
-	while (read_pmi(agent, i))
-		;
-	shut(&child->pmi_fd);
-	link_put(&agent->link, FRAME_EXIT, (uint32_t)rank_of(agent, i), numbers, sizeof(numbers));
+	children_ask(agent);
 }
 
 static void refuse(struct agent *agent, const char *format, const char *detail)
@@ -250,7 +78,7 @@ static void reap(struct agent *agent)
 			continue;
 		for (i = 0; i < agent->start.processes; i++)
 			if (agent->children[i].pid == pid) {
-				end_child(agent, i, status);
+				child_end(agent, i, status);
 				break;
 			}
 	}
@@ -258,130 +86,18 @@ static void reap(struct agent *agent)
 		orphans_ask(&agent->orphans);
 }
 
-/* What is in the pipe now is the last: who still writes to it may do so faster than we can send */
-static void drain_lines(struct agent *agent, int i, int which)
-{
-	struct child *child = &agent->children[i];
-	int *rest = &child->rest[which];
-
-	if (child->lines[which] >= 0 && *rest < 0 && ioctl(child->lines[which], FIONREAD, rest) < 0)
-		*rest = 0;
-	while (*rest > 0 && agent->window[which] && child->lines[which] >= 0)
-		*rest -= (int)read_lines(agent, i, which, (size_t)*rest);
-	if (*rest <= 0)
-		shut(&child->lines[which]);
-}
-
-static void drain(struct agent *agent)
-{
-	int i;
-
-	for (i = 0; i < agent->start.processes; i++) {
-		drain_lines(agent, i, 0);
-		drain_lines(agent, i, 1);
-	}
-}
-
-static bool has_lines(const struct agent *agent)
-{
-	int i;
-
-	for (i = 0; i < agent->start.processes; i++)
-		if (agent->children[i].lines[0] >= 0 || agent->children[i].lines[1] >= 0)
-			return true;
-	return false;
-}
-
 static void tell_done(struct agent *agent)
 {
 	if (!agent->started || agent->alive || agent->told)
 		return;
-	drain(agent);
-	if (has_lines(agent) || (agent->ending && orphans_left(&agent->orphans)))
+	children_drain(agent);
+	if (children_write(agent) || (agent->ending && orphans_left(&agent->orphans)))
 		return;
 	agent->told = true;
 	link_put(&agent->link, FRAME_DONE, agent->ending, NULL, 0);
 }
 
-/* ---- starting ----------------------------------------------------------- */
-
-static int open_pair(int (*make)(int *fds), int *ours, int *theirs)
-{
-	int fds[2];
-
-	if (make(fds) < 0)
-		return -1;
-	*ours = fds[0];
-	*theirs = fds[1];
-	return fcntl(*ours, F_SETFL, O_NONBLOCK);
-}
-
-static int make_pipe(int *fds)
-{
-	return pipe2(fds, O_CLOEXEC);
-}
-
-static int make_feed(int *fds)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -1;
-	fds[0] = ends[1];
-	fds[1] = ends[0];
-	return 0;
-}
-
-static int make_socket(int *fds)
-{
-	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds);
-}
-
-static int open_all(struct agent *agent, struct child *child, struct plan *plan)
-{
-	if (open_pair(make_socket, &child->pmi_fd, &plan->pmi_fd) < 0 ||
-	    open_pair(make_pipe, &child->lines[0], &plan->out_fd) < 0 ||
-	    open_pair(make_pipe, &child->lines[1], &plan->err_fd) < 0)
-		return -1;
-	if (plan->rank != agent->start.options.stdin_rank)
-		return 0;
-	return open_pair(make_feed, &agent->feed_fd, &plan->in_fd);
-}
-
-static void tell_start(struct agent *agent, int i, pid_t pid, int err)
-{
-	const int64_t numbers[] = { err, pid > 0 };
-	uint32_t rank = (uint32_t)rank_of(agent, i);
-
-	if (err)
-		link_put(&agent->link, FRAME_UNABLE, rank, numbers, sizeof(numbers));
-	else
-		link_put_number(&agent->link, FRAME_STARTED, rank, pid);
-}
-
-static void start_child(struct agent *agent, int i)
-{
-	struct plan plan = {
-		.options = &agent->start.options, .surroundings = &agent->surroundings,
-		.rank = rank_of(agent, i), .pmi_fd = -1, .in_fd = -1, .out_fd = -1, .err_fd = -1,
-	};
-	pid_t pid = -1;
-	int err = 0;
-
-	if (open_all(agent, &agent->children[i], &plan) == 0)
-		pid = process_start(&plan, &err);
-	else
-		err = errno;
-	plan_close(&plan);
-	tell_start(agent, i, pid, err);
-	agent->alive++;
-	if (pid > 0) {
-		agent->children[i].pid = pid;
-		orphans_except(&agent->orphans, pid);
-	} else {
-		end_child(agent, i, 1 << 8);
-	}
-}
+/* ---- what it is to start -------------------------------------------------- */
 
 static void take_variables(char **variables)
 {
@@ -396,21 +112,6 @@ static void take_variables(char **variables)
 	}
 }
 
-static void prepare(struct agent *agent)
-{
-	size_t n = (size_t)agent->start.processes;
-	size_t i;
-
-	agent->children = allocate(n, sizeof(*agent->children));
-	agent->fds = enlarge(agent->fds, (FD_CHILDREN + n * FDS_EACH) * sizeof(*agent->fds));
-	for (i = 0; i < n; i++) {
-		agent->children[i] = (struct child){
-			.pmi_fd = -1, .lines = { -1, -1 }, .rest = { -1, -1 },
-		};
-	}
-	surroundings_allow_files(&agent->surroundings, (rlim_t)n * FDS_EACH + 64);
-}
-
 /* Return: 0, or -1 if it is none */
 static int take_start(struct agent *agent, const struct frame *frame)
 {
@@ -419,14 +120,14 @@ static int take_start(struct agent *agent, const struct frame *frame)
 	if (agent->started || start_unpack(&agent->start, frame->data, frame->n) < 0)
 		return -1;
 	agent->started = true;
-	prepare(agent);
+	children_prepare(agent);
 	take_variables(agent->start.variables);
 	if (chdir(agent->start.folder) < 0) {
 		refuse(agent, "its folder cannot be entered: %s", agent->start.folder);
 		agent->start.processes = 0;
 	}
 	for (i = 0; i < agent->start.processes; i++)
-		start_child(agent, i);
+		child_start(agent, i);
 	return 0;
 }
 
@@ -508,7 +209,7 @@ static int take_answer(struct agent *agent, const struct frame *frame)
 
 	if (i < 0 || i >= agent->start.processes)
 		return -1;
-	answer(agent, (int)i, frame);
+	child_answer(agent, (int)i, frame);
 	return 0;
 }
 
@@ -521,13 +222,13 @@ static int take_frame(struct agent *agent, const struct frame *frame)
 	case FRAME_START:
 		return take_start(agent, frame);
 	case FRAME_SIGNAL:
-		signal_all(agent, (int)frame->rank);
+		children_signal(agent, (int)frame->rank);
 		return 0;
 	case FRAME_END:
-		ask_to_end(agent);
+		children_ask(agent);
 		return 0;
 	case FRAME_KILL:
-		kill_all(agent);
+		children_kill(agent);
 		return 0;
 	case FRAME_TAKEN:
 		return take_window(agent, frame);
@@ -593,9 +294,9 @@ static void serve_child(struct agent *agent, int i)
 	/* Those before it may have used up the window */
 	for (which = 0; which < 2; which++)
 		if (entry[FD_LINES + which].revents && agent->window[which])
-			read_lines(agent, i, which, FRAME_BYTES);
+			child_read_lines(agent, i, which, FRAME_BYTES);
 	if (entry[FD_PMI].revents)
-		read_pmi(agent, i);
+		child_read_pmi(agent, i);
 }
 
 static void take_signals(struct agent *agent)
@@ -654,7 +355,7 @@ static void turn(struct agent *agent)
 	/* Nobody says so, and they had their time */
 	if (!ret && agent->alone) {
 		agent->kills++;
-		kill_all(agent);
+		children_kill(agent);
 	}
 }
 
