@@ -267,6 +267,8 @@ static void serve_link(struct agent *agent)
 static nfds_t watch_all(struct agent *agent)
 {
 	struct pollfd *entry = agent->fds + FD_CHILDREN;
+	/* Lines have windows; requests wait while hamlyn-run takes nothing */
+	bool may_ask = link_unsent(&agent->link) < WINDOW_BYTES;
 	int i, which;
 
 	watch(&agent->fds[FD_SIGNALS], agent->signal_fd, POLLIN);
@@ -278,7 +280,7 @@ static nfds_t watch_all(struct agent *agent)
 	for (i = 0; i < agent->start.processes; i++, entry += FDS_EACH) {
 		struct child *child = &agent->children[i];
 
-		watch(&entry[FD_PMI], child->pmi_fd, POLLIN);
+		watch(&entry[FD_PMI], may_ask ? child->pmi_fd : -1, POLLIN);
 		for (which = 0; which < 2; which++)
 			watch(&entry[FD_LINES + which],
 			      agent->window[which] ? child->lines[which] : -1, POLLIN);

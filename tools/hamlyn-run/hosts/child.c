@@ -12,6 +12,8 @@
 #include "message.h"
 #include "pmi_line.h"
 
+#define LAST_READS	1024	/* more than a socket holds */
+
 static int rank_of(const struct agent *agent, int i)
 {
 	return agent->start.first + i;
@@ -176,10 +178,12 @@ void child_end(struct agent *agent, int i, int status)
 {
 	struct child *child = &agent->children[i];
 	const int64_t numbers[] = { child->pid, status };
+	int reads;
 
 	child->pid = 0;
 	agent->alive--;
-	while (child_read_pmi(agent, i))
+	/* What is there; what it has left behind may go on without an end */
+	for (reads = 0; reads < LAST_READS && child_read_pmi(agent, i); reads++)
 		;
 	shut(&child->pmi_fd);
 	link_put(&agent->link, FRAME_EXIT, (uint32_t)rank_of(agent, i), numbers, sizeof(numbers));
