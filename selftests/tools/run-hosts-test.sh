@@ -504,6 +504,9 @@ check "a number that is none" refuses 'from 1 to 1024 processes, not "x"' -n 2 -
 check "no name" refuses 'not ""' -n 2 --host a,,b true
 check "an option for a name" refuses 'not "-oProxyCommand=x"' -n 2 --host -oProxyCommand=x true
 check "no address" refuses "NAME\[=ADDRESS\]" -n 2 --host a= true
+check "no launcher" refuses "takes from 1 to 64 words, not 0" -n 1 --launch " " true
+check "one of too many words" refuses "takes from 1 to 64 words, not 65" -n 1 --launch \
+	"$(seq -s ' ' 65)" true
 check "--launch without hosts" refuses "for other hosts" -n 2 true
 check "a bridge for what is no embedded device" refuses "shm:NAME" -n 2 --host "$LOOP" \
 	--bridge 2000 --device /dev/hamlyn0 true

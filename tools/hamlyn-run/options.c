@@ -114,9 +114,13 @@ static int parse_device(const char *text, struct options *options)
 
 static int check_words(const char *name, const char *text)
 {
-	if (text[strspn(text, " \t")])
+	int n = 0;
+
+	for (text += strspn(text, " \t"); *text; text += strspn(text, " \t"), n++)
+		text += strcspn(text, " \t");
+	if (n >= 1 && n <= LAUNCH_WORDS)
 		return 0;
-	say("%s takes a command, not \"%.80s\"", name, text);
+	say("%s takes from 1 to %d words, not %d", name, LAUNCH_WORDS, n);
 	return -1;
 }
 

@@ -12,8 +12,6 @@
 #include "hosts/launch.h"
 #include "message.h"
 
-#define MAX_WORDS	64
-
 /* @n bytes of @text, with @name for each "%h"; @found: there was one */
 static char *insert_name(const char *text, size_t n, const char *name, bool *found)
 {
@@ -32,6 +30,14 @@ static char *insert_name(const char *text, size_t n, const char *name, bool *fou
 	return word;
 }
 
+static char *copy(const char *text)
+{
+	char *own = allocate(strlen(text) + 1, 1);
+
+	memcpy(own, text, strlen(text));
+	return own;
+}
+
 /* The same program, where it is here: it belongs to the same installation */
 static char *own_path(void)
 {
@@ -39,16 +45,16 @@ static char *own_path(void)
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
 	if (n <= 0)
-		return strdup("hamlyn-run");
+		return copy("hamlyn-run");
 	path[n] = 0;
-	return strdup(path);
+	return copy(path);
 }
 
 char **launch_words(const struct options *options, const struct host *host)
 {
 	const char *text = host_is_here(host) ? "" : options->launch ? options->launch :
 		LAUNCH_COMMAND;
-	char **words = allocate(MAX_WORDS + 4, sizeof(*words));
+	char **words = allocate(LAUNCH_WORDS + 4, sizeof(*words));
 	bool found = false;
 	size_t length;
 	int n = 0;
@@ -56,15 +62,15 @@ char **launch_words(const struct options *options, const struct host *host)
 	for (;;) {
 		text += strspn(text, " \t");
 		length = strcspn(text, " \t");
-		if (!length || n == MAX_WORDS)
+		if (!length || n == LAUNCH_WORDS)
 			break;
 		words[n++] = insert_name(text, length, host->name, &found);
 		text += length;
 	}
 	if (!found && n)
-		words[n++] = strdup(host->name);
-	words[n] = n && options->agent_path ? strdup(options->agent_path) : own_path();
-	words[n + 1] = strdup("--agent");
+		words[n++] = copy(host->name);
+	words[n] = n && options->agent_path ? copy(options->agent_path) : own_path();
+	words[n + 1] = copy("--agent");
 	return words;
 }
 

@@ -6,6 +6,8 @@
 #include "hosts/hosts.h"
 #include "options.h"
 
+#define LAUNCH_WORDS	64
+
 /* The name comes behind it, as wherever no word has %h */
 #define LAUNCH_COMMAND	"ssh -x -o BatchMode=yes"
 

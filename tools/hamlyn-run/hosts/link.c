@@ -101,7 +101,7 @@ int link_read(struct link *link)
 	if (link->in_fd < 0)
 		return -EPIPE;
 	link->in_len -= link->in_done;
-	if (link->in_len)
+	if (link->in_len && link->in_done)
 		memmove(link->in, link->in + link->in_done, link->in_len);
 	link->in_done = 0;
 	reserve(&link->in, link->in_len, &link->in_room, READ_BYTES);
