@@ -131,7 +131,7 @@ work_between_hosts() {
 	./hamlynctl nic del 8
 }
 
-# A name of the other host, one of our own, and one that nobody has.
+# A name of the other host, and one that nobody has.
 call_each_other() {
 	timeout $((60 * ${HAMLYN_TEST_SCALE:-1})) ./hamlyn-cat -l -d /dev/hamlyn9 2/traced >/tmp/cat.out &
 	listener=$!

@@ -117,7 +117,7 @@ static uint8_t *put_header(FIXTURE_DATA(hostile_frames) *self, uint8_t *p, uint8
 	return far_put(p, self->sequence++, 4);
 }
 
-/* @packets: with this payload behind what is from @from to @body. Return: its end */
+/* Of the frame at @from the body ends at @body; so many bytes of payload are behind it. */
 static uint8_t *end_frame(uint8_t *from, uint8_t *body, uint32_t payload)
 {
 	far_put(from + 2, (uint64_t)(body - from) - FAR_HEADER, 2);
