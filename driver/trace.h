@@ -17,6 +17,7 @@
 #include "hml.h"
 #include "core/wire.h"
 #include "fabric/tcp.h"
+#include "object/name.h"
 
 #ifndef HML_TRACE_ONCE
 #define HML_TRACE_ONCE
@@ -31,6 +32,13 @@ enum hml_trace_mischief {
 	HML_TRACE_RELEASE,
 	HML_TRACE_STALL,
 };
+
+/* All of it: what was in the buffer before is for nobody. @length has been checked. */
+static inline void hml_trace_name(char to[HAMLYN_MAX_NAME + 1], const char *name, u32 length)
+{
+	memcpy(to, name, length);
+	memset(to + length, 0, HAMLYN_MAX_NAME + 1 - length);
+}
 
 /* For durations, which are not measured unless they are traced. */
 static inline u64 hml_trace_clock(bool on)
@@ -120,6 +128,10 @@ TRACE_DEFINE_ENUM(HML_WIRE_OTHER_PACKET);
 TRACE_DEFINE_ENUM(HML_WIRE_OLD_EPOCH);
 TRACE_DEFINE_ENUM(HML_WIRE_WATCH_GONE);
 TRACE_DEFINE_ENUM(HML_WIRE_WATCH_CLAIMED);
+TRACE_DEFINE_ENUM(HML_WIRE_ANSWERED);
+TRACE_DEFINE_ENUM(HML_WIRE_NO_NAME);
+TRACE_DEFINE_ENUM(HML_WIRE_FULL);
+TRACE_DEFINE_ENUM(HML_WIRE_HUNG_UP);
 
 #define hml_show_mischief(what)						\
 	__print_symbolic(what,						\
@@ -985,8 +997,7 @@ DECLARE_EVENT_CLASS(hamlyn_name,
 		__entry->nic = n->line.device->index;
 		__entry->uid = __kuid_val(n->uid);
 		__entry->waiting = READ_ONCE(n->count);
-		memcpy(__entry->name, n->name, n->length);
-		__entry->name[n->length] = 0;
+		hml_trace_name(__entry->name, n->name, n->length);
 	),
 
 	TP_printk("nic=%u name=%s uid=%u waiting=%u",
@@ -1022,8 +1033,7 @@ TRACE_EVENT(hamlyn_call,
 		__entry->host = host;
 		__entry->uid = uid;
 		__entry->err = err;
-		memcpy(__entry->name, name, length);
-		__entry->name[length] = 0;
+		hml_trace_name(__entry->name, name, length);
 	),
 
 	TP_printk("nic=%u host=%u name=%s uid=%u err=%d",
@@ -1049,8 +1059,7 @@ TRACE_EVENT(hamlyn_call_take,
 		__entry->host = side->host;
 		__entry->uid = uid;
 		__entry->status = status;
-		memcpy(__entry->name, said->name, said->name_length);
-		__entry->name[said->name_length] = 0;
+		hml_trace_name(__entry->name, said->name, said->name_length);
 	),
 
 	TP_printk("nic=%u host=%u name=%s uid=%u status=%s",
@@ -1074,8 +1083,7 @@ TRACE_EVENT(hamlyn_call_answer,
 		__entry->number = number;
 		__entry->nic = n->line.device->index;
 		__entry->waits = waits;
-		memcpy(__entry->name, n->name, n->length);
-		__entry->name[n->length] = 0;
+		hml_trace_name(__entry->name, n->name, n->length);
 	),
 
 	TP_printk("nic=%u name=%s number=%llu waits=%u",
