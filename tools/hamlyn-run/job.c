@@ -271,9 +271,9 @@ static void pass_on(struct job *job, const struct signalfd_siginfo *info)
 			kill(pid, (int)info->ssi_signo);
 	}
 	if (remote_is_starting(job))
-		job_fail(job, 128 + (int)info->ssi_signo, "signal %d (%s) came while processes were "
-		     "started on other hosts", (int)info->ssi_signo,
-		     strsignal((int)info->ssi_signo));
+		job_fail(job, 128 + (int)info->ssi_signo, "signal %d (%s) came while processes "
+			 "were started on other hosts", (int)info->ssi_signo,
+			 strsignal((int)info->ssi_signo));
 	else
 		remote_order(job, FRAME_SIGNAL, (int)info->ssi_signo);
 	/* Only lines are left, and who asks does not want to wait for who takes them */
