@@ -100,7 +100,7 @@ void job_check_barrier(struct job *job)
 	/* With --keep-going it was told, unless who has ended took leave */
 	if (!job->status)
 		job_fail_alone(job, 1, "process %d waits for all, and process %d has ended", first,
-			   job->ended);
+			       job->ended);
 	if (job->options->keep_going && pmi_refuse(&job->pmi) < 0)
 		job_fail_pmi(job);
 }
@@ -186,7 +186,7 @@ static bool open_pmi(struct job *job, int rank, int *client_fd)
 void job_cannot_run(struct job *job, int err)
 {
 	job_fail(job, err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE,
-	     "\"%.200s\" cannot be run: %s", job->options->command[0], strerror(err));
+		 "\"%.200s\" cannot be run: %s", job->options->command[0], strerror(err));
 }
 
 static void start(struct job *job, int rank)
@@ -240,7 +240,7 @@ static void check_interrupt(struct job *job, int rank)
 		signal_all(job, number);
 	else
 		job_fail(job, 128 + number, "signal %d (%s) came while process %d was started",
-		     number, strsignal(number), rank);
+			 number, strsignal(number), rank);
 }
 
 /* Other hosts first: they take longer, and nobody waits for them here */
@@ -347,7 +347,7 @@ static void time_is_over(struct job *job)
 		/* Whatever went wrong before: this is what --timeout is for */
 		job->status = EXIT_TIMEOUT;
 		job_fail(job, EXIT_TIMEOUT, "the processes took more than %d s",
-		     job->options->timeout_s);
+			 job->options->timeout_s);
 		return;
 	}
 	job->kill_at = now_ms() + GRACE_MS;

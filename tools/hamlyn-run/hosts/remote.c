@@ -271,7 +271,7 @@ static void launch(struct job *job, struct far *far)
 
 	if (ret < 0) {
 		job_fail(job, 1, "host %s: its launcher cannot be started: %s", far->host->name,
-		     strerror(-ret));
+			 strerror(-ret));
 		return;
 	}
 	orphans_except(&job->orphans, far->launcher);
