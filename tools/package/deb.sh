@@ -19,6 +19,7 @@ commit they are. \$DEBFULLNAME and \$DEBEMAIL name who has built them.
   --arch ARCHITECTURE  for another than this machine's, by its cross compiler; with --release
                        into FOLDER/deb-RELEASE-ARCHITECTURE
   --no-lintian         do not look at them with lintian
+  --print-version      print the packages' version, and make none
 EOF
 }
 
@@ -27,6 +28,7 @@ VERSION=
 RELEASE=
 ARCH=
 LINTIAN=yes
+PRINT=no
 while [ $# -gt 0 ]; do
 	case $1 in
 	--build) BUILD=${2:?--build wants a folder} && shift 2 ;;
@@ -34,23 +36,35 @@ while [ $# -gt 0 ]; do
 	--release) RELEASE=${2:?--release wants a release} && shift 2 ;;
 	--arch) ARCH=${2:?--arch wants an architecture} && shift 2 ;;
 	--no-lintian) LINTIAN=no && shift ;;
+	--print-version) PRINT=yes && shift ;;
 	-h | --help) usage && exit ;;
 	*) usage >&2 && exit 2 ;;
 	esac
 done
 [ -n "$VERSION" ] || { usage >&2; exit 2; }
+
+upstream=$VERSION
+if git describe --exact-match --tags --match "v$VERSION" HEAD >/dev/null 2>&1; then
+	grep -qE "^## ${VERSION//./\\.} \([0-9-]+\)\$" <<<"$(git show HEAD:CHANGELOG.md)" || {
+		echo "deb: v$VERSION is released, and CHANGELOG.md has no date for it" >&2
+		exit 1
+	}
+else
+	# Before the release of that version, and after the commit before.
+	upstream=$VERSION~git$(TZ=UTC git log -1 --date=format-local:%Y%m%d%H%M%S --format=%cd)
+	upstream+=.$(git rev-parse --short=8 HEAD)
+fi
+[ "$PRINT" = no ] || {
+	echo "$upstream-1"
+	exit
+}
+
 [ -n "$RELEASE" ] || command -v dpkg-buildpackage >/dev/null || {
 	echo "deb: dpkg-buildpackage is not here: selftests/setup.sh packages package" >&2
 	exit 1
 }
 
 tarball=$(tools/package/dist.sh --build "$BUILD" --version "$VERSION" | tail -n 1)
-upstream=$VERSION
-if ! git describe --exact-match --tags --match "v$VERSION" HEAD >/dev/null 2>&1; then
-	# Before the release of that version, and after the commit before.
-	upstream=$VERSION~git$(TZ=UTC git log -1 --date=format-local:%Y%m%d%H%M%S --format=%cd)
-	upstream+=.$(git rev-parse --short=8 HEAD)
-fi
 who="${DEBFULLNAME:-hamlyn maintainers} <${DEBEMAIL:-maintainers@example.org}>"
 
 out=$BUILD/deb${RELEASE:+-$RELEASE${ARCH:+-$ARCH}}

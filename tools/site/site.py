@@ -26,7 +26,7 @@ CHAPTERS = [
     ("How fast", ["performance", "jobs", "tracing"]),
     ("How protected", ["threat-model", "conformance"]),
     ("How it is made", ["architecture", "layout", "uapi", "abi", "barriers", "locking"]),
-    ("How it is tested", ["testing", "coverage", "dependencies", "upstream"]),
+    ("How it is tested", ["testing", "coverage", "dependencies", "releasing", "upstream"]),
 ]
 
 # Of names in section 3, by their beginnings, in the order of the page that lists them.
