@@ -67,7 +67,8 @@ struct h_subscription {
  *	-EPIPE if it is gone, -EPROTO if it said what no subscriber says. NULL: nothing is called
  * @arg: the last argument of both
  * @patience_ns: for how long a subscriber of H_WAIT may keep a message from being published, in
- *	nanoseconds; negative: for ever; 0: those that ask for it are turned away (-EOPNOTSUPP)
+ *	nanoseconds; negative: for ever; 0: those that ask for it are turned away (-EOPNOTSUPP).
+ *	When one was given up, others of its user are not waited for, for a hundred times as long
  * @uids: users who may subscribe, copied; NULL: everyone whom the path admits
  * @uid_count: how many @uids there are
  * @mode: of the path, as in struct h_listener_attr

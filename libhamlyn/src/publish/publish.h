@@ -2,8 +2,8 @@
 /*
  * Publishers and subscribers, and what they say to each other.
  *
- * The first message of a subscriber says what it wants (h__hello_put()), the first of a publisher
- * whether it has that (h__welcome_put()). All that follows are publications: a head, the same for
+ * The first message of a subscriber says what it wants, the first of a publisher
+ * whether it has that. All that follows are publications: a head, the same for
  * all, and the bytes.
  */
 #ifndef H_PUBLISH_INTERNAL_H
@@ -96,8 +96,10 @@ void h__reader_room(struct h_channel *channel);
 
 /* Send all of them the last message, or as their policies say. */
 void h__readers_send(struct h_publisher *p);
-/* Is one of H_WAIT in the way of the next message? */
+/* The one of H_WAIT that has been in the way of the next message for longest, or NULL. */
 struct h_reader *h__reader_in_the_way(struct h_publisher *p);
+/* For how long it is waited for still. */
+int64_t h__reader_patience(struct h_publisher *p, const struct h_reader *r, int64_t now_ns);
 void h__reader_give_up(struct h_reader *r);
 /* Are there messages that are kept, and are to be sent? */
 bool h__readers_lag(const struct h_publisher *p);

@@ -112,15 +112,29 @@ void h__reader_room(struct h_channel *channel)
 
 /* ---- those that lag ---- */
 
+static bool is_in_the_way(const struct h_publisher *p, const struct h_reader *r)
+{
+	return r->info.policy == H_WAIT && r->welcome && !r->doomed &&
+	       r->next + p->attr.history <= p->next;
+}
+
 struct h_reader *h__reader_in_the_way(struct h_publisher *p)
 {
-	struct h_reader *r;
+	struct h_reader *r, *longest = NULL;
+	int64_t now = 0;
 
-	for (r = p->readers; r; r = r->next_reader)
-		if (r->info.policy == H_WAIT && r->welcome && !r->doomed &&
-		    r->next + p->attr.history <= p->next)
-			return r;
-	return NULL;
+	/* The time of all runs from now on, or each would have its own after the others'. */
+	for (r = p->readers; r; r = r->next_reader) {
+		if (!is_in_the_way(p, r))
+			continue;
+		if (!now)
+			now = h__now_ns();
+		if (!r->in_the_way_ns)
+			r->in_the_way_ns = now;
+		if (!longest || r->in_the_way_ns < longest->in_the_way_ns)
+			longest = r;
+	}
+	return longest;
 }
 
 bool h__readers_lag(const struct h_publisher *p)
@@ -181,7 +195,18 @@ static bool is_waited_for(struct h_publisher *p, uid_t uid)
 	return !g->until_ns || g->uid != uid || g->until_ns <= h__now_ns();
 }
 
-/* Or one user after the other could begin anew, and keep the publisher for ever. */
+/* One that was given up answers for its user, or that could keep the publisher with the next. */
+int64_t h__reader_patience(struct h_publisher *p, const struct h_reader *r, int64_t now_ns)
+{
+	int64_t spent = now_ns - r->in_the_way_ns;
+
+	if (p->attr.patience_ns < 0)
+		return INT64_MAX;
+	if (!is_waited_for(p, r->info.peer.uid) || spent >= p->attr.patience_ns)
+		return 0;
+	return p->attr.patience_ns - spent;
+}
+
 void h__reader_give_up(struct h_reader *r)
 {
 	struct h_publisher *p = r->publisher;

@@ -85,20 +85,6 @@ static int lend(struct h_publisher *p, size_t length, struct h_lent **out)
 
 /* ---- publishing ---- */
 
-/* What is left of the patience with one that is in the way; 0: none. */
-static int64_t patience_left(struct h_publisher *p, struct h_reader *r, int64_t now_ns)
-{
-	int64_t spent, left;
-
-	if (!r->in_the_way_ns)
-		r->in_the_way_ns = now_ns;
-	spent = now_ns - r->in_the_way_ns;
-	if (p->attr.patience_ns < 0)
-		return SLICE_NS;
-	left = p->attr.patience_ns > spent ? p->attr.patience_ns - spent : 0;
-	return left < SLICE_NS ? left : SLICE_NS;
-}
-
 /* Others have their turn meanwhile. */
 static int sleep_unlocked(struct h_publisher *p, int64_t ns)
 {
@@ -118,12 +104,14 @@ static int make_way(struct h_publisher *p, int64_t deadline_ns)
 
 	while (!err && (r = h__reader_in_the_way(p))) {
 		int64_t now = h__now_ns();
-		int64_t left = patience_left(p, r, now);
+		int64_t left = h__reader_patience(p, r, now);
 
 		if (!left) {
 			h__reader_give_up(r);
 			continue;
 		}
+		if (left > SLICE_NS)
+			left = SLICE_NS;
 		if (deadline_ns == H_NOWAIT)
 			return -EAGAIN;
 		if (deadline_ns > 0 && now >= deadline_ns)

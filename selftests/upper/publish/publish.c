@@ -452,6 +452,66 @@ TEST_F(publish, a_slow_one_is_waited_for)
 	EXPECT_EQ(0, h_subscriber_close(slow));
 }
 
+/* Two that take nothing cost the patience once, whatever the other one has room for. */
+TEST_F(publish, a_user_that_was_given_up_is_not_waited_for_again)
+{
+	struct h_subscriber_attr more = few_of(H_WAIT);
+	struct h_subscriber *a, *b;
+	struct h_publisher_counters c;
+	uint64_t number;
+
+	more.buffers = 64;
+	ASSERT_TRUE(start(self, (struct h_publisher_attr) {
+		.history = HISTORY, .patience_ns = 10 * SHORT_PATIENCE,
+	}));
+	ASSERT_EQ(0, subscribe(self, few_of(H_WAIT), &a));
+	ASSERT_EQ(0, subscribe(self, more, &b));
+	ASSERT_LE(HISTORY, publish_until_refused(self, NULL));
+	ht_sleep_ns(10 * SHORT_PATIENCE);
+	for (number = 0; number < 100; number++)
+		ASSERT_EQ(0, publish(self, number, 50, H_NOWAIT));
+	EXPECT_EQ(2, seen(&self->ended));
+	ASSERT_EQ(0, h_publisher_stats(self->p, &c));
+	EXPECT_EQ(2, c.given_up);
+	EXPECT_EQ(0, h_subscriber_close(a));
+	EXPECT_EQ(0, h_subscriber_close(b));
+}
+
+/* Until there are so many that have no room. */
+static bool lag(FIXTURE_DATA(publish) *self, struct h_subscriber *takes, uint32_t n)
+{
+	int64_t end = ht_now_ns() + ht_patience_ns();
+	struct h_publisher_counters c;
+	struct h_publication pub;
+
+	do {
+		if (!h_subscriber_receive(takes, &pub, HT_MS))
+			h_subscriber_release(takes, &pub);
+		if (h_publisher_stats(self->p, &c))
+			return false;
+	} while (c.lagging != n && ht_now_ns() < end);
+	return c.lagging == n;
+}
+
+/* The time of the second runs while the first is in the way, too. */
+TEST_F(publish, those_in_the_way_are_waited_for_at_the_same_time)
+{
+	struct h_subscriber *stays, *takes;
+
+	ASSERT_TRUE(start(self, (struct h_publisher_attr) {
+		.history = HISTORY, .patience_ns = SHORT_PATIENCE,
+	}));
+	ASSERT_EQ(0, subscribe(self, few_of(H_WAIT), &stays));
+	ASSERT_EQ(0, subscribe(self, few_of(H_WAIT), &takes));
+	ASSERT_LE(HISTORY, publish_until_refused(self, NULL));
+	ht_sleep_ns(SHORT_PATIENCE);
+	ASSERT_TRUE(lag(self, takes, 1));
+	EXPECT_EQ(0, publish(self, 1, 50, H_NOWAIT));
+	EXPECT_EQ(1, seen(&self->ended));
+	EXPECT_EQ(0, h_subscriber_close(stays));
+	EXPECT_EQ(0, h_subscriber_close(takes));
+}
+
 static bool explained(const char *words)
 {
 	char text[HAMLYN_EXPLAIN_BYTES];
