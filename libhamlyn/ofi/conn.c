@@ -47,7 +47,7 @@ void hf_conn_close(struct hf_conn *conn)
 	free(conn);
 }
 
-/* Who is there, and may it? Learns its process, too. */
+/* May the peer's user connect? Its process is known afterwards, if that is of our own user. */
 static int check_peer(struct hf_conn *conn)
 {
 	struct ucred peer;
