@@ -92,28 +92,34 @@ static void fail_now(struct h_work_queue *q, struct h_task *t)
 	h__task_again(q, t);
 }
 
-static void hand_out(struct h_work_queue *q)
+/* False if nobody can have it now. */
+static bool hand_out_one(struct h_work_queue *q, struct h_task *t)
 {
-	struct h_task *t, *next;
 	struct h_hand *h;
 	int err;
 
-	for (t = q->waiting.first; t; t = next) {
-		next = t->next;
-		err = -EAGAIN;
-		while (err && (h = find_hand(q, t))) {
-			err = give(h, t);
-			if (err == -EAGAIN)
-				h->blocked = true;
-			else if (err)
-				h->doomed = err;
-		}
+	while ((h = find_hand(q, t))) {
+		err = give(h, t);
 		if (!err)
-			continue;
-		if (is_taken_by_any(q, t))
-			return;
-		fail_now(q, t);
+			return true;
+		if (err == -EAGAIN)
+			h->blocked = true;
+		else
+			h->doomed = err;
 	}
+	if (is_taken_by_any(q, t))
+		return false;
+	fail_now(q, t);
+	return true;
+}
+
+/* All that wait, and what on_failed adds in their place; not for ever, if that fails as well. */
+static void hand_out(struct h_work_queue *q)
+{
+	uint64_t n = 2ULL * q->attr.items;
+
+	while (n-- && q->waiting.first && hand_out_one(q, q->waiting.first))
+		;
 }
 
 void h__hand_room(struct h_channel *channel)

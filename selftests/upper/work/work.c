@@ -29,9 +29,21 @@ FIXTURE(work) {
 	int ended;
 	int reason;
 	bool refuse;
-	int add_more;		/* items that are added when one is done */
+	int add_more;		/* items that are added when one has ended */
 	int busy;
 };
+
+static void add_another(FIXTURE_DATA(work) *self, uint64_t id)
+{
+	uint64_t next = id + 1;
+
+	if (!self->add_more)
+		return;
+	self->add_more--;
+	self->wrong += h_work_add(self->q, &next, sizeof(next), NULL, H_FOREVER) != 0;
+	self->busy += h_work_run(self->q, H_NOWAIT) == -EBUSY &&
+		      h_work_close(self->q, H_NOWAIT) == -EBUSY;
+}
 
 /* An item is a number, and its result twice that; long ones are followed by a pattern. */
 static void on_done(uint64_t id, const void *result, size_t length, void *arg)
@@ -47,14 +59,7 @@ static void on_done(uint64_t id, const void *result, size_t length, void *arg)
 		return;
 	}
 	self->done[id]++;
-	if (self->add_more) {
-		uint64_t next = id + 1;
-
-		self->add_more--;
-		self->wrong += h_work_add(self->q, &next, sizeof(next), NULL, H_FOREVER) != 0;
-		self->busy += h_work_run(self->q, H_NOWAIT) == -EBUSY &&
-			      h_work_close(self->q, H_NOWAIT) == -EBUSY;
-	}
+	add_another(self, id);
 }
 
 static void on_failed(uint64_t id, const void *data, size_t length, void *arg)
@@ -65,6 +70,7 @@ static void on_failed(uint64_t id, const void *data, size_t length, void *arg)
 	(void)length;
 	if (id <= ITEMS)
 		self->failed[id]++;
+	add_another(self, id);
 }
 
 static int on_worker(const struct h_peer *peer, void *arg)
@@ -488,6 +494,26 @@ TEST_F(work, what_is_done_adds_more)
 	self->q = NULL;
 	while (waitpid(-1, NULL, 0) > 0)
 		;
+}
+
+/* Also when an item that fails was the last one that waited: nothing else hands it out. */
+TEST_F(work, what_is_added_when_one_fails_is_handed_out)
+{
+	struct h_work_item item;
+	struct h_worker *w;
+
+	ASSERT_EQ(0, create(self, (struct h_work_attr) { .items = 1 }));
+	ASSERT_EQ(0, joins(self, (struct h_worker_attr) { .max_message = 100 }, &w));
+	self->add_more = 1;
+	ASSERT_EQ(0, add(self, 1, 93, H_NOWAIT));
+	EXPECT_EQ(1, self->failed[1]);
+	ASSERT_EQ(0, h_worker_take(w, &item, ht_patience_ns()));
+	EXPECT_EQ(2, item.id);
+	ASSERT_EQ(0, do_it(w, &item));
+	ASSERT_EQ(0, h_work_run(self->q, ht_patience_ns()));
+	EXPECT_EQ(1, self->done[2]);
+	h_worker_close(w, H_NOWAIT);
+	ASSERT_TRUE(has_workers(self, 0));
 }
 
 TEST_F(work, longer_than_a_worker_takes)
