@@ -31,6 +31,7 @@ FIXTURE(work) {
 	bool refuse;
 	int add_more;		/* items that are added when one has ended */
 	int busy;
+	struct h_worker *leave[2];	/* when one has ended */
 };
 
 static void add_another(FIXTURE_DATA(work) *self, uint64_t id)
@@ -86,10 +87,15 @@ static int on_worker(const struct h_peer *peer, void *arg)
 static void on_end(const struct h_peer *peer, int reason, void *arg)
 {
 	FIXTURE_DATA(work) *self = arg;
+	int i;
 
 	(void)peer;
 	self->ended++;
 	self->reason = reason;
+	for (i = 0; i < 2; i++) {
+		h_worker_close(self->leave[i], H_NOWAIT);
+		self->leave[i] = NULL;
+	}
 }
 
 static int create(FIXTURE_DATA(work) *self, struct h_work_attr attr)
@@ -494,6 +500,29 @@ TEST_F(work, what_is_done_adds_more)
 	self->q = NULL;
 	while (waitpid(-1, NULL, 0) > 0)
 		;
+}
+
+/* The item of one that is ended finds that the others have gone just now. */
+TEST_F(work, workers_that_are_all_gone_make_no_item_fail)
+{
+	struct h_work_counters c;
+	struct h_work_item item;
+	struct h_worker *first;
+	int i;
+
+	ASSERT_EQ(0, create(self, (struct h_work_attr) { .patience_ns = SHORT_PATIENCE }));
+	ASSERT_EQ(0, joins(self, (struct h_worker_attr) {}, &first));
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, joins(self, (struct h_worker_attr) {}, &self->leave[i]));
+	ASSERT_EQ(0, add(self, 1, 10, H_NOWAIT));
+	ASSERT_EQ(0, h_worker_take(first, &item, ht_patience_ns()));
+	ht_sleep_ns(SHORT_PATIENCE);
+	ASSERT_EQ(0, h_work_dispatch(self->q));
+	ASSERT_TRUE(has_workers(self, 0));
+	EXPECT_EQ(0, self->failed[1]);
+	ASSERT_EQ(0, h_work_stats(self->q, &c));
+	EXPECT_EQ(1, c.waiting);
+	h_worker_close(first, H_NOWAIT);
 }
 
 /* Also when an item that fails was the last one that waited: nothing else hands it out. */
