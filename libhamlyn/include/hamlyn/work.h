@@ -43,7 +43,8 @@ struct h_worker;
  *	too long; -ECONNRESET or -EPIPE if it is gone, -EPROTO if it said nonsense
  * @arg: the last argument of all of them
  * @patience_ns: for how long a worker may have an item, in nanoseconds; then its channel ends.
- *	0: for as long as it lives
+ *	The time counts in which no call looks at what it has said, and in which the item waits
+ *	for others that the worker has. 0: for as long as it lives
  * @uids: users who may work, copied; NULL: everyone whom the path admits
  * @uid_count: how many @uids there are
  * @mode: of the path, as in struct h_listener_attr
