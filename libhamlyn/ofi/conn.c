@@ -183,14 +183,18 @@ static void conn_answered(struct hf_conn *conn)
 {
 	const struct hf_hello *hello = &conn->peer;
 	struct hf_ep *ep = conn->ep;
+	size_t said = 0;
 	int err = hear(conn);
 
 	if (err == -EAGAIN)
 		return;
-	if (!err && hello->kind == HF_HELLO_ACCEPT)
+	if (!err && hello->kind == HF_HELLO_ACCEPT) {
 		err = join(conn);
-	else if (!err)
+	} else if (!err) {
 		err = -FI_ECONNREFUSED;
+		/* Of what was not understood, not even the length can be used. */
+		said = hello->kind == HF_HELLO_REJECT ? hello->data_length : 0;
+	}
 	if (!err) {
 		conn->state = HF_CONN_OPEN;
 		hf_eq_add(conn->eq, FI_CONNECTED, &ep->fid.fid, NULL, hello->data,
@@ -200,8 +204,7 @@ static void conn_answered(struct hf_conn *conn)
 	/* Gone before it answered is as good as refused. */
 	if (err == -FI_ECONNRESET)
 		err = -FI_ECONNREFUSED;
-	hf_eq_add_error(conn->eq, &ep->fid.fid, -err, hello->data,
-			hello->kind == HF_HELLO_REJECT ? hello->data_length : 0);
+	hf_eq_add_error(conn->eq, &ep->fid.fid, -err, hello->data, said);
 	ep->conn = NULL;
 	hf_conn_close(conn);
 }

@@ -239,4 +239,67 @@ TEST_F(hostile, anything)
 	free(buffer);
 }
 
+/* ---- one that is asked ---------------------------------------------------- */
+
+/* What our end is told when the answer is this hello, which claims so much data. */
+static int answered_by(struct end *end, const struct sockaddr_in *address, const void *hello,
+		       size_t length, struct fi_eq_err_entry *error)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int n = sprintf(name.sun_path + 1, "hamlyn-fi-%u", ntohs(address->sin_port));
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), client;
+	struct hf_hello asked;
+	struct fi_eq_cm_entry entry;
+	int event;
+
+	if (bind(fd, (struct sockaddr *)&name,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) ||
+	    listen(fd, 1) || fi_connect(end->ep, address, NULL, 0))
+		return -1;
+	client = accept(fd, NULL, NULL);
+	if (recv(client, &asked, sizeof(asked), 0) != sizeof(asked) ||
+	    send(client, hello, length, 0) != (ssize_t)length)
+		return -2;
+	event = next_event(end, NULL, &entry, sizeof(entry), NULL);
+	close(client);
+	close(fd);
+	return event == -FI_EAVAIL && fi_eq_readerr(end->eq, error, 0) == sizeof(*error) ? 0 : -3;
+}
+
+/* A refusal that claims more data than there is, whole or cut short, has none. */
+TEST(refusal_lies)
+{
+	const struct options options = { 0 };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				       .sin_port = htons((uint16_t)(20000 + getpid() % 10000)) };
+	struct hf_hello hello = { .magic = MAGIC, .version = 1, .kind = HF_HELLO_REJECT };
+	const struct {
+		uint32_t claims;
+		size_t length;
+		int err;
+	} tries[] = {
+		{ HF_CM_DATA, sizeof(hello), FI_ECONNREFUSED },
+		{ HF_CM_DATA + 1, sizeof(hello), FI_ECONNABORTED },
+		{ UINT32_MAX, sizeof(hello), FI_ECONNABORTED },
+		{ UINT32_MAX, offsetof(struct hf_hello, data), FI_ECONNABORTED },
+	};
+	struct fi_info *info = pair_info(&options);
+
+	ASSERT_NE(NULL, info);
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+		struct fi_eq_err_entry error = { 0 };
+		struct end end;
+
+		hello.data_length = tries[i].claims;
+		ASSERT_EQ(0, end_open(&end, info, &options));
+		ASSERT_EQ(0, end_endpoint(&end, info, &options));
+		ASSERT_EQ(0, answered_by(&end, &address, &hello, tries[i].length, &error));
+		EXPECT_EQ(tries[i].err, error.err);
+		EXPECT_EQ(tries[i].err == FI_ECONNREFUSED ? HF_CM_DATA : 0, error.err_data_size);
+		end_close(&end);
+	}
+	fi_freeinfo(info);
+}
+
 TEST_HARNESS_MAIN
