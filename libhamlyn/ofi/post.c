@@ -99,11 +99,13 @@ int hf_post_work(struct hf_ep *ep, const struct hf_post *post, enum hf_wire_op o
 		return -FI_EAGAIN;
 	fill_header(post, op, &header);
 	header.id = work->id;
-	if (with_payload)
+	/* Bytes that go along are not asked for again: they may be the application's by then. */
+	if (with_payload) {
 		header.flags |= HF_WANT_DONE;
-	else
+	} else {
 		header.places = (uint16_t)fill_places(ep, &post->span, more.places);
-	work->span = post->span;
+		work->span = post->span;
+	}
 	work->length = post->span.length;
 	work->context = post->context;
 	work->report = post->report;

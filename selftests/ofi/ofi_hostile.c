@@ -181,6 +181,20 @@ FIXTURE_TEARDOWN(hostile)
 	free(self->memory);
 }
 
+static bool connect_liar(struct end *end, struct liar *liar, const struct sockaddr_in *address)
+{
+	const struct options options = { 0 };
+	struct fi_eq_cm_entry entry;
+	bool done = liar_ask(liar, address) &&
+		    next_event(end, NULL, &entry, sizeof(entry), NULL) == FI_CONNREQ &&
+		    !end_endpoint(end, entry.info, &options);
+
+	if (done)
+		fi_freeinfo(entry.info);
+	return done && !fi_accept(end->ep, NULL, 0) && liar_join(liar) &&
+	       next_event(end, NULL, &entry, sizeof(entry), NULL) == FI_CONNECTED;
+}
+
 static void drain(struct end *end)
 {
 	struct fi_cq_tagged_entry entry;
@@ -197,21 +211,13 @@ static void drain(struct end *end)
 /* Whatever it says: nothing outside its region and the buffers for it changes, and others go on. */
 TEST_F(hostile, anything)
 {
-	const struct options options = { 0 };
 	unsigned char *buffer = malloc(64);
-	struct fi_eq_cm_entry entry;
 	int dropped = 0, said = 0;
 
 	for (int i = 0; i < CONNECTIONS; i++) {
 		uint32_t seen = 0;
 
-		ASSERT_EQ(true, liar_ask(&self->liar, &self->address));
-		ASSERT_EQ(FI_CONNREQ, next_event(&self->end, NULL, &entry, sizeof(entry), NULL));
-		ASSERT_EQ(0, end_endpoint(&self->end, entry.info, &options));
-		fi_freeinfo(entry.info);
-		ASSERT_EQ(0, fi_accept(self->end.ep, NULL, 0));
-		ASSERT_EQ(true, liar_join(&self->liar));
-		ASSERT_EQ(FI_CONNECTED, next_event(&self->end, NULL, &entry, sizeof(entry), NULL));
+		ASSERT_EQ(true, connect_liar(&self->end, &self->liar, &self->address));
 		/* Something of ours is under way, which it may answer as it likes. */
 		(void)fi_read(self->end.ep, buffer, 64, NULL, 0, 0, 1, NULL);
 		(void)fi_send(self->end.ep, self->memory, 3 * REGION, NULL, 0, NULL);
@@ -237,6 +243,29 @@ TEST_F(hostile, anything)
 	EXPECT_LT(0, dropped);
 	TH_LOG("%d of %d connections were ended, after %d messages", dropped, CONNECTIONS, said);
 	free(buffer);
+}
+
+/* What was injected is the application's again: whoever asks for it once more breaks the rules. */
+TEST_F(hostile, injected_twice)
+{
+	struct hf_header header;
+	struct fi_eq_cm_entry entry;
+	struct h_message m;
+
+	ASSERT_EQ(true, connect_liar(&self->end, &self->liar, &self->address));
+	ASSERT_EQ(0, fi_inject_write(self->end.ep, self->memory, 100, 0, 0, 1));
+	ASSERT_EQ(0, h_channel_receive(self->liar.channel, &m, patience_ms() * 1000000));
+	memcpy(&header, m.data, sizeof(header));
+	h_channel_release(self->liar.channel, &m);
+	EXPECT_EQ(HF_WRITE, header.op);
+	header.op = HF_CLEAR;
+	header.length = 100;
+	ASSERT_EQ(0, h_channel_send(self->liar.channel, &header, sizeof(header), H_NOWAIT));
+	EXPECT_EQ(FI_SHUTDOWN, next_event(&self->end, NULL, &entry, sizeof(entry), NULL));
+	EXPECT_NE(0, h_channel_receive(self->liar.channel, &m, H_NOWAIT));
+	EXPECT_EQ(0, fi_close(&self->end.ep->fid));
+	self->end.ep = NULL;
+	liar_leave(&self->liar);
 }
 
 /* ---- one that is asked ---------------------------------------------------- */
