@@ -242,6 +242,15 @@ static void conn_asked(struct hf_conn *conn)
 		hf_conn_close(conn);
 }
 
+/* The client has not heard that it was accepted, and never will: an error event says so. */
+static void undo_join(struct hf_ep *ep)
+{
+	hf_domain_lock(ep->domain);
+	ep->told = true;
+	hf_ep_lost(ep, FI_ECONNRESET);
+	hf_domain_unlock(ep->domain);
+}
+
 int hf_conn_accept(struct hf_conn *conn, struct hf_ep *ep, const void *data, size_t length)
 {
 	int err;
@@ -250,15 +259,21 @@ int hf_conn_accept(struct hf_conn *conn, struct hf_ep *ep, const void *data, siz
 	conn->pep = NULL;
 	conn->eq = ep->eq;
 	conn->ep = ep;
-	err = join(conn);
-	if (!err)
-		err = say(conn, HF_HELLO_ACCEPT, data, length);
-	if (!err)
-		err = hf_eq_add_source(ep->eq, &conn->source);
-	if (err)
-		return err;
-	conn->state = HF_CONN_OPEN;
+	/* Once it is told, messages may come, and other threads ask whether the peer lives. */
 	ep->conn = conn;
+	err = join(conn);
+	if (!err) {
+		err = say(conn, HF_HELLO_ACCEPT, data, length);
+		if (!err)
+			err = hf_eq_add_source(ep->eq, &conn->source);
+		if (err)
+			undo_join(ep);
+	}
+	if (err) {
+		ep->conn = NULL;
+		return err;
+	}
+	conn->state = HF_CONN_OPEN;
 	hf_eq_add(ep->eq, FI_CONNECTED, &ep->fid.fid, NULL, NULL, 0);
 	return 0;
 }

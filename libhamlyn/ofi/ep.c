@@ -121,12 +121,12 @@ int hf_ep_shut(struct hf_ep *ep)
 		pthread_mutex_lock(&ep->eq->cm);
 	hf_domain_lock(ep->domain);
 	disconnect(ep);
+	/* Before others can read that sends ended early: for the peer they did not, until then. */
+	hf_conn_close(ep->conn);
+	ep->conn = NULL;
 	hf_domain_unlock(ep->domain);
-	if (ep->eq) {
-		hf_conn_close(ep->conn);
-		ep->conn = NULL;
+	if (ep->eq)
 		pthread_mutex_unlock(&ep->eq->cm);
-	}
 	return 0;
 }
 
