@@ -67,7 +67,8 @@ static bool peer_lives(const struct hf_ep *ep)
 {
 	char byte;
 
-	return ep->conn && recv(ep->conn->source.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+	return ep->state == HF_EP_CONNECTED && ep->conn &&
+	       recv(ep->conn->source.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
 	       errno == EAGAIN;
 }
 
@@ -123,11 +124,17 @@ static bool fetch(struct hf_ep *ep, const struct arrival *a, struct hf_work *wor
 	*err = 0;
 	if (!work->length)
 		return true;
-	if (is_direct(ep, a)) {
+	if (is_direct(ep, a))
 		*err = -hf_direct_get(ep->pid, &work->span, a->places, a->header.places);
-		/* Else it may have been another process's memory, of the same number. */
-		if (!*err && !peer_lives(ep))
-			*err = ECONNRESET;
+	/*
+	 * Else it may have been another process's memory, of the same number, or what the peer has
+	 * there since it gave up; and nobody would answer.
+	 */
+	if (!peer_lives(ep)) {
+		*err = ECONNRESET;
+		return true;
+	}
+	if (is_direct(ep, a)) {
 		if (*err != EPERM && *err != ENOSYS)
 			return true;
 		ep->pid = 0;
