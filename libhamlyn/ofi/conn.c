@@ -232,12 +232,12 @@ static void conn_asked(struct hf_conn *conn)
 
 	if (err == -EAGAIN)
 		return;
-	if (err || conn->peer.kind != HF_HELLO_CONNECT) {
+	if (err || conn->peer.kind != HF_HELLO_CONNECT ||
+	    !hf_address_valid(&conn->peer.address, sizeof(conn->peer.address))) {
 		hf_conn_close(conn);
 		return;
 	}
 	hf_eq_remove_source(conn->eq, &conn->source);
-	conn->state = HF_CONN_REQUESTED;
 	if (hf_pep_request(conn->pep, conn))
 		hf_conn_close(conn);
 }

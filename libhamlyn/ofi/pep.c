@@ -13,8 +13,14 @@
 
 #include "address.h"
 
-/* Who connects and says nothing: the oldest of more than so many is sent away. */
+/* Of more connections than this over which nothing was said, the oldest is closed. */
 #define MAX_ASKED	256
+
+/*
+ * With so many requests that the application has not answered, others wait in the backlog; but
+ * those that had been taken from there, and were silent, are told, too.
+ */
+#define MAX_REQUESTED	1024
 
 /* Ports that are given out; how many are tried until one is free. */
 #define FIRST_PORT	32768
@@ -52,6 +58,8 @@ void hf_pep_forget(struct hf_pep *pep, struct hf_conn *conn)
 	*at = conn->next;
 	if (conn->state == HF_CONN_ASKED)
 		pep->asked--;
+	else if (pep->requested-- == MAX_REQUESTED && hf_eq_add_source(pep->eq, &pep->source))
+		hf_warn("passive end point: it listens no more\n");
 }
 
 /* Tell the application that somebody wants to connect. */
@@ -62,6 +70,9 @@ int hf_pep_request(struct hf_pep *pep, struct hf_conn *conn)
 	if (!info)
 		return -FI_ENOMEM;
 	pep->asked--;
+	conn->state = HF_CONN_REQUESTED;
+	if (++pep->requested == MAX_REQUESTED)
+		hf_eq_remove_source(pep->eq, &pep->source);
 	free(info->src_addr);
 	free(info->dest_addr);
 	info->src_addr = hf_address_dup(&pep->address);
@@ -331,9 +342,9 @@ static int pep_close(struct fid *fid)
 
 	if (pep->eq) {
 		pthread_mutex_lock(&pep->eq->cm);
-		hf_eq_remove_source(pep->eq, &pep->source);
 		while (pep->conns)
 			hf_conn_close(pep->conns);
+		hf_eq_remove_source(pep->eq, &pep->source);
 		hf_eq_forget(pep->eq, fid);
 		pthread_mutex_unlock(&pep->eq->cm);
 		__atomic_sub_fetch(&pep->eq->users, 1, __ATOMIC_RELEASE);

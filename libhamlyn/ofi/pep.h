@@ -18,6 +18,7 @@ struct hf_pep {
 	int backlog;
 	struct hf_conn *conns;		/* not answered yet; the newest first */
 	uint32_t asked;			/* how many of them have not said what they want */
+	uint32_t requested;		/* and how many have */
 };
 
 int hf_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -266,6 +267,71 @@ TEST_F(hostile, injected_twice)
 	EXPECT_EQ(0, fi_close(&self->end.ep->fid));
 	self->end.ep = NULL;
 	liar_leave(&self->liar);
+}
+
+/* A socket over which one hello was said, by one that says that this is its address. */
+static int say_hello(const struct sockaddr_in *to, const struct sockaddr_in *from)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	struct hf_hello hello = { .magic = MAGIC, .version = 1, .kind = HF_HELLO_CONNECT,
+				  .address = *from };
+	int n = sprintf(name.sun_path + 1, "hamlyn-fi-%u", ntohs(to->sin_port));
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+
+	if (connect(fd, (struct sockaddr *)&name,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) ||
+	    send(fd, &hello, sizeof(hello), 0) != sizeof(hello))
+		return -1;
+	return fd;
+}
+
+/* An address that is none would only be found out by fi_endpoint(): such requests are not told. */
+TEST_F(hostile, no_address)
+{
+	const struct sockaddr_in none = { .sin_family = AF_UNIX };
+	struct fi_eq_cm_entry entry;
+	int fd = say_hello(&self->address, &none);
+
+	ASSERT_LE(0, fd);
+	for (int i = 0; i < 10; i++)
+		EXPECT_EQ(-FI_EAGAIN, fi_eq_read(self->end.eq, &(uint32_t){ 0 }, &entry,
+						 sizeof(entry), 0));
+	EXPECT_EQ(0, recv(fd, &entry, sizeof(entry), MSG_DONTWAIT));
+	close(fd);
+}
+
+#define TOLD_AT_MOST	1024
+
+/* Requests that nobody answers: so many are held at most, and after an answer others follow. */
+TEST_F(hostile, unanswered)
+{
+	struct rlimit files;
+	struct fi_eq_cm_entry entry;
+	fid_t handle = NULL;
+	int fds[TOLD_AT_MOST + 20], told = 0;
+	uint32_t event;
+
+	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &files));
+	files.rlim_cur = files.rlim_max < 4096 ? files.rlim_max : 4096;
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &files));
+	for (int i = 0; i < TOLD_AT_MOST + 20; i++) {
+		fds[i] = say_hello(&self->address, &self->address);
+		ASSERT_LE(0, fds[i]);
+		for (int j = 0; j < 3; j++) {
+			if (fi_eq_read(self->end.eq, &event, &entry, sizeof(entry), 0) < 0)
+				continue;
+			EXPECT_EQ(FI_CONNREQ, event);
+			handle = entry.info->handle;
+			fi_freeinfo(entry.info);
+			told++;
+		}
+	}
+	EXPECT_EQ(TOLD_AT_MOST, told);
+	ASSERT_EQ(0, fi_reject(self->pep, handle, NULL, 0));
+	EXPECT_EQ(FI_CONNREQ, next_event(&self->end, NULL, &entry, sizeof(entry), NULL));
+	fi_freeinfo(entry.info);
+	for (int i = 0; i < TOLD_AT_MOST + 20; i++)
+		close(fds[i]);
 }
 
 /* ---- one that is asked ---------------------------------------------------- */
