@@ -11,8 +11,12 @@ static struct hf_ep *of(struct fid_ep *fid)
 /* Both are answered: only the target knows whether the key was right. */
 static int post_rma(struct hf_ep *ep, struct hf_post *post, bool read)
 {
-	int err = hf_post_check(ep, post);
+	int err;
 
+	/* A read puts nothing that could be taken along, whatever the end point's own flags say. */
+	if (read)
+		post->flags &= ~(FI_INJECT | FI_REMOTE_CQ_DATA);
+	err = hf_post_check(ep, post);
 	if (err)
 		return err;
 	if (read)
@@ -85,8 +89,7 @@ static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **des
 
 static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	/* A read puts nothing that could be taken along. */
-	return rma_msg(of(fid), msg, flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA), true);
+	return rma_msg(of(fid), msg, flags, true);
 }
 
 static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,

@@ -122,6 +122,11 @@ TEST_F(rma, forms)
 	ASSERT_EQ(1, next_entry(self->p.a.tx, &self->p.b, &entry));
 	EXPECT_EQ(0, memcmp(self->here, self->there + 7, 100));
 	EXPECT_EQ(0, memcmp(self->here + 200, self->there + 107, 50000));
+	/* FI_INJECT as the end point's own flag is for what it sends. */
+	ASSERT_EQ(0, fi_control(&self->p.a.ep->fid, FI_SETOPSFLAG,
+				&(uint64_t){ FI_TRANSMIT | FI_INJECT }));
+	ASSERT_EQ(0, fi_readv(self->p.a.ep, iov, NULL, 2, 0, 7, remote.key, NULL));
+	ASSERT_EQ(1, next_entry(self->p.a.tx, &self->p.b, &entry));
 	remote.len = 50099;
 	EXPECT_EQ(-FI_EINVAL, fi_readmsg(self->p.a.ep, &msg, 0));
 }
