@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "address.h"
+#include "common.h"
 #include "ep.h"
 #include "msg.h"
 
@@ -132,17 +133,6 @@ static int cm_shutdown(struct fid_ep *fid, uint64_t flags)
 	return hf_ep_shut(ep);
 }
 
-static int no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
-		   void *context)
-{
-	(void)ep;
-	(void)addr;
-	(void)flags;
-	(void)mc;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
 struct fi_ops_cm hf_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = cm_setname,
@@ -153,5 +143,5 @@ struct fi_ops_cm hf_cm_ops = {
 	.accept = cm_accept,
 	.reject = no_reject,
 	.shutdown = cm_shutdown,
-	.join = no_join,
+	.join = hf_no_join,
 };

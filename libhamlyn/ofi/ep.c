@@ -6,6 +6,7 @@
 
 #include "address.h"
 #include "cm.h"
+#include "common.h"
 #include "complete.h"
 #include "msg.h"
 #include "progress.h"
@@ -315,50 +316,6 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	return found ? 0 : -FI_ENOENT;
 }
 
-static int ep_getopt(fid_t fid, int level, int option, void *value, size_t *length)
-{
-	(void)fid;
-	if (level != FI_OPT_ENDPOINT || option != FI_OPT_CM_DATA_SIZE)
-		return -FI_ENOPROTOOPT;
-	if (*length < sizeof(size_t))
-		return -FI_ETOOSMALL;
-	*(size_t *)value = HF_CM_DATA;
-	*length = sizeof(size_t);
-	return 0;
-}
-
-static int ep_setopt(fid_t fid, int level, int option, const void *value, size_t length)
-{
-	(void)fid;
-	(void)level;
-	(void)option;
-	(void)value;
-	(void)length;
-	return -FI_ENOPROTOOPT;
-}
-
-static int no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx,
-		     void *context)
-{
-	(void)ep;
-	(void)index;
-	(void)attr;
-	(void)tx;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx,
-		     void *context)
-{
-	(void)ep;
-	(void)index;
-	(void)attr;
-	(void)rx;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
 static ssize_t rx_size_left(struct fid_ep *fid)
 {
 	struct hf_ep *ep = of(&fid->fid);
@@ -377,10 +334,10 @@ static ssize_t tx_size_left(struct fid_ep *fid)
 static struct fi_ops_ep ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = ep_cancel,
-	.getopt = ep_getopt,
-	.setopt = ep_setopt,
-	.tx_ctx = no_tx_ctx,
-	.rx_ctx = no_rx_ctx,
+	.getopt = hf_getopt,
+	.setopt = hf_no_setopt,
+	.tx_ctx = hf_no_tx_ctx,
+	.rx_ctx = hf_no_rx_ctx,
 	.rx_size_left = rx_size_left,
 	.tx_size_left = tx_size_left,
 };

@@ -12,6 +12,7 @@
 #include <rdma/fi_cm.h>
 
 #include "address.h"
+#include "common.h"
 
 /* Of more connections than this over which nothing was said, the oldest is closed. */
 #define MAX_ASKED	256
@@ -221,17 +222,6 @@ static int no_shutdown(struct fid_ep *ep, uint64_t flags)
 	return -FI_ENOSYS;
 }
 
-static int no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
-		   void *context)
-{
-	(void)ep;
-	(void)addr;
-	(void)flags;
-	(void)mc;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
 static struct fi_ops_cm pep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = pep_setname,
@@ -242,56 +232,12 @@ static struct fi_ops_cm pep_cm_ops = {
 	.accept = no_accept,
 	.reject = pep_reject,
 	.shutdown = no_shutdown,
-	.join = no_join,
+	.join = hf_no_join,
 };
 
 static ssize_t no_cancel(fid_t fid, void *context)
 {
 	(void)fid;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
-static int pep_getopt(fid_t fid, int level, int option, void *value, size_t *length)
-{
-	(void)fid;
-	if (level != FI_OPT_ENDPOINT || option != FI_OPT_CM_DATA_SIZE)
-		return -FI_ENOPROTOOPT;
-	if (*length < sizeof(size_t))
-		return -FI_ETOOSMALL;
-	*(size_t *)value = HF_CM_DATA;
-	*length = sizeof(size_t);
-	return 0;
-}
-
-static int pep_setopt(fid_t fid, int level, int option, const void *value, size_t length)
-{
-	(void)fid;
-	(void)level;
-	(void)option;
-	(void)value;
-	(void)length;
-	return -FI_ENOPROTOOPT;
-}
-
-static int no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx,
-		     void *context)
-{
-	(void)ep;
-	(void)index;
-	(void)attr;
-	(void)tx;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx,
-		     void *context)
-{
-	(void)ep;
-	(void)index;
-	(void)attr;
-	(void)rx;
 	(void)context;
 	return -FI_ENOSYS;
 }
@@ -305,10 +251,10 @@ static ssize_t no_size_left(struct fid_ep *ep)
 static struct fi_ops_ep pep_ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = no_cancel,
-	.getopt = pep_getopt,
-	.setopt = pep_setopt,
-	.tx_ctx = no_tx_ctx,
-	.rx_ctx = no_rx_ctx,
+	.getopt = hf_getopt,
+	.setopt = hf_no_setopt,
+	.tx_ctx = hf_no_tx_ctx,
+	.rx_ctx = hf_no_rx_ctx,
 	.rx_size_left = no_size_left,
 	.tx_size_left = no_size_left,
 };
