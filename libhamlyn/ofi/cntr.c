@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "clock.h"
+
 static struct hf_cntr *of(struct fid_cntr *fid)
 {
 	return hf_container(fid, struct hf_cntr, fid);
@@ -53,14 +55,6 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 	return 0;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
 /*
  * Others may count while this thread waits, and have nothing to wake it by: so it only gives
  * its processor away, and sleeps a little after a while.
@@ -69,14 +63,14 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	const struct timespec nap = { .tv_nsec = 50000 };
 	uint64_t errors = __atomic_load_n(&of(fid)->errors, __ATOMIC_ACQUIRE);
-	int64_t begun = now_ms();
+	int64_t begun = hf_now_ms();
 
 	for (unsigned int tries = 0;; tries++) {
 		if (cntr_read(fid) >= threshold)
 			return 0;
 		if (__atomic_load_n(&of(fid)->errors, __ATOMIC_ACQUIRE) != errors)
 			return -FI_EAVAIL;
-		if (timeout >= 0 && now_ms() - begun >= timeout)
+		if (timeout >= 0 && hf_now_ms() - begun >= timeout)
 			return -FI_ETIMEDOUT;
 		if (tries < 1000)
 			sched_yield();

@@ -8,8 +8,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 #define DEFAULT_SIZE	1024
 #define MAX_SIZE	(1U << 24)
@@ -132,14 +133,6 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 	return 1;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 /* Domain locked. True: nothing to read, and whatever comes next makes @wait readable. */
 static bool arm(struct hf_cq *cq)
 {
@@ -198,7 +191,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 			    const void *cond, int timeout)
 {
 	struct hf_cq *cq = hf_container(fid, struct hf_cq, fid);
-	int64_t begun = now_ns(), now = begun;
+	int64_t begun = hf_now_ns(), now = begun;
 	size_t wanted = threshold(cq, cond, count);
 	ssize_t taken;
 
@@ -219,7 +212,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 		hf_domain_unlock(cq->domain);
 		if (taken != -FI_EAGAIN)
 			return taken == -FI_ECANCELED ? -FI_EAGAIN : taken;
-		now = now_ns();
+		now = hf_now_ns();
 		if (timeout >= 0 && now - begun >= timeout * 1000000LL)
 			return cq_readfrom(fid, buf, count, src_addr);
 		if (now - begun > SPIN_NS)

@@ -8,8 +8,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 #define SOURCES_AT_ONCE	16
 
@@ -260,26 +261,18 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t type, const void *buf, size
 	return (ssize_t)len;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
 static ssize_t eq_sread(struct fid_eq *fid, uint32_t *type, void *buf, size_t len, int timeout,
 			uint64_t flags)
 {
 	struct hf_eq *eq = hf_container(fid, struct hf_eq, fid);
 	struct pollfd set = { .fd = eq->wait, .events = POLLIN };
-	int64_t begun = now_ms();
+	int64_t begun = hf_now_ms();
 
 	if (eq->wait_obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
 	for (;;) {
 		ssize_t result = eq_read(fid, type, buf, len, flags);
-		int left = timeout < 0 ? -1 : (int)(begun + timeout - now_ms());
+		int left = timeout < 0 ? -1 : (int)(begun + timeout - hf_now_ms());
 
 		if (result != -FI_EAGAIN || (timeout >= 0 && left <= 0))
 			return result;
