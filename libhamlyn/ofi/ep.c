@@ -57,8 +57,9 @@ void hf_ep_connected(struct hf_ep *ep)
 static void fail_works(struct hf_ep *ep, int err)
 {
 	struct hf_work *work;
+	uint32_t at = 0;
 
-	while ((work = hf_work_any(&ep->works)))
+	while ((work = hf_work_next(&ep->works, &at)))
 		hf_complete_work(ep, work, err);
 }
 

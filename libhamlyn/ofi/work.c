@@ -74,10 +74,11 @@ void hf_work_end(struct hf_works *works, struct hf_work *work)
 	works->spare = work;
 }
 
-/* Any that is under way. */
-struct hf_work *hf_work_any(struct hf_works *works)
+/* The next that is under way, from place *@at on, which moves behind it; NULL: none. */
+struct hf_work *hf_work_next(struct hf_works *works, uint32_t *at)
 {
-	for (uint32_t i = 0; i < works->count; i++) {
+	while (*at < works->count) {
+		uint32_t i = (*at)++;
 		struct hf_work *work = &works->chunks[i / HF_WORKS_CHUNK][i % HF_WORKS_CHUNK];
 
 		if (work->used)

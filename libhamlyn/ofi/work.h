@@ -52,7 +52,7 @@ struct hf_works {
 struct hf_work *hf_work_new(struct hf_works *works, enum hf_work_kind kind);
 struct hf_work *hf_work_find(struct hf_works *works, uint32_t id);
 void hf_work_end(struct hf_works *works, struct hf_work *work);
-struct hf_work *hf_work_any(struct hf_works *works);
+struct hf_work *hf_work_next(struct hf_works *works, uint32_t *at);
 void hf_works_free(struct hf_works *works);
 
 static inline bool hf_work_is_ours(enum hf_work_kind kind)
