@@ -130,7 +130,7 @@ static int cm_shutdown(struct fid_ep *fid, uint64_t flags)
 		return -FI_EINVAL;
 	if (!ep->eq)
 		return -FI_ENOTCONN;
-	return hf_ep_shut(ep);
+	return hf_ep_shut(ep, false);
 }
 
 struct fi_ops_cm hf_cm_ops = {

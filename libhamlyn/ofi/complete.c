@@ -70,8 +70,10 @@ void hf_complete_recv(struct hf_ep *ep, struct hf_recv *recv, uint64_t whole,
 
 void hf_complete_recv_error(struct hf_ep *ep, struct hf_recv *recv, int err)
 {
-	add_error(ep->rx_cq, recv->context, FI_RECV | FI_MSG, 0, 0, err);
-	hf_cntr_count(ep->cntrs[HF_COUNT_RECV], true);
+	if (!ep->discards) {
+		add_error(ep->rx_cq, recv->context, FI_RECV | FI_MSG, 0, 0, err);
+		hf_cntr_count(ep->cntrs[HF_COUNT_RECV], true);
+	}
 	recv_end(ep, recv);
 }
 
@@ -98,6 +100,8 @@ static void complete_own(struct hf_ep *ep, struct hf_work *work, int err)
 
 	if (work->report)
 		ep->tx_cq->promised--;
+	if (ep->discards)
+		return;
 	if (err)
 		add_error(ep->tx_cq, work->context, kinds[work->kind].flags, 0, 0, err);
 	else if (work->report)

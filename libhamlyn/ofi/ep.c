@@ -117,11 +117,13 @@ static void disconnect(struct hf_ep *ep)
 	ep->channel = NULL;
 }
 
-int hf_ep_shut(struct hf_ep *ep)
+/* @discard: say nothing of what ends by that; its contexts may be gone when it would be read. */
+int hf_ep_shut(struct hf_ep *ep, bool discard)
 {
 	if (ep->eq)
 		pthread_mutex_lock(&ep->eq->cm);
 	hf_domain_lock(ep->domain);
+	ep->discards = discard;
 	disconnect(ep);
 	/* Before others can read that sends ended early: for the peer they did not, until then. */
 	hf_conn_close(ep->conn);
@@ -286,7 +288,7 @@ static int ep_close(struct fid *fid)
 {
 	struct hf_ep *ep = of(fid);
 
-	hf_ep_shut(ep);
+	hf_ep_shut(ep, true);
 	if (ep->eq)
 		hf_eq_forget(ep->eq, fid);
 	put_queues(ep);

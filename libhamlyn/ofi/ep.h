@@ -70,6 +70,7 @@ struct hf_ep {
 
 	enum hf_ep_state state;
 	bool told;			/* FI_SHUTDOWN was */
+	bool discards;			/* what ends is not reported: fi_close() */
 	bool paused;			/* the channel calls back no more for arrivals */
 	struct h_channel *channel;
 	struct hf_conn *conn;		/* event queue's @cm */
@@ -106,6 +107,6 @@ void hf_ep_connected(struct hf_ep *ep);
 void hf_ep_lost(struct hf_ep *ep, int err);
 void hf_ep_peer_gone(struct hf_ep *ep);
 void hf_ep_stick(struct hf_ep *ep);
-int hf_ep_shut(struct hf_ep *ep);		/* nothing locked */
+int hf_ep_shut(struct hf_ep *ep, bool discard);	/* nothing locked */
 
 #endif

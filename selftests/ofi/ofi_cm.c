@@ -298,6 +298,26 @@ TEST(closed_is_forgotten)
 	pair_close(&p);
 }
 
+/* fi_endpoint(3): what was under way is dropped silently. Its contexts may be freed by then. */
+TEST(close_discards)
+{
+	const struct options options = { 0 };
+	static char from[100000], to[8];
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	ASSERT_EQ(0, fi_recv(p.a.ep, to, 8, NULL, 0, NULL));
+	ASSERT_EQ(0, fi_send(p.a.ep, from, sizeof(from), NULL, 0, NULL));
+	ASSERT_EQ(0, fi_read(p.a.ep, to, 8, NULL, 0, 0, 1, NULL));
+	ASSERT_EQ(0, fi_close(&p.a.ep->fid));
+	p.a.ep = NULL;
+	EXPECT_EQ(true, none(p.a.rx, NULL));
+	EXPECT_EQ(true, none(p.a.tx, NULL));
+	for (int i = 0; i < 6; i++)
+		EXPECT_EQ(0, fi_cntr_readerr(p.a.cntr[i]));
+	pair_close(&p);
+}
+
 /* ---- another user -------------------------------------------------------- */
 
 /* A child of another user, which would connect to anybody, asks for a connection. */
