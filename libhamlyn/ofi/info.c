@@ -10,8 +10,9 @@
 #define TX_CAPS		(FI_MSG | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
 #define RX_CAPS		(FI_MSG | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 			 FI_RMA_EVENT)
-#define DOMAIN_CAPS	(FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define CAPS		(TX_CAPS | RX_CAPS | DOMAIN_CAPS)
+#define CAPS		(TX_CAPS | RX_CAPS | FI_LOCAL_COMM)
+/* Of programs that ask for both, as Open MPI does; their addresses here are of this host anyway. */
+#define TOLERATED_CAPS	(CAPS | FI_REMOTE_COMM)
 #define TX_FLAGS	(FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 			 FI_DELIVERY_COMPLETE)
 #define RX_FLAGS	FI_COMPLETION
@@ -51,7 +52,7 @@ static bool ep_fits(const struct fi_ep_attr *ep)
 
 static bool tx_fits(const struct fi_tx_attr *tx)
 {
-	return among(tx->caps, CAPS) && among(tx->op_flags, TX_FLAGS) &&
+	return among(tx->caps, TOLERATED_CAPS) && among(tx->op_flags, TX_FLAGS) &&
 	       among(tx->msg_order, MSG_ORDER) && !tx->comp_order &&
 	       within(tx->inject_size, HF_INJECT_SIZE) && within(tx->size, HF_TX_SIZE_MAX) &&
 	       within(tx->iov_limit, HF_IOV_LIMIT) && within(tx->rma_iov_limit, 1);
@@ -59,7 +60,7 @@ static bool tx_fits(const struct fi_tx_attr *tx)
 
 static bool rx_fits(const struct fi_rx_attr *rx)
 {
-	return among(rx->caps, CAPS) && among(rx->op_flags, RX_FLAGS) &&
+	return among(rx->caps, TOLERATED_CAPS) && among(rx->op_flags, RX_FLAGS) &&
 	       among(rx->msg_order, MSG_ORDER) && !rx->comp_order && !rx->total_buffered_recv &&
 	       within(rx->size, HF_RX_SIZE_MAX) && within(rx->iov_limit, HF_IOV_LIMIT);
 }
@@ -68,7 +69,7 @@ static bool domain_fits(const struct fi_domain_attr *domain)
 {
 	return within(domain->mr_key_size, sizeof(uint64_t)) &&
 	       within(domain->cq_data_size, sizeof(uint64_t)) &&
-	       among(domain->caps, CAPS) && within(domain->max_ep_tx_ctx, 1) &&
+	       among(domain->caps, TOLERATED_CAPS) && within(domain->max_ep_tx_ctx, 1) &&
 	       within(domain->max_ep_rx_ctx, 1) && !domain->max_ep_stx_ctx &&
 	       !domain->max_ep_srx_ctx && within(domain->mr_iov_limit, HF_IOV_LIMIT) &&
 	       !domain->auth_key_size && !domain->max_err_data;
@@ -77,7 +78,7 @@ static bool domain_fits(const struct fi_domain_attr *domain)
 /* The first hint that does not fit, or NULL. */
 static const char *misfit(const struct fi_info *hints)
 {
-	if (!among(hints->caps, CAPS))
+	if (!among(hints->caps, TOLERATED_CAPS))
 		return "caps";
 	if (hints->addr_format != FI_FORMAT_UNSPEC && hints->addr_format != FI_SOCKADDR &&
 	    hints->addr_format != FI_SOCKADDR_IN)
@@ -152,7 +153,9 @@ static void fill_domain(uint32_t version, const struct fi_info *hints, struct fi
 	to->max_ep_rx_ctx = 1;
 	to->mr_iov_limit = HF_IOV_LIMIT;
 	to->mr_cnt = or_default(asked->mr_cnt, 65536);
-	to->caps = DOMAIN_CAPS;
+	to->caps = FI_LOCAL_COMM;
+	if (hints)
+		to->caps |= (hints->caps | asked->caps) & FI_REMOTE_COMM;
 }
 
 static void fill_contexts(const struct fi_info *hints, struct fi_info *info)
@@ -185,10 +188,8 @@ static void fill_contexts(const struct fi_info *hints, struct fi_info *info)
 	info->ep_attr->rx_ctx_cnt = 1;
 }
 
-static int set_address(const struct sockaddr_in *from, void **to, size_t *length,
-		       struct fi_info *info)
+static int set_address(const struct sockaddr_in *from, void **to, size_t *length)
 {
-	(void)info;
 	free(*to);
 	*to = hf_address_dup(from);
 	*length = *to ? sizeof(*from) : 0;
@@ -235,9 +236,9 @@ static int fill_addresses(const char *node, const char *service, uint64_t flags,
 	}
 	if (!hf_address_is_here(&src) || (have_dest && !hf_address_is_here(&dest)))
 		return -FI_ENODATA;
-	err = set_address(&src, &info->src_addr, &info->src_addrlen, info);
+	err = set_address(&src, &info->src_addr, &info->src_addrlen);
 	if (!err && have_dest)
-		err = set_address(&dest, &info->dest_addr, &info->dest_addrlen, info);
+		err = set_address(&dest, &info->dest_addr, &info->dest_addrlen);
 	return err;
 }
 
@@ -247,7 +248,7 @@ static int fill(uint32_t version, const char *node, const char *service, uint64_
 	const char *device = hints && hints->domain_attr ? hints->domain_attr->name : NULL;
 
 	info->caps = hints && hints->caps ?
-		     directions(hints->caps) | DOMAIN_CAPS : CAPS;
+		     directions(hints->caps) | FI_LOCAL_COMM : CAPS;
 	info->addr_format = FI_SOCKADDR_IN;
 	info->handle = hints ? hints->handle : NULL;
 	fill_domain(version, hints, info->domain_attr);

@@ -171,6 +171,15 @@ TEST(caps)
 	ASSERT_NE(NULL, info);
 	EXPECT_EQ(FI_MSG | FI_RECV, info->caps & (FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ));
 	EXPECT_EQ(0, info->tx_attr->caps & FI_SEND);
+	EXPECT_EQ(FI_LOCAL_COMM, info->caps & (FI_LOCAL_COMM | FI_REMOTE_COMM));
+	EXPECT_EQ(FI_LOCAL_COMM, info->domain_attr->caps);
+	fi_freeinfo(info);
+	/* Other hosts cannot be reached, but programs that might reach them run all the same. */
+	hints = new_hints();
+	hints->caps = FI_MSG | FI_REMOTE_COMM;
+	info = ask(hints);
+	ASSERT_NE(NULL, info);
+	EXPECT_EQ(FI_LOCAL_COMM | FI_REMOTE_COMM, info->caps & (FI_LOCAL_COMM | FI_REMOTE_COMM));
 	fi_freeinfo(info);
 }
 
