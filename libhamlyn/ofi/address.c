@@ -51,7 +51,7 @@ bool hf_address_is_here(const struct sockaddr_in *address)
 	return here;
 }
 
-/* Where one listens who has that port: in the abstract name space, which ends with its owner. */
+/* Where the owner of that port listens: in the abstract name space, where names end with owners. */
 socklen_t hf_address_name(const struct sockaddr_in *address, struct sockaddr_un *name)
 {
 	int length;

@@ -2,7 +2,7 @@
 /*
  * Connections: a local socket between the two processes. Over it they learn from the kernel who
  * the other is, and give each other the seeds of a channel, which nobody else gets. It stays
- * open, and its end is how a peer's death is noticed by who only waits for events.
+ * open, and its end is how a process that only waits for events notices a peer's death.
  */
 #ifndef HAMLYN_OFI_CONN_H
 #define HAMLYN_OFI_CONN_H

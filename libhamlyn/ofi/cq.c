@@ -94,7 +94,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	ssize_t taken;
 
 	hf_domain_lock(cq->domain);
-	/* Even if there is something: others than who reads may wait for progress. */
+	/* Even if there is something: others than the reader may wait for progress. */
 	if (cq->head == cq->tail || !count)
 		hf_domain_progress(cq->domain);
 	taken = count ? take(cq, buf, count, src_addr) : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One copy, by the kernel, between the memory of two processes of one user. Who was asked does
- * it, after it has checked key and bounds; who asks has said where its own bytes are.
+ * One copy, by the kernel, between the memory of two processes of one user. The end that was
+ * asked does it, after it has checked key and bounds; the other has said where its own bytes are.
  */
 #ifndef HAMLYN_OFI_DIRECT_H
 #define HAMLYN_OFI_DIRECT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Passive end points: who listens. */
+/* Passive end points: they listen. */
 #ifndef HAMLYN_OFI_PEP_H
 #define HAMLYN_OFI_PEP_H
 

@@ -9,7 +9,7 @@
 #include "kselftest_harness.h"
 #include "pair.h"
 
-/* A queue that is too small for all that comes: nothing is lost, and who sends too much is told. */
+/* A queue that is too small for all that comes: nothing is lost, a sender of too much is told. */
 TEST(no_overrun)
 {
 	const struct options options = { .cq_size = 4 };
