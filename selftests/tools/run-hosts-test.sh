@@ -194,11 +194,13 @@ in_background() { # ARGUMENT...: $job is its pid
 
 signalled() { # SIGNAL STATUS
 	local status=0
-	in_background -n 4 --host .,a,b:2 sleep "$nap"
+	# The end of the job is a SIGTERM, and comes right behind.
+	in_background -n 4 --host .,a,b:2 sh -c \
+		"trap '' TERM; trap 'echo heard $1; kill -KILL \$!; exit' $1; sleep $nap & wait"
 	so_many_sleep 4 || return 1
 	kill -s "$1" "$job"
 	wait "$job" || status=$?
-	[ "$status" = "$2" ] && nobody_sleeps
+	[ "$status" = "$2" ] && nobody_sleeps && [ "$(grep -c "heard $1" "$work/out")" = 4 ]
 }
 
 run_killed() { # CHILD: hamlyn-run itself, or the process of it that runs the job
