@@ -104,6 +104,8 @@ struct hml_nic_attr {
  * @retired: counters of termini that are gone
  * @walk: who adds them all up, together
  * @names: struct hml_name, by name; under hml_name_lock
+ * @names_in_order: the same, by number
+ * @next_name: number of the next one
  * @audit: discarded packets
  * @rcu: readers of the table of NICs may look at it until after it was freed
  */
@@ -157,6 +159,8 @@ struct hml_device {
 	struct hml_stats retired;
 	struct hml_walk walk;
 	struct rb_root names;
+	struct rb_root names_in_order;
+	u64 next_name;
 	struct hml_audit *audit;
 	struct rcu_head rcu;
 };

@@ -453,6 +453,7 @@ nl-fab-kind    vm peers                     driver/netlink/fabric.c s/return ops
 nl-fab-move    vm peers                     driver/netlink/admin.c s/if (hml_tcp_get(d, \&tcp)) {/if (0) {/
 nl-contexts    vm hostile_admin             driver/netlink/dump.c s/return dump->reader.admin || uid_eq(c->uid, dump->reader.uid) ||/return true ||/
 nl-users       vm hostile_admin             driver/netlink/dump.c s/return dump->reader.admin || uid_eq(u->uid, dump->reader.uid);/return true;/
+nl-names       vm lists                     driver/netlink/dump.c s/return dump->reader.admin || uid_eq(n->uid, dump->reader.uid) ||/return true ||/
 nl-audit       vm hostile_admin             driver/netlink/dump.c s/if (dump->reader.admin \&\& !dump->attrs\[HAMLYN_A_CONTEXT\])/if (!dump->attrs[HAMLYN_A_CONTEXT])/
 nl-use         vm hostile_admin             driver/netlink/fill.c s/if (!r->admin)$/if (0)/
 uevent-ns      vm hostile_uevent            driver/nic.c         s/^\t.ns_type = .net_ns_type_operations,$//

@@ -347,6 +347,8 @@ static void tell(const struct hml_peer *p, struct hml_peer_info *info)
 		.rtt_us = READ_ONCE(p->rtt_us),
 		.watches = READ_ONCE(p->far.ours_count),
 		.watched = READ_ONCE(p->far.theirs_count),
+		.calls = READ_ONCE(p->names.ours_count),
+		.called = READ_ONCE(p->names.theirs_count),
 		.sent_bytes = READ_ONCE(p->out.bytes),
 		.received_bytes = READ_ONCE(p->in.taken),
 		.sent_packets = READ_ONCE(p->out.packets),

@@ -85,6 +85,8 @@ enum hml_peer_reason {
  * @rtt_us: round trip, as TCP measures it; 0: not known
  * @watches: of this host, on slots of the peer
  * @watched: of the peer, on slots of this host
+ * @calls: of this host, to names of the peer
+ * @called: of the peer, to names of this host
  * @sent_bytes: of frames
  * @received_bytes: of frames
  * @sent_packets: DATA
@@ -103,6 +105,8 @@ struct hml_peer_info {
 	u32 rtt_us;
 	u32 watches;
 	u32 watched;
+	u32 calls;
+	u32 called;
 	u64 sent_bytes;
 	u64 received_bytes;
 	u64 sent_packets;

@@ -10,6 +10,7 @@
 #include "hml.h"
 #include "locked.h"
 #include "netlink/family.h"
+#include "object/name.h"
 
 #define AUDIT_BATCH	8
 #define PATIENCE_US	(100 * USEC_PER_MSEC)	/* of a dump, for all contexts that are in use */
@@ -17,7 +18,7 @@
 /**
  * struct position - where a dump goes on; in netlink_callback.ctx
  * @started: when it began, ns; 0: not yet
- * @object: id of the object, uid, or sequence of the audit record
+ * @object: id of the object, uid, sequence of the audit record, or number of the name
  * @context: id of the context
  * @nic: index of the NIC
  * @waited_us: for contexts whose owners are at them
@@ -135,6 +136,31 @@ static int list_users(struct dump *dump, struct hml_device *d)
 		cond_resched();
 	}
 	return 0;
+}
+
+static bool name_visible(const struct dump *dump, const struct hml_name_info *n)
+{
+	return dump->reader.admin || uid_eq(n->uid, dump->reader.uid) ||
+	       uid_eq(n->answers, dump->reader.uid);
+}
+
+static int list_names(struct dump *dump, struct hml_device *d)
+{
+	struct hml_name_info n;
+	int err = 0;
+
+	while (!err && hml_name_next(d, &dump->at->object, &n)) {
+		if (name_visible(dump, &n))
+			err = message(dump, d, NULL, &n);
+		put_pid(n.pid);
+		if (err)
+			return err;
+		dump->at->object++;
+		if (fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
+	}
+	return err;
 }
 
 /* Whoever is rejected as fast as we read must not keep us here. */
@@ -485,6 +511,7 @@ static int run(const struct kind *kind, struct sk_buff *skb,
 static const struct kind nics = OF_NIC(NIC_GET, hml_fill_nic, list_nic);
 static const struct kind stats = OF_NIC(STATS_GET, hml_fill_stats, list_nic);
 static const struct kind users = OF_NIC(USER_GET, hml_fill_user, list_users);
+static const struct kind names = OF_NIC(NAME_GET, hml_fill_name, list_names);
 static const struct kind areas = OF_CONTEXT(AREA_GET, hml_fill_area, areas);
 static const struct kind slots = OF_CONTEXT(SLOT_GET, hml_fill_slot, slots);
 static const struct kind nqs = OF_CONTEXT(NQ_GET, hml_fill_nq, nqs);
@@ -565,4 +592,9 @@ int hamlyn_nl_audit_get_dumpit(struct sk_buff *skb,
 int hamlyn_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	return run(&peers, skb, cb);
+}
+
+int hamlyn_nl_name_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return run(&names, skb, cb);
 }

@@ -8,8 +8,8 @@
 #include "netlink-gen.h"
 
 /*
- * Attributes that a request may have, one bit each: those up to weight, and from fabric on. What is
- * between is told only.
+ * Attributes that a request may have, one bit each: those up to weight, and from fabric on.
+ * Others are told only, and those behind peer are in no policy.
  */
 #define HML_ATTR_BIT(attr) \
 	((attr) <= HAMLYN_A_WEIGHT ? (attr) : (attr) - HAMLYN_A_FABRIC + HAMLYN_A_WEIGHT + 1)
@@ -100,6 +100,8 @@ int hml_fill_nq(struct sk_buff *skb, const struct hml_reader *r,
 int hml_fill_term(struct sk_buff *skb, const struct hml_reader *r,
 		  const struct hml_subject *s);
 int hml_fill_user(struct sk_buff *skb, const struct hml_reader *r,
+		  const struct hml_subject *s);
+int hml_fill_name(struct sk_buff *skb, const struct hml_reader *r,
 		  const struct hml_subject *s);
 int hml_fill_peer(struct sk_buff *skb, const struct hml_reader *r,
 		  const struct hml_subject *s);

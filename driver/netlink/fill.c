@@ -338,7 +338,9 @@ static int put_peer_connection(struct sk_buff *skb, const struct hml_peer_info *
 		put_peer_u64(skb, HAMLYN_A_PEER_INCARNATION, p->incarnation) : 0) ?:
 	       (p->rtt_us ? put_u32(skb, HAMLYN_A_PEER_RTT_US, p->rtt_us) : 0) ?:
 	       put_u32(skb, HAMLYN_A_PEER_WATCHES, p->watches) ?:
-	       put_u32(skb, HAMLYN_A_PEER_WATCHED, p->watched);
+	       put_u32(skb, HAMLYN_A_PEER_WATCHED, p->watched) ?:
+	       put_u32(skb, HAMLYN_A_PEER_CALLS, p->calls) ?:
+	       put_u32(skb, HAMLYN_A_PEER_CALLED, p->called);
 }
 
 static int put_peer_traffic(struct sk_buff *skb, const struct hml_peer_info *p)
@@ -434,6 +436,22 @@ int hml_fill_user(struct sk_buff *skb, const struct hml_reader *r,
 	if (err || !u->limited)
 		return err;
 	return put_limits(skb, &u->limits, NULL);
+}
+
+/* Of a copy: see hml_name_next(). */
+int hml_fill_name(struct sk_buff *skb, const struct hml_reader *r,
+		  const struct hml_subject *s)
+{
+	const struct hml_name_info *n = s->object;
+
+	BUILD_BUG_ON(HAMLYN_MAX_NAME != HAMLYN_CALLED_NAME_MAX);
+
+	return put_u32(skb, HAMLYN_A_NIC, s->d->index) ?:
+	       nla_put_string(skb, HAMLYN_A_CALLED_NAME, n->name) ?:
+	       put_u32(skb, HAMLYN_A_UID, from_kuid_munged(r->user_ns, n->uid)) ?:
+	       put_u32(skb, HAMLYN_A_PID, pid_nr_ns(n->pid, r->pid_ns)) ?:
+	       put_u32(skb, HAMLYN_A_WAITING, n->waiting) ?:
+	       put_u64(skb, HAMLYN_A_CALLS, n->calls);
 }
 
 /* ---- contexts and their objects; the context is locked ---- */

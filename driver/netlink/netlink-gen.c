@@ -101,7 +101,7 @@ const struct nla_policy hamlyn_limits_nl_policy[HAMLYN_A_LIMITS_PAD + 1] = {
 	[HAMLYN_A_LIMITS_USER_TERMINI] = { .type = NLA_U32, },
 };
 
-const struct nla_policy hamlyn_peer_nl_policy[HAMLYN_A_PEER_USER_MAP + 1] = {
+const struct nla_policy hamlyn_peer_nl_policy[HAMLYN_A_PEER_CALLED + 1] = {
 	[HAMLYN_A_PEER_HOST] = { .type = NLA_U32, },
 	[HAMLYN_A_PEER_ADDRESS] = { .type = NLA_BINARY, },
 	[HAMLYN_A_PEER_PORT] = NLA_POLICY_MIN(NLA_U16, 1),
@@ -122,6 +122,8 @@ const struct nla_policy hamlyn_peer_nl_policy[HAMLYN_A_PEER_USER_MAP + 1] = {
 	[HAMLYN_A_PEER_REFUSED] = { .type = NLA_U64, },
 	[HAMLYN_A_PEER_USERS] = NLA_POLICY_MAX(NLA_U32, 2),
 	[HAMLYN_A_PEER_USER_MAP] = { .type = NLA_BINARY, },
+	[HAMLYN_A_PEER_CALLS] = { .type = NLA_U32, },
+	[HAMLYN_A_PEER_CALLED] = { .type = NLA_U32, },
 };
 
 /* Global operation policy for hamlyn */
@@ -151,7 +153,7 @@ const struct nla_policy hamlyn_nl_policy[HAMLYN_A_PEER + 1] = {
 };
 
 /* Ops table for hamlyn */
-const struct genl_small_ops hamlyn_nl_ops[18] = {
+const struct genl_small_ops hamlyn_nl_ops[19] = {
 	{
 		.cmd	= HAMLYN_NL_CMD_NIC_GET,
 		.doit	= hamlyn_nl_nic_get_doit,
@@ -235,6 +237,10 @@ const struct genl_small_ops hamlyn_nl_ops[18] = {
 		.cmd	= HAMLYN_NL_CMD_PEER_GET,
 		.dumpit	= hamlyn_nl_peer_get_dumpit,
 		.flags	= GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd	= HAMLYN_NL_CMD_NAME_GET,
+		.dumpit	= hamlyn_nl_name_get_dumpit,
 	},
 };
 

@@ -15,13 +15,13 @@
 extern const struct nla_policy hamlyn_adversary_nl_policy[HAMLYN_A_ADV_STALL + 1];
 extern const struct nla_policy hamlyn_fabric_nl_policy[HAMLYN_A_FAB_STALL_MS + 1];
 extern const struct nla_policy hamlyn_limits_nl_policy[HAMLYN_A_LIMITS_PAD + 1];
-extern const struct nla_policy hamlyn_peer_nl_policy[HAMLYN_A_PEER_USER_MAP + 1];
+extern const struct nla_policy hamlyn_peer_nl_policy[HAMLYN_A_PEER_CALLED + 1];
 
 /* Global operation policy for hamlyn */
 extern const struct nla_policy hamlyn_nl_policy[HAMLYN_A_PEER + 1];
 
 /* Ops table for hamlyn */
-extern const struct genl_small_ops hamlyn_nl_ops[18];
+extern const struct genl_small_ops hamlyn_nl_ops[19];
 extern const struct genl_multicast_group hamlyn_nl_mcgrps[];
 
 int hamlyn_nl_nic_get_doit(struct sk_buff *skb, struct genl_info *info);
@@ -48,6 +48,7 @@ int hamlyn_nl_audit_get_dumpit(struct sk_buff *skb,
 int hamlyn_nl_peer_new_doit(struct sk_buff *skb, struct genl_info *info);
 int hamlyn_nl_peer_del_doit(struct sk_buff *skb, struct genl_info *info);
 int hamlyn_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int hamlyn_nl_name_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 
 enum {
 	HAMLYN_NLGRP_EVENTS,

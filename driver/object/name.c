@@ -198,6 +198,69 @@ struct hml_name *hml_name_find(struct hml_device *d, const char *name, u32 lengt
 	return rb_entry_safe(node, struct hml_name, node);
 }
 
+/* Behind all others. */
+static void put_last(struct hml_name *n)
+{
+	struct hml_device *d = n->line.device;
+	struct rb_node **link = &d->names_in_order.rb_node, *parent = NULL;
+
+	lockdep_assert_held(&hml_name_lock);
+	while (*link) {
+		parent = *link;
+		link = &parent->rb_right;
+	}
+	n->number = d->next_name++;
+	rb_link_node(&n->in_order, parent, link);
+	rb_insert_color(&n->in_order, &d->names_in_order);
+}
+
+static struct hml_name *name_from(struct hml_device *d, u64 number)
+{
+	struct rb_node *node = d->names_in_order.rb_node;
+	struct hml_name *best = NULL;
+
+	lockdep_assert_held(&hml_name_lock);
+	while (node) {
+		struct hml_name *n = rb_entry(node, struct hml_name, in_order);
+
+		if (n->number < number) {
+			node = node->rb_right;
+		} else {
+			best = n;
+			node = node->rb_left;
+		}
+	}
+	return best;
+}
+
+/**
+ * hml_name_next() - look at the names of a NIC in turn
+ * @d: the NIC
+ * @number: the least of interest; becomes that of the one that was found
+ * @info: out: how things stand with it; put_pid() its pid
+ *
+ * Return: false if there is none.
+ */
+bool hml_name_next(struct hml_device *d, u64 *number, struct hml_name_info *info)
+{
+	struct hml_name *n;
+
+	hml_lock(&hml_name_lock);
+	n = name_from(d, *number);
+	if (n) {
+		*number = n->number;
+		info->uid = n->uid;
+		info->answers = n->line.payer.user->uid;
+		info->pid = get_pid(n->pid);
+		info->waiting = n->count;
+		info->calls = n->next;
+		memcpy(info->name, n->name, n->length);
+		info->name[n->length] = '\0';
+	}
+	hml_unlock(&hml_name_lock);
+	return n;
+}
+
 static int enlist(struct hml_name *n)
 {
 	struct hml_device *d = n->line.device;
@@ -211,9 +274,12 @@ static int enlist(struct hml_name *n)
 	} else {
 		rb_link_node(&n->node, parent, link);
 		rb_insert_color(&n->node, &d->names);
+		put_last(n);
 		n->ended = false;
 	}
 	hml_unlock(&hml_name_lock);
+	if (!err)
+		hml_changed();
 	return err;
 }
 
@@ -225,13 +291,16 @@ static void delist(struct hml_name *n)
 	ended = n->ended;
 	if (!ended) {
 		rb_erase(&n->node, &n->line.device->names);
+		rb_erase(&n->in_order, &n->line.device->names_in_order);
 		/* Somebody else may have ended it. */
 		hml_line_wake(&n->line);
 	}
 	n->ended = true;
 	hml_unlock(&hml_name_lock);
-	if (!ended)
-		trace_hamlyn_name_end(n);
+	if (ended)
+		return;
+	hml_changed();
+	trace_hamlyn_name_end(n);
 }
 
 /* The first that waits is told that nobody will answer. Return: false if there was none. */
@@ -387,6 +456,7 @@ static void name_free(struct hml_name *n)
 	end_name(n);
 	hml_user_uncharge_name(d, n->line.payer);
 	hml_line_close(&n->line);
+	put_pid(n->pid);
 	kfree(n);
 }
 
@@ -415,17 +485,18 @@ static struct hml_name *name_new(struct hml_context *c, const struct hamlyn_list
 		return ERR_PTR(-ENOMEM);
 	n->ended = true;
 	n->uid = c->uid;
+	n->pid = get_pid(task_tgid(current));
 	n->length = arg->name_length;
 	memcpy(n->name, arg->name, n->length);
 	err = hml_line_open(c, &n->line, hml_price(sizeof(*n)));
-	if (err) {
-		kfree(n);
-		return ERR_PTR(err);
-	}
+	if (err)
+		goto no_line;
 	err = hml_user_charge_name(c);
 	if (!err)
 		return n;
 	hml_line_close(&n->line);
+no_line:
+	put_pid(n->pid);
 	kfree(n);
 	return ERR_PTR(err);
 }

@@ -5,6 +5,7 @@
 
 #include <linux/fs.h>
 #include <linux/list.h>
+#include <linux/pid.h>
 #include <linux/poll.h>
 #include <linux/rbtree.h>
 #include <linux/spinlock.h>
@@ -55,12 +56,15 @@ struct hml_line {
  * struct hml_name - a name, and who has called it
  * @line: its descriptor
  * @node: in device.names
+ * @in_order: in device.names_in_order
+ * @number: of the NIC's names, in the order in which they were taken
  * @calls: struct hml_call that are not answered, by number
  * @tallies: struct hml_tally: whose they are
  * @count: how many
  * @next: number of the next one
  * @unread: the first that was not read has this number, or a greater one
  * @uid: who has the name; constant
+ * @pid: the process that took it, with a reference; constant
  * @ended: it can be called no more
  * @length: bytes of @name; constant
  * @name: what it is called; constant
@@ -70,15 +74,36 @@ struct hml_line {
 struct hml_name {
 	struct hml_line line;
 	struct rb_node node;
+	struct rb_node in_order;
+	u64 number;
 	struct rb_root calls;
 	struct rb_root tallies;
 	u32 count;
 	u64 next;
 	u64 unread;
 	kuid_t uid;
+	struct pid *pid;
 	bool ended;
 	u32 length;
 	char name[HAMLYN_MAX_NAME];
+};
+
+/**
+ * struct hml_name_info - how things stand with a name
+ * @uid: who has it
+ * @answers: who answers for that user
+ * @pid: the process that took it, with a reference
+ * @waiting: calls that are not answered
+ * @calls: calls so far
+ * @name: what it is called
+ */
+struct hml_name_info {
+	kuid_t uid;
+	kuid_t answers;
+	struct pid *pid;
+	u32 waiting;
+	u64 calls;
+	char name[HAMLYN_MAX_NAME + 1];
 };
 
 /**
@@ -147,6 +172,7 @@ bool hml_line_poll(struct hml_line *line, struct file *file, poll_table *wait);
 
 /* name.c */
 int hml_name_listen(struct hml_context *c, struct hamlyn_listen *arg, struct file **file);
+bool hml_name_next(struct hml_device *d, u64 *number, struct hml_name_info *info);
 struct hml_name *hml_name_find(struct hml_device *d, const char *name, u32 length);
 
 /* call.c */

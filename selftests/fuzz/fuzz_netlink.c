@@ -110,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const lines[] = {
 		"nic show 1", "nic show", "context show", "area show", "slot show", "nq show",
-		"terminus show", "stats", "user show", "limit show 1", "audit show 0",
+		"terminus show", "name show", "stats", "user show", "limit show 1", "audit show 0",
 		"monitor", "top -b -n 2 -d 0.1", "nic add", "nic set 0 up", "limit",
 	};
 	struct fuzz f = { data, size };

@@ -417,6 +417,15 @@ refuses "a weight out of range" 2 'weight takes a number from 1 to 64' \
 refuses "objects of a context that is not there" 1 'hamlyn0: .*no such context' \
 	$ctl area show 0 context 99
 
+# ---- names ----
+
+prints "name show" "hamlyn0 +slot.$slot +alice +[0-9]+ +0 +0 " $ctl name show
+json "name show in JSON" name-show "\"called_name\":\"slot.$slot\",\"uid\":1001,\"user\":\"alice\"" \
+	$ctl -j name show hamlyn0
+prints "users are shown their own names" "slot.$slot +alice" as alice $ctl name show
+lacks "and no others" . as bob $ctl name show
+refuses "name show of a NIC that is not there" 1 'hamlyn9: no such NIC' $ctl name show 9
+
 # ---- counters, rejected packets ----
 
 prints "stats show" '^hamlyn0: messages 13 packets 13 bytes 1300 .*rejects: slot 0 key 3 ' $ctl stats show

@@ -55,6 +55,7 @@ extern const struct object area_object;
 extern const struct object slot_object;
 extern const struct object nq_object;
 extern const struct object terminus_object;
+extern const struct object name_object;
 extern const struct object stats_object;
 extern const struct object user_object;
 extern const struct object limit_object;

@@ -16,8 +16,8 @@
 
 static const struct object *const objects[] = {
 	&nic_object, &context_object, &area_object, &slot_object, &nq_object, &terminus_object,
-	&stats_object, &user_object, &limit_object, &audit_object, &peer_object, &apply_object,
-	&monitor_object, &top_object, &doctor_object, &metrics_object,
+	&name_object, &stats_object, &user_object, &limit_object, &audit_object, &peer_object,
+	&apply_object, &monitor_object, &top_object, &doctor_object, &metrics_object,
 };
 
 static const char option_help[] =

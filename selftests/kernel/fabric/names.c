@@ -670,6 +670,43 @@ TEST_F(names, a_call_is_answered_once)
 	EXPECT_EQ(0, close(call) | close(name) | close(host1) | close(host2));
 }
 
+/* Until each host has been told. */
+static bool calls_come_to(FIXTURE_DATA(names) *self, int n)
+{
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	while (host_peer(&self->h, near(self), HAMLYN_A_PEER_CALLS) != n ||
+	       host_peer(&self->h, far(self), HAMLYN_A_PEER_CALLED) != n)
+		if (!ht_poll_more(&poll))
+			return false;
+	return true;
+}
+
+TEST_F(names, administrators_see_how_many_calls_are_under_way)
+{
+	int host1, host2, name, call[2];
+	struct raw raw;
+
+	NEED_HOSTS();
+	EXPECT_TRUE(calls_come_to(self, 0));
+	host1 = raw_open(near(self));
+	host2 = raw_open(far(self));
+	name = raw_listen(host2, "raw");
+	call[0] = raw_call(host1, 2, "raw");
+	call[1] = raw_call(host1, 2, "raw");
+	ASSERT_LE(0, name | call[0] | call[1]);
+	EXPECT_TRUE(calls_come_to(self, 2));
+	EXPECT_EQ(0, host_peer(&self->h, near(self), HAMLYN_A_PEER_CALLED));
+	EXPECT_EQ(0, host_peer(&self->h, far(self), HAMLYN_A_PEER_CALLS));
+	ASSERT_LT(0, raw_read(name, &raw));
+	EXPECT_EQ(0, raw_answer(name, raw.from.number));
+	EXPECT_TRUE(calls_come_to(self, 1));
+	EXPECT_EQ(0, close(call[0]) | close(call[1]));
+	EXPECT_TRUE(calls_come_to(self, 0));
+	EXPECT_EQ(0, close(name) | close(host1) | close(host2));
+}
+
 /* How many have called is nobody's business but the server's. */
 TEST_F(names, an_answer_has_no_number)
 {

@@ -223,6 +223,8 @@ static const struct question questions[] = {
 	  .flags = NLM_F_DUMP },
 	{ .name = "stats, a dump", .command = HAMLYN_NL_CMD_STATS_GET,
 	  .flags = NLM_F_DUMP },
+	{ .name = "names, a dump", .command = HAMLYN_NL_CMD_NAME_GET,
+	  .flags = NLM_F_DUMP },
 	{ .name = "users, a dump", .command = HAMLYN_NL_CMD_USER_GET,
 	  .flags = NLM_F_DUMP },
 	{ .name = "audit, a dump", .command = HAMLYN_NL_CMD_AUDIT_GET,

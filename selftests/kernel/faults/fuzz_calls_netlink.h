@@ -222,6 +222,7 @@ static const uint32_t attrs_of[HAMLYN_NL_CMD_MAX + 1] = {
 	[HAMLYN_NL_CMD_PEER_NEW] = BIT(NIC) | BIT(PEER),
 	[HAMLYN_NL_CMD_PEER_DEL] = BIT(NIC) | BIT(PEER),
 	[HAMLYN_NL_CMD_PEER_GET] = BIT(NIC) | BIT(NAME) | BIT(PEER),
+	[HAMLYN_NL_CMD_NAME_GET] = BIT(NIC) | BIT(NAME),
 };
 
 static void fill_message(struct thread *t, struct message *m, uint8_t command,
@@ -318,6 +319,7 @@ static bool lists(uint8_t command)
 	case HAMLYN_NL_CMD_USER_GET:
 	case HAMLYN_NL_CMD_AUDIT_GET:
 	case HAMLYN_NL_CMD_PEER_GET:
+	case HAMLYN_NL_CMD_NAME_GET:
 		return true;
 	default:
 		return false;

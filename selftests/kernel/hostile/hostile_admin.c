@@ -295,6 +295,7 @@ static int ask_inside(void *arg)
 		HAMLYN_NL_CMD_NQ_GET, HAMLYN_NL_CMD_TERMINUS_GET,
 		HAMLYN_NL_CMD_STATS_GET, HAMLYN_NL_CMD_USER_GET,
 		HAMLYN_NL_CMD_AUDIT_GET, HAMLYN_NL_CMD_PEER_GET,
+		HAMLYN_NL_CMD_NAME_GET,
 	};
 	struct request r;
 	uint16_t family = 0;

@@ -4,6 +4,7 @@
  * them ends; and what is told to whom. Kernel device only, run as root.
  */
 #include "kselftest_harness.h"
+#include "calls.h"
 #include "genl.h"
 #include "hostile.h"
 #include "nics.h"
@@ -256,6 +257,7 @@ static const struct {
 	{ "slots", HAMLYN_NL_CMD_SLOT_GET, MANY + 1 },
 	{ "NQs", HAMLYN_NL_CMD_NQ_GET, MANY + 1 },
 	{ "termini", HAMLYN_NL_CMD_TERMINUS_GET, MANY + 1 },
+	{ "names", HAMLYN_NL_CMD_NAME_GET, MANY },
 	{ "audit", HAMLYN_NL_CMD_AUDIT_GET, CONTEXT_AUDIT },
 };
 
@@ -273,7 +275,8 @@ TEST_F(lists, each_message_is_whole_and_none_is_missing_whatever_the_room)
 	const uint32_t nic = (uint32_t)self->nic, uid = somebody(0);
 	struct list first, l = { .opened = &self->g, .nic = nic,
 				 .context = context_of(&self->g, nic) };
-	int fds[MANY], i;
+	int fds[MANY], names[MANY], i;
+	char name[16];
 	size_t k, room;
 
 	wrong.offset = 1ULL << 40;
@@ -284,6 +287,9 @@ TEST_F(lists, each_message_is_whole_and_none_is_missing_whatever_the_room)
 		ASSERT_EQ(0, post(&self->p.terminus, &wrong));
 		fds[i] = ht_raw_open();
 		ASSERT_LE(0, fds[i]);
+		snprintf(name, sizeof(name), "%.*s%d", i % 9, "long.one", i);
+		names[i] = raw_listen(fds[i], name);
+		ASSERT_LE(0, names[i]);
 	}
 	for (k = 0; k < ARRAY_SIZE(kinds); k++) {
 		for (room = ROOM; room < ROOM + ROOMS * STEP; room += STEP) {
@@ -299,8 +305,10 @@ TEST_F(lists, each_message_is_whole_and_none_is_missing_whatever_the_room)
 			}
 		}
 	}
-	for (i = 0; i < MANY; i++)
+	for (i = 0; i < MANY; i++) {
 		close(fds[i]);
+		close(names[i]);
+	}
 }
 
 /* How many messages, or a negative errno. */
@@ -337,6 +345,8 @@ TEST_F(lists, a_list_of_nothing_is_empty_and_one_of_what_is_not_there_is_refused
 	ASSERT_LE(0, self->more[0]);
 	EXPECT_EQ(0, count(g, HAMLYN_NL_CMD_CONTEXT_GET, self->more[0], -1));
 	EXPECT_EQ(0, count(g, HAMLYN_NL_CMD_SLOT_GET, self->more[0], -1));
+	EXPECT_EQ(0, count(g, HAMLYN_NL_CMD_NAME_GET, self->more[0], -1));
+	EXPECT_EQ(-EINVAL, count(g, HAMLYN_NL_CMD_NAME_GET, self->nic, context));
 	EXPECT_EQ(-ENOENT, count(g, HAMLYN_NL_CMD_SLOT_GET, self->more[0], 12345));
 	EXPECT_EQ(0, as(0, count_nics_elsewhere, &self->nic));
 	/* An id of a context is one of a NIC's, by its number or its name. */
@@ -439,6 +449,123 @@ TEST_F(lists, who_has_no_thread_has_no_engines)
 	engines = genl_attr(&self->g, HAMLYN_A_ENGINES);
 	ASSERT_NE(NULL, engines);
 	EXPECT_EQ(0, genl_number(engines));
+}
+
+/* ---- names ---- */
+
+#define MOST_NAMES	8
+
+struct told_name {
+	char name[HAMLYN_CALLED_NAME_MAX + 1];
+	uint32_t uid, pid, waiting;
+	uint64_t calls;
+};
+
+struct told_names {
+	struct told_name at[MOST_NAMES];
+	uint32_t nic;
+	int n;
+};
+
+static void take_name(const struct nlmsghdr *h, void *arg)
+{
+	const struct nlattr *name = attr_of(h, HAMLYN_A_CALLED_NAME);
+	struct told_names *told = arg;
+	struct told_name *t = &told->at[told->n];
+
+	if (attr_u32(attr_of(h, HAMLYN_A_NIC)) != told->nic || told->n++ >= MOST_NAMES || !name)
+		return;
+	snprintf(t->name, sizeof(t->name), "%s", (const char *)name + NLA_HDRLEN);
+	t->uid = attr_u32(attr_of(h, HAMLYN_A_UID));
+	t->pid = attr_u32(attr_of(h, HAMLYN_A_PID));
+	t->waiting = attr_u32(attr_of(h, HAMLYN_A_WAITING));
+	t->calls = genl_number(attr_of(h, HAMLYN_A_CALLS));
+}
+
+/* How many; a negative errno. */
+static int list_names(const struct genl *g, uint32_t nic, struct told_names *told)
+{
+	struct request r;
+	int ret;
+
+	memset(told, 0, sizeof(*told));
+	told->nic = nic;
+	request_init(&r, g->family, HAMLYN_NL_CMD_NAME_GET, NLM_F_DUMP);
+	ret = ask(g->fd, &r, take_name, told);
+	return ret ? ret : told->n;
+}
+
+static uint32_t host_of(struct genl *g, uint32_t nic)
+{
+	return nic_get(g, nic) ? HAMLYN_NONE : (uint32_t)genl_number(genl_attr(g, HAMLYN_A_HOST));
+}
+
+TEST_F(lists, names_are_told_in_the_order_in_which_they_were_taken)
+{
+	const uint32_t nic = (uint32_t)self->nic, host = host_of(&self->g, nic);
+	int dev = ht_raw_open(), one, two, three, four, call[3], i;
+	struct told_names told;
+	struct raw raw;
+
+	ASSERT_LE(0, dev);
+	EXPECT_EQ(0, list_names(&self->g, nic, &told));
+	one = raw_listen(dev, "zero");
+	two = raw_listen(dev, "two");
+	three = raw_listen(dev, "three");
+	ASSERT_LE(0, one | two | three);
+	for (i = 0; i < 3; i++) {
+		call[i] = raw_call(dev, host, "three");
+		ASSERT_LE(0, call[i]);
+	}
+	/* One is answered, and one is read only. */
+	ASSERT_LT(0, raw_read(three, &raw));
+	ASSERT_EQ(0, raw_answer(three, raw.from.number));
+	ASSERT_LT(0, raw_read(three, &raw));
+	EXPECT_EQ(0, close(two));
+	four = raw_listen(dev, "a");
+	ASSERT_LE(0, four);
+	/* The context is not needed any more. */
+	EXPECT_EQ(0, close(dev));
+	ASSERT_EQ(3, list_names(&self->g, nic, &told));
+	EXPECT_STREQ("zero", told.at[0].name);
+	EXPECT_STREQ("three", told.at[1].name);
+	EXPECT_STREQ("a", told.at[2].name);
+	EXPECT_EQ(getpid(), told.at[0].pid);
+	EXPECT_EQ(0, told.at[0].uid);
+	EXPECT_EQ(0, told.at[0].waiting);
+	EXPECT_EQ(0, told.at[0].calls);
+	EXPECT_EQ(2, told.at[1].waiting);
+	EXPECT_EQ(3, told.at[1].calls);
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(0, close(call[i]));
+	EXPECT_EQ(0, close(one) | close(three) | close(four));
+	EXPECT_EQ(0, list_names(&self->g, nic, &told));
+}
+
+/* Is told of its own, and of nothing else. */
+static int list_own_names(void *arg)
+{
+	const int *nic = arg;
+	struct told_names told;
+	int dev = ht_raw_open();
+	struct genl g;
+
+	if (dev < 0 || raw_listen(dev, "own") < 0)
+		return 90;
+	if (genl_open(&g, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
+		return 91;
+	if (list_names(&g, (uint32_t)*nic, &told) != 1)
+		return 92;
+	return !strcmp(told.at[0].name, "own") && told.at[0].uid == getuid() ? 0 : 93;
+}
+
+TEST_F(lists, a_user_is_told_of_its_own_names_only)
+{
+	int dev = ht_raw_open(), name = raw_listen(dev, "roots");
+
+	ASSERT_LE(0, name);
+	EXPECT_EQ(0, as(somebody(7), list_own_names, &self->nic));
+	EXPECT_EQ(0, close(name) | close(dev));
 }
 
 /* The largest limit that is one. */

@@ -60,6 +60,8 @@ static void put_peer(struct nl_msg *msg)
 	nla_put_u16(msg, HAMLYN_A_PEER_PORT, HAMLYN_FABRIC_PORT);
 	nla_put_u32(msg, HAMLYN_A_PEER_STATE, HAMLYN_NL_PEER_STATE_UP);
 	nla_put_u32(msg, HAMLYN_A_PEER_REASON, HAMLYN_NL_PEER_REASON_OTHER_FABRIC);
+	nla_put_u32(msg, HAMLYN_A_PEER_CALLS, 3);
+	nla_put_u32(msg, HAMLYN_A_PEER_CALLED, 5);
 	nla_put_u64(msg, HAMLYN_A_PEER_SENT_BYTES, UINT64_MAX);
 	nla_put_u32(msg, HAMLYN_A_PEER_USERS, HAMLYN_NL_PEER_USERS_SAME);
 	nla_nest_end(msg, nest);
@@ -92,6 +94,7 @@ static void put_everything(struct nl_msg *msg)
 		HAMLYN_A_LOST, HAMLYN_A_MESSAGES, HAMLYN_A_PACKETS, HAMLYN_A_BYTES,
 		HAMLYN_A_FAILED, HAMLYN_A_NOTIFICATIONS, HAMLYN_A_OVERRUNS, HAMLYN_A_KICKS,
 		HAMLYN_A_PAUSES, HAMLYN_A_SEQUENCE, HAMLYN_A_TIME_NS, HAMLYN_A_OFFSET,
+		HAMLYN_A_CALLS,
 	};
 	static const uint16_t narrow[] = {
 		HAMLYN_A_NIC, HAMLYN_A_CONTEXT, HAMLYN_A_ID, HAMLYN_A_HOST, HAMLYN_A_WATCHDOG_MS,
@@ -101,7 +104,7 @@ static void put_everything(struct nl_msg *msg)
 		HAMLYN_A_TERMINI, HAMLYN_A_WATCHES, HAMLYN_A_PID, HAMLYN_A_USERS, HAMLYN_A_SLOT,
 		HAMLYN_A_AREA, HAMLYN_A_META_AREA, HAMLYN_A_META_COUNT, HAMLYN_A_NQ,
 		HAMLYN_A_ENTRIES, HAMLYN_A_USED, HAMLYN_A_ENTRY_SIZE, HAMLYN_A_PENDING,
-		HAMLYN_A_PAUSED_MS, HAMLYN_A_TAGS, HAMLYN_A_SOURCE,
+		HAMLYN_A_PAUSED_MS, HAMLYN_A_TAGS, HAMLYN_A_SOURCE, HAMLYN_A_WAITING,
 	};
 	size_t i;
 
@@ -118,6 +121,7 @@ static void put_everything(struct nl_msg *msg)
 	nla_put_flag(msg, HAMLYN_A_FED);
 	nla_put_flag(msg, HAMLYN_A_ACTIVE);
 	nla_put_string(msg, HAMLYN_A_NAME, "hamlyn1");
+	nla_put_string(msg, HAMLYN_A_CALLED_NAME, "echo.server");
 	nla_put(msg, HAMLYN_A_COMM, 4, "a\033\xff\x62");
 	put_limits(msg);
 	put_fabric(msg);

@@ -15,7 +15,7 @@ esac
 
 PROGRAM=$1
 [[ $PROGRAM == /* ]] || PROGRAM=../../$PROGRAM
-OBJECTS=(nic context area slot nq terminus stats user limit audit peer apply monitor top doctor metrics)
+OBJECTS=(nic context area slot nq terminus name stats user limit audit peer apply monitor top doctor metrics)
 passed=0
 failed=0
 work=$(mktemp -d)

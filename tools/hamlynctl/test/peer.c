@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * hamlynctl-peer: something to administrate. One context with one of each
- * object, that has sent itself messages under the right and under a wrong key.
+ * object and a name, that has sent itself messages under the right and under a wrong key.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <hamlyn.h>
+#include <hamlyn/rendezvous.h>
 
 #define SECOND		1000000000LL
 #define AREA_BYTES	8192
@@ -17,8 +18,9 @@
 static const char usage[] =
 "usage: hamlynctl-peer DEVICE GOOD BAD [PERIOD_US]\n"
 "\n"
-"Sends itself GOOD messages, and BAD ones under a wrong key, says \"ready SLOT\", and\n"
-"stays until it is killed; with PERIOD_US it goes on sending, one message a period.\n";
+"Sends itself GOOD messages, and BAD ones under a wrong key, takes the name slot.SLOT,\n"
+"says \"ready SLOT\", and stays until it is killed; with PERIOD_US it goes on sending, one\n"
+"message a period.\n";
 
 static int64_t check(int64_t ret, const char *what)
 {
@@ -38,6 +40,17 @@ static void send_some(struct h_terminus *terminus, const struct h_ticket *ticket
 		sent = check(h_send_msg(terminus, ticket, text, sizeof(text), NULL, 0), "send");
 		check(h_send_wait(terminus, sent, 10 * SECOND), "send");
 	}
+}
+
+/* Whoever has the name is alive as long as the process is. */
+static void take_name(struct h_dev *dev, const struct h_ticket *ticket)
+{
+	const struct h_listener_attr attr = { .dev = dev };
+	struct h_listener *listener;
+	char path[32];
+
+	snprintf(path, sizeof(path), "%u/slot.%u", ticket->host, ticket->slot);
+	check(h_listener_create(path, &attr, &listener), path);
 }
 
 int main(int argc, char **argv)
@@ -64,6 +77,7 @@ int main(int argc, char **argv)
 	wrong.key ^= 1;
 	send_some(terminus, &ticket, strtol(argv[2], NULL, 10));
 	send_some(terminus, &wrong, strtol(argv[3], NULL, 10));
+	take_name(dev, &ticket);
 	printf("ready %u\n", ticket.slot);
 	fflush(stdout);
 	for (;;) {

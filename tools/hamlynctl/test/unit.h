@@ -10,7 +10,7 @@
 #define MAX_MESSAGES	64
 #define TEXT_BYTES	16384
 #define MESSAGE_BYTES	2048
-#define COMMANDS	(HAMLYN_NL_CMD_PEER_GET + 1)
+#define COMMANDS	(HAMLYN_NL_CMD_MAX + 1)
 
 struct nl_cb;
 struct nl_msg;

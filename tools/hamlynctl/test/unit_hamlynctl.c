@@ -462,7 +462,10 @@ static void test_text(void **state)
 	assert_int_equal(ctl("peer show"), 0);
 	assert_has(out, "hamlyn1: host 2 address fd00::2 port 927 users same state up "
 		   "reason other-fabric\n"
-		   "    sent-bytes 18446744073709551615\n");
+		   "    calls 3 called 5 sent-bytes 18446744073709551615\n");
+	assert_int_equal(ctl("name show"), 0);
+	assert_has(out, "NIC      CALLED-NAME  UID   ");
+	assert_has(out, "hamlyn1  echo.server  root  ");
 	assert_int_equal(ctl("context show"), 0);
 	assert_has(out, "a\\x1b\\xffb  root ");
 	assert_has(out, "NIC      CONTEXT");
@@ -489,6 +492,9 @@ static void test_json(void **state)
 	assert_int_equal(ctl("-j context show"), 0);
 	assert_has(out, "\"comm\":\"a\\u001b\xef\xbf\xbd\x62\",\"uid\":0,\"user\":\"root\",");
 	assert_has(out, "},{\"nic\"");
+	assert_int_equal(ctl("-j name show 1"), 0);
+	assert_has(out, "[{\"nic\":1,\"name\":\"hamlyn1\",\"called_name\":\"echo.server\","
+		   "\"uid\":0,\"user\":\"root\",\"pid\":");
 	assert_int_equal(ctl("-j -p terminus show"), 0);
 	assert_has(out, "\n    \"paused_ms\": ");
 	answer = NULL;
@@ -609,6 +615,7 @@ static void test_fuzz(void **state)
 		"slot show", "-j slot show", "nq show", "terminus show", "-j terminus show",
 		"stats show", "-j stats show 0", "user show", "-j user show", "audit show",
 		"-j audit show", "nic add", "-j nic add", "peer show", "-j peer show", "metrics",
+		"name show", "-j name show",
 	};
 	int i, status;
 
