@@ -54,7 +54,7 @@ all: lib am $(if $(HAVE_OFI),ofi) examples tools $(if $(filter x86_64-%,$(MACHIN
 FRAGMENTS := driver libhamlyn libhamlyn/am libhamlyn/ofi libhamlyn/tempest libhamlyn/stache libhamlyn/examples \
 	libhamlyn/man libhamlyn/python tools/am tools/hamlyn-run tools/hamlyn-bridge tools/hamlyn-cat \
 	tools/tempest-cc tools/hamlyn-perf tools/hamlynctl tools/udev tools/systemd tools/demo tools/package tools/site \
-	selftests/unit selftests selftests/am selftests/ofi selftests/tempest \
+	selftests/unit selftests selftests/bindings selftests/am selftests/ofi selftests/tempest \
 	selftests/tempest-cc selftests/stache selftests/fuzz \
 	tools/bench tools/layout
 include $(FRAGMENTS:%=%/build.mk)

@@ -197,7 +197,8 @@ build_native() {
 	one "library, tools and examples build with clang without warnings" \
 		"${MAKE_QUIET[@]}" "BUILD=$BUILD/clang" all CC=clang CFLAGS='-O2 -g -Werror'
 	one "unit tests build" "${MAKE_QUIET[@]}" units
-	one "selftests build" "${MAKE_QUIET[@]}" selftests am-tests tempest-tests stache-tests
+	one "selftests build" "${MAKE_QUIET[@]}" selftests am-tests tempest-tests stache-tests \
+		languages-test
 	one "fuzz targets build" "${MAKE_QUIET[@]}" fuzz
 }
 
@@ -224,6 +225,7 @@ native_parts() {
 	part "examples that serve" selftests/tools/examples-test.sh "$BUILD"
 	part "event loops" selftests/tools/loops-test.sh "$BUILD"
 	part "Python package" selftests/bindings/python/python-test.sh "$BUILD"
+	part "C++ and Python between hosts" selftests/bindings/languages/languages-test.sh "$BUILD"
 	part "users' sanitizers" selftests/tools/sanitizer-test.sh "$BUILD"
 	ofi_parts
 }
@@ -328,7 +330,8 @@ build_vm() { # KERNEL
 	selftests/setup.sh kernel "$kernel"
 	selftests/setup.sh kselftest
 	one "library, examples and selftests build" \
-		"${MAKE_QUIET[@]}" lib examples selftests hamlynctl-test am-tests tempest-tests stache
+		"${MAKE_QUIET[@]}" lib examples selftests hamlynctl-test am-tests tempest-tests stache \
+		languages-test
 	one "module builds for $kernel" "${MAKE_QUIET[@]}" modules "KERNEL=$kernel"
 }
 
@@ -413,6 +416,8 @@ cable_part() { # KERNEL
 		--module "$BUILD/k$kernel/hamlyn.ko" --module-args nics=1 --file "$BUILD/k$kernel/hamlyn.ko" \
 		--file "$(command -v ip)" --file "$(command -v wg)" --file "$BUILD/hamlynctl" \
 		--file "$BUILD/echo" --file "$BUILD/hamlyn-run" --file "$BUILD/am/exactly_once" \
+		--file "$BUILD/languages" --file "$BUILD/python:/host/python" \
+		--file "$BUILD/libhamlyn.so" --file selftests/bindings/languages/languages.py \
 		--script selftests/kernel/cable-test.sh
 	is_short || part "ten thousand reconnections, Linux $kernel" \
 		vm_run "$LOGS/vm-$kernel-reconnect" "$kernel" --timeout 3600 \

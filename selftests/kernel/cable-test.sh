@@ -5,7 +5,8 @@
 # WireGuard through it. What passes, what must not, and what happens to traffic when the cable,
 # an end of it, the tunnel or a host goes.
 #
-# Beside it: ip of iproute2, wg, hamlynctl, echo, hamlyn-run, exactly_once; modules veth and wireguard are loaded.
+# Beside it: ip of iproute2, wg, hamlynctl, echo, hamlyn-run, exactly_once; languages, languages.py and
+# a Python; modules veth and wireguard are loaded.
 set -u
 # shellcheck disable=SC2015 # "A && B || C" is not an if here
 
@@ -112,6 +113,35 @@ a_job() {
 		grep -q "all handled once, intact" /tmp/job.log && return 0
 	cat /tmp/job.log
 	return 1
+}
+
+# The program of a language, bounded, in place of this shell.
+on_host() { # HOST LANGUAGE WORD...
+	at=$1
+	program=./languages
+	[ "$2" = C++ ] || program="./python/bin/python3 -S ./languages.py"
+	shift 2
+	# shellcheck disable=SC2086 # several words
+	exec ./ip netns exec "h$at" env "HAMLYN_DEVICE=/dev/hamlyn$at" PYTHONHOME=/host/python \
+		HAMLYN_LIBRARY=/host/libhamlyn.so timeout $((100 * scale)) $program "$@"
+}
+
+speak() { # SERVER CLIENT: their languages
+	up || return 1
+	(on_host 2 "$1" serve "2/served-by-$1") >/tmp/server.log 2>&1 &
+	server=$!
+	tries=0
+	until grep -q ready /tmp/server.log; do
+		tries=$((tries + 1))
+		[ "$tries" -lt $((600 * scale)) ] || break
+		sleep 0.1
+	done
+	(on_host 1 "$2" talk "2/served-by-$1") >/tmp/client.log 2>&1
+	status=$?
+	wait "$server" || status=1
+	grep -q '^200 messages and one of 300000 bytes$' /tmp/client.log || status=1
+	[ "$status" = 0 ] || cat /tmp/server.log /tmp/client.log
+	return "$status"
 }
 
 # Until it ends of itself
@@ -227,6 +257,8 @@ check "two hosts, joined by a cable" two_hosts
 check "their NICs on a fabric, in clear" nics 192.168.77 security clear
 check "messages pass" messages_pass
 check "a parallel program of both hosts" a_job
+check "a server in C++, a client in Python" speak C++ Python
+check "a server in Python, a client in C++" speak Python C++
 check "traffic" traffic
 check "unloading the module is refused meanwhile" unload_is_refused
 check "an end of the cable is set down" host 2 ./ip link set cable down
