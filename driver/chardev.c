@@ -689,6 +689,7 @@ void hml_context_stay(struct hml_device *d)
 {
 	hml_lock(&d->contexts_lock);
 	++*hml_opens(d);
+	d->lines++;
 	hml_unlock(&d->contexts_lock);
 }
 
@@ -696,7 +697,19 @@ void hml_context_leave(struct hml_device *d)
 {
 	hml_lock(&d->contexts_lock);
 	--*hml_opens(d);
+	d->lines--;
 	hml_unlock(&d->contexts_lock);
+}
+
+/* Without names and calls, which outlive the context that they were made by. */
+u32 hml_context_count(struct hml_device *d)
+{
+	u32 n;
+
+	hml_lock(&d->contexts_lock);
+	n = *hml_opens(d) - d->lines;
+	hml_unlock(&d->contexts_lock);
+	return n;
 }
 
 /* Of a NIC that is being made it is not known yet whether it is there. */

@@ -90,6 +90,7 @@ void hml_context_get(struct hml_context *c);
 void hml_context_put(struct hml_context *c);
 void hml_context_stay(struct hml_device *d);
 void hml_context_leave(struct hml_device *d);
+u32 hml_context_count(struct hml_device *d);
 
 static inline struct hml_payer hml_payer(const struct hml_context *c)
 {

@@ -88,7 +88,8 @@ struct hml_nic_attr {
  * @contexts_lock: protects what follows up to @gone; a leaf but for watch.c's lock
  * @contexts: struct hml_context, by id
  * @next_context: id of the next one, if it is free
- * @opens: open files: contexts, and those that are being closed
+ * @opens: open files: contexts, those that are being closed, names and calls
+ * @lines: names and calls; under contexts_lock
  * @listed: requests find it
  * @gone: not there yet, or deleted: cannot be opened
  * @users_lock: protects @users, what is in them, @pages and the limits
@@ -144,6 +145,7 @@ struct hml_device {
 	struct rb_root contexts;
 	u32 next_context;
 	u32 opens;
+	u32 lines;
 	bool listed;
 	bool gone;
 	raw_spinlock_t users_lock;

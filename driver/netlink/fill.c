@@ -220,7 +220,7 @@ static int fill_use(struct sk_buff *skb, struct hml_device *d)
 	hml_unlock(&d->users_lock);
 	return put_u64(skb, HAMLYN_A_KERNEL_BYTES, bytes_of(pages)) ?:
 	       put_u64(skb, HAMLYN_A_WIRED_BYTES, bytes_of(wired)) ?:
-	       put_u32(skb, HAMLYN_A_CONTEXTS, READ_ONCE(d->opens)) ?:
+	       put_u32(skb, HAMLYN_A_CONTEXTS, hml_context_count(d)) ?:
 	       put_u32(skb, HAMLYN_A_AREAS, atomic_read(&d->area_count)) ?:
 	       put_u32(skb, HAMLYN_A_SLOTS, atomic_read(&d->slot_count)) ?:
 	       put_u32(skb, HAMLYN_A_NQS, atomic_read(&d->nq_count)) ?:

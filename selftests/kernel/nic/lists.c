@@ -524,8 +524,10 @@ TEST_F(lists, names_are_told_in_the_order_in_which_they_were_taken)
 	EXPECT_EQ(0, close(two));
 	four = raw_listen(dev, "a");
 	ASSERT_LE(0, four);
-	/* The context is not needed any more. */
+	/* The context is not needed any more, and nobody counts one. */
 	EXPECT_EQ(0, close(dev));
+	EXPECT_EQ(0, nic_get(&self->g, nic));
+	EXPECT_EQ(1, genl_number(genl_attr(&self->g, HAMLYN_A_CONTEXTS)));
 	ASSERT_EQ(3, list_names(&self->g, nic, &told));
 	EXPECT_STREQ("zero", told.at[0].name);
 	EXPECT_STREQ("three", told.at[1].name);
