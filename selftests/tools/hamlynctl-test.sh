@@ -423,7 +423,7 @@ prints "name show" "hamlyn0 +slot.$slot +alice +[0-9]+ +0 +0 " $ctl name show
 json "name show in JSON" name-show "\"called_name\":\"slot.$slot\",\"uid\":1001,\"user\":\"alice\"" \
 	$ctl -j name show hamlyn0
 prints "users are shown their own names" "slot.$slot +alice" as alice $ctl name show
-lacks "and no others" . as bob $ctl name show
+lacks "and no others" alice as bob $ctl name show
 refuses "name show of a NIC that is not there" 1 'hamlyn9: no such NIC' $ctl name show 9
 
 # ---- counters, rejected packets ----
