@@ -23,6 +23,7 @@ ALL_KERNELS ?= 6.1 6.12 7.2 6.1-rt debug kcsan
 CHECK_MINUTES ?= 80
 
 CC ?= gcc
+PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes
 CPPFLAGS_ALL := -D_GNU_SOURCE -Iuapi -Ilibhamlyn/include $(CPPFLAGS)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # libhamlyn.a and libhamlyn.so.
-LIB_SRC := $(wildcard libhamlyn/src/*/*.c)
+LIB_SRC := $(sort $(wildcard libhamlyn/src/*/*.c))
 LIB_OBJ := $(LIB_SRC:libhamlyn/src/%.c=$(BUILD)/obj/lib/%.o)
 LIB_HDR := $(wildcard libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h libhamlyn/src/*/*.h uapi/linux/*.h)
 # Its own headers are named with their folder; the core asks for port_user.h.

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 #
 # Active Messages: libhamlyn-am.a and libhamlyn-am.so.
-AM_SRC := $(wildcard libhamlyn/am/*.c)
+AM_SRC := $(sort $(wildcard libhamlyn/am/*.c))
 AM_HDR := $(wildcard libhamlyn/am/*.h libhamlyn/am/include/*.h)
 AM_OBJ := $(AM_SRC:libhamlyn/am/%.c=$(BUILD)/obj/am/%.o)
 AM_SO := $(BUILD)/libhamlyn-am.so.$(VERSION)
 AM_LIBS := $(BUILD)/libhamlyn-am.a $(BUILD)/libhamlyn.a
 # PMIx is loaded when a program is started with it; only its header is needed here.
 am_cppflags = $(CPPFLAGS_ALL) -Ilibhamlyn/am -Ilibhamlyn/am/include \
-	$(shell pkg-config --exists pmix && echo -DHAVE_PMIX && pkg-config --cflags-only-I pmix)
+	$(shell $(PKG_CONFIG) --exists pmix && echo -DHAVE_PMIX && $(PKG_CONFIG) --cflags-only-I pmix)
 # Handlers have the type that their kind of message says; see arrive.c.
 am_cflags = $(CFLAGS_ALL) -Wno-cast-function-type
 

@@ -2,12 +2,12 @@
 #
 # The libfabric provider: libhamlyn-fi.so, in a folder of its own, for libfabric takes all it
 # finds in one. Without libfabric's headers there is none, and all else is built.
-OFI_SRC := $(wildcard libhamlyn/ofi/*.c)
+OFI_SRC := $(sort $(wildcard libhamlyn/ofi/*.c))
 OFI_HDR := $(wildcard libhamlyn/ofi/*.h)
 OFI_OBJ := $(OFI_SRC:libhamlyn/ofi/%.c=$(BUILD)/obj/ofi/%.o)
 OFI_SO := $(BUILD)/libfabric/libhamlyn-fi.so
-HAVE_OFI := $(shell pkg-config --exists libfabric && echo yes)
-ofi_cflags = $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(shell pkg-config --cflags libfabric) \
+HAVE_OFI := $(shell $(PKG_CONFIG) --exists libfabric && echo yes)
+ofi_cflags = $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(shell $(PKG_CONFIG) --cflags libfabric) \
 	-fPIC -fvisibility=hidden
 
 #: make ofi        the libfabric provider, into build/libfabric (needs libfabric-dev)
@@ -28,7 +28,7 @@ $(OFI_SO): $(OFI_OBJ) $(OFI_LIB) libhamlyn/ofi/libhamlyn-fi.map
 	@mkdir -p $(@D)
 	$(CC) -shared $(OFI_LINK) -Wl,--version-script=libhamlyn/ofi/libhamlyn-fi.map \
 		$(OFI_RPATH) $(CFLAGS) $(LDFLAGS) $(OFI_OBJ) $(OFI_LIB) \
-		$(shell pkg-config --libs libfabric) -lpthread -o $@
+		$(shell $(PKG_CONFIG) --libs libfabric) -lpthread -o $@
 
 ifeq ($(HAVE_OFI),yes)
 install: install-ofi

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Stache: libhamlyn-stache.a and libhamlyn-stache.so. Of Tempest it sees the public headers only.
-STACHE_SRC := $(wildcard libhamlyn/stache/src/*.c)
+STACHE_SRC := $(sort $(wildcard libhamlyn/stache/src/*.c))
 STACHE_HDR := $(wildcard libhamlyn/stache/src/*.h libhamlyn/stache/include/*.h libhamlyn/stache/include/*/*.h libhamlyn/tempest/include/*.h \
 	libhamlyn/tempest/include/tempest/*.h) $(TEMPEST_SEND)
 STACHE_OBJ := $(STACHE_SRC:libhamlyn/stache/src/%.c=$(BUILD)/obj/stache/%.o)

@@ -106,7 +106,7 @@ $(FUZZ)/bridge: $(FUZZ)/target/bridge.o $(FUZZ)/bridge-tool/wire.o $(FUZZ)/libha
 # ---- hamlynctl ----
 
 fuzz_ctl_pkgs := libnl-genl-3.0 libnl-3.0 json-c ncursesw
-fuzz_ctl_cflags = -Itools/hamlynctl $(shell pkg-config --cflags-only-I $(fuzz_ctl_pkgs))
+fuzz_ctl_cflags = -Itools/hamlynctl $(shell $(PKG_CONFIG) --cflags-only-I $(fuzz_ctl_pkgs))
 $(FUZZ)/ctl/%.o: tools/hamlynctl/%.c $(wildcard tools/hamlynctl/*.h uapi/linux/*.h)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(fuzz_cflags) $(fuzz_ctl_cflags) -Dmain=ctl_main \
@@ -116,7 +116,7 @@ $(FUZZ_CTL:%=$(FUZZ)/target/%.o): fuzz_more = $(fuzz_ctl_cflags)
 $(FUZZ_CTL:%=$(FUZZ)/%): $(FUZZ)/%: $(FUZZ)/target/%.o \
 		$(patsubst tools/hamlynctl/%.c,$(FUZZ)/ctl/%.o,$(wildcard tools/hamlynctl/*.c))
 	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $^ -o $@ \
-		$(shell pkg-config --libs $(fuzz_ctl_pkgs)) \
+		$(shell $(PKG_CONFIG) --libs $(fuzz_ctl_pkgs)) \
 		-Wl,--wrap=genl_ctrl_resolve,--wrap=genl_ctrl_resolve_grp \
 		-Wl,--wrap=nl_send_auto,--wrap=nl_recvmsgs,--wrap=nl_socket_add_membership \
 		-Wl,--wrap=stop_wait,--wrap=stop_asked,--wrap=isatty

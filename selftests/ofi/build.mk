@@ -8,15 +8,15 @@ $(BUILD)/ofi/ofi_hostile: selftests/ofi/ofi_hostile.c selftests/ofi/pair.c selft
 		$(OFI_SO) $(BUILD)/libhamlyn.a | $(KSELFTEST)/kselftest_harness.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -Iselftests/ofi -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) \
-		$(shell pkg-config --cflags libfabric) $(filter selftests/%.c,$^) $(BUILD)/libhamlyn.a \
-		$(LDFLAGS) $(shell pkg-config --libs libfabric) -lpthread -o $@
+		$(shell $(PKG_CONFIG) --cflags libfabric) $(filter selftests/%.c,$^) $(BUILD)/libhamlyn.a \
+		$(LDFLAGS) $(shell $(PKG_CONFIG) --libs libfabric) -lpthread -o $@
 
 $(filter-out %/ofi_hostile,$(OFI_TESTS)): $(BUILD)/ofi/%: selftests/ofi/%.c selftests/ofi/pair.c selftests/ofi/pair.h $(OFI_SO) \
 		| $(KSELFTEST)/kselftest_harness.h
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE $(CPPFLAGS) -Iselftests/ofi -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra \
-		$(CFLAGS) $(shell pkg-config --cflags libfabric) $(filter %.c,$^) $(LDFLAGS) \
-		$(shell pkg-config --libs libfabric) -lpthread -o $@
+		$(CFLAGS) $(shell $(PKG_CONFIG) --cflags libfabric) $(filter %.c,$^) $(LDFLAGS) \
+		$(shell $(PKG_CONFIG) --libs libfabric) -lpthread -o $@
 
 $(BUILD)/ofi/traffic: selftests/ofi/traffic.c $(BUILD)/libhamlyn.a $(LIB_HDR)
 	@mkdir -p $(@D)

@@ -2,7 +2,7 @@
 #
 # The papers' test programs. Static, so that they run in the guest: then start-up is PMI's.
 AM_TOOLS := $(patsubst tools/am/%.c,$(BUILD)/am/%,$(wildcard tools/am/*.c))
-AM_SHARED_OBJ := $(patsubst tools/am/%.c,$(BUILD)/obj/am-tools/%.o,$(wildcard tools/am/lib/*.c))
+AM_SHARED_OBJ := $(patsubst tools/am/%.c,$(BUILD)/obj/am-tools/%.o,$(sort $(wildcard tools/am/lib/*.c)))
 
 $(BUILD)/obj/am-tools/%.o: tools/am/%.c $(wildcard tools/am/lib/*.h) $(AM_HDR)
 	@mkdir -p $(@D)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Joins embedded devices of several hosts. It is inside the library, and has the wire format of the driver.
-BRIDGE_OBJ := $(patsubst tools/hamlyn-bridge/%.c,$(BUILD)/obj/bridge/%.o,$(wildcard tools/hamlyn-bridge/*.c)) \
+BRIDGE_OBJ := $(patsubst tools/hamlyn-bridge/%.c,$(BUILD)/obj/bridge/%.o,$(sort $(wildcard tools/hamlyn-bridge/*.c))) \
 	$(BUILD)/obj/bridge/wire.o
 
 $(BUILD)/obj/bridge/%.o: tools/hamlyn-bridge/%.c tools/hamlyn-bridge/bridge.h $(LIB_HDR) $(CORE)

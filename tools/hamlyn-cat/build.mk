@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Bytes from one process to another, as cat and a pipe
-CAT_OBJ := $(patsubst tools/hamlyn-cat/%.c,$(BUILD)/obj/cat/%.o,$(wildcard tools/hamlyn-cat/*.c))
+CAT_OBJ := $(patsubst tools/hamlyn-cat/%.c,$(BUILD)/obj/cat/%.o,$(sort $(wildcard tools/hamlyn-cat/*.c)))
 
 $(BUILD)/obj/cat/%.o: tools/hamlyn-cat/%.c tools/hamlyn-cat/cat.h $(LIB_HDR)
 	@mkdir -p $(@D)

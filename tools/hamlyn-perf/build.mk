@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #: make peers      hamlyn-perf over MPI, to compare with, into build/
-PERF_OBJ := $(patsubst tools/hamlyn-perf/%.c,$(BUILD)/obj/perf/%.o,$(wildcard tools/hamlyn-perf/*.c))
+PERF_OBJ := $(patsubst tools/hamlyn-perf/%.c,$(BUILD)/obj/perf/%.o,$(sort $(wildcard tools/hamlyn-perf/*.c)))
 
 tools: $(BUILD)/hamlyn-perf
 

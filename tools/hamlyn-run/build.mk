@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-RUN_SRC := $(wildcard tools/hamlyn-run/*.c tools/hamlyn-run/hosts/*.c)
+RUN_SRC := $(sort $(wildcard tools/hamlyn-run/*.c tools/hamlyn-run/hosts/*.c))
 RUN_HDR := $(wildcard tools/hamlyn-run/*.h tools/hamlyn-run/hosts/*.h libhamlyn/am/*.h)
 RUN_OBJ := $(RUN_SRC:tools/hamlyn-run/%.c=$(BUILD)/obj/run/%.o)
 

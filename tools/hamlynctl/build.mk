@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-CTL_SRC := $(wildcard tools/hamlynctl/*.c)
+CTL_SRC := $(sort $(wildcard tools/hamlynctl/*.c))
 CTL_OBJ := $(CTL_SRC:tools/hamlynctl/%.c=$(BUILD)/obj/ctl/%.o)
 CTL_HDR := $(wildcard tools/hamlynctl/*.h uapi/linux/*.h)
 CTL_PKGS := libnl-genl-3.0 libnl-3.0 json-c ncursesw
@@ -8,8 +8,8 @@ tools: $(BUILD)/hamlynctl
 
 # The flags of the libraries are asked for only when they are needed.
 ctl_cflags = -Iuapi -D_GNU_SOURCE -DHAMLYN_VERSION='"$(VERSION)"' \
-	$(shell pkg-config --cflags-only-I $(CTL_PKGS)) $(CPPFLAGS)
-ctl_libs = $(shell pkg-config --libs $(CTL_PKGS))
+	$(shell $(PKG_CONFIG) --cflags-only-I $(CTL_PKGS)) $(CPPFLAGS)
+ctl_libs = $(shell $(PKG_CONFIG) --libs $(CTL_PKGS))
 
 $(BUILD)/obj/ctl/%.o: tools/hamlynctl/%.c $(CTL_HDR)
 	@mkdir -p $(@D)

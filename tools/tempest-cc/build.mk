@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 TEMPEST_CC_OBJ := $(patsubst tools/tempest-cc/%.c,$(BUILD)/obj/tempest-cc/%.o,\
-	$(wildcard tools/tempest-cc/*.c))
+	$(sort $(wildcard tools/tempest-cc/*.c)))
 TEMPEST_LIBEXEC = $(LIBDIR)/hamlyn/tempest
 # Where tempest.h is in a folder that was built
 TEMPEST_CC_INC := $(BUILD)/tempest-cc/include
@@ -37,9 +37,9 @@ $(TEMPEST_CC_INC)/tempest.h: $(TEMPEST_HDR)
 		$(@D)/tempest/
 	touch -h $@
 
-tools: $(BUILD)/tempest-cc/hamlyn-tempest-cc $(TEMPEST_CC_INC)/tempest.h
+tools: $(if $(filter x86_64-%,$(MACHINE)),$(BUILD)/tempest-cc/hamlyn-tempest-cc $(TEMPEST_CC_INC)/tempest.h)
 
-install: install-tempest-cc
+install: $(if $(filter x86_64-%,$(MACHINE)),install-tempest-cc)
 install-tempest-cc: $(BUILD)/tempest-cc/hamlyn-tempest-cc
 	install -D -m 755 $< "$(DESTDIR)$(BINDIR)/hamlyn-tempest-cc"
 	ln -sf hamlyn-tempest-cc "$(DESTDIR)$(BINDIR)/hamlyn-tempest-c++"
