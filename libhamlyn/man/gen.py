@@ -121,6 +121,8 @@ class Page:
             parts.append("No \\&" + escape(core[position:]))
         macro, _, rest = parts[0].partition(" ")
         line = " ".join([macro, *lead, rest]) if lead else parts[0]
+        if lead and macro == "Xr":              # whose first argument groff takes for the page
+            line = f"No \\&{lead} Ns {parts[0]}"
         return "." + " Ns ".join([line, *parts[1:]]) + "".join(" " + char for char in tail)
 
     def text(self, text):
