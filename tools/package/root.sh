@@ -41,12 +41,14 @@ host=$(dpkg --print-architecture)
 options=(--mode=root --variant=minbase)
 # A mirror of sid may be older than its signature says it may get
 options+=(--aptopt='Acquire::Check-Valid-Until "false"')
+# Unpacked once, into a tar file: whoever loses power begins anew
+options+=(--dpkgopt=force-unsafe-io)
 case $what in
 machine)
 	tar=$CACHE/release-$release.tar
 	packages=systemd,systemd-sysv,udev,dbus,kmod,passwd,login,procps,apt,python3,dkms,gcc,libc6-dev
 	packages+=,pkgconf,openssl,mokutil,autopkgtest,libfabric1,libjson-c5,libncursesw6,libnl-3-200,libnl-genl-3-200
-	packages+=,linux-image-cloud-$host,linux-headers-cloud-$host
+	packages+=,podman,crun,iproute2,linux-image-cloud-$host,linux-headers-cloud-$host
 	;;
 minimal)
 	tar=$CACHE/minimal-$release.tar
@@ -54,13 +56,13 @@ minimal)
 	;;
 build)
 	tar=$CACHE/build-$release${arch:+-$arch}.tar
-	packages=build-essential,fakeroot,debhelper,dh-dkms,dh-python,lintian,pkgconf,python3
+	packages=build-essential,fakeroot,debhelper,dh-dkms,dh-python,lintian,locales,pkgconf,python3
 	for library in libfabric-dev libjson-c-dev libncurses-dev libnl-3-dev libnl-genl-3-dev \
 		libpmix-dev libxxhash-dev; do
 		packages+=,$library${arch:+:$arch}
 	done
 	[ -z "$arch" ] || {
-		packages+=,crossbuild-essential-$arch
+		packages+=,crossbuild-essential-$arch,pkgconf:$arch
 		options+=(--architectures="$host,$arch")
 	}
 	;;
