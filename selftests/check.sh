@@ -253,7 +253,6 @@ ofi_parts() {
 	fi
 }
 
-# What looks for what nobody has thought of.
 # What a release is made of: minutes to build, and a machine for each to be tried in
 package_parts() {
 	local release
@@ -268,16 +267,29 @@ package_parts() {
 		for release in trixie sid; do
 			one "Debian packages, and lintian has nothing to say, $release" \
 				"${MAKE_QUIET[@]}" deb "RELEASE=$release"
+			one "the same bytes when they are built elsewhere, $release" \
+				selftests/package/twice.sh --debs "$BUILD/deb-$release" "$release"
 			part "packages in a fresh machine, $release" selftests/package/trial.sh --quick \
 				--debs "$BUILD/deb-$release" "$release"
 			one "packages leave nothing, $release" selftests/package/purge.sh \
 				--debs "$BUILD/deb-$release" "$release"
 		done
+		arm64_packages
 	else
-		skip "packages in a fresh machine, bookworm, trixie, sid" "its files belong to root"
+		skip "packages in a fresh machine, bookworm, trixie, sid, arm64" "its files belong to root"
 	fi
 }
 
+arm64_packages() {
+	one "what arm64 needs is there" selftests/setup.sh packages arm64
+	one "its guests" selftests/setup.sh arm64
+	one "its kernel" selftests/setup.sh kernel 6.1-arm64
+	one "Debian packages for arm64, and lintian has nothing to say" \
+		"${MAKE_QUIET[@]}" deb RELEASE=bookworm ARCH=arm64
+	part "packages on an emulated arm64" selftests/package/arm64.sh --debs "$BUILD/deb-bookworm-arm64"
+}
+
+# What looks for what nobody has thought of.
 search_parts() {
 	local seconds=120
 	# A model changes when somebody changes it, and not with the code.
