@@ -436,6 +436,11 @@ cable_part() { # KERNEL
 		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/selftests/hosts" \
 		--file selftests/run-tests.sh --append HAMLYN_TEST_RECONNECTS=10000 \
 		--cmd "sh ./run-tests.sh --timeout 3600 --device /dev/hamlyn0 hosts"
+	is_short || part "four hosts, each to each, for ten minutes, Linux $kernel" \
+		vm_run "$LOGS/vm-$kernel-all-to-all" "$kernel" --timeout 3600 \
+		--module "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/selftests/all_to_all" \
+		--file selftests/run-tests.sh --append HAMLYN_TEST_SECONDS=600 \
+		--cmd "sh ./run-tests.sh --timeout 3600 --device /dev/hamlyn0 all_to_all"
 }
 
 placement_part() { # KERNEL
