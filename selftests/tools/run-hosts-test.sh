@@ -448,7 +448,20 @@ not_clear() {
 	[ $? = 1 ] && grep -q -e "--clear" "$work/err" && grep -q "its bridge has ended" "$work/err"
 }
 
+mute() { # a launcher that never says anything
+	local status=0
+	wait "$waits_for_it" || status=$?
+	cat "$work/mute" >"$work/err"
+	[ "$status" = 1 ] && grep -q "host a: it has not answered within a minute" "$work/err"
+}
+
 # ---- all of it ----
+
+# That takes a minute, beside all others.
+printf '#!/bin/sh\nexec sleep 600\n' >"$work/deaf"
+chmod +x "$work/deaf"
+"$RUN" --launch "$work/deaf" -n 1 --host a true >"$work/mute" 2>&1 </dev/null &
+waits_for_it=$!
 
 check "they are divided evenly" divided "a a b b ." -n 5 --host a,b,.
 check "and as it is said" divided "a . . . b" -n 5 --host a:1,.:3,b
@@ -522,5 +535,6 @@ check "a bridge that is killed" bridge_killed
 check "nothing is left of that" nothing_left_of_bridges
 check "addresses that are not those of the loopback device" not_clear
 check "an agent that is stopped" silent
+check "one that does not answer" mute
 
 total
