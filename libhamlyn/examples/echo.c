@@ -5,6 +5,7 @@
  * other, each for as long as it wants: requests.c is a server of many at a time.
  */
 #include <signal.h>
+#include <string.h>
 
 #include "example.h"
 
@@ -26,7 +27,7 @@ static const char usage[] =
 "\n"
 "Sends messages to an echo server at PATH, checks what comes back, and prints how\n"
 "long it took. Without PATH it starts the server itself.\n"
-"  -l          be the server; PATH may begin with '@'\n"
+"  -l          be the server; PATH may begin with '@', or be HOST/NAME: of this host\n"
 "  -c CLIENTS  and end after so many clients (default: serve for ever)\n"
 "  -d DEVICE   /dev/hamlynN or shm:NAME (default: the library's choice)\n"
 "  -s BYTES    length of a message (default 64)\n"
@@ -52,11 +53,19 @@ static void serve(struct h_dev *dev, struct h_channel *ch)
 	h_channel_close(ch, SECOND);
 }
 
+/* Everybody may connect. HOST/NAME is no place that has a mode. */
+static uint32_t mode_of(const char *path)
+{
+	size_t digits = strspn(path, "0123456789");
+
+	return digits && path[digits] == '/' ? 0 : 0666;
+}
+
 static void server(const struct options *o)
 {
-	const struct h_listener_attr attr = {
+	struct h_listener_attr attr = {
 		.flags = o->tickets ? H_CONNECT_TICKETS : 0,
-		.mode = 0666,
+		.mode = mode_of(o->path),
 	};
 	struct h_listener *listener;
 	struct h_channel *ch;
@@ -67,6 +76,7 @@ static void server(const struct options *o)
 	int err;
 
 	m = open_manager(o->device, &dev, 0);
+	attr.dev = dev;
 	must(NULL, h_listener_create(o->path, &attr, &listener), o->path);
 	for (i = 0; !o->clients || i < o->clients; i++) {
 		err = h_channel_accept(listener, m, NULL, &ch, H_FOREVER);

@@ -61,7 +61,10 @@ joined() {
 # The program of a language, bounded, on a host.
 on_host() { # HOST LANGUAGE WORD...
 	local host=$1 program=("$BUILD/languages")
-	[ "$2" = C++ ] || program=(python3 "$HERE/languages.py")
+	case $2 in
+	Python) program=(python3 "$HERE/languages.py") ;;
+	C) program=("$BUILD/echo") ;;
+	esac
 	shift 2
 	HAMLYN_DEVICE=shm:$segment-$host exec timeout -k 5 "$LIMIT" "${program[@]}" "$@"
 }
@@ -82,10 +85,32 @@ speak() { # SERVER CLIENT: their languages
 	return "$status"
 }
 
+# An example, as it is: it has a mode for paths, and HOST/NAME has none.
+echoes() {
+	local server status=0
+	(on_host 2 C -l -c 1 2/echoes) >"$work/server" 2>&1 &
+	server=$!
+	on_host_soon 1 C -n 100 2/echoes >"$work/client" 2>&1 || status=1
+	wait "$server" || status=1
+	[ "$status" = 0 ] || cat "$work/server" "$work/client"
+	return "$status"
+}
+
+# Nobody tells when the other one listens.
+on_host_soon() { # HOST LANGUAGE WORD...
+	local i
+	for ((i = 0; i < LIMIT; i++)); do
+		! (on_host "$@") || return 0
+		sleep 1
+	done
+	return 1
+}
+
 port=$(free_port)
 bridge 2 --listen "127.0.0.1:$port" --peer 1=127.0.0.1
 bridge 1 --peer "2=127.0.0.1:$port"
 check "two bridges join" joined
+check "the example in C serves at HOST/NAME" echoes
 for server in C++ Python; do
 	for client in C++ Python; do
 		check "a server in $server, a client in $client, on another host" speak "$server" "$client"
