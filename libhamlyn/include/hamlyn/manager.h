@@ -39,8 +39,9 @@ struct h_receiver;
  *	aside for each end point, so that it can never run out: for a stream as many as
  *	it has buffers, plus 1; for the other end of it 7
  * @flags: H_MANAGER_*
- * @spin_ns: how long a call polls before it sleeps, in nanoseconds (20000), not counting
- *	time that it leaves to other threads meanwhile; negative: forever
+ * @spin_ns: how long a call polls before it sleeps, in nanoseconds, not counting time that
+ *	it leaves to other threads meanwhile; negative: forever; 0: 20000, or a 16th of that
+ *	after four times in a row in vain, but for every eighth time
  * @wq_entries: of the send terminus, as @wq_entry_size, @priority and @weight: see
  *	struct h_terminus_attr
  * @wq_entry_size: see there; at least 256

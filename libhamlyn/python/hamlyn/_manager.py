@@ -67,21 +67,27 @@ def _call(token: int) -> None:
 _READY_ADDRESS = ctypes.cast(_ready, c_void_p).value
 
 
+#: How long a Manager polls if nothing is said, in seconds
+SPIN = 0.00002
+
+
 class Manager(Owner):
     """What end points are made on (H 3.3): who receives on one of them polls for all.
 
     single: it and its end points are for one thread, which saves locks, and which has to
     close them: what is only dropped is destroyed by whichever thread drops it, or runs the
     collector. aio.connect() needs a thread of its own and refuses it.
-    spin: how long a call polls before it sleeps, in seconds; None: for ever
+    spin: how long a call polls before it sleeps, in seconds; None: for ever; the default is
+    less while it is in vain
     channels: how many channels it is for, 0: as HAMLYN_CHANNELS says, or 170
     budget: bytes by which buffers of its end points may grow, 0: the default
     """
 
     def __init__(self, device: Device, *, single: bool = False, nq_entries: int = 0,
-                 spin: Optional[float] = 0.00002, channels: int = 0, budget: int = 0):
+                 spin: Optional[float] = SPIN, channels: int = 0, budget: int = 0):
         attr = _library.ManagerAttr(nq_entries=unsigned(nq_entries, 32),
-                                    flags=1 if single else 0, spin_ns=timeout_ns(spin) or 1,
+                                    flags=1 if single else 0,
+                                    spin_ns=0 if spin == SPIN else timeout_ns(spin) or 1,
                                     channels=unsigned(channels, 32),
                                     budget=unsigned(budget, 64))
         out = c_void_p()

@@ -288,6 +288,7 @@ int h__manager_create(struct h_dev *dev, const struct h_manager_attr *attr, size
 		return -ENOMEM;
 	m->dev = dev;
 	m->flags = at.flags;
+	m->spin_learns = !at.spin_ns;
 	m->spin_ns = at.spin_ns ? at.spin_ns : DEFAULT_SPIN_NS;
 	if (m->spin_ns > MOST_SPIN_NS)
 		m->spin_ns = MOST_SPIN_NS;

@@ -103,6 +103,8 @@ struct h_manager {
 	uint32_t packet_size;		/* of the device */
 	struct h_receiver **by_slot;	/* polling */
 	int64_t spin_ns;
+	bool spin_learns;		/* less, while that is in vain */
+	uint32_t vain;			/* times in a row that it was; atomic */
 	bool crowded;			/* more threads than processors; atomic, both */
 	int64_t hogged_ns;		/* until then nobody gives his away */
 	/*

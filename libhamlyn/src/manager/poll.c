@@ -24,6 +24,9 @@
 #define SWITCH_NS	1000		/* to another thread, beside what yielding takes */
 #define HOG_NS		1000000
 #define HOGGED_NS	50000000
+#define VAIN		4		/* times in a row: no accident */
+#define TRY_EVERY	8		/* time after that all of spin_ns is polled, */
+#define SHORT		16		/* otherwise this part of it */
 
 struct h_sleeper {
 	struct h_sleeper *next;
@@ -282,7 +285,9 @@ static int sleep_on_word(const struct h_manager *m, struct h_sleeper *s,
 /* Has a call polled for long enough? */
 struct patience {
 	int64_t deadline_ns;	/* of the call */
-	int64_t spin_until;	/* 0: not known yet */
+	int64_t spin_from;	/* less what others took since; 0: not known yet */
+	int64_t spin_ns;	/* for how long it may, once spin_from is known */
+	int64_t spun_ns;	/* for how long it has, when it last looked at the clock */
 	unsigned int polls;
 	unsigned int refused;
 };
@@ -319,8 +324,36 @@ static int64_t make_way(struct h_manager *m, struct patience *p, int64_t now)
 	if (back - now > HOG_NS)
 		h__write_once(&m->hogged_ns, back + HOGGED_NS);
 	else
-		p->spin_until += back - now - alone;
+		p->spin_from += back - now - alone;
 	return back;
+}
+
+/*
+ * What did not come in that time four times in a row will hardly come the fifth time: it takes
+ * longer, or whoever is to send it needs this processor. Then the whole time is tried again
+ * only now and then, unless it is the program's choice.
+ */
+static int64_t spin_for(const struct h_manager *m)
+{
+	uint32_t vain = h__read_once(&m->vain);
+
+	return m->spin_learns && vain >= VAIN && vain % TRY_EVERY ? m->spin_ns / SHORT : m->spin_ns;
+}
+
+static enum verdict spun(struct h_manager *m, struct patience *p, int64_t now)
+{
+	p->spun_ns = now - p->spin_from;
+	if (p->spun_ns < p->spin_ns)
+		return POLL;
+	h__write_once(&m->vain, m->vain + 1);
+	return SLEEP;
+}
+
+/* What has come at once says nothing: that would have been the same in the short time. */
+static void note_news(struct h_manager *m, const struct patience *p)
+{
+	if (h__unlikely(p->spun_ns > m->spin_ns / SHORT) && h__read_once(&m->vain))
+		h__write_once(&m->vain, 0);
 }
 
 static enum verdict patience_left(struct h_manager *m, struct patience *p)
@@ -334,12 +367,13 @@ static enum verdict patience_left(struct h_manager *m, struct patience *p)
 		return GIVE_UP;
 	if (m->spin_ns < 0)
 		return POLL;
-	if (!p->spin_until)
-		p->spin_until = now + m->spin_ns;
-	if (now < h__read_once(&m->hogged_ns))
-		return now >= p->spin_until ? SLEEP : POLL;
-	now = make_way(m, p, now);
-	return now >= p->spin_until ? SLEEP : POLL;
+	if (!p->spin_from) {
+		p->spin_from = now;
+		p->spin_ns = spin_for(m);
+	}
+	if (now >= h__read_once(&m->hogged_ns))
+		now = make_way(m, p, now);
+	return spun(m, p, now);
 }
 
 /*
@@ -362,7 +396,7 @@ static int take_patiently(struct h_manager *m, struct patience *p)
 /* What arrives for others starts patience anew, but holds up no deadline. */
 static bool others_may(struct h_manager *m, struct patience *p)
 {
-	p->spin_until = 0;
+	p->spin_from = 0;
 	return patience_left(m, p) != GIVE_UP;
 }
 
@@ -402,10 +436,12 @@ static void poll_awhile(struct h_manager *m, const struct h_sleeper *s,
 
 	do {
 		n = take_patiently(m, &p);
-		if (has_news(m, s))
+		if (has_news(m, s)) {
+			note_news(m, &p);
 			return;
+		}
 		if (n > 0)
-			p.spin_until = 0;
+			p.spin_from = 0;
 	} while (patience_left(m, &p) == POLL);
 	/* We may be what keeps a thread that has begun to take them from its processor. */
 	if (n < 0 && !h__lock_until(&m->polling, deadline_ns))
@@ -507,8 +543,10 @@ int h_receiver_wait(struct h_receiver *r, uint32_t events, int64_t deadline_ns)
 
 	for (;;) {
 		ret = take_patiently(m, &p);
-		if (h_receiver_events(r) != events)
+		if (h_receiver_events(r) != events) {
+			note_news(m, &p);
 			return 0;
+		}
 		if (ret > 0) {
 			if (others_may(m, &p))
 				continue;
@@ -565,8 +603,10 @@ int h_manager_wait(struct h_manager *m, int64_t timeout_ns)
 		h__calls_mend(m, __builtin_frame_address(0));
 	for (;;) {
 		ret = take_patiently(m, &p);
-		if (h__read_once(&m->ready) || h__kick_take(m))
+		if (h__read_once(&m->ready) || h__kick_take(m)) {
+			note_news(m, &p);
 			return 0;
+		}
 		if (ret > 0) {
 			if (others_may(m, &p))
 				continue;
@@ -583,8 +623,8 @@ int h_manager_wait(struct h_manager *m, int64_t timeout_ns)
 			ret = sleep_to_dispatch(m, p.deadline_ns);
 			if (ret < 0 && ret != -ETIMEDOUT)
 				return ret;
-			p.spin_until = 0;
-			p.polls = POLLS_PER_CLOCK - 2;
+			p = (struct patience) { .deadline_ns = p.deadline_ns,
+						.polls = POLLS_PER_CLOCK - 2 };
 		}
 	}
 }
