@@ -68,6 +68,7 @@ struct h_publisher {
 	struct h_lent *spare;		/* for the next ones, when they have left */
 	uint64_t loans_made;
 	int64_t looked_ns;		/* at the listener */
+	int64_t nic_again_ns;		/* until then the NIC is not waited for */
 	struct h_given_up given_up[H_GIVEN_UP];
 	struct h_publisher_counters counters;
 };

@@ -5,7 +5,7 @@
 #include "publish/publish.h"
 
 #define ROOM_NS		10000000	/* that the NIC may take to make room in its work queue */
-#define GIVEN_UP_FOR	100		/* times the patience that somebody took */
+#define GIVEN_UP_FOR	100		/* times the patience, or ROOM_NS, that somebody took */
 
 /* ---- sending ---- */
 
@@ -35,9 +35,14 @@ static bool has_room(struct h_channel *ch)
 	return room;
 }
 
-/* As h__channel_send_lent() without waiting for the subscriber, but for the NIC. */
+/*
+ * As h__channel_send_lent() without waiting for the subscriber, but for the NIC. That may
+ * take as long as a host takes nothing, from which subscribers on others wait for nothing:
+ * after it was in vain it is not waited for again, whoever is next, for a hundred times as long.
+ */
 static int send_one(struct h_reader *r, const struct h_kept *k)
 {
+	struct h_publisher *p = r->publisher;
 	struct h_wait wait = { 0 };
 	int64_t deadline = 0;
 	int err;
@@ -46,11 +51,16 @@ static int send_one(struct h_reader *r, const struct h_kept *k)
 		err = h__channel_send_lent(r->channel, k->lent, k->length, H_NOWAIT);
 		if (err != -EAGAIN || !has_room(r->channel))
 			return err;
-		if (!deadline)
+		if (!deadline) {
+			if (h__now_ns() < p->nic_again_ns)
+				return err;
 			deadline = h__now_ns() + ROOM_NS;
-		if (h__wait_for_room(r->publisher->server->manager, &wait, deadline))
-			return err;
+		}
+		if (h__wait_for_room(p->server->manager, &wait, deadline))
+			break;
 	}
+	p->nic_again_ns = h__now_ns() + GIVEN_UP_FOR * ROOM_NS;
+	return err;
 }
 
 /* What is kept for it, as far as there is room. */
