@@ -390,6 +390,8 @@ open-netns     vm hostile_admin             driver/chardev.c     s/if (!in_names
 open-read      vm hostile_open              driver/chardev.c     s/if (op->reads || c->writable)/if (1)/
 open-worker    vm hostile_open              driver/chardev.c     s/if (likely(!(current->flags \& PF_IO_WORKER)))/if (1)/
 clear-slot     vm hostile_remains           driver/object/slot.c s/^\tkfree_sensitive(s);/\tkfree(s);/
+clear-ticket   vm hostile_remains           driver/object/ticket.c s/^\tkfree_sensitive(f);/\tkfree(f);/
+clear-table    vm hostile_remains           driver/object/ticket.c s/kvfree_sensitive(t->core.tickets,/kvfree_and(t->core.tickets,/;s/^static u32 table_price/#define kvfree_and(p, n) kvfree(p)\n\nstatic u32 table_price/
 clear-watch    vm hostile_remains           driver/object/watch.c s/^\tkfree_sensitive(w);/\tkfree(w);/
 clear-terminus vm hostile_remains           driver/object/terminus.c s/memzero_explicit(\&t->core.message, sizeof(t->core.message));/;/
 admin-ns       vm hostile_admin             driver/nic.c         s/ns_capable(read_pnet(&d->net)->user_ns, CAP_NET_ADMIN)/ns_capable(current_user_ns(), CAP_NET_ADMIN)/

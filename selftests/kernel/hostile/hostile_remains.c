@@ -25,7 +25,9 @@ static uint64_t __attribute__((noinline)) the_key(void)
 
 /* ---- the kernel's memory ---- */
 
-static unsigned int found_in(const uint64_t *words, size_t n)
+typedef unsigned int (*look_fn)(const uint64_t *words, size_t n);
+
+static unsigned int keys_in(const uint64_t *words, size_t n)
 {
 	unsigned int found = 0;
 	size_t i;
@@ -36,8 +38,30 @@ static unsigned int found_in(const uint64_t *words, size_t n)
 	return found;
 }
 
+/* What the NIC has of a ticket: its key, base, length, and whose it is. */
+#define TICKET_BASE	0xb6d
+#define TICKET_LENGTH	0x2a7
+
+static uint64_t ticket_of;	/* host and slot, as they lie in memory */
+
+/* Nobody is shown the key of a ticket, so it is taken from where the kernel has it. */
+static unsigned int tickets_in(const uint64_t *words, size_t n)
+{
+	unsigned int found = 0;
+	size_t i;
+
+	for (i = 1; i + 2 < n; i++) {
+		if (words[i] != TICKET_BASE || words[i + 1] != TICKET_LENGTH ||
+		    words[i + 2] != ticket_of || !words[i - 1])
+			continue;
+		found++;
+		hidden = words[i - 1] ^ ODDS;
+	}
+	return found;
+}
+
 /* Of one segment; what cannot be read is no memory. */
-static unsigned int found_at(int core, const Elf64_Phdr *part)
+static unsigned int found_at(int core, const Elf64_Phdr *part, look_fn look)
 {
 	static uint64_t words[CHUNK / sizeof(uint64_t)];
 	unsigned int found = 0;
@@ -49,7 +73,7 @@ static unsigned int found_at(int core, const Elf64_Phdr *part)
 				    (off_t)(part->p_offset + at));
 
 		if (got > 0)
-			found += found_in(words, (size_t)got / 8);
+			found += look(words, (size_t)got / 8);
 	}
 	memset(words, 0, sizeof(words));
 	return found;
@@ -61,8 +85,8 @@ static bool is_memory(const Elf64_Phdr *part)
 	return part->p_type == PT_LOAD && part->p_paddr != UINT64_MAX;
 }
 
-/* How often the key is there; -1: it cannot be told. */
-static int remains(void)
+/* How often what @look knows is there; -1: it cannot be told. */
+static int search(look_fn look)
 {
 	int core = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
 	Elf64_Phdr parts[64];
@@ -81,10 +105,16 @@ static int remains(void)
 		if (!is_memory(&parts[i]))
 			continue;
 		looked++;
-		found += (int)found_at(core, &parts[i]);
+		found += (int)found_at(core, &parts[i], look);
 	}
 	close(core);
 	return looked ? found : -1;
+}
+
+/* How often the key is there. */
+static int remains(void)
+{
+	return search(keys_in);
 }
 
 /* ---- whoever had keys ---- */
@@ -211,6 +241,63 @@ TEST_F_TIMEOUT(hostile_remains, no_key_of_what_is_gone, 300)
 	/* The others with the file, and the terminus. */
 	party_close(&self->p);
 	/* Stacks, of engines above all, are no memory that was freed: others write there. */
+	for (i = 0; i < OTHERS; i++)
+		ASSERT_EQ(0, send_long(&self->others[i],
+				       self->others[i].slot.slot, false));
+	EXPECT_EQ(0, remains());
+}
+
+/* ---- tickets that are descriptors ---- */
+
+#define TICKETS	20	/* more than a terminus' first table has room for */
+
+/* The descriptor, or a negative errno. */
+static int make_ticket(const struct party *p)
+{
+	struct hamlyn_ticket_create arg = {
+		.size = sizeof(arg),
+		.slot = p->slot.slot,
+		.base = TICKET_BASE,
+		.length = TICKET_LENGTH,
+	};
+	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_CREATE, &arg);
+
+	return ret ? ret : arg.fd;
+}
+
+/* The index, or a negative errno. */
+static int import_ticket(const struct party *p, int fd)
+{
+	struct hamlyn_ticket_import arg = {
+		.size = sizeof(arg),
+		.terminus = p->terminus.arg.terminus,
+		.fd = fd,
+	};
+	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_IMPORT, &arg);
+
+	return ret ? ret : (int)arg.index;
+}
+
+TEST_F_TIMEOUT(hostile_remains, no_key_of_a_ticket_that_is_gone, 300)
+{
+	int fds[TICKETS], i, found;
+
+	ticket_of = to_party(&self->p).host | (uint64_t)self->p.slot.slot << 32;
+	for (i = 0; i < TICKETS; i++) {
+		fds[i] = make_ticket(&self->p);
+		ASSERT_LE(0, fds[i]);
+		ASSERT_EQ(i, import_ticket(&self->p, fds[i]));
+	}
+	found = search(tickets_in);
+	if (found < 0)
+		SKIP(return, "no /proc/kcore here");
+	/* Each twice: in its file, and in the table. */
+	ASSERT_LE(2 * TICKETS, found);
+	/* And in the slot. */
+	ASSERT_LT(2 * TICKETS, remains());
+	for (i = 0; i < TICKETS; i++)
+		close(fds[i]);
+	party_close(&self->p);
 	for (i = 0; i < OTHERS; i++)
 		ASSERT_EQ(0, send_long(&self->others[i],
 				       self->others[i].slot.slot, false));
