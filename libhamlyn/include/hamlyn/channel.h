@@ -289,6 +289,24 @@ int h_channel_sendv(struct h_channel *channel, const struct iovec *iov,
 		    int iovcnt, int64_t timeout_ns);
 
 /**
+ * h_channel_send_checked() - send a message from memory that may go meanwhile
+ * @channel: the channel
+ * @data: its bytes, perhaps in a mapping of a file that somebody truncates
+ * @length: how many; may be 0
+ * @timeout_ns: longest time to wait until it can be taken
+ *
+ * As h_channel_send(), but the kernel copies the message first, all of it, into memory of the
+ * channel's: what is not there is an error, and no SIGBUS or SIGSEGV in the middle of a call. That
+ * takes a system call for each message.
+ *
+ * Return: as h_channel_send(); -EFAULT if not all of @data can be read: then nothing was sent,
+ * and the channel is as it was. -EMFILE, -ENFILE where process_vm_readv() is not allowed, as a
+ * pipe is needed then.
+ */
+int h_channel_send_checked(struct h_channel *channel, const void *data, size_t length,
+			   int64_t timeout_ns);
+
+/**
  * struct h_loan - memory in which a message is built
  * @data: first byte, aligned to 64; of no particular contents
  * @length: bytes that are there

@@ -2117,6 +2117,16 @@ public:
 		return detail::outcome(h_channel_send(need(), data.data(), data.size(), t.ns()),
 				       "h_channel_send");
 	}
+	/**
+	 * Sends a message from memory that may go meanwhile, as a mapping of a file that is
+	 * truncated does. Throws EFAULT if not all of it is there; then nothing was sent.
+	 */
+	[[nodiscard]] status send_checked(bytes data, timeout t = forever)
+	{
+		return detail::outcome(h_channel_send_checked(need(), data.data(), data.size(),
+							      t.ns()),
+				       "h_channel_send_checked");
+	}
 	/** Sends a message that is in several places. */
 	[[nodiscard]] status send(std::initializer_list<bytes> pieces, timeout t = forever)
 	{

@@ -316,6 +316,17 @@ class Channel(Endpoint):
                 if deadline is not None:
                     timeout = max(deadline - time.monotonic(), 1e-6)
 
+    def send_checked(self, data: Any, timeout: Optional[float] = None) -> None:
+        """Sends a message from memory that may go meanwhile, as an mmap of a file may.
+
+        As send(); raises Error (EFAULT), and sends nothing, if not all of it is there, where
+        send() ends the interpreter by SIGBUS.
+        """
+        with _library.Buffer(data) as b:
+            self._at_once("h_channel_send_checked",
+                          lambda channel, ns: library.h_channel_send_checked(
+                              channel, b.address, b.length, ns), timeout)
+
     def sendmsg(self, pieces: Iterable[Any], timeout: Optional[float] = None) -> None:
         """Sends a message that is in several places."""
         buffers = []

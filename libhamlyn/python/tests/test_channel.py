@@ -7,6 +7,7 @@ import mmap
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 import time
 import unittest
@@ -60,6 +61,20 @@ class Channels(DeviceTest):
         loan.data[:] = b"all"
         loan.commit()
         self.assertEqual(b.receive_bytes(PATIENCE), b"all")
+
+    def test_memory_that_has_gone_is_an_error(self):
+        a, b = self.pair()
+        with tempfile.TemporaryFile() as f:
+            f.truncate(8192)
+            with mmap.mmap(f.fileno(), 8192) as memory:
+                memory[:4096] = b"x" * 4096
+                f.truncate(4096)
+                with self.assertRaises(hamlyn.Error) as caught:
+                    a.send_checked(memory, PATIENCE)
+                self.assertEqual(caught.exception.errno, errno.EFAULT)
+                with memoryview(memory) as view:
+                    a.send_checked(view[:4096], PATIENCE)
+        self.assertEqual(b.receive_bytes(PATIENCE), b"x" * 4096)
 
     def test_a_loan_that_is_not_committed_goes_back(self):
         a, b = self.pair()

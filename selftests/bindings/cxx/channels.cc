@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -401,6 +402,27 @@ TEST(loans)
 	};
 	CHECK(ERRNO_OF(commit_all()) == EPIPE);
 	CHECK(l.size() == 5000);
+}
+
+TEST(checked_memory)
+{
+	hamlyn::device dev;
+	hamlyn::manager m(dev);
+	auto [a, b] = hamlyn::channel::pair(m, m);
+	auto *p = static_cast<char *>(::mmap(nullptr, 8192, PROT_READ | PROT_WRITE,
+					     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+
+	CHECK(p != MAP_FAILED);
+	std::memset(p, 'x', 8192);
+	CHECK(!::munmap(p + 4096, 4096));
+	CHECK(ERRNO_OF((void)a.send_checked({ p, 8192 }, patience())) == EFAULT);
+	CHECK(a.send_checked({ p, 4096 }, patience()) == status::ok);
+	{
+		auto got = b.receive(patience());
+
+		CHECK(got && got->text() == std::string(4096, 'x'));
+	}
+	::munmap(p, 4096);
 }
 
 TEST(two_processes)

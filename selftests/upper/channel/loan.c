@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Loans of a channel: messages that are built where they leave from. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <hamlyn/channel.h>
@@ -412,6 +420,175 @@ TEST_F(loan, who_is_killed_has_sent_whole_messages)
 	EXPECT_TRUE(WIFSIGNALED(status));
 	h_channel_close(ch, H_NOWAIT);
 	h_listener_destroy(l);
+}
+
+/* ---- memory that goes ---- */
+
+#define GOES	(4 * 4096)
+
+/* Of GOES bytes of a file, of which there are so many now. */
+static char *map_file(int *fd, size_t there)
+{
+	char *p;
+
+	*fd = memfd_create("goes", MFD_CLOEXEC);
+	if (*fd < 0 || ftruncate(*fd, GOES))
+		return MAP_FAILED;
+	p = mmap(NULL, GOES, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (p != MAP_FAILED)
+		ht_fill(p, GOES, 7);
+	return p != MAP_FAILED && !ftruncate(*fd, (off_t)there) ? p : MAP_FAILED;
+}
+
+TEST_F(loan, what_is_not_there_any_more_is_EFAULT_and_the_channel_goes_on)
+{
+	char why[HAMLYN_EXPLAIN_BYTES] = "";
+	int fd;
+	char *p = map_file(&fd, GOES / 2);
+
+	ASSERT_NE(MAP_FAILED, p);
+	EXPECT_EQ(-EFAULT, h_channel_send_checked(self->a, p, GOES, H_NOWAIT));
+	EXPECT_EQ(0, h_explain(self->dev, why, sizeof(why)));
+	EXPECT_NE(NULL, strstr(why, "16384 bytes")) {
+		TH_LOG("%s", why);
+	}
+	EXPECT_EQ(-EFAULT, h_channel_send_checked(self->a, p + GOES / 2, 1, H_NOWAIT));
+	EXPECT_EQ(-EFAULT, h_channel_send_checked(self->a, p + GOES / 2 - 10, 20, H_NOWAIT));
+	/* Of none of them anything came. */
+	EXPECT_EQ(0, h_channel_send_checked(self->a, p, GOES / 2, H_NOWAIT));
+	EXPECT_TRUE(arrives(self->b, GOES / 2, 7));
+	EXPECT_EQ(0, h_channel_send_checked(self->a, NULL, 0, H_NOWAIT));
+	EXPECT_TRUE(arrives(self->b, 0, 7));
+	munmap(p, GOES);
+	EXPECT_EQ(-EFAULT, h_channel_send_checked(self->a, p, 8, H_NOWAIT));
+	close(fd);
+}
+
+struct shrinking {
+	int fd;
+	int stop;
+};
+
+static void *shrink(void *arg)
+{
+	struct shrinking *s = arg;
+	int i;
+
+	for (i = 0; !__atomic_load_n(&s->stop, __ATOMIC_RELAXED); i++) {
+		if (ftruncate(s->fd, i % 2 ? GOES : GOES / 2))
+			break;
+		sched_yield();
+	}
+	return NULL;
+}
+
+TEST_F(loan, memory_that_goes_while_it_is_sent_is_no_SIGBUS)
+{
+	struct shrinking s = { 0 };
+	struct h_message m;
+	char *p = map_file(&s.fd, GOES);
+	int i, sent = 0, err;
+	pthread_t t;
+
+	ASSERT_NE(MAP_FAILED, p);
+	ASSERT_EQ(0, pthread_create(&t, NULL, shrink, &s));
+	for (i = 0; i < 300; i++) {
+		err = h_channel_send_checked(self->a, p, GOES, H_NOWAIT);
+		if (err == -EFAULT)
+			continue;
+		ASSERT_EQ(0, err);
+		sent++;
+		ASSERT_EQ(0, h_channel_receive(self->b, &m, ht_patience_ns()));
+		ASSERT_EQ(GOES, m.length);
+		h_channel_release(self->b, &m);
+	}
+	__atomic_store_n(&s.stop, 1, __ATOMIC_RELAXED);
+	pthread_join(t, NULL);
+	TH_LOG("%d of %d were there", sent, i);
+	ASSERT_EQ(0, h_channel_send(self->a, "good", 4, H_NOWAIT));
+	ASSERT_EQ(0, h_channel_receive(self->b, &m, ht_patience_ns()));
+	EXPECT_EQ(4, m.length);
+	h_channel_release(self->b, &m);
+	munmap(p, GOES);
+	close(s.fd);
+}
+
+/* From now on process_vm_readv() is what it is in some containers. */
+static int forbid_readv(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { ARRAY_SIZE(code), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0))
+		return -errno;
+	return 0;
+}
+
+/* Each test is a process of its own. */
+TEST_F(loan, memory_is_looked_at_where_process_vm_readv_is_forbidden)
+{
+	struct rlimit none = { 0, 0 };
+	char *p, *whole;
+	int fd;
+
+	whole = malloc(LONG);
+	ASSERT_NE(NULL, whole);
+	ht_fill(whole, LONG, 9);
+	p = map_file(&fd, GOES / 2);
+	ASSERT_NE(MAP_FAILED, p);
+	if (forbid_readv())
+		SKIP(return, "no seccomp filter can be had");
+	EXPECT_EQ(-EFAULT, h_channel_send_checked(self->a, p, GOES, H_NOWAIT));
+	EXPECT_EQ(0, h_channel_send_checked(self->a, p, GOES / 2, H_NOWAIT));
+	EXPECT_TRUE(arrives(self->b, GOES / 2, 7));
+	/* More than a pipe holds. */
+	EXPECT_EQ(0, h_channel_send_checked(self->a, whole, LONG, H_NOWAIT));
+	EXPECT_TRUE(arrives(self->b, LONG, 9));
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	EXPECT_EQ(-EMFILE, h_channel_send_checked(self->a, whole, 10, H_NOWAIT));
+	free(whole);
+	munmap(p, GOES);
+	close(fd);
+}
+
+static sigjmp_buf out;
+
+static void leave(int sig)
+{
+	(void)sig;
+	siglongjmp(out, 1);
+}
+
+/* What is copied by the program itself may be left. */
+TEST_F(loan, a_handler_may_leave_the_filling_of_a_loan)
+{
+	struct sigaction on = { .sa_handler = leave }, before;
+	struct h_loan loan;
+	int fd;
+	char *p = map_file(&fd, 0);
+
+	ASSERT_NE(MAP_FAILED, p);
+	ASSERT_EQ(0, sigaction(SIGBUS, &on, &before));
+	ASSERT_EQ(0, h_channel_reserve(self->a, GOES, &loan));
+	if (!sigsetjmp(out, 1)) {
+		memcpy(loan.data, p, GOES);
+		ASSERT_TRUE(false) {
+			TH_LOG("there was something");
+		}
+	}
+	ASSERT_EQ(0, sigaction(SIGBUS, &before, NULL));
+	EXPECT_EQ(0, h_channel_abandon(self->a, &loan));
+	ASSERT_EQ(0, built(self->a, 5000, 3, &loan));
+	EXPECT_EQ(0, h_channel_commit(self->a, &loan, 5000, H_NOWAIT));
+	EXPECT_TRUE(arrives(self->b, 5000, 3));
+	munmap(p, GOES);
+	close(fd);
 }
 
 TEST_HARNESS_MAIN
