@@ -5,17 +5,24 @@
 #include "manager/manager.h"
 
 #define DEFAULT_ARRIVALS	64
+#define LEAST_ADVISED		64	/* entries: two channels */
 #define NQ_ADVICE "nq_entries %u of the manager, or channels (HAMLYN_CHANNELS) %u instead of %u"
+
+static uint32_t channels_of(uint32_t entries)
+{
+	return entries > H_SELF_ARRIVALS ? (entries - H_SELF_ARRIVALS - 1) / H_CHANNEL_ARRIVALS : 0;
+}
 
 static int no_entries(struct h_manager *m, uint32_t arrivals, uint32_t room)
 {
-	uint32_t entries = m->nq->mask + 1, twice = 2 * entries;
+	uint32_t entries = m->nq->mask + 1, more = 2 * entries;
 
+	/* Twice a tiny one holds no channel either. */
+	if (more < LEAST_ADVISED)
+		more = LEAST_ADVISED;
 	return h__refuse(m->dev, -ENOSPC,
 			 "%u arrivals to set aside; %u are left of an NQ of %u entries: " NQ_ADVICE,
-			 arrivals, room, entries, twice,
-			 (twice - H_SELF_ARRIVALS - 1) / H_CHANNEL_ARRIVALS,
-			 (entries - H_SELF_ARRIVALS - 1) / H_CHANNEL_ARRIVALS);
+			 arrivals, room, entries, more, channels_of(more), channels_of(entries));
 }
 
 /* The NQ has entries for all that is on its way to all end points. */

@@ -580,6 +580,36 @@ TEST_F(capacity, who_finds_no_entries_is_told_how_many_would_do)
 	EXPECT_EQ(0, h_manager_destroy(m));
 }
 
+/* What is advised does, also where there was next to nothing. */
+TEST_F(capacity, what_a_tiny_queue_is_told_is_enough)
+{
+	static const uint32_t few[] = { 4, 8, 16, 32 };
+	struct h_channel *a, *b;
+	struct h_manager *m;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(few); i++) {
+		struct h_manager_attr attr = { .nq_entries = few[i] };
+		int err = h_manager_create(self->dev[0], &attr, &m);
+
+		/* Too few for the manager itself. */
+		if (err) {
+			EXPECT_EQ(-EINVAL, err);
+			continue;
+		}
+		EXPECT_EQ(-ENOSPC, h_channel_pair(m, m, NULL, &a, &b));
+		EXPECT_TRUE(ht_is_explained(self->dev[0], "nq_entries 64 of the manager, or "
+					 "channels (HAMLYN_CHANNELS) 2 instead of 0"));
+		EXPECT_EQ(0, h_manager_destroy(m));
+	}
+	EXPECT_EQ(0, h_manager_create(self->dev[0],
+				      &(const struct h_manager_attr){ .nq_entries = 64 }, &m));
+	EXPECT_EQ(0, h_channel_pair(m, m, NULL, &a, &b));
+	h_channel_close(a, H_NOWAIT);
+	h_channel_close(b, H_NOWAIT);
+	EXPECT_EQ(0, h_manager_destroy(m));
+}
+
 /* ---- a thousand clients ---- */
 
 struct server {
