@@ -208,9 +208,9 @@ static void set_modes(struct hf_domain *domain, const struct fi_domain_attr *att
 	bool helped = attr->data_progress == FI_PROGRESS_AUTO;
 
 	domain->locked = attr->threading != FI_THREAD_DOMAIN || helped;
-	domain->virtual_address = attr->mr_mode == FI_MR_BASIC ||
+	domain->virtual_address = attr->mr_mode == HF_MR_BASIC ||
 				  (attr->mr_mode & FI_MR_VIRT_ADDR);
-	domain->given_keys = attr->mr_mode != FI_MR_BASIC && !(attr->mr_mode & FI_MR_PROV_KEY);
+	domain->given_keys = attr->mr_mode != HF_MR_BASIC && !(attr->mr_mode & FI_MR_PROV_KEY);
 }
 
 static int open_device(struct hf_domain *domain, const struct fi_domain_attr *attr)

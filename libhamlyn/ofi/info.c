@@ -118,10 +118,10 @@ static int mr_mode(uint32_t version, const struct fi_info *hints)
 	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : FI_MR_UNSPEC;
 	bool old = FI_VERSION_LT(version, FI_VERSION(1, 5));
 
-	if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE)
+	if (asked == HF_MR_BASIC || asked == HF_MR_SCALABLE)
 		return asked;
 	if (old)
-		return FI_MR_SCALABLE;
+		return HF_MR_SCALABLE;
 	if (!hints || !hints->domain_attr)
 		return FI_MR_PROV_KEY;
 	return asked & FI_MR_PROV_KEY;

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
@@ -27,6 +28,15 @@
 #define HF_RX_SIZE		64
 #define HF_RX_SIZE_MAX		65536
 #define HF_CM_DATA		256
+
+/* libfabric 2 deprecates them, and programs of libfabric 1 ask for them. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+enum hf_old_mr_mode {
+	HF_MR_BASIC = FI_MR_BASIC,
+	HF_MR_SCALABLE = FI_MR_SCALABLE,
+};
+#pragma GCC diagnostic pop
 
 extern struct fi_provider hf_provider;
 
