@@ -338,18 +338,23 @@ build_vm() { # KERNEL
 	local kernel=$1
 	selftests/setup.sh packages native
 	selftests/setup.sh packages vm
+	# Not everywhere: what is not there is not tested, and ofi_part says so.
+	selftests/setup.sh packages ofi || true
 	selftests/setup.sh qemu
 	selftests/setup.sh kernel "$kernel"
 	selftests/setup.sh kselftest
 	one "library, examples and selftests build" \
 		"${MAKE_QUIET[@]}" lib examples selftests hamlynctl-test am-tests tempest-tests stache \
 		languages-test
+	! pkg-config --exists libfabric || one "tests of the libfabric provider build" \
+		"${MAKE_QUIET[@]}" ofi-tests
 	one "module builds for $kernel" "${MAKE_QUIET[@]}" modules "KERNEL=$kernel"
 }
 
 # The polling engine on two processors, doorbells only on one.
 poll_part() { # KERNEL
 	vm_part "$1" "engine=poll engines=2 nics=2 max_slots=4096" 2
+	ofi_part "$1" engine=poll
 }
 
 # And the module as a kernel tree builds it, without fsync() for a doorbell.
@@ -357,6 +362,7 @@ inline_part() { # KERNEL
 	one "module without fsync() builds for $1" selftests/vm/build-module.sh "$1" . \
 		"$BUILD/k$1-kick" HAMLYN_FSYNC_DOORBELL=n
 	vm_part "$1" "engine=inline nics=2 max_slots=4096" 1 "$BUILD/k$1-kick/hamlyn.ko:/host/hamlyn-kick.ko"
+	ofi_part "$1" engine=inline
 }
 
 preempt_part() { # KERNEL
@@ -376,6 +382,30 @@ preempt_part() { # KERNEL
 		--module-args "engine=poll engines=2 nics=2 max_slots=4096" "${files[@]}" \
 		--file selftests/run-tests.sh --script selftests/kernel/guest.sh \
 		--append "${more}HAMLYN_TEST_SCALE=2 hamlyn.tests=${list// /,}"
+}
+
+# The libfabric provider. To the kernel it is a program like others, so not where watching costs most.
+ofi_part() { # KERNEL ENGINE
+	local files=() test tests=()
+	! is_built "$1" || return 0
+	if ! pkg-config --exists libfabric || ! command -v fi_pingpong >/dev/null; then
+		skip "libfabric provider on the kernel device, Linux $1, $2" "libfabric is not installed"
+		return 0
+	fi
+	for test in "$BUILD"/ofi/ofi_*; do
+		files+=(--file "$test")
+		tests+=("${test##*/}")
+	done
+	# That pieces and threads work does not depend on the device.
+	! is_short || tests=(ofi_cm:busy+stopped_first ofi_cq ofi_hostile ofi_race
+		ofi_msg:pieces+auto_progress+thread_domain ofi_rma:pieces+given_keys)
+	part "libfabric provider on the kernel device, Linux $1, $2" \
+		vm_run "$LOGS/vm-$1-ofi-$2" "$1" --smp 2 --timeout 400 \
+		--module "$BUILD/k$1/hamlyn.ko" --module-args "$2 nics=1 max_slots=4096" \
+		--file "$BUILD/libfabric/libhamlyn-fi.so:/host/libfabric/libhamlyn-fi.so" \
+		--file "$(command -v fi_pingpong)" --file "$(command -v fi_info)" \
+		--file "$BUILD/ofi/traffic" "${files[@]}" --file selftests/run-tests.sh \
+		--script selftests/ofi/ofi-guest.sh --append "hamlyn.tests=$(IFS=,; echo "${tests[*]}")"
 }
 
 # Active Messages, over the adversary of the kernel's fabric, too; and Tempest.
