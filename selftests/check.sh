@@ -264,6 +264,8 @@ package_parts() {
 		part "packages in a fresh machine, bookworm" \
 			selftests/package/trial.sh --debs "$BUILD/deb" bookworm
 		one "packages leave nothing, bookworm" selftests/package/purge.sh --debs "$BUILD/deb" bookworm
+		part "the provider with libfabric of bookworm" \
+			selftests/package/libfabric.sh --debs "$BUILD/deb" bookworm
 		for release in trixie sid; do
 			one "Debian packages, and lintian has nothing to say, $release" \
 				"${MAKE_QUIET[@]}" deb "RELEASE=$release"
@@ -272,6 +274,8 @@ package_parts() {
 			part "packages in a fresh machine, $release" selftests/package/trial.sh --quick \
 				--debs "$BUILD/deb-$release" "$release"
 			one "packages leave nothing, $release" selftests/package/purge.sh \
+				--debs "$BUILD/deb-$release" "$release"
+			part "the provider with libfabric of $release" selftests/package/libfabric.sh \
 				--debs "$BUILD/deb-$release" "$release"
 		done
 		arm64_packages
