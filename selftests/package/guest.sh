@@ -99,6 +99,89 @@ controls() {
 	hamlynctl nic show && hamlynctl --version && systemctl restart systemd-modules-load
 }
 
+# ---- containers, as install.rst has them ----
+
+box() { # PODMAN-RUN-ARGUMENT...
+	timeout 300 podman run --rm "$@"
+}
+
+# What every system has, with the library's package; without a network
+image() {
+	local file=/tmp/image
+	mkdir -p "$file" /srv/meet && chmod 1777 /srv/meet &&
+		cp debs/libhamlyn0_*.deb /usr/bin/hamlyn-cat "$file/" &&
+		printf '%s\n' "FROM localhost/minimal" "COPY libhamlyn0_*.deb /tmp/" "COPY hamlyn-cat /usr/bin/" \
+			"RUN dpkg -i /tmp/libhamlyn0_*.deb" >"$file/Containerfile" &&
+		timeout 1200 podman import -q minimal.tar localhost/minimal &&
+		timeout 1200 podman build --network none -t localhost/speaks "$file"
+}
+
+group_of_node() {
+	getent group hamlyn | cut -d: -f3
+}
+
+# alice hears outside of it
+hears_from() { # WORDS CAT-ARGUMENTS BOX-ARGUMENT...
+	local words=$1 listen=$2 status=0
+	shift 2
+	rm -f /srv/meet/hello
+	# shellcheck disable=SC2086 # words
+	PATIENCE=500 as alice hamlyn-cat -l -m 666 -T 400 $listen /srv/meet/hello >/tmp/heard.box &
+	box -v /srv/meet:/meet "$@" localhost/speaks \
+		sh -c "echo $words | hamlyn-cat -w -T 300 /meet/hello" 2>/tmp/box.err || status=$?
+	cat /tmp/box.err
+	[ $status = 0 ] || kill $!
+	wait $! && [ "$(cat /tmp/heard.box)" = "$words" ]
+}
+
+host_to_box() {
+	hears_from "from a container" "-a bob" --network host --device /dev/hamlyn0 \
+		--user "$(id -u bob):$(group_of_node)"
+}
+
+without_the_device() {
+	! box --network host localhost/speaks hamlyn-cat -d /dev/hamlyn0 -T 1 /nowhere 2>/tmp/box.err &&
+		grep -q "No such file" /tmp/box.err
+}
+
+# A NIC belongs to a network namespace, whoever is given its node
+other_network() {
+	! box --network none --device /dev/hamlyn0 localhost/speaks \
+		hamlyn-cat -d /dev/hamlyn0 -T 1 /nowhere 2>/tmp/box.err &&
+		grep -q "belongs to another namespace" /tmp/box.err
+}
+
+nic_for_it() {
+	ip netns add blue && hamlynctl nic add index 7 netns blue && [ -c /dev/hamlyn7 ] &&
+		hears_from "from a network of its own" "" --network ns:/run/netns/blue \
+			--device /dev/hamlyn7 -e HAMLYN_DEVICE=/dev/hamlyn7
+}
+
+# The embedded device of two containers is a folder of memory that both have at /dev/shm
+segment() {
+	local name box=(--network none --user 1000 -v /dev/shm/boxes:/dev/shm localhost/speaks)
+	mkdir -m 1777 /dev/shm/boxes &&
+		name=$(podman run -d "${box[@]}" timeout 200 hamlyn-cat -d shm:both -l /dev/shm/hello) &&
+		echo "by memory" | box -i "${box[@]}" hamlyn-cat -d shm:both -w -T 100 /dev/shm/hello &&
+		timeout 200 podman wait "$name" && [ "$(podman logs "$name")" = "by memory" ] && return
+	podman ps -a
+	podman logs "$name"
+	return 1
+}
+
+segments() { # of two containers are two, where they share nothing
+	podman run -d --network none --user 1000 -v /srv/meet:/meet localhost/speaks \
+		timeout 300 hamlyn-cat -d shm:both -l /meet/apart &&
+		! box -i --network none --user 1000 -v /srv/meet:/meet localhost/speaks \
+			hamlyn-cat -d shm:both -w -T 100 /meet/apart </dev/null 2>/tmp/box.err &&
+		grep -q "the server is on another device" /tmp/box.err
+}
+
+no_container_left() {
+	timeout 600 podman system reset -f && ip netns exec blue hamlynctl nic del hamlyn7 &&
+		ip netns del blue && rm -rf /srv/meet /tmp/image /dev/shm/boxes
+}
+
 # A listener that was there before goes on, with what it has mapped
 holds() {
 	# Building the module takes its time where the machine is emulated
@@ -158,6 +241,15 @@ check "a forged key is refused" forged_key
 check "Python" python_speaks
 [ "$(uname -m)" != x86_64 ] || check "hamlyn-tempest-cc compiles" tempest_runs
 check "hamlynctl, and the module is loaded again when the system starts" controls
+check "an image, with the library's package" image
+check "a container speaks to the host's user" host_to_box
+check "without --device it does not" without_the_device
+check "nor from a network that has no NIC" other_network
+check "a NIC for the container's network" nic_for_it
+check "two containers, one segment, no device" segment
+check "two containers, two segments" segments
+check "containers go" no_container_left
+elapsed "containers"
 check "autopkgtest" autopkgtests
 grep -E '^[a-z-]+ +(PASS|FAIL|SKIP)' /tmp/said | sort -u | sed 's/^/# autopkgtest: /'
 check "somebody uses it" holds

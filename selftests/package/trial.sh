@@ -14,7 +14,7 @@ Usage: selftests/package/trial.sh [--debs FOLDER] [--minutes N] [--quick] RELEAS
   RELEASE        bookworm, trixie or sid: a machine of it is made, as root, once, and kept in
                  \$HAMLYN_CACHE (tools/package/root.sh)
   --debs FOLDER  packages built for that release (build/deb-RELEASE, or build/deb)
-  --minutes N    until the machine is stopped (60): where it is emulated, building the module
+  --minutes N    until the machine is stopped (120): where it is emulated, building the module
                  takes most of it
   --quick        the packages are installed, and the module is built, before the machine starts:
                  at this machine's speed. The upgrade's module is the same one, with no compiler
@@ -22,7 +22,7 @@ EOF
 }
 
 DEBS=
-MINUTES=60
+MINUTES=120
 QUICK=no
 RELEASE=
 while [ $# -gt 0 ]; do
@@ -44,6 +44,7 @@ ls "$DEBS"/hamlyn-dkms_*.deb >/dev/null 2>&1 || die 1 "there are no packages in 
 [ -e "$CACHE/qemu/stamp" ] || die 1 "QEMU is not in the cache; run: selftests/setup.sh qemu"
 
 base=$("$REPO_DIR/tools/package/root.sh" machine "$RELEASE")
+minimal=$("$REPO_DIR/tools/package/root.sh" minimal "$RELEASE")
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/hamlyn-trial.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -99,6 +100,7 @@ later_version() {
 mkdir -p "$root/srv/trial/debs" "$root/srv/trial/next" "$root/srv/trial/source"
 cp "$DEBS"/hamlyn_*.dsc "$DEBS"/hamlyn_*.tar.* "$root/srv/trial/source/"
 cp -r "$REPO_DIR/tools/package/debian/tests" "$root/srv/trial/tests"
+cp "$minimal" "$root/srv/trial/minimal.tar"
 for deb in "$DEBS"/*.deb; do
 	[[ $deb == *-dbgsym_* ]] || cp "$deb" "$root/srv/trial/debs/"
 done
