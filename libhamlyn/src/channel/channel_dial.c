@@ -18,7 +18,12 @@ int h__channel_hang_up(struct h_manager *m)
 static int connect_on(struct h_dev *dev, const char *path, const struct h_channel_attr *at,
 		      struct h_channel **channel, int64_t timeout_ns)
 {
-	const struct h_manager_attr attr = { .channels = CHANNELS };
+	/* Too many are refused later, in words. */
+	uint32_t buffers = at->buffers <= H_STREAM_MAX_BUFFERS ? at->buffers : 0;
+	const struct h_manager_attr attr = {
+		/* Twice: the old ones and the new ones. */
+		.channels = CHANNELS + 2 * (buffers / H_CHANNEL_ARRIVALS),
+	};
 	struct h_manager *m;
 	struct h_why why;
 	int err;

@@ -525,6 +525,22 @@ TEST_F(work, workers_that_are_all_gone_make_no_item_fail)
 	h_worker_close(first, H_NOWAIT);
 }
 
+/* What it dials with has a queue for them. */
+TEST_F(work, a_worker_with_many_buffers)
+{
+	const struct h_worker_attr attr = {
+		.buffers = 1024,
+		.buffer_size = 128,
+		.max_buffer_size = 256,
+	};
+	struct h_worker *w;
+
+	ASSERT_EQ(0, create(self, (struct h_work_attr) {}));
+	ASSERT_EQ(0, joins(self, attr, &w));
+	h_worker_close(w, H_NOWAIT);
+	ASSERT_TRUE(has_workers(self, 0));
+}
+
 /* Also when an item that fails was the last one that waited: nothing else hands it out. */
 TEST_F(work, what_is_added_when_one_fails_is_handed_out)
 {
