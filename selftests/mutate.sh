@@ -296,7 +296,6 @@ name-share     vm hostile_names             driver/object/call.c s/call->share =
 name-told      vm hostile_names             driver/object/name.c s/^\t\thml_line_wake(&n->line);/\t\t;/
 line-loan      vm hostile_wake              driver/object/line.c s/hml_loan_debit(line->loan, sched_clock() - begin);/(void)begin;/
 tcp-told       vm hostile_names             driver/fabric/outbox.c s/sender->share/sender->uid/
-tcp-full       vm all_to_all                driver/fabric/outbox.c s/return taken || !open;/return true;/
 watch-told     vm hostile_names             driver/object/watch.c s/hml_far_new(hml_user_told(c)/hml_far_new(__kuid_val(c->uid)/
 call-most      vm hostile_names             driver/object/calls.c s/side->theirs_count < HML_CALLS_MOST \&\& //
 call-number    vm names                     driver/object/call.c s/call->number = 0;/;/
