@@ -36,6 +36,7 @@ enum hf_old_mr_mode {
 	HF_MR_BASIC = FI_MR_BASIC,
 	HF_MR_SCALABLE = FI_MR_SCALABLE,
 };
+
 #pragma GCC diagnostic pop
 
 extern struct fi_provider hf_provider;
