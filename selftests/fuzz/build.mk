@@ -13,7 +13,8 @@ FUZZ_CORE := trb packet nq
 FUZZ_ALONE := sched wire
 FUZZ_LIB := ticket embedded segment stream message rendezvous settings
 FUZZ_CTL := netlink cmdline
-FUZZ_TARGETS := $(FUZZ_CORE) $(FUZZ_ALONE) $(FUZZ_LIB) $(FUZZ_CTL) am pmi link bridge
+FUZZ_OFI := $(shell pkg-config --exists libfabric && echo ofi)
+FUZZ_TARGETS := $(FUZZ_CORE) $(FUZZ_ALONE) $(FUZZ_LIB) $(FUZZ_CTL) am pmi link bridge $(FUZZ_OFI)
 FUZZ_BINS := $(FUZZ_TARGETS:%=$(FUZZ)/%)
 
 fuzz_sanitize := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -69,6 +70,20 @@ $(FUZZ)/target/am.o $(FUZZ)/target/pmi.o: fuzz_more := $(fuzz_am) -Itools/hamlyn
 $(FUZZ)/am: $(FUZZ)/target/am.o $(FUZZ)/libhamlyn.a \
 		$(patsubst libhamlyn/am/%.c,$(FUZZ)/am-lib/%.o,$(wildcard libhamlyn/am/*.c))
 	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $(filter %.o,$^) $(FUZZ)/libhamlyn.a -ldl -lpthread -o $@
+
+# ---- the libfabric provider ----
+
+fuzz_ofi = -Ilibhamlyn/ofi $(shell pkg-config --cflags libfabric)
+$(FUZZ)/ofi-lib/%.o: libhamlyn/ofi/%.c $(wildcard libhamlyn/ofi/*.h) $(fuzz_headers)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(fuzz_cflags) $(fuzz_ofi) -c $< -o $@
+
+$(FUZZ)/target/ofi.o: $(wildcard libhamlyn/ofi/*.h)
+$(FUZZ)/target/ofi.o: fuzz_more = $(fuzz_ofi)
+$(FUZZ)/ofi: $(FUZZ)/target/ofi.o $(patsubst libhamlyn/ofi/%.c,$(FUZZ)/ofi-lib/%.o,$(wildcard libhamlyn/ofi/*.c)) \
+		$(FUZZ)/libhamlyn.a
+	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $(filter %.o,$^) $(FUZZ)/libhamlyn.a \
+		$(shell pkg-config --libs libfabric) -lpthread -o $@
 
 # ---- hamlyn-run ----
 
