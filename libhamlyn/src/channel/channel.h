@@ -150,6 +150,13 @@ struct h_channel_call h__channel_call(struct h_channel *ch);
 /* What h__channel_dial() made below the channel, which is gone: 0 or -EBUSY. */
 int h__channel_hang_up(struct h_manager *m);
 
+/*
+ * For what has one dialled channel, and a descriptor: nobody else dispatches its manager. Once the
+ * descriptor was asked for, @watched, receiving looks after that, too.
+ */
+int h__dialled_fd(struct h_channel *ch, bool *watched);
+int h__dialled_receive(struct h_channel *ch, bool watched, struct h_message *m, int64_t timeout_ns);
+
 /* ---- channel_long.c ---- */
 
 /* See to it that h__long_add() finds a place. reading held, for both. */

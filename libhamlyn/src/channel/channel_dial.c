@@ -74,3 +74,29 @@ int h__channel_dial(const char *path, const struct h_channel_attr *attr, size_t 
 	(*channel)->dialled = true;
 	return 0;
 }
+
+/* There is something: it stays so until it was received. */
+static void be_ready(struct h_channel *ch, void *arg)
+{
+	(void)ch;
+	(void)arg;
+}
+
+int h__dialled_fd(struct h_channel *ch, bool *watched)
+{
+	if (!*watched)
+		h_channel_on_ready(ch, be_ready, NULL);
+	*watched = true;
+	return h_manager_fd(ch->manager);
+}
+
+int h__dialled_receive(struct h_channel *ch, bool watched, struct h_message *m, int64_t timeout_ns)
+{
+	int err = h_channel_receive(ch, m, timeout_ns);
+
+	if (err != -EAGAIN || !watched)
+		return err;
+	/* What the descriptor says is so dispatched; and then something may have come. */
+	h_manager_dispatch(ch->manager);
+	return h_channel_receive(ch, m, H_NOWAIT);
+}

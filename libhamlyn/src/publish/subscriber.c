@@ -104,26 +104,9 @@ int h__subscriber_create(const char *path, const struct h_subscriber_attr *attr,
 
 /* ---- receiving ---- */
 
-/* There is something: it stays so until it was received. */
-static void be_ready(struct h_channel *channel, void *arg)
-{
-	(void)channel;
-	(void)arg;
-}
-
 int h_subscriber_fd(struct h_subscriber *s)
 {
-	if (!s->watched)
-		h_channel_on_ready(s->channel, be_ready, s);
-	s->watched = true;
-	return h_manager_fd(h_channel_manager(s->channel));
-}
-
-/* What the descriptor says is looked after by dispatching; and then something may have come. */
-static int receive_watched(struct h_subscriber *s, struct h_message *m)
-{
-	h_manager_dispatch(h_channel_manager(s->channel));
-	return h_channel_receive(s->channel, m, H_NOWAIT);
+	return h__dialled_fd(s->channel, &s->watched);
 }
 
 static int take_head(struct h_subscriber *s, struct h_publication *pub)
@@ -149,9 +132,7 @@ int h_subscriber_receive(struct h_subscriber *s, struct h_publication *pub, int6
 	int err;
 
 	*pub = (struct h_publication) {};
-	err = h_channel_receive(s->channel, &pub->message, timeout_ns);
-	if (err == -EAGAIN && s->watched)
-		err = receive_watched(s, &pub->message);
+	err = h__dialled_receive(s->channel, s->watched, &pub->message, timeout_ns);
 	if (err)
 		return err;
 	err = take_head(s, pub);

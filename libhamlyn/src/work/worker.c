@@ -91,26 +91,9 @@ int h__worker_create(const char *path, const struct h_worker_attr *attr, size_t 
 
 /* ---- items ---- */
 
-/* There is something: it stays so until it was taken. */
-static void be_ready(struct h_channel *channel, void *arg)
-{
-	(void)channel;
-	(void)arg;
-}
-
 int h_worker_fd(struct h_worker *w)
 {
-	if (!w->watched)
-		h_channel_on_ready(w->channel, be_ready, w);
-	w->watched = true;
-	return h_manager_fd(h_channel_manager(w->channel));
-}
-
-/* What the descriptor says is looked after by dispatching; and then something may have come. */
-static int take_watched(struct h_worker *w, struct h_message *m)
-{
-	h_manager_dispatch(h_channel_manager(w->channel));
-	return h_channel_receive(w->channel, m, H_NOWAIT);
+	return h__dialled_fd(w->channel, &w->watched);
 }
 
 int h_worker_take(struct h_worker *w, struct h_work_item *item, int64_t timeout_ns)
@@ -119,9 +102,7 @@ int h_worker_take(struct h_worker *w, struct h_work_item *item, int64_t timeout_
 	int err;
 
 	*item = (struct h_work_item) {};
-	err = h_channel_receive(w->channel, m, timeout_ns);
-	if (err == -EAGAIN && w->watched)
-		err = take_watched(w, m);
+	err = h__dialled_receive(w->channel, w->watched, m, timeout_ns);
 	if (err)
 		return err;
 	if (m->length < H_ITEM_BYTES) {
