@@ -393,6 +393,10 @@ other_versions() {
 	tree_files -name '*.[1-8]' -o -name pyproject.toml -o -path '*/hamlyn/__init__.py' \
 		-o -path ./libhamlyn/man/gen.py | run_in_tree grep -HnE "$pattern" |
 		grep -vF -e " $version" -e "\"$version\"" | sed "s/\$/    <- hamlyn.h has $version/" || true
+	# Until 1.0 CMake takes no other MAJOR.MINOR.
+	run_in_tree grep -HnE "find_package\(hamlyn |dependency\('libhamlyn'" \
+		<<<$'libhamlyn/examples/CMakeLists.txt\nlibhamlyn/examples/meson.build' |
+		grep -vE "[ =]${version%.*}\b" | sed "s/\$/    <- hamlyn.h has $version/" || true
 	grep -m 1 '^## ' "$REPO_DIR/CHANGELOG.md" |
 		grep -vE "^## ${version//./\\.} \((unreleased|[0-9]{4}-[0-9]{2}-[0-9]{2})\)\$" |
 		sed "s/^/CHANGELOG.md: /; s/\$/    <- hamlyn.h has $version/" || true
