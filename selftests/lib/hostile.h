@@ -250,6 +250,35 @@ static inline int get_fd(int socket)
 	return fd;
 }
 
+/* ---- tickets that are descriptors --------------------------------------- */
+
+/* The descriptor, or a negative errno. */
+static inline int party_make_ticket(const struct party *p, uint64_t base, uint64_t length)
+{
+	struct hamlyn_ticket_create arg = {
+		.size = sizeof(arg),
+		.slot = p->slot.slot,
+		.base = base,
+		.length = length,
+	};
+	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_CREATE, &arg);
+
+	return ret ? ret : arg.fd;
+}
+
+/* The index, or a negative errno. */
+static inline int party_import_ticket(const struct party *p, int fd)
+{
+	struct hamlyn_ticket_import arg = {
+		.size = sizeof(arg),
+		.terminus = p->terminus.arg.terminus,
+		.fd = fd,
+	};
+	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_IMPORT, &arg);
+
+	return ret ? ret : (int)arg.index;
+}
+
 /* ---- netlink ------------------------------------------------------------ */
 
 /* A request with attributes of 32 bits, and what comes back. */

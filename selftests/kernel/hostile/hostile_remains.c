@@ -251,42 +251,15 @@ TEST_F_TIMEOUT(hostile_remains, no_key_of_what_is_gone, 300)
 
 #define TICKETS	20	/* more than a terminus' first table has room for */
 
-/* The descriptor, or a negative errno. */
-static int make_ticket(const struct party *p)
-{
-	struct hamlyn_ticket_create arg = {
-		.size = sizeof(arg),
-		.slot = p->slot.slot,
-		.base = TICKET_BASE,
-		.length = TICKET_LENGTH,
-	};
-	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_CREATE, &arg);
-
-	return ret ? ret : arg.fd;
-}
-
-/* The index, or a negative errno. */
-static int import_ticket(const struct party *p, int fd)
-{
-	struct hamlyn_ticket_import arg = {
-		.size = sizeof(arg),
-		.terminus = p->terminus.arg.terminus,
-		.fd = fd,
-	};
-	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_IMPORT, &arg);
-
-	return ret ? ret : (int)arg.index;
-}
-
 TEST_F_TIMEOUT(hostile_remains, no_key_of_a_ticket_that_is_gone, 300)
 {
 	int fds[TICKETS], i, found;
 
 	ticket_of = to_party(&self->p).host | (uint64_t)self->p.slot.slot << 32;
 	for (i = 0; i < TICKETS; i++) {
-		fds[i] = make_ticket(&self->p);
+		fds[i] = party_make_ticket(&self->p, TICKET_BASE, TICKET_LENGTH);
 		ASSERT_LE(0, fds[i]);
-		ASSERT_EQ(i, import_ticket(&self->p, fds[i]));
+		ASSERT_EQ(i, party_import_ticket(&self->p, fds[i]));
 	}
 	found = search(tickets_in);
 	if (found < 0)

@@ -18,32 +18,6 @@ FIXTURE(hostile_ticket) {
 	int ticket;		/* of all of the slot */
 };
 
-static int make_ticket(const struct party *p, uint64_t base, uint64_t length)
-{
-	struct hamlyn_ticket_create arg = {
-		.size = sizeof(arg),
-		.slot = p->slot.slot,
-		.base = base,
-		.length = length,
-	};
-	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_CREATE, &arg);
-
-	return ret ? ret : arg.fd;
-}
-
-/* The index, or a negative errno. */
-static int import_ticket(const struct party *p, int fd)
-{
-	struct hamlyn_ticket_import arg = {
-		.size = sizeof(arg),
-		.terminus = p->terminus.arg.terminus,
-		.fd = fd,
-	};
-	int ret = ht_raw(p->fd, HAMLYN_IOC_TICKET_IMPORT, &arg);
-
-	return ret ? ret : (int)arg.index;
-}
-
 static int drop_ticket(const struct party *p, uint32_t index)
 {
 	struct hamlyn_ticket_drop arg = {
@@ -62,7 +36,7 @@ FIXTURE_SETUP(hostile_ticket)
 	ASSERT_EQ(0, ht_raw_id(self->owner.fd, HAMLYN_IOC_SLOT_DESTROY,
 			       self->owner.slot.slot));
 	ASSERT_EQ(0, party_slot(&self->owner, HAMLYN_SLOT_TICKET_ONLY));
-	self->ticket = make_ticket(&self->owner, 0, 0);
+	self->ticket = party_make_ticket(&self->owner, 0, 0);
 	ASSERT_GE(self->ticket, 0);
 }
 
@@ -146,12 +120,12 @@ TEST_F(hostile_ticket, nothing_but_a_ticket_is_imported)
 	};
 
 	for (i = 0; i < ARRAY_SIZE(fds); i++) {
-		EXPECT_EQ(-EBADF, import_ticket(&self->sender, fds[i])) {
+		EXPECT_EQ(-EBADF, party_import_ticket(&self->sender, fds[i])) {
 			TH_LOG("case %u", i);
 		}
 	}
 	/* Another copy of the number is the same ticket, and no new one. */
-	EXPECT_EQ(0, import_ticket(&self->sender, dup(self->ticket)));
+	EXPECT_EQ(0, party_import_ticket(&self->sender, dup(self->ticket)));
 	EXPECT_NO(good_does_not_pass(&self->owner, &self->sender, 0));
 }
 
@@ -200,7 +174,7 @@ TEST_F(hostile_ticket, a_key_without_a_ticket_opens_nothing)
 	/* Not the owner's own either. */
 	trb.key = keys[0];
 	EXPECT_NO(passed(&self->owner, &self->owner, &trb, 0));
-	ASSERT_EQ(0, import_ticket(&self->sender, self->ticket));
+	ASSERT_EQ(0, party_import_ticket(&self->sender, self->ticket));
 	EXPECT_NO(good_does_not_pass(&self->owner, &self->sender, 0));
 }
 
@@ -242,8 +216,8 @@ TEST_F(hostile_ticket, a_request_cannot_claim_a_ticket)
 			}
 		}
 		if (!imported) {
-			ASSERT_EQ(0, import_ticket(&self->sender,
-						   self->ticket));
+			ASSERT_EQ(0, party_import_ticket(&self->sender,
+							 self->ticket));
 		}
 	}
 	EXPECT_NO(good_does_not_pass(&self->owner, &self->sender, 0));
@@ -256,7 +230,7 @@ TEST_F(hostile_ticket, an_index_is_for_its_own_terminus)
 	struct party other = self->sender;
 	struct hamlyn_trb trb = by_ticket(0);
 
-	ASSERT_EQ(0, import_ticket(&self->sender, self->ticket));
+	ASSERT_EQ(0, party_import_ticket(&self->sender, self->ticket));
 	/* Of the same context. */
 	ASSERT_EQ(0, ht_raw_terminus_create(self->sender.fd, 8, 256,
 					    &other.terminus));
@@ -273,16 +247,16 @@ TEST_F(hostile_ticket, others_termini_and_slots_are_ENOENT)
 	/* Ids are each context's own: one that the owner does not have. */
 	ASSERT_EQ(0, ht_raw_terminus_create(self->sender.fd, 8, 256,
 					    &stranger.terminus));
-	ASSERT_EQ(0, import_ticket(&stranger, self->ticket));
+	ASSERT_EQ(0, party_import_ticket(&stranger, self->ticket));
 	stranger.fd = self->owner.fd;
-	EXPECT_EQ(-ENOENT, import_ticket(&stranger, self->ticket));
+	EXPECT_EQ(-ENOENT, party_import_ticket(&stranger, self->ticket));
 	EXPECT_EQ(-ENOENT, drop_ticket(&stranger, 0));
 	stranger = self->owner;
 	stranger.fd = self->sender.fd;
-	EXPECT_EQ(-ENOENT, make_ticket(&stranger, 0, 0));
+	EXPECT_EQ(-ENOENT, party_make_ticket(&stranger, 0, 0));
 	/* With the key in hand, too. */
 	stranger.slot.slot = 0xffffffff;
-	EXPECT_EQ(-ENOENT, make_ticket(&stranger, 0, 0));
+	EXPECT_EQ(-ENOENT, party_make_ticket(&stranger, 0, 0));
 }
 
 static int send_by_passed(void *arg)
@@ -297,7 +271,7 @@ static int send_by_passed(void *arg)
 	fd = get_fd(sockets[1]);
 	if (fd < 0)
 		return 2;
-	index = import_ticket(&p, fd);
+	index = party_import_ticket(&p, fd);
 	if (index)
 		return 3;
 	close(fd);
@@ -333,12 +307,12 @@ TEST_F(hostile_ticket, a_ticket_is_for_its_range_only)
 		{ 0 - 8ULL, 8, -ERANGE }, { ~0ULL, 8, -ERANGE },
 		{ 1ULL << 63, 8, -ERANGE },
 	};
-	int ticket = make_ticket(&self->owner, 100, 200);
+	int ticket = party_make_ticket(&self->owner, 100, 200);
 	struct hamlyn_trb trb;
 	unsigned int i;
 
 	ASSERT_GE(ticket, 0);
-	ASSERT_EQ(0, import_ticket(&self->sender, ticket));
+	ASSERT_EQ(0, party_import_ticket(&self->sender, ticket));
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		trb = by_ticket(0);
 		trb.offset = cases[i].offset;
@@ -368,8 +342,8 @@ TEST_F(hostile_ticket, a_ticket_must_lie_inside_its_slot)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		EXPECT_EQ(-ERANGE, make_ticket(&self->owner, cases[i][0],
-					       cases[i][1])) {
+		EXPECT_EQ(-ERANGE, party_make_ticket(&self->owner, cases[i][0],
+						     cases[i][1])) {
 			TH_LOG("case %u", i);
 		}
 	}
@@ -394,10 +368,10 @@ static int make_paranoid(FIXTURE_DATA(hostile_ticket) *self,
 	memset(*meta, 0, sizeof(**meta));
 	(*meta)->key = 1234567;
 	(*meta)->high = 2048;
-	ticket = make_ticket(p, 0, 0);
+	ticket = party_make_ticket(p, 0, 0);
 	if (ticket < 0)
 		return ticket;
-	ret = import_ticket(&self->sender, ticket);
+	ret = party_import_ticket(&self->sender, ticket);
 	close(ticket);
 	return ret;
 }
@@ -454,7 +428,7 @@ TEST_F(hostile_ticket, descriptor_0_is_a_ticket_and_tells_its_range)
 	int input = dup(0), fd;
 
 	close(0);
-	fd = make_ticket(&self->owner, 8, 16);
+	fd = party_make_ticket(&self->owner, 8, 16);
 	EXPECT_EQ(0, fd);
 	EXPECT_EQ(0, ht_raw(self->sender.fd, HAMLYN_IOC_TICKET_IMPORT, &arg));
 	EXPECT_EQ(0, ht_raw_query(self->owner.fd, &query));
@@ -476,7 +450,7 @@ TEST_F(hostile_ticket, a_dropped_ticket_is_gone)
 {
 	struct hamlyn_trb trb = by_ticket(0);
 
-	ASSERT_EQ(0, import_ticket(&self->sender, self->ticket));
+	ASSERT_EQ(0, party_import_ticket(&self->sender, self->ticket));
 	EXPECT_NO(good_does_not_pass(&self->owner, &self->sender, 0));
 	/* Not by another number, whatever it may be taken for. */
 	EXPECT_EQ(-ENOKEY, drop_ticket(&self->sender, 16));
@@ -496,15 +470,15 @@ TEST_F(hostile_ticket, tickets_are_void_after_a_rekey)
 	int64_t before = rejects(&self->owner, HAMLYN_REJECT_KEY);
 	int fresh;
 
-	ASSERT_EQ(0, import_ticket(&self->sender, self->ticket));
+	ASSERT_EQ(0, party_import_ticket(&self->sender, self->ticket));
 	/* Also if the slot's key remains what it was. */
 	ASSERT_EQ(0, rekey(&self->owner, self->owner.slot.key));
 	EXPECT_NO(passed(&self->owner, &self->sender, &trb, 0));
 	EXPECT_EQ(before + 1, rejects(&self->owner, HAMLYN_REJECT_KEY));
-	EXPECT_EQ(-ENOKEY, import_ticket(&self->sender, self->ticket));
-	fresh = make_ticket(&self->owner, 0, 0);
+	EXPECT_EQ(-ENOKEY, party_import_ticket(&self->sender, self->ticket));
+	fresh = party_make_ticket(&self->owner, 0, 0);
 	ASSERT_GE(fresh, 0);
-	ASSERT_EQ(1, import_ticket(&self->sender, fresh));
+	ASSERT_EQ(1, party_import_ticket(&self->sender, fresh));
 	EXPECT_NO(passed(&self->owner, &self->sender, &trb, 0));
 	EXPECT_NO(good_does_not_pass(&self->owner, &self->sender, 1));
 	close(fresh);
@@ -520,11 +494,11 @@ TEST_F(hostile_ticket, tickets_are_void_after_their_slot)
 
 	if (self->owner.query.max_slots > 8192)
 		SKIP(return, "too many slots to take them all");
-	ASSERT_EQ(0, import_ticket(&self->sender, self->ticket));
+	ASSERT_EQ(0, party_import_ticket(&self->sender, self->ticket));
 	ASSERT_EQ(0, ht_raw_id(self->owner.fd, HAMLYN_IOC_SLOT_DESTROY,
 			       number));
 	EXPECT_NO(passed(&self->owner, &self->sender, &trb, 0));
-	EXPECT_EQ(-ENOKEY, import_ticket(&self->sender, self->ticket));
+	EXPECT_EQ(-ENOKEY, party_import_ticket(&self->sender, self->ticket));
 	/* Another slot of the same number. */
 	ASSERT_EQ(0, party_open(&hog));
 	for (n = 0; !ret && n <= hog.query.max_slots; n++) {
@@ -535,7 +509,7 @@ TEST_F(hostile_ticket, tickets_are_void_after_their_slot)
 	ASSERT_EQ(0, ret);
 	ASSERT_EQ(number, hog.slot.slot);
 	EXPECT_NO(passed(&hog, &self->sender, &trb, 0));
-	EXPECT_EQ(-ENOKEY, import_ticket(&self->sender, self->ticket));
+	EXPECT_EQ(-ENOKEY, party_import_ticket(&self->sender, self->ticket));
 	party_close(&hog);
 }
 
