@@ -126,6 +126,22 @@ static inline int64_t host_peer(struct hosts *h, const struct host *own, uint16_
 	return (int64_t)genl_number(genl_nested(genl_attr(&h->g, HAMLYN_A_PEER), attr));
 }
 
+/* A number of what @own's NIC says of @other, or a negative errno. */
+static inline int64_t host_peer_of(struct hosts *h, const struct host *own,
+				   const struct host *other, uint16_t attr)
+{
+	struct nlattr *nest = host_begin_peer(h, HAMLYN_NL_CMD_PEER_GET, own);
+	int ret;
+
+	h->g.request.header.nlmsg_flags |= NLM_F_DUMP;
+	genl_put_u32(&h->g, HAMLYN_A_PEER_HOST, other->id);
+	genl_end(&h->g, nest);
+	ret = genl_call(&h->g);
+	if (ret < 0)
+		return ret;
+	return (int64_t)genl_number(genl_nested(genl_attr(&h->g, HAMLYN_A_PEER), attr));
+}
+
 /* Until the peer of @own is in a state: 0, or -ETIMEDOUT. */
 static inline int host_await(struct hosts *h, const struct host *own, uint32_t state)
 {

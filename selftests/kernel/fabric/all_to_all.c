@@ -57,25 +57,9 @@ static int add_peers(FIXTURE_DATA(all_to_all) *self)
 	return ret;
 }
 
-/* A number of what @own's NIC says of @other, or a negative errno. */
-static int64_t told(struct hosts *h, const struct host *own, const struct host *other,
-		    uint16_t attr)
-{
-	struct nlattr *nest = host_begin_peer(h, HAMLYN_NL_CMD_PEER_GET, own);
-	int ret;
-
-	h->g.request.header.nlmsg_flags |= NLM_F_DUMP;
-	genl_put_u32(&h->g, HAMLYN_A_PEER_HOST, other->id);
-	genl_end(&h->g, nest);
-	ret = genl_call(&h->g);
-	if (ret < 0)
-		return ret;
-	return (int64_t)genl_number(genl_nested(genl_attr(&h->g, HAMLYN_A_PEER), attr));
-}
-
 static bool is_up(struct hosts *h, const struct host *own, const struct host *other)
 {
-	return told(h, own, other, HAMLYN_A_PEER_STATE) == HAMLYN_NL_PEER_STATE_UP;
+	return host_peer_of(h, own, other, HAMLYN_A_PEER_STATE) == HAMLYN_NL_PEER_STATE_UP;
 }
 
 /* What is sent to a peer that is not up is lost. */
@@ -366,8 +350,8 @@ TEST_F_TIMEOUT(all_to_all, every_way_gets_on, 7200)
 			EXPECT_TRUE(i == k || self->board->way[i][k].arrived);
 			sum += self->board->way[i][k].sent;
 			if (i != k)
-				stalls += told(&self->h, &self->host[i], &self->host[k],
-					       HAMLYN_A_PEER_STALLS);
+				stalls += host_peer_of(&self->h, &self->host[i], &self->host[k],
+						       HAMLYN_A_PEER_STALLS);
 		}
 	/* Otherwise there may be room for all of it. */
 	if (variant->small)
