@@ -18,8 +18,9 @@
  *   be published, until it has released one, or the publisher's patience is over. Then it is
  *   given up: its channel ends. Publishers wait for nobody unless they are told for how long.
  *
- * Those that drop cost the others nothing, whether they are slow, stopped or dead. A subscriber
- * learns by the numbers how many messages it has lost, before each that it receives.
+ * Those that drop cost the others nothing, whether they are slow, stopped or dead; but while
+ * another host takes nothing, no message reaches subscribers on other hosts than the publisher's.
+ * A subscriber learns by the numbers how many messages it has lost, before each that it receives.
  *
  * Any thread may publish. A subscriber's messages are received by one thread at a time, and
  * released by any.
