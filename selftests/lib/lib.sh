@@ -67,6 +67,11 @@ died_of() { # STATUS SIGNAL: 0 if it was to end well
 	if [ "$2" = 0 ]; then [ "$1" = 0 ]; else [ "$1" = $((128 + $2)) ]; fi
 }
 
+# Does anybody take connections there? What is left of an ended one has the port, too.
+listens() { # PORT
+	grep -qiE ":$(printf %04x "$1") [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null
+}
+
 # What files say, without the middle of it.
 excerpt() { # FILE...
 	cat "$@" 2>/dev/null | awk '

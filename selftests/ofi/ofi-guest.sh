@@ -24,10 +24,8 @@ pingpong() { # PROVIDER TYPE OPTION...
 	shift 2
 	timeout "$limit" fi_pingpong -p "$provider" -e "$type" "$@" >"$work/out" 2>&1 &
 	server=$!
-	# It is there when it listens at the port that fi_pingpong has: 47592.
-	tries=0
-	until grep -qi ':B9E8 ' /proc/net/tcp /proc/net/tcp6 2>/dev/null; do
-		[ $((tries += 1)) -le $((10 * limit)) ] || break
+	# At the port that fi_pingpong has of itself
+	until listens 47592 || [ ! -e "/proc/$server" ]; do
 		sleep 0.1
 	done
 	timeout "$limit" ./traffic fi_pingpong -p "$provider" -e "$type" "$@" 127.0.0.1 \

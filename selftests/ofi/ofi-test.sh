@@ -59,8 +59,7 @@ pingpong() { # PROVIDER TYPE OPTION...
 	timeout "$limit" $under fi_pingpong -p "$provider" -e "$type" -B $port "$@" \
 		>"$work/out" 2>&1 &
 	server=$!
-	until grep -qi ":$(printf %04x $port) " /proc/net/tcp /proc/net/tcp6 ||
-		[ ! -e "/proc/$server" ]; do
+	until listens $port || [ ! -e "/proc/$server" ]; do
 		sleep 0.1
 	done
 	timeout "$limit" $under fi_pingpong -p "$provider" -e "$type" -P $port "$@" 127.0.0.1 >"$work/err" 2>&1

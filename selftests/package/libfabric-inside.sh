@@ -35,7 +35,7 @@ lists() { # PROVIDER PATTERN
 }
 
 listens() { # PORT
-	grep -qi ":$(printf %04x "$1") " /proc/net/tcp /proc/net/tcp6
+	grep -qiE ":$(printf %04x "$1") [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6
 }
 
 # It has no other way than the provider that is named.
