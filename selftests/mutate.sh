@@ -160,6 +160,7 @@ note-start     native stream                libhamlyn/src/stream/stream_arrive.c
 note-number    native stream                libhamlyn/src/stream/stream_arrive.c s/ || note.number != r->high)/)/
 hello-twice    native stream                libhamlyn/src/stream/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (length != H_SEED_BYTES)/
 hello-length   native stream                libhamlyn/src/stream/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (r->connected)/
+publish-hello  native publish               libhamlyn/src/publish/publisher_reader.c s/if (r->welcome || m->length/if (m->length/
 credit-bound   native stream                libhamlyn/src/stream/stream_send.c s/if (released - s->released > sent - s->released)/if (0)/
 credit-short   native stream                libhamlyn/src/stream/stream_send.c s/if (length < H_CREDIT_SHORT ||/if (/
 credit-long    native stream                libhamlyn/src/stream/stream_send.c s/(flags & H_CREDIT_SEED \&\& length < H_CREDIT_LONG)) {/0) {/

@@ -962,6 +962,26 @@ TEST_F(publish, rude_ones_are_sent_away)
 	EXPECT_EQ(0, h_subscriber_close(s));
 }
 
+/* What would make the publisher wait for it, which it was not asked for when it came. */
+TEST_F(publish, nobody_says_hello_again)
+{
+	const uint32_t hello[4] = { 0x42555348, 0x31, H_WAIT, 0 };
+	struct h_subscriber *s, *again;
+
+	ASSERT_TRUE(start(self, (struct h_publisher_attr) {}));
+	ASSERT_EQ(0, subscribe(self, (struct h_subscriber_attr) {}, &s));
+	ASSERT_EQ(0, subscribe(self, (struct h_subscriber_attr) {}, &again));
+	ASSERT_EQ(0, publish(self, 1, 50, H_NOWAIT));
+	EXPECT_EQ(0, gets(again, 1, 50));
+	ASSERT_EQ(0, h_channel_send(h_subscriber_channel(again), hello, sizeof(hello),
+				    ht_patience_ns()));
+	EXPECT_TRUE(becomes(&self->ended, 1));
+	EXPECT_EQ(-EPROTO, seen(&self->reason));
+	EXPECT_EQ(0, gets(s, 1, 50));
+	EXPECT_EQ(0, h_subscriber_close(again));
+	EXPECT_EQ(0, h_subscriber_close(s));
+}
+
 TEST_F(publish, one_that_is_not_welcome)
 {
 	struct h_subscriber *s;
