@@ -16,10 +16,15 @@ of the paper, h2_5_, or with beyond_; the one-line comment directly above it is
 the row's text. Where it runs is in the Makefile's lists of tests. Texts of SKIP
 that begin with "kernel: ", "embedded: " or "tcp: " tell why, or when, it does not. In a
 program for the kernel device only, a comment "embedded: REASON" holds for the
-tests behind it. Any other TEST is a row as well if the one-line comment directly above it begins
-with a section, "H 3.3: ". Scripts conformance_*.sh that run in the guest have
+tests behind it. A comment that begins with a section, "H 3.3: ", says more than the name.
+Any other TEST is a row as well if it has such a comment directly above it. Scripts conformance_*.sh that run in the guest have
 lines "# ROW name: text", and "# embedded: REASON" in front of them. Between two hosts
 a row runs if its program is in the list of over_tcp.c.
+
+Tests of Active Messages, selftests/am, have such comments above a check() or, in a
+script, above the command that has the test's name. There may be several of them: each is
+a row. What is not kept is said by a comment "not kept: REASON" after it; the test
+is then of what there is instead. "kernel: " and "embedded: " after it are for these columns. P is the paper on HPAM, L on HP-LAM.
 EOT
 }
 
@@ -57,7 +62,12 @@ rows_of() {
 	function flush() {
 		if (name == "")
 			return
-		print section_of(name) "|" text "|" program ": " name "|" on_kernel "|" on_embedded "|" \
+		section = section_of(name)
+		if (match(text, /^([HLP] [0-9.]+|SP AM): /)) {
+			section = substr(text, 1, RLENGTH - 2)
+			text = substr(text, RLENGTH + 1)
+		}
+		print section "|" text "|" program ": " name "|" on_kernel "|" on_embedded "|" \
 			over_tcp
 		name = ""
 	}
@@ -136,31 +146,70 @@ rows_of() {
 	}' "$1"
 }
 
-# tagged PROGRAM KERNEL EMBEDDED: the same of the tests of another program that have a tag
+# tagged FILE KERNEL EMBEDDED: the same of the tests of another program that have a tag
 tagged() {
-	local file
-	file=$(source_of "$1")
-	[ -n "$file" ] || return 0
-	awk -v program="$1" -v kernel="$2" -v embedded="$3" -v tcp="$(over_tcp "$1")" '
-	/^TEST(_F)?\(/ && section != "" {
-		line = $0
-		sub(/^TEST(_F)?\(([a-z_]+, *)?/, "", line)
-		sub(/\).*/, "", line)
-		print section "|" text "|" program ": " line "|" kernel "|" embedded "|" tcp
-	}
-	section != "" && !/^TEST(_F)?\(/ {
-		print FILENAME ":" FNR ": a tag is directly above its test" > "/dev/stderr"
+	local program
+	program=$(basename "${1%.*}")
+	awk -v program="$program" -v kernel="$2" -v embedded="$3" -v tcp="$(over_tcp "$program")" '
+	function fail(what) {
+		print FILENAME ":" FNR ": " what > "/dev/stderr"
 		exit 1
 	}
-	{
-		section = ""
-		if (match($0, /^\/\* [HPL] [0-9]+(\.[0-9]+)*: .* \*\/$/)) {
-			text = substr($0, 4, length($0) - 6)
-			section = text
-			sub(/:.*/, "", section)
-			sub(/^[^:]*: /, "", text)
+	# The first string of a script, the last one of C, and of what is told of a run before
+	function string(s, first,	part, n) {
+		n = split(s, part, "\"")
+		return part[first ? 2 : n - 1]
+	}
+	function name_of(s) {
+		if (s ~ /^TEST(_F)?\(/) {
+			sub(/^TEST(_F)?\(([a-z_]+, *)?/, "", s)
+			sub(/\).*/, "", s)
+			return s
 		}
-	}' "$file"
+		return string(s, s ~ /^(check|tests_of) /)
+	}
+	function begins(s) { return s ~ /^(TEST(_F)?\(|check\(|(check|tests_of|says) )/ }
+	function ends(s) { return s ~ /^TEST/ || (s ~ /^check\(/ ? s ~ /;$/ : s !~ /\\$/) }
+	{
+		line = $0
+		sub(/^[ \t]+/, "", line)
+		comment = line
+		if (!sub(/^# /, "", comment) && !(sub(/^\/\* /, "", comment) && sub(/ \*\/$/, "", comment)))
+			comment = ""
+	}
+	test == "" && match(comment, /^([HLP] [0-9]+(\.[0-9]+)*|SP AM): /) {
+		section[++tags] = substr(comment, 1, RLENGTH - 2)
+		text[tags] = substr(comment, RLENGTH + 1)
+		next
+	}
+	tags && test == "" && sub(/^not kept: /, "", comment) {
+		text[tags] = text[tags] " Not kept: " comment "."
+		next
+	}
+	tags && test == "" && sub(/^kernel: /, "", comment) {
+		on_kernel = comment
+		next
+	}
+	tags && test == "" && sub(/^embedded: /, "", comment) {
+		on_embedded = "no: " comment
+		next
+	}
+	tags {
+		if (test == "" && !begins(line))
+			fail("a tag is directly above its test")
+		test = test line
+		if (!ends(test))
+			next
+		name = name_of(test)
+		if (name == "" || name ~ /[$%|]/)
+			fail("a test with a tag has a name that stays the same")
+		for (i = 1; i <= tags; i++)
+			print section[i] "|" text[i] "|" program ": " name "|" \
+				(on_kernel ? on_kernel : kernel) "|" \
+				(on_embedded ? on_embedded : embedded) "|" tcp
+		tags = 0
+		test = on_kernel = on_embedded = ""
+	}' "$1"
 }
 
 # others LIST: the programs of a list whose tests are rows by tags only
@@ -188,10 +237,13 @@ all_rows() {
 		rows_of "$(source_of "$program")" "no" yes || return 1
 	done
 	for program in $(others TESTS_BOTH); do
-		tagged "$program" yes yes || return 1
+		tagged "$(source_of "$program")" yes yes || return 1
 	done
 	for program in $(others TESTS_SHM); do
-		tagged "$program" "no" yes || return 1
+		tagged "$(source_of "$program")" "no" yes || return 1
+	done
+	for file in selftests/am/*.c selftests/am/*-test.sh; do
+		tagged "$file" yes yes || return 1
 	done
 	for file in selftests/kernel/conformance_*.sh; do
 		[ ! -e "$file" ] || rows_of "$file" yes no || return 1
@@ -211,8 +263,10 @@ page() {
 Conformance
 ===========
 
-What the paper promises, sections 2, 3 and 6, and what there is beyond it:
-$total rows, and for each of them a test of that name. \`\`make check\`\` runs them on
+What the papers promise that a program can observe, and what there is beyond it: H is the paper on
+Hamlyn, sections 2, 3 and 6; P that on HPAM, 4 to 6; L that on HP-LAM, 3; SP AM is what SP AM says of
+sending and receiving. P 5.1 and 6.2 are about hardware. $total rows, and for each of them a test of that name; where a promise is not kept
+the row says so and why, and the test is of what there is instead. \`\`make check\`\` runs them on
 both devices, and those of the last column again between two hosts, whose NICs TCP joins
 (\`\`over_tcp\`\`; "-": not among them). "With ..." names the module's parameters that a row needs; without
 them its test is skipped.

@@ -85,6 +85,8 @@ says() { # STATUS TEXT NAME, of the run before, which ended with $status
 
 tests_of "rules, alone" -n 1 "$build/rules"
 tests_of "rules, 2 processes" -n 2 "$build/rules"
+# SP AM: One process of a node can access the adapter.
+# not kept: any number of processes share a device, each with queues of its own
 tests_of "rules, 5 processes" -n 5 "$build/rules"
 
 # ---- programs of the 1990s ----
@@ -122,7 +124,19 @@ result $? "a time-out that is far too short: every message once"
 
 # ---- processes that stop, and die ----
 
-HAMLYN_AM_TIMEOUT_US=1000 tests_of "stopped" --keep-going -n 2 "$build/loss" stopped
+HAMLYN_AM_TIMEOUT_US=1000 run --keep-going -n 2 "$build/loss" stopped
+status=$?
+# P 5.3: A daemon moves the network's state into the card and out of it when another process runs.
+# not kept: each process has memory and a queue of its own, and what is sent to one that does not run lies there
+says 0 "^ok - messages wait for a stopped process, and are handled once" \
+	"messages wait for a stopped process, and are handled once"
+HAMLYN_AM_TIMEOUT_US=10000000 HAMLYN_AM_DEPTH=16 run --keep-going -n 5 "$build/loss" flooded
+status=$?
+# P 5.2.1: No packet is lost because buffers are full, whoever sends as much as it may.
+# P 5.2.2: There are buffers for all that can be under way: 2 P D to receive, 2 P D to send.
+# L 3.5: Flow control prevents that messages are dropped because the queue is full.
+# SP AM: The receive queue has so many entries for each process, determined at run time.
+says 0 "^ok - a stopped process has room for all" "a stopped process has room for all that can be sent to it"
 HAMLYN_AM_GIVE_UP_MS=$(give_up 2) run --keep-going -n 2 "$build/loss" silent
 status=$?
 says 137 "^ok - a silent process is given up: process 1 " "a silent process is given up by name"

@@ -135,6 +135,7 @@ check "radix: keys five a message" says 3 "sorted, the same keys" radix --quick 
 check "radix: runs" says 3 "sorted, the same keys" radix --quick --keys 20000 --coalesce runs
 check "radix: fewer keys than processes" says 4 "sorted, the same keys" radix --keys 3
 check "radix: three passes" says 3 "^Pass 3 .*coalesce" radix --quick --bits 11
+# P 5.2: Each process communicates with each other one.
 check "test_xfer: blocks of many segments" says 3 "all correct" test_xfer --count 20 --max-size 1M
 check "test_xfer: another seed" says 2 "all correct" test_xfer --quick --seed 7
 check "test_med: short ones" says 2 "all correct" test_med --quick --max-size 20
@@ -143,6 +144,7 @@ check_depth() { # one request under way, small segments
 	HAMLYN_AM_DEPTH=1 HAMLYN_AM_PAGE=4096 says "$@"
 }
 check "test_xfer: one request under way" check_depth 3 "all correct" test_xfer --quick
+# P 5.2.3: Processes that all send to each other with as few buffers as there can be do not block each other.
 check "exactly_once: one request under way" check_depth 3 "intact" exactly_once --quick
 
 # ---- what is wrong is noticed ----

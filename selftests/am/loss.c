@@ -3,6 +3,7 @@
  * Processes that are stopped, and that die. loss WHAT, for two or more processes, of
  * which 1 is lost, under hamlyn-run --keep-going:
  *   stopped   messages wait for a stopped process, and each is handled once
+ *   flooded   as many as may be under way to a stopped process, from all others, and none is lost
  *   silent    a stopped process is given up (HAMLYN_AM_GIVE_UP_MS), by name
  *   sleeping  the same by one that mostly sleeps, in at most 4 s (times HAMLYN_TEST_SCALE)
  *   killed    a killed process is noticed long before that
@@ -49,6 +50,12 @@ static void one(vnn_t source)
 {
 	(void)source;
 	count++;
+}
+
+static void tell(vnn_t source)
+{
+	(void)source;
+	told++;
 }
 
 static void my_pid(vnn_t source, long value)
@@ -139,6 +146,59 @@ static void is_stopped_meanwhile(void)
 	exit(0);
 }
 
+static void meets(void)
+{
+	lam_sync_all();
+	lam_sync_all();
+	exit(am_disable() != 0);
+}
+
+/* ---- as many as may be under way, from all ---- */
+
+#define DEPTH	16	/* $HAMLYN_AM_DEPTH is to say the same */
+
+static void send_all_that_may_be(void)
+{
+	int i;
+
+	for (i = 0; i < DEPTH; i++)
+		if (am_request_0(1, one))
+			fail("a message for a stopped process");
+}
+
+static void floods(void)
+{
+	am_wait_for(told);
+	send_all_that_may_be();
+	am_request_0(0, tell);
+	meets();
+}
+
+/* HAMLYN_AM_TIMEOUT_US is so long that what was lost would not come again. */
+static void is_flooded(void)
+{
+	struct am_stats s;
+	int p;
+
+	stop();
+	for (p = 2; p < am_procs(); p++)
+		am_request_0(p, tell);
+	send_all_that_may_be();
+	am_wait_for(told == am_procs() - 2);
+	kill((pid_t)pid, SIGCONT);
+	lam_sync_all();
+	am_request_0(1, get_count);
+	lam_sync_all();
+	am_get_stats(&s);
+	if (count != DEPTH * (am_procs() - 1) || s.retransmissions) {
+		printf("not ok - %ld of %d handled, %lu sent again\n", count,
+		       DEPTH * (am_procs() - 1), s.retransmissions);
+		exit(1);
+	}
+	printf("ok - a stopped process has room for all that can be sent to it\n");
+	exit(am_disable() != 0);
+}
+
 static void says_nothing(void)
 {
 	int rc = 0;
@@ -189,12 +249,6 @@ static void sleeps(void)
 }
 
 /* ---- barriers that fail ---- */
-
-static void tell(vnn_t source)
-{
-	(void)source;
-	told++;
-}
 
 static void may_go(vnn_t source, long all)
 {
@@ -456,13 +510,6 @@ static void serves_asleep(void)
 	exit(0);
 }
 
-static void meets(void)
-{
-	lam_sync_all();
-	lam_sync_all();
-	exit(am_disable() != 0);
-}
-
 static void is_told(void)
 {
 	am_wait_for(told);
@@ -478,6 +525,7 @@ static const struct what {
 	void (*others)(void);
 } cases[] = {
 	{ "stopped", 2, is_stopped_meanwhile, meets, meets },
+	{ "flooded", 3, is_flooded, meets, floods },
 	{ "silent", 2, says_nothing, serves, serves_asleep },
 	{ "sleeping", 2, sleeps, serves, serves_asleep },
 	{ "killed", 2, is_killed, serves, serves_asleep },
@@ -504,7 +552,7 @@ int main(int argc, char **argv)
 	if (argc != 2 || !what->name || am_procs() < what->procs) {
 		fprintf(stderr, "usage: hamlyn-run --keep-going -n N loss WHAT\n"
 			"WHAT: stopped, silent, sleeping, killed, leaving, deaf, null, barrier; "
-			"stuck, with an N of 3 and more; unwatched, with 66\n");
+			"stuck and flooded, with an N of 3 and more; unwatched, with 66\n");
 		return 2;
 	}
 	if (am_my_proc())

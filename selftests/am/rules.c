@@ -104,8 +104,12 @@ static void handlers(int to)
 	verdicts = 0;
 	EXPECT(am_request_0(to, tries_all), 0);
 	am_wait_for(verdicts);
+	/* P 4: A request handler may only use the network to reply: anything else is an error. */
+	/* P 5.2.1: Request handlers that do anything but reply get a failure code. */
 	check(verdict[0] == -EPERM, "a request handler cannot request");
+	/* P 4: A handler runs to its end before another message is served. */
 	check(verdict[1] == -EPERM, "a request handler cannot poll");
+	/* P 4: A request handler replies to the process that sent the request. */
 	check(verdict[2] == -EINVAL, "a request handler replies to nobody else");
 	check(verdict[3] == -EPERM, "a request handler cannot store");
 	verdicts = 0;
@@ -119,6 +123,7 @@ static void handlers(int to)
 	replied = 0;
 	am_request_0(to, wants_reply);
 	am_wait_for(replied);
+	/* P 4: A reply handler cannot use the network: to try is an error. */
 	check(in_reply[0] == -EPERM && in_reply[1] == -EPERM &&
 	      in_reply[2] == -EPERM && in_reply[3] == -EPERM,
 	      "a reply handler cannot use the network");
@@ -157,7 +162,10 @@ static void arguments(int to)
 	EXPECT(am_request_0(INT_MAX, nothing), -EINVAL);
 	EXPECT(am_request_0(to, (handler_0_t)(uintptr_t)heap), -EINVAL);
 	EXPECT(am_request_0(to, NULL), -EINVAL);
-	EXPECT(am_request(to, med, data, am_max_size() + 1, 0, 0), -EMSGSIZE);
+	/* L 3.1: A medium message that is too long is broken into several. */
+	/* not kept: its handler would have no more than the last part; it is refused */
+	check(am_request(to, med, data, am_max_size() + 1, 0, 0) == -EMSGSIZE,
+	      "a medium message that is too long is refused");
 	EXPECT(am_request(to, med, data, -1, 0, 0), -EMSGSIZE);
 	EXPECT(am_store(to, data, data, -1, mem, NULL), -EINVAL);
 	EXPECT(am_get(to, data, data, -1, mem, NULL), -EINVAL);
@@ -213,6 +221,25 @@ static void hpam_fetch(unsigned long base, unsigned long arg, unsigned long c,
 	HPAM_reply_xfer(from, (void *)base, 26, hpam_arrived, (void *)arg);
 }
 
+static void hpam_stored(void *arg, void *base, int length)
+{
+	HPAM_reply_4(hpam_reply, base == into && !memcmp(base, from, sizeof(from)),
+		     (unsigned long)length, (unsigned long)arg, 0);
+}
+
+static void hpam_stores(int to)
+{
+	hpam_dest = -2;
+	EXPECT(HPAM_xfer(to, from, am_static(to, into), sizeof(from), hpam_stored,
+			 (void *)&arrived), 0);
+	while (hpam_dest == -2)
+		HPAM_poll();
+	/* P 4: A transfer copies memory, then calls a handler with its address and length. */
+	check(hpam_words[0] == 1 && hpam_words[1] == sizeof(from) &&
+	      hpam_words[2] == (unsigned long)&arrived,
+	      "HPAM: memory is copied, then the handler runs");
+}
+
 static void hpam(int to)
 {
 	hpam_dest = -2;
@@ -220,6 +247,7 @@ static void hpam(int to)
 	EXPECT(HPAM_4(to, hpam_request, 1, ULONG_MAX, 3, 4), 0);
 	while (hpam_dest == -2)
 		HPAM_poll();
+	/* P 4: A small message carries four words to its handler, and so does its reply. */
 	check(hpam_words[0] == 2 && hpam_words[1] == ULONG_MAX &&
 	      hpam_words[2] == 3 &&
 	      hpam_words[3] == (unsigned long)HPAM_self_address + 4,
@@ -230,7 +258,9 @@ static void hpam(int to)
 		      (unsigned long)&arrived, 0, 0), 0);
 	while (!arrived)
 		HPAM_poll();
+	/* P 4: A request handler can send memory back. */
 	check(!strcmp(into, from), "HPAM: memory comes as a reply");
+	hpam_stores(to);
 }
 
 /* ---- five words and all numbers of them ---- */
@@ -314,7 +344,9 @@ static void all_words(int to)
 	am_request_3(to, back_3, 1000, 2000, 3000);
 	am_request_5(to, back_5, 1L << 40, 2L << 40, 3L << 40, 4L << 40, 5L << 40);
 	am_wait_for(sums == 6311 + (15L << 40));
-	check(1, "requests and replies of 0 to 5 words, 64 bits each");
+	/* P 4: A message names a function, which runs where it arrives. */
+	/* L 3.1: A request runs a handler there, whose reply runs one here. */
+	check(sums == 6311 + (15L << 40), "requests and replies of 0 to 5 words, 64 bits each");
 }
 
 /* ---- protection ---- */
@@ -368,6 +400,7 @@ static void protection(void)
 	}
 	damaged = h__am.stats.damaged;
 	forge(h__am.peers[0].ticket.key ^ 1, terminus);
+	/* P 5.3: A message is accepted only if it has the key of the program. */
 	check(h__am.stats.damaged == damaged, "without the program's key nothing gets in");
 	forge(h__am.peers[0].ticket.key, terminus);
 	check(h__am.stats.damaged == damaged + 1, "with it, it does");

@@ -563,7 +563,7 @@ static const char *start_guesser(FIXTURE_DATA(conformance) *self, pid_t *pid)
 /* See hosts: a_guesser_does_not_shut_out_its_host. */
 #define DROPPED_THERE	"tcp: who guesses is not paused, its packets are dropped there"
 
-/* Who guesses keys is held to 10000 a second. */
+/* H 6.5: To guess keys is futile: who tries is held to 10000 a second. */
 TEST_F(conformance, beyond_guesses_are_held_back)
 {
 	struct ht_pair *p = &self->pair;
@@ -675,7 +675,7 @@ static int import(struct h_slot *slot, struct h_terminus *t, uint64_t base,
 	return err;
 }
 
-/* A slot may demand one: to know its key is not enough then. */
+/* H 6.5: Keys may be indirect: a slot can demand a descriptor, not just its key. */
 TEST_F(conformance, beyond_ticket_only)
 {
 	struct ht_pair *p = &self->pair;
@@ -860,7 +860,7 @@ TEST_F(conformance, beyond_priorities_are_accepted)
 	EXPECT_EQ(-EINVAL, h_terminus_create(p->tx, &attr, &t));
 }
 
-/* All slots of a NIC can be used, up to a million: the first, the last, any. */
+/* H 6.6: All slots of a NIC can be used, up to a million: the first, the last, any. */
 TEST_F(conformance, beyond_every_slot_works)
 {
 	struct ht_pair *p = &self->pair;

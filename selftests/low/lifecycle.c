@@ -267,6 +267,7 @@ static const char *use_slots(struct h_dev *dev, struct h_slot **slots, int n,
 	return NULL;
 }
 
+/* H 6.6: Slots are abundant and cheap: they are in main memory, not in the card. */
 TEST_F(lifecycle, a_thousand_slots_have_their_own_numbers_and_keys)
 {
 	enum { MANY = 1000 };
@@ -456,6 +457,8 @@ TEST_F(lifecycle, termini_have_limits)
 		}
 }
 
+/* L 3.4: A program has one block of wired memory. */
+/* not kept: it may have as many areas as its limits allow */
 TEST_F(lifecycle, areas_have_limits)
 {
 	uint64_t most = self->query.max_area;
@@ -641,6 +644,7 @@ TEST_F(lifecycle, added_memory_can_be_received_into_on_the_kernel_device_only)
 	free(memory);
 }
 
+/* L 3.4: Memory that is to be wired has to be the program's own, to read and to write. */
 TEST_F(lifecycle, added_memory_must_be_mapped_with_the_rights_needed)
 {
 	size_t page = (size_t)self->page;

@@ -82,6 +82,8 @@ static const char *not_numbered(FIXTURE_DATA(nq) *self, uint64_t from,
 	return NULL;
 }
 
+/* SP AM: Entries are popped from the receive queue lazily, several at a time. */
+/* not kept: a pop is a store into memory, so each entry is free as soon as it was received */
 TEST_F(nq, all_entries_but_one_hold_notifications)
 {
 	struct hamlyn_nq_entry entry;

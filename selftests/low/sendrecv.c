@@ -413,6 +413,7 @@ static const char *exchange_metadata(struct ht_pair *pair, uint32_t index,
 	return complaint;
 }
 
+/* H 6.2: Metadata may lie on the stack: they are copied by the call, always. */
 TEST_F(sendrecv, metadata_of_every_length_with_messages_of_any)
 {
 	const size_t p = self->packet;
@@ -639,6 +640,7 @@ TEST_F(sendrecv, many_messages_arrive_in_order)
 	}
 }
 
+/* H 6.2: A function tells when the buffer of a message may be used again. */
 TEST_F(sendrecv, a_buffer_may_be_reused_when_send_done_says_so)
 {
 	struct ht_pair *pair = &self->pair;

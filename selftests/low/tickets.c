@@ -164,6 +164,8 @@ static int send_from_elsewhere(int fd, size_t length)
 	return 0;
 }
 
+/* L 3.3: The access to the card is not shared. */
+/* not kept: every process may open the device, and has no access to what another one has there */
 TEST_F(tickets, work_in_another_process)
 {
 	const size_t lengths[] = { 10, 1000, self->pair.length };

@@ -319,6 +319,9 @@ FIXTURE_TEARDOWN(adversary)
 	genl_close(&self->genl);
 }
 
+/* H 6.1: The library makes order, over a fabric that delivers packets in any. */
+/* kernel: as root */
+/* embedded: its fabric is the segment, and has no adversary */
 TEST_F(adversary, programs_whose_packets_are_reordered)
 {
 	if (!self->ready)

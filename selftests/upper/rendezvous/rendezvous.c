@@ -335,6 +335,7 @@ static int serve(struct h_channel *ch)
 
 /* ---- good ones ---------------------------------------------------------- */
 
+/* H 6.3: A server and a client that do not know of each other meet by the operating system. */
 TEST_F(rendezvous, channels_meet_and_know_each_other)
 {
 	struct client c = {
