@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -1046,6 +1047,35 @@ TEST_F(segment, an_open_does_not_wait_for_ever)
 	h_close(stuck);
 }
 
+/*
+ * As with a job that was stopped for a while, all of it, or one of so many processes that a
+ * turn takes seconds.
+ */
+TEST_F(segment, time_that_who_waits_was_stopped_for_does_not_count)
+{
+	struct h_dev *dev;
+	pid_t pid;
+	int fd;
+
+	ASSERT_EQ(0, h_open(self->name, &dev));
+	fd = lock_tables(self);
+	ASSERT_GE(fd, 0);
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		close(fd);
+		_exit(h_open(self->name, &dev) != 0);
+	}
+	ht_sleep_ns(300 * HT_MS);
+	ASSERT_EQ(0, kill(pid, SIGSTOP));
+	ht_sleep_ns(11 * HT_SEC);
+	ASSERT_EQ(0, kill(pid, SIGCONT));
+	ht_sleep_ns(300 * HT_MS);
+	close(fd);
+	EXPECT_EQ(0, ht_reap(pid));
+	h_close(dev);
+}
+
 /* @n rounds of who sends more than a buffer holds, and who reads: how long the longest took. */
 static int64_t longest_call(struct h_stream_sender *sender,
 			    struct h_stream_receiver *r, int n)
@@ -1217,6 +1247,53 @@ int fcntl(int fd, int cmd, ...)
 	    !fstat(fd, &st) && st.st_ino == observed)
 		observed_locks++;
 	return (int)syscall(SYS_fcntl, fd, cmd, arg);
+}
+
+static int run_to_join(pid_t pid)
+{
+	struct __ptrace_syscall_info info;
+	int status;
+
+	if (ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD))
+		return -1;
+	for (;;) {
+		if (ptrace(PTRACE_SYSCALL, pid, NULL, NULL) || waitpid(pid, &status, 0) != pid ||
+		    !WIFSTOPPED(status) ||
+		    ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) <= 0)
+			return -1;
+		if (info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr == SYS_membarrier &&
+		    info.entry.args[0] == MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)
+			return 0;
+	}
+}
+
+/*
+ * Of a process with threads that takes a grace period of the kernel: hundreds that start at
+ * once take it at once, not one after the other.
+ */
+TEST_F(segment, who_joins_the_fence_keeps_nobody_from_the_tables)
+{
+	struct h_dev *dev;
+	int status, fd;
+	pid_t pid;
+
+	ASSERT_EQ(0, h_open(self->name, &dev));
+	pid = ht_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) || raise(SIGSTOP))
+			_exit(2);
+		_exit(h_open(self->name, &dev) != 0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_EQ(0, run_to_join(pid));
+	fd = lock_tables(self);
+	EXPECT_GE(fd, 0);
+	close(fd);
+	ASSERT_EQ(0, ptrace(PTRACE_DETACH, pid, NULL, NULL));
+	EXPECT_EQ(0, ht_reap(pid));
+	h_close(dev);
 }
 
 /* Who is stopped while he sweeps must not keep others from a segment that is in use. */

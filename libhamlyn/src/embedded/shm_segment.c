@@ -96,6 +96,11 @@ static void unmap_changes(const u32 *changes)
 		munmap(first_page_of(changes), SHM_PAGE);
 }
 
+static int64_t nap_ns(const struct h_open_wait *w)
+{
+	return (int64_t)NAP_NS << w->doublings;
+}
+
 /*
  * Until they are unlocked; not for long, for who dies with the lock, or only looked
  * whether the file is still in use, tells nobody. Longer each time, or hundreds that
@@ -103,17 +108,13 @@ static void unmap_changes(const u32 *changes)
  */
 static void wait_unlock(struct h_open_wait *w)
 {
-	struct timespec nap = { .tv_nsec = NAP_NS };
+	const struct timespec nap = { .tv_nsec = nap_ns(w) };
 
-	if (w->changes) {
-		nap.tv_nsec <<= w->doublings;
-		if (w->doublings < NAP_DOUBLINGS)
-			w->doublings++;
+	if (w->changes)
 		syscall(SYS_futex, w->changes, FUTEX_WAIT, w->seen, &nap, NULL,
 			0);
-	} else {
+	else
 		nanosleep(&nap, NULL);
-	}
 }
 
 /* 0, -EAGAIN if another one has them, or why not. */
@@ -122,6 +123,26 @@ static int try_tables(int fd)
 	int err = lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, 1);
 
 	return err == -EACCES ? -EAGAIN : err;
+}
+
+/*
+ * A nap that took longer than it should counts for what it should have taken: whoever
+ * was kept from the processors, or stopped with the whole job, does not know that the
+ * holder was not.
+ */
+static void count_nap(struct h_open_wait *w)
+{
+	int64_t now = h__now_ns(), took = now - w->looked;
+
+	if (w->looked) {
+		if (took > nap_ns(w))
+			took = nap_ns(w);
+		w->waited += took;
+		w->still += took;
+		if (w->doublings < NAP_DOUBLINGS)
+			w->doublings++;
+	}
+	w->looked = now;
 }
 
 /*
@@ -136,17 +157,15 @@ static int try_again(int fd, struct h_open_wait *w, int64_t wait_ns,
 		     bool patient)
 {
 	u32 next = w->changes ? smp_load_acquire(w->changes) : 0; /* B14 */
-	int64_t now = h__now_ns();
 	int err;
 
-	if (!w->begun)
-		w->begun = now;
-	if (w->begun == now || (patient && next != w->seen))
-		w->moved = now;
+	count_nap(w);
+	if (patient && next != w->seen)
+		w->still = 0;
 	w->seen = next;
 	err = try_tables(fd);
 	if (err == -EAGAIN &&
-	    (now - w->moved > wait_ns || now - w->begun > LONGEST_WAIT_NS))
+	    (w->still > wait_ns || w->waited > LONGEST_WAIT_NS))
 		return -ETIMEDOUT;
 	return err;
 }
@@ -177,7 +196,7 @@ static int lock_unmapped(int fd, struct h_open_wait *w)
 		return err;
 	w->changes = map_changes(fd);
 	if (!w->changes)
-		w->moved = h__now_ns();
+		w->still = 0;
 	err = try_again(fd, w, LOCK_WAIT_NS, true);
 	if (err != -EAGAIN) {
 		unmap_changes(w->changes);
@@ -777,7 +796,6 @@ static int enter(struct h_dev *dev, struct shm_dev *shm,
 	if (err)
 		return err;
 	fill_nic(shm);
-	shm->fenced = h__shm_fence_join();
 	err = check_place(shm, o);
 	if (!err)
 		err = take_attachment(dev, shm);
@@ -832,8 +850,13 @@ int h__shm_attach(struct h_dev *dev, const char *spec, struct h_open_wait *wait)
 	err = parse_spec(spec, shm->file, sizeof(shm->file), &options);
 	if (err)
 		goto err_free;
-	if (!wait->begun)
+	if (!wait->looked)
 		sweep();
+	/*
+	 * With threads the system takes a grace period for that, which takes its time: not with
+	 * the tables locked, one process after the other.
+	 */
+	shm->fenced = h__shm_fence_join();
 	/* What others' files are like is no news. */
 	h__early_begin();
 	err = open_and_lock(dev, shm->file, options.join, wait);

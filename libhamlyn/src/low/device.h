@@ -179,8 +179,9 @@ void h__terminus_free(struct h_terminus *t);
 
 /* Of an open that found the tables of a segment locked. Zero at first. */
 struct h_open_wait {
-	int64_t begun;
-	int64_t moved;		/* when others got on last */
+	int64_t looked;		/* when it did so last; 0: not yet */
+	int64_t waited;		/* so far: what it slept, as far as it meant to */
+	int64_t still;		/* the same, since others got on last */
 	uint32_t seen;		/* in @changes */
 	uint32_t doublings;	/* of the time that it sleeps at once */
 	const uint32_t *changes;	/* of the segment, or NULL */
