@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* MPI: everybody to everybody, of all lengths, checked byte by byte; then who wrote to whom. */
+/*
+ * MPI: everybody to everybody, or to the next few, of all lengths, checked byte by byte; then
+ * who wrote to whom.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,14 +67,16 @@ static void unexpected(void)
 int main(int argc, char **argv)
 {
 	unsigned char *out = malloc(LONGEST), *in = malloc(LONGEST);
-	int sum;
+	int steps = argc > 1 ? atoi(argv[1]) : 0, sum;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (steps < 1 || steps >= size)
+		steps = size - 1;
 	for (size_t length = 0; length <= LONGEST; length = length ? length * 8 : 1)
 		for (int round = 0; round < ROUNDS; round++)
-			for (int step = 1; step < size; step++)
+			for (int step = 1; step <= steps; step++)
 				exchange(out, in, step, length);
 	unexpected();
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
