@@ -151,6 +151,8 @@ extern const struct system sys_ucx;
 extern const struct system sys_ucx_put;
 extern const struct system sys_libfabric_shm;
 extern const struct system sys_libfabric_tcp;
+extern const struct system sys_libfabric_hamlyn_rxm;
+extern const struct system sys_libfabric_hamlyn_msg;
 extern const struct system sys_openmpi;
 extern const struct system sys_mpich;
 extern const struct system sys_rxe_send;

@@ -9,12 +9,25 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "endpoint.h"
 #include "peer.h"
 
 #define PROGRAM		"fi_pingpong"
+#define LISTS		"fi_info"
 #define MIN_COUNT	200
 #define MAX_COUNT	100000
+#define OURS		"libhamlyn-fi.so"
+#define OUR_MIB		64	/* of an embedded device for the two alone */
+
+/* A provider, and one of its end points. */
+struct fabric {
+	const char *provider;
+	const char *type;	/* of -e */
+	const char *mode;	/* of -m */
+	bool ours;
+};
 
 static const char *fabric_missing(const struct options *options)
 {
@@ -22,16 +35,73 @@ static const char *fabric_missing(const struct options *options)
 	return peer_installed(PROGRAM) ? NULL : PROGRAM " is not installed (libfabric-bin)";
 }
 
-static void command_start(struct peer_command *command, int cpu, const char *provider,
-			  const char *size, const char *count)
+/* Our provider is beside us, where "make" puts it, or where libfabric looks for it. */
+static void find_provider(struct peer_command *command, uint32_t at)
+{
+	static char env[600];
+	char path[512];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *slash;
+
+	if (n <= 0)
+		return;
+	path[n] = 0;
+	slash = strrchr(path, '/');
+	if (!slash)
+		return;
+	*slash = 0;
+	snprintf(env, sizeof(env), "%s/libfabric/" OURS, path);
+	if (access(env, R_OK))
+		return;
+	snprintf(env, sizeof(env), "FI_PROVIDER_PATH=%s/libfabric", path);
+	command->env[at] = env;
+}
+
+/* A segment of their own: ours is full of what our own tests send. */
+static void name_device(const struct options *options, struct peer_command *command, uint32_t at)
+{
+	static char env[256];
+	const char *name = device_named(options);
+
+	if (!name)
+		return;
+	if (strncmp(name, "shm:", 4))
+		snprintf(env, sizeof(env), "HAMLYN_DEVICE=%s", name);
+	else
+		snprintf(env, sizeof(env), "HAMLYN_DEVICE=shm:hamlyn-perf-fi-%d,size=%dM",
+			 (int)getpid(), OUR_MIB);
+	command->env[at] = env;
+}
+
+/* libfabric is not loaded for that into this process, which may be without it. */
+static const char *ours_missing(const struct options *options)
+{
+	static struct peer_said said;
+	struct peer_command command = { .cpu = -1 };
+
+	if (!peer_installed(LISTS) || !peer_installed(PROGRAM))
+		return LISTS " or " PROGRAM " is not installed (libfabric-bin)";
+	find_provider(&command, 0);
+	peer_words(&command, (const char *const[]){ LISTS, "-p", "hamlyn", NULL });
+	if (peer_run(options, &command, &said) < 0)
+		return "libfabric does not find " OURS " (make ofi, or FI_PROVIDER_PATH)";
+	return NULL;
+}
+
+static void command_start(const struct options *options, struct peer_command *command, int cpu,
+			  const struct fabric *fabric, const char *size, const char *count)
 {
 	*command = (struct peer_command){ .cpu = cpu };
 	/* The TCP provider takes the first device else; others do not look. */
 	command->env[0] = "FI_TCP_IFACE=lo";
 	command->env[1] = "FI_SOCKETS_IFACE=lo";
-	peer_words(command, (const char *const[]){ PROGRAM, "-p", provider, "-e", "rdm",
-						   "-m", "tagged", "-S", size, "-I", count,
-						   NULL });
+	if (fabric->ours) {
+		find_provider(command, 2);
+		name_device(options, command, command->env[2] ? 3 : 2);
+	}
+	peer_words(command, (const char *const[]){ PROGRAM, "-p", fabric->provider, "-e",
+						   fabric->type, "-m", fabric->mode, "-S", size,
+						   "-I", count, NULL });
 }
 
 /* "16", "64k", "1m" */
@@ -71,16 +141,16 @@ static int run(const struct options *options, const struct point *point,
 	static struct peer_said said[2];
 	struct peer_command server, client;
 	char port[8], size[24], count[24];
-	const char *provider = job->arg;
+	const struct fabric *fabric = job->arg;
 	double ns = 0, rate = 0;
 
 	if (peer_port(port, sizeof(port)) < 0)
 		return -1;
 	snprintf(size, sizeof(size), "%zu", point->size);
 	snprintf(count, sizeof(count), "%llu", (unsigned long long)n);
-	command_start(&server, options->cpus[1], provider, size, count);
+	command_start(options, &server, options->cpus[1], fabric, size, count);
 	peer_words(&server, (const char *const[]){ "-B", port, NULL });
-	command_start(&client, options->cpus[0], provider, size, count);
+	command_start(options, &client, options->cpus[0], fabric, size, count);
 	peer_words(&client, (const char *const[]){ "-P", port, "127.0.0.1", NULL });
 	if (peer_run_pair(options, &server, &client, port, said) < 0 ||
 	    parse(said[1].text, point->size, &ns, &rate) < 0)
@@ -92,7 +162,8 @@ static int run(const struct options *options, const struct point *point,
 static int fabric_shm(const struct options *options, const struct point *point,
 		      struct measure *measure)
 {
-	static const struct peer_job job = { run, "shm", MIN_COUNT, MAX_COUNT };
+	static const struct fabric fabric = { "shm", "rdm", "tagged", false };
+	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
 	static struct peer_pace paces[TEST_KINDS];
 
 	return peer_measure(options, point, &job, paces, measure);
@@ -101,7 +172,28 @@ static int fabric_shm(const struct options *options, const struct point *point,
 static int fabric_tcp(const struct options *options, const struct point *point,
 		      struct measure *measure)
 {
-	static const struct peer_job job = { run, "tcp", MIN_COUNT, MAX_COUNT };
+	static const struct fabric fabric = { "tcp", "rdm", "tagged", false };
+	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
+	static struct peer_pace paces[TEST_KINDS];
+
+	return peer_measure(options, point, &job, paces, measure);
+}
+
+static int fabric_hamlyn_rxm(const struct options *options, const struct point *point,
+			     struct measure *measure)
+{
+	static const struct fabric fabric = { "hamlyn;ofi_rxm", "rdm", "tagged", true };
+	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
+	static struct peer_pace paces[TEST_KINDS];
+
+	return peer_measure(options, point, &job, paces, measure);
+}
+
+static int fabric_hamlyn_msg(const struct options *options, const struct point *point,
+			     struct measure *measure)
+{
+	static const struct fabric fabric = { "hamlyn", "msg", "msg", true };
+	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
 	static struct peer_pace paces[TEST_KINDS];
 
 	return peer_measure(options, point, &job, paces, measure);
@@ -121,4 +213,20 @@ const struct system sys_libfabric_tcp = {
 	.tests = 1 << TEST_LAT | 1 << TEST_BW,
 	.missing = fabric_missing,
 	.external = fabric_tcp,
+};
+
+const struct system sys_libfabric_hamlyn_rxm = {
+	.name = "libfabric-hamlyn-rxm",
+	.what = "libfabric, hamlyn below ofi_rxm (fi_pingpong: mean, one at a time, data not read)",
+	.tests = 1 << TEST_LAT | 1 << TEST_BW,
+	.missing = ours_missing,
+	.external = fabric_hamlyn_rxm,
+};
+
+const struct system sys_libfabric_hamlyn_msg = {
+	.name = "libfabric-hamlyn-msg",
+	.what = "libfabric, hamlyn's connections (fi_pingpong: mean, one at a time, data not read)",
+	.tests = 1 << TEST_LAT | 1 << TEST_BW,
+	.missing = ours_missing,
+	.external = fabric_hamlyn_msg,
 };

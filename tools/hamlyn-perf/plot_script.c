@@ -29,6 +29,8 @@ static const struct colour {
 	{ "ucx-put", "#26a69a" },
 	{ "libfabric-shm", "#b8860b" },
 	{ "libfabric-tcp", "#e0b050" },
+	{ "libfabric-hamlyn-rxm", "#8b0000" },
+	{ "libfabric-hamlyn-msg", "#cd5c5c" },
 	{ "openmpi", "#283593" },
 	{ "mpich", "#7986cb" },
 	{ "rxe-send", "#ad1457" },

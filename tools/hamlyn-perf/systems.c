@@ -27,6 +27,8 @@ const struct system *const systems[] = {
 	&sys_ucx_put,
 	&sys_libfabric_shm,
 	&sys_libfabric_tcp,
+	&sys_libfabric_hamlyn_rxm,
+	&sys_libfabric_hamlyn_msg,
 	&sys_openmpi,
 	&sys_mpich,
 	&sys_rxe_send,
