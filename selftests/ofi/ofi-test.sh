@@ -67,6 +67,12 @@ pingpong() { # PROVIDER TYPE OPTION...
 	wait "$server" && [ "$status" = 0 ]
 }
 
+compared() { # by both of its ends
+	timeout $((2 * limit)) "$build/hamlyn-perf" --quiet --reps 1 --time 1 --sizes 8 --json \
+		--systems libfabric-hamlyn-rxm,libfabric-hamlyn-msg lat >"$work/out" 2>"$work/err" &&
+		[ "$(grep -cE '"libfabric-hamlyn-(rxm|msg)".*"median_ns":[1-9]' "$work/out")" = 2 ]
+}
+
 if command -v fi_pingpong >/dev/null; then
 	check "fi_info lists it" lists hamlyn FI_EP_MSG
 	check "fi_info lists it below ofi_rxm" lists "hamlyn;ofi_rxm" FI_PROTO_RXM
@@ -76,6 +82,7 @@ if command -v fi_pingpong >/dev/null; then
 	FI_HAMLYN_CMA=0 check "fi_pingpong, ofi_rxm, in pieces" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
 	FI_OFI_RXM_USE_RNDV_WRITE=1 check "fi_pingpong, ofi_rxm, rendezvous by writes" \
 		pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
+	check "hamlyn-perf has it beside others" compared
 else
 	skip "fi_pingpong" "libfabric-bin is not installed"
 fi
@@ -146,6 +153,13 @@ many() { # PROCESSES
 	return "$status"
 }
 
+# Each peer takes as much of the device, however many there are; how much is in mpi.rst.
+flat() {
+	timeout $((4 * limit)) "$tests/memory.sh" --most 8 "$build" >"$work/out" 2>"$work/err" &&
+		awk '$1 ~ /^[0-9]+$/ { n++; peer = $2 / ($1 - 1); if (peer < 16 || peer > 200) bad = 1 }
+			END { exit bad || n != 3 }' "$work/out"
+}
+
 # The commands of the page, as they stand there, one after the other in one folder
 page_commands() {
 	awk '/^\.\. code-block:: sh/ { on = 1; next }
@@ -159,6 +173,7 @@ if command -v mpirun.openmpi >/dev/null && command -v mpicc.openmpi >/dev/null; 
 	check "MPI, 2 processes" mpi 100 2 ./exchange
 	check "MPI, 4 processes" mpi 400 4 ./exchange
 	FI_HAMLYN_CMA=0 check "MPI, 3 processes, in pieces" mpi 300 3 ./exchange
+	check "memory for each peer" flat
 	if [ "$long" = yes ]; then
 		check "MPI, 16 processes" mpi 4000 16 ./exchange
 		check "MPI, 200 processes" many 200

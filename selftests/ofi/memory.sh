@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What memory MPI over the libfabric provider takes, as a curve over the number of processes.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
+
+usage() {
+	cat <<'USAGE'
+Usage: selftests/ofi/memory.sh [--most N] [BUILD-FOLDER]
+
+Starts 2, 4, 8, ... processes of MPI, up to N (64), each of which talks to each, and prints for
+one process, in KiB: what it has of the device, what its own memory has grown by since MPI_Init(),
+and what that is in all. Needs mpirun.openmpi, mpicc.openmpi and "make all ofi".
+USAGE
+}
+
+most=64
+while :; do
+	case ${1:-} in
+	-h | --help) usage; exit 0 ;;
+	--most)
+		case ${2:-} in
+		'' | *[!0-9]*) usage >&2; exit 2 ;;
+		esac
+		most=$2
+		shift 2
+		;;
+	-*) usage >&2; exit 2 ;;
+	*) break ;;
+	esac
+done
+build=$(realpath "${1:-build}") || exit 2
+work=$(mktemp -d "${TMPDIR:-/tmp}/hamlyn-memory.XXXXXX") || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+export FI_PROVIDER_PATH=$build/libfabric
+export OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi "OMPI_MCA_mtl_ofi_provider_include=hamlyn;ofi_rxm"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_orte_allowed_exit_without_sync=1
+
+mpicc.openmpi -O2 -Wall -Wextra -Iuapi -Ilibhamlyn/include selftests/ofi/mpi_memory.c \
+	"$build/libhamlyn.a" -lpthread -o "$work/memory" || exit 1
+printf '%9s  %10s  %10s  %10s\n' processes device growth own
+for ((n = 2; n <= most; n *= 2)); do
+	# 128 KiB for each end of a connection, twice as much to be sure
+	HAMLYN_DEVICE=shm:memory-$$,size=$((32 + n * n / 4))M \
+		timeout $((300 * ${HAMLYN_TEST_SCALE:-1})) mpirun.openmpi -n "$n" "$work/memory" \
+		>"$work/out" || exit 1
+	awk '{ printf "%9d  %10d  %10d  %10d\n", $1, $2, $3, $4 }' "$work/out"
+done
