@@ -248,6 +248,7 @@ ofi_parts() {
 	if pkg-config --exists libfabric; then
 		one "tests of the libfabric provider build" "${MAKE_QUIET[@]}" ofi-tests
 		part "libfabric provider" selftests/ofi/ofi-test.sh "${long[@]}" "$BUILD"
+		part "MPI by srun" selftests/tools/slurm-test.sh --mpi "$BUILD"
 	else
 		skip "libfabric provider" "libfabric-dev cannot be installed"
 	fi

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Active Message programs under Slurm's srun, by PMIx and by PMI: in a cluster of one
+# Active Message programs, and MPI over the libfabric provider, under Slurm's srun, by PMIx
+# and by PMI: in a cluster of one
 # node that this test starts, with a configuration, a key and ports of its own, on the
 # loopback address. Nothing of a Slurm that this machine may belong to is used.
 set -uo pipefail
@@ -12,13 +13,20 @@ ME=slurm-test.sh
 
 usage() {
 	cat <<'USAGE'
-Usage: selftests/tools/slurm-test.sh [BUILD-FOLDER]  (default: build)
+Usage: selftests/tools/slurm-test.sh [--mpi] [BUILD-FOLDER]  (default: build)
+
+  --mpi   nothing but MPI over the libfabric provider, which "make ofi-tests" has built
 
 Needs Debian's slurmd, slurmctld, slurm-client and munge; without them it is skipped.
 Needs neither root nor a running service.
 USAGE
 }
 
+only_mpi=no
+if [ "${1:-}" = --mpi ]; then
+	only_mpi=yes
+	shift
+fi
 only_help "$@"
 BUILD=$(realpath "${1:-build}") || exit 2
 PEER=$BUILD/boot_peer
@@ -27,12 +35,16 @@ PATH=$PATH:/usr/sbin:/sbin
 PATIENCE=100 # seconds, for the daemons and for each program; a bound, no measure
 MOST=4       # processes, and processors that the node is said to have
 
-for program in "$PEER" "$BUILD/am/ping_pong" "$BUILD/am/shared" "$BUILD/libhamlyn-am.so"; do
-	[ -x "$program" ] || die "$program is missing; run: make all selftests"
+needed=("$PEER" "$BUILD/am/ping_pong" "$BUILD/am/shared" "$BUILD/libhamlyn-am.so")
+[ "$only_mpi" = no ] || needed=("$BUILD/libfabric/libhamlyn-fi.so" "$BUILD/ofi/traffic")
+for program in "${needed[@]}"; do
+	[ -x "$program" ] || die "$program is missing; run: make all selftests ofi-tests"
 done
-for program in srun slurmctld slurmd munged; do
+programs=(srun slurmctld slurmd munged)
+[ "$only_mpi" = no ] || programs+=(mpicc.openmpi)
+for program in "${programs[@]}"; do
 	command -v "$program" >/dev/null || {
-		skip srun "$program is not installed (slurmd, slurmctld, slurm-client, munge)"
+		skip srun "$program is not installed (slurmd, slurmctld, slurm-client, munge, libopenmpi-dev)"
 		total
 		exit
 	}
@@ -256,6 +268,19 @@ programs() { # WAY NAME-OF-IT
 	check "srun --mpi=$1: another program" other_program "$1"
 }
 
+# ---- MPI ----
+
+# N processes exchange everything with everybody, over the device
+mpi() { # N WAY
+	local messages
+	export FI_PROVIDER_PATH=$BUILD/libfabric HAMLYN_DEVICE=shm:slurm-$$,size=64M
+	export OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi "OMPI_MCA_mtl_ofi_provider_include=hamlyn;ofi_rxm"
+	timeout -k 5 "$PATIENCE" "$BUILD/ofi/traffic" srun --mpi="$2" --overcommit -n "$1" \
+		"$work/exchange" >"$work/out" 2>"$work/err" </dev/null || return 1
+	messages=$(sed -n 's/^\([0-9]*\) messages, .*/\1/p' "$work/out")
+	grep -qx "all correct, $1 processes" "$work/out" && [ "${messages:-0}" -ge $((100 * $1)) ]
+}
+
 # Was it built with PMIx? Else it says so when it looks as if PMIx had started it
 has_pmix() {
 	[[ $(PMIX_NAMESPACE=none "$PEER" 2>&1) != *"was built without it"* ]]
@@ -265,8 +290,18 @@ has_way() { # WAY
 	srun --mpi=list 2>&1 | grep -qw "$1"
 }
 
-check "a cluster of one node starts" starts_cluster
-if [ "$failed" = 0 ]; then
+mpi_programs() {
+	has_way pmix || {
+		skip "MPI by srun --mpi=pmix" "Slurm has no such plugin"
+		return
+	}
+	check "an MPI program compiles" mpicc.openmpi -O2 selftests/ofi/mpi_exchange.c \
+		-o "$work/exchange"
+	check "srun --mpi=pmix: MPI, 2 processes" mpi 2 pmix
+	check "srun --mpi=pmix: MPI, 4 processes" mpi 4 pmix
+}
+
+am_programs() {
 	if has_way pmix && has_pmix; then
 		check "programs that can load libpmix" link_dynamic
 		programs pmix PMIx
@@ -278,6 +313,17 @@ if [ "$failed" = 0 ]; then
 	else
 		skip "srun --mpi=pmi2" "Slurm has no such plugin"
 	fi
+}
+
+check "a cluster of one node starts" starts_cluster
+if [ "$failed" != 0 ]; then
+	total
+	exit
+fi
+if [ "$only_mpi" = yes ]; then
+	mpi_programs
+else
+	am_programs
 fi
 
 total
