@@ -214,6 +214,7 @@ native_parts() {
 	part "hamlyn-cat" selftests/tools/cat-test.sh "$BUILD"
 	part "hamlyn-run and start-up" selftests/tools/run-test.sh "$BUILD"
 	part "hamlyn-run over several hosts" selftests/tools/run-hosts-test.sh "$BUILD"
+	part "jobs over network namespaces" selftests/tools/netns-test.sh "$BUILD"
 	part "Active Messages on the embedded device" selftests/am/am-test.sh "$BUILD/am"
 	part "engine of Active Messages on the embedded device" \
 		selftests/am/am-engine-test.sh "$BUILD/am"
