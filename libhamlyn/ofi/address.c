@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "address.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* Ports that are given out; how many are tried until one is free. */
+#define FIRST_PORT	32768
+#define PORTS		28000
+#define PORT_TRIES	1000
 
 int hf_address_resolve(const char *node, const char *service, uint64_t flags,
 		       struct sockaddr_in *address)
@@ -61,6 +68,33 @@ socklen_t hf_address_name(const struct sockaddr_in *address, struct sockaddr_un 
 	length = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "hamlyn-fi-%u",
 			  (unsigned int)ntohs(address->sin_port));
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+static int bind_name(int fd, const struct sockaddr_in *address)
+{
+	struct sockaddr_un name;
+	socklen_t length = hf_address_name(address, &name);
+
+	return bind(fd, (struct sockaddr *)&name, length) ? -errno : 0;
+}
+
+/* A socket gets the port that was asked for, or any that nobody has, which is written there. */
+int hf_address_bind(int fd, struct sockaddr_in *address)
+{
+	uint16_t number;
+	int err = -FI_EADDRINUSE;
+
+	if (address->sin_port)
+		return bind_name(fd, address);
+	for (int i = 0; i < PORT_TRIES && err == -FI_EADDRINUSE; i++) {
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return -FI_EIO;
+		address->sin_port = htons((uint16_t)(FIRST_PORT + number % PORTS));
+		err = bind_name(fd, address);
+	}
+	if (err)
+		address->sin_port = 0;
+	return err;
 }
 
 /* As fi_getname() wants it: what fits is copied, and all of it is asked for. */

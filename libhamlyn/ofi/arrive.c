@@ -7,13 +7,16 @@
 
 #include "complete.h"
 #include "direct.h"
+#include "match.h"
 #include "mr.h"
+#include "rdm.h"
 #include "stream.h"
 
 /* A message, taken apart: everything in it is the peer's word. */
 struct arrival {
 	struct hf_header header;
 	struct hf_target target;
+	uint64_t tag;
 	struct hf_place places[HF_MAX_PLACES];
 	const unsigned char *payload;
 	size_t length;
@@ -24,39 +27,46 @@ static bool has_target(uint8_t op)
 	return op == HF_WRITE || op == HF_WRITE_LONG || op == HF_READ;
 }
 
+static bool has_tag(const struct hf_header *header)
+{
+	return header->flags & HF_TAGGED && (header->op == HF_SEND || header->op == HF_SEND_LONG);
+}
+
+/* Its own copy of the next @size bytes, if there are as many. */
+static bool cut(void *to, size_t size, const unsigned char **at, size_t *length)
+{
+	if (*length < size)
+		return false;
+	memcpy(to, *at, size);
+	*at += size;
+	*length -= size;
+	return true;
+}
+
 /* The buffer is the peer's too: each part is copied before it is looked at. */
 static bool parse(struct arrival *a, const void *data, size_t length)
 {
 	const unsigned char *at = data;
-	size_t places;
 
-	if (length < sizeof(a->header))
+	a->tag = 0;
+	if (!cut(&a->header, sizeof(a->header), &at, &length))
 		return false;
-	memcpy(&a->header, at, sizeof(a->header));
-	at += sizeof(a->header);
-	length -= sizeof(a->header);
-	if (has_target(a->header.op)) {
-		if (length < sizeof(a->target))
-			return false;
-		memcpy(&a->target, at, sizeof(a->target));
-		at += sizeof(a->target);
-		length -= sizeof(a->target);
-	}
-	if (a->header.places > HF_MAX_PLACES)
+	if (has_target(a->header.op) && !cut(&a->target, sizeof(a->target), &at, &length))
 		return false;
-	places = a->header.places * sizeof(a->places[0]);
-	if (length < places)
+	if (has_tag(&a->header) && !cut(&a->tag, sizeof(a->tag), &at, &length))
 		return false;
-	memcpy(a->places, at, places);
-	a->payload = at + places;
-	a->length = length - places;
+	if (a->header.places > HF_MAX_PLACES ||
+	    !cut(a->places, a->header.places * sizeof(a->places[0]), &at, &length))
+		return false;
+	a->payload = at;
+	a->length = length;
 	return a->header.length <= HF_MAX_MESSAGE;
 }
 
 /* May it be got straight from where the peer says it is? */
-static bool is_direct(const struct hf_ep *ep, const struct arrival *a)
+static bool is_direct(const struct hf_ep *ep, const struct hf_header *header)
 {
-	return ep->pid && a->header.places;
+	return ep->pid && header->places;
 }
 
 /*
@@ -72,7 +82,7 @@ static bool peer_lives(const struct hf_ep *ep)
 	       errno == EAGAIN;
 }
 
-static void done(struct hf_ep *ep, uint32_t id, int err)
+void hf_arrive_done(struct hf_ep *ep, uint32_t id, int err)
 {
 	if (id != HF_NO_ID)
 		hf_stream_reply(ep, HF_DONE, id, 0, (uint64_t)err);
@@ -97,35 +107,74 @@ static struct hf_recv *take_recv(struct hf_ep *ep)
 	return recv;
 }
 
-static enum hf_arrival on_send(struct hf_ep *ep, const struct arrival *a)
+/* A buffer for it, which is out of the queue then, or NULL: it was kept, or has to wait. */
+static struct hf_recv *find_recv(struct hf_ep *ep, const struct arrival *a,
+				 enum hf_arrival *result)
 {
-	struct hf_recv *recv = next_recv(ep);
-	uint64_t fits;
+	bool is_long = a->header.op == HF_SEND_LONG;
+	struct hf_recv *recv;
 
-	if (a->length != a->header.length)
-		return HF_BROKEN;
-	if (!recv)
-		return HF_LATER;
-	take_recv(ep);
-	fits = a->length < recv->span.length ? a->length : recv->span.length;
+	*result = HF_LATER;
+	if (!ep->rdm)
+		return next_recv(ep) ? take_recv(ep) : NULL;
+	/* A completion without room waits with its message, and others come behind it. */
+	recv = ep->rx_cq && hf_cq_room(ep->rx_cq) && !ep->rdm->backlog ?
+	       hf_match_take(ep, &a->header, a->tag) : NULL;
+	if (!recv && hf_match_keep(ep, &a->header, a->tag, is_long ? (void *)a->places : a->payload,
+				   is_long ? a->header.places * sizeof(a->places[0]) : a->length))
+		*result = HF_TAKEN;
+	return recv;
+}
+
+static void copy_in(const struct hf_recv *recv, const struct arrival *a)
+{
+	uint64_t fits = a->length < recv->span.length ? a->length : recv->span.length;
+
 	if (recv->span.count == 1)
 		memcpy(recv->span.iov[0].iov_base, a->payload, fits);
 	else
 		hf_span_put(&recv->span, 0, a->payload, fits);
-	hf_complete_recv(ep, recv, a->length, &a->header);
+}
+
+static struct hf_sent sent_by(const struct hf_ep *ep, const struct hf_header *header, uint64_t tag)
+{
+	return (struct hf_sent){
+		.length = header->length,
+		.flags = header->flags,
+		.data = header->data,
+		.tag = tag,
+		.port = ep->peer.sin_port,
+	};
+}
+
+static enum hf_arrival on_send(struct hf_ep *ep, const struct arrival *a)
+{
+	enum hf_arrival result;
+	struct hf_recv *recv;
+	struct hf_sent sent;
+
+	if (a->length != a->header.length || (a->header.flags & HF_TAGGED && !ep->rdm))
+		return HF_BROKEN;
+	recv = find_recv(ep, a, &result);
+	if (!recv)
+		return result;
+	copy_in(recv, a);
+	sent = sent_by(ep, &a->header, a->tag);
+	hf_complete_recv(ep, recv, &sent);
 	if (a->header.flags & HF_WANT_DONE)
-		done(ep, a->header.id, 0);
+		hf_arrive_done(ep, a->header.id, 0);
 	return HF_TAKEN;
 }
 
 /* Get it directly, or ask for pieces. True: it has ended, with @err. */
-static bool fetch(struct hf_ep *ep, const struct arrival *a, struct hf_work *work, int *err)
+static bool fetch(struct hf_ep *ep, const struct hf_header *header, const struct hf_place *places,
+		  struct hf_work *work, int *err)
 {
 	*err = 0;
 	if (!work->length)
 		return true;
-	if (is_direct(ep, a))
-		*err = -hf_direct_get(ep->pid, &work->span, a->places, a->header.places);
+	if (is_direct(ep, header))
+		*err = -hf_direct_get(ep->pid, &work->span, places, header->places);
 	/*
 	 * Else it may have been another process's memory, of the same number, or what the peer has
 	 * there since it gave up; and nobody would answer.
@@ -134,41 +183,54 @@ static bool fetch(struct hf_ep *ep, const struct arrival *a, struct hf_work *wor
 		*err = ECONNRESET;
 		return true;
 	}
-	if (is_direct(ep, a)) {
+	if (is_direct(ep, header)) {
 		if (*err != EPERM && *err != ENOSYS)
 			return true;
 		ep->pid = 0;
 	}
-	hf_stream_reply(ep, HF_CLEAR, a->header.id, work->length, work->id);
+	hf_stream_reply(ep, HF_CLEAR, header->id, work->length, work->id);
 	return false;
+}
+
+void hf_arrive_long(struct hf_ep *ep, struct hf_work *work, struct hf_recv *recv,
+		    const struct hf_header *header, uint64_t tag, const struct hf_place *places)
+{
+	int err;
+
+	work->context = recv;
+	work->wire_flags = header->flags;
+	work->data = header->data;
+	work->tag = tag;
+	work->peer_id = header->id;
+	work->whole = header->length;
+	work->length = work->whole < recv->span.length ? work->whole : recv->span.length;
+	hf_span_part(&recv->span, 0, work->length, &work->span);
+	ep->rx_cq->promised++;
+	if (fetch(ep, header, places, work, &err)) {
+		uint32_t id = work->peer_id;
+
+		hf_complete_work(ep, work, err);
+		hf_arrive_done(ep, id, err);
+	}
 }
 
 static enum hf_arrival on_send_long(struct hf_ep *ep, const struct arrival *a)
 {
-	struct hf_recv *recv = next_recv(ep);
+	enum hf_arrival result;
+	struct hf_recv *recv;
 	struct hf_work *work;
-	int err;
 
-	if (a->length)
+	if (a->length || (a->header.flags & HF_TAGGED && !ep->rdm))
 		return HF_BROKEN;
-	work = recv ? hf_work_new(&ep->works, HF_WORK_IN_RECV) : NULL;
+	work = ep->rdm || next_recv(ep) ? hf_work_new(&ep->works, HF_WORK_IN_RECV) : NULL;
 	if (!work)
 		return HF_LATER;
-	take_recv(ep);
-	work->context = recv;
-	work->wire_flags = a->header.flags;
-	work->data = a->header.data;
-	work->peer_id = a->header.id;
-	work->whole = a->header.length;
-	work->length = work->whole < recv->span.length ? work->whole : recv->span.length;
-	hf_span_part(&recv->span, 0, work->length, &work->span);
-	ep->rx_cq->promised++;
-	if (fetch(ep, a, work, &err)) {
-		uint32_t id = work->peer_id;
-
-		hf_complete_work(ep, work, err);
-		done(ep, id, err);
+	recv = find_recv(ep, a, &result);
+	if (!recv) {
+		hf_work_end(&ep->works, work);
+		return result;
 	}
+	hf_arrive_long(ep, work, recv, &a->header, a->tag, a->places);
 	return HF_TAKEN;
 }
 
@@ -196,7 +258,7 @@ static enum hf_arrival on_write(struct hf_ep *ep, const struct arrival *a)
 		hf_complete_remote(ep, HF_COUNT_REMOTE_WRITE, a->length, a->header.flags,
 				   a->header.data);
 	}
-	done(ep, a->header.id, -err);
+	hf_arrive_done(ep, a->header.id, -err);
 	return HF_TAKEN;
 }
 
@@ -213,7 +275,7 @@ static enum hf_arrival on_write_long(struct hf_ep *ep, const struct arrival *a)
 	err = hf_mr_find(ep->domain, a->target.key, FI_REMOTE_WRITE, a->target.address,
 			 a->header.length, &to);
 	if (err) {
-		done(ep, a->header.id, -err);
+		hf_arrive_done(ep, a->header.id, -err);
 		return HF_TAKEN;
 	}
 	work = hf_work_new(&ep->works, HF_WORK_IN_WRITE);
@@ -228,11 +290,11 @@ static enum hf_arrival on_write_long(struct hf_ep *ep, const struct arrival *a)
 	work->peer_id = a->header.id;
 	if (work->wire_flags & HF_HAS_DATA && ep->rx_cq)
 		ep->rx_cq->promised++;
-	if (fetch(ep, a, work, &err)) {
+	if (fetch(ep, &a->header, a->places, work, &err)) {
 		uint32_t id = work->peer_id;
 
 		hf_complete_work(ep, work, err);
-		done(ep, id, err);
+		hf_arrive_done(ep, id, err);
 	}
 	return HF_TAKEN;
 }
@@ -248,11 +310,11 @@ static enum hf_arrival on_read(struct hf_ep *ep, const struct arrival *a)
 		return HF_BROKEN;
 	err = hf_mr_find(ep->domain, a->target.key, FI_REMOTE_READ, a->target.address,
 			 a->header.length, &from);
-	if (!err && is_direct(ep, a) && a->header.length > HF_EAGER && peer_lives(ep)) {
+	if (!err && is_direct(ep, &a->header) && a->header.length > HF_EAGER && peer_lives(ep)) {
 		err = hf_direct_put(ep->pid, &from, a->places, a->header.places);
 		if (!err) {
 			hf_complete_remote(ep, HF_COUNT_REMOTE_READ, a->header.length, 0, 0);
-			done(ep, a->header.id, 0);
+			hf_arrive_done(ep, a->header.id, 0);
 			return HF_TAKEN;
 		}
 		/* Let it try pieces: if its own buffer is bad, that is found there. */
@@ -260,7 +322,7 @@ static enum hf_arrival on_read(struct hf_ep *ep, const struct arrival *a)
 		err = 0;
 	}
 	if (err) {
-		done(ep, a->header.id, -err);
+		hf_arrive_done(ep, a->header.id, -err);
 		return HF_TAKEN;
 	}
 	work = hf_work_new(&ep->works, HF_WORK_IN_READ);
@@ -331,7 +393,7 @@ static enum hf_arrival on_piece(struct hf_ep *ep, const struct arrival *a)
 		uint32_t id = work->kind == HF_WORK_READ ? HF_NO_ID : work->peer_id;
 
 		hf_complete_work(ep, work, -err);
-		done(ep, id, -err);
+		hf_arrive_done(ep, id, -err);
 	}
 	return HF_TAKEN;
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "rdm.h"
 #include "stream.h"
 
 static void add(struct hf_cq *cq, void *context, uint64_t flags, size_t length, void *buf,
@@ -16,21 +17,15 @@ static void add(struct hf_cq *cq, void *context, uint64_t flags, size_t length, 
 		.data = data,
 	};
 
-	hf_cq_add(cq, &entry);
+	hf_cq_add(cq, &entry, FI_ADDR_NOTAVAIL);
 }
 
-static void add_error(struct hf_cq *cq, void *context, uint64_t flags, size_t length,
-		      size_t overflow, int err)
+static void add_error(struct hf_cq *cq, const struct fi_cq_err_entry *error, int err)
 {
-	const struct fi_cq_err_entry entry = {
-		.op_context = context,
-		.flags = flags,
-		.len = length,
-		.olen = overflow,
-		.err = err,
-		.prov_errno = err,
-	};
+	struct fi_cq_err_entry entry = *error;
 
+	entry.err = err;
+	entry.prov_errno = err;
 	if (cq)
 		hf_cq_add_error(cq, &entry);
 }
@@ -45,36 +40,110 @@ void hf_complete_send(struct hf_ep *ep, uint64_t flags, void *context, bool repo
 
 static void recv_end(struct hf_ep *ep, struct hf_recv *recv)
 {
-	recv->next = ep->spare_recvs;
-	ep->spare_recvs = recv;
+	struct hf_recv *parent = recv->parent;
+
+	if (!ep->rdm) {
+		recv->next = ep->spare_recvs;
+		ep->spare_recvs = recv;
+		return;
+	}
+	hf_match_recycle(&ep->rdm->match, recv);
+	if (!parent || !parent->retired || parent->parts)
+		return;
+	if (parent->err)
+		hf_complete_recv_error(ep, parent, parent->err);
+	else
+		hf_match_recycle(&ep->rdm->match, parent);
 }
 
-/* @whole: what was sent; what of it fits is in the buffer. */
-void hf_complete_recv(struct hf_ep *ep, struct hf_recv *recv, uint64_t whole,
-		      const struct hf_header *header)
+static uint64_t sent_flags(const struct hf_sent *sent)
 {
-	uint64_t flags = FI_RECV | FI_MSG;
-	bool cut = whole > recv->span.length;
+	return FI_RECV | (sent->flags & HF_TAGGED ? FI_TAGGED : FI_MSG) |
+	       (sent->flags & HF_HAS_DATA ? FI_REMOTE_CQ_DATA : 0);
+}
 
-	if (header->flags & HF_HAS_DATA)
-		flags |= FI_REMOTE_CQ_DATA;
-	if (cut)
-		add_error(ep->rx_cq, recv->context, flags, recv->span.length,
-			  whole - recv->span.length, FI_ETRUNC);
-	else if (recv->report)
-		add(ep->rx_cq, recv->context, flags, whole,
-		    recv->span.count ? recv->span.iov[0].iov_base : NULL, header->data);
+/* By which number the application knows it, if it wants to. */
+static fi_addr_t source(const struct hf_ep *ep, const struct hf_sent *sent)
+{
+	return ep->rdm && ep->caps & FI_SOURCE ? hf_av_addr(ep->rdm->av, sent->port) :
+						 FI_ADDR_NOTAVAIL;
+}
+
+/* What of it fits is in the buffer. */
+void hf_complete_recv(struct hf_ep *ep, struct hf_recv *recv, const struct hf_sent *sent)
+{
+	bool cut = sent->length > recv->span.length;
+	struct fi_cq_tagged_entry entry = {
+		.op_context = recv->context,
+		.flags = sent_flags(sent),
+		.len = sent->length,
+		.buf = recv->span.count ? recv->span.iov[0].iov_base : NULL,
+		.data = sent->data,
+		.tag = sent->tag,
+	};
+
+	if (recv->parent && hf_match_part_ends(recv))
+		entry.flags |= FI_MULTI_RECV;
+	if (cut) {
+		const struct fi_cq_err_entry error = {
+			.op_context = entry.op_context,
+			.flags = entry.flags,
+			.len = recv->span.length,
+			.buf = entry.buf,
+			.data = entry.data,
+			.tag = entry.tag,
+			.olen = sent->length - recv->span.length,
+		};
+
+		add_error(ep->rx_cq, &error, FI_ETRUNC);
+	} else if (recv->report || entry.flags & FI_MULTI_RECV) {
+		hf_cq_add(ep->rx_cq, &entry, source(ep, sent));
+	}
 	hf_cntr_count(ep->cntrs[HF_COUNT_RECV], cut);
 	recv_end(ep, recv);
 }
 
 void hf_complete_recv_error(struct hf_ep *ep, struct hf_recv *recv, int err)
 {
+	struct fi_cq_err_entry error = {
+		.op_context = recv->context,
+		.flags = FI_RECV | (recv->tagged ? FI_TAGGED : FI_MSG),
+		.tag = recv->tag,
+	};
+
+	/* Of many that were to get parts of it: now it is the application's again. */
+	if (recv->multi || (recv->parent && hf_match_part_ends(recv)))
+		error.flags |= FI_MULTI_RECV;
 	if (!ep->discards) {
-		add_error(ep->rx_cq, recv->context, FI_RECV | FI_MSG, 0, 0, err);
+		add_error(ep->rx_cq, &error, err);
 		hf_cntr_count(ep->cntrs[HF_COUNT_RECV], true);
 	}
 	recv_end(ep, recv);
+}
+
+/* A message has come, and nobody receives it yet. */
+void hf_complete_peek(struct hf_ep *ep, void *context, const struct hf_sent *sent)
+{
+	const struct fi_cq_tagged_entry entry = {
+		.op_context = context,
+		.flags = sent_flags(sent),
+		.len = sent->length,
+		.data = sent->data,
+		.tag = sent->tag,
+	};
+
+	hf_cq_add(ep->rx_cq, &entry, source(ep, sent));
+}
+
+void hf_complete_no_message(struct hf_ep *ep, void *context, bool tagged, uint64_t tag)
+{
+	const struct fi_cq_err_entry error = {
+		.op_context = context,
+		.flags = FI_RECV | (tagged ? FI_TAGGED : FI_MSG),
+		.tag = tag,
+	};
+
+	add_error(ep->rx_cq, &error, FI_ENOMSG);
 }
 
 /* What a peer has done to a region of ours. */
@@ -98,27 +167,39 @@ static void complete_own(struct hf_ep *ep, struct hf_work *work, int err)
 		[HF_WORK_READ] = { FI_READ | FI_RMA, HF_COUNT_READ },
 	};
 
+	struct fi_cq_err_entry error = { 0 };
+
 	if (work->report)
 		ep->tx_cq->promised--;
 	if (ep->discards)
 		return;
+	error.op_context = work->context;
+	error.flags = kinds[work->kind].flags;
+	if (work->wire_flags & HF_TAGGED)
+		error.flags = FI_SEND | FI_TAGGED;
 	if (err)
-		add_error(ep->tx_cq, work->context, kinds[work->kind].flags, 0, 0, err);
+		add_error(ep->tx_cq, &error, err);
 	else if (work->report)
-		add(ep->tx_cq, work->context, kinds[work->kind].flags, 0, NULL, 0);
+		add(ep->tx_cq, work->context, error.flags, 0, NULL, 0);
 	hf_cntr_count(ep->cntrs[kinds[work->kind].counter], err);
 }
 
 static void complete_in_recv(struct hf_ep *ep, struct hf_work *work, int err)
 {
-	const struct hf_header header = { .flags = work->wire_flags, .data = work->data };
+	const struct hf_sent sent = {
+		.length = work->whole,
+		.flags = work->wire_flags,
+		.data = work->data,
+		.tag = work->tag,
+		.port = ep->peer.sin_port,
+	};
 	struct hf_recv *recv = work->context;
 
 	ep->rx_cq->promised--;
 	if (err)
 		hf_complete_recv_error(ep, recv, err);
 	else
-		hf_complete_recv(ep, recv, work->whole, &header);
+		hf_complete_recv(ep, recv, &sent);
 }
 
 void hf_complete_work(struct hf_ep *ep, struct hf_work *work, int err)

@@ -5,11 +5,21 @@
 
 #include "ep.h"
 
+/* What was sent, as its receiver is told. */
+struct hf_sent {
+	uint64_t length;
+	uint64_t data;
+	uint64_t tag;
+	uint16_t port;		/* by whom */
+	uint8_t flags;		/* of its header */
+};
+
 /* Of an operation that was never a struct hf_work. */
 void hf_complete_send(struct hf_ep *ep, uint64_t flags, void *context, bool report);
-void hf_complete_recv(struct hf_ep *ep, struct hf_recv *recv, uint64_t whole,
-		      const struct hf_header *header);
+void hf_complete_recv(struct hf_ep *ep, struct hf_recv *recv, const struct hf_sent *sent);
 void hf_complete_recv_error(struct hf_ep *ep, struct hf_recv *recv, int err);
+void hf_complete_peek(struct hf_ep *ep, void *context, const struct hf_sent *sent);
+void hf_complete_no_message(struct hf_ep *ep, void *context, bool tagged, uint64_t tag);
 void hf_complete_remote(struct hf_ep *ep, enum hf_counter counter, uint64_t length,
 			uint8_t wire_flags, uint64_t data);
 /* And of one; it ends here, with a positive error number or 0. */

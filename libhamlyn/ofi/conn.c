@@ -22,7 +22,7 @@
 
 static void conn_ready(struct hf_source *source);
 
-static struct hf_conn *conn_new(int fd, enum hf_conn_state state, struct hf_eq *eq)
+struct hf_conn *hf_conn_new(int fd, enum hf_conn_state state, struct hf_eq *eq)
 {
 	struct hf_conn *conn = calloc(1, sizeof(*conn));
 
@@ -48,7 +48,7 @@ void hf_conn_close(struct hf_conn *conn)
 }
 
 /* May the peer's user connect? Its process is known afterwards, if that is of our own user. */
-static int check_peer(struct hf_conn *conn)
+int hf_conn_check_peer(struct hf_conn *conn)
 {
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
@@ -67,7 +67,7 @@ static void put_data(struct hf_hello *hello, const void *data, size_t length)
 		memcpy(hello->data, data, hello->data_length);
 }
 
-static int say(struct hf_conn *conn, enum hf_hello_kind kind, const void *data, size_t length)
+int hf_conn_say(struct hf_conn *conn, enum hf_hello_kind kind, const void *data, size_t length)
 {
 	struct hf_hello hello = { .magic = MAGIC, .version = HF_PROTOCOL_VERSION, .kind = kind };
 
@@ -92,7 +92,7 @@ static int say(struct hf_conn *conn, enum hf_hello_kind kind, const void *data, 
 }
 
 /* 0: understood; -EAGAIN: nothing there; else the peer is gone or talks nonsense. */
-static int hear(struct hf_conn *conn)
+int hf_conn_hear(struct hf_conn *conn)
 {
 	struct hf_hello *hello = &conn->peer;
 	ssize_t got = recv(conn->source.fd, hello, sizeof(*hello), MSG_DONTWAIT | MSG_TRUNC);
@@ -107,26 +107,35 @@ static int hear(struct hf_conn *conn)
 	return 0;
 }
 
-/* With the other's seed the channel is ready to send. */
-static int join(struct hf_conn *conn)
+/* With the other's seed the channel is ready to send. Domain locked. */
+int hf_conn_join(struct hf_conn *conn)
 {
 	struct hf_ep *ep = conn->ep;
 	const struct hf_hello *hello = &conn->peer;
-	int err = 0;
+	int err;
 
 	if (!h_dev_reaches(ep->domain->dev, &hello->fabric))
 		return -FI_EHOSTUNREACH;
-	hf_domain_lock(ep->domain);
 	err = h_channel_join(ep->channel, &hello->seed);
-	if (!err) {
-		ep->peer = hello->address;
-		ep->offers = conn->pid && hf_settings.direct;
-		if (conn->pid && hello->probe && hf_settings.direct &&
-		    hf_direct_probe(conn->pid, hello->probe_address, hello->probe))
-			ep->pid = conn->pid;
-		hf_ep_connected(ep);
-	}
-	hf_domain_unlock(ep->domain);
+	if (err)
+		return err;
+	ep->peer = hello->address;
+	ep->offers = conn->pid && hf_settings.direct;
+	if (conn->pid && hello->probe && hf_settings.direct &&
+	    hf_direct_probe(conn->pid, hello->probe_address, hello->probe))
+		ep->pid = conn->pid;
+	hf_ep_connected(ep);
+	return 0;
+}
+
+static int join(struct hf_conn *conn)
+{
+	struct hf_domain *domain = conn->ep->domain;
+	int err;
+
+	hf_domain_lock(domain);
+	err = hf_conn_join(conn);
+	hf_domain_unlock(domain);
 	return err;
 }
 
@@ -158,7 +167,7 @@ int hf_conn_connect(struct hf_ep *ep, const struct sockaddr_in *to, const void *
 
 	if (fd < 0)
 		return -errno;
-	conn = conn_new(fd, HF_CONN_ASKING, ep->eq);
+	conn = hf_conn_new(fd, HF_CONN_ASKING, ep->eq);
 	if (!conn) {
 		close(fd);
 		return -FI_ENOMEM;
@@ -166,9 +175,9 @@ int hf_conn_connect(struct hf_ep *ep, const struct sockaddr_in *to, const void *
 	conn->ep = ep;
 	err = reach(fd, to);
 	if (!err)
-		err = check_peer(conn);
+		err = hf_conn_check_peer(conn);
 	if (!err)
-		err = say(conn, HF_HELLO_CONNECT, data, length);
+		err = hf_conn_say(conn, HF_HELLO_CONNECT, data, length);
 	if (!err)
 		err = hf_eq_add_source(ep->eq, &conn->source);
 	if (err) {
@@ -184,7 +193,7 @@ static void conn_answered(struct hf_conn *conn)
 	const struct hf_hello *hello = &conn->peer;
 	struct hf_ep *ep = conn->ep;
 	size_t said = 0;
-	int err = hear(conn);
+	int err = hf_conn_hear(conn);
 
 	if (err == -EAGAIN)
 		return;
@@ -213,13 +222,13 @@ static void conn_answered(struct hf_conn *conn)
 
 void hf_conn_arrived(struct hf_pep *pep, int fd)
 {
-	struct hf_conn *conn = conn_new(fd, HF_CONN_ASKED, pep->eq);
+	struct hf_conn *conn = hf_conn_new(fd, HF_CONN_ASKED, pep->eq);
 
 	if (!conn) {
 		close(fd);
 		return;
 	}
-	if (check_peer(conn) || hf_eq_add_source(pep->eq, &conn->source)) {
+	if (hf_conn_check_peer(conn) || hf_eq_add_source(pep->eq, &conn->source)) {
 		hf_conn_close(conn);
 		return;
 	}
@@ -228,7 +237,7 @@ void hf_conn_arrived(struct hf_pep *pep, int fd)
 
 static void conn_asked(struct hf_conn *conn)
 {
-	int err = hear(conn);
+	int err = hf_conn_hear(conn);
 
 	if (err == -EAGAIN)
 		return;
@@ -263,7 +272,7 @@ int hf_conn_accept(struct hf_conn *conn, struct hf_ep *ep, const void *data, siz
 	ep->conn = conn;
 	err = join(conn);
 	if (!err) {
-		err = say(conn, HF_HELLO_ACCEPT, data, length);
+		err = hf_conn_say(conn, HF_HELLO_ACCEPT, data, length);
 		if (!err)
 			err = hf_eq_add_source(ep->eq, &conn->source);
 		if (err)
@@ -280,7 +289,7 @@ int hf_conn_accept(struct hf_conn *conn, struct hf_ep *ep, const void *data, siz
 
 void hf_conn_reject(struct hf_conn *conn, const void *data, size_t length)
 {
-	say(conn, HF_HELLO_REJECT, data, length);
+	hf_conn_say(conn, HF_HELLO_REJECT, data, length);
 	hf_conn_close(conn);
 }
 

@@ -16,11 +16,13 @@
 
 struct hf_ep;
 struct hf_pep;
+struct hf_rdm;
 
 enum hf_hello_kind {
 	HF_HELLO_CONNECT = 1,
 	HF_HELLO_ACCEPT,
 	HF_HELLO_REJECT,
+	HF_HELLO_LINK,		/* CONNECT, of an FI_EP_RDM end point; data_length is 0 */
 };
 
 /* What is said on the socket, each in one message. */
@@ -56,6 +58,7 @@ struct hf_conn {
 	struct hf_hello peer;
 	pid_t pid;
 	uint64_t probe;
+	struct hf_rdm *rdm;		/* a link's, without @eq and @pep */
 };
 
 /* All with the event queue's @cm held. */
@@ -65,5 +68,12 @@ int hf_conn_accept(struct hf_conn *conn, struct hf_ep *ep, const void *data, siz
 void hf_conn_reject(struct hf_conn *conn, const void *data, size_t length);
 void hf_conn_arrived(struct hf_pep *pep, int fd);
 void hf_conn_close(struct hf_conn *conn);
+
+/* The parts of which links are made, too: with the domain locked then, and without @eq. */
+struct hf_conn *hf_conn_new(int fd, enum hf_conn_state state, struct hf_eq *eq);
+int hf_conn_check_peer(struct hf_conn *conn);
+int hf_conn_say(struct hf_conn *conn, enum hf_hello_kind kind, const void *data, size_t length);
+int hf_conn_hear(struct hf_conn *conn);
+int hf_conn_join(struct hf_conn *conn);
 
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "link.h"
 
 #define DEFAULT_SIZE	1024
 #define MAX_SIZE	(1U << 24)
@@ -32,9 +33,12 @@ static void ring(struct hf_cq *cq)
 		hf_warn("completion queue: bell: %s\n", strerror(errno));
 }
 
-void hf_cq_add(struct hf_cq *cq, const struct fi_cq_tagged_entry *entry)
+void hf_cq_add(struct hf_cq *cq, const struct fi_cq_tagged_entry *entry, fi_addr_t source)
 {
-	cq->entries[cq->tail++ & (cq->size - 1)] = *entry;
+	uint32_t at = cq->tail++ & (cq->size - 1);
+
+	cq->entries[at] = *entry;
+	cq->sources[at] = source;
 	ring(cq);
 }
 
@@ -77,10 +81,11 @@ static ssize_t take(struct hf_cq *cq, void *buf, size_t count, fi_addr_t *src_ad
 
 	/* Errors come in their order: what was completed before them is read first. */
 	while (taken < count && cq->head != end) {
-		memcpy((char *)buf + taken * size, &cq->entries[cq->head++ & (cq->size - 1)],
-		       size);
+		uint32_t at = cq->head++ & (cq->size - 1);
+
+		memcpy((char *)buf + taken * size, &cq->entries[at], size);
 		if (src_addr)
-			src_addr[taken] = FI_ADDR_NOTAVAIL;
+			src_addr[taken] = cq->sources[at];
 		taken++;
 	}
 	if (taken)
@@ -138,6 +143,7 @@ static bool arm(struct hf_cq *cq)
 {
 	uint64_t drop;
 
+	hf_link_progress(cq->domain);
 	hf_domain_progress(cq->domain);
 	if (cq->head != cq->tail || cq->errors || cq->domain->stuck)
 		return false;
@@ -293,6 +299,7 @@ static void cq_free(struct hf_cq *cq)
 	if (cq->bell >= 0)
 		close(cq->bell);
 	free(cq->entries);
+	free(cq->sources);
 	free(cq);
 }
 
@@ -312,6 +319,22 @@ static struct fi_ops fid_ops = {
 	.bind = hf_no_bind,
 	.control = cq_control,
 };
+
+/* Sockets over which links come are a reason to wake up, too. */
+int hf_cq_add_wait(struct hf_cq *cq, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (!cq || cq->wait < 0)
+		return 0;
+	return epoll_ctl(cq->wait, EPOLL_CTL_ADD, fd, &event) && errno != EEXIST ? -errno : 0;
+}
+
+void hf_cq_remove_wait(struct hf_cq *cq, int fd)
+{
+	if (cq && cq->wait >= 0)
+		epoll_ctl(cq->wait, EPOLL_CTL_DEL, fd, NULL);
+}
 
 /* What an application sleeps on: arrivals, and entries that other threads' calls add. */
 static int make_wait(struct hf_cq *cq)
@@ -367,7 +390,8 @@ int hf_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **
 	for (cq->size = 1; cq->size < (attr->size ? attr->size : DEFAULT_SIZE); cq->size *= 2)
 		;
 	cq->entries = calloc(cq->size, sizeof(*cq->entries));
-	err = cq->entries ? 0 : -FI_ENOMEM;
+	cq->sources = calloc(cq->size, sizeof(*cq->sources));
+	err = cq->entries && cq->sources ? 0 : -FI_ENOMEM;
 	if (!err && attr->wait_obj != FI_WAIT_NONE)
 		err = make_wait(cq);
 	if (err) {

@@ -21,6 +21,7 @@ struct hf_cq {
 	enum fi_cq_wait_cond wait_cond;
 	int users;			/* end points */
 	struct fi_cq_tagged_entry *entries;
+	fi_addr_t *sources;
 	uint32_t size;			/* a power of two */
 	uint32_t head;
 	uint32_t tail;
@@ -36,8 +37,10 @@ struct hf_cq {
 int hf_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 	       void *context);
 int hf_cq_trywait(struct fid *fid);
+int hf_cq_add_wait(struct hf_cq *cq, int fd);
+void hf_cq_remove_wait(struct hf_cq *cq, int fd);
 /* The rest with the domain locked. */
-void hf_cq_add(struct hf_cq *cq, const struct fi_cq_tagged_entry *entry);
+void hf_cq_add(struct hf_cq *cq, const struct fi_cq_tagged_entry *entry, fi_addr_t source);
 void hf_cq_add_error(struct hf_cq *cq, const struct fi_cq_err_entry *entry);
 
 /* Is there room for an entry that nobody was promised? */

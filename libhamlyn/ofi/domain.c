@@ -10,14 +10,20 @@
 
 #include <rdma/fi_endpoint.h>
 
+#include "av.h"
 #include "cntr.h"
 #include "cq.h"
 #include "ep.h"
+#include "link.h"
 #include "mr.h"
 #include "progress.h"
 
-/* After so many polls in vain others may have the processor: some microseconds. */
-#define IDLE_POLLS	64
+/* After so many polls in vain others may have the processor: from 2 to 80 microseconds. */
+#define LEAST_PATIENCE	64
+#define MOST_PATIENCE	2048
+
+/* How often it is looked whether a process asks for a link: a system call. */
+#define SOCKET_POLLS	64
 
 void hf_domain_get(struct hf_domain *domain)
 {
@@ -29,6 +35,31 @@ void hf_domain_put(struct hf_domain *domain)
 	__atomic_sub_fetch(&domain->users, 1, __ATOMIC_RELEASE);
 }
 
+static void idle(struct hf_domain *domain)
+{
+	if (++domain->idle < domain->patience)
+		return;
+	domain->idle = 0;
+	domain->yielded = true;
+	sched_yield();
+}
+
+/*
+ * Something has arrived. If it did while another had the processor, that was worth while: there are
+ * more processes than processors. If it came during polls, the peer has a processor of its own.
+ */
+static void learn(struct hf_domain *domain)
+{
+	uint32_t patience = domain->patience;
+
+	if (domain->yielded && domain->idle < 2 && patience > LEAST_PATIENCE)
+		domain->patience = patience / 2;
+	else if (domain->idle > LEAST_PATIENCE / 2 && patience < MOST_PATIENCE)
+		domain->patience = patience + patience / 4;
+	domain->yielded = false;
+	domain->idle = 0;
+}
+
 /*
  * Take what has arrived, and try again what had to wait. Domain locked. Applications call this
  * in loops: where there are more of them than processors, the one that is waited for needs ours.
@@ -36,11 +67,15 @@ void hf_domain_put(struct hf_domain *domain)
 void hf_domain_progress(struct hf_domain *domain)
 {
 	if (h_manager_dispatch(domain->manager) > 0)
-		domain->idle = 0;
-	else if (++domain->idle % IDLE_POLLS == 0)
-		sched_yield();
+		learn(domain);
+	else
+		idle(domain);
 	if (domain->stuck)
 		hf_progress_stuck(domain);
+	if (domain->backlog)
+		hf_link_retry(domain);
+	if (domain->attend || (domain->rdms && ++domain->polls % SOCKET_POLLS == 0))
+		hf_link_progress(domain);
 }
 
 /* FI_PROGRESS_AUTO: somebody makes progress while the application does something else. */
@@ -58,6 +93,7 @@ static void *make_progress(void *arg)
 		if (fds[1].revents)
 			return NULL;
 		hf_domain_lock(domain);
+		hf_link_progress(domain);
 		hf_domain_progress(domain);
 		hf_domain_unlock(domain);
 	}
@@ -105,16 +141,6 @@ static int domain_close(struct fid *fid)
 	domain_free(domain);
 	hf_fabric_put(fabric);
 	return 0;
-}
-
-static int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
-		   void *context)
-{
-	(void)domain;
-	(void)attr;
-	(void)av;
-	(void)context;
-	return -FI_ENOSYS;
 }
 
 static int scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
@@ -176,17 +202,26 @@ static int query_collective(struct fid_domain *domain, enum fi_collective_op col
 	return -FI_ENOSYS;
 }
 
+static int endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+		    void *context)
+{
+	bool linked = info->ep_attr && info->ep_attr->type == FI_EP_RDM;
+
+	return linked ? hf_rdm_open(domain, info, ep, context) :
+			hf_ep_open(domain, info, ep, context);
+}
+
 static int endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 		     uint64_t flags, void *context)
 {
-	return flags ? -FI_ENOSYS : hf_ep_open(domain, info, ep, context);
+	return flags ? -FI_ENOSYS : endpoint(domain, info, ep, context);
 }
 
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
-	.av_open = av_open,
+	.av_open = hf_av_open,
 	.cq_open = hf_cq_open,
-	.endpoint = hf_ep_open,
+	.endpoint = endpoint,
 	.scalable_ep = scalable_ep,
 	.cntr_open = hf_cntr_open,
 	.poll_open = poll_open,
@@ -243,6 +278,7 @@ int hf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_d
 	if (!domain)
 		return -FI_ENOMEM;
 	domain->stop = -1;
+	domain->patience = MOST_PATIENCE;
 	pthread_mutex_init(&domain->lock, NULL);
 	set_modes(domain, info->domain_attr);
 	err = open_device(domain, info->domain_attr);

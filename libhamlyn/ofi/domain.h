@@ -19,6 +19,7 @@
 
 struct hf_ep;
 struct hf_mr;
+struct hf_rdm;
 
 #define HF_MR_BUCKETS	1024
 
@@ -33,7 +34,13 @@ struct hf_domain {
 	bool given_keys;	/* no FI_MR_PROV_KEY */
 	int users;
 	uint32_t idle;		/* times in a row that nothing had arrived */
+	uint32_t patience;	/* so many, and others may have the processor */
+	bool yielded;		/* since something had arrived */
 	struct hf_ep *stuck;	/* end points that have something to try again */
+	struct hf_rdm *rdms;	/* enabled ones */
+	bool attend;		/* hf_link_progress() has something to do, or waits for it */
+	bool backlog;		/* hf_match_retry() has something to do */
+	uint32_t polls;
 	struct hf_mr *mrs[HF_MR_BUCKETS];
 	/* data_progress FI_PROGRESS_AUTO */
 	pthread_t thread;

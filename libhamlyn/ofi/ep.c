@@ -8,6 +8,7 @@
 #include "cm.h"
 #include "common.h"
 #include "complete.h"
+#include "link.h"
 #include "msg.h"
 #include "progress.h"
 #include "rma.h"
@@ -65,7 +66,7 @@ static void fail_works(struct hf_ep *ep, int err)
 
 static void tell_shutdown(struct hf_ep *ep)
 {
-	if (!ep->told)
+	if (!ep->told && ep->eq)
 		hf_eq_add(ep->eq, FI_SHUTDOWN, &ep->fid.fid, NULL, NULL, 0);
 	ep->told = true;
 }
@@ -80,6 +81,20 @@ void hf_ep_lost(struct hf_ep *ep, int err)
 	fail_works(ep, err);
 	hf_msg_flush(ep, err == FI_ECONNRESET ? FI_ECANCELED : err);
 	tell_shutdown(ep);
+	if (ep->rdm)
+		hf_link_lost(ep);
+}
+
+/*
+ * The channel has not noticed yet, or messages wait in it for buffers. Nobody answers operations
+ * any more.
+ */
+void hf_ep_orphaned(struct hf_ep *ep)
+{
+	if (ep->state != HF_EP_CONNECTED)
+		return;
+	fail_works(ep, FI_ECONNRESET);
+	tell_shutdown(ep);
 }
 
 /* Its socket has ended. What it had sent before comes first. */
@@ -87,19 +102,12 @@ void hf_ep_peer_gone(struct hf_ep *ep)
 {
 	hf_domain_lock(ep->domain);
 	hf_domain_progress(ep->domain);
-	if (ep->state == HF_EP_CONNECTED) {
-		/*
-		 * The channel has not noticed yet, or messages wait in it for buffers. Nobody
-		 * answers operations any more.
-		 */
-		fail_works(ep, FI_ECONNRESET);
-		tell_shutdown(ep);
-	}
+	hf_ep_orphaned(ep);
 	hf_domain_unlock(ep->domain);
 }
 
 /* Domain locked. */
-static void disconnect(struct hf_ep *ep)
+void hf_ep_disconnect(struct hf_ep *ep, int64_t linger_ns)
 {
 	bool was_connected = ep->state == HF_EP_CONNECTED;
 
@@ -113,7 +121,7 @@ static void disconnect(struct hf_ep *ep)
 	if (!ep->channel)
 		return;
 	hf_progress_drop_held(ep);
-	h_channel_close(ep->channel, was_connected ? LINGER_NS : H_NOWAIT);
+	h_channel_close(ep->channel, was_connected ? linger_ns : H_NOWAIT);
 	ep->channel = NULL;
 }
 
@@ -124,7 +132,7 @@ int hf_ep_shut(struct hf_ep *ep, bool discard)
 		pthread_mutex_lock(&ep->eq->cm);
 	hf_domain_lock(ep->domain);
 	ep->discards = discard;
-	disconnect(ep);
+	hf_ep_disconnect(ep, LINGER_NS);
 	/* Before others can read that sends ended early: for the peer they did not, until then. */
 	hf_conn_close(ep->conn);
 	ep->conn = NULL;
@@ -186,10 +194,8 @@ static int bind_cntr(struct hf_ep *ep, struct hf_cntr *cntr, uint64_t flags)
 	return 0;
 }
 
-static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
+int hf_ep_bind(struct hf_ep *ep, struct fid *other, uint64_t flags)
 {
-	struct hf_ep *ep = of(fid);
-
 	if (ep->state != HF_EP_NEW)
 		return -FI_EOPBADSTATE;
 	switch (other->fclass) {
@@ -208,10 +214,27 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	}
 }
 
-static int ep_enable(struct hf_ep *ep)
+static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	return hf_ep_bind(of(fid), other, flags);
+}
+
+/* Domain locked. */
+int hf_ep_make_channel(struct hf_ep *ep)
 {
 	const struct h_channel_attr attr = { .max_message = CHANNEL_MESSAGE };
 	char why[HAMLYN_EXPLAIN_BYTES];
+	int err = h_channel_create(ep->domain->manager, &attr, &ep->channel);
+
+	if (err) {
+		h_explain(ep->domain->dev, why, sizeof(why));
+		hf_warn("end point: %s\n", why);
+	}
+	return err;
+}
+
+static int ep_enable(struct hf_ep *ep)
+{
 	int err;
 
 	if (ep->state != HF_EP_NEW)
@@ -222,13 +245,9 @@ static int ep_enable(struct hf_ep *ep)
 	    (ep->caps & FI_RECV && !ep->rx_cq))
 		return -FI_ENOCQ;
 	hf_domain_lock(ep->domain);
-	err = h_channel_create(ep->domain->manager, &attr, &ep->channel);
-	if (err) {
-		h_explain(ep->domain->dev, why, sizeof(why));
-		hf_warn("end point: %s\n", why);
-	} else {
+	err = hf_ep_make_channel(ep);
+	if (!err)
 		ep->state = HF_EP_ENABLED;
-	}
 	hf_domain_unlock(ep->domain);
 	return err;
 }
@@ -259,19 +278,22 @@ static int set_flags(struct hf_ep *ep, uint64_t flags)
 
 static int ep_control(struct fid *fid, int command, void *arg)
 {
+	return command == FI_ENABLE ? ep_enable(of(fid)) : hf_ep_control(of(fid), command, arg);
+}
+
+int hf_ep_control(struct hf_ep *ep, int command, void *arg)
+{
 	switch (command) {
-	case FI_ENABLE:
-		return ep_enable(of(fid));
 	case FI_GETOPSFLAG:
-		return get_flags(of(fid), arg);
+		return get_flags(ep, arg);
 	case FI_SETOPSFLAG:
-		return set_flags(of(fid), *(const uint64_t *)arg);
+		return set_flags(ep, *(const uint64_t *)arg);
 	default:
 		return -FI_ENOSYS;
 	}
 }
 
-static void put_queues(struct hf_ep *ep)
+void hf_ep_put_queues(struct hf_ep *ep)
 {
 	if (ep->tx_cq)
 		__atomic_sub_fetch(&ep->tx_cq->users, 1, __ATOMIC_RELEASE);
@@ -291,7 +313,7 @@ static int ep_close(struct fid *fid)
 	hf_ep_shut(ep, true);
 	if (ep->eq)
 		hf_eq_forget(ep->eq, fid);
-	put_queues(ep);
+	hf_ep_put_queues(ep);
 	hf_msg_free(ep);
 	hf_works_free(&ep->works);
 	hf_domain_put(ep->domain);
@@ -358,7 +380,7 @@ static int check_info(const struct fi_info *info)
 	return 0;
 }
 
-static void set_attr(struct hf_ep *ep, const struct fi_info *info)
+void hf_ep_set_attr(struct hf_ep *ep, const struct fi_info *info)
 {
 	ep->caps = info->caps;
 	ep->tx_flags = info->tx_attr->op_flags;
@@ -375,6 +397,13 @@ static void set_attr(struct hf_ep *ep, const struct fi_info *info)
 		ep->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 
+void hf_ep_init(struct hf_ep *ep)
+{
+	ep->last_recv = &ep->first_recv;
+	ep->last_stream = &ep->streams;
+	ep->last_reply = &ep->replies;
+}
+
 int hf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
 	       void *context)
 {
@@ -386,10 +415,8 @@ int hf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
-	set_attr(ep, info);
-	ep->last_recv = &ep->first_recv;
-	ep->last_stream = &ep->streams;
-	ep->last_reply = &ep->replies;
+	hf_ep_set_attr(ep, info);
+	hf_ep_init(ep);
 	ep->domain = hf_container(domain, struct hf_domain, fid);
 	hf_domain_get(ep->domain);
 	ep->fid.fid.fclass = FI_CLASS_EP;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Active end points, FI_EP_MSG: one end of a connection. */
+/* Active end points, FI_EP_MSG: one end of a connection. So is a link of FI_EP_RDM, see link.h. */
 #ifndef HAMLYN_OFI_EP_H
 #define HAMLYN_OFI_EP_H
 
@@ -35,6 +35,17 @@ struct hf_recv {
 	struct hf_span span;
 	void *context;
 	bool report;		/* a success, too */
+	/* of FI_EP_RDM */
+	bool tagged;
+	bool multi;		/* FI_MULTI_RECV: messages get parts of it */
+	bool retired;		/* no more of them */
+	uint16_t port;		/* whose messages; 0: anybody's */
+	int err;		/* with which it ends when no part is under way */
+	uint32_t parts;
+	uint64_t used;
+	uint64_t tag;
+	uint64_t ignore;
+	struct hf_recv *parent;	/* it is a part of this one */
 };
 
 /* An answer that found no room. */
@@ -53,9 +64,12 @@ enum hf_counter {
 	HF_COUNTERS,
 };
 
+struct hf_rdm;
+
 struct hf_ep {
 	struct fid_ep fid;
 	struct hf_domain *domain;
+	struct hf_rdm *rdm;		/* whose link it is; of that itself: it is one */
 	struct hf_eq *eq;
 	struct hf_cq *tx_cq;
 	struct hf_cq *rx_cq;
@@ -96,6 +110,10 @@ struct hf_ep {
 	struct hf_reply **last_reply;
 	uint32_t replies_count;
 
+	struct hf_ep *next_link;	/* of @rdm's */
+	uint64_t early_bytes;		/* of messages that wait for buffers there */
+	int failure;			/* why it was not connected */
+
 	bool is_stuck;			/* in the domain's list */
 	struct hf_ep *next_stuck;
 };
@@ -103,10 +121,18 @@ struct hf_ep {
 int hf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 	       void *context);
 /* The rest with the domain locked, but for hf_ep_peer_gone(): with the event queue's @cm. */
+void hf_ep_init(struct hf_ep *ep);
+int hf_ep_make_channel(struct hf_ep *ep);
+void hf_ep_disconnect(struct hf_ep *ep, int64_t linger_ns);
 void hf_ep_connected(struct hf_ep *ep);
+void hf_ep_orphaned(struct hf_ep *ep);
 void hf_ep_lost(struct hf_ep *ep, int err);
 void hf_ep_peer_gone(struct hf_ep *ep);
 void hf_ep_stick(struct hf_ep *ep);
 int hf_ep_shut(struct hf_ep *ep, bool discard);	/* nothing locked */
+int hf_ep_bind(struct hf_ep *ep, struct fid *other, uint64_t flags);
+int hf_ep_control(struct hf_ep *ep, int command, void *arg);
+void hf_ep_set_attr(struct hf_ep *ep, const struct fi_info *info);
+void hf_ep_put_queues(struct hf_ep *ep);
 
 #endif

@@ -130,6 +130,20 @@ void hf_eq_add_error(struct hf_eq *eq, fid_t fid, int err, const void *data, siz
 	insert(eq, event);
 }
 
+/* Of one of many that a call was to do. */
+void hf_eq_add_failure(struct hf_eq *eq, fid_t fid, void *context, uint64_t index, int err)
+{
+	struct hf_event *event = event_new(0, 0);
+
+	if (!event)
+		return;
+	event->is_error = true;
+	event->error = (struct fi_eq_err_entry){
+		.fid = fid, .context = context, .data = index, .err = err, .prov_errno = err,
+	};
+	insert(eq, event);
+}
+
 /* The events of what is about to be closed: nobody may be told its fid any more. */
 void hf_eq_forget(struct hf_eq *eq, const struct fid *fid)
 {

@@ -52,6 +52,7 @@ void hf_eq_remove_source(struct hf_eq *eq, struct hf_source *source);
 void hf_eq_add(struct hf_eq *eq, uint32_t type, fid_t fid, struct fi_info *info,
 	       const void *data, size_t length);
 void hf_eq_add_error(struct hf_eq *eq, fid_t fid, int err, const void *data, size_t length);
+void hf_eq_add_failure(struct hf_eq *eq, fid_t fid, void *context, uint64_t index, int err);
 void hf_eq_forget(struct hf_eq *eq, const struct fid *fid);
 
 #endif

@@ -7,16 +7,49 @@
 
 #include "address.h"
 
-#define TX_CAPS		(FI_MSG | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
-#define RX_CAPS		(FI_MSG | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
+/* An end point of either type, and what it can do. */
+struct kind {
+	enum fi_ep_type type;
+	uint64_t tx_caps;
+	uint64_t rx_caps;
+	uint64_t rx_flags;
+	size_t tx_size;
+	size_t rx_size;
+	enum fi_av_type av_type;	/* if any is as good */
+};
+
+#define BOTH_TX_CAPS	(FI_MSG | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
+#define BOTH_RX_CAPS	(FI_MSG | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 			 FI_RMA_EVENT)
-#define CAPS		(TX_CAPS | RX_CAPS | FI_LOCAL_COMM)
-/* Of programs that ask for both, as Open MPI does; their addresses here are of this host anyway. */
-#define TOLERATED_CAPS	(CAPS | FI_REMOTE_COMM)
+
+static const struct kind kinds[] = {
+	{
+		.type = FI_EP_MSG,
+		.tx_caps = BOTH_TX_CAPS,
+		.rx_caps = BOTH_RX_CAPS,
+		.rx_flags = FI_COMPLETION,
+		.tx_size = HF_TX_SIZE,
+		.rx_size = HF_RX_SIZE,
+		.av_type = FI_AV_UNSPEC,
+	},
+	{
+		.type = FI_EP_RDM,
+		.tx_caps = BOTH_TX_CAPS | FI_TAGGED,
+		.rx_caps = BOTH_RX_CAPS | FI_TAGGED | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE,
+		.rx_flags = FI_COMPLETION | FI_MULTI_RECV,
+		.tx_size = HF_RDM_SIZE,
+		.rx_size = HF_RDM_SIZE,
+		.av_type = FI_AV_TABLE,
+	},
+};
+
+#define KINDS		(sizeof(kinds) / sizeof(kinds[0]))
+
 #define TX_FLAGS	(FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 			 FI_DELIVERY_COMPLETE)
-#define RX_FLAGS	FI_COMPLETION
 #define MSG_ORDER	FI_ORDER_SAS
+/* fi_endpoint(3): every bit is a field of its own. */
+#define TAG_FORMAT	0xaaaaaaaaaaaaaaaaULL
 
 /* hints, where 0 means "any", against what there is */
 static bool within(uint64_t asked, uint64_t have)
@@ -29,10 +62,21 @@ static bool among(uint64_t asked, uint64_t have)
 	return !(asked & ~have);
 }
 
+static uint64_t caps_of(const struct kind *kind)
+{
+	return kind->tx_caps | kind->rx_caps | FI_LOCAL_COMM;
+}
+
+/* Of programs that ask for both, as Open MPI does; their addresses here are of this host anyway. */
+static uint64_t tolerated_caps(const struct kind *kind)
+{
+	return caps_of(kind) | FI_REMOTE_COMM;
+}
+
 /* Primary capabilities without a direction mean all directions. */
 static uint64_t directions(uint64_t caps)
 {
-	if (caps & FI_MSG && !(caps & (FI_SEND | FI_RECV)))
+	if (caps & (FI_MSG | FI_TAGGED) && !(caps & (FI_SEND | FI_RECV)))
 		caps |= FI_SEND | FI_RECV;
 	if (caps & FI_RMA &&
 	    !(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)))
@@ -40,9 +84,9 @@ static uint64_t directions(uint64_t caps)
 	return caps;
 }
 
-static bool ep_fits(const struct fi_ep_attr *ep)
+static bool ep_fits(const struct fi_ep_attr *ep, const struct kind *kind)
 {
-	return (ep->type == FI_EP_UNSPEC || ep->type == FI_EP_MSG) &&
+	return (ep->type == FI_EP_UNSPEC || ep->type == kind->type) &&
 	       (!ep->protocol || ep->protocol == HF_PROTOCOL) &&
 	       within(ep->protocol_version, HF_PROTOCOL_VERSION) &&
 	       within(ep->max_msg_size, HF_MAX_MESSAGE) && !ep->max_order_raw_size &&
@@ -50,46 +94,46 @@ static bool ep_fits(const struct fi_ep_attr *ep)
 	       within(ep->rx_ctx_cnt, 1) && !ep->auth_key_size;
 }
 
-static bool tx_fits(const struct fi_tx_attr *tx)
+static bool tx_fits(const struct fi_tx_attr *tx, const struct kind *kind)
 {
-	return among(tx->caps, TOLERATED_CAPS) && among(tx->op_flags, TX_FLAGS) &&
+	return among(tx->caps, tolerated_caps(kind)) && among(tx->op_flags, TX_FLAGS) &&
 	       among(tx->msg_order, MSG_ORDER) && !tx->comp_order &&
 	       within(tx->inject_size, HF_INJECT_SIZE) && within(tx->size, HF_TX_SIZE_MAX) &&
 	       within(tx->iov_limit, HF_IOV_LIMIT) && within(tx->rma_iov_limit, 1);
 }
 
-static bool rx_fits(const struct fi_rx_attr *rx)
+static bool rx_fits(const struct fi_rx_attr *rx, const struct kind *kind)
 {
-	return among(rx->caps, TOLERATED_CAPS) && among(rx->op_flags, RX_FLAGS) &&
+	return among(rx->caps, tolerated_caps(kind)) && among(rx->op_flags, kind->rx_flags) &&
 	       among(rx->msg_order, MSG_ORDER) && !rx->comp_order && !rx->total_buffered_recv &&
 	       within(rx->size, HF_RX_SIZE_MAX) && within(rx->iov_limit, HF_IOV_LIMIT);
 }
 
-static bool domain_fits(const struct fi_domain_attr *domain)
+static bool domain_fits(const struct fi_domain_attr *domain, const struct kind *kind)
 {
 	return within(domain->mr_key_size, sizeof(uint64_t)) &&
 	       within(domain->cq_data_size, sizeof(uint64_t)) &&
-	       among(domain->caps, TOLERATED_CAPS) && within(domain->max_ep_tx_ctx, 1) &&
+	       among(domain->caps, tolerated_caps(kind)) && within(domain->max_ep_tx_ctx, 1) &&
 	       within(domain->max_ep_rx_ctx, 1) && !domain->max_ep_stx_ctx &&
 	       !domain->max_ep_srx_ctx && within(domain->mr_iov_limit, HF_IOV_LIMIT) &&
 	       !domain->auth_key_size && !domain->max_err_data;
 }
 
 /* The first hint that does not fit, or NULL. */
-static const char *misfit(const struct fi_info *hints)
+static const char *misfit(const struct fi_info *hints, const struct kind *kind)
 {
-	if (!among(hints->caps, TOLERATED_CAPS))
+	if (!among(hints->caps, tolerated_caps(kind)))
 		return "caps";
 	if (hints->addr_format != FI_FORMAT_UNSPEC && hints->addr_format != FI_SOCKADDR &&
 	    hints->addr_format != FI_SOCKADDR_IN)
 		return "addr_format";
-	if (hints->ep_attr && !ep_fits(hints->ep_attr))
+	if (hints->ep_attr && !ep_fits(hints->ep_attr, kind))
 		return "ep_attr";
-	if (hints->tx_attr && !tx_fits(hints->tx_attr))
+	if (hints->tx_attr && !tx_fits(hints->tx_attr, kind))
 		return "tx_attr";
-	if (hints->rx_attr && !rx_fits(hints->rx_attr))
+	if (hints->rx_attr && !rx_fits(hints->rx_attr, kind))
 		return "rx_attr";
-	if (hints->domain_attr && !domain_fits(hints->domain_attr))
+	if (hints->domain_attr && !domain_fits(hints->domain_attr, kind))
 		return "domain_attr";
 	if (hints->fabric_attr && hints->fabric_attr->name &&
 	    strcmp(hints->fabric_attr->name, HF_NAME))
@@ -127,7 +171,8 @@ static int mr_mode(uint32_t version, const struct fi_info *hints)
 	return asked & FI_MR_PROV_KEY;
 }
 
-static void fill_domain(uint32_t version, const struct fi_info *hints, struct fi_domain_attr *to)
+static void fill_domain(uint32_t version, const struct fi_info *hints, const struct kind *kind,
+			struct fi_domain_attr *to)
 {
 	static const struct fi_domain_attr none;
 	const struct fi_domain_attr *asked = hints && hints->domain_attr ? hints->domain_attr :
@@ -140,7 +185,7 @@ static void fill_domain(uint32_t version, const struct fi_info *hints, struct fi
 	to->data_progress = asked->data_progress == FI_PROGRESS_UNSPEC ?
 			    FI_PROGRESS_MANUAL : asked->data_progress;
 	to->resource_mgmt = FI_RM_ENABLED;
-	to->av_type = asked->av_type;
+	to->av_type = asked->av_type ? asked->av_type : kind->av_type;
 	to->mr_mode = mr_mode(version, hints);
 	to->mr_key_size = sizeof(uint64_t);
 	to->cq_data_size = sizeof(uint64_t);
@@ -158,29 +203,37 @@ static void fill_domain(uint32_t version, const struct fi_info *hints, struct fi
 		to->caps |= (hints->caps | asked->caps) & FI_REMOTE_COMM;
 }
 
-static void fill_contexts(const struct fi_info *hints, struct fi_info *info)
+static void fill_contexts(const struct fi_info *hints, const struct kind *kind,
+			  struct fi_info *info)
 {
 	static const struct fi_tx_attr no_tx;
 	static const struct fi_rx_attr no_rx;
 	const struct fi_tx_attr *tx = hints && hints->tx_attr ? hints->tx_attr : &no_tx;
 	const struct fi_rx_attr *rx = hints && hints->rx_attr ? hints->rx_attr : &no_rx;
 
-	info->tx_attr->caps = info->caps & TX_CAPS;
+	info->tx_attr->caps = info->caps & kind->tx_caps;
 	info->tx_attr->op_flags = tx->op_flags;
 	info->tx_attr->msg_order = MSG_ORDER;
 	info->tx_attr->inject_size = HF_INJECT_SIZE;
-	info->tx_attr->size = or_default(tx->size, HF_TX_SIZE);
+	info->tx_attr->size = or_default(tx->size, kind->tx_size);
 	info->tx_attr->iov_limit = HF_IOV_LIMIT;
 	info->tx_attr->rma_iov_limit = 1;
 	info->tx_attr->tclass = tx->tclass;
 
-	info->rx_attr->caps = info->caps & RX_CAPS;
+	info->rx_attr->caps = info->caps & kind->rx_caps;
 	info->rx_attr->op_flags = rx->op_flags;
 	info->rx_attr->msg_order = MSG_ORDER;
-	info->rx_attr->size = or_default(rx->size, HF_RX_SIZE);
+	info->rx_attr->size = or_default(rx->size, kind->rx_size);
 	info->rx_attr->iov_limit = HF_IOV_LIMIT;
+}
 
-	info->ep_attr->type = FI_EP_MSG;
+static void fill_ep(const struct fi_info *hints, const struct kind *kind, struct fi_info *info)
+{
+	uint64_t format = hints && hints->ep_attr ? hints->ep_attr->mem_tag_format : 0;
+
+	if (kind->tx_caps & FI_TAGGED)
+		info->ep_attr->mem_tag_format = format ? format : TAG_FORMAT;
+	info->ep_attr->type = kind->type;
 	info->ep_attr->protocol = HF_PROTOCOL;
 	info->ep_attr->protocol_version = HF_PROTOCOL_VERSION;
 	info->ep_attr->max_msg_size = HF_MAX_MESSAGE;
@@ -242,42 +295,53 @@ static int fill_addresses(const char *node, const char *service, uint64_t flags,
 	return err;
 }
 
-static int fill(uint32_t version, const char *node, const char *service, uint64_t flags,
-		const struct fi_info *hints, struct fi_info *info)
+/* But for addresses. */
+static int fill(uint32_t version, const struct fi_info *hints, const struct kind *kind,
+		struct fi_info *info)
 {
 	const char *device = hints && hints->domain_attr ? hints->domain_attr->name : NULL;
 
 	info->caps = hints && hints->caps ?
-		     directions(hints->caps) | FI_LOCAL_COMM : CAPS;
+		     directions(hints->caps) | FI_LOCAL_COMM : caps_of(kind);
 	info->addr_format = FI_SOCKADDR_IN;
 	info->handle = hints ? hints->handle : NULL;
-	fill_domain(version, hints, info->domain_attr);
-	fill_contexts(hints, info);
+	fill_domain(version, hints, kind, info->domain_attr);
+	fill_contexts(hints, kind, info);
+	fill_ep(hints, kind, info);
 	info->fabric_attr->fabric = hints && hints->fabric_attr ? hints->fabric_attr->fabric : NULL;
 	info->fabric_attr->name = strdup(HF_NAME);
 	info->fabric_attr->prov_version = hf_provider.version;
 	info->fabric_attr->api_version = version;
 	info->domain_attr->name = strdup(device ? device : default_device());
-	if (!info->fabric_attr->name || !info->domain_attr->name)
-		return -FI_ENOMEM;
-	return fill_addresses(node, service, flags, hints, info);
+	return info->fabric_attr->name && info->domain_attr->name ? 0 : -FI_ENOMEM;
 }
 
 int hf_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 	       const struct fi_info *hints, struct fi_info **info)
 {
-	const char *what = hints ? misfit(hints) : NULL;
-	int err;
+	struct fi_info **last = info;
+	int err = 0;
 
 	*info = NULL;
-	if (what) {
-		FI_INFO(&hf_provider, FI_LOG_CORE, "no match for hints: %s\n", what);
-		return -FI_ENODATA;
+	for (size_t i = 0; i < KINDS && !err; i++) {
+		const char *what = hints ? misfit(hints, &kinds[i]) : NULL;
+
+		if (what) {
+			FI_INFO(&hf_provider, FI_LOG_CORE, "no match for hints: %s\n", what);
+			continue;
+		}
+		*last = fi_allocinfo();
+		if (!*last) {
+			err = -FI_ENOMEM;
+			break;
+		}
+		err = fill(version, hints, &kinds[i], *last);
+		if (!err)
+			err = fill_addresses(node, service, flags, hints, *last);
+		last = &(*last)->next;
 	}
-	*info = fi_allocinfo();
-	if (!*info)
-		return -FI_ENOMEM;
-	err = fill(version, node, service, flags, hints, *info);
+	if (!err && !*info)
+		err = -FI_ENODATA;
 	if (err) {
 		fi_freeinfo(*info);
 		*info = NULL;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "complete.h"
+#include "link.h"
 #include "post.h"
 #include "progress.h"
 
@@ -14,29 +15,19 @@ static struct hf_ep *of(struct fid_ep *fid)
 
 /* ---- sending ------------------------------------------------------------ */
 
-static int post_send(struct hf_ep *ep, struct hf_post *post)
-{
-	int err = hf_post_check(ep, post);
-
-	if (err)
-		return err;
-	if (post->span.length > HF_EAGER)
-		return hf_post_work(ep, post, HF_SEND_LONG, HF_WORK_SEND, false);
-	if (post->flags & FI_DELIVERY_COMPLETE)
-		return hf_post_work(ep, post, HF_SEND, HF_WORK_SEND, true);
-	return hf_post_at_once(ep, post, HF_SEND);
-}
-
-static ssize_t send_any(struct hf_ep *ep, const struct iovec *iov, size_t count, void *context,
-			uint64_t flags, uint64_t data)
+static ssize_t send_any(struct hf_ep *ep, const struct iovec *iov, size_t count, fi_addr_t dest,
+			void *context, uint64_t flags, uint64_t data)
 {
 	struct hf_post post;
+	struct hf_ep *to;
 	int err = hf_post_set(&post, iov, count, context, flags, data);
 
 	if (err)
 		return err;
 	hf_domain_lock(ep->domain);
-	err = post_send(ep, &post);
+	err = hf_link_toward(ep, dest, &to);
+	if (!err)
+		err = hf_post_send(to, &post);
 	hf_domain_unlock(ep->domain);
 	return err;
 }
@@ -47,44 +38,40 @@ static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *d
 	const struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
 
 	(void)desc;
-	(void)dest;
-	return send_any(of(fid), &iov, 1, context, of(fid)->tx_flags, 0);
+	return send_any(of(fid), &iov, 1, dest, context, of(fid)->tx_flags, 0);
 }
 
 static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			 fi_addr_t dest, void *context)
 {
 	(void)desc;
-	(void)dest;
-	return send_any(of(fid), iov, count, context, of(fid)->tx_flags, 0);
+	return send_any(of(fid), iov, count, dest, context, of(fid)->tx_flags, 0);
 }
 
 static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	return send_any(of(fid), msg->msg_iov, msg->iov_count, msg->context,
+	return send_any(of(fid), msg->msg_iov, msg->iov_count, msg->addr, msg->context,
 			hf_post_flags(of(fid), flags), msg->data);
 }
 
 /* No completion, whatever the end point says: the buffer may be reused at once. */
-static ssize_t inject_any(struct hf_ep *ep, const void *buf, size_t len, uint64_t flags,
-			  uint64_t data)
+static ssize_t inject_any(struct hf_ep *ep, const void *buf, size_t len, fi_addr_t dest,
+			  uint64_t flags, uint64_t data)
 {
 	const struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
 
-	return send_any(ep, &iov, 1, NULL, FI_INJECT | HF_POST_QUIET | flags, data);
+	return send_any(ep, &iov, 1, dest, NULL, FI_INJECT | HF_POST_QUIET | flags, data);
 }
 
 static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest)
 {
-	(void)dest;
-	return inject_any(of(fid), buf, len, 0, 0);
+	return inject_any(of(fid), buf, len, dest, 0, 0);
 }
 
 static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 			      fi_addr_t dest)
 {
-	(void)dest;
-	return inject_any(of(fid), buf, len, FI_REMOTE_CQ_DATA, data);
+	return inject_any(of(fid), buf, len, dest, FI_REMOTE_CQ_DATA, data);
 }
 
 static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -93,8 +80,8 @@ static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, voi
 	const struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
 
 	(void)desc;
-	(void)dest;
-	return send_any(of(fid), &iov, 1, context, of(fid)->tx_flags | FI_REMOTE_CQ_DATA, data);
+	return send_any(of(fid), &iov, 1, dest, context, of(fid)->tx_flags | FI_REMOTE_CQ_DATA,
+			data);
 }
 
 /* ---- receiving ---------------------------------------------------------- */
@@ -106,7 +93,7 @@ static struct hf_recv *recv_new(struct hf_ep *ep)
 	if (recv)
 		ep->spare_recvs = recv->next;
 	else
-		recv = malloc(sizeof(*recv));
+		recv = calloc(1, sizeof(*recv));
 	return recv;
 }
 
@@ -147,16 +134,19 @@ static int post_recv(struct hf_ep *ep, const struct hf_span *span, void *context
 	return 0;
 }
 
-static ssize_t recv_any(struct hf_ep *ep, const struct iovec *iov, size_t count, void *context,
-			uint64_t flags)
+static ssize_t recv_any(struct hf_ep *ep, const struct iovec *iov, size_t count, fi_addr_t src,
+			void *context, uint64_t flags)
 {
+	struct hf_wish wish = { .context = context, .flags = flags, .ignore = UINT64_MAX };
 	struct hf_span span;
 	int err = hf_span_set(&span, iov, count);
 
 	if (err)
 		return err;
+	wish.span = &span;
 	hf_domain_lock(ep->domain);
-	err = post_recv(ep, &span, context, flags);
+	err = ep->rdm ? hf_rdm_receive(ep->rdm, &wish, src) :
+			post_recv(ep, &span, context, flags);
 	hf_domain_unlock(ep->domain);
 	return err;
 }
@@ -167,21 +157,19 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 	const struct iovec iov = { .iov_base = buf, .iov_len = len };
 
 	(void)desc;
-	(void)src;
-	return recv_any(of(fid), &iov, 1, context, of(fid)->rx_flags);
+	return recv_any(of(fid), &iov, 1, src, context, of(fid)->rx_flags);
 }
 
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			 fi_addr_t src, void *context)
 {
 	(void)desc;
-	(void)src;
-	return recv_any(of(fid), iov, count, context, of(fid)->rx_flags);
+	return recv_any(of(fid), iov, count, src, context, of(fid)->rx_flags);
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	return recv_any(of(fid), msg->msg_iov, msg->iov_count, msg->context, flags);
+	return recv_any(of(fid), msg->msg_iov, msg->iov_count, msg->addr, msg->context, flags);
 }
 
 struct fi_ops_msg hf_msg_ops = {

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -22,11 +21,6 @@
  * those that had been taken from there, and were silent, are told, too.
  */
 #define MAX_REQUESTED	1024
-
-/* Ports that are given out; how many are tried until one is free. */
-#define FIRST_PORT	32768
-#define PORTS		28000
-#define PORT_TRIES	1000
 
 static struct hf_pep *of(fid_t fid)
 {
@@ -97,31 +91,6 @@ static void pep_ready(struct hf_source *source)
 
 /* ---- calls -------------------------------------------------------------- */
 
-static int bind_name(int fd, const struct sockaddr_in *address)
-{
-	struct sockaddr_un name;
-	socklen_t length = hf_address_name(address, &name);
-
-	return bind(fd, (struct sockaddr *)&name, length) ? -errno : 0;
-}
-
-/* The port that was asked for, or any that nobody has. */
-static int take_port(struct hf_pep *pep)
-{
-	uint16_t number;
-	int err = -FI_EADDRINUSE;
-
-	if (pep->address.sin_port)
-		return bind_name(pep->source.fd, &pep->address);
-	for (int i = 0; i < PORT_TRIES && err == -FI_EADDRINUSE; i++) {
-		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-			return -FI_EIO;
-		pep->address.sin_port = htons((uint16_t)(FIRST_PORT + number % PORTS));
-		err = bind_name(pep->source.fd, &pep->address);
-	}
-	return err;
-}
-
 static int pep_bind_name(struct hf_pep *pep)
 {
 	int err;
@@ -131,7 +100,7 @@ static int pep_bind_name(struct hf_pep *pep)
 	pep->source.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (pep->source.fd < 0)
 		return -errno;
-	err = take_port(pep);
+	err = hf_address_bind(pep->source.fd, &pep->address);
 	if (err) {
 		close(pep->source.fd);
 		pep->source.fd = -1;

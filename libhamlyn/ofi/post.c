@@ -12,6 +12,7 @@ int hf_post_set(struct hf_post *post, const struct iovec *iov, size_t count, voi
 	post->flags = flags;
 	post->data = data;
 	post->context = context;
+	post->tagged = false;
 	return hf_span_set(&post->span, iov, count);
 }
 
@@ -46,7 +47,8 @@ static void fill_header(const struct hf_post *post, enum hf_wire_op op, struct h
 {
 	*header = (struct hf_header){
 		.op = (uint8_t)op,
-		.flags = post->flags & FI_REMOTE_CQ_DATA ? HF_HAS_DATA : 0,
+		.flags = (post->flags & FI_REMOTE_CQ_DATA ? HF_HAS_DATA : 0) |
+			 (post->tagged ? HF_TAGGED : 0),
 		.length = post->span.length,
 		.data = post->data,
 	};
@@ -59,9 +61,11 @@ int hf_post_at_once(struct hf_ep *ep, const struct hf_post *post, enum hf_wire_o
 	int err;
 
 	fill_header(post, op, &header);
-	err = hf_stream_send(ep, &header, NULL, 0, &post->span);
+	err = hf_stream_send(ep, &header, &post->tag, post->tagged ? sizeof(post->tag) : 0,
+			     &post->span);
 	if (!err)
-		hf_complete_send(ep, FI_SEND | FI_MSG, post->context, post->report);
+		hf_complete_send(ep, FI_SEND | (post->tagged ? FI_TAGGED : FI_MSG), post->context,
+				 post->report);
 	else if (err == -FI_ENOTCONN)
 		hf_ep_lost(ep, FI_ECONNRESET);
 	return err;
@@ -80,16 +84,30 @@ static uint32_t fill_places(const struct hf_ep *ep, const struct hf_span *span,
 	return span->count;
 }
 
+/* What is between a header and a payload: a target, or a tag, or neither, and places. */
+struct more {
+	struct hf_target target;
+	struct hf_place places[HF_MAX_PLACES];
+};
+
+static size_t begin_more(struct more *more, const struct hf_post *post, enum hf_work_kind kind)
+{
+	if (kind != HF_WORK_SEND) {
+		more->target = post->target;
+		return 0;
+	}
+	if (!post->tagged)
+		return sizeof(more->target);
+	more->target.address = post->tag;
+	return offsetof(struct hf_target, address);
+}
+
 /* One that the other end answers. */
 int hf_post_work(struct hf_ep *ep, const struct hf_post *post, enum hf_wire_op op,
 		 enum hf_work_kind kind, bool with_payload)
 {
-	struct {
-		struct hf_target target;
-		struct hf_place places[HF_MAX_PLACES];
-	} more = { .target = post->target };
-	bool targeted = kind != HF_WORK_SEND;
-	size_t begin = targeted ? 0 : sizeof(more.target);
+	struct more more;
+	size_t begin = begin_more(&more, post, kind);
 	struct hf_header header;
 	struct hf_work *work;
 	int err;
@@ -107,6 +125,7 @@ int hf_post_work(struct hf_ep *ep, const struct hf_post *post, enum hf_wire_op o
 		work->span = post->span;
 	}
 	work->length = post->span.length;
+	work->wire_flags = header.flags & HF_TAGGED;
 	work->context = post->context;
 	work->report = post->report;
 	err = hf_stream_send(ep, &header, (char *)&more + begin,
@@ -122,4 +141,17 @@ int hf_post_work(struct hf_ep *ep, const struct hf_post *post, enum hf_wire_op o
 	if (err == -FI_ENOTCONN)
 		hf_ep_lost(ep, FI_ECONNRESET);
 	return err;
+}
+
+int hf_post_send(struct hf_ep *ep, struct hf_post *post)
+{
+	int err = hf_post_check(ep, post);
+
+	if (err)
+		return err;
+	if (post->span.length > HF_EAGER)
+		return hf_post_work(ep, post, HF_SEND_LONG, HF_WORK_SEND, false);
+	if (post->flags & FI_DELIVERY_COMPLETE)
+		return hf_post_work(ep, post, HF_SEND, HF_WORK_SEND, true);
+	return hf_post_at_once(ep, post, HF_SEND);
 }

@@ -11,6 +11,8 @@
 struct hf_post {
 	struct hf_span span;
 	struct hf_target target;	/* of RMA */
+	uint64_t tag;
+	bool tagged;
 	uint64_t flags;
 	uint64_t data;
 	void *context;
@@ -21,6 +23,7 @@ int hf_post_set(struct hf_post *post, const struct iovec *iov, size_t count, voi
 		uint64_t flags, uint64_t data);
 uint64_t hf_post_flags(const struct hf_ep *ep, uint64_t flags);
 int hf_post_check(struct hf_ep *ep, struct hf_post *post);
+int hf_post_send(struct hf_ep *ep, struct hf_post *post);
 int hf_post_at_once(struct hf_ep *ep, const struct hf_post *post, enum hf_wire_op op);
 int hf_post_work(struct hf_ep *ep, const struct hf_post *post, enum hf_wire_op op,
 		 enum hf_work_kind kind, bool with_payload);

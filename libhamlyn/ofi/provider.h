@@ -27,6 +27,7 @@
 #define HF_TX_SIZE_MAX		4096
 #define HF_RX_SIZE		64
 #define HF_RX_SIZE_MAX		65536
+#define HF_RDM_SIZE		1024
 #define HF_CM_DATA		256
 
 /* libfabric 2 deprecates them, and programs of libfabric 1 ask for them. */

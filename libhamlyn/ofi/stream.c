@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "complete.h"
 #include "mr.h"
@@ -13,10 +14,28 @@
  */
 #define MAX_REPLIES	(2 * HF_TX_SIZE_MAX)
 
+/* So long a message in one piece goes along in the entry of the work queue. */
+#define SHORT		160
+
+static int send_pieces(struct h_channel *channel, const struct iovec *iov, int n, size_t length)
+{
+	unsigned char whole[SHORT];
+	size_t at = 0;
+
+	if (length > sizeof(whole))
+		return h_channel_sendv(channel, iov, n, H_NOWAIT);
+	for (int i = 0; i < n; i++) {
+		memcpy(whole + at, iov[i].iov_base, iov[i].iov_len);
+		at += iov[i].iov_len;
+	}
+	return h_channel_send(channel, whole, length, H_NOWAIT);
+}
+
 /* 0, -FI_EAGAIN, or -FI_ENOTCONN: then the caller has hf_ep_lost() to call. */
 int hf_stream_send(struct hf_ep *ep, const struct hf_header *header, const void *more,
 		   size_t more_length, const struct hf_span *payload)
 {
+	size_t length = sizeof(*header) + more_length + (payload ? payload->length : 0);
 	struct iovec iov[2 + HF_IOV_LIMIT];
 	int n = 0, err;
 
@@ -28,7 +47,7 @@ int hf_stream_send(struct hf_ep *ep, const struct hf_header *header, const void 
 	}
 	for (uint32_t i = 0; payload && i < payload->count; i++)
 		iov[n++] = payload->iov[i];
-	err = h_channel_sendv(ep->channel, iov, n, H_NOWAIT);
+	err = send_pieces(ep->channel, iov, n, length);
 	if (!err || err == -EAGAIN || err == -ENOMEM)
 		return err ? -FI_EAGAIN : 0;
 	return -FI_ENOTCONN;

@@ -5,9 +5,10 @@
  * Both are on one host, or at least of one byte order. Nothing in a header is believed: ids are
  * looked up, keys compared, lengths held against what was posted or registered.
  *
- *	SEND		the message follows
- *	SEND_LONG	a message that is longer. HF_MAX_PLACES places at most say where it is,
- *			if the receiver may look there; otherwise it asks for it by CLEAR
+ *	SEND		the message follows, after its tag if it is TAGGED
+ *	SEND_LONG	a message that is longer, after its tag if it is TAGGED. HF_MAX_PLACES
+ *			places at most say where it is, if the receiver may look there; otherwise
+ *			it asks for it by CLEAR
  *	WRITE		a target, and what is to be written there
  *	WRITE_LONG	a target, and places as of SEND_LONG
  *	READ		a target, and places where the target may put it
@@ -34,6 +35,7 @@ enum hf_wire_op {
 #define HF_HAS_DATA	(1U << 0)	/* @data is for the other end's completion */
 #define HF_WANT_DONE	(1U << 1)	/* SEND: say when it is in its buffer */
 #define HF_LAST		(1U << 2)	/* PIECE: no other comes */
+#define HF_TAGGED	(1U << 3)	/* SEND, SEND_LONG: between two of FI_EP_RDM */
 
 #define HF_NO_ID	0U
 #define HF_MAX_PLACES	4

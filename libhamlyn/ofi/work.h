@@ -36,6 +36,7 @@ struct hf_work {
 	uint64_t key;			/* IN_WRITE, IN_READ */
 	uint64_t address;
 	uint64_t data;
+	uint64_t tag;			/* IN_RECV */
 	void *context;
 };
 

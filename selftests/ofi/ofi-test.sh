@@ -75,8 +75,12 @@ compared() { # by both of its ends
 
 if command -v fi_pingpong >/dev/null; then
 	check "fi_info lists it" lists hamlyn FI_EP_MSG
+	check "fi_info lists it without connections" lists hamlyn FI_EP_RDM
 	check "fi_info lists it below ofi_rxm" lists "hamlyn;ofi_rxm" FI_PROTO_RXM
 	check "fi_pingpong, FI_EP_MSG" pingpong hamlyn msg -I 20 -c
+	check "fi_pingpong, FI_EP_RDM" pingpong hamlyn rdm -I 20 -c
+	check "fi_pingpong, FI_EP_RDM, tagged" pingpong hamlyn rdm -I 20 -c -m tagged
+	FI_HAMLYN_CMA=0 check "fi_pingpong, FI_EP_RDM, in pieces" pingpong hamlyn rdm -I 20 -c
 	check "fi_pingpong, ofi_rxm" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
 	check "fi_pingpong, ofi_rxm, tagged" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c -m tagged
 	FI_HAMLYN_CMA=0 check "fi_pingpong, ofi_rxm, in pieces" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
@@ -118,6 +122,8 @@ if [ "$long" = yes ] && command -v valgrind >/dev/null && command -v fi_pingpong
 	# They are slow.
 	limit=$((4 * limit)) under=$work/valgrind
 	check "valgrind: fi_pingpong, FI_EP_MSG" watched pingpong hamlyn msg -I 5 -c
+	check "valgrind: fi_pingpong, FI_EP_RDM" watched pingpong hamlyn rdm -I 5 -c
+	FI_HAMLYN_CMA=0 check "valgrind: fi_pingpong, FI_EP_RDM, in pieces" watched pingpong hamlyn rdm -I 5 -c
 	check "valgrind: fi_pingpong, ofi_rxm" watched pingpong "hamlyn;ofi_rxm" rdm -I 5 -c
 	FI_HAMLYN_CMA=0 check "valgrind: fi_pingpong, ofi_rxm, in pieces" \
 		watched pingpong "hamlyn;ofi_rxm" rdm -I 5 -c
@@ -126,7 +132,7 @@ fi
 
 # ---- MPI ----
 
-export OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi "OMPI_MCA_mtl_ofi_provider_include=hamlyn;ofi_rxm"
+export OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi OMPI_MCA_mtl_ofi_provider_include=hamlyn
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 
@@ -174,9 +180,13 @@ if command -v mpirun.openmpi >/dev/null && command -v mpicc.openmpi >/dev/null; 
 	check "MPI, 4 processes" mpi 400 4 ./exchange
 	FI_HAMLYN_CMA=0 check "MPI, 3 processes, in pieces" mpi 300 3 ./exchange
 	check "memory for each peer" flat
+	OMPI_MCA_mtl_ofi_provider_include="hamlyn;ofi_rxm" check "MPI, ofi_rxm, 4 processes" \
+		mpi 400 4 ./exchange
 	if [ "$long" = yes ]; then
 		check "MPI, 16 processes" mpi 4000 16 ./exchange
 		check "MPI, 200 processes" many 200
+		OMPI_MCA_mtl_ofi_provider_include="hamlyn;ofi_rxm" check "MPI, ofi_rxm, 16 processes" \
+			mpi 4000 16 ./exchange
 		if [ -d /usr/lib/python3/dist-packages/mpi4py ]; then
 			check "mpi4py, threads" mpi 100 3 /usr/bin/python3 "$tests/mpi4py_exchange.py"
 			OMPI_MCA_osc=pt2pt check "mpi4py, windows over messages" \

@@ -55,7 +55,26 @@ TEST(without_hints)
 	fi_freeinfo(list);
 }
 
-/* ofi_rxm makes reliable datagrams of it. */
+/* Without connections there is more, and not what there is not. */
+TEST(without_connections)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+
+	hints->fabric_attr->prov_name = strdup("hamlyn");
+	hints->ep_attr->type = FI_EP_RDM;
+	info = ask(hints);
+	while (info && strcmp(info->fabric_attr->prov_name, "hamlyn"))
+		info = info->next;
+	ASSERT_NE(NULL, info);
+	EXPECT_EQ(FI_TAGGED | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE,
+		  info->caps & (FI_TAGGED | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE |
+				FI_ATOMIC));
+	EXPECT_EQ(0, info->mode);
+	EXPECT_EQ(FI_AV_TABLE, info->domain_attr->av_type);
+	EXPECT_NE(0, info->ep_attr->mem_tag_format);
+}
+
+/* ofi_rxm makes reliable datagrams of the other one. */
 TEST(layered)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;

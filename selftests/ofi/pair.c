@@ -34,8 +34,10 @@ struct fi_info *pair_info(const struct options *options)
 	if (options->no_cma)
 		setenv("FI_HAMLYN_CMA", "0", 1);
 	hints->fabric_attr->prov_name = strdup("hamlyn");
-	hints->ep_attr->type = FI_EP_MSG;
+	hints->ep_attr->type = options->rdm ? FI_EP_RDM : FI_EP_MSG;
 	hints->caps = FI_MSG | FI_RMA | FI_RMA_EVENT | FI_FENCE;
+	if (options->rdm)
+		hints->caps |= FI_TAGGED | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE;
 	hints->domain_attr->mr_mode = options->mr_mode < 0 ? 0 :
 				      options->mr_mode ? options->mr_mode : FI_MR_PROV_KEY;
 	hints->domain_attr->threading = options->threading;
@@ -67,6 +69,7 @@ static int open_queues(struct end *end, const struct options *options)
 int end_open(struct end *end, struct fi_info *info, const struct options *options)
 {
 	struct fi_eq_attr eq = { .wait_obj = FI_WAIT_FD };
+	struct fi_av_attr av = { .type = options->av };
 	int err;
 
 	memset(end, 0, sizeof(*end));
@@ -76,6 +79,8 @@ int end_open(struct end *end, struct fi_info *info, const struct options *option
 		err = fi_eq_open(end->fabric, &eq, &end->eq, NULL);
 	if (!err)
 		err = fi_domain(end->fabric, info, &end->domain, NULL);
+	if (!err && options->rdm)
+		err = fi_av_open(end->domain, &av, &end->av, NULL);
 	return err ? err : open_queues(end, options);
 }
 
@@ -87,6 +92,8 @@ int end_endpoint(struct end *end, struct fi_info *info, const struct options *op
 	uint64_t flags = options->selective ? FI_SELECTIVE_COMPLETION : 0;
 	int err = fi_endpoint(end->domain, info, &end->ep, NULL);
 
+	if (!err && end->av)
+		err = fi_ep_bind(end->ep, &end->av->fid, 0);
 	if (!err)
 		err = fi_ep_bind(end->ep, &end->eq->fid, 0);
 	if (!err)
@@ -108,6 +115,8 @@ void end_close(struct end *end)
 {
 	if (end->ep)
 		close_fid(&end->ep->fid);
+	if (end->av)
+		close_fid(&end->av->fid);
 	if (end->tx)
 		close_fid(&end->tx->fid);
 	if (end->rx)
@@ -172,6 +181,42 @@ static int accept_one(struct end *end, const struct options *options)
 	return err ? err : fi_accept(end->ep, NULL, 0);
 }
 
+fi_addr_t learn(struct end *end, const struct end *of)
+{
+	struct sockaddr_in address;
+	size_t length = sizeof(address);
+	fi_addr_t addr;
+
+	if (fi_getname(&of->ep->fid, &address, &length) ||
+	    fi_av_insert(end->av, &address, 1, &addr, 0, NULL) != 1)
+		return FI_ADDR_NOTAVAIL;
+	return addr;
+}
+
+void pair_progress(struct pair *pair)
+{
+	progress(&pair->a);
+	progress(&pair->b);
+}
+
+static int open_rdm(struct pair *pair, struct fi_info *info, const struct options *options)
+{
+	int err = end_open(&pair->a, info, options);
+
+	if (!err)
+		err = end_open(&pair->b, info, options);
+	if (!err)
+		err = end_endpoint(&pair->a, info, options);
+	if (!err)
+		err = end_endpoint(&pair->b, info, options);
+	if (err)
+		return err;
+	pair->a.peer = learn(&pair->a, &pair->b);
+	pair->b.peer = learn(&pair->b, &pair->a);
+	return pair->a.peer == FI_ADDR_NOTAVAIL || pair->b.peer == FI_ADDR_NOTAVAIL ? -FI_EINVAL :
+										      0;
+}
+
 int pair_open(struct pair *pair, const struct options *options)
 {
 	struct fi_info *info = pair_info(options);
@@ -183,6 +228,11 @@ int pair_open(struct pair *pair, const struct options *options)
 	memset(pair, 0, sizeof(*pair));
 	if (!info)
 		return -FI_ENODATA;
+	if (options->rdm) {
+		err = open_rdm(pair, info, options);
+		fi_freeinfo(info);
+		return err;
+	}
 	err = end_open(&pair->a, info, options);
 	if (!err)
 		err = end_open(&pair->b, info, options);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Two ends of a connection, made with libfabric's public calls alone. */
+/* Two ends that talk to each other, made with libfabric's public calls alone. */
 #ifndef HAMLYN_TEST_OFI_PAIR_H
 #define HAMLYN_TEST_OFI_PAIR_H
 
@@ -28,6 +28,8 @@ struct options {
 	int mr_mode;			/* -1: none */
 	bool selective;
 	bool no_cma;
+	bool rdm;			/* FI_EP_RDM, of which pair_open() connects nothing */
+	enum fi_av_type av;
 };
 
 struct end {
@@ -39,6 +41,8 @@ struct end {
 	struct fid_cq *rx;
 	struct fid_cntr *cntr[6];	/* send, recv, read, write, remote read, remote write */
 	struct fid_ep *ep;
+	struct fid_av *av;		/* of FI_EP_RDM */
+	fi_addr_t peer;			/* the other one, by pair_open() */
 };
 
 struct pair {
@@ -60,6 +64,20 @@ int next_event(struct end *end, struct end *other, void *entry, size_t size, ssi
 int listen_at(struct end *end, struct fid_pep **pep, void *address, size_t *length);
 int pair_open(struct pair *pair, const struct options *options);
 void pair_close(struct pair *pair);
+/* @of becomes known to @end. */
+fi_addr_t learn(struct end *end, const struct end *of);
+void pair_progress(struct pair *pair);
+
+/* A call that sends, again until it is taken. */
+#define TAKEN(pair, call)						\
+	({								\
+		int64_t until_ = now_ms() + patience_ms();		\
+		ssize_t err_;						\
+									\
+		while ((err_ = (call)) == -FI_EAGAIN && now_ms() < until_) \
+			pair_progress(pair);				\
+		err_;							\
+	})
 
 /* The next completion of a queue; both ends make progress. 1, -FI_EAVAIL, -FI_ETIMEDOUT. */
 ssize_t next_entry(struct fid_cq *cq, struct end *other, struct fi_cq_tagged_entry *entry);

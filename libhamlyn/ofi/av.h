@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Address vectors: of both types an entry is called by its number. */
+#ifndef HAMLYN_OFI_AV_H
+#define HAMLYN_OFI_AV_H
+
+#include <netinet/in.h>
+
+#include "domain.h"
+
+struct hf_eq;
+
+struct hf_av {
+	struct fid_av fid;
+	struct hf_domain *domain;
+	struct hf_eq *eq;
+	int users;			/* end points */
+	bool events;			/* FI_EVENT */
+	struct sockaddr_in *entries;	/* without a port: unused */
+	uint32_t size;
+	uint32_t end;			/* behind the last one that is used */
+	uint32_t *of_port;		/* its number, and 1 more; 0: none */
+};
+
+int hf_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+	       void *context);
+
+/* The port, in network byte order, which names a process on its own; 0: no such entry. */
+static inline uint16_t hf_av_port(const struct hf_av *av, fi_addr_t addr)
+{
+	return addr < av->end ? av->entries[addr].sin_port : 0;
+}
+
+static inline fi_addr_t hf_av_addr(const struct hf_av *av, uint16_t port)
+{
+	return av->of_port[port] ? av->of_port[port] - 1 : FI_ADDR_NOTAVAIL;
+}
+
+#endif
