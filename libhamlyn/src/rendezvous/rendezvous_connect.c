@@ -285,6 +285,8 @@ int h__half_connect(struct h_half *half, struct h_manager *m, const char *path,
 {
 	int err, cancel;
 
+	if (!path)
+		return h__refuse(m->dev, -EINVAL, "the path is NULL");
 	if (attr->flags & ~(H_CONNECT_TICKETS | H_CONNECT_WAIT))
 		return h__refuse(m->dev, -EINVAL,
 				 "flags 0x%x: 0 or H_CONNECT_*", attr->flags);

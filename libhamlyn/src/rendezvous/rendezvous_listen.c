@@ -887,6 +887,8 @@ int h__listener_create(const char *path, const struct h_listener_attr *attr, siz
 	h__early_begin();
 	h__lock_forked();
 	err = H_TAKE_ATTR(NULL, &at, attr, size);
+	if (!err && !path)
+		err = h__early(-EINVAL, "the path is NULL");
 	if (!err)
 		err = check_attr(&at);
 	if (err)

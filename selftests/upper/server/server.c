@@ -541,6 +541,12 @@ TEST_F(server, names_that_are_wrong)
 	EXPECT_TRUE(explained());
 	EXPECT_EQ(-EINVAL, h_channel_dial(self->path, &nowhere, &ch, H_NOWAIT));
 	EXPECT_TRUE(explained());
+	EXPECT_EQ(-EINVAL, h_channel_dial(NULL, &(struct h_channel_attr) { .device = ht_device() },
+					  &ch, H_NOWAIT));
+	EXPECT_EQ(-EINVAL, h_server_create(NULL, handle, NULL,
+					   &(struct h_server_attr) { .device = ht_device() },
+					   &(struct h_server *) { NULL }));
+	EXPECT_TRUE(explained());
 	ASSERT_EQ(0, create(self, (struct h_server_attr) {}));
 	EXPECT_EQ(-EADDRINUSE, h_server_create(self->path, handle, NULL,
 					       &(struct h_server_attr) { .device = ht_device() },

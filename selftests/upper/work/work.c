@@ -763,6 +763,8 @@ TEST_F(work, what_is_wrong_is_said)
 	EXPECT_TRUE(explained("1024"));
 	worker.at_once = 1;
 	EXPECT_EQ(-ENOENT, h_worker_create(self->path, &worker, &w, H_NOWAIT));
+	EXPECT_EQ(-EINVAL, h_worker_create(NULL, &worker, &w, H_NOWAIT));
+	EXPECT_TRUE(explained("NULL"));
 	EXPECT_EQ(0, h_work_close(NULL, H_FOREVER));
 	EXPECT_EQ(0, h_worker_close(NULL, H_FOREVER));
 }
