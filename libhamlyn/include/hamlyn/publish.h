@@ -275,8 +275,8 @@ int h_publisher_close(struct h_publisher *publisher, int64_t timeout_ns);
  * @policy: H_DROP_OLDEST, H_DROP_NEWEST or H_WAIT
  * @history: how many of the last messages that were published before are wanted; fewer come
  *	if there were not so many, or are not kept any more
- * @max_message: longest message that this subscriber takes, in bytes (16 MiB): those that are
- *	longer are lost
+ * @max_message: longest message that this subscriber takes, in bytes (16 MiB), 8 at least: those
+ *	that are longer are lost
  * @buffers: how many messages can be waiting to be received, as @buffer_size and
  *	@max_buffer_size: see struct h_stream_attr. A message that is longer than a buffer
  *	takes several, and is assembled by copying

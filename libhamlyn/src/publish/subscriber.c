@@ -6,12 +6,20 @@
 
 /* ---- making ---- */
 
+/* With its head; or the answer to what the subscriber wants, if that is longer. */
+static uint64_t longest(uint64_t max_message)
+{
+	if (!max_message || max_message >= UINT64_MAX - H_HEAD_BYTES)
+		return max_message;
+	max_message += H_HEAD_BYTES;
+	return max_message < H_WELCOME_BYTES ? H_WELCOME_BYTES : max_message;
+}
+
 static int dial(const char *path, const struct h_subscriber_attr *at, struct h_channel **channel,
 		int64_t timeout_ns)
 {
 	const struct h_channel_attr attr = {
-		.max_message = at->max_message && at->max_message < UINT64_MAX - H_HEAD_BYTES ?
-			       at->max_message + H_HEAD_BYTES : at->max_message,
+		.max_message = longest(at->max_message),
 		.flags = at->flags,
 		.uid_count = at->uid_count,
 		.uids = at->uids,

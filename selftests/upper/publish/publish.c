@@ -629,6 +629,18 @@ TEST_F(publish, longer_than_somebody_takes)
 	EXPECT_EQ(0, h_subscriber_close(s));
 }
 
+TEST_F(publish, no_longer_than_the_least)
+{
+	struct h_subscriber *s;
+
+	ASSERT_TRUE(start(self, (struct h_publisher_attr) {}));
+	ASSERT_EQ(0, subscribe(self, (struct h_subscriber_attr) { .max_message = 1 }, &s));
+	ASSERT_EQ(0, publish(self, 1, 9, H_NOWAIT));
+	ASSERT_EQ(0, publish(self, 2, 8, H_NOWAIT));
+	EXPECT_EQ(1, gets(s, 2, 8));
+	EXPECT_EQ(0, h_subscriber_close(s));
+}
+
 TEST_F(publish, loans)
 {
 	struct h_loan a, b, copy;
