@@ -290,7 +290,8 @@ int h_worker_take(struct h_worker *worker, struct h_work_item *item, int64_t tim
  * @length: how many; may be 0
  * @timeout_ns: longest time to wait until that can be sent
  *
- * Return: 0; -EINVAL if @item is empty; or as h_channel_send().
+ * Return: 0; -EINVAL if @item is empty or another worker's; -EALREADY if a copy of it was done or
+ * failed before; or as h_channel_send().
  */
 int h_worker_done(struct h_worker *worker, struct h_work_item *item, const void *result,
 		  size_t length, int64_t timeout_ns);

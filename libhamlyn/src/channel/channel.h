@@ -210,6 +210,8 @@ bool h__loan_was_refused(struct h_channel *ch);
 int h__channel_receive_reply(struct h_channel *ch, uint32_t id, struct h_message *m,
 			     int64_t deadline_ns);
 int h__channel_release_record(struct h_channel *ch, uint32_t number);
+/* Was it received, and not released? A copy tells as well; it is of this channel. */
+bool h__channel_holds(struct h_channel *ch, const struct h_message *m);
 
 /* The number of the request that it is, or 0. */
 static inline uint32_t h__message_id(const struct h_message *m)

@@ -41,6 +41,21 @@ int h__channel_release_record(struct h_channel *ch, uint32_t number)
 	return err;
 }
 
+bool h__channel_holds(struct h_channel *ch, const struct h_message *m)
+{
+	uint32_t number = m->number;
+	bool holds;
+
+	h__spin_lock(ch->manager, &ch->lock);
+	if (m->is_long & 1)
+		holds = number < ch->longs_max && ch->longs[number].serial == m->serial;
+	else
+		holds = number - ch->low < ch->handed - ch->low &&
+			!ch->done[number & ch->done_mask];
+	h__spin_unlock(ch->manager, &ch->lock);
+	return holds;
+}
+
 /*
  * Those that were for the library only count as released. There may be more of them, one
  * behind the other, than there are marks.

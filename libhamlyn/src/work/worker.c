@@ -117,6 +117,19 @@ int h_worker_take(struct h_worker *w, struct h_work_item *item, int64_t timeout_
 	return 0;
 }
 
+/* What a master is told of an item that the worker does not have ends the worker. */
+static int check_item(struct h_worker *w, const struct h_message *m)
+{
+	struct h_dev *dev = w->channel->manager->dev;
+
+	if (m->held != w->channel->id)
+		return h__refuse(dev, -EINVAL, m->held ? "the item is of another worker" :
+				 "there is no item");
+	if (!h__channel_holds(w->channel, m))
+		return h__refuse(dev, -EALREADY, "a copy of this item was done or failed before");
+	return 0;
+}
+
 static int say(struct h_worker *w, struct h_work_item *item, enum h_verdict verdict,
 	       const void *result, size_t length, int64_t timeout_ns)
 {
@@ -125,11 +138,10 @@ static int say(struct h_worker *w, struct h_work_item *item, enum h_verdict verd
 		{ .iov_base = head, .iov_len = sizeof(head) },
 		{ .iov_base = (void *)result, .iov_len = length },
 	};
-	int err;
+	int err = check_item(w, &item->message);
 
-	if (!item->message.held)
-		return h__refuse(h_manager_dev(h_channel_manager(w->channel)), -EINVAL,
-				 "there is no item");
+	if (err)
+		return err;
 	h__put(h__put(head, item->id, 8), verdict, 8);
 	err = h_channel_sendv(w->channel, iov, length ? 2 : 1, timeout_ns);
 	if (err)

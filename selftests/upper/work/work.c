@@ -584,6 +584,37 @@ TEST_F(work, longer_than_a_worker_takes)
 		;
 }
 
+TEST_F(work, an_item_is_done_once_by_the_worker_that_has_it)
+{
+	const struct h_worker_attr two = { .at_once = 2 };
+	const uint64_t result = 2 * 2;
+	struct h_work_item item, copy, more;
+	struct h_worker *w, *other;
+
+	ASSERT_EQ(0, create(self, (struct h_work_attr) {}));
+	ASSERT_EQ(0, joins(self, two, &w));
+	ASSERT_EQ(0, add(self, 1, 10, H_NOWAIT));
+	ASSERT_EQ(0, add(self, 2, LONG, H_NOWAIT));
+	ASSERT_EQ(0, h_worker_take(w, &item, ht_patience_ns()));
+	ASSERT_EQ(0, joins(self, two, &other));
+	EXPECT_EQ(-EINVAL, h_worker_done(other, &item, NULL, 0, H_NOWAIT));
+	copy = item;
+	ASSERT_EQ(0, do_it(w, &item));
+	EXPECT_EQ(-EALREADY, h_worker_done(w, &copy, NULL, 0, H_NOWAIT));
+	EXPECT_EQ(-EALREADY, h_worker_fail(w, &copy, H_NOWAIT));
+	/* One that takes more than a buffer, in whatever turn its parts come. */
+	while (h_worker_take(w, &more, HT_MS) == -ETIMEDOUT)
+		ASSERT_EQ(0, h_work_dispatch(self->q));
+	copy = more;
+	ASSERT_EQ(0, h_worker_done(w, &more, &result, sizeof(result), H_NOWAIT));
+	EXPECT_EQ(-EALREADY, h_worker_done(w, &copy, NULL, 0, H_NOWAIT));
+	EXPECT_EQ(0, h_work_run(self->q, ht_patience_ns()));
+	EXPECT_EQ(0, each_once(self, 1, 2));
+	EXPECT_TRUE(has_workers(self, 2));
+	h_worker_close(w, H_NOWAIT);
+	h_worker_close(other, H_NOWAIT);
+}
+
 /* ---- bad ones ---- */
 
 TEST_F(work, one_that_says_done_of_what_it_has_not)
