@@ -156,6 +156,7 @@ int h__channel_hang_up(struct h_manager *m);
  */
 int h__dialled_fd(struct h_channel *ch, bool *watched);
 int h__dialled_receive(struct h_channel *ch, bool watched, struct h_message *m, int64_t timeout_ns);
+int h__dialled_release(struct h_channel *ch, struct h_message *m);
 
 /* ---- channel_long.c ---- */
 

@@ -84,6 +84,8 @@ static void be_ready(struct h_channel *ch, void *arg)
 
 int h__dialled_fd(struct h_channel *ch, bool *watched)
 {
+	if (h__is_forked(ch->manager->dev))
+		return h__refuse_forked(ch->manager->dev);
 	if (!*watched)
 		h_channel_on_ready(ch, be_ready, NULL);
 	*watched = true;
@@ -92,11 +94,21 @@ int h__dialled_fd(struct h_channel *ch, bool *watched)
 
 int h__dialled_receive(struct h_channel *ch, bool watched, struct h_message *m, int64_t timeout_ns)
 {
-	int err = h_channel_receive(ch, m, timeout_ns);
+	int err;
 
+	if (h__is_forked(ch->manager->dev))
+		return h__refuse_forked(ch->manager->dev);
+	err = h_channel_receive(ch, m, timeout_ns);
 	if (err != -EAGAIN || !watched)
 		return err;
 	/* What the descriptor says is so dispatched; and then something may have come. */
 	h_manager_dispatch(ch->manager);
 	return h_channel_receive(ch, m, H_NOWAIT);
+}
+
+int h__dialled_release(struct h_channel *ch, struct h_message *m)
+{
+	if (h__is_forked(ch->manager->dev))
+		return h__refuse_forked(ch->manager->dev);
+	return h_channel_release(ch, m);
 }

@@ -304,6 +304,16 @@ bool h__in_child(const struct h_dev *dev)
 	return dev->fd < 0 || dev->pid != getpid();
 }
 
+bool h__is_forked(const struct h_dev *dev)
+{
+	return dev->fd < 0;
+}
+
+int h__refuse_forked(struct h_dev *dev)
+{
+	return h__refuse(dev, -ENODEV, "a child of fork() has nothing of its parent's objects");
+}
+
 void h_close(struct h_dev *dev)
 {
 	bool child;

@@ -73,6 +73,9 @@ static inline void h__grace_end(struct h_grace **grace)
 
 /* Is this a child of the process that opened it? There h_close() is all that works. */
 bool h__in_child(const struct h_dev *dev);
+/* The same without asking the kernel, where the handlers of pthread_atfork() were called. */
+bool h__is_forked(const struct h_dev *dev);
+int h__refuse_forked(struct h_dev *dev);
 
 /* Descriptors that a child of fork() is to have closed, with the device's. */
 struct h_fork_fds {

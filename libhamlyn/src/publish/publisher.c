@@ -18,6 +18,8 @@ int h__publisher_lock(struct h_publisher *p)
 {
 	uint32_t me = h__thread_number();
 
+	if (h__is_forked(p->server->dev))
+		return h__refuse_forked(p->server->dev);
 	if (h__read_once(&p->owner) == me)
 		return h__refuse(p->server->dev, -EBUSY, "in a callback of this publisher");
 	h__lock(&p->lock);

@@ -154,7 +154,7 @@ int h_subscriber_receive(struct h_subscriber *s, struct h_publication *pub, int6
 
 int h_subscriber_release(struct h_subscriber *s, struct h_publication *pub)
 {
-	int err = h_channel_release(s->channel, &pub->message);
+	int err = h__dialled_release(s->channel, &pub->message);
 
 	if (!err)
 		*pub = (struct h_publication) {};

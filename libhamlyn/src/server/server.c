@@ -281,10 +281,13 @@ void h__server_look(struct h_server *s, bool all)
 	s->inside = false;
 }
 
+/* In a child the numbers of its descriptors may be those of others. */
 int h_server_fd(struct h_server *s)
 {
 	int fd, err;
 
+	if (h__is_forked(s->dev))
+		return h__refuse_forked(s->dev);
 	if (s->watched)
 		return s->epoll;
 	fd = h_manager_fd(s->manager);
@@ -361,8 +364,12 @@ void h_server_stop(struct h_server *s)
 {
 	const uint64_t one = 1;
 	int old = errno;
-	ssize_t n = write(s->stop, &one, sizeof(one));
+	ssize_t n;
 
+	/* A handler of signals that a child inherits would write into another file of its own. */
+	if (h__is_forked(s->dev))
+		return;
+	n = write(s->stop, &one, sizeof(one));
 	(void)n;	/* full: it was told often enough */
 	errno = old;
 }

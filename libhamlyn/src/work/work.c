@@ -23,6 +23,8 @@ static bool is_inside(struct h_work_queue *q)
 
 static int lock(struct h_work_queue *q)
 {
+	if (h__is_forked(q->server->dev))
+		return h__refuse_forked(q->server->dev);
 	if (is_inside(q))
 		return h__refuse(q->server->dev, -EBUSY, "in a callback of this queue");
 	h__lock(&q->lock);
@@ -173,13 +175,14 @@ int h_work_add(struct h_work_queue *q, const void *data, size_t length, uint64_t
 {
 	bool inside = is_inside(q);
 	int64_t deadline = h_deadline(inside ? H_NOWAIT : timeout_ns);
-	int err = 0;
+	int err;
 
 	if (length > q->attr.max_message)
 		return h__refuse(q->server->dev, -EMSGSIZE, "%zu bytes, of %llu at most", length,
 				 (unsigned long long)q->attr.max_message);
-	if (!inside)
-		lock(q);
+	err = inside ? 0 : lock(q);
+	if (err)
+		return err;
 	while (!err && h__work_is_full(q, length))
 		err = inside ? -EAGAIN : go_on(q, deadline);
 	/* The last look may have made room. */

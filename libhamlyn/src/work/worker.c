@@ -122,6 +122,8 @@ static int check_item(struct h_worker *w, const struct h_message *m)
 {
 	struct h_dev *dev = w->channel->manager->dev;
 
+	if (h__is_forked(dev))
+		return h__refuse_forked(dev);
 	if (m->held != w->channel->id)
 		return h__refuse(dev, -EINVAL, m->held ? "the item is of another worker" :
 				 "there is no item");

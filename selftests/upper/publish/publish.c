@@ -1095,8 +1095,25 @@ TEST_F(publish, a_server_is_no_publisher)
 	EXPECT_EQ(0, h_server_close(server, H_NOWAIT));
 }
 
+static int cannot_be_used(FIXTURE_DATA(publish) *self, struct h_subscriber *s,
+			  struct h_publication *pub)
+{
+	struct h_publisher_counters c;
+	struct h_loan loan;
+
+	return h_publisher_send(self->p, "", 0, H_NOWAIT) != -ENODEV ||
+	       h_publisher_reserve(self->p, 1, &loan) != -ENODEV ||
+	       h_publisher_run(self->p, H_NOWAIT) != -ENODEV ||
+	       h_publisher_dispatch(self->p) != -ENODEV || h_publisher_fd(self->p) != -ENODEV ||
+	       h_publisher_stats(self->p, &c) != -ENODEV ||
+	       h_subscriber_release(s, pub) != -ENODEV ||
+	       h_subscriber_receive(s, pub, H_NOWAIT) != -ENODEV ||
+	       h_subscriber_fd(s) != -ENODEV;
+}
+
 TEST_F(publish, children_leave_it_alone)
 {
+	struct h_publication pub = {};
 	struct h_subscriber *s;
 	pid_t pid;
 
@@ -1104,7 +1121,8 @@ TEST_F(publish, children_leave_it_alone)
 	ASSERT_EQ(0, subscribe(self, (struct h_subscriber_attr) {}, &s));
 	pid = ht_fork();
 	if (!pid)
-		_exit(h_subscriber_close(s) || h_publisher_close(self->p, H_FOREVER));
+		_exit(cannot_be_used(self, s, &pub) || h_subscriber_close(s) ||
+		      h_publisher_close(self->p, H_FOREVER));
 	EXPECT_EQ(0, ht_reap(pid));
 	ASSERT_EQ(0, publish(self, 1, 50, H_NOWAIT));
 	EXPECT_EQ(0, gets(s, 1, 50));

@@ -752,6 +752,19 @@ TEST_F(work, any_thread_adds_and_runs)
 		;
 }
 
+static int cannot_be_used(FIXTURE_DATA(work) *self, struct h_worker *w)
+{
+	struct h_work_counters c;
+	struct h_work_item item;
+
+	return h_work_add(self->q, "", 0, NULL, H_NOWAIT) != -ENODEV ||
+	       h_work_run(self->q, H_NOWAIT) != -ENODEV ||
+	       h_work_dispatch(self->q) != -ENODEV || h_work_fd(self->q) != -ENODEV ||
+	       h_work_stats(self->q, &c) != -ENODEV ||
+	       h_worker_take(w, &item, H_NOWAIT) != -ENODEV || h_worker_fd(w) != -ENODEV ||
+	       h_worker_done(w, &item, NULL, 0, H_NOWAIT) != -ENODEV;
+}
+
 TEST_F(work, children_leave_it_alone)
 {
 	struct h_work_item item;
@@ -763,7 +776,8 @@ TEST_F(work, children_leave_it_alone)
 	ASSERT_EQ(0, add(self, 1, 10, H_NOWAIT));
 	pid = ht_fork();
 	if (!pid)
-		_exit(h_worker_close(w, H_FOREVER) || h_work_close(self->q, H_FOREVER));
+		_exit(cannot_be_used(self, w) || h_worker_close(w, H_FOREVER) ||
+		      h_work_close(self->q, H_FOREVER));
 	EXPECT_EQ(0, ht_reap(pid));
 	ASSERT_EQ(0, h_worker_take(w, &item, ht_patience_ns()));
 	ASSERT_EQ(0, do_it(w, &item));
