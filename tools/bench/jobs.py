@@ -19,7 +19,8 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent.parent
 PAGE = TOP / "Documentation/jobs.rst"
 JOBS = {"echo": "echo", "request": "request", "file": "big file, a MiB", "loop": "event loop",
-        "publish": "publish, to 4", "fan": "fan-in, of 4"}
+        "publish": "publish, to 4", "fan": "fan-in, of 4",
+        "work": "work, by 4"}
 SYSTEMS = {"hamlyn": ("hamlyn", None, None), "sockets": ("sockets", None, None),
            "zeromq": ("ZeroMQ", "libzmq3-dev", "-lzmq"), "nng": ("nng", "libnng-dev", "-lnng"),
            "dbus": ("D-Bus", "libsystemd-dev", "-lsystemd")}
@@ -57,7 +58,7 @@ class Bench:
     def compile(self):
         page = blocks()
         (self.folder / "both.h").write_text(page["both.h"])
-        for job in JOBS:
+        for job in self.args.jobs:
             for system, (_, package, library) in SYSTEMS.items():
                 other = TOP / f"tools/bench/jobs/{system}-{SAME.get((job, system), job)}.c"
                 if system == "hamlyn":
@@ -146,7 +147,8 @@ def figure(value):
 
 def table(bench, times, calls):
     rows = [["job", ""] + [name for name, _, _ in SYSTEMS.values()]]
-    for job, title in JOBS.items():
+    for job in bench.args.jobs:
+        title = JOBS[job]
         for what, cell in (
                 ("lines", lambda key: str(bench.lines[key])),
                 ("system calls", lambda key: figure(calls[key]) if key in calls else "-"),
@@ -168,9 +170,13 @@ def main():
     parser.add_argument("--build", type=Path, default=TOP / "build", help="has libhamlyn.a")
     parser.add_argument("--repeat", type=int, default=7, help="paired runs of each (%(default)s)")
     parser.add_argument("--patience", type=float, default=120, help="seconds for a run")
+    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS), metavar="JOB",
+                        help="these only, which are not written: " + ", ".join(JOBS))
     parser.add_argument("--write", action="store_true", help="the table into Documentation/jobs.rst")
     args = parser.parse_args()
     args.build = args.build.resolve()
+    if args.write and args.jobs != list(JOBS):
+        parser.error("--write is for the table of all jobs")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(args, Path(folder))
         bench.compile()
