@@ -3,13 +3,17 @@
  * The libfabric provider: a peer that knows the protocol and does not keep to it. It is let in as
  * any process of this user is, and then says whatever it likes.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <rdma/fi_tagged.h>
 
 #include "../../libhamlyn/ofi/conn.h"
 #include "../../libhamlyn/ofi/wire.h"
@@ -26,6 +30,7 @@ struct liar {
 	struct h_manager *manager;
 	struct h_channel *channel;
 	int fd;
+	bool tagged;		/* it knows tags */
 };
 
 static uint64_t state = 88172645463325252ULL;
@@ -62,18 +67,20 @@ static bool liar_open(struct liar *liar)
 	return !h_open(NULL, &liar->dev) && !h_manager_create(liar->dev, NULL, &liar->manager);
 }
 
-static bool liar_ask(struct liar *liar, const struct sockaddr_in *address)
+/* @claim: what it says that its own address is */
+static bool liar_ask(struct liar *liar, enum hf_hello_kind kind,
+		     const struct sockaddr_in *address, const struct sockaddr_in *claim)
 {
 	const struct h_channel_attr attr = { .max_message = 65536 };
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	struct hf_hello hello = { .magic = MAGIC, .version = 1, .kind = HF_HELLO_CONNECT };
+	struct hf_hello hello = { .magic = MAGIC, .version = 1, .kind = (uint16_t)kind };
 	int length = sprintf(name.sun_path + 1, "hamlyn-fi-%u", ntohs(address->sin_port));
 
 	if (h_channel_create(liar->manager, &attr, &liar->channel))
 		return false;
 	h_channel_seed(liar->channel, &hello.seed);
 	h_dev_fabric(liar->dev, &hello.fabric);
-	hello.address = *address;
+	hello.address = *claim;
 	liar->fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 	return !connect(liar->fd, (struct sockaddr *)&name,
 			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) &&
@@ -130,7 +137,9 @@ static int liar_say(struct liar *liar, uint64_t key, uint32_t seen)
 	if (sound && !(draw() % 16))
 		op = (uint8_t)(HF_CLEAR + draw() % 3);
 	message.header.op = op;
-	message.header.flags = (uint8_t)draw();
+	message.header.flags = (uint8_t)(draw() & ~(liar->tagged ? 0 : HF_TAGGED));
+	if ((op == HF_SEND || op == HF_SEND_LONG) && message.header.flags & HF_TAGGED)
+		before += sizeof(uint64_t);
 	if (op == HF_SEND_LONG || op == HF_WRITE_LONG || op == HF_READ) {
 		message.header.places = (uint16_t)(draw() % 4);
 		if (sound)
@@ -186,7 +195,7 @@ static bool connect_liar(struct end *end, struct liar *liar, const struct sockad
 {
 	const struct options options = { 0 };
 	struct fi_eq_cm_entry entry;
-	bool done = liar_ask(liar, address) &&
+	bool done = liar_ask(liar, HF_HELLO_CONNECT, address, address) &&
 		    next_event(end, NULL, &entry, sizeof(entry), NULL) == FI_CONNREQ &&
 		    !end_endpoint(end, entry.info, &options);
 
@@ -332,6 +341,184 @@ TEST_F(hostile, unanswered)
 	fi_freeinfo(entry.info);
 	for (int i = 0; i < TOLD_AT_MOST + 20; i++)
 		close(fds[i]);
+}
+
+/* ---- without connections --------------------------------------------------- */
+
+FIXTURE(hostile_rdm) {
+	struct options options;
+	struct fi_info *info;
+	struct end end;
+	struct sockaddr_in address;
+	struct sockaddr_in claim;	/* where the liar listens, and has to */
+	int listener;
+	struct fid_mr *mr;
+	unsigned char *memory;
+	struct liar liar;
+};
+
+static int listen_as(const struct sockaddr_in *address)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int n = sprintf(name.sun_path + 1, "hamlyn-fi-%u", ntohs(address->sin_port));
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	return bind(fd, (struct sockaddr *)&name,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) ||
+	       listen(fd, 300) ? -1 : fd;
+}
+
+FIXTURE_SETUP(hostile_rdm)
+{
+	size_t length = sizeof(self->address);
+
+	self->options = (struct options){ .rdm = true, .cq_size = 64 };
+	self->info = pair_info(&self->options);
+	ASSERT_NE(NULL, self->info);
+	ASSERT_EQ(0, end_open(&self->end, self->info, &self->options));
+	ASSERT_EQ(0, end_endpoint(&self->end, self->info, &self->options));
+	ASSERT_EQ(0, fi_getname(&self->end.ep->fid, &self->address, &length));
+	self->claim = self->address;
+	self->claim.sin_port = htons((uint16_t)(20000 + getpid() % 10000));
+	self->listener = listen_as(&self->claim);
+	ASSERT_LE(0, self->listener);
+	self->memory = calloc(3, REGION);
+	ASSERT_EQ(0, fi_mr_reg(self->end.domain, self->memory + REGION, REGION,
+			       FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0, 0, &self->mr, NULL));
+	ASSERT_EQ(true, liar_open(&self->liar));
+	self->liar.tagged = true;
+}
+
+FIXTURE_TEARDOWN(hostile_rdm)
+{
+	h_manager_destroy(self->liar.manager);
+	h_close(self->liar.dev);
+	EXPECT_EQ(0, fi_close(&self->mr->fid));
+	end_close(&self->end);
+	close(self->listener);
+	fi_freeinfo(self->info);
+	free(self->memory);
+}
+
+/* The answer of our end, which makes progress: its kind, or 0. */
+static int answer(struct end *end, struct liar *liar)
+{
+	int64_t until = now_ms() + patience_ms();
+	struct hf_hello hello;
+	ssize_t got;
+
+	do {
+		(void)fi_cntr_read(end->cntr[0]);
+		got = recv(liar->fd, &hello, sizeof(hello), MSG_DONTWAIT);
+	} while (got < 0 && errno == EAGAIN && now_ms() < until);
+	if (got != sizeof(hello))
+		return 0;
+	if (hello.kind == HF_HELLO_ACCEPT && h_channel_join(liar->channel, &hello.seed))
+		return 0;
+	return hello.kind;
+}
+
+/* Receives of every sort, whatever is in the way of them. */
+static void want_something(struct end *end, unsigned char *buffer)
+{
+	const struct iovec iov = { buffer, 64 };
+	const struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC };
+	const struct fi_msg_tagged look = {
+		.addr = FI_ADDR_UNSPEC, .ignore = UINT64_MAX, .context = buffer
+	};
+
+	switch (draw() % 6) {
+	case 0:
+		(void)fi_recvmsg(end->ep, &msg, FI_MULTI_RECV);
+		break;
+	case 1:
+		(void)fi_trecvmsg(end->ep, &look, FI_PEEK | (draw() % 2 ? FI_CLAIM : FI_DISCARD));
+		break;
+	case 2:
+		(void)fi_trecvmsg(end->ep, &look, FI_CLAIM | FI_DISCARD);
+		break;
+	case 3:
+		(void)fi_cancel(&end->ep->fid, buffer);
+		break;
+	default:
+		(void)fi_trecv(end->ep, buffer, draw() % 64, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX,
+			       draw() % 2 ? buffer : NULL);
+	}
+}
+
+/* Whatever it says: nothing outside its region and the buffers for it changes, and others go on. */
+TEST_F(hostile_rdm, anything)
+{
+	unsigned char *buffer = malloc(64);
+	int dropped = 0;
+	fi_addr_t to;
+
+	ASSERT_EQ(1, fi_av_insert(self->end.av, &self->claim, 1, &to, 0, NULL));
+	for (int i = 0; i < CONNECTIONS / 2; i++) {
+		uint32_t seen = 0;
+		int said = 0;
+
+		ASSERT_EQ(true, liar_ask(&self->liar, HF_HELLO_LINK, &self->address, &self->claim));
+		ASSERT_EQ(HF_HELLO_ACCEPT, answer(&self->end, &self->liar));
+		(void)fi_read(self->end.ep, buffer, 64, NULL, to, 0, 1, NULL);
+		(void)fi_tsend(self->end.ep, self->memory, 3 * REGION, NULL, to, 1, NULL);
+		while (said < MESSAGES) {
+			want_something(&self->end, buffer);
+			seen = liar_listen(&self->liar, seen);
+			if (liar_say(&self->liar, fi_mr_key(self->mr), seen) == -EPIPE)
+				break;
+			said++;
+			drain(&self->end);
+		}
+		dropped += said < MESSAGES;
+		liar_leave(&self->liar);
+		drain(&self->end);
+	}
+	for (size_t i = 0; i < REGION; i++) {
+		ASSERT_EQ(0, self->memory[i]);
+		ASSERT_EQ(0, self->memory[2 * REGION + i]);
+	}
+	EXPECT_LT(0, dropped);
+	TH_LOG("%d of %d links were ended", dropped, CONNECTIONS / 2);
+	free(buffer);
+}
+
+/* Under the name of another process, or of nobody, it is turned down; under its own it is not. */
+TEST_F(hostile_rdm, another_name)
+{
+	struct sockaddr_in nobody = self->claim;
+	pid_t pid = fork();
+
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		/* The parent listens there, and this is another process. */
+		struct liar liar;
+		struct hf_hello hello;
+
+		_exit(liar_open(&liar) &&
+		      liar_ask(&liar, HF_HELLO_LINK, &self->address, &self->claim) &&
+		      recv(liar.fd, &hello, sizeof(hello), 0) == sizeof(hello) &&
+		      hello.kind == HF_HELLO_REJECT ? 0 : 1);
+	}
+	for (int status = -1, i = 0; status;) {
+		(void)fi_cntr_read(self->end.cntr[0]);
+		if (waitpid(pid, &status, WNOHANG) != pid)
+			status = -1;
+		else
+			ASSERT_EQ(0, status);
+		ASSERT_GT(10000000, i++);
+	}
+	nobody.sin_port = htons((uint16_t)(ntohs(nobody.sin_port) + 10000));
+	ASSERT_EQ(true, liar_ask(&self->liar, HF_HELLO_LINK, &self->address, &nobody));
+	EXPECT_EQ(HF_HELLO_REJECT, answer(&self->end, &self->liar));
+	liar_leave(&self->liar);
+	/* No connection of the other kind, either. */
+	ASSERT_EQ(true, liar_ask(&self->liar, HF_HELLO_CONNECT, &self->address, &self->claim));
+	EXPECT_EQ(0, answer(&self->end, &self->liar));
+	liar_leave(&self->liar);
+	ASSERT_EQ(true, liar_ask(&self->liar, HF_HELLO_LINK, &self->address, &self->claim));
+	EXPECT_EQ(HF_HELLO_ACCEPT, answer(&self->end, &self->liar));
+	liar_leave(&self->liar);
 }
 
 /* ---- one that is asked ---------------------------------------------------- */
