@@ -37,14 +37,22 @@ pingpong() { # PROVIDER TYPE OPTION...
 	[ "$status" = 0 ] && [ "${messages:-0}" -ge 40 ]
 }
 
+# libfabric offers ofi_rxm first.
+natively() { # COMMAND...
+	(
+		export FI_PROVIDER=^ofi_rxm
+		"$@"
+	)
+}
+
 check "the loop device" ip link set lo up
 check "fi_info lists it" fi_info -p hamlyn
 check "fi_pingpong, FI_EP_MSG" pingpong hamlyn msg -I 20 -c
-check "fi_pingpong, FI_EP_RDM" pingpong hamlyn rdm -I 20 -c
-check "fi_pingpong, FI_EP_RDM, tagged" pingpong hamlyn rdm -I 20 -c -m tagged
+check "fi_pingpong, FI_EP_RDM" natively pingpong hamlyn rdm -I 20 -c
+check "fi_pingpong, FI_EP_RDM, tagged" natively pingpong hamlyn rdm -I 20 -c -m tagged
 check "fi_pingpong, ofi_rxm, tagged" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c -m tagged
 export FI_HAMLYN_CMA=0
-check "fi_pingpong, FI_EP_RDM, in pieces" pingpong hamlyn rdm -I 20 -c
+check "fi_pingpong, FI_EP_RDM, in pieces" natively pingpong hamlyn rdm -I 20 -c
 check "fi_pingpong, ofi_rxm, in pieces" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
 
 total

@@ -50,14 +50,19 @@ pingpong() { # PROVIDER TYPE OPTION...
 	wait "$server" && [ "$status" = 0 ]
 }
 
+# libfabric offers ofi_rxm first.
+natively() { # COMMAND...
+	FI_PROVIDER=^ofi_rxm "$@"
+}
+
 check "apt installs" installs
 echo "# $(fi_info --version | sed -n 's/^libfabric: /libfabric /p')," \
 	"$(. /etc/os-release && echo "$PRETTY_NAME")"
 check "fi_info lists it" lists hamlyn FI_EP_MSG
 check "fi_info lists it below ofi_rxm" lists "hamlyn;ofi_rxm" FI_PROTO_RXM
 check "fi_pingpong, FI_EP_MSG" pingpong hamlyn msg -I 20 -c
-check "fi_pingpong, FI_EP_RDM" pingpong hamlyn rdm -I 20 -c
-check "fi_pingpong, FI_EP_RDM, tagged" pingpong hamlyn rdm -I 20 -c -m tagged
+check "fi_pingpong, FI_EP_RDM" natively pingpong hamlyn rdm -I 20 -c
+check "fi_pingpong, FI_EP_RDM, tagged" natively pingpong hamlyn rdm -I 20 -c -m tagged
 check "fi_pingpong, ofi_rxm" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
 check "fi_pingpong, ofi_rxm, tagged" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c -m tagged
 FI_HAMLYN_CMA=0 check "fi_pingpong, ofi_rxm, in pieces" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
