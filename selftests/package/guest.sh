@@ -157,11 +157,15 @@ nic_for_it() {
 			--device /dev/hamlyn7 -e HAMLYN_DEVICE=/dev/hamlyn7
 }
 
+# The timeout of coreutils 9.10 ends at once where it is process 1.
+# shellcheck disable=SC2016 # the shell's inside
+bounded=(sh -c '"$@"; exit $?' - timeout 300)
+
 # The embedded device of two containers is a folder of memory that both have at /dev/shm
 segment() {
 	local name box=(--network none --user 1000 -v /dev/shm/boxes:/dev/shm localhost/speaks)
-	mkdir -m 1777 /dev/shm/boxes &&
-		name=$(podman run -d "${box[@]}" timeout 200 hamlyn-cat -d shm:both -l /dev/shm/hello) &&
+	rm -rf /dev/shm/boxes && mkdir -m 1777 /dev/shm/boxes &&
+		name=$(podman run -d "${box[@]}" "${bounded[@]}" hamlyn-cat -d shm:both -l /dev/shm/hello) &&
 		echo "by memory" | box -i "${box[@]}" hamlyn-cat -d shm:both -w -T 100 /dev/shm/hello &&
 		timeout 200 podman wait "$name" && [ "$(podman logs "$name")" = "by memory" ] && return
 	podman ps -a
@@ -170,8 +174,9 @@ segment() {
 }
 
 segments() { # of two containers are two, where they share nothing
+	rm -f /srv/meet/apart
 	podman run -d --network none --user 1000 -v /srv/meet:/meet localhost/speaks \
-		timeout 300 hamlyn-cat -d shm:both -l /meet/apart &&
+		"${bounded[@]}" hamlyn-cat -d shm:both -l /meet/apart &&
 		! box -i --network none --user 1000 -v /srv/meet:/meet localhost/speaks \
 			hamlyn-cat -d shm:both -w -T 100 /meet/apart </dev/null 2>/tmp/box.err &&
 		grep -q "the server is on another device" /tmp/box.err
