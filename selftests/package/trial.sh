@@ -7,9 +7,12 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../vm/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../vm/lib.sh"
 
+MOST="speak image device segment clean autopkgtest upgrade remove"
+ALL="$MOST rootless mapping"
+
 usage() {
 	cat <<EOF
-Usage: selftests/package/trial.sh [--debs FOLDER] [--minutes N] [--quick] RELEASE
+Usage: selftests/package/trial.sh [--debs FOLDER] [--minutes N] [--quick] [--parts "PART..."] RELEASE
 
   RELEASE        bookworm, trixie or sid: a machine of it is made, as root, once, and kept in
                  \$HAMLYN_CACHE (tools/package/root.sh)
@@ -18,9 +21,13 @@ Usage: selftests/package/trial.sh [--debs FOLDER] [--minutes N] [--quick] RELEAS
                  takes most of it
   --quick        the packages are installed, and the module is built, before the machine starts:
                  at this machine's speed. The upgrade's module is the same one, with no compiler
+  --parts "..."  these after the installation, in this order, each as often as it is named, in
+                 place of $MOST:
+                 $ALL
 EOF
 }
 
+PARTS=$MOST
 DEBS=
 MINUTES=120
 QUICK=no
@@ -30,6 +37,7 @@ while [ $# -gt 0 ]; do
 	--debs) DEBS=$(realpath "${2:?--debs wants a folder}") && shift 2 ;;
 	--minutes) MINUTES=${2:?--minutes wants a number} && shift 2 ;;
 	--quick) QUICK=yes && shift ;;
+	--parts) PARTS=${2:?--parts wants some} && shift 2 ;;
 	-h | --help) usage && exit ;;
 	bookworm | trixie | sid) RELEASE=$1 && shift ;;
 	*) usage >&2 && exit 2 ;;
@@ -39,6 +47,9 @@ done
 DEBS=${DEBS:-$REPO_DIR/build/deb-$RELEASE}
 [ -d "$DEBS" ] || DEBS=$REPO_DIR/build/deb
 need_number --minutes "$MINUTES" 1 1000
+for part in $PARTS; do
+	[[ " $ALL " == *" $part "* ]] || die 2 "--parts: \"$part\" is unknown; allowed: $ALL"
+done
 [ "$(id -u)" = 0 ] || die 1 "a machine's files belong to its root: call it as root"
 ls "$DEBS"/hamlyn-dkms_*.deb >/dev/null 2>&1 || die 1 "there are no packages in $DEBS: make deb RELEASE=$RELEASE"
 [ -e "$CACHE/qemu/stamp" ] || die 1 "QEMU is not in the cache; run: selftests/setup.sh qemu"
@@ -107,6 +118,7 @@ done
 [ "$QUICK" = no ] || install_here
 later_version "$root/srv/trial/debs" "$root/srv/trial/next"
 install -m 755 "$REPO_DIR/selftests/package/guest.sh" "$root/srv/trial/guest.sh"
+echo "$PARTS" >"$root/srv/trial/parts"
 cat >"$root/etc/systemd/system/trial.service" <<'EOF'
 [Unit]
 After=multi-user.target
@@ -134,8 +146,13 @@ cp "$kernel" "$work/vmlinuz"
 cp "${kernel/vmlinuz/initrd.img}" "$work/initrd"
 rm -rf "$root"
 
+load() {
+	echo "# load of the machine that emulates: $(cut -d' ' -f1 /proc/loadavg) on $(nproc) processors, $1"
+}
+
 qemu=$CACHE/qemu/usr
 status=0
+load "at the start"
 QEMU_MODULE_DIR=$qemu/lib/x86_64-linux-gnu/qemu timeout -k 10 $((MINUTES * 60)) \
 	"$qemu/bin/qemu-system-x86_64" -L "$qemu/share/qemu" -L "$qemu/share/seabios" -L /usr/share/seabios \
 	-accel tcg,thread=multi -cpu max -smp 2 -m 2048 -nodefaults -no-user-config -display none -no-reboot \
@@ -145,6 +162,7 @@ QEMU_MODULE_DIR=$qemu/lib/x86_64-linux-gnu/qemu timeout -k 10 $((MINUTES * 60)) 
 	-kernel "$work/vmlinuz" -initrd "$work/initrd" \
 	-append "root=/dev/vda console=ttyS0 panic=-1 quiet systemd.show_status=0" || status=$?
 tr -d '\r' <"$work/tap"
+load "at the end"
 if ! tail -n 1 "$work/tap" | grep -q 'passed, 0 failed'; then
 	tail -n 30 "$work/console" | tr -d '\r' | sed 's/^/# console: /'
 	[ "$status" != 124 ] || say "trial: the machine was stopped after $MINUTES minutes"

@@ -48,7 +48,7 @@ machine)
 	tar=$CACHE/release-$release.tar
 	packages=systemd,systemd-sysv,udev,dbus,kmod,passwd,login,procps,apt,python3,dkms,gcc,libc6-dev
 	packages+=,pkgconf,openssl,mokutil,autopkgtest,libfabric1,libjson-c5,libncursesw6,libnl-3-200,libnl-genl-3-200
-	packages+=,podman,crun,iproute2,linux-image-cloud-$host,linux-headers-cloud-$host
+	packages+=,podman,crun,uidmap,iproute2,linux-image-cloud-$host,linux-headers-cloud-$host
 	;;
 minimal)
 	tar=$CACHE/minimal-$release.tar
