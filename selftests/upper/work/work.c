@@ -279,18 +279,19 @@ TEST_F(work, each_item_is_done_once)
 TEST_F(work, those_that_die_leave_no_item_undone)
 {
 	struct h_work_counters c;
-	int i, started = 0, ret;
+	pid_t pids[3] = { 0 };
+	int i, ret;
 
 	ASSERT_EQ(0, create(self, (struct h_work_attr) { .deliveries = 1000 }));
 	for (i = 1; i <= ITEMS; i++)
 		ASSERT_EQ(0, add(self, i, i, ht_patience_ns()));
 	do {
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			started--;
-		while (started < 3) {
-			ASSERT_LT(0, start_worker(self, (struct h_worker_attr) { .at_once = 3 },
-						  mortal));
-			started++;
+		for (i = 0; i < 3; i++) {
+			if (pids[i] && waitpid(pids[i], NULL, WNOHANG) != pids[i])
+				continue;
+			pids[i] = start_worker(self, (struct h_worker_attr) { .at_once = 3 },
+					       mortal);
+			ASSERT_LT(0, pids[i]);
 		}
 		ret = h_work_run(self->q, 2 * HT_MS);
 	} while (ret == -ETIMEDOUT);
@@ -301,6 +302,9 @@ TEST_F(work, those_that_die_leave_no_item_undone)
 	EXPECT_LT(ITEMS, c.deliveries);
 	h_work_close(self->q, H_NOWAIT);
 	self->q = NULL;
+	/* One that was about to join would wait a minute for another queue of that name. */
+	for (i = 0; i < 3; i++)
+		kill(pids[i], SIGKILL);
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 }
