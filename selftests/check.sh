@@ -169,17 +169,25 @@ names() { # MAKE-VARIABLE: the test programs it lists
 	make --no-print-directory -s "BUILD=$BUILD" "print-$1"
 }
 
-# Some tests guess keys by the thousand, others are about what comes of it.
+# Some tests guess keys by the thousand, others are about what comes of it. To make the memory
+# of a segment is most of what a short test takes: half of the default does where it is not about
+# what a segment has room for, nor makes one itself.
 embedded_parts() { # WHERE
-	local tests=() guessing=() test
-	for test in $(names TESTS_BOTH) $(names TESTS_SHM); do
+	local tests=() roomy=() guessing=() test
+	for test in $(names TESTS_BOTH); do
 		case $test in
 		*/conformance*) guessing+=("$test") ;;
+		*/fork_kill | */capacity | */many | */rendezvous | */server | */huge) roomy+=("$test") ;;
 		*) tests+=("$test") ;;
 		esac
 	done
+	for test in $(names TESTS_SHM); do
+		roomy+=("$test")
+	done
 	part "selftests on $1" \
-		selftests/run-tests.sh --device "shm:check-$$,guesses=0" "${tests[@]}"
+		selftests/run-tests.sh --device "shm:check-$$,size=16M,guesses=0" "${tests[@]}"
+	part "selftests on $1, 32 MiB" \
+		selftests/run-tests.sh --device "shm:check-$$,guesses=0" "${roomy[@]}"
 	part "conformance on $1" \
 		selftests/run-tests.sh --device "shm:conform-$$" "${guessing[@]}"
 }
