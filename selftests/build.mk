@@ -5,6 +5,7 @@
 #:   make check-native | check-static | check-vm KERNEL=6.1|6.12|7.2|debug|kcsan
 #: make check-all  everything with every engine on all kernels, and what takes long
 #: make check-asan | check-tsan   the selftests on the embedded device, under sanitizers
+#: make check-plain   native tests and static checks as in a container that refuses namespaces
 #: make soak       everything at once in a VM, MINUTES=60 KERNEL=6.1
 #: make storm      10 000 processes killed or stopped in traffic in a VM, KERNEL=6.1
 #: make vm-shell   a shell in a VM with everything loaded
@@ -40,6 +41,10 @@ $(call test_bins,$(TESTS_INSIDE)): private CPPFLAGS_ALL += $(LIB_INC)
 
 selftests: $(call test_bins,$(TESTS))
 
+$(BUILD)/plain: selftests/tools/plain.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -std=gnu11 -Wall -Wextra $(CFLAGS) $< $(LDFLAGS) -o $@
+
 # For scripts: the programs of a list of tests.
 print-%:
 	@echo $(call test_bins,$($*))
@@ -54,6 +59,7 @@ check-static: ; @selftests/check.sh static
 check-vm: ; @selftests/check.sh vm $(KERNEL)
 check-asan: ; @selftests/check.sh asan
 check-tsan: ; @selftests/check.sh tsan
+check-plain: ; @selftests/check.sh plain
 
 MINUTES ?= 60
 soak:
@@ -75,4 +81,4 @@ vm-shell:
 	@BUILD=$(BUILD) selftests/vm/shell.sh $(KERNEL) --module $(BUILD)/hamlyn.ko
 
 .PHONY: selftests setup-native check check-all check-native check-static check-vm check-asan \
-	check-tsan soak storm vm-shell
+	check-tsan check-plain soak storm vm-shell

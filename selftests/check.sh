@@ -12,7 +12,7 @@ ME=check.sh
 
 usage() {
 	cat <<EOT
-Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
+Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan | plain
        selftests/check.sh all [--minutes N] KERNEL...
        selftests/check.sh part native | search | static | package | PART-OF-VM KERNEL
        selftests/check.sh places
@@ -32,6 +32,8 @@ Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan
   asan    the selftests on the embedded device, and the library, with the address and
           undefined behaviour sanitizers
   tsan    and with the thread sanitizer
+  plain   native, tempest and static, as in a plain container: user, mount and network namespaces
+          are refused, and root has what Docker leaves it
   part    one part of those, with what was built before: native, tempest, search (models,
           litmus tests, fuzzing), static, package (as a release has it), and of a VM:
             poll    the selftests with the polling engine
@@ -348,6 +350,14 @@ static_parts() {
 	part "static checks" selftests/static/check.sh
 }
 
+# Where namespaces are refused, as in a plain container, the compiler of some cannot be entered.
+module_may_be_built() { # KERNEL
+	selftests/vm/build-module.sh --may "$1" && return
+	skip "selftests on the kernel device, Linux $1" \
+		"mount namespaces are refused here, and the compiler of this kernel needs one"
+	return 1
+}
+
 build_vm() { # KERNEL
 	local kernel=$1
 	selftests/setup.sh packages native
@@ -621,6 +631,7 @@ vm_part() { # KERNEL MODULE-ARGS PROCESSORS [FILE]...
 LANES=${HAMLYN_LANES:-2}
 [[ $LANES =~ ^[1-9][0-9]?$ ]] || die "HAMLYN_LANES is \"$LANES\"; allowed: 1 to 99"
 declare -A lane_name=() lane_begun=()
+lanes_in=()
 
 lane() { # PART [KERNEL]
 	local name=$*
@@ -629,7 +640,7 @@ lane() { # PART [KERNEL]
 	{
 		# Two machines of two processors each may be on two processors.
 		BUILD=$BUILD HAMLYN_TIMEOUT_SCALE=${HAMLYN_TIMEOUT_SCALE:-2} HAMLYN_MINUTES=$MINUTES \
-			selftests/check.sh part "$@" 2>&1 </dev/null |
+			"${lanes_in[@]}" selftests/check.sh part "$@" 2>&1 </dev/null |
 			tee "$LOGS/lane-${name// /-}" |
 			sed -u "/^[0-9]* passed, [0-9]* failed/s/^/# /; /^\$/d; s/^/$name: /"
 	} &
@@ -760,7 +771,7 @@ check_all() { # KERNEL...
 	for kernel in "$@"; do
 		if is_built "$kernel"; then
 			kernel_begin "$kernel"
-		else
+		elif module_may_be_built "$kernel"; then
 			build_vm "$kernel"
 			plain+=("$kernel")
 		fi
@@ -812,7 +823,7 @@ run_part() { # PART [KERNEL]
 
 main() {
 	case ${1:-} in
-	native | static | asan | tsan) [ $# = 1 ] || { usage >&2; exit 2; } ;;
+	native | static | asan | tsan | plain) [ $# = 1 ] || { usage >&2; exit 2; } ;;
 	vm | storm) [ $# = 2 ] || { usage >&2; exit 2; } ;;
 	part) [ $# = 2 ] || [ $# = 3 ] || { usage >&2; exit 2; } ;;
 	all) ;;
@@ -843,10 +854,23 @@ main() {
 		setup_static
 		static_parts
 		;;
-	vm)
-		build_vm "$2"
-		vm_lanes "$2"
+	plain)
+		setup_static
+		build_native
+		one "what refuses namespaces builds" "${MAKE_QUIET[@]}" "$BUILD/plain"
+		lanes_in=("$BUILD/plain")
+		lane native
+		lane tempest
+		lane static
 		lanes_end
+		;;
+	vm)
+		selftests/setup.sh kernel "$2"
+		if module_may_be_built "$2"; then
+			build_vm "$2"
+			vm_lanes "$2"
+			lanes_end
+		fi
 		;;
 	storm)
 		build_vm "$2"

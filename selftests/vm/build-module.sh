@@ -12,6 +12,7 @@ set -euo pipefail
 usage() {
 	cat <<EOF
 Usage: selftests/vm/build-module.sh $(known_kernels)|KDIR SRC OUT [make argument]...
+       selftests/vm/build-module.sh --may KERNEL: by its status, whether it can be built here
 
   KDIR  instead of a kernel of the cache: the folder of any configured kernel
         build tree or headers, with a / in its name
@@ -51,14 +52,24 @@ reset_if_other_kernel() { # OUT KERNEL-NAME
 	printf '%s\n' "$2" >"$1/kernel"
 }
 
+namespaces_of_builds() {
+	echo --mount
+	[ "$(id -u)" = 0 ] || printf '%s\n' --user --map-root-user
+}
+
+# In a plain container they are refused. 4, as kselftest's, says that nothing was tried.
+may_enter() { # KERNEL-DIR
+	# shellcheck disable=SC2046 # several words
+	[ "$(cat "$1/build")" != chroot ] || unshare $(namespaces_of_builds) true 2>/dev/null
+}
+
 # The kernel's own compiler lives in a folder that is entered by chroot, in a mount
 # namespace that ends with the build. Who is not root gets a user namespace as well.
 build_in_chroot() { # KERNEL-DIR RELEASE OUT [make argument]...
-	local dir=$1 release=$2 out=$3 namespaces=(--mount)
+	local dir=$1 release=$2 out=$3
 	shift 3
-	[ "$(id -u)" = 0 ] || namespaces+=(--user --map-root-user)
-	# shellcheck disable=SC2016 # expanded by the inner shell
-	unshare "${namespaces[@]}" sh -ec '
+	# shellcheck disable=SC2016,SC2046 # expanded by the inner shell; several words
+	unshare $(namespaces_of_builds) sh -ec '
 		root=$1 src=$2 release=$3
 		shift 3
 		mount --rbind /proc "$root/proc"
@@ -93,6 +104,10 @@ main() {
 		exit 0
 		;;
 	esac
+	if [ "${1-}" = --may ] && [ $# = 2 ]; then
+		may_enter "$(kernel_dir "$2")"
+		return
+	fi
 	[ $# -ge 3 ] || die 2 "three arguments are needed: KERNEL SRC OUT; see --help"
 	local kernel=$1 src=$2 out=$3 name dir='' args=()
 	shift 3
@@ -101,6 +116,8 @@ main() {
 	command -v rsync >/dev/null || die 1 "rsync is missing; run: selftests/setup.sh packages vm"
 	if kernel_is_known "$kernel"; then
 		dir=$(kernel_dir "$kernel")
+		may_enter "$dir" ||
+			die 4 "mount namespaces are refused here, and the compiler of kernel $kernel needs one"
 		name=$(cat "$dir/release")
 		# Instrumented code calls what its compiler's run-time library would have: the kernel's compiler
 		[ "$(cat "$dir/build")" != source ] || args=(CC=gcc-12 "${args[@]}")

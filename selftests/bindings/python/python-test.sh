@@ -94,11 +94,14 @@ users_types() { # FOLDER [EXPECTED-COMPLAINT]: fails with that
 
 # ---- a wheel and a source distribution, without a network ----
 
+offline=(unshare -rn)
+"${offline[@]}" true 2>/dev/null || offline=()
+
 distribute() { # KIND FROM TO
 	rm -rf "$work/source"
 	cp -r "$2" "$work/source"
 	mkdir -p "$3"
-	(cd "$work/source" && unshare -rn /usr/bin/python3 -c \
+	(cd "$work/source" && "${offline[@]}" /usr/bin/python3 -c \
 		"import sys; from setuptools import build_meta; print(build_meta.build_$1(sys.argv[1]))" "$3")
 }
 
@@ -118,7 +121,11 @@ sdist_makes_the_wheel() {
 }
 
 check "mypy has nothing to say" types_are_good
-check "a wheel is built without a network" distribute wheel "$PACKAGE" "$work/wheel"
+check "a wheel is built${offline:+ without a network}" distribute wheel "$PACKAGE" "$work/wheel"
+if [ ${#offline[@]} = 0 ]; then
+	echo "ok - without a network # SKIP network namespaces are refused here"
+	skipped=$((skipped + 1))
+fi
 check "and has all files" wheel_has_all "$work/wheel"
 check "and works" imports "$work/wheel/unpacked" "$LIBRARY"
 check "a typed program may use it" users_types "$work/wheel/unpacked"
