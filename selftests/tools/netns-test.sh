@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Jobs over two hosts that are network namespaces of this one, with a cable between them and a
-# hamlyn-bridge on each: started by hamlyn-run, which starts the bridges, too, and by Open MPI's
-# mpirun, whose processes find the device of their host.
+# hamlyn-bridge on each: started by hamlyn-run, which starts the bridges, too, by Open MPI's
+# mpirun, and by Slurm's srun, whose processes find the device of their host.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 ME=netns-test.sh
@@ -14,7 +14,8 @@ usage() {
 	cat <<'USAGE'
 Usage: selftests/tools/netns-test.sh [BUILD-FOLDER]  (default: build)
 
-Needs root, ip of iproute2 and the kernel's veth; without them it is skipped.
+Needs root, ip of iproute2 and the kernel's veth; without them it is skipped. So are the parts for
+mpirun.openmpi, and for srun (slurmd, slurmctld, slurm-client, munge), where those are not installed.
 USAGE
 }
 
@@ -30,14 +31,30 @@ unset PMI_FD PMI_PORT PMI_RANK PMI_SIZE PMI_ID PMIX_NAMESPACE PMIX_RANK HAMLYN_D
 
 work_folder netns-test
 NET=hamlyn$$
-bridges=()
+started=()
+# Debian's daemons are not in the PATH of users
+PATH=$PATH:/usr/sbin:/sbin
+
+# What runs programs for slurmd outlives it. It has its folder open, by its name.
+# shellcheck disable=SC2317
+no_steps() {
+	local i
+	named 1 timeout 20 scancel --user=root 2>/dev/null
+	for ((i = 0; i < 200; i++)); do
+		compgen -G "$work/spool-*/*_*.*" >/dev/null || return 0
+		sleep 0.1
+	done
+}
 
 # shellcheck disable=SC2317 # called by the trap
 clean_up() {
 	local pid n
-	for pid in "${bridges[@]}"; do
-		kill "$pid" 2>/dev/null
-		wait "$pid" 2>/dev/null
+	! compgen -G "$work/slurmd-*.pid" >/dev/null || no_steps
+	for ((n = ${#started[@]} - 1; n >= 0; n--)); do
+		kill "${started[n]}" 2>/dev/null
+	done
+	for pid in "${started[@]}"; do
+		timeout 20 tail --pid="$pid" -f /dev/null || kill -KILL "$pid" 2>/dev/null
 	done
 	for n in 1 2; do
 		ip netns del "$NET-$n" 2>/dev/null
@@ -46,10 +63,11 @@ clean_up() {
 }
 trap clean_up EXIT
 
+# With replace="exec" before it, for what is started in the background: $! is the program then.
 host() { # N COMMAND...: on that host
 	local n=$1
 	shift
-	ip netns exec "$NET-$n" "$@"
+	${replace:-} ip netns exec "$NET-$n" "$@"
 }
 
 two_hosts() {
@@ -128,9 +146,9 @@ EOT
 }
 
 bridge() { # N OTHER
-	host "$1" "$BRIDGE" "shm:$NET-$1,size=64M" --host "$1" --listen "10.211.77.$1:7820" \
+	replace="exec" host "$1" "$BRIDGE" "shm:$NET-$1,size=64M" --host "$1" --listen "10.211.77.$1:7820" \
 		--peer "$2=10.211.77.$2:7820" --id-from "$NET" --clear >"$work/bridge-$1" 2>&1 &
-	bridges+=("$!")
+	started+=("$!")
 }
 
 joined() {
@@ -147,7 +165,7 @@ joined() {
 }
 
 mpirun() { # ARGUMENT...: from the first host
-	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 bounded "$work/agent" 10.211.77.1 \
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout "$LIMIT" "$work/agent" 10.211.77.1 \
 		mpirun.openmpi --oversubscribe --host 10.211.77.1:2,10.211.77.2:2 \
 		--mca plm_rsh_agent "$work/agent" --mca plm_rsh_no_tree_spawn 1 \
 		--mca oob_tcp_if_include cable --prefix /usr "$@"
@@ -158,10 +176,10 @@ packets_sent() { # by the first host
 }
 
 # At least as many over the cable as one process sends to one there; the bridge tells now and then.
-messages_by_mpirun() {
+over_the_cable() { # COMMAND...
 	local before i
 	before=$(packets_sent)
-	mpirun -n 4 "$work/exactly_once" --messages 500 --max-size 4000 && handled || return 1
+	"$@" >"$work/out" 2>"$work/err" </dev/null && handled || return 1
 	for ((i = 0; i < LIMIT; i++)); do
 		[ $(($(packets_sent) - before)) -lt 100 ] || return 0
 		sleep 0.1
@@ -170,10 +188,104 @@ messages_by_mpirun() {
 	return 1
 }
 
+messages_by_mpirun() {
+	over_the_cable mpirun -n 4 "$work/exactly_once" --messages 500 --max-size 4000
+}
+
 on_both() { # each process has its host's device
-	mpirun -n 4 printenv HAMLYN_DEVICE &&
+	mpirun -n 4 printenv HAMLYN_DEVICE >"$work/out" 2>"$work/err" </dev/null &&
 		[ "$(sort "$work/out" | paste -sd' ')" = \
 			"shm:$NET-1 shm:$NET-1 shm:$NET-2 shm:$NET-2" ]
+}
+
+# ---- srun ----
+
+# With the name of that host; not by ip, which hides what slurmd looks for below /sys.
+named() { # N COMMAND...
+	local n=$1
+	shift
+	# shellcheck disable=SC2016 # for the shell inside
+	${replace:-} nsenter --net="/run/netns/$NET-$n" unshare --uts \
+		sh -c 'hostname "$0"; exec "$@"' "$NET-$n" "$@"
+}
+
+configure() {
+	local n
+	mkdir -m 700 "$work"/{munge,state} || return 1
+	for n in 1 2; do
+		mkdir -m 700 "$work/spool-$NET-$n" "$work/tmp-$NET-$n" || return 1
+	done
+	head -c 1024 /dev/urandom >"$work/munge/key" || return 1
+	chmod 600 "$work/munge/key"
+	cat >"$work/slurm.conf" <<-CONF
+		ClusterName=hamlyn
+		SlurmctldHost=$NET-1(10.211.77.1)
+		SlurmUser=root
+		SlurmdUser=root
+		AuthType=auth/munge
+		AuthInfo=socket=$work/munge/socket
+		CryptoType=crypto/munge
+		StateSaveLocation=$work/state
+		SlurmdSpoolDir=$work/spool-%n
+		TmpFS=$work/tmp-%n
+		SlurmctldPidFile=$work/slurmctld.pid
+		SlurmdPidFile=$work/slurmd-%n.pid
+		SlurmctldLogFile=$work/slurmctld.log
+		SlurmdLogFile=$work/slurmd-%n.log
+		ProctrackType=proctrack/linuxproc
+		TaskPlugin=task/none
+		JobAcctGatherType=jobacct_gather/none
+		AccountingStorageType=accounting_storage/none
+		SelectType=select/cons_tres
+		SelectTypeParameters=CR_Core
+		SlurmdParameters=config_overrides
+		MpiDefault=none
+		ReturnToService=2
+		KillWait=2
+		MessageTimeout=60
+		NodeName=$NET-1 NodeAddr=10.211.77.1 CPUs=2 State=UNKNOWN
+		NodeName=$NET-2 NodeAddr=10.211.77.2 CPUs=2 State=UNKNOWN
+		PartitionName=all Nodes=$NET-1,$NET-2 Default=YES MaxTime=INFINITE OverSubscribe=YES State=UP
+	CONF
+	export SLURM_CONF=$work/slurm.conf
+}
+
+until_true() { # COMMAND...
+	local i
+	for ((i = 0; i < 5 * LIMIT; i++)); do
+		"$@" && return 0
+		sleep 0.2
+	done
+	tail -qn 4 "$work"/*.log "$work"/slurm.out >"$work/err" 2>&1
+	return 1
+}
+
+nodes_are_idle() {
+	[ "$(named 1 timeout 20 sinfo -h -o '%D %T' 2>/dev/null)" = "2 idle" ]
+}
+
+cluster() {
+	local n
+	configure || return 1
+	munged --foreground --force --key-file="$work/munge/key" --socket="$work/munge/socket" \
+		--pid-file="$work/munge/pid" --log-file="$work/munge/log" \
+		--seed-file="$work/munge/seed" --num-threads=2 >"$work/slurm.out" 2>&1 &
+	started+=("$!")
+	until_true test -S "$work/munge/socket" || return 1
+	replace="exec" named 1 slurmctld -D -i -f "$work/slurm.conf" >>"$work/slurm.out" 2>&1 &
+	started+=("$!")
+	for n in 1 2; do
+		replace="exec" named $n slurmd -D -N "$NET-$n" -f "$work/slurm.conf" >>"$work/slurm.out" 2>&1 &
+		started+=("$!")
+	done
+	until_true nodes_are_idle
+}
+
+messages_by_srun() { # WAY PROGRAM
+	# shellcheck disable=SC2016 # for the shell inside
+	over_the_cable named 1 timeout -k 5 "$LIMIT" srun --mpi="$1" -N 2 -n 4 --overcommit sh -c \
+		'HAMLYN_DEVICE=shm:$0-$((SLURM_NODEID + 1)) exec "$@" --messages 500 --max-size 4000' \
+		"$NET" "$2"
 }
 
 # ---- all of it ----
@@ -188,14 +300,22 @@ check "two hosts with a cable" two_hosts
 check "hamlyn-run: 4 processes of two hosts find each other" by_run
 check "hamlyn-run: Active Messages" messages_by_run
 check "hamlyn-run: a cable that is pulled ends the job" cable_pulled
+check "two bridges find each other" joined
+check "a program that can load libpmix" link_dynamic
 if command -v mpirun.openmpi >/dev/null; then
-	check "a program that can load libpmix" link_dynamic
 	make_agent
-	check "two bridges find each other" joined
 	check "mpirun: each process has the device of its host" on_both
 	check "mpirun: Active Messages" messages_by_mpirun
 else
 	skip "mpirun over network namespaces" "openmpi-bin is not installed"
+fi
+if command -v slurmctld >/dev/null && command -v slurmd >/dev/null && command -v munged >/dev/null &&
+	command -v srun >/dev/null; then
+	check "a cluster of two nodes starts" cluster
+	check "srun --mpi=pmix: Active Messages" messages_by_srun pmix "$work/exactly_once"
+	check "srun --mpi=pmi2: Active Messages" messages_by_srun pmi2 "$BUILD/am/exactly_once"
+else
+	skip "srun over network namespaces" "slurmd, slurmctld, slurm-client or munge is not installed"
 fi
 
 total
