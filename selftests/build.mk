@@ -4,8 +4,7 @@
 #: make check      set-up, then all tests; its parts are:
 #:   make check-native | check-static | check-vm KERNEL=6.1|6.12|7.2|debug|kcsan
 #: make check-all  everything with every engine on all kernels, and what takes long
-#: make check-asan | check-tsan   the selftests on the embedded device, under sanitizers
-#: make check-plain   native tests and static checks as in a container that refuses namespaces
+#: make check-asan | check-tsan | check-plain   under sanitizers; where namespaces are refused
 #: make soak       everything at once in a VM, MINUTES=60 KERNEL=6.1
 #: make storm      10 000 processes killed or stopped in traffic in a VM, KERNEL=6.1
 #: make vm-shell   a shell in a VM with everything loaded
