@@ -326,6 +326,9 @@ static inline void hml_port_trace_down(const struct hml_nic *nic,
 #define HML_PATH_NONE	NULL
 #define HML_PORT_STALLS	1
 
+/* All of the receiver is in several functions, which are for slots of other modes first. */
+#define hml_whole	noinline
+
 hml_path_t hml_port_route(struct hml_nic *nic, u32 host);
 bool hml_port_direct(const struct hml_nic *from, hml_path_t path);
 void hml_port_carry(struct hml_nic *from, hml_path_t path,

@@ -38,12 +38,13 @@ meta-room      native unit_rx               driver/core/rx.c     s/if (h->meta_l
 packet-form    native unit_rx               driver/core/rx.c     s/if (unlikely(h->version != HAMLYN_PACKET_VERSION || h->reserved ||/if (unlikely(/
 second-key     native unit_paranoid         driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
 second-zero    native unit_paranoid         driver/core/rx.c     s/if (!key || h->key != key)/if (h->key != key)/
-second-low     native unit_paranoid         driver/core/rx.c     s/if (high < low || h->offset < low ||/if (/;s/high - low, h->offset - low, h->length/high, h->offset, h->length/
-second-high    native unit_paranoid         driver/core/rx.c     s/!hml_view_covers(high - low, h->offset - low, h->length)/0/
+second-low     native unit_paranoid         driver/core/rx.c     s/if (h->offset < low ||/if (/
+second-high    native unit_paranoid         driver/core/rx.c     s/!hml_view_covers(high, h->offset, h->length)/0/
 one-shot       native unit_paranoid         driver/core/rx.c     s/if (!(state \& HAMLYN_META_ARMED) ||/if (/
 one-shot-end   native unit_paranoid         driver/core/rx.c     s/last = next == (HAMLYN_META_ARMED | HAMLYN_META_COMPLETE);/last = complete;/
-one-shot-alone native unit_paranoid         driver/core/rx.c     s/^\t\t    (alone \&\& state != HAMLYN_META_ARMED))/\t\t    0)/
-one-shot-keep  native unit_paranoid         driver/core/rx.c     s/alone ? ONE_SHOT_ALONE : state + 1/state + 1/
+one-shot-alone native unit_paranoid         driver/core/rx.c     s/^\treturn smp_load_acquire(\&m->state) == HAMLYN_META_ARMED .*/\treturn one_shot_enter(m) ||/
+one-shot-keep  native unit_paranoid         driver/core/rx.c     s/HAMLYN_META_ARMED, ONE_SHOT_ALONE) ==/HAMLYN_META_ARMED, HAMLYN_META_ARMED + 1) ==/
+one-shot-again native unit_paranoid         driver/core/rx.c     s/^\treturn smp_load_acquire(\&m->state) == HAMLYN_META_ARMED .*/\treturn 1 ||/
 one-shot-door  native unit_paranoid         driver/core/rx.c     s/^\treject = admit_secondary(m, h);/\treject = -1;/
 fast-paranoid  native unit_paranoid         driver/core/rx.c     s/if (slot->mode != HAMLYN_SLOT_NORMAL)$/if (0)/
 live           native unit_rx               driver/core/rx.c     s/if (!smp_load_acquire(\&slot->live))/if (0)/
@@ -254,7 +255,6 @@ kernel-key     vm protection                driver/core/rx.c     s/if (unlikely(
 kernel-bounds  vm protection                driver/core/rx.c     s/if (unlikely(!hml_view_covers(slot->data.length, h->offset, h->length)))/if (0)/
 kernel-trb     vm hostile_wq                driver/core/tx.c     s/if (trb->flags & ~HAMLYN_TRB_FLAGS || /if (/
 kernel-copy    vm hostile_wq                driver/core/tx.c     s/hml_tx_flat(nic, t, &trb, meta, tail)/hml_tx_flat(nic, t, (struct hamlyn_trb *)entry, meta, tail)/
-second-order   vm hostile_ticket            driver/core/rx.c     s/if (high < low ||/if (/
 kernel-range   vm hostile_ticket            driver/core/tx.c     s/if (trb->offset < k->base ||/if (0 \&\&/
 kernel-index   vm hostile_ticket            driver/core/tx.c     s/if (trb->ticket >= t->ticket_count)/if (0)/
 kernel-empty   vm hostile_ticket            driver/core/tx.c     s/if (!k->key)/if (0)/

@@ -92,6 +92,14 @@ static inline u32 hml_slot_plain(void)
 	return plain.state;
 }
 
+/* That of a slot of streams: in use, one message an arming, no flags. */
+static inline u32 hml_slot_one_shot(void)
+{
+	const struct hml_slot one_shot = { .live = 1, .mode = HAMLYN_SLOT_PARANOID_ONE_SHOT };
+
+	return one_shot.state;
+}
+
 /**
  * struct hml_stats - counters of a terminus
  * @messages: messages sent

@@ -10,6 +10,8 @@
  *  - READ_ONCE() WRITE_ONCE() smp_load_acquire() smp_store_release() smp_mb()
  *    hml_barrier() (compiler only)
  *    likely() unlikely() noinline __always_inline with the kernel's meaning;
+ *  - hml_whole, noinline or __always_inline: are the few registers of the fast path
+ *    worth less here than a call for each message of a stream?
  *  - hml_prefetch(p) and hml_prefetchw(p), hints that a cache line will be read
  *    or written soon, and
  *    hml_store_release_mb(p, v), smp_store_release() followed by smp_mb();

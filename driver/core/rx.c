@@ -66,6 +66,19 @@ static __always_inline bool plain(const struct hml_slot *slot,
 	       !(h->flags & HAMLYN_PACKET_TICKET);
 }
 
+/* Is what it says of itself, and where it wants to go, of this slot? */
+static __always_inline int admit_shape(const struct hml_slot *slot,
+				       const struct hamlyn_packet *h)
+{
+	if (unlikely(h->version != HAMLYN_PACKET_VERSION || h->reserved ||
+		     h->flags & ~HAMLYN_PACKET_FLAGS ||
+		     h->meta_length > HAMLYN_MAX_METADATA))
+		return HAMLYN_REJECT_FORMAT;
+	if (unlikely(!hml_view_covers(slot->data.length, h->offset, h->length)))
+		return HAMLYN_REJECT_BOUNDS;
+	return admit_metadata(slot, h);
+}
+
 /*
  * May this packet touch what it names in this slot? This alone decides, together with the
  * secondary tests of the paranoid modes, which can only refuse more. Return: -1, or why not.
@@ -84,13 +97,7 @@ static __always_inline int admit_packet(const struct hml_slot *slot,
 		if (reject >= 0)
 			return reject;
 	}
-	if (unlikely(h->version != HAMLYN_PACKET_VERSION || h->reserved ||
-		     h->flags & ~HAMLYN_PACKET_FLAGS ||
-		     h->meta_length > HAMLYN_MAX_METADATA))
-		return HAMLYN_REJECT_FORMAT;
-	if (unlikely(!hml_view_covers(slot->data.length, h->offset, h->length)))
-		return HAMLYN_REJECT_BOUNDS;
-	return admit_metadata(slot, h);
+	return admit_shape(slot, h);
 }
 
 static struct hamlyn_metadata *metadata(struct hml_nic *nic,
@@ -118,8 +125,7 @@ static int admit_secondary(const struct hamlyn_metadata *m,
 	/* 0: the entry is granted to nobody. */
 	if (!key || h->key != key)
 		return HAMLYN_REJECT_KEY;
-	if (high < low || h->offset < low ||
-	    !hml_view_covers(high - low, h->offset - low, h->length))
+	if (h->offset < low || !hml_view_covers(high, h->offset, h->length))
 		return HAMLYN_REJECT_BOUNDS;
 	return -1;
 }
@@ -132,11 +138,9 @@ static int admit_secondary(const struct hamlyn_metadata *m,
 
 /*
  * Paranoid one-shot: enter as one more packet of the message that the entry was
- * armed for. @alone: the packet is the whole message, so no other may be in
- * progress, or the two would mix. The owner can corrupt the word, and only the
- * owner loses by it.
+ * armed for. The owner can corrupt the word, and only the owner loses by it.
  */
-static bool one_shot_enter(struct hamlyn_metadata *m, bool alone)
+static bool one_shot_enter(struct hamlyn_metadata *m)
 {
 	u32 tries;
 
@@ -144,15 +148,23 @@ static bool one_shot_enter(struct hamlyn_metadata *m, bool alone)
 		u32 state = smp_load_acquire(&m->state);	/* B10: before the entry it arms */
 
 		if (!(state & HAMLYN_META_ARMED) ||
-		    state & HAMLYN_META_COMPLETE ||
-		    (alone && state != HAMLYN_META_ARMED))
+		    state & HAMLYN_META_COMPLETE)
 			return false;
-		if (hml_atomic_cmpxchg(&m->state, state,
-				       alone ? ONE_SHOT_ALONE : state + 1) ==
-		    state)
+		if (hml_atomic_cmpxchg(&m->state, state, state + 1) == state)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * The packet is the whole message, so no other may be in progress, or the two would mix:
+ * nobody is inside, or it stays outside.
+ */
+static __always_inline bool one_shot_enter_alone(struct hamlyn_metadata *m)
+{
+	return smp_load_acquire(&m->state) == HAMLYN_META_ARMED && /* B10: before the entry */
+	       hml_atomic_cmpxchg(&m->state, HAMLYN_META_ARMED, ONE_SHOT_ALONE) ==
+	       HAMLYN_META_ARMED;
 }
 
 /*
@@ -160,7 +172,7 @@ static bool one_shot_enter(struct hamlyn_metadata *m, bool alone)
  * have left; the one that sees both closes the entry and notifies. So nothing is
  * written after the notification, and each arming yields at most one.
  */
-static bool one_shot_leave(struct hamlyn_metadata *m, bool complete)
+static noinline bool one_shot_leave(struct hamlyn_metadata *m, bool complete)
 {
 	u32 tries;
 
@@ -177,6 +189,13 @@ static bool one_shot_leave(struct hamlyn_metadata *m, bool complete)
 			return last;
 	}
 	return false;
+}
+
+/* Nobody else was inside, unless the owner has made it so. */
+static __always_inline bool one_shot_leave_alone(struct hamlyn_metadata *m)
+{
+	return likely(hml_atomic_cmpxchg(&m->state, ONE_SHOT_ALONE, 0) == ONE_SHOT_ALONE) ||
+	       one_shot_leave(m, true);
 }
 
 /* Copy from checked pieces of wired memory. */
@@ -404,10 +423,11 @@ static int accept_one_shot(struct hml_nic *nic, struct hml_slot *slot,
 			   const struct hml_payload *payload,
 			   struct hml_sender *sender)
 {
-	bool complete;
+	bool complete, entered;
 	int reject;
 
-	if (!one_shot_enter(m, is_whole(h)))	/* B10: entered before it is looked at again */
+	entered = is_whole(h) ? one_shot_enter_alone(m) : one_shot_enter(m);
+	if (!entered)				/* B10: entered before it is looked at again */
 		return HAMLYN_REJECT_ONE_SHOT;
 	/*
 	 * Check again: between the first check and the entry the owner may have
@@ -460,6 +480,99 @@ static noinline int receive_special(struct hml_nic *nic, struct hml_slot *slot,
 	return -1;
 }
 
+/*
+ * A message of one packet that asks for nothing special, as nearly all of what streams send. The
+ * door and both looks as in accept_one_shot(); but that it notifies is known from the beginning.
+ */
+static __always_inline int accept_whole(struct hml_nic *nic, struct hml_slot *slot,
+					struct hamlyn_metadata *m,
+					const struct hamlyn_packet *h,
+					const struct hml_payload *payload,
+					struct hml_sender *sender)
+{
+	struct hml_nq *nq = hml_nq_deref(&nic->port, slot->nq);
+	struct hml_nq_place next = { .cursor = 0 };
+	int reject;
+
+	if (unlikely(!one_shot_enter_alone(m)))	/* B10: entered before it is looked at again */
+		return HAMLYN_REJECT_ONE_SHOT;
+	reject = admit_secondary(m, h);
+	if (unlikely(reject >= 0)) {
+		hml_atomic_cmpxchg(&m->state, ONE_SHOT_ALONE, HAMLYN_META_ARMED);
+		return reject;
+	}
+	if (likely(nq))
+		next = hml_nq_expect(nic, nq);
+	place_all(nic, slot, h, payload);
+	WRITE_ONCE(m->length, h->length);
+	if (likely(one_shot_leave_alone(m)) && likely(nq))
+		notify(nic, slot, nq, next, h, sender);
+	return -1;
+}
+
+/**
+ * struct whole - what there is to know of such a message, to be passed by value
+ * @key: as in its header, like all that follows
+ * @offset: in the slot
+ * @length: bytes
+ * @meta_length: bytes of metadata
+ * @slot: number of the slot
+ * @meta_index: metadata entry
+ * @source: host
+ */
+struct whole {
+	u64 key;
+	u64 offset;
+	u32 length;
+	u32 meta_length;
+	u32 slot;
+	u32 meta_index;
+	u32 source;
+};
+
+static hml_whole int receive_whole(struct hml_nic *nic, struct hml_slot *slot, struct whole w,
+				   const void *meta, const void *flat,
+				   struct hml_sender *sender)
+{
+	const struct hml_payload payload = {
+		.meta = meta, .flat = flat, .piece = NULL, .skip = 0,
+	};
+	const struct hamlyn_packet h = {
+		.version = HAMLYN_PACKET_VERSION,
+		.flags = HAMLYN_PACKET_SINGLE,
+		.meta_length = w.meta_length,
+		.length = w.length,
+		.source = w.source,
+		.slot = w.slot,
+		.meta_index = w.meta_index,
+		.key = w.key,
+		.offset = w.offset,
+	};
+	int reject = admit_shape(slot, &h);
+	struct hamlyn_metadata *m;
+
+	if (unlikely(reject >= 0))
+		return reject;
+	m = metadata(nic, slot, h.meta_index);
+	reject = admit_secondary(m, &h);
+	if (unlikely(reject >= 0))
+		return reject;
+	return accept_whole(nic, slot, m, &h, &payload, sender);
+}
+
+/*
+ * One load of the state tells that the key of the entry alone opens the slot, once. What the
+ * packet has beside that receive_whole() takes as given.
+ */
+static __always_inline bool takes_whole(const struct hml_slot *slot,
+					const struct hamlyn_packet *h,
+					const struct hml_payload *payload)
+{
+	return smp_load_acquire(&slot->state) == hml_slot_one_shot() && /* B9: before the slot */
+	       h->flags == HAMLYN_PACKET_SINGLE && !h->delta && !h->reserved &&
+	       h->version == HAMLYN_PACKET_VERSION && !payload->piece;
+}
+
 void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 	    const struct hml_payload *payload, struct hml_sender *sender)
 {
@@ -472,6 +585,19 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 			accept(nic, slot, h, payload, sender);
 			return;
 		}
+	} else if (slot && takes_whole(slot, h, payload)) {
+		const struct whole w = {
+			.key = h->key,
+			.offset = h->offset,
+			.length = h->length,
+			.meta_length = h->meta_length,
+			.slot = h->slot,
+			.meta_index = h->meta_index,
+			.source = h->source,
+		};
+
+		reject = receive_whole(nic, slot, w, payload->meta, payload->flat,
+				       sender);
 	} else if (slot) {
 		reject = receive_special(nic, slot, hml_packet_copy(h),
 					 hml_payload_copy(payload),

@@ -605,6 +605,7 @@ static void lost_race_for_the_word_is_run_again(void **state)
 
 	(void)state;
 	one_shot();
+	h.flags = 0;
 	lose = ONE_SHOT_TRIES - 1;
 	expect(&h, -1);
 	assert_int_equal(lose, 0);
@@ -618,10 +619,43 @@ static void entry_that_never_stands_still_lets_nobody_in(void **state)
 
 	(void)state;
 	one_shot();
+	h.flags = 0;
 	lose = ONE_SHOT_TRIES;
 	expect(&h, HAMLYN_REJECT_ONE_SHOT);
 	untouched();
 	expect(&h, -1);
+}
+
+/* Who comes alone has lost it to somebody who is inside, or to the owner. */
+static void lost_race_keeps_a_message_of_one_packet_out(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	one_shot();
+	lose = 1;
+	expect(&h, HAMLYN_REJECT_ONE_SHOT);
+	untouched();
+	assert_int_equal(m->state, HAMLYN_META_ARMED);
+	expect(&h, -1);
+}
+
+static void rewrite_once(void)
+{
+	lose = 1;
+}
+
+static void message_of_one_packet_leaves_in_spite_of_a_lost_race(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	one_shot();
+	half_way = rewrite_once;
+	receive(&h);
+	assert_int_equal(told, 1);
+	assert_int_equal(lose, 0);
+	assert_int_equal(m->state, 0);
 }
 
 static void rewrite_for_ever(void)
@@ -635,6 +669,7 @@ static void entry_that_never_stands_still_tells_nobody(void **state)
 
 	(void)state;
 	one_shot();
+	h.flags = 0;
 	half_way = rewrite_for_ever;
 	receive(&h);
 	assert_int_equal(told, 0);
@@ -715,6 +750,8 @@ int main(void)
 		TEST(message_is_told_though_the_last_to_leave_was_refused),
 		TEST(nonsense_in_the_word_tells_nobody_else_anything),
 		TEST(lost_race_for_the_word_is_run_again),
+		TEST(lost_race_keeps_a_message_of_one_packet_out),
+		TEST(message_of_one_packet_leaves_in_spite_of_a_lost_race),
 		TEST(entry_that_never_stands_still_lets_nobody_in),
 		TEST(entry_that_never_stands_still_tells_nobody),
 		TEST(an_arming_lets_exactly_one_notification_through),

@@ -50,6 +50,7 @@ typedef int64_t s64;
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 #define noinline		__attribute__((__noinline__))
+#define hml_whole		__always_inline
 
 #define hml_atomic_add_return(p, v)	__atomic_add_fetch(p, v, __ATOMIC_SEQ_CST)
 #define hml_atomic_inc64(p)		__atomic_add_fetch(p, 1, __ATOMIC_RELAXED)
