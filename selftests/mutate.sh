@@ -122,7 +122,7 @@ grace-dead     native datagram              libhamlyn/src/embedded/shm_table.c s
 stream-debt    native channel               libhamlyn/src/stream/stream_receive.c s/^\th_receiver_owes(&r->r, r->late || r->fin_due);/\th_receiver_owes(\&r->r, false);/
 gather-left    native gather                libhamlyn/src/message/gather.c s/over = m->left || m->gone;/over = false;/
 release-long   native channel               libhamlyn/src/channel/channel_long.c s/ || ch->longs\[m->number\].serial != m->serial//
-release-record native channel               libhamlyn/src/channel/channel_receive.c s/ \&\& !ch->done\[number \& ch->done_mask\])/)/
+release-record native channel               libhamlyn/src/stream/stream_receive.c s/if (a->here != H_GIVEN_BACK) {/if (1) {/
 release-owner  native channel               libhamlyn/src/channel/channel_receive.c s/if (m->held \&\& m->held != ch->id)/if (0)/
 shm-claim      native stream,channel        libhamlyn/src/embedded/shm_watch.c s/if (hw->claim \&\& slot->claimed)/if (0)/
 seed-claim     native stream,channel        libhamlyn/src/stream/stream_send.c s/return s->claims \&\& s->generation == 1/return 0/
@@ -153,7 +153,7 @@ request-over   native requests             libhamlyn/src/channel/channel_request
 request-card   native requests             libhamlyn/src/rendezvous/rendezvous.c s/if (h__get(card + KIND, 4) != h->kind)/if (0)/
 note-label     native requests             libhamlyn/src/channel/channel_receive.c s/if (!(label \& H_LABEL_ID))/if (0)/
 note-more      native requests             libhamlyn/src/stream/stream_arrive.c s/if (note.more \& H_MORE_LABELLED)/if (0)/
-note-credits   native stream                libhamlyn/src/stream/stream_arrive.c s/if ((uint8_t)(sent - seen) > 1)/if (0)/
+note-credits   native stream                libhamlyn/src/stream/stream_arrive.c s/if (bytes_less(r->credit_sent, counts) \& ~0x01010101u)/if (0)/
 note-flags     native stream                libhamlyn/src/stream/stream_arrive.c s/if (note.flags & ~H_NOTE_FLAGS)/if (0)/
 note-empty     native stream                libhamlyn/src/stream/stream_arrive.c s/(!r->messages || a->length))/a->length)/
 note-length    native stream                libhamlyn/src/stream/stream_arrive.c s/if (length > g->buffer) {/if (0) {/

@@ -4,8 +4,6 @@
 
 #include "channel/channel.h"
 
-#define DONE_PER_BUFFER	4	/* two generations of them, and some */
-
 static void channel_free(struct h_channel *ch)
 {
 	h__channel_drop_rest(ch);
@@ -15,7 +13,6 @@ static void channel_free(struct h_channel *ch)
 	h__budget_give(ch->manager, ch->in.charged);
 	h__channel_requests_free(ch);
 	h__longs_exit(ch);
-	free(ch->done);
 	free(ch);
 }
 
@@ -84,13 +81,9 @@ static uint32_t next_id(void)
 static int channel_of(struct h_half *half, bool joined,
 		      struct h_channel **channel)
 {
-	uint32_t n = half->receiver->gen[0].entries * DONE_PER_BUFFER;
 	struct h_channel *ch = calloc(1, sizeof(*ch));
 
-	if (ch)
-		ch->done = calloc(n, 1);
-	if (!ch || !ch->done) {
-		free(ch);
+	if (!ch) {
 		h__half_destroy(half);
 		return -ENOMEM;
 	}
@@ -102,7 +95,6 @@ static int channel_of(struct h_half *half, bool joined,
 	ch->limit = half->limit;
 	ch->peer_limit = half->peer_limit;
 	ch->debt.pay = h__channel_pay;
-	ch->done_mask = n - 1;
 	ch->stored_tail = &ch->stored;
 	ch->joined = joined;
 	*channel = ch;

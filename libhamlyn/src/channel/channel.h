@@ -104,15 +104,10 @@ struct h_channel {
 	bool armed;			/* send_ready() is called */
 	/* receiver->reading */
 	struct h_assembly in;
-	int failed;			/* an errno for ever */
 	uint64_t received, received_bytes;	/* for h_channel_stats() */
 	bool told;			/* the end, or that errno, was returned; atomic */
 	/* lock */
 	uint32_t lock;
-	uint32_t handed;		/* records before this were handed to us */
-	uint32_t low;			/* and before this are released */
-	unsigned char *done;		/* those between that are to be released */
-	uint32_t done_mask;
 	struct h_long *longs;
 	uint32_t longs_max;		/* grown by who holds reading */
 	uint32_t longs_free;		/* the first one; longs_max: none */
@@ -125,7 +120,13 @@ struct h_channel {
 	struct h_request *requests;
 	uint32_t request_count;
 	uint32_t last_id;
-	uint32_t here;			/* kept, stored and answers; atomic */
+	union {
+		struct {
+			int failed;		/* an errno for ever: reading */
+			uint32_t here;		/* kept, stored and answers; atomic */
+		};
+		uint64_t first;			/* both: before what comes; atomic */
+	};
 	uint32_t asked_count;		/* atomic */
 	struct h_asked asked[H_MOST_ASKED];	/* the oldest first */
 	bool replies;			/* it answers by h_channel_reply() only; atomic */
@@ -210,7 +211,6 @@ bool h__loan_was_refused(struct h_channel *ch);
 
 int h__channel_receive_reply(struct h_channel *ch, uint32_t id, struct h_message *m,
 			     int64_t deadline_ns);
-int h__channel_release_record(struct h_channel *ch, uint32_t number);
 /* Was it received, and not released? A copy tells as well; it is of this channel. */
 bool h__channel_holds(struct h_channel *ch, const struct h_message *m);
 

@@ -57,7 +57,7 @@ static void copy_out(struct h_channel *ch, struct h_message *m)
 	if (!heap)
 		return;
 	memcpy(heap, m->data, m->length);
-	h__channel_release_record(ch, m->number);
+	h__stream_give_back(ch->receiver, m->number);
 	m->data = heap;
 	h__long_add(ch, m, heap, m->length);
 	m->is_long |= label;

@@ -285,10 +285,18 @@ static void block(struct h_channel *ch)
 	want(ch, true);
 }
 
+/* Somebody was refused sending while it was held, as it is again. */
+static __attribute__((noinline)) void contended(struct h_channel *ch)
+{
+	do {
+		block(ch);
+	} while (h__sending_unlock(ch->sender));
+}
+
 void h__channel_sent(struct h_channel *ch)
 {
-	while (h__sending_unlock(ch->sender))
-		block(ch);
+	if (h__sending_unlock(ch->sender))
+		contended(ch);
 }
 
 /* It stays where it is. */
@@ -490,36 +498,56 @@ int h__channel_copy_rest(struct h_channel *ch, struct h_lent *l)
 	return err;
 }
 
-/* What fits one record, and goes with it, needs nothing else. */
-static bool goes_at_once(const struct h_channel *ch, size_t length)
+/*
+ * What fits one record, and goes with it, needs nothing else: not even to know until when it
+ * may wait. sending held.
+ */
+static inline bool goes_at_once(const struct h_channel *ch, size_t length)
 {
 	const struct h_stream_sender *s = ch->sender;
 
-	return length && is_short(s, length) && length <= s->buffer &&
-	       ch->joined && !ch->rest && !ch->torn && !s->closed &&
-	       !h__read_once(&ch->asked_count);
+	return length && length <= s->at_once && ch->joined && !ch->rest && !ch->torn &&
+	       !s->closed && !h__read_once(&ch->asked_count) && h__stream_can_go(s);
+}
+
+/* sending held, until it returns. */
+static __attribute__((noinline)) int
+send_in_time(struct h_channel *ch, const void *data, size_t length, int64_t deadline_ns)
+{
+	const struct iovec iov = { .iov_base = (void *)data, .iov_len = length };
+	struct cursor c = { .iov = &iov, .left = length };
+	int err = send_plain(ch, &c, deadline_ns);
+
+	h__channel_sent(ch);
+	return err;
+}
+
+static __attribute__((noinline)) int
+wait_to_send(struct h_channel *ch, const void *data, size_t length, int64_t timeout_ns)
+{
+	int64_t deadline = h_deadline(timeout_ns);
+	int err = h__sending_lock(ch->sender, deadline);
+
+	return err ? err : send_in_time(ch, data, length, deadline);
 }
 
 int h_channel_send(struct h_channel *ch, const void *data, size_t length,
 		   int64_t timeout_ns)
 {
-	const struct iovec iov = { .iov_base = (void *)data, .iov_len = length };
-	struct cursor c = { .iov = &iov, .left = length };
-	int64_t deadline = h_deadline(timeout_ns);
-	int64_t ret;
+	struct h_stream_sender *s = ch->sender;
+	int64_t ret = -EAGAIN;
 
 	if (length > ch->peer_limit)
 		return -EMSGSIZE;
-	ret = h__sending_lock(ch->sender, deadline);
-	if (ret)
-		return (int)ret;
-	ret = -EAGAIN;
+	if (h__unlikely(!h__mutex_lock_free(ch->manager, &s->sending)))
+		return wait_to_send(ch, data, length, timeout_ns);
 	if (h__likely(goes_at_once(ch, length)))
-		ret = h__stream_post(ch->sender, data, length, 0, 0, deadline);
+		ret = h__stream_post(s, data, length, 0, 0, H_NOWAIT);
+	if (h__unlikely(ret == -EAGAIN))
+		return send_in_time(ch, data, length, h_deadline(timeout_ns));
 	if (h__likely(ret >= 0))
 		count_sent(ch, length);
-	else if (ret == -EAGAIN)
-		ret = send_plain(ch, &c, deadline);
-	h__channel_sent(ch);
+	if (h__unlikely(h__sending_unlock(s)))
+		contended(ch);
 	return ret < 0 ? (int)ret : 0;
 }

@@ -28,8 +28,8 @@ static void describe_sender(struct h_stream_sender *s, struct h_channel_counters
 
 static void describe_messages(struct h_channel *ch, struct h_channel_counters *stats)
 {
+	stats->held = h__stream_held(ch->receiver);
 	h__spin_lock(ch->manager, &ch->lock);
-	stats->held = ch->handed - ch->low;
 	stats->kept = h__read_once(&ch->stored_count);
 	stats->requests = ch->request_count;
 	h__spin_unlock(ch->manager, &ch->lock);

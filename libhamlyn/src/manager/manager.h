@@ -164,6 +164,17 @@ static inline void h__spin_unlock(struct h_manager *m, uint32_t *lock)
 		h__unlock(lock);
 }
 
+/* h_receiver_lock() and h_receiver_unlock(), for the library's own. */
+static inline void h__receiver_lock(struct h_receiver *r)
+{
+	h__spin_lock(r->manager, &r->lock);
+}
+
+static inline void h__receiver_unlock(struct h_receiver *r)
+{
+	h__spin_unlock(r->manager, &r->lock);
+}
+
 /* Entries of the NQ that are set aside for nudges, and of the work queue they are in. */
 #define H_SELF_ARRIVALS	8
 
@@ -315,14 +326,23 @@ int h__place_init(struct h_place *place, struct h_receiver *r,
 int h__place_exit(struct h_place *place, struct h_receiver *r);
 /* It could not be ended, but @r will: the slot stays and nobody has its arrivals. */
 void h__place_abandon(struct h_place *place, struct h_receiver *r);
-struct hamlyn_metadata *h__place_entry(const struct h_place *place,
-				       uint32_t index);
+static inline struct hamlyn_metadata *h__place_entry(const struct h_place *place,
+						     uint32_t index)
+{
+	return (struct hamlyn_metadata *)place->metadata.addr + index;
+}
 
 /* Let one message into [low, high) of a paranoid one-shot entry. */
 void h__entry_grant(struct hamlyn_metadata *entry, uint64_t key, uint64_t low,
 		    uint64_t high);
 /* And the next one. */
-void h__entry_arm(struct hamlyn_metadata *entry);
+static inline void h__entry_arm(struct hamlyn_metadata *entry)
+{
+	h__write_once(&entry->accumulator, 0);
+	h__write_once(&entry->length, 0);
+	h__write_once(&entry->meta_length, 0);
+	h__store_release(&entry->state, HAMLYN_META_ARMED);	/* B10 */
+}
 
 /* The parts of h_receiver_init() and exit, for those with other places. */
 void h__receiver_add(struct h_receiver *r, struct h_manager *m,

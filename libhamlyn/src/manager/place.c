@@ -226,19 +226,6 @@ void h__place_abandon(struct h_place *p, struct h_receiver *r)
 	h__polling_unlock(m, false);
 }
 
-struct hamlyn_metadata *h__place_entry(const struct h_place *p, uint32_t index)
-{
-	return (struct hamlyn_metadata *)p->metadata.addr + index;
-}
-
-void h__entry_arm(struct hamlyn_metadata *entry)
-{
-	h__write_once(&entry->accumulator, 0);
-	h__write_once(&entry->length, 0);
-	h__write_once(&entry->meta_length, 0);
-	h__store_release(&entry->state, HAMLYN_META_ARMED);	/* B10 */
-}
-
 void h__entry_grant(struct hamlyn_metadata *entry, uint64_t key, uint64_t low,
 		    uint64_t high)
 {

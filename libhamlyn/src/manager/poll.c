@@ -99,7 +99,7 @@ static void wake_sleepers(struct h_manager *m)
  * Unlocking orders the receivers' events before the look at m->asleep (B13):
  * who goes to sleep counts itself first and looks at its events then.
  */
-void h__polling_unlock(struct h_manager *m, bool took)
+static inline void polling_unlock(struct h_manager *m, bool took)
 {
 	if (h__single(m))
 		return;
@@ -109,6 +109,11 @@ void h__polling_unlock(struct h_manager *m, bool took)
 	h__full_barrier_behind_atomic();			/* B13 */
 	if (h__unlikely(h__read_once(&m->asleep)))
 		wake_sleepers(m);
+}
+
+void h__polling_unlock(struct h_manager *m, bool took)
+{
+	polling_unlock(m, took);
 }
 
 void h_receiver_lock(struct h_receiver *r)
@@ -136,7 +141,8 @@ static void event_happened(struct h_receiver *r)
 	h__store_release(&r->events, r->events + 1);
 }
 
-static void give(struct h_manager *m, const struct hamlyn_nq_entry *e)
+static inline __attribute__((always_inline)) void
+give(struct h_manager *m, const struct hamlyn_nq_entry *e)
 {
 	/* A watch's cookie is of ours, whatever slot it watched. */
 	uint32_t slot = e->flags & HAMLYN_NQE_PEER_GONE ? (uint32_t)e->data :
@@ -186,7 +192,7 @@ static void overrun(struct h_manager *m)
 }
 
 /* m->polling held. */
-int h__take(struct h_manager *m)
+static inline __attribute__((always_inline)) int take(struct h_manager *m)
 {
 	struct hamlyn_nq_entry e;
 	int n = 0, ret;
@@ -201,12 +207,17 @@ int h__take(struct h_manager *m)
 	return n;
 }
 
-/* polling held, until it returns. */
-static int take_and_unlock(struct h_manager *m)
+int h__take(struct h_manager *m)
 {
-	int n = h__take(m);
+	return take(m);
+}
 
-	h__polling_unlock(m, n);
+/* polling held, until it returns. */
+static inline int take_and_unlock(struct h_manager *m)
+{
+	int n = take(m);
+
+	polling_unlock(m, n);
 	if (h__unlikely(h__read_once(&m->owing)))
 		h__manager_settle(m, n);
 	return n;

@@ -2,17 +2,6 @@
 /* What both ends of a stream need. */
 #include "stream/stream.h"
 
-int h__mutex_lock(const struct h_manager *m, uint32_t *mutex, int64_t deadline_ns)
-{
-	return h__single(m) ? 0 : h__lock_until(mutex, deadline_ns);
-}
-
-void h__mutex_unlock(const struct h_manager *m, uint32_t *mutex)
-{
-	if (!h__single(m))
-		h__unlock(mutex);
-}
-
 int h__ticket_adopt(struct h_manager *m, int fd, struct h_ticket *t)
 {
 	struct h_ticket k;

@@ -77,16 +77,45 @@ static inline uint32_t h__credit_count(uint32_t counts, uint32_t index)
 #define H_CREDIT_SHORT	8
 #define H_CREDIT_LONG	(H_CREDIT_SHORT + H_SEED_BYTES)
 
+/* A mutex with a deadline, or nothing where there is one thread. */
+static inline int h__mutex_lock(const struct h_manager *m, uint32_t *mutex, int64_t deadline_ns)
+{
+	return h__single(m) ? 0 : h__lock_until(mutex, deadline_ns);
+}
+
+/* Nobody else has it. False also as h__lock_free(). */
+static inline bool h__mutex_lock_free(const struct h_manager *m, uint32_t *mutex)
+{
+	if (h__single(m))
+		return true;
+	if (h__unlikely(!h__lock_free(mutex)))
+		return false;
+	h__lock_step(1);
+	return true;
+}
+
+static inline void h__mutex_unlock(const struct h_manager *m, uint32_t *mutex)
+{
+	if (!h__single(m))
+		h__unlock(mutex);
+}
+
 struct h_stream_sender {
 	struct h_receiver r;		/* of credits */
 	struct h_place credits;
 	/* r.lock */
 	uint32_t released;		/* records whose buffers are free again */
 	uint32_t credits_seen;		/* counts */
-	bool gone;			/* the receiver is */
-	bool broken;			/* it broke the rules */
+	union {
+		struct {
+			bool gone;		/* the receiver is */
+			bool broken;		/* it broke the rules */
+			bool grows;		/* next is the next generation */
+			bool unwatched;		/* a watch was refused: again later; sending */
+		};
+		uint32_t doubts;		/* all of them in one load; atomic */
+	};
 	bool finished;			/* it has everything */
-	bool grows;			/* next is the next generation */
 	bool fixed;			/* there will not be one: by descriptors */
 	bool wanted;			/* h__stream_want() */
 	bool refused;			/* a send did not take everything, nobody was called */
@@ -95,8 +124,9 @@ struct h_stream_sender {
 	/* sending */
 	uint32_t sending;
 	bool contended;			/* it was refused to somebody; atomic */
-	bool unwatched;			/* a watch was refused: again later; atomic */
 	struct h_ticket ticket;		/* of the generation's first buffer */
+	struct h_ticket to;		/* of the last record's: its place alone changes */
+	uint32_t at_once;		/* what fits a buffer, and with a note a request */
 	uint32_t entries;
 	uint32_t buffer;
 	uint32_t start;
@@ -141,9 +171,27 @@ void h__stream_sender_credits(const struct h_stream_sender *s,
  * Lock sending, with a deadline. Whoever is refused it with -EAGAIN is to be told
  * when it could be tried again, by who has it.
  */
-int h__sending_lock(struct h_stream_sender *s, int64_t deadline_ns);
+int h__sending_refused(struct h_stream_sender *s);
+bool h__sending_contended(struct h_stream_sender *s);
+
+static inline int h__sending_lock(struct h_stream_sender *s, int64_t deadline_ns)
+{
+	int err = h__mutex_lock(s->r.manager, &s->sending, deadline_ns);
+
+	return h__likely(err != -EAGAIN) ? err : h__sending_refused(s);
+}
+
 /* True if somebody was refused it: then it is held still, to see to that. */
-bool h__sending_unlock(struct h_stream_sender *s);
+static inline bool h__sending_unlock(struct h_stream_sender *s)
+{
+	const struct h_manager *m = s->r.manager;
+
+	if (h__single(m))
+		return false;
+	h__mutex_unlock(m, &s->sending);
+	h__full_barrier_behind_atomic();			/* B15 */
+	return h__unlikely(h__read_once(&s->contended)) && h__sending_contended(s);
+}
 
 /*
  * What follows is for who has locked sending.
@@ -163,7 +211,26 @@ int h__stream_finish(struct h_stream_sender *s, int64_t deadline_ns);
 /* Have on_ready called back while it can go on, until it is said not to be wanted. */
 void h__stream_want(struct h_stream_sender *s, bool wanted);
 /* The other end is gone, or broke the rules. */
-bool h__stream_failed(const struct h_stream_sender *s);
+static inline bool h__stream_failed(const struct h_stream_sender *s)
+{
+	return h__load_acquire(&s->gone) || h__read_once(&s->broken);
+}
+
+/* Records that can be sent before the next credit. */
+static inline uint32_t h__stream_tickets(const struct h_stream_sender *s)
+{
+	uint32_t released = h__load_acquire(&s->released);
+
+	if (h__unlikely((int32_t)(released - s->start) < 0))
+		released = s->start;
+	return s->entries - (s->sent - released);
+}
+
+/* Is there a buffer, and nothing else to be seen to? Then h__stream_wait_for_ticket() is 0. */
+static inline bool h__stream_can_go(const struct h_stream_sender *s)
+{
+	return !h__load_acquire(&s->doubts) && h__stream_tickets(s);
+}
 
 /* ---- stream_stage.c: what small sends collect in ---- */
 
@@ -179,10 +246,17 @@ int h__stage_flush(struct h_stream_sender *s, uint64_t more, uint64_t flags,
 		   int64_t deadline_ns);
 void h__stage_drop(struct h_stream_sender *s);
 
+/* h_stream_arrival.here */
+enum {
+	H_ARRIVED = 1,		/* and nothing was done about it: there may be a gap before it */
+	H_IN_ORDER,
+	H_GIVEN_BACK,		/* before others that are older (channels) */
+};
+
 /* Of a record that has arrived. */
 struct h_stream_arrival {
 	uint32_t length;
-	uint8_t here;
+	uint8_t here;		/* or 0 */
 	uint8_t control;	/* for the library, not the application */
 	uint64_t more;		/* and H_MORE_LABELLED */
 };
@@ -194,6 +268,9 @@ struct h_generation {
 	uint32_t entries;
 	uint32_t buffer;
 	uint32_t start;		/* its first record */
+	uint32_t mask;		/* entries - 1 */
+	uint32_t part;		/* that is released before the sender is told */
+	uint32_t most;		/* that may be in use until the sender is told of each */
 	bool started;		/* that is known */
 	uint64_t key;
 	size_t grown;		/* of the manager's budget */
@@ -208,7 +285,14 @@ struct h_stream_receiver {
 	unsigned int arriving;		/* which one high is of */
 	uint32_t high;			/* all before have arrived */
 	uint32_t last;			/* nothing from here on is taken, once gone */
-	uint32_t controls;		/* of those that are not released */
+	union {
+		struct {
+			uint32_t controls;	/* of those that are not released */
+			uint32_t given_back;	/* the same, of those that were given back */
+		};
+		uint64_t out_of_turn;		/* either */
+	};
+	uint32_t ahead;			/* have arrived, and one before has not */
 	uint32_t next;			/* to be handed out */
 	uint32_t released;
 	uint32_t credited;		/* what the sender was told of that */
@@ -216,15 +300,27 @@ struct h_stream_receiver {
 	uint32_t credit_seen;		/* counts, as the sender says */
 	struct h_ticket credit;
 	bool connected;			/* credit is known */
-	bool fin;
-	bool fin_due;			/* that the sender is to be told so */
-	bool gone;
-	bool broken;
-	bool watch_due;
-	bool unwatched;			/* a watch was refused: again later */
-	bool grow_due;
-	bool seed_due;			/* gen[1] is to be offered */
-	bool late;			/* a credit found no room to go */
+	union {
+		struct {
+			bool fin;
+			bool gone;
+			bool broken;
+			bool none;		/* always false */
+		};
+		uint32_t over;			/* any of them */
+	};
+	union {
+		struct {
+			bool fin_due;		/* that the sender is to be told so */
+			bool watch_due;
+			bool unwatched;		/* a watch was refused: again later */
+			bool grow_due;
+			bool seed_due;		/* gen[1] is to be offered */
+			bool late;		/* a credit found no room to go */
+			bool nothing[2];	/* always false */
+		};
+		uint64_t dues;			/* any of them */
+	};
 	bool busy;			/* somebody does what is due, or begins its watch */
 	int64_t retire_ns;		/* his: not before */
 	struct h_grace *grace;		/* his */
@@ -259,23 +355,55 @@ int h__stream_receiver_attach(struct h_stream_receiver *r,
 
 extern const struct h_receiver_class h__stream_class;
 
-struct h_generation *h__generation_of(struct h_stream_receiver *r,
-				      uint32_t number);
+struct h_generation *h__generation_of_two(struct h_stream_receiver *r, uint32_t number);
 int h__generation_init(struct h_generation *g, struct h_receiver *r,
 		       uint32_t entries, uint32_t buffer);
 int h__generation_exit(struct h_generation *g, struct h_receiver *r);
 void h__generation_abandon(struct h_generation *g, struct h_receiver *r);
 void h__generation_seed(const struct h_generation *g, struct h_seed *seed);
 
+static inline struct h_generation *h__generation_of(struct h_stream_receiver *r,
+						    uint32_t number)
+{
+	return h__likely(r->gens != 2) ? &r->gen[0] : h__generation_of_two(r, number);
+}
+
 static inline uint32_t h__generation_index(const struct h_generation *g,
 					   uint32_t number)
 {
-	return (number - g->start) & (g->entries - 1);
+	return (number - g->start) & g->mask;
+}
+
+static inline struct h_stream_arrival *h__stream_arrival(struct h_stream_receiver *r,
+							 uint32_t number)
+{
+	struct h_generation *g = h__generation_of(r, number);
+
+	return &g->arrivals[h__generation_index(g, number)];
 }
 
 /* The receiver is locked. */
-void h__stream_release_one(struct h_stream_receiver *r);
-void h__stream_pass_control(struct h_stream_receiver *r);
+void h__stream_pass_controls(struct h_stream_receiver *r);
+
+static inline void h__stream_release_one(struct h_stream_receiver *r)
+{
+	struct h_generation *g = h__generation_of(r, r->released);
+	uint32_t index = h__generation_index(g, r->released);
+
+	r->controls -= g->arrivals[index].control;
+	r->given_back -= g->arrivals[index].here == H_GIVEN_BACK;
+	g->arrivals[index].here = 0;
+	h__entry_arm(h__place_entry(&g->place, index));
+	r->released++;
+}
+
+/* What is for the library only is free as soon as all before it is. */
+static inline void h__stream_pass_control(struct h_stream_receiver *r)
+{
+	if (h__unlikely(r->controls))
+		h__stream_pass_controls(r);
+}
+
 void h__stream_credit_fin(struct h_stream_receiver *r);
 /* Try again what could not be said to the sender. */
 void h__stream_settle(struct h_receiver *r);
@@ -292,6 +420,105 @@ int h__stream_receiver_end(struct h_stream_receiver *r);
 /* As h_stream_receive(), and how much of the same send is still to come, as an arrival. */
 int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 		   uint64_t *more, int64_t deadline_ns);
+/*
+ * Credits go seldom, so that each is for many records, but before the sender runs out: when it
+ * does not know of a quarter that is free, or has a quarter left. What has arrived tells how many
+ * those are.
+ */
+static inline bool h__sender_is_to_know(const struct h_stream_receiver *r,
+					const struct h_generation *g)
+{
+	return r->released - r->credited >= g->part || r->high - r->credited > g->most;
+}
+
+/* Locked. What is to be done when it is unlocked; 0: nothing, as two looks tell nearly always. */
+unsigned int h__stream_look_closely(struct h_stream_receiver *r);
+void h__stream_see_to(struct h_stream_receiver *r, unsigned int due);
+
+static inline unsigned int h__stream_what_is_due(struct h_stream_receiver *r)
+{
+	return h__unlikely(r->dues || r->gens != 1 || h__sender_is_to_know(r, &r->gen[0])) ?
+	       h__stream_look_closely(r) : 0;
+}
+
+/* Whatever it is. */
+void h__stream_do_what_is_due(struct h_stream_receiver *r);
+
+/*
+ * The next record, if it is there, and all of a send, of @most bytes, without a label. If not,
+ * ask h__stream_next(): nothing was done but to look at what has come.
+ */
+static inline __attribute__((always_inline)) bool
+h__stream_next_plain(struct h_stream_receiver *r, uint64_t most, struct h_record *record)
+{
+	const struct h_generation *g = &r->gen[0];
+	const struct h_stream_arrival *a;
+	uint32_t number, index;
+	bool plain, due = false;
+
+	if (h__read_once(&r->next) == h__read_once(&r->high))
+		h__manager_take(r->r.manager);
+	h__receiver_lock(&r->r);
+	number = r->next;
+	index = h__generation_index(g, number);
+	a = &g->arrivals[index];
+	plain = h__likely(number != r->high && !r->controls && r->gens == 1) &&
+		h__likely(!a->more && a->length <= most);
+	if (h__likely(plain)) {
+		record->data = (char *)g->place.data.addr + (size_t)index * g->buffer;
+		record->length = a->length;
+		record->number = number;
+		h__write_once(&r->next, number + 1);
+		/* Nothing is free now that was not. */
+		due = (r->dues || r->high - r->credited > g->most) &&
+		      h__stream_look_closely(r);
+	}
+	h__receiver_unlock(&r->r);
+	if (h__unlikely(due))
+		h__stream_do_what_is_due(r);
+	return plain;
+}
+
+/* Locked. */
+int h__stream_give_back_any(struct h_stream_receiver *r, uint32_t number);
+
+/* Locked. It is the oldest one, and there is nothing to be seen behind it: as nearly always. */
+static inline bool h__stream_is_plain_oldest(const struct h_stream_receiver *r, uint32_t number)
+{
+	return number == r->released && number != r->next && !r->out_of_turn && r->gens == 1;
+}
+
+/*
+ * Release a record before or behind others. -EALREADY if that was done before, or it was not
+ * handed out.
+ */
+static inline __attribute__((always_inline)) int
+h__stream_give_back(struct h_stream_receiver *r, uint32_t number)
+{
+	struct h_generation *g = &r->gen[0];
+	unsigned int due;
+	uint32_t index;
+	int err = 0;
+
+	h__receiver_lock(&r->r);
+	if (h__likely(h__stream_is_plain_oldest(r, number))) {
+		index = h__generation_index(g, number);
+		g->arrivals[index].here = 0;
+		h__entry_arm(h__place_entry(&g->place, index));
+		r->released = number + 1;
+	} else {
+		err = h__stream_give_back_any(r, number);
+	}
+	due = h__stream_what_is_due(r);
+	h__receiver_unlock(&r->r);
+	if (h__unlikely(due))
+		h__stream_see_to(r, due);
+	return err;
+}
+
+/* Was a record handed out, and not given back? How many were? */
+bool h__stream_holds(struct h_stream_receiver *r, uint32_t number);
+uint32_t h__stream_held(struct h_stream_receiver *r);
 /* Of a record that was not released, and is H_MORE_LABELLED: the other end's word. */
 uint32_t h__stream_label(struct h_stream_receiver *r, uint32_t number);
 
@@ -305,9 +532,5 @@ void h__stream_receiver_watch(struct h_stream_receiver *r);
 
 /* Is something left of what it gave, and still to be received? reading held. */
 void h__stream_leave(struct h_stream_receiver *r, bool left);
-
-/* A mutex with a deadline, or nothing where there is one thread. */
-int h__mutex_lock(const struct h_manager *m, uint32_t *mutex, int64_t deadline_ns);
-void h__mutex_unlock(const struct h_manager *m, uint32_t *mutex);
 
 #endif /* H_STREAM_INTERNAL_H */

@@ -11,21 +11,11 @@ static struct h_stream_receiver *of(struct h_receiver *r)
 
 /* ---- generations ---- */
 
-struct h_generation *h__generation_of(struct h_stream_receiver *r,
-				      uint32_t number)
+struct h_generation *h__generation_of_two(struct h_stream_receiver *r, uint32_t number)
 {
-	if (r->gens == 2 && r->gen[1].started &&
-	    (int32_t)(number - r->gen[1].start) >= 0)
+	if (r->gen[1].started && (int32_t)(number - r->gen[1].start) >= 0)
 		return &r->gen[1];
 	return &r->gen[0];
-}
-
-static struct h_stream_arrival *arrival_of(struct h_stream_receiver *r,
-					   uint32_t number)
-{
-	struct h_generation *g = h__generation_of(r, number);
-
-	return &g->arrivals[h__generation_index(g, number)];
 }
 
 int h__generation_init(struct h_generation *g, struct h_receiver *r,
@@ -41,7 +31,13 @@ int h__generation_init(struct h_generation *g, struct h_receiver *r,
 	uint32_t i;
 	int err;
 
-	*g = (struct h_generation) { .entries = entries, .buffer = buffer };
+	*g = (struct h_generation) {
+		.entries = entries,
+		.buffer = buffer,
+		.mask = entries - 1,
+		.part = (entries + 3) / 4,
+		.most = entries - (entries + 3) / 4,
+	};
 	err = h__key(&g->key);
 	if (err)
 		return err;
@@ -171,17 +167,19 @@ static bool wants_more(const struct h_stream_receiver *r,
 	       g->buffer < r->max_buffer && r->gens == 1;
 }
 
+/* Of each byte by itself, what is left of it: none borrows from the next one. */
+static uint32_t bytes_less(uint32_t from, uint32_t bytes)
+{
+	const uint32_t tops = 0x80808080;
+
+	return ((from | tops) - (bytes & ~tops)) ^ ((from ^ ~bytes) & tops);
+}
+
 /* Of each buffer: all that were sent, or all but the last. */
 static int take_credits_seen(struct h_stream_receiver *r, uint32_t counts)
 {
-	uint32_t i;
-
-	for (i = 0; i < H_CREDITS; i++) {
-		uint8_t sent = r->credit_sent >> 8 * i, seen = counts >> 8 * i;
-
-		if ((uint8_t)(sent - seen) > 1)
-			return -EPROTO;
-	}
+	if (bytes_less(r->credit_sent, counts) & ~0x01010101u)
+		return -EPROTO;
 	r->credit_seen = counts;
 	return 0;
 }
@@ -241,25 +239,11 @@ static bool turn_over(struct h_stream_receiver *r)
 	return true;
 }
 
-void h__stream_release_one(struct h_stream_receiver *r)
+void h__stream_pass_controls(struct h_stream_receiver *r)
 {
-	struct h_generation *g = h__generation_of(r, r->released);
-	uint32_t index = h__generation_index(g, r->released);
-
-	r->controls -= g->arrivals[index].control;
-	g->arrivals[index].here = 0;
-	h__entry_arm(h__place_entry(&g->place, index));
-	r->released++;
-}
-
-/* What is for the library only is free as soon as all before it is. */
-void h__stream_pass_control(struct h_stream_receiver *r)
-{
-	if (h__likely(!r->controls))
-		return;
-	while (r->next != r->high && arrival_of(r, r->next)->control)
+	while (r->next != r->high && h__stream_arrival(r, r->next)->control)
 		h__write_once(&r->next, r->next + 1);
-	while (r->released != r->next && arrival_of(r, r->released)->control)
+	while (r->released != r->next && h__stream_arrival(r, r->released)->control)
 		h__stream_release_one(r);
 }
 
@@ -281,13 +265,14 @@ static void advance(struct h_stream_receiver *r)
 		uint32_t index = h__generation_index(g, r->high);
 		struct h_stream_arrival *a = &g->arrivals[index];
 
-		if (a->here != 1 || r->fin || r->broken ||
+		if (a->here != H_ARRIVED || r->fin || r->broken ||
 		    (h__unlikely(r->gone) && r->high == r->last)) {
 			if (turn_over(r))
 				continue;
 			break;
 		}
-		a->here = 2;
+		a->here = H_IN_ORDER;
+		r->ahead--;
 		r->paid += a->length;
 		/* Nothing of a record that breaks the rules is handed out. */
 		if (take_note(r, g, index, a)) {
@@ -314,7 +299,8 @@ static void arrived(struct h_stream_receiver *r, struct h_generation *g,
 		break_off(r, "a record is longer than its buffer");
 		return;
 	}
-	*a = (struct h_stream_arrival) { .length = length, .here = 1 };
+	*a = (struct h_stream_arrival) { .length = length, .here = H_ARRIVED };
+	r->ahead++;
 	advance(r);
 }
 
@@ -345,10 +331,9 @@ static void is_gone(struct h_stream_receiver *r)
 	r->gone = true;
 }
 
-static void process_arrival(struct h_receiver *receiver,
-			    const struct hamlyn_nq_entry *e)
+static __attribute__((noinline)) void
+process_any(struct h_stream_receiver *r, const struct hamlyn_nq_entry *e)
 {
-	struct h_stream_receiver *r = of(receiver);
 	struct hamlyn_metadata *entry;
 	struct h_generation *g;
 
@@ -365,6 +350,45 @@ static void process_arrival(struct h_receiver *receiver,
 		return;
 	/* Not the notification's length: it may be of the record before. */
 	arrived(r, g, e->index, h__read_once(&entry->length));
+}
+
+/*
+ * The next one, with data and without a note, while nothing else is going on: as nearly all.
+ * What advance() would find out about it is known. False: nothing was done.
+ */
+static inline bool process_plain(struct h_stream_receiver *r, const struct hamlyn_nq_entry *e)
+{
+	const struct h_generation *g = &r->gen[0];
+	uint32_t index = h__generation_index(g, r->high), length;
+	const struct hamlyn_metadata *entry = h__place_entry(&g->place, index);
+	struct h_stream_arrival *a = &g->arrivals[index];
+
+	if (h__unlikely(e->index != index || h__load_acquire(&entry->state)))
+		return false;
+	length = h__read_once(&entry->length);
+	if (h__unlikely(length - 1 >= g->buffer || a->here ||
+			h__read_once(&entry->meta_length)))
+		return false;
+	a->length = length;
+	a->here = H_IN_ORDER;
+	a->control = 0;
+	a->more = 0;
+	r->paid += length;
+	h__write_once(&r->high, r->high + 1);
+	if (h__unlikely(r->ahead))
+		advance(r);
+	return true;
+}
+
+static void process_arrival(struct h_receiver *receiver,
+			    const struct hamlyn_nq_entry *e)
+{
+	struct h_stream_receiver *r = of(receiver);
+	bool plain = r->gens == 1 && r->gen[0].place.number == e->slot &&
+		     !(e->flags & HAMLYN_NQE_PEER_GONE) && !r->over && !r->controls;
+
+	if (h__unlikely(!plain || !process_plain(r, e)))
+		process_any(r, e);
 }
 
 static void process_overrun(struct h_receiver *receiver)

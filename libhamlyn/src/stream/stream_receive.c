@@ -80,22 +80,12 @@ void h__stream_credit_fin(struct h_stream_receiver *r)
 	note_debt(r);
 }
 
-/*
- * Seldom, so that a credit is for many records, but before the sender runs out.
- * What has arrived tells how many it has left.
- */
 static bool credit_due(const struct h_stream_receiver *r)
 {
 	const struct h_generation *g = &r->gen[r->arriving];
-	int32_t owed = (int32_t)(r->released - r->credited);
-	uint32_t used = r->high - r->credited;
-	uint32_t quarter = (g->entries + 3) / 4;
 
 	if (h__likely(!r->seed_due)) {
-		if (owed <= 0)
-			return false;
-		if (h__likely((uint32_t)owed < quarter &&
-			      used + quarter <= g->entries))
+		if ((int32_t)(r->released - r->credited) <= 0 || !h__sender_is_to_know(r, g))
 			return false;
 		/* The sender has been told where to go on. */
 		if (r->gens == 2 && !r->gen[1].started)
@@ -122,8 +112,8 @@ static size_t write_credit(struct h_stream_receiver *r, unsigned char *bytes,
 	return H_CREDIT_LONG;
 }
 
-/* A credit that does not go is as if it had not been thought of. */
-static bool credit_goes(struct h_stream_receiver *r)
+/* One that does not go is as if it had not been thought of. */
+static bool due_credit_goes(struct h_stream_receiver *r)
 {
 	unsigned char bytes[H_CREDIT_BYTES];
 	uint32_t credited = r->credited, sent = r->credit_sent;
@@ -131,8 +121,6 @@ static bool credit_goes(struct h_stream_receiver *r)
 	uint32_t index;
 	size_t length;
 
-	if (!credit_due(r))
-		return true;
 	length = write_credit(r, bytes, &index);
 	if (send_credit(r, index, bytes, length) != -EAGAIN)
 		return true;
@@ -140,6 +128,11 @@ static bool credit_goes(struct h_stream_receiver *r)
 	r->credited = credited;
 	r->seed_due = seed;
 	return false;
+}
+
+static bool credit_goes(struct h_stream_receiver *r)
+{
+	return !credit_due(r) || due_credit_goes(r);
 }
 
 /* Locked. True if nothing is left to be said. */
@@ -368,7 +361,7 @@ static void retire(struct h_stream_receiver *r)
 }
 
 /* Not in process_arrival(), which must not wait for the device. */
-static void do_what_is_due(struct h_stream_receiver *r)
+void h__stream_do_what_is_due(struct h_stream_receiver *r)
 {
 	bool watch, grow, old;
 
@@ -399,14 +392,37 @@ static void do_what_is_due(struct h_stream_receiver *r)
 void h__stream_receiver_watch(struct h_stream_receiver *r)
 {
 	if (h__stream_unwatched(r))
-		do_what_is_due(r);
+		h__stream_do_what_is_due(r);
 }
 
 /* Locked. */
 static bool is_due(const struct h_stream_receiver *r)
 {
-	return r->watch_due || r->unwatched || r->grow_due || r->fin_due || r->seed_due ||
-	       r->late || (r->gens == 2 && outgrown(r));
+	return r->dues || (r->gens == 2 && outgrown(r));
+}
+
+/* What is to be done when the receiver is unlocked. */
+enum { NOTHING = 0, CREDIT = 1, DUE = 2 };
+
+/* A credit that goes at once is no more to be done: nobody waits for it, nor locks again. */
+static bool credit_waits(struct h_stream_receiver *r)
+{
+	return credit_due(r) && (r->late || r->fin_due || !due_credit_goes(r));
+}
+
+unsigned int h__stream_look_closely(struct h_stream_receiver *r)
+{
+	unsigned int due = credit_waits(r) ? CREDIT : NOTHING;
+
+	return due | (is_due(r) ? DUE : NOTHING);
+}
+
+void h__stream_see_to(struct h_stream_receiver *r, unsigned int due)
+{
+	if (due & CREDIT)
+		give_credit(r);
+	if (due & DUE)
+		h__stream_do_what_is_due(r);
 }
 
 /* ---- receiving ---- */
@@ -439,18 +455,18 @@ int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 
 	for (;;) {
 		uint32_t seen = h_receiver_events(&r->r);
-		bool due;
+		unsigned int due;
 		int ret;
 
 		if (h__read_once(&r->next) == h__read_once(&r->high))
 			h__manager_take(r->r.manager);
-		h_receiver_lock(&r->r);
+		h__receiver_lock(&r->r);
 		ret = hand_out(r, record, more);
 		/* Who holds many, and waits for more, has to let them come. */
-		due = is_due(r) || credit_due(r);
-		h_receiver_unlock(&r->r);
+		due = h__stream_what_is_due(r);
+		h__receiver_unlock(&r->r);
 		if (h__unlikely(due))
-			do_what_is_due(r);
+			h__stream_do_what_is_due(r);
 		if (ret != -EAGAIN)
 			return ret;
 		/* What came had no data, and the next one may have none. */
@@ -485,21 +501,67 @@ void h_stream_release(struct h_stream_receiver *r,
 		      const struct h_record *record)
 {
 	uint32_t end = record->number + 1;
-	bool credit, due;
+	unsigned int due;
 
-	h_receiver_lock(&r->r);
+	h__receiver_lock(&r->r);
 	/* Not what was released already, nor what was not handed out yet. */
 	if (end - r->released <= r->next - r->released)
 		while (r->released != end)
 			h__stream_release_one(r);
 	h__stream_pass_control(r);
-	credit = credit_due(r);
-	due = is_due(r);
-	h_receiver_unlock(&r->r);
-	if (credit)
-		give_credit(r);
+	due = h__stream_what_is_due(r);
+	h__receiver_unlock(&r->r);
 	if (h__unlikely(due))
-		do_what_is_due(r);
+		h__stream_see_to(r, due);
+}
+
+/* Locked. What is for the library only is given back by nobody. */
+static inline bool is_given_back(struct h_stream_receiver *r, uint32_t number)
+{
+	const struct h_stream_arrival *a = h__stream_arrival(r, number);
+
+	return a->here == H_GIVEN_BACK || a->control;
+}
+
+/* Locked. Before or behind others. */
+int h__stream_give_back_any(struct h_stream_receiver *r, uint32_t number)
+{
+	struct h_stream_arrival *a;
+	int err = -EALREADY;
+
+	if (number - r->released < r->next - r->released) {
+		a = h__stream_arrival(r, number);
+		if (a->here != H_GIVEN_BACK) {
+			a->here = H_GIVEN_BACK;
+			r->given_back++;
+			err = 0;
+		}
+	}
+	while (r->released != r->next && is_given_back(r, r->released))
+		h__stream_release_one(r);
+	h__stream_pass_control(r);
+	return err;
+}
+
+bool h__stream_holds(struct h_stream_receiver *r, uint32_t number)
+{
+	bool holds;
+
+	h__receiver_lock(&r->r);
+	holds = number - r->released < r->next - r->released && !is_given_back(r, number);
+	h__receiver_unlock(&r->r);
+	return holds;
+}
+
+uint32_t h__stream_held(struct h_stream_receiver *r)
+{
+	uint32_t number, n = 0;
+
+	h__receiver_lock(&r->r);
+	for (number = r->released; number != r->next; number++)
+		n += !is_given_back(r, number);
+	h__receiver_unlock(&r->r);
+	return n;
 }
 
 void h__stream_leave(struct h_stream_receiver *r, bool left)

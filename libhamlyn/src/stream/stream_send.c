@@ -95,16 +95,6 @@ static void process_lost_credits(struct h_receiver *r)
 	}
 }
 
-/* Records that can be sent before the next credit. */
-static uint32_t tickets(const struct h_stream_sender *s)
-{
-	uint32_t released = h__load_acquire(&s->released);
-
-	if ((int32_t)(released - s->start) < 0)
-		released = s->start;
-	return s->entries - (s->sent - released);
-}
-
 /*
  * Numbers wrap around, so the start must not stay far behind: it follows by whole
  * laps, which leaves each record's buffer as it was.
@@ -117,11 +107,6 @@ static void move_start(struct h_stream_sender *s)
 		s->start += ahead & ~(s->entries - 1);
 }
 
-bool h__stream_failed(const struct h_stream_sender *s)
-{
-	return h__load_acquire(&s->gone) || h__read_once(&s->broken);
-}
-
 static bool pending(const struct h_receiver *r)
 {
 	const struct h_stream_sender *s = (const struct h_stream_sender *)r;
@@ -129,7 +114,7 @@ static bool pending(const struct h_receiver *r)
 	if (h__stream_failed(s) && !s->told)
 		return true;
 	return (s->wanted || s->refused) &&
-	       (h__stream_failed(s) || s->grows || tickets(s) ||
+	       (h__stream_failed(s) || s->grows || h__stream_tickets(s) ||
 		h__read_once(&s->unwatched));
 }
 
@@ -195,6 +180,13 @@ static int watch_now(struct h_stream_sender *s)
 	return h__dev_changing(s->r.manager->dev) ? -EAGAIN : watch(s, -1);
 }
 
+static uint32_t at_once(const struct h_stream_sender *s)
+{
+	uint32_t room = s->r.manager->terminus->inline_max - HAMLYN_TRB_METADATA_SPACE;
+
+	return room < s->buffer ? room : s->buffer;
+}
+
 /* @fd: descriptor that the seed came with, or -1. */
 static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
 {
@@ -216,8 +208,10 @@ static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
 	h_receiver_unlock(&s->r);
 	s->ticket = f.ticket;
 	s->ticket.length = f.buffer;
+	s->to = s->ticket;
 	s->entries = f.entries;
 	s->buffer = f.buffer;
+	s->at_once = at_once(s);
 	s->start = s->sent;
 	s->starts = true;
 	err = s->generation > 1 ? watch_now(s) : watch(s, fd);
@@ -254,7 +248,7 @@ static int grow(struct h_stream_sender *s)
 
 	h_receiver_lock(&s->r);
 	next = s->next;
-	s->grows = false;
+	h__write_once(&s->grows, false);
 	h_receiver_unlock(&s->r);
 	if (!adopt(s, &next, -1))
 		return 0;
@@ -281,7 +275,7 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 		if (h__load_acquire(&s->grows))
 			err = grow(s);
 		move_start(s);
-		if (err || tickets(s))
+		if (err || h__stream_tickets(s))
 			return err;
 		if (!rounds)
 			h__count(&s->waits, 1);
@@ -295,11 +289,10 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 	}
 }
 
-static size_t write_note(struct h_stream_sender *s, unsigned char *bytes,
-			 uint64_t more, uint64_t flags)
+static __attribute__((noinline)) size_t
+write_note(struct h_stream_sender *s, unsigned char *bytes, uint32_t credits,
+	   uint64_t more, uint64_t flags)
 {
-	uint32_t credits = h__load_acquire(&s->credits_seen);
-
 	if (s->starts && s->generation > 1)
 		flags |= H_NOTE_START;
 	if (!flags && !more && credits == s->credits_told)
@@ -316,26 +309,39 @@ static size_t write_note(struct h_stream_sender *s, unsigned char *bytes,
 }
 
 /* The work queue is full for a moment only: the NIC is at work on it. */
-static int64_t send_record(struct h_stream_sender *s, const struct h_ticket *t,
-			   const void *data, size_t length, const void *note,
-			   size_t note_length, int64_t deadline_ns)
+static __attribute__((noinline)) int64_t
+send_again(struct h_stream_sender *s, const void *data, size_t length, const void *note,
+	   size_t note_length, int64_t deadline_ns)
 {
 	struct h_manager *m = s->r.manager;
 	struct h_wait wait = { 0 };
 	int64_t ret;
 	int err;
 
-	for (;;) {
-		ret = h_send_msg(m->terminus, t, data, length, note,
-				 note_length);
-		if (ret != -EAGAIN || deadline_ns == H_NOWAIT)
-			return ret;
+	do {
 		err = h__wait_for_room(m, &wait, deadline_ns);
 		if (err)
 			return err;
 		if (h__stream_failed(s))
 			return -EPIPE;
-	}
+		ret = h_send_msg(m->terminus, &s->to, data, length, note, note_length);
+	} while (ret == -EAGAIN);
+	return ret;
+}
+
+/* Who sends for long without waiting for anything else sees that the peer is gone. */
+static __attribute__((noinline)) void look_around(struct h_stream_sender *s)
+{
+	h_manager_poll(s->r.manager);
+	move_start(s);
+}
+
+/* Nothing was sent: as if nobody had tried. */
+static __attribute__((noinline)) int64_t undo(struct h_stream_sender *s, uint32_t told, int64_t err)
+{
+	h__store_release(&s->sent, s->sent - 1);
+	s->credits_told = told;
+	return err;
 }
 
 int64_t h__stream_post(struct h_stream_sender *s, const void *data,
@@ -343,30 +349,30 @@ int64_t h__stream_post(struct h_stream_sender *s, const void *data,
 		       int64_t deadline_ns)
 {
 	unsigned char note[H_LABELLED_NOTE_BYTES];
-	uint32_t told = s->credits_told;
-	struct h_ticket t;
-	uint32_t index;
+	uint32_t told = s->credits_told, credits, index;
+	size_t n = 0;
 	int64_t ret;
-	size_t n;
 
 	if (s->sent % POLL_EVERY == 0)
-		h_manager_poll(s->r.manager);
-	ret = h__stream_wait_for_ticket(s, deadline_ns);
-	if (ret)
-		return ret;
+		look_around(s);
+	if (h__unlikely(!h__stream_can_go(s))) {
+		ret = h__stream_wait_for_ticket(s, deadline_ns);
+		if (ret)
+			return ret;
+	}
 	index = (s->sent - s->start) & (s->entries - 1);
-	t = s->ticket;
-	t.base += (uint64_t)index * s->buffer;
-	t.meta_index = index;
-	n = write_note(s, note, more, flags);
+	s->to.base = s->ticket.base + (uint64_t)index * s->buffer;
+	s->to.meta_index = index;
+	credits = h__load_acquire(&s->credits_seen);
+	if (h__unlikely(flags || more || s->starts || credits != told))
+		n = write_note(s, note, credits, more, flags);
 	/* Before it is sent: the credit for it may come at any time then. */
 	h__store_release(&s->sent, s->sent + 1);
-	ret = send_record(s, &t, data, length, note, n, deadline_ns);
-	if (ret < 0) {
-		h__store_release(&s->sent, s->sent - 1);
-		s->credits_told = told;
-		return ret;
-	}
+	ret = h_send_msg(s->r.manager->terminus, &s->to, data, length, note, n);
+	if (h__unlikely(ret == -EAGAIN) && deadline_ns != H_NOWAIT)
+		ret = send_again(s, data, length, note, n, deadline_ns);
+	if (h__unlikely(ret < 0))
+		return undo(s, told, ret);
 	s->starts = false;
 	return ret;
 }
@@ -484,29 +490,17 @@ static ssize_t send_all(struct h_stream_sender *s, const char *data,
  * Who is refused it says so, and looks again. Who gives it up looks afterwards whether
  * anybody has said so: one of the two sees the other.
  */
-int h__sending_lock(struct h_stream_sender *s, int64_t deadline_ns)
+int h__sending_refused(struct h_stream_sender *s)
 {
-	const struct h_manager *m = s->r.manager;
-	int err = h__mutex_lock(m, &s->sending, deadline_ns);
-
-	if (h__likely(err != -EAGAIN))
-		return err;
 	h__write_once(&s->contended, true);
 	h__full_barrier();					/* B15 */
-	return h__mutex_lock(m, &s->sending, H_NOWAIT);
+	return h__mutex_lock(s->r.manager, &s->sending, H_NOWAIT);
 }
 
-bool h__sending_unlock(struct h_stream_sender *s)
+/* Who has it meanwhile will look in turn. */
+bool h__sending_contended(struct h_stream_sender *s)
 {
-	const struct h_manager *m = s->r.manager;
-
-	h__mutex_unlock(m, &s->sending);
-	if (h__single(m))
-		return false;
-	h__full_barrier_behind_atomic();			/* B15 */
-	/* Who has it meanwhile will look in turn. */
-	if (h__likely(!h__read_once(&s->contended)) ||
-	    h__mutex_lock(m, &s->sending, H_NOWAIT))
+	if (h__mutex_lock(s->r.manager, &s->sending, H_NOWAIT))
 		return false;
 	h__write_once(&s->contended, false);
 	return true;

@@ -145,7 +145,7 @@ TEST_F(stream, an_end_that_does_not_leave_is_not_waited_for)
 	uint64_t sent = 0, got = 0;
 
 	ASSERT_NO(pass(self, 10, &sent, &got));
-	self->sender->ticket.host = 4711;
+	self->sender->to.host = 4711;
 	EXPECT_EQ(-EPIPE, h_stream_sender_shutdown(self->sender, SECOND));
 	EXPECT_EQ(-EPIPE, h_stream_sender_shutdown(self->sender, SECOND));
 }
