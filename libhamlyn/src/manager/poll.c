@@ -356,7 +356,7 @@ static enum verdict spun(struct h_manager *m, struct patience *p, int64_t now)
 	p->spun_ns = now - p->spin_from;
 	if (p->spun_ns < p->spin_ns)
 		return POLL;
-	h__write_once(&m->vain, m->vain + 1);
+	h__write_once(&m->vain, h__read_once(&m->vain) + 1);
 	return SLEEP;
 }
 
