@@ -10,10 +10,11 @@
  * The receiver answers with credits: how many records it has released, and, when it
  * wants larger buffers, the seed of the next generation. They arrive in one-shot
  * buffers as well. The receiver uses one again when a note has told it that the
- * sender has seen what was in it. Neither waits for the other, in whatever order
- * things come: each credit, when it is sent, gives the sender more than all before,
- * so that the newest one leaves it a record to say with that it has seen it. That is
- * why there are none for records of a generation whose end the sender was told.
+ * sender has seen what was in it; the sender says so when there were two. Neither
+ * waits for the other, in whatever order things come: each credit, when it is sent,
+ * gives the sender more than all before, so that the newest one leaves it a record to
+ * say with that it has seen it. That is why there are none for records of a generation
+ * whose end the sender was told.
  *
  * Either may lie about what it has received, and have changed its keys before: so that all
  * that comes to it is rejected, and the other one goes on. That is held against nobody: each
@@ -269,7 +270,7 @@ struct h_generation {
 	uint32_t buffer;
 	uint32_t start;		/* its first record */
 	uint32_t mask;		/* entries - 1 */
-	uint32_t part;		/* that is released before the sender is told */
+	uint32_t half;		/* of entries */
 	uint32_t most;		/* that may be in use until the sender is told of each */
 	bool started;		/* that is known */
 	uint64_t key;
@@ -421,14 +422,14 @@ int h__stream_receiver_end(struct h_stream_receiver *r);
 int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 		   uint64_t *more, int64_t deadline_ns);
 /*
- * Credits go seldom, so that each is for many records, but before the sender runs out: when it
- * does not know of a quarter that is free, or has a quarter left. What has arrived tells how many
- * those are.
+ * Credits go seldom, so that each is for many records, but before the sender runs out: when half
+ * of the buffers are free and it does not know, or it has a quarter left. What has arrived tells
+ * how many those are.
  */
 static inline bool h__sender_is_to_know(const struct h_stream_receiver *r,
 					const struct h_generation *g)
 {
-	return r->released - r->credited >= g->part || r->high - r->credited > g->most;
+	return r->released - r->credited >= g->half || r->high - r->credited > g->most;
 }
 
 /* Locked. What is to be done when it is unlocked; 0: nothing, as two looks tell nearly always. */

@@ -35,7 +35,7 @@ int h__generation_init(struct h_generation *g, struct h_receiver *r,
 		.entries = entries,
 		.buffer = buffer,
 		.mask = entries - 1,
-		.part = (entries + 3) / 4,
+		.half = entries / 2,
 		.most = entries - (entries + 3) / 4,
 	};
 	err = h__key(&g->key);

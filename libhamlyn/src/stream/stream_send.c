@@ -289,13 +289,24 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 	}
 }
 
+/*
+ * Which credits were seen is said when there are two of them, or there is something else to say:
+ * the receiver has buffers for two more meanwhile, and none is left for the sender to wait for.
+ */
+static inline bool are_several(uint32_t credits, uint32_t told)
+{
+	uint32_t news = credits ^ told;
+
+	return news && news & ~(0xffu << (__builtin_ctz(news) & ~7));
+}
+
 static __attribute__((noinline)) size_t
 write_note(struct h_stream_sender *s, unsigned char *bytes, uint32_t credits,
 	   uint64_t more, uint64_t flags)
 {
 	if (s->starts && s->generation > 1)
 		flags |= H_NOTE_START;
-	if (!flags && !more && credits == s->credits_told)
+	if (!flags && !more && !are_several(credits, s->credits_told))
 		return 0;
 	s->credits_told = credits;
 	h__put(bytes, flags, 4);
@@ -364,7 +375,7 @@ int64_t h__stream_post(struct h_stream_sender *s, const void *data,
 	s->to.base = s->ticket.base + (uint64_t)index * s->buffer;
 	s->to.meta_index = index;
 	credits = h__load_acquire(&s->credits_seen);
-	if (h__unlikely(flags || more || s->starts || credits != told))
+	if (h__unlikely(flags || more || s->starts || are_several(credits, told)))
 		n = write_note(s, note, credits, more, flags);
 	/* Before it is sent: the credit for it may come at any time then. */
 	h__store_release(&s->sent, s->sent + 1);
