@@ -118,6 +118,17 @@ static __always_inline void hml_section_end(void)
 	preempt_enable();
 }
 
+/*
+ * In an interrupt, with preemption off: did it come while this processor was in a section, or on
+ * its way into one or out of it? Then none may begin: it would not be seen, or end the other one.
+ */
+static inline bool hml_section_interrupted(void)
+{
+	const struct hml_passage *p = this_cpu_ptr(&hml_passage);
+
+	return READ_ONCE(p->depth) || READ_ONCE(p->turn) & 1;
+}
+
 static inline bool hml_in_section(void)
 {
 	return !preemptible() && __this_cpu_read(hml_passage.depth);

@@ -152,6 +152,8 @@ struct hml_guard {
  * @guard: holds it back if it guesses keys
  * @guessed: its current message has been counted as a guess
  * @far: on another host; constant
+ * @brief: its packet came where no lock may be taken: one that is to be refused is left
+ * @left: one was: nothing has been done about it
  * @pid: process that created the terminus; constant
  * @uid: its user; constant
  * @share: as whose other hosts are told of its packets: one number for all uids that share what
@@ -162,6 +164,8 @@ struct hml_sender {
 	struct hml_guard guard;
 	bool guessed;
 	bool far;
+	bool brief;
+	bool left;
 	u32 pid;
 	u32 uid;
 	u32 share;

@@ -327,6 +327,10 @@ static noinline void discard(struct hml_nic *nic, struct hml_slot *slot,
 			     struct hamlyn_packet h, int reject,
 			     struct hml_sender *sender)
 {
+	if (sender->brief) {
+		sender->left = true;
+		return;
+	}
 	sender->stats->rejects[reject]++;
 	if (slot)
 		hml_atomic_inc64(&slot->rejects[reject]);

@@ -209,6 +209,20 @@ void hml_notify_begin(void)
 	hml_section_begin();
 }
 
+/* What the section has noted is the caller's, and the section ends. */
+static __always_inline void take_noted(struct wakes *w)
+{
+	struct wakes *noted = this_cpu_ptr(&wakes);
+
+	w->count = noted->count;
+	memcpy(w->nqs, noted->nqs, noted->count * sizeof(noted->nqs[0]));
+	w->flush = noted->flush;
+	noted->count = 0;
+	noted->noted = 0;
+	noted->flush = NULL;
+	hml_section_end();
+}
+
 /* With locks held it is a worker's. */
 static void flush_noted(struct hml_peer *p, bool later)
 {
@@ -221,17 +235,10 @@ static void flush_noted(struct hml_peer *p, bool later)
 
 static noinline void wake_noted(bool later)
 {
-	struct wakes *w = this_cpu_ptr(&wakes);
 	struct wakes woken;
 	u32 i;
 
-	woken.count = w->count;
-	memcpy(woken.nqs, w->nqs, w->count * sizeof(w->nqs[0]));
-	woken.flush = w->flush;
-	w->count = 0;
-	w->noted = 0;
-	w->flush = NULL;
-	hml_section_end();
+	take_noted(&woken);
 	if (woken.flush)
 		flush_noted(woken.flush, later);
 	for (i = 0; i < woken.count; i++) {
@@ -262,6 +269,23 @@ void hml_notify_end(void)
 void hml_notify_end_later(void)
 {
 	wake_noted(true);
+}
+
+/* The same in a softirq, which receives only: nothing is freed there, nor sent. */
+void hml_notify_end_brief(void)
+{
+	struct wakes woken;
+	u32 i;
+
+	if (!this_cpu_read(wakes.noted)) {
+		hml_section_end();
+		return;
+	}
+	take_noted(&woken);
+	for (i = 0; i < woken.count; i++) {
+		hml_nq_wake_brief(woken.nqs[i]);
+		hml_nq_put_later(woken.nqs[i]);
+	}
 }
 
 /*

@@ -20,5 +20,6 @@ void hml_term_release(struct hml_term *t);
 void hml_notify_begin(void);
 void hml_notify_end(void);
 void hml_notify_end_later(void);
+void hml_notify_end_brief(void);
 
 #endif /* HML_DATAPATH_H */

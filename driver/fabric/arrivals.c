@@ -136,6 +136,19 @@ static int take(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offse
 	return n;
 }
 
+/* The same by whoever has the socket's lock already, which is not owned. */
+u32 hml_arrivals_read_locked(struct hml_arrivals *a, struct sock *sk)
+{
+	read_descriptor_t desc = { .count = a->size - a->copied, .arg.data = a };
+	int n;
+
+	a->more = false;
+	n = tcp_read_sock(sk, &desc, take);
+	if (!desc.count)
+		a->more = true;
+	return max(n, 0);
+}
+
 /**
  * hml_arrivals_read() - take bytes from a socket
  * @a: the arrivals
@@ -148,19 +161,18 @@ static int take(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offse
  */
 u32 hml_arrivals_read(struct hml_arrivals *a, struct sock *sk)
 {
-	read_descriptor_t desc = { .count = a->size - a->copied, .arg.data = a };
-	int n = 0;
+	u32 n = 0;
 
 	local_bh_disable();
 	bh_lock_sock(sk);
-	a->more = sock_owned_by_user(sk);
-	if (!a->more)
-		n = tcp_read_sock(sk, &desc, take);
+	/* By a worker, which makes or ends the connection. */
+	if (sock_owned_by_user(sk))
+		a->more = true;
+	else
+		n = hml_arrivals_read_locked(a, sk);
 	bh_unlock_sock(sk);
 	local_bh_enable();
-	if (!desc.count)
-		a->more = true;
-	return max(n, 0);
+	return n;
 }
 
 /* ---- frames ---- */

@@ -24,7 +24,7 @@ struct sock;
  * @more: there may be more in the socket
  * @header: of a frame, copied from a buffer
  *
- * One worker at a time.
+ * One reader at a time.
  */
 struct hml_arrivals {
 	u8 *bytes;
@@ -41,6 +41,7 @@ int hml_arrivals_init(struct hml_arrivals *a, u32 packet_size);
 void hml_arrivals_free(struct hml_arrivals *a);
 void hml_arrivals_begin(struct hml_arrivals *a);
 u32 hml_arrivals_read(struct hml_arrivals *a, struct sock *sk);
+u32 hml_arrivals_read_locked(struct hml_arrivals *a, struct sock *sk);
 const u8 *hml_arrivals_header(struct hml_arrivals *a, u32 at, u32 n);
 void hml_arrivals_payload(const struct hml_arrivals *a, u32 at, u32 n, struct hml_piece *piece,
 			  struct hml_payload *payload);

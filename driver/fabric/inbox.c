@@ -6,11 +6,15 @@
  * bounded number of bits for each peer, and sent when there is room.
  */
 #include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/tcp.h>
 
 #include "hml.h"
 #include "fabric/peer.h"
 #include "locked.h"
 #include "trace.h"
+
+#define BRIEF_BYTES	SZ_4K	/* read at most where they come */
 
 static void init_user(struct hml_far_user *u, struct hml_peer *p, u32 uid)
 {
@@ -123,43 +127,75 @@ static void receive(struct hml_peer *p, const struct hamlyn_packet *h,
 {
 	struct hml_nic *nic = &p->tcp->device->nic;
 
-	hml_notify_begin();
 	if (likely(hml_link_up(nic))) {
 		hml_rx(nic, h, payload, sender);
 	} else {
 		sender->stats->rejects[HAMLYN_REJECT_DOWN]++;
 		hml_port_trace_down(nic, h, sender);
 	}
-	hml_notify_end();
+}
+
+/**
+ * struct data - what a frame of packets says
+ * @h: the packet's header
+ * @payload: its bytes, once the reader has found them
+ * @piece: for @payload
+ * @user: of the other host, as that says
+ */
+struct data {
+	struct hamlyn_packet h;
+	struct hml_payload payload;
+	struct hml_piece piece;
+	u32 user;
+};
+
+static u32 unpack_data(struct hml_peer *p, const u8 *headers, struct data *d)
+{
+	struct hml_wire_origin origin;
+	u32 verdict;
+
+	d->payload = (struct hml_payload) {};
+	verdict = hml_wire_unpack_data(headers, &p->in.frame, &d->h, &d->payload.meta, &origin);
+	if (verdict)
+		return verdict;
+	d->h.host = p->tcp->device->nic.host;
+	d->h.source = p->attr.host;
+	d->user = origin.user;
+	return HML_WIRE_OK;
+}
+
+/* @at: where its payload is */
+static struct hml_sender *ready_data(struct hml_peer *p, struct data *d, struct hml_far_user *u,
+				     u32 at)
+{
+	/* Each packet is a guess by itself: whose message it is part of is the sender's word. */
+	u->sender.guessed = false;
+	u->sender.uid = d->user;
+	hml_arrivals_payload(&p->in.come, at, d->h.length, &d->piece, &d->payload);
+	return &u->sender;
 }
 
 /* @at: where its payload is */
 static u32 take_data(struct hml_peer *p, const u8 *headers, u32 at)
 {
-	struct hml_inbox *in = &p->in;
-	struct hml_payload payload = {};
-	struct hml_wire_origin origin;
-	struct hml_piece piece;
-	struct hamlyn_packet h;
+	struct hml_sender *sender;
 	struct hml_far_user *u;
+	struct data d;
 	u32 verdict;
 
-	verdict = hml_wire_unpack_data(headers, &in->frame, &h, &payload.meta, &origin);
+	verdict = unpack_data(p, headers, &d);
 	if (verdict)
 		return verdict;
-	in->packets++;
-	h.host = p->tcp->device->nic.host;
-	h.source = p->attr.host;
-	u = far_user(p, origin.user);
+	p->in.packets++;
+	u = far_user(p, d.user);
 	if (held_back(p, u)) {
-		trace_hamlyn_peer_drop(&p->tcp->device->nic, p->attr.host, h.slot, origin.user);
+		trace_hamlyn_peer_drop(&p->tcp->device->nic, p->attr.host, d.h.slot, d.user);
 		return HML_WIRE_OK;
 	}
-	/* Each packet is a guess by itself: whose message it is part of is the sender's word. */
-	u->sender.guessed = false;
-	u->sender.uid = origin.user;
-	hml_arrivals_payload(&in->come, at, h.length, &piece, &payload);
-	receive(p, &h, &payload, &u->sender);
+	sender = ready_data(p, &d, u, at);
+	hml_notify_begin();
+	receive(p, &d.h, &d.payload, sender);
+	hml_notify_end();
 	return HML_WIRE_OK;
 }
 
@@ -364,27 +400,141 @@ static void take_frames(struct hml_peer *p)
 	hml_arrivals_done(&in->come, done);
 }
 
+static void heard(struct hml_inbox *in, u32 bytes)
+{
+	in->taken += bytes;
+	WRITE_ONCE(in->heard, ktime_get_ns());
+}
+
+/* A softirq of another processor reads no longer than it takes to do the same here. */
+static void begin_reading(struct hml_inbox *in)
+{
+	while (test_and_set_bit_lock(0, &in->reading))
+		cpu_relax();
+}
+
 /**
  * hml_inbox_read() - read what has come
  * @p: the peer
  * @sk: its socket
  *
- * Never two at a time for a peer.
+ * By a worker, and never two at a time for a peer.
  *
  * Return: true if there may be more.
  */
 bool hml_inbox_read(struct hml_peer *p, struct sock *sk)
 {
 	struct hml_inbox *in = &p->in;
+	bool more;
 	u32 n;
 
-	if (in->failed)
-		return false;
-	n = hml_arrivals_read(&in->come, sk);
-	if (n) {
-		in->taken += n;
-		WRITE_ONCE(in->heard, ktime_get_ns());
+	begin_reading(in);
+	if (!in->failed) {
+		n = hml_arrivals_read(&in->come, sk);
+		if (n)
+			heard(in, n);
+		/* Also those that a softirq has left. */
 		take_frames(p);
 	}
-	return in->come.more && !in->failed;
+	more = in->come.more && !in->failed;
+	clear_bit_unlock(0, &in->reading);
+	return more;
+}
+
+/* ---- in a softirq ---- */
+
+/* For whom a packet is that came in a softirq, or NULL: more is to be done than to place it. */
+static struct hml_far_user *known_user(struct hml_peer *p, u32 uid)
+{
+	struct hml_far_user *u = xa_load(&p->in.users, uid);
+
+	return u && !u->sender.guard.until ? u : NULL;
+}
+
+/* Return: false if it is to be refused, which takes locks: nothing has been done. */
+static bool place_briefly(struct hml_peer *p, struct data *d, struct hml_sender *sender)
+{
+	sender->brief = true;
+	sender->left = false;
+	hml_notify_begin();
+	receive(p, &d->h, &d->payload, sender);
+	hml_notify_end_brief();
+	sender->brief = false;
+	return !sender->left;
+}
+
+/* The frame at @at. Return: its length, or 0: it is not whole, or the worker's. */
+static u32 take_briefly(struct hml_peer *p, u32 at)
+{
+	struct hml_inbox *in = &p->in;
+	const struct hml_wire_rx rx = in->rx;
+	u32 have = in->come.mem->length - at;
+	struct hml_far_user *u;
+	const u8 *header;
+	struct data d;
+
+	if (have < HML_WIRE_FRAME_BYTES)
+		return 0;
+	header = hml_arrivals_header(&in->come, at, HML_WIRE_FRAME_BYTES);
+	if (hml_wire_parse(header, have, p->nic.packet_size, &in->frame) || have < in->frame.total)
+		return 0;
+	at += HML_WIRE_FRAME_BYTES;
+	header = hml_arrivals_header(&in->come, at, in->frame.header_bytes);
+	if (unpack_data(p, header, &d))
+		return 0;
+	u = known_user(p, d.user);
+	if (!u || hml_wire_rx_take(&in->rx, &in->frame))
+		return 0;
+	if (!place_briefly(p, &d, ready_data(p, &d, u, at + in->frame.header_bytes))) {
+		in->rx = rx;
+		return 0;
+	}
+	in->packets++;
+	return in->frame.total;
+}
+
+/* Return: whether the worker is to go on. */
+static bool take_frames_briefly(struct hml_peer *p)
+{
+	struct hml_inbox *in = &p->in;
+	u32 done = 0, n;
+
+	do {
+		n = take_briefly(p, done);
+		done += n;
+	} while (n);
+	hml_arrivals_done(&in->come, done);
+	return in->come.mem->length;
+}
+
+/**
+ * hml_inbox_read_brief() - take a few short packets where they come, in a softirq
+ * @p: the peer
+ * @sk: its socket, with its lock
+ *
+ * So that no task has to run before whoever sleeps for them, or polls, sees them. What a packet
+ * that is accepted needs is a bounded number of instructions, no memory and no lock. All else is
+ * the worker's, in the order in which it came: other frames, packets to be refused, the first of a
+ * user, and more bytes than a few. So is what comes while this processor is in a section.
+ *
+ * Return: true if the worker is to read.
+ */
+bool hml_inbox_read_brief(struct hml_peer *p, struct sock *sk)
+{
+	struct hml_inbox *in = &p->in;
+	bool more;
+	u32 n;
+
+	/* Under PREEMPT_RT nothing of this is a softirq, and the socket's lock sleeps. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || sock_owned_by_user(sk) || hml_section_interrupted() ||
+	    tcp_inq(sk) > BRIEF_BYTES || test_and_set_bit_lock(0, &in->reading))
+		return true;
+	n = in->failed ? 0 : hml_arrivals_read_locked(&in->come, sk);
+	more = !n;
+	if (n) {
+		heard(in, n);
+		more = take_frames_briefly(p) || in->come.more;
+	}
+	clear_bit_unlock(0, &in->reading);
+	return more;
 }

@@ -331,15 +331,23 @@ static bool send_some(struct hml_peer *p)
 /*
  * To give TCP a few bytes takes as long as to give it many, and so does what comes of it, on both
  * hosts. So that is a third of the time at most, and in a burst a ninth, and what is put in
- * meanwhile goes together. An answer to an answer comes later than that, and goes at once.
+ * meanwhile goes together. What may be an answer goes at once.
  */
-static void rest(struct hml_outbox *o, u64 begin)
+static void rest(struct hml_peer *p, u64 begin)
 {
+	struct hml_outbox *o = &p->out;
 	u64 now = ktime_get_ns(), packets = READ_ONCE(o->packets);
 	u32 times = packets - READ_ONCE(o->rested_at) >= BURST ? 8 : 2;
 
 	WRITE_ONCE(o->rested_at, packets);
+	WRITE_ONCE(o->rested_heard, READ_ONCE(p->in.packets));
 	WRITE_ONCE(o->rested, now + min(times * (now - begin), MOST_REST_NS));
+}
+
+/* Something has come since: what is sent now may be the answer that is waited for. */
+static bool answers(const struct hml_peer *p)
+{
+	return READ_ONCE(p->in.packets) != READ_ONCE(p->out.rested_heard);
 }
 
 /**
@@ -387,7 +395,7 @@ void hml_outbox_flush(struct hml_peer *p)
 			queue_work(hml_wire_workers, &p->io);
 		local_bh_enable();
 		if (!round++ && READ_ONCE(o->head) != head)
-			rest(o, begin);
+			rest(p, begin);
 		cond_resched();
 	} while (again);
 }
@@ -405,7 +413,7 @@ void hml_outbox_gather(struct hml_peer *p)
 	struct hml_outbox *o = &p->out;
 	s64 left = READ_ONCE(o->rested) - ktime_get_ns();
 
-	if (left <= 0 || READ_ONCE(o->tail) - READ_ONCE(o->head) >= GATHER_BYTES) {
+	if (left <= 0 || answers(p) || READ_ONCE(o->tail) - READ_ONCE(o->head) >= GATHER_BYTES) {
 		hml_outbox_flush(p);
 		return;
 	}

@@ -51,7 +51,7 @@ static void data_ready(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	p = sk->sk_user_data;
-	if (p)
+	if (p && hml_inbox_read_brief(p, sk))
 		queue_work(hml_wire_workers, &p->io);
 	read_unlock_bh(&sk->sk_callback_lock);
 }

@@ -73,6 +73,7 @@ struct hml_tcp {
  * @calls: to give it bytes; atomic
  * @rested: when short frames may be given to it again, ns
  * @rested_at: what @packets was when that was last decided
+ * @rested_heard: what the inbox' packets were then
  * @gather: until then; it starts the worker
  * @gathering: bit 0: @gather has been started, and has not run yet
  * @sock: the socket, or NULL; changed under @sending
@@ -96,6 +97,7 @@ struct hml_outbox {
 	atomic_t calls;
 	u64 rested;
 	u64 rested_at;
+	u64 rested_heard;
 	struct hrtimer gather;
 	unsigned long gathering;
 	struct socket *sock;
@@ -120,6 +122,7 @@ struct hml_far_user {
 
 /**
  * struct hml_inbox - frames that come from a peer
+ * @reading: bit 0: somebody reads from the socket, and has what follows; a softirq by trylock
  * @rx: epoch and sequence
  * @frame: the one that is looked at
  * @come: what has come
@@ -137,9 +140,10 @@ struct hml_far_user {
  * @pong: a PING is to be answered, with @stamp; cleared by who answers
  * @stamp: of the last PING
  *
- * One worker at a time reads from the socket.
+ * A worker, one at a time, or softirqs: what they have is under @reading.
  */
 struct hml_inbox {
+	unsigned long reading;
 	struct hml_wire_rx rx;
 	struct hml_wire_frame frame;
 	struct hml_arrivals come;
@@ -257,6 +261,7 @@ void hml_inbox_free(struct hml_inbox *in);
 void hml_inbox_begin(struct hml_peer *p);
 void hml_inbox_retire(struct hml_peer *p);
 bool hml_inbox_read(struct hml_peer *p, struct sock *sk);
+bool hml_inbox_read_brief(struct hml_peer *p, struct sock *sk);
 
 /* datapath.c */
 void hml_notify_flush(struct hml_peer *p);

@@ -207,15 +207,30 @@ static void wake_sleepers_later(struct hml_nqueue *nq)
 }
 
 /* A timer may be running then, and the module must not end before. Nobody polls when it does. */
-static void wake_polls_later(struct hml_context *c)
+static void wake_polls_after(struct hml_context *c, unsigned long delay)
 {
 	if (!try_module_get(THIS_MODULE))
 		return;
 	refcount_inc(&c->ref);
-	if (queue_delayed_work(hml_workers, &c->waking, wake_delay(c)))
+	if (queue_delayed_work(hml_workers, &c->waking, delay))
 		return;
 	refcount_dec(&c->ref);
 	module_put(THIS_MODULE);
+}
+
+static __always_inline void wake_waiters(struct hml_nqueue *nq, bool later)
+{
+	int n = few(&nq->wait);
+
+	if (n < 0 || (n && later))
+		wake_sleepers_later(nq);
+	else if (n)
+		wake_up_all(&nq->wait);
+}
+
+static void wake_polls_later(struct hml_context *c)
+{
+	wake_polls_after(c, wake_delay(c));
 }
 
 /* The caller has a reference. */
@@ -225,11 +240,7 @@ static void wake(struct hml_nqueue *nq, bool later)
 	int n;
 
 	trace_hamlyn_wake(nq);
-	n = few(&nq->wait);
-	if (n < 0 || (n && later))
-		wake_sleepers_later(nq);
-	else if (n)
-		wake_up_all(&nq->wait);
+	wake_waiters(nq, later);
 	n = few(&c->wait);
 	/* As with sockets, a process pays for whom it sends to. Engines do not. */
 	if (n < 0 || (n && (later || current->flags & PF_KTHREAD)))
@@ -253,6 +264,17 @@ void hml_nq_wake(struct hml_nqueue *nq, bool later)
 	if (xchg(&nq->core.armed, 0))
 		wake(nq, later);
 	preempt_enable();
+}
+
+/* In a softirq: a worker wakes those who poll, and looks at their account, which has a lock. */
+void hml_nq_wake_brief(struct hml_nqueue *nq)
+{
+	if (!xchg(&nq->core.armed, 0))
+		return;
+	trace_hamlyn_wake(nq);
+	wake_waiters(nq, false);
+	if (few(&nq->context->wait))
+		wake_polls_after(nq->context, 0);
 }
 
 /* ---- making and ending ---- */

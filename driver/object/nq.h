@@ -61,6 +61,7 @@ bool hml_nq_crowded(struct hml_context *c);
 void hml_nq_wake_polls(struct work_struct *work);
 extern struct workqueue_struct *hml_workers;
 void hml_nq_wake(struct hml_nqueue *nq, bool later);
+void hml_nq_wake_brief(struct hml_nqueue *nq);
 void hml_nq_put(struct hml_nqueue *nq);
 void hml_nq_put_later(struct hml_nqueue *nq);
 

@@ -1080,6 +1080,32 @@ static void expect_rejected(const struct hamlyn_packet *h,
 			 1 + (reason == HAMLYN_REJECT_SLOT && had));
 }
 
+/* Where no lock may be taken it is as if such a packet had not come, but for a note. */
+static void of_a_brief_sender_what_is_to_be_discarded_is_left(void **state)
+{
+	struct hamlyn_packet h = packet(NUMBER, 1, 2);
+
+	(void)state;
+	r->sender.brief = true;
+	receive(&h);
+	assert_false(r->sender.left);
+	assert_int_equal(nr_told, 1);
+	h.key++;
+	receive(&h);
+	assert_true(r->sender.left);
+	assert_false(r->sender.guessed);
+	r->sender.left = false;
+	h = packet(SLOTS, 1, 2);
+	receive(&h);
+	assert_true(r->sender.left);
+	assert_int_equal(nr_told, 1);
+	assert_int_equal(nr_rejected, 0);
+	assert_int_equal(guesses, 0);
+	assert_int_equal(r->stats.rejects[HAMLYN_REJECT_KEY], 0);
+	assert_int_equal(r->stats.rejects[HAMLYN_REJECT_SLOT], 0);
+	assert_int_equal(r->slots[NUMBER].rejects[HAMLYN_REJECT_KEY], 0);
+}
+
 static void home_is_told_once_of_each_packet_that_is_discarded(void **state)
 {
 	struct hml_slot *slot = &r->slots[NUMBER];
@@ -1316,6 +1342,7 @@ int main(void)
 		TEST(quiet_packet_is_told_without_a_wake_and_the_next_one_with),
 		TEST(packet_that_completes_the_message_decides_about_the_wake),
 
+		TEST(of_a_brief_sender_what_is_to_be_discarded_is_left),
 		TEST(home_is_told_once_of_each_packet_that_is_discarded),
 		TEST(home_is_told_nothing_of_packets_that_land),
 		TEST(rejected_packet_changes_nothing_but_the_counters),
