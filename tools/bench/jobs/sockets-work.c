@@ -38,8 +38,10 @@ static void work(long last)
 
 static void run_server(void)
 {
-	if (check(fork(), "fork") == 0)
+	if (check(fork(), "fork") == 0) {
 		work(10);
+		exit(0);
+	}
 	several(SENDERS, work, 0);
 }
 
