@@ -549,8 +549,8 @@ TEST_F(rdm, peer_closes)
 	ASSERT_EQ(1, next_error(self->p.a.tx, &self->p.b, &error));
 	EXPECT_EQ(FI_ECONNRESET, error.err);
 	EXPECT_EQ(&context[2], error.op_context);
-	EXPECT_EQ(-FI_ECONNREFUSED, TAKEN(&self->p, fi_tinject(self->p.a.ep, "x", 1,
-								self->p.a.peer, 1)));
+	EXPECT_EQ(-FI_ECONNREFUSED,
+		  TAKEN(&self->p, fi_tinject(self->p.a.ep, "x", 1, self->p.a.peer, 1)));
 	ASSERT_EQ(0, fi_trecv(self->p.a.ep, self->to, 1, NULL, FI_ADDR_UNSPEC, 1, 0, NULL));
 	ASSERT_EQ(1, next_entry(self->p.a.rx, &self->p.b, &entry));
 	ASSERT_EQ(0, fi_trecv(self->p.a.ep, self->to, MAX, NULL, FI_ADDR_UNSPEC, 2, 0, NULL));

@@ -126,7 +126,7 @@ static int join(sd_bus_message *message, void *data, sd_bus_error *error)
 
 	(void)data;
 	(void)error;
-	strncpy(name, sd_bus_message_get_sender(message), 63);
+	snprintf(name, sizeof(workers[0]), "%s", sd_bus_message_get_sender(message));
 	check(sd_bus_reply_method_return(message, ""), "reply");
 	for (i = 0; i < AT_ONCE; i++)
 		hand_out(name);
@@ -143,7 +143,8 @@ static void run_client(long count)
 {
 	int i;
 
-	fresh = left = count;
+	fresh = count;
+	left = count;
 	serve(master);
 	check(sd_bus_request_name(bus, "org.example.Job", 0), "name");
 	while (left > 0)

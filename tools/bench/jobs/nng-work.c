@@ -66,7 +66,7 @@ static void ask(struct request *request)
 	if (atomic_fetch_sub(&fresh, 1) <= 0)
 		return;
 	must(nng_msg_alloc(&item, 64), "memory");
-	strcpy(nng_msg_body(item), "item");
+	memcpy(nng_msg_body(item), "item", 5);
 	nng_aio_set_msg(request->aio, item);
 	request->is_sent = 0;
 	nng_ctx_send(request->context, request->aio);

@@ -51,7 +51,7 @@ static int next(char *item)
 		memcpy(item, again[--lost], 64);
 		return 1;
 	}
-	strcpy(item, "item");
+	memcpy(item, "item", 5);
 	return fresh && fresh--;
 }
 

@@ -53,7 +53,7 @@ static int next(char *item)
 		memcpy(item, again[--lost], 64);
 		return 1;
 	}
-	strcpy(item, "item");
+	memcpy(item, "item", 5);
 	return fresh && fresh--;
 }
 
@@ -124,7 +124,8 @@ static void run_client(long count)
 	long done = 0;
 	int i;
 
-	router = item.socket = zmq_socket(context, ZMQ_ROUTER);
+	router = zmq_socket(context, ZMQ_ROUTER);
+	item.socket = router;
 	check(zmq_bind(router, "ipc://job.sock"), "bind");
 	fresh = count;
 	while (done < count) {
