@@ -349,12 +349,14 @@ enum hml_wire_verdict hml_wire_unpack_data(const u8 *headers, const struct hml_w
 {
 	const struct hml_wire_data_layout *w = (const void *)headers;
 	const u8 *p = (const u8 *)(w + 1);
-	u32 flags = get16(w->flags);
-	u32 meta_length = get16(w->meta_length);
 	u64 ticket_key = 0, word = 0;
+	u32 flags, meta_length;
 
+	/* What other frames have there may be shorter. */
 	if (f->type != HML_WIRE_DATA)
 		return HML_WIRE_BAD_TYPE;
+	flags = get16(w->flags);
+	meta_length = get16(w->meta_length);
 	if (flags & ~HAMLYN_PACKET_FLAGS)
 		return HML_WIRE_BAD_FLAGS;
 	if (meta_length > HAMLYN_MAX_METADATA || f->header_bytes != data_body(flags, meta_length))

@@ -136,7 +136,13 @@ static int take(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offse
 	return n;
 }
 
-/* The same by whoever has the socket's lock already, which is not owned. */
+/**
+ * hml_arrivals_read_locked() - the same, by whoever has the socket's lock already
+ * @a: the arrivals
+ * @sk: the socket, locked as in a softirq, and not owned by a task
+ *
+ * Return: as hml_arrivals_read().
+ */
 u32 hml_arrivals_read_locked(struct hml_arrivals *a, struct sock *sk)
 {
 	read_descriptor_t desc = { .count = a->size - a->copied, .arg.data = a };
