@@ -136,17 +136,6 @@ static void copy_in(const struct hf_recv *recv, const struct arrival *a)
 		hf_span_put(&recv->span, 0, a->payload, fits);
 }
 
-static struct hf_sent sent_by(const struct hf_ep *ep, const struct hf_header *header, uint64_t tag)
-{
-	return (struct hf_sent){
-		.length = header->length,
-		.flags = header->flags,
-		.data = header->data,
-		.tag = tag,
-		.port = ep->peer.sin_port,
-	};
-}
-
 static enum hf_arrival on_send(struct hf_ep *ep, const struct arrival *a)
 {
 	enum hf_arrival result;
@@ -159,7 +148,7 @@ static enum hf_arrival on_send(struct hf_ep *ep, const struct arrival *a)
 	if (!recv)
 		return result;
 	copy_in(recv, a);
-	sent = sent_by(ep, &a->header, a->tag);
+	sent = hf_sent_by(ep->peer.sin_port, &a->header, a->tag);
 	hf_complete_recv(ep, recv, &sent);
 	if (a->header.flags & HF_WANT_DONE)
 		hf_arrive_done(ep, a->header.id, 0);

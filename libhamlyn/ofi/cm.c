@@ -107,21 +107,6 @@ static int cm_accept(struct fid_ep *fid, const void *param, size_t length)
 	return 0;
 }
 
-static int no_listen(struct fid_pep *pep)
-{
-	(void)pep;
-	return -FI_ENOSYS;
-}
-
-static int no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t length)
-{
-	(void)pep;
-	(void)handle;
-	(void)param;
-	(void)length;
-	return -FI_ENOSYS;
-}
-
 static int cm_shutdown(struct fid_ep *fid, uint64_t flags)
 {
 	struct hf_ep *ep = of(fid);
@@ -139,9 +124,9 @@ struct fi_ops_cm hf_cm_ops = {
 	.getname = cm_getname,
 	.getpeer = cm_getpeer,
 	.connect = cm_connect,
-	.listen = no_listen,
+	.listen = hf_no_listen,
 	.accept = cm_accept,
-	.reject = no_reject,
+	.reject = hf_no_reject,
 	.shutdown = cm_shutdown,
 	.join = hf_no_join,
 };

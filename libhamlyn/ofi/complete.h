@@ -14,6 +14,18 @@ struct hf_sent {
 	uint8_t flags;		/* of its header */
 };
 
+static inline struct hf_sent hf_sent_by(uint16_t port, const struct hf_header *header,
+					uint64_t tag)
+{
+	return (struct hf_sent){
+		.length = header->length,
+		.flags = header->flags,
+		.data = header->data,
+		.tag = tag,
+		.port = port,
+	};
+}
+
 /* Of an operation that was never a struct hf_work. */
 void hf_complete_send(struct hf_ep *ep, uint64_t flags, void *context, bool report);
 void hf_complete_recv(struct hf_ep *ep, struct hf_recv *recv, const struct hf_sent *sent);

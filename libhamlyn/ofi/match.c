@@ -197,13 +197,7 @@ static int prepare(const struct hf_early *early, struct hf_work **work)
 static void deliver(struct hf_rdm *rdm, struct hf_early *early, struct hf_recv *recv,
 		    struct hf_work *work)
 {
-	const struct hf_sent sent = {
-		.length = early->header.length,
-		.flags = early->header.flags,
-		.data = early->header.data,
-		.tag = early->tag,
-		.port = early->port,
-	};
+	const struct hf_sent sent = hf_sent_by(early->port, &early->header, early->tag);
 	struct hf_place places[HF_MAX_PLACES] = { 0 };
 
 	if (work) {
@@ -349,13 +343,7 @@ void hf_match_retry(struct hf_rdm *rdm)
 /* What is early, to the end point's queue of completions, and no more. */
 static void tell(struct hf_rdm *rdm, const struct hf_early *early, const struct hf_wish *wish)
 {
-	const struct hf_sent sent = {
-		.length = early->header.length,
-		.flags = early->header.flags,
-		.data = early->header.data,
-		.tag = early->tag,
-		.port = early->port,
-	};
+	const struct hf_sent sent = hf_sent_by(early->port, &early->header, early->tag);
 
 	hf_complete_peek(&rdm->ep, wish->context, &sent);
 }

@@ -159,48 +159,16 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 	return 0;
 }
 
-static int no_getpeer(struct fid_ep *ep, void *addr, size_t *length)
-{
-	(void)ep;
-	(void)addr;
-	(void)length;
-	return -FI_ENOSYS;
-}
-
-static int no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t length)
-{
-	(void)ep;
-	(void)addr;
-	(void)param;
-	(void)length;
-	return -FI_ENOSYS;
-}
-
-static int no_accept(struct fid_ep *ep, const void *param, size_t length)
-{
-	(void)ep;
-	(void)param;
-	(void)length;
-	return -FI_ENOSYS;
-}
-
-static int no_shutdown(struct fid_ep *ep, uint64_t flags)
-{
-	(void)ep;
-	(void)flags;
-	return -FI_ENOSYS;
-}
-
 static struct fi_ops_cm pep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = pep_setname,
 	.getname = pep_getname,
-	.getpeer = no_getpeer,
-	.connect = no_connect,
+	.getpeer = hf_no_getpeer,
+	.connect = hf_no_connect,
 	.listen = pep_listen,
-	.accept = no_accept,
+	.accept = hf_no_accept,
 	.reject = pep_reject,
-	.shutdown = no_shutdown,
+	.shutdown = hf_no_shutdown,
 	.join = hf_no_join,
 };
 

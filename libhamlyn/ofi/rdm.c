@@ -37,63 +37,16 @@ static int rdm_getname(fid_t fid, void *addr, size_t *length)
 	return hf_address_copy(&of(fid)->ep.address, addr, length);
 }
 
-static int no_getpeer(struct fid_ep *ep, void *addr, size_t *length)
-{
-	(void)ep;
-	(void)addr;
-	(void)length;
-	return -FI_ENOSYS;
-}
-
-static int no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t length)
-{
-	(void)ep;
-	(void)addr;
-	(void)param;
-	(void)length;
-	return -FI_ENOSYS;
-}
-
-static int no_listen(struct fid_pep *pep)
-{
-	(void)pep;
-	return -FI_ENOSYS;
-}
-
-static int no_accept(struct fid_ep *ep, const void *param, size_t length)
-{
-	(void)ep;
-	(void)param;
-	(void)length;
-	return -FI_ENOSYS;
-}
-
-static int no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t length)
-{
-	(void)pep;
-	(void)handle;
-	(void)param;
-	(void)length;
-	return -FI_ENOSYS;
-}
-
-static int no_shutdown(struct fid_ep *ep, uint64_t flags)
-{
-	(void)ep;
-	(void)flags;
-	return -FI_ENOSYS;
-}
-
 static struct fi_ops_cm cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = rdm_setname,
 	.getname = rdm_getname,
-	.getpeer = no_getpeer,
-	.connect = no_connect,
-	.listen = no_listen,
-	.accept = no_accept,
-	.reject = no_reject,
-	.shutdown = no_shutdown,
+	.getpeer = hf_no_getpeer,
+	.connect = hf_no_connect,
+	.listen = hf_no_listen,
+	.accept = hf_no_accept,
+	.reject = hf_no_reject,
+	.shutdown = hf_no_shutdown,
 	.join = hf_no_join,
 };
 
