@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Receiving messages. */
-#if defined(__GNUC__) && !defined(__clang__)
-/* Words that it gathers into vectors are taken apart again: 9 instructions of a short message. */
-#pragma GCC optimize("no-tree-slp-vectorize")
-#endif
-
 #include <stdlib.h>
 
 #include "channel/channel.h"

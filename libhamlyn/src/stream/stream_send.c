@@ -340,7 +340,7 @@ send_again(struct h_stream_sender *s, const void *data, size_t length, const voi
 	return ret;
 }
 
-/* Who sends for long without waiting for anything else sees that the peer is gone. */
+/* A sender that goes on and on, and waits for nothing else, sees that the peer is gone. */
 static __attribute__((noinline)) void look_around(struct h_stream_sender *s)
 {
 	h_manager_poll(s->r.manager);
@@ -508,7 +508,7 @@ int h__sending_refused(struct h_stream_sender *s)
 	return h__mutex_lock(s->r.manager, &s->sending, H_NOWAIT);
 }
 
-/* Who has it meanwhile will look in turn. */
+/* A thread that has it meanwhile will look in turn. */
 bool h__sending_contended(struct h_stream_sender *s)
 {
 	if (h__mutex_lock(s->r.manager, &s->sending, H_NOWAIT))
