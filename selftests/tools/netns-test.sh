@@ -9,6 +9,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 ME=netns-test.sh
 # shellcheck source-path=SCRIPTDIR source=../lib/lib.sh
 . selftests/lib/lib.sh
+# shellcheck source-path=SCRIPTDIR source=../lib/slurm.sh
+. selftests/lib/slurm.sh
 
 usage() {
 	cat <<'USAGE'
@@ -210,44 +212,12 @@ named() { # N COMMAND...
 }
 
 configure() {
-	local n
-	mkdir -m 700 "$work"/{munge,state} || return 1
-	for n in 1 2; do
-		mkdir -m 700 "$work/spool-$NET-$n" "$work/tmp-$NET-$n" || return 1
-	done
-	head -c 1024 /dev/urandom >"$work/munge/key" || return 1
-	chmod 600 "$work/munge/key"
-	cat >"$work/slurm.conf" <<-CONF
-		ClusterName=hamlyn
-		SlurmctldHost=$NET-1(10.211.77.1)
-		SlurmUser=root
-		SlurmdUser=root
-		AuthType=auth/munge
-		AuthInfo=socket=$work/munge/socket
-		CryptoType=crypto/munge
-		StateSaveLocation=$work/state
-		SlurmdSpoolDir=$work/spool-%n
-		TmpFS=$work/tmp-%n
-		SlurmctldPidFile=$work/slurmctld.pid
-		SlurmdPidFile=$work/slurmd-%n.pid
-		SlurmctldLogFile=$work/slurmctld.log
-		SlurmdLogFile=$work/slurmd-%n.log
-		ProctrackType=proctrack/linuxproc
-		TaskPlugin=task/none
-		JobAcctGatherType=jobacct_gather/none
-		AccountingStorageType=accounting_storage/none
-		SelectType=select/cons_tres
-		SelectTypeParameters=CR_Core
-		SlurmdParameters=config_overrides
-		MpiDefault=none
-		ReturnToService=2
-		KillWait=2
-		MessageTimeout=60
+	slurm_configure "$NET-1" 10.211.77.1 "$NET-1" "$NET-2" || return 1
+	cat >>"$work/slurm.conf" <<-CONF
 		NodeName=$NET-1 NodeAddr=10.211.77.1 CPUs=2 State=UNKNOWN
 		NodeName=$NET-2 NodeAddr=10.211.77.2 CPUs=2 State=UNKNOWN
 		PartitionName=all Nodes=$NET-1,$NET-2 Default=YES MaxTime=INFINITE OverSubscribe=YES State=UP
 	CONF
-	export SLURM_CONF=$work/slurm.conf
 }
 
 until_true() { # COMMAND...
@@ -267,9 +237,7 @@ nodes_are_idle() {
 cluster() {
 	local n
 	configure || return 1
-	munged --foreground --force --key-file="$work/munge/key" --socket="$work/munge/socket" \
-		--pid-file="$work/munge/pid" --log-file="$work/munge/log" \
-		--seed-file="$work/munge/seed" --num-threads=2 >"$work/slurm.out" 2>&1 &
+	slurm_munged >"$work/slurm.out" 2>&1 &
 	started+=("$!")
 	until_true test -S "$work/munge/socket" || return 1
 	replace="exec" named 1 slurmctld -D -i -f "$work/slurm.conf" >>"$work/slurm.out" 2>&1 &

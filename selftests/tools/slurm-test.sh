@@ -10,6 +10,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 ME=slurm-test.sh
 # shellcheck source-path=SCRIPTDIR source=../lib/lib.sh
 . selftests/lib/lib.sh
+# shellcheck source-path=SCRIPTDIR source=../lib/slurm.sh
+. selftests/lib/slurm.sh
 
 usage() {
 	cat <<'USAGE'
@@ -63,7 +65,7 @@ no_steps() {
 	local i
 	timeout 20 scancel --user="$(id -un)" 2>/dev/null
 	for ((i = 0; i < 200; i++)); do
-		compgen -G "$work/spool/*_*.*" >/dev/null || return 0
+		compgen -G "$work/spool-*/*_*.*" >/dev/null || return 0
 		sleep 0.1
 	done
 }
@@ -71,7 +73,7 @@ no_steps() {
 # shellcheck disable=SC2317 # called by the trap
 clean_up() {
 	local i pid
-	[ ! -e "$work/slurmd.pid" ] || no_steps
+	if compgen -G "$work/slurmd-*.pid" >/dev/null; then no_steps; fi
 	for ((i = ${#daemons[@]} - 1; i >= 0; i--)); do
 		kill "${daemons[i]}" 2>/dev/null
 	done
@@ -93,46 +95,17 @@ print(*[s.getsockname()[1] for s in held])'
 
 # Slurm wants the name that the machine has; its addresses are those of no network.
 configure() {
-	local node ctld_port node_port user
+	local node ctld_port node_port
 	node=$(hostname -s)
-	user=$(id -un)
 	read -r ctld_port node_port < <(free_ports) || return 1
-	mkdir -m 700 "$work"/{munge,spool,state,tmp} || return 1
-	head -c 1024 /dev/urandom >"$work/munge/key" || return 1
-	chmod 600 "$work/munge/key"
-	cat >"$work/slurm.conf" <<-CONF
-		ClusterName=hamlyn
-		SlurmctldHost=$node(127.0.0.1)
+	slurm_configure "$node" 127.0.0.1 "$node" || return 1
+	cat >>"$work/slurm.conf" <<-CONF
 		SlurmctldPort=$ctld_port
 		SlurmdPort=$node_port
-		SlurmUser=$user
-		SlurmdUser=$user
 		CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
-		AuthType=auth/munge
-		AuthInfo=socket=$work/munge/socket
-		CryptoType=crypto/munge
-		StateSaveLocation=$work/state
-		SlurmdSpoolDir=$work/spool
-		TmpFS=$work/tmp
-		SlurmctldPidFile=$work/slurmctld.pid
-		SlurmdPidFile=$work/slurmd.pid
-		SlurmctldLogFile=$work/slurmctld.log
-		SlurmdLogFile=$work/slurmd.log
-		ProctrackType=proctrack/linuxproc
-		TaskPlugin=task/none
-		JobAcctGatherType=jobacct_gather/none
-		AccountingStorageType=accounting_storage/none
-		SelectType=select/cons_tres
-		SelectTypeParameters=CR_Core
-		SlurmdParameters=config_overrides
-		MpiDefault=none
-		ReturnToService=2
-		KillWait=2
-		MessageTimeout=60
 		NodeName=$node NodeAddr=127.0.0.1 CPUs=$MOST State=UNKNOWN
 		PartitionName=all Nodes=$node Default=YES MaxTime=INFINITE OverSubscribe=YES State=UP
 	CONF
-	export SLURM_CONF=$work/slurm.conf
 }
 
 start() { # PROGRAM ARGUMENT...: in the foreground, of a group of its own
@@ -158,9 +131,7 @@ node_is_idle() {
 
 cluster() {
 	configure || return 1
-	start munged --foreground --force --key-file="$work/munge/key" \
-		--socket="$work/munge/socket" --pid-file="$work/munge/pid" \
-		--log-file="$work/munge/log" --seed-file="$work/munge/seed" --num-threads=2
+	start slurm_munged
 	until_true test -S "$work/munge/socket" || return 1
 	start slurmctld -D -i -f "$work/slurm.conf"
 	start slurmd -D -f "$work/slurm.conf"
