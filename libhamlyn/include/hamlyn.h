@@ -37,7 +37,7 @@ extern "C" {
 
 /* The version of these headers; h_version() is that of the library. */
 #define H_VERSION_MAJOR		0
-#define H_VERSION_MINOR		2
+#define H_VERSION_MINOR		3
 #define H_VERSION_PATCH		0
 #define H_VERSION	(H_VERSION_MAJOR << 16 | H_VERSION_MINOR << 8 | H_VERSION_PATCH)
 

@@ -564,7 +564,7 @@ def arguments():
     parser = argparse.ArgumentParser(description="Writes the manual pages of libhamlyn,"
                                      " libhamlyn-am, libhamlyn-tempest and libhamlyn-stache.")
     parser.add_argument("out", type=Path, help="folder for them: man3 and man7 in it are made anew")
-    parser.add_argument("--version", default="0.2.0", help="of hamlyn (default %(default)s)")
+    parser.add_argument("--version", default="0.3.0", help="of hamlyn (default %(default)s)")
     parser.add_argument("--date", help="of the pages, as 2026-11-20; default: $SOURCE_DATE_EPOCH,"
                         " else when a header was changed last")
     parser.add_argument("--include", type=Path, default=TOP / "libhamlyn/include",

@@ -26,7 +26,7 @@ from ._server import Server, serve
 from ._stream import Peer, Record, StreamPair, StreamReceiver, StreamSender
 from ._work import Worker, WorkItem, WorkQueue
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Area", "Barrier", "Channel", "Datagram", "DatagramAddress", "DatagramReceiver", "Device",
