@@ -167,7 +167,8 @@ foreign_includes() { # FILES
 LAYERS=(low embedded manager message stream rendezvous channel server publish work)
 
 check_layers() {
-	quiet layers_of_library && quiet included_sources && quiet driver_folders && quiet driver_names
+	quiet layers_of_library && quiet included_sources && quiet driver_folders && quiet driver_names &&
+		quiet layers_of_tool hamlyn-perf base load system measure report command
 }
 
 layers_of_library() {
@@ -200,6 +201,18 @@ layers_of_library() {
 	tree_files -path './libhamlyn/src/*' -name '*.[ch]' | grep -vE \
 		"^libhamlyn/src/($(IFS='|'; echo "${LAYERS[*]}"))/[^/]*\$" | sed 's/$/: in no layer/'
 	true
+}
+
+# Folders of a tool in the order in which they stand upon each other; its top may use all of them.
+layers_of_tool() { # TOOL FOLDER...
+	local tool=tools/$1 folder below=' '
+	shift
+	for folder in "$@"; do
+		below+="$folder "
+		local_includes "$tool/$folder/" | while IFS=: read -r file line name; do
+			[[ $below == *" ${name%%/*} "* ]] || echo "$file:$line: includes $name; allowed:$below"
+		done
+	done
 }
 
 # A source is included by a file that does nothing else, by unit tests and fuzz targets. The

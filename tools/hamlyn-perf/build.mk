@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #: make peers      hamlyn-perf over MPI, to compare with, into build/
-PERF_OBJ := $(patsubst tools/hamlyn-perf/%.c,$(BUILD)/obj/perf/%.o,$(sort $(wildcard tools/hamlyn-perf/*.c)))
+PERF_FOLDERS := tools/hamlyn-perf $(addprefix tools/hamlyn-perf/,base load system measure report command)
+PERF_OBJ := $(patsubst tools/hamlyn-perf/%.c,$(BUILD)/obj/perf/%.o,$(sort $(wildcard $(PERF_FOLDERS:=/*.c))))
+PERF_HDR := $(wildcard $(PERF_FOLDERS:=/*.h))
 
 tools: $(BUILD)/hamlyn-perf
 
-$(BUILD)/obj/perf/%.o: tools/hamlyn-perf/%.c $(wildcard tools/hamlyn-perf/*.h) $(LIB_HDR)
+$(BUILD)/obj/perf/%.o: tools/hamlyn-perf/%.c $(PERF_HDR) $(LIB_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) -DHAMLYN_VERSION='"$(VERSION)"' $(CFLAGS_ALL) -c $< -o $@
+	$(CC) $(CPPFLAGS_ALL) -Itools/hamlyn-perf -DHAMLYN_VERSION='"$(VERSION)"' $(CFLAGS_ALL) -c $< -o $@
 
 $(BUILD)/hamlyn-perf: $(PERF_OBJ) $(BUILD)/libhamlyn.a
 	$(CC) $(PERF_OBJ) $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -lm -o $@
@@ -17,10 +19,10 @@ PEERS := $(if $(shell command -v mpicc.openmpi),$(BUILD)/hamlyn-perf-openmpi) \
 peers: $(PEERS)
 	@echo 'peers: $(if $(strip $(PEERS)),$(notdir $(PEERS)),none: neither mpicc.openmpi nor mpicc.mpich is installed)'
 
-$(BUILD)/hamlyn-perf-%: tools/hamlyn-perf/mpi/pingpong.c $(wildcard tools/hamlyn-perf/*.h) \
-		$(addprefix tools/hamlyn-perf/,payload.c stats.c fail.c)
+$(BUILD)/hamlyn-perf-%: tools/hamlyn-perf/mpi/pingpong.c $(PERF_HDR) \
+		$(addprefix tools/hamlyn-perf/base/,payload.c stats.c fail.c)
 	@mkdir -p $(@D)
-	OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$* $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(filter %.c,$^) \
+	OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$* $(CPPFLAGS_ALL) -Itools/hamlyn-perf $(CFLAGS_ALL) $(filter %.c,$^) \
 		$(LDFLAGS) -lm -o $@
 
 install: install-perf

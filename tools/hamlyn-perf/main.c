@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "chan.h"
+#include "system/chan.h"
 #include "options.h"
 
 static const struct command commands[] = {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chan.h"
+#include "system/chan.h"
 #include "options.h"
 
 enum {

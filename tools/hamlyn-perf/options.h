@@ -2,7 +2,7 @@
 #ifndef HAMLYN_PERF_OPTIONS_H
 #define HAMLYN_PERF_OPTIONS_H
 
-#include "perf.h"
+#include "base/perf.h"
 
 struct command {
 	const char *name;

@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../chan.h"
-#include "../clock.h"
-#include "../payload.h"
-#include "../stats.h"
+#include "system/chan.h"
+#include "base/clock.h"
+#include "base/payload.h"
+#include "base/stats.h"
 
 #define TAG_DATA	1
 #define TAG_CREDIT	2
