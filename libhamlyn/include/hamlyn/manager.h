@@ -243,7 +243,9 @@ int h_manager_unregister(struct h_manager *manager, void *addr);
  * @manager: the manager
  *
  * Readable while something waits for h_manager_dispatch(): on both devices, level
- * triggered, with nothing else to do before sleeping. On the embedded device a thread
+ * triggered, with nothing else to do before sleeping. What could not be sent is tried again
+ * by a timer, a millisecond later and then ever more seldom, up to 60 times a second: a peer
+ * that takes nothing does not keep the loop from sleeping. On the embedded device a thread
  * of the library watches the NQ from the first call on. On the kernel device it is
  * readable for anything that arrives in the context, so give each manager that is waited
  * for in this way a context (h_open()) of its own.
@@ -326,7 +328,8 @@ void h_manager_kick(struct h_manager *manager);
  *	than was set aside for them.
  * @pending: is there something to receive? Called with the receiver locked.
  * @settle: send what could not be sent, and say by h_receiver_owes() whether something
- *	is still left. Called as @process_arrival, about once a millisecond; may be NULL if that
+ *	is still left. Called as @process_arrival, about once a millisecond and, while nothing
+ *	is sent, ever more seldom, every 16 ms at last; may be NULL if that
  *	function is not called.
  */
 struct h_receiver_class {

@@ -80,7 +80,7 @@ static void after_fork_child(void)
 		close(dev->fd);
 		dev->fd = -1;
 		for (f = dev->fork_fds; f; f = f->next)
-			for (i = 0; i < 2; i++)
+			for (i = 0; i < 3; i++)
 				if (f->fd[i] >= 0)
 					close(f->fd[i]);
 	}

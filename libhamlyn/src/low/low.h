@@ -79,7 +79,7 @@ int h__refuse_forked(struct h_dev *dev);
 
 /* Descriptors that a child of fork() is to have closed, with the device's. */
 struct h_fork_fds {
-	int fd[2];		/* or -1 */
+	int fd[3];		/* or -1 */
 	struct h_fork_fds *next;
 };
 

@@ -2,11 +2,12 @@
 /*
  * A manager's descriptor for event loops.
  *
- * An eventfd says whether receivers are ready, or have something to send yet. Whether
- * the NQ has something says the kernel device itself: the two are watched by an epoll
- * descriptor, which can be watched in turn. The embedded device has nothing to watch:
- * there a thread sleeps on the NQ, says so with the same eventfd, and waits until the NQ
- * has been emptied.
+ * An eventfd says whether receivers are ready. A timer says when it is time to try again
+ * what could not be sent, or to look which buffers nobody needs: nothing arrives for that,
+ * and a loop that was told at once would be told without end. Whether the NQ has something
+ * says the kernel device itself. They are watched by an epoll descriptor, which can be
+ * watched in turn. The embedded device has nothing to watch: there a thread sleeps on the
+ * NQ, says so with the same eventfd, and waits until the NQ has been emptied.
  */
 #include <linux/futex.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "manager/manager.h"
@@ -22,6 +24,8 @@
 struct h_event {
 	int fd;			/* what the application has */
 	int ready_fd;		/* the eventfd */
+	int timer_fd;
+	int64_t timer_ns;	/* when it goes off, or has; 0: never */
 	struct h_fork_fds fork_fds;
 	bool readable;		/* it is */
 	bool threaded;
@@ -52,6 +56,34 @@ static void set_readable(struct h_event *e, bool readable)
 		e->readable = readable;
 }
 
+/* An absolute time, or 0; that it went off before is forgotten. */
+static void set_timer(struct h_event *e, int64_t at_ns)
+{
+	const struct itimerspec at = {
+		.it_value = { .tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000 },
+	};
+
+	if (e->timer_ns == at_ns)
+		return;
+	if (!timerfd_settime(e->timer_fd, TFD_TIMER_ABSTIME, &at, NULL))
+		e->timer_ns = at_ns;
+}
+
+/* One that goes off too soon costs less than a system call for each time that it would. */
+static void update_timer(struct h_manager *m)
+{
+	struct h_event *e = m->event;
+	int64_t now, ns = h__look_again_ns(m);
+
+	if (!ns) {
+		set_timer(e, 0);
+		return;
+	}
+	now = h__now_ns();
+	if (!e->timer_ns || now >= e->timer_ns || now + ns < e->timer_ns)
+		set_timer(e, now + ns);
+}
+
 void h__event_update(struct h_manager *m)
 {
 	struct h_event *e = m->event;
@@ -61,7 +93,8 @@ void h__event_update(struct h_manager *m)
 		syscall(SYS_futex, &e->nq_ready, FUTEX_WAKE_PRIVATE, 1, NULL,
 			NULL, 0);
 	}
-	set_readable(e, m->ready || e->nq_ready || h__owes_soon(m));
+	set_readable(e, m->ready || e->nq_ready);
+	update_timer(m);
 }
 
 /* ---- the embedded device's thread ---- */
@@ -111,28 +144,43 @@ static void thread_stop(struct h_manager *m)
 	pthread_join(e->thread, NULL);
 }
 
-/* ---- the kernel device's two descriptors ---- */
+/* ---- what is watched ---- */
 
-static int watch_both(struct h_event *e, int dev_fd)
+/* @dev_fd: of the kernel device, or -1. */
+static int watch_all(struct h_event *e, int dev_fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
 	e->fd = h__fd(epoll_create1(EPOLL_CLOEXEC));
 	if (e->fd < 0)
 		return e->fd;
-	if (epoll_ctl(e->fd, EPOLL_CTL_ADD, dev_fd, &event) ||
-	    epoll_ctl(e->fd, EPOLL_CTL_ADD, e->ready_fd, &event))
+	if (epoll_ctl(e->fd, EPOLL_CTL_ADD, e->ready_fd, &event) ||
+	    epoll_ctl(e->fd, EPOLL_CTL_ADD, e->timer_fd, &event) ||
+	    (dev_fd >= 0 && epoll_ctl(e->fd, EPOLL_CTL_ADD, dev_fd, &event)))
 		return -errno;
 	return 0;
 }
 
 static void event_free(struct h_event *e)
 {
-	if (e->fd >= 0 && e->fd != e->ready_fd)
+	if (e->fd >= 0)
 		close(e->fd);
 	if (e->ready_fd >= 0)
 		close(e->ready_fd);
+	if (e->timer_fd >= 0)
+		close(e->timer_fd);
 	free(e);
+}
+
+static int open_all(struct h_event *e, int dev_fd)
+{
+	e->fd = -1;
+	e->timer_fd = -1;
+	e->ready_fd = h__fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (e->ready_fd < 0)
+		return e->ready_fd;
+	e->timer_fd = h__fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+	return e->timer_fd < 0 ? e->timer_fd : watch_all(e, dev_fd);
 }
 
 /* m->lock held. */
@@ -140,18 +188,11 @@ static int event_create(struct h_manager *m)
 {
 	struct h_event *e = calloc(1, sizeof(*e));
 	int dev_fd = h_dev_fd(m->dev);
-	int err = 0;
+	int err;
 
 	if (!e)
 		return -ENOMEM;
-	e->fd = -1;
-	e->ready_fd = h__fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-	if (e->ready_fd < 0)
-		err = e->ready_fd;
-	else if (dev_fd >= 0)
-		err = watch_both(e, dev_fd);
-	else
-		e->fd = e->ready_fd;
+	err = open_all(e, dev_fd);
 	m->event = e;
 	if (!err && dev_fd < 0)
 		err = thread_start(m);
@@ -161,7 +202,8 @@ static int event_create(struct h_manager *m)
 		return err;
 	}
 	e->fork_fds.fd[0] = e->ready_fd;
-	e->fork_fds.fd[1] = e->fd != e->ready_fd ? e->fd : -1;
+	e->fork_fds.fd[1] = e->fd;
+	e->fork_fds.fd[2] = e->timer_fd;
 	h__fork_fds_add(m->dev, &e->fork_fds);
 	return 0;
 }

@@ -292,6 +292,7 @@ int h__manager_create(struct h_dev *dev, const struct h_manager_attr *attr, size
 	m->spin_ns = at.spin_ns ? at.spin_ns : DEFAULT_SPIN_NS;
 	if (m->spin_ns > MOST_SPIN_NS)
 		m->spin_ns = MOST_SPIN_NS;
+	m->vain_ns = H_AGAIN_NS;
 	m->budget.most = at.budget ? at.budget : default_budget(dev);
 	m->receive.manager = m;
 	m->send.manager = m;

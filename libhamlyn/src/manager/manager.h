@@ -137,7 +137,9 @@ struct h_manager {
 	uint32_t reserved;		/* NQ entries set aside */
 	uint64_t sleeps;		/* lock; for h_manager_stats() */
 	uint32_t dispatching;		/* in h_manager_dispatch(), not in a call back */
-	int64_t settled_ns;		/* when that was tried last; atomic */
+	int64_t settled_ns;		/* when that was tried last; atomic, as what follows */
+	int64_t vain_ns;		/* until the next one, if nothing was sent since */
+	uint32_t vain_from;		/* what had been sent then */
 	struct h_event *event;		/* event.c, or NULL */
 	struct h_debt *(*collected)(struct h_receiver *r);	/* or NULL; lock */
 	struct h_debt *debts;
@@ -198,6 +200,7 @@ int h__copy_stats(void *to, size_t size, const void *from, size_t known);
 
 #define H_TAKE_AT_ONCE	64
 #define H_AGAIN_NS	1000000		/* until what was refused is tried again */
+#define H_MOST_AGAIN_NS	16000000	/* the same, where that was in vain many times */
 
 /* The lock of those who take arrivals; @took: and took some. */
 void h__polling_lock(struct h_manager *m);
@@ -289,6 +292,10 @@ void h__receiver_wake(struct h_receiver *r);
  * anything has @arrived or they were tried a while ago. Without a lock.
  */
 void h__manager_settle(struct h_manager *m, int arrived);
+/* How long may one sleep that has something to settle? */
+int64_t h__again_ns(const struct h_manager *m);
+/* The same of a descriptor, which nobody looks at else; 0: for ever. */
+int64_t h__look_again_ns(const struct h_manager *m);
 /* One has begun to owe something outside of polling: who is asleep has to see to that. */
 void h__manager_owes(struct h_manager *m);
 /* Two receivers of one end point: only one of them is called back at a time. */

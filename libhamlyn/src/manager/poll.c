@@ -463,7 +463,7 @@ static void poll_awhile(struct h_manager *m, const struct h_sleeper *s,
 static int64_t until_settled(const struct h_manager *m, int64_t deadline_ns, int64_t most_ns)
 {
 	int64_t until = h__now_ns() +
-			(h__owes_soon(m) ? H_AGAIN_NS : most_ns);
+			(h__owes_soon(m) ? h__again_ns(m) : most_ns);
 
 	return deadline_ns >= 0 && deadline_ns < until ? deadline_ns : until;
 }

@@ -154,14 +154,43 @@ static void settle_all(struct h_manager *m)
 	h__send_now_or_not(before);
 }
 
+/*
+ * A peer may take nothing for hours: who waits for it is not to look a thousand times a second.
+ * Whatever goes out in between makes it soon again.
+ */
+static void note_try(struct h_manager *m, int64_t waited_ns)
+{
+	uint32_t sent = h__read_once(&m->terminus->producer);
+	int64_t ns = h__again_ns(m);
+
+	h__write_once(&m->vain_from, sent);
+	if (waited_ns >= ns)
+		ns *= 2;
+	h__write_once(&m->vain_ns, ns < H_MOST_AGAIN_NS ? ns : H_MOST_AGAIN_NS);
+}
+
+int64_t h__again_ns(const struct h_manager *m)
+{
+	return h__read_once(&m->terminus->producer) == h__read_once(&m->vain_from) ?
+	       h__read_once(&m->vain_ns) : H_AGAIN_NS;
+}
+
+int64_t h__look_again_ns(const struct h_manager *m)
+{
+	return h__owes_soon(m) ? h__again_ns(m) : 0;
+}
+
 void h__manager_settle(struct h_manager *m, int arrived)
 {
 	uint64_t owing = h__read_once(&m->owing);
 	int64_t now = h__now_ns();
-	bool again = now - h__read_once(&m->settled_ns) >= H_AGAIN_NS || h__read_once(&m->event);
+	int64_t waited = now - h__read_once(&m->settled_ns);
+	bool again = waited >= H_AGAIN_NS || h__read_once(&m->event);
 
-	if (again)
+	if (again) {
+		note_try(m, waited);
 		h__write_once(&m->settled_ns, now);
+	}
 	if (again && (uint32_t)owing)
 		settle_all(m);
 	if (owing >= H_ONE_DEBT && (again || arrived))

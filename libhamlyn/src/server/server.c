@@ -31,8 +31,8 @@ static int open_fds(struct h_server *s)
 	s->epoll = h__fd(epoll_create1(EPOLL_CLOEXEC));
 	s->stop = h__fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	s->timer = h__fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-	s->fork_fds[0] = (struct h_fork_fds) { .fd = { s->epoll, s->stop } };
-	s->fork_fds[1] = (struct h_fork_fds) { .fd = { s->timer, -1 } };
+	s->fork_fds[0] = (struct h_fork_fds) { .fd = { s->epoll, s->stop, -1 } };
+	s->fork_fds[1] = (struct h_fork_fds) { .fd = { s->timer, -1, -1 } };
 	h__fork_fds_add(s->dev, &s->fork_fds[0]);
 	h__fork_fds_add(s->dev, &s->fork_fds[1]);
 	return s->epoll < 0 ? s->epoll : s->stop < 0 ? s->stop : s->timer < 0 ? s->timer : 0;

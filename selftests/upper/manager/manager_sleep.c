@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Threads of one manager that are asleep: what wakes them when the message that was to do
- * so is lost, and what a signal does.
+ * so is lost, what a signal does, and how often they look after what does not get through.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 
 #include <hamlyn/datagram.h>
+
+/* For how soon it looks again. */
+#include "manager/manager.h"
 
 #include "kselftest_harness.h"
 #include "hamlyn_test.h"
@@ -333,6 +337,132 @@ TEST_F(signals, who_leads_and_who_follows_return_alike)
 		pthread_join(s[i].thread, NULL);
 		EXPECT_EQ(returns ? -EINTR : 0, s[i].result);
 	}
+}
+
+/* ---- a peer that takes nothing ------------------------------------------- */
+
+#define STRETCH_NS	(2 * HT_SEC)
+#define FEW		200	/* looks in that time, where it was one after the other */
+
+struct debtor {
+	struct h_receiver r;
+	unsigned int tries;
+	bool paid;
+};
+
+static void arrives(struct h_receiver *r, const struct hamlyn_nq_entry *entry)
+{
+	(void)r;
+	(void)entry;
+}
+
+static bool nothing_pending(const struct h_receiver *r)
+{
+	(void)r;
+	return false;
+}
+
+/* By one thread: nobody else polls. */
+static void try_in_vain(struct h_receiver *r)
+{
+	struct debtor *d = (struct debtor *)r;
+
+	d->tries++;
+	h_receiver_owes(r, !d->paid);
+}
+
+static const struct h_receiver_class debtor_class = {
+	.name = "debtor",
+	.process_arrival = arrives,
+	.pending = nothing_pending,
+	.settle = try_in_vain,
+};
+
+FIXTURE(owing) {
+	struct h_dev *dev;
+	struct h_manager *m;
+	struct debtor d;
+};
+
+FIXTURE_SETUP(owing)
+{
+	ASSERT_EQ(0, h_open(ht_device(), &self->dev));
+	ASSERT_EQ(0, h_manager_create(self->dev, NULL, &self->m));
+	ASSERT_EQ(0, h_receiver_init(&self->d.r, self->m, &debtor_class, NULL));
+}
+
+FIXTURE_TEARDOWN(owing)
+{
+	EXPECT_EQ(0, h_receiver_exit(&self->d.r));
+	EXPECT_EQ(0, h_manager_destroy(self->m));
+	h_close(self->dev);
+}
+
+static void begin_to_owe(struct debtor *d)
+{
+	d->paid = false;
+	h_receiver_lock(&d->r);
+	h_receiver_owes(&d->r, true);
+	h_receiver_unlock(&d->r);
+}
+
+/* An event loop; how often was it woken? */
+static unsigned int loop(FIXTURE_DATA(owing) *self, int64_t ns)
+{
+	struct pollfd p = { .fd = h_manager_fd(self->m), .events = POLLIN };
+	int64_t end = ht_now_ns() + ns, left;
+	unsigned int n = 0;
+
+	while ((left = end - ht_now_ns()) > 0) {
+		n += poll(&p, 1, (int)(left / HT_MS) + 1) == 1;
+		h_manager_dispatch(self->m);
+	}
+	return n;
+}
+
+/* However slow the machine is: that makes them fewer. */
+TEST_F(owing, a_loop_is_woken_now_and_then_and_not_without_end)
+{
+	unsigned int woken;
+
+	begin_to_owe(&self->d);
+	woken = loop(self, STRETCH_NS);
+	EXPECT_LE(2, woken);
+	EXPECT_GE(FEW, woken);
+	EXPECT_LE(2, self->d.tries);
+	EXPECT_GE(FEW + 2, self->d.tries);
+	self->d.paid = true;
+	loop(self, STRETCH_NS / 10);
+	EXPECT_EQ(0, self->d.r.owes);
+	EXPECT_GE(1, loop(self, STRETCH_NS / 10));
+}
+
+TEST_F(owing, who_waits_looks_now_and_then)
+{
+	begin_to_owe(&self->d);
+	EXPECT_EQ(-ETIMEDOUT, h_manager_wait(self->m, STRETCH_NS));
+	EXPECT_LE(2, self->d.tries);
+	EXPECT_GE(FEW, self->d.tries);
+}
+
+TEST_F(owing, once_something_was_sent_it_is_soon_again)
+{
+	struct h_slot_attr attr = { .length = 64 };
+	struct h_ticket to;
+	struct h_slot *slot;
+	struct h_area *area;
+
+	begin_to_owe(&self->d);
+	EXPECT_EQ(-ETIMEDOUT, h_manager_wait(self->m, STRETCH_NS / 8));
+	EXPECT_LT(H_AGAIN_NS, h__again_ns(self->m));
+	ASSERT_EQ(0, h_area_alloc(self->dev, 4096, &area));
+	attr.area = area;
+	ASSERT_EQ(0, h_slot_create(self->dev, &attr, &slot));
+	ASSERT_EQ(0, h_slot_ticket(slot, 0, 64, HAMLYN_META_FAST, &to));
+	ASSERT_LE(0, h_send_msg(h_manager_terminus(self->m), &to, "x", 1, NULL, 0));
+	EXPECT_EQ(H_AGAIN_NS, h__again_ns(self->m));
+	EXPECT_EQ(0, h_slot_destroy(slot));
+	EXPECT_EQ(0, h_area_remove(area));
 }
 
 TEST_HARNESS_MAIN
