@@ -240,7 +240,10 @@ static __always_inline void hml_mem_write(const struct hml_port *port,
 		hml_mem_write_long(mem, offset, from, n);
 }
 
-static inline void hml_mem_read(void *to, hml_mem_t mem, u64 offset, u32 n)
+int hml_mem_try_copy(void *to, const void *from, u32 n);
+
+/* Return: false if it cannot all be read. */
+static inline bool hml_mem_read(void *to, hml_mem_t mem, u64 offset, u32 n)
 {
 	u32 i = hml_mem_find(mem, offset);
 
@@ -248,39 +251,21 @@ static inline void hml_mem_read(void *to, hml_mem_t mem, u64 offset, u32 n)
 		u64 room = hml_mem_extent_end(mem, i) - offset;
 		u32 part = min_t(u64, room, n);
 
-		memcpy(to, mem->extents[i].va +
-		       (offset - mem->extents[i].start), part);
+		if (hml_mem_try_copy(to, mem->extents[i].va +
+				     (offset - mem->extents[i].start), part))
+			return false;
 		n -= part;
 		if (!n)
-			return;
+			return true;
 		offset += part;
 		to += part;
 		i++;
 	}
 }
 
-/* Source and destination may overlap only if their owner wants a mess. */
-static inline void hml_mem_copy(const struct hml_port *port,
-				hml_mem_t to_mem, u64 to,
-				hml_mem_t from_mem, u64 from, u32 n)
-{
-	u32 i = hml_mem_find(from_mem, from);
-
-	for (;;) {
-		u64 room = hml_mem_extent_end(from_mem, i) - from;
-		const struct hml_extent *e = &from_mem->extents[i];
-		u32 part = min_t(u64, room, n);
-
-		hml_mem_write(port, to_mem, to, e->va + (from - e->start),
-			      part);
-		n -= part;
-		if (!n)
-			return;
-		from += part;
-		to += part;
-		i++;
-	}
-}
+/* datapath.c */
+bool hml_mem_copy(const struct hml_port *port, hml_mem_t to_mem, u64 to,
+		  hml_mem_t from_mem, u64 from, u32 n);
 
 /*
  * Preemption is off already: see hml_notify_begin(). Without it nobody would make the
@@ -336,6 +321,7 @@ static inline void hml_port_trace_down(const struct hml_nic *nic,
 /* fabric/fabric.c */
 #define HML_PATH_NONE	NULL
 #define HML_PORT_STALLS	1
+#define HML_PORT_UNREADABLE	1
 
 /* All of the receiver is in several functions, which are for slots of other modes first. */
 #define hml_whole	noinline

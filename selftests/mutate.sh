@@ -78,6 +78,10 @@ guard-forget   native unit_guard            driver/core/guard.c  s/return READ_O
 guard-save     native unit_guard            driver/core/guard.c  s/(was > now ? was : now)/was/
 guard-asked    native unit_guard            driver/core/tx.c     s/hml_guard_paused(nic, &t->sender.guard))/0)/
 guard-guess    native unit_guard            driver/core/rx.c     s/if (guessed(\&h, reject) \&\& !sender->guessed) {/if (0) {/
+unread-told    native unit_rx,unit_paranoid  driver/core/rx.c     s/if (unlikely(!place(nic, slot, h, payload))) {/if (!place(nic, slot, h, payload) \&\& 0) {/
+unread-leave   native unit_paranoid         driver/core/rx.c     /if (unlikely(!place_all(/,/return -1;/s/^\t\tone_shot_refused(nic, slot, m, h, sender);/\t\t;/
+unread-rest    native unit_tx               driver/core/tx.c     s/if (last || (HML_PORT_UNREADABLE \&\& unlikely(t->sender.unreadable)))/if (last)/
+unread-status  native unit_tx               driver/core/tx.c     s/unlikely(t->sender.unreadable) ? -EIO : 0;/0 ? -EIO : 0;/
 guard-late     native unit_guard            driver/core/rx.c     s/if (!hml_port_knew(nic, \&h, sender))/if (1)/
 guard-ticket   native unit_guard            driver/core/rx.c     s/ \&\& !(h->flags \& HAMLYN_PACKET_TICKET);/;/
 shm-late       native stream                libhamlyn/src/embedded/shm_watch.c s/remember(guesser_of(who), k->slot, k->key);/;/

@@ -154,6 +154,7 @@ struct hml_guard {
  * @far: on another host; constant
  * @brief: its packet came where no lock may be taken: one that is to be refused is left
  * @left: one was: nothing has been done about it
+ * @unreadable: memory of its current message could not be read, so its receiver is told nothing
  * @pid: process that created the terminus; constant
  * @uid: its user; constant
  * @share: as whose other hosts are told of its packets: one number for all uids that share what
@@ -166,6 +167,7 @@ struct hml_sender {
 	bool far;
 	bool brief;
 	bool left;
+	bool unreadable;
 	u32 pid;
 	u32 uid;
 	u32 share;
@@ -384,7 +386,7 @@ static inline u32 hml_failed_next(u32 failed)
  * readable until the message is done.
  *
  * Return: 0, or the status of the request: -EINVAL, -ENXIO, -ERANGE, -ENOKEY,
- * -EHOSTUNREACH as in the uapi.
+ * -EHOSTUNREACH as in the uapi. Of a message in pieces hml_tx_run() may also say -EIO.
  */
 int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
 		 struct hamlyn_trb *trb, const void *meta,

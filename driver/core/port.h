@@ -21,7 +21,9 @@
  *  - hml_index_nospec(i, n), which clamps an index already checked to be less than
  *    n so that it is less than n under speculation, too;
  *  - hml_mem_t, a handle of wired memory; hml_mem_write(), hml_mem_copy()
- *    and hml_mem_at(), which turn <handle, offset> into accesses;
+ *    and hml_mem_at(), which turn <handle, offset> into accesses. HML_PORT_UNREADABLE is 1
+ *    in a home that outlives memory that has gone bad: then hml_mem_copy() returns false
+ *    if it could not read all;
  *  - hml_nq_t, a reference to an NQ that a slot can hold, HML_NQ_NONE,
  *    and hml_nq_deref();
  *  - hml_ref_t, a reference to ring memory, and hml_ref_deref();

@@ -198,8 +198,8 @@ static __always_inline bool one_shot_leave_alone(struct hamlyn_metadata *m)
 	       one_shot_leave(m, true);
 }
 
-/* Copy from checked pieces of wired memory. */
-static noinline void gather(struct hml_nic *nic, hml_mem_t mem, u64 to,
+/* Copy from checked pieces of wired memory. Return: false if it cannot all be read. */
+static noinline bool gather(struct hml_nic *nic, hml_mem_t mem, u64 to,
 			    const struct hml_piece *piece, u64 skip,
 			    u32 left)
 {
@@ -207,16 +207,18 @@ static noinline void gather(struct hml_nic *nic, hml_mem_t mem, u64 to,
 		u64 there = piece->length - skip;
 		u32 n = there < left ? there : left;
 
-		hml_mem_copy(&nic->port, mem, to, piece->mem,
-			     piece->offset + skip, n);
+		if (!hml_mem_copy(&nic->port, mem, to, piece->mem,
+				  piece->offset + skip, n))
+			return false;
 		to += n;
 		left -= n;
 		skip = 0;
 		piece++;
 	}
+	return true;
 }
 
-static __always_inline void place(struct hml_nic *nic,
+static __always_inline bool place(struct hml_nic *nic,
 				  const struct hml_slot *slot,
 				  const struct hamlyn_packet *h,
 				  const struct hml_payload *p)
@@ -225,12 +227,12 @@ static __always_inline void place(struct hml_nic *nic,
 		 hml_index_nospec(h->offset, slot->data.length + 1);
 
 	if (!h->length)
-		return;
+		return true;
 	if (p->piece)
-		gather(nic, slot->data.mem, to, p->piece, p->skip, h->length);
-	else
-		hml_mem_write(&nic->port, slot->data.mem, to, p->flat,
-			      h->length);
+		return gather(nic, slot->data.mem, to, p->piece, p->skip,
+			      h->length) || !HML_PORT_UNREADABLE;
+	hml_mem_write(&nic->port, slot->data.mem, to, p->flat, h->length);
+	return true;
 }
 
 /* Is this packet all of a message? */
@@ -343,14 +345,20 @@ static noinline void discard(struct hml_nic *nic, struct hml_slot *slot,
 	hml_port_rejected(nic, slot, &h, reject, sender);
 }
 
-static __always_inline void place_all(struct hml_nic *nic,
+/* Return: false if its bytes cannot be read. What was placed of them is never told of. */
+static __always_inline bool place_all(struct hml_nic *nic,
 				      struct hml_slot *slot,
 				      const struct hamlyn_packet *h,
-				      const struct hml_payload *payload)
+				      const struct hml_payload *payload,
+				      struct hml_sender *sender)
 {
-	place(nic, slot, h, payload);
+	if (unlikely(!place(nic, slot, h, payload))) {
+		sender->unreadable = true;
+		return false;
+	}
 	if (h->meta_length)
 		place_metadata(nic, slot, h, payload->meta);
+	return true;
 }
 
 static noinline void accept_any(struct hml_nic *nic, struct hml_slot *slot,
@@ -358,8 +366,7 @@ static noinline void accept_any(struct hml_nic *nic, struct hml_slot *slot,
 				struct hml_payload payload,
 				struct hml_sender *sender)
 {
-	place_all(nic, slot, &h, &payload);
-	if (count(nic, slot, &h))
+	if (place_all(nic, slot, &h, &payload, sender) && count(nic, slot, &h))
 		notify_late(nic, slot, &h, sender);
 }
 
@@ -385,8 +392,8 @@ static __always_inline void accept(struct hml_nic *nic, struct hml_slot *slot,
 		return;
 	}
 	next = hml_nq_expect(nic, nq);
-	place_all(nic, slot, h, payload);
-	notify(nic, slot, nq, next, h, sender);
+	if (likely(place_all(nic, slot, h, payload, sender)))
+		notify(nic, slot, nq, next, h, sender);
 }
 
 /* The entry has the message's length even if the notification is lost. */
@@ -400,8 +407,8 @@ static void count_bytes(struct hamlyn_metadata *m,
 }
 
 /*
- * A packet rejected after it entered must undo its entry, or, if it is the last to leave,
- * complete the notification on behalf of the others.
+ * A packet rejected, or found unreadable, after it entered must undo its entry, or, if it is
+ * the last to leave, complete the notification on behalf of the others.
  */
 static noinline void one_shot_refused(struct hml_nic *nic,
 				      struct hml_slot *slot,
@@ -442,7 +449,10 @@ static int accept_one_shot(struct hml_nic *nic, struct hml_slot *slot,
 		one_shot_refused(nic, slot, m, h, sender);
 		return reject;
 	}
-	place_all(nic, slot, h, payload);
+	if (unlikely(!place_all(nic, slot, h, payload, sender))) {
+		one_shot_refused(nic, slot, m, h, sender);
+		return -1;
+	}
 	complete = count(nic, slot, h);
 	count_bytes(m, h);
 	if (one_shot_leave(m, complete))
@@ -462,8 +472,7 @@ static int accept_paranoid(struct hml_nic *nic, struct hml_slot *slot,
 		return reject;
 	if (slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT)
 		return accept_one_shot(nic, slot, m, h, payload, sender);
-	place_all(nic, slot, h, payload);
-	if (count(nic, slot, h))
+	if (place_all(nic, slot, h, payload, sender) && count(nic, slot, h))
 		notify_late(nic, slot, h, sender);
 	return -1;
 }
@@ -507,7 +516,8 @@ static __always_inline int accept_whole(struct hml_nic *nic, struct hml_slot *sl
 	}
 	if (likely(nq))
 		next = hml_nq_expect(nic, nq);
-	place_all(nic, slot, h, payload);
+	/* No pieces: nothing of it is in memory that may be unreadable. */
+	place_all(nic, slot, h, payload, sender);
 	WRITE_ONCE(m->length, h->length);
 	if (likely(one_shot_leave_alone(m)) && likely(nq))
 		notify(nic, slot, nq, next, h, sender);

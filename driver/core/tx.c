@@ -214,6 +214,7 @@ int hml_tx_begin(struct hml_nic *nic, struct hml_terminus *t,
 		return -EHOSTUNREACH;
 	m->header = header_of(nic, trb, ticket_key);
 	t->sender.guessed = false;
+	t->sender.unreadable = false;
 	m->left = trb->length;
 	m->counter = trb->delta;
 	WRITE_ONCE(t->busy, true);
@@ -291,7 +292,8 @@ void hml_tx_packet(struct hml_nic *nic, struct hml_terminus *t)
 			   &m->payload, t, last)))
 		return;
 	m->left -= n;
-	if (last) {
+	/* Nobody is told of a message of which a part is missing: do not send the rest. */
+	if (last || (HML_PORT_UNREADABLE && unlikely(t->sender.unreadable))) {
 		WRITE_ONCE(t->busy, false);
 		return;
 	}
@@ -508,6 +510,12 @@ bool hml_tx_run_plain(struct hml_nic *nic, struct hml_terminus *t,
 	return true;
 }
 
+/* What became of a message that was sent in packets. */
+static int outcome(const struct hml_terminus *t)
+{
+	return HML_PORT_UNREADABLE && unlikely(t->sender.unreadable) ? -EIO : 0;
+}
+
 /* Bytes sent since @before, but at least the share of a short packet. */
 static s64 cost(const struct hml_nic *nic, const struct hml_terminus *t,
 		u64 before)
@@ -542,7 +550,7 @@ u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget,
 		if (t->busy) {
 			hml_tx_packet(nic, t);
 			if (!t->busy) {
-				finish(t, 0);
+				finish(t, outcome(t));
 				tell_completed(t);
 			}
 		}

@@ -3,12 +3,15 @@
  * What a message passes through: holding a terminus, and sections of
  * work on it. Compiled as a part of build_datapath.c.
  */
+#include <linux/error-injection.h>
 #include <linux/hrtimer.h>
+#include <linux/kasan-checks.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/swait.h>
+#include <linux/uaccess.h>
 
 #include "hml.h"
 #include "fabric/peer.h"
@@ -418,14 +421,46 @@ u32 hml_term_run(struct hml_term *t, u32 budget, s64 *bytes)
 /* ---- memory ---- */
 
 /**
- * hml_mem_write_long() - what is not short, or may be in several extents
- * @mem: the memory
- * @offset: where to
+ * hml_mem_try_copy() - read memory that may have gone bad
+ * @to: where to
  * @from: what
  * @n: bytes
+ *
+ * An uncorrectable error is found by whoever reads there, and ends the machine unless the
+ * kernel expects it. A function, so that a test can have it fail (fail_function).
+ *
+ * Return: 0, or -EIO: not all of it can be read.
  */
-noinline void hml_mem_write_long(hml_mem_t mem, u64 offset, const u8 *from,
-				 u32 n)
+noinline int hml_mem_try_copy(void *to, const void *from, u32 n)
+{
+	kasan_check_read(from, n);
+	kasan_check_write(to, n);
+	return unlikely(copy_mc_to_kernel(to, from, n)) ? -EIO : 0;
+}
+ALLOW_ERROR_INJECTION(hml_mem_try_copy, ERRNO);
+
+/* A word that another process polls is written as one, so it is not read and written at once. */
+static __always_inline bool put_part(u8 *to, const u8 *from, u32 n, bool may_fail)
+{
+	u64 words[HML_MEM_SHORT / sizeof(u64)];
+
+	if (n > HML_MEM_SHORT) {
+		if (may_fail)
+			return !hml_mem_try_copy(to, from, n);
+		memcpy(to, from, n);
+		return true;
+	}
+	if (may_fail) {
+		if (unlikely(hml_mem_try_copy(words, from, n)))
+			return false;
+		from = (const u8 *)words;
+	}
+	hml_mem_short(to, from, n);
+	return true;
+}
+
+static __always_inline bool put(hml_mem_t mem, u64 offset, const u8 *from, u32 n,
+				bool may_fail)
 {
 	u32 i = hml_mem_find(mem, offset);
 
@@ -434,15 +469,60 @@ noinline void hml_mem_write_long(hml_mem_t mem, u64 offset, const u8 *from,
 		u32 part = min_t(u64, room, n);
 		u8 *to = mem->extents[i].va + (offset - mem->extents[i].start);
 
-		if (part <= HML_MEM_SHORT)
-			hml_mem_short(to, from, part);
-		else
-			memcpy(to, from, part);
+		if (unlikely(!put_part(to, from, part, may_fail)))
+			return false;
 		n -= part;
 		if (!n)
-			return;
+			return true;
 		offset += part;
 		from += part;
+		i++;
+	}
+}
+
+/**
+ * hml_mem_write_long() - what is not short, or may be in several extents
+ * @mem: the memory
+ * @offset: where to
+ * @from: what; the kernel's own memory
+ * @n: bytes
+ */
+noinline void hml_mem_write_long(hml_mem_t mem, u64 offset, const u8 *from,
+				 u32 n)
+{
+	put(mem, offset, from, n, false);
+}
+
+/**
+ * hml_mem_copy() - copy from wired memory to wired memory
+ * @port: the NIC's
+ * @to_mem: where to
+ * @to: first byte there
+ * @from_mem: whence
+ * @from: first byte there
+ * @n: bytes
+ *
+ * Source and destination may overlap only if their owner wants a mess.
+ *
+ * Return: false if not all of it can be read.
+ */
+bool hml_mem_copy(const struct hml_port *port, hml_mem_t to_mem, u64 to,
+		  hml_mem_t from_mem, u64 from, u32 n)
+{
+	u32 i = hml_mem_find(from_mem, from);
+
+	for (;;) {
+		u64 room = hml_mem_extent_end(from_mem, i) - from;
+		const struct hml_extent *e = &from_mem->extents[i];
+		u32 part = min_t(u64, room, n);
+
+		if (unlikely(!put(to_mem, to, e->va + (from - e->start), part, true)))
+			return false;
+		n -= part;
+		if (!n)
+			return true;
+		from += part;
+		to += part;
 		i++;
 	}
 }

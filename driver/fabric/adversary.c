@@ -91,7 +91,8 @@ static bool happens(struct hml_adversary *a, u32 ppm)
 	return ppm && (u32)(next_random(a) >> 32) % PPM < ppm;
 }
 
-static void gather(u8 *to, const struct hamlyn_packet *h,
+/* Return: false if not all of it can be read. */
+static bool gather(u8 *to, const struct hamlyn_packet *h,
 		   const struct hml_payload *p)
 {
 	const struct hml_piece *piece = p->piece;
@@ -100,22 +101,25 @@ static void gather(u8 *to, const struct hamlyn_packet *h,
 
 	if (p->flat) {
 		memcpy(to, p->flat, left);
-		return;
+		return true;
 	}
 	while (left) {
 		u32 n = min_t(u64, piece->length - skip, left);
 
-		hml_mem_read(to, piece->mem, piece->offset + skip, n);
+		if (!hml_mem_read(to, piece->mem, piece->offset + skip, n))
+			return false;
 		to += n;
 		left -= n;
 		skip = 0;
 		piece++;
 	}
+	return true;
 }
 
-static void stage(struct held *p, const struct hamlyn_packet *h,
+/* Return: false if there is no copy: it cannot be read, and so not be sent either. */
+static bool stage(struct held *p, const struct hamlyn_packet *h,
 		  const struct hml_payload *payload,
-		  const struct hml_sender *sender)
+		  struct hml_sender *sender)
 {
 	p->header = *h;
 	p->length = h->length;
@@ -126,7 +130,10 @@ static void stage(struct held *p, const struct hamlyn_packet *h,
 	memset(p->meta, 0, sizeof(p->meta));
 	if (h->meta_length)
 		memcpy(p->meta, payload->meta, h->meta_length);
-	gather(p->data, h, payload);
+	if (likely(gather(p->data, h, payload)))
+		return true;
+	sender->unreadable = true;
+	return false;
 }
 
 /*
@@ -214,12 +221,13 @@ static struct held *room(struct hml_adversary *a)
 
 static void keep_back(struct hml_adversary *a, const struct hamlyn_packet *h,
 		      const struct hml_payload *payload,
-		      const struct hml_sender *sender, bool reorder)
+		      struct hml_sender *sender, bool reorder)
 {
 	u64 delay = (u64)a->attr.delay_us * NSEC_PER_USEC;
 	struct held *p = room(a);
 
-	stage(p, h, payload, sender);
+	if (!stage(p, h, payload, sender))
+		return;
 	if (happens(a, a->attr.corrupt)) {
 		trace_hamlyn_adversary(a->device, HML_TRACE_CORRUPT, h);
 		damage(a, p);
@@ -267,7 +275,8 @@ static bool pass(struct hml_adversary *a, hml_path_t path,
 	if (!happens(a, a->attr.corrupt))
 		return go_on(a, path, h, payload, sender);
 	trace_hamlyn_adversary(a->device, HML_TRACE_CORRUPT, h);
-	stage(&a->spare, h, payload, sender);
+	if (!stage(&a->spare, h, payload, sender))
+		return true;
 	damage(a, &a->spare);
 	/* A key that was damaged on its way is nobody's guess. */
 	guessed = sender->guessed;

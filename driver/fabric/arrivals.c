@@ -190,12 +190,14 @@ u32 hml_arrivals_read(struct hml_arrivals *a, struct sock *sk)
  * @n: how many, at most HML_WIRE_MOST_CONTROL, all of which have come
  *
  * Return: the copy, until the next call or hml_arrivals_done(). What is in it does not change.
+ *	What cannot be read is 0, which is no frame.
  */
 const u8 *hml_arrivals_header(struct hml_arrivals *a, u32 at, u32 n)
 {
 	if (likely(at + n <= a->copied))
 		return a->bytes + at;
-	hml_mem_read(a->header, a->mem, at, n);
+	if (!hml_mem_read(a->header, a->mem, at, n))
+		memset(a->header, 0, n);
 	return a->header;
 }
 
@@ -232,8 +234,8 @@ void hml_arrivals_done(struct hml_arrivals *a, u32 done)
 
 	if (done && first)
 		memmove(a->bytes, a->bytes + done, first);
-	if (left > first)
-		hml_mem_read(a->bytes + first, a->mem, done + first, left - first);
+	if (left > first && !hml_mem_read(a->bytes + first, a->mem, done + first, left - first))
+		memset(a->bytes + first, 0, left - first);
 	while (a->kept_count)
 		consume_skb(a->kept[--a->kept_count]);
 	a->copied = left;

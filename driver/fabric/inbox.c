@@ -170,6 +170,7 @@ static struct hml_sender *ready_data(struct hml_peer *p, struct data *d, struct 
 {
 	/* Each packet is a guess by itself: whose message it is part of is the sender's word. */
 	u->sender.guessed = false;
+	u->sender.unreadable = false;
 	u->sender.uid = d->user;
 	hml_arrivals_payload(&p->in.come, at, d->h.length, &d->piece, &d->payload);
 	return &u->sender;
@@ -196,7 +197,8 @@ static u32 take_data(struct hml_peer *p, const u8 *headers, u32 at)
 	hml_notify_begin();
 	receive(p, &d.h, &d.payload, sender);
 	hml_notify_end();
-	return HML_WIRE_OK;
+	/* This fabric loses nothing: who has sent it is to be told. */
+	return unlikely(sender->unreadable) ? HML_WIRE_BAD_LENGTH : HML_WIRE_OK;
 }
 
 /* ---- other frames ---- */

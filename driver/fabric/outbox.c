@@ -81,7 +81,8 @@ static void put_bytes(struct hml_outbox *o, u64 at, const void *from, u32 n)
 	memcpy(o->ring, from + first, n - first);
 }
 
-static void read_pieces(struct hml_outbox *o, u64 at, const struct hml_payload *payload, u32 n)
+/* Return: false if not all of it can be read. */
+static bool read_pieces(struct hml_outbox *o, u64 at, const struct hml_payload *payload, u32 n)
 {
 	const struct hml_piece *p = payload->piece;
 	u64 skip = payload->skip;
@@ -90,7 +91,8 @@ static void read_pieces(struct hml_outbox *o, u64 at, const struct hml_payload *
 		u64 begin = at & o->mask;
 		u32 part = min3((u64)n, p->length - skip, o->mask + 1 - begin);
 
-		hml_mem_read(o->ring + begin, p->mem, p->offset + skip, part);
+		if (!hml_mem_read(o->ring + begin, p->mem, p->offset + skip, part))
+			return false;
 		at += part;
 		n -= part;
 		skip += part;
@@ -99,6 +101,7 @@ static void read_pieces(struct hml_outbox *o, u64 at, const struct hml_payload *
 			p++;
 		}
 	}
+	return true;
 }
 
 /* The ring's bytes are there. One that was empty has not stood still until now. */
@@ -109,19 +112,24 @@ static void fill_up(struct hml_outbox *o, u32 n)
 	smp_store_release(&o->tail, o->tail + n);	/* behind its bytes */
 }
 
-static void put_packet(struct hml_outbox *o, const struct hamlyn_packet *h,
-		       const struct hml_payload *payload, const struct hml_sender *sender)
+/* @n: bytes of its header. A packet that cannot be read leaves no trace: not even a number. */
+static void put_packet(struct hml_outbox *o, u32 n, const struct hamlyn_packet *h,
+		       const struct hml_payload *payload, struct hml_sender *sender)
 {
 	/* Process ids are this host's own affair. */
 	const struct hml_wire_origin origin = { .user = sender->share };
 	u8 header[HML_WIRE_MOST_HEADER];
-	u32 n = hml_wire_pack_data(&o->tx, header, h, payload->meta, &origin);
 
-	put_bytes(o, o->tail, header, n);
-	if (payload->piece)
-		read_pieces(o, o->tail + n, payload, h->length);
-	else
+	if (payload->piece) {
+		if (unlikely(!read_pieces(o, o->tail + n, payload, h->length))) {
+			sender->unreadable = true;
+			return;
+		}
+	} else {
 		put_bytes(o, o->tail + n, payload->flat, h->length);
+	}
+	hml_wire_pack_data(&o->tx, header, h, payload->meta, &origin);
+	put_bytes(o, o->tail, header, n);
 	fill_up(o, n + h->length);
 	o->packets++;
 }
@@ -151,21 +159,21 @@ static void want_room(struct hml_peer *p)
 bool hml_outbox_put(struct hml_peer *p, const struct hamlyn_packet *h,
 		    const struct hml_payload *payload, struct hml_sender *sender)
 {
-	u64 bytes = hml_wire_data_bytes(h);
+	u64 header = hml_wire_data_bytes(h), bytes;
 	struct hml_outbox *o = &p->out;
 	bool open, taken;
 
 	/* An adversary may have made of it what no frame can say. */
-	if (unlikely(!bytes)) {
+	if (unlikely(!header)) {
 		sender->stats->rejects[HAMLYN_REJECT_FORMAT]++;
 		return true;
 	}
-	bytes += h->length + CONTROL_ROOM;
+	bytes = header + h->length + CONTROL_ROOM;
 	hml_lock(&o->lock);
 	open = o->open;
 	taken = open && room(o) >= bytes;
 	if (taken)
-		put_packet(o, h, payload, sender);
+		put_packet(o, header, h, payload, sender);
 	else if (open)
 		want_room(p);
 	o->stalls += open && !taken;

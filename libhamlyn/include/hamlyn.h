@@ -1156,7 +1156,8 @@ static inline int h_uncork(struct h_terminus *t)
  *
  * Return: 1 if the message has left and its buffers may be reused, 0 if not
  * yet; or the negative errno with which the NIC refused the message: -EINVAL,
- * -ENXIO, -ERANGE, -ENOKEY, -EHOSTUNREACH, -ECANCELED (reported until @entries more were sent).
+ * -ENXIO, -ERANGE, -ENOKEY, -EHOSTUNREACH, -ECANCELED, -EIO (reported until @entries more
+ * were sent).
  * A message that has left was not necessarily accepted by the receiver's NIC.
  */
 static inline int h_send_done(struct h_terminus *t, int64_t handle)

@@ -28,6 +28,15 @@ static void unit_write(const struct hml_port *port, hml_mem_t mem, u64 offset,
 		hook();
 }
 
+/* Nothing that is in pieces can be read. */
+static bool unreadable;
+
+static bool unit_copy(const struct hml_port *port, hml_mem_t to_mem, u64 to,
+		      hml_mem_t from_mem, u64 from, u32 n)
+{
+	return !unreadable && hml_mem_copy(port, to_mem, to, from_mem, from, n);
+}
+
 /* Races that are still to be lost: another one has changed the word. */
 static u32 lose;
 
@@ -49,6 +58,9 @@ static u32 unit_cmpxchg(u32 *p, u32 old, u32 new_value)
 
 #define hml_atomic_cmpxchg	unit_cmpxchg
 #define hml_mem_write	unit_write
+#define hml_mem_copy	unit_copy
+#undef HML_PORT_UNREADABLE
+#define HML_PORT_UNREADABLE	1
 #undef hml_atomic_add_return
 #define hml_atomic_add_return(p, v)	unit_add_return(p, v)
 
@@ -124,6 +136,7 @@ static int setup(void **state)
 	lose = 0;
 	half_way = NULL;
 	at_the_door = NULL;
+	unreadable = false;
 	slot = (struct hml_slot) {
 		.live = 1,
 		.mode = HAMLYN_SLOT_PARANOID,
@@ -640,6 +653,54 @@ static void lost_race_keeps_a_message_of_one_packet_out(void **state)
 	expect(&h, -1);
 }
 
+static void receive_pieces(const struct hamlyn_packet *h)
+{
+	struct hml_piece piece = { unit_ref(data), 0, LENGTH };
+	struct hml_payload payload = { .piece = &piece };
+
+	hml_rx(&nic, h, &payload, &sender);
+}
+
+/* It has entered, so it has to leave. A message of one packet may be tried again. */
+static void message_that_cannot_be_read_leaves_its_entry(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	one_shot();
+	unreadable = true;
+	receive_pieces(&h);
+	assert_int_equal(told, 0);
+	assert_int_equal(m->state, HAMLYN_META_ARMED);
+	h.flags = 0;
+	h.delta = 1;
+	receive_pieces(&h);
+	assert_int_equal(told, 0);
+	assert_int_equal(m->state, HAMLYN_META_ARMED);
+	assert_int_equal(m->accumulator, 0);
+	assert_int_equal(m->length, 0);
+	unreadable = false;
+	h.flags = HAMLYN_PACKET_SINGLE;
+	h.delta = 0;
+	receive_pieces(&h);
+	assert_int_equal(told, 1);
+	assert_int_equal(m->state, 0);
+}
+
+static void message_that_cannot_be_read_is_not_counted(void **state)
+{
+	struct hamlyn_packet h = packet(LOW, 8);
+
+	(void)state;
+	unreadable = true;
+	receive_pieces(&h);
+	h.flags = 0;
+	h.delta = 1;
+	receive_pieces(&h);
+	assert_int_equal(told, 0);
+	assert_int_equal(m->accumulator, 0);
+}
+
 static void rewrite_once(void)
 {
 	lose = 1;
@@ -751,6 +812,8 @@ int main(void)
 		TEST(nonsense_in_the_word_tells_nobody_else_anything),
 		TEST(lost_race_for_the_word_is_run_again),
 		TEST(lost_race_keeps_a_message_of_one_packet_out),
+		TEST(message_that_cannot_be_read_leaves_its_entry),
+		TEST(message_that_cannot_be_read_is_not_counted),
 		TEST(message_of_one_packet_leaves_in_spite_of_a_lost_race),
 		TEST(entry_that_never_stands_still_lets_nobody_in),
 		TEST(entry_that_never_stands_still_tells_nobody),

@@ -21,11 +21,11 @@ static void fabric(struct hml_nic *nic, const struct hamlyn_packet *h,
 	fabric(to, h, payload, sender)
 
 /* A home that looks up where a byte is has none to find behind the last. */
-static void unit_copy(const struct hml_port *port, hml_mem_t to_mem, u64 to,
+static bool unit_copy(const struct hml_port *port, hml_mem_t to_mem, u64 to,
 		      hml_mem_t from_mem, u64 from, u32 n)
 {
 	assert_int_not_equal(n, 0);
-	hml_mem_copy(port, to_mem, to, from_mem, from, n);
+	return hml_mem_copy(port, to_mem, to, from_mem, from, n);
 }
 
 #define hml_mem_copy	unit_copy

@@ -24,15 +24,22 @@ static void unit_write(const struct hml_port *port, hml_mem_t mem, u64 offset,
 	hml_mem_write(port, mem, offset, from, n);
 }
 
-static void unit_copy(const struct hml_port *port, hml_mem_t to_mem, u64 to,
+/* Copies until one does not succeed; 0: all do. */
+static u32 unreadable;
+
+static bool unit_copy(const struct hml_port *port, hml_mem_t to_mem, u64 to,
 		      hml_mem_t from_mem, u64 from, u32 n)
 {
 	assert_int_not_equal(n, 0);
-	hml_mem_copy(port, to_mem, to, from_mem, from, n);
+	if (unreadable && !--unreadable)
+		return false;
+	return hml_mem_copy(port, to_mem, to, from_mem, from, n);
 }
 
 #define hml_mem_write	unit_write
 #define hml_mem_copy	unit_copy
+#undef HML_PORT_UNREADABLE
+#define HML_PORT_UNREADABLE	1
 #undef hml_atomic_add_return
 #define hml_atomic_add_return(p, v)	unit_add_return(p, v)
 
@@ -163,6 +170,7 @@ static int setup(void **state)
 	nr_rejected = 0;
 	before_append = NULL;
 	before_count = NULL;
+	unreadable = 0;
 	*state = r;
 	return 0;
 }
@@ -701,6 +709,39 @@ static void pieces_are_gathered_from_the_skipped_byte_on(void **state)
 			assert_area_untouched_but(50, n);
 		}
 	}
+}
+
+/* Whichever piece it is, and whatever would have been told: neither bytes nor metadata. */
+static void what_cannot_be_read_is_not_told(void **state)
+{
+	struct hml_piece pieces[3] = {
+		{ unit_ref(r->data), 100, 10 },
+		{ unit_ref(r->data), 300, 1 },
+		{ unit_ref(r->data), 500, 30 },
+	};
+	u8 word[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	struct hml_payload payload = { .piece = pieces, .meta = word };
+	u32 at, delta;
+
+	(void)state;
+	for (at = 1; at <= 3; at++) {
+		for (delta = 0; delta < 2; delta++) {
+			struct hamlyn_packet h = packet(NUMBER, 50, 41);
+
+			h.meta_length = sizeof(word);
+			h.delta = delta;
+			h.flags = delta ? 0 : HAMLYN_PACKET_SINGLE;
+			unreadable = at;
+			r->sender.unreadable = false;
+			hml_rx(&r->nic, &h, &payload, &r->sender);
+			assert_true(r->sender.unreadable);
+			assert_int_equal(nr_told, 0);
+			assert_int_equal(counted, 0);
+			assert_int_equal(entry(0)->meta_length, 0);
+		}
+	}
+	assert_int_equal(nr_rejected, 0);
+	assert_int_equal(r->stats.notifications, 0);
 }
 
 static void source_and_destination_may_overlap(void **state)
@@ -1316,6 +1357,7 @@ int main(void)
 		TEST(payload_as_long_as_the_area_fills_it_exactly),
 		TEST(empty_packet_writes_nothing_but_is_told),
 		TEST(pieces_are_gathered_from_the_skipped_byte_on),
+		TEST(what_cannot_be_read_is_not_told),
 		TEST(source_and_destination_may_overlap),
 
 		TEST(metadata_lands_in_its_entry_and_no_other),

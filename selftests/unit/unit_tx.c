@@ -41,6 +41,10 @@ static u32 nr_traced_down;
 #undef HML_PORT_STALLS
 #define HML_PORT_STALLS	1
 
+/* A home that goes on when memory cannot be read. */
+#undef HML_PORT_UNREADABLE
+#define HML_PORT_UNREADABLE	1
+
 #undef hml_port_direct
 #define hml_port_direct(from, path)					\
 	(!READ_ONCE((from)->link->doubts) && (path) == (from))
@@ -86,6 +90,7 @@ struct arrival {
 
 static struct arrival arrivals[64];
 static u32 nr_arrivals;
+static u32 unreadable;		/* which of them cannot be read, from 1 on */
 static const struct hamlyn_terminus_status *watched;
 
 /* What link.c and guard.c would say. */
@@ -124,6 +129,8 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 		memcpy(a->meta, payload->meta, h->meta_length);
 	if (watched)
 		a->completed = watched->completed;
+	if (nr_arrivals == unreadable)
+		sender->unreadable = true;
 	if (payload->flat) {
 		memcpy(a->data, payload->flat, h->length);
 		return;
@@ -179,6 +186,7 @@ static int setup(void **state)
 	s->t.tags[0].mem = unit_ref(s->memory);
 	s->t.tags[0].length = MEMORY;
 	nr_arrivals = 0;
+	unreadable = 0;
 	nr_refused = 0;
 	watched = s->t.status;
 	after_read = NULL;
@@ -1934,6 +1942,28 @@ static void message_that_is_given_up_tells_its_owner(void **state)
 	assert_int_equal(status_of(s, 1), 0);
 }
 
+/* The rest of it is not sent, and what comes after it is. */
+static void message_that_cannot_be_read_ends_there(void **state)
+{
+	struct sender *s = *state;
+	u32 at;
+
+	s->nic.packet_size = 16;
+	for (at = 1; at <= 5; at++) {
+		unreadable = nr_arrivals + at;
+		post_plain(s, 80);
+		post_plain(s, 80);
+		run(s, 20);
+		assert_int_equal(nr_arrivals, unreadable + 5);
+		assert_false(s->t.busy);
+		assert_int_equal(s->t.status->completed, 2 * at);
+		assert_int_equal(s->t.status->failed, at);
+		assert_int_equal(status_of(s, 2 * at - 2), -EIO);
+		assert_int_equal(status_of(s, 2 * at - 1), 0);
+		assert_int_equal(s->stats.failed, at);
+	}
+}
+
 static void plain_request_that_is_refused_gets_a_status(void **state)
 {
 	struct sender *s = *state;
@@ -2082,6 +2112,7 @@ int main(void)
 		TEST(plain_is_what_asks_for_nothing_special),
 		TEST(plain_request_waits_for_a_pause_and_a_begun_message),
 		TEST(plain_request_is_sent_at_once_and_alone),
+		TEST(message_that_cannot_be_read_ends_there),
 		TEST(plain_request_that_is_refused_gets_a_status),
 		TEST(message_that_is_not_taken_is_left_as_it_is),
 		TEST(message_that_is_not_taken_is_checked_anew),

@@ -71,6 +71,9 @@
  *	ten, and TERMINUS_BIND or TICKET_DROP had to wait for the message. Part
  *	of it may have arrived: the receiver's accumulator of that entry then
  *	never comes to 0 until it is reset.
+ * EIO
+ *	TRB status only: a send buffer area has memory that cannot be read any
+ *	more. Part of the message may have arrived, as for ECANCELED.
  * EBADF
  *	TICKET_IMPORT, or WATCH by ticket: the descriptor is not open, or is not
  *	a ticket. All calls but QUERY, STATS and AUDIT: the device was

@@ -188,7 +188,7 @@ static inline void hml_mem_write(const struct hml_port *port, hml_mem_t mem,
 	hml_copy(hml_mem_at(port, mem, offset), from, n);
 }
 
-static inline void hml_mem_copy(const struct hml_port *port,
+static inline bool hml_mem_copy(const struct hml_port *port,
 				hml_mem_t to_mem, u64 to,
 				hml_mem_t from_mem, u64 from, u32 n)
 {
@@ -201,6 +201,7 @@ static inline void hml_mem_copy(const struct hml_port *port,
 		memmove(there, here, n);
 	else
 		hml_copy(there, here, n);
+	return true;
 }
 
 static inline struct hml_slot *hml_port_slot(const struct hml_port *port,
@@ -235,6 +236,9 @@ static inline void hml_port_notify_exit(const struct hml_port *port)
 
 /* Lossless, there is nothing between the two, and it takes everything at once. */
 #define HML_PORT_STALLS	0
+
+/* Whoever touches memory that has gone bad is killed. */
+#define HML_PORT_UNREADABLE	0
 
 #define hml_port_direct(from, path) \
 	(hml_link_up(from) && (path) && ((path) == (from) || hml_link_up(path)))

@@ -28,6 +28,7 @@ static char * const programs[][8] = {
 	{ "protection" },
 	{ "paranoid" },
 	{ "nq" },
+	{ "unreadable" },
 	{ "sendrecv" },
 	{ "stream", "-v", "defaults" },
 	{ "stream_calls" },
