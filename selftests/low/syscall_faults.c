@@ -2,11 +2,12 @@
 /*
  * Every system call with which a device, a manager, a listener or a connection is made
  * fails once, with the errnos that it may give. Whatever comes of it is said, true, and
- * leaves nothing; and without the fault the same works.
+ * leaves nothing, not in the NIC either; and without the fault the same works.
  *
  * A child does it under a seccomp filter that has its parent decide about each call.
  */
 #include "kselftest_harness.h"
+#include "genl.h"
 #include "hamlyn_test.h"
 
 #include <dirent.h>
@@ -25,6 +26,7 @@
 #include <sys/uio.h>
 
 #include <hamlyn/channel.h>
+#include <linux/hamlyn_netlink.h>
 
 #ifndef SECCOMP_USER_NOTIF_FLAG_CONTINUE
 #define SECCOMP_USER_NOTIF_FLAG_CONTINUE 1
@@ -173,17 +175,24 @@ static int decide(struct shared *s, const struct seccomp_notif *req)
 	return s->err;
 }
 
-static void supervise(int fd, struct shared *s)
+/* Until the child has ended: up to Linux 6.10 its filter stays until somebody waits for it. */
+static void supervise(int fd, pid_t child, struct shared *s)
 {
 	struct seccomp_notif_resp resp;
 	struct seccomp_notif req;
-	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct pollfd p[2] = {
+		{ .fd = fd, .events = POLLIN },
+		{ .fd = (int)syscall(__NR_pidfd_open, child, 0), .events = POLLIN },
+	};
 
 	for (;;) {
-		if (poll(&p, 1, -1) < 0 || !(p.revents & POLLIN)) {
-			if (p.revents & POLLHUP)
-				return;
+		if (poll(p, 2, -1) < 0)
 			continue;
+		if (!(p[0].revents & POLLIN)) {
+			if (!(p[0].revents & POLLHUP || p[1].revents))
+				continue;
+			close(p[1].fd);
+			return;
 		}
 		memset(&req, 0, sizeof(req));
 		if (ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, &req))
@@ -258,12 +267,26 @@ static int install(int sock)
 
 /* ---- what is there ------------------------------------------------------ */
 
+/* What a NIC says is in use. */
+static const struct {
+	uint16_t attr;
+	const char *name;
+} uses[] = {
+	{ HAMLYN_A_CONTEXTS, "contexts" }, { HAMLYN_A_AREAS, "areas" },
+	{ HAMLYN_A_SLOTS, "slots" }, { HAMLYN_A_NQS, "NQs" },
+	{ HAMLYN_A_TERMINI, "termini" }, { HAMLYN_A_KERNEL_BYTES, "bytes of the kernel" },
+	{ HAMLYN_A_WIRED_BYTES, "wired bytes" },
+};
+
+#define USES	ARRAY_SIZE(uses)
+
 struct state {
 	int fds;
 	int threads;
 	int files;		/* of our name, in /dev/shm and the folder of listeners */
 	int shared;		/* mappings of files, or shared */
 	long private_kib;
+	uint64_t used[USES];	/* of the kernel device, or 0 */
 };
 
 static int entries_of(const char *path, const char *stem)
@@ -299,6 +322,24 @@ static void count_mappings(struct state *st)
 		fclose(f);
 }
 
+/* Of whom it is asked; family 0: of nobody. The socket is there before anything fails. */
+static struct genl genl;
+static uint32_t nic;
+
+static void count_uses(struct state *st)
+{
+	size_t i;
+
+	if (!genl.family)
+		return;
+	genl_begin(&genl, HAMLYN_NL_CMD_NIC_GET);
+	genl_put_u32(&genl, HAMLYN_A_NIC, nic);
+	if (genl_call(&genl))
+		return;
+	for (i = 0; i < USES; i++)
+		st->used[i] = genl_number(genl_attr(&genl, uses[i].attr));
+}
+
 static char stem[64];		/* in the names of all that is made */
 static char folder[96];		/* of listeners */
 
@@ -311,19 +352,28 @@ static struct state state_now(void)
 	};
 
 	count_mappings(&st);
+	count_uses(&st);
 	return st;
 }
 
 /*
- * A thread that has been joined is in the list for a moment longer. Nothing else is waited
- * for: a file that was left would be swept up by the next process that opens a segment.
+ * A thread that has been joined is in the list for a moment longer, so is what workers of
+ * the kernel free, and a socket in which strangers' descriptors may be is closed by a thread.
+ * Nothing else is waited for: a file that was left would be swept up by the next process that
+ * opens a segment.
  */
-static struct state state_same_as(const struct state *before)
+static bool has_settled(const struct state *now, const struct state *before, int kept)
+{
+	return now->threads == before->threads && now->fds <= before->fds + kept &&
+	       !memcmp(now->used, before->used, sizeof(now->used));
+}
+
+static struct state state_same_as(const struct state *before, int kept)
 {
 	int64_t end = ht_now_ns() + THREAD_NS * ht_scale();
 	struct state st;
 
-	while ((st = state_now()).threads != before->threads && ht_now_ns() < end)
+	while (st = state_now(), !has_settled(&st, before, kept) && ht_now_ns() < end)
 		ht_sleep_ns(HT_MS);
 	return st;
 }
@@ -642,7 +692,8 @@ static void complain(struct shared *s, const struct scenario *sc, const char *fo
 static void compare(struct shared *s, const struct scenario *sc, const char *when,
 		    const struct state *a, int kept)
 {
-	struct state b = state_same_as(a);
+	struct state b = state_same_as(a, kept);
+	size_t i;
 
 	if (b.fds < a->fds || b.fds > a->fds + kept || a->threads != b.threads ||
 	    a->files != b.files || a->shared != b.shared)
@@ -650,6 +701,11 @@ static void compare(struct shared *s, const struct scenario *sc, const char *whe
 			 "%s: %d fds, %d threads, %d files, %d mappings; was %d, %d, %d, %d",
 			 when, b.fds, b.threads, b.files, b.shared, a->fds, a->threads,
 			 a->files, a->shared);
+	for (i = 0; i < USES; i++)
+		if (a->used[i] != b.used[i])
+			complain(s, sc, "%s: %llu %s in the NIC; was %llu", when,
+				 (unsigned long long)b.used[i], uses[i].name,
+				 (unsigned long long)a->used[i]);
 }
 
 /* The errno is that of the call, or what the C library makes of it. */
@@ -714,6 +770,15 @@ static bool try_one(struct shared *s, const struct scenario *sc, struct made *p,
 	return true;
 }
 
+/* Not where there is another process, which comes and goes. */
+static void ask_nic(const struct made *p)
+{
+	if (p->other_end || sscanf(p->name, "/dev/hamlyn%u", &nic) != 1)
+		return;
+	if (genl_open(&genl, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
+		genl.family = 0;
+}
+
 static int child(struct shared *s, const struct scenario *sc, int sock)
 {
 	struct made p = {};
@@ -741,6 +806,7 @@ static int child(struct shared *s, const struct scenario *sc, int sock)
 		}
 		use_and_undo(s, sc, &p);
 	}
+	ask_nic(&p);
 	err = install(sock);
 	if (err)
 		return 2;
@@ -800,7 +866,7 @@ static int walk(struct shared *s, const struct scenario *sc)
 	fd = receive_fd(fds[0]);
 	close(fds[0]);
 	if (fd >= 0) {
-		supervise(fd, s);
+		supervise(fd, pid, s);
 		close(fd);
 	}
 	if (waitpid(pid, &status, 0) != pid)
