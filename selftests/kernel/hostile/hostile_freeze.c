@@ -3,11 +3,13 @@
  * Can a user stop the others by losing the processor at the wrong moment? A locker of the
  * lowest priority makes calls; a trigger on its processor interrupts it at random, and hogs
  * keep the processor from it. If that was in a section that others wait for, what an innocent
- * does on another processor takes as long as the hogs like. Kernel device only; two processors.
+ * does on another processor takes as long as the hogs like. Also from one host to another,
+ * where workers and softirqs do a part of it. Kernel device only; two processors.
  */
 #include "kselftest_harness.h"
 #include "hostile.h"
-#include "nics.h"
+#include "hosts.h"
+#include "calls.h"
 
 #include <pthread.h>
 
@@ -30,12 +32,16 @@
  * @failed: the errno of one that went wrong
  * @late: how often it took longer than it may
  * @worst: the longest time, in ms
+ * @ran: of which it ran
+ * @ready: and waited for a processor. In the rest it waited for something else
  */
 struct seen {
 	unsigned int runs;
 	int failed;
 	unsigned int late;
 	int64_t worst;
+	int64_t ran;
+	int64_t ready;
 };
 
 /* What attackers and innocents share, in one page. */
@@ -151,6 +157,120 @@ static int new_key(struct user *u)
 	return rekey(&u->p, 0);
 }
 
+/* A name of one's own, and a call to it, which is answered. */
+static int name(struct user *u)
+{
+	int fd, call, ret = -ENOMSG;
+	char text[32];
+	struct raw raw;
+
+	snprintf(text, sizeof(text), "freeze-%d", getpid());
+	fd = raw_listen(u->p.fd, text);
+	if (fd < 0)
+		return fd;
+	call = raw_call(u->p.fd, u->p.query.host, text);
+	if (call < 0)
+		ret = call;
+	else if (raw_read(fd, &raw) > 0)
+		ret = raw_answer(fd, raw.from.number);
+	if (!ret && raw_read(call, &raw) <= 0)
+		ret = -ENOMSG;
+	if (call >= 0)
+		close(call);
+	close(fd);
+	return ret;
+}
+
+/* Of the NIC's own objects, whatever has no kind of its own. */
+static int others(struct user *u)
+{
+	struct hamlyn_nq_create nq = { .size = sizeof(nq), .entries = 2 };
+	int ret = ht_raw(u->p.fd, HAMLYN_IOC_NQ_CREATE, &nq), fd, index;
+
+	if (!ret)
+		ret = ht_raw_id(u->p.fd, HAMLYN_IOC_NQ_DESTROY, nq.nq);
+	fd = ret ? ret : party_make_ticket(&u->p, 0, 8);
+	if (fd < 0)
+		return fd;
+	index = party_import_ticket(&u->p, fd);
+	close(fd);
+	if (index >= 0) {
+		struct hamlyn_ticket_drop drop = {
+			.size = sizeof(drop),
+			.terminus = u->p.terminus.arg.terminus,
+			.index = (uint32_t)index,
+		};
+
+		index = ht_raw(u->p.fd, HAMLYN_IOC_TICKET_DROP, &drop);
+	}
+	return index;
+}
+
+/* ---- to another host ---- */
+
+static uint32_t far_host;
+
+/* There is no such slot: it is told at once, as soon as the other host has been asked. */
+static int ask_watch(struct user *u, uint32_t *watch)
+{
+	struct hamlyn_watch arg = {
+		.size = sizeof(arg), .nq = u->p.nq.arg.nq, .host = far_host,
+		.slot = 1000, .key = 1,
+	};
+	int ret = ht_raw(u->p.fd, HAMLYN_IOC_WATCH, &arg);
+
+	*watch = arg.watch;
+	return ret;
+}
+
+static int watch_far(struct user *u)
+{
+	uint32_t watch;
+	int ret = ask_watch(u, &watch);
+
+	return ret ? ret : ht_raw_id(u->p.fd, HAMLYN_IOC_UNWATCH, watch);
+}
+
+/* It gives up at once, so there may be as many as it can have. */
+static int call_far(struct user *u)
+{
+	int call = raw_call(u->p.fd, far_host, "nobody");
+
+	if (call >= 0)
+		close(call);
+	return call >= 0 || call == -EDQUOT || call == -EUSERS ? 0 : call;
+}
+
+static int send_far(struct user *u)
+{
+	const struct hamlyn_trb trb = { .host = far_host, .slot = 1000, .key = 1, .length = 8 };
+
+	return post(&u->p.terminus, &trb) ? -EIO : 0;
+}
+
+/* All three, and what comes of them. */
+static int reach(struct user *u)
+{
+	struct hamlyn_nq_entry entry;
+	struct ht_poll poll;
+	struct raw raw = { .from = { .error = 0 } };
+	uint32_t watch;
+	int ret = send_far(u) ?: ask_watch(u, &watch), call;
+
+	if (ret)
+		return ret;
+	call = raw_call(u->p.fd, far_host, "nobody");
+	if (call < 0)
+		return call;
+	if (raw_read(call, &raw) <= 0 || raw.from.error != ENOENT)
+		ret = -ENOMSG;
+	close(call);
+	for (ht_poll_begin(&poll); !ht_raw_recv(&u->p.nq, &entry); )
+		if (!ht_poll_more(&poll))
+			return -ETIMEDOUT;
+	return ret;
+}
+
 static int open_close(struct user *u)
 {
 	int fd = ht_raw_open();
@@ -167,6 +287,7 @@ static int list_nics(struct user *u)
 static int list_own(struct user *u)
 {
 	return dump(u, HAMLYN_NL_CMD_CONTEXT_GET) ?:
+	       dump(u, HAMLYN_NL_CMD_NAME_GET) ?:
 	       dump(u, HAMLYN_NL_CMD_SLOT_GET) ?:
 	       dump(u, HAMLYN_NL_CMD_TERMINUS_GET) ?:
 	       dump(u, HAMLYN_NL_CMD_USER_GET);
@@ -190,7 +311,8 @@ static int live(void)
 
 	if (!ret)
 		ret = alloc(&u) ?: slot(&u) ?: terminus(&u) ?: watch(&u) ?:
-		      new_key(&u) ?: list_nics(&u) ?: list_own(&u);
+		      new_key(&u) ?: name(&u) ?: others(&u) ?: list_nics(&u) ?:
+		      list_own(&u);
 	trb = (struct hamlyn_trb) {
 		.host = u.p.query.host,
 		.slot = u.p.slot.slot,
@@ -199,6 +321,18 @@ static int live(void)
 	};
 	if (!ret && post(&u.p.terminus, &trb))
 		ret = -EIO;
+	party_close(&u.p);
+	close(u.netlink);
+	return ret;
+}
+
+static int live_far(void)
+{
+	struct user u;
+	int ret = begin(&u);
+
+	if (!ret)
+		ret = reach(&u);
 	party_close(&u.p);
 	close(u.netlink);
 	return ret;
@@ -387,24 +521,44 @@ static void *release(void *arg)
 	return NULL;
 }
 
+/* What a slow machine takes from a task is not what others take: the kernel tells them apart. */
+static void processor_ms(int64_t ms[2])
+{
+	long long ran = 0, ready = 0;
+	FILE *f = fopen("/proc/thread-self/schedstat", "re");
+
+	/* On kernels that do not tell it is 0. */
+	if (f && fscanf(f, "%lld %lld", &ran, &ready) < 0)
+		ran = 0;
+	if (f)
+		fclose(f);
+	ms[0] = ran / 1000000;
+	ms[1] = ready / 1000000;
+}
+
 /* Return: how long it took, in ms, if it was too long, or 0. */
 static int64_t one_run(struct seen *seen, int (*innocent)(void))
 {
-	int64_t begin = ht_now_ns(), took;
+	int64_t begin = ht_now_ns(), took, before[2], after[2];
 	int ret;
 
 	/* Until the locker has lost its processor in a call. */
 	while (!get(&sh->burn) && ms_since(begin) < 20)
 		sleep_us(50);
+	processor_ms(before);
 	begin = ht_now_ns();
 	ret = innocent();
 	took = ms_since(begin);
+	processor_ms(after);
 	set(&sh->burn, 0);
 	seen->runs++;
 	if (ret)
 		seen->failed = ret;
-	if (took > seen->worst)
+	if (took > seen->worst) {
 		seen->worst = took;
+		seen->ran = after[0] - before[0];
+		seen->ready = after[1] - before[1];
+	}
 	if (took <= LIMIT_MS * ht_scale())
 		return 0;
 	seen->late++;
@@ -467,20 +621,21 @@ static int attack(const struct kind *kind)
 		_exit(-freeze(seen, kind, uid));
 	ret = pid < 0 ? 99 : ht_reap(pid);
 	fprintf(stderr,
-		"# %u runs beside %u interruptions: %lld ms at most, %u late, last error %d\n",
-		seen->runs, sh->tries, (long long)seen->worst, seen->late,
-		seen->failed);
+		"# %u runs, %u interruptions: %lld ms at most (%lld ran, %lld ready), %u late, error %d\n",
+		seen->runs, sh->tries, (long long)seen->worst, (long long)seen->ran,
+		(long long)seen->ready, seen->late, seen->failed);
 	return ret;
 }
 
 FIXTURE(freeze)
 {
-	int unused;
+	struct hosts hosts;
 };
 
 FIXTURE_VARIANT(freeze)
 {
 	struct kind kind;
+	bool far;	/* from one host to another */
 };
 
 #define KIND(name, what, whose)						\
@@ -494,9 +649,21 @@ KIND(slot, slot, false);
 KIND(terminus, terminus, false);
 KIND(watch, watch, false);
 KIND(rekey, new_key, false);
+KIND(name, name, false);
+KIND(others, others, false);
 KIND(open, open_close, false);
 KIND(nics, list_nics, false);
 KIND(dumps, list_own, false);
+
+#define FAR(name, what)							\
+FIXTURE_VARIANT_ADD(freeze, name)					\
+{									\
+	.kind = { .act = what, .innocent = live_far }, .far = true,	\
+}
+
+FAR(watch_far, watch_far);
+FAR(call_far, call_far);
+FAR(send_far, send_far);
 
 FIXTURE_VARIANT_ADD(freeze, lists_of_all_beside_slot)
 {
@@ -533,7 +700,11 @@ FIXTURE_VARIANT_ADD(freeze, end_of_a_namespace_beside_admin)
 
 FIXTURE_SETUP(freeze)
 {
-	self->unused = 0;
+	if (variant->far && !geteuid()) {
+		ASSERT_EQ(0, hosts_begin(&self->hosts));
+		nic_use(self->hosts.host[0].nic);
+		far_host = self->hosts.host[1].id;
+	}
 	sh = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 		  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)sh);
@@ -542,6 +713,8 @@ FIXTURE_SETUP(freeze)
 FIXTURE_TEARDOWN(freeze)
 {
 	munmap(sh, PAGE);
+	if (far_host)
+		EXPECT_EQ(0, hosts_end(&self->hosts));
 }
 
 TEST_F(freeze, who_loses_the_processor_stops_nobody)
