@@ -621,7 +621,7 @@ static int attack(const struct kind *kind)
 		_exit(-freeze(seen, kind, uid));
 	ret = pid < 0 ? 99 : ht_reap(pid);
 	fprintf(stderr,
-		"# %u runs, %u interruptions: at most %lld ms (%lld ran, %lld ready), %u late, %d\n",
+		"# %u runs, %u interruptions: %lld ms (%lld ran, %lld ready), %u late, %d\n",
 		seen->runs, sh->tries, (long long)seen->worst, (long long)seen->ran,
 		(long long)seen->ready, seen->late, seen->failed);
 	return ret;
