@@ -247,6 +247,7 @@ tempest_parts() {
 	part "Tempest" selftests/tempest/tempest-test.sh "$BUILD"
 	part "Tempest on several nodes" \
 		selftests/tempest/nodes-test.sh "$BUILD/hamlyn-run" "$BUILD/tempest"
+	part "Tempest by hamlyn-run, mpirun and srun" selftests/tempest/launchers-test.sh "$BUILD"
 	part "code of hamlyn-tempest-cc" selftests/tempest-cc/check.sh "${brief[@]}" "$BUILD"
 	part "programs by hamlyn-tempest-cc" selftests/tempest-cc/programs.sh "${brief[@]}" "$BUILD"
 	is_short || part "Lua and bzip2 by hamlyn-tempest-cc" selftests/tempest-cc/chaos.sh "$BUILD"

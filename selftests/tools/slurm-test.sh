@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Active Message programs, and MPI over the libfabric provider, under Slurm's srun, by PMIx
-# and by PMI: in a cluster of one
-# node that this test starts, with a configuration, a key and ports of its own, on the
+# Active Message programs, MPI over the libfabric provider and Tempest under Slurm's srun, by
+# PMIx and by PMI: in a cluster of one node that this test starts, with a configuration, a key and ports of its own, on the
 # loopback address. Nothing of a Slurm that this machine may belong to is used.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
@@ -15,20 +14,23 @@ ME=slurm-test.sh
 
 usage() {
 	cat <<'USAGE'
-Usage: selftests/tools/slurm-test.sh [--mpi] [BUILD-FOLDER]  (default: build)
+Usage: selftests/tools/slurm-test.sh [--mpi | --tempest] [BUILD-FOLDER]  (default: build)
 
-  --mpi   nothing but MPI over the libfabric provider, which "make ofi-tests" has built
+  --mpi       nothing but MPI over the libfabric provider, which "make ofi-tests" has built
+  --tempest   nothing but Tempest, which "make tempest-tests" has built
 
 Needs Debian's slurmd, slurmctld, slurm-client and munge; without them it is skipped.
 Needs neither root nor a running service.
 USAGE
 }
 
-only_mpi=no
-if [ "${1:-}" = --mpi ]; then
-	only_mpi=yes
+only=am
+case ${1:-} in
+--mpi | --tempest)
+	only=${1#--}
 	shift
-fi
+	;;
+esac
 only_help "$@"
 BUILD=$(realpath "${1:-build}") || exit 2
 PEER=$BUILD/boot_peer
@@ -38,12 +40,15 @@ PATIENCE=100 # seconds, for the daemons and for each program; a bound, no measur
 MOST=4       # processes, and processors that the node is said to have
 
 needed=("$PEER" "$BUILD/am/ping_pong" "$BUILD/am/shared" "$BUILD/libhamlyn-am.so")
-[ "$only_mpi" = no ] || needed=("$BUILD/libfabric/libhamlyn-fi.so" "$BUILD/ofi/traffic")
+case $only in
+mpi) needed=("$BUILD/libfabric/libhamlyn-fi.so" "$BUILD/ofi/traffic") ;;
+tempest) needed=("$PEER" "$BUILD/tempest/nodes" "$BUILD/libhamlyn-tempest.so") ;;
+esac
 for program in "${needed[@]}"; do
-	[ -x "$program" ] || die "$program is missing; run: make all selftests ofi-tests"
+	[ -x "$program" ] || die "$program is missing; run: make all selftests ofi-tests tempest-tests"
 done
 programs=(srun slurmctld slurmd munged)
-[ "$only_mpi" = no ] || programs+=(mpicc.openmpi)
+[ "$only" != mpi ] || programs+=(mpicc.openmpi)
 for program in "${programs[@]}"; do
 	command -v "$program" >/dev/null || {
 		skip srun "$program is not installed (slurmd, slurmctld, slurm-client, munge, libopenmpi-dev)"
@@ -272,6 +277,29 @@ mpi_programs() {
 	check "srun --mpi=pmix: MPI, 4 processes" mpi 4 pmix
 }
 
+tempest_programs() {
+	# shellcheck source-path=SCRIPTDIR source=../lib/tempest-jobs.sh
+	. selftests/lib/tempest-jobs.sh
+	if has_way pmix && has_pmix; then
+		check "Tempest programs that can load libpmix" tempest_link
+		tempest_jobs "srun --mpi=pmix" "$work/nodes" "$work/migrate" \
+			srun --mpi=pmix --overcommit
+	else
+		skip "Tempest by srun --mpi=pmix" "Slurm has no such plugin, or built without libpmix-dev"
+	fi
+	if has_way pmi2; then
+		# It does not end a job of which a process fails unless it is told so
+		tempest_jobs "srun --mpi=pmi2" "$BUILD/tempest/nodes" "$BUILD/tempest-examples/migrate" \
+			srun --mpi=pmi2 --kill-on-bad-exit=1 --overcommit
+		check "srun --mpi=pmi2: Tempest, nodes see by themselves that one has died" \
+			tempest_dies_by_name 4 srun --mpi=pmi2 --kill-on-bad-exit=0 --overcommit -n 4 \
+			"$BUILD/tempest/nodes" one-dies
+		[ ! -s "$work/took" ] || echo "# the last one, $(cat "$work/took") ms later"
+	else
+		skip "Tempest by srun --mpi=pmi2" "Slurm has no such plugin"
+	fi
+}
+
 am_programs() {
 	if has_way pmix && has_pmix; then
 		check "programs that can load libpmix" link_dynamic
@@ -291,10 +319,6 @@ if [ "$failed" != 0 ]; then
 	total
 	exit
 fi
-if [ "$only_mpi" = yes ]; then
-	mpi_programs
-else
-	am_programs
-fi
+"${only}_programs"
 
 total
