@@ -12,11 +12,6 @@
 #include "message.h"
 #include "unwind.h"
 
-#define TEMPEST_ALIAS_BIT 43
-_Static_assert(1l << TEMPEST_ALIAS_BIT == TEMPEST_ALIAS_OFFSET &&
-	       !(TEMPEST_SEGMENT_BASE & TEMPEST_ALIAS_OFFSET) &&
-	       TEMPEST_SEGMENT_SHIFT <= TEMPEST_ALIAS_BIT, "it is set by setting a bit");
-
 /* The variable's name, which is a macro, as a string */
 #define STRING_(x)	#x
 #define STRING(x)	STRING_(x)
@@ -61,7 +56,7 @@ static void address(const struct place *p, int more)
  * enum view - by which an instruction accesses the segment
  * @APPLICATION: as it is
  * @ALIAS: by %gs
- * @ALIAS_BY_REGISTER: by the register of the check, which holds the alias's address
+ * @ALIAS_BY_REGISTER: by the register of the check as its index
  */
 enum view { APPLICATION, ALIAS, ALIAS_BY_REGISTER };
 
@@ -75,7 +70,7 @@ static void instruction(const struct place *p, enum view view)
 
 		fputs(i ? ", " : "", p->out);
 		if (view == ALIAS_BY_REGISTER && i == p->site->access.operand)
-			fprintf(p->out, "(%s)", p->site->check);
+			fprintf(p->out, "%.*s, %s)", (int)o->length - 1, o->at, p->site->check);
 		else
 			fprintf(p->out, "%s%.*s",
 				view && i == p->site->access.operand ? "%gs:" : "",
@@ -163,18 +158,20 @@ static bool has_high_byte(const struct line *line)
 	return false;
 }
 
-/*
- * A base of %gs makes a load two cycles later, a bit that is set one. In the segment it is
- * clear, so this adds TEMPEST_ALIAS_OFFSET.
- */
+/* Has it a base, and no index? */
+static bool has_no_index(const struct operand *o)
+{
+	return operand_has(o, "(%") && !operand_has(o, ",");
+}
+
+/* A base of %gs makes a load two cycles later, an index that has been there does not. */
 static void access_alias(const struct place *p)
 {
-	if (p->site->access.write || !is_register(memory(p)) || has_high_byte(p->line)) {
+	if (p->site->access.write || !has_no_index(memory(p)) || has_high_byte(p->line)) {
 		instruction(p, ALIAS);
 		return;
 	}
-	load_address(p, 0);
-	fprintf(p->out, "\tbtsq $%d, %s\n", TEMPEST_ALIAS_BIT, p->site->check);
+	fprintf(p->out, "\tmovabsq $%#lx, %s\n", TEMPEST_ALIAS_OFFSET, p->site->check);
 	instruction(p, ALIAS_BY_REGISTER);
 }
 
