@@ -15,7 +15,16 @@ $(TEMPEST_CC_TESTS): $(TEMPEST_CC_AT)/%: selftests/tempest/%.c selftests/tempest
 	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $@.o selftests/tempest/test.c \
 		$(TEMPEST_CHECK) $(filter %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
 
-tempest-tests: $(TEMPEST_CC_TESTS)
+# And one that is about what it does with loops
+TEMPEST_CC_LOOPS := $(TEMPEST_CC_AT)/loops
+$(TEMPEST_CC_LOOPS): selftests/tempest-cc/loops.c selftests/tempest/test.c selftests/tempest/test.h \
+		$(TEMPEST_CHECK) $(TEMPEST_CHECK:.c=.h) $(TEMPEST_CC) $(TEMPEST_TEST_OBJ) $(TEMPEST_AM) $(BUILD)/libhamlyn.a
+	@mkdir -p $(@D)
+	$(TEMPEST_CC) $(TEMPEST_TEST_FLAGS) -Iselftests/tempest -DBY_TEMPEST_CC -g -c $< -o $@.o
+	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $@.o selftests/tempest/test.c \
+		$(TEMPEST_CHECK) $(filter %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
+
+tempest-tests: $(TEMPEST_CC_TESTS) $(TEMPEST_CC_LOOPS)
 
 # The same compiler and the same options, with checks and without
 $(TEMPEST_CC_AT)/speed: $(wildcard selftests/tempest-cc/kernels.*) selftests/tempest-cc/speed.c \

@@ -114,15 +114,21 @@ stub() { # COMPILER
 in_segment() { # OBJECT REFERENCE
 	stub && gcc -no-pie "$1" "$work/stub.o" -Wl,--section-start=tpdata=$BASE -lm \
 		-o "$work/in" || return 1
-	for mode in writable invalid chaos; do
+	for mode in writable invalid loops chaos; do
 		echo "# $mode"
 		CC_STUB=$mode timeout "$LIMIT" "$work/in" >"$work/out" 2>"$work/err" || return 1
 		cmp "$2" "$work/out" || return 1
 		eval "$mode=$(sed -n 's/^traps: //p' "$work/err")"
+		switches=$(sed -n 's/^switches: //p' "$work/err")
 	done
 	# shellcheck disable=SC2154 # set by eval
-	echo "traps: $writable writable, $invalid invalid, $chaos chaos"
+	echo "traps: $writable writable, $invalid invalid, $loops loops, $chaos chaos; $switches switches"
 	[ "$invalid" -gt 100 ]
+}
+
+# Optimized loops over addresses in even steps, in pages that are not what they took them for
+loops_switch() { # OPTION...
+	program gcc "$@" && [ "$switches" -gt 0 ]
 }
 
 program() { # COMPILER OPTION...
@@ -210,6 +216,7 @@ report_full() {
 		grep -q "report.*No such file" "$work/err"
 }
 
+check "a loop that was wrong about its pages goes on with checks" loops_switch -O2
 check "nearly all is checked, and the report says what is not" coverage
 check "calls of what an object holds" calls
 check "--plain checks nothing" plain
@@ -229,11 +236,11 @@ reported() { # PATTERN COMPILER-OPTION...
 
 # What has nothing in the segment needs no library.
 link() { # NAME
-	gcc -no-pie "$work/$1.o" -Wl,--defsym=__tempest_rseq_cs_1=0 -o "$work/$1"
+	gcc -no-pie "$work/$1.o" -Wl,--defsym=__tempest_rseq_cs_2=0,--defsym=__tempest_loop_2=0 -o "$work/$1"
 }
 
 link_alone() { # NAME: what has no main()
-	gcc -no-pie -nostdlib -Wl,-e,f,--defsym=__tempest_rseq_cs_1=0 "$work/$1.o" -o "$work/$1"
+	gcc -no-pie -nostdlib -Wl,-e,f,--defsym=__tempest_rseq_cs_2=0,--defsym=__tempest_loop_2=0 "$work/$1.o" -o "$work/$1"
 }
 
 # Some hand it to the assembler as two words, so A=B might be taken for a file.
@@ -359,7 +366,7 @@ unused_functions() {
 	for c in "${COMPILERS[@]}"; do
 		reported ': 2 checked' --compiler "$c" -O1 -fno-inline -ffunction-sections \
 			-c "$work/gc.c" -o "$work/gc.o" &&
-			gcc -no-pie -Wl,--gc-sections,--defsym=__tempest_rseq_cs_1=0 "$work/gc.o" \
+			gcc -no-pie -Wl,--gc-sections,--defsym=__tempest_rseq_cs_2=0,--defsym=__tempest_loop_2=0 "$work/gc.o" \
 				-o "$work/gc" && "$work/gc" && nm "$work/gc" >"$work/out" &&
 			grep -qw used "$work/out" && ! grep -w unused "$work/out" || return 1
 	done

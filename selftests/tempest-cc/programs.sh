@@ -68,7 +68,7 @@ asks_only() {
 		echo 'int f(int *p) { return *p; }' >"$work/f.c" &&
 		"$CC" -O2 -r -o "$work/f.o" -x c "$work/f.c" &&
 		! nm "$work/f.o" | grep TPPI >/dev/null &&
-		"$CC" -O2 -nostdlib -e f -o "$work/f" "$work/f.c" -Wl,--defsym=__tempest_rseq_cs_1=0 &&
+		"$CC" -O2 -nostdlib -e f -o "$work/f" "$work/f.c" -Wl,--defsym=__tempest_rseq_cs_2=0,--defsym=__tempest_loop_2=0 &&
 		! nm "$work/f" | grep TPPI >/dev/null
 }
 
@@ -157,6 +157,24 @@ done
 for test in "${LATE_MORE[@]}"; do
 	check "late: $test" late "$test"
 done
+
+# ---- loops ----
+
+loops() { # TEST
+	HAMLYN_TEST_SECONDS=1 timeout "$LIMIT" "$BUILD/tempest-cc-tests/loops" "$@"
+}
+
+loops_without() {
+	local status=0
+	timeout "$LIMIT" "$BUILD/tempest-cc-tests/loops" "$1" --control || status=$?
+	[ "$status" = 1 ]
+}
+
+while read -r test control _; do
+	check "loops: $test" loops "$test"
+	HAMLYN_TEMPEST_VIEW="mprotect" check "loops: $test (mprotect)" loops "$test"
+	[ "$control" != control ] || check "loops: $test fails without what it tests" loops_without "$test"
+done < <("$BUILD/tempest-cc-tests/loops" --list)
 
 # Checks that enter no section are found by that.
 late_without_sections() {

@@ -6,7 +6,9 @@
  *
  * CC_STUB=writable  all blocks are writable: whatever is checked traps nowhere
  *         invalid   no access is allowed: all of them trap
- *         chaos     tags change all the time, and signals interrupt
+ *         loops     the same, but loops take all pages for whole: they trap, and some traps let
+ *                   them go on with checks
+ *         chaos     tags change all the time, signals interrupt, and so do loops
  */
 #include <asm/prctl.h>
 #include <pthread.h>
@@ -30,12 +32,16 @@
 
 extern char __start_tpdata[], __stop_tpdata[];
 
-long TEMPEST_RSEQ_CS;
+long TEMPEST_RSEQ_CS, TEMPEST_LOOP;
+
+/* What a loop says of itself: pairs of places, the last one 0 */
+static __thread const uintptr_t *loop;
 
 static char *const base = (char *)TEMPEST_SEGMENT_BASE;
 static size_t size;
 static unsigned long traps;
-static bool chaos;
+static bool chaos, loops;
+static volatile unsigned long switches;
 
 static void die(const char *what)
 {
@@ -49,6 +55,24 @@ static void protect(int how)
 		die("mprotect");
 }
 
+/* One time of eight, as it comes to a page that is whole or is not. */
+static bool switch_loop(ucontext_t *u)
+{
+	static unsigned int seed = 1;
+	const uintptr_t *at = loop;
+
+	if (!at || rand_r(&seed) >> 4 & 7)
+		return false;
+	for (; *at; at += 2) {
+		if (*at != (uintptr_t)u->uc_mcontext.gregs[REG_RIP])
+			continue;
+		u->uc_mcontext.gregs[REG_RIP] = (greg_t)at[1];
+		switches++;
+		return true;
+	}
+	return false;
+}
+
 static void on_access(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *u = context;
@@ -59,6 +83,8 @@ static void on_access(int sig, siginfo_t *info, void *context)
 		return;
 	}
 	traps++;
+	if (switch_loop(u))
+		return;
 	protect(PROT_READ | PROT_WRITE);
 	u->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
 }
@@ -130,6 +156,18 @@ static void make_tags(int tag)
 		((uint8_t *)at)[n - 1] = (uint8_t)(rand() >> 3 & 3);
 }
 
+/* Of which loops believe all: whatever they do as they were is trapped. */
+static void make_whole_tags(int tag)
+{
+	void *at = (void *)TEMPEST_WHOLE_BASE;
+	size_t n = (size >> TEMPEST_PAGE_SHIFT) + 1;
+
+	if (mmap(at, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		 -1, 0) == MAP_FAILED)
+		die("mmap");
+	memset(at, tag, n);
+}
+
 static void interrupt(void)
 {
 	struct itimerval often = { { 0, 500 }, { 0, 500 } };
@@ -162,11 +200,14 @@ static void begin(void)
 	}
 	size = ((size_t)(__stop_tpdata - __start_tpdata) + PAGE) & ~(PAGE - 1);
 	chaos = !strcmp(mode, "chaos");
+	loops = chaos || !strcmp(mode, "loops");
+	TEMPEST_LOOP = (char *)&loop - (char *)__builtin_thread_pointer();
 	TEMPEST_RSEQ_CS = __rseq_offset + (long)offsetof(struct rseq, rseq_cs);
 	catch(SIGSEGV, on_access);
 	catch(SIGTRAP, on_step);
 	move_data();
 	make_tags(strcmp(mode, "invalid") ? TEMPEST_TAG_WRITABLE : TEMPEST_TAG_INVALID);
+	make_whole_tags(loops ? TEMPEST_TAG_WRITABLE : 0);
 	if (syscall(SYS_arch_prctl, ARCH_SET_GS, TEMPEST_ALIAS_OFFSET))
 		die("arch_prctl");
 	if (chaos)
@@ -177,5 +218,5 @@ __attribute__((destructor))
 static void end(void)
 {
 	if (size)
-		fprintf(stderr, "traps: %lu\n", traps);
+		fprintf(stderr, "traps: %lu\nswitches: %lu\n", traps, switches);
 }

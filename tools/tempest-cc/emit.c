@@ -12,6 +12,9 @@
 #include "message.h"
 #include "unwind.h"
 
+_Static_assert(TEMPEST_WHOLE_BASE == (TEMPEST_SEGMENT_BASE >> TEMPEST_PAGE_SHIFT |
+				      1l << TEMPEST_WHOLE_BIT), "it is set by setting a bit");
+
 /* The variable's name, which is a macro, as a string */
 #define STRING_(x)	#x
 #define STRING(x)	STRING_(x)
@@ -279,7 +282,7 @@ static void as_it_is(struct place *p)
 	}
 }
 
-/* Addresses that lead into the segment lead to the other loop. */
+/* Addresses that lead into the segment lead to the other loop, or are looked at once more. */
 static void tests(const struct place *p, const struct text *text, const struct site *sites,
 		  const struct loop *loop)
 {
@@ -287,12 +290,68 @@ static void tests(const struct place *p, const struct text *text, const struct s
 
 	for (t = 0; t < loop->n_tests; t++) {
 		size_t i = loop->tests[t];
+		char where[32] = "inside";
 
+		if (loop->pages[t])
+			snprintf(where, sizeof(where), "page%d", t);
 		fputs("\tleaq ", p->out);
 		loop_address(&text->lines[i], &sites[i].access, p->out);
 		fprintf(p->out, ", %s\n", loop->check);
-		test_segment(p->out, loop->check, "jz", p->number, "inside");
+		test_segment(p->out, loop->check, "jz", p->number, where);
+		fprintf(p->out, ".Ltp%u_tested%d:\n", p->number, t);
 	}
+}
+
+/* If all of the page allows it: the loop as it was, and from where in the other one to go on. */
+static void page_tests(const struct place *p, const struct text *text, const struct site *sites,
+		       const struct loop *loop, unsigned int n)
+{
+	const char *r = loop->check;
+	int t, need;
+
+	fputs("\t.subsection 1\n", p->out);
+	for (t = 0; t < loop->n_tests; t++) {
+		const struct place at = { .line = &text->lines[loop->tests[t]],
+					  .site = &sites[loop->tests[t]], .out = p->out };
+
+		if (!loop->pages[t])
+			continue;
+		fprintf(p->out, ".Ltp%u_page%d:\n", n, t);
+		load_address(&at, 0);
+		need = loop->writes[t] ? TEMPEST_TAG_WRITABLE : TEMPEST_TAG_READ_ONLY;
+		fprintf(p->out, "\tshrq $%d, %s\n\tbtsq $%d, %s\n\tcmpb $%d, (%s)\n"
+			"\tjb .Ltp%u_inside\n"
+			"\tmovq " STRING(TEMPEST_LOOP) "(%%rip), %s\n"
+			"\tmovq $.Ltp%u_loop, %%fs:(%s)\n\tjmp .Ltp%u_tested%d\n",
+			TEMPEST_PAGE_SHIFT, r, TEMPEST_WHOLE_BIT, r, need, r, n, r, n, r, n, t);
+	}
+	fputs("\t.subsection 0\n", p->out);
+}
+
+/* Where instructions that have no check are in the loop that has: registers are the same there. */
+static void counterparts(const struct place *p, const struct site *sites, const struct loop *loop,
+			 unsigned int n)
+{
+	size_t i;
+
+	fputs("\t.pushsection " STRING(TEMPEST_LOOP_SECTION) ", \"aw?\", @progbits", p->out);
+	if (p->own_section)
+		fprintf(p->out, ", unique, %d", p->line->function + 1);
+	fprintf(p->out, "\n\t.balign 8\n.Ltp%u_loop:\n", n);
+	for (i = loop->first; i <= loop->last; i++)
+		if (sites[i].before_loop)
+			fprintf(p->out, "\t.quad .Ltp%u_out%zu, .Ltp%u_in%zu\n", n, i, n, i);
+	fputs("\t.quad 0, 0\n\t.popsection\n", p->out);
+}
+
+static bool has_page_test(const struct loop *loop)
+{
+	int t;
+
+	for (t = 0; t < loop->n_tests; t++)
+		if (loop->pages[t])
+			return true;
+	return false;
 }
 
 /* Whose addresses have been tested: only jumps to its begin are others. */
@@ -308,7 +367,7 @@ static void loop_outside(struct place *p, const struct text *text, const struct 
 		if (loop_target(text, loop, p->line) == (long)loop->first)
 			fprintf(p->out, "\t%s .Ltp%u_outside\n", p->line->name, n);
 		else if (p->site->before_loop)
-			fprintf(p->out, "%s\n", p->line->text);
+			fprintf(p->out, ".Ltp%u_out%zu:\n%s\n", n, i, p->line->text);
 		else
 			as_it_is(p);
 	}
@@ -330,8 +389,11 @@ static void loop_inside(struct place *p, const struct text *text, const struct s
 			fprintf(p->out, ".Ltp%u_at%zu:\n", n, i);
 		else if (to >= 0)
 			fprintf(p->out, "\t%s .Ltp%u_at%ld\n", p->line->name, n, to);
-		else if (p->line->kind == LINE_INSN)
+		else if (p->line->kind == LINE_INSN) {
+			if (p->site->before_loop)
+				fprintf(p->out, ".Ltp%u_in%zu:\n", n, i);
 			as_it_is(p);
+		}
 	}
 	fprintf(p->out, "\tjmp .Ltp%u_behind\n", n);
 }
@@ -375,6 +437,10 @@ static void two_loops(struct place *p, const struct text *text, const struct sit
 	tests(p, text, sites, loop);
 	loop_outside(p, text, sites, loop, n);
 	fprintf(p->out, ".Ltp%u_behind:\n", n);
+	if (has_page_test(loop)) {
+		page_tests(p, text, sites, loop, n);
+		counterparts(p, sites, loop, n);
+	}
 	later_begin(&aside);
 	inside = *p;
 	inside.out = later;

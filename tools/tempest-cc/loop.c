@@ -6,6 +6,9 @@
  * address, it is trapped, as anywhere. Of addresses that are loaded in the loop each is still
  * tested, but what is in the way of what depends on where they begin.
  *
+ * The loop as it was is also the faster one in pages all of whose blocks allow the access. Where
+ * it comes to another page it is trapped, and goes on in the other loop: abi.h.
+ *
  * It must be entered by its label only, have no calls, and be nobody's but the compiler's.
  */
 #include <ctype.h>
@@ -325,8 +328,9 @@ static bool same_object(const struct address *a, const struct address *b)
 	return (a->scale > 1 && b->scale > 1) || a->index == b->index;
 }
 
-static bool is_tested(const struct text *text, const struct site *sites, struct loop *loop,
-		      size_t i, const struct address *a)
+/* Which test is about this address? A new one, an old one, or -1 if there are enough. */
+static int test_of(const struct text *text, const struct site *sites, struct loop *loop, size_t i,
+		   const struct address *a)
 {
 	int t;
 
@@ -335,13 +339,23 @@ static bool is_tested(const struct text *text, const struct site *sites, struct 
 		struct address b =
 			address_of(&text->lines[line].operands[sites[line].access.operand]);
 
-		if (same_object(a, &b))
-			return true;
+		if (!same_object(a, &b))
+			continue;
+		loop->pages[t] &= a->index == b.index;
+		return t;
 	}
 	if (t == MOST_TESTS)
-		return false;
-	loop->tests[loop->n_tests++] = i;
-	return true;
+		return -1;
+	loop->tests[t] = i;
+	loop->pages[t] = true;
+	loop->n_tests++;
+	return t;
+}
+
+/* Where it is now says where it will be next: neither of the two registers jumps. */
+static bool is_even(const struct address *a, const struct steps *steps)
+{
+	return !steps[a->base].other && (a->index < 0 || !steps[a->index].other);
 }
 
 /*
@@ -358,6 +372,7 @@ static bool hoist(const struct text *text, struct site *sites, struct loop *loop
 	for (remain = 1; remain >= 0; remain--) {
 		for (i = loop->first; i <= loop->last; i++) {
 			struct address a;
+			int t;
 
 			if (!sites[i].check)
 				continue;
@@ -365,7 +380,12 @@ static bool hoist(const struct text *text, struct site *sites, struct loop *loop
 			if (a.base < 0 || remains(&a, steps) != remain)
 				continue;
 			loop->check = sites[i].check;
-			sites[i].before_loop = is_tested(text, sites, loop, i, &a) && remain;
+			t = test_of(text, sites, loop, i, &a);
+			if (t < 0)
+				continue;
+			sites[i].before_loop = remain;
+			loop->pages[t] &= is_even(&a, steps);
+			loop->writes[t] |= sites[i].access.write;
 		}
 	}
 	return loop->n_tests;

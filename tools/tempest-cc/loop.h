@@ -15,6 +15,8 @@
  * @first: its label, which everybody who enters it jumps to or falls into
  * @last: its last jump back
  * @tests: lines whose address is tested; those of others differ from one of them by a number
+ * @pages: of each test: it is about all that its accesses reach, one even step after the other
+ * @writes: of each test: one of its accesses stores
  * @n_tests: how many
  * @check: the register that tests may spoil
  */
@@ -22,6 +24,8 @@ struct loop {
 	size_t first;
 	size_t last;
 	size_t tests[MOST_TESTS];
+	bool pages[MOST_TESTS];
+	bool writes[MOST_TESTS];
 	int n_tests;
 	const char *check;
 };

@@ -13,7 +13,7 @@
  *	9:	INSN	MEM			# plain
  *	2:	...
  *
- *	1:	movq	__tempest_rseq_cs_1(%rip), %r11
+ *	1:	movq	__tempest_rseq_cs_2(%rip), %r11
  *		movq	$3f, %fs:(%r11)		# TEMPEST_RSEQ_CS: enters the section at 4
  *	4:	leaq	MEM, %r11
  *		shrq	$TEMPEST_TAG_SHIFT, %r11
@@ -45,6 +45,27 @@
  * depends on all accesses being instrumented. In particular leave plain: instructions
  * with a segment prefix or VSIB, string instructions, call and jmp through memory, larger
  * ones than a block, and those for which EFLAGS or r11 are live.
+ *
+ * A page all of whose blocks allow an access may be open in the application view, and then the
+ * plain instruction does not trap. So a loop over addresses that go on in even steps may look
+ * once, before it begins, at what is said of the page of each:
+ *
+ *		leaq	MEM, %r11
+ *		shrq	$TEMPEST_PAGE_SHIFT, %r11
+ *		btsq	$TEMPEST_WHOLE_BIT, %r11
+ *		cmpb	$NEED, (%r11)		# lowest tag of the page's blocks
+ *		jb	7f			# a loop in which each access is checked
+ *		movq	__tempest_loop_2(%rip), %r11
+ *		movq	$8f, %fs:(%r11)		# TEMPEST_LOOP: this is the loop that it is in
+ *		...				# the loop with plain instructions
+ *
+ *		.section TEMPEST_LOOP_SECTION, "aw"; .balign 8
+ *	8:	.quad	PLAIN, CHECKED		# for each plain INSN: where it is in both loops
+ *		.quad	0, 0
+ *
+ * That is no more than a guess: the page may be changed as soon as one has looked, and the next
+ * page may be another. A plain instruction traps then; and the trap handler lets the thread go on
+ * at CHECKED, where the program's registers are the same, but for r11 and EFLAGS.
  *
  * The program is linked at fixed addresses (-no-pie): $3f is an absolute 32-bit number,
  * and the addresses of handlers travel between nodes. r11 must be free: -ffixed-r11.
@@ -78,17 +99,24 @@
 #define TEMPEST_TAG_READ_ONLY	2
 #define TEMPEST_TAG_WRITABLE	3
 
+/* What is said of a page: a byte at (its address >> 12) with another bit set; 0 if nothing. */
+#define TEMPEST_PAGE_SHIFT	12
+#define TEMPEST_WHOLE_BIT	40
+#define TEMPEST_WHOLE_BASE	0x10100000000
+
 /*
  * Long variable of the library: where struct rseq's rseq_cs of the current thread is, as
  * an offset from %fs. The number in its name is that of this interface: code that was
- * instrumented for another does not link.
+ * instrumented for another does not link. The other one says where the current thread's loop is.
  */
-#define TEMPEST_RSEQ_CS		__tempest_rseq_cs_1
+#define TEMPEST_RSEQ_CS		__tempest_rseq_cs_2
 #define TEMPEST_RSEQ_SECTION	__rseq_cs
+#define TEMPEST_LOOP		__tempest_loop_2
+#define TEMPEST_LOOP_SECTION	__tempest_loops
 #define TEMPEST_RSEQ_SIGNATURE	0x53053053
 
 #ifndef __ASSEMBLER__
-extern long TEMPEST_RSEQ_CS;
+extern long TEMPEST_RSEQ_CS, TEMPEST_LOOP;
 #endif
 
 #endif /* TEMPEST_ABI_H */

@@ -17,10 +17,12 @@ unsigned int tempest_control;
 void (*tempest_between)(void);
 #endif
 
-long TEMPEST_RSEQ_CS;
+long TEMPEST_RSEQ_CS, TEMPEST_LOOP;
 
 /* Where checked code enters sections that nobody looks at. */
 static __thread uint64_t no_rseq_cs __attribute__((tls_model("initial-exec")));
+
+__thread const struct tempest_loop *tempest_loop __attribute__((tls_model("initial-exec")));
 
 static enum tempest_checks checks_used;
 
@@ -32,6 +34,7 @@ static int membarrier(int command)
 void tempest_block_start(enum tempest_checks checks)
 {
 	checks_used = checks;
+	TEMPEST_LOOP = (char *)&tempest_loop - (char *)__builtin_thread_pointer();
 	if (checks == CHECKS_TRAP) {
 		TEMPEST_RSEQ_CS = (char *)&no_rseq_cs - (char *)__builtin_thread_pointer();
 		return;
@@ -69,6 +72,26 @@ static void set_tags(uintptr_t start, size_t bytes, uint8_t tag)
 }
 
 /*
+ * Pages that change as a whole. Of others that become uniform loops are told when they are opened,
+ * as the next change of a block may close them again: view.c.
+ */
+static void tell_loops(uintptr_t start, size_t bytes, uint8_t tag)
+{
+	if (bytes < PAGE_BYTES || tag < TPPI_Blk_ReadOnly || CONTROL(CONTROL_NOT_TOLD))
+		return;
+	for (uintptr_t page = start; page < start + bytes; page += PAGE_BYTES)
+		tempest_set_whole(page, tag);
+}
+
+static void lower_whole(uintptr_t start, size_t bytes, uint8_t tag)
+{
+	for (uintptr_t page = tempest_page_of(start); page < start + bytes; page += PAGE_BYTES) {
+		if (tempest_whole(page) > tag)
+			tempest_set_whole(page, tag < TPPI_Blk_ReadOnly ? 0 : tag);
+	}
+}
+
+/*
  * What has less, once the rest of it has less than it had: a block that was lowered is not
  * stored again, as another thread may have raised it since.
  */
@@ -86,6 +109,7 @@ void tempest_block_lower(uintptr_t start, size_t bytes, uint8_t tag)
 {
 	_Atomic uint8_t *tags = tempest_tag(start);
 
+	lower_whole(start, bytes, tag);
 	for (size_t i = 0; i < bytes >> TEMPEST_TAG_SHIFT; i++) {
 		if (tag_at(&tags[i]) > tag)
 			atomic_store_explicit(&tags[i], tag, memory_order_relaxed);
@@ -178,6 +202,8 @@ void tempest_block_change(void *blk_va, int blk_len, TPPI_BlkTagChange change,
 		raise_tags(start, blk_len, tag);
 	else if (tag >= 0)
 		set_tags(start, blk_len, tag);
+	if (tag >= 0)
+		tell_loops(start, blk_len, tag);
 }
 
 TPPI_BlkAccTag TPPI_get_blk_acc(void *va)

@@ -27,6 +27,17 @@ enum tempest_checks {
 	CHECKS_TRAP,	/* every access traps */
 };
 
+/*
+ * Where an instruction of a loop is in the one that checks nothing, and in the other one: abi.h.
+ * The last one is 0.
+ */
+struct tempest_loop {
+	uintptr_t plain, checked;
+};
+
+/* The loop that this thread was last in. */
+extern __thread const struct tempest_loop *tempest_loop __attribute__((tls_model("initial-exec")));
+
 /**
  * tempest_block_start() - get ready for downgrades
  * @checks: what is wanted

@@ -20,6 +20,10 @@ extern void (*tempest_between)(void);
 extern void (*tempest_owned)(void);
 #define CONTROL_OWNED()	(tempest_owned ? tempest_owned() : (void)0)
 
+/* How many accesses have trapped. */
+extern _Atomic unsigned long tempest_traps;
+#define CONTROL_TRAPPED()	(tempest_traps++)
+
 /* How many pages the system still has, and what becomes of that; see segment.c. */
 extern _Atomic long tempest_pages_left;
 #define CONTROL_NO_PAGE()	(atomic_fetch_sub(&tempest_pages_left, 1) <= 0 && \
@@ -29,6 +33,7 @@ extern _Atomic long tempest_pages_left;
 #define CONTROL(bit)	((bit) & 0u)
 #define CONTROL_BETWEEN()	((void)0)
 #define CONTROL_OWNED()	((void)0)
+#define CONTROL_TRAPPED()	((void)0)
 #define CONTROL_NO_PAGE()	0
 #define CONTROL_PAGE_BACK()	((void)0)
 #endif
@@ -51,5 +56,7 @@ extern _Atomic long tempest_pages_left;
 #define CONTROL_WRONG_KEY	0x8000u	/* what the device sends is not accepted */
 #define CONTROL_NO_SETTLE	0x10000u /* channels do not wait for those who unmap */
 #define CONTROL_NOT_SENT	0x20000u /* what the device sends is never complete */
+#define CONTROL_NOT_TOLD	0x40000u /* no loop learns that a page is whole */
+#define CONTROL_NO_SWITCH	0x80000u /* no loop that was wrong goes on with checks */
 
 #endif /* TEMPEST_CONTROL_H */

@@ -12,7 +12,7 @@
 #include "error.h"
 #include "segment.h"
 
-_Atomic uint8_t *tempest_tags;
+_Atomic uint8_t *tempest_tags, *tempest_whole_tags;
 bool tempest_forked;
 uintptr_t TPPI_seg_size;
 
@@ -62,11 +62,12 @@ static void after_fork(void)
  * A child would share the segment's memory, but nothing that guards it. Its checked
  * accesses find no tag that allows them, and trap; trap.c says why.
  */
-static void not_for_children(uintptr_t size, uintptr_t tag_bytes)
+static void not_for_children(uintptr_t size, uintptr_t tag_bytes, uintptr_t whole_bytes)
 {
 	if (madvise((void *)SEGMENT_BASE, size, MADV_DONTFORK) ||
 	    madvise(tempest_alias(SEGMENT_BASE), size, MADV_DONTFORK) ||
-	    madvise((void *)TEMPEST_TAG_BASE, tag_bytes, MADV_WIPEONFORK))
+	    madvise((void *)TEMPEST_TAG_BASE, tag_bytes, MADV_WIPEONFORK) ||
+	    madvise((void *)TEMPEST_WHOLE_BASE, whole_bytes, MADV_WIPEONFORK))
 		tempest_refuse("the segment cannot be kept from children: %s", strerror(errno));
 	if (pthread_atfork(NULL, NULL, after_fork))
 		tempest_refuse("no memory");
@@ -76,6 +77,7 @@ void tempest_segment_start(uintptr_t size, bool checked)
 {
 	/* The last byte of an access may be beyond the end of the segment: one page more */
 	uintptr_t tag_bytes = (SEGMENT_MOST >> TEMPEST_TAG_SHIFT) + PAGE_BYTES;
+	uintptr_t whole_bytes = (SEGMENT_MOST >> TPPI_PAGE_SHIFT) + PAGE_BYTES;
 
 	memory = memfd_create("tempest", MFD_CLOEXEC);
 	if (memory < 0 || ftruncate(memory, size))
@@ -83,11 +85,16 @@ void tempest_segment_start(uintptr_t size, bool checked)
 	reserve(SEGMENT_BASE, SEGMENT_MOST, "the segment");
 	reserve(SEGMENT_BASE + TEMPEST_ALIAS_OFFSET, SEGMENT_MOST, "the segment's alias");
 	reserve(TEMPEST_TAG_BASE, tag_bytes, "the table of tags");
+	reserve(TEMPEST_WHOLE_BASE, whole_bytes, "the table of whole pages");
 	map(SEGMENT_BASE, size, MAP_SHARED, memory, "the segment");
 	map(SEGMENT_BASE + TEMPEST_ALIAS_OFFSET, size, MAP_SHARED, memory, "the segment's alias");
 	map(TEMPEST_TAG_BASE, tag_bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, "the table of tags");
-	not_for_children(size, tag_bytes);
+	map(TEMPEST_WHOLE_BASE, whole_bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	    "the table of whole pages");
+	not_for_children(size, tag_bytes, whole_bytes);
 	tempest_tags = (_Atomic uint8_t *)TEMPEST_TAG_BASE;
+	/* Unless every access is to trap */
+	tempest_whole_tags = checked ? (_Atomic uint8_t *)TEMPEST_WHOLE_BASE : NULL;
 	if (!checked) {
 		tempest_tags = mmap(NULL, size >> TEMPEST_TAG_SHIFT, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -27,6 +27,9 @@
 /* Of the segment's first block; TEMPEST_TAG_BASE unless every access is to trap. */
 extern _Atomic uint8_t *tempest_tags;
 
+/* Of the segment's first page: what loops are told, or NULL if every access is to trap. */
+extern _Atomic uint8_t *tempest_whole_tags;
+
 /* True in a process that was forked: it has neither views nor a protocol thread. */
 extern bool tempest_forked;
 
@@ -68,6 +71,26 @@ static inline uintptr_t tempest_page_of(uintptr_t va)
 static inline _Atomic uint8_t *tempest_tag(uintptr_t va)
 {
 	return tempest_tags + ((va - SEGMENT_BASE) >> TEMPEST_TAG_SHIFT);
+}
+
+/*
+ * All blocks of the page have at least this tag, or not any more: loops that believe it may be
+ * wrong, and are trapped then. So it is read and written in no order with anything else.
+ */
+static inline uint8_t tempest_whole(uintptr_t page)
+{
+	size_t number = (page - SEGMENT_BASE) >> TPPI_PAGE_SHIFT;
+
+	return tempest_whole_tags ?
+		atomic_load_explicit(&tempest_whole_tags[number], memory_order_relaxed) : 0;
+}
+
+static inline void tempest_set_whole(uintptr_t page, uint8_t tag)
+{
+	size_t number = (page - SEGMENT_BASE) >> TPPI_PAGE_SHIFT;
+
+	if (tempest_whole_tags)
+		atomic_store_explicit(&tempest_whole_tags[number], tag, memory_order_relaxed);
 }
 
 static inline void *tempest_alias(uintptr_t va)

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "admit.h"
+#include "block.h"
+#include "control.h"
 #include "error.h"
 #include "foreign.h"
 #include "outline.h"
@@ -12,6 +14,10 @@
 #include "string_op.h"
 #include "trap.h"
 #include "view.h"
+
+#ifdef TEMPEST_TEST_CONTROLS
+_Atomic unsigned long tempest_traps;
+#endif
 
 /* Bits of a page fault's error code. */
 #define FAULT_WRITE	0x2
@@ -55,6 +61,38 @@ static bool agrees(const struct tempest_insn *insn, const siginfo_t *info)
 	return (uintptr_t)info->si_addr - insn->address < insn->size;
 }
 
+/* The same instruction in the loop that checks, or 0. */
+static uintptr_t checked_place(uintptr_t pc)
+{
+	const struct tempest_loop *at = tempest_loop;
+
+	if (!at || CONTROL(CONTROL_NO_SWITCH))
+		return 0;
+	while (at->plain && at->plain != pc)
+		at++;
+	return at->plain ? at->checked : 0;
+}
+
+/*
+ * A loop that took its pages for whole goes on with checks where one is not: otherwise each of its
+ * accesses would trap there. Where there is a conflict its instruction is the next that traps.
+ */
+static bool switch_loop(const struct tempest_access *access, const siginfo_t *info,
+			ucontext_t *context)
+{
+	uintptr_t page = tempest_page_of((uintptr_t)info->si_addr), va, place;
+	bool is_page;
+
+	place = checked_place(access->pc);
+	if (!place || tempest_fault_conflict(access, &va, &is_page))
+		return false;
+	if (tempest_view_open(page, tempest_need(access->write)))
+		return true;
+	tempest_set_whole(page, 0);
+	context->uc_mcontext.gregs[REG_RIP] = place;
+	return true;
+}
+
 static void execute(struct tempest_thread *thread, struct tempest_insn *insn,
 		    const siginfo_t *info, ucontext_t *context)
 {
@@ -68,6 +106,8 @@ static void execute(struct tempest_thread *thread, struct tempest_insn *insn,
 
 	if (!agrees(insn, info))
 		cannot(context, info, "the operand is elsewhere");
+	if (switch_loop(&access, info, context))
+		return;
 	if (tempest_admit(thread, &access, true) == ADMIT_OPENED)
 		return;
 	why = tempest_outline_run(thread, insn, context);
@@ -89,6 +129,7 @@ static void handle(const siginfo_t *info, ucontext_t *context)
 	struct tempest_insn insn;
 	const char *why;
 
+	CONTROL_TRAPPED();
 	if (!thread) {
 		thread = tempest_thread_self();
 		/* A checked access was made through it: it finds the alias now */

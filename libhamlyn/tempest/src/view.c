@@ -85,8 +85,11 @@ static bool open_locked(uintptr_t page, uint8_t need)
 		shut(page);
 	*open = tag;
 	atomic_thread_fence(memory_order_seq_cst);
-	if (lowest_tag(page, tag) >= tag && ops->open(page, tag))
+	if (lowest_tag(page, tag) >= tag && ops->open(page, tag)) {
+		if (!CONTROL(CONTROL_NOT_TOLD))
+			tempest_set_whole(page, tag);
 		return true;
+	}
 	*open = 0;
 	return false;
 }
