@@ -11,6 +11,8 @@
 #include "settings.h"
 #include "thread.h"
 
+#define MOST_SLEEPERS	16	/* that are woken together */
+
 static struct tempest_lock lock;
 static struct tempest_thread *suspended;
 static struct tempest_thread *queue, **queue_end = &queue;
@@ -166,19 +168,40 @@ static void grant(struct tempest_thread *thread)
 		tempest_thread_leave(thread);
 }
 
+/*
+ * Threads that sleep, and have been set free. They are woken without the lock: one that runs at
+ * once, in place of the waker, would need it at its next fault.
+ */
+struct sleepers {
+	unsigned int number;
+	_Atomic uint32_t *at[MOST_SLEEPERS];
+};
+
+/* Its word is in a table: where a thread has ended, whoever has the place looks again. */
+static void wake(struct sleepers *sleepers)
+{
+	for (unsigned int i = 0; i < sleepers->number; i++)
+		tempest_futex(sleepers->at[i], FUTEX_WAKE, 1, NULL);
+	sleepers->number = 0;
+}
+
 /* Under the lock. The thread may be gone once it is set free. */
-static void resume(struct tempest_thread *thread)
+static void resume(struct tempest_thread *thread, struct sleepers *sleepers)
 {
 	dequeue(thread);
 	list_remove(thread);
 	grant(thread);
 	tempest_protocol_resumed(thread->fault.processor);
-	if (atomic_exchange(&thread->fault.waits, 0) == 2)
-		tempest_futex(&thread->fault.waits, FUTEX_WAKE, 1, NULL);
+	if (atomic_exchange(&thread->fault.waits, 0) != 2)
+		return;
+	if (sleepers->number == MOST_SLEEPERS)
+		wake(sleepers);
+	sleepers->at[sleepers->number++] = &thread->fault.waits;
 }
 
 void TPPI_resume_va(void *blk_va, int blk_len)
 {
+	struct sleepers sleepers = { .number = 0 };
 	struct tempest_thread *thread, *next;
 	uintptr_t start = tempest_block_at(blk_va, blk_len, __func__);
 
@@ -189,9 +212,10 @@ void TPPI_resume_va(void *blk_va, int blk_len)
 		if (CONTROL(CONTROL_NO_DEQUEUE) && thread->fault.queued)
 			continue;
 		if (thread->fault.va - start < (uintptr_t)blk_len)
-			resume(thread);
+			resume(thread, &sleepers);
 	}
 	tempest_unlock(&lock);
+	wake(&sleepers);
 }
 
 /* ---- protocol thread ---- */
@@ -249,6 +273,7 @@ static struct tempest_thread *lock_first(void)
  */
 static bool take(struct tempest_fault *fault, uint8_t *tag)
 {
+	struct sleepers sleepers = { .number = 0 };
 	struct tempest_thread *thread;
 	bool ready;
 
@@ -267,9 +292,10 @@ static bool take(struct tempest_fault *fault, uint8_t *tag)
 		ready = false;
 	}
 	if (ready)
-		resume(thread);
+		resume(thread, &sleepers);
 	fault->queued = !ready;
 	tempest_unlock(&lock);
+	wake(&sleepers);
 	return true;
 }
 
