@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "page.h"
@@ -631,6 +632,85 @@ static void handler_accesses(void)
 	WAIT_UNTIL(over);
 }
 
+/* ---- what handlers must not do, and is said ---- */
+
+static void wait_as_message(TPPI_NodeId src, int size)
+{
+	(void)src;
+	(void)size;
+	TPPI_barrier();
+}
+
+static void handler_waits(void)
+{
+	TPPI_send(TPPI_self_address, wait_as_message);
+	sleep(10);
+}
+
+static void end_as_message(TPPI_NodeId src, int size)
+{
+	(void)src;
+	(void)size;
+	pthread_exit(NULL);
+}
+
+static void handler_ends_thread(void)
+{
+	TPPI_send(TPPI_self_address, end_as_message);
+	sleep(10);
+}
+
+static void timer_without_handler(void)
+{
+	TPPI_schedule_timer(0, NULL, NULL);
+	sleep(10);
+}
+
+static atomic_int child, heard;
+
+static void fork_as_message(TPPI_NodeId src, int size)
+{
+	pid_t made = fork();
+
+	(void)src;
+	(void)size;
+	if (made)
+		child = made;
+}
+
+static void hear(TPPI_NodeId src, int size)
+{
+	(void)src;
+	(void)size;
+	heard++;
+}
+
+static bool has_child(void *unused)
+{
+	(void)unused;
+	return child;
+}
+
+static bool has_heard(void *number)
+{
+	return heard == *(int *)number;
+}
+
+/* It has this thread's state, and must not go on with it. */
+static void child_returns(void)
+{
+	int number = 1000, status;
+
+	TPPI_send((TPPI_self_address + 1) % TPPI_num_nodes, fork_as_message);
+	wait_for(has_child, NULL, "a child of a handler");
+	CHECK(child > 0);
+	CHECK_EQUAL(waitpid(child, &status, 0), child);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	for (int i = 0; i < number; i++)
+		TPPI_send((TPPI_self_address + 1) % TPPI_num_nodes, hear);
+	wait_for(has_heard, &number, "messages after a child was made");
+}
+
 static void handler_conflicts(void)
 {
 	map_page(page_at(0), 0, TPPI_Blk_Invalid);
@@ -677,6 +757,10 @@ const struct test tests[] = {
 	{ "without-block-handler", without_block_handler, 0, SIGABRT, 0 },
 	{ "handler-accesses", handler_accesses, 0, 0, 0 },
 	{ "handler-conflicts", handler_conflicts, 0, SIGABRT, 0 },
+	{ "handler-waits", handler_waits, 0, SIGABRT, 0 },
+	{ "handler-ends-thread", handler_ends_thread, 0, SIGABRT, 0 },
+	{ "timer-without-handler", timer_without_handler, 0, SIGABRT, 0 },
+	{ "child-returns", child_returns, 0, 0, 0 },
 	{ "abort-in-trap", abort_in_trap, 0, 0, 0 },
 	{ "abort-in-call", abort_in_call, 0, 0, 0 },
 	{ 0 }

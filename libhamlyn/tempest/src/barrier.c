@@ -2,7 +2,9 @@
 /* A barrier of messages: node 0 counts. */
 #include <limits.h>
 
+#include "error.h"
 #include "lock.h"
+#include "quiet.h"
 #include "tempest.h"
 
 /* Node 0: how many nodes have come. The protocol thread's. */
@@ -34,6 +36,9 @@ void TPPI_barrier(void)
 {
 	uint32_t before = passed;
 
+	/* Which brings the others' messages, and would wait for them here */
+	if (tempest_is_protocol)
+		tempest_die("%s: a handler cannot wait", __func__);
 	TPPI_send(0, count);
 	while (passed == before)
 		tempest_futex(&passed, FUTEX_WAIT, before, NULL);

@@ -220,6 +220,8 @@ static void run_handler(TPPI_MessageHandlerPtr handler, TPPI_NodeId source, cons
 	rest = body;
 	rest_bytes = size;
 	handler(source, size);
+	/* Before the message is given back, which is its parent's: protocol.c */
+	tempest_not_by_child("return from a handler");
 	if (rest_bytes)
 		tempest_die("a message's handler has left %d bytes of it", rest_bytes);
 	rest_bytes = -1;

@@ -13,6 +13,7 @@
 #include "message.h"
 #include "protocol.h"
 #include "quiet.h"
+#include "segment.h"
 #include "settings.h"
 #include "timer.h"
 
@@ -77,6 +78,15 @@ static bool run_one(void)
 	       tempest_link_flush();
 }
 
+/* A child that a handler has made, and that returns from it, would go on as this thread. */
+static bool run_next(void)
+{
+	bool found = run_one();
+
+	tempest_not_by_child("return from a handler");
+	return found;
+}
+
 /*
  * Awake for a while: the next event may be near. False if there was none. Not while the
  * thread that it would come from is likely to wait for this processor.
@@ -90,7 +100,7 @@ static bool spin(uint32_t seen)
 	for (unsigned int i = 0; i % 64 || tempest_now() < end; i++) {
 		if (kicks != seen || tempest_timer_next() <= end)
 			return true;
-		if (TPPI_num_nodes > 1 && run_one())
+		if (TPPI_num_nodes > 1 && run_next())
 			return true;
 		__builtin_ia32_pause();
 	}
@@ -128,19 +138,27 @@ static void sleep_until_kicked(uint32_t seen)
 	sleeps = false;
 }
 
-static void *run(void *unused)
+/* By pthread_exit() of a handler: nobody would run the others. */
+static void is_over(void *unused)
 {
 	(void)unused;
+	tempest_die("a handler has ended the protocol thread");
+}
+
+static void *run(void *unused)
+{
 	tempest_is_protocol = true;
+	pthread_cleanup_push(is_over, unused);
 	for (;;) {
 		uint32_t seen = kicks;
 
 		here = sched_getcpu();
-		while (run_one())
+		while (run_next())
 			;
 		if (!spin(seen))
 			sleep_until_kicked(seen);
 	}
+	pthread_cleanup_pop(0);
 	return NULL;
 }
 

@@ -94,6 +94,8 @@ void TPPI_schedule_timer(int ticks, TPPI_TimerHandlerPtr fn, void *user_ptr)
 	};
 
 	QUIET_CALL();
+	if (!fn)
+		tempest_die("%s: there is no handler", __func__);
 	if (CONTROL(CONTROL_EARLY_TIMERS))
 		timer.at -= 500 * TICK_NS;
 	tempest_lock(&lock);
