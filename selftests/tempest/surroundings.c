@@ -601,6 +601,41 @@ static void do_nothing(void *unused)
 	(void)unused;
 }
 
+/* ---- a program that closes all descriptors ---- */
+
+static atomic_int faulted;
+
+static void count_fault(void *va, void *usr_ptr, TPPI_NodeId home)
+{
+	(void)usr_ptr;
+	(void)home;
+	faulted++;
+	TPPI_change_blk_acc(va, TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
+	TPPI_resume_va(va, TPPI_TAG_BLK_SIZE);
+}
+
+/* What has no descriptor any more is slow, but checked. */
+static void closed_descriptors(void)
+{
+	TPPI_register_blk_acc_fault_handler(0, TPPI_Blk_Invalid, TPPI_WriteAccess, count_fault);
+	map_page(page_at(0), 0, TPPI_Blk_Invalid);
+	map_page(page_at(1), 0, TPPI_Blk_Writable);
+	page_at(0)[0] = 1;
+	CHECK_EQUAL(faulted, 1);
+	for (int fd = 3; fd < 1000; fd++)
+		close(fd);
+	for (int i = 1; i < TPPI_PAGE_SIZE / TPPI_TAG_BLK_SIZE; i++) {
+		page_at(0)[i * TPPI_TAG_BLK_SIZE] = 1;
+		CHECK_EQUAL(faulted, i + 1);
+	}
+	for (int i = 0; i < TPPI_PAGE_SIZE; i++)
+		page_at(1)[i] = i;
+	TPPI_change_blk_acc(page_at(1), TPPI_PAGE_SIZE, TPPI_Blk_Invalidate);
+	page_at(1)[0] = 0;
+	CHECK_EQUAL(faulted, TPPI_PAGE_SIZE / TPPI_TAG_BLK_SIZE + 1);
+	CHECK_EQUAL(TPPI_alloc_and_map(page_at(2), 0, TPPI_Blk_Writable, 0, NULL), 0);
+}
+
 static void children(void)
 {
 	static void (*const refused[])(void *) = { invalidate, send_message, wait_for_others };
@@ -773,6 +808,7 @@ const struct test tests[] = {
 	{ "dies-of-bus", dies_of_bus, 0, SIGBUS, 0 },
 	{ "dies-of-kill", dies_of_kill, 0, SIGSEGV, 0 },
 	{ "terminates", terminates, 0, SIGTERM, 0 },
+	{ "closed-descriptors", closed_descriptors, 0, 0, 0 },
 	{ "children", children, 0, 0, 0 },
 	{ "early-thread", early_thread, 0, 0, 0 },
 	{ "denied", denied, 0, 0, 0 },

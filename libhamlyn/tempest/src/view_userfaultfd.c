@@ -8,6 +8,9 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -26,6 +29,8 @@
 #define FEATURES	(UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM | \
 			 UFFD_FEATURE_WP_HUGETLBFS_SHMEM | UFFD_FEATURE_SIGBUS)
 
+#define KEEPER_STACK	(64UL << 10)
+
 static int fd = -1;
 static bool opens_read_only = true;
 
@@ -33,6 +38,47 @@ static void close_in_child(void)
 {
 	close(fd);
 	fd = -1;
+}
+
+/*
+ * A program that closes all descriptors, as daemons do, would end the registration, and the kernel
+ * would open every page without a word. So a thread with a table of its own has this one, too: then
+ * pages cannot be opened any more, which is slow, and correct.
+ */
+static void *keep(void *kept)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	/* All or nothing: another's end may be told by a descriptor that nobody has any more */
+	if (unshare(CLONE_FILES) || (fd && syscall(SYS_close_range, 0U, fd - 1U, 0)) ||
+	    syscall(SYS_close_range, fd + 1U, ~0U, 0)) {
+		sem_post(kept);
+		return NULL;
+	}
+	sem_post(kept);
+	for (;;)
+		pause();
+}
+
+static bool start_keeper(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sem_t kept;
+	bool started;
+
+	if (sem_init(&kept, 0, 0) || pthread_attr_init(&attr))
+		return false;
+	pthread_attr_setstacksize(&attr, KEEPER_STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	started = !pthread_create(&thread, &attr, keep, &kept);
+	pthread_attr_destroy(&attr);
+	while (started && sem_wait(&kept))
+		;
+	sem_destroy(&kept);
+	return started;
 }
 
 static const char *start(void)
@@ -57,7 +103,7 @@ static const char *start(void)
 		fd = -1;
 		return strerror(error);
 	}
-	return NULL;
+	return start_keeper() ? NULL : "no memory for a thread";
 }
 
 static bool open_page(uintptr_t page, uint8_t tag)
