@@ -558,6 +558,23 @@ static inline bool receive_at_once(struct h_channel *ch, struct h_message *m)
 	return true;
 }
 
+/*
+ * Nor are they needed to know that there is nothing: receive_at_once() has taken what had arrived,
+ * and found no message. Neither is there an end, nor anything due. reading held.
+ */
+static inline bool has_nothing(struct h_channel *ch)
+{
+	struct h_stream_receiver *r = ch->receiver;
+	bool nothing;
+
+	if (h__read_once(&ch->first) || ch->in.total || h__read_once(&ch->rest))
+		return false;
+	h__receiver_lock(&r->r);
+	nothing = r->next == r->high && !r->over && !h__stream_what_is_due(r);
+	h__receiver_unlock(&r->r);
+	return nothing;
+}
+
 /* @turn: reading is held. */
 static __attribute__((noinline)) int
 receive_in_time(struct h_channel *ch, struct h_message *m, int64_t timeout_ns, bool turn)
@@ -579,11 +596,16 @@ int h_channel_receive(struct h_channel *ch, struct h_message *m,
 		      int64_t timeout_ns)
 {
 	bool turn = h__mutex_lock_free(ch->manager, &ch->receiver->reading);
+	int ret = 0;
 
-	if (h__unlikely(!turn || !receive_at_once(ch, m)))
-		return receive_in_time(ch, m, timeout_ns, turn);
+	if (h__unlikely(!turn || !receive_at_once(ch, m))) {
+		if (!turn || timeout_ns != H_NOWAIT || !has_nothing(ch))
+			return receive_in_time(ch, m, timeout_ns, turn);
+		*m = (struct h_message) {};
+		ret = -EAGAIN;
+	}
 	end_reading(ch);
-	return 0;
+	return ret;
 }
 
 /* reading held. */
