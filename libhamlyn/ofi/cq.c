@@ -58,24 +58,28 @@ void hf_cq_add_error(struct hf_cq *cq, const struct fi_cq_err_entry *entry)
 	ring(cq);
 }
 
-static size_t entry_size(enum fi_cq_format format)
+/* Each format begins as the next longer one does. */
+static void put(enum fi_cq_format format, void *buf, size_t at,
+		const struct fi_cq_tagged_entry *entry)
 {
 	switch (format) {
 	case FI_CQ_FORMAT_MSG:
-		return sizeof(struct fi_cq_msg_entry);
+		memcpy((struct fi_cq_msg_entry *)buf + at, entry, sizeof(struct fi_cq_msg_entry));
+		break;
 	case FI_CQ_FORMAT_DATA:
-		return sizeof(struct fi_cq_data_entry);
+		memcpy((struct fi_cq_data_entry *)buf + at, entry,
+		       sizeof(struct fi_cq_data_entry));
+		break;
 	case FI_CQ_FORMAT_TAGGED:
-		return sizeof(struct fi_cq_tagged_entry);
+		((struct fi_cq_tagged_entry *)buf)[at] = *entry;
+		break;
 	default:
-		return sizeof(struct fi_cq_entry);
+		memcpy((struct fi_cq_entry *)buf + at, entry, sizeof(struct fi_cq_entry));
 	}
 }
 
-/* Each format begins as the next longer one does. */
 static ssize_t take(struct hf_cq *cq, void *buf, size_t count, fi_addr_t *src_addr)
 {
-	size_t size = entry_size(cq->format);
 	uint32_t end = cq->errors ? cq->errors->at : cq->tail;
 	size_t taken = 0;
 
@@ -83,7 +87,7 @@ static ssize_t take(struct hf_cq *cq, void *buf, size_t count, fi_addr_t *src_ad
 	while (taken < count && cq->head != end) {
 		uint32_t at = cq->head++ & (cq->size - 1);
 
-		memcpy((char *)buf + taken * size, &cq->entries[at], size);
+		put(cq->format, buf, taken, &cq->entries[at]);
 		if (src_addr)
 			src_addr[taken] = cq->sources[at];
 		taken++;
@@ -347,7 +351,7 @@ static int make_wait(struct hf_cq *cq)
 	if (cq->bell < 0 || cq->wait < 0)
 		return -errno;
 	hf_domain_lock(cq->domain);
-	manager = h_manager_fd(cq->domain->manager);
+	manager = hf_domain_fd(cq->domain);
 	hf_domain_unlock(cq->domain);
 	if (manager < 0)
 		return manager;

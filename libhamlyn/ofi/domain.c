@@ -25,6 +25,9 @@
 /* How often it is looked whether a process asks for a link: a system call. */
 #define SOCKET_POLLS	64
 
+/* How often it is looked for messages of others while one sends without a pause. */
+#define OTHERS_POLLS	4
+
 void hf_domain_get(struct hf_domain *domain)
 {
 	__atomic_add_fetch(&domain->users, 1, __ATOMIC_RELAXED);
@@ -66,7 +69,13 @@ static void learn(struct hf_domain *domain)
  */
 void hf_domain_progress(struct hf_domain *domain)
 {
-	if (h_manager_dispatch(domain->manager) > 0)
+	bool some = domain->hot && hf_progress_hot(domain);
+
+	domain->polls++;
+	if ((!some || domain->polls % OTHERS_POLLS == 0) &&
+	    !h_manager_wait(domain->manager, H_NOWAIT))
+		some = h_manager_dispatch(domain->manager) > 0 || some;
+	if (some)
 		learn(domain);
 	else
 		idle(domain);
@@ -74,8 +83,17 @@ void hf_domain_progress(struct hf_domain *domain)
 		hf_progress_stuck(domain);
 	if (domain->backlog)
 		hf_link_retry(domain);
-	if (domain->attend || (domain->rdms && ++domain->polls % SOCKET_POLLS == 0))
+	if (domain->attend || (domain->rdms && domain->polls % SOCKET_POLLS == 0))
 		hf_link_progress(domain);
+}
+
+/* For somebody who sleeps on it: what arrives makes it readable, whoever sent it. Domain locked. */
+int hf_domain_fd(struct hf_domain *domain)
+{
+	domain->has_fd = true;
+	if (domain->hot)
+		hf_progress_cool(domain);
+	return h_manager_fd(domain->manager);
 }
 
 /* FI_PROGRESS_AUTO: somebody makes progress while the application does something else. */
@@ -101,7 +119,7 @@ static void *make_progress(void *arg)
 
 static int start_thread(struct hf_domain *domain)
 {
-	int fd = h_manager_fd(domain->manager);
+	int fd = hf_domain_fd(domain);
 
 	if (fd < 0)
 		return fd;

@@ -36,6 +36,11 @@ struct hf_domain {
 	uint32_t idle;		/* times in a row that nothing had arrived */
 	uint32_t patience;	/* so many, and others may have the processor */
 	bool yielded;		/* since something had arrived */
+	struct hf_ep *hot;	/* asked without a call back, see progress.c; or NULL */
+	struct hf_ep *last_turn;	/* compared, not followed */
+	uint32_t turns;		/* that it had in a row */
+	bool flows;		/* the hot one's messages are there before they are asked for */
+	bool has_fd;		/* the manager's descriptor was asked for */
 	struct hf_ep *stuck;	/* end points that have something to try again */
 	struct hf_rdm *rdms;	/* enabled ones */
 	bool attend;		/* hf_link_progress() has something to do, or waits for it */
@@ -52,6 +57,7 @@ int hf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_d
 void hf_domain_get(struct hf_domain *domain);
 void hf_domain_put(struct hf_domain *domain);
 void hf_domain_progress(struct hf_domain *domain);
+int hf_domain_fd(struct hf_domain *domain);
 
 static inline void hf_domain_lock(struct hf_domain *domain)
 {

@@ -120,6 +120,8 @@ void hf_ep_disconnect(struct hf_ep *ep, int64_t linger_ns)
 	unstick(ep);
 	if (!ep->channel)
 		return;
+	if (ep->domain->hot == ep)
+		hf_progress_cool(ep->domain);
 	hf_progress_drop_held(ep);
 	h_channel_close(ep->channel, was_connected ? linger_ns : H_NOWAIT);
 	ep->channel = NULL;

@@ -411,6 +411,8 @@ static void conn_ended(struct hf_conn *conn)
 	struct hf_ep *link = conn->ep;
 
 	remove_source(conn->rdm, &conn->source);
+	if (link->domain->hot == link)
+		hf_progress_cool(link->domain);
 	h_manager_dispatch(link->domain->manager);
 	hf_ep_orphaned(link);
 	detach(link);

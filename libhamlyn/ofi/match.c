@@ -291,7 +291,7 @@ int hf_match_post(struct hf_rdm *rdm, const struct hf_wish *wish)
 		append(match, queue, recv);
 		return 0;
 	}
-	while (more && !err) {
+	while (more && !err && queue->early) {
 		err = take_early(rdm, queue, recv, &more);
 		used = used || !err;
 	}

@@ -9,10 +9,7 @@
 int hf_post_set(struct hf_post *post, const struct iovec *iov, size_t count, void *context,
 		uint64_t flags, uint64_t data)
 {
-	post->flags = flags;
-	post->data = data;
-	post->context = context;
-	post->tagged = false;
+	hf_post_call(post, context, flags, data);
 	return hf_span_set(&post->span, iov, count);
 }
 

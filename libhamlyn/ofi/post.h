@@ -19,6 +19,15 @@ struct hf_post {
 	bool report;
 };
 
+/* All but the span. */
+static inline void hf_post_call(struct hf_post *post, void *context, uint64_t flags, uint64_t data)
+{
+	post->flags = flags;
+	post->data = data;
+	post->context = context;
+	post->tagged = false;
+}
+
 int hf_post_set(struct hf_post *post, const struct iovec *iov, size_t count, void *context,
 		uint64_t flags, uint64_t data);
 uint64_t hf_post_flags(const struct hf_ep *ep, uint64_t flags);

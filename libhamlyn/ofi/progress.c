@@ -10,6 +10,9 @@
 /* Messages of one end point in a row, before others have their turn. */
 #define TURN	64
 
+/* So many turns in a row of the same one, and it is asked first. */
+#define HOT_AFTER	8
+
 static bool may_hold(const struct hf_ep *ep)
 {
 	return ep->held_count < HF_MAX_HELD;
@@ -20,7 +23,35 @@ static void pause_channel(struct hf_ep *ep, bool paused)
 	if (ep->paused == paused)
 		return;
 	ep->paused = paused;
-	h_channel_pause(ep->channel, paused);
+	h_channel_pause(ep->channel, paused || ep->domain->hot == ep);
+}
+
+/* From now on it calls back again. */
+void hf_progress_cool(struct hf_domain *domain)
+{
+	struct hf_ep *ep = domain->hot;
+
+	domain->hot = NULL;
+	domain->turns = 0;
+	if (ep)
+		h_channel_pause(ep->channel, ep->paused);
+}
+
+/*
+ * The channel from which one message comes after the other need not call back each time: it is
+ * asked. Not where somebody sleeps on the manager, who would not be woken by it.
+ */
+static void heat(struct hf_ep *ep)
+{
+	struct hf_domain *domain = ep->domain;
+
+	domain->turns = domain->last_turn == ep ? domain->turns + 1 : 1;
+	domain->last_turn = ep;
+	if (domain->turns < HOT_AFTER || domain->has_fd || ep->state != HF_EP_CONNECTED)
+		return;
+	hf_progress_cool(domain);
+	domain->hot = ep;
+	h_channel_pause(ep->channel, true);
 }
 
 static bool is_send(const struct h_message *m)
@@ -83,25 +114,30 @@ static void take(struct hf_ep *ep, struct h_message *m)
 		hf_ep_lost(ep, FI_ECONNABORTED);
 }
 
-static void receive(struct hf_ep *ep)
+/* Up to @turn messages; how many there were. */
+static int receive(struct hf_ep *ep, int turn)
 {
-	for (int i = 0; i < TURN && ep->state == HF_EP_CONNECTED; i++) {
+	int n = 0;
+
+	while (n < turn && ep->state == HF_EP_CONNECTED) {
 		struct h_message m;
 		int err;
 
 		if (!may_hold(ep)) {
 			pause_channel(ep, true);
-			return;
+			break;
 		}
 		err = h_channel_receive(ep->channel, &m, H_NOWAIT);
 		if (!err) {
 			take(ep, &m);
+			n++;
 			continue;
 		}
 		if (err != -EAGAIN && err != -EINTR && err != -ENOMEM)
 			hf_ep_lost(ep, err == -EPROTO ? FI_ECONNABORTED : FI_ECONNRESET);
-		return;
+		break;
 	}
+	return n;
 }
 
 /* A buffer was posted, or a completion read. */
@@ -111,7 +147,7 @@ void hf_progress_held(struct hf_ep *ep)
 		return;
 	if (ep->paused) {
 		pause_channel(ep, false);
-		receive(ep);
+		receive(ep, TURN);
 	}
 }
 
@@ -127,7 +163,26 @@ void hf_progress_ready(struct h_channel *channel, void *arg)
 		hf_stream_flush(ep);
 	if (ep->held_count)
 		hf_progress_held(ep);
-	receive(ep);
+	if (receive(ep, TURN))
+		heat(ep);
+}
+
+/*
+ * The hot one's messages: one, which the application waits for, or as many as there are once the
+ * next one is there each time. False: there was none.
+ */
+bool hf_progress_hot(struct hf_domain *domain)
+{
+	struct hf_ep *ep = domain->hot;
+	int n;
+
+	if (ep->held_count || ep->paused || ep->state != HF_EP_CONNECTED) {
+		hf_progress_cool(domain);
+		return false;
+	}
+	n = receive(ep, domain->flows ? TURN : 1);
+	domain->flows = domain->flows ? n > 1 : n && !domain->idle;
+	return n;
 }
 
 /* What waits for the other end, or for room in a completion queue, is tried again. */

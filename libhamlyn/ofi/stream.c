@@ -17,27 +17,28 @@
 /* So long a message in one piece goes along in the entry of the work queue. */
 #define SHORT		160
 
-static int send_pieces(struct h_channel *channel, const struct iovec *iov, int n, size_t length)
+static int send_short(struct h_channel *channel, const struct hf_header *header, const void *more,
+		      size_t more_length, const struct hf_span *payload)
 {
 	unsigned char whole[SHORT];
-	size_t at = 0;
+	size_t at = sizeof(*header);
 
-	if (length > sizeof(whole))
-		return h_channel_sendv(channel, iov, n, H_NOWAIT);
-	for (int i = 0; i < n; i++) {
-		memcpy(whole + at, iov[i].iov_base, iov[i].iov_len);
-		at += iov[i].iov_len;
+	memcpy(whole, header, sizeof(*header));
+	if (more_length)
+		memcpy(whole + at, more, more_length);
+	at += more_length;
+	for (uint32_t i = 0; payload && i < payload->count; i++) {
+		memcpy(whole + at, payload->iov[i].iov_base, payload->iov[i].iov_len);
+		at += payload->iov[i].iov_len;
 	}
-	return h_channel_send(channel, whole, length, H_NOWAIT);
+	return h_channel_send(channel, whole, at, H_NOWAIT);
 }
 
-/* 0, -FI_EAGAIN, or -FI_ENOTCONN: then the caller has hf_ep_lost() to call. */
-int hf_stream_send(struct hf_ep *ep, const struct hf_header *header, const void *more,
-		   size_t more_length, const struct hf_span *payload)
+static int send_long(struct h_channel *channel, const struct hf_header *header, const void *more,
+		     size_t more_length, const struct hf_span *payload)
 {
-	size_t length = sizeof(*header) + more_length + (payload ? payload->length : 0);
 	struct iovec iov[2 + HF_IOV_LIMIT];
-	int n = 0, err;
+	int n = 0;
 
 	iov[n].iov_base = (void *)(uintptr_t)header;
 	iov[n++].iov_len = sizeof(*header);
@@ -47,7 +48,17 @@ int hf_stream_send(struct hf_ep *ep, const struct hf_header *header, const void 
 	}
 	for (uint32_t i = 0; payload && i < payload->count; i++)
 		iov[n++] = payload->iov[i];
-	err = send_pieces(ep->channel, iov, n, length);
+	return h_channel_sendv(channel, iov, n, H_NOWAIT);
+}
+
+/* 0, -FI_EAGAIN, or -FI_ENOTCONN: then the caller has hf_ep_lost() to call. */
+int hf_stream_send(struct hf_ep *ep, const struct hf_header *header, const void *more,
+		   size_t more_length, const struct hf_span *payload)
+{
+	size_t length = sizeof(*header) + more_length + (payload ? payload->length : 0);
+	int err = (length <= SHORT ? send_short : send_long)(ep->channel, header, more, more_length,
+							     payload);
+
 	if (!err || err == -EAGAIN || err == -ENOMEM)
 		return err ? -FI_EAGAIN : 0;
 	return -FI_ENOTCONN;

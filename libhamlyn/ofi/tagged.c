@@ -20,31 +20,39 @@ struct outgoing {
 	void *context;
 };
 
+/* @post has a span already. */
+static int send_span(struct hf_ep *ep, struct hf_post *post, const struct outgoing *out)
+{
+	struct hf_ep *to;
+	int err;
+
+	hf_post_call(post, out->context, out->flags, out->data);
+	post->tagged = true;
+	post->tag = out->tag;
+	hf_domain_lock(ep->domain);
+	err = hf_link_toward(ep, out->dest, &to);
+	if (!err)
+		err = hf_post_send(to, post);
+	hf_domain_unlock(ep->domain);
+	return err;
+}
+
 static ssize_t send_any(struct hf_ep *ep, const struct iovec *iov, size_t count,
 			const struct outgoing *out)
 {
 	struct hf_post post;
-	struct hf_ep *to;
-	int err = hf_post_set(&post, iov, count, out->context, out->flags, out->data);
+	int err = hf_span_set(&post.span, iov, count);
 
-	if (err)
-		return err;
-	post.tagged = true;
-	post.tag = out->tag;
-	hf_domain_lock(ep->domain);
-	err = hf_link_toward(ep, out->dest, &to);
-	if (!err)
-		err = hf_post_send(to, &post);
-	hf_domain_unlock(ep->domain);
-	return err;
+	return err ? err : send_span(ep, &post, out);
 }
 
 static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len,
 			const struct outgoing *out)
 {
-	const struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
+	struct hf_post post;
+	int err = hf_span_one(&post.span, buf, len);
 
-	return send_any(of(fid), &iov, 1, out);
+	return err ? err : send_span(of(fid), &post, out);
 }
 
 static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -123,20 +131,26 @@ static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len
 
 /* ---- receiving ---------------------------------------------------------- */
 
+static int recv_span(struct hf_ep *ep, const struct hf_span *span, fi_addr_t src,
+		     struct hf_wish *wish)
+{
+	int err;
+
+	wish->span = span;
+	wish->tagged = true;
+	hf_domain_lock(ep->domain);
+	err = hf_rdm_receive(ep->rdm, wish, src);
+	hf_domain_unlock(ep->domain);
+	return err;
+}
+
 static ssize_t recv_any(struct hf_ep *ep, const struct iovec *iov, size_t count, fi_addr_t src,
 			struct hf_wish *wish)
 {
 	struct hf_span span;
 	int err = hf_span_set(&span, iov, count);
 
-	if (err)
-		return err;
-	wish->span = &span;
-	wish->tagged = true;
-	hf_domain_lock(ep->domain);
-	err = hf_rdm_receive(ep->rdm, wish, src);
-	hf_domain_unlock(ep->domain);
-	return err;
+	return err ? err : recv_span(ep, &span, src, wish);
 }
 
 static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
@@ -154,10 +168,14 @@ static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **
 static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
 			   uint64_t tag, uint64_t ignore, void *context)
 {
-	const struct iovec iov = { .iov_base = buf, .iov_len = len };
+	struct hf_wish wish = {
+		.tag = tag, .ignore = ignore, .flags = of(fid)->rx_flags, .context = context
+	};
+	struct hf_span span;
+	int err = hf_span_one(&span, buf, len);
 
 	(void)desc;
-	return tagged_recvv(fid, &iov, NULL, 1, src, tag, ignore, context);
+	return err ? err : recv_span(of(fid), &span, src, &wish);
 }
 
 static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,

@@ -248,6 +248,46 @@ TEST_F(rdm, directed)
 	end_close(&third);
 }
 
+/* One sends without a pause: what another sends is received soon, and who sleeps is woken. */
+TEST_F(rdm, one_flows)
+{
+	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
+	struct pollfd poll_fd = { .events = POLLIN };
+	struct fi_cq_tagged_entry entry;
+	struct fid_cq *wait;
+	struct end third;
+	bool sent = false, came = false;
+	fi_addr_t to;
+
+	ASSERT_EQ(0, end_open(&third, self->p.a.info, &self->options));
+	ASSERT_EQ(0, end_endpoint(&third, self->p.a.info, &self->options));
+	to = learn(&third, &self->p.b);
+	for (int i = 0; i < 300 && !came; i++) {
+		ASSERT_EQ(0, fi_trecv(self->p.b.ep, self->to, 8, NULL, FI_ADDR_UNSPEC, 0, 1, NULL));
+		ASSERT_EQ(0, TAKEN(&self->p, fi_tinject(self->p.a.ep, "a", 1, self->p.a.peer, 0)));
+		if (i >= 100 && !sent)
+			sent = !fi_tinject(third.ep, "b", 1, to, 1);
+		ASSERT_EQ(1, next_entry(self->p.b.rx, &third, &entry));
+		came = entry.tag == 1;
+	}
+	EXPECT_EQ(true, came);
+	end_close(&third);
+	if (variant->progress == FI_PROGRESS_AUTO)
+		return;
+	/* Who asks for a descriptor only now, and takes what comes off the NQ by sending. */
+	ASSERT_EQ(0, fi_cq_open(self->p.b.domain, &attr, &wait, NULL));
+	ASSERT_EQ(0, fi_control(&wait->fid, FI_GETWAIT, &poll_fd.fd));
+	while (fi_cq_read(self->p.b.rx, &entry, 1) == 1)
+		;
+	while (fi_trywait(self->p.b.fabric, (struct fid *[]){ &wait->fid }, 1))
+		;
+	ASSERT_EQ(0, TAKEN(&self->p, fi_tinject(self->p.a.ep, "a", 1, self->p.a.peer, 0)));
+	for (int i = 0; i < 16; i++)
+		ASSERT_EQ(0, TAKEN(&self->p, fi_tinject(self->p.b.ep, "b", 1, self->p.b.peer, 0)));
+	EXPECT_EQ(1, poll(&poll_fd, 1, (int)patience_ms()));
+	EXPECT_EQ(0, fi_close(&wait->fid));
+}
+
 /* ---- looking for messages --------------------------------------------------- */
 
 static ssize_t look(struct end *end, uint64_t flags, uint64_t tag, struct fi_context *context,
