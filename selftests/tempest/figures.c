@@ -132,6 +132,57 @@ static void downgrades(void)
 	pthread_join(thread, NULL);
 }
 
+/* ---- what grows with threads, and with nodes ---- */
+
+#define MOST_THREADS	1024
+
+static atomic_int asleep;
+
+/* Known to the library since its access has trapped. */
+static void *sleep_known(void *page)
+{
+	*(volatile int *)page = 1;
+	asleep++;
+	pause();
+	return NULL;
+}
+
+static void by_threads(void)
+{
+	pthread_attr_t attr;
+	char what[64];
+
+	prepare();
+	pin(0);
+	CHECK(!pthread_attr_init(&attr) && !pthread_attr_setstacksize(&attr, 64 << 10));
+	for (int number = 0; number <= MOST_THREADS; number = number ? 4 * number : 1) {
+		pthread_t thread;
+
+		for (int i = asleep; i < number; i++)
+			CHECK(!pthread_create(&thread, &attr, sleep_known, page_at(0)));
+		while (asleep < number)
+			usleep(1000);
+		snprintf(what, sizeof(what), "downgrade, %d threads asleep", number);
+		measure_downgrades(what);
+	}
+}
+
+static void barriers(void)
+{
+	char what[64];
+
+	for (int i = 0; i < SAMPLES; i++) {
+		int64_t begin = now_ns();
+
+		TPPI_barrier();
+		samples[i] = now_ns() - begin;
+	}
+	snprintf(what, sizeof(what), "barrier, %u nodes", TPPI_num_nodes);
+	if (!TPPI_self_address)
+		report(what);
+	TPPI_barrier();
+}
+
 static void open_and_close(void)
 {
 	prepare();
@@ -212,6 +263,8 @@ const struct test tests[] = {
 	{ "faults", faults, 0, 0, 0 },
 	{ "out-of-line", out_of_line, 0, 0, 0 },
 	{ "downgrades", downgrades, 0, 0, 0 },
+	{ "by-threads", by_threads, 0, 0, 0 },
+	{ "barriers", barriers, 0, 0, 0 },
 	{ "open-and-close", open_and_close, 0, 0, 0 },
 	{ "fetches", fetches, 0, 0, 0 },
 	{ 0 }

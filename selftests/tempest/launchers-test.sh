@@ -19,8 +19,8 @@ USAGE
 
 only_help "$@"
 BUILD=$(realpath "${1:-build}") || exit 2
-for program in hamlyn-run tempest/nodes tempest-examples/migrate libhamlyn-tempest.so; do
-	[ -x "$BUILD/$program" ] || die "$BUILD/$program is missing; run: make all tempest-tests"
+for program in hamlyn-run tempest/nodes tempest-examples/migrate tempest/contended stache/litmus libhamlyn-tempest.so; do
+	[ -x "$BUILD/$program" ] || die "$BUILD/$program is missing; run: make all tempest-tests stache-tests"
 done
 unset PMI_FD PMI_PORT PMI_RANK PMI_SIZE PMI_ID PMIX_NAMESPACE PMIX_RANK HAMLYN_DEVICE
 # Open MPI's launcher refuses root otherwise
@@ -37,6 +37,8 @@ has_pmix() {
 }
 
 tempest_jobs hamlyn-run "$BUILD/tempest/nodes" "$BUILD/tempest-examples/migrate" "$BUILD/hamlyn-run"
+check "hamlyn-run: Tempest, nodes that are killed at any time, and nobody ends the others" \
+	selftests/tempest/kills.py "$BUILD"
 if [ -n "$OPENMPI" ] && has_pmix; then
 	check "programs that can load libpmix" tempest_link
 	tempest_jobs mpirun "$work/nodes" "$work/migrate" "$OPENMPI" --oversubscribe
