@@ -297,6 +297,7 @@ name-taken     vm names                     driver/object/name.c s/err = -EADDRI
 name-root      vm names                     driver/fabric/users.c s/return INVALID_UID;/return KUIDT_INIT(user);/
 name-map       vm names                     driver/fabric/users.c s/if (has(r, user))$/if (user >= r->from)/
 name-unread    vm names                     driver/object/name.c s/ \&\& number < n->unread;/;/
+far-most       vm hostile_far               driver/object/far.c  s/ || side->theirs_count == HML_FAR_MOST || / || /
 name-share     vm hostile_names             driver/object/call.c s/call->share = c->share->key;/call->share = call->user;/
 name-told      vm hostile_names             driver/object/name.c s/^\t\thml_line_wake(&n->line);/\t\t;/
 line-loan      vm hostile_wake              driver/object/line.c s/hml_loan_debit(line->loan, sched_clock() - begin);/(void)begin;/

@@ -8,6 +8,7 @@
 #include <endian.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 
 #define FAR_HEADER	16	/* of a frame */
 #define FAR_DATA	40	/* of a packet without metadata, behind that */
@@ -82,6 +83,9 @@ static inline int far_greet(int fd, const struct hosts *h, const struct host *ow
 
 /* ---- what it says, and hears, behind that ---- */
 
+#define FAR_PING	3
+#define FAR_PONG	4
+
 /**
  * struct far - such a host
  * @fd: the connection
@@ -150,6 +154,21 @@ static inline int far_hear_type(struct far *f, uint8_t type)
 		ret = far_hear(f);
 	} while (!ret && f->type != type);
 	return ret;
+}
+
+/* It is refused: a PING is not answered. To be dead after a while is not to be refused. */
+static inline bool far_is_ended(struct far *f)
+{
+	const uint8_t stamp[8] = "refused";
+	int ret;
+
+	signal(SIGPIPE, SIG_IGN);
+	/* It may have ended, and what it said before is still to be heard. */
+	far_say(f, FAR_PING, stamp, sizeof(stamp));
+	while (!(ret = far_hear(f)))
+		if (f->type == FAR_PONG)
+			return false;
+	return ret != -EAGAIN && ret != -EMSGSIZE;
 }
 
 /* Connected, and up: 0, or a negative errno. @own is no peer of its NIC any more, @to is. */

@@ -157,18 +157,51 @@ static int new_key(struct user *u)
 	return rekey(&u->p, 0);
 }
 
-/* A name of one's own, and a call to it, which is answered. */
-static int name(struct user *u)
+/* A name of one's own. */
+static int listen_own(struct user *u)
 {
-	int fd, call, ret = -ENOMSG;
 	char text[32];
-	struct raw raw;
 
 	snprintf(text, sizeof(text), "freeze-%d", getpid());
-	fd = raw_listen(u->p.fd, text);
+	return raw_listen(u->p.fd, text);
+}
+
+static int call_own(struct user *u)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "freeze-%d", getpid());
+	return raw_call(u->p.fd, u->p.query.host, text);
+}
+
+static int take_name(struct user *u)
+{
+	int fd = listen_own(u);
+
+	return fd < 0 ? fd : close(fd);
+}
+
+/* A call that is given up, to a name that stays. */
+static int call_name(struct user *u)
+{
+	static int name;
+	int call;
+
+	if (!name)
+		name = listen_own(u);
+	call = name < 0 ? name : call_own(u);
+	return call < 0 ? call : close(call);
+}
+
+/* A call that is answered. */
+static int name(struct user *u)
+{
+	int fd = listen_own(u), call, ret = -ENOMSG;
+	struct raw raw;
+
 	if (fd < 0)
 		return fd;
-	call = raw_call(u->p.fd, u->p.query.host, text);
+	call = call_own(u);
 	if (call < 0)
 		ret = call;
 	else if (raw_read(fd, &raw) > 0)
@@ -649,7 +682,8 @@ KIND(slot, slot, false);
 KIND(terminus, terminus, false);
 KIND(watch, watch, false);
 KIND(rekey, new_key, false);
-KIND(name, name, false);
+KIND(name, take_name, false);
+KIND(call, call_name, false);
 KIND(others, others, false);
 KIND(open, open_close, false);
 KIND(nics, list_nics, false);

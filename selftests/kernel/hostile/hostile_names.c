@@ -135,17 +135,6 @@ static int sync_with(struct far *f)
 	return ret;
 }
 
-/* It is refused: nothing more is read of it. */
-static bool is_ended(struct far *f)
-{
-	int ret;
-
-	do {
-		ret = far_hear(f);
-	} while (!ret);
-	return ret != -EAGAIN && ret != -EMSGSIZE;
-}
-
 static bool has_calls(int name)
 {
 	struct pollfd p = { .fd = name, .events = POLLIN };
@@ -200,7 +189,7 @@ TEST_F(hostile_names, a_host_has_so_many_calls)
 	EXPECT_EQ(0, say_call(&self->far, CALLS_MOST, 0, 0, "name0"));
 	ASSERT_EQ(0, sync_with(&self->far));
 	EXPECT_EQ(0, say_call(&self->far, CALLS_MOST + 1, 0, 0, "no.such.name"));
-	EXPECT_TRUE(is_ended(&self->far));
+	EXPECT_TRUE(far_is_ended(&self->far));
 	for (i = 0; i < NAMES; i++) {
 		EXPECT_TRUE(loses_its_calls(name[i]));
 		EXPECT_EQ(0, close(name[i]));
@@ -222,7 +211,7 @@ TEST_F(hostile_names, a_host_that_repeats_an_id_is_refused)
 	EXPECT_EQ(0, say_call(&self->far, 5, 0, 0, "name"));
 	EXPECT_EQ(0, sync_with(&self->far));
 	EXPECT_EQ(0, say_call(&self->far, 5, 0, 0, "name"));
-	EXPECT_TRUE(is_ended(&self->far));
+	EXPECT_TRUE(far_is_ended(&self->far));
 	EXPECT_TRUE(loses_its_calls(name));
 	EXPECT_EQ(0, close(name) | close(dev));
 }
