@@ -2,9 +2,11 @@
 #include "arrive.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "atomic.h"
 #include "complete.h"
 #include "direct.h"
 #include "match.h"
@@ -24,7 +26,8 @@ struct arrival {
 
 static bool has_target(uint8_t op)
 {
-	return op == HF_WRITE || op == HF_WRITE_LONG || op == HF_READ;
+	return op == HF_WRITE || op == HF_WRITE_LONG || op == HF_READ ||
+	       op == HF_ATOMIC;
 }
 
 static bool has_tag(const struct hf_header *header)
@@ -326,6 +329,50 @@ static enum hf_arrival on_read(struct hf_ep *ep, const struct arrival *a)
 	return HF_TAKEN;
 }
 
+/* What was there goes back as a read's bytes do. */
+static enum hf_arrival fetch_atomic(struct hf_ep *ep, const struct arrival *a,
+				    const struct hf_atomic *atomic, const struct hf_span *at)
+{
+	size_t length = hf_atomic_bytes(atomic);
+	struct hf_work *work = hf_work_new(&ep->works, HF_WORK_IN_FETCH);
+	void *was = work ? malloc(length) : NULL;
+
+	if (!was) {
+		if (work)
+			hf_work_end(&ep->works, work);
+		return HF_LATER;
+	}
+	hf_atomic_apply(atomic, at, a->payload, was);
+	work->context = was;
+	work->length = length;
+	work->peer_id = a->header.id;
+	hf_span_one(&work->span, was, length);
+	hf_stream_add(ep, work);
+	hf_stream_flush(ep);
+	return HF_TAKEN;
+}
+
+static enum hf_arrival on_atomic(struct hf_ep *ep, const struct arrival *a)
+{
+	struct hf_atomic atomic;
+	struct hf_span at;
+	int err;
+
+	if (!ep->rdm || a->length != a->header.length ||
+	    !hf_atomic_parse(a->header.data, a->length, &atomic))
+		return HF_BROKEN;
+	err = hf_mr_find(ep->domain, a->target.key, hf_atomic_access(&atomic), a->target.address,
+			 hf_atomic_bytes(&atomic), &at);
+	if (!err && atomic.kind != HF_ATOMIC_BASE)
+		return fetch_atomic(ep, a, &atomic, &at);
+	if (!err) {
+		hf_atomic_apply(&atomic, &at, a->payload, NULL);
+		hf_complete_remote(ep, HF_COUNT_REMOTE_WRITE, a->length, 0, 0);
+	}
+	hf_arrive_done(ep, a->header.id, -err);
+	return HF_TAKEN;
+}
+
 /* ---- operations under way ----------------------------------------------- */
 
 static enum hf_arrival on_clear(struct hf_ep *ep, const struct arrival *a)
@@ -345,8 +392,8 @@ static enum hf_arrival on_clear(struct hf_ep *ep, const struct arrival *a)
 
 static bool takes_pieces(const struct hf_work *work)
 {
-	return work->kind == HF_WORK_READ || work->kind == HF_WORK_IN_RECV ||
-	       work->kind == HF_WORK_IN_WRITE;
+	return work->kind == HF_WORK_READ || work->kind == HF_WORK_FETCH ||
+	       work->kind == HF_WORK_IN_RECV || work->kind == HF_WORK_IN_WRITE;
 }
 
 /* Where a piece goes: in a region, if that is still there. */
@@ -379,7 +426,7 @@ static enum hf_arrival on_piece(struct hf_ep *ep, const struct arrival *a)
 		work->moved += a->length;
 	}
 	if (err || work->moved == work->length) {
-		uint32_t id = work->kind == HF_WORK_READ ? HF_NO_ID : work->peer_id;
+		uint32_t id = hf_work_is_ours(work->kind) ? HF_NO_ID : work->peer_id;
 
 		hf_complete_work(ep, work, -err);
 		hf_arrive_done(ep, id, -err);
@@ -408,10 +455,11 @@ enum hf_arrival hf_arrive(struct hf_ep *ep, const void *data, size_t length)
 		[HF_CLEAR] = on_clear,
 		[HF_PIECE] = on_piece,
 		[HF_DONE] = on_done,
+		[HF_ATOMIC] = on_atomic,
 	};
 	struct arrival a;
 
-	if (!parse(&a, data, length) || a.header.op < HF_SEND || a.header.op > HF_DONE)
+	if (!parse(&a, data, length) || a.header.op < HF_SEND || a.header.op > HF_ATOMIC)
 		return HF_BROKEN;
 	return handlers[a.header.op](ep, &a);
 }

@@ -165,6 +165,8 @@ static void complete_own(struct hf_ep *ep, struct hf_work *work, int err)
 		[HF_WORK_SEND] = { FI_SEND | FI_MSG, HF_COUNT_SEND },
 		[HF_WORK_WRITE] = { FI_WRITE | FI_RMA, HF_COUNT_WRITE },
 		[HF_WORK_READ] = { FI_READ | FI_RMA, HF_COUNT_READ },
+		[HF_WORK_ATOMIC] = { FI_WRITE | FI_ATOMIC, HF_COUNT_WRITE },
+		[HF_WORK_FETCH] = { FI_READ | FI_ATOMIC, HF_COUNT_READ },
 	};
 
 	struct fi_cq_err_entry error = { 0 };
@@ -218,6 +220,11 @@ void hf_complete_work(struct hf_ep *ep, struct hf_work *work, int err)
 					   work->wire_flags, work->data);
 		break;
 	case HF_WORK_IN_READ:
+		if (!err)
+			hf_complete_remote(ep, HF_COUNT_REMOTE_READ, work->length, 0, 0);
+		break;
+	case HF_WORK_IN_FETCH:
+		free(work->context);
 		if (!err)
 			hf_complete_remote(ep, HF_COUNT_REMOTE_READ, work->length, 0, 0);
 		break;

@@ -10,6 +10,7 @@
 
 #include <rdma/fi_endpoint.h>
 
+#include "atomic.h"
 #include "av.h"
 #include "cntr.h"
 #include "cq.h"
@@ -199,17 +200,6 @@ static int srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fi
 	return -FI_ENOSYS;
 }
 
-static int query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
-			struct fi_atomic_attr *attr, uint64_t flags)
-{
-	(void)domain;
-	(void)datatype;
-	(void)op;
-	(void)attr;
-	(void)flags;
-	return -FI_EOPNOTSUPP;
-}
-
 static int query_collective(struct fid_domain *domain, enum fi_collective_op coll,
 			    struct fi_collective_attr *attr, uint64_t flags)
 {
@@ -245,7 +235,7 @@ static struct fi_ops_domain domain_ops = {
 	.poll_open = poll_open,
 	.stx_ctx = stx_ctx,
 	.srx_ctx = srx_ctx,
-	.query_atomic = query_atomic,
+	.query_atomic = hf_atomic_query,
 	.query_collective = query_collective,
 	.endpoint2 = endpoint2,
 };

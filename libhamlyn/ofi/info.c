@@ -34,8 +34,9 @@ static const struct kind kinds[] = {
 	},
 	{
 		.type = FI_EP_RDM,
-		.tx_caps = BOTH_TX_CAPS | FI_TAGGED,
-		.rx_caps = BOTH_RX_CAPS | FI_TAGGED | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE,
+		.tx_caps = BOTH_TX_CAPS | FI_TAGGED | FI_ATOMIC,
+		.rx_caps = BOTH_RX_CAPS | FI_TAGGED | FI_ATOMIC | FI_MULTI_RECV |
+			   FI_DIRECTED_RECV | FI_SOURCE,
 		.rx_flags = FI_COMPLETION | FI_MULTI_RECV,
 		.tx_size = HF_RDM_SIZE,
 		.rx_size = HF_RDM_SIZE,
@@ -78,7 +79,7 @@ static uint64_t directions(uint64_t caps)
 {
 	if (caps & (FI_MSG | FI_TAGGED) && !(caps & (FI_SEND | FI_RECV)))
 		caps |= FI_SEND | FI_RECV;
-	if (caps & FI_RMA &&
+	if (caps & (FI_RMA | FI_ATOMIC) &&
 	    !(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)))
 		caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 	return caps;

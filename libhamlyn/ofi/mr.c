@@ -31,7 +31,7 @@ int hf_mr_find(struct hf_domain *domain, uint64_t key, uint64_t access, uint64_t
 
 	if (!mr)
 		return -FI_EKEYREJECTED;
-	if (!(mr->access & access))
+	if ((mr->access & access) != access)
 		return -FI_EACCES;
 	offset = address - mr->base;
 	if (address < mr->base || offset > mr->span.length || length > mr->span.length - offset)

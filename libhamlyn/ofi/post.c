@@ -99,6 +99,21 @@ static size_t begin_more(struct more *more, const struct hf_post *post, enum hf_
 	return offsetof(struct hf_target, address);
 }
 
+int hf_post_begun(struct hf_ep *ep, const struct hf_post *post, struct hf_work *work, int err)
+{
+	if (!err) {
+		work->context = post->context;
+		work->report = post->report;
+		if (post->report)
+			ep->tx_cq->promised++;
+		return 0;
+	}
+	hf_work_end(&ep->works, work);
+	if (err == -FI_ENOTCONN)
+		hf_ep_lost(ep, FI_ECONNRESET);
+	return err;
+}
+
 /* One that the other end answers. */
 int hf_post_work(struct hf_ep *ep, const struct hf_post *post, enum hf_wire_op op,
 		 enum hf_work_kind kind, bool with_payload)
@@ -123,21 +138,11 @@ int hf_post_work(struct hf_ep *ep, const struct hf_post *post, enum hf_wire_op o
 	}
 	work->length = post->span.length;
 	work->wire_flags = header.flags & HF_TAGGED;
-	work->context = post->context;
-	work->report = post->report;
 	err = hf_stream_send(ep, &header, (char *)&more + begin,
 			     sizeof(more.target) - begin +
 			     header.places * sizeof(more.places[0]),
 			     with_payload ? &post->span : NULL);
-	if (!err) {
-		if (post->report)
-			ep->tx_cq->promised++;
-		return 0;
-	}
-	hf_work_end(&ep->works, work);
-	if (err == -FI_ENOTCONN)
-		hf_ep_lost(ep, FI_ECONNRESET);
-	return err;
+	return hf_post_begun(ep, post, work, err);
 }
 
 int hf_post_send(struct hf_ep *ep, struct hf_post *post)

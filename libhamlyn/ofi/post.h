@@ -32,6 +32,8 @@ int hf_post_set(struct hf_post *post, const struct iovec *iov, size_t count, voi
 		uint64_t flags, uint64_t data);
 uint64_t hf_post_flags(const struct hf_ep *ep, uint64_t flags);
 int hf_post_check(struct hf_ep *ep, struct hf_post *post);
+/* It was sent, if @err is 0; else @work ends here. Returns @err. */
+int hf_post_begun(struct hf_ep *ep, const struct hf_post *post, struct hf_work *work, int err);
 int hf_post_send(struct hf_ep *ep, struct hf_post *post);
 int hf_post_at_once(struct hf_ep *ep, const struct hf_post *post, enum hf_wire_op op);
 int hf_post_work(struct hf_ep *ep, const struct hf_post *post, enum hf_wire_op op,

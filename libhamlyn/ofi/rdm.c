@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "address.h"
+#include "atomic.h"
 #include "common.h"
 #include "link.h"
 #include "msg.h"
@@ -242,6 +243,7 @@ int hf_rdm_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 	rdm->ep.fid.cm = &cm_ops;
 	rdm->ep.fid.msg = &hf_msg_ops;
 	rdm->ep.fid.rma = &hf_rma_ops;
+	rdm->ep.fid.atomic = &hf_atomic_ops;
 	rdm->ep.fid.tagged = &hf_tagged_ops;
 	*out = &rdm->ep.fid;
 	return 0;

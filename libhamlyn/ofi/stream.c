@@ -171,7 +171,7 @@ static bool send_piece(struct hf_ep *ep, struct hf_work *work)
 	if (work->moved < work->length)
 		return true;
 	/* Our own end when the peer says so; what it reads is out. */
-	if (work->kind == HF_WORK_IN_READ)
+	if (work->kind == HF_WORK_IN_READ || work->kind == HF_WORK_IN_FETCH)
 		hf_complete_work(ep, work, 0);
 	else
 		hf_stream_remove(ep, work);

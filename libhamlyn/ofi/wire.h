@@ -15,6 +15,8 @@
  *	CLEAR		go on with your operation @id: send @length bytes of it to my @data
  *	PIECE		for your operation @id, from byte @data on
  *	DONE		your operation @id has ended, with error @data
+ *	ATOMIC		a target, what is to be done there (@data, see atomic.h), and operands. If
+ *			it fetches, what was there comes as a PIECE
  */
 #ifndef HAMLYN_OFI_WIRE_H
 #define HAMLYN_OFI_WIRE_H
@@ -30,6 +32,7 @@ enum hf_wire_op {
 	HF_CLEAR,
 	HF_PIECE,
 	HF_DONE,
+	HF_ATOMIC,
 };
 
 #define HF_HAS_DATA	(1U << 0)	/* @data is for the other end's completion */

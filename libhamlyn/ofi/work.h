@@ -15,9 +15,12 @@ enum hf_work_kind {
 	HF_WORK_SEND,		/* ours */
 	HF_WORK_WRITE,
 	HF_WORK_READ,
+	HF_WORK_ATOMIC,
+	HF_WORK_FETCH,
 	HF_WORK_IN_RECV,	/* the peer's: into a buffer that was posted */
 	HF_WORK_IN_WRITE,	/* into a region */
 	HF_WORK_IN_READ,	/* out of a region */
+	HF_WORK_IN_FETCH,	/* out of @context, which is freed: what a region had */
 };
 
 struct hf_work {
@@ -58,7 +61,7 @@ void hf_works_free(struct hf_works *works);
 
 static inline bool hf_work_is_ours(enum hf_work_kind kind)
 {
-	return kind <= HF_WORK_READ;
+	return kind <= HF_WORK_FETCH;
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_tagged.h>
 
 #include "../../libhamlyn/ofi/conn.h"
@@ -153,6 +154,29 @@ static int liar_say(struct liar *liar, uint64_t key, uint32_t seen)
 		message.rest[i] = 0x66;
 	memcpy(message.rest, &target, sizeof(target));
 	return h_channel_send(liar->channel, &message, length, H_NOWAIT);
+}
+
+/* An operation that may be one, on what may be a region's; half with as much as they need. */
+static int liar_compute(struct liar *liar, uint64_t key)
+{
+	struct {
+		struct hf_header header;
+		struct hf_target target;
+		unsigned char operands[512];
+	} message = { .header = { .op = HF_ATOMIC, .id = (uint32_t)draw() },
+		      .target = { draw() % 8 ? key : draw(), draw_number(0) } };
+	uint64_t datatype = draw() % 16, op = draw() % 20, kind = draw() % 4;
+	uint64_t count = draw() % 8 ? draw() % 32 : draw();
+	size_t length = draw() % sizeof(message.operands);
+
+	if (draw() % 2)
+		length = (count % 32 << (datatype < 8 ? datatype / 2 : 3)) << (kind == 2);
+	length %= sizeof(message.operands);
+	memset(message.operands, 0x66, sizeof(message.operands));
+	message.header.data = datatype | op << 8 | kind << 16 | count << 32;
+	message.header.length = draw() % 16 ? length : draw();
+	return h_channel_send(liar->channel, &message,
+			      offsetof(typeof(message), operands) + length, H_NOWAIT);
 }
 
 FIXTURE(hostile) {
@@ -481,6 +505,91 @@ TEST_F(hostile_rdm, anything)
 	EXPECT_LT(0, dropped);
 	TH_LOG("%d of %d links were ended", dropped, CONNECTIONS / 2);
 	free(buffer);
+}
+
+TEST_F(hostile_rdm, operations)
+{
+	bool changed = false;
+
+	for (int i = 0; i < CONNECTIONS; i++) {
+		ASSERT_EQ(true, liar_ask(&self->liar, HF_HELLO_LINK, &self->address, &self->claim));
+		ASSERT_EQ(HF_HELLO_ACCEPT, answer(&self->end, &self->liar));
+		for (int j = 0; j < MESSAGES; j++) {
+			(void)liar_listen(&self->liar, 0);
+			if (liar_compute(&self->liar, fi_mr_key(self->mr)) == -EPIPE)
+				break;
+			drain(&self->end);
+		}
+		liar_leave(&self->liar);
+		drain(&self->end);
+	}
+	for (size_t i = 0; i < REGION; i++) {
+		ASSERT_EQ(0, self->memory[i]);
+		ASSERT_EQ(0, self->memory[2 * REGION + i]);
+		changed = changed || self->memory[REGION + i];
+	}
+	EXPECT_EQ(true, changed);
+}
+
+/* Did it end the link? */
+static bool is_ended(struct end *end, struct liar *liar)
+{
+	int64_t until = now_ms() + patience_ms();
+	struct h_message m;
+	int err;
+
+	do {
+		drain(end);
+		err = h_channel_receive(liar->channel, &m, H_NOWAIT);
+		if (!err)
+			return false;
+	} while (err == -EAGAIN && now_ms() < until);
+	return err != -EAGAIN;
+}
+
+/* What no peer says that keeps to the rules: nothing is done, and it is heard no more. */
+TEST_F(hostile_rdm, no_operation)
+{
+	static const struct { uint64_t datatype, op, kind, count, length; } cases[] = {
+		{ FI_UINT64, FI_ATOMIC_WRITE, 0, 8, 8 },	/* fewer operands than it says */
+		{ FI_UINT64, FI_ATOMIC_WRITE, 0, 1, 16 },
+		{ FI_UINT64, FI_CSWAP_NE, 2, 1, 8 },		/* and nothing to compare with */
+		{ FI_UINT64, FI_ATOMIC_WRITE, 0, 0, 0 },
+		{ FI_UINT64, FI_ATOMIC_READ, 1, 1025, 0 },
+		{ FI_UINT64, FI_ATOMIC_READ, 0, 1, 0 },		/* nobody would get it */
+		{ FI_DOUBLE, FI_BOR, 0, 1, 8 },
+		{ FI_UINT64, FI_ATOMIC_OP_LAST, 0, 1, 8 },
+		{ FI_UINT64, FI_ATOMIC_WRITE, 3, 1, 8 },
+		{ FI_DATATYPE_LAST, FI_ATOMIC_WRITE, 0, 1, 8 },
+		{ 255, FI_ATOMIC_WRITE, 0, 1, 8 },
+		{ FI_UINT64, 255, 0, 1, 8 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct {
+			struct hf_header header;
+			struct hf_target target;
+			unsigned char operands[16];
+		} message = { .header = { .op = HF_ATOMIC, .length = cases[i].length },
+			      .target = { .key = fi_mr_key(self->mr) } };
+
+		memset(message.operands, 0x66, sizeof(message.operands));
+		message.header.id = 7;
+		message.header.data = cases[i].datatype | cases[i].op << 8 | cases[i].kind << 16 |
+				      cases[i].count << 32;
+		ASSERT_EQ(true, liar_ask(&self->liar, HF_HELLO_LINK, &self->address, &self->claim));
+		ASSERT_EQ(HF_HELLO_ACCEPT, answer(&self->end, &self->liar));
+		ASSERT_EQ(0, h_channel_send(self->liar.channel, &message,
+					    offsetof(typeof(message), operands) + cases[i].length,
+					    H_NOWAIT));
+		EXPECT_EQ(true, is_ended(&self->end, &self->liar)) {
+			TH_LOG("case %zu", i);
+		}
+		liar_leave(&self->liar);
+		drain(&self->end);
+	}
+	for (size_t i = 0; i < 3 * REGION; i++)
+		ASSERT_EQ(0, self->memory[i]);
 }
 
 /* Under the name of another process, or of nobody, it is turned down; under its own it is not. */

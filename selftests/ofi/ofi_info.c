@@ -66,9 +66,9 @@ TEST(without_connections)
 	while (info && strcmp(info->fabric_attr->prov_name, "hamlyn"))
 		info = info->next;
 	ASSERT_NE(NULL, info);
-	EXPECT_EQ(FI_TAGGED | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE,
-		  info->caps & (FI_TAGGED | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE |
-				FI_ATOMIC));
+	EXPECT_EQ(FI_TAGGED | FI_ATOMIC | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE,
+		  info->caps & (FI_TAGGED | FI_ATOMIC | FI_DIRECTED_RECV | FI_MULTI_RECV |
+				FI_SOURCE | FI_TRIGGER));
 	EXPECT_EQ(0, info->mode);
 	EXPECT_EQ(FI_AV_TABLE, info->domain_attr->av_type);
 	EXPECT_NE(0, info->ep_attr->mem_tag_format);
