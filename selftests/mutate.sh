@@ -123,7 +123,7 @@ datagram-check native datagram              libhamlyn/src/message/datagram.c s/g
 datagram-end   native datagram              libhamlyn/src/message/datagram.c s/(bytes != d->partial \&\& bytes <= d->length)/bytes != d->partial/
 datagram-live  native datagram              libhamlyn/src/message/datagram.c s/return h__grace_needed(dev) \&\& h__grace_over(dev, &d->grace, about);/return h__grace_needed(dev);/
 grace-dead     native datagram              libhamlyn/src/embedded/shm_table.c s/^\treturn ask \&\& (!owner || !h__shm_alive(dev, owner - 1));/\treturn false;/
-stream-debt    native channel               libhamlyn/src/stream/stream_receive.c s/^\th_receiver_owes(&r->r, r->late || r->fin_due);/\th_receiver_owes(\&r->r, false);/
+stream-debt    native channel               libhamlyn/src/stream/stream_receive.c s/^\th_receiver_owes(&r->r, r->late || r->fin_due || r->old_due);/\th_receiver_owes(\&r->r, false);/
 gather-left    native gather                libhamlyn/src/message/gather.c s/over = m->left || m->gone;/over = false;/
 release-long   native channel               libhamlyn/src/channel/channel_long.c s/ || ch->longs\[m->number\].serial != m->serial//
 release-record native channel               libhamlyn/src/stream/stream_receive.c s/if (a->here != H_GIVEN_BACK) {/if (1) {/
@@ -135,6 +135,10 @@ grow-paid      native capacity              libhamlyn/src/stream/stream_arrive.c
 grow-budget    native capacity              libhamlyn/src/manager/budget.c s/if (bytes > b->most - b->taken)/if (0)/
 spare-age      native capacity             libhamlyn/src/manager/budget.c s/	if (are_old(b))/	if (0)/
 spare-charge   native capacity             libhamlyn/src/channel/channel_receive.c s/in->charged = in->room;/h__budget_give(ch->manager, in->room);/
+shed-offer     native shed                 libhamlyn/src/stream/stream_shed.c s/return r->quiet > r->patience || (pressed/return 0 \&\& (pressed/
+shed-fits      native shed                 libhamlyn/src/stream/stream_send.c s/ || length <= f.buffer;/ || 1;/
+shed-collected native shed                 libhamlyn/src/stream/stream_send.c s/if (h__stage_flush(s, 0, 0, H_NOWAIT))/if (0)/
+shed-again     native stream               libhamlyn/src/stream/stream_send.c s/ \&\& s->sent - s->shrunk >= s->entries;/;/
 stage-reserve  native capacity              libhamlyn/src/stream/stream_send.c s/err = h__stage_reserve(s);/err = 0;/
 own-tags       native capacity              libhamlyn/src/manager/memory.c s/if (h__terminus_free_tags(pool->terminus) > own)/if (h__terminus_free_tags(pool->terminus))/
 free-twice     native manager               libhamlyn/src/manager/memory.c s/if (!(piece \& PIECE_GIVEN))/if (0)/
@@ -168,8 +172,8 @@ hello-length   native stream                libhamlyn/src/stream/stream_arrive.c
 publish-hello  native publish               libhamlyn/src/publish/publisher_reader.c s/if (r->welcome || m->length/if (m->length/
 credit-bound   native stream                libhamlyn/src/stream/stream_send.c s/if (released - s->released > sent - s->released)/if (0)/
 credit-short   native stream                libhamlyn/src/stream/stream_send.c s/if (length < H_CREDIT_SHORT ||/if (/
-credit-long    native stream                libhamlyn/src/stream/stream_send.c s/(flags & H_CREDIT_SEED \&\& length < H_CREDIT_LONG)) {/0) {/
-credit-fixed   native stream                libhamlyn/src/stream/stream_send.c s/if (flags & H_CREDIT_SEED \&\& s->fixed) {/if (0) {/
+credit-long    native stream                libhamlyn/src/stream/stream_send.c s/(flags & (H_CREDIT_SEED | H_CREDIT_SMALLER) \&\& length < H_CREDIT_LONG)) {/0) {/
+credit-fixed   native stream                libhamlyn/src/stream/stream_send.c s/^\tif (s->fixed) {/\tif (0) {/
 credit-smaller native stream                libhamlyn/src/stream/stream_send.c s/ || f.buffer <= s->buffer)/)/
 seed-sense     native stream,rendezvous     libhamlyn/src/stream/stream_send.c s/if (!seed_makes_sense(&f) || /if (/
 seed-credit    native rendezvous            libhamlyn/src/stream/stream_arrive.c s/if (f.entries != H_CREDITS || /if (/

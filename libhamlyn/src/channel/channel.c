@@ -95,6 +95,7 @@ static int channel_of(struct h_half *half, bool joined,
 	ch->limit = half->limit;
 	ch->peer_limit = half->peer_limit;
 	ch->debt.pay = h__channel_pay;
+	h__channel_owns(ch);
 	ch->stored_tail = &ch->stored;
 	ch->joined = joined;
 	*channel = ch;

@@ -299,6 +299,17 @@ void h__channel_sent(struct h_channel *ch)
 		contended(ch);
 }
 
+static void unlock(struct h_stream_sender *s)
+{
+	h__channel_sent(s->owner);
+}
+
+void h__channel_owns(struct h_channel *ch)
+{
+	ch->sender->owner = ch;
+	ch->sender->unlock = unlock;
+}
+
 /* It stays where it is. */
 static void keep_lent(struct h_channel *ch, const struct cursor *c)
 {

@@ -5,13 +5,18 @@
  * What an end point is made with it has until it ends. What it is given beyond that, as
  * others send more, comes out of a budget that all end points of the manager share: the
  * buffers of streams and what they send from, and heap kept for the next long message. Who
- * finds it used up goes on with what it has.
+ * finds it used up goes on with what it has, and others are looked at sooner.
+ *
+ * Once a second, while there is anything beyond, it is looked which of it nobody has used
+ * since. Heap is freed; buffers are the end points' own to give back (stream_shed.c).
  */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "manager/manager.h"
 
-#define SPARE_NS	1000000000LL	/* unused for so long: it is not needed again */
+#define PRESSED_NS	50000000LL	/* the same where others wait for it */
+#define PRESS_NS	5000000LL	/* for senders to begin with the smaller buffers */
 
 /* manager->lock held. */
 static bool take(struct h_budget *b, size_t bytes)
@@ -59,6 +64,11 @@ bool h__budget_take(struct h_manager *m, size_t bytes)
 		if (!taken)
 			dropped = drop_one(b);
 		note_spares(b);
+		h__write_once(&b->grown, true);
+		if (!taken && !dropped.memory)
+			h__write_once(&b->pressed, true);
+		if (m->event)
+			h__event_update(m);
 		h__unlock(&m->lock);
 		free(dropped.memory);
 	} while (!taken && dropped.memory);
@@ -129,17 +139,17 @@ void h__spare_give(struct h_manager *m, void *memory, size_t room)
 
 static bool are_old(const struct h_budget *b)
 {
-	return h__now_ns() - h__read_once(&b->used_ns) >= SPARE_NS;
+	return h__now_ns() - h__read_once(&b->used_ns) >= H_AGE_NS;
 }
 
 /* All of them at once: who receives long messages again begins anew. */
-void h__spares_age(struct h_manager *m)
+static void spares_age(struct h_manager *m)
 {
 	struct h_spare old[H_SPARES] = {};
 	struct h_budget *b = &m->budget;
 	unsigned int i;
 
-	if (h__likely(!h__read_once(&b->spare)))
+	if (!h__read_once(&b->spare))
 		return;
 	/* Each poll comes here while there is one: only who finds it old takes the lock. */
 	if (!are_old(b))
@@ -152,6 +162,118 @@ void h__spares_age(struct h_manager *m)
 	h__unlock(&m->lock);
 	for (i = 0; i < H_SPARES; i++)
 		free(old[i].memory);
+}
+
+/* ---- buffers ---- */
+
+void h__budget_unneeded_by(struct h_manager *m,
+			   struct h_debt *(*unneeded)(struct h_receiver *r, bool pressed))
+{
+	h__lock(&m->lock);
+	m->budget.unneeded = unneeded;
+	h__unlock(&m->lock);
+}
+
+void h__budget_grows(struct h_manager *m)
+{
+	h__write_once(&m->budget.grown, true);
+}
+
+static bool look_is_due(const struct h_budget *b)
+{
+	int64_t least = h__read_once(&b->pressed) ? PRESSED_NS : H_AGE_NS;
+
+	return h__now_ns() - h__read_once(&b->looked_ns) >= least;
+}
+
+/*
+ * manager->lock held. Return: how much there is to do. Who begins to grow meanwhile is looked
+ * at, or says so after this has begun.
+ */
+static unsigned int look(struct h_manager *m, bool pressed)
+{
+	struct h_budget *b = &m->budget;
+	struct h_receiver *r;
+	struct h_debt *d;
+	unsigned int n = 0;
+
+	h__write_once(&b->looked_ns, h__now_ns());
+	h__write_once(&b->pressed, false);
+	h__write_once(&b->grown, false);
+	for (r = b->unneeded ? m->receivers : NULL; r; r = r->next) {
+		d = b->unneeded(r, pressed);
+		if (d) {
+			h__chore_add(m, d);
+			n++;
+		}
+	}
+	if (m->event)
+		h__event_update(m);
+	return n;
+}
+
+static void buffers_age(struct h_manager *m)
+{
+	struct h_budget *b = &m->budget;
+	unsigned int n = 0;
+
+	if (!h__read_once(&b->grown) || !look_is_due(b))
+		return;
+	h__lock(&m->lock);
+	if (look_is_due(b))
+		n = look(m, b->pressed);
+	h__unlock(&m->lock);
+	if (n)
+		h__debts_pay(m);
+	if (h__read_once(&b->grown))
+		return;
+	/* The last of what was grown: nothing is kept for the next time. */
+	h__pool_trim_all(&m->receive);
+	h__pool_trim_all(&m->send);
+}
+
+void h__budget_age(struct h_manager *m)
+{
+	if (h__likely(!h__read_once(&m->budget.ages)))
+		return;
+	spares_age(m);
+	buffers_age(m);
+}
+
+/* Until they have begun, or for a while: they may be asleep. */
+static void wait_for_offers(struct h_manager *m)
+{
+	int64_t end = h__now_ns() + PRESS_NS;
+
+	while ((h__read_once(&m->chores) || h__read_once(&m->budget.offered)) &&
+	       h__now_ns() < end) {
+		h__manager_take(m);
+		h__debts_pay(m);
+		sched_yield();
+	}
+}
+
+bool h__budget_press(struct h_manager *m)
+{
+	struct h_why why;
+	unsigned int n;
+
+	if (!h__try_lock(&m->budget.pressing))
+		return false;
+	h__why_keep(m->dev, &why);
+	h__lock(&m->lock);
+	n = look(m, true);
+	/* Then what has been idle since just now. */
+	if (!n)
+		n = look(m, true);
+	h__unlock(&m->lock);
+	if (n)
+		wait_for_offers(m);
+	h__pool_trim_all(&m->receive);
+	h__pool_trim_all(&m->send);
+	h__why_restore(m->dev, &why);
+	h__unlock(&m->budget.pressing);
+	return true;
 }
 
 void h__spares_exit(struct h_manager *m)

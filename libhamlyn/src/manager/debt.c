@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What end points said was sent, and keep: the rest of a long message, bytes that are
- * collected. The manager owes it: whoever polls pays, for whatever it polls.
+ * collected. The manager owes it: whoever polls pays, for whatever it polls. And chores, which
+ * nobody waits for.
  *
  * One thread pays at a time, and waits for nothing. It holds no lock of the manager
  * meanwhile, as sending polls: what is being paid is pinned by m->paid instead.
@@ -15,6 +16,7 @@
 
 #define YIELDS	64		/* of who drains, before it naps */
 #define NAP_NS	200000
+#define CHORES	4		/* of one who polls: each may clear a megabyte */
 
 /* m->lock held. */
 static void debt_link(struct h_manager *m, struct h_debt *d)
@@ -24,7 +26,8 @@ static void debt_link(struct h_manager *m, struct h_debt *d)
 		return;
 	d->listed = true;
 	H_LINK(m->debts, d);
-	__atomic_fetch_add(&m->owing, H_ONE_DEBT, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&m->owing, d->chore ? 1 : H_ONE_DEBT, __ATOMIC_RELAXED);
+	h__write_once(&m->chores, m->chores + d->chore);
 }
 
 static void debt_unlink(struct h_manager *m, struct h_debt *d)
@@ -33,7 +36,14 @@ static void debt_unlink(struct h_manager *m, struct h_debt *d)
 		return;
 	d->listed = false;
 	H_UNLINK(m->debts, d);
-	__atomic_fetch_sub(&m->owing, H_ONE_DEBT, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&m->owing, d->chore ? 1 : H_ONE_DEBT, __ATOMIC_RELAXED);
+	h__write_once(&m->chores, m->chores - d->chore);
+}
+
+void h__chore_add(struct h_manager *m, struct h_debt *d)
+{
+	if (d->pay)
+		debt_link(m, d);
 }
 
 void h__debt_add(struct h_manager *m, struct h_debt *d)
@@ -82,13 +92,17 @@ static int pay_one(struct h_manager *m, struct h_debt *d)
 static bool pay_all(struct h_manager *m)
 {
 	struct h_debt *d, *next;
+	unsigned int chores = 0;
 	bool soon = false;
 	int ret;
 
 	for (d = m->debts; d; d = next) {
+		next = d->next;
+		if (d->chore && chores++ >= CHORES)
+			continue;
 		ret = pay_one(m, d);
 		next = d->next;
-		soon = soon || ret == -EBUSY;
+		soon = soon || (ret == -EBUSY && !d->chore);
 		if (!ret)
 			debt_unlink(m, d);
 	}

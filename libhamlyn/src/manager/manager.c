@@ -17,13 +17,20 @@
 #define CHANNELS_VARIABLE	"HAMLYN_CHANNELS"
 #define DRAIN_NS		1000000000
 
-int h_manager_alloc(struct h_manager *m, size_t length, void **addr)
+int h__wish(struct h_manager *m, size_t length, bool grown, void **addr)
 {
 	struct h_memory memory;
-	int err = h__pool_alloc(&m->send, length, &memory);
+	int err = h__pool_alloc(&m->send, length, grown, &memory);
 
 	*addr = err ? NULL : memory.addr;
 	return err;
+}
+
+int h_manager_alloc(struct h_manager *m, size_t length, void **addr)
+{
+	int err = h__wish(m, length, false, addr);
+
+	return h__is_too_much(err) && h__budget_press(m) ? h__wish(m, length, false, addr) : err;
 }
 
 int h_manager_free(struct h_manager *m, void *addr)
@@ -108,7 +115,7 @@ static int self_init(struct h_manager *m)
 	struct h_slot_attr attr = { .length = 64, .nq = m->nq };
 	int err;
 
-	err = h__pool_alloc(&m->receive, 64, &m->self_memory);
+	err = h__pool_alloc(&m->receive, 64, false, &m->self_memory);
 	if (err)
 		return err;
 	attr.area = m->self_memory.area;

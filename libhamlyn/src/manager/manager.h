@@ -31,8 +31,11 @@ struct h_pool {
 	size_t total;
 };
 
-/* Without manager->lock: it may have to wait for the device. */
-int h__pool_alloc(struct h_pool *pool, size_t length, struct h_memory *memory);
+/*
+ * Without manager->lock: it may have to wait for the device. @grown: beyond what an end point is
+ * made with. Such pieces have areas of their own, so that those go back when nobody needs them.
+ */
+int h__pool_alloc(struct h_pool *pool, size_t length, bool grown, struct h_memory *memory);
 /* With it. */
 void h__pool_free(struct h_pool *pool, const struct h_memory *memory);
 /*
@@ -44,6 +47,10 @@ int h__pool_find(struct h_pool *pool, const void *addr,
 void h__pool_exit(struct h_pool *pool);
 /* Areas that nobody has a piece of go back to the device, but for some. Without a lock. */
 void h__pool_trim(struct h_pool *pool);
+/* All that nobody has a piece of. */
+void h__pool_trim_all(struct h_pool *pool);
+/* h_manager_alloc() of what can be done without: nobody else has to give anything back for it. */
+int h__wish(struct h_manager *m, size_t length, bool grown, void **addr);
 /* Could what failed so work with less? */
 bool h__is_too_much(int err);
 /*
@@ -57,6 +64,8 @@ int h__pool_spare_tag(const struct h_pool *pool);
 
 #define H_SPARES	4
 
+struct h_debt;
+
 /* Heap of long messages that were released: dear to get again. */
 struct h_spare {
 	void *memory;
@@ -68,7 +77,18 @@ struct h_budget {
 	size_t taken;		/* manager->lock, as all that follows */
 	struct h_spare spares[H_SPARES];
 	int64_t used_ns;	/* when a spare was given or taken last; atomic */
-	bool spare;		/* there is one; atomic */
+	union {
+		struct {
+			bool spare;	/* there is one */
+			bool grown;	/* buffers that are, or are about to be, or to shrink */
+		};
+		uint16_t ages;		/* either, in one load; atomic, all three */
+	};
+	bool pressed;		/* somebody has found it used up since; atomic */
+	int64_t looked_ns;	/* when it was looked last what is needed; atomic */
+	uint32_t offered;	/* smaller buffers that a sender has not begun to use; atomic */
+	uint32_t pressing;	/* the lock of who makes others give back */
+	struct h_debt *(*unneeded)(struct h_receiver *r, bool pressed);	/* or NULL */
 };
 
 /* Without manager->lock. False: not now; others may give some back. */
@@ -81,8 +101,22 @@ void h__budget_give(struct h_manager *m, size_t bytes);
 void *h__spare_take(struct h_manager *m, size_t *room);
 /* Keep it for the next one, or free it. */
 void h__spare_give(struct h_manager *m, void *memory, size_t room);
-/* Free what nobody has used for a while. */
-void h__spares_age(struct h_manager *m);
+/* Give back what nobody has used for a while. */
+#define H_AGE_NS	1000000000LL
+void h__budget_age(struct h_manager *m);
+/*
+ * Once each H_AGE_NS @unneeded is asked of each receiver what it can give back: a chore of its
+ * own, or NULL; with manager->lock held. @pressed: also what is only likely not to be needed.
+ * It says by h__budget_grows() whether it is to be asked again.
+ */
+void h__budget_unneeded_by(struct h_manager *m,
+			   struct h_debt *(*unneeded)(struct h_receiver *r, bool pressed));
+void h__budget_grows(struct h_manager *m);
+/*
+ * What was to be made cannot be had: have end points give back what they do not need. True if
+ * it is worth another try. It may take some milliseconds, and polls.
+ */
+bool h__budget_press(struct h_manager *m);
 void h__spares_exit(struct h_manager *m);
 
 /* ---- managers ---- */
@@ -146,6 +180,7 @@ struct h_manager {
 	struct h_debt *paid;		/* just now: it stays */
 	uint32_t paying;		/* the lock of who pays */
 	bool debts_soon;		/* one waits for nothing that arrives; atomic */
+	uint32_t chores;		/* on the list of debts; atomic */
 };
 
 static inline bool h__single(const struct h_manager *m)
@@ -251,11 +286,18 @@ struct h_debt {
 	struct h_debt *prev;
 	bool listed;
 	bool more;		/* was added since it began to be paid */
+	/*
+	 * It is to be done soon, by whoever polls, but nobody is owed anything, and
+	 * h_manager_drain() does not wait for it.
+	 */
+	bool chore;
 };
 
-#define H_ONE_DEBT	(1ULL << 32)	/* in manager->owing: receivers are below */
+#define H_ONE_DEBT	(1ULL << 32)	/* in manager->owing: receivers and chores are below */
 
 void h__debt_add(struct h_manager *m, struct h_debt *d);
+/* With manager->lock held. */
+void h__chore_add(struct h_manager *m, struct h_debt *d);
 /* For ever: nobody pays it any more afterwards; not with anything locked that pay() locks. */
 void h__debt_remove(struct h_manager *m, struct h_debt *d);
 void h__debts_pay(struct h_manager *m);
@@ -330,6 +372,9 @@ struct h_place {
 
 int h__place_init(struct h_place *place, struct h_receiver *r,
 		  const struct h_receiver_attr *attr);
+/* Of one that can do without it: nobody else has to give anything back for it. */
+int h__place_wish(struct h_place *place, struct h_receiver *r,
+		  const struct h_receiver_attr *attr, bool grown);
 int h__place_exit(struct h_place *place, struct h_receiver *r);
 /* It could not be ended, but @r will: the slot stays and nobody has its arrivals. */
 void h__place_abandon(struct h_place *place, struct h_receiver *r);

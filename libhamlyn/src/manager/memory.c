@@ -5,7 +5,8 @@
  * Pieces are powers of two, but for the last one of an area, which may end with it:
  * where there is no more memory, that is. They are kept by size when they are given
  * back. An area that nothing is left of goes back to the device when the manager keeps
- * more unused than it uses: then others have it.
+ * more unused than it uses: then others have it. What end points grow by has areas of its own,
+ * which go back at once, but for a little: with others in them they would stay.
  *
  * A terminus can send from so many areas and no more. Some of its tags are the library's, or
  * what an end point needs to send could not be had any more when the application had
@@ -22,6 +23,7 @@
 #define MOST_CHUNK	((size_t)16 << 20)	/* but for one piece that is larger */
 #define FEWER_ADVICE	"unregister one, or register one area that holds several"
 #define OTHER_ADVICE	"register fewer areas, or take another manager"
+#define GROWN_CHUNK	(1u << 20)	/* as much as most end points grow to */
 #define KEEP_UNUSED	((size_t)1 << 20)	/* of a pool, in any case */
 
 /*
@@ -52,6 +54,7 @@ struct h_chunk {
 	size_t used;
 	uint32_t given;		/* pieces that somebody has */
 	int tag;		/* -1: of no terminus */
+	bool grown;		/* for pieces that are beyond what end points are made with */
 	unsigned char *pieces;	/* PIECE_*, by SMALLEST */
 };
 
@@ -99,12 +102,19 @@ static int chunk_bind(struct h_pool *pool, struct h_chunk *chunk)
 	return h_terminus_bind(pool->terminus, chunk->tag, chunk->area, 0, 0);
 }
 
+static bool few_tags(const struct h_pool *pool)
+{
+	return pool->terminus && h__terminus_free_tags(pool->terminus) <= FEW_TAGS;
+}
+
 /* Each as large as all before, or more: few areas, whatever is asked for. */
-static size_t chunk_size(const struct h_pool *pool, size_t length)
+static size_t chunk_size(const struct h_pool *pool, size_t length, bool grown)
 {
 	size_t size = pool->total;
 
-	if (pool->terminus && h__terminus_free_tags(pool->terminus) <= FEW_TAGS)
+	if (grown && !few_tags(pool))
+		return length < GROWN_CHUNK ? GROWN_CHUNK : length;
+	if (few_tags(pool))
 		size *= 7;
 	else if (pool->terminus && areas_of(pool) >= SMALL_CHUNKS)
 		size *= 3;
@@ -130,18 +140,19 @@ bool h__is_too_much(int err)
 }
 
 /* area_lock held. */
-static int chunk_make(struct h_pool *pool, unsigned int class, size_t length,
+static int chunk_make(struct h_pool *pool, unsigned int class, size_t length, bool grown,
 		      struct h_chunk **out)
 {
 	struct h_chunk *chunk = calloc(1, sizeof(*chunk));
 	struct h_dev *dev = pool->manager->dev;
 	size_t whole = (size_t)SMALLEST << class;
-	size_t size = chunk_size(pool, whole);
+	size_t size = chunk_size(pool, whole, grown);
 	struct h_why why;
 	int err;
 
 	if (!chunk)
 		return -ENOMEM;
+	chunk->grown = grown;
 	while ((err = h_area_alloc(dev, size, &chunk->area)) &&
 	       h__is_too_much(err) && size > length)
 		size = next_smaller(size, whole, length);
@@ -207,14 +218,23 @@ static bool cut(struct h_chunk *chunk, unsigned int class, size_t length,
 	return true;
 }
 
+/* Where may it be? ANY: wherever there is room. */
+enum kind { MADE_WITH, GROWN, ANY };
+
+static bool is_kind(const struct h_chunk *chunk, enum kind kind)
+{
+	return kind == ANY || chunk->grown == (kind == GROWN);
+}
+
 /* One that was given back. The first is long enough, but for the last of an area. */
-static bool take_free(struct h_pool *pool, unsigned int class, size_t length,
+static bool take_free(struct h_pool *pool, unsigned int class, size_t length, enum kind kind,
 		      struct h_memory *memory)
 {
 	struct h_piece **at = &pool->free[class];
 	struct h_piece *piece;
 
-	while (*at && room_at((*at)->chunk, (*at)->base, class) < length)
+	while (*at && (!is_kind((*at)->chunk, kind) ||
+		       room_at((*at)->chunk, (*at)->base, class) < length))
 		at = &(*at)->next;
 	piece = *at;
 	if (!piece)
@@ -228,16 +248,16 @@ static bool take_free(struct h_pool *pool, unsigned int class, size_t length,
 }
 
 /* In the areas that there are. */
-static bool find_room(struct h_pool *pool, unsigned int class, size_t length,
+static bool find_room(struct h_pool *pool, unsigned int class, size_t length, enum kind kind,
 		      struct h_memory *memory)
 {
 	struct h_chunk *chunk;
 	bool found;
 
 	h__lock(&pool->manager->lock);
-	found = take_free(pool, class, length, memory);
+	found = take_free(pool, class, length, kind, memory);
 	for (chunk = pool->chunks; chunk && !found; chunk = chunk->next)
-		found = cut(chunk, class, length, memory);
+		found = is_kind(chunk, kind) && cut(chunk, class, length, memory);
 	h__unlock(&pool->manager->lock);
 	return found;
 }
@@ -258,20 +278,23 @@ static int chunk_add(struct h_pool *pool, struct h_chunk *chunk, unsigned int cl
 }
 
 /* area_lock held. Another thread may have added an area before. */
-static int grow(struct h_pool *pool, unsigned int class, size_t length,
+static int grow(struct h_pool *pool, unsigned int class, size_t length, enum kind kind,
 		struct h_memory *memory)
 {
 	struct h_chunk *chunk;
 	int err;
 
-	if (find_room(pool, class, length, memory))
+	if (find_room(pool, class, length, kind, memory))
 		return 0;
-	err = chunk_make(pool, class, length, &chunk);
-	return err ? err : chunk_add(pool, chunk, class, length, memory);
+	err = chunk_make(pool, class, length, kind == GROWN, &chunk);
+	if (!err)
+		return chunk_add(pool, chunk, class, length, memory);
+	return find_room(pool, class, length, ANY, memory) ? 0 : err;
 }
 
-int h__pool_alloc(struct h_pool *pool, size_t length, struct h_memory *memory)
+int h__pool_alloc(struct h_pool *pool, size_t length, bool grown, struct h_memory *memory)
 {
+	enum kind kind = grown ? GROWN : MADE_WITH;
 	struct h_manager *m = pool->manager;
 	unsigned int class;
 	int err;
@@ -281,10 +304,10 @@ int h__pool_alloc(struct h_pool *pool, size_t length, struct h_memory *memory)
 	if (length > (size_t)SMALLEST << (H_MEMORY_CLASSES - 9))
 		return -E2BIG;
 	class = class_of(length);
-	if (find_room(pool, class, length, memory))
+	if (find_room(pool, class, length, kind, memory))
 		return 0;
 	h__lock(&m->area_lock);
-	err = grow(pool, class, length, memory);
+	err = grow(pool, class, length, kind, memory);
 	h__unlock(&m->area_lock);
 	return err;
 }
@@ -346,22 +369,29 @@ void h__pool_free(struct h_pool *pool, const struct h_memory *memory)
 /* ---- giving back ---- */
 
 /* What nobody has a piece of, with manager->lock. */
-static size_t unused(const struct h_pool *pool)
+static size_t unused(const struct h_pool *pool, enum kind kind)
 {
 	const struct h_chunk *chunk;
 	size_t n = 0;
 
 	for (chunk = pool->chunks; chunk; chunk = chunk->next)
-		if (!chunk->given)
+		if (!chunk->given && is_kind(chunk, kind))
 			n += h_area_length(chunk->area);
 	return n;
 }
 
 static bool keeps_too_much(const struct h_pool *pool)
 {
-	size_t idle = unused(pool);
+	size_t idle = unused(pool, ANY);
 
 	return idle > KEEP_UNUSED && idle > pool->total - idle;
+}
+
+/* Of what kind there is too much, if of any. */
+static bool what_to_trim(const struct h_pool *pool, bool all, enum kind *kind)
+{
+	*kind = all || keeps_too_much(pool) ? ANY : GROWN;
+	return unused(pool, *kind) > (all ? 0 : KEEP_UNUSED);
 }
 
 static void forget_pieces(struct h_pool *pool, const struct h_chunk *chunk)
@@ -381,14 +411,16 @@ static void forget_pieces(struct h_pool *pool, const struct h_chunk *chunk)
 }
 
 /* The largest of those that nobody has a piece of, or NULL if they are to stay. */
-static struct h_chunk *take_out(struct h_pool *pool)
+static struct h_chunk *take_out(struct h_pool *pool, bool all)
 {
 	struct h_chunk **at, **largest = NULL, *chunk;
+	enum kind kind;
 
-	if (!keeps_too_much(pool))
+	if (!what_to_trim(pool, all, &kind))
 		return NULL;
 	for (at = &pool->chunks; *at; at = &(*at)->next)
-		if (!(*at)->given && (!largest || h_area_length((*at)->area) >
+		if (!(*at)->given && is_kind(*at, kind) &&
+		    (!largest || h_area_length((*at)->area) >
 						  h_area_length((*largest)->area)))
 			largest = at;
 	chunk = *largest;
@@ -437,13 +469,13 @@ static void put_back(struct h_pool *pool, struct h_chunk *chunk)
 }
 
 /* area_lock held. False if nothing more can be given back. */
-static bool trim_one(struct h_pool *pool)
+static bool trim_one(struct h_pool *pool, bool all)
 {
 	struct h_manager *m = pool->manager;
 	struct h_chunk *chunk;
 
 	h__lock(&m->lock);
-	chunk = take_out(pool);
+	chunk = take_out(pool, all);
 	h__unlock(&m->lock);
 	if (!chunk)
 		return false;
@@ -459,24 +491,35 @@ static bool trim_one(struct h_pool *pool)
  * Nobody waits for it: not while that would wait for a thread that changes the tables, or
  * that adds an area, which may take minutes. There will be other calls.
  */
-void h__pool_trim(struct h_pool *pool)
+static void trim(struct h_pool *pool, bool all)
 {
 	struct h_manager *m = pool->manager;
 	struct h_why why;
+	enum kind kind;
 	bool much;
 
 	h__lock(&m->lock);
-	much = keeps_too_much(pool);
+	much = what_to_trim(pool, all, &kind);
 	h__unlock(&m->lock);
 	if (!much || h__dev_changing(m->dev))
 		return;
 	if (!h__try_lock(&m->area_lock))
 		return;
 	h__why_keep(m->dev, &why);
-	while (trim_one(pool))
+	while (trim_one(pool, all))
 		;
 	h__unlock(&m->area_lock);
 	h__why_restore(m->dev, &why);
+}
+
+void h__pool_trim(struct h_pool *pool)
+{
+	trim(pool, false);
+}
+
+void h__pool_trim_all(struct h_pool *pool)
+{
+	trim(pool, true);
 }
 
 void h__pool_exit(struct h_pool *pool)

@@ -39,17 +39,17 @@ static int reserve(struct h_manager *m, uint32_t arrivals)
 }
 
 static int place_memory(struct h_manager *m, struct h_place *p,
-			const struct h_receiver_attr *attr)
+			const struct h_receiver_attr *attr, bool grown)
 {
 	size_t metadata = attr->entries * sizeof(struct hamlyn_metadata);
 	int err;
 
-	err = h__pool_alloc(&m->receive, attr->length ? attr->length : 64,
+	err = h__pool_alloc(&m->receive, attr->length ? attr->length : 64, grown,
 			    &p->data);
 	if (err || !metadata)
 		return err;
 	return h__pool_alloc(&m->receive, metadata < 128 ? 128 : metadata,
-			     &p->metadata);
+			     false, &p->metadata);
 }
 
 static int place_slot(struct h_manager *m, struct h_place *p,
@@ -91,7 +91,7 @@ static uint32_t arrivals_of(const struct h_receiver_attr *attr)
 }
 
 static int place_make(struct h_manager *m, struct h_place *p,
-		      const struct h_receiver_attr *attr)
+		      const struct h_receiver_attr *attr, bool grown)
 {
 	int err;
 
@@ -99,7 +99,7 @@ static int place_make(struct h_manager *m, struct h_place *p,
 	err = reserve(m, p->arrivals);
 	if (err)
 		return err;
-	err = place_memory(m, p, attr);
+	err = place_memory(m, p, attr, grown);
 	if (!err)
 		err = place_slot(m, p, attr);
 	if (err)
@@ -151,16 +151,26 @@ static void enter(struct h_manager *m, const struct h_place *p, struct h_receive
 	owed(m);
 }
 
-int h__place_init(struct h_place *p, struct h_receiver *r,
-		  const struct h_receiver_attr *attr)
+int h__place_wish(struct h_place *p, struct h_receiver *r,
+		  const struct h_receiver_attr *attr, bool grown)
 {
 	struct h_manager *m = r->manager;
 	int err;
 
 	*p = (struct h_place) {};
-	err = place_make(m, p, attr);
+	err = place_make(m, p, attr, grown);
 	if (!err)
 		enter(m, p, r);
+	return err;
+}
+
+int h__place_init(struct h_place *p, struct h_receiver *r,
+		  const struct h_receiver_attr *attr)
+{
+	int err = h__place_wish(p, r, attr, false);
+
+	if (h__is_too_much(err) && h__budget_press(r->manager))
+		err = h__place_wish(p, r, attr, false);
 	return err;
 }
 

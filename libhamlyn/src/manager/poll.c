@@ -232,7 +232,7 @@ int h_manager_poll(struct h_manager *m)
 {
 	int n = h__manager_take(m);
 
-	h__spares_age(m);
+	h__budget_age(m);
 	return n < 0 ? 0 : n;
 }
 
@@ -491,8 +491,12 @@ static int lead(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
 		/* Nobody has told of anything: then there is nothing to poll for. */
 		if (ret == -ETIMEDOUT && until != deadline_ns) {
 			ret = 0;
-			if (!h__owes_soon(m))
+			if (!h__owes_soon(m)) {
+				h__unlock(&m->lock);
+				h__budget_age(m);
+				h__lock(&m->lock);
 				continue;
+			}
 		}
 		if (ret)
 			break;
@@ -523,7 +527,7 @@ static int sleep_single(struct h_manager *m, const struct h_sleeper *s, int64_t 
 	m->sleeps++;
 	if (has_news(m, s))
 		return 0;
-	if (!s->receiver || h__owes_soon(m))
+	if (!s->receiver || h__owes_soon(m) || h__read_once(&m->budget.ages))
 		deadline_ns = until_settled(m, deadline_ns, h__look_around_ns(m));
 	return h__nq_sleep(m->nq, deadline_ns);
 }
@@ -571,6 +575,7 @@ int h_receiver_wait(struct h_receiver *r, uint32_t events, int64_t deadline_ns)
 		case GIVE_UP:
 			return -ETIMEDOUT;
 		case SLEEP:
+			h__budget_age(m);
 			ret = sleep_for(m, r, events, deadline_ns);
 			if (ret < 0 && ret != -ETIMEDOUT)
 				return ret;
@@ -631,6 +636,7 @@ int h_manager_wait(struct h_manager *m, int64_t timeout_ns)
 		case GIVE_UP:
 			return -ETIMEDOUT;
 		case SLEEP:
+			h__budget_age(m);
 			ret = sleep_to_dispatch(m, p.deadline_ns);
 			if (ret < 0 && ret != -ETIMEDOUT)
 				return ret;

@@ -177,7 +177,9 @@ int64_t h__again_ns(const struct h_manager *m)
 
 int64_t h__look_again_ns(const struct h_manager *m)
 {
-	return h__owes_soon(m) ? h__again_ns(m) : 0;
+	if (h__owes_soon(m))
+		return h__again_ns(m);
+	return h__read_once(&m->budget.ages) ? H_AGE_NS : 0;
 }
 
 void h__manager_settle(struct h_manager *m, int arrived)
@@ -193,7 +195,7 @@ void h__manager_settle(struct h_manager *m, int arrived)
 	}
 	if (again && (uint32_t)owing)
 		settle_all(m);
-	if (owing >= H_ONE_DEBT && (again || arrived))
+	if ((owing >= H_ONE_DEBT && (again || arrived)) || (again && h__read_once(&m->chores)))
 		h__debts_pay(m);
 }
 
@@ -461,7 +463,7 @@ int h_manager_dispatch(struct h_manager *m)
 		calls_mend(m, frame);
 	h__unlock(&m->lock);
 	take_all(m);
-	h__spares_age(m);
+	h__budget_age(m);
 	h__lock(&m->lock);
 	for (n = count_ready(m); n && (r = first_ready(m)); n--) {
 		if (!is_ready(r))

@@ -19,8 +19,12 @@
  * Either may lie about what it has received, and have changed its keys before: so that all
  * that comes to it is rejected, and the other one goes on. That is held against nobody: each
  * watches the other by the key that it has, which is late and no guess from then on, or has
- * it as a descriptor (driver/core/guard.c). Buffers grow each time that there are new ones, so
- * that nobody is given key after key.
+ * it as a descriptor (driver/core/guard.c). Buffers grow each time that there are new ones, or
+ * have been used since they shrank, so that nobody is given key after key.
+ *
+ * Buffers shrink to what they were at first when the receiver sees that they are not needed. It
+ * goes on with the larger ones until the sender begins with the smaller, which it does as soon
+ * as it can, with a record that has nothing in it: it may have nothing to send for hours.
  */
 #ifndef H_STREAM_INTERNAL_H
 #define H_STREAM_INTERNAL_H
@@ -64,7 +68,11 @@ struct h_note {
 #define H_CREDIT_BYTES	128
 
 #define H_CREDIT_FIN	(1u << 0)	/* everything has arrived */
-#define H_CREDIT_SEED	(1u << 1)	/* a seed follows */
+#define H_CREDIT_SEED	(1u << 1)	/* a seed follows: of larger buffers, */
+#define H_CREDIT_SMALLER	(1u << 2)	/* or of smaller ones */
+
+/* In the seed of the credits: the sender knows H_CREDIT_SMALLER. */
+#define H_SEED_MAY_SHRINK	1
 
 /* How many there were in each buffer: a byte of a word, modulo 256. */
 static inline uint32_t h__credit_count(uint32_t counts, uint32_t index)
@@ -101,6 +109,8 @@ static inline void h__mutex_unlock(const struct h_manager *m, uint32_t *mutex)
 		h__unlock(mutex);
 }
 
+struct h_stream_receiver;
+
 struct h_stream_sender {
 	struct h_receiver r;		/* of credits */
 	struct h_place credits;
@@ -121,9 +131,12 @@ struct h_stream_sender {
 	bool wanted;			/* h__stream_want() */
 	bool refused;			/* a send did not take everything, nobody was called */
 	bool told;			/* of an error, by a call back */
+	bool shrinks;			/* next is a generation of smaller buffers */
 	struct h_seed next;
 	/* sending */
 	uint32_t sending;
+	bool within;			/* who sends polls: nothing changes that it relies on */
+	uint32_t shrunk;		/* sent, when that was last */
 	bool contended;			/* it was refused to somebody; atomic */
 	struct h_ticket ticket;		/* of the generation's first buffer */
 	struct h_ticket to;		/* of the last record's: its place alone changes */
@@ -150,6 +163,10 @@ struct h_stream_sender {
 	bool flushing;			/* it is being sent: who polls there does not */
 	struct h_debt debt;		/* staged, once h_manager_drain() has asked */
 	int which;
+	struct h_debt shed;		/* to do what was offered, and with less memory */
+	uint32_t looked_sent;		/* sent, when it was looked at last; manager->lock */
+	void (*unlock)(struct h_stream_sender *sender);	/* of whose it is, or NULL */
+	void *owner;
 	void (*ready)(struct h_stream_sender *sender, void *arg);
 	void *ready_arg;
 };
@@ -194,6 +211,9 @@ static inline bool h__sending_unlock(struct h_stream_sender *s)
 	return h__unlikely(h__read_once(&s->contended)) && h__sending_contended(s);
 }
 
+/* The same, seen to as streams do. */
+void h__stream_sent(struct h_stream_sender *s);
+
 /*
  * What follows is for who has locked sending.
  *
@@ -233,6 +253,20 @@ static inline bool h__stream_can_go(const struct h_stream_sender *s)
 	return !h__load_acquire(&s->doubts) && h__stream_tickets(s);
 }
 
+/* ---- stream_shed.c: what is not needed ---- */
+
+#define H_FIRST_QUIET	1
+#define H_MOST_QUIET		31
+
+/* For h__budget_unneeded_by(). */
+struct h_debt *h__stream_unneeded(struct h_receiver *r, bool pressed);
+/* Begin with what was offered to a sender. sending held; false: not now. */
+bool h__stream_turn(struct h_stream_sender *s);
+bool h__is_stream_sender(const struct h_receiver *r);
+void h__stream_shed_init(struct h_debt *sender, struct h_debt *receiver);
+/* The larger buffers of a receiver, if it is time, or smaller ones. */
+void h__stream_shed(struct h_stream_receiver *r);
+
 /* ---- stream_stage.c: what small sends collect in ---- */
 
 /* Have the least that sending takes. */
@@ -242,6 +276,8 @@ int h__stage_wait(struct h_stream_sender *s, int which);
 /* Make it ready to be filled, with s->stage_size bytes: @want, or for now fewer. */
 int h__stage_begin(struct h_stream_sender *s, size_t want);
 size_t h__stage_put(struct h_stream_sender *s, const void *data, size_t length);
+/* Back to the least. False: not now. */
+bool h__stage_shed(struct h_stream_sender *s);
 /* Send what is in it, if anything is; and throw it away. */
 int h__stage_flush(struct h_stream_sender *s, uint64_t more, uint64_t flags,
 		   int64_t deadline_ns);
@@ -329,6 +365,15 @@ struct h_stream_receiver {
 	uint64_t paid;			/* bytes that came since it grew last, or tried to */
 	uint32_t slot_flags;
 	bool messages;			/* records may be empty, pieces few */
+	bool may_shrink;		/* the sender knows how to */
+	bool offered;			/* smaller buffers, of the manager's count */
+	bool old_due;			/* the larger ones may be nothing to the sender any more */
+	uint32_t least;			/* bytes of a buffer: never smaller */
+	uint32_t looked_high;		/* high and paid, when it was looked at last */
+	uint64_t looked_paid;		/* modulo 2^64 */
+	uint32_t quiet;			/* times in a row that no larger ones were needed */
+	uint32_t patience;		/* so many are no reason */
+	struct h_debt shed;		/* to offer smaller buffers, or end those that were */
 	int64_t credit_handle;		/* of the last one; -1: none */
 	struct h_watch *watch;
 	struct h_watch *former;		/* has not ended yet */
@@ -357,8 +402,14 @@ int h__stream_receiver_attach(struct h_stream_receiver *r,
 extern const struct h_receiver_class h__stream_class;
 
 struct h_generation *h__generation_of_two(struct h_stream_receiver *r, uint32_t number);
-int h__generation_init(struct h_generation *g, struct h_receiver *r,
-		       uint32_t entries, uint32_t buffer);
+enum h_need {
+	H_NEEDED,		/* the first one */
+	H_WISHED,		/* it does no harm that it fails */
+	H_GROWN,		/* the same, and it is of the budget */
+};
+
+int h__generation_init(struct h_generation *g, struct h_receiver *r, uint32_t entries,
+		       uint32_t buffer, enum h_need need);
 int h__generation_exit(struct h_generation *g, struct h_receiver *r);
 void h__generation_abandon(struct h_generation *g, struct h_receiver *r);
 void h__generation_seed(const struct h_generation *g, struct h_seed *seed);
@@ -409,8 +460,20 @@ void h__stream_credit_fin(struct h_stream_receiver *r);
 /* Try again what could not be said to the sender. */
 void h__stream_settle(struct h_receiver *r);
 
-/* Where credits go, from a seed of them. */
-int h__credit_ticket(const struct h_seed *seed, struct h_ticket *ticket);
+/* Where credits go, from a seed of them; and can the sender shrink? */
+int h__credit_ticket(const struct h_seed *seed, struct h_ticket *ticket, bool *may_shrink);
+/* What came counts no more for growing. Locked. */
+static inline void h__stream_pay_anew(struct h_stream_receiver *r)
+{
+	r->looked_paid -= r->paid;
+	r->paid = 0;
+}
+
+/* A generation of smaller buffers was offered. */
+static inline bool h__stream_shrinks(const struct h_stream_receiver *r)
+{
+	return r->gens == 2 && r->gen[1].buffer < r->gen[0].buffer;
+}
 /* Let @t go by the descriptor: import it, if it is what the seed said. */
 int h__ticket_adopt(struct h_manager *m, int fd, struct h_ticket *t);
 void h__ticket_drop(struct h_manager *m, const struct h_ticket *t);

@@ -18,8 +18,8 @@ struct h_generation *h__generation_of_two(struct h_stream_receiver *r, uint32_t 
 	return &r->gen[0];
 }
 
-int h__generation_init(struct h_generation *g, struct h_receiver *r,
-		       uint32_t entries, uint32_t buffer)
+int h__generation_init(struct h_generation *g, struct h_receiver *r, uint32_t entries,
+		       uint32_t buffer, enum h_need need)
 {
 	const struct h_receiver_attr attr = {
 		.length = (size_t)entries * buffer,
@@ -44,7 +44,8 @@ int h__generation_init(struct h_generation *g, struct h_receiver *r,
 	g->arrivals = calloc(entries, sizeof(*g->arrivals));
 	if (!g->arrivals)
 		return -ENOMEM;
-	err = h__place_init(&g->place, r, &attr);
+	err = need == H_NEEDED ? h__place_init(&g->place, r, &attr) :
+				 h__place_wish(&g->place, r, &attr, need == H_GROWN);
 	if (err) {
 		free(g->arrivals);
 		return err;
@@ -121,7 +122,7 @@ uint32_t h__stream_label(struct h_stream_receiver *r, uint32_t number)
 	return (uint32_t)h__get(bytes, 4);
 }
 
-int h__credit_ticket(const struct h_seed *seed, struct h_ticket *ticket)
+int h__credit_ticket(const struct h_seed *seed, struct h_ticket *ticket, bool *may_shrink)
 {
 	struct h_seed_fields f;
 	int err;
@@ -134,6 +135,7 @@ int h__credit_ticket(const struct h_seed *seed, struct h_ticket *ticket)
 		return -EINVAL;
 	*ticket = f.ticket;
 	ticket->length = H_CREDIT_BYTES;
+	*may_shrink = f.more & H_SEED_MAY_SHRINK;
 	return 0;
 }
 
@@ -146,7 +148,7 @@ static int take_hello(struct h_stream_receiver *r, const struct h_generation *g,
 		return -EPROTO;
 	memcpy(seed.bytes, (char *)g->place.data.addr + (size_t)index * g->buffer,
 	       sizeof(seed));
-	if (h__credit_ticket(&seed, &r->credit))
+	if (h__credit_ticket(&seed, &r->credit, &r->may_shrink))
 		return -EPROTO;
 	r->connected = true;
 	r->watch_due = true;
@@ -232,10 +234,15 @@ static bool turn_over(struct h_stream_receiver *r)
 		return false;
 	g->start = r->high;
 	g->started = true;
-	r->paid = 0;
+	h__stream_pay_anew(r);
 	/* All before are nothing to the sender any more. */
 	r->credited = r->high;
 	r->arriving = 1;
+	if (h__stream_shrinks(r)) {
+		/* Who receives may not come for long. */
+		r->old_due = true;
+		h_receiver_owes(&r->r, true);
+	}
 	return true;
 }
 

@@ -64,7 +64,7 @@ static int64_t send_credit(struct h_stream_receiver *r, uint32_t index,
 /* What finds no room to go is for whoever polls next, be it in a call of another end point. */
 static void note_debt(struct h_stream_receiver *r)
 {
-	h_receiver_owes(&r->r, r->late || r->fin_due);
+	h_receiver_owes(&r->r, r->late || r->fin_due || r->old_due);
 }
 
 void h__stream_credit_fin(struct h_stream_receiver *r)
@@ -87,8 +87,8 @@ static bool credit_due(const struct h_stream_receiver *r)
 	if (h__likely(!r->seed_due)) {
 		if ((int32_t)(r->released - r->credited) <= 0 || !h__sender_is_to_know(r, g))
 			return false;
-		/* The sender has been told where to go on. */
-		if (r->gens == 2 && !r->gen[1].started)
+		/* The sender has been told where to go on, and does so with the next record. */
+		if (r->gens == 2 && !r->gen[1].started && !h__stream_shrinks(r))
 			return false;
 	}
 	return !r->fin && credit_can_go(r);
@@ -103,10 +103,11 @@ static size_t write_credit(struct h_stream_receiver *r, unsigned char *bytes,
 	r->credit_sent = h__credit_count(r->credit_sent, *index);
 	r->credited = r->released;
 	h__put(bytes, r->released, 4);
-	h__put(bytes + 4, r->seed_due ? H_CREDIT_SEED : 0, 4);
-	if (!r->seed_due)
+	h__put(bytes + 4, 0, 4);
+	if (h__likely(!r->seed_due))
 		return H_CREDIT_SHORT;
 	r->seed_due = false;
+	h__put(bytes + 4, h__stream_shrinks(r) ? H_CREDIT_SMALLER : H_CREDIT_SEED, 4);
 	h__generation_seed(&r->gen[1], &seed);
 	memcpy(bytes + H_CREDIT_SHORT, seed.bytes, H_SEED_BYTES);
 	return H_CREDIT_LONG;
@@ -148,6 +149,10 @@ static bool try_credit(struct h_stream_receiver *r)
 
 void h__stream_settle(struct h_receiver *r)
 {
+	if (of(r)->old_due) {
+		of(r)->old_due = false;
+		h__chore_add(r->manager, &of(r)->shed);
+	}
 	try_credit(of(r));
 }
 
@@ -264,7 +269,7 @@ static void begin_watch(struct h_stream_receiver *r)
 static void grow_later(struct h_stream_receiver *r)
 {
 	h_receiver_lock(&r->r);
-	r->paid = 0;
+	h__stream_pay_anew(r);
 	h_receiver_unlock(&r->r);
 }
 
@@ -286,7 +291,7 @@ static void offer_larger(struct h_stream_receiver *r)
 		grow_later(r);
 		return;
 	}
-	if (h__generation_init(&g, &r->r, r->gen[0].entries, size)) {
+	if (h__generation_init(&g, &r->r, r->gen[0].entries, size, H_GROWN)) {
 		h__budget_give(m, bytes);
 		grow_later(r);
 		return;
@@ -297,6 +302,36 @@ static void offer_larger(struct h_stream_receiver *r)
 	r->gens = 2;
 	r->seed_due = true;
 	h_receiver_unlock(&r->r);
+}
+
+/* There will be a next time. What there was is charged until it is gone. */
+static void offer_smaller(struct h_stream_receiver *r)
+{
+	struct h_manager *m = r->r.manager;
+	struct h_generation g;
+
+	if (h__dev_changing(m->dev) ||
+	    h__generation_init(&g, &r->r, r->gen[0].entries, r->least, H_WISHED))
+		return;
+	h_receiver_lock(&r->r);
+	r->gen[1] = g;
+	r->gens = 2;
+	r->seed_due = true;
+	r->offered = true;
+	r->quiet = 0;
+	r->patience = 2 * r->patience + 1;
+	if (r->patience > H_MOST_QUIET)
+		r->patience = H_MOST_QUIET;
+	h_receiver_unlock(&r->r);
+	__atomic_fetch_add(&m->budget.offered, 1, __ATOMIC_RELAXED);
+}
+
+/* busy, or being destroyed. */
+static void offer_over(struct h_stream_receiver *r)
+{
+	if (r->offered)
+		__atomic_fetch_sub(&r->r.manager->budget.offered, 1, __ATOMIC_RELAXED);
+	r->offered = false;
 }
 
 static bool outgrown(const struct h_stream_receiver *r)
@@ -356,6 +391,7 @@ static void retire(struct h_stream_receiver *r)
 	r->gens = 1;
 	r->arriving = 0;
 	h_receiver_unlock(&r->r);
+	offer_over(r);
 	if (h__generation_exit(&old, &r->r))
 		h__generation_abandon(&old, &r->r);
 }
@@ -387,6 +423,29 @@ void h__stream_do_what_is_due(struct h_stream_receiver *r)
 	r->busy = false;
 	h_receiver_unlock(&r->r);
 	give_credit(r);
+}
+
+void h__stream_shed(struct h_stream_receiver *r)
+{
+	bool old, smaller;
+
+	h_receiver_lock(&r->r);
+	if (r->busy || !r->connected || r->over) {
+		h_receiver_unlock(&r->r);
+		return;
+	}
+	old = outgrown(r);
+	smaller = r->gens == 1 && r->gen[0].buffer > r->least && r->quiet;
+	r->busy = true;
+	h_receiver_unlock(&r->r);
+	if (old)
+		retire(r);
+	else if (smaller)
+		offer_smaller(r);
+	h_receiver_lock(&r->r);
+	r->busy = false;
+	try_credit(r);
+	h_receiver_unlock(&r->r);
 }
 
 void h__stream_receiver_watch(struct h_stream_receiver *r)
@@ -703,10 +762,14 @@ int h__stream_receiver_prepare(struct h_manager *m,
 	if (!r)
 		return -ENOMEM;
 	r->max_buffer = at.max_buffer_size;
+	r->least = at.buffer_size;
+	r->patience = H_FIRST_QUIET;
+	h__stream_shed_init(NULL, &r->shed);
 	r->slot_flags = slot_flags;
 	r->credit_handle = -1;
+	h__budget_unneeded_by(m, h__stream_unneeded);
 	h__receiver_add(&r->r, m, &h__stream_class);
-	err = h__generation_init(&r->gen[0], &r->r, at.buffers, at.buffer_size);
+	err = h__generation_init(&r->gen[0], &r->r, at.buffers, at.buffer_size, H_NEEDED);
 	if (err) {
 		h__receiver_remove(&r->r);
 		free(r);
@@ -736,9 +799,10 @@ int h__stream_receiver_attach(struct h_stream_receiver *r,
 			      const struct h_seed *seed, int fd)
 {
 	struct h_ticket t;
+	bool may_shrink;
 	int err;
 
-	err = h__credit_ticket(seed, &t);
+	err = h__credit_ticket(seed, &t, &may_shrink);
 	if (!err && fd >= 0)
 		err = h__ticket_adopt(r->r.manager, fd, &t);
 	if (err)
@@ -748,6 +812,7 @@ int h__stream_receiver_attach(struct h_stream_receiver *r,
 		err = -EPROTO;
 	} else {
 		r->credit = t;
+		r->may_shrink = may_shrink;
 		r->connected = true;
 		/* Or another thread could store a watch where this one's is stored next. */
 		r->busy = true;
@@ -798,6 +863,7 @@ static void settle_credits(struct h_stream_receiver *r)
 
 static void receiver_free(struct h_stream_receiver *r)
 {
+	offer_over(r);
 	h__receiver_remove(&r->r);
 	h__grace_end(&r->grace);
 	free(r);
@@ -809,6 +875,7 @@ int h_stream_receiver_destroy(struct h_stream_receiver *r)
 
 	if (!r)
 		return 0;
+	h__debt_remove(r->r.manager, &r->shed);
 	err = end_watch(&r->former);
 	if (!err)
 		err = end_watch(&r->watch);

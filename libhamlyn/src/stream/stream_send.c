@@ -15,6 +15,23 @@ static struct h_stream_sender *of(struct h_receiver *r)
 	return (struct h_stream_sender *)r;
 }
 
+/* Larger ones are taken by who sends next; smaller ones also where nobody does. */
+static void take_offer(struct h_stream_sender *s, const unsigned char *seed, bool smaller)
+{
+	if (s->fixed) {
+		h__write_once(&s->broken, true);
+		return;
+	}
+	memcpy(s->next.bytes, seed, H_SEED_BYTES);
+	h__budget_grows(s->r.manager);
+	if (smaller) {
+		h__store_release(&s->shrinks, true);
+		h_receiver_owes(&s->r, true);
+	} else {
+		h__store_release(&s->grows, true);
+	}
+}
+
 /* The credit was copied; what it says is the other end's word. */
 static void take_credit(struct h_stream_sender *s, const unsigned char *p,
 			uint32_t length)
@@ -24,7 +41,7 @@ static void take_credit(struct h_stream_sender *s, const unsigned char *p,
 	uint32_t flags = (uint32_t)h__get(p + 4, 4);
 
 	if (length < H_CREDIT_SHORT ||
-	    (flags & H_CREDIT_SEED && length < H_CREDIT_LONG)) {
+	    (flags & (H_CREDIT_SEED | H_CREDIT_SMALLER) && length < H_CREDIT_LONG)) {
 		h__write_once(&s->broken, true);
 		return;
 	}
@@ -38,12 +55,8 @@ static void take_credit(struct h_stream_sender *s, const unsigned char *p,
 	}
 	if (flags & H_CREDIT_FIN)
 		h__write_once(&s->finished, true);
-	if (flags & H_CREDIT_SEED && s->fixed) {
-		h__write_once(&s->broken, true);
-	} else if (flags & H_CREDIT_SEED) {
-		memcpy(s->next.bytes, p + H_CREDIT_SHORT, H_SEED_BYTES);
-		h__store_release(&s->grows, true);
-	}
+	if (flags & (H_CREDIT_SEED | H_CREDIT_SMALLER))
+		take_offer(s, p + H_CREDIT_SHORT, flags & H_CREDIT_SMALLER);
 }
 
 /*
@@ -118,12 +131,24 @@ static bool pending(const struct h_receiver *r)
 		h__read_once(&s->unwatched));
 }
 
+static void settle_offer(struct h_receiver *r)
+{
+	h_receiver_owes(r, false);
+	h__chore_add(r->manager, &of(r)->shed);
+}
+
 static const struct h_receiver_class credit_class = {
 	.name = "stream sender",
 	.process_arrival = process_credit,
 	.process_overrun = process_lost_credits,
 	.pending = pending,
+	.settle = settle_offer,
 };
+
+bool h__is_stream_sender(const struct h_receiver *r)
+{
+	return r->class_ == &credit_class;
+}
 
 /* ---- generations ---- */
 
@@ -187,8 +212,19 @@ static uint32_t at_once(const struct h_stream_sender *s)
 	return room < s->buffer ? room : s->buffer;
 }
 
+/*
+ * Larger each time, or smaller after they were used: there are only so many. To have them grow
+ * takes as many records as there are buffers.
+ */
+static bool may_follow(const struct h_stream_sender *s, uint32_t buffer, bool smaller)
+{
+	if (!smaller)
+		return buffer > s->buffer;
+	return buffer < s->buffer && s->sent - s->shrunk >= s->entries;
+}
+
 /* @fd: descriptor that the seed came with, or -1. */
-static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
+static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd, bool smaller)
 {
 	struct h_seed_fields f;
 	int err;
@@ -196,8 +232,7 @@ static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
 	err = h__seed_get(seed, H_SEED_STREAM, &f);
 	if (err)
 		return err;
-	/* Larger each time: there are only so many. */
-	if (!seed_makes_sense(&f) || f.buffer <= s->buffer)
+	if (!seed_makes_sense(&f) || !may_follow(s, f.buffer, smaller))
 		return -EINVAL;
 	if (fd >= 0)
 		err = h__ticket_adopt(s->r.manager, fd, &f.ticket);
@@ -213,7 +248,9 @@ static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd)
 	s->buffer = f.buffer;
 	s->at_once = at_once(s);
 	s->start = s->sent;
-	s->starts = true;
+	h__write_once(&s->starts, true);
+	if (smaller)
+		s->shrunk = s->sent;
 	err = s->generation > 1 ? watch_now(s) : watch(s, fd);
 	/*
 	 * That is nothing against the other end: records go without one as well. With the
@@ -242,15 +279,15 @@ void h__stream_sender_watch(struct h_stream_sender *s)
 	}
 }
 
-static int grow(struct h_stream_sender *s)
+static int turn(struct h_stream_sender *s, bool smaller)
 {
 	struct h_seed next;
 
 	h_receiver_lock(&s->r);
 	next = s->next;
-	h__write_once(&s->grows, false);
+	h__write_once(smaller ? &s->shrinks : &s->grows, false);
 	h_receiver_unlock(&s->r);
-	if (!adopt(s, &next, -1))
+	if (!adopt(s, &next, -1, smaller))
 		return 0;
 	h_receiver_lock(&s->r);
 	h__write_once(&s->broken, true);
@@ -258,7 +295,36 @@ static int grow(struct h_stream_sender *s)
 	return -EPIPE;
 }
 
+/*
+ * The record that starts a generation has nothing in it, if there is nothing else to send: or
+ * the receiver would keep the other one. What is collected was for the larger buffers.
+ */
+bool h__stream_turn(struct h_stream_sender *s)
+{
+	bool smaller = h__load_acquire(&s->shrinks);
+
+	if (smaller || h__load_acquire(&s->grows)) {
+		if (h__stage_flush(s, 0, 0, H_NOWAIT))
+			return false;
+		if (h__load_acquire(smaller ? &s->shrinks : &s->grows) && turn(s, smaller))
+			return true;
+	}
+	return !s->starts || s->generation == 1 || h__stream_post(s, NULL, 0, 0, 0, H_NOWAIT) >= 0;
+}
+
 /* ---- records ---- */
+
+/* Who sends waits: somebody else, or the same thread by polling, may look at the sender. */
+static int wait_within(struct h_stream_sender *s, uint32_t seen, int64_t deadline_ns)
+{
+	bool before = s->within;
+	int err;
+
+	s->within = true;
+	err = h__receiver_wait(&s->r, seen, s->unwatched, deadline_ns);
+	s->within = before;
+	return err;
+}
 
 /* Wait for a buffer to send to. */
 int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
@@ -273,7 +339,7 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 		if (h__stream_failed(s))
 			return -EPIPE;
 		if (h__load_acquire(&s->grows))
-			err = grow(s);
+			err = turn(s, false);
 		move_start(s);
 		if (err || h__stream_tickets(s))
 			return err;
@@ -283,7 +349,7 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 		err = h__go_on(&rounds, deadline_ns);
 		if (err)
 			return err;
-		err = h__receiver_wait(&s->r, seen, s->unwatched, deadline_ns);
+		err = wait_within(s, seen, deadline_ns);
 		if (err)
 			return err;
 	}
@@ -330,7 +396,9 @@ send_again(struct h_stream_sender *s, const void *data, size_t length, const voi
 	int err;
 
 	do {
+		s->within = true;
 		err = h__wait_for_room(m, &wait, deadline_ns);
+		s->within = false;
 		if (err)
 			return err;
 		if (h__stream_failed(s))
@@ -340,10 +408,29 @@ send_again(struct h_stream_sender *s, const void *data, size_t length, const voi
 	return ret;
 }
 
-/* A sender that goes on and on, and waits for nothing else, sees that the peer is gone. */
-static __attribute__((noinline)) void look_around(struct h_stream_sender *s)
+/* A record whose length is known already. What makes no sense fits: turn() finds that out. */
+static bool fits_offer(struct h_stream_sender *s, size_t length)
 {
+	struct h_seed_fields f;
+	struct h_seed next;
+
+	h_receiver_lock(&s->r);
+	next = s->next;
+	h_receiver_unlock(&s->r);
+	return h__seed_get(&next, H_SEED_STREAM, &f) || length <= f.buffer;
+}
+
+/*
+ * A sender that goes on and on, and waits for nothing else, sees that the peer is gone, and
+ * takes what it has offered.
+ */
+static __attribute__((noinline)) void look_around(struct h_stream_sender *s, size_t length)
+{
+	s->within = true;
 	h_manager_poll(s->r.manager);
+	s->within = false;
+	if (h__unlikely(h__load_acquire(&s->shrinks)) && fits_offer(s, length))
+		turn(s, true);
 	move_start(s);
 }
 
@@ -365,7 +452,7 @@ int64_t h__stream_post(struct h_stream_sender *s, const void *data,
 	int64_t ret;
 
 	if (s->sent % POLL_EVERY == 0)
-		look_around(s);
+		look_around(s, length);
 	if (h__unlikely(!h__stream_can_go(s))) {
 		ret = h__stream_wait_for_ticket(s, deadline_ns);
 		if (ret)
@@ -384,7 +471,7 @@ int64_t h__stream_post(struct h_stream_sender *s, const void *data,
 		ret = send_again(s, data, length, note, n, deadline_ns);
 	if (h__unlikely(ret < 0))
 		return undo(s, told, ret);
-	s->starts = false;
+	h__write_once(&s->starts, false);
 	return ret;
 }
 
@@ -517,7 +604,7 @@ bool h__sending_contended(struct h_stream_sender *s)
 	return true;
 }
 
-static void sent(struct h_stream_sender *s)
+void h__stream_sent(struct h_stream_sender *s)
 {
 	while (h__sending_unlock(s))
 		refuse(s);
@@ -538,7 +625,7 @@ static int pay_staged(struct h_debt *d)
 		err = h__stream_wait_for_ticket(s, H_NOWAIT) == -EAGAIN ? -EAGAIN : -EBUSY;
 	if (h__stream_failed(s))
 		err = 0;
-	sent(s);
+	h__stream_sent(s);
 	return err;
 }
 
@@ -559,7 +646,7 @@ ssize_t h_stream_send(struct h_stream_sender *s, const void *data,
 	if (ret)
 		return ret;
 	ret = s->closed ? -EPIPE : send_all(s, data, length, deadline);
-	sent(s);
+	h__stream_sent(s);
 	return ret;
 }
 
@@ -574,7 +661,7 @@ int h_stream_flush(struct h_stream_sender *s, int64_t timeout_ns)
 	ret = h__stream_failed(s) ? -EPIPE : h__stage_flush(s, 0, 0, deadline);
 	if (ret && ret != -EPIPE)
 		refuse(s);
-	sent(s);
+	h__stream_sent(s);
 	return ret;
 }
 
@@ -651,6 +738,7 @@ void h__stream_sender_credits(const struct h_stream_sender *s,
 		.kind = H_SEED_CREDIT,
 		.entries = H_CREDITS,
 		.buffer = H_CREDIT_BYTES,
+		.more = H_SEED_MAY_SHRINK,
 	};
 
 	h_slot_ticket(s->credits.slot, 0, 0, 0, &f.ticket);
@@ -673,6 +761,7 @@ int h__stream_sender_destroy(struct h_stream_sender *s)
 	int err;
 
 	h__debt_remove(s->r.manager, &s->debt);
+	h__debt_remove(s->r.manager, &s->shed);
 	/* If it stays, so does the slot that it tells. */
 	err = end_watch(s);
 
@@ -710,10 +799,12 @@ int h__stream_sender_prepare(struct h_manager *m, uint32_t slot_flags,
 	if (!s)
 		return -ENOMEM;
 	s->debt.pay = pay_staged;
+	h__stream_shed_init(&s->shed, NULL);
 	s->stage_handle[0] = -1;
 	s->stage_handle[1] = -1;
 	s->fixed = slot_flags & HAMLYN_SLOT_TICKET_ONLY;
 	h__debts_collected_by(m, collected);
+	h__budget_unneeded_by(m, h__stream_unneeded);
 	h__receiver_add(&s->r, m, &credit_class);
 	err = credits_init(s, slot_flags);
 	if (!err)
@@ -728,7 +819,7 @@ int h__stream_sender_prepare(struct h_manager *m, uint32_t slot_flags,
 int h__stream_sender_attach(struct h_stream_sender *s,
 			    const struct h_seed *seed, int fd)
 {
-	return adopt(s, seed, fd);
+	return adopt(s, seed, fd, false);
 }
 
 int h_stream_sender_create(struct h_manager *m, const struct h_seed *seed,
@@ -740,7 +831,7 @@ int h_stream_sender_create(struct h_manager *m, const struct h_seed *seed,
 	if (err)
 		return err;
 	(*sender)->claims = true;
-	err = adopt(*sender, seed, -1);
+	err = adopt(*sender, seed, -1, false);
 	if (!err)
 		err = hello(*sender);
 	if (err) {
@@ -805,7 +896,7 @@ int h_stream_sender_shutdown(struct h_stream_sender *s, int64_t timeout_ns)
 	if (err)
 		return err;
 	err = h__stream_finish(s, deadline);
-	sent(s);
+	h__stream_sent(s);
 	return err;
 }
 

@@ -38,7 +38,7 @@ void h__stage_free(struct h_stream_sender *s)
 	s->stage[1] = NULL;
 	s->stage_room = 0;
 	s->stage_size = 0;
-	s->stage_grown = 0;
+	h__write_once(&s->stage_grown, 0);
 }
 
 int h__stage_wait(struct h_stream_sender *s, int i)
@@ -52,6 +52,32 @@ int h__stage_wait(struct h_stream_sender *s, int i)
 	return ret < 0 ? -EPIPE : 0;
 }
 
+/* Has it left, without an error that somebody is to be told of? */
+static bool has_left(struct h_stream_sender *s, int i)
+{
+	if (s->stage_handle[i] >= 0 &&
+	    h_send_wait(s->r.manager->terminus, s->stage_handle[i], H_NOWAIT) < 0)
+		return false;
+	s->stage_handle[i] = -1;
+	return true;
+}
+
+/* Larger again as soon as there is something long to send. */
+bool h__stage_shed(struct h_stream_sender *s)
+{
+	void *memory;
+
+	if (!s->stage_grown)
+		return true;
+	if (s->staged || !has_left(s, 0) || !has_left(s, 1) ||
+	    h__wish(s->r.manager, 2 * (size_t)LEAST, false, &memory))
+		return false;
+	h__stage_free(s);
+	stage_set(s, memory, LEAST);
+	s->stage_for = 0;
+	return true;
+}
+
 static int try_to_grow(struct h_stream_sender *s, uint32_t size)
 {
 	struct h_manager *m = s->r.manager;
@@ -61,14 +87,14 @@ static int try_to_grow(struct h_stream_sender *s, uint32_t size)
 
 	if (!h__budget_take(m, bytes))
 		return -ENOSPC;
-	err = h_manager_alloc(m, bytes, &memory);
+	err = h__wish(m, bytes, true, &memory);
 	if (err) {
 		h__budget_give(m, bytes);
 		return err;
 	}
 	h__stage_free(s);
 	stage_set(s, memory, size);
-	s->stage_grown = bytes;
+	h__write_once(&s->stage_grown, bytes);
 	return 0;
 }
 
@@ -87,7 +113,7 @@ static void stage_grow(struct h_stream_sender *s)
 		s->stage_for = s->buffer;
 }
 
-/* Buffers never become smaller. */
+/* No more than a record, which is smaller when buffers have shrunk. */
 static uint32_t stage_size(const struct h_stream_sender *s)
 {
 	return s->stage_room < s->buffer ? s->stage_room : s->buffer;

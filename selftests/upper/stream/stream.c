@@ -1140,6 +1140,7 @@ static const struct credit_lie {
 	uint32_t too_long;
 	bool damaged;
 	bool fixed;		/* there must not be any */
+	int records;		/* that were sent before */
 	int result;
 } credit_lies[] = {
 	{ "none", .ahead = 0 },
@@ -1175,6 +1176,20 @@ static const struct credit_lie {
 	  .entries = 2 * H_STREAM_MAX_BUFFERS, .result = -EPIPE },
 	{ "a ticket that is too long", .flags = H_CREDIT_SEED, .buffer = 512, .too_long = 1,
 	  .result = -EPIPE },
+	{ "smaller ones, but nothing wrong", .flags = H_CREDIT_SMALLER, .buffer = 128,
+	  .records = 4 },
+	{ "smaller ones once more than they have been used", .flags = H_CREDIT_SMALLER,
+	  .buffer = 128, .records = 2, .result = -EPIPE },
+	{ "larger smaller ones", .flags = H_CREDIT_SMALLER, .buffer = 512, .records = 4,
+	  .result = -EPIPE },
+	{ "smaller ones of the same size", .flags = H_CREDIT_SMALLER, .buffer = 256, .records = 4,
+	  .result = -EPIPE },
+	{ "no seed of smaller ones", .flags = H_CREDIT_SMALLER, .buffer = 128, .records = 4,
+	  .length = H_CREDIT_LONG - 1, .result = -EPIPE },
+	{ "smaller ones where none may be", .flags = H_CREDIT_SMALLER, .buffer = 128,
+	  .records = 4, .fixed = true, .result = -EPIPE },
+	{ "larger and smaller ones", .flags = H_CREDIT_SMALLER | H_CREDIT_SEED, .buffer = 512,
+	  .records = 4, .result = -EPIPE },
 };
 
 static void make_seed(FIXTURE_DATA(hostile) *self, const struct credit_lie *l,
@@ -1218,7 +1233,7 @@ static const char *send_credit_raw(FIXTURE_DATA(hostile) *self,
 	h__put(bytes, self->s->sent + l->ahead, 4);
 	h__put(bytes + 4, l->flags, 4);
 	msg.length = l->length ? l->length :
-		     l->flags & H_CREDIT_SEED ? H_CREDIT_LONG : H_CREDIT_SHORT;
+		     l->flags ? H_CREDIT_LONG : H_CREDIT_SHORT;
 	return send_raw(self, &msg);
 }
 
@@ -1245,6 +1260,34 @@ static int send_one(struct h_stream_sender *s)
 	return n == 1 ? h_stream_flush(s, ht_patience_ns()) : (int)n;
 }
 
+/* What its own receiver says of them is only that they were released. */
+static const char *send_some(FIXTURE_DATA(hostile) *self, int n)
+{
+	struct h_record record;
+	struct ht_poll poll;
+
+	for (; n; n--) {
+		if (send_one(self->s))
+			return "cannot send";
+		ht_poll_begin(&poll);
+		while (h_stream_receive(self->r, &record, H_NOWAIT))
+			if (!ht_poll_more(&poll))
+				return "nothing comes";
+	}
+	return NULL;
+}
+
+/* What was offered is taken soon, not at once. */
+static void take_offer(struct h_stream_sender *s)
+{
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	do {
+		h_manager_poll(s->r.manager);
+	} while (h__owes_soon(s->r.manager) && ht_poll_more(&poll));
+}
+
 TEST_F(hostile, each_lie_of_a_receiver_is_found_out)
 {
 	unsigned int i;
@@ -1255,9 +1298,10 @@ TEST_F(hostile, each_lie_of_a_receiver_is_found_out)
 		ASSERT_EQ(0, connect_two(self->bad, self->good, &not_smallest,
 					 &self->r, &self->s));
 		ASSERT_NO(hear_hello(self));
+		ASSERT_NO(send_some(self, l->records));
 		self->s->fixed = l->fixed;
 		ASSERT_NO(send_credit_raw(self, l));
-		h_manager_poll(self->good);
+		take_offer(self->s);
 		EXPECT_EQ(l->result, send_one(self->s)) {
 			TH_LOG("%s", l->what);
 		}
