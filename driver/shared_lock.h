@@ -11,7 +11,7 @@
 #include <linux/preempt.h>
 #include <linux/spinlock.h>
 
-#define HML_LOCK_STEPS	64	/* of walks, while one is held */
+#define HML_LOCK_STEPS	96	/* of walks, while one is held */
 #define HML_LOCK_DEPTH	4	/* locks inside of each other */
 
 #ifdef CONFIG_PROVE_LOCKING
