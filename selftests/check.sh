@@ -93,15 +93,31 @@ failures_of() { # PART LOG
 		/^#/ && !/^# *RUN / { line[said++] = $0 }' "$2")$'\n'
 }
 
+# What this shell's commands have used of the processors, in seconds, to $used: beside other work
+# that tells what a part costs, and not how long it took. A subshell would count its own.
+used=0
+processor_seconds() {
+	local user system
+	times >"$LOGS/times-$$"
+	{ read -r _ && read -r user system; } <"$LOGS/times-$$"
+	rm "$LOGS/times-$$"
+	used=$(awk -v times="$user $system" \
+		'BEGIN { gsub(/[ms]/, " ", times); split(times, t); printf "%d", (t[1] + t[3]) * 60 + t[2] + t[4] }')
+}
+
 # A command that ends with a total.
 part() { # NAME COMMAND...
-	local name=$1 log before=$failed
+	local name=$1 log before=$failed begun=$SECONDS before_used
 	shift
 	note "$name"
+	processor_seconds
+	before_used=$used
 	log=$LOGS/${name//[^a-zA-Z0-9.]/-}
 	totals "$name" "$log" "$@"
 	[ "$failed" = "$before" ] || failures_of "$name" "$log"
 	[ -z "$why" ] || failure "$name" "$why"
+	processor_seconds
+	printf '# %s: %d s, %d of the processors\n' "$name" $((SECONDS - begun)) $((used - before_used))
 }
 
 # One check by its exit status.
