@@ -276,6 +276,7 @@ ofi_parts() {
 	if pkg-config --exists libfabric; then
 		one "tests of the libfabric provider build" "${MAKE_QUIET[@]}" ofi-tests
 		part "libfabric provider" selftests/ofi/ofi-test.sh "${long[@]}" "$BUILD"
+		part "libfabric provider between hosts" selftests/ofi/hosts-test.sh "$BUILD"
 		part "MPI by srun" selftests/tools/slurm-test.sh --mpi "$BUILD"
 	else
 		skip "libfabric provider" "libfabric-dev cannot be installed"
@@ -445,8 +446,8 @@ ofi_part() { # KERNEL ENGINE
 		--module "$BUILD/k$1/hamlyn.ko" --module-args "$2 nics=1 max_slots=4096" \
 		--file "$BUILD/libfabric/libhamlyn-fi.so:/host/libfabric/libhamlyn-fi.so" \
 		--file "$(command -v fi_pingpong)" --file "$(command -v fi_info)" \
-		--file "$BUILD/ofi/traffic" "${files[@]}" --file selftests/run-tests.sh \
-		--script selftests/ofi/ofi-guest.sh --append "hamlyn.tests=$(IFS=,; echo "${tests[*]}")"
+		--file "$BUILD/ofi/traffic" --file "$BUILD/hamlynctl" "${files[@]}" \
+		--file selftests/run-tests.sh --script selftests/ofi/ofi-guest.sh --append "hamlyn.tests=$(IFS=,; echo "${tests[*]}")"
 }
 
 # Active Messages, over the adversary of the kernel's fabric, too; and Tempest.

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "hosts.h"
+
 /* Ports that are given out; how many are tried until one is free. */
 #define FIRST_PORT	32768
 #define PORTS		28000
@@ -25,11 +27,12 @@ int hf_address_resolve(const char *node, const char *service, uint64_t flags,
 		hints.ai_flags |= AI_PASSIVE;
 	if (flags & FI_NUMERICHOST)
 		hints.ai_flags |= AI_NUMERICHOST;
-	/* Without a node it is the loopback address either way: nobody else can come. */
 	if (getaddrinfo(node, service, &hints, &found))
 		return -FI_ENODATA;
 	memcpy(address, found->ai_addr, sizeof(*address));
 	freeaddrinfo(found);
+	if (!node)
+		address->sin_addr = hf_host_own_address();
 	return 0;
 }
 
@@ -40,13 +43,15 @@ bool hf_address_valid(const void *address, size_t length)
 	return address && length >= sizeof(*in) && in->sin_family == AF_INET;
 }
 
-/* An address is this host's if a socket may have it. */
+/* An address is this host's if a socket may have it, and the map does not give it to another. */
 bool hf_address_is_here(const struct sockaddr_in *address)
 {
 	struct sockaddr_in probe = { .sin_family = AF_INET, .sin_addr = address->sin_addr };
 	bool here;
 	int fd;
 
+	if (hf_host_of(address) != HAMLYN_NONE)
+		return hf_host_of(address) == hf_host_own();
 	if ((ntohl(address->sin_addr.s_addr) >> 24) == IN_LOOPBACKNET ||
 	    address->sin_addr.s_addr == htonl(INADDR_ANY))
 		return true;
@@ -56,6 +61,11 @@ bool hf_address_is_here(const struct sockaddr_in *address)
 	here = !bind(fd, (struct sockaddr *)&probe, sizeof(probe));
 	close(fd);
 	return here;
+}
+
+bool hf_address_is_known(const struct sockaddr_in *address)
+{
+	return hf_address_is_here(address) || hf_host_is_far(address);
 }
 
 /* Where the owner of that port listens: in the abstract name space, where names end with owners. */

@@ -151,7 +151,7 @@ static enum hf_arrival on_send(struct hf_ep *ep, const struct arrival *a)
 	if (!recv)
 		return result;
 	copy_in(recv, a);
-	sent = hf_sent_by(ep->peer.sin_port, &a->header, a->tag);
+	sent = hf_sent_by(ep->place, &a->header, a->tag);
 	hf_complete_recv(ep, recv, &sent);
 	if (a->header.flags & HF_WANT_DONE)
 		hf_arrive_done(ep, a->header.id, 0);

@@ -9,6 +9,7 @@
 
 #include "address.h"
 #include "eq.h"
+#include "hosts.h"
 
 #define FIRST_SIZE	64
 #define MAX_SIZE	(1U << 24)
@@ -24,7 +25,7 @@ static struct hf_av *of(struct fid_av *fid)
 static int grow(struct hf_av *av)
 {
 	uint32_t size = av->size ? 2 * av->size : FIRST_SIZE;
-	struct sockaddr_in *entries;
+	struct hf_av_entry *entries;
 
 	if (size > MAX_SIZE)
 		return -FI_ENOSPC;
@@ -40,24 +41,25 @@ static int grow(struct hf_av *av)
 /* The lowest number that is free. */
 static int insert_one(struct hf_av *av, const struct sockaddr_in *address, fi_addr_t *addr)
 {
-	uint32_t at = 0;
+	uint32_t at = 0, place;
 	int err = 0;
 
 	if (!hf_address_valid(address, sizeof(*address)) || !address->sin_port)
 		return -FI_EINVAL;
-	if (!hf_address_is_here(address))
+	if (!hf_address_is_known(address))
 		return -FI_EHOSTUNREACH;
-	while (at < av->end && av->entries[at].sin_port)
+	place = hf_host_place(address);
+	while (at < av->end && av->entries[at].place)
 		at++;
 	if (at == av->size)
 		err = grow(av);
 	if (err)
 		return err;
-	av->entries[at] = *address;
+	av->entries[at] = (struct hf_av_entry){ .address = *address, .place = place };
 	if (at == av->end)
 		av->end++;
-	if (!av->of_port[address->sin_port])
-		av->of_port[address->sin_port] = at + 1;
+	if (!av->of_place[place])
+		av->of_place[place] = at + 1;
 	*addr = at;
 	return 0;
 }
@@ -65,17 +67,17 @@ static int insert_one(struct hf_av *av, const struct sockaddr_in *address, fi_ad
 /* Another entry may name the same process. */
 static void remove_one(struct hf_av *av, fi_addr_t addr)
 {
-	uint16_t port = hf_av_port(av, addr);
+	uint32_t place = hf_av_place(av, addr);
 
 	memset(&av->entries[addr], 0, sizeof(av->entries[addr]));
-	while (av->end && !av->entries[av->end - 1].sin_port)
+	while (av->end && !av->entries[av->end - 1].place)
 		av->end--;
-	if (av->of_port[port] != addr + 1)
+	if (av->of_place[place] != addr + 1)
 		return;
-	av->of_port[port] = 0;
-	for (uint32_t i = 0; i < av->end && !av->of_port[port]; i++)
-		if (av->entries[i].sin_port == port)
-			av->of_port[port] = i + 1;
+	av->of_place[place] = 0;
+	for (uint32_t i = 0; i < av->end && !av->of_place[place]; i++)
+		if (av->entries[i].place == place)
+			av->of_place[place] = i + 1;
 }
 
 /* ---- calls ---------------------------------------------------------------- */
@@ -228,7 +230,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *addrs, size_t count, uint64_
 		return -FI_EBADFLAGS;
 	hf_domain_lock(av->domain);
 	for (size_t i = 0; i < count; i++) {
-		if (hf_av_port(av, addrs[i]))
+		if (hf_av_place(av, addrs[i]))
 			remove_one(av, addrs[i]);
 		else
 			err = -FI_EINVAL;
@@ -244,9 +246,9 @@ static int av_lookup(struct fid_av *fid, fi_addr_t addr, void *to, size_t *lengt
 	int err = -FI_EINVAL;
 
 	hf_domain_lock(av->domain);
-	if (hf_av_port(av, addr)) {
+	if (hf_av_place(av, addr)) {
 		/* What does not fit is cut off, and is no error: unlike in fi_getname(). */
-		hf_address_copy(&av->entries[addr], to, &room);
+		hf_address_copy(&av->entries[addr].address, to, &room);
 		*length = room;
 		err = 0;
 	}
@@ -306,7 +308,7 @@ static int av_bind(struct fid *fid, struct fid *other, uint64_t flags)
 static void av_free(struct hf_av *av)
 {
 	free(av->entries);
-	free(av->of_port);
+	free(av->of_place);
 	free(av);
 }
 
@@ -352,8 +354,8 @@ int hf_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av
 	av = calloc(1, sizeof(*av));
 	if (!av)
 		return -FI_ENOMEM;
-	av->of_port = calloc(PORT_NUMBERS, sizeof(*av->of_port));
-	if (!av->of_port) {
+	av->of_place = calloc(hf_host_places(), sizeof(*av->of_place));
+	if (!av->of_place) {
 		av_free(av);
 		return -FI_ENOMEM;
 	}

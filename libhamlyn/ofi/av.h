@@ -9,30 +9,35 @@
 
 struct hf_eq;
 
+struct hf_av_entry {
+	struct sockaddr_in address;
+	uint32_t place;			/* hosts.h; 0: unused */
+};
+
 struct hf_av {
 	struct fid_av fid;
 	struct hf_domain *domain;
 	struct hf_eq *eq;
 	int users;			/* end points */
 	bool events;			/* FI_EVENT */
-	struct sockaddr_in *entries;	/* without a port: unused */
+	struct hf_av_entry *entries;
 	uint32_t size;
 	uint32_t end;			/* behind the last one that is used */
-	uint32_t *of_port;		/* its number, and 1 more; 0: none */
+	uint32_t *of_place;		/* its number, and 1 more; 0: none */
 };
 
 int hf_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
 	       void *context);
 
-/* The port, in network byte order, which names a process on its own; 0: no such entry. */
-static inline uint16_t hf_av_port(const struct hf_av *av, fi_addr_t addr)
+/* 0: no such entry. */
+static inline uint32_t hf_av_place(const struct hf_av *av, fi_addr_t addr)
 {
-	return addr < av->end ? av->entries[addr].sin_port : 0;
+	return addr < av->end ? av->entries[addr].place : 0;
 }
 
-static inline fi_addr_t hf_av_addr(const struct hf_av *av, uint16_t port)
+static inline fi_addr_t hf_av_addr(const struct hf_av *av, uint32_t place)
 {
-	return av->of_port[port] ? av->of_port[port] - 1 : FI_ADDR_NOTAVAIL;
+	return av->of_place[place] ? av->of_place[place] - 1 : FI_ADDR_NOTAVAIL;
 }
 
 #endif

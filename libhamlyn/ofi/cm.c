@@ -54,8 +54,8 @@ static int begin(struct hf_ep *ep)
 /* What goes wrong on the way to the other end is an event, as if it had said so. */
 static int ask(struct hf_ep *ep, const struct sockaddr_in *to, const void *param, size_t length)
 {
-	int err = hf_address_is_here(to) ? hf_conn_connect(ep, to, param, length) :
-					   -FI_EHOSTUNREACH;
+	int err = hf_address_is_known(to) ? hf_conn_connect(ep, to, param, length) :
+					    -FI_EHOSTUNREACH;
 
 	if (err == -FI_ENOMEM)
 		return err;

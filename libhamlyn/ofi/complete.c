@@ -65,7 +65,7 @@ static uint64_t sent_flags(const struct hf_sent *sent)
 /* By which number the application knows it, if it wants to. */
 static fi_addr_t source(const struct hf_ep *ep, const struct hf_sent *sent)
 {
-	return ep->rdm && ep->caps & FI_SOURCE ? hf_av_addr(ep->rdm->av, sent->port) :
+	return ep->rdm && ep->caps & FI_SOURCE ? hf_av_addr(ep->rdm->av, sent->place) :
 						 FI_ADDR_NOTAVAIL;
 }
 
@@ -193,7 +193,7 @@ static void complete_in_recv(struct hf_ep *ep, struct hf_work *work, int err)
 		.flags = work->wire_flags,
 		.data = work->data,
 		.tag = work->tag,
-		.port = ep->peer.sin_port,
+		.place = ep->place,
 	};
 	struct hf_recv *recv = work->context;
 

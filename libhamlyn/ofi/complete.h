@@ -10,11 +10,11 @@ struct hf_sent {
 	uint64_t length;
 	uint64_t data;
 	uint64_t tag;
-	uint16_t port;		/* by whom */
+	uint32_t place;		/* by whom */
 	uint8_t flags;		/* of its header */
 };
 
-static inline struct hf_sent hf_sent_by(uint16_t port, const struct hf_header *header,
+static inline struct hf_sent hf_sent_by(uint32_t place, const struct hf_header *header,
 					uint64_t tag)
 {
 	return (struct hf_sent){
@@ -22,7 +22,7 @@ static inline struct hf_sent hf_sent_by(uint16_t port, const struct hf_header *h
 		.flags = header->flags,
 		.data = header->data,
 		.tag = tag,
-		.port = port,
+		.place = place,
 	};
 }
 

@@ -13,6 +13,8 @@
 #include "address.h"
 #include "direct.h"
 #include "ep.h"
+#include "far.h"
+#include "hosts.h"
 #include "pep.h"
 
 #define MAGIC	0x31696668U	/* "hfi1" */
@@ -33,6 +35,7 @@ struct hf_conn *hf_conn_new(int fd, enum hf_conn_state state, struct hf_eq *eq)
 	conn->source.ready = conn_ready;
 	conn->state = state;
 	conn->eq = eq;
+	conn->host = HAMLYN_NONE;
 	return conn;
 }
 
@@ -55,7 +58,7 @@ int hf_conn_check_peer(struct hf_conn *conn)
 
 	if (getsockopt(conn->source.fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
 		return -errno;
-	conn->pid = peer.uid == geteuid() ? peer.pid : 0;
+	conn->pid = peer.uid == geteuid() && conn->host == HAMLYN_NONE ? peer.pid : 0;
 	return peer.uid == geteuid() || hf_settings.any_user ? 0 : -FI_EPERM;
 }
 
@@ -142,7 +145,7 @@ static int join(struct hf_conn *conn)
 /* ---- the side that asks ------------------------------------------------- */
 
 /* A full backlog is emptied by a process that runs: soon. */
-static int reach(int fd, const struct sockaddr_in *to)
+static int reach_here(int fd, const struct sockaddr_in *to)
 {
 	const struct timespec nap = { .tv_nsec = 1000000 };
 	struct sockaddr_un name;
@@ -158,24 +161,39 @@ static int reach(int fd, const struct sockaddr_in *to)
 	return -FI_ECONNREFUSED;
 }
 
-int hf_conn_connect(struct hf_ep *ep, const struct sockaddr_in *to, const void *data,
-		    size_t length)
+/* A socket, or an error */
+static int reach(const struct sockaddr_in *to)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct hf_conn *conn;
 	int err;
 
 	if (fd < 0)
 		return -errno;
+	err = reach_here(fd, to);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+int hf_conn_connect(struct hf_ep *ep, const struct sockaddr_in *to, const void *data,
+		    size_t length)
+{
+	bool far = hf_host_is_far(to);
+	int fd = far ? hf_far_connect(to) : reach(to);
+	struct hf_conn *conn;
+	int err;
+
+	if (fd < 0)
+		return fd;
 	conn = hf_conn_new(fd, HF_CONN_ASKING, ep->eq);
 	if (!conn) {
 		close(fd);
 		return -FI_ENOMEM;
 	}
 	conn->ep = ep;
-	err = reach(fd, to);
-	if (!err)
-		err = hf_conn_check_peer(conn);
+	conn->host = far ? hf_host_of(to) : HAMLYN_NONE;
+	err = hf_conn_check_peer(conn);
 	if (!err)
 		err = hf_conn_say(conn, HF_HELLO_CONNECT, data, length);
 	if (!err)
@@ -228,6 +246,7 @@ void hf_conn_arrived(struct hf_pep *pep, int fd)
 		close(fd);
 		return;
 	}
+	conn->host = hf_far_host(fd);
 	if (hf_conn_check_peer(conn) || hf_eq_add_source(pep->eq, &conn->source)) {
 		hf_conn_close(conn);
 		return;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections: a local socket between the two processes. Over it they learn from the kernel who
- * the other is, and give each other the seeds of a channel, which nobody else gets. It stays
- * open, and its end is how a process that only waits for events notices a peer's death.
+ * Connections: a local socket between the two processes, or to who speaks for one of another
+ * host. Over it they learn from the kernel who the other is, and give each other the seeds of a
+ * channel, which nobody else gets. It stays open, and its end is how a process that only waits
+ * for events notices a peer's death.
  */
 #ifndef HAMLYN_OFI_CONN_H
 #define HAMLYN_OFI_CONN_H
@@ -56,6 +57,7 @@ struct hf_conn {
 	struct hf_conn *next;		/* of @pep's */
 	struct hf_ep *ep;		/* ASKING, OPEN */
 	struct hf_hello peer;
+	uint32_t host;			/* the peer's (far.h); HAMLYN_NONE: this one */
 	pid_t pid;
 	uint64_t probe;
 	struct hf_rdm *rdm;		/* a link's, without @eq and @pep */

@@ -8,6 +8,7 @@
 #include "cm.h"
 #include "common.h"
 #include "complete.h"
+#include "hosts.h"
 #include "link.h"
 #include "msg.h"
 #include "progress.h"
@@ -396,7 +397,7 @@ void hf_ep_set_attr(struct hf_ep *ep, const struct fi_info *info)
 		memcpy(&ep->address, info->src_addr, sizeof(ep->address));
 	ep->address.sin_family = AF_INET;
 	if (ep->address.sin_addr.s_addr == htonl(INADDR_ANY))
-		ep->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		ep->address.sin_addr = hf_host_own_address();
 }
 
 void hf_ep_init(struct hf_ep *ep)

@@ -39,7 +39,7 @@ struct hf_recv {
 	bool tagged;
 	bool multi;		/* FI_MULTI_RECV: messages get parts of it */
 	bool retired;		/* no more of them */
-	uint16_t port;		/* whose messages; 0: anybody's */
+	uint32_t place;		/* whose messages; 0: anybody's */
 	int err;		/* with which it ends when no part is under way */
 	uint32_t parts;
 	uint64_t used;
@@ -92,6 +92,7 @@ struct hf_ep {
 	struct sockaddr_in address;
 	struct sockaddr_in dest;
 	struct sockaddr_in peer;
+	uint32_t place;			/* of a link: who that is, as a number (hosts.h) */
 	pid_t pid;			/* whose memory we may read and write; 0: nobody's */
 	bool offers;			/* we say where our bytes are */
 

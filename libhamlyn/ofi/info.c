@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "address.h"
+#include "hosts.h"
 
 /* An end point of either type, and what it can do. */
 struct kind {
@@ -68,7 +69,7 @@ static uint64_t caps_of(const struct kind *kind)
 	return kind->tx_caps | kind->rx_caps | FI_LOCAL_COMM;
 }
 
-/* Of programs that ask for both, as Open MPI does; their addresses here are of this host anyway. */
+/* Of programs that ask for both, as Open MPI does; often all addresses are of this host anyway. */
 static uint64_t tolerated_caps(const struct kind *kind)
 {
 	return caps_of(kind) | FI_REMOTE_COMM;
@@ -286,9 +287,10 @@ static int fill_addresses(const char *node, const char *service, uint64_t flags,
 		return err;
 	if (!have_src) {
 		src.sin_family = AF_INET;
-		src.sin_addr.s_addr = have_dest ? dest.sin_addr.s_addr : htonl(INADDR_LOOPBACK);
+		src.sin_addr = have_dest && hf_address_is_here(&dest) ? dest.sin_addr :
+								       hf_host_own_address();
 	}
-	if (!hf_address_is_here(&src) || (have_dest && !hf_address_is_here(&dest)))
+	if (!hf_address_is_here(&src) || (have_dest && !hf_address_is_known(&dest)))
 		return -FI_ENODATA;
 	err = set_address(&src, &info->src_addr, &info->src_addrlen);
 	if (!err && have_dest)
@@ -324,6 +326,8 @@ int hf_getinfo(uint32_t version, const char *node, const char *service, uint64_t
 	int err = 0;
 
 	*info = NULL;
+	if (hf_hosts_are_wrong())
+		return -FI_EINVAL;
 	for (size_t i = 0; i < KINDS && !err; i++) {
 		const char *what = hints ? misfit(hints, &kinds[i]) : NULL;
 

@@ -11,6 +11,8 @@
 
 #include "address.h"
 #include "clock.h"
+#include "far.h"
+#include "hosts.h"
 #include "progress.h"
 
 #define SOURCES_AT_ONCE	64
@@ -78,10 +80,13 @@ static int who(int fd, struct ucred *peer)
 /* Is it the process that has asked that listens where it says that it does? */
 static int check_owner(const struct hf_conn *conn)
 {
+	const struct sockaddr_in *address = &conn->peer.address;
 	struct ucred asker, owner;
-	int fd = reach(&conn->peer.address);
-	int err;
+	int fd, err;
 
+	if (conn->host != HAMLYN_NONE)
+		return hf_host_of(address) == conn->host ? 0 : -FI_EACCES;
+	fd = hf_address_is_here(address) ? reach(address) : -FI_EACCES;
 	if (fd < 0)
 		return fd;
 	err = who(conn->source.fd, &asker);
@@ -114,6 +119,7 @@ static struct hf_ep *link_new(struct hf_rdm *rdm, const struct sockaddr_in *peer
 	link->tx_size = HF_TX_SIZE_MAX;
 	link->state = HF_EP_CONNECTING;
 	link->peer = *peer;
+	link->place = hf_host_place(peer);
 	if (hf_ep_make_channel(link)) {
 		free(link);
 		return NULL;
@@ -125,7 +131,7 @@ static struct hf_ep *link_new(struct hf_rdm *rdm, const struct sockaddr_in *peer
 
 static void detach(struct hf_ep *link)
 {
-	struct hf_ep **at = &link->rdm->links[link->peer.sin_port];
+	struct hf_ep **at = &link->rdm->links[link->place];
 
 	if (*at == link)
 		*at = NULL;
@@ -193,7 +199,8 @@ static void fail(struct hf_ep *link, int err)
 
 static int ask(struct hf_rdm *rdm, const struct sockaddr_in *to)
 {
-	int fd = reach(to);
+	bool far = hf_host_is_far(to);
+	int fd = far ? hf_far_connect(to) : reach(to);
 	struct hf_conn *conn;
 	struct hf_ep *link;
 	int err;
@@ -210,6 +217,7 @@ static int ask(struct hf_rdm *rdm, const struct sockaddr_in *to)
 		return -FI_EAGAIN;
 	}
 	conn->rdm = rdm;
+	conn->host = far ? hf_host_of(to) : HAMLYN_NONE;
 	conn->ep = link;
 	conn->source.ready = conn_ready;
 	link->conn = conn;
@@ -223,23 +231,23 @@ static int ask(struct hf_rdm *rdm, const struct sockaddr_in *to)
 		link_free(link, H_NOWAIT);
 		return err == -FI_ECONNRESET ? -FI_ECONNREFUSED : err;
 	}
-	rdm->links[to->sin_port] = link;
+	rdm->links[link->place] = link;
 	rdm->ep.domain->attend = true;
 	return 0;
 }
 
 /* There is no link, or none yet. */
-int hf_link_seek(struct hf_rdm *rdm, uint16_t port, fi_addr_t addr, struct hf_ep **link)
+int hf_link_seek(struct hf_rdm *rdm, uint32_t place, fi_addr_t addr, struct hf_ep **link)
 {
 	struct sockaddr_in to;
 	int err;
 
-	if (!port)
+	if (!place)
 		return -FI_EINVAL;
 	hf_link_progress(rdm->ep.domain);
-	*link = rdm->links[port];
+	*link = rdm->links[place];
 	if (!*link) {
-		to = rdm->av->entries[addr];
+		to = rdm->av->entries[addr].address;
 		err = ask(rdm, &to);
 		return err ? err : -FI_EAGAIN;
 	}
@@ -323,6 +331,7 @@ static void listener_ready(struct hf_source *source)
 		return;
 	}
 	conn->rdm = rdm;
+	conn->host = hf_far_host(fd);
 	conn->source.ready = conn_ready;
 	if (hf_conn_check_peer(conn) || add_source(rdm, &conn->source)) {
 		conn_close(rdm, conn);
@@ -331,15 +340,24 @@ static void listener_ready(struct hf_source *source)
 	remember_asked(rdm, conn);
 }
 
-/* May it become the link to that process? What was there before gives way. */
-static int make_room(struct hf_rdm *rdm, uint16_t port)
+/* Of two that ask each other: is it we who go on? Both say the same. */
+static bool goes_first(const struct hf_rdm *rdm, const struct sockaddr_in *peer)
 {
-	struct hf_ep *link = rdm->links[port];
+	if (hf_host_is_far(peer))
+		return hf_host_own() > hf_host_of(peer);
+	return ntohs(rdm->ep.address.sin_port) > ntohs(peer->sin_port);
+}
+
+/* May it become the link to that process? What was there before gives way. */
+static int make_room(struct hf_rdm *rdm, const struct sockaddr_in *peer)
+{
+	uint32_t place = hf_host_place(peer);
+	struct hf_ep *link = rdm->links[place];
 
 	/* To ourselves: one end of the link is in the table, the other is not. */
-	if (port == rdm->ep.address.sin_port || !link)
+	if (place == hf_host_place(&rdm->ep.address) || !link)
 		return 0;
-	if (link->state == HF_EP_CONNECTING && ntohs(rdm->ep.address.sin_port) > ntohs(port))
+	if (link->state == HF_EP_CONNECTING && goes_first(rdm, peer))
 		return -FI_EAGAIN;
 	/* It has begun anew, so that nobody is at the other end of the old one. */
 	if (link->state == HF_EP_CONNECTED)
@@ -356,7 +374,7 @@ static int take(struct hf_rdm *rdm, struct hf_conn *conn)
 	int err = check_owner(conn);
 
 	if (!err)
-		err = make_room(rdm, peer->sin_port);
+		err = make_room(rdm, peer);
 	if (err)
 		return err;
 	link = link_new(rdm, peer);
@@ -376,8 +394,8 @@ static int take(struct hf_rdm *rdm, struct hf_conn *conn)
 	}
 	link->conn = conn;
 	conn->state = HF_CONN_OPEN;
-	if (!rdm->links[peer->sin_port])
-		rdm->links[peer->sin_port] = link;
+	if (!rdm->links[link->place])
+		rdm->links[link->place] = link;
 	return 0;
 }
 
@@ -486,6 +504,8 @@ static int listen_at(struct hf_rdm *rdm)
 	err = hf_address_bind(rdm->listener.fd, &rdm->ep.address);
 	if (!err && listen(rdm->listener.fd, SOMAXCONN))
 		err = -errno;
+	if (!err)
+		err = hf_far_listen(&rdm->ep.address);
 	return err ? err : add_source(rdm, &rdm->listener);
 }
 
@@ -502,7 +522,7 @@ int hf_link_open(struct hf_rdm *rdm)
 	if (!err)
 		err = hf_cq_add_wait(rdm->ep.rx_cq, rdm->wait);
 	if (!err) {
-		rdm->links = calloc(UINT16_MAX + 1, sizeof(*rdm->links));
+		rdm->links = calloc(hf_host_places(), sizeof(*rdm->links));
 		err = rdm->links ? 0 : -FI_ENOMEM;
 	}
 	if (err) {
@@ -547,8 +567,10 @@ void hf_link_close(struct hf_rdm *rdm)
 		hf_cq_remove_wait(rdm->ep.rx_cq, rdm->wait);
 		close(rdm->wait);
 	}
-	if (rdm->listener.fd >= 0)
+	if (rdm->listener.fd >= 0) {
+		hf_far_deafen(&rdm->ep.address);
 		close(rdm->listener.fd);
+	}
 	free(rdm->links);
 	rdm->links = NULL;
 	rdm->wait = -1;

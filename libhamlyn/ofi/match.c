@@ -92,11 +92,11 @@ struct hf_recv *hf_match_take(struct hf_ep *link, const struct hf_header *header
 {
 	struct hf_match *match = &link->rdm->match;
 	struct hf_queue *queue = queue_of(match, header->flags & HF_TAGGED);
-	uint16_t port = link->peer.sin_port;
+	uint32_t place = link->place;
 	struct hf_recv **at = &queue->first, *recv, *part;
 
 	for (recv = *at; recv; at = &recv->next, recv = *at)
-		if ((!recv->port || recv->port == port) && same(recv->tag, tag, recv->ignore))
+		if ((!recv->place || recv->place == place) && same(recv->tag, tag, recv->ignore))
 			break;
 	if (!recv)
 		return NULL;
@@ -142,7 +142,7 @@ bool hf_match_keep(struct hf_ep *link, const struct hf_header *header, uint64_t 
 	early->claim = NULL;
 	early->header = *header;
 	early->tag = tag;
-	early->port = link->peer.sin_port;
+	early->place = link->place;
 	early->rest_length = length;
 	memcpy(early->rest, rest, length);
 	link->early_bytes += whole;
@@ -153,12 +153,12 @@ bool hf_match_keep(struct hf_ep *link, const struct hf_header *header, uint64_t 
 	return true;
 }
 
-static struct hf_early **find_early(struct hf_queue *queue, uint16_t port, uint64_t tag,
+static struct hf_early **find_early(struct hf_queue *queue, uint32_t place, uint64_t tag,
 				    uint64_t ignore)
 {
 	struct hf_early **at = &queue->early;
 
-	while (*at && !((!port || port == (*at)->port) && same(tag, (*at)->tag, ignore)))
+	while (*at && !((!place || place == (*at)->place) && same(tag, (*at)->tag, ignore)))
 		at = &(*at)->next;
 	return at;
 }
@@ -197,7 +197,7 @@ static int prepare(const struct hf_early *early, struct hf_work **work)
 static void deliver(struct hf_rdm *rdm, struct hf_early *early, struct hf_recv *recv,
 		    struct hf_work *work)
 {
-	const struct hf_sent sent = hf_sent_by(early->port, &early->header, early->tag);
+	const struct hf_sent sent = hf_sent_by(early->place, &early->header, early->tag);
 	struct hf_place places[HF_MAX_PLACES] = { 0 };
 
 	if (work) {
@@ -233,7 +233,7 @@ static void fill_recv(struct hf_rdm *rdm, struct hf_recv *recv, const struct hf_
 	recv->tagged = wish->tagged;
 	recv->tag = wish->tag;
 	recv->ignore = wish->ignore;
-	recv->port = wish->port;
+	recv->place = wish->place;
 	recv->multi = wish->flags & FI_MULTI_RECV;
 }
 
@@ -241,7 +241,7 @@ static void fill_recv(struct hf_rdm *rdm, struct hf_recv *recv, const struct hf_
 static int take_early(struct hf_rdm *rdm, struct hf_queue *queue, struct hf_recv *recv,
 		      bool *more)
 {
-	struct hf_early **at = find_early(queue, recv->port, recv->tag, recv->ignore);
+	struct hf_early **at = find_early(queue, recv->place, recv->tag, recv->ignore);
 	struct hf_recv *to = recv;
 	struct hf_work *work;
 	int err;
@@ -343,7 +343,7 @@ void hf_match_retry(struct hf_rdm *rdm)
 /* What is early, to the end point's queue of completions, and no more. */
 static void tell(struct hf_rdm *rdm, const struct hf_early *early, const struct hf_wish *wish)
 {
-	const struct hf_sent sent = hf_sent_by(early->port, &early->header, early->tag);
+	const struct hf_sent sent = hf_sent_by(early->place, &early->header, early->tag);
 
 	hf_complete_peek(&rdm->ep, wish->context, &sent);
 }
@@ -351,7 +351,7 @@ static void tell(struct hf_rdm *rdm, const struct hf_early *early, const struct 
 int hf_match_peek(struct hf_rdm *rdm, const struct hf_wish *wish)
 {
 	struct hf_queue *queue = queue_of(&rdm->match, wish->tagged);
-	struct hf_early **at = find_early(queue, wish->port, wish->tag, wish->ignore);
+	struct hf_early **at = find_early(queue, wish->place, wish->tag, wish->ignore);
 	struct hf_early *early;
 
 	if (!*at) {
@@ -439,14 +439,14 @@ bool hf_match_cancel(struct hf_rdm *rdm, const void *context)
 	       cancel_in(rdm, &rdm->match.plain, context);
 }
 
-static void lose_recvs(struct hf_rdm *rdm, struct hf_queue *queue, uint16_t port)
+static void lose_recvs(struct hf_rdm *rdm, struct hf_queue *queue, uint32_t place)
 {
 	struct hf_recv **at = &queue->first;
 
 	while (*at) {
 		struct hf_recv *recv = *at;
 
-		if (recv->port != port) {
+		if (recv->place != place) {
 			at = &recv->next;
 			continue;
 		}
@@ -479,8 +479,8 @@ void hf_match_lost(struct hf_ep *link)
 	struct hf_match *match = &link->rdm->match;
 
 	hf_match_orphan(link);
-	lose_recvs(link->rdm, &match->plain, link->peer.sin_port);
-	lose_recvs(link->rdm, &match->tagged, link->peer.sin_port);
+	lose_recvs(link->rdm, &match->plain, link->place);
+	lose_recvs(link->rdm, &match->tagged, link->place);
 }
 
 static void free_early(struct hf_early *early)

@@ -19,7 +19,7 @@ struct hf_early {
 	const void *claim;		/* the context by which it was claimed */
 	struct hf_header header;
 	uint64_t tag;
-	uint16_t port;
+	uint32_t place;
 	uint64_t rest_length;
 	unsigned char rest[];		/* the message, or struct hf_place, if it is long */
 };
@@ -47,7 +47,7 @@ struct hf_wish {
 	uint64_t flags;
 	uint64_t tag;
 	uint64_t ignore;
-	uint16_t port;
+	uint32_t place;
 	bool tagged;
 };
 

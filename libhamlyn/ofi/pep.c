@@ -12,6 +12,8 @@
 
 #include "address.h"
 #include "common.h"
+#include "far.h"
+#include "hosts.h"
 
 /* Of more connections than this over which nothing was said, the oldest is closed. */
 #define MAX_ASKED	256
@@ -119,8 +121,11 @@ static int pep_listen(struct fid_pep *fid)
 	err = pep_bind_name(pep);
 	if (!err && listen(pep->source.fd, pep->backlog))
 		err = -errno;
-	if (!err && !pep->source.listed)
-		err = hf_eq_add_source(pep->eq, &pep->source);
+	if (!err && !pep->source.listed) {
+		err = hf_far_listen(&pep->address);
+		if (!err)
+			err = hf_eq_add_source(pep->eq, &pep->source);
+	}
 	pthread_mutex_unlock(&pep->eq->cm);
 	return err;
 }
@@ -143,7 +148,7 @@ static int pep_getname(fid_t fid, void *addr, size_t *length)
 
 	/* Of the addresses that "any" stands for, all of this host, the one that always works. */
 	if (address.sin_addr.s_addr == htonl(INADDR_ANY))
-		address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		address.sin_addr = hf_host_own_address();
 	return hf_address_copy(&address, addr, length);
 }
 
@@ -232,8 +237,10 @@ static int pep_close(struct fid *fid)
 		pthread_mutex_unlock(&pep->eq->cm);
 		__atomic_sub_fetch(&pep->eq->users, 1, __ATOMIC_RELEASE);
 	}
-	if (pep->source.fd >= 0)
+	if (pep->source.fd >= 0) {
+		hf_far_deafen(&pep->address);
 		close(pep->source.fd);
+	}
 	hf_fabric_put(pep->fabric);
 	fi_freeinfo(pep->info);
 	free(pep);
@@ -264,7 +271,7 @@ int hf_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep 
 		return -FI_ENOMEM;
 	}
 	pep->address.sin_family = AF_INET;
-	pep->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	pep->address.sin_addr = hf_host_own_address();
 	if (info->src_addr)
 		memcpy(&pep->address, info->src_addr, sizeof(pep->address));
 	pep->source.fd = -1;

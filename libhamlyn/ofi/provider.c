@@ -3,6 +3,8 @@
 #include "provider.h"
 
 #include "fabric.h"
+#include "far.h"
+#include "hosts.h"
 #include "info.h"
 
 struct hf_settings hf_settings = { .direct = 1 };
@@ -54,6 +56,7 @@ int hf_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, 
 
 static void cleanup(void)
 {
+	hf_far_end();
 }
 
 struct fi_provider hf_provider = {
@@ -70,11 +73,18 @@ struct fi_provider *fi_prov_ini(void);
 
 FI_EXT_INI
 {
+	char *hosts = NULL;
+
 	fi_param_define(&hf_provider, "cma", FI_PARAM_BOOL,
 			"Let the kernel copy long messages, where it allows that (default: yes)");
 	fi_param_define(&hf_provider, "any_user", FI_PARAM_BOOL,
 			"Connect to processes of other users, too (default: no)");
+	fi_param_define(&hf_provider, "hosts", FI_PARAM_STRING,
+			"Hosts of the device's fabric and their IPv4 addresses: ADDRESS=HOST,...");
 	fi_param_get_bool(&hf_provider, "cma", &hf_settings.direct);
 	fi_param_get_bool(&hf_provider, "any_user", &hf_settings.any_user);
+	fi_param_get_str(&hf_provider, "hosts", &hosts);
+	if (hosts)
+		hf_hosts_set(hosts);
 	return &hf_provider;
 }

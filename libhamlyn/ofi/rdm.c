@@ -138,8 +138,8 @@ int hf_rdm_receive(struct hf_rdm *rdm, struct hf_wish *wish, fi_addr_t src)
 	if (wish->flags & FI_DISCARD && !(wish->flags & (FI_PEEK | FI_CLAIM)))
 		return -FI_EBADFLAGS;
 	if (rdm->ep.caps & FI_DIRECTED_RECV && src != FI_ADDR_UNSPEC) {
-		wish->port = hf_av_port(rdm->av, src);
-		if (!wish->port)
+		wish->place = hf_av_place(rdm->av, src);
+		if (!wish->place)
 			return -FI_EINVAL;
 	}
 	if (wish->flags & FI_PEEK)

@@ -3,8 +3,8 @@
 # Tests of the libfabric provider, programs of libfabric's public calls alone.
 OFI_TESTS := $(patsubst selftests/ofi/ofi_%.c,$(BUILD)/ofi/ofi_%,$(wildcard selftests/ofi/ofi_*.c))
 
-# It speaks the provider's protocol, and so has a library of its own.
-$(BUILD)/ofi/ofi_hostile: selftests/ofi/ofi_hostile.c selftests/ofi/pair.c selftests/ofi/pair.h $(OFI_HDR) \
+# They speak the provider's protocol, and so have a library of their own.
+$(BUILD)/ofi/ofi_hostile $(BUILD)/ofi/stranger: $(BUILD)/ofi/%: selftests/ofi/%.c selftests/ofi/pair.c selftests/ofi/pair.h $(OFI_HDR) \
 		$(OFI_SO) $(BUILD)/libhamlyn.a | $(KSELFTEST)/kselftest_harness.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -Iselftests/ofi -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) \
@@ -22,6 +22,6 @@ $(BUILD)/ofi/traffic: selftests/ofi/traffic.c $(BUILD)/libhamlyn.a $(LIB_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -o $@
 
-ofi-tests: $(OFI_TESTS) $(BUILD)/ofi/traffic
+ofi-tests: $(OFI_TESTS) $(addprefix $(BUILD)/ofi/,traffic stranger)
 
 .PHONY: ofi-tests

@@ -176,7 +176,7 @@ page_commands() {
 	awk '/^\.\. code-block:: sh/ { on = 1; next }
 		on && /^[^ \t]/ { on = 0 }
 		on { print }' "$page" | sed 's/^    //' >"$work/commands"
-	[ -s "$work/commands" ] && timeout "$limit" bash -e "$work/commands"
+	[ -s "$work/commands" ] && PATH=$build:$PATH timeout "$limit" bash -e "$work/commands"
 }
 
 if command -v mpirun.openmpi >/dev/null && command -v mpicc.openmpi >/dev/null; then

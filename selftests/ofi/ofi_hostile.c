@@ -3,6 +3,7 @@
  * The libfabric provider: a peer that knows the protocol and does not keep to it. It is let in as
  * any process of this user is, and then says whatever it likes.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -592,10 +593,19 @@ TEST_F(hostile_rdm, no_operation)
 		ASSERT_EQ(0, self->memory[i]);
 }
 
-/* Under the name of another process, or of nobody, it is turned down; under its own it is not. */
+/* Before libfabric is there: there is another host. */
+static __attribute__((constructor)) void another_host(void)
+{
+	setenv("FI_HAMLYN_HOSTS", "192.0.2.77=77", 1);
+}
+
+/*
+ * Under the name of another process, of nobody, or of one of another host, it is turned down; under
+ * its own it is not.
+ */
 TEST_F(hostile_rdm, another_name)
 {
-	struct sockaddr_in nobody = self->claim;
+	struct sockaddr_in nobody = self->claim, far = self->claim;
 	pid_t pid = fork();
 
 	ASSERT_LE(0, pid);
@@ -619,6 +629,10 @@ TEST_F(hostile_rdm, another_name)
 	}
 	nobody.sin_port = htons((uint16_t)(ntohs(nobody.sin_port) + 10000));
 	ASSERT_EQ(true, liar_ask(&self->liar, HF_HELLO_LINK, &self->address, &nobody));
+	EXPECT_EQ(HF_HELLO_REJECT, answer(&self->end, &self->liar));
+	liar_leave(&self->liar);
+	ASSERT_EQ(1, inet_pton(AF_INET, "192.0.2.77", &far.sin_addr));
+	ASSERT_EQ(true, liar_ask(&self->liar, HF_HELLO_LINK, &self->address, &far));
 	EXPECT_EQ(HF_HELLO_REJECT, answer(&self->end, &self->liar));
 	liar_leave(&self->liar);
 	/* No connection of the other kind, either. */
