@@ -248,7 +248,7 @@ int main(void)
 	       quantile(v, 100, 1) != 100 || quantile(v, 1, 0.5) != 1 || quantile(two, 2, 0.5) != 1;
 }
 EOT
-	"${CC:-gcc}" -D_GNU_SOURCE -I"$HERE" -Iuapi -Ilibhamlyn/include -Dquantile=stats_quantile \
+	"${CC:-gcc}" -D_GNU_SOURCE -I"$HERE" -I"$HERE/base" -Iuapi -Ilibhamlyn/include -Dquantile=stats_quantile \
 		"$work/quantile.c" -lm -o "$work/quantile" >"$work/out" 2>"$work/err" &&
 		"$work/quantile" || return 1
 	# Of the rest of that program nothing is called
