@@ -7,18 +7,24 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 
 usage() {
 	cat <<'USAGE'
-Usage: selftests/ofi/memory.sh [--most N] [BUILD-FOLDER]
+Usage: selftests/ofi/memory.sh [--rxm] [--most N] [BUILD-FOLDER]
 
 Starts 2, 4, 8, ... processes of MPI, up to N (64), each of which talks to each, and prints for
 one process, in KiB: what it has of the device, what its own memory has grown by since MPI_Init(),
-and what that is in all. Needs mpirun.openmpi, mpicc.openmpi and "make all ofi".
+and what that is in all. With --rxm, below ofi_rxm. Needs mpirun.openmpi, mpicc.openmpi and "make all ofi".
 USAGE
 }
 
 most=64
+export FI_PROVIDER=^ofi_rxm OMPI_MCA_mtl_ofi_provider_include=hamlyn
 while :; do
 	case ${1:-} in
 	-h | --help) usage; exit 0 ;;
+	--rxm)
+		unset FI_PROVIDER
+		export OMPI_MCA_mtl_ofi_provider_include="hamlyn;ofi_rxm"
+		shift
+		;;
 	--most)
 		case ${2:-} in
 		'' | *[!0-9]*) usage >&2; exit 2 ;;
@@ -36,7 +42,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
 export FI_PROVIDER_PATH=$build/libfabric
-export OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi "OMPI_MCA_mtl_ofi_provider_include=hamlyn;ofi_rxm"
+export OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_orte_allowed_exit_without_sync=1
 

@@ -72,10 +72,11 @@ pingpong() { # PROVIDER TYPE OPTION...
 	wait "$server" && [ "$status" = 0 ]
 }
 
-compared() { # by both of its ends
+compared() { # by all of its ends
 	timeout $((2 * limit)) "$build/hamlyn-perf" --quiet --reps 1 --time 1 --sizes 8 --json \
-		--systems libfabric-hamlyn-rxm,libfabric-hamlyn-msg lat >"$work/out" 2>"$work/err" &&
-		[ "$(grep -cE '"libfabric-hamlyn-(rxm|msg)".*"median_ns":[1-9]' "$work/out")" = 2 ]
+		--systems libfabric-hamlyn-rdm,libfabric-hamlyn-rxm,libfabric-hamlyn-msg lat \
+		>"$work/out" 2>"$work/err" &&
+		[ "$(grep -cE '"libfabric-hamlyn-(rdm|rxm|msg)".*"median_ns":[1-9]' "$work/out")" = 3 ]
 }
 
 if command -v fi_pingpong >/dev/null; then
@@ -165,8 +166,8 @@ many() { # PROCESSES
 }
 
 # Each peer takes as much of the device, however many there are; how much is in mpi.rst.
-flat() {
-	timeout $((4 * limit)) "$tests/memory.sh" --most 8 "$build" >"$work/out" 2>"$work/err" &&
+flat() { # OPTION...
+	timeout $((4 * limit)) "$tests/memory.sh" "$@" --most 8 "$build" >"$work/out" 2>"$work/err" &&
 		awk '$1 ~ /^[0-9]+$/ { n++; peer = $2 / ($1 - 1); if (peer < 16 || peer > 200) bad = 1 }
 			END { exit bad || n != 3 }' "$work/out"
 }
@@ -185,6 +186,7 @@ if command -v mpirun.openmpi >/dev/null && command -v mpicc.openmpi >/dev/null; 
 	check "MPI, 4 processes" natively mpi 400 4 ./exchange
 	FI_HAMLYN_CMA=0 check "MPI, 3 processes, in pieces" natively mpi 300 3 ./exchange
 	check "memory for each peer" flat
+	check "memory for each peer, ofi_rxm" flat --rxm
 	OMPI_MCA_mtl_ofi_provider_include="hamlyn;ofi_rxm" check "MPI, ofi_rxm, 4 processes" \
 		mpi 400 4 ./exchange
 	if [ "$long" = yes ]; then

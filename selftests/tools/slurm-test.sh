@@ -250,7 +250,7 @@ programs() { # WAY NAME-OF-IT
 mpi() { # N WAY
 	local messages
 	export FI_PROVIDER_PATH=$BUILD/libfabric HAMLYN_DEVICE=shm:slurm-$$,size=64M
-	export OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi "OMPI_MCA_mtl_ofi_provider_include=hamlyn;ofi_rxm"
+	export OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi OMPI_MCA_mtl_ofi_provider_include=hamlyn FI_PROVIDER=^ofi_rxm
 	timeout -k 5 "$PATIENCE" "$BUILD/ofi/traffic" srun --mpi="$2" --overcommit -n "$1" \
 		"$work/exchange" >"$work/out" 2>"$work/err" </dev/null || return 1
 	messages=$(sed -n 's/^\([0-9]*\) messages, .*/\1/p' "$work/out")

@@ -30,6 +30,7 @@ static const struct colour {
 	{ "libfabric-shm", "#b8860b" },
 	{ "libfabric-tcp", "#e0b050" },
 	{ "libfabric-hamlyn-rxm", "#8b0000" },
+	{ "libfabric-hamlyn-rdm", "#b22222" },
 	{ "libfabric-hamlyn-msg", "#cd5c5c" },
 	{ "openmpi", "#283593" },
 	{ "mpich", "#7986cb" },

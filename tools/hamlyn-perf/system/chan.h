@@ -152,6 +152,7 @@ extern const struct system sys_ucx_put;
 extern const struct system sys_libfabric_shm;
 extern const struct system sys_libfabric_tcp;
 extern const struct system sys_libfabric_hamlyn_rxm;
+extern const struct system sys_libfabric_hamlyn_rdm;
 extern const struct system sys_libfabric_hamlyn_msg;
 extern const struct system sys_openmpi;
 extern const struct system sys_mpich;

@@ -26,6 +26,7 @@ struct fabric {
 	const char *provider;
 	const char *type;	/* of -e */
 	const char *mode;	/* of -m */
+	const char *among;	/* FI_PROVIDER=..., or NULL: libfabric's own choice */
 	bool ours;
 };
 
@@ -91,13 +92,17 @@ static const char *ours_missing(const struct options *options)
 static void command_start(const struct options *options, struct peer_command *command, int cpu,
 			  const struct fabric *fabric, const char *size, const char *count)
 {
+	uint32_t last = 2;
+
 	*command = (struct peer_command){ .cpu = cpu };
 	/* The TCP provider takes the first device else; others do not look. */
 	command->env[0] = "FI_TCP_IFACE=lo";
 	command->env[1] = "FI_SOCKETS_IFACE=lo";
+	if (fabric->among)
+		command->env[last++] = fabric->among;
 	if (fabric->ours) {
-		find_provider(command, 2);
-		name_device(options, command, command->env[2] ? 3 : 2);
+		find_provider(command, last);
+		name_device(options, command, command->env[last] ? last + 1 : last);
 	}
 	peer_words(command, (const char *const[]){ PROGRAM, "-p", fabric->provider, "-e",
 						   fabric->type, "-m", fabric->mode, "-S", size,
@@ -162,7 +167,7 @@ static int run(const struct options *options, const struct point *point,
 static int fabric_shm(const struct options *options, const struct point *point,
 		      struct measure *measure)
 {
-	static const struct fabric fabric = { "shm", "rdm", "tagged", false };
+	static const struct fabric fabric = { "shm", "rdm", "tagged", NULL, false };
 	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
 	static struct peer_pace paces[TEST_KINDS];
 
@@ -172,7 +177,19 @@ static int fabric_shm(const struct options *options, const struct point *point,
 static int fabric_tcp(const struct options *options, const struct point *point,
 		      struct measure *measure)
 {
-	static const struct fabric fabric = { "tcp", "rdm", "tagged", false };
+	static const struct fabric fabric = { "tcp", "rdm", "tagged", NULL, false };
+	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
+	static struct peer_pace paces[TEST_KINDS];
+
+	return peer_measure(options, point, &job, paces, measure);
+}
+
+/* libfabric offers ofi_rxm above it first. */
+static int fabric_hamlyn_rdm(const struct options *options, const struct point *point,
+			     struct measure *measure)
+{
+	static const struct fabric fabric = { "hamlyn", "rdm", "tagged", "FI_PROVIDER=^ofi_rxm",
+					      true };
 	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
 	static struct peer_pace paces[TEST_KINDS];
 
@@ -182,7 +199,7 @@ static int fabric_tcp(const struct options *options, const struct point *point,
 static int fabric_hamlyn_rxm(const struct options *options, const struct point *point,
 			     struct measure *measure)
 {
-	static const struct fabric fabric = { "hamlyn;ofi_rxm", "rdm", "tagged", true };
+	static const struct fabric fabric = { "hamlyn;ofi_rxm", "rdm", "tagged", NULL, true };
 	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
 	static struct peer_pace paces[TEST_KINDS];
 
@@ -192,7 +209,7 @@ static int fabric_hamlyn_rxm(const struct options *options, const struct point *
 static int fabric_hamlyn_msg(const struct options *options, const struct point *point,
 			     struct measure *measure)
 {
-	static const struct fabric fabric = { "hamlyn", "msg", "msg", true };
+	static const struct fabric fabric = { "hamlyn", "msg", "msg", NULL, true };
 	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
 	static struct peer_pace paces[TEST_KINDS];
 
@@ -213,6 +230,14 @@ const struct system sys_libfabric_tcp = {
 	.tests = 1 << TEST_LAT | 1 << TEST_BW,
 	.missing = fabric_missing,
 	.external = fabric_tcp,
+};
+
+const struct system sys_libfabric_hamlyn_rdm = {
+	.name = "libfabric-hamlyn-rdm",
+	.what = "libfabric, hamlyn's datagrams (fi_pingpong: mean, one at a time, data not read)",
+	.tests = 1 << TEST_LAT | 1 << TEST_BW,
+	.missing = ours_missing,
+	.external = fabric_hamlyn_rdm,
 };
 
 const struct system sys_libfabric_hamlyn_rxm = {

@@ -28,6 +28,7 @@ const struct system *const systems[] = {
 	&sys_libfabric_shm,
 	&sys_libfabric_tcp,
 	&sys_libfabric_hamlyn_rxm,
+	&sys_libfabric_hamlyn_rdm,
 	&sys_libfabric_hamlyn_msg,
 	&sys_openmpi,
 	&sys_mpich,
