@@ -319,7 +319,7 @@ class Generator:
                     args.am_include, args.am_map, ["hamlyn 7", "hamlyn_am 7"]),
             Library("Tempest library (libhamlyn\\-tempest, \\-lhamlyn\\-tempest)",
                     args.tempest_include, args.tempest_map, ["hamlyn 7", "hamlyn_tempest 7"],
-                    ["__tempest_loop_2", "__tempest_rseq_cs_2", *INSTEAD_OF_LIBC]),
+                    ["__tempest_loop_1", "__tempest_rseq_cs_1", *INSTEAD_OF_LIBC]),
             Library("Stache library (libhamlyn\\-stache, \\-lhamlyn\\-stache)",
                     args.stache_include, args.stache_map, ["hamlyn 7", "hamlyn_stache 7"])]
         self.headers = [header for library in self.libraries for header in library.headers]

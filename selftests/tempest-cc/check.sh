@@ -236,11 +236,11 @@ reported() { # PATTERN COMPILER-OPTION...
 
 # What has nothing in the segment needs no library.
 link() { # NAME
-	gcc -no-pie "$work/$1.o" -Wl,--defsym=__tempest_rseq_cs_2=0,--defsym=__tempest_loop_2=0 -o "$work/$1"
+	gcc -no-pie "$work/$1.o" -Wl,--defsym=__tempest_rseq_cs_1=0,--defsym=__tempest_loop_1=0 -o "$work/$1"
 }
 
 link_alone() { # NAME: what has no main()
-	gcc -no-pie -nostdlib -Wl,-e,f,--defsym=__tempest_rseq_cs_2=0,--defsym=__tempest_loop_2=0 "$work/$1.o" -o "$work/$1"
+	gcc -no-pie -nostdlib -Wl,-e,f,--defsym=__tempest_rseq_cs_1=0,--defsym=__tempest_loop_1=0 "$work/$1.o" -o "$work/$1"
 }
 
 # Some hand it to the assembler as two words, so A=B might be taken for a file.
@@ -366,7 +366,7 @@ unused_functions() {
 	for c in "${COMPILERS[@]}"; do
 		reported ': 2 checked' --compiler "$c" -O1 -fno-inline -ffunction-sections \
 			-c "$work/gc.c" -o "$work/gc.o" &&
-			gcc -no-pie -Wl,--gc-sections,--defsym=__tempest_rseq_cs_2=0,--defsym=__tempest_loop_2=0 "$work/gc.o" \
+			gcc -no-pie -Wl,--gc-sections,--defsym=__tempest_rseq_cs_1=0,--defsym=__tempest_loop_1=0 "$work/gc.o" \
 				-o "$work/gc" && "$work/gc" && nm "$work/gc" >"$work/out" &&
 			grep -qw used "$work/out" && ! grep -w unused "$work/out" || return 1
 	done

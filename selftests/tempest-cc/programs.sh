@@ -68,7 +68,7 @@ asks_only() {
 		echo 'int f(int *p) { return *p; }' >"$work/f.c" &&
 		"$CC" -O2 -r -o "$work/f.o" -x c "$work/f.c" &&
 		! nm "$work/f.o" | grep TPPI >/dev/null &&
-		"$CC" -O2 -nostdlib -e f -o "$work/f" "$work/f.c" -Wl,--defsym=__tempest_rseq_cs_2=0,--defsym=__tempest_loop_2=0 &&
+		"$CC" -O2 -nostdlib -e f -o "$work/f" "$work/f.c" -Wl,--defsym=__tempest_rseq_cs_1=0,--defsym=__tempest_loop_1=0 &&
 		! nm "$work/f" | grep TPPI >/dev/null
 }
 

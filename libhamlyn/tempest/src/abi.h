@@ -13,7 +13,7 @@
  *	9:	INSN	MEM			# plain
  *	2:	...
  *
- *	1:	movq	__tempest_rseq_cs_2(%rip), %r11
+ *	1:	movq	__tempest_rseq_cs_1(%rip), %r11
  *		movq	$3f, %fs:(%r11)		# TEMPEST_RSEQ_CS: enters the section at 4
  *	4:	leaq	MEM, %r11
  *		shrq	$TEMPEST_TAG_SHIFT, %r11
@@ -55,7 +55,7 @@
  *		btsq	$TEMPEST_WHOLE_BIT, %r11
  *		cmpb	$NEED, (%r11)		# lowest tag of the page's blocks
  *		jb	7f			# a loop in which each access is checked
- *		movq	__tempest_loop_2(%rip), %r11
+ *		movq	__tempest_loop_1(%rip), %r11
  *		movq	$8f, %fs:(%r11)		# TEMPEST_LOOP: this is the loop that it is in
  *		...				# the loop with plain instructions
  *
@@ -107,11 +107,12 @@
 /*
  * Long variable of the library: where struct rseq's rseq_cs of the current thread is, as
  * an offset from %fs. The number in its name is that of this interface: code that was
- * instrumented for another does not link. The other one says where the current thread's loop is.
+ * instrumented for another does not link. The other one says where the current thread's loop is;
+ * code of 0.2 has none, and goes on running.
  */
-#define TEMPEST_RSEQ_CS		__tempest_rseq_cs_2
+#define TEMPEST_RSEQ_CS		__tempest_rseq_cs_1
 #define TEMPEST_RSEQ_SECTION	__rseq_cs
-#define TEMPEST_LOOP		__tempest_loop_2
+#define TEMPEST_LOOP		__tempest_loop_1
 #define TEMPEST_LOOP_SECTION	__tempest_loops
 #define TEMPEST_RSEQ_SIGNATURE	0x53053053
 
