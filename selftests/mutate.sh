@@ -174,7 +174,7 @@ credit-bound   native stream                libhamlyn/src/stream/stream_send.c s
 credit-short   native stream                libhamlyn/src/stream/stream_send.c s/if (length < H_CREDIT_SHORT ||/if (/
 credit-long    native stream                libhamlyn/src/stream/stream_send.c s/(flags & (H_CREDIT_SEED | H_CREDIT_SMALLER) \&\& length < H_CREDIT_LONG)) {/0) {/
 credit-fixed   native stream                libhamlyn/src/stream/stream_send.c s/^\tif (s->fixed) {/\tif (0) {/
-credit-smaller native stream                libhamlyn/src/stream/stream_send.c s/ || f.buffer <= s->buffer)/)/
+credit-smaller native stream                libhamlyn/src/stream/stream_send.c s/^\t\treturn buffer > s->buffer;/\t\treturn true;/
 seed-sense     native stream,rendezvous     libhamlyn/src/stream/stream_send.c s/if (!seed_makes_sense(&f) || /if (/
 seed-credit    native rendezvous            libhamlyn/src/stream/stream_arrive.c s/if (f.entries != H_CREDITS || /if (/
 seed-check     native rendezvous            libhamlyn/src/manager/seed.c  s/h__get(p + CHECK, 4) != h__check_word(p, CHECK))/0)/

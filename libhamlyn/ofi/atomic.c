@@ -211,8 +211,12 @@ static int spans_of(const struct call *call, struct hf_span *from, struct hf_spa
 	size_t size = size_of(call->datatype);
 	int err = 0;
 
-	from->length = compare->length = result->length = 0;
-	from->count = compare->count = result->count = 0;
+	from->length = 0;
+	compare->length = 0;
+	result->length = 0;
+	from->count = 0;
+	compare->count = 0;
+	result->count = 0;
 	if (call->kind != HF_ATOMIC_BASE)
 		err = span_of(&call->result, size, result);
 	if (!err && call->op != FI_ATOMIC_READ)

@@ -474,6 +474,7 @@ static inline bool h__stream_shrinks(const struct h_stream_receiver *r)
 {
 	return r->gens == 2 && r->gen[1].buffer < r->gen[0].buffer;
 }
+
 /* Let @t go by the descriptor: import it, if it is what the seed said. */
 int h__ticket_adopt(struct h_manager *m, int fd, struct h_ticket *t);
 void h__ticket_drop(struct h_manager *m, const struct h_ticket *t);
