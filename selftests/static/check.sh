@@ -563,9 +563,16 @@ check_w1_7.2() { build_log 7.2 w1-7.2 W=1; }
 
 # In a condition, where a command that fails ends nothing: the checks are written for that
 run_check() { # NAME
-	local status=0
+	local status=0 begun=$SECONDS
 	"check_${1//-/_}" >"$WORK_DIR/said/$1" 2>&1 || status=$?
+	{ echo $((SECONDS - begun)) && times; } >"$WORK_DIR/said/$1.took"
 	return "$status"
+}
+
+# "290 s, 410 of the processors": this was a shell of its own, with all that it has started
+took() { # NAME
+	tr 'ms\n' '   ' <"$WORK_DIR/said/$1.took" |
+		awk '{ printf "%d s, %d of the processors", $1, ($2 + $4 + $6 + $8) * 60 + $3 + $5 + $7 + $9 }'
 }
 
 run_checks() { # NAME...
@@ -592,6 +599,7 @@ run_checks() { # NAME...
 			printf 'not ok %d - %s\n' $((number + 1)) "${names[number]}"
 			head -n "$MAX_DIAGNOSTICS" "$WORK_DIR/said/${names[number]}" | sed 's/^/# /'
 		fi
+		printf '# %s: %s\n' "${names[number]}" "$(took "${names[number]}")"
 	done
 	printf '%d passed, %d failed' $(($# - failed - skipped)) "$failed"
 	[ "$skipped" = 0 ] || printf ', %d skipped' "$skipped"
