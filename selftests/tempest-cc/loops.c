@@ -203,7 +203,7 @@ static void late(void)
 	TPPI_resume_va(page_at(0), PAGES * TPPI_PAGE_SIZE);
 	pthread_join(thread, NULL);
 	if (!final)
-		failed(__FILE__, __LINE__, "a store came late after %u downgrades", rounds);
+		failed(__FILE__, __LINE__, "a store came behind its downgrade, after %u", rounds);
 	CHECK(rounds > 10 && times > 10);
 	for (int i = 0; i < WORDS; i++)
 		CHECK_EQUAL(words_at(0)[i], times);

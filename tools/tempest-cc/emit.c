@@ -385,11 +385,11 @@ static void loop_inside(struct place *p, const struct text *text, const struct s
 
 		p->line = &text->lines[i];
 		p->site = &sites[i];
-		if (p->line->kind == LINE_LABEL)
+		if (p->line->kind == LINE_LABEL) {
 			fprintf(p->out, ".Ltp%u_at%zu:\n", n, i);
-		else if (to >= 0)
+		} else if (to >= 0) {
 			fprintf(p->out, "\t%s .Ltp%u_at%ld\n", p->line->name, n, to);
-		else if (p->line->kind == LINE_INSN) {
+		} else if (p->line->kind == LINE_INSN) {
 			if (p->site->before_loop)
 				fprintf(p->out, ".Ltp%u_in%zu:\n", n, i);
 			as_it_is(p);
