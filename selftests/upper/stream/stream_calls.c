@@ -125,14 +125,27 @@ static void count_and_flush(struct h_stream_sender *s, void *arg)
 	self->result = h_stream_flush(s, H_NOWAIT);
 }
 
+static void receive_all(FIXTURE_DATA(calls) *self)
+{
+	struct h_record record;
+
+	while (h_stream_receive(self->receiver, &record, H_NOWAIT) == 0)
+		h_stream_release(self->receiver, &record);
+}
+
 static bool is_called(FIXTURE_DATA(calls) *self)
 {
+	bool far = getenv("HAMLYN_TX_LANDS") && self->receiver;
 	uint32_t before = self->called;
 	struct ht_poll poll;
 
 	ht_poll_begin(&poll);
-	while (self->called == before && ht_poll_more(&poll))
+	while (self->called == before && ht_poll_more(&poll)) {
 		h_manager_dispatch(self->from);
+		/* Between two hosts some may be on their way: credits go for half of the buffers. */
+		if (far)
+			receive_all(self);
+	}
 	return self->called != before;
 }
 
@@ -154,14 +167,6 @@ static bool is_quiet(FIXTURE_DATA(calls) *self)
 }
 
 /* ---- and what goes on meanwhile ---- */
-
-static void receive_all(FIXTURE_DATA(calls) *self)
-{
-	struct h_record record;
-
-	while (h_stream_receive(self->receiver, &record, H_NOWAIT) == 0)
-		h_stream_release(self->receiver, &record);
-}
 
 /* Between two hosts what was sent is still to come: something of it gives room. */
 static void receive_some(FIXTURE_DATA(calls) *self)
