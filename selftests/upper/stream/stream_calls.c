@@ -142,7 +142,7 @@ static bool is_called(FIXTURE_DATA(calls) *self)
 	ht_poll_begin(&poll);
 	while (self->called == before && ht_poll_more(&poll)) {
 		h_manager_dispatch(self->from);
-		/* Between two hosts some may be on their way: credits go for half of the buffers. */
+		/* Between hosts some may be on their way: credits go for half of the buffers. */
 		if (far)
 			receive_all(self);
 	}
