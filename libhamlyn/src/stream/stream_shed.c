@@ -102,6 +102,8 @@ static int shed_sender(struct h_debt *d)
 		s->unlock(s);
 	else
 		h__stream_sent(s);
+	/* Room that no credit tells of. */
+	h__receiver_look(&s->r);
 	return 0;
 }
 

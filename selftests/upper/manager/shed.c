@@ -331,6 +331,42 @@ TEST_F(shed, a_sender_that_sleeps_loses_nothing)
 	EXPECT_EQ(0, h_manager_free(self->m[0], own));
 }
 
+static void count(struct h_channel *ch, void *arg)
+{
+	(void)ch;
+	++*(int *)arg;
+}
+
+/*
+ * It has no room in the larger buffers, and nothing that would fit the smaller ones. To begin with
+ * those is no arrival, and the receiver may have none to tell of for long.
+ */
+TEST_F(shed, who_was_refused_is_called_when_smaller_buffers_give_room)
+{
+	struct h_channel *a, *b;
+	struct ht_poll poll;
+	int i, err, called = 0;
+
+	ASSERT_NO(make_some(self, 1));
+	a = self->pair[0][0];
+	b = self->pair[0][1];
+	ASSERT_NO(be_busy(self));
+	for (i = 0; i < 20 && b->receiver->gens == 1; i++)
+		look(self->m[1]);
+	ASSERT_EQ(2, b->receiver->gens);
+	do {
+		err = h_channel_send(a, self->data, 60000, H_NOWAIT);
+	} while (!err);
+	ASSERT_EQ(-EAGAIN, err);
+	EXPECT_TRUE(a->sender->shrinks);
+	h_channel_on_ready(a, count, &called);
+	ht_poll_begin(&poll);
+	while (!called && ht_poll_more(&poll))
+		h_manager_dispatch(self->m[0]);
+	EXPECT_EQ(4096, a->sender->buffer);
+	EXPECT_EQ(1, called);
+}
+
 /* The descriptor says when it is time to look. In as many seconds as it takes. */
 TEST_F(shed, loops_that_sleep_are_woken_for_it_and_then_sleep)
 {
