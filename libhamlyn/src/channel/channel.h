@@ -190,7 +190,7 @@ void h__channel_tear(struct h_channel *ch);
 void h__channel_drop_rest(struct h_channel *ch);
 /* Give up sending. */
 void h__channel_sent(struct h_channel *ch);
-/* Who locks its sender gives it up in this way, also in the library's layer below. */
+/* Its sender is given up in this way, also by the layer below. */
 void h__channel_owns(struct h_channel *ch);
 /* There is somebody to call now; a send may have returned -EAGAIN before. */
 void h__channel_ready_set(struct h_channel *ch);

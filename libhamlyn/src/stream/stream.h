@@ -263,7 +263,9 @@ struct h_debt *h__stream_unneeded(struct h_receiver *r, bool pressed);
 /* Begin with what was offered to a sender. sending held; false: not now. */
 bool h__stream_turn(struct h_stream_sender *s);
 bool h__is_stream_sender(const struct h_receiver *r);
-void h__stream_shed_init(struct h_debt *sender, struct h_debt *receiver);
+/* The chores of @shed. */
+int h__shed_sender(struct h_debt *d);
+int h__shed_receiver(struct h_debt *d);
 /* The larger buffers of a receiver, if it is time, or smaller ones. */
 void h__stream_shed(struct h_stream_receiver *r);
 

@@ -239,7 +239,7 @@ static bool turn_over(struct h_stream_receiver *r)
 	r->credited = r->high;
 	r->arriving = 1;
 	if (h__stream_shrinks(r)) {
-		/* Who receives may not come for long. */
+		/* The application may not receive for long. */
 		r->old_due = true;
 		h_receiver_owes(&r->r, true);
 	}

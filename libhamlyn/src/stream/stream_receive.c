@@ -764,7 +764,7 @@ int h__stream_receiver_prepare(struct h_manager *m,
 	r->max_buffer = at.max_buffer_size;
 	r->least = at.buffer_size;
 	r->patience = H_FIRST_QUIET;
-	h__stream_shed_init(NULL, &r->shed);
+	r->shed = (struct h_debt) { .pay = h__shed_receiver, .chore = true };
 	r->slot_flags = slot_flags;
 	r->credit_handle = -1;
 	h__budget_unneeded_by(m, h__stream_unneeded);

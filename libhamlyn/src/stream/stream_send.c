@@ -314,7 +314,7 @@ bool h__stream_turn(struct h_stream_sender *s)
 
 /* ---- records ---- */
 
-/* Who sends waits: somebody else, or the same thread by polling, may look at the sender. */
+/* A send waits: another thread, or the same one by polling, may look at the sender. */
 static int wait_within(struct h_stream_sender *s, uint32_t seen, int64_t deadline_ns)
 {
 	bool before = s->within;
@@ -799,7 +799,7 @@ int h__stream_sender_prepare(struct h_manager *m, uint32_t slot_flags,
 	if (!s)
 		return -ENOMEM;
 	s->debt.pay = pay_staged;
-	h__stream_shed_init(&s->shed, NULL);
+	s->shed = (struct h_debt) { .pay = h__shed_sender, .chore = true };
 	s->stage_handle[0] = -1;
 	s->stage_handle[1] = -1;
 	s->fixed = slot_flags & HAMLYN_SLOT_TICKET_ONLY;

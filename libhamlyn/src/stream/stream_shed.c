@@ -83,14 +83,14 @@ struct h_debt *h__stream_unneeded(struct h_receiver *r, bool pressed)
 
 /* ---- doing it ---- */
 
-static int shed_receiver(struct h_debt *d)
+int h__shed_receiver(struct h_debt *d)
 {
 	h__stream_shed((void *)((char *)d - offsetof(struct h_stream_receiver, shed)));
 	return 0;
 }
 
-/* What cannot be done now is found again by the next look; who sends without end does it itself. */
-static int shed_sender(struct h_debt *d)
+/* What cannot be done now the next look finds; a thread that sends without end does it itself. */
+int h__shed_sender(struct h_debt *d)
 {
 	struct h_stream_sender *s = (void *)((char *)d - offsetof(struct h_stream_sender, shed));
 
@@ -105,12 +105,4 @@ static int shed_sender(struct h_debt *d)
 	/* Room that no credit tells of. */
 	h__receiver_look(&s->r);
 	return 0;
-}
-
-void h__stream_shed_init(struct h_debt *sender, struct h_debt *receiver)
-{
-	if (sender)
-		*sender = (struct h_debt) { .pay = shed_sender, .chore = true };
-	if (receiver)
-		*receiver = (struct h_debt) { .pay = shed_receiver, .chore = true };
 }

@@ -77,10 +77,10 @@ static void set_tags(uintptr_t start, size_t bytes, uint8_t tag)
  */
 static void tell_loops(uintptr_t start, size_t bytes, uint8_t tag)
 {
-	if (bytes < PAGE_BYTES || tag < TPPI_Blk_ReadOnly || CONTROL(CONTROL_NOT_TOLD))
+	if (bytes < PAGE_BYTES)
 		return;
 	for (uintptr_t page = start; page < start + bytes; page += PAGE_BYTES)
-		tempest_set_whole(page, tag);
+		tempest_tell_whole(page, tag);
 }
 
 static void lower_whole(uintptr_t start, size_t bytes, uint8_t tag)

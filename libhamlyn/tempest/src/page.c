@@ -155,8 +155,7 @@ int TPPI_alloc_and_map(void *pg, TPPI_PageMode mode, TPPI_BlkAccTag acc, TPPI_No
 	/* With the tags checked code comes in: they follow the memory */
 	atomic_thread_fence(memory_order_release);
 	memset((void *)tempest_tag((uintptr_t)pg), acc, BLOCKS_A_PAGE);
-	if (acc >= TPPI_Blk_ReadOnly && !CONTROL(CONTROL_NOT_TOLD))
-		tempest_set_whole((uintptr_t)pg, acc);
+	tempest_tell_whole((uintptr_t)pg, acc);
 	publish(page, PAGE_MAPPED);
 	return 1;
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "abi.h"
+#include "control.h"
 #include "error.h"
 #include "tempest.h"
 
@@ -91,6 +92,13 @@ static inline void tempest_set_whole(uintptr_t page, uint8_t tag)
 
 	if (tempest_whole_tags)
 		atomic_store_explicit(&tempest_whole_tags[number], tag, memory_order_relaxed);
+}
+
+/* What all of a page's blocks have, for loops: nothing, if it allows nothing. */
+static inline void tempest_tell_whole(uintptr_t page, uint8_t tag)
+{
+	if (tag >= TPPI_Blk_ReadOnly && !CONTROL(CONTROL_NOT_TOLD))
+		tempest_set_whole(page, tag);
 }
 
 static inline void *tempest_alias(uintptr_t va)

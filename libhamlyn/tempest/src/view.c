@@ -86,8 +86,7 @@ static bool open_locked(uintptr_t page, uint8_t need)
 	*open = tag;
 	atomic_thread_fence(memory_order_seq_cst);
 	if (lowest_tag(page, tag) >= tag && ops->open(page, tag)) {
-		if (!CONTROL(CONTROL_NOT_TOLD))
-			tempest_set_whole(page, tag);
+		tempest_tell_whole(page, tag);
 		return true;
 	}
 	*open = 0;
