@@ -47,11 +47,12 @@ bool hf_address_valid(const void *address, size_t length)
 bool hf_address_is_here(const struct sockaddr_in *address)
 {
 	struct sockaddr_in probe = { .sin_family = AF_INET, .sin_addr = address->sin_addr };
+	uint32_t host = hf_host_of(address);
 	bool here;
 	int fd;
 
-	if (hf_host_of(address) != HAMLYN_NONE)
-		return hf_host_of(address) == hf_host_own();
+	if (host != HAMLYN_NONE)
+		return host == hf_host_own();
 	if ((ntohl(address->sin_addr.s_addr) >> 24) == IN_LOOPBACKNET ||
 	    address->sin_addr.s_addr == htonl(INADDR_ANY))
 		return true;
@@ -65,7 +66,7 @@ bool hf_address_is_here(const struct sockaddr_in *address)
 
 bool hf_address_is_known(const struct sockaddr_in *address)
 {
-	return hf_address_is_here(address) || hf_host_is_far(address);
+	return hf_address_is_here(address) || hf_host_far(address) != HAMLYN_NONE;
 }
 
 /* Where the owner of that port listens: in the abstract name space, where names end with owners. */
@@ -78,6 +79,24 @@ socklen_t hf_address_name(const struct sockaddr_in *address, struct sockaddr_un 
 	length = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "hamlyn-fi-%u",
 			  (unsigned int)ntohs(address->sin_port));
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+/* A socket at the listener of that address of this host, without waiting for it; or an error. */
+int hf_address_reach(const struct sockaddr_in *to)
+{
+	struct sockaddr_un name;
+	socklen_t length = hf_address_name(to, &name);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&name, length)) {
+		int err = errno;
+
+		close(fd);
+		return err == EINTR ? -FI_EAGAIN : -err;
+	}
+	return fd;
 }
 
 static int bind_name(int fd, const struct sockaddr_in *address)

@@ -17,6 +17,7 @@ bool hf_address_valid(const void *address, size_t length);
 bool hf_address_is_here(const struct sockaddr_in *address);
 bool hf_address_is_known(const struct sockaddr_in *address);
 socklen_t hf_address_name(const struct sockaddr_in *address, struct sockaddr_un *name);
+int hf_address_reach(const struct sockaddr_in *to);
 int hf_address_bind(int fd, struct sockaddr_in *address);
 int hf_address_copy(const struct sockaddr_in *address, void *to, size_t *length);
 void *hf_address_dup(const struct sockaddr_in *address);

@@ -172,15 +172,6 @@ static int span_of(const struct places *places, size_t size, struct hf_span *spa
 	return hf_span_set(span, iov, places->count);
 }
 
-static size_t gather(const struct hf_span *span, unsigned char *to)
-{
-	size_t at = 0;
-
-	for (uint32_t i = 0; i < span->count; at += span->iov[i++].iov_len)
-		memcpy(to + at, span->iov[i].iov_base, span->iov[i].iov_len);
-	return at;
-}
-
 static int send_it(struct hf_ep *ep, struct hf_post *post, const struct call *call,
 		   const struct hf_atomic *atomic, const struct hf_span *payload,
 		   const struct hf_span *result)
@@ -257,8 +248,8 @@ static ssize_t atomic_any(struct hf_ep *ep, const struct call *call)
 		.kind = (uint8_t)call->kind,
 		.count = (uint32_t)(length / size_of(call->datatype)),
 	};
-	length = gather(&from, operands);
-	length += gather(&compare, operands + length);
+	length = hf_span_get(&from, operands);
+	length += hf_span_get(&compare, operands + length);
 	hf_span_one(&payload, operands, length);
 	hf_post_call(&post, call->context, call->flags & ~FI_REMOTE_CQ_DATA, 0);
 	post.span = from;

@@ -127,15 +127,13 @@ void hf_atomic_apply(const struct hf_atomic *atomic, const struct hf_span *to,
 		.result = result,
 		.count = atomic->count,
 	};
-	size_t at = 0;
 
 	if (to->count == 1) {
 		apply(atomic, &e);
 		return;
 	}
 	/* An element may be in two places. */
-	for (uint32_t i = 0; i < to->count; at += to->iov[i++].iov_len)
-		memcpy(whole + at, to->iov[i].iov_base, to->iov[i].iov_len);
+	hf_span_get(to, whole);
 	e.to = whole;
 	apply(atomic, &e);
 	if (atomic->op != FI_ATOMIC_READ)

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,7 +23,7 @@
 
 static void conn_ready(struct hf_source *source);
 
-struct hf_conn *hf_conn_new(int fd, enum hf_conn_state state, struct hf_eq *eq)
+struct hf_conn *hf_conn_new(int fd, uint32_t host, enum hf_conn_state state, struct hf_eq *eq)
 {
 	struct hf_conn *conn = calloc(1, sizeof(*conn));
 
@@ -35,7 +34,7 @@ struct hf_conn *hf_conn_new(int fd, enum hf_conn_state state, struct hf_eq *eq)
 	conn->source.ready = conn_ready;
 	conn->state = state;
 	conn->eq = eq;
-	conn->host = HAMLYN_NONE;
+	conn->host = host;
 	return conn;
 }
 
@@ -43,7 +42,7 @@ void hf_conn_close(struct hf_conn *conn)
 {
 	if (!conn)
 		return;
-	hf_eq_remove_source(conn->eq, &conn->source);
+	hf_source_remove(&conn->source);
 	if (conn->pep)
 		hf_pep_forget(conn->pep, conn);
 	close(conn->source.fd);
@@ -145,59 +144,41 @@ static int join(struct hf_conn *conn)
 /* ---- the side that asks ------------------------------------------------- */
 
 /* A full backlog is emptied by a process that runs: soon. */
-static int reach_here(int fd, const struct sockaddr_in *to)
+static int reach(const struct sockaddr_in *to)
 {
 	const struct timespec nap = { .tv_nsec = 1000000 };
-	struct sockaddr_un name;
-	socklen_t length = hf_address_name(to, &name);
 
 	for (int i = 0; i < CONNECT_TRIES; i++) {
-		if (!connect(fd, (struct sockaddr *)&name, length))
-			return 0;
-		if (errno != EAGAIN && errno != EINTR)
-			return -errno;
+		int fd = hf_address_reach(to);
+
+		if (fd != -FI_EAGAIN)
+			return fd;
 		nanosleep(&nap, NULL);
 	}
 	return -FI_ECONNREFUSED;
 }
 
-/* A socket, or an error */
-static int reach(const struct sockaddr_in *to)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = reach_here(fd, to);
-	if (!err)
-		return fd;
-	close(fd);
-	return err;
-}
-
 int hf_conn_connect(struct hf_ep *ep, const struct sockaddr_in *to, const void *data,
 		    size_t length)
 {
-	bool far = hf_host_is_far(to);
-	int fd = far ? hf_far_connect(to) : reach(to);
+	uint32_t host = hf_host_far(to);
+	int fd = host == HAMLYN_NONE ? reach(to) : hf_far_connect(to);
 	struct hf_conn *conn;
 	int err;
 
 	if (fd < 0)
 		return fd;
-	conn = hf_conn_new(fd, HF_CONN_ASKING, ep->eq);
+	conn = hf_conn_new(fd, host, HF_CONN_ASKING, ep->eq);
 	if (!conn) {
 		close(fd);
 		return -FI_ENOMEM;
 	}
 	conn->ep = ep;
-	conn->host = far ? hf_host_of(to) : HAMLYN_NONE;
 	err = hf_conn_check_peer(conn);
 	if (!err)
 		err = hf_conn_say(conn, HF_HELLO_CONNECT, data, length);
 	if (!err)
-		err = hf_eq_add_source(ep->eq, &conn->source);
+		err = hf_source_add(&conn->source, ep->eq->wait);
 	if (err) {
 		hf_conn_close(conn);
 		return err;
@@ -240,14 +221,13 @@ static void conn_answered(struct hf_conn *conn)
 
 void hf_conn_arrived(struct hf_pep *pep, int fd)
 {
-	struct hf_conn *conn = hf_conn_new(fd, HF_CONN_ASKED, pep->eq);
+	struct hf_conn *conn = hf_conn_new(fd, hf_far_host(fd), HF_CONN_ASKED, pep->eq);
 
 	if (!conn) {
 		close(fd);
 		return;
 	}
-	conn->host = hf_far_host(fd);
-	if (hf_conn_check_peer(conn) || hf_eq_add_source(pep->eq, &conn->source)) {
+	if (hf_conn_check_peer(conn) || hf_source_add(&conn->source, pep->eq->wait)) {
 		hf_conn_close(conn);
 		return;
 	}
@@ -265,7 +245,7 @@ static void conn_asked(struct hf_conn *conn)
 		hf_conn_close(conn);
 		return;
 	}
-	hf_eq_remove_source(conn->eq, &conn->source);
+	hf_source_remove(&conn->source);
 	if (hf_pep_request(conn->pep, conn))
 		hf_conn_close(conn);
 }
@@ -293,7 +273,7 @@ int hf_conn_accept(struct hf_conn *conn, struct hf_ep *ep, const void *data, siz
 	if (!err) {
 		err = hf_conn_say(conn, HF_HELLO_ACCEPT, data, length);
 		if (!err)
-			err = hf_eq_add_source(ep->eq, &conn->source);
+			err = hf_source_add(&conn->source, ep->eq->wait);
 		if (err)
 			undo_join(ep);
 	}
@@ -327,7 +307,7 @@ static void conn_ready(struct hf_source *source)
 		break;
 	default:
 		/* Nothing more is said: it has ended, or the peer breaks the rules. */
-		hf_eq_remove_source(conn->eq, source);
+		hf_source_remove(source);
 		hf_ep_peer_gone(conn->ep);
 	}
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections: a local socket between the two processes, or to who speaks for one of another
- * host. Over it they learn from the kernel who the other is, and give each other the seeds of a
- * channel, which nobody else gets. It stays open, and its end is how a process that only waits
- * for events notices a peer's death.
+ * Connections: a local socket between the two processes, or to a thread that speaks for one of
+ * another host. Over it they learn from the kernel who the other is, and give each other the seeds
+ * of a channel, which nobody else gets. It stays open, and its end is how a process that only
+ * waits for events notices a peer's death.
  */
 #ifndef HAMLYN_OFI_CONN_H
 #define HAMLYN_OFI_CONN_H
@@ -72,7 +72,7 @@ void hf_conn_arrived(struct hf_pep *pep, int fd);
 void hf_conn_close(struct hf_conn *conn);
 
 /* The parts of which links are made, too: with the domain locked then, and without @eq. */
-struct hf_conn *hf_conn_new(int fd, enum hf_conn_state state, struct hf_eq *eq);
+struct hf_conn *hf_conn_new(int fd, uint32_t host, enum hf_conn_state state, struct hf_eq *eq);
 int hf_conn_check_peer(struct hf_conn *conn);
 int hf_conn_say(struct hf_conn *conn, enum hf_hello_kind kind, const void *data, size_t length);
 int hf_conn_hear(struct hf_conn *conn);

@@ -14,38 +14,10 @@
 
 #define SOURCES_AT_ONCE	16
 
-int hf_eq_add_source(struct hf_eq *eq, struct hf_source *source)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
-
-	if (epoll_ctl(eq->wait, EPOLL_CTL_ADD, source->fd, &event))
-		return -errno;
-	source->listed = true;
-	return 0;
-}
-
-void hf_eq_remove_source(struct hf_eq *eq, struct hf_source *source)
-{
-	if (source->listed)
-		epoll_ctl(eq->wait, EPOLL_CTL_DEL, source->fd, NULL);
-	source->listed = false;
-}
-
-/* One at a time: a source that is ready may take another with it. */
 static void progress(struct hf_eq *eq)
 {
-	struct epoll_event event;
-
 	pthread_mutex_lock(&eq->cm);
-	for (int i = 0; i < SOURCES_AT_ONCE; i++) {
-		struct hf_source *source;
-
-		if (epoll_wait(eq->wait, &event, 1, 0) < 1)
-			break;
-		source = event.data.ptr;
-		if (source)
-			source->ready(source);
-	}
+	hf_source_serve(eq->wait, SOURCES_AT_ONCE);
 	pthread_mutex_unlock(&eq->cm);
 }
 

@@ -13,13 +13,7 @@
 #include <rdma/fi_eq.h>
 
 #include "fabric.h"
-
-/* A socket in the set. */
-struct hf_source {
-	int fd;
-	bool listed;
-	void (*ready)(struct hf_source *source);	/* with @cm held */
-};
+#include "source.h"
 
 struct hf_event {
 	struct hf_event *next;
@@ -41,14 +35,12 @@ struct hf_eq {
 	struct hf_event **last;
 	struct hf_event *told;		/* an error whose data the application may be looking at */
 	int bell;			/* eventfd: there are events */
-	int wait;			/* epoll */
+	int wait;			/* epoll: of sockets, which are served with @cm held */
 };
 
 int hf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
 	       void *context);
 int hf_eq_trywait(struct fid *fid);
-int hf_eq_add_source(struct hf_eq *eq, struct hf_source *source);
-void hf_eq_remove_source(struct hf_eq *eq, struct hf_source *source);
 void hf_eq_add(struct hf_eq *eq, uint32_t type, fid_t fid, struct fi_info *info,
 	       const void *data, size_t length);
 void hf_eq_add_error(struct hf_eq *eq, fid_t fid, int err, const void *data, size_t length);

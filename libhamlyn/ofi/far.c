@@ -28,10 +28,10 @@
 #define PATIENCE_NS	10000000000LL
 #define SLICE_NS	2000000000LL
 
-/* What was said last, a refusal perhaps, is to arrive. */
+/* What was said last, a refusal perhaps, is to arrive: so long all that end together may take. */
 #define LINGER_NS	200000000LL
 
-/* Who is at the other end of a socket that we connect to a listener of this process */
+/* The name of a socket that we connect to a listener of this process: for which host */
 #define FAR_NAME	"hamlyn-fi-far-%u-%d-%u"
 
 struct relay {
@@ -81,30 +81,13 @@ static void ring(void)
 		hf_warn("other hosts: bell: %s\n", strerror(errno));
 }
 
-static int watch(struct hf_source *source)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
-
-	if (epoll_ctl(far.wait, EPOLL_CTL_ADD, source->fd, &event))
-		return -errno;
-	source->listed = true;
-	return 0;
-}
-
-static void watch_no_more(struct hf_source *source)
-{
-	if (source->listed)
-		epoll_ctl(far.wait, EPOLL_CTL_DEL, source->fd, NULL);
-	source->listed = false;
-}
-
 /* ---- what is carried ----------------------------------------------------- */
 
 /* The channel is closed where nothing is locked: it may take a while. */
 static void end(struct relay *relay)
 {
 	relay->over = true;
-	watch_no_more(&relay->source);
+	hf_source_remove(&relay->source);
 	if (relay->channel)
 		h_channel_on_ready(relay->channel, NULL, NULL);
 	ring();
@@ -161,7 +144,7 @@ static struct relay *relay_new(int fd)
 static void carry(struct relay *relay, struct h_channel *channel)
 {
 	relay->channel = channel;
-	if (watch(&relay->source))
+	if (hf_source_add(&relay->source, far.wait))
 		end(relay);
 	else
 		h_channel_on_ready(channel, channel_ready, relay);
@@ -344,7 +327,7 @@ static struct relay *take_over(void)
 		}
 		*at = relay->next;
 		far.relay_count--;
-		watch_no_more(&relay->source);
+		hf_source_remove(&relay->source);
 		relay->next = over;
 		over = relay;
 	}
@@ -353,10 +336,13 @@ static struct relay *take_over(void)
 
 static void close_all(struct relay *relay)
 {
+	int64_t until = hf_now_ns() + LINGER_NS;
+
 	while (relay) {
 		struct relay *next = relay->next;
+		int64_t left = until - hf_now_ns();
 
-		h_channel_close(relay->channel, LINGER_NS);
+		h_channel_close(relay->channel, left > 0 ? left : H_NOWAIT);
 		close(relay->source.fd);
 		free(relay);
 		relay = next;
@@ -386,16 +372,11 @@ static void *carry_all(void *arg)
 		struct epoll_event event;
 		struct relay *over;
 
-		/* One at a time: a source that is ready may take another with it. */
+		/* That is looked for again: it may be taken out before the lock is had. */
 		if (epoll_wait(far.wait, &event, 1, -1) < 0 && errno != EINTR)
 			break;
 		pthread_mutex_lock(&far.lock);
-		/* What was ready may have been taken out since. */
-		if (epoll_wait(far.wait, &event, 1, 0) == 1) {
-			struct hf_source *source = event.data.ptr;
-
-			source->ready(source);
-		}
+		hf_source_serve(far.wait, 1);
 		stop = far.stop;
 		over = stop ? NULL : take_over();
 		pthread_mutex_unlock(&far.lock);
@@ -436,10 +417,11 @@ static int unfold(void)
 	if (!err) {
 		far.arrivals.fd = h_manager_fd(far.manager);
 		far.arrivals.ready = arrivals_ready;
-		err = far.arrivals.fd < 0 ? far.arrivals.fd : watch(&far.arrivals);
+		err = far.arrivals.fd < 0 ? far.arrivals.fd :
+					    hf_source_add(&far.arrivals, far.wait);
 	}
 	if (!err)
-		err = watch(&far.bell);
+		err = hf_source_add(&far.bell, far.wait);
 	if (!err)
 		err = start(&far.thread, carry_all);
 	if (err)
@@ -469,7 +451,7 @@ static int listen_by_name(const struct sockaddr_in *address)
 	if (!err) {
 		ear->source.fd = h_listener_fd(ear->listener);
 		ear->source.ready = ear_ready;
-		err = watch(&ear->source);
+		err = hf_source_add(&ear->source, far.wait);
 	}
 	if (err) {
 		hf_warn("%s: %s\n", path, strerror(-err));
@@ -505,7 +487,7 @@ static void drop(struct ear *ear)
 	while (*at != ear)
 		at = &(*at)->next;
 	*at = ear->next;
-	watch_no_more(&ear->source);
+	hf_source_remove(&ear->source);
 	h_listener_destroy(ear->listener);
 	free(ear);
 }

@@ -2,8 +2,8 @@
 /*
  * Processes of other hosts. A connection to one is set up over a socket, as one to a process of
  * this host (conn.h), but at the socket's other end is a thread of ours, which carries what is
- * said to and from a channel that was made by name (HOST/NAME, rendezvous.h). Who the other is
- * the kernels say, or bridges, and an administrator whom he is to be taken for.
+ * said to and from a channel that was made by name (HOST/NAME, rendezvous.h). Whose it is the
+ * kernels or bridges say, and as whose user it is taken an administrator.
  */
 #ifndef HAMLYN_OFI_FAR_H
 #define HAMLYN_OFI_FAR_H

@@ -93,7 +93,8 @@ static uint32_t rank_of(uint32_t host)
 
 uint32_t hf_host_place(const struct sockaddr_in *address)
 {
-	uint32_t rank = hf_host_is_far(address) ? rank_of(hf_host_of(address)) : 0;
+	uint32_t host = hf_host_far(address);
+	uint32_t rank = host != HAMLYN_NONE ? rank_of(host) : 0;
 
 	return address->sin_port ? rank * PORTS + address->sin_port : 0;
 }
@@ -145,9 +146,9 @@ struct in_addr hf_host_own_address(void)
 	return own_address;
 }
 
-bool hf_host_is_far(const struct sockaddr_in *address)
+uint32_t hf_host_far(const struct sockaddr_in *address)
 {
 	uint32_t host = hf_host_of(address);
 
-	return host != HAMLYN_NONE && host != hf_host_own();
+	return host != hf_host_own() ? host : HAMLYN_NONE;
 }

@@ -22,8 +22,8 @@ uint32_t hf_host_of(const struct sockaddr_in *address);
 uint32_t hf_host_own(void);
 /* The first address of this host in the map, else the loopback address. */
 struct in_addr hf_host_own_address(void);
-/* Another host of the map? */
-bool hf_host_is_far(const struct sockaddr_in *address);
+/* The same of other hosts only. */
+uint32_t hf_host_far(const struct sockaddr_in *address);
 
 /*
  * A number for each process that can be named: the port, in network byte order, of one of this

@@ -27,49 +27,6 @@ static void conn_ready(struct hf_source *source);
 
 /* ---- sockets ------------------------------------------------------------- */
 
-static int add_source(struct hf_rdm *rdm, struct hf_source *source)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
-
-	if (epoll_ctl(rdm->wait, EPOLL_CTL_ADD, source->fd, &event))
-		return -errno;
-	source->listed = true;
-	return 0;
-}
-
-static void remove_source(struct hf_rdm *rdm, struct hf_source *source)
-{
-	if (source->listed)
-		epoll_ctl(rdm->wait, EPOLL_CTL_DEL, source->fd, NULL);
-	source->listed = false;
-}
-
-static void conn_close(struct hf_rdm *rdm, struct hf_conn *conn)
-{
-	if (!conn)
-		return;
-	remove_source(rdm, &conn->source);
-	hf_conn_close(conn);
-}
-
-/* A socket at that address's listener, without waiting for it; or an error. */
-static int reach(const struct sockaddr_in *to)
-{
-	struct sockaddr_un name;
-	socklen_t length = hf_address_name(to, &name);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (struct sockaddr *)&name, length)) {
-		int err = errno;
-
-		close(fd);
-		return err == EINTR ? -FI_EAGAIN : -err;
-	}
-	return fd;
-}
-
 static int who(int fd, struct ucred *peer)
 {
 	socklen_t length = sizeof(*peer);
@@ -86,7 +43,7 @@ static int check_owner(const struct hf_conn *conn)
 
 	if (conn->host != HAMLYN_NONE)
 		return hf_host_of(address) == conn->host ? 0 : -FI_EACCES;
-	fd = hf_address_is_here(address) ? reach(address) : -FI_EACCES;
+	fd = hf_address_is_here(address) ? hf_address_reach(address) : -FI_EACCES;
 	if (fd < 0)
 		return fd;
 	err = who(conn->source.fd, &asker);
@@ -149,7 +106,7 @@ static void link_free(struct hf_ep *link, int64_t linger_ns)
 	rdm->asking -= link->state == HF_EP_CONNECTING;
 	hf_ep_disconnect(link, linger_ns);
 	hf_match_orphan(link);
-	conn_close(rdm, link->conn);
+	hf_conn_close(link->conn);
 	hf_works_free(&link->works);
 	free(link);
 }
@@ -189,7 +146,7 @@ static void fail(struct hf_ep *link, int err)
 {
 	struct hf_rdm *rdm = link->rdm;
 
-	conn_close(rdm, link->conn);
+	hf_conn_close(link->conn);
 	link->conn = NULL;
 	rdm->asking--;
 	link->state = HF_EP_LOST;
@@ -199,25 +156,24 @@ static void fail(struct hf_ep *link, int err)
 
 static int ask(struct hf_rdm *rdm, const struct sockaddr_in *to)
 {
-	bool far = hf_host_is_far(to);
-	int fd = far ? hf_far_connect(to) : reach(to);
+	uint32_t host = hf_host_far(to);
+	int fd = host == HAMLYN_NONE ? hf_address_reach(to) : hf_far_connect(to);
 	struct hf_conn *conn;
 	struct hf_ep *link;
 	int err;
 
 	if (fd < 0)
 		return fd;
-	conn = hf_conn_new(fd, HF_CONN_ASKING, NULL);
+	conn = hf_conn_new(fd, host, HF_CONN_ASKING, NULL);
 	link = conn ? link_new(rdm, to) : NULL;
 	if (!link) {
 		if (conn)
-			conn_close(rdm, conn);
+			hf_conn_close(conn);
 		else
 			close(fd);
 		return -FI_EAGAIN;
 	}
 	conn->rdm = rdm;
-	conn->host = far ? hf_host_of(to) : HAMLYN_NONE;
 	conn->ep = link;
 	conn->source.ready = conn_ready;
 	link->conn = conn;
@@ -226,7 +182,7 @@ static int ask(struct hf_rdm *rdm, const struct sockaddr_in *to)
 	if (!err)
 		err = hf_conn_say(conn, HF_HELLO_LINK, NULL, 0);
 	if (!err)
-		err = add_source(rdm, &conn->source);
+		err = hf_source_add(&conn->source, rdm->wait);
 	if (err) {
 		link_free(link, H_NOWAIT);
 		return err == -FI_ECONNRESET ? -FI_ECONNREFUSED : err;
@@ -316,25 +272,26 @@ static void remember_asked(struct hf_rdm *rdm, struct hf_conn *conn)
 	while (oldest->next)
 		oldest = oldest->next;
 	forget_asked(rdm, oldest);
-	conn_close(rdm, oldest);
+	hf_conn_close(oldest);
 }
 
 static void listener_ready(struct hf_source *source)
 {
 	struct hf_rdm *rdm = hf_container(source, struct hf_rdm, listener);
 	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct hf_conn *conn = fd < 0 ? NULL : hf_conn_new(fd, HF_CONN_ASKED, NULL);
+	struct hf_conn *conn;
 
+	if (fd < 0)
+		return;
+	conn = hf_conn_new(fd, hf_far_host(fd), HF_CONN_ASKED, NULL);
 	if (!conn) {
-		if (fd >= 0)
-			close(fd);
+		close(fd);
 		return;
 	}
 	conn->rdm = rdm;
-	conn->host = hf_far_host(fd);
 	conn->source.ready = conn_ready;
-	if (hf_conn_check_peer(conn) || add_source(rdm, &conn->source)) {
-		conn_close(rdm, conn);
+	if (hf_conn_check_peer(conn) || hf_source_add(&conn->source, rdm->wait)) {
+		hf_conn_close(conn);
 		return;
 	}
 	remember_asked(rdm, conn);
@@ -343,8 +300,10 @@ static void listener_ready(struct hf_source *source)
 /* Of two that ask each other: is it we who go on? Both say the same. */
 static bool goes_first(const struct hf_rdm *rdm, const struct sockaddr_in *peer)
 {
-	if (hf_host_is_far(peer))
-		return hf_host_own() > hf_host_of(peer);
+	uint32_t host = hf_host_far(peer);
+
+	if (host != HAMLYN_NONE)
+		return hf_host_own() > host;
 	return ntohs(rdm->ep.address.sin_port) > ntohs(peer->sin_port);
 }
 
@@ -410,7 +369,7 @@ static void conn_asked(struct hf_conn *conn)
 	forget_asked(rdm, conn);
 	if (err || hello->kind != HF_HELLO_LINK || !hello->address.sin_port ||
 	    !hf_address_valid(&hello->address, sizeof(hello->address)) || has_ended(conn)) {
-		conn_close(rdm, conn);
+		hf_conn_close(conn);
 		return;
 	}
 	err = take(rdm, conn);
@@ -418,7 +377,7 @@ static void conn_asked(struct hf_conn *conn)
 		return;
 	why = -err;
 	hf_conn_say(conn, HF_HELLO_REJECT, &why, sizeof(why));
-	conn_close(rdm, conn);
+	hf_conn_close(conn);
 }
 
 /* ---- both ---------------------------------------------------------------- */
@@ -428,7 +387,7 @@ static void conn_ended(struct hf_conn *conn)
 {
 	struct hf_ep *link = conn->ep;
 
-	remove_source(conn->rdm, &conn->source);
+	hf_source_remove(&conn->source);
 	if (link->domain->hot == link)
 		hf_progress_cool(link->domain);
 	h_manager_dispatch(link->domain->manager);
@@ -453,19 +412,9 @@ static void conn_ready(struct hf_source *source)
 	}
 }
 
-/* One at a time: a source that is ready may take another with it. */
 static void serve(struct hf_rdm *rdm)
 {
-	struct epoll_event event;
-
-	for (int i = 0; i < SOURCES_AT_ONCE; i++) {
-		struct hf_source *source;
-
-		if (epoll_wait(rdm->wait, &event, 1, 0) < 1)
-			break;
-		source = event.data.ptr;
-		source->ready(source);
-	}
+	hf_source_serve(rdm->wait, SOURCES_AT_ONCE);
 	if (rdm->lost)
 		reap(rdm);
 }
@@ -506,7 +455,7 @@ static int listen_at(struct hf_rdm *rdm)
 		err = -errno;
 	if (!err)
 		err = hf_far_listen(&rdm->ep.address);
-	return err ? err : add_source(rdm, &rdm->listener);
+	return err ? err : hf_source_add(&rdm->listener, rdm->wait);
 }
 
 int hf_link_open(struct hf_rdm *rdm)
@@ -560,7 +509,7 @@ void hf_link_close(struct hf_rdm *rdm)
 		struct hf_conn *conn = rdm->asked;
 
 		forget_asked(rdm, conn);
-		conn_close(rdm, conn);
+		hf_conn_close(conn);
 	}
 	if (rdm->wait >= 0) {
 		hf_cq_remove_wait(rdm->ep.tx_cq, rdm->wait);

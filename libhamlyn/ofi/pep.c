@@ -55,7 +55,7 @@ void hf_pep_forget(struct hf_pep *pep, struct hf_conn *conn)
 	*at = conn->next;
 	if (conn->state == HF_CONN_ASKED)
 		pep->asked--;
-	else if (pep->requested-- == MAX_REQUESTED && hf_eq_add_source(pep->eq, &pep->source))
+	else if (pep->requested-- == MAX_REQUESTED && hf_source_add(&pep->source, pep->eq->wait))
 		hf_warn("passive end point: it listens no more\n");
 }
 
@@ -69,7 +69,7 @@ int hf_pep_request(struct hf_pep *pep, struct hf_conn *conn)
 	pep->asked--;
 	conn->state = HF_CONN_REQUESTED;
 	if (++pep->requested == MAX_REQUESTED)
-		hf_eq_remove_source(pep->eq, &pep->source);
+		hf_source_remove(&pep->source);
 	free(info->src_addr);
 	free(info->dest_addr);
 	info->src_addr = hf_address_dup(&pep->address);
@@ -124,7 +124,7 @@ static int pep_listen(struct fid_pep *fid)
 	if (!err && !pep->source.listed) {
 		err = hf_far_listen(&pep->address);
 		if (!err)
-			err = hf_eq_add_source(pep->eq, &pep->source);
+			err = hf_source_add(&pep->source, pep->eq->wait);
 	}
 	pthread_mutex_unlock(&pep->eq->cm);
 	return err;
@@ -232,7 +232,7 @@ static int pep_close(struct fid *fid)
 		pthread_mutex_lock(&pep->eq->cm);
 		while (pep->conns)
 			hf_conn_close(pep->conns);
-		hf_eq_remove_source(pep->eq, &pep->source);
+		hf_source_remove(&pep->source);
 		hf_eq_forget(pep->eq, fid);
 		pthread_mutex_unlock(&pep->eq->cm);
 		__atomic_sub_fetch(&pep->eq->users, 1, __ATOMIC_RELEASE);

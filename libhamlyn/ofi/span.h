@@ -3,6 +3,8 @@
 #ifndef HAMLYN_OFI_SPAN_H
 #define HAMLYN_OFI_SPAN_H
 
+#include <string.h>
+
 #include "provider.h"
 
 struct hf_span {
@@ -21,6 +23,16 @@ static inline int hf_span_one(struct hf_span *span, const void *data, size_t len
 	span->iov[0].iov_base = (void *)(uintptr_t)data;
 	span->iov[0].iov_len = length;
 	return 0;
+}
+
+/* All of its bytes, for which there is room; how many. */
+static inline size_t hf_span_get(const struct hf_span *span, void *to)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < span->count; at += span->iov[i++].iov_len)
+		memcpy((char *)to + at, span->iov[i].iov_base, span->iov[i].iov_len);
+	return at;
 }
 
 int hf_span_set(struct hf_span *span, const struct iovec *iov, size_t count);

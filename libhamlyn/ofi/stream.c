@@ -27,10 +27,8 @@ static int send_short(struct h_channel *channel, const struct hf_header *header,
 	if (more_length)
 		memcpy(whole + at, more, more_length);
 	at += more_length;
-	for (uint32_t i = 0; payload && i < payload->count; i++) {
-		memcpy(whole + at, payload->iov[i].iov_base, payload->iov[i].iov_len);
-		at += payload->iov[i].iov_len;
-	}
+	if (payload)
+		at += hf_span_get(payload, whole + at);
 	return h_channel_send(channel, whole, at, H_NOWAIT);
 }
 
