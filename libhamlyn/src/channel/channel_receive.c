@@ -580,10 +580,15 @@ static __attribute__((noinline)) int
 receive_in_time(struct h_channel *ch, struct h_message *m, int64_t timeout_ns, bool turn)
 {
 	static const struct wanted any;
-	int64_t deadline = h_deadline(timeout_ns);
+	int64_t deadline;
 	int ret;
 
 	*m = (struct h_message) {};
+	if (turn && timeout_ns == H_NOWAIT && has_nothing(ch)) {
+		end_reading(ch);
+		return -EAGAIN;
+	}
+	deadline = h_deadline(timeout_ns);
 	ret = turn ? 0 : begin_reading(ch, m, &any, deadline);
 	if (h__unlikely(ret))
 		return h__taken(ret);
@@ -596,16 +601,11 @@ int h_channel_receive(struct h_channel *ch, struct h_message *m,
 		      int64_t timeout_ns)
 {
 	bool turn = h__mutex_lock_free(ch->manager, &ch->receiver->reading);
-	int ret = 0;
 
-	if (h__unlikely(!turn || !receive_at_once(ch, m))) {
-		if (!turn || timeout_ns != H_NOWAIT || !has_nothing(ch))
-			return receive_in_time(ch, m, timeout_ns, turn);
-		*m = (struct h_message) {};
-		ret = -EAGAIN;
-	}
+	if (h__unlikely(!turn || !receive_at_once(ch, m)))
+		return receive_in_time(ch, m, timeout_ns, turn);
 	end_reading(ch);
-	return ret;
+	return 0;
 }
 
 /* reading held. */
