@@ -497,6 +497,8 @@ limit_of() { # TEST
 	case $1 in
 	hostile_freeze) echo 240 ;;
 	hostile_remains) echo 300 ;;
+	# What does not come is waited for a minute.
+	bridge_peers) echo 240 ;;
 	*) echo 60 ;;
 	esac
 }
