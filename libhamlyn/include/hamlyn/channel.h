@@ -442,7 +442,8 @@ ssize_t h_channel_receive_copy(struct h_channel *channel, void *data, size_t siz
  * but at least 64 KiB. Beyond that the other end, and with it the reply, has to wait until
  * some are received.
  *
- * A request that was sent and got no reply is given up: a reply that comes later is dropped.
+ * A request that was sent and got no reply is given up: a reply that comes later is dropped, also
+ * while the next request waits to be sent: the other end may take nothing before.
  * To go on waiting instead, use h_channel_request_send() and h_channel_request_wait().
  *
  * Return: 0 with the reply. If nothing was sent: -EAGAIN, also when the time was over;
@@ -464,7 +465,8 @@ int h_channel_request(struct h_channel *channel, const void *data,
  * @timeout_ns: longest time to wait until it can be taken
  *
  * Its reply stays with this end until h_channel_request_wait() or
- * h_channel_request_cancel(): one of them has to be called. A reply may be as long as
+ * h_channel_request_cancel(): one of them has to be called. While the call waits, it keeps what
+ * comes, as h_channel_request() does. A reply may be as long as
  * the longest message that this end takes, and is not charged to the manager's budget: n
  * requests under way cost up to n times max_message of struct h_channel_attr. With peers
  * that are not trusted choose both with that in mind.

@@ -179,6 +179,9 @@ int h__channel_pay(struct h_debt *d);
 /* A request, or a reply. */
 int h__channel_send_labelled(struct h_channel *ch, uint32_t label, const void *data,
 			     size_t length, int64_t deadline_ns);
+/* A request: whoever waits to send it takes in what comes, which nobody else may do. */
+int h__channel_send_request(struct h_channel *ch, uint32_t id, const void *data, size_t length,
+			    int64_t deadline_ns);
 /* The first bytes of @l, without waiting until they have left. */
 int h__channel_send_lent(struct h_channel *ch, struct h_lent *l, size_t length,
 			 int64_t deadline_ns);
@@ -213,6 +216,8 @@ bool h__loan_was_refused(struct h_channel *ch);
 
 int h__channel_receive_reply(struct h_channel *ch, uint32_t id, struct h_message *m,
 			     int64_t deadline_ns);
+/* Put away what has come, for whoever it is for, as long as there is room. Without waiting. */
+void h__channel_take_in(struct h_channel *ch);
 /* Was it received, and not released? A copy tells as well; it is of this channel. */
 bool h__channel_holds(struct h_channel *ch, const struct h_message *m);
 

@@ -408,6 +408,18 @@ receive_new(struct h_channel *ch, struct h_message *m, const struct wanted *w,
 	}
 }
 
+/* What is no message: the end, or an errno, which may be for ever. reading held. */
+static void note_end(struct h_channel *ch, const struct wanted *w, int ret)
+{
+	if (lasts(ret))
+		h__write_once(&ch->failed, ret);
+	/* Who waits for a reply leaves it to h_channel_receive(), behind what was kept. */
+	if (w->id && ch->failed)
+		h__channel_tell(ch);
+	else if (!w->id && (!ret || ch->failed))
+		call_no_more(ch);
+}
+
 /* What has come before, and is the caller's: 1, or 0, or an errno. */
 static __attribute__((noinline)) int
 take_stored(struct h_channel *ch, struct h_message *m, const struct wanted *w)
@@ -441,13 +453,7 @@ receive(struct h_channel *ch, struct h_message *m, const struct wanted *w,
 		ret = receive_new(ch, m, w, deadline_ns);
 	if (h__likely(ret > 0) || ret == -ENOBUFS)
 		return ret;
-	if (lasts(ret))
-		h__write_once(&ch->failed, ret);
-	/* Who waits for a reply leaves it to h_channel_receive(), behind what was kept. */
-	if (w->id && ch->failed)
-		h__channel_tell(ch);
-	else if (!w->id && (!ret || ch->failed))
-		call_no_more(ch);
+	note_end(ch, w, ret);
 	return ret;
 }
 
@@ -532,6 +538,23 @@ int h__channel_receive_reply(struct h_channel *ch, uint32_t id, struct h_message
 		ret = wait_for_turn(ch, m, &w, deadline_ns);
 	}
 	return ret;
+}
+
+/* Without reading somebody else has it, and does the same. */
+void h__channel_take_in(struct h_channel *ch)
+{
+	static const struct wanted nothing = { .id = UINT32_MAX };
+	struct h_message m;
+	int ret;
+
+	if (h__mutex_lock(ch->manager, &ch->receiver->reading, H_NOWAIT))
+		return;
+	if (!ch->failed && !h__channel_is_full(ch)) {
+		ret = receive_new(ch, &m, &nothing, H_NOWAIT);
+		if (ret != -ENOBUFS)
+			note_end(ch, &nothing, ret);
+	}
+	end_reading(ch);
 }
 
 /* ---- calls ---- */

@@ -419,7 +419,7 @@ static int request_send(struct h_channel *ch, const void *data, size_t length, u
 	int err = add(ch, id);
 
 	if (!err)
-		err = h__channel_send_labelled(ch, *id, data, length, deadline_ns);
+		err = h__channel_send_request(ch, *id, data, length, deadline_ns);
 	if (!err)
 		return 0;
 	if (*id)

@@ -308,6 +308,7 @@ void h__channel_owns(struct h_channel *ch)
 {
 	ch->sender->owner = ch;
 	ch->sender->unlock = unlock;
+	ch->sender->comes = &ch->receiver->r;
 }
 
 /* It stays where it is. */
@@ -438,23 +439,43 @@ int h_channel_sendv(struct h_channel *ch, const struct iovec *iov, int iovcnt,
 	return err;
 }
 
-int h__channel_send_labelled(struct h_channel *ch, uint32_t label, const void *data,
-			     size_t length, int64_t deadline_ns)
+static void take_in(struct h_stream_sender *s)
+{
+	h__channel_take_in(s->owner);
+}
+
+static int send_labelled(struct h_channel *ch, uint32_t label, const void *data, size_t length,
+			 bool takes_in, int64_t deadline_ns)
 {
 	const struct iovec iov = { .iov_base = (void *)data, .iov_len = length };
 	struct cursor c = { .iov = &iov, .left = length, .label = as_flags(label) };
+	struct h_stream_sender *s = ch->sender;
 	int err;
 
 	if (length > ch->peer_limit)
 		return -EMSGSIZE;
-	err = h__sending_lock(ch->sender, deadline_ns);
+	err = h__sending_lock(s, deadline_ns);
 	if (err)
 		return err;
+	s->take_in = takes_in ? take_in : NULL;
 	err = send_message(ch, &c, deadline_ns);
+	s->take_in = NULL;
 	if (!err)
 		count_sent(ch, length);
 	h__channel_sent(ch);
 	return err;
+}
+
+int h__channel_send_labelled(struct h_channel *ch, uint32_t label, const void *data,
+			     size_t length, int64_t deadline_ns)
+{
+	return send_labelled(ch, label, data, length, false, deadline_ns);
+}
+
+int h__channel_send_request(struct h_channel *ch, uint32_t id, const void *data, size_t length,
+			    int64_t deadline_ns)
+{
+	return send_labelled(ch, id, data, length, true, deadline_ns);
 }
 
 int h__channel_send_lent(struct h_channel *ch, struct h_lent *l, size_t length,

@@ -260,6 +260,9 @@ int64_t h__time_left(int64_t deadline_ns);
 /* As h_receiver_wait(); @again: not for long, and 0 then. */
 int h__receiver_wait(struct h_receiver *r, uint32_t seen, bool again,
 		     int64_t deadline_ns);
+/* As h_receiver_wait(), also until @other, of the same manager, has others than @other_seen. */
+int h__receiver_wait_either(struct h_receiver *r, uint32_t seen, const struct h_receiver *other,
+			    uint32_t other_seen, int64_t deadline_ns);
 
 /* ---- bell.c ---- */
 

@@ -32,7 +32,9 @@ struct h_sleeper {
 	struct h_sleeper *next;
 	struct h_sleeper *prev;
 	const struct h_receiver *receiver;	/* NULL: any that is ready */
+	const struct h_receiver *other;		/* or this one has news, or NULL */
 	uint32_t seen;
+	uint32_t other_seen;
 	uint32_t woken;		/* futex */
 	bool leads;
 	bool on_nq;		/* it leads, and sleeps or is about to */
@@ -63,8 +65,10 @@ static void sleeper_wake(struct h_sleeper *s)
 /* True also of what another thread may take before this one does. */
 static bool has_news(const struct h_manager *m, const struct h_sleeper *s)
 {
-	return s->receiver ? h_receiver_events(s->receiver) != s->seen :
-			     h__read_once(&m->ready) || h__read_once(&m->kicked);
+	if (!s->receiver)
+		return h__read_once(&m->ready) || h__read_once(&m->kicked);
+	return h_receiver_events(s->receiver) != s->seen ||
+	       (s->other && h_receiver_events(s->other) != s->other_seen);
 }
 
 /* Who leads and is not on the NQ looks for itself before it goes there. */
@@ -532,33 +536,36 @@ static int sleep_single(struct h_manager *m, const struct h_sleeper *s, int64_t 
 	return h__nq_sleep(m->nq, deadline_ns);
 }
 
-/* Sleep until @r has other events than @seen, or there is reason to look. */
-static int sleep_for(struct h_manager *m, const struct h_receiver *r,
-		     uint32_t seen, int64_t deadline_ns)
+/* Sleep until @s has news, or there is reason to look. */
+static int sleep_as(struct h_manager *m, struct h_sleeper *s, int64_t deadline_ns)
 {
-	struct h_sleeper s = { .receiver = r, .seen = seen };
 	int ret = 0;
 
 	if (h__single(m))
-		return sleep_single(m, &s, deadline_ns);
+		return sleep_single(m, s, deadline_ns);
 	h__lock(&m->lock);
-	sleeper_add(m, &s);
-	if (!has_news(m, &s))
-		ret = sleep_in_turn(m, &s, deadline_ns);
-	sleeper_remove(m, &s);
+	sleeper_add(m, s);
+	if (!has_news(m, s))
+		ret = sleep_in_turn(m, s, deadline_ns);
+	sleeper_remove(m, s);
 	h__unlock(&m->lock);
 	return ret;
 }
 
-int h_receiver_wait(struct h_receiver *r, uint32_t events, int64_t deadline_ns)
+/* @other: or NULL, and @other_seen: as @r, and @events. */
+static inline __attribute__((always_inline)) int
+wait_for(struct h_receiver *r, uint32_t events, const struct h_receiver *other,
+	 uint32_t other_seen, int64_t deadline_ns)
 {
 	struct patience p = { .deadline_ns = deadline_ns };
 	struct h_manager *m = r->manager;
+	struct h_sleeper s;
 	int ret;
 
 	for (;;) {
 		ret = take_patiently(m, &p);
-		if (h_receiver_events(r) != events) {
+		if (h_receiver_events(r) != events ||
+		    (other && h_receiver_events(other) != other_seen)) {
 			note_news(m, &p);
 			return 0;
 		}
@@ -576,13 +583,26 @@ int h_receiver_wait(struct h_receiver *r, uint32_t events, int64_t deadline_ns)
 			return -ETIMEDOUT;
 		case SLEEP:
 			h__budget_age(m);
-			ret = sleep_for(m, r, events, deadline_ns);
+			s = (struct h_sleeper) { .receiver = r, .seen = events,
+						 .other = other, .other_seen = other_seen };
+			ret = sleep_as(m, &s, deadline_ns);
 			if (ret < 0 && ret != -ETIMEDOUT)
 				return ret;
 			p = (struct patience) { .deadline_ns = deadline_ns,
 						.polls = POLLS_PER_CLOCK - 2 };
 		}
 	}
+}
+
+int h_receiver_wait(struct h_receiver *r, uint32_t events, int64_t deadline_ns)
+{
+	return wait_for(r, events, NULL, 0, deadline_ns);
+}
+
+int h__receiver_wait_either(struct h_receiver *r, uint32_t seen, const struct h_receiver *other,
+			    uint32_t other_seen, int64_t deadline_ns)
+{
+	return wait_for(r, seen, other, other_seen, deadline_ns);
 }
 
 int h__receiver_wait(struct h_receiver *r, uint32_t seen, bool again,
@@ -602,10 +622,11 @@ int h__receiver_wait(struct h_receiver *r, uint32_t seen, bool again,
 
 static int sleep_to_dispatch(struct h_manager *m, int64_t deadline_ns)
 {
+	struct h_sleeper s = { 0 };
 	int ret;
 
 	h__kicks_expect(m);
-	ret = sleep_for(m, NULL, 0, deadline_ns);
+	ret = sleep_as(m, &s, deadline_ns);
 	h__kicks_end(m);
 	return ret;
 }

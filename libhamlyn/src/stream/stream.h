@@ -167,6 +167,9 @@ struct h_stream_sender {
 	uint32_t looked_sent;		/* sent, when it was looked at last; manager->lock */
 	void (*unlock)(struct h_stream_sender *sender);	/* of whose it is, or NULL */
 	void *owner;
+	/* sending: take in what has come there, while there is no buffer to send to; or NULL */
+	struct h_receiver *comes;
+	void (*take_in)(struct h_stream_sender *sender);
 	void (*ready)(struct h_stream_sender *sender, void *arg);
 	void *ready_arg;
 };

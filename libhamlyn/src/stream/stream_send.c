@@ -314,6 +314,25 @@ bool h__stream_turn(struct h_stream_sender *s)
 
 /* ---- records ---- */
 
+/*
+ * The other end may free no buffer before we have taken what it sends. Not again from within: who
+ * polls there pays debts, also this channel's.
+ */
+static __attribute__((noinline)) int
+take_and_wait(struct h_stream_sender *s, uint32_t seen, int64_t deadline_ns)
+{
+	void (*take_in)(struct h_stream_sender *s) = s->take_in;
+	uint32_t comes = h_receiver_events(s->comes);
+
+	s->take_in = NULL;
+	take_in(s);
+	s->take_in = take_in;
+	/* Both are tried again soon, where nobody says that the other end is gone. */
+	if (s->unwatched)
+		return h__receiver_wait(&s->r, seen, true, deadline_ns);
+	return h__receiver_wait_either(&s->r, seen, s->comes, comes, deadline_ns);
+}
+
 /* A send waits: another thread, or the same one by polling, may look at the sender. */
 static int wait_within(struct h_stream_sender *s, uint32_t seen, int64_t deadline_ns)
 {
@@ -321,7 +340,10 @@ static int wait_within(struct h_stream_sender *s, uint32_t seen, int64_t deadlin
 	int err;
 
 	s->within = true;
-	err = h__receiver_wait(&s->r, seen, s->unwatched, deadline_ns);
+	if (h__unlikely(s->take_in))
+		err = take_and_wait(s, seen, deadline_ns);
+	else
+		err = h__receiver_wait(&s->r, seen, s->unwatched, deadline_ns);
 	s->within = before;
 	return err;
 }

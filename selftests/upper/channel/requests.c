@@ -296,6 +296,61 @@ TEST_F(requests, after_a_signal_the_next_one_gets_its_own_reply)
 	EXPECT_TRUE(in_step(self->a, self->b, "Q1"));
 }
 
+struct answerer {
+	struct h_channel *ch;
+	bool goes_on;		/* atomic */
+	int ret;
+};
+
+/* One thing at a time, each to its end: as the simplest server does it. */
+static void *answer_all(void *arg)
+{
+	static const char reply[LONG];
+	struct answerer *k = arg;
+	struct h_message m;
+
+	while (!(k->ret = h_channel_receive(k->ch, &m, H_FOREVER))) {
+		while (!__atomic_load_n(&k->goes_on, __ATOMIC_ACQUIRE))
+			ht_sleep_ns(1000000);
+		k->ret = h_channel_reply(k->ch, &m, reply, LONG, H_FOREVER);
+		h_channel_release(k->ch, &m);
+		if (k->ret)
+			break;
+	}
+	return NULL;
+}
+
+/*
+ * The replies to what was given up fill the buffers here, so that the server, which takes nothing
+ * before they have left, has none for the next request.
+ */
+TEST_F(requests, who_waits_to_ask_drops_what_is_late)
+{
+	static const char data[LONG];
+	struct answerer k = { .ch = self->b };
+	struct ht_poll poll;
+	struct h_message m;
+	pthread_t thread;
+	int i, ret;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, answer_all, &k));
+	ht_poll_begin(&poll);
+	do
+		ret = h_channel_request(self->a, data, LONG, &m, 1000000);
+	while (ret == -ETIMEDOUT && ht_poll_more(&poll));
+	EXPECT_EQ(-EAGAIN, ret);
+	__atomic_store_n(&k.goes_on, true, __ATOMIC_RELEASE);
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(0, h_channel_request(self->a, data, LONG, &m, ht_patience_ns()));
+		EXPECT_EQ(LONG, m.length);
+		h_channel_release(self->a, &m);
+	}
+	EXPECT_EQ(0, self->a->request_count);
+	EXPECT_EQ(0, h_channel_shutdown(self->a, ht_patience_ns()));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-ENODATA, k.ret);
+}
+
 TEST_F(requests, who_was_not_sent_is_told_so)
 {
 	uint32_t id = 7, n = 0, i;
