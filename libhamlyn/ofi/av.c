@@ -38,7 +38,10 @@ static int grow(struct hf_av *av)
 	return 0;
 }
 
-/* The lowest number that is free. */
+/*
+ * The lowest number that is free. That a host cannot be reached is told to who sends there: an
+ * address vector says what processes are called.
+ */
 static int insert_one(struct hf_av *av, const struct sockaddr_in *address, fi_addr_t *addr)
 {
 	uint32_t at = 0, place;
@@ -46,9 +49,9 @@ static int insert_one(struct hf_av *av, const struct sockaddr_in *address, fi_ad
 
 	if (!hf_address_valid(address, sizeof(*address)) || !address->sin_port)
 		return -FI_EINVAL;
-	if (!hf_address_is_known(address))
-		return -FI_EHOSTUNREACH;
-	place = hf_host_place(address);
+	if (address->sin_addr.s_addr == htonl(INADDR_ANY))
+		return -FI_EADDRNOTAVAIL;
+	place = hf_address_is_known(address) ? hf_host_place(address) : hf_host_nowhere();
 	while (at < av->end && av->entries[at].place)
 		at++;
 	if (at == av->size)
@@ -58,7 +61,7 @@ static int insert_one(struct hf_av *av, const struct sockaddr_in *address, fi_ad
 	av->entries[at] = (struct hf_av_entry){ .address = *address, .place = place };
 	if (at == av->end)
 		av->end++;
-	if (!av->of_place[place])
+	if (!av->of_place[place] && place != hf_host_nowhere())
 		av->of_place[place] = at + 1;
 	*addr = at;
 	return 0;

@@ -101,7 +101,12 @@ uint32_t hf_host_place(const struct sockaddr_in *address)
 
 size_t hf_host_places(void)
 {
-	return (place_count + 1) * PORTS;
+	return hf_host_nowhere() + 1;
+}
+
+uint32_t hf_host_nowhere(void)
+{
+	return (uint32_t)(place_count + 1) * PORTS;
 }
 
 /* ---- which of them is this one ------------------------------------------- */

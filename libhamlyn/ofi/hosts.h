@@ -31,5 +31,7 @@ uint32_t hf_host_far(const struct sockaddr_in *address);
  */
 uint32_t hf_host_place(const struct sockaddr_in *address);
 size_t hf_host_places(void);
+/* One of them, which no process has. */
+uint32_t hf_host_nowhere(void);
 
 #endif

@@ -48,7 +48,7 @@ static const struct kind kinds[] = {
 #define KINDS		(sizeof(kinds) / sizeof(kinds[0]))
 
 #define TX_FLAGS	(FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
-			 FI_DELIVERY_COMPLETE)
+			 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 #define MSG_ORDER	FI_ORDER_SAS
 /* fi_endpoint(3): every bit is a field of its own. */
 #define TAG_FORMAT	0xaaaaaaaaaaaaaaaaULL
@@ -107,7 +107,7 @@ static bool tx_fits(const struct fi_tx_attr *tx, const struct kind *kind)
 static bool rx_fits(const struct fi_rx_attr *rx, const struct kind *kind)
 {
 	return among(rx->caps, tolerated_caps(kind)) && among(rx->op_flags, kind->rx_flags) &&
-	       among(rx->msg_order, MSG_ORDER) && !rx->comp_order && !rx->total_buffered_recv &&
+	       among(rx->msg_order, MSG_ORDER) && !rx->comp_order &&
 	       within(rx->size, HF_RX_SIZE_MAX) && within(rx->iov_limit, HF_IOV_LIMIT);
 }
 
@@ -119,6 +119,22 @@ static bool domain_fits(const struct fi_domain_attr *domain, const struct kind *
 	       within(domain->max_ep_rx_ctx, 1) && !domain->max_ep_stx_ctx &&
 	       !domain->max_ep_srx_ctx && within(domain->mr_iov_limit, HF_IOV_LIMIT) &&
 	       !domain->auth_key_size && !domain->max_err_data;
+}
+
+/* What a context is to have is a part of what the end point is to have. */
+static bool contexts_fit(const struct fi_info *hints)
+{
+	uint64_t whole = directions(hints->caps) | FI_LOCAL_COMM | FI_REMOTE_COMM;
+
+	return !hints->caps || ((!hints->tx_attr || among(hints->tx_attr->caps, whole)) &&
+				(!hints->rx_attr || among(hints->rx_attr->caps, whole)));
+}
+
+/* As h_open() takes it. Whether a segment is there is seen when it is opened: that makes one. */
+static bool is_device(const char *name)
+{
+	return !strncmp(name, "shm:", 4) ||
+	       (!strncmp(name, "/dev/hamlyn", 11) && !access(name, F_OK));
 }
 
 /* The first hint that does not fit, or NULL. */
@@ -135,8 +151,12 @@ static const char *misfit(const struct fi_info *hints, const struct kind *kind)
 		return "tx_attr";
 	if (hints->rx_attr && !rx_fits(hints->rx_attr, kind))
 		return "rx_attr";
+	if (!contexts_fit(hints))
+		return "caps of contexts";
 	if (hints->domain_attr && !domain_fits(hints->domain_attr, kind))
 		return "domain_attr";
+	if (hints->domain_attr && hints->domain_attr->name && !is_device(hints->domain_attr->name))
+		return "domain name";
 	if (hints->fabric_attr && hints->fabric_attr->name &&
 	    strcmp(hints->fabric_attr->name, HF_NAME))
 		return "fabric name";

@@ -200,6 +200,8 @@ int hf_link_seek(struct hf_rdm *rdm, uint32_t place, fi_addr_t addr, struct hf_e
 
 	if (!place)
 		return -FI_EINVAL;
+	if (place == hf_host_nowhere())
+		return -FI_EHOSTUNREACH;
 	hf_link_progress(rdm->ep.domain);
 	*link = rdm->links[place];
 	if (!*link) {

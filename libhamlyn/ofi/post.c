@@ -4,7 +4,9 @@
 #include "complete.h"
 #include "stream.h"
 
-#define LEVELS	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+/* A message is answered when it is in a buffer that was posted: that is as far as one can wait. */
+#define ANSWERED	(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+#define LEVELS		(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | ANSWERED)
 
 int hf_post_set(struct hf_post *post, const struct iovec *iov, size_t count, void *context,
 		uint64_t flags, uint64_t data)
@@ -153,7 +155,7 @@ int hf_post_send(struct hf_ep *ep, struct hf_post *post)
 		return err;
 	if (post->span.length > HF_EAGER)
 		return hf_post_work(ep, post, HF_SEND_LONG, HF_WORK_SEND, false);
-	if (post->flags & FI_DELIVERY_COMPLETE)
+	if (post->flags & ANSWERED)
 		return hf_post_work(ep, post, HF_SEND, HF_WORK_SEND, true);
 	return hf_post_at_once(ep, post, HF_SEND);
 }

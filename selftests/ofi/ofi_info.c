@@ -125,6 +125,8 @@ TEST(cannot)
 	CANNOT(h->ep_attr->tx_ctx_cnt = 2);
 	CANNOT(h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT);
 	CANNOT(h->ep_attr->max_order_waw_size = 1);
+	CANNOT((h->caps = FI_MSG, h->tx_attr->caps = FI_RMA));
+	CANNOT((h->caps = FI_MSG | FI_SEND, h->rx_attr->caps = FI_MSG | FI_RECV));
 	CANNOT(h->tx_attr->inject_size = 65536);
 	CANNOT(h->tx_attr->iov_limit = 5);
 	CANNOT(h->tx_attr->rma_iov_limit = 2);
@@ -132,7 +134,6 @@ TEST(cannot)
 	CANNOT(h->tx_attr->msg_order = FI_ORDER_SAW);
 	CANNOT(h->tx_attr->comp_order = FI_ORDER_STRICT);
 	CANNOT(h->tx_attr->op_flags = FI_COMMIT_COMPLETE);
-	CANNOT(h->rx_attr->total_buffered_recv = 1);
 	CANNOT(h->rx_attr->iov_limit = 5);
 	CANNOT(h->rx_attr->op_flags = FI_MULTI_RECV);
 	CANNOT(h->domain_attr->mr_key_size = 9);
@@ -140,6 +141,8 @@ TEST(cannot)
 	CANNOT(h->domain_attr->max_ep_srx_ctx = 1);
 	CANNOT(h->domain_attr->caps = FI_TAGGED);
 	CANNOT(h->fabric_attr->name = strdup("10.0.0.0/8"));
+	CANNOT(h->domain_attr->name = strdup("eth0"));
+	CANNOT(h->domain_attr->name = strdup("/dev/hamlyn999"));
 }
 
 TEST(can)
@@ -148,6 +151,7 @@ TEST(can)
 	CAN(h->caps = FI_MSG);
 	CAN(h->caps = FI_RMA);
 	CAN(h->caps = FI_MSG | FI_SEND);
+	CAN((h->caps = FI_MSG | FI_RMA, h->tx_attr->caps = FI_MSG | FI_SEND));
 	CAN(h->addr_format = FI_SOCKADDR);
 	CAN(h->ep_attr->max_msg_size = 1ULL << 32);
 	CAN(h->tx_attr->inject_size = 16384);
@@ -160,6 +164,9 @@ TEST(can)
 	CAN(h->domain_attr->resource_mgmt = FI_RM_ENABLED);
 	CAN(h->domain_attr->name = strdup("shm:other"));
 	CAN(h->mode = FI_CONTEXT | FI_CONTEXT2);
+	CAN(h->tx_attr->op_flags = FI_MATCH_COMPLETE);
+	/* "The provider may adjust or ignore this value." */
+	CAN(h->rx_attr->total_buffered_recv = 1 << 20);
 }
 
 /* What is asked of threads and progress is what is answered; sizes are at least as large. */

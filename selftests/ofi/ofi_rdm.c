@@ -756,6 +756,30 @@ TEST(selective)
 	pair_close(&p);
 }
 
+/* FI_MATCH_COMPLETE: not before there is a buffer, or nobody wants it. */
+TEST(match_complete)
+{
+	const struct options options = { .rdm = true };
+	struct fi_cq_tagged_entry entry;
+	char from[4] = "abc", to[4] = "";
+	struct iovec iov = { from, 4 };
+	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .tag = 3 };
+	struct fi_context context;
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	msg.addr = p.a.peer;
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(0, TAKEN(&p, fi_tsendmsg(p.a.ep, &msg, FI_MATCH_COMPLETE)));
+		EXPECT_EQ(true, none(p.a.tx, &p.b));
+		ASSERT_EQ(0, i ? look(&p.b, FI_PEEK | FI_DISCARD, 3, &context, NULL, 0) :
+				 fi_trecv(p.b.ep, to, 4, NULL, FI_ADDR_UNSPEC, 3, 0, NULL));
+		ASSERT_EQ(1, next_entry(p.a.tx, &p.b, &entry));
+		ASSERT_EQ(1, next_entry(p.b.rx, &p.a, &entry));
+	}
+	pair_close(&p);
+}
+
 /* To itself, short and long. */
 TEST(self)
 {
@@ -830,9 +854,9 @@ TEST(vector)
 			.sin_family = AF_INET, .sin_port = htons((uint16_t)(5000 + i)),
 			.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 		};
-	/* Number 0 is the peer's. What has no port, or is not here, is told and has no number. */
+	/* Number 0 is the peer's. What nobody can have has none; who cannot be reached has. */
 	at[1].sin_port = 0;
-	at[2].sin_addr.s_addr = htonl(0xc6336401);	/* 198.51.100.1 */
+	at[2].sin_addr.s_addr = htonl(INADDR_ANY);
 	EXPECT_EQ(2, fi_av_insert(p.a.av, at, 4, addrs, FI_SYNC_ERR, errors));
 	EXPECT_EQ(1, addrs[0]);
 	EXPECT_EQ(FI_ADDR_NOTAVAIL, addrs[1]);
@@ -840,8 +864,17 @@ TEST(vector)
 	EXPECT_EQ(2, addrs[3]);
 	EXPECT_EQ(0, errors[0]);
 	EXPECT_EQ(FI_EINVAL, errors[1]);
-	EXPECT_EQ(FI_EHOSTUNREACH, errors[2]);
+	EXPECT_EQ(FI_EADDRNOTAVAIL, errors[2]);
 	EXPECT_EQ(0, errors[3]);
+	at[2].sin_addr.s_addr = htonl(0xc6336401);	/* 198.51.100.1 */
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(1, fi_av_insert(p.a.av, &at[2], 1, addrs + 1, 0, NULL));
+		EXPECT_EQ(3, addrs[1]);
+		EXPECT_EQ(-FI_EHOSTUNREACH, fi_tinject(p.a.ep, "x", 1, addrs[1], 0));
+		EXPECT_EQ(0, fi_trecv(p.a.ep, text, 1, NULL, addrs[1], 0, 0, &length));
+		EXPECT_EQ(0, fi_cancel(&p.a.ep->fid, &length));
+		ASSERT_EQ(0, fi_av_remove(p.a.av, addrs + 1, 1, 0));
+	}
 	ASSERT_EQ(0, fi_av_lookup(p.a.av, 2, &back, &length));
 	EXPECT_EQ(0, memcmp(&at[3], &back, sizeof(back)));
 	length = 4;
