@@ -247,6 +247,7 @@ static enum hf_arrival on_write(struct hf_ep *ep, const struct arrival *a)
 			 a->length, &to);
 	if (!err) {
 		hf_span_put(&to, 0, a->payload, a->length);
+		hf_mr_written(ep->domain, a->target.key);
 		hf_complete_remote(ep, HF_COUNT_REMOTE_WRITE, a->length, a->header.flags,
 				   a->header.data);
 	}
@@ -343,6 +344,8 @@ static enum hf_arrival fetch_atomic(struct hf_ep *ep, const struct arrival *a,
 		return HF_LATER;
 	}
 	hf_atomic_apply(atomic, at, a->payload, was);
+	if (atomic->op != FI_ATOMIC_READ)
+		hf_mr_written(ep->domain, a->target.key);
 	work->context = was;
 	work->length = length;
 	work->peer_id = a->header.id;
@@ -367,6 +370,7 @@ static enum hf_arrival on_atomic(struct hf_ep *ep, const struct arrival *a)
 		return fetch_atomic(ep, a, &atomic, &at);
 	if (!err) {
 		hf_atomic_apply(&atomic, &at, a->payload, NULL);
+		hf_mr_written(ep->domain, a->target.key);
 		hf_complete_remote(ep, HF_COUNT_REMOTE_WRITE, a->length, 0, 0);
 	}
 	hf_arrive_done(ep, a->header.id, -err);

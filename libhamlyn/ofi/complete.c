@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "mr.h"
 #include "rdm.h"
 #include "stream.h"
 
@@ -215,9 +216,11 @@ void hf_complete_work(struct hf_ep *ep, struct hf_work *work, int err)
 	case HF_WORK_IN_WRITE:
 		if (work->wire_flags & HF_HAS_DATA && ep->rx_cq)
 			ep->rx_cq->promised--;
-		if (!err)
-			hf_complete_remote(ep, HF_COUNT_REMOTE_WRITE, work->length,
-					   work->wire_flags, work->data);
+		if (err)
+			break;
+		hf_mr_written(ep->domain, work->key);
+		hf_complete_remote(ep, HF_COUNT_REMOTE_WRITE, work->length, work->wire_flags,
+				   work->data);
 		break;
 	case HF_WORK_IN_READ:
 		if (!err)

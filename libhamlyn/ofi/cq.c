@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +119,23 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return cq_readfrom(fid, buf, count, NULL);
 }
 
+/*
+ * There is no data of ours. Of what programs of older releases have room for there is no more than
+ * they know, and what came later says of itself that it is not there (fi_cq_readerr()).
+ */
+static void put_error(const struct hf_cq *cq, struct fi_cq_err_entry *to,
+		      const struct fi_cq_err_entry *from)
+{
+	uint32_t version = cq->domain->fabric->fid.api_version;
+	bool has_size = FI_VERSION_GE(version, FI_VERSION(1, 5));
+	void *buffer = has_size && to->err_data_size ? to->err_data : NULL;
+
+	memcpy(to, from, offsetof(struct fi_cq_err_entry, err_data));
+	to->err_data = buffer;
+	if (has_size)
+		to->err_data_size = 0;
+}
+
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
 {
 	struct hf_cq *cq = hf_container(fid, struct hf_cq, fid);
@@ -134,10 +152,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 	hf_domain_unlock(cq->domain);
 	if (!error)
 		return -FI_EAGAIN;
-	/* There is no data of ours; the application's buffer for it stays as it is, empty. */
-	error->entry.err_data = buf->err_data;
-	error->entry.err_data_size = 0;
-	*buf = error->entry;
+	put_error(cq, buf, &error->entry);
 	free(error);
 	return 1;
 }
@@ -225,7 +240,9 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 		now = hf_now_ns();
 		if (timeout >= 0 && now - begun >= timeout * 1000000LL)
 			return cq_readfrom(fid, buf, count, src_addr);
-		if (now - begun > SPIN_NS)
+		if (cq->wait < 0)
+			sched_yield();
+		else if (now - begun > SPIN_NS)
 			doze(cq, timeout < 0 ? -1 : begun + timeout * 1000000LL - now);
 	}
 }
@@ -240,7 +257,7 @@ static int cq_signal(struct fid_cq *fid)
 {
 	struct hf_cq *cq = hf_container(fid, struct hf_cq, fid);
 
-	if (cq->wait < 0)
+	if (cq->wait_obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
 	hf_domain_lock(cq->domain);
 	cq->signalled = 1;
@@ -368,7 +385,7 @@ static int check_attr(const struct fi_cq_attr *attr)
 	if (attr->format > FI_CQ_FORMAT_TAGGED)
 		return -FI_ENOSYS;
 	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC &&
-	    attr->wait_obj != FI_WAIT_FD)
+	    attr->wait_obj != FI_WAIT_FD && attr->wait_obj != FI_WAIT_YIELD)
 		return -FI_ENOSYS;
 	return 0;
 }
@@ -396,7 +413,7 @@ int hf_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **
 	cq->entries = calloc(cq->size, sizeof(*cq->entries));
 	cq->sources = calloc(cq->size, sizeof(*cq->sources));
 	err = cq->entries && cq->sources ? 0 : -FI_ENOMEM;
-	if (!err && attr->wait_obj != FI_WAIT_NONE)
+	if (!err && attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_YIELD)
 		err = make_wait(cq);
 	if (err) {
 		cq_free(cq);

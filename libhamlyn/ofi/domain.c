@@ -15,8 +15,10 @@
 #include "cntr.h"
 #include "cq.h"
 #include "ep.h"
+#include "eq.h"
 #include "link.h"
 #include "mr.h"
+#include "poll.h"
 #include "progress.h"
 
 /* After so many polls in vain others may have the processor: from 2 to 80 microseconds. */
@@ -157,9 +159,38 @@ static int domain_close(struct fid *fid)
 
 	if (__atomic_load_n(&domain->users, __ATOMIC_ACQUIRE))
 		return -FI_EBUSY;
+	if (domain->eq)
+		__atomic_sub_fetch(&domain->eq->users, 1, __ATOMIC_RELEASE);
 	domain_free(domain);
 	hf_fabric_put(fabric);
 	return 0;
+}
+
+static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct hf_domain *domain = hf_container(fid, struct hf_domain, fid.fid);
+
+	if (flags & ~FI_REG_MR)
+		return -FI_EBADFLAGS;
+	if (other->fclass != FI_CLASS_EQ || domain->eq)
+		return -FI_EINVAL;
+	domain->eq = hf_container(other, struct hf_eq, fid.fid);
+	domain->mr_events = flags;
+	__atomic_add_fetch(&domain->eq->users, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static int domain_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid;
+	switch (command) {
+	case FI_MAP_RAW_MR:
+		return hf_mr_map_raw(arg);
+	case FI_UNMAP_KEY:
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
 }
 
 static int scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
@@ -169,14 +200,6 @@ static int scalable_ep(struct fid_domain *domain, struct fi_info *info, struct f
 	(void)info;
 	(void)ep;
 	(void)context;
-	return -FI_ENOSYS;
-}
-
-static int poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **set)
-{
-	(void)domain;
-	(void)attr;
-	(void)set;
 	return -FI_ENOSYS;
 }
 
@@ -232,7 +255,7 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint = endpoint,
 	.scalable_ep = scalable_ep,
 	.cntr_open = hf_cntr_open,
-	.poll_open = poll_open,
+	.poll_open = hf_poll_open,
 	.stx_ctx = stx_ctx,
 	.srx_ctx = srx_ctx,
 	.query_atomic = hf_atomic_query,
@@ -242,8 +265,8 @@ static struct fi_ops_domain domain_ops = {
 
 static struct fi_ops fid_ops = {
 	HF_FID_OPS(domain_close),
-	.bind = hf_no_bind,
-	.control = hf_no_control,
+	.bind = domain_bind,
+	.control = domain_control,
 };
 
 static void set_modes(struct hf_domain *domain, const struct fi_domain_attr *attr)

@@ -18,6 +18,7 @@
 #include "fabric.h"
 
 struct hf_ep;
+struct hf_eq;
 struct hf_mr;
 struct hf_rdm;
 
@@ -47,6 +48,9 @@ struct hf_domain {
 	bool backlog;		/* hf_match_retry() has something to do */
 	uint32_t polls;
 	struct hf_mr *mrs[HF_MR_BUCKETS];
+	uint32_t counted_mrs;	/* how many have a counter */
+	struct hf_eq *eq;	/* of end points that have none of their own; or NULL */
+	bool mr_events;		/* it is told of regions, too */
 	/* data_progress FI_PROGRESS_AUTO */
 	pthread_t thread;
 	int stop;		/* eventfd, or -1: no thread */

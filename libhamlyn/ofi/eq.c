@@ -219,7 +219,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint6
 	}
 	remove_first(eq);
 	*buf = event->error;
-	if (room && data) {
+	if (room && data && FI_VERSION_GE(eq->fabric->fid.api_version, FI_VERSION(1, 5))) {
 		buf->err_data = data;
 		buf->err_data_size = room < event->length ? room : event->length;
 		memcpy(data, event->body, buf->err_data_size);
@@ -373,7 +373,7 @@ int hf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq
 	int err;
 
 	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC &&
-	    attr->wait_obj != FI_WAIT_FD)
+	    attr->wait_obj != FI_WAIT_FD && attr->wait_obj != FI_WAIT_YIELD)
 		return -FI_ENOSYS;
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)

@@ -5,6 +5,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "cntr.h"
+#include "eq.h"
+
 static struct hf_mr **bucket(struct hf_domain *domain, uint64_t key)
 {
 	return &domain->mrs[(key ^ key >> 32) % HF_MR_BUCKETS];
@@ -38,6 +41,14 @@ int hf_mr_find(struct hf_domain *domain, uint64_t key, uint64_t access, uint64_t
 		return -FI_EACCES;
 	hf_span_part(&mr->span, offset, length, part);
 	return 0;
+}
+
+void hf_mr_count_write(struct hf_domain *domain, uint64_t key)
+{
+	const struct hf_mr *mr = look_up(domain, key);
+
+	if (mr)
+		hf_cntr_count(mr->writes, false);
 }
 
 /* An unused one, of which nothing follows from the others. Domain locked. */
@@ -83,17 +94,106 @@ static int mr_close(struct fid *fid)
 	for (at = bucket(domain, mr->key); *at != mr; at = &(*at)->next)
 		;
 	*at = mr->next;
+	if (mr->writes) {
+		__atomic_sub_fetch(&mr->writes->users, 1, __ATOMIC_RELEASE);
+		domain->counted_mrs--;
+	}
 	hf_domain_unlock(domain);
 	hf_domain_put(domain);
 	free(mr);
 	return 0;
 }
 
+static int bind_cntr(struct hf_mr *mr, struct hf_cntr *cntr, uint64_t flags)
+{
+	struct hf_domain *domain = mr->domain;
+	int err = 0;
+
+	if (flags != FI_REMOTE_WRITE)
+		return -FI_EBADFLAGS;
+	if (cntr->domain != domain)
+		return -FI_EINVAL;
+	hf_domain_lock(domain);
+	if (mr->writes) {
+		err = -FI_EINVAL;
+	} else {
+		mr->writes = cntr;
+		domain->counted_mrs++;
+		__atomic_add_fetch(&cntr->users, 1, __ATOMIC_RELAXED);
+	}
+	hf_domain_unlock(domain);
+	return err;
+}
+
+/* Regions are of the domain, whatever end points are told of them. */
+static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct hf_mr *mr = hf_container(fid, struct hf_mr, fid.fid);
+
+	switch (other->fclass) {
+	case FI_CLASS_CNTR:
+		return bind_cntr(mr, hf_container(other, struct hf_cntr, fid.fid), flags);
+	case FI_CLASS_EP:
+		return flags ? -FI_EBADFLAGS : 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+static int raw_key(const struct hf_mr *mr, const struct fi_mr_raw_attr *raw)
+{
+	size_t room = *raw->key_size;
+
+	if (raw->flags)
+		return -FI_EBADFLAGS;
+	*raw->key_size = sizeof(mr->key);
+	*raw->base_addr = mr->base;
+	if (room < sizeof(mr->key))
+		return -FI_ETOOSMALL;
+	memcpy(raw->raw_key, &mr->key, sizeof(mr->key));
+	return 0;
+}
+
+/* The peer's. There is nothing to be freed of it then. */
+int hf_mr_map_raw(const struct fi_mr_map_raw *map)
+{
+	if (map->flags)
+		return -FI_EBADFLAGS;
+	if (map->key_size != sizeof(*map->key))
+		return -FI_EINVAL;
+	memcpy(map->key, map->raw_key, sizeof(*map->key));
+	return 0;
+}
+
+/* None is ever disabled, and which pages are below is not ours to know. */
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+	const struct hf_mr *mr = hf_container(fid, struct hf_mr, fid.fid);
+
+	switch (command) {
+	case FI_ENABLE:
+	case FI_REFRESH:
+		return 0;
+	case FI_GET_RAW_MR:
+		return raw_key(mr, arg);
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
 static struct fi_ops fid_ops = {
 	HF_FID_OPS(mr_close),
-	.bind = hf_no_bind,
-	.control = hf_no_control,
+	.bind = mr_bind,
+	.control = mr_control,
 };
+
+/* Of a domain whose regions are told of by an event queue: *@mr is the application's already. */
+static void tell_complete(struct hf_domain *domain, struct fid_mr *mr)
+{
+	const struct fi_eq_entry entry = { .fid = &mr->fid, .context = mr->fid.context };
+
+	fi_eq_write(&domain->eq->fid, FI_MR_COMPLETE, &entry, sizeof(entry), 0);
+}
 
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
 		      struct fid_mr **out)
@@ -102,10 +202,10 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	struct hf_mr *mr;
 	int err;
 
-	if (fid->fclass != FI_CLASS_DOMAIN || flags || attr->offset)
+	if (fid->fclass != FI_CLASS_DOMAIN || attr->offset)
 		return -FI_EINVAL;
-	if (attr->iface != FI_HMEM_SYSTEM)
-		return -FI_ENOSYS;
+	if (flags & ~FI_RMA_EVENT)
+		return -FI_EBADFLAGS;
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -FI_ENOMEM;
@@ -126,6 +226,8 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	mr->fid.fid.ops = &fid_ops;
 	mr->fid.key = mr->key;
 	*out = &mr->fid;
+	if (domain->mr_events)
+		tell_complete(domain, &mr->fid);
 	return 0;
 }
 

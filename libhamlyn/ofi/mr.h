@@ -20,11 +20,22 @@ struct hf_mr {
 	uint64_t access;
 	uint64_t base;		/* what the first byte is called */
 	struct hf_span span;
+	struct hf_cntr *writes;	/* counts what changes it, or NULL */
 };
 
 extern struct fi_ops_mr hf_mr_ops;
 
+int hf_mr_map_raw(const struct fi_mr_map_raw *map);
+
 int hf_mr_find(struct hf_domain *domain, uint64_t key, uint64_t access, uint64_t address,
 	       uint64_t length, struct hf_span *part);
+void hf_mr_count_write(struct hf_domain *domain, uint64_t key);
+
+/* A peer has changed what is in the region, if that is still there. */
+static inline void hf_mr_written(struct hf_domain *domain, uint64_t key)
+{
+	if (domain->counted_mrs)
+		hf_mr_count_write(domain, key);
+}
 
 #endif

@@ -213,6 +213,114 @@ TEST(wait_fd)
 	pair_close(&p);
 }
 
+/* FI_WAIT_YIELD: nothing to sleep on, and all calls that wait. */
+TEST(wait_yield)
+{
+	const struct options options = { .cq_wait = FI_WAIT_YIELD };
+	struct fi_cq_tagged_entry entry;
+	struct sleeper s;
+	pthread_t thread;
+	struct pair p;
+	int64_t begun;
+	char to;
+	int fd;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	EXPECT_GT(0, fi_control(&p.b.rx->fid, FI_GETWAIT, &fd));
+	begun = now_ms();
+	EXPECT_EQ(-FI_EAGAIN, fi_cq_sread(p.b.rx, &entry, 1, NULL, 50));
+	EXPECT_LE(50, now_ms() - begun);
+	ASSERT_EQ(0, fi_recv(p.b.ep, &to, 1, NULL, 0, &to));
+	ASSERT_EQ(0, fi_inject(p.a.ep, "x", 1, 0));
+	EXPECT_EQ(1, fi_cq_sread(p.b.rx, &entry, 1, NULL, -1));
+	s = (struct sleeper){ .cq = p.b.rx };
+	ASSERT_EQ(0, pthread_create(&thread, NULL, sleep_on, &s));
+	usleep(10000);
+	EXPECT_EQ(0, fi_cq_signal(p.b.rx));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-FI_EAGAIN, s.result);
+	pair_close(&p);
+}
+
+/* Which of many have something to say; of counters each change once. */
+TEST(poll_set)
+{
+	const struct options options = { .rdm = true };
+	struct fi_poll_attr attr = { .flags = FI_SEND };
+	struct fi_cntr_attr cntr_attr = { 0 };
+	struct fi_cq_attr cq_attr = { 0 };
+	struct fi_cq_tagged_entry entry;
+	struct fid_poll *set;
+	struct fid_cntr *cntr;
+	struct fid_cq *cq;
+	void *contexts[3];
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	EXPECT_EQ(-FI_EBADFLAGS, fi_poll_open(p.a.domain, &attr, &set));
+	attr.flags = 0;
+	ASSERT_EQ(0, fi_poll_open(p.a.domain, &attr, &set));
+	ASSERT_EQ(0, fi_cntr_open(p.a.domain, &cntr_attr, &cntr, &cntr_attr));
+	ASSERT_EQ(0, fi_cq_open(p.b.domain, &cq_attr, &cq, NULL));
+	EXPECT_EQ(-FI_EINVAL, fi_poll_add(set, &cq->fid, 0));
+	EXPECT_EQ(-FI_EINVAL, fi_poll_add(set, &p.a.eq->fid, 0));
+	EXPECT_EQ(-FI_EBADFLAGS, fi_poll_add(set, &cntr->fid, FI_SEND));
+	p.a.tx->fid.context = &cq_attr;
+	ASSERT_EQ(0, fi_poll_add(set, &p.a.tx->fid, 0));
+	ASSERT_EQ(0, fi_poll_add(set, &cntr->fid, 0));
+	EXPECT_EQ(-FI_EINVAL, fi_poll_add(set, &cntr->fid, 0));
+	EXPECT_EQ(0, fi_poll(set, contexts, 3));
+	fi_cntr_adderr(cntr, 1);
+	ASSERT_EQ(0, TAKEN(&p, fi_send(p.a.ep, "x", 1, NULL, p.a.peer, NULL)));
+	/* What found no room is told of the next time. */
+	EXPECT_EQ(1, fi_poll(set, contexts, 1));
+	EXPECT_EQ(&cq_attr, contexts[0]);
+	EXPECT_EQ(2, fi_poll(set, contexts, 3));
+	EXPECT_EQ(&cq_attr, contexts[0]);
+	EXPECT_EQ(&cntr_attr, contexts[1]);
+	EXPECT_EQ(1, fi_poll(set, contexts, 3));
+	EXPECT_EQ(1, fi_cq_read(p.a.tx, &entry, 1));
+	EXPECT_EQ(0, fi_poll(set, contexts, 3));
+	EXPECT_EQ(-FI_EBUSY, fi_close(&set->fid));
+	EXPECT_EQ(-FI_EBUSY, fi_close(&cntr->fid));
+	EXPECT_EQ(0, fi_poll_del(set, &cntr->fid, 0));
+	EXPECT_EQ(-FI_EINVAL, fi_poll_del(set, &cntr->fid, 0));
+	EXPECT_EQ(0, fi_poll_del(set, &p.a.tx->fid, 0));
+	EXPECT_EQ(0, fi_close(&set->fid));
+	EXPECT_EQ(0, fi_close(&cntr->fid));
+	EXPECT_EQ(0, fi_close(&cq->fid));
+	pair_close(&p);
+}
+
+/* A program of an older release has a shorter entry for errors: nothing is written behind it. */
+TEST(older_error_entry)
+{
+	const struct options options = { .rdm = true };
+	struct fi_info *info = pair_info(&options);
+	struct fi_cq_err_entry error;
+	struct fi_cq_tagged_entry entry;
+	struct end end;
+	char to;
+
+	for (int old = 0; old < 2; old++) {
+		info->fabric_attr->api_version = old ? FI_VERSION(1, 4) : FI_VERSION(1, 5);
+		ASSERT_EQ(0, end_open(&end, info, &options));
+		ASSERT_EQ(0, end_endpoint(&end, info, &options));
+		ASSERT_EQ(0, fi_recv(end.ep, &to, 1, NULL, FI_ADDR_UNSPEC, &to));
+		ASSERT_EQ(0, fi_cancel(&end.ep->fid, &to));
+		ASSERT_EQ(-FI_EAVAIL, fi_cq_read(end.rx, &entry, 1));
+		memset(&error, 0x55, sizeof(error));
+		error.err_data = &to;
+		error.err_data_size = 1;
+		ASSERT_EQ(1, fi_cq_readerr(end.rx, &error, 0));
+		EXPECT_EQ(FI_ECANCELED, error.err);
+		EXPECT_EQ(old, error.err_data_size);
+		EXPECT_EQ(old ? NULL : &to, error.err_data);
+		end_close(&end);
+	}
+	fi_freeinfo(info);
+}
+
 TEST(formats)
 {
 	const struct options options = { 0 };

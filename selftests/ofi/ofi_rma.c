@@ -241,6 +241,82 @@ TEST_F(rma, keys)
 	EXPECT_EQ(0, fi_close(&mr->fid));
 }
 
+/* What a peer writes there is counted, and neither what it reads nor what it writes elsewhere. */
+TEST_F(rma, counted_region)
+{
+	static const size_t lengths[] = { 8, 70000 };
+	struct fi_cntr_attr attr = { 0 };
+	struct fi_cq_tagged_entry entry;
+	struct fid_cntr *cntr, *foreign;
+	struct fid_mr *mr;
+
+	ASSERT_EQ(0, fi_cntr_open(self->p.b.domain, &attr, &cntr, NULL));
+	ASSERT_EQ(0, fi_cntr_open(self->p.a.domain, &attr, &foreign, NULL));
+	ASSERT_EQ(0, fi_mr_reg(self->p.b.domain, self->there, MAX, ALL, 0, 1, FI_RMA_EVENT, &mr,
+			       NULL));
+	EXPECT_EQ(-FI_EBADFLAGS, fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE | FI_SEND));
+	EXPECT_EQ(-FI_EINVAL, fi_mr_bind(mr, &foreign->fid, FI_REMOTE_WRITE));
+	EXPECT_EQ(-FI_EINVAL, fi_mr_bind(mr, &self->p.b.rx->fid, FI_REMOTE_WRITE));
+	ASSERT_EQ(0, fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE));
+	EXPECT_EQ(-FI_EINVAL, fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE));
+	EXPECT_EQ(0, fi_mr_bind(mr, &self->p.b.ep->fid, 0));
+	EXPECT_EQ(0, fi_mr_enable(mr));
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(0, fi_write(self->p.a.ep, self->here, lengths[i], NULL, 0, 0,
+				      fi_mr_key(mr), NULL));
+		ASSERT_EQ(1, next_entry(self->p.a.tx, &self->p.b, &entry));
+		ASSERT_EQ(0, fi_write(self->p.a.ep, self->here, lengths[i], NULL, 0, 0,
+				      fi_mr_key(self->mr), NULL));
+		ASSERT_EQ(1, next_entry(self->p.a.tx, &self->p.b, &entry));
+		ASSERT_EQ(0, fi_read(self->p.a.ep, self->here, lengths[i], NULL, 0, 0,
+				     fi_mr_key(mr), NULL));
+		ASSERT_EQ(1, next_entry(self->p.a.tx, &self->p.b, &entry));
+		EXPECT_EQ(i + 1, fi_cntr_read(cntr));
+	}
+	EXPECT_EQ(-FI_EBUSY, fi_close(&cntr->fid));
+	EXPECT_EQ(0, fi_close(&mr->fid));
+	EXPECT_EQ(0, fi_close(&cntr->fid));
+	EXPECT_EQ(0, fi_close(&foreign->fid));
+}
+
+/* Nobody needs raw keys, and whoever uses them gets what fi_mr_key() says. */
+TEST_F(rma, raw_key)
+{
+	struct iovec iov = { self->there, MAX };
+	struct fi_cq_tagged_entry entry;
+	uint64_t base = 1, key = 0;
+	uint8_t raw[16];
+	size_t size = 4;
+
+	EXPECT_EQ(-FI_ETOOSMALL, fi_mr_raw_attr(self->mr, &base, raw, &size, 0));
+	EXPECT_EQ(8, size);
+	size = sizeof(raw);
+	ASSERT_EQ(0, fi_mr_raw_attr(self->mr, &base, raw, &size, 0));
+	EXPECT_EQ(8, size);
+	EXPECT_EQ(0, base);
+	EXPECT_EQ(-FI_EINVAL, fi_mr_map_raw(self->p.a.domain, base, raw, 7, &key, 0));
+	ASSERT_EQ(0, fi_mr_map_raw(self->p.a.domain, base, raw, size, &key, 0));
+	ASSERT_EQ(0, fi_write(self->p.a.ep, self->here, 8, NULL, 0, base, key, NULL));
+	ASSERT_EQ(1, next_entry(self->p.a.tx, &self->p.b, &entry));
+	EXPECT_EQ(0, fi_mr_unmap_key(self->p.a.domain, key));
+	EXPECT_EQ(0, fi_mr_refresh(self->mr, &iov, 1, 0));
+}
+
+/* Flags of other memory than ours; what is said of devices counts with FI_HMEM only. */
+TEST_F(rma, registering)
+{
+	struct iovec iov = { self->there, MAX };
+	struct fi_mr_attr attr = {
+		.mr_iov = &iov, .iov_count = 1, .access = ALL, .requested_key = 9,
+		.iface = FI_HMEM_CUDA,
+	};
+	struct fid_mr *mr;
+
+	EXPECT_EQ(-FI_EBADFLAGS, fi_mr_regattr(self->p.b.domain, &attr, FI_RMA_PMEM, &mr));
+	ASSERT_EQ(0, fi_mr_regattr(self->p.b.domain, &attr, 0, &mr));
+	EXPECT_EQ(0, fi_close(&mr->fid));
+}
+
 /* A region that is closed while pieces of it are under way: an error, and no crash. */
 TEST_F(rma, closed_meanwhile)
 {
@@ -280,6 +356,32 @@ TEST(virtual_addresses)
 	EXPECT_STREQ("hello", there + 4);
 	EXPECT_EQ(0, fi_close(&mr->fid));
 	pair_close(&p);
+}
+
+/* FI_REG_MR: that a region is ready is an event. */
+TEST(registered_event)
+{
+	const struct options options = { 0 };
+	struct fi_info *info = pair_info(&options);
+	struct fi_eq_entry entry;
+	char there[16], *context = there;
+	struct fid_mr *mr;
+	uint32_t event;
+	struct end end;
+
+	ASSERT_NE(NULL, info);
+	ASSERT_EQ(0, end_open(&end, info, &options));
+	EXPECT_EQ(-FI_EBADFLAGS, fi_domain_bind(end.domain, &end.eq->fid, FI_SEND));
+	ASSERT_EQ(0, fi_domain_bind(end.domain, &end.eq->fid, FI_REG_MR));
+	ASSERT_EQ(0, fi_mr_reg(end.domain, there, 16, ALL, 0, 1, 0, &mr, context));
+	ASSERT_EQ(sizeof(entry), fi_eq_read(end.eq, &event, &entry, sizeof(entry), 0));
+	EXPECT_EQ(FI_MR_COMPLETE, event);
+	EXPECT_EQ(&mr->fid, entry.fid);
+	EXPECT_EQ(context, entry.context);
+	EXPECT_EQ(-FI_EBUSY, fi_close(&end.eq->fid));
+	EXPECT_EQ(0, fi_close(&mr->fid));
+	end_close(&end);
+	fi_freeinfo(info);
 }
 
 TEST_HARNESS_MAIN

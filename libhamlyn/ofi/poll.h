@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* Poll sets: which of some completion queues and counters have something to say. */
+#ifndef HAMLYN_OFI_POLL_H
+#define HAMLYN_OFI_POLL_H
+
+#include "domain.h"
+
+int hf_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **set);
+
+#endif
