@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cm.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "address.h"
 #include "common.h"
@@ -13,16 +16,36 @@ static struct hf_ep *of(struct fid_ep *fid)
 	return hf_container(fid, struct hf_ep, fid);
 }
 
+/* It gets a port, if it asks for none, and nobody else gets that one. */
+static int take_name(struct hf_ep *ep, const struct sockaddr_in *address)
+{
+	struct sockaddr_in name = *address;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = hf_address_bind(fd, &name);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	ep->address = name;
+	ep->name_fd = fd;
+	return 0;
+}
+
 static int cm_setname(fid_t fid, void *addr, size_t length)
 {
 	struct hf_ep *ep = hf_container(fid, struct hf_ep, fid.fid);
 
 	if (!hf_address_valid(addr, length))
 		return -FI_EINVAL;
-	if (ep->state >= HF_EP_CONNECTING)
+	if (ep->state >= HF_EP_CONNECTING || ep->name_fd >= 0)
 		return -FI_EOPBADSTATE;
-	memcpy(&ep->address, addr, sizeof(ep->address));
-	return 0;
+	if (!hf_address_is_here(addr))
+		return -FI_EADDRNOTAVAIL;
+	return take_name(ep, addr);
 }
 
 static int cm_getname(fid_t fid, void *addr, size_t *length)
@@ -42,6 +65,7 @@ static int begin(struct hf_ep *ep)
 {
 	int err = 0;
 
+	hf_ep_default_eq(ep);
 	if (!ep->eq)
 		return -FI_ENOEQ;
 	if (ep->state == HF_EP_NEW)

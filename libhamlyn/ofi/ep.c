@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "address.h"
 #include "cm.h"
@@ -11,6 +12,7 @@
 #include "hosts.h"
 #include "link.h"
 #include "msg.h"
+#include "pep.h"
 #include "progress.h"
 #include "rma.h"
 #include "stream.h"
@@ -197,6 +199,19 @@ static int bind_cntr(struct hf_ep *ep, struct hf_cntr *cntr, uint64_t flags)
 	return 0;
 }
 
+static void use_eq(struct hf_ep *ep, struct hf_eq *eq)
+{
+	ep->eq = eq;
+	__atomic_add_fetch(&eq->users, 1, __ATOMIC_RELAXED);
+}
+
+/* fi_domain_bind(): of those that were bound to none */
+void hf_ep_default_eq(struct hf_ep *ep)
+{
+	if (!ep->eq && ep->domain->eq)
+		use_eq(ep, ep->domain->eq);
+}
+
 int hf_ep_bind(struct hf_ep *ep, struct fid *other, uint64_t flags)
 {
 	if (ep->state != HF_EP_NEW)
@@ -205,8 +220,7 @@ int hf_ep_bind(struct hf_ep *ep, struct fid *other, uint64_t flags)
 	case FI_CLASS_EQ:
 		if (ep->eq)
 			return -FI_EINVAL;
-		ep->eq = hf_container(other, struct hf_eq, fid.fid);
-		__atomic_add_fetch(&ep->eq->users, 1, __ATOMIC_RELAXED);
+		use_eq(ep, hf_container(other, struct hf_eq, fid.fid));
 		return 0;
 	case FI_CLASS_CQ:
 		return bind_cq(ep, hf_container(other, struct hf_cq, fid.fid), flags);
@@ -242,6 +256,7 @@ static int ep_enable(struct hf_ep *ep)
 
 	if (ep->state != HF_EP_NEW)
 		return 0;
+	hf_ep_default_eq(ep);
 	if (!ep->eq)
 		return -FI_ENOEQ;
 	if ((ep->caps & (FI_SEND | FI_READ | FI_WRITE) && !ep->tx_cq) ||
@@ -317,6 +332,8 @@ static int ep_close(struct fid *fid)
 	if (ep->eq)
 		hf_eq_forget(ep->eq, fid);
 	hf_ep_put_queues(ep);
+	if (ep->name_fd >= 0)
+		close(ep->name_fd);
 	hf_msg_free(ep);
 	hf_works_free(&ep->works);
 	hf_domain_put(ep->domain);
@@ -378,7 +395,8 @@ static int check_info(const struct fi_info *info)
 	if ((info->src_addr && !hf_address_valid(info->src_addr, info->src_addrlen)) ||
 	    (info->dest_addr && !hf_address_valid(info->dest_addr, info->dest_addrlen)))
 		return -FI_EINVAL;
-	if (info->handle && info->handle->fclass != FI_CLASS_CONNREQ)
+	if (info->handle && info->handle->fclass != FI_CLASS_CONNREQ &&
+	    info->handle->fclass != FI_CLASS_PEP)
 		return -FI_EINVAL;
 	return 0;
 }
@@ -390,7 +408,6 @@ void hf_ep_set_attr(struct hf_ep *ep, const struct fi_info *info)
 	ep->rx_flags = info->rx_attr->op_flags;
 	ep->tx_size = info->tx_attr->size ? info->tx_attr->size : HF_TX_SIZE;
 	ep->rx_size = info->rx_attr->size ? info->rx_attr->size : HF_RX_SIZE;
-	ep->handle = info->handle;
 	if (info->dest_addr)
 		memcpy(&ep->dest, info->dest_addr, sizeof(ep->dest));
 	if (info->src_addr)
@@ -405,6 +422,18 @@ void hf_ep_init(struct hf_ep *ep)
 	ep->last_recv = &ep->first_recv;
 	ep->last_stream = &ep->streams;
 	ep->last_reply = &ep->replies;
+	ep->name_fd = -1;
+}
+
+/* A connection to accept, or a passive end point whose address this one has from now on. */
+static int take_handle(struct hf_ep *ep, fid_t handle)
+{
+	if (!handle || handle->fclass == FI_CLASS_CONNREQ) {
+		ep->handle = handle;
+		return 0;
+	}
+	return hf_pep_give_name(hf_container(handle, struct hf_pep, fid.fid), &ep->address,
+				&ep->name_fd);
 }
 
 int hf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
@@ -420,6 +449,11 @@ int hf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **
 		return -FI_ENOMEM;
 	hf_ep_set_attr(ep, info);
 	hf_ep_init(ep);
+	err = take_handle(ep, info->handle);
+	if (err) {
+		free(ep);
+		return err;
+	}
 	ep->domain = hf_container(domain, struct hf_domain, fid);
 	hf_domain_get(ep->domain);
 	ep->fid.fid.fclass = FI_CLASS_EP;

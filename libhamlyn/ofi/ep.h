@@ -93,6 +93,7 @@ struct hf_ep {
 	struct sockaddr_in dest;
 	struct sockaddr_in peer;
 	uint32_t place;			/* of a link: who that is, as a number (hosts.h) */
+	int name_fd;			/* of FI_EP_MSG: keeps its address for it; or -1 */
 	pid_t pid;			/* whose memory we may read and write; 0: nobody's */
 	bool offers;			/* we say where our bytes are */
 
@@ -123,6 +124,7 @@ int hf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **
 	       void *context);
 /* The rest with the domain locked, but for hf_ep_peer_gone(): with the event queue's @cm. */
 void hf_ep_init(struct hf_ep *ep);
+void hf_ep_default_eq(struct hf_ep *ep);
 int hf_ep_make_channel(struct hf_ep *ep);
 void hf_ep_disconnect(struct hf_ep *ep, int64_t linger_ns);
 void hf_ep_connected(struct hf_ep *ep);

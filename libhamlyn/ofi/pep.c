@@ -110,11 +110,31 @@ static int pep_bind_name(struct hf_pep *pep)
 	return err;
 }
 
+int hf_pep_give_name(struct hf_pep *pep, struct sockaddr_in *address, int *fd)
+{
+	int err;
+
+	if (pep->source.listed)
+		return -FI_EOPBADSTATE;
+	err = pep_bind_name(pep);
+	if (err)
+		return err;
+	*address = pep->address;
+	if (address->sin_addr.s_addr == htonl(INADDR_ANY))
+		address->sin_addr = hf_host_own_address();
+	*fd = pep->source.fd;
+	pep->source.fd = -1;
+	pep->given = true;
+	return 0;
+}
+
 static int pep_listen(struct fid_pep *fid)
 {
 	struct hf_pep *pep = of(&fid->fid);
 	int err;
 
+	if (pep->given)
+		return -FI_EOPBADSTATE;
 	if (!pep->eq)
 		return -FI_ENOEQ;
 	pthread_mutex_lock(&pep->eq->cm);
@@ -134,7 +154,7 @@ static int pep_setname(fid_t fid, void *addr, size_t length)
 {
 	struct hf_pep *pep = of(fid);
 
-	if (pep->source.fd >= 0)
+	if (pep->source.fd >= 0 || pep->given)
 		return -FI_EOPBADSTATE;
 	if (!hf_address_valid(addr, length))
 		return -FI_EINVAL;

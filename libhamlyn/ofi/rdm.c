@@ -84,6 +84,7 @@ static int rdm_enable(struct hf_rdm *rdm)
 		return 0;
 	if (!rdm->av)
 		return -FI_ENOAV;
+	hf_ep_default_eq(ep);
 	if ((ep->caps & (FI_SEND | FI_READ | FI_WRITE) && !ep->tx_cq) ||
 	    (ep->caps & FI_RECV && !ep->rx_cq))
 		return -FI_ENOCQ;

@@ -159,6 +159,87 @@ TEST_F(cm, port_in_use)
 	EXPECT_EQ(0, fi_close(&second->fid));
 }
 
+/* A port is reserved by a passive end point, and an active one connects from there. */
+TEST_F(cm, active_from_passive)
+{
+	struct sockaddr_in name = self->address, own = { 0 };
+	struct fi_info *info = fi_dupinfo(self->info);
+	size_t length = sizeof(own);
+	struct fid_pep *pep, *other;
+	union entry e;
+
+	name.sin_port = 0;
+	ASSERT_EQ(0, fi_passive_ep(self->client.fabric, self->info, &pep, NULL));
+	ASSERT_EQ(0, fi_setname(&pep->fid, &name, sizeof(name)));
+	ASSERT_EQ(0, fi_getname(&pep->fid, &name, &length));
+	ASSERT_NE(0, name.sin_port);
+	info->handle = &self->pep->fid;
+	fi_close(&self->client.ep->fid);
+	/* One that listens goes on. */
+	EXPECT_EQ(-FI_EOPBADSTATE, fi_endpoint(self->client.domain, info, &self->client.ep, NULL));
+	info->handle = &pep->fid;
+	self->client.ep = NULL;
+	ASSERT_EQ(0, end_endpoint(&self->client, info, &self->options));
+	EXPECT_EQ(-FI_EOPBADSTATE, fi_listen(pep));
+	EXPECT_EQ(0, fi_close(&pep->fid));
+	ASSERT_EQ(0, fi_getname(&self->client.ep->fid, &own, &length));
+	EXPECT_EQ(0, memcmp(&name, &own, sizeof(own)));
+	/* Nobody else gets it. */
+	ASSERT_EQ(0, fi_passive_ep(self->client.fabric, self->info, &other, NULL));
+	EXPECT_EQ(-FI_EADDRINUSE, fi_setname(&other->fid, &name, sizeof(name)));
+	ASSERT_EQ(0, fi_connect(self->client.ep, &self->address, NULL, 0));
+	ASSERT_EQ(FI_CONNREQ, next_event(&self->server, &self->client, &e, sizeof(e), NULL));
+	EXPECT_EQ(0, memcmp(&name, e.cm.info->dest_addr, sizeof(name)));
+	EXPECT_EQ(0, fi_reject(self->pep, e.cm.info->handle, NULL, 0));
+	fi_freeinfo(e.cm.info);
+	ASSERT_EQ(0, fi_close(&self->client.ep->fid));
+	self->client.ep = NULL;
+	EXPECT_EQ(0, fi_setname(&other->fid, &name, sizeof(name)));
+	EXPECT_EQ(0, fi_close(&other->fid));
+	info->handle = NULL;
+	fi_freeinfo(info);
+}
+
+/* fi_setname() of an active one: a port, if none is asked for, of this host, and nobody else's. */
+TEST_F(cm, named_active)
+{
+	struct sockaddr_in name = self->address, own;
+	size_t length = sizeof(own);
+	struct fid_ep *ep;
+
+	ASSERT_EQ(0, fi_endpoint(self->client.domain, self->info, &ep, NULL));
+	EXPECT_EQ(-FI_EADDRINUSE, fi_setname(&ep->fid, &name, sizeof(name)));
+	name.sin_addr.s_addr = htonl(0xc0000201);
+	EXPECT_EQ(-FI_EADDRNOTAVAIL, fi_setname(&ep->fid, &name, sizeof(name)));
+	name = self->address;
+	name.sin_port = 0;
+	ASSERT_EQ(0, fi_setname(&ep->fid, &name, sizeof(name)));
+	ASSERT_EQ(0, fi_getname(&ep->fid, &own, &length));
+	EXPECT_NE(0, own.sin_port);
+	EXPECT_EQ(0, fi_close(&ep->fid));
+}
+
+/* fi_domain_bind(): what has no event queue of its own uses the domain's. */
+TEST_F(cm, queue_of_domain)
+{
+	struct fid_eq *eq = self->client.eq;
+	struct fi_eq_cm_entry entry;
+	struct fid_ep *ep;
+
+	ASSERT_EQ(0, fi_endpoint(self->client.domain, self->info, &ep, NULL));
+	ASSERT_EQ(0, fi_ep_bind(ep, &self->client.tx->fid, FI_TRANSMIT | FI_RECV));
+	EXPECT_EQ(-FI_ENOEQ, fi_enable(ep));
+	ASSERT_EQ(0, fi_domain_bind(self->client.domain, &eq->fid, 0));
+	EXPECT_EQ(-FI_EINVAL, fi_domain_bind(self->client.domain, &eq->fid, 0));
+	EXPECT_EQ(-FI_EINVAL, fi_domain_bind(self->server.domain, &ep->fid, 0));
+	ASSERT_EQ(0, fi_connect(ep, &self->address, NULL, 0));
+	ASSERT_EQ(FI_CONNREQ, next_event(&self->server, NULL, &entry, sizeof(entry), NULL));
+	ASSERT_EQ(0, fi_reject(self->pep, entry.info->handle, NULL, 0));
+	fi_freeinfo(entry.info);
+	EXPECT_EQ(-FI_EAVAIL, next_event(&self->client, NULL, &entry, sizeof(entry), NULL));
+	EXPECT_EQ(0, fi_close(&ep->fid));
+}
+
 /* A client that has gone before it was accepted is an event, too. */
 TEST_F(cm, client_gone)
 {
