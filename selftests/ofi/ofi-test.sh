@@ -185,6 +185,13 @@ if command -v mpirun.openmpi >/dev/null && command -v mpicc.openmpi >/dev/null; 
 	check "MPI, 2 processes" natively mpi 100 2 ./exchange
 	check "MPI, 4 processes" natively mpi 400 4 ./exchange
 	FI_HAMLYN_CMA=0 check "MPI, 3 processes, in pieces" natively mpi 300 3 ./exchange
+	# Without btl/ofi 63 and 217 messages go over the device, for the barriers.
+	check "an MPI program with windows compiles" \
+		mpicc.openmpi -O2 -Wall "$tests/mpi_window.c" -o window
+	OMPI_MCA_osc=rdma OMPI_MCA_btl=self,ofi check "MPI, windows by btl/ofi, 2 processes" \
+		natively mpi 150 2 ./window
+	OMPI_MCA_osc=rdma OMPI_MCA_btl=self,ofi check "MPI, windows by btl/ofi, 4 processes" \
+		natively mpi 500 4 ./window
 	check "memory for each peer" flat
 	check "memory for each peer, ofi_rxm" flat --rxm
 	OMPI_MCA_mtl_ofi_provider_include="hamlyn;ofi_rxm" check "MPI, ofi_rxm, 4 processes" \
