@@ -277,6 +277,8 @@ bridge-stranger native bridge               tools/hamlyn-bridge/life.c s/if (!fr
 bridge-user    native bridge                tools/hamlyn-bridge/origin.c s/== (long long)geteuid();/>= 0;/
 bridge-closed  native bridge                tools/hamlyn-bridge/origin.c s/what->id) \&\& answer.is.idiag_inode ?/what->id) ?/
 bridge-held    native bridge                tools/hamlyn-bridge/inbox.c s/if (held_back(p, u))/if (0)/
+far-whole      native bridge                libhamlyn/src/stream/stream_send.c s/s->most = whole_to(s, f.buffer)/s->most = f.buffer/
+far-until      native bridge                libhamlyn/src/embedded/shm_far.c s/if (until \&\& until < give_up)/if (0)/
 bridge-twice   native bridge                tools/hamlyn-bridge/watches.c s/if (!\*at \&\& item/if (item/
 bridge-guests  native bridge                tools/hamlyn-bridge/life.c s/from) || !origin_is_ours(fd)) {/from)) {/
 bridge-told    native bridge                tools/hamlyn-bridge/watches.c s/^\tdisarm(b, t);$//

@@ -582,6 +582,87 @@ TEST_F(bridge, a_full_connection_holds_up_no_publisher)
 	h_publisher_close(p, H_NOWAIT);
 }
 
+/* What its own NIC has begun to send it cannot leave: it begins with nothing that may not fit. */
+TEST_F(bridge, a_full_connection_tears_no_message_of_a_channel)
+{
+	enum { LONG = 3 << 20 };
+	const struct h_channel_attr attr = { .buffer_size = 1 << 20, .buffers = 4 };
+	struct h_channel *a, *b;
+	struct h_manager *m[2];
+	struct h_message got;
+	char *data = malloc(LONG);
+	struct ht_poll poll;
+	int i, err;
+
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(end(self, i, SIGTERM), 0);
+		start(self, i, 600000);
+		ASSERT_EQ(h_manager_create(self->host[i].dev, NULL, &m[i]), 0);
+	}
+	ASSERT_TRUE(wait_up(self));
+	ASSERT_EQ(h_channel_pair(m[0], m[1], &attr, &a, &b), 0);
+	ht_fill(data, LONG, 6);
+	kill(self->host[1].bridge, SIGSTOP);
+	EXPECT_EQ(h_channel_send(a, data, LONG, 20 * HT_MS), 0);
+	memset(data, 0, LONG);
+	EXPECT_EQ(h_channel_send(a, data, LONG, 20 * HT_MS), -ETIMEDOUT);
+	EXPECT_EQ(h_channel_send(a, data, LONG, H_NOWAIT), -EAGAIN);
+	kill(self->host[1].bridge, SIGCONT);
+	ht_poll_begin(&poll);
+	do {
+		h_manager_poll(m[0]);
+		err = h_channel_receive(b, &got, HT_MS);
+	} while (err == -ETIMEDOUT && ht_poll_more(&poll));
+	ASSERT_EQ(err, 0);
+	EXPECT_EQ(got.length, (size_t)LONG);
+	EXPECT_EQ(ht_match(got.data, got.length, 6), (size_t)LONG);
+	h_channel_release(b, &got);
+	free(data);
+	h_channel_close(a, H_NOWAIT);
+	h_channel_close(b, H_NOWAIT);
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(h_manager_destroy(m[i]), 0);
+}
+
+/* A datagram is one message, and longer than the ring: it is given up, and said to be. */
+TEST_F(bridge, a_datagram_is_given_up_in_time)
+{
+	const struct h_datagram_attr attr = { .length = LENGTH };
+	struct h_datagram_receiver *receiver;
+	struct h_datagram_address to;
+	struct h_manager *m[2];
+	int64_t begin;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(end(self, i, SIGTERM), 0);
+		start(self, i, 600000);
+		ASSERT_EQ(h_manager_create(self->host[i].dev, NULL, &m[i]), 0);
+	}
+	ASSERT_TRUE(wait_up(self));
+	ASSERT_EQ(h_datagram_receiver_create(m[1], &attr, &receiver), 0);
+	h_datagram_receiver_address(receiver, &to);
+	kill(self->host[1].bridge, SIGSTOP);
+	/* Until the bridge has no room for it, it takes what is sent. */
+	begin = ht_now_ns();
+	for (i = 0; i < 100; i++) {
+		int err = h_datagram_send(m[0], &to, 0, self->host[0].data, LENGTH, NULL,
+					  20 * HT_MS);
+
+		if (!err)
+			continue;
+		EXPECT_TRUE(err == -ECANCELED || err == -ETIMEDOUT);
+		break;
+	}
+	EXPECT_LT(i, 100);
+	/* It would be 10 s otherwise. */
+	EXPECT_LT(ht_now_ns() - begin, 8 * HT_SEC);
+	kill(self->host[1].bridge, SIGCONT);
+	h_datagram_receiver_destroy(receiver);
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(h_manager_destroy(m[i]), 0);
+}
+
 /* ---- liars ---- */
 
 TEST_F(bridge, who_does_not_belong_here_is_refused)

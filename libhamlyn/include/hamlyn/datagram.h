@@ -234,8 +234,11 @@ int h_datagram_resolve(const struct h_seed *seed,
  * When it returns @data may be changed. It does not tell whether the receiver was
  * ready.
  *
+ * One of more than 128 KiB on the embedded device is on its way as soon as another host takes its
+ * first bytes; if the time is over before the last ones, it is given up: -ECANCELED.
+ *
  * Return: 0, -ERANGE if it is outside the buffer, -EINVAL if @to is not the address of a
- * datagram receiver, -EAGAIN, -ETIMEDOUT, -EHOSTUNREACH; or, if there is no memory to
+ * datagram receiver, -EAGAIN, -ETIMEDOUT, -EHOSTUNREACH, -ECANCELED; or, if there is no memory to
  * copy it to, as h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT, -ETIMEDOUT.
  */
 int h_datagram_send(struct h_manager *manager,

@@ -83,8 +83,8 @@ int h_share_import(const struct h_seed *seed, struct h_share *share);
  * the receiver's next round.
  *
  * Return: 0, -EINVAL if @share is not valid or divided, -ERANGE if @length exceeds its part,
- * -EAGAIN, -ETIMEDOUT, -EHOSTUNREACH; or, if there is no memory to copy it to, as
- * h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT, -ETIMEDOUT.
+ * -EAGAIN, -ETIMEDOUT, -EHOSTUNREACH, -ECANCELED (as h_datagram_send()); or, if there is no memory
+ * to copy it to, as h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT, -ETIMEDOUT.
  */
 int h_share_send(struct h_manager *manager, const struct h_share *share,
 		 const void *data, size_t length, int64_t timeout_ns);

@@ -97,7 +97,7 @@ static int send_record(struct h_stream_sender *s, struct cursor *c,
 	ret = h__stream_wait_for_ticket(s, deadline_ns);
 	if (ret)
 		return (int)ret;
-	n = c->left < s->buffer ? c->left : s->buffer;
+	n = c->left < s->most ? c->left : s->most;
 	p = in_one_piece(c, n);
 	if (p && (is_short(s, n) ||
 		  h__terminus_find_tag(s->r.manager->terminus, p, n) >= 0)) {

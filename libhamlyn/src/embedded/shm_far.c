@@ -252,8 +252,10 @@ bool h__shm_far_wait(struct h_terminus *t)
 	const struct timespec nap = { .tv_nsec = NAP_NS };
 	struct shm_sender *s = t->priv;
 	u32 *waits = &s->record->waits;
-	int64_t give_up = h__now_ns() + GIVE_UP_NS;
+	int64_t give_up = h__now_ns() + GIVE_UP_NS, until = h__sends_until();
 
+	if (until && until < give_up)
+		give_up = until;
 	while (!has_room(s, t->id)) {
 		if (h__now_ns() > give_up)
 			return false;

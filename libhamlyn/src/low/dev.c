@@ -402,6 +402,11 @@ void h__dev_lock(struct h_dev *dev)
 	*h__why_text(dev) = 0;
 }
 
+uint64_t h__dev_whole(const struct h_dev *dev)
+{
+	return dev->priv ? H_EMBEDDED_WHOLE : UINT64_MAX;
+}
+
 const struct hamlyn_query *h__dev_limits(const struct h_dev *dev)
 {
 	return &dev->limits;

@@ -8,6 +8,7 @@
 #define H_PATIENCE	(1u << 16)	/* most empty polls between h__nq_idle() calls */
 #define H_FIRST_PATIENCE	64	/* until it is known how many make up some ms */
 #define H_DEFAULT_ENTRIES	64
+#define H_EMBEDDED_WHOLE	(128u << 10)	/* see h__dev_whole() */
 #define H_DEFAULT_ENTRY_SIZE	512
 
 struct h_area {

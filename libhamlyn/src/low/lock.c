@@ -238,6 +238,21 @@ bool h__send_now_or_not(bool now)
 	return before;
 }
 
+static __thread int64_t send_until;
+
+int64_t h__send_until(int64_t time_ns)
+{
+	int64_t before = send_until;
+
+	send_until = time_ns;
+	return before;
+}
+
+int64_t h__sends_until(void)
+{
+	return send_until;
+}
+
 /* The clock is looked at when it has not been a matter of a few instructions. */
 int h__wait_to_send(struct h_wait *w)
 {

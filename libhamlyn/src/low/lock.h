@@ -140,5 +140,11 @@ int h__wait_to_send(struct h_wait *w);
  * the terminus. Returns what it was.
  */
 bool h__send_now_or_not(bool now_or_not);
+/*
+ * What this thread has begun to send to another host is given up then, if its own NIC sends it
+ * and cannot; 0: when that has taken far too long. Returns what it was.
+ */
+int64_t h__send_until(int64_t time_ns);
+int64_t h__sends_until(void);
 
 #endif /* H_LOCK_H */

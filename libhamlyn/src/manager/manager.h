@@ -237,6 +237,8 @@ int h__copy_stats(void *to, size_t size, const void *from, size_t known);
 #define H_AGAIN_NS	1000000		/* until what was refused is tried again */
 #define H_MOST_AGAIN_NS	16000000	/* the same, where that was in vain many times */
 
+#define H_BEYOND_NS	5000000		/* longest that a wait goes on after its deadline */
+
 /* The lock of those who take arrivals; @took: and took some. */
 void h__polling_lock(struct h_manager *m);
 void h__polling_unlock(struct h_manager *m, bool took);

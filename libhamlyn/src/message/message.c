@@ -47,6 +47,25 @@ static int post_copy(struct h_manager *m, const struct h_msg *msg,
 	return err;
 }
 
+static int post_long(struct h_manager *m, const struct h_msg *msg, int64_t deadline_ns)
+{
+	if (h__terminus_find_tag(m->terminus, msg->data, msg->length) < 0)
+		return post_copy(m, msg, deadline_ns);
+	return post_and_wait(m, msg, deadline_ns);
+}
+
+/* There is no way back from what its own NIC has begun to send, but to give it up. */
+static int post_until(struct h_manager *m, const struct h_msg *msg, int64_t deadline_ns)
+{
+	int64_t now = h__now_ns(), before;
+	int ret;
+
+	before = h__send_until((deadline_ns > now ? deadline_ns : now) + H_BEYOND_NS);
+	ret = post_long(m, msg, deadline_ns);
+	h__send_until(before);
+	return ret;
+}
+
 int h__post(struct h_manager *m, const struct h_msg *msg, int64_t deadline_ns)
 {
 	int64_t ret;
@@ -59,7 +78,6 @@ int h__post(struct h_manager *m, const struct h_msg *msg, int64_t deadline_ns)
 	if (msg->offset > msg->ticket->length ||
 	    msg->length > msg->ticket->length - msg->offset)
 		return -ERANGE;
-	if (h__terminus_find_tag(m->terminus, msg->data, msg->length) < 0)
-		return post_copy(m, msg, deadline_ns);
-	return post_and_wait(m, msg, deadline_ns);
+	return deadline_ns >= 0 && msg->length > h__dev_whole(m->dev) ?
+	       post_until(m, msg, deadline_ns) : post_long(m, msg, deadline_ns);
 }

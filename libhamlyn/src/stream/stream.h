@@ -143,6 +143,7 @@ struct h_stream_sender {
 	uint32_t at_once;		/* what fits a buffer, and with a note a request */
 	uint32_t entries;
 	uint32_t buffer;
+	uint32_t most;			/* of it, that a record may have: whole_to() */
 	uint32_t start;
 	uint32_t sent;			/* written by who is sending, read by all */
 	uint32_t generation;

@@ -223,6 +223,18 @@ static bool may_follow(const struct h_stream_sender *s, uint32_t buffer, bool sm
 	return buffer < s->buffer && s->sent - s->shrunk >= s->entries;
 }
 
+/*
+ * What a NIC that works in its senders has begun to send to another host it cannot leave, so
+ * records are no longer than what is sent as a whole, or not at all.
+ */
+static uint32_t whole_to(const struct h_stream_sender *s, uint32_t buffer)
+{
+	const struct h_manager *m = s->r.manager;
+	uint64_t whole = h__dev_whole(m->dev);
+
+	return s->ticket.host == m->self_ticket.host || whole > buffer ? buffer : (uint32_t)whole;
+}
+
 /* @fd: descriptor that the seed came with, or -1. */
 static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd, bool smaller)
 {
@@ -246,6 +258,7 @@ static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd, b
 	s->to = s->ticket;
 	s->entries = f.entries;
 	s->buffer = f.buffer;
+	s->most = whole_to(s, f.buffer);
 	s->at_once = at_once(s);
 	s->start = s->sent;
 	h__write_once(&s->starts, true);
@@ -519,7 +532,7 @@ static ssize_t send_copied(struct h_stream_sender *s, const char *data,
 			return err;
 	}
 	if (!s->staged) {
-		err = h__stage_begin(s, s->buffer);
+		err = h__stage_begin(s, s->most);
 		if (err)
 			return err;
 	}
@@ -544,7 +557,7 @@ static ssize_t send_in_place(struct h_stream_sender *s, const char *data,
 	ret = h__stream_wait_for_ticket(s, deadline_ns);
 	if (ret)
 		return ret;
-	n = length < s->buffer ? length : s->buffer;
+	n = length < s->most ? length : s->most;
 	ret = h__stream_post(s, data, n, length - n, 0, deadline_ns);
 	if (ret < 0)
 		return ret;

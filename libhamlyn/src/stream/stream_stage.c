@@ -104,7 +104,7 @@ static int try_to_grow(struct h_stream_sender *s, uint32_t size)
  */
 static void stage_grow(struct h_stream_sender *s)
 {
-	uint32_t size = s->buffer;
+	uint32_t size = s->most;
 	int err;
 
 	while ((err = try_to_grow(s, size)) && h__is_too_much(err) && size / 2 > s->stage_room)
@@ -116,7 +116,7 @@ static void stage_grow(struct h_stream_sender *s)
 /* No more than a record, which is smaller when buffers have shrunk. */
 static uint32_t stage_size(const struct h_stream_sender *s)
 {
-	return s->stage_room < s->buffer ? s->stage_room : s->buffer;
+	return s->stage_room < s->most ? s->stage_room : s->most;
 }
 
 /* The stage is empty: make it as large as @want, if that can be had and a record can be. */
@@ -129,7 +129,7 @@ int h__stage_begin(struct h_stream_sender *s, size_t want)
 		return err;
 	s->stage_size = stage_size(s);
 	if (want <= s->stage_size || s->stage_for == s->buffer ||
-	    s->stage_size == s->buffer)
+	    s->stage_size == s->most)
 		return 0;
 	/* Memory for it may have to be made known to the device: what there is will do. */
 	if (h__dev_changing(s->r.manager->dev))
