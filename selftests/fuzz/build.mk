@@ -122,14 +122,14 @@ $(FUZZ)/bridge: $(FUZZ)/target/bridge.o $(FUZZ)/bridge-tool/wire.o $(FUZZ)/libha
 
 fuzz_ctl_pkgs := libnl-genl-3.0 libnl-3.0 json-c ncursesw
 fuzz_ctl_cflags = -Itools/hamlynctl $(shell $(PKG_CONFIG) --cflags-only-I $(fuzz_ctl_pkgs))
-$(FUZZ)/ctl/%.o: tools/hamlynctl/%.c $(wildcard tools/hamlynctl/*.h uapi/linux/*.h)
+$(FUZZ)/ctl/%.o: tools/hamlynctl/%.c $(CTL_HDR)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(fuzz_cflags) $(fuzz_ctl_cflags) -Dmain=ctl_main \
 		-c $< -o $@
 
 $(FUZZ_CTL:%=$(FUZZ)/target/%.o): fuzz_more = $(fuzz_ctl_cflags)
 $(FUZZ_CTL:%=$(FUZZ)/%): $(FUZZ)/%: $(FUZZ)/target/%.o \
-		$(patsubst tools/hamlynctl/%.c,$(FUZZ)/ctl/%.o,$(wildcard tools/hamlynctl/*.c))
+		$(CTL_SRC:tools/hamlynctl/%.c=$(FUZZ)/ctl/%.o)
 	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $^ -o $@ \
 		$(shell $(PKG_CONFIG) --libs $(fuzz_ctl_pkgs)) \
 		-Wl,--wrap=genl_ctrl_resolve,--wrap=genl_ctrl_resolve_grp \

@@ -14,7 +14,7 @@
 #include <netlink/netlink.h>
 
 #include "fuzz.h"
-#include "netlink.h"
+#include "record/netlink.h"
 
 #define FAMILY		0x21
 #define MOST_MESSAGES	16

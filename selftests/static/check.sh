@@ -168,7 +168,8 @@ LAYERS=(low embedded manager message stream rendezvous channel server publish wo
 
 check_layers() {
 	quiet layers_of_library && quiet included_sources && quiet driver_folders && quiet driver_names &&
-		quiet layers_of_tool hamlyn-perf base load system measure report command
+		quiet layers_of_tool hamlyn-perf base load system measure report command &&
+		quiet layers_of_tool hamlynctl base record object watch health
 }
 
 layers_of_library() {

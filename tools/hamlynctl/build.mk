@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-CTL_SRC := $(sort $(wildcard tools/hamlynctl/*.c))
+CTL_FOLDERS := tools/hamlynctl $(addprefix tools/hamlynctl/,base record object watch health)
+CTL_SRC := $(sort $(wildcard $(CTL_FOLDERS:=/*.c)))
 CTL_OBJ := $(CTL_SRC:tools/hamlynctl/%.c=$(BUILD)/obj/ctl/%.o)
-CTL_HDR := $(wildcard tools/hamlynctl/*.h uapi/linux/*.h)
+CTL_HDR := $(wildcard $(CTL_FOLDERS:=/*.h) uapi/linux/*.h)
 CTL_PKGS := libnl-genl-3.0 libnl-3.0 json-c ncursesw
 
 tools: $(BUILD)/hamlynctl
 
 # The flags of the libraries are asked for only when they are needed.
-ctl_cflags = -Iuapi -D_GNU_SOURCE -DHAMLYN_VERSION='"$(VERSION)"' \
+ctl_cflags = -Iuapi -Itools/hamlynctl -D_GNU_SOURCE -DHAMLYN_VERSION='"$(VERSION)"' \
 	$(shell $(PKG_CONFIG) --cflags-only-I $(CTL_PKGS)) $(CPPFLAGS)
 ctl_libs = $(shell $(PKG_CONFIG) --libs $(CTL_PKGS))
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
-#include "output.h"
+#include "base/args.h"
+#include "record/output.h"
 
 #ifndef HAMLYN_VERSION
 #define HAMLYN_VERSION	"unknown"

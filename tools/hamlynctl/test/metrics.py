@@ -11,7 +11,7 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-SOURCE = HERE.parent / "metrics.c"
+SOURCE = HERE.parent / "health" / "metrics.c"
 PROMETHEUS = HERE.parent / "prometheus"
 
 # Nothing that an unprivileged user can make as often as it likes

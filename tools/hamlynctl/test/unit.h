@@ -3,8 +3,8 @@
 #ifndef HAMLYNCTL_UNIT_H
 #define HAMLYNCTL_UNIT_H
 
-#include "../ctl.h"
-#include "../output.h"
+#include "base/ctl.h"
+#include "record/output.h"
 
 #define MAX_WORDS	24
 #define MAX_MESSAGES	64

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "../doctor.h"
+#include "health/doctor.h"
 
 #define NOBODY	65534
 

@@ -26,7 +26,7 @@
 
 #include <cmocka.h>
 
-#include "../metrics.h"
+#include "health/metrics.h"
 
 #define SOMEBODY	65534	/* not root */
 #define LONG_TEXT	(1 << 20)	/* more than a local socket takes at once */

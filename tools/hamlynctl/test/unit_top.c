@@ -16,8 +16,8 @@
 #include <netlink/genl/genl.h>
 #include <sanitizer/common_interface_defs.h>
 
-#include "../sample.h"
-#include "../top.h"
+#include "watch/sample.h"
+#include "watch/top.h"
 #include "unit.h"
 
 static void test_rates(void **state)
