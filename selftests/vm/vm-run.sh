@@ -8,10 +8,12 @@
 # there is none, and a kernel log that is not clean, is a failure of its own. Beside the
 # script is lib.sh.
 vm_run() { # OUT ARGUMENT...: of run.sh
-	local out=$1 rc=0 total
+	local out=$1 rc=0 total patience=()
 	shift
 	rm -f "$out/tap"
-	selftests/vm/run.sh "$@" --file selftests/lib/lib.sh:/vm/lib.sh --out "$out" |
+	[[ $* == *HAMLYN_TEST_SCALE=* ]] ||
+		patience=(--append "HAMLYN_TEST_SCALE=${HAMLYN_TEST_SCALE:-1}")
+	selftests/vm/run.sh "$@" "${patience[@]}" --file selftests/lib/lib.sh:/vm/lib.sh --out "$out" |
 		sed -u 's/^[0-9]* passed, [0-9]* failed/# &/' || rc=$?
 	total=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$out/tap" 2>/dev/null | tail -n 1) || true
 	if [ -z "$total" ]; then
