@@ -2065,6 +2065,11 @@ TEST_F(segment, what_is_wrong_is_said_to_who_has_no_device)
 		{ "shm:a b", -EINVAL, "letters, digits" },
 		{ "shm:", -EINVAL, "1 to 64" },
 		{ "shm:x,fly=1", -EINVAL, "\"fly=1\"" },
+		{ "shm:x,size=1M", -EINVAL, "size=4M to 1024G" },
+		{ "shm:x,size=2048G", -EINVAL, "size=4M to 1024G" },
+		{ "shm:x,size=8M,size=8M,size=8M,size=8M,size=8M,size=8M,size=8M,size=8M,size=8M,"
+		  "size=8M,size=8M,size=8M,size=8M,size=8M,size=8M,size=8M,size=8M", -EINVAL,
+		  "more than 127" },
 		{ "/dev/null", -EINVAL, "/dev/hamlynN" },
 		{ "/dev/hamlyn250", -ENOENT, "is the module hamlyn loaded?" },
 		{ "shm:x,size=512G", -ENOSPC, "make it larger" },

@@ -31,7 +31,7 @@
 #define NO_ROOM_ADVICE	"make it larger (mount -o remount,size=), or the segment smaller (size=)"
 #define OTHER_VERSION_ADVICE "end the programs that use it, or take another name"
 #define OPTIONS \
-	"size=BYTES, guesses=N, host=N, fabric=ID (32 hexadecimal digits), join and huge"
+	"size=4M to 1024G, guesses=N, host=N, fabric=ID (32 hexadecimal digits), join and huge"
 #define OVERFLOW_UID	65534		/* whom a user namespace has no number for */
 /* Larger ones are many processes', of which none touches all. */
 #define POPULATE_MOST	(128ull << 20)
@@ -353,7 +353,8 @@ static int parse_options(const char *options, struct shm_options *o)
 	int err = 0;
 
 	if (n > sizeof(copy))
-		return -EINVAL;
+		return h__early(-EINVAL, "more than %zu letters of options: they are " OPTIONS,
+				sizeof(copy) - 1);
 	memcpy(copy, options, n);
 	while (!err && (word = strsep(&rest, ","))) {
 		if (!strncmp(word, "size=", 5))

@@ -125,12 +125,31 @@ static const char *text_of(int err)
 	}
 }
 
+/* Of a path: whoever is called by HOST/NAME is looked for by others, who say why. */
+static const char *text_of_path(int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return "nothing is there: no server has this path";
+	case -ECONNREFUSED:
+		return "nobody listens there";
+	case -EINVAL:
+		return "must be a path, or '@' and a name";
+	case -ENAMETOOLONG:
+		return "a path of a socket has at most 107 bytes";
+	default:
+		return NULL;
+	}
+}
+
 /* The last thing that is done: other calls on the device forget what was said. */
 static int explained(struct h_manager *m, bool by_name, int err)
 {
 	/* The kernel has said why. */
 	const char *text = by_name && err == -EPROTONOSUPPORT ? NULL : text_of(err);
 
+	if (!text && !by_name)
+		text = text_of_path(err);
 	if (err == OTHER_VERSION)
 		err = -EPROTO;
 	return text ? h__refuse(m->dev, err, "%s", text) :

@@ -471,6 +471,38 @@ TEST_F(rendezvous, an_event_loop_serves_a_crowd)
 
 /* ---- whom nobody wants -------------------------------------------------- */
 
+/* And is told why, by the device, or where there is none. */
+static bool finds_nobody(struct h_manager *m, const char *path, int err, const char *words)
+{
+	char text[HAMLYN_EXPLAIN_BYTES];
+	struct h_channel *ch;
+	bool right;
+
+	right = h_channel_connect(m, path, NULL, &ch, SECOND) == err;
+	h_explain(h_manager_dev(m), text, sizeof(text));
+	right = right && strstr(text, words);
+	right = right && h_channel_dial(path, NULL, &ch, SECOND) == err;
+	h_explain(NULL, text, sizeof(text));
+	return right && strstr(text, words);
+}
+
+TEST_F(rendezvous, who_finds_nobody_is_told_why)
+{
+	char other[200];
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	EXPECT_TRUE(variant->abstract ?
+		    finds_nobody(self->m, other, -ECONNREFUSED, "nobody listens") :
+		    finds_nobody(self->m, other, -ENOENT, "no server has this path"));
+	EXPECT_TRUE(finds_nobody(self->m, "/", -ECONNREFUSED, "nobody listens"));
+	EXPECT_TRUE(finds_nobody(self->m, "@", -EINVAL, "a path, or '@'"));
+	EXPECT_TRUE(finds_nobody(self->m, "", -EINVAL, "a path, or '@'"));
+	memset(other, 'x', sizeof(other) - 1);
+	other[0] = '@';
+	other[sizeof(other) - 1] = 0;
+	EXPECT_TRUE(finds_nobody(self->m, other, -ENAMETOOLONG, "at most 107"));
+}
+
 TEST_F(rendezvous, nobody_is_there)
 {
 	struct h_channel_attr attr = { .flags = H_CONNECT_WAIT };
