@@ -500,7 +500,7 @@ limit_of() { # TEST
 	hostile_freeze) echo 240 ;;
 	hostile_remains) echo 300 ;;
 	# What does not come is waited for a minute.
-	bridge_peers) echo 240 ;;
+	bridge_peers | names | hostile_names) echo 240 ;;
 	*) echo 60 ;;
 	esac
 }
