@@ -229,9 +229,9 @@ names_in() { # FILE
 	sed -n 's/.*: \(hamlyn_[a-z_]*\): .*/\1/p' "$1" | sort -u
 }
 
-# Is one of the numbers of $1 a word of $2? There are many of each.
+# Is one of the numbers of $1 a word of $2? There are many of each, but few have as many digits as a key.
 tells_one_of() { # NUMBERS FILE
-	tr -cs 0-9a-f '\n' <"$2" |
+	grep -E '[0-9a-f]{12}' "$2" | tr -cs 0-9a-f '\n' |
 		awk 'NR == FNR { told[$1]; next } $1 in told { print; found = 1 } END { exit !found }' "$1" -
 }
 
