@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 {
 	uint64_t frames, i, accepted = 0, whole = 0;
 	u8 *in_end = wall(), *out_end = wall();
-	u8 made[HML_WIRE_MOST_HEADER];
+	u8 made[HML_WIRE_MOST_CONTROL];
 	double begun = seconds();
 
 	frames = argc == 3 ? strtoull(argv[1], NULL, 0) : 0;
