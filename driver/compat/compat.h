@@ -4,6 +4,7 @@
 #define HML_COMPAT_H
 
 #include <linux/backing-dev.h>
+#include <linux/bvec.h>
 #include <linux/device/class.h>
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
@@ -19,6 +20,7 @@
 #endif
 #include <net/genetlink.h>
 #include <net/sock.h>
+#include <net/tcp.h>
 
 /* In struct class. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
@@ -44,6 +46,27 @@ static inline void hml_compat_no_task_frag(struct sock *sk)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 	sk->sk_use_task_frag = false;
+#endif
+}
+
+/*
+ * Give bytes to TCP, which refers to their page, one of many maybe, and does not copy them. The
+ * socket is locked, and nobody waits. Return: bytes that it took, or an error.
+ */
+static inline int hml_compat_give_pages(struct sock *sk, struct page *page, u32 offset, u32 n,
+					bool more)
+{
+	/* Nobody changes what has been given. */
+	int flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_NO_SHARED_FRAGS | (more ? MSG_MORE : 0);
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+	struct msghdr msg = { .msg_flags = flags | MSG_SPLICE_PAGES };
+	struct bio_vec vec;
+
+	bvec_set_page(&vec, page, n, offset);
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, n);
+	return tcp_sendmsg_locked(sk, &msg, n);
+#else
+	return tcp_sendpage_locked(sk, page, offset, n, flags);
 #endif
 }
 

@@ -9,8 +9,6 @@
  */
 #include <linux/slab.h>
 #include <linux/tcp.h>
-#include <linux/uio.h>
-#include <linux/vmalloc.h>
 #include <net/tcp.h>
 
 #include "compat/compat.h"
@@ -18,7 +16,6 @@
 #include "fabric/peer.h"
 #include "trace.h"
 
-#define RING_BYTES	SZ_256K
 #define CONTROL_ROOM	SZ_4K	/* of the ring, that packets leave to other frames */
 #define SEND_BYTES	(SZ_64K + SZ_4K)	/* given to TCP without losing the processor */
 #define CONTROL_BATCH	16	/* watches told between two looks, and as many calls */
@@ -46,22 +43,18 @@ static enum hrtimer_restart gathered(struct hrtimer *timer)
 
 int hml_outbox_init(struct hml_peer *p)
 {
-	u32 packet = p->nic.packet_size + HML_WIRE_MOST_HEADER;
-	u64 size = max_t(u64, RING_BYTES, roundup_pow_of_two(2 * packet));
 	struct hml_outbox *o = &p->out;
 
 	raw_spin_lock_init(&o->lock);
 	hml_compat_timer_setup(&o->gather, gathered);
-	o->mask = size - 1;
-	o->ring = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	return o->ring ? 0 : -ENOMEM;
+	return hml_departures_init(&o->ring);
 }
 
 /* Nobody has a reference to the peer: nobody starts the timer. */
 void hml_outbox_free(struct hml_outbox *o)
 {
 	hrtimer_cancel(&o->gather);
-	vfree(o->ring);
+	hml_departures_free(&o->ring);
 }
 
 /* ---- in ---- */
@@ -69,16 +62,21 @@ void hml_outbox_free(struct hml_outbox *o)
 static u64 room(const struct hml_outbox *o)
 {
 	lockdep_assert_held(&o->lock);
-	return o->mask + 1 - (o->tail - o->head);
+	return hml_departures_room(&o->ring, o->head, o->tail);
 }
 
 static void put_bytes(struct hml_outbox *o, u64 at, const void *from, u32 n)
 {
-	u64 begin = at & o->mask;
-	u32 first = min_t(u64, n, o->mask + 1 - begin);
+	u32 part;
+	u8 *to;
 
-	memcpy(o->ring + begin, from, first);
-	memcpy(o->ring, from + first, n - first);
+	for (; n; n -= part) {
+		part = n;
+		to = hml_departures_at(&o->ring, at, &part);
+		memcpy(to, from, part);
+		from += part;
+		at += part;
+	}
 }
 
 /* Return: false if not all of it can be read. */
@@ -88,10 +86,10 @@ static bool read_pieces(struct hml_outbox *o, u64 at, const struct hml_payload *
 	u64 skip = payload->skip;
 
 	while (n) {
-		u64 begin = at & o->mask;
-		u32 part = min3((u64)n, p->length - skip, o->mask + 1 - begin);
+		u32 part = min_t(u64, n, p->length - skip);
+		u8 *to = hml_departures_at(&o->ring, at, &part);
 
-		if (!hml_mem_read(o->ring + begin, p->mem, p->offset + skip, part))
+		if (!hml_mem_read(to, p->mem, p->offset + skip, part))
 			return false;
 		at += part;
 		n -= part;
@@ -263,52 +261,48 @@ static bool put_due(struct hml_peer *p)
 
 /* ---- out ---- */
 
-static u32 ring_part(const struct hml_outbox *o, struct kvec vec[2])
+static u32 ready_bytes(const struct hml_outbox *o)
 {
-	u64 begin = o->head & o->mask;
 	u64 tail = smp_load_acquire(&o->tail);	/* before the bytes */
-	u32 n = min_t(u64, tail - o->head, SEND_BYTES);
 
-	vec[0].iov_base = o->ring + begin;
-	vec[0].iov_len = min_t(u64, n, o->mask + 1 - begin);
-	vec[1].iov_base = o->ring;
-	vec[1].iov_len = n - vec[0].iov_len;
-	return n;
+	return min_t(u64, tail - o->head, SEND_BYTES);
 }
 
 /* Return: bytes that TCP took, or an error. */
-static int give(struct hml_outbox *o, struct kvec vec[2], u32 n)
+static int give(struct hml_outbox *o, u32 n)
 {
 	struct sock *sk = o->sock->sk;
-	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	int ret = -EAGAIN;
 
-	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, vec, vec[1].iov_len ? 2 : 1, n);
 	bh_lock_sock(sk);
 	/* Its owner, a worker, makes or ends the connection, and looks here behind that. */
 	if (!sock_owned_by_user(sk)) {
 		WRITE_ONCE(o->giving, true);
-		ret = tcp_sendmsg_locked(sk, &msg, n);
+		ret = hml_departures_give(&o->ring, sk, o->head, n);
 		WRITE_ONCE(o->giving, false);
 	}
 	bh_unlock_sock(sk);
 	return ret;
 }
 
-/* Return: whether somebody may wait for the room. */
+/* TCP has taken @n bytes. Return: whether somebody may wait for the room. */
 static bool advance(struct hml_peer *p, u32 n)
 {
 	struct hml_outbox *o = &p->out;
+	u64 base = hml_departures_reclaim(&o->ring, o->head + n);
 	bool wanted;
 
 	hml_lock(&o->lock);
+	wanted = o->wanted && (n || base != o->ring.base);
+	o->ring.base = base;
 	o->head += n;
-	o->moved = ktime_get_ns();
 	o->bytes += n;
-	wanted = o->wanted;
-	o->wanted = false;
-	if (wanted)
+	if (n)
+		o->moved = ktime_get_ns();
+	if (wanted) {
+		o->wanted = false;
 		trace_hamlyn_peer_resume(&p->tcp->device->nic, p->attr.host, o->tail - o->head);
+	}
 	hml_unlock(&o->lock);
 	return wanted;
 }
@@ -317,23 +311,20 @@ static bool advance(struct hml_peer *p, u32 n)
 static bool send_some(struct hml_peer *p)
 {
 	struct hml_outbox *o = &p->out;
-	struct kvec vec[2];
+	int sent = 0;
 	bool due;
 	u32 n;
-	int sent;
 
 	if (!o->sock)
 		return false;
 	due = put_due(p);
-	n = ring_part(o, vec);
-	if (!n)
-		return false;
-	sent = give(o, vec, n);
-	if (sent <= 0)
-		return false;
-	if (advance(p, sent))
+	n = ready_bytes(o);
+	if (n)
+		sent = max(give(o, n), 0);
+	/* Room may also come of what TCP had before. */
+	if ((sent || READ_ONCE(o->wanted)) && advance(p, sent))
 		hml_engine_room(p->tcp->device);
-	return sent == n && (due || !empty(o));
+	return sent && sent == n && (due || !empty(o));
 }
 
 /*
@@ -457,11 +448,15 @@ static struct socket *exchange(struct hml_outbox *o, struct socket *sock)
 void hml_outbox_begin(struct hml_peer *p, struct socket *sock)
 {
 	struct hml_outbox *o = &p->out;
+	/* The last one may still send again what it was given. */
+	u64 first = hml_departures_fresh(o->head);
+	u64 base = hml_departures_reclaim(&o->ring, first);
 
 	hml_lock(&o->lock);
 	o->open = false;
-	o->head = 0;
-	o->tail = 0;
+	o->ring.base = base;
+	o->head = first;
+	o->tail = first;
 	o->moved = ktime_get_ns();
 	/* Of a peer that is deleted and made again, too, each connection is newer. */
 	o->tx.epoch = atomic_inc_return(&p->tcp->epochs);

@@ -13,6 +13,7 @@
 #include "core/nic.h"
 #include "core/wire.h"
 #include "fabric/arrivals.h"
+#include "fabric/departures.h"
 #include "fabric/fabric.h"
 #include "fabric/tcp.h"
 #include "object/far.h"
@@ -67,8 +68,7 @@ struct hml_tcp {
  * @open: packets are taken
  * @wanted: a packet found no room
  * @moved: when @head moved, or the ring was found empty, ns
- * @ring: their bytes; constant
- * @mask: its size - 1; constant
+ * @ring: their bytes
  * @sending: bit 0: somebody gives bytes to the socket. By trylock, preemption off
  * @calls: to give it bytes; atomic
  * @rested: when short frames may be given to it again, ns
@@ -91,8 +91,7 @@ struct hml_outbox {
 	bool open;
 	bool wanted;
 	u64 moved;
-	u8 *ring;
-	u64 mask;
+	struct hml_departures ring;
 	unsigned long sending;
 	atomic_t calls;
 	u64 rested;
