@@ -33,7 +33,9 @@ Usage: selftests/vm/bench.sh [option]... [-- hamlyn-perf argument...]
   --timeout S           seconds until the guest is stopped ($TIMEOUT)
   --hosts               the two processes on two hosts: NICs over TCP, in network namespaces
                         that a veth pair joins; systems $HOSTS_SYSTEMS; the NICs are as the
-                        module's parameters make them. No soft-RoCE then
+                        module's parameters make them. No soft-RoCE then. For libfabric-tcp
+                        fi_pingpong has to be installed
+  --wireguard           the same, and then once more with WireGuard between them
   --icount, --smp N, --mem M, --out DIR, --append "..."   as for run.sh
 
 stdout is what hamlyn-perf prints in the guest, by default JSON lines of
@@ -55,7 +57,8 @@ take_option() { # OPTION VALUE
 
 take_word() { # what follows -- is hamlyn-perf's
 	case $1 in
-	--hosts) HOSTS=yes && return ;;
+	--hosts) HOSTS=${HOSTS:-yes} && return ;;
+	--wireguard) HOSTS=wireguard && return ;;
 	--icount) OPTIONS+=("$1") && return ;;
 	esac
 	[ "$1" = -- ] || die 2 "\"$1\" is unknown; see --help"
@@ -88,8 +91,16 @@ add_rdma() {
 }
 
 add_hosts() {
-	OPTIONS+=(--kmod veth --file "$BUILD/hamlynctl" --append HAMLYN_HOSTS=yes)
+	local program
+	OPTIONS+=(--kmod veth --file "$BUILD/hamlynctl" --append "HAMLYN_HOSTS=$HOSTS")
 	add_program ip
+	for program in fi_pingpong fi_info; do
+		! command -v "$program" >/dev/null || add_program "$program"
+	done
+	if [ "$HOSTS" = wireguard ]; then
+		OPTIONS+=(--kmod wireguard)
+		add_program wg
+	fi
 }
 
 has_rxe() { [ -n "$(find "$(kernel_dir "$KERNEL")/root/" -name 'rdma_rxe.ko*' -print -quit)" ]; }

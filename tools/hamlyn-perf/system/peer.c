@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/netns.h"
 #include "system/peer.h"
 
 #define LISTEN_MS	10	/* between two looks whether a server listens */
@@ -79,13 +80,15 @@ int peer_port(char *port, size_t room)
 }
 
 /* Asking the server itself would be taken for the client. */
-static bool listens_in(const char *table, unsigned int port)
+static bool listens_in(pid_t pid, const char *table, unsigned int port)
 {
 	unsigned int local, state;
 	bool found = false;
-	char line[512];
-	FILE *file = fopen(table, "r");
+	char line[512], path[64];
+	FILE *file;
 
+	snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, table);
+	file = fopen(path, "r");
 	if (!file)
 		return false;
 	while (!found && fgets(line, sizeof(line), file))
@@ -95,12 +98,12 @@ static bool listens_in(const char *table, unsigned int port)
 	return found;
 }
 
-static bool listens(const char *port)
+/* Where the server is, which may be another network namespace than ours. */
+static bool listens(pid_t server, const char *port)
 {
 	unsigned int number = (unsigned int)strtoul(port, NULL, 10);
 
-	return listens_in("/proc/self/net/tcp", number) ||
-	       listens_in("/proc/self/net/tcp6", number);
+	return listens_in(server, "tcp", number) || listens_in(server, "tcp6", number);
 }
 
 /* ---- one process -------------------------------------------------------- */
@@ -127,7 +130,8 @@ static _Noreturn void become(const struct peer_command *command, pid_t parent, i
 	if (getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 ||
 	    dup2(err, 2) < 0)
 		_exit(126);
-	if (command->cpu >= 0 && pair_pin(command->cpu) < 0) {
+	if ((command->netns && netns_enter(command->netns) < 0) ||
+	    (command->cpu >= 0 && pair_pin(command->cpu) < 0)) {
 		fprintf(stderr, "%s\n", fail_text());
 		_exit(126);
 	}
@@ -361,7 +365,7 @@ int peer_run(const struct options *options, const struct peer_command *command,
 static int await_server(const struct options *options, struct process *server,
 			const char *port, uint64_t deadline)
 {
-	while (!listens(port)) {
+	while (!listens(server->pid, port)) {
 		if (clock_ns() > deadline)
 			return too_long(options, server);
 		attend(server, 1, LISTEN_MS);

@@ -18,6 +18,7 @@ struct peer_command {
 	const char *env[8];	/* NAME=VALUE, besides what we have ourselves */
 	uint32_t words;
 	int cpu;		/* -1: it pins itself */
+	const char *netns;	/* the network namespace that it is in, or NULL: ours */
 };
 
 /* What a program said: the beginning of stdout, the end of stderr. */

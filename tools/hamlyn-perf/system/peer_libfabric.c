@@ -7,6 +7,7 @@
  * option -c would make the receiver compare each byte in the measured time,
  * which is not what others do: not used.
  */
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ struct fabric {
 	const char *mode;	/* of -m */
 	const char *among;	/* FI_PROVIDER=..., or NULL: libfabric's own choice */
 	bool ours;
+	bool net;		/* goes where --peer-netns and --peer-address say */
 };
 
 static const char *fabric_missing(const struct options *options)
@@ -92,12 +94,13 @@ static const char *ours_missing(const struct options *options)
 static void command_start(const struct options *options, struct peer_command *command, int cpu,
 			  const struct fabric *fabric, const char *size, const char *count)
 {
-	uint32_t last = 2;
+	uint32_t last = 1;
 
 	*command = (struct peer_command){ .cpu = cpu };
 	/* The TCP provider takes the first device else; others do not look. */
-	command->env[0] = "FI_TCP_IFACE=lo";
-	command->env[1] = "FI_SOCKETS_IFACE=lo";
+	command->env[0] = "FI_SOCKETS_IFACE=lo";
+	if (!fabric->net || !options->peer_address)
+		command->env[last++] = "FI_TCP_IFACE=lo";
 	if (fabric->among)
 		command->env[last++] = fabric->among;
 	if (fabric->ours) {
@@ -145,7 +148,7 @@ static int run(const struct options *options, const struct point *point,
 {
 	static struct peer_said said[2];
 	struct peer_command server, client;
-	char port[8], size[24], count[24];
+	char port[8], size[24], count[24], address[INET_ADDRSTRLEN] = "127.0.0.1";
 	const struct fabric *fabric = job->arg;
 	double ns = 0, rate = 0;
 
@@ -155,8 +158,13 @@ static int run(const struct options *options, const struct point *point,
 	snprintf(count, sizeof(count), "%llu", (unsigned long long)n);
 	command_start(options, &server, options->cpus[1], fabric, size, count);
 	peer_words(&server, (const char *const[]){ "-B", port, NULL });
+	if (fabric->net) {
+		server.netns = options->peer_netns;
+		if (options->peer_address)
+			inet_ntop(AF_INET, &options->peer_address, address, sizeof(address));
+	}
 	command_start(options, &client, options->cpus[0], fabric, size, count);
-	peer_words(&client, (const char *const[]){ "-P", port, "127.0.0.1", NULL });
+	peer_words(&client, (const char *const[]){ "-P", port, address, NULL });
 	if (peer_run_pair(options, &server, &client, port, said) < 0 ||
 	    parse(said[1].text, point->size, &ns, &rate) < 0)
 		return -1;
@@ -167,7 +175,7 @@ static int run(const struct options *options, const struct point *point,
 static int fabric_shm(const struct options *options, const struct point *point,
 		      struct measure *measure)
 {
-	static const struct fabric fabric = { "shm", "rdm", "tagged", NULL, false };
+	static const struct fabric fabric = { "shm", "rdm", "tagged", NULL, false, false };
 	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
 	static struct peer_pace paces[TEST_KINDS];
 
@@ -177,7 +185,7 @@ static int fabric_shm(const struct options *options, const struct point *point,
 static int fabric_tcp(const struct options *options, const struct point *point,
 		      struct measure *measure)
 {
-	static const struct fabric fabric = { "tcp", "rdm", "tagged", NULL, false };
+	static const struct fabric fabric = { "tcp", "rdm", "tagged", NULL, false, true };
 	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
 	static struct peer_pace paces[TEST_KINDS];
 
@@ -189,7 +197,7 @@ static int fabric_hamlyn_rdm(const struct options *options, const struct point *
 			     struct measure *measure)
 {
 	static const struct fabric fabric = { "hamlyn", "rdm", "tagged", "FI_PROVIDER=^ofi_rxm",
-					      true };
+					      true, false };
 	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
 	static struct peer_pace paces[TEST_KINDS];
 
@@ -199,7 +207,8 @@ static int fabric_hamlyn_rdm(const struct options *options, const struct point *
 static int fabric_hamlyn_rxm(const struct options *options, const struct point *point,
 			     struct measure *measure)
 {
-	static const struct fabric fabric = { "hamlyn;ofi_rxm", "rdm", "tagged", NULL, true };
+	static const struct fabric fabric = { "hamlyn;ofi_rxm", "rdm", "tagged", NULL, true,
+					      false };
 	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
 	static struct peer_pace paces[TEST_KINDS];
 
@@ -209,7 +218,7 @@ static int fabric_hamlyn_rxm(const struct options *options, const struct point *
 static int fabric_hamlyn_msg(const struct options *options, const struct point *point,
 			     struct measure *measure)
 {
-	static const struct fabric fabric = { "hamlyn", "msg", "msg", NULL, true };
+	static const struct fabric fabric = { "hamlyn", "msg", "msg", NULL, true, false };
 	static const struct peer_job job = { run, &fabric, MIN_COUNT, MAX_COUNT };
 	static struct peer_pace paces[TEST_KINDS];
 
