@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 /* Clients: from a path to the two streams of a connection. */
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "rendezvous/rendezvous.h"
 
-#define RETRY_NS	2000000LL	/* while nobody listens, or too many call */
+#define RETRY_NS	2000000LL	/* while nobody listens: at first, and at most */
+#define MOST_RETRY_NS	20000000LL
+#define QUEUE_NS	100000000LL	/* for a place among those who are to be accepted */
 
 int h__sleep_a_little(int64_t ns, int64_t deadline_ns)
 {
@@ -21,9 +25,33 @@ int h__sleep_a_little(int64_t ns, int64_t deadline_ns)
 	return nanosleep(&ts, NULL) ? -errno : 0;
 }
 
-/* There is nothing to poll for while a listener has too many to accept. */
+/*
+ * A listener has too many to accept. The kernel lets one of those who wait go on for each that is
+ * accepted; a thousand that tried again and again would keep the server from its processor. Who was
+ * let go on and is killed does not tell the next one: so all look now and then.
+ */
+static int call_in_turn(int sock, const struct sockaddr_un *address, unsigned int length,
+			int64_t deadline_ns)
+{
+	int64_t left = deadline_ns < 0 ? QUEUE_NS : deadline_ns - h__now_ns();
+	struct timeval limit = { .tv_usec = (left < QUEUE_NS ? left : QUEUE_NS) / 1000 + 1 };
+	int flags, err;
+
+	if (deadline_ns == H_NOWAIT)
+		return -EAGAIN;
+	if (left <= 0)
+		return -ETIMEDOUT;
+	flags = fcntl(sock, F_GETFL);
+	if (flags < 0 || setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
+	    fcntl(sock, F_SETFL, flags & ~O_NONBLOCK))
+		return -errno;
+	err = connect(sock, (const struct sockaddr *)address, length) ? -errno : 0;
+	return fcntl(sock, F_SETFL, flags) ? -errno : err;
+}
+
 static int call(int sock, const char *path, bool wait, int64_t deadline_ns)
 {
+	int64_t pause = RETRY_NS;
 	struct sockaddr_un address;
 	unsigned int length;
 	int err;
@@ -33,9 +61,15 @@ static int call(int sock, const char *path, bool wait, int64_t deadline_ns)
 		if (!connect(sock, (struct sockaddr *)&address, length))
 			return 0;
 		err = -errno;
-		if (err == -EAGAIN || err == -EINTR ||
-		    (wait && (err == -ENOENT || err == -ECONNREFUSED)))
-			err = h__sleep_a_little(RETRY_NS, deadline_ns);
+		if (err == -EAGAIN) {
+			err = call_in_turn(sock, &address, length, deadline_ns);
+			if (!err)
+				return 0;
+			err = err == -EAGAIN && deadline_ns != H_NOWAIT ? 0 : err;
+		} else if (wait && (err == -ENOENT || err == -ECONNREFUSED)) {
+			err = h__sleep_a_little(pause, deadline_ns);
+			pause += pause < MOST_RETRY_NS ? pause / 8 : 0;
+		}
 	}
 	return err;
 }

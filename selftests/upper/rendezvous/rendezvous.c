@@ -882,6 +882,35 @@ static int listen_raw(const char *path)
 	return fd;
 }
 
+#define IN_QUEUE	9	/* of listen_raw() */
+
+/* A thousand of those who wait would leave the server no processor to accept anybody. */
+TEST_F(rendezvous, who_finds_a_full_queue_sleeps_in_it)
+{
+	struct rusage before, after;
+	int fds[IN_QUEUE], listener, i;
+	struct h_channel *ch;
+	char other[80];
+
+	snprintf(other, sizeof(other), "%s.other", self->path);
+	listener = listen_raw(other);
+	ASSERT_GE(listener, 0);
+	for (i = 0; i < IN_QUEUE; i++) {
+		fds[i] = call_raw(other);
+		ASSERT_GE(fds[i], 0);
+	}
+	EXPECT_EQ(-EAGAIN, h_channel_connect(self->m, other, NULL, &ch, H_NOWAIT));
+	ASSERT_EQ(0, getrusage(RUSAGE_THREAD, &before));
+	EXPECT_EQ(-ETIMEDOUT, h_channel_connect(self->m, other, NULL, &ch, SECOND));
+	ASSERT_EQ(0, getrusage(RUSAGE_THREAD, &after));
+	/* Ten times, and a few for locks; every 2 ms it would be 400 times. */
+	EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, 60);
+	for (i = 0; i < IN_QUEUE; i++)
+		close(fds[i]);
+	close(listener);
+	unlink(other);
+}
+
 static const char *good_one_is_let_in(struct h_listener *l, const char *path,
 				      struct h_manager *m, uint32_t flags)
 {
