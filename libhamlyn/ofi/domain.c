@@ -18,7 +18,7 @@
 #include "eq.h"
 #include "link.h"
 #include "mr.h"
-#include "poll.h"
+#include "pollset.h"
 #include "progress.h"
 
 /* After so many polls in vain others may have the processor: from 2 to 80 microseconds. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Poll sets: which of some completion queues and counters have something to say. */
-#ifndef HAMLYN_OFI_POLL_H
-#define HAMLYN_OFI_POLL_H
+#ifndef HAMLYN_OFI_POLLSET_H
+#define HAMLYN_OFI_POLLSET_H
 
 #include "domain.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "poll.h"
+#include "pollset.h"
 
 #include <stdlib.h>
 
