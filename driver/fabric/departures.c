@@ -147,7 +147,7 @@ u64 hml_departures_reclaim(struct hml_departures *d, u64 head)
 
 	for (base = d->base; base + HML_CHUNK_BYTES <= head; base += HML_CHUNK_BYTES) {
 		chunk = chunk_of(d, base);
-		/* Nobody can get a reference but who has one. */
+		/* B23: nobody can get a reference but who has one. */
 		if (page_count(*chunk) > 1 &&
 		    (head - base <= HML_DEPARTURES_KEPT || !replace(chunk)))
 			break;
