@@ -544,6 +544,15 @@ int params_parse(const struct param *params, struct words *words, struct values 
 	return status;
 }
 
+int params_parse_of_nic(const struct param *params, struct words *words, struct nic_name *nic,
+			struct values *values)
+{
+	int status = words_take_nic(words, nic);
+
+	values->count = 0;
+	return status ? status : params_parse(params, words, values);
+}
+
 const struct value *values_find(const struct values *values, const char *name)
 {
 	size_t i;

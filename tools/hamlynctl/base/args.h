@@ -92,6 +92,9 @@ int parse_seconds(const char *what, const char *text, uint32_t *milliseconds);
 
 /* Takes all words that are left; status. */
 int params_parse(const struct param *params, struct words *words, struct values *values);
+/* A NIC, and then keywords; status. */
+int params_parse_of_nic(const struct param *params, struct words *words, struct nic_name *nic,
+			struct values *values);
 int values_add(struct values *values, const struct value *value);
 const struct value *values_find(const struct values *values, const char *name);
 

@@ -21,50 +21,30 @@ static const struct param reset_params[] = {
 	{ 0 }
 };
 
-/* Limits of a user without limits in them: none of its own. */
-static int send_limits(const struct nic_name *nic, const struct values *values)
-{
-	struct netlink nl;
-	struct nl_msg *msg;
-	int status = netlink_open(&nl);
-
-	if (status)
-		return status;
-	msg = netlink_message(&nl, HAMLYN_NL_CMD_LIMIT_SET);
-	netlink_put_nic(msg, nic);
-	netlink_put_values(msg, values);
-	status = netlink_order(&nl, msg, nic->label);
-	netlink_close(&nl);
-	return status;
-}
-
 static int limit_set(const struct options *options, const struct verb *verb, struct words *words)
 {
-	struct values values = { .count = 0 };
+	struct values values;
 	struct nic_name nic;
-	int status = words_take_nic(words, &nic);
+	int status = params_parse_of_nic(verb->params, words, &nic, &values);
 
 	(void)options;
-	if (!status)
-		status = params_parse(verb->params, words, &values);
 	if (!status && values.count == (values_find(&values, "uid") ? 1 : 0))
 		status = misused("set which limit? (see hamlynctl limit set --help)");
-	return status ? status : send_limits(&nic, &values);
+	return status ? status : netlink_order_nic(HAMLYN_NL_CMD_LIMIT_SET, NULL, &nic, &values);
 }
 
+/* Limits of a user without limits in them: none of its own. */
 static int limit_reset(const struct options *options, const struct verb *verb,
 		       struct words *words)
 {
-	struct values values = { .count = 0 };
+	struct values values;
 	struct nic_name nic;
-	int status = words_take_nic(words, &nic);
+	int status = params_parse_of_nic(verb->params, words, &nic, &values);
 
 	(void)options;
-	if (!status)
-		status = params_parse(verb->params, words, &values);
 	if (!status && !values.count)
 		status = misused("of which user? say uid USER");
-	return status ? status : send_limits(&nic, &values);
+	return status ? status : netlink_order_nic(HAMLYN_NL_CMD_LIMIT_SET, NULL, &nic, &values);
 }
 
 static const struct verb verbs[] = {

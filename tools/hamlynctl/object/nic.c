@@ -195,48 +195,25 @@ static int nic_add(const struct options *options, const struct verb *verb, struc
 static int nic_del(const struct options *options, const struct verb *verb, struct words *words)
 {
 	struct nic_name nic;
-	struct netlink nl;
-	struct nl_msg *msg;
 	int status = words_take_nic(words, &nic);
 
 	(void)options;
 	(void)verb;
 	if (!status)
 		status = words_end(words);
-	if (!status)
-		status = netlink_open(&nl);
-	if (status)
-		return status;
-	msg = netlink_message(&nl, HAMLYN_NL_CMD_NIC_DEL);
-	netlink_put_nic(msg, &nic);
-	status = netlink_order(&nl, msg, nic.label);
-	netlink_close(&nl);
-	return status;
+	return status ? status : netlink_order_nic(HAMLYN_NL_CMD_NIC_DEL, NULL, &nic, NULL);
 }
 
 static int nic_set(const struct options *options, const struct verb *verb, struct words *words)
 {
-	struct values values = { .count = 0 };
+	struct values values;
 	struct nic_name nic;
-	struct netlink nl;
-	struct nl_msg *msg;
-	int status = words_take_nic(words, &nic);
+	int status = params_parse_of_nic(verb->params, words, &nic, &values);
 
 	(void)options;
-	if (!status)
-		status = params_parse(verb->params, words, &values);
 	if (!status && !values.count)
 		status = misused("set what? (see nic set --help)");
-	if (!status)
-		status = netlink_open(&nl);
-	if (status)
-		return status;
-	msg = netlink_message(&nl, HAMLYN_NL_CMD_NIC_SET);
-	netlink_put_nic(msg, &nic);
-	netlink_put_values(msg, &values);
-	status = netlink_order(&nl, msg, nic.label);
-	netlink_close(&nl);
-	return status;
+	return status ? status : netlink_order_nic(HAMLYN_NL_CMD_NIC_SET, NULL, &nic, &values);
 }
 
 /* ---- feeding ------------------------------------------------------------ */
@@ -286,15 +263,13 @@ static int feed(struct netlink *nl, const struct nic_name *nic, uint64_t every, 
 static int nic_feed(const struct options *options, const struct verb *verb, struct words *words)
 {
 	const struct value *every, *count;
-	struct values values = { .count = 0 };
+	struct values values;
 	struct nic_name nic;
 	struct netlink nl;
 	uint64_t period = 0;
-	int status = words_take_nic(words, &nic);
+	int status = params_parse_of_nic(verb->params, words, &nic, &values);
 
 	(void)options;
-	if (!status)
-		status = params_parse(verb->params, words, &values);
 	if (!status)
 		status = netlink_open(&nl);
 	if (status)

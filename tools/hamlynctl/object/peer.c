@@ -75,10 +75,8 @@ static int need_host(const struct values *values)
 
 int peer_add_parse(struct words *words, struct nic_name *nic, struct values *values)
 {
-	int status = words_take_nic(words, nic);
+	int status = params_parse_of_nic(add_params, words, nic, values);
 
-	if (!status)
-		status = params_parse(add_params, words, values);
 	if (!status)
 		status = need_host(values);
 	if (!status && !values_find(values, "address"))
@@ -86,20 +84,9 @@ int peer_add_parse(struct words *words, struct nic_name *nic, struct values *val
 	return status;
 }
 
-static int send_order(uint8_t command, const struct nic_name *nic, const struct values *values)
+static int order(uint8_t command, const struct nic_name *nic, const struct values *values)
 {
-	struct netlink nl;
-	struct nl_msg *msg;
-	int status = netlink_open_in(&nl, values_find(values, "netns"));
-
-	if (status)
-		return status;
-	msg = netlink_message(&nl, command);
-	netlink_put_nic(msg, nic);
-	netlink_put_values(msg, values);
-	status = netlink_order(&nl, msg, nic->label);
-	netlink_close(&nl);
-	return status;
+	return netlink_order_nic(command, values_find(values, "netns"), nic, values);
 }
 
 static int peer_add(const struct options *options, const struct verb *verb, struct words *words)
@@ -110,21 +97,19 @@ static int peer_add(const struct options *options, const struct verb *verb, stru
 
 	(void)options;
 	(void)verb;
-	return status ? status : send_order(HAMLYN_NL_CMD_PEER_NEW, &nic, &values);
+	return status ? status : order(HAMLYN_NL_CMD_PEER_NEW, &nic, &values);
 }
 
 static int peer_del(const struct options *options, const struct verb *verb, struct words *words)
 {
-	struct values values = { .count = 0 };
+	struct values values;
 	struct nic_name nic;
-	int status = words_take_nic(words, &nic);
+	int status = params_parse_of_nic(verb->params, words, &nic, &values);
 
 	(void)options;
 	if (!status)
-		status = params_parse(verb->params, words, &values);
-	if (!status)
 		status = need_host(&values);
-	return status ? status : send_order(HAMLYN_NL_CMD_PEER_DEL, &nic, &values);
+	return status ? status : order(HAMLYN_NL_CMD_PEER_DEL, &nic, &values);
 }
 
 static int peer_show(const struct options *options, const struct verb *verb, struct words *words)

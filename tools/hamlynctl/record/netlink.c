@@ -370,6 +370,24 @@ int netlink_order(struct netlink *nl, struct nl_msg *msg, const char *subject)
 	return err ? netlink_refused(nl, subject, err) : STATUS_OK;
 }
 
+int netlink_order_nic(uint8_t command, const struct value *netns, const struct nic_name *nic,
+		      const struct values *values)
+{
+	struct netlink nl;
+	struct nl_msg *msg;
+	int status = netlink_open_in(&nl, netns);
+
+	if (status)
+		return status;
+	msg = netlink_message(&nl, command);
+	netlink_put_nic(msg, nic);
+	if (values)
+		netlink_put_values(msg, values);
+	status = netlink_order(&nl, msg, nic->label);
+	netlink_close(&nl);
+	return status;
+}
+
 /* ---- events ------------------------------------------------------------- */
 
 /* Events answer no request. */

@@ -48,6 +48,9 @@ int netlink_refused(const struct netlink *nl, const char *subject, int err);
 
 /* One request without an answer worth telling; status. */
 int netlink_order(struct netlink *nl, struct nl_msg *msg, const char *subject);
+/* The same of a NIC, by a socket of its own, as netlink_open_in() has it; @values may be NULL. */
+int netlink_order_nic(uint8_t command, const struct value *netns, const struct nic_name *nic,
+		      const struct values *values);
 
 int netlink_join_events(struct netlink *nl);		/* status */
 /* Events that have arrived; -ENOBUFS: some were lost. */

@@ -52,8 +52,9 @@ static int take_context(struct words *words, bool *given, uint32_t *context)
 	return status;
 }
 
-int show_objects(const struct options *options, struct words *words, uint8_t command,
-		 bool with_context, const struct field *fields)
+/* Of one NIC, or of all. @dump: the kernel has a list even of one. */
+static int show_some(const struct options *options, struct words *words, uint8_t command, bool dump,
+		     bool with_context, const struct field *fields, enum layout layout)
 {
 	const char *word = words_take(words);
 	struct nic_name nic = { .label = ALL_NICS };
@@ -76,30 +77,19 @@ int show_objects(const struct options *options, struct words *words, uint8_t com
 		netlink_put_nic(msg, &nic);
 	if (context_given)
 		netlink_put_u32(msg, HAMLYN_A_CONTEXT, context);
-	status = show(&nl, options, msg, true, nic.label, fields, LAYOUT_TABLE);
+	status = show(&nl, options, msg, dump || !word, nic.label, fields, layout);
 	netlink_close(&nl);
 	return status;
+}
+
+int show_objects(const struct options *options, struct words *words, uint8_t command,
+		 bool with_context, const struct field *fields)
+{
+	return show_some(options, words, command, true, with_context, fields, LAYOUT_TABLE);
 }
 
 int show_nics(const struct options *options, struct words *words, uint8_t command,
 	      const struct field *fields)
 {
-	const char *word = words_take(words);
-	struct nic_name nic = { .label = ALL_NICS };
-	struct netlink nl;
-	struct nl_msg *msg;
-	int status = word ? parse_nic(word, &nic) : STATUS_OK;
-
-	if (!status)
-		status = words_end(words);
-	if (!status)
-		status = netlink_open(&nl);
-	if (status)
-		return status;
-	msg = netlink_message(&nl, command);
-	if (word)
-		netlink_put_nic(msg, &nic);
-	status = show(&nl, options, msg, !word, nic.label, fields, LAYOUT_BLOCK);
-	netlink_close(&nl);
-	return status;
+	return show_some(options, words, command, false, false, fields, LAYOUT_BLOCK);
 }
