@@ -54,9 +54,9 @@ u64 hml_departures_room(const struct hml_departures *d, u64 head, u64 tail)
 	return min(most - (tail - head), HML_DEPARTURES_BYTES - (tail - d->base));
 }
 
-static struct page **chunk_of(struct hml_departures *d, u64 at)
+static u32 chunk_of(u64 at)
 {
-	return &d->chunks[at / HML_CHUNK_BYTES % HML_CHUNKS];
+	return at / HML_CHUNK_BYTES % HML_CHUNKS;
 }
 
 /**
@@ -69,11 +69,10 @@ static struct page **chunk_of(struct hml_departures *d, u64 at)
  */
 u8 *hml_departures_at(const struct hml_departures *d, u64 at, u32 *n)
 {
-	const struct page *page = d->chunks[at / HML_CHUNK_BYTES % HML_CHUNKS];
 	u32 offset = at % HML_CHUNK_BYTES;
 
 	*n = min_t(u32, *n, HML_CHUNK_BYTES - offset);
-	return (u8 *)page_address(page) + offset;
+	return (u8 *)page_address(d->chunks[chunk_of(at)]) + offset;
 }
 
 static int copy(struct hml_departures *d, struct sock *sk, u64 at, u32 n, bool more)
@@ -109,7 +108,7 @@ int hml_departures_give(struct hml_departures *d, struct sock *sk, u64 at, u32 n
 		if (part < GIVEN_BYTES)
 			ret = copy(d, sk, at + given, part, more);
 		else
-			ret = hml_compat_give_pages(sk, *chunk_of(d, at + given),
+			ret = hml_compat_give_pages(sk, d->chunks[chunk_of(at + given)],
 						    (at + given) % HML_CHUNK_BYTES, part, more);
 		if (ret > 0)
 			given += ret;
@@ -117,7 +116,10 @@ int hml_departures_give(struct hml_departures *d, struct sock *sk, u64 at, u32 n
 	return given ?: ret;
 }
 
-/* Has another one taken its place? */
+/*
+ * Has another one taken its place? All bytes of a chunk go through TCP, in turn: what it holds of
+ * those that were replaced is bounded by its send buffer.
+ */
 static bool replace(struct page **chunk)
 {
 	const gfp_t gfp = GFP_NOWAIT | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY;
@@ -146,7 +148,7 @@ u64 hml_departures_reclaim(struct hml_departures *d, u64 head)
 	u64 base;
 
 	for (base = d->base; base + HML_CHUNK_BYTES <= head; base += HML_CHUNK_BYTES) {
-		chunk = chunk_of(d, base);
+		chunk = &d->chunks[chunk_of(base)];
 		/* B23: nobody can get a reference but who has one. */
 		if (page_count(*chunk) > 1 &&
 		    (head - base <= HML_DEPARTURES_KEPT || !replace(chunk)))

@@ -45,6 +45,9 @@ int hml_outbox_init(struct hml_peer *p)
 {
 	struct hml_outbox *o = &p->out;
 
+	/* Any packet finds room when TCP has taken all before it. */
+	BUILD_BUG_ON(HML_DEPARTURES_BYTES - HML_DEPARTURES_KEPT <
+		     2 * (HAMLYN_MAX_PACKET + HML_WIRE_MOST_HEADER) + CONTROL_ROOM);
 	raw_spin_lock_init(&o->lock);
 	hml_compat_timer_setup(&o->gather, gathered);
 	return hml_departures_init(&o->ring);
@@ -140,7 +143,7 @@ static void want_room(struct hml_peer *p)
 	lockdep_assert_held(&o->lock);
 	if (!o->wanted)
 		trace_hamlyn_peer_stall(&p->tcp->device->nic, p->attr.host, o->tail - o->head);
-	o->wanted = true;
+	WRITE_ONCE(o->wanted, true);
 }
 
 /**
@@ -300,7 +303,7 @@ static bool advance(struct hml_peer *p, u32 n)
 	if (n)
 		o->moved = ktime_get_ns();
 	if (wanted) {
-		o->wanted = false;
+		WRITE_ONCE(o->wanted, false);
 		trace_hamlyn_peer_resume(&p->tcp->device->nic, p->attr.host, o->tail - o->head);
 	}
 	hml_unlock(&o->lock);
@@ -321,7 +324,7 @@ static bool send_some(struct hml_peer *p)
 	n = ready_bytes(o);
 	if (n)
 		sent = max(give(o, n), 0);
-	/* Room may also come of what TCP had before. */
+	/* Room may also come of what TCP had before. Who wants some flushes behind that (B20). */
 	if ((sent || READ_ONCE(o->wanted)) && advance(p, sent))
 		hml_engine_room(p->tcp->device);
 	return sent && sent == n && (due || !empty(o));
@@ -481,7 +484,7 @@ void hml_outbox_end(struct hml_peer *p)
 	hml_lock(&o->lock);
 	o->open = false;
 	wanted = o->wanted;
-	o->wanted = false;
+	WRITE_ONCE(o->wanted, false);
 	hml_unlock(&o->lock);
 	exchange(o, NULL);
 	/* What waits for room is lost now. */

@@ -61,7 +61,8 @@ struct hml_tcp {
 
 /**
  * struct hml_outbox - frames on their way to a peer
- * @lock: protects what follows up to @wanted; a leaf, held for one packet's copy
+ * @lock: protects what follows up to @wanted, which is looked at without it, too, and @ring.base;
+ *	a leaf, held for one packet's copy
  * @tx: epoch and sequence
  * @head: bytes that the socket has taken
  * @tail: bytes that were put in

@@ -126,21 +126,30 @@ static inline uint64_t far_get(const uint8_t *from, int bytes)
 	return value;
 }
 
-/* The next frame of a connection that is whole: 0, or a negative errno. */
-static inline int far_hear(struct far *f)
+/* The next frame of a connection, but for @n bytes of payload behind it: 0, or a negative errno. */
+static inline int far_hear_frame(struct far *f, uint32_t *n)
 {
-	uint8_t header[FAR_HEADER], payload;
-	uint32_t n;
+	uint8_t header[FAR_HEADER];
 	int ret = ht_read_all(f->fd, header, sizeof(header));
 
 	if (ret)
 		return ret;
 	f->type = header[1];
 	f->bytes = (uint32_t)far_get(header + 2, 2);
+	*n = (uint32_t)far_get(header + 4, 4);
 	if (f->bytes > sizeof(f->body))
 		return -EMSGSIZE;
-	ret = ht_read_all(f->fd, f->body, f->bytes);
-	for (n = (uint32_t)far_get(header + 4, 4); n && !ret; n--)
+	return ht_read_all(f->fd, f->body, f->bytes);
+}
+
+/* The next one as a whole. */
+static inline int far_hear(struct far *f)
+{
+	uint8_t payload;
+	uint32_t n;
+	int ret = far_hear_frame(f, &n);
+
+	for (; !ret && n; n--)
 		ret = ht_read_all(f->fd, &payload, 1);
 	return ret;
 }

@@ -64,18 +64,13 @@ FIXTURE_TEARDOWN(departures)
 /* The payload of the next packet, or a negative errno. */
 static int hear_packet(struct far *f, uint8_t *to, uint32_t most)
 {
-	uint8_t header[FAR_HEADER];
 	uint32_t n;
 	int ret;
 
 	do {
-		ret = ht_read_all(f->fd, header, sizeof(header));
-		n = (uint32_t)far_get(header + 4, 4);
-		f->type = header[1];
-		f->bytes = (uint32_t)far_get(header + 2, 2);
-		if (!ret && (f->bytes > sizeof(f->body) || n > most))
-			ret = -EMSGSIZE;
-		ret = ret ?: ht_read_all(f->fd, f->body, f->bytes) ?: ht_read_all(f->fd, to, n);
+		ret = far_hear_frame(f, &n);
+		if (!ret)
+			ret = n > most ? -EMSGSIZE : ht_read_all(f->fd, to, n);
 	} while (!ret && f->type != TYPE_DATA);
 	return ret ?: (int)n;
 }
