@@ -16,19 +16,21 @@
 
 int h__sleep_a_little(int64_t ns, int64_t deadline_ns)
 {
-	const struct timespec ts = { .tv_nsec = ns };
+	int64_t left = deadline_ns > 0 ? deadline_ns - h__now_ns() : ns;
+	const struct timespec ts = { .tv_nsec = left < ns ? left : ns };
 
 	if (deadline_ns == H_NOWAIT)
 		return -EAGAIN;
-	if (deadline_ns > 0 && h__now_ns() >= deadline_ns)
+	if (left <= 0)
 		return -ETIMEDOUT;
 	return nanosleep(&ts, NULL) ? -errno : 0;
 }
 
 /*
  * A listener has too many to accept. The kernel lets one of those who wait go on for each that is
- * accepted; a thousand that tried again and again would keep the server from its processor. Who was
- * let go on and is killed does not tell the next one: so all look now and then.
+ * accepted; a thousand that tried again and again would keep the server from its processor. If one
+ * is killed that was let go on, the next one does not learn of it: so all look now and then.
+ * -EAGAIN: nothing has come of it yet.
  */
 static int call_in_turn(int sock, const struct sockaddr_un *address, unsigned int length,
 			int64_t deadline_ns)
@@ -37,8 +39,6 @@ static int call_in_turn(int sock, const struct sockaddr_un *address, unsigned in
 	struct timeval limit = { .tv_usec = (left < QUEUE_NS ? left : QUEUE_NS) / 1000 + 1 };
 	int flags, err;
 
-	if (deadline_ns == H_NOWAIT)
-		return -EAGAIN;
 	if (left <= 0)
 		return -ETIMEDOUT;
 	flags = fcntl(sock, F_GETFL);
@@ -61,11 +61,12 @@ static int call(int sock, const char *path, bool wait, int64_t deadline_ns)
 		if (!connect(sock, (struct sockaddr *)&address, length))
 			return 0;
 		err = -errno;
-		if (err == -EAGAIN) {
+		if (err == -EAGAIN && deadline_ns != H_NOWAIT) {
 			err = call_in_turn(sock, &address, length, deadline_ns);
 			if (!err)
 				return 0;
-			err = err == -EAGAIN && deadline_ns != H_NOWAIT ? 0 : err;
+			if (err == -EAGAIN)
+				err = 0;
 		} else if (wait && (err == -ENOENT || err == -ECONNREFUSED)) {
 			err = h__sleep_a_little(pause, deadline_ns);
 			pause += pause < MOST_RETRY_NS ? pause / 8 : 0;
