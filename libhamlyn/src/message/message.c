@@ -78,6 +78,8 @@ int h__post(struct h_manager *m, const struct h_msg *msg, int64_t deadline_ns)
 	if (msg->offset > msg->ticket->length ||
 	    msg->length > msg->ticket->length - msg->offset)
 		return -ERANGE;
-	return deadline_ns >= 0 && msg->length > h__dev_whole(m->dev) ?
-	       post_until(m, msg, deadline_ns) : post_long(m, msg, deadline_ns);
+	if (deadline_ns >= 0 && msg->ticket->host != m->self_ticket.host &&
+	    msg->length > h__dev_whole(m->dev))
+		return post_until(m, msg, deadline_ns);
+	return post_long(m, msg, deadline_ns);
 }
