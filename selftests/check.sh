@@ -439,9 +439,11 @@ ofi_part() { # KERNEL ENGINE
 		tests+=("${test##*/}")
 	done
 	# That pieces and threads work does not depend on the device, and little on its engine.
-	! is_short || tests=(ofi_cq ofi_hostile)
-	! is_short || [ "$2" = engine=inline ] || tests=(ofi_cm:busy+stopped_first ofi_cq ofi_hostile ofi_race
-		ofi_msg:pieces+auto_progress+thread_domain ofi_rma:pieces+given_keys)
+	if is_short; then
+		tests=(ofi_cq ofi_hostile)
+		[ "$2" = engine=inline ] || tests+=(ofi_cm:busy+stopped_first ofi_race
+			ofi_msg:pieces+auto_progress+thread_domain ofi_rma:pieces+given_keys)
+	fi
 	part "libfabric provider on the kernel device, Linux $1, $2" \
 		vm_run "$LOGS/vm-$1-ofi-$2" "$1" --smp 2 --timeout 400 \
 		--module "$BUILD/k$1/hamlyn.ko" --module-args "$2 nics=1 max_slots=4096" \
