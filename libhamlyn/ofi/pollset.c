@@ -78,7 +78,7 @@ static struct member **find(struct hf_poll *set, const struct fid *fid)
 	return at;
 }
 
-/* Who uses it, and whose it is; NULL: it is nothing for a poll set. */
+/* The count of its users, and its domain; NULL: it is nothing for a poll set. */
 static int *users_of(struct fid *fid, struct hf_domain **domain)
 {
 	if (fid->fclass == FI_CLASS_CQ) {

@@ -413,7 +413,7 @@ static void note_end(struct h_channel *ch, const struct wanted *w, int ret)
 {
 	if (lasts(ret))
 		h__write_once(&ch->failed, ret);
-	/* Who waits for a reply leaves it to h_channel_receive(), behind what was kept. */
+	/* A wait for a reply leaves it to h_channel_receive(), behind what was kept. */
 	if (w->id && ch->failed)
 		h__channel_tell(ch);
 	else if (!w->id && (!ret || ch->failed))
