@@ -603,7 +603,7 @@ TEST_F(bridge, a_full_connection_tears_no_message_of_a_channel)
 	ASSERT_EQ(h_channel_pair(m[0], m[1], &attr, &a, &b), 0);
 	ht_fill(data, LONG, 6);
 	kill(self->host[1].bridge, SIGSTOP);
-	EXPECT_EQ(h_channel_send(a, data, LONG, 20 * HT_MS), 0);
+	EXPECT_EQ(h_channel_send(a, data, LONG, ht_patience_ns()), 0);
 	memset(data, 0, LONG);
 	EXPECT_EQ(h_channel_send(a, data, LONG, 20 * HT_MS), -ETIMEDOUT);
 	EXPECT_EQ(h_channel_send(a, data, LONG, H_NOWAIT), -EAGAIN);

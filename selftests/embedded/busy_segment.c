@@ -20,7 +20,7 @@
 
 #define LENGTH		(1u << 20)	/* of what the crowd sends: it takes some time */
 #define MOST_PROCESSES	34
-#define END_NS		(10 * HT_SEC)
+#define END_NS		(10 * HT_SEC * ht_scale())
 
 FIXTURE(crowd) {
 	char name[64];

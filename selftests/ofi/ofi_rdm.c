@@ -735,6 +735,8 @@ TEST(selective)
 	send.addr = p.a.peer;
 	ASSERT_EQ(0, fi_trecv(p.b.ep, to, 4, NULL, FI_ADDR_UNSPEC, 0, 0, NULL));
 	ASSERT_EQ(0, TAKEN(&p, fi_tsend(p.a.ep, from, 4, NULL, p.a.peer, 0, NULL)));
+	EXPECT_EQ(true, counts(p.b.cntr[1], &p.a, 1));
+	EXPECT_EQ(true, counts(p.a.cntr[0], &p.b, 1));
 	EXPECT_EQ(true, none(p.b.rx, &p.a));
 	EXPECT_EQ(true, none(p.a.tx, &p.b));
 	EXPECT_EQ(0, memcmp(from, to, 4));

@@ -298,6 +298,18 @@ bool none(struct fid_cq *cq, struct end *other)
 	return true;
 }
 
+bool counts(struct fid_cntr *cntr, struct end *other, uint64_t to)
+{
+	int64_t until = now_ms() + patience_ms();
+	uint64_t count;
+
+	while ((count = fi_cntr_read(cntr)) < to && now_ms() < until) {
+		progress(other);
+		sched_yield();
+	}
+	return count == to;
+}
+
 void fill(void *data, size_t length, unsigned int seed)
 {
 	for (size_t i = 0; i < length; i++)

@@ -16,7 +16,7 @@
 #include <rdma/fi_rma.h>
 
 /* What has to happen does so in this time, times HAMLYN_TEST_SCALE; in milliseconds. */
-#define PATIENCE_MS	20000
+#define PATIENCE_MS	60000
 
 /* What a test wants otherwise; 0: as usual. */
 struct options {
@@ -84,6 +84,8 @@ ssize_t next_entry(struct fid_cq *cq, struct end *other, struct fi_cq_tagged_ent
 ssize_t next_error(struct fid_cq *cq, struct end *other, struct fi_cq_err_entry *error);
 /* Is there none, after some rounds of progress? */
 bool none(struct fid_cq *cq, struct end *other);
+/* Does the counter get there, and no further for now, while both ends make progress? */
+bool counts(struct fid_cntr *cntr, struct end *other, uint64_t to);
 
 void fill(void *data, size_t length, unsigned int seed);
 bool filled(const void *data, size_t length, unsigned int seed);

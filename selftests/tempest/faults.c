@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -277,6 +278,18 @@ static void pin_protocol(TPPI_NodeId src, int size)
 	pin(1);
 }
 
+struct counter {
+	const atomic_ulong *at;
+	unsigned long before;
+};
+
+static bool is_further(void *counter)
+{
+	const struct counter *c = counter;
+
+	return *c->at != c->before;
+}
+
 static void each_advances(int number)
 {
 	unsigned long before[COUNTERS];
@@ -294,9 +307,12 @@ static void each_advances(int number)
 	for (int window = 0; window < 3; window++) {
 		for (int i = 0; i < number; i++)
 			before[i] = progress[i];
-		sleep(scale());
-		for (int i = 0; i < number; i++)
-			CHECK(progress[i] - before[i] > 0);
+		sleep(1);
+		for (int i = 0; i < number; i++) {
+			struct counter c = { &progress[i], before[i] };
+
+			wait_for(is_further, &c, "progress");
+		}
 	}
 	over = 1;
 	for (int i = 0; i < number; i++)
@@ -320,7 +336,8 @@ static void all_advance(void)
 /* ---- priorities ---- */
 
 static char order[8];
-static atomic_int running, overlaps, ordered, blocked;
+static atomic_int running, overlaps, ordered, blocked, let_go;
+static atomic_int faulting[2];	/* thread ids */
 
 static void note(char what)
 {
@@ -358,8 +375,30 @@ static void block_for_long(TPPI_NodeId src, int size)
 	(void)size;
 	running++;
 	blocked = 1;
-	usleep(500000);
+	WAIT_UNTIL(let_go);
 	running--;
+}
+
+static void *tell_who_and_store(void *at)
+{
+	faulting[(char *)at != page_at(0)] = gettid();
+	*(volatile int *)at = 1;
+	return NULL;
+}
+
+/* A thread that has nothing else to sleep for waits until the protocol thread sees its fault. */
+static bool is_queued(void *thread)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", *(atomic_int *)thread);
+	file = fopen(path, "re");
+	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	if (file)
+		fclose(file);
+	return state == 'S';
 }
 
 static void priorities(void)
@@ -373,8 +412,15 @@ static void priorities(void)
 	for (int i = 0; i < 2; i++) {
 		TPPI_send(0, note_message);
 		TPPI_schedule_timer(1000, note_timer, NULL);
-		threads[i] = start_thread(store_one, page_at(0) + 64 * i);
+		threads[i] = start_thread(tell_who_and_store, page_at(0) + 64 * i);
 	}
+	for (int i = 0; i < 2; i++) {
+		WAIT_UNTIL(faulting[i]);
+		wait_for(is_queued, &faulting[i], "a fault");
+	}
+	/* The timers are due as well. */
+	usleep(20000);
+	let_go = 1;
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	while (ordered < 6)
