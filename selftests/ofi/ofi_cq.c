@@ -179,8 +179,8 @@ TEST(threshold)
 }
 
 /*
- * Until fi_trywait() says @want, or patience ends: what it says otherwise in the meantime. An engine
- * takes its time to bring what was sent, and the other end's credits come when they come.
+ * Until fi_trywait() says @want, or patience ends. An engine takes its time to bring what was sent,
+ * and the other end's credits come when they come.
  */
 static int trywait_until(struct end *end, struct fid **fids, int count, int want)
 {
