@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
 # Tempest: libhamlyn-tempest.a and libhamlyn-tempest.so. For x86-64 only, see abi.h.
-TEMPEST_SRC := $(sort $(wildcard libhamlyn/tempest/src/*.c))
+TEMPEST_SRC := $(sort $(wildcard libhamlyn/tempest/src/*/*.c))
 TEMPEST_SEND := $(BUILD)/include/tempest/send.h
-TEMPEST_HDR := $(wildcard libhamlyn/tempest/src/*.h libhamlyn/tempest/include/*.h* libhamlyn/tempest/include/tempest/*.h) $(TEMPEST_SEND)
+TEMPEST_HDR := $(wildcard libhamlyn/tempest/src/*/*.h libhamlyn/tempest/include/*.h* libhamlyn/tempest/include/tempest/*.h) $(TEMPEST_SEND)
 # Start-up, and the names of handlers, are those of Active Messages.
 TEMPEST_AM := $(filter $(BUILD)/obj/am/boot%.o $(BUILD)/obj/am/address.o $(BUILD)/obj/am/error.o,$(AM_OBJ))
 TEMPEST_OBJ := $(TEMPEST_SRC:libhamlyn/tempest/src/%.c=$(BUILD)/obj/tempest/%.o) $(TEMPEST_AM)

@@ -16,7 +16,7 @@
 #include <tempest.h>
 #include <time.h>
 
-#include "abi.h"
+#include "base/abi.h"
 
 #define BLOCK		((size_t)TPPI_TAG_BLK_SIZE)
 #define PAGE		((size_t)TPPI_PAGE_SIZE)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "block.h"
-#include "page.h"
+#include "memory/block.h"
+#include "memory/page.h"
 #include "test.h"
 
 #define PAGES	4

@@ -25,7 +25,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "abi.h"
+#include "base/abi.h"
 
 #define PAGE		4096ul
 #define TRAP_FLAG	0x100

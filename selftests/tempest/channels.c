@@ -8,10 +8,10 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "channel.h"
-#include "job.h"
+#include "node/channel.h"
+#include "node/job.h"
 #include "test.h"
-#include "wire.h"
+#include "node/wire.h"
 
 /* ---- two to the next node, of different sizes ---- */
 

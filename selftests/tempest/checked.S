@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Accesses as instrumented code makes them; see abi.h. The address is in rdi. */
-#include "abi.h"
+#include "base/abi.h"
 
 /* SIZE bytes at (%rdi); NEED and the jump if the tag is another */
 .macro checked name, size, need, conflict, plain, aliased

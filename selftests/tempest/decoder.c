@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "decode.h"
+#include "trap/decode.h"
 #include "test.h"
 
 #define BYTES	1024

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "page.h"
-#include "settings.h"
+#include "memory/page.h"
+#include "base/settings.h"
 #include "test.h"
 
 #define WAIT_UNTIL(expression)	wait_for(is_set, &(expression), #expression)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "block.h"
+#include "memory/block.h"
 #include "test.h"
 
 #define MOST_WORKERS	8

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "segment.h"
+#include "memory/segment.h"
 #include "test.h"
 
 #define USER	((void *)0x5678)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "test.h"
-#include "wire.h"
+#include "node/wire.h"
 
 #define BYTES	65536	/* the device sends that many itself */
 

@@ -19,7 +19,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "test.h"
 
 /* ---- system calls ---- */

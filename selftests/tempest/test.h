@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "control.h"
+#include "base/control.h"
 #include "tempest.h"
 #include "tempest/check.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "test.h"
-#include "wire.h"
+#include "node/wire.h"
 
 #define MOST_BYTES	(1 << 20)
 #define PAGES		(MOST_BYTES / TPPI_PAGE_SIZE)

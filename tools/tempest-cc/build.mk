@@ -18,7 +18,7 @@ FORCE:
 $(BUILD)/obj/tempest-cc/main.o $(BUILD)/obj/tempest-cc/place.o: $(TEMPEST_CC_FOLDERS)
 
 $(BUILD)/obj/tempest-cc/%.o: tools/tempest-cc/%.c $(wildcard tools/tempest-cc/*.h) \
-		libhamlyn/tempest/src/abi.h
+		libhamlyn/tempest/src/base/abi.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/tempest/src -I$(BUILD)/obj/tempest-cc \
 		-DHAMLYN_VERSION='"$(VERSION)"' $(CFLAGS_ALL) -c $< -o $@

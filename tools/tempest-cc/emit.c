@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "emit.h"
 #include "loop.h"
 #include "message.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "message.h"
 #include "plan.h"
 
