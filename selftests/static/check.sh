@@ -168,6 +168,7 @@ LAYERS=(low embedded manager message stream rendezvous channel server publish wo
 
 check_layers() {
 	quiet layers_of_library && quiet included_sources && quiet driver_folders && quiet driver_names &&
+		quiet header_order libhamlyn/tempest/src &&
 		quiet layers_of_tool hamlyn-perf base load system measure report command &&
 		quiet layers_of_tool hamlynctl base record object watch health
 }
@@ -225,16 +226,20 @@ included_sources() {
 	true
 }
 
-# Headers of the driver's folders include each other in one direction only; the top counts as one.
+# Headers of folders include each other in one direction only; the top counts as one.
+header_order() { # ROOT [EXCEPT]
+	local root=$1 pairs
+	pairs=$(local_includes "$root/" | grep -E '^[^:]*\.h:' | grep -vE "^$root/(${2:-})\.h:" |
+		while IFS=: read -r file _ name; do
+			[ -e "$REPO_DIR/${file%/*}/$name" ] && name=${file%/*}/$name || name=$root/$name
+			[ ! -e "$REPO_DIR/$name" ] || [ "${file%/*}" = "${name%/*}" ] || echo "${file%/*} ${name%/*}"
+		done | sort -u)
+	tsort <<<"$pairs" 2>&1 >/dev/null | sed -n "s|^tsort: \($root[^:]*\)\$|\1: in a cycle of headers of folders|p"
+}
+
 # port.h is the core's door. hml.h has everything, and is for sources; trace.h is as one.
 driver_folders() {
-	local pairs
-	pairs=$(local_includes driver/ | grep -E '^[^:]*\.h:' | grep -vE '^driver/(core/port|hml|trace)\.h:' |
-		while IFS=: read -r file _ name; do
-			[ -e "$REPO_DIR/${file%/*}/$name" ] && name=${file%/*}/$name || name=driver/$name
-			[ "${file%/*}" = "${name%/*}" ] || echo "${file%/*} ${name%/*}"
-		done | sort -u)
-	tsort <<<"$pairs" 2>&1 >/dev/null | sed -n 's/^tsort: \(driver[^:]*\)$/\1: in a cycle of headers of folders/p'
+	header_order driver 'core/port|hml|trace'
 	local_includes driver/ hml.h | grep -E '^[^:]*\.h:' | grep -v '^driver/trace\.h:' |
 		sed 's/$/ is for sources/'
 	local_includes driver/ | grep -v '^driver/core/' | while IFS=: read -r file line name; do
