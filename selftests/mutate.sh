@@ -274,8 +274,8 @@ kernel-forget  vm hostile_guess             driver/object/watch.c s/^\thml_watch
 watch-late     vm hostile_guess             driver/object/watch.c s/if (!hml_watch_knew(\&c->user->known, arg->host, arg->slot, arg->key))/if (1)/
 known-wrong    vm hostile_guess             driver/object/watch.c /^int hml_watch_arm_on/,/^}/s/^\tif (reject >= 0)$/\tif (reject >= 0 \&\& (remember(w, arg->key), 1))/
 bridge-stranger native bridge               tools/hamlyn-bridge/life.c s/if (!from_a_peer(b, \&from) || /if (/
-bridge-user    native bridge                tools/hamlyn-bridge/origin.c s/== (long long)geteuid();/>= 0;/
-bridge-closed  native bridge                tools/hamlyn-bridge/origin.c s/what->id) \&\& answer.is.idiag_inode ?/what->id) ?/
+bridge-user    native bridge                tools/hamlyn-bridge/origin.c s/ \&\& uid == geteuid();/;/
+bridge-closed  native bridge                tools/lib/sock_owner.c s/ || !answer.is.idiag_inode)/)/
 bridge-held    native bridge                tools/hamlyn-bridge/inbox.c s/if (held_back(p, u))/if (0)/
 far-whole      native bridge                libhamlyn/src/stream/stream_send.c s/s->most = whole_to(s, f.buffer)/s->most = f.buffer/
 far-until      native bridge                libhamlyn/src/embedded/shm_far.c s/if (until \&\& until < give_up)/if (0)/

@@ -7,7 +7,7 @@
 
 USER_FLAGS=(
 	-std=gnu11 -D_GNU_SOURCE '-DHAMLYN_VERSION="0"' -Iuapi -Ilibhamlyn/include -Ilibhamlyn/src -Ilibhamlyn/src/embedded
-	-Idriver/core -Ilibhamlyn/am -Ilibhamlyn/am/include -Itools/am/lib
+	-Idriver/core -Ilibhamlyn/am -Ilibhamlyn/am/include -Itools/am/lib -Itools
 	-Ilibhamlyn/tempest/src -Ilibhamlyn/tempest/include -Ilibhamlyn/stache/src -Ilibhamlyn/stache/include -Ibuild/include
 )
 

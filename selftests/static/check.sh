@@ -206,8 +206,9 @@ layers_of_library() {
 }
 
 # Folders of a tool in the order in which they stand upon each other; its top may use all of them.
+# lib is what tools share.
 layers_of_tool() { # TOOL FOLDER...
-	local tool=tools/$1 folder below=' '
+	local tool=tools/$1 folder below=' lib '
 	shift
 	for folder in "$@"; do
 		below+="$folder "

@@ -2,11 +2,15 @@
 #
 # Joins embedded devices of several hosts. It is inside the library, and has the wire format of the driver.
 BRIDGE_OBJ := $(patsubst tools/hamlyn-bridge/%.c,$(BUILD)/obj/bridge/%.o,$(sort $(wildcard tools/hamlyn-bridge/*.c))) \
-	$(BUILD)/obj/bridge/wire.o
+	$(BUILD)/obj/bridge/wire.o $(BUILD)/obj/bridge/lib/sock_owner.o
 
-$(BUILD)/obj/bridge/%.o: tools/hamlyn-bridge/%.c tools/hamlyn-bridge/bridge.h $(LIB_HDR) $(CORE)
+$(BUILD)/obj/bridge/%.o: tools/hamlyn-bridge/%.c tools/hamlyn-bridge/bridge.h tools/lib/sock_owner.h $(LIB_HDR) $(CORE)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(LIB_INC) -DHAMLYN_VERSION='"$(VERSION)"' $(CFLAGS_ALL) -c $< -o $@
+	$(CC) $(CPPFLAGS_ALL) $(LIB_INC) -Itools -DHAMLYN_VERSION='"$(VERSION)"' $(CFLAGS_ALL) -c $< -o $@
+
+$(BUILD)/obj/bridge/lib/%.o: tools/lib/%.c tools/lib/sock_owner.h
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -Itools $(CPPFLAGS) $(CFLAGS_ALL) -c $< -o $@
 
 $(BUILD)/obj/bridge/wire.o: driver/core/wire.c $(CORE)
 	@mkdir -p $(@D)

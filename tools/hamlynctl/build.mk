@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 CTL_FOLDERS := tools/hamlynctl $(addprefix tools/hamlynctl/,base record object watch health)
 CTL_SRC := $(sort $(wildcard $(CTL_FOLDERS:=/*.c)))
-CTL_OBJ := $(CTL_SRC:tools/hamlynctl/%.c=$(BUILD)/obj/ctl/%.o)
-CTL_HDR := $(wildcard $(CTL_FOLDERS:=/*.h) uapi/linux/*.h)
+CTL_OBJ := $(CTL_SRC:tools/hamlynctl/%.c=$(BUILD)/obj/ctl/%.o) $(BUILD)/obj/ctl/lib/sock_owner.o
+CTL_HDR := $(wildcard $(CTL_FOLDERS:=/*.h) tools/lib/*.h uapi/linux/*.h)
 CTL_PKGS := libnl-genl-3.0 libnl-3.0 json-c ncursesw
 
 tools: $(BUILD)/hamlynctl
 
 # The flags of the libraries are asked for only when they are needed.
-ctl_cflags = -Iuapi -Itools/hamlynctl -D_GNU_SOURCE -DHAMLYN_VERSION='"$(VERSION)"' \
+ctl_cflags = -Iuapi -Itools/hamlynctl -Itools -D_GNU_SOURCE -DHAMLYN_VERSION='"$(VERSION)"' \
 	$(shell $(PKG_CONFIG) --cflags-only-I $(CTL_PKGS)) $(CPPFLAGS)
 ctl_libs = $(shell $(PKG_CONFIG) --libs $(CTL_PKGS))
 
 $(BUILD)/obj/ctl/%.o: tools/hamlynctl/%.c $(CTL_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(ctl_cflags) $(CFLAGS_ALL) -c $< -o $@
+
+$(BUILD)/obj/ctl/lib/%.o: tools/lib/%.c $(CTL_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(ctl_cflags) $(CFLAGS_ALL) -c $< -o $@
 
@@ -32,12 +36,16 @@ CTL_TEST := $(addprefix $(BUILD)/,hamlynctl hamlynctl-peer hamlynctl-pty)
 hamlynctl-test: $(CTL_TEST)
 
 # The whole of hamlynctl with a kernel that is made up.
-CTL_UNIT_OBJ := $(CTL_SRC:tools/hamlynctl/%.c=$(BUILD)/obj/ctl-unit/%.o)
+CTL_UNIT_OBJ := $(CTL_SRC:tools/hamlynctl/%.c=$(BUILD)/obj/ctl-unit/%.o) $(BUILD)/obj/ctl-unit/lib/sock_owner.o
 ctl_unit_cflags = $(ctl_cflags) -std=gnu11 -Wall -Wextra -Wshadow -O1 -g $(SANITIZE)
 
 $(BUILD)/obj/ctl-unit/%.o: tools/hamlynctl/%.c $(CTL_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(ctl_unit_cflags) -Dmain=ctl_main -c $< -o $@
+
+$(BUILD)/obj/ctl-unit/lib/%.o: tools/lib/%.c $(CTL_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(ctl_unit_cflags) -c $< -o $@
 
 CTL_UNIT := $(addprefix $(BUILD)/unit/unit_,hamlynctl apply top)
 CTL_UNIT_SRC := $(addprefix tools/hamlynctl/test/,kernel.c answers.c)
