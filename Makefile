@@ -25,7 +25,7 @@ CHECK_MINUTES ?= 80
 CC ?= gcc
 PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
-WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes
+WARN := -Wall -Werror=implicit-function-declaration -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes
 CPPFLAGS_ALL := -D_GNU_SOURCE -Iuapi -Ilibhamlyn/include $(CPPFLAGS)
 CFLAGS_ALL := -std=gnu11 $(WARN) $(CFLAGS)
 
