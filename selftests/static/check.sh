@@ -235,7 +235,7 @@ header_order() { # ROOT [EXCEPT]
 			[ -e "$REPO_DIR/${file%/*}/$name" ] && name=${file%/*}/$name || name=$root/$name
 			[ ! -e "$REPO_DIR/$name" ] || [ "${file%/*}" = "${name%/*}" ] || echo "${file%/*} ${name%/*}"
 		done | sort -u)
-	tsort <<<"$pairs" 2>&1 >/dev/null | sed -n "s|^tsort: \($root[^:]*\)\$|\1: in a cycle of headers of folders|p"
+	tsort <<<"$pairs" 2>&1 >/dev/null | sed -n "s|^tsort: \(${root}[^:]*\)\$|\1: in a cycle of headers of folders|p"
 }
 
 # port.h is the core's door. hml.h has everything, and is for sources; trace.h is as one.
