@@ -142,8 +142,9 @@ static bool is_listed(const char *list, const char *local, const char *remote, u
 	if (!f)
 		return false;
 	while (!found && fgets(line, sizeof(line), f))
-		found = sscanf(line, " %*[^:]: %63s %63s %*s %*s %*s %*s %u %*s %lu", from, to, &user,
-			       &inode) == 4 && inode && !strcmp(from, local) && !strcmp(to, remote);
+		found = sscanf(line, " %*[^:]: %63s %63s %*s %*s %*s %*s %u %*s %lu", from, to,
+			       &user, &inode) == 4 &&
+			inode && !strcmp(from, local) && !strcmp(to, remote);
 	fclose(f);
 	if (found)
 		*uid = user;
