@@ -181,14 +181,15 @@ answers() {
 	[ "$status" = 0 ] && [ "$(cat "$work/out")" = "$1" ]
 }
 
-# Traffic that does not end of itself, a second after it has begun
+# Traffic that does not end of itself, once some has passed: before it one may wait for the other
 endless() {
+	local before
+	before=$(carried)
 	serve 1 -p hamlyn -e msg -I 100000000 -S 64 || return 1
 	HAMLYN_DEVICE=$(device 2) timeout "$limit" fi_pingpong -P "$control" -p hamlyn -e msg \
 		-I 100000000 -S 64 127.0.0.11 >"$work/err" 2>&1 &
 	client=$!
-	sleep 1
-	[ -e "/proc/$client" ]
+	eventually at_least $((before + 100000)) && [ -e "/proc/$client" ]
 }
 
 ends_by_itself() { # PID

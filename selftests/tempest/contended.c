@@ -54,19 +54,29 @@ static int seconds(void)
 	return tempest_control ? 30 : text ? atoi(text) : 3;
 }
 
-/* In each second, or as long as a second takes here. */
+struct counter {
+	const atomic_ulong *at;
+	unsigned long before;
+};
+
+static bool is_further(void *counter)
+{
+	const struct counter *c = counter;
+
+	return *c->at != c->before;
+}
+
+/* In each second, or as soon as that is so here. */
 static void each_advances(void)
 {
-	unsigned long before[THREADS];
+	struct counter c[THREADS];
 
 	for (int i = 0; i < THREADS; i++)
-		before[i] = progress[i];
-	sleep(scale());
-	for (int i = 0; i < THREADS; i++) {
-		if (progress[i] == before[i])
-			failed(__FILE__, __LINE__, "node %u: thread %d did not get the block",
-			       TPPI_self_address, i);
-	}
+		c[i] = (struct counter) { &progress[i], progress[i] };
+	sleep(1);
+	for (int i = 0; i < THREADS; i++)
+		wait_for(is_further, &c[i], i ? "the plain thread to get the block" :
+						"the checked thread to get the block");
 }
 
 static void counts(void)

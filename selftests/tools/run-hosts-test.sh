@@ -352,16 +352,25 @@ rest = lies[sys.argv[3]]
 # Standard output of hamlyn-run may be slow, its link is not
 while rest:
     rest = rest[os.write(1, rest):]
+# Who has refused has nothing to do for the next order
+if sys.argv[3] == "refuse":
+    os.read(0, 65536)
+    sys.exit(1)
 time.sleep(1000)
 EOT
 
-lies() { # LIE: it is given up, and what it said of others' processes counts for nothing
-	local types version status=0
+liar() { # LIE: $work/lie is an agent that tells it
+	local types version
 	types=$(frame_types)
 	version=$("$RUN" --version | cut -d' ' -f2)
 	printf '#!/bin/sh\nexec python3 "%s" "%s" "%s" %s\n' "$work/liar.py" "$version" "$types" "$1" \
 		>"$work/lie"
 	chmod +x "$work/lie"
+}
+
+lies() { # LIE: it is given up, and what it said of others' processes counts for nothing
+	local status=0
+	liar "$1"
 	bounded "$RUN" --launch "$work/lie" -n 2 --host a:1,.:1 sleep "$nap" || status=$?
 	[ "$status" = 1 ] && grep -q "host a: what comes from there makes no sense" "$work/err" &&
 		! grep -q "of another" "$work/out" && nobody_sleeps
@@ -374,7 +383,7 @@ refused() {
 
 floods() { # more lines than have room where nobody reads them: kept to a bound
 	local status=0
-	lies window 2>/dev/null
+	liar window
 	mkfifo "$work/unread"
 	exec 5<>"$work/unread"
 	bounded true
