@@ -190,6 +190,19 @@ static bool in_pages(const struct refusal *r)
 	       r->attr == HAMLYN_A_WIRED_BYTES;
 }
 
+static u64 *quota_told(struct hml_user *u, u32 attr)
+{
+	switch (attr) {
+	case HAMLYN_A_KERNEL_BYTES:
+		return &u->quota_told[0];
+	case HAMLYN_A_WIRED_BYTES:
+		return &u->quota_told[1];
+	case HAMLYN_A_SLOTS:
+		return &u->quota_told[2];
+	}
+	return &u->quota_told[HML_QUOTA_KINDS - 1];
+}
+
 /*
  * After users_lock was let go, for which everybody waits: an event allocates, and copies to
  * whoever listens.
@@ -217,7 +230,8 @@ static int refuse(struct hml_context *c, const struct refusal *r)
 		hml_explain(c, "%s: %lu%s asked for, %lu%s of the user's %lu%s in use",
 			    r->what, more, unit, used, unit, limit, unit);
 	trace_hamlyn_quota(c, r->what, more, used, limit);
-	hml_event_quota(c, r->attr, &r->had);
+	if (hml_event_again(quota_told(c->user, r->attr)))
+		hml_event_quota(c, r->attr, &r->had);
 	return -EDQUOT;
 }
 

@@ -37,6 +37,8 @@ struct hml_known {
 	struct rb_root watches;
 };
 
+#define HML_QUOTA_KINDS	4	/* that events tell of: memory, wired memory, slots, termini */
+
 /**
  * struct hml_user - what one user has of a NIC
  * @node: in device.users, by @uid
@@ -51,6 +53,7 @@ struct hml_known {
  *	lock
  * @known: keys that it has had
  * @paused_told: when an event told last that one of its termini pauses, ns; atomic
+ * @quota_told: the same of a limit that was in the way, by what it limits
  *
  * All else under device.users_lock. Kept without a reference while it has limits of
  * its own, or something to remember.
@@ -67,6 +70,7 @@ struct hml_user {
 	struct hml_bucket bucket;
 	struct hml_known known;
 	u64 paused_told;
+	u64 quota_told[HML_QUOTA_KINDS];
 };
 
 /**

@@ -440,7 +440,8 @@ memlock-exempt vm limits                    driver/object/pin.c  s/if (!ns_capab
 user-opener    vm inherit,limits            driver/user.c        s/= user_new(responsible());/= user_new(GLOBAL_ROOT_UID);/
 user-exempt    vm hostile_admin             driver/user.c        s/ns_capable_noaudit(\&init_user_ns, CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
 guess-forget   vm hostile_guess             driver/user.c        s/hml_bucket_full(&u->bucket, ktime_get_ns())/1/
-pause-told     vm hostile_pause             driver/engine/datapath.c s/return now - told >= NSEC_PER_SEC \&\&/return/
+pause-told     vm hostile_pause             driver/engine/datapath.c s/if (hml_event_again(/if (1 || hml_event_again(/
+quota-told     vm hostile_quota             driver/user.c        s/if (hml_event_again(/if (1 || hml_event_again(/
 audit-own      vm hostile_audit             driver/audit.c       s/read_translated(c->audit,/read_translated(c->device->audit,/
 audit-key      vm hostile_audit             driver/audit.c       s/\.offset = h->offset,/.offset = h->key,/
 audit-translate vm hostile_audit            driver/audit.c       s/translate(&entries\[i\]);/;/

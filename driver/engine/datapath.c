@@ -315,22 +315,12 @@ static __always_inline u32 work(struct hml_term *t, u32 budget, s64 *bytes)
 	return hml_tx_run(&t->device->nic, &t->core, budget, bytes);
 }
 
-/* Not more often than a listener may want to know: pauses are short, and many. */
-static bool tell_again(struct hml_user *u)
-{
-	u64 now = ktime_get_ns();
-	u64 told = READ_ONCE(u->paused_told);
-
-	return now - told >= NSEC_PER_SEC &&
-	       cmpxchg_relaxed(&u->paused_told, told, now) == told;
-}
-
 /* Not in a section: events may sleep. */
 static noinline void tell_paused(struct hml_term *t)
 {
 	trace_hamlyn_pause(t);
-	if (tell_again(container_of(t->core.sender.guard.bucket,
-				    struct hml_user, bucket)))
+	if (hml_event_again(&container_of(t->core.sender.guard.bucket,
+					  struct hml_user, bucket)->paused_told))
 		hml_event_paused(t);
 }
 

@@ -118,6 +118,24 @@ static int put_context(struct event *e, const struct hml_context *c)
 }
 
 /**
+ * hml_event_again() - may a user's doings be told of once more?
+ * @told: when they were told of last, ns; atomic
+ *
+ * Once a second: what a user can repeat without end must not fill up the sockets of those who
+ * listen, or they miss what others do.
+ *
+ * Return: whether it is time, and the caller the one who tells.
+ */
+bool hml_event_again(u64 *told)
+{
+	u64 now = ktime_get_ns();
+	u64 last = READ_ONCE(*told);
+
+	return now - last >= NSEC_PER_SEC &&
+	       cmpxchg_relaxed(told, last, now) == last;
+}
+
+/**
  * hml_event_nic() - something happened to a NIC
  * @d: the NIC
  * @event: HAMLYN_NL_EVENT_NIC_*

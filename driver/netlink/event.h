@@ -25,6 +25,7 @@ static inline void hml_changed(void)
 
 int hml_netlink_init(void);
 void hml_netlink_exit(void);
+bool hml_event_again(u64 *told);
 void hml_event_nic(struct hml_device *d, u32 event);
 void hml_event_nic_in(struct hml_device *d, struct net *net, u32 event);
 void hml_event_context(struct hml_context *c, u32 event);
