@@ -165,7 +165,7 @@ TEST_F(bridge, asking_makes_no_segment)
 	char name[120], file[160], *const argv[] = { self->program, name, "--status", NULL };
 
 	snprintf(name, sizeof(name), "%.90s-none", self->name[0]);
-	snprintf(file, sizeof(file), "/dev/shm/hamlyn-%u-%s", geteuid(), name + 4);
+	snprintf(file, sizeof(file), "/dev/shm/hamlyn-%u-%s", ht_segment_uid(), name + 4);
 	EXPECT_EQ(ht_reap(run(self->program, argv, -1)), 1);
 	EXPECT_NE(access(file, F_OK), 0);
 }
@@ -186,7 +186,7 @@ static void scribble(const char *name, const struct range *r, u64 seed, int64_t 
 	char file[160];
 	int fd;
 
-	snprintf(file, sizeof(file), "/dev/shm/hamlyn-%u-%s", geteuid(), name + 4);
+	snprintf(file, sizeof(file), "/dev/shm/hamlyn-%u-%s", ht_segment_uid(), name + 4);
 	fd = open(file, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st))
 		_exit(1);

@@ -21,7 +21,7 @@ static int open_prepared(mode_t mode, uid_t owner)
 
 	snprintf(name, sizeof(name), "shm:prepared%d", (int)getpid());
 	snprintf(path, sizeof(path), "/dev/shm/hamlyn-%u-prepared%d",
-		 (unsigned int)geteuid(), (int)getpid());
+		 ht_segment_uid(), (int)getpid());
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;

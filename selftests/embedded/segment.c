@@ -257,7 +257,7 @@ TEST_F(segment, with_join_none_is_made)
 	char name[200], file[250];
 
 	snprintf(name, sizeof(name), "%s,join", self->stem);
-	snprintf(file, sizeof(file), "/dev/shm/hamlyn-%u-%s", geteuid(), self->stem + 4);
+	snprintf(file, sizeof(file), "/dev/shm/hamlyn-%u-%s", ht_segment_uid(), self->stem + 4);
 	EXPECT_EQ(-ENOENT, h_open(name, &dev));
 	EXPECT_NE(0, access(file, F_OK));
 	ASSERT_EQ(0, h_open(self->name, &dev));
@@ -945,7 +945,7 @@ TEST_F(segment, builders_killed_at_any_time_leave_nothing_behind)
 
 static void path_of(FIXTURE_DATA(segment) *self, char *path, size_t room)
 {
-	snprintf(path, room, SHM "/hamlyn-%u-%s", (unsigned int)geteuid(), self->stem + 4);
+	snprintf(path, room, SHM "/hamlyn-%u-%s", ht_segment_uid(), self->stem + 4);
 }
 
 /* As by a process that was stopped while it changed them. */
@@ -1940,7 +1940,7 @@ static int file_of(const char *name, struct stat *st)
 {
 	char path[300];
 
-	snprintf(path, sizeof(path), SHM "/hamlyn-%u-%s", geteuid(), name + strlen("shm:"));
+	snprintf(path, sizeof(path), SHM "/hamlyn-%u-%s", ht_segment_uid(), name + strlen("shm:"));
 	return lstat(path, st);
 }
 
@@ -1995,7 +1995,8 @@ TEST_F(segment, a_file_without_rights_of_its_owner_is_taken)
 
 	if (!geteuid())
 		ASSERT_EQ(0, seteuid(12345));
-	snprintf(path, sizeof(path), SHM "/hamlyn-%u-%s", geteuid(), self->name + strlen("shm:"));
+	snprintf(path, sizeof(path), SHM "/hamlyn-%u-%s", ht_segment_uid(),
+		 self->name + strlen("shm:"));
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0);
 	ASSERT_LE(0, fd);
 	close(fd);
@@ -2102,7 +2103,8 @@ TEST_F(segment, a_segment_of_another_version_is_said_to_be_one)
 	int fd;
 
 	ASSERT_EQ(0, h_open(self->name, &dev));
-	snprintf(path, sizeof(path), SHM "/hamlyn-%u-%s", geteuid(), self->name + strlen("shm:"));
+	snprintf(path, sizeof(path), SHM "/hamlyn-%u-%s", ht_segment_uid(),
+		 self->name + strlen("shm:"));
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, fd);
 	/* Its header is in the first page. */

@@ -117,6 +117,9 @@ void ht_tell_key(uint64_t key);
 /* $HAMLYN_DEVICE or NULL. */
 const char *ht_device(void);
 
+/* The number in the names of this user's segments: outside of a user namespace of its own. */
+unsigned int ht_segment_uid(void);
+
 int ht_open(struct h_dev **dev);
 
 /* Where one sends from: $HAMLYN_TX_DEVICE, of another host on the fabric; or the same. */

@@ -317,6 +317,7 @@ struct shm_dead {
 #define SHM_RECLAIM_NS	100000000ll		/* for what the dead have left */
 
 /* shm_segment.c */
+int h__shm_user(unsigned int *uid);
 int h__shm_attach(struct h_dev *dev, const char *spec, struct h_open_wait *wait);
 void h__shm_detach(struct h_dev *dev);
 int h__shm_lock(struct h_dev *dev);

@@ -378,7 +378,7 @@ static int parse_options(const char *options, struct shm_options *o)
 }
 
 /* "NAME[,OPTION...]"; the user id keeps users' names apart. */
-static int parse_spec(const char *spec, char *file, size_t room,
+static int parse_spec(const char *spec, unsigned int uid, char *file, size_t room,
 		      struct shm_options *o)
 {
 	const char *comma = strchr(spec, ',');
@@ -398,8 +398,7 @@ static int parse_spec(const char *spec, char *file, size_t room,
 			return h__early(-EINVAL,
 					"\"%.64s\": must be letters, digits, '.', '_' and '-'",
 					spec);
-	snprintf(file, room, "hamlyn-%u-%.*s", (unsigned int)geteuid(), (int)n,
-		 spec);
+	snprintf(file, room, "hamlyn-%u-%.*s", uid, (int)n, spec);
 	return comma ? parse_options(comma + 1, o) : 0;
 }
 
@@ -527,7 +526,7 @@ static int cannot_open(const char *file, int err)
  * device removes those of the same user. One that is being made or left is
  * locked and left alone.
  */
-static void sweep(void)
+static void sweep(unsigned int uid)
 {
 	char prefix[32];
 	struct dirent *e;
@@ -535,8 +534,7 @@ static void sweep(void)
 
 	if (!d)
 		return;
-	snprintf(prefix, sizeof(prefix), "hamlyn-%u-",
-		 (unsigned int)geteuid());
+	snprintf(prefix, sizeof(prefix), "hamlyn-%u-", uid);
 	while ((e = readdir(d))) {
 		int fd;
 
@@ -844,15 +842,18 @@ int h__shm_attach(struct h_dev *dev, const char *spec, struct h_open_wait *wait)
 {
 	struct shm_dev *shm = calloc(1, sizeof(*shm));
 	struct shm_options options;
+	unsigned int uid;
 	int err;
 
 	if (!shm)
 		return -ENOMEM;
-	err = parse_spec(spec, shm->file, sizeof(shm->file), &options);
+	err = h__shm_user(&uid);
+	if (!err)
+		err = parse_spec(spec, uid, shm->file, sizeof(shm->file), &options);
 	if (err)
 		goto err_free;
 	if (!wait->looked)
-		sweep();
+		sweep(uid);
 	/*
 	 * With threads the system takes a grace period for that, which takes its time: not with
 	 * the tables locked, one process after the other.

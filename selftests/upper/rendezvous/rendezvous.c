@@ -841,7 +841,7 @@ TEST_F(rendezvous, another_device_is_told_so)
 
 	snprintf(name, sizeof(name), "shm:rendezvous%d,size=16M", (int)getpid());
 	snprintf(segment, sizeof(segment), "/dev/shm/hamlyn-%u-rendezvous%d",
-		 (unsigned int)geteuid(), (int)getpid());
+		 ht_segment_uid(), (int)getpid());
 	ASSERT_NO(is_told(&c, self->listener, self->m));
 	EXPECT_EQ(-EXDEV, c.result);
 	/* Nobody has it open any more. */
