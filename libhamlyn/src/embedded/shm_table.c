@@ -10,7 +10,8 @@
 
 #define QUIESCE_SPINS	128
 #define AT_A_TIME	128
-#define SIZE_ADVICE	"size=%lluM of the segment, for this alone, instead of %lluM"
+#define SIZE_ADVICE	"size=%lluM of the segment, for this alone, or %lluM, for as much again, " \
+	"instead of %lluM"
 
 /* ---- memory: runs of pages, each marked with its area ---- */
 
@@ -46,6 +47,17 @@ static u64 mebibytes(u64 pages)
 	return (pages * SHM_PAGE + (1 << 20) - 1) >> 20;
 }
 
+/*
+ * Managers take areas as large as all that they have, if they can be had. So a little more may
+ * go to another one the next time, and who asks here be no further.
+ */
+static u64 as_much_again(u64 pages, u64 more)
+{
+	u64 most = SHM_MAX_SIZE / SHM_PAGE;
+
+	return pages > (most - more) / 2 ? most : 2 * pages + more;
+}
+
 static int no_room(struct h_dev *dev, u64 pages)
 {
 	const struct shm_dev *shm = shm_of(dev);
@@ -68,6 +80,7 @@ static int no_room(struct h_dev *dev, u64 pages)
 			 (unsigned long long)unused * (SHM_PAGE / 1024),
 			 (unsigned long long)longest * (SHM_PAGE / 1024),
 			 (unsigned long long)mebibytes(shm->pages + pages),
+			 (unsigned long long)mebibytes(as_much_again(shm->pages, pages)),
 			 (unsigned long long)mebibytes(shm->pages));
 }
 

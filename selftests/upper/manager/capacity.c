@@ -139,6 +139,60 @@ TEST_F(capacity, what_was_made_can_send_whatever_others_take)
 	}
 }
 
+#define CALLERS	3	/* managers of clients, beside the server's */
+
+/*
+ * A server's channels with several clients, as many as a segment of @mib MiB has room for, and
+ * what is advised then, in MiB.
+ */
+static int make_clients(int mib, int *advised)
+{
+	char name[64], why[HAMLYN_EXPLAIN_BYTES] = "";
+	struct h_channel *a[PAIRS], *b[PAIRS];
+	struct h_manager *m[1 + CALLERS];
+	const char *size;
+	struct h_dev *dev;
+	int i, n;
+
+	snprintf(name, sizeof(name), "shm:advice%d,size=%dM", (int)getpid(), mib);
+	if (h_open(name, &dev))
+		return -1;
+	for (i = 0; i <= CALLERS; i++)
+		if (h_manager_create(dev, NULL, &m[i]))
+			return -1;
+	for (n = 0; n < PAIRS && !h_channel_pair(m[0], m[1 + n / 10 % CALLERS], NULL,
+						&a[n], &b[n]); n++)
+		;
+	h_explain(dev, why, sizeof(why));
+	size = strstr(why, "alone, or ");
+	*advised = n < PAIRS && size ? atoi(size + strlen("alone, or ")) : 0;
+	for (i = 0; i < n; i++) {
+		h_channel_close(a[i], H_NOWAIT);
+		h_channel_close(b[i], H_NOWAIT);
+	}
+	for (i = 0; i <= CALLERS; i++)
+		h_manager_destroy(m[i]);
+	h_close(dev);
+	return n;
+}
+
+TEST_F(capacity, who_makes_a_segment_as_large_as_advised_goes_on)
+{
+	int mib, advised, next, had, has;
+
+	if (!h_dev_is_embedded(self->dev[0]))
+		SKIP(return, "has no segment");
+	for (mib = 8; mib <= 16; mib++) {
+		had = make_clients(mib, &advised);
+		ASSERT_LT(0, had);
+		ASSERT_LT(mib, advised);
+		has = make_clients(advised, &next);
+		EXPECT_LT(had, has) {
+			TH_LOG("%d channels of %d MiB, and %d of %d", had, mib, has, advised);
+		}
+	}
+}
+
 TEST_F(capacity, memory_of_ones_own_leaves_a_channel_what_it_needs)
 {
 	static char own[4096] __attribute__((aligned(4096)));
