@@ -1107,6 +1107,35 @@ static int64_t longest_call(struct h_stream_sender *sender,
 	return longest;
 }
 
+#define ENDED	5	/* end points, of several objects each */
+
+/* A server that drops clients meanwhile has others that wait for it. */
+TEST_F(segment, who_was_stopped_with_the_tables_is_waited_for_once)
+{
+	struct h_stream_receiver *r[ENDED];
+	struct h_manager *m;
+	struct h_dev *dev;
+	int64_t began;
+	int fd, i;
+
+	ASSERT_EQ(0, h_open(self->name, &dev));
+	ASSERT_EQ(0, h_manager_create(dev, NULL, &m));
+	for (i = 0; i < ENDED; i++)
+		ASSERT_EQ(0, h_stream_receiver_create(m, NULL, &r[i]));
+	fd = lock_tables(self);
+	ASSERT_GE(fd, 0);
+	began = ht_now_ns();
+	for (i = 0; i < ENDED; i++)
+		EXPECT_EQ(-ETIMEDOUT, h_stream_receiver_destroy(r[i]));
+	/* 10 s for the first: for each it were more than 40. */
+	EXPECT_LT(ht_now_ns() - began, 30 * HT_SEC);
+	close(fd);
+	for (i = 0; i < ENDED; i++)
+		EXPECT_EQ(0, h_stream_receiver_destroy(r[i]));
+	EXPECT_EQ(0, h_manager_destroy(m));
+	h_close(dev);
+}
+
 /* Its watches, and larger buffers, come when the tables can be had. */
 TEST_F(segment, who_sends_and_receives_does_not_wait_for_the_tables)
 {

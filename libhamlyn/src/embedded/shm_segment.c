@@ -212,11 +212,24 @@ void h__shm_open_wait(struct h_open_wait *w)
 	w->changes = NULL;
 }
 
+/*
+ * Whom one call has waited for in vain is not waited for again: a server that drops a client
+ * makes several calls, and all its other clients wait meanwhile.
+ */
+static bool is_stopped_still(const struct shm_dev *shm)
+{
+	return READ_ONCE(shm->stopped) &&
+	       READ_ONCE(shm->stopped_at) == READ_ONCE(shm->seg->changes);
+}
+
 int h__shm_lock(struct h_dev *dev)
 {
-	int err = lock_tables(dev->fd, &shm_of(dev)->seg->changes,
-			      LOCK_WAIT_NS, true);
+	struct shm_dev *shm = shm_of(dev);
+	int64_t wait_ns = is_stopped_still(shm) ? LEAVE_WAIT_NS : LOCK_WAIT_NS;
+	int err = lock_tables(dev->fd, &shm->seg->changes, wait_ns, true);
 
+	WRITE_ONCE(shm->stopped_at, READ_ONCE(shm->seg->changes));
+	WRITE_ONCE(shm->stopped, err == -ETIMEDOUT);
 	if (err == -ETIMEDOUT)
 		h__refuse(dev, err,
 			  "a process was stopped while it changed the segment");
