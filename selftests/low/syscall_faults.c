@@ -28,6 +28,10 @@
 #include <hamlyn/channel.h>
 #include <linux/hamlyn_netlink.h>
 
+/* For what the tables of a segment say, and what a manager keeps. */
+#include "embedded/shm.h"
+#include "manager/manager.h"
+
 #ifndef SECCOMP_USER_NOTIF_FLAG_CONTINUE
 #define SECCOMP_USER_NOTIF_FLAG_CONTINUE 1
 #endif
@@ -287,6 +291,7 @@ struct state {
 	int shared;		/* mappings of files, or shared */
 	long private_kib;
 	uint64_t used[USES];	/* of the kernel device, or 0 */
+	int areas;		/* of the embedded one */
 };
 
 static int entries_of(const char *path, const char *stem)
@@ -322,6 +327,17 @@ static void count_mappings(struct state *st)
 		fclose(f);
 }
 
+/* Whose areas are counted; NULL: they are the NIC's, or come and go with another process. */
+static const struct h_dev *segment;
+
+static void count_areas(struct state *st)
+{
+	int i;
+
+	for (i = 0; segment && i < SHM_MAX_AREAS; i++)
+		st->areas += h__read_once(&shm_of(segment)->seg->areas[i].owner) != 0;
+}
+
 /* Of whom it is asked; family 0: of nobody. The socket is there before anything fails. */
 static struct genl genl;
 static uint32_t nic;
@@ -353,6 +369,7 @@ static struct state state_now(void)
 
 	count_mappings(&st);
 	count_uses(&st);
+	count_areas(&st);
 	return st;
 }
 
@@ -738,18 +755,39 @@ static int warm_up(struct shared *s, const struct scenario *sc, struct made *p)
 static bool is_same(const struct state *a, const struct state *b, int kept)
 {
 	return b->fds >= a->fds && b->fds <= a->fds + kept && a->threads == b->threads &&
-	       a->files == b->files && a->shared == b->shared &&
+	       a->files == b->files && a->shared == b->shared && a->areas == b->areas &&
 	       !memcmp(a->used, b->used, sizeof(a->used));
+}
+
+/* What the manager keeps more of than before when it has given back all that it can, is lost. */
+static void look_for_lost(struct shared *s, const struct scenario *sc, struct made *p,
+			  const struct state *a)
+{
+	struct state b;
+	size_t i;
+
+	h__pool_trim_all(&p->m->receive);
+	h__pool_trim_all(&p->m->send);
+	b = state_now();
+	if (b.areas > a->areas)
+		complain(s, sc, "%d areas are lost in the manager", b.areas - a->areas);
+	for (i = 0; i < USES; i++)
+		if (uses[i].attr == HAMLYN_A_AREAS && b.used[i] > a->used[i])
+			complain(s, sc, "%llu areas are lost in the manager",
+				 (unsigned long long)(b.used[i] - a->used[i]));
 }
 
 /*
  * Who found no memory has the manager give back areas that nobody uses, so that it may keep
- * others from then on. A new one has what the first one had, but for what was lost.
+ * others from then on. A new one has what the first one had.
  */
-static void renew(struct shared *s, const struct scenario *sc, struct made *p)
+static void renew(struct shared *s, const struct scenario *sc, struct made *p,
+		  const struct state *a)
 {
-	int err = h_manager_destroy(p->m);
+	int err;
 
+	look_for_lost(s, sc, p, a);
+	err = h_manager_destroy(p->m);
 	if (!err)
 		err = h_manager_create(p->dev, NULL, &p->m);
 	if (!err)
@@ -765,7 +803,7 @@ static void compare(struct shared *s, const struct scenario *sc, struct made *p,
 	size_t i;
 
 	if (!is_same(a, &b, kept) && sc->prepare == with_manager) {
-		renew(s, sc, p);
+		renew(s, sc, p, a);
 		b = state_same_as(a, kept);
 	}
 	if (b.fds < a->fds || b.fds > a->fds + kept || a->threads != b.threads ||
@@ -774,6 +812,8 @@ static void compare(struct shared *s, const struct scenario *sc, struct made *p,
 			 "%s: %d fds, %d threads, %d files, %d mappings; was %d, %d, %d, %d",
 			 when, b.fds, b.threads, b.files, b.shared, a->fds, a->threads,
 			 a->files, a->shared);
+	if (a->areas != b.areas)
+		complain(s, sc, "%s: %d areas in the segment; was %d", when, b.areas, a->areas);
 	for (i = 0; i < USES; i++)
 		if (a->used[i] != b.used[i])
 			complain(s, sc, "%s: %llu %s in the NIC; was %llu", when,
@@ -814,6 +854,8 @@ static bool try_one(struct shared *s, const struct scenario *sc, struct made *p,
 /* Not where there is another process, which comes and goes. */
 static void ask_nic(const struct made *p)
 {
+	if (p->name[0] != '/' && p->dev && !p->other_end)
+		segment = p->dev;
 	if (p->other_end || sscanf(p->name, "/dev/hamlyn%u", &nic) != 1)
 		return;
 	if (genl_open(&genl, HAMLYN_FAMILY_NAME, HAMLYN_FAMILY_VERSION))
