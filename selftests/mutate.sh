@@ -277,6 +277,11 @@ bridge-stranger native bridge               tools/hamlyn-bridge/life.c s/if (!fr
 bridge-user    native bridge                tools/hamlyn-bridge/origin.c s/ \&\& uid == geteuid();/;/
 bridge-closed  native bridge                tools/lib/sock_owner.c s/ || !answer.is.idiag_inode)/)/
 bridge-held    native bridge                tools/hamlyn-bridge/inbox.c s/if (held_back(p, u))/if (0)/
+held-wait      vm held                     libhamlyn/src/manager/leaving.c s/if (!h__read_once(&m->far))$/if (1)/
+held-hello     vm held                     libhamlyn/src/stream/stream_send.c s/H_NOTE_HELLO, h_deadline(HELLO_NS))/H_NOTE_HELLO, H_FOREVER)/
+held-place     vm held                     libhamlyn/src/manager/manager.h s/return h__unlikely(h__read_once(&m->far)) \&\& deadline_ns >= 0;/return false;/
+held-close     vm held                     libhamlyn/src/manager/leaving.c s/^\treturn !h_send_done(m->terminus, l->handle);/\treturn false;/
+held-few       vm held                     libhamlyn/src/manager/leaving.c s/room = !m->copied ||/room = true ||/
 far-whole      native bridge                libhamlyn/src/stream/stream_send.c s/s->most = whole_to(s, f.buffer)/s->most = f.buffer/
 far-until      native bridge                libhamlyn/src/embedded/shm_far.c s/if (until \&\& until < give_up)/if (0)/
 bridge-twice   native bridge                tools/hamlyn-bridge/watches.c s/if (!\*at \&\& item/if (item/

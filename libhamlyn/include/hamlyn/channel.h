@@ -261,6 +261,9 @@ void *h_channel_data(const struct h_channel *channel);
  * this or another end point, h_manager_poll(), h_manager_dispatch(), h_manager_wait().
  * Until then nothing else is taken. h_manager_drain() tells whether everything has left.
  *
+ * A host that takes nothing is no reason for it to take longer, nor to be read from @data later:
+ * with a deadline, what goes to other hosts of the kernel device is copied first.
+ *
  * From an end that never called h_channel_reply() or h_channel_reply_only(), a message is
  * also the reply to a request: to the oldest unanswered one that the calling thread
  * has received, or, if there is none, to the oldest that any thread has. If a thread has
@@ -644,12 +647,15 @@ int h_channel_shutdown(struct h_channel *channel, int64_t timeout_ns);
  *	a broken channel, unless everything had arrived
  *
  * Waits for the other process to poll, not for it to receive. What the other end sent and
- * was not received is lost. The channel is destroyed, whatever the call returns.
+ * was not received is lost. The channel is destroyed, whatever the call returns: for the caller
+ * at once, but what was sent, and another host has not taken yet, keeps its memory until then, or
+ * until h_manager_destroy(); whoever polls gives it back.
  *
  * A channel of h_channel_dial() takes its manager and device with it, unless something else
  * was made on that manager, or the call is made in one of its callbacks: then these stay, and
- * it returns -EBUSY. In a child of fork() the call gives back only what the child has of it:
- * the parent's channel is not touched.
+ * it returns -EBUSY. What was sent has a second more then: see h_manager_destroy(). In a child
+ * of fork() the call gives back only what the child has of it: the parent's channel is not
+ * touched.
  *
  * Other threads may be in h_manager_dispatch() meanwhile. The callback that
  * h_channel_on_ready() has set is not called any more, but a call in progress is not waited

@@ -229,11 +229,14 @@ int h_datagram_resolve(const struct h_seed *seed,
  *	or h_manager_register()
  * @length: how many
  * @reply: where an answer is to go, or NULL
- * @timeout_ns: longest time to wait while the work queue is full
+ * @timeout_ns: longest time to wait while the work queue is full, and for it to leave
  *
  * When it returns @data may be changed. It does not tell whether the receiver was
  * ready.
  *
+ * To another host on the kernel device, with a deadline, it is a copy that is sent: if it has not
+ * left when the time is over it does so later, out of memory of the manager, and the call
+ * returns 0. Of such copies there are no more than the budget of struct h_manager_attr, or one.
  * One of more than 128 KiB on the embedded device is on its way as soon as another host takes its
  * first bytes; if the time is over before the last ones, it is given up: -ECANCELED.
  *

@@ -54,7 +54,8 @@ struct h_receiver;
  * @budget: bytes by which the buffers of all end points of the manager together may grow
  *	beyond what they were made with, as long messages come and go, and that are kept on
  *	the heap for the next ones. A smaller budget only makes this slower. 0: a quarter of
- *	the largest area of the device, at most 32 MiB
+ *	the largest area of the device, at most 32 MiB. As many bytes of copies may wait for
+ *	other hosts besides (h_datagram_send(), h_stream_send())
  */
 struct h_manager_attr {
 	uint32_t nq_entries;
@@ -109,7 +110,9 @@ int h_manager_drain(struct h_manager *manager, int64_t timeout_ns);
  * h_manager_destroy() - destroy a manager
  * @manager: the manager, or NULL: nothing
  *
- * What was sent has a second to leave. The memory of h_manager_alloc() and the
+ * What was sent has a second to leave, also by channels and streams that are closed. What other
+ * hosts have not taken then is lost, and gives back its memory within some seconds (within one,
+ * if they take nothing). The memory of h_manager_alloc() and the
  * descriptor of h_manager_fd() are gone with it.
  *
  * Return: 0, or -EBUSY while it has end points, or is calling back: it cannot be destroyed

@@ -157,9 +157,11 @@ void h_stream_receiver_on_ready(struct h_stream_receiver *receiver,
  * @seed: of h_stream_receiver_seed()
  * @sender: out: the sender
  *
- * Return: 0, -EINVAL if these bytes are not the seed of a stream, -EPROTO if they are
- * a seed of another version, -EALREADY if any sender was made from this seed before, even
- * if that is gone by now; -EPIPE if the receiver is gone, -ENOSPC, -ENOMEM,
+ * Waits for up to a second while the work queue is full.
+ *
+ * Return: 0, -ETIMEDOUT if it still is then; -EINVAL if these bytes are not the seed of a stream,
+ * -EPROTO if they are a seed of another version, -EALREADY if any sender was made from this seed
+ * before, even if that is gone by now; -EPIPE if the receiver is gone, -ENOSPC, -ENOMEM,
  * or as h_slot_create(), h_watch(), h_send_msg(). While the user (embedded device: this
  * process) is held back for wrong keys (see h_watch()) the library cannot check at once that
  * this is the only sender: it checks as soon as it can, and then calls of a second one fail
@@ -179,7 +181,8 @@ int h_stream_sender_create(struct h_manager *manager, const struct h_seed *seed,
  * @timeout_ns: longest time to wait for buffers
  *
  * When it returns @data may be changed. A small amount may be held back until
- * h_stream_flush().
+ * h_stream_flush(). With a deadline, what goes to other hosts of the kernel device is copied first:
+ * they may take nothing.
  *
  * Return: bytes taken, all of @length or, when the time was over, fewer; -EAGAIN
  * or -ETIMEDOUT if none; -EPIPE if the receiver is gone, or after
@@ -219,7 +222,8 @@ int h_stream_sender_shutdown(struct h_stream_sender *sender, int64_t timeout_ns)
  *	sees a broken stream, unless everything had arrived
  *
  * Waits for a buffer, if none is free, and for the receiving process to poll; not
- * for it to receive everything. The sender is destroyed, whatever the call returns.
+ * for it to receive everything. The sender is destroyed, whatever the call returns, and its
+ * memory as that of h_channel_close().
  *
  * Return: 0, -ETIMEDOUT, -EAGAIN or -EINTR if not everything is known to have
  * arrived, -EPIPE if the receiver is gone.

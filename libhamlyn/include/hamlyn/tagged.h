@@ -168,9 +168,10 @@ int h_tagged_resolve(const struct h_seed *seed, struct h_tagged_address *address
  *	or h_manager_register()
  * @length: how many, may be 0; at most the packet_size of h_query()
  * @tag: any number
- * @timeout_ns: longest time to wait while the work queue is full
+ * @timeout_ns: longest time to wait while the work queue is full, and for it to leave
  *
- * When it returns @data may be changed. Writes may arrive in another order.
+ * When it returns @data may be changed, as of h_datagram_send(). Writes may arrive in another
+ * order.
  *
  * Return: 0, -EMSGSIZE if it does not fit a packet, -ERANGE if it is outside the
  * message area, -EAGAIN, -ETIMEDOUT, -EHOSTUNREACH; or, if there is no memory to copy

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Channels: from their making to their end. */
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "channel/channel.h"
@@ -402,6 +403,31 @@ static int close_in_child(struct h_channel *ch)
 	return 0;
 }
 
+static int channel_end(struct h_channel *ch)
+{
+	int ret = h__stream_sender_destroy(ch->sender);
+	int err = h__stream_receiver_end(ch->receiver);
+
+	channel_free(ch);
+	return ret ? ret : err;
+}
+
+static void end_left(struct h_manager *m, struct h_leaving *l)
+{
+	struct h_channel *ch = (void *)((char *)l - offsetof(struct h_channel, closing));
+
+	h__closed(m, -2);
+	channel_end(ch);
+}
+
+/* With it the other end would be told that we are gone before it has got what we have sent. */
+static void leave(struct h_channel *ch)
+{
+	ch->closing.end = end_left;
+	h__closed(ch->manager, 2);
+	h__leave(ch->manager, &ch->closing);
+}
+
 int h_channel_close(struct h_channel *ch, int64_t timeout_ns)
 {
 	struct h_manager *dialled;
@@ -415,10 +441,11 @@ int h_channel_close(struct h_channel *ch, int64_t timeout_ns)
 	call_no_more(ch);
 	h__debt_remove(ch->manager, &ch->debt);
 	ret = finish(ch, h_deadline(timeout_ns));
-	err = h__stream_sender_destroy(ch->sender);
-	ret = ret ? ret : err;
-	err = h__stream_receiver_end(ch->receiver);
-	channel_free(ch);
+	err = 0;
+	if (h__leaves_later(ch->manager, &ch->closing))
+		leave(ch);
+	else
+		err = channel_end(ch);
 	ret = ret ? ret : err;
 	err = dialled ? h__channel_hang_up(dialled) : 0;
 	return err ? err : ret;

@@ -36,7 +36,7 @@ struct h_lent {
 	size_t room;
 	size_t length;		/* that the caller wanted */
 	uint64_t serial;	/* of the loan */
-	int64_t handle;		/* of the last record that leaves from it, or -1 */
+	int64_t handle;		/* of the last record that leaves from it, or -1; atomic */
 	uint32_t rests;		/* channels that have a part of it to send still; atomic */
 };
 
@@ -139,6 +139,7 @@ struct h_channel {
 	bool resting;			/* who holds reading waits for messages; atomic */
 	/* receiver->r.lock */
 	struct h_channel_call call;
+	struct h_leaving closing;	/* it is closed, and has not left */
 };
 
 /* ---- channel.c ---- */
@@ -203,6 +204,8 @@ void h__channel_ready_set(struct h_channel *ch);
 int h__lent_init(struct h_manager *m, size_t room, struct h_lent *l);
 /* When all has left. */
 void h__lent_exit(struct h_manager *m, struct h_lent *l);
+/* The NIC reads it until @handle has left, and all before that. */
+void h__lent_sent(struct h_lent *l, int64_t handle);
 /* Has all that was sent from it left? Or the errno with which the NIC refused some of it. */
 int h__lent_has_left(const struct h_manager *m, const struct h_lent *l);
 /* Of the channel, which has no sender any more. */

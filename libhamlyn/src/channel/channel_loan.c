@@ -26,16 +26,30 @@ int h__lent_init(struct h_manager *m, size_t room, struct h_lent *l)
 
 int h__lent_has_left(const struct h_manager *m, const struct h_lent *l)
 {
+	int64_t handle;
+
 	if (__atomic_load_n(&l->rests, __ATOMIC_ACQUIRE))
 		return 0;
-	return l->handle < 0 ? 1 : h_send_done(m->terminus, l->handle);
+	handle = h__read_once(&l->handle);
+	return handle < 0 ? 1 : h_send_done(m->terminus, handle);
+}
+
+/* Several channels of a manager may send from it, by whoever polls. */
+void h__lent_sent(struct h_lent *l, int64_t handle)
+{
+	int64_t old = h__read_once(&l->handle);
+
+	while (old < 0 || (int32_t)((uint32_t)handle - (uint32_t)old) > 0)
+		if (__atomic_compare_exchange_n(&l->handle, &old, handle, false,
+						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			break;
 }
 
 void h__lent_exit(struct h_manager *m, struct h_lent *l)
 {
-	/* Refused or not: the NIC reads it no more. */
+	/* Refused or not: the NIC reads it no more, unless the manager ends, too. */
 	if (l->handle >= 0)
-		h_send_wait(m->terminus, l->handle, H_FOREVER);
+		h__wait_left(m, l->handle, H_NOWAIT);
 	h_manager_free(m, l->memory);
 }
 

@@ -72,7 +72,7 @@ static ssize_t send_staged(struct h_stream_sender *s, const struct cursor *c,
 {
 	int err;
 
-	err = h__stage_begin(s, n);
+	err = h__stage_begin(s, n, deadline_ns);
 	if (err)
 		return err;
 	if (n > s->stage_size)
@@ -83,6 +83,14 @@ static ssize_t send_staged(struct h_stream_sender *s, const struct cursor *c,
 		return (ssize_t)n;
 	h__stage_drop(s);
 	return err;
+}
+
+/* Short ones are in the work queue's entry when they are sent, the others in memory still. */
+static bool in_place(const struct h_stream_sender *s, const struct cursor *c, const char *p,
+		     size_t n, int64_t deadline_ns)
+{
+	return is_short(s, n) || ((c->lent || !h__may_stay(s->r.manager, deadline_ns)) &&
+		h__terminus_find_tag(s->r.manager->terminus, p, n) >= 0);
 }
 
 /* @handle: what has to have left before the caller may change the data. */
@@ -99,8 +107,7 @@ static int send_record(struct h_stream_sender *s, struct cursor *c,
 		return (int)ret;
 	n = c->left < s->most ? c->left : s->most;
 	p = in_one_piece(c, n);
-	if (p && (is_short(s, n) ||
-		  h__terminus_find_tag(s->r.manager->terminus, p, n) >= 0)) {
+	if (p && in_place(s, c, p, n, deadline_ns)) {
 		ret = h__stream_post(s, p, n, c->left - n, c->label, deadline_ns);
 		if (ret >= 0 && !is_short(s, n))
 			*handle = ret;
@@ -116,7 +123,10 @@ static int send_record(struct h_stream_sender *s, struct cursor *c,
 	return 0;
 }
 
-/* A message that its NIC refused went nowhere, and neither will others. */
+/*
+ * A message that its NIC refused went nowhere, and neither will others. With a deadline there is
+ * none where it would not leave by itself.
+ */
 static int wait_until_left(struct h_stream_sender *s, int64_t handle)
 {
 	if (handle < 0)
@@ -135,7 +145,7 @@ static int send_records(struct h_stream_sender *s, struct cursor *c,
 		err = send_record(s, c, deadline_ns, &handle);
 	if (c->lent) {
 		if (handle >= 0)
-			c->lent->handle = handle;
+			h__lent_sent(c->lent, handle);
 		return err;
 	}
 	gone = wait_until_left(s, handle);
@@ -157,7 +167,7 @@ void h__channel_drop_rest(struct h_channel *ch)
 		free(ch->rest);
 	ch->rest_lent = NULL;
 	set_rest(ch, NULL);
-	/* It has left: push() has waited for that. */
+	/* Behind its handle. */
 	if (lent)
 		__atomic_fetch_sub(&lent->rests, 1, __ATOMIC_RELEASE);
 }
@@ -170,6 +180,7 @@ int h__channel_push(struct h_channel *ch, int64_t deadline_ns)
 		.iov = &iov,
 		.skip = ch->rest_done,
 		.left = ch->rest_length - ch->rest_done,
+		.lent = ch->rest_lent,
 	};
 	int err;
 

@@ -333,11 +333,25 @@ int h_manager_drain(struct h_manager *m, int64_t timeout_ns)
 	return err == -EAGAIN && timeout_ns ? -ETIMEDOUT : err;
 }
 
+/* Those that were closed already, and wait for what they have sent to leave, are ours. */
+static bool has_end_points(struct h_manager *m)
+{
+	const struct h_receiver *r;
+	uint32_t n = 0;
+
+	h__lock(&m->lock);
+	for (r = m->receivers; r; r = r->next)
+		n++;
+	n -= m->closed;
+	h__unlock(&m->lock);
+	return n;
+}
+
 int h_manager_destroy(struct h_manager *m)
 {
 	if (!m)
 		return 0;
-	if (m->receivers)
+	if (has_end_points(m))
 		return h__refuse(m->dev, -EBUSY, "the manager has end points");
 	if (h__calls_mend(m, __builtin_frame_address(0)))
 		return h__refuse(m->dev, -EBUSY,
@@ -345,6 +359,7 @@ int h_manager_destroy(struct h_manager *m)
 	h__event_exit(m);
 	/* The last words of a process that ends have a moment to leave. */
 	h__manager_left(m, DRAIN_NS);
+	h__leaving_exit(m);
 	manager_free(m);
 	return 0;
 }

@@ -119,6 +119,71 @@ void h__budget_grows(struct h_manager *m);
 bool h__budget_press(struct h_manager *m);
 void h__spares_exit(struct h_manager *m);
 
+/* ---- leaving.c: what was sent, and has not left when its caller's time is over ---- */
+
+struct h_leaving;
+
+/* It has left, or its manager ends. Without a lock. */
+typedef void h_leaving_end(struct h_manager *m, struct h_leaving *l);
+
+struct h_leaving {
+	struct h_leaving *next;		/* manager->lock */
+	int64_t handle;			/* of the last message that reads it */
+	h_leaving_end *end;
+};
+
+/* Memory of the manager that the NIC reads. */
+struct h_copy {
+	struct h_leaving leaving;
+	void *memory;
+	size_t length;
+};
+
+/* Something may be sent to @host. */
+void h__manager_reaches(struct h_manager *m, uint32_t host);
+/*
+ * Until a message has left: h_send_wait() with a deadline; as long as it takes where all that is
+ * sent goes to this host.
+ */
+int h__wait_left(struct h_manager *m, int64_t handle, int64_t deadline_ns);
+/* Is that what it says if the message has not left? */
+bool h__is_late(int err);
+/* @l is ended when its handle has left. */
+void h__leave(struct h_manager *m, struct h_leaving *l);
+/*
+ * Room for @length bytes that stay behind; their memory is the caller's to see to. -EAGAIN: as much
+ * as may do so already.
+ */
+int h__copy_begin(struct h_manager *m, size_t length, struct h_copy **copy);
+/* It stays until @handle has left; or it is not sent, or has left. */
+void h__copy_leave(struct h_manager *m, struct h_copy *copy, int64_t handle);
+void h__copy_drop(struct h_manager *m, struct h_copy *copy);
+/* @n more receivers, or fewer, are of end points that were closed, and leave. */
+void h__closed(struct h_manager *m, int n);
+/* Must @l do so, as something that was sent before now has not left? Then its handle is set. */
+bool h__leaves_later(struct h_manager *m, struct h_leaving *l);
+/* End all of them, before the manager's memory goes. */
+void h__leaving_exit(struct h_manager *m);
+
+/* What was said to be sent, and is kept: debt.c. */
+struct h_debt {
+	/*
+	 * By one thread at a time, without a lock, and without waiting: 0 if nothing is left,
+	 * -EAGAIN if that waits for an arrival, -EBUSY if it is to be tried again soon.
+	 */
+	int (*pay)(struct h_debt *d);
+	/* manager->lock */
+	struct h_debt *next;
+	struct h_debt *prev;
+	bool listed;
+	bool more;		/* was added since it began to be paid */
+	/*
+	 * It is to be done soon, by whoever polls, but nobody is owed anything, and
+	 * h_manager_drain() does not wait for it.
+	 */
+	bool chore;
+};
+
 /* ---- managers ---- */
 
 struct h_sleeper;
@@ -181,7 +246,19 @@ struct h_manager {
 	uint32_t paying;		/* the lock of who pays */
 	bool debts_soon;		/* one waits for nothing that arrives; atomic */
 	uint32_t chores;		/* on the list of debts; atomic */
+	bool far;			/* it sends to other hosts, and not by itself; atomic */
+	struct h_leaving *leaving;	/* written with lock */
+	struct h_debt leaves;		/* while there are any */
+	uint32_t closed;		/* receivers of theirs; lock */
+	bool ends;			/* what has not left until now does not */
+	size_t copied;			/* bytes of copies that may be among them; lock */
 };
+
+/* Will the NIC read what is sent from the caller's memory for longer than the caller waits? */
+static inline bool h__may_stay(const struct h_manager *m, int64_t deadline_ns)
+{
+	return h__unlikely(h__read_once(&m->far)) && deadline_ns >= 0;
+}
 
 static inline bool h__single(const struct h_manager *m)
 {
@@ -279,24 +356,6 @@ void h__kicks_end(struct h_manager *m);
 bool h__kick_take(struct h_manager *m);
 
 /* ---- debt.c: what was said to be sent, and is kept ---- */
-
-struct h_debt {
-	/*
-	 * By one thread at a time, without a lock, and without waiting: 0 if nothing is left,
-	 * -EAGAIN if that waits for an arrival, -EBUSY if it is to be tried again soon.
-	 */
-	int (*pay)(struct h_debt *d);
-	/* manager->lock */
-	struct h_debt *next;
-	struct h_debt *prev;
-	bool listed;
-	bool more;		/* was added since it began to be paid */
-	/*
-	 * It is to be done soon, by whoever polls, but nobody is owed anything, and
-	 * h_manager_drain() does not wait for it.
-	 */
-	bool chore;
-};
 
 #define H_ONE_DEBT	(1ULL << 32)	/* in manager->owing: receivers and chores are below */
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Messages whose data the caller may change afterwards. */
+/*
+ * Messages whose data the caller may change afterwards.
+ *
+ * So whoever sends waits until the NIC has read them. Where that may be for as long as another
+ * host likes, and the caller has a deadline, it is a copy that is sent, and stays behind.
+ */
 #include "message/message.h"
 
 static int64_t post(struct h_manager *m, const struct h_msg *msg,
@@ -47,8 +52,61 @@ static int post_copy(struct h_manager *m, const struct h_msg *msg,
 	return err;
 }
 
+/* -EAGAIN: not while as much as may stay behind does so. */
+static int copy_make(struct h_manager *m, const struct h_msg *msg, struct h_copy **copy)
+{
+	int err = h__copy_begin(m, msg->length, copy);
+
+	if (err)
+		return err;
+	err = h_manager_alloc(m, msg->length, &(*copy)->memory);
+	if (err)
+		h__copy_drop(m, *copy);
+	else
+		memcpy((*copy)->memory, msg->data, msg->length);
+	return err;
+}
+
+static int copy_when_there_is_room(struct h_manager *m, const struct h_msg *msg,
+				   int64_t deadline_ns, struct h_copy **copy)
+{
+	struct h_wait wait = { 0 };
+	int err;
+
+	while ((err = copy_make(m, msg, copy)) == -EAGAIN && deadline_ns != H_NOWAIT) {
+		err = h__wait_for_room(m, &wait, deadline_ns);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+/* What has not left when the time is over does so later, and nobody learns how. */
+static int post_to_stay(struct h_manager *m, const struct h_msg *msg, int64_t deadline_ns)
+{
+	struct h_msg sent = *msg;
+	struct h_copy *copy;
+	int64_t handle;
+	int ret;
+
+	ret = copy_when_there_is_room(m, msg, deadline_ns, &copy);
+	if (ret)
+		return ret;
+	sent.data = copy->memory;
+	handle = post(m, &sent, deadline_ns);
+	ret = handle < 0 ? (int)handle : h__wait_left(m, handle, deadline_ns);
+	if (handle >= 0 && h__is_late(ret)) {
+		h__copy_leave(m, copy, handle);
+		return 0;
+	}
+	h__copy_drop(m, copy);
+	return ret < 0 ? ret : 0;
+}
+
 static int post_long(struct h_manager *m, const struct h_msg *msg, int64_t deadline_ns)
 {
+	if (h__may_stay(m, deadline_ns))
+		return post_to_stay(m, msg, deadline_ns);
 	if (h__terminus_find_tag(m->terminus, msg->data, msg->length) < 0)
 		return post_copy(m, msg, deadline_ns);
 	return post_and_wait(m, msg, deadline_ns);
@@ -70,6 +128,7 @@ int h__post(struct h_manager *m, const struct h_msg *msg, int64_t deadline_ns)
 {
 	int64_t ret;
 
+	h__manager_reaches(m, msg->ticket->host);
 	if (msg->length <= h__msg_room(m->terminus, msg)) {
 		ret = post(m, msg, deadline_ns);
 		return ret < 0 ? (int)ret : 0;

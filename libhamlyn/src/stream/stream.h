@@ -156,6 +156,7 @@ struct h_stream_sender {
 	/* What small sends collect in: two halves of one piece. */
 	char *stage[2];
 	int64_t stage_handle[2];
+	bool stage_short[2];		/* the NIC was given all of it */
 	uint32_t stage_room;		/* of each */
 	uint32_t stage_size;		/* that a record of now may have of it */
 	uint32_t stage_for;		/* what s->buffer was when there was a try; 0: none */
@@ -173,6 +174,8 @@ struct h_stream_sender {
 	void (*take_in)(struct h_stream_sender *sender);
 	void (*ready)(struct h_stream_sender *sender, void *arg);
 	void *ready_arg;
+	int64_t fin_handle;		/* of the last record, until it has left, or -1 */
+	struct h_leaving closing;	/* it is closed, and has not left */
 };
 
 /*
@@ -277,10 +280,10 @@ void h__stream_shed(struct h_stream_receiver *r);
 
 /* Have the least that sending takes. */
 int h__stage_reserve(struct h_stream_sender *s);
-void h__stage_free(struct h_stream_sender *s);
-int h__stage_wait(struct h_stream_sender *s, int which);
+/* When nothing is sent any more. */
+void h__stage_end(struct h_stream_sender *s);
 /* Make it ready to be filled, with s->stage_size bytes: @want, or for now fewer. */
-int h__stage_begin(struct h_stream_sender *s, size_t want);
+int h__stage_begin(struct h_stream_sender *s, size_t want, int64_t deadline_ns);
 size_t h__stage_put(struct h_stream_sender *s, const void *data, size_t length);
 /* Back to the least. False: not now. */
 bool h__stage_shed(struct h_stream_sender *s);

@@ -171,7 +171,8 @@ static bool credit_settles(struct h_stream_receiver *r)
 		if (done)
 			return true;
 		if (!end)
-			end = h__now_ns() + (last ? SETTLE_NS : ROOM_NS);
+			end = h__now_ns() + (last && !h__read_once(&r->r.manager->far) ?
+					     SETTLE_NS : ROOM_NS);
 		if (h__wait_more(&wait, end))
 			return false;
 	}
@@ -807,6 +808,7 @@ int h__stream_receiver_attach(struct h_stream_receiver *r,
 		err = h__ticket_adopt(r->r.manager, fd, &t);
 	if (err)
 		return err;
+	h__manager_reaches(r->r.manager, t.host);
 	h_receiver_lock(&r->r);
 	if (r->connected) {
 		err = -EPROTO;
@@ -857,7 +859,7 @@ static void settle_credits(struct h_stream_receiver *r)
 	r->connected = false;
 	h_receiver_unlock(&r->r);
 	if (handle >= 0)
-		h_send_wait(m->terminus, handle, SETTLE_NS);
+		h_send_wait(m->terminus, handle, m->ends ? H_NOWAIT : SETTLE_NS);
 	h__ticket_drop(m, &credit);
 }
 

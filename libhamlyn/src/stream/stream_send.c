@@ -7,6 +7,7 @@
 /* Above, data of bound areas is sent from where it is. */
 #define COPY_AT_MOST	1024
 #define POLL_EVERY	8	/* records, so that it is seen that the peer is gone */
+#define HELLO_NS	1000000000LL	/* for room in the work queue */
 
 /* ---- credits ---- */
 
@@ -256,6 +257,7 @@ static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd, b
 	s->ticket = f.ticket;
 	s->ticket.length = f.buffer;
 	s->to = s->ticket;
+	h__manager_reaches(s->r.manager, s->ticket.host);
 	s->entries = f.entries;
 	s->buffer = f.buffer;
 	s->most = whole_to(s, f.buffer);
@@ -513,9 +515,9 @@ int64_t h__stream_post(struct h_stream_sender *s, const void *data,
 /* ---- sending ---- */
 
 static bool in_place(const struct h_stream_sender *s, const void *data,
-		     size_t length)
+		     size_t length, int64_t deadline_ns)
 {
-	return length > COPY_AT_MOST &&
+	return length > COPY_AT_MOST && !h__may_stay(s->r.manager, deadline_ns) &&
 	       h__terminus_find_tag(s->r.manager->terminus, data, length) >= 0;
 }
 
@@ -532,7 +534,7 @@ static ssize_t send_copied(struct h_stream_sender *s, const char *data,
 			return err;
 	}
 	if (!s->staged) {
-		err = h__stage_begin(s, s->most);
+		err = h__stage_begin(s, s->most, deadline_ns);
 		if (err)
 			return err;
 	}
@@ -601,14 +603,17 @@ static ssize_t send_all(struct h_stream_sender *s, const char *data,
 	while (done < length) {
 		size_t left = length - done;
 
-		n = in_place(s, data + done, left) ?
+		n = in_place(s, data + done, left, deadline_ns) ?
 		    send_in_place(s, data + done, left, deadline_ns, &handle) :
 		    send_copied(s, data + done, left, deadline_ns);
 		if (n < 0)
 			break;
 		done += (size_t)n;
 	}
-	/* A message that its NIC refused went nowhere, and neither will others. */
+	/*
+	 * A message that its NIC refused went nowhere, and neither will others. With a deadline
+	 * there is none where it would not leave by itself.
+	 */
 	if (handle >= 0 &&
 	    h_send_wait(s->r.manager->terminus, handle, H_FOREVER) < 0)
 		return -EPIPE;
@@ -787,7 +792,7 @@ static int hello(struct h_stream_sender *s)
 	int64_t ret;
 
 	h__stream_sender_credits(s, &seed);
-	ret = h__stream_post(s, &seed, sizeof(seed), 0, H_NOTE_HELLO, H_FOREVER);
+	ret = h__stream_post(s, &seed, sizeof(seed), 0, H_NOTE_HELLO, h_deadline(HELLO_NS));
 	return ret < 0 ? (int)ret : 0;
 }
 
@@ -800,9 +805,7 @@ int h__stream_sender_destroy(struct h_stream_sender *s)
 	/* If it stays, so does the slot that it tells. */
 	err = end_watch(s);
 
-	h__stage_wait(s, 0);
-	h__stage_wait(s, 1);
-	h__stage_free(s);
+	h__stage_end(s);
 	h__ticket_drop(s->r.manager, &s->ticket);
 	if (!err && s->credits.slot)
 		err = h__place_exit(&s->credits, &s->r);
@@ -837,6 +840,7 @@ int h__stream_sender_prepare(struct h_manager *m, uint32_t slot_flags,
 	s->shed = (struct h_debt) { .pay = h__shed_sender, .chore = true };
 	s->stage_handle[0] = -1;
 	s->stage_handle[1] = -1;
+	s->fin_handle = -1;
 	s->fixed = slot_flags & HAMLYN_SLOT_TICKET_ONLY;
 	h__debts_collected_by(m, collected);
 	h__budget_unneeded_by(m, h__stream_unneeded);
@@ -889,8 +893,22 @@ static int send_fin(struct h_stream_sender *s, int64_t deadline_ns)
 	if (handle < 0)
 		return (int)handle;
 	s->closed = true;
-	/* Or the receiver might be told first that the sender is gone. */
-	if (h_send_wait(s->r.manager->terminus, handle, H_FOREVER) >= 0)
+	s->fin_handle = handle;
+	return 0;
+}
+
+/* Or the receiver might be told first that the sender is gone. */
+static int fin_left(struct h_stream_sender *s, int64_t deadline_ns)
+{
+	int ret;
+
+	if (s->fin_handle < 0)
+		return 0;
+	ret = h__wait_left(s->r.manager, s->fin_handle, deadline_ns);
+	if (h__is_late(ret))
+		return ret;
+	s->fin_handle = -1;
+	if (ret >= 0)
 		return 0;
 	/* It has not left, and is not sent again: nobody will say that everything has arrived. */
 	h__write_once(&s->broken, true);
@@ -903,6 +921,8 @@ int h__stream_finish(struct h_stream_sender *s, int64_t deadline_ns)
 	int err;
 
 	err = s->closed ? 0 : send_fin(s, deadline_ns);
+	if (!err)
+		err = fin_left(s, deadline_ns);
 	if (err)
 		return err;
 	for (;;) {
@@ -935,6 +955,25 @@ int h_stream_sender_shutdown(struct h_stream_sender *s, int64_t timeout_ns)
 	return err;
 }
 
+static void end_left(struct h_manager *m, struct h_leaving *l)
+{
+	struct h_stream_sender *s = (void *)((char *)l - offsetof(struct h_stream_sender, closing));
+
+	h__closed(m, -1);
+	h__stream_sender_destroy(s);
+}
+
+static void leave(struct h_stream_sender *s)
+{
+	struct h_manager *m = s->r.manager;
+
+	h_stream_sender_on_ready(s, NULL, NULL);
+	h__debt_remove(m, &s->shed);
+	s->closing.end = end_left;
+	h__closed(m, 1);
+	h__leave(m, &s->closing);
+}
+
 int h_stream_sender_close(struct h_stream_sender *s, int64_t timeout_ns)
 {
 	int ret, err;
@@ -943,6 +982,10 @@ int h_stream_sender_close(struct h_stream_sender *s, int64_t timeout_ns)
 		return 0;
 	h__debt_remove(s->r.manager, &s->debt);
 	ret = h__stream_finish(s, h_deadline(timeout_ns));
+	if (h__leaves_later(s->r.manager, &s->closing)) {
+		leave(s);
+		return ret;
+	}
 	err = h__stream_sender_destroy(s);
 	return ret ? ret : err;
 }

@@ -30,7 +30,7 @@ int h__stage_reserve(struct h_stream_sender *s)
 }
 
 /* Both halves are one piece of memory. */
-void h__stage_free(struct h_stream_sender *s)
+static void stage_free(struct h_stream_sender *s)
 {
 	h_manager_free(s->r.manager, s->stage[0]);
 	h__budget_give(s->r.manager, s->stage_grown);
@@ -41,15 +41,55 @@ void h__stage_free(struct h_stream_sender *s)
 	h__write_once(&s->stage_grown, 0);
 }
 
-int h__stage_wait(struct h_stream_sender *s, int i)
+/* Nobody waits for what the NIC was given as a whole, but it may have been refused already. */
+static int wait_left(struct h_stream_sender *s, int i, int64_t deadline_ns)
 {
-	int ret = 0;
+	struct h_manager *m = s->r.manager;
+	int ret = h_send_done(m->terminus, s->stage_handle[i]);
 
-	if (s->stage_handle[i] >= 0)
-		ret = h_send_wait(s->r.manager->terminus, s->stage_handle[i],
-				  H_FOREVER);
+	return ret || s->stage_short[i] ? ret : h__wait_left(m, s->stage_handle[i], deadline_ns);
+}
+
+/* 0; -EAGAIN, -ETIMEDOUT: it has not left yet; -EPIPE. */
+static int stage_wait(struct h_stream_sender *s, int i, int64_t deadline_ns)
+{
+	int ret = s->stage_handle[i] < 0 ? 0 : wait_left(s, i, deadline_ns);
+
+	if (h__is_late(ret))
+		return ret;
 	s->stage_handle[i] = -1;
 	return ret < 0 ? -EPIPE : 0;
+}
+
+/*
+ * The NIC reads it still, for as long as another host likes: it stays behind, and another one is
+ * filled, so that nobody is refused while the receiver has buffers.
+ */
+static int renew(struct h_stream_sender *s)
+{
+	struct h_manager *m = s->r.manager;
+	size_t bytes = 2 * (size_t)s->stage_room;
+	struct h_copy *old;
+	void *memory;
+	int err;
+
+	if (h__dev_changing(m->dev))
+		return -EAGAIN;
+	err = h__copy_begin(m, bytes, &old);
+	if (err)
+		return err;
+	err = h__wish(m, bytes, s->stage_grown, &memory);
+	if (err) {
+		h__copy_drop(m, old);
+		return err;
+	}
+	old->memory = s->stage[0];
+	/* The other half was sent after the one that comes next. */
+	h__copy_leave(m, old, s->stage_handle[!s->which]);
+	stage_set(s, memory, s->stage_room);
+	s->stage_handle[0] = -1;
+	s->stage_handle[1] = -1;
+	return 0;
 }
 
 /* Has it left, without an error that somebody is to be told of? */
@@ -62,6 +102,17 @@ static bool has_left(struct h_stream_sender *s, int i)
 	return true;
 }
 
+void h__stage_end(struct h_stream_sender *s)
+{
+	int i;
+
+	/* With what has not left where others may take nothing, the manager ends. */
+	for (i = 0; i < 2; i++)
+		if (s->stage_handle[i] >= 0)
+			h__wait_left(s->r.manager, s->stage_handle[i], H_NOWAIT);
+	stage_free(s);
+}
+
 /* Larger again as soon as there is something long to send. */
 bool h__stage_shed(struct h_stream_sender *s)
 {
@@ -72,7 +123,7 @@ bool h__stage_shed(struct h_stream_sender *s)
 	if (s->staged || !has_left(s, 0) || !has_left(s, 1) ||
 	    h__wish(s->r.manager, 2 * (size_t)LEAST, false, &memory))
 		return false;
-	h__stage_free(s);
+	stage_free(s);
 	stage_set(s, memory, LEAST);
 	s->stage_for = 0;
 	return true;
@@ -92,7 +143,7 @@ static int try_to_grow(struct h_stream_sender *s, uint32_t size)
 		h__budget_give(m, bytes);
 		return err;
 	}
-	h__stage_free(s);
+	stage_free(s);
 	stage_set(s, memory, size);
 	h__write_once(&s->stage_grown, bytes);
 	return 0;
@@ -120,12 +171,12 @@ static uint32_t stage_size(const struct h_stream_sender *s)
 }
 
 /* The stage is empty: make it as large as @want, if that can be had and a record can be. */
-int h__stage_begin(struct h_stream_sender *s, size_t want)
+int h__stage_begin(struct h_stream_sender *s, size_t want, int64_t deadline_ns)
 {
 	int err;
 
-	err = h__stage_wait(s, s->which);
-	if (err)
+	err = stage_wait(s, s->which, deadline_ns);
+	if (err && !(h__is_late(err) && !renew(s)))
 		return err;
 	s->stage_size = stage_size(s);
 	if (want <= s->stage_size || s->stage_for == s->buffer ||
@@ -134,9 +185,9 @@ int h__stage_begin(struct h_stream_sender *s, size_t want)
 	/* Memory for it may have to be made known to the device: what there is will do. */
 	if (h__dev_changing(s->r.manager->dev))
 		return 0;
-	err = h__stage_wait(s, !s->which);
+	err = stage_wait(s, !s->which, deadline_ns);
 	if (err)
-		return err;
+		return h__is_late(err) ? 0 : err;
 	stage_grow(s);
 	s->stage_size = stage_size(s);
 	return 0;
@@ -158,6 +209,7 @@ int h__stage_flush(struct h_stream_sender *s, uint64_t more, uint64_t flags,
 	if (handle < 0)
 		return (int)handle;
 	s->stage_handle[s->which] = handle;
+	s->stage_short[s->which] = s->staged <= s->at_once;
 	s->which = !s->which;
 	s->staged = 0;
 	return 0;
