@@ -174,6 +174,8 @@ struct h_stream_sender {
 	void (*take_in)(struct h_stream_sender *sender);
 	void (*ready)(struct h_stream_sender *sender, void *arg);
 	void *ready_arg;
+	int64_t held_by;		/* what has to leave before more is sent, or -1; atomic */
+	struct h_debt room;		/* to say so when it has */
 	int64_t fin_handle;		/* of the last record, until it has left, or -1 */
 	struct h_leaving closing;	/* it is closed, and has not left */
 };

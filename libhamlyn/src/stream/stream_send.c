@@ -128,8 +128,8 @@ static bool pending(const struct h_receiver *r)
 	if (h__stream_failed(s) && !s->told)
 		return true;
 	return (s->wanted || s->refused) &&
-	       (h__stream_failed(s) || s->grows || h__stream_tickets(s) ||
-		h__read_once(&s->unwatched));
+	       (h__stream_failed(s) || s->grows || h__read_once(&s->unwatched) ||
+		(h__stream_tickets(s) && h__read_once(&s->held_by) < 0));
 }
 
 static void settle_offer(struct h_receiver *r)
@@ -471,9 +471,13 @@ static __attribute__((noinline)) void look_around(struct h_stream_sender *s, siz
 	move_start(s);
 }
 
-/* Nothing was sent: as if nobody had tried. */
+/* Nothing was sent: as if nobody had tried. There is room when the oldest has left. */
 static __attribute__((noinline)) int64_t undo(struct h_stream_sender *s, uint32_t told, int64_t err)
 {
+	const struct h_terminus *t = s->r.manager->terminus;
+
+	if (err == -EAGAIN)
+		h__write_once(&s->held_by, (int64_t)(h__read_once(&t->producer) - t->mask - 1));
 	h__store_release(&s->sent, s->sent - 1);
 	s->credits_told = told;
 	return err;
@@ -567,6 +571,34 @@ static ssize_t send_in_place(struct h_stream_sender *s, const char *data,
 	return (ssize_t)n;
 }
 
+/* ---- who was refused is called back ---- */
+
+/* What has to leave first tells nobody when it does. */
+static int look_for_room(struct h_debt *d)
+{
+	struct h_stream_sender *s = (void *)((char *)d - offsetof(struct h_stream_sender, room));
+	int64_t handle = h__read_once(&s->held_by);
+
+	if (handle >= 0 && !h_send_done(s->r.manager->terminus, handle))
+		return -EBUSY;
+	h__write_once(&s->held_by, -1);
+	h__receiver_look(&s->r);
+	return 0;
+}
+
+static void look_again(struct h_stream_sender *s)
+{
+	struct h_manager *m = s->r.manager;
+
+	h__receiver_look(&s->r);
+	if (h__read_once(&s->held_by) < 0)
+		return;
+	h__lock(&m->lock);
+	h__chore_add(m, &s->room);
+	h__unlock(&m->lock);
+	h__manager_owes(m);
+}
+
 /*
  * A send did not take everything. That stays so until the call back, whatever is sent
  * meanwhile: it may be another thread's. What is waited for may have come already.
@@ -576,7 +608,7 @@ static void refuse(struct h_stream_sender *s)
 	h_receiver_lock(&s->r);
 	s->refused = true;
 	h_receiver_unlock(&s->r);
-	h__receiver_look(&s->r);
+	look_again(s);
 }
 
 /* What is wanted may have come before it was said to be. */
@@ -588,7 +620,7 @@ void h__stream_want(struct h_stream_sender *s, bool wanted)
 	s->wanted = wanted;
 	h_receiver_unlock(&s->r);
 	if (wanted)
-		h__receiver_look(&s->r);
+		look_again(s);
 }
 
 static ssize_t send_all(struct h_stream_sender *s, const char *data,
@@ -802,6 +834,7 @@ int h__stream_sender_destroy(struct h_stream_sender *s)
 
 	h__debt_remove(s->r.manager, &s->debt);
 	h__debt_remove(s->r.manager, &s->shed);
+	h__debt_remove(s->r.manager, &s->room);
 	/* If it stays, so does the slot that it tells. */
 	err = end_watch(s);
 
@@ -838,6 +871,8 @@ int h__stream_sender_prepare(struct h_manager *m, uint32_t slot_flags,
 		return -ENOMEM;
 	s->debt.pay = pay_staged;
 	s->shed = (struct h_debt) { .pay = h__shed_sender, .chore = true };
+	s->room = (struct h_debt) { .pay = look_for_room, .chore = true };
+	s->held_by = -1;
 	s->stage_handle[0] = -1;
 	s->stage_handle[1] = -1;
 	s->fin_handle = -1;

@@ -55,8 +55,10 @@ static int stage_wait(struct h_stream_sender *s, int i, int64_t deadline_ns)
 {
 	int ret = s->stage_handle[i] < 0 ? 0 : wait_left(s, i, deadline_ns);
 
-	if (h__is_late(ret))
+	if (h__is_late(ret)) {
+		h__write_once(&s->held_by, s->stage_handle[i]);
 		return ret;
+	}
 	s->stage_handle[i] = -1;
 	return ret < 0 ? -EPIPE : 0;
 }

@@ -340,6 +340,36 @@ TEST_F(held, a_stream_of_what_could_leave_from_where_it_is)
 	stream_in_time(_metadata, self, self->data, SHORTLY);
 }
 
+static void count(struct h_stream_sender *s, void *arg)
+{
+	(void)s;
+	++*(int *)arg;
+}
+
+/* It was refused, although the receiver has buffers: it is told when it can go on, not before. */
+static void called_back(struct __test_metadata *_metadata, FIXTURE_DATA(held) *self,
+			struct stream *st)
+{
+	struct ht_poll poll;
+	int calls = 0, i;
+
+	h_stream_sender_on_ready(st->s, count, &calls);
+	for (i = 0; i < 20; i++) {
+		h_manager_wait(self->a.m, HT_MS);
+		h_manager_dispatch(self->a.m);
+	}
+	EXPECT_EQ(0, calls);
+	ASSERT_EQ(0, stall(self, GO_ON));
+	ht_poll_begin(&poll);
+	while (!calls && ht_poll_more(&poll)) {
+		h_manager_wait(self->a.m, HT_MS);
+		h_manager_dispatch(self->a.m);
+	}
+	EXPECT_GT(calls, 0);
+	h_stream_sender_close(st->s, H_NOWAIT);
+	h_stream_receiver_destroy(st->r);
+}
+
 /* Datagrams without waiting, until one is not taken: why. */
 static int send_until_refused(FIXTURE_DATA(held) *self, const struct h_datagram_address *to,
 			      size_t length)
@@ -372,6 +402,35 @@ TEST_F(held, short_records_where_there_is_no_room_for_copies)
 	h_stream_sender_close(st.s, H_NOWAIT);
 	h_stream_receiver_destroy(st.r);
 	h_datagram_receiver_destroy(other);
+}
+
+/* @length: of the datagrams that have taken all there is. */
+static void refused_behind(struct __test_metadata *_metadata, FIXTURE_DATA(held) *self,
+			   size_t length)
+{
+	const struct h_datagram_attr attr = { .length = LENGTH };
+	struct h_datagram_receiver *other;
+	struct h_datagram_address to;
+	struct stream st;
+
+	ASSERT_EQ(0, h_datagram_receiver_create(self->b.m, &attr, &other));
+	h_datagram_receiver_address(other, &to);
+	ASSERT_EQ(0, stream_make(self, &st));
+	ASSERT_EQ(0, stall(self, NEVER));
+	ASSERT_EQ(-EAGAIN, send_until_refused(self, &to, length));
+	EXPECT_LT(stream_until_late(st.s, self->heap, H_NOWAIT), (size_t)TAKEN);
+	called_back(_metadata, self, &st);
+	h_datagram_receiver_destroy(other);
+}
+
+TEST_F(held, who_found_the_work_queue_full_is_called_back)
+{
+	refused_behind(_metadata, self, 1);
+}
+
+TEST_F(held, who_found_no_room_for_copies_is_called_back)
+{
+	refused_behind(_metadata, self, LENGTH);
 }
 
 /* Who makes one has no deadline to give: a second, for the first record. */
