@@ -772,8 +772,8 @@ TEST_F(hostile_pause, who_waits_for_a_message_handles_signals_meanwhile)
 	HAVE_PARTIES({ HAMLYN_A_GUESSES, 1 },
 		     { HAMLYN_A_PACKET_SIZE, SMALLEST });
 	do {
-		ret = as(somebody(50 + tries), interrupt_who_waits, &s);
-	} while (ret == TOO_LATE && ++tries < 5);
+		ret = as(somebody(40 + tries), interrupt_who_waits, &s);
+	} while (ret == TOO_LATE && ++tries < 12);
 	EXPECT_EQ(0, ret);
 }
 
@@ -1076,13 +1076,13 @@ TEST_F(hostile_pause, an_import_that_cannot_be_told_of_is_undone_whatever_signal
 	ticket = ticket_of(&self->rx);
 	ASSERT_LE(0, ticket);
 	do {
-		uid = somebody(56 + tries);
+		uid = somebody(52 + tries);
 		pid = ht_fork();
 		ASSERT_LE(0, pid);
 		if (!pid)
 			_exit(undo_while_held(&self->rx, ticket, uid));
 		ret = ht_reap(pid);
-	} while (ret == TOO_LATE && ++tries < 5);
+	} while (ret == TOO_LATE && ++tries < 12);
 	close(ticket);
 	if (ret == NO_STOP)
 		SKIP(return, "no userfaultfd that stops who writes");
