@@ -39,9 +39,16 @@ cd "$work" || exit 2
 
 # ---- its own tests ----
 
+# libfabric reads all symbols of the kernel in each process, for a line that none of ours has.
+without_symbols() { # COMMAND...
+	unshare -m sh -c 'mount --bind /dev/null /proc/kallsyms && exec "$@"' - "$@"
+}
+without_symbols true 2>/dev/null || without_symbols() { "$@"; }
+
 # Each of a program's tests makes the device anew: to make the memory of a large one takes longer than most
 for test in "$build"/ofi/ofi_*; do
-	check "${test##*/}" env "HAMLYN_DEVICE=shm:ofi-$$,size=64M" timeout $((5 * limit)) "$test"
+	check "${test##*/}" without_symbols env "HAMLYN_DEVICE=shm:ofi-$$,size=64M" \
+		timeout $((5 * limit)) "$test"
 done
 
 # ---- libfabric's programs ----
