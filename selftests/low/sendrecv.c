@@ -55,6 +55,15 @@ FIXTURE_TEARDOWN(sendrecv)
 	ht_pair_close(&self->pair);
 }
 
+/*
+ * Between two hosts a message is waited for over there, which takes many times as long, and a frame
+ * holds bytes of any number alike: every so manieth size. It divides HAMLYN_MAX_METADATA.
+ */
+static size_t stride(void)
+{
+	return ht_is_remote() ? 5 : 1;
+}
+
 static uint32_t packets_of(const struct ht_pair *pair, size_t length)
 {
 	uint32_t packet = pair->query.packet_size;
@@ -204,7 +213,7 @@ TEST_F(sendrecv, sizes_up_to_three_packets)
 TEST_F(sendrecv, every_size_up_to_2048)
 {
 	/* All with the defaults, every fifth with odd termini. */
-	size_t step = variant->terminus.entry_size ? 5 : 1;
+	size_t step = (variant->terminus.entry_size ? 5 : 1) * stride();
 	struct ht_pair *pair = &self->pair;
 	size_t length;
 
@@ -428,7 +437,7 @@ TEST_F(sendrecv, metadata_of_every_length_with_messages_of_any)
 		/* The shortest entry has no room for metadata and more. */
 		if (lengths[i] > self->inline_meta && self->inline_meta < 24)
 			continue;
-		for (meta = 0; meta <= HAMLYN_MAX_METADATA; meta++) {
+		for (meta = 0; meta <= HAMLYN_MAX_METADATA; meta += stride()) {
 			ASSERT_NO(exchange_metadata(&self->pair, meta % 4,
 						    lengths[i], meta))
 				TH_LOG("length %u, %zu of metadata", i, meta);

@@ -132,6 +132,8 @@ int main(int argc, char **argv)
 		printf("TAP version 13\n1..1\nok 1 over_tcp # SKIP as root, kernel device\n");
 		return 0;
 	}
+	/* Whoever waits for it sees each result when there is one. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	h.dead_ms = 120000;
 	h.stall_ms = 120000;
 	ret = hosts_begin(&h);
