@@ -171,7 +171,7 @@ static bool is_quiet(FIXTURE_DATA(calls) *self)
 /* Between two hosts what was sent is still to come: something of it gives room. */
 static void receive_some(FIXTURE_DATA(calls) *self)
 {
-	/* Between hosts is_called() may have taken all that there was, and takes what comes later. */
+	/* Between hosts is_called() may have taken all that there was, and takes what comes. */
 	int64_t wait = getenv("HAMLYN_TX_LANDS") ? 20 * HT_MS : ht_patience_ns();
 	struct h_record record;
 
