@@ -1107,6 +1107,32 @@ static int64_t longest_call(struct h_stream_sender *sender,
 	return longest;
 }
 
+/* As a daemon does that closes all it has, and opens its log. */
+TEST_F(segment, without_its_descriptor_it_changes_nothing)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
+	struct h_dev *dev, *other;
+	struct h_area *area;
+
+	ASSERT_EQ(0, h_open(self->name, &other));
+	ASSERT_EQ(0, h_open(self->name, &dev));
+	fd = dev->fd;
+	ASSERT_EQ(0, h_area_alloc(dev, 4096, &area));
+	close(fd);
+	EXPECT_EQ(-EBADF, h_area_remove(area));
+	EXPECT_TRUE(ht_is_explained(dev, "was closed"));
+	ASSERT_EQ(fd, dup2(null, fd));
+	EXPECT_EQ(-EBADF, h_area_remove(area));
+	EXPECT_TRUE(ht_is_explained(dev, "was closed"));
+	h_close(dev);
+	/* It is the program's, and stays open; and so does the segment, to the others. */
+	EXPECT_EQ(0, close(fd));
+	EXPECT_EQ(0, h_area_alloc(other, 4096, &area));
+	EXPECT_EQ(0, h_area_remove(area));
+	h_close(other);
+	close(null);
+}
+
 #define ENDED	5	/* end points, of several objects each */
 
 /* A server that drops clients meanwhile has others that wait for it. */

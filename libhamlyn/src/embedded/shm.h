@@ -248,6 +248,8 @@ struct shm_dev {
 	struct shm_known known[SHM_KNOWN];
 	struct hml_nic far;	/* stands for all other hosts, as a way to them */
 	int64_t looked_ns;	/* when we last looked who is dead; dev->lock */
+	dev_t on;		/* where the file is, and which it is there */
+	ino_t inode;
 	bool stopped;		/* somebody was who had the tables; atomic, both */
 	u32 stopped_at;		/* seg->changes then */
 };

@@ -213,6 +213,21 @@ void h__shm_open_wait(struct h_open_wait *w)
 }
 
 /*
+ * A program that closes all descriptors, as daemons do, and opens others would change the
+ * tables with another file locked, beside all others that change them.
+ */
+static int check_descriptor(struct h_dev *dev)
+{
+	const struct shm_dev *shm = shm_of(dev);
+	struct stat st;
+	bool known = !fstat(dev->fd, &st);
+
+	if (known ? st.st_ino == shm->inode && st.st_dev == shm->on : errno != EBADF)
+		return 0;
+	return h__refuse(dev, -EBADF, "descriptor %d, which is the segment's, was closed", dev->fd);
+}
+
+/*
  * Whom one call has waited for in vain is not waited for again: a server that drops a client
  * makes several calls, and all its other clients wait meanwhile.
  */
@@ -226,8 +241,11 @@ int h__shm_lock(struct h_dev *dev)
 {
 	struct shm_dev *shm = shm_of(dev);
 	int64_t wait_ns = is_stopped_still(shm) ? LEAVE_WAIT_NS : LOCK_WAIT_NS;
-	int err = lock_tables(dev->fd, &shm->seg->changes, wait_ns, true);
+	int err = check_descriptor(dev);
 
+	if (err)
+		return err;
+	err = lock_tables(dev->fd, &shm->seg->changes, wait_ns, true);
 	WRITE_ONCE(shm->stopped_at, READ_ONCE(shm->seg->changes));
 	WRITE_ONCE(shm->stopped, err == -ETIMEDOUT);
 	if (err == -ETIMEDOUT)
@@ -712,6 +730,8 @@ static int join_segment(struct h_dev *dev, struct shm_dev *shm)
 
 	if (fstat(dev->fd, &st))
 		return -errno;
+	shm->on = st.st_dev;
+	shm->inode = st.st_ino;
 	shm->size = (size_t)st.st_size;
 	shm->pages = shm->size / SHM_PAGE;
 	shm->data_first = first_page(shm->pages);
@@ -914,10 +934,13 @@ void h__shm_detach(struct h_dev *dev)
 {
 	struct shm_dev *shm = shm_of(dev);
 
+	bool ours = !check_descriptor(dev);
+
 	/* If a stopped peer is in the way: whoever comes next reclaims. */
-	if (!lock_tables(dev->fd, &shm->seg->changes, LEAVE_WAIT_NS, false))
+	if (ours && !lock_tables(dev->fd, &shm->seg->changes, LEAVE_WAIT_NS, false))
 		leave(dev, shm);
 	munmap(shm->seg, shm->size);
-	unlock_and_close(dev->fd);
+	if (ours)
+		unlock_and_close(dev->fd);
 	free(shm);
 }
