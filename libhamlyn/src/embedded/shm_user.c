@@ -41,12 +41,16 @@ static bool translate(const char *text, unsigned int inside, unsigned int *outsi
 {
 	unsigned int first, there, count;
 
-	for (; text && *text; text = strchr(text, '\n'), text += text != NULL)
-		if (sscanf(text, "%u %u %u", &first, &there, &count) == 3 &&
-		    inside >= first && inside - first < count) {
+	while (sscanf(text, "%u %u %u", &first, &there, &count) == 3) {
+		if (inside >= first && inside - first < count) {
 			*outside = there + (inside - first);
 			return true;
 		}
+		text = strchr(text, '\n');
+		if (!text)
+			break;
+		text++;
+	}
 	return false;
 }
 

@@ -160,9 +160,12 @@ static int make_clients(int mib, int *advised)
 	for (i = 0; i <= CALLERS; i++)
 		if (h_manager_create(dev, NULL, &m[i]))
 			return -1;
-	for (n = 0; n < PAIRS && !h_channel_pair(m[0], m[1 + n / 10 % CALLERS], NULL,
-						&a[n], &b[n]); n++)
-		;
+	for (n = 0; n < PAIRS; n++) {
+		struct h_manager *client = m[1 + n / 10 % CALLERS];
+
+		if (h_channel_pair(m[0], client, NULL, &a[n], &b[n]))
+			break;
+	}
 	h_explain(dev, why, sizeof(why));
 	size = strstr(why, "alone, or ");
 	*advised = n < PAIRS && size ? atoi(size + strlen("alone, or ")) : 0;
