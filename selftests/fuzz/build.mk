@@ -102,11 +102,16 @@ $(FUZZ)/target/link.o: fuzz_more := -Itools/hamlyn-run
 $(FUZZ)/link: $(FUZZ)/target/link.o $(FUZZ_LINK:%=$(FUZZ)/run/%.o)
 	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $^ -o $@
 
+# What tools share
+$(FUZZ)/tools-lib/%.o: tools/lib/%.c tools/lib/%.h
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(fuzz_cflags) -Itools -c $< -o $@
+
 # ---- hamlyn-bridge ----
 
-$(FUZZ)/bridge-tool/%.o: tools/hamlyn-bridge/%.c tools/hamlyn-bridge/bridge.h $(fuzz_headers)
+$(FUZZ)/bridge-tool/%.o: tools/hamlyn-bridge/%.c tools/hamlyn-bridge/bridge.h $(wildcard tools/lib/*.h) $(fuzz_headers)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(fuzz_cflags) -c $< -o $@
+	$(FUZZ_CC) $(fuzz_cflags) -Itools -c $< -o $@
 
 $(FUZZ)/bridge-tool/wire.o: driver/core/wire.c $(fuzz_headers)
 	@mkdir -p $(@D)
@@ -114,14 +119,14 @@ $(FUZZ)/bridge-tool/wire.o: driver/core/wire.c $(fuzz_headers)
 
 $(FUZZ)/target/bridge.o: tools/hamlyn-bridge/bridge.h
 $(FUZZ)/target/bridge.o: fuzz_more := -Itools/hamlyn-bridge
-$(FUZZ)/bridge: $(FUZZ)/target/bridge.o $(FUZZ)/bridge-tool/wire.o $(FUZZ)/libhamlyn.a \
+$(FUZZ)/bridge: $(FUZZ)/target/bridge.o $(FUZZ)/bridge-tool/wire.o $(FUZZ)/tools-lib/sock_owner.o $(FUZZ)/libhamlyn.a \
 		$(patsubst tools/hamlyn-bridge/%.c,$(FUZZ)/bridge-tool/%.o,$(filter-out %/main.c,$(wildcard tools/hamlyn-bridge/*.c)))
 	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $(filter %.o,$^) $(FUZZ)/libhamlyn.a -lpthread -o $@
 
 # ---- hamlynctl ----
 
 fuzz_ctl_pkgs := libnl-genl-3.0 libnl-3.0 json-c ncursesw
-fuzz_ctl_cflags = -Itools/hamlynctl $(shell $(PKG_CONFIG) --cflags-only-I $(fuzz_ctl_pkgs))
+fuzz_ctl_cflags = -Itools/hamlynctl -Itools $(shell $(PKG_CONFIG) --cflags-only-I $(fuzz_ctl_pkgs))
 $(FUZZ)/ctl/%.o: tools/hamlynctl/%.c $(CTL_HDR)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(fuzz_cflags) $(fuzz_ctl_cflags) -Dmain=ctl_main \
@@ -129,7 +134,7 @@ $(FUZZ)/ctl/%.o: tools/hamlynctl/%.c $(CTL_HDR)
 
 $(FUZZ_CTL:%=$(FUZZ)/target/%.o): fuzz_more = $(fuzz_ctl_cflags)
 $(FUZZ_CTL:%=$(FUZZ)/%): $(FUZZ)/%: $(FUZZ)/target/%.o \
-		$(CTL_SRC:tools/hamlynctl/%.c=$(FUZZ)/ctl/%.o)
+		$(CTL_SRC:tools/hamlynctl/%.c=$(FUZZ)/ctl/%.o) $(FUZZ)/tools-lib/sock_owner.o
 	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $^ -o $@ \
 		$(shell $(PKG_CONFIG) --libs $(fuzz_ctl_pkgs)) \
 		-Wl,--wrap=genl_ctrl_resolve,--wrap=genl_ctrl_resolve_grp \
