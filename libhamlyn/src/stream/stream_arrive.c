@@ -366,10 +366,12 @@ process_any(struct h_stream_receiver *r, const struct hamlyn_nq_entry *e)
 static inline bool process_plain(struct h_stream_receiver *r, const struct hamlyn_nq_entry *e)
 {
 	const struct h_generation *g = &r->gen[0];
-	uint32_t index = h__generation_index(g, r->high), length;
+	uint32_t high = r->high, index = h__generation_index(g, high), length;
 	const struct hamlyn_metadata *entry = h__place_entry(&g->place, index);
 	struct h_stream_arrival *a = &g->arrivals[index];
 
+	/* While the entry is waited for: both are in the sender's cache. */
+	__builtin_prefetch((char *)g->place.data.addr + (size_t)index * g->buffer);
 	if (h__unlikely(e->index != index || h__load_acquire(&entry->state)))
 		return false;
 	length = h__read_once(&entry->length);
@@ -381,7 +383,7 @@ static inline bool process_plain(struct h_stream_receiver *r, const struct hamly
 	a->control = 0;
 	a->more = 0;
 	r->paid += length;
-	h__write_once(&r->high, r->high + 1);
+	h__write_once(&r->high, high + 1);
 	if (h__unlikely(r->ahead))
 		advance(r);
 	return true;
@@ -392,7 +394,7 @@ static void process_arrival(struct h_receiver *receiver,
 {
 	struct h_stream_receiver *r = of(receiver);
 	bool plain = r->gens == 1 && r->gen[0].place.number == e->slot &&
-		     !(e->flags & HAMLYN_NQE_PEER_GONE) && !r->over && !r->controls;
+		     !(e->flags & HAMLYN_NQE_PEER_GONE) && !(r->over | r->controls);
 
 	if (h__unlikely(!plain || !process_plain(r, e)))
 		process_any(r, e);
