@@ -12,6 +12,7 @@
 #include "match.h"
 #include "mr.h"
 #include "rdm.h"
+#include "short.h"
 #include "stream.h"
 
 /* A message, taken apart: everything in it is the peer's word. */
@@ -448,7 +449,8 @@ static enum hf_arrival on_done(struct hf_ep *ep, const struct arrival *a)
 	return HF_TAKEN;
 }
 
-enum hf_arrival hf_arrive(struct hf_ep *ep, const void *data, size_t length)
+static __attribute__((noinline)) enum hf_arrival
+arrive_any(struct hf_ep *ep, const void *data, size_t length)
 {
 	static enum hf_arrival (*const handlers[])(struct hf_ep *ep, const struct arrival *a) = {
 		[HF_SEND] = on_send,
@@ -466,4 +468,10 @@ enum hf_arrival hf_arrive(struct hf_ep *ep, const void *data, size_t length)
 	if (!parse(&a, data, length) || a.header.op < HF_SEND || a.header.op > HF_ATOMIC)
 		return HF_BROKEN;
 	return handlers[a.header.op](ep, &a);
+}
+
+enum hf_arrival hf_arrive(struct hf_ep *ep, const void *data, size_t length)
+{
+	return hf_likely(hf_short_arrive(ep, data, length)) ? HF_TAKEN :
+							      arrive_any(ep, data, length);
 }

@@ -57,17 +57,9 @@ static void recv_end(struct hf_ep *ep, struct hf_recv *recv)
 		hf_match_recycle(&ep->rdm->match, parent);
 }
 
-static uint64_t sent_flags(const struct hf_sent *sent)
-{
-	return FI_RECV | (sent->flags & HF_TAGGED ? FI_TAGGED : FI_MSG) |
-	       (sent->flags & HF_HAS_DATA ? FI_REMOTE_CQ_DATA : 0);
-}
-
-/* By which number the application knows it, if it wants to. */
 static fi_addr_t source(const struct hf_ep *ep, const struct hf_sent *sent)
 {
-	return ep->rdm && ep->caps & FI_SOURCE ? hf_av_addr(ep->rdm->av, sent->place) :
-						 FI_ADDR_NOTAVAIL;
+	return ep->rdm ? hf_rdm_source(ep, sent->place) : FI_ADDR_NOTAVAIL;
 }
 
 /* What of it fits is in the buffer. */
@@ -76,7 +68,7 @@ void hf_complete_recv(struct hf_ep *ep, struct hf_recv *recv, const struct hf_se
 	bool cut = sent->length > recv->span.length;
 	struct fi_cq_tagged_entry entry = {
 		.op_context = recv->context,
-		.flags = sent_flags(sent),
+		.flags = hf_recv_flags(sent->flags),
 		.len = sent->length,
 		.buf = recv->span.count ? recv->span.iov[0].iov_base : NULL,
 		.data = sent->data,
@@ -127,7 +119,7 @@ void hf_complete_peek(struct hf_ep *ep, void *context, const struct hf_sent *sen
 {
 	const struct fi_cq_tagged_entry entry = {
 		.op_context = context,
-		.flags = sent_flags(sent),
+		.flags = hf_recv_flags(sent->flags),
 		.len = sent->length,
 		.data = sent->data,
 		.tag = sent->tag,

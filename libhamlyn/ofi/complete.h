@@ -26,6 +26,13 @@ static inline struct hf_sent hf_sent_by(uint32_t place, const struct hf_header *
 	};
 }
 
+/* Of what was received, by the flags of its header. */
+static inline uint64_t hf_recv_flags(uint8_t wire_flags)
+{
+	return FI_RECV | (wire_flags & HF_TAGGED ? FI_TAGGED : FI_MSG) |
+	       (wire_flags & HF_HAS_DATA ? FI_REMOTE_CQ_DATA : 0);
+}
+
 /* Of an operation that was never a struct hf_work. */
 void hf_complete_send(struct hf_ep *ep, uint64_t flags, void *context, bool report);
 void hf_complete_recv(struct hf_ep *ep, struct hf_recv *recv, const struct hf_sent *sent);

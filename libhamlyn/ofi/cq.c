@@ -23,7 +23,10 @@
 /* How often what waits for others' room is tried again. */
 #define STUCK_MS	10
 
-static void ring(struct hf_cq *cq)
+#define WORDS(entry)	(sizeof(entry) / sizeof(uint64_t))
+
+/* Who may be asleep is woken. */
+void hf_cq_ring(struct hf_cq *cq)
 {
 	const uint64_t one = 1;
 
@@ -36,11 +39,8 @@ static void ring(struct hf_cq *cq)
 
 void hf_cq_add(struct hf_cq *cq, const struct fi_cq_tagged_entry *entry, fi_addr_t source)
 {
-	uint32_t at = cq->tail++ & (cq->size - 1);
-
-	cq->entries[at] = *entry;
-	cq->sources[at] = source;
-	ring(cq);
+	*hf_cq_next(cq, source) = *entry;
+	hf_cq_added(cq);
 }
 
 void hf_cq_add_error(struct hf_cq *cq, const struct fi_cq_err_entry *entry)
@@ -56,46 +56,67 @@ void hf_cq_add_error(struct hf_cq *cq, const struct fi_cq_err_entry *entry)
 	error->next = NULL;
 	*cq->last_error = error;
 	cq->last_error = &error->next;
-	ring(cq);
+	hf_cq_ring(cq);
 }
 
-/* Each format begins as the next longer one does. */
-static void put(enum fi_cq_format format, void *buf, size_t at,
-		const struct fi_cq_tagged_entry *entry)
+static void put_word(void *to, const void *from, size_t word)
+{
+	memcpy((uint64_t *)to + word, (const uint64_t *)from + word, sizeof(uint64_t));
+}
+
+/* Each format begins as the next longer one does. By words, as entries were written just now. */
+static void put(uint64_t *to, const struct fi_cq_tagged_entry *entry, uint32_t words)
+{
+	switch (words) {
+	case WORDS(struct fi_cq_tagged_entry):
+		put_word(to, entry, 5);
+		/* fall through */
+	case WORDS(struct fi_cq_data_entry):
+		put_word(to, entry, 4);
+		put_word(to, entry, 3);
+		/* fall through */
+	case WORDS(struct fi_cq_msg_entry):
+		put_word(to, entry, 2);
+		put_word(to, entry, 1);
+		/* fall through */
+	default:
+		put_word(to, entry, 0);
+	}
+}
+
+static uint32_t words_of(enum fi_cq_format format)
 {
 	switch (format) {
 	case FI_CQ_FORMAT_MSG:
-		memcpy((struct fi_cq_msg_entry *)buf + at, entry, sizeof(struct fi_cq_msg_entry));
-		break;
+		return WORDS(struct fi_cq_msg_entry);
 	case FI_CQ_FORMAT_DATA:
-		memcpy((struct fi_cq_data_entry *)buf + at, entry,
-		       sizeof(struct fi_cq_data_entry));
-		break;
+		return WORDS(struct fi_cq_data_entry);
 	case FI_CQ_FORMAT_TAGGED:
-		((struct fi_cq_tagged_entry *)buf)[at] = *entry;
-		break;
+		return WORDS(struct fi_cq_tagged_entry);
 	default:
-		memcpy((struct fi_cq_entry *)buf + at, entry, sizeof(struct fi_cq_entry));
+		return WORDS(struct fi_cq_entry);
 	}
 }
 
 static ssize_t take(struct hf_cq *cq, void *buf, size_t count, fi_addr_t *src_addr)
 {
-	uint32_t end = cq->errors ? cq->errors->at : cq->tail;
-	size_t taken = 0;
-
 	/* Errors come in their order: what was completed before them is read first. */
-	while (taken < count && cq->head != end) {
-		uint32_t at = cq->head++ & (cq->size - 1);
+	uint32_t end = cq->errors ? cq->errors->at : cq->tail;
+	uint32_t head = cq->head, words = cq->words;
+	uint64_t *to = buf;
 
-		put(cq->format, buf, taken, &cq->entries[at]);
+	for (; head != end && head - cq->head < count; head++, to += words) {
+		uint32_t at = head & (cq->size - 1);
+
+		put(to, &cq->entries[at], words);
 		if (src_addr)
-			src_addr[taken] = cq->sources[at];
-		taken++;
+			*src_addr++ = cq->sources[at];
 	}
-	if (taken)
-		return (ssize_t)taken;
-	return cq->errors ? -FI_EAVAIL : -FI_EAGAIN;
+	if (head == cq->head)
+		return cq->errors ? -FI_EAVAIL : -FI_EAGAIN;
+	count = head - cq->head;
+	cq->head = head;
+	return (ssize_t)count;
 }
 
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src_addr)
@@ -107,7 +128,10 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	/* Even if there is something: others than the reader may wait for progress. */
 	if (cq->head == cq->tail || !count)
 		hf_domain_progress(cq->domain);
-	taken = count ? take(cq, buf, count, src_addr) : 0;
+	if (cq->head == cq->tail && !cq->errors)
+		taken = count ? -FI_EAGAIN : 0;
+	else
+		taken = count ? take(cq, buf, count, src_addr) : 0;
 	if (taken > 0 && cq->domain->stuck)
 		hf_domain_progress(cq->domain);
 	hf_domain_unlock(cq->domain);
@@ -261,7 +285,7 @@ static int cq_signal(struct fid_cq *fid)
 		return -FI_ENOSYS;
 	hf_domain_lock(cq->domain);
 	cq->signalled = 1;
-	ring(cq);
+	hf_cq_ring(cq);
 	hf_domain_unlock(cq->domain);
 	return 0;
 }
@@ -402,7 +426,7 @@ int hf_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **
 	if (!cq)
 		return -FI_ENOMEM;
 	cq->domain = hf_container(fid, struct hf_domain, fid);
-	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
+	cq->words = words_of(attr->format);
 	cq->wait_obj = attr->wait_obj;
 	cq->wait_cond = attr->wait_cond;
 	cq->bell = -1;

@@ -16,7 +16,7 @@ struct hf_cq_error {
 struct hf_cq {
 	struct fid_cq fid;
 	struct hf_domain *domain;
-	enum fi_cq_format format;
+	uint32_t words;			/* of what is read for an entry */
 	enum fi_wait_obj wait_obj;
 	enum fi_cq_wait_cond wait_cond;
 	int users;			/* end points */
@@ -40,6 +40,7 @@ int hf_cq_trywait(struct fid *fid);
 int hf_cq_add_wait(struct hf_cq *cq, int fd);
 void hf_cq_remove_wait(struct hf_cq *cq, int fd);
 /* The rest with the domain locked. */
+void hf_cq_ring(struct hf_cq *cq);
 void hf_cq_add(struct hf_cq *cq, const struct fi_cq_tagged_entry *entry, fi_addr_t source);
 void hf_cq_add_error(struct hf_cq *cq, const struct fi_cq_err_entry *entry);
 
@@ -47,6 +48,22 @@ void hf_cq_add_error(struct hf_cq *cq, const struct fi_cq_err_entry *entry);
 static inline bool hf_cq_room(const struct hf_cq *cq)
 {
 	return cq->tail - cq->head + cq->promised < cq->size;
+}
+
+/* There is: an entry to fill, which hf_cq_added() adds. */
+static inline struct fi_cq_tagged_entry *hf_cq_next(struct hf_cq *cq, fi_addr_t source)
+{
+	uint32_t at = cq->tail & (cq->size - 1);
+
+	cq->sources[at] = source;
+	return &cq->entries[at];
+}
+
+static inline void hf_cq_added(struct hf_cq *cq)
+{
+	cq->tail++;
+	if (cq->armed)
+		hf_cq_ring(cq);
 }
 
 #endif

@@ -28,8 +28,9 @@
 /* How often it is looked whether a process asks for a link: a system call. */
 #define SOCKET_POLLS	64
 
-/* How often it is looked for messages of others while one sends without a pause. */
+/* How often it is looked for messages of others while one sends without a pause, or pauses. */
 #define OTHERS_POLLS	4
+#define QUIET_POLLS	16
 
 void hf_domain_get(struct hf_domain *domain)
 {
@@ -75,7 +76,7 @@ void hf_domain_progress(struct hf_domain *domain)
 	bool some = domain->hot && hf_progress_hot(domain);
 
 	domain->polls++;
-	if ((!some || domain->polls % OTHERS_POLLS == 0) &&
+	if ((!domain->hot || domain->polls % (some ? OTHERS_POLLS : QUIET_POLLS) == 0) &&
 	    !h_manager_wait(domain->manager, H_NOWAIT))
 		some = h_manager_dispatch(domain->manager) > 0 || some;
 	if (some)

@@ -23,16 +23,6 @@ void hf_match_init(struct hf_match *match)
 	match->least = LEAST;
 }
 
-static struct hf_queue *queue_of(struct hf_match *match, bool tagged)
-{
-	return tagged ? &match->tagged : &match->plain;
-}
-
-static bool same(uint64_t tag, uint64_t other, uint64_t ignore)
-{
-	return !((tag ^ other) & ~ignore);
-}
-
 /* ---- buffers ------------------------------------------------------------- */
 
 static struct hf_recv *recv_new(struct hf_match *match)
@@ -44,22 +34,6 @@ static struct hf_recv *recv_new(struct hf_match *match)
 	match->spare = recv->next;
 	memset(recv, 0, sizeof(*recv));
 	return recv;
-}
-
-void hf_match_recycle(struct hf_match *match, struct hf_recv *recv)
-{
-	recv->next = match->spare;
-	match->spare = recv;
-}
-
-static void unlink_recv(struct hf_match *match, struct hf_queue *queue, struct hf_recv **at)
-{
-	struct hf_recv *recv = *at;
-
-	*at = recv->next;
-	if (!*at)
-		queue->last = at;
-	match->recvs--;
 }
 
 /* Room for one message in a buffer of many; NULL: no memory. */
@@ -91,22 +65,19 @@ bool hf_match_part_ends(struct hf_recv *recv)
 struct hf_recv *hf_match_take(struct hf_ep *link, const struct hf_header *header, uint64_t tag)
 {
 	struct hf_match *match = &link->rdm->match;
-	struct hf_queue *queue = queue_of(match, header->flags & HF_TAGGED);
-	uint32_t place = link->place;
-	struct hf_recv **at = &queue->first, *recv, *part;
+	struct hf_queue *queue = hf_match_queue(match, header->flags & HF_TAGGED);
+	struct hf_recv **at = hf_match_find(queue, link->place, tag);
+	struct hf_recv *recv = *at, *part;
 
-	for (recv = *at; recv; at = &recv->next, recv = *at)
-		if ((!recv->place || recv->place == place) && same(recv->tag, tag, recv->ignore))
-			break;
 	if (!recv)
 		return NULL;
 	if (!recv->multi) {
-		unlink_recv(match, queue, at);
+		hf_match_unlink(match, queue, at);
 		return recv;
 	}
 	part = cut_part(match, recv, header->length);
 	if (part && recv->retired)
-		unlink_recv(match, queue, at);
+		hf_match_unlink(match, queue, at);
 	return part;
 }
 
@@ -128,7 +99,7 @@ void hf_match_defer(struct hf_rdm *rdm)
 bool hf_match_keep(struct hf_ep *link, const struct hf_header *header, uint64_t tag,
 		   const void *rest, size_t length)
 {
-	struct hf_queue *queue = queue_of(&link->rdm->match, header->flags & HF_TAGGED);
+	struct hf_queue *queue = hf_match_queue(&link->rdm->match, header->flags & HF_TAGGED);
 	size_t whole = sizeof(struct hf_early) + length;
 	struct hf_early *early;
 
@@ -158,7 +129,8 @@ static struct hf_early **find_early(struct hf_queue *queue, uint32_t place, uint
 {
 	struct hf_early **at = &queue->early;
 
-	while (*at && !((!place || place == (*at)->place) && same(tag, (*at)->tag, ignore)))
+	while (*at && !((!place || place == (*at)->place) &&
+			hf_match_same(tag, (*at)->tag, ignore)))
 		at = &(*at)->next;
 	return at;
 }
@@ -266,18 +238,10 @@ static int take_early(struct hf_rdm *rdm, struct hf_queue *queue, struct hf_recv
 	return 0;
 }
 
-static void append(struct hf_match *match, struct hf_queue *queue, struct hf_recv *recv)
-{
-	recv->next = NULL;
-	*queue->last = recv;
-	queue->last = &recv->next;
-	match->recvs++;
-}
-
 int hf_match_post(struct hf_rdm *rdm, const struct hf_wish *wish)
 {
 	struct hf_match *match = &rdm->match;
-	struct hf_queue *queue = queue_of(match, wish->tagged);
+	struct hf_queue *queue = hf_match_queue(match, wish->tagged);
 	struct hf_recv *recv = recv_new(match);
 	bool more = true, used = false;
 	int err = 0;
@@ -288,7 +252,7 @@ int hf_match_post(struct hf_rdm *rdm, const struct hf_wish *wish)
 	if (rdm->backlog)
 		hf_match_retry(rdm);
 	if (rdm->backlog) {
-		append(match, queue, recv);
+		hf_match_append(match, queue, recv);
 		return 0;
 	}
 	while (more && !err && queue->early) {
@@ -304,7 +268,7 @@ int hf_match_post(struct hf_rdm *rdm, const struct hf_wish *wish)
 	/* For some there was no room yet, and what comes must not overtake them. */
 	if (err == -FI_EAGAIN)
 		hf_match_defer(rdm);
-	append(match, queue, recv);
+	hf_match_append(match, queue, recv);
 	return 0;
 }
 
@@ -350,7 +314,7 @@ static void tell(struct hf_rdm *rdm, const struct hf_early *early, const struct 
 
 int hf_match_peek(struct hf_rdm *rdm, const struct hf_wish *wish)
 {
-	struct hf_queue *queue = queue_of(&rdm->match, wish->tagged);
+	struct hf_queue *queue = hf_match_queue(&rdm->match, wish->tagged);
 	struct hf_early **at = find_early(queue, wish->place, wish->tag, wish->ignore);
 	struct hf_early *early;
 
@@ -426,7 +390,7 @@ static bool cancel_in(struct hf_rdm *rdm, struct hf_queue *queue, const void *co
 
 		if (recv->context != context)
 			continue;
-		unlink_recv(&rdm->match, queue, at);
+		hf_match_unlink(&rdm->match, queue, at);
 		end_recv(rdm, recv, FI_ECANCELED);
 		return true;
 	}
@@ -450,7 +414,7 @@ static void lose_recvs(struct hf_rdm *rdm, struct hf_queue *queue, uint32_t plac
 			at = &recv->next;
 			continue;
 		}
-		unlink_recv(&rdm->match, queue, at);
+		hf_match_unlink(&rdm->match, queue, at);
 		end_recv(rdm, recv, FI_ECONNRESET);
 	}
 }

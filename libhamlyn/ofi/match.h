@@ -61,10 +61,58 @@ int hf_match_peek(struct hf_rdm *rdm, const struct hf_wish *wish);
 int hf_match_claim(struct hf_rdm *rdm, const struct hf_wish *wish);
 bool hf_match_cancel(struct hf_rdm *rdm, const void *context);
 bool hf_match_part_ends(struct hf_recv *recv);
-void hf_match_recycle(struct hf_match *match, struct hf_recv *recv);
 void hf_match_defer(struct hf_rdm *rdm);
 void hf_match_retry(struct hf_rdm *rdm);
 void hf_match_orphan(struct hf_ep *link);
 void hf_match_lost(struct hf_ep *link);
+
+static inline struct hf_queue *hf_match_queue(struct hf_match *match, bool tagged)
+{
+	return tagged ? &match->tagged : &match->plain;
+}
+
+static inline bool hf_match_same(uint64_t tag, uint64_t other, uint64_t ignore)
+{
+	return !((tag ^ other) & ~ignore);
+}
+
+/* Where the oldest buffer is that takes a message; there may be none. */
+static inline struct hf_recv **hf_match_find(struct hf_queue *queue, uint32_t place, uint64_t tag)
+{
+	struct hf_recv **at = &queue->first, *recv;
+
+	for (recv = *at; recv; at = &recv->next, recv = *at)
+		if ((!recv->place || recv->place == place) &&
+		    hf_match_same(recv->tag, tag, recv->ignore))
+			break;
+	return at;
+}
+
+static inline void hf_match_append(struct hf_match *match, struct hf_queue *queue,
+				   struct hf_recv *recv)
+{
+	recv->next = NULL;
+	*queue->last = recv;
+	queue->last = &recv->next;
+	match->recvs++;
+}
+
+static inline void hf_match_unlink(struct hf_match *match, struct hf_queue *queue,
+				   struct hf_recv **at)
+{
+	struct hf_recv *recv = *at;
+
+	*at = recv->next;
+	if (!*at)
+		queue->last = at;
+	match->recvs--;
+}
+
+/* It is in no queue. */
+static inline void hf_match_recycle(struct hf_match *match, struct hf_recv *recv)
+{
+	recv->next = match->spare;
+	match->spare = recv;
+}
 
 #endif

@@ -4,9 +4,7 @@
 #include "complete.h"
 #include "stream.h"
 
-/* A message is answered when it is in a buffer that was posted: that is as far as one can wait. */
-#define ANSWERED	(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
-#define LEVELS		(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | ANSWERED)
+#define LEVELS	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | HF_POST_ANSWERED)
 
 int hf_post_set(struct hf_post *post, const struct iovec *iov, size_t count, void *context,
 		uint64_t flags, uint64_t data)
@@ -29,8 +27,7 @@ int hf_post_check(struct hf_ep *ep, struct hf_post *post)
 		return -FI_ENOTCONN;
 	if (post->flags & FI_INJECT && post->span.length > HF_INJECT_SIZE)
 		return -FI_EMSGSIZE;
-	post->report = !(post->flags & HF_POST_QUIET) &&
-		       (!ep->tx_selective || post->flags & FI_COMPLETION);
+	post->report = hf_post_reports(ep, post->flags);
 	if (ep->replies && !hf_stream_flush(ep) && ep->replies)
 		return -FI_EAGAIN;
 	if (ep->state != HF_EP_CONNECTED)
@@ -155,7 +152,7 @@ int hf_post_send(struct hf_ep *ep, struct hf_post *post)
 		return err;
 	if (post->span.length > HF_EAGER)
 		return hf_post_work(ep, post, HF_SEND_LONG, HF_WORK_SEND, false);
-	if (post->flags & ANSWERED)
+	if (post->flags & HF_POST_ANSWERED)
 		return hf_post_work(ep, post, HF_SEND, HF_WORK_SEND, true);
 	return hf_post_at_once(ep, post, HF_SEND);
 }

@@ -8,6 +8,9 @@
 /* Beside libfabric's flags: no completion but an error's. */
 #define HF_POST_QUIET	(1ULL << 63)
 
+/* A message is answered when it is in a buffer that was posted: that is as far as one can wait. */
+#define HF_POST_ANSWERED	(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+
 struct hf_post {
 	struct hf_span span;
 	struct hf_target target;	/* of RMA */
@@ -26,6 +29,12 @@ static inline void hf_post_call(struct hf_post *post, void *context, uint64_t fl
 	post->data = data;
 	post->context = context;
 	post->tagged = false;
+}
+
+/* Is a success told of? */
+static inline bool hf_post_reports(const struct hf_ep *ep, uint64_t flags)
+{
+	return !(flags & HF_POST_QUIET) && (!ep->tx_selective || flags & FI_COMPLETION);
 }
 
 int hf_post_set(struct hf_post *post, const struct iovec *iov, size_t count, void *context,

@@ -25,6 +25,12 @@ struct hf_rdm {
 	bool lost;			/* some links are to be freed */
 };
 
+/* By which number the application knows who that is, if it wants to. */
+static inline fi_addr_t hf_rdm_source(const struct hf_ep *ep, uint32_t place)
+{
+	return ep->caps & FI_SOURCE ? hf_av_addr(ep->rdm->av, place) : FI_ADDR_NOTAVAIL;
+}
+
 int hf_rdm_receive(struct hf_rdm *rdm, struct hf_wish *wish, fi_addr_t src);
 int hf_rdm_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 		void *context);

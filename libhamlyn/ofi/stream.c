@@ -14,13 +14,10 @@
  */
 #define MAX_REPLIES	(2 * HF_TX_SIZE_MAX)
 
-/* So long a message in one piece goes along in the entry of the work queue. */
-#define SHORT		160
-
 static int send_short(struct h_channel *channel, const struct hf_header *header, const void *more,
 		      size_t more_length, const struct hf_span *payload)
 {
-	unsigned char whole[SHORT];
+	unsigned char whole[HF_SHORT];
 	size_t at = sizeof(*header);
 
 	memcpy(whole, header, sizeof(*header));
@@ -49,17 +46,29 @@ static int send_long(struct h_channel *channel, const struct hf_header *header, 
 	return h_channel_sendv(channel, iov, n, H_NOWAIT);
 }
 
+static int told_as(int err)
+{
+	return err == -EAGAIN || err == -ENOMEM ? -FI_EAGAIN : -FI_ENOTCONN;
+}
+
 /* 0, -FI_EAGAIN, or -FI_ENOTCONN: then the caller has hf_ep_lost() to call. */
 int hf_stream_send(struct hf_ep *ep, const struct hf_header *header, const void *more,
 		   size_t more_length, const struct hf_span *payload)
 {
 	size_t length = sizeof(*header) + more_length + (payload ? payload->length : 0);
-	int err = (length <= SHORT ? send_short : send_long)(ep->channel, header, more, more_length,
-							     payload);
+	int err = (length <= HF_SHORT ? send_short : send_long)(ep->channel, header, more,
+								more_length, payload);
 
-	if (!err || err == -EAGAIN || err == -ENOMEM)
-		return err ? -FI_EAGAIN : 0;
-	return -FI_ENOTCONN;
+	return err ? told_as(err) : 0;
+}
+
+/* The channel said so to a call of the application. */
+int hf_stream_refused(struct hf_ep *ep, int err)
+{
+	err = told_as(err);
+	if (err == -FI_ENOTCONN)
+		hf_ep_lost(ep, FI_ECONNRESET);
+	return err;
 }
 
 /* Of what no call of the application waits for; false: not now. */

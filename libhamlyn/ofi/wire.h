@@ -21,7 +21,9 @@
 #ifndef HAMLYN_OFI_WIRE_H
 #define HAMLYN_OFI_WIRE_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum hf_wire_op {
 	HF_SEND = 1,
@@ -65,5 +67,29 @@ struct hf_place {
 };
 
 _Static_assert(sizeof(struct hf_header) == 24, "a header has no holes");
+
+/*
+ * A header as words: written and read as such, as the first one says all that there is to look at,
+ * and a word that was written byte by byte is not to be had at once.
+ */
+struct hf_words {
+	uint64_t first;
+	uint64_t length;
+	uint64_t data;
+};
+
+_Static_assert(offsetof(struct hf_header, length) == offsetof(struct hf_words, length) &&
+	       offsetof(struct hf_header, data) == offsetof(struct hf_words, data),
+	       "the same words");
+
+/* Of a header without places and id. */
+static inline uint64_t hf_first_word(uint8_t op, uint8_t flags)
+{
+	const struct hf_header header = { .op = op, .flags = flags };
+	uint64_t word;
+
+	memcpy(&word, &header, sizeof(word));
+	return word;
+}
 
 #endif

@@ -593,6 +593,45 @@ TEST_F(hostile_rdm, no_operation)
 		ASSERT_EQ(0, self->memory[i]);
 }
 
+/* The same of messages for a buffer that is there: none of it gets into that. */
+TEST_F(hostile_rdm, no_message)
+{
+	static const struct { uint64_t length; uint8_t flags; size_t sent; } cases[] = {
+		{ 9, HF_TAGGED, 8 + 8 },		/* fewer bytes than it says */
+		{ 7, HF_TAGGED, 8 + 8 },		/* more */
+		{ UINT64_MAX, HF_TAGGED, 8 + 8 },
+		{ 0, HF_TAGGED, 4 },			/* half of a tag */
+		{ 1ULL << 32 | 8, HF_TAGGED | HF_HAS_DATA, 8 + 8 },
+		{ 9, 0, 8 },
+	};
+	unsigned char buffer[64] = { 0 };
+	struct {
+		struct hf_header header;
+		unsigned char rest[16];
+	} message;
+
+	ASSERT_EQ(0, fi_trecv(self->end.ep, buffer, sizeof(buffer), NULL, FI_ADDR_UNSPEC, 0,
+			      UINT64_MAX, buffer));
+	ASSERT_EQ(0, fi_recv(self->end.ep, buffer, sizeof(buffer), NULL, FI_ADDR_UNSPEC, buffer));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memset(&message, 0x66, sizeof(message));
+		message.header = (struct hf_header){
+			.op = HF_SEND, .flags = cases[i].flags, .length = cases[i].length
+		};
+		ASSERT_EQ(true, liar_ask(&self->liar, HF_HELLO_LINK, &self->address, &self->claim));
+		ASSERT_EQ(HF_HELLO_ACCEPT, answer(&self->end, &self->liar));
+		ASSERT_EQ(0, h_channel_send(self->liar.channel, &message,
+					    sizeof(message.header) + cases[i].sent, H_NOWAIT));
+		EXPECT_EQ(true, is_ended(&self->end, &self->liar)) {
+			TH_LOG("case %zu", i);
+		}
+		liar_leave(&self->liar);
+		drain(&self->end);
+	}
+	for (size_t i = 0; i < sizeof(buffer); i++)
+		ASSERT_EQ(0, buffer[i]);
+}
+
 /* Before libfabric is there: there is another host. */
 static __attribute__((constructor)) void another_host(void)
 {

@@ -223,7 +223,7 @@ TEST_F(rdm, directed)
 {
 	struct fi_cq_tagged_entry entry;
 	struct end third;
-	fi_addr_t to, from;
+	fi_addr_t to, from, source;
 	int context[2];
 
 	ASSERT_EQ(0, end_open(&third, self->p.a.info, &self->options));
@@ -233,10 +233,10 @@ TEST_F(rdm, directed)
 	ASSERT_EQ(0, fi_trecv(self->p.b.ep, self->to, 8, NULL, from, 1, 0, &context[0]));
 	ASSERT_EQ(0, TAKEN(&self->p, fi_tinject(self->p.a.ep, "a", 1, self->p.a.peer, 1)));
 	ASSERT_EQ(0, TAKEN(&self->p, fi_tinject(third.ep, "b", 1, to, 1)));
-	ASSERT_EQ(1, next_from(self->p.b.rx, &third, &entry, &to));
+	ASSERT_EQ(1, next_from(self->p.b.rx, &third, &entry, &source));
 	EXPECT_EQ(&context[0], entry.op_context);
 	EXPECT_EQ('b', self->to[0]);
-	EXPECT_EQ(from, to);
+	EXPECT_EQ(from, source);
 	/* Of those that have come, too. */
 	ASSERT_EQ(0, fi_trecv(self->p.b.ep, self->to, 8, NULL, from, 1, 0, &context[0]));
 	EXPECT_EQ(true, none(self->p.b.rx, &self->p.a));
@@ -244,6 +244,13 @@ TEST_F(rdm, directed)
 	ASSERT_EQ(1, next_entry(self->p.b.rx, &self->p.a, &entry));
 	EXPECT_EQ(&context[1], entry.op_context);
 	EXPECT_EQ('a', self->to[0]);
+	/* Again, by what was used before. */
+	ASSERT_EQ(0, fi_trecv(self->p.b.ep, self->to, 8, NULL, from, 1, 0, &context[0]));
+	ASSERT_EQ(0, TAKEN(&self->p, fi_tinject(self->p.a.ep, "c", 1, self->p.a.peer, 1)));
+	EXPECT_EQ(true, none(self->p.b.rx, &self->p.a));
+	ASSERT_EQ(0, TAKEN(&self->p, fi_tinject(third.ep, "d", 1, to, 1)));
+	ASSERT_EQ(1, next_entry(self->p.b.rx, &third, &entry));
+	EXPECT_EQ('d', self->to[0]);
 	EXPECT_EQ(-FI_EINVAL, fi_trecv(self->p.b.ep, self->to, 8, NULL, 99, 1, 0, NULL));
 	end_close(&third);
 }
@@ -766,13 +773,16 @@ TEST(match_complete)
 	char from[4] = "abc", to[4] = "";
 	struct iovec iov = { from, 4 };
 	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .tag = 3 };
+	uint64_t flags = FI_TRANSMIT | FI_MATCH_COMPLETE;
 	struct fi_context context;
 	struct pair p;
 
 	ASSERT_EQ(0, pair_open(&p, &options));
 	msg.addr = p.a.peer;
+	ASSERT_EQ(0, fi_control(&p.a.ep->fid, FI_SETOPSFLAG, &flags));
 	for (int i = 0; i < 2; i++) {
-		ASSERT_EQ(0, TAKEN(&p, fi_tsendmsg(p.a.ep, &msg, FI_MATCH_COMPLETE)));
+		ASSERT_EQ(0, i ? TAKEN(&p, fi_tsend(p.a.ep, from, 4, NULL, msg.addr, 3, NULL)) :
+				 TAKEN(&p, fi_tsendmsg(p.a.ep, &msg, FI_MATCH_COMPLETE)));
 		EXPECT_EQ(true, none(p.a.tx, &p.b));
 		ASSERT_EQ(0, i ? look(&p.b, FI_PEEK | FI_DISCARD, 3, &context, NULL, 0) :
 				 fi_trecv(p.b.ep, to, 4, NULL, FI_ADDR_UNSPEC, 3, 0, NULL));
