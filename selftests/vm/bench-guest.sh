@@ -9,17 +9,17 @@ if [ -x /host/rdma ]; then
 	/host/rdma link add rxe0 type rxe netdev lo || echo "# no soft-RoCE device"
 fi
 
-# /dev/hamlyn7 is host 1, /dev/hamlyn8 is host 2, in network namespace "far".
-nic() { # HOST SUBNET WORD...: how it is secured
-	host=$1
+# /dev/hamlyn7 is host 2, /dev/hamlyn8 is host 3, in network namespace "far".
+nic() { # near|far SUBNET WORD...: how it is secured
+	in=$1
 	subnet=$2
+	end=1
+	[ "$in" = near ] || end=2
 	shift 2
-	in=near
-	[ "$host" = 1 ] || in=far
-	on $in /host/hamlynctl nic add index $((6 + host)) fabric tcp host "$host" \
-		address "$subnet.$host" "$@" &&
-		on $in /host/hamlynctl peer add "hamlyn$((6 + host))" host $((3 - host)) \
-			address "$subnet.$((3 - host))"
+	on "$in" /host/hamlynctl nic add index $((6 + end)) fabric tcp host $((1 + end)) \
+		address "$subnet.$end" "$@" >/dev/null &&
+		on "$in" /host/hamlynctl peer add "hamlyn$((6 + end))" host $((4 - end)) \
+			address "$subnet.$((3 - end))"
 }
 
 on() { # near|far COMMAND...
@@ -58,6 +58,38 @@ tunnel() {
 	tunnel_end 1 near && tunnel_end 2 far
 }
 
+# Host 1 is none of ours, and it is the lower one of two that connects: a process in "mad".
+mad() {
+	/host/ip netns add mad && /host/ip link add near3 type veth peer name mad netns mad &&
+		/host/ip addr add 10.9.1.1/24 dev near3 && /host/ip link set near3 up &&
+		/host/ip -n mad addr add 10.9.1.3/24 dev mad && /host/ip -n mad link set mad up &&
+		/host/ip -n mad route add 10.9.0.0/24 via 10.9.1.1
+}
+
+# Each line says beside what it was measured. How much host 1 got through goes to stderr.
+beside_nonsense() { # WORD...: of hamlyn-perf
+	/host/hamlynctl peer add hamlyn7 host 1 address 10.9.1.3 || exit 1
+	id=$(/host/hamlynctl -j nic show hamlyn7 | sed -n 's/.*"fabric_id":"\([0-9a-f]*\)".*/\1/p')
+	size=$(/host/hamlynctl -j nic show hamlyn7 | sed -n 's/.*"packet_size":\([0-9]*\).*/\1/p')
+	for kind in nothing plain guesses bytes nothing; do
+		speaker='' sink=''
+		if [ "$kind" = plain ]; then
+			/host/nonsense sink 10.9.1.3 10.9.0.1 &
+			sink=$!
+		fi
+		if [ "$kind" != nothing ]; then
+			/host/ip netns exec mad /host/nonsense "$kind" 10.9.1.3 10.9.0.1 "$id" "$size" &
+			speaker=$!
+		fi
+		measure "$@" >/tmp/measured
+		sed "s/^{/{\"beside\":\"$kind\",/" /tmp/measured
+		# shellcheck disable=SC2086 # two processes, or one
+		[ -z "$speaker$sink" ] || kill $speaker $sink
+		/host/hamlynctl -j peer show hamlyn7 | sed -n 's/^.*"host":1,/# beside '"$kind"': /p'
+		grep -E 'near3' /proc/net/dev | sed 's/^/# /'
+	done
+}
+
 measure() { # WORD...
 	/host/hamlyn-perf "$@" 2>/tmp/bench-errors || status=$?
 	sed 's/^/# /' /tmp/bench-errors
@@ -68,14 +100,15 @@ between_hosts() { # SUBNET "how it is secured" WORD...: of hamlyn-perf
 	secured=$2
 	shift 2
 	# shellcheck disable=SC2086 # several words
-	nic 1 "$net" $secured && nic 2 "$net" $secured || exit 1
+	nic near "$net" $secured && nic far "$net" $secured || exit 1
 	tries=0
 	until is_up; do
 		[ $((tries += 1)) -lt 300 ] || exit 1
 		sleep 0.1
 	done
-	HAMLYN_DEVICE=/dev/hamlyn7 measure --peer-device /dev/hamlyn8 --peer-netns far \
-		--peer-address "$net.2" "$@"
+	export HAMLYN_DEVICE=/dev/hamlyn7
+	set -- --peer-device /dev/hamlyn8 --peer-netns far --peer-address "$net.2" "$@"
+	if [ "$HAMLYN_HOSTS" = nonsense ]; then beside_nonsense "$@"; else measure "$@"; fi
 	on near /host/hamlynctl nic del hamlyn7 && on far /host/hamlynctl nic del hamlyn8
 }
 
@@ -84,6 +117,7 @@ case ${HAMLYN_HOSTS:-} in
 '') measure "$@" ;;
 *)
 	cable || exit 1
+	[ "$HAMLYN_HOSTS" != nonsense ] || mad || exit 1
 	between_hosts 10.9.0 "security clear" "$@"
 	if [ "$HAMLYN_HOSTS" = wireguard ]; then
 		tunnel || exit 1

@@ -36,6 +36,9 @@ Usage: selftests/vm/bench.sh [option]... [-- hamlyn-perf argument...]
                         module's parameters make them. No soft-RoCE then. For libfabric-tcp
                         fi_pingpong has to be installed
   --wireguard           the same, and then once more with WireGuard between them
+  --nonsense            the same, beside a third host that says nonsense to the first as fast as
+                        it can: nothing; to a plain socket; messages with wrong keys; bytes that
+                        are no frames; and nothing again
   --icount, --smp N, --mem M, --out DIR, --append "..."   as for run.sh
 
 stdout is what hamlyn-perf prints in the guest, by default JSON lines of
@@ -59,6 +62,7 @@ take_word() { # what follows -- is hamlyn-perf's
 	case $1 in
 	--hosts) HOSTS=${HOSTS:-yes} && return ;;
 	--wireguard) HOSTS=wireguard && return ;;
+	--nonsense) HOSTS=nonsense && return ;;
 	--icount) OPTIONS+=("$1") && return ;;
 	esac
 	[ "$1" = -- ] || die 2 "\"$1\" is unknown; see --help"
@@ -103,6 +107,13 @@ add_hosts() {
 	fi
 }
 
+add_nonsense() {
+	mkdir -p "$BUILD/vm"
+	gcc -O2 -Wall -Wextra -static "$VM_DIR/nonsense.c" -o "$BUILD/vm/nonsense" ||
+		die 125 "nonsense.c does not compile"
+	OPTIONS+=(--file "$BUILD/vm/nonsense")
+}
+
 has_rxe() { [ -n "$(find "$(kernel_dir "$KERNEL")/root/" -name 'rdma_rxe.ko*' -print -quit)" ]; }
 
 build_module() {
@@ -120,6 +131,7 @@ main() {
 	[ -x "$BUILD/hamlyn-perf" ] || die 125 "$BUILD/hamlyn-perf is missing; run: make BUILD=$BUILD tools"
 	if [ -n "$HOSTS" ]; then
 		add_hosts
+		[ "$HOSTS" != nonsense ] || add_nonsense
 		SYSTEMS=$HOSTS_SYSTEMS RXE_SYSTEMS=
 	elif has_rxe; then
 		add_rdma
