@@ -67,21 +67,17 @@ static void put_word(void *to, const void *from, size_t word)
 /* Each format begins as the next longer one does. By words, as entries were written just now. */
 static void put(uint64_t *to, const struct fi_cq_tagged_entry *entry, uint32_t words)
 {
-	switch (words) {
-	case WORDS(struct fi_cq_tagged_entry):
+	put_word(to, entry, 0);
+	if (words < WORDS(struct fi_cq_msg_entry))
+		return;
+	put_word(to, entry, 1);
+	put_word(to, entry, 2);
+	if (words < WORDS(struct fi_cq_data_entry))
+		return;
+	put_word(to, entry, 3);
+	put_word(to, entry, 4);
+	if (words == WORDS(struct fi_cq_tagged_entry))
 		put_word(to, entry, 5);
-		/* fall through */
-	case WORDS(struct fi_cq_data_entry):
-		put_word(to, entry, 4);
-		put_word(to, entry, 3);
-		/* fall through */
-	case WORDS(struct fi_cq_msg_entry):
-		put_word(to, entry, 2);
-		put_word(to, entry, 1);
-		/* fall through */
-	default:
-		put_word(to, entry, 0);
-	}
 }
 
 static uint32_t words_of(enum fi_cq_format format)
