@@ -44,9 +44,9 @@ programs() {
 	done
 }
 
-# Between two hosts: "yes" if over_tcp runs all of the program, else "-"
+# Between two hosts: "yes" if over_tcp runs all of the program, else "-", as awk takes it
 over_tcp() { # PROGRAM
-	if grep -q "^	{ \"$1\" }," selftests/kernel/fabric/over_tcp.c; then echo yes; else echo "\-"; fi
+	if grep -q "^	{ \"$1\" }," selftests/kernel/fabric/over_tcp.c; then echo yes; else echo "\\\\-"; fi
 }
 
 # rows_of FILE KERNEL EMBEDDED: lines "section|text|program: test|kernel|embedded|tcp"

@@ -220,6 +220,14 @@ TEST_F(bridge, a_bridge_that_is_killed_tells_those_who_wait)
 		ASSERT_GT(pid, 0);
 		EXPECT_EQ(end(self, i, SIGKILL), 128 + SIGKILL);
 		EXPECT_EQ(ht_reap(pid), ECONNRESET);
+		/* What a bridge has to do for a peer that went is done when it answers again. */
+		if (!i) {
+			ASSERT_TRUE(wait_state(&self->host[1], false));
+			pid = ht_fork();
+			if (!pid)
+				_exit(-refusal(self->name[1], "1/name"));
+			EXPECT_EQ(ht_reap(pid), EHOSTDOWN);
+		}
 		/* So is the server of its own one, and not of the other host's. */
 		err = h_channel_accept(l, m, NULL, &channel, 500 * HT_MS);
 		EXPECT_EQ(err, i ? -ECONNRESET : -ETIMEDOUT);

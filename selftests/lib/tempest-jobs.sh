@@ -11,7 +11,7 @@ tempest_link() {
 	"${CC:-cc}" -D_GNU_SOURCE -DTEMPEST_TEST_CONTROLS -Iuapi -Ilibhamlyn/include -Ilibhamlyn/am \
 		-Ilibhamlyn/tempest/src -Ilibhamlyn/tempest/include -Iselftests/lib -I"$BUILD/include" \
 		-O2 -fno-pie -no-pie selftests/tempest/{nodes,test}.c selftests/tempest/checked.S \
-		selftests/lib/tempest/check.c "$BUILD"/obj/tempest-test/*.o \
+		selftests/lib/tempest/check.c "$BUILD"/obj/tempest-test/*/*.o \
 		"$BUILD"/obj/am/{boot*,address,error}.o "$BUILD/libhamlyn.a" -ldl -lpthread \
 		-o "$work/nodes" &&
 		"${CC:-cc}" -Ilibhamlyn/tempest/include -I"$BUILD/include" -O2 -fno-pie -no-pie \
