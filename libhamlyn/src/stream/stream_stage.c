@@ -55,10 +55,8 @@ static int stage_wait(struct h_stream_sender *s, int i, int64_t deadline_ns)
 {
 	int ret = s->stage_handle[i] < 0 ? 0 : wait_left(s, i, deadline_ns);
 
-	if (h__is_late(ret)) {
-		h__write_once(&s->held_by, s->stage_handle[i]);
+	if (h__is_late(ret))
 		return ret;
-	}
 	s->stage_handle[i] = -1;
 	return ret < 0 ? -EPIPE : 0;
 }
@@ -92,6 +90,18 @@ static int renew(struct h_stream_sender *s)
 	s->stage_handle[0] = -1;
 	s->stage_handle[1] = -1;
 	return 0;
+}
+
+/* The half that comes next did not get ready, for @err: if it is late another one may do. */
+static int go_on(struct h_stream_sender *s, int err)
+{
+	if (!h__is_late(err))
+		return err;
+	if (!renew(s))
+		return 0;
+	/* The caller is refused, and called back when that has left. */
+	h__write_once(&s->held_by, s->stage_handle[s->which]);
+	return err;
 }
 
 /* Has it left, without an error that somebody is to be told of? */
@@ -178,7 +188,9 @@ int h__stage_begin(struct h_stream_sender *s, size_t want, int64_t deadline_ns)
 	int err;
 
 	err = stage_wait(s, s->which, deadline_ns);
-	if (err && !(h__is_late(err) && !renew(s)))
+	if (err)
+		err = go_on(s, err);
+	if (err)
 		return err;
 	s->stage_size = stage_size(s);
 	if (want <= s->stage_size || s->stage_for == s->buffer ||
