@@ -431,6 +431,12 @@ static inline struct h_generation *h__generation_of(struct h_stream_receiver *r,
 	return h__likely(r->gens != 2) ? &r->gen[0] : h__generation_of_two(r, number);
 }
 
+/* Where a record begins. */
+static inline char *h__generation_data(const struct h_generation *g, uint32_t index)
+{
+	return (char *)g->place.data.addr + (size_t)index * g->buffer;
+}
+
 static inline uint32_t h__generation_index(const struct h_generation *g,
 					   uint32_t number)
 {
@@ -541,7 +547,7 @@ h__stream_next_plain(struct h_stream_receiver *r, uint64_t most, struct h_record
 	plain = h__likely(number != r->high && !r->controls && r->gens == 1) &&
 		h__likely(!a->more && a->length <= most);
 	if (h__likely(plain)) {
-		record->data = (char *)g->place.data.addr + (size_t)index * g->buffer;
+		record->data = h__generation_data(g, index);
 		record->length = a->length;
 		record->number = number;
 		h__write_once(&r->next, number + 1);

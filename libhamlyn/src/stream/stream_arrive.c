@@ -146,8 +146,7 @@ static int take_hello(struct h_stream_receiver *r, const struct h_generation *g,
 
 	if (r->connected || length != H_SEED_BYTES)
 		return -EPROTO;
-	memcpy(seed.bytes, (char *)g->place.data.addr + (size_t)index * g->buffer,
-	       sizeof(seed));
+	memcpy(seed.bytes, h__generation_data(g, index), sizeof(seed));
 	if (h__credit_ticket(&seed, &r->credit, &r->may_shrink))
 		return -EPROTO;
 	r->connected = true;
@@ -371,7 +370,7 @@ static inline bool process_plain(struct h_stream_receiver *r, const struct hamly
 	struct h_stream_arrival *a = &g->arrivals[index];
 
 	/* While the entry is waited for: both are in the sender's cache. */
-	__builtin_prefetch((char *)g->place.data.addr + (size_t)index * g->buffer);
+	__builtin_prefetch(h__generation_data(g, index));
 	if (h__unlikely(e->index != index || h__load_acquire(&entry->state)))
 		return false;
 	length = h__read_once(&entry->length);

@@ -500,7 +500,7 @@ static int hand_out(struct h_stream_receiver *r, struct h_record *record,
 		       r->gone ? -ECONNRESET : -EAGAIN;
 	g = h__generation_of(r, r->next);
 	index = h__generation_index(g, r->next);
-	record->data = (char *)g->place.data.addr + (size_t)index * g->buffer;
+	record->data = h__generation_data(g, index);
 	record->length = g->arrivals[index].length;
 	record->number = r->next;
 	h__write_once(&r->next, r->next + 1);
