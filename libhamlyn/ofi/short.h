@@ -146,7 +146,7 @@ static inline bool hf_short_post(struct hf_rdm *rdm, void *data, size_t length,
 	struct hf_recv *recv = match->spare;
 	uint32_t place = 0;
 
-	if (hf_unlikely(!recv || queue->early || rdm->backlog || length > HF_MAX_MESSAGE ||
+	if (hf_unlikely(!recv || queue->early || length > HF_MAX_MESSAGE ||
 			wish->flags & (FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD) ||
 			rdm->ep.state == HF_EP_NEW || !rdm->ep.rx_cq))
 		return false;

@@ -717,11 +717,89 @@ TEST(little_room)
 			ASSERT_EQ(1, next_entry(p.b.rx, &p.a, &entry)) {
 				TH_LOG("round %d, message %d", round, i);
 			}
+			EXPECT_EQ(&to[round][i], entry.buf);
 		}
 		for (int i = 0; i < 30; i++)
 			EXPECT_EQ(i, to[round][i]);
 	}
 	EXPECT_EQ(true, none(p.b.rx, &p.a));
+	pair_close(&p);
+}
+
+/* Of a sender's queue that is full nothing is lost either: it is refused, and has sent nothing. */
+TEST(no_room_to_tell_of_it)
+{
+	const struct options options = { .rdm = true, .cq_size = 4 };
+	struct fi_cq_tagged_entry entry;
+	int from[5], to[5], refused = 0;
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	for (int i = 0; i < 5; i++) {
+		from[i] = i;
+		ASSERT_EQ(0, fi_trecv(p.b.ep, &to[i], 4, NULL, FI_ADDR_UNSPEC, 0, 0, NULL));
+	}
+	ASSERT_EQ(0, TAKEN(&p, fi_tsend(p.a.ep, &from[0], 4, NULL, p.a.peer, 0, &from[0])));
+	for (int i = 1; i < 4; i++)
+		ASSERT_EQ(0, fi_tsend(p.a.ep, &from[i], 4, NULL, p.a.peer, 0, &from[i]));
+	for (; refused < 100; refused++)
+		if (fi_tsend(p.a.ep, &from[4], 4, NULL, p.a.peer, 0, &from[4]) != -FI_EAGAIN)
+			break;
+	EXPECT_EQ(100, refused);
+	for (int i = 0; i < 5; i++) {
+		ASSERT_EQ(1, fi_cq_read(p.a.tx, &entry, 1));
+		EXPECT_EQ(&from[i], entry.op_context);
+		if (!i)
+			ASSERT_EQ(0, fi_tsend(p.a.ep, &from[4], 4, NULL, p.a.peer, 0, &from[4]));
+		ASSERT_EQ(1, next_entry(p.b.rx, &p.a, &entry));
+		EXPECT_EQ(i, to[i]);
+	}
+	pair_close(&p);
+}
+
+/* What comes when there is room again does not get the buffer of what has waited for that. */
+TEST(none_overtakes)
+{
+	const struct options options = { .rdm = true, .cq_size = 4 };
+	struct fi_cq_tagged_entry entries[4], entry;
+	int to[6];
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	for (int i = 0; i < 6; i++)
+		ASSERT_EQ(0, fi_trecv(p.b.ep, &to[i], 4, NULL, FI_ADDR_UNSPEC, 0, 0, NULL));
+	for (int i = 0; i < 5; i++)
+		ASSERT_EQ(0, TAKEN(&p, fi_tinject(p.a.ep, &i, 4, p.a.peer, 0)));
+	EXPECT_EQ(true, counts(p.b.cntr[1], &p.a, 4));
+	pair_progress(&p);
+	ASSERT_EQ(0, TAKEN(&p, fi_tinject(p.a.ep, &(int){ 5 }, 4, p.a.peer, 0)));
+	ASSERT_EQ(4, fi_cq_read(p.b.rx, entries, 4));
+	for (int i = 4; i < 6; i++)
+		ASSERT_EQ(1, next_entry(p.b.rx, &p.a, &entry));
+	for (int i = 0; i < 6; i++)
+		EXPECT_EQ(i, to[i]);
+	pair_close(&p);
+}
+
+/* FI_FENCE, of an end point: not before all that is under way has ended. */
+TEST(fence)
+{
+	const struct options options = { .rdm = true };
+	uint64_t flags = FI_TRANSMIT | FI_FENCE;
+	char from[8] = "fenced", to[8];
+	struct iovec iov = { from, 8 };
+	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1 };
+	struct fi_cq_tagged_entry entry;
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	msg.addr = p.a.peer;
+	ASSERT_EQ(0, TAKEN(&p, fi_tsendmsg(p.a.ep, &msg, FI_DELIVERY_COMPLETE)));
+	ASSERT_EQ(0, fi_control(&p.a.ep->fid, FI_SETOPSFLAG, &flags));
+	EXPECT_EQ(-FI_EAGAIN, fi_tsend(p.a.ep, from, 8, NULL, p.a.peer, 0, NULL));
+	ASSERT_EQ(0, fi_trecv(p.b.ep, to, 8, NULL, FI_ADDR_UNSPEC, 0, 0, NULL));
+	ASSERT_EQ(1, next_entry(p.a.tx, &p.b, &entry));
+	EXPECT_EQ(0, fi_tsend(p.a.ep, from, 8, NULL, p.a.peer, 0, NULL));
 	pair_close(&p);
 }
 
