@@ -30,6 +30,15 @@ static inline int nic_new(struct genl *g)
 	return ret ? ret : (int)genl_number(genl_attr(g, HAMLYN_A_NIC));
 }
 
+/* A user has the limits of all again. */
+static inline int nic_no_limit(struct genl *g, uint32_t nic, uint32_t uid)
+{
+	genl_begin(g, HAMLYN_NL_CMD_LIMIT_SET);
+	genl_put_u32(g, HAMLYN_A_NIC, nic);
+	genl_put_u32(g, HAMLYN_A_UID, uid);
+	return genl_call(g);
+}
+
 /* Into the network namespace of @pid. */
 static inline int nic_move(struct genl *g, uint32_t nic, pid_t pid)
 {

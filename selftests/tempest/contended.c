@@ -54,29 +54,17 @@ static int seconds(void)
 	return tempest_control ? 30 : text ? atoi(text) : 3;
 }
 
-struct counter {
-	const atomic_ulong *at;
-	unsigned long before;
-};
-
-static bool is_further(void *counter)
-{
-	const struct counter *c = counter;
-
-	return *c->at != c->before;
-}
-
 /* In each second, or as soon as that is so here. */
 static void each_advances(void)
 {
-	struct counter c[THREADS];
+	unsigned long before[THREADS];
 
 	for (int i = 0; i < THREADS; i++)
-		c[i] = (struct counter) { &progress[i], progress[i] };
+		before[i] = progress[i];
 	sleep(1);
 	for (int i = 0; i < THREADS; i++)
-		wait_for(is_further, &c[i], i ? "the plain thread to get the block" :
-						"the checked thread to get the block");
+		wait_past(&progress[i], before[i], i ? "the plain thread to get the block" :
+						       "the checked thread to get the block");
 }
 
 static void counts(void)

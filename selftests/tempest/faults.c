@@ -278,18 +278,6 @@ static void pin_protocol(TPPI_NodeId src, int size)
 	pin(1);
 }
 
-struct counter {
-	const atomic_ulong *at;
-	unsigned long before;
-};
-
-static bool is_further(void *counter)
-{
-	const struct counter *c = counter;
-
-	return *c->at != c->before;
-}
-
 static void each_advances(int number)
 {
 	unsigned long before[COUNTERS];
@@ -308,11 +296,8 @@ static void each_advances(int number)
 		for (int i = 0; i < number; i++)
 			before[i] = progress[i];
 		sleep(1);
-		for (int i = 0; i < number; i++) {
-			struct counter c = { &progress[i], before[i] };
-
-			wait_for(is_further, &c, "progress");
-		}
+		for (int i = 0; i < number; i++)
+			wait_past(&progress[i], before[i], "progress");
 	}
 	over = 1;
 	for (int i = 0; i < number; i++)

@@ -35,6 +35,25 @@ void wait_for(bool (*condition)(void *), void *argument, const char *what)
 	}
 }
 
+struct counter {
+	const atomic_ulong *at;
+	unsigned long before;
+};
+
+static bool is_further(void *counter)
+{
+	const struct counter *c = counter;
+
+	return *c->at != c->before;
+}
+
+void wait_past(const atomic_ulong *counter, unsigned long before, const char *what)
+{
+	struct counter c = { counter, before };
+
+	wait_for(is_further, &c, what);
+}
+
 pid_t begin_child(void (*run)(void *), void *argument)
 {
 	pid_t pid = fork();

@@ -3,6 +3,7 @@
 #ifndef TEMPEST_TEST_H
 #define TEMPEST_TEST_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,6 +46,7 @@ void map_mixed(void *page);
 
 /* Wait until it is so, with patience; fails the test otherwise. */
 void wait_for(bool (*condition)(void *), void *argument, const char *what);
+void wait_past(const atomic_ulong *counter, unsigned long before, const char *what);
 
 /* Begin again with this in the environment, unless it is there. */
 void require_setting(const char *name, const char *value);

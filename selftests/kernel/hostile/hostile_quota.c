@@ -40,7 +40,7 @@ FIXTURE(hostile_quota) {
 	unsigned int count;
 };
 
-/* From here on that user has no terminus, and a page of memory. */
+/* From here on that user has no terminus, and little memory. */
 static int take_limits(struct genl *g, uint32_t nic, uint32_t uid)
 {
 	struct nlattr *nest;
@@ -52,14 +52,6 @@ static int take_limits(struct genl *g, uint32_t nic, uint32_t uid)
 	genl_put_u32(g, HAMLYN_A_LIMITS_USER_TERMINI, 0);
 	genl_put_u64(g, HAMLYN_A_LIMITS_USER_KERNEL_BYTES, 1 << 20);
 	genl_end(g, nest);
-	return genl_call(g);
-}
-
-static int give_limits(struct genl *g, uint32_t nic, uint32_t uid)
-{
-	genl_begin(g, HAMLYN_NL_CMD_LIMIT_SET);
-	genl_put_u32(g, HAMLYN_A_NIC, nic);
-	genl_put_u32(g, HAMLYN_A_UID, uid);
 	return genl_call(g);
 }
 
@@ -154,8 +146,8 @@ TEST_F(hostile_quota, who_is_refused_in_a_loop_is_told_of_once_a_second)
 	heard = hear(self->listeners[1], self->nic, bob);
 	EXPECT_FALSE(heard.missed);
 	EXPECT_EQ(1, heard.of);
-	EXPECT_EQ(0, give_limits(&self->g, self->nic, mallory));
-	EXPECT_EQ(0, give_limits(&self->g, self->nic, bob));
+	EXPECT_EQ(0, nic_no_limit(&self->g, self->nic, mallory));
+	EXPECT_EQ(0, nic_no_limit(&self->g, self->nic, bob));
 }
 
 /* ---- everybody else ---- */
@@ -212,7 +204,7 @@ TEST_F(hostile_quota, who_is_refused_in_a_loop_keeps_nobody_waiting)
 	EXPECT_EQ(0, kill(pid, SIGKILL));
 	EXPECT_LE(128, ht_reap(pid));
 	TH_LOG("the longest of %d took %lld us", ROUNDS, (long long)*worst / 1000);
-	EXPECT_EQ(0, give_limits(&self->g, self->nic, mallory));
+	EXPECT_EQ(0, nic_no_limit(&self->g, self->nic, mallory));
 	munmap(worst, PAGE);
 }
 

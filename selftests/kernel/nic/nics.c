@@ -993,14 +993,6 @@ static int limit(struct genl *g, uint32_t nic, const uint32_t *uid, uint16_t att
 	return genl_call(g);
 }
 
-static int no_limit(struct genl *g, uint32_t nic, uint32_t uid)
-{
-	genl_begin(g, HAMLYN_NL_CMD_LIMIT_SET);
-	genl_put_u32(g, HAMLYN_A_NIC, nic);
-	genl_put_u32(g, HAMLYN_A_UID, uid);
-	return genl_call(g);
-}
-
 #define MOST	20
 
 static int take_slot(int fd, uint32_t area)
@@ -1107,7 +1099,7 @@ TEST_F(nics, a_limit_of_one_user_is_his_alone)
 		ASSERT_EQ(0, limit(g, nic, &uid, kinds[i].attr, 0,
 				   kinds[i].wide));
 		EXPECT_EQ(0, can_take(uid, &kinds[i]));
-		ASSERT_EQ(0, no_limit(g, nic, uid));
+		ASSERT_EQ(0, nic_no_limit(g, nic, uid));
 		EXPECT_EQ(MOST, can_take(uid, &kinds[i]));
 	}
 }
@@ -1133,7 +1125,7 @@ TEST_F(nics, one_limit_of_a_user_leaves_his_others_as_they_are)
 	ASSERT_EQ(0, limit(g, nic, NULL, HAMLYN_A_LIMITS_USER_SLOTS, 4, false));
 	EXPECT_EQ(2, can_take(uid, slots));
 	EXPECT_EQ(4, can_take(somebody(4), slots));
-	ASSERT_EQ(0, no_limit(g, nic, uid));
+	ASSERT_EQ(0, nic_no_limit(g, nic, uid));
 	EXPECT_EQ(4, can_take(uid, slots));
 	EXPECT_EQ(MOST, can_take(uid, termini));
 }
