@@ -109,7 +109,9 @@ add_hosts() {
 
 add_nonsense() {
 	mkdir -p "$BUILD/vm"
-	gcc -O2 -Wall -Wextra -static "$VM_DIR/nonsense.c" -o "$BUILD/vm/nonsense" ||
+	gcc -O2 -Wall -Wextra -Wno-unused-function -D_GNU_SOURCE -static \
+		-I"$REPO_DIR"/{uapi,libhamlyn/include,libhamlyn/src,libhamlyn/src/embedded,driver/core} \
+		"$VM_DIR/nonsense.c" "$REPO_DIR/driver/core/wire.c" -o "$BUILD/vm/nonsense" ||
 		die 125 "nonsense.c does not compile"
 	OPTIONS+=(--file "$BUILD/vm/nonsense")
 }

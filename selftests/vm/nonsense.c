@@ -5,7 +5,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,19 +12,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "wire.h"
+
 #define HOST		1
 #define NIC_PORT	927
 #define SINK_PORT	7600
-#define HEADER		16
-#define HELLO		48
-#define PACKET		40
 #define PAYLOAD		64
-#define FRAME		(HEADER + PACKET + PAYLOAD)
+#define FRAME		(HML_WIRE_MOST_HEADER + PAYLOAD)
 #define BATCH		256
 
-static uint8_t said[BATCH * FRAME];
-static uint8_t fabric[16];
-static uint32_t packet_size, epoch, sequence;
+static u8 said[BATCH * FRAME];
+static struct hml_wire_hello hello = {
+	.least = 1, .greatest = 1, .host = HOST, .incarnation = HOST,
+};
+static struct hml_wire_tx tx;
 static struct in_addr from, to;
 
 static void fail(const char *what)
@@ -34,24 +34,7 @@ static void fail(const char *what)
 	exit(1);
 }
 
-static uint8_t *put(uint8_t *p, uint64_t value, int bytes)
-{
-	while (bytes)
-		*p++ = (uint8_t)(value >> 8 * --bytes);
-	return p;
-}
-
-static uint8_t *put_header(uint8_t *p, uint8_t type, uint32_t body, uint32_t payload)
-{
-	p = put(p, 1, 1);
-	p = put(p, type, 1);
-	p = put(p, body, 2);
-	p = put(p, payload, 4);
-	p = put(p, epoch, 4);
-	return put(p, sequence++, 4);
-}
-
-static int say(int fd, const uint8_t *bytes, size_t n)
+static int say(int fd, const u8 *bytes, size_t n)
 {
 	ssize_t done;
 
@@ -72,7 +55,7 @@ static int connect_to(uint16_t port)
 	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_addr = to };
 	int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	own.sin_port = htons((uint16_t)(600 + epoch % 400));
+	own.sin_port = htons((uint16_t)(600 + tx.epoch % 400));
 	peer.sin_port = htons(port);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (fd < 0 || bind(fd, (void *)&own, sizeof(own)))
@@ -86,63 +69,54 @@ static int connect_to(uint16_t port)
 /* As its peer would, then nonsense. Return: the connection, or -1 if the NIC does not want it. */
 static int greet(void)
 {
-	uint8_t hello[HEADER + HELLO], *p;
+	u8 frame[HML_WIRE_MOST_CONTROL];
+	u32 n;
 	int fd;
 
-	epoch++;
+	tx.epoch++;
+	tx.sequence = 0;
+	n = hml_wire_pack_hello(&tx, frame, &hello);
 	fd = connect_to(NIC_PORT);
 	if (fd < 0)
 		return -1;
-	sequence = 0;
-	p = put_header(hello, 1, HELLO, 0);
-	p = put(p, 0x48616d6c796e2121ull, 8);
-	p = put(p, 0x0101, 2);
-	p = put(p, 0, 2);
-	p = put(p, HOST, 4);
-	memcpy(p, fabric, sizeof(fabric));
-	p = put(p + sizeof(fabric), 0x6e6f6e73656e7365ull, 8);
-	p = put(p, packet_size, 4);
-	put(p, 0, 4);
-	if (!say(fd, hello, sizeof(hello)) &&
-	    recv(fd, hello, sizeof(hello), MSG_WAITALL) == sizeof(hello))
+	/* Its own one is as long. */
+	if (!say(fd, frame, n) && recv(fd, frame, n, MSG_WAITALL) == (ssize_t)n)
 		return fd;
 	close(fd);
 	return -1;
 }
 
-/* Messages of 64 bytes for slots of all numbers, with keys that are none. */
-static void guess(void)
+/* Messages for slots of all numbers, with keys that are none. Return: bytes. */
+static size_t guess(void)
 {
-	static uint64_t key = 88172645463325252ull;
-	uint8_t *p = said;
+	static const struct hml_wire_origin origin;
+	struct hamlyn_packet h = {
+		.version = HAMLYN_PACKET_VERSION,
+		.flags = HAMLYN_PACKET_SINGLE,
+		.length = PAYLOAD,
+	};
+	u8 *p = said;
 
 	for (int i = 0; i < BATCH; i++) {
-		key ^= key << 13;
-		key ^= key >> 7;
-		key ^= key << 17;
-		p = put_header(p, 2, PACKET, PAYLOAD);
-		p = put(p, 0x1, 2);		/* the only packet of its message */
-		p = put(p, 0, 2);
-		p = put(p, key % 64, 4);
-		p = put(p, 0, 8);
-		p = put(p, key, 8);
-		p = put(p, 0, 8);
-		p = put(p, 0, 8);
-		p += PAYLOAD;
+		h.key = (u64)random() << 32 | (u64)random();
+		h.slot = h.key % 64;
+		p += hml_wire_pack_data(&tx, p, &h, NULL, &origin) + PAYLOAD;
 	}
+	return (size_t)(p - said);
 }
 
 /* Until it does not want to hear more. */
 static void speak(int fd, int guesses)
 {
-	uint8_t drop[65536];
+	size_t n = sizeof(said);
+	u8 drop[65536];
 
 	do {
 		if (guesses)
-			guess();
+			n = guess();
 		while (recv(fd, drop, sizeof(drop), MSG_DONTWAIT) > 0)
 			;
-	} while (!say(fd, said, sizeof(said)));
+	} while (!say(fd, said, n));
 	close(fd);
 }
 
@@ -151,7 +125,7 @@ static void sink(void)
 {
 	struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr = to };
 	int one = 1, listener = socket(AF_INET, SOCK_STREAM, 0), fd;
-	uint8_t drop[65536];
+	u8 drop[65536];
 
 	own.sin_port = htons(SINK_PORT);
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
@@ -176,8 +150,8 @@ static int wrong(void)
 
 static int fabric_from(const char *text)
 {
-	for (int i = 0; i < 16; i++)
-		if (sscanf(text + 2 * i, "%2hhx", &fabric[i]) != 1)
+	for (int i = 0; i < HAMLYN_FABRIC_ID_BYTES; i++)
+		if (sscanf(text + 2 * i, "%2hhx", &hello.fabric_id[i]) != 1)
 			return -1;
 	return 0;
 }
@@ -196,7 +170,7 @@ int main(int argc, char **argv)
 		 (!plain && (argc != 6 || fabric_from(argv[4]))))
 		return wrong();
 	if (argc == 6)
-		packet_size = (uint32_t)strtoul(argv[5], NULL, 10);
+		hello.packet_size = (u32)strtoul(argv[5], NULL, 10);
 	if (getrandom(said, sizeof(said), 0) < 0)
 		fail("getrandom");
 	while (strcmp(kind, "sink")) {
