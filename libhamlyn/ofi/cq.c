@@ -25,7 +25,7 @@
 
 #define WORDS(entry)	(sizeof(entry) / sizeof(uint64_t))
 
-/* Who may be asleep is woken. */
+/* Wake whoever sleeps on it. */
 void hf_cq_ring(struct hf_cq *cq)
 {
 	const uint64_t one = 1;

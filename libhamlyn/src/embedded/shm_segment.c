@@ -933,7 +933,6 @@ static void leave(struct h_dev *dev, struct shm_dev *shm)
 void h__shm_detach(struct h_dev *dev)
 {
 	struct shm_dev *shm = shm_of(dev);
-
 	bool ours = !check_descriptor(dev);
 
 	/* If a stopped peer is in the way: whoever comes next reclaims. */

@@ -120,7 +120,7 @@ int h__copy_begin(struct h_manager *m, size_t length, struct h_copy **copy)
 {
 	struct h_copy *c;
 
-	/* Who sends without ever polling: not what is closed, which takes longer. */
+	/* The caller may send without ever polling. What is closed takes longer: not here. */
 	if (h__read_once(&m->leaving))
 		end_all(m, take_left(m, copy_end));
 	c = calloc(1, sizeof(*c));
