@@ -46,7 +46,7 @@ programs() {
 
 # Between two hosts: "yes" if over_tcp runs all of the program, else "-", as awk takes it
 over_tcp() { # PROGRAM
-	if grep -q "^	{ \"$1\" }," selftests/kernel/fabric/over_tcp.c; then echo yes; else echo "\\\\-"; fi
+	if grep -q "^	{ \"$1\" }," selftests/kernel/fabric/over_tcp.c; then echo yes; else printf '%s\n' '\\-'; fi
 }
 
 # rows_of FILE KERNEL EMBEDDED: lines "section|text|program: test|kernel|embedded|tcp"
