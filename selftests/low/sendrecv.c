@@ -57,7 +57,7 @@ FIXTURE_TEARDOWN(sendrecv)
 
 /*
  * Between two hosts a message is waited for over there, which takes many times as long, and a frame
- * holds bytes of any number alike: every so manieth size. It divides HAMLYN_MAX_METADATA.
+ * holds bytes of any number alike: every fifth size. The step divides HAMLYN_MAX_METADATA.
  */
 static size_t stride(void)
 {
