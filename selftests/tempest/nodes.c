@@ -4,6 +4,7 @@
  * two nodes or more, and by itself as the only one.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -256,12 +257,35 @@ static void barriers(void)
 		TPPI_barrier();
 }
 
+/* ---- nodes whose first thread ends before the others ---- */
+
+static void *go_on(void *unused)
+{
+	int number = 1;
+
+	usleep(20000);
+	TPPI_send((TPPI_self_address + 1) % TPPI_num_nodes, ask_for_answer);
+	wait_for(has_answer, &number, "an answer");
+	TPPI_barrier();
+	return unused;
+}
+
+static void first_leaves(void)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, go_on, NULL));
+	CHECK(!pthread_detach(thread));
+	pthread_exit(NULL);
+}
+
 const struct test tests[] = {
 	{ "in-order", in_order, 0, 0, 0 },
 	{ "others-are-heard", others_are_heard, 0, 0, 0 },
 	{ "debts-are-paid", debts_are_paid, 0, 0, 0 },
 	{ "ring", ring, 0, 0, 0 },
 	{ "barriers", barriers, 0, 0, 0 },
+	{ "first-leaves", first_leaves, 0, 0, 0 },
 	{ "one-dies", one_dies, 0, SIGKILL, 0 },
 	{ "one-exits", one_exits, 0, SIGKILL, 0 },
 	{ 0 }

@@ -58,5 +58,6 @@ extern _Atomic long tempest_pages_left;
 #define CONTROL_NOT_SENT	0x20000u /* what the device sends is never complete */
 #define CONTROL_NOT_TOLD	0x40000u /* no loop learns that a page is whole */
 #define CONTROL_NO_SWITCH	0x80000u /* no loop that was wrong goes on with checks */
+#define CONTROL_NO_LAST	0x100000u /* the program's last thread ends itself alone */
 
 #endif /* TEMPEST_CONTROL_H */

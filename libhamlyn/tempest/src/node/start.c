@@ -14,6 +14,7 @@
 #include "node/job.h"
 #include "node/link.h"
 #include "tempest.h"
+#include "thread/last.h"
 #include "thread/protocol.h"
 #include "thread/thread.h"
 #include "trap/signals.h"
@@ -33,6 +34,7 @@ static void set_gs(void)
 __attribute__((constructor(101)))
 static void start(void)
 {
+	tempest_last_begin();
 	tempest_settings_read();
 	tempest_segment_start(tempest_settings.size, tempest_settings.checks == CHECKS_RSEQ);
 	tempest_page_start(tempest_settings.memory);
@@ -45,4 +47,5 @@ static void start(void)
 	tempest_settings_complete();
 	tempest_link_start();
 	tempest_protocol_start();
+	tempest_last_start();
 }

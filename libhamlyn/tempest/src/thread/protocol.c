@@ -163,7 +163,7 @@ static void *run(void *unused)
 }
 
 /* Signals are for the program's threads; but what a handler does wrong ends the program. */
-static void block_signals(sigset_t *old)
+void tempest_protocol_block_signals(sigset_t *old)
 {
 	static const int own_faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
 	sigset_t set;
@@ -180,7 +180,7 @@ void tempest_protocol_start(void)
 	sigset_t old;
 	int error;
 
-	block_signals(&old);
+	tempest_protocol_block_signals(&old);
 	error = pthread_create(&thread, NULL, run, NULL);
 	if (error)
 		tempest_refuse("no protocol thread: %s", strerror(error));

@@ -3,10 +3,14 @@
 #ifndef TEMPEST_PROTOCOL_H
 #define TEMPEST_PROTOCOL_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 /* Make it. */
 void tempest_protocol_start(void);
+
+/* Of the caller, as that thread has them blocked; @old is what was. */
+void tempest_protocol_block_signals(sigset_t *old);
 
 /* There is something to do for it. From any thread, signal handlers too. */
 void tempest_protocol_kick(void);
