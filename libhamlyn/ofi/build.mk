@@ -2,18 +2,18 @@
 #
 # The libfabric provider: libhamlyn-fi.so, in a folder of its own, for libfabric takes all it
 # finds in one. Without libfabric's headers there is none, and all else is built.
-OFI_SRC := $(sort $(wildcard libhamlyn/ofi/*.c))
-OFI_HDR := $(wildcard libhamlyn/ofi/*.h)
-OFI_OBJ := $(OFI_SRC:libhamlyn/ofi/%.c=$(BUILD)/obj/ofi/%.o)
+OFI_SRC := $(sort $(wildcard libhamlyn/ofi/src/*/*.c))
+OFI_HDR := $(wildcard libhamlyn/ofi/src/*/*.h)
+OFI_OBJ := $(OFI_SRC:libhamlyn/ofi/src/%.c=$(BUILD)/obj/ofi/%.o)
 OFI_SO := $(BUILD)/libfabric/libhamlyn-fi.so
 HAVE_OFI := $(shell $(PKG_CONFIG) --exists libfabric && echo yes)
-ofi_cflags = $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(shell $(PKG_CONFIG) --cflags libfabric) \
+ofi_cflags = $(CPPFLAGS_ALL) -Ilibhamlyn/ofi/src $(CFLAGS_ALL) $(shell $(PKG_CONFIG) --cflags libfabric) \
 	-fPIC -fvisibility=hidden
 
 #: make ofi        the libfabric provider, into build/libfabric (needs libfabric-dev)
 ofi: $(OFI_SO)
 
-$(BUILD)/obj/ofi/%.o: libhamlyn/ofi/%.c $(OFI_HDR) $(LIB_HDR)
+$(BUILD)/obj/ofi/%.o: libhamlyn/ofi/src/%.c $(OFI_HDR) $(LIB_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(ofi_cflags) -c $< -o $@
 

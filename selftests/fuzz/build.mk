@@ -73,14 +73,14 @@ $(FUZZ)/am: $(FUZZ)/target/am.o $(FUZZ)/libhamlyn.a \
 
 # ---- the libfabric provider ----
 
-fuzz_ofi = -Ilibhamlyn/ofi $(shell pkg-config --cflags libfabric)
-$(FUZZ)/ofi-lib/%.o: libhamlyn/ofi/%.c $(wildcard libhamlyn/ofi/*.h) $(fuzz_headers)
+fuzz_ofi = -Ilibhamlyn/ofi/src $(shell pkg-config --cflags libfabric)
+$(FUZZ)/ofi-lib/%.o: libhamlyn/ofi/src/%.c $(wildcard libhamlyn/ofi/src/*/*.h) $(fuzz_headers)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(fuzz_cflags) $(fuzz_ofi) -c $< -o $@
 
-$(FUZZ)/target/ofi.o: $(wildcard libhamlyn/ofi/*.h)
+$(FUZZ)/target/ofi.o: $(wildcard libhamlyn/ofi/src/*/*.h)
 $(FUZZ)/target/ofi.o: fuzz_more = $(fuzz_ofi)
-$(FUZZ)/ofi: $(FUZZ)/target/ofi.o $(patsubst libhamlyn/ofi/%.c,$(FUZZ)/ofi-lib/%.o,$(wildcard libhamlyn/ofi/*.c)) \
+$(FUZZ)/ofi: $(FUZZ)/target/ofi.o $(patsubst libhamlyn/ofi/src/%.c,$(FUZZ)/ofi-lib/%.o,$(wildcard libhamlyn/ofi/src/*/*.c)) \
 		$(FUZZ)/libhamlyn.a
 	$(FUZZ_CC) -fsanitize=fuzzer $(fuzz_sanitize) $(filter %.o,$^) $(FUZZ)/libhamlyn.a \
 		$(shell pkg-config --libs libfabric) -lpthread -o $@

@@ -15,13 +15,13 @@
 
 #include <hamlyn/channel.h>
 
-#include "address.h"
-#include "arrive.h"
-#include "conn.h"
+#include "base/address.h"
+#include "base/info.h"
+#include "connect/conn.h"
+#include "connect/pep.h"
+#include "domain/mr.h"
 #include "fuzz_device.h"
-#include "info.h"
-#include "mr.h"
-#include "pep.h"
+#include "transfer/arrive.h"
 
 #define MAGIC		0x31696668U
 #define STEPS		60

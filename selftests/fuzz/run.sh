@@ -65,8 +65,8 @@ control-characters netlink tools/hamlynctl/record/clean.c s/return \*bytes < ' '
 kernels-words netlink tools/hamlynctl/record/netlink.c s/text = clean_sentence(nl->text, strlen(nl->text));/text = must_alloc(strdup(nl->text));/
 no-object cmdline tools/hamlynctl/main.c s/^\tif (!object)$/\tif (0)/
 buffer-number am libhamlyn/am/arrive.c s/index >= 2 \* all || //
-region-access ofi libhamlyn/ofi/mr.c s/if (!(mr->access & access))/if (0)/
-hello-data ofi libhamlyn/ofi/conn.c s/ || hello->data_length > HF_CM_DATA)/)/
+region-access ofi libhamlyn/ofi/src/domain/mr.c s/if (!(mr->access & access))/if (0)/
+hello-data ofi libhamlyn/ofi/src/connect/conn.c s/ || hello->data_length > HF_CM_DATA)/)/
 field-room pmi libhamlyn/am/pmi_line.h s/if (n >= size)/if (n > size)/
 fed-room link tools/hamlyn-run/hosts/far.c s/if (number > WINDOW_BYTES - far->feed)/if (0)/
 far-rank link tools/hamlyn-run/hosts/far.c s/ || !far_has(far, rank)//

@@ -7,7 +7,7 @@ OFI_TESTS := $(patsubst selftests/ofi/ofi_%.c,$(BUILD)/ofi/ofi_%,$(wildcard self
 $(BUILD)/ofi/ofi_hostile $(BUILD)/ofi/stranger: $(BUILD)/ofi/%: selftests/ofi/%.c selftests/ofi/pair.c selftests/ofi/pair.h $(OFI_HDR) \
 		$(OFI_SO) $(BUILD)/libhamlyn.a | $(KSELFTEST)/kselftest_harness.h
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) -Iselftests/ofi -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) \
+	$(CC) $(CPPFLAGS_ALL) -Ilibhamlyn/ofi/src -Iselftests/ofi -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) \
 		$(shell $(PKG_CONFIG) --cflags libfabric) $(filter selftests/%.c,$^) $(BUILD)/libhamlyn.a \
 		$(LDFLAGS) $(shell $(PKG_CONFIG) --libs libfabric) -lpthread -o $@
 

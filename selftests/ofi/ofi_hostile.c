@@ -17,8 +17,8 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_tagged.h>
 
-#include "../../libhamlyn/ofi/conn.h"
-#include "../../libhamlyn/ofi/wire.h"
+#include "connect/conn.h"
+#include "connect/wire.h"
 #include "kselftest_harness.h"
 #include "pair.h"
 

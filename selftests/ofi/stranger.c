@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../libhamlyn/ofi/conn.h"
+#include "connect/conn.h"
 #include "pair.h"
 
 #define MAGIC	0x31696668U

@@ -168,7 +168,7 @@ LAYERS=(low embedded manager message stream rendezvous channel server publish wo
 
 check_layers() {
 	quiet layers_of_library && quiet included_sources && quiet driver_folders && quiet driver_names &&
-		quiet header_order libhamlyn/tempest/src &&
+		quiet header_order libhamlyn/tempest/src && quiet header_order libhamlyn/ofi/src &&
 		quiet layers_of_tool hamlyn-perf base load system measure report command &&
 		quiet layers_of_tool hamlynctl base record object watch health
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMLYN_OFI_FABRIC_H
+#define HAMLYN_OFI_FABRIC_H
+
+#include "base/provider.h"
+
+struct hf_fabric {
+	struct fid_fabric fid;
+	int users;		/* domains, passive end points, event queues */
+};
+
+int hf_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+void hf_fabric_get(struct hf_fabric *fabric);
+void hf_fabric_put(struct hf_fabric *fabric);
+
+#endif

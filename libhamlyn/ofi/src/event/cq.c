@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: MIT
+#include "event/cq.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "rdm/link.h"
+
+#define DEFAULT_SIZE	1024
+#define MAX_SIZE	(1U << 24)
+
+/* How long a call that may sleep polls before it does. */
+#define SPIN_NS		20000
+
+/* How often what waits for others' room is tried again. */
+#define STUCK_MS	10
+
+#define WORDS(entry)	(sizeof(entry) / sizeof(uint64_t))
+
+/* Wake whoever sleeps on it. */
+void hf_cq_ring(struct hf_cq *cq)
+{
+	const uint64_t one = 1;
+
+	if (!cq->armed)
+		return;
+	cq->armed = false;
+	if (write(cq->bell, &one, sizeof(one)) < 0)
+		hf_warn("completion queue: bell: %s\n", strerror(errno));
+}
+
+void hf_cq_add(struct hf_cq *cq, const struct fi_cq_tagged_entry *entry, fi_addr_t source)
+{
+	*hf_cq_next(cq, source) = *entry;
+	hf_cq_added(cq);
+}
+
+void hf_cq_add_error(struct hf_cq *cq, const struct fi_cq_err_entry *entry)
+{
+	struct hf_cq_error *error = malloc(sizeof(*error));
+
+	if (!error) {
+		hf_warn("completion queue: an error is lost for want of memory\n");
+		return;
+	}
+	error->entry = *entry;
+	error->at = cq->tail;
+	error->next = NULL;
+	*cq->last_error = error;
+	cq->last_error = &error->next;
+	hf_cq_ring(cq);
+}
+
+static void put_word(void *to, const void *from, size_t word)
+{
+	memcpy((uint64_t *)to + word, (const uint64_t *)from + word, sizeof(uint64_t));
+}
+
+/* Each format begins as the next longer one does. By words, as entries were written just now. */
+static void put(uint64_t *to, const struct fi_cq_tagged_entry *entry, uint32_t words)
+{
+	put_word(to, entry, 0);
+	if (words < WORDS(struct fi_cq_msg_entry))
+		return;
+	put_word(to, entry, 1);
+	put_word(to, entry, 2);
+	if (words < WORDS(struct fi_cq_data_entry))
+		return;
+	put_word(to, entry, 3);
+	put_word(to, entry, 4);
+	if (words == WORDS(struct fi_cq_tagged_entry))
+		put_word(to, entry, 5);
+}
+
+static uint32_t words_of(enum fi_cq_format format)
+{
+	switch (format) {
+	case FI_CQ_FORMAT_MSG:
+		return WORDS(struct fi_cq_msg_entry);
+	case FI_CQ_FORMAT_DATA:
+		return WORDS(struct fi_cq_data_entry);
+	case FI_CQ_FORMAT_TAGGED:
+		return WORDS(struct fi_cq_tagged_entry);
+	default:
+		return WORDS(struct fi_cq_entry);
+	}
+}
+
+static ssize_t take(struct hf_cq *cq, void *buf, size_t count, fi_addr_t *src_addr)
+{
+	/* Errors come in their order: what was completed before them is read first. */
+	uint32_t end = cq->errors ? cq->errors->at : cq->tail;
+	uint32_t head = cq->head, words = cq->words;
+	uint64_t *to = buf;
+
+	for (; head != end && head - cq->head < count; head++, to += words) {
+		uint32_t at = head & (cq->size - 1);
+
+		put(to, &cq->entries[at], words);
+		if (src_addr)
+			*src_addr++ = cq->sources[at];
+	}
+	if (head == cq->head)
+		return cq->errors ? -FI_EAVAIL : -FI_EAGAIN;
+	count = head - cq->head;
+	cq->head = head;
+	return (ssize_t)count;
+}
+
+static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src_addr)
+{
+	struct hf_cq *cq = hf_container(fid, struct hf_cq, fid);
+	ssize_t taken;
+
+	hf_domain_lock(cq->domain);
+	/* Even if there is something: others than the reader may wait for progress. */
+	if (cq->head == cq->tail || !count)
+		hf_domain_progress(cq->domain);
+	if (cq->head == cq->tail && !cq->errors)
+		taken = count ? -FI_EAGAIN : 0;
+	else
+		taken = count ? take(cq, buf, count, src_addr) : 0;
+	if (taken > 0 && cq->domain->stuck)
+		hf_domain_progress(cq->domain);
+	hf_domain_unlock(cq->domain);
+	return taken;
+}
+
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	return cq_readfrom(fid, buf, count, NULL);
+}
+
+/*
+ * There is no data of ours. Of what programs of older releases have room for there is no more than
+ * they know, and what came later says of itself that it is not there (fi_cq_readerr()).
+ */
+static void put_error(const struct hf_cq *cq, struct fi_cq_err_entry *to,
+		      const struct fi_cq_err_entry *from)
+{
+	uint32_t version = cq->domain->fabric->fid.api_version;
+	bool has_size = FI_VERSION_GE(version, FI_VERSION(1, 5));
+	void *buffer = has_size && to->err_data_size ? to->err_data : NULL;
+
+	memcpy(to, from, offsetof(struct fi_cq_err_entry, err_data));
+	to->err_data = buffer;
+	if (has_size)
+		to->err_data_size = 0;
+}
+
+static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
+{
+	struct hf_cq *cq = hf_container(fid, struct hf_cq, fid);
+	struct hf_cq_error *error;
+
+	(void)flags;
+	hf_domain_lock(cq->domain);
+	error = cq->errors;
+	if (error) {
+		cq->errors = error->next;
+		if (!cq->errors)
+			cq->last_error = &cq->errors;
+	}
+	hf_domain_unlock(cq->domain);
+	if (!error)
+		return -FI_EAGAIN;
+	put_error(cq, buf, &error->entry);
+	free(error);
+	return 1;
+}
+
+/* Domain locked. True: nothing to read, and whatever comes next makes @wait readable. */
+static bool arm(struct hf_cq *cq)
+{
+	uint64_t drop;
+
+	hf_link_progress(cq->domain);
+	hf_domain_progress(cq->domain);
+	if (cq->head != cq->tail || cq->errors || cq->domain->stuck)
+		return false;
+	/* What the bell says is known: it is empty now, or nobody has rung. */
+	if (read(cq->bell, &drop, sizeof(drop)) < 0 && errno != EAGAIN)
+		return false;
+	cq->armed = true;
+	return true;
+}
+
+int hf_cq_trywait(struct fid *fid)
+{
+	struct hf_cq *cq = hf_container(fid, struct hf_cq, fid.fid);
+	bool may_sleep;
+
+	if (cq->wait < 0)
+		return -FI_EINVAL;
+	hf_domain_lock(cq->domain);
+	may_sleep = arm(cq);
+	hf_domain_unlock(cq->domain);
+	return may_sleep ? 0 : -FI_EAGAIN;
+}
+
+/* Sleep until something arrives, at most @left_ns; what is stuck is tried again. */
+static void doze(struct hf_cq *cq, int64_t left_ns)
+{
+	struct pollfd fd = { .fd = cq->wait, .events = POLLIN };
+	int limit = -1;
+	bool may_sleep;
+
+	hf_domain_lock(cq->domain);
+	may_sleep = arm(cq) && !cq->signalled;
+	if (!may_sleep && cq->domain->stuck && cq->head == cq->tail && !cq->errors)
+		limit = STUCK_MS;
+	hf_domain_unlock(cq->domain);
+	if (!may_sleep && limit < 0)
+		return;
+	if (left_ns >= 0 && (limit < 0 || left_ns < STUCK_MS * 1000000LL))
+		limit = (int)((left_ns + 999999) / 1000000);
+	poll(&fd, 1, limit);
+}
+
+static size_t threshold(const struct hf_cq *cq, const void *cond, size_t count)
+{
+	size_t n = cq->wait_cond == FI_CQ_COND_THRESHOLD ? (size_t)(uintptr_t)cond : 1;
+
+	return n < 1 ? 1 : n < count ? n : count;
+}
+
+static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src_addr,
+			    const void *cond, int timeout)
+{
+	struct hf_cq *cq = hf_container(fid, struct hf_cq, fid);
+	int64_t begun = hf_now_ns(), now = begun;
+	size_t wanted = threshold(cq, cond, count);
+	ssize_t taken;
+
+	if (cq->wait_obj == FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	for (;;) {
+		bool enough;
+
+		hf_domain_lock(cq->domain);
+		hf_domain_progress(cq->domain);
+		/* An error ends a wait for more than one. */
+		enough = cq->tail - cq->head >= wanted || cq->errors;
+		taken = enough ? take(cq, buf, count, src_addr) : -FI_EAGAIN;
+		if (cq->signalled && taken == -FI_EAGAIN) {
+			cq->signalled = 0;
+			taken = -FI_ECANCELED;
+		}
+		hf_domain_unlock(cq->domain);
+		if (taken != -FI_EAGAIN)
+			return taken == -FI_ECANCELED ? -FI_EAGAIN : taken;
+		now = hf_now_ns();
+		if (timeout >= 0 && now - begun >= timeout * 1000000LL)
+			return cq_readfrom(fid, buf, count, src_addr);
+		if (cq->wait < 0)
+			sched_yield();
+		else if (now - begun > SPIN_NS)
+			doze(cq, timeout < 0 ? -1 : begun + timeout * 1000000LL - now);
+	}
+}
+
+static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond,
+			int timeout)
+{
+	return cq_sreadfrom(fid, buf, count, NULL, cond, timeout);
+}
+
+static int cq_signal(struct fid_cq *fid)
+{
+	struct hf_cq *cq = hf_container(fid, struct hf_cq, fid);
+
+	if (cq->wait_obj == FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	hf_domain_lock(cq->domain);
+	cq->signalled = 1;
+	hf_cq_ring(cq);
+	hf_domain_unlock(cq->domain);
+	return 0;
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data,
+			       char *buf, size_t len)
+{
+	const char *text = fi_strerror(prov_errno < 0 ? -prov_errno : prov_errno);
+
+	(void)fid;
+	(void)err_data;
+	if (buf && len)
+		snprintf(buf, len, "%s", text);
+	return text;
+}
+
+static struct fi_ops_cq cq_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = cq_read,
+	.readfrom = cq_readfrom,
+	.readerr = cq_readerr,
+	.sread = cq_sread,
+	.sreadfrom = cq_sreadfrom,
+	.signal = cq_signal,
+	.strerror = cq_strerror,
+};
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	struct hf_cq *cq = hf_container(fid, struct hf_cq, fid.fid);
+
+	switch (command) {
+	case FI_GETWAIT:
+		if (cq->wait_obj != FI_WAIT_FD)
+			return -FI_ENODATA;
+		*(int *)arg = cq->wait;
+		return 0;
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *)arg = cq->wait_obj;
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static void cq_free(struct hf_cq *cq)
+{
+	while (cq->errors) {
+		struct hf_cq_error *error = cq->errors;
+
+		cq->errors = error->next;
+		free(error);
+	}
+	if (cq->wait >= 0)
+		close(cq->wait);
+	if (cq->bell >= 0)
+		close(cq->bell);
+	free(cq->entries);
+	free(cq->sources);
+	free(cq);
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct hf_cq *cq = hf_container(fid, struct hf_cq, fid.fid);
+
+	if (__atomic_load_n(&cq->users, __ATOMIC_ACQUIRE))
+		return -FI_EBUSY;
+	hf_domain_put(cq->domain);
+	cq_free(cq);
+	return 0;
+}
+
+static struct fi_ops fid_ops = {
+	HF_FID_OPS(cq_close),
+	.bind = hf_no_bind,
+	.control = cq_control,
+};
+
+/* Sockets over which links come are a reason to wake up, too. */
+int hf_cq_add_wait(struct hf_cq *cq, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (!cq || cq->wait < 0)
+		return 0;
+	return epoll_ctl(cq->wait, EPOLL_CTL_ADD, fd, &event) && errno != EEXIST ? -errno : 0;
+}
+
+void hf_cq_remove_wait(struct hf_cq *cq, int fd)
+{
+	if (cq && cq->wait >= 0)
+		epoll_ctl(cq->wait, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* What an application sleeps on: arrivals, and entries that other threads' calls add. */
+static int make_wait(struct hf_cq *cq)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int manager;
+
+	cq->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	cq->wait = epoll_create1(EPOLL_CLOEXEC);
+	if (cq->bell < 0 || cq->wait < 0)
+		return -errno;
+	hf_domain_lock(cq->domain);
+	manager = hf_domain_fd(cq->domain);
+	hf_domain_unlock(cq->domain);
+	if (manager < 0)
+		return manager;
+	if (epoll_ctl(cq->wait, EPOLL_CTL_ADD, cq->bell, &event) ||
+	    epoll_ctl(cq->wait, EPOLL_CTL_ADD, manager, &event))
+		return -errno;
+	return 0;
+}
+
+static int check_attr(const struct fi_cq_attr *attr)
+{
+	if (attr->size > MAX_SIZE)
+		return -FI_EINVAL;
+	if (attr->format > FI_CQ_FORMAT_TAGGED)
+		return -FI_ENOSYS;
+	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC &&
+	    attr->wait_obj != FI_WAIT_FD && attr->wait_obj != FI_WAIT_YIELD)
+		return -FI_ENOSYS;
+	return 0;
+}
+
+int hf_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **out,
+	       void *context)
+{
+	struct hf_cq *cq;
+	int err = check_attr(attr);
+
+	if (err)
+		return err;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	cq->domain = hf_container(fid, struct hf_domain, fid);
+	cq->words = words_of(attr->format);
+	cq->wait_obj = attr->wait_obj;
+	cq->wait_cond = attr->wait_cond;
+	cq->bell = -1;
+	cq->wait = -1;
+	cq->last_error = &cq->errors;
+	for (cq->size = 1; cq->size < (attr->size ? attr->size : DEFAULT_SIZE); cq->size *= 2)
+		;
+	cq->entries = calloc(cq->size, sizeof(*cq->entries));
+	cq->sources = calloc(cq->size, sizeof(*cq->sources));
+	err = cq->entries && cq->sources ? 0 : -FI_ENOMEM;
+	if (!err && attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_YIELD)
+		err = make_wait(cq);
+	if (err) {
+		cq_free(cq);
+		return err;
+	}
+	attr->size = cq->size;
+	hf_domain_get(cq->domain);
+	cq->fid.fid.fclass = FI_CLASS_CQ;
+	cq->fid.fid.context = context;
+	cq->fid.fid.ops = &fid_ops;
+	cq->fid.ops = &cq_ops;
+	*out = &cq->fid;
+	return 0;
+}
