@@ -289,6 +289,7 @@ bridge-twice   native bridge                tools/hamlyn-bridge/watches.c s/if (
 bridge-guests  native bridge                tools/hamlyn-bridge/life.c s/from) || !origin_is_ours(fd)) {/from)) {/
 bridge-told    native bridge                tools/hamlyn-bridge/watches.c s/^\tdisarm(b, t);$//
 bridge-trickle native bridge_peers          tools/hamlyn-bridge/outbox.c s/>= LEAST_TAKEN/> 0/
+bridge-soon    native bridge_siege          tools/hamlyn-bridge/life.c s/return p->let_in_ns \&\&/return 0 \&\&/
 bridge-deaf    native bridge_peers          tools/hamlyn-bridge/life.c s/listen_again(b, false);/;/
 bridge-mute    native bridge_peers          tools/hamlyn-bridge/say.c s/return poll(\&p, 1, 0) > 0 \&\& p.revents \& POLLOUT \&\& write_now/return write/
 bridge-caller  native bridge_names          tools/hamlyn-bridge/names.c s/ \&\& of_user + of_host < OF_A_HOST//

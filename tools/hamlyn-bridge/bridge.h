@@ -140,6 +140,7 @@ struct peer {
 	int fd;
 	int64_t due_ns;			/* when to connect again, or to give up */
 	int64_t pause_ns;
+	int64_t let_in_ns;		/* its last connection; 0: none yet */
 	struct inbox in;
 	struct far_user *users[USER_LISTS];
 	u32 user_count;
@@ -163,6 +164,7 @@ struct peer {
 struct guest {
 	int fd;
 	int64_t give_up_ns;
+	bool waits;			/* it has said HELLO, and is to be let in later */
 	u32 have;
 	u8 bytes[HML_WIRE_MOST_CONTROL];
 };

@@ -17,6 +17,7 @@
 
 #define LEAST_PAUSE_NS	(100 * NS_PER_MS)	/* between two attempts */
 #define MOST_PAUSE_NS	(5000 * NS_PER_MS)
+#define LEAST_APART_NS	(LEAST_PAUSE_NS / 2)	/* connections of a peer that we let in */
 #define LONGEST_TICK_MS	100
 
 /* In epoll_event.data, besides the numbers of peers. */
@@ -212,6 +213,7 @@ static void accept_one(struct bridge *b)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	g = &b->guests[i];
 	g->fd = fd;
+	g->waits = false;
 	g->have = 0;
 	g->give_up_ns = h__now_ns() + b->set.dead_ms * NS_PER_MS;
 }
@@ -237,6 +239,7 @@ static void take_over(struct bridge *b, struct peer *p, struct guest *g,
 {
 	if (p->state != PEER_IDLE)
 		drop(p, HML_WIRE_TWICE);
+	p->let_in_ns = h__now_ns();
 	p->fd = g->fd;
 	g->fd = -1;
 	if (watch_fd(b, p->fd, EPOLLIN, p->number, EPOLL_CTL_MOD)) {
@@ -246,6 +249,15 @@ static void take_over(struct bridge *b, struct peer *p, struct guest *g,
 	greet(b, p);
 	p->in.rx = *rx;
 	peer_up(p);
+}
+
+/*
+ * To end a connection is work, for us and for all who watch that host: one that begins again and
+ * again is let in as often as one that does that honestly.
+ */
+static bool too_soon(const struct peer *p)
+{
+	return p->let_in_ns && h__now_ns() - p->let_in_ns < LEAST_APART_NS;
 }
 
 static void guest_hello(struct bridge *b, struct guest *g, const struct hml_wire_frame *f)
@@ -264,6 +276,9 @@ static void guest_hello(struct bridge *b, struct guest *g, const struct hml_wire
 		end_guest(g, verdict);
 		return;
 	}
+	g->waits = too_soon(p);
+	if (g->waits)
+		return;
 	rx = p->in.rx;
 	hml_wire_rx_begin(&rx);
 	verdict = inbox_hello(p, &rx, f, headers);
@@ -277,11 +292,26 @@ static void guest_hello(struct bridge *b, struct guest *g, const struct hml_wire
 	end_guest(g, verdict);
 }
 
-static void read_guest(struct bridge *b, struct guest *g)
+/* What it has said: nothing comes of it before it is a whole HELLO. */
+static void look_at_guest(struct bridge *b, struct guest *g)
 {
 	struct hml_wire_frame f;
+	u32 verdict = hml_wire_parse(g->bytes, g->have, SHM_PACKET_SIZE, &f);
+
+	if (verdict == HML_WIRE_SHORT || (!verdict && g->have < f.total && f.total <=
+					  sizeof(g->bytes)))
+		return;
+	if (!verdict && f.type != HML_WIRE_HELLO)
+		verdict = HML_WIRE_BAD_ORDER;
+	if (verdict)
+		end_guest(g, verdict);
+	else
+		guest_hello(b, g, &f);
+}
+
+static void read_guest(struct bridge *b, struct guest *g)
+{
 	ssize_t got;
-	u32 verdict;
 
 	if (g->fd < 0)
 		return;
@@ -294,16 +324,7 @@ static void read_guest(struct bridge *b, struct guest *g)
 		return;
 	}
 	g->have += (u32)got;
-	verdict = hml_wire_parse(g->bytes, g->have, SHM_PACKET_SIZE, &f);
-	if (verdict == HML_WIRE_SHORT || (!verdict && g->have < f.total && f.total <=
-					  sizeof(g->bytes)))
-		return;
-	if (!verdict && f.type != HML_WIRE_HELLO)
-		verdict = HML_WIRE_BAD_ORDER;
-	if (verdict)
-		end_guest(g, verdict);
-	else
-		guest_hello(b, g, &f);
+	look_at_guest(b, g);
 }
 
 /* ---- time ---- */
@@ -357,6 +378,14 @@ static void check(struct bridge *b, struct peer *p, int64_t now)
 	}
 }
 
+static void check_guest(struct bridge *b, struct guest *g, int64_t now)
+{
+	if (g->fd >= 0 && now >= g->give_up_ns)
+		end_guest(g, HML_WIRE_SILENT);
+	else if (g->fd >= 0 && g->waits)
+		look_at_guest(b, g);
+}
+
 static void check_all(struct bridge *b)
 {
 	int64_t now = h__now_ns();
@@ -367,8 +396,7 @@ static void check_all(struct bridge *b)
 	for (i = 0; i < b->peer_count; i++)
 		check(b, &b->peers[i], now);
 	for (i = 0; i < MOST_GUESTS; i++)
-		if (b->guests[i].fd >= 0 && now >= b->guests[i].give_up_ns)
-			end_guest(&b->guests[i], HML_WIRE_SILENT);
+		check_guest(b, &b->guests[i], now);
 }
 
 /* ---- the loop ---- */
