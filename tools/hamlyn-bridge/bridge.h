@@ -173,6 +173,7 @@ struct bridge {
 	struct settings set;
 	u64 incarnation;
 	u64 salt;			/* odd */
+	u32 uid;			/* ours: to ask is a system call */
 	struct h_dev *dev;
 	struct shm_dev *shm;
 	struct shm_segment *seg;

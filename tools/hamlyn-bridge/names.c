@@ -205,7 +205,7 @@ static void note_answer(struct peer *p, u32 id, u32 status, const u8 *bytes, u32
 			n.why = HML_WIRE_FULL;
 	}
 	if (n.words) {
-		n.words->user = (u32)getuid();
+		n.words->user = p->bridge->uid;
 		n.words->length = length;
 		memcpy(n.words->bytes, bytes, length);
 	}
@@ -221,7 +221,7 @@ static void respond(struct bridge *b, const struct waiting *w, u32 status, const
 	if (w->peer)
 		note_answer(w->peer, w->id, status, bytes, length);
 	else if (l->kind == CALLER && !l->peer && l->id == w->id)
-		tell_caller(b, l, error_of(status), (u32)getuid(), bytes, length);
+		tell_caller(b, l, error_of(status), b->uid, bytes, length);
 }
 
 /* ---- peers ---- */
@@ -378,7 +378,7 @@ static int call_peer(struct bridge *b, struct local *l, const struct shm_ask *as
 	n.words = calloc(1, sizeof(*n.words));
 	if (!n.words)
 		return EUSERS;
-	n.words->user = (u32)getuid();
+	n.words->user = b->uid;
 	n.words->name_length = ask->name_length;
 	n.words->length = ask->length;
 	memcpy(n.words->name, ask->name, ask->name_length);
@@ -397,7 +397,7 @@ static void take_call(struct bridge *b, struct local *l, const struct shm_ask *a
 	l->kind = CALLER;
 	l->id = b->names->next_id++ * MOST_LOCALS + (u32)(l - b->names->local);
 	if (ask->host == b->set.host)
-		err = error_of(deliver(b, NULL, l->id, (u32)getuid(),
+		err = error_of(deliver(b, NULL, l->id, b->uid,
 				       named(b->names, ask->name, ask->name_length), bytes,
 				       ask->length));
 	else

@@ -142,7 +142,7 @@ static void put_due(struct outbox *o)
  */
 enum put outbox_put(struct peer *p, const struct shm_ring_packet *c, const u8 *bytes, u32 sender)
 {
-	const struct hml_wire_origin origin = { .sender = sender, .user = (u32)getuid() };
+	const struct hml_wire_origin origin = { .sender = sender, .user = p->bridge->uid };
 	u32 length = hml_wire_data_bytes(&c->h);
 	struct outbox *o = &p->out;
 	u8 header[HML_WIRE_MOST_HEADER];

@@ -148,6 +148,7 @@ int segment_join(struct bridge *b)
 		return err;
 	b->shm = shm_of(b->dev);
 	b->seg = b->shm->seg;
+	b->uid = (u32)getuid();
 	do
 		err = h__random(&b->incarnation, sizeof(b->incarnation));
 	while (!err && !b->incarnation);
