@@ -106,16 +106,38 @@ static void *run_checked(void *page)
 	return NULL;
 }
 
+static int64_t downgrade_takes(void)
+{
+	int64_t begin;
+
+	TPPI_change_blk_acc(page_at(0), TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
+	begin = now_ns();
+	TPPI_change_blk_acc(page_at(0), TPPI_TAG_BLK_SIZE, TPPI_Blk_Invalidate);
+	return now_ns() - begin;
+}
+
 static void measure_downgrades(const char *what)
 {
-	for (int i = 0; i < SAMPLES; i++) {
-		int64_t begin;
+	for (int i = 0; i < SAMPLES; i++)
+		samples[i] = downgrade_takes();
+	report(what);
+}
 
-		TPPI_change_blk_acc(page_at(0), TPPI_TAG_BLK_SIZE, TPPI_Blk_Validate_RW);
-		begin = now_ns();
-		TPPI_change_blk_acc(page_at(0), TPPI_TAG_BLK_SIZE, TPPI_Blk_Invalidate);
-		samples[i] = now_ns() - begin;
+#define MOST_TRIES	(200 * SAMPLES)
+
+/* The other one's processor is for others, too: those that it did not run in do not count. */
+static void measure_beside_running(const char *what)
+{
+	int found = 0;
+
+	for (int i = 0; found < SAMPLES && i < MOST_TRIES; i++) {
+		uint32_t before = checked_load(page_at(0) + 64);
+		int64_t took = downgrade_takes();
+
+		if (checked_load(page_at(0) + 64) != before)
+			samples[found++] = took;
 	}
+	CHECK_EQUAL(found, SAMPLES);
 	report(what);
 }
 
@@ -127,7 +149,7 @@ static void downgrades(void)
 	pin(0);
 	measure_downgrades("downgrade, all other threads asleep");
 	CHECK(!pthread_create(&thread, NULL, run_checked, page_at(0)));
-	measure_downgrades("downgrade, another thread running");
+	measure_beside_running("downgrade, another thread running");
 	stop = true;
 	pthread_join(thread, NULL);
 }

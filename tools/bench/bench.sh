@@ -68,6 +68,7 @@ native am            1500 -
 native am-instructions 60 30
 native revoke         300 -
 native idle           120 -
+native tempest        900 -
 vm     vm-compare    1200 300
 vm     vm-icount      300 120
 vm     vm-syscalls    120 60
@@ -162,6 +163,7 @@ run_section() { # NAME SECONDS
 	scale | logp | wake | group | protocols | revoke | idle) perf --device "$DEVICE" "$NAME" ;;
 	# As it finds the device where users do: without one that is named
 	am) tools/am/bench.py --build "$BUILD" "${plot[@]}" ;;
+	tempest) tools/bench/tempest.py --build "$BUILD" --json ;;
 	am-instructions) tools/am/instructions.py --build "$BUILD" ;;
 	vm-am)
 		mapfile -t programs < <(printf -- '--file\n%s\n' "$BUILD"/am/* "$BUILD/hamlynctl")
@@ -213,7 +215,7 @@ subcommand_of() {
 	vm-compare | vm-icount | vm-syscalls | uml-*) ;;
 	vm-inline) echo inline-vs-poll ;;
 	vm-engines*) echo scale ;;
-	latency | bandwidth | huge | bytes | instructions | am | am-instructions | vm-am) ;;
+	latency | bandwidth | huge | bytes | instructions | am | am-instructions | tempest | vm-am) ;;
 	vm-*) echo "${1#vm-}" ;;
 	*) echo "$1" ;;
 	esac
@@ -327,6 +329,7 @@ set_up() {
 	[ "$QUICK" = yes ] || try selftests/setup.sh packages bench
 	try "${make[@]}" tools am am-tests
 	try "${make[@]}" peers
+	try "${make[@]}" tempest-tests
 	if is_wanted vm; then
 		try selftests/setup.sh packages vm
 		try selftests/setup.sh qemu

@@ -35,6 +35,10 @@ $(BUILD)/jacobi/jacobi-messages: tools/bench/jacobi/messages.c $(JACOBI_SRC) $(B
 bench-jacobi: $(JACOBI) $(BUILD)/hamlyn-run
 	tools/bench/jacobi/run.sh $(BUILD)
 
+#: make bench-tempest  what Tempest costs, and as nodes, threads and segment grow; fails if a gate is not kept
+bench-tempest: tempest-tests
+	tools/bench/tempest.py --build $(BUILD)
+
 # Sections that fail do not keep the others' tables from being written
 bench:
 	@rc=0; BUILD=$(BUILD) tools/bench/bench.sh $(SECTIONS) || rc=$$?; \
@@ -49,4 +53,4 @@ bench-quick:
 bench-jobs: $(BUILD)/libhamlyn.a
 	tools/bench/jobs.py --build $(BUILD) --write
 
-.PHONY: bench bench-quick bench-jacobi bench-jobs
+.PHONY: bench bench-quick bench-jacobi bench-tempest bench-jobs
