@@ -264,6 +264,7 @@ tempest_parts() {
 	part "Tempest" "${seconds[@]}" selftests/tempest/tempest-test.sh "$BUILD"
 	part "Tempest on several nodes" "${seconds[@]}" \
 		selftests/tempest/nodes-test.sh "$BUILD/hamlyn-run" "$BUILD/tempest"
+	part "Tempest beside intruders" selftests/tempest/intruders-test.sh "$BUILD/hamlyn-run" "$BUILD/tempest"
 	part "Tempest by hamlyn-run, mpirun and srun" selftests/tempest/launchers-test.sh "$BUILD"
 	part "code of hamlyn-tempest-cc" selftests/tempest-cc/check.sh "${brief[@]}" "$BUILD"
 	part "programs by hamlyn-tempest-cc" selftests/tempest-cc/programs.sh "${brief[@]}" "$BUILD"
@@ -463,7 +464,7 @@ am_part() { # KERNEL
 	fi
 	for file in "$BUILD"/am/* "$BUILD/hamlynctl" selftests/am/am-test.sh \
 		selftests/am/am-engine-test.sh selftests/tempest/nodes-test.sh selftests/lib/lib.sh \
-		"$BUILD"/tempest/contended "$BUILD"/tempest/stranger \
+		"$BUILD"/tempest/{contended,stranger,intruder} \
 		"$BUILD/stache-examples/queue:/host/stache-queue"; do
 		files+=(--file "$file")
 	done
@@ -472,6 +473,16 @@ am_part() { # KERNEL
 		--module "$BUILD/k$kernel/hamlyn.ko" \
 		--module-args "engine=poll engines=1 nics=1 guesses=0" \
 		"${files[@]}" --script selftests/am/am-guest.sh
+	# What rejects them is the same for all
+	[ "$kernel" != 6.1 ] || intruders_part "$kernel"
+}
+
+intruders_part() { # KERNEL
+	part "Tempest beside intruders, Linux $1" vm_run "$LOGS/vm-$1-intruders" "$1" --smp 2 \
+		--timeout 900 --module "$BUILD/k$1/hamlyn.ko" --module-args "engine=poll engines=1 nics=1" \
+		--file "$BUILD/hamlyn-run" --file "$BUILD/tempest/stranger" --file "$BUILD/tempest/intruder" \
+		--file selftests/tempest/intruders-test.sh --file selftests/lib/lib.sh \
+		--cmd "./intruders-test.sh ./hamlyn-run . --device /dev/hamlyn0"
 }
 
 # Administration and sight: hamlynctl, netlink, tracepoints.

@@ -185,7 +185,7 @@ boot_am() {
 		--module-args "engine=poll engines=1 nics=1 guesses=0")
 	for file in "$WORK"/guest/am/* "$WORK/guest/hamlynctl" selftests/am/am-test.sh \
 		selftests/am/am-engine-test.sh selftests/tempest/nodes-test.sh \
-		"$WORK"/guest/tempest/{contended,stranger}; do
+		"$WORK"/guest/tempest/{contended,stranger,intruder}; do
 		BOOT+=(--file "$file")
 	done
 }

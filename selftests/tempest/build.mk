@@ -5,7 +5,7 @@
 TEMPEST_CHECK := selftests/lib/tempest/check.c
 TEMPEST_TEST_OBJ := $(TEMPEST_SRC:libhamlyn/tempest/src/%.c=$(BUILD)/obj/tempest-test/%.o)
 TEMPEST_TESTS := $(patsubst selftests/tempest/%.c,$(BUILD)/tempest/%,\
-	$(filter-out selftests/tempest/test.c,$(wildcard selftests/tempest/*.c)))
+	$(filter-out selftests/tempest/test.c selftests/tempest/intruder.c,$(wildcard selftests/tempest/*.c)))
 TEMPEST_TEST_FLAGS = $(CPPFLAGS_ALL) $(TEMPEST_INC) -Iselftests/lib -DTEMPEST_TEST_CONTROLS \
 	$(CFLAGS_ALL) -fno-pie
 
@@ -32,12 +32,18 @@ $(TEMPEST_TESTS): $(BUILD)/tempest/%: selftests/tempest/%.c selftests/tempest/te
 	@mkdir -p $(@D)
 	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $(filter selftests/%.c %.S %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
 
+# A stranger to Tempest
+$(BUILD)/tempest/intruder: selftests/tempest/intruder.c $(TEMPEST_CHECK) $(TEMPEST_CHECK:.c=.h) \
+		$(TEMPEST_HDR) $(BUILD)/libhamlyn.a
+	@mkdir -p $(@D)
+	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $(filter %.c %.a,$^) $(LDFLAGS) -lpthread -o $@
+
 $(BUILD)/tempest/overload: selftests/tempest/overload.cpp $(TEMPEST_TEST_OBJ) $(TEMPEST_AM) \
 		$(BUILD)/libhamlyn.a
 	@mkdir -p $(@D)
 	$(CXX) $(CPPFLAGS_ALL) $(TEMPEST_INC) -std=c++17 -Wall -Wextra $(CFLAGS) -fno-pie -static -no-pie \
 		$(filter %.cpp %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
 
-tempest-tests: tempest $(TEMPEST_TESTS) $(BUILD)/tempest/overload $(BUILD)/hamlyn-run
+tempest-tests: tempest $(TEMPEST_TESTS) $(BUILD)/tempest/overload $(BUILD)/tempest/intruder $(BUILD)/hamlyn-run
 
 .PHONY: tempest-tests

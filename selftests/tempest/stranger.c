@@ -4,14 +4,22 @@
  * while they exchange messages. Run by hamlyn-run with two nodes or more.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <hamlyn.h>
 
+#include "am.h"
+#include "node/link.h"
+#include "node/wire.h"
 #include "test.h"
 
 #define BYTES	2048
@@ -139,7 +147,160 @@ static void stranger(void)
 	CHECK(next_from[0] >= MESSAGES);
 }
 
+/* ---- what the nodes do beside intruders: intruders-test.sh ---- */
+
+#define TRANSFERS	4
+#define WORDS		16384	/* the device sends that many itself, where it can */
+
+static bool dst_is_ready(void *channel)
+{
+	return TPPI_is_channel_dst_ready((TPPI_self_address + 1) % TPPI_num_nodes, *(int *)channel);
+}
+
+static bool is_here(void *channel)
+{
+	return TPPI_is_channel_ready((TPPI_self_address + TPPI_num_nodes - 1) % TPPI_num_nodes,
+				     *(int *)channel);
+}
+
+/* By a slot that is made for it, where others have been. */
+static void transfer(int round)
+{
+	TPPI_NodeId next = (TPPI_self_address + 1) % TPPI_num_nodes;
+	TPPI_NodeId before = (TPPI_self_address + TPPI_num_nodes - 1) % TPPI_num_nodes;
+	static int from[WORDS], to[WORDS];
+	int channel = TPPI_set_channel_src(next, NULL);
+
+	TPPI_barrier();
+	/* The nodes have as many each */
+	CHECK_EQUAL(TPPI_set_channel_dst(before, channel, to, sizeof(to), NULL), 1);
+	wait_for(dst_is_ready, &channel, "the destination");
+	for (int i = 0; i < WORDS; i++)
+		from[i] = i ^ round ^ TPPI_self_address << 20;
+	TPPI_channel_send(next, channel, from, sizeof(from));
+	wait_for(is_here, &channel, "what was sent");
+	for (int i = 0; i < WORDS; i++)
+		CHECK_EQUAL(to[i], (int)(i ^ round ^ before << 20));
+	TPPI_barrier();
+	TPPI_destroy_channel_src(next, channel);
+	TPPI_destroy_channel_dst(before, channel);
+	TPPI_barrier();
+}
+
+static void undisturbed(void)
+{
+	exchange();
+	TPPI_barrier();
+	for (int i = 0; i < TRANSFERS; i++)
+		transfer(i);
+}
+
+/* ---- a node whose messages name no handler: the one that gets them ends, with words ---- */
+
+/* As they travel: module and offset, and the body. */
+static void send_name(uint64_t name, size_t bytes)
+{
+	static uint64_t message[1024];
+
+	message[0] = name;
+	TPPI_barrier();
+	if (TPPI_self_address == 1)
+		tempest_link_send(0, message, bytes);
+	sleep(PATIENCE_NS / 1000000000);
+}
+
+static uint64_t own_name(void)
+{
+	return am_address_name((void (*)(void))take_numbered);
+}
+
+static void no_module(void)
+{
+	send_name(own_name() & ((UINT64_C(1) << 48) - 1), 8);
+}
+
+static void no_such_module(void)
+{
+	send_name(own_name() | UINT64_C(0xff) << 48, 8);
+}
+
+/* The program's own data, and nothing at all */
+static void no_code(void)
+{
+	send_name(own_name() + (uintptr_t)next_from - (uintptr_t)take_numbered, 8);
+}
+
+static void outside(void)
+{
+	send_name(own_name() | ((UINT64_C(1) << 48) - 1), 8);
+}
+
+static void no_name(void)
+{
+	send_name(own_name(), 4);
+}
+
+static void too_long(void)
+{
+	send_name(own_name(), 8 + TPPI_MAX_AM_BYTES + 4);
+}
+
+/* ---- beside a process of the same user that has all the rest ---- */
+
+/* The program beside this one. It stays until @input ends. */
+static pid_t begin_intruder(const char *attack, int input, int output)
+{
+	char path[PATH_MAX] = "";
+	char *name;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	CHECK(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	name = strrchr(path, '/') + 1;
+	snprintf(name, path + sizeof(path) - name, "intruder");
+	dup2(input, STDIN_FILENO);
+	dup2(output, STDOUT_FILENO);
+	execl(path, "intruder", attack, NULL);
+	_exit(3);
+}
+
+/* Transfers by messages, as the device has room for nothing. */
+static void all_is_taken(void)
+{
+	int input[2], output[2];
+	pid_t pid = -1;
+	char line[8];
+
+	if (!TPPI_self_address) {
+		CHECK(!pipe2(input, O_CLOEXEC) && !pipe2(output, O_CLOEXEC));
+		pid = begin_intruder("take-all", input[0], output[1]);
+		close(output[1]);
+		/* It says when it has got all */
+		CHECK(read(output[0], line, sizeof(line)) > 0);
+	}
+	TPPI_barrier();
+	undisturbed();
+	CHECK_EQUAL(tempest_wired_sends, 0);
+	if (!TPPI_self_address) {
+		CHECK(!has_ended(pid));
+		close(input[1]);
+		while (!has_ended(pid))
+			usleep(1000);
+	}
+}
+
 const struct test tests[] = {
+	{ "undisturbed", undisturbed, 0, 0, 0 },
+	{ "all-is-taken", all_is_taken, 0, 0, 0 },
+	{ "no-module", no_module, 0, SIGABRT, 0 },
+	{ "no-such-module", no_such_module, 0, SIGABRT, 0 },
+	{ "no-code", no_code, 0, SIGABRT, 0 },
+	{ "outside", outside, 0, SIGABRT, 0 },
+	{ "no-name", no_name, 0, SIGABRT, 0 },
+	{ "too-long", too_long, 0, SIGABRT, 0 },
 	{ "sends-to-all-slots", stranger, 0, 0, 0 },
 	{ 0 }
 };

@@ -37,7 +37,7 @@ if [ $# = 0 ]; then
 		case $program in
 		test) ;;     # which all of them are linked with
 		figures | transfers) ;; # judge nothing
-		stranger | rejected) ;; # are about other processes of a device
+		stranger | rejected | intruder) ;; # are about other processes of a device
 		*) set -- "$@" "$program" ;;
 		esac
 	done
