@@ -78,9 +78,10 @@ static void refuse(struct hml_peer *p, u32 verdict, u8 type)
 	u32 reason = verdict < HML_WIRE_VERDICTS ? reasons[verdict] : 0;
 
 	trace_hamlyn_peer_refuse(&p->tcp->device->nic, p->attr.host, verdict, type);
-	p->in.refused++;
-	p->in.verdict = verdict;
-	p->in.failed = reason ?: HML_PEER_NONSENSE;
+	hml_count(&p->in.refused, 1);
+	/* @life looks at both at any time. */
+	WRITE_ONCE(p->in.verdict, verdict);
+	WRITE_ONCE(p->in.failed, reason ?: HML_PEER_NONSENSE);
 	hml_peer_fail(p, p->in.failed);
 }
 
@@ -118,7 +119,7 @@ static bool held_back(struct hml_peer *p, struct hml_far_user *u)
 
 	if (likely(!u->sender.guard.until) || !hml_guard_paused(nic, &u->sender.guard))
 		return false;
-	p->in.dropped++;
+	hml_count(&p->in.dropped, 1);
 	return true;
 }
 
@@ -187,7 +188,7 @@ static u32 take_data(struct hml_peer *p, const u8 *headers, u32 at)
 	verdict = unpack_data(p, headers, &d);
 	if (verdict)
 		return verdict;
-	p->in.packets++;
+	hml_count(&p->in.packets, 1);
 	u = far_user(p, d.user);
 	if (held_back(p, u)) {
 		trace_hamlyn_peer_drop(&p->tcp->device->nic, p->attr.host, d.h.slot, d.user);
@@ -317,7 +318,8 @@ static u32 take_bye(struct hml_peer *p, const u8 *headers)
 
 	if (verdict)
 		return verdict;
-	p->in.failed = (why < HML_WIRE_VERDICTS ? reasons[why] : 0) ?: HML_PEER_CLOSED;
+	WRITE_ONCE(p->in.failed,
+		   (why < HML_WIRE_VERDICTS ? reasons[why] : 0) ?: HML_PEER_CLOSED);
 	hml_peer_fail(p, p->in.failed);
 	return HML_WIRE_OK;
 }
@@ -404,7 +406,7 @@ static void take_frames(struct hml_peer *p)
 
 static void heard(struct hml_inbox *in, u32 bytes)
 {
-	in->taken += bytes;
+	hml_count(&in->taken, bytes);
 	WRITE_ONCE(in->heard, ktime_get_ns());
 }
 
@@ -491,7 +493,7 @@ static u32 take_briefly(struct hml_peer *p, u32 at)
 		in->rx = rx;
 		return 0;
 	}
-	in->packets++;
+	hml_count(&in->packets, 1);
 	return in->frame.total;
 }
 

@@ -132,7 +132,7 @@ static void put_packet(struct hml_outbox *o, u32 n, const struct hamlyn_packet *
 	hml_wire_pack_data(&o->tx, header, h, payload->meta, &origin);
 	put_bytes(o, o->tail, header, n);
 	fill_up(o, n + h->length);
-	o->packets++;
+	hml_count(&o->packets, 1);
 }
 
 /* The first that finds no room is told of, and then that there is some again. */
@@ -177,8 +177,8 @@ bool hml_outbox_put(struct hml_peer *p, const struct hamlyn_packet *h,
 		put_packet(o, header, h, payload, sender);
 	else if (open)
 		want_room(p);
-	o->stalls += open && !taken;
-	o->lost += !open;
+	hml_count(&o->stalls, open && !taken);
+	hml_count(&o->lost, !open);
 	hml_unlock(&o->lock);
 	if (!open)
 		sender->stats->rejects[HAMLYN_REJECT_DOWN]++;
@@ -298,8 +298,8 @@ static bool advance(struct hml_peer *p, u32 n)
 	hml_lock(&o->lock);
 	wanted = o->wanted && (n || base != o->ring.base);
 	o->ring.base = base;
-	o->head += n;
-	o->bytes += n;
+	hml_count(&o->head, n);
+	hml_count(&o->bytes, n);
 	if (n)
 		o->moved = ktime_get_ns();
 	if (wanted) {
@@ -458,8 +458,8 @@ void hml_outbox_begin(struct hml_peer *p, struct socket *sock)
 	hml_lock(&o->lock);
 	o->open = false;
 	o->ring.base = base;
-	o->head = first;
-	o->tail = first;
+	WRITE_ONCE(o->head, first);
+	WRITE_ONCE(o->tail, first);
 	o->moved = ktime_get_ns();
 	/* Of a peer that is deleted and made again, too, each connection is newer. */
 	o->tx.epoch = atomic_inc_return(&p->tcp->epochs);

@@ -259,7 +259,7 @@ static const u32 verdicts[HML_PEER_REASONS] = {
 /* Not waited for: if the peer does not read it, it will see that the connection is closed. */
 static void say_bye(struct hml_peer *p, u32 reason)
 {
-	u32 verdict = p->in.verdict ?: verdicts[reason];
+	u32 verdict = READ_ONCE(p->in.verdict) ?: verdicts[reason];
 
 	if (hml_outbox_control(&p->out, pack_bye, &verdict))
 		hml_outbox_flush(p);
@@ -339,7 +339,7 @@ static void measure(struct hml_peer *p)
 /* It came up while a frame was read: now tell of it. */
 static void greet(struct hml_peer *p)
 {
-	if (p->state != HML_PEER_UP || p->told)
+	if (READ_ONCE(p->state) != HML_PEER_UP || p->told)
 		return;
 	p->told = true;
 	p->backoff = LEAST_BACKOFF_NS;
@@ -357,7 +357,7 @@ static u32 why_closed(struct hml_peer *p)
 	greet(p);
 	if (p->in.failed)
 		return p->in.failed;
-	return p->state == HML_PEER_UP ? HML_PEER_CLOSED : HML_PEER_UNREACHABLE;
+	return READ_ONCE(p->state) == HML_PEER_UP ? HML_PEER_CLOSED : HML_PEER_UNREACHABLE;
 }
 
 /* Why the connection is to end, or 0. */
@@ -365,9 +365,10 @@ static u32 verdict_on(struct hml_peer *p, u64 now)
 {
 	int state = READ_ONCE(p->sock->sk->sk_state);
 	const struct hml_tcp_attr *a = &p->tcp->attr;
+	u32 failed = READ_ONCE(p->in.failed);
 
-	if (p->in.failed)
-		return p->in.failed;
+	if (failed)
+		return failed;
 	if (state == TCP_SYN_SENT) {
 		/* The time for its HELLO begins when there is a connection. */
 		WRITE_ONCE(p->in.heard, now);
@@ -395,7 +396,7 @@ static void look_at_connection(struct hml_peer *p)
 	}
 	measure(p);
 	hml_far_retry(&p->far);
-	if (p->state == HML_PEER_UP)
+	if (READ_ONCE(p->state) == HML_PEER_UP)
 		ping(p, now);
 	/* What a lost call of the socket's would have done; and the HELLO of one that is new. */
 	queue_work(hml_wire_workers, &p->io);

@@ -232,6 +232,12 @@ static inline struct hml_peer *hml_peer_of(const struct hml_nic *nic)
 	return nic->port.peer;
 }
 
+/* A counter with one writer at a time, at which others look as it is. */
+static inline void hml_count(u64 *counter, u64 n)
+{
+	WRITE_ONCE(*counter, *counter + n);
+}
+
 extern struct workqueue_struct *hml_wire_workers;
 
 /* peer.c */
