@@ -322,6 +322,7 @@ call-paid      vm hostile_names             driver/object/call.c s/call->line = 
 call-cancel    vm names                     driver/object/calls.c s/hml_calls_tell_later(call, CALL_CANCEL);/;/
 call-lost      vm names                     driver/object/calls.c s/while (lose_ours(side))/while (0)/
 tcp-share      vm hosts                     driver/object/far.c  s/if (p->count >= hml_user_most_of/if (0 \&\& p->count >= hml_user_most_of/
+tcp-trickle    vm hostile_slow             driver/fabric/peer.c s/>= LEAST_TAKEN/> 0/
 tcp-soon       vm hosts                     driver/fabric/peer.c s/return p->since \&\&/return 0 \&\&/
 tcp-late       vm hosts                     driver/object/watch.c s/if (sender->far)/if (0)/
 guess-again    vm hostile_guess             driver/core/tx.c     s/t->sender.guessed = false;//

@@ -300,8 +300,6 @@ static bool advance(struct hml_peer *p, u32 n)
 	o->ring.base = base;
 	hml_count(&o->head, n);
 	hml_count(&o->bytes, n);
-	if (n)
-		o->moved = ktime_get_ns();
 	if (wanted) {
 		WRITE_ONCE(o->wanted, false);
 		trace_hamlyn_peer_resume(&p->tcp->device->nic, p->attr.host, o->tail - o->head);
@@ -461,6 +459,7 @@ void hml_outbox_begin(struct hml_peer *p, struct socket *sock)
 	WRITE_ONCE(o->head, first);
 	WRITE_ONCE(o->tail, first);
 	o->moved = ktime_get_ns();
+	o->taken = 0;
 	/* Of a peer that is deleted and made again, too, each connection is newer. */
 	o->tx.epoch = atomic_inc_return(&p->tcp->epochs);
 	hml_wire_tx_begin(&o->tx);

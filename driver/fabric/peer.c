@@ -21,6 +21,7 @@
 #define LEAST_TICK_MS		20
 #define MOST_TICK_MS		1000
 #define IO_ROUNDS		16	/* before others of this processor have their turn */
+#define LEAST_TAKEN		SZ_4K	/* by a peer that does not stand still */
 
 struct workqueue_struct *hml_wire_workers;
 
@@ -317,14 +318,24 @@ static void ping(struct hml_peer *p, u64 now)
 		hml_outbox_flush(p);
 }
 
+/*
+ * Has it taken next to nothing, of what is ready for it, for too long? A byte now and then is
+ * nothing: whoever sends to it waits, and may have other peers to send to.
+ */
 static bool stands_still(struct hml_peer *p, u64 now)
 {
+	/* By its host: TCP here goes on taking as long as it has room. */
+	u64 taken = READ_ONCE(tcp_sk(p->sock->sk)->bytes_acked);
 	struct hml_outbox *o = &p->out;
 	bool still;
 
 	hml_lock(&o->lock);
-	/* Signed: it may have moved since the clock was read. */
-	still = o->head != o->tail && (s64)(now - o->moved) > (s64)ms(p->tcp->attr.stall_ms);
+	if (o->head == o->tail || taken - o->taken >= LEAST_TAKEN) {
+		o->taken = taken;
+		o->moved = now;
+	}
+	/* Signed: there may be something since the clock was read. */
+	still = (s64)(now - o->moved) > (s64)ms(p->tcp->attr.stall_ms);
 	hml_unlock(&o->lock);
 	return still;
 }

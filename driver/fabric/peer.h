@@ -68,7 +68,8 @@ struct hml_tcp {
  * @tail: bytes that were put in
  * @open: packets are taken
  * @wanted: a packet found no room
- * @moved: when @head moved, or the ring was found empty, ns
+ * @moved: when the peer was last seen to have taken enough, or the ring to be empty, ns
+ * @taken: bytes of the connection that it had taken then
  * @ring: their bytes
  * @sending: bit 0: somebody gives bytes to the socket. By trylock, preemption off
  * @calls: to give it bytes; atomic
@@ -92,6 +93,7 @@ struct hml_outbox {
 	bool open;
 	bool wanted;
 	u64 moved;
+	u64 taken;
 	struct hml_departures ring;
 	unsigned long sending;
 	atomic_t calls;

@@ -15,8 +15,12 @@
 #define FAR_HELLO	1
 #define FAR_INCARNATION	0x6661722d686f7374ull
 
-/* @port: of our own; 0: any, as users have it. A descriptor, or a negative errno */
-static inline int far_connect(uint32_t from, uint16_t port, const struct host *to)
+/*
+ * @port: of our own; 0: any, as users have it. @receive_bytes: that its socket holds; 0: as others.
+ * A descriptor, or a negative errno.
+ */
+static inline int far_connect_with(uint32_t from, uint16_t port, const struct host *to,
+				   int receive_bytes)
 {
 	const struct sockaddr_in own = {
 		.sin_family = AF_INET,
@@ -31,10 +35,17 @@ static inline int far_connect(uint32_t from, uint16_t port, const struct host *t
 	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (receive_bytes)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes));
 	if (fd < 0 || bind(fd, (const void *)&own, sizeof(own)) ||
 	    connect(fd, (const void *)&address, sizeof(address)))
 		return -errno;
 	return fd;
+}
+
+static inline int far_connect(uint32_t from, uint16_t port, const struct host *to)
+{
+	return far_connect_with(from, port, to, 0);
 }
 
 static inline uint8_t *far_put(uint8_t *to, uint64_t value, int bytes)
@@ -89,6 +100,7 @@ static inline int far_greet(int fd, const struct hosts *h, const struct host *ow
 /**
  * struct far - such a host
  * @fd: the connection
+ * @receive_bytes: that its socket holds; 0: as others. Set before far_begin()
  * @sequence: of the next frame that it says
  * @type: of the frame that it heard last
  * @bytes: of that frame's body
@@ -96,6 +108,7 @@ static inline int far_greet(int fd, const struct hosts *h, const struct host *ow
  */
 struct far {
 	int fd;
+	int receive_bytes;
 	uint32_t sequence;
 	uint8_t type;
 	uint32_t bytes;
@@ -190,7 +203,7 @@ static inline int far_begin(struct far *f, struct hosts *h, const struct host *o
 
 	if (ret)
 		return ret;
-	f->fd = far_connect(own->address, 700, to);
+	f->fd = far_connect_with(own->address, 700, to, f->receive_bytes);
 	f->sequence = 1;
 	if (f->fd < 0)
 		return f->fd;
