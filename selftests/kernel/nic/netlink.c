@@ -295,7 +295,7 @@ TEST_F(netlink, who_listens_is_told_of_each_kind_of_limit)
 		EXPECT_EQ(0, genl_call(g));
 		EXPECT_LE(1, as(uid, take_some, NULL));
 		EXPECT_LE(1, quota_events(fd, kinds[i].told));
-		/* The user was away, and the limit is still there: it is told of again, a second later. */
+		/* The user was away, and the limit is still there: it is told of again. */
 		ht_poll_begin(&poll);
 		do {
 			EXPECT_LE(1, as(uid, take_some, NULL));
