@@ -100,6 +100,7 @@ if command -v fi_pingpong >/dev/null; then
 	FI_HAMLYN_CMA=0 check "fi_pingpong, ofi_rxm, in pieces" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
 	FI_OFI_RXM_USE_RNDV_WRITE=1 check "fi_pingpong, ofi_rxm, rendezvous by writes" \
 		pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
+	FI_OFI_RXM_USE_SRX=1 check "fi_pingpong, ofi_rxm, shared buffers" pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
 	check "hamlyn-perf has it beside others" compared
 else
 	skip "fi_pingpong" "libfabric-bin is not installed"

@@ -123,7 +123,6 @@ TEST(cannot)
 	CANNOT(h->ep_attr->protocol = FI_PROTO_SOCK_TCP);
 	CANNOT(h->ep_attr->max_msg_size = ~(size_t)0);
 	CANNOT(h->ep_attr->tx_ctx_cnt = 2);
-	CANNOT(h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT);
 	CANNOT(h->ep_attr->max_order_waw_size = 1);
 	CANNOT((h->caps = FI_MSG, h->tx_attr->caps = FI_RMA));
 	CANNOT((h->caps = FI_MSG | FI_SEND, h->rx_attr->caps = FI_MSG | FI_RECV));
@@ -138,7 +137,6 @@ TEST(cannot)
 	CANNOT(h->rx_attr->op_flags = FI_MULTI_RECV);
 	CANNOT(h->domain_attr->mr_key_size = 9);
 	CANNOT(h->domain_attr->cq_data_size = 9);
-	CANNOT(h->domain_attr->max_ep_srx_ctx = 1);
 	CANNOT(h->domain_attr->caps = FI_TAGGED);
 	CANNOT(h->fabric_attr->name = strdup("10.0.0.0/8"));
 	CANNOT(h->domain_attr->name = strdup("eth0"));
@@ -154,6 +152,9 @@ TEST(can)
 	CAN((h->caps = FI_MSG | FI_RMA, h->tx_attr->caps = FI_MSG | FI_SEND));
 	CAN(h->addr_format = FI_SOCKADDR);
 	CAN(h->ep_attr->max_msg_size = 1ULL << 32);
+	CAN(h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT);
+	CAN(h->ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT);
+	CAN((h->domain_attr->max_ep_srx_ctx = 1, h->domain_attr->max_ep_stx_ctx = 1));
 	CAN(h->tx_attr->inject_size = 16384);
 	CAN(h->tx_attr->iov_limit = 4);
 	CAN(h->tx_attr->msg_order = FI_ORDER_SAS);

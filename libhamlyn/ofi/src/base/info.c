@@ -50,6 +50,8 @@ static const struct kind kinds[] = {
 #define TX_FLAGS	(FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 			 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 #define MSG_ORDER	FI_ORDER_SAS
+/* Of a domain, contexts that end points share; there is no limit but memory. */
+#define SHARED		65536
 /* fi_endpoint(3): every bit is a field of its own. */
 #define TAG_FORMAT	0xaaaaaaaaaaaaaaaaULL
 
@@ -57,6 +59,12 @@ static const struct kind kinds[] = {
 static bool within(uint64_t asked, uint64_t have)
 {
 	return asked <= have;
+}
+
+/* Contexts of an end point: one, or one that it shares. */
+static bool one(size_t asked)
+{
+	return asked <= 1 || asked == FI_SHARED_CONTEXT;
 }
 
 static bool among(uint64_t asked, uint64_t have)
@@ -92,8 +100,8 @@ static bool ep_fits(const struct fi_ep_attr *ep, const struct kind *kind)
 	       (!ep->protocol || ep->protocol == HF_PROTOCOL) &&
 	       within(ep->protocol_version, HF_PROTOCOL_VERSION) &&
 	       within(ep->max_msg_size, HF_MAX_MESSAGE) && !ep->max_order_raw_size &&
-	       !ep->max_order_war_size && !ep->max_order_waw_size && within(ep->tx_ctx_cnt, 1) &&
-	       within(ep->rx_ctx_cnt, 1) && !ep->auth_key_size;
+	       !ep->max_order_war_size && !ep->max_order_waw_size && one(ep->tx_ctx_cnt) &&
+	       one(ep->rx_ctx_cnt) && !ep->auth_key_size;
 }
 
 static bool tx_fits(const struct fi_tx_attr *tx, const struct kind *kind)
@@ -116,9 +124,10 @@ static bool domain_fits(const struct fi_domain_attr *domain, const struct kind *
 	return within(domain->mr_key_size, sizeof(uint64_t)) &&
 	       within(domain->cq_data_size, sizeof(uint64_t)) &&
 	       among(domain->caps, tolerated_caps(kind)) && within(domain->max_ep_tx_ctx, 1) &&
-	       within(domain->max_ep_rx_ctx, 1) && !domain->max_ep_stx_ctx &&
-	       !domain->max_ep_srx_ctx && within(domain->mr_iov_limit, HF_IOV_LIMIT) &&
-	       !domain->auth_key_size && !domain->max_err_data;
+	       within(domain->max_ep_rx_ctx, 1) && within(domain->max_ep_stx_ctx, SHARED) &&
+	       within(domain->max_ep_srx_ctx, SHARED) &&
+	       within(domain->mr_iov_limit, HF_IOV_LIMIT) && !domain->auth_key_size &&
+	       !domain->max_err_data;
 }
 
 /* What a context is to have is a part of what the end point is to have. */
@@ -218,6 +227,8 @@ static void fill_domain(uint32_t version, const struct fi_info *hints, const str
 	to->rx_ctx_cnt = or_default(asked->rx_ctx_cnt, 1024);
 	to->max_ep_tx_ctx = 1;
 	to->max_ep_rx_ctx = 1;
+	to->max_ep_stx_ctx = SHARED;
+	to->max_ep_srx_ctx = SHARED;
 	to->mr_iov_limit = HF_IOV_LIMIT;
 	to->mr_cnt = or_default(asked->mr_cnt, 65536);
 	to->caps = FI_LOCAL_COMM;
@@ -251,7 +262,9 @@ static void fill_contexts(const struct fi_info *hints, const struct kind *kind,
 
 static void fill_ep(const struct fi_info *hints, const struct kind *kind, struct fi_info *info)
 {
-	uint64_t format = hints && hints->ep_attr ? hints->ep_attr->mem_tag_format : 0;
+	static const struct fi_ep_attr none;
+	const struct fi_ep_attr *asked = hints && hints->ep_attr ? hints->ep_attr : &none;
+	uint64_t format = asked->mem_tag_format;
 
 	if (kind->tx_caps & FI_TAGGED)
 		info->ep_attr->mem_tag_format = format ? format : TAG_FORMAT;
@@ -259,8 +272,8 @@ static void fill_ep(const struct fi_info *hints, const struct kind *kind, struct
 	info->ep_attr->protocol = HF_PROTOCOL;
 	info->ep_attr->protocol_version = HF_PROTOCOL_VERSION;
 	info->ep_attr->max_msg_size = HF_MAX_MESSAGE;
-	info->ep_attr->tx_ctx_cnt = 1;
-	info->ep_attr->rx_ctx_cnt = 1;
+	info->ep_attr->tx_ctx_cnt = asked->tx_ctx_cnt == FI_SHARED_CONTEXT ? FI_SHARED_CONTEXT : 1;
+	info->ep_attr->rx_ctx_cnt = asked->rx_ctx_cnt == FI_SHARED_CONTEXT ? FI_SHARED_CONTEXT : 1;
 }
 
 static int set_address(const struct sockaddr_in *from, void **to, size_t *length)

@@ -19,6 +19,7 @@
 #include "event/eq.h"
 #include "event/pollset.h"
 #include "rdm/link.h"
+#include "rdm/shared.h"
 #include "transfer/progress.h"
 
 /* After so many polls in vain others may have the processor: from 2 to 80 microseconds. */
@@ -204,26 +205,6 @@ static int scalable_ep(struct fid_domain *domain, struct fi_info *info, struct f
 	return -FI_ENOSYS;
 }
 
-static int stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
-		   void *context)
-{
-	(void)domain;
-	(void)attr;
-	(void)stx;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
-static int srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep,
-		   void *context)
-{
-	(void)domain;
-	(void)attr;
-	(void)ep;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
 static int query_collective(struct fid_domain *domain, enum fi_collective_op coll,
 			    struct fi_collective_attr *attr, uint64_t flags)
 {
@@ -257,8 +238,8 @@ static struct fi_ops_domain domain_ops = {
 	.scalable_ep = scalable_ep,
 	.cntr_open = hf_cntr_open,
 	.poll_open = hf_poll_open,
-	.stx_ctx = stx_ctx,
-	.srx_ctx = srx_ctx,
+	.stx_ctx = hf_stx_open,
+	.srx_ctx = hf_srx_open,
 	.query_atomic = hf_atomic_query,
 	.query_collective = query_collective,
 	.endpoint2 = endpoint2,

@@ -13,6 +13,7 @@
 #include "endpoint/msg.h"
 #include "endpoint/rma.h"
 #include "rdm/link.h"
+#include "rdm/shared.h"
 #include "transfer/complete.h"
 #include "transfer/progress.h"
 #include "transfer/stream.h"
@@ -126,6 +127,8 @@ void hf_ep_disconnect(struct hf_ep *ep, int64_t linger_ns)
 	if (ep->domain->hot == ep)
 		hf_progress_cool(ep->domain);
 	hf_progress_drop_held(ep);
+	if (ep->srx)
+		hf_progress_sated(ep);
 	h_channel_close(ep->channel, was_connected ? linger_ns : H_NOWAIT);
 	ep->channel = NULL;
 }
@@ -226,6 +229,9 @@ int hf_ep_bind(struct hf_ep *ep, struct fid *other, uint64_t flags)
 		return bind_cq(ep, hf_container(other, struct hf_cq, fid.fid), flags);
 	case FI_CLASS_CNTR:
 		return bind_cntr(ep, hf_container(other, struct hf_cntr, fid.fid), flags);
+	case FI_CLASS_SRX_CTX:
+	case FI_CLASS_STX_CTX:
+		return hf_shared_bind(ep, other, flags);
 	default:
 		return -FI_EINVAL;
 	}
@@ -262,6 +268,9 @@ static int ep_enable(struct hf_ep *ep)
 	if ((ep->caps & (FI_SEND | FI_READ | FI_WRITE) && !ep->tx_cq) ||
 	    (ep->caps & FI_RECV && !ep->rx_cq))
 		return -FI_ENOCQ;
+	err = hf_shared_check(ep);
+	if (err)
+		return err;
 	hf_domain_lock(ep->domain);
 	err = hf_ep_make_channel(ep);
 	if (!err)
@@ -322,6 +331,7 @@ void hf_ep_put_queues(struct hf_ep *ep)
 			__atomic_sub_fetch(&ep->cntrs[i]->users, 1, __ATOMIC_RELEASE);
 	if (ep->eq)
 		__atomic_sub_fetch(&ep->eq->users, 1, __ATOMIC_RELEASE);
+	hf_shared_put(ep);
 }
 
 static int ep_close(struct fid *fid)
@@ -406,6 +416,8 @@ void hf_ep_set_attr(struct hf_ep *ep, const struct fi_info *info)
 	ep->caps = info->caps;
 	ep->tx_flags = info->tx_attr->op_flags;
 	ep->rx_flags = info->rx_attr->op_flags;
+	ep->shares_tx = info->ep_attr && info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
+	ep->shares_rx = info->ep_attr && info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->tx_size = info->tx_attr->size ? info->tx_attr->size : HF_TX_SIZE;
 	ep->rx_size = info->rx_attr->size ? info->rx_attr->size : HF_RX_SIZE;
 	if (info->dest_addr)

@@ -22,7 +22,7 @@
 
 enum hf_ep_state {
 	HF_EP_NEW,
-	HF_EP_ENABLED,
+	HF_EP_ENABLED,		/* and what is no end point, but shared by some */
 	HF_EP_CONNECTING,
 	HF_EP_CONNECTED,
 	HF_EP_SHUT,		/* by us */
@@ -38,6 +38,7 @@ struct hf_recv {
 	/* of FI_EP_RDM */
 	bool tagged;
 	bool multi;		/* FI_MULTI_RECV: messages get parts of it */
+	bool apart;		/* not for short.h */
 	bool retired;		/* no more of them */
 	uint32_t place;		/* whose messages; 0: anybody's */
 	int err;		/* with which it ends when no part is under way */
@@ -65,11 +66,14 @@ enum hf_counter {
 };
 
 struct hf_rdm;
+struct hf_stx;
 
 struct hf_ep {
 	struct fid_ep fid;
 	struct hf_domain *domain;
 	struct hf_rdm *rdm;		/* whose link it is; of that itself: it is one */
+	struct hf_rdm *srx;		/* whose buffers it takes (shared.h), or NULL: its own */
+	struct hf_stx *stx;
 	struct hf_eq *eq;
 	struct hf_cq *tx_cq;
 	struct hf_cq *rx_cq;
@@ -81,6 +85,8 @@ struct hf_ep {
 	uint64_t rx_flags;
 	size_t tx_size;
 	size_t rx_size;
+	bool shares_tx;			/* fi_ep_attr: FI_SHARED_CONTEXT */
+	bool shares_rx;
 
 	enum hf_ep_state state;
 	bool told;			/* FI_SHUTDOWN was */
@@ -104,6 +110,8 @@ struct hf_ep {
 
 	struct h_message held[HF_MAX_HELD];
 	uint32_t held_count;
+	bool is_hungry;			/* in @srx's list: what is held waits for a buffer */
+	struct hf_ep *next_hungry;
 
 	struct hf_works works;
 	struct hf_work *streams;	/* those that have pieces to send */

@@ -425,7 +425,7 @@ void hf_link_retry(struct hf_domain *domain)
 {
 	domain->backlog = false;
 	for (struct hf_rdm *rdm = domain->rdms; rdm; rdm = rdm->next)
-		if (rdm->backlog)
+		if (rdm->match->backlog)
 			hf_match_retry(rdm);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rdm/rdm.h"
+#include "rdm/shared.h"
 #include "transfer/complete.h"
 
 /* Without FI_OPT_MIN_MULTI_RECV */
@@ -47,6 +48,7 @@ static struct hf_recv *cut_part(struct hf_match *match, struct hf_recv *recv, ui
 	part->parent = recv;
 	part->context = recv->context;
 	part->report = recv->report;
+	part->apart = true;
 	hf_span_part(&recv->span, recv->used, length < left ? length : left, &part->span);
 	recv->parts++;
 	recv->used += part->span.length;
@@ -64,7 +66,7 @@ bool hf_match_part_ends(struct hf_recv *recv)
 /* The oldest buffer that takes the message. It is out of the queue, or a part of it is. */
 struct hf_recv *hf_match_take(struct hf_ep *link, const struct hf_header *header, uint64_t tag)
 {
-	struct hf_match *match = &link->rdm->match;
+	struct hf_match *match = hf_match_of(link);
 	struct hf_queue *queue = hf_match_queue(match, header->flags & HF_TAGGED);
 	struct hf_recv **at = hf_match_find(queue, link->place, tag);
 	struct hf_recv *recv = *at, *part;
@@ -91,7 +93,7 @@ static bool is_long(const struct hf_early *early)
 /* Some buffers may have to be looked at again, before anything else gets one. */
 void hf_match_defer(struct hf_rdm *rdm)
 {
-	rdm->backlog = true;
+	rdm->match->backlog = true;
 	rdm->ep.domain->backlog = true;
 }
 
@@ -99,7 +101,7 @@ void hf_match_defer(struct hf_rdm *rdm)
 bool hf_match_keep(struct hf_ep *link, const struct hf_header *header, uint64_t tag,
 		   const void *rest, size_t length)
 {
-	struct hf_queue *queue = hf_match_queue(&link->rdm->match, header->flags & HF_TAGGED);
+	struct hf_queue *queue = hf_match_queue(link->rdm->match, header->flags & HF_TAGGED);
 	size_t whole = sizeof(struct hf_early) + length;
 	struct hf_early *early;
 
@@ -109,6 +111,7 @@ bool hf_match_keep(struct hf_ep *link, const struct hf_header *header, uint64_t 
 	if (!early)
 		return false;
 	early->next = NULL;
+	early->rdm = link->rdm;
 	early->link = link;
 	early->claim = NULL;
 	early->header = *header;
@@ -166,9 +169,9 @@ static int prepare(const struct hf_early *early, struct hf_work **work)
 }
 
 /* Both are out of their queues. */
-static void deliver(struct hf_rdm *rdm, struct hf_early *early, struct hf_recv *recv,
-		    struct hf_work *work)
+static void deliver(struct hf_early *early, struct hf_recv *recv, struct hf_work *work)
 {
+	struct hf_ep *ep = &early->rdm->ep;
 	const struct hf_sent sent = hf_sent_by(early->place, &early->header, early->tag);
 	struct hf_place places[HF_MAX_PLACES] = { 0 };
 
@@ -176,11 +179,11 @@ static void deliver(struct hf_rdm *rdm, struct hf_early *early, struct hf_recv *
 		memcpy(places, early->rest, early->rest_length);
 		hf_arrive_long(early->link, work, recv, &early->header, early->tag, places);
 	} else if (is_long(early)) {
-		hf_complete_recv_error(&rdm->ep, recv, FI_ECONNRESET);
+		hf_complete_recv_error(ep, recv, FI_ECONNRESET);
 	} else {
 		hf_span_put(&recv->span, 0, early->rest, recv->span.length < sent.length ?
 							 recv->span.length : sent.length);
-		hf_complete_recv(&rdm->ep, recv, &sent);
+		hf_complete_recv(ep, recv, &sent);
 		if (early->link && early->header.flags & HF_WANT_DONE)
 			hf_arrive_done(early->link, early->header.id, 0);
 	}
@@ -197,11 +200,11 @@ static void discard(struct hf_early *early)
 
 /* ---- calls --------------------------------------------------------------- */
 
-static void fill_recv(struct hf_rdm *rdm, struct hf_recv *recv, const struct hf_wish *wish)
+static void fill_recv(struct hf_recv *recv, const struct hf_wish *wish)
 {
 	recv->span = *wish->span;
 	recv->context = wish->context;
-	recv->report = !rdm->ep.rx_selective || wish->flags & FI_COMPLETION;
+	recv->report = wish->report;
 	recv->tagged = wish->tagged;
 	recv->tag = wish->tag;
 	recv->ignore = wish->ignore;
@@ -220,11 +223,11 @@ static int take_early(struct hf_rdm *rdm, struct hf_queue *queue, struct hf_recv
 
 	if (!*at)
 		return -FI_ENOMSG;
-	if (!hf_cq_room(rdm->ep.rx_cq))
+	if (!hf_cq_room((*at)->rdm->ep.rx_cq))
 		return -FI_EAGAIN;
 	err = prepare(*at, &work);
 	if (!err && recv->multi) {
-		to = cut_part(&rdm->match, recv, (*at)->header.length);
+		to = cut_part(rdm->match, recv, (*at)->header.length);
 		err = to ? 0 : -FI_EAGAIN;
 	}
 	if (err) {
@@ -234,13 +237,13 @@ static int take_early(struct hf_rdm *rdm, struct hf_queue *queue, struct hf_recv
 	}
 	/* With its last part, which may end here, the buffer is gone. */
 	*more = recv->multi && !recv->retired;
-	deliver(rdm, unlink_early(queue, at), to, work);
+	deliver(unlink_early(queue, at), to, work);
 	return 0;
 }
 
 int hf_match_post(struct hf_rdm *rdm, const struct hf_wish *wish)
 {
-	struct hf_match *match = &rdm->match;
+	struct hf_match *match = rdm->match;
 	struct hf_queue *queue = hf_match_queue(match, wish->tagged);
 	struct hf_recv *recv = recv_new(match);
 	bool more = true, used = false;
@@ -248,10 +251,11 @@ int hf_match_post(struct hf_rdm *rdm, const struct hf_wish *wish)
 
 	if (!recv)
 		return -FI_EAGAIN;
-	fill_recv(rdm, recv, wish);
-	if (rdm->backlog)
+	fill_recv(recv, wish);
+	recv->apart = recv->multi || match->shared;
+	if (match->backlog)
 		hf_match_retry(rdm);
-	if (rdm->backlog) {
+	if (match->backlog) {
 		hf_match_append(match, queue, recv);
 		return 0;
 	}
@@ -289,7 +293,7 @@ static void retry_queue(struct hf_rdm *rdm, struct hf_queue *queue)
 			at = &(*at)->next;
 			continue;
 		}
-		rdm->match.recvs--;
+		rdm->match->recvs--;
 		*at = next;
 		if (!next)
 			queue->last = at;
@@ -299,32 +303,35 @@ static void retry_queue(struct hf_rdm *rdm, struct hf_queue *queue)
 /* Completions were read: buffers may take more of what has come. */
 void hf_match_retry(struct hf_rdm *rdm)
 {
-	rdm->backlog = false;
-	retry_queue(rdm, &rdm->match.plain);
-	retry_queue(rdm, &rdm->match.tagged);
+	rdm->match->backlog = false;
+	retry_queue(rdm, &rdm->match->plain);
+	retry_queue(rdm, &rdm->match->tagged);
 }
 
-/* What is early, to the end point's queue of completions, and no more. */
-static void tell(struct hf_rdm *rdm, const struct hf_early *early, const struct hf_wish *wish)
+/* What is early, to the queue of completions of its end point, and no more. */
+static void tell(const struct hf_early *early, const struct hf_wish *wish)
 {
 	const struct hf_sent sent = hf_sent_by(early->place, &early->header, early->tag);
 
-	hf_complete_peek(&rdm->ep, wish->context, &sent);
+	hf_complete_peek(&early->rdm->ep, wish->context, &sent);
 }
 
 int hf_match_peek(struct hf_rdm *rdm, const struct hf_wish *wish)
 {
-	struct hf_queue *queue = hf_match_queue(&rdm->match, wish->tagged);
+	struct hf_queue *queue = hf_match_queue(rdm->match, wish->tagged);
 	struct hf_early **at = find_early(queue, wish->place, wish->tag, wish->ignore);
+	struct hf_ep *teller = hf_shared_teller(rdm);
 	struct hf_early *early;
 
 	if (!*at) {
-		hf_complete_no_message(&rdm->ep, wish->context, wish->tagged, wish->tag);
+		if (!teller)
+			return -FI_ENOCQ;
+		hf_complete_no_message(teller, wish->context, wish->tagged, wish->tag);
 		return 0;
 	}
-	if (!hf_cq_room(rdm->ep.rx_cq))
+	if (!hf_cq_room((*at)->rdm->ep.rx_cq))
 		return -FI_EAGAIN;
-	tell(rdm, *at, wish);
+	tell(*at, wish);
 	if (!(wish->flags & (FI_CLAIM | FI_DISCARD)))
 		return 0;
 	early = unlink_early(queue, at);
@@ -333,15 +340,15 @@ int hf_match_peek(struct hf_rdm *rdm, const struct hf_wish *wish)
 		return 0;
 	}
 	early->claim = wish->context;
-	early->next = rdm->match.claimed;
-	rdm->match.claimed = early;
+	early->next = rdm->match->claimed;
+	rdm->match->claimed = early;
 	return 0;
 }
 
 /* Nothing of a claim is kept in the application's context: its address is enough. */
 int hf_match_claim(struct hf_rdm *rdm, const struct hf_wish *wish)
 {
-	struct hf_early **at = &rdm->match.claimed;
+	struct hf_early **at = &rdm->match->claimed;
 	struct hf_recv *recv;
 	struct hf_work *work;
 	int err;
@@ -350,57 +357,63 @@ int hf_match_claim(struct hf_rdm *rdm, const struct hf_wish *wish)
 		at = &(*at)->next;
 	if (!*at)
 		return -FI_EINVAL;
-	if (!hf_cq_room(rdm->ep.rx_cq))
+	if (!hf_cq_room((*at)->rdm->ep.rx_cq))
 		return -FI_EAGAIN;
 	if (wish->flags & FI_DISCARD) {
-		tell(rdm, *at, wish);
+		tell(*at, wish);
 		discard(unlink_claimed(at));
 		return 0;
 	}
 	err = prepare(*at, &work);
 	if (err)
 		return err;
-	recv = recv_new(&rdm->match);
+	recv = recv_new(rdm->match);
 	if (!recv) {
 		if (work)
 			hf_work_end(&(*at)->link->works, work);
 		return -FI_EAGAIN;
 	}
-	fill_recv(rdm, recv, wish);
+	fill_recv(recv, wish);
 	recv->multi = false;
-	deliver(rdm, unlink_claimed(at), recv, work);
+	deliver(unlink_claimed(at), recv, work);
 	return 0;
 }
 
 /* ---- ending -------------------------------------------------------------- */
 
 /* While parts of it are under way the buffer is not the application's yet. */
-static void end_recv(struct hf_rdm *rdm, struct hf_recv *recv, int err)
+static void end_recv(struct hf_ep *teller, struct hf_recv *recv, int err)
 {
 	recv->retired = true;
 	recv->err = err;
 	if (!recv->parts)
-		hf_complete_recv_error(&rdm->ep, recv, err);
+		hf_complete_recv_error(teller, recv, err);
 }
 
-static bool cancel_in(struct hf_rdm *rdm, struct hf_queue *queue, const void *context)
+static bool cancel_in(struct hf_match *match, struct hf_queue *queue, const void *context,
+		      struct hf_ep *teller)
 {
 	for (struct hf_recv **at = &queue->first; *at; at = &(*at)->next) {
 		struct hf_recv *recv = *at;
 
 		if (recv->context != context)
 			continue;
-		hf_match_unlink(&rdm->match, queue, at);
-		end_recv(rdm, recv, FI_ECANCELED);
+		hf_match_unlink(match, queue, at);
+		end_recv(teller, recv, FI_ECANCELED);
 		return true;
 	}
 	return false;
 }
 
-bool hf_match_cancel(struct hf_rdm *rdm, const void *context)
+int hf_match_cancel(struct hf_rdm *rdm, const void *context)
 {
-	return cancel_in(rdm, &rdm->match.tagged, context) ||
-	       cancel_in(rdm, &rdm->match.plain, context);
+	struct hf_ep *teller = hf_shared_teller(rdm);
+	struct hf_match *match = rdm->match;
+
+	if (!teller)
+		return -FI_ENOCQ;
+	return cancel_in(match, &match->tagged, context, teller) ||
+	       cancel_in(match, &match->plain, context, teller) ? 0 : -FI_ENOENT;
 }
 
 static void lose_recvs(struct hf_rdm *rdm, struct hf_queue *queue, uint32_t place)
@@ -414,8 +427,8 @@ static void lose_recvs(struct hf_rdm *rdm, struct hf_queue *queue, uint32_t plac
 			at = &recv->next;
 			continue;
 		}
-		hf_match_unlink(&rdm->match, queue, at);
-		end_recv(rdm, recv, FI_ECONNRESET);
+		hf_match_unlink(rdm->match, queue, at);
+		end_recv(&rdm->ep, recv, FI_ECONNRESET);
 	}
 }
 
@@ -429,7 +442,7 @@ static void orphan(struct hf_early *early, const struct hf_ep *link)
 /* What it had sent can be received; what is still there never will be. */
 void hf_match_orphan(struct hf_ep *link)
 {
-	struct hf_match *match = &link->rdm->match;
+	struct hf_match *match = link->rdm->match;
 
 	orphan(match->plain.early, link);
 	orphan(match->tagged.early, link);
@@ -440,7 +453,7 @@ void hf_match_orphan(struct hf_ep *link)
 /* And nobody else sends what was to come from there. */
 void hf_match_lost(struct hf_ep *link)
 {
-	struct hf_match *match = &link->rdm->match;
+	struct hf_match *match = link->rdm->match;
 
 	hf_match_orphan(link);
 	lose_recvs(link->rdm, &match->plain, link->place);
@@ -465,6 +478,32 @@ static void free_recvs(struct hf_recv *recv)
 		free(recv);
 		recv = next;
 	}
+}
+
+static void forget_early(struct hf_early **at, struct hf_early ***last, const struct hf_rdm *rdm)
+{
+	while (*at) {
+		struct hf_early *early = *at;
+
+		if (early->rdm != rdm) {
+			at = &early->next;
+			continue;
+		}
+		*at = early->next;
+		free(early);
+	}
+	if (last)
+		*last = at;
+}
+
+/* It is closed, and its links are: what came to it is received by nobody. */
+void hf_match_leave(struct hf_rdm *rdm)
+{
+	struct hf_match *match = rdm->match;
+
+	forget_early(&match->plain.early, &match->plain.last_early, rdm);
+	forget_early(&match->tagged.early, &match->tagged.last_early, rdm);
+	forget_early(&match->claimed, NULL, rdm);
 }
 
 /* Links are gone; what was posted ends silently, as fi_close() says. */

@@ -15,6 +15,7 @@
 /* A message that came before its buffer. All but the link is the peer's word. */
 struct hf_early {
 	struct hf_early *next;
+	struct hf_rdm *rdm;		/* to whom it was sent */
 	struct hf_ep *link;		/* where the rest is, or whom to answer; NULL: it is gone */
 	const void *claim;		/* the context by which it was claimed */
 	struct hf_header header;
@@ -38,6 +39,8 @@ struct hf_match {
 	struct hf_recv *spare;
 	size_t recvs;
 	size_t least;			/* FI_OPT_MIN_MULTI_RECV */
+	bool backlog;			/* of what has come there is more for posted buffers */
+	bool shared;			/* by several end points: shared.h */
 };
 
 /* What a call of the application wants. */
@@ -49,17 +52,19 @@ struct hf_wish {
 	uint64_t ignore;
 	uint32_t place;
 	bool tagged;
+	bool report;		/* a success, too */
 };
 
 void hf_match_init(struct hf_match *match);
 void hf_match_free(struct hf_match *match);
+void hf_match_leave(struct hf_rdm *rdm);
 struct hf_recv *hf_match_take(struct hf_ep *link, const struct hf_header *header, uint64_t tag);
 bool hf_match_keep(struct hf_ep *link, const struct hf_header *header, uint64_t tag,
 		   const void *rest, size_t length);
 int hf_match_post(struct hf_rdm *rdm, const struct hf_wish *wish);
 int hf_match_peek(struct hf_rdm *rdm, const struct hf_wish *wish);
 int hf_match_claim(struct hf_rdm *rdm, const struct hf_wish *wish);
-bool hf_match_cancel(struct hf_rdm *rdm, const void *context);
+int hf_match_cancel(struct hf_rdm *rdm, const void *context);
 bool hf_match_part_ends(struct hf_recv *recv);
 void hf_match_defer(struct hf_rdm *rdm);
 void hf_match_retry(struct hf_rdm *rdm);

@@ -10,6 +10,7 @@
 #include "endpoint/msg.h"
 #include "endpoint/rma.h"
 #include "rdm/link.h"
+#include "rdm/shared.h"
 #include "rdm/tagged.h"
 
 static struct hf_rdm *of(fid_t fid)
@@ -64,15 +65,19 @@ static int bind_av(struct hf_rdm *rdm, struct hf_av *av, uint64_t flags)
 	return 0;
 }
 
-static int rdm_bind(struct fid *fid, struct fid *other, uint64_t flags)
+int hf_rdm_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	struct hf_rdm *rdm = of(fid);
+	int err;
 
-	if (other->fclass != FI_CLASS_AV)
-		return hf_ep_bind(&rdm->ep, other, flags);
 	if (rdm->ep.state != HF_EP_NEW)
 		return -FI_EOPBADSTATE;
-	return bind_av(rdm, hf_container(other, struct hf_av, fid.fid), flags);
+	if (other->fclass == FI_CLASS_AV)
+		return bind_av(rdm, hf_container(other, struct hf_av, fid.fid), flags);
+	err = hf_ep_bind(&rdm->ep, other, flags);
+	if (!err && rdm->ep.srx)
+		rdm->match = rdm->ep.srx->match;
+	return err;
 }
 
 static int rdm_enable(struct hf_rdm *rdm)
@@ -88,10 +93,15 @@ static int rdm_enable(struct hf_rdm *rdm)
 	if ((ep->caps & (FI_SEND | FI_READ | FI_WRITE) && !ep->tx_cq) ||
 	    (ep->caps & FI_RECV && !ep->rx_cq))
 		return -FI_ENOCQ;
+	err = hf_shared_check(ep);
+	if (err)
+		return err;
 	hf_domain_lock(ep->domain);
 	err = hf_link_open(rdm);
-	if (!err)
+	if (!err) {
 		ep->state = HF_EP_ENABLED;
+		rdm->takes = ep->rx_cq && !ep->srx;
+	}
 	hf_domain_unlock(ep->domain);
 	return err;
 }
@@ -109,8 +119,9 @@ static int rdm_close(struct fid *fid)
 
 	hf_domain_lock(domain);
 	hf_link_close(rdm);
+	hf_match_leave(rdm);
 	hf_domain_unlock(domain);
-	hf_match_free(&rdm->match);
+	hf_match_free(&rdm->own);
 	hf_ep_put_queues(&rdm->ep);
 	if (rdm->av)
 		__atomic_sub_fetch(&rdm->av->users, 1, __ATOMIC_RELEASE);
@@ -121,7 +132,7 @@ static int rdm_close(struct fid *fid)
 
 static struct fi_ops fid_ops = {
 	HF_FID_OPS(rdm_close),
-	.bind = rdm_bind,
+	.bind = hf_rdm_bind,
 	.control = rdm_control,
 };
 
@@ -130,19 +141,25 @@ static struct fi_ops fid_ops = {
 /* Domain locked. Posted, looked for, or fetched: as the flags say. */
 int hf_rdm_receive(struct hf_rdm *rdm, struct hf_wish *wish, fi_addr_t src)
 {
+	const struct hf_av *av;
+
 	if (rdm->ep.state == HF_EP_NEW)
 		return -FI_EOPBADSTATE;
-	if (!rdm->ep.rx_cq)
+	if (rdm->ep.srx)
+		return -FI_EOPNOTSUPP;
+	if (!rdm->ep.rx_cq && !rdm->match->shared)
 		return -FI_ENOCQ;
 	if (wish->flags & FI_CLAIM && !wish->context)
 		return -FI_EINVAL;
 	if (wish->flags & FI_DISCARD && !(wish->flags & (FI_PEEK | FI_CLAIM)))
 		return -FI_EBADFLAGS;
 	if (rdm->ep.caps & FI_DIRECTED_RECV && src != FI_ADDR_UNSPEC) {
-		wish->place = hf_av_place(rdm->av, src);
+		av = hf_shared_av(rdm);
+		wish->place = av ? hf_av_place(av, src) : 0;
 		if (!wish->place)
 			return -FI_EINVAL;
 	}
+	wish->report = !rdm->ep.rx_selective || wish->flags & FI_COMPLETION;
 	if (wish->flags & FI_PEEK)
 		return hf_match_peek(rdm, wish);
 	return wish->flags & FI_CLAIM ? hf_match_claim(rdm, wish) : hf_match_post(rdm, wish);
@@ -151,12 +168,14 @@ int hf_rdm_receive(struct hf_rdm *rdm, struct hf_wish *wish, fi_addr_t src)
 static ssize_t rdm_cancel(fid_t fid, void *context)
 {
 	struct hf_rdm *rdm = of(fid);
-	bool found;
+	int err;
 
+	if (rdm->ep.srx)
+		return -FI_ENOENT;
 	hf_domain_lock(rdm->ep.domain);
-	found = hf_match_cancel(rdm, context);
+	err = hf_match_cancel(rdm, context);
 	hf_domain_unlock(rdm->ep.domain);
-	return found ? 0 : -FI_ENOENT;
+	return err;
 }
 
 static int rdm_getopt(fid_t fid, int level, int option, void *value, size_t *length)
@@ -165,7 +184,7 @@ static int rdm_getopt(fid_t fid, int level, int option, void *value, size_t *len
 		return -FI_ENOPROTOOPT;
 	if (*length < sizeof(size_t))
 		return -FI_ETOOSMALL;
-	*(size_t *)value = of(fid)->match.least;
+	*(size_t *)value = of(fid)->match->least;
 	*length = sizeof(size_t);
 	return 0;
 }
@@ -176,7 +195,7 @@ static int rdm_setopt(fid_t fid, int level, int option, const void *value, size_
 		return -FI_ENOPROTOOPT;
 	if (length != sizeof(size_t))
 		return -FI_EINVAL;
-	of(fid)->match.least = *(const size_t *)value;
+	of(fid)->match->least = *(const size_t *)value;
 	return 0;
 }
 
@@ -187,8 +206,8 @@ static ssize_t rx_size_left(struct fid_ep *fid)
 
 	if (rdm->ep.state == HF_EP_NEW)
 		return -FI_EOPBADSTATE;
-	return rdm->match.recvs < rdm->ep.rx_size ? (ssize_t)(rdm->ep.rx_size - rdm->match.recvs) :
-						    0;
+	return rdm->match->recvs < rdm->ep.rx_size ?
+	       (ssize_t)(rdm->ep.rx_size - rdm->match->recvs) : 0;
 }
 
 static ssize_t tx_size_left(struct fid_ep *fid)
@@ -198,7 +217,7 @@ static ssize_t tx_size_left(struct fid_ep *fid)
 	return rdm->ep.state == HF_EP_NEW ? -FI_EOPBADSTATE : (ssize_t)rdm->ep.tx_size;
 }
 
-static struct fi_ops_ep ep_ops = {
+struct fi_ops_ep hf_rdm_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = rdm_cancel,
 	.getopt = rdm_getopt,
@@ -208,6 +227,19 @@ static struct fi_ops_ep ep_ops = {
 	.rx_size_left = rx_size_left,
 	.tx_size_left = tx_size_left,
 };
+
+void hf_rdm_init(struct hf_rdm *rdm, struct hf_domain *domain)
+{
+	hf_match_init(&rdm->own);
+	rdm->match = &rdm->own;
+	rdm->last_hungry = &rdm->hungry;
+	hf_ep_init(&rdm->ep);
+	rdm->ep.rdm = rdm;
+	rdm->wait = -1;
+	rdm->listener.fd = -1;
+	rdm->ep.domain = domain;
+	hf_domain_get(domain);
+}
 
 static int check_info(const struct fi_info *info)
 {
@@ -229,18 +261,12 @@ int hf_rdm_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 	rdm = calloc(1, sizeof(*rdm));
 	if (!rdm)
 		return -FI_ENOMEM;
-	hf_match_init(&rdm->match);
 	hf_ep_set_attr(&rdm->ep, info);
-	hf_ep_init(&rdm->ep);
-	rdm->ep.rdm = rdm;
-	rdm->wait = -1;
-	rdm->listener.fd = -1;
-	rdm->ep.domain = hf_container(domain, struct hf_domain, fid);
-	hf_domain_get(rdm->ep.domain);
+	hf_rdm_init(rdm, hf_container(domain, struct hf_domain, fid));
 	rdm->ep.fid.fid.fclass = FI_CLASS_EP;
 	rdm->ep.fid.fid.context = context;
 	rdm->ep.fid.fid.ops = &fid_ops;
-	rdm->ep.fid.ops = &ep_ops;
+	rdm->ep.fid.ops = &hf_rdm_ops;
 	rdm->ep.fid.cm = &cm_ops;
 	rdm->ep.fid.msg = &hf_msg_ops;
 	rdm->ep.fid.rma = &hf_rma_ops;

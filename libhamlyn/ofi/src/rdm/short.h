@@ -128,6 +128,7 @@ static inline void hf_short_fill(const struct hf_rdm *rdm, struct hf_recv *recv,
 	recv->report = !rdm->ep.rx_selective || wish->flags & FI_COMPLETION;
 	recv->tagged = wish->tagged;
 	recv->multi = false;
+	recv->apart = false;
 	recv->retired = false;
 	recv->err = 0;
 	recv->parts = 0;
@@ -141,14 +142,14 @@ static inline void hf_short_fill(const struct hf_rdm *rdm, struct hf_recv *recv,
 static inline bool hf_short_post(struct hf_rdm *rdm, void *data, size_t length,
 				 const struct hf_wish *wish, fi_addr_t src)
 {
-	struct hf_match *match = &rdm->match;
+	struct hf_match *match = rdm->match;
 	struct hf_queue *queue = hf_match_queue(match, wish->tagged);
 	struct hf_recv *recv = match->spare;
 	uint32_t place = 0;
 
 	if (hf_unlikely(!recv || queue->early || length > HF_MAX_MESSAGE ||
 			wish->flags & (FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD) ||
-			rdm->ep.state == HF_EP_NEW || !rdm->ep.rx_cq))
+			!rdm->takes))
 		return false;
 	if (src != FI_ADDR_UNSPEC && rdm->ep.caps & FI_DIRECTED_RECV) {
 		place = hf_av_place(rdm->av, src);
@@ -232,20 +233,22 @@ static inline bool hf_short_arrive(struct hf_ep *link, const void *message, size
 	struct hf_rdm *rdm = link->rdm;
 	struct hf_recv **at, *recv;
 	struct hf_incoming in;
+	struct hf_match *match;
 	struct hf_queue *queue;
 
-	if (!rdm || rdm->backlog || !link->rx_cq || !hf_cq_room(link->rx_cq) ||
+	if (!rdm || rdm->match->backlog || !link->rx_cq || !hf_cq_room(link->rx_cq) ||
 	    !hf_short_parse(message, length, &in))
 		return false;
-	queue = hf_match_queue(&rdm->match, in.flags & HF_TAGGED);
+	match = rdm->match;
+	queue = hf_match_queue(match, in.flags & HF_TAGGED);
 	at = hf_match_find(queue, link->place, in.tag);
 	recv = *at;
-	if (!recv || recv->multi || recv->span.count > 1 || in.length > recv->span.length)
+	if (!recv || recv->apart || recv->span.count > 1 || in.length > recv->span.length)
 		return false;
-	hf_match_unlink(&rdm->match, queue, at);
+	hf_match_unlink(match, queue, at);
 	hf_short_copy(recv->span.iov[0].iov_base, in.payload, in.length);
 	hf_short_complete(link, recv, &in);
-	hf_match_recycle(&rdm->match, recv);
+	hf_match_recycle(match, recv);
 	return true;
 }
 

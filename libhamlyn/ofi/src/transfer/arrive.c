@@ -94,16 +94,19 @@ void hf_arrive_done(struct hf_ep *ep, uint32_t id, int err)
 
 /* ---- messages ----------------------------------------------------------- */
 
-/* The next buffer, if its completion has room. */
-static struct hf_recv *next_recv(struct hf_ep *ep)
+/* Of FI_EP_MSG: is there a buffer, and room to tell of it? */
+static bool may_take(const struct hf_ep *ep)
 {
-	return ep->first_recv && hf_cq_room(ep->rx_cq) ? ep->first_recv : NULL;
+	return hf_rdm_has_recv(ep) && ep->rx_cq && hf_cq_room(ep->rx_cq);
 }
 
-static struct hf_recv *take_recv(struct hf_ep *ep)
+/* NULL: there is no memory for a part of one. */
+static struct hf_recv *take_recv(struct hf_ep *ep, const struct hf_header *header)
 {
 	struct hf_recv *recv = ep->first_recv;
 
+	if (ep->srx)
+		return hf_match_take(ep, header, 0);
 	ep->first_recv = recv->next;
 	if (!ep->first_recv)
 		ep->last_recv = &ep->first_recv;
@@ -120,9 +123,9 @@ static struct hf_recv *find_recv(struct hf_ep *ep, const struct arrival *a,
 
 	*result = HF_LATER;
 	if (!ep->rdm)
-		return next_recv(ep) ? take_recv(ep) : NULL;
+		return may_take(ep) ? take_recv(ep, &a->header) : NULL;
 	/* A completion without room waits with its message, and others come behind it. */
-	recv = ep->rx_cq && hf_cq_room(ep->rx_cq) && !ep->rdm->backlog ?
+	recv = ep->rx_cq && hf_cq_room(ep->rx_cq) && !ep->rdm->match->backlog ?
 	       hf_match_take(ep, &a->header, a->tag) : NULL;
 	if (!recv && hf_match_keep(ep, &a->header, a->tag, is_long ? (void *)a->places : a->payload,
 				   is_long ? a->header.places * sizeof(a->places[0]) : a->length))
@@ -215,7 +218,7 @@ static enum hf_arrival on_send_long(struct hf_ep *ep, const struct arrival *a)
 
 	if (a->length || (a->header.flags & HF_TAGGED && !ep->rdm))
 		return HF_BROKEN;
-	work = ep->rdm || next_recv(ep) ? hf_work_new(&ep->works, HF_WORK_IN_RECV) : NULL;
+	work = ep->rdm || may_take(ep) ? hf_work_new(&ep->works, HF_WORK_IN_RECV) : NULL;
 	if (!work)
 		return HF_LATER;
 	recv = find_recv(ep, a, &result);

@@ -41,20 +41,27 @@ void hf_complete_send(struct hf_ep *ep, uint64_t flags, void *context, bool repo
 
 static void recv_end(struct hf_ep *ep, struct hf_recv *recv)
 {
+	struct hf_match *match = hf_match_of(ep);
 	struct hf_recv *parent = recv->parent;
 
-	if (!ep->rdm) {
+	if (!match) {
 		recv->next = ep->spare_recvs;
 		ep->spare_recvs = recv;
 		return;
 	}
-	hf_match_recycle(&ep->rdm->match, recv);
+	hf_match_recycle(match, recv);
 	if (!parent || !parent->retired || parent->parts)
 		return;
 	if (parent->err)
 		hf_complete_recv_error(ep, parent, parent->err);
 	else
-		hf_match_recycle(&ep->rdm->match, parent);
+		hf_match_recycle(match, parent);
+}
+
+/* Of a buffer that is shared it is not known before who tells of it. */
+static bool reports(const struct hf_ep *ep, const struct hf_recv *recv)
+{
+	return recv->report || (ep->srx && !ep->rx_selective);
 }
 
 static fi_addr_t source(const struct hf_ep *ep, const struct hf_sent *sent)
@@ -89,7 +96,7 @@ void hf_complete_recv(struct hf_ep *ep, struct hf_recv *recv, const struct hf_se
 		};
 
 		add_error(ep->rx_cq, &error, FI_ETRUNC);
-	} else if (recv->report || entry.flags & FI_MULTI_RECV) {
+	} else if (reports(ep, recv) || entry.flags & FI_MULTI_RECV) {
 		hf_cq_add(ep->rx_cq, &entry, source(ep, sent));
 	}
 	hf_cntr_count(ep->cntrs[HF_COUNT_RECV], cut);
@@ -107,7 +114,8 @@ void hf_complete_recv_error(struct hf_ep *ep, struct hf_recv *recv, int err)
 	/* Of many that were to get parts of it: now it is the application's again. */
 	if (recv->multi || (recv->parent && hf_match_part_ends(recv)))
 		error.flags |= FI_MULTI_RECV;
-	if (!ep->discards) {
+	/* A buffer that is shared is of use to others when its end point is closed. */
+	if (!ep->discards || ep->srx) {
 		add_error(ep->rx_cq, &error, err);
 		hf_cntr_count(ep->cntrs[HF_COUNT_RECV], true);
 	}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rdm/rdm.h"
 #include "transfer/arrive.h"
 #include "transfer/stream.h"
 
@@ -65,7 +66,43 @@ static bool is_send(const struct h_message *m)
 /* A message that waits for a buffer waits for the application; else for room to tell of it. */
 static bool waits_for_room(const struct hf_ep *ep)
 {
-	return ep->held_count && (ep->first_recv || !is_send(&ep->held[0]));
+	return ep->held_count && (hf_rdm_has_recv(ep) || !is_send(&ep->held[0]));
+}
+
+/* It waits for buffers that others take, too. */
+static void starve(struct hf_ep *ep)
+{
+	struct hf_rdm *srx = ep->srx;
+
+	if (ep->is_hungry)
+		return;
+	ep->is_hungry = true;
+	ep->next_hungry = NULL;
+	*srx->last_hungry = ep;
+	srx->last_hungry = &ep->next_hungry;
+}
+
+/* What is held is tried again when there may be room, or a buffer is posted. */
+static void wait_on(struct hf_ep *ep)
+{
+	if (waits_for_room(ep))
+		hf_ep_stick(ep);
+	else if (ep->srx && ep->held_count)
+		starve(ep);
+}
+
+void hf_progress_sated(struct hf_ep *ep)
+{
+	struct hf_ep **at = &ep->srx->hungry;
+
+	if (!ep->is_hungry)
+		return;
+	while (*at != ep)
+		at = &(*at)->next_hungry;
+	*at = ep->next_hungry;
+	if (!*at)
+		ep->srx->last_hungry = at;
+	ep->is_hungry = false;
 }
 
 /* What is held goes first; false: something is still held. */
@@ -105,8 +142,7 @@ static void take(struct hf_ep *ep, struct h_message *m)
 		result = hf_arrive(ep, m->data, m->length);
 	if (result == HF_LATER) {
 		ep->held[ep->held_count++] = *m;
-		if (waits_for_room(ep))
-			hf_ep_stick(ep);
+		wait_on(ep);
 		return;
 	}
 	h_channel_release(ep->channel, m);
@@ -148,6 +184,19 @@ void hf_progress_held(struct hf_ep *ep)
 	if (ep->paused) {
 		pause_channel(ep, false);
 		receive(ep, TURN);
+	}
+}
+
+/* A buffer was posted that several share: to who has waited longest, and so on. */
+void hf_progress_hungry(struct hf_rdm *srx)
+{
+	struct hf_ep *ep;
+
+	while (srx->hungry && hf_rdm_has_recv(srx->hungry)) {
+		ep = srx->hungry;
+		hf_progress_sated(ep);
+		hf_progress_held(ep);
+		wait_on(ep);
 	}
 }
 
@@ -199,8 +248,9 @@ void hf_progress_stuck(struct hf_domain *domain)
 		ep->is_stuck = false;
 		waits = !hf_stream_flush(ep);
 		hf_progress_held(ep);
-		if (waits || waits_for_room(ep))
+		if (waits)
 			hf_ep_stick(ep);
+		wait_on(ep);
 	}
 }
 

@@ -11,5 +11,7 @@ void hf_progress_cool(struct hf_domain *domain);
 void hf_progress_held(struct hf_ep *ep);
 void hf_progress_stuck(struct hf_domain *domain);
 void hf_progress_drop_held(struct hf_ep *ep);
+void hf_progress_hungry(struct hf_rdm *srx);
+void hf_progress_sated(struct hf_ep *ep);
 
 #endif
