@@ -18,6 +18,7 @@
 #include <hamlyn.h>
 
 #include "am.h"
+#include "node/job.h"
 #include "node/link.h"
 #include "node/wire.h"
 #include "test.h"
@@ -267,7 +268,10 @@ static pid_t begin_intruder(const char *attack, int input, int output)
 	_exit(3);
 }
 
-/* Transfers by messages, as the device has room for nothing. */
+/*
+ * Transfers by messages, as the device has room for nothing. On the kernel device limits say who
+ * may take what, and there may be some left.
+ */
 static void all_is_taken(void)
 {
 	int input[2], output[2];
@@ -283,7 +287,8 @@ static void all_is_taken(void)
 	}
 	TPPI_barrier();
 	undisturbed();
-	CHECK_EQUAL(tempest_wired_sends, 0);
+	if (h_dev_is_embedded(tempest_job_device()))
+		CHECK_EQUAL(tempest_wired_sends, 0);
 	if (!TPPI_self_address) {
 		CHECK(!has_ended(pid));
 		close(input[1]);
