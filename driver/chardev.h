@@ -15,7 +15,7 @@
 #include <linux/xarray.h>
 
 #include "core/nic.h"
-#include "user.h"
+#include "user/user.h"
 
 struct hml_audit;
 struct hml_device;

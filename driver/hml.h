@@ -69,7 +69,8 @@
 #include "object/ticket.h"
 #include "object/watch.h"
 #include "stats.h"
-#include "user.h"
+#include "user/charge.h"
+#include "user/user.h"
 #include "shared_lock.h"
 
 #define HML_MAX_NQ_ENTRIES	SZ_1M

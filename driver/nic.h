@@ -14,7 +14,7 @@
 
 #include "core/nic.h"
 #include "stats.h"
-#include "user.h"
+#include "user/user.h"
 
 struct hamlyn_nic_set;
 struct hml_audit;

@@ -304,8 +304,8 @@ tcp-user       vm hosts                     driver/fabric/tcp.c  s/sin_port) < H
 tcp-held       vm hosts                     driver/fabric/inbox.c s/if (held_back(p, u))/if (0)/
 name-user      vm names                     driver/object/name.c s/of_user < min_t(u32, HML_NAME_USER, /of_user < min_t(u32, HML_NAME_HOST, /
 name-host      vm names                     driver/object/name.c s/HML_NAME_HOST - of_host)/HML_NAME_HOST)/
-name-count     vm names                     driver/user.c        s/&c->share->names, HML_USER_NAMES/\&c->share->names, ULONG_MAX/
-call-count     vm names                     driver/user.c        s/&c->share->calls, HML_USER_CALLS/\&c->share->calls, ULONG_MAX/
+name-count     vm names                     driver/user/charge.c  s/&c->share->names, HML_USER_NAMES/\&c->share->names, ULONG_MAX/
+call-count     vm names                     driver/user/charge.c  s/&c->share->calls, HML_USER_CALLS/\&c->share->calls, ULONG_MAX/
 name-taken     vm names                     driver/object/name.c s/err = -EADDRINUSE;/n->ended = true;/
 name-root      vm names                     driver/fabric/users.c s/return INVALID_UID;/return KUIDT_INIT(user);/
 name-map       vm names                     driver/fabric/users.c s/if (has(r, user))$/if (user >= r->from)/
@@ -321,7 +321,7 @@ call-number    vm names                     driver/object/call.c s/call->number 
 call-paid      vm hostile_names             driver/object/call.c s/call->line = NULL;/call->line = NULL; if (call->side \&\& !call->answered) { end_paying(call); call->device = NULL; }/
 call-cancel    vm names                     driver/object/calls.c s/hml_calls_tell_later(call, CALL_CANCEL);/;/
 call-lost      vm names                     driver/object/calls.c s/while (lose_ours(side))/while (0)/
-tcp-share      vm hosts                     driver/object/far.c  s/if (p->count >= hml_user_most_of/if (0 \&\& p->count >= hml_user_most_of/
+tcp-share      vm hosts                     driver/object/far.c  s/if (p->count >= hml_pool_most_of/if (0 \&\& p->count >= hml_pool_most_of/
 tcp-trickle    vm hostile_slow             driver/fabric/peer.c s/>= LEAST_TAKEN/> 0/
 tcp-soon       vm hosts                     driver/fabric/peer.c s/return p->since \&\&/return 0 \&\&/
 tcp-late       vm hosts                     driver/object/watch.c s/if (sender->far)/if (0)/
@@ -422,34 +422,34 @@ stats-admin    vm hostile_admin             driver/stats.c       s/if (!hml_nic_
 term-admin     vm hostile_admin             driver/object/terminus.c s/if ((arg->priority == HAMLYN_PRIORITY_HIGH || arg->weight > 1) \&\&/if (0 \&\&/
 term-priority  vm hostile_admin             driver/object/terminus.c s/arg->priority >= HAMLYN_PRIORITIES ||/0 ||/
 term-weight    vm hostile_admin             driver/object/terminus.c s/arg->weight > HAMLYN_MAX_WEIGHT)/0)/
-user-memory    vm limits                    driver/user.c        s/^\treturn over(r, more, used,/\treturn 0 \&\& over(r, more, used,/
-nic-memory     vm hostile_share             driver/user.c        s/r->all = over(r, pages, d->pages, d->max_pages);/r->all = false;/
-user-all-nics  vm hostile_share             driver/user.c        s/(exempt || !pool_refuses(/(1 || !pool_refuses(/
-user-wired     vm limits                    driver/user.c        s/r.attr = HAMLYN_A_WIRED_BYTES;/r.attr = 0;/;s/r->attr = HAMLYN_A_WIRED_BYTES;/r->attr = 0;/
-user-slots     vm limits                    driver/user.c        s/r.attr = HAMLYN_A_SLOTS;/u->used.slots++, c->share->used.slots++;/
-user-termini   vm limits                    driver/user.c        s/r.attr = HAMLYN_A_TERMINI;/u->used.termini++, c->share->used.termini++;/
+user-memory    vm limits                    driver/user/pool.c   s/^\treturn hml_refusal_over(r, more, used,/\treturn 0 \&\& hml_refusal_over(r, more, used,/
+nic-memory     vm hostile_share             driver/user/charge.c  s/r->all = hml_refusal_over(r, pages, d->pages, d->max_pages);/r->all = false;/
+user-all-nics  vm hostile_share             driver/user/account.c  s/(exempt || !hml_pool_refuses(/(1 || !hml_pool_refuses(/
+user-wired     vm limits                    driver/user/charge.c  s/r.attr = HAMLYN_A_WIRED_BYTES;/r.attr = 0;/
+user-slots     vm limits                    driver/user/charge.c  s/r.attr = HAMLYN_A_SLOTS;/u->used.slots++, c->share->used.slots++;/
+user-termini   vm limits                    driver/user/charge.c  s/r.attr = HAMLYN_A_TERMINI;/u->used.termini++, c->share->used.termini++;/
 poll-crowd     vm poll_wait                 driver/chardev.c     s/if (hml_nq_crowded(c))/if (0)/
 poll-all       vm poll_wait                 driver/object/nq.c   s/^\twake_up_all(\&c->wait);/\twake_up(\&c->wait);/
 poll-key       vm poll_uring                driver/object/nq.c   s/^\twake_up_all(\&c->wait);/\twake_up_poll(\&c->wait, EPOLLIN);/
 watch-rest     vm hostile_watch             driver/object/watch.c s/nsecs_to_jiffies(RETRY_REST/nsecs_to_jiffies(0/
-user-sub       vm hostile_container         driver/user.c        s/uid = ns->owner;/;/
-user-root      vm hostile_container         driver/user.c        s/if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))/if (1)/
-user-least     vm hostile_share             driver/user.c        s/total - min(16 \* least, total \/ 2)/total/
-user-small     vm limits                    driver/user.c        s/(!exempt \&\& pool_refuses(r, \&pool, bytes/(0 \&\& pool_refuses(r, \&pool, bytes/
+user-sub       vm hostile_container         driver/user/user.c   s/uid = ns->owner;/;/
+user-root      vm hostile_container         driver/user/user.c   s/if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))/if (1)/
+user-least     vm hostile_share             driver/user/pool.c   s/total - min(16 \* least, total \/ 2)/total/
+user-small     vm limits                    driver/user/account.c  s/(!exempt \&\& hml_pool_refuses(r, \&pool, bytes/(0 \&\& hml_pool_refuses(r, \&pool, bytes/
 price-user     vm limits                    driver/chardev.c     s/ + hml_user_price() + hml_loan_price() +/ +/
 wake-debit     vm hostile_wake              driver/object/nq.c   s/^\t\thml_loan_debit(c->loan, sched_clock() - begin);/\t\t(void)begin;/
-watch-count    vm hostile_watch             driver/user.c        s/&c->share->watches, HML_USER_WATCHES/\&c->share->watches, ULONG_MAX/
-memlock-sub    vm hostile_container         driver/object/pin.c  s/if (!hml_user_charge_locked(c->user, pages, limit, \&had))/hml_user_charge_locked(c->user, pages, ULONG_MAX, \&had);if (0)/
+watch-count    vm hostile_watch             driver/user/charge.c  s/&c->share->watches, HML_USER_WATCHES/\&c->share->watches, ULONG_MAX/
+memlock-sub    vm hostile_container         driver/object/pin.c  s/if (!hml_account_charge_locked(c->user->account, pages, limit, \&had))/hml_account_charge_locked(c->user->account, pages, ULONG_MAX, \&had);if (0)/
 nl-host-admin  vm hostile_container         driver/netlink/admin.c s/!netlink_capable(skb, CAP_NET_ADMIN)/0/
 nl-move-admin  vm hostile_container         driver/netlink/admin.c s/if (!netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN))/if (0)/
 stats-host     vm hostile_container         driver/stats.c       s/if (ns_capable_noaudit(&init_user_ns, CAP_NET_ADMIN))/if (1)/
 nl-stats-host  vm hostile_container         driver/netlink/fill.c s/(r->host_admin ? fill_received(skb, &sum) : 0)/fill_received(skb, \&sum)/
 memlock-exempt vm limits                    driver/object/pin.c  s/if (!ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))/if (1)/
-user-opener    vm inherit,limits            driver/user.c        s/= user_new(responsible());/= user_new(GLOBAL_ROOT_UID);/
-user-exempt    vm hostile_admin             driver/user.c        s/ns_capable_noaudit(\&init_user_ns, CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
-guess-forget   vm hostile_guess             driver/user.c        s/hml_bucket_full(&u->bucket, ktime_get_ns())/1/
+user-opener    vm inherit,limits            driver/user/user.c   s/= user_new(responsible());/= user_new(GLOBAL_ROOT_UID);/
+user-exempt    vm hostile_admin             driver/user/charge.c  s/ns_capable_noaudit(\&init_user_ns, CAP_SYS_RESOURCE)/ns_capable(current_user_ns(), CAP_SYS_RESOURCE)/
+guess-forget   vm hostile_guess             driver/user/user.c   s/hml_bucket_full(&u->bucket, ktime_get_ns())/1/
 pause-told     vm hostile_pause             driver/engine/datapath.c s/if (hml_event_again(/if (1 || hml_event_again(/
-quota-told     vm hostile_quota             driver/user.c        s/if (hml_event_again(/if (1 || hml_event_again(/
+quota-told     vm hostile_quota             driver/user/refusal.c  s/if (hml_event_again(/if (1 || hml_event_again(/
 audit-own      vm hostile_audit             driver/audit.c       s/read_translated(c->audit,/read_translated(c->device->audit,/
 audit-key      vm hostile_audit             driver/audit.c       s/\.offset = h->offset,/.offset = h->key,/
 audit-translate vm hostile_audit            driver/audit.c       s/translate(&entries\[i\]);/;/

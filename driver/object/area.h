@@ -7,7 +7,7 @@
 
 #include "core/nic.h"
 #include "object/memory.h"
-#include "user.h"
+#include "user/user.h"
 
 struct hamlyn_area_add;
 struct hamlyn_area_alloc;

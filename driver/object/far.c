@@ -16,6 +16,7 @@
 #include "object/far.h"
 #include "object/watching.h"
 #include "trace.h"
+#include "user/pool.h"
 
 #define ID_TRIES	16
 #define LEAST		1024	/* watches on a host that everybody may have */
@@ -231,7 +232,7 @@ static int pay(struct hml_far_side *side, struct hml_far *far, struct hml_far_pa
 {
 	struct hml_far_payer *p = payer_find(side, far->payer);
 
-	if (p->count >= hml_user_most_of(HML_FAR_MOST, side->ours_count, p->count, LEAST))
+	if (p->count >= hml_pool_most_of(HML_FAR_MOST, side->ours_count, p->count, LEAST))
 		return -EDQUOT;
 	p->count++;
 	if (p != far->payer)

@@ -9,7 +9,7 @@
 #include <linux/workqueue.h>
 
 #include "core/wire.h"
-#include "user.h"
+#include "user/user.h"
 
 struct hml_far_user;
 struct hml_nic;

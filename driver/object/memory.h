@@ -8,7 +8,7 @@
 #include <linux/refcount.h>
 #include <linux/types.h>
 
-#include "user.h"
+#include "user/user.h"
 
 struct folio;
 struct hml_context;

@@ -15,7 +15,7 @@
 #include <linux/workqueue.h>
 
 #include "core/wire.h"
-#include "user.h"
+#include "user/user.h"
 
 struct hamlyn_call;
 struct hamlyn_listen;

@@ -20,6 +20,7 @@
 #include "compat/compat.h"
 #include "hml.h"
 #include "trace.h"
+#include "user/account.h"
 
 #define PIN_BATCH	512
 #define SEEN_BITS	1024	/* folios of a bitmap, by frame number */
@@ -54,13 +55,13 @@ static int charge_locked(struct hml_context *c, struct hml_area *a,
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	unsigned long had;
 
-	if (!hml_user_charge_locked(c->user, pages, limit, &had))
+	if (!hml_account_charge_locked(c->user->account, pages, limit, &had))
 		return refuse_locked(c, a, pages, had, limit);
 	had = atomic_long_read(&a->owner->user->locked_vm);
 	do {
 		if (had <= limit && pages <= limit - had)
 			continue;
-		hml_user_uncharge_locked(c->user, pages);
+		hml_account_uncharge_locked(c->user->account, pages);
 		return refuse_locked(c, a, pages, had, limit);
 	} while (!atomic_long_try_cmpxchg(&a->owner->user->locked_vm, &had,
 					  had + pages));
@@ -110,7 +111,7 @@ static void uncharge(struct hml_area *a)
 		put_cred(a->owner);
 	}
 	if (a->owner && a->payer.user)
-		hml_user_uncharge_locked(a->payer.user, a->pages);
+		hml_account_uncharge_locked(a->payer.user->account, a->pages);
 	if (a->payer.user)
 		hml_user_uncharge_wired(a->memory.device, a->payer, a->pages,
 					true);

@@ -11,7 +11,7 @@
 #include <linux/types.h>
 
 #include "core/nic.h"
-#include "user.h"
+#include "user/user.h"
 
 struct hamlyn_terminus_create;
 struct hml_area;

@@ -9,7 +9,8 @@ from machine import SWITCH, copy_tree, losers, object_of, program_of, run, sourc
 from source import ROOT, SOURCES, Mutant
 
 DRIVER = ['object/slot.c', 'object/terminus.c', 'object/tag.c', 'object/ticket.c', 'object/area.c',
-          'object/mmap.c', 'engine/datapath.c', 'doorbell.c', 'user.c', 'object/memory.c',
+          'object/mmap.c', 'engine/datapath.c', 'doorbell.c', 'user/user.c', 'user/charge.c',
+          'user/account.c', 'user/pool.c', 'user/refusal.c', 'object/memory.c',
           'object/watch.c', 'chardev.c', 'object/nq.c', 'explain.c', 'audit.c', 'netlink/family.c',
           'netlink/dump.c', 'netlink/event.c', 'netlink/fill.c', 'netlink/admin.c', 'nic.c',
           'engine/engine.c', 'engine/placement.c', 'stats.c']
@@ -25,6 +26,10 @@ NOTICE = {
     'datapath.c': 'sendrecv gather lifecycle hostile_wq poll_wait threads hostile_pause',
     'doorbell.c': 'sendrecv gather lifecycle hostile_wq poll_wait threads hostile_pause engine nics',
     'user.c': 'counts nics hostile_pause limits hostile_container hostile_admin hostile_share netlink hostile_guess inherit lifecycle',
+    'charge.c': 'counts nics limits hostile_container hostile_admin hostile_share names hostile_watch lifecycle',
+    'account.c': 'counts limits hostile_share hostile_container nics lifecycle',
+    'pool.c': 'hostile_share limits nics',
+    'refusal.c': 'limits hostile_quota hostile_share hostile_admin',
     'memory.c': 'limits lifecycle hostile_mmap',
     'watch.c': 'hostile_pause hostile_watch uapi_size hostile_guess lifecycle foreign',
     'chardev.c': 'hostile_open uapi_size counts lifecycle foreign poll_wait hostile_admin inherit nics hostile_pause',
@@ -379,7 +384,7 @@ class Leaks(Uml):
             return super().tests(path)
         names = ['leak', 'uapi_size', 'limits', 'hostile_ticket', 'hostile_admin', 'hostile_pause', 'lists',
                  'lifecycle']
-        if path.endswith('/user.c'):
+        if path.endswith('/user/user.c'):
             # Records of who has guessed
             names.append('hostile_guess')
         return [t for t in names if t not in self.words(self.UNFIT)]

@@ -112,36 +112,14 @@ u32 hml_user_price(void);
 void hml_users_free(struct hml_device *d);
 int hml_user_get(struct hml_device *d, struct hml_payer *payer);
 void hml_user_put(struct hml_device *d, struct hml_payer payer);
-unsigned long hml_user_most_of(unsigned long total, unsigned long taken, unsigned long used,
-			       unsigned long guaranteed);
-int hml_user_charge(struct hml_context *c, unsigned long pages);
-void hml_user_uncharge(struct hml_device *d, struct hml_payer payer,
-		       unsigned long pages, bool all);
-int hml_user_charge_small(struct hml_context *c, u32 bytes);
-void hml_user_uncharge_small(struct hml_device *d, struct hml_payer payer,
-			     u32 bytes);
-int hml_user_charge_wired(struct hml_context *c, struct hml_payer *payer,
-			  unsigned long had, unsigned long pages);
-void hml_user_uncharge_wired(struct hml_device *d, struct hml_payer payer,
-			     unsigned long pages, bool all);
-bool hml_user_charge_locked(struct hml_user *u, unsigned long pages,
-			    unsigned long limit, unsigned long *had);
-void hml_user_uncharge_locked(struct hml_user *u, unsigned long pages);
-int hml_user_charge_watch(struct hml_context *c);
-void hml_user_uncharge_watch(struct hml_context *c);
-int hml_user_charge_name(struct hml_context *c);
-void hml_user_uncharge_name(struct hml_device *d, struct hml_payer payer);
-int hml_user_charge_call(struct hml_context *c, unsigned long *had);
-void hml_user_uncharge_call(struct hml_device *d, struct hml_payer payer);
-int hml_user_charge_slot(struct hml_context *c);
-void hml_user_uncharge_slot(struct hml_context *c);
-int hml_user_charge_terminus(struct hml_context *c);
-void hml_user_uncharge_terminus(struct hml_context *c);
 struct hml_limits hml_user_limits(const struct hml_device *d,
 				  const struct hml_user *u);
 struct hml_limits hml_user_limits_of(struct hml_device *d, kuid_t uid);
 bool hml_user_next(struct hml_device *d, kuid_t from, struct hml_user *copy);
 int hml_user_set_limits(struct hml_device *d, kuid_t uid,
 			const struct hml_limits *limits);
+void hml_payer_get(struct hml_payer p);
+struct hml_payer hml_payer_put(struct hml_device *d, struct hml_payer p);
+void hml_payer_free(struct hml_payer gone);
 
 #endif /* HML_USER_H */
