@@ -19,7 +19,7 @@ MAX_DIAGNOSTICS=200
 CHECKS=(
 	format spdx core-includes layers version-tests private-paths shellcheck codespell
 	checkpatch kernel-doc public-api netlink-generated package-symbols abi versions conformance-table
-	threat-catalogue build-help places in-tree out-of-tree kselftest kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
+	threat-catalogue documentation-paths build-help places in-tree out-of-tree kselftest kconfig w1-6.1 w1-6.12 w1-7.2 refuses-32-bit cppcheck
 )
 # Run when they are named: they take minutes
 SLOW_CHECKS=(gcc-analyzer gcc-analyzer-module clang-analyzer coccinelle)
@@ -448,6 +448,56 @@ check_places() { (cd "$REPO_DIR" && selftests/check.sh places); }
 check_conformance_table() { "$REPO_DIR/selftests/conformance.sh" --check; }
 check_threat_catalogue() {
 	"$REPO_DIR/selftests/threat.sh" --check && "$REPO_DIR/selftests/mutate.sh" --check
+}
+
+# A document that says where something is has to be right: paths, names of files, and in the table of
+# a stranger's questions each answer's functions
+check_documentation_paths() {
+	local files
+	files=$(tree_files -path './Documentation/*.rst' -o -path ./README.md | files_in .) || return 1
+	quiet named_paths "$files" && quiet named_files && quiet answers
+}
+
+# shellcheck disable=SC2016 # those of the documents
+named_paths() { # FILES
+	local file line path
+	while IFS=: read -r file line path; do
+		[ -e "$REPO_DIR/$path" ] || echo "$file:$line: there is no $path"
+	done < <(run_in_tree grep -HnoE \
+		'`(driver|libhamlyn|selftests|tools|uapi|Documentation)/[A-Za-z0-9_./-]+`' <<<"$1" | tr -d '`' | grep -v ':tools/testing/')
+}
+
+# "rx.c" or "core/rx.c" may be in any folder
+# shellcheck disable=SC2016 # those of the documents
+named_files() {
+	local line name tree
+	tree=$(tree_files -name '*.[ch]')
+	while IFS=: read -r line name; do
+		grep -qE "(^|/)${name//./\\.}\$" <<<"$tree" || echo "Documentation/architecture.rst:$line: there is no $name"
+	done < <(grep -noE '`[a-z0-9_/-]+\.[ch]`' "$REPO_DIR/Documentation/architecture.rst" | tr -d '`')
+}
+
+# The second column of the table, an answer a line: it names something that is there, and the
+# functions after the name of a file are in that file
+# shellcheck disable=SC2016 # those of the documents
+answers() {
+	local answer path name count=0
+	while IFS= read -r answer; do
+		count=$((count + 1))
+		grep -qE '`(driver|selftests|libhamlyn)/' <<<"$answer" || echo "no path answers: $answer"
+		while read -r path name; do
+			grep -qwF -e "$name" "$REPO_DIR/$path" || echo "$path has no $name()"
+		done < <(grep -oE '`[a-z_/]+/[a-z_]+\.[ch]``: ``[a-z_]+\(\)`' <<<"$answer" |
+			sed -E 's/`([^`]*)``: ``([a-z_]+).*/\1 \2/')
+	done < <(awk '
+		/^Where is it/ { table = 1; next }
+		!table { next }
+		/^====/ { rules++; next }
+		rules == 2 { exit }
+		/^[^ ]/ { if (text) print text; text = "" }
+		rules { text = text " " substr($0, 48) }
+		END { print text }' "$REPO_DIR/Documentation/architecture.rst")
+	[ "$count" = 10 ] || echo "there are $count answers, and ten questions"
 }
 
 # One screen, and each target that it names is there
