@@ -123,13 +123,13 @@ datagram-check native datagram              libhamlyn/src/message/datagram.c s/g
 datagram-end   native datagram              libhamlyn/src/message/datagram.c s/(bytes != d->partial \&\& bytes <= d->length)/bytes != d->partial/
 datagram-live  native datagram              libhamlyn/src/message/datagram.c s/return h__grace_needed(dev) \&\& h__grace_over(dev, &d->grace, about);/return h__grace_needed(dev);/
 grace-dead     native datagram              libhamlyn/src/embedded/shm_table.c s/^\treturn ask \&\& (!owner || !h__shm_alive(dev, owner - 1));/\treturn false;/
-stream-debt    native channel               libhamlyn/src/stream/stream_receive.c s/^\th_receiver_owes(&r->r, r->late || r->fin_due || r->old_due);/\th_receiver_owes(\&r->r, false);/
+stream-debt    native channel               libhamlyn/src/stream/stream_due.c s/^\th_receiver_owes(&r->r, r->late || r->fin_due || r->old_due);/\th_receiver_owes(\&r->r, false);/
 gather-left    native gather                libhamlyn/src/message/gather.c s/over = m->left || m->gone;/over = false;/
 release-long   native channel               libhamlyn/src/channel/channel_long.c s/ || ch->longs\[m->number\].serial != m->serial//
 release-record native channel               libhamlyn/src/stream/stream_receive.c s/if (a->here != H_GIVEN_BACK) {/if (1) {/
 release-owner  native channel               libhamlyn/src/channel/channel_receive.c s/if (m->held \&\& m->held != ch->id)/if (0)/
 shm-claim      native stream,channel        libhamlyn/src/embedded/shm_watch.c s/if (hw->claim \&\& slot->claimed)/if (0)/
-seed-claim     native stream,channel        libhamlyn/src/stream/stream_send.c s/return s->claims \&\& s->generation == 1/return 0/
+seed-claim     native stream,channel        libhamlyn/src/stream/stream_credit.c s/return s->claims \&\& s->generation == 1/return 0/
 free-inside    native manager               libhamlyn/src/manager/memory.c s/if (!(piece \& PIECE_BEGINS))/if (0)/
 grow-paid      native capacity              libhamlyn/src/stream/stream_arrive.c s/ \&\& r->paid >= all / /
 grow-budget    native capacity              libhamlyn/src/manager/budget.c s/if (bytes > b->most - b->taken)/if (0)/
@@ -137,9 +137,9 @@ spare-age      native capacity             libhamlyn/src/manager/budget.c s/	if 
 spare-charge   native capacity             libhamlyn/src/channel/channel_receive.c s/in->charged = in->room;/h__budget_give(ch->manager, in->room);/
 shed-offer     native shed                 libhamlyn/src/stream/stream_shed.c s/return r->quiet > r->patience || (pressed/return 0 \&\& (pressed/
 shed-fits      native shed                 libhamlyn/src/stream/stream_send.c s/ || length <= f.buffer;/ || 1;/
-shed-collected native shed                 libhamlyn/src/stream/stream_send.c s/if (h__stage_flush(s, 0, 0, H_NOWAIT))/if (0)/
-shed-again     native stream               libhamlyn/src/stream/stream_send.c s/ \&\& s->sent - s->shrunk >= s->entries;/;/
-stage-reserve  native capacity              libhamlyn/src/stream/stream_send.c s/err = h__stage_reserve(s);/err = 0;/
+shed-collected native shed                 libhamlyn/src/stream/stream_credit.c s/if (h__stage_flush(s, 0, 0, H_NOWAIT))/if (0)/
+shed-again     native stream               libhamlyn/src/stream/stream_credit.c s/ \&\& s->sent - s->shrunk >= s->entries;/;/
+stage-reserve  native capacity              libhamlyn/src/stream/stream_sender.c s/err = h__stage_reserve(s);/err = 0;/
 own-tags       native capacity              libhamlyn/src/manager/memory.c s/if (h__terminus_free_tags(pool->terminus) > own)/if (h__terminus_free_tags(pool->terminus))/
 free-twice     native manager               libhamlyn/src/manager/memory.c s/if (!(piece \& PIECE_GIVEN))/if (0)/
 dispatch-bound native manager               libhamlyn/src/manager/ready.c s/while (rounds-- \&\& h_manager_poll/while ((void)rounds, h_manager_poll/
@@ -170,12 +170,12 @@ note-number    native stream                libhamlyn/src/stream/stream_arrive.c
 hello-twice    native stream                libhamlyn/src/stream/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (length != H_SEED_BYTES)/
 hello-length   native stream                libhamlyn/src/stream/stream_arrive.c s/if (r->connected || length != H_SEED_BYTES)/if (r->connected)/
 publish-hello  native publish               libhamlyn/src/publish/publisher_reader.c s/if (r->welcome || m->length/if (m->length/
-credit-bound   native stream                libhamlyn/src/stream/stream_send.c s/if (released - s->released > sent - s->released)/if (0)/
-credit-short   native stream                libhamlyn/src/stream/stream_send.c s/if (length < H_CREDIT_SHORT ||/if (/
-credit-long    native stream                libhamlyn/src/stream/stream_send.c s/(flags & (H_CREDIT_SEED | H_CREDIT_SMALLER) \&\& length < H_CREDIT_LONG)) {/0) {/
-credit-fixed   native stream                libhamlyn/src/stream/stream_send.c s/^\tif (s->fixed) {/\tif (0) {/
-credit-smaller native stream                libhamlyn/src/stream/stream_send.c s/^\t\treturn buffer > s->buffer;/\t\treturn true;/
-seed-sense     native stream,rendezvous     libhamlyn/src/stream/stream_send.c s/if (!seed_makes_sense(&f) || /if (/
+credit-bound   native stream                libhamlyn/src/stream/stream_credit.c s/if (released - s->released > sent - s->released)/if (0)/
+credit-short   native stream                libhamlyn/src/stream/stream_credit.c s/if (length < H_CREDIT_SHORT ||/if (/
+credit-long    native stream                libhamlyn/src/stream/stream_credit.c s/(flags & (H_CREDIT_SEED | H_CREDIT_SMALLER) \&\& length < H_CREDIT_LONG)) {/0) {/
+credit-fixed   native stream                libhamlyn/src/stream/stream_credit.c s/^\tif (s->fixed) {/\tif (0) {/
+credit-smaller native stream                libhamlyn/src/stream/stream_credit.c s/^\t\treturn buffer > s->buffer;/\t\treturn true;/
+seed-sense     native stream,rendezvous     libhamlyn/src/stream/stream_credit.c s/if (!seed_makes_sense(&f) || /if (/
 seed-credit    native rendezvous            libhamlyn/src/stream/stream_arrive.c s/if (f.entries != H_CREDITS || /if (/
 seed-check     native rendezvous            libhamlyn/src/manager/seed.c  s/h__get(p + CHECK, 4) != h__check_word(p, CHECK))/0)/
 seed-version   native rendezvous            libhamlyn/src/manager/seed.c  s/if (p\[4\] != SEED_VERSION)/if (0)/
@@ -278,12 +278,12 @@ bridge-user    native bridge                tools/hamlyn-bridge/origin.c s/ \&\&
 bridge-closed  native bridge                tools/lib/sock_owner.c s/ || !answer.is.idiag_inode)/)/
 bridge-held    native bridge                tools/hamlyn-bridge/inbox.c s/if (held_back(p, u))/if (0)/
 held-wait      vm held                     libhamlyn/src/manager/leaving.c s/if (!h__read_once(&m->far))$/if (1)/
-held-hello     vm held                     libhamlyn/src/stream/stream_send.c s/H_NOTE_HELLO, h_deadline(HELLO_NS))/H_NOTE_HELLO, H_FOREVER)/
+held-hello     vm held                     libhamlyn/src/stream/stream_sender.c s/H_NOTE_HELLO, h_deadline(HELLO_NS))/H_NOTE_HELLO, H_FOREVER)/
 held-place     vm held                     libhamlyn/src/manager/manager.h s/return h__unlikely(h__read_once(&m->far)) \&\& deadline_ns >= 0;/return false;/
 held-close     vm held                     libhamlyn/src/manager/leaving.c s/^\treturn !h_send_done(m->terminus, l->handle);/\treturn false;/
 held-few       vm held                     libhamlyn/src/manager/leaving.c s/room = !m->copied ||/room = true ||/
-held-ready     vm held                     libhamlyn/src/stream/stream_send.c s/h__stream_tickets(s) \&\& h__read_once(&s->held_by) < 0/h__stream_tickets(s)/
-far-whole      native bridge                libhamlyn/src/stream/stream_send.c s/s->most = whole_to(s, f.buffer)/s->most = f.buffer/
+held-ready     vm held                     libhamlyn/src/stream/stream_credit.c s/h__stream_tickets(s) \&\& h__read_once(&s->held_by) < 0/h__stream_tickets(s)/
+far-whole      native bridge                libhamlyn/src/stream/stream_credit.c s/s->most = whole_to(s, f.buffer)/s->most = f.buffer/
 far-until      native bridge                libhamlyn/src/embedded/shm_far.c s/if (until \&\& until < give_up)/if (0)/
 bridge-twice   native bridge                tools/hamlyn-bridge/watches.c s/if (!\*at \&\& item/if (item/
 bridge-guests  native bridge                tools/hamlyn-bridge/life.c s/from) || !origin_is_ours(fd)) {/from)) {/

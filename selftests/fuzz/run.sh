@@ -55,7 +55,7 @@ slot-range embedded libhamlyn/src/low/object.c s/if (!inside(a, at->base, s->len
 area-in-use embedded libhamlyn/src/low/object.c /^int h_area_remove/,/^}/s/if (a->users)/if (0)/
 watch-end segment libhamlyn/src/embedded/shm_table.c s/i < shm_watch_end(seg)/i < seg->watch_end/
 page-table segment libhamlyn/src/embedded/shm_table.c s/if (end > shm->pages)/if (0)/
-credit stream libhamlyn/src/stream/stream_send.c s/if (released - s->released > sent - s->released) {/if (0) {/
+credit stream libhamlyn/src/stream/stream_credit.c s/if (released - s->released > sent - s->released) {/if (0) {/
 message-limit stream libhamlyn/src/channel/channel_receive.c s/if (record->length > ch->limit || more > ch->limit - record->length)/if (0)/
 message-end stream libhamlyn/src/channel/channel_receive.c s/ || record->length > in->total - in->done ||/ ||/
 datagram-offset message libhamlyn/src/message/datagram.c s/|| out->offset > d->length ||/||/

@@ -194,6 +194,25 @@ int h__stream_sender_destroy(struct h_stream_sender *s);
 void h__stream_sender_credits(const struct h_stream_sender *s,
 			      struct h_seed *seed);
 
+/* ---- stream_credit.c: what a sender is told ---- */
+
+extern const struct h_receiver_class h__stream_sender_class;
+
+/* Where credits arrive: from here on they may. */
+int h__stream_credits_init(struct h_stream_sender *s, uint32_t slot_flags);
+/* Send to the buffers of @seed from now on. @fd: descriptor that it came with, or -1. */
+int h__stream_adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd, bool smaller);
+/* The same, of what the receiver has offered; -EPIPE if that makes no sense. */
+int h__stream_take_next(struct h_stream_sender *s, bool smaller);
+int h__stream_sender_unwatch(struct h_stream_sender *s);
+
+/* ---- stream_send.c ---- */
+
+/* Of h_stream_sender's @debt and @room, and for h__debts_collected_by(). */
+int h__stream_pay_staged(struct h_debt *d);
+int h__stream_look_for_room(struct h_debt *d);
+struct h_debt *h__stream_collected(struct h_receiver *r);
+
 /*
  * Lock sending, with a deadline. Whoever is refused it with -EAGAIN is to be told
  * when it could be tried again, by who has it.
@@ -473,7 +492,16 @@ static inline void h__stream_pass_control(struct h_stream_receiver *r)
 		h__stream_pass_controls(r);
 }
 
+/* ---- stream_due.c: what a receiver owes its sender ---- */
+
+#define H_SETTLE_NS		200000000LL	/* for the work queue to take the last words */
+
 void h__stream_credit_fin(struct h_stream_receiver *r);
+/* Say what is free now, or later, if there is no room for it. */
+void h__stream_give_credit(struct h_stream_receiver *r);
+/* What was offered counts no more for the manager's budget. */
+void h__stream_offer_over(struct h_stream_receiver *r);
+int h__stream_end_watch(struct h_watch **watch);
 /* Try again what could not be said to the sender. */
 void h__stream_settle(struct h_receiver *r);
 

@@ -1,113 +1,17 @@
 // SPDX-License-Identifier: MIT
 /* The sending end of a stream. */
-#include <stdlib.h>
-
 #include "stream/stream.h"
 
 /* Above, data of bound areas is sent from where it is. */
 #define COPY_AT_MOST	1024
 #define POLL_EVERY	8	/* records, so that it is seen that the peer is gone */
-#define HELLO_NS	1000000000LL	/* for room in the work queue */
-
-/* ---- credits ---- */
 
 static struct h_stream_sender *of(struct h_receiver *r)
 {
 	return (struct h_stream_sender *)r;
 }
 
-/* Larger ones are taken by who sends next; smaller ones also where nobody does. */
-static void take_offer(struct h_stream_sender *s, const unsigned char *seed, bool smaller)
-{
-	if (s->fixed) {
-		h__write_once(&s->broken, true);
-		return;
-	}
-	memcpy(s->next.bytes, seed, H_SEED_BYTES);
-	h__budget_grows(s->r.manager);
-	if (smaller) {
-		h__store_release(&s->shrinks, true);
-		h_receiver_owes(&s->r, true);
-	} else {
-		h__store_release(&s->grows, true);
-	}
-}
-
-/* The credit was copied; what it says is the other end's word. */
-static void take_credit(struct h_stream_sender *s, const unsigned char *p,
-			uint32_t length)
-{
-	uint32_t sent = h__load_acquire(&s->sent);
-	uint32_t released = (uint32_t)h__get(p, 4);
-	uint32_t flags = (uint32_t)h__get(p + 4, 4);
-
-	if (length < H_CREDIT_SHORT ||
-	    (flags & (H_CREDIT_SEED | H_CREDIT_SMALLER) && length < H_CREDIT_LONG)) {
-		h__write_once(&s->broken, true);
-		return;
-	}
-	/* An older one may come late. */
-	if ((int32_t)(released - s->released) > 0) {
-		if (released - s->released > sent - s->released) {
-			h__write_once(&s->broken, true);
-			return;
-		}
-		h__store_release(&s->released, released);
-	}
-	if (flags & H_CREDIT_FIN)
-		h__write_once(&s->finished, true);
-	if (flags & (H_CREDIT_SEED | H_CREDIT_SMALLER))
-		take_offer(s, p + H_CREDIT_SHORT, flags & H_CREDIT_SMALLER);
-}
-
-/*
- * Credits are read when the notification has come, or when it was lost. The length
- * is the entry's: a notification that comes late may be of the one before.
- */
-static void look_at_credit(struct h_stream_sender *s, uint32_t index)
-{
-	struct hamlyn_metadata *entry = h__place_entry(&s->credits, index);
-	unsigned char bytes[H_CREDIT_BYTES];
-
-	memcpy(bytes, (char *)s->credits.data.addr + index * H_CREDIT_BYTES,
-	       sizeof(bytes));
-	take_credit(s, bytes, h__read_once(&entry->length));
-	h__entry_arm(entry);
-	if (index == H_CREDITS)
-		return;
-	/* Behind arming: from now on the receiver may be told, and send another. */
-	h__store_release(&s->credits_seen, h__credit_count(s->credits_seen, index));
-}
-
-static void process_credit(struct h_receiver *r,
-			   const struct hamlyn_nq_entry *e)
-{
-	struct h_stream_sender *s = of(r);
-
-	if (e->flags & HAMLYN_NQE_PEER_GONE) {
-		/* Not if it is of a generation that was grown out of. */
-		if (e->data >> 32 == s->generation)
-			h__store_release(&s->gone, true);
-		return;
-	}
-	/* Armed: process_lost_credits() was faster than this notification. */
-	if (e->index <= H_CREDITS &&
-	    !h__load_acquire(&h__place_entry(&s->credits, e->index)->state))
-		look_at_credit(s, e->index);
-}
-
-static void process_lost_credits(struct h_receiver *r)
-{
-	struct h_stream_sender *s = of(r);
-	uint32_t i;
-
-	for (i = 0; i <= H_CREDITS; i++) {
-		struct hamlyn_metadata *entry = h__place_entry(&s->credits, i);
-
-		if (!h__load_acquire(&entry->state))
-			look_at_credit(s, i);
-	}
-}
+/* ---- records ---- */
 
 /*
  * Numbers wrap around, so the start must not stay far behind: it follows by whole
@@ -120,214 +24,6 @@ static void move_start(struct h_stream_sender *s)
 	if ((int32_t)ahead > 0)
 		s->start += ahead & ~(s->entries - 1);
 }
-
-static bool pending(const struct h_receiver *r)
-{
-	const struct h_stream_sender *s = (const struct h_stream_sender *)r;
-
-	if (h__stream_failed(s) && !s->told)
-		return true;
-	return (s->wanted || s->refused) &&
-	       (h__stream_failed(s) || s->grows || h__read_once(&s->unwatched) ||
-		(h__stream_tickets(s) && h__read_once(&s->held_by) < 0));
-}
-
-static void settle_offer(struct h_receiver *r)
-{
-	h_receiver_owes(r, false);
-	h__chore_add(r->manager, &of(r)->shed);
-}
-
-static const struct h_receiver_class credit_class = {
-	.name = "stream sender",
-	.process_arrival = process_credit,
-	.process_overrun = process_lost_credits,
-	.pending = pending,
-	.settle = settle_offer,
-};
-
-bool h__is_stream_sender(const struct h_receiver *r)
-{
-	return r->class_ == &credit_class;
-}
-
-/* ---- generations ---- */
-
-static bool seed_makes_sense(const struct h_seed_fields *f)
-{
-	return h__is_power_of_two(f->entries) &&
-	       h__is_power_of_two(f->buffer) &&
-	       f->entries >= H_STREAM_MIN_BUFFERS &&
-	       f->entries <= H_STREAM_MAX_BUFFERS &&
-	       f->buffer >= H_STREAM_MIN_SIZE &&
-	       f->buffer <= H_STREAM_MAX_SIZE &&
-	       f->ticket.length == (uint64_t)f->entries * f->buffer;
-}
-
-static int end_watch(struct h_stream_sender *s)
-{
-	int err = s->watch ? h_unwatch(s->watch) : 0;
-
-	if (!err)
-		s->watch = NULL;
-	return err;
-}
-
-/*
- * The application may have given the seed to two: each would have the other's records
- * rejected, which nobody is told.
- */
-static int claim(struct h_stream_sender *s, int fd)
-{
-	struct h_manager *m = s->r.manager;
-	int err;
-
-	err = h__watch_claim(m->dev, &s->ticket, fd, m->nq,
-			     h_receiver_cookie(&s->r, s->generation), &s->watch);
-	if (err == -EALREADY)
-		h__refuse(m->dev, err, "a sender was made from this seed before");
-	return err;
-}
-
-static int watch(struct h_stream_sender *s, int fd)
-{
-	int err = end_watch(s);
-
-	if (err)
-		return err;
-	return s->claims && s->generation == 1 ?
-	       claim(s, fd) :
-	       h_receiver_watch(&s->r, &s->ticket, fd, s->generation, &s->watch);
-}
-
-/* By who sends, or waits with a deadline of his own. */
-static int watch_now(struct h_stream_sender *s)
-{
-	return h__dev_changing(s->r.manager->dev) ? -EAGAIN : watch(s, -1);
-}
-
-static uint32_t at_once(const struct h_stream_sender *s)
-{
-	uint32_t room = s->r.manager->terminus->inline_max - HAMLYN_TRB_METADATA_SPACE;
-
-	return room < s->buffer ? room : s->buffer;
-}
-
-/*
- * Larger each time, or smaller after they were used: there are only so many. To have them grow
- * takes as many records as there are buffers.
- */
-static bool may_follow(const struct h_stream_sender *s, uint32_t buffer, bool smaller)
-{
-	if (!smaller)
-		return buffer > s->buffer;
-	return buffer < s->buffer && s->sent - s->shrunk >= s->entries;
-}
-
-/*
- * What a NIC that works in its senders has begun to send to another host it cannot leave, so
- * records are no longer than what is sent as a whole, or not at all.
- */
-static uint32_t whole_to(const struct h_stream_sender *s, uint32_t buffer)
-{
-	const struct h_manager *m = s->r.manager;
-	uint64_t whole = h__dev_whole(m->dev);
-
-	return s->ticket.host == m->self_ticket.host || whole > buffer ? buffer : (uint32_t)whole;
-}
-
-/* @fd: descriptor that the seed came with, or -1. */
-static int adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd, bool smaller)
-{
-	struct h_seed_fields f;
-	int err;
-
-	err = h__seed_get(seed, H_SEED_STREAM, &f);
-	if (err)
-		return err;
-	if (!seed_makes_sense(&f) || !may_follow(s, f.buffer, smaller))
-		return -EINVAL;
-	if (fd >= 0)
-		err = h__ticket_adopt(s->r.manager, fd, &f.ticket);
-	if (err)
-		return err;
-	h_receiver_lock(&s->r);
-	s->generation++;
-	h_receiver_unlock(&s->r);
-	s->ticket = f.ticket;
-	s->ticket.length = f.buffer;
-	s->to = s->ticket;
-	h__manager_reaches(s->r.manager, s->ticket.host);
-	s->entries = f.entries;
-	s->buffer = f.buffer;
-	s->most = whole_to(s, f.buffer);
-	s->at_once = at_once(s);
-	s->start = s->sent;
-	h__write_once(&s->starts, true);
-	if (smaller)
-		s->shrunk = s->sent;
-	err = s->generation > 1 ? watch_now(s) : watch(s, fd);
-	/*
-	 * That is nothing against the other end: records go without one as well. With the
-	 * first one there may be other reasons than being held back.
-	 */
-	if (err == -EAGAIN || (err && s->generation > 1)) {
-		h__write_once(&s->unwatched, true);
-		err = 0;
-	}
-	return err;
-}
-
-/* Until there is one it has to be tried again and again, by who waits too. */
-void h__stream_sender_watch(struct h_stream_sender *s)
-{
-	int err;
-
-	if (h__likely(!s->unwatched))
-		return;
-	err = watch_now(s);
-	h__write_once(&s->unwatched, err);
-	if (err == -EALREADY) {
-		h_receiver_lock(&s->r);
-		h__write_once(&s->broken, true);
-		h_receiver_unlock(&s->r);
-	}
-}
-
-static int turn(struct h_stream_sender *s, bool smaller)
-{
-	struct h_seed next;
-
-	h_receiver_lock(&s->r);
-	next = s->next;
-	h__write_once(smaller ? &s->shrinks : &s->grows, false);
-	h_receiver_unlock(&s->r);
-	if (!adopt(s, &next, -1, smaller))
-		return 0;
-	h_receiver_lock(&s->r);
-	h__write_once(&s->broken, true);
-	h_receiver_unlock(&s->r);
-	return -EPIPE;
-}
-
-/*
- * The record that starts a generation has nothing in it, if there is nothing else to send: or
- * the receiver would keep the other one. What is collected was for the larger buffers.
- */
-bool h__stream_turn(struct h_stream_sender *s)
-{
-	bool smaller = h__load_acquire(&s->shrinks);
-
-	if (smaller || h__load_acquire(&s->grows)) {
-		if (h__stage_flush(s, 0, 0, H_NOWAIT))
-			return false;
-		if (h__load_acquire(smaller ? &s->shrinks : &s->grows) && turn(s, smaller))
-			return true;
-	}
-	return !s->starts || s->generation == 1 || h__stream_post(s, NULL, 0, 0, 0, H_NOWAIT) >= 0;
-}
-
-/* ---- records ---- */
 
 /*
  * The other end may free no buffer before we have taken what it sends. Not again from within: who
@@ -376,7 +72,7 @@ int h__stream_wait_for_ticket(struct h_stream_sender *s, int64_t deadline_ns)
 		if (h__stream_failed(s))
 			return -EPIPE;
 		if (h__load_acquire(&s->grows))
-			err = turn(s, false);
+			err = h__stream_take_next(s, false);
 		move_start(s);
 		if (err || h__stream_tickets(s))
 			return err;
@@ -445,7 +141,10 @@ send_again(struct h_stream_sender *s, const void *data, size_t length, const voi
 	return ret;
 }
 
-/* A record whose length is known already. What makes no sense fits: turn() finds that out. */
+/*
+ * A record whose length is known already. What makes no sense fits: h__stream_take_next() finds
+ * that out.
+ */
 static bool fits_offer(struct h_stream_sender *s, size_t length)
 {
 	struct h_seed_fields f;
@@ -467,7 +166,7 @@ static __attribute__((noinline)) void look_around(struct h_stream_sender *s, siz
 	h_manager_poll(s->r.manager);
 	s->within = false;
 	if (h__unlikely(h__load_acquire(&s->shrinks)) && fits_offer(s, length))
-		turn(s, true);
+		h__stream_take_next(s, true);
 	move_start(s);
 }
 
@@ -574,7 +273,7 @@ static ssize_t send_in_place(struct h_stream_sender *s, const char *data,
 /* ---- who was refused is called back ---- */
 
 /* What has to leave first tells nobody when it does. */
-static int look_for_room(struct h_debt *d)
+int h__stream_look_for_room(struct h_debt *d)
 {
 	struct h_stream_sender *s = (void *)((char *)d - offsetof(struct h_stream_sender, room));
 	int64_t handle = h__read_once(&s->held_by);
@@ -682,9 +381,9 @@ void h__stream_sent(struct h_stream_sender *s)
 		refuse(s);
 }
 
-/* ---- what is collected, when the manager is to be drained ---- */
+/* ---- what is h__stream_collected, when the manager is to be drained ---- */
 
-static int pay_staged(struct h_debt *d)
+int h__stream_pay_staged(struct h_debt *d)
 {
 	struct h_stream_sender *s = (void *)((char *)d - offsetof(struct h_stream_sender, debt));
 	int err;
@@ -701,11 +400,11 @@ static int pay_staged(struct h_debt *d)
 	return err;
 }
 
-static struct h_debt *collected(struct h_receiver *r)
+struct h_debt *h__stream_collected(struct h_receiver *r)
 {
 	struct h_stream_sender *s = of(r);
 
-	return r->class_ == &credit_class && h__read_once(&s->staged) ? &s->debt : NULL;
+	return r->class_ == &h__stream_sender_class && h__read_once(&s->staged) ? &s->debt : NULL;
 }
 
 ssize_t h_stream_send(struct h_stream_sender *s, const void *data,
@@ -770,257 +469,4 @@ void h_stream_sender_on_ready(struct h_stream_sender *s,
 	h_receiver_unlock(&s->r);
 	if (ready)
 		h_receiver_on_ready(&s->r, call_ready, NULL);
-}
-
-/* ---- from seed to end ---- */
-
-static int credits_init(struct h_stream_sender *s, uint32_t slot_flags)
-{
-	const struct h_receiver_attr attr = {
-		.length = (H_CREDITS + 1) * H_CREDIT_BYTES,
-		.entries = H_CREDITS + 1,
-		.mode = HAMLYN_SLOT_PARANOID_ONE_SHOT,
-		.flags = slot_flags,
-		.arrivals = H_CREDITS + 1 + 2,	/* two watches */
-	};
-	uint64_t key;
-	uint32_t i;
-	int err;
-
-	err = h__key(&key);
-	if (err)
-		return err;
-	err = h__place_init(&s->credits, &s->r, &attr);
-	if (err)
-		return err;
-	for (i = 0; i <= H_CREDITS; i++)
-		h__entry_grant(h__place_entry(&s->credits, i), key,
-			       i * H_CREDIT_BYTES, (i + 1) * H_CREDIT_BYTES);
-	/* Last: from here on process_lost_credits() may be called. */
-	h_receiver_lock(&s->r);
-	s->r.slot = s->credits.slot;
-	h_receiver_unlock(&s->r);
-	return 0;
-}
-
-void h__stream_sender_credits(const struct h_stream_sender *s,
-			      struct h_seed *seed)
-{
-	struct h_seed_fields f = {
-		.kind = H_SEED_CREDIT,
-		.entries = H_CREDITS,
-		.buffer = H_CREDIT_BYTES,
-		.more = H_SEED_MAY_SHRINK,
-	};
-
-	h_slot_ticket(s->credits.slot, 0, 0, 0, &f.ticket);
-	h__seed_put(seed, &f);
-}
-
-/* The first record tells the receiver where credits go. */
-static int hello(struct h_stream_sender *s)
-{
-	struct h_seed seed;
-	int64_t ret;
-
-	h__stream_sender_credits(s, &seed);
-	ret = h__stream_post(s, &seed, sizeof(seed), 0, H_NOTE_HELLO, h_deadline(HELLO_NS));
-	return ret < 0 ? (int)ret : 0;
-}
-
-int h__stream_sender_destroy(struct h_stream_sender *s)
-{
-	int err;
-
-	h__debt_remove(s->r.manager, &s->debt);
-	h__debt_remove(s->r.manager, &s->shed);
-	h__debt_remove(s->r.manager, &s->room);
-	/* If it stays, so does the slot that it tells. */
-	err = end_watch(s);
-
-	h__stage_end(s);
-	h__ticket_drop(s->r.manager, &s->ticket);
-	if (!err && s->credits.slot)
-		err = h__place_exit(&s->credits, &s->r);
-	if (err && s->credits.slot)
-		h__place_abandon(&s->credits, &s->r);
-	h__receiver_remove(&s->r);
-	free(s);
-	return err;
-}
-
-/* Of one that could not be made. */
-static void sender_undo(struct h_stream_sender *s)
-{
-	struct h_dev *dev = s->r.manager->dev;
-	struct h_why why;
-
-	h__why_keep(dev, &why);
-	h__stream_sender_destroy(s);
-	h__why_restore(dev, &why);
-}
-
-int h__stream_sender_prepare(struct h_manager *m, uint32_t slot_flags,
-			     struct h_stream_sender **sender)
-{
-	struct h_stream_sender *s = calloc(1, sizeof(*s));
-	int err;
-
-	*sender = NULL;
-	if (!s)
-		return -ENOMEM;
-	s->debt.pay = pay_staged;
-	s->shed = (struct h_debt) { .pay = h__shed_sender, .chore = true };
-	s->room = (struct h_debt) { .pay = look_for_room, .chore = true };
-	s->held_by = -1;
-	s->stage_handle[0] = -1;
-	s->stage_handle[1] = -1;
-	s->fin_handle = -1;
-	s->fixed = slot_flags & HAMLYN_SLOT_TICKET_ONLY;
-	h__debts_collected_by(m, collected);
-	h__budget_unneeded_by(m, h__stream_unneeded);
-	h__receiver_add(&s->r, m, &credit_class);
-	err = credits_init(s, slot_flags);
-	if (!err)
-		err = h__stage_reserve(s);
-	if (err)
-		sender_undo(s);
-	else
-		*sender = s;
-	return err;
-}
-
-int h__stream_sender_attach(struct h_stream_sender *s,
-			    const struct h_seed *seed, int fd)
-{
-	return adopt(s, seed, fd, false);
-}
-
-int h_stream_sender_create(struct h_manager *m, const struct h_seed *seed,
-			   struct h_stream_sender **sender)
-{
-	int err;
-
-	err = h__stream_sender_prepare(m, 0, sender);
-	if (err)
-		return err;
-	(*sender)->claims = true;
-	err = adopt(*sender, seed, -1, false);
-	if (!err)
-		err = hello(*sender);
-	if (err) {
-		sender_undo(*sender);
-		*sender = NULL;
-	}
-	return err;
-}
-
-/* Everything, and that it was everything. */
-static int send_fin(struct h_stream_sender *s, int64_t deadline_ns)
-{
-	int64_t handle;
-	int err;
-
-	err = h__stage_flush(s, 0, 0, deadline_ns);
-	if (err)
-		return err;
-	handle = h__stream_post(s, NULL, 0, 0, H_NOTE_FIN, deadline_ns);
-	if (handle < 0)
-		return (int)handle;
-	s->closed = true;
-	s->fin_handle = handle;
-	return 0;
-}
-
-/* Or the receiver might be told first that the sender is gone. */
-static int fin_left(struct h_stream_sender *s, int64_t deadline_ns)
-{
-	int ret;
-
-	if (s->fin_handle < 0)
-		return 0;
-	ret = h__wait_left(s->r.manager, s->fin_handle, deadline_ns);
-	if (h__is_late(ret))
-		return ret;
-	s->fin_handle = -1;
-	if (ret >= 0)
-		return 0;
-	/* It has not left, and is not sent again: nobody will say that everything has arrived. */
-	h__write_once(&s->broken, true);
-	return -EPIPE;
-}
-
-int h__stream_finish(struct h_stream_sender *s, int64_t deadline_ns)
-{
-	unsigned int rounds = 0;
-	int err;
-
-	err = s->closed ? 0 : send_fin(s, deadline_ns);
-	if (!err)
-		err = fin_left(s, deadline_ns);
-	if (err)
-		return err;
-	for (;;) {
-		uint32_t seen = h_receiver_events(&s->r);
-
-		h__stream_sender_watch(s);
-		if (h__read_once(&s->finished))
-			return 0;
-		if (h__stream_failed(s))
-			return -EPIPE;
-		/* Credits may come without end that say nothing. */
-		err = h__go_on(&rounds, deadline_ns);
-		if (!err)
-			err = h__receiver_wait(&s->r, seen, s->unwatched, deadline_ns);
-		if (err)
-			return err;
-	}
-}
-
-int h_stream_sender_shutdown(struct h_stream_sender *s, int64_t timeout_ns)
-{
-	int64_t deadline = h_deadline(timeout_ns);
-	int err;
-
-	err = h__sending_lock(s, deadline);
-	if (err)
-		return err;
-	err = h__stream_finish(s, deadline);
-	h__stream_sent(s);
-	return err;
-}
-
-static void end_left(struct h_manager *m, struct h_leaving *l)
-{
-	struct h_stream_sender *s = (void *)((char *)l - offsetof(struct h_stream_sender, closing));
-
-	h__closed(m, -1);
-	h__stream_sender_destroy(s);
-}
-
-static void leave(struct h_stream_sender *s)
-{
-	struct h_manager *m = s->r.manager;
-
-	h_stream_sender_on_ready(s, NULL, NULL);
-	h__debt_remove(m, &s->shed);
-	s->closing.end = end_left;
-	h__closed(m, 1);
-	h__leave(m, &s->closing);
-}
-
-int h_stream_sender_close(struct h_stream_sender *s, int64_t timeout_ns)
-{
-	int ret, err;
-
-	if (!s)
-		return 0;
-	h__debt_remove(s->r.manager, &s->debt);
-	ret = h__stream_finish(s, h_deadline(timeout_ns));
-	if (h__leaves_later(s->r.manager, &s->closing)) {
-		leave(s);
-		return ret;
-	}
-	err = h__stream_sender_destroy(s);
-	return ret ? ret : err;
 }
