@@ -60,7 +60,7 @@ warnings() {
 check_cppcheck() {
 	local files
 	need_tool cppcheck "packages static" || return 1
-	files=$(c_files | files_in '^(driver/core|libhamlyn/(src|am|tempest/src/[a-z]+|tempest/wrap|stache/src)|tools/[a-z-]+(/lib)?|tools/hamlyn(-perf|ctl)/[a-z]+)/[^/]*\.c$') || return 1
+	files=$(c_files | files_in '^(driver/core|libhamlyn/((src|ofi/src)/[a-z]+|am|tempest/src/[a-z]+|tempest/wrap|stache/src)|tools/[a-z-]+(/lib)?|tools/hamlyn(-perf|ctl)/[a-z]+)/[^/]*\.c$') || return 1
 	# The answer to a file that it cannot read is a finding as well
 	run_in_tree nice -n 5 cppcheck -j 2 --enable=warning,performance,portability --std=c11 --quiet \
 		--template='{file}:{line}: [{id}] {message}' -D__linux__=1 -D__x86_64__=1 -D__GNUC__=12 \
