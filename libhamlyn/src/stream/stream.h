@@ -135,7 +135,7 @@ struct h_stream_sender {
 	struct h_seed next;
 	/* sending */
 	uint32_t sending;
-	bool within;			/* who sends polls: nothing changes that it relies on */
+	bool within;			/* the sending thread polls: what it relies on stays */
 	uint32_t shrunk;		/* sent, when that was last */
 	bool contended;			/* it was refused to somebody; atomic */
 	struct h_ticket ticket;		/* of the generation's first buffer */
@@ -162,7 +162,7 @@ struct h_stream_sender {
 	uint32_t stage_for;		/* what s->buffer was when there was a try; 0: none */
 	size_t stage_grown;		/* of the manager's budget */
 	uint32_t staged;
-	bool flushing;			/* it is being sent: who polls there does not */
+	bool flushing;			/* it is being sent: not again by polling there */
 	struct h_debt debt;		/* staged, once h_manager_drain() has asked */
 	int which;
 	struct h_debt shed;		/* to do what was offered, and with less memory */
@@ -215,7 +215,7 @@ struct h_debt *h__stream_collected(struct h_receiver *r);
 
 /*
  * Lock sending, with a deadline. Whoever is refused it with -EAGAIN is to be told
- * when it could be tried again, by who has it.
+ * when it could be tried again, by the thread that holds it.
  */
 int h__sending_refused(struct h_stream_sender *s);
 bool h__sending_contended(struct h_stream_sender *s);
@@ -243,7 +243,7 @@ static inline bool h__sending_unlock(struct h_stream_sender *s)
 void h__stream_sent(struct h_stream_sender *s);
 
 /*
- * What follows is for who has locked sending.
+ * What follows is for the thread that has locked sending.
  *
  * One record, with nothing collected before it. @flags: H_NOTE_*, and a label, shifted.
  * Returns a handle.
@@ -389,7 +389,7 @@ struct h_stream_receiver {
 		uint64_t dues;			/* any of them */
 	};
 	bool busy;			/* somebody does what is due, or begins its watch */
-	int64_t retire_ns;		/* his: not before */
+	int64_t retire_ns;		/* retire it not before */
 	struct h_grace *grace;		/* his */
 	uint32_t max_buffer;
 	uint64_t paid;			/* bytes that came since it grew last, or tried to */

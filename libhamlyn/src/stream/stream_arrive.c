@@ -155,7 +155,7 @@ static int take_hello(struct h_stream_receiver *r, const struct h_generation *g,
 }
 
 /*
- * A message in one piece is not copied by who receives it. What is said to come is not
+ * The receiver does not copy a message in one piece. What is said to come is not
  * believed: memory costs as much to send as the buffers that there are hold, so that nobody
  * has more set aside than a few times what it has sent.
  */

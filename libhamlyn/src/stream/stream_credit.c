@@ -9,7 +9,7 @@ static struct h_stream_sender *of(struct h_receiver *r)
 	return (struct h_stream_sender *)r;
 }
 
-/* Larger ones are taken by who sends next; smaller ones also where nobody does. */
+/* Larger buffers are for the next send; smaller ones are taken even if nobody sends. */
 static void take_offer(struct h_stream_sender *s, const unsigned char *seed, bool smaller)
 {
 	if (s->fixed) {
@@ -181,7 +181,7 @@ static int watch(struct h_stream_sender *s, int fd)
 	       h_receiver_watch(&s->r, &s->ticket, fd, s->generation, &s->watch);
 }
 
-/* By who sends, or waits with a deadline of his own. */
+/* Called by a thread that sends, or that waits with a deadline of its own. */
 static int watch_now(struct h_stream_sender *s)
 {
 	return h__dev_changing(s->r.manager->dev) ? -EAGAIN : watch(s, -1);
@@ -259,7 +259,7 @@ int h__stream_adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd
 	return err;
 }
 
-/* Until there is one it has to be tried again and again, by who waits too. */
+/* Until there is a watch it is tried again and again, also by threads that wait. */
 void h__stream_sender_watch(struct h_stream_sender *s)
 {
 	int err;

@@ -4,7 +4,7 @@
 
 #define GROW_BY			4
 #define ROOM_NS			10000000LL	/* for the work queue to empty */
-#define OLD_GRACE_NS		100000000LL	/* who came in since may have been stopped */
+#define OLD_GRACE_NS		100000000LL	/* a sender that came in since may be stopped */
 #define RETIRE_AGAIN_NS		10000000LL	/* while somebody is inside the NIC */
 
 static struct h_stream_receiver *of(struct h_receiver *r)
@@ -42,7 +42,7 @@ static int64_t send_credit(struct h_stream_receiver *r, uint32_t index,
 
 	t.base += (uint64_t)index * H_CREDIT_BYTES;
 	t.meta_index = index;
-	/* Locked, and perhaps called by who takes arrivals for all. */
+	/* Locked, and perhaps called by the thread that takes arrivals for all. */
 	before = h__send_now_or_not(true);
 	ret = h_send_msg(r->r.manager->terminus, &t, bytes, length, NULL, 0);
 	h__send_now_or_not(before);
@@ -146,7 +146,7 @@ void h__stream_settle(struct h_receiver *r)
 	try_credit(of(r));
 }
 
-/* True if none is late any more. Who has received the end may never poll again. */
+/* True if none is late any more. After the end the application may never poll again. */
 static bool credit_settles(struct h_stream_receiver *r)
 {
 	struct h_wait wait = { 0 };
@@ -180,8 +180,8 @@ bool h__stream_unwatched(struct h_stream_receiver *r)
 
 /*
  * The work queue is full for a moment only, as long as the NIC's engine is not kept from
- * running. Else whoever polls tries again: also who went to sleep, or back to an event
- * loop, when there was nothing to be tried.
+ * running. Otherwise whoever polls tries again, also a thread that went to sleep, or back to an
+ * event loop, when there was nothing to try.
  */
 void h__stream_give_credit(struct h_stream_receiver *r)
 {
@@ -215,8 +215,8 @@ int h__stream_end_watch(struct h_watch **watch)
 }
 
 /*
- * The watch tells a slot: again, before that is another one. Until the former one has
- * ended its slot stays, or who has the slot's number then would be told.
+ * The watch tells a slot, so it is renewed before the slot is replaced. The old slot stays until
+ * the old watch has ended; otherwise the next owner of the slot's number would be told.
  */
 static int renew_watch(struct h_stream_receiver *r, struct h_slot *slot)
 {

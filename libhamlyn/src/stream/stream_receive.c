@@ -42,7 +42,7 @@ int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 			h__manager_take(r->r.manager);
 		h__receiver_lock(&r->r);
 		ret = hand_out(r, record, more);
-		/* Who holds many, and waits for more, has to let them come. */
+		/* A caller that holds many, and waits for more, has to let them come. */
 		due = h__stream_what_is_due(r);
 		h__receiver_unlock(&r->r);
 		if (h__unlikely(due))

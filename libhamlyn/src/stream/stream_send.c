@@ -26,8 +26,8 @@ static void move_start(struct h_stream_sender *s)
 }
 
 /*
- * The other end may free no buffer before we have taken what it sends. Not again from within: who
- * polls there pays debts, also this channel's.
+ * The other end may free no buffer before we have taken what it sends. Not again from within:
+ * polling there pays debts, also this channel's.
  */
 static __attribute__((noinline)) int
 take_and_wait(struct h_stream_sender *s, uint32_t seen, int64_t deadline_ns)
@@ -270,7 +270,7 @@ static ssize_t send_in_place(struct h_stream_sender *s, const char *data,
 	return (ssize_t)n;
 }
 
-/* ---- who was refused is called back ---- */
+/* ---- a refused sender is called back ---- */
 
 /* What has to leave first tells nobody when it does. */
 int h__stream_look_for_room(struct h_debt *d)
@@ -356,8 +356,8 @@ static ssize_t send_all(struct h_stream_sender *s, const char *data,
 }
 
 /*
- * Who is refused it says so, and looks again. Who gives it up looks afterwards whether
- * anybody has said so: one of the two sees the other.
+ * A thread that is refused the lock says so, and looks again. The one that releases it looks
+ * afterwards whether any thread has said so: one of the two sees the other.
  */
 int h__sending_refused(struct h_stream_sender *s)
 {
@@ -437,8 +437,8 @@ int h_stream_flush(struct h_stream_sender *s, int64_t timeout_ns)
 }
 
 /*
- * Who is refused from here on is called back again. An error is told once: who has
- * nothing to send does nothing about it.
+ * Whoever is refused from here on is called back again. An error is told once: a caller that
+ * has nothing to send would do nothing about it.
  */
 static void call_ready(struct h_receiver *r, void *arg)
 {

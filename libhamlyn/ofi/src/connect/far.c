@@ -158,7 +158,7 @@ static const struct h_channel_attr small = {
 	.max_buffer_size = 1024,
 };
 
-/* ---- who connects to this process ---------------------------------------- */
+/* ---- connections to this process ---------------------------------------- */
 
 /* A socket to the listener of ours that this is for, which tells by its name for whom it speaks. */
 static int knock(in_port_t port, uint32_t host)
@@ -222,7 +222,7 @@ uint32_t hf_far_host(int fd)
 	return sscanf(name.sun_path + 1, FAR_NAME, &host, &pid, &serial) == 3 ? host : HAMLYN_NONE;
 }
 
-/* ---- to whom this process connects --------------------------------------- */
+/* ---- connections of this process ----------------------------------------- */
 
 static struct relay *next_waiting(void)
 {
@@ -233,7 +233,7 @@ static struct relay *next_waiting(void)
 	return relay;
 }
 
-/* An answer takes as long as that host takes to look; who has asked may give up before. */
+/* An answer takes as long as that host takes to look; whoever asked may give up before. */
 static int reach(const char *path, struct h_channel **channel)
 {
 	const uid_t own = geteuid();

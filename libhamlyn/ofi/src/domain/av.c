@@ -39,8 +39,8 @@ static int grow(struct hf_av *av)
 }
 
 /*
- * The lowest number that is free. That a host cannot be reached is told to who sends there: an
- * address vector says what processes are called.
+ * The lowest number that is free. An address vector only says what processes are called: that a
+ * host cannot be reached is told when something is sent there.
  */
 static int insert_one(struct hf_av *av, const struct sockaddr_in *address, fi_addr_t *addr)
 {

@@ -20,7 +20,7 @@ void hf_link_progress(struct hf_domain *domain);
 void hf_link_retry(struct hf_domain *domain);
 void hf_link_lost(struct hf_ep *link);
 
-/* Whom a call that sends means. -FI_EAGAIN: it is being asked. */
+/* The link that a sending call means. -FI_EAGAIN: the other end is being asked. */
 static inline int hf_link_toward(struct hf_ep *ep, fi_addr_t addr, struct hf_ep **link)
 {
 	uint32_t place;

@@ -40,7 +40,7 @@ void hf_progress_cool(struct hf_domain *domain)
 
 /*
  * The channel from which one message comes after the other need not call back each time: it is
- * asked. Not where somebody sleeps on the manager, who would not be woken by it.
+ * asked. Not while a thread sleeps on the manager: it would not be woken.
  */
 static void heat(struct hf_ep *ep)
 {
