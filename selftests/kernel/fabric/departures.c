@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Packets on their way to a host that reads them late: TCP refers to the sender's ring, and what it
- * was given stays as it was. The other host is the test's own socket. As root, kernel device only.
+ * was given stays as it was, also if there is no memory to go on with. The other host is the test's
+ * own socket. As root, kernel device only.
  */
 #include "kselftest_harness.h"
 #include "far_host.h"
@@ -11,6 +12,10 @@
 #define TYPE_DATA	2
 #define LENGTH		200		/* goes with the work request */
 #define MESSAGES	25000u		/* more than TCP and the ring hold */
+#define FAULTS		"/sys/kernel/debug/fail_page_alloc/"
+#define NOW_AND_THEN	500		/* messages read between two signs of life */
+#define CHUNK_ORDER	"3"		/* of HML_CHUNK_BYTES */
+#define MANY		1000000000	/* faults: more than there can be */
 
 FIXTURE(departures) {
 	struct hosts h;
@@ -29,6 +34,21 @@ static int hold_much(void)
 	if (fd < 0)
 		return -errno;
 	ret = write(fd, limits, sizeof(limits) - 1) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+/* Of how allocations fail. */
+static int put(const char *file, const char *text)
+{
+	char path[128];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), FAULTS "%s", file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
 	close(fd);
 	return ret;
 }
@@ -56,6 +76,8 @@ FIXTURE_TEARDOWN(departures)
 {
 	if (!self->there)
 		return;
+	/* Where a test ended in the middle. */
+	put("probability", "0");
 	close(self->far.fd);
 	ht_pair_close(&self->pair);
 	EXPECT_EQ(0, hosts_end(&self->h));
@@ -98,14 +120,13 @@ static bool stalls(FIXTURE_DATA(departures) *self)
 }
 
 /* Short ones go to TCP many at a time, and it refers to them. */
-TEST_F(departures, what_is_read_late_is_as_it_was_sent)
+static void read_late(struct __test_metadata *_metadata, FIXTURE_DATA(departures) *self)
 {
+	static const uint8_t stamp[8];
 	uint64_t sent = 0, seen;
 	uint8_t got[LENGTH];
 	struct ht_poll poll;
 
-	if (!self->there)
-		SKIP(return, NEED_ROOT);
 	ht_poll_begin(&poll);
 	while (sent < MESSAGES && !stalls(self) && ht_poll_more(&poll)) {
 		ASSERT_EQ(0, send_some(self, &sent));
@@ -113,11 +134,60 @@ TEST_F(departures, what_is_read_late_is_as_it_was_sent)
 	printf("# %ju messages before the first is read\n", (uintmax_t)sent);
 	for (seen = 0; seen < MESSAGES; seen++) {
 		ASSERT_EQ(0, send_some(self, &sent));
+		if (seen % NOW_AND_THEN == 0)
+			ASSERT_EQ(0, far_say(&self->far, FAR_PONG, stamp, sizeof(stamp)));
 		ASSERT_EQ(LENGTH, hear_packet(&self->far, got, sizeof(got)));
 		ASSERT_EQ(LENGTH, ht_match(got, sizeof(got), seen)) {
 			printf("# message %ju\n", (uintmax_t)seen);
 		}
 	}
+}
+
+TEST_F(departures, what_is_read_late_is_as_it_was_sent)
+{
+	if (!self->there)
+		SKIP(return, NEED_ROOT);
+	read_late(_metadata, self);
+}
+
+/* ---- without memory ---- */
+
+/* Who cannot wait for it gets no memory that is as long as a chunk. */
+static int take_memory(void)
+{
+	char times[16];
+
+	snprintf(times, sizeof(times), "%d", MANY);
+	return put("ignore-gfp-wait", "Y") ?: put("min-order", CHUNK_ORDER) ?:
+	       put("task-filter", "N") ?: put("verbose", "0") ?: put("interval", "1") ?:
+	       put("probability", "100") ?: put("times", times);
+}
+
+/* Return: how often somebody got none, or a negative errno. */
+static int64_t give_memory_back(void)
+{
+	char left[16] = { 0 };
+	int fd = open(FAULTS "times", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, left, sizeof(left) - 1);
+
+	if (n < 0)
+		return -errno;
+	close(fd);
+	return put("times", "0") ?: put("probability", "0") ?: MANY - atoll(left);
+}
+
+/* No chunk takes the place of one that TCP still has: packets wait until it lets go. */
+TEST_F(departures, without_memory_packets_wait_for_what_tcp_has)
+{
+	int64_t faults;
+
+	if (!self->there || put("times", "0"))
+		SKIP(return, NEED_ROOT ", with fail_page_alloc");
+	ASSERT_EQ(0, take_memory());
+	read_late(_metadata, self);
+	faults = give_memory_back();
+	EXPECT_LT(0, faults);
+	printf("# %jd times there was no memory\n", (intmax_t)faults);
 }
 
 TEST_HARNESS_MAIN
