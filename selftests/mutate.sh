@@ -145,6 +145,9 @@ free-twice     native manager               libhamlyn/src/manager/memory.c s/if 
 dispatch-bound native manager               libhamlyn/src/manager/ready.c s/while (rounds-- \&\& h_manager_poll/while ((void)rounds, h_manager_poll/
 unread-replies native rendezvous            libhamlyn/src/rendezvous/rendezvous_listen.c s/of_user >= UNREAD_OF_USER/0/
 slow-close     native rendezvous            libhamlyn/src/rendezvous/rendezvous_close.c s/later = make_room();/later = make_room() \&\& 0;/
+change-limit   native stuck_tables          libhamlyn/src/low/change.c s/return limit.err ? \&limit : NULL;/return NULL;/
+change-accept  native stuck_tables          libhamlyn/src/rendezvous/rendezvous_listen.c s/int err = m \&\& h__change_limited() ? /int err = 0 ? /
+change-close   native stuck_tables          libhamlyn/src/manager/leaving.c s/if (m->ends || !h__change_limited() ||/if (1 ||/
 grace-goes-on  native busy_segment                 libhamlyn/src/embedded/shm_table.c s/if (g \&\& g->about != about)/if (g)/
 shm-owner      native hostile_segment       libhamlyn/src/embedded/shm_segment.c s/if (st.st_uid != geteuid())$/if (0)/; s/if (st.st_mode & 077)$/if (0)/
 lock-lend      native priority              libhamlyn/src/low/lock.c s/err = lock_asleep(word, self, deadline_ns);/err = lock_alone(word, self, deadline_ns);/

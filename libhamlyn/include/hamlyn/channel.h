@@ -649,7 +649,9 @@ int h_channel_shutdown(struct h_channel *channel, int64_t timeout_ns);
  * Waits for the other process to poll, not for it to receive. What the other end sent and
  * was not received is lost. The channel is destroyed, whatever the call returns: for the caller
  * at once, but what was sent, and another host has not taken yet, keeps its memory until then, or
- * until h_manager_destroy(); whoever polls gives it back.
+ * until h_manager_destroy(); whoever polls gives it back. So it is on the embedded device with what
+ * cannot end in time, as another process was stopped while it sent something here, or changed the
+ * segment's tables.
  *
  * A channel of h_channel_dial() takes its manager and device with it, unless something else
  * was made on that manager, or the call is made in one of its callbacks: then these stay, and

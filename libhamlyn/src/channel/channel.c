@@ -430,6 +430,8 @@ static void leave(struct h_channel *ch)
 
 int h_channel_close(struct h_channel *ch, int64_t timeout_ns)
 {
+	int64_t deadline = h_deadline(timeout_ns);
+	struct h_change_limit before;
 	struct h_manager *dialled;
 	int ret, err;
 
@@ -440,7 +442,8 @@ int h_channel_close(struct h_channel *ch, int64_t timeout_ns)
 		return close_in_child(ch);
 	call_no_more(ch);
 	h__debt_remove(ch->manager, &ch->debt);
-	ret = finish(ch, h_deadline(timeout_ns));
+	ret = finish(ch, deadline);
+	before = h__change_limit(deadline);
 	err = 0;
 	if (h__leaves_later(ch->manager, &ch->closing))
 		leave(ch);
@@ -448,5 +451,6 @@ int h_channel_close(struct h_channel *ch, int64_t timeout_ns)
 		err = channel_end(ch);
 	ret = ret ? ret : err;
 	err = dialled ? h__channel_hang_up(dialled) : 0;
+	h__change_restore(before);
 	return err ? err : ret;
 }

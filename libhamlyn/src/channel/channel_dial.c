@@ -53,26 +53,38 @@ static int no_connection(struct h_dev *dev, const char *path, int err)
 	return h__early_end(err, path);
 }
 
+static int open_and_connect(const char *path, const struct h_channel_attr *at,
+			    struct h_channel **channel, int64_t deadline_ns)
+{
+	struct h_dev *dev;
+	int err = h_open(at->device, &dev);
+
+	if (err)
+		return err;
+	err = connect_on(dev, path, at, channel, h__time_left(deadline_ns));
+	if (err)
+		return no_connection(dev, path, err);
+	(*channel)->dialled = true;
+	return 0;
+}
+
 int h__channel_dial(const char *path, const struct h_channel_attr *attr, size_t size,
 		    struct h_channel **channel, int64_t timeout_ns)
 {
 	int64_t deadline = h_deadline(timeout_ns);
+	struct h_change_limit before;
 	struct h_channel_attr at;
-	struct h_dev *dev;
 	int err;
 
 	*channel = NULL;
 	h__early_begin();
 	err = H_TAKE_ATTR(NULL, &at, attr, size);
-	if (!err)
-		err = h_open(at.device, &dev);
 	if (err)
 		return err;
-	err = connect_on(dev, path, &at, channel, h__time_left(deadline));
-	if (err)
-		return no_connection(dev, path, err);
-	(*channel)->dialled = true;
-	return 0;
+	before = h__change_limit(deadline);
+	err = open_and_connect(path, &at, channel, deadline);
+	h__change_restore(before);
+	return err;
 }
 
 /* There is something: it stays so until it was received. */

@@ -582,6 +582,15 @@ static bool shm_changing(struct h_dev *dev)
 	return false;
 }
 
+static int shm_await_change(struct h_dev *dev)
+{
+	int err = h__shm_lock(dev);
+
+	if (!err)
+		h__shm_unlock(dev);
+	return err;
+}
+
 static const struct h_dev_ops shm_ops = {
 	.close = shm_close,
 	.query = h__shm_query,
@@ -597,6 +606,7 @@ static const struct h_dev_ops shm_ops = {
 	.slot_rekey = shm_slot_rekey,
 	.grace = h__shm_grace,
 	.changing = shm_changing,
+	.await_change = shm_await_change,
 	.slot_ticket_fd = h__shm_slot_ticket_fd,
 	.terminus_create = shm_terminus_create,
 	.terminus_destroy = shm_terminus_destroy,

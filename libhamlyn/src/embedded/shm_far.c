@@ -209,17 +209,28 @@ static void look_at_bridge(struct h_dev *dev, struct shm_sender *s)
 	h__unlock(&dev->lock);
 }
 
+static int lock_and_make(struct h_terminus *t)
+{
+	int err = h__shm_lock(t->dev);
+
+	if (err)
+		return err;
+	err = h__shm_make_ring(t->dev, t->id);
+	h__shm_unlock(t->dev);
+	return err;
+}
+
+/* As where there is no room: it is for who sends to try again. */
 static int make_ring(struct h_terminus *t)
 {
-	int err;
+	struct h_change_limit before = h__change_limit(H_NOWAIT);
+	int err = h__dev_lock(t->dev);
 
-	h__dev_lock(t->dev);
-	err = h__shm_lock(t->dev);
 	if (!err) {
-		err = h__shm_make_ring(t->dev, t->id);
-		h__shm_unlock(t->dev);
+		err = lock_and_make(t);
+		h__unlock(&t->dev->lock);
 	}
-	h__unlock(&t->dev->lock);
+	h__change_restore(before);
 	return err;
 }
 

@@ -26,6 +26,7 @@
 #define LONGEST_WAIT_NS	(120ll * 1000000000)
 #define NAP_NS		5000000		/* the first; each is twice as long as the one before */
 #define NAP_DOUBLINGS	5
+#define LEAST_NAP_NS	1000000
 #define LEAVE_WAIT_NS	(100ll * 1000000)
 #define OPEN_TRIES	100
 #define NO_ROOM_ADVICE	"make it larger (mount -o remount,size=), or the segment smaller (size=)"
@@ -98,7 +99,15 @@ static void unmap_changes(const u32 *changes)
 
 static int64_t nap_ns(const struct h_open_wait *w)
 {
-	return (int64_t)NAP_NS << w->doublings;
+	const struct h_change_limit *l = h__change_limited();
+	int64_t ns = (int64_t)NAP_NS << w->doublings, left;
+
+	if (!l)
+		return ns;
+	left = l->until_ns - w->looked;
+	if (left < LEAST_NAP_NS)
+		left = LEAST_NAP_NS;
+	return left < ns ? left : ns;
 }
 
 /*
@@ -145,6 +154,15 @@ static void count_nap(struct h_open_wait *w)
 	w->looked = now;
 }
 
+static bool is_late(const struct h_open_wait *w, int64_t wait_ns)
+{
+	const struct h_change_limit *l = h__change_limited();
+
+	if (l)
+		return w->looked >= l->until_ns && w->still >= l->still_ns;
+	return w->still > wait_ns || w->waited > LONGEST_WAIT_NS;
+}
+
 /*
  * Bounded: a process that is stopped while it changes the tables must not
  * hang everybody else for ever. While others get on it is only that they are
@@ -164,10 +182,7 @@ static int try_again(int fd, struct h_open_wait *w, int64_t wait_ns,
 		w->still = 0;
 	w->seen = next;
 	err = try_tables(fd);
-	if (err == -EAGAIN &&
-	    (w->still > wait_ns || w->waited > LONGEST_WAIT_NS))
-		return -ETIMEDOUT;
-	return err;
+	return err == -EAGAIN && is_late(w, wait_ns) ? -ETIMEDOUT : err;
 }
 
 static int lock_tables(int fd, const u32 *changes, int64_t wait_ns,
@@ -246,11 +261,14 @@ int h__shm_lock(struct h_dev *dev)
 	if (err)
 		return err;
 	err = lock_tables(dev->fd, &shm->seg->changes, wait_ns, true);
-	WRITE_ONCE(shm->stopped_at, READ_ONCE(shm->seg->changes));
-	WRITE_ONCE(shm->stopped, err == -ETIMEDOUT);
+	/* Who had less time than that does not know it. */
+	if (err != -ETIMEDOUT || !h__change_limited()) {
+		WRITE_ONCE(shm->stopped_at, READ_ONCE(shm->seg->changes));
+		WRITE_ONCE(shm->stopped, err == -ETIMEDOUT);
+	}
 	if (err == -ETIMEDOUT)
-		h__refuse(dev, err,
-			  "a process was stopped while it changed the segment");
+		err = h__refuse(dev, h__change_late(),
+				"a process was stopped while it changed the segment");
 	return err;
 }
 

@@ -251,7 +251,7 @@ static int wait_out(const struct h_dev *dev, struct inside *at, u32 *count, int6
 /* So many at a time: threads may have small stacks. */
 int h__shm_quiesce(struct h_dev *dev, int64_t wait_ns)
 {
-	int64_t give_up = h__now_ns() + wait_ns;
+	int64_t give_up = h__change_end(h__now_ns(), wait_ns);
 	struct inside at[AT_A_TIME];
 	u32 count, from = 0;
 	int err;
@@ -303,8 +303,8 @@ int h__shm_quiesce_long(struct h_dev *dev, bool *locked)
 	h__shm_unlock(dev);
 	err = h__shm_quiesce(dev, SHM_REVOKE_NS);
 	if (err)
-		h__refuse(dev, err,
-			  "a process was stopped while it sent something");
+		err = h__refuse(dev, h__change_late(),
+				"a process was stopped while it sent something");
 	again = h__shm_lock(dev);
 	*locked = !again;
 	return err ? err : again;

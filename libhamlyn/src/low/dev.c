@@ -190,7 +190,7 @@ static int open_named(struct h_dev *dev)
 
 	while ((err = open_once(dev, &wait)) == H_OPEN_AGAIN)
 		h__shm_open_wait(&wait);
-	return err;
+	return err == -ETIMEDOUT ? h__change_late() : err;
 }
 
 static int open_as(const char *name, struct h_dev **out)
@@ -371,9 +371,10 @@ int h_dev_reaches(const struct h_dev *dev, const struct h_fabric_id *id)
 
 int h_nic_set(struct h_dev *dev, const struct hamlyn_nic_set *set)
 {
-	int err;
+	int err = h__dev_lock(dev);
 
-	h__dev_lock(dev);
+	if (err)
+		return err;
 	err = dev->ops->nic_set(dev, set);
 	h__unlock(&dev->lock);
 	return err;
@@ -388,7 +389,9 @@ int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
 		return 0;
 	if (count > INT_MAX)
 		count = INT_MAX;
-	h__dev_lock(dev);
+	n = h__dev_lock(dev);
+	if (n)
+		return n;
 	n = dev->ops->audit(dev, entries, count, sequence);
 	h__unlock(&dev->lock);
 	return n;
@@ -396,10 +399,20 @@ int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
 
 /* ---- why a call failed ---- */
 
-void h__dev_lock(struct h_dev *dev)
+int h__dev_lock(struct h_dev *dev)
 {
-	h__lock(&dev->lock);
+	int err;
+
+	if (!h__change_limited()) {
+		h__lock(&dev->lock);
+	} else {
+		err = h__lock_until(&dev->lock, h__change_end(h__now_ns(), INT64_MAX / 4));
+		if (err)
+			return h__refuse(dev, h__change_late(),
+					 "another thread changes something on this device");
+	}
 	*h__why_text(dev) = 0;
+	return 0;
 }
 
 uint64_t h__dev_whole(const struct h_dev *dev)
@@ -454,6 +467,20 @@ bool h__dev_changing(struct h_dev *dev)
 	changing = dev->ops->changing(dev);
 	h__unlock(&dev->lock);
 	return changing;
+}
+
+int h__dev_await_change(struct h_dev *dev)
+{
+	int err;
+
+	if (!dev->ops->await_change)
+		return 0;
+	err = h__dev_lock(dev);
+	if (err)
+		return err;
+	err = dev->ops->await_change(dev);
+	h__unlock(&dev->lock);
+	return err;
 }
 
 /* Of the calling thread's last call that may be asked about, and on which device it was. */

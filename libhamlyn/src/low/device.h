@@ -84,6 +84,8 @@ struct h_dev_ops {
 	 * now, so that a call that changes them would wait? With dev->lock.
 	 */
 	bool (*changing)(struct h_dev *dev);
+	/* The same, and waits for that, as h__change_limit() says. With dev->lock. */
+	int (*await_change)(struct h_dev *dev);
 	int (*slot_ticket_fd)(struct h_slot *s, uint64_t base, uint64_t length,
 			      int *fd);
 	int (*terminus_create)(struct h_terminus *t,
@@ -194,8 +196,11 @@ int h__kernel_open(struct h_dev *dev, const char *path);
 int h__shm_open(struct h_dev *dev, const char *spec, struct h_open_wait *wait);
 void h__shm_open_wait(struct h_open_wait *wait);
 
-/* Take dev->lock for a call that h_explain() may be asked about. */
-void h__dev_lock(struct h_dev *dev);
+/*
+ * Take dev->lock for a call that h_explain() may be asked about. Fails only where
+ * h__change_limit() is in force: another thread may be waiting with it.
+ */
+int h__dev_lock(struct h_dev *dev);
 
 /* cgroup.c: bytes, INT64_MAX if nobody limits them or says so */
 int64_t h__memory_left(void);

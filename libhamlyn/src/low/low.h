@@ -53,6 +53,37 @@ bool h__dev_signal_ends(const struct h_dev *dev);
 bool h__dev_changing(struct h_dev *dev);
 
 /*
+ * For who has been given the time: until when, and, since others may be many, for how long at
+ * least nobody got on; and what a call returns then. err 0: no limit but the device's.
+ */
+struct h_change_limit {
+	int64_t until_ns;
+	int64_t still_ns;
+	int err;
+};
+
+/*
+ * Until h__change_restore(): calls of this thread that make or end something wait for others who
+ * do, or for who sends to what ends, until the deadline, and are -ETIMEDOUT; with H_NOWAIT for
+ * about as long as one of them takes, and are -EAGAIN. Returns what there was.
+ */
+struct h_change_limit h__change_limit(int64_t deadline_ns);
+void h__change_restore(struct h_change_limit before);
+/* For who cannot begin anew: @still_ns instead of that moment. */
+void h__change_still(int64_t still_ns);
+/* NULL: none. */
+const struct h_change_limit *h__change_limited(void);
+/* What to return when that time is over; and that it is, for the rest of them. */
+int h__change_late(void);
+/* When to give up that which would be waited for for @wait_ns. */
+int64_t h__change_end(int64_t now_ns, int64_t wait_ns);
+/*
+ * Wait for who changes the tables just now, as long as those calls would. 0, or what they would
+ * return: nobody got on meanwhile.
+ */
+int h__dev_await_change(struct h_dev *dev);
+
+/*
  * Those that were inside the NIC when it began, where senders may be stopped, or die, while
  * their packets land: processes of a segment, see embedded/shm_table.c. NULL: not begun.
  */

@@ -34,11 +34,13 @@ static int area_make(struct h_dev *dev, void *addr, size_t length,
 	a->allocated = allocate;
 	/* A look at a file of the system, or msync(), under the lock. */
 	cancel = h__cancel_off();
-	h__dev_lock(dev);
-	err = allocate ? dev->ops->area_alloc(a) : dev->ops->area_add(a);
-	if (!err)
-		H_LINK(dev->areas, a);
-	h__unlock(&dev->lock);
+	err = h__dev_lock(dev);
+	if (!err) {
+		err = allocate ? dev->ops->area_alloc(a) : dev->ops->area_add(a);
+		if (!err)
+			H_LINK(dev->areas, a);
+		h__unlock(&dev->lock);
+	}
 	h__cancel_restore(cancel);
 	if (err) {
 		free(a);
@@ -73,7 +75,9 @@ int h_area_remove(struct h_area *a)
 	if (!a)
 		return 0;
 	dev = a->dev;
-	h__dev_lock(dev);
+	err = h__dev_lock(dev);
+	if (err)
+		return err;
 	if (a->users)
 		err = h__refuse(dev, -EBUSY,
 				"%u slots and send buffer tags use this area",
@@ -145,17 +149,21 @@ int h_nq_create(struct h_dev *dev, uint32_t entries, struct h_nq **out)
 	nq->patience = H_FIRST_PATIENCE;
 	nq->polls = H_FIRST_PATIENCE;
 	nq->looked = (uint32_t)(h__now_ns() >> 20);
-	h__dev_lock(dev);
+	err = h__dev_lock(dev);
+	if (err)
+		goto err_free;
 	err = dev->ops->nq_create(nq, entries);
 	if (!err)
 		H_LINK(dev->nqs, nq);
 	h__unlock(&dev->lock);
-	if (err) {
-		free(nq);
-		return err;
-	}
+	if (err)
+		goto err_free;
 	*out = nq;
 	return 0;
+
+err_free:
+	free(nq);
+	return err;
 }
 
 int h_nq_destroy(struct h_nq *nq)
@@ -166,7 +174,9 @@ int h_nq_destroy(struct h_nq *nq)
 	if (!nq)
 		return 0;
 	dev = nq->dev;
-	h__dev_lock(dev);
+	err = h__dev_lock(dev);
+	if (err)
+		return err;
 	if (nq->users)
 		err = h__refuse(dev, -EBUSY,
 				"%u slots and watches use this NQ", nq->users);
@@ -244,7 +254,9 @@ int h__slot_create(struct h_dev *dev, const struct h_slot_attr *attr, size_t siz
 	s->mode = at.mode;
 	s->nq = at.nq;
 	s->host = dev->limits.host;
-	h__dev_lock(dev);
+	err = h__dev_lock(dev);
+	if (err)
+		goto err_free;
 	err = dev->ops->slot_create(s, &at);
 	if (!err) {
 		H_LINK(dev->slots, s);
@@ -268,9 +280,10 @@ err_free:
 int h__slot_end(struct h_slot *s)
 {
 	struct h_dev *dev = s->dev;
-	int err;
+	int err = h__dev_lock(dev);
 
-	h__dev_lock(dev);
+	if (err)
+		return err;
 	err = dev->ops->slot_destroy(s);
 	if (!err) {
 		H_UNLINK(dev->slots, s);
@@ -298,9 +311,10 @@ int h_slot_destroy(struct h_slot *s)
 
 int h_slot_rekey(struct h_slot *s)
 {
-	int err;
+	int err = h__dev_lock(s->dev);
 
-	h__dev_lock(s->dev);
+	if (err)
+		return err;
 	err = s->dev->ops->slot_rekey(s);
 	h__unlock(&s->dev->lock);
 	return err;
@@ -356,17 +370,21 @@ int h__terminus_create(struct h_dev *dev, const struct h_terminus_attr *attr, si
 	t->mask = at.entries - 1;
 	t->entry_shift = (uint32_t)__builtin_ctz(at.entry_size);
 	t->inline_max = at.entry_size - sizeof(struct hamlyn_trb);
-	h__dev_lock(dev);
+	err = h__dev_lock(dev);
+	if (err)
+		goto err_free;
 	err = dev->ops->terminus_create(t, &at);
 	if (!err)
 		H_LINK(dev->termini, t);
 	h__unlock(&dev->lock);
-	if (err) {
-		free(f);
-		return err;
-	}
+	if (err)
+		goto err_free;
 	*out = t;
 	return 0;
+
+err_free:
+	free(f);
+	return err;
 }
 
 int h_terminus_destroy(struct h_terminus *t)
@@ -377,7 +395,9 @@ int h_terminus_destroy(struct h_terminus *t)
 	if (!t)
 		return 0;
 	dev = t->dev;
-	h__dev_lock(dev);
+	err = h__dev_lock(dev);
+	if (err)
+		return err;
 	err = dev->ops->terminus_destroy(t);
 	if (!err) {
 		dev->ops->terminus_forget(t, false);
@@ -407,7 +427,9 @@ int h_terminus_bind(struct h_terminus *t, uint32_t tag, struct h_area *a,
 				 "%llu bytes from %llu on of an area of %zu",
 				 (unsigned long long)length,
 				 (unsigned long long)base, a->length);
-	h__dev_lock(dev);
+	err = h__dev_lock(dev);
+	if (err)
+		return err;
 	err = a ? h__terminus_prepare_tag(t, tag) : 0;
 	if (!err)
 		err = dev->ops->terminus_bind(t, tag, a, base, length);

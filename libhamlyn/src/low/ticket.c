@@ -103,7 +103,9 @@ int h_slot_ticket_fd(struct h_slot *s, uint64_t base, uint64_t length, int *fd)
 				 (unsigned long long)s->length);
 	if (!length)
 		length = s->length - base;
-	h__dev_lock(s->dev);
+	err = h__dev_lock(s->dev);
+	if (err)
+		return err;
 	err = s->dev->ops->slot_ticket_fd(s, base, length, fd);
 	h__unlock(&s->dev->lock);
 	return err;
@@ -115,7 +117,9 @@ int h_terminus_import(struct h_terminus *t, int fd, struct h_ticket *k)
 	int err;
 
 	*k = (struct h_ticket) {};
-	h__dev_lock(t->dev);
+	err = h__dev_lock(t->dev);
+	if (err)
+		return err;
 	err = t->dev->ops->terminus_import(t, fd, &index, k);
 	h__unlock(&t->dev->lock);
 	if (!err)
@@ -129,7 +133,9 @@ int h_terminus_drop(struct h_terminus *t, const struct h_ticket *k)
 
 	if (!h__ticket_imported(k))
 		return h__refuse(t->dev, -EINVAL, "the ticket was not imported");
-	h__dev_lock(t->dev);
+	err = h__dev_lock(t->dev);
+	if (err)
+		return err;
 	err = t->dev->ops->terminus_drop(t, h__ticket_index(k));
 	h__unlock(&t->dev->lock);
 	return err;

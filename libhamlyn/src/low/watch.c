@@ -19,7 +19,9 @@ static int watch(struct h_dev *dev, const struct h_ticket *ticket, int fd,
 	w->dev = dev;
 	w->nq = nq;
 	w->claim = claim;
-	h__dev_lock(dev);
+	err = h__dev_lock(dev);
+	if (err)
+		goto err_free;
 	err = dev->ops->watch(w, ticket, fd, cookie);
 	if (!err) {
 		H_LINK(dev->watches, w);
@@ -27,12 +29,14 @@ static int watch(struct h_dev *dev, const struct h_ticket *ticket, int fd,
 		h__write_once(&nq->watches, nq->watches + 1);
 	}
 	h__unlock(&dev->lock);
-	if (err) {
-		free(w);
-		return err;
-	}
+	if (err)
+		goto err_free;
 	*out = w;
 	return 0;
+
+err_free:
+	free(w);
+	return err;
 }
 
 static int watch_slot(struct h_dev *dev, const struct h_ticket *ticket, struct h_nq *nq,
@@ -73,7 +77,9 @@ int h_unwatch(struct h_watch *w)
 	if (!w)
 		return 0;
 	dev = w->dev;
-	h__dev_lock(dev);
+	err = h__dev_lock(dev);
+	if (err)
+		return err;
 	err = dev->ops->unwatch(w);
 	if (!err) {
 		H_UNLINK(dev->watches, w);

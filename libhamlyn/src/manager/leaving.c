@@ -6,12 +6,17 @@
  * is behind such a message stands still with it, whoever it is for. A caller with a deadline
  * does not wait for that: what the NIC still reads is memory of the manager, which is kept until
  * it has left, by whoever polls next or by h_manager_destroy(). On the embedded device all of a
- * message has left when it is sent, and nothing is kept.
+ * message has left when it is sent, and nothing is kept for that.
+ *
+ * So stays what was closed by a caller with a deadline while another process of a segment had its
+ * tables, or was sending to what is to end: h__change_limit().
  */
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "manager/manager.h"
+
+#define AGAIN_NS	1000000
 
 void h__manager_reaches(struct h_manager *m, uint32_t host)
 {
@@ -47,6 +52,16 @@ static void end_all(struct h_manager *m, struct h_leaving *l)
 	}
 }
 
+/* By who polls, and waits for nobody: what cannot end now comes again. */
+static void end_now_or_later(struct h_manager *m, struct h_leaving *l)
+{
+	struct h_change_limit before = h__change_limit(H_NOWAIT);
+
+	h__change_still(0);
+	end_all(m, l);
+	h__change_restore(before);
+}
+
 /* @end: only those that end so, or NULL. */
 static struct h_leaving *take_left(struct h_manager *m, h_leaving_end *end)
 {
@@ -66,11 +81,27 @@ static struct h_leaving *take_left(struct h_manager *m, h_leaving_end *end)
 	return left;
 }
 
+static void copy_end(struct h_manager *m, struct h_leaving *l);
+
+/* To try what did not end for the sake of others takes system calls: not with each poll. */
+static bool is_soon(struct h_manager *m)
+{
+	int64_t now;
+
+	if (!m->again_ns)
+		return false;
+	now = h__now_ns();
+	if (now < m->again_ns)
+		return true;
+	m->again_ns = 0;
+	return false;
+}
+
 static int end_left(struct h_debt *d)
 {
 	struct h_manager *m = (void *)((char *)d - offsetof(struct h_manager, leaves));
 
-	end_all(m, take_left(m, NULL));
+	end_now_or_later(m, take_left(m, is_soon(m) ? copy_end : NULL));
 	return h__read_once(&m->leaving) ? -EBUSY : 0;
 }
 
@@ -84,6 +115,18 @@ void h__leave(struct h_manager *m, struct h_leaving *l)
 	h__chore_add(m, &m->leaves);
 	h__unlock(&m->lock);
 	h__manager_owes(m);
+}
+
+bool h__ends_later(struct h_manager *m, struct h_leaving *l, int err)
+{
+	if (m->ends || !h__change_limited() || !h__is_late(err))
+		return false;
+	/* All that was sent until now. */
+	l->handle = (int64_t)(h__read_once(&m->terminus->producer) - 1);
+	m->again_ns = h__now_ns() + AGAIN_NS;
+	h__closed(m, 1);
+	h__leave(m, l);
+	return true;
 }
 
 /* ---- copies ---- */

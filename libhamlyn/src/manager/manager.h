@@ -162,6 +162,11 @@ void h__copy_drop(struct h_manager *m, struct h_copy *copy);
 void h__closed(struct h_manager *m, int n);
 /* Must @l do so, as something that was sent before now has not left? Then its handle is set. */
 bool h__leaves_later(struct h_manager *m, struct h_leaving *l);
+/*
+ * Is @err that it took longer than h__change_limit() allows to end the one receiver of @l? Then it
+ * stays, and counts as closed, until it is ended once more, which may go the same way.
+ */
+bool h__ends_later(struct h_manager *m, struct h_leaving *l, int err);
 /* End all of them, before the manager's memory goes. */
 void h__leaving_exit(struct h_manager *m);
 
@@ -250,6 +255,7 @@ struct h_manager {
 	struct h_leaving *leaving;	/* written with lock */
 	struct h_debt leaves;		/* while there are any */
 	uint32_t closed;		/* receivers of theirs; lock */
+	int64_t again_ns;		/* when to try what others kept from ending; 0: now */
 	bool ends;			/* what has not left until now does not */
 	size_t copied;			/* bytes of copies that may be among them; lock */
 };

@@ -337,6 +337,7 @@ int h__half_connect(struct h_half *half, struct h_manager *m, const char *path,
 		    const struct h_connect_attr *attr, struct h_peer *peer,
 		    int64_t timeout_ns)
 {
+	struct h_change_limit before;
 	int err, cancel;
 
 	if (!path)
@@ -345,7 +346,9 @@ int h__half_connect(struct h_half *half, struct h_manager *m, const char *path,
 		return h__refuse(m->dev, -EINVAL,
 				 "flags 0x%x: 0 or H_CONNECT_*", attr->flags);
 	cancel = h__cancel_off();
+	before = h__change_limit(h_deadline(timeout_ns));
 	err = create_and_meet(half, m, path, attr, peer, timeout_ns);
+	h__change_restore(before);
 	h__cancel_restore(cancel);
 	return err;
 }

@@ -20,6 +20,7 @@
 #define DEFAULT_PATIENCE_NS	1000000000LL
 #define CALLERS_AT_ONCE		16	/* between looks at the deadline */
 #define ROUNDS_AT_ONCE		64
+#define TURN_NS			100000000LL	/* nobody changes the tables for as long */
 /* Two descriptors each, and together fewer than RLIMIT_NOFILE mostly is. */
 #define UNREAD			256
 #define UNREAD_OF_USER		32
@@ -582,6 +583,25 @@ static int accept_one(struct h_half *half, struct h_listener *l,
 	return err;
 }
 
+/*
+ * A client that was taken would have to be turned away if its end could not be made: so it is
+ * seen first whether the tables are to be had. If they are lost in between they have a moment
+ * more, in which all who are not stopped get on.
+ */
+static int accept_in_time(struct h_half *half, struct h_listener *l, struct h_manager *m,
+			  const struct h_stream_attr *attr, struct h_peer *peer,
+			  int64_t timeout_ns)
+{
+	struct h_change_limit before = h__change_limit(h_deadline(timeout_ns));
+	int err = m && h__change_limited() ? h__dev_await_change(m->dev) : 0;
+
+	h__change_still(TURN_NS);
+	if (!err)
+		err = accept_one(half, l, m, attr, peer, timeout_ns);
+	h__change_restore(before);
+	return err;
+}
+
 /* Who is cancelled in the middle would leave half an end, and the listener locked. */
 int h__half_accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
 		   const struct h_stream_attr *attr, struct h_peer *peer,
@@ -593,7 +613,7 @@ int h__half_accept(struct h_half *half, struct h_listener *l, struct h_manager *
 	if (l->epoll < 0)
 		return -EBADF;
 	cancel = h__cancel_off();
-	err = accept_one(half, l, m, attr, peer, timeout_ns);
+	err = accept_in_time(half, l, m, attr, peer, timeout_ns);
 	h__cancel_restore(cancel);
 	return err;
 }

@@ -188,7 +188,7 @@ static void listen_again(struct h_server *s)
 		s->deaf = false;
 }
 
-/* It is readable for as long as there is no descriptor to take the next client with. */
+/* It is readable for as long as there is nothing to take the next client with. */
 static void be_deaf(struct h_server *s)
 {
 	if (epoll_ctl(s->epoll, EPOLL_CTL_DEL, h_listener_fd(s->listener), NULL))
@@ -198,11 +198,25 @@ static void be_deaf(struct h_server *s)
 	arm_timer(s);
 }
 
+/* Somebody is stopped with them: the listener is readable for as long, and in vain. */
+static bool tables_are_stuck(struct h_server *s)
+{
+	struct h_change_limit before = h__change_limit(H_NOWAIT);
+	int err = h__dev_await_change(s->dev);
+
+	h__change_restore(before);
+	return h__is_late(err);
+}
+
 static void take_clients(struct h_server *s)
 {
 	unsigned int i;
 	int err = 0;
 
+	if (tables_are_stuck(s)) {
+		be_deaf(s);
+		return;
+	}
 	for (i = 0; i < CLIENTS_AT_ONCE && err != -EAGAIN; i++) {
 		err = h__server_accept(s);
 		if (err == -EMFILE || err == -ENFILE) {
@@ -396,6 +410,8 @@ static void close_in_child(struct h_server *s)
 
 int h_server_close(struct h_server *s, int64_t timeout_ns)
 {
+	int64_t deadline = h_deadline(timeout_ns);
+	struct h_change_limit before;
 	int err, ret;
 
 	if (!s)
@@ -409,7 +425,9 @@ int h_server_close(struct h_server *s, int64_t timeout_ns)
 	h_listener_destroy(s->listener);
 	s->listener = NULL;
 	s->inside = true;
-	ret = h__clients_end(s, timeout_ns);
+	ret = h__clients_end(s, deadline);
+	before = h__change_limit(deadline);
 	err = undo(s);
+	h__change_restore(before);
 	return err ? err : ret;
 }

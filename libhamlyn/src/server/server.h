@@ -59,7 +59,7 @@ void h__clients_look(struct h_server *s);
 /* It is one of the server's, and outside of its callbacks. */
 void h__server_drop(struct h_server *s, struct h_channel *channel, int reason);
 /* Say to all of them that this is the end, and wait until they know. */
-int h__clients_end(struct h_server *s, int64_t timeout_ns);
+int h__clients_end(struct h_server *s, int64_t deadline_ns);
 
 /* ---- server.c ---- */
 

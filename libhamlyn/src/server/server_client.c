@@ -211,9 +211,8 @@ void h__server_drop(struct h_server *s, struct h_channel *channel, int reason)
 	drop(c, reason);
 }
 
-int h__clients_end(struct h_server *s, int64_t timeout_ns)
+int h__clients_end(struct h_server *s, int64_t deadline_ns)
 {
-	int64_t deadline = h_deadline(timeout_ns);
 	struct h_client *c, *next;
 	int err = 0;
 
@@ -225,7 +224,7 @@ int h__clients_end(struct h_server *s, int64_t timeout_ns)
 		h_manager_poll(s->manager);
 		h__clients_look(s);
 		if (s->clients)
-			err = h__sleep_a_little(LOOK_NS, deadline);
+			err = h__sleep_a_little(LOOK_NS, deadline_ns);
 		if (err == -EINTR)
 			err = 0;
 	}

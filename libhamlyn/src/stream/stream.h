@@ -391,6 +391,7 @@ struct h_stream_receiver {
 	bool busy;			/* somebody does what is due, or begins its watch */
 	int64_t retire_ns;		/* retire it not before */
 	struct h_grace *grace;		/* his */
+	struct h_leaving closing;	/* it is closed, and could not end yet */
 	uint32_t max_buffer;
 	uint64_t paid;			/* bytes that came since it grew last, or tried to */
 	uint32_t slot_flags;
@@ -539,6 +540,12 @@ static inline bool h__sender_is_to_know(const struct h_stream_receiver *r,
 					const struct h_generation *g)
 {
 	return r->released - r->credited >= g->half || r->high - r->credited > g->most;
+}
+
+/* Is a watch held back, or not to be had in the time there was? Records go without one. */
+static inline bool h__watch_comes_later(int err)
+{
+	return err == -EAGAIN || (err == -ETIMEDOUT && h__change_limited());
 }
 
 /* Locked. What is to be done when it is unlocked; 0: nothing, as two looks tell nearly always. */

@@ -252,7 +252,7 @@ int h__stream_adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd
 	 * That is nothing against the other end: records go without one as well. With the
 	 * first one there may be other reasons than being held back.
 	 */
-	if (err == -EAGAIN || (err && s->generation > 1)) {
+	if (h__watch_comes_later(err) || (err && s->generation > 1)) {
 		h__write_once(&s->unwatched, true);
 		err = 0;
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A receiver, from create to destroy. */
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "stream/stream.h"
@@ -129,15 +130,22 @@ int h__stream_receiver_attach(struct h_stream_receiver *r,
 	err = h_receiver_watch(&r->r, &r->credit, fd, 0, &r->watch);
 	/* Held back: it has an end that can be joined once only, and begin_watch(). */
 	h_receiver_lock(&r->r);
-	r->unwatched = err == -EAGAIN;
+	r->unwatched = h__watch_comes_later(err);
 	r->busy = false;
 	h_receiver_unlock(&r->r);
-	if (err && err != -EAGAIN)
+	if (err && !h__watch_comes_later(err))
 		return err;
 	/* The sender may be ahead, and wait for what was released before this. */
 	h__stream_give_credit(r);
 	h__receiver_wake(&r->r);
 	return 0;
+}
+
+static int64_t settle_ns(void)
+{
+	int64_t now = h__now_ns();
+
+	return h__change_end(now, H_SETTLE_NS) - now;
 }
 
 /*
@@ -159,7 +167,7 @@ static void settle_credits(struct h_stream_receiver *r)
 	r->connected = false;
 	h_receiver_unlock(&r->r);
 	if (handle >= 0)
-		h_send_wait(m->terminus, handle, m->ends ? H_NOWAIT : H_SETTLE_NS);
+		h_send_wait(m->terminus, handle, m->ends ? H_NOWAIT : settle_ns());
 	h__ticket_drop(m, &credit);
 }
 
@@ -199,12 +207,25 @@ int h_stream_receiver_destroy(struct h_stream_receiver *r)
 	return 0;
 }
 
+static void end_again(struct h_manager *m, struct h_leaving *l)
+{
+	struct h_stream_receiver *r =
+		(void *)((char *)l - offsetof(struct h_stream_receiver, closing));
+
+	h__closed(m, -1);
+	h__stream_receiver_end(r);
+}
+
 int h__stream_receiver_end(struct h_stream_receiver *r)
 {
+	struct h_manager *m = r->r.manager;
 	int err = h_stream_receiver_destroy(r);
 	int i;
 
 	if (!err)
+		return 0;
+	r->closing.end = end_again;
+	if (h__ends_later(m, &r->closing, err))
 		return 0;
 	for (i = 0; i < 2; i++)
 		if (r->gen[i].place.slot)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A sender, from seed to end. */
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "stream/stream.h"
@@ -17,6 +18,23 @@ static int hello(struct h_stream_sender *s)
 	return ret < 0 ? (int)ret : 0;
 }
 
+/* What others can keep from ending. */
+static int end_place(struct h_stream_sender *s)
+{
+	/* If it stays, so does the slot that it tells. */
+	int err = h__stream_sender_unwatch(s);
+
+	return err || !s->credits.slot ? err : h__place_exit(&s->credits, &s->r);
+}
+
+static void end_again(struct h_manager *m, struct h_leaving *l)
+{
+	struct h_stream_sender *s = (void *)((char *)l - offsetof(struct h_stream_sender, closing));
+
+	h__closed(m, -1);
+	h__stream_sender_destroy(s);
+}
+
 int h__stream_sender_destroy(struct h_stream_sender *s)
 {
 	int err;
@@ -24,13 +42,12 @@ int h__stream_sender_destroy(struct h_stream_sender *s)
 	h__debt_remove(s->r.manager, &s->debt);
 	h__debt_remove(s->r.manager, &s->shed);
 	h__debt_remove(s->r.manager, &s->room);
-	/* If it stays, so does the slot that it tells. */
-	err = h__stream_sender_unwatch(s);
-
+	err = end_place(s);
+	s->closing.end = end_again;
+	if (h__ends_later(s->r.manager, &s->closing, err))
+		return 0;
 	h__stage_end(s);
 	h__ticket_drop(s->r.manager, &s->ticket);
-	if (!err && s->credits.slot)
-		err = h__place_exit(&s->credits, &s->r);
 	if (err && s->credits.slot)
 		h__place_abandon(&s->credits, &s->r);
 	h__receiver_remove(&s->r);
@@ -179,37 +196,33 @@ int h_stream_sender_shutdown(struct h_stream_sender *s, int64_t timeout_ns)
 	return err;
 }
 
-static void end_left(struct h_manager *m, struct h_leaving *l)
-{
-	struct h_stream_sender *s = (void *)((char *)l - offsetof(struct h_stream_sender, closing));
-
-	h__closed(m, -1);
-	h__stream_sender_destroy(s);
-}
-
 static void leave(struct h_stream_sender *s)
 {
 	struct h_manager *m = s->r.manager;
 
-	h_stream_sender_on_ready(s, NULL, NULL);
 	h__debt_remove(m, &s->shed);
-	s->closing.end = end_left;
+	s->closing.end = end_again;
 	h__closed(m, 1);
 	h__leave(m, &s->closing);
 }
 
 int h_stream_sender_close(struct h_stream_sender *s, int64_t timeout_ns)
 {
+	int64_t deadline = h_deadline(timeout_ns);
+	struct h_change_limit before;
 	int ret, err;
 
 	if (!s)
 		return 0;
 	h__debt_remove(s->r.manager, &s->debt);
-	ret = h__stream_finish(s, h_deadline(timeout_ns));
+	ret = h__stream_finish(s, deadline);
+	h_stream_sender_on_ready(s, NULL, NULL);
 	if (h__leaves_later(s->r.manager, &s->closing)) {
 		leave(s);
 		return ret;
 	}
+	before = h__change_limit(deadline);
 	err = h__stream_sender_destroy(s);
+	h__change_restore(before);
 	return ret ? ret : err;
 }
