@@ -145,6 +145,7 @@ free-twice     native manager               libhamlyn/src/manager/memory.c s/if 
 dispatch-bound native manager               libhamlyn/src/manager/ready.c s/while (rounds-- \&\& h_manager_poll/while ((void)rounds, h_manager_poll/
 unread-replies native rendezvous            libhamlyn/src/rendezvous/rendezvous_listen.c s/of_user >= UNREAD_OF_USER/0/
 slow-close     native rendezvous            libhamlyn/src/rendezvous/rendezvous_close.c s/later = make_room();/later = make_room() \&\& 0;/
+far-wrap       native bridge                libhamlyn/src/embedded/shm_far.c s/if (!skip \&\& least > left)/if (0)/
 change-limit   native stuck_tables          libhamlyn/src/low/change.c s/return limit.err ? \&limit : NULL;/return NULL;/
 change-accept  native stuck_tables          libhamlyn/src/rendezvous/rendezvous_listen.c s/int err = m \&\& h__change_limited() ? /int err = 0 ? /
 change-close   native stuck_tables          libhamlyn/src/manager/leaving.c s/if (m->ends || !h__change_limited() ||/if (1 ||/

@@ -338,6 +338,55 @@ TEST_F(bridge, a_full_connection_stalls_its_senders_and_goes_on)
 	}
 }
 
+#define WHOLE	(128u << 10)
+#define FILLER	4000	/* bytes: so that there is room for little more than WHOLE */
+
+/*
+ * What is no longer than that begins only if all of it has room, also where a packet does not fit
+ * at the ring's end: then a part of that is left out.
+ */
+static const char *fill_and_send(struct host *a, const struct h_msg *whole, unsigned int fillers)
+{
+	struct h_msg filler = *whole;
+	int64_t began, handle;
+
+	filler.length = FILLER;
+	while (fillers--)
+		if (h_send(a->terminus, &filler) < 0)
+			return "no filler goes";
+	began = ht_now_ns();
+	handle = h_send(a->terminus, whole);
+	if (ht_now_ns() - began > 3 * HT_SEC)
+		return "it waits in the middle";
+	if (handle >= 0 ? ht_send_wait(a->terminus, handle) != 1 : handle != -EAGAIN)
+		return "it is neither sent nor refused";
+	return NULL;
+}
+
+TEST_F(bridge, what_has_room_as_a_whole_does_not_wait_in_the_middle)
+{
+	struct host *a = &self->host[0], *b = &self->host[1];
+	struct h_msg m = { .ticket = &b->ticket, .data = a->data, .length = WHOLE,
+			   .flags = HAMLYN_TRB_NO_NOTIFY };
+	const char *complaint;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(end(self, (int)i, SIGTERM), 0);
+		start(self, (int)i, 600000);
+	}
+	ASSERT_TRUE(wait_up(self));
+	for (i = 0; i < 32; i++) {
+		/* Empty again, and elsewhere each time. */
+		ASSERT_TRUE(round_trip(a, b));
+		kill(a->bridge, SIGSTOP);
+		complaint = fill_and_send(a, &m, 29 + i % 3);
+		kill(a->bridge, SIGCONT);
+		ASSERT_NO(complaint);
+	}
+	ASSERT_TRUE(round_trip(a, b));
+}
+
 TEST_F(bridge, who_takes_nothing_for_too_long_is_dead)
 {
 	struct host *a = &self->host[0], *b = &self->host[1];
@@ -624,6 +673,17 @@ TEST_F(bridge, a_full_connection_tears_no_message_of_a_channel)
 		EXPECT_EQ(h_manager_destroy(m[i]), 0);
 }
 
+/* Sent, or refused: nothing is begun that could not be ended at once. */
+static bool is_not_given_up(struct h_manager *m, const struct h_datagram_address *to,
+			    const void *data, uint32_t length)
+{
+	int i, err = 0;
+
+	for (i = 0; !err && i < 100; i++)
+		err = h_datagram_send(m, to, 0, data, length, NULL, H_NOWAIT);
+	return err == -EAGAIN;
+}
+
 /* A datagram is one message, and longer than the ring: it is given up, and said to be. */
 TEST_F(bridge, a_datagram_is_given_up_in_time)
 {
@@ -643,6 +703,9 @@ TEST_F(bridge, a_datagram_is_given_up_in_time)
 	ASSERT_EQ(h_datagram_receiver_create(m[1], &attr, &receiver), 0);
 	h_datagram_receiver_address(receiver, &to);
 	kill(self->host[1].bridge, SIGSTOP);
+	EXPECT_EQ(h_datagram_send(m[0], &to, 0, self->host[0].data, LENGTH, NULL, H_NOWAIT),
+		  -EMSGSIZE);
+	EXPECT_TRUE(ht_is_explained(self->host[0].dev, "without waiting"));
 	/* Until the bridge has no room for it, it takes what is sent. */
 	begin = ht_now_ns();
 	for (i = 0; i < 100; i++) {
@@ -655,6 +718,7 @@ TEST_F(bridge, a_datagram_is_given_up_in_time)
 		break;
 	}
 	EXPECT_LT(i, 100);
+	EXPECT_TRUE(is_not_given_up(m[0], &to, self->host[0].data, 192 << 10));
 	/* It would be 10 s otherwise. */
 	EXPECT_LT(ht_now_ns() - begin, 8 * HT_SEC);
 	kill(self->host[1].bridge, SIGCONT);

@@ -237,12 +237,13 @@ int h_datagram_resolve(const struct h_seed *seed,
  * To another host on the kernel device, with a deadline, it is a copy that is sent: if it has not
  * left when the time is over it does so later, out of memory of the manager, and the call
  * returns 0. Of such copies there are no more than the budget of struct h_manager_attr, or one.
- * One of more than 128 KiB on the embedded device is on its way as soon as another host takes its
- * first bytes; if the time is over before the last ones, it is given up: -ECANCELED.
+ * One of more than 192 KiB on the embedded device is on its way as soon as another host takes its
+ * first bytes; if the time is over before the last ones, it is given up: -ECANCELED. It cannot be
+ * sent with H_NOWAIT: -EMSGSIZE.
  *
  * Return: 0, -ERANGE if it is outside the buffer, -EINVAL if @to is not the address of a
- * datagram receiver, -EAGAIN, -ETIMEDOUT, -EHOSTUNREACH, -ECANCELED; or, if there is no memory to
- * copy it to, as h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT, -ETIMEDOUT.
+ * datagram receiver, -EAGAIN, -ETIMEDOUT, -EHOSTUNREACH, -ECANCELED, -EMSGSIZE; or, if there is
+ * no memory to copy it to, as h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT, -ETIMEDOUT.
  */
 int h_datagram_send(struct h_manager *manager,
 		    const struct h_datagram_address *to, size_t offset,

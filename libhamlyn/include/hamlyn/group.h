@@ -80,11 +80,11 @@ int h_share_import(const struct h_seed *seed, struct h_share *share);
  * @timeout_ns: longest time to wait while the work queue is full, and for it to leave
  *
  * When it returns 0 @data may be changed, as of h_datagram_send(), and the share must not be
- * sent again before the receiver's next round.
+ * sent again before the receiver's next round. What is said there of long ones is so here.
  *
  * Return: 0, -EINVAL if @share is not valid or divided, -ERANGE if @length exceeds its part,
- * -EAGAIN, -ETIMEDOUT, -EHOSTUNREACH, -ECANCELED; or, if there is no memory to copy it to, as
- * h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT, -ETIMEDOUT.
+ * -EAGAIN, -ETIMEDOUT, -EHOSTUNREACH, -ECANCELED, -EMSGSIZE; or, if there is no memory to copy it
+ * to, as h_manager_alloc(): -ENOMEM, -ENOSPC, -E2BIG, -EDQUOT, -ETIMEDOUT.
  */
 int h_share_send(struct h_manager *manager, const struct h_share *share,
 		 const void *data, size_t length, int64_t timeout_ns);

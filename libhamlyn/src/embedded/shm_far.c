@@ -147,6 +147,10 @@ static bool put(struct shm_sender *s, struct shm_ring *ring, const struct hamlyn
 	u32 least = s->far_room > bytes ? s->far_room : bytes;
 	struct shm_ring_packet *p;
 
+	/* Of several packets, another one may be that which does not fit, and is no longer. */
+	if (!skip && least > left)
+		least += bytes;
+
 	if (room(ring, tail) < (u64)least + skip)
 		return false;
 	if (skip) {

@@ -264,7 +264,7 @@ static u32 least_room(u64 length)
 	u64 bytes = length + packets * (sizeof(struct shm_ring_packet) + SHM_RING_ALIGN);
 	u64 most = SHM_RING_BYTES - 2 * SHM_PACKET_SIZE;
 
-	_Static_assert(H_EMBEDDED_WHOLE + (H_EMBEDDED_WHOLE / SHM_PACKET_SIZE + 1) *
+	_Static_assert(H_EMBEDDED_AT_ONCE + (H_EMBEDDED_AT_ONCE / SHM_PACKET_SIZE + 1) *
 		       (sizeof(struct shm_ring_packet) + SHM_RING_ALIGN) <=
 		       SHM_RING_BYTES - 2 * SHM_PACKET_SIZE, "it has room as a whole");
 	return (u32)(bytes < most ? bytes : most);

@@ -420,6 +420,11 @@ uint64_t h__dev_whole(const struct h_dev *dev)
 	return dev->priv ? H_EMBEDDED_WHOLE : UINT64_MAX;
 }
 
+uint64_t h__dev_at_once(const struct h_dev *dev)
+{
+	return dev->priv ? H_EMBEDDED_AT_ONCE : UINT64_MAX;
+}
+
 const struct hamlyn_query *h__dev_limits(const struct h_dev *dev)
 {
 	return &dev->limits;

@@ -9,6 +9,7 @@
 #define H_FIRST_PATIENCE	64	/* until it is known how many make up some ms */
 #define H_DEFAULT_ENTRIES	64
 #define H_EMBEDDED_WHOLE	(128u << 10)	/* see h__dev_whole() */
+#define H_EMBEDDED_AT_ONCE	(192u << 10)	/* see h__dev_at_once() */
 #define H_DEFAULT_ENTRY_SIZE	512
 
 struct h_area {

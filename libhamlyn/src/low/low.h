@@ -43,6 +43,8 @@
 const struct hamlyn_query *h__dev_limits(const struct h_dev *dev);
 /* The longest message to another host that h_send() begins only if it can send all of it. */
 uint64_t h__dev_whole(const struct h_dev *dev);
+/* The longest that it can send so at all: what is longer is waited for in the middle. */
+uint64_t h__dev_at_once(const struct h_dev *dev);
 /* Does a signal end a sleep that has no end even after a handler with SA_RESTART? */
 bool h__dev_signal_ends(const struct h_dev *dev);
 

@@ -137,8 +137,12 @@ int h__post(struct h_manager *m, const struct h_msg *msg, int64_t deadline_ns)
 	if (msg->offset > msg->ticket->length ||
 	    msg->length > msg->ticket->length - msg->offset)
 		return -ERANGE;
-	if (deadline_ns >= 0 && msg->ticket->host != m->self_ticket.host &&
-	    msg->length > h__dev_whole(m->dev))
-		return post_until(m, msg, deadline_ns);
-	return post_long(m, msg, deadline_ns);
+	if (deadline_ns < 0 || msg->ticket->host == m->self_ticket.host ||
+	    msg->length <= h__dev_whole(m->dev))
+		return post_long(m, msg, deadline_ns);
+	if (deadline_ns == H_NOWAIT && msg->length > h__dev_at_once(m->dev))
+		return h__refuse(m->dev, -EMSGSIZE,
+				 "%zu bytes to another host without waiting: at most %llu",
+				 msg->length, (unsigned long long)h__dev_at_once(m->dev));
+	return post_until(m, msg, deadline_ns);
 }
