@@ -93,7 +93,11 @@ static int next_record(struct h_channel *ch, struct h_record *record,
 		if (h__unlikely(again))
 			h__channel_try_push(ch);
 		ret = h__stream_next(ch->receiver, record, more, H_NOWAIT);
-		if (ret != -EAGAIN || deadline_ns == H_NOWAIT)
+		if (deadline_ns == H_NOWAIT)
+			return ret;
+		if (h__unlikely(!ret))
+			h__stream_answer_end(ch->receiver, deadline_ns);
+		if (ret != -EAGAIN)
 			return ret;
 		again = again || h__stream_unwatched(ch->receiver);
 		ret = h__go_on(&rounds, deadline_ns);

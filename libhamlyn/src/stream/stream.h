@@ -499,7 +499,7 @@ static inline void h__stream_pass_control(struct h_stream_receiver *r)
 
 void h__stream_credit_fin(struct h_stream_receiver *r);
 /* Say what is free now, or later, if there is no room for it. */
-void h__stream_give_credit(struct h_stream_receiver *r);
+void h__stream_give_credit(struct h_stream_receiver *r, int64_t deadline_ns);
 /* What was offered counts no more for the manager's budget. */
 void h__stream_offer_over(struct h_stream_receiver *r);
 int h__stream_end_watch(struct h_watch **watch);
@@ -558,7 +558,12 @@ static inline unsigned int h__stream_what_is_due(struct h_stream_receiver *r)
 	       h__stream_look_closely(r) : 0;
 }
 
-/* Whatever it is. */
+/* If that found no room to go when the end was received. */
+void h__stream_answer_end(struct h_stream_receiver *r, int64_t deadline_ns);
+
+/* Whatever it is; a credit within this time. */
+void h__stream_do_in_time(struct h_stream_receiver *r, int64_t deadline_ns);
+/* The same for who has none. */
 void h__stream_do_what_is_due(struct h_stream_receiver *r);
 
 /*

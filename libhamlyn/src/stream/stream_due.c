@@ -3,7 +3,7 @@
 #include "stream/stream.h"
 
 #define GROW_BY			4
-#define ROOM_NS			10000000LL	/* for the work queue to empty */
+#define ROOM_NS			5000000LL	/* for the work queue to empty */
 #define OLD_GRACE_NS		100000000LL	/* a sender that came in since may be stopped */
 #define RETIRE_AGAIN_NS		10000000LL	/* while somebody is inside the NIC */
 
@@ -146,8 +146,18 @@ void h__stream_settle(struct h_receiver *r)
 	try_credit(of(r));
 }
 
-/* True if none is late any more. After the end the application may never poll again. */
-static bool credit_settles(struct h_stream_receiver *r)
+/* After the end the application may never poll again. */
+static int64_t last_words_ns(const struct h_stream_receiver *r, int64_t deadline_ns)
+{
+	int64_t left = deadline_ns < 0 ? H_SETTLE_NS : deadline_ns - h__now_ns();
+
+	if (left < ROOM_NS || h__read_once(&r->r.manager->far))
+		return ROOM_NS;
+	return left < H_SETTLE_NS ? left : H_SETTLE_NS;
+}
+
+/* True if none is late any more. */
+static bool credit_settles(struct h_stream_receiver *r, int64_t deadline_ns)
 {
 	struct h_wait wait = { 0 };
 	bool done, last;
@@ -161,8 +171,8 @@ static bool credit_settles(struct h_stream_receiver *r)
 		if (done)
 			return true;
 		if (!end)
-			end = h__now_ns() + (last && !h__read_once(&r->r.manager->far) ?
-					     H_SETTLE_NS : ROOM_NS);
+			end = h__change_end(h__now_ns(), last ? last_words_ns(r, deadline_ns) :
+						    ROOM_NS);
 		if (h__wait_more(&wait, end))
 			return false;
 	}
@@ -183,7 +193,7 @@ bool h__stream_unwatched(struct h_stream_receiver *r)
  * running. Otherwise whoever polls tries again, also a thread that went to sleep, or back to an
  * event loop, when there was nothing to try.
  */
-void h__stream_give_credit(struct h_stream_receiver *r)
+void h__stream_give_credit(struct h_stream_receiver *r, int64_t deadline_ns)
 {
 	bool owed;
 
@@ -192,7 +202,7 @@ void h__stream_give_credit(struct h_stream_receiver *r)
 	if (owed)
 		try_credit(r);
 	h_receiver_unlock(&r->r);
-	if (!owed && !credit_settles(r))
+	if (!owed && !credit_settles(r, deadline_ns))
 		h__manager_owes(r->r.manager);
 }
 
@@ -388,7 +398,7 @@ static void retire(struct h_stream_receiver *r)
 }
 
 /* Not in process_arrival(), which must not wait for the device. */
-void h__stream_do_what_is_due(struct h_stream_receiver *r)
+void h__stream_do_in_time(struct h_stream_receiver *r, int64_t deadline_ns)
 {
 	bool watch, grow, old;
 
@@ -413,7 +423,18 @@ void h__stream_do_what_is_due(struct h_stream_receiver *r)
 	h_receiver_lock(&r->r);
 	r->busy = false;
 	h_receiver_unlock(&r->r);
-	h__stream_give_credit(r);
+	h__stream_give_credit(r, deadline_ns);
+}
+
+void h__stream_do_what_is_due(struct h_stream_receiver *r)
+{
+	h__stream_do_in_time(r, H_NOWAIT);
+}
+
+void h__stream_answer_end(struct h_stream_receiver *r, int64_t deadline_ns)
+{
+	if (h__read_once(&r->fin_due))
+		h__stream_give_credit(r, deadline_ns);
 }
 
 void h__stream_shed(struct h_stream_receiver *r)
@@ -470,7 +491,7 @@ unsigned int h__stream_look_closely(struct h_stream_receiver *r)
 void h__stream_see_to(struct h_stream_receiver *r, unsigned int due)
 {
 	if (due & CREDIT)
-		h__stream_give_credit(r);
+		h__stream_give_credit(r, H_NOWAIT);
 	if (due & DUE)
 		h__stream_do_what_is_due(r);
 }

@@ -46,7 +46,7 @@ int h__stream_next(struct h_stream_receiver *r, struct h_record *record,
 		due = h__stream_what_is_due(r);
 		h__receiver_unlock(&r->r);
 		if (h__unlikely(due))
-			h__stream_do_what_is_due(r);
+			h__stream_do_in_time(r, deadline_ns);
 		if (ret != -EAGAIN)
 			return ret;
 		/* What came had no data, and the next one may have none. */

@@ -136,7 +136,7 @@ int h__stream_receiver_attach(struct h_stream_receiver *r,
 	if (err && !h__watch_comes_later(err))
 		return err;
 	/* The sender may be ahead, and wait for what was released before this. */
-	h__stream_give_credit(r);
+	h__stream_give_credit(r, H_NOWAIT);
 	h__receiver_wake(&r->r);
 	return 0;
 }
@@ -158,6 +158,9 @@ static void settle_credits(struct h_stream_receiver *r)
 	struct h_ticket credit;
 	int64_t handle;
 
+	/* It could not go when the end was received, and nobody polled. */
+	if (h__read_once(&r->fin_due) && !m->ends)
+		h__stream_give_credit(r, H_FOREVER);
 	h_receiver_lock(&r->r);
 	handle = r->credit_handle;
 	credit = r->credit;
