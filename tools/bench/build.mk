@@ -31,11 +31,11 @@ $(BUILD)/jacobi/jacobi-messages: tools/bench/jacobi/messages.c $(JACOBI_SRC) $(B
 	@mkdir -p $(@D)
 	$(CC) $(JACOBI_FLAGS) -static $(filter %.c %.a,$^) $(LDFLAGS) -lpthread -o $@
 
-#: make bench-jacobi  Stache, pages and Active Messages on two nodes; prints microseconds per step
+#: make bench-jacobi | bench-tempest   Stache beside pages and messages; what Tempest costs
 bench-jacobi: $(JACOBI) $(BUILD)/hamlyn-run
 	tools/bench/jacobi/run.sh $(BUILD)
 
-#: make bench-tempest  what Tempest costs, and as nodes, threads and segment grow; fails if a gate is not kept
+# Also as nodes, threads and segment grow; fails if a gate is not kept.
 bench-tempest: tempest-tests
 	tools/bench/tempest.py --build $(BUILD)
 

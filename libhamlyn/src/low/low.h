@@ -77,7 +77,7 @@ void h__change_still(int64_t still_ns);
 const struct h_change_limit *h__change_limited(void);
 /* What to return when that time is over; and that it is, for the rest of them. */
 int h__change_late(void);
-/* When to give up that which would be waited for for @wait_ns. */
+/* When to give up what would be waited for as long as @wait_ns. */
 int64_t h__change_end(int64_t now_ns, int64_t wait_ns);
 /*
  * Wait for who changes the tables just now, as long as those calls would. 0, or what they would
