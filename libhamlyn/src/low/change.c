@@ -9,6 +9,7 @@
 #include "low/low.h"
 
 #define STILL_NS	5000000	/* who runs has got on by then, mostly */
+#define FOR_EVER_NS	(INT64_MAX / 4)	/* can be added to */
 
 static __thread struct h_change_limit limit;
 
@@ -50,6 +51,15 @@ int h__change_late(void)
 	limit.until_ns = 0;
 	limit.still_ns = 0;
 	return limit.err;
+}
+
+int h__change_lock(uint32_t *lock)
+{
+	if (limit.err)
+		return h__lock_until(lock, h__change_end(h__now_ns(), FOR_EVER_NS)) ?
+		       h__change_late() : 0;
+	h__lock(lock);
+	return 0;
 }
 
 int64_t h__change_end(int64_t now_ns, int64_t wait_ns)

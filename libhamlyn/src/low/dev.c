@@ -401,16 +401,10 @@ int h_audit(struct h_dev *dev, struct hamlyn_audit_entry *entries,
 
 int h__dev_lock(struct h_dev *dev)
 {
-	int err;
+	int err = h__change_lock(&dev->lock);
 
-	if (!h__change_limited()) {
-		h__lock(&dev->lock);
-	} else {
-		err = h__lock_until(&dev->lock, h__change_end(h__now_ns(), INT64_MAX / 4));
-		if (err)
-			return h__refuse(dev, h__change_late(),
-					 "another thread changes something on this device");
-	}
+	if (err)
+		return h__refuse(dev, err, "another thread changes something on this device");
 	*h__why_text(dev) = 0;
 	return 0;
 }

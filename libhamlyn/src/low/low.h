@@ -77,6 +77,8 @@ void h__change_still(int64_t still_ns);
 const struct h_change_limit *h__change_limited(void);
 /* What to return when that time is over; and that it is, for the rest of them. */
 int h__change_late(void);
+/* h__lock() of what another thread may hold while it waits for that; 0, or that it is late. */
+int h__change_lock(uint32_t *lock);
 /* When to give up what would be waited for as long as @wait_ns. */
 int64_t h__change_end(int64_t now_ns, int64_t wait_ns);
 /*

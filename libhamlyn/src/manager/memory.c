@@ -292,17 +292,6 @@ static int grow(struct h_pool *pool, unsigned int class, size_t length, enum kin
 	return find_room(pool, class, length, ANY, memory) ? 0 : err;
 }
 
-/* Another thread may wait with it for who changes the device's tables. */
-static int area_lock(struct h_manager *m)
-{
-	if (!h__change_limited()) {
-		h__lock(&m->area_lock);
-		return 0;
-	}
-	return h__lock_until(&m->area_lock, h__change_end(h__now_ns(), INT64_MAX / 4)) ?
-		h__change_late() : 0;
-}
-
 int h__pool_alloc(struct h_pool *pool, size_t length, bool grown, struct h_memory *memory)
 {
 	enum kind kind = grown ? GROWN : MADE_WITH;
@@ -317,7 +306,8 @@ int h__pool_alloc(struct h_pool *pool, size_t length, bool grown, struct h_memor
 	class = class_of(length);
 	if (find_room(pool, class, length, kind, memory))
 		return 0;
-	err = area_lock(m);
+	/* Another thread may wait with it for who changes the device's tables. */
+	err = h__change_lock(&m->area_lock);
 	if (err)
 		return err;
 	err = grow(pool, class, length, kind, memory);
