@@ -213,10 +213,6 @@ static void take_clients(struct h_server *s)
 	unsigned int i;
 	int err = 0;
 
-	if (tables_are_stuck(s)) {
-		be_deaf(s);
-		return;
-	}
 	for (i = 0; i < CLIENTS_AT_ONCE && err != -EAGAIN; i++) {
 		err = h__server_accept(s);
 		if (err == -EMFILE || err == -ENFILE) {
@@ -224,6 +220,9 @@ static void take_clients(struct h_server *s)
 			return;
 		}
 	}
+	/* None, although somebody has come */
+	if (i == 1 && err == -EAGAIN && tables_are_stuck(s))
+		be_deaf(s);
 }
 
 static void tick(struct h_server *s)
