@@ -343,8 +343,9 @@ TEST_F(shared, refused)
 	if (variant->rdm)
 		EXPECT_EQ(-FI_EOPNOTSUPP, fi_trecv(set->ends[0].ep, set->in, 8, NULL,
 						   FI_ADDR_UNSPEC, 1, 0, NULL));
-	EXPECT_EQ(-FI_ENOSYS, fi_send(set->srx, set->in, 8, NULL, 0, NULL));
-	EXPECT_EQ(-FI_ENOSYS, fi_tinject(set->srx, set->in, 8, 0, 0));
+	EXPECT_EQ(-FI_EOPBADSTATE, fi_send(set->srx, set->in, 8, NULL, 0, NULL));
+	EXPECT_EQ(-FI_EOPBADSTATE, fi_tsend(set->srx, set->in, 8, NULL, 0, 0, NULL));
+	EXPECT_EQ(-FI_EOPBADSTATE, fi_tinject(set->srx, set->in, 8, 0, 0));
 	EXPECT_EQ(-FI_EBUSY, fi_close(&set->srx->fid));
 	if (variant->rdm)
 		EXPECT_EQ(-FI_EBUSY, fi_close(&set->stx->fid));

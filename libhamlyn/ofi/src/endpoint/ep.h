@@ -22,7 +22,7 @@
 
 enum hf_ep_state {
 	HF_EP_NEW,
-	HF_EP_ENABLED,		/* and what is no end point, but shared by some */
+	HF_EP_ENABLED,
 	HF_EP_CONNECTING,
 	HF_EP_CONNECTED,
 	HF_EP_SHUT,		/* by us */

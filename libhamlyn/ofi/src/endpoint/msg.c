@@ -189,63 +189,6 @@ struct fi_ops_msg hf_msg_ops = {
 	.injectdata = msg_injectdata,
 };
 
-static ssize_t no_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-		       fi_addr_t dest, void *context)
-{
-	(void)fid;
-	(void)buf;
-	(void)len;
-	(void)desc;
-	(void)dest;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			fi_addr_t dest, void *context)
-{
-	(void)desc;
-	return no_send(fid, iov, count, NULL, dest, context);
-}
-
-static ssize_t no_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
-{
-	(void)flags;
-	return no_send(fid, msg, 0, NULL, 0, NULL);
-}
-
-static ssize_t no_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest)
-{
-	return no_send(fid, buf, len, NULL, dest, NULL);
-}
-
-static ssize_t no_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-			     fi_addr_t dest)
-{
-	(void)data;
-	return no_send(fid, buf, len, NULL, dest, NULL);
-}
-
-static ssize_t no_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			   uint64_t data, fi_addr_t dest, void *context)
-{
-	(void)data;
-	return no_send(fid, buf, len, desc, dest, context);
-}
-
-struct fi_ops_msg hf_msg_recv_ops = {
-	.size = sizeof(struct fi_ops_msg),
-	.recv = msg_recv,
-	.recvv = msg_recvv,
-	.recvmsg = msg_recvmsg,
-	.send = no_send,
-	.sendv = no_sendv,
-	.sendmsg = no_sendmsg,
-	.inject = no_inject,
-	.senddata = no_senddata,
-	.injectdata = no_injectdata,
-};
-
 /* ---- ending ------------------------------------------------------------- */
 
 void hf_msg_flush(struct hf_ep *ep, int err)

@@ -6,7 +6,6 @@
 #include "endpoint/ep.h"
 
 extern struct fi_ops_msg hf_msg_ops;
-extern struct fi_ops_msg hf_msg_recv_ops;	/* of what can only receive */
 
 /* Domain locked: what was posted and never came. */
 void hf_msg_flush(struct hf_ep *ep, int err);

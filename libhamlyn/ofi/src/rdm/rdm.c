@@ -138,12 +138,18 @@ static struct fi_ops fid_ops = {
 
 /* ---- calls --------------------------------------------------------------- */
 
+/* What is shared needs not be; an end point that shares does. */
+static bool is_not_enabled(const struct hf_rdm *rdm)
+{
+	return rdm->ep.state == HF_EP_NEW && (rdm->ep.srx || !rdm->match->shared);
+}
+
 /* Domain locked. Posted, looked for, or fetched: as the flags say. */
 int hf_rdm_receive(struct hf_rdm *rdm, struct hf_wish *wish, fi_addr_t src)
 {
 	const struct hf_av *av;
 
-	if (rdm->ep.state == HF_EP_NEW)
+	if (is_not_enabled(rdm))
 		return -FI_EOPBADSTATE;
 	if (rdm->ep.srx)
 		return -FI_EOPNOTSUPP;
@@ -204,7 +210,7 @@ static ssize_t rx_size_left(struct fid_ep *fid)
 {
 	struct hf_rdm *rdm = of(&fid->fid);
 
-	if (rdm->ep.state == HF_EP_NEW)
+	if (is_not_enabled(rdm))
 		return -FI_EOPBADSTATE;
 	return rdm->match->recvs < rdm->ep.rx_size ?
 	       (ssize_t)(rdm->ep.rx_size - rdm->match->recvs) : 0;

@@ -64,7 +64,7 @@ static struct hf_rdm *one_of(const struct hf_rdm *srx)
 	return rdm;
 }
 
-/* Who says of a buffer that no message was for it; NULL: nobody could. */
+/* The end point whose queues tell of a buffer that no message was for it; NULL: there is none. */
 struct hf_ep *hf_shared_teller(struct hf_rdm *rdm)
 {
 	struct hf_rdm *other;
@@ -98,9 +98,7 @@ static int srx_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	if (other->fclass == FI_CLASS_CQ && flags & FI_TRANSMIT)
 		return -FI_EBADFLAGS;
 	hf_domain_lock(srx->ep.domain);
-	srx->ep.state = HF_EP_NEW;
 	err = hf_rdm_bind(fid, other, flags);
-	srx->ep.state = HF_EP_ENABLED;
 	/* Whether a success is told is said by the end point that it came to. */
 	srx->ep.rx_selective = true;
 	hf_domain_unlock(srx->ep.domain);
@@ -142,7 +140,6 @@ int hf_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_e
 		return -FI_ENOMEM;
 	hf_rdm_init(srx, hf_container(domain, struct hf_domain, fid));
 	srx->own.shared = true;
-	srx->ep.state = HF_EP_ENABLED;
 	srx->ep.rx_selective = true;
 	srx->ep.caps = attr && attr->caps ? attr->caps : FI_DIRECTED_RECV;
 	srx->ep.rx_flags = attr ? attr->op_flags : 0;
@@ -151,8 +148,9 @@ int hf_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_e
 	srx->ep.fid.fid.context = context;
 	srx->ep.fid.fid.ops = &srx_fid_ops;
 	srx->ep.fid.ops = &hf_rdm_ops;
-	srx->ep.fid.msg = &hf_msg_recv_ops;
-	srx->ep.fid.tagged = &hf_tagged_recv_ops;
+	/* What would send finds no links. */
+	srx->ep.fid.msg = &hf_msg_ops;
+	srx->ep.fid.tagged = &hf_tagged_ops;
 	*out = &srx->ep.fid;
 	return 0;
 }

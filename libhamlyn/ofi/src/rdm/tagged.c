@@ -229,65 +229,6 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 	return recv_any(of(fid), msg->msg_iov, msg->iov_count, msg->addr, &wish);
 }
 
-static ssize_t no_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-		       fi_addr_t dest, uint64_t tag, void *context)
-{
-	(void)fid;
-	(void)buf;
-	(void)len;
-	(void)desc;
-	(void)dest;
-	(void)tag;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			fi_addr_t dest, uint64_t tag, void *context)
-{
-	(void)desc;
-	return no_send(fid, iov, count, NULL, dest, tag, context);
-}
-
-static ssize_t no_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
-{
-	(void)flags;
-	return no_send(fid, msg, 0, NULL, 0, 0, NULL);
-}
-
-static ssize_t no_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
-			 uint64_t tag)
-{
-	return no_send(fid, buf, len, NULL, dest, tag, NULL);
-}
-
-static ssize_t no_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			   uint64_t data, fi_addr_t dest, uint64_t tag, void *context)
-{
-	(void)data;
-	return no_send(fid, buf, len, desc, dest, tag, context);
-}
-
-static ssize_t no_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-			     fi_addr_t dest, uint64_t tag)
-{
-	(void)data;
-	return no_send(fid, buf, len, NULL, dest, tag, NULL);
-}
-
-struct fi_ops_tagged hf_tagged_recv_ops = {
-	.size = sizeof(struct fi_ops_tagged),
-	.recv = tagged_recv,
-	.recvv = tagged_recvv,
-	.recvmsg = tagged_recvmsg,
-	.send = no_send,
-	.sendv = no_sendv,
-	.sendmsg = no_sendmsg,
-	.inject = no_inject,
-	.senddata = no_senddata,
-	.injectdata = no_injectdata,
-};
-
 struct fi_ops_tagged hf_tagged_ops = {
 	.size = sizeof(struct fi_ops_tagged),
 	.recv = tagged_recv,

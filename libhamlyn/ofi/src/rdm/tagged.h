@@ -6,6 +6,5 @@
 #include <rdma/fi_tagged.h>
 
 extern struct fi_ops_tagged hf_tagged_ops;
-extern struct fi_ops_tagged hf_tagged_recv_ops;	/* of what can only receive */
 
 #endif
