@@ -261,7 +261,7 @@ int h__shm_lock(struct h_dev *dev)
 	if (err)
 		return err;
 	err = lock_tables(dev->fd, &shm->seg->changes, wait_ns, true);
-	/* Who had less time than that does not know it. */
+	/* In less time than that it was not found out. */
 	if (err != -ETIMEDOUT || !h__change_limited()) {
 		WRITE_ONCE(shm->stopped_at, READ_ONCE(shm->seg->changes));
 		WRITE_ONCE(shm->stopped, err == -ETIMEDOUT);

@@ -390,7 +390,7 @@ struct h_stream_receiver {
 	};
 	bool busy;			/* somebody does what is due, or begins its watch */
 	int64_t retire_ns;		/* retire it not before */
-	struct h_grace *grace;		/* his */
+	struct h_grace *grace;		/* before it is retired */
 	struct h_leaving closing;	/* it is closed, and could not end yet */
 	uint32_t max_buffer;
 	uint64_t paid;			/* bytes that came since it grew last, or tried to */

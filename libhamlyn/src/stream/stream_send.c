@@ -381,7 +381,7 @@ void h__stream_sent(struct h_stream_sender *s)
 		refuse(s);
 }
 
-/* ---- what is h__stream_collected, when the manager is to be drained ---- */
+/* ---- what is collected, when the manager is to be drained ---- */
 
 int h__stream_pay_staged(struct h_debt *d)
 {
