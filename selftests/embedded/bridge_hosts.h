@@ -320,13 +320,14 @@ static inline int refused_for(FIXTURE_DATA(bridge) *self, const struct hml_wire_
 	return verdict;
 }
 
-/* A peer that knows everything, as host 1. */
+/* A peer that knows everything, as host 1. @receive_bytes: that its socket holds; 0: as others. */
 static inline int impersonate_with(FIXTURE_DATA(bridge) *self, struct hml_wire_tx *tx,
-				   int receive_bytes)
+				   u32 features, int receive_bytes)
 {
 	struct hml_wire_hello h = hello_of(1);
 	int fd;
 
+	h.features = features;
 	if (self->host[0].bridge)
 		end(self, 0, SIGKILL);
 	if (!wait_state(&self->host[1], false))
@@ -338,7 +339,7 @@ static inline int impersonate_with(FIXTURE_DATA(bridge) *self, struct hml_wire_t
 
 static inline int impersonate(FIXTURE_DATA(bridge) *self, struct hml_wire_tx *tx)
 {
-	return impersonate_with(self, tx, 0);
+	return impersonate_with(self, tx, 0, 0);
 }
 
 static inline int end_of(int fd, const void *frame, u32 n)

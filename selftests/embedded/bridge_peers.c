@@ -44,7 +44,7 @@ static bool take_slowly(struct host *b, int fd, struct hml_wire_tx *tx, size_t b
 TEST_F(bridge, a_slow_peer_is_not_dead)
 {
 	struct hml_wire_tx tx;
-	int fd = impersonate_with(self, &tx, 65536);
+	int fd = impersonate_with(self, &tx, 0, 65536);
 
 	ASSERT_GE(fd, 0);
 	EXPECT_TRUE(take_slowly(&self->host[1], fd, &tx, 20000, 4000 * HT_MS));
@@ -58,7 +58,7 @@ TEST_F(bridge, a_slow_peer_is_not_dead)
 TEST_F(bridge, who_takes_a_byte_now_and_then_is_dead)
 {
 	struct hml_wire_tx tx;
-	int fd = impersonate_with(self, &tx, 1);
+	int fd = impersonate_with(self, &tx, 0, 1);
 
 	ASSERT_GE(fd, 0);
 	EXPECT_FALSE(take_slowly(&self->host[1], fd, &tx, 300, ht_patience_ns() / 4));

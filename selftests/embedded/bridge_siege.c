@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A bridge whose peer knows everything that a peer has to know, and says it too often, too slowly,
- * again, or without having been asked; and a bridge that is stopped. Who is honest is served
- * meanwhile, and waits for nothing without an end.
+ * again, or without having been asked; and a bridge that is stopped. Honest hosts are served
+ * meanwhile, and wait for nothing without an end.
  */
 #include "bridge_hosts.h"
 
@@ -176,7 +176,7 @@ TEST_F(bridge, answers_that_nobody_reads_end_the_connection)
 	int fd;
 
 	signal(SIGPIPE, SIG_IGN);
-	fd = impersonate_with(self, &tx, 1);
+	fd = impersonate_with(self, &tx, 0, 1);
 	ASSERT_GE(fd, 0);
 	for (c.id = 0; shm_peer_up(state_of(b)) && c.id < 4000000; c.id++)
 		if (ht_write_all(fd, frame, hml_wire_pack_call(&tx, frame, &c)))
@@ -339,20 +339,6 @@ static pid_t connect_to(FIXTURE_DATA(bridge) *self, const char *path, int64_t ns
 	_exit(-(err ?: h_channel_connect(m, path, NULL, &channel, ns)));
 }
 
-static int impersonate_named(FIXTURE_DATA(bridge) *self, struct hml_wire_tx *tx)
-{
-	struct hml_wire_hello h = hello_of(1);
-	int fd;
-
-	h.features = HML_WIRE_FEATURES;
-	end(self, 0, SIGKILL);
-	if (!wait_state(&self->host[1], false))
-		return -1;
-	memset(tx, 0, sizeof(*tx));
-	fd = say_hello(self, &h, tx);
-	return wait_state(&self->host[1], true) ? fd : -1;
-}
-
 /* It is not answered; answered late, and by nonsense; lost while it waits; and not there. */
 TEST_F(bridge, who_calls_is_never_left_waiting)
 {
@@ -365,7 +351,7 @@ TEST_F(bridge, who_calls_is_never_left_waiting)
 	u32 i;
 	int fd;
 
-	fd = impersonate_named(self, &tx);
+	fd = impersonate_with(self, &tx, HML_WIRE_FEATURES, 0);
 	ASSERT_GE(fd, 0);
 	/* Long enough that it has called before that. */
 	pid = connect_to(self, "1/name", 1000 * HT_MS * ht_scale());

@@ -48,17 +48,6 @@ FIXTURE_TEARDOWN(user_namespace)
 	h_close(self->dev);
 }
 
-static int put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = ht_write_all(fd, text, strlen(text));
-	close(fd);
-	return ret;
-}
-
 /* Where @user of outside is @inside, or nobody. */
 static int enter(unsigned int user, unsigned int inside)
 {
@@ -70,7 +59,7 @@ static int enter(unsigned int user, unsigned int inside)
 	if (inside == NO_NUMBER)
 		return 0;
 	snprintf(line, sizeof(line), "%u %u 1\n", inside, user);
-	return put("/proc/self/uid_map", line);
+	return ht_put("/proc/self/uid_map", line);
 }
 
 static int say_word(const char *at, struct h_dev *dev)

@@ -277,6 +277,17 @@ int ht_write_all(int fd, const void *p, size_t length)
 	return 0;
 }
 
+int ht_put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = ht_write_all(fd, text, strlen(text));
+	close(fd);
+	return ret;
+}
+
 /* ---- a device ----------------------------------------------------------- */
 
 void ht_tell_key(uint64_t key)

@@ -104,6 +104,8 @@ int ht_reap(pid_t pid);
 /* All of it or a negative errno. */
 int ht_read_all(int fd, void *p, size_t length);
 int ht_write_all(int fd, const void *p, size_t length);
+/* Into a file that is there, as of the kernel's. */
+int ht_put(const char *path, const char *text);
 
 /* ---- a device ----------------------------------------------------------- */
 

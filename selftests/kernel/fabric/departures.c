@@ -38,21 +38,6 @@ static int hold_much(void)
 	return ret;
 }
 
-/* Of how allocations fail. */
-static int put(const char *file, const char *text)
-{
-	char path[128];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), FAULTS "%s", file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
 FIXTURE_SETUP(departures)
 {
 	struct ht_pair_attr attr = { .length = 0 };
@@ -77,7 +62,7 @@ FIXTURE_TEARDOWN(departures)
 	if (!self->there)
 		return;
 	/* Where a test ended in the middle. */
-	put("probability", "0");
+	ht_put(FAULTS "probability", "0");
 	close(self->far.fd);
 	ht_pair_close(&self->pair);
 	EXPECT_EQ(0, hosts_end(&self->h));
@@ -152,15 +137,16 @@ TEST_F(departures, what_is_read_late_is_as_it_was_sent)
 
 /* ---- without memory ---- */
 
-/* Who cannot wait for it gets no memory that is as long as a chunk. */
+/* Nothing that is as long as a chunk is to be had without waiting. */
 static int take_memory(void)
 {
 	char times[16];
 
 	snprintf(times, sizeof(times), "%d", MANY);
-	return put("ignore-gfp-wait", "Y") ?: put("min-order", CHUNK_ORDER) ?:
-	       put("task-filter", "N") ?: put("verbose", "0") ?: put("interval", "1") ?:
-	       put("probability", "100") ?: put("times", times);
+	return ht_put(FAULTS "ignore-gfp-wait", "Y") ?:
+	       ht_put(FAULTS "min-order", CHUNK_ORDER) ?: ht_put(FAULTS "task-filter", "N") ?:
+	       ht_put(FAULTS "verbose", "0") ?: ht_put(FAULTS "interval", "1") ?:
+	       ht_put(FAULTS "probability", "100") ?: ht_put(FAULTS "times", times);
 }
 
 /* Return: how often somebody got none, or a negative errno. */
@@ -173,7 +159,8 @@ static int64_t give_memory_back(void)
 	if (n < 0)
 		return -errno;
 	close(fd);
-	return put("times", "0") ?: put("probability", "0") ?: MANY - atoll(left);
+	return ht_put(FAULTS "times", "0") ?: ht_put(FAULTS "probability", "0") ?:
+	       MANY - atoll(left);
 }
 
 /* No chunk takes the place of one that TCP still has: packets wait until it lets go. */
@@ -181,7 +168,7 @@ TEST_F(departures, without_memory_packets_wait_for_what_tcp_has)
 {
 	int64_t faults;
 
-	if (!self->there || put("times", "0"))
+	if (!self->there || ht_put(FAULTS "times", "0"))
 		SKIP(return, NEED_ROOT ", with fail_page_alloc");
 	ASSERT_EQ(0, take_memory());
 	read_late(_metadata, self);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Hosts that take little of what is sent to them: who is only slow is waited for, and who keeps
- * others waiting is dead. As root, kernel device only.
+ * Hosts that take little of what is sent to them: one that is only slow is waited for, one that
+ * keeps others waiting is dead. As root, kernel device only.
  */
 #include "kselftest_harness.h"
 #include "far_host.h"
 
 #define NEED_ROOT	"as root, kernel device"
 #define PATIENT_MS	120000	/* for a guest that gets no processor */
-#define STALL_MS	2000
+#define STALL_MS	2000	/* times the scale */
 #define TURN_MS		200	/* between two looks of the slow one */
 #define LENGTH		200	/* goes with the work request */
 #define COOKIE		7
@@ -28,7 +28,7 @@ FIXTURE_SETUP(hostile_slow)
 	if (geteuid() || access("/dev/hamlyn0", F_OK))
 		return;
 	self->h.dead_ms = PATIENT_MS;
-	self->h.stall_ms = STALL_MS;
+	self->h.stall_ms = STALL_MS * (uint32_t)ht_scale();
 	self->far.fd = -1;
 	ASSERT_EQ(0, hosts_begin(&self->h));
 	nic_use_tx(self->h.host[0].nic);
@@ -107,7 +107,7 @@ TEST_F(hostile_slow, who_is_slow_is_waited_for)
 	if (!self->there)
 		SKIP(return, NEED_ROOT);
 	ASSERT_EQ(0, take_over(self, 0));
-	EXPECT_TRUE(take_slowly(self, 40000, 3 * STALL_MS * HT_MS));
+	EXPECT_TRUE(take_slowly(self, 40000, 2 * self->h.stall_ms * HT_MS));
 	EXPECT_LT(0, host_peer(&self->h, &self->h.host[1], HAMLYN_A_PEER_STALLS));
 }
 

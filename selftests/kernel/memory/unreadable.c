@@ -13,20 +13,6 @@
 #define READS	"hml_mem_try_copy"
 #define LENGTH	65536U
 
-static int put(const char *file, const char *text)
-{
-	char path[128];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), FAULTS "%s", file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
 /* The read after @skipped others fails, and no other. */
 static int break_read(unsigned int skipped)
 {
@@ -34,7 +20,8 @@ static int break_read(unsigned int skipped)
 
 	/* Each that passes takes one of space, and leaves one. */
 	snprintf(text, sizeof(text), "%u", skipped + 1);
-	return put("times", "0") ?: put("space", text) ?: put("times", "1");
+	return ht_put(FAULTS "times", "0") ?: ht_put(FAULTS "space", text) ?:
+	       ht_put(FAULTS "times", "1");
 }
 
 FIXTURE(unreadable)
@@ -47,13 +34,13 @@ FIXTURE_SETUP(unreadable)
 {
 	const struct ht_pair_attr attr = { .length = LENGTH, .meta = 1 };
 
-	self->ready = !put("inject", READS);
+	self->ready = !ht_put(FAULTS "inject", READS);
 	if (!self->ready)
 		return;
-	ASSERT_EQ(0, put("verbose", "0"));
-	ASSERT_EQ(0, put("times", "0"));
-	ASSERT_EQ(0, put("interval", "1"));
-	ASSERT_EQ(0, put("probability", "100"));
+	ASSERT_EQ(0, ht_put(FAULTS "verbose", "0"));
+	ASSERT_EQ(0, ht_put(FAULTS "times", "0"));
+	ASSERT_EQ(0, ht_put(FAULTS "interval", "1"));
+	ASSERT_EQ(0, ht_put(FAULTS "probability", "100"));
 	ASSERT_EQ(0, ht_pair_open(&self->pair, &attr));
 }
 
@@ -61,8 +48,8 @@ FIXTURE_TEARDOWN(unreadable)
 {
 	if (!self->ready)
 		return;
-	put("times", "0");
-	put("inject", "!" READS);
+	ht_put(FAULTS "times", "0");
+	ht_put(FAULTS "inject", "!" READS);
 	ht_pair_close(&self->pair);
 }
 
