@@ -513,7 +513,7 @@ limit_of() { # TEST
 	hostile_freeze) echo 240 ;;
 	hostile_remains) echo 300 ;;
 	# What does not come is waited for a minute.
-	bridge_peers | names | hostile_names) echo 240 ;;
+	bridge | bridge_* | stuck_tables | names | hostile_names) echo 240 ;;
 	*) echo 60 ;;
 	esac
 }
