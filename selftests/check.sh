@@ -296,6 +296,8 @@ package_parts() {
 		part "packages in a fresh machine, bookworm" \
 			selftests/package/trial.sh --debs "$BUILD/deb" bookworm
 		one "packages leave nothing, bookworm" selftests/package/purge.sh --debs "$BUILD/deb" bookworm
+		part "what the packages' pages say, bookworm" \
+			selftests/package/pages.sh --debs "$BUILD/deb" bookworm
 		part "the provider with libfabric of bookworm" \
 			selftests/package/libfabric.sh --debs "$BUILD/deb" bookworm
 		for release in trixie sid; do
@@ -306,6 +308,8 @@ package_parts() {
 			part "packages in a fresh machine, $release" selftests/package/trial.sh --quick \
 				--debs "$BUILD/deb-$release" "$release"
 			one "packages leave nothing, $release" selftests/package/purge.sh \
+				--debs "$BUILD/deb-$release" "$release"
+			part "what the packages' pages say, $release" selftests/package/pages.sh \
 				--debs "$BUILD/deb-$release" "$release"
 			part "the provider with libfabric of $release" selftests/package/libfabric.sh \
 				--debs "$BUILD/deb-$release" "$release"

@@ -12,6 +12,7 @@ EXAMPLES=30
 usage() {
 	cat <<EOT
 Usage: selftests/tools/doc-test.sh [--list] [BUILD-FOLDER]
+       selftests/tools/doc-test.sh --installed
 
 Takes the blocks of code out of README.md, Documentation/*.rst,
 libhamlyn/man/*.7 and the EXAMPLES of section 3, compiles and runs them, compares
@@ -19,7 +20,9 @@ what they print; then checks that the manual pages are well-formed, that every f
 has one, and that those of the $EXAMPLES most used calls have an example. Prints
 "ok - NAME" or "not ok - NAME" for each, and "N passed, N failed".
 
-  --list  prints what it finds, as KIND NAME FILE:LINE ARGUMENTS
+  --list       prints what it finds, as KIND NAME FILE:LINE ARGUMENTS
+  --installed  the pages that Debian's packages have brought, with nothing but what
+               they have installed
 
 Every block of C, and of section 7 every literal block, has a marker before it,
 which is a comment there (".. ", "<!-- -->", or .\"):
@@ -36,11 +39,13 @@ EOT
 }
 
 LIST=no
+INSTALLED=no
 BUILD=build
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | --help) usage; exit 0 ;;
 	--list) LIST=yes ;;
+	--installed) INSTALLED=yes ;;
 	-*) usage >&2; exit 2 ;;
 	*) BUILD=$1 ;;
 	esac
@@ -189,13 +194,23 @@ EOT
 }
 
 compiler() { # ARGUMENT...
+	# shellcheck disable=SC2046 # several words
+	[ "$INSTALLED" = no ] || {
+		gcc -O1 -Wall -Wextra -Werror -I"$work/run" $(pkg-config --cflags libhamlyn) "$@"
+		return
+	}
 	gcc -O1 -Wall -Wextra -Werror -I"$TOP/uapi" -I"$TOP/libhamlyn/include" \
 		-I"$TOP/libhamlyn/am/include" -I"$work/run" "$@"
 }
 
 compile() { # NUMBER NAME
 	cp "$work/blocks/$1" "$work/run/$2.c"
-	compiler "$work/run/$2.c" "$BUILD/libhamlyn.a" -lpthread -o "$work/run/$2"
+	# shellcheck disable=SC2046 # several words
+	compiler "$work/run/$2.c" $(libraries) -o "$work/run/$2"
+}
+
+libraries() {
+	if [ "$INSTALLED" = yes ]; then pkg-config --libs libhamlyn; else echo "$BUILD/libhamlyn.a" -lpthread; fi
 }
 
 file() { # NUMBER NAME
@@ -203,8 +218,9 @@ file() { # NUMBER NAME
 	if [[ $2 = *.c ]]; then compiler -fsyntax-only "$work/run/$2"; fi
 }
 
-# As if hamlyn were installed
+# As if hamlyn were installed, or as it is
 installed() { # COMMAND...
+	[ "$INSTALLED" = no ] || PATH=$work/run:$PATH HAMLYN_DEVICE=shm:doc-$$ exec "$@"
 	PATH=$work/run:$BUILD:$PATH LIBRARY_PATH=$BUILD LD_LIBRARY_PATH=$BUILD \
 		CPATH=$TOP/uapi:$TOP/libhamlyn/include:$TOP/libhamlyn/am/include \
 		PYTHONPATH=$TOP/libhamlyn/python PYTHONDONTWRITEBYTECODE=1 \
@@ -444,9 +460,42 @@ has_calls() {
 	return "$missing"
 }
 
+result_line() {
+	echo "$passed passed, $failed failed, $skipped skipped"
+	[ "$failed" = 0 ]
+}
+
+# A page has one file, and a link for each other name
+unpack_installed() {
+	dpkg -L libhamlyn-dev | grep -E '^/usr/share/man/man[37]/' | python3 -c '
+import gzip, sys
+from pathlib import Path
+for page in map(Path, sys.stdin.read().split()):
+    if page.suffix == ".gz" and not page.is_symlink():
+        (Path(sys.argv[1]) / page.parent.name / page.stem).write_bytes(gzip.open(page).read())' "$PAGES"
+}
+
+check_installed() {
+	local documents=(/usr/share/doc/hamlyn-doc/README.md /usr/share/doc/hamlyn-doc/*.rst) extracted=0
+	mkdir -p "$PAGES/man7" "$PAGES/man3"
+	check "the manual is there" unpack_installed
+	documents+=("$PAGES"/man7/* "$PAGES"/man3/*)
+	extract "${documents[@]}" >"$work/list" 2>"$work/log" || extracted=$?
+	result "every block of code says what it is" "$extracted"
+	check "there are programs" [ "$(cut -f 2 "$work/list" | grep -cx run)" -gt 20 ]
+	do_blocks
+	check "nothing is left in /dev/shm" nothing_left
+}
+
 # ---- all of it ----
 
 shopt -s nullglob
+skipped=0
+if [ "$INSTALLED" = yes ]; then
+	check_installed
+	result_line
+	exit
+fi
 generated=0
 generate "$PAGES" 2>"$work/generated" || generated=$?
 documents=(README.md Documentation/*.rst libhamlyn/man/*.[1-8])
@@ -473,11 +522,9 @@ if command -v sphinx-build >/dev/null && command -v dot >/dev/null; then
 	check "the site is made without a warning" \
 		make --no-print-directory -s "BUILD=$BUILD" html
 	check "and has a page for each call" has_calls
-	skipped=0
 else
 	echo "ok - the site is made without a warning # SKIP sphinx is not installed"
 	skipped=1
 fi
 
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+result_line
