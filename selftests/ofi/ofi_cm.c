@@ -361,6 +361,26 @@ TEST(orderly_end)
 	pair_close(&p);
 }
 
+/* Both ends end it, and wait for the event that says that it has ended: each gets one. */
+TEST(both_shut_down)
+{
+	const struct options options = { 0 };
+	struct end *end;
+	union entry e;
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	ASSERT_EQ(0, fi_shutdown(p.a.ep, 0));
+	ASSERT_EQ(0, fi_shutdown(p.b.ep, 0));
+	for (end = &p.a; end; end = end == &p.a ? &p.b : NULL) {
+		ASSERT_EQ(FI_SHUTDOWN, next_event(end, NULL, &e, sizeof(e), NULL));
+		EXPECT_EQ(&end->ep->fid, e.cm.fid);
+		EXPECT_EQ(0, fi_shutdown(end->ep, 0));
+		EXPECT_EQ(-FI_EAGAIN, fi_eq_read(end->eq, &(uint32_t){ 0 }, &e, sizeof(e), 0));
+	}
+	pair_close(&p);
+}
+
 /* What is closed is spoken of no more: its fid may be another's by then. */
 TEST(closed_is_forgotten)
 {

@@ -133,17 +133,26 @@ void hf_ep_disconnect(struct hf_ep *ep, int64_t linger_ns)
 	ep->channel = NULL;
 }
 
-/* @discard: say nothing of what ends by that; its contexts may be gone when it would be read. */
+/*
+ * @discard: say nothing of what ends by that; its contexts may be gone when it would be read. Else
+ * the application is told, too, that the connection is none any more: if both ends do this at the
+ * same time each would wait for the other one's, of which there is nothing to be heard by then.
+ */
 int hf_ep_shut(struct hf_ep *ep, bool discard)
 {
+	bool was_connected;
+
 	if (ep->eq)
 		pthread_mutex_lock(&ep->eq->cm);
 	hf_domain_lock(ep->domain);
 	ep->discards = discard;
+	was_connected = ep->state == HF_EP_CONNECTED;
 	hf_ep_disconnect(ep, LINGER_NS);
 	/* Before others can read that sends ended early: for the peer they did not, until then. */
 	hf_conn_close(ep->conn);
 	ep->conn = NULL;
+	if (was_connected && !discard)
+		tell_shutdown(ep);
 	hf_domain_unlock(ep->domain);
 	if (ep->eq)
 		pthread_mutex_unlock(&ep->eq->cm);
