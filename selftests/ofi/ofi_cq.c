@@ -344,7 +344,7 @@ TEST(older_error_entry)
 TEST(formats)
 {
 	const struct options options = { 0 };
-	struct fi_cq_attr attr = { .wait_obj = FI_WAIT_SET };
+	struct fi_cq_attr attr = { .wait_obj = FI_WAIT_MUTEX_COND };
 	struct fid_cq *cq;
 	struct pair p;
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "domain/domain.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -148,6 +150,8 @@ static void stop_thread(struct hf_domain *domain)
 static void domain_free(struct hf_domain *domain)
 {
 	stop_thread(domain);
+	if (domain->links >= 0)
+		close(domain->links);
 	h_manager_destroy(domain->manager);
 	h_close(domain->dev);
 	pthread_mutex_destroy(&domain->lock);
@@ -291,10 +295,11 @@ int hf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_d
 	if (!domain)
 		return -FI_ENOMEM;
 	domain->stop = -1;
+	domain->links = epoll_create1(EPOLL_CLOEXEC);
 	domain->patience = MOST_PATIENCE;
 	pthread_mutex_init(&domain->lock, NULL);
 	set_modes(domain, info->domain_attr);
-	err = open_device(domain, info->domain_attr);
+	err = domain->links < 0 ? -errno : open_device(domain, info->domain_attr);
 	if (!err && info->domain_attr->data_progress == FI_PROGRESS_AUTO)
 		err = start_thread(domain);
 	if (err) {

@@ -44,6 +44,7 @@ struct hf_domain {
 	bool has_fd;		/* the manager's descriptor was asked for */
 	struct hf_ep *stuck;	/* end points that have something to try again */
 	struct hf_rdm *rdms;	/* enabled ones */
+	int links;		/* epoll: their listeners, and the sockets of links */
 	bool attend;		/* hf_link_progress() has something to do, or waits for it */
 	bool backlog;		/* hf_match_retry() has something to do */
 	uint32_t polls;

@@ -10,8 +10,8 @@
 
 #include "connect/pep.h"
 #include "domain/domain.h"
-#include "event/cq.h"
 #include "event/eq.h"
+#include "event/waitset.h"
 
 void hf_fabric_get(struct hf_fabric *fabric)
 {
@@ -33,32 +33,14 @@ static int fabric_close(struct fid *fid)
 	return 0;
 }
 
-static int wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **wait)
-{
-	(void)fabric;
-	(void)attr;
-	(void)wait;
-	return -FI_ENOSYS;
-}
-
 /* May the caller sleep on the descriptors of all of these? */
 static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
 	int err = 0;
 
 	(void)fabric;
-	for (int i = 0; i < count && !err; i++) {
-		switch (fids[i]->fclass) {
-		case FI_CLASS_CQ:
-			err = hf_cq_trywait(fids[i]);
-			break;
-		case FI_CLASS_EQ:
-			err = hf_eq_trywait(fids[i]);
-			break;
-		default:
-			err = -FI_EINVAL;
-		}
-	}
+	for (int i = 0; i < count && !err; i++)
+		err = hf_trywait(fids[i]);
 	return err;
 }
 
@@ -75,7 +57,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.domain = hf_domain_open,
 	.passive_ep = hf_pep_open,
 	.eq_open = hf_eq_open,
-	.wait_open = wait_open,
+	.wait_open = hf_waitset_open,
 	.trywait = trywait,
 	.domain2 = domain2,
 };

@@ -6,7 +6,7 @@
 
 struct hf_fabric {
 	struct fid_fabric fid;
-	int users;		/* domains, passive end points, event queues */
+	int users;		/* domains, passive end points, event queues, wait sets */
 };
 
 int hf_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);

@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "rdm/link.h"
@@ -20,22 +17,7 @@
 /* How long a call that may sleep polls before it does. */
 #define SPIN_NS		20000
 
-/* How often what waits for others' room is tried again. */
-#define STUCK_MS	10
-
 #define WORDS(entry)	(sizeof(entry) / sizeof(uint64_t))
-
-/* Wake whoever sleeps on it. */
-void hf_cq_ring(struct hf_cq *cq)
-{
-	const uint64_t one = 1;
-
-	if (!cq->armed)
-		return;
-	cq->armed = false;
-	if (write(cq->bell, &one, sizeof(one)) < 0)
-		hf_warn("completion queue: bell: %s\n", strerror(errno));
-}
 
 void hf_cq_add(struct hf_cq *cq, const struct fi_cq_tagged_entry *entry, fi_addr_t source)
 {
@@ -56,7 +38,7 @@ void hf_cq_add_error(struct hf_cq *cq, const struct fi_cq_err_entry *entry)
 	error->next = NULL;
 	*cq->last_error = error;
 	cq->last_error = &error->next;
-	hf_cq_ring(cq);
+	hf_wait_ring(&cq->wait);
 }
 
 static void put_word(void *to, const void *from, size_t word)
@@ -177,52 +159,48 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 	return 1;
 }
 
-/* Domain locked. True: nothing to read, and whatever comes next makes @wait readable. */
-static bool arm(struct hf_cq *cq)
+/* Domain locked. */
+static enum hf_calm calm_of(struct hf_cq *cq)
 {
-	uint64_t drop;
-
 	hf_link_progress(cq->domain);
 	hf_domain_progress(cq->domain);
-	if (cq->head != cq->tail || cq->errors || cq->domain->stuck)
-		return false;
-	/* What the bell says is known: it is empty now, or nobody has rung. */
-	if (read(cq->bell, &drop, sizeof(drop)) < 0 && errno != EAGAIN)
-		return false;
-	cq->armed = true;
-	return true;
+	if (hf_cq_is_readable(cq))
+		return HF_READY;
+	return !cq->domain->stuck && hf_wait_arm(&cq->wait) ? HF_QUIET : HF_STUCK;
 }
 
-int hf_cq_trywait(struct fid *fid)
+/* Or an error, if nobody can sleep on it. */
+int hf_cq_calm(struct hf_cq *cq)
 {
-	struct hf_cq *cq = hf_container(fid, struct hf_cq, fid.fid);
-	bool may_sleep;
+	enum hf_calm calm;
 
-	if (cq->wait < 0)
+	if (cq->wait.fd < 0)
 		return -FI_EINVAL;
 	hf_domain_lock(cq->domain);
-	may_sleep = arm(cq);
+	calm = calm_of(cq);
 	hf_domain_unlock(cq->domain);
-	return may_sleep ? 0 : -FI_EAGAIN;
+	return calm;
 }
 
-/* Sleep until something arrives, at most @left_ns; what is stuck is tried again. */
-static void doze(struct hf_cq *cq, int64_t left_ns)
+/* Sleep until something arrives, at most @left_ns; false: a signal's handler has run. */
+static bool doze(struct hf_cq *cq, int64_t left_ns)
 {
-	struct pollfd fd = { .fd = cq->wait, .events = POLLIN };
+	struct pollfd fd = { .fd = cq->wait.fd, .events = POLLIN };
+	enum hf_calm calm;
 	int limit = -1;
-	bool may_sleep;
 
 	hf_domain_lock(cq->domain);
-	may_sleep = arm(cq) && !cq->signalled;
-	if (!may_sleep && cq->domain->stuck && cq->head == cq->tail && !cq->errors)
-		limit = STUCK_MS;
+	calm = calm_of(cq);
+	if (cq->signalled)
+		calm = HF_READY;
 	hf_domain_unlock(cq->domain);
-	if (!may_sleep && limit < 0)
-		return;
-	if (left_ns >= 0 && (limit < 0 || left_ns < STUCK_MS * 1000000LL))
+	if (calm == HF_READY)
+		return true;
+	if (calm == HF_STUCK)
+		limit = HF_STUCK_MS;
+	if (left_ns >= 0 && (limit < 0 || left_ns < HF_STUCK_MS * 1000000LL))
 		limit = (int)((left_ns + 999999) / 1000000);
-	poll(&fd, 1, limit);
+	return poll(&fd, 1, limit) >= 0 || errno != EINTR;
 }
 
 static size_t threshold(const struct hf_cq *cq, const void *cond, size_t count)
@@ -230,6 +208,12 @@ static size_t threshold(const struct hf_cq *cq, const void *cond, size_t count)
 	size_t n = cq->wait_cond == FI_CQ_COND_THRESHOLD ? (size_t)(uintptr_t)cond : 1;
 
 	return n < 1 ? 1 : n < count ? n : count;
+}
+
+/* With a wait set, that is what one waits on. */
+static bool may_block(const struct hf_cq *cq)
+{
+	return cq->wait_obj != FI_WAIT_NONE && cq->wait_obj != FI_WAIT_SET;
 }
 
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src_addr,
@@ -240,7 +224,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 	size_t wanted = threshold(cq, cond, count);
 	ssize_t taken;
 
-	if (cq->wait_obj == FI_WAIT_NONE)
+	if (!may_block(cq))
 		return -FI_ENOSYS;
 	for (;;) {
 		bool enough;
@@ -260,10 +244,11 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 		now = hf_now_ns();
 		if (timeout >= 0 && now - begun >= timeout * 1000000LL)
 			return cq_readfrom(fid, buf, count, src_addr);
-		if (cq->wait < 0)
+		if (cq->wait.fd < 0)
 			sched_yield();
-		else if (now - begun > SPIN_NS)
-			doze(cq, timeout < 0 ? -1 : begun + timeout * 1000000LL - now);
+		else if (now - begun > SPIN_NS &&
+			 !doze(cq, timeout < 0 ? -1 : begun + timeout * 1000000LL - now))
+			return cq_readfrom(fid, buf, count, src_addr);
 	}
 }
 
@@ -281,7 +266,7 @@ static int cq_signal(struct fid_cq *fid)
 		return -FI_ENOSYS;
 	hf_domain_lock(cq->domain);
 	cq->signalled = 1;
-	hf_cq_ring(cq);
+	hf_wait_ring(&cq->wait);
 	hf_domain_unlock(cq->domain);
 	return 0;
 }
@@ -311,20 +296,9 @@ static struct fi_ops_cq cq_ops = {
 
 static int cq_control(struct fid *fid, int command, void *arg)
 {
-	struct hf_cq *cq = hf_container(fid, struct hf_cq, fid.fid);
+	const struct hf_cq *cq = hf_container(fid, struct hf_cq, fid.fid);
 
-	switch (command) {
-	case FI_GETWAIT:
-		if (cq->wait_obj != FI_WAIT_FD)
-			return -FI_ENODATA;
-		*(int *)arg = cq->wait;
-		return 0;
-	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *)arg = cq->wait_obj;
-		return 0;
-	default:
-		return -FI_ENOSYS;
-	}
+	return hf_wait_control(&cq->wait, cq->wait_obj, command, arg);
 }
 
 static void cq_free(struct hf_cq *cq)
@@ -335,10 +309,7 @@ static void cq_free(struct hf_cq *cq)
 		cq->errors = error->next;
 		free(error);
 	}
-	if (cq->wait >= 0)
-		close(cq->wait);
-	if (cq->bell >= 0)
-		close(cq->bell);
+	hf_wait_close(&cq->wait, &cq->fid.fid);
 	free(cq->entries);
 	free(cq->sources);
 	free(cq);
@@ -361,53 +332,13 @@ static struct fi_ops fid_ops = {
 	.control = cq_control,
 };
 
-/* Sockets over which links come are a reason to wake up, too. */
-int hf_cq_add_wait(struct hf_cq *cq, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-
-	if (!cq || cq->wait < 0)
-		return 0;
-	return epoll_ctl(cq->wait, EPOLL_CTL_ADD, fd, &event) && errno != EEXIST ? -errno : 0;
-}
-
-void hf_cq_remove_wait(struct hf_cq *cq, int fd)
-{
-	if (cq && cq->wait >= 0)
-		epoll_ctl(cq->wait, EPOLL_CTL_DEL, fd, NULL);
-}
-
-/* What an application sleeps on: arrivals, and entries that other threads' calls add. */
-static int make_wait(struct hf_cq *cq)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-	int manager;
-
-	cq->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	cq->wait = epoll_create1(EPOLL_CLOEXEC);
-	if (cq->bell < 0 || cq->wait < 0)
-		return -errno;
-	hf_domain_lock(cq->domain);
-	manager = hf_domain_fd(cq->domain);
-	hf_domain_unlock(cq->domain);
-	if (manager < 0)
-		return manager;
-	if (epoll_ctl(cq->wait, EPOLL_CTL_ADD, cq->bell, &event) ||
-	    epoll_ctl(cq->wait, EPOLL_CTL_ADD, manager, &event))
-		return -errno;
-	return 0;
-}
-
 static int check_attr(const struct fi_cq_attr *attr)
 {
 	if (attr->size > MAX_SIZE)
 		return -FI_EINVAL;
 	if (attr->format > FI_CQ_FORMAT_TAGGED)
 		return -FI_ENOSYS;
-	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC &&
-	    attr->wait_obj != FI_WAIT_FD && attr->wait_obj != FI_WAIT_YIELD)
-		return -FI_ENOSYS;
-	return 0;
+	return hf_wait_check(attr->wait_obj);
 }
 
 int hf_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **out,
@@ -425,26 +356,24 @@ int hf_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **
 	cq->words = words_of(attr->format);
 	cq->wait_obj = attr->wait_obj;
 	cq->wait_cond = attr->wait_cond;
-	cq->bell = -1;
-	cq->wait = -1;
 	cq->last_error = &cq->errors;
 	for (cq->size = 1; cq->size < (attr->size ? attr->size : DEFAULT_SIZE); cq->size *= 2)
 		;
 	cq->entries = calloc(cq->size, sizeof(*cq->entries));
 	cq->sources = calloc(cq->size, sizeof(*cq->sources));
-	err = cq->entries && cq->sources ? 0 : -FI_ENOMEM;
-	if (!err && attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_YIELD)
-		err = make_wait(cq);
+	cq->fid.fid.fclass = FI_CLASS_CQ;
+	cq->fid.fid.context = context;
+	cq->fid.fid.ops = &fid_ops;
+	cq->fid.ops = &cq_ops;
+	err = hf_wait_open(&cq->wait, cq->domain, attr->wait_obj, attr->wait_set, &cq->fid.fid);
+	if (!err && (!cq->entries || !cq->sources))
+		err = -FI_ENOMEM;
 	if (err) {
 		cq_free(cq);
 		return err;
 	}
 	attr->size = cq->size;
 	hf_domain_get(cq->domain);
-	cq->fid.fid.fclass = FI_CLASS_CQ;
-	cq->fid.fid.context = context;
-	cq->fid.fid.ops = &fid_ops;
-	cq->fid.ops = &cq_ops;
 	*out = &cq->fid;
 	return 0;
 }

@@ -5,7 +5,7 @@
 
 #include <rdma/fi_eq.h>
 
-#include "domain/domain.h"
+#include "event/wait.h"
 
 struct hf_cq_error {
 	struct hf_cq_error *next;
@@ -27,22 +27,22 @@ struct hf_cq {
 	uint32_t tail;
 	uint32_t promised;		/* room set aside for operations under way */
 	uint32_t signalled;
-	bool armed;			/* somebody may be asleep on @bell */
-	int bell;			/* eventfd: an entry was added while @armed; or -1 */
-	int wait;			/* epoll: @bell and the manager's; or -1 */
+	struct hf_wait wait;
 	struct hf_cq_error *errors;
 	struct hf_cq_error **last_error;
 };
 
 int hf_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 	       void *context);
-int hf_cq_trywait(struct fid *fid);
-int hf_cq_add_wait(struct hf_cq *cq, int fd);
-void hf_cq_remove_wait(struct hf_cq *cq, int fd);
+int hf_cq_calm(struct hf_cq *cq);
 /* The rest with the domain locked. */
-void hf_cq_ring(struct hf_cq *cq);
 void hf_cq_add(struct hf_cq *cq, const struct fi_cq_tagged_entry *entry, fi_addr_t source);
 void hf_cq_add_error(struct hf_cq *cq, const struct fi_cq_err_entry *entry);
+
+static inline bool hf_cq_is_readable(const struct hf_cq *cq)
+{
+	return cq->head != cq->tail || cq->errors;
+}
 
 /* Is there room for an entry that nobody was promised? */
 static inline bool hf_cq_room(const struct hf_cq *cq)
@@ -62,8 +62,8 @@ static inline struct fi_cq_tagged_entry *hf_cq_next(struct hf_cq *cq, fi_addr_t 
 static inline void hf_cq_added(struct hf_cq *cq)
 {
 	cq->tail++;
-	if (cq->armed)
-		hf_cq_ring(cq);
+	if (cq->wait.armed)
+		hf_wait_ring(&cq->wait);
 }
 
 #endif

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "event/wait.h"
+#include "event/waitset.h"
 
 #define SOURCES_AT_ONCE	16
 
@@ -254,7 +256,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *type, void *buf, size_t le
 	struct pollfd set = { .fd = eq->wait, .events = POLLIN };
 	int64_t begun = hf_now_ms();
 
-	if (eq->wait_obj == FI_WAIT_NONE)
+	if (eq->wait_obj == FI_WAIT_NONE || eq->wait_obj == FI_WAIT_SET)
 		return -FI_ENOSYS;
 	for (;;) {
 		ssize_t result = eq_read(fid, type, buf, len, flags);
@@ -288,34 +290,23 @@ static struct fi_ops_eq eq_ops = {
 	.strerror = eq_strerror,
 };
 
-int hf_eq_trywait(struct fid *fid)
+int hf_eq_calm(struct hf_eq *eq)
 {
-	struct hf_eq *eq = hf_container(fid, struct hf_eq, fid.fid);
 	bool empty;
 
 	progress(eq);
 	pthread_mutex_lock(&eq->lock);
 	empty = !eq->first;
 	pthread_mutex_unlock(&eq->lock);
-	return empty ? 0 : -FI_EAGAIN;
+	return empty ? HF_QUIET : HF_READY;
 }
 
 static int eq_control(struct fid *fid, int command, void *arg)
 {
-	struct hf_eq *eq = hf_container(fid, struct hf_eq, fid.fid);
+	const struct hf_eq *eq = hf_container(fid, struct hf_eq, fid.fid);
+	const struct hf_wait wait = { .fd = eq->wait };
 
-	switch (command) {
-	case FI_GETWAIT:
-		if (eq->wait_obj != FI_WAIT_FD)
-			return -FI_ENODATA;
-		*(int *)arg = eq->wait;
-		return 0;
-	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *)arg = eq->wait_obj;
-		return 0;
-	default:
-		return -FI_ENOSYS;
-	}
+	return hf_wait_control(&wait, eq->wait_obj, command, arg);
 }
 
 static void eq_free(struct hf_eq *eq)
@@ -327,6 +318,8 @@ static void eq_free(struct hf_eq *eq)
 		event_drop(event);
 	}
 	drop_told(eq);
+	if (eq->set)
+		hf_waitset_leave(eq->set, &eq->fid.fid, eq->wait);
 	if (eq->wait >= 0)
 		close(eq->wait);
 	if (eq->bell >= 0)
@@ -370,11 +363,10 @@ int hf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq
 	       void *context)
 {
 	struct hf_eq *eq;
-	int err;
+	int err = hf_wait_check(attr->wait_obj);
 
-	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC &&
-	    attr->wait_obj != FI_WAIT_FD && attr->wait_obj != FI_WAIT_YIELD)
-		return -FI_ENOSYS;
+	if (err)
+		return err;
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;
@@ -382,12 +374,15 @@ int hf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq
 	eq->last = &eq->first;
 	pthread_mutex_init(&eq->cm, NULL);
 	pthread_mutex_init(&eq->lock, NULL);
+	eq->fabric = hf_container(fabric, struct hf_fabric, fid);
 	err = make_wait(eq);
+	if (!err && attr->wait_obj == FI_WAIT_SET)
+		err = hf_waitset_join(attr->wait_set, eq->fabric, &eq->fid.fid, eq->wait,
+				      &eq->set);
 	if (err) {
 		eq_free(eq);
 		return err;
 	}
-	eq->fabric = hf_container(fabric, struct hf_fabric, fid);
 	hf_fabric_get(eq->fabric);
 	eq->fid.fid.fclass = FI_CLASS_EQ;
 	eq->fid.fid.context = context;

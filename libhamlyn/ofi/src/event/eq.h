@@ -15,6 +15,8 @@
 #include "base/source.h"
 #include "domain/fabric.h"
 
+struct hf_waitset;
+
 struct hf_event {
 	struct hf_event *next;
 	uint32_t type;
@@ -36,11 +38,12 @@ struct hf_eq {
 	struct hf_event *told;		/* an error whose data the application may be looking at */
 	int bell;			/* eventfd: there are events */
 	int wait;			/* epoll: of sockets, which are served with @cm held */
+	struct hf_waitset *set;		/* that it is in, or NULL */
 };
 
 int hf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
 	       void *context);
-int hf_eq_trywait(struct fid *fid);
+int hf_eq_calm(struct hf_eq *eq);	/* enum hf_calm */
 void hf_eq_add(struct hf_eq *eq, uint32_t type, fid_t fid, struct fi_info *info,
 	       const void *data, size_t length);
 void hf_eq_add_error(struct hf_eq *eq, fid_t fid, int err, const void *data, size_t length);

@@ -24,11 +24,6 @@ static struct hf_poll *of(struct fid_poll *fid)
 	return hf_container(fid, struct hf_poll, fid);
 }
 
-static bool is_readable(const struct hf_cq *cq)
-{
-	return cq->head != cq->tail || cq->errors;
-}
-
 static bool has_changed(const struct member *member, const struct hf_cntr *cntr)
 {
 	return __atomic_load_n(&cntr->value, __ATOMIC_ACQUIRE) != member->value ||
@@ -47,7 +42,7 @@ static bool has_events(struct member *member)
 	struct hf_cntr *cntr;
 
 	if (member->fid->fclass == FI_CLASS_CQ)
-		return is_readable(hf_container(member->fid, struct hf_cq, fid.fid));
+		return hf_cq_is_readable(hf_container(member->fid, struct hf_cq, fid.fid));
 	cntr = hf_container(member->fid, struct hf_cntr, fid.fid);
 	if (!has_changed(member, cntr))
 		return false;

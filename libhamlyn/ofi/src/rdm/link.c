@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -182,7 +181,7 @@ static int ask(struct hf_rdm *rdm, const struct sockaddr_in *to)
 	if (!err)
 		err = hf_conn_say(conn, HF_HELLO_LINK, NULL, 0);
 	if (!err)
-		err = hf_source_add(&conn->source, rdm->wait);
+		err = hf_source_add(&conn->source, rdm->ep.domain->links);
 	if (err) {
 		link_free(link, H_NOWAIT);
 		return err == -FI_ECONNRESET ? -FI_ECONNREFUSED : err;
@@ -292,7 +291,7 @@ static void listener_ready(struct hf_source *source)
 	}
 	conn->rdm = rdm;
 	conn->source.ready = conn_ready;
-	if (hf_conn_check_peer(conn) || hf_source_add(&conn->source, rdm->wait)) {
+	if (hf_conn_check_peer(conn) || hf_source_add(&conn->source, rdm->ep.domain->links)) {
 		hf_conn_close(conn);
 		return;
 	}
@@ -414,13 +413,6 @@ static void conn_ready(struct hf_source *source)
 	}
 }
 
-static void serve(struct hf_rdm *rdm)
-{
-	hf_source_serve(rdm->wait, SOURCES_AT_ONCE);
-	if (rdm->lost)
-		reap(rdm);
-}
-
 void hf_link_retry(struct hf_domain *domain)
 {
 	domain->backlog = false;
@@ -435,8 +427,11 @@ void hf_link_progress(struct hf_domain *domain)
 	bool attend = false;
 
 	domain->attend = false;
+	if (domain->rdms)
+		hf_source_serve(domain->links, SOURCES_AT_ONCE);
 	for (struct hf_rdm *rdm = domain->rdms; rdm; rdm = rdm->next) {
-		serve(rdm);
+		if (rdm->lost)
+			reap(rdm);
 		attend = attend || rdm->asking || rdm->lost;
 	}
 	domain->attend = domain->attend || attend;
@@ -457,21 +452,14 @@ static int listen_at(struct hf_rdm *rdm)
 		err = -errno;
 	if (!err)
 		err = hf_far_listen(&rdm->ep.address);
-	return err ? err : hf_source_add(&rdm->listener, rdm->wait);
+	return err ? err : hf_source_add(&rdm->listener, rdm->ep.domain->links);
 }
 
 int hf_link_open(struct hf_rdm *rdm)
 {
 	int err;
 
-	rdm->wait = epoll_create1(EPOLL_CLOEXEC);
-	if (rdm->wait < 0)
-		return -errno;
 	err = listen_at(rdm);
-	if (!err)
-		err = hf_cq_add_wait(rdm->ep.tx_cq, rdm->wait);
-	if (!err)
-		err = hf_cq_add_wait(rdm->ep.rx_cq, rdm->wait);
 	if (!err) {
 		rdm->links = calloc(hf_host_places(), sizeof(*rdm->links));
 		err = rdm->links ? 0 : -FI_ENOMEM;
@@ -513,17 +501,12 @@ void hf_link_close(struct hf_rdm *rdm)
 		forget_asked(rdm, conn);
 		hf_conn_close(conn);
 	}
-	if (rdm->wait >= 0) {
-		hf_cq_remove_wait(rdm->ep.tx_cq, rdm->wait);
-		hf_cq_remove_wait(rdm->ep.rx_cq, rdm->wait);
-		close(rdm->wait);
-	}
 	if (rdm->listener.fd >= 0) {
+		hf_source_remove(&rdm->listener);
 		hf_far_deafen(&rdm->ep.address);
 		close(rdm->listener.fd);
 	}
 	free(rdm->links);
 	rdm->links = NULL;
-	rdm->wait = -1;
 	rdm->listener.fd = -1;
 }

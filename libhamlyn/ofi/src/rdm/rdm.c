@@ -241,7 +241,6 @@ void hf_rdm_init(struct hf_rdm *rdm, struct hf_domain *domain)
 	rdm->last_hungry = &rdm->hungry;
 	hf_ep_init(&rdm->ep);
 	rdm->ep.rdm = rdm;
-	rdm->wait = -1;
 	rdm->listener.fd = -1;
 	rdm->ep.domain = domain;
 	hf_domain_get(domain);

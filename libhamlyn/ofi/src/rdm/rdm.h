@@ -22,7 +22,6 @@ struct hf_rdm {
 
 	/* of link.c */
 	struct hf_source listener;
-	int wait;			/* epoll: the listener, and the sockets of links */
 	struct hf_ep **links;		/* by place: who is sent to; of each process one */
 	struct hf_ep *all;		/* and all that there are */
 	struct hf_conn *asked;		/* who has not said what it wants; the newest first */
