@@ -9,6 +9,7 @@
 #include "base/hosts.h"
 #include "connect/cm.h"
 #include "connect/pep.h"
+#include "endpoint/alias.h"
 #include "endpoint/common.h"
 #include "endpoint/msg.h"
 #include "endpoint/rma.h"
@@ -324,6 +325,8 @@ int hf_ep_control(struct hf_ep *ep, int command, void *arg)
 		return get_flags(ep, arg);
 	case FI_SETOPSFLAG:
 		return set_flags(ep, *(const uint64_t *)arg);
+	case FI_ALIAS:
+		return hf_alias_open(ep, arg);
 	default:
 		return -FI_ENOSYS;
 	}
@@ -347,6 +350,8 @@ static int ep_close(struct fid *fid)
 {
 	struct hf_ep *ep = of(fid);
 
+	if (__atomic_load_n(&ep->aliases, __ATOMIC_ACQUIRE))
+		return -FI_EBUSY;
 	hf_ep_shut(ep, true);
 	if (ep->eq)
 		hf_eq_forget(ep->eq, fid);
@@ -440,6 +445,7 @@ void hf_ep_set_attr(struct hf_ep *ep, const struct fi_info *info)
 
 void hf_ep_init(struct hf_ep *ep)
 {
+	ep->self = ep;
 	ep->last_recv = &ep->first_recv;
 	ep->last_stream = &ep->streams;
 	ep->last_reply = &ep->replies;

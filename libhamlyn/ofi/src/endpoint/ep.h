@@ -71,6 +71,8 @@ struct hf_stx;
 struct hf_ep {
 	struct fid_ep fid;
 	struct hf_domain *domain;
+	struct hf_ep *self;		/* of an alias, what it is one of (alias.h); else this */
+	int aliases;			/* that there are of it */
 	struct hf_rdm *rdm;		/* whose link it is; of that itself: it is one */
 	struct hf_rdm *srx;		/* whose buffers it takes (shared.h), or NULL: its own */
 	struct hf_stx *stx;

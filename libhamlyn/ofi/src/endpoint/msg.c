@@ -148,7 +148,7 @@ static ssize_t recv_any(struct hf_ep *ep, const struct iovec *iov, size_t count,
 	wish.span = &span;
 	hf_domain_lock(ep->domain);
 	err = ep->rdm ? hf_rdm_receive(ep->rdm, &wish, src) :
-			post_recv(ep, &span, context, flags);
+			post_recv(ep->self, &span, context, flags);
 	if (!err && ep->rdm && ep->rdm->hungry)
 		hf_progress_hungry(ep->rdm);
 	hf_domain_unlock(ep->domain);

@@ -25,7 +25,7 @@ static inline int hf_link_toward(struct hf_ep *ep, fi_addr_t addr, struct hf_ep 
 {
 	uint32_t place;
 
-	*link = ep;
+	*link = ep->self;
 	if (!ep->rdm)
 		return 0;
 	if (!ep->rdm->links)

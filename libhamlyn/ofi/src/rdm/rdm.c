@@ -117,6 +117,8 @@ static int rdm_close(struct fid *fid)
 	struct hf_rdm *rdm = of(fid);
 	struct hf_domain *domain = rdm->ep.domain;
 
+	if (__atomic_load_n(&rdm->ep.aliases, __ATOMIC_ACQUIRE))
+		return -FI_EBUSY;
 	hf_domain_lock(domain);
 	hf_link_close(rdm);
 	hf_match_leave(rdm);

@@ -107,7 +107,14 @@ static int srx_bind(struct fid *fid, struct fid *other, uint64_t flags)
 
 static int srx_control(struct fid *fid, int command, void *arg)
 {
-	return command == FI_ENABLE ? 0 : hf_ep_control(&of(fid)->ep, command, arg);
+	switch (command) {
+	case FI_ENABLE:
+		return 0;
+	case FI_ALIAS:
+		return -FI_ENOSYS;
+	default:
+		return hf_ep_control(&of(fid)->ep, command, arg);
+	}
 }
 
 static int srx_close(struct fid *fid)
