@@ -88,6 +88,25 @@ TEST(layered)
 	fi_freeinfo(info);
 }
 
+/* Of strangers' addresses only who asks for it is told, and who asks for addresses. */
+TEST(strangers)
+{
+	struct fi_info *hints, *info;
+
+	for (int i = 0; i < 4; i++) {
+		hints = fi_allocinfo();
+		hints->fabric_attr->prov_name = strdup("hamlyn");
+		hints->ep_attr->type = FI_EP_RDM;
+		hints->caps = FI_MSG | (i & 1 ? FI_SOURCE : 0) | (i & 2 ? FI_SOURCE_ERR : 0);
+		hints->domain_attr->max_err_data = sizeof(struct sockaddr_in);
+		info = ask(hints);
+		EXPECT_EQ(i != 2, !!info);
+		if (info)
+			EXPECT_EQ(i == 3, !!(info->rx_attr->caps & FI_SOURCE_ERR));
+		fi_freeinfo(info);
+	}
+}
+
 /* Hints that cannot be met have no answer, each by itself. */
 #define CANNOT(what)							\
 	do {								\
@@ -137,6 +156,8 @@ TEST(cannot)
 	CANNOT(h->rx_attr->op_flags = FI_MULTI_RECV);
 	CANNOT(h->domain_attr->mr_key_size = 9);
 	CANNOT(h->domain_attr->cq_data_size = 9);
+	CANNOT(h->domain_attr->max_err_data = 257);
+	CANNOT(h->caps = FI_MSG | FI_SOURCE | FI_SOURCE_ERR);
 	CANNOT(h->domain_attr->caps = FI_TAGGED);
 	CANNOT(h->fabric_attr->name = strdup("10.0.0.0/8"));
 	CANNOT(h->domain_attr->name = strdup("eth0"));
@@ -159,6 +180,8 @@ TEST(can)
 	CAN(h->tx_attr->iov_limit = 4);
 	CAN(h->tx_attr->msg_order = FI_ORDER_SAS);
 	CAN(h->tx_attr->op_flags = FI_DELIVERY_COMPLETE | FI_INJECT | FI_TRANSMIT_COMPLETE);
+	/* What a refusal can say, fi_reject(). */
+	CAN(h->domain_attr->max_err_data = 256);
 	CAN(h->domain_attr->mr_mode = FI_MR_BASIC);
 	CAN(h->domain_attr->mr_mode = FI_MR_SCALABLE);
 	CAN(h->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_LOCAL);

@@ -1025,4 +1025,120 @@ TEST(vector_events)
 	pair_close(&p);
 }
 
+/* What comes from a stranger: which of these ways it takes. */
+struct strange {
+	size_t length;
+	bool early;		/* before there is a buffer */
+	bool tagged;
+	bool own_buffer;	/* for the address */
+};
+
+static ssize_t post_for_stranger(struct pair *p, const struct strange *how, void *to, size_t length)
+{
+	return how->tagged ? fi_trecv(p->b.ep, to, length, NULL, FI_ADDR_UNSPEC, 9, 0, to) :
+			     fi_recv(p->b.ep, to, length, NULL, FI_ADDR_UNSPEC, to);
+}
+
+/* One message from a, whom b does not know any more. */
+static void from_stranger(struct __test_metadata *_metadata, struct pair *p,
+			  const struct strange *how)
+{
+	static char from[100000], to[100000];
+	struct fi_cq_err_entry error = { 0 };
+	struct fi_cq_tagged_entry entry;
+	struct sockaddr_in address, name;
+	size_t length = sizeof(name);
+	fi_addr_t source = 0;
+
+	fill(from, how->length, 3);
+	ASSERT_EQ(0, fi_getname(&p->a.ep->fid, &name, &length));
+	ASSERT_EQ(0, fi_av_remove(p->b.av, &p->b.peer, 1, 0));
+	if (!how->early)
+		ASSERT_EQ(0, post_for_stranger(p, how, to, sizeof(to)));
+	ASSERT_EQ(0, TAKEN(p, how->tagged ?
+			   fi_tsend(p->a.ep, from, how->length, NULL, p->a.peer, 9, NULL) :
+			   fi_send(p->a.ep, from, how->length, NULL, p->a.peer, NULL)));
+	/* Until it is there, which nothing tells. */
+	for (int n = 0; how->early && n < 100; n++)
+		pair_progress(p);
+	if (how->early)
+		ASSERT_EQ(0, post_for_stranger(p, how, to, sizeof(to)));
+	ASSERT_EQ(-FI_EAVAIL, next_entry(p->b.rx, &p->a, &entry));
+	if (how->own_buffer) {
+		error.err_data = &address;
+		error.err_data_size = sizeof(address);
+	}
+	ASSERT_EQ(1, fi_cq_readerr(p->b.rx, &error, 0));
+	EXPECT_EQ(FI_EADDRNOTAVAIL, error.err);
+	EXPECT_EQ(&to[0], error.op_context);
+	EXPECT_EQ(FI_RECV | (how->tagged ? FI_TAGGED : FI_MSG), error.flags);
+	EXPECT_EQ(how->length, error.len);
+	EXPECT_EQ(how->tagged ? 9 : 0, error.tag);
+	EXPECT_EQ(0, error.olen);
+	EXPECT_EQ(true, filled(to, how->length, 3));
+	ASSERT_EQ(sizeof(address), error.err_data_size);
+	EXPECT_EQ(name.sin_port, ((struct sockaddr_in *)error.err_data)->sin_port);
+	/* As it is, it goes into the vector, and the next one is from there. */
+	ASSERT_EQ(1, fi_av_insert(p->b.av, error.err_data, 1, &p->b.peer, 0, NULL));
+	ASSERT_EQ(0, fi_recv(p->b.ep, to, 8, NULL, p->b.peer, to));
+	ASSERT_EQ(0, TAKEN(p, fi_inject(p->a.ep, "again", 6, p->a.peer)));
+	while (fi_cq_readfrom(p->b.rx, &entry, 1, &source) == -FI_EAGAIN)
+		pair_progress(p);
+	EXPECT_EQ(p->b.peer, source);
+	EXPECT_STREQ("again", to);
+}
+
+/* FI_SOURCE_ERR: a stranger's message is told as an error, with the address. */
+TEST(strangers)
+{
+	const struct options options = { .rdm = true, .caps = FI_SOURCE_ERR };
+	uint64_t before;
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	EXPECT_NE(0, p.b.info->rx_attr->caps & FI_SOURCE_ERR);
+	EXPECT_EQ(sizeof(struct sockaddr_in), p.b.info->domain_attr->max_err_data);
+	for (int i = 0; i < 16; i++) {
+		const struct strange how = {
+			.length = i & 1 ? 100000 : 8,
+			.early = i & 2,
+			.tagged = i & 4,
+			.own_buffer = i & 8,
+		};
+
+		before = fi_cntr_read(p.b.cntr[1]);
+		from_stranger(_metadata, &p, &how);
+		/* It was received: no counter of errors says otherwise. */
+		EXPECT_EQ(true, counts(p.b.cntr[1], &p.a, before + 2));
+		EXPECT_EQ(0, fi_cntr_readerr(p.b.cntr[1]));
+	}
+	pair_close(&p);
+}
+
+/* Without it, they are nobody's. */
+TEST(strangers_are_nobody)
+{
+	const struct options options = { .rdm = true };
+	static char from[100000], to[100000];
+	struct fi_cq_tagged_entry entry;
+	fi_addr_t source;
+	struct pair p;
+	ssize_t got;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	EXPECT_EQ(0, p.b.info->caps & FI_SOURCE_ERR);
+	ASSERT_EQ(0, fi_av_remove(p.b.av, &p.b.peer, 1, 0));
+	/* In the short way, and the long one. */
+	for (size_t length = 8; length <= sizeof(from); length += sizeof(from) - 8) {
+		ASSERT_EQ(0, fi_recv(p.b.ep, to, length, NULL, FI_ADDR_UNSPEC, to));
+		ASSERT_EQ(0, TAKEN(&p, fi_send(p.a.ep, from, length, NULL, p.a.peer, NULL)));
+		source = 0;
+		while ((got = fi_cq_readfrom(p.b.rx, &entry, 1, &source)) == -FI_EAGAIN)
+			pair_progress(&p);
+		EXPECT_EQ(1, got);
+		EXPECT_EQ(FI_ADDR_NOTAVAIL, source);
+	}
+	pair_close(&p);
+}
+
 TEST_HARNESS_MAIN

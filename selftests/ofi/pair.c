@@ -38,6 +38,7 @@ struct fi_info *pair_info(const struct options *options)
 	hints->caps = FI_MSG | FI_RMA | FI_RMA_EVENT | FI_FENCE;
 	if (options->rdm)
 		hints->caps |= FI_TAGGED | FI_ATOMIC | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE;
+	hints->caps |= options->caps;
 	hints->domain_attr->mr_mode = options->mr_mode < 0 ? 0 :
 				      options->mr_mode ? options->mr_mode : FI_MR_PROV_KEY;
 	hints->domain_attr->threading = options->threading;

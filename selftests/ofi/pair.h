@@ -30,6 +30,7 @@ struct options {
 	bool no_cma;
 	bool rdm;			/* FI_EP_RDM, of which pair_open() connects nothing */
 	enum fi_av_type av;
+	uint64_t caps;			/* besides those that all of them have */
 };
 
 struct end {

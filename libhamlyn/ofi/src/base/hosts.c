@@ -99,6 +99,17 @@ uint32_t hf_host_place(const struct sockaddr_in *address)
 	return address->sin_port ? rank * PORTS + address->sin_port : 0;
 }
 
+void hf_host_address(uint32_t place, struct sockaddr_in *address)
+{
+	uint32_t rank = place / PORTS;
+
+	*address = (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = (in_port_t)(place % PORTS),
+		.sin_addr = rank ? places[rank - 1].address : hf_host_own_address(),
+	};
+}
+
 size_t hf_host_places(void)
 {
 	return hf_host_nowhere() + 1;

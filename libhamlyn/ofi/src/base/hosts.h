@@ -31,6 +31,8 @@ uint32_t hf_host_far(const struct sockaddr_in *address);
  */
 uint32_t hf_host_place(const struct sockaddr_in *address);
 size_t hf_host_places(void);
+/* Whose it is: by an address that an address vector takes for the same process. */
+void hf_host_address(uint32_t place, struct sockaddr_in *address);
 /* One of them, which no process has. */
 uint32_t hf_host_nowhere(void);
 

@@ -16,7 +16,9 @@ struct kind {
 	uint64_t rx_flags;
 	size_t tx_size;
 	size_t rx_size;
+	size_t err_data;		/* in error entries of its queues */
 	enum fi_av_type av_type;	/* if any is as good */
+	uint64_t asked_caps;		/* that nobody has who does not ask for them */
 };
 
 #define BOTH_TX_CAPS	(FI_MSG | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
@@ -31,6 +33,7 @@ static const struct kind kinds[] = {
 		.rx_flags = FI_COMPLETION,
 		.tx_size = HF_TX_SIZE,
 		.rx_size = HF_RX_SIZE,
+		.err_data = HF_CM_DATA,
 		.av_type = FI_AV_UNSPEC,
 	},
 	{
@@ -41,7 +44,9 @@ static const struct kind kinds[] = {
 		.rx_flags = FI_COMPLETION | FI_MULTI_RECV,
 		.tx_size = HF_RDM_SIZE,
 		.rx_size = HF_RDM_SIZE,
+		.err_data = sizeof(struct sockaddr_in),
 		.av_type = FI_AV_TABLE,
+		.asked_caps = FI_SOURCE_ERR,
 	},
 };
 
@@ -77,10 +82,16 @@ static uint64_t caps_of(const struct kind *kind)
 	return kind->tx_caps | kind->rx_caps | FI_LOCAL_COMM;
 }
 
-/* Of programs that ask for both, as Open MPI does; often all addresses are of this host anyway. */
+/* Open MPI asks for both kinds of hosts; often all addresses are of this host anyway. */
 static uint64_t tolerated_caps(const struct kind *kind)
 {
-	return caps_of(kind) | FI_REMOTE_COMM;
+	return caps_of(kind) | kind->asked_caps | FI_REMOTE_COMM;
+}
+
+static bool caps_fit(uint64_t caps, const struct kind *kind)
+{
+	return among(caps, tolerated_caps(kind)) &&
+	       (!(caps & FI_SOURCE_ERR) || caps & FI_SOURCE);
 }
 
 /* Primary capabilities without a direction mean all directions. */
@@ -127,7 +138,7 @@ static bool domain_fits(const struct fi_domain_attr *domain, const struct kind *
 	       within(domain->max_ep_rx_ctx, 1) && within(domain->max_ep_stx_ctx, SHARED) &&
 	       within(domain->max_ep_srx_ctx, SHARED) &&
 	       within(domain->mr_iov_limit, HF_IOV_LIMIT) && !domain->auth_key_size &&
-	       !domain->max_err_data;
+	       within(domain->max_err_data, kind->err_data);
 }
 
 /* What a context is to have is a part of what the end point is to have. */
@@ -149,7 +160,7 @@ static bool is_device(const char *name)
 /* The first hint that does not fit, or NULL. */
 static const char *misfit(const struct fi_info *hints, const struct kind *kind)
 {
-	if (!among(hints->caps, tolerated_caps(kind)))
+	if (!caps_fit(hints->caps, kind))
 		return "caps";
 	if (hints->addr_format != FI_FORMAT_UNSPEC && hints->addr_format != FI_SOCKADDR &&
 	    hints->addr_format != FI_SOCKADDR_IN)
@@ -229,6 +240,7 @@ static void fill_domain(uint32_t version, const struct fi_info *hints, const str
 	to->max_ep_rx_ctx = 1;
 	to->max_ep_stx_ctx = SHARED;
 	to->max_ep_srx_ctx = SHARED;
+	to->max_err_data = kind->err_data;
 	to->mr_iov_limit = HF_IOV_LIMIT;
 	to->mr_cnt = or_default(asked->mr_cnt, 65536);
 	to->caps = FI_LOCAL_COMM;
@@ -253,7 +265,7 @@ static void fill_contexts(const struct fi_info *hints, const struct kind *kind,
 	info->tx_attr->rma_iov_limit = 1;
 	info->tx_attr->tclass = tx->tclass;
 
-	info->rx_attr->caps = info->caps & kind->rx_caps;
+	info->rx_attr->caps = info->caps & (kind->rx_caps | kind->asked_caps);
 	info->rx_attr->op_flags = rx->op_flags;
 	info->rx_attr->msg_order = MSG_ORDER;
 	info->rx_attr->size = or_default(rx->size, kind->rx_size);

@@ -25,20 +25,56 @@ void hf_cq_add(struct hf_cq *cq, const struct fi_cq_tagged_entry *entry, fi_addr
 	hf_cq_added(cq);
 }
 
-void hf_cq_add_error(struct hf_cq *cq, const struct fi_cq_err_entry *entry)
+static void append_error(struct hf_cq *cq, struct hf_cq_error *error)
 {
-	struct hf_cq_error *error = malloc(sizeof(*error));
-
-	if (!error) {
-		hf_warn("completion queue: an error is lost for want of memory\n");
-		return;
-	}
-	error->entry = *entry;
 	error->at = cq->tail;
 	error->next = NULL;
 	*cq->last_error = error;
 	cq->last_error = &error->next;
 	hf_wait_ring(&cq->wait);
+}
+
+static struct hf_cq_error *error_new(void)
+{
+	struct hf_cq_error *error = calloc(1, sizeof(*error));
+
+	if (!error)
+		hf_warn("completion queue: an error is lost for want of memory\n");
+	return error;
+}
+
+void hf_cq_add_error(struct hf_cq *cq, const struct fi_cq_err_entry *entry)
+{
+	struct hf_cq_error *error = error_new();
+
+	if (!error)
+		return;
+	error->entry = *entry;
+	append_error(cq, error);
+}
+
+/* FI_SOURCE_ERR: it was received, from somebody whom the address vector does not know. */
+void hf_cq_add_unknown(struct hf_cq *cq, const struct fi_cq_tagged_entry *entry,
+		       const struct sockaddr_in *source)
+{
+	struct hf_cq_error *error = error_new();
+
+	if (!error)
+		return;
+	error->entry = (struct fi_cq_err_entry){
+		.op_context = entry->op_context,
+		.flags = entry->flags,
+		.len = entry->len,
+		.buf = entry->buf,
+		.data = entry->data,
+		.tag = entry->tag,
+		.err = FI_EADDRNOTAVAIL,
+		.prov_errno = FI_EADDRNOTAVAIL,
+		.err_data = &error->source,
+		.err_data_size = sizeof(error->source),
+	};
+	error->source = *source;
+	append_error(cq, error);
 }
 
 static void put_word(void *to, const void *from, size_t word)
@@ -122,20 +158,28 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 }
 
 /*
- * There is no data of ours. Of what programs of older releases have room for there is no more than
- * they know, and what came later says of itself that it is not there (fi_cq_readerr()).
+ * Of what programs of older releases have room for there is no more than they know, and what came
+ * later says of itself that it is not there (fi_cq_readerr()). Who brings no buffer for data is
+ * told where it is.
  */
 static void put_error(const struct hf_cq *cq, struct fi_cq_err_entry *to,
 		      const struct fi_cq_err_entry *from)
 {
 	uint32_t version = cq->domain->fabric->fid.api_version;
 	bool has_size = FI_VERSION_GE(version, FI_VERSION(1, 5));
-	void *buffer = has_size && to->err_data_size ? to->err_data : NULL;
+	size_t room = has_size ? to->err_data_size : 0;
+	void *buffer = to->err_data;
 
 	memcpy(to, from, offsetof(struct fi_cq_err_entry, err_data));
-	to->err_data = buffer;
-	if (has_size)
-		to->err_data_size = 0;
+	if (!room) {
+		to->err_data = from->err_data;
+		if (has_size)
+			to->err_data_size = from->err_data_size;
+		return;
+	}
+	to->err_data_size = room < from->err_data_size ? room : from->err_data_size;
+	if (to->err_data_size && buffer)
+		memcpy(buffer, from->err_data, to->err_data_size);
 }
 
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
@@ -150,13 +194,12 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 		cq->errors = error->next;
 		if (!cq->errors)
 			cq->last_error = &cq->errors;
+		free(cq->told);
+		cq->told = error;
+		put_error(cq, buf, &error->entry);
 	}
 	hf_domain_unlock(cq->domain);
-	if (!error)
-		return -FI_EAGAIN;
-	put_error(cq, buf, &error->entry);
-	free(error);
-	return 1;
+	return error ? 1 : -FI_EAGAIN;
 }
 
 /* Domain locked. */
@@ -309,6 +352,7 @@ static void cq_free(struct hf_cq *cq)
 		cq->errors = error->next;
 		free(error);
 	}
+	free(cq->told);
 	hf_wait_close(&cq->wait, &cq->fid.fid);
 	free(cq->entries);
 	free(cq->sources);

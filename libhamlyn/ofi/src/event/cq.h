@@ -3,6 +3,8 @@
 #ifndef HAMLYN_OFI_CQ_H
 #define HAMLYN_OFI_CQ_H
 
+#include <netinet/in.h>
+
 #include <rdma/fi_eq.h>
 
 #include "event/wait.h"
@@ -11,6 +13,7 @@ struct hf_cq_error {
 	struct hf_cq_error *next;
 	uint32_t at;		/* it comes after the entries before this one */
 	struct fi_cq_err_entry entry;
+	struct sockaddr_in source;	/* FI_EADDRNOTAVAIL: @entry.err_data, if it is one */
 };
 
 struct hf_cq {
@@ -30,6 +33,7 @@ struct hf_cq {
 	struct hf_wait wait;
 	struct hf_cq_error *errors;
 	struct hf_cq_error **last_error;
+	struct hf_cq_error *told;	/* whose data the application may be looking at */
 };
 
 int hf_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
@@ -38,6 +42,8 @@ int hf_cq_calm(struct hf_cq *cq);
 /* The rest with the domain locked. */
 void hf_cq_add(struct hf_cq *cq, const struct fi_cq_tagged_entry *entry, fi_addr_t source);
 void hf_cq_add_error(struct hf_cq *cq, const struct fi_cq_err_entry *entry);
+void hf_cq_add_unknown(struct hf_cq *cq, const struct fi_cq_tagged_entry *entry,
+		       const struct sockaddr_in *source);
 
 static inline bool hf_cq_is_readable(const struct hf_cq *cq)
 {

@@ -252,7 +252,7 @@ int hf_match_post(struct hf_rdm *rdm, const struct hf_wish *wish)
 	if (!recv)
 		return -FI_EAGAIN;
 	fill_recv(recv, wish);
-	recv->apart = recv->multi || match->shared;
+	recv->apart = recv->multi || match->shared || rdm->ep.caps & FI_SOURCE_ERR;
 	if (match->backlog)
 		hf_match_retry(rdm);
 	if (match->backlog) {

@@ -100,7 +100,7 @@ static int rdm_enable(struct hf_rdm *rdm)
 	err = hf_link_open(rdm);
 	if (!err) {
 		ep->state = HF_EP_ENABLED;
-		rdm->takes = ep->rx_cq && !ep->srx;
+		rdm->takes = ep->rx_cq && !ep->srx && !(ep->caps & FI_SOURCE_ERR);
 	}
 	hf_domain_unlock(ep->domain);
 	return err;

@@ -12,7 +12,7 @@ struct hf_rdm {
 	struct hf_av *av;
 	struct hf_match *match;		/* @own, or that of what it shares */
 	struct hf_match own;
-	bool takes;			/* buffers can be posted here */
+	bool takes;			/* buffers can be posted here, in the short way */
 	struct hf_rdm *next;		/* of the domain's */
 
 	/* of shared.c */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/hosts.h"
 #include "domain/mr.h"
 #include "rdm/rdm.h"
 #include "transfer/stream.h"
@@ -69,6 +70,21 @@ static fi_addr_t source(const struct hf_ep *ep, const struct hf_sent *sent)
 	return ep->rdm ? hf_rdm_source(ep, sent->place) : FI_ADDR_NOTAVAIL;
 }
 
+/* With the sender, as far as it is known. */
+static void tell_received(const struct hf_ep *ep, const struct fi_cq_tagged_entry *entry,
+			  const struct hf_sent *sent)
+{
+	fi_addr_t from = source(ep, sent);
+	struct sockaddr_in address;
+
+	if (from != FI_ADDR_NOTAVAIL || !ep->rdm || !(ep->caps & FI_SOURCE_ERR)) {
+		hf_cq_add(ep->rx_cq, entry, from);
+		return;
+	}
+	hf_host_address(sent->place, &address);
+	hf_cq_add_unknown(ep->rx_cq, entry, &address);
+}
+
 /* What of it fits is in the buffer. */
 void hf_complete_recv(struct hf_ep *ep, struct hf_recv *recv, const struct hf_sent *sent)
 {
@@ -97,7 +113,7 @@ void hf_complete_recv(struct hf_ep *ep, struct hf_recv *recv, const struct hf_se
 
 		add_error(ep->rx_cq, &error, FI_ETRUNC);
 	} else if (reports(ep, recv) || entry.flags & FI_MULTI_RECV) {
-		hf_cq_add(ep->rx_cq, &entry, source(ep, sent));
+		tell_received(ep, &entry, sent);
 	}
 	hf_cntr_count(ep->cntrs[HF_COUNT_RECV], cut);
 	recv_end(ep, recv);
@@ -133,7 +149,7 @@ void hf_complete_peek(struct hf_ep *ep, void *context, const struct hf_sent *sen
 		.tag = sent->tag,
 	};
 
-	hf_cq_add(ep->rx_cq, &entry, source(ep, sent));
+	tell_received(ep, &entry, sent);
 }
 
 void hf_complete_no_message(struct hf_ep *ep, void *context, bool tagged, uint64_t tag)
