@@ -166,7 +166,9 @@ static inline int h_listener_create(const char *path, const struct h_listener_at
  * or -ENFILE if there is no descriptor to take any client with: then the clients go on
  * waiting, and h_listener_fd() stays readable; with H_CONNECT_TICKETS also if there was
  * one, but not the four more that a client needs for a moment: that client was told
- * -EUSERS. -EBADF in a child of the process that made @listener.
+ * -EUSERS. -ECONNRESET, HOST/NAME on the embedded device, if the bridge has ended, and the
+ * name with it: a new listener has to be made. -EBADF in a child of the process that made
+ * @listener.
  */
 static inline int h_listener_accept(struct h_listener *listener, struct h_manager *manager,
 				    const struct h_stream_attr *attr,
