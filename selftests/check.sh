@@ -298,6 +298,9 @@ package_parts() {
 		one "packages leave nothing, bookworm" selftests/package/purge.sh --debs "$BUILD/deb" bookworm
 		part "what the packages' pages say, bookworm" \
 			selftests/package/pages.sh --debs "$BUILD/deb" bookworm
+		one "packages of the last release" released_packages
+		part "an upgrade from them while in use, bookworm" selftests/package/upgrade.sh \
+			--from "$BUILD/released/build/deb" --debs "$BUILD/deb" bookworm
 		part "the provider with libfabric of bookworm" \
 			selftests/package/libfabric.sh --debs "$BUILD/deb" bookworm
 		for release in trixie sid; do
@@ -318,6 +321,15 @@ package_parts() {
 	else
 		skip "packages in a fresh machine, bookworm, trixie, sid, arm64" "its files belong to root"
 	fi
+}
+
+# By its own sources and tools
+released_packages() {
+	local tag tree=$BUILD/released
+	tag=$(git describe --tags --abbrev=0 --match 'v*') || return
+	rm -rf "$tree"
+	git clone -q . "$tree" && git -C "$tree" checkout -q "$tag" &&
+		"$tree/tools/package/deb.sh" --version "${tag#v}" --no-lintian
 }
 
 arm64_packages() {
