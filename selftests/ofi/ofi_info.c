@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rdma/fi_domain.h>
+
 #include "kselftest_harness.h"
 #include "pair.h"
 
@@ -257,6 +259,70 @@ TEST(addresses)
 	EXPECT_EQ(-FI_ENODATA, fi_getinfo(VERSION, "192.0.2.1", "4711", 0, hints, &info));
 	EXPECT_EQ(-FI_ENODATA, fi_getinfo(VERSION, "192.0.2.1", "4711", FI_SOURCE, hints, &info));
 	fi_freeinfo(hints);
+}
+
+/* With a domain of its own, or of its fabric, if they are not NULL; what is told must be those. */
+static bool finds(struct fid_fabric *fabric, struct fid_domain *domain, const char *name,
+		  struct fid_fabric *told_fabric, struct fid_domain *told_domain)
+{
+	struct fi_info *hints = new_hints(), *info, *found;
+	bool same;
+
+	hints->fabric_attr->fabric = fabric;
+	hints->domain_attr->domain = domain;
+	hints->domain_attr->name = name ? strdup(name) : NULL;
+	info = ask(hints);
+	found = ours(info);
+	same = found && found->fabric_attr->fabric == told_fabric &&
+	       found->domain_attr->domain == told_domain &&
+	       (!name || !strcmp(found->domain_attr->name, name));
+	fi_freeinfo(info);
+	return same;
+}
+
+/* fi_fabric(3), fi_domain(3): what is open is told of, the first of each name, and restricts. */
+TEST(opened)
+{
+	struct fid_fabric *fabrics[2], stranger = { 0 };
+	struct fid_domain *domains[3], nobody = { 0 };
+	struct fi_info *info = ask(new_hints()), *mine;
+	char *name;
+
+	mine = ours(info);
+	ASSERT_NE(NULL, mine);
+	EXPECT_EQ(NULL, mine->fabric_attr->fabric);
+	EXPECT_EQ(NULL, mine->domain_attr->domain);
+	for (int i = 0; i < 2; i++)
+		ASSERT_EQ(0, fi_fabric(mine->fabric_attr, &fabrics[i], NULL));
+	EXPECT_EQ(true, finds(NULL, NULL, NULL, fabrics[0], NULL));
+	EXPECT_EQ(true, finds(fabrics[1], NULL, NULL, fabrics[1], NULL));
+	/* Two of one name, and one of another. */
+	ASSERT_EQ(0, fi_domain(fabrics[1], mine, &domains[0], NULL));
+	ASSERT_EQ(0, fi_domain(fabrics[0], mine, &domains[1], NULL));
+	name = mine->domain_attr->name;
+	mine->domain_attr->name = strdup("shm:other,size=64M");
+	ASSERT_EQ(0, fi_domain(fabrics[0], mine, &domains[2], NULL));
+	EXPECT_EQ(true, finds(NULL, NULL, name, fabrics[0], domains[0]));
+	EXPECT_EQ(true, finds(fabrics[0], NULL, name, fabrics[0], domains[1]));
+	EXPECT_EQ(true, finds(NULL, NULL, "shm:other,size=64M", fabrics[0], domains[2]));
+	EXPECT_EQ(true, finds(NULL, NULL, "shm:third", fabrics[0], NULL));
+	for (int i = 0; i < 3; i++)
+		EXPECT_EQ(true, finds(NULL, domains[i], NULL, i ? fabrics[0] : fabrics[1],
+				      domains[i]));
+	/* Not of that name, not of that fabric, and none of ours. */
+	EXPECT_EQ(false, finds(NULL, domains[2], name, fabrics[0], domains[2]));
+	EXPECT_EQ(false, finds(fabrics[1], domains[2], NULL, fabrics[1], domains[2]));
+	EXPECT_EQ(false, finds(&stranger, NULL, NULL, &stranger, NULL));
+	EXPECT_EQ(false, finds(NULL, &nobody, NULL, fabrics[0], &nobody));
+	for (int i = 0; i < 3; i++)
+		EXPECT_EQ(0, fi_close(&domains[i]->fid));
+	EXPECT_EQ(true, finds(NULL, NULL, name, fabrics[0], NULL));
+	EXPECT_EQ(0, fi_close(&fabrics[0]->fid));
+	EXPECT_EQ(true, finds(NULL, NULL, name, fabrics[1], NULL));
+	EXPECT_EQ(0, fi_close(&fabrics[1]->fid));
+	EXPECT_EQ(true, finds(NULL, NULL, name, NULL, NULL));
+	free(name);
+	fi_freeinfo(info);
 }
 
 TEST_HARNESS_MAIN

@@ -7,6 +7,7 @@
 
 #include "base/address.h"
 #include "base/hosts.h"
+#include "domain/opened.h"
 
 /* An end point of either type, and what it can do. */
 struct kind {
@@ -157,6 +158,26 @@ static bool is_device(const char *name)
 	       (!strncmp(name, "/dev/hamlyn", 11) && !access(name, F_OK));
 }
 
+static struct fid_fabric *fabric_asked(const struct fi_info *hints)
+{
+	return hints && hints->fabric_attr ? hints->fabric_attr->fabric : NULL;
+}
+
+static struct fid_domain *domain_asked(const struct fi_info *hints)
+{
+	return hints && hints->domain_attr ? hints->domain_attr->domain : NULL;
+}
+
+/* Those that the application has open may be ours, or other providers'. */
+static bool instances_fit(const struct fi_info *hints)
+{
+	struct fid_fabric *fabric = fabric_asked(hints);
+	struct fid_domain *domain = domain_asked(hints);
+
+	return (!fabric || hf_opened_fabric(fabric)) &&
+	       (!domain || hf_opened_domain(domain, hints->domain_attr->name, fabric));
+}
+
 /* The first hint that does not fit, or NULL. */
 static const char *misfit(const struct fi_info *hints, const struct kind *kind)
 {
@@ -180,7 +201,7 @@ static const char *misfit(const struct fi_info *hints, const struct kind *kind)
 	if (hints->fabric_attr && hints->fabric_attr->name &&
 	    strcmp(hints->fabric_attr->name, HF_NAME))
 		return "fabric name";
-	return NULL;
+	return instances_fit(hints) ? NULL : "fabric or domain that is open";
 }
 
 /* The device that h_open(NULL) would take. */
@@ -220,7 +241,6 @@ static void fill_domain(uint32_t version, const struct fi_info *hints, const str
 	const struct fi_domain_attr *asked = hints && hints->domain_attr ? hints->domain_attr :
 									   &none;
 
-	to->domain = asked->domain;
 	to->threading = asked->threading == FI_THREAD_UNSPEC ? FI_THREAD_SAFE : asked->threading;
 	to->control_progress = asked->control_progress == FI_PROGRESS_UNSPEC ?
 			       FI_PROGRESS_MANUAL : asked->control_progress;
@@ -343,11 +363,37 @@ static int fill_addresses(const char *node, const char *service, uint64_t flags,
 	return err;
 }
 
+/* Of the domain that was asked for, by name or as it is. */
+static int fill_names(const struct fi_info *hints, struct fi_info *info)
+{
+	const char *device = hints && hints->domain_attr ? hints->domain_attr->name : NULL;
+
+	if (!device && domain_asked(hints))
+		device = hf_opened_domain(domain_asked(hints), NULL, NULL)->name;
+	info->fabric_attr->name = strdup(HF_NAME);
+	info->domain_attr->name = strdup(device ? device : default_device());
+	return info->fabric_attr->name && info->domain_attr->name ? 0 : -FI_ENOMEM;
+}
+
+/* The first ones of these names that are open, if others were not asked for. */
+static void fill_instances(const struct fi_info *hints, struct fi_info *info)
+{
+	struct fid_fabric *asked = fabric_asked(hints);
+	struct hf_fabric *fabric = hf_opened_fabric(asked);
+	struct hf_domain *domain = hf_opened_domain(domain_asked(hints),
+						    info->domain_attr->name, asked);
+
+	if (domain && domain_asked(hints))
+		fabric = domain->fabric;
+	info->fabric_attr->fabric = fabric ? &fabric->fid : NULL;
+	info->domain_attr->domain = domain ? &domain->fid : NULL;
+}
+
 /* But for addresses. */
 static int fill(uint32_t version, const struct fi_info *hints, const struct kind *kind,
 		struct fi_info *info)
 {
-	const char *device = hints && hints->domain_attr ? hints->domain_attr->name : NULL;
+	int err;
 
 	info->caps = hints && hints->caps ?
 		     directions(hints->caps) | FI_LOCAL_COMM : caps_of(kind);
@@ -356,12 +402,12 @@ static int fill(uint32_t version, const struct fi_info *hints, const struct kind
 	fill_domain(version, hints, kind, info->domain_attr);
 	fill_contexts(hints, kind, info);
 	fill_ep(hints, kind, info);
-	info->fabric_attr->fabric = hints && hints->fabric_attr ? hints->fabric_attr->fabric : NULL;
-	info->fabric_attr->name = strdup(HF_NAME);
 	info->fabric_attr->prov_version = hf_provider.version;
 	info->fabric_attr->api_version = version;
-	info->domain_attr->name = strdup(device ? device : default_device());
-	return info->fabric_attr->name && info->domain_attr->name ? 0 : -FI_ENOMEM;
+	err = fill_names(hints, info);
+	if (!err)
+		fill_instances(hints, info);
+	return err;
 }
 
 int hf_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,

@@ -14,6 +14,7 @@
 
 #include "domain/av.h"
 #include "domain/mr.h"
+#include "domain/opened.h"
 #include "endpoint/atomic.h"
 #include "endpoint/ep.h"
 #include "event/cntr.h"
@@ -154,6 +155,7 @@ static void domain_free(struct hf_domain *domain)
 		close(domain->links);
 	h_manager_destroy(domain->manager);
 	h_close(domain->dev);
+	free(domain->name);
 	pthread_mutex_destroy(&domain->lock);
 	free(domain);
 }
@@ -167,6 +169,7 @@ static int domain_close(struct fid *fid)
 		return -FI_EBUSY;
 	if (domain->eq)
 		__atomic_sub_fetch(&domain->eq->users, 1, __ATOMIC_RELEASE);
+	hf_opened_remove_domain(domain);
 	domain_free(domain);
 	hf_fabric_put(fabric);
 	return 0;
@@ -299,7 +302,8 @@ int hf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_d
 	domain->patience = MOST_PATIENCE;
 	pthread_mutex_init(&domain->lock, NULL);
 	set_modes(domain, info->domain_attr);
-	err = domain->links < 0 ? -errno : open_device(domain, info->domain_attr);
+	domain->name = strdup(info->domain_attr->name ? info->domain_attr->name : "");
+	err = domain->links < 0 || !domain->name ? -errno : open_device(domain, info->domain_attr);
 	if (!err && info->domain_attr->data_progress == FI_PROGRESS_AUTO)
 		err = start_thread(domain);
 	if (err) {
@@ -313,6 +317,7 @@ int hf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_d
 	domain->fid.fid.ops = &fid_ops;
 	domain->fid.ops = &domain_ops;
 	domain->fid.mr = &hf_mr_ops;
+	hf_opened_add_domain(domain);
 	*out = &domain->fid;
 	return 0;
 }

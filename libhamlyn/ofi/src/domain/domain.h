@@ -27,6 +27,8 @@ struct hf_rdm;
 struct hf_domain {
 	struct fid_domain fid;
 	struct hf_fabric *fabric;
+	struct hf_domain *next;	/* of opened.c */
+	char *name;		/* as in struct fi_info */
 	struct h_dev *dev;
 	struct h_manager *manager;
 	pthread_mutex_t lock;

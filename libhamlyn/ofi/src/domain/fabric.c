@@ -10,6 +10,7 @@
 
 #include "connect/pep.h"
 #include "domain/domain.h"
+#include "domain/opened.h"
 #include "event/eq.h"
 #include "event/waitset.h"
 
@@ -29,6 +30,7 @@ static int fabric_close(struct fid *fid)
 
 	if (__atomic_load_n(&fabric->users, __ATOMIC_ACQUIRE))
 		return -FI_EBUSY;
+	hf_opened_remove_fabric(fabric);
 	free(fabric);
 	return 0;
 }
@@ -82,6 +84,7 @@ int hf_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **out, void *c
 	fabric->fid.fid.ops = &fid_ops;
 	fabric->fid.ops = &fabric_ops;
 	fabric->fid.api_version = attr->api_version;
+	hf_opened_add_fabric(fabric);
 	*out = &fabric->fid;
 	return 0;
 }

@@ -6,6 +6,7 @@
 
 struct hf_fabric {
 	struct fid_fabric fid;
+	struct hf_fabric *next;	/* of opened.c */
 	int users;		/* domains, passive end points, event queues, wait sets */
 };
 
