@@ -405,6 +405,26 @@ static void *send_many(void *arg)
 	return NULL;
 }
 
+/* A counter that is bound with no flags counts nothing of the end point. */
+TEST(counts_nothing)
+{
+	const struct options options = { 0 };
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
+	struct fid_cntr *cntr;
+	struct fid_ep *ep;
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	ASSERT_EQ(0, fi_cntr_open(p.a.domain, &attr, &cntr, NULL));
+	ASSERT_EQ(0, fi_endpoint(p.a.domain, p.a.info, &ep, NULL));
+	EXPECT_EQ(0, fi_ep_bind(ep, &cntr->fid, 0));
+	EXPECT_EQ(-FI_EBADFLAGS, fi_ep_bind(ep, &cntr->fid, FI_SEND | FI_COMPLETION));
+	/* So it is nobody's. */
+	EXPECT_EQ(0, fi_close(&cntr->fid));
+	EXPECT_EQ(0, fi_close(&ep->fid));
+	pair_close(&p);
+}
+
 TEST(threads)
 {
 	const struct options options = { .threading = FI_THREAD_SAFE };

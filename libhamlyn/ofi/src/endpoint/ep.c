@@ -198,7 +198,7 @@ static int bind_cntr(struct hf_ep *ep, struct hf_cntr *cntr, uint64_t flags)
 
 	for (int i = 0; i < HF_COUNTERS; i++)
 		known |= counted[i];
-	if (!flags || flags & ~known)
+	if (flags & ~known)
 		return -FI_EBADFLAGS;
 	for (int i = 0; i < HF_COUNTERS; i++)
 		if (flags & counted[i] && ep->cntrs[i])
