@@ -1025,6 +1025,24 @@ TEST(vector_events)
 	pair_close(&p);
 }
 
+/* What is too long to be taken along is so before anybody has been asked for a link. */
+TEST(too_long_to_inject)
+{
+	const struct options options = { .rdm = true };
+	const size_t length = 16385;
+	static char from[16385];
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	ASSERT_EQ(length - 1, p.a.info->tx_attr->inject_size);
+	EXPECT_EQ(-FI_EMSGSIZE, fi_inject(p.a.ep, from, length, p.a.peer));
+	EXPECT_EQ(-FI_EMSGSIZE, fi_injectdata(p.a.ep, from, length, 1, p.a.peer));
+	EXPECT_EQ(-FI_EMSGSIZE, fi_tinject(p.a.ep, from, length, p.a.peer, 1));
+	EXPECT_EQ(-FI_EMSGSIZE, fi_inject_write(p.a.ep, from, length, p.a.peer, 0, 1));
+	EXPECT_EQ(-FI_EAGAIN, fi_inject(p.a.ep, from, length - 1, p.a.peer));
+	pair_close(&p);
+}
+
 /* What comes from a stranger: which of these ways it takes. */
 struct strange {
 	size_t length;

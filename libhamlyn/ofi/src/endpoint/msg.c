@@ -22,6 +22,8 @@ static ssize_t send_any(struct hf_ep *ep, const struct iovec *iov, size_t count,
 	struct hf_ep *to;
 	int err = hf_post_set(&post, iov, count, context, flags, data);
 
+	if (!err)
+		err = hf_post_fits(&post);
 	if (err)
 		return err;
 	hf_domain_lock(ep->domain);

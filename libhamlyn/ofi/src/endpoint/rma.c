@@ -12,12 +12,8 @@ static struct hf_ep *of(struct fid_ep *fid)
 /* Both are answered: only the target knows whether the key was right. */
 static int post_rma(struct hf_ep *ep, struct hf_post *post, bool read)
 {
-	int err;
+	int err = hf_post_check(ep, post);
 
-	/* A read puts nothing that could be taken along, whatever the end point's own flags say. */
-	if (read)
-		post->flags &= ~(FI_INJECT | FI_REMOTE_CQ_DATA);
-	err = hf_post_check(ep, post);
 	if (err)
 		return err;
 	if (read)
@@ -43,6 +39,11 @@ static ssize_t rma_any(struct hf_ep *ep, const struct iovec *iov, size_t count,
 	struct hf_ep *to;
 	int err = hf_post_set(&post, iov, count, call->context, call->flags, call->data);
 
+	/* A read puts nothing that could be taken along, whatever the end point's own flags say. */
+	if (call->read)
+		post.flags &= ~(FI_INJECT | FI_REMOTE_CQ_DATA);
+	if (!err)
+		err = hf_post_fits(&post);
 	if (err)
 		return err;
 	/* As much as is here is meant there. */

@@ -23,6 +23,9 @@ send_any(struct hf_ep *ep, const struct iovec *iov, size_t count, const struct h
 	hf_post_call(&post, out->context, out->flags, out->data);
 	post.tagged = true;
 	post.tag = out->tag;
+	err = hf_post_fits(&post);
+	if (err)
+		return err;
 	hf_domain_lock(ep->domain);
 	err = hf_link_toward(ep, out->dest, &to);
 	if (!err)

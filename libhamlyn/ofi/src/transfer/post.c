@@ -25,8 +25,6 @@ int hf_post_check(struct hf_ep *ep, struct hf_post *post)
 	/* Nor to a peer that has gone, though something of it may still be received. */
 	if (ep->state != HF_EP_CONNECTED || ep->told)
 		return -FI_ENOTCONN;
-	if (post->flags & FI_INJECT && post->span.length > HF_INJECT_SIZE)
-		return -FI_EMSGSIZE;
 	post->report = hf_post_reports(ep, post->flags);
 	if (ep->replies && !hf_stream_flush(ep) && ep->replies)
 		return -FI_EAGAIN;

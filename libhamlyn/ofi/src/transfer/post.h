@@ -31,6 +31,12 @@ static inline void hf_post_call(struct hf_post *post, void *context, uint64_t fl
 	post->tagged = false;
 }
 
+/* May its bytes be taken along? Known before the peer is: asking for a link is not the answer. */
+static inline int hf_post_fits(const struct hf_post *post)
+{
+	return post->flags & FI_INJECT && post->span.length > HF_INJECT_SIZE ? -FI_EMSGSIZE : 0;
+}
+
 /* Is a success told of? */
 static inline bool hf_post_reports(const struct hf_ep *ep, uint64_t flags)
 {
