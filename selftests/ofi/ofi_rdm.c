@@ -1025,6 +1025,68 @@ TEST(vector_events)
 	pair_close(&p);
 }
 
+static ssize_t send_plain(struct pair *p, int how, const void *from, size_t length, void *context)
+{
+	switch (how) {
+	case 0:
+		return fi_send(p->a.ep, from, length, NULL, p->a.peer, context);
+	case 1:
+		return fi_senddata(p->a.ep, from, length, NULL, 77, p->a.peer, context);
+	case 2:
+		return fi_inject(p->a.ep, from, length, p->a.peer);
+	default:
+		return fi_injectdata(p->a.ep, from, length, 77, p->a.peer);
+	}
+}
+
+/*
+ * Messages without tags, of lengths around those of which each part of the way has one, between
+ * those with tags: each call says what it says of long ones, at both ends.
+ */
+TEST(short_plain)
+{
+	static const size_t lengths[] = {
+		0, 1, 7, 8, 9, 16, 17, 64, 100, 104, 105, 128, 1000, 20000
+	};
+	const struct options options = { .rdm = true };
+	static char from[20000], to[20001], other[8];
+	struct fi_cq_tagged_entry entry;
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	fill(from, sizeof(from), 5);
+	for (size_t i = 0; i < 4 * sizeof(lengths) / sizeof(lengths[0]); i++) {
+		size_t length = lengths[i / 4];
+		bool data = i % 4 == 1 || i % 4 == 3;
+
+		if (i % 4 >= 2 && length > p.a.info->tx_attr->inject_size)
+			continue;
+		memset(to, 0, sizeof(to));
+		/* A buffer with a tag takes none without, and the other way round. */
+		ASSERT_EQ(0, fi_trecv(p.b.ep, other, 8, NULL, FI_ADDR_UNSPEC, 1, ~0ULL, other));
+		ASSERT_EQ(0, fi_recv(p.b.ep, to, sizeof(to), NULL, p.b.peer, to));
+		ASSERT_EQ(0, TAKEN(&p, send_plain(&p, (int)(i % 4), from, length, from)));
+		ASSERT_EQ(1, next_entry(p.b.rx, &p.a, &entry));
+		EXPECT_EQ(&to[0], entry.op_context);
+		EXPECT_EQ(FI_RECV | FI_MSG | (data ? FI_REMOTE_CQ_DATA : 0), entry.flags);
+		EXPECT_EQ(length, entry.len);
+		EXPECT_EQ(data ? 77 : 0, entry.data);
+		EXPECT_EQ(true, filled(to, length, 5));
+		EXPECT_EQ(0, to[length]);
+		if (i % 4 < 2) {
+			ASSERT_EQ(1, next_entry(p.a.tx, &p.b, &entry));
+			EXPECT_EQ(&from[0], entry.op_context);
+			EXPECT_EQ(FI_SEND | FI_MSG, entry.flags);
+		}
+		EXPECT_EQ(true, none(p.a.tx, &p.b));
+		ASSERT_EQ(0, TAKEN(&p, fi_tinject(p.a.ep, "tagged", 7, p.a.peer, 9)));
+		ASSERT_EQ(1, next_entry(p.b.rx, &p.a, &entry));
+		EXPECT_EQ(&other[0], entry.op_context);
+		EXPECT_EQ(FI_RECV | FI_TAGGED, entry.flags);
+	}
+	pair_close(&p);
+}
+
 /* What is too long to be taken along is so before anybody has been asked for a link. */
 TEST(too_long_to_inject)
 {

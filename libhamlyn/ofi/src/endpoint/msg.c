@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "rdm/link.h"
+#include "rdm/short.h"
 #include "transfer/complete.h"
 #include "transfer/post.h"
 #include "transfer/progress.h"
@@ -15,8 +16,9 @@ static struct hf_ep *of(struct fid_ep *fid)
 
 /* ---- sending ------------------------------------------------------------ */
 
-static ssize_t send_any(struct hf_ep *ep, const struct iovec *iov, size_t count, fi_addr_t dest,
-			void *context, uint64_t flags, uint64_t data)
+static __attribute__((noinline)) ssize_t
+send_any(struct hf_ep *ep, const struct iovec *iov, size_t count, fi_addr_t dest, void *context,
+	 uint64_t flags, uint64_t data)
 {
 	struct hf_post post;
 	struct hf_ep *to;
@@ -34,13 +36,39 @@ static ssize_t send_any(struct hf_ep *ep, const struct iovec *iov, size_t count,
 	return err;
 }
 
-static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			fi_addr_t dest, void *context)
+/* By value, as send_longer() of tagged.c. */
+static __attribute__((noinline)) ssize_t
+send_longer(struct hf_ep *ep, const void *buf, size_t len, fi_addr_t dest, void *context,
+	    uint64_t flags, uint64_t data)
 {
 	const struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
 
+	return send_any(ep, &iov, 1, dest, context, flags, data);
+}
+
+static inline __attribute__((always_inline)) ssize_t
+send_one(struct hf_ep *ep, const void *buf, size_t len, const struct hf_outgoing *out)
+{
+	int err = 1;
+
+	if (ep->rdm) {
+		hf_domain_lock(ep->domain);
+		err = hf_short_send(ep, buf, len, out);
+		hf_domain_unlock(ep->domain);
+	}
+	return hf_likely(err <= 0) ? err : send_longer(ep, buf, len, out->dest, out->context,
+						       out->flags, out->data);
+}
+
+static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			fi_addr_t dest, void *context)
+{
+	const struct hf_outgoing out = {
+		.dest = dest, .flags = of(fid)->tx_flags, .context = context
+	};
+
 	(void)desc;
-	return send_any(of(fid), &iov, 1, dest, context, of(fid)->tx_flags, 0);
+	return send_one(of(fid), buf, len, &out);
 }
 
 static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -57,33 +85,37 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 }
 
 /* No completion, whatever the end point says: the buffer may be reused at once. */
-static ssize_t inject_any(struct hf_ep *ep, const void *buf, size_t len, fi_addr_t dest,
-			  uint64_t flags, uint64_t data)
-{
-	const struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
-
-	return send_any(ep, &iov, 1, dest, NULL, FI_INJECT | HF_POST_QUIET | flags, data);
-}
-
 static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest)
 {
-	return inject_any(of(fid), buf, len, dest, 0, 0);
+	const struct hf_outgoing out = { .dest = dest, .flags = FI_INJECT | HF_POST_QUIET };
+
+	return send_one(of(fid), buf, len, &out);
 }
 
 static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 			      fi_addr_t dest)
 {
-	return inject_any(of(fid), buf, len, dest, FI_REMOTE_CQ_DATA, data);
+	const struct hf_outgoing out = {
+		.dest = dest,
+		.flags = FI_INJECT | HF_POST_QUIET | FI_REMOTE_CQ_DATA,
+		.data = data,
+	};
+
+	return send_one(of(fid), buf, len, &out);
 }
 
 static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			    uint64_t data, fi_addr_t dest, void *context)
 {
-	const struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
+	const struct hf_outgoing out = {
+		.dest = dest,
+		.flags = of(fid)->tx_flags | FI_REMOTE_CQ_DATA,
+		.data = data,
+		.context = context,
+	};
 
 	(void)desc;
-	return send_any(of(fid), &iov, 1, dest, context, of(fid)->tx_flags | FI_REMOTE_CQ_DATA,
-			data);
+	return send_one(of(fid), buf, len, &out);
 }
 
 /* ---- receiving ---------------------------------------------------------- */
@@ -138,8 +170,9 @@ static int post_recv(struct hf_ep *ep, const struct hf_span *span, void *context
 	return 0;
 }
 
-static ssize_t recv_any(struct hf_ep *ep, const struct iovec *iov, size_t count, fi_addr_t src,
-			void *context, uint64_t flags)
+static __attribute__((noinline)) ssize_t
+recv_any(struct hf_ep *ep, const struct iovec *iov, size_t count, fi_addr_t src, void *context,
+	 uint64_t flags)
 {
 	struct hf_wish wish = { .context = context, .flags = flags, .ignore = UINT64_MAX };
 	struct hf_span span;
@@ -157,13 +190,31 @@ static ssize_t recv_any(struct hf_ep *ep, const struct iovec *iov, size_t count,
 	return err;
 }
 
-static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
-			void *context)
+/* As send_longer(). */
+static __attribute__((noinline)) ssize_t
+recv_one(struct hf_ep *ep, void *buf, size_t len, fi_addr_t src, void *context)
 {
 	const struct iovec iov = { .iov_base = buf, .iov_len = len };
 
+	return recv_any(ep, &iov, 1, src, context, ep->rx_flags);
+}
+
+static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			void *context)
+{
+	struct hf_ep *ep = of(fid);
+	const struct hf_wish wish = {
+		.context = context, .flags = ep->rx_flags, .ignore = UINT64_MAX
+	};
+	bool posted = false;
+
 	(void)desc;
-	return recv_any(of(fid), &iov, 1, src, context, of(fid)->rx_flags);
+	if (ep->rdm) {
+		hf_domain_lock(ep->domain);
+		posted = hf_short_post(ep->rdm, buf, len, &wish, src);
+		hf_domain_unlock(ep->domain);
+	}
+	return hf_likely(posted) ? 0 : recv_one(ep, buf, len, src, context);
 }
 
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
