@@ -117,7 +117,7 @@ for deb in "$DEBS"/*.deb; do
 done
 [ "$QUICK" = no ] || install_here
 later_version "$root/srv/trial/debs" "$root/srv/trial/next"
-install -m 755 "$REPO_DIR/selftests/package/guest.sh" "$root/srv/trial/guest.sh"
+install -m 755 "$REPO_DIR"/selftests/package/{guest,containers}.sh "$root/srv/trial/"
 echo "$PARTS" >"$root/srv/trial/parts"
 cat >"$root/etc/systemd/system/trial.service" <<'EOF'
 [Unit]
