@@ -8,33 +8,40 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../vm/lib.sh"
 
 MOST="speak image device segment clean autopkgtest upgrade remove"
+FROM_MOST="speak upgrade speak remove"
 ALL="$MOST rootless mapping"
 
 usage() {
 	cat <<EOF
-Usage: selftests/package/trial.sh [--debs FOLDER] [--minutes N] [--quick] [--parts "PART..."] RELEASE
+Usage: selftests/package/trial.sh [--debs FOLDER] [--from FOLDER] [--minutes N] [--quick]
+                                  [--parts "PART..."] RELEASE
 
   RELEASE        bookworm, trixie or sid: a machine of it is made, as root, once, and kept in
                  \$HAMLYN_CACHE (tools/package/root.sh)
   --debs FOLDER  packages built for that release (build/deb-RELEASE, or build/deb)
+  --from FOLDER  those of an earlier version are installed, and upgraded to the others; else
+                 the upgrade is to the same ones with a later number
   --minutes N    until the machine is stopped (120): where it is emulated, building the module
                  takes most of it
   --quick        the packages are installed, and the module is built, before the machine starts:
                  at this machine's speed. The upgrade's module is the same one, with no compiler
   --parts "..."  these after the installation, in this order, each as often as it is named, in
-                 place of $MOST:
+                 place of $MOST
+                 (with --from: $FROM_MOST):
                  $ALL
 EOF
 }
 
-PARTS=$MOST
+PARTS=
 DEBS=
+FROM=
 MINUTES=120
 QUICK=no
 RELEASE=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--debs) DEBS=$(realpath "${2:?--debs wants a folder}") && shift 2 ;;
+	--from) FROM=$(realpath "${2:?--from wants a folder}") && shift 2 ;;
 	--minutes) MINUTES=${2:?--minutes wants a number} && shift 2 ;;
 	--quick) QUICK=yes && shift ;;
 	--parts) PARTS=${2:?--parts wants some} && shift 2 ;;
@@ -46,12 +53,17 @@ done
 [ -n "$RELEASE" ] || { usage >&2; exit 2; }
 DEBS=${DEBS:-$REPO_DIR/build/deb-$RELEASE}
 [ -d "$DEBS" ] || DEBS=$REPO_DIR/build/deb
+PARTS=${PARTS:-${FROM:+$FROM_MOST}}
+PARTS=${PARTS:-$MOST}
 need_number --minutes "$MINUTES" 1 1000
 for part in $PARTS; do
 	[[ " $ALL " == *" $part "* ]] || die 2 "--parts: \"$part\" is unknown; allowed: $ALL"
 done
 [ "$(id -u)" = 0 ] || die 1 "a machine's files belong to its root: call it as root"
-ls "$DEBS"/hamlyn-dkms_*.deb >/dev/null 2>&1 || die 1 "there are no packages in $DEBS: make deb RELEASE=$RELEASE"
+for folder in "$DEBS" ${FROM:+"$FROM"}; do
+	ls "$folder"/hamlyn-dkms_*.deb >/dev/null 2>&1 ||
+		die 1 "there are no packages in $folder: make deb RELEASE=$RELEASE"
+done
 [ -e "$CACHE/qemu/stamp" ] || die 1 "QEMU is not in the cache; run: selftests/setup.sh qemu"
 
 base=$("$REPO_DIR/tools/package/root.sh" machine "$RELEASE")
@@ -63,28 +75,46 @@ root=$work/root
 mkdir "$root"
 tar -x -C "$root" -f "$base"
 
-# In the machine's files, with none of its processes
-install_here() {
-	local module
+# in_files COMMAND: by a shell in the machine's files, with none of its processes
+in_files() {
 	# shellcheck disable=SC2016 # the inner shell's
 	unshare --mount --pid --fork --kill-child sh -c '
 		mount --make-rprivate /
 		mount -t proc proc "$1/proc"
 		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-			DEBIAN_FRONTEND=noninteractive chroot "$1" sh -c "
-				cd /srv/trial && apt-get -q -y --no-install-recommends install ./debs/*.deb"' \
-		- "$root" >"$work/install.log" 2>&1 || {
-		tail -n 40 "$work/install.log" >&2
-		die 1 "the packages could not be installed"
-	}
+			DEBIAN_FRONTEND=noninteractive chroot "$1" sh -c "$2"' - "$root" "$1" >"$work/install.log" 2>&1 ||
+		no_module "the packages could not be installed, or a module not built"
+}
+
+no_module() { # WHY
+	tail -n 40 "$work/install.log" >&2
+	die 1 "$1"
+}
+
+install_here() {
+	local module
+	in_files "cd /srv/trial && apt-get -q -y --no-install-recommends install ./debs/*.deb"
 	# As DKMS compresses it, or not
 	module=$(find "$root/var/lib/dkms/hamlyn" -name 'hamlyn.ko*' | head -n 1)
-	[ -n "$module" ] || { tail -n 40 "$work/install.log" >&2; die 1 "the module was not built"; }
+	[ -n "$module" ] || no_module "the module was not built"
 	case $module in
 	*.xz) xz -dc "$module" ;;
 	*.zst) zstd -q -dc "$module" ;;
 	*) cat "$module" ;;
 	esac >"$root/srv/trial/hamlyn.ko"
+}
+
+# As dkms.conf has it
+build_here() { # SOURCE
+	cp -r "$1" "$root/srv/trial/module"
+	in_files 'make -j2 -C /lib/modules/*/build M=/srv/trial/module/driver HAMLYN_ADVERSARY=n modules'
+	mv "$root/srv/trial/module/driver/hamlyn.ko" "$root/srv/trial/hamlyn.ko"
+	rm -r "$root/srv/trial/module"
+}
+
+# only_copied SOURCE: what DKMS does with it, which has been built
+only_copied() {
+	sed -i 's|^MAKE\[0\]=.*|MAKE[0]="cp /srv/trial/hamlyn.ko driver/"|' "$1/dkms.conf"
 }
 
 # later_version FROM TO: the same, of a later version
@@ -100,23 +130,46 @@ later_version() {
 		[ ! -d "$tree/usr/src/hamlyn-$old" ] || mv "$tree/usr/src/hamlyn-$old" "$tree/usr/src/hamlyn-$new"
 		sed -i "s|hamlyn-$old/|hamlyn-$new/|" "$tree/DEBIAN/md5sums"
 		[ "$QUICK" = no ] || [ ! -e "$tree/usr/src/hamlyn-$new/dkms.conf" ] ||
-			sed -i 's|^MAKE\[0\]=.*|MAKE[0]="cp /srv/trial/hamlyn.ko driver/"|' \
-				"$tree/usr/src/hamlyn-$new/dkms.conf"
+			only_copied "$tree/usr/src/hamlyn-$new"
 		dpkg-deb -b "$tree" "$2" >/dev/null
 		rm -rf "$tree"
 	done
 	echo "$new-1" >"$2/version"
 }
 
+# real_version FROM TO: what was built
+real_version() {
+	local tree=$work/tree source
+	copy_debs "$1" "$2"
+	dpkg-deb -f "$2"/hamlyn-dkms_*.deb Version >"$2/version"
+	[ "$QUICK" = yes ] || return 0
+	dpkg-deb -R "$2"/hamlyn-dkms_*.deb "$tree"
+	source=$(echo "$tree"/usr/src/hamlyn-*)
+	build_here "$source"
+	only_copied "$source"
+	rm "$2"/hamlyn-dkms_*.deb
+	dpkg-deb -b "$tree" "$2" >/dev/null
+	rm -rf "$tree"
+}
+
+copy_debs() { # FROM TO
+	local deb
+	for deb in "$1"/*.deb; do
+		[[ $deb == *-dbgsym_* ]] || cp "$deb" "$2/"
+	done
+}
+
 mkdir -p "$root/srv/trial/debs" "$root/srv/trial/next" "$root/srv/trial/source"
 cp "$DEBS"/hamlyn_*.dsc "$DEBS"/hamlyn_*.tar.* "$root/srv/trial/source/"
 cp -r "$REPO_DIR/tools/package/debian/tests" "$root/srv/trial/tests"
 cp "$minimal" "$root/srv/trial/minimal.tar"
-for deb in "$DEBS"/*.deb; do
-	[[ $deb == *-dbgsym_* ]] || cp "$deb" "$root/srv/trial/debs/"
-done
+copy_debs "${FROM:-$DEBS}" "$root/srv/trial/debs"
 [ "$QUICK" = no ] || install_here
-later_version "$root/srv/trial/debs" "$root/srv/trial/next"
+if [ -n "$FROM" ]; then
+	real_version "$DEBS" "$root/srv/trial/next"
+else
+	later_version "$root/srv/trial/debs" "$root/srv/trial/next"
+fi
 install -m 755 "$REPO_DIR"/selftests/package/{guest,containers}.sh "$root/srv/trial/"
 echo "$PARTS" >"$root/srv/trial/parts"
 cat >"$root/etc/systemd/system/trial.service" <<'EOF'
