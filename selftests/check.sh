@@ -298,6 +298,7 @@ package_parts() {
 		one "packages leave nothing, bookworm" selftests/package/purge.sh --debs "$BUILD/deb" bookworm
 		part "what the packages' pages say, bookworm" \
 			selftests/package/pages.sh --debs "$BUILD/deb" bookworm
+		part "containers, bookworm" selftests/package/podman.sh --debs "$BUILD/deb" bookworm
 		one "packages of the last release" released_packages
 		part "an upgrade from them while in use, bookworm" selftests/package/upgrade.sh \
 			--from "$BUILD/released/build/deb" --debs "$BUILD/deb" bookworm
@@ -313,6 +314,8 @@ package_parts() {
 			one "packages leave nothing, $release" selftests/package/purge.sh \
 				--debs "$BUILD/deb-$release" "$release"
 			part "what the packages' pages say, $release" selftests/package/pages.sh \
+				--debs "$BUILD/deb-$release" "$release"
+			part "containers, $release" selftests/package/podman.sh \
 				--debs "$BUILD/deb-$release" "$release"
 			part "the provider with libfabric of $release" selftests/package/libfabric.sh \
 				--debs "$BUILD/deb-$release" "$release"

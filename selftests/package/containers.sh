@@ -35,6 +35,18 @@ image() {
 		timeout 1200 podman build --network none -t localhost/speaks "$file"
 }
 
+# A few files, where there is no image yet: to take in a whole system takes podman a quarter of an
+# hour where the machine is emulated, and a user's own longer.
+small_image() {
+	local tree=/tmp/small file files=(/bin/{cat,ls,sh} /usr/bin/{id,timeout,hamlyn-cat})
+	! $engine image exists localhost/speaks || return 0
+	rm -rf $tree && mkdir -p $tree/{dev,meet,proc,sys,tmp} /srv/meet && chmod 1777 /srv/meet || return
+	for file in "${files[@]}" $(ldd "${files[@]}" | grep -o '/[^ :]*\.so[^ :]*' | sort -u); do
+		install -D "$file" "$tree$file" || return
+	done
+	tar -c -C $tree -f $tree.tar . && rm -r $tree && PATIENCE=1200 $engine import -q $tree.tar localhost/speaks
+}
+
 group_of_node() {
 	getent group hamlyn | cut -d: -f3
 }
@@ -100,25 +112,27 @@ segments() { # of two containers are two, where they share nothing
 		grep -q "the server is on another device" /tmp/box.err
 }
 
-# Its users are others than the host's: one of them is given a NIC. Not among what is tried by
-# default, as podman gives the container a node with the host's number of its owner.
+# Its users are others than the host's: one of them is given a NIC. Its node comes in by a mount: with
+# --device podman has another one made, for the host's number of its owner, which means nobody inside.
 mapped() {
-	local how=(--uidmap 0:300000:65536 --user 1000 --network host --device /dev/hamlyn8)
-	hamlynctl nic add index 8 && udevadm settle && chown 301000 /dev/hamlyn8 &&
-		hears_from "from a mapping" "-a 301000" "${how[@]}" -e HAMLYN_DEVICE=/dev/hamlyn8 && return
-	ls -ln /dev/hamlyn8
-	box "${how[@]}" localhost/speaks sh -c "cat /proc/self/uid_map; id; ls -ln /dev/hamlyn8; grep hamlyn8 /proc/self/mountinfo"
+	local node=/dev/hamlyn8 how
+	hamlynctl nic add index 8 && udevadm settle && chown 301000 $node || return
+	how=(--uidmap 0:300000:65536 --user 1000 --network host -v "$node:$node" \
+		--device-cgroup-rule "c $(stat -c %Hr:%Lr $node) rw")
+	hears_from "from a mapping" "-a 301000" "${how[@]}" -e HAMLYN_DEVICE=$node && return
+	ls -ln $node
+	box "${how[@]}" localhost/speaks sh -c "cat /proc/self/uid_map /proc/self/mountinfo; id; ls -ln $node"
 	return 1
 }
 
-# ---- containers of a user, without root ----
-
-her_image() {
-	local file=/tmp/speaks.tar
-	rm -f $file
-	roots save -q -o $file localhost/speaks && chmod 644 $file &&
-		PATIENCE=3000 hers load -q -i $file
+# The node is there for nobody of the mapping but the one who has it
+mapped_other() {
+	! box --uidmap 0:300000:65536 --user 1001 --network host -v /dev/hamlyn8:/dev/hamlyn8 \
+		--device-cgroup-rule "c $(stat -c %Hr:%Lr /dev/hamlyn8) rw" localhost/speaks \
+		hamlyn-cat -d /dev/hamlyn8 -T 1 /nowhere 2>/tmp/box.err && grep -q "Permission denied" /tmp/box.err
 }
+
+# ---- containers of a user, without root ----
 
 # Root inside is she outside. The group of the node is kept, which the mapping has no number for.
 her_box=(--network host --group-add keep-groups --device /dev/hamlyn0)
@@ -144,12 +158,12 @@ her_segment() {
 }
 
 her_containers_go() {
-	hers system reset -f && rm -rf /tmp/speaks.tar /dev/shm/boxes
+	hers system reset -f && rm -rf /tmp/small.tar /dev/shm/boxes
 }
 
 no_container_left() {
 	timeout 600 podman system reset -f || return
 	[ ! -e /dev/hamlyn8 ] || hamlynctl nic del hamlyn8 || return
 	[ ! -e /dev/hamlyn7 ] || { ip netns exec blue hamlynctl nic del hamlyn7 && ip netns del blue; } || return
-	rm -rf /srv/meet /tmp/image /dev/shm/boxes
+	rm -rf /srv/meet /tmp/image /tmp/small.tar /dev/shm/boxes
 }

@@ -49,7 +49,8 @@ installs() { # FOLDER
 }
 
 users() {
-	useradd -m -G hamlyn alice && useradd -m -G hamlyn bob && useradd -m carol
+	useradd -m alice && useradd -m bob && useradd -m carol &&
+		usermod -aG hamlyn alice && usermod -aG hamlyn bob
 }
 
 is_built() {
@@ -66,8 +67,11 @@ is_there() {
 
 # What the page says to type: one line for each of two users
 two_commands() {
+	local listener
 	as alice hamlyn-cat -l -m 666 /tmp/hello >/tmp/heard &
-	echo "hello" | as bob hamlyn-cat -w /tmp/hello && wait $! && [ "$(cat /tmp/heard)" = hello ]
+	listener=$!
+	until [ -S /tmp/hello ] || [ ! -e /proc/$listener ]; do sleep 0.1; done
+	echo hello | as bob hamlyn-cat /tmp/hello && wait $listener && [ "$(cat /tmp/heard)" = hello ]
 }
 
 no_member() {
@@ -173,11 +177,13 @@ part_segment() {
 }
 
 part_mapping() {
+	check "an image of a few files" small_image
 	check "a NIC for a user of a mapping" mapped
+	check "and for no other user of it" mapped_other
 }
 
 part_rootless() {
-	check "a user's own image" her_image
+	engine=hers check "a user's own image" small_image
 	check "her container speaks to another user of the host, as she" hers_to_host
 	check "and as a subordinate number" another_inside
 	check "without the node's group it does not" without_the_group
@@ -200,6 +206,7 @@ part_upgrade() {
 	check "upgraded while in use" installs next
 	check "who used it goes on" still_hears upgraded
 	check "the later version is there, and no other" is_new
+	check "the later tools, with the module of before" two_commands
 	check "and can be loaded" reloads
 }
 
