@@ -25,14 +25,20 @@ $(KSELFTEST)/kselftest_harness.h:
 
 # Static, so that they run in the guest; the sanitizers want it otherwise.
 TEST_LINK ?= -static
-TEST_LIB := $(wildcard selftests/lib/*.c)
 TEST_HDR := $(wildcard selftests/lib/*.h selftests/embedded/*.h selftests/kernel/*/*.h selftests/upper/*/*.h)
+TEST_COMPILE = $(CC) $(CPPFLAGS_ALL) -Iselftests/lib -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS)
+TEST_OBJ := $(patsubst selftests/%.c,$(BUILD)/obj/selftests/%.o,$(wildcard selftests/lib/*.c))
+
+$(BUILD)/obj/selftests/%.o: selftests/%.c $(TEST_HDR) $(LIB_HDR) | $(KSELFTEST)/kselftest_harness.h
+	@mkdir -p $(@D)
+	$(TEST_COMPILE) -c $< -o $@
+
 $(foreach t,$(TESTS),$(eval $(call test_bins,$t): $t))
-$(call test_bins,$(TESTS)): $(TEST_LIB) $(TEST_HDR) $(BUILD)/libhamlyn.a $(LIB_HDR) \
+$(call test_bins,$(TESTS)): $(TEST_OBJ) $(TEST_HDR) $(BUILD)/libhamlyn.a $(LIB_HDR) \
 		| $(KSELFTEST)/kselftest_harness.h
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) -Iselftests/lib -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) \
-		$(TEST_LINK) $(filter selftests/%.c driver/core/%.c,$^) $(BUILD)/libhamlyn.a -lpthread -o $@
+	$(TEST_COMPILE) $(TEST_LINK) $(filter selftests/%.c driver/core/%.c,$^) $(TEST_OBJ) \
+		$(BUILD)/libhamlyn.a -lpthread -o $@
 
 # They make what the dead leave behind, hold the locks of the library, or count what it keeps.
 TESTS_INSIDE := $(shell grep -lE '^#include "((low|embedded|manager|stream|channel)/|refused_watch\.h|bridge_hosts\.h|used_tags\.h)' $(TESTS))
