@@ -89,7 +89,7 @@ check_gcc_analyzer_module() {
 check_clang_analyzer() {
 	local files
 	need_tool clang "packages native" || return 1
-	files=$(c_files | files_in '^libhamlyn/(src|am)/[^/]*\.c$') || return 1
+	files=$(c_files | files_in '^libhamlyn/(src|am)/.*\.c$') || return 1
 	run_in_tree -n 1 -P 2 nice -n 5 clang --analyze --analyzer-output text "${USER_FLAGS[@]}" \
 		-Xclang -analyzer-checker=core,deadcode,security.FloatLoopCounter,unix,nullability \
 		<<<"$files" 2>&1 | warnings | explained clang

@@ -12,8 +12,8 @@ COPY=
 
 # CHECK FILE ID: what the check has to say of the file, at least
 PLANTED=(
-	"w1-6.1 driver/stats.c context imbalance in 'planted_lock'"
-	"w1-6.1 driver/stats.c -Wunused-but-set-variable"
+	"in-tree driver/stats.c context imbalance in 'planted_lock'"
+	"in-tree driver/stats.c -Wunused-but-set-variable"
 	"gcc-analyzer-module driver/stats.c [analyzer-null-dereference]"
 	"coccinelle driver/stats.c [kfree] ERROR"
 	"cppcheck libhamlyn/src/manager/seed.c [memleak]"
