@@ -14,7 +14,8 @@ usage() {
 	cat <<EOT
 Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan | plain
        selftests/check.sh all [--minutes N] KERNEL...
-       selftests/check.sh part native | search | static | package | PART-OF-VM KERNEL
+       selftests/check.sh part native | tools | languages | search | static | package |
+                               PART-OF-VM KERNEL
        selftests/check.sh places
 
   native  unit tests of the core, the selftests on the embedded device, builds
@@ -34,8 +35,9 @@ Usage: selftests/check.sh native | static | vm KERNEL | asan | tsan | plain
   tsan    and with the thread sanitizer
   plain   native, tempest and static, as in a plain container: user, mount and network namespaces
           are refused, and root has what Docker leaves it
-  part    one part of those, with what was built before: native, tempest, search (models,
-          litmus tests, fuzzing), static, package (as a release has it), and of a VM:
+  part    one part of those, with what was built before: native, tools (what is installed, started
+          or read), languages (C++, Python, libfabric), tempest, search (models, litmus tests,
+          fuzzing), static, package (as a release has it), and of a VM:
             poll    the selftests with the polling engine
             inline  those with doorbells only
             am      Active Messages, and Tempest
@@ -221,7 +223,7 @@ build_native() {
 	one "library, tools and examples build with gcc without warnings" \
 		"${MAKE_QUIET[@]}" all CFLAGS='-O2 -g -Werror'
 	one "library, tools and examples build with clang without warnings" \
-		"${MAKE_QUIET[@]}" "BUILD=$BUILD/clang" all CC=clang CFLAGS='-O2 -g -Werror'
+		"${MAKE_QUIET[@]}" "BUILD=$BUILD/clang" all CC=clang CFLAGS='-O0 -g0 -Werror'
 	one "unit tests build" "${MAKE_QUIET[@]}" units
 	one "selftests build" "${MAKE_QUIET[@]}" selftests am-tests tempest-tests stache-tests \
 		languages-test
@@ -231,29 +233,35 @@ build_native() {
 native_parts() {
 	part "unit tests of the core and of hamlynctl (ASan, UBSan)" \
 		selftests/unit/run.sh "$BUILD/unit"
+	embedded_parts "the embedded device"
+	part "Active Messages on the embedded device" selftests/am/am-test.sh "$BUILD/am"
+	part "engine of Active Messages on the embedded device" \
+		selftests/am/am-engine-test.sh "$BUILD/am"
+}
+
+tools_parts() {
 	part "hamlynctl on the host" tools/hamlynctl/test/check.sh "$BUILD/hamlynctl"
 	part "exporter of metrics" tools/hamlynctl/test/exporter.py "$BUILD/hamlynctl"
 	part "documentation and manual" selftests/tools/doc-test.sh "$BUILD"
 	part "dissector for Wireshark" selftests/wireshark/wireshark-test.sh "$BUILD"
 	part "hamlyn-perf on the embedded device" selftests/tools/perf-test.sh "$BUILD/hamlyn-perf"
-	embedded_parts "the embedded device"
 	part "hamlyn-cat" selftests/tools/cat-test.sh "$BUILD"
 	part "hamlyn-run and start-up" selftests/tools/run-test.sh "$BUILD"
 	part "hamlyn-run over several hosts" selftests/tools/run-hosts-test.sh "$BUILD"
 	part "jobs over network namespaces" selftests/tools/netns-test.sh "$BUILD"
-	part "Active Messages on the embedded device" selftests/am/am-test.sh "$BUILD/am"
-	part "engine of Active Messages on the embedded device" \
-		selftests/am/am-engine-test.sh "$BUILD/am"
 	part "installation" selftests/tools/install-test.sh "$BUILD"
 	part "built out of the tree" selftests/tools/outside-test.sh "$BUILD"
+	part "examples that serve" selftests/tools/examples-test.sh "$BUILD"
+	part "event loops" selftests/tools/loops-test.sh "$BUILD"
+	part "users' sanitizers" selftests/tools/sanitizer-test.sh "$BUILD"
+}
+
+languages_parts() {
 	local cxx=()
 	! is_short || cxx=(--one-compiler)
 	part "C++ wrapper" selftests/bindings/cxx/cxx-test.sh "${cxx[@]}" "$BUILD"
-	part "examples that serve" selftests/tools/examples-test.sh "$BUILD"
-	part "event loops" selftests/tools/loops-test.sh "$BUILD"
 	part "Python package" selftests/bindings/python/python-test.sh "$BUILD"
 	part "C++ and Python between hosts" selftests/bindings/languages/languages-test.sh "$BUILD"
-	part "users' sanitizers" selftests/tools/sanitizer-test.sh "$BUILD"
 	ofi_parts
 }
 
@@ -385,8 +393,11 @@ setup_static() {
 	selftests/setup.sh kselftest
 }
 
+# In a short run the module that is tested on 7.2 is built with all warnings.
 static_parts() {
-	part "static checks" selftests/static/check.sh
+	local without=()
+	! is_short || without=(--without w1-7.2)
+	part "static checks" selftests/static/check.sh "${without[@]}"
 }
 
 # Where namespaces are refused, as in a plain container, the compiler of some cannot be entered.
@@ -398,7 +409,7 @@ module_may_be_built() { # KERNEL
 }
 
 build_vm() { # KERNEL
-	local kernel=$1
+	local kernel=$1 warnings=()
 	selftests/setup.sh packages native
 	selftests/setup.sh packages vm
 	# Not everywhere: what is not there is not tested, and ofi_part says so.
@@ -411,7 +422,9 @@ build_vm() { # KERNEL
 		languages-test
 	! pkg-config --exists libfabric || one "tests of the libfabric provider build" \
 		"${MAKE_QUIET[@]}" ofi-tests
-	one "module builds for $kernel" "${MAKE_QUIET[@]}" modules "KERNEL=$kernel"
+	# As w1-7.2 of the static checks, which is left out there
+	[ "$kernel" != 7.2 ] || ! is_short || warnings=("KBUILD_ARGS=W=1 KCFLAGS=-Werror")
+	one "module builds for $kernel" "${MAKE_QUIET[@]}" modules "KERNEL=$kernel" "${warnings[@]}"
 }
 
 # The polling engine on two processors, doorbells only on one.
@@ -420,11 +433,16 @@ poll_part() { # KERNEL
 	ofi_part "$1" engine=poll
 }
 
-# And the module as a kernel tree builds it, without fsync() for a doorbell.
+# And the module as a kernel tree builds it, without fsync() for a doorbell; where minutes are counted
+# that it builds is in the static checks.
 inline_part() { # KERNEL
-	one "module without fsync() builds for $1" selftests/vm/build-module.sh "$1" . \
-		"$BUILD/k$1-kick" HAMLYN_FSYNC_DOORBELL=n
-	vm_part "$1" "engine=inline nics=2 max_slots=4096" 1 "$BUILD/k$1-kick/hamlyn.ko:/host/hamlyn-kick.ko"
+	local kick=()
+	if ! is_short; then
+		one "module without fsync() builds for $1" selftests/vm/build-module.sh "$1" . \
+			"$BUILD/k$1-kick" HAMLYN_FSYNC_DOORBELL=n
+		kick=("$BUILD/k$1-kick/hamlyn.ko:/host/hamlyn-kick.ko")
+	fi
+	vm_part "$1" "engine=inline nics=2 max_slots=4096" 1 "${kick[@]}"
 	ofi_part "$1" engine=inline
 }
 
@@ -660,6 +678,7 @@ vm_part() { # KERNEL MODULE-ARGS PROCESSORS [FILE]...
 		more=" HAMLYN_TEST_SCALE=4"
 		timeout=3600
 	fi
+	! is_short || more+=" HAMLYN_TEST_BRIEF=1"
 	for test in $tests; do
 		base+=("${test##*/}")
 		files+=(--file "${test%%:*}")
@@ -817,6 +836,13 @@ vm_lanes() { # KERNEL [KERNEL-FOR-STORMS]
 	done
 }
 
+native_lanes() {
+	lane native
+	lane languages
+	lane tools
+	lane tempest
+}
+
 check_all() { # KERNEL...
 	local kernel plain=()
 	setup_static
@@ -829,8 +855,7 @@ check_all() { # KERNEL...
 			plain+=("$kernel")
 		fi
 	done
-	lane native
-	lane tempest
+	native_lanes
 	lane static
 	for kernel in "${plain[@]}"; do
 		if is_short; then
@@ -865,7 +890,7 @@ all() {
 
 run_part() { # PART [KERNEL]
 	case $1${2+ KERNEL} in
-	native | tempest | static | search | package) "$1_parts" ;;
+	native | tools | languages | tempest | static | search | package) "$1_parts" ;;
 	"poll KERNEL" | "inline KERNEL" | "am KERNEL" | "preempt KERNEL" | "admin KERNEL" | \
 		"storm KERNEL" | "leak KERNEL" | "races KERNEL" | "faults KERNEL")
 		"$1_part" "$2"
@@ -898,8 +923,7 @@ main() {
 	case $1 in
 	native)
 		build_native
-		lane native
-		lane tempest
+		native_lanes
 		lane search
 		lanes_end
 		;;
@@ -912,8 +936,7 @@ main() {
 		build_native
 		one "what refuses namespaces builds" "${MAKE_QUIET[@]}" "$BUILD/plain"
 		lanes_in=("$BUILD/plain")
-		lane native
-		lane tempest
+		native_lanes
 		lane static
 		lanes_end
 		;;

@@ -21,7 +21,8 @@ The last line is "N passed, N failed", with ", N skipped" if some were. The
 exit status is 0 if none failed, and every program ran all tests of its plan.
 
 HAMLYN_TEST_SCALE=N makes the tests, and this script, N times as patient;
-HAMLYN_TEST_SEED=N gives their random choices another course.
+HAMLYN_TEST_SEED=N gives their random choices another course. With HAMLYN_TEST_BRIEF=1
+what looks for what happens by chance does so a third as often.
 EOT
 }
 

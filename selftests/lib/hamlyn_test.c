@@ -44,6 +44,11 @@ int64_t ht_scale(void)
 	return scale;
 }
 
+bool ht_is_brief(void)
+{
+	return getenv("HAMLYN_TEST_BRIEF") != NULL;
+}
+
 int64_t ht_patience_ns(void)
 {
 	return HT_PATIENCE_SECONDS * HT_SEC * ht_scale();

@@ -39,6 +39,13 @@ int64_t ht_now_ns(void);
 /* $HAMLYN_TEST_SCALE, at least 1: how many times as long things take as they usually do. */
 int64_t ht_scale(void);
 
+/*
+ * Rounds of what is to be caught by chance: a third where it is one of many runs that are to
+ * catch it ($HAMLYN_TEST_BRIEF, set for the guests of "make check").
+ */
+#define ht_rounds(all) (ht_is_brief() ? ((all) + 2) / 3 : (all))
+bool ht_is_brief(void);
+
 /* HT_PATIENCE_SECONDS times the scale, in nanoseconds. */
 int64_t ht_patience_ns(void);
 

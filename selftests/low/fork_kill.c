@@ -9,8 +9,11 @@
 #include <sys/prctl.h>
 
 #define ROUNDS	100
-/* Each makes slots by the hundred: minutes, on a busy kernel with detectors. */
-#define RECEIVERS	40
+/*
+ * Each makes an eighth of all slots: what is left of ten would be noticed. More take minutes on a
+ * busy kernel with detectors.
+ */
+#define RECEIVERS	16
 #define WINDOW	4	/* messages of one sender on their way */
 
 /* What a message says of itself, in its metadata. */
@@ -273,7 +276,7 @@ TEST_F(fork_kill, killed_senders_disturb_nobody)
 	areas = free_areas(self->pair.rx);
 	other = start_sender(self, 1);
 	ASSERT_GT(other, 0);
-	for (round = 0; round < ROUNDS; round++) {
+	for (round = 0; round < ht_rounds(ROUNDS); round++) {
 		victim = start_sender(self, 0);
 		ASSERT_GT(victim, 0);
 		/* At some time, or in the middle of traffic. */
@@ -331,7 +334,7 @@ TEST_F(fork_kill, senders_killed_while_they_flood_leave_the_nq_working)
 	int round, ret, seen;
 	pid_t victim;
 
-	for (round = 0; round < ROUNDS; round++) {
+	for (round = 0; round < ht_rounds(ROUNDS); round++) {
 		victim = ht_fork();
 		ASSERT_GE(victim, 0);
 		if (!victim)

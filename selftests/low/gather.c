@@ -104,7 +104,7 @@ TEST_F(gather, random_pieces_of_eight_areas)
 	int round, count, i;
 	unsigned int tag;
 
-	for (round = 0; round < 1000; round++) {
+	for (round = 0; round < ht_rounds(1000); round++) {
 		count = 1 + (int)(ht_random(&self->random) %
 				  HAMLYN_MAX_FRAGMENTS);
 		left = self->most - 64;
@@ -277,7 +277,7 @@ TEST_F(gather, nothing_is_read_under_an_old_binding)
 
 	memset(pair->send, 1, length);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, send_all_the_time, &b));
-	for (round = 0; round < 200; round++) {
+	for (round = 0; round < ht_rounds(200); round++) {
 		ht_sleep_ns(HT_MS / 5);
 		ASSERT_EQ(0, h_terminus_bind(pair->terminus, 0, NULL, 0, 0));
 		/* From here on the bytes are ours alone. */

@@ -357,7 +357,7 @@ TEST_F(taken, a_terminus_destroyed_with_messages_posted)
 	struct h_terminus *t;
 	unsigned int i, n, next;
 
-	for (i = 0; i < 400; i++) {
+	for (i = 0; i < ht_rounds(400); i++) {
 		uint64_t high = (uint64_t)(i + 1) << 32;
 
 		ASSERT_EQ(0, h_terminus_create(r->dev, NULL, &t));
@@ -497,7 +497,7 @@ TEST_F(taken, watches_made_while_their_slot_ends)
 
 	if (!may_guess(r->dev, r->nq))
 		SKIP(return, "guesses: wrong keys must be free (guesses=0)");
-	for (i = 0; i < 60; i++) {
+	for (i = 0; i < ht_rounds(60); i++) {
 		if (i % 6 == 0) {
 			h__store_release(&r->board->round, 0);
 			pid = ht_fork();
@@ -582,7 +582,7 @@ TEST_F(taken, tickets_imported_while_they_are_revoked)
 
 	ASSERT_EQ(0, h_slot_create(r->dev, &attr, &slot));
 	ASSERT_EQ(0, pthread_create(&m.thread, NULL, import_all_the_time, &m));
-	for (round = 1; round <= IMPORTED_ROUNDS; round++) {
+	for (round = 1; round <= ht_rounds(IMPORTED_ROUNDS); round++) {
 		ASSERT_EQ(0, h_slot_ticket_fd(slot, 0, 0, &m.fds[round]));
 		h__store_release(&r->board->round, round);
 		ASSERT_NO(floods_pass(r, 1 + ht_random(&r->random) % 10));

@@ -960,7 +960,7 @@ static void walk_all(struct __test_metadata *_metadata, FIXTURE_DATA(syscall_fau
 	int i, status;
 
 	s->end = ht_now_ns() + 10 * ht_patience_ns();
-	for (s->round = 0; s->round < MOST_ERRNOS; s->round++) {
+	for (s->round = 0; s->round < ht_rounds(MOST_ERRNOS); s->round++) {
 		s->target = 0;
 		do {
 			status = walk(s, sc);

@@ -412,7 +412,7 @@ TEST_F(race_kernel, every_mapping_goes_while_the_nic_uses_it)
 	unsigned int round, i, n;
 	int status;
 
-	for (round = 0; round < 1000; round++) {
+	for (round = 0; round < ht_rounds(1000); round++) {
 		n = 1 + ht_random(&self->random) % 8;
 		for (i = 0; i < n; i++)
 			put_message(tx, rx, sent + i);
@@ -535,7 +535,7 @@ TEST_F(race_kernel, descriptors_are_closed_under_calls)
 	for (i = 0; i < 3; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
 					    call_all_the_time, &c));
-	for (i = 0; i < 150; i++) {
+	for (i = 0; i < ht_rounds(150); i++) {
 		fd = ht_raw_open();
 		ASSERT_GE(fd, 0);
 		nq = (struct hamlyn_nq_create) { .size = sizeof(nq),
@@ -595,7 +595,7 @@ TEST_F(race_kernel, all_that_wait_wake_when_their_nq_is_destroyed)
 	int64_t begun = ht_now_ns();
 	unsigned int i, j;
 
-	for (i = 0; i < 150; i++) {
+	for (i = 0; i < ht_rounds(150); i++) {
 		nq = (struct hamlyn_nq_create) { .size = sizeof(nq),
 						 .entries = 4 };
 		ASSERT_EQ(0, ht_raw(rx->fd, HAMLYN_IOC_NQ_CREATE, &nq));
@@ -686,7 +686,7 @@ TEST_F(race_kernel, a_send_buffer_area_goes_while_it_is_read)
 	ASSERT_EQ(0, ht_raw_area_alloc(rx->fd, LONG, &to, (void **)&into));
 	ASSERT_EQ(0, ht_raw_slot_create(rx->fd, to.area, LONG, HAMLYN_NONE,
 					&slot));
-	for (round = 0; round < 150; round++) {
+	for (round = 0; round < ht_rounds(150); round++) {
 		uint32_t first = tx->terminus.producer;
 
 		memset(into, HT_GUARD, LONG);
