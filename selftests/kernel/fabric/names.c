@@ -498,6 +498,19 @@ TEST_F(names, a_client_says_whose_server_it_wants)
 
 /* ---- who goes away ---- */
 
+/* Until each host has been told. */
+static bool calls_come_to(FIXTURE_DATA(names) *self, int n)
+{
+	struct ht_poll poll;
+
+	ht_poll_begin(&poll);
+	while (host_peer(&self->h, near(self), HAMLYN_A_PEER_CALLS) != n ||
+	       host_peer(&self->h, far(self), HAMLYN_A_PEER_CALLED) != n)
+		if (!ht_poll_more(&poll))
+			return false;
+	return true;
+}
+
 TEST_F(names, a_server_that_ends_tells_those_who_wait)
 {
 	struct client c[3];
@@ -510,7 +523,7 @@ TEST_F(names, a_server_that_ends_tells_those_who_wait)
 		c[i] = (struct client) { .manager = self->caller, .path = "2/ends" };
 		ASSERT_EQ(0, start(&c[i]));
 	}
-	usleep(QUIET_MS * 1000);
+	ASSERT_TRUE(calls_come_to(self, 3));
 	h_listener_destroy(l);
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(-ECONNRESET, finish(&c[i]));
@@ -668,19 +681,6 @@ TEST_F(names, a_call_is_answered_once)
 	EXPECT_EQ(2, raw.from.host);
 	EXPECT_EQ(0, memcmp(raw.said, "heard", 6));
 	EXPECT_EQ(0, close(call) | close(name) | close(host1) | close(host2));
-}
-
-/* Until each host has been told. */
-static bool calls_come_to(FIXTURE_DATA(names) *self, int n)
-{
-	struct ht_poll poll;
-
-	ht_poll_begin(&poll);
-	while (host_peer(&self->h, near(self), HAMLYN_A_PEER_CALLS) != n ||
-	       host_peer(&self->h, far(self), HAMLYN_A_PEER_CALLED) != n)
-		if (!ht_poll_more(&poll))
-			return false;
-	return true;
 }
 
 TEST_F(names, administrators_see_how_many_calls_are_under_way)
