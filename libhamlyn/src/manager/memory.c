@@ -107,10 +107,13 @@ static bool few_tags(const struct h_pool *pool)
 	return pool->terminus && h__terminus_free_tags(pool->terminus) <= FEW_TAGS;
 }
 
-/* Each as large as all before, or more: few areas, whatever is asked for. */
+/*
+ * To send from, each as large as all before, or more: few areas, whatever is asked for. Others are
+ * not counted so: a quarter of what there is, so that little of it lies idle.
+ */
 static size_t chunk_size(const struct h_pool *pool, size_t length, bool grown)
 {
-	size_t size = pool->total;
+	size_t size = pool->terminus ? pool->total : pool->total / 4;
 
 	if (grown && !few_tags(pool))
 		return length < GROWN_CHUNK ? GROWN_CHUNK : length;

@@ -111,6 +111,26 @@ static int make_pairs(FIXTURE_DATA(capacity) *self, struct h_channel *pair[][2])
 	return n;
 }
 
+#define SOME_PAIRS	40
+#define AN_END		(68u << 10)	/* to receive: 16 buffers of 4 KiB, metadata and credits */
+
+/* Areas grow by a quarter of what there is. By as much there would be 4 MiB here, of 2.7 in use. */
+TEST_F(capacity, little_of_the_memory_to_receive_into_lies_idle)
+{
+	struct h_channel *pair[SOME_PAIRS][2];
+	int n;
+
+	for (n = 0; n < SOME_PAIRS; n++)
+		ASSERT_EQ(0, h_channel_pair(self->m[0], self->m[1], NULL, &pair[n][0],
+					    &pair[n][1]));
+	EXPECT_GE(self->m[0]->receive.total, SOME_PAIRS * AN_END);
+	EXPECT_LE(self->m[0]->receive.total, SOME_PAIRS * AN_END / 5 * 7);
+	while (n--) {
+		h_channel_close(pair[n][0], H_NOWAIT);
+		h_channel_close(pair[n][1], H_NOWAIT);
+	}
+}
+
 TEST_F(capacity, what_was_made_can_send_whatever_others_take)
 {
 	static struct h_channel *pair[PAIRS][2];
