@@ -121,6 +121,7 @@ commands() {
 	check "syscalls" json syscalls --n 100 syscalls
 	check "revoke" json "revoke machine" --time 1 --n 2 --senders 1 revoke
 	check "slots" json "slots slots-memory slots-teardown machine" --count 100 slots
+	check "memory" json "memory machine" --count 3 memory
 	check "scale" json "scale-termini machine" --reps 1 --time 1 --count 4 --op termini scale
 	check "scale: bytes" json "scale-bytes machine" --reps 1 --time 1 --huge --op bytes scale
 	check "scale: engines" json "scale-engines machine" --reps 1 --time 1 --senders 2 \
@@ -133,7 +134,7 @@ commands() {
 	check "protocols" json "protocols machine" --reps 1 --time 1 --sizes 16 protocols
 	check "plot" perf plot "$work/saved" --plot "$work/plot.svg"
 }
-tested="lat bw rate compare count msgloop syscalls revoke slots plot
+tested="lat bw rate compare count msgloop syscalls revoke slots memory plot
 	scale logp wake inline-vs-poll idle group protocols"
 
 every_command() {
@@ -317,6 +318,7 @@ check "CSV of lat" all_columns "${TINY[@]}" --sizes 16,4K lat
 check "CSV of compare" all_columns "${TINY[@]}" --sizes 16 --systems hamlyn,fast,limit compare
 check "--verify, --touch" perf "${TINY[@]}" --verify --touch ends --sizes 1,7,9,4K bw
 check "CSV of slots" all_columns --count 100 slots
+check "CSV of memory" all_columns --count 3 memory
 check "an empty \$HAMLYN_DEVICE is none" of_empty_name
 check "CSV of a curve that has columns of its own" all_columns --reps 1 --time 1 --op engines scale
 if may_mount; then

@@ -18,6 +18,7 @@ static const struct command commands[] = {
 	{ "syscalls", "system calls per message on the fast path", cmd_syscalls },
 	{ "revoke", "how soon an old key is void, with and without traffic", cmd_revoke },
 	{ "slots", "many slots: rate, memory, and what finding one costs", cmd_slots },
+	{ "memory", "memory of idle contexts, managers and channels", cmd_memory },
 	{ "scale", "cost as termini, slots, processes, contexts become many", cmd_scale },
 	{ "logp", "LogGP parameters: L, o_s, o_r, g, G", cmd_logp },
 	{ "wake", "time to wake a receiver that sleeps, beside pipe, eventfd, futex", cmd_wake },

@@ -91,6 +91,7 @@ int cmd_msgloop(const struct options *options);
 int cmd_syscalls(const struct options *options);
 int cmd_revoke(const struct options *options);
 int cmd_slots(const struct options *options);
+int cmd_memory(const struct options *options);
 int cmd_scale(const struct options *options);
 int cmd_logp(const struct options *options);
 int cmd_wake(const struct options *options);
