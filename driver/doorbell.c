@@ -131,29 +131,22 @@ static noinline __flatten int kick_any(struct hml_term *t, u32 sent)
 	});
 }
 
-/* Terminus held. */
-static noinline __flatten int kick_plain(struct hml_term *t,
-					 const struct hamlyn_trb *entry)
+/* Not held any more: there is more to send, or something else to do. */
+static noinline int kick_on(struct hml_term *t, bool more)
 {
-	bool paused, more;
-
-	if (unlikely(!hml_tx_run_plain(&t->device->nic, &t->core, entry)))
-		return kick_any(t, 0);
-	/* It was not before. */
-	paused = hml_term_paused(t);
-	more = release_and_look(t);
-	if (likely(!more && !paused && !t->engine->thread))
-		return kick_done(t, 1);
-	if (more && !paused && kick_hold(t))
+	if (more && kick_hold(t))
 		return kick_any(t, 1);
-	return kick_end(t, (struct kick) {
-		.sent = 1, .more = more, .paused = paused,
-	});
+	return kick_end(t, (struct kick) { .sent = 1, .more = more });
 }
 
-static __always_inline int kick(struct hml_term *t)
+/*
+ * One plain request is what nearly every doorbell is about. Whoever has taken the terminus since
+ * it was let go looks at the queue after us, so we look only for what follows that request.
+ */
+static noinline __flatten int kick(struct hml_term *t)
 {
 	const struct hamlyn_trb *entry;
+	u32 next;
 
 	trace_hamlyn_kick(t);
 	hml_atomic_inc64(&t->stats.kicks);
@@ -162,9 +155,16 @@ static __always_inline int kick(struct hml_term *t)
 			.more = hml_tx_pending(&t->core),
 		});
 	entry = hml_tx_plain(&t->core);
-	if (!entry || trace_hamlyn_work_enabled())
+	if (!entry || trace_hamlyn_work_enabled() ||
+	    unlikely(!hml_tx_run_plain(&t->device->nic, &t->core, entry)))
 		return kick_any(t, 0);
-	return kick_plain(t, entry);
+	next = t->core.head;
+	release(t);
+	if (unlikely(hml_tx_posted(&t->core, next)))
+		return kick_on(t, true);
+	if (unlikely(t->engine->thread))
+		return kick_on(t, false);
+	return kick_done(t, 1);
 }
 
 /**

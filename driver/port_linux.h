@@ -77,7 +77,9 @@ typedef void *hml_ref_t;
 /**
  * struct hml_passage - a processor's sections
  * @turn: odd while it is in one; read by others
- * @depth: sections inside of each other; its own
+ * @inner: sections inside of that one; its own, like what follows
+ * @noted: the section has noted what is to be done after it
+ * @more: @inner and @noted in one load
  *
  * Around all work on termini of all NICs; see hml_term_work(). Not SRCU: its grace periods
  * need workers, and call_srcu() is a section of it in which the caller may lose its
@@ -85,31 +87,53 @@ typedef void *hml_ref_t;
  */
 struct hml_passage {
 	u32 turn;
-	u32 depth;
+	union {
+		struct {
+			u16 inner;
+			u16 noted;
+		};
+		u32 more;
+	};
 };
 
 DECLARE_PER_CPU_SHARED_ALIGNED(struct hml_passage, hml_passage);
 
+/*
+ * An interrupt may have a section of its own before @turn is odd here, and after it is even again,
+ * but not between (hml_section_interrupted()), so it leaves @turn as even as it was.
+ */
 static __always_inline void hml_section_begin(void)
 {
-	struct hml_passage *p;
-
 	preempt_disable();
-	p = this_cpu_ptr(&hml_passage);
-	if (p->depth++)
+	if (unlikely(__this_cpu_read(hml_passage.turn) & 1)) {
+		__this_cpu_inc(hml_passage.inner);
 		return;
-	WRITE_ONCE(p->turn, p->turn + 1);
+	}
+	__this_cpu_inc(hml_passage.turn);
 	smp_mb();		/* B8: odd before anything is looked up */
+}
+
+/* All stores of an x86 are releases, and there it is one instruction. */
+static __always_inline void hml_section_even(void)
+{
+	u32 *turn;
+
+	if (IS_ENABLED(CONFIG_X86)) {
+		barrier();	/* B8: all of the section before it is even */
+		__this_cpu_inc(hml_passage.turn);
+		return;
+	}
+	turn = this_cpu_ptr(&hml_passage.turn);
+	smp_store_release(turn, *turn + 1);	/* B8: the same */
 }
 
 /* Preemption is still off: for what is to be done right after it. */
 static __always_inline void hml_section_leave(void)
 {
-	struct hml_passage *p = this_cpu_ptr(&hml_passage);
-
-	if (!--p->depth)
-		/* B8: all of the section before it is even */
-		smp_store_release(&p->turn, p->turn + 1);
+	if (unlikely(__this_cpu_read(hml_passage.inner)))
+		__this_cpu_dec(hml_passage.inner);
+	else
+		hml_section_even();
 }
 
 static __always_inline void hml_section_end(void)
@@ -119,19 +143,17 @@ static __always_inline void hml_section_end(void)
 }
 
 /*
- * In an interrupt, with preemption off: did it come while this processor was in a section, or on
- * its way into one or out of it? Then none may begin: it would not be seen, or end the other one.
+ * In an interrupt, with preemption off: did it come while this processor was in a section? Then
+ * none may begin: it would not be seen, or end the other one.
  */
 static inline bool hml_section_interrupted(void)
 {
-	const struct hml_passage *p = this_cpu_ptr(&hml_passage);
-
-	return READ_ONCE(p->depth) || READ_ONCE(p->turn) & 1;
+	return __this_cpu_read(hml_passage.turn) & 1;
 }
 
 static inline bool hml_in_section(void)
 {
-	return !preemptible() && __this_cpu_read(hml_passage.depth);
+	return !preemptible() && __this_cpu_read(hml_passage.turn) & 1;
 }
 
 /* What a section keeps. */
@@ -295,6 +317,7 @@ static inline u64 hml_port_now_ns(const struct hml_port *port)
 }
 
 DECLARE_TRACEPOINT(hamlyn_notify);
+DECLARE_TRACEPOINT(hamlyn_packet);
 DECLARE_TRACEPOINT(hamlyn_reject);
 
 /* trace.c */
@@ -308,6 +331,11 @@ void hml_trace_down(const struct hml_nic *nic, const struct hamlyn_packet *h,
 static inline bool hml_port_traces_notify(void)
 {
 	return tracepoint_enabled(hamlyn_notify);
+}
+
+static inline bool hml_port_traces_packets(void)
+{
+	return tracepoint_enabled(hamlyn_packet);
 }
 
 static inline void hml_port_trace_down(const struct hml_nic *nic,

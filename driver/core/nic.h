@@ -278,6 +278,44 @@ hml_payload_copy(const struct hml_payload *p)
 }
 
 /**
+ * struct hml_single - a packet that is all of a message, asks for nothing special and opens its
+ *	slot by a key: what there is to know of it, to be passed by value
+ * @key: as in its header, like all that follows
+ * @offset: in the slot
+ * @length: bytes
+ * @meta_length: bytes of metadata
+ * @slot: number of the slot
+ * @meta_index: metadata entry
+ * @source: host
+ */
+struct hml_single {
+	u64 key;
+	u64 offset;
+	u32 length;
+	u32 meta_length;
+	u32 slot;
+	u32 meta_index;
+	u32 source;
+};
+
+/* Its header, but for the host that it was sent to. */
+static __always_inline struct hamlyn_packet
+hml_single_header(struct hml_single s)
+{
+	return (struct hamlyn_packet) {
+		.version = HAMLYN_PACKET_VERSION,
+		.flags = HAMLYN_PACKET_SINGLE,
+		.meta_length = s.meta_length,
+		.length = s.length,
+		.source = s.source,
+		.slot = s.slot,
+		.meta_index = s.meta_index,
+		.key = s.key,
+		.offset = s.offset,
+	};
+}
+
+/**
  * struct hml_message - message on its way out
  * @header: header of its next packet
  * @payload: payload of its next packet
@@ -453,6 +491,15 @@ void hml_tx_local(struct hml_nic *from, struct hml_nic *to, const struct hamlyn_
 bool hml_tx_pending(const struct hml_terminus *t);
 
 /**
+ * hml_tx_posted() - has an entry been posted?
+ * @t: the terminus; need not be held
+ * @head: its position: entries before it
+ *
+ * Return: true if it has, whoever takes it.
+ */
+bool hml_tx_posted(const struct hml_terminus *t, u32 head);
+
+/**
  * hml_tx_plain() - has the next request been posted, and is it plain?
  * @t: the terminus, held
  *
@@ -472,8 +519,8 @@ const struct hamlyn_trb *hml_tx_plain(const struct hml_terminus *t);
  *
  * The fast path for a single short message: like hml_tx_run() with a budget of one.
  *
- * Return: true; false, with nothing done, if it is not a single packet of direct I/O, or
- * the fabric does not take it now.
+ * Return: true; false, with nothing done, if it is not a single packet of direct I/O for a NIC
+ * of this home that has nothing to say against it: hml_tx_run() does, and says, the rest.
  */
 bool hml_tx_run_plain(struct hml_nic *nic, struct hml_terminus *t,
 		      const struct hamlyn_trb *entry);
@@ -513,6 +560,21 @@ u32 hml_tx_run(struct hml_nic *nic, struct hml_terminus *t, u32 budget,
  */
 void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 	    const struct hml_payload *payload, struct hml_sender *sender);
+
+/**
+ * hml_rx_plain() - receive what nearly all packets are, if there is nothing to say against it
+ * @nic: the NIC it arrived at, which is up
+ * @s: the packet, without metadata
+ * @flat: its bytes
+ * @sender: its sender
+ *
+ * All that hml_rx() looks at is looked at. But to refuse a packet, and whatever else few packets
+ * need, is left to that one: nothing has to be kept for it on this way.
+ *
+ * Return: true; false with nothing done: hml_rx() is to decide.
+ */
+bool hml_rx_plain(struct hml_nic *nic, struct hml_single s, const void *flat,
+		  struct hml_sender *sender);
 
 /**
  * hml_slot_opens() - does a key open a slot?

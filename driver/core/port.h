@@ -55,6 +55,8 @@
  *  - hml_port_traces_notify(): is anybody tracing notifications? If so,
  *    hml_port_trace_notify(nic, nq, entry, position, lost) is called for each. Both
  *    must cost nothing while nobody traces;
+ *  - hml_port_traces_packets(): is anybody tracing packets? Then hml_port_carry() is told of
+ *    each;
  *  - hml_port_trace_down(nic, header, sender), likewise, called for packets that do
  *    not leave because a NIC is down or gone.
  *

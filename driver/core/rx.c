@@ -524,44 +524,14 @@ static __always_inline int accept_whole(struct hml_nic *nic, struct hml_slot *sl
 	return -1;
 }
 
-/**
- * struct whole - what there is to know of such a message, to be passed by value
- * @key: as in its header, like all that follows
- * @offset: in the slot
- * @length: bytes
- * @meta_length: bytes of metadata
- * @slot: number of the slot
- * @meta_index: metadata entry
- * @source: host
- */
-struct whole {
-	u64 key;
-	u64 offset;
-	u32 length;
-	u32 meta_length;
-	u32 slot;
-	u32 meta_index;
-	u32 source;
-};
-
-static hml_whole int receive_whole(struct hml_nic *nic, struct hml_slot *slot, struct whole w,
+static hml_whole int receive_whole(struct hml_nic *nic, struct hml_slot *slot, struct hml_single s,
 				   const void *meta, const void *flat,
 				   struct hml_sender *sender)
 {
 	const struct hml_payload payload = {
 		.meta = meta, .flat = flat, .piece = NULL, .skip = 0,
 	};
-	const struct hamlyn_packet h = {
-		.version = HAMLYN_PACKET_VERSION,
-		.flags = HAMLYN_PACKET_SINGLE,
-		.meta_length = w.meta_length,
-		.length = w.length,
-		.source = w.source,
-		.slot = w.slot,
-		.meta_index = w.meta_index,
-		.key = w.key,
-		.offset = w.offset,
-	};
+	const struct hamlyn_packet h = hml_single_header(s);
 	int reject = admit_shape(slot, &h);
 	struct hamlyn_metadata *m;
 
@@ -600,7 +570,7 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 			return;
 		}
 	} else if (slot && takes_whole(slot, h, payload)) {
-		const struct whole w = {
+		const struct hml_single s = {
 			.key = h->key,
 			.offset = h->offset,
 			.length = h->length,
@@ -610,7 +580,7 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 			.source = h->source,
 		};
 
-		reject = receive_whole(nic, slot, w, payload->meta, payload->flat,
+		reject = receive_whole(nic, slot, s, payload->meta, payload->flat,
 				       sender);
 	} else if (slot) {
 		reject = receive_special(nic, slot, hml_packet_copy(h),
@@ -619,6 +589,33 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 	}
 	if (reject >= 0)
 		discard(nic, slot, hml_packet_copy(h), reject, sender);
+}
+
+bool hml_rx_plain(struct hml_nic *nic, struct hml_single s, const void *flat,
+		  struct hml_sender *sender)
+{
+	/* There is no metadata: nothing is read there. */
+	const struct hml_payload payload = {
+		.meta = flat, .flat = flat, .piece = NULL, .skip = 0,
+	};
+	const struct hamlyn_packet h = hml_single_header(s);
+	struct hml_slot *slot = hml_port_slot(&nic->port, s.slot);
+	struct hml_nq *nq;
+	struct hml_nq_place next;
+
+	if (unlikely(!slot || h.meta_length))
+		return false;
+	if (unlikely(!plain(slot, &h)))
+		return takes_whole(slot, &h, &payload) &&
+		       receive_whole(nic, slot, s, flat, flat, sender) < 0;
+	nq = hml_nq_deref(&nic->port, slot->nq);
+	if (unlikely(!nq || admit_packet(slot, &h, true) >= 0))
+		return false;
+	next = hml_nq_expect(nic, nq);
+	/* No pieces: nothing of it is in memory that may be unreadable. */
+	place_all(nic, slot, &h, &payload, sender);
+	notify(nic, slot, nq, next, &h, sender);
+	return true;
 }
 
 int hml_slot_opens(struct hml_nic *nic, const struct hml_slot *slot, u64 key,

@@ -318,11 +318,14 @@ static bool posted(const struct hamlyn_trb *trb, u32 head)
 	return smp_load_acquire(&trb->sequence) == head + 1;
 }
 
+bool hml_tx_posted(const struct hml_terminus *t, u32 head)
+{
+	return posted(wq_entry(t, head), head);
+}
+
 bool hml_tx_pending(const struct hml_terminus *t)
 {
-	u32 head = READ_ONCE(t->head);
-
-	return READ_ONCE(t->busy) || posted(wq_entry(t, head), head);
+	return READ_ONCE(t->busy) || hml_tx_posted(t, READ_ONCE(t->head));
 }
 
 /* Readers look at statuses only after there has been a failure; from then on all are set. */
@@ -445,29 +448,43 @@ static __always_inline bool plain_request(const struct hamlyn_trb *trb)
 		 READ_ONCE(trb->ticket));
 }
 
+/* It was not sent after all; whoever sends it counts it again. */
+static noinline bool unsent(struct hml_stats *stats, u32 length)
+{
+	stats->packets--;
+	stats->bytes -= length;
+	stats->messages--;
+	return false;
+}
+
 /*
  * Words that were seen to be 0 count as 0 from here on, whatever they are now, so
  * the compiler can drop the code that handles them, here and in the receiver. None
  * of the other words has been read yet, and each is read once.
  */
-static __always_inline void send_plain(struct hml_nic *nic,
+static __always_inline bool send_plain(struct hml_nic *nic,
 				       struct hml_terminus *t,
 				       const struct hamlyn_trb *entry,
 				       u64 length)
 {
-	struct hamlyn_trb trb = {
-		.host = READ_ONCE(entry->host),
-		.slot = READ_ONCE(entry->slot),
+	const struct hml_single packet = {
 		.key = READ_ONCE(entry->key),
 		.offset = READ_ONCE(entry->offset),
 		.length = length,
+		.slot = READ_ONCE(entry->slot),
 		.meta_index = READ_ONCE(entry->meta_index),
+		.source = nic->host,
 	};
+	hml_path_t path = hml_port_route(nic, READ_ONCE(entry->host));
 
-	conclude(t, hml_tx_flat(nic, t, &trb, NULL, entry + 1));
+	if (unlikely(!hml_port_direct(nic, path) || hml_port_traces_packets()))
+		return false;
+	count_sent(t->sender.stats, length, true);
+	return likely(hml_rx_plain(path, packet, entry + 1, &t->sender)) ||
+	       unsent(t->sender.stats, length);
 }
 
-/* Return: false if the message is too long for this path; take_any() then starts over. */
+/* Return: false, with nothing done, if there is more to it; take_any() then starts over. */
 static __always_inline bool take_plain(struct hml_nic *nic,
 				       struct hml_terminus *t,
 				       const struct hamlyn_trb *entry)
@@ -477,7 +494,9 @@ static __always_inline bool take_plain(struct hml_nic *nic,
 	if (unlikely(length > t->entry_size - sizeof(*entry) ||
 		     length > nic->packet_size))
 		return false;
-	send_plain(nic, t, entry, length);
+	if (unlikely(!send_plain(nic, t, entry, length)))
+		return false;
+	finish(t, 0);
 	return true;
 }
 
@@ -504,7 +523,7 @@ const struct hamlyn_trb *hml_tx_plain(const struct hml_terminus *t)
 bool hml_tx_run_plain(struct hml_nic *nic, struct hml_terminus *t,
 		      const struct hamlyn_trb *entry)
 {
-	if (unlikely(!take_plain(nic, t, entry) || t->stalled))
+	if (unlikely(!take_plain(nic, t, entry)))
 		return false;
 	tell_completed(t);
 	return true;

@@ -153,7 +153,6 @@ void hml_term_release(struct hml_term *t)
 /* What is to be done when preemption is on again: NQs to wake, at most one a packet. */
 struct wakes {
 	u32 count;
-	u32 noted;
 	struct hml_peer *flush;
 	struct hml_nqueue *nqs[HML_PASS_BUDGET * HML_PACKETS_PER_XMIT];
 };
@@ -175,7 +174,7 @@ void hml_port_nq_wake(const struct hml_port *port, struct hml_nq *core)
 		return;
 	refcount_inc(&nq->ref);
 	w->nqs[w->count++] = nq;
-	w->noted = 1;
+	__this_cpu_write(hml_passage.noted, 1);
 }
 
 /**
@@ -196,7 +195,7 @@ void hml_notify_flush(struct hml_peer *p)
 	}
 	refcount_inc(&p->ref);
 	w->flush = p;
-	w->noted = 1;
+	__this_cpu_write(hml_passage.noted, 1);
 }
 
 /**
@@ -221,8 +220,8 @@ static __always_inline void take_noted(struct wakes *w)
 	memcpy(w->nqs, noted->nqs, noted->count * sizeof(noted->nqs[0]));
 	w->flush = noted->flush;
 	noted->count = 0;
-	noted->noted = 0;
 	noted->flush = NULL;
+	__this_cpu_write(hml_passage.noted, 0);
 	hml_section_end();
 }
 
@@ -253,6 +252,14 @@ static noinline void wake_noted(bool later)
 	}
 }
 
+static noinline void end_with_more(void)
+{
+	if (__this_cpu_read(hml_passage.noted))
+		wake_noted(false);
+	else
+		hml_section_end();
+}
+
 /**
  * hml_notify_end() - wake who is to be woken for what was appended
  *
@@ -261,11 +268,12 @@ static noinline void wake_noted(bool later)
  */
 void hml_notify_end(void)
 {
-	if (unlikely(this_cpu_read(wakes.noted))) {
-		wake_noted(false);
+	if (unlikely(__this_cpu_read(hml_passage.more))) {
+		end_with_more();
 		return;
 	}
-	hml_section_end();
+	hml_section_even();
+	preempt_enable();
 }
 
 /* The same by a worker, for callers that have a lock, and know that somebody keeps the NQ. */
@@ -280,7 +288,7 @@ void hml_notify_end_brief(void)
 	struct wakes woken;
 	u32 i;
 
-	if (!this_cpu_read(wakes.noted)) {
+	if (!__this_cpu_read(hml_passage.noted)) {
 		hml_section_end();
 		return;
 	}

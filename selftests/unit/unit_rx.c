@@ -1325,6 +1325,127 @@ static void slot_is_left_after_every_packet(void **state)
 
 #define TEST(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* ---- hml_rx_plain() ------------------------------------------------------ */
+
+static bool receive_plain(struct hml_single single)
+{
+	return hml_rx_plain(&r->nic, single, r->data, &r->sender);
+}
+
+/* As if nothing had been received yet. */
+static void forget(void)
+{
+	memset(r->area, UNIT_GUARD, AREA);
+	memset(&r->stats, 0, sizeof(r->stats));
+	nr_told = 0;
+	nr_rejected = 0;
+	guesses = 0;
+}
+
+/* It takes just what hml_rx() takes and tells of, in the same way, and does nothing else. */
+static void compare_ways(struct hml_single single)
+{
+	const struct hamlyn_packet h = hml_single_header(single);
+	const struct hamlyn_nq_entry none = { .slot = HAMLYN_NONE };
+	bool taken;
+
+	forget();
+	told[0] = none;
+	taken = receive_plain(single);
+	assert_int_equal(nr_rejected + guesses, 0);
+	if (taken) {
+		assert_int_equal(nr_told, 1);
+		assert_int_equal(r->stats.notifications, 1);
+		assert_memory_equal(r->area + BASE + single.offset, r->data, single.length);
+		assert_area_untouched_but(single.offset, single.length);
+		told[1] = told[0];
+	} else {
+		assert_nothing_happened();
+	}
+	forget();
+	receive(&h);
+	assert_int_equal(taken, !nr_rejected && nr_told);
+	if (taken)
+		assert_memory_equal(&told[0], &told[1], sizeof(told[0]));
+	forget();
+}
+
+/* Offsets, lengths and entries at, and one beyond, what there is. */
+static void compare_places(u32 slot, u64 key)
+{
+	static const u64 offsets[] = { 0, 1, LENGTH - 1, LENGTH, LENGTH + 1, ~0ULL };
+	static const u32 lengths[] = { 0, 1, 16, LENGTH, LENGTH + 1 };
+	u32 i, j, meta;
+
+	for (i = 0; i < ARRAY_SIZE(offsets); i++)
+		for (j = 0; j < ARRAY_SIZE(lengths); j++)
+			for (meta = 0; meta <= ENTRIES + 1; meta++)
+				compare_ways((struct hml_single) {
+					.key = key, .offset = offsets[i],
+					.length = lengths[j], .slot = slot,
+					.meta_index = meta, .source = 9,
+				});
+}
+
+static void plain_way_takes_what_the_other_one_takes(void **state)
+{
+	u32 slot;
+
+	(void)state;
+	for (slot = 0; slot <= SLOTS; slot++) {
+		compare_places(slot, KEY);
+		compare_places(slot, KEY + 1);
+		compare_places(slot, TICKET_KEY);
+		compare_places(slot, 0);
+	}
+}
+
+static void plain_way_is_for_slots_that_a_key_alone_opens(void **state)
+{
+	struct hml_slot *slot = &r->slots[NUMBER];
+
+	(void)state;
+	slot->live = 0;
+	compare_places(NUMBER, KEY);
+	slot->live = 1;
+	slot->flags = HAMLYN_SLOT_TICKET_ONLY;
+	compare_places(NUMBER, KEY);
+	slot->flags = 0;
+	slot->mode = HAMLYN_SLOT_PARANOID_ONE_SHOT;
+	compare_places(NUMBER, KEY);
+	slot->mode = HAMLYN_SLOT_NORMAL;
+	slot->nq = HML_NQ_NONE;
+	compare_places(NUMBER, KEY);
+}
+
+static void plain_way_takes_one_message_an_arming(void **state)
+{
+	struct hml_slot *slot = &r->slots[NUMBER];
+	const struct hml_single single = {
+		.key = KEY, .offset = 10, .length = 16, .slot = NUMBER, .meta_index = 2,
+		.source = 9,
+	};
+
+	(void)state;
+	slot->mode = HAMLYN_SLOT_PARANOID_ONE_SHOT;
+	entry(2)->key = KEY;
+	entry(2)->low = 10;
+	entry(2)->high = 26;
+	assert_false(receive_plain(single));
+	entry(2)->state = HAMLYN_META_ARMED;
+	entry(2)->high = 25;
+	assert_false(receive_plain(single));
+	assert_int_equal(entry(2)->state, HAMLYN_META_ARMED);
+	entry(2)->high = 26;
+	assert_true(receive_plain(single));
+	assert_int_equal(entry(2)->state, 0);
+	assert_int_equal(entry(2)->length, 16);
+	assert_false(receive_plain(single));
+	assert_int_equal(nr_told, 1);
+	assert_int_equal(nr_rejected, 0);
+	assert_memory_equal(r->area + BASE + 10, r->data, 16);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -1394,6 +1515,10 @@ int main(void)
 		TEST(rekeyed_slot_rejects_the_old_key_and_takes_the_new),
 		TEST(data_and_metadata_are_there_before_count_and_notification),
 		TEST(slot_is_left_after_every_packet),
+
+		TEST(plain_way_takes_what_the_other_one_takes),
+		TEST(plain_way_is_for_slots_that_a_key_alone_opens),
+		TEST(plain_way_takes_one_message_an_arming),
 	};
 
 	return cmocka_run_group_tests_name("rx", tests, NULL, NULL);

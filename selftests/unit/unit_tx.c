@@ -145,6 +145,21 @@ void hml_rx(struct hml_nic *nic, const struct hamlyn_packet *h,
 	}
 }
 
+/* It has something to say against what goes to a slot with this number. */
+static u32 refused_slot;
+
+bool hml_rx_plain(struct hml_nic *nic, struct hml_single s, const void *flat,
+		  struct hml_sender *sender)
+{
+	const struct hml_payload payload = { .flat = flat };
+	const struct hamlyn_packet h = hml_single_header(s);
+
+	if (s.slot == refused_slot)
+		return false;
+	hml_rx(nic, &h, &payload, sender);
+	return true;
+}
+
 static bool fabric_takes(struct hml_nic *from, hml_path_t path,
 			 const struct hamlyn_packet *h,
 			 const struct hml_payload *payload, struct hml_sender *sender)
@@ -194,6 +209,7 @@ static int setup(void **state)
 	link_state = HAMLYN_NIC_UP;
 	paused = false;
 	nr_traced_down = 0;
+	refused_slot = HAMLYN_NONE;
 	*state = s;
 	return 0;
 }
@@ -1840,6 +1856,8 @@ static void message_that_is_not_taken_is_left_as_it_is(void **state)
 	post_plain(s, 17);
 	nr_refused = 2;
 	assert_false(hml_tx_run_plain(&s->nic, &s->t, hml_tx_plain(&s->t)));
+	assert_false(s->t.stalled);
+	assert_int_equal(run(s, 10), 0);
 	assert_true(s->t.stalled);
 	assert_null(hml_tx_plain(&s->t));
 	assert_int_equal(hml_tx_run(&s->nic, &s->t, 10, &credit), 0);
@@ -1964,18 +1982,56 @@ static void message_that_cannot_be_read_ends_there(void **state)
 	}
 }
 
-static void plain_request_that_is_refused_gets_a_status(void **state)
+/* Nothing has been done: it is as if nobody had looked. */
+static void check_left_alone(struct sender *s)
+{
+	assert_false(hml_tx_run_plain(&s->nic, &s->t, hml_tx_plain(&s->t)));
+	assert_int_equal(nr_arrivals, 0);
+	assert_int_equal(s->t.head, 0);
+	assert_int_equal(s->t.status->completed, 0);
+	assert_int_equal(s->stats.packets, 0);
+	assert_int_equal(s->stats.bytes, 0);
+	assert_int_equal(s->stats.messages, 0);
+}
+
+static void plain_request_that_is_refused_gets_a_status_later(void **state)
 {
 	struct sender *s = *state;
 	struct hamlyn_trb trb = request(16);
 
 	trb.host = HOST + 1;
 	post(s, &trb, s->memory, 16);
-	assert_true(hml_tx_run_plain(&s->nic, &s->t, hml_tx_plain(&s->t)));
+	check_left_alone(s);
+	assert_int_equal(run(s, 1), 1);
 	assert_int_equal(nr_arrivals, 0);
 	assert_int_equal(s->t.status->completed, 1);
 	assert_int_equal(s->t.status->failed, 1);
 	assert_int_equal(status_of(s, 0), -EHOSTUNREACH);
+}
+
+static void plain_request_that_its_receiver_is_against_is_counted_once(void **state)
+{
+	struct sender *s = *state;
+
+	post_plain(s, 16);
+	refused_slot = 3;
+	check_left_alone(s);
+	assert_int_equal(run(s, 1), 1);
+	assert_int_equal(nr_arrivals, 1);
+	assert_int_equal(arrivals[0].h.host, HOST);
+	assert_int_equal(s->t.status->completed, 1);
+	assert_int_equal(s->stats.packets, 1);
+	assert_int_equal(s->stats.bytes, 16);
+	assert_int_equal(s->stats.messages, 1);
+}
+
+static void plain_request_for_a_nic_that_is_down_is_left_alone(void **state)
+{
+	struct sender *s = *state;
+
+	post_plain(s, 16);
+	s->link.down = 1;
+	check_left_alone(s);
 }
 
 /* One byte more than a packet, or than the entry has room for. */
@@ -2113,7 +2169,9 @@ int main(void)
 		TEST(plain_request_waits_for_a_pause_and_a_begun_message),
 		TEST(plain_request_is_sent_at_once_and_alone),
 		TEST(message_that_cannot_be_read_ends_there),
-		TEST(plain_request_that_is_refused_gets_a_status),
+		TEST(plain_request_that_is_refused_gets_a_status_later),
+		TEST(plain_request_that_its_receiver_is_against_is_counted_once),
+		TEST(plain_request_for_a_nic_that_is_down_is_left_alone),
 		TEST(message_that_is_not_taken_is_left_as_it_is),
 		TEST(message_that_is_not_taken_is_checked_anew),
 		TEST(long_message_goes_on_where_it_was_stalled),

@@ -258,6 +258,7 @@ static inline u64 hml_port_now_ns(const struct hml_port *port)
 
 /* Nobody traces here. */
 #define hml_port_traces_notify()				false
+#define hml_port_traces_packets()				false
 #define hml_port_trace_notify(nic, nq, entry, position, lost)	((void)0)
 #define hml_port_trace_down(nic, h, sender) \
 	((void)(nic), (void)(h), (void)(sender))
