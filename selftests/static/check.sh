@@ -516,7 +516,8 @@ check_build_help() {
 
 # headers_of KERNEL: the folder that modules are built from
 headers_of() {
-	local headers=("$CACHE/kernel-$1"/root/usr/src/linux-headers-*-amd64)
+	local root=$CACHE/kernel-$1/root
+	local headers=("$root"/usr/src/linux-headers-*-amd64)
 	[ -e "${headers[0]}/Makefile" ] ||
 		fail "kernel $1 is not in the cache; run: selftests/setup.sh kernel $1" || return 1
 	echo "${headers[0]}"
