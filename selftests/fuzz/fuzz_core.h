@@ -26,7 +26,12 @@ static void core_xmit(struct hml_nic *to, const struct hamlyn_packet *h,
 #define hml_port_carry(from, to, h, payload, sender) \
 	core_xmit(to, h, payload, sender)
 
+static bool core_xmit_plain(struct hml_nic *to, struct hml_single s, const void *flat,
+			    struct hml_sender *sender);
+
+#define hml_rx_plain	core_xmit_plain
 #include "tx.c"
+#undef hml_rx_plain
 #include "rx.c"
 #include "notify.c"
 #include "guard.c"
@@ -311,9 +316,13 @@ static void check_entries(const struct hml_slot *slot, const struct hamlyn_packe
 	MUST(!memcmp(core.memory.entries, core.shadow.entries, all));
 }
 
-/* A packet goes in. What comes of it is what the rules say, and nothing besides. */
-static void core_packet(struct hml_nic *to, const struct hamlyn_packet *h,
-			const struct hml_payload *payload, struct hml_sender *sender)
+/*
+ * A packet goes in, one that is plain on the short way. What comes of it is what the rules say, and
+ * nothing besides: the short way may leave it at that, and refuses nothing. Has it landed?
+ */
+static bool core_receive(struct hml_nic *to, const struct hamlyn_packet *h,
+			 const struct hml_payload *payload, const struct hml_single *plain,
+			 struct hml_sender *sender)
 {
 	struct hml_slot *slot = h->slot < CORE_SLOTS ? &core.slots[h->slot] : NULL;
 	const struct hamlyn_packet copy = *h;
@@ -326,16 +335,21 @@ static void core_packet(struct hml_nic *to, const struct hamlyn_packet *h,
 		second = rule_admits_second((struct hamlyn_metadata *)(uintptr_t)
 					    (slot->meta_mem + slot->meta_base) +
 					    h->meta_index, slot->mode, h);
-	hml_rx(to, h, payload, sender);
+	if (plain) {
+		landed = hml_rx_plain(to, *plain, payload->flat, sender);
+		MUST(core.rejected == rejected);
+	} else {
+		hml_rx(to, h, payload, sender);
+		landed = core.rejected == rejected;
+	}
 	MUST(!memcmp(&copy, h, sizeof(copy)));
-	landed = core.rejected == rejected;
 	core.placed += landed;
 	MUST(core.rejected - rejected <= 1);
 	/* What is written while the secondary tests read may change their outcome. */
 	tampered = tamper.next != tampers;
 	MUST(!landed || may);
 	if (!tampered)
-		MUST(landed == (may && second));
+		MUST(landed == (may && second) || (plain && !landed));
 	/* It had come in when the second look said no, and may be the last to leave. */
 	turned_back = !landed && tampered && may &&
 		      slot->mode == HAMLYN_SLOT_PARANOID_ONE_SHOT;
@@ -350,6 +364,13 @@ static void core_packet(struct hml_nic *to, const struct hamlyn_packet *h,
 		MUST(told == 1);
 	/* Nobody knows its key. */
 	MUST(!landed || h->slot != CORE_LOCKED);
+	return landed;
+}
+
+static void core_packet(struct hml_nic *to, const struct hamlyn_packet *h,
+			const struct hml_payload *payload, struct hml_sender *sender)
+{
+	core_receive(to, h, payload, NULL, sender);
 }
 
 /* A packet by a ticket is inside of what the ticket is for. */
@@ -382,6 +403,17 @@ static void core_xmit(struct hml_nic *to, const struct hamlyn_packet *h,
 	MUST(!!h->ticket_key == !!(h->flags & HAMLYN_PACKET_TICKET));
 	MUST(!h->ticket_key || rule_ticket(h));
 	core_packet(to, h, payload, sender);
+}
+
+static bool core_xmit_plain(struct hml_nic *to, struct hml_single s, const void *flat,
+			    struct hml_sender *sender)
+{
+	const struct hml_payload payload = { .meta = flat, .flat = flat };
+	const struct hamlyn_packet h = hml_single_header(s);
+
+	MUST(to == &core.nic && sender == &core.t.sender);
+	MUST(h.length <= core.nic.packet_size && h.source == CORE_HOST && !h.meta_length);
+	return core_receive(to, &h, &payload, &s, sender);
 }
 
 /* ---- making it ----------------------------------------------------------- */

@@ -36,7 +36,8 @@ COMPLAINTS='must hold\|runtime error\|ERROR:\|Sanitizer\|BINGO'
 plants() {
 	cat <<'EOT'
 fragment-bounds trb driver/core/tx.c s/if (!hml_view_covers(area->length, p->offset, p->length))/if (0)/
-length-read-twice trb driver/core/tx.c /static __always_inline void send_plain/,/^}/s/\.length = length,/.length = READ_ONCE(entry->length),/
+length-read-twice trb driver/core/tx.c /static __always_inline bool send_plain/,/^}/s/\.length = length,/.length = READ_ONCE(entry->length),/
+plain-admission trb driver/core/rx.c s/if (unlikely(!nq || admit_packet(slot, \&h, true) >= 0))/if (unlikely(!nq))/
 ticket-range trb driver/core/tx.c s/!hml_view_covers(k->length, trb->offset - k->base, trb->length)/0/
 packet-bounds packet driver/core/rx.c s/if (unlikely(!hml_view_covers(slot->data.length, h->offset, h->length)))/if (0)/
 packet-key packet driver/core/rx.c s/if (unlikely(h->key != READ_ONCE(slot->key)))/if (0)/
