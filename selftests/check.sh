@@ -807,16 +807,22 @@ is_short() {
 }
 
 # Where minutes are counted the first kernel has the polling engines and all that one kernel is enough
-# for, the others the inline one; longest first.
-short_lanes() { # KERNEL FIRST LAST
-	local part parts=inline
-	if is_built "$1"; then
-		parts=poll
-	elif [ "$1" = "$2" ]; then
-		parts="poll admin preempt am storm"
-		[ "$1" != "$3" ] || parts="inline $parts"
-	fi
-	for part in $parts; do
+# for, the others the inline one. These take longest, so they begin first.
+long_lanes() { # KERNEL...
+	local kernel
+	for kernel in "$@"; do
+		if is_built "$kernel" || [ "$kernel" = "$1" ]; then lane poll "$kernel"; else lane inline "$kernel"; fi
+	done
+	[ $# != 1 ] || is_built "$1" || lane inline "$1"
+}
+
+short_lanes() { # KERNEL...
+	local part
+	long_lanes "$@"
+	native_lanes
+	lane static
+	[ $# != 0 ] || return 0
+	for part in admin am preempt storm; do
 		lane "$part" "$1"
 	done
 }
@@ -855,21 +861,21 @@ check_all() { # KERNEL...
 			plain+=("$kernel")
 		fi
 	done
-	native_lanes
-	lane static
-	for kernel in "${plain[@]}"; do
-		if is_short; then
-			short_lanes "$kernel" "${plain[0]}" "${plain[-1]}"
-		else
+	if is_short; then
+		short_lanes "${plain[@]}"
+	else
+		native_lanes
+		lane static
+		for kernel in "${plain[@]}"; do
 			vm_lanes "$kernel" "$1"
-		fi
-	done
+		done
+	fi
 	lane search
 	is_short || lane package
 	for kernel in "$@"; do
 		if is_built "$kernel" && kernel_await "$kernel"; then
 			build_vm "$kernel"
-			if is_short; then short_lanes "$kernel" "" ""; else vm_lanes "$kernel"; fi
+			if is_short; then long_lanes "$kernel"; else vm_lanes "$kernel"; fi
 		fi
 	done
 	lanes_end

@@ -169,7 +169,7 @@ static int live_on(void *arg)
 	struct party p;
 	int i;
 
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < ht_rounds(ROUNDS); i++) {
 		begun = ht_now_ns();
 		if (party_open(&p))
 			return 91;
@@ -203,7 +203,7 @@ TEST_F(hostile_quota, who_is_refused_in_a_loop_keeps_nobody_waiting)
 	/* It was at it all the time. */
 	EXPECT_EQ(0, kill(pid, SIGKILL));
 	EXPECT_LE(128, ht_reap(pid));
-	TH_LOG("the longest of %d took %lld us", ROUNDS, (long long)*worst / 1000);
+	TH_LOG("the longest of %d took %lld us", ht_rounds(ROUNDS), (long long)*worst / 1000);
 	EXPECT_EQ(0, nic_no_limit(&self->g, self->nic, mallory));
 	munmap(worst, PAGE);
 }

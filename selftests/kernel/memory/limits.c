@@ -344,7 +344,7 @@ TEST_F(limits, the_killed_keep_nothing_charged)
 	pid_t pid;
 
 	ASSERT_EQ(0, pipe(pipefd));
-	for (round = 0; round < 100; round++) {
+	for (round = 0; round < ht_rounds(100); round++) {
 		pid = ht_fork();
 		ASSERT_GE(pid, 0);
 		if (!pid) {
