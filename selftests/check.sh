@@ -586,14 +586,15 @@ disk_part() { # KERNEL
 }
 
 tracing_part() { # KERNEL
-	local kernel=$1 files=() file
+	local kernel=$1 files=() file brief=()
 	for file in "$BUILD"/{hello,receive_file,guess_keys,hamlynctl,hamlyn-cat} \
 		"$BUILD"/selftests/{lifecycle,nq,poll_wait,limits,hostile_watch,hostile_ticket,hosts} \
 		Documentation/tracing.rst "$(command -v perf)" "$(command -v trace-cmd)"; do
 		[ -z "$file" ] || files+=(--file "$file")
 	done
+	! is_short || brief=(--append HAMLYN_TEST_BRIEF=1)
 	part "tracepoints, Linux $kernel" vm_run "$LOGS/vm-$kernel-tracing" "$kernel" \
-		--timeout 400 --module "$BUILD/k$kernel/hamlyn.ko" \
+		--timeout 400 "${brief[@]}" --module "$BUILD/k$kernel/hamlyn.ko" \
 		--module-args max_slots=4096 "${files[@]}" --script selftests/kernel/tracing-test.sh
 }
 
