@@ -98,6 +98,20 @@ struct hml_passage {
 
 DECLARE_PER_CPU_SHARED_ALIGNED(struct hml_passage, hml_passage);
 
+/* A store-release: on an x86 all stores are, and there it is one instruction. */
+static __always_inline void hml_section_turn(void)
+{
+	u32 *turn;
+
+	if (IS_ENABLED(CONFIG_X86)) {
+		barrier();
+		__this_cpu_inc(hml_passage.turn);
+		return;
+	}
+	turn = this_cpu_ptr(&hml_passage.turn);
+	smp_store_release(turn, *turn + 1);
+}
+
 /*
  * An interrupt may have a section of its own before @turn is odd here, and after it is even again,
  * but not between (hml_section_interrupted()), so it leaves @turn as even as it was.
@@ -109,22 +123,8 @@ static __always_inline void hml_section_begin(void)
 		__this_cpu_inc(hml_passage.inner);
 		return;
 	}
-	__this_cpu_inc(hml_passage.turn);
+	hml_section_turn();
 	smp_mb();		/* B8: odd before anything is looked up */
-}
-
-/* All stores of an x86 are releases, and there it is one instruction. */
-static __always_inline void hml_section_even(void)
-{
-	u32 *turn;
-
-	if (IS_ENABLED(CONFIG_X86)) {
-		barrier();	/* B8: all of the section before it is even */
-		__this_cpu_inc(hml_passage.turn);
-		return;
-	}
-	turn = this_cpu_ptr(&hml_passage.turn);
-	smp_store_release(turn, *turn + 1);	/* B8: the same */
 }
 
 /* Preemption is still off: for what is to be done right after it. */
@@ -133,7 +133,7 @@ static __always_inline void hml_section_leave(void)
 	if (unlikely(__this_cpu_read(hml_passage.inner)))
 		__this_cpu_dec(hml_passage.inner);
 	else
-		hml_section_even();
+		hml_section_turn();	/* B8: all of the section before it is even */
 }
 
 static __always_inline void hml_section_end(void)

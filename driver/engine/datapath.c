@@ -272,7 +272,7 @@ void hml_notify_end(void)
 		end_with_more();
 		return;
 	}
-	hml_section_even();
+	hml_section_turn();	/* B8: all of the section before it is even */
 	preempt_enable();
 }
 
