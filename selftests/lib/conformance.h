@@ -53,32 +53,6 @@ static inline int cf_be_somebody_else(bool embedded)
 	return setresgid(uid, uid, uid) || setresuid(uid, uid, uid) ? -errno : 0;
 }
 
-/* Wait until a thread of this process sleeps. */
-static inline bool cf_asleep(pid_t tid)
-{
-	struct ht_poll poll;
-	char path[64], line[512], *state;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
-	ht_poll_begin(&poll);
-	do {
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			return false;
-		n = read(fd, line, sizeof(line) - 1);
-		close(fd);
-		if (n <= 0)
-			return false;
-		line[n] = 0;
-		state = strrchr(line, ')');
-		if (state && state[1] == ' ' && state[2] == 'S')
-			return true;
-	} while (ht_poll_more(&poll));
-	return false;
-}
-
 /* One descriptor over a socket. */
 static inline int cf_pass_fd(int socket, int fd)
 {

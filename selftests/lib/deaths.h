@@ -280,30 +280,11 @@ static inline void be_party(struct party *p)
 
 /* ---- what the test sees ---- */
 
-/* S: it sleeps, T: it is stopped. */
-static inline bool process_is(pid_t pid, char state)
-{
-	struct ht_poll poll;
-	char path[32], is;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	ht_poll_begin(&poll);
-	do {
-		f = fopen(path, "re");
-		if (!f || fscanf(f, "%*d (%*[^)]) %c", &is) != 1)
-			is = 0;
-		if (f)
-			fclose(f);
-	} while (is != state && ht_poll_more(&poll));
-	return is == state;
-}
-
 /* Before it looks at the answer. */
 static inline bool stop_client(struct scene *s, pid_t client)
 {
-	return party_is_at(s, SERVER, CALLED) && process_is(client, 'S') &&
-	       !kill(client, SIGSTOP) && process_is(client, 'T');
+	return party_is_at(s, SERVER, CALLED) && ht_task_is(client, 'S') &&
+	       !kill(client, SIGSTOP) && ht_task_is(client, 'T');
 }
 
 /* Both, to where it happens. */
@@ -320,8 +301,8 @@ static inline bool scene_goes(struct scene *s, const pid_t *pid)
 /* In the call in which it happens. */
 static inline bool scene_waits(struct scene *s, const pid_t *pid)
 {
-	return process_is(pid[CLIENT], s->state == ANSWERED ? 'T' : 'S') &&
-	       process_is(pid[SERVER], 'S');
+	return ht_task_is(pid[CLIENT], s->state == ANSWERED ? 'T' : 'S') &&
+	       ht_task_is(pid[SERVER], 'S');
 }
 
 /* By what it happened. */

@@ -97,6 +97,32 @@ bool ht_poll_more(struct ht_poll *poll)
 	return polls % 16 || ht_now_ns() < poll->end;
 }
 
+/* Behind the name, which may be anything. */
+static char state_of(pid_t tid)
+{
+	char path[64], line[512], *name_end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
+	f = fopen(path, "re");
+	name_end = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	if (f)
+		fclose(f);
+	return name_end && name_end[1] == ' ' ? name_end[2] : 0;
+}
+
+bool ht_task_is(pid_t tid, char state)
+{
+	struct ht_poll poll;
+	char is;
+
+	ht_poll_begin(&poll);
+	do {
+		is = state_of(tid);
+	} while (is && is != state && ht_poll_more(&poll));
+	return is == state;
+}
+
 /* ---- numbers and patterns ----------------------------------------------- */
 
 static uint64_t mix(uint64_t z)

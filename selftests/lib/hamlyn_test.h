@@ -46,6 +46,12 @@ int64_t ht_scale(void);
 #define ht_rounds(all) (ht_is_brief() ? ((all) + 2) / 3 : (all))
 bool ht_is_brief(void);
 
+/*
+ * Waits until a process or a thread is in that state of proc(5): S sleeps, T is stopped. False: it
+ * is not in time, or has gone.
+ */
+bool ht_task_is(pid_t tid, char state);
+
 /* HT_PATIENCE_SECONDS times the scale, in nanoseconds. */
 int64_t ht_patience_ns(void);
 

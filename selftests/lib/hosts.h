@@ -166,20 +166,23 @@ static inline int host_await_after(struct hosts *h, const struct host *own, int6
 	return host_await(h, own, HAMLYN_NL_PEER_STATE_UP);
 }
 
-/* A network namespace of our own: NICs that a test leaves behind end with it. */
-static inline int hosts_namespace(void)
+/* By which all goes from host to host in a namespace. */
+static inline int hosts_loopback(bool up)
 {
-	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	int fd, ret;
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = (short)(up ? IFF_UP : 0) };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret;
 
-	if (unshare(CLONE_NEWNET))
-		return -errno;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	ret = ioctl(fd, SIOCSIFFLAGS, &lo) ? -errno : 0;
 	close(fd);
 	return ret;
+}
+
+/* A network namespace of our own: NICs that a test leaves behind end with it. */
+static inline int hosts_namespace(void)
+{
+	return unshare(CLONE_NEWNET) ? -errno : hosts_loopback(true);
 }
 
 /* In this namespace. */

@@ -442,7 +442,7 @@ static const char *go_to_sleep(struct ht_pair *p, struct sleeper *s)
 	while (!h__load_acquire(&s->tid))
 		if (!ht_poll_more(&poll))
 			return "it does not begin";
-	return cf_asleep(s->tid) ? NULL : "it does not sleep";
+	return ht_task_is(s->tid, 'S') ? NULL : "it does not sleep";
 }
 
 static int send_word(struct ht_pair *p, uint64_t word, uint32_t flags)

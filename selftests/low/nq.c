@@ -525,7 +525,7 @@ static bool falls_asleep(const struct waiter *w)
 	while (!h__load_acquire(&w->tid))
 		if (!ht_poll_more(&poll))
 			return false;
-	if (!cf_asleep(w->tid))
+	if (!ht_task_is(w->tid, 'S'))
 		return false;
 	ht_sleep_ns(20 * HT_MS);
 	return true;

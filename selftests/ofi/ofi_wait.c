@@ -186,7 +186,7 @@ TEST_F(self, counter_told_once)
 	}
 }
 
-/* Who waits by the call alone needs no descriptor, and gets none. */
+/* To wait by the call alone takes no descriptor, so there is none. */
 TEST_F(self, counter_without_fd)
 {
 	enum fi_wait_obj obj = FI_WAIT_NONE;

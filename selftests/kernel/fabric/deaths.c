@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Two processes on two hosts meet by a name, and in each state of that one of them is killed, or
- * their hosts lose each other: who is left is told what the headers say, and nothing is left of it
+ * their hosts lose each other: the one that is left is told what the headers say, and nothing is left
  * on either host. As root, kernel device only.
  */
 #include "kselftest_harness.h"
@@ -120,7 +120,7 @@ static bool same(const struct use *a, const struct use *b, int kinds)
 	return a->names == b->names;
 }
 
-/* Whoever is killed is on his way out for a while, and the other host is told by a packet. */
+/* A process that is killed takes a while to go, and the other host is told by a packet. */
 static bool comes_to(FIXTURE_DATA(deaths) *self, int side, const struct use *want, int kinds)
 {
 	struct ht_poll poll;
@@ -239,17 +239,6 @@ static bool go_to(FIXTURE_DATA(deaths) *self, enum state state)
 	       scene_waits(self->scene, self->pid);
 }
 
-/* All that goes by cables of this namespace. */
-static int set_cable(bool up)
-{
-	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = (short)(up ? IFF_UP : 0) };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret;
-
-	ret = ioctl(fd, SIOCSIFFLAGS, &lo) ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
 static bool lost_each_other(FIXTURE_DATA(deaths) *self)
 {
 	struct ht_poll poll;
@@ -288,7 +277,7 @@ static int strike(FIXTURE_DATA(deaths) *self, enum strike what)
 		ret = host_del_peer(&self->h, host_of(self, SERVER), host_of(self, CLIENT));
 		break;
 	case CABLE_IS_PULLED:
-		ret = set_cable(false);
+		ret = hosts_loopback(false);
 		break;
 	case NOTHING:
 		break;
@@ -307,7 +296,7 @@ static int mend(FIXTURE_DATA(deaths) *self, enum strike what)
 	if (what == PEER_IS_DELETED)
 		ret = host_add_peer(&self->h, far, near);
 	if (what == CABLE_IS_PULLED)
-		ret = set_cable(true);
+		ret = hosts_loopback(true);
 	return ret ?: host_await(&self->h, far, HAMLYN_NL_PEER_STATE_UP) ?:
 	       host_await(&self->h, near, HAMLYN_NL_PEER_STATE_UP);
 }
