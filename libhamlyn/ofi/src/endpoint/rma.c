@@ -39,11 +39,12 @@ static ssize_t rma_any(struct hf_ep *ep, const struct iovec *iov, size_t count,
 	struct hf_ep *to;
 	int err = hf_post_set(&post, iov, count, call->context, call->flags, call->data);
 
+	if (err)
+		return err;
 	/* A read puts nothing that could be taken along, whatever the end point's own flags say. */
 	if (call->read)
 		post.flags &= ~(FI_INJECT | FI_REMOTE_CQ_DATA);
-	if (!err)
-		err = hf_post_fits(&post);
+	err = hf_post_fits(&post);
 	if (err)
 		return err;
 	/* As much as is here is meant there. */

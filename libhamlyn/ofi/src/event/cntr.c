@@ -169,7 +169,7 @@ static struct fi_ops fid_ops = {
 };
 
 /*
- * Who waits by fi_cntr_wait() alone needs no descriptor; and with one, arrivals have to make it
+ * To wait by fi_cntr_wait() alone takes no descriptor; and with one, arrivals have to make it
  * readable, which takes time.
  */
 static enum fi_wait_obj sleeps_on(enum fi_wait_obj asked)

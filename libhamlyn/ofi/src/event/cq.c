@@ -159,8 +159,8 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 
 /*
  * Of what programs of older releases have room for there is no more than they know, and what came
- * later says of itself that it is not there (fi_cq_readerr()). Who brings no buffer for data is
- * told where it is.
+ * later says of itself that it is not there (fi_cq_readerr()). Without a buffer for data, the
+ * entry says where it is.
  */
 static void put_error(const struct hf_cq *cq, struct fi_cq_err_entry *to,
 		      const struct fi_cq_err_entry *from)
