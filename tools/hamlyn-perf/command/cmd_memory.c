@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "load/endpoint.h"
 #include "load/load.h"
 #include "report/report.h"
@@ -16,14 +17,6 @@
 #define CONTEXTS		100
 #define MANAGERS		10
 #define BETWEEN			4	/* of those: two for channels of each kind */
-
-/* Bytes, as far as /proc tells. */
-struct memory {
-	uint64_t own;		/* resident, of this process alone */
-	uint64_t shared;	/* resident, of segments */
-	uint64_t free;		/* of the machine */
-	uint64_t slab;		/* of the kernel, not to be had back */
-};
 
 struct idle {
 	const struct options *options;
@@ -34,43 +27,6 @@ struct idle {
 	char why[256];
 	struct memory before;
 };
-
-static void take_line(const char *line, const char *name, uint64_t *bytes)
-{
-	uint64_t kib;
-	size_t length = strlen(name);
-
-	if (!strncmp(line, name, length) && sscanf(line + length, ": %" SCNu64, &kib) == 1)
-		*bytes = kib << 10;
-}
-
-static void look_at_file(const char *path, struct memory *memory)
-{
-	FILE *file = fopen(path, "r");
-	char line[256];
-
-	if (!file)
-		return;
-	while (fgets(line, sizeof(line), file)) {
-		take_line(line, "RssAnon", &memory->own);
-		take_line(line, "RssShmem", &memory->shared);
-		take_line(line, "MemFree", &memory->free);
-		take_line(line, "SUnreclaim", &memory->slab);
-	}
-	fclose(file);
-}
-
-static void memory_look(struct memory *memory)
-{
-	*memory = (struct memory){ 0 };
-	look_at_file("/proc/meminfo", memory);
-	look_at_file("/proc/self/status", memory);
-}
-
-static double each(uint64_t more, uint64_t less, uint32_t count)
-{
-	return more > less ? (double)(more - less) / count : 0;
-}
 
 static void print_head(const struct idle *s)
 {
@@ -93,11 +49,11 @@ static void print_row(struct idle *s, const char *what, uint32_t count)
 	double own, shared, machine, slab;
 
 	memory_look(&now);
-	own = each(now.own, s->before.own, count);
-	shared = each(now.shared, s->before.shared, count);
+	own = memory_each(now.own, s->before.own, count);
+	shared = memory_each(now.shared, s->before.shared, count);
 	/* Areas of the kernel device are no process's: by what is free. */
-	machine = embedded ? 0 : each(s->before.free, now.free, count);
-	slab = embedded ? 0 : each(now.slab, s->before.slab, count);
+	machine = embedded ? 0 : memory_each(s->before.free, now.free, count);
+	slab = embedded ? 0 : memory_each(now.slab, s->before.slab, count);
 	if (s->options->format == FORMAT_JSON)
 		printf("{\"system\":\"hamlyn\",\"test\":\"memory\",\"what\":\"%s\",\"count\":%u,"
 		       "\"process_bytes\":%.0f,\"segment_bytes\":%.0f,\"machine_bytes\":%.0f,"
@@ -115,11 +71,15 @@ static void print_row(struct idle *s, const char *what, uint32_t count)
 static int contexts(struct idle *s)
 {
 	struct h_dev *dev[CONTEXTS];
+	struct memory mapped;
 	uint32_t n, i;
 	int ret = 0;
 
 	for (n = 0; n < CONTEXTS && !ret; n += !ret)
 		ret = endpoint_device(&dev[n], s->options);
+	/* The segment is the same, though each has mapped it. */
+	memory_look(&mapped);
+	s->before.shared = mapped.shared;
 	if (n)
 		print_row(s, "context", n);
 	for (i = 0; i < n; i++)

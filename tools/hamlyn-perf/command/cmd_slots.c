@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "load/endpoint.h"
 #include "load/load.h"
 #include "load/pair.h"
@@ -36,13 +37,6 @@ static const char *const place_names[PLACES] = { "first", "middle", "last", "ran
 
 static const uint32_t steps[] = { 10, 1000, 100000, 1000000 };
 
-/* Bytes, as far as /proc tells. */
-struct memory {
-	uint64_t free;
-	uint64_t slab;		/* of the kernel, not to be had back */
-	uint64_t resident;	/* of this process */
-};
-
 struct slots {
 	const struct options *options;
 	struct endpoint ep;	/* has a slot of its own besides */
@@ -59,42 +53,6 @@ struct slots {
 
 /* ---- memory ------------------------------------------------------------- */
 
-static void take_line(const char *line, const char *name, uint64_t *bytes)
-{
-	uint64_t kib;
-	size_t length = strlen(name);
-
-	if (!strncmp(line, name, length) && sscanf(line + length, ": %" SCNu64, &kib) == 1)
-		*bytes = kib << 10;
-}
-
-static void look_at_file(const char *path, struct memory *memory)
-{
-	FILE *file = fopen(path, "r");
-	char line[256];
-
-	if (!file)
-		return;
-	while (fgets(line, sizeof(line), file)) {
-		take_line(line, "MemFree", &memory->free);
-		take_line(line, "SUnreclaim", &memory->slab);
-		take_line(line, "VmRSS", &memory->resident);
-	}
-	fclose(file);
-}
-
-static void memory_look(struct memory *memory)
-{
-	*memory = (struct memory){ 0 };
-	look_at_file("/proc/meminfo", memory);
-	look_at_file("/proc/self/status", memory);
-}
-
-static double each(uint64_t more, uint64_t less, uint32_t count)
-{
-	return more > less && count ? (double)(more - less) / count : 0;
-}
-
 static void print_memory(const struct slots *s, const struct memory *before)
 {
 	bool embedded = h_dev_is_embedded(s->ep.dev);
@@ -102,9 +60,9 @@ static void print_memory(const struct slots *s, const struct memory *before)
 	struct memory now;
 
 	memory_look(&now);
-	slab = embedded ? 0 : each(now.slab, before->slab, s->count);
-	library = each(now.resident, before->resident, s->count);
-	all = each(before->free, now.free, s->count);
+	slab = embedded ? 0 : memory_each(now.slab, before->slab, s->count);
+	library = memory_each(now.resident, before->resident, s->count);
+	all = memory_each(before->free, now.free, s->count);
 	if (s->options->format == FORMAT_JSON)
 		printf("{\"system\":\"hamlyn\",\"test\":\"slots-memory\",\"slots\":%u,"
 		       "\"embedded\":%s,\"kernel_bytes_per_slot\":%.1f,"
