@@ -43,20 +43,9 @@ for deb in "$DEBS"/*_{arm64,all}.deb; do
 	[[ $deb == *-dbgsym_* ]] || dpkg-deb -x "$deb" "$tree"
 done
 
-passed=0
-failed=0
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >"$work/log" 2>&1; then
-		echo "ok - $name"
-		passed=$((passed + 1))
-	else
-		echo "not ok - $name"
-		tail -n 40 "$work/log" | sed 's/^/# | /'
-		failed=$((failed + 1))
-	fi
-}
+# shellcheck source-path=SCRIPTDIR source=result.sh
+. "$REPO_DIR/selftests/package/result.sh"
+SAID=$work/log
 
 # What an emulator of the build's machine would run, too, does not show that it is for arm64
 all_of_arm64() {
@@ -124,5 +113,4 @@ check "the embedded device" in_guest --cmd "$(speaks shm:arm64)"
 check "the kernel device" in_guest --module "$work/module/hamlyn.ko" \
 	--cmd "./hamlynctl nic show && $(speaks /dev/hamlyn0)"
 echo "# unverified: order of memory accesses, which the emulating processor keeps"
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+results

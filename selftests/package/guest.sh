@@ -8,22 +8,9 @@ set -uo pipefail
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 cd /srv/trial || exit 2
 
-passed=0
-failed=0
+# shellcheck source-path=SCRIPTDIR source=result.sh
+. ./result.sh
 begin=$(date +%s)
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >/tmp/said 2>&1; then
-		echo "ok - $name"
-		passed=$((passed + 1))
-	else
-		echo "not ok - $name"
-		tail -n 40 /tmp/said | sed 's/^/# | /'
-		failed=$((failed + 1))
-	fi
-}
 
 elapsed() { # WHAT
 	echo "# $1: $(($(date +%s) - begin)) s after the first command"
@@ -244,4 +231,4 @@ for part in "${wanted[@]}"; do
 done
 elapsed "end"
 
-echo "$passed passed, $failed failed"
+results

@@ -6,22 +6,9 @@ set -uo pipefail
 cd /srv || exit 2
 
 limit=$((100 * ${HAMLYN_TEST_SCALE:-1}))
-passed=0
-failed=0
+# shellcheck source-path=SCRIPTDIR source=result.sh
+. ./result.sh
 export HAMLYN_DEVICE=shm:libfabric-$$,size=256M
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >/tmp/said 2>&1; then
-		echo "ok - $name"
-		passed=$((passed + 1))
-	else
-		echo "not ok - $name"
-		tail -n 40 /tmp/said | sed 's/^/# | /'
-		failed=$((failed + 1))
-	fi
-}
 
 installs() {
 	# A mirror of sid may be older than its signature says it may get
@@ -69,5 +56,4 @@ FI_HAMLYN_CMA=0 check "fi_pingpong, ofi_rxm, in pieces" pingpong "hamlyn;ofi_rxm
 FI_OFI_RXM_USE_RNDV_WRITE=1 check "fi_pingpong, ofi_rxm, rendezvous by writes" \
 	pingpong "hamlyn;ofi_rxm" rdm -I 20 -c
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+results

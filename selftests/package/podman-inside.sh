@@ -5,21 +5,8 @@
 set -uo pipefail
 cd /srv/trial || exit 2
 
-passed=0
-failed=0
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >/tmp/said 2>&1; then
-		echo "ok - $name"
-		passed=$((passed + 1))
-	else
-		echo "not ok - $name"
-		tail -n 40 /tmp/said | sed 's/^/# | /'
-		failed=$((failed + 1))
-	fi
-}
+# shellcheck source-path=SCRIPTDIR source=result.sh
+. ./result.sh
 
 as() { # USER COMMAND...
 	local user=$1
@@ -77,5 +64,4 @@ check "and as a subordinate number" hers_opens opens /dev/hamlyn0 --user 1000 "$
 check "without the node's group it does not" hers_opens refused /dev/hamlyn0 --network host --device /dev/hamlyn0
 check "two of her containers, one segment" her_segment
 check "her containers go" her_containers_go
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+results

@@ -7,6 +7,8 @@ set -euo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=../vm/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../vm/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=system.sh
+. "$REPO_DIR/selftests/package/system.sh"
 
 usage() {
 	cat <<EOT
@@ -18,33 +20,15 @@ Usage: selftests/package/podman.sh [--debs FOLDER] RELEASE
 EOT
 }
 
-DEBS=
-RELEASE=
-while [ $# -gt 0 ]; do
-	case $1 in
-	--debs) DEBS=$(realpath "${2:?--debs wants a folder}") && shift 2 ;;
-	-h | --help) usage && exit ;;
-	bookworm | trixie | sid) RELEASE=$1 && shift ;;
-	*) usage >&2 && exit 2 ;;
-	esac
-done
-[ -n "$RELEASE" ] || { usage >&2; exit 2; }
-DEBS=${DEBS:-$REPO_DIR/build/deb-$RELEASE}
-[ -d "$DEBS" ] || DEBS=$REPO_DIR/build/deb
-[ "$(id -u)" = 0 ] || die 1 "a system's files belong to its root: call it as root"
+system_options "--debs" "$@"
 ls "$DEBS"/hamlyn-tools_*.deb >/dev/null 2>&1 || die 1 "there are no packages in $DEBS: make deb RELEASE=$RELEASE"
 
-base=$("$REPO_DIR/tools/package/root.sh" machine "$RELEASE")
-work=$(mktemp -d "${TMPDIR:-/var/tmp}/hamlyn-podman.XXXXXX")
-trap 'rm -rf --one-file-system "$work"' EXIT
-root=$work/system
-mkdir "$root"
 # The kernel is this machine's
-tar -x -C "$root" --exclude ./boot --exclude ./usr/src --exclude ./usr/lib/modules -f "$base"
-mkdir "$root/srv/trial" "$root/old"
+system_unpack machine podman --exclude ./boot --exclude ./usr/src --exclude ./usr/lib/modules
+mkdir "$system/srv/trial" "$system/old"
 dpkg-deb -x "$DEBS"/hamlyn-tools_*.deb "$work/tools"
-cp "$work/tools/usr/bin/hamlyn-cat" "$root/usr/bin/"
-cp "$REPO_DIR"/selftests/package/{containers,podman-inside}.sh "$root/srv/trial/"
+cp "$work/tools/usr/bin/hamlyn-cat" "$system/usr/bin/"
+cp "$REPO_DIR"/selftests/package/{containers,podman-inside,result}.sh "$system/srv/trial/"
 
 # User namespaces are refused below chroot, so it becomes the root of its mounts.
 # shellcheck disable=SC2016 # the inner shell's
@@ -69,4 +53,4 @@ timeout $((900 * ${HAMLYN_TEST_SCALE:-1})) unshare --mount --pid --fork --kill-c
 	pivot_root . old
 	cd /
 	exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-		sh -c "umount -l /old && exec bash /srv/trial/podman-inside.sh"' - "$root"
+		sh -c "umount -l /old && exec bash /srv/trial/podman-inside.sh"' - "$system"

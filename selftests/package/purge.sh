@@ -7,6 +7,8 @@ set -euo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=../vm/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../vm/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=system.sh
+. "$REPO_DIR/selftests/package/system.sh"
 
 usage() {
 	cat <<EOF
@@ -19,36 +21,19 @@ Usage: selftests/package/purge.sh [--debs FOLDER] RELEASE
 EOF
 }
 
-DEBS=
-RELEASE=
-while [ $# -gt 0 ]; do
-	case $1 in
-	--debs) DEBS=$(realpath "${2:?--debs wants a folder}") && shift 2 ;;
-	-h | --help) usage && exit ;;
-	bookworm | trixie | sid) RELEASE=$1 && shift ;;
-	*) usage >&2 && exit 2 ;;
-	esac
-done
-[ -n "$RELEASE" ] || { usage >&2; exit 2; }
-DEBS=${DEBS:-$REPO_DIR/build/deb-$RELEASE}
-[ -d "$DEBS" ] || DEBS=$REPO_DIR/build/deb
-[ "$(id -u)" = 0 ] || die 1 "a system's files belong to its root: call it as root"
+system_options "--debs" "$@"
 command -v piuparts >/dev/null || die 1 "piuparts is not here; run: selftests/setup.sh packages package"
 mapfile -t debs < <(find "$DEBS" -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*' | sort)
 [ ${#debs[@]} -gt 0 ] || die 1 "there are no packages in $DEBS: make deb RELEASE=$RELEASE"
 
-base=$("$REPO_DIR/tools/package/root.sh" minimal "$RELEASE")
-work=$(mktemp -d "${TMPDIR:-/var/tmp}/hamlyn-purge.XXXXXX")
-trap 'rm -rf --one-file-system "$work"' EXIT
-mkdir "$work/system"
-tar -x -C "$work/system" -f "$base"
-mirror=$(sed -n 's/^deb \(\[[^]]*\] \)\?\(http[^ ]*\).*/\2/p' "$work/system/etc/apt/sources.list" | head -n 1)
+system_unpack minimal purge
+mirror=$(sed -n 's/^deb \(\[[^]]*\] \)\?\(http[^ ]*\).*/\2/p' "$system/etc/apt/sources.list" | head -n 1)
 
 # There is no version in the archive to upgrade from. systemd, which is there for systemd-sysusers,
 # makes folders of its own, and newer ones links in /etc; debconf has a folder for what it unpacks.
 ignored='^/(root/\.ssh|etc/vconsole\.conf|etc/default/locale|var/(cache|lib|log)/private|var/cache/debconf/tmp\.ci|var/lib/systemd)(/.*)?$'
 status=0
-piuparts --existing-chroot="$work/system" -d "$RELEASE" -m "$mirror main" --tmpdir="$work" \
+piuparts --existing-chroot="$system" -d "$RELEASE" -m "$mirror main" --tmpdir="$work" \
 	--ignore-regex="$ignored" --no-eatmydata --no-check-valid-until --no-upgrade-test \
 	"${debs[@]}" >"$work/log" 2>&1 || status=$?
 if [ $status != 0 ]; then

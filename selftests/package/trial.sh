@@ -170,7 +170,7 @@ if [ -n "$FROM" ]; then
 else
 	later_version "$root/srv/trial/debs" "$root/srv/trial/next"
 fi
-install -m 755 "$REPO_DIR"/selftests/package/{guest,containers}.sh "$root/srv/trial/"
+install -m 755 "$REPO_DIR"/selftests/package/{guest,containers,result}.sh "$root/srv/trial/"
 echo "$PARTS" >"$root/srv/trial/parts"
 cat >"$root/etc/systemd/system/trial.service" <<'EOF'
 [Unit]

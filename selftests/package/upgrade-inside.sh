@@ -6,21 +6,8 @@ set -uo pipefail
 cd /tmp || exit 2
 
 limit=$((60 * ${HAMLYN_TEST_SCALE:-1}))
-passed=0
-failed=0
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >/tmp/said 2>&1; then
-		echo "ok - $name"
-		passed=$((passed + 1))
-	else
-		echo "not ok - $name"
-		tail -n 40 /tmp/said | sed 's/^/# | /'
-		failed=$((failed + 1))
-	fi
-}
+# shellcheck source-path=SCRIPTDIR source=result.sh
+. /srv/result.sh
 
 installs() { # PACKAGE...
 	# A mirror of sid may be older than its signature says it may get
@@ -137,5 +124,4 @@ check "purged while in use" purges
 check "whoever used it goes on" go_on
 kill "${servers[@]}"
 check "nothing is left" nothing_left
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+results

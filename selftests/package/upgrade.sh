@@ -7,6 +7,8 @@ set -euo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=../vm/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../vm/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=system.sh
+. "$REPO_DIR/selftests/package/system.sh"
 
 usage() {
 	cat <<EOT
@@ -20,51 +22,22 @@ Usage: selftests/package/upgrade.sh --from FOLDER [--debs FOLDER] RELEASE
 EOT
 }
 
-FROM=
-DEBS=
-RELEASE=
-while [ $# -gt 0 ]; do
-	case $1 in
-	--from) FROM=$(realpath "${2:?--from wants a folder}") && shift 2 ;;
-	--debs) DEBS=$(realpath "${2:?--debs wants a folder}") && shift 2 ;;
-	-h | --help) usage && exit ;;
-	bookworm | trixie | sid) RELEASE=$1 && shift ;;
-	*) usage >&2 && exit 2 ;;
-	esac
-done
-if [ -z "$RELEASE" ] || [ -z "$FROM" ]; then usage >&2 && exit 2; fi
-DEBS=${DEBS:-$REPO_DIR/build/deb-$RELEASE}
-[ -d "$DEBS" ] || DEBS=$REPO_DIR/build/deb
-[ "$(id -u)" = 0 ] || die 1 "a system's files belong to its root: call it as root"
+system_options "--from --debs" "$@"
+[ -n "$FROM" ] || { usage >&2; exit 2; }
 
-base=$("$REPO_DIR/tools/package/root.sh" minimal "$RELEASE")
-work=$(mktemp -d "${TMPDIR:-/var/tmp}/hamlyn-upgrade.XXXXXX")
-trap 'rm -rf --one-file-system "$work"' EXIT
-mkdir "$work/system"
-tar -x -C "$work/system" -f "$base"
+system_unpack minimal upgrade
 # put FROM TO: all but the module, which no chroot can try
 put() {
 	local deb found=0
-	mkdir "$work/system/srv/$2"
+	mkdir "$system/srv/$2"
 	for deb in "$1"/*.deb; do
 		[[ -e $deb && $deb != *-dbgsym_* && $deb != */hamlyn-dkms_* ]] || continue
-		cp "$deb" "$work/system/srv/$2/"
+		cp "$deb" "$system/srv/$2/"
 		found=$((found + 1))
 	done
 	[ $found -gt 0 ] || die 1 "there are no packages in $1"
 }
 put "$FROM" old
 put "$DEBS" new
-cp "$REPO_DIR/selftests/package/upgrade-inside.sh" "$work/system/srv/"
-cp -L /etc/resolv.conf "$work/system/etc/"
-
-# Its processes and its segments are its own.
-# shellcheck disable=SC2016 # the inner shell's
-inside='
-	mount --make-rprivate /
-	mount -t proc proc "$1/proc"
-	mkdir -p "$1/dev/shm" && mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
-	exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-		HAMLYN_TEST_SCALE="$2" DEBIAN_FRONTEND=noninteractive chroot "$1" bash /srv/upgrade-inside.sh'
-timeout $((1200 * ${HAMLYN_TEST_SCALE:-1})) unshare --mount --pid --fork --kill-child \
-	sh -c "$inside" - "$work/system" "${HAMLYN_TEST_SCALE:-1}"
+cp "$REPO_DIR"/selftests/package/{upgrade-inside,result}.sh "$system/srv/"
+system_run root:root bash /srv/upgrade-inside.sh
