@@ -98,18 +98,18 @@ struct hml_passage {
 
 DECLARE_PER_CPU_SHARED_ALIGNED(struct hml_passage, hml_passage);
 
-/* A store-release: on an x86 all stores are, and there it is one instruction. */
+/* A store-release; on an x86 it is one instruction. */
 static __always_inline void hml_section_turn(void)
 {
 	u32 *turn;
 
 	if (IS_ENABLED(CONFIG_X86)) {
-		barrier();
+		barrier();	/* B8: the same, as stores of an x86 are */
 		__this_cpu_inc(hml_passage.turn);
 		return;
 	}
 	turn = this_cpu_ptr(&hml_passage.turn);
-	smp_store_release(turn, *turn + 1);
+	smp_store_release(turn, *turn + 1);	/* B8: all of the section before it is even */
 }
 
 /*

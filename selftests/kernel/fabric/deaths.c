@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Two processes on two hosts meet by a name, and in each state of that one of them is killed, or
- * their hosts lose each other: the one that is left is told what the headers say, and nothing is left
- * on either host. As root, kernel device only.
+ * their hosts lose each other: the one that is left is told what the headers say, and nothing is
+ * left on either host. As root, kernel device only.
  */
 #include "kselftest_harness.h"
 #include "calls.h"
