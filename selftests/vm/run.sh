@@ -321,25 +321,31 @@ node_words() {
 	done
 }
 
-# Does a boot sector get as far as its first instructions with KVM? That /dev/kvm can be opened does
-# not say so where the host is a guest itself: it may hang in them. One look for each start of the host.
+# Does this kernel get as far as to miss its disk with KVM? That /dev/kvm can be opened does not say
+# so where the host is a guest itself: a boot sector may run, and a kernel hang in its first
+# instructions, or its processor stop at one that nobody emulates. One look for each start of the host.
 kvm_runs() {
-	local qemu=$CACHE/qemu/usr known=$CACHE/guest/kvm-$UID id status=0
+	local known=$CACHE/guest/kvm-$UID id
 	[ -w /dev/kvm ] || return 1
 	id=$(cat /proc/sys/kernel/random/boot_id)
-	if ! grep -qs "^$id " "$known"; then
-		# mov $0x10, %al; out %al, $0xf4; hlt
-		{ printf '\260\020\346\364\364' && head -c 505 /dev/zero && printf '\125\252'; } >"$WORK/sector"
-		timeout -k 5 5 "$EMULATOR" -L "$qemu/share/qemu" -L "$qemu/share/seabios" \
-			-L /usr/share/seabios -nodefaults -no-user-config -display none -m 16 -accel kvm \
-			-device "isa-debug-exit,iobase=0xf4,iosize=0x04" \
-			-drive "if=floppy,format=raw,readonly=on,file=$WORK/sector" \
-			</dev/null >/dev/null 2>&1 || status=$?
-		# A cache that belongs to somebody else can be used all the same
-		[ -w "$CACHE/guest" ] || return $((status != 33))
-		echo "$id $status" >"$known"
-	fi
-	grep -q "^$id 33\$" "$known"
+	# A cache that belongs to somebody else can be used all the same
+	[ -w "$CACHE/guest" ] || { kernel_runs_with_kvm; return; }
+	(
+		flock 9 # other guests want to know at the same time
+		if ! grep -qs "^$id linux " "$known"; then
+			if kernel_runs_with_kvm; then echo "$id linux yes"; else echo "$id linux no"; fi >"$known"
+		fi
+	) 9>"$known.lock"
+	grep -q "^$id linux yes\$" "$known"
+}
+
+kernel_runs_with_kvm() {
+	local qemu=$CACHE/qemu/usr
+	timeout -k 5 15 "$EMULATOR" -L "$qemu/share/qemu" -L "$qemu/share/seabios" \
+		-L /usr/share/seabios -nodefaults -no-user-config -no-reboot -display none -m 512 \
+		-accel kvm "${MACHINE[@]}" -serial "file:$WORK/kvm" -kernel "$IMAGE" \
+		-append "console=$CONSOLE panic=-1" </dev/null >/dev/null 2>&1 || true
+	grep -qa "Kernel panic - not syncing: VFS" "$WORK/kvm" 2>/dev/null
 }
 
 # boot: QEMU's status in $QEMU_STATUS; fills $OUT/console, $OUT/tap and $OUT/verdict
