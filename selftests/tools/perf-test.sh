@@ -210,6 +210,16 @@ spoilt() { # TEST SIZE SYSTEM...
 	done
 }
 
+# Systems that queue by themselves, so that one point follows upon what the last one left
+all_bytes() { # SYSTEM...
+	local system
+	for system; do
+		perf "${TINY[@]}" --verify --sizes 0,9,4K,100K,1M --systems "$system" compare &&
+			[ "$(grep -c "^$system  *[0-9]" "$work/out")" -gt 3 ] ||
+			grep -q "$system cannot be measured here" "$work/err" || return 1
+	done
+}
+
 ratios_are_spread() { # the median is between the lowest and the highest
 	perf --quiet --reps 3 --time 1 --sizes 16,256 --systems hamlyn,pipe,limit --json compare &&
 		python3 - "$work/out" >"$work/err" 2>&1 <<'EOT'
@@ -336,7 +346,9 @@ check "revoke has areas for many senders" perf --time 1 --n 1 --senders 32 revok
 # shellcheck disable=SC2046 # several words
 check "every system notices a spoilt message when latency is measured" \
 	spoilt lat 100 $(names_of Systems)
-check "messages that are spoilt are noticed when rate is measured" spoilt rate 100 hamlyn pipe-spin
+check "messages that are spoilt are noticed when rate is measured" \
+	spoilt rate 100 hamlyn pipe-spin channel channel-block vsock zeromq nng dbus
+check "all bytes of all messages arrive, in order" all_bytes channel channel-block vsock zeromq nng dbus
 check "messages that are spoilt are noticed when bandwidth is measured" spoilt bw 100 limit shm
 # Fewer messages than those of which one is looked at
 check "large messages that are spoilt are noticed when latency is measured" \

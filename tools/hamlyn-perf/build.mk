@@ -6,12 +6,18 @@ PERF_HDR := $(wildcard $(PERF_FOLDERS:=/*.h))
 
 tools: $(BUILD)/hamlyn-perf
 
+# Other people's libraries are loaded, not linked with: their headers say whether they can be.
+perf_has = $(shell printf '\043include <%s>\n' $(1) | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo -DHAVE_$(2))
+$(BUILD)/obj/perf/system/sys_zeromq.o: PERF_HAS = $(call perf_has,zmq.h,ZEROMQ)
+$(BUILD)/obj/perf/system/sys_nng.o: PERF_HAS = $(call perf_has,nng/protocol/pair0/pair.h,NNG)
+$(BUILD)/obj/perf/system/sys_dbus.o: PERF_HAS = $(call perf_has,systemd/sd-bus.h,DBUS)
+
 $(BUILD)/obj/perf/%.o: tools/hamlyn-perf/%.c $(PERF_HDR) $(LIB_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) -Itools/hamlyn-perf -DHAMLYN_VERSION='"$(VERSION)"' $(CFLAGS_ALL) -c $< -o $@
+	$(CC) $(CPPFLAGS_ALL) -Itools/hamlyn-perf -DHAMLYN_VERSION='"$(VERSION)"' $(PERF_HAS) $(CFLAGS_ALL) -c $< -o $@
 
 $(BUILD)/hamlyn-perf: $(PERF_OBJ) $(BUILD)/libhamlyn.a
-	$(CC) $(PERF_OBJ) $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -lm -o $@
+	$(CC) $(PERF_OBJ) $(BUILD)/libhamlyn.a $(LDFLAGS) -lpthread -lm -ldl -o $@
 
 # hamlyn-perf's tests over MPI, with each MPI whose compiler is installed
 PEERS := $(if $(shell command -v mpicc.openmpi),$(BUILD)/hamlyn-perf-openmpi) \
