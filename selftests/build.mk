@@ -26,7 +26,12 @@ $(KSELFTEST)/kselftest_harness.h:
 # Static, so that they run in the guest; the sanitizers want it otherwise.
 TEST_LINK ?= -static
 TEST_HDR := $(wildcard selftests/lib/*.h selftests/embedded/*.h selftests/kernel/*/*.h selftests/upper/*/*.h)
-TEST_COMPILE = $(CC) $(CPPFLAGS_ALL) -Iselftests/lib -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS)
+TEST_COMPILE = $(CC) $(CPPFLAGS_ALL) -Iselftests/lib -isystem $(KSELFTEST) -std=gnu11 -Wall -Wextra $(CFLAGS) $(TEST_FAST)
+# What is inline in the library's headers is tried as programs have it by the programs of low/ and
+# kernel/engine/. For the others it would be two minutes of the compiler's, which their runs do not gain.
+ifeq ($(origin CFLAGS),file)
+$(call test_bins,$(filter-out selftests/low/% selftests/kernel/engine/%,$(TESTS))): private TEST_FAST := -O0 -g1
+endif
 TEST_OBJ := $(patsubst selftests/%.c,$(BUILD)/obj/selftests/%.o,$(wildcard selftests/lib/*.c))
 
 $(BUILD)/obj/selftests/%.o: selftests/%.c $(TEST_HDR) $(LIB_HDR) | $(KSELFTEST)/kselftest_harness.h

@@ -820,12 +820,28 @@ long_lanes() { # KERNEL...
 short_lanes() { # KERNEL...
 	local part
 	long_lanes "$@"
+	built_lanes
 	native_lanes
 	lane static
 	[ $# != 0 ] || return 0
 	for part in admin am preempt storm; do
 		lane "$part" "$1"
 	done
+}
+
+# Those of kernels that were there already: they take long, too, so not behind all others
+built_lanes() {
+	local kernel
+	for kernel in "${!kernel_pid[@]}"; do
+		if ! kill -0 "${kernel_pid[$kernel]}" 2>/dev/null && kernel_await "$kernel"; then
+			built_lanes_of "$kernel"
+		fi
+	done
+}
+
+built_lanes_of() { # KERNEL
+	build_vm "$1"
+	if is_short; then long_lanes "$1"; else vm_lanes "$1"; fi
 }
 
 # Storms and leaks are about what every kernel does alike: one of several is enough.
@@ -874,9 +890,8 @@ check_all() { # KERNEL...
 	lane search
 	is_short || lane package
 	for kernel in "$@"; do
-		if is_built "$kernel" && kernel_await "$kernel"; then
-			build_vm "$kernel"
-			if is_short; then long_lanes "$kernel"; else vm_lanes "$kernel"; fi
+		if [ -n "${kernel_pid[$kernel]:-}" ] && kernel_await "$kernel"; then
+			built_lanes_of "$kernel"
 		fi
 	done
 	lanes_end
