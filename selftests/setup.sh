@@ -83,7 +83,7 @@ VM_PACKAGES=(
 )
 # Other people's messaging, to compare with: nothing else needs them
 BENCH_PACKAGES=(
-	ucx-utils libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev
+	ucx-utils libucx-dev libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev
 	perftest ibverbs-providers iproute2
 	libzmq3-dev libnng-dev libsystemd-dev dbus strace
 )

@@ -115,7 +115,8 @@ commands() {
 		--systems hamlyn,pipe,limit rate
 	check "rate of two devices, TCP to an address" json "rate machine" "${TINY[@]}" \
 		--peer-device "$HAMLYN_DEVICE" --peer-address 127.0.0.1 --systems hamlyn,tcp rate
-	check "compare --quick" json "lat bw rate machine" --quick "${TINY[@]}" compare
+	check "load" json "load machine" "${TINY[@]}" --sizes 0,16,4K load
+	check "compare --quick" json "lat bw rate load machine" --quick "${TINY[@]}" compare
 	check "count" perf --n 100 --op send16 count
 	check "msgloop" json msgloop --n 100 --systems hamlyn,pipe msgloop
 	check "syscalls" json syscalls --n 100 syscalls
@@ -134,7 +135,7 @@ commands() {
 	check "protocols" json "protocols machine" --reps 1 --time 1 --sizes 16 protocols
 	check "plot" perf plot "$work/saved" --plot "$work/plot.svg"
 }
-tested="lat bw rate compare count msgloop syscalls revoke slots memory plot
+tested="lat bw rate load compare count msgloop syscalls revoke slots memory plot
 	scale logp wake inline-vs-poll idle group protocols"
 
 every_command() {
@@ -152,7 +153,7 @@ every_command() {
 compare_alone() {
 	local system
 	alone --reps 1 --time 1 --sizes 16 --save "$work/saved" compare &&
-		fits "$work/saved" lat bw rate left-out machine || return 1
+		fits "$work/saved" lat bw rate load left-out machine || return 1
 	grep -q "times the limit" "$work/out" && grep -q "^left out: ucx: " "$work/out" || return 1
 	for system in $(names_of Systems); do
 		grep -q "^{\"system\":\"$system\"," "$work/saved" || [ "$system" = fast ] || {
@@ -347,8 +348,10 @@ check "revoke has areas for many senders" perf --time 1 --n 1 --senders 32 revok
 check "every system notices a spoilt message when latency is measured" \
 	spoilt lat 100 $(names_of Systems)
 check "messages that are spoilt are noticed when rate is measured" \
-	spoilt rate 100 hamlyn pipe-spin channel channel-block vsock zeromq nng dbus
-check "all bytes of all messages arrive, in order" all_bytes channel channel-block vsock zeromq nng dbus
+	spoilt rate 100 hamlyn pipe-spin channel channel-block vsock zeromq nng dbus ucx-tag
+check "all bytes of all messages arrive, in order" all_bytes channel channel-block vsock zeromq nng dbus ucx-tag
+check "messages that are spoilt are noticed under load" \
+	spoilt load 100 hamlyn channel pipe nng ucx-tag
 check "messages that are spoilt are noticed when bandwidth is measured" spoilt bw 100 limit shm
 # Fewer messages than those of which one is looked at
 check "large messages that are spoilt are noticed when latency is measured" \

@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 
 import rst
 
-COMPARED = ("lat", "bw", "rate")
+COMPARED = ("lat", "bw", "rate", "load")
 
 
 # ---- figures ----
@@ -153,9 +153,9 @@ LATENCY_KEYS = ("median_ns", "p90_ns", "p99_ns", "p999_ns", "p9999_ns", "max_ns"
                 "rtt_median_ns", "rtt_p99_ns", "ratio_to_limit")
 
 
-def percentiles(results):
+def percentiles(results, test="lat"):
     """All of a latency, a row for each system and size."""
-    results = [r for r in results if r.get("test") == "lat"]
+    results = [r for r in results if r.get("test") == test]
     if not results:
         return None
     keys = [k for k in LATENCY_KEYS if any(r.get(k) is not None for r in results)]
@@ -298,6 +298,7 @@ def tables_of(sections):
                 f"{section}-bw": grid(results, "bw", "bytes_per_s"),
                 f"{section}-bw-ratio": grid(results, "bw", "ratio_to_limit"),
                 f"{section}-rate": grid(results, "rate", "msgs_per_s"),
+                f"{section}-load": percentiles(results, "load"),
                 f"{section}-cpu": grid(results, "lat", "cpu_ns_per_msg"),
                 f"{section}-left-out": left_out(results),
                 f"{section}-foreign": foreign_text(results),

@@ -11,6 +11,7 @@ perf_has = $(shell printf '\043include <%s>\n' $(1) | $(CC) $(CPPFLAGS) -E - >/d
 $(BUILD)/obj/perf/system/sys_zeromq.o: PERF_HAS = $(call perf_has,zmq.h,ZEROMQ)
 $(BUILD)/obj/perf/system/sys_nng.o: PERF_HAS = $(call perf_has,nng/protocol/pair0/pair.h,NNG)
 $(BUILD)/obj/perf/system/sys_dbus.o: PERF_HAS = $(call perf_has,systemd/sd-bus.h,DBUS)
+$(BUILD)/obj/perf/system/sys_ucx_tag.o: PERF_HAS = $(call perf_has,ucp/api/ucp.h,UCP)
 
 $(BUILD)/obj/perf/%.o: tools/hamlyn-perf/%.c $(PERF_HDR) $(LIB_HDR)
 	@mkdir -p $(@D)

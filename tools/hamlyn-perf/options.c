@@ -45,7 +45,7 @@ enum {
 	OPT_PEER_ADDRESS,
 };
 
-#define MEASURING	"lat bw rate compare"
+#define MEASURING	"lat bw rate load compare"
 
 static const struct option_words {
 	int id;

@@ -85,6 +85,7 @@ void fail_prefix(const char *name);
 int cmd_lat(const struct options *options);
 int cmd_bw(const struct options *options);
 int cmd_rate(const struct options *options);
+int cmd_load(const struct options *options);
 int cmd_compare(const struct options *options);
 int cmd_count(const struct options *options);
 int cmd_msgloop(const struct options *options);

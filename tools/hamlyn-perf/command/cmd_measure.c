@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* lat, bw, rate: one test of Hamlyn. compare: all of them, on all systems. */
+/* lat, bw, rate, load: one test of Hamlyn. compare: all of them, on all systems. */
 #include "measure/plan.h"
 #include "report/plot.h"
 
@@ -15,6 +15,8 @@ static const size_t bw_sizes[] = {
 };
 
 static const size_t rate_sizes[] = { 16 };
+
+static const size_t load_sizes[] = { 16 };
 
 /* The fast mode word has 8 bytes: its rate needs a row. */
 static const size_t compare_rate_sizes[] = { 8, 16 };
@@ -77,6 +79,15 @@ int cmd_rate(const struct options *options)
 	return measure(options, &plan, "hamlyn,limit", false);
 }
 
+int cmd_load(const struct options *options)
+{
+	static struct plan plan;
+
+	set_effort(&plan, options, 5, 100);
+	plan_sizes(&plan, TEST_LOAD, options, load_sizes, ARRAY_SIZE(load_sizes));
+	return measure(options, &plan, "hamlyn,limit", false);
+}
+
 static void plan_quick(struct plan *plan, const struct options *options)
 {
 	set_effort(plan, options, 3, 15);
@@ -97,7 +108,7 @@ static const char quick_systems[] =
 
 int cmd_compare(const struct options *options)
 {
-	static const struct options rates;	/* --sizes is not for the rate */
+	static const struct options rates;	/* --sizes is for neither rate nor load */
 	static struct plan plan;
 
 	if (options->quick)
@@ -106,5 +117,6 @@ int cmd_compare(const struct options *options)
 		plan_full(&plan, options);
 	plan_sizes(&plan, TEST_RATE, &rates, compare_rate_sizes,
 		   ARRAY_SIZE(compare_rate_sizes));
+	plan_sizes(&plan, TEST_LOAD, &rates, load_sizes, ARRAY_SIZE(load_sizes));
 	return measure(options, &plan, options->quick ? quick_systems : NULL, true);
 }

@@ -20,6 +20,7 @@ static int (*const tests[TEST_KINDS])(struct chan *, uint32_t, struct measure *)
 	[TEST_LAT] = test_lat,
 	[TEST_BW] = test_bw,
 	[TEST_RATE] = test_rate,
+	[TEST_LOAD] = test_load,
 };
 
 struct turn {
@@ -258,6 +259,7 @@ static void evaluate(struct plan *plan, const struct heap *heap, uint32_t system
 		offsetof(struct measure, value), offsetof(struct measure, p90),
 		offsetof(struct measure, p99), offsetof(struct measure, p999),
 		offsetof(struct measure, p9999), offsetof(struct measure, cpu_ns),
+		offsetof(struct measure, offered),
 		offsetof(struct measure, poller_ns),
 	};
 	struct result *result = &plan->results[system][point];

@@ -68,6 +68,8 @@ static int run(struct chan *chan, bool alone, uint64_t first, uint64_t n,
 	else if (!alone)
 		ret = take_all(chan, first, n);
 	mine->end = clock_ns();
+	if (!ret && chan->system->settle)
+		ret = chan->system->settle(chan);
 	if (ret < 0 || cost_end(&cost, chan, n, measure) < 0 ||
 	    pair_swap(chan->side, mine, &spans[!chan->side->id], sizeof(*mine)) < 0)
 		return -1;

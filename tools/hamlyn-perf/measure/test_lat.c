@@ -3,6 +3,7 @@
 #include "system/chan.h"
 #include "base/clock.h"
 #include "measure/cost.h"
+#include "measure/tail.h"
 #include "base/payload.h"
 #include "base/stats.h"
 
@@ -74,12 +75,6 @@ static uint64_t choose_count(double trip_ns, uint32_t budget_ms)
 	return n > MAX_TRIPS ? MAX_TRIPS : (uint64_t)n;
 }
 
-/* 0, which stands for not known, if too few trips are beyond it to tell. */
-static double tail(const double *trips, uint64_t n, double q)
-{
-	return (double)n * (1 - q) < 0.999 ? 0 : stats_quantile(trips, n, q);
-}
-
 /* @clock_read: what reading the clock added to each trip */
 static void evaluate(double *trips, uint64_t n, double clock_read, struct measure *measure)
 {
@@ -87,15 +82,7 @@ static void evaluate(double *trips, uint64_t n, double clock_read, struct measur
 
 	for (i = 0; i < n; i++)
 		trips[i] = trips[i] > clock_read ? (trips[i] - clock_read) / 2 : 0;
-	stats_sort(trips, n);
-	measure->value = stats_quantile(trips, n, 0.5);
-	measure->p90 = tail(trips, n, 0.9);
-	measure->p99 = tail(trips, n, 0.99);
-	measure->p999 = tail(trips, n, 0.999);
-	measure->p9999 = tail(trips, n, 0.9999);
-	measure->min = trips[0];
-	measure->max = trips[n - 1];
-	measure->n = n;
+	tail_evaluate(trips, n, measure);
 }
 
 static int lead(struct chan *chan, uint32_t budget_ms, double *trips,

@@ -8,10 +8,12 @@
 
 const char *const lines_test[TEST_KINDS] = {
 	[TEST_LAT] = "lat", [TEST_BW] = "bw", [TEST_RATE] = "rate",
+	[TEST_LOAD] = "load",
 };
 
 const char *const lines_key[TEST_KINDS] = {
 	[TEST_LAT] = "median_ns", [TEST_BW] = "bytes_per_s", [TEST_RATE] = "msgs_per_s",
+	[TEST_LOAD] = "median_ns",
 };
 
 static void print_text(FILE *file, const char *text)
@@ -68,6 +70,10 @@ static void print_latencies(FILE *file, const struct measure *m)
 	print_figure(file, "p9999_ns", m->p9999, 1);
 	print_figure(file, "max_ns", m->max, 1);
 	print_figure(file, "min_ns", m->min, 1);
+}
+
+static void print_round_trips(FILE *file, const struct measure *m)
+{
 	print_figure(file, "rtt_median_ns", 2 * m->value, 1);
 	print_figure(file, "rtt_p90_ns", 2 * m->p90, 1);
 	print_figure(file, "rtt_p99_ns", 2 * m->p99, 1);
@@ -98,8 +104,12 @@ static void print_json(FILE *file, const struct plan *plan, uint32_t system,
 	fprintf(file, "{\"system\":\"%s\",\"test\":\"%s\",\"size\":%zu,\"%s\":%.1f",
 		plan->systems[system]->name, lines_test[point->test], point->size,
 		lines_key[point->test], m->value);
-	if (point->test == TEST_LAT)
+	if (point->test == TEST_LAT || point->test == TEST_LOAD)
 		print_latencies(file, m);
+	if (point->test == TEST_LAT)
+		print_round_trips(file, m);
+	if (point->test == TEST_LOAD)
+		print_figure(file, "offered_msgs_per_s", m->offered, 1);
 	if (point->test == TEST_RATE)
 		print_pairs(file, plan, result);
 	fprintf(file, ",\"lowest\":%.1f,\"highest\":%.1f", result->lowest, result->highest);

@@ -12,6 +12,7 @@ static const char *const titles[TEST_KINDS] = {
 	[TEST_LAT] = "one-way latency",
 	[TEST_BW] = "bandwidth",
 	[TEST_RATE] = "messages per second",
+	[TEST_LOAD] = "one-way latency at half of the rate",
 };
 
 /* ---- figures ------------------------------------------------------------ */
@@ -36,9 +37,14 @@ void report_ns(char *text, size_t room, double ns)
 		snprintf(text, room, "%.1f ms", ns / 1e6);
 }
 
+static bool is_latency(enum test_kind test)
+{
+	return test == TEST_LAT || test == TEST_LOAD;
+}
+
 static void format_value(char *text, size_t room, enum test_kind test, double value)
 {
-	if (test == TEST_LAT)
+	if (is_latency(test))
 		report_ns(text, room, value);
 	else if (test == TEST_RATE)
 		snprintf(text, room, "%.3g M/s", value / 1e6);
@@ -146,7 +152,7 @@ static void print_ratio(const struct result *result)
 static void print_list_head(const struct plan *plan, enum test_kind test)
 {
 	printf("\n%-20s %8s", titles[test], "size");
-	if (test == TEST_LAT)
+	if (is_latency(test))
 		printf(" %9s %9s %9s %9s %9s %9s %9s %9s", "p50", "p90", "p99", "p99.9",
 		       "p99.99", "max", "2-way p50", "2-way p99");
 	else
@@ -189,15 +195,15 @@ static void print_list_row(const struct plan *plan, const struct point *point,
 	report_size(size, sizeof(size), point->size);
 	format_value(value, sizeof(value), point->test, m->value);
 	printf("%-20s %8s", system->name, size);
-	if (point->test == TEST_LAT) {
+	if (is_latency(point->test)) {
 		print_ns(m->value);
 		print_ns(m->p90);
 		print_ns(m->p99);
 		print_ns(m->p999);
 		print_ns(m->p9999);
 		print_ns(m->max);
-		print_ns(2 * m->value);
-		print_ns(2 * m->p99);
+		print_ns(point->test == TEST_LAT ? 2 * m->value : 0);
+		print_ns(point->test == TEST_LAT ? 2 * m->p99 : 0);
 	} else {
 		printf(" %12s", value);
 		print_span(point->test, result->lowest, result->highest);
@@ -244,8 +250,15 @@ static void cell_value(char *text, size_t room, enum test_kind test,
 static void cell_p99(char *text, size_t room, enum test_kind test,
 		     const struct result *result)
 {
-	if (test == TEST_LAT && result->median.p99 > 0)
+	if (is_latency(test) && result->median.p99 > 0)
 		report_ns(text, room, result->median.p99);
+}
+
+static void cell_offered(char *text, size_t room, enum test_kind test,
+			 const struct result *result)
+{
+	if (test == TEST_LOAD)
+		format_value(text, room, TEST_RATE, result->median.offered);
 }
 
 static void cell_ratio(char *text, size_t room, enum test_kind test,
@@ -277,6 +290,7 @@ static const struct grid grids[] = {
 	{ "times the limit: median (lowest-highest) of the repetitions", 18, cell_ratio },
 	{ "99 of 100 took no longer", 11, cell_p99 },
 	{ "CPU time per message, of both processes and the NIC's engines", 11, cell_cost },
+	{ "messages per second that were offered", 11, cell_offered },
 };
 
 /* Has the system anything to say about the test? */
@@ -332,13 +346,23 @@ static void print_grid(const struct plan *plan, const struct grid *grid, uint32_
 	}
 }
 
+static bool has_grid(enum test_kind test, const struct grid *grid)
+{
+	if (grid->cell == cell_p99)
+		return is_latency(test);
+	/* At other rates, with a sender that does nothing but wait */
+	if (grid->cell == cell_ratio || grid->cell == cell_cost)
+		return test != TEST_LOAD;
+	return grid->cell != cell_offered || test == TEST_LOAD;
+}
+
 /* Points of one test follow each other. */
 static void print_grids(const struct plan *plan, uint32_t from, uint32_t to)
 {
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(grids); i++)
-		if (plan->points[from].test == TEST_LAT || grids[i].cell != cell_p99)
+		if (has_grid(plan->points[from].test, &grids[i]))
 			print_grid(plan, &grids[i], from, to);
 }
 

@@ -21,12 +21,14 @@ enum test_kind {
 	TEST_LAT,
 	TEST_BW,
 	TEST_RATE,
+	TEST_LOAD,
 	TEST_KINDS,
 };
 
 /* What is 0 is not known, but for poller_ns. */
 struct measure {
 	double value;		/* ns one way, bytes/s or messages/s */
+	double offered;		/* of TEST_LOAD: messages/s */
 	double p90;		/* of latencies */
 	double p99;
 	double p999;
@@ -69,10 +71,11 @@ struct chan {
 struct system {
 	const char *name;
 	const char *what;
-	uint32_t tests;		/* 1 << enum test_kind */
+	uint32_t tests;		/* 1 << enum test_kind; who has TEST_RATE has TEST_LOAD */
 	size_t only_size;	/* 0: any size */
 	size_t (*max_size)(void);	/* NULL: no limit */
 	bool engines;		/* the NIC's engines work for it */
+	bool helped;		/* others, which need the sides' processors, do so */
 
 	/*
 	 * Optional: NULL if it can be measured here, or else what is missing,
@@ -86,7 +89,10 @@ struct system {
 
 	struct chan *(*open)(struct side *side, void *stage);
 	void (*close)(struct chan *chan);
-	/* Optional: what this side has sent is where it belongs when it returns. */
+	/*
+	 * Optional: what this side has sent is where it belongs when it returns, or gets there
+	 * without our help. Also called when a side is through with a stream.
+	 */
 	int (*settle)(struct chan *chan);
 	/* @size, @stride, @count and @stream are new; both sides call it. */
 	int (*prepare)(struct chan *chan);
@@ -156,6 +162,7 @@ extern const struct system sys_nng;
 extern const struct system sys_dbus;
 extern const struct system sys_ucx;
 extern const struct system sys_ucx_put;
+extern const struct system sys_ucx_tag;
 extern const struct system sys_libfabric_shm;
 extern const struct system sys_libfabric_tcp;
 extern const struct system sys_libfabric_hamlyn_rxm;
@@ -184,8 +191,9 @@ const char *system_missing(const struct system *system, const struct options *op
 int test_lat(struct chan *chan, uint32_t budget_ms, struct measure *measure);
 int test_bw(struct chan *chan, uint32_t budget_ms, struct measure *measure);
 int test_rate(struct chan *chan, uint32_t budget_ms, struct measure *measure);
+int test_load(struct chan *chan, uint32_t budget_ms, struct measure *measure);
 
-/* Shared by the two that stream: messages per second, 0 on failure. */
+/* Shared by those that stream: messages per second, 0 on failure. */
 double stream_rate(struct chan *chan, uint32_t budget_ms, bool alone,
 		   struct measure *measure);
 

@@ -332,6 +332,7 @@ const struct system sys_dbus = {
 	.name = NAME,
 	.what = WHAT,
 	.tests = 1 << TEST_LAT | 1 << TEST_BW | 1 << TEST_RATE,
+	.helped = true,
 	.missing = dbus_missing,
 	.make = dbus_make,
 	.unmake = dbus_unmake,

@@ -185,6 +185,7 @@ const struct system sys_nng = {
 	.name = NAME,
 	.what = WHAT,
 	.tests = 1 << TEST_LAT | 1 << TEST_BW | 1 << TEST_RATE,
+	.helped = true,
 	.missing = nng_missing,
 	.open = nng_open,
 	.close = nng_chan_close,

@@ -207,6 +207,7 @@ const struct system sys_zeromq = {
 	.name = NAME,
 	.what = WHAT,
 	.tests = 1 << TEST_LAT | 1 << TEST_BW | 1 << TEST_RATE,
+	.helped = true,
 	.missing = zeromq_missing,
 	.open = zeromq_open,
 	.close = zeromq_close,

@@ -32,6 +32,7 @@ const struct system *const systems[] = {
 	&sys_dbus,
 	&sys_ucx,
 	&sys_ucx_put,
+	&sys_ucx_tag,
 	&sys_libfabric_shm,
 	&sys_libfabric_tcp,
 	&sys_libfabric_hamlyn_rxm,
@@ -93,6 +94,9 @@ bool system_takes(const struct system *system, enum test_kind test, size_t size)
 		return false;
 	if (system->max_size && size > system->max_size())
 		return false;
+	/* No program of others keeps a timetable. */
+	if (test == TEST_LOAD)
+		return !system->external && system->tests & (1U << TEST_RATE);
 	return system->tests & (1U << test);
 }
 
