@@ -303,6 +303,36 @@ TEST_F(hostile, injected_twice)
 	liar_leave(&self->liar);
 }
 
+/* What it reads and never takes is kept for it, but no more than it may have under way. */
+TEST_F(hostile, reads_without_end)
+{
+	struct {
+		struct hf_header header;
+		struct hf_target target;
+	} message = { .header = { .op = HF_READ, .length = HF_ORDERED } };
+	unsigned char *region = calloc(1, HF_ORDERED);
+	struct fid_mr *mr;
+	int said = 0;
+
+	ASSERT_EQ(0, fi_mr_reg(self->end.domain, region, HF_ORDERED, FI_REMOTE_READ, 0, 0, 0, &mr,
+			       NULL));
+	message.target.key = fi_mr_key(mr);
+	ASSERT_EQ(true, connect_liar(&self->end, &self->liar, &self->address));
+	while (said < 10000 && fi_inject(self->end.ep, "x", 1, 0) != -FI_ENOTCONN) {
+		message.header.id = (uint32_t)said + 1;
+		while (!h_channel_send(self->liar.channel, &message, sizeof(message), H_NOWAIT))
+			message.header.id = (uint32_t)++said + 1;
+		drain(&self->end);
+	}
+	EXPECT_LT(4000, said);
+	EXPECT_GT(4200, said);
+	EXPECT_EQ(0, fi_close(&self->end.ep->fid));
+	self->end.ep = NULL;
+	liar_leave(&self->liar);
+	EXPECT_EQ(0, fi_close(&mr->fid));
+	free(region);
+}
+
 /* A socket over which one hello was said, by one that says that this is its address. */
 static int say_hello(const struct sockaddr_in *to, const struct sockaddr_in *from)
 {

@@ -144,7 +144,7 @@ TEST(cannot)
 	CANNOT(h->ep_attr->protocol = FI_PROTO_SOCK_TCP);
 	CANNOT(h->ep_attr->max_msg_size = ~(size_t)0);
 	CANNOT(h->ep_attr->tx_ctx_cnt = 2);
-	CANNOT(h->ep_attr->max_order_waw_size = 1);
+	CANNOT(h->ep_attr->max_order_waw_size = 16641);
 	CANNOT((h->caps = FI_MSG, h->tx_attr->caps = FI_RMA));
 	CANNOT((h->caps = FI_MSG | FI_SEND, h->rx_attr->caps = FI_MSG | FI_RECV));
 	CANNOT(h->tx_attr->inject_size = 65536);

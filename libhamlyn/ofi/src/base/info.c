@@ -7,6 +7,7 @@
 
 #include "base/address.h"
 #include "base/hosts.h"
+#include "connect/wire.h"
 #include "domain/opened.h"
 
 /* An end point of either type, and what it can do. */
@@ -55,7 +56,15 @@ static const struct kind kinds[] = {
 
 #define TX_FLAGS	(FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 			 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
-#define MSG_ORDER	FI_ORDER_SAS
+/*
+ * Requests of one peer are carried out in the order in which they come. Not of messages and the
+ * rest: one that waits for its buffer is passed by reads and writes, and pieces of a long write
+ * may come after a message.
+ */
+#define MSG_ORDER	(FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | \
+			 FI_ORDER_WAW | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | \
+			 FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | \
+			 FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
 /* Of a domain, contexts that end points share; there is no limit but memory. */
 #define SHARED		65536
 /* fi_endpoint(3): every bit is a field of its own. */
@@ -111,8 +120,10 @@ static bool ep_fits(const struct fi_ep_attr *ep, const struct kind *kind)
 	return (ep->type == FI_EP_UNSPEC || ep->type == kind->type) &&
 	       (!ep->protocol || ep->protocol == HF_PROTOCOL) &&
 	       within(ep->protocol_version, HF_PROTOCOL_VERSION) &&
-	       within(ep->max_msg_size, HF_MAX_MESSAGE) && !ep->max_order_raw_size &&
-	       !ep->max_order_war_size && !ep->max_order_waw_size && one(ep->tx_ctx_cnt) &&
+	       within(ep->max_msg_size, HF_MAX_MESSAGE) &&
+	       within(ep->max_order_raw_size, HF_ORDERED) &&
+	       within(ep->max_order_war_size, HF_ORDERED) &&
+	       within(ep->max_order_waw_size, HF_ORDERED) && one(ep->tx_ctx_cnt) &&
 	       one(ep->rx_ctx_cnt) && !ep->auth_key_size;
 }
 
@@ -304,6 +315,9 @@ static void fill_ep(const struct fi_info *hints, const struct kind *kind, struct
 	info->ep_attr->protocol = HF_PROTOCOL;
 	info->ep_attr->protocol_version = HF_PROTOCOL_VERSION;
 	info->ep_attr->max_msg_size = HF_MAX_MESSAGE;
+	info->ep_attr->max_order_raw_size = HF_ORDERED;
+	info->ep_attr->max_order_war_size = HF_ORDERED;
+	info->ep_attr->max_order_waw_size = HF_ORDERED;
 	info->ep_attr->tx_ctx_cnt = asked->tx_ctx_cnt == FI_SHARED_CONTEXT ? FI_SHARED_CONTEXT : 1;
 	info->ep_attr->rx_ctx_cnt = asked->rx_ctx_cnt == FI_SHARED_CONTEXT ? FI_SHARED_CONTEXT : 1;
 }

@@ -45,6 +45,7 @@ enum hf_wire_op {
 #define HF_NO_ID	0U
 #define HF_MAX_PLACES	4
 #define HF_EAGER	16640U		/* longest payload of SEND and WRITE */
+#define HF_ORDERED	HF_EAGER	/* longest read or write that is carried out in order */
 #define HF_PIECE_BYTES	57344U		/* longest payload of PIECE: a channel's buffer holds it */
 
 struct hf_header {

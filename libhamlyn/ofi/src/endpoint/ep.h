@@ -121,6 +121,7 @@ struct hf_ep {
 	struct hf_reply *replies;
 	struct hf_reply **last_reply;
 	uint32_t replies_count;
+	uint64_t kept_bytes;		/* of regions, that the peer has not got yet */
 
 	struct hf_ep *next_link;	/* of @rdm's */
 	uint64_t early_bytes;		/* of messages that wait for buffers there */

@@ -296,11 +296,42 @@ static enum hf_arrival on_write_long(struct hf_ep *ep, const struct arrival *a)
 	return HF_TAKEN;
 }
 
+/* @bytes more are kept for the peer to get. False: it may not have so much under way. */
+static bool keep(struct hf_ep *ep, uint64_t bytes)
+{
+	if (ep->kept_bytes + bytes > (uint64_t)HF_TX_SIZE_MAX * HF_ORDERED)
+		return false;
+	ep->kept_bytes += bytes;
+	return true;
+}
+
+/* There was no room for it, and writes behind it do not wait: it gets what is there now. */
+static enum hf_arrival read_now(struct hf_ep *ep, struct hf_work *work, const struct hf_span *from)
+{
+	uint32_t id = work->peer_id;
+	void *now;
+
+	if (!keep(ep, work->length))
+		return HF_BROKEN;
+	now = malloc(work->length);
+	work->kind = HF_WORK_IN_FETCH;
+	work->context = now;
+	if (!now) {
+		hf_complete_work(ep, work, ENOMEM);
+		hf_arrive_done(ep, id, ENOMEM);
+		return HF_TAKEN;
+	}
+	hf_span_get(from, now);
+	hf_span_one(&work->span, now, work->length);
+	return HF_TAKEN;
+}
+
 /* The target puts: at once where the peer said, or in pieces. */
 static enum hf_arrival on_read(struct hf_ep *ep, const struct arrival *a)
 {
 	struct hf_work *work;
 	struct hf_span from;
+	uint32_t id;
 	int err;
 
 	if (a->length)
@@ -329,9 +360,11 @@ static enum hf_arrival on_read(struct hf_ep *ep, const struct arrival *a)
 	work->address = a->target.address;
 	work->length = a->header.length;
 	work->peer_id = a->header.id;
+	id = work->id;
 	hf_stream_add(ep, work);
 	hf_stream_flush(ep);
-	return HF_TAKEN;
+	work = hf_work_find(&ep->works, id);
+	return work && work->length <= HF_ORDERED ? read_now(ep, work, &from) : HF_TAKEN;
 }
 
 /* What was there goes back as a read's bytes do. */
@@ -346,6 +379,11 @@ static enum hf_arrival fetch_atomic(struct hf_ep *ep, const struct arrival *a,
 		if (work)
 			hf_work_end(&ep->works, work);
 		return HF_LATER;
+	}
+	if (!keep(ep, length)) {
+		hf_work_end(&ep->works, work);
+		free(was);
+		return HF_BROKEN;
 	}
 	hf_atomic_apply(atomic, at, a->payload, was);
 	if (atomic->op != FI_ATOMIC_READ)

@@ -244,6 +244,7 @@ void hf_complete_work(struct hf_ep *ep, struct hf_work *work, int err)
 		break;
 	case HF_WORK_IN_FETCH:
 		free(work->context);
+		ep->kept_bytes -= work->length;
 		if (!err)
 			hf_complete_remote(ep, HF_COUNT_REMOTE_READ, work->length, 0, 0);
 		break;

@@ -55,18 +55,52 @@ static void heat(struct hf_ep *ep)
 	h_channel_pause(ep->channel, true);
 }
 
-static bool is_send(const struct h_message *m)
+/*
+ * What may have to wait: messages, behind all that does, and what is done to regions, behind its
+ * like, but not behind messages, whose buffers may come late. Answers never wait.
+ */
+enum sort {
+	SORT_ANSWER,
+	SORT_REGION,
+	SORT_SEND,
+};
+
+static enum sort sort_of(const struct h_message *m)
 {
 	const struct hf_header *header = m->data;
 
-	return m->length >= sizeof(*header) &&
-	       (header->op == HF_SEND || header->op == HF_SEND_LONG);
+	if (m->length < sizeof(*header))
+		return SORT_ANSWER;
+	switch (header->op) {
+	case HF_SEND:
+	case HF_SEND_LONG:
+		return SORT_SEND;
+	case HF_WRITE:
+	case HF_WRITE_LONG:
+	case HF_READ:
+	case HF_ATOMIC:
+		return SORT_REGION;
+	default:
+		return SORT_ANSWER;
+	}
+}
+
+/* May one of this sort pass the first @count that are held? */
+static bool may_pass(const struct hf_ep *ep, uint32_t count, enum sort sort)
+{
+	if (sort == SORT_SEND)
+		return !count;
+	for (uint32_t i = 0; sort == SORT_REGION && i < count; i++)
+		if (sort_of(&ep->held[i]) == SORT_REGION)
+			return false;
+	return true;
 }
 
 /* A message that waits for a buffer waits for the application; else for room to tell of it. */
 static bool waits_for_room(const struct hf_ep *ep)
 {
-	return ep->held_count && (hf_rdm_has_recv(ep) || !is_send(&ep->held[0]));
+	return ep->held_count &&
+	       (hf_rdm_has_recv(ep) || !may_pass(ep, ep->held_count, SORT_REGION));
 }
 
 /* It waits for buffers that others take, too. */
@@ -109,17 +143,14 @@ void hf_progress_sated(struct hf_ep *ep)
 static bool retry_held(struct hf_ep *ep)
 {
 	uint32_t kept = 0;
-	bool later = false;
 
 	for (uint32_t i = 0; i < ep->held_count; i++) {
 		struct h_message *m = &ep->held[i];
 		enum hf_arrival result = HF_LATER;
 
-		/* In order: those behind one that waits, wait. */
-		if (!later)
+		if (may_pass(ep, kept, sort_of(m)))
 			result = hf_arrive(ep, m->data, m->length);
 		if (result == HF_LATER) {
-			later = true;
 			if (kept != i)
 				ep->held[kept] = *m;
 			kept++;
@@ -137,8 +168,7 @@ static void take(struct hf_ep *ep, struct h_message *m)
 {
 	enum hf_arrival result = HF_LATER;
 
-	/* A message is not received before one that came before it. */
-	if (!ep->held_count || !is_send(m))
+	if (!ep->held_count || may_pass(ep, ep->held_count, sort_of(m)))
 		result = hf_arrive(ep, m->data, m->length);
 	if (result == HF_LATER) {
 		ep->held[ep->held_count++] = *m;
