@@ -54,8 +54,6 @@ static const struct kind kinds[] = {
 
 #define KINDS		(sizeof(kinds) / sizeof(kinds[0]))
 
-#define TX_FLAGS	(FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
-			 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 /*
  * Requests of one peer are carried out in the order in which they come. Not of messages and the
  * rest: one that waits for its buffer is passed by reads and writes, and pieces of a long write
@@ -129,7 +127,7 @@ static bool ep_fits(const struct fi_ep_attr *ep, const struct kind *kind)
 
 static bool tx_fits(const struct fi_tx_attr *tx, const struct kind *kind)
 {
-	return among(tx->caps, tolerated_caps(kind)) && among(tx->op_flags, TX_FLAGS) &&
+	return among(tx->caps, tolerated_caps(kind)) && among(tx->op_flags, HF_TX_FLAGS) &&
 	       among(tx->msg_order, MSG_ORDER) && !tx->comp_order &&
 	       within(tx->inject_size, HF_INJECT_SIZE) && within(tx->size, HF_TX_SIZE_MAX) &&
 	       within(tx->iov_limit, HF_IOV_LIMIT) && within(tx->rma_iov_limit, 1);

@@ -27,6 +27,9 @@
 #define HF_TX_SIZE_MAX		4096
 #define HF_RX_SIZE		64
 #define HF_RX_SIZE_MAX		65536
+/* fi_tx_attr, FI_SETOPSFLAG: of calls that have none of their own */
+#define HF_TX_FLAGS		(FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | \
+				 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 #define HF_RDM_SIZE		1024
 #define HF_CM_DATA		256
 

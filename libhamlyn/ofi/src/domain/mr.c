@@ -8,6 +8,8 @@
 #include "event/cntr.h"
 #include "event/eq.h"
 
+#define ACCESS	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+
 static struct hf_mr **bucket(struct hf_domain *domain, uint64_t key)
 {
 	return &domain->mrs[(key ^ key >> 32) % HF_MR_BUCKETS];
@@ -202,7 +204,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	struct hf_mr *mr;
 	int err;
 
-	if (fid->fclass != FI_CLASS_DOMAIN || attr->offset)
+	if (fid->fclass != FI_CLASS_DOMAIN || attr->offset || attr->access & ~ACCESS)
 		return -FI_EINVAL;
 	if (flags & ~FI_RMA_EVENT)
 		return -FI_EBADFLAGS;

@@ -252,7 +252,10 @@ static ssize_t atomic_any(struct hf_ep *ep, const struct call *call)
 	length += hf_span_get(&compare, operands + length);
 	hf_span_one(&payload, operands, length);
 	hf_post_call(&post, call->context, call->flags & ~FI_REMOTE_CQ_DATA, 0);
-	post.span = from;	/* at most HF_ATOMIC_BYTES, which always fits */
+	post.span = from;
+	err = hf_post_fits(&post);
+	if (err)
+		return err;
 	hf_domain_lock(ep->domain);
 	err = hf_link_toward(ep, call->peer, &to);
 	if (!err)

@@ -10,6 +10,7 @@
 #include "connect/cm.h"
 #include "connect/pep.h"
 #include "endpoint/alias.h"
+#include "endpoint/absent.h"
 #include "endpoint/common.h"
 #include "endpoint/msg.h"
 #include "endpoint/rma.h"
@@ -166,8 +167,10 @@ static int bind_cq(struct hf_ep *ep, struct hf_cq *cq, uint64_t flags)
 {
 	if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION))
 		return -FI_EBADFLAGS;
-	if (!(flags & (FI_TRANSMIT | FI_RECV)) || cq->domain != ep->domain)
+	if (!(flags & (FI_TRANSMIT | FI_RECV)))
 		return -FI_EINVAL;
+	if (cq->domain != ep->domain)
+		return -FI_EDOMAIN;
 	if ((flags & FI_TRANSMIT && ep->tx_cq) || (flags & FI_RECV && ep->rx_cq))
 		return -FI_EINVAL;
 	if (flags & FI_TRANSMIT) {
@@ -200,6 +203,8 @@ static int bind_cntr(struct hf_ep *ep, struct hf_cntr *cntr, uint64_t flags)
 		known |= counted[i];
 	if (flags & ~known)
 		return -FI_EBADFLAGS;
+	if (cntr->domain != ep->domain)
+		return -FI_EDOMAIN;
 	for (int i = 0; i < HF_COUNTERS; i++)
 		if (flags & counted[i] && ep->cntrs[i])
 			return -FI_EINVAL;
@@ -218,6 +223,14 @@ static void use_eq(struct hf_ep *ep, struct hf_eq *eq)
 	__atomic_add_fetch(&eq->users, 1, __ATOMIC_RELAXED);
 }
 
+static int bind_eq(struct hf_ep *ep, struct hf_eq *eq)
+{
+	if (ep->eq || eq->fabric != ep->domain->fabric)
+		return -FI_EINVAL;
+	use_eq(ep, eq);
+	return 0;
+}
+
 /* fi_domain_bind(): of those that were bound to none */
 void hf_ep_default_eq(struct hf_ep *ep)
 {
@@ -231,10 +244,7 @@ int hf_ep_bind(struct hf_ep *ep, struct fid *other, uint64_t flags)
 		return -FI_EOPBADSTATE;
 	switch (other->fclass) {
 	case FI_CLASS_EQ:
-		if (ep->eq)
-			return -FI_EINVAL;
-		use_eq(ep, hf_container(other, struct hf_eq, fid.fid));
-		return 0;
+		return bind_eq(ep, hf_container(other, struct hf_eq, fid.fid));
 	case FI_CLASS_CQ:
 		return bind_cq(ep, hf_container(other, struct hf_cq, fid.fid), flags);
 	case FI_CLASS_CNTR:
@@ -304,12 +314,16 @@ static int get_flags(const struct hf_ep *ep, uint64_t *flags)
 
 static int set_flags(struct hf_ep *ep, uint64_t flags)
 {
-	if (!!(flags & FI_TRANSMIT) == !!(flags & FI_RECV))
+	bool transmit = flags & FI_TRANSMIT;
+	uint64_t known = transmit ? HF_TX_FLAGS | FI_FENCE :
+				    FI_COMPLETION | (ep->rdm ? FI_MULTI_RECV : 0);
+
+	if (transmit == !!(flags & FI_RECV))
 		return -FI_EINVAL;
-	if (flags & FI_TRANSMIT)
-		ep->tx_flags = flags & ~FI_TRANSMIT;
-	else
-		ep->rx_flags = flags & ~FI_RECV;
+	flags &= ~(FI_TRANSMIT | FI_RECV);
+	if (flags & ~known)
+		return -FI_EBADFLAGS;
+	*(transmit ? &ep->tx_flags : &ep->rx_flags) = flags;
 	return 0;
 }
 
@@ -490,6 +504,8 @@ int hf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **
 	ep->fid.cm = &hf_cm_ops;
 	ep->fid.msg = &hf_msg_ops;
 	ep->fid.rma = &hf_rma_ops;
+	ep->fid.tagged = &hf_no_tagged_ops;
+	ep->fid.atomic = &hf_no_atomic_ops;
 	*out = &ep->fid;
 	return 0;
 }

@@ -148,7 +148,7 @@ static int may_receive(const struct hf_ep *ep)
 static int post_recv(struct hf_ep *ep, const struct hf_span *span, void *context, uint64_t flags)
 {
 	struct hf_recv *recv;
-	int err = may_receive(ep);
+	int err = flags & FI_TRIGGER ? -FI_EBADFLAGS : may_receive(ep);
 
 	if (err)
 		return err;

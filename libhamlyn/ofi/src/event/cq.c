@@ -382,6 +382,8 @@ static int check_attr(const struct fi_cq_attr *attr)
 		return -FI_EINVAL;
 	if (attr->format > FI_CQ_FORMAT_TAGGED)
 		return -FI_ENOSYS;
+	if (attr->flags & ~FI_AFFINITY)
+		return -FI_EBADFLAGS;
 	return hf_wait_check(attr->wait_obj);
 }
 

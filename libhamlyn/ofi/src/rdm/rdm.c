@@ -58,7 +58,9 @@ static int bind_av(struct hf_rdm *rdm, struct hf_av *av, uint64_t flags)
 {
 	if (flags)
 		return -FI_EBADFLAGS;
-	if (rdm->av || av->domain != rdm->ep.domain)
+	if (av->domain != rdm->ep.domain)
+		return -FI_EDOMAIN;
+	if (rdm->av)
 		return -FI_EINVAL;
 	rdm->av = av;
 	__atomic_add_fetch(&av->users, 1, __ATOMIC_RELAXED);
@@ -157,6 +159,8 @@ int hf_rdm_receive(struct hf_rdm *rdm, struct hf_wish *wish, fi_addr_t src)
 		return -FI_EOPNOTSUPP;
 	if (!rdm->ep.rx_cq && !rdm->match->shared)
 		return -FI_ENOCQ;
+	if (wish->flags & FI_TRIGGER)
+		return -FI_EBADFLAGS;
 	if (wish->flags & FI_CLAIM && !wish->context)
 		return -FI_EINVAL;
 	if (wish->flags & FI_DISCARD && !(wish->flags & (FI_PEEK | FI_CLAIM)))

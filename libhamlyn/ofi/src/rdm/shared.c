@@ -16,7 +16,9 @@ static struct hf_rdm *of(fid_t fid)
 
 static int use_srx(struct hf_ep *ep, struct hf_rdm *srx)
 {
-	if (srx->ep.domain != ep->domain || ep->srx)
+	if (srx->ep.domain != ep->domain)
+		return -FI_EDOMAIN;
+	if (ep->srx)
 		return -FI_EINVAL;
 	ep->srx = srx;
 	__atomic_add_fetch(&srx->users, 1, __ATOMIC_RELAXED);
@@ -25,7 +27,9 @@ static int use_srx(struct hf_ep *ep, struct hf_rdm *srx)
 
 static int use_stx(struct hf_ep *ep, struct hf_stx *stx)
 {
-	if (stx->domain != ep->domain || ep->stx)
+	if (stx->domain != ep->domain)
+		return -FI_EDOMAIN;
+	if (ep->stx)
 		return -FI_EINVAL;
 	ep->stx = stx;
 	__atomic_add_fetch(&stx->users, 1, __ATOMIC_RELAXED);

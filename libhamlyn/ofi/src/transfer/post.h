@@ -31,9 +31,14 @@ static inline void hf_post_call(struct hf_post *post, void *context, uint64_t fl
 	post->tagged = false;
 }
 
-/* May its bytes be taken along? Known before the peer is: asking for a link is not the answer. */
+/*
+ * May its bytes be taken along, and at once? Known before the peer is: asking for a link is not
+ * the answer.
+ */
 static inline int hf_post_fits(const struct hf_post *post)
 {
+	if (post->flags & FI_TRIGGER)
+		return -FI_EBADFLAGS;
 	return post->flags & FI_INJECT && post->span.length > HF_INJECT_SIZE ? -FI_EMSGSIZE : 0;
 }
 
