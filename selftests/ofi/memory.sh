@@ -7,15 +7,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 
 usage() {
 	cat <<'USAGE'
-Usage: selftests/ofi/memory.sh [--rxm] [--most N] [BUILD-FOLDER]
+Usage: selftests/ofi/memory.sh [--rxm] [--meet] [--least N] [--most N] [BUILD-FOLDER]
 
-Starts 2, 4, 8, ... processes of MPI, up to N (64), each of which talks to each, and prints for
-one process, in KiB: what it has of the device, what its own memory has grown by since MPI_Init(),
-and what that is in all. With --rxm, below ofi_rxm. Needs mpirun.openmpi, mpicc.openmpi and "make all ofi".
+Starts N (2), twice as many, and so on, up to N (64) processes of MPI, each of which talks to each, and
+prints how many seconds that took and, for one process, in KiB: what it has of the device, what its own
+memory has grown by since MPI_Init(), and what that is in all. With --meet they have a barrier, add up
+their ranks, and end. With --rxm, below ofi_rxm. Needs mpirun.openmpi, mpicc.openmpi and "make all ofi".
 USAGE
 }
 
-most=64
+least=2 most=64 meet=
 export FI_PROVIDER=^ofi_rxm OMPI_MCA_mtl_ofi_provider_include=hamlyn
 while :; do
 	case ${1:-} in
@@ -25,11 +26,12 @@ while :; do
 		export OMPI_MCA_mtl_ofi_provider_include="hamlyn;ofi_rxm"
 		shift
 		;;
-	--most)
+	--meet) meet=meet; shift ;;
+	--least | --most)
 		case ${2:-} in
-		'' | *[!0-9]*) usage >&2; exit 2 ;;
+		'' | 0 | *[!0-9]*) usage >&2; exit 2 ;;
 		esac
-		most=$2
+		declare "${1#--}=$2"
 		shift 2
 		;;
 	-*) usage >&2; exit 2 ;;
@@ -48,11 +50,25 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_orte_allowed_exit_without_sy
 
 mpicc.openmpi -O2 -Wall -Wextra -Iuapi -Ilibhamlyn/include selftests/ofi/mpi_memory.c \
 	"$build/libhamlyn.a" -lpthread -o "$work/memory" || exit 1
-printf '%9s  %10s  %10s  %10s\n' processes device growth own
-for ((n = 2; n <= most; n *= 2)); do
-	# 128 KiB for each end of a connection, twice as much to be sure
-	HAMLYN_DEVICE=shm:memory-$$,size=$((32 + n * n / 4))M \
-		timeout $((300 * ${HAMLYN_TEST_SCALE:-1})) mpirun.openmpi -n "$n" "$work/memory" \
+# 128 KiB for each end of a connection, twice as much to be sure
+size() { # PROCESSES
+	if [ "$meet" ]; then
+		echo $((64 + $1 * 4))M
+	else
+		echo $((32 + $1 * $1 / 4))M
+	fi
+}
+
+now() {
+	date +%s.%N
+}
+
+printf '%9s  %7s  %10s  %10s  %10s\n' processes seconds device growth own
+for ((n = least; n <= most; n *= 2)); do
+	start=$(now)
+	HAMLYN_DEVICE=shm:memory-$$,size=$(size "$n") \
+		timeout $((600 * ${HAMLYN_TEST_SCALE:-1})) mpirun.openmpi -n "$n" "$work/memory" $meet \
 		>"$work/out" || exit 1
-	awk '{ printf "%9d  %10d  %10d  %10d\n", $1, $2, $3, $4 }' "$work/out"
+	awk -v took="$(now) - $start" 'BEGIN { split(took, t, " - ") }
+		{ printf "%9d  %7.1f  %10d  %10d  %10d\n", $1, t[1] - t[2], $2, $3, $4 }' "$work/out"
 done

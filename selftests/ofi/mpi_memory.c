@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * MPI: what it takes that each process talks to each. A line: processes, then
- * for one of them KiB of the device, KiB that its own memory grows by, and KiB
- * of its own memory in all.
+ * MPI: what it takes that each process talks to each or, with an argument, that
+ * all start, meet, add up their ranks, and end. A line: processes, then for one
+ * of them KiB of the device, KiB that its own memory grows by, and KiB of its
+ * own memory in all.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -58,6 +59,18 @@ static void talk_to_all(int rank, int size)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void meet(int rank, int size)
+{
+	int sum;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	if (sum != size * (size - 1) / 2) {
+		fprintf(stderr, "rank %d: wrong sum\n", rank);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	long before[2], after[2], own[2], sum[2];
@@ -71,7 +84,7 @@ int main(int argc, char **argv)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	before[0] = rank ? 0 : device_free_kib(dev);
 	before[1] = anonymous_kib();
-	talk_to_all(rank, size);
+	(argc > 1 ? meet : talk_to_all)(rank, size);
 	after[0] = rank ? 0 : device_free_kib(dev);
 	after[1] = anonymous_kib();
 	own[0] = after[1] - before[1];

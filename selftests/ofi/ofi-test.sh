@@ -177,8 +177,14 @@ many() { # PROCESSES
 # Each peer takes as much of the device, however many there are; how much is in mpi.rst.
 flat() { # OPTION...
 	timeout $((4 * limit)) "$tests/memory.sh" "$@" --most 8 "$build" >"$work/out" 2>"$work/err" &&
-		awk '$1 ~ /^[0-9]+$/ { n++; peer = $2 / ($1 - 1); if (peer < 16 || peer > 200) bad = 1 }
+		awk '$1 ~ /^[0-9]+$/ { n++; peer = $3 / ($1 - 1); if (peer < 16 || peer > 200) bad = 1 }
 			END { exit bad || n != 3 }' "$work/out"
+}
+
+# They start, meet, add up their ranks, and end.
+meet() { # PROCESSES
+	timeout $((6 * limit)) "$tests/memory.sh" --meet --least "$1" --most "$1" "$build" \
+		>"$work/out" 2>"$work/err" && grep -qE "^ *$1  " "$work/out"
 }
 
 # The commands of the page, as they stand there, one after the other in one folder
@@ -201,13 +207,15 @@ if command -v mpirun.openmpi >/dev/null && command -v mpicc.openmpi >/dev/null; 
 		natively mpi 150 2 ./window
 	OMPI_MCA_osc=rdma OMPI_MCA_btl=self,ofi check "MPI, windows by btl/ofi, 4 processes" \
 		natively mpi 500 4 ./window
+	check "MPI, 64 processes start and end" meet 64
 	check "memory for each peer" flat
 	check "memory for each peer, ofi_rxm" flat --rxm
 	OMPI_MCA_mtl_ofi_provider_include="hamlyn;ofi_rxm" check "MPI, ofi_rxm, 4 processes" \
 		mpi 400 4 ./exchange
 	if [ "$long" = yes ]; then
 		check "MPI, 16 processes" natively mpi 4000 16 ./exchange
-		check "MPI, 200 processes" natively many 200
+		check "MPI, 200 processes start and end" meet 200
+		check "MPI, 200 processes exchange" natively many 200
 		OMPI_MCA_mtl_ofi_provider_include="hamlyn;ofi_rxm" check "MPI, ofi_rxm, 16 processes" \
 			mpi 4000 16 ./exchange
 		if [ -d /usr/lib/python3/dist-packages/mpi4py ]; then
