@@ -83,7 +83,7 @@ static void put_word(void *to, const void *from, size_t word)
 }
 
 /* Each format begins as the next longer one does. By words, as entries were written just now. */
-static void put(uint64_t *to, const struct fi_cq_tagged_entry *entry, uint32_t words)
+static inline void put(uint64_t *to, const struct fi_cq_tagged_entry *entry, uint32_t words)
 {
 	put_word(to, entry, 0);
 	if (words < WORDS(struct fi_cq_msg_entry))
@@ -112,24 +112,32 @@ static uint32_t words_of(enum fi_cq_format format)
 	}
 }
 
+static inline void take_one(struct hf_cq *cq, uint64_t *to, fi_addr_t *src_addr, uint32_t words)
+{
+	uint32_t at = cq->head++ & (cq->size - 1);
+
+	put(to, &cq->entries[at], words);
+	if (src_addr)
+		*src_addr = cq->sources[at];
+}
+
 static ssize_t take(struct hf_cq *cq, void *buf, size_t count, fi_addr_t *src_addr)
 {
 	/* Errors come in their order: what was completed before them is read first. */
-	uint32_t end = cq->errors ? cq->errors->at : cq->tail;
-	uint32_t head = cq->head, words = cq->words;
+	uint32_t left = (cq->errors ? cq->errors->at : cq->tail) - cq->head;
 	uint64_t *to = buf;
 
-	for (; head != end && head - cq->head < count; head++, to += words) {
-		uint32_t at = head & (cq->size - 1);
-
-		put(to, &cq->entries[at], words);
-		if (src_addr)
-			*src_addr++ = cq->sources[at];
-	}
-	if (head == cq->head)
+	if (!left)
 		return cq->errors ? -FI_EAVAIL : -FI_EAGAIN;
-	count = head - cq->head;
-	cq->head = head;
+	if (count > left)
+		count = left;
+	/* Most ask for one, and have its tag. */
+	if (count == 1 && cq->words == WORDS(struct fi_cq_tagged_entry)) {
+		take_one(cq, to, src_addr, WORDS(struct fi_cq_tagged_entry));
+		return 1;
+	}
+	for (size_t i = 0; i < count; i++, to += cq->words)
+		take_one(cq, to, src_addr ? &src_addr[i] : NULL, cq->words);
 	return (ssize_t)count;
 }
 
@@ -142,10 +150,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	/* Even if there is something: others than the reader may wait for progress. */
 	if (cq->head == cq->tail || !count)
 		hf_domain_progress(cq->domain);
-	if (cq->head == cq->tail && !cq->errors)
-		taken = count ? -FI_EAGAIN : 0;
-	else
-		taken = count ? take(cq, buf, count, src_addr) : 0;
+	taken = count ? take(cq, buf, count, src_addr) : 0;
 	if (taken > 0 && cq->domain->stuck)
 		hf_domain_progress(cq->domain);
 	hf_domain_unlock(cq->domain);

@@ -184,35 +184,57 @@ static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **
 	return recv_any(of(fid), iov, count, src, &wish);
 }
 
-/* As send_longer(). */
+/*
+ * The short way, with a lock, and the way of all take the arguments of the call where they are: so
+ * it saves no register before it knows that it goes on there.
+ */
 static __attribute__((noinline)) ssize_t
-recv_one(struct hf_ep *ep, void *data, size_t length, fi_addr_t src, uint64_t tag,
+recv_one(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t tag,
 	 uint64_t ignore, void *context)
 {
-	const struct iovec iov = { .iov_base = data, .iov_len = length };
+	const struct iovec iov = { .iov_base = buf, .iov_len = len };
 	struct hf_wish wish = {
+		.tag = tag, .tagged = true, .ignore = ignore, .flags = of(fid)->rx_flags,
+		.context = context
+	};
+
+	(void)desc;
+	return recv_any(of(fid), &iov, 1, src, &wish);
+}
+
+static inline bool recv_short(struct hf_ep *ep, void *buf, size_t len, fi_addr_t src,
+			      uint64_t tag, uint64_t ignore, void *context)
+{
+	const struct hf_wish wish = {
 		.tag = tag, .tagged = true, .ignore = ignore, .flags = ep->rx_flags,
 		.context = context
 	};
 
-	return recv_any(ep, &iov, 1, src, &wish);
+	return hf_likely(hf_short_post(ep->rdm, buf, len, &wish, src));
+}
+
+static __attribute__((noinline)) ssize_t
+recv_locked(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t tag,
+	    uint64_t ignore, void *context)
+{
+	struct hf_ep *ep = of(fid);
+	bool posted;
+
+	hf_domain_lock(ep->domain);
+	posted = recv_short(ep, buf, len, src, tag, ignore, context);
+	hf_domain_unlock(ep->domain);
+	return posted ? 0 : recv_one(fid, buf, len, desc, src, tag, ignore, context);
 }
 
 static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
 			   uint64_t tag, uint64_t ignore, void *context)
 {
 	struct hf_ep *ep = of(fid);
-	const struct hf_wish wish = {
-		.tag = tag, .tagged = true, .ignore = ignore, .flags = ep->rx_flags,
-		.context = context
-	};
-	bool posted;
 
-	(void)desc;
-	hf_domain_lock(ep->domain);
-	posted = hf_short_post(ep->rdm, buf, len, &wish, src);
-	hf_domain_unlock(ep->domain);
-	return hf_likely(posted) ? 0 : recv_one(ep, buf, len, src, tag, ignore, context);
+	if (ep->domain->locked)
+		return recv_locked(fid, buf, len, desc, src, tag, ignore, context);
+	return recv_short(ep, buf, len, src, tag, ignore, context) ?
+	       0 : recv_one(fid, buf, len, desc, src, tag, ignore, context);
 }
 
 static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
