@@ -726,6 +726,29 @@ TEST(little_room)
 	pair_close(&p);
 }
 
+/* Whose least is 0 is the application's again when it is full, and not before. */
+TEST(multi_without_least)
+{
+	const struct options options = { .rdm = true };
+	struct fi_cq_tagged_entry entry;
+	const size_t least = 0;
+	char to[16], after[8];
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, &options));
+	ASSERT_EQ(0, fi_setopt(&p.b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least,
+			       sizeof(least)));
+	ASSERT_EQ(0, post_multi(&p.b, to, sizeof(to), NULL));
+	ASSERT_EQ(0, fi_recv(p.b.ep, after, sizeof(after), NULL, FI_ADDR_UNSPEC, NULL));
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(0, TAKEN(&p, fi_inject(p.a.ep, "message", 8, p.a.peer)));
+		ASSERT_EQ(1, next_entry(p.b.rx, &p.a, &entry));
+		EXPECT_EQ(i == 1, !!(entry.flags & FI_MULTI_RECV));
+		EXPECT_EQ(i == 2 ? after : to + 8 * i, entry.buf);
+	}
+	pair_close(&p);
+}
+
 /* Of a sender's queue that is full nothing is lost either: it is refused, and has sent nothing. */
 TEST(no_room_to_tell_of_it)
 {

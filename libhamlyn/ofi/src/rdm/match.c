@@ -40,7 +40,7 @@ static struct hf_recv *recv_new(struct hf_match *match)
 /* Room for one message in a buffer of many; NULL: no memory. */
 static struct hf_recv *cut_part(struct hf_match *match, struct hf_recv *recv, uint64_t length)
 {
-	uint64_t left = recv->span.length - recv->used;
+	uint64_t left = recv->span.length - recv->used, least = match->least ? match->least : 1;
 	struct hf_recv *part = recv_new(match);
 
 	if (!part)
@@ -52,7 +52,7 @@ static struct hf_recv *cut_part(struct hf_match *match, struct hf_recv *recv, ui
 	hf_span_part(&recv->span, recv->used, length < left ? length : left, &part->span);
 	recv->parts++;
 	recv->used += part->span.length;
-	recv->retired = recv->span.length - recv->used < match->least;
+	recv->retired = recv->span.length - recv->used < least;
 	return part;
 }
 
