@@ -143,19 +143,19 @@ stage-reserve  native capacity              libhamlyn/src/stream/stream_sender.c
 own-tags       native capacity              libhamlyn/src/manager/memory.c s/if (h__terminus_free_tags(pool->terminus) > own)/if (h__terminus_free_tags(pool->terminus))/
 free-twice     native manager               libhamlyn/src/manager/memory.c s/if (!(piece \& PIECE_GIVEN))/if (0)/
 dispatch-bound native manager               libhamlyn/src/manager/ready.c s/while (rounds-- \&\& h_manager_poll/while ((void)rounds, h_manager_poll/
-unread-replies native rendezvous            libhamlyn/src/rendezvous/rendezvous_listen.c s/of_user >= UNREAD_OF_USER/0/
+unread-replies native rendezvous            libhamlyn/src/rendezvous/rendezvous_guests.c s/of_user >= UNREAD_OF_USER/0/
 slow-close     native rendezvous            libhamlyn/src/rendezvous/rendezvous_close.c s/later = make_room();/later = make_room() \&\& 0;/
 far-wrap       native bridge                libhamlyn/src/embedded/shm_far.c s/if (!skip \&\& least > left)/if (0)/
 change-limit   native stuck_tables          libhamlyn/src/low/change.c s/return limit.err ? \&limit : NULL;/return NULL;/
-change-accept  native stuck_tables          libhamlyn/src/rendezvous/rendezvous_listen.c s/int err = m \&\& h__change_limited() ? /int err = 0 ? /
+change-accept  native stuck_tables          libhamlyn/src/rendezvous/rendezvous_accept.c s/int err = m \&\& h__change_limited() ? /int err = 0 ? /
 change-close   native stuck_tables          libhamlyn/src/manager/leaving.c s/if (m->ends || !h__change_limited() ||/if (1 ||/
 grace-goes-on  native busy_segment                 libhamlyn/src/embedded/shm_table.c s/if (g \&\& g->about != about)/if (g)/
-shm-owner      native hostile_segment       libhamlyn/src/embedded/shm_segment.c s/if (st.st_uid != geteuid())$/if (0)/; s/if (st.st_mode & 077)$/if (0)/
+shm-owner      native hostile_segment       libhamlyn/src/embedded/shm_file.c s/if (st.st_uid != geteuid())$/if (0)/; s/if (st.st_mode & 077)$/if (0)/
 lock-lend      native priority              libhamlyn/src/low/lock.c s/err = lock_asleep(word, self, deadline_ns);/err = lock_alone(word, self, deadline_ns);/
 fd-standard    native surroundings          libhamlyn/src/low/dev.c s/if (fd > STDERR_FILENO)/if (1)/
 stream-gone    native requests              libhamlyn/src/stream/stream_arrive.c s/(h__unlikely(r->gone) \&\& r->high == r->last)/0/
-shm-left       native syscall_faults        libhamlyn/src/embedded/shm_segment.c s/if ((flags \& O_CREAT) \&\& .*$/if (0)/
-shm-unjoined   native syscall_faults        libhamlyn/src/embedded/shm_segment.c s/^\tif (is_left_behind(dev->fd))$/\tif (0)/
+shm-left       native syscall_faults        libhamlyn/src/embedded/shm_file.c s/if ((flags \& O_CREAT) \&\& .*$/if (0)/
+shm-unjoined   native syscall_faults        libhamlyn/src/embedded/shm_segment.c s/^\tif (h__shm_is_left_behind(dev->fd))$/\tif (0)/
 request-id     native requests             libhamlyn/src/channel/channel_receive.c s/kind == REPLY \&\& w->id == h__message_id(m) \&\&/kind == REPLY \&\&/
 request-late   native requests             libhamlyn/src/channel/channel_request.c s/while (\*at \&\& (\*at)->id != id)/while (0)/
 request-drop   native requests             libhamlyn/src/channel/channel_receive.c s/int kind = in->drop ? NOTHING :/int kind =/

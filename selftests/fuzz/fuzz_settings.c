@@ -8,16 +8,9 @@
 
 #include "fuzz_device.h"
 
-/* As the library reads them; the rest of those files is other targets'. */
-#define h__shm_attach	settings_attach
-#define h__shm_open_wait	settings_open_wait
-#define h__shm_detach	settings_detach
-#define h__shm_lock	settings_lock
-#define h__shm_trylock	settings_trylock
-#define h__shm_unlock	settings_unlock
-#define h__shm_alive	settings_alive
-#include "embedded/shm_segment.c"
-#undef h__shm_attach
+/* With what reads a size, which is no function of the library's */
+#define h__shm_parse_spec settings_parse_spec
+#include "embedded/shm_spec.c"
 
 static uint64_t unit_of(char c)
 {
@@ -59,13 +52,13 @@ static void check_spec(const char *spec)
 	size_t n, i;
 
 	memset(file, 1, sizeof(file));
-	if (parse_spec(spec, 1000, file, sizeof(file), &o))
+	if (h__shm_parse_spec(spec, 1000, file, sizeof(file), &o))
 		return;
 	MUST(memchr(file, 0, sizeof(file)));
 	snprintf(prefix, sizeof(prefix), "hamlyn-1000-");
 	MUST(!strncmp(file, prefix, strlen(prefix)));
 	n = strcspn(spec, ",");
-	MUST(n && n <= NAME_MAX_CHARS && !strncmp(file + strlen(prefix), spec, n));
+	MUST(n && n <= SHM_NAME_CHARS && !strncmp(file + strlen(prefix), spec, n));
 	MUST(strlen(file) == strlen(prefix) + n);
 	for (i = 0; file[i]; i++)
 		MUST(isalnum((unsigned char)file[i]) || strchr("._-", file[i]));

@@ -61,7 +61,7 @@ message-limit stream libhamlyn/src/channel/channel_receive.c s/if (record->lengt
 message-end stream libhamlyn/src/channel/channel_receive.c s/ || record->length > in->total - in->done ||/ ||/
 datagram-offset message libhamlyn/src/message/datagram.c s/|| out->offset > d->length ||/||/
 empty-message rendezvous libhamlyn/src/rendezvous/rendezvous_message.c s/^\tif (n < 0)$/\tif (n <= 0)/
-name-characters settings libhamlyn/src/embedded/shm_segment.c s/if (!isalnum((unsigned char)spec\[i\]) \&\&/if (0 \&\&/
+name-characters settings libhamlyn/src/embedded/shm_spec.c s/if (!isalnum((unsigned char)spec\[i\]) \&\&/if (0 \&\&/
 control-characters netlink tools/hamlynctl/record/clean.c s/return \*bytes < ' ' || \*bytes == 0x7f ||/return/
 kernels-words netlink tools/hamlynctl/record/netlink.c s/text = clean_sentence(nl->text, strlen(nl->text));/text = must_alloc(strdup(nl->text));/
 no-object cmdline tools/hamlynctl/main.c s/^\tif (!object)$/\tif (0)/

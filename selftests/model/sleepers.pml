@@ -10,7 +10,7 @@
  * only polls, for whatever comes.
  *
  * TABLES: those who wait for the lock of an embedded device's tables (try_again() and
- * h__shm_unlock() in libhamlyn/src/embedded/shm_segment.c, B14). No sleep ends by itself here.
+ * h__shm_unlock() in libhamlyn/src/embedded/shm_lock.c, B14). No sleep ends by itself here.
  */
 #ifndef T
 #define T 2

@@ -321,9 +321,13 @@ struct shm_dead {
 #define SHM_RECLAIM_NS	100000000ll		/* for what the dead have left */
 
 /* shm_segment.c */
-int h__shm_user(unsigned int *uid);
 int h__shm_attach(struct h_dev *dev, const char *spec, struct h_open_wait *wait);
 void h__shm_detach(struct h_dev *dev);
+
+/* shm_user.c */
+int h__shm_user(unsigned int *uid);
+
+/* shm_lock.c */
 int h__shm_lock(struct h_dev *dev);
 int h__shm_trylock(const struct h_dev *dev);
 void h__shm_unlock(const struct h_dev *dev);
