@@ -244,7 +244,7 @@ static void drain(struct end *end)
 }
 
 /* Whatever it says: nothing outside its region and the buffers for it changes, and others go on. */
-TEST_F(hostile, anything)
+TEST_F_TIMEOUT(hostile, anything, 240)
 {
 	unsigned char *buffer = malloc(64);
 	int dropped = 0, said = 0;
@@ -502,7 +502,7 @@ static void want_something(struct end *end, unsigned char *buffer)
 }
 
 /* Whatever it says: nothing outside its region and the buffers for it changes, and others go on. */
-TEST_F(hostile_rdm, anything)
+TEST_F_TIMEOUT(hostile_rdm, anything, 240)
 {
 	unsigned char *buffer = malloc(64);
 	int dropped = 0;
