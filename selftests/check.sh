@@ -829,11 +829,21 @@ short_lanes() { # KERNEL...
 	done
 }
 
-# Those of kernels that were there already: they take long, too, so not behind all others
+# One that was there already is found so in seconds.
+kernel_is_there() { # KERNEL
+	local tries
+	for ((tries = 0; tries < 40; tries++)); do
+		kill -0 "${kernel_pid[$1]}" 2>/dev/null || return 0
+		sleep 0.5
+	done
+	return 1
+}
+
+# Their tests take long, too, so not behind all others
 built_lanes() {
 	local kernel
 	for kernel in "${!kernel_pid[@]}"; do
-		if ! kill -0 "${kernel_pid[$kernel]}" 2>/dev/null && kernel_await "$kernel"; then
+		if kernel_is_there "$kernel" && kernel_await "$kernel"; then
 			built_lanes_of "$kernel"
 		fi
 	done
