@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* How long the library's parts take, as medians. It judges nothing: the benchmark does. */
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -123,16 +125,25 @@ static void measure_downgrades(const char *what)
 	report(what);
 }
 
+/* What the kernel and the machine take of it: to interrupt another processor. */
+static int64_t membarrier_takes(void)
+{
+	int64_t begin = now_ns();
+
+	CHECK(!syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ, 0, 0));
+	return now_ns() - begin;
+}
+
 #define MOST_TRIES	(200 * SAMPLES)
 
 /* The other one's processor is for others, too: those that it did not run in do not count. */
-static void measure_beside_running(const char *what)
+static void measure_beside_running(const char *what, int64_t (*takes)(void))
 {
 	int found = 0;
 
 	for (int i = 0; found < SAMPLES && i < MOST_TRIES; i++) {
 		uint32_t before = checked_load(page_at(0) + 64);
-		int64_t took = downgrade_takes();
+		int64_t took = takes();
 
 		if (checked_load(page_at(0) + 64) != before)
 			samples[found++] = took;
@@ -149,7 +160,8 @@ static void downgrades(void)
 	pin(0);
 	measure_downgrades("downgrade, all other threads asleep");
 	CHECK(!pthread_create(&thread, NULL, run_checked, page_at(0)));
-	measure_beside_running("downgrade, another thread running");
+	measure_beside_running("downgrade, another thread running", downgrade_takes);
+	measure_beside_running("membarrier() alone, another thread running", membarrier_takes);
 	stop = true;
 	pthread_join(thread, NULL);
 }

@@ -6,6 +6,7 @@ usage: tempest.py [--build DIR] [--runs N] [--json]
 
 Runs DIR/tempest/figures, all of it several times in turns; prints the median of the runs'
 medians in microseconds, and whether the gates are kept: the exit status is 1 if one is not.
+With --json a row says so, and nothing else: a benchmark's results are kept whatever they are.
 For figures that mean something nobody else uses the machine, or by "chrt -r 1"."""
 
 import argparse
@@ -32,6 +33,9 @@ GATES = {
     "downgrade, another thread running": 15,
 }
 FETCH_GATE = 5    # more than a local fault
+RUNNING = "downgrade, another thread running"
+INTERRUPT = "membarrier() alone, another thread running"
+INTERRUPT_GATE = 1    # more than that, where it alone takes nearly as long as the gate
 
 
 def run(build, test, nodes=1, pinned=False, **environment):
@@ -72,6 +76,9 @@ def rows_of(turns):
             row["segment"] = size
         if what in GATES:
             row["gate_us"] = GATES[what]
+        if what == RUNNING:
+            interrupt = statistics.median(each[INTERRUPT, size] for each in turns)
+            row["gate_us"] = round(max(GATES[what], interrupt + INTERRUPT_GATE), 2)
         if what == FETCH:
             local = statistics.median(each[LOCAL, None] for each in turns)
             row["gate_us"] = round(local + FETCH_GATE, 2)
@@ -98,8 +105,10 @@ def main():
         parser.error("--runs: at least 1")
     rows = list(rows_of([turn(args.build) for _ in range(args.runs)]))
     for row in rows:
+        if args.json and "gate_us" in row:
+            row["kept"] = keeps(row)
         print(json.dumps(row) if args.json else text_of(row))
-    return 0 if all(map(keeps, rows)) else 1
+    return 0 if args.json or all(map(keeps, rows)) else 1
 
 
 if __name__ == "__main__":
