@@ -150,6 +150,9 @@ class Bench:
 
 
 def figure(value):
+    # Of a difference: the longer run had less of it, so it is less than runs differ by.
+    if value <= 0:
+        return "~0"
     return f"{value:.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 0.995 else f"{value:.2f}"
 
 
