@@ -38,6 +38,30 @@ COUNTED = {"file": (8, 40)}
 COUNTED_ELSE = (400, 4400)
 
 
+def end_session(leader):
+    """A server has a process group of its own, and a session of its program's."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(stat.read_text().rpartition(")")[2].split()[3]) == leader:
+                os.kill(int(stat.parent.name), signal.SIGKILL)
+        except (FileNotFoundError, ProcessLookupError):
+            pass    # it has ended by itself
+
+
+def run_whole(command, patience, **options):
+    """What it prints; nothing of it is left, however it ends."""
+    with subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, text=True, **options) as process:
+        try:
+            said = process.communicate(timeout=patience)[0]
+        except BaseException:
+            end_session(process.pid)
+            raise
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return said
+
+
 def blocks():
     """Name: code, of the blocks of the page that have a marker."""
     found = re.findall(r"^\.\. hamlyn-(?:run|file): (\S+).*\n\n\.\. code-block:: c\n\n"
@@ -100,11 +124,10 @@ class Bench:
     def run(self, job, system, count, before=()):
         with tempfile.TemporaryDirectory(dir=self.folder) as place:
             begin = time.monotonic()
-            done = subprocess.run([*before, str(self.programs[job, system]), str(count)], cwd=place,
-                                  env=self.env, check=True, timeout=self.args.patience,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+            said = run_whole([*before, str(self.programs[job, system]), str(count)],
+                             self.args.patience, cwd=place, env=self.env)
             took = time.monotonic() - begin
-            lost = re.search(r"^lost: (\d+)$", done.stdout, re.M)
+            lost = re.search(r"^lost: (\d+)$", said, re.M)
             if lost:
                 self.lost.setdefault((job, system), []).append(int(lost[1]))
             return took
