@@ -74,6 +74,19 @@ TEST_F(absent, other_domains)
 	EXPECT_EQ(0, fi_close(&stx->fid));
 }
 
+/* Who listens tells of calls on a queue of its own fabric. */
+TEST_F(absent, other_fabrics)
+{
+	struct fid_pep *pep;
+
+	if (variant->rdm)
+		SKIP(return, "those do not listen");
+	ASSERT_EQ(0, fi_passive_ep(self->end.fabric, self->info, &pep, NULL));
+	EXPECT_EQ(-FI_EINVAL, fi_pep_bind(pep, &self->other.eq->fid, 0));
+	EXPECT_EQ(0, fi_pep_bind(pep, &self->end.eq->fid, 0));
+	EXPECT_EQ(0, fi_close(&pep->fid));
+}
+
 /* Nothing is enabled before it has what it needs, and nothing is sent before that. */
 TEST_F(absent, order_of_calls)
 {

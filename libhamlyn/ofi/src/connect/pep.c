@@ -229,6 +229,8 @@ static int pep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 		return -FI_EINVAL;
 	if (pep->eq)
 		return -FI_EOPBADSTATE;
+	if (hf_container(other, struct hf_eq, fid.fid)->fabric != pep->fabric)
+		return -FI_EINVAL;
 	pep->eq = hf_container(other, struct hf_eq, fid.fid);
 	__atomic_add_fetch(&pep->eq->users, 1, __ATOMIC_RELAXED);
 	return 0;
