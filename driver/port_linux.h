@@ -104,12 +104,12 @@ static __always_inline void hml_section_turn(void)
 	u32 *turn;
 
 	if (IS_ENABLED(CONFIG_X86)) {
-		barrier();	/* B8: the same, as stores of an x86 are */
+		barrier();	/* B8: all of the section before it is even */
 		__this_cpu_inc(hml_passage.turn);
 		return;
 	}
 	turn = this_cpu_ptr(&hml_passage.turn);
-	smp_store_release(turn, *turn + 1);	/* B8: all of the section before it is even */
+	smp_store_release(turn, *turn + 1);	/* B8: the same */
 }
 
 /*

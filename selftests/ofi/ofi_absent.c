@@ -74,7 +74,7 @@ TEST_F(absent, other_domains)
 	EXPECT_EQ(0, fi_close(&stx->fid));
 }
 
-/* Who listens tells of calls on a queue of its own fabric. */
+/* A passive end point tells of calls on a queue of its own fabric. */
 TEST_F(absent, other_fabrics)
 {
 	struct fid_pep *pep;

@@ -182,7 +182,7 @@ int h__shm_lock_tables(int fd, const u32 *changes, int64_t wait_ns, bool patient
 /*
  * Of a segment that is not mapped yet. With -EAGAIN the word that tells when they
  * are unlocked is left mapped in @w, and nothing is locked: who waits for it does
- * so with the file closed and without open_lock, and forks need not wait for him.
+ * so with the file closed and without open_lock, and forks go on meanwhile.
  */
 int h__shm_lock_unmapped(int fd, struct h_open_wait *w)
 {

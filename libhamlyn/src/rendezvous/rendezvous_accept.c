@@ -154,7 +154,7 @@ static int accept_in_time(struct h_half *half, struct h_listener *l, struct h_ma
 	return err;
 }
 
-/* Who is cancelled in the middle would leave half an end, and the listener locked. */
+/* A thread cancelled in the middle would leave half an end, and the listener locked. */
 int h__half_accept(struct h_half *half, struct h_listener *l, struct h_manager *m,
 		   const struct h_stream_attr *attr, struct h_peer *peer,
 		   int64_t timeout_ns)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who has called a server. A listener keeps the clients that have not said yet what they want
+ * Clients that have called a server. A listener keeps the clients that have not said yet what they want
  * in a table, and reads from whichever has something to say: one that is silent waits
  * beside the others, for a while, and in its user's share of the table.
  */
@@ -109,7 +109,7 @@ static uint32_t count_of(const struct h_listener *l, uid_t uid)
 	return n;
 }
 
-/* The table is full: who has most of it gives up what he had longest. */
+/* The table is full: the user with most of it gives up the client that waited longest. */
 static struct h_waiting *make_room(struct h_listener *l)
 {
 	struct h_waiting *victim = NULL;
@@ -182,7 +182,7 @@ static int take_callers(struct h_listener *l)
 		if (fd >= 0)
 			let_wait(l, fd);
 		else if (fd != -ECONNABORTED && fd != -EINTR)
-			/* Who was taken comes first: there may be nobody else. */
+			/* The callers that were taken come first: there may be no others. */
 			return fd == -EAGAIN || n ? 0 : fd;
 	}
 	return 0;
@@ -190,7 +190,7 @@ static int take_callers(struct h_listener *l)
 
 /* ---- replies that nobody reads; l->lock held ---- */
 
-/* Those of our own user could use up what he may have on their way without our help. */
+/* Processes of our own user could use up that user's allowance without our help. */
 static bool is_counted(const struct h_listener *l, uid_t uid)
 {
 	return l->flags & H_CONNECT_TICKETS && uid != getuid();

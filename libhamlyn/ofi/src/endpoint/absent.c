@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The calls that a connection does not have: each is refused. */
 #include "endpoint/absent.h"
 
 #include <rdma/fi_errno.h>
