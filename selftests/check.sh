@@ -832,7 +832,7 @@ short_lanes() { # KERNEL...
 # One that was there already is found so in seconds.
 kernel_is_there() { # KERNEL
 	local tries
-	for ((tries = 0; tries < 40; tries++)); do
+	for ((tries = 0; tries < 10; tries++)); do
 		kill -0 "${kernel_pid[$1]}" 2>/dev/null || return 0
 		sleep 0.5
 	done

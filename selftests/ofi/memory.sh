@@ -69,6 +69,6 @@ for ((n = least; n <= most; n *= 2)); do
 	HAMLYN_DEVICE=shm:memory-$$,size=$(size "$n") \
 		timeout $((600 * ${HAMLYN_TEST_SCALE:-1})) mpirun.openmpi -n "$n" "$work/memory" $meet \
 		>"$work/out" || exit 1
-	awk -v took="$(now) - $start" 'BEGIN { split(took, t, " - ") }
-		{ printf "%9d  %7.1f  %10d  %10d  %10d\n", $1, t[1] - t[2], $2, $3, $4 }' "$work/out"
+	awk -v start="$start" -v end="$(now)" \
+		'{ printf "%9d  %7.1f  %10d  %10d  %10d\n", $1, end - start, $2, $3, $4 }' "$work/out"
 done

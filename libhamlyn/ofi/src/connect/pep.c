@@ -224,15 +224,17 @@ static struct fi_ops_ep pep_ep_ops = {
 static int pep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	struct hf_pep *pep = of(fid);
+	struct hf_eq *eq;
 
 	if (other->fclass != FI_CLASS_EQ || flags)
 		return -FI_EINVAL;
 	if (pep->eq)
 		return -FI_EOPBADSTATE;
-	if (hf_container(other, struct hf_eq, fid.fid)->fabric != pep->fabric)
+	eq = hf_container(other, struct hf_eq, fid.fid);
+	if (eq->fabric != pep->fabric)
 		return -FI_EINVAL;
-	pep->eq = hf_container(other, struct hf_eq, fid.fid);
-	__atomic_add_fetch(&pep->eq->users, 1, __ATOMIC_RELAXED);
+	pep->eq = eq;
+	__atomic_add_fetch(&eq->users, 1, __ATOMIC_RELAXED);
 	return 0;
 }
 
