@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "embedded/shm_file.h"
+#include "embedded/shm_segment.h"
 
 #define OVERFLOW_UID	65534		/* whom a user namespace has no number for */
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "low/msan.h"
-#include "embedded/shm_file.h"
+#include "embedded/shm_segment.h"
 
 #define LOCK_WAIT_NS	(10ll * 1000000000)
 #define LONGEST_WAIT_NS	(120ll * 1000000000)

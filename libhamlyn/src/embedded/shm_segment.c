@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "embedded/shm_file.h"
+#include "embedded/shm_segment.h"
 
 #define OPEN_TRIES	100
 #define NO_ROOM_ADVICE	"make it larger (mount -o remount,size=), or the segment smaller (size=)"

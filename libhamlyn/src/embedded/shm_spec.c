@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "embedded/shm_file.h"
+#include "embedded/shm_segment.h"
 
 #define OPTIONS \
 	"size=4M to 1024G, guesses=N, host=N, fabric=ID (32 hexadecimal digits), join and huge"

@@ -3,8 +3,8 @@
  * What the sources of a segment's life share, and no others: its locks, the words that it is opened
  * by, and its file.
  */
-#ifndef HAMLYN_SHM_FILE_H
-#define HAMLYN_SHM_FILE_H
+#ifndef HAMLYN_SHM_SEGMENT_H
+#define HAMLYN_SHM_SEGMENT_H
 
 #include "embedded/shm.h"
 
