@@ -131,6 +131,8 @@ static inline uint32_t chan_next(const struct chan *chan, uint32_t pos)
 
 int chan_prepare(struct chan *chan, enum test_kind test, size_t size);
 unsigned char *chan_alloc(size_t bytes);
+/* Did a message of @length bytes come where one of @chan->size was due? */
+bool chan_fits(const struct chan *chan, size_t length);
 /* Bytes of buffers each way: what the largest message of the plan needs. */
 size_t chan_room(void);
 void chan_set_room(size_t room);

@@ -31,6 +31,22 @@ struct fd_stage *fd_stage_new(void)
 	return stage;
 }
 
+struct fd_stage *fd_stage_both(const int ends[2])
+{
+	struct fd_stage *stage = fd_stage_new();
+	int side;
+
+	for (side = 0; side < 2; side++) {
+		if (!stage) {
+			close(ends[side]);
+			continue;
+		}
+		stage->fds[side][0] = ends[side];
+		stage->fds[side][1] = dup(ends[side]);
+	}
+	return stage;
+}
+
 void fd_stage_free(void *data)
 {
 	struct fd_stage *stage = data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Channels over two file descriptors: what sys_unix.c, sys_pipe.c, sys_tcp.c share. */
+/* Channels over two file descriptors: what sys_unix.c, sys_pipe.c, sys_tcp.c, sys_vsock.c share. */
 #ifndef HAMLYN_PERF_FDCHAN_H
 #define HAMLYN_PERF_FDCHAN_H
 
@@ -11,6 +11,8 @@ struct fd_stage {
 };
 
 struct fd_stage *fd_stage_new(void);
+/* Of a connection that goes both ways, whose ends are the stage's from then on, or closed. */
+struct fd_stage *fd_stage_both(const int ends[2]);
 void fd_stage_free(void *stage);
 struct chan *fd_open(struct side *side, void *stage, const struct system *system);
 /* The same, but the side asks again and again where fd_open()'s would sleep. */

@@ -137,10 +137,8 @@ static const void *arrived(struct chan *chan, int ret)
 		wrong("h_channel_receive", ret);
 		return NULL;
 	}
-	if (message->length != chan->size) {
-		fail("a message of %zu bytes where %zu were due", message->length, chan->size);
+	if (!chan_fits(chan, message->length))
 		return NULL;
-	}
 	chan->in_pos = chan_next(chan, chan->in_pos);
 	/* An empty message may have no address. */
 	return chan->size ? message->data : message;

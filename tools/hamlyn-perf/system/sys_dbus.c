@@ -297,8 +297,8 @@ static int dbus_commit(struct chan *chan)
 static const void *dbus_take(struct chan *chan)
 {
 	struct dbus_chan *d = to_dbus(chan);
-	const void *bytes;
-	size_t length;
+	const void *bytes = NULL;
+	size_t length = 0;	/* what a message without an array has */
 	int ret;
 
 	do
@@ -307,9 +307,10 @@ static const void *dbus_take(struct chan *chan)
 	if (ret < 0)
 		return NULL;
 	ret = bus.sd_bus_message_read_array(d->message, 'y', &bytes, &length);
-	if (ret < 0 || length != chan->size) {
+	if (ret < 0 || !chan_fits(chan, length)) {
 		bus.sd_bus_message_unref(d->message);
-		fail("not a message of %zu bytes", chan->size);
+		if (ret < 0)
+			wrong("not a message", ret);
 		return NULL;
 	}
 	chan->in_pos = chan_next(chan, chan->in_pos);

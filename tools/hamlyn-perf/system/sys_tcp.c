@@ -143,21 +143,13 @@ static const char *tcp_missing(const struct options *options)
 
 static void *tcp_make(const struct options *options)
 {
-	struct fd_stage *stage = fd_stage_new();
 	struct ends ends;
 
-	if (!stage)
-		return NULL;
 	if (!make_ends(&ends, options)) {
 		fail("no TCP connection: %s", strerror(errno));
-		fd_stage_free(stage);
 		return NULL;
 	}
-	stage->fds[0][0] = ends.client;
-	stage->fds[0][1] = dup(ends.client);
-	stage->fds[1][0] = ends.server;
-	stage->fds[1][1] = dup(ends.server);
-	return stage;
+	return fd_stage_both((const int[]){ ends.client, ends.server });
 }
 
 static struct chan *tcp_open(struct side *side, void *stage)

@@ -18,24 +18,17 @@ static void widen(int fd)
 
 static void *make_pair(int type)
 {
-	struct fd_stage *stage = fd_stage_new();
 	int fds[2];
-	int i;
 
-	if (!stage)
-		return NULL;
 	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds) < 0) {
 		fail("no AF_UNIX socket pair: %s", strerror(errno));
-		fd_stage_free(stage);
 		return NULL;
 	}
-	for (i = 0; i < 2; i++) {
-		stage->fds[i][0] = fds[i];
-		stage->fds[i][1] = dup(fds[i]);
-		if (type == SOCK_SEQPACKET)
-			widen(fds[i]);
+	if (type == SOCK_SEQPACKET) {
+		widen(fds[0]);
+		widen(fds[1]);
 	}
-	return stage;
+	return fd_stage_both(fds);
 }
 
 /* A packet must fit the send buffer; the kernel keeps 32 bytes of it. */

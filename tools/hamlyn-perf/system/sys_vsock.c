@@ -103,22 +103,14 @@ static const char *vsock_missing(const struct options *options)
 
 static void *vsock_make(const struct options *options)
 {
-	struct fd_stage *stage = fd_stage_new();
 	struct ends ends;
 
 	(void)options;
-	if (!stage)
-		return NULL;
 	if (!make_ends(&ends)) {
 		fail("no AF_VSOCK connection: %s", strerror(errno));
-		fd_stage_free(stage);
 		return NULL;
 	}
-	stage->fds[0][0] = ends.client;
-	stage->fds[0][1] = dup(ends.client);
-	stage->fds[1][0] = ends.server;
-	stage->fds[1][1] = dup(ends.server);
-	return stage;
+	return fd_stage_both((const int[]){ ends.client, ends.server });
 }
 
 static struct chan *vsock_open(struct side *side, void *stage)

@@ -185,11 +185,8 @@ static const void *zeromq_take(struct chan *chan)
 			wrong("zmq_msg_recv");
 			return NULL;
 		}
-	if (zmq.zmq_msg_size(&z->message) != chan->size) {
-		fail("a message of %zu bytes where %zu were due",
-		     zmq.zmq_msg_size(&z->message), chan->size);
+	if (!chan_fits(chan, zmq.zmq_msg_size(&z->message)))
 		return NULL;
-	}
 	chan->in_pos = chan_next(chan, chan->in_pos);
 	return zmq.zmq_msg_data(&z->message);
 }

@@ -123,6 +123,14 @@ void chan_set_room(size_t bytes)
 }
 
 /* Memory for private buffers; touched, so that no test pays for its pages. */
+bool chan_fits(const struct chan *chan, size_t length)
+{
+	if (length == chan->size)
+		return true;
+	fail("a message of %zu bytes where %zu were due", length, chan->size);
+	return false;
+}
+
 unsigned char *chan_alloc(size_t bytes)
 {
 	void *p;
