@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Clients that have called a server. A listener keeps the clients that have not said yet what they want
- * in a table, and reads from whichever has something to say: one that is silent waits
+ * Clients that have called a server. A listener keeps those that have not said yet what they
+ * want in a table, and reads from whichever has something to say: one that is silent waits
  * beside the others, for a while, and in its user's share of the table.
  */
 #include <linux/sockios.h>
