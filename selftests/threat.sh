@@ -28,7 +28,7 @@ column() { # NUMBER
 	rows | cut -d'|' -f"$1" | sed 's/, */\n/g' | grep -v '^-$' | sort -u
 }
 
-mutations() { selftests/mutate.sh --list | cut -d' ' -f1 | sort; }
+MUTATIONS=$(selftests/mutate.sh --list | cut -d' ' -f1 | sort)
 
 # The programs that the Makefile runs, one a line
 programs() {
@@ -38,8 +38,9 @@ programs() {
 	done | tr ' ' '\n' | sed 's|.*/||' | sort
 }
 
+SOURCES=$(find selftests/{kernel,low,upper,embedded} -name '*.c')
 source_of() { # PROGRAM
-	find selftests/{kernel,low,upper,embedded} -name "$1.c"
+	grep -e "/$1\.c$" <<<"$SOURCES"
 }
 
 PROGRAMS=
@@ -99,14 +100,15 @@ function_exists() { # CHECK
 	[ -f "${1%%: *}" ] && grep -qw "${1#*: }" "${1%%: *}"
 }
 
-# Not -q: it ends at the first hit, and who still writes to it would fail.
 mutation_exists() { # NAME
-	mutations | grep -xF "$1" > /dev/null
+	grep -qxF -e "$1" <<<"$MUTATIONS"
 }
+
+NAMED=$(column 5)
 
 # Those of Active Messages are about a protocol between processes that trust each other
 mutation_is_named() { # NAME
-	[ "${1#am-}" != "$1" ] || column 5 | grep -xF "$1" > /dev/null
+	[ "${1#am-}" != "$1" ] || grep -qxF -e "$1" <<<"$NAMED"
 }
 
 passed=0
@@ -136,7 +138,7 @@ check() {
 	all "functions exist" function_exists < <(column 3)
 	all "tests exist" test_exists < <(column 4)
 	all "mutations exist" mutation_exists < <(column 5)
-	all "mutations are in the catalogue" mutation_is_named < <(mutations)
+	all "mutations are in the catalogue" mutation_is_named <<<"$MUTATIONS"
 	echo "$passed passed, $failed failed"
 	[ "$failed" = 0 ]
 }
@@ -148,7 +150,7 @@ case ${1:-} in
 	echo "attacks    $(rows | wc -l)"
 	echo "functions  $(column 3 | wc -l)"
 	echo "tests      $(column 4 | wc -l)"
-	echo "mutations  $(column 5 | wc -l), $(mutations | wc -l) in mutate.sh"
+	echo "mutations  $(column 5 | wc -l), $(wc -l <<<"$MUTATIONS") in mutate.sh"
 	echo "without a mutation  $(rows | grep -c '|-$')"
 	;;
 *) usage >&2; exit 2 ;;
