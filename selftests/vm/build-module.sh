@@ -111,7 +111,7 @@ main() {
 	[ $# -ge 3 ] || die 2 "three arguments are needed: KERNEL SRC OUT; see --help"
 	local kernel=$1 src=$2 out=$3 name dir='' args=()
 	shift 3
-	args=(CONFIG_HAMLYN=m "-j$(nproc)" "$@" modules)
+	args=("-j$(nproc)" "$@" modules)
 	[ -e "$src/driver/Kbuild" ] || die 2 "$src has no driver/Kbuild"
 	command -v rsync >/dev/null || die 1 "rsync is missing; run: selftests/setup.sh packages vm"
 	if kernel_is_known "$kernel"; then
