@@ -67,7 +67,7 @@
 #include "object/tag.h"
 #include "object/terminus.h"
 #include "object/ticket.h"
-#include "object/watch.h"
+#include "watch/watch.h"
 #include "stats.h"
 #include "user/charge.h"
 #include "user/user.h"

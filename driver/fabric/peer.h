@@ -16,7 +16,7 @@
 #include "fabric/departures.h"
 #include "fabric/fabric.h"
 #include "fabric/tcp.h"
-#include "object/far.h"
+#include "watch/far.h"
 #include "object/name.h"
 
 struct hml_peer;

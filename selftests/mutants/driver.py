@@ -11,7 +11,7 @@ from source import ROOT, SOURCES, Mutant
 DRIVER = ['object/slot.c', 'object/terminus.c', 'object/tag.c', 'object/ticket.c', 'object/area.c',
           'object/mmap.c', 'engine/datapath.c', 'doorbell.c', 'user/user.c', 'user/charge.c',
           'user/account.c', 'user/pool.c', 'user/refusal.c', 'object/memory.c',
-          'object/watch.c', 'chardev.c', 'object/nq.c', 'explain.c', 'audit.c', 'netlink/family.c',
+          'watch/watch.c', 'chardev.c', 'object/nq.c', 'explain.c', 'audit.c', 'netlink/family.c',
           'netlink/dump.c', 'netlink/event.c', 'netlink/fill.c', 'netlink/admin.c', 'nic.c',
           'engine/engine.c', 'engine/placement.c', 'stats.c']
 # Programs that should notice a mutant of a file of the driver, likeliest first.

@@ -32,7 +32,7 @@
 
 #include "hml.h"
 #include "locked.h"
-#include "object/watching.h"
+#include "watch/watching.h"
 #include "fabric/peer.h"
 #include "trace.h"
 

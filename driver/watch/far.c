@@ -13,8 +13,8 @@
 #include "hml.h"
 #include "core/wire.h"
 #include "fabric/peer.h"
-#include "object/far.h"
-#include "object/watching.h"
+#include "watch/far.h"
+#include "watch/watching.h"
 #include "trace.h"
 #include "user/pool.h"
 
