@@ -85,7 +85,7 @@ struct hml_nic_attr {
  * @room: how often its fabric had room again for what it had refused
  * @idle_us: see struct hml_nic_attr; may change at any time
  * @kick_window_us: see struct hml_nic_attr; may change at any time
- * @contexts_lock: protects what follows up to @gone; a leaf but for watch.c's lock
+ * @contexts_lock: protects what follows up to @gone; a leaf but for hml_watch_lock
  * @contexts: struct hml_context, by id
  * @next_context: id of the next one, if it is free
  * @opens: open files: contexts, those that are being closed, names and calls

@@ -273,10 +273,10 @@ kernel-empty   vm hostile_ticket            driver/core/tx.c     s/if (!k->key)/
 kernel-ticket  vm hostile_ticket            driver/core/rx.c     s/ticket_key == READ_ONCE(slot->ticket_key) ?/1 ?/
 kernel-only    vm hostile_ticket            driver/core/rx.c     s/if (slot->flags \& HAMLYN_SLOT_TICKET_ONLY)$/if (0)/
 kernel-guess   vm hostile_guess             driver/core/rx.c     s/if (guessed(\&h, reject) \&\& !sender->guessed) {/if (0) {/
-kernel-late    vm hostile_guess             driver/watch/watch.c s/remember(w, arg->key);/;/
+kernel-late    vm hostile_guess             driver/watch/watch.c s/hml_watch_remember(w, arg->key);/;/
 kernel-forget  vm hostile_guess             driver/watch/watch.c s/^\thml_watch_forget(w);/\t;/
 watch-late     vm hostile_guess             driver/watch/watch.c s/if (!hml_watch_knew(\&c->user->known, arg->host, arg->slot, arg->key))/if (1)/
-known-wrong    vm hostile_guess             driver/watch/watch.c /^int hml_watch_arm_on/,/^}/s/^\tif (reject >= 0)$/\tif (reject >= 0 \&\& (remember(w, arg->key), 1))/
+known-wrong    vm hostile_guess             driver/watch/watch.c /^int hml_watch_arm_on/,/^}/s/^\tif (reject >= 0)$/\tif (reject >= 0 \&\& (hml_watch_remember(w, arg->key), 1))/
 bridge-stranger native bridge               tools/hamlyn-bridge/life.c s/if (!from_a_peer(b, \&from) || /if (/
 bridge-user    native bridge                tools/hamlyn-bridge/origin.c s/ \&\& uid == geteuid();/;/
 bridge-closed  native bridge                tools/lib/sock_owner.c s/ || !answer.is.idiag_inode)/)/
@@ -328,7 +328,7 @@ call-lost      vm names                     driver/object/calls.c s/while (lose_
 tcp-share      vm hosts                     driver/watch/far.c  s/if (p->count >= hml_pool_most_of/if (0 \&\& p->count >= hml_pool_most_of/
 tcp-trickle    vm hostile_slow             driver/fabric/peer.c s/>= LEAST_TAKEN/> 0/
 tcp-soon       vm hosts                     driver/fabric/peer.c s/return p->since \&\&/return 0 \&\&/
-tcp-late       vm hosts                     driver/watch/watch.c s/if (sender->far)/if (0)/
+tcp-late       vm hosts                     driver/watch/known.c s/if (sender->far)/if (0)/
 guess-again    vm hostile_guess             driver/core/tx.c     s/t->sender.guessed = false;//
 kernel-second  vm hostile_ticket,paranoid   driver/core/rx.c     s/if (!key || h->key != key)/if (!key)/
 watch-key      vm hostile_watch             driver/core/rx.c     s/return key == READ_ONCE(slot->key) ? -1 : HAMLYN_REJECT_KEY;/return -1;/
@@ -341,8 +341,8 @@ watch-guess    vm hostile_guess             driver/watch/watch.c s/if (reject !=
 watch-pause    vm hostile_guess             driver/watch/watch.c s/!hml_bucket_until(\&c->user->bucket, ktime_get_ns());/1;/
 watch-free-fd  vm hostile_guess             driver/watch/watch.c s/return arg->flags \& HAMLYN_WATCH_TICKET ||/return/
 watch-rekey    vm hostile_watch             driver/object/slot.c s/hml_watch_tell_rekeyed(s);//
-watch-crowd    vm hostile_watch             driver/watch/watch.c s/^#define OWNER_BATCHES\t4/#define OWNER_BATCHES 100000/
-watch-rest-of  vm hostile_watch             driver/watch/watch.c s/queue_work(hml_workers, \&crowd_work);/;/
+watch-crowd    vm hostile_watch             driver/watch/tell.c s/^#define OWNER_BATCHES\t4/#define OWNER_BATCHES 100000/
+watch-rest-of  vm hostile_watch             driver/watch/tell.c s/queue_work(hml_workers, \&crowd_work);/;/
 freeze-lock    vm hostile_freeze            driver/shared_lock.h s/^\traw_spin_lock(lock);/&preempt_enable();cond_resched();/;s/^\traw_spin_unlock(lock);/preempt_disable();&/
 freeze-list    vm hostile_freeze            driver/netlink/dump.c s/if (dump->at->waited_us >= PATIENCE_US ||/if (/
 user-turns     native unit_sched            driver/core/sched.c  s/end_visit(order, share_of(turn), rank(turn));/;/
@@ -384,13 +384,13 @@ memory-scan    vm limits                    driver/object/memory.c s/^\t\tif (!o
 memlock-ns     vm hostile_admin             driver/object/pin.c  s/ns_capable_noaudit(\&init_user_ns, CAP_IPC_LOCK)/ns_capable(current_user_ns(), CAP_IPC_LOCK)/
 area-reserved  vm uapi_size                 driver/object/area.c s/ || arg->reserved || !arg->length)/ || !arg->length)/
 nq-users       vm foreign                   driver/object/nq.c   s/else if (nq->users)/else if (0)/
-rekey          vm protection                driver/watch/watch.c s/WRITE_ONCE(s->core.key, key);//
+rekey          vm protection                driver/watch/tell.c s/WRITE_ONCE(s->core.key, key);//
 unlink         vm protection                driver/object/slot.c s/RCU_INIT_POINTER(c->device->nic.port.slots.*//
 revoke-wait    vm protection,fork_kill      driver/object/slot.c s/hml_grace_wait();//
 slot-key       vm uapi_size                 driver/object/slot.c s/key = get_random_u64();/key = 5;/
 slot-ticket    vm hostile_ticket            driver/object/slot.c s/s->core.ticket_key = new_key();/s->core.ticket_key = 7;/
 slot-only      vm hostile_ticket            driver/object/slot.c s/s->core.flags = arg->flags & HAMLYN_SLOT_TICKET_ONLY;//
-ticket-rekey   vm hostile_ticket            driver/watch/watch.c s/WRITE_ONCE(s->core.ticket_key, ticket_key);//
+ticket-rekey   vm hostile_ticket            driver/watch/tell.c s/WRITE_ONCE(s->core.ticket_key, ticket_key);//
 ticket-file    vm hostile_ticket            driver/object/ticket.c s/if (file->f_op == &ticket_fops)/if (1)/
 ticket-owner   vm hostile_ticket            driver/object/ticket.c s/\.owner.*= THIS_MODULE,//
 ticket-cloexec vm hostile_ticket,inherit    driver/object/ticket.c s/get_unused_fd_flags(O_CLOEXEC)/get_unused_fd_flags(0)/
@@ -435,7 +435,7 @@ user-termini   vm limits                    driver/user/charge.c  s/r.attr = HAM
 poll-crowd     vm poll_wait                 driver/chardev.c     s/if (hml_nq_crowded(c))/if (0)/
 poll-all       vm poll_wait                 driver/object/nq.c   s/^\twake_up_all(\&c->wait);/\twake_up(\&c->wait);/
 poll-key       vm poll_uring                driver/object/nq.c   s/^\twake_up_all(\&c->wait);/\twake_up_poll(\&c->wait, EPOLLIN);/
-watch-rest     vm hostile_watch             driver/watch/watch.c s/nsecs_to_jiffies(RETRY_REST/nsecs_to_jiffies(0/
+watch-rest     vm hostile_watch             driver/watch/tell.c s/nsecs_to_jiffies(RETRY_REST/nsecs_to_jiffies(0/
 user-sub       vm hostile_container         driver/user/user.c   s/uid = ns->owner;/;/
 user-root      vm hostile_container         driver/user/user.c   s/if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))/if (1)/
 user-least     vm hostile_share             driver/user/pool.c   s/total - min(16 \* least, total \/ 2)/total/

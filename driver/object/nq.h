@@ -24,8 +24,8 @@ struct hml_ring;
  * @id: id in the context
  * @users: slots and watches; under the context's lock
  * @dead: destroyed, sleepers must leave
- * @untold: struct hml_watch that found it full; under watch.c's lock
- * @late: in the list of NQs with such ones; under watch.c's lock
+ * @untold: struct hml_watch that found it full; under hml_watch_lock
+ * @late: in the list of NQs with such ones; under hml_watch_lock
  * @wait: WAIT sleeps here
  * @waking: wakes them in the background; queued with a reference
  * @freeing: frees it in the background

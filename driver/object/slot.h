@@ -21,12 +21,12 @@ struct hml_nqueue;
  * @meta_area: metadata entries' area, or NULL
  * @nq: NQ, or NULL
  * @context: owner; outlives the slot
- * @watches: struct hml_watch of all contexts that are armed; under watch.c's lock
- * @old: those that were, under keys that are being replaced; under watch.c's lock
- * @leaving: those that are being told; under watch.c's lock
- * @crowd: among those with too many of them for the owner; under watch.c's lock
- * @gone: the NIC, with a reference, if it is freed when all are told; under watch.c's lock
- * @claimed: by one of them, which may have ended since; under watch.c's lock
+ * @watches: struct hml_watch of all contexts that are armed; under hml_watch_lock
+ * @old: those that were, under keys that are being replaced; under hml_watch_lock
+ * @leaving: those that are being told; under hml_watch_lock
+ * @crowd: among those with too many of them for the owner; under hml_watch_lock
+ * @gone: the NIC, with a reference, if it is freed when all are told; under hml_watch_lock
+ * @claimed: by one of them, which may have ended since; under hml_watch_lock
  */
 struct hml_slot_object {
 	struct hml_slot core;

@@ -31,7 +31,7 @@ struct hml_watch;
  * @nic: the NIC here; constant
  * @host: id of the other host; constant
  *
- * All of it but @known is under watch.c's lock.
+ * All of it but @known is under hml_watch_lock.
  */
 struct hml_far_side {
 	struct rb_root ours;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What watch.c and far.c share, and nobody else sees. */
+/* What the files of this folder share, and nobody else sees. */
 #ifndef HML_WATCHING_H
 #define HML_WATCHING_H
 
@@ -16,6 +16,7 @@ struct hml_known;
 struct hml_nic;
 struct hml_nqueue;
 struct hml_slot;
+struct hml_slot_object;
 struct hml_stats;
 struct hml_watch;
 
@@ -31,7 +32,7 @@ struct hml_watch;
  * @nq: NQ to be told, which it keeps from being destroyed; NULL: another host watches; constant
  * @far: the other host's part, if another one watches, or the slot is another one's; or NULL
  * @cookie: what to tell it; constant
- * @era: of @eras, when it was armed; constant once armed
+ * @era: of tell.c's, when it was armed; constant once armed
  * @host: host of the slot; constant
  * @slot: slot number; constant
  * @id: id in the context; constant
@@ -55,15 +56,21 @@ struct hml_watch {
  */
 extern raw_spinlock_t hml_watch_lock;
 
-/* watch.c; with the lock */
+/* tell.c; with the lock */
 void hml_watch_tell_one(struct hml_watch *w);
+void hml_watch_attach(struct hml_slot_object *s, struct hml_watch *w);
 void hml_watch_detach(struct hml_watch *w);
+
+/* known.c */
+void hml_watch_remember(struct hml_watch *w, u64 key);
+void hml_watch_forget(struct hml_watch *w);
+bool hml_watch_knew(struct hml_known *known, u32 host, u32 slot, u64 key);
+
+/* watch.c; with the lock */
 int hml_watch_arm_on(struct hml_nic *nic, struct hml_slot *slot, struct hml_watch *w,
 		     const struct hamlyn_watch *arg);
 
 /* watch.c */
-void hml_watch_forget(struct hml_watch *w);
-bool hml_watch_knew(struct hml_known *known, u32 host, u32 slot, u64 key);
 void hml_watch_note_reject(struct hml_nic *nic, struct hml_slot *slot, u32 number, u32 source,
 			   u32 pid, u32 uid, int reject);
 

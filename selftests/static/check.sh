@@ -257,7 +257,7 @@ declare -A DRIVER_NAMES=(
 	[fabric/fabric]='fabric port' [fabric/loop]='fabric loop' [netlink/family]=netlink [netlink/fill]='reader fill'
 	[netlink/fabric]='netlink_fabric netlink_address' [netlink/peer]='netlink_peer'
 	[main]='nic_default max' [object/nq]='nq nqs' [nic]='nic nics' [object/ticket]='ticket tickets' [object/tag]='tag tags'
-	[user/user]='user users payer' [user/charge]=user [audit]='audit port_rejected' [watch/watch]='watch known port_knew'
+	[user/user]='user users payer' [user/charge]=user [audit]='audit port_rejected' [watch/tell]=watch [watch/known]='known watch port_knew'
 	[trace]='trace port_trace'
 )
 
