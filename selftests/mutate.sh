@@ -349,7 +349,7 @@ user-turns     native unit_sched            driver/core/sched.c  s/end_visit(ord
 user-visit     native unit_sched            driver/core/sched.c  s/else if (++s->asks >= HML_ORDER_ASKS)/else if (0)/
 time-draw      vm hostile_time              driver/engine/engine.c s/if (unlikely(t->client->left <= 0) \&\& !may_borrow(t))/if (0)/
 time-aside     vm hostile_time              driver/engine/engine.c s/set_aside(t, ktime_get_ns() + BROKE_NS);/;/
-stall-retry    vm conformance_adversary     driver/engine/engine.c s/queue_delayed_work(hml_workers, \&e->retry/(void)(\&e->retry/
+stall-retry    vm conformance_adversary     driver/engine/stalled.c s/queue_delayed_work(hml_workers, \&e->retry/(void)(\&e->retry/
 stall-bind     vm conformance_adversary     driver/object/terminus.c s/> HML_STALLED_NS ||/> 1000 * HML_STALLED_NS ||/
 engine-leave   vm engine                    driver/object/terminus.c s/hml_engine_leave(t);/;/
 watch-tell     vm hostile_watch             driver/object/slot.c s/hml_watch_tell(s);/;/

@@ -21,6 +21,7 @@
 #include <linux/topology.h>
 
 #include "hml.h"
+#include "engine/turns.h"
 #include "fabric/peer.h"
 #include "trace.h"
 
@@ -31,9 +32,6 @@
 #define SWITCH_CHARGED_NS (100 * NSEC_PER_USEC)	/* in which others had the processor */
 #define READMIT_BATCH	32	/* termini in one section */
 #define BROKE_NS	(10 * NSEC_PER_MSEC)	/* until an account is looked at again */
-#define STALL_NS	NSEC_PER_MSEC	/* until a stalled terminus is looked at again */
-#define RETRY_BATCH	8	/* stalled termini in one turn of the worker, */
-#define RETRY_BYTES	SZ_64K	/* and what it sends of each */
 #define MAX_KICKS_TO_WAKE 1024	/* doorbells in a row, while processors are scarce */
 
 /* ---- the order of service ---- */
@@ -106,7 +104,7 @@ void hml_engine_activate(struct hml_term *t)
  * Unless the engine has it already. If it was set aside, that was for its stall or for its
  * user's debt, and neither is over because somebody rings.
  */
-static void activate_unlisted(struct hml_term *t)
+void hml_engine_activate_unlisted(struct hml_term *t)
 {
 	struct hml_engine *e = t->engine;
 
@@ -191,7 +189,7 @@ static long readmit(struct hml_engine *e)
 	 * held back for another reason are readmitted too soon, and set aside again.
 	 */
 	if (room != e->room_seen) {
-		now += STALL_NS;
+		now += HML_STALL_NS;
 		e->room_seen = room;
 	}
 	hml_lock(&e->lock);
@@ -232,66 +230,6 @@ static struct hml_engine *choose(struct hml_device *d)
 	return &d->engines[first % d->engine_count];
 }
 
-/* ---- users ---- */
-
-/* That of @fresh's user: @fresh, or the one that there was. */
-static struct hml_client *client_find(struct hml_engine *e,
-				      struct hml_client *fresh)
-{
-	struct rb_node **link = &e->clients.rb_node, *parent = NULL;
-
-	lockdep_assert_held(&e->lock);
-	while (*link) {
-		struct hml_client *client = rb_entry(*link, struct hml_client,
-						     node);
-
-		if (uid_eq(fresh->uid, client->uid))
-			return client;
-		parent = *link;
-		link = uid_lt(fresh->uid, client->uid) ? &parent->rb_left :
-							 &parent->rb_right;
-	}
-	rb_link_node(&fresh->node, parent, link);
-	rb_insert_color(&fresh->node, &e->clients);
-	return fresh;
-}
-
-static struct hml_client *client_get(struct hml_engine *e,
-				     struct hml_context *c)
-{
-	struct hml_client *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
-	struct hml_client *client;
-
-	if (!fresh)
-		return ERR_PTR(-ENOMEM);
-	fresh->loan = c->loan;
-	fresh->uid = c->user->uid;
-	hml_lock(&e->lock);
-	client = client_find(e, fresh);
-	client->users++;
-	hml_unlock(&e->lock);
-	if (client == fresh)
-		hml_loan_hold(client->loan);
-	else
-		kfree(fresh);
-	return client;
-}
-
-static void client_put(struct hml_engine *e, struct hml_client *client)
-{
-	bool last;
-
-	hml_lock(&e->lock);
-	last = !--client->users;
-	if (last)
-		rb_erase(&client->node, &e->clients);
-	hml_unlock(&e->lock);
-	if (!last)
-		return;
-	hml_loan_put(client->loan);
-	kfree(client);
-}
-
 /**
  * hml_engine_adopt() - choose who serves a new terminus
  * @c: whose it is
@@ -305,7 +243,7 @@ int hml_engine_adopt(struct hml_context *c, struct hml_term *t, u32 priority,
 		     u32 weight)
 {
 	struct hml_engine *e = choose(t->device);
-	struct hml_client *client = client_get(e, c);
+	struct hml_client *client = hml_client_get(e, c);
 
 	if (IS_ERR(client))
 		return PTR_ERR(client);
@@ -320,7 +258,7 @@ int hml_engine_adopt(struct hml_context *c, struct hml_term *t, u32 priority,
 /* No engine finds it any more. */
 void hml_engine_disown(struct hml_term *t)
 {
-	client_put(t->engine, t->client);
+	hml_client_put(t->engine, t->client);
 }
 
 /* Change them, also while it is served. */
@@ -375,7 +313,7 @@ void hml_engine_leave(const struct hml_term *t)
 }
 
 /* Engine locked, for whoever changes whose turn it is: who is to be told, or NULL. */
-static struct completion *serve_next(struct hml_engine *e, struct hml_term *t)
+struct completion *hml_engine_serve_next(struct hml_engine *e, struct hml_term *t)
 {
 	struct completion *leaver = e->leaver;
 
@@ -488,9 +426,9 @@ static noinline bool may_borrow(struct hml_term *t)
 }
 
 /* The end of its pause, or when the fabric may have room again. */
-static u64 when_to_look(const struct hml_term *t)
+u64 hml_engine_when_to_look(const struct hml_term *t)
 {
-	return READ_ONCE(t->core.sender.guard.until) ?: ktime_get_ns() + STALL_NS;
+	return READ_ONCE(t->core.sender.guard.until) ?: ktime_get_ns() + HML_STALL_NS;
 }
 
 static void serve(struct turn *turn)
@@ -508,7 +446,7 @@ static void serve(struct turn *turn)
 		return;
 	}
 	if (hml_term_waits(t) && hml_tx_pending(&t->core)) {
-		set_aside(t, when_to_look(t));
+		set_aside(t, hml_engine_when_to_look(t));
 		return;
 	}
 	/*
@@ -543,7 +481,7 @@ static bool next_turn(struct hml_engine *e, struct turn *turn)
 		turn->credit = hml_turn_credit(next,
 					       e->device->nic.packet_size);
 	}
-	leaver = serve_next(e, turn->t);
+	leaver = hml_engine_serve_next(e, turn->t);
 	hml_unlock(&e->lock);
 	if (unlikely(leaver))
 		complete(leaver);
@@ -599,157 +537,6 @@ static int engine_thread(void *data)
 	return 0;
 }
 
-/* ---- without a thread ---- */
-
-/*
- * When the worker goes on with it: at once if it need not wait, but never before its user
- * has paid for what workers have done already. Before the engine's lock, which is a leaf.
- */
-static u64 when_to_retry(const struct hml_term *t)
-{
-	u64 owed = jiffies_to_nsecs(hml_loan_delay(t->client->loan));
-
-	return (hml_term_waits(t) ? when_to_look(t) : ktime_get_ns()) + owed;
-}
-
-/* Engine locked. The reference is the list's. */
-static void retry_at(struct hml_term *t, u64 when)
-{
-	lockdep_assert_held(&t->engine->lock);
-	t->paused.expires = when;
-	timerqueue_add(&t->engine->paused, &t->paused);
-}
-
-/*
- * What found no room has been set aside. There may be some since then, made by the very task:
- * what it put in before was sent behind the section, when there was nobody yet to be told.
- */
-static void retry_later(struct hml_engine *e)
-{
-	smp_mb();		/* B19: set aside before the look at the count */
-	if (atomic_read(&e->device->room) != READ_ONCE(e->room_seen))
-		mod_delayed_work(hml_workers, &e->retry, 0);
-	else
-		queue_delayed_work(hml_workers, &e->retry, 1 + nsecs_to_jiffies(STALL_NS));
-}
-
-/* The next whose time has come: it has its turn, and its reference is the caller's. */
-static struct hml_term *next_stalled(struct hml_engine *e, u64 soon)
-{
-	struct timerqueue_node *node;
-	struct hml_term *t = NULL;
-
-	hml_lock(&e->lock);
-	node = timerqueue_getnext(&e->paused);
-	if (node && node->expires <= (s64)(ktime_get_ns() + soon)) {
-		timerqueue_del(&e->paused, node);
-		t = container_of(node, struct hml_term, paused);
-	}
-	e->serving = t;
-	hml_unlock(&e->lock);
-	return t;
-}
-
-/* Its turn is over. Until then whoever destroys it waits, so this reference is not the last. */
-static void stalled_done(struct hml_engine *e, struct hml_term *t)
-{
-	u64 when = when_to_retry(t);
-	struct completion *leaver;
-	bool again;
-
-	hml_lock(&e->lock);
-	again = hml_tx_pending(&t->core) && !t->dead;
-	if (again && RB_EMPTY_NODE(&t->paused.node))
-		retry_at(t, when);
-	else
-		again = false;
-	hml_unlock(&e->lock);
-	if (!again)
-		hml_term_put(t);
-	hml_lock(&e->lock);
-	leaver = serve_next(e, NULL);
-	hml_unlock(&e->lock);
-	if (leaver)
-		complete(leaver);
-}
-
-/* On its user's time, and so little at a time that others need not wait long for their turn. */
-static void retry_one(struct hml_term *t)
-{
-	u64 begin = sched_clock();
-	s64 bytes = RETRY_BYTES;
-
-	hml_term_run(t, HML_PASS_BUDGET, &bytes);
-	hml_loan_debit(t->client->loan, sched_clock() - begin);
-}
-
-static void retry_stalled(struct work_struct *work)
-{
-	struct hml_engine *e = container_of(to_delayed_work(work), struct hml_engine, retry);
-	u32 room = atomic_read_acquire(&e->device->room);
-	/* As in readmit() (B19). */
-	u64 soon = room != e->room_seen ? STALL_NS : 0;
-	struct hml_term *t;
-	u32 n;
-
-	WRITE_ONCE(e->room_seen, room);
-	for (n = 0; n < RETRY_BATCH && (t = next_stalled(e, soon)); n++) {
-		retry_one(t);
-		stalled_done(e, t);
-		cond_resched();
-	}
-	if (READ_ONCE(e->paused.rb_root.rb_root.rb_node))
-		retry_later(e);
-}
-
-/**
- * hml_engine_take_stalled() - go on with a terminus when its fabric may have room
- * @t: the terminus, with a reference, which has something to send
- *
- * So that a doorbell waits for no peer. The engine's thread does it, or if there is none, a
- * worker: its owner may not ring again.
- */
-void hml_engine_take_stalled(struct hml_term *t)
-{
-	struct hml_engine *e = t->engine;
-	u64 when;
-
-	if (e->thread) {
-		activate_unlisted(t);
-		return;
-	}
-	when = when_to_retry(t);
-	hml_lock(&e->lock);
-	if (!t->dead && RB_EMPTY_NODE(&t->paused.node)) {
-		refcount_inc(&t->ref);
-		retry_at(t, when);
-	}
-	hml_unlock(&e->lock);
-	retry_later(e);
-}
-
-/**
- * hml_engine_room() - the fabric has room for packets that it has refused
- * @d: the NIC
- *
- * Also with bottom halves off.
- */
-void hml_engine_room(struct hml_device *d)
-{
-	u32 i;
-
-	atomic_inc(&d->room);
-	smp_mb__after_atomic();	/* B19: counted before the looks at who sleeps */
-	for (i = 0; i < d->engine_count; i++) {
-		struct hml_engine *e = &d->engines[i];
-
-		if (e->thread)
-			wake_up(&e->wait);
-		else if (READ_ONCE(e->paused.rb_root.rb_root.rb_node))
-			mod_delayed_work(hml_workers, &e->retry, 0);
-	}
-}
-
 /* ---- start and stop ---- */
 
 static int run_thread(struct hml_engine *e, u32 number)
@@ -803,7 +590,7 @@ int hml_engine_start(struct hml_device *d, u32 mode, u32 count)
 		e->clients = RB_ROOT;
 		timerqueue_init_head(&e->paused);
 		init_waitqueue_head(&e->wait);
-		INIT_DELAYED_WORK(&e->retry, retry_stalled);
+		INIT_DELAYED_WORK(&e->retry, hml_engine_retry);
 	}
 	for (i = 0; i < count && mode != HAMLYN_ENGINE_INLINE; i++) {
 		err = run_thread(&d->engines[i], i);

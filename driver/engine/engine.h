@@ -79,10 +79,17 @@ struct hml_engine {
 	int node;
 };
 
+/* client.c */
+struct hml_client *hml_client_get(struct hml_engine *e, struct hml_context *c);
+void hml_client_put(struct hml_engine *e, struct hml_client *client);
+
+/* stalled.c */
+void hml_engine_take_stalled(struct hml_term *t);
+
+/* engine.c */
 int hml_engine_start(struct hml_device *d, u32 mode, u32 count);
 void hml_engine_stop(struct hml_device *d);
 void hml_engine_activate(struct hml_term *t);
-void hml_engine_take_stalled(struct hml_term *t);
 int hml_engine_adopt(struct hml_context *c, struct hml_term *t, u32 priority,
 		     u32 weight);
 void hml_engine_disown(struct hml_term *t);

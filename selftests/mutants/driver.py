@@ -14,7 +14,7 @@ DRIVER = ['object/slot.c', 'object/terminus.c', 'object/tag.c', 'object/ticket.c
           'watch/watch.c', 'watch/tell.c', 'watch/known.c', 'chardev.c', 'object/nq.c', 'explain.c',
           'audit.c', 'netlink/family.c',
           'netlink/dump.c', 'netlink/event.c', 'netlink/fill.c', 'netlink/admin.c', 'nic.c',
-          'engine/engine.c', 'engine/placement.c', 'stats.c']
+          'engine/engine.c', 'engine/client.c', 'engine/stalled.c', 'engine/placement.c', 'stats.c']
 # Programs that should notice a mutant of a file of the driver, likeliest first.
 NOTICE = {
     'slot.c': 'uapi_size counts paranoid lifecycle protection hostile_ticket foreign limits hostile_watch '
@@ -39,6 +39,8 @@ NOTICE = {
     'nq.c': 'uapi_size counts nq poll_wait lifecycle foreign limits',
     'explain.c': 'limits uapi_size',
     'audit.c': 'hostile_audit uapi_size lifecycle',
+    'client.c': 'hostile_share hostile_time threads lifecycle',
+    'stalled.c': 'hosts pieces conformance_adversary hostile_slow',
     'engine.c': 'engine hostile_pause sendrecv poll_wait threads hostile_share nics lifecycle',
     'nic.c': 'nics hostile_uevent hostile_admin uapi_size lifecycle',
     'family.c': 'netlink nics counts hostile_admin lifecycle',
