@@ -43,6 +43,7 @@
 #include "core/nic.h"
 #include "audit.h"
 #include "chardev.h"
+#include "context.h"
 #include "doorbell.h"
 #include "engine/datapath.h"
 #include "engine/engine.h"

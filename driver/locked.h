@@ -5,7 +5,7 @@
 
 #include <linux/lockdep.h>
 
-#include "chardev.h"
+#include "context.h"
 #include "nic.h"
 
 /* ---- of a NIC ---- */

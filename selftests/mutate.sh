@@ -409,9 +409,9 @@ kick-range     vm uapi_size                 driver/chardev.c     s/return arg > 
 explain-form   vm uapi_size                 driver/chardev.c     s/if (!explain.text_size)/if (0)/
 explain-self   vm uapi_size                 driver/explain.c     s/if (task == e->task)/if (1)/
 explain-text   vm limits                    driver/explain.c     s/vscnprintf(e->text, sizeof(e->text), format, args);//
-open-netns     vm hostile_admin             driver/chardev.c     s/if (!in_namespace(d, net))/if (0)/
+open-netns     vm hostile_admin             driver/context.c     s/if (!in_namespace(d, net))/if (0)/
 open-read      vm hostile_open              driver/chardev.c     s/if (op->reads || c->writable)/if (1)/
-open-worker    vm hostile_open              driver/chardev.c     s/if (likely(!(current->flags \& PF_IO_WORKER)))/if (1)/
+open-worker    vm hostile_open              driver/context.c     s/if (likely(!(current->flags \& PF_IO_WORKER)))/if (1)/
 clear-slot     vm hostile_remains           driver/object/slot.c s/^\tkfree_sensitive(s);/\tkfree(s);/
 clear-ticket   vm hostile_remains           driver/object/ticket.c s/^\tkfree_sensitive(f);/\tkfree(f);/
 clear-table    vm hostile_remains           driver/object/ticket.c s/kvfree_sensitive(t->core.tickets,/kvfree_and(t->core.tickets,/;s/^static u32 table_price/#define kvfree_and(p, n) kvfree(p)\n\nstatic u32 table_price/
@@ -440,7 +440,7 @@ user-sub       vm hostile_container         driver/user/user.c   s/uid = ns->own
 user-root      vm hostile_container         driver/user/user.c   s/if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))/if (1)/
 user-least     vm hostile_share             driver/user/pool.c   s/total - min(16 \* least, total \/ 2)/total/
 user-small     vm limits                    driver/user/account.c  s/(!exempt \&\& hml_pool_refuses(r, \&pool, bytes/(0 \&\& hml_pool_refuses(r, \&pool, bytes/
-price-user     vm limits                    driver/chardev.c     s/ + hml_user_price() + hml_loan_price() +/ +/
+price-user     vm limits                    driver/context.c     s/ + hml_user_price() + hml_loan_price() +/ +/
 wake-debit     vm hostile_wake              driver/object/nq.c   s/^\t\thml_loan_debit(c->loan, sched_clock() - begin);/\t\t(void)begin;/
 watch-count    vm hostile_watch             driver/user/charge.c  s/&c->share->watches, HML_USER_WATCHES/\&c->share->watches, ULONG_MAX/
 memlock-sub    vm hostile_container         driver/object/pin.c  s/if (!hml_account_charge_locked(c->user->account, pages, limit, \&had))/hml_account_charge_locked(c->user->account, pages, ULONG_MAX, \&had);if (0)/

@@ -11,7 +11,7 @@ from source import ROOT, SOURCES, Mutant
 DRIVER = ['object/slot.c', 'object/terminus.c', 'object/tag.c', 'object/ticket.c', 'object/area.c',
           'object/mmap.c', 'engine/datapath.c', 'doorbell.c', 'user/user.c', 'user/charge.c',
           'user/account.c', 'user/pool.c', 'user/refusal.c', 'object/memory.c',
-          'watch/watch.c', 'watch/tell.c', 'watch/known.c', 'chardev.c', 'object/nq.c', 'explain.c',
+          'watch/watch.c', 'watch/tell.c', 'watch/known.c', 'chardev.c', 'context.c', 'object/nq.c', 'explain.c',
           'audit.c', 'netlink/family.c',
           'netlink/dump.c', 'netlink/event.c', 'netlink/fill.c', 'netlink/admin.c', 'nic.c',
           'engine/engine.c', 'engine/client.c', 'engine/stalled.c', 'engine/placement.c', 'stats.c']
@@ -35,6 +35,7 @@ NOTICE = {
     'watch.c': 'hostile_pause hostile_watch uapi_size hostile_guess lifecycle foreign',
     'tell.c': 'hostile_watch hostile_pause uapi_size lifecycle foreign',
     'known.c': 'hostile_guess hostile_watch hosts',
+    'context.c': 'hostile_open lifecycle foreign nics inherit limits hostile_admin',
     'chardev.c': 'hostile_open uapi_size counts lifecycle foreign poll_wait hostile_admin inherit nics hostile_pause',
     'nq.c': 'uapi_size counts nq poll_wait lifecycle foreign limits',
     'explain.c': 'limits uapi_size',

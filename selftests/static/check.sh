@@ -252,7 +252,7 @@ driver_folders() {
 
 # What a public function begins with, where that is not the name of its file
 declare -A DRIVER_NAMES=(
-	[chardev]='context fop' [object/memory]='memory ring' [object/terminus]=term [object/mmap]='mmap'
+	[chardev]=fop [object/memory]='memory ring' [object/terminus]=term [object/mmap]='mmap'
 	[engine/datapath]='pass term notify mem port_nq_wake' [engine/loan]='loan loans' [engine/stalled]=engine
 	[fabric/fabric]='fabric port' [fabric/loop]='fabric loop' [netlink/family]=netlink [netlink/fill]='reader fill'
 	[netlink/fabric]='netlink_fabric netlink_address' [netlink/peer]='netlink_peer'
