@@ -648,7 +648,8 @@ faults_part() { # KERNEL
 		--module "$BUILD/k$kernel/hamlyn.ko" --module-args "engine=poll nics=1 max_slots=4096" \
 		--file "$BUILD/k$kernel/hamlyn.ko" --file "$BUILD/selftests/hostile_frames" \
 		--file selftests/run-tests.sh --script selftests/kernel/guest.sh \
-		--append "HAMLYN_TEST_SCALE=4 HAMLYN_TEST_FRAMES=1000000 hamlyn.tests=hostile_frames"
+		--file selftests/kernel/leak-lib.sh:/vm/leak-lib.sh \
+		--append "kmemleak=on HAMLYN_TEST_SCALE=4 HAMLYN_TEST_FRAMES=1000000 hamlyn.tests=hostile_frames"
 }
 
 # A watch for one access in 100, where others have one in 1000: it stops who has it for a while.

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # In the guest: loading and unloading by hand, then all selftests on the kernel
-# device. The names of the programs come on the kernel command line.
+# device. The names of the programs come on the kernel command line; with kmemleak=on there
+# leak-lib.sh is beside the script, and nothing that they had may be left.
 set -u
 
 passed=0
@@ -121,6 +122,15 @@ add_up() { # COMMAND...
 	esac
 }
 
+# While the module is there: then what is left tells by whose functions it was allocated.
+look_for_leaks() {
+	grep -qw 'kmemleak=on' /proc/cmdline || return 0
+	# shellcheck source-path=SCRIPTDIR source=leak-lib.sh
+	. "$(dirname "$0")/leak-lib.sh"
+	check "the kernel keeps account of memory" can_scan
+	check "no memory is left that nobody refers to" no_leak
+}
+
 # Tests that guess keys by the thousand run while nobody is held back for it,
 # those about holding back after them: the user is not forgiven for a while.
 plain=
@@ -138,12 +148,16 @@ if [ -n "$plain" ]; then
 	check "and loading without a limit for guesses" insmod "$module" $parameters guesses=0
 	# shellcheck disable=SC2086 # several words
 	add_up sh ./run-tests.sh --device /dev/hamlyn0 $plain
+	look_for_leaks
 	check "unloading works after them" rmmod hamlyn
 	# shellcheck disable=SC2086 # several words
 	check "and loading with the limit" insmod "$module" $parameters
 fi
-# shellcheck disable=SC2086 # several words
-[ -z "$guessing" ] || add_up sh ./run-tests.sh --device /dev/hamlyn0 $guessing
+if [ -n "$guessing" ]; then
+	# shellcheck disable=SC2086 # several words
+	add_up sh ./run-tests.sh --device /dev/hamlyn0 $guessing
+	look_for_leaks
+fi
 
 # The order of service can be seen with one engine only.
 case $parameters$guessing in

@@ -45,12 +45,6 @@ work_folder leak
 
 # ---- what is kept account of ----
 
-no_leak() {
-	unreferenced >"$work/leaks"
-	cat "$work/leaks"
-	[ ! -s "$work/leaks" ]
-}
-
 threads() { cat /proc/[0-9]*/comm 2>/dev/null | grep -c '^hamlyn[0-9]*/' || true; }
 
 figures() {

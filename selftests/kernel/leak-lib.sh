@@ -2,13 +2,17 @@
 # shellcheck shell=sh
 #
 # In the guest: what a kernel with kmemleak and page_owner keeps account of. Sourced by
-# leak-guest.sh and by the scripts of mutants/run.py --leaks.
+# leak-guest.sh, by guest.sh with kmemleak=on, and by the scripts of mutants/run.py --leaks.
 
 debug=/sys/kernel/debug
 
-can_look() {
+can_scan() {
 	[ -w $debug/kmemleak ] || { echo "no kmemleak: is kmemleak=on?"; return 1; }
 	echo scan >$debug/kmemleak || { echo "kmemleak is off"; return 1; }
+}
+
+can_look() {
+	can_scan || return 1
 	[ -r $debug/page_owner ] || { echo "no page_owner: is page_owner=on?"; return 1; }
 	dd if=$debug/page_owner bs=16k count=1 2>/dev/null | grep '^Page allocated via order' ||
 		{ echo "page_owner cannot be read"; return 1; }
@@ -23,6 +27,12 @@ unreferenced() {
 	echo scan >$debug/kmemleak
 	[ -z "$(cat $debug/kmemleak)" ] || echo scan >$debug/kmemleak
 	cat $debug/kmemleak
+}
+
+no_leak() {
+	leaks=$(unreferenced)
+	echo "$leaks"
+	[ -z "$leaks" ]
 }
 
 # Pages that the module allocated and nobody freed: areas, rings; as lines "PAGES WHERE".
