@@ -9,6 +9,8 @@ $(BUILD)/unit/%: selftests/unit/%.c $(wildcard selftests/unit/*.h) $(CORE) $(LIB
 	$(CC) $(CPPFLAGS_ALL) $(LIB_INC) -std=gnu11 -Wall -Wextra -Wshadow \
 		-O1 -g $(SANITIZE) $< -lcmocka -lpthread -o $@
 
+$(BUILD)/unit/unit_place: tools/hamlyn-bridge/place.c tools/hamlyn-bridge/bridge.h
+
 units: $(UNITS)
 
 .PHONY: units

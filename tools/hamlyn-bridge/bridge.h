@@ -169,6 +169,12 @@ struct guest {
 	u8 bytes[HML_WIRE_MOST_CONTROL];
 };
 
+/* Of a thread: where it was woken from, and when it went there. */
+struct place {
+	u32 apart;
+	int64_t moved_ns;
+};
+
 struct bridge {
 	struct settings set;
 	u64 incarnation;
@@ -187,6 +193,8 @@ struct bridge {
 	int signals;
 	struct guest guests[MOST_GUESTS];
 	struct names *names;		/* the receiver's */
+	struct place place;		/* the same */
+	u32 reads;			/* the same */
 	atomic_bool stop;
 	atomic_bool work;		/* for the sender, but in no ring */
 	struct watcher *watcher;
@@ -258,6 +266,10 @@ u32 inbox_hello(struct peer *p, struct hml_wire_rx *rx, const struct hml_wire_fr
 
 /* origin.c */
 bool origin_is_ours(int fd);
+
+/* place.c */
+void place_init(void);
+void place_follow(struct place *p, u32 cpu);
 
 /* life.c: the receiver */
 int life_init(struct bridge *b);

@@ -22,7 +22,7 @@ $(BUILD)/hamlyn-bridge: $(BRIDGE_OBJ) $(BUILD)/libhamlyn.a
 tools: $(BUILD)/hamlyn-bridge
 
 # Its tests start it, and say frames of their own.
-$(addprefix $(BUILD)/selftests/,bridge bridge_names bridge_peers bridge_siege): driver/core/wire.c | $(BUILD)/hamlyn-bridge
+$(addprefix $(BUILD)/selftests/,bridge bridge_names bridge_peers bridge_places bridge_siege): driver/core/wire.c | $(BUILD)/hamlyn-bridge
 
 install: install-bridge
 install-bridge: $(BUILD)/hamlyn-bridge

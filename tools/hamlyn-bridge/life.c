@@ -19,6 +19,8 @@
 #define MOST_PAUSE_NS	(5000 * NS_PER_MS)
 #define LEAST_APART_NS	(LEAST_PAUSE_NS / 2)	/* connections of a peer that we let in */
 #define LONGEST_TICK_MS	100
+#define ASK_WHERE	8			/* reads; it is a system call */
+#define FEW_BYTES	4096			/* more: it has enough to do by itself */
 
 /* In epoll_event.data, besides the numbers of peers. */
 enum {
@@ -429,9 +431,21 @@ static void room_again(struct bridge *b, struct peer *p)
 	sender_work(b);
 }
 
+/* To where packets are received, if it is woken for each. */
+static void follow_packets(struct bridge *b, const struct peer *p, u64 bytes)
+{
+	socklen_t n = sizeof(int);
+	int cpu;
+
+	if (bytes <= FEW_BYTES && ++b->reads % ASK_WHERE == 0 &&
+	    !getsockopt(p->fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, &n))
+		place_follow(&b->place, (u32)cpu);
+}
+
 static void peer_event(struct bridge *b, struct peer *p, u32 events)
 {
 	u32 verdict = SHM_PEER_LOST;
+	u64 taken;
 
 	if (!p || p->state == PEER_IDLE)
 		return;
@@ -441,7 +455,12 @@ static void peer_event(struct bridge *b, struct peer *p, u32 events)
 	}
 	if (events & EPOLLOUT)
 		room_again(b, p);
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR) && !inbox_read(p, &verdict))
+	if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+		return;
+	taken = p->in.taken;
+	if (inbox_read(p, &verdict))
+		follow_packets(b, p, p->in.taken - taken);
+	else
 		drop(p, verdict);
 }
 

@@ -33,6 +33,7 @@ static int bridge_run(struct bridge *b)
 {
 	int err = segment_join(b);
 
+	place_init();
 	if (!err)
 		err = life_init(b);
 	if (!err)

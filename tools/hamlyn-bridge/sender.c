@@ -31,6 +31,7 @@ struct sender {
 	u32 first;		/* whose turn it is */
 	u32 watches;		/* as counted in the segment, when we last looked */
 	u32 next_wire;
+	struct place place;
 	pthread_mutex_t lock;	/* of what follows */
 	struct announced announced[SHM_MAX_WATCHES];
 };
@@ -324,6 +325,15 @@ static bool has_bells(const struct bridge *b)
 	return false;
 }
 
+/* Whoever rang says so; any number may be there. */
+static void follow_waker(struct bridge *b)
+{
+	u32 waker = __atomic_exchange_n(&b->seg->bridge.waker, 0, __ATOMIC_RELAXED);
+
+	if (waker)
+		place_follow(&b->sender->place, waker - 1);
+}
+
 static void sleep_until_bell(struct bridge *b)
 {
 	const struct timespec t = { .tv_nsec = LOOK_AROUND_NS };
@@ -354,8 +364,10 @@ static void *run(void *arg)
 			look_at_watches(b);
 		moved = drain_all(b);
 		moved |= flush_all(b);
-		if (!moved)
+		if (!moved) {
+			follow_waker(b);
 			sleep_until_bell(b);
+		}
 	}
 	return NULL;
 }

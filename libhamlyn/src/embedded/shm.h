@@ -183,6 +183,7 @@ struct shm_bridge {
 	u32 peers;		/* there is no peer from here on; only grows */
 	u32 watches;		/* how often one of another host's slot was made or ended */
 	u32 door;		/* random, in the name of its socket; 0: it has none */
+	u32 waker;		/* the processor + 1 of who woke it; 0: not said */
 	u64 rung[SHM_MAX_TERMINI / 64] __attribute__((aligned(SHM_APART)));	/* B21 */
 	struct shm_peer peer[SHM_MAX_PEERS] __attribute__((aligned(SHM_APART)));
 };

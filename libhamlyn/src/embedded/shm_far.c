@@ -6,6 +6,7 @@
  */
 #include <linux/futex.h>
 #include <limits.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,6 +78,9 @@ static void ring_bell(struct shm_segment *seg, u32 terminus)
 	/* The bit behind the tail: who clears it looks at that afterwards. */
 	__atomic_fetch_or(&seg->bridge.rung[terminus / 64], 1ull << terminus % 64,
 			  __ATOMIC_SEQ_CST);			/* B21 */
+	/* Without order: it says where to run, and nothing hangs on it. */
+	if (READ_ONCE(seg->bridge.asleep))
+		WRITE_ONCE(seg->bridge.waker, (u32)sched_getcpu() + 1);
 	h__shm_bell(seg);
 }
 
