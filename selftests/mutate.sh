@@ -286,7 +286,7 @@ held-hello     vm held                     libhamlyn/src/stream/stream_sender.c 
 held-place     vm held                     libhamlyn/src/manager/manager.h s/return h__unlikely(h__read_once(&m->far)) \&\& deadline_ns >= 0;/return false;/
 held-close     vm held                     libhamlyn/src/manager/leaving.c s/^\treturn !h_send_done(m->terminus, l->handle);/\treturn false;/
 held-few       vm held                     libhamlyn/src/manager/leaving.c s/room = !m->copied ||/room = true ||/
-held-ready     vm held                     libhamlyn/src/stream/stream_credit.c s/h__stream_tickets(s) \&\& h__read_once(&s->held_by) < 0/h__stream_tickets(s)/
+held-ready     vm held                     libhamlyn/src/stream/stream_credit.c s/may_have_ticket(s) \&\& h__read_once(&s->held_by) < 0/may_have_ticket(s)/
 far-whole      native bridge                libhamlyn/src/stream/stream_credit.c s/s->most = whole_to(s, f.buffer)/s->most = f.buffer/
 far-until      native bridge                libhamlyn/src/embedded/shm_far.c s/if (until \&\& until < give_up)/if (0)/
 bridge-twice   native bridge                tools/hamlyn-bridge/watches.c s/if (!\*at \&\& item/if (item/

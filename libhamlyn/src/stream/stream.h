@@ -265,7 +265,7 @@ static inline bool h__stream_failed(const struct h_stream_sender *s)
 	return h__load_acquire(&s->gone) || h__read_once(&s->broken);
 }
 
-/* Records that can be sent before the next credit. */
+/* Records that can be sent before the next credit; of the thread that sends. */
 static inline uint32_t h__stream_tickets(const struct h_stream_sender *s)
 {
 	uint32_t released = h__load_acquire(&s->released);

@@ -102,6 +102,19 @@ static void process_lost_credits(struct h_receiver *r)
 	}
 }
 
+/*
+ * h__stream_tickets() of another thread, while the sender may be about to change any of it: that
+ * looks again once it is refused.
+ */
+static bool may_have_ticket(const struct h_stream_sender *s)
+{
+	uint32_t released = h__load_acquire(&s->released), start = h__read_once(&s->start);
+
+	if ((int32_t)(released - start) < 0)
+		released = start;
+	return h__read_once(&s->entries) != h__read_once(&s->sent) - released;
+}
+
 static bool pending(const struct h_receiver *r)
 {
 	const struct h_stream_sender *s = (const struct h_stream_sender *)r;
@@ -109,8 +122,8 @@ static bool pending(const struct h_receiver *r)
 	if (h__stream_failed(s) && !s->told)
 		return true;
 	return (s->wanted || s->refused) &&
-	       (h__stream_failed(s) || s->grows || h__read_once(&s->unwatched) ||
-		(h__stream_tickets(s) && h__read_once(&s->held_by) < 0));
+	       (h__stream_failed(s) || h__read_once(&s->grows) || h__read_once(&s->unwatched) ||
+		(may_have_ticket(s) && h__read_once(&s->held_by) < 0));
 }
 
 static void settle_offer(struct h_receiver *r)
@@ -239,11 +252,11 @@ int h__stream_adopt(struct h_stream_sender *s, const struct h_seed *seed, int fd
 	s->ticket.length = f.buffer;
 	s->to = s->ticket;
 	h__manager_reaches(s->r.manager, s->ticket.host);
-	s->entries = f.entries;
+	h__write_once(&s->entries, f.entries);
 	s->buffer = f.buffer;
 	s->most = whole_to(s, f.buffer);
 	s->at_once = at_once(s);
-	s->start = s->sent;
+	h__write_once(&s->start, s->sent);
 	h__write_once(&s->starts, true);
 	if (smaller)
 		s->shrunk = s->sent;

@@ -22,7 +22,7 @@ static void move_start(struct h_stream_sender *s)
 	uint32_t ahead = h__load_acquire(&s->released) - s->start;
 
 	if ((int32_t)ahead > 0)
-		s->start += ahead & ~(s->entries - 1);
+		h__write_once(&s->start, s->start + (ahead & ~(s->entries - 1)));
 }
 
 /*

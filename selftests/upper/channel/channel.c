@@ -959,6 +959,42 @@ TEST_F(channel, who_was_blocked_is_called_back_also_if_he_says_so_later)
 	EXPECT_EQ(1, called);
 }
 
+#define SENDS	2000
+
+static void *keep_sending(void *channel)
+{
+	struct ht_poll poll;
+	long sent = 0;
+
+	ht_poll_begin(&poll);
+	while (sent < SENDS && ht_poll_more(&poll)) {
+		if (!h_channel_send(channel, "x", 1, H_NOWAIT))
+			sent++;
+	}
+	return (void *)sent;
+}
+
+/* It looks whether the sender can go on while that is going on: the thread sanitizer watches. */
+TEST_F(channel, one_thread_sends_and_another_dispatches)
+{
+	unsigned int called = 0, received = 0;
+	struct h_message m;
+	pthread_t thread;
+	void *sent;
+
+	if (variant->flags & H_MANAGER_SINGLE)
+		SKIP(return, "its manager is for one thread");
+	h_channel_on_ready(self->a, count, &called);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, keep_sending, self->a));
+	for (; received < SENDS && !get(self->b, self->m[1], &m); received++) {
+		h_channel_release(self->b, &m);
+		h_manager_dispatch(self->m[0]);
+	}
+	pthread_join(thread, &sent);
+	EXPECT_EQ(SENDS, received);
+	EXPECT_EQ(SENDS, (long)sent);
+}
+
 struct sender {
 	struct h_channel *channel;
 	int result;
