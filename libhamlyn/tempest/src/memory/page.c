@@ -111,6 +111,33 @@ static bool own(struct tempest_page *page, uint8_t state)
 	return true;
 }
 
+/* A page's tags, eight by one load or store: others look at them meanwhile, checked code too. */
+#define TAG_WORDS	(BLOCKS_A_PAGE / sizeof(uint64_t))
+#define EACH_BYTE	UINT64_C(0x0101010101010101)
+
+static uint64_t *tag_words(uintptr_t page)
+{
+	return (uint64_t *)tempest_tag(page);
+}
+
+static void fill_tags(uintptr_t page, uint8_t tag)
+{
+	for (size_t i = 0; i < TAG_WORDS; i++)
+		__atomic_store_n(&tag_words(page)[i], tag * EACH_BYTE, __ATOMIC_RELAXED);
+}
+
+static void load_tags(uintptr_t page, uint64_t *tags)
+{
+	for (size_t i = 0; i < TAG_WORDS; i++)
+		tags[i] = __atomic_load_n(&tag_words(page)[i], __ATOMIC_RELAXED);
+}
+
+static void store_tags(uintptr_t page, const uint64_t *tags)
+{
+	for (size_t i = 0; i < TAG_WORDS; i++)
+		__atomic_store_n(&tag_words(page)[i], tags[i], __ATOMIC_RELAXED);
+}
+
 static void publish(struct tempest_page *page, uint8_t state)
 {
 	atomic_store_explicit(&page->state, state, memory_order_release);
@@ -154,7 +181,7 @@ int TPPI_alloc_and_map(void *pg, TPPI_PageMode mode, TPPI_BlkAccTag acc, TPPI_No
 	page->usr_ptr = usr_ptr;
 	/* With the tags checked code comes in: they follow the memory */
 	atomic_thread_fence(memory_order_release);
-	memset((void *)tempest_tag((uintptr_t)pg), acc, BLOCKS_A_PAGE);
+	fill_tags((uintptr_t)pg, acc);
 	tempest_tell_whole((uintptr_t)pg, acc);
 	publish(page, PAGE_MAPPED);
 	return 1;
@@ -235,7 +262,7 @@ static bool own_both(struct tempest_page *new, struct tempest_page *old)
 int TPPI_remap(void *old_pg, void *new_pg)
 {
 	struct tempest_page *old = at(old_pg), *new = at(new_pg);
-	uint8_t tags[BLOCKS_A_PAGE];
+	uint64_t tags[TAG_WORDS];
 	bool moved;
 
 	QUIET();
@@ -246,7 +273,7 @@ int TPPI_remap(void *old_pg, void *new_pg)
 		publish(old, PAGE_MAPPED);
 		return 0;
 	}
-	memcpy(tags, (void *)tempest_tag((uintptr_t)old_pg), sizeof(tags));
+	load_tags((uintptr_t)old_pg, tags);
 	evacuate((uintptr_t)old_pg);
 	tempest_lock(&remap_lock);
 	moved = move_memory((uintptr_t)old_pg, (uintptr_t)new_pg);
@@ -260,7 +287,7 @@ int TPPI_remap(void *old_pg, void *new_pg)
 	new->home = old->home;
 	new->usr_ptr = old->usr_ptr;
 	atomic_thread_fence(memory_order_release);
-	memcpy((void *)tempest_tag((uintptr_t)new_pg), tags, sizeof(tags));
+	store_tags((uintptr_t)new_pg, tags);
 	publish(old, PAGE_FREE);
 	publish(new, PAGE_MAPPED);
 	return 1;

@@ -131,7 +131,7 @@ static bool close_page(uintptr_t page)
 {
 	while (madvise((void *)page, PAGE_BYTES, MADV_DONTNEED)) {
 		/* The program has called mlockall(): the alias keeps the page in memory */
-		if (errno != EINVAL || munlock((void *)SEGMENT_BASE, TPPI_seg_size))
+		if (errno != EINVAL || syscall(SYS_munlock, SEGMENT_BASE, TPPI_seg_size))
 			tempest_die("a page cannot be closed: %s", strerror(errno));
 	}
 	return false;

@@ -114,6 +114,12 @@ static void build(struct body *body, const char *types, va_list args)
 	}
 }
 
+/* The protocol thread looks without the lock whether there is a first one. */
+static void set_next(struct message **at, struct message *message)
+{
+	__atomic_store_n(at, message, __ATOMIC_RELAXED);
+}
+
 static void send_to_self(TPPI_MessageHandlerPtr pc, const struct body *body)
 {
 	struct message *message = malloc(sizeof(*message) + body->bytes);
@@ -126,7 +132,7 @@ static void send_to_self(TPPI_MessageHandlerPtr pc, const struct body *body)
 	};
 	memcpy(message->body, body->data, body->bytes);
 	tempest_lock(&lock);
-	*own_end = message;
+	set_next(own_end, message);
 	own_end = &message->next;
 	tempest_unlock(&lock);
 	tempest_protocol_kick();
@@ -206,8 +212,10 @@ static struct message *take(void)
 	tempest_lock(&lock);
 	message = own;
 	if (message) {
-		own = message->next;
-		if (!own)
+		struct message *next = message->next;
+
+		set_next(&own, next);
+		if (!next)
 			own_end = &own;
 	}
 	tempest_unlock(&lock);

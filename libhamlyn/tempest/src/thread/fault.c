@@ -72,24 +72,30 @@ static void list_remove(struct tempest_thread *thread)
 		fault->next->fault.previous = fault->previous;
 }
 
+/* The protocol thread looks without the lock whether there is a first one. */
+static void set_next(struct tempest_thread **at, struct tempest_thread *thread)
+{
+	__atomic_store_n(at, thread, __ATOMIC_RELAXED);
+}
+
 static void enqueue(struct tempest_thread *thread)
 {
 	thread->fault.queued = true;
 	thread->fault.next_queued = NULL;
-	*queue_end = thread;
+	set_next(queue_end, thread);
 	queue_end = &thread->fault.next_queued;
 }
 
 static void dequeue(struct tempest_thread *thread)
 {
-	struct tempest_thread **at = &queue;
+	struct tempest_thread **at = &queue, *next = thread->fault.next_queued;
 
 	if (!thread->fault.queued)
 		return;
 	while (*at != thread)
 		at = &(*at)->fault.next_queued;
-	*at = thread->fault.next_queued;
-	if (!*at)
+	set_next(at, next);
+	if (!next)
 		queue_end = at;
 	thread->fault.queued = false;
 }
