@@ -379,11 +379,22 @@ check_sanitized() { # FLAGS
 	export TSAN_OPTIONS=exitcode=99:halt_on_error=1:die_after_fork=0:handle_segv=0
 	export HAMLYN_TEST_SCALE=${HAMLYN_TEST_SCALE:-4}
 	embedded_parts "the embedded device, $1"
+	[ "$1" != -fsanitize=thread ] || tempest_sanitized "$1"
 	pkg-config --exists libfabric || return 0
 	one "tests of the libfabric provider build with $1" "${MAKE_QUIET[@]}" ofi-tests \
 		CFLAGS="-O1 -g -fno-omit-frame-pointer $1" OFI_LIB="$BUILD/libhamlyn.a" OFI_LINK=
 	part "libfabric provider, $1" env "FI_PROVIDER_PATH=$BUILD/libfabric" selftests/run-tests.sh \
 		--device "shm:ofi-$$,size=256M" "$BUILD"/ofi/ofi_*
+}
+
+# The runtime's segment is where the sanitizer has nothing; see abi.h of Tempest. The launcher is
+# a program like others.
+tempest_sanitized() { # FLAGS
+	case $("${CC:-gcc}" -dumpmachine) in x86_64-*) ;; *) return 0 ;; esac
+	one "hamlyn-run builds" "${MAKE_QUIET[@]}" "$BUILD/hamlyn-run"
+	one "tests of Tempest and Stache build with $1" "${MAKE_QUIET[@]}" sanitized-tests \
+		TEST_LINK= CPPFLAGS=-DTEMPEST_LOW_SEGMENT CFLAGS="-O1 -g -fno-omit-frame-pointer $1 -Wno-tsan"
+	part "Tempest and Stache, $1" selftests/tempest/sanitized-test.sh "$BUILD"
 }
 
 setup_static() {

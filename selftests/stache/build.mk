@@ -15,11 +15,14 @@ $(BUILD)/obj/stache-test/%.o: libhamlyn/stache/src/%.c $(STACHE_HDR)
 $(STACHE_TESTS): $(BUILD)/stache/%: selftests/stache/%.c selftests/stache/test.c selftests/stache/test.h \
 		$(TEMPEST_CHECK) $(TEMPEST_CHECK:.c=.h) $(STACHE_TEST_OBJ) $(BUILD)/libhamlyn-tempest.a $(BUILD)/libhamlyn.a
 	@mkdir -p $(@D)
-	$(CC) $(STACHE_TEST_FLAGS) -static -no-pie $(filter %.c %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
+	$(CC) $(STACHE_TEST_FLAGS) $(TEST_LINK) -no-pie $(filter %.c %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
 
 stache-tests: stache $(STACHE_TESTS) $(BUILD)/hamlyn-run
 
-.PHONY: stache-tests
+# What runs under the thread sanitizer, for CPPFLAGS=-DTEMPEST_LOW_SEGMENT TEST_LINK=
+sanitized-tests: $(TEMPEST_TESTS) $(BUILD)/tempest/overload $(STACHE_TESTS)
+
+.PHONY: stache-tests sanitized-tests
 
 # The hybrid example without what its protocol is for
 $(BUILD)/stache-controls/hybrid: libhamlyn/stache/examples/hybrid.c $(STACHE_HDR) \

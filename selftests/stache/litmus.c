@@ -161,6 +161,7 @@ static void dawdle(uint32_t *seed)
 	}
 }
 
+RACES
 static void play(int role, long batch, uint32_t *seed)
 {
 	for (int round = 0; round < BATCH; round++) {

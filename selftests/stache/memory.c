@@ -88,6 +88,7 @@ static void pause_by_chance(uint32_t *seed)
 }
 
 /* One word is ahead of another one, whenever both are looked at. */
+RACES
 static void follow(unsigned int thread)
 {
 	uint32_t seed = ME * THREADS + thread, behind, ahead;

@@ -28,6 +28,9 @@ struct test {
 /* Of each program; the last one has no name. */
 extern const struct test tests[];
 
+/* Its accesses race on purpose, which the thread sanitizer is not to tell. */
+#define RACES	__attribute__((no_sanitize("thread")))
+
 #define ME	TPPI_self_address
 #define NODES	TPPI_num_nodes
 

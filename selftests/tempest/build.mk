@@ -30,18 +30,18 @@ $(TEMPEST_TESTS): $(BUILD)/tempest/%: selftests/tempest/%.c selftests/tempest/te
 		selftests/tempest/checked.S $(TEMPEST_CHECK) $(TEMPEST_CHECK:.c=.h) \
 		$(wildcard selftests/tempest/*.h) $(TEMPEST_TEST_OBJ) $(TEMPEST_AM) $(BUILD)/libhamlyn.a
 	@mkdir -p $(@D)
-	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $(filter selftests/%.c %.S %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
+	$(CC) $(TEMPEST_TEST_FLAGS) $(TEST_LINK) -no-pie $(filter selftests/%.c %.S %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
 
 # A stranger to Tempest
 $(BUILD)/tempest/intruder: selftests/tempest/intruder.c $(TEMPEST_CHECK) $(TEMPEST_CHECK:.c=.h) \
 		$(TEMPEST_HDR) $(BUILD)/libhamlyn.a
 	@mkdir -p $(@D)
-	$(CC) $(TEMPEST_TEST_FLAGS) -static -no-pie $(filter %.c %.a,$^) $(LDFLAGS) -lpthread -o $@
+	$(CC) $(TEMPEST_TEST_FLAGS) $(TEST_LINK) -no-pie $(filter %.c %.a,$^) $(LDFLAGS) -lpthread -o $@
 
 $(BUILD)/tempest/overload: selftests/tempest/overload.cpp $(TEMPEST_TEST_OBJ) $(TEMPEST_AM) \
 		$(BUILD)/libhamlyn.a
 	@mkdir -p $(@D)
-	$(CXX) $(CPPFLAGS_ALL) $(TEMPEST_INC) -std=c++17 -Wall -Wextra $(CFLAGS) -fno-pie -static -no-pie \
+	$(CXX) $(CPPFLAGS_ALL) $(TEMPEST_INC) -std=c++17 -Wall -Wextra $(CFLAGS) -fno-pie $(TEST_LINK) -no-pie \
 		$(filter %.cpp %.o %.a,$^) $(LDFLAGS) -lpthread -o $@
 
 tempest-tests: tempest $(TEMPEST_TESTS) $(BUILD)/tempest/overload $(BUILD)/tempest/intruder $(BUILD)/hamlyn-run

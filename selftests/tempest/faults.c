@@ -271,10 +271,12 @@ static void pin(int processor)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-static void pin_protocol(TPPI_NodeId src, int size)
+/* Nobody is quick enough by waiting awake, or by preempting the protocol thread */
+static void slow_protocol(TPPI_NodeId src, int size)
 {
 	(void)src;
 	(void)size;
+	tempest_settings.spin_ns = 0;
 	pin(1);
 }
 
@@ -283,11 +285,9 @@ static void each_advances(int number)
 	unsigned long before[COUNTERS];
 	pthread_t threads[COUNTERS];
 
-	/* Nobody is quick enough by waiting awake, or by preempting the protocol thread */
-	tempest_settings.spin_ns = 0;
 	tempest_settings.suspended_spin_ns = 0;
 	pin(0);
-	TPPI_send(0, pin_protocol);
+	TPPI_send(0, slow_protocol);
 	handle_by(TPPI_Blk_Invalid, give_and_take);
 	map_page(page_at(0), 0, TPPI_Blk_Invalid);
 	for (long i = 0; i < number; i++)
@@ -483,6 +483,45 @@ static void timers_from_timers(void)
 
 	TPPI_schedule_timer(10, again, &left);
 	WAIT_UNTIL(over);
+}
+
+/* By several threads at once, while others expire. */
+#define TIMERS_EACH	2000
+
+static atomic_int expired;
+
+static void expire(void *unused)
+{
+	(void)unused;
+	expired++;
+}
+
+static void *schedule_many(void *seed)
+{
+	uint32_t random = (uintptr_t)seed;
+
+	for (int i = 0; i < TIMERS_EACH; i++) {
+		random = random * 1103515245 + 12345;
+		TPPI_schedule_timer(random >> 16 & 1023, expire, NULL);
+	}
+	return NULL;
+}
+
+static bool all_expired(void *number)
+{
+	return expired == *(int *)number;
+}
+
+static void timers_by_threads(void)
+{
+	pthread_t threads[COUNTERS];
+	int number = COUNTERS * TIMERS_EACH;
+
+	for (uintptr_t i = 0; i < COUNTERS; i++)
+		threads[i] = start_thread(schedule_many, (void *)i);
+	for (int i = 0; i < COUNTERS; i++)
+		pthread_join(threads[i], NULL);
+	wait_for(all_expired, &number, "timers");
 }
 
 /* ---- page faults ---- */
@@ -781,6 +820,7 @@ const struct test tests[] = {
 	{ "all-advance", all_advance, 0, 0, 0 },
 	{ "priorities", priorities, CONTROL_MESSAGES_FIRST, 0, 0 },
 	{ "timers", timers, CONTROL_EARLY_TIMERS, 0, 0 },
+	{ "timers-by-threads", timers_by_threads, 0, 0, 0 },
 	{ "timers-from-timers", timers_from_timers, 0, 0, 0 },
 	{ "page-faults", page_faults, 0, 0, 0 },
 	{ "page-is-moving", page_is_moving, 0, 0, 0 },

@@ -145,6 +145,8 @@ static void run_late(const struct run *run)
 	TPPI_resume_va(block, TPPI_TAG_BLK_SIZE);
 	for (int i = 0; i < run->workers; i++)
 		pthread_join(workers[i], NULL);
+	if (run->hog)
+		pthread_join(hog, NULL);
 	CHECK(rounds > 10);
 	if (late || lost)
 		failed(__FILE__, __LINE__, "after %lu downgrades: %lu late, %lu lost stores",

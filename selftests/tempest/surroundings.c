@@ -700,15 +700,22 @@ static void early_thread(void)
 
 /* ---- what is denied ---- */
 
-/* Before constructors: somebody else is at the segment's place. */
-static void take_place(void)
+/*
+ * Before constructors: somebody else is at the segment's place. In a program that is not static
+ * libc has no environment yet, and the thread sanitizer is none to ask for memory.
+ */
+static void take_place(int argc, char **argv, char **environment)
 {
-	if (getenv("HAMLYN_TEST_TAKE"))
-		mmap(TPPI_SEG_BASE, TPPI_PAGE_SIZE, PROT_NONE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	(void)argc;
+	(void)argv;
+	while (*environment && strncmp(*environment, "HAMLYN_TEST_TAKE=", 17))
+		environment++;
+	if (*environment)
+		syscall(SYS_mmap, TPPI_SEG_BASE, TPPI_PAGE_SIZE, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
-static void (*take_place_first)(void)
+static void (*take_place_first)(int, char **, char **)
 	__attribute__((section(".preinit_array"), used)) = take_place;
 
 static void deny(int number)

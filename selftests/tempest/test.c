@@ -104,8 +104,12 @@ int main(int argc, char **argv)
 	arguments = argv;
 	if (argc == 2 && !strcmp(argv[1], "--list"))
 		return list();
+	if (argc == 3 && !strcmp(argv[2], "--relaxed")) {
+		tempest_control = CONTROL_RELAXED;
+		argc = 2;
+	}
 	if (argc < 2 || argc > 3 || (argc == 3 && strcmp(argv[2], "--control"))) {
-		fprintf(stderr, "Usage: %s --list | TEST [--control]\n", argv[0]);
+		fprintf(stderr, "Usage: %s --list | TEST [--control | --relaxed]\n", argv[0]);
 		return 2;
 	}
 	while (t->name && strcmp(t->name, argv[1]))

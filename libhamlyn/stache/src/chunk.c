@@ -136,7 +136,7 @@ void *stache_chunk_take(size_t number, stache_chunk chunk)
 
 	if (number > number_of_chunks)
 		return NULL;
-	TPPI_send_items(GIVER, give, "PWW", &wait, (int)number, (int)chunk);
+	TPPI_send_items(GIVER, give, "PWW", stache_wait_name(&wait), (int)number, (int)chunk);
 	start = (char *)(uintptr_t)stache_wait(&wait);
 	if (!start)
 		return NULL;

@@ -132,12 +132,18 @@ void stache_named_wake_all(struct stache_named *named, uintptr_t answer)
 uintptr_t stache_named_ask(const void *name, TPPI_MessageHandlerPtr handler, uintptr_t value)
 {
 	struct stache_wait wait = STACHE_WAIT;
+	uintptr_t answer;
 
-	TPPI_send_items(home_of(name), handler, "PPP", name, &wait, (void *)value);
-	return stache_wait(&wait);
+	stache_left_to_others(name);
+	TPPI_send_items(home_of(name), handler, "PPP", name, stache_wait_name(&wait),
+			(void *)value);
+	answer = stache_wait(&wait);
+	stache_got_from_others(name);
+	return answer;
 }
 
 void stache_named_tell(const void *name, TPPI_MessageHandlerPtr handler)
 {
+	stache_left_to_others(name);
 	TPPI_send_items(home_of(name), handler, "P", name);
 }

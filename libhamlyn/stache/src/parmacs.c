@@ -145,7 +145,8 @@ void stache_parmacs_create(void (*function)(void))
 	node = free_node();
 	runs[node] = true;
 	stache_static_data_save(image);
-	TPPI_send_items(node, on_create, "PP", (void *)function, &loaded);
+	TPPI_send_items(node, on_create, "PP", (void *)function,
+			stache_wait_name(&loaded));
 	/* There is one image: the next process must not find its data in place of these */
 	stache_wait(&loaded);
 }
@@ -171,7 +172,7 @@ void stache_parmacs_wait(unsigned int number)
 	while (number--) {
 		struct stache_wait wait = STACHE_WAIT;
 
-		TPPI_send_items(PARENT, on_wait, "P", &wait);
+		TPPI_send_items(PARENT, on_wait, "P", stache_wait_name(&wait));
 		stache_wait(&wait);
 	}
 }

@@ -24,6 +24,7 @@ uint64_t stache_wait(struct stache_wait *wait)
  */
 void stache_wake(struct stache_wait *wait, uint64_t answer)
 {
+	stache_got_from_others(wait);
 	wait->answer = answer;
 	if (atomic_exchange(&wait->state, 0) == 2)
 		syscall(SYS_futex, &wait->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "order.h"
+
 /**
  * struct stache_wait - who waits
  * @state: 1 while it waits, 2 while it sleeps, 0 when the answer is there
@@ -19,6 +21,13 @@ struct stache_wait {
 };
 
 #define STACHE_WAIT	{ .state = 1 }
+
+/* What the question says of it. */
+static inline void *stache_wait_name(struct stache_wait *wait)
+{
+	stache_left_to_others(wait);
+	return wait;
+}
 
 /* Until it is answered. */
 uint64_t stache_wait(struct stache_wait *wait);

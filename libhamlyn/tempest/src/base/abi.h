@@ -82,8 +82,8 @@
 #error "Tempest is for Linux on x86-64 only: its access control is made of its instructions"
 #endif
 
+#ifndef TEMPEST_LOW_SEGMENT
 /* Segment: [2^44, 2^44 + 64 GiB), all of which is reserved whatever is used of it. */
-#define TEMPEST_SEGMENT_SHIFT	36
 #define TEMPEST_SEGMENT_TOP	0x100
 #define TEMPEST_SEGMENT_BASE	0x100000000000
 
@@ -91,18 +91,33 @@
 #define TEMPEST_ALIAS_OFFSET	0x80000000000
 
 /* Tags: a byte for each block, at its address >> 5; 0 where no page is mapped. */
+#define TEMPEST_TAG_BASE	0x8000000000
+
+/* What is said of a page: a byte at (its address >> 12) with another bit set; 0 if nothing. */
+#define TEMPEST_WHOLE_BIT	40
+#define TEMPEST_WHOLE_BASE	0x10100000000
+#else
+/*
+ * The same below 2^39, for our own tests: that is what the thread sanitizer leaves to programs,
+ * which has its shadow from 2^40 on. Code that was instrumented for the other does not go with it.
+ */
+#define TEMPEST_SEGMENT_TOP	0x2
+#define TEMPEST_SEGMENT_BASE	0x2000000000
+#define TEMPEST_ALIAS_OFFSET	0x4000000000
+#define TEMPEST_TAG_BASE	0x100000000
+#define TEMPEST_WHOLE_BIT	33
+#define TEMPEST_WHOLE_BASE	0x202000000
+#endif
+
+#define TEMPEST_SEGMENT_SHIFT	36
 #define TEMPEST_TAG_SHIFT	5
 #define TEMPEST_BLOCK_SIZE	32
-#define TEMPEST_TAG_BASE	0x8000000000
+#define TEMPEST_PAGE_SHIFT	12
+
 #define TEMPEST_TAG_INVALID	0
 #define TEMPEST_TAG_BUSY	1
 #define TEMPEST_TAG_READ_ONLY	2
 #define TEMPEST_TAG_WRITABLE	3
-
-/* What is said of a page: a byte at (its address >> 12) with another bit set; 0 if nothing. */
-#define TEMPEST_PAGE_SHIFT	12
-#define TEMPEST_WHOLE_BIT	40
-#define TEMPEST_WHOLE_BASE	0x10100000000
 
 /*
  * Long variable of the library: where struct rseq's rseq_cs of the current thread is, as

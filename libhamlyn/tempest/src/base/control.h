@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 
 #ifdef TEMPEST_TEST_CONTROLS
-extern unsigned int tempest_control;
-#define CONTROL(bit)	(tempest_control & (bit))
+extern _Atomic unsigned int tempest_control;
+#define CONTROL(bit)	(atomic_load_explicit(&tempest_control, memory_order_relaxed) & (bit))
 
 /* With CONTROL_TAG_FIRST: called between the tag and the contents, if not NULL. */
 extern void (*tempest_between)(void);
@@ -59,5 +59,6 @@ extern _Atomic long tempest_pages_left;
 #define CONTROL_NOT_TOLD	0x40000u /* no loop learns that a page is whole */
 #define CONTROL_NO_SWITCH	0x80000u /* no loop that was wrong goes on with checks */
 #define CONTROL_NO_LAST	0x100000u /* the program's last thread ends itself alone */
+#define CONTROL_RELAXED	0x200000u /* locks order nothing: for the thread sanitizer to see */
 
 #endif /* TEMPEST_CONTROL_H */

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/control.h"
+
 static inline long tempest_futex(_Atomic uint32_t *word, int op, uint32_t value,
 				 const struct timespec *timeout)
 {
@@ -30,6 +32,13 @@ struct tempest_lock {
 
 #define LOCK_SPINS	100
 
+static inline uint32_t tempest_lock_set(struct tempest_lock *lock, uint32_t value)
+{
+	if (CONTROL(CONTROL_RELAXED))
+		return atomic_exchange_explicit(&lock->word, value, memory_order_relaxed);
+	return atomic_exchange(&lock->word, value);
+}
+
 static inline void tempest_lock(struct tempest_lock *lock)
 {
 	uint32_t found;
@@ -40,13 +49,13 @@ static inline void tempest_lock(struct tempest_lock *lock)
 			return;
 		__builtin_ia32_pause();
 	}
-	while (atomic_exchange(&lock->word, 2) != 0)
+	while (tempest_lock_set(lock, 2) != 0)
 		tempest_futex(&lock->word, FUTEX_WAIT, 2, NULL);
 }
 
 static inline void tempest_unlock(struct tempest_lock *lock)
 {
-	if (atomic_exchange(&lock->word, 0) == 2)
+	if (tempest_lock_set(lock, 0) == 2)
 		tempest_futex(&lock->word, FUTEX_WAKE, 1, NULL);
 }
 

@@ -13,7 +13,7 @@
 #include "thread/thread.h"
 
 #ifdef TEMPEST_TEST_CONTROLS
-unsigned int tempest_control;
+_Atomic unsigned int tempest_control;
 void (*tempest_between)(void);
 #endif
 
