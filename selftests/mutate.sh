@@ -149,6 +149,8 @@ far-wrap       native bridge                libhamlyn/src/embedded/shm_far.c s/i
 change-limit   native stuck_tables          libhamlyn/src/low/change.c s/return limit.err ? \&limit : NULL;/return NULL;/
 change-accept  native stuck_tables          libhamlyn/src/rendezvous/rendezvous_accept.c s/int err = m \&\& h__change_limited() ? /int err = 0 ? /
 change-close   native stuck_tables          libhamlyn/src/manager/leaving.c s/if (m->ends || !h__change_limited() ||/if (1 ||/
+nq-counted     native nq_bias               libhamlyn/src/embedded/shm_nq.h s/return (s32)(h__shm_nq_share(p) - (cursor + 1)) >= 0;/h__shm_nq_share(p); return false;/
+nq-ending      native nq_bias               libhamlyn/src/embedded/shm_bias.c s/return bias != SHM_NQ_ENDING;/return true;/
 grace-goes-on  native busy_segment                 libhamlyn/src/embedded/shm_table.c s/if (g \&\& g->about != about)/if (g)/
 shm-owner      native hostile_segment       libhamlyn/src/embedded/shm_file.c s/if (st.st_uid != geteuid())$/if (0)/; s/if (st.st_mode & 077)$/if (0)/
 lock-lend      native priority              libhamlyn/src/low/lock.c s/err = lock_asleep(word, self, deadline_ns);/err = lock_alone(word, self, deadline_ns);/

@@ -155,6 +155,7 @@ struct hml_guard {
  * @brief: its packet came where no lock may be taken: one that is to be refused is left
  * @left: one was: nothing has been done about it
  * @unreadable: memory of its current message could not be read, so its receiver is told nothing
+ * @taker: for hml_port_taker(), 0: nobody special; constant
  * @pid: process that created the terminus; constant
  * @uid: its user; constant
  * @share: as whose other hosts are told of its packets: one number for all uids that share what
@@ -168,6 +169,7 @@ struct hml_sender {
 	bool brief;
 	bool left;
 	bool unreadable;
+	u32 taker;
 	u32 pid;
 	u32 uid;
 	u32 share;
@@ -690,13 +692,33 @@ static inline bool hml_link_up(const struct hml_nic *nic)
 
 /* notify.c */
 
+#ifndef HML_PORT_NQ
+#define HML_TAKER_NONE		0
+#define hml_port_taker(sender)	((void)(sender), HML_TAKER_NONE)
+#define hml_port_nq_cursor(nq, taker) \
+	((void)(taker), smp_load_acquire(&(nq)->cursor))	/* B4 */
+#define hml_port_nq_seen(nq)	READ_ONCE((nq)->cursor)
+#define hml_port_nq_take(nq, taker, at) ({				\
+	u32 at_ = (at);							\
+									\
+	(void)(taker);							\
+	hml_atomic_cmpxchg(&(nq)->cursor, at_, at_ + 1) == at_;	\
+})
+#define hml_port_nq_publish(taker, p, v) do {				\
+	(void)(taker);							\
+	hml_store_release_mb(p, v);					\
+} while (0)
+#endif
+
 /**
  * struct hml_nq_place - where an entry will probably go
  * @cursor: its position
+ * @taker: as whom it is taken
  * @entry: its memory
  */
 struct hml_nq_place {
 	u32 cursor;
+	u32 taker;
 	struct hamlyn_nq_entry *entry;
 };
 
@@ -704,6 +726,7 @@ struct hml_nq_place {
  * hml_nq_expect() - prefetch an NQ's next entry
  * @nic: the NIC
  * @nq: the NQ
+ * @taker: as whom, hml_port_taker(), or HML_TAKER_NONE
  *
  * The poller's processor has its cache line. Fetch it while the message is being placed,
  * rather than wait for it afterwards.
@@ -711,15 +734,15 @@ struct hml_nq_place {
  * Return: where an entry would go now, for hml_nq_append().
  */
 static inline struct hml_nq_place hml_nq_expect(struct hml_nic *nic,
-						struct hml_nq *nq)
+						struct hml_nq *nq, u32 taker)
 {
 	/* Before the consumer index; otherwise an empty queue may look full. */
-	u32 cursor = smp_load_acquire(&nq->cursor);	/* B4: read before the consumer index */
+	u32 cursor = hml_port_nq_cursor(nq, taker);	/* B4: read before the consumer index */
 	struct hamlyn_nq_entry *e = hml_ref_deref(&nic->port, nq->entries);
 
 	e += cursor & nq->mask;
 	hml_prefetchw(e);
-	return (struct hml_nq_place) { cursor, e };
+	return (struct hml_nq_place) { cursor, taker, e };
 }
 
 /**

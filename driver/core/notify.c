@@ -54,25 +54,24 @@ static bool overrun_told(struct hml_nic *nic, struct hml_nq *nq, u32 cursor)
 }
 
 static enum reserve_result reserve(struct hml_nic *nic, struct hml_nq *nq,
-				   u32 *position)
+				   u32 taker, u32 *position)
 {
 	u32 tries;
 
 	for (tries = 0; tries < RESERVE_TRIES; tries++) {
 		/* Before the consumer index; otherwise an empty queue may look full. */
-		u32 cursor = smp_load_acquire(&nq->cursor);	/* B4: before the consumer index */
+		u32 cursor = hml_port_nq_cursor(nq, taker);	/* B4: before the consumer index */
 		u32 used = entries_used(nic, nq, cursor);
 
 		if (used == nq->mask && overrun_told(nic, nq, cursor))
 			used++;
 		if (unlikely(used > nq->mask)) {
 			/* A stale cursor looks full, too: if it is one, look again. */
-			if (cursor != smp_load_acquire(&nq->cursor))
+			if (cursor != hml_port_nq_cursor(nq, taker))
 				continue;
 			return RESERVE_FULL;
 		}
-		if (hml_atomic_cmpxchg(&nq->cursor, cursor, cursor + 1) !=
-		    cursor)
+		if (!hml_port_nq_take(nq, taker, cursor))
 			continue;
 		*position = cursor;
 		return likely(used < nq->mask) ? RESERVE_OK : RESERVE_LAST;
@@ -80,8 +79,7 @@ static enum reserve_result reserve(struct hml_nic *nic, struct hml_nq *nq,
 	return RESERVE_FULL;
 }
 
-static void publish(struct hamlyn_nq_entry *e, u32 position,
-		    const struct hamlyn_nq_entry *entry)
+static __always_inline void fill(struct hamlyn_nq_entry *e, const struct hamlyn_nq_entry *entry)
 {
 	WRITE_ONCE(e->data, entry->data);
 	WRITE_ONCE(e->slot, entry->slot);
@@ -89,6 +87,12 @@ static void publish(struct hamlyn_nq_entry *e, u32 position,
 	WRITE_ONCE(e->source, entry->source);
 	WRITE_ONCE(e->length, entry->length);
 	WRITE_ONCE(e->flags, entry->flags);
+}
+
+static void publish(struct hamlyn_nq_entry *e, u32 position,
+		    const struct hamlyn_nq_entry *entry)
+{
+	fill(e, entry);
 	hml_store_release_mb(&e->sequence, position + 1);	/* B3: after it; B5: before armed */
 }
 
@@ -117,7 +121,7 @@ struct reserved {
  * which does not come here.
  */
 static noinline struct reserved append_slowly(struct hml_nic *nic,
-					      struct hml_nq *nq,
+					      struct hml_nq *nq, u32 taker,
 					      struct hamlyn_nq_entry entry)
 {
 	struct hamlyn_nq_entry *e = hml_ref_deref(&nic->port, nq->entries);
@@ -125,7 +129,7 @@ static noinline struct reserved append_slowly(struct hml_nic *nic,
 	struct reserved r = { .position = 0 };
 	u32 lost = READ_ONCE(ring->lost), now;
 
-	r.result = reserve(nic, nq, &r.position);
+	r.result = reserve(nic, nq, taker, &r.position);
 	e += r.position & nq->mask;
 	if (r.result == RESERVE_OK) {
 		publish(e, r.position, &entry);
@@ -159,16 +163,19 @@ copy_entry(const struct hamlyn_nq_entry *e)
 static __always_inline struct reserved append_at_once(struct hml_nic *nic,
 						      struct hml_nq *nq,
 						      struct hml_nq_place place,
-						      const struct hamlyn_nq_entry *entry)
+						      const struct hamlyn_nq_entry *entry,
+						      bool wake)
 {
 	u32 cursor = place.cursor;
 	u32 used = cursor - smp_load_acquire(&nq->consumer);	/* B4: before the entry is filled */
 
 	if (unlikely(used >= nq->mask ||
-		     hml_atomic_cmpxchg(&nq->cursor, cursor, cursor + 1) !=
-		     cursor))
-		return append_slowly(nic, nq, copy_entry(entry));
-	publish(place.entry, cursor, entry);
+		     !hml_port_nq_take(nq, place.taker, cursor)))
+		return append_slowly(nic, nq, place.taker, copy_entry(entry));
+	fill(place.entry, entry);
+	/* B3: after it; B5: before armed. A quiet one looks at the cursor behind it, too. */
+	hml_port_nq_publish(wake ? place.taker : HML_TAKER_NONE, &place.entry->sequence,
+			    cursor + 1);
 	return (struct reserved) { RESERVE_OK, cursor, false };
 }
 
@@ -185,11 +192,11 @@ static __always_inline bool append_one(struct hml_nic *nic, struct hml_nq *nq,
 	struct reserved r;
 
 	hml_port_notify_enter(&nic->port);
-	r = append_at_once(nic, nq, place, entry);
+	r = append_at_once(nic, nq, place, entry, wake);
 	hml_port_notify_exit(&nic->port);
 	*position = r.position;
 	if (unlikely(!wake) && (r.result == RESERVE_FULL ||
-				(READ_ONCE(nq->cursor) == r.position + 1 &&
+				(hml_port_nq_seen(nq) == r.position + 1 &&
 				 !r.others_lost)))
 		return r.result == RESERVE_OK;
 	/* Even if this one was lost: all entries that fill the queue may be quiet. */
@@ -226,7 +233,7 @@ bool hml_nq_ready(const struct hml_nic *nic, const struct hml_nq *nq,
 {
 	const struct hamlyn_nq_entry *e = hml_ref_deref(&nic->port,
 							nq->entries);
-	u32 behind = READ_ONCE(nq->cursor) - position;
+	u32 behind = hml_port_nq_seen(nq) - position;
 
 	/* So far behind that its sequence numbers may have wrapped; but not ahead. */
 	if (behind > nq->mask + 1 && -behind > nq->mask + 1)

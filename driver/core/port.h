@@ -26,6 +26,13 @@
  *    if it could not read all;
  *  - hml_nq_t, a reference to an NQ that a slot can hold, HML_NQ_NONE,
  *    and hml_nq_deref();
+ *  - how NQ entries are taken and published, if it has a way of its own (HML_PORT_NQ):
+ *    hml_port_taker(sender) is as whom, or HML_TAKER_NONE;
+ *    hml_port_nq_cursor(nq, taker) where the next entry goes, an acquire;
+ *    hml_port_nq_take(nq, taker, cursor) takes that one if nobody else has;
+ *    hml_port_nq_publish(taker, p, sequence) is hml_store_release_mb(), or what whoever arms
+ *    an NQ makes as good; hml_port_nq_seen(nq) is the cursor for whoever takes nothing. In
+ *    all other homes everybody takes them by hml_atomic_cmpxchg();
  *  - hml_ref_t, a reference to ring memory, and hml_ref_deref();
  *  - struct hml_port, the home's part of a NIC; hml_port_slot() finds the
  *    slot with a given number or NULL;

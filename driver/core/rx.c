@@ -304,7 +304,7 @@ static void notify_late(struct hml_nic *nic, struct hml_slot *slot,
 	struct hml_nq *nq = hml_nq_deref(&nic->port, slot->nq);
 
 	if (nq)
-		notify(nic, slot, nq, hml_nq_expect(nic, nq), h, sender);
+		notify(nic, slot, nq, hml_nq_expect(nic, nq, hml_port_taker(sender)), h, sender);
 }
 
 /*
@@ -391,7 +391,7 @@ static __always_inline void accept(struct hml_nic *nic, struct hml_slot *slot,
 		accept_any(nic, slot, hml_packet_copy(h), *payload, sender);
 		return;
 	}
-	next = hml_nq_expect(nic, nq);
+	next = hml_nq_expect(nic, nq, hml_port_taker(sender));
 	if (likely(place_all(nic, slot, h, payload, sender)))
 		notify(nic, slot, nq, next, h, sender);
 }
@@ -515,7 +515,7 @@ static __always_inline int accept_whole(struct hml_nic *nic, struct hml_slot *sl
 		return reject;
 	}
 	if (likely(nq))
-		next = hml_nq_expect(nic, nq);
+		next = hml_nq_expect(nic, nq, hml_port_taker(sender));
 	/* No pieces: nothing of it is in memory that may be unreadable. */
 	place_all(nic, slot, h, payload, sender);
 	WRITE_ONCE(m->length, h->length);
@@ -611,7 +611,7 @@ bool hml_rx_plain(struct hml_nic *nic, struct hml_single s, const void *flat,
 	nq = hml_nq_deref(&nic->port, slot->nq);
 	if (unlikely(!nq || admit_packet(slot, &h, true) >= 0))
 		return false;
-	next = hml_nq_expect(nic, nq);
+	next = hml_nq_expect(nic, nq, hml_port_taker(sender));
 	/* No pieces: nothing of it is in memory that may be unreadable. */
 	place_all(nic, slot, &h, &payload, sender);
 	notify(nic, slot, nq, next, &h, sender);

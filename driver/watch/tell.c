@@ -95,7 +95,7 @@ static bool append(const struct hml_watch *w)
 		return false;
 	/* As a packet would: a task that sleeps over an entry after ours is to be woken as well. */
 	hml_notify_begin();
-	done = hml_nq_append(nic, &nq->core, hml_nq_expect(nic, &nq->core), &e,
+	done = hml_nq_append(nic, &nq->core, hml_nq_expect(nic, &nq->core, HML_TAKER_NONE), &e,
 			     true);
 	hml_notify_end_later();
 	if (done)

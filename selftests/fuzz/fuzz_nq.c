@@ -85,7 +85,7 @@ static void append(struct fuzz *f, bool wake)
 
 	core.nq.armed = fuzz_u8(f) & 1;
 	tamper.on = !honest;
-	place = hml_nq_expect(&core.nic, &core.nq);
+	place = hml_nq_expect(&core.nic, &core.nq, 0);
 	/* Somebody else was faster. */
 	if (fuzz_u8(f) == 0xff)
 		place.cursor--;

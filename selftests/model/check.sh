@@ -218,6 +218,11 @@ holds "NQ on a futex: two readers" -DFUTEX -DP=1 -DK=2 -DC=2
 holds "NQ on a futex: two readers, one message each" -DFUTEX -DP=1 -DK=2 -DC=2 -DQUOTA=1
 holds "NQ on a futex: an appender is killed" -DFUTEX -DP=2 -DK=1 -DKILL=1
 holds "NQ on a futex: both are killed" -DFUTEX -DP=2 -DK=1 -DKILL=2
+holds "NQ, the sleeper pays: three notifications, two entries" -DFUTEX -DFENCED -DP=1 -DK=3
+holds "NQ, the sleeper pays: two appenders" -DFUTEX -DFENCED -DP=2 -DK=1
+holds "NQ, the sleeper pays: two readers, one message each" -DFUTEX -DFENCED -DP=1 -DK=2 -DC=2 -DQUOTA=1
+holds "NQ, the sleeper pays: quiet messages" -DFUTEX -DFENCED -DP=2 -DK=1 -DQUIET=1 -DMASK=3
+holds "NQ, the sleeper pays: an appender is killed" -DFUTEX -DFENCED -DP=2 -DK=1 -DKILL=1
 
 fails "NQ: the sequence is a plain store" "$TORN" -DP=2 -DK=1 -DBUG_PLAIN_SEQUENCE
 fails "NQ: a place is taken in two steps" "$UNSEEN" -DP=2 -DK=1 -DBUG_NO_CAS
@@ -235,6 +240,8 @@ fails "NQ on a futex: no barrier behind an entry (B5)" "$ASLEEP" \
 	-DFUTEX -DP=2 -DK=1 -DBUG_PUBLISH_NO_MB
 fails "NQ on a futex: no barrier behind arming (B5)" "$ASLEEP" \
 	-DFUTEX -DP=2 -DK=1 -DBUG_ARM_NO_MB
+fails "NQ, the sleeper pays: no barrier of others (B5)" "$ASLEEP" \
+	-DFUTEX -DFENCED -DP=2 -DK=1 -DBUG_ARM_NO_FENCE
 fails "NQ on a futex: a reader that need not sleep leaves it armed" "$ASLEEP" \
 	-DFUTEX -DP=1 -DK=2 -DC=2 -DQUOTA=1 -DBUG_KEEP_ARMED
 fails "NQ: quiet messages wake nobody, whatever is behind them" "$UNSEEN" \
@@ -247,6 +254,26 @@ fails "NQ: a hole is mended that somebody has filled" "$UNSEEN" \
 	-DFUTEX -DP=2 -DK=1 -DKILL=1 -DBUG_FILL_NO_LOOK
 fails "NQ: what nobody has taken is mended" "$ASLEEP" -DFUTEX -DP=2 -DK=1 -DKILL=1 -DBUG_MEND_ALL
 fails "NQ: nobody looks around" "$ASLEEP" -DFUTEX -DP=2 -DK=1 -DKILL=1 -DBUG_NO_LOOK_AROUND
+
+# ---- a notification queue that its first sender has to itself ----
+
+MODEL=$MODELS/bias.pml
+TWICE='assertion violated *!\(taken\['
+LEFT_OUT='assertion violated \(+mem\[0\]==254'
+NOT_TAKEN='assertion violated \(c>=told'
+
+holds "bias: two senders" -DS=2
+holds "bias: two senders, each could have it" -DS=2 -DLONE=2
+holds "bias: two senders, one is killed" -DS=2 -DKILL=1
+holds "bias: three senders" -DS=3 -DK=1
+holds "bias: the first one is killed, and another has its number" -DHEIR -DKILL=1 -DK=1
+
+fails "bias: no barrier of others (B24)" "$TWICE" -DBUG_NO_FENCE
+fails "bias: where all begin is said again (B24)" "$TWICE" -DBUG_START_AGAIN
+fails "bias: the first one looks before it counts on (B24)" "$TWICE" -DBUG_LOOK_FIRST
+fails "bias: the first one does not look (B24)" "$TWICE" -DBUG_NO_LOOK
+fails "bias: the first one takes another entry, whatever was counted" "$LEFT_OUT" -DBUG_NOT_COUNTED
+fails "bias: what may not count is mended" "$NOT_TAKEN" -DBUG_SEEN_ENDING
 
 # ---- the doorbell ----
 

@@ -8,7 +8,8 @@
  * sequence. Stores take their time: see weak.pml.
  *
  * Who sleeps: in the kernel on a wait queue, which it joins before it looks; with FUTEX on
- * the word "armed" itself. QUIET producers wake nobody if nobody has taken an entry
+ * the word "armed" itself; FENCED: it has the system drain everybody's stores, and loud
+ * producers have no barrier behind an entry. QUIET producers wake nobody if nobody has taken an entry
  * behind theirs. With KILL up to KILL producers die anywhere between two steps.
  *
  * The BUG_ switches each take a check or a barrier away: see check.sh.
@@ -182,8 +183,13 @@ inline publish(what)
 #else
 	STORE_RELEASE(SEQ(c % E), c + 1);
 #endif
-#ifndef BUG_PUBLISH_NO_MB
-	MB;
+#ifdef FENCED
+	if
+	:: what == REPORT || me < QUIET -> MB
+	:: else
+	fi
+#elif !defined(BUG_PUBLISH_NO_MB)
+	MB
 #endif
 }
 
@@ -385,6 +391,14 @@ inline nap()
 	STORE(ARMED, 1);
 #ifndef BUG_ARM_NO_MB
 	MB;
+#endif
+#if defined(FENCED) && !defined(BUG_ARM_NO_FENCE)
+	i = 0;
+	do
+	:: i < CPUS -> sb[i].n == 0; i++
+	:: else -> break
+	od;
+	i = 0;
 #endif
 	pos = consumer;
 #ifdef BUG_NO_LOOK

@@ -266,7 +266,7 @@ static bool append(struct world_host *host, bool wake)
 	const struct hamlyn_nq_entry e = { .data = 1 };
 
 	return hml_nq_append(&host->nic, &host->nq.nq,
-			     hml_nq_expect(&host->nic, &host->nq.nq), &e, wake);
+			     hml_nq_expect(&host->nic, &host->nq.nq, 0), &e, wake);
 }
 
 static void consumer_index_comes_with_acquire_and_goes_with_release(void **state)

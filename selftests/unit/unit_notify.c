@@ -155,14 +155,14 @@ static bool append(u32 i)
 {
 	struct hamlyn_nq_entry e = sample(i);
 
-	return hml_nq_append(&home, &q.nq, hml_nq_expect(&home, &q.nq), &e, true);
+	return hml_nq_append(&home, &q.nq, hml_nq_expect(&home, &q.nq, 0), &e, true);
 }
 
 static bool append_quietly(u32 i)
 {
 	struct hamlyn_nq_entry e = sample(i);
 
-	return hml_nq_append(&home, &q.nq, hml_nq_expect(&home, &q.nq), &e, false);
+	return hml_nq_append(&home, &q.nq, hml_nq_expect(&home, &q.nq, 0), &e, false);
 }
 
 static struct hamlyn_nq_entry *at(u32 position)
@@ -212,7 +212,7 @@ static void callers_sequence_is_ignored(void **state)
 
 	(void)state;
 	e.sequence = 5;
-	assert_true(hml_nq_append(&home, &q.nq, hml_nq_expect(&home, &q.nq), &e, true));
+	assert_true(hml_nq_append(&home, &q.nq, hml_nq_expect(&home, &q.nq, 0), &e, true));
 	assert_int_equal(at(0)->sequence, 1);
 }
 
@@ -332,7 +332,7 @@ static enum reserve_result reserve_at(u32 used, u32 *position)
 	q.nq.consumer = 1000;
 	q.control->consumer = 1000;
 	*position = 0;
-	return reserve(&home, &q.nq, position);
+	return reserve(&home, &q.nq, 0, position);
 }
 
 static void reservation_near_full_goes_from_ok_to_last_to_full(void **state)
@@ -813,7 +813,7 @@ static void reserved_entry_is_not_ready_until_it_is_published(void **state)
 	u32 position;
 
 	(void)state;
-	assert_int_equal(reserve(&home, &q.nq, &position), RESERVE_OK);
+	assert_int_equal(reserve(&home, &q.nq, 0, &position), RESERVE_OK);
 	append(1);
 	assert_false(hml_nq_ready(&home, &q.nq, 0));
 	assert_true(hml_nq_ready(&home, &q.nq, 1));

@@ -1228,7 +1228,7 @@ static void *append_all(void *arg)
 		struct hamlyn_nq_entry e = stamped(a->id, i);
 
 		if (hml_nq_append(&w->nic, &w->nq.nq,
-				  hml_nq_expect(&w->nic, &w->nq.nq), &e, true))
+				  hml_nq_expect(&w->nic, &w->nq.nq, 0), &e, true))
 			a->appended++;
 		else
 			a->lost++;

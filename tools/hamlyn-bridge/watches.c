@@ -442,10 +442,11 @@ static void sleep_until_told(struct bridge *b)
 {
 	struct hml_nq *core = b->watcher->nq->priv;
 	bool soon = h__shm_look(b->watcher->nq) || b->watcher->held;
-	const struct timespec t = { .tv_nsec = soon ? RETRY_NS : SLEEP_NS };
+	struct timespec t = { .tv_nsec = soon ? RETRY_NS : SLEEP_NS };
 
 	WRITE_ONCE(core->armed, 1);
-	smp_mb();						/* B5 */
+	if (!h__shm_try_fence())				/* B5 */
+		t.tv_nsec = RETRY_NS;
 	if (!has_work(b) && !atomic_load(&b->stop))
 		syscall(SYS_futex, &core->armed, FUTEX_WAIT, 1, &t, NULL, 0);
 }

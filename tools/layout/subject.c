@@ -196,7 +196,8 @@ struct mapped {
 	struct hml_nic nic line_aligned;
 	struct hml_link link line_aligned;
 	struct hml_slot slot line_aligned;
-	struct hml_nq nqcb line_aligned;
+	/* All share it: as the kernel's, but for a look at that. */
+	struct shm_nq nqcb line_aligned;
 	unsigned char *wq;
 	unsigned char *area;
 	struct hamlyn_metadata *meta;
@@ -255,7 +256,7 @@ static void mapped_core(struct mapped *m)
 		.packet_size = 16384,
 		.link = &m->link,
 	};
-	m->nqcb = (struct hml_nq) {
+	m->nqcb.nq = (struct hml_nq) {
 		.mask = NQ_ENTRIES - 1,
 		.ring = ref(m->nq.ring),
 		.entries = ref(m->nq.entries),
@@ -299,7 +300,7 @@ static void mapped_objects(struct mapped *m)
 	object("kernel", "hml_terminus", "hml_terminus", &m->core, sizeof(m->core), 0);
 	object("kernel", "hml_stats", "hml_stats", &m->stats, sizeof(m->stats), 0);
 	object("kernel", "hml_slot", "hml_slot", &m->slot, sizeof(m->slot), 0);
-	object("kernel", "hml_nq", "hml_nq", &m->nqcb, sizeof(m->nqcb), 0);
+	object("kernel", "hml_nq", "shm_nq", &m->nqcb, sizeof(m->nqcb), 0);
 }
 
 static void mapped(void)

@@ -14,11 +14,13 @@
 #ifndef H_SHM_H
 #define H_SHM_H
 
+#include "embedded/shm_nq.h"
 #include "low/device.h"
 #include "nic.h"
 
 #define SHM_MAGIC		0x316d68736e796c68ull	/* "hlynshm1" */
-#define SHM_ABI			(HAMLYN_ABI_VERSION << 16 | 6)
+#define SHM_ABI			(HAMLYN_ABI_VERSION << 16 | 7)
+#define SHM_ABI_SHARED		(HAMLYN_ABI_VERSION << 16 | 6)	/* of 0.2: all share each NQ */
 #define SHM_PAGE		4096
 #define SHM_MAX_ATTACH		1024
 #define SHM_MAX_WQ_ENTRIES	4096
@@ -77,7 +79,11 @@ struct shm_nq {
 	struct hml_nq nq;
 	u32 owner;
 	u32 area;
+	struct shm_bias bias;
 } __attribute__((aligned(SHM_APART)));
+
+_Static_assert(offsetof(struct shm_nq, bias) == SHM_BIAS_AT &&
+	       offsetof(struct shm_nq, nq.cursor) == 0, "shm_bias_of()");
 
 struct shm_area {
 	u32 owner;
@@ -243,6 +249,7 @@ struct shm_dev {
 	u32 attach;
 	char file[128];
 	bool fenced;		/* h__shm_fence() of others reaches our threads */
+	bool biased;		/* an NQ may be its first sender's, and who sleeps pays */
 	struct hml_nic nic;
 	struct hml_sender self;	/* who guesses by h_watch() */
 	struct shm_guesser guesser;
@@ -335,7 +342,14 @@ void h__shm_unlock(const struct h_dev *dev);
 bool h__shm_alive(const struct h_dev *dev, u32 attach);
 
 /* shm_fence.c */
+/*
+ * Where the call is forbidden to us, though not to the others: longer than any processor
+ * keeps a store to itself.
+ */
+#define SHM_SETTLE_NS	10000000
+
 bool h__shm_fence_join(void);
+bool h__shm_try_fence(void);
 void h__shm_fence(void);
 
 /*

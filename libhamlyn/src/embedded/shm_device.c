@@ -110,6 +110,9 @@ static void fill_nq(struct h_nq *nq, struct hml_nq *core, char *mem)
 		.entries = shm_offset(shm, nq->entries),
 		.control = shm_offset(shm, nq->control),
 	};
+	*shm_bias_of(core) = (struct shm_bias) {
+		.bias = shm->biased ? SHM_NQ_FREE : SHM_NQ_SHARED,
+	};
 }
 
 static struct shm_nq *free_nq(struct shm_segment *seg)
@@ -216,9 +219,12 @@ static void mend_hole(struct h_nq *nq)
 	struct hml_nq *core = nq->priv;
 	u32 pos = h__read_once(&nq->control->consumer);
 	struct h_grace *hole;
+	u32 cursor;
 
 	/* Acquire: holes up to here were taken before we wait, not after. */
-	if (smp_load_acquire(&core->cursor) == pos ||
+	while (!h__shm_nq_look(core, &cursor))
+		h__shm_nq_share(shm_bias_of(core));
+	if (cursor == pos ||
 	    hml_nq_ready(&shm->nic, core, pos))
 		return;
 	if (!h__try_lock(&nq->dev->lock))
@@ -261,10 +267,31 @@ static int futex_wait(u32 *word, int64_t ns)
 	return 0;
 }
 
+static bool has_entry(struct h_nq *nq)
+{
+	return hml_nq_ready(&shm_of(nq->dev)->nic, nq->priv,
+			    h__read_once(&nq->control->consumer));
+}
+
+/* Armed. If not all stores are ordered, one before that may be seen a little later only. */
+static int doze(struct h_nq *nq, int64_t ns, bool ordered)
+{
+	struct hml_nq *core = nq->priv;
+	int err;
+
+	if (ordered || ns <= SHM_SETTLE_NS)
+		return futex_wait(&core->armed, ns);
+	err = futex_wait(&core->armed, SHM_SETTLE_NS);
+	if (err != -ETIMEDOUT || has_entry(nq))
+		return err;
+	return futex_wait(&core->armed, ns - SHM_SETTLE_NS);
+}
+
 static int shm_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 {
 	struct hml_nq *core = nq->priv;
 	int64_t ns = longest_sleep(nq);
+	bool ordered;
 	int err;
 
 	if (deadline_ns >= 0) {
@@ -276,9 +303,8 @@ static int shm_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 			ns = left;
 	}
 	WRITE_ONCE(core->armed, 1);
-	smp_mb();						/* B5 */
-	if (hml_nq_ready(&shm_of(nq->dev)->nic, core,
-			 h__read_once(&nq->control->consumer))) {
+	ordered = h__shm_try_fence();				/* B5 */
+	if (has_entry(nq)) {
 		/*
 		 * Who armed it before us, and saw it disarmed for that entry only
 		 * now, must not sleep because we have armed it again.
@@ -286,7 +312,7 @@ static int shm_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 		hml_port_nq_wake(&shm_of(nq->dev)->nic.port, core);
 		return 0;
 	}
-	err = futex_wait(&core->armed, ns);
+	err = doze(nq, ns, ordered);
 	if (err && err != -ETIMEDOUT)
 		return err;
 	/* Woken for an entry behind a hole? Then nobody else looks. */
@@ -498,6 +524,8 @@ static int shm_terminus_create(struct h_terminus *t,
 	hml_guard_begin(&s->core.sender.guard, &s->shm->guesser.bucket, (u64)h__now_ns());
 	s->nic = &s->shm->nic;
 	s->alone = at->flags & H_TERMINUS_SINGLE && s->shm->fenced;
+	if (s->shm->fenced && s->shm->biased)
+		s->core.sender.taker = ~(s->alone ? t->id + 1 : SHM_TAKER_FENCED);
 	t->priv = s;
 	return 0;
 

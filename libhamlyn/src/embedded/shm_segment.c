@@ -176,7 +176,8 @@ static int join_segment(struct h_dev *dev, struct shm_dev *shm)
 			       MAP_POPULATE : 0);
 	if (!shm->seg)
 		return -errno;
-	if (shm->seg->magic != SHM_MAGIC || shm->seg->abi != SHM_ABI ||
+	shm->biased = shm->seg->abi == SHM_ABI;
+	if (shm->seg->magic != SHM_MAGIC || (!shm->biased && shm->seg->abi != SHM_ABI_SHARED) ||
 	    shm->seg->packet_size != SHM_PACKET_SIZE ||
 	    shm->seg->size != shm->size || shm->seg->pages != shm->pages ||
 	    shm->seg->page_owners != shm_owners_at() ||

@@ -64,7 +64,7 @@ static bool has_room(struct shm_dev *shm, const struct hml_nq *core)
 {
 	const struct hamlyn_nq_control *control =
 		hml_ref_deref(&shm->nic.port, core->control);
-	u32 cursor = smp_load_acquire(&core->cursor);		/* B4 */
+	u32 cursor = hml_port_nq_seen(core);			/* B4 */
 	s32 used = (s32)(cursor - smp_load_acquire(&control->consumer)); /* B4 */
 
 	return used < (s32)core->mask;
@@ -90,7 +90,7 @@ static void tell(struct shm_dev *shm, u32 id)
 		return;
 	nq = &seg->nqs[number].nq;
 	if (!makes_sense(shm, nq) || !has_room(shm, nq) ||
-	    !hml_nq_append(&shm->nic, nq, hml_nq_expect(&shm->nic, nq), &e,
+	    !hml_nq_append(&shm->nic, nq, hml_nq_expect(&shm->nic, nq, HML_TAKER_NONE), &e,
 			   true))
 		return;
 	seg->retired.notifications++;
