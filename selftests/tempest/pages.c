@@ -240,11 +240,39 @@ static void cancelled(void)
 	CHECK_EQUAL(TPPI_unmap_and_free(page_at(1)), 1);
 }
 
+/* ---- asked meanwhile ---- */
+
+static void *map_and_unmap(void *page)
+{
+	for (uintptr_t i = 0; i < 2000; i++) {
+		CHECK_EQUAL(TPPI_alloc_and_map(page, i & 1, TPPI_Blk_Writable, i & 1, page), 1);
+		CHECK_EQUAL(TPPI_unmap_and_free(page), 1);
+	}
+	stop = true;
+	return NULL;
+}
+
+static void info_meanwhile(void)
+{
+	TPPI_PageInfo info;
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, map_and_unmap, page_at(0)));
+	while (!stop) {
+		if (TPPI_get_page_info(page_at(0), &info) == 1)
+			CHECK(info.usr_ptr == page_at(0) && info.mode <= 1 && info.home <= 1);
+		CHECK(TPPI_get_page_mode(page_at(0)) <= 1);
+		CHECK(TPPI_get_page_home(page_at(0)) <= 1);
+	}
+	pthread_join(thread, NULL);
+}
+
 const struct test tests[] = {
 	{ "alloc", alloc, 0, 0, 0 },
 	{ "alloc-up-to-limit", alloc_up_to_limit, 0, 0, 0 },
 	{ "unmap", unmap, 0, 0, 0 },
 	{ "info", info, 0, 0, 0 },
+	{ "info-meanwhile", info_meanwhile, 0, 0, 0 },
 	{ "cancelled", cancelled, 0, 0, 0 },
 	{ "remap", remap, 0, 0, 0 },
 	{ "remap-without-memory", remap_without_memory, CONTROL_NO_SPARE, 0, 0 },

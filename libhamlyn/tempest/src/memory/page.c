@@ -162,6 +162,7 @@ static void uncharge(void)
 int TPPI_alloc_and_map(void *pg, TPPI_PageMode mode, TPPI_BlkAccTag acc, TPPI_NodeId home,
 		       void *usr_ptr)
 {
+	TPPI_PageInfo info = { .mode = mode, .usr_ptr = usr_ptr, .home = home };
 	struct tempest_page *page = at(pg);
 
 	QUIET();
@@ -176,9 +177,7 @@ int TPPI_alloc_and_map(void *pg, TPPI_PageMode mode, TPPI_BlkAccTag acc, TPPI_No
 		publish(page, PAGE_FREE);
 		return 0;
 	}
-	page->mode = mode;
-	page->home = home;
-	page->usr_ptr = usr_ptr;
+	tempest_page_describe(page, info);
 	/* With the tags checked code comes in: they follow the memory */
 	atomic_thread_fence(memory_order_release);
 	fill_tags((uintptr_t)pg, acc);
@@ -283,9 +282,7 @@ int TPPI_remap(void *old_pg, void *new_pg)
 		publish(old, PAGE_MAPPED);
 		return 0;
 	}
-	new->mode = old->mode;
-	new->home = old->home;
-	new->usr_ptr = old->usr_ptr;
+	tempest_page_describe(new, tempest_page_info(old));
 	atomic_thread_fence(memory_order_release);
 	store_tags((uintptr_t)new_pg, tags);
 	publish(old, PAGE_FREE);
@@ -295,8 +292,6 @@ int TPPI_remap(void *old_pg, void *new_pg)
 
 int TPPI_get_page_info(void *va, TPPI_PageInfo *info_ptr)
 {
-	const struct tempest_page *page;
-
 	if (!tempest_inside((uintptr_t)va) || (uintptr_t)info_ptr % alignof(TPPI_PageInfo))
 		return -1;
 	if (tempest_forked)
@@ -304,12 +299,8 @@ int TPPI_get_page_info(void *va, TPPI_PageInfo *info_ptr)
 	tempest_page_settle(tempest_page((uintptr_t)va));
 	if (!tempest_mapped((uintptr_t)va))
 		return 0;
-	if (info_ptr) {
-		page = tempest_page((uintptr_t)va);
-		info_ptr->mode = page->mode;
-		info_ptr->usr_ptr = page->usr_ptr;
-		info_ptr->home = page->home;
-	}
+	if (info_ptr)
+		*info_ptr = tempest_page_info(tempest_page((uintptr_t)va));
 	return 1;
 }
 
@@ -323,15 +314,15 @@ static const struct tempest_page *known(const void *va)
 
 void *TPPI_get_page_user_ptr(void *va)
 {
-	return known(va)->usr_ptr;
+	return atomic_load_explicit(&known(va)->usr_ptr, memory_order_relaxed);
 }
 
 TPPI_PageMode TPPI_get_page_mode(void *va)
 {
-	return known(va)->mode;
+	return atomic_load_explicit(&known(va)->mode, memory_order_relaxed);
 }
 
 TPPI_NodeId TPPI_get_page_home(void *va)
 {
-	return known(va)->home;
+	return atomic_load_explicit(&known(va)->home, memory_order_relaxed);
 }

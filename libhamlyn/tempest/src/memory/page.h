@@ -17,15 +17,31 @@ enum {
  *	before it takes anything away
  * @open: tag that all its blocks have at least, if the application view is open; see
  *	view.c for who writes it
- * @mode, @home, @usr_ptr: as mapped
+ * @mode, @home, @usr_ptr: as mapped; others may ask while an owner writes them
  */
 struct tempest_page {
 	_Atomic uint8_t state;
 	_Atomic uint8_t open;
-	TPPI_PageMode mode;
-	TPPI_NodeId home;
-	void *usr_ptr;
+	_Atomic TPPI_PageMode mode;
+	_Atomic TPPI_NodeId home;
+	void *_Atomic usr_ptr;
 };
+
+static inline TPPI_PageInfo tempest_page_info(const struct tempest_page *page)
+{
+	return (TPPI_PageInfo){
+		.mode = atomic_load_explicit(&page->mode, memory_order_relaxed),
+		.usr_ptr = atomic_load_explicit(&page->usr_ptr, memory_order_relaxed),
+		.home = atomic_load_explicit(&page->home, memory_order_relaxed),
+	};
+}
+
+static inline void tempest_page_describe(struct tempest_page *page, TPPI_PageInfo info)
+{
+	atomic_store_explicit(&page->mode, info.mode, memory_order_relaxed);
+	atomic_store_explicit(&page->home, info.home, memory_order_relaxed);
+	atomic_store_explicit(&page->usr_ptr, info.usr_ptr, memory_order_relaxed);
+}
 
 extern struct tempest_page *tempest_pages;
 

@@ -240,14 +240,14 @@ static void run_page_handler(const struct tempest_fault *fault)
 static void run_block_handler(const struct tempest_fault *fault, uint8_t tag)
 {
 	static const char *const names[] = { "Invalid", "Busy", "ReadOnly", "Writable" };
-	const struct tempest_page *page = tempest_page(fault->va);
-	TPPI_BlkAccFaultHandlerPtr handler = handlers[page->mode][tag][fault->access.write];
+	TPPI_PageInfo page = tempest_page_info(tempest_page(fault->va));
+	TPPI_BlkAccFaultHandlerPtr handler = handlers[page.mode][tag][fault->access.write];
 
 	if (!handler)
 		tempest_die("no handler: %s of a block that is %s, page mode %u, at %p by %p",
-			    fault->access.write ? "store" : "load", names[tag], page->mode,
+			    fault->access.write ? "store" : "load", names[tag], page.mode,
 			    (void *)fault->va, (void *)fault->access.pc);
-	handler((void *)fault->va, page->usr_ptr, page->home);
+	handler((void *)fault->va, page.usr_ptr, page.home);
 }
 
 /*
