@@ -4,13 +4,14 @@
  * and else a worker.
  */
 #include <linux/completion.h>
+#include <linux/ktime.h>
 #include <linux/sched/clock.h>
 #include <linux/sizes.h>
-#include <linux/ktime.h>
 
 #include "hml.h"
 #include "locked.h"
 #include "engine/turns.h"
+#include "fabric/peer.h"
 
 #define RETRY_BATCH	8	/* stalled termini in one turn of the worker, */
 #define RETRY_BYTES	SZ_64K	/* and what it sends of each */
