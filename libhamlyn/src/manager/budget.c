@@ -221,7 +221,7 @@ static void buffers_age(struct h_manager *m)
 		return;
 	h__lock(&m->lock);
 	if (look_is_due(b))
-		n = look(m, b->pressed);
+		n = look(m, h__read_once(&b->pressed));
 	h__unlock(&m->lock);
 	if (n)
 		h__debts_pay(m);

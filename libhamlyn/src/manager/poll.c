@@ -352,7 +352,9 @@ static int64_t spin_for(const struct h_manager *m)
 {
 	uint32_t vain = h__read_once(&m->vain);
 
-	return m->spin_learns && vain >= VAIN && vain % TRY_EVERY ? m->spin_ns / SHORT : m->spin_ns;
+	if (h__read_once(&m->spin_learns) && vain >= VAIN && vain % TRY_EVERY)
+		return m->spin_ns / SHORT;
+	return m->spin_ns;
 }
 
 static enum verdict spun(struct h_manager *m, struct patience *p, int64_t now)
