@@ -29,12 +29,9 @@ static inline void once(void (**what)(void))
 #include "embedded/shm_nq.h"
 #include "embedded/shm.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -469,21 +466,6 @@ static void publish_silently(FIXTURE_DATA(bias) *self, pid_t sleeper)
 	_exit(0);
 }
 
-static int forbid_membarrier(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { ARRAY_SIZE(filter), filter };
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return -1;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
-
 /* At best: the one that publishes may lose its processor for longer than is waited for it. */
 TEST_F(bias, who_may_not_order_others_stores_looks_again)
 {
@@ -496,7 +478,7 @@ TEST_F(bias, who_may_not_order_others_stores_looks_again)
 	ASSERT_GE(pid, 0);
 	if (!pid)
 		publish_silently(self, self_pid);
-	if (forbid_membarrier())
+	if (ht_forbid_call(SYS_membarrier))
 		SKIP(goto end, "no seccomp filters");
 	for (i = 0; i < SILENT; i++) {
 		begin = h__now_ns();

@@ -51,6 +51,8 @@ bool ht_is_brief(void);
  * is not in time, or has gone.
  */
 bool ht_task_is(pid_t tid, char state);
+/* From now on this system call is EPERM to the caller, as in some containers. 0, or -errno. */
+int ht_forbid_call(unsigned int number);
 
 /* HT_PATIENCE_SECONDS times the scale, in nanoseconds. */
 int64_t ht_patience_ns(void);

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Loans of a channel: messages that are built where they leave from. */
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -513,23 +510,6 @@ TEST_F(loan, memory_that_goes_while_it_is_sent_is_no_SIGBUS)
 	close(s.fd);
 }
 
-/* From now on process_vm_readv() is what it is in some containers. */
-static int forbid_readv(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = { ARRAY_SIZE(code), code };
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0))
-		return -errno;
-	return 0;
-}
-
 /* Each test is a process of its own. */
 TEST_F(loan, memory_is_looked_at_where_process_vm_readv_is_forbidden)
 {
@@ -542,7 +522,7 @@ TEST_F(loan, memory_is_looked_at_where_process_vm_readv_is_forbidden)
 	ht_fill(whole, LONG, 9);
 	p = map_file(&fd, GOES / 2);
 	ASSERT_NE(MAP_FAILED, p);
-	if (forbid_readv())
+	if (ht_forbid_call(__NR_process_vm_readv))
 		SKIP(return, "no seccomp filter can be had");
 	EXPECT_EQ(-EFAULT, h_channel_send_checked(self->a, p, GOES, H_NOWAIT));
 	EXPECT_EQ(0, h_channel_send_checked(self->a, p, GOES / 2, H_NOWAIT));
