@@ -176,11 +176,11 @@ static void retry(struct work_struct *work)
 {
 	u64 begin = ktime_get_ns();
 	struct hml_nqueue *nq;
-	LIST_HEAD(todo);
+	LIST_HEAD(tried);
 
 	hml_lock(&hml_watch_lock);
-	list_splice_init(&late, &todo);
-	while ((nq = list_first_entry_or_null(&todo, struct hml_nqueue,
+	list_splice_init(&late, &tried);
+	while ((nq = list_first_entry_or_null(&tried, struct hml_nqueue,
 					      late))) {
 		if (!tell_late(nq))
 			list_move_tail(&nq->late, &late);

@@ -9,7 +9,7 @@ static bool end_bias(struct shm_bias *p)
 	u32 was, next;
 
 	while (bias != SHM_NQ_SHARED && bias != SHM_NQ_ENDING) {
-		/* Who finds it free has nobody to wait for: all begin at 0. */
+		/* From a free one there is nobody to wait for: all begin at 0. */
 		next = bias == SHM_NQ_FREE ? SHM_NQ_SHARED : SHM_NQ_ENDING;
 		was = hml_atomic_cmpxchg(&p->bias, bias, next);
 		bias = was == bias ? next : was;

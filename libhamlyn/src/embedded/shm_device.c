@@ -287,6 +287,15 @@ static int doze(struct h_nq *nq, int64_t ns, bool ordered)
 	return futex_wait(&core->armed, ns - SHM_SETTLE_NS);
 }
 
+/* B5: armed before the look. In a segment of 0.2 senders see to their side themselves. */
+static bool order_others(const struct shm_dev *shm)
+{
+	if (shm->biased)
+		return h__shm_try_fence();
+	smp_mb();						/* B5 */
+	return true;
+}
+
 static int shm_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 {
 	struct hml_nq *core = nq->priv;
@@ -303,7 +312,7 @@ static int shm_nq_sleep(struct h_nq *nq, int64_t deadline_ns)
 			ns = left;
 	}
 	WRITE_ONCE(core->armed, 1);
-	ordered = h__shm_try_fence();				/* B5 */
+	ordered = order_others(shm_of(nq->dev));
 	if (has_entry(nq)) {
 		/*
 		 * Who armed it before us, and saw it disarmed for that entry only

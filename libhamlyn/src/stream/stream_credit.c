@@ -104,7 +104,8 @@ static void process_lost_credits(struct h_receiver *r)
 
 /*
  * h__stream_tickets() of another thread, while the sender may be about to change any of it: that
- * looks again once it is refused.
+ * looks again once it is refused. Not the same function: loads of which each is made once take a
+ * message four instructions more.
  */
 static bool may_have_ticket(const struct h_stream_sender *s)
 {
