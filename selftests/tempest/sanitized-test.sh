@@ -47,6 +47,12 @@ run() { # COMMAND...
 	timeout -k 5 "$LONGEST" "$@" </dev/null >"$out" 2>&1
 }
 
+alone() { # PROGRAM TEST...
+	program_path=$build/$1
+	shift
+	run "$program_path" "$@"
+}
+
 by_two() { # PROGRAM TEST
 	run "$build/hamlyn-run" -n 2 --timeout "$LONGEST" "$build/$1" "$2"
 }
@@ -80,18 +86,22 @@ reports() { # COMMAND...
 	[ "$status" = "$REPORTED" ] && grep -q 'ThreadSanitizer: data race' "$out"
 }
 
-for program in $ALONE; do
-	"$build/tempest/$program" --list >"$work/list" || exit 2
-	while read -r test _ signal _; do
-		check "$program: $test" ends "$signal" run "$build/tempest/$program" "$test"
-	done <"$work/list"
-done
-for program in $BY_TWO; do
-	"$build/tempest/$program" --list >"$work/list" || exit 2
-	while read -r test _ signal _; do
-		check "$program: $test (2 nodes)" ends "$signal" by_two "tempest/$program" "$test"
-	done <"$work/list"
-done
+of_tempest() { # WORDS-BEHIND-NAMES RUNNER PROGRAM...
+	behind=$1
+	runner=$2
+	shift 2
+	for program; do
+		"$build/tempest/$program" --list >"$work/list" || exit 2
+		while read -r test _ signal _; do
+			check "$program: $test$behind" ends "$signal" "$runner" "tempest/$program" "$test"
+		done <"$work/list"
+	done
+}
+
+# shellcheck disable=SC2086 # names without blanks
+of_tempest "" alone $ALONE
+# shellcheck disable=SC2086
+of_tempest " (2 nodes)" by_two $BY_TWO
 for program in $STACHE; do
 	"$build/stache/$program" --list >"$work/list" || exit 2
 	while read -r test _ words; do
@@ -107,7 +117,7 @@ for test in "faults second-meets-busy" "late plain-4" "pages remap-under-stores"
 	# shellcheck disable=SC2086 # a program and its test
 	set -- $test
 	check "a report if locks order nothing: $1: $2" \
-		reports run "$build/tempest/$1" "$2" --relaxed
+		reports alone "tempest/$1" "$2" --relaxed
 done
 
 total
