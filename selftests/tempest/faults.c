@@ -250,14 +250,27 @@ static void *count_plainly(void *number)
 	return NULL;
 }
 
-static atomic_ulong given;
+/* In a row, without a step of the first counter; the protocol thread's. */
+static unsigned long given;
+static atomic_ulong most_given;
+
+static void count_given(void)
+{
+	static unsigned long steps;
+
+	if (steps != progress[0])
+		given = 0;
+	steps = progress[0];
+	if (++given > most_given)
+		most_given = given;
+}
 
 /* As a recall that comes at once: the block is taken away before the thread can run. */
 static void give_and_take(void *va, void *usr_ptr, TPPI_NodeId home)
 {
 	(void)usr_ptr;
 	(void)home;
-	given++;
+	count_given();
 	validate(va);
 	TPPI_change_blk_acc(va, TPPI_TAG_BLK_SIZE, TPPI_Blk_Invalidate);
 }
@@ -304,13 +317,16 @@ static void each_advances(int number)
 		pthread_join(threads[i], NULL);
 }
 
-/* It is resumed twice for each access, of which there are two for each step. */
+/*
+ * It is resumed twice for each access, of which there are two for each step. No mean: where the
+ * protocol thread loses its processor before it takes the block away there are any number of steps.
+ */
 static void one_advances(void)
 {
 	each_advances(1);
-	if (given > 6 * (progress[0] + 1))
-		failed(__FILE__, __LINE__, "resumed %lu times for %lu steps",
-		       (unsigned long)given, (unsigned long)progress[0]);
+	if (most_given > 6)
+		failed(__FILE__, __LINE__, "resumed %lu times for a step",
+		       (unsigned long)most_given);
 }
 
 static void all_advance(void)
