@@ -40,7 +40,13 @@
 
 #include <linux/hamlyn_netlink.h>
 
+#include "core/guard.h"
+#include "core/link.h"
 #include "core/nic.h"
+#include "core/notify.h"
+#include "core/rx.h"
+#include "core/sched.h"
+#include "core/tx.h"
 #include "audit.h"
 #include "chardev.h"
 #include "context.h"

@@ -5,7 +5,7 @@ LIB_SRC := $(sort $(wildcard libhamlyn/src/*/*.c))
 LIB_OBJ := $(LIB_SRC:libhamlyn/src/%.c=$(BUILD)/obj/lib/%.o)
 LIB_HDR := $(wildcard libhamlyn/include/*.h libhamlyn/include/hamlyn/*.h libhamlyn/src/*/*.h uapi/linux/*.h)
 # Its own headers are named with their folder; the core asks for port_user.h.
-LIB_INC := -Ilibhamlyn/src -Ilibhamlyn/src/embedded -Idriver/core
+LIB_INC := -Ilibhamlyn/src -Ilibhamlyn/src/embedded -iquotedriver/core
 LIB_SO := $(BUILD)/libhamlyn.so.$(VERSION)
 
 # The file finds the rest from where it is: two folders below the libraries

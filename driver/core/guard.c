@@ -16,7 +16,7 @@
  * again. Each wrong key moves it on by one interval, so nothing has to be counted down, and
  * a bucket that is left alone refills by itself.
  */
-#include "nic.h"
+#include "guard.h"
 
 /* ns per wrong key, rounded up so as never to exceed the rate. */
 static u64 interval(u32 rate)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Up, down, and the watchdog: does a NIC take part? (H 2.8) */
-#include "nic.h"
+#include "link.h"
 
 #define NS_PER_MS	1000000ull
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Notification: appending to an NQ from many places at once (H 2.6). */
-#include "nic.h"
+#include "notify.h"
 
 /*
  * Contended appenders retry. Each failure means that another appender succeeded,

@@ -6,7 +6,9 @@
  * value: where all of this is inlined into the sender, passing a pointer would
  * force the header of every packet out of registers and into memory.
  */
-#include "nic.h"
+#include "guard.h"
+#include "notify.h"
+#include "rx.h"
 
 static int admit_metadata(const struct hml_slot *slot,
 			  const struct hamlyn_packet *h)

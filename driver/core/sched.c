@@ -12,7 +12,7 @@
  * something, the highest is asked again. Users whose termini have all passed are
  * kept apart, so that each step takes constant time.
  */
-#include "nic.h"
+#include "sched.h"
 
 /* Index of a priority, in the order in which they are served. */
 static u32 rank(const struct hml_turn *turn)

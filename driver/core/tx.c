@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Sending: copy and check a TRB, gather, segment into packets (H 2.3, 2.5). */
-#include "nic.h"
+#include "guard.h"
+#include "link.h"
+#include "rx.h"
+#include "tx.h"
 
 static int check_trb(const struct hml_nic *nic, const struct hamlyn_trb *trb)
 {

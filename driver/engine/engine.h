@@ -11,6 +11,7 @@
 #include <linux/workqueue.h>
 
 #include "core/nic.h"
+#include "core/sched.h"
 
 struct hml_context;
 struct hml_device;

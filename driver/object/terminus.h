@@ -11,6 +11,7 @@
 #include <linux/types.h>
 
 #include "core/nic.h"
+#include "core/sched.h"
 #include "user/user.h"
 
 struct hamlyn_terminus_create;

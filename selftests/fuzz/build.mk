@@ -19,7 +19,7 @@ FUZZ_BINS := $(FUZZ_TARGETS:%=$(FUZZ)/%)
 
 fuzz_sanitize := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 fuzz_includes := -D_GNU_SOURCE -DHAMLYN_VERSION='"fuzz"' -I$(FUZZ_DIR) -Iuapi -Ilibhamlyn/include \
-	-Ilibhamlyn/src -Ilibhamlyn/src/embedded -Idriver/core
+	-Ilibhamlyn/src -Ilibhamlyn/src/embedded -iquotedriver/core
 fuzz_cflags := -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-function $(fuzz_includes) \
 	-fsanitize=fuzzer-no-link $(fuzz_sanitize)
 fuzz_headers := $(wildcard $(FUZZ_DIR)/*.h driver/core/*.[ch] libhamlyn/src/*/*.h \
@@ -61,7 +61,7 @@ $(FUZZ_LIB:%=$(FUZZ)/%): $(FUZZ)/%: $(FUZZ)/target/%.o $(FUZZ)/libhamlyn.a
 
 # ---- Active Messages ----
 
-fuzz_am := -Ilibhamlyn/am -Ilibhamlyn/am/include -DHAMLYN_AM_TEST_WIRE -Wno-cast-function-type
+fuzz_am := -iquotelibhamlyn/am -Ilibhamlyn/am -Ilibhamlyn/am/include -DHAMLYN_AM_TEST_WIRE -Wno-cast-function-type
 $(FUZZ)/am-lib/%.o: libhamlyn/am/%.c $(wildcard libhamlyn/am/*.h) $(fuzz_headers)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(fuzz_cflags) $(fuzz_am) -c $< -o $@

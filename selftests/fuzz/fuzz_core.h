@@ -12,7 +12,12 @@
 #define HML_FUZZ_CORE_H
 
 #include "fuzz.h"
+#include "guard.h"
+#include "link.h"
 #include "nic.h"
+#include "notify.h"
+#include "rx.h"
+#include "tx.h"
 
 static uint64_t core_now_ns = 1000000000ULL;
 static struct hml_nic *core_route(uint32_t host);

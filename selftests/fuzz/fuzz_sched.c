@@ -5,7 +5,7 @@
  * while they have their turn. Several users: unit_sched.
  */
 #include "fuzz.h"
-#include "nic.h"
+#include "sched.h"
 
 #include "sched.c"
 

@@ -11,13 +11,14 @@ from machine import SWITCH, copy_tree, losers, object_of, run, write_changed
 from source import SOURCES
 from verdicts import justifications, justified
 
-CORE = ['guard.c', 'link.c', 'notify.c', 'rx.c', 'sched.c', 'tx.c', 'wire.c', 'nic.h']
+CORE = ['guard.c', 'link.c', 'notify.c', 'rx.c', 'sched.c', 'tx.c', 'wire.c', 'link.h', 'nic.h', 'notify.h']
 EMBEDDED = {
     'rx.c': 'protection paranoid nq sendrecv gather tickets',
     'tx.c': 'send_errors sendrecv gather tickets protection',
     'notify.c': 'nq sendrecv threads',
     'guard.c': 'protection', 'link.c': 'hostile_segment protection', 'sched.c': 'sendrecv',
-    'nic.h': 'protection gather nq',
+    'link.h': 'hostile_segment protection', 'nic.h': 'protection gather nq',
+    'notify.h': 'nq sendrecv threads',
 }
 
 SLOWEST = 'unit_property'
@@ -72,7 +73,7 @@ class Core:
 
     def programs(self, path):
         name = os.path.basename(path)
-        mine = [u for u, files in self.units.items() if name in files or (name == 'nic.h' and files)]
+        mine = [u for u, files in self.units.items() if name in files or (name.endswith('.h') and files)]
         if self.options.tests:
             mine = [u for u in mine if u in self.options.tests.split(',')]
         first = 'unit_' + name[:-2]
@@ -148,7 +149,7 @@ class Core:
             source = SOURCES[mutant.path]
             for user in users:
                 command = ['gcc', '-O2', '-w', '-c', '-std=gnu11', '-D_GNU_SOURCE', '-Iuapi',
-                           '-Ilibhamlyn/include', '-Ilibhamlyn/src', '-Ilibhamlyn/src/embedded', '-Idriver/core', user]
+                           '-Ilibhamlyn/include', '-Ilibhamlyn/src', '-Ilibhamlyn/src/embedded', '-iquotedriver/core', user]
                 out = f'{self.work}/alone.o'
                 if (user, mutant.path) not in self.base:
                     self.base[user, mutant.path] = object_of(command, self.plain, changed, source.text, out)

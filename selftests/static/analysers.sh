@@ -7,7 +7,7 @@
 
 USER_FLAGS=(
 	-std=gnu11 -D_GNU_SOURCE '-DHAMLYN_VERSION="0"' -Iuapi -Ilibhamlyn/include -Ilibhamlyn/src -Ilibhamlyn/src/embedded
-	-Idriver/core -Ilibhamlyn/am -Ilibhamlyn/am/include -Itools/am/lib -Itools
+	-iquotedriver/core -Ilibhamlyn/am -Ilibhamlyn/am/include -Itools/am/lib -Itools
 	-Ilibhamlyn/tempest/src -Ilibhamlyn/tempest/include -Ilibhamlyn/stache/src -Ilibhamlyn/stache/include -Ibuild/include
 )
 
@@ -58,13 +58,13 @@ warnings() {
 }
 
 check_cppcheck() {
-	local files
+	local files flags=("${USER_FLAGS[@]:1}")
 	need_tool cppcheck "packages static" || return 1
 	files=$(c_files | files_in '^(driver/core|libhamlyn/((src|ofi/src)/[a-z]+|am|tempest/src/[a-z]+|tempest/wrap|stache/src)|tools/[a-z-]+(/lib)?|tools/hamlyn(-perf|ctl)/[a-z]+)/[^/]*\.c$') || return 1
 	# The answer to a file that it cannot read is a finding as well
 	run_in_tree nice -n 5 cppcheck -j 2 --enable=warning,performance,portability --std=c11 --quiet \
 		--template='{file}:{line}: [{id}] {message}' -D__linux__=1 -D__x86_64__=1 -D__GNUC__=12 \
-		-D__SIZEOF_POINTER__=8 "${USER_FLAGS[@]:1}" <<<"$files" 2>&1 | explained cppcheck
+		-D__SIZEOF_POINTER__=8 "${flags[@]/#-iquote/-I}" <<<"$files" 2>&1 | explained cppcheck
 }
 
 # Library, tools and examples; everything anew, because what is built already warns no more

@@ -21,7 +21,13 @@
 
 #include <cmocka.h>
 
+#include "guard.h"
+#include "link.h"
 #include "nic.h"
+#include "notify.h"
+#include "rx.h"
+#include "sched.h"
+#include "tx.h"
 
 #ifndef ARRAY_SIZE
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))

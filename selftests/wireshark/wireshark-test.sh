@@ -48,7 +48,7 @@ look() { # ARGUMENT...
 }
 
 makes_capture() {
-	"${CC:-gcc}" -D_GNU_SOURCE -Iuapi -Idriver/core -Ilibhamlyn/src/embedded -Ilibhamlyn/src \
+	"${CC:-gcc}" -D_GNU_SOURCE -Iuapi -iquotedriver/core -Ilibhamlyn/src/embedded -Ilibhamlyn/src \
 		-Ilibhamlyn/include -std=gnu11 -O1 -g -Wall -Wextra -Werror \
 		selftests/wireshark/capture.c driver/core/wire.c -o "$OUT/capture" &&
 		"$OUT/capture" "$CAPTURE" 100 "$SEED" >"$OUT/expected"

@@ -16,7 +16,12 @@
 
 #include "embedded/shm_nq.h"
 #include "low/device.h"
+#include "guard.h"
+#include "link.h"
 #include "nic.h"
+#include "notify.h"
+#include "rx.h"
+#include "tx.h"
 
 #define SHM_MAGIC		0x316d68736e796c68ull	/* "hlynshm1" */
 #define SHM_ABI			(HAMLYN_ABI_VERSION << 16 | 7)
