@@ -57,6 +57,8 @@ BAD_LOG+='|soft lockup|hard LOCKUP|detected stalls? on CPU|self-detected stall|e
 BAD_LOG+='|scheduling while atomic|sleeping function called|DEBUG_LOCKS_WARN_ON|held lock freed'
 BAD_LOG+='|refcount_t: |ODEBUG: |list_(add|del) corruption|Bad page|Objects remaining in'
 BAD_LOG+='|new suspected memory leaks|workqueue lockup|cut here|page allocation failure'
+# Files would be missing in the guest
+BAD_LOG+='|Initramfs unpacking failed'
 # A detector that gave up has found nothing since
 BAD_LOG+='|locking correctness validator|ODEBUG disabled|kmemleak: .*(Memory pool empty|Cannot)'
 # The kernel repeats its command line, where such words are settings
@@ -249,6 +251,8 @@ add_file() { # ROOT HOST[:GUEST]
 	[[ $guest == /* ]] || die 2 "--file: \"$guest\" is no absolute path in the guest"
 	mkdir -p "$root$(dirname "$guest")"
 	cp -rL -T "$host" "$root$guest"
+	# What debuggers read is more than half of a program, and all of it is in the guest's memory
+	find "$root$guest" -type f -executable -exec strip --strip-debug {} + 2>/dev/null || true
 	while IFS= read -r -d '' program; do
 		if is_program "$program"; then
 			"$LIBRARIES_OF" "$root" "$program"
