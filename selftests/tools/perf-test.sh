@@ -14,6 +14,7 @@ case ${1:-} in
 esac
 
 PERF=$(realpath "${1:-build/hamlyn-perf}") || exit 2
+BRIDGE=$(dirname "$PERF")/hamlyn-bridge
 HERE=tools/hamlyn-perf
 TINY=(--quiet --reps 1 --time 1)
 LIMIT=$((180 * ${HAMLYN_TEST_SCALE:-1})) # seconds: two that poll, and others have the processors
@@ -49,6 +50,30 @@ perf() { # OPTION...: in $work/out and $work/err; bounded
 
 alone() { # OPTION...: the same, without any other program installed
 	timeout -k 5 "$LIMIT" env PATH="$work/empty" "$PERF" "$@" >"$work/out" 2>"$work/err" </dev/null
+}
+
+bridge() { # NAME OPTION...: one of this test's, from here on
+	local name=$1
+	shift
+	timeout "$LIMIT" "$BRIDGE" "shm:perf-test-$name-$$,size=64M" --clear "$@" >"$work/bridge-$name" 2>&1 &
+	bridges+=($!)
+	for _ in $(seq 100); do
+		! grep -q 'is ready$' "$work/bridge-$name" || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# The first one asks again now and then, so for a while each knows of the other host and of no way.
+measures_between_hosts() {
+	local bridges=() port=$((20000 + RANDOM % 10000)) ok=1
+	bridge a --host 1 --peer "2=127.0.0.1:$port" &&
+		bridge b --host 2 --listen "127.0.0.1:$port" --peer 1=127.0.0.1 &&
+		perf --device "shm:perf-test-a-$$" --peer-device "shm:perf-test-b-$$" --timeout 60 \
+			"${TINY[@]}" --systems hamlyn --sizes 64 lat && ok=0
+	kill "${bridges[@]}" 2>/dev/null
+	wait "${bridges[@]}" 2>/dev/null
+	return "$ok"
 }
 
 check() { # NAME COMMAND...
@@ -394,6 +419,11 @@ check "sizes that no system takes" refuses 1 "takes a message of such a size" "$
 	--systems fast --sizes 100 lat
 check "a device that is none" refuses 1 "cannot open" --device shm:a/b "${TINY[@]}" \
 	--systems hamlyn --sizes 8 lat
+if [ -x "$BRIDGE" ]; then
+	check "two hosts that have only just been joined" measures_between_hosts
+else
+	skip "two hosts" "$BRIDGE is not built"
+fi
 check "results that cannot be kept" refuses 1 "cannot write" "${TINY[@]}" --sizes 16 \
 	--save "$work/no/such.jsonl" lat
 check "plot without results" refuses 2 "takes one file of results" plot

@@ -41,17 +41,6 @@ static const struct endpoint_attr attr = {
 	.bytes = 4096, .metas = 1, .notifications = 31,
 };
 
-static int swap_tickets(struct side *side, struct endpoint *ep)
-{
-	unsigned char mine[H_TICKET_BYTES], theirs[H_TICKET_BYTES];
-
-	h_ticket_export(&ep->own, mine);
-	if (pair_swap(side, mine, theirs, sizeof(mine)) < 0)
-		return -1;
-	return h_ticket_import(theirs, sizeof(theirs), &ep->peer) < 0 ?
-	       fail("not a ticket") : 0;
-}
-
 static int put(struct endpoint *ep)
 {
 	static const unsigned char data[16];
@@ -108,7 +97,7 @@ static int run_child(struct side *side, uint64_t n)
 		ep.peer = ep.own;
 		ret = counted(side, &ep, n);
 	} else {
-		ret = swap_tickets(side, &ep);
+		ret = endpoint_meet(&ep, side);
 		if (!ret && side->id)
 			ret = converse(&ep, WARM_UP + n, false);
 		else if (!ret)

@@ -2,19 +2,6 @@
 /* Two processes with an endpoint each. */
 #include "load/duo.h"
 
-static int swap_tickets(struct duo *duo)
-{
-	unsigned char mine[H_TICKET_BYTES];
-	unsigned char theirs[H_TICKET_BYTES];
-	int ret;
-
-	h_ticket_export(&duo->ep.own, mine);
-	if (pair_swap(duo->side, mine, theirs, sizeof(mine)) < 0)
-		return -1;
-	ret = h_ticket_import(theirs, sizeof(theirs), &duo->ep.peer);
-	return ret < 0 ? fail("not a ticket: %s", strerror(-ret)) : 0;
-}
-
 /* @bytes: of the area that messages go to, and of the one they come from */
 int duo_open(struct duo *duo, struct side *side, size_t bytes)
 {
@@ -28,7 +15,7 @@ int duo_open(struct duo *duo, struct side *side, size_t bytes)
 		return -1;
 	/* Its pages are there before anybody is timed. */
 	memset(h_area_addr(duo->ep.out), 1, bytes);
-	if (swap_tickets(duo) < 0 || duo_layout(duo, DUO_MIN, bytes / 64 > DUO_PLACES ?
+	if (endpoint_meet(&duo->ep, side) < 0 || duo_layout(duo, DUO_MIN, bytes / 64 > DUO_PLACES ?
 						DUO_PLACES : (uint32_t)(bytes / 64)) < 0) {
 		endpoint_close(&duo->ep);
 		return -1;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "load/endpoint.h"
 
 #define USUAL_MIB	32	/* of an embedded device */
@@ -135,6 +136,58 @@ void endpoint_close(struct endpoint *ep)
 {
 	h_close(ep->dev);
 	ep->dev = NULL;
+}
+
+/* On the embedded device whoever sleeps with a watch finds out by itself, within 0.1 s. */
+#define TOLD_NS	(200 * NSEC_PER_MSEC)
+
+/* What is sent to a host that is down is lost, which only a watch is told of. 1: it is down. */
+static int knock(struct endpoint *ep, struct h_nq *nq)
+{
+	struct hamlyn_nq_entry entry;
+	struct h_watch *watch;
+	int ret = h_watch(ep->dev, &ep->peer, nq, 0, &watch);
+
+	if (ret == -EHOSTUNREACH || ret == -EHOSTDOWN)
+		return 1;
+	if (ret)
+		return fail("watch on %s: %s", h_dev_name(ep->dev), strerror(-ret));
+	ret = h_recv_block(nq, &entry, TOLD_NS);
+	h_unwatch(watch);
+	if (ret < 0 && ret != -ETIMEDOUT)
+		return endpoint_recv_odd(ep, ret);
+	return !ret;
+}
+
+/* A bridge or a fabric that has only just been set up has not found the other host yet. */
+static int reach(struct endpoint *ep)
+{
+	struct wait wait = WAIT("way to the peer's host");
+	struct h_nq *nq;
+	int ret;
+
+	if (ep->peer.host == ep->own.host)
+		return 0;
+	ret = h_nq_create(ep->dev, 2, &nq);
+	if (ret)
+		return fail("no notification queue of 2 entries: %s", strerror(-ret));
+	while ((ret = knock(ep, nq)) > 0 && wait_slow(&wait))
+		;
+	h_nq_destroy(nq);
+	return ret ? -1 : 0;
+}
+
+int endpoint_meet(struct endpoint *ep, struct side *side)
+{
+	unsigned char mine[H_TICKET_BYTES];
+	unsigned char theirs[H_TICKET_BYTES];
+	int ret;
+
+	h_ticket_export(&ep->own, mine);
+	if (pair_swap(side, mine, theirs, sizeof(mine)) < 0)
+		return -1;
+	ret = h_ticket_import(theirs, sizeof(theirs), &ep->peer);
+	return ret < 0 ? fail("not a ticket: %s", strerror(-ret)) : reach(ep);
 }
 
 /* No message came in time: tell what the NIC knows about it. Always -1. */

@@ -10,6 +10,7 @@
 
 #include "base/perf.h"
 #include "base/wait.h"
+#include "load/pair.h"
 
 struct endpoint_attr {
 	size_t bytes;		/* of the message area, and of the send area */
@@ -44,6 +45,8 @@ int endpoint_area(struct h_dev *dev, const struct options *options, size_t bytes
 int endpoint_open(struct endpoint *ep, const struct options *options,
 		  const struct endpoint_attr *attr);
 void endpoint_close(struct endpoint *ep);
+/* Both sides call it: from here on each can send to the other. */
+int endpoint_meet(struct endpoint *ep, struct side *side);
 int endpoint_silence(struct endpoint *ep);
 int endpoint_recv_odd(struct endpoint *ep, int error);
 

@@ -31,19 +31,6 @@ static inline struct hamlyn_chan *to_hamlyn(struct chan *chan)
 	return container_of(chan, struct hamlyn_chan, chan);
 }
 
-static int swap_tickets(struct side *side, struct endpoint *ep)
-{
-	unsigned char mine[H_TICKET_BYTES];
-	unsigned char theirs[H_TICKET_BYTES];
-	int ret;
-
-	h_ticket_export(&ep->own, mine);
-	if (pair_swap(side, mine, theirs, sizeof(mine)) < 0)
-		return -1;
-	ret = h_ticket_import(theirs, sizeof(theirs), &ep->peer);
-	return ret < 0 ? fail("not a ticket: %s", strerror(-ret)) : 0;
-}
-
 static struct chan *open_chan(struct side *side, const struct system *system)
 {
 	const struct endpoint_attr attr = {
@@ -61,7 +48,7 @@ static struct chan *open_chan(struct side *side, const struct system *system)
 		free(h);
 		return NULL;
 	}
-	if (swap_tickets(side, &h->ep) < 0) {
+	if (endpoint_meet(&h->ep, side) < 0) {
 		endpoint_close(&h->ep);
 		free(h);
 		return NULL;
