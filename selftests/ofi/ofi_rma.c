@@ -317,6 +317,28 @@ TEST_F(rma, registering)
 	EXPECT_EQ(0, fi_close(&mr->fid));
 }
 
+/* Any range of addresses may be registered, whatever is behind it, fi_domain(3). */
+TEST_F(rma, all_addresses)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fid_mr *all, *none;
+
+	ASSERT_EQ(0, fi_mr_reg(self->p.b.domain, NULL, SIZE_MAX, ALL, 0, 4712, 0, &all, NULL));
+	EXPECT_EQ(-FI_EINVAL, fi_mr_reg(self->p.b.domain, self->there, SIZE_MAX, ALL, 0, 4713, 0,
+					&none, NULL));
+	fill(self->here, 100000, 7);
+	ASSERT_EQ(0, fi_write(self->p.a.ep, self->here, 100000, NULL, 0, (uintptr_t)self->there,
+			      fi_mr_key(all), NULL));
+	ASSERT_EQ(1, next_entry(self->p.a.tx, &self->p.b, &entry));
+	EXPECT_EQ(true, filled(self->there, 100000, 7));
+	memset(self->here, 0, 100000);
+	ASSERT_EQ(0, fi_read(self->p.a.ep, self->here, 100, NULL, 0, (uintptr_t)self->there,
+			     fi_mr_key(all), NULL));
+	ASSERT_EQ(1, next_entry(self->p.a.tx, &self->p.b, &entry));
+	EXPECT_EQ(true, filled(self->here, 100, 7));
+	EXPECT_EQ(0, fi_close(&all->fid));
+}
+
 /* A region that is closed while pieces of it are under way: an error, and no crash. */
 TEST_F(rma, closed_meanwhile)
 {

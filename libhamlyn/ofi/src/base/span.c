@@ -20,6 +20,25 @@ int hf_span_set(struct hf_span *span, const struct iovec *iov, size_t count)
 	return 0;
 }
 
+/* Places that nothing has to be behind yet, and that no message has to fit. */
+int hf_span_cover(struct hf_span *span, const struct iovec *iov, size_t count)
+{
+	if (count > HF_IOV_LIMIT)
+		return -FI_EINVAL;
+	span->count = 0;
+	span->length = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!iov[i].iov_len)
+			continue;
+		if (iov[i].iov_len > UINTPTR_MAX - (uintptr_t)iov[i].iov_base ||
+		    iov[i].iov_len > UINT64_MAX - span->length)
+			return -FI_EINVAL;
+		span->iov[span->count++] = iov[i];
+		span->length += iov[i].iov_len;
+	}
+	return 0;
+}
+
 /* Bytes @offset to @offset + @length, which are inside @span. */
 void hf_span_part(const struct hf_span *span, uint64_t offset, uint64_t length,
 		  struct hf_span *part)
@@ -36,7 +55,9 @@ void hf_span_part(const struct hf_span *span, uint64_t offset, uint64_t length,
 		have -= offset;
 		if (have > length)
 			have = length;
-		part->iov[part->count].iov_base = (char *)span->iov[i].iov_base + offset;
+		/* Not by pointers: a place may begin at address 0. */
+		part->iov[part->count].iov_base =
+			(void *)((uintptr_t)span->iov[i].iov_base + offset);
 		part->iov[part->count++].iov_len = have;
 		length -= have;
 		offset = 0;

@@ -36,6 +36,7 @@ static inline size_t hf_span_get(const struct hf_span *span, void *to)
 }
 
 int hf_span_set(struct hf_span *span, const struct iovec *iov, size_t count);
+int hf_span_cover(struct hf_span *span, const struct iovec *iov, size_t count);
 void hf_span_part(const struct hf_span *span, uint64_t offset, uint64_t length,
 		  struct hf_span *part);
 void hf_span_put(const struct hf_span *span, uint64_t offset, const void *data, size_t length);

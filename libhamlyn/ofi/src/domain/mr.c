@@ -213,7 +213,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 		return -FI_ENOMEM;
 	mr->domain = domain;
 	mr->access = attr->access;
-	err = hf_span_set(&mr->span, attr->mr_iov, attr->iov_count);
+	err = hf_span_cover(&mr->span, attr->mr_iov, attr->iov_count);
 	if (domain->virtual_address && attr->iov_count)
 		mr->base = (uintptr_t)attr->mr_iov[0].iov_base;
 	if (!err)
