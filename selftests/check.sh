@@ -288,6 +288,7 @@ ofi_parts() {
 		part "libfabric provider" selftests/ofi/ofi-test.sh "${long[@]}" "$BUILD"
 		part "libfabric provider between hosts" selftests/ofi/hosts-test.sh "$BUILD"
 		part "MPI by srun" selftests/tools/slurm-test.sh --mpi "$BUILD"
+		is_short || part "MPICH over the libfabric provider" selftests/ofi/mpich.sh "$BUILD"
 	else
 		skip "libfabric provider" "libfabric-dev cannot be installed"
 	fi

@@ -11,6 +11,8 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/vm/lib.sh"
 # shellcheck source-path=SCRIPTDIR source=vm/built-kernel.sh
 . "$VM_DIR/built-kernel.sh"
+# shellcheck source-path=SCRIPTDIR source=ofi/built-mpich.sh
+. "$(dirname "${BASH_SOURCE[0]}")/ofi/built-mpich.sh"
 
 # Raise it when the way of unpacking changes: what older versions unpacked is done again
 RECIPE=1
@@ -31,6 +33,7 @@ Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|package|site|al
        selftests/setup.sh herd
        selftests/setup.sh promtool
        selftests/setup.sh sources
+       selftests/setup.sh mpich
        selftests/setup.sh arm64
        selftests/setup.sh uml [lockdep|leak]
        selftests/setup.sh all
@@ -48,11 +51,12 @@ Usage: selftests/setup.sh packages [native|vm|static|bench|arm64|package|site|al
   herd       herd7 and the kernel's memory model, for selftests/litmus
   promtool   reads metrics and alerts as Prometheus does
   sources    Lua and bzip2, to be compiled by hamlyn-tempest-cc (for tempest-cc/chaos.sh)
+  mpich      MPICH for libfabric, built from its source (for ofi/mpich.sh; takes some minutes)
   arm64      QEMU for arm64 guests, and their busybox and libraries; the kernel is 6.1-arm64
   uml        User-Mode Linux, built from its source (for vm/uml.sh; takes some minutes);
              lockdep: one that watches locks, for selftests/mutants/run.py --lockdep;
              leak: one that sees what is left of objects, for --leaks
-  all        every part above but herd, promtool, sources, arm64 and uml, packages first
+  all        every part above but herd, promtool, sources, mpich, arm64 and uml, packages first
   list       what the cache holds, with versions
 
 The cache is \$HAMLYN_CACHE, else .cache at the top of the source tree; several
@@ -90,6 +94,7 @@ BENCH_PACKAGES=(
 # The libfabric provider, and what runs over it; without them it is not built
 OFI_PACKAGES=(
 	libfabric-dev libfabric-bin openmpi-bin libopenmpi-dev netpipe-openmpi hpcc python3-mpi4py
+	libhwloc-dev
 )
 # To build for arm64; the library's tests on it are run by QEMU
 ARM64_PACKAGES=(gcc-12-aarch64-linux-gnu libc6-dev-arm64-cross)
@@ -595,17 +600,18 @@ cmd_promtool() {
 
 # ---- other people's programs ----
 
-# fetch_sources PACKAGE=VERSION...: into debs/sources, recorded with their checksums; apt has
+# fetch_sources SET PACKAGE=VERSION...: into debs/SET, recorded with their checksums; apt has
 # looked at those of their .dsc
 fetch_sources() {
-	local dir=$CACHE/debs/sources tmp=$CACHE/debs/sources.tmp
+	local set=$1 dir=$CACHE/debs/$1 tmp=$CACHE/debs/$1.tmp
+	shift
 	rm -rf "$tmp"
 	mkdir -p "$tmp"
-	say "sources: downloading $# packages"
+	say "$set: downloading the source of $# packages"
 	(cd "$tmp" && private_apt apt-get source -qq --download-only "$@") ||
-		die 1 "sources: download failed (see above)"
+		die 1 "$set: download failed (see above)"
 	[ "$(find "$tmp" -name '*.dsc' | wc -l)" = $# ] ||
-		die 1 "sources: apt-get downloaded fewer packages than the $# asked for"
+		die 1 "$set: apt-get downloaded fewer packages than the $# asked for"
 	(cd "$tmp" && sha256sum -- * >SHA256SUMS)
 	printf '%s\n' "$WANT" >"$tmp/want"
 	printf '%s\n' "$HAVE" >"$tmp/have"
@@ -624,27 +630,34 @@ unpack_sources() { # ROOT
 	done
 }
 
-cmd_sources() {
-	local dir=$CACHE/sources tmp=$CACHE/sources.tmp list=() package version pattern picked
+# set_sources SET: makes sure that debs/SET is there
+set_sources() {
+	local list=() package version pattern picked
 	APT_SOURCES=src.list
-	WANT=$(conf source)
-	if ! debs_are_good sources; then
+	WANT=$(conf source "$1" | cut -d' ' -f2-)
+	if ! debs_are_good "$1"; then
 		apt_prepare
 		while read -r package version pattern; do
 			picked=$(pick_source "$package" "$version" "$pattern")
 			list+=("$picked")
 		done <<<"$WANT"
 		HAVE=${list[*]}
-		fetch_sources "${list[@]}"
+		fetch_sources "$1" "${list[@]}"
 	fi
+	# Of the other suites they must be fetched again, if anything is
+	APT_SOURCES=sources.list
+	APT_UPDATED=no
+}
+
+cmd_sources() {
+	local dir=$CACHE/sources tmp=$CACHE/sources.tmp
+	set_sources sources
 	if ! is_unpacked "$dir" sources; then
 		say "sources: unpacking"
 		rm -rf "$tmp"
 		unpack_sources "$tmp"
 		publish "$tmp" "$dir" sources
 	fi
-	APT_SOURCES=sources.list
-	APT_UPDATED=no
 	say "sources: ready ($(cat "$CACHE/debs/sources/have"))"
 }
 
@@ -757,7 +770,7 @@ main() {
 	case $command in
 	-h | --help) usage ;;
 	packages) cmd_packages "$@" ;;
-	kernel | qemu | kselftest | herd | promtool | sources | arm64 | uml)
+	kernel | qemu | kselftest | herd | promtool | sources | mpich | arm64 | uml)
 		[ "$(uname -m)" = x86_64 ] || die 1 "this machine is $(uname -m); only x86_64 is supported"
 		lock_cache
 		"cmd_$command" "$@"
@@ -771,7 +784,7 @@ main() {
 		;;
 	list) cmd_list ;;
 	"") usage >&2 && die 2 "a command is needed" ;;
-	*) die 2 "command \"$command\" is unknown; allowed: packages, kernel, qemu, kselftest, herd, promtool, sources, arm64, uml, all, list" ;;
+	*) die 2 "command \"$command\" is unknown; allowed: packages, kernel, qemu, kselftest, herd, promtool, sources, mpich, arm64, uml, all, list" ;;
 	esac
 }
 
