@@ -138,7 +138,7 @@ void endpoint_close(struct endpoint *ep)
 	ep->dev = NULL;
 }
 
-/* On the embedded device whoever sleeps with a watch finds out by itself, within 0.1 s. */
+/* On the embedded device a process that sleeps with a watch finds out by itself, within 0.1 s. */
 #define TOLD_NS	(200 * NSEC_PER_MSEC)
 
 /* What is sent to a host that is down is lost, which only a watch is told of. 1: it is down. */
