@@ -970,6 +970,7 @@ TEST(vector)
 	/* Number 0 is the peer's. What nobody can have has none; who cannot be reached has. */
 	at[1].sin_port = 0;
 	at[2].sin_addr.s_addr = htonl(INADDR_ANY);
+	EXPECT_EQ(-FI_EINVAL, fi_av_insert(p.a.av, NULL, 1, addrs, 0, NULL));
 	EXPECT_EQ(2, fi_av_insert(p.a.av, at, 4, addrs, FI_SYNC_ERR, errors));
 	EXPECT_EQ(1, addrs[0]);
 	EXPECT_EQ(FI_ADDR_NOTAVAIL, addrs[1]);

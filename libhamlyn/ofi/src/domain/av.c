@@ -151,6 +151,8 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 
 	if (err)
 		return err;
+	if (count && !addr)
+		return -FI_EINVAL;
 	for (size_t i = 0; i < count; i++) {
 		struct sockaddr_in address;
 
