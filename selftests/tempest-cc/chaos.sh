@@ -6,11 +6,12 @@
 # let through what they must not; those that are made too early are found by programs.sh.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
-ME=chaos.sh
-# shellcheck source-path=SCRIPTDIR source=../lib/lib.sh
-. selftests/lib/lib.sh
 # shellcheck source-path=SCRIPTDIR source=../vm/lib.sh
 . selftests/vm/lib.sh
+ME=chaos.sh
+# Behind that: both have a die()
+# shellcheck source-path=SCRIPTDIR source=../lib/lib.sh
+. selftests/lib/lib.sh
 
 usage() {
 	echo "Usage: selftests/tempest-cc/chaos.sh [BUILD-FOLDER]  (default: build)"
