@@ -349,7 +349,7 @@ static struct work work_begin(void)
 	return (struct work) { ht_now_ns(), own_ns(), workers_ns() };
 }
 
-/* 0 if workers have worked no more for it than they may, -1 if they have, else what failed. */
+/* 0 if workers have worked no more for it than they may, -1 to try again, else what failed. */
 static int work_end(const struct work *w, int wakes)
 {
 	int64_t own = own_ns() - w->own, workers = workers_ns() - w->workers;
@@ -357,8 +357,11 @@ static int work_end(const struct work *w, int wakes)
 	fprintf(stderr, "# %d x %d wake-ups: %d ms of its own, %d ms of workers, in %d ms\n",
 		wakes, CROWDS, (int)(own / HT_MS), (int)(workers / HT_MS),
 		(int)((ht_now_ns() - w->begin) / HT_MS));
+	/* One that has ended took what it had worked along. */
+	if (workers < 0)
+		return -1;
 	/* They have woken thousands. */
-	if (workers <= 0)
+	if (!workers)
 		return 3;
 	return workers > LENT_NS + MOST_TIMES(own) ? -1 : 0;
 }
