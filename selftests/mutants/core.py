@@ -11,14 +11,13 @@ from machine import SWITCH, copy_tree, losers, object_of, run, write_changed
 from source import SOURCES
 from verdicts import justifications, justified
 
-CORE = ['guard.c', 'link.c', 'notify.c', 'rx.c', 'sched.c', 'tx.c', 'wire.c', 'link.h', 'nic.h', 'notify.h']
+CORE = ['guard.c', 'link.c', 'notify.c', 'rx.c', 'sched.c', 'tx.c', 'wire.c', 'link.h', 'nic.h']
 EMBEDDED = {
     'rx.c': 'protection paranoid nq sendrecv gather tickets',
     'tx.c': 'send_errors sendrecv gather tickets protection',
     'notify.c': 'nq sendrecv threads',
     'guard.c': 'protection', 'link.c': 'hostile_segment protection', 'sched.c': 'sendrecv',
     'link.h': 'hostile_segment protection', 'nic.h': 'protection gather nq',
-    'notify.h': 'nq sendrecv threads',
 }
 
 SLOWEST = 'unit_property'
@@ -149,7 +148,8 @@ class Core:
             source = SOURCES[mutant.path]
             for user in users:
                 command = ['gcc', '-O2', '-w', '-c', '-std=gnu11', '-D_GNU_SOURCE', '-Iuapi',
-                           '-Ilibhamlyn/include', '-Ilibhamlyn/src', '-Ilibhamlyn/src/embedded', '-iquotedriver/core', user]
+                           '-Ilibhamlyn/include', '-Ilibhamlyn/src', '-Ilibhamlyn/src/embedded',
+                           '-iquotedriver/core', user]
                 out = f'{self.work}/alone.o'
                 if (user, mutant.path) not in self.base:
                     self.base[user, mutant.path] = object_of(command, self.plain, changed, source.text, out)

@@ -43,7 +43,8 @@ def mask(text):
     """The text with comments, strings and preprocessor lines blanked out."""
     pattern = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|'
                          r'^[ \t]*#(?:[^\n\\]|\\\n|\\.)*', re.S | re.M)
-    return pattern.sub(lambda m: re.sub(r'[^\n]', ' ', m.group()), text)
+    # A character is an operand: without it there is an operator with nothing behind it
+    return pattern.sub(lambda m: re.sub(r'[^\n]', 'C' if m.group()[0] == "'" else ' ', m.group()), text)
 
 
 TOKEN = re.compile(r'[A-Za-z_]\w*|\d\w*|<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||'
