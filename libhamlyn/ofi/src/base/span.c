@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-int hf_span_set(struct hf_span *span, const struct iovec *iov, size_t count)
+static int gather(struct hf_span *span, const struct iovec *iov, size_t count, uint64_t most)
 {
 	if (count > HF_IOV_LIMIT)
 		return -FI_EINVAL;
@@ -12,7 +12,7 @@ int hf_span_set(struct hf_span *span, const struct iovec *iov, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		if (!iov[i].iov_len)
 			continue;
-		if (iov[i].iov_len > HF_MAX_MESSAGE - span->length)
+		if (iov[i].iov_len > most - span->length)
 			return -FI_EMSGSIZE;
 		span->iov[span->count++] = iov[i];
 		span->length += iov[i].iov_len;
@@ -20,22 +20,19 @@ int hf_span_set(struct hf_span *span, const struct iovec *iov, size_t count)
 	return 0;
 }
 
+int hf_span_set(struct hf_span *span, const struct iovec *iov, size_t count)
+{
+	return gather(span, iov, count, HF_MAX_MESSAGE);
+}
+
 /* Places that nothing has to be behind yet, and that no message has to fit. */
 int hf_span_cover(struct hf_span *span, const struct iovec *iov, size_t count)
 {
-	if (count > HF_IOV_LIMIT)
+	if (gather(span, iov, count, UINT64_MAX))
 		return -FI_EINVAL;
-	span->count = 0;
-	span->length = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (!iov[i].iov_len)
-			continue;
-		if (iov[i].iov_len > UINTPTR_MAX - (uintptr_t)iov[i].iov_base ||
-		    iov[i].iov_len > UINT64_MAX - span->length)
+	for (uint32_t i = 0; i < span->count; i++)
+		if (span->iov[i].iov_len > UINTPTR_MAX - (uintptr_t)span->iov[i].iov_base)
 			return -FI_EINVAL;
-		span->iov[span->count++] = iov[i];
-		span->length += iov[i].iov_len;
-	}
 	return 0;
 }
 
