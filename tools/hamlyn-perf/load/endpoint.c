@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "load/endpoint.h"
+#include "load/pair.h"
 
 #define USUAL_MIB	32	/* of an embedded device */
 #define HUGE_MIB	16	/* that rounding up to huge pages may take */
@@ -148,8 +149,6 @@ static int knock(struct endpoint *ep, struct h_nq *nq)
 	struct h_watch *watch;
 	int ret = h_watch(ep->dev, &ep->peer, nq, 0, &watch);
 
-	if (ret == -EHOSTUNREACH || ret == -EHOSTDOWN)
-		return 1;
 	if (ret)
 		return fail("watch on %s: %s", h_dev_name(ep->dev), strerror(-ret));
 	ret = h_recv_block(nq, &entry, TOLD_NS);

@@ -10,7 +10,8 @@
 
 #include "base/perf.h"
 #include "base/wait.h"
-#include "load/pair.h"
+
+struct side;
 
 struct endpoint_attr {
 	size_t bytes;		/* of the message area, and of the send area */

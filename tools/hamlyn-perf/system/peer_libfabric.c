@@ -2,7 +2,7 @@
 /*
  * libfabric, by its own fi_pingpong. "usec/xfer" is the time of all round
  * trips by twice their number: half a round trip on average, where others
- * give a median. Debian has no libfabric program that streams (fabtests), so
+ * give a median. Debian packages no libfabric program that streams (fabtests), so
  * the bandwidth is that of the ping-pong, with one message under way. The
  * option -c would make the receiver compare each byte in the measured time,
  * which is not what others do: not used.
