@@ -250,13 +250,12 @@ static void *count_plainly(void *number)
 	return NULL;
 }
 
-/* In a row, without a step of the first counter; the protocol thread's. */
-static unsigned long given;
 static atomic_ulong most_given;
 
+/* In a row, without a step of the first counter. By the protocol thread. */
 static void count_given(void)
 {
-	static unsigned long steps;
+	static unsigned long given, steps;
 
 	if (steps != progress[0])
 		given = 0;
