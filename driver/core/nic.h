@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The NIC: objects and state machine, shared by the kernel module and the
- * library's embedded device. Barrier pairs Bn: Documentation/barriers.rst.
+ * The NIC's objects, shared by the kernel module and the library's embedded
+ * device; what is done to them is in the headers beside. Barrier pairs Bn:
+ * Documentation/barriers.rst.
  */
 #ifndef HML_CORE_NIC_H
 #define HML_CORE_NIC_H

@@ -61,7 +61,7 @@ $(FUZZ_LIB:%=$(FUZZ)/%): $(FUZZ)/%: $(FUZZ)/target/%.o $(FUZZ)/libhamlyn.a
 
 # ---- Active Messages ----
 
-fuzz_am := -iquotelibhamlyn/am -Ilibhamlyn/am -Ilibhamlyn/am/include -DHAMLYN_AM_TEST_WIRE -Wno-cast-function-type
+fuzz_am := -iquotelibhamlyn/am -Ilibhamlyn/am/include -DHAMLYN_AM_TEST_WIRE -Wno-cast-function-type
 $(FUZZ)/am-lib/%.o: libhamlyn/am/%.c $(wildcard libhamlyn/am/*.h) $(fuzz_headers)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(fuzz_cflags) $(fuzz_am) -c $< -o $@
