@@ -54,6 +54,16 @@ export HAMLYN_DEVICE=shm:mpich-$$,size=512M
 export MPIR_CVAR_NOLOCAL=1 MPITEST_TIMEOUT=$((120 * scale)) MPITEST_CLEANUP=0
 export PATH=$mpich/inst/bin:$PATH
 
+# A proxy whose mpiexec was killed goes on by itself, and turns in a loop. What is ours has our device.
+clean_up() {
+	local process
+	for process in /proc/[0-9]*; do
+		! grep -qszx "HAMLYN_DEVICE=$HAMLYN_DEVICE" "$process/environ" || kill -KILL "${process#/proc/}"
+	done
+	rm -rf "$work"
+}
+trap clean_up EXIT
+
 # Messages of at least as many as the program says it sends
 counted() { # MESSAGES COMMAND...
 	local least=$1 messages
