@@ -48,6 +48,7 @@ struct seen {
 struct shared {
 	int burn;		/* hogs run */
 	int busy;		/* the locker is in a call */
+	int calls;		/* that it has ended */
 	int quit;
 	int inside;		/* the locker is in its container */
 	int moved;		/* and so is its NIC */
@@ -446,9 +447,14 @@ static void hog(unsigned int i)
 	}
 }
 
+/*
+ * A call is interrupted once: it may be in a section of the kernel's RCU, and of one that lasts for
+ * 21 s, by several times, the kernel warns.
+ */
 static void trigger(void)
 {
 	unsigned int random = 7;
+	int call;
 
 	while (!get(&sh->quit)) {
 		random = random * 1103515245 + 12345;
@@ -456,9 +462,12 @@ static void trigger(void)
 		if (!get(&sh->busy))
 			continue;
 		sh->tries++;
+		call = get(&sh->calls);
 		set(&sh->burn, 1);
 		while (get(&sh->burn) && !get(&sh->quit))
 			;
+		while (get(&sh->calls) == call && !get(&sh->quit))
+			sleep_us(100);
 	}
 }
 
@@ -512,6 +521,7 @@ static int lock(const struct kind *kind)
 		set(&sh->busy, 1);
 		act(&u);
 		set(&sh->busy, 0);
+		set(&sh->calls, get(&sh->calls) + 1);
 	}
 	return 0;
 }
